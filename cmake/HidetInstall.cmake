@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Installs the library, the headers, the tools and the CMake package `Hidet`
+# (find_package(Hidet), Hidet::hidet).
+
+include(CMakePackageConfigHelpers)
+
+install(TARGETS hidet EXPORT HidetTargets)
+install(TARGETS hidet-opt hidet-run)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/hidet"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+install(FILES "${PROJECT_BINARY_DIR}/include/hidet/Version.h"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hidet")
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Hidet")
+install(EXPORT HidetTargets NAMESPACE Hidet:: DESTINATION "${package_dir}")
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/HidetConfig.cmake.in"
+  "${PROJECT_BINARY_DIR}/HidetConfig.cmake"
+  INSTALL_DESTINATION "${package_dir}")
+write_basic_package_version_file(
+  "${PROJECT_BINARY_DIR}/HidetConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/HidetConfig.cmake"
+              "${PROJECT_BINARY_DIR}/HidetConfigVersion.cmake"
+        DESTINATION "${package_dir}")

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Finds LLVM 19 and makes `hidet_llvm`, which lib/CodeGen alone uses.
+#
+# No version is asked of find_package: LLVM's version file accepts only the
+# exact minor version, so "19" is refused by 19.1.
+
+find_package(LLVM REQUIRED CONFIG HINTS /usr/lib/llvm-19)
+if(NOT LLVM_VERSION_MAJOR EQUAL 19)
+  message(FATAL_ERROR "LLVM 19 is needed; found ${LLVM_VERSION} in ${LLVM_DIR}")
+endif()
+message(STATUS "Found LLVM ${LLVM_VERSION}: ${LLVM_DIR}")
+
+add_library(hidet_llvm INTERFACE)
+target_include_directories(hidet_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+
+if(HIDET_STATIC_LLVM)
+  # NVPTX makes the kernels; the native target, the JIT and coroutines are the
+  # simulator's.
+  llvm_map_components_to_libnames(HIDET_LLVM_LIBRARIES
+    core analysis target passes coroutines orcjit native nvptx
+    bitreader bitwriter irreader)
+  target_link_libraries(hidet_llvm INTERFACE ${HIDET_LLVM_LIBRARIES} stdc++)
+else()
+  target_link_libraries(hidet_llvm INTERFACE LLVM)
+endif()
