@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Each source file carries its licence and names no machine's home folder.
+
+usage: check_sources.py ROOT
+"""
+
+import pathlib
+import re
+import sys
+
+LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
+SUFFIXES = {".c", ".h", ".def", ".in", ".cmake", ".py", ".sh", ".hir",
+            ".map", ".proto"}
+NAMES = {"CMakeLists.txt", "run"}
+# Not sources: what git ignores, and the inputs of tests.
+SKIPPED = re.compile(r"(^|/)(\.git|\.venv|build[^/]*|Inputs|__pycache__)/"
+                     r"|^fuzz/corpus/|^test/.*\.hir$")
+HOME = re.compile(r"(?<![\w.$}])/(root|home)/")
+
+
+def sources(root):
+    for path in sorted(root.rglob("*")):
+        where = path.relative_to(root)
+        if SKIPPED.search(str(where)) or not path.is_file():
+            continue
+        if path.suffix in SUFFIXES or path.name in NAMES:
+            yield path, where
+
+
+def faults(root):
+    root = pathlib.Path(root)
+    for path, where in sources(root):
+        lines = path.read_text().splitlines()
+        if not any(LICENCE in line for line in lines[:5]):
+            yield "%s:1: no line '%s'" % (where, LICENCE)
+        for number, line in enumerate(lines, 1):
+            if HOME.search(line):
+                yield "%s:%d: a home folder's path" % (where, number)
+
+
+if __name__ == "__main__":
+    found = list(faults(sys.argv[1]))
+    print("\n".join(found) or "every source has its licence line")
+    sys.exit(bool(found))

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Installs the build into a fresh prefix, moves that, and builds and runs the
+# program in embed/ against it: the package works wherever it is copied.
+
+set(work "${BINARY_DIR}/test/house")
+file(REMOVE_RECURSE "${work}/installed" "${work}/prefix" "${work}/embed")
+
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+run("${CMAKE_COMMAND}" --install "${BINARY_DIR}" --prefix "${work}/installed")
+file(RENAME "${work}/installed" "${work}/prefix")
+
+set(flags "")
+if(SANITIZE)
+  set(flags "-fsanitize=${SANITIZE}")
+endif()
+run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/embed" -B "${work}/embed"
+    -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${work}/prefix"
+    "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_C_FLAGS=${flags}")
+run("${CMAKE_COMMAND}" --build "${work}/embed")
+run("${work}/embed/embed")
+run("${work}/prefix/bin/hidet-opt" --version)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The checks find what they are for: each is given a planted fault."""
+
+import pathlib
+import tempfile
+import unittest
+
+import check_includes
+import check_sources
+import check_symbols
+
+LICENCE = "// " + check_sources.LICENCE + "\n"
+
+
+class Checks(unittest.TestCase):
+    def faults(self, check, files):
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in files.items():
+                path = pathlib.Path(root, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return list(check.faults(root))
+
+    def includes(self, name, line):
+        return self.faults(check_includes, {name: line + "\n"})
+
+    def test_includes_down_are_fine(self):
+        self.assertEqual([], self.includes("lib/Graph/A.c", '#include "IR/B.h"'))
+        self.assertEqual([], self.includes("lib/IR/A.c", '#include "IR/B.h"'))
+        self.assertEqual([], self.includes("lib/IR/A.c", "#include <stdio.h>"))
+        self.assertEqual([], self.includes(
+            "lib/CodeGen/A.c", "#include <llvm-c/Core.h>"))
+
+    def test_includes_up_are_found(self):
+        [fault] = self.includes("lib/IR/A.c", '#include "Graph/B.h"')
+        self.assertIn("lib/IR/A.c:1", fault)
+
+    def test_llvm_outside_codegen_is_found(self):
+        self.assertTrue(self.includes(
+            "lib/Runtime/A.c", '#include "llvm-c/Core.h"'))
+
+    def test_private_headers_outside_lib_are_found(self):
+        self.assertTrue(self.includes("tools/a/main.c", '#include "IR/B.h"'))
+        self.assertTrue(self.includes(
+            "include/hidet/A.h", '#include "Support/B.h"'))
+
+    def test_a_missing_licence_is_found(self):
+        self.assertEqual([], self.faults(check_sources, {"a.c": LICENCE}))
+        self.assertTrue(self.faults(check_sources, {"a.c": "int a;\n"}))
+
+    def test_a_home_folder_is_found(self):
+        line = "// see /" + "home/me/notes\n"
+        self.assertTrue(self.faults(check_sources, {"a.c": LICENCE + line}))
+
+    def test_symbols(self):
+        faults = lambda *sets: list(check_symbols.faults(*map(set, sets)))
+        self.assertEqual([], faults(["hidet_a"], ["hidet_a"]))
+        self.assertTrue(faults(["hd_a"], []))
+        self.assertTrue(faults(["hidet_a"], []))
+        self.assertTrue(faults([], ["hidet_a"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
