@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What host code made by CodeGen and the simulator agree on.
+//
+// A kernel becomes one function named after it, in one of two forms:
+//   loop       void K(void *const *args, hd_sim_block_t *block)
+//              runs every thread of a block, one after another. For kernels
+//              without WARP and BLOCK intrinsics, and not under --sanitize.
+//   coroutine  void *K(void *const *args, hd_sim_thread_t *thread)
+//              runs one thread to its first suspension (or its end) and
+//              returns the frame of an LLVM switch coroutine: the frame's first
+//              word is the resume function, void(void *frame); it is NULL once
+//              the thread has ended. Frames come from hd_sim_frame().
+// args is as for cuLaunchKernel: args[i] points at the value of parameter i (a
+// pointer for tensors).
+//
+// Intrinsics' operands travel in slots, 64 bits each: the result first (where
+// there is one), then the parameters. A value takes one slot: its bits from bit
+// 0 up. A place (s:, g:, m:) takes two: its address, and its hd_sim_site_t, or
+// NULL where not sanitizing. A register reference takes one: the address of its
+// first element. Names and constants take one.
+//   PURE    a plain C call with the values' own types (f16 and bf16 as
+//           uint16_t, f8 as uint8_t; vectors as the integer of their bits)
+//   THREAD  void f(hd_sim_thread_t *thread, uint64_t *slots)
+//   WARP    the thread sets request, function and slots and suspends. When all
+//           live threads of its warp have asked for the same function, the
+//           simulator calls void f(hd_sim_warp_t *warp) once and resumes them.
+//   BLOCK   likewise suspends; the simulator calls bool f(hd_sim_thread_t *,
+//           uint64_t *slots) until it returns true, then resumes the thread.
+// Loops that wait for other threads (a while that holds an atomic or ordered
+// access) suspend with HD_SIM_YIELD at their back edge.
+#ifndef HIDET_CODEGEN_SIMABI_H
+#define HIDET_CODEGEN_SIMABI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum hd_sim_request {
+  HD_SIM_NONE,
+  HD_SIM_WARP,
+  HD_SIM_BLOCK,
+  HD_SIM_YIELD,
+} hd_sim_request_t;
+
+// The heads of two of the simulator's objects; the emitter knows these fields
+// by their offsets, the rest is the simulator's own.
+typedef struct hd_sim_block {
+  int32_t block[3];     // block.x, .y, .z
+  int32_t grid_dim[3];
+  int32_t block_dim[3];
+  int32_t cluster, cluster_dim;
+  int32_t stop;         // Nonzero: loops leave, the launch is over (volatile).
+  char *shared;         // The block's shared memory, 1024-byte aligned.
+} hd_sim_block_t;
+
+typedef struct hd_sim_thread {
+  hd_sim_block_t *block;
+  int32_t thread[3];    // thread.x, .y, .z
+  int32_t linear;
+  uint32_t request;     // hd_sim_request_t, at a suspension.
+  const struct hd_sim_site *site; // Of the request.
+  void *function;       // Of the request.
+  uint64_t *slots;      // Of the request; in the coroutine's frame.
+} hd_sim_thread_t;
+
+// The slots of the threads of a warp that take part, in lane order; NULL for a
+// lane that has ended or does not exist.
+typedef struct hd_sim_warp {
+  hd_sim_thread_t *threads[32];
+  uint64_t *slots[32];
+} hd_sim_warp_t;
+
+typedef enum hd_sim_access {
+  HD_SIM_LOAD,
+  HD_SIM_STORE,
+  HD_SIM_PLACE, // The operand of an intrinsic; the intrinsic does the access.
+} hd_sim_access_t;
+
+// One access, assertion or call in the program's text; a constant in the code.
+typedef struct hd_sim_site {
+  uint32_t source, offset; // hd_loc_t
+  const char *tensor;      // Its name; the message of an assertion; or the intrinsic's name.
+  uint32_t access;         // hd_sim_access_t
+  uint32_t scope;          // hd_scope_t
+  uint32_t rank;
+  uint32_t element_bits;
+  uint32_t lanes;          // Elements accessed.
+  uint32_t declaration;    // The tensor's number: parameters first, then declarations in order.
+} hd_sim_site_t;
+
+// Called by emitted code; defined in lib/Runtime.
+void *hd_sim_frame(hd_sim_thread_t *thread, uint64_t size, uint64_t align);
+
+// Under --sanitize before each access: values holds the indices and then the
+// sizes of the axes. False: the access must not be done; a load gives zero.
+bool hd_sim_check(hd_sim_thread_t *thread, const hd_sim_site_t *site,
+                  const int64_t *values, const void *address);
+// thread is NULL in the loop form.
+void hd_sim_assert_failed(hd_sim_thread_t *thread, hd_sim_block_t *block,
+                          const hd_sim_site_t *site);
+void hd_sim_divided_by_zero(hd_sim_thread_t *thread, const hd_sim_site_t *site);
+
+#endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Expressions. Every node is immutable and lives in its module's arena; nodes
+// may be shared. A node is a kind, a type, a payload (u) and operands, so a
+// walk or a rewrite needs no case for each kind.
+#ifndef HIDET_IR_EXPR_H
+#define HIDET_IR_EXPR_H
+
+#include "IR/Type.h"
+#include "Support/Diagnostic.h"
+
+typedef struct hd_var hd_var_t;
+typedef struct hd_func hd_func_t;
+typedef struct hd_expr hd_expr_t;
+
+typedef enum hd_expr_kind {
+#define HD_EXPR(name, spelling, form, precedence, commutative) HD_EXPR_##name,
+#include "IR/Exprs.def"
+#undef HD_EXPR
+  HD_EXPR_COUNT
+} hd_expr_kind_t;
+
+typedef enum hd_expr_form {
+  HD_FORM_LEAF,
+  HD_FORM_UNARY,
+  HD_FORM_BINARY,
+  HD_FORM_COMPARE,
+  HD_FORM_CALL,
+  HD_FORM_OTHER,
+} hd_expr_form_t;
+
+typedef enum hd_builtin {
+#define HD_BUILTIN(name, text, least, greatest, where) HD_BUILTIN_##name,
+#include "IR/Builtins.def"
+#undef HD_BUILTIN
+  HD_BUILTIN_COUNT
+} hd_builtin_t;
+
+struct hd_expr {
+  uint8_t kind;   // hd_expr_kind_t
+  uint8_t linear; // Accesses: one operand, an offset into the storage: t@[x]
+  hd_type_t type;
+  uint32_t num_operands;
+  hd_loc_t loc;
+  union {
+    int64_t i;           // CONST of an integer (sign- or zero-extended) or bool; LANE
+    double f;            // CONST of a float, rounded to its type
+    const hd_var_t *var; // VAR, LOAD, LOADELSE, REF, TENSOR
+    const hd_func_t *func; // CALL
+    hd_builtin_t builtin;  // BUILTIN
+    int intrinsic;         // INTRINSIC: hd_intrinsic_t
+  } u;
+  const hd_expr_t *operands[];
+};
+
+typedef struct hd_expr_info {
+  const char *name; // "ADD"
+  const char *spelling;
+  hd_expr_form_t form;
+  int precedence;
+  bool commutative;
+} hd_expr_info_t;
+
+const hd_expr_info_t *hd_expr_info(hd_expr_kind_t kind);
+
+typedef struct hd_builtin_info {
+  const char *text;
+  int64_t least, greatest;
+  bool host; // Allowed in launch expressions only.
+} hd_builtin_info_t;
+
+const hd_builtin_info_t *hd_builtin_info(hd_builtin_t builtin);
+
+// Constructors. They fold nothing and check nothing (the parser and the
+// verifier do); the operands' array is copied. Result types follow from the
+// operands where no type is given.
+const hd_expr_t *hd_expr_int(hd_arena_t *arena, hd_type_t type, int64_t value);
+const hd_expr_t *hd_expr_float(hd_arena_t *arena, hd_type_t type, double value);
+const hd_expr_t *hd_expr_bool(hd_arena_t *arena, bool value);
+const hd_expr_t *hd_expr_i32(hd_arena_t *arena, int64_t value);
+const hd_expr_t *hd_expr_var(hd_arena_t *arena, const hd_var_t *var);
+const hd_expr_t *hd_expr_builtin(hd_arena_t *arena, hd_builtin_t builtin);
+const hd_expr_t *hd_expr_unary(hd_arena_t *arena, hd_expr_kind_t kind,
+                               const hd_expr_t *a);
+const hd_expr_t *hd_expr_binary(hd_arena_t *arena, hd_expr_kind_t kind,
+                                const hd_expr_t *a, const hd_expr_t *b);
+const hd_expr_t *hd_expr_select(hd_arena_t *arena, const hd_expr_t *condition,
+                                const hd_expr_t *then,
+                                const hd_expr_t *otherwise);
+const hd_expr_t *hd_expr_cast(hd_arena_t *arena, hd_type_t type,
+                              const hd_expr_t *a);
+// kind: LOAD, LOADELSE (indices, then the default) or REF.
+const hd_expr_t *hd_expr_access(hd_arena_t *arena, hd_expr_kind_t kind,
+                                const hd_var_t *tensor, unsigned lanes,
+                                const hd_expr_t *const *operands,
+                                unsigned num_operands);
+// LOAD or REF of the storage's element at offset: t@[offset].
+const hd_expr_t *hd_expr_access_linear(hd_arena_t *arena, hd_expr_kind_t kind,
+                                       const hd_var_t *tensor, unsigned lanes,
+                                       const hd_expr_t *offset);
+// Any node; payload and location are taken from like (may be NULL).
+const hd_expr_t *hd_expr_make(hd_arena_t *arena, hd_expr_kind_t kind,
+                              hd_type_t type, const hd_expr_t *like,
+                              const hd_expr_t *const *operands,
+                              unsigned num_operands);
+
+static inline bool hd_expr_is_const(const hd_expr_t *e) {
+  return e->kind == HD_EXPR_CONST;
+}
+static inline bool hd_expr_is_access(const hd_expr_t *e) {
+  return e->kind == HD_EXPR_LOAD || e->kind == HD_EXPR_LOADELSE ||
+         e->kind == HD_EXPR_REF;
+}
+// How many of an access's operands are indices.
+static inline unsigned hd_expr_num_indices(const hd_expr_t *e) {
+  return e->num_operands - (e->kind == HD_EXPR_LOADELSE);
+}
+
+// True where e is an integer constant equal to value.
+bool hd_expr_is_int(const hd_expr_t *e, int64_t value);
+// Structural equality; locations do not matter.
+bool hd_expr_equal(const hd_expr_t *a, const hd_expr_t *b);
+// Equal expressions have equal hashes.
+uint64_t hd_expr_hash(const hd_expr_t *e);
+
+// Folds an expression over constants; false where it is none, or where it
+// divides by zero. Integers wrap at their type. lookup (may be NULL) gives
+// variables their value: it returns NULL for unknown ones.
+typedef const hd_expr_t *(*hd_lookup_t)(void *argument, const hd_var_t *var);
+const hd_expr_t *hd_expr_fold(hd_arena_t *arena, const hd_expr_t *e,
+                              hd_lookup_t lookup, void *argument);
+bool hd_expr_fold_int(const hd_expr_t *e, int64_t *value);
+
+#endif

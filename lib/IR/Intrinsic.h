@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The table of intrinsics, its signatures taken apart.
+#ifndef HIDET_IR_INTRINSIC_H
+#define HIDET_IR_INTRINSIC_H
+
+#include "IR/Type.h"
+
+
+typedef enum hd_intrinsic {
+#define HD_INTRINSIC(id, name, types, signature, kind, target, ptx, sim)       \
+  HD_INTRINSIC_##id,
+#include "IR/Intrinsics.def"
+#undef HD_INTRINSIC
+  HD_INTRINSIC_COUNT
+} hd_intrinsic_t;
+
+typedef enum hd_intrinsic_kind {
+  HD_INTRINSIC_PURE,
+  HD_INTRINSIC_THREAD,
+  HD_INTRINSIC_WARP,
+  HD_INTRINSIC_BLOCK,
+} hd_intrinsic_kind_t;
+
+// The names that an intrinsic may take. Operands hold them as i32 constants.
+typedef enum hd_order { HD_RELAXED, HD_ACQUIRE, HD_RELEASE, HD_ACQ_REL, HD_SEQ_CST, HD_ORDER_COUNT } hd_order_t;
+typedef enum hd_sync_scope { HD_SYNC_WARP, HD_SYNC_BLOCK, HD_SYNC_CLUSTER, HD_SYNC_DEVICE, HD_SYNC_SYSTEM, HD_SYNC_COUNT } hd_sync_scope_t;
+// ld and st modifiers of PTX.
+typedef enum hd_cache { HD_CACHE_CA, HD_CACHE_CG, HD_CACHE_CS, HD_CACHE_LU, HD_CACHE_CV, HD_CACHE_NC, HD_CACHE_WB, HD_CACHE_WT, HD_CACHE_EVICT_FIRST, HD_CACHE_EVICT_LAST, HD_CACHE_NO_ALLOCATE, HD_CACHE_COUNT } hd_cache_t;
+
+typedef enum hd_param_form {
+  HD_PARAM_VALUE,
+  HD_PARAM_CONST,          // #i32
+  HD_PARAM_SHARED,         // s:
+  HD_PARAM_GLOBAL,         // g:
+  HD_PARAM_MEMORY,         // m:
+  HD_PARAM_REGISTER_IN,    // ri:
+  HD_PARAM_REGISTER_OUT,   // ro:
+  HD_PARAM_REGISTER_INOUT, // rw:
+  HD_PARAM_ORDER,
+  HD_PARAM_SCOPE,
+  HD_PARAM_CACHE,
+} hd_param_form_t;
+
+typedef struct hd_intrinsic_param {
+  hd_param_form_t form;
+  bool any;       // "any": a place of whatever element type.
+  bool generic;   // T, or lanes times T's scalar: see type.lanes.
+  hd_type_t type; // Where not generic; registers: the elements' type and number.
+} hd_intrinsic_param_t;
+
+enum { HD_INTRINSIC_MAX_PARAMS = 8 };
+
+typedef struct hd_intrinsic_info {
+  const char *name;
+  hd_intrinsic_kind_t kind;
+  int target;
+  const char *ptx, *sim;
+  unsigned num_types;
+  hd_type_t types[12]; // What T may be; empty where there is no T.
+  bool result_generic;
+  hd_type_t result;
+  unsigned num_params;
+  unsigned num_required; // Without trailing order, scope and cache.
+  hd_intrinsic_param_t params[HD_INTRINSIC_MAX_PARAMS];
+} hd_intrinsic_info_t;
+
+// Thread-safe; the table is taken apart at the first call.
+const hd_intrinsic_info_t *hd_intrinsic_info(hd_intrinsic_t intrinsic);
+
+// The first row of that name; rows of one name (overloads) follow each other.
+// HD_INTRINSIC_COUNT where there is none.
+hd_intrinsic_t hd_intrinsic_find(const char *name);
+
+// The name of an order, scope or cache operand, and back (-1: none such).
+const char *hd_intrinsic_name_text(hd_param_form_t form, int value);
+int hd_intrinsic_name_find(hd_param_form_t form, const char *text);
+
+#endif

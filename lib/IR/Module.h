@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Functions (kernels, device functions, plans), modules and the context.
+#ifndef HIDET_IR_MODULE_H
+#define HIDET_IR_MODULE_H
+
+#include "IR/Stmt.h"
+#include "Support/Vec.h"
+
+typedef enum hd_func_kind {
+  HD_FUNC_KERNEL, // runs on a grid of blocks
+  HD_FUNC_FN,     // a device function; always inlined when code is made
+  HD_FUNC_PLAN,   // runs kernels in order, with workspaces
+} hd_func_kind_t;
+
+// The launch of a kernel. Expressions are i32 over its scalar parameters and
+// host builtins; NULL is 1.
+typedef struct hd_launch {
+  const hd_expr_t *grid[3];
+  const hd_expr_t *block[3];  // Constants.
+  const hd_expr_t *cluster[3]; // Constants.
+  int32_t min_blocks;          // Blocks an SM that registers must allow; 0: not said.
+} hd_launch_t;
+
+struct hd_func {
+  hd_func_kind_t kind;
+  const char *name;
+  hd_loc_t loc;
+  uint32_t num_params;
+  const hd_var_t *const *params; // Scalars, then or among them tensors.
+  hd_type_t result;              // FN; void where none.
+  hd_launch_t launch;            // KERNEL.
+  bool has_body;                 // False only while being declared.
+  hd_block_t body;
+};
+
+typedef struct hd_task hd_task_t; // IR/Task.h
+
+typedef enum hd_item_kind { HD_ITEM_CONST, HD_ITEM_FUNC, HD_ITEM_TASK } hd_item_kind_t;
+
+// const name = value: an expression or a mapping. Uses are replaced by the
+// value while parsing.
+typedef struct hd_const {
+  const char *name;
+  const hd_expr_t *value;
+  const hd_mapping_t *mapping;
+  bool untyped; // A bare number: takes the type that its use asks for.
+  hd_loc_t loc;
+} hd_const_t;
+
+typedef struct hd_item {
+  hd_item_kind_t kind;
+  union {
+    const hd_const_t *constant;
+    const hd_func_t *func;
+    const hd_task_t *task;
+  } u;
+} hd_item_t;
+
+typedef struct hd_context hd_context_t;
+
+typedef struct hd_module {
+  hd_context_t *context;
+  hd_arena_t arena; // Holds everything that the module points to.
+  HD_VEC(hd_item_t) items;
+} hd_module_t;
+
+// What a piece of work shares. One thread at a time; threads that compile side
+// by side have a context each.
+struct hd_context {
+  hd_diagnostics_t diags;
+  hd_budget_t budget;
+  hd_module_t *library; // Device functions in the language; parsed at first use.
+};
+
+void hd_context_init(hd_context_t *context);
+void hd_context_fini(hd_context_t *context);
+
+hd_module_t *hd_module_create(hd_context_t *context);
+void hd_module_destroy(hd_module_t *module);
+
+// NULL where there is none of that name. A kind of -1 is any.
+const hd_func_t *hd_module_find(const hd_module_t *module, const char *name,
+                                int kind);
+// The kernel or plan to run where none is named: the last one, plans first.
+const hd_func_t *hd_module_entry(const hd_module_t *module);
+
+// The functions written in the language that come with the compiler
+// (lib/IR/library/*.hir). Parses them at the first call; NULL after errors.
+hd_module_t *hd_context_library(hd_context_t *context);
+
+// Threads a block; 0 where it is not a constant.
+int64_t hd_func_block_threads(const hd_func_t *func);
+
+// Calls visit(argument, func) for each function; a pass over functions is this
+// with hd_module_replace. The new function takes the old one's place, and calls
+// and launches of it are redirected by hd_module_relink().
+void hd_module_replace(hd_module_t *module, size_t item, const hd_func_t *func);
+// Redirects calls and launches to the functions that now bear the names.
+void hd_module_relink(hd_module_t *module);
+
+#endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Statements. Immutable, in the module's arena, like expressions.
+#ifndef HIDET_IR_STMT_H
+#define HIDET_IR_STMT_H
+
+#include "IR/Mapping.h"
+
+typedef struct hd_stmt hd_stmt_t;
+
+typedef enum hd_stmt_kind {
+#define HD_STMT(name, member, text) HD_STMT_##name,
+#include "IR/Stmts.def"
+#undef HD_STMT
+  HD_STMT_COUNT
+} hd_stmt_kind_t;
+
+typedef struct hd_block {
+  uint32_t size;
+  const hd_stmt_t *const *stmts;
+} hd_block_t;
+
+// How often a loop's body is repeated in the code: 0: as the compiler likes;
+// HD_UNROLL_FULL: once for each iteration, its variable a constant; n > 1: n
+// copies an iteration; 1: never.
+enum { HD_UNROLL_FULL = -1 };
+
+struct hd_stmt {
+  uint8_t kind; // hd_stmt_kind_t
+  hd_loc_t loc;
+  union {
+    struct { // let var = value
+      const hd_var_t *var;
+      const hd_expr_t *value;
+    } let;
+    struct { // shared | register var: T[..] [= init for every element]
+      const hd_var_t *var;
+      const hd_expr_t *init; // NULL: uninitialized.
+    } declare;
+    struct { // var[indices] = value; var[indices +: lanes] = value
+      const hd_var_t *var;
+      bool linear; // One index, an offset into the storage: var@[x] = value
+      uint32_t num_indices;
+      const hd_expr_t *const *indices;
+      const hd_expr_t *value; // Its lanes settle the width of the store.
+    } store;
+    struct { // for var in first..limit [step step] [unroll]
+      const hd_var_t *var;
+      const hd_expr_t *first, *limit, *step; // step: NULL is 1, else positive
+      int32_t unroll;
+      hd_block_t body;
+    } loop;
+    struct { // for vars in mapping [on worker] [unroll]
+      const hd_var_t *const *vars; // mapping->rank of them
+      const hd_mapping_t *mapping;
+      const hd_expr_t *worker; // NULL where the mapping has one worker
+      int32_t unroll;
+      hd_block_t body;
+    } mapfor;
+    struct { // if and while
+      const hd_expr_t *condition;
+      hd_block_t then, otherwise; // while has then alone
+    } branch;
+    struct {
+      const hd_expr_t *condition;
+      const char *message; // May be NULL.
+    } assertion;
+    struct { // a call for its effect; return (value NULL where the fn is void)
+      const hd_expr_t *value;
+    } eval;
+    struct { // in a plan: launch kernel(arguments); scalars and TENSORs
+      const hd_func_t *kernel;
+      uint32_t num_args;
+      const hd_expr_t *const *args;
+    } launch;
+  } u;
+};
+
+// A node with kind, place and payload of like, to be filled in; the caller
+// owns it until it is part of a block.
+hd_stmt_t *hd_stmt_make(hd_arena_t *arena, hd_stmt_kind_t kind, hd_loc_t loc);
+hd_stmt_t *hd_stmt_copy(hd_arena_t *arena, const hd_stmt_t *like);
+const char *hd_stmt_kind_text(hd_stmt_kind_t kind);
+
+hd_block_t hd_block_make(hd_arena_t *arena, const hd_stmt_t *const *stmts,
+                         size_t size);
+
+#endif

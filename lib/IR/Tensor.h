@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Variables, tensors and layouts.
+#ifndef HIDET_IR_TENSOR_H
+#define HIDET_IR_TENSOR_H
+
+#include "IR/Expr.h"
+
+typedef struct hd_mapping hd_mapping_t;
+
+typedef enum hd_scope { HD_SCOPE_GLOBAL, HD_SCOPE_SHARED, HD_SCOPE_REGISTER } hd_scope_t;
+
+// A layout sends the logical indices of a tensor to an offset in elements. It
+// is a base (absent: row-major) and then any number of swizzles.
+typedef enum hd_layout_kind {
+  HD_LAYOUT_ROW,     // last axis contiguous
+  HD_LAYOUT_COLUMN,  // first axis contiguous
+  HD_LAYOUT_STRIDES, // values: a stride for each axis, in elements
+  HD_LAYOUT_PERMUTE, // values: axes from the outermost to the contiguous one
+  HD_LAYOUT_TILE,    // values: tile size for each axis; tiles row-major, row-major inside
+  HD_LAYOUT_SWIZZLE, // values: {bytes} of the hardware's pattern (32, 64, 128), or {bits, base, shift}:
+                     // offset ^= ((offset >> (base + shift)) & (2^bits - 1)) << base, in elements
+  HD_LAYOUT_LOCAL,   // register scope: the element's place in its worker's list of tasks of a mapping
+} hd_layout_kind_t;
+
+typedef struct hd_layout_item {
+  hd_layout_kind_t kind;
+  uint32_t num_values;
+  const hd_expr_t *const *values; // Strides may be symbolic, others are constants.
+  const hd_mapping_t *mapping;    // LOCAL
+} hd_layout_item_t;
+
+typedef struct hd_layout {
+  uint32_t num_items;
+  hd_layout_item_t items[];
+} hd_layout_t;
+
+// The type of a tensor variable.
+typedef struct hd_tensor {
+  hd_scope_t scope;
+  hd_type_t element;
+  uint32_t rank;
+  uint32_t align; // In bytes; 0: that of the element. A power of two.
+  const hd_expr_t *const *shape; // i32 or i64, over size parameters.
+  const hd_layout_t *layout;     // NULL: row-major.
+} hd_tensor_t;
+
+typedef enum hd_var_kind {
+  HD_VAR_PARAM,  // a scalar parameter
+  HD_VAR_LET,    // a named value
+  HD_VAR_LOOP,   // of a for, or of a for over a mapping
+  HD_VAR_TENSOR, // a tensor: a parameter or declared
+  HD_VAR_MAPPING, // bound inside a custom mapping
+} hd_var_kind_t;
+
+typedef enum hd_direction { HD_DIR_NONE, HD_DIR_IN, HD_DIR_OUT, HD_DIR_INOUT } hd_direction_t;
+
+// A variable is known by its address; the name is for printing.
+struct hd_var {
+  const char *name;
+  hd_var_kind_t kind;
+  hd_direction_t direction;  // Of tensor parameters.
+  hd_type_t type;            // Of a tensor: its element's.
+  const hd_tensor_t *tensor; // HD_VAR_TENSOR, else NULL.
+  hd_loc_t loc;
+};
+
+hd_var_t *hd_var_make(hd_arena_t *arena, const char *name, hd_var_kind_t kind,
+                      hd_type_t type, hd_loc_t loc);
+hd_var_t *hd_var_make_tensor(hd_arena_t *arena, const char *name,
+                             const hd_tensor_t *tensor, hd_loc_t loc);
+
+const char *hd_scope_name(hd_scope_t scope);
+const char *hd_direction_name(hd_direction_t direction); // "" for none.
+const char *hd_layout_kind_name(hd_layout_kind_t kind);
+
+// The number of elements that storage must hold (with padding of tiles and
+// strides), as an expression (i32, or i64 where it may pass 2^31 - 1).
+const hd_expr_t *hd_tensor_storage(hd_arena_t *arena, const hd_tensor_t *tensor);
+// Likewise, where it is a constant; false where it is not or passes 2^62.
+bool hd_tensor_storage_const(const hd_tensor_t *tensor, int64_t *elements);
+// The offset in elements of the element at indices: the layout applied. Index
+// arithmetic is i32, or i64 where the storage may pass 2^31 - 1 elements.
+const hd_expr_t *hd_tensor_offset(hd_arena_t *arena, const hd_tensor_t *tensor,
+                                  const hd_expr_t *const *indices);
+#endif

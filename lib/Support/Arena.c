@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Support/Arena.h"
+
+#include <stdalign.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __SANITIZE_ADDRESS__
+#define HD_ARENA_CHECKED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HD_ARENA_CHECKED 1
+#endif
+#endif
+#ifndef HD_ARENA_CHECKED
+#define HD_ARENA_CHECKED 0
+#endif
+
+struct hd_arena_chunk {
+  hd_arena_chunk_t *next;
+  size_t size;
+  alignas(max_align_t) char data[];
+};
+
+enum { FIRST_CHUNK = 4096, LAST_CHUNK = 1 << 20 };
+
+void hd_arena_init(hd_arena_t *arena, hd_budget_t *budget) {
+  *arena = (hd_arena_t){.budget = budget};
+}
+
+void hd_arena_fini(hd_arena_t *arena) {
+  while (arena->chunks) {
+    hd_arena_chunk_t *chunk = arena->chunks;
+    arena->chunks = chunk->next;
+    if (arena->budget)
+      arena->budget->bytes_used -= chunk->size;
+    free(chunk);
+  }
+  arena->next = arena->end = NULL;
+}
+
+static void grow(hd_arena_t *arena, size_t size) {
+  size_t chunk_size = arena->chunks ? arena->chunks->size * 2 : FIRST_CHUNK;
+  if (chunk_size > LAST_CHUNK)
+    chunk_size = LAST_CHUNK;
+  // Under AddressSanitizer each allocation has a chunk of its own, so that an
+  // overrun is found.
+  if (chunk_size < size || HD_ARENA_CHECKED)
+    chunk_size = size;
+  if (chunk_size > SIZE_MAX - sizeof(hd_arena_chunk_t))
+    hd_budget_exhausted(arena->budget, HD_EXHAUSTED_MEMORY);
+  hd_budget_take(arena->budget, chunk_size);
+  hd_arena_chunk_t *chunk = calloc(1, sizeof(*chunk) + chunk_size);
+  if (!chunk) {
+    if (arena->budget)
+      arena->budget->bytes_used -= chunk_size;
+    hd_budget_exhausted(arena->budget, HD_EXHAUSTED_MEMORY);
+  }
+  chunk->size = chunk_size;
+  chunk->next = arena->chunks;
+  arena->chunks = chunk;
+  arena->next = chunk->data;
+  arena->end = chunk->data + chunk_size;
+}
+
+void *hd_arena_alloc(hd_arena_t *arena, size_t size) {
+  const size_t unit = alignof(max_align_t);
+  if (size > SIZE_MAX - unit)
+    hd_budget_exhausted(arena->budget, HD_EXHAUSTED_MEMORY);
+  if (!HD_ARENA_CHECKED)
+    size = (size + unit - 1) / unit * unit;
+  if (HD_ARENA_CHECKED || (size_t)(arena->end - arena->next) < size)
+    grow(arena, size);
+  void *result = arena->next;
+  arena->next += size;
+  return result;
+}
+
+char *hd_arena_strndup(hd_arena_t *arena, const char *text, size_t size) {
+  char *copy = hd_arena_alloc(arena, size + 1);
+  if (size)
+    memcpy(copy, text, size);
+  return copy;
+}
+
+char *hd_arena_vprintf(hd_arena_t *arena, const char *format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  int size = vsnprintf(NULL, 0, format, again);
+  va_end(again);
+  char *text = hd_arena_alloc(arena, (size_t)size + 1);
+  vsnprintf(text, (size_t)size + 1, format, args);
+  return text;
+}
+
+char *hd_arena_printf(hd_arena_t *arena, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  char *text = hd_arena_vprintf(arena, format, args);
+  va_end(args);
+  return text;
+}

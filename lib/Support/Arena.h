@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Bump allocation. Everything in an arena lives until the arena ends; nothing
+// is freed one by one.
+#ifndef HIDET_SUPPORT_ARENA_H
+#define HIDET_SUPPORT_ARENA_H
+
+#include "Support/Budget.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+
+typedef struct hd_arena_chunk hd_arena_chunk_t;
+
+typedef struct hd_arena {
+  hd_arena_chunk_t *chunks;
+  char *next, *end;
+  hd_budget_t *budget; // May be NULL: then only the system limits it.
+} hd_arena_t;
+
+void hd_arena_init(hd_arena_t *arena, hd_budget_t *budget);
+void hd_arena_fini(hd_arena_t *arena);
+
+// Returns zeroed memory aligned for any type. Never returns NULL: where memory
+// or the budget is used up it unwinds through hd_budget_exhausted().
+void *hd_arena_alloc(hd_arena_t *arena, size_t size);
+
+char *hd_arena_strndup(hd_arena_t *arena, const char *text, size_t size);
+char *hd_arena_printf(hd_arena_t *arena, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+char *hd_arena_vprintf(hd_arena_t *arena, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+#define HD_ARENA_NEW(arena, type) ((type *)hd_arena_alloc((arena), sizeof(type)))
+#define HD_ARENA_ARRAY(arena, type, count)                                     \
+  ((type *)hd_arena_alloc((arena), sizeof(type) * (size_t)(count)))
+
+#endif

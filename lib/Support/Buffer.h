@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Growing text on the heap, always NUL-terminated once something was written.
+#ifndef HIDET_SUPPORT_BUFFER_H
+#define HIDET_SUPPORT_BUFFER_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct hd_buffer {
+  char *data;
+  size_t size, capacity;
+  bool failed; // Memory ran out; what was written since is lost.
+} hd_buffer_t;
+
+void hd_buffer_fini(hd_buffer_t *buffer);
+void hd_buffer_write(hd_buffer_t *buffer, const char *text, size_t size);
+void hd_buffer_puts(hd_buffer_t *buffer, const char *text);
+void hd_buffer_printf(hd_buffer_t *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void hd_buffer_vprintf(hd_buffer_t *buffer, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+// The text; "" where nothing was written. Belongs to the buffer.
+const char *hd_buffer_text(const hd_buffer_t *buffer);
+
+#endif

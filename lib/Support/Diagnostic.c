@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Support/Diagnostic.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  hd_exit_t class;
+  const char *format;
+} table[] = {
+#define HD_DIAGNOSTIC(code, class, format) {#code, HD_EXIT_##class, format},
+#include "Support/Diagnostics.def"
+#undef HD_DIAGNOSTIC
+};
+
+void hd_diagnostics_init(hd_diagnostics_t *diags) {
+  *diags = (hd_diagnostics_t){.max_errors = 100};
+  pthread_mutex_init(&diags->lock, NULL);
+  hd_arena_init(&diags->arena, NULL);
+}
+
+void hd_diagnostics_fini(hd_diagnostics_t *diags) {
+  free(diags->sources);
+  hd_arena_fini(&diags->arena);
+  pthread_mutex_destroy(&diags->lock);
+}
+
+uint32_t hd_diagnostics_add_source(hd_diagnostics_t *diags, const char *name,
+                                   const char *text, size_t size,
+                                   uint32_t first_line) {
+  pthread_mutex_lock(&diags->lock);
+  if (diags->num_sources == diags->cap_sources) {
+    diags->cap_sources = diags->cap_sources ? diags->cap_sources * 2 : 4;
+    hd_source_t *sources =
+        realloc(diags->sources, diags->cap_sources * sizeof(*sources));
+    if (!sources)
+      abort();
+    diags->sources = sources;
+  }
+  diags->sources[diags->num_sources++] = (hd_source_t){
+      hd_arena_strndup(&diags->arena, name, strlen(name)),
+      hd_arena_strndup(&diags->arena, text, size), size, first_line};
+  uint32_t id = diags->num_sources;
+  pthread_mutex_unlock(&diags->lock);
+  return id;
+}
+
+const char *hd_diagnostic_code_name(hd_diagnostic_code_t code) {
+  return table[code].name;
+}
+
+hd_exit_t hd_diagnostic_exit(hd_diagnostic_code_t code) {
+  return table[code].class;
+}
+
+// Both run under the lock.
+static void append(hd_diagnostics_t *diags, hd_severity_t severity,
+                   hd_diagnostic_code_t code, hd_loc_t loc,
+                   const char *message) {
+  hd_diagnostic_t *diagnostic = HD_ARENA_NEW(&diags->arena, hd_diagnostic_t);
+  *diagnostic = (hd_diagnostic_t){severity, code, loc, message, NULL};
+  if (diags->last)
+    diags->last->next = diagnostic;
+  else
+    diags->first = diagnostic;
+  diags->last = diagnostic;
+}
+
+static void report(hd_diagnostics_t *diags, hd_severity_t severity,
+                   hd_loc_t loc, const char *format, va_list args) {
+  pthread_mutex_lock(&diags->lock);
+  if (!diags->max_errors || diags->num_errors <= diags->max_errors) {
+    hd_diagnostic_code_t code = diags->last ? diags->last->code : HD_E0101;
+    append(diags, severity, code, loc,
+           hd_arena_vprintf(&diags->arena, format, args));
+  }
+  pthread_mutex_unlock(&diags->lock);
+}
+
+bool hd_error(hd_diagnostics_t *diags, hd_loc_t loc, hd_diagnostic_code_t code,
+              ...) {
+  pthread_mutex_lock(&diags->lock);
+  if (diags->num_errors++ == 0)
+    diags->exit_class = table[code].class;
+  if (!diags->max_errors || diags->num_errors <= diags->max_errors) {
+    va_list args;
+    va_start(args, code);
+    append(diags, HD_ERROR, code, loc,
+           hd_arena_vprintf(&diags->arena, table[code].format, args));
+    va_end(args);
+  } else if (diags->num_errors == diags->max_errors + 1) {
+    append(diags, HD_ERROR, HD_E0106, loc, table[HD_E0106].format);
+  }
+  pthread_mutex_unlock(&diags->lock);
+  return false;
+}
+
+void hd_note(hd_diagnostics_t *diags, hd_loc_t loc, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  report(diags, HD_NOTE, loc, format, args);
+  va_end(args);
+}
+
+void hd_remark(hd_diagnostics_t *diags, hd_loc_t loc, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  report(diags, HD_REMARK, loc, format, args);
+  va_end(args);
+}
+
+void hd_warning(hd_diagnostics_t *diags, hd_loc_t loc, const char *format,
+                ...) {
+  va_list args;
+  va_start(args, format);
+  report(diags, HD_WARNING, loc, format, args);
+  va_end(args);
+}
+
+bool hd_diagnostics_locate(const hd_diagnostics_t *diags, hd_loc_t loc,
+                           const char **name, uint32_t *line,
+                           uint32_t *column) {
+  if (loc.source == 0 || loc.source > diags->num_sources)
+    return false;
+  const hd_source_t *source = &diags->sources[loc.source - 1];
+  *name = source->name;
+  *line = source->first_line;
+  *column = 1;
+  for (size_t i = 0; i < loc.offset && i < source->size; i++) {
+    bool newline = source->text[i] == '\n';
+    *line += newline;
+    *column = newline ? 1 : *column + 1;
+  }
+  return true;
+}
+
+static void print_line(const hd_diagnostics_t *diags, hd_loc_t loc,
+                       uint32_t column, bool color, hd_buffer_t *out) {
+  const hd_source_t *source = &diags->sources[loc.source - 1];
+  const char *start = source->text + loc.offset - (column - 1);
+  const char *end = memchr(start, '\n', (size_t)(source->text + source->size - start));
+  size_t size = end ? (size_t)(end - start) : (size_t)(source->text + source->size - start);
+  if (size > 200) // A line nobody would read.
+    return;
+  hd_buffer_write(out, start, size);
+  hd_buffer_puts(out, "\n");
+  for (uint32_t i = 0; i + 1 < column; i++)
+    hd_buffer_puts(out, start[i] == '\t' ? "\t" : " ");
+  hd_buffer_puts(out, color ? "\033[32m^\033[0m\n" : "^\n");
+}
+
+void hd_diagnostic_print(const hd_diagnostics_t *diags,
+                         const hd_diagnostic_t *diagnostic, bool color,
+                         hd_buffer_t *out) {
+  static const char *const names[] = {"error", "warning", "remark", "note"};
+  static const char *const colors[] = {"31", "35", "34", "36"};
+  const char *name = NULL;
+  uint32_t line = 0, column = 0;
+  bool located =
+      hd_diagnostics_locate(diags, diagnostic->loc, &name, &line, &column);
+  if (located)
+    hd_buffer_printf(out, "%s:%u:%u: ", name, line, column);
+  if (color)
+    hd_buffer_printf(out, "\033[1;%sm", colors[diagnostic->severity]);
+  hd_buffer_puts(out, names[diagnostic->severity]);
+  if (diagnostic->severity == HD_ERROR)
+    hd_buffer_printf(out, "[%s]", table[diagnostic->code].name);
+  hd_buffer_puts(out, color ? ":\033[0m " : ": ");
+  hd_buffer_printf(out, "%s\n", diagnostic->message);
+  if (located)
+    print_line(diags, diagnostic->loc, column, color, out);
+}
+
+void hd_diagnostics_print(const hd_diagnostics_t *diags, bool color,
+                          hd_buffer_t *out) {
+  for (const hd_diagnostic_t *d = diags->first; d; d = d->next)
+    hd_diagnostic_print(diags, d, color, out);
+}
+
+void hd_diagnostics_clear(hd_diagnostics_t *diags) {
+  diags->first = diags->last = NULL;
+  diags->num_errors = 0;
+  diags->exit_class = HD_EXIT_OK;
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Diagnostics: what the user is told. One mechanism serves text, devices and
+// files: a function that can fail takes (or reaches) a hd_diagnostics_t,
+// reports there and returns false or NULL. The table Diagnostics.def holds
+// every code, its exit class and its wording.
+#ifndef HIDET_SUPPORT_DIAGNOSTIC_H
+#define HIDET_SUPPORT_DIAGNOSTIC_H
+
+#include "Support/Arena.h"
+#include "Support/Buffer.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum hd_diagnostic_code {
+#define HD_DIAGNOSTIC(code, class, format) HD_##code,
+#include "Support/Diagnostics.def"
+#undef HD_DIAGNOSTIC
+  HD_DIAGNOSTIC_COUNT
+} hd_diagnostic_code_t;
+
+// Exit codes of the tools.
+typedef enum hd_class {
+  HD_EXIT_OK = 0,
+  HD_EXIT_MISMATCH = 1,
+  HD_EXIT_USAGE = 2,
+  HD_EXIT_INVALID = 3,
+  HD_EXIT_UNSUPPORTED = 4,
+  HD_EXIT_RESOURCE = 5,
+  HD_EXIT_DEVICE = 6,
+  HD_EXIT_INTERNAL = 70,
+  HD_EXIT_INTERRUPTED = 130,
+} hd_exit_t;
+
+typedef enum hd_severity { HD_ERROR, HD_WARNING, HD_REMARK, HD_NOTE } hd_severity_t;
+
+// A place in a text. All zero: nowhere.
+typedef struct hd_loc {
+  uint32_t source; // 1 + index into hd_diagnostics_t.sources.
+  uint32_t offset; // In bytes.
+} hd_loc_t;
+
+typedef struct hd_source {
+  const char *name;
+  const char *text;
+  size_t size;
+  uint32_t first_line; // 1, or more where the text is a part of a file.
+} hd_source_t;
+
+typedef struct hd_diagnostic {
+  hd_severity_t severity;
+  hd_diagnostic_code_t code; // Of an error; a note carries its error's.
+  hd_loc_t loc;
+  const char *message;
+  struct hd_diagnostic *next; // Notes follow their error.
+} hd_diagnostic_t;
+
+// Locked inside: several threads may report to one object.
+typedef struct hd_diagnostics {
+  pthread_mutex_t lock;
+  hd_arena_t arena; // Of its own, without a budget: errors can be told always.
+  hd_source_t *sources;
+  uint32_t num_sources, cap_sources;
+  hd_diagnostic_t *first, *last;
+  unsigned num_errors;
+  unsigned max_errors;   // 0: no bound.
+  hd_exit_t exit_class; // That of the first error.
+} hd_diagnostics_t;
+
+void hd_diagnostics_init(hd_diagnostics_t *diags);
+void hd_diagnostics_fini(hd_diagnostics_t *diags);
+
+// Copies name and text. Returns the source's id for hd_loc_t.
+uint32_t hd_diagnostics_add_source(hd_diagnostics_t *diags, const char *name,
+                                   const char *text, size_t size,
+                                   uint32_t first_line);
+
+// Reports an error; the arguments are those of the code's format. Returns
+// false, so that a caller can `return hd_error(...)`.
+bool hd_error(hd_diagnostics_t *diags, hd_loc_t loc, hd_diagnostic_code_t code,
+              ...);
+// Adds to the error before it.
+void hd_note(hd_diagnostics_t *diags, hd_loc_t loc, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void hd_remark(hd_diagnostics_t *diags, hd_loc_t loc, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void hd_warning(hd_diagnostics_t *diags, hd_loc_t loc, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+// "E0312".
+const char *hd_diagnostic_code_name(hd_diagnostic_code_t code);
+hd_exit_t hd_diagnostic_exit(hd_diagnostic_code_t code);
+
+// 1-based line and column of a place; false for nowhere. Columns count bytes.
+bool hd_diagnostics_locate(const hd_diagnostics_t *diags, hd_loc_t loc,
+                           const char **name, uint32_t *line, uint32_t *column);
+
+// Writes `file:line:col: error[E0102]: message`, the line and a caret.
+void hd_diagnostic_print(const hd_diagnostics_t *diags,
+                         const hd_diagnostic_t *diagnostic, bool color,
+                         hd_buffer_t *out);
+// Writes all that were reported since the last clear.
+void hd_diagnostics_print(const hd_diagnostics_t *diags, bool color,
+                          hd_buffer_t *out);
+// Forgets diagnostics (not sources) and the error count.
+void hd_diagnostics_clear(hd_diagnostics_t *diags);
+
+#endif
