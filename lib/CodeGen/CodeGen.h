@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernels to code: LLVM IR, PTX, or functions of this process for the
+// simulator. One emitter serves both targets. Functions must have gone through
+// the kernel-level lowering (--lower) first: no mapping is left.
+#ifndef HIDET_CODEGEN_CODEGEN_H
+#define HIDET_CODEGEN_CODEGEN_H
+
+#include "IR/Module.h"
+
+typedef enum hd_arch { HD_ARCH_HOST, HD_ARCH_NVPTX } hd_arch_t;
+
+typedef struct hd_target {
+  hd_arch_t arch;
+  int sm;            // 75, 80, 86, 89, 90; 901 is sm_90a. 0 for the host.
+  const char *name;  // "sm_90a", "host"
+  int64_t max_shared_bytes; // A block's, with the opt-in.
+} hd_target_t;
+
+// NULL where there is none of that name.
+const hd_target_t *hd_target_find(const char *name);
+// "sm_75, sm_80, ..., host" for messages.
+const char *hd_target_names(void);
+
+typedef struct hd_codegen_options {
+  const hd_target_t *target;
+  bool sanitize;              // Host: emit the simulator's checks.
+  int64_t max_instructions;   // Of LLVM's IR for a kernel; 0: the default.
+} hd_codegen_options_t;
+
+// The shared memory of a kernel: an offset in bytes for each shared tensor, in
+// order of declaration, and the whole size. Expressions over size parameters.
+typedef struct hd_shared_plan {
+  uint32_t num_tensors;
+  const hd_var_t *const *tensors;
+  const hd_expr_t *const *offsets;
+  const hd_expr_t *size;
+} hd_shared_plan_t;
+const hd_shared_plan_t *hd_shared_plan(hd_arena_t *arena, const hd_func_t *kernel);
+
+// Text of LLVM IR (before LLVM's passes) or PTX for one kernel. False after an
+// error (reported).
+bool hd_codegen_llvm(hd_module_t *module, const hd_func_t *kernel,
+                     const hd_codegen_options_t *options, hd_buffer_t *out);
+bool hd_codegen_ptx(hd_module_t *module, const hd_func_t *kernel,
+                    const hd_codegen_options_t *options, hd_buffer_t *out);
+
+// Host code of one kernel, as CodeGen/SimAbi.h describes it.
+typedef struct hd_host_code hd_host_code_t;
+hd_host_code_t *hd_host_code_create(hd_module_t *module, const hd_func_t *kernel,
+                                    const hd_codegen_options_t *options);
+void hd_host_code_destroy(hd_host_code_t *code);
+void *hd_host_code_entry(const hd_host_code_t *code);
+bool hd_host_code_is_coroutine(const hd_host_code_t *code);
+
+// Symbols that host code calls are looked up here (the simulator's table).
+// Set once, before the first hd_host_code_create. NULL: no such symbol.
+typedef void *(*hd_symbol_lookup_t)(const char *name);
+void hd_host_code_set_symbols(hd_symbol_lookup_t lookup);
+
+#endif

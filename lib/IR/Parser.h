@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Text to IR. The parser resolves names and types while it reads, recovers at
+// statements and items, and so reports several errors a run.
+#ifndef HIDET_IR_PARSER_H
+#define HIDET_IR_PARSER_H
+
+#include "IR/Module.h"
+
+// Returns NULL after errors (reported to the context). name is for diagnostics.
+// The text need not outlive the call. The caller owns the module.
+hd_module_t *hd_module_parse(hd_context_t *context, const char *name,
+                             const char *text, size_t size,
+                             uint32_t first_line);
+
+#endif

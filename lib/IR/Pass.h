@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Passes. A pass is a row of a table (lib/*/Passes.def):
+//   HD_PASS(name, function, level, summary)
+// and a function that takes one function of a module and returns what takes
+// its place: the same pointer where nothing changed, NULL after an error that
+// it has reported. The driver does the rest: it runs, verifies, prints, times.
+#ifndef HIDET_IR_PASS_H
+#define HIDET_IR_PASS_H
+
+#include "IR/Module.h"
+
+typedef struct hd_pass_args {
+  const char *options; // "key=value,..." as given on the command line; may be NULL.
+  bool explain;        // Say by remarks why something was or was not done.
+} hd_pass_args_t;
+
+typedef const hd_func_t *(*hd_pass_fn_t)(hd_module_t *module,
+                                         const hd_func_t *func,
+                                         const hd_pass_args_t *args);
+
+typedef enum hd_pass_level { HD_LEVEL_KERNEL, HD_LEVEL_GRAPH } hd_pass_level_t;
+
+typedef struct hd_pass {
+  const char *name; // As in --name.
+  hd_pass_fn_t run;
+  hd_pass_level_t level;
+  const char *summary; // One line.
+} hd_pass_t;
+
+// What a run of a pass did.
+typedef struct hd_pass_result {
+  bool ok, changed;
+  uint64_t ns;
+} hd_pass_result_t;
+
+typedef struct hd_pass_config {
+  bool verify_each;
+} hd_pass_config_t;
+
+// Runs one pass over every function of the module (not over the library's).
+hd_pass_result_t hd_pass_run(hd_module_t *module, const hd_pass_t *pass,
+                             const hd_pass_args_t *args,
+                             const hd_pass_config_t *config);
+
+// The passes of lib/IR. Other folders have tables of their own; Tools joins
+// them.
+extern const hd_pass_t hd_ir_passes[];
+extern const size_t hd_ir_num_passes;
+
+#endif
