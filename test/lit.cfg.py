@@ -17,6 +17,7 @@ import shutil
 import subprocess
 
 import lit.formats
+import lit.util
 
 config.name = "hidet"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -66,6 +67,10 @@ def has_cuda():
     except OSError:
         return False
 
+
+# A test that hangs is stopped, where lit can (it wants psutil).
+if lit.util.killProcessAndChildrenIsSupported()[0]:
+    lit_config.maxIndividualTestTime = 300
 
 features = {
     "numpy": has_numpy(),

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Configures (once) and builds into build/.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+[ -f build/build.ninja ] ||
+  cmake -S . -B build -G Ninja -DHIDET_PYTHON="$PWD/.venv/bin/python3"
+cmake --build build

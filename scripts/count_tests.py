@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Counts the cases of a test run: ctest's tests, with lit's tests and cmocka's
+functions counted one by one.
+
+usage: count_tests.py BUILD/test
+
+Reads ctest.xml (ctest --output-junit) and results.json (lit --output) there.
+"""
+
+import collections
+import json
+import pathlib
+import re
+import sys
+import xml.etree.ElementTree
+
+# cmocka's closing lines, such as "[  PASSED  ] 3 test(s)."
+CMOCKA = re.compile(r"^\[ *(PASSED|FAILED|SKIPPED) *\] (\d+) test\(s\)", re.M)
+LIT = {"PASS": "passed", "XFAIL": "passed", "FLAKYPASS": "passed",
+       "UNSUPPORTED": "skipped", "EXCLUDED": "skipped"}
+JUNIT = {"run": "passed", "notrun": "skipped", "disabled": "skipped"}
+
+
+def count(folder):
+    counts = collections.Counter()
+    root = xml.etree.ElementTree.parse(folder / "ctest.xml").getroot()
+    for case in root.iter("testcase"):
+        lit = folder / "results.json"
+        cmocka = CMOCKA.findall(case.findtext("system-out") or "")
+        if case.get("name") == "lit" and lit.exists():
+            for test in json.loads(lit.read_text())["tests"]:
+                counts[LIT.get(test["code"], "failed")] += 1
+        elif cmocka:
+            for status, number in cmocka:
+                counts[status.lower()] += int(number)
+        else:
+            counts[JUNIT.get(case.get("status"), "failed")] += 1
+    return counts
+
+
+if __name__ == "__main__":
+    counts = count(pathlib.Path(sys.argv[1]))
+    print(", ".join("%d %s" % (counts[key], key)
+                    for key in ("passed", "failed", "skipped")))
