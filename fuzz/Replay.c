@@ -12,29 +12,20 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static bool replay_file(const char *path) {
+// The copy has the file's exact size, so that AddressSanitizer sees reads past
+// its end.
+static bool replay_file(const char *path, size_t size) {
   FILE *file = fopen(path, "rb");
-  if (!file) {
+  uint8_t *data = malloc(size ? size : 1);
+  bool ok = file && data && fread(data, 1, size, file) == size;
+  if (ok)
+    LLVMFuzzerTestOneInput(data, size);
+  else
     perror(path);
-    return false;
-  }
-  uint8_t *data = NULL;
-  size_t size = 0, capacity = 0;
-  for (size_t got = 1; got > 0; size += got) {
-    if (size == capacity) {
-      capacity = capacity ? 2 * capacity : 4096;
-      data = realloc(data, capacity);
-      if (!data)
-        abort();
-    }
-    got = fread(data + size, 1, capacity - size, file);
-  }
-  fclose(file);
-  // A copy of the exact size lets AddressSanitizer see reads past its end.
-  uint8_t *exact = realloc(data, size ? size : 1);
-  LLVMFuzzerTestOneInput(exact ? exact : data, size);
-  free(exact ? exact : data);
-  return true;
+  if (file)
+    fclose(file);
+  free(data);
+  return ok;
 }
 
 static bool replay(const char *path, size_t *count) {
@@ -45,7 +36,7 @@ static bool replay(const char *path, size_t *count) {
   }
   if (!S_ISDIR(info.st_mode)) {
     ++*count;
-    return replay_file(path);
+    return replay_file(path, (size_t)info.st_size);
   }
   DIR *folder = opendir(path);
   if (!folder) {

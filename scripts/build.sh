@@ -5,5 +5,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 [ -f build/build.ninja ] ||
-  cmake -S . -B build -G Ninja -DHIDET_PYTHON="$PWD/.venv/bin/python3"
+  cmake -S . -B build -G Ninja -DCMAKE_C_COMPILER_LAUNCHER=ccache \
+    -DHIDET_PYTHON="$PWD/.venv/bin/python3"
 cmake --build build
