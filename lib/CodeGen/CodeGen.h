@@ -12,8 +12,8 @@ typedef enum hd_arch { HD_ARCH_HOST, HD_ARCH_NVPTX } hd_arch_t;
 
 typedef struct hd_target {
   hd_arch_t arch;
-  int sm;            // 75, 80, 86, 89, 90; 901 is sm_90a. 0 for the host.
-  const char *name;  // "sm_90a", "host"
+  int sm;           // 75, 80, 86, 89, 90; 901 is sm_90a. 0 for the host.
+  const char *name; // "sm_90a", "host"
   int64_t max_shared_bytes; // A block's, with the opt-in.
 } hd_target_t;
 
@@ -24,8 +24,8 @@ const char *hd_target_names(void);
 
 typedef struct hd_codegen_options {
   const hd_target_t *target;
-  bool sanitize;              // Host: emit the simulator's checks.
-  int64_t max_instructions;   // Of LLVM's IR for a kernel; 0: the default.
+  bool sanitize;            // Host: emit the simulator's checks.
+  int64_t max_instructions; // Of LLVM's IR for a kernel; 0: the default.
 } hd_codegen_options_t;
 
 // The shared memory of a kernel: an offset in bytes for each shared tensor, in
@@ -36,7 +36,8 @@ typedef struct hd_shared_plan {
   const hd_expr_t *const *offsets;
   const hd_expr_t *size;
 } hd_shared_plan_t;
-const hd_shared_plan_t *hd_shared_plan(hd_arena_t *arena, const hd_func_t *kernel);
+const hd_shared_plan_t *hd_shared_plan(hd_arena_t *arena,
+                                       const hd_func_t *kernel);
 
 // Text of LLVM IR (before LLVM's passes) or PTX for one kernel. False after an
 // error (reported).
@@ -47,7 +48,8 @@ bool hd_codegen_ptx(hd_module_t *module, const hd_func_t *kernel,
 
 // Host code of one kernel, as CodeGen/SimAbi.h describes it.
 typedef struct hd_host_code hd_host_code_t;
-hd_host_code_t *hd_host_code_create(hd_module_t *module, const hd_func_t *kernel,
+hd_host_code_t *hd_host_code_create(hd_module_t *module,
+                                    const hd_func_t *kernel,
                                     const hd_codegen_options_t *options);
 void hd_host_code_destroy(hd_host_code_t *code);
 void *hd_host_code_entry(const hd_host_code_t *code);

@@ -45,22 +45,22 @@ typedef enum hd_sim_request {
 // The heads of two of the simulator's objects; the emitter knows these fields
 // by their offsets, the rest is the simulator's own.
 typedef struct hd_sim_block {
-  int32_t block[3];     // block.x, .y, .z
+  int32_t block[3]; // block.x, .y, .z
   int32_t grid_dim[3];
   int32_t block_dim[3];
   int32_t cluster, cluster_dim;
-  int32_t stop;         // Nonzero: loops leave, the launch is over (volatile).
-  char *shared;         // The block's shared memory, 1024-byte aligned.
+  int32_t stop; // Nonzero: loops leave, the launch is over (volatile).
+  char *shared; // The block's shared memory, 1024-byte aligned.
 } hd_sim_block_t;
 
 typedef struct hd_sim_thread {
   hd_sim_block_t *block;
-  int32_t thread[3];    // thread.x, .y, .z
+  int32_t thread[3]; // thread.x, .y, .z
   int32_t linear;
-  uint32_t request;     // hd_sim_request_t, at a suspension.
+  uint32_t request;               // hd_sim_request_t, at a suspension.
   const struct hd_sim_site *site; // Of the request.
-  void *function;       // Of the request.
-  uint64_t *slots;      // Of the request; in the coroutine's frame.
+  void *function;                 // Of the request.
+  uint64_t *slots;                // Of the request; in the coroutine's frame.
 } hd_sim_thread_t;
 
 // The slots of the threads of a warp that take part, in lane order; NULL for a
@@ -79,13 +79,15 @@ typedef enum hd_sim_access {
 // One access, assertion or call in the program's text; a constant in the code.
 typedef struct hd_sim_site {
   uint32_t source, offset; // hd_loc_t
-  const char *tensor;      // Its name; the message of an assertion; or the intrinsic's name.
-  uint32_t access;         // hd_sim_access_t
-  uint32_t scope;          // hd_scope_t
+  // The tensor's name; the message of an assertion; or the intrinsic's name.
+  const char *tensor;
+  uint32_t access; // hd_sim_access_t
+  uint32_t scope;  // hd_scope_t
   uint32_t rank;
   uint32_t element_bits;
-  uint32_t lanes;          // Elements accessed.
-  uint32_t declaration;    // The tensor's number: parameters first, then declarations in order.
+  uint32_t lanes;       // Elements accessed.
+  uint32_t declaration; // The tensor's number: parameters first, then
+                        // declarations in order.
 } hd_sim_site_t;
 
 // Called by emitted code; defined in lib/Runtime.

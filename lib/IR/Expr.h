@@ -43,9 +43,9 @@ struct hd_expr {
   uint32_t num_operands;
   hd_loc_t loc;
   union {
-    int64_t i;           // CONST of an integer (sign- or zero-extended) or bool; LANE
-    double f;            // CONST of a float, rounded to its type
-    const hd_var_t *var; // VAR, LOAD, LOADELSE, REF, TENSOR
+    int64_t i; // CONST of an integer (sign- or zero-extended) or bool; LANE
+    double f;  // CONST of a float, rounded to its type
+    const hd_var_t *var;   // VAR, LOAD, LOADELSE, REF, TENSOR
     const hd_func_t *func; // CALL
     hd_builtin_t builtin;  // BUILTIN
     int intrinsic;         // INTRINSIC: hd_intrinsic_t

@@ -6,7 +6,6 @@
 
 #include "IR/Type.h"
 
-
 typedef enum hd_intrinsic {
 #define HD_INTRINSIC(id, name, types, signature, kind, target, ptx, sim)       \
   HD_INTRINSIC_##id,
@@ -23,10 +22,37 @@ typedef enum hd_intrinsic_kind {
 } hd_intrinsic_kind_t;
 
 // The names that an intrinsic may take. Operands hold them as i32 constants.
-typedef enum hd_order { HD_RELAXED, HD_ACQUIRE, HD_RELEASE, HD_ACQ_REL, HD_SEQ_CST, HD_ORDER_COUNT } hd_order_t;
-typedef enum hd_sync_scope { HD_SYNC_WARP, HD_SYNC_BLOCK, HD_SYNC_CLUSTER, HD_SYNC_DEVICE, HD_SYNC_SYSTEM, HD_SYNC_COUNT } hd_sync_scope_t;
+typedef enum hd_order {
+  HD_RELAXED,
+  HD_ACQUIRE,
+  HD_RELEASE,
+  HD_ACQ_REL,
+  HD_SEQ_CST,
+  HD_ORDER_COUNT
+} hd_order_t;
+typedef enum hd_sync_scope {
+  HD_SYNC_WARP,
+  HD_SYNC_BLOCK,
+  HD_SYNC_CLUSTER,
+  HD_SYNC_DEVICE,
+  HD_SYNC_SYSTEM,
+  HD_SYNC_COUNT
+} hd_sync_scope_t;
 // ld and st modifiers of PTX.
-typedef enum hd_cache { HD_CACHE_CA, HD_CACHE_CG, HD_CACHE_CS, HD_CACHE_LU, HD_CACHE_CV, HD_CACHE_NC, HD_CACHE_WB, HD_CACHE_WT, HD_CACHE_EVICT_FIRST, HD_CACHE_EVICT_LAST, HD_CACHE_NO_ALLOCATE, HD_CACHE_COUNT } hd_cache_t;
+typedef enum hd_cache {
+  HD_CACHE_CA,
+  HD_CACHE_CG,
+  HD_CACHE_CS,
+  HD_CACHE_LU,
+  HD_CACHE_CV,
+  HD_CACHE_NC,
+  HD_CACHE_WB,
+  HD_CACHE_WT,
+  HD_CACHE_EVICT_FIRST,
+  HD_CACHE_EVICT_LAST,
+  HD_CACHE_NO_ALLOCATE,
+  HD_CACHE_COUNT
+} hd_cache_t;
 
 typedef enum hd_param_form {
   HD_PARAM_VALUE,
@@ -44,9 +70,10 @@ typedef enum hd_param_form {
 
 typedef struct hd_intrinsic_param {
   hd_param_form_t form;
-  bool any;       // "any": a place of whatever element type.
-  bool generic;   // T, or lanes times T's scalar: see type.lanes.
-  hd_type_t type; // Where not generic; registers: the elements' type and number.
+  bool any;     // "any": a place of whatever element type.
+  bool generic; // T, or lanes times T's scalar: see type.lanes.
+  hd_type_t
+      type; // Where not generic; registers: the elements' type and number.
 } hd_intrinsic_param_t;
 
 enum { HD_INTRINSIC_MAX_PARAMS = 8 };

@@ -17,9 +17,9 @@ typedef enum hd_func_kind {
 // host builtins; NULL is 1.
 typedef struct hd_launch {
   const hd_expr_t *grid[3];
-  const hd_expr_t *block[3];  // Constants.
+  const hd_expr_t *block[3];   // Constants.
   const hd_expr_t *cluster[3]; // Constants.
-  int32_t min_blocks;          // Blocks an SM that registers must allow; 0: not said.
+  int32_t min_blocks; // Blocks an SM that registers must allow; 0: not said.
 } hd_launch_t;
 
 struct hd_func {
@@ -36,7 +36,11 @@ struct hd_func {
 
 typedef struct hd_task hd_task_t; // IR/Task.h
 
-typedef enum hd_item_kind { HD_ITEM_CONST, HD_ITEM_FUNC, HD_ITEM_TASK } hd_item_kind_t;
+typedef enum hd_item_kind {
+  HD_ITEM_CONST,
+  HD_ITEM_FUNC,
+  HD_ITEM_TASK
+} hd_item_kind_t;
 
 // const name = value: an expression or a mapping. Uses are replaced by the
 // value while parsing.
@@ -70,7 +74,8 @@ typedef struct hd_module {
 struct hd_context {
   hd_diagnostics_t diags;
   hd_budget_t budget;
-  hd_module_t *library; // Device functions in the language; parsed at first use.
+  hd_module_t
+      *library; // Device functions in the language; parsed at first use.
 };
 
 void hd_context_init(hd_context_t *context);

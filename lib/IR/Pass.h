@@ -11,8 +11,9 @@
 #include "IR/Module.h"
 
 typedef struct hd_pass_args {
-  const char *options; // "key=value,..." as given on the command line; may be NULL.
-  bool explain;        // Say by remarks why something was or was not done.
+  const char
+      *options; // "key=value,..." as given on the command line; may be NULL.
+  bool explain; // Say by remarks why something was or was not done.
 } hd_pass_args_t;
 
 typedef const hd_func_t *(*hd_pass_fn_t)(hd_module_t *module,

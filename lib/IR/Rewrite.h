@@ -33,19 +33,23 @@ struct hd_rewriter {
 };
 
 // Makes later references to old become references to new.
-void hd_rewriter_map(hd_rewriter_t *rewriter, const hd_var_t *old, const hd_var_t *new_var);
+void hd_rewriter_map(hd_rewriter_t *rewriter, const hd_var_t *old,
+                     const hd_var_t *new_var);
 // Makes later VAR references to old become value.
 void hd_rewriter_substitute(hd_rewriter_t *rewriter, const hd_var_t *old,
                             const hd_expr_t *value);
 const hd_expr_t *hd_rewrite_expr(hd_rewriter_t *rewriter, const hd_expr_t *e);
 hd_block_t hd_rewrite_block(hd_rewriter_t *rewriter, hd_block_t block);
 // Pushes the rewritten statements of a block.
-void hd_rewrite_into(hd_rewriter_t *rewriter, hd_block_t block, hd_stmt_list_t *out);
+void hd_rewrite_into(hd_rewriter_t *rewriter, hd_block_t block,
+                     hd_stmt_list_t *out);
 // Parameters, launch expressions and body.
-const hd_func_t *hd_rewrite_func(hd_rewriter_t *rewriter, const hd_func_t *func);
+const hd_func_t *hd_rewrite_func(hd_rewriter_t *rewriter,
+                                 const hd_func_t *func);
 void hd_rewriter_fini(hd_rewriter_t *rewriter);
 
-void hd_stmt_list_push(hd_arena_t *arena, hd_stmt_list_t *list, const hd_stmt_t *stmt);
+void hd_stmt_list_push(hd_arena_t *arena, hd_stmt_list_t *list,
+                       const hd_stmt_t *stmt);
 
 // Calls visit on every expression of a body, operands before their users. Stops
 // and returns false as soon as visit does.

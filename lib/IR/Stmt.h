@@ -50,7 +50,7 @@ struct hd_stmt {
       int32_t unroll;
       hd_block_t body;
     } loop;
-    struct { // for vars in mapping [on worker] [unroll]
+    struct {                       // for vars in mapping [on worker] [unroll]
       const hd_var_t *const *vars; // mapping->rank of them
       const hd_mapping_t *mapping;
       const hd_expr_t *worker; // NULL where the mapping has one worker

@@ -8,7 +8,11 @@
 
 typedef struct hd_mapping hd_mapping_t;
 
-typedef enum hd_scope { HD_SCOPE_GLOBAL, HD_SCOPE_SHARED, HD_SCOPE_REGISTER } hd_scope_t;
+typedef enum hd_scope {
+  HD_SCOPE_GLOBAL,
+  HD_SCOPE_SHARED,
+  HD_SCOPE_REGISTER
+} hd_scope_t;
 
 // A layout sends the logical indices of a tensor to an offset in elements. It
 // is a base (absent: row-major) and then any number of swizzles.
@@ -17,17 +21,21 @@ typedef enum hd_layout_kind {
   HD_LAYOUT_COLUMN,  // first axis contiguous
   HD_LAYOUT_STRIDES, // values: a stride for each axis, in elements
   HD_LAYOUT_PERMUTE, // values: axes from the outermost to the contiguous one
-  HD_LAYOUT_TILE,    // values: tile size for each axis; tiles row-major, row-major inside
-  HD_LAYOUT_SWIZZLE, // values: {bytes} of the hardware's pattern (32, 64, 128), or {bits, base, shift}:
-                     // offset ^= ((offset >> (base + shift)) & (2^bits - 1)) << base, in elements
-  HD_LAYOUT_LOCAL,   // register scope: the element's place in its worker's list of tasks of a mapping
+  HD_LAYOUT_TILE, // values: tile size for each axis; tiles row-major, row-major
+                  // inside
+  HD_LAYOUT_SWIZZLE, // values: {bytes} of the hardware's pattern (32, 64, 128),
+                     // or {bits, base, shift}: offset ^= ((offset >> (base +
+                     // shift)) & (2^bits - 1)) << base, in elements
+  HD_LAYOUT_LOCAL, // register scope: the element's place in its worker's list
+                   // of tasks of a mapping
 } hd_layout_kind_t;
 
 typedef struct hd_layout_item {
   hd_layout_kind_t kind;
   uint32_t num_values;
-  const hd_expr_t *const *values; // Strides may be symbolic, others are constants.
-  const hd_mapping_t *mapping;    // LOCAL
+  const hd_expr_t *const
+      *values;                 // Strides may be symbolic, others are constants.
+  const hd_mapping_t *mapping; // LOCAL
 } hd_layout_item_t;
 
 typedef struct hd_layout {
@@ -46,14 +54,19 @@ typedef struct hd_tensor {
 } hd_tensor_t;
 
 typedef enum hd_var_kind {
-  HD_VAR_PARAM,  // a scalar parameter
-  HD_VAR_LET,    // a named value
-  HD_VAR_LOOP,   // of a for, or of a for over a mapping
-  HD_VAR_TENSOR, // a tensor: a parameter or declared
+  HD_VAR_PARAM,   // a scalar parameter
+  HD_VAR_LET,     // a named value
+  HD_VAR_LOOP,    // of a for, or of a for over a mapping
+  HD_VAR_TENSOR,  // a tensor: a parameter or declared
   HD_VAR_MAPPING, // bound inside a custom mapping
 } hd_var_kind_t;
 
-typedef enum hd_direction { HD_DIR_NONE, HD_DIR_IN, HD_DIR_OUT, HD_DIR_INOUT } hd_direction_t;
+typedef enum hd_direction {
+  HD_DIR_NONE,
+  HD_DIR_IN,
+  HD_DIR_OUT,
+  HD_DIR_INOUT
+} hd_direction_t;
 
 // A variable is known by its address; the name is for printing.
 struct hd_var {
@@ -76,7 +89,8 @@ const char *hd_layout_kind_name(hd_layout_kind_t kind);
 
 // The number of elements that storage must hold (with padding of tiles and
 // strides), as an expression (i32, or i64 where it may pass 2^31 - 1).
-const hd_expr_t *hd_tensor_storage(hd_arena_t *arena, const hd_tensor_t *tensor);
+const hd_expr_t *hd_tensor_storage(hd_arena_t *arena,
+                                   const hd_tensor_t *tensor);
 // Likewise, where it is a constant; false where it is not or passes 2^62.
 bool hd_tensor_storage_const(const hd_tensor_t *tensor, int64_t *elements);
 // The offset in elements of the element at indices: the layout applied. Index

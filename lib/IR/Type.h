@@ -48,8 +48,8 @@ static inline hd_type_t hd_type_lane(hd_type_t type) {
 hd_scalar_class_t hd_scalar_class(hd_scalar_t scalar);
 const char *hd_scalar_name(hd_scalar_t scalar);
 unsigned hd_scalar_bits(hd_scalar_t scalar);
-unsigned hd_scalar_digits(hd_scalar_t scalar);       // Floats.
-int hd_scalar_max_exponent(hd_scalar_t scalar);      // Floats.
+unsigned hd_scalar_digits(hd_scalar_t scalar);  // Floats.
+int hd_scalar_max_exponent(hd_scalar_t scalar); // Floats.
 
 // In memory; 0 for void. Sub-byte scalars take whole bytes only as vectors or
 // tensors, so ask hd_type_bits() for them.

@@ -31,7 +31,8 @@ char *hd_arena_printf(hd_arena_t *arena, const char *format, ...)
 char *hd_arena_vprintf(hd_arena_t *arena, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
-#define HD_ARENA_NEW(arena, type) ((type *)hd_arena_alloc((arena), sizeof(type)))
+#define HD_ARENA_NEW(arena, type)                                              \
+  ((type *)hd_arena_alloc((arena), sizeof(type)))
 #define HD_ARENA_ARRAY(arena, type, count)                                     \
   ((type *)hd_arena_alloc((arena), sizeof(type) * (size_t)(count)))
 

@@ -140,8 +140,10 @@ static void print_line(const hd_diagnostics_t *diags, hd_loc_t loc,
                        uint32_t column, bool color, hd_buffer_t *out) {
   const hd_source_t *source = &diags->sources[loc.source - 1];
   const char *start = source->text + loc.offset - (column - 1);
-  const char *end = memchr(start, '\n', (size_t)(source->text + source->size - start));
-  size_t size = end ? (size_t)(end - start) : (size_t)(source->text + source->size - start);
+  const char *end =
+      memchr(start, '\n', (size_t)(source->text + source->size - start));
+  size_t size = end ? (size_t)(end - start)
+                    : (size_t)(source->text + source->size - start);
   if (size > 200) // A line nobody would read.
     return;
   hd_buffer_write(out, start, size);

@@ -34,7 +34,12 @@ typedef enum hd_class {
   HD_EXIT_INTERRUPTED = 130,
 } hd_exit_t;
 
-typedef enum hd_severity { HD_ERROR, HD_WARNING, HD_REMARK, HD_NOTE } hd_severity_t;
+typedef enum hd_severity {
+  HD_ERROR,
+  HD_WARNING,
+  HD_REMARK,
+  HD_NOTE
+} hd_severity_t;
 
 // A place in a text. All zero: nowhere.
 typedef struct hd_loc {
@@ -65,7 +70,7 @@ typedef struct hd_diagnostics {
   uint32_t num_sources, cap_sources;
   hd_diagnostic_t *first, *last;
   unsigned num_errors;
-  unsigned max_errors;   // 0: no bound.
+  unsigned max_errors;  // 0: no bound.
   hd_exit_t exit_class; // That of the first error.
 } hd_diagnostics_t;
 
