@@ -26,8 +26,8 @@ typedef enum hd_layout_kind {
   HD_LAYOUT_SWIZZLE, // values: {bytes} of the hardware's pattern (32, 64, 128),
                      // or {bits, base, shift}: offset ^= ((offset >> (base +
                      // shift)) & (2^bits - 1)) << base, in elements
-  HD_LAYOUT_LOCAL, // register scope: the element's place in its worker's list
-                   // of tasks of a mapping
+  HD_LAYOUT_LOCAL,   // register scope: the element's place in its worker's list
+                     // of tasks of a mapping
 } hd_layout_kind_t;
 
 typedef struct hd_layout_item {
