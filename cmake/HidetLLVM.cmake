@@ -16,10 +16,15 @@ target_include_directories(hidet_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
 if(HIDET_STATIC_LLVM)
   # NVPTX makes the kernels; the native target, the JIT and coroutines are the
   # simulator's.
-  llvm_map_components_to_libnames(HIDET_LLVM_LIBRARIES
-    core analysis target passes coroutines orcjit native nvptx
+  llvm_map_components_to_libnames(libraries
+    core analysis target passes coroutines orcjit native NVPTX
     bitreader bitwriter irreader)
-  target_link_libraries(hidet_llvm INTERFACE ${HIDET_LLVM_LIBRARIES} stdc++)
+  # Its own dependencies go in too, so that the library needs glibc alone.
+  # (Nothing here uses Z3, which LLVMSupport names as well.)
+  set_property(TARGET LLVMSupport PROPERTY INTERFACE_LINK_LIBRARIES
+    LLVMDemangle -l:libz.a -l:libzstd.a rt ${CMAKE_DL_LIBS} m)
+  target_link_libraries(hidet_llvm INTERFACE
+    ${libraries} -l:libstdc++.a -static-libgcc)
 else()
   target_link_libraries(hidet_llvm INTERFACE LLVM)
 endif()

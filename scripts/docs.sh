@@ -14,9 +14,10 @@ tools=${1:-build/bin}
 
 # document, tool, what the tool's hidden option --generate-docs is asked for
 documents="
-docs/PASSES.md         hidet-opt  passes
-docs/man/hidet-opt.1   hidet-opt  man
-docs/man/hidet-run.1   hidet-run  man
+docs/PASSES.md        hidet-opt  passes
+docs/INTRINSICS.md    hidet-opt  intrinsics
+docs/man/hidet-opt.1  hidet-opt  man
+docs/man/hidet-run.1  hidet-run  man
 "
 
 made=$(mktemp)
