@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# One command: installs what is missing, builds, and runs the example kernels
+# on the simulator, and on the GPU if there is one, against numpy.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/setup.sh
+scripts/build.sh
+echo
+.venv/bin/python3 examples/run.py --tools=build/bin --option=--bench
