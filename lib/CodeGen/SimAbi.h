@@ -16,11 +16,14 @@
 //
 // Intrinsics' operands travel in slots, 64 bits each: the result first (where
 // there is one), then the parameters. A value takes one slot: its bits from bit
-// 0 up. A place (s:, g:, m:) takes two: its address, and its hd_sim_site_t, or
-// NULL where not sanitizing. A register reference takes one: the address of its
-// first element. Names and constants take one.
+// 0 up, the rest zero (two slots where it has more than 64). A place (s:, g:,
+// m:) takes two: its address, and its hd_sim_site_t, or NULL where not
+// sanitizing. A register reference takes one: the address of its first element;
+// elements lie as in memory. Names (as hd_order_t, hd_sync_scope_t, hd_cache_t)
+// and constants take one.
 //   PURE    a plain C call with the values' own types (f16 and bf16 as
-//           uint16_t, f8 as uint8_t; vectors as the integer of their bits)
+//           uint16_t, f8 as uint8_t; vectors as the integer of their bits);
+//           over a vector T once for each lane
 //   THREAD  void f(hd_sim_thread_t *thread, uint64_t *slots)
 //   WARP    the thread sets request, function and slots and suspends. When all
 //           live threads of its warp have asked for the same function, the
