@@ -10,6 +10,9 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/hidet"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
 install(FILES "${PROJECT_BINARY_DIR}/include/hidet/Version.h"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hidet")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/man/"
+        DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" OPTIONAL
+        FILES_MATCHING PATTERN "*.1")
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Hidet")
 install(EXPORT HidetTargets NAMESPACE Hidet:: DESTINATION "${package_dir}")
