@@ -38,7 +38,7 @@ static size_t distance(const char *a, const char *b) {
   return last[n];
 }
 
-void hd_suggest(hd_suggestion_t *suggestion, const char *name) {
+void hd_suggestion_add(hd_suggestion_t *suggestion, const char *name) {
   size_t length = strlen(suggestion->wanted);
   size_t limit = length / 3 < 1 ? 1 : length / 3;
   size_t d = distance(suggestion->wanted, name);

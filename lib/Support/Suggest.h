@@ -15,7 +15,7 @@ typedef struct hd_suggestion {
 } hd_suggestion_t;
 
 // Takes a possible name into account. It must outlive the suggestion.
-void hd_suggest(hd_suggestion_t *suggestion, const char *name);
+void hd_suggestion_add(hd_suggestion_t *suggestion, const char *name);
 
 // "; did you mean '--emit'?" with the prefix before the name, or "". At most
 // size bytes with the final zero; returns text.

@@ -147,9 +147,9 @@ static bool report_unknown(const hd_command_t *command, const char *name,
   hd_suggestion_t suggestion = {.wanted = name};
   for (size_t i = 0; i < command->num_options; i++)
     if (command->options[i].group[0])
-      hd_suggest(&suggestion, command->options[i].name);
+      hd_suggestion_add(&suggestion, command->options[i].name);
   for (size_t i = 0; i < command->num_passes; i++)
-    hd_suggest(&suggestion, command->passes[i]);
+    hd_suggestion_add(&suggestion, command->passes[i]);
   char text[128], spelling[128];
   snprintf(spelling, sizeof(spelling), "%s%s", prefix, name);
   return hd_error(diags, nowhere, HD_E1001, spelling,

@@ -177,15 +177,15 @@ static void help_and_man_name_every_option(void **state) {
 static void the_nearest_name_is_found(void **state) {
   (void)state;
   hd_suggestion_t suggestion = {.wanted = "barier"};
-  hd_suggest(&suggestion, "carrier");
-  hd_suggest(&suggestion, "barrier");
-  hd_suggest(&suggestion, "block");
+  hd_suggestion_add(&suggestion, "carrier");
+  hd_suggestion_add(&suggestion, "barrier");
+  hd_suggestion_add(&suggestion, "block");
   assert_string_equal(suggestion.best, "barrier");
   suggestion = (hd_suggestion_t){.wanted = "ab"};
-  hd_suggest(&suggestion, "ba"); // A swap is one change.
+  hd_suggestion_add(&suggestion, "ba"); // A swap is one change.
   assert_string_equal(suggestion.best, "ba");
   suggestion = (hd_suggestion_t){.wanted = "abc"};
-  hd_suggest(&suggestion, "xyz");
+  hd_suggestion_add(&suggestion, "xyz");
   assert_null(suggestion.best);
 }
 
