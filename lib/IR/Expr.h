@@ -14,7 +14,8 @@ typedef struct hd_func hd_func_t;
 typedef struct hd_expr hd_expr_t;
 
 typedef enum hd_expr_kind {
-#define HD_EXPR(name, spelling, form, precedence, commutative) HD_EXPR_##name,
+#define HD_EXPR(name, spelling, form, precedence, commutative, payload)         \
+  HD_EXPR_##name,
 #include "IR/Exprs.def"
 #undef HD_EXPR
   HD_EXPR_COUNT
@@ -35,6 +36,15 @@ typedef enum hd_builtin {
 #undef HD_BUILTIN
   HD_BUILTIN_COUNT
 } hd_builtin_t;
+
+typedef enum hd_expr_payload {
+  HD_PAYLOAD_NONE,
+  HD_PAYLOAD_VALUE,
+  HD_PAYLOAD_VAR,
+  HD_PAYLOAD_FUNC,
+  HD_PAYLOAD_BUILTIN,
+  HD_PAYLOAD_INTRINSIC,
+} hd_expr_payload_t;
 
 struct hd_expr {
   uint8_t kind;   // hd_expr_kind_t
@@ -59,6 +69,7 @@ typedef struct hd_expr_info {
   hd_expr_form_t form;
   int precedence;
   bool commutative;
+  hd_expr_payload_t payload;
 } hd_expr_info_t;
 
 const hd_expr_info_t *hd_expr_info(hd_expr_kind_t kind);
@@ -123,12 +134,13 @@ bool hd_expr_equal(const hd_expr_t *a, const hd_expr_t *b);
 // Equal expressions have equal hashes.
 uint64_t hd_expr_hash(const hd_expr_t *e);
 
-// Folds an expression over constants; false where it is none, or where it
-// divides by zero. Integers wrap at their type. lookup (may be NULL) gives
-// variables their value: it returns NULL for unknown ones.
-typedef const hd_expr_t *(*hd_lookup_t)(void *argument, const hd_var_t *var);
+// Folds an expression over constants; NULL where it is none, or where it divides
+// by zero. Integers wrap at their type. lookup (may be NULL) gives leaves (VAR,
+// BUILTIN) their value, a constant: it returns NULL for unknown ones.
+typedef const hd_expr_t *(*hd_lookup_t)(void *argument, const hd_expr_t *leaf);
 const hd_expr_t *hd_expr_fold(hd_arena_t *arena, const hd_expr_t *e,
                               hd_lookup_t lookup, void *argument);
+// An integer (or bool) expression over constants alone.
 bool hd_expr_fold_int(const hd_expr_t *e, int64_t *value);
 
 #endif

@@ -56,7 +56,7 @@ typedef struct hd_item {
   hd_item_kind_t kind;
   union {
     const hd_const_t *constant;
-    const hd_func_t *func;
+    hd_func_t *func;
     const hd_task_t *task;
   } u;
 } hd_item_t;
@@ -97,11 +97,9 @@ hd_module_t *hd_context_library(hd_context_t *context);
 // Threads a block; 0 where it is not a constant.
 int64_t hd_func_block_threads(const hd_func_t *func);
 
-// Calls visit(argument, func) for each function; a pass over functions is this
-// with hd_module_replace. The new function takes the old one's place, and calls
-// and launches of it are redirected by hd_module_relink().
-void hd_module_replace(hd_module_t *module, size_t item, const hd_func_t *func);
-// Redirects calls and launches to the functions that now bear the names.
-void hd_module_relink(hd_module_t *module);
+// Puts a new version of a function in the place of the old one. A function is
+// the one object that changes in place: calls and launches point at it and need
+// no relinking. The versions share name, parameters' types and kind.
+void hd_func_replace(hd_func_t *func, const hd_func_t *version);
 
 #endif

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Constant folding: what an expression over constants is worth, by the rules of
+// docs/IR.md, the same as the emitted code would give.
+#include "IR/Expr.h"
+#include "IR/Tensor.h"
+
+#include <math.h>
+
+static int64_t wrap(hd_type_t type, int64_t value) {
+  unsigned bits = hd_scalar_bits((hd_scalar_t)type.scalar);
+  if (hd_type_is_bool(type))
+    return value != 0;
+  if (bits >= 64)
+    return value;
+  uint64_t low = (uint64_t)value & ((UINT64_C(1) << bits) - 1);
+  if (hd_type_is_signed(type) && low >> (bits - 1))
+    return (int64_t)(low | ~UINT64_C(0) << bits);
+  return (int64_t)low;
+}
+
+static bool shift(hd_expr_kind_t kind, hd_type_t type, int64_t a,
+                  int64_t amount, int64_t *out) {
+  unsigned bits = hd_scalar_bits((hd_scalar_t)type.scalar);
+  bool over = amount < 0 || amount >= (int64_t)bits;
+  if (kind == HD_EXPR_SHL)
+    *out = over ? 0 : (int64_t)((uint64_t)a << amount);
+  else if (hd_type_is_signed(type))
+    *out = a >> (over ? 63 : amount);
+  else
+    *out = over ? 0 : (int64_t)((uint64_t)a >> amount);
+  return true;
+}
+
+static bool divide(hd_expr_kind_t kind, hd_type_t type, int64_t a, int64_t b,
+                   int64_t *out) {
+  if (b == 0)
+    return false;
+  if (hd_type_is_unsigned(type)) {
+    uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    *out = (int64_t)(kind == HD_EXPR_DIV ? x / y : x % y);
+  } else if (b == -1) { // The least integer has no negative.
+    *out = kind == HD_EXPR_DIV ? (int64_t)(0 - (uint64_t)a) : 0;
+  } else {
+    *out = kind == HD_EXPR_DIV ? a / b : a % b;
+  }
+  return true;
+}
+
+static bool fold_integers(hd_expr_kind_t kind, hd_type_t type, int64_t a,
+                          int64_t b, int64_t *out) {
+  bool is_unsigned = hd_type_is_unsigned(type);
+  bool less = is_unsigned ? (uint64_t)a < (uint64_t)b : a < b;
+  uint64_t x = (uint64_t)a, y = (uint64_t)b;
+#define RESULT(value)                                                          \
+  *out = (int64_t)(value);                                                     \
+  return true
+  // clang-format off
+  switch (kind) {
+  case HD_EXPR_ADD: RESULT(x + y);
+  case HD_EXPR_SUB: RESULT(x - y);
+  case HD_EXPR_MUL: RESULT(x * y);
+  case HD_EXPR_DIV:
+  case HD_EXPR_MOD: return divide(kind, type, a, b, out);
+  case HD_EXPR_SHL:
+  case HD_EXPR_SHR: return shift(kind, type, a, b, out);
+  case HD_EXPR_BITAND: RESULT(x & y);
+  case HD_EXPR_BITOR: RESULT(x | y);
+  case HD_EXPR_BITXOR: RESULT(x ^ y);
+  case HD_EXPR_MIN: RESULT(less ? a : b);
+  case HD_EXPR_MAX: RESULT(less ? b : a);
+  case HD_EXPR_LT: RESULT(less);
+  case HD_EXPR_GE: RESULT(!less);
+  case HD_EXPR_LE: RESULT(less || a == b);
+  case HD_EXPR_GT: RESULT(!less && a != b);
+  case HD_EXPR_EQ: RESULT(a == b);
+  case HD_EXPR_NE: RESULT(a != b);
+  case HD_EXPR_AND: RESULT(a && b);
+  case HD_EXPR_OR: RESULT(a || b);
+  case HD_EXPR_NEG: RESULT(0 - x);
+  case HD_EXPR_BITNOT: RESULT(~x);
+  case HD_EXPR_NOT: RESULT(!a);
+  default: return false; // Not arithmetic.
+  }
+  // clang-format on
+#undef RESULT
+}
+
+static bool compare_floats(hd_expr_kind_t kind, double a, double b,
+                           int64_t *out) {
+  // clang-format off
+  switch (kind) {
+  case HD_EXPR_LT: *out = a < b; return true;
+  case HD_EXPR_LE: *out = a <= b; return true;
+  case HD_EXPR_GT: *out = a > b; return true;
+  case HD_EXPR_GE: *out = a >= b; return true;
+  case HD_EXPR_EQ: *out = a == b; return true;
+  case HD_EXPR_NE: *out = a != b; return true;
+  default: return false;
+  }
+  // clang-format on
+}
+
+static bool fold_floats(hd_expr_kind_t kind, double a, double b, double *out) {
+  // clang-format off
+  switch (kind) {
+  case HD_EXPR_ADD: *out = a + b; return true;
+  case HD_EXPR_SUB: *out = a - b; return true;
+  case HD_EXPR_MUL: *out = a * b; return true;
+  case HD_EXPR_DIV: *out = a / b; return true;
+  case HD_EXPR_MIN: *out = fmin(a, b); return true;
+  case HD_EXPR_MAX: *out = fmax(a, b); return true;
+  case HD_EXPR_NEG: *out = -a; return true;
+  default: return false;
+  }
+  // clang-format on
+}
+
+// Types whose arithmetic in double and one more rounding is right: a double
+// holds more than twice an f32's digits, and division and the sum of two f32
+// round the same (double rounding is innocuous at 2p + 2 digits).
+static bool is_folded_float(hd_type_t type) {
+  return type.scalar == HD_F32 || type.scalar == HD_F64;
+}
+
+static const hd_expr_t *float_result(hd_arena_t *arena, hd_type_t type,
+                                     double value) {
+  return hd_expr_float(arena, type,
+                       type.scalar == HD_F32 ? (double)(float)value : value);
+}
+
+static int64_t saturate(hd_type_t type, double value) {
+  unsigned bits = hd_scalar_bits((hd_scalar_t)type.scalar);
+  if (isnan(value))
+    return 0;
+  double low = hd_type_is_signed(type) ? -ldexp(1, (int)bits - 1) : 0;
+  double high = ldexp(1, (int)bits - hd_type_is_signed(type));
+  value = trunc(value);
+  if (value < low)
+    value = low;
+  if (value >= high)
+    return hd_type_is_signed(type) ? (int64_t)((UINT64_C(1) << (bits - 1)) - 1)
+                                   : wrap(type, -1);
+  return hd_type_is_signed(type) ? (int64_t)value
+                                 : (int64_t)(uint64_t)value;
+}
+
+static const hd_expr_t *fold_cast(hd_arena_t *arena, hd_type_t to,
+                                  const hd_expr_t *a) {
+  bool from_float = hd_type_is_float(a->type);
+  if (from_float && !is_folded_float(a->type))
+    return NULL;
+  if (hd_type_is_float(to)) {
+    if (!is_folded_float(to))
+      return NULL;
+    if (from_float)
+      return float_result(arena, to, a->u.f);
+    // Straight to float: by way of a double it might be rounded twice.
+    bool is_unsigned = hd_type_is_unsigned(a->type);
+    double value = to.scalar == HD_F32
+                       ? (double)(is_unsigned ? (float)(uint64_t)a->u.i
+                                              : (float)a->u.i)
+                   : is_unsigned ? (double)(uint64_t)a->u.i
+                                 : (double)a->u.i;
+    return hd_expr_float(arena, to, value);
+  }
+  if (hd_type_is_bool(to))
+    return hd_expr_bool(arena, from_float ? a->u.f != 0 : a->u.i != 0);
+  if (from_float)
+    return hd_expr_int(arena, to, saturate(to, a->u.f));
+  return hd_expr_int(arena, to, wrap(to, a->u.i));
+}
+
+static const hd_expr_t *fold_node(hd_arena_t *arena, const hd_expr_t *e,
+                                  const hd_expr_t *const *operands) {
+  hd_expr_form_t form = hd_expr_info((hd_expr_kind_t)e->kind)->form;
+  if (e->kind == HD_EXPR_CAST)
+    return fold_cast(arena, e->type, operands[0]);
+  if (form == HD_FORM_OTHER || form == HD_FORM_LEAF)
+    return NULL;
+  const hd_expr_t *a = operands[0];
+  const hd_expr_t *b = e->num_operands > 1 ? operands[1] : a;
+  int64_t i;
+  double f;
+  if (!hd_type_is_float(a->type)) {
+    if (fold_integers((hd_expr_kind_t)e->kind, a->type, a->u.i, b->u.i, &i))
+      return hd_expr_int(arena, e->type, wrap(e->type, i));
+  } else if (is_folded_float(a->type)) {
+    if (compare_floats((hd_expr_kind_t)e->kind, a->u.f, b->u.f, &i))
+      return hd_expr_int(arena, e->type, i);
+    if (fold_floats((hd_expr_kind_t)e->kind, a->u.f, b->u.f, &f))
+      return float_result(arena, e->type, f);
+  }
+  return NULL;
+}
+
+const hd_expr_t *hd_expr_fold(hd_arena_t *arena, const hd_expr_t *e,
+                              hd_lookup_t lookup, void *argument) {
+  if (e->kind == HD_EXPR_CONST)
+    return e;
+  if (e->kind == HD_EXPR_VAR || e->kind == HD_EXPR_BUILTIN)
+    return lookup ? lookup(argument, e) : NULL;
+  if (e->type.lanes != 1 || e->num_operands == 0 || e->num_operands > 3)
+    return NULL;
+  const hd_expr_t *operands[3];
+  operands[0] = hd_expr_fold(arena, e->operands[0], lookup, argument);
+  if (!operands[0])
+    return NULL;
+  if (e->kind == HD_EXPR_SELECT)
+    return hd_expr_fold(arena, e->operands[operands[0]->u.i ? 1 : 2], lookup,
+                        argument);
+  for (unsigned i = 1; i < e->num_operands; i++) {
+    operands[i] = hd_expr_fold(arena, e->operands[i], lookup, argument);
+    if (!operands[i])
+      return NULL;
+  }
+  return fold_node(arena, e, operands);
+}
+
+bool hd_expr_fold_int(const hd_expr_t *e, int64_t *value) {
+  if (e->kind == HD_EXPR_CONST) {
+    *value = e->u.i;
+    return !hd_type_is_float(e->type);
+  }
+  // A fold allocates; what it leaves is of no use to anyone else.
+  hd_arena_t scratch;
+  hd_arena_init(&scratch, NULL);
+  const hd_expr_t *folded = hd_expr_fold(&scratch, e, NULL, NULL);
+  bool ok = folded && !hd_type_is_float(folded->type);
+  if (ok)
+    *value = folded->u.i;
+  hd_arena_fini(&scratch);
+  return ok;
+}

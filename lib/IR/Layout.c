@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Layouts applied: indices to offsets, shapes to storage.
+#include "IR/Mapping.h"
+
+enum { MAX_RANK = 16 };
+
+static int64_t constant(const hd_expr_t *e) {
+  int64_t value = 0;
+  hd_expr_fold_int(e, &value);
+  return value;
+}
+
+// Arithmetic that leaves out what constants settle, so that offsets print the
+// way a person would write them.
+static const hd_expr_t *add(hd_arena_t *arena, const hd_expr_t *a,
+                            const hd_expr_t *b) {
+  if (!a || hd_expr_is_int(a, 0))
+    return b;
+  if (hd_expr_is_int(b, 0))
+    return a;
+  return hd_expr_binary(arena, HD_EXPR_ADD, a, b);
+}
+
+static const hd_expr_t *binary(hd_arena_t *arena, hd_expr_kind_t kind,
+                               const hd_expr_t *a, const hd_expr_t *b) {
+  if (kind == HD_EXPR_MUL && hd_expr_is_int(a, 1))
+    return b;
+  if (kind != HD_EXPR_MOD && hd_expr_is_int(b, 1))
+    return a;
+  if ((kind == HD_EXPR_MUL || kind == HD_EXPR_MOD) && hd_expr_is_int(b, 1))
+    return hd_expr_int(arena, a->type, 0);
+  const hd_expr_t *e = hd_expr_binary(arena, kind, a, b);
+  const hd_expr_t *folded = hd_expr_fold(arena, e, NULL, NULL);
+  return folded ? folded : e;
+}
+
+static const hd_expr_t *integer(hd_arena_t *arena, hd_type_t type,
+                                int64_t value) {
+  return hd_expr_int(arena, type, value);
+}
+
+// e as the type of the index arithmetic.
+static const hd_expr_t *convert(hd_arena_t *arena, hd_type_t type,
+                                const hd_expr_t *e) {
+  if (hd_type_equal(e->type, type))
+    return e;
+  const hd_expr_t *cast = hd_expr_cast(arena, type, e);
+  const hd_expr_t *folded = hd_expr_fold(arena, cast, NULL, NULL);
+  return folded ? folded : cast;
+}
+
+static const hd_layout_item_t *base_of(const hd_tensor_t *tensor) {
+  static const hd_layout_item_t row = {HD_LAYOUT_ROW, 0, NULL, NULL};
+  const hd_layout_t *layout = tensor->layout;
+  if (!layout || layout->num_items == 0 ||
+      layout->items[0].kind == HD_LAYOUT_SWIZZLE)
+    return &row;
+  return &layout->items[0];
+}
+
+// Shapes whose product is no constant may be large.
+static hd_type_t index_type(const hd_tensor_t *tensor) {
+  int64_t elements;
+  if (tensor->scope != HD_SCOPE_GLOBAL)
+    return hd_type(HD_I32);
+  return hd_type(hd_tensor_storage_const(tensor, &elements) &&
+                         elements <= INT32_MAX
+                     ? HD_I32
+                     : HD_I64);
+}
+
+// Row-major over axes in the given order (NULL: as they stand).
+static const hd_expr_t *linearize(hd_arena_t *arena, hd_type_t type,
+                                  const hd_expr_t *const *shape,
+                                  const hd_expr_t *const *indices,
+                                  const hd_expr_t *const *order,
+                                  unsigned rank) {
+  const hd_expr_t *offset = NULL;
+  for (unsigned i = 0; i < rank; i++) {
+    unsigned axis = order ? (unsigned)constant(order[i]) : i;
+    if (offset)
+      offset = binary(arena, HD_EXPR_MUL, offset,
+                      convert(arena, type, shape[axis]));
+    offset = add(arena, offset, convert(arena, type, indices[axis]));
+  }
+  return offset ? offset : integer(arena, type, 0);
+}
+
+static const hd_expr_t *strided(hd_arena_t *arena, hd_type_t type,
+                                const hd_layout_item_t *item,
+                                const hd_expr_t *const *indices,
+                                unsigned rank) {
+  const hd_expr_t *offset = NULL;
+  for (unsigned i = 0; i < rank; i++)
+    offset = add(arena, offset,
+                 binary(arena, HD_EXPR_MUL, convert(arena, type, indices[i]),
+                        convert(arena, type, item->values[i])));
+  return offset ? offset : integer(arena, type, 0);
+}
+
+static const hd_expr_t *tiled(hd_arena_t *arena, hd_type_t type,
+                              const hd_tensor_t *tensor,
+                              const hd_layout_item_t *item,
+                              const hd_expr_t *const *indices) {
+  const hd_expr_t *shape[2 * MAX_RANK], *index[2 * MAX_RANK];
+  unsigned rank = tensor->rank;
+  for (unsigned i = 0; i < rank; i++) {
+    int64_t tile = constant(item->values[i]);
+    const hd_expr_t *size = integer(arena, type, tile);
+    const hd_expr_t *x = convert(arena, type, indices[i]);
+    index[i] = binary(arena, HD_EXPR_DIV, x, size);
+    index[rank + i] = binary(arena, HD_EXPR_MOD, x, size);
+    const hd_expr_t *rounded =
+        add(arena, convert(arena, type, tensor->shape[i]),
+            integer(arena, type, tile - 1));
+    const hd_expr_t *folded = hd_expr_fold(arena, rounded, NULL, NULL);
+    shape[i] = binary(arena, HD_EXPR_DIV, folded ? folded : rounded, size);
+    shape[rank + i] = size;
+  }
+  return linearize(arena, type, shape, index, NULL, 2 * rank);
+}
+
+// The place of a task among those of its worker. Splits the task index by the
+// composed mappings, inner dimensions first: what a repeat gets counts, what a
+// spatial gets is the worker's own business.
+static const hd_expr_t *local_place(hd_arena_t *arena,
+                                    const hd_mapping_t *mapping,
+                                    const hd_expr_t *const *indices,
+                                    int64_t *count) {
+  hd_type_t type = hd_type(HD_I32);
+  const hd_expr_t *outer[MAX_RANK], *inner[MAX_RANK], *place = NULL;
+  *count = 1;
+  switch (mapping->kind) {
+  case HD_MAPPING_SPATIAL:
+    return hd_expr_i32(arena, 0);
+  case HD_MAPPING_REPEAT:
+    for (unsigned i = 0; i < mapping->rank; i++) {
+      unsigned axis = mapping->order ? mapping->order[i] : i;
+      int64_t dim = mapping->dims[axis];
+      if (place)
+        place = binary(arena, HD_EXPR_MUL, place, integer(arena, type, dim));
+      if (dim > 1)
+        place = add(arena, place, indices[axis]);
+      *count *= dim;
+    }
+    return place ? place : hd_expr_i32(arena, 0);
+  case HD_MAPPING_COMPOSE: {
+    for (unsigned i = 0; i < mapping->rank; i++) {
+      const hd_expr_t *dim = integer(arena, type, mapping->right->dims[i]);
+      bool outermost = mapping->left->dims[i] == 1;
+      outer[i] = outermost ? integer(arena, type, 0)
+                           : binary(arena, HD_EXPR_DIV, indices[i], dim);
+      inner[i] = outermost ? indices[i]
+                           : binary(arena, HD_EXPR_MOD, indices[i], dim);
+    }
+    int64_t outer_count, inner_count;
+    const hd_expr_t *a =
+        local_place(arena, mapping->left, outer, &outer_count);
+    const hd_expr_t *b =
+        local_place(arena, mapping->right, inner, &inner_count);
+    *count = outer_count * inner_count;
+    return add(arena,
+               binary(arena, HD_EXPR_MUL, a, integer(arena, type, inner_count)),
+               b);
+  }
+  case HD_MAPPING_AUTO:
+    // The verifier lets none of these be a layout.
+  case HD_MAPPING_CUSTOM:
+  case HD_MAPPING_WITHIN:
+  case HD_MAPPING_IDLE:
+    break;
+  }
+  return hd_expr_i32(arena, 0);
+}
+
+static unsigned log2_of(int64_t value) {
+  unsigned bits = 0;
+  while (value > 1) {
+    value >>= 1;
+    bits++;
+  }
+  return bits;
+}
+
+static const hd_expr_t *swizzled(hd_arena_t *arena, const hd_tensor_t *tensor,
+                                 const hd_layout_item_t *item,
+                                 const hd_expr_t *offset) {
+  int64_t bits, base, shift;
+  if (item->num_values == 1) {
+    // 16-byte chunks of 128-byte groups: the hardware's pattern counts rows of
+    // 128 bytes, and of two or four of them for the narrow forms.
+    int64_t bytes = constant(item->values[0]);
+    bits = log2_of(bytes / 16);
+    base = log2_of(128 / hd_type_bits(tensor->element));
+    shift = 3;
+  } else {
+    bits = constant(item->values[0]);
+    base = constant(item->values[1]);
+    shift = constant(item->values[2]);
+  }
+  hd_type_t type = offset->type;
+  const hd_expr_t *row =
+      hd_expr_binary(arena, HD_EXPR_SHR, offset,
+                     integer(arena, type, base + shift));
+  row = hd_expr_binary(arena, HD_EXPR_BITAND, row,
+                       integer(arena, type, (INT64_C(1) << bits) - 1));
+  row = hd_expr_binary(arena, HD_EXPR_SHL, row, integer(arena, type, base));
+  const hd_expr_t *e = hd_expr_binary(arena, HD_EXPR_BITXOR, offset, row);
+  const hd_expr_t *folded = hd_expr_fold(arena, e, NULL, NULL);
+  return folded ? folded : e;
+}
+
+const hd_expr_t *hd_tensor_offset(hd_arena_t *arena, const hd_tensor_t *tensor,
+                                  const hd_expr_t *const *indices) {
+  hd_type_t type = index_type(tensor);
+  const hd_layout_item_t *base = base_of(tensor);
+  const hd_expr_t *reversed[MAX_RANK], *offset = NULL;
+  int64_t count;
+  switch (base->kind) {
+  case HD_LAYOUT_ROW:
+  case HD_LAYOUT_SWIZZLE:
+    offset = linearize(arena, type, tensor->shape, indices, NULL, tensor->rank);
+    break;
+  case HD_LAYOUT_COLUMN:
+    for (unsigned i = 0; i < tensor->rank; i++)
+      reversed[i] = hd_expr_i32(arena, tensor->rank - 1 - i);
+    offset =
+        linearize(arena, type, tensor->shape, indices, reversed, tensor->rank);
+    break;
+  case HD_LAYOUT_PERMUTE:
+    offset = linearize(arena, type, tensor->shape, indices, base->values,
+                       tensor->rank);
+    break;
+  case HD_LAYOUT_STRIDES:
+    offset = strided(arena, type, base, indices, tensor->rank);
+    break;
+  case HD_LAYOUT_TILE:
+    offset = tiled(arena, type, tensor, base, indices);
+    break;
+  case HD_LAYOUT_LOCAL:
+    offset = local_place(arena, base->mapping, indices, &count);
+    break;
+  }
+  for (unsigned i = 0; tensor->layout && i < tensor->layout->num_items; i++)
+    if (tensor->layout->items[i].kind == HD_LAYOUT_SWIZZLE)
+      offset = swizzled(arena, tensor, &tensor->layout->items[i], offset);
+  return offset;
+}
+
+// The number of tasks of a worker, for LOCAL.
+static int64_t local_size(const hd_mapping_t *mapping) {
+  if (mapping->kind == HD_MAPPING_COMPOSE)
+    return local_size(mapping->left) * local_size(mapping->right);
+  int64_t size = 1;
+  if (mapping->kind == HD_MAPPING_REPEAT)
+    for (unsigned i = 0; i < mapping->rank; i++)
+      size *= mapping->dims[i];
+  return size;
+}
+
+static bool multiply(int64_t *product, int64_t factor) {
+  const int64_t most = INT64_C(1) << 62;
+  if (factor < 0 || (factor > 0 && *product > most / factor))
+    return false;
+  *product *= factor;
+  return true;
+}
+
+// 1 + the offset of the last element.
+static bool strided_size(const hd_tensor_t *tensor,
+                         const hd_layout_item_t *item, int64_t *elements) {
+  *elements = 1;
+  for (unsigned i = 0; i < tensor->rank; i++) {
+    int64_t size, stride;
+    if (!hd_expr_fold_int(tensor->shape[i], &size) ||
+        !hd_expr_fold_int(item->values[i], &stride))
+      return false;
+    int64_t span = size > 0 ? size - 1 : 0;
+    if (!multiply(&span, stride) || *elements > INT64_MAX / 2 - span)
+      return false;
+    *elements += span;
+  }
+  return true;
+}
+
+bool hd_tensor_storage_const(const hd_tensor_t *tensor, int64_t *elements) {
+  const hd_layout_item_t *base = base_of(tensor);
+  *elements = 1;
+  if (base->kind == HD_LAYOUT_LOCAL) {
+    *elements = local_size(base->mapping);
+    return true;
+  }
+  if (base->kind == HD_LAYOUT_STRIDES)
+    return strided_size(tensor, base, elements);
+  for (unsigned i = 0; i < tensor->rank; i++) {
+    int64_t size;
+    if (!hd_expr_fold_int(tensor->shape[i], &size))
+      return false;
+    if (base->kind == HD_LAYOUT_TILE) {
+      int64_t tile = constant(base->values[i]);
+      size = (size + tile - 1) / tile * tile;
+    }
+    if (!multiply(elements, size))
+      return false;
+  }
+  return true;
+}
+
+const hd_expr_t *hd_tensor_storage(hd_arena_t *arena,
+                                   const hd_tensor_t *tensor) {
+  int64_t elements;
+  if (hd_tensor_storage_const(tensor, &elements))
+    return hd_expr_int(
+        arena, hd_type(elements <= INT32_MAX ? HD_I32 : HD_I64), elements);
+  hd_type_t type = index_type(tensor);
+  const hd_layout_item_t *base = base_of(tensor);
+  const hd_expr_t *one = integer(arena, type, 1);
+  const hd_expr_t *size = one;
+  for (unsigned i = 0; i < tensor->rank; i++) {
+    const hd_expr_t *dim = convert(arena, type, tensor->shape[i]);
+    if (base->kind == HD_LAYOUT_STRIDES) {
+      const hd_expr_t *span =
+          hd_expr_binary(arena, HD_EXPR_SUB, dim, one);
+      size = hd_expr_binary(
+          arena, HD_EXPR_ADD, size,
+          binary(arena, HD_EXPR_MUL, span,
+                 convert(arena, type, base->values[i])));
+      continue;
+    }
+    if (base->kind == HD_LAYOUT_TILE) {
+      const hd_expr_t *tile = convert(arena, type, base->values[i]);
+      dim = hd_expr_binary(arena, HD_EXPR_ADD, dim,
+                           hd_expr_binary(arena, HD_EXPR_SUB, tile, one));
+      dim = binary(arena, HD_EXPR_MUL, binary(arena, HD_EXPR_DIV, dim, tile),
+                   tile);
+    }
+    size = binary(arena, HD_EXPR_MUL, size, dim);
+  }
+  return size;
+}

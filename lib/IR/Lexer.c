@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Lexer.h"
+
+#include "Support/Vec.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// Longer ones first where one begins with another.
+static const char *const punctuation[] = {
+    "+=", "-=", "*=", "->", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||",
+    "+:", "..", "@[", "+",  "-",  "*",  "/",  "%",  "<",  ">",  "=",  "!",
+    "~",  "&",  "|",  "^",  "?",  ":",  ",",  ".",  "(",  ")",  "[",  "]",
+    "{",  "}"};
+
+typedef struct hd_lexer {
+  hd_arena_t *arena;
+  hd_diagnostics_t *diags;
+  uint32_t source;
+  const char *text;
+  size_t size, at;
+  HD_VEC(hd_token_t) tokens;
+} hd_lexer_t;
+
+static bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_hex(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static char peek(const hd_lexer_t *lexer, size_t ahead) {
+  size_t at = lexer->at + ahead;
+  return at < lexer->size ? lexer->text[at] : '\0';
+}
+
+static hd_loc_t here(const hd_lexer_t *lexer, size_t offset) {
+  return (hd_loc_t){lexer->source, (uint32_t)offset};
+}
+
+static hd_token_t *push(hd_lexer_t *lexer, hd_token_kind_t kind, size_t start,
+                        bool first_on_line) {
+  hd_token_t token = {.kind = kind,
+                      .first_on_line = first_on_line,
+                      .offset = (uint32_t)start,
+                      .size = (uint32_t)(lexer->at - start)};
+  token.text = hd_arena_strndup(lexer->arena, lexer->text + start, token.size);
+  hd_vec_push(lexer->arena, &lexer->tokens, token);
+  return &lexer->tokens.data[lexer->tokens.size - 1];
+}
+
+// Skips blanks and comments; true where a newline was among them.
+static bool skip_blank(hd_lexer_t *lexer) {
+  bool newline = lexer->at == 0;
+  for (;;) {
+    char c = peek(lexer, 0);
+    if (c == '/' && peek(lexer, 1) == '/') {
+      while (lexer->at < lexer->size && peek(lexer, 0) != '\n')
+        lexer->at++;
+    } else if (c == '\n' || c == ' ' || c == '\t' || c == '\r') {
+      newline |= c == '\n';
+      lexer->at++;
+    } else {
+      return newline;
+    }
+  }
+}
+
+// Digits with '_' between them, which are left out of the copy.
+static void digits(hd_lexer_t *lexer, hd_buffer_t *out, bool hex) {
+  while (hex ? is_hex(peek(lexer, 0)) || peek(lexer, 0) == '_'
+             : is_digit(peek(lexer, 0)) || peek(lexer, 0) == '_') {
+    char c = peek(lexer, 0);
+    if (c != '_')
+      hd_buffer_write(out, &c, 1);
+    lexer->at++;
+  }
+}
+
+static bool exponent(hd_lexer_t *lexer, hd_buffer_t *out, bool hex) {
+  char c = peek(lexer, 0);
+  if (hex ? c != 'p' && c != 'P' : c != 'e' && c != 'E')
+    return false;
+  char sign = peek(lexer, 1);
+  bool has_sign = sign == '+' || sign == '-';
+  if (!is_digit(peek(lexer, has_sign ? 2 : 1)))
+    return false;
+  hd_buffer_write(out, &c, 1);
+  if (has_sign)
+    hd_buffer_write(out, &sign, 1);
+  lexer->at += has_sign ? 2 : 1;
+  digits(lexer, out, false);
+  return true;
+}
+
+static void number(hd_lexer_t *lexer, bool first_on_line) {
+  size_t start = lexer->at;
+  hd_buffer_t copy = {0};
+  bool hex = peek(lexer, 0) == '0' && peek(lexer, 1) == 'x';
+  if (hex) {
+    hd_buffer_puts(&copy, "0x");
+    lexer->at += 2;
+  }
+  digits(lexer, &copy, hex);
+  bool is_float = false;
+  // "0..4" is a range, "1.5" a float.
+  if (peek(lexer, 0) == '.' && (hex ? is_hex(peek(lexer, 1)) : is_digit(peek(lexer, 1)))) {
+    is_float = true;
+    hd_buffer_puts(&copy, ".");
+    lexer->at++;
+    digits(lexer, &copy, hex);
+  }
+  is_float |= exponent(lexer, &copy, hex);
+  bool malformed = is_letter(peek(lexer, 0)) || copy.size == (hex ? 2 : 0);
+  while (is_letter(peek(lexer, 0)) || is_digit(peek(lexer, 0)))
+    lexer->at++;
+  hd_token_t *token = push(lexer, is_float ? HD_TOKEN_FLOAT : HD_TOKEN_INT,
+                           start, first_on_line);
+  const char *text = hd_buffer_text(&copy);
+  errno = 0;
+  if (malformed) {
+    hd_error(lexer->diags, here(lexer, start), HD_E0108, token->text);
+  } else if (is_float) {
+    token->number = strtod(text, NULL);
+    if (isinf(token->number))
+      hd_error(lexer->diags, here(lexer, start), HD_E0103, token->text);
+  } else {
+    token->value = strtoull(text + (hex ? 2 : 0), NULL, hex ? 16 : 10);
+    if (errno == ERANGE)
+      hd_error(lexer->diags, here(lexer, start), HD_E0103, token->text);
+  }
+  hd_buffer_fini(&copy);
+}
+
+static void string(hd_lexer_t *lexer, bool first_on_line) {
+  static const char escapes[][2] = {
+      {'n', '\n'}, {'t', '\t'}, {'"', '"'}, {'\\', '\\'}};
+  size_t start = lexer->at++;
+  hd_buffer_t value = {0};
+  while (lexer->at < lexer->size && peek(lexer, 0) != '"' &&
+         peek(lexer, 0) != '\n') {
+    char c = peek(lexer, 0);
+    if (c == '\\') {
+      lexer->at++;
+      c = peek(lexer, 0);
+      size_t i = 0;
+      while (i < 4 && escapes[i][0] != c)
+        i++;
+      if (i < 4)
+        c = escapes[i][1];
+      else
+        hd_error(lexer->diags, here(lexer, lexer->at), HD_E0101, "\\");
+      if (lexer->at >= lexer->size)
+        break;
+    }
+    hd_buffer_write(&value, &c, 1);
+    lexer->at++;
+  }
+  if (peek(lexer, 0) == '"')
+    lexer->at++;
+  else
+    hd_error(lexer->diags, here(lexer, start), HD_E0104);
+  hd_token_t *token = push(lexer, HD_TOKEN_STRING, start, first_on_line);
+  token->text =
+      hd_arena_strndup(lexer->arena, hd_buffer_text(&value), value.size);
+  hd_buffer_fini(&value);
+}
+
+static bool match(const hd_lexer_t *lexer, const char *spelling) {
+  size_t size = strlen(spelling);
+  return lexer->size - lexer->at >= size &&
+         memcmp(lexer->text + lexer->at, spelling, size) == 0;
+}
+
+static void other(hd_lexer_t *lexer, bool first_on_line) {
+  for (size_t i = 0; i < sizeof punctuation / sizeof punctuation[0]; i++)
+    if (match(lexer, punctuation[i])) {
+      size_t start = lexer->at;
+      lexer->at += strlen(punctuation[i]);
+      push(lexer, HD_TOKEN_PUNCTUATION, start, first_on_line);
+      return;
+    }
+  // One report for a run of what nobody understands.
+  size_t start = lexer->at;
+  unsigned char c = (unsigned char)peek(lexer, 0);
+  char shown[8] = {(char)c};
+  if (c < 32 || c >= 127)
+    snprintf(shown, sizeof shown, "\\x%02x", c);
+  hd_error(lexer->diags, here(lexer, start), HD_E0101, shown);
+  while (lexer->at < lexer->size &&
+         ((unsigned char)peek(lexer, 0) == c ||
+          (unsigned char)peek(lexer, 0) >= 128))
+    lexer->at++;
+}
+
+hd_token_t *hd_lex(hd_arena_t *arena, hd_diagnostics_t *diags, uint32_t source,
+                   const char *text, size_t size, size_t *count) {
+  hd_lexer_t lexer = {arena, diags, source, text, size, 0, {0}};
+  for (;;) {
+    bool first_on_line = skip_blank(&lexer);
+    size_t start = lexer.at;
+    if (start >= size) {
+      push(&lexer, HD_TOKEN_END, start, true)->text = "the end of the file";
+      break;
+    }
+    char c = peek(&lexer, 0);
+    if (is_letter(c)) {
+      while (is_letter(peek(&lexer, 0)) || is_digit(peek(&lexer, 0)))
+        lexer.at++;
+      push(&lexer, HD_TOKEN_NAME, start, first_on_line);
+    } else if (is_digit(c)) {
+      number(&lexer, first_on_line);
+    } else if (c == '"') {
+      string(&lexer, first_on_line);
+    } else {
+      other(&lexer, first_on_line);
+    }
+  }
+  *count = lexer.tokens.size;
+  return lexer.tokens.data;
+}

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Modules: items, names, recovery. Two rounds over the tokens: the first reads
+// constants and the headers of functions, so that functions may be called
+// before they are defined; the second reads the bodies.
+#include "IR/Parser.h"
+
+#include "IR/ParserState.h"
+
+#include <string.h>
+
+enum { MAX_DEPTH = 200 };
+
+const hd_token_t *hd_peek(const hd_parser_t *p) { return &p->tokens[p->at]; }
+
+const hd_token_t *hd_peek_ahead(const hd_parser_t *p, size_t ahead) {
+  size_t at = p->at;
+  while (ahead-- && p->tokens[at].kind != HD_TOKEN_END)
+    at++;
+  return &p->tokens[at];
+}
+
+bool hd_at(const hd_parser_t *p, const char *text) {
+  const hd_token_t *token = hd_peek(p);
+  return (token->kind == HD_TOKEN_NAME ||
+          token->kind == HD_TOKEN_PUNCTUATION) &&
+         strcmp(token->text, text) == 0;
+}
+
+bool hd_accept(hd_parser_t *p, const char *text) {
+  if (!hd_at(p, text))
+    return false;
+  p->at++;
+  return true;
+}
+
+hd_loc_t hd_here(const hd_parser_t *p) {
+  return (hd_loc_t){p->source, hd_peek(p)->offset};
+}
+
+bool hd_expected(hd_parser_t *p, const char *what) {
+  const hd_token_t *token = hd_peek(p);
+  const char *quote = token->kind == HD_TOKEN_END ? "" : "'";
+  return hd_error(p->diags, hd_here(p), HD_E0102, what,
+                  hd_arena_printf(p->arena, "%s%.60s%s", quote, token->text,
+                                  quote));
+}
+
+bool hd_expect(hd_parser_t *p, const char *text) {
+  if (hd_accept(p, text))
+    return true;
+  return hd_expected(p, hd_arena_printf(p->arena, "'%s'", text));
+}
+
+bool hd_enter(hd_parser_t *p) {
+  if (p->depth >= MAX_DEPTH)
+    return hd_error(p->diags, hd_here(p), HD_E0105, MAX_DEPTH);
+  p->depth++;
+  return true;
+}
+
+// Names that mean something already.
+static bool is_reserved(const char *name) {
+  static const char *const words[] = {
+      "let",    "shared", "register", "workspace", "for",     "while", "if",
+      "else",   "assert", "return",   "launch",    "in",      "out",   "inout",
+      "on",     "step",   "unroll",   "true",      "false",   "inf",   "nan",
+      "min",    "max",    "ceildiv",  "bitcast",   "layout",  "align", "const",
+      "kernel", "fn",     "plan",     "task",      "spatial", "repeat",
+      "auto_map", "custom", "within", "idle",      "thread",  "lane",  "warp",
+      "warpgroup", "block", "block_dim", "grid_dim", "cluster", "cluster_dim",
+      "device"};
+  hd_type_t type;
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (strcmp(words[i], name) == 0)
+      return true;
+  return hd_type_parse(name, &type);
+}
+
+const char *hd_expect_name(hd_parser_t *p, hd_loc_t *loc) {
+  const hd_token_t *token = hd_peek(p);
+  *loc = hd_here(p);
+  if (token->kind != HD_TOKEN_NAME) {
+    hd_expected(p, "a name");
+    return NULL;
+  }
+  if (is_reserved(token->text)) {
+    hd_error(p->diags, *loc, HD_E0302,
+             hd_arena_printf(p->arena, "'%s'", token->text), "as a name");
+    return NULL;
+  }
+  p->at++;
+  return token->text;
+}
+
+const hd_var_t *hd_visible(const hd_parser_t *p, const char *name) {
+  for (size_t i = p->visible.size; i-- > 0;)
+    if (strcmp(p->visible.data[i]->name, name) == 0)
+      return p->visible.data[i];
+  return NULL;
+}
+
+void hd_declare(hd_parser_t *p, const hd_var_t *var) {
+  const hd_var_t *old = hd_visible(p, var->name);
+  const hd_const_t *constant = hd_find_const(p, var->name);
+  if (old || constant) {
+    hd_error(p->diags, var->loc, HD_E0202, var->name);
+    hd_note(p->diags, old ? old->loc : constant->loc, "declared here");
+  }
+  hd_vec_push(p->arena, &p->visible, var);
+}
+
+const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name) {
+  for (size_t i = 0; i < p->module->items.size; i++) {
+    const hd_item_t *item = &p->module->items.data[i];
+    if (item->kind == HD_ITEM_CONST &&
+        strcmp(item->u.constant->name, name) == 0)
+      return item->u.constant;
+  }
+  return NULL;
+}
+
+// Levenshtein's distance, bounded by the size of a row.
+static unsigned distance(const char *a, const char *b) {
+  unsigned row[64];
+  size_t n = strlen(b);
+  if (n >= 64 || strlen(a) >= 64)
+    return 99;
+  for (size_t j = 0; j <= n; j++)
+    row[j] = (unsigned)j;
+  for (size_t i = 0; a[i]; i++) {
+    unsigned diagonal = row[0];
+    row[0] = (unsigned)i + 1;
+    for (size_t j = 0; j < n; j++) {
+      unsigned change = diagonal + (a[i] != b[j]);
+      unsigned least = row[j] < row[j + 1] ? row[j] : row[j + 1];
+      diagonal = row[j + 1];
+      row[j + 1] = least + 1 < change ? least + 1 : change;
+    }
+  }
+  return row[n];
+}
+
+typedef struct hd_nearest {
+  const char *name, *best;
+  unsigned distance;
+} hd_nearest_t;
+
+static void consider(hd_nearest_t *nearest, const char *candidate) {
+  unsigned d = distance(nearest->name, candidate);
+  if (d < nearest->distance) {
+    nearest->distance = d;
+    nearest->best = candidate;
+  }
+}
+
+const char *hd_suggest(hd_parser_t *p, const char *name) {
+  hd_nearest_t nearest = {name, NULL, strlen(name) < 4 ? 2 : 3};
+  for (size_t i = 0; i < p->visible.size; i++)
+    consider(&nearest, p->visible.data[i]->name);
+  const hd_module_t *modules[] = {p->module, p->module->context->library};
+  for (int m = 0; m < 2; m++)
+    for (size_t i = 0; modules[m] && i < modules[m]->items.size; i++) {
+      const hd_item_t *item = &modules[m]->items.data[i];
+      if (item->kind == HD_ITEM_FUNC)
+        consider(&nearest, item->u.func->name);
+      else if (item->kind == HD_ITEM_CONST)
+        consider(&nearest, item->u.constant->name);
+    }
+  for (int i = 0; i < HD_INTRINSIC_COUNT; i++)
+    consider(&nearest, hd_intrinsic_info((hd_intrinsic_t)i)->name);
+  return nearest.best ? hd_arena_printf(p->arena, " (did you mean '%s'?)",
+                                        nearest.best)
+                      : "";
+}
+
+// A function whose body is read in the second round.
+typedef struct hd_pending {
+  hd_func_t *func;
+  size_t body; // Its first token, '{'.
+} hd_pending_t;
+
+static bool parse_const(hd_parser_t *p, hd_loc_t loc) {
+  const char *name = hd_expect_name(p, &loc);
+  if (!name || !hd_expect(p, "="))
+    return false;
+  if (hd_find_const(p, name))
+    return hd_error(p->diags, loc, HD_E0202, name);
+  hd_const_t *constant = HD_ARENA_NEW(p->arena, hd_const_t);
+  *constant = (hd_const_t){.name = name, .loc = loc};
+  const hd_const_t *other = hd_find_const(p, hd_peek(p)->text);
+  bool mapping = other && other->mapping;
+  for (int kind = 0; kind <= HD_MAPPING_IDLE; kind++)
+    mapping |= hd_at(p, hd_mapping_kind_name((hd_mapping_kind_t)kind));
+  if (hd_at(p, "(")) {
+    // (repeat(2) * spatial(4)) * ...: a mapping in parentheses.
+    size_t ahead = 0;
+    while (strcmp(hd_peek_ahead(p, ahead)->text, "(") == 0)
+      ahead++;
+    for (int kind = 0; kind <= HD_MAPPING_IDLE; kind++)
+      mapping |= strcmp(hd_peek_ahead(p, ahead)->text,
+                        hd_mapping_kind_name((hd_mapping_kind_t)kind)) == 0;
+  }
+  if (mapping) {
+    constant->mapping = hd_parse_mapping(p);
+  } else {
+    hd_value_t value = hd_parse_value(p);
+    const hd_expr_t *folded =
+        value.e ? hd_expr_fold(p->arena, value.e, NULL, NULL) : NULL;
+    if (value.e && !folded)
+      return hd_error(p->diags, value.e->loc, HD_E0210, "");
+    constant->value = folded;
+    constant->untyped = value.untyped;
+  }
+  if (!constant->value && !constant->mapping)
+    return false;
+  hd_item_t item = {.kind = HD_ITEM_CONST, .u.constant = constant};
+  hd_vec_push(p->arena, &p->module->items, item);
+  return true;
+}
+
+// [in | out | inout | shared | register] name: T[...] | name: T
+static const hd_var_t *parse_param(hd_parser_t *p, hd_func_kind_t kind) {
+  static const struct {
+    const char *word;
+    hd_scope_t scope;
+    hd_direction_t direction;
+  } words[] = {{"in", HD_SCOPE_GLOBAL, HD_DIR_IN},
+               {"out", HD_SCOPE_GLOBAL, HD_DIR_OUT},
+               {"inout", HD_SCOPE_GLOBAL, HD_DIR_INOUT},
+               {"shared", HD_SCOPE_SHARED, HD_DIR_NONE},
+               {"register", HD_SCOPE_REGISTER, HD_DIR_NONE}};
+  size_t word = 0;
+  hd_loc_t word_loc = hd_here(p), loc;
+  while (word < 5 && !hd_accept(p, words[word].word))
+    word++;
+  const char *name = hd_expect_name(p, &loc);
+  if (!name || !hd_expect(p, ":"))
+    return NULL;
+  if (word == 5) {
+    hd_type_t type;
+    if (!hd_parse_type(p, &type))
+      return NULL;
+    if (hd_at(p, "[")) {
+      hd_expected(p, "'in', 'out' or 'inout' before a tensor parameter, then "
+                     "','");
+      return NULL;
+    }
+    return hd_var_make(p->arena, name, HD_VAR_PARAM, type, loc);
+  }
+  if (kind != HD_FUNC_FN && words[word].scope != HD_SCOPE_GLOBAL) {
+    hd_error(p->diags, word_loc, HD_E0302,
+             hd_arena_printf(p->arena, "'%s'", words[word].word),
+             "as a parameter of a kernel or plan");
+    return NULL;
+  }
+  const hd_tensor_t *tensor = hd_parse_tensor(p, words[word].scope);
+  if (!tensor)
+    return NULL;
+  hd_var_t *var = hd_var_make_tensor(p->arena, name, tensor, loc);
+  var->direction = words[word].direction;
+  return var;
+}
+
+static bool parse_params(hd_parser_t *p, hd_func_t *func) {
+  HD_VEC(const hd_var_t *) params = {0};
+  if (!hd_expect(p, "("))
+    return false;
+  while (!hd_at(p, ")")) {
+    const hd_var_t *param = parse_param(p, func->kind);
+    if (!param)
+      return false;
+    hd_declare(p, param);
+    hd_vec_push(p->arena, &params, param);
+    if (!hd_accept(p, ","))
+      break;
+  }
+  func->params = params.data;
+  func->num_params = (uint32_t)params.size;
+  return hd_expect(p, ")");
+}
+
+static bool parse_dims(hd_parser_t *p, const hd_expr_t *dims[3]) {
+  if (dims[0])
+    return hd_error(p->diags, hd_here(p), HD_E0303, "a launch clause");
+  if (!hd_expect(p, "("))
+    return false;
+  for (int i = 0; i < 3; i++) {
+    dims[i] = hd_parse_as(p, hd_type(HD_I32));
+    if (!dims[i])
+      return false;
+    if (!hd_accept(p, ","))
+      break;
+  }
+  return hd_expect(p, ")");
+}
+
+static bool parse_launch_clauses(hd_parser_t *p, hd_launch_t *launch) {
+  for (;;) {
+    if (hd_accept(p, "grid")) {
+      if (!parse_dims(p, launch->grid))
+        return false;
+    } else if (hd_accept(p, "block")) {
+      if (!parse_dims(p, launch->block))
+        return false;
+    } else if (hd_accept(p, "cluster")) {
+      if (!parse_dims(p, launch->cluster))
+        return false;
+    } else if (hd_accept(p, "min_blocks")) {
+      int64_t count;
+      hd_loc_t loc = hd_here(p);
+      if (!hd_expect(p, "(") || !hd_parse_constant(p, &count) ||
+          !hd_expect(p, ")"))
+        return false;
+      if (count < 1 || count > 32)
+        return hd_error(p->diags, loc, HD_E0307, "min_blocks", 1LL, 32LL,
+                        (long long)count);
+      launch->min_blocks = (int32_t)count;
+    } else {
+      return true;
+    }
+  }
+}
+
+// Overloads of a fn differ in their parameters' types; other names are unique.
+static bool is_duplicate(const hd_func_t *a, const hd_func_t *b) {
+  if (strcmp(a->name, b->name) != 0)
+    return false;
+  if (a->kind != HD_FUNC_FN || b->kind != HD_FUNC_FN)
+    return true;
+  if (a->num_params != b->num_params)
+    return false;
+  for (uint32_t i = 0; i < a->num_params; i++) {
+    const hd_var_t *x = a->params[i], *y = b->params[i];
+    if (!hd_type_equal(x->type, y->type) || !x->tensor != !y->tensor)
+      return false;
+    if (x->tensor && (x->tensor->rank != y->tensor->rank ||
+                      x->tensor->scope != y->tensor->scope))
+      return false;
+  }
+  return true;
+}
+
+static void check_duplicate(hd_parser_t *p, const hd_func_t *func) {
+  for (size_t i = 0; i < p->module->items.size; i++) {
+    const hd_item_t *item = &p->module->items.data[i];
+    if (item->kind == HD_ITEM_FUNC && is_duplicate(item->u.func, func)) {
+      hd_error(p->diags, func->loc, HD_E0202, func->name);
+      hd_note(p->diags, item->u.func->loc, "declared here");
+      return;
+    }
+  }
+}
+
+// From the name to the '{'.
+static hd_func_t *parse_header(hd_parser_t *p, hd_func_kind_t kind) {
+  hd_loc_t loc;
+  const char *name = hd_expect_name(p, &loc);
+  if (!name)
+    return NULL;
+  hd_func_t *func = HD_ARENA_NEW(p->arena, hd_func_t);
+  func->kind = kind;
+  func->name = name;
+  func->loc = loc;
+  func->result = hd_type(HD_VOID);
+  p->visible.size = 0;
+  p->func = NULL; // Host builtins are allowed in launch clauses.
+  if (!parse_params(p, func))
+    return NULL;
+  if (kind == HD_FUNC_FN && hd_accept(p, "->") &&
+      !hd_parse_type(p, &func->result))
+    return NULL;
+  if (kind == HD_FUNC_KERNEL && !parse_launch_clauses(p, &func->launch))
+    return NULL;
+  if (!hd_at(p, "{")) {
+    hd_expect(p, "{");
+    return NULL;
+  }
+  return func;
+}
+
+static bool at_item(const hd_parser_t *p) {
+  return hd_at(p, "const") || hd_at(p, "fn") || hd_at(p, "kernel") ||
+         hd_at(p, "plan");
+}
+
+static void skip_braces(hd_parser_t *p) {
+  int depth = 0;
+  do {
+    if (hd_peek(p)->kind == HD_TOKEN_PUNCTUATION) {
+      depth += hd_at(p, "{");
+      depth -= hd_at(p, "}");
+    }
+    if (hd_peek(p)->kind == HD_TOKEN_END)
+      return;
+    p->at++;
+  } while (depth > 0);
+}
+
+typedef HD_VEC(hd_pending_t) hd_pendings_t;
+
+static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
+  static const struct {
+    const char *word;
+    hd_func_kind_t kind;
+  } kinds[] = {{"kernel", HD_FUNC_KERNEL},
+               {"fn", HD_FUNC_FN},
+               {"plan", HD_FUNC_PLAN}};
+  hd_loc_t loc = hd_here(p);
+  if (hd_accept(p, "const")) {
+    p->visible.size = 0;
+    p->func = NULL;
+    return parse_const(p, loc);
+  }
+  for (size_t i = 0; i < 3; i++) {
+    if (!hd_accept(p, kinds[i].word))
+      continue;
+    hd_func_t *func = parse_header(p, kinds[i].kind);
+    if (!func)
+      return false;
+    check_duplicate(p, func);
+    hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = func};
+    hd_vec_push(p->arena, &p->module->items, item);
+    hd_pending_t pending = {func, p->at};
+    hd_vec_push(p->arena, pendings, pending);
+    skip_braces(p);
+    return true;
+  }
+  return hd_expected(p, "'const', 'fn', 'kernel' or 'plan'");
+}
+
+static void parse_body(hd_parser_t *p, const hd_pending_t *pending) {
+  hd_func_t *func = pending->func;
+  p->at = pending->body;
+  p->func = func;
+  p->visible.size = 0;
+  for (uint32_t i = 0; i < func->num_params; i++)
+    hd_vec_push(p->arena, &p->visible, func->params[i]);
+  func->body = hd_parse_block(p);
+  func->has_body = true;
+}
+
+static void parse_module(hd_parser_t *p) {
+  hd_pendings_t pendings = {0};
+  while (hd_peek(p)->kind != HD_TOKEN_END) {
+    p->depth = 0;
+    if (parse_item(p, &pendings))
+      continue;
+    // To the next item that begins a line, over the braces of this one.
+    if (at_item(p) && !hd_peek(p)->first_on_line)
+      p->at++;
+    while (hd_peek(p)->kind != HD_TOKEN_END &&
+           !(at_item(p) && hd_peek(p)->first_on_line)) {
+      if (hd_at(p, "{") && hd_peek(p)->kind == HD_TOKEN_PUNCTUATION)
+        skip_braces(p);
+      else
+        p->at++;
+    }
+  }
+  for (size_t i = 0; i < pendings.size; i++)
+    parse_body(p, &pendings.data[i]);
+}
+
+hd_module_t *hd_module_parse(hd_context_t *context, const char *name,
+                             const char *text, size_t size,
+                             uint32_t first_line) {
+  hd_diagnostics_t *diags = &context->diags;
+  unsigned errors = diags->num_errors;
+  uint32_t source =
+      hd_diagnostics_add_source(diags, name, text, size, first_line);
+  if (size > INT32_MAX || memchr(text, '\0', size)) {
+    hd_error(diags, (hd_loc_t){source, 0}, HD_E0107);
+    return NULL;
+  }
+  hd_module_t *module = hd_module_create(context);
+  size_t count;
+  hd_parser_t p = {.module = module, .arena = &module->arena, .diags = diags,
+                   .source = source};
+  p.tokens = hd_lex(p.arena, diags, source, text, size, &count);
+  parse_module(&p);
+  if (diags->num_errors == errors)
+    return module;
+  hd_module_destroy(module);
+  return NULL;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of the parser share (ParseExpr.c, ParseType.c, ParseStmt.c,
+// Parser.c). A parse function that returns NULL or false has reported why.
+#ifndef HIDET_IR_PARSERSTATE_H
+#define HIDET_IR_PARSERSTATE_H
+
+#include "IR/Intrinsic.h"
+#include "IR/Lexer.h"
+#include "IR/Module.h"
+
+typedef struct hd_parser {
+  hd_module_t *module;
+  hd_arena_t *arena;
+  hd_diagnostics_t *diags;
+  uint32_t source;
+  const hd_token_t *tokens;
+  size_t at;
+  HD_VEC(const hd_var_t *) visible; // Innermost last.
+  const hd_func_t *func;            // Whose body or header is being read.
+  int depth;                        // Of nested expressions and blocks.
+} hd_parser_t;
+
+// A parsed expression. A bare number has no type yet: it takes the one that its
+// surroundings ask for. e is NULL after an error.
+typedef struct hd_value {
+  const hd_expr_t *e;
+  bool untyped;
+} hd_value_t;
+
+// Tokens.
+const hd_token_t *hd_peek(const hd_parser_t *p);
+const hd_token_t *hd_peek_ahead(const hd_parser_t *p, size_t ahead);
+bool hd_at(const hd_parser_t *p, const char *text); // Punctuation or a name.
+bool hd_accept(hd_parser_t *p, const char *text);
+bool hd_expect(hd_parser_t *p, const char *text);
+// A name that may be declared: no reserved word. NULL otherwise.
+const char *hd_expect_name(hd_parser_t *p, hd_loc_t *loc);
+bool hd_expected(hd_parser_t *p, const char *what); // Reports; false.
+hd_loc_t hd_here(const hd_parser_t *p);
+// False, and reported, where nesting is too deep; else pair it with p->depth--.
+bool hd_enter(hd_parser_t *p);
+
+// Names.
+const hd_var_t *hd_visible(const hd_parser_t *p, const char *name);
+// Makes a variable visible; reports a name that is taken.
+void hd_declare(hd_parser_t *p, const hd_var_t *var);
+const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name);
+// " (did you mean 'x'?)" or "".
+const char *hd_suggest(hd_parser_t *p, const char *name);
+
+// Types and what goes with them.
+bool hd_parse_type(hd_parser_t *p, hd_type_t *type);
+const hd_tensor_t *hd_parse_tensor(hd_parser_t *p, hd_scope_t scope);
+const hd_mapping_t *hd_parse_mapping(hd_parser_t *p);
+
+// Expressions.
+hd_value_t hd_parse_value(hd_parser_t *p);
+const hd_expr_t *hd_parse_expr(hd_parser_t *p);  // Bare numbers default.
+const hd_expr_t *hd_parse_as(hd_parser_t *p, hd_type_t type);
+const hd_expr_t *hd_parse_index(hd_parser_t *p); // An integer; i32 by default.
+bool hd_parse_constant(hd_parser_t *p, int64_t *value);
+const hd_expr_t *hd_coerce(hd_parser_t *p, hd_value_t value, hd_type_t type);
+const hd_expr_t *hd_default_type(hd_parser_t *p, hd_value_t value);
+// Both operands in one type; the checks of the operator; NULL after errors.
+hd_value_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
+                           hd_value_t b, hd_loc_t loc);
+// name[...] or name@[...] from the bracket on (none for rank 0).
+const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
+                                 hd_loc_t loc);
+// name(...) from the parenthesis on.
+hd_value_t hd_parse_call(hd_parser_t *p, const hd_token_t *name);
+
+// Statements.
+hd_block_t hd_parse_block(hd_parser_t *p);
+
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Stmt.h"
+
+hd_stmt_t *hd_stmt_make(hd_arena_t *arena, hd_stmt_kind_t kind, hd_loc_t loc) {
+  hd_stmt_t *stmt = HD_ARENA_NEW(arena, hd_stmt_t);
+  stmt->kind = (uint8_t)kind;
+  stmt->loc = loc;
+  return stmt;
+}
+
+hd_stmt_t *hd_stmt_copy(hd_arena_t *arena, const hd_stmt_t *like) {
+  hd_stmt_t *stmt = HD_ARENA_NEW(arena, hd_stmt_t);
+  *stmt = *like;
+  return stmt;
+}
+
+const char *hd_stmt_kind_text(hd_stmt_kind_t kind) {
+  static const char *const texts[] = {
+#define HD_STMT(name, member, text) text,
+#include "IR/Stmts.def"
+#undef HD_STMT
+  };
+  return texts[kind];
+}
+
+hd_block_t hd_block_make(hd_arena_t *arena, const hd_stmt_t *const *stmts,
+                         size_t size) {
+  const hd_stmt_t **copy = HD_ARENA_ARRAY(arena, const hd_stmt_t *, size);
+  for (size_t i = 0; i < size; i++)
+    copy[i] = stmts[i];
+  return (hd_block_t){(uint32_t)size, copy};
+}

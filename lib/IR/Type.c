@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Type.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <pthread.h>
+
+typedef struct hd_scalar_info {
+  const char *name;
+  uint8_t bits;
+  hd_scalar_class_t class;
+  uint8_t digits;
+  int16_t exponent;
+} hd_scalar_info_t;
+
+static const hd_scalar_info_t scalars[] = {
+#define HD_SCALAR(name, text, bits, class, digits, exponent)                   \
+  {text, bits, HD_CLASS_##class, digits, exponent},
+#include "IR/Scalars.def"
+#undef HD_SCALAR
+};
+
+hd_scalar_class_t hd_scalar_class(hd_scalar_t scalar) {
+  return scalars[scalar].class;
+}
+const char *hd_scalar_name(hd_scalar_t scalar) { return scalars[scalar].name; }
+unsigned hd_scalar_bits(hd_scalar_t scalar) { return scalars[scalar].bits; }
+unsigned hd_scalar_digits(hd_scalar_t scalar) { return scalars[scalar].digits; }
+int hd_scalar_max_exponent(hd_scalar_t scalar) {
+  return scalars[scalar].exponent;
+}
+
+unsigned hd_type_bits(hd_type_t type) {
+  return scalars[type.scalar].bits * type.lanes;
+}
+
+bool hd_type_is_float(hd_type_t type) {
+  return scalars[type.scalar].class == HD_CLASS_FLOAT;
+}
+bool hd_type_is_integer(hd_type_t type) {
+  return hd_type_is_signed(type) || hd_type_is_unsigned(type);
+}
+bool hd_type_is_signed(hd_type_t type) {
+  return scalars[type.scalar].class == HD_CLASS_SIGNED;
+}
+bool hd_type_is_unsigned(hd_type_t type) {
+  return scalars[type.scalar].class == HD_CLASS_UNSIGNED;
+}
+bool hd_type_is_bool(hd_type_t type) {
+  return scalars[type.scalar].class == HD_CLASS_BOOL;
+}
+
+// The scalar whose name text begins with, the longest one; its length in size.
+static hd_scalar_t find_prefix(const char *text, size_t *size) {
+  hd_scalar_t best = HD_SCALAR_COUNT;
+  *size = 0;
+  for (int i = 0; i < HD_SCALAR_COUNT; i++) {
+    size_t length = strlen(scalars[i].name);
+    if (length > *size && strncmp(text, scalars[i].name, length) == 0) {
+      best = (hd_scalar_t)i;
+      *size = length;
+    }
+  }
+  return best;
+}
+
+bool hd_type_parse(const char *text, hd_type_t *type) {
+  size_t size;
+  hd_scalar_t scalar = find_prefix(text, &size);
+  if (scalar == HD_SCALAR_COUNT)
+    return false;
+  if (text[size] == '\0') {
+    *type = hd_type(scalar);
+    return true;
+  }
+  hd_scalar_class_t class = scalars[scalar].class;
+  if (text[size] != 'x' || class == HD_CLASS_VOID || class == HD_CLASS_OPAQUE)
+    return false;
+  const char *digits = text + size + 1;
+  if (*digits < '1' || *digits > '9')
+    return false;
+  char *end;
+  long lanes = strtol(digits, &end, 10);
+  if (*end || lanes < 2 || lanes > HD_MAX_LANES)
+    return false;
+  *type = hd_type_vector(scalar, (unsigned)lanes);
+  return true;
+}
+
+static char names[HD_SCALAR_COUNT][HD_MAX_LANES + 1][16];
+static pthread_once_t names_once = PTHREAD_ONCE_INIT;
+
+static void make_names(void) {
+  for (int i = 0; i < HD_SCALAR_COUNT; i++)
+    for (int lanes = 0; lanes <= HD_MAX_LANES; lanes++)
+      if (lanes <= 1)
+        snprintf(names[i][lanes], sizeof names[i][lanes], "%s",
+                 scalars[i].name);
+      else
+        snprintf(names[i][lanes], sizeof names[i][lanes], "%sx%d",
+                 scalars[i].name, lanes);
+}
+
+const char *hd_type_name(hd_type_t type) {
+  pthread_once(&names_once, make_names);
+  return names[type.scalar][type.lanes <= HD_MAX_LANES ? type.lanes : 0];
+}
