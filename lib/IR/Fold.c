@@ -4,8 +4,13 @@
 // docs/IR.md, the same as the emitted code would give.
 #include "IR/Expr.h"
 #include "IR/Tensor.h"
+#include "Support/Float.h"
 
+#include <assert.h>
 #include <math.h>
+
+static_assert(HD_F64 - HD_F4E2M1 == HD_FLOAT_F64 - HD_FLOAT_F4E2M1,
+              "the formats stand in the order of Scalars.def");
 
 static int64_t wrap(hd_type_t type, int64_t value) {
   unsigned bits = hd_scalar_bits((hd_scalar_t)type.scalar);
@@ -114,6 +119,14 @@ static bool fold_floats(hd_expr_kind_t kind, double a, double b, double *out) {
   default: return false;
   }
   // clang-format on
+}
+
+double hd_float_round(hd_scalar_t scalar, double value) {
+  if (scalar == HD_F64 || isnan(value))
+    return value;
+  hd_float_format_t format =
+      (hd_float_format_t)(scalar - HD_F4E2M1 + HD_FLOAT_F4E2M1);
+  return hd_float_decode(format, hd_float_encode(format, value));
 }
 
 // Types whose arithmetic in double and one more rounding is right: a double

@@ -360,7 +360,7 @@ static hd_value_t parse_name(hd_parser_t *p) {
     hd_error(p->diags, loc, HD_E0217, token->text);
   else
     hd_error(p->diags, loc, HD_E0201, token->text,
-             hd_suggest(p, token->text));
+             hd_similar(p, token->text));
   p->at++;
   return failed;
 }

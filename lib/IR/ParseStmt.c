@@ -286,7 +286,7 @@ static const hd_stmt_t *parse_launch(hd_parser_t *p, hd_loc_t loc) {
       hd_module_find(p->module, name->text, HD_FUNC_KERNEL);
   if (!kernel) {
     hd_error(p->diags, hd_here(p), HD_E0201, name->text,
-             hd_suggest(p, name->text));
+             hd_similar(p, name->text));
     return NULL;
   }
   p->at++;
@@ -389,7 +389,7 @@ static const hd_stmt_t *parse_plain(hd_parser_t *p, hd_loc_t loc) {
     return place ? parse_store(p, place) : NULL;
   }
   if (strcmp(hd_peek_ahead(p, 1)->text, "(") != 0) {
-    hd_error(p->diags, loc, HD_E0201, token->text, hd_suggest(p, token->text));
+    hd_error(p->diags, loc, HD_E0201, token->text, hd_similar(p, token->text));
     return NULL;
   }
   p->at++;

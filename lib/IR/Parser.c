@@ -6,6 +6,7 @@
 #include "IR/Parser.h"
 
 #include "IR/ParserState.h"
+#include "Support/Suggest.h"
 
 #include <string.h>
 
@@ -120,58 +121,24 @@ const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name) {
   return NULL;
 }
 
-// Levenshtein's distance, bounded by the size of a row.
-static unsigned distance(const char *a, const char *b) {
-  unsigned row[64];
-  size_t n = strlen(b);
-  if (n >= 64 || strlen(a) >= 64)
-    return 99;
-  for (size_t j = 0; j <= n; j++)
-    row[j] = (unsigned)j;
-  for (size_t i = 0; a[i]; i++) {
-    unsigned diagonal = row[0];
-    row[0] = (unsigned)i + 1;
-    for (size_t j = 0; j < n; j++) {
-      unsigned change = diagonal + (a[i] != b[j]);
-      unsigned least = row[j] < row[j + 1] ? row[j] : row[j + 1];
-      diagonal = row[j + 1];
-      row[j + 1] = least + 1 < change ? least + 1 : change;
-    }
-  }
-  return row[n];
-}
-
-typedef struct hd_nearest {
-  const char *name, *best;
-  unsigned distance;
-} hd_nearest_t;
-
-static void consider(hd_nearest_t *nearest, const char *candidate) {
-  unsigned d = distance(nearest->name, candidate);
-  if (d < nearest->distance) {
-    nearest->distance = d;
-    nearest->best = candidate;
-  }
-}
-
-const char *hd_suggest(hd_parser_t *p, const char *name) {
-  hd_nearest_t nearest = {name, NULL, strlen(name) < 4 ? 2 : 3};
+const char *hd_similar(hd_parser_t *p, const char *name) {
+  hd_suggestion_t near = {.wanted = name};
   for (size_t i = 0; i < p->visible.size; i++)
-    consider(&nearest, p->visible.data[i]->name);
+    hd_suggestion_add(&near, p->visible.data[i]->name);
   const hd_module_t *modules[] = {p->module, p->module->context->library};
   for (int m = 0; m < 2; m++)
     for (size_t i = 0; modules[m] && i < modules[m]->items.size; i++) {
       const hd_item_t *item = &modules[m]->items.data[i];
       if (item->kind == HD_ITEM_FUNC)
-        consider(&nearest, item->u.func->name);
+        hd_suggestion_add(&near, item->u.func->name);
       else if (item->kind == HD_ITEM_CONST)
-        consider(&nearest, item->u.constant->name);
+        hd_suggestion_add(&near, item->u.constant->name);
     }
   for (int i = 0; i < HD_INTRINSIC_COUNT; i++)
-    consider(&nearest, hd_intrinsic_info((hd_intrinsic_t)i)->name);
-  return nearest.best ? hd_arena_printf(p->arena, " (did you mean '%s'?)",
-                                        nearest.best)
-                      : "";
+    hd_suggestion_add(&near, hd_intrinsic_info((hd_intrinsic_t)i)->name);
+  char text[128];
+  hd_suggestion_text(&near, "", text, sizeof text);
+  return hd_arena_strndup(p->arena, text, strlen(text));
 }
 
 // A function whose body is read in the second round.

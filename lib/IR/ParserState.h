@@ -46,8 +46,8 @@ const hd_var_t *hd_visible(const hd_parser_t *p, const char *name);
 // Makes a variable visible; reports a name that is taken.
 void hd_declare(hd_parser_t *p, const hd_var_t *var);
 const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name);
-// " (did you mean 'x'?)" or "".
-const char *hd_suggest(hd_parser_t *p, const char *name);
+// "; did you mean 'x'?" or "".
+const char *hd_similar(hd_parser_t *p, const char *name);
 
 // Types and what goes with them.
 bool hd_parse_type(hd_parser_t *p, hd_type_t *type);
