@@ -4,7 +4,7 @@
 #include "IR/Tensor.h"
 
 static const hd_expr_info_t infos[] = {
-#define HD_EXPR(name, spelling, form, precedence, commutative, payload)         \
+#define HD_EXPR(name, spelling, form, precedence, commutative, payload)        \
   {#name,      spelling,    HD_FORM_##form,                                    \
    precedence, commutative, HD_PAYLOAD_##payload},
 #include "IR/Exprs.def"

@@ -14,7 +14,7 @@ typedef struct hd_func hd_func_t;
 typedef struct hd_expr hd_expr_t;
 
 typedef enum hd_expr_kind {
-#define HD_EXPR(name, spelling, form, precedence, commutative, payload)         \
+#define HD_EXPR(name, spelling, form, precedence, commutative, payload)        \
   HD_EXPR_##name,
 #include "IR/Exprs.def"
 #undef HD_EXPR
@@ -134,9 +134,10 @@ bool hd_expr_equal(const hd_expr_t *a, const hd_expr_t *b);
 // Equal expressions have equal hashes.
 uint64_t hd_expr_hash(const hd_expr_t *e);
 
-// Folds an expression over constants; NULL where it is none, or where it divides
-// by zero. Integers wrap at their type. lookup (may be NULL) gives leaves (VAR,
-// BUILTIN) their value, a constant: it returns NULL for unknown ones.
+// Folds an expression over constants; NULL where it is none, or where it
+// divides by zero. Integers wrap at their type. lookup (may be NULL) gives
+// leaves (VAR, BUILTIN) their value, a constant: it returns NULL for unknown
+// ones.
 typedef const hd_expr_t *(*hd_lookup_t)(void *argument, const hd_expr_t *leaf);
 const hd_expr_t *hd_expr_fold(hd_arena_t *arena, const hd_expr_t *e,
                               hd_lookup_t lookup, void *argument);

@@ -154,8 +154,7 @@ static int64_t saturate(hd_type_t type, double value) {
   if (value >= high)
     return hd_type_is_signed(type) ? (int64_t)((UINT64_C(1) << (bits - 1)) - 1)
                                    : wrap(type, -1);
-  return hd_type_is_signed(type) ? (int64_t)value
-                                 : (int64_t)(uint64_t)value;
+  return hd_type_is_signed(type) ? (int64_t)value : (int64_t)(uint64_t)value;
 }
 
 static const hd_expr_t *fold_cast(hd_arena_t *arena, hd_type_t to,
@@ -170,11 +169,11 @@ static const hd_expr_t *fold_cast(hd_arena_t *arena, hd_type_t to,
       return float_result(arena, to, a->u.f);
     // Straight to float: by way of a double it might be rounded twice.
     bool is_unsigned = hd_type_is_unsigned(a->type);
-    double value = to.scalar == HD_F32
-                       ? (double)(is_unsigned ? (float)(uint64_t)a->u.i
-                                              : (float)a->u.i)
-                   : is_unsigned ? (double)(uint64_t)a->u.i
-                                 : (double)a->u.i;
+    double value =
+        to.scalar == HD_F32
+            ? (double)(is_unsigned ? (float)(uint64_t)a->u.i : (float)a->u.i)
+        : is_unsigned ? (double)(uint64_t)a->u.i
+                      : (double)a->u.i;
     return hd_expr_float(arena, to, value);
   }
   if (hd_type_is_bool(to))

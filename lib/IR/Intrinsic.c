@@ -28,10 +28,14 @@ static const struct {
   const char *prefix;
   hd_param_form_t form;
 } forms[] = {
-    {"#", HD_PARAM_CONST},         {"s:", HD_PARAM_SHARED},
-    {"g:", HD_PARAM_GLOBAL},       {"m:", HD_PARAM_MEMORY},
-    {"ri:", HD_PARAM_REGISTER_IN}, {"ro:", HD_PARAM_REGISTER_OUT},
-    {"rw:", HD_PARAM_REGISTER_INOUT}, {"", HD_PARAM_VALUE},
+    {"#", HD_PARAM_CONST},
+    {"s:", HD_PARAM_SHARED},
+    {"g:", HD_PARAM_GLOBAL},
+    {"m:", HD_PARAM_MEMORY},
+    {"ri:", HD_PARAM_REGISTER_IN},
+    {"ro:", HD_PARAM_REGISTER_OUT},
+    {"rw:", HD_PARAM_REGISTER_INOUT},
+    {"", HD_PARAM_VALUE},
 };
 
 static const struct {
@@ -41,16 +45,19 @@ static const struct {
              {"scope", HD_PARAM_SCOPE},
              {"cache", HD_PARAM_CACHE}};
 
-// "T" or a type. The table is ours: a row that does not parse is a bug, which
-// the assertion finds in any test.
+// A type, "T", or "Tx8", whose lanes are told by type. The table is ours: a row
+// that does not parse is a bug, which the assertion finds in any test.
 static void parse_type(const char *text, bool *generic, hd_type_t *type) {
-  *generic = strcmp(text, "T") == 0;
+  *generic = text[0] == 'T';
   *type = hd_type(HD_VOID);
-  if (!*generic) {
-    bool ok = hd_type_parse(text, type);
-    assert(ok && "Intrinsics.def: no such type");
-    (void)ok;
+  if (*generic) {
+    if (text[1] == 'x')
+      type->lanes = (uint8_t)strtol(text + 2, NULL, 10);
+    return;
   }
+  bool ok = hd_type_parse(text, type);
+  assert(ok && "Intrinsics.def: no such type");
+  (void)ok;
 }
 
 static hd_intrinsic_param_t parse_param(const char *text) {
@@ -115,6 +122,7 @@ static void parse_row(const hd_row_t *row, hd_intrinsic_info_t *info) {
   const char *close = strchr(row->signature, ')');
   assert(open && close && "Intrinsics.def: signature");
   char result[16] = {0};
+  assert(open - row->signature < 16);
   memcpy(result, row->signature, (size_t)(open - row->signature));
   parse_type(result, &info->result_generic, &info->result);
   split(open + 1, (size_t)(close - open - 1), ',', add_param, info);
@@ -142,7 +150,7 @@ static const char *const orders[] = {"relaxed", "acquire", "release", "acq_rel",
 static const char *const scopes[] = {"warp", "block", "cluster", "device",
                                      "system"};
 static const char *const caches[] = {
-    "ca", "cg", "cs", "lu", "cv", "nc",
+    "ca", "cg", "cs",          "lu",         "cv",         "nc",
     "wb", "wt", "evict_first", "evict_last", "no_allocate"};
 
 static const char *const *names_of(hd_param_form_t form, int *count) {

@@ -80,8 +80,8 @@ static const hd_expr_t *linearize(hd_arena_t *arena, hd_type_t type,
   for (unsigned i = 0; i < rank; i++) {
     unsigned axis = order ? (unsigned)constant(order[i]) : i;
     if (offset)
-      offset = binary(arena, HD_EXPR_MUL, offset,
-                      convert(arena, type, shape[axis]));
+      offset =
+          binary(arena, HD_EXPR_MUL, offset, convert(arena, type, shape[axis]));
     offset = add(arena, offset, convert(arena, type, indices[axis]));
   }
   return offset ? offset : integer(arena, type, 0);
@@ -151,12 +151,11 @@ static const hd_expr_t *local_place(hd_arena_t *arena,
       bool outermost = mapping->left->dims[i] == 1;
       outer[i] = outermost ? integer(arena, type, 0)
                            : binary(arena, HD_EXPR_DIV, indices[i], dim);
-      inner[i] = outermost ? indices[i]
-                           : binary(arena, HD_EXPR_MOD, indices[i], dim);
+      inner[i] =
+          outermost ? indices[i] : binary(arena, HD_EXPR_MOD, indices[i], dim);
     }
     int64_t outer_count, inner_count;
-    const hd_expr_t *a =
-        local_place(arena, mapping->left, outer, &outer_count);
+    const hd_expr_t *a = local_place(arena, mapping->left, outer, &outer_count);
     const hd_expr_t *b =
         local_place(arena, mapping->right, inner, &inner_count);
     *count = outer_count * inner_count;
@@ -200,9 +199,8 @@ static const hd_expr_t *swizzled(hd_arena_t *arena, const hd_tensor_t *tensor,
     shift = constant(item->values[2]);
   }
   hd_type_t type = offset->type;
-  const hd_expr_t *row =
-      hd_expr_binary(arena, HD_EXPR_SHR, offset,
-                     integer(arena, type, base + shift));
+  const hd_expr_t *row = hd_expr_binary(arena, HD_EXPR_SHR, offset,
+                                        integer(arena, type, base + shift));
   row = hd_expr_binary(arena, HD_EXPR_BITAND, row,
                        integer(arena, type, (INT64_C(1) << bits) - 1));
   row = hd_expr_binary(arena, HD_EXPR_SHL, row, integer(arena, type, base));
@@ -311,8 +309,8 @@ const hd_expr_t *hd_tensor_storage(hd_arena_t *arena,
                                    const hd_tensor_t *tensor) {
   int64_t elements;
   if (hd_tensor_storage_const(tensor, &elements))
-    return hd_expr_int(
-        arena, hd_type(elements <= INT32_MAX ? HD_I32 : HD_I64), elements);
+    return hd_expr_int(arena, hd_type(elements <= INT32_MAX ? HD_I32 : HD_I64),
+                       elements);
   hd_type_t type = index_type(tensor);
   const hd_layout_item_t *base = base_of(tensor);
   const hd_expr_t *one = integer(arena, type, 1);
@@ -320,12 +318,10 @@ const hd_expr_t *hd_tensor_storage(hd_arena_t *arena,
   for (unsigned i = 0; i < tensor->rank; i++) {
     const hd_expr_t *dim = convert(arena, type, tensor->shape[i]);
     if (base->kind == HD_LAYOUT_STRIDES) {
-      const hd_expr_t *span =
-          hd_expr_binary(arena, HD_EXPR_SUB, dim, one);
-      size = hd_expr_binary(
-          arena, HD_EXPR_ADD, size,
-          binary(arena, HD_EXPR_MUL, span,
-                 convert(arena, type, base->values[i])));
+      const hd_expr_t *span = hd_expr_binary(arena, HD_EXPR_SUB, dim, one);
+      size = hd_expr_binary(arena, HD_EXPR_ADD, size,
+                            binary(arena, HD_EXPR_MUL, span,
+                                   convert(arena, type, base->values[i])));
       continue;
     }
     if (base->kind == HD_LAYOUT_TILE) {

@@ -10,10 +10,10 @@
 
 // Longer ones first where one begins with another.
 static const char *const punctuation[] = {
-    "+=", "-=", "*=", "->", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||",
-    "+:", "..", "@[", "+",  "-",  "*",  "/",  "%",  "<",  ">",  "=",  "!",
-    "~",  "&",  "|",  "^",  "?",  ":",  ",",  ".",  "(",  ")",  "[",  "]",
-    "{",  "}"};
+    "+=", "-=", "*=", "->", "==", "!=", "<=", ">=", "<<", ">>",
+    "&&", "||", "+:", "..", "@[", "+",  "-",  "*",  "/",  "%",
+    "<",  ">",  "=",  "!",  "~",  "&",  "|",  "^",  "?",  ":",
+    ",",  ".",  "(",  ")",  "[",  "]",  "{",  "}"};
 
 typedef struct hd_lexer {
   hd_arena_t *arena;
@@ -107,7 +107,8 @@ static void number(hd_lexer_t *lexer, bool first_on_line) {
   digits(lexer, &copy, hex);
   bool is_float = false;
   // "0..4" is a range, "1.5" a float.
-  if (peek(lexer, 0) == '.' && (hex ? is_hex(peek(lexer, 1)) : is_digit(peek(lexer, 1)))) {
+  if (peek(lexer, 0) == '.' &&
+      (hex ? is_hex(peek(lexer, 1)) : is_digit(peek(lexer, 1)))) {
     is_float = true;
     hd_buffer_puts(&copy, ".");
     lexer->at++;
@@ -190,9 +191,8 @@ static void other(hd_lexer_t *lexer, bool first_on_line) {
   if (c < 32 || c >= 127)
     snprintf(shown, sizeof shown, "\\x%02x", c);
   hd_error(lexer->diags, here(lexer, start), HD_E0101, shown);
-  while (lexer->at < lexer->size &&
-         ((unsigned char)peek(lexer, 0) == c ||
-          (unsigned char)peek(lexer, 0) >= 128))
+  while (lexer->at < lexer->size && ((unsigned char)peek(lexer, 0) == c ||
+                                     (unsigned char)peek(lexer, 0) >= 128))
     lexer->at++;
 }
 

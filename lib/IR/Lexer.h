@@ -19,7 +19,8 @@ typedef struct hd_token {
   hd_token_kind_t kind;
   bool first_on_line;
   uint32_t offset, size;
-  const char *text; // Names, numbers, punctuation: NUL-terminated. Strings: their value.
+  const char *text; // Names, numbers, punctuation: NUL-terminated. Strings:
+                    // their value.
   uint64_t value;   // INT
   double number;    // FLOAT
 } hd_token_t;

@@ -52,9 +52,8 @@ const hd_func_t *hd_module_entry(const hd_module_t *module) {
     if (module->items.data[i].kind != HD_ITEM_FUNC)
       continue;
     const hd_func_t *func = module->items.data[i].u.func;
-    if (func->kind == HD_FUNC_PLAN ||
-        (func->kind == HD_FUNC_KERNEL &&
-         !(entry && entry->kind == HD_FUNC_PLAN)))
+    if (func->kind == HD_FUNC_PLAN || (func->kind == HD_FUNC_KERNEL &&
+                                       !(entry && entry->kind == HD_FUNC_PLAN)))
       entry = func;
   }
   return entry;
@@ -77,8 +76,8 @@ hd_module_t *hd_context_library(hd_context_t *context) {
   // unknown function in it is an error there, not a second parse.
   hd_module_t *empty = hd_module_create(context);
   context->library = empty;
-  hd_module_t *library = hd_module_parse(
-      context, "<library>", hd_buffer_text(&text), text.size, 1);
+  hd_module_t *library = hd_module_parse(context, "<library>",
+                                         hd_buffer_text(&text), text.size, 1);
   hd_buffer_fini(&text);
   context->library = library;
   hd_module_destroy(empty);

@@ -17,8 +17,7 @@ typedef struct hd_args {
 
 static const hd_expr_t *make(hd_parser_t *p, hd_expr_kind_t kind,
                              hd_type_t type, hd_loc_t loc,
-                             const hd_expr_t *const *operands,
-                             unsigned count) {
+                             const hd_expr_t *const *operands, unsigned count) {
   hd_expr_t like = {.loc = loc};
   return hd_expr_make(p->arena, kind, type, &like, operands, count);
 }
@@ -35,16 +34,15 @@ static bool parse_word(hd_parser_t *p, const char *callee, unsigned index,
     const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
     if (strcmp(info->name, callee) != 0)
       break;
-    if (index >= info->num_params ||
-        info->params[index].form < HD_PARAM_ORDER)
+    if (index >= info->num_params || info->params[index].form < HD_PARAM_ORDER)
       continue;
     int word = hd_intrinsic_name_find(info->params[index].form, token->text);
     if (word < 0)
       continue;
     hd_expr_t like = {.u.i = word, .loc = hd_here(p)};
-    *value = (hd_value_t){hd_expr_make(p->arena, HD_EXPR_CONST,
-                                       hd_type(HD_I32), &like, NULL, 0),
-                          false};
+    *value = (hd_value_t){
+        hd_expr_make(p->arena, HD_EXPR_CONST, hd_type(HD_I32), &like, NULL, 0),
+        false};
     p->at++;
     return true;
   }
@@ -139,8 +137,7 @@ static hd_value_t bitcast(hd_parser_t *p, hd_loc_t loc) {
 }
 
 // (a + b - 1) / b
-static hd_value_t ceildiv(hd_parser_t *p, hd_loc_t loc,
-                          const hd_args_t *args) {
+static hd_value_t ceildiv(hd_parser_t *p, hd_loc_t loc, const hd_args_t *args) {
   hd_value_t one = {hd_expr_int(p->arena, hd_type(HD_I64), 1), true};
   hd_value_t sum =
       hd_build_binary(p, HD_EXPR_ADD, args->values[0], args->values[1], loc);
@@ -322,9 +319,8 @@ static hd_value_t call_intrinsic(hd_parser_t *p, hd_intrinsic_t row,
     const hd_intrinsic_param_t *param = &info->params[i];
     if (i >= args->count) {
       // Left out: relaxed, device, ca.
-      operands[i] = hd_expr_i32(p->arena, param->form == HD_PARAM_SCOPE
-                                              ? HD_SYNC_DEVICE
-                                              : 0);
+      operands[i] = hd_expr_i32(
+          p->arena, param->form == HD_PARAM_SCOPE ? HD_SYNC_DEVICE : 0);
       continue;
     }
     const hd_expr_t *e = args->values[i].e;
@@ -333,8 +329,8 @@ static hd_value_t call_intrinsic(hd_parser_t *p, hd_intrinsic_t row,
                                  e->num_operands);
       continue;
     }
-    operands[i] = hd_coerce(p, args->values[i],
-                            param->generic ? bound : param->type);
+    operands[i] =
+        hd_coerce(p, args->values[i], param->generic ? bound : param->type);
     int64_t value;
     if (!operands[i])
       return failed;

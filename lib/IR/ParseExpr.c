@@ -13,7 +13,6 @@ static const hd_value_t failed = {NULL, false};
 
 static hd_value_t typed(const hd_expr_t *e) { return (hd_value_t){e, false}; }
 
-
 static const hd_expr_t *at_loc(hd_parser_t *p, const hd_expr_t *e,
                                hd_loc_t loc) {
   if (e->loc.source == loc.source && e->loc.offset == loc.offset)
@@ -168,9 +167,9 @@ static hd_value_t build_untyped(hd_parser_t *p, hd_expr_kind_t kind,
   bool compares = hd_expr_info(kind)->form == HD_FORM_COMPARE;
   hd_type_t type = hd_type(is_float ? HD_F64 : HD_I64);
   if (compares)
-    type = hd_type(is_float                                  ? HD_F32
+    type = hd_type(is_float                         ? HD_F32
                    : fits_i32(a.e) && fits_i32(b.e) ? HD_I32
-                                                             : HD_I64);
+                                                    : HD_I64);
   const hd_expr_t *x = hd_coerce(p, a, type), *y = hd_coerce(p, b, type);
   if (!x || !y)
     return failed;
@@ -208,8 +207,8 @@ hd_value_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
 
 static hd_value_t parse_unary(hd_parser_t *p);
 
-static hd_value_t build_unary(hd_parser_t *p, hd_expr_kind_t kind,
-                              hd_value_t a, hd_loc_t loc) {
+static hd_value_t build_unary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
+                              hd_loc_t loc) {
   if (!a.e)
     return failed;
   if (!defined_for(kind, a.e->type)) {
@@ -232,7 +231,8 @@ static const struct {
   const char *text;
   hd_builtin_t builtin;
 } builtins[] = {
-#define HD_BUILTIN(name, text, least, greatest, where) {text, HD_BUILTIN_##name},
+#define HD_BUILTIN(name, text, least, greatest, where)                         \
+  {text, HD_BUILTIN_##name},
 #include "IR/Builtins.def"
 #undef HD_BUILTIN
 };
@@ -256,8 +256,7 @@ static hd_value_t parse_builtin(hd_parser_t *p, bool *found) {
     bool host = hd_builtin_info(builtin)->host;
     bool in_body = p->func && p->func->kind != HD_FUNC_PLAN;
     if (host == in_body) {
-      hd_error(p->diags, loc, HD_E0302,
-               hd_arena_printf(p->arena, "'%s'", text),
+      hd_error(p->diags, loc, HD_E0302, hd_arena_printf(p->arena, "'%s'", text),
                in_body ? "in a body" : "here");
       return failed;
     }
@@ -313,8 +312,8 @@ const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
     return NULL;
   hd_vec_push(p->arena, &indices, otherwise);
   return at_loc(p,
-                hd_expr_access(p->arena, HD_EXPR_LOADELSE, var,
-                               (unsigned)lanes, indices.data, rank + 1),
+                hd_expr_access(p->arena, HD_EXPR_LOADELSE, var, (unsigned)lanes,
+                               indices.data, rank + 1),
                 loc);
 }
 
@@ -345,8 +344,7 @@ static hd_value_t parse_name(hd_parser_t *p) {
   }
   if (strcmp(token->text, "true") == 0 || strcmp(token->text, "false") == 0) {
     p->at++;
-    return typed(
-        at_loc(p, hd_expr_bool(p->arena, token->text[0] == 't'), loc));
+    return typed(at_loc(p, hd_expr_bool(p->arena, token->text[0] == 't'), loc));
   }
   if (strcmp(token->text, "inf") == 0 || strcmp(token->text, "nan") == 0) {
     p->at++;
@@ -359,8 +357,7 @@ static hd_value_t parse_name(hd_parser_t *p) {
   if (constant) // Of a mapping.
     hd_error(p->diags, loc, HD_E0217, token->text);
   else
-    hd_error(p->diags, loc, HD_E0201, token->text,
-             hd_similar(p, token->text));
+    hd_error(p->diags, loc, HD_E0201, token->text, hd_similar(p, token->text));
   p->at++;
   return failed;
 }
@@ -487,8 +484,7 @@ static hd_value_t build_select(hd_parser_t *p, hd_value_t condition,
   const hd_expr_t *x = hd_coerce(p, a, type), *y = hd_coerce(p, b, type);
   if (!x || !y)
     return failed;
-  return typed(
-      at_loc(p, hd_expr_select(p->arena, condition.e, x, y), loc));
+  return typed(at_loc(p, hd_expr_select(p->arena, condition.e, x, y), loc));
 }
 
 hd_value_t hd_parse_value(hd_parser_t *p) {

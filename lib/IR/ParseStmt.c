@@ -31,8 +31,7 @@ static const struct {
 
 // A variable whose declaration failed; uses of it are not reported again.
 static void declare_poison(hd_parser_t *p, const char *name, hd_loc_t loc) {
-  hd_declare(p,
-             hd_var_make(p->arena, name, HD_VAR_LET, hd_type(HD_VOID), loc));
+  hd_declare(p, hd_var_make(p->arena, name, HD_VAR_LET, hd_type(HD_VOID), loc));
 }
 
 static const hd_stmt_t *parse_let(hd_parser_t *p, hd_loc_t loc) {
@@ -209,8 +208,8 @@ static const hd_stmt_t *parse_for(hd_parser_t *p, hd_loc_t loc) {
     return NULL;
   size_t outer = p->visible.size;
   hd_type_t type = ok ? stmt->u.loop.first->type : hd_type(HD_VOID);
-  stmt->u.loop.var = hd_var_make(p->arena, names.names[0], HD_VAR_LOOP, type,
-                                 names.locs[0]);
+  stmt->u.loop.var =
+      hd_var_make(p->arena, names.names[0], HD_VAR_LOOP, type, names.locs[0]);
   hd_declare(p, stmt->u.loop.var);
   stmt->u.loop.body = hd_parse_block(p);
   p->visible.size = outer;
@@ -302,8 +301,7 @@ static const hd_stmt_t *parse_launch(hd_parser_t *p, hd_loc_t loc) {
     if (param && param->tensor) {
       if (e->kind == HD_EXPR_LOAD && e->num_operands == 0)
         e = hd_expr_var(p->arena, e->u.var);
-      if (e->kind != HD_EXPR_TENSOR ||
-          !hd_type_equal(e->type, param->type) ||
+      if (e->kind != HD_EXPR_TENSOR || !hd_type_equal(e->type, param->type) ||
           e->u.var->tensor->rank != param->tensor->rank) {
         hd_error(p->diags, value.e->loc, HD_E0213, param->name,
                  hd_arena_printf(p->arena, "a tensor of %s and rank %u",
@@ -349,10 +347,10 @@ static const hd_stmt_t *parse_store(hd_parser_t *p, const hd_expr_t *place) {
     if (!hd_accept(p, compounds[i].text))
       continue;
     hd_value_t value = hd_parse_value(p);
-    stmt->u.store.value = hd_build_binary(p, compounds[i].kind,
-                                          (hd_value_t){place, false}, value,
-                                          loc)
-                              .e;
+    stmt->u.store.value =
+        hd_build_binary(p, compounds[i].kind, (hd_value_t){place, false}, value,
+                        loc)
+            .e;
     return stmt->u.store.value ? stmt : NULL;
   }
   if (!hd_expect(p, "="))
@@ -362,10 +360,9 @@ static const hd_stmt_t *parse_store(hd_parser_t *p, const hd_expr_t *place) {
 }
 
 static bool may_store(hd_parser_t *p, const hd_var_t *var, hd_loc_t loc) {
-  const char *why = var->kind != HD_VAR_TENSOR ? "it is no tensor"
-                    : var->direction == HD_DIR_IN
-                        ? "it is an 'in' parameter"
-                        : NULL;
+  const char *why = var->kind != HD_VAR_TENSOR    ? "it is no tensor"
+                    : var->direction == HD_DIR_IN ? "it is an 'in' parameter"
+                                                  : NULL;
   if (why)
     hd_error(p->diags, loc, HD_E0209, var->name, why);
   return !why;

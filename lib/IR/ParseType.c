@@ -187,8 +187,8 @@ static const hd_mapping_t *parse_custom(hd_parser_t *p) {
   if (!name)
     return NULL;
   size_t outer = p->visible.size;
-  const hd_var_t *worker = hd_var_make(p->arena, name, HD_VAR_MAPPING,
-                                       hd_type(HD_I32), loc);
+  const hd_var_t *worker =
+      hd_var_make(p->arena, name, HD_VAR_MAPPING, hd_type(HD_I32), loc);
   const hd_var_t *repeat = NULL;
   hd_declare(p, worker);
   if (hd_accept(p, ",")) {
@@ -269,8 +269,7 @@ static const hd_mapping_t *parse_term(hd_parser_t *p) {
       unsigned errors = p->diags->num_errors;
       if (!hd_expect(p, "("))
         return NULL;
-      const hd_mapping_t *mapping =
-          parse_kind(p, (hd_mapping_kind_t)kind, loc);
+      const hd_mapping_t *mapping = parse_kind(p, (hd_mapping_kind_t)kind, loc);
       if (!mapping && p->diags->num_errors == errors)
         hd_error(p->diags, loc, HD_E0404,
                  hd_mapping_kind_name((hd_mapping_kind_t)kind),

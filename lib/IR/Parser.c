@@ -42,9 +42,9 @@ hd_loc_t hd_here(const hd_parser_t *p) {
 bool hd_expected(hd_parser_t *p, const char *what) {
   const hd_token_t *token = hd_peek(p);
   const char *quote = token->kind == HD_TOKEN_END ? "" : "'";
-  return hd_error(p->diags, hd_here(p), HD_E0102, what,
-                  hd_arena_printf(p->arena, "%s%.60s%s", quote, token->text,
-                                  quote));
+  return hd_error(
+      p->diags, hd_here(p), HD_E0102, what,
+      hd_arena_printf(p->arena, "%s%.60s%s", quote, token->text, quote));
 }
 
 bool hd_expect(hd_parser_t *p, const char *text) {
@@ -63,14 +63,16 @@ bool hd_enter(hd_parser_t *p) {
 // Names that mean something already.
 static bool is_reserved(const char *name) {
   static const char *const words[] = {
-      "let",    "shared", "register", "workspace", "for",     "while", "if",
-      "else",   "assert", "return",   "launch",    "in",      "out",   "inout",
-      "on",     "step",   "unroll",   "true",      "false",   "inf",   "nan",
-      "min",    "max",    "ceildiv",  "bitcast",   "layout",  "align", "const",
-      "kernel", "fn",     "plan",     "task",      "spatial", "repeat",
-      "auto_map", "custom", "within", "idle",      "thread",  "lane",  "warp",
-      "warpgroup", "block", "block_dim", "grid_dim", "cluster", "cluster_dim",
-      "device"};
+      "let",     "shared",      "register", "workspace", "for",
+      "while",   "if",          "else",     "assert",    "return",
+      "launch",  "in",          "out",      "inout",     "on",
+      "step",    "unroll",      "true",     "false",     "inf",
+      "nan",     "min",         "max",      "ceildiv",   "bitcast",
+      "layout",  "align",       "const",    "kernel",    "fn",
+      "plan",    "task",        "spatial",  "repeat",    "auto_map",
+      "custom",  "within",      "idle",     "thread",    "lane",
+      "warp",    "warpgroup",   "block",    "block_dim", "grid_dim",
+      "cluster", "cluster_dim", "device"};
   hd_type_t type;
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
     if (strcmp(words[i], name) == 0)
@@ -136,8 +138,8 @@ const char *hd_similar(hd_parser_t *p, const char *name) {
     }
   for (int i = 0; i < HD_INTRINSIC_COUNT; i++)
     hd_suggestion_add(&near, hd_intrinsic_info((hd_intrinsic_t)i)->name);
-  char text[128];
-  hd_suggestion_text(&near, "", text, sizeof text);
+  char buffer[128];
+  const char *text = hd_suggestion_text(&near, "", buffer, sizeof buffer);
   return hd_arena_strndup(p->arena, text, strlen(text));
 }
 
@@ -370,9 +372,8 @@ static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
   static const struct {
     const char *word;
     hd_func_kind_t kind;
-  } kinds[] = {{"kernel", HD_FUNC_KERNEL},
-               {"fn", HD_FUNC_FN},
-               {"plan", HD_FUNC_PLAN}};
+  } kinds[] = {
+      {"kernel", HD_FUNC_KERNEL}, {"fn", HD_FUNC_FN}, {"plan", HD_FUNC_PLAN}};
   hd_loc_t loc = hd_here(p);
   if (hd_accept(p, "const")) {
     p->visible.size = 0;
@@ -441,7 +442,9 @@ hd_module_t *hd_module_parse(hd_context_t *context, const char *name,
   }
   hd_module_t *module = hd_module_create(context);
   size_t count;
-  hd_parser_t p = {.module = module, .arena = &module->arena, .diags = diags,
+  hd_parser_t p = {.module = module,
+                   .arena = &module->arena,
+                   .diags = diags,
                    .source = source};
   p.tokens = hd_lex(p.arena, diags, source, text, size, &count);
   parse_module(&p);

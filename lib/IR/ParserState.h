@@ -56,7 +56,7 @@ const hd_mapping_t *hd_parse_mapping(hd_parser_t *p);
 
 // Expressions.
 hd_value_t hd_parse_value(hd_parser_t *p);
-const hd_expr_t *hd_parse_expr(hd_parser_t *p);  // Bare numbers default.
+const hd_expr_t *hd_parse_expr(hd_parser_t *p); // Bare numbers default.
 const hd_expr_t *hd_parse_as(hd_parser_t *p, hd_type_t type);
 const hd_expr_t *hd_parse_index(hd_parser_t *p); // An integer; i32 by default.
 bool hd_parse_constant(hd_parser_t *p, int64_t *value);

@@ -137,8 +137,8 @@ static void print_intrinsic(hd_printer_t *p, const hd_expr_t *e) {
     if (i)
       hd_buffer_puts(p->out, ", ");
     if (form >= HD_PARAM_ORDER)
-      hd_buffer_puts(p->out, hd_intrinsic_name_text(
-                                 form, (int)e->operands[i]->u.i));
+      hd_buffer_puts(p->out,
+                     hd_intrinsic_name_text(form, (int)e->operands[i]->u.i));
     else
       print_expr(p, e->operands[i], 0);
   }
@@ -209,9 +209,9 @@ static void print_other(hd_printer_t *p, const hd_expr_t *e) {
 static int precedence_of(const hd_expr_t *e) {
   if (e->kind == HD_EXPR_LOADELSE)
     return 15;
-  if (is_bare(e) && (e->type.scalar == HD_I32
-                         ? e->u.i < 0
-                         : signbit(e->u.f) && !isnan(e->u.f)))
+  if (is_bare(e) &&
+      (e->type.scalar == HD_I32 ? e->u.i < 0
+                                : signbit(e->u.f) && !isnan(e->u.f)))
     return 15;
   return hd_expr_info((hd_expr_kind_t)e->kind)->precedence;
 }
@@ -390,8 +390,8 @@ static void print_store(hd_printer_t *p, const hd_stmt_t *stmt) {
 static void print_declare(hd_printer_t *p, const hd_stmt_t *stmt) {
   const hd_var_t *var = stmt->u.declare.var;
   hd_scope_t scope = var->tensor->scope;
-  hd_buffer_puts(p->out, scope == HD_SCOPE_GLOBAL ? "workspace"
-                                                  : hd_scope_name(scope));
+  hd_buffer_puts(p->out,
+                 scope == HD_SCOPE_GLOBAL ? "workspace" : hd_scope_name(scope));
   // The name is visible after its type.
   size_t at = p->visible.size;
   const char *name = declare(p, var);

@@ -104,9 +104,8 @@ static const hd_mapping_t *rewrite_mapping(hd_rewriter_t *rewriter,
   const hd_mapping_t *left = rewrite_mapping(rewriter, mapping->left);
   const hd_mapping_t *right = rewrite_mapping(rewriter, mapping->right);
   const hd_expr_t *const *bounds =
-      mapping->bounds
-          ? rewrite_exprs(rewriter, mapping->bounds, mapping->rank)
-          : NULL;
+      mapping->bounds ? rewrite_exprs(rewriter, mapping->bounds, mapping->rank)
+                      : NULL;
   if (left == mapping->left && right == mapping->right &&
       bounds == mapping->bounds)
     return mapping;
@@ -239,8 +238,8 @@ static const hd_stmt_t *rewrite_parts(hd_rewriter_t *rewriter,
     EXPR(u.eval.value);
     break;
   case HD_STMT_LAUNCH:
-    PART(u.launch.args, rewrite_exprs(rewriter, stmt->u.launch.args,
-                                      stmt->u.launch.num_args));
+    PART(u.launch.args,
+         rewrite_exprs(rewriter, stmt->u.launch.args, stmt->u.launch.num_args));
     break;
   case HD_STMT_COUNT:
     break;

@@ -12,8 +12,7 @@ hd_var_t *hd_var_make(hd_arena_t *arena, const char *name, hd_var_kind_t kind,
 
 hd_var_t *hd_var_make_tensor(hd_arena_t *arena, const char *name,
                              const hd_tensor_t *tensor, hd_loc_t loc) {
-  hd_var_t *var =
-      hd_var_make(arena, name, HD_VAR_TENSOR, tensor->element, loc);
+  hd_var_t *var = hd_var_make(arena, name, HD_VAR_TENSOR, tensor->element, loc);
   var->tensor = tensor;
   return var;
 }
