@@ -6,6 +6,7 @@ A test is a .hir or .test file with RUN lines. `hidet-opt`, `hidet-run`,
 
   %python         the Python with numpy
   %examples       the folder examples/
+  %exit           %exit N COMMAND... succeeds where COMMAND exits with N
   %ptxas-check    %ptxas-check FILE.ptx ARCH assembles, where ptxas is present
 
 Features (REQUIRES: ...): numpy, ptxas, cuda, asan, tsan.
@@ -41,6 +42,13 @@ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
 config.substitutions += [
     ("%python", config.hidet_python),
     ("%examples", os.path.join(config.hidet_source_dir, "examples")),
+    (
+        "%exit",
+        "%s %s" % (
+            config.hidet_python,
+            os.path.join(config.test_source_root, "tools", "exit_code.py"),
+        ),
+    ),
     (
         "%ptxas-check",
         "%s %s %s" % (

@@ -429,18 +429,14 @@ static void parse_module(hd_parser_t *p) {
     parse_body(p, &pendings.data[i]);
 }
 
-hd_module_t *hd_module_parse(hd_context_t *context, const char *name,
-                             const char *text, size_t size,
-                             uint32_t first_line) {
-  hd_diagnostics_t *diags = &context->diags;
+bool hd_module_parse_into(hd_module_t *module, const char *name,
+                          const char *text, size_t size, uint32_t first_line) {
+  hd_diagnostics_t *diags = &module->context->diags;
   unsigned errors = diags->num_errors;
   uint32_t source =
       hd_diagnostics_add_source(diags, name, text, size, first_line);
-  if (size > INT32_MAX || memchr(text, '\0', size)) {
-    hd_error(diags, (hd_loc_t){source, 0}, HD_E0107);
-    return NULL;
-  }
-  hd_module_t *module = hd_module_create(context);
+  if (size > INT32_MAX || memchr(text, '\0', size))
+    return hd_error(diags, (hd_loc_t){source, 0}, HD_E0107);
   size_t count;
   hd_parser_t p = {.module = module,
                    .arena = &module->arena,
@@ -448,7 +444,14 @@ hd_module_t *hd_module_parse(hd_context_t *context, const char *name,
                    .source = source};
   p.tokens = hd_lex(p.arena, diags, source, text, size, &count);
   parse_module(&p);
-  if (diags->num_errors == errors)
+  return diags->num_errors == errors;
+}
+
+hd_module_t *hd_module_parse(hd_context_t *context, const char *name,
+                             const char *text, size_t size,
+                             uint32_t first_line) {
+  hd_module_t *module = hd_module_create(context);
+  if (hd_module_parse_into(module, name, text, size, first_line))
     return module;
   hd_module_destroy(module);
   return NULL;

@@ -13,4 +13,9 @@ hd_module_t *hd_module_parse(hd_context_t *context, const char *name,
                              const char *text, size_t size,
                              uint32_t first_line);
 
+// Adds the items of a text to a module; they may use those that are there.
+// After errors the module holds a part of them and is to be destroyed.
+bool hd_module_parse_into(hd_module_t *module, const char *name,
+                          const char *text, size_t size, uint32_t first_line);
+
 #endif

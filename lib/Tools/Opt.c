@@ -1,22 +1,205 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// hidet-opt, not written yet: it knows its version and its usage.
-
+// hidet-opt: reads a module, runs passes in the order given, writes it.
+#include "IR/Printer.h"
+#include "Support/File.h"
+#include "Support/Suggest.h"
+#include "Tools/Docs.h"
+#include "Tools/Emit.h"
+#include "Tools/Input.h"
+#include "Tools/Passes.h"
+#include "Tools/Report.h"
+#include "Tools/VerifyDiagnostics.h"
 #include "hidet/Tools.h"
 #include "hidet/Version.h"
 
 #include <stdio.h>
-#include <string.h>
+
+enum {
+#define HD_OPTION(id, name, letter, type, argument, group, summary) OPT_##id,
+#include "Tools/OptOptions.def"
+#undef HD_OPTION
+  NUM_OPTIONS
+};
+
+static const hd_option_t table[] = {
+#define HD_OPTION(id, name, letter, type, argument, group, summary)            \
+  {name, letter, HD_OPTION_##type, argument, group, summary},
+#include "Tools/OptOptions.def"
+#undef HD_OPTION
+};
+
+static const hd_loc_t nowhere;
+
+typedef struct opt {
+  hd_process_t process;
+  hd_options_t options;
+  hd_command_t command;
+  hd_pass_list_t passes;
+  hd_arena_t arena;
+  hd_pass_log_t log;
+  hd_module_t *module; // Of the part that is being worked on.
+  const char *name;
+  const hd_target_t *target;
+  hd_buffer_t input, output;
+  hd_module_counts_t counts;
+  unsigned parts;
+  bool failed; // Some part had errors.
+} opt_t;
+
+static const hd_option_use_t *find(const opt_t *o, int option) {
+  return hd_option_find(&o->options, option);
+}
+
+static hd_emit_t emit_kind(const opt_t *o) {
+  return (hd_emit_t)hd_option_number(&o->options, OPT_EMIT, HD_EMIT_HIR);
+}
+
+static bool work_on_module(opt_t *o, const hd_part_t *part, hd_buffer_t *out) {
+  return hd_tools_parse(&o->process, &o->options, OPT_LOAD, o->name, part,
+                        &o->module) &&
+         hd_emit_module(o->module, emit_kind(o), o->target,
+                        hd_option_text(&o->options, OPT_ENTRY, NULL), out);
+}
+
+static void work_on_part(void *argument, const hd_part_t *part) {
+  opt_t *o = argument;
+  hd_diagnostics_t *diags = &o->process.context.diags;
+  size_t start = o->output.size;
+  if (o->parts++ && emit_kind(o) == HD_EMIT_HIR)
+    hd_buffer_puts(&o->output, "// -----\n");
+  bool ok = work_on_module(o, part, &o->output);
+  if (!ok)
+    o->output.size = start;
+  if (ok)
+    hd_module_count(o->module, &o->counts);
+  if (find(o, OPT_EXPECTED))
+    ok = hd_verify_diagnostics(diags, o->name, part);
+  o->failed |= !ok;
+  hd_module_destroy(o->module);
+  o->module = NULL;
+}
+
+// --print-ir-before and -after name passes.
+static bool check_pass_name(opt_t *o, int option) {
+  const char *name = hd_option_text(&o->options, option, NULL);
+  if (!name || hd_pass_list_find(&o->passes, name))
+    return true;
+  hd_suggestion_t suggestion = {.wanted = name};
+  for (size_t i = 0; i < o->passes.size; i++)
+    hd_suggestion_add(&suggestion, o->passes.names[i]);
+  char near[100], text[200];
+  snprintf(text, sizeof(text), "--%s: there is no pass '%s'%s",
+           table[option].name, name,
+           hd_suggestion_text(&suggestion, "", near, sizeof(near)));
+  return hd_error(&o->process.context.diags, nowhere, HD_E1003, text);
+}
+
+static bool write_results(opt_t *o) {
+  hd_diagnostics_t *diags = &o->process.context.diags;
+  const char *path = hd_option_text(&o->options, OPT_OUTPUT, "-");
+  const char *json = hd_option_text(&o->options, OPT_JSON, NULL);
+  bool ok = true;
+  if (!o->failed || find(o, OPT_EXPECTED))
+    ok = hd_file_write_buffer(diags, path, &o->output);
+  if (find(o, OPT_TIME))
+    hd_report_times(&o->log);
+  if (find(o, OPT_STATS))
+    hd_report_stats(&o->log, &o->counts);
+  if (json)
+    ok &= hd_report_opt_json(diags, json, &o->log, &o->counts,
+                             hd_process_exit(&o->process));
+  return ok;
+}
+
+static void body(void *argument) {
+  opt_t *o = argument;
+  if (!check_pass_name(o, OPT_BEFORE) || !check_pass_name(o, OPT_AFTER) ||
+      !hd_tools_read_input(&o->process, &o->options, &o->name, &o->input))
+    return;
+  const char *text = hd_buffer_text(&o->input);
+  if (find(o, OPT_SPLIT))
+    hd_text_split(text, o->input.size, work_on_part, o);
+  else
+    work_on_part(o, &(hd_part_t){text, o->input.size, 1});
+  write_results(o);
+}
+
+static void list_passes(const opt_t *o, hd_buffer_t *out) {
+  for (size_t i = 0; i < o->passes.size; i++) {
+    const hd_pass_t *pass = o->passes.passes[i];
+    hd_buffer_printf(out, "%-22s %-7s %s\n", pass->name,
+                     hd_pass_level_name(pass->level), pass->summary);
+  }
+}
+
+static void docs(const opt_t *o, int64_t what, hd_buffer_t *out) {
+  if (what == 0)
+    hd_docs_passes(&o->passes, out);
+  else if (what == 1)
+    hd_command_man(&o->command, out);
+  else if (what == 2)
+    hd_docs_intrinsics(out);
+  else if (what == 3)
+    hd_docs_diagnostics(out);
+  else
+    hd_docs_options(&o->command, out);
+}
+
+// What needs no input. Returns whether there was such a thing to do.
+static bool answer(opt_t *o) {
+  hd_buffer_t text = {0};
+  if (find(o, OPT_HELP))
+    hd_command_help(&o->command, &text);
+  else if (find(o, OPT_VERSION))
+    hd_buffer_printf(&text, "hidet-opt %s\n", hidet_version());
+  else if (find(o, OPT_LIST_PASSES))
+    list_passes(o, &text);
+  else if (find(o, OPT_DOCS))
+    docs(o, find(o, OPT_DOCS)->number, &text);
+  else
+    return false;
+  hd_file_write_buffer(&o->process.context.diags, "-", &text);
+  hd_buffer_fini(&text);
+  return true;
+}
+
+static void init_command(opt_t *o) {
+  hd_pass_list_init(&o->passes);
+  o->command = (hd_command_t){
+      .name = "hidet-opt",
+      .usage = "[passes and options] [file]",
+      .summary = "Run passes of the Hidet compiler on a module.",
+      .details =
+          "Reads a .hir module (or standard input), runs the passes given "
+          "as options in the order given, and prints the module, or code "
+          "made from it. Reports go to standard error.",
+      .options = table,
+      .num_options = NUM_OPTIONS,
+      .passes = o->passes.names,
+      .pass_summaries = o->passes.summaries,
+      .num_passes = o->passes.size,
+  };
+}
 
 int hidet_opt_main(int argc, char **argv) {
-  if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-    printf("hidet-opt %s\n", hidet_version());
-    return 0;
+  opt_t o = {0};
+  hd_process_begin(&o.process, "hidet-opt");
+  hd_arena_init(&o.arena, NULL);
+  o.log.arena = &o.arena;
+  init_command(&o);
+  bool ok = hd_options_parse(&o.options, &o.command, argc, argv,
+                             &o.process.context.diags);
+  hd_process_color(&o.process, hd_option_number(&o.options, OPT_COLOR, 0));
+  if (ok && !answer(&o)) {
+    hd_process_limit(&o.process, hd_option_number(&o.options, OPT_MAX_MEM, 0),
+                     hd_option_number(&o.options, OPT_MAX_TIME, 0));
+    hd_process_run(&o.process, body, &o);
   }
-  if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-    printf("usage: hidet-opt [options] [file]\n");
-    return 0;
-  }
-  fprintf(stderr, "hidet-opt: error: not implemented yet\n");
-  return 4;
+  hd_module_destroy(o.module);
+  hd_buffer_fini(&o.input);
+  hd_buffer_fini(&o.output);
+  hd_options_fini(&o.options);
+  hd_arena_fini(&o.arena);
+  return hd_process_end(&o.process);
 }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Tools/Docs.h"
+#include "IR/Intrinsic.h"
+
+#include <string.h>
+
+static const char notice[] =
+    "<!-- Made by scripts/docs.sh from the tables; do not edit. -->\n\n";
+
+// A cell of a table: | would end it.
+static void cell(hd_buffer_t *out, const char *text) {
+  for (const char *c = text; *c; c++) {
+    if (*c == '|' || *c == '<' || *c == '*' || *c == '_')
+      hd_buffer_puts(out, "\\");
+    hd_buffer_write(out, c, 1);
+  }
+}
+
+// The same between backquotes, where | alone means something.
+static void code_cell(hd_buffer_t *out, const char *text) {
+  hd_buffer_puts(out, "`");
+  for (const char *c = text; *c; c++) {
+    if (*c == '|')
+      hd_buffer_puts(out, "\\");
+    hd_buffer_write(out, c, 1);
+  }
+  hd_buffer_puts(out, "`");
+}
+
+void hd_docs_passes(const hd_pass_list_t *passes, hd_buffer_t *out) {
+  hd_buffer_printf(out, "# Passes\n\n%s", notice);
+  hd_buffer_puts(out, "Each is an option of `hidet-opt`; they run in the order "
+                      "given.\n\n| pass | level | what it does |\n"
+                      "|---|---|---|\n");
+  for (size_t i = 0; i < passes->size; i++) {
+    const hd_pass_t *pass = passes->passes[i];
+    hd_buffer_printf(out, "| `--%s` | %s | ", pass->name,
+                     hd_pass_level_name(pass->level));
+    cell(out, pass->summary);
+    hd_buffer_puts(out, " |\n");
+  }
+}
+
+// The signatures and types stand in the table as they do in Intrinsics.def.
+static const struct {
+  const char *name, *types, *signature, *kind, *ptx;
+  int target;
+} rows[] = {
+#define HD_INTRINSIC(id, name, types, signature, kind, target, ptx, sim)       \
+  {name, types, signature, #kind, ptx, target},
+#include "IR/Intrinsics.def"
+#undef HD_INTRINSIC
+};
+
+static void target_cell(hd_buffer_t *out, int target) {
+  if (target == 0)
+    hd_buffer_puts(out, "any");
+  else if (target > 120)
+    hd_buffer_printf(out, "sm\\_%da", target / 10);
+  else
+    hd_buffer_printf(out, "sm\\_%d", target);
+}
+
+void hd_docs_intrinsics(hd_buffer_t *out) {
+  hd_buffer_printf(out, "# Intrinsics\n\n%s", notice);
+  hd_buffer_puts(
+      out,
+      "In a signature, `T` is each of the types; `#i32` a constant; `s:`, `g:` "
+      "and `m:` a place in shared memory, in global memory, in either; `ri:`, "
+      "`ro:` and `rw:` register elements that are read, written, both, from "
+      "the reference on; `order`, `scope` and `cache` a name. A *pure* one is "
+      "a function of its values; a *thread* one has an effect, for one thread "
+      "alone; every thread of the warp takes part in a *warp* one; a *block* "
+      "one is a barrier among threads of the block. The target is the least "
+      "one.\n\n| name | T | signature | kind | target | PTX |\n"
+      "|---|---|---|---|---|---|\n");
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    hd_buffer_printf(out, "| `%s` | ", rows[i].name);
+    cell(out, strcmp(rows[i].types, "-") == 0 ? "" : rows[i].types);
+    hd_buffer_puts(out, " | ");
+    code_cell(out, rows[i].signature);
+    hd_buffer_puts(out, " | ");
+    for (const char *c = rows[i].kind; *c; c++)
+      hd_buffer_printf(out, "%c", *c - 'A' + 'a');
+    hd_buffer_puts(out, " | ");
+    target_cell(out, rows[i].target);
+    hd_buffer_puts(out, " | ");
+    code_cell(out, rows[i].ptx);
+    hd_buffer_puts(out, " |\n");
+  }
+}
+
+void hd_docs_diagnostics(hd_buffer_t *out) {
+  static const struct {
+    const char *code, *class, *format;
+  } table[] = {
+#define HD_DIAGNOSTIC(code, class, format) {#code, #class, format},
+#include "Support/Diagnostics.def"
+#undef HD_DIAGNOSTIC
+  };
+  hd_buffer_printf(out, "# Diagnostics\n\n%s", notice);
+  hd_buffer_puts(out, "| code | exit | message |\n|---|---|---|\n");
+  for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    hd_buffer_printf(out, "| %s | %d | ", table[i].code,
+                     (int)hd_diagnostic_exit((hd_diagnostic_code_t)i));
+    code_cell(out, table[i].format);
+    hd_buffer_puts(out, " |\n");
+  }
+}
+
+void hd_docs_options(const hd_command_t *command, hd_buffer_t *out) {
+  hd_buffer_puts(out, "| option | meaning |\n|---|---|\n");
+  for (size_t i = 0; i < command->num_options; i++) {
+    const hd_option_t *option = &command->options[i];
+    if (!option->group[0])
+      continue;
+    bool value = option->argument[0] != '\0';
+    hd_buffer_printf(out, "| `--%s%s", option->name, value ? "=" : "");
+    for (const char *c = option->argument; *c; c++)
+      hd_buffer_printf(out, *c == '|' ? "\\|" : "%c", *c);
+    hd_buffer_puts(out, "` | ");
+    cell(out, option->summary);
+    hd_buffer_puts(out, option->type == HD_OPTION_LATER
+                            ? " (not supported yet) |\n"
+                            : " |\n");
+  }
+}

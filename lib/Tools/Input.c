@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Tools/Input.h"
+#include "IR/Parser.h"
+#include "Support/File.h"
+
+#include <string.h>
+
+static const hd_loc_t nowhere;
+
+void hd_text_split(const char *text, size_t size,
+                   void (*visit)(void *argument, const hd_part_t *part),
+                   void *argument) {
+  static const char mark[] = "// -----";
+  const char *end = text + size, *start = text;
+  uint32_t line = 1, first_line = 1;
+  for (const char *at = text; at < end; line++) {
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    const char *next = newline ? newline + 1 : end;
+    if ((size_t)(next - at) >= sizeof(mark) - 1 &&
+        memcmp(at, mark, sizeof(mark) - 1) == 0) {
+      visit(argument, &(hd_part_t){start, (size_t)(at - start), first_line});
+      start = next;
+      first_line = line + 1;
+    }
+    at = next;
+  }
+  visit(argument, &(hd_part_t){start, (size_t)(end - start), first_line});
+}
+
+bool hd_has_suffix(const char *name, const char *suffix) {
+  size_t length = strlen(name), size = strlen(suffix);
+  return length >= size && strcmp(name + length - size, suffix) == 0;
+}
+
+const char *hd_input_name(const char *path) {
+  return strcmp(path, "-") == 0 ? "<stdin>" : path;
+}
+
+bool hd_tools_read_input(hd_process_t *process, const hd_options_t *options,
+                         const char **name, hd_buffer_t *text) {
+  hd_diagnostics_t *diags = &process->context.diags;
+  if (options->files.size > 1)
+    return hd_error(diags, nowhere, HD_E1003,
+                    "more than one input file is given");
+  const char *path = options->files.size ? options->files.data[0] : "-";
+  *name = hd_input_name(path);
+  if (hd_has_suffix(path, ".onnx"))
+    return hd_error(diags, nowhere, HD_E0810, path, "an ONNX model");
+  if (hd_has_suffix(path, ".hidet"))
+    return hd_error(diags, nowhere, HD_E0810, path, "a saved model");
+  return hd_file_read(diags, path, process->context.budget.bytes_limit, text);
+}
+
+// Adds the items of a file that --load names.
+static bool load(hd_process_t *process, const char *path, hd_module_t *module) {
+  hd_buffer_t text = {0};
+  bool ok =
+      hd_file_read(&process->context.diags, path,
+                   process->context.budget.bytes_limit, &text) &&
+      hd_module_parse_into(module, path, hd_buffer_text(&text), text.size, 1);
+  hd_buffer_fini(&text);
+  return ok;
+}
+
+bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
+                    int load_option, const char *name, const hd_part_t *part,
+                    hd_module_t **module) {
+  *module = hd_module_create(&process->context);
+  bool ok = true;
+  for (size_t i = 0; i < options->uses.size; i++)
+    if (options->uses.data[i].option == load_option)
+      ok &= load(process, options->uses.data[i].value, *module);
+  return ok && hd_module_parse_into(*module, name, part->text, part->size,
+                                    part->first_line);
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Signals are taken by one thread, the watchdog, with sigtimedwait: no handler
+// runs in the middle of the work. It tells the work by the budget's flag, waits
+// for a while, and then ends the process. Files have no name until they are
+// complete (Support/File.c), so ending at any moment leaves none half-written.
+#include "Tools/Process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { GRACE_MS = 1000, POLL_MS = 100 };
+
+static const hd_loc_t nowhere;
+
+static void say(const char *name, const char *text) {
+  char line[256];
+  int size = snprintf(line, sizeof(line), "%s: %s\n", name, text);
+  if (size > 0 && write(STDERR_FILENO, line, (size_t)size) < 0)
+    return;
+}
+
+static void on_abort(int signal_number) {
+  (void)signal_number;
+  say("hidet", "error[E1005]: internal error: the compiler aborted; this is a "
+               "fault of ours, please report it with the input");
+  _exit(HD_EXIT_INTERNAL);
+}
+
+static void fill_signals(sigset_t *set) {
+  sigemptyset(set);
+  sigaddset(set, SIGINT);
+  sigaddset(set, SIGTERM);
+  sigaddset(set, SIGUSR2); // From hd_process_end().
+}
+
+// Ends the process where the work has not ended in time.
+static void *watch(void *argument) {
+  hd_process_t *process = argument;
+  sigset_t set;
+  fill_signals(&set);
+  uint64_t interrupted_ns = 0;
+  while (!atomic_load(&process->ended)) {
+    struct timespec wait = {.tv_nsec = POLL_MS * 1000000L};
+    int signal_number = sigtimedwait(&set, NULL, &wait);
+    uint64_t now = hd_clock_ns();
+    if (signal_number == SIGINT || signal_number == SIGTERM) {
+      // The second Ctrl-C does not wait.
+      if (interrupted_ns)
+        interrupted_ns = 1;
+      else
+        interrupted_ns = now;
+      atomic_store(&process->interrupted, true);
+    }
+    if (atomic_load(&process->ended))
+      break;
+    if (interrupted_ns && now > interrupted_ns + GRACE_MS * 1000000ull) {
+      say(process->name, "error[E0903]: interrupted");
+      _exit(HD_EXIT_INTERRUPTED);
+    }
+    uint64_t deadline = process->context.budget.deadline_ns;
+    if (deadline && now > deadline + GRACE_MS * 1000000ull) {
+      char text[80];
+      snprintf(text, sizeof(text),
+               "error[E0902]: out of time (the limit is %lld ms)",
+               (long long)process->time_limit_ms);
+      say(process->name, text);
+      _exit(HD_EXIT_RESOURCE);
+    }
+  }
+  return NULL;
+}
+
+void hd_process_begin(hd_process_t *process, const char *name) {
+  *process = (hd_process_t){.name = name};
+  process->start_ns = hd_clock_ns();
+  hd_context_init(&process->context);
+  process->context.budget.interrupted = &process->interrupted;
+  process->color = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+  signal(SIGABRT, on_abort);
+  signal(SIGPIPE, SIG_IGN);
+  sigset_t set;
+  fill_signals(&set);
+  pthread_sigmask(SIG_BLOCK, &set, &process->old_signals);
+}
+
+void hd_process_limit(hd_process_t *process, int64_t bytes,
+                      int64_t milliseconds) {
+  hd_budget_t *budget = &process->context.budget;
+  budget->bytes_limit = (size_t)bytes;
+  process->time_limit_ms = milliseconds;
+  if (milliseconds)
+    budget->deadline_ns = process->start_ns + (uint64_t)milliseconds * 1000000u;
+}
+
+static void report(hd_process_t *process, hd_exhausted_t what) {
+  hd_diagnostics_t *diags = &process->context.diags;
+  switch (what) {
+  case HD_EXHAUSTED_NOTHING:
+    return;
+  case HD_EXHAUSTED_MEMORY:
+    hd_error(diags, nowhere, HD_E0901,
+             (long long)process->context.budget.bytes_limit);
+    return;
+  case HD_EXHAUSTED_TIME:
+    hd_error(diags, nowhere, HD_E0902, (long long)process->time_limit_ms);
+    return;
+  case HD_EXHAUSTED_DEPTH:
+    hd_error(diags, nowhere, HD_E0904, "the program nests too deeply");
+    return;
+  case HD_EXHAUSTED_INTERRUPT:
+    hd_error(diags, nowhere, HD_E0903);
+    return;
+  }
+}
+
+void hd_process_run(hd_process_t *process, void (*body)(void *),
+                    void *argument) {
+  process->watched =
+      pthread_create(&process->watchdog, NULL, watch, process) == 0;
+  report(process, hd_budget_guard(&process->context.budget, body, argument));
+}
+
+// An interrupt or a limit outweighs what else was found until then.
+static hd_exit_t exit_class(const hd_diagnostics_t *diags) {
+  hd_exit_t result = diags->num_errors ? diags->exit_class : HD_EXIT_OK;
+  for (const hd_diagnostic_t *d = diags->first; d; d = d->next) {
+    if (d->severity != HD_ERROR)
+      continue;
+    hd_exit_t this = hd_diagnostic_exit(d->code);
+    if (this == HD_EXIT_INTERRUPTED)
+      return this;
+    if (this == HD_EXIT_RESOURCE && result != HD_EXIT_INTERNAL)
+      result = this;
+  }
+  return result;
+}
+
+hd_exit_t hd_process_exit(const hd_process_t *process) {
+  return exit_class(&process->context.diags);
+}
+
+static void print_diagnostics(const hd_process_t *process) {
+  hd_buffer_t text = {0};
+  const hd_diagnostics_t *diags = &process->context.diags;
+  bool shown = true;
+  for (const hd_diagnostic_t *d = diags->first; d; d = d->next) {
+    if (d->severity != HD_NOTE) // A note goes with what it is on.
+      shown = d->severity == HD_ERROR || !process->quiet;
+    if (!shown)
+      continue;
+    if (!d->loc.source && d->severity != HD_NOTE)
+      hd_buffer_printf(&text, "%s: ", process->name);
+    hd_diagnostic_print(diags, d, process->color, &text);
+  }
+  fwrite(hd_buffer_text(&text), 1, text.size, stderr);
+  hd_buffer_fini(&text);
+}
+
+int hd_process_end(hd_process_t *process) {
+  fflush(stdout);
+  hd_exit_t code = hd_process_exit(process);
+  print_diagnostics(process);
+  atomic_store(&process->ended, true);
+  if (process->watched) {
+    pthread_kill(process->watchdog, SIGUSR2);
+    pthread_join(process->watchdog, NULL);
+  }
+  hd_context_fini(&process->context);
+  pthread_sigmask(SIG_SETMASK, &process->old_signals, NULL);
+  signal(SIGABRT, SIG_DFL);
+  return code;
+}
+
+void hd_process_color(hd_process_t *process, int64_t choice) {
+  if (choice)
+    process->color = choice == 1;
+}
+
+double hd_process_ms(const hd_process_t *process) {
+  return (double)(hd_clock_ns() - process->start_ns) * 1e-6;
+}

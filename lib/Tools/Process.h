@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A tool as a process: limits on time, Ctrl-C, crashes, and the exit code.
+#ifndef HIDET_TOOLS_PROCESS_H
+#define HIDET_TOOLS_PROCESS_H
+
+#include "IR/Module.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+typedef struct hd_process {
+  const char *name;
+  hd_context_t context;
+  atomic_bool interrupted, ended;
+  uint64_t start_ns;
+  int64_t time_limit_ms; // 0: none.
+  pthread_t watchdog;
+  bool watched;
+  sigset_t old_signals;
+  bool color;
+  bool quiet; // Print errors alone.
+} hd_process_t;
+
+// Starts a context whose work SIGINT and SIGTERM interrupt. Where the work does
+// not look at its budget for a second (LLVM and the driver do not), the process
+// ends by itself: with exit 130, or 5 at the time limit. Code that aborts ends
+// with exit 70.
+void hd_process_begin(hd_process_t *process, const char *name);
+
+// Sets the limits; 0 is none. To be called before hd_process_run().
+void hd_process_limit(hd_process_t *process, int64_t bytes,
+                      int64_t milliseconds);
+
+// Runs body(argument) inside the context's budget; running out of something is
+// reported as an error.
+void hd_process_run(hd_process_t *process, void (*body)(void *),
+                    void *argument);
+
+// Prints what was reported, ends the context and returns the exit code.
+int hd_process_end(hd_process_t *process);
+
+// The exit code as it stands.
+hd_exit_t hd_process_exit(const hd_process_t *process);
+
+// choice: 0 auto, 1 always, 2 never.
+void hd_process_color(hd_process_t *process, int64_t choice);
+
+// Milliseconds since the process began.
+double hd_process_ms(const hd_process_t *process);
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Tools/Report.h"
+#include "IR/Rewrite.h"
+#include "Tools/Json.h"
+#include "hidet/Version.h"
+
+#include <stdio.h>
+
+static bool count_statement(void *argument, const hd_stmt_t *stmt) {
+  (void)stmt;
+  ++*(uint64_t *)argument;
+  return true;
+}
+
+static void count_func(const hd_func_t *func, hd_module_counts_t *counts) {
+  switch (func->kind) {
+  case HD_FUNC_KERNEL:
+    counts->kernels++;
+    break;
+  case HD_FUNC_FN:
+    counts->functions++;
+    break;
+  case HD_FUNC_PLAN:
+    counts->plans++;
+    break;
+  }
+  hd_walk_block(func->body, count_statement, NULL, &counts->statements);
+}
+
+void hd_module_count(const hd_module_t *module, hd_module_counts_t *counts) {
+  for (size_t i = 0; i < module->items.size; i++) {
+    const hd_item_t *item = &module->items.data[i];
+    switch (item->kind) {
+    case HD_ITEM_CONST:
+      counts->constants++;
+      break;
+    case HD_ITEM_FUNC:
+      count_func(item->u.func, counts);
+      break;
+    case HD_ITEM_TASK:
+      counts->tasks++;
+      break;
+    }
+  }
+}
+
+void hd_report_times(const hd_pass_log_t *log) {
+  double total = 0;
+  for (size_t i = 0; i < log->records.size; i++)
+    total += (double)log->records.data[i].ns * 1e-6;
+  fprintf(stderr, "%10s  %6s  %s\n", "time (ms)", "share", "pass");
+  for (size_t i = 0; i < log->records.size; i++) {
+    const hd_pass_record_t *record = &log->records.data[i];
+    double ms = (double)record->ns * 1e-6;
+    fprintf(stderr, "%10.3f  %5.1f%%  %s\n", ms,
+            total > 0 ? 100 * ms / total : 0, record->name);
+  }
+  fprintf(stderr, "%10.3f  %5.1f%%  total\n", total, 100.0);
+}
+
+void hd_report_stats(const hd_pass_log_t *log,
+                     const hd_module_counts_t *counts) {
+  for (size_t i = 0; i < log->records.size; i++)
+    fprintf(stderr, "%-22s %s\n", log->records.data[i].name,
+            log->records.data[i].changed ? "changed" : "unchanged");
+  fprintf(stderr,
+          "kernels %u, functions %u, plans %u, constants %u, tasks %u, "
+          "statements %llu\n",
+          counts->kernels, counts->functions, counts->plans, counts->constants,
+          counts->tasks, (unsigned long long)counts->statements);
+}
+
+bool hd_report_opt_json(hd_diagnostics_t *diags, const char *path,
+                        const hd_pass_log_t *log,
+                        const hd_module_counts_t *counts, int exit_code) {
+  json_t *passes = json_array();
+  for (size_t i = 0; i < log->records.size; i++) {
+    const hd_pass_record_t *record = &log->records.data[i];
+    json_array_append_new(passes,
+                          json_pack("{s:s, s:f, s:b}", "name", record->name,
+                                    "ms", (double)record->ns * 1e-6, "changed",
+                                    (int)record->changed));
+  }
+  json_t *object = json_pack(
+      "{s:s, s:o, s:i, s:i, s:i, s:I, s:i, s:o}", "version", hidet_version(),
+      "passes", passes, "kernels", (int)counts->kernels, "functions",
+      (int)counts->functions, "plans", (int)counts->plans, "statements",
+      (json_int_t)counts->statements, "exit", exit_code, "diagnostics",
+      hd_json_diagnostics(diags));
+  return hd_json_write(diags, path, object);
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// hidet-opt's reports: times and statistics, as text on standard error and as
+// JSON.
+#ifndef HIDET_TOOLS_REPORT_H
+#define HIDET_TOOLS_REPORT_H
+
+#include "Tools/Passes.h"
+
+typedef struct hd_module_counts {
+  unsigned kernels, functions, plans, constants, tasks;
+  uint64_t statements;
+} hd_module_counts_t;
+
+// Adds what a module holds.
+void hd_module_count(const hd_module_t *module, hd_module_counts_t *counts);
+
+void hd_report_times(const hd_pass_log_t *log);
+void hd_report_stats(const hd_pass_log_t *log,
+                     const hd_module_counts_t *counts);
+
+// Writes one object, with the keys of `hidet-opt --stats --json`.
+bool hd_report_opt_json(hd_diagnostics_t *diags, const char *path,
+                        const hd_pass_log_t *log,
+                        const hd_module_counts_t *counts, int exit_code);
+
+#endif
