@@ -13,8 +13,8 @@ void hd_context_init(hd_context_t *context) {
 }
 
 void hd_context_fini(hd_context_t *context) {
-  if (context->library)
-    hd_module_destroy(context->library);
+  while (context->modules)
+    hd_module_destroy(context->modules);
   hd_diagnostics_fini(&context->diags);
 }
 
@@ -24,12 +24,20 @@ hd_module_t *hd_module_create(hd_context_t *context) {
     hd_budget_exhausted(&context->budget, HD_EXHAUSTED_MEMORY);
   module->context = context;
   hd_arena_init(&module->arena, &context->budget);
+  module->next = context->modules;
+  module->link = &context->modules;
+  if (module->next)
+    module->next->link = &module->next;
+  context->modules = module;
   return module;
 }
 
 void hd_module_destroy(hd_module_t *module) {
   if (!module)
     return;
+  *module->link = module->next;
+  if (module->next)
+    module->next->link = module->link;
   hd_arena_fini(&module->arena);
   free(module);
 }

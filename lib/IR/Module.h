@@ -65,7 +65,8 @@ typedef struct hd_context hd_context_t;
 
 typedef struct hd_module {
   hd_context_t *context;
-  hd_arena_t arena; // Holds everything that the module points to.
+  struct hd_module *next, **link; // The context's list.
+  hd_arena_t arena;               // Holds everything that the module points to.
   HD_VEC(hd_item_t) items;
 } hd_module_t;
 
@@ -74,11 +75,13 @@ typedef struct hd_module {
 struct hd_context {
   hd_diagnostics_t diags;
   hd_budget_t budget;
+  hd_module_t *modules; // All that live: none is lost when work unwinds.
   hd_module_t
       *library; // Device functions in the language; parsed at first use.
 };
 
 void hd_context_init(hd_context_t *context);
+// Destroys the modules that are left, too.
 void hd_context_fini(hd_context_t *context);
 
 hd_module_t *hd_module_create(hd_context_t *context);

@@ -6,6 +6,7 @@
 #include "IR/Parser.h"
 
 #include "IR/ParserState.h"
+#include "IR/Verifier.h"
 #include "Support/Suggest.h"
 
 #include <string.h>
@@ -444,7 +445,9 @@ bool hd_module_parse_into(hd_module_t *module, const char *name,
                    .source = source};
   p.tokens = hd_lex(p.arena, diags, source, text, size, &count);
   parse_module(&p);
-  return diags->num_errors == errors;
+  // What needs the whole module - scopes, shapes, layouts, recursion - is the
+  // verifier's to say.
+  return diags->num_errors == errors && hd_module_verify(module);
 }
 
 hd_module_t *hd_module_parse(hd_context_t *context, const char *name,

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of the verifier share.
+#ifndef HIDET_IR_VERIFIERSTATE_H
+#define HIDET_IR_VERIFIERSTATE_H
+
+#include "IR/Module.h"
+#include "Support/Vec.h"
+
+typedef struct hd_verifier {
+  hd_diagnostics_t *diags;
+  hd_arena_t arena; // Scratch.
+  const hd_func_t *func;
+  HD_VEC(const hd_var_t *) visible;
+  int loops; // Around the statement being looked at.
+  bool host; // In launch clauses: device.sms, no thread or block.
+  unsigned errors;
+} hd_verifier_t;
+
+// Each reports what is wrong and goes on.
+void hd_verify_expr(hd_verifier_t *v, const hd_expr_t *e);
+void hd_verify_tensor(hd_verifier_t *v, const hd_var_t *var);
+// A vector access needs its elements side by side: false, and reported, where
+// the layout does not keep them so.
+void hd_verify_lanes(hd_verifier_t *v, const hd_var_t *var, bool linear,
+                     unsigned lanes, hd_loc_t loc);
+bool hd_verifier_sees(const hd_verifier_t *v, const hd_var_t *var);
+void hd_verify_fault(hd_verifier_t *v, hd_loc_t loc, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Expressions: operands, types, names in scope. The parser builds only right
+// ones; this is what finds the mistakes of passes.
+#include "IR/VerifierState.h"
+
+#include "IR/Intrinsic.h"
+
+static const char *kind_name(const hd_expr_t *e) {
+  return hd_expr_info((hd_expr_kind_t)e->kind)->name;
+}
+
+static void expect_type(hd_verifier_t *v, const hd_expr_t *e, hd_type_t type) {
+  if (!hd_type_equal(e->type, type))
+    hd_verify_fault(v, e->loc, "%s has type %s where %s is needed",
+                    kind_name(e), hd_type_name(e->type), hd_type_name(type));
+}
+
+static void expect_integer(hd_verifier_t *v, const hd_expr_t *e) {
+  if (!hd_type_is_integer(e->type) || e->type.lanes != 1)
+    hd_verify_fault(v, e->loc, "an index has type %s", hd_type_name(e->type));
+}
+
+static void expect_visible(hd_verifier_t *v, const hd_expr_t *e) {
+  if (!hd_verifier_sees(v, e->u.var)) {
+    hd_error(v->diags, e->loc, HD_E0301, e->u.var->name);
+    v->errors++;
+  }
+}
+
+static void verify_access(hd_verifier_t *v, const hd_expr_t *e) {
+  const hd_var_t *var = e->u.var;
+  if (!var->tensor) {
+    hd_error(v->diags, e->loc, HD_E0208, var->name);
+    v->errors++;
+    return;
+  }
+  expect_visible(v, e);
+  unsigned indices = hd_expr_num_indices(e);
+  unsigned rank = e->linear ? 1 : var->tensor->rank;
+  if (indices != rank)
+    hd_verify_fault(v, e->loc,
+                    "'%s' has rank %u, and is accessed with %u "
+                    "indices",
+                    var->name, rank, indices);
+  for (unsigned i = 0; i < indices && i < e->num_operands; i++)
+    expect_integer(v, e->operands[i]);
+  if (e->type.scalar != var->type.scalar)
+    hd_verify_fault(v, e->loc, "an element of '%s' read as %s", var->name,
+                    hd_type_name(e->type));
+  if (e->kind == HD_EXPR_LOADELSE && e->num_operands)
+    expect_type(v, e->operands[e->num_operands - 1], e->type);
+  if (e->type.lanes > 1)
+    hd_verify_lanes(v, var, e->linear, e->type.lanes, e->loc);
+  if (e->kind == HD_EXPR_LOAD && var->type.scalar == HD_MBARRIER)
+    hd_verify_fault(v, e->loc, "an mbarrier is no value");
+}
+
+// Operand counts by kind; -1: any.
+static int arity(const hd_expr_t *e) {
+  hd_expr_form_t form = hd_expr_info((hd_expr_kind_t)e->kind)->form;
+  switch (form) {
+  case HD_FORM_LEAF:
+    return 0;
+  case HD_FORM_UNARY:
+    return 1;
+  case HD_FORM_BINARY:
+  case HD_FORM_COMPARE:
+  case HD_FORM_CALL:
+    return 2;
+  case HD_FORM_OTHER:
+    break;
+  }
+  return e->kind == HD_EXPR_SELECT ? 3
+         : e->kind == HD_EXPR_CAST || e->kind == HD_EXPR_BITCAST ||
+                 e->kind == HD_EXPR_LANE
+             ? 1
+             : -1;
+}
+
+static void verify_call(hd_verifier_t *v, const hd_expr_t *e) {
+  const hd_func_t *func = e->u.func;
+  expect_type(v, e, func->result);
+  if (func->num_params != e->num_operands) {
+    hd_error(v->diags, e->loc, HD_E0206, func->name, (int)func->num_params,
+             "arguments", (int)e->num_operands);
+    v->errors++;
+    return;
+  }
+  for (uint32_t i = 0; i < func->num_params; i++) {
+    expect_type(v, e->operands[i], func->params[i]->type);
+    const hd_var_t *param = func->params[i];
+    bool is_tensor = e->operands[i]->kind == HD_EXPR_TENSOR;
+    if (is_tensor != (param->tensor != NULL)) {
+      hd_verify_fault(v, e->operands[i]->loc, "'%s' of '%s' must %sbe a tensor",
+                      param->name, func->name, is_tensor ? "not " : "");
+    } else if (is_tensor &&
+               (param->direction == HD_DIR_OUT ||
+                param->direction == HD_DIR_INOUT) &&
+               e->operands[i]->u.var->direction == HD_DIR_IN) {
+      hd_error(v->diags, e->operands[i]->loc, HD_E0209,
+               e->operands[i]->u.var->name, "it is an 'in' parameter");
+      v->errors++;
+    }
+  }
+}
+
+static bool is_place(hd_param_form_t form) {
+  return form >= HD_PARAM_SHARED && form <= HD_PARAM_REGISTER_INOUT;
+}
+
+static void verify_intrinsic(hd_verifier_t *v, const hd_expr_t *e) {
+  const hd_intrinsic_info_t *info =
+      hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic);
+  if (info->num_params != e->num_operands) {
+    hd_error(v->diags, e->loc, HD_E0206, info->name, (int)info->num_params,
+             "arguments", (int)e->num_operands);
+    v->errors++;
+    return;
+  }
+  for (unsigned i = 0; i < info->num_params; i++) {
+    const hd_expr_t *operand = e->operands[i];
+    hd_param_form_t form = info->params[i].form;
+    if (is_place(form) != (operand->kind == HD_EXPR_REF))
+      hd_verify_fault(v, operand->loc, "operand %u of '%s' must%s be a place",
+                      i + 1, info->name, is_place(form) ? "" : " not");
+    else if (!is_place(form) && form != HD_PARAM_VALUE &&
+             !hd_expr_is_const(operand))
+      hd_verify_fault(v, operand->loc, "operand %u of '%s' must be a constant",
+                      i + 1, info->name);
+  }
+}
+
+static void verify_other(hd_verifier_t *v, const hd_expr_t *e) {
+  switch ((hd_expr_kind_t)e->kind) {
+  case HD_EXPR_SELECT:
+    expect_type(v, e->operands[0], hd_type(HD_BOOL));
+    expect_type(v, e->operands[1], e->type);
+    expect_type(v, e->operands[2], e->type);
+    break;
+  case HD_EXPR_CAST:
+    if (e->operands[0]->type.lanes != e->type.lanes)
+      hd_verify_fault(v, e->loc, "a conversion from %s to %s",
+                      hd_type_name(e->operands[0]->type),
+                      hd_type_name(e->type));
+    break;
+  case HD_EXPR_BITCAST:
+    if (hd_type_bits(e->operands[0]->type) != hd_type_bits(e->type))
+      hd_verify_fault(v, e->loc, "a bitcast from %s to %s",
+                      hd_type_name(e->operands[0]->type),
+                      hd_type_name(e->type));
+    break;
+  case HD_EXPR_VECTOR:
+    if (e->num_operands != 1 && e->num_operands != e->type.lanes)
+      hd_verify_fault(v, e->loc, "a vector of %u lanes from %u values",
+                      e->type.lanes, e->num_operands);
+    for (uint32_t i = 0; i < e->num_operands; i++)
+      expect_type(v, e->operands[i], hd_type_lane(e->type));
+    break;
+  case HD_EXPR_LANE:
+    if (e->u.i < 0 || e->u.i >= e->operands[0]->type.lanes)
+      hd_verify_fault(v, e->loc, "lane %lld of %s", (long long)e->u.i,
+                      hd_type_name(e->operands[0]->type));
+    expect_type(v, e, hd_type_lane(e->operands[0]->type));
+    break;
+  case HD_EXPR_LOAD:
+  case HD_EXPR_LOADELSE:
+  case HD_EXPR_REF:
+    verify_access(v, e);
+    break;
+  case HD_EXPR_CALL:
+    verify_call(v, e);
+    break;
+  case HD_EXPR_INTRINSIC:
+    verify_intrinsic(v, e);
+    break;
+  default:
+    break; // Not of this form.
+  }
+}
+
+static void verify_leaf(hd_verifier_t *v, const hd_expr_t *e) {
+  if (e->kind == HD_EXPR_VAR || e->kind == HD_EXPR_TENSOR) {
+    expect_visible(v, e);
+    expect_type(v, e, e->u.var->type);
+  } else if (e->kind == HD_EXPR_BUILTIN &&
+             hd_builtin_info(e->u.builtin)->host != v->host) {
+    hd_error(v->diags, e->loc, HD_E0302, hd_builtin_info(e->u.builtin)->text,
+             v->host ? "in a launch clause" : "in a body");
+    v->errors++;
+  }
+}
+
+void hd_verify_expr(hd_verifier_t *v, const hd_expr_t *e) {
+  int expected = arity(e);
+  if (expected >= 0 && (uint32_t)expected != e->num_operands) {
+    hd_verify_fault(v, e->loc, "%s has %u operands", kind_name(e),
+                    e->num_operands);
+    return;
+  }
+  for (uint32_t i = 0; i < e->num_operands; i++)
+    hd_verify_expr(v, e->operands[i]);
+  switch (hd_expr_info((hd_expr_kind_t)e->kind)->form) {
+  case HD_FORM_LEAF:
+    verify_leaf(v, e);
+    break;
+  case HD_FORM_UNARY:
+    expect_type(v, e->operands[0], e->type);
+    break;
+  case HD_FORM_BINARY:
+  case HD_FORM_CALL:
+    expect_type(v, e->operands[0], e->type);
+    expect_type(v, e->operands[1], e->type);
+    break;
+  case HD_FORM_COMPARE:
+    expect_type(v, e->operands[1], e->operands[0]->type);
+    expect_type(v, e, hd_type_vector(HD_BOOL, e->operands[0]->type.lanes));
+    break;
+  case HD_FORM_OTHER:
+    verify_other(v, e);
+    break;
+  }
+}
