@@ -97,7 +97,9 @@ typedef struct hd_sim_site {
 void *hd_sim_frame(hd_sim_thread_t *thread, uint64_t size, uint64_t align);
 
 // Under --sanitize before each access: values holds the indices and then the
-// sizes of the axes. False: the access must not be done; a load gives zero.
+// sizes of the axes. False: the access must not be done; a load gives zero, and
+// an intrinsic is called with 0 as the place's address (then it reports, if it
+// uses the place at all).
 bool hd_sim_check(hd_sim_thread_t *thread, const hd_sim_site_t *site,
                   const int64_t *values, const void *address);
 // thread is NULL in the loop form.

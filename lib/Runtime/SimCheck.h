@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The sanitizer, as the rest of the simulator sees it. A task without a
+// sanitizer passes every check.
+#ifndef HIDET_RUNTIME_SIMCHECK_H
+#define HIDET_RUNTIME_SIMCHECK_H
+
+#include "Runtime/SimState.h"
+
+// NULL: no memory.
+hd_sim_sanitizer_t *hd_sim_sanitizer_create(hd_sim_run_t *run);
+void hd_sim_sanitizer_destroy(hd_sim_sanitizer_t *sanitizer);
+// Fills in stats (may be NULL). False where there were findings.
+bool hd_sim_sanitizer_conclude(hd_sim_sanitizer_t *sanitizer,
+                               hd_sim_stats_t *stats);
+
+void hd_sim_check_begin_block(hd_sim_sanitizer_t *sanitizer,
+                              hd_sim_resident_t *block);
+void hd_sim_check_end_block(hd_sim_sanitizer_t *sanitizer,
+                            hd_sim_resident_t *block);
+// Frees what the sanitizer keeps with the place of a block.
+void hd_sim_check_drop_block(hd_sim_sanitizer_t *sanitizer,
+                             hd_sim_resident_t *block);
+
+// Called while all that is resident spins. True: it will for ever (reported).
+bool hd_sim_check_spinning(hd_sim_sanitizer_t *sanitizer,
+                           hd_sim_worker_t *worker);
+// Notes that something changed that a spinning thread may wait for.
+void hd_sim_check_event(const hd_sim_task_t *task);
+
+// Counts bank conflicts of what the warp from thread first on has done.
+void hd_sim_banks_settle(hd_sim_sanitizer_t *sanitizer,
+                         hd_sim_resident_t *block, uint32_t first,
+                         uint32_t lanes);
+
+// --- Accesses ---
+
+typedef enum hd_sim_touch {
+  HD_SIM_READS = 1,
+  HD_SIM_WRITES = 2,
+  HD_SIM_ATOMIC = 4,
+  HD_SIM_COPIES = 8, // Done by the thread's asynchronous copies.
+} hd_sim_touch_t;
+
+// An intrinsic's access of bytes at address: bounds, alignment, initialization,
+// order. touch: hd_sim_touch_t; sync_scope: of atomics (hd_sync_scope_t). False
+// where it must not be done; address 0 stands for a place that was refused
+// already.
+bool hd_sim_touch(hd_sim_task_t *task, const hd_sim_site_t *site,
+                  uintptr_t address, uint32_t bytes, unsigned touch,
+                  unsigned sync_scope);
+
+// --- Order ---
+
+// A thread gives what it knows to *joined (made where NULL) and goes on to its
+// next time; a thread that had given takes all that was joined.
+void hd_sim_sync_give(hd_sim_task_t *task, hd_sim_clocks_t **joined);
+void hd_sim_sync_take(hd_sim_task_t *task, hd_sim_clocks_t *joined);
+// Drops the reference and sets it to NULL.
+void hd_sim_sync_drop(hd_sim_clocks_t **clocks);
+// The threads of a warp that take part learn all from each other.
+void hd_sim_sync_warp(const hd_sim_warp_t *warp);
+// order: hd_order_t, scope: hd_sync_scope_t, of an atomic or a fence.
+void hd_sim_sync_acquire(hd_sim_task_t *task, uintptr_t address, unsigned order,
+                         unsigned scope);
+// read_modify_write: earlier releases at the place go on.
+void hd_sim_sync_release(hd_sim_task_t *task, uintptr_t address, unsigned order,
+                         unsigned scope, bool read_modify_write);
+void hd_sim_sync_fence(hd_sim_task_t *task, unsigned order, unsigned scope);
+// The thread's copies up to group have landed and it knows.
+void hd_sim_sync_copies(hd_sim_task_t *task, uint32_t group);
+
+// --- Findings ---
+
+// Reports a finding once for each pair of places in the text. True where it is
+// the first, so that notes may follow. text: a printf format. Under sanitize or
+// not.
+bool hd_sim_finding(const hd_sim_task_t *task, hd_diagnostic_code_t code,
+                    const hd_sim_site_t *site, const hd_sim_site_t *other,
+                    const char *text, ...)
+    __attribute__((format(printf, 5, 6)));
+
+// SimExplain.c: whether two lanes that wait at a warp's collective wait for the
+// same one; reports and fails the launch where not.
+bool hd_sim_collective_agrees(const hd_sim_task_t *a, const hd_sim_task_t *b);
+
+#endif

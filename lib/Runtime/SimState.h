@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the simulator's files share: a launch, its workers, the blocks that are
+// resident, their threads.
+//
+// A worker (one CPU thread) owns a few resident blocks and runs them one at a
+// time; all state of a block belongs to its worker. What workers share is the
+// counter of blocks to start, the stop flag and the diagnostics.
+#ifndef HIDET_RUNTIME_SIMSTATE_H
+#define HIDET_RUNTIME_SIMSTATE_H
+
+#include "CodeGen/SimAbi.h"
+#include "Runtime/Sim.h"
+
+#include <stdatomic.h>
+
+typedef struct hd_sim_run hd_sim_run_t;
+typedef struct hd_sim_worker hd_sim_worker_t;
+typedef struct hd_sim_resident hd_sim_resident_t;
+typedef struct hd_sim_sanitizer hd_sim_sanitizer_t;
+typedef struct hd_sim_clocks hd_sim_clocks_t;
+
+typedef enum hd_sim_state {
+  HD_SIM_UNBORN, // The coroutine was not called yet.
+  HD_SIM_READY,
+  HD_SIM_AT_WARP,  // Waits for the other threads of its warp.
+  HD_SIM_AT_BLOCK, // Its BLOCK function is asked again.
+  HD_SIM_YIELDED,
+  HD_SIM_ENDED,
+} hd_sim_state_t;
+
+// A copy that has not taken effect.
+typedef struct hd_sim_copy {
+  char *to;
+  const char *from;
+  uint32_t bytes, read; // The bytes past read are zeros.
+  uint32_t group;       // Counted from 1 by the thread.
+} hd_sim_copy_t;
+
+// Where a place (an intrinsic's operand) is, by its indices.
+enum { HD_SIM_MAX_RANK = 8 };
+typedef struct hd_sim_place {
+  const hd_sim_site_t *site;
+  int64_t indices[HD_SIM_MAX_RANK];
+} hd_sim_place_t;
+
+typedef struct hd_sim_task {
+  hd_sim_thread_t head; // What host code sees.
+  void *frame;          // Of the coroutine.
+  hd_sim_state_t state;
+  // Barrier: that it has arrived at, and when that one was last completed.
+  int32_t barrier; // -1: none.
+  uint32_t barrier_round;
+  // Asynchronous copies, oldest first; first .. count are under way.
+  hd_sim_copy_t *copies;
+  uint32_t first_copy, num_copies, cap_copies;
+  uint32_t open_group; // The number that the next commit closes.
+  // The sanitizer's (SimClocks.h).
+  hd_sim_clocks_t *clocks;    // What it knows of other threads.
+  hd_sim_clocks_t *released;  // At its last releasing fence.
+  hd_sim_clocks_t *acquiring; // Read by relaxed loads; for a fence.
+  uint32_t clock;             // Its own time.
+  uint32_t waited_group;      // Its copies up to this group have landed.
+  uint32_t release_scope;     // Of the fence.
+  hd_sim_place_t places[2];   // The last operands of intrinsics.
+} hd_sim_task_t;
+
+enum { HD_SIM_BARRIERS = 16, HD_SIM_WARP_SIZE = 32 };
+
+typedef struct hd_sim_named_barrier {
+  uint32_t expected, arrived, round;
+  hd_sim_clocks_t *joined;   // Of those that have arrived.
+  hd_sim_clocks_t *complete; // Of the last completed round.
+} hd_sim_named_barrier_t;
+
+// A block that has begun and not ended, or a place for one.
+struct hd_sim_resident {
+  hd_sim_block_t head; // What host code sees.
+  hd_sim_worker_t *worker;
+  hd_sim_resident_t *next; // Of the launch's list of all.
+  uint32_t number;         // The block's linear index in the grid.
+  uint32_t num_threads, num_live;
+  hd_sim_task_t *threads;
+  char *frames;
+  size_t frame_stride;
+  hd_sim_named_barrier_t barriers[HD_SIM_BARRIERS];
+  struct hd_sim_shadow *shadow; // Of shared memory; the sanitizer's.
+  bool active, begun;
+};
+
+struct hd_sim_worker {
+  hd_sim_run_t *run;
+  uint64_t random;
+  // Resident units (a cluster of blocks each), unit_size blocks a unit.
+  hd_sim_resident_t ***units;
+  uint32_t num_units, cap_units;
+};
+
+// One launch.
+struct hd_sim_run {
+  const hd_sim_kernel_t *kernel;
+  const hd_sim_options_t *options;
+  hd_diagnostics_t *diags;
+  hd_sim_sanitizer_t *sanitizer; // NULL without.
+  uint32_t num_blocks, num_units, unit_size, num_threads;
+  uint32_t num_workers, max_resident; // Units a worker.
+  atomic_uint next_unit;
+  atomic_bool stop;
+  atomic_bool failed;
+  atomic_uint ended_blocks;
+  pthread_mutex_t lock; // Of the list.
+  hd_sim_resident_t *residents;
+};
+
+static inline hd_sim_task_t *hd_sim_task(hd_sim_thread_t *thread) {
+  return (hd_sim_task_t *)thread;
+}
+static inline hd_sim_resident_t *hd_sim_resident(hd_sim_block_t *block) {
+  return (hd_sim_resident_t *)block;
+}
+static inline hd_sim_resident_t *hd_sim_resident_of(const hd_sim_task_t *task) {
+  return (hd_sim_resident_t *)task->head.block;
+}
+static inline hd_sim_run_t *hd_sim_run_of(const hd_sim_task_t *task) {
+  return hd_sim_resident_of(task)->worker->run;
+}
+static inline hd_sim_sanitizer_t *
+hd_sim_sanitizer_of(const hd_sim_task_t *task) {
+  return hd_sim_run_of(task)->sanitizer;
+}
+static inline hd_loc_t hd_sim_site_loc(const hd_sim_site_t *site) {
+  return site ? (hd_loc_t){site->source, site->offset} : (hd_loc_t){0, 0};
+}
+
+// xorshift64*; state nonzero.
+static inline uint64_t hd_sim_random(uint64_t *state) {
+  *state ^= *state >> 12;
+  *state ^= *state << 25;
+  *state ^= *state >> 27;
+  return *state * 0x2545f4914f6cdd1dull;
+}
+
+// "thread 5 of block (1, 0)": the coordinates of the block in as many axes as
+// the grid has. Text is at least HD_SIM_NAME_SIZE long; returns it.
+enum { HD_SIM_NAME_SIZE = 96 };
+const char *hd_sim_thread_name(const hd_sim_task_t *task, char *text);
+
+// Marks the launch as failed; all blocks are left as soon as may be.
+void hd_sim_fail(hd_sim_run_t *run);
+
+// Leaves the block that is being run, from whatever depth. The launch must
+// have failed.
+_Noreturn void hd_sim_leave(void);
+
+// SimSchedule.c. Runs one resident unit as far as it goes.
+typedef enum hd_sim_progress {
+  HD_SIM_DONE,  // Every thread has ended.
+  HD_SIM_STUCK, // What is left waits for other blocks.
+} hd_sim_progress_t;
+hd_sim_progress_t hd_sim_unit_run(hd_sim_worker_t *worker,
+                                  hd_sim_resident_t **unit);
+// Tells why nothing in the unit can go on.
+void hd_sim_unit_explain(hd_sim_resident_t *const *unit, uint32_t num_blocks);
+
+// SimGuard.c: runs body(argument) and says how it came back.
+typedef enum hd_sim_fault {
+  HD_SIM_WHOLE,      // It returned.
+  HD_SIM_LEFT,       // hd_sim_leave()
+  HD_SIM_BAD_ACCESS, // SIGSEGV, SIGBUS
+  HD_SIM_BAD_NUMBER, // SIGFPE
+} hd_sim_fault_t;
+hd_sim_fault_t hd_sim_guard(void (*body)(void *), void *argument);
+// Installs and removes the handlers; calls nest over threads.
+void hd_sim_guard_begin(void);
+void hd_sim_guard_end(void);
+
+#endif
