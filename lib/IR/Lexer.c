@@ -171,9 +171,10 @@ static void string(hd_lexer_t *lexer, bool first_on_line) {
 }
 
 static bool match(const hd_lexer_t *lexer, const char *spelling) {
-  size_t size = strlen(spelling);
-  return lexer->size - lexer->at >= size &&
-         memcmp(lexer->text + lexer->at, spelling, size) == 0;
+  for (size_t i = 0; spelling[i]; i++)
+    if (peek(lexer, i) != spelling[i])
+      return false;
+  return true;
 }
 
 static void other(hd_lexer_t *lexer, bool first_on_line) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Module.h"
 
-#include "IR/Parser.h"
-#include "Support/Embedded.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,31 +62,6 @@ const hd_func_t *hd_module_entry(const hd_module_t *module) {
       entry = func;
   }
   return entry;
-}
-
-static bool is_library_file(const hd_embedded_t *file) {
-  return strncmp(file->name, "IR/library/", 11) == 0;
-}
-
-hd_module_t *hd_context_library(hd_context_t *context) {
-  if (context->library)
-    return context->library;
-  // One text, so that functions of one file may call those of another.
-  hd_buffer_t text = {0};
-  for (size_t i = 0; i < hd_embedded_count; i++)
-    if (is_library_file(&hd_embedded_files[i]))
-      hd_buffer_write(&text, hd_embedded_files[i].text,
-                      hd_embedded_files[i].size);
-  // While it is being parsed the library is an empty module: a call of an
-  // unknown function in it is an error there, not a second parse.
-  hd_module_t *empty = hd_module_create(context);
-  context->library = empty;
-  hd_module_t *library = hd_module_parse(context, "<library>",
-                                         hd_buffer_text(&text), text.size, 1);
-  hd_buffer_fini(&text);
-  context->library = library;
-  hd_module_destroy(empty);
-  return library;
 }
 
 int64_t hd_func_block_threads(const hd_func_t *func) {

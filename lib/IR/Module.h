@@ -75,9 +75,8 @@ typedef struct hd_module {
 struct hd_context {
   hd_diagnostics_t diags;
   hd_budget_t budget;
-  hd_module_t *modules; // All that live: none is lost when work unwinds.
-  hd_module_t
-      *library; // Device functions in the language; parsed at first use.
+  hd_module_t *modules;       // All that live: none is lost when work unwinds.
+  struct hd_library *library; // See IR/Library.h; made at first use.
 };
 
 void hd_context_init(hd_context_t *context);
@@ -92,10 +91,6 @@ const hd_func_t *hd_module_find(const hd_module_t *module, const char *name,
                                 int kind);
 // The kernel or plan to run where none is named: the last one, plans first.
 const hd_func_t *hd_module_entry(const hd_module_t *module);
-
-// The functions written in the language that come with the compiler
-// (lib/IR/library/*.hir). Parses them at the first call; NULL after errors.
-hd_module_t *hd_context_library(hd_context_t *context);
 
 // Threads a block; 0 where it is not a constant.
 int64_t hd_func_block_threads(const hd_func_t *func);

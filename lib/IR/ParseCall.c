@@ -2,6 +2,7 @@
 //
 // Calls: conversions, operators spelled as functions, device functions and
 // intrinsics, with their overloads.
+#include "IR/Library.h"
 #include "IR/ParserState.h"
 
 #include <string.h>
@@ -366,7 +367,8 @@ static hd_value_t call_named(hd_parser_t *p, const char *name, hd_loc_t loc,
         row_takes(info, args, bound))
       return call_intrinsic(p, row, args, bound, loc);
   }
-  func = best_func(hd_context_library(p->module->context), name, args, &exists);
+  func =
+      best_func(hd_library_load(p->module->context, name), name, args, &exists);
   if (func)
     return call_func(p, func, args, loc);
   if (exists)

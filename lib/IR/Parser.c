@@ -5,6 +5,7 @@
 // before they are defined; the second reads the bodies.
 #include "IR/Parser.h"
 
+#include "IR/Library.h"
 #include "IR/ParserState.h"
 #include "IR/Verifier.h"
 #include "Support/Suggest.h"
@@ -128,15 +129,16 @@ const char *hd_similar(hd_parser_t *p, const char *name) {
   hd_suggestion_t near = {.wanted = name};
   for (size_t i = 0; i < p->visible.size; i++)
     hd_suggestion_add(&near, p->visible.data[i]->name);
-  const hd_module_t *modules[] = {p->module, p->module->context->library};
-  for (int m = 0; m < 2; m++)
-    for (size_t i = 0; modules[m] && i < modules[m]->items.size; i++) {
-      const hd_item_t *item = &modules[m]->items.data[i];
-      if (item->kind == HD_ITEM_FUNC)
-        hd_suggestion_add(&near, item->u.func->name);
-      else if (item->kind == HD_ITEM_CONST)
-        hd_suggestion_add(&near, item->u.constant->name);
-    }
+  for (size_t i = 0; i < p->module->items.size; i++) {
+    const hd_item_t *item = &p->module->items.data[i];
+    if (item->kind == HD_ITEM_FUNC)
+      hd_suggestion_add(&near, item->u.func->name);
+    else if (item->kind == HD_ITEM_CONST)
+      hd_suggestion_add(&near, item->u.constant->name);
+  }
+  const char *known;
+  for (size_t i = 0; (known = hd_library_name(p->module->context, i)); i++)
+    hd_suggestion_add(&near, known);
   for (int i = 0; i < HD_INTRINSIC_COUNT; i++)
     hd_suggestion_add(&near, hd_intrinsic_info((hd_intrinsic_t)i)->name);
   char buffer[128];
@@ -444,10 +446,17 @@ bool hd_module_parse_into(hd_module_t *module, const char *name,
                    .diags = diags,
                    .source = source};
   p.tokens = hd_lex(p.arena, diags, source, text, size, &count);
+  size_t first = module->items.size;
   parse_module(&p);
-  // What needs the whole module - scopes, shapes, layouts, recursion - is the
+  if (diags->num_errors != errors)
+    return false;
+  // What needs whole functions - scopes, shapes, layouts, recursion - is the
   // verifier's to say.
-  return diags->num_errors == errors && hd_module_verify(module);
+  bool ok = true;
+  for (size_t i = first; i < module->items.size; i++)
+    if (module->items.data[i].kind == HD_ITEM_FUNC)
+      ok &= hd_func_verify(module->context, module->items.data[i].u.func);
+  return ok;
 }
 
 hd_module_t *hd_module_parse(hd_context_t *context, const char *name,

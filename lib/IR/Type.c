@@ -56,8 +56,11 @@ static hd_scalar_t find_prefix(const char *text, size_t *size) {
   hd_scalar_t best = HD_SCALAR_COUNT;
   *size = 0;
   for (int i = 0; i < HD_SCALAR_COUNT; i++) {
-    size_t length = strlen(scalars[i].name);
-    if (length > *size && strncmp(text, scalars[i].name, length) == 0) {
+    const char *name = scalars[i].name;
+    size_t length = 0;
+    while (name[length] && name[length] == text[length])
+      length++;
+    if (!name[length] && length > *size) {
       best = (hd_scalar_t)i;
       *size = length;
     }
