@@ -19,7 +19,7 @@ static bool product_of(const int64_t *dims, unsigned rank, int64_t *product) {
     result *= dims[a];
   }
   *product = result;
-  return rank > 0;
+  return rank > 0 && rank <= HD_MAPPING_MAX_RANK;
 }
 
 static bool is_permutation(const uint32_t *order, unsigned rank) {

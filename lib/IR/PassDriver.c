@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Running passes: over every function of a module, with verification after
+// each and the time it took.
+
+#include "IR/Pass.h"
+#include "IR/Passes.h"
+#include "IR/Verifier.h"
+
+const hd_pass_t hd_ir_passes[] = {
+#define HD_PASS(name, function, level, summary)                                \
+  {name, function, HD_LEVEL_##level, summary},
+#include "IR/Passes.def"
+#undef HD_PASS
+};
+const size_t hd_ir_num_passes = sizeof hd_ir_passes / sizeof hd_ir_passes[0];
+
+// A pass that leaves invalid IR behind is our fault, not the input's.
+static bool verify_after(hd_module_t *module, const hd_func_t *func,
+                         const hd_pass_t *pass) {
+  hd_context_t *context = module->context;
+  if (hd_func_verify(context, func))
+    return true;
+  hd_error(&context->diags, func->loc, HD_E0311, pass->name);
+  context->diags.exit_class = hd_diagnostic_exit(HD_E0311);
+  return false;
+}
+
+hd_pass_result_t hd_pass_run(hd_module_t *module, const hd_pass_t *pass,
+                             const hd_pass_args_t *args,
+                             const hd_pass_config_t *config) {
+  static const hd_pass_args_t no_args = {NULL, false};
+  hd_pass_result_t result = {.ok = true};
+  uint64_t start = hd_clock_ns();
+  // A pass may add items; those are its results, not its input.
+  size_t count = module->items.size;
+  for (size_t i = 0; i < count; ++i) {
+    if (module->items.data[i].kind != HD_ITEM_FUNC)
+      continue;
+    hd_func_t *func = module->items.data[i].u.func;
+    const hd_func_t *version = pass->run(module, func, args ? args : &no_args);
+    if (!version) {
+      result.ok = false;
+      continue;
+    }
+    if (version == func)
+      continue;
+    result.changed = true;
+    hd_func_replace(func, version);
+    if (config && config->verify_each)
+      result.ok &= verify_after(module, func, pass);
+  }
+  result.ns = hd_clock_ns() - start;
+  return result;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The passes of this folder: their table, `verify`, and the pipeline `lower`.
+
+#include "IR/Passes.h"
+#include "IR/Verifier.h"
+#include "TaskMapping/Passes.h"
+#include "TaskMapping/TaskMapping.h"
+
+#include <string.h>
+
+const hd_pass_t hd_task_mapping_passes[] = {
+#define HD_PASS(name, function, level, summary)                                \
+  {name, function, HD_LEVEL_##level, summary},
+#include "TaskMapping/Passes.def"
+#undef HD_PASS
+};
+const size_t hd_task_mapping_num_passes =
+    sizeof hd_task_mapping_passes / sizeof hd_task_mapping_passes[0];
+
+const hd_func_t *hd_pass_verify(hd_module_t *module, const hd_func_t *func,
+                                const hd_pass_args_t *args) {
+  (void)args;
+  return hd_func_verify(module->context, func) &&
+                 hd_func_verify_mappings(module->context, func)
+             ? func
+             : NULL;
+}
+
+const char *const hd_lower_pipeline[] = {
+    "lower-task-mapping",
+    "simplify",
+    NULL,
+};
+
+static const hd_pass_t *find_pass(const char *name) {
+  for (size_t i = 0; i < hd_task_mapping_num_passes; ++i)
+    if (strcmp(hd_task_mapping_passes[i].name, name) == 0)
+      return &hd_task_mapping_passes[i];
+  for (size_t i = 0; i < hd_ir_num_passes; ++i)
+    if (strcmp(hd_ir_passes[i].name, name) == 0)
+      return &hd_ir_passes[i];
+  return NULL;
+}
+
+const hd_func_t *hd_pass_lower(hd_module_t *module, const hd_func_t *func,
+                               const hd_pass_args_t *args) {
+  hd_pass_args_t inner = {NULL, args->explain};
+  for (size_t i = 0; func && hd_lower_pipeline[i]; ++i)
+    func = find_pass(hd_lower_pipeline[i])->run(module, func, &inner);
+  return func;
+}
