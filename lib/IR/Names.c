@@ -15,9 +15,9 @@ static size_t hash(const char *text) { // FNV-1a
   return (size_t)(h ^ h >> 32);
 }
 
-static const char **find_slot(hd_names_t *names, const char *name) {
-  size_t i = hash(name) & (names->capacity - 1);
-  while (names->slots[i] && strcmp(names->slots[i], name) != 0)
+static hd_name_t *find_slot(const hd_names_t *names, const char *text) {
+  size_t i = hash(text) & (names->capacity - 1);
+  while (names->slots[i].text && strcmp(names->slots[i].text, text) != 0)
     i = (i + 1) & (names->capacity - 1);
   return &names->slots[i];
 }
@@ -25,22 +25,26 @@ static const char **find_slot(hd_names_t *names, const char *name) {
 static void grow(hd_names_t *names) {
   hd_names_t old = *names;
   names->capacity = old.capacity ? old.capacity * 2 : 64;
-  names->slots = HD_ARENA_ARRAY(names->arena, const char *, names->capacity);
+  names->slots = HD_ARENA_ARRAY(names->arena, hd_name_t, names->capacity);
   for (size_t i = 0; i < old.capacity; ++i)
-    if (old.slots[i])
-      *find_slot(names, old.slots[i]) = old.slots[i];
+    if (old.slots[i].text)
+      *find_slot(names, old.slots[i].text) = old.slots[i];
 }
 
 // False where the name was taken already.
-static bool take(hd_names_t *names, const char *name) {
+static bool take(hd_names_t *names, const char *text) {
   if (2 * (names->size + 1) > names->capacity)
     grow(names);
-  const char **slot = find_slot(names, name);
-  if (*slot)
+  hd_name_t *slot = find_slot(names, text);
+  if (slot->count++ > 0)
     return false;
-  *slot = name;
+  slot->text = text;
   ++names->size;
   return true;
+}
+
+bool hd_names_is_single(const hd_names_t *names, const char *name) {
+  return names->capacity == 0 || find_slot(names, name)->count <= 1;
 }
 
 static void take_var(hd_names_t *names, const hd_var_t *var) {

@@ -8,9 +8,14 @@
 
 #include "IR/Module.h"
 
+typedef struct hd_name {
+  const char *text;
+  unsigned count; // How often it is declared.
+} hd_name_t;
+
 typedef struct hd_names {
   hd_arena_t *arena; // Holds the table and the names made.
-  const char **slots;
+  hd_name_t *slots;
   size_t size, capacity;
 } hd_names_t;
 
@@ -20,5 +25,9 @@ void hd_names_init(hd_names_t *names, hd_arena_t *arena,
 
 // base with a number that makes it new: "i_0". The name is then taken.
 const char *hd_names_fresh(hd_names_t *names, const char *base);
+
+// True where only one declaration of the function has this name, so that it may
+// move to an outer block.
+bool hd_names_is_single(const hd_names_t *names, const char *name);
 
 #endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the files of pass simplify share. Simplify.c walks statements,
+// SimplifyExpr.c has the rules for expressions, SimplifyIndex.c those for sums,
+// quotients and remainders.
+#ifndef HIDET_IR_SIMPLIFIER_H
+#define HIDET_IR_SIMPLIFIER_H
+
+#include "IR/Facts.h"
+#include "IR/Linear.h"
+#include "IR/Names.h"
+#include "Support/PtrMap.h"
+
+typedef struct hd_simplifier {
+  hd_arena_t *arena;   // Of the module: results.
+  hd_arena_t *scratch; // Of the pass.
+  hd_facts_t *facts;
+  hd_names_t names;
+  hd_ptr_map_t values;  // Variables to the expressions that replace them.
+  hd_ptr_map_t tensors; // Tensors to the variables that replace them.
+} hd_simplifier_t;
+
+// e with variables replaced and all rules applied; e itself for no change.
+const hd_expr_t *hd_simplify_expr(hd_simplifier_t *s, const hd_expr_t *e);
+// The rules for one node whose operands are simplified.
+const hd_expr_t *hd_simplify_node(hd_simplifier_t *s, const hd_expr_t *e);
+// Those of integer + - * / % << >> & ^.
+const hd_expr_t *hd_simplify_index(hd_simplifier_t *s, const hd_expr_t *e);
+
+// How much work an expression is, roughly in instructions.
+unsigned hd_expr_cost(const hd_expr_t *e);
+
+#endif
