@@ -278,14 +278,13 @@ static const hd_expr_t *simplify_xor(hd_simplifier_t *s, const hd_expr_t *e) {
   const hd_expr_t *a = e->operands[0], *b = e->operands[1];
   hd_range_t range = hd_facts_range(s->facts, b);
   int64_t high = 1, low = hd_facts_divisor(s->facts, b);
-  hd_linear_t sum, other, upper, middle, outer, bottom;
+  hd_linear_t sum, upper, middle, outer, bottom;
   if (range.least < 0 || range.greatest > INT32_MAX / 2 || low == 0)
     return e;
   low &= -low;
   while (high <= range.greatest)
     high *= 2;
   if (!hd_linear_of(s->facts, a, HD_LINEAR_DEEP, &sum) ||
-      !hd_linear_of(s->facts, b, HD_LINEAR_DEEP, &other) ||
       !exact_nonnegative(s, &sum))
     return e;
   split(&sum, high, &upper, &middle);

@@ -43,10 +43,10 @@ typedef enum hd_mapping_fault {
 } hd_mapping_fault_t;
 
 typedef struct hd_mapping_facts {
-  hd_mapping_fault_t fault;     // The first one found.
-  const hd_mapping_t *mapping;  // The part that has the fault.
+  hd_mapping_fault_t fault;    // The first one found.
+  const hd_mapping_t *mapping; // The part that has the fault.
   int64_t task[HD_MAPPING_MAX_RANK];
-  int64_t worker;               // OUTSIDE, TWICE
+  int64_t worker; // OUTSIDE, TWICE
 } hd_mapping_facts_t;
 
 // Whether each task is done exactly once. `within` is looked through: it leaves

@@ -48,13 +48,15 @@ static int64_t *new_tasks(hd_tasks_env_t *env, const hd_mapping_t *m,
   return indices;
 }
 
-static const hd_expr_t *lookup_bound(void *argument, const hd_var_t *var) {
+static const hd_expr_t *lookup_bound(void *argument, const hd_expr_t *leaf) {
   hd_tasks_env_t *env = argument;
-  if (env->custom && var == env->custom->worker)
+  if (leaf->kind == HD_EXPR_VAR && env->custom &&
+      leaf->u.var == env->custom->worker)
     return env->worker;
-  if (env->custom && var == env->custom->repeat)
+  if (leaf->kind == HD_EXPR_VAR && env->custom &&
+      leaf->u.var == env->custom->repeat)
     return env->repeat;
-  return env->lookup ? env->lookup(env->argument, var) : NULL;
+  return env->lookup ? env->lookup(env->argument, leaf) : NULL;
 }
 
 static bool evaluate(hd_tasks_env_t *env, const hd_expr_t *e, int64_t *value) {
