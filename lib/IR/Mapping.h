@@ -40,8 +40,8 @@ struct hd_mapping {
 };
 
 // Constructors compute dims and workers; they return NULL where the operands
-// do not fit (ranks differ, products pass 2^31 - 1, a dimension below 1, no axis or more than
-// HD_MAPPING_MAX_RANK).
+// do not fit (ranks differ, products pass 2^31 - 1, a dimension below 1, no
+// axis or more than HD_MAPPING_MAX_RANK).
 const hd_mapping_t *hd_mapping_spatial(hd_arena_t *arena, const int64_t *dims,
                                        const uint32_t *order, unsigned rank);
 const hd_mapping_t *hd_mapping_repeat(hd_arena_t *arena, const int64_t *dims,
