@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the example kernels and compares them with numpy.
 
-usage: run.py [--tools=DIR] [--device=sim|cuda]... [name...]
+usage: run.py [--tools=DIR] [--device=sim|cuda]... [--sizes=first|all] [name...]
 
 Prints a table: for each kernel and device the largest error and the time of a
 run. Exits 1 if a result differs from numpy's by more than its tolerance.
@@ -33,24 +33,30 @@ def save(folder, name, value):
     return "%s=@%s" % (name, path)
 
 
-def run(tool, name, device, options):
+def command_line(tool, name, sizes, device, folder):
+    """hidet-run's arguments; what it reads is written to `folder`."""
+    row = EXAMPLES[name]
+    arguments, expected = row.make(sizes)
+    command = [tool, str(FOLDER / (name + ".hir")), "--device=" + device,
+               "--rtol=%g" % row.rtol, "--atol=%g" % row.atol]
+    if row.entry:
+        command.append("--entry=" + row.entry)
+    os.mkdir(os.path.join(folder, "expected"))
+    for key, value in arguments.items():
+        command.append("--input=" + save(folder, key, value))
+    for key, value in expected.items():
+        command.append("--expected=" + save(
+            os.path.join(folder, "expected"), key, value))
+    return command
+
+
+def run(tool, name, sizes, device, options):
     """Returns hidet-run's exit code, its report, and what it said."""
-    function, rtol, atol, entry = EXAMPLES[name]
-    arguments, expected = function(np.random.default_rng(0))
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, "report.json")
-        command = [tool, str(FOLDER / (name + ".hir")), "--device=" + device,
-                   "--json=" + report, "--rtol=%g" % rtol, "--atol=%g" % atol]
-        if entry:
-            command.append("--entry=" + entry)
-        for key, value in arguments.items():
-            command.append("--input=" + save(folder, key, value))
-        os.mkdir(os.path.join(folder, "expected"))
-        for key, value in expected.items():
-            command.append("--expected=" + save(
-                os.path.join(folder, "expected"), key, value))
-        result = subprocess.run(command + options, text=True,
-                                stdout=subprocess.PIPE,
+        command = command_line(tool, name, sizes, device, folder)
+        result = subprocess.run(command + ["--json=" + report] + options,
+                                text=True, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT)
         if not os.path.exists(report):
             return result.returncode, {}, result.stdout
@@ -70,40 +76,44 @@ def milliseconds(value):
     return "-" if value is None else "%.*f ms" % (1 if value >= 1 else 4, value)
 
 
+def line(name, sizes, device, code, report):
+    row = EXAMPLES[name]
+    errors = [output["max_abs_error"] for output in report.get("outputs", [])
+              if "max_abs_error" in output]
+    return "%-14s  %-13s  %-6s  %13s  %12s  %11s  %11s%s" % (
+        name, "x".join(map(str, sizes)), device,
+        "%.2e" % max(errors) if errors else "-",
+        "%g, %g" % (row.rtol, row.atol),
+        milliseconds(report.get("compile_ms")),
+        milliseconds(report.get("median_ms", report.get("first_run_ms"))),
+        "" if code == 0 else "  FAILED")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tools", default=None, help="folder of hidet-run")
     parser.add_argument("--device", action="append")
+    parser.add_argument("--sizes", choices=["first", "all"], default="first")
     parser.add_argument("--option", action="append", default=[],
                         help="given to hidet-run as it is")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     tool = os.path.join(options.tools or "", "hidet-run")
-    names = options.names or list(EXAMPLES)
-    width = max(map(len, names), default=0)
 
     failures = 0
-    print("%-*s  %-6s  %13s  %13s  %12s  %12s" % (
-        width, "kernel", "device", "largest error", "tolerance", "compile",
+    print("%-14s  %-13s  %-6s  %13s  %12s  %11s  %11s" % (
+        "kernel", "sizes", "device", "largest error", "tolerance", "compile",
         "run"))
     for device in options.device or devices():
-        for name in names:
-            code, report, said = run(tool, name, device, options.option)
-            errors = [output["max_abs_error"]
-                      for output in report.get("outputs", [])
-                      if "max_abs_error" in output]
-            _, rtol, atol, _ = EXAMPLES[name]
-            print("%-*s  %-6s  %13s  %13s  %12s  %12s%s" % (
-                width, name, device,
-                "%.2e" % max(errors) if errors else "-",
-                "%g, %g" % (rtol, atol),
-                milliseconds(report.get("compile_ms")),
-                milliseconds(report.get("median_ms",
-                                        report.get("first_run_ms"))),
-                "" if code == 0 else "  FAILED"), flush=True)
-            if code != 0:
-                failures += 1
-                print(said, end="")
+        for name in options.names or list(EXAMPLES):
+            row = EXAMPLES[name]
+            for sizes in row.sizes[:1 if options.sizes == "first" else None]:
+                code, report, said = run(tool, name, sizes, device,
+                                         options.option)
+                print(line(name, sizes, device, code, report), flush=True)
+                if code != 0:
+                    failures += 1
+                    print(said, end="")
     return 1 if failures else 0
 
 
