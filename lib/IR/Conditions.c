@@ -100,13 +100,15 @@ static void narrow_atoms(hd_facts_t *facts, const hd_linear_t *sum) {
 
 static void assume_sum(hd_facts_t *facts, hd_expr_kind_t kind,
                        const hd_expr_t *a, const hd_expr_t *b) {
-  hd_linear_t sum;
+  hd_linear_t sum, before = {0};
   for (hd_linear_mode_t mode = HD_LINEAR_DEEP; mode <= HD_LINEAR_EXPAND;
        ++mode) {
-    if (!as_sum(facts, kind, a, b, mode, &sum) || sum.size == 0)
+    if (!as_sum(facts, kind, a, b, mode, &sum) || sum.size == 0 ||
+        hd_linear_equal(&sum, &before))
       continue;
     narrow_atoms(facts, &sum);
     hd_vec_push(facts->arena, &facts->linears, sum);
+    before = sum;
   }
 }
 
@@ -176,10 +178,16 @@ static bool proven(hd_facts_t *facts, const hd_linear_t *goal) {
 
 static bool proves(hd_facts_t *facts, hd_expr_kind_t kind, const hd_expr_t *a,
                    const hd_expr_t *b) {
-  hd_linear_t sum;
-  for (hd_linear_mode_t mode = HD_LINEAR_DEEP; mode <= HD_LINEAR_EXPAND; ++mode)
-    if (as_sum(facts, kind, a, b, mode, &sum) && proven(facts, &sum))
+  hd_linear_t sum, before = {.constant = -1};
+  for (hd_linear_mode_t mode = HD_LINEAR_DEEP; mode <= HD_LINEAR_EXPAND;
+       ++mode) {
+    if (!as_sum(facts, kind, a, b, mode, &sum) ||
+        hd_linear_equal(&sum, &before))
+      continue;
+    if (proven(facts, &sum))
       return true;
+    before = sum;
+  }
   return false;
 }
 

@@ -58,6 +58,14 @@ bool hd_linear_add(hd_linear_t *sum, const hd_linear_t *other, int64_t factor) {
   return true;
 }
 
+bool hd_linear_equal(const hd_linear_t *a, const hd_linear_t *b) {
+  bool equal = a->size == b->size && a->constant == b->constant;
+  for (unsigned i = 0; equal && i < a->size; ++i)
+    equal = a->terms[i].factor == b->terms[i].factor &&
+            hd_expr_equal(a->terms[i].atom, b->terms[i].atom);
+  return equal;
+}
+
 // k * c * (x / c) + k * (x % c) is k * x.
 static bool join_quotients(hd_facts_t *facts, hd_linear_mode_t mode,
                            hd_linear_t *sum) {
@@ -166,9 +174,10 @@ static bool collect(hd_facts_t *facts, const hd_expr_t *e,
                             INT64_C(1) << e->operands[1]->u.i, out);
     break;
   case HD_EXPR_VAR:
-    value = mode == HD_LINEAR_EXPAND ? hd_facts_value(facts, e->u.var) : NULL;
+    value = mode >= HD_LINEAR_ONCE ? hd_facts_value(facts, e->u.var) : NULL;
     if (value)
-      return collect(facts, value, mode, out);
+      return collect(facts, value,
+                     mode == HD_LINEAR_ONCE ? HD_LINEAR_DEEP : mode, out);
     break;
   default: // Whatever else there is, is an atom.
     break;

@@ -26,7 +26,8 @@ typedef struct hd_linear {
 typedef enum hd_linear_mode {
   HD_LINEAR_SHALLOW, // Products of a sum and a constant are atoms' multiples.
   HD_LINEAR_DEEP,    // They are multiplied out.
-  HD_LINEAR_EXPAND,  // And lets are replaced by what they stand for.
+  HD_LINEAR_ONCE,    // And lets are replaced by what they stand for,
+  HD_LINEAR_EXPAND,  // and the lets in that.
 } hd_linear_mode_t;
 
 // False where e is no integer, has effects, or has too many terms. Shifts right
@@ -35,6 +36,8 @@ bool hd_linear_of(hd_facts_t *facts, const hd_expr_t *e, hd_linear_mode_t mode,
                   hd_linear_t *out);
 // sum += factor * other; false where there are too many terms.
 bool hd_linear_add(hd_linear_t *sum, const hd_linear_t *other, int64_t factor);
+// The same terms in the same order.
+bool hd_linear_equal(const hd_linear_t *a, const hd_linear_t *b);
 hd_range_t hd_linear_range(hd_facts_t *facts, const hd_linear_t *sum);
 bool hd_linear_is_exact(hd_facts_t *facts, const hd_linear_t *sum);
 // The sum as an expression: terms in their order, the constant last.

@@ -335,6 +335,23 @@ static hd_block_t wrap_loop(nest_t *nest, size_t depth, hd_block_t block) {
   return to_block(nest, &list);
 }
 
+// Where neither loops nor conditions are left, the body's declarations come to
+// stand in the block around it: under names that nothing else has.
+static void free_names(nest_t *nest, hd_block_t body) {
+  for (size_t i = 0; i < body.size; ++i) {
+    const hd_stmt_t *stmt = body.stmts[i];
+    const hd_var_t *var = stmt->kind == HD_STMT_LET       ? stmt->u.let.var
+                          : stmt->kind == HD_STMT_DECLARE ? stmt->u.declare.var
+                                                          : NULL;
+    if (!var || hd_names_is_single(nest->names, var->name))
+      continue;
+    hd_var_t *copy = HD_ARENA_NEW(nest->arena, hd_var_t);
+    *copy = *var;
+    copy->name = hd_names_fresh(nest->names, var->name);
+    hd_rewriter_map(nest->rewriter, var, copy);
+  }
+}
+
 static bool lower_mapfor(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
                          hd_stmt_list_t *out) {
   if (stmt->kind != HD_STMT_MAPFOR)
@@ -354,6 +371,8 @@ static bool lower_mapfor(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
 
   axis_t axes[HD_MAPPING_MAX_RANK];
   bind_axes(&nest, index, axes);
+  if (nest.loops.size == 0 && nest.guards.size == 0)
+    free_names(&nest, stmt->u.mapfor.body);
   hd_block_t block = hd_rewrite_block(rewriter, stmt->u.mapfor.body);
   for (size_t depth = nest.loops.size + 1; depth-- > 0;) {
     block = wrap_guards(&nest, depth, false, axes, block);

@@ -2,6 +2,7 @@
 #include "Tools/Input.h"
 #include "IR/Parser.h"
 #include "Support/File.h"
+#include "TaskMapping/TaskMapping.h"
 
 #include <string.h>
 
@@ -62,6 +63,16 @@ static bool load(hd_process_t *process, const char *path, hd_module_t *module) {
   return ok;
 }
 
+// What the parser cannot check: it knows nothing of the algebra of mappings.
+static bool verify_mappings(hd_module_t *module) {
+  bool ok = true;
+  for (size_t i = 0; i < module->items.size; i++)
+    if (module->items.data[i].kind == HD_ITEM_FUNC)
+      ok &= hd_func_verify_mappings(module->context,
+                                    module->items.data[i].u.func);
+  return ok;
+}
+
 bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
                     int load_option, const char *name, const hd_part_t *part,
                     hd_module_t **module) {
@@ -70,6 +81,7 @@ bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
   for (size_t i = 0; i < options->uses.size; i++)
     if (options->uses.data[i].option == load_option)
       ok &= load(process, options->uses.data[i].value, *module);
-  return ok && hd_module_parse_into(*module, name, part->text, part->size,
-                                    part->first_line);
+  ok = ok && hd_module_parse_into(*module, name, part->text, part->size,
+                                  part->first_line);
+  return ok && verify_mappings(*module);
 }

@@ -55,9 +55,30 @@ static hd_emit_t emit_kind(const opt_t *o) {
   return (hd_emit_t)hd_option_number(&o->options, OPT_EMIT, HD_EMIT_HIR);
 }
 
+// The passes named on the command line, in their order.
+static bool run_passes(opt_t *o) {
+  hd_pass_config_t config = {
+      .verify_each = hd_option_number(&o->options, OPT_VERIFY_EACH, 1)};
+  hd_pass_prints_t prints = {
+      .before = hd_option_text(&o->options, OPT_BEFORE, NULL),
+      .after = hd_option_text(&o->options, OPT_AFTER, NULL),
+      .after_all = find(o, OPT_AFTER_ALL) != NULL,
+      .after_change = find(o, OPT_AFTER_CHANGE) != NULL};
+  for (size_t i = 0; i < o->options.uses.size; i++) {
+    const hd_option_use_t *use = &o->options.uses.data[i];
+    hd_pass_args_t args = {use->value, find(o, OPT_EXPLAIN) != NULL};
+    if (use->option < 0 &&
+        !hd_tools_run_pass(o->module, o->passes.passes[use->pass], &args,
+                           &config, &prints, &o->log))
+      return false;
+  }
+  return true;
+}
+
 static bool work_on_module(opt_t *o, const hd_part_t *part, hd_buffer_t *out) {
   return hd_tools_parse(&o->process, &o->options, OPT_LOAD, o->name, part,
                         &o->module) &&
+         run_passes(o) &&
          hd_emit_module(o->module, emit_kind(o), o->target,
                         hd_option_text(&o->options, OPT_ENTRY, NULL), out);
 }

@@ -1,7 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tools/Passes.h"
+#include "IR/Printer.h"
+#include "TaskMapping/Passes.h"
 
-void hd_pass_list_init(hd_pass_list_t *list) { list->size = 0; }
+#include <stdio.h>
+
+static void add_table(hd_pass_list_t *list, const hd_pass_t *passes,
+                      size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    list->passes[list->size] = &passes[i];
+    list->names[list->size] = passes[i].name;
+    list->summaries[list->size] = passes[i].summary;
+    list->size++;
+  }
+}
+
+void hd_pass_list_init(hd_pass_list_t *list) {
+  list->size = 0;
+  add_table(list, hd_ir_passes, hd_ir_num_passes);
+  add_table(list, hd_task_mapping_passes, hd_task_mapping_num_passes);
+}
 
 const hd_pass_t *hd_pass_list_find(const hd_pass_list_t *list,
                                    const char *name) {
@@ -19,4 +37,33 @@ const char *hd_pass_level_name(hd_pass_level_t level) {
     return "graph";
   }
   return "";
+}
+
+static void print_ir(const hd_module_t *module, const char *when,
+                     const char *name) {
+  hd_buffer_t text = {0};
+  hd_module_print(module, &text);
+  fprintf(stderr, "// ----- IR %s %s -----\n%s", when, name,
+          hd_buffer_text(&text));
+  hd_buffer_fini(&text);
+}
+
+static bool is_named(const char *option, const hd_pass_t *pass) {
+  return option && strcmp(option, pass->name) == 0;
+}
+
+bool hd_tools_run_pass(hd_module_t *module, const hd_pass_t *pass,
+                       const hd_pass_args_t *args,
+                       const hd_pass_config_t *config,
+                       const hd_pass_prints_t *prints, hd_pass_log_t *log) {
+  if (prints && is_named(prints->before, pass))
+    print_ir(module, "before", pass->name);
+  hd_pass_result_t result = hd_pass_run(module, pass, args, config);
+  if (prints && (is_named(prints->after, pass) || prints->after_all ||
+                 (prints->after_change && result.changed)))
+    print_ir(module, "after", pass->name);
+  hd_pass_record_t record = {pass->name, result.ns, result.changed};
+  if (log)
+    hd_vec_push(log->arena, &log->records, record);
+  return result.ok;
 }
