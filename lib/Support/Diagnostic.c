@@ -79,21 +79,27 @@ static void report(hd_diagnostics_t *diags, hd_severity_t severity,
   pthread_mutex_unlock(&diags->lock);
 }
 
-bool hd_error(hd_diagnostics_t *diags, hd_loc_t loc, hd_diagnostic_code_t code,
-              ...) {
+bool hd_verror(hd_diagnostics_t *diags, hd_loc_t loc, hd_diagnostic_code_t code,
+               va_list args) {
   pthread_mutex_lock(&diags->lock);
   if (diags->num_errors++ == 0)
     diags->exit_class = table[code].class;
   if (!diags->max_errors || diags->num_errors <= diags->max_errors) {
-    va_list args;
-    va_start(args, code);
     append(diags, HD_ERROR, code, loc,
            hd_arena_vprintf(&diags->arena, table[code].format, args));
-    va_end(args);
   } else if (diags->num_errors == diags->max_errors + 1) {
     append(diags, HD_ERROR, HD_E0106, loc, table[HD_E0106].format);
   }
   pthread_mutex_unlock(&diags->lock);
+  return false;
+}
+
+bool hd_error(hd_diagnostics_t *diags, hd_loc_t loc, hd_diagnostic_code_t code,
+              ...) {
+  va_list args;
+  va_start(args, code);
+  hd_verror(diags, loc, code, args);
+  va_end(args);
   return false;
 }
 

@@ -11,6 +11,7 @@
 #include "Support/Buffer.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -86,6 +87,8 @@ uint32_t hd_diagnostics_add_source(hd_diagnostics_t *diags, const char *name,
 // false, so that a caller can `return hd_error(...)`.
 bool hd_error(hd_diagnostics_t *diags, hd_loc_t loc, hd_diagnostic_code_t code,
               ...);
+bool hd_verror(hd_diagnostics_t *diags, hd_loc_t loc, hd_diagnostic_code_t code,
+               va_list args);
 // Adds to the error before it.
 void hd_note(hd_diagnostics_t *diags, hd_loc_t loc, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Loads, stores and the places that intrinsics take. An access is a tensor's
+// base, an offset in elements (its layout applied to the indices, or given),
+// and, for elements of less than a byte, the bit within the byte.
+#include "CodeGen/Emit.h"
+#include "CodeGen/SimAbi.h"
+
+#define B e->builder
+
+// What an access names, whichever node it came from.
+typedef struct access {
+  const hd_var_t *var;
+  bool linear;
+  uint32_t num_indices;
+  const hd_expr_t *const *indices;
+  hd_type_t type; // With the lanes.
+  hd_loc_t loc;
+} access_t;
+
+static access_t access_of(const hd_expr_t *x) {
+  return (access_t){x->u.var,    x->linear, hd_expr_num_indices(x),
+                    x->operands, x->type,   x->loc};
+}
+
+static unsigned element_bits(hd_type_t type) {
+  return hd_scalar_bits((hd_scalar_t)type.scalar);
+}
+
+static LLVMValueRef as_i64(hd_emit_t *e, const hd_expr_t *x) {
+  LLVMValueRef value = hd_emit_expr(e, x);
+  return LLVMBuildIntCast2(B, value, e->i64, hd_type_is_signed(x->type), "");
+}
+
+static LLVMValueRef offset_of(hd_emit_t *e, const access_t *a,
+                              hd_type_t *type) {
+  const hd_expr_t *offset =
+      a->linear ? a->indices[0]
+                : hd_tensor_offset(&e->arena, a->var->tensor, a->indices);
+  *type = offset->type;
+  return hd_emit_expr(e, offset);
+}
+
+// A private, constant hd_sim_site_t.
+LLVMValueRef hd_emit_site(hd_emit_t *e, hd_loc_t loc, const char *name,
+                          int access, const hd_binding_t *binding,
+                          unsigned rank, unsigned lanes) {
+  const hd_tensor_t *tensor = binding ? binding->var->tensor : NULL;
+  LLVMValueRef text = LLVMBuildGlobalString(B, name ? name : "", "name");
+  LLVMValueRef fields[] = {
+      LLVMConstInt(e->i32, loc.source, false),
+      LLVMConstInt(e->i32, loc.offset, false),
+      text,
+      LLVMConstInt(e->i32, (uint64_t)access, false),
+      LLVMConstInt(e->i32, tensor ? tensor->scope : 0, false),
+      LLVMConstInt(e->i32, rank, false),
+      LLVMConstInt(e->i32, tensor ? element_bits(tensor->element) : 0, false),
+      LLVMConstInt(e->i32, lanes, false),
+      LLVMConstInt(e->i32, binding ? binding->number : 0, false),
+  };
+  LLVMValueRef value = LLVMConstStructInContext(
+      e->context, fields, sizeof fields / sizeof *fields, false);
+  LLVMValueRef global = LLVMAddGlobal(e->llvm, LLVMTypeOf(value), "site");
+  LLVMSetInitializer(global, value);
+  LLVMSetGlobalConstant(global, true);
+  LLVMSetLinkage(global, LLVMPrivateLinkage);
+  return global;
+}
+
+static void put_i64(hd_emit_t *e, LLVMValueRef values, unsigned i,
+                    LLVMValueRef value) {
+  LLVMValueRef index = LLVMConstInt(e->i64, i, false);
+  LLVMBuildStore(B, value,
+                 LLVMBuildInBoundsGEP2(B, e->i64, values, &index, 1, ""));
+}
+
+// Under --sanitize: asks the simulator whether the access may be done.
+static void check(hd_emit_t *e, const access_t *a, int kind,
+                  hd_place_t *place) {
+  const hd_tensor_t *tensor = a->var->tensor;
+  unsigned rank = a->linear ? 1 : tensor->rank;
+  if (2 * rank > HD_EMIT_CHECK_VALUES) {
+    hd_emit_error(e, a->loc, HD_E0307, "a tensor's rank under --sanitize", 0LL,
+                  (long long)HD_EMIT_CHECK_VALUES / 2, (long long)rank);
+    return;
+  }
+  LLVMValueRef values = e->check_values;
+  for (unsigned i = 0; i < rank; i++) {
+    const hd_expr_t *size =
+        a->linear ? hd_tensor_storage(&e->arena, tensor) : tensor->shape[i];
+    LLVMValueRef index = as_i64(e, a->indices[i]);
+    LLVMValueRef bound = as_i64(e, size);
+    put_i64(e, values, i, index);
+    put_i64(e, values, rank + i, bound);
+  }
+  place->site = hd_emit_site(e, a->loc, a->var->name, kind, place->binding,
+                             rank, a->type.lanes);
+  LLVMValueRef args[] = {e->thread, place->site, values, place->pointer};
+  place->allowed = hd_emit_c_call(e, "hd_sim_check", e->i1, args, 4);
+}
+
+static LLVMValueRef register_address(hd_emit_t *e, const access_t *a,
+                                     LLVMValueRef base, LLVMValueRef offset) {
+  if (!e->host && !LLVMIsAConstantInt(offset)) {
+    if (!e->failed) {
+      hd_emit_error(e, a->loc, HD_E0507);
+      hd_note(&e->module->context->diags, a->loc, "the tensor is '%s'",
+              a->var->name);
+    }
+    return base;
+  }
+  LLVMTypeRef type = hd_emit_memory_type(e, a->var->tensor->element);
+  return LLVMBuildGEP2(B, type, base, &offset, 1, "");
+}
+
+static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {
+  hd_place_t place = {.binding = hd_emit_find(e, a->var)};
+  if (!place.binding) {
+    hd_emit_error(e, a->loc, HD_E0301, a->var->name);
+    place.pointer = LLVMGetPoison(e->ptr);
+    return place;
+  }
+  const hd_tensor_t *tensor = a->var->tensor;
+  LLVMValueRef base = place.binding->value;
+  hd_type_t offset_type;
+  LLVMValueRef offset = offset_of(e, a, &offset_type);
+  bool is_signed = hd_type_is_signed(offset_type);
+  unsigned bits = element_bits(tensor->element);
+  // Pointers into shared memory have 32 bits on the GPU.
+  bool narrow = !e->host && tensor->scope != HD_SCOPE_GLOBAL;
+  offset =
+      LLVMBuildIntCast2(B, offset, narrow ? e->i32 : e->i64, is_signed, "");
+  if (tensor->scope == HD_SCOPE_REGISTER) {
+    place.pointer = register_address(e, a, base, offset);
+  } else if (bits < 8) {
+    LLVMTypeRef t = LLVMTypeOf(offset);
+    LLVMValueRef per_byte = LLVMConstInt(t, 8 / bits - 1, false);
+    LLVMValueRef log2 = LLVMConstInt(t, bits == 4 ? 1 : 2, false);
+    LLVMValueRef byte = LLVMBuildAShr(B, offset, log2, "");
+    place.pointer = LLVMBuildGEP2(B, e->i8, base, &byte, 1, "");
+    place.bit = LLVMBuildAnd(B, offset, per_byte, "");
+    place.bit = LLVMBuildTrunc(B, place.bit, e->i8, "");
+    place.bit =
+        LLVMBuildMul(B, place.bit, LLVMConstInt(e->i8, bits, false), "");
+  } else {
+    LLVMTypeRef type = hd_emit_memory_type(e, tensor->element);
+    place.pointer = LLVMBuildGEP2(B, type, base, &offset, 1, "");
+  }
+  if (e->sanitize &&
+      !(tensor->scope == HD_SCOPE_REGISTER && LLVMIsAConstantInt(offset)))
+    check(e, a, kind, &place);
+  return place;
+}
+
+hd_place_t hd_emit_place(hd_emit_t *e, const hd_expr_t *access, int kind) {
+  access_t a = access_of(access);
+  return place_of(e, &a, kind);
+}
+
+// In bytes. The GPU's vectors are aligned to their size, or it faults; the host
+// needs no more than its element's.
+static unsigned alignment(const hd_emit_t *e, const access_t *a) {
+  const hd_tensor_t *tensor = a->var->tensor;
+  unsigned element = tensor->scope == HD_SCOPE_REGISTER
+                         ? hd_emit_register_bits(tensor->element) / 8
+                         : (element_bits(tensor->element) + 7) / 8;
+  unsigned whole = element_bits(tensor->element) * a->type.lanes / 8;
+  if (e->host || tensor->scope == HD_SCOPE_REGISTER || whole <= element ||
+      (whole & (whole - 1)))
+    return element;
+  return whole < 16 ? whole : 16;
+}
+
+static bool is_bytewise(const access_t *a) {
+  return hd_type_is_bool(a->type) || element_bits(a->type) < 8;
+}
+
+static LLVMValueRef finish_load(hd_emit_t *e, LLVMValueRef load,
+                                const access_t *a, const hd_place_t *place) {
+  LLVMSetAlignment(load, alignment(e, a));
+  if (place->binding && place->binding->invariant && !e->host) {
+    unsigned kind = LLVMGetMDKindIDInContext(e->context, "invariant.load", 14);
+    LLVMSetMetadata(load, kind,
+                    LLVMMetadataAsValue(
+                        e->context, LLVMMDNodeInContext2(e->context, NULL, 0)));
+  }
+  return load;
+}
+
+// Elements held in bytes, of bool or in a register tensor.
+static LLVMValueRef load_bytes(hd_emit_t *e, const access_t *a,
+                               const hd_place_t *place) {
+  LLVMTypeRef type =
+      a->type.lanes > 1 ? LLVMVectorType(e->i8, a->type.lanes) : e->i8;
+  LLVMValueRef value = LLVMBuildLoad2(B, type, place->pointer, "");
+  value = finish_load(e, value, a, place);
+  if (!hd_type_is_bool(a->type))
+    return value;
+  return LLVMBuildICmp(B, LLVMIntNE, value, LLVMConstNull(type), "");
+}
+
+static LLVMValueRef load_packed(hd_emit_t *e, const access_t *a,
+                                const hd_place_t *place) {
+  unsigned bits = element_bits(a->type) * a->type.lanes;
+  LLVMTypeRef type = LLVMIntTypeInContext(e->context, bits < 8 ? 8 : bits);
+  LLVMValueRef value = LLVMBuildLoad2(B, type, place->pointer, "");
+  value = finish_load(e, value, a, place);
+  if (bits < 8) {
+    value = LLVMBuildLShr(B, value, place->bit, "");
+    value =
+        LLVMBuildTrunc(B, value, LLVMIntTypeInContext(e->context, bits), "");
+  }
+  return hd_emit_from_bits(e, value, a->type);
+}
+
+static LLVMValueRef load_from(hd_emit_t *e, const access_t *a,
+                              const hd_place_t *place) {
+  if (is_bytewise(a)) {
+    bool packed =
+        element_bits(a->type) < 8 && a->var->tensor->scope != HD_SCOPE_REGISTER;
+    return packed ? load_packed(e, a, place) : load_bytes(e, a, place);
+  }
+  LLVMTypeRef type = hd_emit_type(e, a->type);
+  LLVMValueRef value = LLVMBuildLoad2(B, type, place->pointer, "");
+  return finish_load(e, value, a, place);
+}
+
+static LLVMValueRef load(hd_emit_t *e, const access_t *a) {
+  hd_place_t place = place_of(e, a, HD_SIM_LOAD);
+  if (e->failed)
+    return hd_emit_poison(e, a->type);
+  if (!place.allowed)
+    return load_from(e, a, &place);
+  LLVMBasicBlockRef from = LLVMGetInsertBlock(B);
+  LLVMBasicBlockRef do_it = hd_emit_new_block(e, "load");
+  LLVMBasicBlockRef go_on = hd_emit_new_block(e, "loaded");
+  LLVMBuildCondBr(B, place.allowed, do_it, go_on);
+  hd_emit_at(e, do_it);
+  LLVMValueRef values[] = {load_from(e, a, &place), hd_emit_zero(e, a->type)};
+  LLVMBasicBlockRef blocks[] = {LLVMGetInsertBlock(B), from};
+  LLVMBuildBr(B, go_on);
+  hd_emit_at(e, go_on);
+  LLVMValueRef phi = LLVMBuildPhi(B, hd_emit_type(e, a->type), "");
+  LLVMAddIncoming(phi, values, blocks, 2);
+  return phi;
+}
+
+LLVMValueRef hd_emit_load(hd_emit_t *e, const hd_expr_t *x) {
+  access_t a = access_of(x);
+  return load(e, &a);
+}
+
+// Neighbours in the byte may be another thread's: bits are cleared and set by
+// atomic operations, which leave the neighbours alone.
+static void store_bits(hd_emit_t *e, const access_t *a, const hd_place_t *place,
+                       LLVMValueRef bits) {
+  unsigned width = element_bits(a->type) * a->type.lanes;
+  LLVMTypeRef word = e->host ? e->i8 : e->i32;
+  LLVMValueRef pointer = place->pointer;
+  LLVMValueRef at = LLVMBuildZExtOrBitCast(B, place->bit, word, "");
+  if (!e->host) { // Atomics take words: the one that holds the byte.
+    bool is_shared = a->var->tensor->scope == HD_SCOPE_SHARED;
+    LLVMTypeRef t = is_shared ? e->i32 : e->i64;
+    LLVMValueRef address = LLVMBuildPtrToInt(B, pointer, t, "");
+    LLVMValueRef byte = LLVMBuildAnd(B, address, LLVMConstInt(t, 3, false), "");
+    LLVMValueRef back = LLVMBuildNeg(B, byte, "");
+    pointer = LLVMBuildGEP2(B, e->i8, pointer, &back, 1, "");
+    byte = LLVMBuildIntCast2(B, byte, word, false, "");
+    byte = LLVMBuildShl(B, byte, LLVMConstInt(word, 3, false), "");
+    at = LLVMBuildAdd(B, at, byte, "");
+  }
+  LLVMValueRef mask = LLVMConstInt(word, (1u << width) - 1, false);
+  mask = LLVMBuildNot(B, LLVMBuildShl(B, mask, at, ""), "");
+  bits = LLVMBuildShl(B, LLVMBuildZExtOrBitCast(B, bits, word, ""), at, "");
+  LLVMBuildAtomicRMW(B, LLVMAtomicRMWBinOpAnd, pointer, mask,
+                     LLVMAtomicOrderingMonotonic, false);
+  LLVMBuildAtomicRMW(B, LLVMAtomicRMWBinOpOr, pointer, bits,
+                     LLVMAtomicOrderingMonotonic, false);
+}
+
+static void store_to(hd_emit_t *e, const access_t *a, const hd_place_t *place,
+                     LLVMValueRef value) {
+  if (is_bytewise(a)) {
+    bool packed =
+        element_bits(a->type) < 8 && a->var->tensor->scope != HD_SCOPE_REGISTER;
+    if (packed) {
+      value = hd_emit_to_bits(e, value, a->type);
+      if (element_bits(a->type) * a->type.lanes < 8) {
+        store_bits(e, a, place, value);
+        return;
+      }
+    } else if (hd_type_is_bool(a->type)) {
+      value =
+          LLVMBuildZExt(B, value, hd_emit_like(LLVMTypeOf(value), e->i8), "");
+    }
+  }
+  LLVMValueRef store = LLVMBuildStore(B, value, place->pointer);
+  LLVMSetAlignment(store, alignment(e, a));
+}
+
+static void store(hd_emit_t *e, const access_t *a, LLVMValueRef value) {
+  hd_place_t place = place_of(e, a, HD_SIM_STORE);
+  if (e->failed)
+    return;
+  LLVMBasicBlockRef go_on = NULL;
+  if (place.allowed) {
+    LLVMBasicBlockRef do_it = hd_emit_new_block(e, "store");
+    go_on = hd_emit_new_block(e, "stored");
+    LLVMBuildCondBr(B, place.allowed, do_it, go_on);
+    hd_emit_at(e, do_it);
+  }
+  store_to(e, a, &place, value);
+  if (go_on) {
+    LLVMBuildBr(B, go_on);
+    hd_emit_at(e, go_on);
+  }
+}
+
+void hd_emit_store(hd_emit_t *e, const hd_stmt_t *stmt) {
+  LLVMValueRef value = hd_emit_expr(e, stmt->u.store.value);
+  access_t a = {stmt->u.store.var,         stmt->u.store.linear,
+                stmt->u.store.num_indices, stmt->u.store.indices,
+                stmt->u.store.value->type, stmt->loc};
+  store(e, &a, value);
+}
+
+void hd_emit_store_to(hd_emit_t *e, const hd_expr_t *place, hd_type_t type,
+                      LLVMValueRef value) {
+  access_t a = access_of(place);
+  a.type = type;
+  store(e, &a, value);
+}
+
+// 0 <= index < size, for every index but that the last stands lane on.
+static LLVMValueRef in_bounds(hd_emit_t *e, const access_t *a, unsigned lane) {
+  LLVMValueRef all = LLVMConstInt(e->i1, 1, false);
+  for (uint32_t i = 0; i < a->num_indices; i++) {
+    LLVMValueRef index = as_i64(e, a->indices[i]);
+    LLVMValueRef size = as_i64(e, a->var->tensor->shape[i]);
+    if (i + 1 == a->num_indices && lane)
+      index = LLVMBuildAdd(B, index, LLVMConstInt(e->i64, lane, false), "");
+    LLVMValueRef ok = LLVMBuildICmp(B, LLVMIntULT, index, size, "");
+    all = LLVMBuildAnd(B, all, ok, "");
+  }
+  return all;
+}
+
+// The slow way of a vector that sticks out: a lane at a time.
+static LLVMValueRef load_else_lanes(hd_emit_t *e, const hd_expr_t *x,
+                                    LLVMValueRef otherwise) {
+  LLVMValueRef result = otherwise;
+  hd_type_t lane_type = hd_type_lane(x->type);
+  unsigned n = hd_expr_num_indices(x);
+  for (unsigned lane = 0; lane < x->type.lanes; lane++) {
+    const hd_expr_t **indices = HD_ARENA_ARRAY(&e->arena, const hd_expr_t *, n);
+    for (unsigned i = 0; i < n; i++)
+      indices[i] = x->operands[i];
+    const hd_expr_t *last = indices[n - 1];
+    indices[n - 1] = hd_expr_binary(&e->arena, HD_EXPR_ADD, last,
+                                    hd_expr_int(&e->arena, last->type, lane));
+    access_t whole = access_of(x);
+    access_t a = {x->u.var, false, n, indices, lane_type, x->loc};
+    LLVMValueRef ok = in_bounds(e, &whole, lane);
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(B);
+    LLVMBasicBlockRef inside = hd_emit_new_block(e, "inside");
+    LLVMBasicBlockRef next = hd_emit_new_block(e, "next");
+    LLVMBuildCondBr(B, ok, inside, next);
+    hd_emit_at(e, inside);
+    LLVMValueRef value = load(e, &a);
+    value = LLVMBuildInsertElement(B, result, value,
+                                   LLVMConstInt(e->i32, lane, false), "");
+    LLVMValueRef values[] = {value, result};
+    LLVMBasicBlockRef blocks[] = {LLVMGetInsertBlock(B), from};
+    LLVMBuildBr(B, next);
+    hd_emit_at(e, next);
+    result = LLVMBuildPhi(B, LLVMTypeOf(result), "");
+    LLVMAddIncoming(result, values, blocks, 2);
+  }
+  return result;
+}
+
+LLVMValueRef hd_emit_load_else(hd_emit_t *e, const hd_expr_t *x) {
+  access_t a = access_of(x);
+  LLVMValueRef ok = in_bounds(e, &a, 0);
+  if (x->type.lanes > 1)
+    ok = LLVMBuildAnd(B, ok, in_bounds(e, &a, x->type.lanes - 1u), "");
+  LLVMBasicBlockRef inside = hd_emit_new_block(e, "inside");
+  LLVMBasicBlockRef outside = hd_emit_new_block(e, "outside");
+  LLVMBasicBlockRef join = hd_emit_new_block(e, "join");
+  LLVMValueRef values[2];
+  LLVMBasicBlockRef blocks[2];
+  LLVMBuildCondBr(B, ok, inside, outside);
+  hd_emit_at(e, inside);
+  values[0] = load(e, &a);
+  blocks[0] = LLVMGetInsertBlock(B);
+  LLVMBuildBr(B, join);
+  hd_emit_at(e, outside);
+  values[1] = hd_emit_expr(e, x->operands[x->num_operands - 1]);
+  if (x->type.lanes > 1)
+    values[1] = load_else_lanes(e, x, values[1]);
+  blocks[1] = LLVMGetInsertBlock(B);
+  LLVMBuildBr(B, join);
+  hd_emit_at(e, join);
+  LLVMValueRef phi = LLVMBuildPhi(B, hd_emit_type(e, x->type), "");
+  LLVMAddIncoming(phi, values, blocks, 2);
+  return phi;
+}

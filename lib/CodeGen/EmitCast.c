@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Conversions between all types: to nearest even, or towards zero and saturated
+// for float to integer. Native instructions where the target has them, else
+// EmitFloat.c's arithmetic; each rounds once.
+#include "CodeGen/Emit.h"
+
+#include <string.h>
+
+#define B e->builder
+
+static unsigned bits_of(hd_type_t type) {
+  return hd_scalar_bits((hd_scalar_t)type.scalar);
+}
+
+// Whether LLVM's own float conversions serve: f32, f64, and tf32 as a source.
+static bool is_wide(hd_type_t type) {
+  return type.scalar == HD_F32 || type.scalar == HD_F64;
+}
+
+static LLVMTypeRef vector_of(hd_emit_t *e, hd_type_t like, LLVMTypeRef lane) {
+  (void)e;
+  return like.lanes > 1 ? LLVMVectorType(lane, like.lanes) : lane;
+}
+
+// Sub-byte integers are held in an i8: brings the upper bits in line.
+static LLVMValueRef normalize(hd_emit_t *e, LLVMValueRef value,
+                              hd_type_t type) {
+  unsigned bits = bits_of(type);
+  if (bits >= 8 || hd_type_is_bool(type) || hd_type_is_float(type))
+    return value;
+  LLVMTypeRef t = LLVMTypeOf(value);
+  if (hd_type_is_unsigned(type))
+    return LLVMBuildAnd(B, value, hd_emit_int(t, (1u << bits) - 1), "");
+  value = LLVMBuildShl(B, value, hd_emit_int(t, 8 - bits), "");
+  return LLVMBuildAShr(B, value, hd_emit_int(t, 8 - bits), "");
+}
+
+// cvt.rn packs two lanes at a time. name gives (f32 high, f32 low) -> 32 bits.
+static LLVMValueRef narrow_pairs(hd_emit_t *e, LLVMValueRef value,
+                                 unsigned lanes, const char *name,
+                                 LLVMTypeRef lane) {
+  LLVMTypeRef pair_type = LLVMVectorType(lane, 2);
+  LLVMValueRef result = LLVMGetPoison(LLVMVectorType(lane, lanes));
+  for (unsigned i = 0; i + 1 < lanes; i += 2) {
+    LLVMValueRef args[] = {hd_emit_lane(e, value, i + 1),
+                           hd_emit_lane(e, value, i)};
+    LLVMValueRef pair = hd_emit_llvm(e, name, NULL, args, 2);
+    pair = LLVMBuildBitCast(B, pair, pair_type, "");
+    for (unsigned k = 0; k < 2; k++)
+      result = LLVMBuildInsertElement(B, result, hd_emit_lane(e, pair, k),
+                                      LLVMConstInt(e->i32, i + k, false), "");
+  }
+  return result;
+}
+
+static LLVMValueRef bf16_native(hd_emit_t *e, LLVMValueRef value,
+                                unsigned lanes) {
+  if (lanes > 1 && lanes % 2 == 0)
+    return narrow_pairs(e, value, lanes, "llvm.nvvm.ff2bf16x2.rn", e->i16);
+  LLVMValueRef result = LLVMGetPoison(LLVMVectorType(e->i16, lanes));
+  for (unsigned i = 0; i < lanes; i++) {
+    LLVMValueRef lane = hd_emit_lane(e, value, i);
+    lane = hd_emit_llvm(e, "llvm.nvvm.f2bf16.rn", NULL, &lane, 1);
+    lane = LLVMBuildBitCast(B, lane, e->i16, "");
+    if (lanes == 1)
+      return lane;
+    result = LLVMBuildInsertElement(B, result, lane,
+                                    LLVMConstInt(e->i32, i, false), "");
+  }
+  return result;
+}
+
+// e4m3 and e5m2 have instructions for two lanes; a single one takes a zero
+// along.
+static LLVMValueRef f8_native(hd_emit_t *e, LLVMValueRef value, unsigned lanes,
+                              hd_scalar_t to) {
+  const char *name = to == HD_F8E4M3 ? "llvm.nvvm.ff.to.e4m3x2.rn"
+                                     : "llvm.nvvm.ff.to.e5m2x2.rn";
+  if (lanes > 1 && lanes % 2 == 0)
+    return narrow_pairs(e, value, lanes, name, e->i8);
+  LLVMValueRef result = LLVMGetPoison(LLVMVectorType(e->i8, lanes));
+  for (unsigned i = 0; i < lanes; i++) {
+    LLVMValueRef args[] = {LLVMConstReal(e->f32, 0), hd_emit_lane(e, value, i)};
+    LLVMValueRef pair = hd_emit_llvm(e, name, NULL, args, 2);
+    pair = LLVMBuildTrunc(B, pair, e->i8, "");
+    if (lanes == 1)
+      return pair;
+    result = LLVMBuildInsertElement(B, result, pair,
+                                    LLVMConstInt(e->i32, i, false), "");
+  }
+  return result;
+}
+
+static bool has_f8(const hd_emit_t *e, hd_type_t type) {
+  return !e->host && e->target->sm >= 89 &&
+         (type.scalar == HD_F8E4M3 || type.scalar == HD_F8E5M2);
+}
+
+static LLVMValueRef f32_to_f16(hd_emit_t *e, LLVMValueRef value,
+                               hd_type_t type) {
+  LLVMTypeRef to = hd_emit_type(e, type);
+  if (!e->host && e->target->sm >= 80 && type.lanes > 1 && type.lanes % 2 == 0)
+    return narrow_pairs(e, value, type.lanes, "llvm.nvvm.ff2f16x2.rn", e->half);
+  if (e->native_f16)
+    return LLVMBuildFPTrunc(B, value, to, "");
+  return LLVMBuildBitCast(B, hd_emit_f32_to_small(e, value, HD_F16), to, "");
+}
+
+static LLVMValueRef f32_to(hd_emit_t *e, LLVMValueRef value, hd_type_t to) {
+  if (to.scalar == HD_F32)
+    return value;
+  if (to.scalar == HD_F64)
+    return LLVMBuildFPExt(B, value, hd_emit_type(e, to), "");
+  if (to.scalar == HD_F16)
+    return f32_to_f16(e, value, to);
+  bool constant = LLVMIsConstant(value);
+  if (to.scalar == HD_BF16 && !e->host && e->target->sm >= 80 && !constant)
+    return bf16_native(e, value, to.lanes);
+  if (has_f8(e, to) && !constant)
+    return f8_native(e, value, to.lanes, (hd_scalar_t)to.scalar);
+  return hd_emit_f32_to_small(e, value, (hd_scalar_t)to.scalar);
+}
+
+// Exact: every format but f64 lies within f32.
+static LLVMValueRef to_f32(hd_emit_t *e, LLVMValueRef value, hd_type_t from) {
+  if (from.scalar == HD_F32 || from.scalar == HD_TF32)
+    return value;
+  if (from.scalar == HD_F16) {
+    if (e->native_f16)
+      return LLVMBuildFPExt(B, value, vector_of(e, from, e->f32), "");
+    value = LLVMBuildBitCast(B, value, vector_of(e, from, e->i16), "");
+  }
+  return hd_emit_small_to_f32(e, value, (hd_scalar_t)from.scalar);
+}
+
+static LLVMValueRef float_to_float(hd_emit_t *e, LLVMValueRef value,
+                                   hd_type_t from, hd_type_t to) {
+  if (from.scalar != HD_F64)
+    return f32_to(e, to_f32(e, value, from), to);
+  if (to.scalar == HD_F32 || (to.scalar == HD_F16 && !e->host))
+    return LLVMBuildFPTrunc(B, value, hd_emit_type(e, to), "");
+  return f32_to(e, hd_emit_f64_to_f32_odd(e, value), to);
+}
+
+// 64 bits as a double would be rounded: bits that do not fit are gathered into
+// the lowest that does (rounding to odd).
+static LLVMValueRef gather_low_bits(hd_emit_t *e, LLVMValueRef value,
+                                    bool is_signed) {
+  LLVMTypeRef t = LLVMTypeOf(value);
+  LLVMValueRef low = LLVMBuildAnd(B, value, hd_emit_int(t, 0x7ff), "");
+  LLVMValueRef sticky = LLVMBuildICmp(B, LLVMIntNE, low, hd_emit_int(t, 0), "");
+  sticky = LLVMBuildZExt(B, sticky, t, "");
+  sticky = LLVMBuildShl(B, sticky, hd_emit_int(t, 11), "");
+  LLVMValueRef cut =
+      LLVMBuildAnd(B, value, hd_emit_int(t, ~UINT64_C(0x7ff)), "");
+  cut = LLVMBuildOr(B, cut, sticky, "");
+  LLVMValueRef top = is_signed
+                         ? LLVMBuildAShr(B, value, hd_emit_int(t, 52), "")
+                         : LLVMBuildLShr(B, value, hd_emit_int(t, 52), "");
+  LLVMValueRef fits = LLVMBuildICmp(B, LLVMIntEQ, top, hd_emit_int(t, 0), "");
+  if (is_signed) {
+    LLVMValueRef minus = hd_emit_int(t, ~UINT64_C(0));
+    minus = LLVMBuildICmp(B, LLVMIntEQ, top, minus, "");
+    fits = LLVMBuildOr(B, fits, minus, "");
+  }
+  return LLVMBuildSelect(B, fits, value, cut, "");
+}
+
+static LLVMValueRef int_to_float(hd_emit_t *e, LLVMValueRef value,
+                                 hd_type_t from, hd_type_t to) {
+  bool is_signed = hd_type_is_signed(from);
+  // f16: f32 holds all integers up to 2^24 and what is larger overflows.
+  bool by_f32 = to.scalar == HD_F16 || bits_of(from) <= 16;
+  LLVMTypeRef type = is_wide(to) ? hd_emit_type(e, to)
+                     : by_f32    ? vector_of(e, to, e->f32)
+                                 : vector_of(e, to, e->f64);
+  if (!is_wide(to) && !by_f32 && bits_of(from) == 64)
+    value = gather_low_bits(e, value, is_signed);
+  value = is_signed ? LLVMBuildSIToFP(B, value, type, "")
+                    : LLVMBuildUIToFP(B, value, type, "");
+  if (is_wide(to))
+    return value;
+  return f32_to(e, by_f32 ? value : hd_emit_f64_to_f32_odd(e, value), to);
+}
+
+static LLVMValueRef saturating(hd_emit_t *e, LLVMValueRef value, bool is_signed,
+                               LLVMTypeRef to) {
+  const char *name = is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
+  LLVMTypeRef types[] = {to, LLVMTypeOf(value)};
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->llvm, id, types, 2);
+  LLVMTypeRef type = LLVMIntrinsicGetType(e->context, id, types, 2);
+  return LLVMBuildCall2(B, type, f, &value, 1, "");
+}
+
+// cvt.rzi saturates at 32 bits and gives 0 for NaN; less than that is clamped.
+static LLVMValueRef nvptx_lane_to_int(hd_emit_t *e, LLVMValueRef value,
+                                      hd_type_t to) {
+  unsigned bits = bits_of(to);
+  bool is_signed = hd_type_is_signed(to);
+  const char *name =
+      is_signed || bits < 32 ? "llvm.nvvm.f2i.rz" : "llvm.nvvm.f2ui.rz";
+  value = hd_emit_llvm(e, name, NULL, &value, 1);
+  if (bits == 32)
+    return value;
+  int64_t low = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
+  int64_t high = (INT64_C(1) << (bits - is_signed)) - 1;
+  LLVMValueRef args[] = {value, hd_emit_int(e->i32, (uint64_t)low)};
+  args[0] = hd_emit_llvm(e, "llvm.smax", e->i32, args, 2);
+  args[1] = hd_emit_int(e->i32, (uint64_t)high);
+  value = hd_emit_llvm(e, "llvm.smin", e->i32, args, 2);
+  return LLVMBuildTrunc(B, value, hd_emit_type(e, hd_type_lane(to)), "");
+}
+
+static LLVMValueRef float_to_int(hd_emit_t *e, LLVMValueRef value,
+                                 hd_type_t from, hd_type_t to) {
+  if (from.scalar != HD_F64)
+    value = to_f32(e, value, from);
+  unsigned bits = bits_of(to);
+  bool is_signed = hd_type_is_signed(to);
+  if (!e->host && from.scalar != HD_F64 && bits <= 32 &&
+      !LLVMIsConstant(value)) {
+    LLVMValueRef result = LLVMGetPoison(hd_emit_type(e, to));
+    for (unsigned i = 0; i < to.lanes; i++) {
+      LLVMValueRef lane = nvptx_lane_to_int(e, hd_emit_lane(e, value, i), to);
+      if (to.lanes == 1)
+        return lane;
+      result = LLVMBuildInsertElement(B, result, lane,
+                                      LLVMConstInt(e->i32, i, false), "");
+    }
+    return result;
+  }
+  LLVMTypeRef exact = vector_of(e, to, LLVMIntTypeInContext(e->context, bits));
+  value = saturating(e, value, is_signed, exact);
+  if (bits < 8)
+    value = LLVMBuildIntCast2(B, value, hd_emit_type(e, to), is_signed, "");
+  return value;
+}
+
+LLVMValueRef hd_emit_convert(hd_emit_t *e, LLVMValueRef value, hd_type_t from,
+                             hd_type_t to) {
+  if (from.scalar == to.scalar)
+    return value;
+  LLVMTypeRef type = hd_emit_type(e, to);
+  bool to_float = hd_type_is_float(to), from_float = hd_type_is_float(from);
+  if (hd_type_is_bool(to)) {
+    if (!from_float)
+      return LLVMBuildICmp(B, LLVMIntNE, value,
+                           LLVMConstNull(LLVMTypeOf(value)), "");
+    if (from.scalar != HD_F64)
+      value = to_f32(e, value, from);
+    return LLVMBuildFCmp(B, LLVMRealUNE, value,
+                         LLVMConstNull(LLVMTypeOf(value)), "");
+  }
+  if (hd_type_is_bool(from)) {
+    hd_type_t byte = {HD_U8, from.lanes};
+    value = LLVMBuildZExt(B, value, hd_emit_type(e, byte), "");
+    return hd_emit_convert(e, value, byte, to);
+  }
+  if (from_float && to_float)
+    return float_to_float(e, value, from, to);
+  if (to_float)
+    return int_to_float(e, value, from, to);
+  if (from_float)
+    return float_to_int(e, value, from, to);
+  value = LLVMBuildIntCast2(B, value, type, hd_type_is_signed(from), "");
+  return normalize(e, value, to);
+}

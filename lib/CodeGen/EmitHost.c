@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A kernel for the host, in one of the two forms of CodeGen/SimAbi.h.
+//
+// The loop form:                          The coroutine form:
+//   void K(args, block) {                   void *K(args, thread) {
+//     for z, y, x                             frame = hd_sim_frame(...)
+//       body                                  body, with suspensions
+//   }                                         final suspension
+//                                           }
+#include "CodeGen/Emit.h"
+#include "CodeGen/SimAbi.h"
+#include "IR/Rewrite.h"
+
+#include <string.h>
+
+#define B e->builder
+
+static LLVMValueRef field(hd_emit_t *e, LLVMValueRef object, size_t offset,
+                          LLVMTypeRef type, const char *name) {
+  LLVMValueRef index = LLVMConstInt(e->i64, offset, false);
+  LLVMValueRef at = LLVMBuildInBoundsGEP2(B, e->i8, object, &index, 1, "");
+  return LLVMBuildLoad2(B, type, at, name);
+}
+
+static void set_field(hd_emit_t *e, LLVMValueRef object, size_t offset,
+                      LLVMValueRef value) {
+  LLVMValueRef index = LLVMConstInt(e->i64, offset, false);
+  LLVMBuildStore(B, value,
+                 LLVMBuildInBoundsGEP2(B, e->i8, object, &index, 1, ""));
+}
+
+static int64_t constant_dim(const hd_expr_t *dim) {
+  int64_t value = 1;
+  if (dim && !hd_expr_fold_int(dim, &value))
+    return 0;
+  return value;
+}
+
+static bool is_free_of_threads(void *argument, const hd_expr_t *x) {
+  if (x->kind == HD_EXPR_CALL)
+    return hd_walk_block(x->u.func->body, NULL, is_free_of_threads, argument);
+  if (x->kind != HD_EXPR_INTRINSIC)
+    return true;
+  const hd_intrinsic_info_t *info =
+      hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic);
+  return info->kind == HD_INTRINSIC_PURE || !strcmp(info->sim, "load") ||
+         !strcmp(info->sim, "store");
+}
+
+bool hd_emit_needs_coroutine(hd_module_t *module, const hd_func_t *kernel,
+                             bool sanitize) {
+  (void)module;
+  return sanitize ||
+         !hd_walk_block(kernel->body, NULL, is_free_of_threads, NULL);
+}
+
+// Binds the parameters to what args points at.
+static void bind_params(hd_emit_t *e, LLVMValueRef args) {
+  for (uint32_t i = 0; i < e->kernel->num_params; i++) {
+    const hd_var_t *param = e->kernel->params[i];
+    LLVMValueRef at = field(e, args, i * sizeof(void *), e->ptr, "");
+    if (param->kind == HD_VAR_TENSOR) {
+      LLVMValueRef base = LLVMBuildLoad2(B, e->ptr, at, param->name);
+      hd_binding_t *binding = hd_emit_bind(e, param, base);
+      binding->invariant = param->direction == HD_DIR_IN;
+      binding->number = i;
+      continue;
+    }
+    LLVMTypeRef type = hd_emit_memory_type(e, param->type);
+    LLVMValueRef value = LLVMBuildLoad2(B, type, at, param->name);
+    if (hd_type_is_bool(param->type))
+      value = LLVMBuildICmp(B, LLVMIntNE, value, LLVMConstNull(type), "");
+    hd_emit_bind(e, param, value);
+  }
+}
+
+static LLVMAttributeRef attribute(hd_emit_t *e, const char *name) {
+  unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+  return LLVMCreateEnumAttribute(e->context, kind, 0);
+}
+
+static void add_function(hd_emit_t *e, LLVMTypeRef result) {
+  LLVMTypeRef types[] = {e->ptr, e->ptr};
+  LLVMTypeRef type = LLVMFunctionType(result, types, 2, false);
+  e->function = LLVMAddFunction(e->llvm, e->kernel->name, type);
+  LLVMAddAttributeAtIndex(e->function, (unsigned)LLVMAttributeFunctionIndex,
+                          attribute(e, "nounwind"));
+}
+
+// Slots of intrinsics and copies of registers: one area for all, so that a
+// coroutine's frame holds it once. Likewise the values of checks.
+static void make_scratch(hd_emit_t *e) {
+  e->slots = hd_emit_alloca(e, e->i64, HD_EMIT_SLOTS, 16, "slots");
+  if (e->sanitize)
+    e->check_values =
+        hd_emit_alloca(e, e->i64, HD_EMIT_CHECK_VALUES, 16, "values");
+}
+
+static void load_shared_base(hd_emit_t *e) {
+  if (e->shared->num_tensors)
+    e->shared_base =
+        field(e, e->block, offsetof(hd_sim_block_t, shared), e->ptr, "shared");
+}
+
+// One loop over an axis of the block; returns its latch's parts to finish.
+typedef struct thread_loop {
+  LLVMBasicBlockRef head, after;
+  LLVMValueRef phi;
+  int64_t size;
+} thread_loop_t;
+
+static thread_loop_t open_loop(hd_emit_t *e, int64_t size) {
+  thread_loop_t loop = {.size = size};
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(B);
+  loop.head = hd_emit_new_block(e, "threads");
+  loop.after = hd_emit_new_block(e, "threads_end");
+  LLVMBuildBr(B, loop.head);
+  hd_emit_at(e, loop.head);
+  loop.phi = LLVMBuildPhi(B, e->i32, "");
+  LLVMValueRef zero = LLVMConstNull(e->i32);
+  LLVMAddIncoming(loop.phi, &zero, &before, 1);
+  return loop;
+}
+
+static void close_loop(hd_emit_t *e, const thread_loop_t *loop) {
+  LLVMValueRef next =
+      LLVMBuildNSWAdd(B, loop->phi, LLVMConstInt(e->i32, 1, false), "");
+  LLVMBasicBlockRef latch = LLVMGetInsertBlock(B);
+  LLVMAddIncoming(loop->phi, &next, &latch, 1);
+  LLVMValueRef end = LLVMConstInt(e->i32, (uint64_t)loop->size, false);
+  LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntSLT, next, end, ""), loop->head,
+                  loop->after);
+  hd_emit_at(e, loop->after);
+}
+
+static LLVMValueRef linear_of(hd_emit_t *e) {
+  LLVMValueRef sum = e->thread_index[2];
+  for (int axis = 1; axis >= 0; axis--) {
+    int64_t size = constant_dim(e->kernel->launch.block[axis]);
+    LLVMValueRef dim = LLVMConstInt(e->i32, (uint64_t)size, false);
+    sum = LLVMBuildMul(B, sum, dim, "");
+    sum = LLVMBuildAdd(B, sum, e->thread_index[axis], "");
+  }
+  return sum;
+}
+
+static void emit_loops(hd_emit_t *e) {
+  add_function(e, e->void_);
+  LLVMBasicBlockRef entry = hd_emit_new_block(e, "entry");
+  LLVMBasicBlockRef start = hd_emit_new_block(e, "start");
+  e->stopped = hd_emit_new_block(e, "stopped");
+  LLVMPositionBuilderAtEnd(e->entry_builder, entry);
+  hd_emit_at(e, start);
+  e->block = LLVMGetParam(e->function, 1);
+  e->thread = LLVMConstNull(e->ptr);
+  bind_params(e, LLVMGetParam(e->function, 0));
+  load_shared_base(e);
+  thread_loop_t loops[3];
+  for (int axis = 2; axis >= 0; axis--) {
+    int64_t size = constant_dim(e->kernel->launch.block[axis]);
+    loops[axis] = open_loop(e, size);
+    e->thread_index[axis] = loops[axis].phi;
+  }
+  e->linear = linear_of(e);
+  e->frame.exit = hd_emit_new_block(e, "thread_end");
+  hd_emit_block(e, e->kernel->body);
+  hd_emit_go(e, e->frame.exit);
+  hd_emit_at(e, e->frame.exit);
+  for (int axis = 0; axis < 3; axis++)
+    close_loop(e, &loops[axis]);
+  LLVMBuildBr(B, e->stopped);
+  hd_emit_at(e, e->stopped);
+  LLVMBuildRetVoid(B);
+  LLVMBuildBr(e->entry_builder, start);
+}
+
+static LLVMValueRef none_token(hd_emit_t *e) {
+  return LLVMConstNull(LLVMTokenTypeInContext(e->context));
+}
+
+// llvm.coro.suspend: 0 on resumption; the frame is never destroyed by LLVM.
+static void suspend(hd_emit_t *e, bool is_final, LLVMBasicBlockRef resumed) {
+  LLVMValueRef args[] = {none_token(e), LLVMConstInt(e->i1, is_final, false)};
+  LLVMValueRef which = hd_emit_llvm(e, "llvm.coro.suspend", NULL, args, 2);
+  LLVMBasicBlockRef destroyed = hd_emit_new_block(e, "destroyed");
+  LLVMValueRef choice = LLVMBuildSwitch(B, which, e->coro_suspend, 2);
+  LLVMAddCase(choice, LLVMConstInt(e->i8, 0, false), resumed);
+  LLVMAddCase(choice, LLVMConstInt(e->i8, 1, false), destroyed);
+  hd_emit_at(e, destroyed);
+  LLVMBuildBr(B, e->coro_suspend);
+}
+
+void hd_emit_suspend(hd_emit_t *e, int request, LLVMValueRef function,
+                     LLVMValueRef site, LLVMValueRef slots) {
+  set_field(e, e->thread, offsetof(hd_sim_thread_t, request),
+            LLVMConstInt(e->i32, (uint64_t)request, false));
+  if (function) {
+    set_field(e, e->thread, offsetof(hd_sim_thread_t, site), site);
+    set_field(e, e->thread, offsetof(hd_sim_thread_t, function), function);
+    set_field(e, e->thread, offsetof(hd_sim_thread_t, slots), slots);
+  }
+  LLVMBasicBlockRef resumed = hd_emit_new_block(e, "resumed");
+  suspend(e, false, resumed);
+  hd_emit_at(e, resumed);
+}
+
+static void open_coroutine(hd_emit_t *e) {
+  LLVMValueRef null = LLVMConstNull(e->ptr);
+  LLVMValueRef id_args[] = {LLVMConstInt(e->i32, 0, false), null, null, null};
+  LLVMValueRef id = hd_emit_llvm(e, "llvm.coro.id", NULL, id_args, 4);
+  LLVMValueRef size = hd_emit_llvm(e, "llvm.coro.size", e->i64, NULL, 0);
+  LLVMValueRef align = hd_emit_llvm(e, "llvm.coro.align", e->i64, NULL, 0);
+  LLVMValueRef frame_args[] = {e->thread, size, align};
+  LLVMValueRef memory =
+      hd_emit_c_call(e, "hd_sim_frame", e->ptr, frame_args, 3);
+  LLVMValueRef begin_args[] = {id, memory};
+  e->coro_handle = hd_emit_llvm(e, "llvm.coro.begin", NULL, begin_args, 2);
+}
+
+static void close_coroutine(hd_emit_t *e) {
+  LLVMBasicBlockRef never = hd_emit_new_block(e, "never");
+  suspend(e, true, never);
+  hd_emit_at(e, never);
+  LLVMBuildUnreachable(B);
+  hd_emit_at(e, e->coro_suspend);
+  LLVMValueRef args[] = {e->coro_handle, LLVMConstInt(e->i1, 0, false),
+                         none_token(e)};
+  hd_emit_llvm(e, "llvm.coro.end", NULL, args, 3);
+  LLVMBuildRet(B, e->coro_handle);
+}
+
+static void emit_coroutine(hd_emit_t *e) {
+  add_function(e, e->ptr);
+  LLVMAddAttributeAtIndex(e->function, (unsigned)LLVMAttributeFunctionIndex,
+                          attribute(e, "presplitcoroutine"));
+  LLVMBasicBlockRef entry = hd_emit_new_block(e, "entry");
+  LLVMBasicBlockRef start = hd_emit_new_block(e, "start");
+  e->coro_suspend = hd_emit_new_block(e, "suspend");
+  e->frame.exit = hd_emit_new_block(e, "final");
+  e->stopped = e->frame.exit;
+  LLVMPositionBuilderAtEnd(e->entry_builder, entry);
+  hd_emit_at(e, start);
+  e->thread = LLVMGetParam(e->function, 1);
+  open_coroutine(e);
+  make_scratch(e);
+  e->block =
+      field(e, e->thread, offsetof(hd_sim_thread_t, block), e->ptr, "block");
+  bind_params(e, LLVMGetParam(e->function, 0));
+  load_shared_base(e);
+  for (size_t axis = 0; axis < 3; axis++)
+    e->thread_index[axis] =
+        constant_dim(e->kernel->launch.block[axis]) == 1
+            ? LLVMConstNull(e->i32)
+            : field(e, e->thread, offsetof(hd_sim_thread_t, thread) + 4 * axis,
+                    e->i32, "thread");
+  e->linear =
+      field(e, e->thread, offsetof(hd_sim_thread_t, linear), e->i32, "linear");
+  hd_emit_block(e, e->kernel->body);
+  hd_emit_go(e, e->frame.exit);
+  hd_emit_at(e, e->frame.exit);
+  close_coroutine(e);
+  LLVMBuildBr(e->entry_builder, start);
+}
+
+void hd_emit_host_kernel(hd_emit_t *e) {
+  e->coroutine = hd_emit_needs_coroutine(e->module, e->kernel, e->sanitize);
+  if (e->coroutine)
+    emit_coroutine(e);
+  else
+    emit_loops(e);
+}
+
+static LLVMValueRef constant(hd_emit_t *e, int64_t value) {
+  return LLVMConstInt(e->i32, (uint64_t)value, false);
+}
+
+static LLVMValueRef block_field(hd_emit_t *e, size_t offset) {
+  return field(e, e->block, offset, e->i32, "");
+}
+
+static LLVMValueRef block_index(hd_emit_t *e, size_t axis) {
+  if (!e->kernel->launch.grid[axis])
+    return constant(e, 0);
+  return block_field(e, offsetof(hd_sim_block_t, block) + 4 * axis);
+}
+
+static LLVMValueRef grid_dim(hd_emit_t *e, size_t axis) {
+  int64_t size = constant_dim(e->kernel->launch.grid[axis]);
+  if (size)
+    return constant(e, size);
+  return block_field(e, offsetof(hd_sim_block_t, grid_dim) + 4 * axis);
+}
+
+static LLVMValueRef linear_block(hd_emit_t *e) {
+  LLVMValueRef sum = block_index(e, 2);
+  for (size_t axis = 2; axis-- > 0;) {
+    sum = LLVMBuildMul(B, sum, grid_dim(e, axis), "");
+    sum = LLVMBuildAdd(B, sum, block_index(e, axis), "");
+  }
+  return sum;
+}
+
+static LLVMValueRef grid_blocks(hd_emit_t *e) {
+  LLVMValueRef all = LLVMBuildMul(B, grid_dim(e, 0), grid_dim(e, 1), "");
+  return LLVMBuildMul(B, all, grid_dim(e, 2), "");
+}
+
+LLVMValueRef hd_emit_host_builtin(hd_emit_t *e, hd_builtin_t builtin) {
+  const hd_launch_t *launch = &e->kernel->launch;
+  switch (builtin) {
+  case HD_BUILTIN_THREAD:
+    return e->linear;
+  case HD_BUILTIN_THREAD_X:
+    return e->thread_index[0];
+  case HD_BUILTIN_THREAD_Y:
+    return e->thread_index[1];
+  case HD_BUILTIN_THREAD_Z:
+    return e->thread_index[2];
+  case HD_BUILTIN_LANE_ID:
+    return LLVMBuildAnd(B, e->linear, constant(e, 31), "");
+  case HD_BUILTIN_WARP:
+    return LLVMBuildLShr(B, e->linear, constant(e, 5), "");
+  case HD_BUILTIN_WARPGROUP:
+    return LLVMBuildLShr(B, e->linear, constant(e, 7), "");
+  case HD_BUILTIN_BLOCK:
+    return linear_block(e);
+  case HD_BUILTIN_BLOCK_X:
+    return block_index(e, 0);
+  case HD_BUILTIN_BLOCK_Y:
+    return block_index(e, 1);
+  case HD_BUILTIN_BLOCK_Z:
+    return block_index(e, 2);
+  case HD_BUILTIN_BLOCK_DIM:
+    return constant(e, hd_func_block_threads(e->kernel));
+  case HD_BUILTIN_BLOCK_DIM_X:
+    return constant(e, constant_dim(launch->block[0]));
+  case HD_BUILTIN_BLOCK_DIM_Y:
+    return constant(e, constant_dim(launch->block[1]));
+  case HD_BUILTIN_BLOCK_DIM_Z:
+    return constant(e, constant_dim(launch->block[2]));
+  case HD_BUILTIN_GRID_DIM:
+    return grid_blocks(e);
+  case HD_BUILTIN_GRID_DIM_X:
+    return grid_dim(e, 0);
+  case HD_BUILTIN_GRID_DIM_Y:
+    return grid_dim(e, 1);
+  case HD_BUILTIN_GRID_DIM_Z:
+    return grid_dim(e, 2);
+  case HD_BUILTIN_CLUSTER:
+    return block_field(e, offsetof(hd_sim_block_t, cluster));
+  case HD_BUILTIN_CLUSTER_DIM:
+    return block_field(e, offsetof(hd_sim_block_t, cluster_dim));
+  case HD_BUILTIN_DEVICE_SMS:
+  case HD_BUILTIN_COUNT:
+    break;
+  }
+  hd_emit_error(e, e->kernel->loc, HD_E0302, hd_builtin_info(builtin)->text,
+                "in a kernel's body");
+  return LLVMGetPoison(e->i32);
+}

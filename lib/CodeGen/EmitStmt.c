@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Statements. A loop marked `unroll` is emitted once for each iteration, its
+// variable a constant, so that indices of register tensors fold while emitting.
+#include "CodeGen/Emit.h"
+#include "CodeGen/SimAbi.h"
+#include "IR/Rewrite.h"
+
+#define B e->builder
+
+static bool is_true(LLVMValueRef value) {
+  return LLVMIsAConstantInt(value) && !LLVMIsNull(value);
+}
+
+static bool is_false(LLVMValueRef value) {
+  return LLVMIsAConstantInt(value) && LLVMIsNull(value);
+}
+
+// On the host, a loop's back edge: leaves where the launch was stopped.
+static void check_stop(hd_emit_t *e) {
+  LLVMValueRef index =
+      LLVMConstInt(e->i64, offsetof(hd_sim_block_t, stop), false);
+  LLVMValueRef at = LLVMBuildGEP2(B, e->i8, e->block, &index, 1, "");
+  LLVMValueRef stop = LLVMBuildLoad2(B, e->i32, at, "stop");
+  LLVMSetVolatile(stop, true);
+  LLVMBasicBlockRef go_on = hd_emit_new_block(e, "go_on");
+  stop = LLVMBuildICmp(B, LLVMIntNE, stop, LLVMConstNull(e->i32), "");
+  LLVMBuildCondBr(B, stop, e->stopped, go_on);
+  hd_emit_at(e, go_on);
+}
+
+typedef struct loop {
+  const hd_stmt_t *stmt;
+  LLVMTypeRef type;
+  LLVMValueRef first, limit, step;
+  bool is_signed;
+} loop_t;
+
+static void emit_iteration(hd_emit_t *e, const loop_t *loop,
+                           LLVMValueRef value) {
+  hd_emit_bind(e, loop->stmt->u.loop.var, value);
+  hd_emit_block(e, loop->stmt->u.loop.body);
+}
+
+static LLVMValueRef is_below(hd_emit_t *e, const loop_t *loop, LLVMValueRef a,
+                             LLVMValueRef b) {
+  return LLVMBuildICmp(B, loop->is_signed ? LLVMIntSLT : LLVMIntULT, a, b, "");
+}
+
+static void emit_unrolled(hd_emit_t *e, const loop_t *loop) {
+  LLVMValueRef value = loop->first;
+  hd_loc_t loc = loop->stmt->loc;
+  if (!LLVMIsAConstantInt(loop->first) || !LLVMIsAConstantInt(loop->limit) ||
+      !LLVMIsAConstantInt(loop->step)) {
+    hd_emit_error(e, loc, HD_E0210, ": the bounds of an unrolled loop");
+    return;
+  }
+  while (is_true(is_below(e, loop, value, loop->limit))) {
+    if (!hd_emit_count(e, loc) || hd_emit_terminated(e))
+      return;
+    emit_iteration(e, loop, value);
+    LLVMValueRef next = LLVMConstAdd(value, loop->step);
+    if (!is_true(is_below(e, loop, value, next)))
+      return; // Past the type's end.
+    value = next;
+  }
+}
+
+// Whether value + step stays below the type's end wherever value < limit.
+static bool never_wraps(const loop_t *loop) {
+  if (!LLVMIsAConstantInt(loop->step))
+    return false;
+  unsigned long long step = LLVMConstIntGetZExtValue(loop->step);
+  if (step == 1)
+    return true;
+  if (!LLVMIsAConstantInt(loop->limit))
+    return false;
+  unsigned bits = LLVMGetIntTypeWidth(loop->type);
+  uint64_t end = loop->is_signed ? (UINT64_C(1) << (bits - 1)) - 1
+                                 : ~UINT64_C(0) >> (64 - bits);
+  if (loop->is_signed) {
+    long long limit = LLVMConstIntGetSExtValue(loop->limit);
+    return limit < 0 || step <= end - (uint64_t)limit;
+  }
+  return step <= end - LLVMConstIntGetZExtValue(loop->limit);
+}
+
+// value + step < limit, without passing the type's end.
+static LLVMValueRef goes_on(hd_emit_t *e, const loop_t *loop,
+                            LLVMValueRef value, LLVMValueRef next) {
+  if (never_wraps(loop))
+    return is_below(e, loop, next, loop->limit);
+  LLVMValueRef left = LLVMBuildSub(B, loop->limit, value, "");
+  return LLVMBuildICmp(B, LLVMIntUGT, left, loop->step, "");
+}
+
+static bool is_no_loop(void *argument, const hd_stmt_t *stmt) {
+  (void)argument;
+  return stmt->kind != HD_STMT_FOR && stmt->kind != HD_STMT_WHILE;
+}
+
+// Loops that may run for long without another loop inside that looks.
+static bool needs_stop(const hd_emit_t *e, const loop_t *loop) {
+  if (!e->host)
+    return false;
+  if (LLVMIsAConstantInt(loop->first) && LLVMIsAConstantInt(loop->limit)) {
+    uint64_t trips = (uint64_t)LLVMConstIntGetSExtValue(loop->limit) -
+                     (uint64_t)LLVMConstIntGetSExtValue(loop->first);
+    if (trips <= 65536)
+      return false;
+  }
+  return LLVMGetIntTypeWidth(loop->type) > 32 ||
+         !hd_walk_block(loop->stmt->u.loop.body, is_no_loop, NULL, NULL);
+}
+
+// A loop whose body is emitted copies times an iteration. Returns the value
+// that the variable has after it.
+static LLVMValueRef emit_rolled(hd_emit_t *e, const loop_t *loop,
+                                LLVMValueRef first, const loop_t *bounds,
+                                int copies) {
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(B);
+  LLVMBasicBlockRef body = hd_emit_new_block(e, "for");
+  LLVMBasicBlockRef after = hd_emit_new_block(e, "end");
+  LLVMBuildCondBr(B, is_below(e, bounds, first, bounds->limit), body, after);
+  hd_emit_at(e, body);
+  LLVMValueRef phi = LLVMBuildPhi(B, loop->type, loop->stmt->u.loop.var->name);
+  LLVMAddIncoming(phi, &first, &before, 1);
+  LLVMValueRef value = phi;
+  for (int i = 0; i < copies && !hd_emit_terminated(e); i++) {
+    if (i)
+      value = LLVMBuildAdd(B, value, loop->step, "");
+    emit_iteration(e, loop, value);
+  }
+  LLVMValueRef next = phi;
+  LLVMBasicBlockRef latch = NULL;
+  if (!hd_emit_terminated(e)) {
+    if (needs_stop(e, loop))
+      check_stop(e);
+    next = bounds->is_signed && never_wraps(bounds)
+               ? LLVMBuildNSWAdd(B, phi, bounds->step, "")
+               : LLVMBuildAdd(B, phi, bounds->step, "");
+    LLVMValueRef more = goes_on(e, bounds, phi, next);
+    latch = LLVMGetInsertBlock(B);
+    LLVMAddIncoming(phi, &next, &latch, 1);
+    LLVMBuildCondBr(B, more, body, after);
+  }
+  hd_emit_at(e, after);
+  LLVMValueRef end = LLVMBuildPhi(B, loop->type, "");
+  LLVMAddIncoming(end, &first, &before, 1);
+  if (latch)
+    LLVMAddIncoming(end, &next, &latch, 1);
+  return end;
+}
+
+// for with unroll(n): n copies while n iterations are left, then the rest one
+// by one.
+static void emit_partly_unrolled(hd_emit_t *e, const loop_t *loop, int copies) {
+  LLVMValueRef count = LLVMConstInt(loop->type, (unsigned)copies - 1, false);
+  loop_t whole = *loop;
+  LLVMValueRef reach = LLVMBuildMul(B, loop->step, count, "");
+  // limit - reach, but not below the type's least value.
+  LLVMValueRef args[] = {loop->limit, reach};
+  whole.limit =
+      hd_emit_llvm(e, loop->is_signed ? "llvm.ssub.sat" : "llvm.usub.sat",
+                   loop->type, args, 2);
+  whole.step = LLVMBuildAdd(B, reach, loop->step, "");
+  LLVMValueRef next = emit_rolled(e, loop, loop->first, &whole, copies);
+  emit_rolled(e, loop, next, loop, 1);
+}
+
+static void emit_for(hd_emit_t *e, const hd_stmt_t *stmt) {
+  hd_type_t type = stmt->u.loop.var->type;
+  loop_t loop = {.stmt = stmt,
+                 .type = hd_emit_type(e, type),
+                 .is_signed = hd_type_is_signed(type)};
+  loop.first = hd_emit_expr(e, stmt->u.loop.first);
+  loop.limit = hd_emit_expr(e, stmt->u.loop.limit);
+  loop.step = stmt->u.loop.step ? hd_emit_expr(e, stmt->u.loop.step)
+                                : LLVMConstInt(loop.type, 1, false);
+  if (e->failed || is_false(is_below(e, &loop, loop.first, loop.limit)))
+    return;
+  if (stmt->u.loop.unroll == HD_UNROLL_FULL)
+    emit_unrolled(e, &loop);
+  else if (stmt->u.loop.unroll > 1)
+    emit_partly_unrolled(e, &loop, stmt->u.loop.unroll);
+  else
+    emit_rolled(e, &loop, loop.first, &loop, 1);
+}
+
+static bool is_no_wait(void *argument, const hd_expr_t *x) {
+  (void)argument;
+  if (x->kind == HD_EXPR_CALL)
+    return hd_walk_block(x->u.func->body, NULL, is_no_wait, NULL);
+  if (x->kind != HD_EXPR_INTRINSIC)
+    return true;
+  const hd_intrinsic_info_t *info =
+      hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic);
+  for (unsigned i = 0; i < info->num_params; i++)
+    if (info->params[i].form == HD_PARAM_ORDER)
+      return false;
+  return true;
+}
+
+// Whether a loop may wait for another thread: it holds an atomic or ordered
+// access.
+static bool may_wait(const hd_stmt_t *stmt) {
+  return !hd_walk_expr(stmt->u.branch.condition, is_no_wait, NULL) ||
+         !hd_walk_block(stmt->u.branch.then, NULL, is_no_wait, NULL);
+}
+
+static void emit_while(hd_emit_t *e, const hd_stmt_t *stmt) {
+  LLVMBasicBlockRef head = hd_emit_new_block(e, "while");
+  LLVMBasicBlockRef body = hd_emit_new_block(e, "body");
+  LLVMBasicBlockRef after = hd_emit_new_block(e, "end");
+  LLVMBuildBr(B, head);
+  hd_emit_at(e, head);
+  LLVMValueRef condition = hd_emit_expr(e, stmt->u.branch.condition);
+  LLVMBuildCondBr(B, condition, body, after);
+  hd_emit_at(e, body);
+  hd_emit_block(e, stmt->u.branch.then);
+  if (e->host && !hd_emit_terminated(e)) {
+    check_stop(e);
+    if (e->coroutine && may_wait(stmt))
+      hd_emit_suspend(e, HD_SIM_YIELD, NULL, NULL, NULL);
+  }
+  hd_emit_go(e, head);
+  hd_emit_at(e, after);
+}
+
+static void emit_if(hd_emit_t *e, const hd_stmt_t *stmt) {
+  LLVMValueRef condition = hd_emit_expr(e, stmt->u.branch.condition);
+  if (LLVMIsAConstantInt(condition)) {
+    hd_emit_block(e, is_true(condition) ? stmt->u.branch.then
+                                        : stmt->u.branch.otherwise);
+    return;
+  }
+  LLVMBasicBlockRef then = hd_emit_new_block(e, "then");
+  LLVMBasicBlockRef after = hd_emit_new_block(e, "end");
+  LLVMBasicBlockRef otherwise =
+      stmt->u.branch.otherwise.size ? hd_emit_new_block(e, "else") : after;
+  LLVMBuildCondBr(B, condition, then, otherwise);
+  hd_emit_at(e, then);
+  hd_emit_block(e, stmt->u.branch.then);
+  hd_emit_go(e, after);
+  if (otherwise != after) {
+    hd_emit_at(e, otherwise);
+    hd_emit_block(e, stmt->u.branch.otherwise);
+    hd_emit_go(e, after);
+  }
+  hd_emit_at(e, after);
+}
+
+static void emit_assert(hd_emit_t *e, const hd_stmt_t *stmt) {
+  LLVMValueRef condition = hd_emit_expr(e, stmt->u.assertion.condition);
+  LLVMBasicBlockRef bad = hd_emit_new_block(e, "assertion_failed");
+  LLVMBasicBlockRef good = hd_emit_new_block(e, "asserted");
+  LLVMBuildCondBr(B, condition, good, bad);
+  hd_emit_at(e, bad);
+  if (e->host) {
+    LLVMValueRef args[] = {e->coroutine ? e->thread : LLVMConstNull(e->ptr),
+                           e->block,
+                           hd_emit_site(e, stmt->loc, stmt->u.assertion.message,
+                                        HD_SIM_LOAD, NULL, 0, 0)};
+    hd_emit_c_call(e, "hd_sim_assert_failed", e->void_, args, 3);
+  } else {
+    hd_emit_llvm(e, "llvm.trap", NULL, NULL, 0);
+  }
+  LLVMBuildBr(B, good);
+  hd_emit_at(e, good);
+}
+
+static void emit_return(hd_emit_t *e, const hd_stmt_t *stmt) {
+  if (stmt->u.eval.value) {
+    LLVMValueRef value = hd_emit_expr(e, stmt->u.eval.value);
+    LLVMBuildStore(B, value, e->frame.result);
+  }
+  LLVMBuildBr(B, e->frame.exit);
+}
+
+static void emit_let(hd_emit_t *e, const hd_stmt_t *stmt) {
+  LLVMValueRef value = hd_emit_expr(e, stmt->u.let.value);
+  hd_emit_bind(e, stmt->u.let.var, value);
+}
+
+static void emit_stmt(hd_emit_t *e, const hd_stmt_t *stmt) {
+  switch ((hd_stmt_kind_t)stmt->kind) {
+  case HD_STMT_LET:
+    emit_let(e, stmt);
+    return;
+  case HD_STMT_DECLARE:
+    hd_emit_declare(e, stmt);
+    return;
+  case HD_STMT_STORE:
+    hd_emit_store(e, stmt);
+    return;
+  case HD_STMT_FOR:
+    emit_for(e, stmt);
+    return;
+  case HD_STMT_WHILE:
+    emit_while(e, stmt);
+    return;
+  case HD_STMT_IF:
+    emit_if(e, stmt);
+    return;
+  case HD_STMT_ASSERT:
+    emit_assert(e, stmt);
+    return;
+  case HD_STMT_EVAL:
+    hd_emit_expr(e, stmt->u.eval.value);
+    return;
+  case HD_STMT_RETURN:
+    emit_return(e, stmt);
+    return;
+  case HD_STMT_MAPFOR: // Lowered before; --lower does it.
+  case HD_STMT_LAUNCH:
+  case HD_STMT_COUNT:
+    hd_emit_error(e, stmt->loc, HD_E0503,
+                  hd_stmt_kind_text((hd_stmt_kind_t)stmt->kind),
+                  e->target->name);
+    return;
+  }
+}
+
+void hd_emit_block(hd_emit_t *e, hd_block_t block) {
+  for (uint32_t i = 0; i < block.size; i++) {
+    // What follows a return is never reached.
+    if (!hd_emit_count(e, block.stmts[i]->loc) || hd_emit_terminated(e))
+      return;
+    emit_stmt(e, block.stmts[i]);
+  }
+}

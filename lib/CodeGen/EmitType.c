@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Types, constants and the small vocabulary that the emitter is written in.
+#include "CodeGen/Emit.h"
+
+#include <string.h>
+
+static LLVMTypeRef lane_type(hd_emit_t *e, hd_scalar_t scalar) {
+  switch (hd_scalar_class(scalar)) {
+  case HD_CLASS_VOID:
+    return e->void_;
+  case HD_CLASS_BOOL:
+    return e->i1;
+  case HD_CLASS_FLOAT:
+    if (scalar == HD_F32 || scalar == HD_TF32)
+      return e->f32;
+    if (scalar == HD_F64)
+      return e->f64;
+    if (scalar == HD_F16)
+      return e->half;
+    break;
+  case HD_CLASS_SIGNED:
+  case HD_CLASS_UNSIGNED:
+  case HD_CLASS_OPAQUE:
+    break;
+  }
+  unsigned bits = hd_scalar_bits(scalar);
+  return LLVMIntTypeInContext(e->context, bits < 8 ? 8 : bits);
+}
+
+LLVMTypeRef hd_emit_type(hd_emit_t *e, hd_type_t type) {
+  LLVMTypeRef lane = lane_type(e, (hd_scalar_t)type.scalar);
+  return type.lanes > 1 ? LLVMVectorType(lane, type.lanes) : lane;
+}
+
+LLVMTypeRef hd_emit_memory_type(hd_emit_t *e, hd_type_t element) {
+  return hd_type_is_bool(element) ? e->i8
+                                  : lane_type(e, (hd_scalar_t)element.scalar);
+}
+
+unsigned hd_emit_register_bits(hd_type_t element) {
+  unsigned bits = hd_scalar_bits((hd_scalar_t)element.scalar);
+  return bits < 8 ? 8 : bits;
+}
+
+LLVMValueRef hd_emit_poison(hd_emit_t *e, hd_type_t type) {
+  return type.scalar == HD_VOID ? NULL : LLVMGetPoison(hd_emit_type(e, type));
+}
+
+LLVMValueRef hd_emit_zero(hd_emit_t *e, hd_type_t type) {
+  return LLVMConstNull(hd_emit_type(e, type));
+}
+
+static LLVMValueRef splat_constant(LLVMTypeRef vector, LLVMValueRef value) {
+  LLVMValueRef lanes[HD_MAX_LANES];
+  unsigned count = LLVMGetVectorSize(vector);
+  for (unsigned i = 0; i < count; i++)
+    lanes[i] = value;
+  return LLVMConstVector(lanes, count);
+}
+
+static bool is_vector(LLVMTypeRef type) {
+  return LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+}
+
+LLVMValueRef hd_emit_int(LLVMTypeRef type, uint64_t value) {
+  if (is_vector(type))
+    return splat_constant(type, hd_emit_int(LLVMGetElementType(type), value));
+  return LLVMConstInt(type, value, true);
+}
+
+LLVMValueRef hd_emit_real(LLVMTypeRef type, double value) {
+  if (is_vector(type))
+    return splat_constant(type, hd_emit_real(LLVMGetElementType(type), value));
+  return LLVMConstReal(type, value);
+}
+
+LLVMTypeRef hd_emit_like(LLVMTypeRef like, LLVMTypeRef element) {
+  return is_vector(like) ? LLVMVectorType(element, LLVMGetVectorSize(like))
+                         : element;
+}
+
+LLVMValueRef hd_emit_splat(hd_emit_t *e, LLVMValueRef scalar, unsigned lanes) {
+  if (lanes == 1)
+    return scalar;
+  LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), lanes);
+  LLVMValueRef vector = LLVMGetPoison(type);
+  for (unsigned i = 0; i < lanes; i++)
+    vector = LLVMBuildInsertElement(e->builder, vector, scalar,
+                                    LLVMConstInt(e->i32, i, false), "");
+  return vector;
+}
+
+LLVMValueRef hd_emit_lane(hd_emit_t *e, LLVMValueRef value, unsigned lane) {
+  if (!is_vector(LLVMTypeOf(value)))
+    return value;
+  return LLVMBuildExtractElement(e->builder, value,
+                                 LLVMConstInt(e->i32, lane, false), "");
+}
+
+static bool is_packed_differently(hd_type_t type) {
+  return hd_type_is_bool(type) || hd_scalar_bits((hd_scalar_t)type.scalar) < 8;
+}
+
+LLVMValueRef hd_emit_to_bits(hd_emit_t *e, LLVMValueRef value, hd_type_t type) {
+  unsigned bits = hd_scalar_bits((hd_scalar_t)type.scalar);
+  LLVMTypeRef all = LLVMIntTypeInContext(e->context, bits * type.lanes);
+  if (!is_packed_differently(type))
+    return LLVMBuildBitCast(e->builder, value, all, "");
+  LLVMTypeRef one = LLVMIntTypeInContext(e->context, bits);
+  LLVMValueRef sum = LLVMConstNull(all);
+  for (unsigned i = 0; i < type.lanes; i++) {
+    LLVMValueRef lane = hd_emit_lane(e, value, i);
+    // Away with the sign's copies, then up to the lane's place.
+    lane = hd_type_is_bool(type) ? LLVMBuildZExt(e->builder, lane, one, "")
+                                 : LLVMBuildTrunc(e->builder, lane, one, "");
+    lane = LLVMBuildZExtOrBitCast(e->builder, lane, all, "");
+    lane =
+        LLVMBuildShl(e->builder, lane, LLVMConstInt(all, i * bits, false), "");
+    sum = LLVMBuildOr(e->builder, sum, lane, "");
+  }
+  return sum;
+}
+
+LLVMValueRef hd_emit_from_bits(hd_emit_t *e, LLVMValueRef bits_value,
+                               hd_type_t type) {
+  unsigned bits = hd_scalar_bits((hd_scalar_t)type.scalar);
+  LLVMTypeRef to = hd_emit_type(e, type);
+  if (!is_packed_differently(type))
+    return LLVMBuildBitCast(e->builder, bits_value, to, "");
+  LLVMTypeRef one = LLVMIntTypeInContext(e->context, bits);
+  LLVMTypeRef lane_to = hd_emit_type(e, hd_type_lane(type));
+  LLVMValueRef vector = LLVMGetPoison(to);
+  for (unsigned i = 0; i < type.lanes; i++) {
+    LLVMValueRef lane = LLVMBuildLShr(
+        e->builder, bits_value,
+        LLVMConstInt(LLVMTypeOf(bits_value), i * bits, false), "");
+    lane = LLVMBuildTruncOrBitCast(e->builder, lane, one, "");
+    if (hd_type_is_bool(type))
+      lane = LLVMBuildICmp(e->builder, LLVMIntNE, lane, LLVMConstNull(one), "");
+    else
+      lane = LLVMBuildIntCast2(e->builder, lane, lane_to,
+                               hd_type_is_signed(type), "");
+    if (type.lanes == 1)
+      return lane;
+    vector = LLVMBuildInsertElement(e->builder, vector, lane,
+                                    LLVMConstInt(e->i32, i, false), "");
+  }
+  return vector;
+}
+
+LLVMValueRef hd_emit_alloca(hd_emit_t *e, LLVMTypeRef type, int64_t count,
+                            unsigned align, const char *name) {
+  LLVMTypeRef array = count == 1 ? type : LLVMArrayType2(type, (uint64_t)count);
+  LLVMValueRef slot = LLVMBuildAlloca(e->entry_builder, array, name);
+  LLVMSetAlignment(slot, align);
+  return slot;
+}
+
+LLVMBasicBlockRef hd_emit_new_block(hd_emit_t *e, const char *name) {
+  return LLVMAppendBasicBlockInContext(e->context, e->function, name);
+}
+
+void hd_emit_at(hd_emit_t *e, LLVMBasicBlockRef block) {
+  LLVMPositionBuilderAtEnd(e->builder, block);
+}
+
+bool hd_emit_terminated(hd_emit_t *e) {
+  return LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(e->builder));
+}
+
+void hd_emit_go(hd_emit_t *e, LLVMBasicBlockRef block) {
+  if (!hd_emit_terminated(e))
+    LLVMBuildBr(e->builder, block);
+}
+
+LLVMValueRef hd_emit_llvm(hd_emit_t *e, const char *name, LLVMTypeRef overload,
+                          LLVMValueRef *args, unsigned num_args) {
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  size_t num_types = overload ? 1 : 0;
+  LLVMValueRef function =
+      LLVMGetIntrinsicDeclaration(e->llvm, id, &overload, num_types);
+  LLVMTypeRef type = LLVMIntrinsicGetType(e->context, id, &overload, num_types);
+  return LLVMBuildCall2(e->builder, type, function, args, num_args, "");
+}
+
+LLVMValueRef hd_emit_c_call(hd_emit_t *e, const char *name, LLVMTypeRef result,
+                            LLVMValueRef *args, unsigned num_args) {
+  LLVMTypeRef types[HD_INTRINSIC_MAX_PARAMS];
+  for (unsigned i = 0; i < num_args; i++)
+    types[i] = LLVMTypeOf(args[i]);
+  LLVMTypeRef type = LLVMFunctionType(result, types, num_args, false);
+  LLVMValueRef function = LLVMGetNamedFunction(e->llvm, name);
+  if (!function)
+    function = LLVMAddFunction(e->llvm, name, type);
+  return LLVMBuildCall2(e->builder, type, function, args, num_args, "");
+}

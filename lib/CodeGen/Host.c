@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Host code: a kernel through LLVM for this CPU, into this process. Coroutines
+// are split by LLVM's passes; before the split, values that live across a
+// suspension are brought out of memory (SROA) and into vectors (SLP), so that
+// frames hold few and wide things.
+#include "CodeGen/Emit.h"
+
+#include <llvm-c/Error.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hd_host_code {
+  LLVMOrcLLJITRef jit;
+  void *entry;
+  bool is_coroutine;
+};
+
+static hd_symbol_lookup_t symbols;
+
+void hd_host_code_set_symbols(hd_symbol_lookup_t lookup) { symbols = lookup; }
+
+static bool failed(hd_emit_t *e, LLVMErrorRef error) {
+  if (!error)
+    return false;
+  char *message = LLVMGetErrorMessage(error);
+  hd_emit_error(e, e->kernel->loc, HD_E0504, message);
+  LLVMDisposeErrorMessage(message);
+  return true;
+}
+
+static LLVMTargetMachineRef create_machine(hd_emit_t *e) {
+  char *triple = LLVMGetDefaultTargetTriple(), *message = NULL;
+  LLVMTargetRef target;
+  LLVMTargetMachineRef machine = NULL;
+  if (LLVMGetTargetFromTriple(triple, &target, &message)) {
+    hd_emit_error(e, e->kernel->loc, HD_E0504, message);
+    LLVMDisposeMessage(message);
+  } else {
+    machine = LLVMCreateTargetMachine(
+        target, triple, hd_host_cpu(), hd_host_features(),
+        LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelJITDefault);
+    LLVMSetTarget(e->llvm, triple);
+  }
+  LLVMDisposeMessage(triple);
+  return machine;
+}
+
+static const char loop_passes[] =
+    "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-"
+    "fixpoint>,loop-mssa(licm),loop-vectorize,instcombine<no-verify-fixpoint>,"
+    "slp-vectorizer,early-cse<memssa>,simplifycfg,dce)";
+static const char coroutine_passes[] =
+    "coro-early,function(sroa,early-cse<memssa>,simplifycfg,"
+    "instcombine<no-verify-fixpoint>,loop-mssa(licm),"
+    "slp-vectorizer,instcombine<no-verify-fixpoint>),"
+    "cgscc(coro-split),coro-cleanup,"
+    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
+    "slp-vectorizer,simplifycfg,dce)";
+
+static LLVMMemoryBufferRef compile(hd_emit_t *e) {
+  LLVMTargetMachineRef machine = create_machine(e);
+  if (!machine)
+    return NULL;
+  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
+  LLVMSetModuleDataLayout(e->llvm, layout);
+  LLVMDisposeTargetData(layout);
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  LLVMErrorRef error = LLVMRunPasses(
+      e->llvm, e->coroutine ? coroutine_passes : loop_passes, machine, options);
+  LLVMDisposePassBuilderOptions(options);
+  LLVMMemoryBufferRef object = NULL;
+  char *message = NULL;
+  if (!failed(e, error) &&
+      LLVMTargetMachineEmitToMemoryBuffer(machine, e->llvm, LLVMObjectFile,
+                                          &message, &object)) {
+    hd_emit_error(e, e->kernel->loc, HD_E0504, message);
+    LLVMDisposeMessage(message);
+    object = NULL;
+  }
+  LLVMDisposeTargetMachine(machine);
+  return object;
+}
+
+// Tells the JIT where the simulator's functions are. Those that are not there
+// are looked for in the process (memset, fmaf and the like).
+static bool define_symbols(hd_emit_t *e, LLVMOrcLLJITRef jit) {
+  LLVMOrcJITDylibRef dylib = LLVMOrcLLJITGetMainJITDylib(jit);
+  for (LLVMValueRef f = LLVMGetFirstFunction(e->llvm); f;
+       f = LLVMGetNextFunction(f)) {
+    size_t size;
+    const char *name = LLVMGetValueName2(f, &size);
+    void *address = LLVMIsDeclaration(f) && symbols ? symbols(name) : NULL;
+    if (!address)
+      continue;
+    LLVMOrcCSymbolMapPair pair = {
+        LLVMOrcLLJITMangleAndIntern(jit, name),
+        {(LLVMOrcJITTargetAddress)(uintptr_t)address,
+         {LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable,
+          0}}};
+    if (failed(e,
+               LLVMOrcJITDylibDefine(dylib, LLVMOrcAbsoluteSymbols(&pair, 1))))
+      return false;
+  }
+  LLVMOrcDefinitionGeneratorRef process;
+  if (failed(e, LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
+                    &process, LLVMOrcLLJITGetGlobalPrefix(jit), NULL, NULL)))
+    return false;
+  LLVMOrcJITDylibAddGenerator(dylib, process);
+  return true;
+}
+
+static bool load(hd_emit_t *e, void *argument) {
+  hd_host_code_t *code = argument;
+  code->is_coroutine = e->coroutine;
+  LLVMMemoryBufferRef object = compile(e);
+  if (!object)
+    return false;
+  if (failed(e, LLVMOrcCreateLLJIT(&code->jit, NULL))) {
+    LLVMDisposeMemoryBuffer(object);
+    return false;
+  }
+  if (!define_symbols(e, code->jit)) {
+    LLVMDisposeMemoryBuffer(object);
+    return false;
+  }
+  LLVMOrcJITDylibRef dylib = LLVMOrcLLJITGetMainJITDylib(code->jit);
+  if (failed(e, LLVMOrcLLJITAddObjectFile(code->jit, dylib, object)))
+    return false;
+  LLVMOrcExecutorAddress address = 0;
+  if (failed(e, LLVMOrcLLJITLookup(code->jit, &address, e->kernel->name)))
+    return false;
+  code->entry = (void *)(uintptr_t)address;
+  return true;
+}
+
+hd_host_code_t *hd_host_code_create(hd_module_t *module,
+                                    const hd_func_t *kernel,
+                                    const hd_codegen_options_t *options) {
+  hd_host_code_t *code = calloc(1, sizeof *code);
+  if (!code)
+    hd_budget_exhausted(&module->context->budget, HD_EXHAUSTED_MEMORY);
+  if (hd_emit_run(module, kernel, options, load, code))
+    return code;
+  hd_host_code_destroy(code);
+  return NULL;
+}
+
+void hd_host_code_destroy(hd_host_code_t *code) {
+  if (!code)
+    return;
+  if (code->jit)
+    LLVMConsumeError(LLVMOrcDisposeLLJIT(code->jit));
+  free(code);
+}
+
+void *hd_host_code_entry(const hd_host_code_t *code) { return code->entry; }
+
+bool hd_host_code_is_coroutine(const hd_host_code_t *code) {
+  return code->is_coroutine;
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// LLVM IR and PTX as text. The pass list is short by measurement: what ptxas
+// does anyway (scheduling, unrolling, common subexpressions across blocks) is
+// left to it.
+#include "CodeGen/Emit.h"
+
+#include <llvm-c/Error.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <string.h>
+
+// The PTX version that each target's instructions need; older drivers take
+// older versions, so none asks for more.
+static const char *ptx_feature(int sm) {
+  return sm >= 89 ? "+ptx84" : "+ptx75";
+}
+
+static LLVMTargetMachineRef create_machine(hd_emit_t *e) {
+  LLVMTargetRef target;
+  char *message = NULL;
+  if (LLVMGetTargetFromTriple("nvptx64-nvidia-cuda", &target, &message)) {
+    hd_emit_error(e, e->kernel->loc, HD_E0504, message);
+    LLVMDisposeMessage(message);
+    return NULL;
+  }
+  return LLVMCreateTargetMachine(
+      target, "nvptx64-nvidia-cuda", e->target->name,
+      ptx_feature(e->target->sm == 901 ? 90 : e->target->sm),
+      LLVMCodeGenLevelDefault, LLVMRelocDefault, LLVMCodeModelDefault);
+}
+
+static bool run_passes(hd_emit_t *e, LLVMTargetMachineRef machine,
+                       const char *passes) {
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  LLVMErrorRef error = LLVMRunPasses(e->llvm, passes, machine, options);
+  LLVMDisposePassBuilderOptions(options);
+  if (!error)
+    return true;
+  char *message = LLVMGetErrorMessage(error);
+  hd_emit_error(e, e->kernel->loc, HD_E0504, message);
+  LLVMDisposeErrorMessage(message);
+  return false;
+}
+
+static void set_layout(hd_emit_t *e, LLVMTargetMachineRef machine) {
+  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
+  LLVMSetModuleDataLayout(e->llvm, layout);
+  LLVMDisposeTargetData(layout);
+  char *triple = LLVMGetTargetMachineTriple(machine);
+  LLVMSetTarget(e->llvm, triple);
+  LLVMDisposeMessage(triple);
+}
+
+static const char passes[] =
+    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
+    "simplifycfg,dce)";
+
+static bool emit_text(hd_emit_t *e, LLVMTargetMachineRef machine,
+                      hd_buffer_t *out) {
+  LLVMMemoryBufferRef text = NULL;
+  char *message = NULL;
+  if (LLVMTargetMachineEmitToMemoryBuffer(machine, e->llvm, LLVMAssemblyFile,
+                                          &message, &text)) {
+    hd_emit_error(e, e->kernel->loc, HD_E0504, message);
+    LLVMDisposeMessage(message);
+    return false;
+  }
+  hd_buffer_write(out, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
+  LLVMDisposeMemoryBuffer(text);
+  return true;
+}
+
+static bool to_ptx(hd_emit_t *e, void *out) {
+  LLVMTargetMachineRef machine = create_machine(e);
+  if (!machine)
+    return false;
+  set_layout(e, machine);
+  bool ok = run_passes(e, machine, passes) && emit_text(e, machine, out);
+  LLVMDisposeTargetMachine(machine);
+  return ok;
+}
+
+bool hd_codegen_ptx(hd_module_t *module, const hd_func_t *kernel,
+                    const hd_codegen_options_t *options, hd_buffer_t *out) {
+  if (options->target->arch != HD_ARCH_NVPTX)
+    return hd_error(&module->context->diags, kernel->loc, HD_E0503, "PTX",
+                    options->target->name);
+  return hd_emit_run(module, kernel, options, to_ptx, out);
+}
+
+static bool to_llvm(hd_emit_t *e, void *out) {
+  if (!e->host) {
+    LLVMTargetMachineRef machine = create_machine(e);
+    if (!machine)
+      return false;
+    set_layout(e, machine);
+    LLVMDisposeTargetMachine(machine);
+  }
+  char *text = LLVMPrintModuleToString(e->llvm);
+  hd_buffer_puts(out, text);
+  LLVMDisposeMessage(text);
+  return true;
+}
+
+bool hd_codegen_llvm(hd_module_t *module, const hd_func_t *kernel,
+                     const hd_codegen_options_t *options, hd_buffer_t *out) {
+  hd_codegen_options_t named = *options;
+  named.keep_names = true;
+  return hd_emit_run(module, kernel, &named, to_llvm, out);
+}
