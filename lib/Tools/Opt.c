@@ -75,10 +75,22 @@ static bool run_passes(opt_t *o) {
   return true;
 }
 
+// Code is made of lowered kernels: what the command line left out is done here.
+static bool lower(opt_t *o) {
+  if (emit_kind(o) == HD_EMIT_HIR || emit_kind(o) == HD_EMIT_DOT)
+    return true;
+  hd_pass_config_t config = {
+      .verify_each = hd_option_number(&o->options, OPT_VERIFY_EACH, 1)};
+  hd_pass_args_t args = {0};
+  hd_pass_prints_t prints = {0};
+  return hd_tools_run_pass(o->module, hd_pass_list_find(&o->passes, "lower"),
+                           &args, &config, &prints, &o->log);
+}
+
 static bool work_on_module(opt_t *o, const hd_part_t *part, hd_buffer_t *out) {
   return hd_tools_parse(&o->process, &o->options, OPT_LOAD, o->name, part,
                         &o->module) &&
-         run_passes(o) &&
+         run_passes(o) && lower(o) &&
          hd_emit_module(o->module, emit_kind(o), o->target,
                         hd_option_text(&o->options, OPT_ENTRY, NULL), out);
 }
@@ -133,8 +145,17 @@ static bool write_results(opt_t *o) {
   return ok;
 }
 
+static bool choose_target(opt_t *o) {
+  const char *name = hd_option_text(&o->options, OPT_TARGET, NULL);
+  o->target = name ? hd_tools_find_target(&o->process.context.diags, name)
+                   : hd_tools_default_target();
+  return o->target != NULL;
+}
+
 static void body(void *argument) {
   opt_t *o = argument;
+  if (!choose_target(o))
+    return;
   if (!check_pass_name(o, OPT_BEFORE) || !check_pass_name(o, OPT_AFTER) ||
       !hd_tools_read_input(&o->process, &o->options, &o->name, &o->input))
     return;
