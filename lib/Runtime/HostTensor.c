@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Runtime/HostTensor.h"
+#include "Runtime/HostMemory.h"
 #include "Support/Float.h"
 #include "Support/ThreadPool.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const hd_loc_t nowhere;
@@ -41,28 +41,17 @@ bool hd_host_tensor_init(hd_host_tensor_t *tensor, hd_diagnostics_t *diags,
     return hd_error(diags, nowhere, HD_E0309, name);
   }
   memcpy(tensor->shape, shape, rank * sizeof(*shape));
-  size_t limit = budget ? budget->bytes_limit : 0;
-  bool fits = !limit || (size_t)bytes <= limit - budget->bytes_used;
-  tensor->data = fits ? calloc(1, bytes ? (size_t)bytes : 1) : NULL;
+  tensor->data = hd_host_memory_alloc(diags, budget, name, (size_t)bytes);
   if (!tensor->data) {
     tensor->count = 0;
-    char text[200];
-    if (!fits)
-      return hd_error(diags, nowhere, HD_E0901, (long long)limit);
-    snprintf(text, sizeof(text), "out of memory: '%s' takes %lld bytes", name,
-             (long long)bytes);
-    return hd_error(diags, nowhere, HD_E0904, text);
+    return false;
   }
   tensor->bytes = (size_t)bytes;
-  if (budget)
-    budget->bytes_used += tensor->bytes;
   return true;
 }
 
 void hd_host_tensor_fini(hd_host_tensor_t *tensor) {
-  if (tensor->budget)
-    tensor->budget->bytes_used -= tensor->bytes;
-  free(tensor->data);
+  hd_host_memory_free(tensor->budget, tensor->data, tensor->bytes);
   *tensor = (hd_host_tensor_t){0};
 }
 

@@ -1,64 +1,122 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A module as text, or the code of its kernels. CodeGen makes one PTX file for
-// each kernel; here they become one: the first one's head (.version, .target)
-// serves all, and each later body follows.
+// CodeGen makes a whole module of PTX for each kernel. Where several kernels
+// are printed, they become one module that ptxas takes: its head (.version,
+// .target, .address_size, declarations) is printed once.
 #include "Tools/Emit.h"
 #include "IR/Printer.h"
-#include "Support/Suggest.h"
+#include "Runtime/Cuda.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const hd_loc_t nowhere;
-static const char head_end[] = ".address_size 64\n";
-static const char shared[] = ".extern .shared .align 1024 .b8 hd_shared[];\n";
 
-// Appends a kernel's PTX without what out has already.
-static void append_ptx(hd_buffer_t *out, const hd_buffer_t *ptx) {
-  const char *body = hd_buffer_text(ptx);
-  const char *end = strstr(body, head_end);
-  if (out->size && end)
-    body = end + strlen(head_end);
-  const char *again = strstr(body, shared);
-  if (again && strstr(hd_buffer_text(out), shared)) {
-    hd_buffer_write(out, body, (size_t)(again - body));
-    body = again + strlen(shared);
-  }
-  hd_buffer_puts(out, body);
+const hd_target_t *hd_tools_find_target(hd_diagnostics_t *diags,
+                                        const char *name) {
+  const hd_target_t *target = hd_target_find(name);
+  if (target)
+    return target;
+  char text[200];
+  snprintf(text, sizeof(text), " (known: %s)", hd_target_names());
+  hd_error(diags, nowhere, HD_E0502, name, text);
+  return NULL;
 }
 
-static bool emit_kernel(hd_module_t *module, hd_emit_t what,
-                        const hd_target_t *target, const hd_func_t *kernel,
+const hd_target_t *hd_tools_default_target(void) {
+  int sm = hd_cuda_present_sm();
+  char name[16];
+  snprintf(name, sizeof(name), sm == 90 ? "sm_90a" : "sm_%d", sm);
+  const hd_target_t *target = sm ? hd_target_find(name) : NULL;
+  return target ? target : hd_target_find("sm_90a");
+}
+
+static bool is_head(const char *line, size_t size) {
+  static const char *const starts[] = {".version", ".target", ".address_size",
+                                       ".extern", "//"};
+  for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+    size_t length = strlen(starts[i]);
+    if (size >= length && memcmp(line, starts[i], length) == 0)
+      return true;
+  }
+  return false;
+}
+
+// Appends a module of PTX to those before it.
+static void append_ptx(hd_buffer_t *out, const hd_buffer_t *ptx) {
+  const char *text = hd_buffer_text(ptx), *end = text + ptx->size;
+  bool first = out->size == 0;
+  for (const char *line = text; line < end;) {
+    const char *newline = memchr(line, '\n', (size_t)(end - line));
+    const char *next = newline ? newline + 1 : end;
+    size_t size = (size_t)(next - line);
+    bool known = false;
+    if (!first && is_head(line, size)) {
+      char *copy = strndup(line, size);
+      known = copy && strstr(hd_buffer_text(out), copy) != NULL;
+      free(copy);
+    }
+    if (!known)
+      hd_buffer_write(out, line, size);
+    line = next;
+  }
+}
+
+static bool emit_cubin(hd_module_t *module, const hd_func_t *kernel,
+                       const hd_target_t *target, const hd_buffer_t *ptx,
+                       hd_buffer_t *out) {
+  hd_diagnostics_t *diags = &module->context->diags;
+  hd_cuda_t *cuda = hd_cuda_open(diags, 0);
+  bool ok = cuda && hd_cuda_link(cuda, diags, kernel->name, target->sm,
+                                 hd_buffer_text(ptx), ptx->size, out);
+  hd_cuda_close(cuda);
+  return ok;
+}
+
+static bool emit_kernel(hd_module_t *module, const hd_func_t *kernel,
+                        hd_emit_t what, const hd_target_t *target,
                         hd_buffer_t *out) {
-  hd_codegen_options_t options = {.target = target};
-  if (what == HD_EMIT_LLVM)
-    return hd_codegen_llvm(module, kernel, &options, out);
-  hd_buffer_t ptx = {0};
-  bool ok = hd_codegen_ptx(module, kernel, &options, &ptx);
-  if (ok)
-    append_ptx(out, &ptx);
-  hd_buffer_fini(&ptx);
+  hd_codegen_options_t options = {.target = target, .keep_names = true};
+  hd_buffer_t text = {0};
+  bool ok = what == HD_EMIT_LLVM
+                ? hd_codegen_llvm(module, kernel, &options, &text)
+                : hd_codegen_ptx(module, kernel, &options, &text);
+  if (ok && what == HD_EMIT_PTX)
+    append_ptx(out, &text);
+  else if (ok && what == HD_EMIT_LLVM)
+    hd_buffer_write(out, hd_buffer_text(&text), text.size);
+  else if (ok)
+    ok = emit_cubin(module, kernel, target, &text, out);
+  hd_buffer_fini(&text);
   return ok;
 }
 
 static bool emit_code(hd_module_t *module, hd_emit_t what,
                       const hd_target_t *target, const char *entry,
                       hd_buffer_t *out) {
-  bool found = false;
+  hd_diagnostics_t *diags = &module->context->diags;
+  if (target->arch == HD_ARCH_HOST && what != HD_EMIT_LLVM)
+    return hd_error(diags, nowhere, HD_E0508, "code for the host",
+                    what == HD_EMIT_PTX ? "ptx" : "cubin");
+  size_t count = 0;
+  bool ok = true;
   for (size_t i = 0; i < module->items.size; i++) {
     const hd_item_t *item = &module->items.data[i];
-    if (item->kind != HD_ITEM_FUNC || item->u.func->kind != HD_FUNC_KERNEL)
+    if (item->kind != HD_ITEM_FUNC || item->u.func->kind != HD_FUNC_KERNEL ||
+        (entry && strcmp(item->u.func->name, entry) != 0))
       continue;
-    if (entry && strcmp(entry, item->u.func->name) != 0)
-      continue;
-    found = true;
-    if (!emit_kernel(module, what, target, item->u.func, out))
-      return false;
+    if (count++ && what == HD_EMIT_CUBIN)
+      return hd_error(diags, nowhere, HD_E1003,
+                      "--emit=cubin takes one kernel; name it by --entry=NAME");
+    ok &= emit_kernel(module, item->u.func, what, target, out);
   }
-  if (!found)
-    return hd_error(&module->context->diags, nowhere, HD_E0201,
-                    entry ? entry : "kernel", "");
-  return true;
+  if (count == 0)
+    return entry ? hd_error(diags, nowhere, HD_E0201, entry,
+                            ": the module has no kernel of that name")
+                 : hd_error(diags, nowhere, HD_E1003,
+                            "the module has no kernel to make code of");
+  return ok;
 }
 
 bool hd_emit_module(hd_module_t *module, hd_emit_t what,
@@ -70,32 +128,11 @@ bool hd_emit_module(hd_module_t *module, hd_emit_t what,
     return true;
   case HD_EMIT_LLVM:
   case HD_EMIT_PTX:
-    return emit_code(module, what, target, entry, out);
   case HD_EMIT_CUBIN:
-    return hd_error(&module->context->diags, nowhere, HD_E0508,
-                    "a module of kernels", "cubin yet");
+    return emit_code(module, what, target, entry, out);
   case HD_EMIT_DOT:
     return hd_error(&module->context->diags, nowhere, HD_E0508,
-                    "a module without graphs", "dot");
+                    "a module of kernels", "dot, which is for graphs,");
   }
   return false;
-}
-
-const hd_target_t *hd_tools_find_target(hd_diagnostics_t *diags,
-                                        const char *name) {
-  const hd_target_t *target = hd_target_find(name);
-  if (target)
-    return target;
-  char text[64];
-  hd_suggestion_t near = {.wanted = name};
-  for (size_t i = 0; hd_target_get(i); i++)
-    hd_suggestion_add(&near, hd_target_get(i)->name);
-  hd_error(diags, nowhere, HD_E0502, name,
-           hd_suggestion_text(&near, "", text, sizeof text));
-  hd_note(diags, nowhere, "the targets are %s", hd_target_names());
-  return NULL;
-}
-
-const hd_target_t *hd_tools_default_target(void) {
-  return hd_target_find("sm_90a");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tools/Input.h"
 #include "IR/Parser.h"
+#include "IR/Verifier.h"
 #include "Support/File.h"
 #include "TaskMapping/TaskMapping.h"
 
@@ -83,5 +84,5 @@ bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
       ok &= load(process, options->uses.data[i].value, *module);
   ok = ok && hd_module_parse_into(*module, name, part->text, part->size,
                                   part->first_line);
-  return ok && verify_mappings(*module);
+  return ok && hd_module_verify(*module) && verify_mappings(*module);
 }

@@ -55,42 +55,34 @@ static hd_emit_t emit_kind(const opt_t *o) {
   return (hd_emit_t)hd_option_number(&o->options, OPT_EMIT, HD_EMIT_HIR);
 }
 
-// The passes named on the command line, in their order.
-static bool run_passes(opt_t *o) {
+static bool run_pass(opt_t *o, const hd_pass_t *pass, const char *options) {
+  hd_pass_args_t args = {options, find(o, OPT_EXPLAIN) != NULL};
   hd_pass_config_t config = {
-      .verify_each = hd_option_number(&o->options, OPT_VERIFY_EACH, 1)};
-  hd_pass_prints_t prints = {
-      .before = hd_option_text(&o->options, OPT_BEFORE, NULL),
-      .after = hd_option_text(&o->options, OPT_AFTER, NULL),
-      .after_all = find(o, OPT_AFTER_ALL) != NULL,
-      .after_change = find(o, OPT_AFTER_CHANGE) != NULL};
-  for (size_t i = 0; i < o->options.uses.size; i++) {
-    const hd_option_use_t *use = &o->options.uses.data[i];
-    hd_pass_args_t args = {use->value, find(o, OPT_EXPLAIN) != NULL};
-    if (use->option < 0 &&
-        !hd_tools_run_pass(o->module, o->passes.passes[use->pass], &args,
-                           &config, &prints, &o->log))
-      return false;
-  }
-  return true;
+      hd_option_number(&o->options, OPT_VERIFY_EACH, 1) != 0};
+  hd_pass_prints_t prints = {hd_option_text(&o->options, OPT_BEFORE, NULL),
+                             hd_option_text(&o->options, OPT_AFTER, NULL),
+                             find(o, OPT_AFTER_ALL) != NULL,
+                             find(o, OPT_AFTER_CHANGE) != NULL};
+  return hd_tools_run_pass(o->module, pass, &args, &config, &prints, &o->log);
 }
 
-// Code is made of lowered kernels: what the command line left out is done here.
-static bool lower(opt_t *o) {
-  if (emit_kind(o) == HD_EMIT_HIR || emit_kind(o) == HD_EMIT_DOT)
+static bool run_passes(opt_t *o) {
+  for (size_t i = 0; i < o->options.uses.size; i++) {
+    const hd_option_use_t *use = &o->options.uses.data[i];
+    if (use->option < 0 &&
+        !run_pass(o, o->passes.passes[use->pass], use->value))
+      return false;
+  }
+  hd_emit_t emit = emit_kind(o);
+  if (emit != HD_EMIT_LLVM && emit != HD_EMIT_PTX && emit != HD_EMIT_CUBIN)
     return true;
-  hd_pass_config_t config = {
-      .verify_each = hd_option_number(&o->options, OPT_VERIFY_EACH, 1)};
-  hd_pass_args_t args = {0};
-  hd_pass_prints_t prints = {0};
-  return hd_tools_run_pass(o->module, hd_pass_list_find(&o->passes, "lower"),
-                           &args, &config, &prints, &o->log);
+  return run_pass(o, hd_pass_list_find(&o->passes, "lower"), NULL);
 }
 
 static bool work_on_module(opt_t *o, const hd_part_t *part, hd_buffer_t *out) {
   return hd_tools_parse(&o->process, &o->options, OPT_LOAD, o->name, part,
                         &o->module) &&
-         run_passes(o) && lower(o) &&
+         run_passes(o) &&
          hd_emit_module(o->module, emit_kind(o), o->target,
                         hd_option_text(&o->options, OPT_ENTRY, NULL), out);
 }
@@ -128,6 +120,16 @@ static bool check_pass_name(opt_t *o, int option) {
   return hd_error(&o->process.context.diags, nowhere, HD_E1003, text);
 }
 
+static bool settle_target(opt_t *o) {
+  const char *name = hd_option_text(&o->options, OPT_TARGET, NULL);
+  hd_emit_t emit = emit_kind(o);
+  if (name)
+    o->target = hd_tools_find_target(&o->process.context.diags, name);
+  else if (emit != HD_EMIT_HIR && emit != HD_EMIT_DOT)
+    o->target = hd_tools_default_target();
+  return o->target || !name;
+}
+
 static bool write_results(opt_t *o) {
   hd_diagnostics_t *diags = &o->process.context.diags;
   const char *path = hd_option_text(&o->options, OPT_OUTPUT, "-");
@@ -145,18 +147,10 @@ static bool write_results(opt_t *o) {
   return ok;
 }
 
-static bool choose_target(opt_t *o) {
-  const char *name = hd_option_text(&o->options, OPT_TARGET, NULL);
-  o->target = name ? hd_tools_find_target(&o->process.context.diags, name)
-                   : hd_tools_default_target();
-  return o->target != NULL;
-}
-
 static void body(void *argument) {
   opt_t *o = argument;
-  if (!choose_target(o))
-    return;
   if (!check_pass_name(o, OPT_BEFORE) || !check_pass_name(o, OPT_AFTER) ||
+      !settle_target(o) ||
       !hd_tools_read_input(&o->process, &o->options, &o->name, &o->input))
     return;
   const char *text = hd_buffer_text(&o->input);

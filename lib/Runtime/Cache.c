@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// An entry is a file: a head with the size and a hash of what follows.
+#include "Runtime/Cache.h"
+#include "Support/File.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hd_cache {
+  char *dir;
+};
+
+typedef struct head {
+  char magic[8];
+  uint64_t size, hash;
+} head_t;
+
+static const char magic[8] = "HIDET\0\1";
+
+char *hd_cache_default_dir(void) {
+  static const struct {
+    const char *variable, *below;
+  } places[] = {{"HIDET_CACHE_DIR", ""},
+                {"XDG_CACHE_HOME", "/hidet"},
+                {"HOME", "/.cache/hidet"}};
+  for (int i = 0; i < 3; i++) {
+    const char *value = getenv(places[i].variable);
+    char *dir;
+    if (value && value[0] &&
+        asprintf(&dir, "%s%s", value, places[i].below) >= 0)
+      return dir;
+  }
+  return NULL;
+}
+
+hd_cache_t *hd_cache_open(const char *dir) {
+  hd_cache_t *cache = calloc(1, sizeof(*cache));
+  if (cache)
+    cache->dir = strdup(dir);
+  return cache;
+}
+
+void hd_cache_close(hd_cache_t *cache) {
+  if (!cache)
+    return;
+  free(cache->dir);
+  free(cache);
+}
+
+hd_cache_key_t hd_cache_key(const char *salt, const void *data, size_t size) {
+  XXH3_state_t *state = XXH3_createState();
+  hd_cache_key_t key = {0, 0};
+  if (!state)
+    return key;
+  XXH3_128bits_reset(state);
+  XXH3_128bits_update(state, salt, strlen(salt) + 1);
+  XXH3_128bits_update(state, data, size);
+  XXH128_hash_t hash = XXH3_128bits_digest(state);
+  XXH3_freeState(state);
+  key.low = hash.low64;
+  key.high = hash.high64;
+  return key;
+}
+
+// dir/ab/cdef...; false where the name is too long.
+static bool path_of(const hd_cache_t *cache, hd_cache_key_t key, char *path,
+                    size_t size, bool folder) {
+  if (!cache || !cache->dir || (key.low | key.high) == 0)
+    return false;
+  char name[33];
+  snprintf(name, sizeof(name), "%016llx%016llx", (unsigned long long)key.high,
+           (unsigned long long)key.low);
+  int length =
+      folder ? snprintf(path, size, "%s/%.2s", cache->dir, name)
+             : snprintf(path, size, "%s/%.2s/%s", cache->dir, name, name + 2);
+  return length > 0 && (size_t)length < size;
+}
+
+// The cache's own faults are nobody's business.
+static bool read_quietly(const char *path, hd_buffer_t *text) {
+  hd_diagnostics_t diags;
+  hd_diagnostics_init(&diags);
+  bool ok = hd_file_read(&diags, path, 0, text);
+  hd_diagnostics_fini(&diags);
+  return ok;
+}
+
+bool hd_cache_get(const hd_cache_t *cache, hd_cache_key_t key,
+                  hd_buffer_t *out) {
+  char path[4096];
+  hd_buffer_t text = {0};
+  if (!path_of(cache, key, path, sizeof(path), false) ||
+      !read_quietly(path, &text))
+    return false;
+  head_t head;
+  bool ok = text.size >= sizeof(head);
+  if (ok) {
+    memcpy(&head, text.data, sizeof(head));
+    const char *data = text.data + sizeof(head);
+    size_t size = text.size - sizeof(head);
+    ok = memcmp(head.magic, magic, sizeof(magic)) == 0 && head.size == size &&
+         head.hash == XXH3_64bits(data, size);
+    if (ok)
+      hd_buffer_write(out, data, size);
+  }
+  hd_buffer_fini(&text);
+  return ok;
+}
+
+void hd_cache_put(const hd_cache_t *cache, hd_cache_key_t key,
+                  const hd_buffer_t *entry) {
+  char path[4096], folder[4096];
+  if (!path_of(cache, key, path, sizeof(path), false) ||
+      !path_of(cache, key, folder, sizeof(folder), true) ||
+      !hd_file_make_folders(folder))
+    return;
+  head_t head = {.size = entry->size,
+                 .hash = XXH3_64bits(hd_buffer_text(entry), entry->size)};
+  memcpy(head.magic, magic, sizeof(magic));
+  hd_span_t parts[] = {{&head, sizeof(head)},
+                       {hd_buffer_text(entry), entry->size}};
+  hd_diagnostics_t diags;
+  hd_diagnostics_init(&diags);
+  hd_file_write(&diags, path, parts, 2);
+  hd_diagnostics_fini(&diags);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A folder of machine code, found again by what it was made from. Entries are
+// written atomically; one that is damaged is a miss. All functions may be
+// called from several threads and processes at once; a cache that cannot be
+// read or written is one without entries.
+#ifndef HIDET_RUNTIME_CACHE_H
+#define HIDET_RUNTIME_CACHE_H
+
+#include "Support/Buffer.h"
+
+#include <stdint.h>
+
+typedef struct hd_cache hd_cache_t;
+
+typedef struct hd_cache_key {
+  uint64_t low, high;
+} hd_cache_key_t;
+
+// $HIDET_CACHE_DIR, else $XDG_CACHE_HOME/hidet, else ~/.cache/hidet; NULL where
+// none of them is set. The caller frees it.
+char *hd_cache_default_dir(void);
+
+// Folders are made at the first put. NULL where memory runs out.
+hd_cache_t *hd_cache_open(const char *dir);
+void hd_cache_close(hd_cache_t *cache); // NULL is allowed, here and below.
+
+// salt: what else the entry depends on (kind, target, versions).
+hd_cache_key_t hd_cache_key(const char *salt, const void *data, size_t size);
+
+// Appends the entry to out; false where there is none.
+bool hd_cache_get(const hd_cache_t *cache, hd_cache_key_t key,
+                  hd_buffer_t *out);
+void hd_cache_put(const hd_cache_t *cache, hd_cache_key_t key,
+                  const hd_buffer_t *entry);
+
+#endif

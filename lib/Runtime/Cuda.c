@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Runtime/Cuda.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const hd_loc_t nowhere;
+
+const char *hd_cuda_driver_open(hd_cuda_driver_t *driver, const char *library) {
+  static const struct {
+    const char *symbol;
+    size_t offset;
+  } functions[] = {
+#define HD_CUDA(member, symbol, parameters)                                    \
+  {symbol, offsetof(hd_cuda_driver_t, member)},
+#include "Runtime/CudaDriver.def"
+#undef HD_CUDA
+  };
+  *driver = (hd_cuda_driver_t){0};
+  driver->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (!driver->library)
+    return dlerror();
+  for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+    void *function = dlsym(driver->library, functions[i].symbol);
+    if (!function) {
+      hd_cuda_driver_close(driver);
+      return functions[i].symbol;
+    }
+    memcpy((char *)driver + functions[i].offset, &function, sizeof(function));
+  }
+  return NULL;
+}
+
+void hd_cuda_driver_close(hd_cuda_driver_t *driver) {
+  if (driver->library)
+    dlclose(driver->library);
+  *driver = (hd_cuda_driver_t){0};
+}
+
+const char *hd_cuda_error_text(const hd_cuda_t *cuda, int error, char *text,
+                               size_t size) {
+  const char *name = NULL, *meaning = NULL;
+  cuda->driver.error_name(error, &name);
+  cuda->driver.error_string(error, &meaning);
+  if (name && meaning)
+    snprintf(text, size, "%s (%s)", name, meaning);
+  else
+    snprintf(text, size, "CUDA error %d", error);
+  return text;
+}
+
+bool hd_cuda_check(const hd_cuda_t *cuda, hd_diagnostics_t *diags, int error,
+                   const char *what) {
+  char text[256];
+  return error == HD_CU_SUCCESS ||
+         hd_error(diags, nowhere, HD_E0604, what,
+                  hd_cuda_error_text(cuda, error, text, sizeof(text)));
+}
+
+// A symbol that a driver lacks is one that it is too old for.
+static bool open_driver(hd_cuda_t *cuda, hd_diagnostics_t *diags) {
+  const char *fault = hd_cuda_driver_open(&cuda->driver, "libcuda.so.1");
+  if (!fault)
+    return true;
+  if (strncmp(fault, "cu", 2) != 0)
+    return hd_error(diags, nowhere, HD_E0601, fault);
+  char text[128];
+  snprintf(text, sizeof(text), "it is too old: it has no %s", fault);
+  return hd_error(diags, nowhere, HD_E0601, text);
+}
+
+static bool init_driver(hd_cuda_t *cuda, hd_diagnostics_t *diags) {
+  int error = cuda->driver.init(0);
+  if (error == HD_CU_NO_DEVICE)
+    return hd_error(diags, nowhere, HD_E0603, "");
+  if (!hd_cuda_check(cuda, diags, error, "cuInit") ||
+      !hd_cuda_check(cuda, diags, cuda->driver.driver_version(&cuda->version),
+                     "cuDriverGetVersion"))
+    return false;
+  int least = HD_CUDA_LEAST_VERSION;
+  return cuda->version >= least ||
+         hd_error(diags, nowhere, HD_E0602, cuda->version / 1000,
+                  cuda->version % 1000 / 10, least / 1000, least % 1000 / 10);
+}
+
+static bool find_device(hd_cuda_t *cuda, hd_diagnostics_t *diags, int ordinal) {
+  int count = 0;
+  if (!hd_cuda_check(cuda, diags, cuda->driver.device_count(&count),
+                     "cuDeviceGetCount"))
+    return false;
+  if (ordinal >= count) {
+    char text[80];
+    snprintf(text, sizeof(text), " number %d (there %s %d)", ordinal,
+             count == 1 ? "is" : "are", count);
+    return hd_error(diags, nowhere, HD_E0603, text);
+  }
+  return hd_cuda_check(cuda, diags,
+                       cuda->driver.device_get(&cuda->device, ordinal),
+                       "cuDeviceGet");
+}
+
+static bool read_attributes(hd_cuda_t *cuda, hd_diagnostics_t *diags) {
+  static const int attributes[] = {HD_CU_DEVICE_MAJOR, HD_CU_DEVICE_MINOR,
+                                   HD_CU_DEVICE_SMS, HD_CU_DEVICE_L2_BYTES,
+                                   HD_CU_DEVICE_MAX_SHARED_OPTIN};
+  int values[5];
+  for (int i = 0; i < 5; i++)
+    if (!hd_cuda_check(cuda, diags,
+                       cuda->driver.device_attribute(&values[i], attributes[i],
+                                                     cuda->device),
+                       "cuDeviceGetAttribute"))
+      return false;
+  cuda->sm = values[0] * 10 + values[1];
+  cuda->sms = values[2];
+  cuda->l2_bytes = values[3];
+  cuda->max_shared_bytes = values[4];
+  return hd_cuda_check(
+      cuda, diags,
+      cuda->driver.device_name(cuda->name, sizeof(cuda->name), cuda->device),
+      "cuDeviceGetName");
+}
+
+bool hd_cuda_enter(hd_cuda_t *cuda, hd_diagnostics_t *diags) {
+  return hd_cuda_check(cuda, diags, cuda->driver.context_set(cuda->context),
+                       "cuCtxSetCurrent");
+}
+
+hd_cuda_t *hd_cuda_open(hd_diagnostics_t *diags, int ordinal) {
+  hd_cuda_t *cuda = calloc(1, sizeof(*cuda));
+  if (!cuda) {
+    hd_error(diags, nowhere, HD_E0904, "out of memory");
+    return NULL;
+  }
+  if (open_driver(cuda, diags) && init_driver(cuda, diags) &&
+      find_device(cuda, diags, ordinal) && read_attributes(cuda, diags) &&
+      hd_cuda_check(cuda, diags,
+                    cuda->driver.context_retain(&cuda->context, cuda->device),
+                    "cuDevicePrimaryCtxRetain") &&
+      hd_cuda_enter(cuda, diags))
+    return cuda;
+  hd_cuda_close(cuda);
+  return NULL;
+}
+
+void hd_cuda_close(hd_cuda_t *cuda) {
+  if (!cuda)
+    return;
+  if (cuda->context)
+    cuda->driver.context_release(cuda->device);
+  // The library stays open: the driver has threads of its own.
+  free(cuda);
+}
+
+int hd_cuda_present_sm(void) {
+  hd_cuda_t cuda = {0};
+  int major = 0, minor = 0, count = 0;
+  if (hd_cuda_driver_open(&cuda.driver, "libcuda.so.1"))
+    return 0;
+  const hd_cuda_driver_t *d = &cuda.driver;
+  bool ok = d->init(0) == 0 && d->device_count(&count) == 0 && count > 0 &&
+            d->device_get(&cuda.device, 0) == 0 &&
+            d->device_attribute(&major, HD_CU_DEVICE_MAJOR, cuda.device) == 0 &&
+            d->device_attribute(&minor, HD_CU_DEVICE_MINOR, cuda.device) == 0;
+  return ok ? major * 10 + minor : 0;
+}
+
+// An integer as the driver takes one: in the place of a pointer.
+static void *as_pointer(size_t value) {
+  union {
+    size_t value;
+    void *pointer;
+  } u = {.value = value};
+  return u.pointer;
+}
+
+static bool report_link(const hd_cuda_t *cuda, hd_diagnostics_t *diags,
+                        const char *name, int error, const char *log) {
+  char what[128], text[256];
+  snprintf(what, sizeof(what), "making machine code of kernel '%.60s'", name);
+  hd_cuda_check(cuda, diags, error, what);
+  if (log[0])
+    hd_note(diags, nowhere, "the driver says: %s", log);
+  if (error == HD_CU_UNSUPPORTED_PTX) {
+    snprintf(text, sizeof(text),
+             "the driver is of CUDA %d.%d; a newer one "
+             "knows this version of PTX",
+             cuda->version / 1000, cuda->version % 1000 / 10);
+    hd_note(diags, nowhere, "%s", text);
+  }
+  return false;
+}
+
+bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
+                  int sm, const char *ptx, size_t size, hd_buffer_t *cubin) {
+  char log[4096] = "";
+  bool accelerated = sm > 120;
+  size_t target =
+      accelerated ? (size_t)(sm / 10) + HD_CU_TARGET_ACCELERATED : (size_t)sm;
+  // The target is left to the context where it is that of the device.
+  int options[] = {HD_CU_JIT_ERROR_LOG, HD_CU_JIT_ERROR_LOG_SIZE,
+                   HD_CU_JIT_TARGET};
+  void *values[] = {log, as_pointer(sizeof(log)), as_pointer(target)};
+  bool same = (accelerated ? sm / 10 : sm) == cuda->sm;
+  hd_cu_link_t link = NULL;
+  int error = cuda->driver.link_create(same ? 2 : 3, options, values, &link);
+  if (error)
+    return report_link(cuda, diags, name, error, log);
+  // The driver does not write to its input, whose type lacks the const. The
+  // final zero is part of what it wants.
+  union {
+    const char *text;
+    void *data;
+  } input = {.text = ptx};
+  error = cuda->driver.link_add(link, HD_CU_JIT_INPUT_PTX, input.data, size + 1,
+                                name, 0, NULL, NULL);
+  void *image = NULL;
+  size_t bytes = 0;
+  if (!error)
+    error = cuda->driver.link_complete(link, &image, &bytes);
+  if (!error)
+    hd_buffer_write(cubin, image, bytes); // It belongs to the link.
+  cuda->driver.link_destroy(link);
+  return !error || report_link(cuda, diags, name, error, log);
+}

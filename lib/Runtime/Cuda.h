@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A CUDA device: the driver, opened, and the primary context of one GPU. Over
+// it lies DeviceCuda.c, which makes it a hd_device_t.
+#ifndef HIDET_RUNTIME_CUDA_H
+#define HIDET_RUNTIME_CUDA_H
+
+#include "Runtime/CudaDriver.h"
+#include "Support/Diagnostic.h"
+
+enum { HD_CUDA_LEAST_VERSION = 12040 }; // CUDA 12.4: PTX 8.4.
+
+typedef struct hd_cuda {
+  hd_cuda_driver_t driver;
+  hd_cu_context_t context;
+  int device;
+  int version; // Of the driver: 12030 is 12.3.
+  int sm;      // 90
+  int sms;
+  int64_t l2_bytes, max_shared_bytes;
+  char name[128];
+} hd_cuda_t;
+
+// Opens the driver, retains the primary context of GPU number ordinal and makes
+// it current in this thread. NULL after an error (E0601, E0602, E0603, E0604).
+// At the end: hd_cuda_close().
+hd_cuda_t *hd_cuda_open(hd_diagnostics_t *diags, int ordinal);
+void hd_cuda_close(hd_cuda_t *cuda); // NULL is allowed.
+
+// 90 where the first GPU has compute capability 9.0; 0 where there is none.
+int hd_cuda_present_sm(void);
+
+// Makes the context current in this thread.
+bool hd_cuda_enter(hd_cuda_t *cuda, hd_diagnostics_t *diags);
+
+// "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)".
+const char *hd_cuda_error_text(const hd_cuda_t *cuda, int error, char *text,
+                               size_t size);
+// Reports E0604 "what: text" where error is not zero; returns whether it is.
+bool hd_cuda_check(const hd_cuda_t *cuda, hd_diagnostics_t *diags, int error,
+                   const char *what);
+
+// Machine code of a module of PTX for sm (90; 901 is sm_90a), by the driver's
+// linker. Several threads may do so at once, each after hd_cuda_enter(). name
+// is the kernel's, for messages.
+bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
+                  int sm, const char *ptx, size_t size, hd_buffer_t *cubin);
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Runtime/Device.h"
+
+#include <stdio.h>
+
+static const hd_loc_t nowhere;
+
+static bool fail(hd_device_t *device, const hd_kernel_t *kernel,
+                 const char *why) {
+  return hd_error(&device->context->diags, nowhere, HD_E0606,
+                  kernel->func->name, why);
+}
+
+static bool check_block(hd_device_t *device, const hd_kernel_t *kernel,
+                        const hd_kernel_launch_t *launch) {
+  static const int32_t limits[3] = {1024, 1024, 64};
+  char text[200];
+  int64_t threads = 1;
+  for (int i = 0; i < 3; i++) {
+    if (launch->block[i] < 1 || launch->block[i] > limits[i]) {
+      snprintf(text, sizeof(text), "block.%c is %d, and 1 to %d are possible",
+               "xyz"[i], launch -> block[i], limits[i]);
+      return fail(device, kernel, text);
+    }
+    threads *= launch->block[i];
+  }
+  if (threads > 1024) {
+    snprintf(text, sizeof(text), "a block of %lld threads; 1024 are possible",
+             (long long)threads);
+    return fail(device, kernel, text);
+  }
+  if (threads <= kernel->max_threads)
+    return true;
+  snprintf(text, sizeof(text),
+           "its %d registers a thread leave room for %d threads a block, and "
+           "it asks for %lld",
+           kernel->registers, kernel->max_threads, (long long)threads);
+  return fail(device, kernel, text);
+}
+
+static bool check_grid(hd_device_t *device, const hd_kernel_t *kernel,
+                       const hd_kernel_launch_t *launch) {
+  static const int32_t limits[3] = {INT32_MAX, 65535, 65535};
+  char text[200];
+  int64_t cluster = 1;
+  for (int i = 0; i < 3; i++) {
+    if (launch->grid[i] < 0 || launch->grid[i] > limits[i]) {
+      snprintf(text, sizeof(text), "grid.%c is %d, and 0 to %d are possible",
+               "xyz"[i], launch -> grid[i], limits[i]);
+      return fail(device, kernel, text);
+    }
+    if (launch->cluster[i] < 1 || launch->grid[i] % launch->cluster[i]) {
+      snprintf(text, sizeof(text),
+               "grid.%c is %d, no multiple of cluster.%c, %d", "xyz"[i],
+               launch -> grid[i], "xyz"[i], launch -> cluster[i]);
+      return fail(device, kernel, text);
+    }
+    cluster *= launch->cluster[i];
+  }
+  if (cluster > 16)
+    return fail(device, kernel, "a cluster of more than 16 blocks");
+  int sm = device->info.target->sm;
+  if (cluster > 1 && sm < 90)
+    return fail(device, kernel, "clusters need sm_90 or later");
+  return true;
+}
+
+bool hd_launch_check(hd_device_t *device, const hd_kernel_t *kernel,
+                     const hd_kernel_launch_t *launch) {
+  if (!check_block(device, kernel, launch) ||
+      !check_grid(device, kernel, launch))
+    return false;
+  if (launch->shared_bytes <= device->info.max_shared_bytes)
+    return true;
+  char text[200];
+  snprintf(text, sizeof(text),
+           "it needs %lld bytes of shared memory a block, and %s has %lld",
+           (long long)launch->shared_bytes, device->info.name,
+           (long long)device->info.max_shared_bytes);
+  return fail(device, kernel, text);
+}

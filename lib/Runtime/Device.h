@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Devices: where kernels run. A device is a table of functions; there are two,
+// `cuda` (DeviceCuda.c) and `sim` (DeviceSim.c). Functions that return false or
+// NULL have reported why. A device belongs to one thread at a time.
+#ifndef HIDET_RUNTIME_DEVICE_H
+#define HIDET_RUNTIME_DEVICE_H
+
+#include "CodeGen/CodeGen.h"
+#include "Runtime/Sim.h"
+#include "Support/ThreadPool.h"
+
+typedef uint64_t hd_address_t; // In the device's memory.
+
+typedef struct hd_device hd_device_t;
+typedef struct hd_kernel hd_kernel_t;
+typedef struct hd_recording hd_recording_t;
+
+// What code is made and launched for.
+typedef struct hd_device_info {
+  char name[128];
+  const hd_target_t *target; // Of the GPU that the launches are for.
+  int sms;
+  int64_t l2_bytes;
+  int64_t max_shared_bytes; // A block's, with the opt-in.
+} hd_device_info_t;
+
+// A tensor among a launch's arguments.
+typedef struct hd_launch_tensor {
+  const char *name;
+  hd_address_t address;
+  size_t bytes;
+  uint32_t element_bytes;
+  bool read_only;
+} hd_launch_tensor_t;
+
+typedef struct hd_kernel_launch {
+  int32_t grid[3], block[3], cluster[3];
+  int64_t shared_bytes;
+  void *const *args; // args[i] points at the value of parameter i.
+  const hd_launch_tensor_t *tensors;
+  uint32_t num_tensors;
+} hd_kernel_launch_t;
+
+// A kernel made ready for a device.
+struct hd_kernel {
+  const hd_func_t *func;
+  // What the code needs; -1 where the device does not know.
+  int registers, local_bytes, max_threads;
+  size_t code_bytes;
+};
+
+typedef struct hd_device_ops {
+  const char *kind; // "cuda", "sim"
+  void (*close)(hd_device_t *device);
+  // name is for messages. No bytes are as good as some.
+  bool (*alloc)(hd_device_t *device, const char *name, size_t bytes,
+                hd_address_t *address);
+  void (*free)(hd_device_t *device, hd_address_t address);
+  bool (*upload)(hd_device_t *device, hd_address_t to, const void *from,
+                 size_t bytes);
+  bool (*download)(hd_device_t *device, void *to, hd_address_t from,
+                   size_t bytes);
+  // Sets elements of 1, 2, 4 or 8 bytes; in order with the launches.
+  bool (*fill)(hd_device_t *device, hd_address_t to, uint64_t bits,
+               unsigned element_bytes, size_t count);
+  // Makes code of lowered kernels; kernels[i] is that of funcs[i]. They must
+  // not outlive the device or the module. All or none.
+  bool (*load)(hd_device_t *device, hd_module_t *module,
+               const hd_func_t *const *funcs, unsigned count,
+               hd_kernel_t **kernels);
+  void (*unload)(hd_device_t *device, hd_kernel_t *kernel);
+  // The launch has been checked (hd_launch_check()). Outside a recording the
+  // kernel has ended when this returns, and errors name it.
+  bool (*launch)(hd_device_t *device, hd_kernel_t *kernel,
+                 const hd_kernel_launch_t *launch);
+  // Launches and fills between begin and end are kept, not done; replay does
+  // them, in order, and measures them. NULL where a device has no clock of its
+  // own.
+  bool (*record_begin)(hd_device_t *device);
+  hd_recording_t *(*record_end)(hd_device_t *device);
+  bool (*replay)(hd_device_t *device, hd_recording_t *recording, double *ms,
+                 double *host_us);
+  void (*recording_free)(hd_device_t *device, hd_recording_t *recording);
+} hd_device_ops_t;
+
+struct hd_device {
+  const hd_device_ops_t *ops;
+  hd_context_t *context; // Diagnostics and budget.
+  hd_device_info_t info;
+  size_t bytes, peak_bytes; // Of device memory that is allocated.
+  uint64_t compile_ns;      // Spent in load so far.
+  bool verbose;
+};
+
+typedef struct hd_device_options {
+  const hd_target_t *target; // sim: NULL is sm_90a. cuda: NULL is the GPU's.
+  bool sanitize;
+  uint64_t seed;
+  hd_sim_async_t async;
+  unsigned threads;      // 0: one for each core.
+  const char *cache_dir; // Of machine code; NULL: none is kept.
+  bool verbose;
+} hd_device_options_t;
+
+hd_device_t *hd_device_open_sim(hd_context_t *context,
+                                const hd_device_options_t *options);
+hd_device_t *hd_device_open_cuda(hd_context_t *context, int ordinal,
+                                 const hd_device_options_t *options);
+static inline void hd_device_close(hd_device_t *device) {
+  if (device)
+    device->ops->close(device);
+}
+
+// Checks a launch against what the device's hardware allows; reports E0606.
+bool hd_launch_check(hd_device_t *device, const hd_kernel_t *kernel,
+                     const hd_kernel_launch_t *launch);
+
+#endif

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The simulator as a device. Its memory is the host's; under sanitize each
+// block of memory also keeps which of its bytes were written.
+#include "Runtime/Device.h"
+#include "Runtime/HostMemory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const hd_loc_t nowhere;
+
+typedef struct memory {
+  void *data;
+  size_t bytes;
+  uint8_t *written; // A bit for each byte; NULL where not sanitizing.
+  struct memory *next;
+} memory_t;
+
+typedef struct sim_device {
+  hd_device_t base;
+  hd_sim_options_t options;
+  memory_t *memory;
+} sim_device_t;
+
+typedef struct sim_kernel {
+  hd_kernel_t base;
+  hd_host_code_t *code;
+} sim_kernel_t;
+
+static sim_device_t *of(hd_device_t *device) { return (sim_device_t *)device; }
+
+static hd_diagnostics_t *diags_of(const sim_device_t *d) {
+  return &d->base.context->diags;
+}
+
+static void *pointer(hd_address_t address) {
+  return (void *)(uintptr_t)address;
+}
+
+static void drop(sim_device_t *d, memory_t *m) {
+  hd_host_memory_free(&d->base.context->budget, m->data, m->bytes);
+  free(m->written);
+  free(m);
+}
+
+static void close_device(hd_device_t *device) {
+  sim_device_t *d = of(device);
+  while (d->memory) {
+    memory_t *m = d->memory;
+    d->memory = m->next;
+    drop(d, m);
+  }
+  hd_thread_pool_destroy(d->options.pool);
+  free(d);
+}
+
+static bool alloc_memory(hd_device_t *device, const char *name, size_t bytes,
+                         hd_address_t *address) {
+  sim_device_t *d = of(device);
+  memory_t *m = calloc(1, sizeof(*m));
+  if (!m)
+    return hd_error(diags_of(d), nowhere, HD_E0904, "out of memory");
+  m->bytes = bytes;
+  m->data =
+      hd_host_memory_alloc(diags_of(d), &device->context->budget, name, bytes);
+  if (m->data && d->options.sanitize) {
+    m->written = calloc(1, bytes / 8 + 1);
+    if (!m->written)
+      hd_error(diags_of(d), nowhere, HD_E0904, "out of memory");
+  }
+  if (!m->data || (d->options.sanitize && !m->written)) {
+    drop(d, m);
+    return false;
+  }
+  m->next = d->memory;
+  d->memory = m;
+  *address = (uintptr_t)m->data;
+  device->bytes += bytes;
+  if (device->bytes > device->peak_bytes)
+    device->peak_bytes = device->bytes;
+  return true;
+}
+
+static void free_memory(hd_device_t *device, hd_address_t address) {
+  sim_device_t *d = of(device);
+  for (memory_t **at = &d->memory; *at; at = &(*at)->next)
+    if ((*at)->data == pointer(address)) {
+      memory_t *m = *at;
+      *at = m->next;
+      device->bytes -= m->bytes;
+      drop(d, m);
+      return;
+    }
+}
+
+static memory_t *find(sim_device_t *d, hd_address_t address) {
+  memory_t *m = d->memory;
+  while (m && m->data != pointer(address))
+    m = m->next;
+  return m;
+}
+
+// Whole blocks are written from their start, so the bits can be set bytewise.
+static void mark_written(sim_device_t *d, hd_address_t address, size_t bytes) {
+  memory_t *m = find(d, address);
+  if (m && m->written)
+    memset(m->written, 0xff, (bytes + 7) / 8);
+}
+
+static bool upload(hd_device_t *device, hd_address_t to, const void *from,
+                   size_t bytes) {
+  if (bytes)
+    memcpy(pointer(to), from, bytes);
+  mark_written(of(device), to, bytes);
+  return true;
+}
+
+static bool download(hd_device_t *device, void *to, hd_address_t from,
+                     size_t bytes) {
+  (void)device;
+  if (bytes)
+    memcpy(to, pointer(from), bytes);
+  return true;
+}
+
+static bool fill(hd_device_t *device, hd_address_t to, uint64_t bits,
+                 unsigned element_bytes, size_t count) {
+  char *data = pointer(to);
+  for (size_t i = 0; i < count; i++)
+    memcpy(data + i * element_bytes, &bits, element_bytes);
+  mark_written(of(device), to, count * element_bytes);
+  return true;
+}
+
+static void unload(hd_device_t *device, hd_kernel_t *kernel) {
+  (void)device;
+  sim_kernel_t *k = (sim_kernel_t *)kernel;
+  if (!k)
+    return;
+  if (k->code)
+    hd_host_code_destroy(k->code);
+  free(k);
+}
+
+static bool load(hd_device_t *device, hd_module_t *module,
+                 const hd_func_t *const *funcs, unsigned count,
+                 hd_kernel_t **kernels) {
+  sim_device_t *d = of(device);
+  uint64_t start = hd_clock_ns();
+  hd_codegen_options_t options = {.target = hd_target_find("host"),
+                                  .sanitize = d->options.sanitize};
+  bool ok = true;
+  memset(kernels, 0, count * sizeof(*kernels));
+  for (unsigned i = 0; ok && i < count; i++) {
+    sim_kernel_t *k = calloc(1, sizeof(*k));
+    if (!k)
+      return hd_error(diags_of(d), nowhere, HD_E0904, "out of memory");
+    kernels[i] = &k->base;
+    k->base = (hd_kernel_t){funcs[i], -1, -1, 1024, 0};
+    k->code = hd_host_code_create(module, funcs[i], &options);
+    ok = k->code != NULL;
+  }
+  for (unsigned i = 0; !ok && i < count; i++) {
+    unload(device, kernels[i]);
+    kernels[i] = NULL;
+  }
+  device->compile_ns += hd_clock_ns() - start;
+  return ok;
+}
+
+static void say_bank_conflicts(sim_device_t *d, const hd_kernel_t *kernel,
+                               const hd_sim_stats_t *stats) {
+  for (uint32_t i = 0; i < stats->num_bank_sites; i++) {
+    const hd_sim_bank_site_t *site = &stats->bank_sites[i];
+    hd_remark(
+        diags_of(d), site->loc,
+        "kernel '%s': bank conflicts at '%s': %llu accesses take %llu "
+        "passes, %llu without conflicts",
+        kernel->func->name, site->tensor, (unsigned long long)site->accesses,
+        (unsigned long long)site->passes, (unsigned long long)site->least);
+  }
+}
+
+static bool launch_kernel(hd_device_t *device, hd_kernel_t *kernel,
+                          const hd_kernel_launch_t *launch) {
+  sim_device_t *d = of(device);
+  sim_kernel_t *k = (sim_kernel_t *)kernel;
+  hd_sim_buffer_t buffers[256];
+  if (launch->num_tensors > 256)
+    return hd_error(diags_of(d), nowhere, HD_E0606, kernel->func->name,
+                    "it has more than 256 parameters");
+  for (uint32_t i = 0; i < launch->num_tensors; i++) {
+    const hd_launch_tensor_t *t = &launch->tensors[i];
+    memory_t *m = find(d, t->address);
+    buffers[i] = (hd_sim_buffer_t){t->name,      pointer(t->address),
+                                   t->bytes,     t->element_bytes,
+                                   t->read_only, m ? m->written : NULL};
+  }
+  hd_sim_kernel_t run = {
+      .name = kernel->func->name,
+      .entry = hd_host_code_entry(k->code),
+      .coroutine = hd_host_code_is_coroutine(k->code),
+      .args = launch->args,
+      .shared_bytes = (size_t)launch->shared_bytes,
+      .buffers = buffers,
+      .num_buffers = launch->num_tensors,
+  };
+  memcpy(run.grid, launch->grid, sizeof(run.grid));
+  memcpy(run.block, launch->block, sizeof(run.block));
+  memcpy(run.cluster, launch->cluster, sizeof(run.cluster));
+  hd_sim_stats_t stats = {0};
+  bool ok = hd_sim_launch(&run, &d->options, diags_of(d), &stats);
+  say_bank_conflicts(d, kernel, &stats);
+  return ok;
+}
+
+static const hd_device_ops_t ops = {
+    .kind = "sim",
+    .close = close_device,
+    .alloc = alloc_memory,
+    .free = free_memory,
+    .upload = upload,
+    .download = download,
+    .fill = fill,
+    .load = load,
+    .unload = unload,
+    .launch = launch_kernel,
+};
+
+// SMs and L2 of a usual GPU of each target, so that grids over device.sms and
+// rotation are those of the GPU.
+static void describe(hd_device_info_t *info) {
+  static const struct {
+    int sm, sms;
+    int64_t l2_bytes;
+  } gpus[] = {{75, 40, 4 << 20},   {80, 108, 40 << 20}, {86, 84, 6 << 20},
+              {89, 142, 96 << 20}, {90, 132, 50 << 20}, {901, 132, 50 << 20}};
+  for (size_t i = 0; i < sizeof(gpus) / sizeof(gpus[0]); i++)
+    if (gpus[i].sm == info->target->sm) {
+      info->sms = gpus[i].sms;
+      info->l2_bytes = gpus[i].l2_bytes;
+    }
+  info->max_shared_bytes = info->target->max_shared_bytes;
+  snprintf(info->name, sizeof(info->name), "simulator of %s",
+           info->target->name);
+}
+
+hd_device_t *hd_device_open_sim(hd_context_t *context,
+                                const hd_device_options_t *options) {
+  const hd_target_t *target =
+      options->target ? options->target : hd_target_find("sm_90a");
+  if (target->arch != HD_ARCH_NVPTX) {
+    hd_error(&context->diags, nowhere, HD_E0503, target->name, "device 'sim'");
+    return NULL;
+  }
+  sim_device_t *d = calloc(1, sizeof(*d));
+  if (!d) {
+    hd_error(&context->diags, nowhere, HD_E0904, "out of memory");
+    return NULL;
+  }
+  hd_host_code_set_symbols(hd_sim_symbol);
+  d->base.ops = &ops;
+  d->base.context = context;
+  d->base.verbose = options->verbose;
+  d->base.info.target = target;
+  describe(&d->base.info);
+  d->options = (hd_sim_options_t){
+      .sanitize = options->sanitize,
+      .seed = options->seed,
+      .async = options->async,
+      .pool = hd_thread_pool_create(options->threads),
+      .budget = &context->budget,
+  };
+  return &d->base;
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Runtime/Program.h"
+#include "Runtime/Storage.h"
+#include "Support/Float.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const hd_loc_t nowhere;
+
+// A launch, or (kernel NULL) a fill of a workspace. A tensor is named by its
+// slot: the entry's parameters first, then the workspaces.
+struct hd_step {
+  hd_kernel_t *kernel;
+  hd_kernel_launch_t launch;
+  uint32_t num_args;
+  int *slots;       // For each argument; -1: a scalar.
+  uint64_t *values; // For each argument.
+  void **args;      // args[i] points at values[i].
+  int *tensor_args; // For each of launch.tensors: its argument.
+  hd_launch_tensor_t *tensors;
+  int slot; // FILL
+  uint64_t bits;
+  unsigned element_bytes;
+  size_t count;
+};
+
+static hd_diagnostics_t *diags_of(const hd_program_t *p) {
+  return &p->device->context->diags;
+}
+
+static bool fail(const hd_program_t *p, const hd_func_t *kernel,
+                 const char *why) {
+  return hd_error(diags_of(p), nowhere, HD_E0608, kernel->name, why);
+}
+
+static uint64_t encode(hd_type_t type, const hd_binding_t *value) {
+  if (!hd_type_is_float(type))
+    return (uint64_t)value->i;
+  return hd_float_encode((hd_float_format_t)(type.scalar - HD_F4E2M1),
+                         value->f);
+}
+
+// grid, block or cluster; what is left out is 1.
+static bool eval_dims(const hd_program_t *p, const hd_env_t *env,
+                      const hd_func_t *kernel, const hd_expr_t *const exprs[3],
+                      int32_t dims[3]) {
+  for (int i = 0; i < 3; i++) {
+    int64_t value = 1;
+    if (exprs[i] && !hd_eval_int(env, exprs[i], &value))
+      return fail(p, kernel, "its launch divides by zero");
+    if (value < INT32_MIN || value > INT32_MAX)
+      return fail(p, kernel, "its grid has more than 2^31 - 1 blocks");
+    dims[i] = (int32_t)value;
+  }
+  return true;
+}
+
+static hd_kernel_t *loaded(const hd_program_t *p, const hd_func_t *func) {
+  for (size_t i = 0; i < p->funcs.size; i++)
+    if (p->funcs.data[i] == func)
+      return p->kernels[i];
+  return NULL;
+}
+
+// The bytes of slot number i, as the entry's sizes say.
+static bool slot_bytes(hd_program_t *p, int slot, int64_t *bytes) {
+  uint32_t count = p->entry->num_params;
+  if ((uint32_t)slot >= count) {
+    *bytes = (int64_t)p->workspaces.data[(uint32_t)slot - count].bytes;
+    return true;
+  }
+  return hd_storage_bytes(&p->env, &p->arena, p->entry->params[slot]->tensor,
+                          bytes);
+}
+
+static const char *slot_name(const hd_program_t *p, int slot) {
+  uint32_t count = p->entry->num_params;
+  return (uint32_t)slot < count
+             ? p->entry->params[slot]->name
+             : p->workspaces.data[(uint32_t)slot - count].var->name;
+}
+
+// A tensor argument must hold what the kernel takes it for.
+static bool add_tensor(hd_program_t *p, hd_step_t *step, const hd_env_t *env,
+                       uint32_t arg) {
+  const hd_func_t *kernel = step->kernel->func;
+  const hd_var_t *param = kernel->params[arg];
+  int64_t needed, present;
+  char text[300];
+  if (!hd_storage_bytes(env, &p->arena, param->tensor, &needed)) {
+    snprintf(text, sizeof(text),
+             "the shape of '%.80s' is negative or too large", param->name);
+    return fail(p, kernel, text);
+  }
+  if (!slot_bytes(p, step->slots[arg], &present) || present < needed) {
+    snprintf(text, sizeof(text),
+             "'%.80s' needs %lld bytes, and '%.80s' has %lld", param->name,
+             (long long)needed, slot_name(p, step->slots[arg]),
+             (long long)present);
+    return fail(p, kernel, text);
+  }
+  unsigned bits = hd_type_bits(param->type);
+  step->tensor_args[step->launch.num_tensors] = (int)arg;
+  step->tensors[step->launch.num_tensors++] = (hd_launch_tensor_t){
+      .name = param->name,
+      .bytes = (size_t)needed,
+      .element_bytes = bits < 8 ? 1 : bits / 8,
+      .read_only = param->direction == HD_DIR_IN,
+  };
+  return true;
+}
+
+static hd_step_t *new_launch(hd_program_t *p, const hd_func_t *kernel) {
+  uint32_t count = kernel->num_params;
+  hd_step_t *step = HD_ARENA_NEW(&p->arena, hd_step_t);
+  step->kernel = loaded(p, kernel);
+  step->num_args = count;
+  step->slots = HD_ARENA_ARRAY(&p->arena, int, count + 1);
+  step->values = HD_ARENA_ARRAY(&p->arena, uint64_t, count + 1);
+  step->args = HD_ARENA_ARRAY(&p->arena, void *, count + 1);
+  step->tensor_args = HD_ARENA_ARRAY(&p->arena, int, count + 1);
+  step->tensors = HD_ARENA_ARRAY(&p->arena, hd_launch_tensor_t, count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    step->args[i] = &step->values[i];
+  step->launch.args = step->args;
+  step->launch.tensors = step->tensors;
+  return step;
+}
+
+// step->slots are set; env holds the kernel's own parameters.
+static bool finish_launch(hd_program_t *p, hd_step_t *step,
+                          const hd_env_t *env) {
+  const hd_func_t *kernel = step->kernel->func;
+  hd_kernel_launch_t *launch = &step->launch;
+  for (uint32_t i = 0; i < step->num_args; i++) {
+    const hd_var_t *param = kernel->params[i];
+    if (param->tensor) {
+      if (!add_tensor(p, step, env, i))
+        return false;
+    } else {
+      step->values[i] = encode(param->type, hd_env_find(env, param));
+    }
+  }
+  if (!eval_dims(p, env, kernel, kernel->launch.grid, launch->grid) ||
+      !eval_dims(p, env, kernel, kernel->launch.block, launch->block) ||
+      !eval_dims(p, env, kernel, kernel->launch.cluster, launch->cluster))
+    return false;
+  const hd_shared_plan_t *shared = hd_shared_plan(&p->arena, kernel);
+  if (!hd_eval_int(env, shared->size, &launch->shared_bytes))
+    return fail(p, kernel, "the size of its shared memory is not known");
+  if (!hd_launch_check(p->device, step->kernel, launch))
+    return false;
+  p->num_launches++;
+  // No blocks, nothing to do: as a loop that does not run.
+  if (launch->grid[0] && launch->grid[1] && launch->grid[2])
+    hd_vec_push(&p->arena, &p->steps, step);
+  return true;
+}
+
+// The slot of a tensor variable of the entry.
+static int find_slot(const hd_program_t *p, const hd_var_t *var) {
+  for (uint32_t i = 0; i < p->entry->num_params; i++)
+    if (p->entry->params[i] == var)
+      return (int)i;
+  for (size_t i = 0; i < p->workspaces.size; i++)
+    if (p->workspaces.data[i].var == var)
+      return (int)(p->entry->num_params + i);
+  return -1;
+}
+
+static bool plan_launch(hd_program_t *p, const hd_stmt_t *stmt) {
+  const hd_func_t *kernel = stmt->u.launch.kernel;
+  hd_step_t *step = new_launch(p, kernel);
+  hd_env_t env = {.sms = p->env.sms};
+  for (uint32_t i = 0; i < stmt->u.launch.num_args; i++) {
+    const hd_expr_t *arg = stmt->u.launch.args[i];
+    step->slots[i] = -1;
+    if (kernel->params[i]->tensor) {
+      step->slots[i] = find_slot(p, arg->u.var);
+      continue;
+    }
+    hd_binding_t value = {.var = kernel->params[i]};
+    if (!hd_eval(&p->env, &p->arena, arg, &value))
+      return fail(p, kernel, "an argument divides by zero");
+    hd_vec_push(&p->arena, &env.bindings, value);
+  }
+  return finish_launch(p, step, &env);
+}
+
+static bool add_fill(hd_program_t *p, const hd_slot_t *slot, int index,
+                     const hd_expr_t *init) {
+  hd_binding_t value = {0};
+  if (!hd_eval(&p->env, &p->arena, init, &value))
+    return hd_error(diags_of(p), init->loc, HD_E0210, "");
+  unsigned bits = hd_type_bits(slot->var->type);
+  hd_step_t *step = HD_ARENA_NEW(&p->arena, hd_step_t);
+  step->slot = index;
+  step->bits = encode(slot->var->type, &value);
+  // Below a byte: whole bytes of copies.
+  for (; bits < 8; bits *= 2)
+    step->bits = (step->bits & ((1u << bits) - 1)) * (1 + (1u << bits));
+  step->element_bytes = bits / 8;
+  step->count = slot->bytes / step->element_bytes;
+  hd_vec_push(&p->arena, &p->steps, step);
+  return true;
+}
+
+static bool plan_workspace(hd_program_t *p, const hd_stmt_t *stmt) {
+  hd_slot_t slot = {.var = stmt->u.declare.var};
+  int64_t bytes;
+  if (!hd_storage_bytes(&p->env, &p->arena, slot.var->tensor, &bytes))
+    return hd_error(diags_of(p), slot.var->loc, HD_E0309, slot.var->name);
+  slot.bytes = (size_t)bytes;
+  if (!p->device->ops->alloc(p->device, slot.var->name, slot.bytes,
+                             &slot.address))
+    return false;
+  hd_vec_push(&p->arena, &p->workspaces, slot);
+  int index = (int)(p->entry->num_params + p->workspaces.size - 1);
+  return !stmt->u.declare.init ||
+         add_fill(p, &slot, index, stmt->u.declare.init);
+}
+
+static bool plan_steps(hd_program_t *p) {
+  for (uint32_t i = 0; i < p->entry->body.size; i++) {
+    const hd_stmt_t *stmt = p->entry->body.stmts[i];
+    bool ok = stmt->kind == HD_STMT_DECLARE  ? plan_workspace(p, stmt)
+              : stmt->kind == HD_STMT_LAUNCH ? plan_launch(p, stmt)
+                                             : fail(p, p->entry,
+                                                    "a plan holds workspaces "
+                                                    "and launches alone");
+    if (!ok)
+      return false;
+  }
+  return true;
+}
+
+static bool kernel_step(hd_program_t *p) {
+  hd_step_t *step = new_launch(p, p->entry);
+  for (uint32_t i = 0; i < p->entry->num_params; i++)
+    step->slots[i] = p->entry->params[i]->tensor ? (int)i : -1;
+  return finish_launch(p, step, &p->env);
+}
+
+static void collect_kernels(hd_program_t *p) {
+  if (p->entry->kind == HD_FUNC_KERNEL)
+    hd_vec_push(&p->arena, &p->funcs, p->entry);
+  for (uint32_t i = 0;
+       p->entry->kind == HD_FUNC_PLAN && i < p->entry->body.size; i++) {
+    const hd_stmt_t *stmt = p->entry->body.stmts[i];
+    bool known = stmt->kind != HD_STMT_LAUNCH;
+    for (size_t k = 0; !known && k < p->funcs.size; k++)
+      known = p->funcs.data[k] == stmt->u.launch.kernel;
+    if (!known)
+      hd_vec_push(&p->arena, &p->funcs, stmt->u.launch.kernel);
+  }
+}
+
+bool hd_program_init(hd_program_t *program, hd_device_t *device,
+                     hd_module_t *module, const hd_func_t *entry,
+                     const hd_env_t *env) {
+  *program = (hd_program_t){.device = device, .module = module, .entry = entry};
+  hd_arena_init(&program->arena, &device->context->budget);
+  program->env.sms = device->info.sms;
+  for (size_t i = 0; i < env->bindings.size; i++)
+    hd_vec_push(&program->arena, &program->env.bindings, env->bindings.data[i]);
+  collect_kernels(program);
+  unsigned count = (unsigned)program->funcs.size;
+  program->kernels = HD_ARENA_ARRAY(&program->arena, hd_kernel_t *, count + 1);
+  return device->ops->load(device, module, program->funcs.data, count,
+                           program->kernels) &&
+         (entry->kind == HD_FUNC_PLAN ? plan_steps(program)
+                                      : kernel_step(program));
+}
+
+void hd_program_fini(hd_program_t *program) {
+  hd_device_t *device = program->device;
+  if (!device)
+    return;
+  for (size_t i = 0; i < program->workspaces.size; i++)
+    device->ops->free(device, program->workspaces.data[i].address);
+  for (size_t i = 0; program->kernels && i < program->funcs.size; i++)
+    if (program->kernels[i])
+      device->ops->unload(device, program->kernels[i]);
+  hd_arena_fini(&program->arena);
+  *program = (hd_program_t){0};
+}
+
+static hd_address_t address_of(const hd_program_t *p, const hd_slot_t *params,
+                               int slot) {
+  uint32_t count = p->entry->num_params;
+  return (uint32_t)slot < count
+             ? params[slot].address
+             : p->workspaces.data[(uint32_t)slot - count].address;
+}
+
+bool hd_program_run(hd_program_t *program, const hd_slot_t *params) {
+  hd_device_t *device = program->device;
+  for (size_t i = 0; i < program->steps.size; i++) {
+    hd_step_t *step = program->steps.data[i];
+    if (!step->kernel) {
+      if (!device->ops->fill(device, address_of(program, params, step->slot),
+                             step->bits, step->element_bytes, step->count))
+        return false;
+      continue;
+    }
+    for (uint32_t k = 0; k < step->launch.num_tensors; k++) {
+      int arg = step->tensor_args[k];
+      hd_address_t address = address_of(program, params, step->slots[arg]);
+      step->values[arg] = address;
+      step->tensors[k].address = address;
+    }
+    if (!device->ops->launch(device, step->kernel, &step->launch))
+      return false;
+  }
+  return true;
+}

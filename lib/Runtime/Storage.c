@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A layout's offset is asked of the compiler (hd_tensor_offset), once, over
+// variables for the indices, and evaluated for each element: what the kernel
+// computes and what is done here cannot differ.
+#include "Runtime/Storage.h"
+
+#include <string.h>
+
+bool hd_storage_shape(const hd_env_t *env, const hd_tensor_t *tensor,
+                      int64_t shape[HD_TENSOR_MAX_RANK]) {
+  if (tensor->rank > HD_TENSOR_MAX_RANK)
+    return false;
+  for (uint32_t i = 0; i < tensor->rank; i++)
+    if (!hd_eval_int(env, tensor->shape[i], &shape[i]) || shape[i] < 0)
+      return false;
+  return true;
+}
+
+bool hd_storage_bytes(const hd_env_t *env, hd_arena_t *arena,
+                      const hd_tensor_t *tensor, int64_t *bytes) {
+  int64_t shape[HD_TENSOR_MAX_RANK], elements, product = 1;
+  if (!hd_storage_shape(env, tensor, shape))
+    return false;
+  // The expression below wraps; a shape that passes 2^62 is found here.
+  for (uint32_t i = 0; i < tensor->rank; i++)
+    if (__builtin_mul_overflow(product, shape[i], &product))
+      return false;
+  if (!hd_eval_int(env, hd_tensor_storage(arena, tensor), &elements) ||
+      elements < 0 || (elements < product && hd_storage_is_plain(tensor)))
+    return false;
+  int64_t bits = (int64_t)hd_type_bits(tensor->element), total;
+  if (__builtin_mul_overflow(elements, bits, &total) ||
+      __builtin_add_overflow(total, 7, &total))
+    return false;
+  *bytes = total / 8;
+  return true;
+}
+
+bool hd_storage_is_plain(const hd_tensor_t *tensor) {
+  bool row = !tensor->layout || tensor->layout->num_items == 0 ||
+             (tensor->layout->num_items == 1 &&
+              tensor->layout->items[0].kind == HD_LAYOUT_ROW);
+  return row && hd_type_bits(tensor->element) >= 8;
+}
+
+typedef struct walk {
+  hd_env_t env; // Of its own: the indices' bindings come first.
+  const hd_expr_t *offset;
+  unsigned bits;
+  size_t bytes;
+} walk_t;
+
+static void start_walk(walk_t *w, const hd_env_t *env, hd_arena_t *arena,
+                       const hd_tensor_t *tensor, size_t bytes) {
+  const hd_expr_t *indices[HD_TENSOR_MAX_RANK];
+  *w = (walk_t){.bits = hd_type_bits(tensor->element), .bytes = bytes};
+  w->env.sms = env->sms;
+  for (uint32_t i = 0; i < tensor->rank; i++) {
+    const hd_var_t *var =
+        hd_var_make(arena, "i", HD_VAR_LOOP, hd_type(HD_I64), (hd_loc_t){0});
+    hd_vec_push(arena, &w->env.bindings, (hd_binding_t){.var = var});
+    indices[i] = hd_expr_var(arena, var);
+  }
+  for (size_t i = 0; i < env->bindings.size; i++)
+    hd_vec_push(arena, &w->env.bindings, env->bindings.data[i]);
+  w->offset = hd_tensor_offset(arena, tensor, indices);
+}
+
+// The offset in bits of the next element, in row-major order.
+static bool next_offset(walk_t *w, const hd_host_tensor_t *tensor,
+                        size_t *offset) {
+  int64_t elements;
+  if (!hd_eval_int(&w->env, w->offset, &elements) || elements < 0 ||
+      (uint64_t)elements >= w->bytes * 8 / w->bits)
+    return false;
+  *offset = (size_t)elements * w->bits;
+  for (unsigned axis = tensor->rank; axis-- > 0;) {
+    hd_binding_t *index = &w->env.bindings.data[axis];
+    if (++index->i < tensor->shape[axis])
+      break;
+    index->i = 0;
+  }
+  return true;
+}
+
+bool hd_storage_pack(const hd_env_t *env, hd_arena_t *arena,
+                     const hd_tensor_t *tensor, const hd_host_tensor_t *from,
+                     unsigned char *storage, size_t bytes) {
+  if (hd_storage_is_plain(tensor)) {
+    memcpy(storage, from->data, bytes < from->bytes ? bytes : from->bytes);
+    return bytes == from->bytes;
+  }
+  memset(storage, 0, bytes);
+  walk_t w;
+  start_walk(&w, env, arena, tensor, bytes);
+  size_t size = hd_host_element_bytes(from->type), offset;
+  for (int64_t i = 0; i < from->count; i++) {
+    if (!next_offset(&w, from, &offset))
+      return false;
+    const unsigned char *element = from->data + (size_t)i * size;
+    if (w.bits >= 8)
+      memcpy(storage + offset / 8, element, size);
+    else
+      storage[offset / 8] |=
+          (unsigned char)((*element & ((1u << w.bits) - 1)) << offset % 8);
+  }
+  return true;
+}
+
+bool hd_storage_unpack(const hd_env_t *env, hd_arena_t *arena,
+                       const hd_tensor_t *tensor, const unsigned char *storage,
+                       size_t bytes, hd_host_tensor_t *to) {
+  if (hd_storage_is_plain(tensor)) {
+    memcpy(to->data, storage, bytes < to->bytes ? bytes : to->bytes);
+    return bytes == to->bytes;
+  }
+  walk_t w;
+  start_walk(&w, env, arena, tensor, bytes);
+  size_t size = hd_host_element_bytes(to->type), offset;
+  for (int64_t i = 0; i < to->count; i++) {
+    if (!next_offset(&w, to, &offset))
+      return false;
+    unsigned char *element = to->data + (size_t)i * size;
+    if (w.bits >= 8)
+      memcpy(element, storage + offset / 8, size);
+    else
+      *element = (unsigned char)(storage[offset / 8] >> offset % 8 &
+                                 ((1u << w.bits) - 1));
+  }
+  return true;
+}
