@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the example kernels and compares them with numpy.
 
-usage: run.py [--tools=DIR] [--device=sim|cuda]... [--sizes=first|all] [name...]
+usage: run.py [--tools=DIR] [--device=sim|cuda]... [--sizes=first|odd|all] [name...]
 
 Prints a table: for each kernel and device the largest error and the time of a
 run. Exits 1 if a result differs from numpy's by more than its tolerance.
@@ -21,6 +21,8 @@ import numpy as np
 
 from examples import EXAMPLES
 
+# Which of a row's sizes.
+SIZES = {"first": slice(0, 1), "odd": slice(1, 2), "all": slice(None)}
 FOLDER = pathlib.Path(__file__).resolve().parent
 
 
@@ -93,7 +95,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tools", default=None, help="folder of hidet-run")
     parser.add_argument("--device", action="append")
-    parser.add_argument("--sizes", choices=["first", "all"], default="first")
+    parser.add_argument("--sizes", choices=list(SIZES), default="first")
     parser.add_argument("--option", action="append", default=[],
                         help="given to hidet-run as it is")
     parser.add_argument("names", nargs="*")
@@ -107,7 +109,7 @@ def main():
     for device in options.device or devices():
         for name in options.names or list(EXAMPLES):
             row = EXAMPLES[name]
-            for sizes in row.sizes[:1 if options.sizes == "first" else None]:
+            for sizes in row.sizes[SIZES[options.sizes]]:
                 code, report, said = run(tool, name, sizes, device,
                                          options.option)
                 print(line(name, sizes, device, code, report), flush=True)

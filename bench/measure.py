@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the measurements on a GPU share: our side by hidet-run --bench, the
+peer's by a CUDA graph in PyTorch, taken one after the other.
+
+Both sides: random normal data, warmed up, as many copies of the operands as
+pass twice the L2 cache together, one launch for each copy in a CUDA graph, 50
+replays, the median, per launch.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SHAPES = ROOT / "bench" / "shapes"
+REPLAYS = 50
+
+
+def arguments(description):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--tools", default="build/bin",
+                        help="folder of hidet-run")
+    parser.add_argument("--json", help="write the results to this file")
+    parser.add_argument("names", nargs="*", help="kernels; default: all")
+    return parser.parse_args()
+
+
+def ours(tools, name, shapes, entry=None):
+    """Milliseconds of one run of examples/<name>.hir, and hidet-run's report;
+    (None, what it said) where it failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "report.json"
+        command = [str(pathlib.Path(tools) / "hidet-run"),
+                   str(ROOT / "examples" / (name + ".hir")),
+                   "--device=cuda", "--bench=%d" % REPLAYS,
+                   "--json=%s" % report]
+        if entry:
+            command.append("--entry=" + entry)
+        for tensor, shape in shapes.items():
+            command.append("--shape=%s=%s" % (
+                tensor, "x".join(map(str, shape))))
+            command.append("--input=%s=random" % tensor)
+        result = subprocess.run(command, text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT)
+        if result.returncode != 0:
+            return None, result.stdout
+        data = json.loads(report.read_text())
+        return data["median_ms"], data
+
+
+def peer(make, run):
+    """Milliseconds of run(*operands); make() gives one copy of the operands."""
+    import torch
+    first = make()
+    size = sum(x.numel() * x.element_size() for x in first)
+    l2 = torch.cuda.get_device_properties(0).L2_cache_size
+    copies = [first] + [make() for _ in range(-(-2 * l2 // size) - 1)]
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for operands in copies[:3]:
+            run(*operands)
+    stream.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        for operands in copies:
+            run(*operands)
+    times = []
+    for replay in range(REPLAYS + 5):
+        start = torch.cuda.Event(enable_timing=True)
+        end = torch.cuda.Event(enable_timing=True)
+        start.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        if replay >= 5:
+            times.append(start.elapsed_time(end) / len(copies))
+    return statistics.median(times)
+
+
+def machine():
+    import torch
+    driver = subprocess.run(
+        ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+        text=True, capture_output=True).stdout.strip()
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, text=True,
+                            capture_output=True).stdout.strip()
+    return {"device": driver, "cuda": torch.version.cuda,
+            "torch": torch.__version__, "commit": commit}
+
+
+def write(path, cases):
+    if path:
+        with open(path, "w") as file:
+            json.dump({**machine(), "cases": cases}, file, indent=1)

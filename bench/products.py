@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix products of examples/ against cuBLAS, as PyTorch calls it.
+
+usage: products.py [--tools=DIR] [--json=FILE] [name...]
+
+One line a case: TFLOP/s of both, and the quotient. The peer is
+torch.matmul(a, b.t()), both operands contiguous along k. The f32 kernel takes
+b as [k, n]: its peer is the faster of that and torch.matmul(a, b).
+"""
+
+import json
+import sys
+
+import measure
+import torch
+
+
+def peers(name, m, n, k):
+    """Milliseconds of cuBLAS, by how b lies."""
+    dtype = torch.float32 if name == "matmul_simt" else torch.float16
+
+    def operands():
+        return (torch.randn(m, k, device="cuda", dtype=dtype),
+                torch.randn(n, k, device="cuda", dtype=dtype),
+                torch.empty(m, n, device="cuda", dtype=dtype))
+
+    times = {"b.t()": measure.peer(
+        operands, lambda a, b, c: torch.matmul(a, b.t(), out=c))}
+    if name == "matmul_simt":
+        times["b"] = measure.peer(
+            operands, lambda a, b, c: torch.matmul(a, b.view(k, n), out=c))
+    torch.cuda.empty_cache()
+    return times
+
+
+def main():
+    options = measure.arguments(__doc__.splitlines()[0])
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    shapes = json.loads((measure.SHAPES / "products.json").read_text())
+    cases, failures = [], 0
+    for name in options.names or shapes:
+        for m, n, k in shapes[name]:
+            b = [k, n] if name == "matmul_simt" else [n, k]
+            theirs = peers(name, m, n, k)
+            best = min(theirs.values())
+            mine, report = measure.ours(options.tools, name,
+                                        {"a": [m, k], "b": b})
+            label = "%-12s %5d x %5d x %5d" % (name, m, n, k)
+            if mine is None:
+                failures += 1
+                print("%s  FAILED: %s" % (label, report.strip()), flush=True)
+                continue
+            flop = 2 * m * n * k / 1e9
+            print("%s  %7.1f TFLOP/s  cuBLAS %7.1f  %.3f of it" % (
+                label, flop / mine, flop / best, best / mine), flush=True)
+            cases.append({"kernel": name, "m": m, "n": n, "k": k,
+                          "ms": mine, "peer_ms": theirs,
+                          "tflops": flop / mine, "ratio": best / mine})
+    measure.write(options.json, cases)
+    return failures > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
