@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Everything that is to be shown on a GPU, within about eight minutes: numeric
+# tests, compute-sanitizer, math, measurements. For a machine with python3,
+# numpy and PyTorch and a static build (cmake --preset static).
+#
+# usage: device.sh [BUILD] [part...]
+#   BUILD: build folder (build-static). Parts: tests sanitizer products
+#   bandwidth math compile; default: all. Results go to $OUT (bench/results).
+set -u
+cd "$(dirname "$0")/.."
+build=${1:-build-static}
+shift $(($# > 0 ? 1 : 0))
+parts=${*:-tests products bandwidth compile sanitizer math}
+out=${OUT:-bench/results}
+mkdir -p "$out"
+export LD_LIBRARY_PATH=$PWD/$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export HIDET_CACHE_DIR=/tmp/hidet-cache
+status=0
+
+run() { # run NAME COMMAND...: keeps the log, says how it went
+  local name=$1 start=$SECONDS code=0
+  shift
+  timeout 300 "$@" > "$out/$name.log" 2>&1 || code=$?
+  echo "$name: exit $code, $((SECONDS - start)) s"
+  [ $code = 0 ] || { status=1; tail -5 "$out/$name.log"; }
+}
+
+for part in $parts; do
+  case $part in
+    tests)
+      run tests python3 examples/run.py --tools="$build/bin" --device=cuda \
+        --sizes=all ;;
+    products)
+      run products python3 bench/products.py --tools="$build/bin" \
+        --json="$out/products.json"
+      cat "$out/products.log" ;;
+    bandwidth)
+      run bandwidth python3 bench/bandwidth.py --tools="$build/bin" \
+        --json="$out/bandwidth.json"
+      cat "$out/bandwidth.log" ;;
+    compile)
+      [ -x "$build/bench/bench_compile" ] &&
+        run compile "$build/bench/bench_compile" --json "$out/compile.json" \
+          examples/*.hir && cat "$out/compile.log" ;;
+    sanitizer)
+      run sanitizer python3 bench/sanitizer.py --tools="$build/bin"
+      cat "$out/sanitizer.log" ;;
+    math)
+      run math python3 test/Math/checksums.py --tools="$build/bin" \
+        --device=cuda --expected=test/Math/checksums.json ;;
+    *) echo "no such part: $part"; status=2 ;;
+  esac
+done
+exit $status
