@@ -214,11 +214,11 @@ static uint64_t draw(uint64_t *state) { // splitmix64, by Steele et al., 2014
 
 // Half of the draws are any pattern, half lie within +-32, where most
 // functions are neither 0 nor infinite.
-static double draw_f64(uint64_t *state, double range) {
+static double draw_f64(uint64_t *state) {
   uint64_t bits = draw(state);
   double x;
   memcpy(&x, &bits, sizeof x);
-  if ((bits & 1) || (range > 0 && !(fabs(x) <= range)))
+  if (bits & 1)
     x = ((double)(bits >> 11) * 0x1p-53 - 0.5) * 64;
   return x;
 }
@@ -231,8 +231,7 @@ static void sample_f64(const reference_t *row, unsigned chunks) {
   uint64_t state = 1;
   for (unsigned c = 0; c < chunks; c++) {
     for (unsigned i = 0; i < CHUNK; i++)
-      x[i] =
-          c == 0 && i < NUM_SPECIAL ? special[i] : draw_f64(&state, row->range);
+      x[i] = c == 0 && i < NUM_SPECIAL ? special[i] : draw_f64(&state);
     call(&f, CHUNK, x, x, y);
     judge(&f, CHUNK, x, x, y, &worst);
   }
