@@ -19,6 +19,8 @@ typedef struct hd_target {
 
 // NULL where there is none of that name.
 const hd_target_t *hd_target_find(const char *name);
+// The targets one by one, in the table's order; NULL past the last.
+const hd_target_t *hd_target_get(size_t i);
 // "sm_75, sm_80, ..., host" for messages.
 const char *hd_target_names(void);
 

@@ -24,6 +24,10 @@ const hd_target_t *hd_target_find(const char *name) {
   return NULL;
 }
 
+const hd_target_t *hd_target_get(size_t i) {
+  return i < sizeof targets / sizeof *targets ? &targets[i] : NULL;
+}
+
 const char *hd_target_names(void) {
   return "sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, host";
 }

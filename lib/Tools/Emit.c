@@ -6,6 +6,7 @@
 #include "Tools/Emit.h"
 #include "IR/Printer.h"
 #include "Runtime/Cuda.h"
+#include "Support/Suggest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +19,13 @@ const hd_target_t *hd_tools_find_target(hd_diagnostics_t *diags,
   const hd_target_t *target = hd_target_find(name);
   if (target)
     return target;
-  char text[200];
-  snprintf(text, sizeof(text), " (known: %s)", hd_target_names());
-  hd_error(diags, nowhere, HD_E0502, name, text);
+  char text[64];
+  hd_suggestion_t near = {.wanted = name};
+  for (size_t i = 0; hd_target_get(i); i++)
+    hd_suggestion_add(&near, hd_target_get(i)->name);
+  hd_error(diags, nowhere, HD_E0502, name,
+           hd_suggestion_text(&near, "", text, sizeof(text)));
+  hd_note(diags, nowhere, "the targets are %s", hd_target_names());
   return NULL;
 }
 
