@@ -59,10 +59,10 @@ static void issue(hd_sim_thread_t *thread, const uint64_t *slots,
   if (hd_sim_sanitizer_of(task)) {
     const hd_sim_site_t *to = (const hd_sim_site_t *)(uintptr_t)slots[1];
     const hd_sim_site_t *from = (const hd_sim_site_t *)(uintptr_t)slots[3];
-    bool allowed = hd_sim_touch(task, to, slots[0], bytes,
+    bool allowed = hd_sim_touch(task, task, to, slots[0], bytes,
                                 HD_SIM_WRITES | HD_SIM_COPIES, 0);
-    if (read > 0 &&
-        !hd_sim_touch(task, from, slots[2], (uint32_t)read, HD_SIM_READS, 0))
+    if (read > 0 && !hd_sim_touch(task, task, from, slots[2], (uint32_t)read,
+                                  HD_SIM_READS, 0))
       copy.read = 0;
     if (!allowed)
       return;

@@ -29,9 +29,9 @@ static place_t begin(hd_sim_thread_t *thread, const uint64_t *slots,
   if (!hd_sim_sanitizer_of(place.task))
     return place;
   place.checked = true;
-  place.allowed =
-      hd_sim_touch(place.task, (const hd_sim_site_t *)(uintptr_t)slots[1],
-                   place.address, bytes, touch | HD_SIM_ATOMIC, place.scope);
+  place.allowed = hd_sim_touch(
+      place.task, place.task, (const hd_sim_site_t *)(uintptr_t)slots[1],
+      place.address, bytes, touch | HD_SIM_ATOMIC, place.scope);
   return place;
 }
 

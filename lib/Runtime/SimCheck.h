@@ -28,6 +28,10 @@ bool hd_sim_check_spinning(hd_sim_sanitizer_t *sanitizer,
 // Notes that something changed that a spinning thread may wait for.
 void hd_sim_check_event(const hd_sim_task_t *task);
 
+// Notes that the thread's lane touches shared memory.
+void hd_sim_banks_note(hd_sim_sanitizer_t *s, const hd_sim_task_t *task,
+                       const hd_sim_site_t *site, uintptr_t address,
+                       uint32_t bytes);
 // Counts bank conflicts of what the warp from thread first on has done.
 void hd_sim_banks_settle(hd_sim_sanitizer_t *sanitizer,
                          hd_sim_resident_t *block, uint32_t first,
@@ -39,16 +43,18 @@ typedef enum hd_sim_touch {
   HD_SIM_READS = 1,
   HD_SIM_WRITES = 2,
   HD_SIM_ATOMIC = 4,
-  HD_SIM_COPIES = 8, // Done by the thread's asynchronous copies.
+  HD_SIM_COPIES = 8,   // Done by the thread's asynchronous copies.
+  HD_SIM_BY_ROWS = 16, // A part of a row that was noted for the banks as one.
 } hd_sim_touch_t;
 
 // An intrinsic's access of bytes at address: bounds, alignment, initialization,
-// order. touch: hd_sim_touch_t; sync_scope: of atomics (hd_sync_scope_t). False
-// where it must not be done; address 0 stands for a place that was refused
-// already.
-bool hd_sim_touch(hd_sim_task_t *task, const hd_sim_site_t *site,
-                  uintptr_t address, uint32_t bytes, unsigned touch,
-                  unsigned sync_scope);
+// order. giver: the thread that gave the address, which may be another one of
+// the warp. touch: hd_sim_touch_t; sync_scope: of atomics (hd_sync_scope_t).
+// False where it must not be done; address 0 stands for a place that was out of
+// bounds.
+bool hd_sim_touch(hd_sim_task_t *task, const hd_sim_task_t *giver,
+                  const hd_sim_site_t *site, uintptr_t address, uint32_t bytes,
+                  unsigned touch, unsigned sync_scope);
 
 // --- Order ---
 

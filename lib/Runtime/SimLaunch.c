@@ -104,6 +104,8 @@ static void place_thread(hd_sim_resident_t *block, uint32_t linear) {
   task->barrier = -1;
   task->first_copy = task->num_copies = 0;
   task->open_group = 1;
+  task->clock = 1;
+  task->waited_group = 0;
 }
 
 // Makes the place hold block `rank` of cluster `unit`.

@@ -45,14 +45,17 @@ static void element_of(unsigned lane, unsigned e, bool transposed,
   *column = transposed ? outer : inner;
 }
 
-// Does the access of one half-word, or of two that lie side by side.
-static bool touch(hd_sim_thread_t *thread, const uint64_t *row_slots,
-                  uint64_t address, uint32_t bytes, unsigned how) {
+// Does the access of one half-word, or of two that lie side by side, in the row
+// that giver's address begins.
+static bool touch(hd_sim_thread_t *thread, hd_sim_thread_t *giver,
+                  const uint64_t *row_slots, uint64_t address, uint32_t bytes,
+                  unsigned how) {
   hd_sim_task_t *task = hd_sim_task(thread);
   if (!hd_sim_sanitizer_of(task))
     return address != 0;
-  return hd_sim_touch(task, (const hd_sim_site_t *)(uintptr_t)row_slots[1],
-                      address, bytes, how, 0);
+  return hd_sim_touch(task, hd_sim_task(giver),
+                      (const hd_sim_site_t *)(uintptr_t)row_slots[1], address,
+                      bytes, how | HD_SIM_BY_ROWS, 0);
 }
 
 static void move_lane(const hd_sim_warp_t *warp, unsigned lane, unsigned j,
@@ -67,7 +70,8 @@ static void move_lane(const hd_sim_warp_t *warp, unsigned lane, unsigned j,
     const uint64_t *row_slots = &warp->slots[ROWS * j + row][store ? 0 : 1];
     uint64_t address = row_slots[0] ? row_slots[0] + ELEMENT * column : 0;
     char *memory = (char *)(uintptr_t)address;
-    bool allowed = touch(warp->threads[lane], row_slots, address, bytes, how);
+    bool allowed = touch(warp->threads[lane], warp->threads[ROWS * j + row],
+                         row_slots, address, bytes, how);
     if (store && allowed)
       memcpy(memory, reg, bytes);
     else if (!store && allowed)
@@ -77,17 +81,16 @@ static void move_lane(const hd_sim_warp_t *warp, unsigned lane, unsigned j,
   }
 }
 
-// Rows are aligned to 16 bytes.
+// Rows are aligned to 16 bytes; the banks serve the 8 of a matrix at once.
 static void check_rows(const hd_sim_warp_t *warp, unsigned matrices,
                        bool store) {
   for (unsigned lane = 0; lane < ROWS * matrices; lane++) {
     uint64_t *slots = &warp->slots[lane][store ? 0 : 1];
-    if (slots[0] % 16 == 0)
-      continue;
     hd_sim_task_t *task = hd_sim_task(warp->threads[lane]);
     const hd_sim_site_t *site = (const hd_sim_site_t *)(uintptr_t)slots[1];
+    hd_sim_banks_note(hd_sim_sanitizer_of(task), task, site, slots[0], 16);
     char name[HD_SIM_NAME_SIZE];
-    if (hd_sim_sanitizer_of(task))
+    if (slots[0] % 16)
       hd_sim_finding(task, HD_E0707, site, NULL,
                      "%s gives a row of '%s' at an address that 16 does not "
                      "divide",
@@ -100,7 +103,8 @@ static void move(hd_sim_warp_t *warp, unsigned matrices, bool transposed,
                  bool store) {
   if (!hd_sim_whole_warp(warp))
     return;
-  check_rows(warp, matrices, store);
+  if (hd_sim_sanitizer_of(hd_sim_task(warp->threads[0])))
+    check_rows(warp, matrices, store);
   for (unsigned j = 0; j < matrices; j++)
     for (unsigned lane = 0; lane < HD_SIM_WARP_SIZE; lane++)
       move_lane(warp, lane, j, transposed, store);

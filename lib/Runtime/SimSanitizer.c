@@ -1,89 +1,257 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Runtime/SimSanitizer.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+_Noreturn void hd_sim_no_memory(hd_sim_run_t *run) {
+  hd_error(run->diags, (hd_loc_t){0}, HD_E0904, "no memory for the sanitizer");
+  hd_sim_fail(run);
+  hd_sim_leave();
+}
+
+// --- Beginning and end ---
+
+static unsigned granule(const hd_sim_buffer_t *buffer) {
+  uint32_t bytes = buffer->element_bytes ? buffer->element_bytes : 1;
+  return (unsigned)__builtin_ctz(bytes);
+}
+
 hd_sim_sanitizer_t *hd_sim_sanitizer_create(hd_sim_run_t *run) {
-  hd_error(run->diags, (hd_loc_t){0}, HD_E0609, "--sanitize", "sim");
+  hd_sim_sanitizer_t *s = calloc(1, sizeof *s);
+  if (!s)
+    return NULL;
+  s->run = run;
+  uint32_t count = run->kernel->num_buffers;
+  s->buffers = calloc(count + 1, sizeof *s->buffers);
+  bool good = s->buffers != NULL;
+  for (uint32_t i = 0; good && i < count; i++) {
+    const hd_sim_buffer_t *buffer = &run->kernel->buffers[i];
+    good = hd_sim_shadow_init(&s->buffers[i], (uintptr_t)buffer->data,
+                              buffer->size, granule(buffer), buffer);
+  }
+  if (good)
+    return s;
+  hd_sim_sanitizer_destroy(s);
   return NULL;
 }
-void hd_sim_sanitizer_destroy(hd_sim_sanitizer_t *s) { (void)s; }
+
+void hd_sim_sanitizer_destroy(hd_sim_sanitizer_t *s) {
+  if (!s)
+    return;
+  for (uint32_t i = 0; s->buffers && i < s->run->kernel->num_buffers; i++)
+    hd_sim_shadow_fini(&s->buffers[i]);
+  hd_sim_locations_fini(s);
+  free(s->buffers);
+  free(s->sites);
+  free(s->site_table);
+  free(s->site_keys);
+  free(s->bank_log);
+  free(s);
+}
+
 bool hd_sim_sanitizer_conclude(hd_sim_sanitizer_t *s, hd_sim_stats_t *stats) {
-  (void)s;
-  (void)stats;
+  if (stats) {
+    stats->findings = s->total_findings;
+    hd_sim_banks_conclude(s, stats);
+  }
+  return s->total_findings == 0;
+}
+
+// --- Sites ---
+
+static bool grow_sites(hd_sim_sanitizer_t *s) {
+  uint32_t capacity = s->cap_sites ? s->cap_sites * 2 : 64;
+  void *sites = realloc(s->sites, capacity * sizeof *s->sites);
+  if (!sites)
+    return false;
+  s->sites = sites;
+  s->cap_sites = capacity;
+  if (s->num_sites == 0) // Number 0 stands for no site.
+    memset(&s->sites[0], 0, sizeof *s->sites);
   return true;
 }
-void hd_sim_check_begin_block(hd_sim_sanitizer_t *s, hd_sim_resident_t *b) {
+
+static uint32_t slot_of(const hd_sim_sanitizer_t *s, const hd_sim_site_t *site,
+                        const hd_sim_site_t *const *keys, uint32_t capacity) {
   (void)s;
-  (void)b;
+  uint32_t at = (uint32_t)((uintptr_t)site * 0x9e3779b97f4a7c15ull >> 32);
+  while (keys[at &= capacity - 1] && keys[at] != site)
+    at++;
+  return at;
 }
-void hd_sim_check_end_block(hd_sim_sanitizer_t *s, hd_sim_resident_t *b) {
-  (void)s;
-  (void)b;
+
+static bool grow_table(hd_sim_sanitizer_t *s) {
+  uint32_t capacity = s->cap_table ? s->cap_table * 2 : 256;
+  uint32_t *table = calloc(capacity, sizeof *table);
+  const hd_sim_site_t **keys = calloc(capacity, sizeof *keys);
+  if (!table || !keys) {
+    free(table);
+    free(keys);
+    return false;
+  }
+  for (uint32_t i = 0; i < s->cap_table; i++) {
+    if (!s->site_keys[i])
+      continue;
+    uint32_t at = slot_of(s, s->site_keys[i], keys, capacity);
+    keys[at] = s->site_keys[i];
+    table[at] = s->site_table[i];
+  }
+  free(s->site_table);
+  free(s->site_keys);
+  s->site_table = table;
+  s->site_keys = keys;
+  s->cap_table = capacity;
+  return true;
 }
-void hd_sim_check_drop_block(hd_sim_sanitizer_t *s, hd_sim_resident_t *b) {
-  (void)s;
-  (void)b;
+
+// A site of the same place in the text. 0: there is none yet.
+static uint32_t find_twin(const hd_sim_sanitizer_t *s,
+                          const hd_sim_site_t *site) {
+  for (uint32_t i = 1; i <= s->num_sites; i++) {
+    const hd_sim_site_t *other = s->sites[i].site;
+    if (other->source == site->source && other->offset == site->offset &&
+        other->access == site->access &&
+        other->declaration == site->declaration && site->source)
+      return i;
+  }
+  return 0;
 }
-bool hd_sim_check_spinning(hd_sim_sanitizer_t *s, hd_sim_worker_t *w) {
-  (void)s;
-  (void)w;
-  return false;
+
+uint32_t hd_sim_site_number(hd_sim_sanitizer_t *s, const hd_sim_site_t *site) {
+  if (!site)
+    return 0;
+  if (s->num_keys * 2 >= s->cap_table && !grow_table(s))
+    return 0;
+  uint32_t at = slot_of(s, site, s->site_keys, s->cap_table);
+  if (s->site_keys[at])
+    return s->site_table[at];
+  uint32_t number = find_twin(s, site);
+  if (!number) {
+    if (s->num_sites + 1 >= s->cap_sites && !grow_sites(s))
+      return 0;
+    number = ++s->num_sites;
+    s->sites[number] = (hd_sim_text_site_t){.site = site};
+  }
+  s->num_keys++;
+  s->site_keys[at] = site;
+  s->site_table[at] = number;
+  return number;
 }
-void hd_sim_check_event(const hd_sim_task_t *task) { (void)task; }
-void hd_sim_banks_settle(hd_sim_sanitizer_t *s, hd_sim_resident_t *b,
-                         uint32_t first, uint32_t lanes) {
-  (void)s;
-  (void)b;
-  (void)first;
-  (void)lanes;
+
+// --- Blocks ---
+
+void hd_sim_check_begin_block(hd_sim_sanitizer_t *s, hd_sim_resident_t *block) {
+  s->events++;
+  if (block->shadow) {
+    hd_sim_shadow_clear(block->shadow);
+    return;
+  }
+  block->shadow = calloc(1, sizeof *block->shadow);
+  if (!block->shadow ||
+      !hd_sim_shadow_init(block->shadow, (uintptr_t)block->head.shared,
+                          s->run->kernel->shared_bytes, 2, NULL))
+    hd_sim_no_memory(s->run);
 }
-bool hd_sim_touch(hd_sim_task_t *task, const hd_sim_site_t *site,
-                  uintptr_t address, uint32_t bytes, unsigned touch,
-                  unsigned scope) {
-  (void)task;
-  (void)site;
-  (void)bytes;
-  (void)touch;
-  (void)scope;
-  return address != 0;
+
+void hd_sim_check_end_block(hd_sim_sanitizer_t *s, hd_sim_resident_t *block) {
+  s->events++;
+  for (uint32_t i = 0; i < block->num_threads; i++) {
+    hd_sim_task_t *task = &block->threads[i];
+    hd_sim_sync_drop(&task->clocks);
+    hd_sim_sync_drop(&task->released);
+    hd_sim_sync_drop(&task->acquiring);
+  }
+  for (int i = 0; i < HD_SIM_BARRIERS; i++) {
+    hd_sim_sync_drop(&block->barriers[i].joined);
+    hd_sim_sync_drop(&block->barriers[i].complete);
+  }
 }
-void hd_sim_sync_give(hd_sim_task_t *t, hd_sim_clocks_t **j) {
-  (void)t;
-  (void)j;
+
+void hd_sim_check_drop_block(hd_sim_sanitizer_t *s, hd_sim_resident_t *block) {
+  hd_sim_check_end_block(s, block);
+  if (block->shadow)
+    hd_sim_shadow_fini(block->shadow);
+  free(block->shadow);
+  block->shadow = NULL;
 }
-void hd_sim_sync_take(hd_sim_task_t *t, hd_sim_clocks_t *j) {
-  (void)t;
-  (void)j;
+
+// --- Deadlock ---
+
+void hd_sim_check_event(const hd_sim_task_t *task) {
+  hd_sim_sanitizer_of(task)->events++;
 }
-void hd_sim_sync_drop(hd_sim_clocks_t **c) { *c = NULL; }
-void hd_sim_sync_warp(const hd_sim_warp_t *w) { (void)w; }
-void hd_sim_sync_acquire(hd_sim_task_t *t, uintptr_t a, unsigned o,
-                         unsigned s) {
-  (void)t;
-  (void)a;
-  (void)o;
-  (void)s;
+
+static const char *waits_for(const hd_sim_task_t *task) {
+  switch (task->state) {
+  case HD_SIM_YIELDED:
+    return "spins";
+  case HD_SIM_AT_WARP:
+    return "waits for the other threads of its warp";
+  case HD_SIM_AT_BLOCK:
+    return "waits at a barrier";
+  case HD_SIM_UNBORN:
+  case HD_SIM_READY:
+  case HD_SIM_ENDED:
+    break;
+  }
+  return NULL;
 }
-void hd_sim_sync_release(hd_sim_task_t *t, uintptr_t a, unsigned o, unsigned s,
-                         bool r) {
-  (void)t;
-  (void)a;
-  (void)o;
-  (void)s;
-  (void)r;
+
+enum { MAX_NOTES = 4 };
+
+static void note_waiting(const hd_sim_resident_t *block, uint32_t *notes,
+                         const hd_sim_task_t *reported) {
+  const hd_sim_task_t *last = reported;
+  for (uint32_t i = 0; i < block->num_threads && *notes < MAX_NOTES; i++) {
+    const hd_sim_task_t *task = &block->threads[i];
+    if (!waits_for(task) || task == reported ||
+        (task->state == last->state && task->head.site == last->head.site))
+      continue;
+    char name[HD_SIM_NAME_SIZE];
+    hd_note(hd_sim_run_of(task)->diags, hd_sim_site_loc(task->head.site),
+            "%s %s", hd_sim_thread_name(task, name), waits_for(task));
+    last = task;
+    ++*notes;
+  }
 }
-void hd_sim_sync_fence(hd_sim_task_t *t, unsigned o, unsigned s) {
-  (void)t;
-  (void)o;
-  (void)s;
+
+static void report_deadlock(hd_sim_worker_t *worker) {
+  hd_sim_run_t *run = worker->run;
+  const hd_sim_task_t *first = NULL;
+  uint32_t live = 0, notes = 0;
+  for (hd_sim_resident_t *block = run->residents; block; block = block->next) {
+    for (uint32_t i = 0; block->active && i < block->num_threads; i++) {
+      const hd_sim_task_t *task = &block->threads[i];
+      live += task->state != HD_SIM_ENDED;
+      if (!first && task->state == HD_SIM_YIELDED)
+        first = task;
+    }
+  }
+  if (!first)
+    return;
+  uint32_t left = run->num_units - atomic_load(&run->next_unit);
+  char name[HD_SIM_NAME_SIZE];
+  if (!hd_sim_finding(first, HD_E0706, first->head.site, NULL,
+                      "%s spins for ever: nothing changes any more; %u "
+                      "threads wait%s",
+                      hd_sim_thread_name(first, name), live,
+                      left ? " and not all blocks have room to start" : ""))
+    return;
+  for (hd_sim_resident_t *block = run->residents; block; block = block->next)
+    if (block->active)
+      note_waiting(block, &notes, first);
 }
-void hd_sim_sync_copies(hd_sim_task_t *t, uint32_t g) {
-  (void)t;
-  (void)g;
-}
-bool hd_sim_check(hd_sim_thread_t *thread, const hd_sim_site_t *site,
-                  const int64_t *values, const void *address) {
-  (void)thread;
-  (void)site;
-  (void)values;
-  return address != NULL;
+
+bool hd_sim_check_spinning(hd_sim_sanitizer_t *s, hd_sim_worker_t *worker) {
+  if (s->events != s->last_events) {
+    s->last_events = s->events;
+    s->idle = 0;
+    return false;
+  }
+  if (++s->idle < 3)
+    return false;
+  report_deadlock(worker);
+  hd_sim_fail(s->run);
+  return true;
 }

@@ -1,10 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The sanitizer's own data. It runs on one thread, so nothing here is locked.
+//
+// Order is happens-before, kept as vector clocks. A thread's time goes on at
+// each point where others may learn of it. What it knows of the threads of its
+// block lies in an hd_sim_clocks_t that it shares with all who know the same:
+// after a barrier the whole block has one. A thread's asynchronous copies are
+// an agent of their own, whose time is the number of their group. Accesses
+// leave stamps (who, when) in shadow cells, as FastTrack does (Flanagan and
+// Freund, PLDI 2009), with the set of readers where one does not stand for all.
 #ifndef HIDET_RUNTIME_SIMSANITIZER_H
 #define HIDET_RUNTIME_SIMSANITIZER_H
 
 #include "Runtime/SimCheck.h"
+
+// --- Clocks ---
+
+typedef struct hd_sim_foreign hd_sim_foreign_t;
+
+// Never changed once two share it.
+struct hd_sim_clocks {
+  uint32_t refs;
+  uint32_t block;            // The number of the block whose threads it counts.
+  uint32_t count;            // Entries: each thread, then each thread's copies.
+  hd_sim_clocks_t *merged;   // While it is being joined: what was joined last.
+  hd_sim_clocks_t *bare;     // The same without foreign; made when asked for.
+  hd_sim_foreign_t *foreign; // Of other blocks; may be NULL.
+  uint32_t at[];
+};
+
+// Who did an access, and when.
+enum { HD_SIM_VALID = 1, HD_SIM_STAMP_ATOMIC = 2, HD_SIM_STAMP_WRITE = 4 };
+typedef struct hd_sim_stamp {
+  uint32_t block, clock, site;
+  uint16_t agent; // A thread, or (from num_threads on) a thread's copies.
+  uint8_t flags, scope;
+} hd_sim_stamp_t;
+
+// Whether what the stamp stands for comes before what the task does now.
+bool hd_sim_knows(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp);
+
+// Whether an atomic or fence of that scope by a thread of block a is one to
+// those of block b.
+bool hd_sim_scope_reaches(const hd_sim_run_t *run, uint32_t a, uint32_t b,
+                          unsigned scope);
+void hd_sim_locations_fini(hd_sim_sanitizer_t *s);
+
+// What an atomic's place has to give to those who acquire.
+typedef struct hd_sim_release {
+  struct hd_sim_release *next;
+  hd_sim_clocks_t *clocks;
+  uint32_t scope;
+} hd_sim_release_t;
+
+typedef struct hd_sim_location {
+  uintptr_t address; // 0: free.
+  hd_sim_release_t *releases;
+} hd_sim_location_t;
+
+// --- Shadow memory ---
+
+enum { HD_SIM_READERS = 64 };
+typedef struct hd_sim_readers {
+  uint32_t count, next_free;
+  hd_sim_stamp_t of[HD_SIM_READERS];
+} hd_sim_readers_t;
+
+typedef struct hd_sim_cell {
+  hd_sim_stamp_t write, read;
+  uint32_t more; // 1 + index of further readers and atomics; 0: none.
+} hd_sim_cell_t;
+
+// A piece of memory with a cell for each 2^shift bytes.
+typedef struct hd_sim_shadow {
+  uintptr_t base;
+  size_t size;
+  unsigned shift;
+  hd_sim_cell_t *cells;          // NULL: nobody writes it.
+  uint8_t *written;              // A bit a byte; NULL: all are.
+  const hd_sim_buffer_t *buffer; // NULL: shared memory.
+  hd_sim_readers_t *readers;
+  uint32_t num_readers, cap_readers, free_readers;
+} hd_sim_shadow_t;
+
+// One access, as it is looked at.
+typedef struct hd_sim_access_info {
+  hd_sim_task_t *task;
+  const hd_sim_site_t *site;
+  const int64_t *indices; // NULL: not known.
+  uintptr_t address;
+  uint32_t bytes;
+  unsigned touch, sync_scope;
+} hd_sim_access_info_t;
+
+bool hd_sim_shadow_init(hd_sim_shadow_t *shadow, uintptr_t base, size_t size,
+                        unsigned shift, const hd_sim_buffer_t *buffer);
+void hd_sim_shadow_fini(hd_sim_shadow_t *shadow);
+void hd_sim_shadow_clear(hd_sim_shadow_t *shadow);
+// Checks and notes an access that lies within. Findings are reported.
+void hd_sim_shadow_access(hd_sim_shadow_t *shadow,
+                          const hd_sim_access_info_t *access);
+
+// --- Banks ---
+
+typedef struct hd_sim_bank_entry {
+  uint32_t site, order, offset;
+  uint16_t bytes;
+  uint8_t lane;
+} hd_sim_bank_entry_t;
+
+void hd_sim_banks_conclude(const hd_sim_sanitizer_t *s, hd_sim_stats_t *stats);
+
+// --- All of it ---
 
 enum { HD_SIM_MAX_FINDINGS = 32 };
 
@@ -14,10 +121,49 @@ typedef struct hd_sim_known {
   hd_loc_t here, there;
 } hd_sim_known_t;
 
+// A place in the text; unrolled copies of it are one.
+typedef struct hd_sim_text_site {
+  const hd_sim_site_t *site;
+  uint32_t seen[HD_SIM_WARP_SIZE]; // By lane, since the warp was settled.
+  uint64_t accesses, passes, least;
+} hd_sim_text_site_t;
+
 struct hd_sim_sanitizer {
   hd_sim_run_t *run;
   uint32_t num_findings, total_findings;
   hd_sim_known_t findings[HD_SIM_MAX_FINDINGS];
+
+  hd_sim_shadow_t *buffers; // One for each of the kernel's.
+  uint32_t last_buffer;
+
+  hd_sim_text_site_t *sites; // From 1 on.
+  uint32_t num_sites, cap_sites;
+  uint32_t *site_table; // Site pointers to numbers, open addressing.
+  const hd_sim_site_t **site_keys;
+  uint32_t cap_table, num_keys;
+
+  hd_sim_location_t *locations; // Open addressing.
+  uint32_t num_locations, cap_locations;
+
+  hd_sim_bank_entry_t *bank_log;
+  uint32_t num_bank_log, cap_bank_log;
+
+  uint64_t events, last_events; // What may wake who spins.
+  unsigned idle;
 };
+
+// The number of a site. 0: none (NULL, or no memory).
+uint32_t hd_sim_site_number(hd_sim_sanitizer_t *s, const hd_sim_site_t *site);
+
+// Fails the launch for lack of memory and leaves.
+_Noreturn void hd_sim_no_memory(hd_sim_run_t *run);
+
+// "'a'[3, 4]", "'a'" without indices. Text is HD_SIM_PLACE_SIZE long.
+enum { HD_SIM_PLACE_SIZE = 160 };
+const char *hd_sim_place_name(const hd_sim_site_t *site, const int64_t *indices,
+                              char *text);
+// "thread 5 of block 2" of a stamp.
+const char *hd_sim_stamp_name(const hd_sim_run_t *run,
+                              const hd_sim_stamp_t *stamp, char *text);
 
 #endif

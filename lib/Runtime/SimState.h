@@ -42,6 +42,8 @@ enum { HD_SIM_MAX_RANK = 8 };
 typedef struct hd_sim_place {
   const hd_sim_site_t *site;
   int64_t indices[HD_SIM_MAX_RANK];
+  int64_t bound; // Of the bad axis.
+  int bad_axis;  // Whose index is out of bounds; -1: none.
 } hd_sim_place_t;
 
 typedef struct hd_sim_task {

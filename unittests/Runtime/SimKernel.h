@@ -55,15 +55,18 @@ static inline void *enter(void *const *args, hd_sim_thread_t *thread,
 #define END()                                                                  \
   }                                                                            \
   f->resume = NULL
+// Steps are numbered by __COUNTER__, so that a macro may suspend twice.
 #define SUSPEND(asked, called, at)                                             \
+  SUSPEND_AS(asked, called, at, __COUNTER__ + 1)
+#define SUSPEND_AS(asked, called, at, number)                                  \
   do {                                                                         \
     f->thread->request = (asked);                                              \
     f->thread->function = (void *)(uintptr_t)(called);                         \
     f->thread->site = (at);                                                    \
     f->thread->slots = f->slots;                                               \
-    f->step = __LINE__;                                                        \
+    f->step = (number);                                                        \
     return;                                                                    \
-  case __LINE__:;                                                              \
+  case (number):;                                                              \
   } while (0)
 #define BARRIER_AT(site) SUSPEND(HD_SIM_BLOCK, hd_sim_barrier, site)
 #define BARRIER() BARRIER_AT(NULL)

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Who knows what of whom: vector clocks, and the edges that carry them.
+#include "Runtime/SimSanitizer.h"
+
+#include "IR/Intrinsic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// What is known of other blocks, sorted by number. Never changed once made.
+struct hd_sim_foreign {
+  uint32_t refs, count;
+  hd_sim_clocks_t *of[];
+};
+
+// --- Values ---
+
+static hd_sim_clocks_t *retain(hd_sim_clocks_t *clocks) {
+  clocks->refs++;
+  return clocks;
+}
+
+static void foreign_release(hd_sim_foreign_t *foreign) {
+  if (!foreign || --foreign->refs > 0)
+    return;
+  for (uint32_t i = 0; i < foreign->count; i++)
+    hd_sim_sync_drop(&foreign->of[i]);
+  free(foreign);
+}
+
+void hd_sim_sync_drop(hd_sim_clocks_t **clocks) {
+  hd_sim_clocks_t *old = *clocks;
+  *clocks = NULL;
+  if (!old || --old->refs > 0)
+    return;
+  hd_sim_sync_drop(&old->merged);
+  hd_sim_sync_drop(&old->bare);
+  foreign_release(old->foreign);
+  free(old);
+}
+
+static hd_sim_clocks_t *create(hd_sim_run_t *run, uint32_t block) {
+  uint32_t count = 2 * run->num_threads;
+  hd_sim_clocks_t *clocks =
+      calloc(1, sizeof *clocks + count * sizeof *clocks->at);
+  if (!clocks)
+    hd_sim_no_memory(run);
+  clocks->refs = 1;
+  clocks->block = block;
+  clocks->count = count;
+  return clocks;
+}
+
+static hd_sim_clocks_t *copy_of(hd_sim_run_t *run,
+                                const hd_sim_clocks_t *from) {
+  hd_sim_clocks_t *clocks = create(run, from->block);
+  memcpy(clocks->at, from->at, from->count * sizeof *from->at);
+  clocks->foreign = from->foreign;
+  if (clocks->foreign)
+    clocks->foreign->refs++;
+  return clocks;
+}
+
+// For the lists of foreign views, which would else hold one another for ever.
+static hd_sim_clocks_t *bare_of(hd_sim_run_t *run, hd_sim_clocks_t *clocks) {
+  if (!clocks->foreign)
+    return clocks;
+  if (!clocks->bare) {
+    clocks->bare = create(run, clocks->block);
+    memcpy(clocks->bare->at, clocks->at, clocks->count * sizeof *clocks->at);
+  }
+  return clocks->bare;
+}
+
+static void raise_all(hd_sim_clocks_t *into, const hd_sim_clocks_t *from) {
+  for (uint32_t i = 0; i < into->count; i++)
+    if (into->at[i] < from->at[i])
+      into->at[i] = from->at[i];
+}
+
+static bool covers(const hd_sim_clocks_t *all, const hd_sim_clocks_t *part) {
+  for (uint32_t i = 0; i < all->count; i++)
+    if (all->at[i] < part->at[i])
+      return false;
+  return true;
+}
+
+static const hd_sim_clocks_t *find_foreign(const hd_sim_foreign_t *foreign,
+                                           uint32_t block) {
+  uint32_t low = 0, high = foreign ? foreign->count : 0;
+  while (low < high) {
+    uint32_t middle = (low + high) / 2;
+    if (foreign->of[middle]->block < block)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return foreign && low < foreign->count && foreign->of[low]->block == block
+             ? foreign->of[low]
+             : NULL;
+}
+
+// Of two views of one block, one that holds both.
+static hd_sim_clocks_t *join_views(hd_sim_run_t *run, hd_sim_clocks_t *a,
+                                   hd_sim_clocks_t *b) {
+  if (a == b || covers(a, b))
+    return retain(a);
+  if (covers(b, a))
+    return retain(b);
+  hd_sim_clocks_t *both = create(run, a->block);
+  raise_all(both, a);
+  raise_all(both, b);
+  return both;
+}
+
+// Merges the sorted lists; entries of block `self` are left out.
+static hd_sim_foreign_t *join_foreign(hd_sim_run_t *run,
+                                      const hd_sim_foreign_t *a,
+                                      hd_sim_clocks_t *const *b, uint32_t count,
+                                      uint32_t self) {
+  uint32_t old = a ? a->count : 0, i = 0, j = 0;
+  hd_sim_foreign_t *all =
+      calloc(1, sizeof *all + (old + count) * sizeof *all->of);
+  if (!all)
+    hd_sim_no_memory(run);
+  all->refs = 1;
+  while (i < old || j < count) {
+    if (j < count && b[j]->block == self)
+      j++;
+    else if (j == count || (i < old && a->of[i]->block < b[j]->block))
+      all->of[all->count++] = retain(a->of[i++]);
+    else if (i == old || b[j]->block < a->of[i]->block)
+      all->of[all->count++] = retain(b[j++]);
+    else
+      all->of[all->count++] = join_views(run, a->of[i++], b[j++]);
+  }
+  return all;
+}
+
+static void learn_foreign(hd_sim_run_t *run, hd_sim_clocks_t *into,
+                          hd_sim_clocks_t *const *views, uint32_t count) {
+  bool news = false;
+  for (uint32_t i = 0; i < count; i++) {
+    if (views[i]->block == into->block) {
+      raise_all(into, views[i]);
+      continue;
+    }
+    const hd_sim_clocks_t *old = find_foreign(into->foreign, views[i]->block);
+    news |= !old || (old != views[i] && !covers(old, views[i]));
+  }
+  if (!news)
+    return;
+  hd_sim_foreign_t *all =
+      join_foreign(run, into->foreign, views, count, into->block);
+  foreign_release(into->foreign);
+  into->foreign = all;
+}
+
+// into, which nobody shares, learns all that from knows.
+static void learn(hd_sim_run_t *run, hd_sim_clocks_t *into,
+                  hd_sim_clocks_t *from) {
+  if (from->block == into->block) {
+    raise_all(into, from);
+  } else {
+    hd_sim_clocks_t *view = bare_of(run, from);
+    learn_foreign(run, into, &view, 1);
+  }
+  if (from->foreign && from->foreign != into->foreign)
+    learn_foreign(run, into, from->foreign->of, from->foreign->count);
+}
+
+// --- Threads ---
+
+static uint32_t own_entry(const hd_sim_task_t *task) {
+  return (uint32_t)task->head.linear;
+}
+static uint32_t copies_entry(const hd_sim_task_t *task) {
+  return own_entry(task) + hd_sim_run_of(task)->num_threads;
+}
+
+static hd_sim_clocks_t *known_by(hd_sim_task_t *task) {
+  if (!task->clocks)
+    task->clocks =
+        create(hd_sim_run_of(task), hd_sim_resident_of(task)->number);
+  return task->clocks;
+}
+
+// What the task knows, its own doings included; nobody shares it.
+static hd_sim_clocks_t *snapshot(hd_sim_task_t *task) {
+  hd_sim_clocks_t *clocks = copy_of(hd_sim_run_of(task), known_by(task));
+  clocks->at[own_entry(task)] = task->clock;
+  clocks->at[copies_entry(task)] = task->waited_group;
+  return clocks;
+}
+
+bool hd_sim_knows(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp) {
+  const hd_sim_clocks_t *clocks = task->clocks;
+  if (stamp->block != hd_sim_resident_of(task)->number) {
+    clocks = find_foreign(clocks ? clocks->foreign : NULL, stamp->block);
+  } else {
+    if (stamp->agent == own_entry(task))
+      return true;
+    if (stamp->agent == copies_entry(task))
+      return task->waited_group >= stamp->clock;
+  }
+  return clocks && clocks->at[stamp->agent] >= stamp->clock;
+}
+
+void hd_sim_sync_copies(hd_sim_task_t *task, uint32_t group) {
+  if (task->waited_group < group)
+    task->waited_group = group;
+}
+
+// --- Barriers ---
+
+void hd_sim_sync_give(hd_sim_task_t *task, hd_sim_clocks_t **joined) {
+  hd_sim_clocks_t *mine = known_by(task);
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  if (!*joined)
+    *joined = copy_of(run, mine);
+  else if ((*joined)->merged != mine)
+    learn(run, *joined, mine);
+  retain(mine);
+  hd_sim_sync_drop(&(*joined)->merged);
+  (*joined)->merged = mine;
+  (*joined)->at[own_entry(task)] = task->clock;
+  (*joined)->at[copies_entry(task)] = task->waited_group;
+  task->clock++;
+}
+
+void hd_sim_sync_take(hd_sim_task_t *task, hd_sim_clocks_t *joined) {
+  if (!joined)
+    return;
+  hd_sim_sync_drop(&joined->merged);
+  retain(joined);
+  hd_sim_sync_drop(&task->clocks);
+  task->clocks = joined;
+}
+
+void hd_sim_sync_warp(const hd_sim_warp_t *warp) {
+  hd_sim_clocks_t *joined = NULL;
+  for (unsigned lane = 0; lane < HD_SIM_WARP_SIZE; lane++) {
+    if (warp->threads[lane]) {
+      hd_sim_task_t *task = hd_sim_task(warp->threads[lane]);
+      if (!hd_sim_sanitizer_of(task))
+        return;
+      hd_sim_sync_give(task, &joined);
+    }
+  }
+  for (unsigned lane = 0; lane < HD_SIM_WARP_SIZE; lane++)
+    if (warp->threads[lane])
+      hd_sim_sync_take(hd_sim_task(warp->threads[lane]), joined);
+  hd_sim_sync_drop(&joined);
+}
+
+// --- Atomics and fences ---
+
+static bool releases(unsigned order) {
+  return order == HD_RELEASE || order == HD_ACQ_REL || order == HD_SEQ_CST;
+}
+static bool acquires(unsigned order) {
+  return order == HD_ACQUIRE || order == HD_ACQ_REL || order == HD_SEQ_CST;
+}
+
+static void grow_locations(hd_sim_sanitizer_t *s) {
+  uint32_t capacity = s->cap_locations ? s->cap_locations * 2 : 256;
+  hd_sim_location_t *table = calloc(capacity, sizeof *table);
+  if (!table)
+    hd_sim_no_memory(s->run);
+  for (uint32_t i = 0; i < s->cap_locations; i++) {
+    if (!s->locations[i].address)
+      continue;
+    uint32_t at = (uint32_t)(s->locations[i].address * 0x9e3779b1u >> 2);
+    while (table[at &= capacity - 1].address)
+      at++;
+    table[at] = s->locations[i];
+  }
+  free(s->locations);
+  s->locations = table;
+  s->cap_locations = capacity;
+}
+
+// NULL where the place is unknown and make is false.
+static hd_sim_location_t *find_location(hd_sim_sanitizer_t *s,
+                                        uintptr_t address, bool make) {
+  if (make && s->num_locations * 2 >= s->cap_locations)
+    grow_locations(s);
+  if (!s->cap_locations)
+    return NULL;
+  uint32_t at = (uint32_t)(address * 0x9e3779b1u >> 2);
+  for (;; at++) {
+    hd_sim_location_t *location = &s->locations[at &= s->cap_locations - 1];
+    if (location->address == address)
+      return location;
+    if (location->address)
+      continue;
+    if (!make)
+      return NULL;
+    s->num_locations++;
+    location->address = address;
+    return location;
+  }
+}
+
+static uint32_t cluster_of(const hd_sim_run_t *run, uint32_t block) {
+  const int32_t *grid = run->kernel->grid, *size = run->kernel->cluster;
+  uint32_t x = block % (uint32_t)grid[0] / (uint32_t)size[0];
+  uint32_t y =
+      block / (uint32_t)grid[0] % (uint32_t)grid[1] / (uint32_t)size[1];
+  uint32_t z =
+      block / (uint32_t)grid[0] / (uint32_t)grid[1] / (uint32_t)size[2];
+  return x + (uint32_t)grid[0] * (y + (uint32_t)grid[1] * z);
+}
+
+bool hd_sim_scope_reaches(const hd_sim_run_t *run, uint32_t a, uint32_t b,
+                          unsigned scope) {
+  if (a == b || scope >= HD_SYNC_DEVICE)
+    return true;
+  return scope == HD_SYNC_CLUSTER && cluster_of(run, a) == cluster_of(run, b);
+}
+
+static void forget_releases(hd_sim_location_t *location) {
+  while (location->releases) {
+    hd_sim_release_t *release = location->releases;
+    location->releases = release->next;
+    hd_sim_sync_drop(&release->clocks);
+    free(release);
+  }
+}
+
+// Takes over clocks.
+static void add_release(hd_sim_run_t *run, hd_sim_location_t *location,
+                        hd_sim_clocks_t *clocks, unsigned scope) {
+  for (hd_sim_release_t *r = location->releases; r; r = r->next) {
+    if (r->scope != scope || r->clocks->block != clocks->block)
+      continue;
+    if (r->clocks->refs == 1 && clocks->refs == 1) {
+      learn(run, clocks, r->clocks);
+      hd_sim_sync_drop(&r->clocks);
+      r->clocks = clocks;
+    } else {
+      hd_sim_clocks_t *both = copy_of(run, r->clocks);
+      learn(run, both, clocks);
+      hd_sim_sync_drop(&r->clocks);
+      hd_sim_sync_drop(&clocks);
+      r->clocks = both;
+    }
+    return;
+  }
+  hd_sim_release_t *release = malloc(sizeof *release);
+  if (!release)
+    hd_sim_no_memory(run);
+  *release = (hd_sim_release_t){location->releases, clocks, scope};
+  location->releases = release;
+}
+
+void hd_sim_sync_release(hd_sim_task_t *task, uintptr_t address, unsigned order,
+                         unsigned scope, bool read_modify_write) {
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  hd_sim_sanitizer_t *s = run->sanitizer;
+  bool by_itself = releases(order), by_fence = task->released != NULL;
+  hd_sim_location_t *location =
+      find_location(s, address, by_itself || by_fence);
+  if (location && !read_modify_write)
+    forget_releases(location);
+  if (by_itself) {
+    add_release(run, location, snapshot(task), scope);
+    task->clock++;
+  } else if (by_fence) {
+    if (scope > task->release_scope)
+      scope = task->release_scope;
+    add_release(run, location, retain(task->released), scope);
+  }
+}
+
+// Teaches *clocks (owned; copied where shared) what the place has to give.
+static void take_releases(hd_sim_task_t *task, hd_sim_clocks_t **clocks,
+                          const hd_sim_location_t *location, unsigned scope) {
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  for (hd_sim_release_t *r = location->releases; r; r = r->next) {
+    unsigned width = r->scope < scope ? r->scope : scope;
+    uint32_t self = hd_sim_resident_of(task)->number;
+    if (!hd_sim_scope_reaches(run, self, r->clocks->block, width))
+      continue;
+    if ((*clocks)->refs > 1) {
+      hd_sim_clocks_t *own = copy_of(run, *clocks);
+      hd_sim_sync_drop(clocks);
+      *clocks = own;
+    }
+    learn(run, *clocks, r->clocks);
+  }
+}
+
+void hd_sim_sync_acquire(hd_sim_task_t *task, uintptr_t address, unsigned order,
+                         unsigned scope) {
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  const hd_sim_location_t *location =
+      find_location(run->sanitizer, address, false);
+  if (!location || !location->releases)
+    return;
+  if (acquires(order)) {
+    known_by(task);
+    take_releases(task, &task->clocks, location, scope);
+    return;
+  }
+  if (!task->acquiring)
+    task->acquiring = create(run, hd_sim_resident_of(task)->number);
+  take_releases(task, &task->acquiring, location, scope);
+}
+
+void hd_sim_sync_fence(hd_sim_task_t *task, unsigned order, unsigned scope) {
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  if (acquires(order) && task->acquiring) {
+    hd_sim_clocks_t *own = copy_of(run, known_by(task));
+    if (scope >= HD_SYNC_CLUSTER)
+      learn(run, own, task->acquiring);
+    else
+      raise_all(own, task->acquiring);
+    hd_sim_sync_drop(&task->clocks);
+    task->clocks = own;
+  }
+  if (releases(order)) {
+    hd_sim_sync_drop(&task->released);
+    task->released = snapshot(task);
+    task->release_scope = scope;
+    task->clock++;
+  }
+}
+
+void hd_sim_locations_fini(hd_sim_sanitizer_t *s) {
+  for (uint32_t i = 0; i < s->cap_locations; i++)
+    forget_releases(&s->locations[i]);
+  free(s->locations);
+}
