@@ -32,9 +32,14 @@ static hd_expr_t *make(hd_arena_t *arena, hd_expr_kind_t kind, hd_type_t type,
       hd_arena_alloc(arena, sizeof(hd_expr_t) + count * sizeof(operands[0]));
   e->kind = (uint8_t)kind;
   e->type = type;
-  e->num_operands = count;
-  for (unsigned i = 0; i < count; i++)
+  e->num_operands = (uint16_t)count;
+  unsigned height = 0;
+  for (unsigned i = 0; i < count; i++) {
     e->operands[i] = operands[i];
+    if (operands[i]->height > height)
+      height = operands[i]->height;
+  }
+  e->height = (uint16_t)(height < UINT16_MAX ? height + 1 : height);
   if (count)
     e->loc = operands[0]->loc;
   return e;
@@ -98,7 +103,8 @@ const hd_expr_t *hd_expr_select(hd_arena_t *arena, const hd_expr_t *condition,
 
 const hd_expr_t *hd_expr_cast(hd_arena_t *arena, hd_type_t type,
                               const hd_expr_t *a) {
-  return make(arena, HD_EXPR_CAST, type, &a, 1);
+  return hd_type_equal(type, a->type) ? a
+                                      : make(arena, HD_EXPR_CAST, type, &a, 1);
 }
 
 const hd_expr_t *hd_expr_access(hd_arena_t *arena, hd_expr_kind_t kind,
@@ -132,6 +138,38 @@ const hd_expr_t *hd_expr_make(hd_arena_t *arena, hd_expr_kind_t kind,
     e->linear = like->linear;
   }
   return e;
+}
+
+bool hd_expr_defined(hd_expr_kind_t kind, hd_type_t type) {
+  bool is_int = hd_type_is_integer(type), is_float = hd_type_is_float(type);
+  bool is_bool = hd_type_is_bool(type);
+  switch (kind) {
+  case HD_EXPR_MOD:
+  case HD_EXPR_SHL:
+  case HD_EXPR_SHR:
+  case HD_EXPR_BITNOT:
+    return is_int;
+  case HD_EXPR_BITAND:
+  case HD_EXPR_BITOR:
+  case HD_EXPR_BITXOR:
+    return is_int || is_bool;
+  case HD_EXPR_AND:
+  case HD_EXPR_OR:
+  case HD_EXPR_NOT:
+    return is_bool && type.lanes == 1;
+  case HD_EXPR_EQ:
+  case HD_EXPR_NE:
+    return is_int || is_float || is_bool;
+  default:
+    return is_int || is_float;
+  }
+}
+
+size_t hd_expr_count(const hd_expr_t *e, size_t limit) {
+  size_t count = 1;
+  for (unsigned i = 0; i < e->num_operands && count < limit; i++)
+    count += hd_expr_count(e->operands[i], limit - count);
+  return count < limit ? count : limit;
 }
 
 bool hd_expr_is_int(const hd_expr_t *e, int64_t value) {

@@ -46,11 +46,15 @@ typedef enum hd_expr_payload {
   HD_PAYLOAD_INTRINSIC,
 } hd_expr_payload_t;
 
+// What walks expressions recurses; the parser builds no higher ones.
+enum { HD_MAX_HEIGHT = 2000 };
+
 struct hd_expr {
   uint8_t kind;   // hd_expr_kind_t
   uint8_t linear; // Accesses: one operand, an offset into the storage: t@[x]
   hd_type_t type;
-  uint32_t num_operands;
+  uint16_t num_operands;
+  uint16_t height; // Nodes on the longest way down; for bounding recursion.
   hd_loc_t loc;
   union {
     int64_t i; // CONST of an integer (sign- or zero-extended) or bool; LANE
@@ -98,6 +102,7 @@ const hd_expr_t *hd_expr_binary(hd_arena_t *arena, hd_expr_kind_t kind,
 const hd_expr_t *hd_expr_select(hd_arena_t *arena, const hd_expr_t *condition,
                                 const hd_expr_t *then,
                                 const hd_expr_t *otherwise);
+// a itself where it has that type.
 const hd_expr_t *hd_expr_cast(hd_arena_t *arena, hd_type_t type,
                               const hd_expr_t *a);
 // kind: LOAD, LOADELSE (indices, then the default) or REF.
@@ -127,6 +132,11 @@ static inline unsigned hd_expr_num_indices(const hd_expr_t *e) {
   return e->num_operands - (e->kind == HD_EXPR_LOADELSE);
 }
 
+// Whether an operator (a kind of form UNARY, BINARY, COMPARE or CALL) is
+// defined for operands of a type.
+bool hd_expr_defined(hd_expr_kind_t kind, hd_type_t type);
+// The number of nodes of a tree, shared ones counted each time; at most limit.
+size_t hd_expr_count(const hd_expr_t *e, size_t limit);
 // True where e is an integer constant equal to value.
 bool hd_expr_is_int(const hd_expr_t *e, int64_t value);
 // Structural equality; locations do not matter.

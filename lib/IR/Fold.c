@@ -106,6 +106,13 @@ static bool compare_floats(hd_expr_kind_t kind, double a, double b,
   // clang-format on
 }
 
+// The number where one is NaN; -0.0 is below 0.0.
+static double least(double a, double b) {
+  if (isnan(a) || isnan(b))
+    return isnan(a) ? b : a;
+  return a < b || (a == b && signbit(a)) ? a : b;
+}
+
 static bool fold_floats(hd_expr_kind_t kind, double a, double b, double *out) {
   // clang-format off
   switch (kind) {
@@ -113,8 +120,8 @@ static bool fold_floats(hd_expr_kind_t kind, double a, double b, double *out) {
   case HD_EXPR_SUB: *out = a - b; return true;
   case HD_EXPR_MUL: *out = a * b; return true;
   case HD_EXPR_DIV: *out = a / b; return true;
-  case HD_EXPR_MIN: *out = fmin(a, b); return true;
-  case HD_EXPR_MAX: *out = fmax(a, b); return true;
+  case HD_EXPR_MIN: *out = least(a, b); return true;
+  case HD_EXPR_MAX: *out = -least(-a, -b); return true;
   case HD_EXPR_NEG: *out = -a; return true;
   default: return false;
   }
@@ -221,6 +228,12 @@ const hd_expr_t *hd_expr_fold(hd_arena_t *arena, const hd_expr_t *e,
   if (e->kind == HD_EXPR_SELECT)
     return hd_expr_fold(arena, e->operands[operands[0]->u.i ? 1 : 2], lookup,
                         argument);
+  // The right side counts only where the left one leaves it open.
+  bool settles = e->kind == HD_EXPR_AND
+                     ? !operands[0]->u.i
+                     : e->kind == HD_EXPR_OR && operands[0]->u.i;
+  if (settles)
+    return operands[0];
   for (unsigned i = 1; i < e->num_operands; i++) {
     operands[i] = hd_expr_fold(arena, e->operands[i], lookup, argument);
     if (!operands[i])

@@ -182,28 +182,32 @@ static unsigned log2_of(int64_t value) {
   return bits;
 }
 
+typedef struct hd_swizzle {
+  int64_t bits, base, shift;
+} hd_swizzle_t;
+
+static hd_swizzle_t swizzle_of(const hd_tensor_t *tensor,
+                               const hd_layout_item_t *item) {
+  if (item->num_values == 3)
+    return (hd_swizzle_t){constant(item->values[0]), constant(item->values[1]),
+                          constant(item->values[2])};
+  // 16-byte chunks of 128-byte groups: the hardware's pattern counts rows of
+  // 128 bytes, and of two or four of them for the narrow forms.
+  int64_t bytes = constant(item->values[0]);
+  return (hd_swizzle_t){log2_of(bytes / 16),
+                        log2_of(128 / hd_type_bits(tensor->element)), 3};
+}
+
 static const hd_expr_t *swizzled(hd_arena_t *arena, const hd_tensor_t *tensor,
                                  const hd_layout_item_t *item,
                                  const hd_expr_t *offset) {
-  int64_t bits, base, shift;
-  if (item->num_values == 1) {
-    // 16-byte chunks of 128-byte groups: the hardware's pattern counts rows of
-    // 128 bytes, and of two or four of them for the narrow forms.
-    int64_t bytes = constant(item->values[0]);
-    bits = log2_of(bytes / 16);
-    base = log2_of(128 / hd_type_bits(tensor->element));
-    shift = 3;
-  } else {
-    bits = constant(item->values[0]);
-    base = constant(item->values[1]);
-    shift = constant(item->values[2]);
-  }
+  hd_swizzle_t s = swizzle_of(tensor, item);
   hd_type_t type = offset->type;
   const hd_expr_t *row = hd_expr_binary(arena, HD_EXPR_SHR, offset,
-                                        integer(arena, type, base + shift));
+                                        integer(arena, type, s.base + s.shift));
   row = hd_expr_binary(arena, HD_EXPR_BITAND, row,
-                       integer(arena, type, (INT64_C(1) << bits) - 1));
-  row = hd_expr_binary(arena, HD_EXPR_SHL, row, integer(arena, type, base));
+                       integer(arena, type, (INT64_C(1) << s.bits) - 1));
+  row = hd_expr_binary(arena, HD_EXPR_SHL, row, integer(arena, type, s.base));
   const hd_expr_t *e = hd_expr_binary(arena, HD_EXPR_BITXOR, offset, row);
   const hd_expr_t *folded = hd_expr_fold(arena, e, NULL, NULL);
   return folded ? folded : e;
@@ -282,7 +286,22 @@ static bool strided_size(const hd_tensor_t *tensor,
   return true;
 }
 
-bool hd_tensor_storage_const(const hd_tensor_t *tensor, int64_t *elements) {
+// A swizzle moves elements inside groups of this size, so storage holds whole
+// groups.
+static int64_t group_of(const hd_tensor_t *tensor) {
+  int64_t group = 1;
+  for (unsigned i = 0; tensor->layout && i < tensor->layout->num_items; i++) {
+    const hd_layout_item_t *item = &tensor->layout->items[i];
+    if (item->kind != HD_LAYOUT_SWIZZLE)
+      continue;
+    hd_swizzle_t s = swizzle_of(tensor, item);
+    if (s.bits > 0 && INT64_C(1) << (s.base + s.bits) > group)
+      group = INT64_C(1) << (s.base + s.bits);
+  }
+  return group;
+}
+
+static bool base_size(const hd_tensor_t *tensor, int64_t *elements) {
   const hd_layout_item_t *base = base_of(tensor);
   *elements = 1;
   if (base->kind == HD_LAYOUT_LOCAL) {
@@ -297,12 +316,30 @@ bool hd_tensor_storage_const(const hd_tensor_t *tensor, int64_t *elements) {
       return false;
     if (base->kind == HD_LAYOUT_TILE) {
       int64_t tile = constant(base->values[i]);
+      if (size > INT64_MAX - tile)
+        return false;
       size = (size + tile - 1) / tile * tile;
     }
     if (!multiply(elements, size))
       return false;
   }
   return true;
+}
+
+bool hd_tensor_storage_const(const hd_tensor_t *tensor, int64_t *elements) {
+  if (!base_size(tensor, elements))
+    return false;
+  int64_t group = group_of(tensor);
+  *elements = (*elements + group - 1) / group * group;
+  return true;
+}
+
+static const hd_expr_t *round_up(hd_arena_t *arena, const hd_expr_t *e,
+                                 const hd_expr_t *unit) {
+  const hd_expr_t *one = integer(arena, e->type, 1);
+  e = hd_expr_binary(arena, HD_EXPR_ADD, e,
+                     binary(arena, HD_EXPR_SUB, unit, one));
+  return binary(arena, HD_EXPR_MUL, binary(arena, HD_EXPR_DIV, e, unit), unit);
 }
 
 const hd_expr_t *hd_tensor_storage(hd_arena_t *arena,
@@ -324,14 +361,10 @@ const hd_expr_t *hd_tensor_storage(hd_arena_t *arena,
                                    convert(arena, type, base->values[i])));
       continue;
     }
-    if (base->kind == HD_LAYOUT_TILE) {
-      const hd_expr_t *tile = convert(arena, type, base->values[i]);
-      dim = hd_expr_binary(arena, HD_EXPR_ADD, dim,
-                           hd_expr_binary(arena, HD_EXPR_SUB, tile, one));
-      dim = binary(arena, HD_EXPR_MUL, binary(arena, HD_EXPR_DIV, dim, tile),
-                   tile);
-    }
+    if (base->kind == HD_LAYOUT_TILE)
+      dim = round_up(arena, dim, convert(arena, type, base->values[i]));
     size = binary(arena, HD_EXPR_MUL, size, dim);
   }
-  return size;
+  int64_t group = group_of(tensor);
+  return group > 1 ? round_up(arena, size, integer(arena, type, group)) : size;
 }

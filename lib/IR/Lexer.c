@@ -47,7 +47,9 @@ static hd_token_t *push(hd_lexer_t *lexer, hd_token_kind_t kind, size_t start,
                       .first_on_line = first_on_line,
                       .offset = (uint32_t)start,
                       .size = (uint32_t)(lexer->at - start)};
-  token.text = hd_arena_strndup(lexer->arena, lexer->text + start, token.size);
+  if (kind != HD_TOKEN_PUNCTUATION) // Those have their text in the table.
+    token.text =
+        hd_arena_strndup(lexer->arena, lexer->text + start, token.size);
   hd_vec_push(lexer->arena, &lexer->tokens, token);
   return &lexer->tokens.data[lexer->tokens.size - 1];
 }
@@ -69,105 +71,102 @@ static bool skip_blank(hd_lexer_t *lexer) {
   }
 }
 
-// Digits with '_' between them, which are left out of the copy.
-static void digits(hd_lexer_t *lexer, hd_buffer_t *out, bool hex) {
-  while (hex ? is_hex(peek(lexer, 0)) || peek(lexer, 0) == '_'
-             : is_digit(peek(lexer, 0)) || peek(lexer, 0) == '_') {
-    char c = peek(lexer, 0);
-    if (c != '_')
-      hd_buffer_write(out, &c, 1);
+// Digits with '_' between them.
+static void digits(hd_lexer_t *lexer, bool hex) {
+  while (peek(lexer, 0) == '_' ||
+         (hex ? is_hex(peek(lexer, 0)) : is_digit(peek(lexer, 0))))
     lexer->at++;
-  }
 }
 
-static bool exponent(hd_lexer_t *lexer, hd_buffer_t *out, bool hex) {
+static bool exponent(hd_lexer_t *lexer, bool hex) {
   char c = peek(lexer, 0);
   if (hex ? c != 'p' && c != 'P' : c != 'e' && c != 'E')
     return false;
   char sign = peek(lexer, 1);
-  bool has_sign = sign == '+' || sign == '-';
-  if (!is_digit(peek(lexer, has_sign ? 2 : 1)))
+  size_t skipped = sign == '+' || sign == '-' ? 2 : 1;
+  if (!is_digit(peek(lexer, skipped)))
     return false;
-  hd_buffer_write(out, &c, 1);
-  if (has_sign)
-    hd_buffer_write(out, &sign, 1);
-  lexer->at += has_sign ? 2 : 1;
-  digits(lexer, out, false);
+  lexer->at += skipped;
+  digits(lexer, false);
   return true;
+}
+
+// A token's text as the C library reads it: without '_'.
+static char *without_underscores(hd_lexer_t *lexer, const hd_token_t *token) {
+  char *copy = hd_arena_alloc(lexer->arena, token->size + 1), *to = copy;
+  for (const char *from = token->text; *from; from++)
+    if (*from != '_')
+      *to++ = *from;
+  return copy;
 }
 
 static void number(hd_lexer_t *lexer, bool first_on_line) {
   size_t start = lexer->at;
-  hd_buffer_t copy = {0};
   bool hex = peek(lexer, 0) == '0' && peek(lexer, 1) == 'x';
-  if (hex) {
-    hd_buffer_puts(&copy, "0x");
-    lexer->at += 2;
-  }
-  digits(lexer, &copy, hex);
+  lexer->at += hex ? 2 : 0;
+  size_t first_digit = lexer->at;
+  digits(lexer, hex);
+  bool malformed = lexer->at == first_digit || peek(lexer, 0) == '_' ||
+                   lexer->text[first_digit] == '_' ||
+                   lexer->text[lexer->at - 1] == '_';
   bool is_float = false;
   // "0..4" is a range, "1.5" a float.
   if (peek(lexer, 0) == '.' &&
       (hex ? is_hex(peek(lexer, 1)) : is_digit(peek(lexer, 1)))) {
     is_float = true;
-    hd_buffer_puts(&copy, ".");
     lexer->at++;
-    digits(lexer, &copy, hex);
+    digits(lexer, hex);
+    malformed |= lexer->text[lexer->at - 1] == '_';
   }
-  is_float |= exponent(lexer, &copy, hex);
-  bool malformed = is_letter(peek(lexer, 0)) || copy.size == (hex ? 2 : 0);
+  is_float |= exponent(lexer, hex);
+  malformed |= is_letter(peek(lexer, 0));
   while (is_letter(peek(lexer, 0)) || is_digit(peek(lexer, 0)))
     lexer->at++;
   hd_token_t *token = push(lexer, is_float ? HD_TOKEN_FLOAT : HD_TOKEN_INT,
                            start, first_on_line);
-  const char *text = hd_buffer_text(&copy);
-  errno = 0;
   if (malformed) {
     hd_error(lexer->diags, here(lexer, start), HD_E0108, token->text);
-  } else if (is_float) {
-    token->number = strtod(text, NULL);
-    if (isinf(token->number))
-      hd_error(lexer->diags, here(lexer, start), HD_E0103, token->text);
-  } else {
-    token->value = strtoull(text + (hex ? 2 : 0), NULL, hex ? 16 : 10);
-    if (errno == ERANGE)
-      hd_error(lexer->diags, here(lexer, start), HD_E0103, token->text);
+    return;
   }
-  hd_buffer_fini(&copy);
+  const char *text = without_underscores(lexer, token);
+  errno = 0;
+  if (is_float)
+    token->number = strtod(text, NULL);
+  else
+    token->value = strtoull(text + (hex ? 2 : 0), NULL, hex ? 16 : 10);
+  if (is_float ? isinf(token->number) : errno == ERANGE)
+    hd_error(lexer->diags, here(lexer, start), HD_E0103, token->text);
 }
 
 static void string(hd_lexer_t *lexer, bool first_on_line) {
   static const char escapes[][2] = {
       {'n', '\n'}, {'t', '\t'}, {'"', '"'}, {'\\', '\\'}};
   size_t start = lexer->at++;
-  hd_buffer_t value = {0};
   while (lexer->at < lexer->size && peek(lexer, 0) != '"' &&
-         peek(lexer, 0) != '\n') {
-    char c = peek(lexer, 0);
-    if (c == '\\') {
-      lexer->at++;
-      c = peek(lexer, 0);
-      size_t i = 0;
-      while (i < 4 && escapes[i][0] != c)
-        i++;
-      if (i < 4)
-        c = escapes[i][1];
-      else
-        hd_error(lexer->diags, here(lexer, lexer->at), HD_E0101, "\\");
-      if (lexer->at >= lexer->size)
-        break;
-    }
-    hd_buffer_write(&value, &c, 1);
-    lexer->at++;
-  }
+         peek(lexer, 0) != '\n')
+    lexer->at += peek(lexer, 0) == '\\' && peek(lexer, 1) != '\n' ? 2 : 1;
+  if (lexer->at > lexer->size)
+    lexer->at = lexer->size;
+  size_t end = lexer->at;
   if (peek(lexer, 0) == '"')
     lexer->at++;
   else
     hd_error(lexer->diags, here(lexer, start), HD_E0104);
   hd_token_t *token = push(lexer, HD_TOKEN_STRING, start, first_on_line);
-  token->text =
-      hd_arena_strndup(lexer->arena, hd_buffer_text(&value), value.size);
-  hd_buffer_fini(&value);
+  char *value = hd_arena_alloc(lexer->arena, end - start), *to = value;
+  for (size_t at = start + 1; at < end; at++) {
+    char c = lexer->text[at];
+    if (c == '\\' && ++at < end) {
+      size_t i = 0;
+      while (i < 4 && escapes[i][0] != lexer->text[at])
+        i++;
+      if (i == 4)
+        hd_error(lexer->diags, here(lexer, at), HD_E0101, "\\");
+      c = i < 4 ? escapes[i][1] : lexer->text[at];
+    }
+    *to++ = c;
+  }
+  token->text = value;
 }
 
 static bool match(const hd_lexer_t *lexer, const char *spelling) {
@@ -182,7 +181,8 @@ static void other(hd_lexer_t *lexer, bool first_on_line) {
     if (match(lexer, punctuation[i])) {
       size_t start = lexer->at;
       lexer->at += strlen(punctuation[i]);
-      push(lexer, HD_TOKEN_PUNCTUATION, start, first_on_line);
+      push(lexer, HD_TOKEN_PUNCTUATION, start, first_on_line)->text =
+          punctuation[i];
       return;
     }
   // One report for a run of what nobody understands.

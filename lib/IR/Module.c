@@ -3,6 +3,22 @@
 
 #include <stdlib.h>
 #include <string.h>
+// An arena serves uthash as well as the heap.
+#define uthash_malloc(size) hd_arena_alloc(arena, size)
+#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
+#include <uthash.h>
+
+typedef struct hd_item_name {
+  const char *name;
+  HD_VEC(size_t) items; // Their places in the module.
+  UT_hash_handle hh;
+} hd_item_name_t;
+
+struct hd_item_index {
+  hd_arena_t *arena; // The module's.
+  hd_item_name_t *names;
+  size_t count; // Of the items that it knows.
+};
 
 void hd_context_init(hd_context_t *context) {
   *context = (hd_context_t){0};
@@ -26,6 +42,8 @@ hd_module_t *hd_module_create(hd_context_t *context) {
   if (module->next)
     module->next->link = &module->next;
   context->modules = module;
+  module->index = HD_ARENA_NEW(&module->arena, struct hd_item_index);
+  module->index->arena = &module->arena;
   return module;
 }
 
@@ -39,15 +57,69 @@ void hd_module_destroy(hd_module_t *module) {
   free(module);
 }
 
+const char *hd_item_name(const hd_item_t *item) {
+  switch (item->kind) {
+  case HD_ITEM_CONST:
+    return item->u.constant->name;
+  case HD_ITEM_FUNC:
+    return item->u.func->name;
+  case HD_ITEM_TASK:
+    break;
+  }
+  return "";
+}
+
+hd_loc_t hd_item_loc(const hd_item_t *item) {
+  switch (item->kind) {
+  case HD_ITEM_CONST:
+    return item->u.constant->loc;
+  case HD_ITEM_FUNC:
+    return item->u.func->loc;
+  case HD_ITEM_TASK:
+    break;
+  }
+  return (hd_loc_t){0};
+}
+
+static hd_item_name_t *find_items(const hd_module_t *module, const char *name) {
+  hd_item_name_t *entry = NULL;
+  if (module->index->names)
+    HASH_FIND_STR(module->index->names, name, entry);
+  return entry;
+}
+
+// Takes in what was pushed since it was last asked.
+static void update_index(const hd_module_t *module) {
+  struct hd_item_index *index = module->index;
+  hd_arena_t *arena = index->arena;
+  for (; index->count < module->items.size; index->count++) {
+    const char *name = hd_item_name(&module->items.data[index->count]);
+    hd_item_name_t *entry = find_items(module, name);
+    if (!entry) {
+      entry = HD_ARENA_NEW(arena, hd_item_name_t);
+      entry->name = name;
+      HASH_ADD_KEYPTR(hh, index->names, entry->name, strlen(name), entry);
+    }
+    hd_vec_push(arena, &entry->items, index->count);
+  }
+}
+
+const hd_item_t *hd_module_next(const hd_module_t *module, const char *name,
+                                size_t *cursor) {
+  update_index(module);
+  hd_item_name_t *entry = find_items(module, name);
+  if (!entry || *cursor >= entry->items.size)
+    return NULL;
+  return &module->items.data[entry->items.data[(*cursor)++]];
+}
+
 const hd_func_t *hd_module_find(const hd_module_t *module, const char *name,
                                 int kind) {
-  for (size_t i = 0; i < module->items.size; i++) {
-    const hd_item_t *item = &module->items.data[i];
+  size_t cursor = 0;
+  for (const hd_item_t *item; (item = hd_module_next(module, name, &cursor));)
     if (item->kind == HD_ITEM_FUNC &&
-        (kind < 0 || (int)item->u.func->kind == kind) &&
-        strcmp(item->u.func->name, name) == 0)
+        (kind < 0 || (int)item->u.func->kind == kind))
       return item->u.func;
-  }
   return NULL;
 }
 

@@ -63,11 +63,13 @@ typedef struct hd_item {
 
 typedef struct hd_context hd_context_t;
 
+// Items may be pushed; what is there keeps its place and its name.
 typedef struct hd_module {
   hd_context_t *context;
   struct hd_module *next, **link; // The context's list.
   hd_arena_t arena;               // Holds everything that the module points to.
   HD_VEC(hd_item_t) items;
+  struct hd_item_index *index; // See hd_module_next().
 } hd_module_t;
 
 // What a piece of work shares. One thread at a time; threads that compile side
@@ -86,6 +88,12 @@ void hd_context_fini(hd_context_t *context);
 hd_module_t *hd_module_create(hd_context_t *context);
 void hd_module_destroy(hd_module_t *module);
 
+const char *hd_item_name(const hd_item_t *item);
+hd_loc_t hd_item_loc(const hd_item_t *item);
+// The items of a name, oldest first, each in constant time. *cursor is 0 for
+// the first; NULL after the last.
+const hd_item_t *hd_module_next(const hd_module_t *module, const char *name,
+                                size_t *cursor);
 // NULL where there is none of that name. A kind of -1 is any.
 const hd_func_t *hd_module_find(const hd_module_t *module, const char *name,
                                 int kind);

@@ -28,7 +28,7 @@ static const hd_expr_t *make(hd_parser_t *p, hd_expr_kind_t kind,
 static bool parse_word(hd_parser_t *p, const char *callee, unsigned index,
                        hd_value_t *value) {
   const hd_token_t *token = hd_peek(p);
-  if (token->kind != HD_TOKEN_NAME || hd_visible(p, token->text))
+  if (token->kind != HD_TOKEN_NAME)
     return false;
   hd_intrinsic_t row = hd_intrinsic_find(callee);
   for (; row < HD_INTRINSIC_COUNT; row++) {
@@ -48,6 +48,12 @@ static bool parse_word(hd_parser_t *p, const char *callee, unsigned index,
     return true;
   }
   return false;
+}
+
+bool hd_at_call(const hd_parser_t *p) {
+  const hd_token_t *next = hd_peek_ahead(p, 1);
+  return hd_peek(p)->kind == HD_TOKEN_NAME &&
+         next->kind == HD_TOKEN_PUNCTUATION && strcmp(next->text, "(") == 0;
 }
 
 static bool parse_args(hd_parser_t *p, const char *callee, hd_args_t *args) {
@@ -137,8 +143,16 @@ static hd_value_t bitcast(hd_parser_t *p, hd_loc_t loc) {
   return (hd_value_t){make(p, HD_EXPR_BITCAST, type, loc, &e, 1), false};
 }
 
+// b stands twice in what ceildiv is short for, and twice in that again.
+enum { MAX_DIVISOR = 64 };
+
 // (a + b - 1) / b
 static hd_value_t ceildiv(hd_parser_t *p, hd_loc_t loc, const hd_args_t *args) {
+  if (hd_expr_count(args->values[1].e, MAX_DIVISOR) == MAX_DIVISOR) {
+    hd_error(p->diags, loc, HD_E0213, "ceildiv",
+             "a divisor that is written shorter");
+    return failed;
+  }
   hd_value_t one = {hd_expr_int(p->arena, hd_type(HD_I64), 1), true};
   hd_value_t sum =
       hd_build_binary(p, HD_EXPR_ADD, args->values[0], args->values[1], loc);
@@ -148,17 +162,15 @@ static hd_value_t ceildiv(hd_parser_t *p, hd_loc_t loc, const hd_args_t *args) {
 
 // "f32, i32, a number" for messages.
 static const char *list_types(hd_parser_t *p, const hd_args_t *args) {
-  hd_buffer_t text = {0};
+  const char *text = "";
   for (unsigned i = 0; i < args->count; i++) {
     const hd_expr_t *e = args->values[i].e;
-    hd_buffer_printf(&text, "%s%s%s", i ? ", " : "",
-                     args->values[i].untyped ? "number" : hd_type_name(e->type),
-                     e->kind == HD_EXPR_TENSOR ? "[...]" : "");
+    text = hd_arena_printf(p->arena, "%s%s%s%s", text, i ? ", " : "",
+                           args->values[i].untyped ? "number"
+                                                   : hd_type_name(e->type),
+                           e->kind == HD_EXPR_TENSOR ? "[...]" : "");
   }
-  const char *copy =
-      hd_arena_strndup(p->arena, hd_buffer_text(&text), text.size);
-  hd_buffer_fini(&text);
-  return copy;
+  return text;
 }
 
 // A number without a type may become this one.
@@ -200,10 +212,10 @@ static const hd_func_t *best_func(const hd_module_t *module, const char *name,
                                   const hd_args_t *args, bool *exists) {
   const hd_func_t *best = NULL;
   int best_rate = 0;
-  for (size_t i = 0; module && i < module->items.size; i++) {
-    const hd_item_t *item = &module->items.data[i];
-    if (item->kind != HD_ITEM_FUNC || item->u.func->kind != HD_FUNC_FN ||
-        strcmp(item->u.func->name, name) != 0)
+  size_t cursor = 0;
+  for (const hd_item_t *item;
+       module && (item = hd_module_next(module, name, &cursor));) {
+    if (item->kind != HD_ITEM_FUNC || item->u.func->kind != HD_FUNC_FN)
       continue;
     *exists = true;
     int rate = rate_func(item->u.func, args);

@@ -4,10 +4,9 @@
 #include "IR/ParserState.h"
 #include "Support/Float.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
-
-enum { MAX_CHAIN = 1000 }; // Operators in a row; each makes the tree deeper.
 
 static const hd_value_t failed = {NULL, false};
 
@@ -22,34 +21,16 @@ static const hd_expr_t *at_loc(hd_parser_t *p, const hd_expr_t *e,
                       e->operands, e->num_operands);
 }
 
-static const char *operator_name(hd_parser_t *p, hd_expr_kind_t kind) {
-  return hd_arena_printf(p->arena, "'%s'", hd_expr_info(kind)->spelling);
+// The value, unless it has become too high for what walks it.
+static hd_value_t bounded(hd_parser_t *p, hd_value_t value, hd_loc_t loc) {
+  if (!value.e || value.e->height <= HD_MAX_HEIGHT)
+    return value;
+  hd_error(p->diags, loc, HD_E0105, (int)HD_MAX_HEIGHT);
+  return failed;
 }
 
-// Whether an operator is defined for a type.
-static bool defined_for(hd_expr_kind_t kind, hd_type_t type) {
-  bool is_int = hd_type_is_integer(type), is_float = hd_type_is_float(type);
-  bool is_bool = hd_type_is_bool(type);
-  switch (kind) {
-  case HD_EXPR_MOD:
-  case HD_EXPR_SHL:
-  case HD_EXPR_SHR:
-  case HD_EXPR_BITNOT:
-    return is_int;
-  case HD_EXPR_BITAND:
-  case HD_EXPR_BITOR:
-  case HD_EXPR_BITXOR:
-    return is_int || is_bool;
-  case HD_EXPR_AND:
-  case HD_EXPR_OR:
-  case HD_EXPR_NOT:
-    return is_bool && type.lanes == 1;
-  case HD_EXPR_EQ:
-  case HD_EXPR_NE:
-    return is_int || is_float || is_bool;
-  default:
-    return is_int || is_float;
-  }
+static const char *operator_name(hd_parser_t *p, hd_expr_kind_t kind) {
+  return hd_arena_printf(p->arena, "'%s'", hd_expr_info(kind)->spelling);
 }
 
 // A whole tensor is no value.
@@ -64,7 +45,7 @@ static bool fits(hd_type_t type, int64_t value) {
   if (hd_type_is_bool(type))
     return false;
   if (bits == 64)
-    return true; // A literal above 2^63 keeps its bits.
+    return hd_type_is_signed(type) || value >= 0;
   int64_t one = 1;
   if (hd_type_is_unsigned(type))
     return value >= 0 && value < one << bits;
@@ -74,8 +55,11 @@ static bool fits(hd_type_t type, int64_t value) {
 static const hd_expr_t *retype_const(hd_parser_t *p, const hd_expr_t *e,
                                      hd_type_t type) {
   bool is_float = hd_type_is_float(e->type);
+  bool is_large = e->type.scalar == HD_U64; // Above 2^63 - 1.
   if (hd_type_is_float(type)) {
-    double number = is_float ? e->u.f : (double)e->u.i;
+    double number = is_float   ? e->u.f
+                    : is_large ? (double)(uint64_t)e->u.i
+                               : (double)e->u.i;
     return hd_expr_float(p->arena, type,
                          hd_float_round((hd_scalar_t)type.scalar, number));
   }
@@ -84,9 +68,11 @@ static const hd_expr_t *retype_const(hd_parser_t *p, const hd_expr_t *e,
              is_float ? "a float" : "an integer");
     return NULL;
   }
-  if (!fits(type, e->u.i)) {
+  if (is_large ? type.scalar != HD_U64 : !fits(type, e->u.i)) {
     hd_error(p->diags, e->loc, HD_E0214,
-             hd_arena_printf(p->arena, "%lld", (long long)e->u.i),
+             is_large
+                 ? hd_arena_printf(p->arena, "%llu", (unsigned long long)e->u.i)
+                 : hd_arena_printf(p->arena, "%lld", (long long)e->u.i),
              hd_type_name(type));
     return NULL;
   }
@@ -101,7 +87,7 @@ static const hd_expr_t *retype(hd_parser_t *p, const hd_expr_t *e,
     result = retype_const(p, e, type);
     return result ? at_loc(p, result, e->loc) : NULL;
   }
-  if (!defined_for((hd_expr_kind_t)e->kind, type)) {
+  if (!hd_expr_defined((hd_expr_kind_t)e->kind, type)) {
     hd_error(p->diags, e->loc, HD_E0205,
              operator_name(p, (hd_expr_kind_t)e->kind), hd_type_name(type));
     return NULL;
@@ -133,7 +119,7 @@ const hd_expr_t *hd_coerce(hd_parser_t *p, hd_value_t value, hd_type_t type) {
 // True where every bare number of the tree fits i32.
 static bool fits_i32(const hd_expr_t *e) {
   if (e->kind == HD_EXPR_CONST)
-    return fits(hd_type(HD_I32), e->u.i);
+    return e->type.scalar != HD_U64 && fits(hd_type(HD_I32), e->u.i);
   for (unsigned i = 0; i < e->num_operands; i++)
     if (!fits_i32(e->operands[i]))
       return false;
@@ -149,10 +135,12 @@ const hd_expr_t *hd_default_type(hd_parser_t *p, hd_value_t value) {
   return hd_coerce(p, value, hd_type(scalar));
 }
 
-// Bare numbers are i64 or f64 until they meet a type.
-static hd_value_t untyped_int(hd_parser_t *p, int64_t value, hd_loc_t loc) {
+// Bare numbers are i64 or f64 until they meet a type; u64 where they are too
+// large for i64.
+static hd_value_t untyped_int(hd_parser_t *p, uint64_t value, hd_loc_t loc) {
+  hd_type_t type = hd_type(value > INT64_MAX ? HD_U64 : HD_I64);
   return (hd_value_t){
-      at_loc(p, hd_expr_int(p->arena, hd_type(HD_I64), value), loc), true};
+      at_loc(p, hd_expr_int(p->arena, type, (int64_t)value), loc), true};
 }
 
 static hd_value_t untyped_float(hd_parser_t *p, double value, hd_loc_t loc) {
@@ -165,8 +153,9 @@ static hd_value_t build_untyped(hd_parser_t *p, hd_expr_kind_t kind,
                                 hd_value_t a, hd_value_t b, hd_loc_t loc) {
   bool is_float = hd_type_is_float(a.e->type) || hd_type_is_float(b.e->type);
   bool compares = hd_expr_info(kind)->form == HD_FORM_COMPARE;
-  hd_type_t type = hd_type(is_float ? HD_F64 : HD_I64);
-  if (compares)
+  bool is_large = a.e->type.scalar == HD_U64 || b.e->type.scalar == HD_U64;
+  hd_type_t type = hd_type(is_float ? HD_F64 : is_large ? HD_U64 : HD_I64);
+  if (compares && !is_large)
     type = hd_type(is_float                         ? HD_F32
                    : fits_i32(a.e) && fits_i32(b.e) ? HD_I32
                                                     : HD_I64);
@@ -187,7 +176,7 @@ hd_value_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
     reject_tensor(p, tensor);
     return failed;
   }
-  if (!defined_for(kind, type)) {
+  if (!hd_expr_defined(kind, type)) {
     hd_error(p->diags, loc, HD_E0205, operator_name(p, kind),
              hd_type_name(type));
     return failed;
@@ -211,7 +200,7 @@ static hd_value_t build_unary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
                               hd_loc_t loc) {
   if (!a.e)
     return failed;
-  if (!defined_for(kind, a.e->type)) {
+  if (!hd_expr_defined(kind, a.e->type)) {
     hd_error(p->diags, loc, HD_E0205, operator_name(p, kind),
              hd_type_name(a.e->type));
     return failed;
@@ -222,8 +211,17 @@ static hd_value_t build_unary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
   }
   const hd_expr_t *e = hd_expr_unary(p->arena, kind, a.e);
   // "-1" is a number; other operators stay to be seen.
-  if (kind == HD_EXPR_NEG && a.untyped && a.e->kind == HD_EXPR_CONST)
+  if (kind == HD_EXPR_NEG && a.untyped && a.e->kind == HD_EXPR_CONST) {
     e = hd_expr_fold(p->arena, e, NULL, NULL);
+    if (a.e->type.scalar == HD_U64 && a.e->u.i != INT64_MIN) {
+      hd_error(
+          p->diags, loc, HD_E0103,
+          hd_arena_printf(p->arena, "-%llu", (unsigned long long)a.e->u.i));
+      return failed;
+    }
+    if (a.e->type.scalar == HD_U64)
+      e = hd_expr_int(p->arena, hd_type(HD_I64), INT64_MIN);
+  }
   return (hd_value_t){at_loc(p, e, loc), a.untyped};
 }
 
@@ -265,8 +263,9 @@ static hd_value_t parse_builtin(hd_parser_t *p, bool *found) {
   return failed;
 }
 
-static bool is_vector_access(const hd_tensor_t *tensor, int64_t lanes) {
-  return lanes >= 2 && lanes <= HD_MAX_LANES && tensor->rank > 0;
+static bool is_vector_access(const hd_tensor_t *tensor, bool linear,
+                             int64_t lanes) {
+  return lanes >= 2 && lanes <= HD_MAX_LANES && (linear || tensor->rank > 0);
 }
 
 const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
@@ -286,8 +285,9 @@ const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
       return NULL;
     if (!hd_expect(p, "]"))
       return NULL;
-    if (lanes != 1 && !linear && !is_vector_access(var->tensor, lanes)) {
-      hd_error(p->diags, loc, HD_E0304, (int)lanes,
+    if (lanes != 1 && !is_vector_access(var->tensor, linear, lanes)) {
+      hd_error(p->diags, loc, HD_E0304,
+               lanes > INT_MAX || lanes < INT_MIN ? INT_MAX : (int)lanes,
                "is not possible (2 to 32 along the last axis)");
       return NULL;
     }
@@ -320,6 +320,10 @@ const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
 static hd_value_t parse_name(hd_parser_t *p) {
   const hd_token_t *token = hd_peek(p);
   hd_loc_t loc = hd_here(p);
+  if (hd_at_call(p)) { // Even where a variable has the name.
+    p->at++;
+    return hd_parse_call(p, token);
+  }
   const hd_var_t *var = hd_visible(p, token->text);
   if (var) {
     p->at++;
@@ -331,11 +335,6 @@ static hd_value_t parse_name(hd_parser_t *p) {
     if (!hd_at(p, "[") && !hd_at(p, "@[") && var->tensor->rank > 0)
       return typed(at_loc(p, hd_expr_var(p->arena, var), loc));
     return typed(hd_parse_access(p, var, loc));
-  }
-  if (strcmp(hd_peek_ahead(p, 1)->text, "(") == 0 &&
-      hd_peek_ahead(p, 1)->kind == HD_TOKEN_PUNCTUATION) {
-    p->at++;
-    return hd_parse_call(p, token);
   }
   const hd_const_t *constant = hd_find_const(p, token->text);
   if (constant && constant->value) {
@@ -367,7 +366,7 @@ static hd_value_t parse_primary(hd_parser_t *p) {
   hd_loc_t loc = hd_here(p);
   if (token->kind == HD_TOKEN_INT) {
     p->at++;
-    return untyped_int(p, (int64_t)token->value, loc);
+    return untyped_int(p, token->value, loc);
   }
   if (token->kind == HD_TOKEN_FLOAT) {
     p->at++;
@@ -448,18 +447,14 @@ static bool find_infix(hd_parser_t *p, int least, hd_expr_kind_t *kind) {
 static hd_value_t parse_infix(hd_parser_t *p, int least) {
   hd_value_t left = parse_unary(p);
   hd_expr_kind_t kind;
-  for (int chain = 0; find_infix(p, least, &kind); chain++) {
+  while (find_infix(p, least, &kind)) {
     hd_loc_t loc = hd_here(p);
-    if (chain == MAX_CHAIN) {
-      hd_error(p->diags, loc, HD_E0105, MAX_CHAIN);
-      return failed;
-    }
     p->at++;
     // All infix operators group to the left; each level is one deeper.
     hd_value_t right = parse_infix(p, hd_expr_info(kind)->precedence + 1);
     if (!left.e && !right.e && hd_peek(p)->kind == HD_TOKEN_END)
       return failed;
-    left = hd_build_binary(p, kind, left, right, loc);
+    left = bounded(p, hd_build_binary(p, kind, left, right, loc), loc);
   }
   return left;
 }
@@ -500,7 +495,7 @@ hd_value_t hd_parse_value(hd_parser_t *p) {
     value = build_select(p, value, then, otherwise, loc);
   }
   p->depth--;
-  return value;
+  return bounded(p, value, loc);
 }
 
 static hd_value_t parse_proper(hd_parser_t *p) {

@@ -129,7 +129,7 @@ static const hd_stmt_t *parse_mapfor(hd_parser_t *p, hd_loc_t loc,
   if (ok && stmt->u.mapfor.mapping->rank != names->count)
     ok = hd_error(p->diags, mapping_loc, HD_E0401, "here",
                   (int)stmt->u.mapfor.mapping->rank, (int)names->count);
-  size_t outer = p->visible.size;
+  size_t outer = hd_visible_size(&p->visible);
   const hd_var_t **vars =
       HD_ARENA_ARRAY(p->arena, const hd_var_t *, names->count);
   for (unsigned i = 0; i < names->count; i++) {
@@ -139,7 +139,7 @@ static const hd_stmt_t *parse_mapfor(hd_parser_t *p, hd_loc_t loc,
   }
   stmt->u.mapfor.vars = vars;
   stmt->u.mapfor.body = hd_parse_block(p);
-  p->visible.size = outer;
+  hd_visible_pop(&p->visible, outer);
   return ok ? stmt : NULL;
 }
 
@@ -168,22 +168,6 @@ static bool parse_range(hd_parser_t *p, hd_stmt_t *stmt, hd_value_t first) {
   return parse_unroll(p, &stmt->u.loop.unroll);
 }
 
-// Whether what follows "in" is a mapping and no range.
-static bool at_mapping(const hd_parser_t *p) {
-  const hd_token_t *token = hd_peek(p);
-  size_t ahead = 0;
-  while (strcmp(hd_peek_ahead(p, ahead)->text, "(") == 0)
-    ahead++;
-  token = hd_peek_ahead(p, ahead);
-  if (token->kind != HD_TOKEN_NAME)
-    return false;
-  for (int kind = 0; kind <= HD_MAPPING_IDLE; kind++)
-    if (strcmp(token->text, hd_mapping_kind_name((hd_mapping_kind_t)kind)) == 0)
-      return true;
-  const hd_const_t *constant = hd_find_const(p, token->text);
-  return constant && constant->mapping;
-}
-
 static const hd_stmt_t *parse_for(hd_parser_t *p, hd_loc_t loc) {
   hd_names_t names = {0};
   do {
@@ -199,20 +183,20 @@ static const hd_stmt_t *parse_for(hd_parser_t *p, hd_loc_t loc) {
   } while (hd_accept(p, ","));
   if (!hd_expect(p, "in"))
     return NULL;
-  if (names.count > 1 || at_mapping(p))
+  if (names.count > 1 || hd_at_mapping(p))
     return parse_mapfor(p, loc, &names);
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_FOR, loc);
   hd_value_t first = hd_parse_value(p);
   bool ok = hd_expect(p, "..") && parse_range(p, stmt, first);
   if (!ok && !hd_at(p, "{"))
     return NULL;
-  size_t outer = p->visible.size;
+  size_t outer = hd_visible_size(&p->visible);
   hd_type_t type = ok ? stmt->u.loop.first->type : hd_type(HD_VOID);
   stmt->u.loop.var =
       hd_var_make(p->arena, names.names[0], HD_VAR_LOOP, type, names.locs[0]);
   hd_declare(p, stmt->u.loop.var);
   stmt->u.loop.body = hd_parse_block(p);
-  p->visible.size = outer;
+  hd_visible_pop(&p->visible, outer);
   return ok ? stmt : NULL;
 }
 
@@ -375,7 +359,8 @@ static const hd_stmt_t *parse_plain(hd_parser_t *p, hd_loc_t loc) {
     hd_expected(p, "a statement");
     return NULL;
   }
-  const hd_var_t *var = hd_visible(p, token->text);
+  bool calls = hd_at_call(p);
+  const hd_var_t *var = calls ? NULL : hd_visible(p, token->text);
   if (var) {
     p->at++;
     if (hd_type_equal(var->type, hd_type(HD_VOID)))
@@ -385,7 +370,7 @@ static const hd_stmt_t *parse_plain(hd_parser_t *p, hd_loc_t loc) {
     const hd_expr_t *place = hd_parse_access(p, var, loc);
     return place ? parse_store(p, place) : NULL;
   }
-  if (strcmp(hd_peek_ahead(p, 1)->text, "(") != 0) {
+  if (!calls) {
     hd_error(p->diags, loc, HD_E0201, token->text, hd_similar(p, token->text));
     return NULL;
   }
@@ -450,8 +435,9 @@ hd_block_t hd_parse_block(hd_parser_t *p) {
     return none;
   if (!hd_enter(p))
     return none;
-  size_t outer = p->visible.size;
-  while (!hd_at(p, "}") && hd_peek(p)->kind != HD_TOKEN_END) {
+  size_t outer = hd_visible_size(&p->visible);
+  while (!hd_at(p, "}") && hd_peek(p)->kind != HD_TOKEN_END &&
+         !hd_diagnostics_full(p->diags)) {
     size_t start = p->at;
     hd_budget_check(&p->module->context->budget);
     const hd_stmt_t *stmt = parse_stmt(p);
@@ -464,7 +450,7 @@ hd_block_t hd_parse_block(hd_parser_t *p) {
     if (!stmt)
       skip_statement(p, start);
   }
-  p->visible.size = outer;
+  hd_visible_pop(&p->visible, outer);
   p->depth--;
   if (!hd_expect(p, "}"))
     return none;

@@ -186,7 +186,7 @@ static const hd_mapping_t *parse_custom(hd_parser_t *p) {
   const char *name = hd_expect_name(p, &loc);
   if (!name)
     return NULL;
-  size_t outer = p->visible.size;
+  size_t outer = hd_visible_size(&p->visible);
   const hd_var_t *worker =
       hd_var_make(p->arena, name, HD_VAR_MAPPING, hd_type(HD_I32), loc);
   const hd_var_t *repeat = NULL;
@@ -200,7 +200,7 @@ static const hd_mapping_t *parse_custom(hd_parser_t *p) {
   }
   bool ok = hd_expect(p, ")") && hd_expect(p, "->") && hd_expect(p, "[") &&
             parse_indices(p, "]", &exprs) && hd_expect(p, ")");
-  p->visible.size = outer;
+  hd_visible_pop(&p->visible, outer);
   if (!ok)
     return NULL;
   if (exprs.size != dims.size) {
@@ -285,6 +285,19 @@ static const hd_mapping_t *parse_term(hd_parser_t *p) {
   }
   hd_expected(p, "a mapping");
   return NULL;
+}
+
+bool hd_at_mapping(const hd_parser_t *p) {
+  const hd_token_t *token = hd_peek(p);
+  while (token->kind == HD_TOKEN_PUNCTUATION && strcmp(token->text, "(") == 0)
+    token++;
+  if (token->kind != HD_TOKEN_NAME)
+    return false;
+  for (int kind = 0; kind <= HD_MAPPING_IDLE; kind++)
+    if (strcmp(token->text, hd_mapping_kind_name((hd_mapping_kind_t)kind)) == 0)
+      return true;
+  const hd_const_t *constant = hd_find_const(p, token->text);
+  return constant && constant->mapping;
 }
 
 const hd_mapping_t *hd_parse_mapping(hd_parser_t *p) {

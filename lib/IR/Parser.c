@@ -62,8 +62,7 @@ bool hd_enter(hd_parser_t *p) {
   return true;
 }
 
-// Names that mean something already.
-static bool is_reserved(const char *name) {
+bool hd_is_reserved(const char *name) {
   static const char *const words[] = {
       "let",     "shared",      "register", "workspace", "for",
       "while",   "if",          "else",     "assert",    "return",
@@ -89,7 +88,7 @@ const char *hd_expect_name(hd_parser_t *p, hd_loc_t *loc) {
     hd_expected(p, "a name");
     return NULL;
   }
-  if (is_reserved(token->text)) {
+  if (hd_is_reserved(token->text)) {
     hd_error(p->diags, *loc, HD_E0302,
              hd_arena_printf(p->arena, "'%s'", token->text), "as a name");
     return NULL;
@@ -99,10 +98,7 @@ const char *hd_expect_name(hd_parser_t *p, hd_loc_t *loc) {
 }
 
 const hd_var_t *hd_visible(const hd_parser_t *p, const char *name) {
-  for (size_t i = p->visible.size; i-- > 0;)
-    if (strcmp(p->visible.data[i]->name, name) == 0)
-      return p->visible.data[i];
-  return NULL;
+  return hd_visible_find(&p->visible, name);
 }
 
 void hd_declare(hd_parser_t *p, const hd_var_t *var) {
@@ -112,30 +108,30 @@ void hd_declare(hd_parser_t *p, const hd_var_t *var) {
     hd_error(p->diags, var->loc, HD_E0202, var->name);
     hd_note(p->diags, old ? old->loc : constant->loc, "declared here");
   }
-  hd_vec_push(p->arena, &p->visible, var);
+  hd_visible_push(&p->visible, var, var->name);
 }
 
 const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name) {
-  for (size_t i = 0; i < p->module->items.size; i++) {
-    const hd_item_t *item = &p->module->items.data[i];
-    if (item->kind == HD_ITEM_CONST &&
-        strcmp(item->u.constant->name, name) == 0)
+  size_t cursor = 0;
+  for (const hd_item_t *item;
+       (item = hd_module_next(p->module, name, &cursor));)
+    if (item->kind == HD_ITEM_CONST)
       return item->u.constant;
-  }
   return NULL;
 }
 
+// Takes time for each name, so only so many are looked at.
+enum { MAX_SUGGESTED = 2000 };
+
 const char *hd_similar(hd_parser_t *p, const char *name) {
   hd_suggestion_t near = {.wanted = name};
-  for (size_t i = 0; i < p->visible.size; i++)
-    hd_suggestion_add(&near, p->visible.data[i]->name);
-  for (size_t i = 0; i < p->module->items.size; i++) {
-    const hd_item_t *item = &p->module->items.data[i];
-    if (item->kind == HD_ITEM_FUNC)
-      hd_suggestion_add(&near, item->u.func->name);
-    else if (item->kind == HD_ITEM_CONST)
-      hd_suggestion_add(&near, item->u.constant->name);
-  }
+  if (hd_diagnostics_full(p->diags))
+    return "";
+  size_t size = hd_visible_size(&p->visible);
+  for (size_t i = 0; i < size && i < MAX_SUGGESTED; i++)
+    hd_suggestion_add(&near, hd_visible_at(&p->visible, size - 1 - i)->name);
+  for (size_t i = 0; i < p->module->items.size && i < MAX_SUGGESTED; i++)
+    hd_suggestion_add(&near, hd_item_name(&p->module->items.data[i]));
   const char *known;
   for (size_t i = 0; (known = hd_library_name(p->module->context, i)); i++)
     hd_suggestion_add(&near, known);
@@ -152,28 +148,25 @@ typedef struct hd_pending {
   size_t body; // Its first token, '{'.
 } hd_pending_t;
 
+static bool is_new(hd_parser_t *p, const char *name, hd_loc_t loc) {
+  size_t cursor = 0;
+  const hd_item_t *old = hd_module_next(p->module, name, &cursor);
+  if (!old)
+    return true;
+  hd_error(p->diags, loc, HD_E0202, name);
+  hd_note(p->diags, hd_item_loc(old), "declared here");
+  return false;
+}
+
 static bool parse_const(hd_parser_t *p, hd_loc_t loc) {
   const char *name = hd_expect_name(p, &loc);
   if (!name || !hd_expect(p, "="))
     return false;
-  if (hd_find_const(p, name))
-    return hd_error(p->diags, loc, HD_E0202, name);
+  if (!is_new(p, name, loc))
+    return false;
   hd_const_t *constant = HD_ARENA_NEW(p->arena, hd_const_t);
   *constant = (hd_const_t){.name = name, .loc = loc};
-  const hd_const_t *other = hd_find_const(p, hd_peek(p)->text);
-  bool mapping = other && other->mapping;
-  for (int kind = 0; kind <= HD_MAPPING_IDLE; kind++)
-    mapping |= hd_at(p, hd_mapping_kind_name((hd_mapping_kind_t)kind));
-  if (hd_at(p, "(")) {
-    // (repeat(2) * spatial(4)) * ...: a mapping in parentheses.
-    size_t ahead = 0;
-    while (strcmp(hd_peek_ahead(p, ahead)->text, "(") == 0)
-      ahead++;
-    for (int kind = 0; kind <= HD_MAPPING_IDLE; kind++)
-      mapping |= strcmp(hd_peek_ahead(p, ahead)->text,
-                        hd_mapping_kind_name((hd_mapping_kind_t)kind)) == 0;
-  }
-  if (mapping) {
+  if (hd_at_mapping(p)) {
     constant->mapping = hd_parse_mapping(p);
   } else {
     hd_value_t value = hd_parse_value(p);
@@ -313,12 +306,21 @@ static bool is_duplicate(const hd_func_t *a, const hd_func_t *b) {
   return true;
 }
 
+// Each overload is looked at for each call.
+enum { MAX_OVERLOADS = 256 };
+
 static void check_duplicate(hd_parser_t *p, const hd_func_t *func) {
-  for (size_t i = 0; i < p->module->items.size; i++) {
-    const hd_item_t *item = &p->module->items.data[i];
-    if (item->kind == HD_ITEM_FUNC && is_duplicate(item->u.func, func)) {
+  size_t cursor = 0;
+  for (const hd_item_t *item;
+       (item = hd_module_next(p->module, func->name, &cursor));) {
+    if (cursor > MAX_OVERLOADS) {
+      hd_error(p->diags, func->loc, HD_E0307, "the number of overloads", 1LL,
+               (long long)MAX_OVERLOADS, (long long)cursor);
+      return;
+    }
+    if (item->kind != HD_ITEM_FUNC || is_duplicate(item->u.func, func)) {
       hd_error(p->diags, func->loc, HD_E0202, func->name);
-      hd_note(p->diags, item->u.func->loc, "declared here");
+      hd_note(p->diags, hd_item_loc(item), "declared here");
       return;
     }
   }
@@ -335,7 +337,7 @@ static hd_func_t *parse_header(hd_parser_t *p, hd_func_kind_t kind) {
   func->name = name;
   func->loc = loc;
   func->result = hd_type(HD_VOID);
-  p->visible.size = 0;
+  hd_visible_pop(&p->visible, 0);
   p->func = NULL; // Host builtins are allowed in launch clauses.
   if (!parse_params(p, func))
     return NULL;
@@ -379,7 +381,7 @@ static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
       {"kernel", HD_FUNC_KERNEL}, {"fn", HD_FUNC_FN}, {"plan", HD_FUNC_PLAN}};
   hd_loc_t loc = hd_here(p);
   if (hd_accept(p, "const")) {
-    p->visible.size = 0;
+    hd_visible_pop(&p->visible, 0);
     p->func = NULL;
     return parse_const(p, loc);
   }
@@ -404,16 +406,17 @@ static void parse_body(hd_parser_t *p, const hd_pending_t *pending) {
   hd_func_t *func = pending->func;
   p->at = pending->body;
   p->func = func;
-  p->visible.size = 0;
+  hd_visible_pop(&p->visible, 0);
+  // Constants that follow were not known when the header was read.
   for (uint32_t i = 0; i < func->num_params; i++)
-    hd_vec_push(p->arena, &p->visible, func->params[i]);
+    hd_declare(p, func->params[i]);
   func->body = hd_parse_block(p);
   func->has_body = true;
 }
 
 static void parse_module(hd_parser_t *p) {
   hd_pendings_t pendings = {0};
-  while (hd_peek(p)->kind != HD_TOKEN_END) {
+  while (hd_peek(p)->kind != HD_TOKEN_END && !hd_diagnostics_full(p->diags)) {
     p->depth = 0;
     if (parse_item(p, &pendings))
       continue;
@@ -428,7 +431,7 @@ static void parse_module(hd_parser_t *p) {
         p->at++;
     }
   }
-  for (size_t i = 0; i < pendings.size; i++)
+  for (size_t i = 0; i < pendings.size && !hd_diagnostics_full(p->diags); i++)
     parse_body(p, &pendings.data[i]);
 }
 
@@ -444,7 +447,8 @@ bool hd_module_parse_into(hd_module_t *module, const char *name,
   hd_parser_t p = {.module = module,
                    .arena = &module->arena,
                    .diags = diags,
-                   .source = source};
+                   .source = source,
+                   .visible = {.arena = &module->arena}};
   p.tokens = hd_lex(p.arena, diags, source, text, size, &count);
   size_t first = module->items.size;
   parse_module(&p);
@@ -452,11 +456,7 @@ bool hd_module_parse_into(hd_module_t *module, const char *name,
     return false;
   // What needs whole functions - scopes, shapes, layouts, recursion - is the
   // verifier's to say.
-  bool ok = true;
-  for (size_t i = first; i < module->items.size; i++)
-    if (module->items.data[i].kind == HD_ITEM_FUNC)
-      ok &= hd_func_verify(module->context, module->items.data[i].u.func);
-  return ok;
+  return hd_module_verify_from(module, first);
 }
 
 hd_module_t *hd_module_parse(hd_context_t *context, const char *name,

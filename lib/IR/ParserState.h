@@ -8,6 +8,7 @@
 #include "IR/Intrinsic.h"
 #include "IR/Lexer.h"
 #include "IR/Module.h"
+#include "IR/Visible.h"
 
 typedef struct hd_parser {
   hd_module_t *module;
@@ -16,9 +17,9 @@ typedef struct hd_parser {
   uint32_t source;
   const hd_token_t *tokens;
   size_t at;
-  HD_VEC(const hd_var_t *) visible; // Innermost last.
-  const hd_func_t *func;            // Whose body or header is being read.
-  int depth;                        // Of nested expressions and blocks.
+  hd_visible_t visible;
+  const hd_func_t *func; // Whose body or header is being read.
+  int depth;             // Of nested expressions and blocks.
 } hd_parser_t;
 
 // A parsed expression. A bare number has no type yet: it takes the one that its
@@ -46,6 +47,8 @@ const hd_var_t *hd_visible(const hd_parser_t *p, const char *name);
 // Makes a variable visible; reports a name that is taken.
 void hd_declare(hd_parser_t *p, const hd_var_t *var);
 const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name);
+// Whether a name means something in the language and cannot be declared.
+bool hd_is_reserved(const char *name);
 // "; did you mean 'x'?" or "".
 const char *hd_similar(hd_parser_t *p, const char *name);
 
@@ -53,6 +56,7 @@ const char *hd_similar(hd_parser_t *p, const char *name);
 bool hd_parse_type(hd_parser_t *p, hd_type_t *type);
 const hd_tensor_t *hd_parse_tensor(hd_parser_t *p, hd_scope_t scope);
 const hd_mapping_t *hd_parse_mapping(hd_parser_t *p);
+bool hd_at_mapping(const hd_parser_t *p); // And no expression.
 
 // Expressions.
 hd_value_t hd_parse_value(hd_parser_t *p);
@@ -68,6 +72,8 @@ hd_value_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
 // name[...] or name@[...] from the bracket on (none for rank 0).
 const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
                                  hd_loc_t loc);
+// At a name and '('. No variable can be called, so a name may be both.
+bool hd_at_call(const hd_parser_t *p);
 // name(...) from the parenthesis on.
 hd_value_t hd_parse_call(hd_parser_t *p, const hd_token_t *name);
 

@@ -2,24 +2,17 @@
 #include "IR/Printer.h"
 
 #include "IR/Intrinsic.h"
+#include "IR/ParserState.h"
 #include "Support/Float.h"
-#include "Support/Vec.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-// Names are unique among the visible ones: a variable that passes have left
-// with a taken name is printed with a number behind it.
-typedef struct hd_named {
-  const hd_var_t *var;
-  const char *name;
-} hd_named_t;
-
 typedef struct hd_printer {
   hd_buffer_t *out;
   hd_arena_t arena; // For names.
-  HD_VEC(hd_named_t) visible;
+  hd_visible_t visible;
   const hd_module_t *module; // Its constants' names are taken; may be NULL.
   int indent;
 } hd_printer_t;
@@ -29,30 +22,34 @@ static void print_block(hd_printer_t *p, hd_block_t block);
 static void print_mapping(hd_printer_t *p, const hd_mapping_t *mapping);
 
 static bool is_taken(const hd_printer_t *p, const char *name) {
-  for (size_t i = 0; i < p->visible.size; i++)
-    if (strcmp(p->visible.data[i].name, name) == 0)
-      return true;
-  for (size_t i = 0; p->module && i < p->module->items.size; i++)
-    if (p->module->items.data[i].kind == HD_ITEM_CONST &&
-        strcmp(p->module->items.data[i].u.constant->name, name) == 0)
-      return true;
-  return false;
+  size_t cursor = 0;
+  const hd_item_t *item =
+      p->module ? hd_module_next(p->module, name, &cursor) : NULL;
+  return hd_is_reserved(name) || hd_visible_find(&p->visible, name) ||
+         (item && item->kind == HD_ITEM_CONST);
+}
+
+// Names are unique among the visible ones: a variable that passes have left
+// with a taken name is printed with a number behind it.
+static const char *pick_name(hd_printer_t *p, const hd_var_t *var) {
+  const char *name = var->name;
+  for (unsigned i = 1; is_taken(p, name); i++) {
+    if (hd_visible_find(&p->visible, var->name))
+      i = hd_visible_count(&p->visible, var->name);
+    name = hd_arena_printf(&p->arena, "%s_%u", var->name, i);
+  }
+  return name;
 }
 
 static const char *declare(hd_printer_t *p, const hd_var_t *var) {
-  const char *name = var->name;
-  for (int i = 1; is_taken(p, name); i++)
-    name = hd_arena_printf(&p->arena, "%s_%d", var->name, i);
-  hd_named_t named = {var, name};
-  hd_vec_push(&p->arena, &p->visible, named);
+  const char *name = pick_name(p, var);
+  hd_visible_push(&p->visible, var, name);
   return name;
 }
 
 static const char *name_of(const hd_printer_t *p, const hd_var_t *var) {
-  for (size_t i = p->visible.size; i-- > 0;)
-    if (p->visible.data[i].var == var)
-      return p->visible.data[i].name;
-  return var->name; // A part is being printed, or the IR is wrong.
+  const char *name = hd_visible_name(&p->visible, var);
+  return name ? name : var->name; // A part is printed, or the IR is wrong.
 }
 
 static void print_float(hd_printer_t *p, hd_scalar_t scalar, double value) {
@@ -82,6 +79,27 @@ static void print_float(hd_printer_t *p, hd_scalar_t scalar, double value) {
 static bool is_bare(const hd_expr_t *e) {
   return e->kind == HD_EXPR_CONST && e->type.lanes == 1 &&
          (e->type.scalar == HD_I32 || e->type.scalar == HD_F32);
+}
+
+// Whether the parser will read e as a number without a type: arithmetic on bare
+// numbers.
+static bool is_untyped(const hd_expr_t *e) {
+  if (e->kind == HD_EXPR_CONST)
+    return is_bare(e);
+  switch (hd_expr_info((hd_expr_kind_t)e->kind)->form) {
+  case HD_FORM_UNARY:
+  case HD_FORM_BINARY:
+  case HD_FORM_CALL:
+    for (unsigned i = 0; i < e->num_operands; i++)
+      if (!is_untyped(e->operands[i]))
+        return false;
+    return true;
+  case HD_FORM_LEAF:
+  case HD_FORM_COMPARE:
+  case HD_FORM_OTHER:
+    break;
+  }
+  return false;
 }
 
 // A number that would read back as another type is wrapped in its type.
@@ -162,7 +180,7 @@ static void print_other(hd_printer_t *p, const hd_expr_t *e) {
     break;
   case HD_EXPR_CAST:
     // A bare number would take the type instead of being converted.
-    if (is_bare(e->operands[0])) {
+    if (is_untyped(e->operands[0])) {
       hd_buffer_printf(p->out, "%s(%s(", hd_type_name(e->type),
                        hd_type_name(e->operands[0]->type));
       print_expr(p, e->operands[0], 0);
@@ -216,8 +234,28 @@ static int precedence_of(const hd_expr_t *e) {
   return hd_expr_info((hd_expr_kind_t)e->kind)->precedence;
 }
 
+// The parser takes "-1" for a number, so the negation of one is printed as the
+// number that it is. Returns e where it is none, and else fills in storage.
+static const hd_expr_t *as_number(const hd_expr_t *e, hd_expr_t *storage) {
+  bool negative = false;
+  const hd_expr_t *number = e;
+  for (; number->kind == HD_EXPR_NEG; number = number->operands[0])
+    negative = !negative;
+  if (number == e || !is_bare(number))
+    return e;
+  *storage =
+      (hd_expr_t){.kind = HD_EXPR_CONST, .type = number->type, .u = number->u};
+  if (negative && number->type.scalar == HD_I32)
+    storage->u.i = (int32_t)(0 - (uint32_t)number->u.i);
+  else if (negative)
+    storage->u.f = -number->u.f;
+  return storage;
+}
+
 // least: the loosest precedence that needs no parentheses here.
 static void print_expr(hd_printer_t *p, const hd_expr_t *e, int least) {
+  hd_expr_t storage;
+  e = as_number(e, &storage);
   const hd_expr_info_t *info = hd_expr_info((hd_expr_kind_t)e->kind);
   bool parenthesize = precedence_of(e) < least;
   if (parenthesize)
@@ -232,17 +270,6 @@ static void print_expr(hd_printer_t *p, const hd_expr_t *e, int least) {
       hd_buffer_puts(p->out, name_of(p, e->u.var));
     break;
   case HD_FORM_UNARY:
-    // The parser takes "-1" for a number, so the negation of one is printed as
-    // the number that it is.
-    if (e->kind == HD_EXPR_NEG && is_bare(e->operands[0])) {
-      hd_expr_t negated = *e->operands[0];
-      if (negated.type.scalar == HD_I32)
-        negated.u.i = (int32_t)(0 - (uint32_t)negated.u.i);
-      else
-        negated.u.f = -negated.u.f;
-      print_const(p, &negated);
-      break;
-    }
     hd_buffer_puts(p->out, info->spelling);
     print_expr(p, e->operands[0], info->precedence);
     break;
@@ -269,7 +296,7 @@ static void print_ints(hd_printer_t *p, const int64_t *values, unsigned count) {
 }
 
 static void print_custom(hd_printer_t *p, const hd_mapping_t *mapping) {
-  size_t outer = p->visible.size;
+  size_t outer = hd_visible_size(&p->visible);
   hd_buffer_printf(p->out, "%lld, [", (long long)mapping->workers);
   print_ints(p, mapping->dims, mapping->rank);
   hd_buffer_printf(p->out, "], (%s", declare(p, mapping->worker));
@@ -279,7 +306,7 @@ static void print_custom(hd_printer_t *p, const hd_mapping_t *mapping) {
   hd_buffer_puts(p->out, ") -> [");
   print_list(p, mapping->exprs, mapping->rank);
   hd_buffer_puts(p->out, "]");
-  p->visible.size = outer;
+  hd_visible_pop(&p->visible, outer);
 }
 
 static void print_mapping(hd_printer_t *p, const hd_mapping_t *mapping) {
@@ -393,23 +420,19 @@ static void print_declare(hd_printer_t *p, const hd_stmt_t *stmt) {
   hd_buffer_puts(p->out,
                  scope == HD_SCOPE_GLOBAL ? "workspace" : hd_scope_name(scope));
   // The name is visible after its type.
-  size_t at = p->visible.size;
-  const char *name = declare(p, var);
-  p->visible.size = at;
+  const char *name = pick_name(p, var);
   hd_buffer_printf(p->out, " %s: ", name);
   print_tensor(p, var->tensor);
   if (stmt->u.declare.init) {
     hd_buffer_puts(p->out, " = ");
     print_expr(p, stmt->u.declare.init, 0);
   }
-  declare(p, var);
+  hd_visible_push(&p->visible, var, name);
 }
 
 static void print_for(hd_printer_t *p, const hd_stmt_t *stmt) {
-  // Ends whose type no bare number would get are printed with it.
-  size_t outer = p->visible.size;
-  const char *name = declare(p, stmt->u.loop.var);
-  p->visible.size = outer;
+  size_t outer = hd_visible_size(&p->visible);
+  const char *name = pick_name(p, stmt->u.loop.var);
   hd_buffer_printf(p->out, "for %s in ", name);
   print_expr(p, stmt->u.loop.first, 5);
   hd_buffer_puts(p->out, "..");
@@ -419,20 +442,21 @@ static void print_for(hd_printer_t *p, const hd_stmt_t *stmt) {
     print_expr(p, stmt->u.loop.step, 5);
   }
   print_unroll(p, stmt->u.loop.unroll);
-  declare(p, stmt->u.loop.var);
+  hd_visible_push(&p->visible, stmt->u.loop.var, name);
   print_block(p, stmt->u.loop.body);
-  p->visible.size = outer;
+  hd_visible_pop(&p->visible, outer);
 }
 
 static void print_mapfor(hd_printer_t *p, const hd_stmt_t *stmt) {
   unsigned rank = stmt->u.mapfor.mapping->rank;
-  size_t outer = p->visible.size;
+  size_t outer = hd_visible_size(&p->visible);
+  const char **names = HD_ARENA_ARRAY(&p->arena, const char *, rank);
   hd_buffer_puts(p->out, "for ");
-  for (unsigned i = 0; i < rank; i++)
-    hd_buffer_printf(p->out, "%s%s", i ? ", " : "",
-                     declare(p, stmt->u.mapfor.vars[i]));
-  size_t inner = p->visible.size;
-  p->visible.size = outer;
+  for (unsigned i = 0; i < rank; i++) {
+    names[i] = declare(p, stmt->u.mapfor.vars[i]);
+    hd_buffer_printf(p->out, "%s%s", i ? ", " : "", names[i]);
+  }
+  hd_visible_pop(&p->visible, outer); // The mapping does not see them.
   hd_buffer_puts(p->out, " in ");
   print_mapping(p, stmt->u.mapfor.mapping);
   if (stmt->u.mapfor.worker) {
@@ -440,9 +464,10 @@ static void print_mapfor(hd_printer_t *p, const hd_stmt_t *stmt) {
     print_expr(p, stmt->u.mapfor.worker, 5);
   }
   print_unroll(p, stmt->u.mapfor.unroll);
-  p->visible.size = inner;
+  for (unsigned i = 0; i < rank; i++)
+    hd_visible_push(&p->visible, stmt->u.mapfor.vars[i], names[i]);
   print_block(p, stmt->u.mapfor.body);
-  p->visible.size = outer;
+  hd_visible_pop(&p->visible, outer);
 }
 
 static void print_if(hd_printer_t *p, const hd_stmt_t *stmt) {
@@ -464,12 +489,10 @@ static void print_if(hd_printer_t *p, const hd_stmt_t *stmt) {
 static void print_stmt(hd_printer_t *p, const hd_stmt_t *stmt) {
   switch ((hd_stmt_kind_t)stmt->kind) {
   case HD_STMT_LET: {
-    size_t at = p->visible.size;
-    const char *name = declare(p, stmt->u.let.var);
-    p->visible.size = at;
+    const char *name = pick_name(p, stmt->u.let.var);
     hd_buffer_printf(p->out, "let %s = ", name);
     print_expr(p, stmt->u.let.value, 0);
-    declare(p, stmt->u.let.var);
+    hd_visible_push(&p->visible, stmt->u.let.var, name);
     break;
   }
   case HD_STMT_DECLARE:
@@ -521,7 +544,7 @@ static void print_stmt(hd_printer_t *p, const hd_stmt_t *stmt) {
 }
 
 static void print_block(hd_printer_t *p, hd_block_t block) {
-  size_t outer = p->visible.size;
+  size_t outer = hd_visible_size(&p->visible);
   hd_buffer_puts(p->out, " {\n");
   p->indent += 2;
   for (uint32_t i = 0; i < block.size; i++) {
@@ -531,7 +554,7 @@ static void print_block(hd_printer_t *p, hd_block_t block) {
   }
   p->indent -= 2;
   hd_buffer_printf(p->out, "%*s}", p->indent, "");
-  p->visible.size = outer;
+  hd_visible_pop(&p->visible, outer);
 }
 
 static void print_param(hd_printer_t *p, const hd_var_t *param) {
@@ -561,7 +584,7 @@ static void print_dims(hd_printer_t *p, const char *word,
 
 static void print_func(hd_printer_t *p, const hd_func_t *func) {
   static const char *const words[] = {"kernel", "fn", "plan"};
-  p->visible.size = 0;
+  hd_visible_pop(&p->visible, 0);
   hd_buffer_printf(p->out, "%s %s(", words[func->kind], func->name);
   for (uint32_t i = 0; i < func->num_params; i++) {
     if (i)
@@ -581,11 +604,14 @@ static void print_func(hd_printer_t *p, const hd_func_t *func) {
 }
 
 static void print_const_item(hd_printer_t *p, const hd_const_t *constant) {
+  hd_visible_pop(&p->visible, 0);
   hd_buffer_printf(p->out, "const %s = ", constant->name);
   if (constant->mapping)
     print_mapping(p, constant->mapping);
   else if (constant->untyped && hd_type_is_float(constant->value->type))
     print_float(p, HD_F64, constant->value->u.f);
+  else if (constant->untyped && constant->value->type.scalar == HD_U64)
+    hd_buffer_printf(p->out, "%llu", (unsigned long long)constant->value->u.i);
   else if (constant->untyped)
     hd_buffer_printf(p->out, "%lld", (long long)constant->value->u.i);
   else
@@ -593,14 +619,15 @@ static void print_const_item(hd_printer_t *p, const hd_const_t *constant) {
   hd_buffer_puts(p->out, "\n");
 }
 
-static hd_printer_t start(hd_buffer_t *out) {
-  hd_printer_t p = {.out = out};
-  hd_arena_init(&p.arena, NULL);
-  return p;
+static void start(hd_printer_t *p, hd_buffer_t *out) {
+  *p = (hd_printer_t){.out = out};
+  hd_arena_init(&p->arena, NULL);
+  p->visible.arena = &p->arena;
 }
 
 void hd_module_print(const hd_module_t *module, hd_buffer_t *out) {
-  hd_printer_t p = start(out);
+  hd_printer_t p;
+  start(&p, out);
   p.module = module;
   for (size_t i = 0; i < module->items.size; i++) {
     const hd_item_t *item = &module->items.data[i];
@@ -623,25 +650,29 @@ void hd_module_print(const hd_module_t *module, hd_buffer_t *out) {
 }
 
 void hd_func_print(const hd_func_t *func, hd_buffer_t *out) {
-  hd_printer_t p = start(out);
+  hd_printer_t p;
+  start(&p, out);
   print_func(&p, func);
   hd_arena_fini(&p.arena);
 }
 
 void hd_expr_print(const hd_expr_t *e, hd_buffer_t *out) {
-  hd_printer_t p = start(out);
+  hd_printer_t p;
+  start(&p, out);
   print_expr(&p, e, 0);
   hd_arena_fini(&p.arena);
 }
 
 void hd_mapping_print(const hd_mapping_t *mapping, hd_buffer_t *out) {
-  hd_printer_t p = start(out);
+  hd_printer_t p;
+  start(&p, out);
   print_mapping(&p, mapping);
   hd_arena_fini(&p.arena);
 }
 
 void hd_layout_print(const hd_layout_t *layout, hd_buffer_t *out) {
-  hd_printer_t p = start(out);
+  hd_printer_t p;
+  start(&p, out);
   print_layout(&p, layout);
   hd_arena_fini(&p.arena);
 }

@@ -89,9 +89,15 @@ const hd_expr_t *hd_rewrite_expr(hd_rewriter_t *rewriter, const hd_expr_t *e) {
     return entry->value; // Already as it should be.
   if (operands != e->operands || entry) {
     hd_expr_t like = {.u = e->u, .loc = e->loc, .linear = e->linear};
-    if (entry)
+    hd_type_t type = e->type;
+    if (entry) {
       like.u.var = entry->to;
-    e = hd_expr_make(rewriter->arena, (hd_expr_kind_t)e->kind, e->type, &like,
+      type =
+          hd_expr_is_access(e)
+              ? hd_type_vector((hd_scalar_t)entry->to->type.scalar, type.lanes)
+              : entry->to->type;
+    }
+    e = hd_expr_make(rewriter->arena, (hd_expr_kind_t)e->kind, type, &like,
                      operands, e->num_operands);
   }
   return rewriter->expr ? rewriter->expr(rewriter, e) : e;

@@ -3,7 +3,6 @@
 // Modules, functions and statements.
 #include "IR/Verifier.h"
 
-#include "IR/Rewrite.h"
 #include "IR/VerifierState.h"
 
 static void verify_block(hd_verifier_t *v, hd_block_t block);
@@ -17,16 +16,13 @@ void hd_verify_fault(hd_verifier_t *v, hd_loc_t loc, const char *format, ...) {
 }
 
 bool hd_verifier_sees(const hd_verifier_t *v, const hd_var_t *var) {
-  for (size_t i = v->visible.size; i-- > 0;)
-    if (v->visible.data[i] == var)
-      return true;
-  return false;
+  return hd_visible_name(&v->visible, var) != NULL;
 }
 
 static void declare(hd_verifier_t *v, const hd_var_t *var) {
   if (hd_verifier_sees(v, var))
     hd_verify_fault(v, var->loc, "'%s' is declared twice", var->name);
-  hd_vec_push(&v->arena, &v->visible, var);
+  hd_visible_push(&v->visible, var, var->name);
 }
 
 static void expect(hd_verifier_t *v, const hd_expr_t *e, hd_type_t type,
@@ -46,13 +42,13 @@ static void verify_mapping(hd_verifier_t *v, const hd_mapping_t *mapping) {
     expect(v, mapping->bounds[i], hd_type(HD_I32), "a bound");
   if (mapping->kind != HD_MAPPING_CUSTOM)
     return;
-  size_t outer = v->visible.size;
+  size_t outer = hd_visible_size(&v->visible);
   declare(v, mapping->worker);
   if (mapping->repeat)
     declare(v, mapping->repeat);
   for (uint32_t i = 0; i < mapping->rank; i++)
     expect(v, mapping->exprs[i], hd_type(HD_I32), "a task index");
-  v->visible.size = outer;
+  hd_visible_pop(&v->visible, outer);
 }
 
 static void verify_declare(hd_verifier_t *v, const hd_stmt_t *stmt) {
@@ -133,12 +129,12 @@ static void verify_for(hd_verifier_t *v, const hd_stmt_t *stmt) {
       v->errors++;
     }
   }
-  size_t outer = v->visible.size;
+  size_t outer = hd_visible_size(&v->visible);
   declare(v, stmt->u.loop.var);
   v->loops++;
   verify_block(v, stmt->u.loop.body);
   v->loops--;
-  v->visible.size = outer;
+  hd_visible_pop(&v->visible, outer);
 }
 
 static void verify_mapfor(hd_verifier_t *v, const hd_stmt_t *stmt) {
@@ -149,13 +145,13 @@ static void verify_mapfor(hd_verifier_t *v, const hd_stmt_t *stmt) {
   else if (mapping->workers > 1)
     hd_verify_fault(v, stmt->loc, "a mapping of %lld workers needs 'on'",
                     (long long)mapping->workers);
-  size_t outer = v->visible.size;
+  size_t outer = hd_visible_size(&v->visible);
   for (uint32_t i = 0; i < mapping->rank; i++)
     declare(v, stmt->u.mapfor.vars[i]);
   v->loops++;
   verify_block(v, stmt->u.mapfor.body);
   v->loops--;
-  v->visible.size = outer;
+  hd_visible_pop(&v->visible, outer);
 }
 
 static void verify_launch(hd_verifier_t *v, const hd_stmt_t *stmt) {
@@ -233,10 +229,10 @@ static void verify_stmt(hd_verifier_t *v, const hd_stmt_t *stmt) {
 }
 
 static void verify_block(hd_verifier_t *v, hd_block_t block) {
-  size_t outer = v->visible.size;
+  size_t outer = hd_visible_size(&v->visible);
   for (uint32_t i = 0; i < block.size; i++)
     verify_stmt(v, block.stmts[i]);
-  v->visible.size = outer;
+  hd_visible_pop(&v->visible, outer);
 }
 
 // Whether every path through the block ends in a return.
@@ -301,7 +297,7 @@ static void verify_launch_clauses(hd_verifier_t *v) {
 
 static void verify_func(hd_verifier_t *v, const hd_func_t *func) {
   v->func = func;
-  v->visible.size = 0;
+  hd_visible_pop(&v->visible, 0);
   v->loops = 0;
   for (uint32_t i = 0; i < func->num_params; i++) {
     const hd_var_t *param = func->params[i];
@@ -325,64 +321,23 @@ static void verify_func(hd_verifier_t *v, const hd_func_t *func) {
   }
 }
 
-// A depth-first walk of the calls; a function met while it is on the path calls
-// itself. Each function is walked once.
-typedef struct hd_recursion {
-  hd_arena_t *arena;
-  HD_VEC(const hd_func_t *) path, done;
-  bool found;
-} hd_recursion_t;
-
-static bool visit_call(void *argument, const hd_expr_t *e) {
-  hd_recursion_t *recursion = argument;
-  if (e->kind != HD_EXPR_CALL)
-    return true;
-  const hd_func_t *callee = e->u.func;
-  for (size_t i = 0; i < recursion->path.size; i++)
-    if (recursion->path.data[i] == callee)
-      recursion->found = true;
-  if (recursion->found)
-    return false;
-  for (size_t i = 0; i < recursion->done.size; i++)
-    if (recursion->done.data[i] == callee)
-      return true;
-  hd_vec_push(recursion->arena, &recursion->path, callee);
-  hd_walk_block(callee->body, NULL, visit_call, recursion);
-  recursion->path.size--;
-  hd_vec_push(recursion->arena, &recursion->done, callee);
-  return !recursion->found;
-}
-
-static void verify_recursion(hd_verifier_t *v, const hd_func_t *func) {
-  hd_recursion_t recursion = {.arena = &v->arena};
-  hd_vec_push(&v->arena, &recursion.path, func);
-  hd_walk_block(func->body, NULL, visit_call, &recursion);
-  if (recursion.found) {
-    hd_error(v->diags, func->loc, HD_E0215, func->name);
-    v->errors++;
-  }
-}
-
-static bool verify(hd_context_t *context, const hd_func_t *const *funcs,
-                   size_t count) {
+bool hd_func_verify(hd_context_t *context, const hd_func_t *func) {
   hd_verifier_t v = {.diags = &context->diags};
   hd_arena_init(&v.arena, NULL);
-  for (size_t i = 0; i < count; i++) {
-    verify_func(&v, funcs[i]);
-    verify_recursion(&v, funcs[i]);
-  }
+  v.visible.arena = &v.arena;
+  verify_func(&v, func);
   hd_arena_fini(&v.arena);
   return v.errors == 0;
 }
 
-bool hd_func_verify(hd_context_t *context, const hd_func_t *func) {
-  return verify(context, &func, 1);
+bool hd_module_verify_from(hd_module_t *module, size_t first) {
+  bool ok = true;
+  for (size_t i = first; i < module->items.size; i++)
+    if (module->items.data[i].kind == HD_ITEM_FUNC)
+      ok &= hd_func_verify(module->context, module->items.data[i].u.func);
+  return hd_calls_verify(module, first) && ok;
 }
 
 bool hd_module_verify(hd_module_t *module) {
-  bool ok = true;
-  for (size_t i = 0; i < module->items.size; i++)
-    if (module->items.data[i].kind == HD_ITEM_FUNC)
-      ok &= hd_func_verify(module->context, module->items.data[i].u.func);
-  return ok;
+  return hd_module_verify_from(module, 0);
 }

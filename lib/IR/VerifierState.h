@@ -5,13 +5,13 @@
 #define HIDET_IR_VERIFIERSTATE_H
 
 #include "IR/Module.h"
-#include "Support/Vec.h"
+#include "IR/Visible.h"
 
 typedef struct hd_verifier {
   hd_diagnostics_t *diags;
   hd_arena_t arena; // Scratch.
   const hd_func_t *func;
-  HD_VEC(const hd_var_t *) visible;
+  hd_visible_t visible;
   int loops; // Around the statement being looked at.
   bool host; // In launch clauses: device.sms, no thread or block.
   unsigned errors;

@@ -76,10 +76,12 @@ static void verify_swizzle(hd_verifier_t *v, const hd_var_t *var,
       layout_fault(v, var,
                    "'swizzle' takes 32, 64 or 128 bytes, or (bits, "
                    "base, shift)");
-  } else if (item->num_values != 3 || !constants_within(item, 0, 10)) {
+  } else if (item->num_values != 3 || !constants_within(item, 0, 10) ||
+             hd_expr_is_int(item->values[2], 0)) {
+    // Bits combined with themselves would all be 0.
     layout_fault(v, var,
                  "'swizzle' takes 32, 64 or 128 bytes, or (bits, "
-                 "base, shift), each at most 10");
+                 "base, shift), each at most 10 and the shift at least 1");
   }
 }
 

@@ -31,8 +31,12 @@ static bool walk_mapping(const hd_mapping_t *mapping, hd_visit_expr_t visit,
 
 static bool walk_declared(const hd_var_t *var, hd_visit_expr_t visit,
                           void *argument) {
-  return !var->tensor ||
-         walk_all(var->tensor->shape, var->tensor->rank, visit, argument);
+  const hd_layout_t *layout = var->tensor->layout;
+  for (uint32_t i = 0; layout && i < layout->num_items; i++)
+    if (!walk_all(layout->items[i].values, layout->items[i].num_values, visit,
+                  argument))
+      return false;
+  return walk_all(var->tensor->shape, var->tensor->rank, visit, argument);
 }
 
 static bool walk_stmt(const hd_stmt_t *stmt, hd_visit_stmt_t visit_stmt,

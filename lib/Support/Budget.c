@@ -20,7 +20,8 @@ _Noreturn void hd_budget_exhausted(hd_budget_t *budget, hd_exhausted_t what) {
 void hd_budget_take(hd_budget_t *budget, size_t bytes) {
   if (!budget)
     return;
-  if (budget->bytes_limit && bytes > budget->bytes_limit - budget->bytes_used)
+  if (budget->bytes_limit && (budget->bytes_used > budget->bytes_limit ||
+                              bytes > budget->bytes_limit - budget->bytes_used))
     hd_budget_exhausted(budget, HD_EXHAUSTED_MEMORY);
   budget->bytes_used += bytes;
 }

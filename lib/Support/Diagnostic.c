@@ -94,6 +94,10 @@ bool hd_verror(hd_diagnostics_t *diags, hd_loc_t loc, hd_diagnostic_code_t code,
   return false;
 }
 
+bool hd_diagnostics_full(const hd_diagnostics_t *diags) {
+  return diags->max_errors && diags->num_errors > diags->max_errors;
+}
+
 bool hd_error(hd_diagnostics_t *diags, hd_loc_t loc, hd_diagnostic_code_t code,
               ...) {
   va_list args;

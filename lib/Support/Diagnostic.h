@@ -97,6 +97,9 @@ void hd_remark(hd_diagnostics_t *diags, hd_loc_t loc, const char *format, ...)
 void hd_warning(hd_diagnostics_t *diags, hd_loc_t loc, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+// Whether further errors would be counted, but not shown.
+bool hd_diagnostics_full(const hd_diagnostics_t *diags);
+
 // "E0312".
 const char *hd_diagnostic_code_name(hd_diagnostic_code_t code);
 hd_exit_t hd_diagnostic_exit(hd_diagnostic_code_t code);
