@@ -18,6 +18,9 @@ typedef struct hd_simplifier {
   hd_names_t names;
   hd_ptr_map_t values;  // Variables to the expressions that replace them.
   hd_ptr_map_t tensors; // Tensors to the variables that replace them.
+  bool resolve;         // Accesses become linear: pass resolve-layouts.
+  unsigned depth;       // Of loops around the place.
+  hd_ptr_map_t levels;  // Variables to hd_level_t's.
 } hd_simplifier_t;
 
 // e with variables replaced and all rules applied; e itself for no change.
@@ -26,6 +29,24 @@ const hd_expr_t *hd_simplify_expr(hd_simplifier_t *s, const hd_expr_t *e);
 const hd_expr_t *hd_simplify_node(hd_simplifier_t *s, const hd_expr_t *e);
 // Those of integer + - * / % << >> & ^.
 const hd_expr_t *hd_simplify_index(hd_simplifier_t *s, const hd_expr_t *e);
+
+// How often a variable changes: the depth of the loop that it changes with, 0
+// for values of the launch; beyond HD_LEVEL_UNROLLED where that loop is
+// unrolled, so that the value is a constant in each copy.
+enum { HD_LEVEL_UNROLLED = 1000 };
+void hd_simplify_set_level(hd_simplifier_t *s, const hd_var_t *var,
+                           unsigned level);
+unsigned hd_simplify_level(hd_simplifier_t *s, const hd_expr_t *e);
+
+// The offset in its tensor's storage of an access at indices.
+const hd_expr_t *hd_resolve_offset(hd_simplifier_t *s, const hd_var_t *tensor,
+                                   const hd_expr_t *const *indices);
+// An access as a linear one; a LOADELSE tests its indices.
+const hd_expr_t *hd_resolve_access(hd_simplifier_t *s, const hd_expr_t *e);
+
+// The walk over a function that simplify and resolve-layouts share.
+const hd_func_t *hd_simplify_func(hd_module_t *module, const hd_func_t *func,
+                                  bool resolve);
 
 // How much work an expression is, roughly in instructions.
 unsigned hd_expr_cost(const hd_expr_t *e);

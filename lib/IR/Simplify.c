@@ -79,6 +79,13 @@ static bool is_trivial(const hd_expr_t *e) {
          e->kind == HD_EXPR_BUILTIN;
 }
 
+static void let_known(hd_simplifier_t *s, const hd_var_t *var,
+                      const hd_expr_t *value) {
+  hd_facts_let(s->facts, var, value);
+  if (s->resolve)
+    hd_simplify_set_level(s, var, hd_simplify_level(s, value));
+}
+
 // var = value from here on: replaced where value is a name or a constant, else
 // by a let (the statement like, where it is one).
 static void bind(hd_simplifier_t *s, const hd_var_t *var,
@@ -89,7 +96,7 @@ static void bind(hd_simplifier_t *s, const hd_var_t *var,
     return;
   }
   if (like->kind == HD_STMT_LET && like->u.let.value == value) {
-    hd_facts_let(s->facts, var, value);
+    let_known(s, var, value);
     push(s, out, like);
     return;
   }
@@ -104,7 +111,7 @@ static void bind(hd_simplifier_t *s, const hd_var_t *var,
   hd_stmt_t *let = hd_stmt_make(s->arena, HD_STMT_LET, like->loc);
   let->u.let.var = name;
   let->u.let.value = value;
-  hd_facts_let(s->facts, name, value);
+  let_known(s, name, value);
   push(s, out, let);
 }
 
@@ -150,7 +157,7 @@ static void simplify_let(hd_simplifier_t *s, const hd_stmt_t *stmt,
   hd_stmt_t *copy = hd_stmt_copy(s->arena, stmt);
   copy->u.let.var = var;
   copy->u.let.value = value;
-  hd_facts_let(s->facts, var, value);
+  let_known(s, var, value);
   push(s, out, copy);
 }
 
@@ -161,6 +168,13 @@ static void simplify_store(hd_simplifier_t *s, const hd_stmt_t *stmt,
   copy.u.store.indices =
       simplify_list(s, stmt->u.store.indices, stmt->u.store.num_indices);
   copy.u.store.value = hd_simplify_expr(s, stmt->u.store.value);
+  if (s->resolve && !stmt->u.store.linear) {
+    const hd_expr_t **offset = HD_ARENA_NEW(s->arena, const hd_expr_t *);
+    *offset = hd_resolve_offset(s, copy.u.store.var, copy.u.store.indices);
+    copy.u.store.indices = offset;
+    copy.u.store.num_indices = 1;
+    copy.u.store.linear = true;
+  }
   bool same = copy.u.store.var == stmt->u.store.var &&
               copy.u.store.indices == stmt->u.store.indices &&
               copy.u.store.value == stmt->u.store.value;
@@ -207,7 +221,14 @@ static void simplify_for(hd_simplifier_t *s, const hd_stmt_t *stmt,
   copy.u.loop.step = step && hd_expr_is_int(step, 1) ? NULL : step;
   hd_facts_mark_t mark = hd_facts_mark(s->facts);
   hd_facts_loop(s->facts, stmt->u.loop.var, first, limit, step);
+  ++s->depth;
+  if (s->resolve)
+    hd_simplify_set_level(s, stmt->u.loop.var,
+                          stmt->u.loop.unroll == HD_UNROLL_FULL
+                              ? HD_LEVEL_UNROLLED + s->depth
+                              : s->depth);
   copy.u.loop.body = simplified(s, stmt->u.loop.body);
+  --s->depth;
   hd_facts_reset(s->facts, mark);
   bool same = first == stmt->u.loop.first && limit == stmt->u.loop.limit &&
               copy.u.loop.step == stmt->u.loop.step &&
@@ -370,14 +391,14 @@ static bool simplify_launch(hd_simplifier_t *s, hd_launch_t *launch) {
   return changed;
 }
 
-const hd_func_t *hd_pass_simplify(hd_module_t *module, const hd_func_t *func,
-                                  const hd_pass_args_t *args) {
-  (void)args;
+const hd_func_t *hd_simplify_func(hd_module_t *module, const hd_func_t *func,
+                                  bool resolve) {
   // All memory is the module's: work that runs out of its budget unwinds past
   // this frame.
   hd_simplifier_t s = {.arena = &module->arena,
                        .scratch = &module->arena,
-                       .facts = hd_facts_create(&module->arena, func)};
+                       .facts = hd_facts_create(&module->arena, func),
+                       .resolve = resolve};
   hd_names_init(&s.names, &module->arena, module, func);
   hd_func_t version = *func;
   bool changed = simplify_launch(&s, &version.launch);
@@ -388,4 +409,10 @@ const hd_func_t *hd_pass_simplify(hd_module_t *module, const hd_func_t *func,
   hd_func_t *result = HD_ARENA_NEW(&module->arena, hd_func_t);
   *result = version;
   return result;
+}
+
+const hd_func_t *hd_pass_simplify(hd_module_t *module, const hd_func_t *func,
+                                  const hd_pass_args_t *args) {
+  (void)args;
+  return hd_simplify_func(module, func, false);
 }

@@ -286,7 +286,8 @@ const hd_expr_t *hd_simplify_node(hd_simplifier_t *s, const hd_expr_t *e) {
   const hd_expr_t *folded = hd_expr_fold(s->arena, e, NULL, NULL);
   if (folded)
     return folded;
-  return by_kind(s, order_operands(s, e));
+  e = by_kind(s, order_operands(s, e));
+  return s->resolve && hd_expr_is_access(e) ? hd_resolve_access(s, e) : e;
 }
 
 // Operands that are evaluated only where a condition holds are simplified

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pass resolve-layouts: indices become offsets in the tensors' storage.
+//
+//   shared s: f16[64, 32] layout(row, swizzle(64))
+//   for i in 0..4 unroll {
+//     s[i * 16 + lane, 8] = a[j, i] else 0
+//   }
+//
+// becomes
+//
+//   for i in 0..4 unroll {
+//     s@[(lane * 32 + ((lane >> 1 & 3 ^ 1) << 3)) + i * 512] =
+//       u32(j) < u32(n) ? a@[...] : 0
+//   }
+//
+// Offsets are sums. They are put in the order in which their terms change: what
+// holds for the launch first, then what changes with the outer loops, then with
+// the inner ones, and the variables of unrolled loops last, which become a
+// constant in each copy. So the part that does not change is one value for all
+// copies, and the rest goes into the instructions' immediate offsets.
+//
+// Simplifies on the way (it is the same walk). The sanitizer, which wants
+// indices to check, works on IR without this pass.
+
+#include "IR/Passes.h"
+#include "IR/Simplifier.h"
+
+enum { MAX_EXPANSIONS = 32 };
+
+void hd_simplify_set_level(hd_simplifier_t *s, const hd_var_t *var,
+                           unsigned level) {
+  unsigned *box = HD_ARENA_NEW(s->scratch, unsigned);
+  *box = level;
+  hd_ptr_map_set(s->scratch, &s->levels, var, box);
+}
+
+unsigned hd_simplify_level(hd_simplifier_t *s, const hd_expr_t *e) {
+  unsigned level = 0;
+  if (e->kind == HD_EXPR_VAR) {
+    const unsigned *known = hd_ptr_map_get(&s->levels, e->u.var);
+    level = known ? *known : 0;
+  } else if (!hd_expr_is_stable(e)) {
+    level = s->depth; // What it reads may change at every turn.
+  }
+  for (unsigned i = 0; i < e->num_operands; ++i) {
+    unsigned other = hd_simplify_level(s, e->operands[i]);
+    if (other > level)
+      level = other;
+  }
+  return level;
+}
+
+// Replaces lets that stand for sums with variables of unrolled loops in them.
+static void expand_unrolled(hd_simplifier_t *s, hd_linear_t *sum) {
+  for (unsigned n = 0, i = 0; i < sum->size && n < MAX_EXPANSIONS;) {
+    hd_term_t term = sum->terms[i];
+    const hd_expr_t *value =
+        term.atom->kind == HD_EXPR_VAR &&
+                hd_simplify_level(s, term.atom) >= HD_LEVEL_UNROLLED
+            ? hd_facts_value(s->facts, term.atom->u.var)
+            : NULL;
+    hd_linear_t inner, other = *sum;
+    hd_linear_t self = {
+        .type = sum->type, .size = 1, .terms = {{term.atom, 1}}};
+    if (!value || !hd_linear_of(s->facts, value, HD_LINEAR_DEEP, &inner) ||
+        !hd_linear_add(&other, &self, -term.factor) ||
+        !hd_linear_add(&other, &inner, term.factor)) {
+      ++i;
+      continue;
+    }
+    *sum = other;
+    i = 0;
+    ++n;
+  }
+}
+
+// By level; terms of one level keep their order.
+static void sort_terms(hd_simplifier_t *s, hd_linear_t *sum) {
+  unsigned levels[HD_LINEAR_MAX_TERMS];
+  for (unsigned i = 0; i < sum->size; ++i) {
+    hd_term_t term = sum->terms[i];
+    unsigned level = hd_simplify_level(s, term.atom), at = i;
+    for (; at > 0 && levels[at - 1] > level; --at) {
+      levels[at] = levels[at - 1];
+      sum->terms[at] = sum->terms[at - 1];
+    }
+    levels[at] = level;
+    sum->terms[at] = term;
+  }
+}
+
+static const hd_expr_t *arrange(hd_simplifier_t *s, const hd_expr_t *offset) {
+  hd_linear_t sum;
+  if (!hd_linear_of(s->facts, offset, HD_LINEAR_DEEP, &sum))
+    return offset;
+  expand_unrolled(s, &sum);
+  sort_terms(s, &sum);
+  bool unrolled =
+      sum.size > 0 &&
+      hd_simplify_level(s, sum.terms[sum.size - 1].atom) >= HD_LEVEL_UNROLLED;
+  const hd_expr_t *other = hd_linear_build(s->facts, s->arena, &sum);
+  if (hd_expr_equal(other, offset))
+    return offset;
+  return unrolled || hd_expr_cost(other) <= hd_expr_cost(offset) ? other
+                                                                 : offset;
+}
+
+const hd_expr_t *hd_resolve_offset(hd_simplifier_t *s, const hd_var_t *tensor,
+                                   const hd_expr_t *const *indices) {
+  const hd_expr_t *offset = hd_tensor_offset(s->arena, tensor->tensor, indices);
+  return arrange(s, hd_simplify_expr(s, offset));
+}
+
+static const hd_expr_t * and
+    (hd_simplifier_t * s, const hd_expr_t *a, const hd_expr_t *b) {
+  return a ? hd_expr_binary(s->arena, HD_EXPR_AND, a, b) : b;
+}
+
+static const hd_expr_t *widen(hd_simplifier_t *s, hd_type_t type,
+                              const hd_expr_t *e) {
+  return hd_type_equal(e->type, type) ? e : hd_expr_cast(s->arena, type, e);
+}
+
+static const hd_expr_t *as_unsigned(hd_simplifier_t *s, const hd_expr_t *e) {
+  if (!hd_type_is_signed(e->type))
+    return e;
+  hd_type_t type = hd_type(e->type.scalar == HD_I64 ? HD_U64 : HD_U32);
+  return hd_simplify_node(s, hd_expr_cast(s->arena, type, e));
+}
+
+// condition && 0 <= first && last < size, as far as not known. Sizes are not
+// negative, so one comparison of unsigned numbers tests both.
+static const hd_expr_t *test_axis(hd_simplifier_t *s,
+                                  const hd_expr_t *condition,
+                                  const hd_expr_t *first, unsigned lanes,
+                                  const hd_expr_t *size) {
+  hd_type_t type = first->type.scalar == HD_I64 || size->type.scalar == HD_I64
+                       ? hd_type(HD_I64)
+                       : hd_type(HD_I32);
+  first = widen(s, type, first);
+  size = widen(s, type, size);
+  const hd_expr_t *low = hd_expr_binary(s->arena, HD_EXPR_GE, first,
+                                        hd_expr_int(s->arena, type, 0));
+  const hd_expr_t *last = first;
+  if (lanes > 1)
+    last = hd_expr_binary(s->arena, HD_EXPR_ADD, first,
+                          hd_expr_int(s->arena, type, lanes - 1));
+  const hd_expr_t *high = hd_expr_binary(s->arena, HD_EXPR_LT, last, size);
+  bool low_known = hd_facts_decide(s->facts, low) == 1;
+  bool high_known = hd_facts_decide(s->facts, high) == 1;
+  if (lanes == 1 && !low_known && !high_known)
+    return and(s, condition,
+               hd_expr_binary(s->arena, HD_EXPR_LT, as_unsigned(s, first),
+                              as_unsigned(s, size)));
+  if (!low_known)
+    condition = and(s, condition, low);
+  return high_known ? condition : and(s, condition, high);
+}
+
+const hd_expr_t *hd_resolve_access(hd_simplifier_t *s, const hd_expr_t *e) {
+  if (e->linear)
+    return e;
+  const hd_var_t *var = e->u.var;
+  const hd_tensor_t *tensor = var->tensor;
+  unsigned indices = hd_expr_num_indices(e);
+  const hd_expr_t *offset = hd_resolve_offset(s, var, e->operands);
+  hd_expr_t like = {.linear = 1, .loc = e->loc, .u.var = var};
+  if (e->kind != HD_EXPR_LOADELSE)
+    return hd_expr_make(s->arena, (hd_expr_kind_t)e->kind, e->type, &like,
+                        &offset, 1);
+  const hd_expr_t *condition = NULL;
+  for (unsigned a = 0; a < indices; ++a)
+    condition =
+        test_axis(s, condition, e->operands[a],
+                  a + 1 == indices ? e->type.lanes : 1, tensor->shape[a]);
+  const hd_expr_t *load =
+      hd_expr_make(s->arena, HD_EXPR_LOAD, e->type, &like, &offset, 1);
+  if (!condition)
+    return load;
+  return hd_expr_select(s->arena, condition, load, e->operands[indices]);
+}
+
+const hd_func_t *hd_pass_resolve_layouts(hd_module_t *module,
+                                         const hd_func_t *func,
+                                         const hd_pass_args_t *args) {
+  (void)args;
+  return hd_simplify_func(module, func, true);
+}
