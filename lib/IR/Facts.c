@@ -126,10 +126,9 @@ hd_facts_t *hd_facts_create(hd_arena_t *arena, const hd_func_t *func) {
     const hd_builtin_info_t *info = hd_builtin_info((hd_builtin_t)b);
     facts->builtins[b] = (hd_range_t){info->least, info->greatest};
   }
-  if (func->kind == HD_FUNC_KERNEL) {
-    set_sizes(facts, func);
+  set_sizes(facts, func);
+  if (func->kind == HD_FUNC_KERNEL)
     set_launch(facts, &func->launch);
-  }
   return facts;
 }
 

@@ -8,19 +8,16 @@
 
 #include "IR/Facts.h"
 #include "IR/Linear.h"
-#include "IR/Names.h"
 #include "Support/PtrMap.h"
 
 typedef struct hd_simplifier {
   hd_arena_t *arena;   // Of the module: results.
   hd_arena_t *scratch; // Of the pass.
   hd_facts_t *facts;
-  hd_names_t names;
-  hd_ptr_map_t values;  // Variables to the expressions that replace them.
-  hd_ptr_map_t tensors; // Tensors to the variables that replace them.
-  bool resolve;         // Accesses become linear: pass resolve-layouts.
-  unsigned depth;       // Of loops around the place.
-  hd_ptr_map_t levels;  // Variables to hd_level_t's.
+  hd_ptr_map_t values; // Variables to the expressions that replace them.
+  bool resolve;        // Accesses become linear: pass resolve-layouts.
+  unsigned depth;      // Of loops around the place.
+  hd_ptr_map_t levels; // Variables to hd_level_t's.
 } hd_simplifier_t;
 
 // e with variables replaced and all rules applied; e itself for no change.

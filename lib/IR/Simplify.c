@@ -64,11 +64,6 @@ static const hd_expr_t *const *simplify_list(hd_simplifier_t *s,
   return changed ? (const hd_expr_t *const *)copy : exprs;
 }
 
-static const hd_var_t *tensor_of(hd_simplifier_t *s, const hd_var_t *var) {
-  const hd_var_t *other = hd_ptr_map_get(&s->tensors, var);
-  return other ? other : var;
-}
-
 static void push(hd_simplifier_t *s, hd_stmt_list_t *out,
                  const hd_stmt_t *stmt) {
   hd_stmt_list_push(s->arena, out, stmt);
@@ -102,10 +97,7 @@ static void bind(hd_simplifier_t *s, const hd_var_t *var,
   }
   const hd_var_t *name = var;
   if (var->kind != HD_VAR_LET) {
-    bool single = hd_names_is_single(&s->names, var->name);
-    name = hd_var_make(
-        s->arena, single ? var->name : hd_names_fresh(&s->names, var->name),
-        HD_VAR_LET, var->type, var->loc);
+    name = hd_var_make(s->arena, var->name, HD_VAR_LET, var->type, var->loc);
     hd_ptr_map_set(s->scratch, &s->values, var, hd_expr_var(s->arena, name));
   }
   hd_stmt_t *let = hd_stmt_make(s->arena, HD_STMT_LET, like->loc);
@@ -115,56 +107,9 @@ static void bind(hd_simplifier_t *s, const hd_var_t *var,
   push(s, out, let);
 }
 
-// Gives the declarations of a block names that nothing else has, so that they
-// may stand in the block around it.
-static void free_names(hd_simplifier_t *s, hd_block_t block) {
-  for (size_t i = 0; i < block.size; ++i) {
-    const hd_stmt_t *stmt = block.stmts[i];
-    bool let = stmt->kind == HD_STMT_LET;
-    if (!let && stmt->kind != HD_STMT_DECLARE)
-      continue;
-    const hd_var_t *var = let ? stmt->u.let.var : stmt->u.declare.var;
-    if (hd_names_is_single(&s->names, var->name))
-      continue;
-    hd_var_t *copy = HD_ARENA_NEW(s->arena, hd_var_t);
-    *copy = *var;
-    copy->name = hd_names_fresh(&s->names, var->name);
-    hd_ptr_map_set(s->scratch, &s->tensors, var, copy);
-    if (let)
-      hd_ptr_map_set(s->scratch, &s->values, var, hd_expr_var(s->arena, copy));
-  }
-}
-
-// The statements of a block, without it.
-static void splice(hd_simplifier_t *s, hd_block_t block, hd_stmt_list_t *out) {
-  free_names(s, block);
-  simplify_block(s, block, out);
-}
-
-static void simplify_let(hd_simplifier_t *s, const hd_stmt_t *stmt,
-                         hd_stmt_list_t *out) {
-  const hd_var_t *var = tensor_of(s, stmt->u.let.var);
-  const hd_expr_t *value = hd_simplify_expr(s, stmt->u.let.value);
-  if (var == stmt->u.let.var) {
-    bind(s, var, value, stmt, out);
-    return;
-  }
-  // Renamed: uses of the old name lead to the new one, and from there on.
-  if (is_trivial(value)) {
-    hd_ptr_map_set(s->scratch, &s->values, stmt->u.let.var, value);
-    return;
-  }
-  hd_stmt_t *copy = hd_stmt_copy(s->arena, stmt);
-  copy->u.let.var = var;
-  copy->u.let.value = value;
-  let_known(s, var, value);
-  push(s, out, copy);
-}
-
 static void simplify_store(hd_simplifier_t *s, const hd_stmt_t *stmt,
                            hd_stmt_list_t *out) {
   hd_stmt_t copy = *stmt;
-  copy.u.store.var = tensor_of(s, stmt->u.store.var);
   copy.u.store.indices =
       simplify_list(s, stmt->u.store.indices, stmt->u.store.num_indices);
   copy.u.store.value = hd_simplify_expr(s, stmt->u.store.value);
@@ -175,8 +120,7 @@ static void simplify_store(hd_simplifier_t *s, const hd_stmt_t *stmt,
     copy.u.store.num_indices = 1;
     copy.u.store.linear = true;
   }
-  bool same = copy.u.store.var == stmt->u.store.var &&
-              copy.u.store.indices == stmt->u.store.indices &&
+  bool same = copy.u.store.indices == stmt->u.store.indices &&
               copy.u.store.value == stmt->u.store.value;
   push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
 }
@@ -184,10 +128,8 @@ static void simplify_store(hd_simplifier_t *s, const hd_stmt_t *stmt,
 static void simplify_declare(hd_simplifier_t *s, const hd_stmt_t *stmt,
                              hd_stmt_list_t *out) {
   hd_stmt_t copy = *stmt;
-  copy.u.declare.var = tensor_of(s, stmt->u.declare.var);
   copy.u.declare.init = hd_simplify_expr(s, stmt->u.declare.init);
-  bool same = copy.u.declare.var == stmt->u.declare.var &&
-              copy.u.declare.init == stmt->u.declare.init;
+  bool same = copy.u.declare.init == stmt->u.declare.init;
   push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
 }
 
@@ -212,7 +154,7 @@ static void simplify_for(hd_simplifier_t *s, const hd_stmt_t *stmt,
       hd_facts_decide(s->facts, compare(s, HD_EXPR_LT, first, limit)) == 1 &&
       hd_facts_decide(s->facts, compare(s, HD_EXPR_GE, second, limit)) == 1) {
     bind(s, stmt->u.loop.var, first, stmt, out);
-    splice(s, stmt->u.loop.body, out);
+    simplify_block(s, stmt->u.loop.body, out);
     return;
   }
   hd_stmt_t copy = *stmt;
@@ -274,8 +216,9 @@ static void simplify_if(hd_simplifier_t *s, const hd_stmt_t *stmt,
   hd_stmt_t copy = *stmt;
   const hd_expr_t *condition = hd_simplify_expr(s, stmt->u.branch.condition);
   if (hd_expr_is_const(condition)) {
-    splice(s, condition->u.i ? stmt->u.branch.then : stmt->u.branch.otherwise,
-           out);
+    simplify_block(
+        s, condition->u.i ? stmt->u.branch.then : stmt->u.branch.otherwise,
+        out);
     return;
   }
   copy.u.branch.condition = condition;
@@ -330,7 +273,7 @@ static void simplify_stmt(hd_simplifier_t *s, const hd_stmt_t *stmt,
                           hd_stmt_list_t *out) {
   switch ((hd_stmt_kind_t)stmt->kind) {
   case HD_STMT_LET:
-    simplify_let(s, stmt, out);
+    bind(s, stmt->u.let.var, hd_simplify_expr(s, stmt->u.let.value), stmt, out);
     return;
   case HD_STMT_DECLARE:
     simplify_declare(s, stmt, out);
@@ -399,7 +342,6 @@ const hd_func_t *hd_simplify_func(hd_module_t *module, const hd_func_t *func,
                        .scratch = &module->arena,
                        .facts = hd_facts_create(&module->arena, func),
                        .resolve = resolve};
-  hd_names_init(&s.names, &module->arena, module, func);
   hd_func_t version = *func;
   bool changed = simplify_launch(&s, &version.launch);
   version.body = simplified(&s, func->body);

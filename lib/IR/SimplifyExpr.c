@@ -301,27 +301,13 @@ static const hd_expr_t *under(hd_simplifier_t *s, const hd_expr_t *condition,
   return e;
 }
 
-static const hd_expr_t *replace_var(hd_simplifier_t *s, const hd_expr_t *e) {
-  const hd_expr_t *value = hd_ptr_map_get(&s->values, e->u.var);
-  if (value)
-    return value;
-  const hd_var_t *var = hd_ptr_map_get(&s->tensors, e->u.var);
-  if (!var)
-    return e;
-  hd_expr_t like = {.linear = e->linear, .loc = e->loc, .u.var = var};
-  return hd_expr_make(s->arena, (hd_expr_kind_t)e->kind, e->type, &like,
-                      e->operands, e->num_operands);
-}
-
-static bool has_var(const hd_expr_t *e) {
-  return hd_expr_info((hd_expr_kind_t)e->kind)->payload == HD_PAYLOAD_VAR;
-}
-
 const hd_expr_t *hd_simplify_expr(hd_simplifier_t *s, const hd_expr_t *e) {
   if (!e)
     return NULL;
-  if (has_var(e))
-    e = replace_var(s, e);
+  if (e->kind == HD_EXPR_VAR) {
+    const hd_expr_t *value = hd_ptr_map_get(&s->values, e->u.var);
+    e = value ? value : e;
+  }
   if (e->num_operands == 0)
     return hd_simplify_node(s, e);
   const hd_expr_t *few[4];

@@ -30,6 +30,10 @@ const hd_func_t *hd_pass_verify(hd_module_t *module, const hd_func_t *func,
 const char *const hd_lower_pipeline[] = {
     "lower-task-mapping",
     "simplify",
+    "unroll",
+    "resolve-layouts",
+    "cse",
+    "dce",
     NULL,
 };
 

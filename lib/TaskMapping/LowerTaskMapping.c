@@ -24,7 +24,6 @@
 //
 // Requires nothing; leaves no mapping behind, save in layouts.
 
-#include "IR/Names.h"
 #include "IR/Rewrite.h"
 #include "TaskMapping/Passes.h"
 #include "TaskMapping/TaskMapping.h"
@@ -45,7 +44,6 @@ typedef struct task_guard {
 typedef struct nest {
   hd_rewriter_t *rewriter;
   hd_arena_t *arena;
-  hd_names_t *names;
   const hd_stmt_t *stmt;
   hd_stmt_list_t *out; // Where lets before the loops go.
   HD_VEC(task_loop_t) loops;
@@ -84,7 +82,7 @@ static const hd_expr_t *new_loop(nest_t *nest, const hd_var_t *like,
   if (extent == 1)
     return zero(nest);
   hd_var_t *var =
-      hd_var_make(nest->arena, hd_names_fresh(nest->names, like->name),
+      hd_var_make(nest->arena, hd_arena_printf(nest->arena, "%s_0", like->name),
                   HD_VAR_LOOP, hd_type(HD_I32), like->loc);
   task_loop_t loop = {var, extent};
   hd_vec_push(nest->arena, &nest->loops, loop);
@@ -119,8 +117,8 @@ static const hd_expr_t *name_value(nest_t *nest, const char *name,
   if (value->kind == HD_EXPR_CONST || value->kind == HD_EXPR_VAR ||
       value->kind == HD_EXPR_BUILTIN)
     return value;
-  hd_var_t *var = hd_var_make(nest->arena, hd_names_fresh(nest->names, name),
-                              HD_VAR_LET, value->type, value->loc);
+  hd_var_t *var =
+      hd_var_make(nest->arena, name, HD_VAR_LET, value->type, value->loc);
   hd_stmt_t *let = hd_stmt_make(nest->arena, HD_STMT_LET, nest->stmt->loc);
   let->u.let.var = var;
   let->u.let.value = value;
@@ -335,32 +333,12 @@ static hd_block_t wrap_loop(nest_t *nest, size_t depth, hd_block_t block) {
   return to_block(nest, &list);
 }
 
-// Where neither loops nor conditions are left, the body's declarations come to
-// stand in the block around it: under names that nothing else has.
-static void free_names(nest_t *nest, hd_block_t body) {
-  for (size_t i = 0; i < body.size; ++i) {
-    const hd_stmt_t *stmt = body.stmts[i];
-    const hd_var_t *var = stmt->kind == HD_STMT_LET       ? stmt->u.let.var
-                          : stmt->kind == HD_STMT_DECLARE ? stmt->u.declare.var
-                                                          : NULL;
-    if (!var || hd_names_is_single(nest->names, var->name))
-      continue;
-    hd_var_t *copy = HD_ARENA_NEW(nest->arena, hd_var_t);
-    *copy = *var;
-    copy->name = hd_names_fresh(nest->names, var->name);
-    hd_rewriter_map(nest->rewriter, var, copy);
-  }
-}
-
 static bool lower_mapfor(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
                          hd_stmt_list_t *out) {
   if (stmt->kind != HD_STMT_MAPFOR)
     return false;
-  nest_t nest = {.rewriter = rewriter,
-                 .arena = rewriter->arena,
-                 .names = rewriter->argument,
-                 .stmt = stmt,
-                 .out = out};
+  nest_t nest = {
+      .rewriter = rewriter, .arena = rewriter->arena, .stmt = stmt, .out = out};
   const hd_mapping_t *mapping = stmt->u.mapfor.mapping;
   const hd_expr_t *worker = zero(&nest);
   if (stmt->u.mapfor.worker && mapping->workers > 1)
@@ -371,8 +349,6 @@ static bool lower_mapfor(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
 
   axis_t axes[HD_MAPPING_MAX_RANK];
   bind_axes(&nest, index, axes);
-  if (nest.loops.size == 0 && nest.guards.size == 0)
-    free_names(&nest, stmt->u.mapfor.body);
   hd_block_t block = hd_rewrite_block(rewriter, stmt->u.mapfor.body);
   for (size_t depth = nest.loops.size + 1; depth-- > 0;) {
     block = wrap_guards(&nest, depth, false, axes, block);
@@ -390,10 +366,7 @@ const hd_func_t *hd_pass_lower_task_mapping(hd_module_t *module,
                                             const hd_func_t *func,
                                             const hd_pass_args_t *args) {
   (void)args;
-  hd_names_t names;
-  hd_names_init(&names, &module->arena, module, func);
-  hd_rewriter_t rewriter = {
-      .arena = &module->arena, .argument = &names, .enter = lower_mapfor};
+  hd_rewriter_t rewriter = {.arena = &module->arena, .enter = lower_mapfor};
   const hd_func_t *result = hd_rewrite_func(&rewriter, func);
   hd_rewriter_fini(&rewriter);
   return result;
