@@ -288,7 +288,7 @@ bool hd_npy_decode(hd_diagnostics_t *diags, hd_budget_t *budget,
                    hd_scalar_t wanted, hd_host_tensor_t *tensor) {
   reader_t r = {.diags = diags, .name = name};
   *tensor = (hd_host_tensor_t){0};
-  size_t data;
+  size_t data = 0;
   hd_scalar_t type;
   if (!find_header(&r, bytes, size, &data) || !parse_header(&r) ||
       !check_size(&r, size - data, data) || !settle_type(&r, wanted, &type) ||

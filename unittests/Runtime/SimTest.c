@@ -296,10 +296,13 @@ static void a_warp_torn_apart_is_told(void **state) {
   launch_badly(&kernel, &(hd_sim_options_t){0}, HD_E0710, "thread 3");
 }
 
+// Not a constant: the compiler would see through it.
+static volatile uintptr_t wild_address = 64;
+
 static void wild_kernel(void *const *args, hd_sim_block_t *block) {
   (void)args;
   if (block->block[0] == 2)
-    *(volatile int *)(uintptr_t)64 = 1;
+    *(volatile int *)wild_address = 1;
 }
 
 static void an_illegal_access_ends_the_kernel_alone(void **state) {
