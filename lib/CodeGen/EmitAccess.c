@@ -250,45 +250,19 @@ LLVMValueRef hd_emit_load(hd_emit_t *e, const hd_expr_t *x) {
   return load(e, &a);
 }
 
-// Neighbours in the byte may be another thread's: bits are cleared and set by
-// atomic operations, which leave the neighbours alone.
-static void store_bits(hd_emit_t *e, const access_t *a, const hd_place_t *place,
-                       LLVMValueRef bits) {
-  unsigned width = element_bits(a->type) * a->type.lanes;
-  LLVMTypeRef word = e->host ? e->i8 : e->i32;
-  LLVMValueRef pointer = place->pointer;
-  LLVMValueRef at = LLVMBuildZExtOrBitCast(B, place->bit, word, "");
-  if (!e->host) { // Atomics take words: the one that holds the byte.
-    bool is_shared = a->var->tensor->scope == HD_SCOPE_SHARED;
-    LLVMTypeRef t = is_shared ? e->i32 : e->i64;
-    LLVMValueRef address = LLVMBuildPtrToInt(B, pointer, t, "");
-    LLVMValueRef byte = LLVMBuildAnd(B, address, LLVMConstInt(t, 3, false), "");
-    LLVMValueRef back = LLVMBuildNeg(B, byte, "");
-    pointer = LLVMBuildGEP2(B, e->i8, pointer, &back, 1, "");
-    byte = LLVMBuildIntCast2(B, byte, word, false, "");
-    byte = LLVMBuildShl(B, byte, LLVMConstInt(word, 3, false), "");
-    at = LLVMBuildAdd(B, at, byte, "");
-  }
-  LLVMValueRef mask = LLVMConstInt(word, (1u << width) - 1, false);
-  mask = LLVMBuildNot(B, LLVMBuildShl(B, mask, at, ""), "");
-  bits = LLVMBuildShl(B, LLVMBuildZExtOrBitCast(B, bits, word, ""), at, "");
-  LLVMBuildAtomicRMW(B, LLVMAtomicRMWBinOpAnd, pointer, mask,
-                     LLVMAtomicOrderingMonotonic, false);
-  LLVMBuildAtomicRMW(B, LLVMAtomicRMWBinOpOr, pointer, bits,
-                     LLVMAtomicOrderingMonotonic, false);
-}
-
 static void store_to(hd_emit_t *e, const access_t *a, const hd_place_t *place,
                      LLVMValueRef value) {
   if (is_bytewise(a)) {
     bool packed =
         element_bits(a->type) < 8 && a->var->tensor->scope != HD_SCOPE_REGISTER;
     if (packed) {
-      value = hd_emit_to_bits(e, value, a->type);
-      if (element_bits(a->type) * a->type.lanes < 8) {
-        store_bits(e, a, place, value);
+      if (element_bits(a->type) * a->type.lanes % 8) {
+        // The rest of the byte may be another thread's.
+        hd_emit_error(e, a->loc, HD_E0508, hd_type_name(a->type),
+                      "a store of whole bytes");
         return;
       }
+      value = hd_emit_to_bits(e, value, a->type);
     } else if (hd_type_is_bool(a->type)) {
       value =
           LLVMBuildZExt(B, value, hd_emit_like(LLVMTypeOf(value), e->i8), "");

@@ -15,33 +15,27 @@ typedef struct format {
   unsigned mantissa; // Bits, without the hidden one.
   int bias;
   bool is_signed;
-  uint32_t max;       // The code of the largest finite value, without sign.
-  uint32_t overflow;  // The code that larger ones get (inf, or max: saturated).
-  uint32_t nan;       // The code of NaN.
-  bool nan_is_signed; // A NaN keeps the sign.
-  bool has_inf;       // The exponent of all ones holds inf and NaN.
+  uint32_t max;      // The code of the largest finite value, without sign.
+  uint32_t overflow; // The code that larger ones get (inf, or max: saturated).
+  uint32_t nan;      // The one code that NaN gets, as in PTX.
+  bool has_inf;      // The exponent of all ones holds inf and NaN.
   bool no_minus_zero;
 } format_t;
 
 // f4e2m1 has no NaN: it becomes the largest value, as cvt.satfinite does.
-// f8e8m0 has neither sign nor zero: what is below it becomes its least value.
+// f8e8m0 has neither sign nor zero: what is below it becomes its least value,
+// negative numbers NaN.
 static const format_t *find(hd_scalar_t scalar) {
-  static const format_t f16 = {16,     10,     15,   true, 0x7bff,
-                               0x7c00, 0x7e00, true, true, false};
-  static const format_t bf16 = {16,     7,      127,  true, 0x7f7f,
-                                0x7f80, 0x7fc0, true, true, false};
-  static const format_t e4m3 = {8,    3,    7,    true,  0x7e,
-                                0x7e, 0x7f, true, false, false};
-  static const format_t e5m2 = {8,    2,    15,   true, 0x7b,
-                                0x7b, 0x7f, true, true, false};
-  static const format_t e4m3fnuz = {8,    3,    8,     true,  0x7f,
-                                    0x7f, 0x80, false, false, true};
-  static const format_t e5m2fnuz = {8,    2,    16,    true,  0x7f,
-                                    0x7f, 0x80, false, false, true};
-  static const format_t e8m0 = {8,    0,    127,   false, 0xfe,
-                                0xfe, 0xff, false, false, false};
-  static const format_t e2m1 = {4,   1,   1,     true,  0x7,
-                                0x7, 0x7, false, false, false};
+  // clang-format off
+  static const format_t f16 = {16, 10, 15, true, 0x7bff, 0x7c00, 0x7fff, true, false};
+  static const format_t bf16 = {16, 7, 127, true, 0x7f7f, 0x7f80, 0x7fff, true, false};
+  static const format_t e4m3 = {8, 3, 7, true, 0x7e, 0x7e, 0x7f, false, false};
+  static const format_t e5m2 = {8, 2, 15, true, 0x7b, 0x7b, 0x7f, true, false};
+  static const format_t e4m3fnuz = {8, 3, 8, true, 0x7f, 0x7f, 0x80, false, true};
+  static const format_t e5m2fnuz = {8, 2, 16, true, 0x7f, 0x7f, 0x80, false, true};
+  static const format_t e8m0 = {8, 0, 127, false, 0xfe, 0xfe, 0xff, false, false};
+  static const format_t e2m1 = {4, 1, 1, true, 0x7, 0x7, 0x7, false, false};
+  // clang-format on
   switch (scalar) {
   case HD_F16:
     return &f16;
@@ -141,8 +135,7 @@ static LLVMValueRef tf32_from_f32(hd_emit_t *e, LLVMValueRef value) {
   LLVMValueRef magnitude =
       LLVMBuildAnd(B, bits, constant(bits, 0x7fffffff), "");
   LLVMValueRef is_nan = compare(e, LLVMIntUGT, magnitude, 0x7f800000);
-  LLVMValueRef nan = LLVMBuildOr(B, bits, constant(bits, 0x400000), "");
-  nan = LLVMBuildAnd(B, nan, constant(bits, 0xffffe000), "");
+  LLVMValueRef nan = constant(bits, 0x7fffe000);
   return f32_of(e, LLVMBuildSelect(B, is_nan, nan, rounded, ""));
 }
 
@@ -159,21 +152,20 @@ LLVMValueRef hd_emit_f32_to_small(hd_emit_t *e, LLVMValueRef value,
   over = LLVMBuildOr(B, over, compare(e, LLVMIntUGE, bits, 0x7f800000), "");
   code = LLVMBuildSelect(B, over, constant(all, f->overflow), code, "");
   LLVMValueRef is_nan = compare(e, LLVMIntUGT, bits, 0x7f800000);
-  LLVMValueRef is_negative = compare(e, LLVMIntSLT, all, 0);
   if (f->is_signed) {
     LLVMValueRef sign = LLVMBuildLShr(B, all, constant(all, 31), "");
     sign = LLVMBuildShl(B, sign, constant(all, f->bits - 1), "");
     if (f->no_minus_zero)
       sign = LLVMBuildSelect(B, compare(e, LLVMIntEQ, code, 0),
                              constant(all, 0), sign, "");
-    LLVMValueRef nan = constant(all, f->nan);
-    if (f->nan_is_signed)
-      nan = LLVMBuildOr(B, nan, sign, "");
-    code = LLVMBuildSelect(B, is_nan, nan, LLVMBuildOr(B, code, sign, ""), "");
+    code = LLVMBuildOr(B, code, sign, "");
   } else {
-    code = LLVMBuildSelect(B, is_negative, constant(all, 0), code, "");
-    code = LLVMBuildSelect(B, is_nan, constant(all, f->nan), code, "");
+    LLVMValueRef negative = compare(e, LLVMIntSLT, all, 0);
+    LLVMValueRef zero = compare(e, LLVMIntEQ, bits, 0);
+    negative = LLVMBuildAnd(B, negative, LLVMBuildNot(B, zero, ""), "");
+    is_nan = LLVMBuildOr(B, is_nan, negative, "");
   }
+  code = LLVMBuildSelect(B, is_nan, constant(all, f->nan), code, "");
   LLVMTypeRef narrow = f->bits == 16 ? e->i16 : e->i8;
   return LLVMBuildTrunc(B, code, hd_emit_like(LLVMTypeOf(code), narrow), "");
 }

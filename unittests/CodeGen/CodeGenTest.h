@@ -10,6 +10,7 @@
 #include "IR/Parser.h"
 #include "UnitTest.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
