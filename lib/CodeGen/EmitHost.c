@@ -195,8 +195,8 @@ void hd_emit_suspend(hd_emit_t *e, int request, LLVMValueRef function,
                      LLVMValueRef site, LLVMValueRef slots) {
   set_field(e, e->thread, offsetof(hd_sim_thread_t, request),
             LLVMConstInt(e->i32, (uint64_t)request, false));
+  set_field(e, e->thread, offsetof(hd_sim_thread_t, site), site);
   if (function) {
-    set_field(e, e->thread, offsetof(hd_sim_thread_t, site), site);
     set_field(e, e->thread, offsetof(hd_sim_thread_t, function), function);
     set_field(e, e->thread, offsetof(hd_sim_thread_t, slots), slots);
   }

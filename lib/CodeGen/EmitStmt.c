@@ -220,8 +220,11 @@ static void emit_while(hd_emit_t *e, const hd_stmt_t *stmt) {
   hd_emit_block(e, stmt->u.branch.then);
   if (e->host && !hd_emit_terminated(e)) {
     check_stop(e);
-    if (e->coroutine && may_wait(stmt))
-      hd_emit_suspend(e, HD_SIM_YIELD, NULL, NULL, NULL);
+    if (e->coroutine && may_wait(stmt)) {
+      LLVMValueRef site =
+          hd_emit_site(e, stmt->loc, "while", HD_SIM_PLACE, NULL, 0, 0);
+      hd_emit_suspend(e, HD_SIM_YIELD, NULL, site, NULL);
+    }
   }
   hd_emit_go(e, head);
   hd_emit_at(e, after);

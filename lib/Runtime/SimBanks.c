@@ -88,6 +88,8 @@ void hd_sim_banks_settle(hd_sim_sanitizer_t *s, hd_sim_resident_t *block,
   (void)block;
   (void)first;
   (void)lanes;
+  if (s->num_bank_log == 0)
+    return;
   qsort(s->bank_log, s->num_bank_log, sizeof *s->bank_log, compare);
   for (uint32_t i = 0, next; i < s->num_bank_log; i = next) {
     const hd_sim_bank_entry_t *entry = &s->bank_log[i];
