@@ -39,6 +39,14 @@ typedef struct hd_emit_frame {
   LLVMTypeRef result_type;
 } hd_emit_frame_t;
 
+// An index of a register tensor that was no constant while emitting; and the
+// name of the metadata that marks its address.
+typedef struct hd_dynamic {
+  hd_loc_t loc;
+  const char *tensor;
+} hd_dynamic_t;
+#define HD_EMIT_DYNAMIC "hidet.dynamic"
+
 typedef struct hd_emit {
   hd_module_t *module;
   const hd_func_t *kernel;
@@ -48,7 +56,8 @@ typedef struct hd_emit {
   bool failed;
   bool native_f16; // Conversions between half and float are instructions.
   int64_t instructions_left;
-  hd_arena_t arena; // Scratch.
+  hd_dynamic_t *dynamic; // The first; NULL: there is none.
+  hd_arena_t arena;      // Scratch.
 
   LLVMContextRef context;
   LLVMModuleRef llvm;

@@ -6,6 +6,8 @@
 #include "CodeGen/Emit.h"
 #include "CodeGen/SimAbi.h"
 
+#include <string.h>
+
 #define B e->builder
 
 // What an access names, whichever node it came from.
@@ -99,18 +101,34 @@ static void check(hd_emit_t *e, const access_t *a, int kind,
   place->allowed = hd_emit_c_call(e, "hd_sim_check", e->i1, args, 4);
 }
 
+// On the GPU an element of a register tensor must be found when the code is
+// made. Where the index is no constant yet, LLVM's passes may still make it one
+// (known bits); Ptx.c looks at what is left, by this mark.
+static void mark_dynamic(hd_emit_t *e, const access_t *a, LLVMValueRef gep) {
+  if (!e->dynamic)
+    e->dynamic = HD_ARENA_NEW(&e->arena, hd_dynamic_t);
+  if (!e->dynamic->tensor)
+    *e->dynamic = (hd_dynamic_t){a->loc, a->var->name};
+  if (!LLVMIsAInstruction(gep))
+    return;
+  LLVMMetadataRef parts[] = {
+      LLVMValueAsMetadata(LLVMConstInt(e->i32, a->loc.source, false)),
+      LLVMValueAsMetadata(LLVMConstInt(e->i32, a->loc.offset, false)),
+      LLVMMDStringInContext2(e->context, a->var->name, strlen(a->var->name))};
+  unsigned kind = LLVMGetMDKindIDInContext(e->context, HD_EMIT_DYNAMIC,
+                                           strlen(HD_EMIT_DYNAMIC));
+  LLVMSetMetadata(gep, kind,
+                  LLVMMetadataAsValue(
+                      e->context, LLVMMDNodeInContext2(e->context, parts, 3)));
+}
+
 static LLVMValueRef register_address(hd_emit_t *e, const access_t *a,
                                      LLVMValueRef base, LLVMValueRef offset) {
-  if (!e->host && !LLVMIsAConstantInt(offset)) {
-    if (!e->failed) {
-      hd_emit_error(e, a->loc, HD_E0507);
-      hd_note(&e->module->context->diags, a->loc, "the tensor is '%s'",
-              a->var->name);
-    }
-    return base;
-  }
   LLVMTypeRef type = hd_emit_memory_type(e, a->var->tensor->element);
-  return LLVMBuildGEP2(B, type, base, &offset, 1, "");
+  LLVMValueRef gep = LLVMBuildGEP2(B, type, base, &offset, 1, "");
+  if (!e->host && !LLVMIsAConstantInt(offset))
+    mark_dynamic(e, a, gep);
+  return gep;
 }
 
 static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {

@@ -44,7 +44,8 @@ static LLVMTargetMachineRef create_machine(hd_emit_t *e) {
   } else {
     machine = LLVMCreateTargetMachine(
         target, triple, hd_host_cpu(), hd_host_features(),
-        LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelJITDefault);
+        e->sanitize ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
+        LLVMRelocPIC, LLVMCodeModelJITDefault);
     LLVMSetTarget(e->llvm, triple);
   }
   LLVMDisposeMessage(triple);
@@ -62,6 +63,16 @@ static const char coroutine_passes[] =
     "cgscc(coro-split),coro-cleanup,"
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
     "slp-vectorizer,simplifycfg,dce)";
+// Checks make much code that runs once: what counts is the time to compile it.
+static const char sanitize_passes[] =
+    "coro-early,function(sroa,early-cse,simplifycfg),cgscc(coro-split),"
+    "coro-cleanup,function(sroa,early-cse,simplifycfg)";
+
+static const char *passes_of(const hd_emit_t *e) {
+  return e->sanitize    ? sanitize_passes
+         : e->coroutine ? coroutine_passes
+                        : loop_passes;
+}
 
 static LLVMMemoryBufferRef compile(hd_emit_t *e) {
   LLVMTargetMachineRef machine = create_machine(e);
@@ -71,8 +82,7 @@ static LLVMMemoryBufferRef compile(hd_emit_t *e) {
   LLVMSetModuleDataLayout(e->llvm, layout);
   LLVMDisposeTargetData(layout);
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(
-      e->llvm, e->coroutine ? coroutine_passes : loop_passes, machine, options);
+  LLVMErrorRef error = LLVMRunPasses(e->llvm, passes_of(e), machine, options);
   LLVMDisposePassBuilderOptions(options);
   LLVMMemoryBufferRef object = NULL;
   char *message = NULL;

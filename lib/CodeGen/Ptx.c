@@ -57,6 +57,55 @@ static const char passes[] =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
     "simplifycfg,dce)";
 
+// Once more where indices of register tensors were not constants at first.
+static const char more_passes[] =
+    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
+    "simplifycfg,dce)";
+
+static hd_dynamic_t read_mark(hd_emit_t *e, LLVMValueRef instruction) {
+  unsigned kind = LLVMGetMDKindIDInContext(e->context, HD_EMIT_DYNAMIC,
+                                           strlen(HD_EMIT_DYNAMIC));
+  LLVMValueRef node = LLVMGetMetadata(instruction, kind), parts[3];
+  unsigned size;
+  if (!node || LLVMGetMDNodeNumOperands(node) != 3)
+    return *e->dynamic;
+  LLVMGetMDNodeOperands(node, parts);
+  const char *name = LLVMGetMDString(parts[2], &size);
+  return (hd_dynamic_t){{(uint32_t)LLVMConstIntGetZExtValue(parts[0]),
+                         (uint32_t)LLVMConstIntGetZExtValue(parts[1])},
+                        hd_arena_strndup(&e->arena, name, size)};
+}
+
+// What SROA left in memory has an index that only the run knows.
+static bool check_registers(hd_emit_t *e) {
+  bool left = false;
+  hd_dynamic_t first = {{0, 0}, NULL};
+  for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(e->function);
+       block && !e->failed; block = LLVMGetNextBasicBlock(block))
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block); i;
+         i = LLVMGetNextInstruction(i)) {
+      left |= LLVMIsAAllocaInst(i) != NULL;
+      if (LLVMIsAGetElementPtrInst(i) &&
+          LLVMIsAAllocaInst(LLVMGetOperand(i, 0)) && !first.tensor)
+        first = read_mark(e, i);
+    }
+  if (!left)
+    return true;
+  if (!first.tensor)
+    first = *e->dynamic;
+  hd_emit_error(e, first.loc, HD_E0507);
+  hd_note(&e->module->context->diags, first.loc, "the tensor is '%s'",
+          first.tensor);
+  return false;
+}
+
+static bool optimize(hd_emit_t *e, LLVMTargetMachineRef machine) {
+  if (!run_passes(e, machine, passes))
+    return false;
+  return !e->dynamic ||
+         (run_passes(e, machine, more_passes) && check_registers(e));
+}
+
 static bool emit_text(hd_emit_t *e, LLVMTargetMachineRef machine,
                       hd_buffer_t *out) {
   LLVMMemoryBufferRef text = NULL;
@@ -77,7 +126,7 @@ static bool to_ptx(hd_emit_t *e, void *out) {
   if (!machine)
     return false;
   set_layout(e, machine);
-  bool ok = run_passes(e, machine, passes) && emit_text(e, machine, out);
+  bool ok = optimize(e, machine) && emit_text(e, machine, out);
   LLVMDisposeTargetMachine(machine);
   return ok;
 }
