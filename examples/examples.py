@@ -85,8 +85,8 @@ def softmax(rng, rows, n):
 @example((16, 2048), (7, 77), (5, 1000), (2, 3), rtol=1e-3, atol=2e-3)
 def layer_norm(rng, rows, n):
     x = normal(rng, rows, n, dtype="f2")
-    scale = normal(rng, 1, n, dtype="f2")
-    bias = normal(rng, 1, n, dtype="f2")
+    scale = normal(rng, n, dtype="f2")
+    bias = normal(rng, n, dtype="f2")
     v = x.astype("f8")
     v -= v.mean(axis=1, keepdims=True)
     v /= np.sqrt((v * v).mean(axis=1, keepdims=True) + 1e-5)
