@@ -89,11 +89,14 @@ static bool add_tensor(hd_program_t *p, hd_step_t *step, const hd_env_t *env,
   const hd_var_t *param = kernel->params[arg];
   int64_t needed, present;
   char text[300];
-  if (!hd_storage_bytes(env, &p->arena, param->tensor, &needed)) {
-    snprintf(text, sizeof(text),
-             "the shape of '%.80s' is negative or too large", param->name);
+  int64_t shape[HD_TENSOR_MAX_RANK];
+  if (!hd_storage_shape(env, param->tensor, shape)) {
+    snprintf(text, sizeof(text), "the shape of '%.80s' has a negative size",
+             param->name);
     return fail(p, kernel, text);
   }
+  if (!hd_storage_bytes(env, &p->arena, param->tensor, &needed))
+    return hd_error(diags_of(p), param->loc, HD_E0309, param->name);
   if (!slot_bytes(p, step->slots[arg], &present) || present < needed) {
     snprintf(text, sizeof(text),
              "'%.80s' needs %lld bytes, and '%.80s' has %lld", param->name,
@@ -315,4 +318,19 @@ bool hd_program_run(hd_program_t *program, const hd_slot_t *params) {
       return false;
   }
   return true;
+}
+
+int64_t hd_program_moved_bytes(const hd_program_t *program) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < program->steps.size; i++) {
+    const hd_step_t *step = program->steps.data[i];
+    if (!step->kernel)
+      continue;
+    for (uint32_t k = 0; k < step->launch.num_tensors; k++) {
+      const hd_var_t *param = step->kernel->func->params[step->tensor_args[k]];
+      int times = param->direction == HD_DIR_INOUT ? 2 : 1;
+      bytes += times * (int64_t)step->tensors[k].bytes;
+    }
+  }
+  return bytes;
 }

@@ -55,4 +55,8 @@ void hd_program_fini(hd_program_t *program);
 // not looked at), of the size that hd_storage_bytes() says.
 bool hd_program_run(hd_program_t *program, const hd_slot_t *params);
 
+// Bytes that the launches of one run read and write, by the parameters they are
+// given: in and out once, inout twice.
+int64_t hd_program_moved_bytes(const hd_program_t *program);
+
 #endif

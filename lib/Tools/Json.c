@@ -35,7 +35,7 @@ json_t *hd_json_diagnostics(const hd_diagnostics_t *diags) {
 }
 
 bool hd_json_write(hd_diagnostics_t *diags, const char *path, json_t *object) {
-  char *text = json_dumps(object, JSON_INDENT(2));
+  char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
   json_decref(object);
   if (!text)
     return hd_error(diags, nowhere, HD_E0904,

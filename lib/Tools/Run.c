@@ -1,22 +1,288 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// hidet-run, not written yet: it knows its version and its usage.
-
+// hidet-run: runs a kernel or a plan of a module on a device.
+#include "Runtime/Cache.h"
+#include "Runtime/Cuda.h"
+#include "Runtime/HostMemory.h"
+#include "Support/File.h"
+#include "Support/Suggest.h"
+#include "Tools/Docs.h"
+#include "Tools/Emit.h"
+#include "Tools/Report.h"
+#include "Tools/RunTool.h"
 #include "hidet/Tools.h"
 #include "hidet/Version.h"
 
+#include <ctype.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
+
+static const hd_option_t table[] = {
+#define HD_OPTION(id, name, letter, type, argument, group, summary)            \
+  {name, letter, HD_OPTION_##type, argument, group, summary},
+#include "Tools/RunOptions.def"
+#undef HD_OPTION
+};
+
+static const hd_loc_t nowhere;
+
+static bool given(const hd_run_t *run, int option) {
+  return hd_option_given(&run->options, option);
+}
+
+static bool fail(hd_run_t *run, const char *text) {
+  return hd_error(hd_run_diags(run), nowhere, HD_E1003, text);
+}
+
+static bool find_entry(hd_run_t *run) {
+  const char *name = hd_option_text(&run->options, RUN_ENTRY, NULL);
+  hd_suggestion_t near = {.wanted = name ? name : ""};
+  run->entry = name ? NULL : hd_module_entry(run->module);
+  for (size_t i = 0; name && i < run->module->items.size; i++) {
+    const hd_item_t *item = &run->module->items.data[i];
+    if (item->kind != HD_ITEM_FUNC || item->u.func->kind == HD_FUNC_FN)
+      continue;
+    if (strcmp(item->u.func->name, name) == 0)
+      run->entry = item->u.func;
+    hd_suggestion_add(&near, item->u.func->name);
+  }
+  if (run->entry)
+    return true;
+  char text[300], suggestion[100];
+  snprintf(text, sizeof(text), "--entry: '%s' has no kernel or plan '%s'%s",
+           run->name, name ? name : "",
+           hd_suggestion_text(&near, "", suggestion, sizeof(suggestion)));
+  return fail(run, name ? text : "the module has no kernel and no plan to run");
+}
+
+static bool import_module(hd_run_t *run) {
+  uint64_t start = hd_clock_ns();
+  if (run->options.files.size == 0)
+    return fail(run, "no input file is given (- is standard input)");
+  if (!hd_tools_read_input(&run->process, &run->options, &run->name,
+                           &run->input))
+    return false;
+  hd_part_t part = {hd_buffer_text(&run->input), run->input.size, 1};
+  if (!hd_tools_parse(&run->process, &run->options, RUN_LOAD, run->name, &part,
+                      &run->module) ||
+      !find_entry(run))
+    return false;
+  run->num_params = run->entry->num_params;
+  run->tensors =
+      HD_ARENA_ARRAY(&run->arena, hd_run_tensor_t, run->num_params + 1);
+  for (uint32_t i = 0; i < run->num_params; i++)
+    if (run->entry->params[i]->tensor)
+      run->tensors[i].param = run->entry->params[i];
+  run->import_ms = (double)(hd_clock_ns() - start) * 1e-6;
+  return true;
+}
+
+// "cuda", "cuda:1"; -1 where it is neither.
+static int parse_cuda(const char *text) {
+  if (strcmp(text, "cuda") == 0)
+    return 0;
+  if (strncmp(text, "cuda:", 5) != 0 || !isdigit((unsigned char)text[5]))
+    return -1;
+  char *end;
+  long ordinal = strtol(text + 5, &end, 10);
+  return *end || ordinal > 1023 ? -1 : (int)ordinal;
+}
+
+static const char *settle_device(hd_run_t *run) {
+  const char *device = hd_option_text(&run->options, RUN_DEVICE, "auto");
+  if (strcmp(device, "auto") != 0)
+    return device;
+  bool wants_sim =
+      given(run, RUN_SANITIZE) || given(run, RUN_SEED) || given(run, RUN_ASYNC);
+  device = !wants_sim && hd_cuda_present_sm() ? "cuda" : "sim";
+  if (!run->process.quiet)
+    fprintf(stderr, "hidet-run: running on %s\n",
+            device[0] == 'c' ? "the GPU"
+            : wants_sim      ? "the simulator"
+                             : "the simulator: there is no GPU");
+  return device;
+}
+
+static bool device_options(hd_run_t *run, hd_device_options_t *options,
+                           char **cache_dir) {
+  const char *target = hd_option_text(&run->options, RUN_TARGET, NULL);
+  *options = (hd_device_options_t){
+      .sanitize = given(run, RUN_SANITIZE),
+      .seed = (uint64_t)hd_option_number(&run->options, RUN_SEED, 0),
+      .async = (hd_sim_async_t)hd_option_number(&run->options, RUN_ASYNC, 0),
+      .threads = (unsigned)hd_option_number(&run->options, RUN_JOBS, 0),
+      .verbose = given(run, RUN_VERBOSE),
+  };
+  if (options->threads > 1024)
+    return fail(run, "-j takes at most 1024");
+  if (target) {
+    options->target = hd_tools_find_target(hd_run_diags(run), target);
+    if (!options->target)
+      return false;
+  }
+  if (!given(run, RUN_NO_CACHE)) {
+    const char *dir = hd_option_text(&run->options, RUN_CACHE_DIR, NULL);
+    *cache_dir = dir ? strdup(dir) : hd_cache_default_dir();
+    options->cache_dir = *cache_dir;
+  }
+  return true;
+}
+
+static bool open_device(hd_run_t *run) {
+  hd_device_options_t options;
+  char *cache_dir = NULL;
+  const char *device = settle_device(run);
+  bool sim = strcmp(device, "sim") == 0;
+  int ordinal = parse_cuda(device);
+  if (strcmp(device, "ref") == 0)
+    return hd_error(hd_run_diags(run), nowhere, HD_E0609,
+                    run->entry->kind == HD_FUNC_PLAN ? "a plan" : "a kernel",
+                    "ref");
+  if (!sim && ordinal < 0)
+    return hd_error(hd_run_diags(run), nowhere, HD_E1002, "--device",
+                    "is one of auto, cuda, cuda:N, sim and ref");
+  if (!sim && (given(run, RUN_SANITIZE) || given(run, RUN_SEED) ||
+               given(run, RUN_ASYNC)))
+    return fail(run, "--sanitize, --seed and --async are for --device=sim");
+  if (device_options(run, &options, &cache_dir))
+    run->device =
+        sim ? hd_device_open_sim(&run->process.context, &options)
+            : hd_device_open_cuda(&run->process.context, ordinal, &options);
+  free(cache_dir);
+  return run->device != NULL;
+}
+
+static bool compile(hd_run_t *run) {
+  hd_pass_args_t args = {NULL, given(run, RUN_EXPLAIN)};
+  hd_pass_config_t config = {.verify_each = true};
+  hd_pass_prints_t prints = {0};
+  uint64_t start = hd_clock_ns();
+  if (!hd_tools_run_pass(run->module, hd_pass_list_find(&run->passes, "lower"),
+                         &args, &config, &prints, &run->log))
+    return false;
+  bool ok = hd_program_init(&run->program, run->device, run->module, run->entry,
+                            &run->env);
+  run->compile_ms = (double)(hd_clock_ns() - start) * 1e-6;
+  hd_pass_record_t record = {"code", run->device->compile_ns, true};
+  hd_vec_push(&run->arena, &run->log.records, record);
+  if (ok)
+    run->moved_bytes = hd_program_moved_bytes(&run->program);
+  return ok;
+}
+
+static bool first_run(hd_run_t *run) {
+  hd_slot_t *slots =
+      HD_ARENA_ARRAY(&run->arena, hd_slot_t, run->num_params + 1);
+  for (uint32_t i = 0; i < run->num_params; i++)
+    slots[i] = run->tensors[i].slot;
+  uint64_t start = hd_clock_ns();
+  bool ok = hd_program_run(&run->program, slots);
+  run->first_run_ms = (double)(hd_clock_ns() - start) * 1e-6;
+  if (ok && given(run, RUN_VERBOSE))
+    fprintf(stderr,
+            "hidet-run: %u launches on %s; compiled in %.1f ms, run in %.3f "
+            "ms\n",
+            run->program.num_launches, run->device->info.name, run->compile_ms,
+            run->first_run_ms);
+  return ok;
+}
+
+static bool load_data(hd_run_t *run) {
+  uint64_t start = hd_clock_ns();
+  bool ok = hd_run_upload(run);
+  run->load_ms = (double)(hd_clock_ns() - start) * 1e-6;
+  return ok;
+}
+
+static void body(void *argument) {
+  hd_run_t *run = argument;
+  if (!import_module(run) || !open_device(run) || !hd_run_bind(run) ||
+      !compile(run) || !load_data(run) || !first_run(run))
+    return;
+  hd_run_outputs(run);
+  if (given(run, RUN_BENCH))
+    hd_run_bench(run);
+}
+
+static void docs(const hd_run_t *run, hd_buffer_t *out) {
+  if (hd_option_number(&run->options, RUN_DOCS, 0) == 0)
+    hd_command_man(&run->command, out);
+  else
+    hd_docs_options(&run->command, out);
+}
+
+// What needs no input. Returns whether there was such a thing to do.
+static bool answer(hd_run_t *run) {
+  hd_buffer_t text = {0};
+  if (given(run, RUN_HELP))
+    hd_command_help(&run->command, &text);
+  else if (given(run, RUN_VERSION))
+    hd_buffer_printf(&text, "hidet-run %s\n", hidet_version());
+  else if (given(run, RUN_DOCS))
+    docs(run, &text);
+  else
+    return false;
+  hd_file_write_buffer(hd_run_diags(run), "-", &text);
+  hd_buffer_fini(&text);
+  return true;
+}
+
+static void init_command(hd_run_t *run) {
+  run->command = (hd_command_t){
+      .name = "hidet-run",
+      .usage = "[options] file",
+      .summary = "Run a kernel or a plan on a GPU or on the simulator.",
+      .details = "Compiles a .hir module, binds sizes from the inputs' shapes, "
+                 "runs its entry, and saves, prints, compares or sums up the "
+                 "outputs. Reports go to standard error, results to standard "
+                 "output.",
+      .options = table,
+      .num_options = RUN_NUM_OPTIONS,
+  };
+}
+
+static void free_all(hd_run_t *run) {
+  hd_budget_t *budget = &run->process.context.budget;
+  for (size_t i = 0; run->device && i < run->num_sets; i++)
+    run->device->ops->free(run->device, run->sets[i]);
+  for (uint32_t i = 0; run->tensors && i < run->num_params; i++) {
+    hd_run_tensor_t *t = &run->tensors[i];
+    hd_host_memory_free(budget, t->storage, t->slot.bytes);
+    hd_host_tensor_fini(&t->host);
+    if (run->device && t->slot.address)
+      run->device->ops->free(run->device, t->slot.address);
+  }
+  free(run->sets);
+  hd_program_fini(&run->program);
+  hd_device_close(run->device);
+  hd_module_destroy(run->module);
+  hd_buffer_fini(&run->input);
+  hd_options_fini(&run->options);
+  hd_arena_fini(&run->arena);
+}
 
 int hidet_run_main(int argc, char **argv) {
-  if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-    printf("hidet-run %s\n", hidet_version());
-    return 0;
+  hd_run_t run = {0};
+  hd_process_begin(&run.process, "hidet-run");
+  hd_arena_init(&run.arena, NULL);
+  run.log.arena = &run.arena;
+  hd_pass_list_init(&run.passes);
+  init_command(&run);
+  bool ok = hd_options_parse(&run.options, &run.command, argc, argv,
+                             hd_run_diags(&run));
+  hd_process_color(&run.process, hd_option_number(&run.options, RUN_COLOR, 0));
+  run.process.quiet = given(&run, RUN_QUIET);
+  if (ok && !answer(&run)) {
+    hd_process_limit(&run.process,
+                     hd_option_number(&run.options, RUN_MAX_MEM, 0),
+                     hd_option_number(&run.options, RUN_MAX_TIME, 0));
+    hd_process_run(&run.process, body, &run);
+    if (given(&run, RUN_TIME))
+      hd_report_times(&run.log);
+    const char *json = hd_option_text(&run.options, RUN_JSON, NULL);
+    if (json)
+      hd_run_write_json(&run, json);
   }
-  if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-    printf("usage: hidet-run [options] [file]\n");
-    return 0;
-  }
-  fprintf(stderr, "hidet-run: error: not implemented yet\n");
-  return 4;
+  free_all(&run);
+  return hd_process_end(&run.process);
 }

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// --bench. On a device with a clock of its own, a recording (a CUDA graph) of
+// many runs, each on the next set of operands, is replayed; a sample is the
+// time of a replay over its number of runs. There are so many sets that
+// together they pass twice the L2 cache, and so many runs that a replay takes a
+// millisecond at least. Without such a clock a sample is a run by the host's.
+#include "Tools/RunTool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+  MAX_SETS = 1024,
+  MAX_RUNS_A_REPLAY = 4096,
+  WARM_UP = 3,
+  MIN_SAMPLES = 5
+};
+
+static const hd_loc_t nowhere;
+
+typedef struct bench {
+  hd_run_t *run;
+  unsigned sets, runs; // Runs a replay: a multiple of sets.
+  hd_slot_t *slots;    // sets times num_params.
+  int64_t count;       // Samples wanted; 0: until the time is over.
+  uint64_t until_ns;
+  double *samples;
+  unsigned num_samples, cap_samples;
+  double host_us;
+} bench_t;
+
+static int64_t operand_bytes(const hd_run_t *run) {
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < run->num_params; i++)
+    bytes += (int64_t)run->tensors[i].slot.bytes;
+  return bytes;
+}
+
+static bool out_of_memory(hd_run_t *run) {
+  return hd_error(hd_run_diags(run), nowhere, HD_E0904, "out of memory");
+}
+
+// Another set of the operands, with the inputs' elements.
+static bool make_set(bench_t *b, hd_slot_t *slots) {
+  hd_run_t *run = b->run;
+  hd_device_t *device = run->device;
+  for (uint32_t i = 0; i < run->num_params; i++) {
+    hd_run_tensor_t *t = &run->tensors[i];
+    if (!t->param)
+      continue;
+    slots[i] = t->slot;
+    if (!device->ops->alloc(device, t->param->name, t->slot.bytes,
+                            &slots[i].address))
+      return false;
+    run->sets[run->num_sets++] = slots[i].address;
+    if (t->storage && !device->ops->upload(device, slots[i].address, t->storage,
+                                           t->slot.bytes))
+      return false;
+  }
+  return true;
+}
+
+static bool make_sets(bench_t *b) {
+  hd_run_t *run = b->run;
+  int64_t bytes = operand_bytes(run);
+  int64_t wanted = 2 * run->device->info.l2_bytes;
+  int64_t sets = bytes ? (wanted + bytes - 1) / bytes : 1;
+  b->sets = sets < 1 ? 1 : sets > MAX_SETS ? MAX_SETS : (unsigned)sets;
+  size_t count = (size_t)b->sets * (run->num_params + 1);
+  b->slots = calloc(count, sizeof(*b->slots));
+  run->sets = calloc(count, sizeof(*run->sets));
+  if (!b->slots || !run->sets)
+    return out_of_memory(run);
+  for (uint32_t i = 0; i < run->num_params; i++)
+    b->slots[i] = run->tensors[i].slot;
+  for (unsigned k = 1; k < b->sets; k++)
+    if (!make_set(b, b->slots + (size_t)k * run->num_params))
+      return false;
+  return true;
+}
+
+static hd_recording_t *record(bench_t *b) {
+  hd_run_t *run = b->run;
+  hd_device_t *device = run->device;
+  if (!device->ops->record_begin(device))
+    return NULL;
+  bool ok = true;
+  for (unsigned i = 0; ok && i < b->runs; i++)
+    ok = hd_program_run(&run->program,
+                        b->slots + (size_t)(i % b->sets) * run->num_params);
+  hd_recording_t *recording = device->ops->record_end(device);
+  if (ok || !recording)
+    return recording;
+  device->ops->recording_free(device, recording);
+  return NULL;
+}
+
+static bool add_sample(bench_t *b, double ms) {
+  if (b->num_samples == b->cap_samples) {
+    unsigned capacity = b->cap_samples ? b->cap_samples * 2 : 64;
+    double *samples = realloc(b->samples, capacity * sizeof(*samples));
+    if (!samples)
+      return out_of_memory(b->run);
+    b->samples = samples;
+    b->cap_samples = capacity;
+  }
+  b->samples[b->num_samples++] = ms;
+  return true;
+}
+
+static bool enough(const bench_t *b) {
+  if (b->count)
+    return b->num_samples >= b->count;
+  return b->num_samples >= MIN_SAMPLES && hd_clock_ns() >= b->until_ns;
+}
+
+static bool replay(bench_t *b, hd_recording_t *recording) {
+  hd_device_t *device = b->run->device;
+  double ms, host_us;
+  for (unsigned i = 0; i < WARM_UP; i++)
+    if (!device->ops->replay(device, recording, &ms, &host_us))
+      return false;
+  while (!enough(b)) {
+    hd_budget_check(&b->run->process.context.budget);
+    if (!device->ops->replay(device, recording, &ms, &host_us) ||
+        !add_sample(b, ms / b->runs))
+      return false;
+    b->host_us += host_us / b->runs;
+  }
+  return true;
+}
+
+// How many runs a replay holds: measured by one of one run a set.
+static bool settle_runs(bench_t *b) {
+  hd_device_t *device = b->run->device;
+  b->runs = b->sets;
+  hd_recording_t *recording = record(b);
+  double ms = 0, host_us;
+  bool ok = recording != NULL;
+  for (int i = 0; ok && i < 2; i++) // The first is a warm-up.
+    ok = device->ops->replay(device, recording, &ms, &host_us);
+  if (recording)
+    device->ops->recording_free(device, recording);
+  while (ok && ms < 1 && b->runs * 2 <= MAX_RUNS_A_REPLAY) {
+    b->runs *= 2;
+    ms *= 2;
+  }
+  return ok;
+}
+
+static bool bench_by_device(bench_t *b) {
+  if (!make_sets(b) || !settle_runs(b))
+    return false;
+  hd_recording_t *recording = record(b);
+  if (!recording)
+    return false;
+  bool ok = replay(b, recording);
+  b->run->device->ops->recording_free(b->run->device, recording);
+  return ok;
+}
+
+static bool bench_by_host(bench_t *b) {
+  hd_run_t *run = b->run;
+  b->sets = b->runs = 1;
+  b->slots = calloc(run->num_params + 1, sizeof(*b->slots));
+  if (!b->slots)
+    return out_of_memory(run);
+  for (uint32_t i = 0; i < run->num_params; i++)
+    b->slots[i] = run->tensors[i].slot;
+  while (!enough(b)) {
+    uint64_t start = hd_clock_ns();
+    if (!hd_program_run(&run->program, b->slots) ||
+        !add_sample(b, (double)(hd_clock_ns() - start) * 1e-6))
+      return false;
+  }
+  return true;
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+// Between the two samples next to it.
+static double percentile(const bench_t *b, double p) {
+  double at = p * (b->num_samples - 1);
+  unsigned low = (unsigned)at, high = low + (low + 1 < b->num_samples);
+  return b->samples[low] + (at - low) * (b->samples[high] - b->samples[low]);
+}
+
+static void finish(bench_t *b) {
+  hd_run_t *run = b->run;
+  qsort(b->samples, b->num_samples, sizeof(*b->samples), by_value);
+  hd_measurement_t *m = &run->measurement;
+  *m = (hd_measurement_t){.runs = b->num_samples,
+                          .median_ms = percentile(b, 0.5),
+                          .p10_ms = percentile(b, 0.1),
+                          .p90_ms = percentile(b, 0.9),
+                          .host_us = b->host_us / b->num_samples,
+                          .sets = b->sets};
+  if (run->process.quiet)
+    return;
+  printf("median %.6g ms, 10%% %.6g, 90%% %.6g; %u samples of %u runs, %u sets "
+         "of operands; %.1f GB/s\n",
+         m->median_ms, m->p10_ms, m->p90_ms, m->runs, b->runs, b->sets,
+         (double)run->moved_bytes / (m->median_ms * 1e6));
+}
+
+bool hd_run_bench(hd_run_t *run) {
+  bench_t b = {.run = run};
+  bool clock = run->device->ops->replay != NULL;
+  const char *text = hd_option_text(&run->options, RUN_BENCH, NULL);
+  char *end;
+  b.count = clock ? 50 : MIN_SAMPLES;
+  if (text) {
+    int64_t ms;
+    b.count = strtoll(text, &end, 10);
+    if (*end || b.count < 1) {
+      b.count = 0;
+      if (!hd_parse_duration(text, &ms))
+        return hd_error(hd_run_diags(run), nowhere, HD_E1002, "--bench",
+                        "needs a number of samples or a time such as 5s");
+      b.until_ns = hd_clock_ns() + (uint64_t)ms * 1000000u;
+    }
+  }
+  bool ok = clock ? bench_by_device(&b) : bench_by_host(&b);
+  if (ok)
+    finish(&b);
+  free(b.slots);
+  free(b.samples);
+  return ok;
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// hidet-run's inputs: from the command line to the device's memory.
+#include "Runtime/HostMemory.h"
+#include "Runtime/Npy.h"
+#include "Runtime/Storage.h"
+#include "Support/Suggest.h"
+#include "Tools/RunTool.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const hd_loc_t nowhere;
+
+static bool usage(hd_run_t *run, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static bool usage(hd_run_t *run, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  const char *text = hd_arena_vprintf(&run->arena, format, args);
+  va_end(args);
+  return hd_error(hd_run_diags(run), nowhere, HD_E1003, text);
+}
+
+// "NAME=rest": the rest, and the name's length; else the whole text and 0.
+static const char *split_name(const char *text, size_t *length) {
+  size_t n = 0;
+  while (isalnum((unsigned char)text[n]) || text[n] == '_')
+    n++;
+  bool named = n > 0 && text[n] == '=' && !isdigit((unsigned char)text[0]);
+  *length = named ? n : 0;
+  return named ? text + n + 1 : text;
+}
+
+// The parameter of that name; reports where there is none.
+static int find_param(hd_run_t *run, const char *option, const char *text,
+                      size_t length) {
+  const char *name = hd_arena_strndup(&run->arena, text, length);
+  hd_suggestion_t near = {.wanted = name};
+  for (uint32_t i = 0; i < run->num_params; i++) {
+    if (strcmp(run->entry->params[i]->name, name) == 0)
+      return (int)i;
+    hd_suggestion_add(&near, run->entry->params[i]->name);
+  }
+  char suggestion[100];
+  usage(run, "--%s: '%s' has no parameter '%s'%s", option, run->entry->name,
+        name, hd_suggestion_text(&near, "", suggestion, sizeof(suggestion)));
+  return -1;
+}
+
+static bool wants(const hd_run_tensor_t *tensor, int option) {
+  return option == RUN_INPUT ? hd_run_is_input(tensor)
+                             : hd_run_is_output(tensor);
+}
+
+static const char **place(hd_run_tensor_t *tensor, int option) {
+  return option == RUN_INPUT    ? &tensor->input
+         : option == RUN_OUTPUT ? &tensor->output
+                                : &tensor->expected;
+}
+
+// The next parameter, in order, that an option without a name is for.
+static int next_param(hd_run_t *run, int option) {
+  for (uint32_t i = 0; i < run->num_params; i++)
+    if (wants(&run->tensors[i], option) && !*place(&run->tensors[i], option))
+      return (int)i;
+  return -1;
+}
+
+// --input=n=128 or alpha=0.5 of a scalar parameter.
+static bool bind_scalar(hd_run_t *run, const hd_var_t *var, const char *text) {
+  char *end;
+  if (hd_env_find(&run->env, var))
+    return usage(run, "'%s' is given twice", var->name);
+  if (hd_type_is_float(var->type)) {
+    double value = strtod(text, &end);
+    if (end == text || *end)
+      return usage(run, "'%s' is a number of type %s, found '%s'", var->name,
+                   hd_type_name(var->type), text);
+    hd_binding_t binding = {.var = var, .f = value};
+    hd_vec_push(&run->arena, &run->env.bindings, binding);
+    return true;
+  }
+  errno = 0;
+  long long value = strtoll(text, &end, 0);
+  if (end == text || *end || errno)
+    return usage(run, "'%s' is a number of type %s, found '%s'", var->name,
+                 hd_type_name(var->type), text);
+  return hd_bind_int(&run->process.context, &run->env, &run->arena, var, value);
+}
+
+static bool check_value(hd_run_t *run, int option, const char *name,
+                        const char *value) {
+  if (value[0] == '@' && value[1]) {
+    if (hd_has_suffix(value, ".pb"))
+      return hd_error(hd_run_diags(run), nowhere, HD_E0810, value + 1,
+                      "a tensor of ONNX");
+    return true;
+  }
+  if (option != RUN_INPUT)
+    return usage(run, "%s takes @FILE.npy, found '%s'", name, value);
+  char *end;
+  strtod(value, &end);
+  bool number = end != value && *end == '\0';
+  bool random = strncmp(value, "random", 6) == 0 &&
+                (value[6] == '\0' ||
+                 (value[6] == ':' && isdigit((unsigned char)value[7])));
+  return number || random || strcmp(value, "zeros") == 0 ||
+         usage(run,
+               "--input takes @FILE.npy, random[:SEED], zeros or a number, "
+               "found '%s'",
+               value);
+}
+
+// One use of --input, --output or --expected.
+static bool take_use(hd_run_t *run, const hd_option_use_t *use) {
+  const char *option = run->command.options[use->option].name;
+  size_t length;
+  const char *value = split_name(use->value, &length);
+  int index = length ? find_param(run, option, use->value, length)
+                     : next_param(run, use->option);
+  if (index < 0)
+    return length == 0 &&
+           usage(run, "--%s=%s: '%s' has no more %s", option, use->value,
+                 run->entry->name,
+                 use->option == RUN_INPUT ? "inputs" : "outputs");
+  const hd_var_t *var = run->entry->params[index];
+  hd_run_tensor_t *tensor = &run->tensors[index];
+  if (!var->tensor && use->option == RUN_INPUT)
+    return bind_scalar(run, var, value);
+  if (!wants(tensor, use->option))
+    return usage(run, "--%s: '%s' is no %s of '%s'", option, var->name,
+                 use->option == RUN_INPUT ? "input" : "output",
+                 run->entry->name);
+  if (*place(tensor, use->option))
+    return usage(run, "--%s: '%s' is given twice", option, var->name);
+  *place(tensor, use->option) = value;
+  return check_value(run, use->option, option, value);
+}
+
+// "1x3x224"; false where it is none.
+static bool parse_shape(const char *text, int64_t *shape, unsigned *rank) {
+  *rank = 0;
+  for (;;) {
+    char *end;
+    errno = 0;
+    if (!isdigit((unsigned char)*text) || *rank == HD_TENSOR_MAX_RANK)
+      return false;
+    shape[(*rank)++] = strtoll(text, &end, 10);
+    if (errno || (*end != 'x' && *end != '\0'))
+      return false;
+    if (*end == '\0')
+      return true;
+    text = end + 1;
+  }
+}
+
+static bool take_shape(hd_run_t *run, const char *text) {
+  size_t length;
+  const char *value = split_name(text, &length);
+  int64_t shape[HD_TENSOR_MAX_RANK];
+  unsigned rank;
+  if (!length || !parse_shape(value, shape, &rank))
+    return usage(run, "--shape takes NAME=128 or NAME=1x3x224, found '%s'",
+                 text);
+  int index = find_param(run, "shape", text, length);
+  if (index < 0)
+    return false;
+  const hd_var_t *var = run->entry->params[index];
+  if (!var->tensor)
+    return bind_scalar(run, var, value);
+  hd_run_tensor_t *tensor = &run->tensors[index];
+  if (tensor->has_shape)
+    return usage(run, "--shape: '%s' is given twice", var->name);
+  tensor->has_shape = true;
+  tensor->rank = rank;
+  memcpy(tensor->shape, shape, sizeof(shape));
+  return hd_bind_shape(&run->process.context, &run->env, &run->arena, var,
+                       shape, rank);
+}
+
+static bool take_options(hd_run_t *run) {
+  bool ok = true;
+  for (size_t i = 0; i < run->options.uses.size; i++) {
+    const hd_option_use_t *use = &run->options.uses.data[i];
+    if (use->option == RUN_SHAPE)
+      ok &= take_shape(run, use->value);
+    else if (use->option == RUN_INPUT || use->option == RUN_OUTPUT ||
+             use->option == RUN_EXPECTED)
+      ok &= take_use(run, use);
+  }
+  return ok;
+}
+
+// Files are read before shapes are settled, for they say what the sizes are.
+static bool read_inputs(hd_run_t *run) {
+  bool ok = true;
+  hd_context_t *context = &run->process.context;
+  for (uint32_t i = 0; i < run->num_params; i++) {
+    hd_run_tensor_t *t = &run->tensors[i];
+    if (!t->input || t->input[0] != '@')
+      continue;
+    ok &= hd_npy_read(&context->diags, &context->budget, t->input + 1,
+                      (hd_scalar_t)t->param->type.scalar, &t->host) &&
+          hd_bind_shape(context, &run->env, &run->arena, t->param,
+                        t->host.shape, t->host.rank);
+  }
+  return ok;
+}
+
+static bool check_sizes(hd_run_t *run) {
+  bool ok = true;
+  for (uint32_t i = 0; i < run->num_params; i++) {
+    const hd_var_t *var = run->entry->params[i];
+    if (var->tensor || hd_env_find(&run->env, var))
+      continue;
+    if (hd_type_is_float(var->type))
+      ok = usage(run, "'%s' is not known: give it by --input=%s=NUMBER",
+                 var->name, var->name);
+    else
+      ok = hd_error(hd_run_diags(run), nowhere, HD_E0808, var->name, var->name);
+  }
+  return ok;
+}
+
+static bool settle_shape(hd_run_t *run, hd_run_tensor_t *t) {
+  hd_context_t *context = &run->process.context;
+  if (t->has_shape &&
+      !hd_bind_check(context, &run->env, t->param, t->shape, t->rank))
+    return false;
+  if (t->host.data &&
+      !hd_bind_check(context, &run->env, t->param, t->host.shape, t->host.rank))
+    return false;
+  t->rank = t->param->tensor->rank;
+  if (hd_storage_shape(&run->env, t->param->tensor, t->shape))
+    return true;
+  return usage(run,
+               "the shape of '%s' has a negative size, or more than %d "
+               "axes",
+               t->param->name, HD_TENSOR_MAX_RANK);
+}
+
+bool hd_run_bind(hd_run_t *run) {
+  if (!take_options(run) || !read_inputs(run) || !check_sizes(run))
+    return false;
+  bool ok = true;
+  for (uint32_t i = 0; i < run->num_params; i++)
+    if (run->tensors[i].param)
+      ok &= settle_shape(run, &run->tensors[i]);
+  return ok;
+}
+
+// The input's elements, where they are not those of a file.
+static bool make_input(hd_run_t *run, hd_run_tensor_t *t, uint32_t index) {
+  if (t->host.data)
+    return true;
+  hd_context_t *context = &run->process.context;
+  if (!hd_host_tensor_init(&t->host, &context->diags, &context->budget,
+                           t->param->name, (hd_scalar_t)t->param->type.scalar,
+                           t->shape, t->rank))
+    return false;
+  if (!t->input && !run->process.quiet)
+    fprintf(stderr, "hidet-run: input '%s' is random (--input=%s=...)\n",
+            t->param->name, t->param->name);
+  if (!t->input || strncmp(t->input, "random", 6) == 0) {
+    uint64_t seed =
+        t->input && t->input[6] ? strtoull(t->input + 7, NULL, 10) : 0;
+    hd_host_tensor_fill_random(&t->host, seed, index);
+  } else if (strcmp(t->input, "zeros") != 0) {
+    hd_host_tensor_fill(&t->host, strtod(t->input, NULL));
+  }
+  return true;
+}
+
+static bool upload(hd_run_t *run, hd_run_tensor_t *t, uint32_t index) {
+  hd_context_t *context = &run->process.context;
+  int64_t bytes;
+  if (!hd_storage_bytes(&run->env, &run->arena, t->param->tensor, &bytes))
+    return hd_error(&context->diags, nowhere, HD_E0309, t->param->name);
+  t->slot = (hd_slot_t){.var = t->param, .bytes = (size_t)bytes};
+  if (hd_run_is_input(t) && !make_input(run, t, index))
+    return false;
+  if (!run->device->ops->alloc(run->device, t->param->name, t->slot.bytes,
+                               &t->slot.address))
+    return false;
+  if (!hd_run_is_input(t))
+    return true;
+  t->storage = hd_host_memory_alloc(&context->diags, &context->budget,
+                                    t->param->name, t->slot.bytes);
+  if (!t->storage)
+    return false;
+  if (!hd_storage_pack(&run->env, &run->arena, t->param->tensor, &t->host,
+                       t->storage, t->slot.bytes))
+    return usage(run, "the layout of '%s' sends an element outside its storage",
+                 t->param->name);
+  return run->device->ops->upload(run->device, t->slot.address, t->storage,
+                                  t->slot.bytes);
+}
+
+bool hd_run_upload(hd_run_t *run) {
+  for (uint32_t i = 0; i < run->num_params; i++)
+    if (run->tensors[i].param && !upload(run, &run->tensors[i], i))
+      return false;
+  return true;
+}

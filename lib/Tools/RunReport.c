@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// hidet-run --json: one object; a key that does not apply is left out.
+#include "Tools/Json.h"
+#include "Tools/RunTool.h"
+#include "hidet/Version.h"
+
+#include <math.h>
+#include <sys/resource.h>
+
+static void set_text(json_t *object, const char *key, const char *text) {
+  if (text)
+    json_object_set_new(object, key, json_string(text));
+}
+
+// JSON has no infinity; 1e308 stands for it.
+static void set_real(json_t *object, const char *key, double value) {
+  json_object_set_new(object, key, json_real(isfinite(value) ? value : 1e308));
+}
+
+static void set_int(json_t *object, const char *key, int64_t value) {
+  json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static json_t *output_row(const hd_run_tensor_t *t) {
+  json_t *row = json_object(), *shape = json_array();
+  for (unsigned i = 0; i < t->rank; i++)
+    json_array_append_new(shape, json_integer((json_int_t)t->shape[i]));
+  set_text(row, "name", t->param->name);
+  set_text(row, "type", hd_type_name(t->param->type));
+  json_object_set_new(row, "shape", shape);
+  if (t->comparison.done) {
+    set_real(row, "max_abs_error", t->comparison.max_abs);
+    set_real(row, "max_rel_error", t->comparison.max_rel);
+    set_int(row, "mismatches", t->comparison.mismatches);
+  }
+  return row;
+}
+
+static void add_device(hd_run_t *run, json_t *object) {
+  const hd_device_t *device = run->device;
+  if (!device)
+    return;
+  set_text(object, "device", device->ops->kind);
+  set_text(object, "device_name", device->info.name);
+  set_text(object, "target", device->info.target->name);
+  set_int(object, "device_bytes", (int64_t)device->peak_bytes);
+}
+
+static void add_program(hd_run_t *run, json_t *object) {
+  if (!run->program.num_launches)
+    return;
+  set_int(object, "kernels", (int64_t)run->program.funcs.size);
+  set_int(object, "launches", run->program.num_launches);
+  set_int(object, "moved_bytes", run->moved_bytes);
+  set_real(object, "compile_ms", run->compile_ms);
+  set_real(object, "load_ms", run->load_ms);
+  set_real(object, "first_run_ms", run->first_run_ms);
+}
+
+static void add_measurement(hd_run_t *run, json_t *object) {
+  const hd_measurement_t *m = &run->measurement;
+  if (!m->runs)
+    return;
+  set_int(object, "runs", m->runs);
+  set_real(object, "median_ms", m->median_ms);
+  set_real(object, "p10_ms", m->p10_ms);
+  set_real(object, "p90_ms", m->p90_ms);
+  if (m->host_us > 0)
+    set_real(object, "host_us", m->host_us);
+}
+
+bool hd_run_write_json(hd_run_t *run, const char *path) {
+  json_t *object = json_object(), *outputs = json_array();
+  struct rusage usage;
+  set_text(object, "model", run->name);
+  set_text(object, "version", hidet_version());
+  add_device(run, object);
+  set_real(object, "import_ms", run->import_ms);
+  add_program(run, object);
+  add_measurement(run, object);
+  if (getrusage(RUSAGE_SELF, &usage) == 0)
+    set_int(object, "peak_host_bytes", (int64_t)usage.ru_maxrss << 10);
+  for (uint32_t i = 0; run->tensors && i < run->num_params; i++)
+    if (hd_run_is_output(&run->tensors[i]))
+      json_array_append_new(outputs, output_row(&run->tensors[i]));
+  json_object_set_new(object, "outputs", outputs);
+  set_int(object, "exit", hd_process_exit(&run->process));
+  json_object_set_new(object, "diagnostics",
+                      hd_json_diagnostics(hd_run_diags(run)));
+  return hd_json_write(hd_run_diags(run), path, object);
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of hidet-run share: Run.c (the tool), RunInput.c, RunOutput.c,
+// RunBench.c, RunReport.c.
+#ifndef HIDET_TOOLS_RUNTOOL_H
+#define HIDET_TOOLS_RUNTOOL_H
+
+#include "Runtime/HostTensor.h"
+#include "Runtime/Program.h"
+#include "Tools/Input.h"
+#include "Tools/Passes.h"
+
+enum {
+#define HD_OPTION(id, name, letter, type, argument, group, summary) RUN_##id,
+#include "Tools/RunOptions.def"
+#undef HD_OPTION
+  RUN_NUM_OPTIONS
+};
+
+// How an output compares with what was expected.
+typedef struct hd_comparison {
+  bool done;
+  double max_abs, max_rel;
+  int64_t mismatches, first; // The first element that differs, or -1.
+} hd_comparison_t;
+
+// A tensor parameter of the entry.
+typedef struct hd_run_tensor {
+  const hd_var_t *param;
+  // What --input said: "@x.npy", "random", "zeros", a number; NULL: nothing.
+  const char *input;
+  const char *output;   // The file of --output, or NULL.
+  const char *expected; // The file of --expected, or NULL.
+  bool has_shape;       // By --shape or by the input's file.
+  unsigned rank;
+  int64_t shape[HD_TENSOR_MAX_RANK];
+  hd_host_tensor_t host;  // The input; after the run, the output.
+  unsigned char *storage; // The input as the device wants it.
+  hd_slot_t slot;
+  hd_comparison_t comparison;
+} hd_run_tensor_t;
+
+typedef struct hd_measurement {
+  unsigned runs; // 0: not measured.
+  double median_ms, p10_ms, p90_ms, host_us;
+  unsigned sets; // Of operands that were rotated.
+} hd_measurement_t;
+
+typedef struct hd_run {
+  hd_process_t process;
+  hd_options_t options;
+  hd_command_t command;
+  hd_pass_list_t passes;
+  hd_arena_t arena;
+  hd_pass_log_t log;
+  hd_module_t *module;
+  const hd_func_t *entry;
+  hd_device_t *device;
+  hd_program_t program;
+  hd_env_t env;
+  hd_run_tensor_t *tensors; // One for each parameter; scalars' are empty.
+  uint32_t num_params;
+  const char *name;
+  hd_buffer_t input;
+  double import_ms, compile_ms, load_ms, first_run_ms;
+  int64_t moved_bytes; // By all launches of a run.
+  hd_measurement_t measurement;
+  hd_address_t *sets; // More operands, to be rotated: RunBench.c.
+  size_t num_sets;
+} hd_run_t;
+
+static inline hd_diagnostics_t *hd_run_diags(hd_run_t *run) {
+  return &run->process.context.diags;
+}
+static inline bool hd_run_is_input(const hd_run_tensor_t *tensor) {
+  return tensor->param && tensor->param->direction != HD_DIR_OUT;
+}
+static inline bool hd_run_is_output(const hd_run_tensor_t *tensor) {
+  return tensor->param && tensor->param->direction != HD_DIR_IN;
+}
+
+// Reads --input, --shape, --output and --expected; binds every size. Every
+// fault of the command line is reported.
+bool hd_run_bind(hd_run_t *run);
+// Makes the inputs and brings them to the device; makes room for the outputs.
+bool hd_run_upload(hd_run_t *run);
+// Fetches the outputs; saves, prints, compares or sums them up.
+bool hd_run_outputs(hd_run_t *run);
+bool hd_run_bench(hd_run_t *run);
+bool hd_run_write_json(hd_run_t *run, const char *path);
+
+#endif
