@@ -42,6 +42,7 @@ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
 config.substitutions += [
     ("%python", config.hidet_python),
     ("%examples", os.path.join(config.hidet_source_dir, "examples")),
+    ("%intrinsics", os.path.join(config.hidet_source_dir, "lib/IR/Intrinsics.def")),
     (
         "%exit",
         "%s %s" % (
