@@ -229,6 +229,7 @@ static const hd_expr_t *by_kind(hd_simplifier_t *s, const hd_expr_t *e) {
   case HD_EXPR_SHR:
   case HD_EXPR_BITAND:
   case HD_EXPR_BITXOR:
+  case HD_EXPR_BITOR:
     return is_integer(e) ? hd_simplify_index(s, e) : e;
   case HD_EXPR_NEG:
     if (is_integer(e) && e->operands[0]->kind != HD_EXPR_NEG)
@@ -262,7 +263,6 @@ static const hd_expr_t *by_kind(hd_simplifier_t *s, const hd_expr_t *e) {
   case HD_EXPR_CONST:
   case HD_EXPR_VAR:
   case HD_EXPR_BUILTIN:
-  case HD_EXPR_BITOR:
   case HD_EXPR_VECTOR:
   case HD_EXPR_LOAD:
   case HD_EXPR_REF:

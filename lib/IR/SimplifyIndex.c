@@ -311,13 +311,11 @@ static const hd_expr_t *simplify_xor(hd_simplifier_t *s, const hd_expr_t *e) {
   return hd_expr_binary(s->arena, HD_EXPR_ADD, build(s, &around), result);
 }
 
-const hd_expr_t *hd_simplify_index(hd_simplifier_t *s, const hd_expr_t *e) {
+static const hd_expr_t *simplify(hd_simplifier_t *s, const hd_expr_t *e) {
   const hd_expr_t *a = e->operands[0];
   const hd_expr_t *b = e->num_operands > 1 ? e->operands[1] : NULL;
   int64_t c = b && hd_expr_is_const(b) ? b->u.i : -1;
   const hd_expr_t *other = NULL;
-  if (!hd_expr_is_pure(e))
-    return e;
   switch ((hd_expr_kind_t)e->kind) {
   case HD_EXPR_ADD:
   case HD_EXPR_SUB:
@@ -339,10 +337,21 @@ const hd_expr_t *hd_simplify_index(hd_simplifier_t *s, const hd_expr_t *e) {
       other = by_sum(s, a, INT64_C(1) << c, divide_sum);
     return other ? other : c == 0 ? a : e;
   case HD_EXPR_BITAND:
-    return c >= 0 && is_mask(c) ? simplify_mask(s, e) : e;
+    if (c == 0)
+      return b;
+    return is_mask(c) ? simplify_mask(s, e) : e;
   case HD_EXPR_BITXOR:
-    return simplify_xor(s, e);
+    return c == 0 ? a : simplify_xor(s, e);
+  case HD_EXPR_BITOR:
+    return c == 0 ? a : e;
   default:
     return e;
   }
+}
+
+const hd_expr_t *hd_simplify_index(hd_simplifier_t *s, const hd_expr_t *e) {
+  if (!hd_expr_is_pure(e))
+    return e;
+  const hd_expr_t *other = simplify(s, e);
+  return other != e && hd_expr_equal(other, e) ? e : other;
 }

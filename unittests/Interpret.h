@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs the scalar part of a function directly on its IR: what it would store is
+// kept as a trace. Loops over mappings run by the definition of the mapping. To
+// be compared with the trace of the same function after a pass.
+
+#ifndef HIDET_UNITTESTS_INTERPRET_H
+#define HIDET_UNITTESTS_INTERPRET_H
+
+#include "IR/Module.h"
+#include "Support/PtrMap.h"
+#include "TaskMapping/TaskMapping.h"
+
+typedef struct interpreter {
+  hd_arena_t arena;
+  hd_ptr_map_t values; // Variables to constants.
+  const hd_expr_t *builtins[HD_BUILTIN_COUNT];
+  HD_VEC(int64_t) trace;
+  bool trapped; // Something had no value: a division by zero.
+} interpreter_t;
+
+static inline void interpreter_init(interpreter_t *in) {
+  *in = (interpreter_t){0};
+  hd_arena_init(&in->arena, NULL);
+}
+
+static inline void interpreter_fini(interpreter_t *in) {
+  hd_arena_fini(&in->arena);
+}
+
+static inline void interpreter_set(interpreter_t *in, const hd_var_t *var,
+                                   int64_t value) {
+  hd_ptr_map_set(&in->arena, &in->values, var,
+                 hd_expr_int(&in->arena, var->type, value));
+}
+
+static const hd_expr_t *interpreter_lookup(void *argument,
+                                           const hd_expr_t *leaf) {
+  interpreter_t *in = argument;
+  return leaf->kind == HD_EXPR_BUILTIN
+             ? in->builtins[leaf->u.builtin]
+             : hd_ptr_map_get(&in->values, leaf->u.var);
+}
+
+static int64_t interpreter_eval(interpreter_t *in, const hd_expr_t *e) {
+  const hd_expr_t *value = hd_expr_fold(&in->arena, e, interpreter_lookup, in);
+  in->trapped |= !value;
+  return value ? value->u.i : 0;
+}
+
+static void interpret(interpreter_t *in, hd_block_t block);
+
+static void interpret_mapfor(interpreter_t *in, const hd_stmt_t *stmt) {
+  const hd_mapping_t *m = stmt->u.mapfor.mapping;
+  int64_t worker =
+      stmt->u.mapfor.worker ? interpreter_eval(in, stmt->u.mapfor.worker) : 0;
+  hd_tasks_t tasks;
+  if (!hd_mapping_tasks(&in->arena, m, worker, interpreter_lookup, in,
+                        &tasks)) {
+    in->trapped = true;
+    return;
+  }
+  for (int64_t t = 0; t < tasks.count && !in->trapped; ++t) {
+    for (unsigned a = 0; a < m->rank; ++a)
+      interpreter_set(in, stmt->u.mapfor.vars[a],
+                      tasks.indices[t * m->rank + a]);
+    interpret(in, stmt->u.mapfor.body);
+  }
+}
+
+static void interpret_for(interpreter_t *in, const hd_stmt_t *stmt) {
+  int64_t first = interpreter_eval(in, stmt->u.loop.first);
+  int64_t limit = interpreter_eval(in, stmt->u.loop.limit);
+  int64_t step =
+      stmt->u.loop.step ? interpreter_eval(in, stmt->u.loop.step) : 1;
+  for (int64_t i = first; i < limit && !in->trapped; i += step) {
+    interpreter_set(in, stmt->u.loop.var, i);
+    interpret(in, stmt->u.loop.body);
+  }
+}
+
+static void interpret_store(interpreter_t *in, const hd_stmt_t *stmt) {
+  for (unsigned i = 0; i < stmt->u.store.num_indices; ++i) {
+    int64_t index = interpreter_eval(in, stmt->u.store.indices[i]);
+    hd_vec_push(&in->arena, &in->trace, index);
+  }
+  int64_t value = interpreter_eval(in, stmt->u.store.value);
+  hd_vec_push(&in->arena, &in->trace, value);
+}
+
+static void interpret(interpreter_t *in, hd_block_t block) {
+  for (unsigned i = 0; i < block.size && !in->trapped; ++i) {
+    const hd_stmt_t *stmt = block.stmts[i];
+    if (stmt->kind == HD_STMT_LET)
+      interpreter_set(in, stmt->u.let.var,
+                      interpreter_eval(in, stmt->u.let.value));
+    else if (stmt->kind == HD_STMT_STORE)
+      interpret_store(in, stmt);
+    else if (stmt->kind == HD_STMT_FOR)
+      interpret_for(in, stmt);
+    else if (stmt->kind == HD_STMT_MAPFOR)
+      interpret_mapfor(in, stmt);
+    else if (stmt->kind == HD_STMT_IF)
+      interpret(in, interpreter_eval(in, stmt->u.branch.condition)
+                        ? stmt->u.branch.then
+                        : stmt->u.branch.otherwise);
+  }
+}
+
+#endif
