@@ -26,9 +26,9 @@ static const hd_expr_t *binary(hd_arena_t *arena, hd_expr_kind_t kind,
                                const hd_expr_t *a, const hd_expr_t *b) {
   if (kind == HD_EXPR_MUL && hd_expr_is_int(a, 1))
     return b;
-  if (kind != HD_EXPR_MOD && hd_expr_is_int(b, 1))
+  if ((kind == HD_EXPR_MUL || kind == HD_EXPR_DIV) && hd_expr_is_int(b, 1))
     return a;
-  if ((kind == HD_EXPR_MUL || kind == HD_EXPR_MOD) && hd_expr_is_int(b, 1))
+  if (kind == HD_EXPR_MOD && hd_expr_is_int(b, 1))
     return hd_expr_int(arena, a->type, 0);
   const hd_expr_t *e = hd_expr_binary(arena, kind, a, b);
   const hd_expr_t *folded = hd_expr_fold(arena, e, NULL, NULL);

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Generator.h"
+
+#include <math.h>
+
+uint64_t hd_random(hd_generator_t *g) {
+  // splitmix64
+  uint64_t z = g->state += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+unsigned hd_random_below(hd_generator_t *g, unsigned limit) {
+  return (unsigned)(hd_random(g) % limit);
+}
+
+static bool is_value(hd_scalar_t scalar) {
+  hd_scalar_class_t class = hd_scalar_class(scalar);
+  return class != HD_CLASS_VOID && class != HD_CLASS_OPAQUE;
+}
+
+static hd_scalar_t random_scalar(hd_generator_t *g) {
+  static const hd_scalar_t common[] = {HD_I32, HD_F32, HD_BOOL, HD_I64, HD_F16};
+  hd_scalar_t scalar = common[hd_random_below(g, 5)];
+  if (hd_random_below(g, 2))
+    do
+      scalar = (hd_scalar_t)hd_random_below(g, HD_SCALAR_COUNT);
+    while (!is_value(scalar));
+  return scalar;
+}
+
+hd_type_t hd_random_type(hd_generator_t *g) {
+  hd_scalar_t scalar = random_scalar(g);
+  unsigned lanes = hd_random_below(g, 5) ? 1 : 1 + hd_random_below(g, 8);
+  return hd_type_vector(scalar, lanes);
+}
+
+static const hd_expr_t *count(hd_generator_t *g, const hd_expr_t *e) {
+  g->counts->exprs[e->kind]++;
+  g->counts->scalars[e->type.scalar]++;
+  return e;
+}
+
+static const hd_expr_t *integer(hd_generator_t *g, hd_type_t type) {
+  unsigned bits = hd_scalar_bits((hd_scalar_t)type.scalar);
+  uint64_t value = hd_random(g) >> (64 - bits);
+  if (hd_random_below(g, 2))
+    value &= 7;
+  else if (hd_random_below(g, 4) == 0)
+    value = UINT64_C(1) << (bits - 1); // The least signed one.
+  if (hd_type_is_bool(type))
+    return hd_expr_bool(g->arena, value & 1);
+  uint64_t mask = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+  value &= mask;
+  if (hd_type_is_signed(type) && value >> (bits - 1))
+    value |= ~mask;
+  return hd_expr_int(g->arena, type, (int64_t)value);
+}
+
+static const hd_expr_t *number(hd_generator_t *g, hd_type_t type) {
+  static const double special[] = {0.0, -0.0, 1.0,      -1.0,   0.5,
+                                   3.0, 1e10, INFINITY, 1e-310, -INFINITY};
+  double value = special[hd_random_below(g, 10)];
+  if (hd_random_below(g, 2))
+    value =
+        ldexp((double)(int64_t)hd_random(g), (int)hd_random_below(g, 80) - 110);
+  if (hd_random_below(g, 30) == 0)
+    value = NAN;
+  return hd_expr_float(g->arena, type,
+                       hd_float_round((hd_scalar_t)type.scalar, value));
+}
+
+static const hd_expr_t *constant(hd_generator_t *g, hd_type_t type) {
+  hd_type_t lane = hd_type_lane(type);
+  const hd_expr_t *e =
+      count(g, hd_type_is_float(type) ? number(g, lane) : integer(g, lane));
+  if (type.lanes == 1)
+    return e;
+  return count(g, hd_expr_make(g->arena, HD_EXPR_VECTOR, type, NULL, &e, 1));
+}
+
+static const hd_expr_t *leaf(hd_generator_t *g, hd_type_t type) {
+  if (hd_random_below(g, 3) == 0)
+    return constant(g, type);
+  size_t start = g->vars.size ? hd_random(g) % g->vars.size : 0;
+  for (size_t i = 0; i < g->vars.size; i++) {
+    const hd_var_t *var = g->vars.data[(start + i) % g->vars.size];
+    if (!var->tensor && hd_type_equal(var->type, type))
+      return count(g, hd_expr_var(g->arena, var));
+  }
+  if (!hd_type_equal(type, hd_type(HD_I32)) || !g->func)
+    return constant(g, type);
+  hd_builtin_t builtin = (hd_builtin_t)hd_random_below(g, HD_BUILTIN_COUNT);
+  bool host = g->in_launch || g->func->kind == HD_FUNC_PLAN;
+  if (hd_builtin_info(builtin)->host != host)
+    return constant(g, type);
+  g->counts->builtins[builtin]++;
+  return count(g, hd_expr_builtin(g->arena, builtin));
+}
+
+static const hd_expr_t *operation(hd_generator_t *g, hd_type_t type,
+                                  int depth) {
+  hd_expr_kind_t kind = (hd_expr_kind_t)hd_random_below(g, HD_EXPR_COUNT);
+  hd_expr_form_t form = hd_expr_info(kind)->form;
+  if (form == HD_FORM_COMPARE && hd_type_is_bool(type)) {
+    hd_type_t operand = hd_type_vector(random_scalar(g), type.lanes);
+    if (!hd_expr_defined(kind, operand))
+      return leaf(g, type);
+    const hd_expr_t *a = hd_generate_expr(g, operand, depth);
+    return hd_expr_binary(g->arena, kind, a,
+                          hd_generate_expr(g, operand, depth));
+  }
+  bool fits =
+      form == HD_FORM_UNARY || form == HD_FORM_BINARY || form == HD_FORM_CALL;
+  if (!fits || !hd_expr_defined(kind, type))
+    return leaf(g, type);
+  const hd_expr_t *a = hd_generate_expr(g, type, depth);
+  return form == HD_FORM_UNARY
+             ? hd_expr_unary(g->arena, kind, a)
+             : hd_expr_binary(g->arena, kind, a,
+                              hd_generate_expr(g, type, depth));
+}
+
+static const hd_expr_t *conversion(hd_generator_t *g, hd_type_t type,
+                                   int depth) {
+  hd_type_t from = hd_type_vector(random_scalar(g), type.lanes);
+  hd_expr_kind_t kind = HD_EXPR_CAST;
+  if (hd_random_below(g, 2)) {
+    from = hd_random_type(g);
+    kind = HD_EXPR_BITCAST;
+    if (hd_type_bits(from) != hd_type_bits(type) || hd_type_is_bool(from) ||
+        hd_type_is_bool(type))
+      return leaf(g, type);
+  } else if (hd_type_equal(from, type)) {
+    return leaf(g, type);
+  }
+  const hd_expr_t *operand = hd_generate_expr(g, from, depth);
+  return hd_expr_make(g->arena, kind, type, NULL, &operand, 1);
+}
+
+static const hd_expr_t *vector(hd_generator_t *g, hd_type_t type, int depth) {
+  if (type.lanes == 1) {
+    unsigned lanes = 2 + hd_random_below(g, 4);
+    const hd_expr_t *v = hd_generate_expr(
+        g, hd_type_vector((hd_scalar_t)type.scalar, lanes), depth);
+    hd_expr_t like = {.u.i = hd_random_below(g, lanes)};
+    return hd_expr_make(g->arena, HD_EXPR_LANE, type, &like, &v, 1);
+  }
+  const hd_expr_t *lanes[HD_MAX_LANES];
+  for (unsigned i = 0; i < type.lanes; i++)
+    lanes[i] = hd_generate_expr(g, hd_type_lane(type), depth);
+  return hd_expr_make(g->arena, HD_EXPR_VECTOR, type, NULL, lanes, type.lanes);
+}
+
+static const hd_expr_t *select(hd_generator_t *g, hd_type_t type, int depth) {
+  const hd_expr_t *c = hd_generate_expr(g, hd_type(HD_BOOL), depth);
+  const hd_expr_t *a = hd_generate_expr(g, type, depth);
+  return hd_expr_select(g->arena, c, a, hd_generate_expr(g, type, depth));
+}
+
+static const hd_expr_t *call(hd_generator_t *g, hd_type_t type, int depth) {
+  for (size_t i = 0; i < g->module->items.size; i++) {
+    const hd_item_t *item = &g->module->items.data[i];
+    if (item->kind != HD_ITEM_FUNC || item->u.func->kind != HD_FUNC_FN ||
+        item->u.func == g->func || hd_random_below(g, 2) ||
+        !hd_type_equal(item->u.func->result, type))
+      continue;
+    const hd_func_t *func = item->u.func;
+    const hd_expr_t *args[8];
+    for (uint32_t a = 0; a < func->num_params; a++) {
+      const hd_var_t *param = func->params[a];
+      if (!param->tensor) {
+        args[a] = hd_generate_expr(g, param->type, depth);
+        continue;
+      }
+      args[a] = NULL;
+      for (size_t v = 0; v < g->vars.size; v++)
+        if (g->vars.data[v]->tensor &&
+            g->vars.data[v]->tensor->scope == param->tensor->scope &&
+            g->vars.data[v]->tensor->rank == param->tensor->rank &&
+            hd_type_equal(g->vars.data[v]->type, param->type) &&
+            (g->vars.data[v]->direction != HD_DIR_IN ||
+             param->direction <= HD_DIR_IN))
+          args[a] = count(g, hd_expr_var(g->arena, g->vars.data[v]));
+      if (!args[a])
+        return NULL;
+    }
+    hd_expr_t like = {.u.func = func};
+    return hd_expr_make(g->arena, HD_EXPR_CALL, type, &like, args,
+                        func->num_params);
+  }
+  return NULL;
+}
+
+static const hd_expr_t *any_intrinsic(hd_generator_t *g, hd_type_t type,
+                                      int depth) {
+  hd_intrinsic_t row = (hd_intrinsic_t)hd_random_below(g, HD_INTRINSIC_COUNT);
+  const hd_expr_t *e = hd_generate_intrinsic(g, row, depth);
+  return e && hd_type_equal(e->type, type) ? e : NULL;
+}
+
+// The type of an operand, T being bound.
+static hd_type_t operand_type(const hd_intrinsic_param_t *param,
+                              hd_type_t bound) {
+  return param->generic ? bound : param->type;
+}
+
+static const hd_expr_t *operand_of(hd_generator_t *g,
+                                   const hd_intrinsic_param_t *param,
+                                   hd_type_t bound, int depth) {
+  hd_type_t type = operand_type(param, bound);
+  int scope = HD_SCOPE_REGISTER;
+  switch (param->form) {
+  case HD_PARAM_VALUE:
+    return hd_generate_expr(g, type, depth);
+  case HD_PARAM_CONST:
+    return count(g, hd_expr_i32(g->arena, hd_random_below(g, 16)));
+  case HD_PARAM_ORDER:
+    return hd_expr_i32(g->arena, hd_random_below(g, HD_ORDER_COUNT));
+  case HD_PARAM_SCOPE:
+    return hd_expr_i32(g->arena, hd_random_below(g, HD_SYNC_COUNT));
+  case HD_PARAM_CACHE:
+    return hd_expr_i32(g->arena, hd_random_below(g, HD_CACHE_COUNT));
+  case HD_PARAM_SHARED:
+    scope = HD_SCOPE_SHARED;
+    break;
+  case HD_PARAM_GLOBAL:
+    scope = HD_SCOPE_GLOBAL;
+    break;
+  case HD_PARAM_MEMORY:
+    scope = hd_random_below(g, 2) ? HD_SCOPE_SHARED : HD_SCOPE_GLOBAL;
+    break;
+  case HD_PARAM_REGISTER_IN:
+  case HD_PARAM_REGISTER_OUT:
+  case HD_PARAM_REGISTER_INOUT:
+    type = hd_type_lane(type);
+    break;
+  }
+  if (param->any)
+    type = hd_type(HD_VOID);
+  return hd_generate_access(g, HD_EXPR_REF, type, scope, depth);
+}
+
+const hd_expr_t *hd_generate_intrinsic(hd_generator_t *g, hd_intrinsic_t row,
+                                       int depth) {
+  const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
+  hd_type_t bound = hd_type(HD_I32);
+  if (info->num_types)
+    bound = info->types[hd_random_below(g, info->num_types)];
+  const hd_expr_t *operands[HD_INTRINSIC_MAX_PARAMS];
+  for (unsigned i = 0; i < info->num_params; i++)
+    if (!(operands[i] = operand_of(g, &info->params[i], bound, depth)))
+      return NULL;
+  hd_expr_t like = {.u.intrinsic = (int)row};
+  g->counts->intrinsics[row]++;
+  return count(g, hd_expr_make(g->arena, HD_EXPR_INTRINSIC,
+                               info->result_generic ? bound : info->result,
+                               &like, operands, info->num_params));
+}
+
+const hd_expr_t *hd_generate_expr(hd_generator_t *g, hd_type_t type,
+                                  int depth) {
+  if (depth <= 0 || hd_random_below(g, 6) == 0)
+    return leaf(g, type);
+  depth--;
+  bool on_host = g->in_launch || g->func->kind == HD_FUNC_PLAN;
+  const hd_expr_t *e = NULL;
+  switch (hd_random_below(g, on_host ? 6 : 10)) {
+  case 0:
+    e = conversion(g, type, depth);
+    break;
+  case 1:
+    e = vector(g, type, depth);
+    break;
+  case 2:
+    e = select(g, type, depth);
+    break;
+  case 6:
+    e = hd_generate_access(g, HD_EXPR_LOAD, type, -1, depth);
+    break;
+  case 7:
+    e = hd_generate_access(g, HD_EXPR_LOADELSE, type, -1, depth);
+    break;
+  case 8:
+    e = call(g, type, depth);
+    break;
+  case 9:
+    e = any_intrinsic(g, type, depth);
+    break;
+  default:
+    e = operation(g, type, depth);
+    break;
+  }
+  return e ? count(g, e) : leaf(g, type);
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Generator.h"
+
+static const hd_expr_t *index_of(hd_generator_t *g, int depth) {
+  static const hd_scalar_t types[] = {HD_I32, HD_I32, HD_I32, HD_I64, HD_U8};
+  return hd_generate_expr(g, hd_type(types[hd_random_below(g, 5)]),
+                          depth < 2 ? depth : 2);
+}
+
+// Whether lanes elements from a place on may be accessed at once; the rules of
+// docs/IR.md, but for layouts: only plain ones are asked.
+static bool takes_lanes(const hd_var_t *var, unsigned lanes) {
+  unsigned bits = hd_type_bits(var->type) * lanes;
+  if (lanes == 1)
+    return true;
+  return !var->tensor->layout && bits % 8 == 0 && (bits & (bits - 1)) == 0 &&
+         (var->tensor->scope == HD_SCOPE_REGISTER || bits <= 128);
+}
+
+// Whether a variable serves; a type of void is any scalar.
+static bool serves(const hd_var_t *var, hd_expr_kind_t kind, hd_type_t type,
+                   int scope, bool linear) {
+  if (!var->tensor || (scope >= 0 && (int)var->tensor->scope != scope))
+    return false;
+  if (type.scalar == HD_VOID)
+    return var->type.scalar != HD_MBARRIER;
+  if (var->type.scalar != type.scalar || !takes_lanes(var, type.lanes))
+    return false;
+  return linear ? kind != HD_EXPR_LOADELSE
+                : var->tensor->rank > 0 ||
+                      (type.lanes == 1 && kind != HD_EXPR_LOADELSE);
+}
+
+const hd_expr_t *hd_generate_access(hd_generator_t *g, hd_expr_kind_t kind,
+                                    hd_type_t type, int scope, int depth) {
+  const hd_expr_t *operands[8];
+  bool linear = hd_random_below(g, 8) == 0;
+  size_t start = g->vars.size ? hd_random(g) % g->vars.size : 0;
+  for (size_t i = 0; i < g->vars.size; i++) {
+    const hd_var_t *var = g->vars.data[(start + i) % g->vars.size];
+    if (!serves(var, kind, type, scope, linear))
+      continue;
+    if (type.scalar == HD_VOID)
+      type = var->type;
+    if (linear) {
+      operands[0] = index_of(g, depth);
+      g->counts->exprs[kind]++;
+      return hd_expr_access_linear(g->arena, kind, var, type.lanes,
+                                   operands[0]);
+    }
+    unsigned rank = var->tensor->rank;
+    for (unsigned d = 0; d < rank; d++)
+      operands[d] = index_of(g, depth);
+    if (kind == HD_EXPR_LOADELSE)
+      operands[rank++] = hd_generate_expr(g, type, depth);
+    g->counts->exprs[kind]++;
+    return hd_expr_access(g->arena, kind, var, type.lanes, operands, rank);
+  }
+  return NULL;
+}
+
+static const hd_mapping_t *grid(hd_generator_t *g, hd_mapping_kind_t kind,
+                                unsigned rank) {
+  int64_t dims[4];
+  uint32_t order[4];
+  for (unsigned i = 0; i < rank; i++) {
+    dims[i] = 1 + hd_random_below(g, 4);
+    order[i] = i;
+  }
+  for (unsigned i = rank; i > 1; i--) {
+    unsigned j = hd_random_below(g, i);
+    uint32_t t = order[i - 1];
+    order[i - 1] = order[j];
+    order[j] = t;
+  }
+  const uint32_t *used = hd_random_below(g, 2) ? order : NULL;
+  return kind == HD_MAPPING_SPATIAL
+             ? hd_mapping_spatial(g->arena, dims, used, rank)
+             : hd_mapping_repeat(g->arena, dims, used, rank);
+}
+
+static const hd_mapping_t *custom(hd_generator_t *g, unsigned rank) {
+  int64_t dims[4];
+  const hd_expr_t *exprs[4];
+  hd_loc_t nowhere = {0};
+  const hd_var_t *worker = hd_var_make(
+      g->arena, hd_random_name(g), HD_VAR_MAPPING, hd_type(HD_I32), nowhere);
+  const hd_var_t *repeat = NULL;
+  if (hd_random_below(g, 2))
+    repeat = hd_var_make(g->arena, hd_random_name(g), HD_VAR_MAPPING,
+                         hd_type(HD_I32), nowhere);
+  for (unsigned i = 0; i < rank; i++) {
+    dims[i] = 1 + hd_random_below(g, 4);
+    const hd_expr_t *w = hd_expr_var(
+        g->arena, repeat && hd_random_below(g, 2) ? repeat : worker);
+    exprs[i] = hd_expr_binary(g->arena, HD_EXPR_ADD, w,
+                              hd_expr_i32(g->arena, (int)i - 1));
+  }
+  return hd_mapping_custom(g->arena, 4, dims, rank, worker, repeat,
+                           repeat ? 3 : 1, exprs);
+}
+
+static const hd_mapping_t *within(hd_generator_t *g, const hd_mapping_t *inner,
+                                  bool constant) {
+  const hd_expr_t *bounds[4];
+  for (unsigned i = 0; i < inner->rank; i++)
+    bounds[i] = hd_generate_expr(g, hd_type(HD_I32), constant ? 0 : 2);
+  for (unsigned i = 0; constant && i < inner->rank; i++)
+    bounds[i] = hd_expr_i32(g->arena, i + 1);
+  return hd_mapping_within(g->arena, inner, bounds);
+}
+
+const hd_mapping_t *hd_generate_mapping(hd_generator_t *g, unsigned rank,
+                                        int depth, bool constant) {
+  hd_mapping_kind_t kind =
+      (hd_mapping_kind_t)hd_random_below(g, HD_GENERATED_MAPPINGS);
+  int64_t dims[4] = {4, 6, 2, 3};
+  const hd_mapping_t *mapping = NULL, *left;
+  if (depth == 0)
+    kind = HD_MAPPING_REPEAT;
+  switch (kind) {
+  case HD_MAPPING_SPATIAL:
+  case HD_MAPPING_REPEAT:
+    mapping = grid(g, kind, rank);
+    break;
+  case HD_MAPPING_COMPOSE:
+    left = hd_generate_mapping(g, rank, depth - 1, constant);
+    mapping = hd_mapping_compose(
+        g->arena, left, hd_generate_mapping(g, rank, depth - 1, constant));
+    break;
+  case HD_MAPPING_AUTO:
+    mapping = hd_mapping_auto(g->arena, dims, rank, 4);
+    break;
+  case HD_MAPPING_CUSTOM:
+    mapping = custom(g, rank);
+    break;
+  case HD_MAPPING_WITHIN:
+    mapping =
+        within(g, hd_generate_mapping(g, rank, depth - 1, constant), constant);
+    break;
+  case HD_MAPPING_IDLE:
+    left = hd_generate_mapping(g, rank, depth - 1, constant);
+    mapping =
+        hd_mapping_idle(g->arena, left, left->workers + hd_random_below(g, 3));
+    break;
+  }
+  g->counts->mappings[kind]++;
+  return mapping ? mapping : grid(g, HD_MAPPING_REPEAT, rank);
+}
+
+// Spatial and repeat alone, whose task shape a local tensor has.
+static const hd_mapping_t *local_mapping(hd_generator_t *g, unsigned rank) {
+  const hd_mapping_t *mapping = grid(g, HD_MAPPING_REPEAT, rank);
+  return hd_mapping_compose(g->arena, mapping,
+                            grid(g, HD_MAPPING_SPATIAL, rank));
+}
+
+static hd_layout_item_t item(hd_generator_t *g, hd_layout_kind_t kind,
+                             const int64_t *values, unsigned count) {
+  const hd_expr_t **exprs = HD_ARENA_ARRAY(g->arena, const hd_expr_t *, count);
+  for (unsigned i = 0; i < count; i++)
+    exprs[i] = hd_expr_i32(g->arena, values[i]);
+  g->counts->layouts[kind]++;
+  return (hd_layout_item_t){kind, count, exprs, NULL};
+}
+
+static const hd_layout_t *layout_of(hd_generator_t *g, hd_tensor_t *tensor) {
+  static const int64_t strides[] = {64, 8, 1, 0}, axes[] = {2, 0, 1},
+                       tile[] = {2, 2, 1}, bytes[] = {32, 64, 128},
+                       swizzle[] = {2, 1, 3}, swapped[] = {1, 0, 2};
+  hd_layout_t *layout =
+      hd_arena_alloc(g->arena, sizeof *layout + 3 * sizeof layout->items[0]);
+  hd_layout_kind_t kind =
+      (hd_layout_kind_t)hd_random_below(g, HD_GENERATED_LAYOUTS);
+  unsigned rank = tensor->rank;
+  if (kind == HD_LAYOUT_LOCAL && tensor->scope == HD_SCOPE_REGISTER && rank) {
+    layout->items[0] = item(g, kind, NULL, 0);
+    const hd_mapping_t *mapping = local_mapping(g, rank);
+    layout->items[0].mapping = mapping;
+    layout->num_items = 1;
+    const hd_expr_t **shape = HD_ARENA_ARRAY(g->arena, const hd_expr_t *, rank);
+    for (unsigned i = 0; i < rank; i++)
+      shape[i] = hd_expr_i32(g->arena, mapping->dims[i]);
+    tensor->shape = shape;
+    return layout;
+  }
+  if (kind != HD_LAYOUT_SWIZZLE && kind != HD_LAYOUT_LOCAL) {
+    const int64_t *values = kind == HD_LAYOUT_STRIDES ? strides
+                            : kind == HD_LAYOUT_TILE  ? tile
+                            : rank == 3               ? axes
+                                                      : swapped;
+    bool bare = kind == HD_LAYOUT_ROW || kind == HD_LAYOUT_COLUMN;
+    if (kind == HD_LAYOUT_PERMUTE && rank < 2)
+      values = strides + 3;
+    layout->items[layout->num_items++] = item(g, kind, values, bare ? 0 : rank);
+  }
+  if (layout->num_items == 0 || hd_random_below(g, 2))
+    layout->items[layout->num_items++] =
+        hd_random_below(g, 2)
+            ? item(g, HD_LAYOUT_SWIZZLE, &bytes[hd_random_below(g, 3)], 1)
+            : item(g, HD_LAYOUT_SWIZZLE, swizzle, 3);
+  return layout;
+}
+
+const hd_tensor_t *hd_generate_tensor(hd_generator_t *g, hd_scope_t scope,
+                                      hd_type_t element) {
+  hd_tensor_t *tensor = HD_ARENA_NEW(g->arena, hd_tensor_t);
+  tensor->scope = scope;
+  tensor->element = element;
+  tensor->rank = hd_random_below(g, 4);
+  const hd_expr_t **shape =
+      HD_ARENA_ARRAY(g->arena, const hd_expr_t *, tensor->rank);
+  for (unsigned i = 0; i < tensor->rank; i++) {
+    shape[i] = hd_expr_i32(g->arena, 1 + hd_random_below(g, 8));
+    if (scope == HD_SCOPE_REGISTER || hd_random_below(g, 2))
+      continue;
+    for (size_t v = 0; v < g->vars.size; v++) // A size.
+      if (g->vars.data[v]->kind == HD_VAR_PARAM &&
+          hd_type_equal(g->vars.data[v]->type, hd_type(HD_I32)))
+        shape[i] =
+            hd_expr_binary(g->arena, HD_EXPR_ADD,
+                           hd_expr_var(g->arena, g->vars.data[v]), shape[i]);
+  }
+  tensor->shape = shape;
+  if (hd_random_below(g, 3) == 0 && element.scalar != HD_MBARRIER &&
+      tensor->rank)
+    tensor->layout = layout_of(g, tensor);
+  if (hd_random_below(g, 3) == 0)
+    tensor->align = 16u << hd_random_below(g, 4);
+  return tensor;
+}

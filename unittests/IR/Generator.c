@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Generator.h"
+
+// Few, so that they clash; some are reserved, or mean something to a call.
+const char *hd_random_name(hd_generator_t *g) {
+  static const char *const names[] = {
+      "a",  "b",       "x",  "x_1", "i",    "for", "f32",    "exp",
+      "c0", "relaxed", "ca", "f0",  "sqrt", "t",   "thread", "long_one"};
+  return names[hd_random_below(g, sizeof names / sizeof names[0])];
+}
+
+static hd_block_t block(hd_generator_t *g, int depth);
+
+static hd_stmt_t *make(hd_generator_t *g, hd_stmt_kind_t kind) {
+  g->counts->stmts[kind]++;
+  return hd_stmt_make(g->arena, kind, (hd_loc_t){0});
+}
+
+static const hd_var_t *declare(hd_generator_t *g, hd_var_kind_t kind,
+                               hd_type_t type) {
+  const hd_var_t *var =
+      hd_var_make(g->arena, hd_random_name(g), kind, type, (hd_loc_t){0});
+  hd_vec_push(g->arena, &g->vars, var);
+  return var;
+}
+
+static const hd_stmt_t *let(hd_generator_t *g) {
+  hd_stmt_t *stmt = make(g, HD_STMT_LET);
+  stmt->u.let.value = hd_generate_expr(g, hd_random_type(g), 4);
+  stmt->u.let.var = declare(g, HD_VAR_LET, stmt->u.let.value->type);
+  return stmt;
+}
+
+// A tensor of an element type in a scope that may be declared here.
+static const hd_stmt_t *declare_tensor(hd_generator_t *g, hd_scope_t scope,
+                                       hd_type_t element) {
+  hd_stmt_t *stmt = make(g, HD_STMT_DECLARE);
+  const hd_tensor_t *tensor = hd_generate_tensor(g, scope, element);
+  if (scope != HD_SCOPE_SHARED && hd_random_below(g, 2))
+    stmt->u.declare.init = hd_generate_expr(g, element, 2);
+  stmt->u.declare.var =
+      hd_var_make_tensor(g->arena, hd_random_name(g), tensor, (hd_loc_t){0});
+  hd_vec_push(g->arena, &g->vars, stmt->u.declare.var);
+  return stmt;
+}
+
+static const hd_stmt_t *any_tensor(hd_generator_t *g) {
+  hd_scope_t scope =
+      hd_random_below(g, 2) && !g->in_loop && g->func->kind == HD_FUNC_KERNEL
+          ? HD_SCOPE_SHARED
+          : HD_SCOPE_REGISTER;
+  hd_type_t element = hd_type_lane(hd_random_type(g));
+  if (scope == HD_SCOPE_SHARED && hd_random_below(g, 8) == 0)
+    element = hd_type(HD_MBARRIER);
+  g->counts->scalars[element.scalar]++;
+  return declare_tensor(g, scope, element);
+}
+
+static bool may_store(const hd_var_t *var) {
+  return var->tensor && var->direction != HD_DIR_IN &&
+         var->type.scalar != HD_MBARRIER &&
+         (hd_type_bits(var->type) >= 8 ||
+          var->tensor->scope == HD_SCOPE_REGISTER);
+}
+
+static const hd_stmt_t *store(hd_generator_t *g) {
+  for (size_t i = g->vars.size; i-- > 0;) {
+    const hd_var_t *var = g->vars.data[i];
+    if (!may_store(var) || hd_random_below(g, 2))
+      continue;
+    hd_type_t type = var->type;
+    if (hd_random_below(g, 3) == 0)
+      type = hd_type_vector((hd_scalar_t)type.scalar, 2);
+    const hd_expr_t *place =
+        hd_generate_access(g, HD_EXPR_REF, type, var->tensor->scope, 2);
+    if (!place || !may_store(place->u.var))
+      continue;
+    hd_stmt_t *stmt = make(g, HD_STMT_STORE);
+    stmt->u.store.var = place->u.var;
+    stmt->u.store.linear = place->linear;
+    stmt->u.store.num_indices = place->num_operands;
+    stmt->u.store.indices = place->operands;
+    stmt->u.store.value = hd_generate_expr(g, place->type, 4);
+    return stmt;
+  }
+  return NULL;
+}
+
+static int32_t unroll(hd_generator_t *g) {
+  static const int32_t values[] = {0, 0, HD_UNROLL_FULL, 1, 4};
+  return values[hd_random_below(g, 5)];
+}
+
+static hd_block_t loop_body(hd_generator_t *g, int depth) {
+  bool outer = g->in_loop;
+  g->in_loop = true;
+  hd_block_t body = block(g, depth);
+  g->in_loop = outer;
+  return body;
+}
+
+static const hd_stmt_t *loop(hd_generator_t *g, int depth) {
+  static const hd_scalar_t types[] = {HD_I32, HD_I32, HD_I64, HD_U8};
+  hd_type_t type = hd_type(types[hd_random_below(g, 4)]);
+  hd_stmt_t *stmt = make(g, HD_STMT_FOR);
+  size_t outer = g->vars.size;
+  stmt->u.loop.first = hd_generate_expr(g, type, 2);
+  stmt->u.loop.limit = hd_generate_expr(g, type, 2);
+  if (hd_random_below(g, 2))
+    stmt->u.loop.step = hd_expr_int(g->arena, type, 3);
+  stmt->u.loop.unroll = unroll(g);
+  stmt->u.loop.var = declare(g, HD_VAR_LOOP, type);
+  stmt->u.loop.body = loop_body(g, depth);
+  g->vars.size = outer;
+  return stmt;
+}
+
+static const hd_stmt_t *mapfor(hd_generator_t *g, int depth) {
+  hd_stmt_t *stmt = make(g, HD_STMT_MAPFOR);
+  unsigned rank = 1 + hd_random_below(g, 3);
+  size_t outer = g->vars.size;
+  const hd_mapping_t *mapping = hd_generate_mapping(g, rank, 3, false);
+  stmt->u.mapfor.mapping = mapping;
+  if (mapping->workers > 1 || hd_random_below(g, 2))
+    stmt->u.mapfor.worker = hd_generate_expr(g, hd_type(HD_I32), 2);
+  stmt->u.mapfor.unroll = unroll(g);
+  const hd_var_t **vars = HD_ARENA_ARRAY(g->arena, const hd_var_t *, rank);
+  for (unsigned i = 0; i < rank; i++)
+    vars[i] = declare(g, HD_VAR_LOOP, hd_type(HD_I32));
+  stmt->u.mapfor.vars = vars;
+  stmt->u.mapfor.body = loop_body(g, depth);
+  g->vars.size = outer;
+  return stmt;
+}
+
+static const hd_stmt_t *branch(hd_generator_t *g, hd_stmt_kind_t kind,
+                               int depth) {
+  hd_stmt_t *stmt = make(g, kind);
+  stmt->u.branch.condition = hd_generate_expr(g, hd_type(HD_BOOL), 3);
+  stmt->u.branch.then =
+      kind == HD_STMT_WHILE ? loop_body(g, depth) : block(g, depth);
+  if (kind == HD_STMT_IF && hd_random_below(g, 2))
+    stmt->u.branch.otherwise = block(g, depth);
+  return stmt;
+}
+
+static const hd_stmt_t *assertion(hd_generator_t *g) {
+  static const char *const messages[] = {NULL, "", "i < n", "a\"b\\c\n\td\x80"};
+  hd_stmt_t *stmt = make(g, HD_STMT_ASSERT);
+  stmt->u.assertion.condition = hd_generate_expr(g, hd_type(HD_BOOL), 3);
+  stmt->u.assertion.message = messages[hd_random_below(g, 4)];
+  return stmt;
+}
+
+static const hd_stmt_t *eval(hd_generator_t *g) {
+  hd_intrinsic_t row = (hd_intrinsic_t)hd_random_below(g, HD_INTRINSIC_COUNT);
+  const hd_expr_t *e = hd_generate_intrinsic(g, row, 2);
+  if (!e)
+    return NULL;
+  hd_stmt_t *stmt = make(g, HD_STMT_EVAL);
+  stmt->u.eval.value = e;
+  return stmt;
+}
+
+static const hd_stmt_t *statement(hd_generator_t *g, int depth) {
+  if (depth == 0)
+    return hd_random_below(g, 2) ? let(g) : store(g);
+  switch (hd_random_below(g, 12)) {
+  case 0:
+  case 1:
+    return let(g);
+  case 2:
+  case 3:
+    return any_tensor(g);
+  case 4:
+    return store(g);
+  case 5:
+    return loop(g, depth - 1);
+  case 6:
+    return mapfor(g, depth - 1);
+  case 7:
+    return branch(g, HD_STMT_IF, depth - 1);
+  case 8:
+    return branch(g, HD_STMT_WHILE, depth - 1);
+  case 9:
+    return assertion(g);
+  default:
+    return eval(g);
+  }
+}
+
+static hd_block_t block(hd_generator_t *g, int depth) {
+  const hd_stmt_t *stmts[8];
+  size_t outer = g->vars.size, size = 0;
+  unsigned wanted = hd_random_below(g, 7);
+  for (unsigned i = 0; i < wanted; i++) {
+    const hd_stmt_t *stmt = statement(g, depth);
+    if (stmt)
+      stmts[size++] = stmt;
+  }
+  g->vars.size = outer;
+  return hd_block_make(g->arena, stmts, size);
+}
+
+// A body that has what a row needs: the row's places are declared before it.
+static const hd_stmt_t *showcase(hd_generator_t *g, hd_intrinsic_t row,
+                                 const hd_stmt_t **stmts, size_t *size) {
+  const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
+  for (unsigned i = 0; i < info->num_params; i++) {
+    const hd_intrinsic_param_t *param = &info->params[i];
+    hd_scope_t scope = HD_SCOPE_REGISTER;
+    if (param->form == HD_PARAM_SHARED || param->form == HD_PARAM_MEMORY)
+      scope = HD_SCOPE_SHARED;
+    else if (param->form < HD_PARAM_REGISTER_IN ||
+             param->form > HD_PARAM_REGISTER_INOUT)
+      continue;
+    hd_type_t type = param->generic && info->num_types
+                         ? info->types[hd_random_below(g, info->num_types)]
+                         : param->type;
+    if (param->any)
+      type = hd_type(HD_F32);
+    stmts[(*size)++] = declare_tensor(g, scope, hd_type_lane(type));
+  }
+  const hd_expr_t *e = NULL;
+  for (int tries = 0; !e && tries < 40; tries++)
+    e = hd_generate_intrinsic(g, row, 1);
+  if (!e)
+    return NULL;
+  hd_stmt_t *stmt = make(g, HD_STMT_EVAL);
+  stmt->u.eval.value = e;
+  return stmt;
+}
+
+static const hd_var_t *param(hd_generator_t *g, hd_func_kind_t kind) {
+  hd_type_t type = kind == HD_FUNC_FN      ? hd_random_type(g)
+                   : hd_random_below(g, 2) ? hd_type(HD_I32)
+                                           : hd_type_lane(hd_random_type(g));
+  g->counts->scalars[type.scalar]++;
+  if (hd_random_below(g, 2))
+    return declare(g, HD_VAR_PARAM, type);
+  hd_scope_t scope =
+      kind == HD_FUNC_FN ? (hd_scope_t)hd_random_below(g, 3) : HD_SCOPE_GLOBAL;
+  const hd_tensor_t *tensor = hd_generate_tensor(g, scope, hd_type_lane(type));
+  hd_var_t *var =
+      hd_var_make_tensor(g->arena, hd_random_name(g), tensor, (hd_loc_t){0});
+  if (scope == HD_SCOPE_GLOBAL)
+    var->direction = (hd_direction_t)(HD_DIR_IN + hd_random_below(g, 3));
+  hd_vec_push(g->arena, &g->vars, var);
+  return var;
+}
+
+static void launch_clauses(hd_generator_t *g, hd_launch_t *launch) {
+  g->in_launch = true;
+  for (unsigned i = 0; i < 1 + hd_random_below(g, 3); i++)
+    launch->grid[i] = hd_generate_expr(g, hd_type(HD_I32), 2);
+  g->in_launch = false;
+  for (unsigned i = 0; i < 1 + hd_random_below(g, 3); i++)
+    launch->block[i] = hd_expr_i32(g->arena, 1 + hd_random_below(g, 8));
+  if (hd_random_below(g, 3) == 0)
+    launch->cluster[0] = hd_expr_i32(g->arena, 2);
+  if (hd_random_below(g, 3) == 0)
+    launch->min_blocks = 2;
+}
+
+static hd_func_t *header(hd_generator_t *g, hd_func_kind_t kind,
+                         const char *name) {
+  hd_func_t *func = HD_ARENA_NEW(g->arena, hd_func_t);
+  *func = (hd_func_t){.kind = kind, .name = name, .has_body = true};
+  func->result = hd_type(HD_VOID);
+  g->counts->funcs[kind]++;
+  g->func = func;
+  g->vars.size = 0;
+  uint32_t count = hd_random_below(g, 6);
+  const hd_var_t **params = HD_ARENA_ARRAY(g->arena, const hd_var_t *, count);
+  for (uint32_t i = 0; i < count; i++)
+    params[i] = param(g, kind);
+  func->params = params;
+  func->num_params = count;
+  if (kind == HD_FUNC_KERNEL)
+    launch_clauses(g, &func->launch);
+  return func;
+}
+
+static hd_block_t body(hd_generator_t *g) {
+  const hd_stmt_t *stmts[64];
+  size_t size = 0, inner = hd_random_below(g, 6);
+  bool is_kernel = g->func->kind == HD_FUNC_KERNEL;
+  for (size_t i = 0; i < inner; i++) {
+    const hd_stmt_t *stmt = statement(g, 3);
+    if (stmt)
+      stmts[size++] = stmt;
+  }
+  for (int i = 0; is_kernel && i < 3; i++) {
+    const hd_stmt_t *stmt =
+        showcase(g, (hd_intrinsic_t)hd_random_below(g, HD_INTRINSIC_COUNT),
+                 stmts, &size);
+    if (stmt)
+      stmts[size++] = stmt;
+  }
+  if (g->func->kind == HD_FUNC_FN) {
+    hd_stmt_t *stmt = make(g, HD_STMT_RETURN);
+    if (!hd_type_equal(g->func->result, hd_type(HD_VOID)))
+      stmt->u.eval.value = hd_generate_expr(g, g->func->result, 4);
+    stmts[size++] = stmt;
+  }
+  return hd_block_make(g->arena, stmts, size);
+}
+
+static const hd_stmt_t *launch(hd_generator_t *g, const hd_func_t *kernel) {
+  const hd_expr_t **args =
+      HD_ARENA_ARRAY(g->arena, const hd_expr_t *, kernel->num_params);
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    const hd_var_t *p = kernel->params[i];
+    if (!p->tensor) {
+      args[i] = hd_generate_expr(g, p->type, 2);
+      continue;
+    }
+    for (size_t v = 0; v < g->vars.size && !args[i]; v++) {
+      const hd_var_t *var = g->vars.data[v];
+      if (var->tensor && hd_type_equal(var->type, p->type) &&
+          var->tensor->rank == p->tensor->rank &&
+          (var->direction != HD_DIR_IN || p->direction == HD_DIR_IN))
+        args[i] = hd_expr_var(g->arena, var);
+    }
+    if (!args[i])
+      return NULL;
+  }
+  hd_stmt_t *stmt = make(g, HD_STMT_LAUNCH);
+  stmt->u.launch.kernel = kernel;
+  stmt->u.launch.args = args;
+  stmt->u.launch.num_args = kernel->num_params;
+  return stmt;
+}
+
+// Workspaces for what the launches want, then the launches.
+static hd_block_t plan_body(hd_generator_t *g) {
+  const hd_stmt_t *stmts[64];
+  size_t size = 0;
+  for (size_t i = 0; i < g->module->items.size && size < 40; i++) {
+    const hd_item_t *item = &g->module->items.data[i];
+    if (item->kind != HD_ITEM_FUNC || item->u.func->kind != HD_FUNC_KERNEL)
+      continue;
+    const hd_func_t *kernel = item->u.func;
+    for (uint32_t p = 0; p < kernel->num_params; p++)
+      if (kernel->params[p]->tensor)
+        stmts[size++] =
+            declare_tensor(g, HD_SCOPE_GLOBAL, kernel->params[p]->type);
+    const hd_stmt_t *stmt = launch(g, kernel);
+    if (stmt)
+      stmts[size++] = stmt;
+  }
+  return hd_block_make(g->arena, stmts, size);
+}
+
+static void push(hd_generator_t *g, hd_func_t *func) {
+  hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = func};
+  hd_vec_push(g->arena, &g->module->items, item);
+}
+
+static void constants(hd_generator_t *g) {
+  static const char *const names[] = {"c0", "c1", "c2"};
+  for (int i = 0; i < 3; i++) {
+    hd_const_t *c = HD_ARENA_NEW(g->arena, hd_const_t);
+    *c = (hd_const_t){.name = names[i]};
+    if (i == 0) {
+      c->mapping = hd_generate_mapping(g, 1 + hd_random_below(g, 3), 3, true);
+    } else {
+      static const hd_scalar_t untyped[] = {HD_I64, HD_F64, HD_U64};
+      unsigned which = hd_random_below(g, 3);
+      c->untyped = i == 1;
+      hd_type_t type = c->untyped ? hd_type(untyped[which])
+                                  : hd_type_lane(hd_random_type(g));
+      c->value = hd_generate_expr(g, type, 0);
+      if (c->untyped && which == 2) // Large, or it would be an i64.
+        c->value = hd_expr_int(g->arena, type, c->value->u.i | INT64_MIN);
+    }
+    g->counts->consts++;
+    hd_item_t item = {.kind = HD_ITEM_CONST, .u.constant = c};
+    hd_vec_push(g->arena, &g->module->items, item);
+  }
+}
+
+hd_module_t *hd_generate_module(hd_context_t *context, uint64_t seed,
+                                hd_generated_t *counts) {
+  static const char *const fns[] = {"f0", "f1", "f0"};
+  static const char *const kernels[] = {"k0", "k1"};
+  hd_module_t *module = hd_module_create(context);
+  hd_generator_t g = {.state = seed,
+                      .arena = &module->arena,
+                      .module = module,
+                      .counts = counts};
+  constants(&g);
+  for (int i = 0; i < 3; i++) {
+    hd_func_t *func = header(&g, HD_FUNC_FN, fns[i]);
+    bool clashes = i == 2 && hd_module_find(module, fns[i], HD_FUNC_FN);
+    if (hd_random_below(&g, 4))
+      func->result = hd_random_type(&g);
+    func->body = body(&g);
+    if (!clashes)
+      push(&g, func);
+  }
+  for (int i = 0; i < 2; i++) {
+    hd_func_t *func = header(&g, HD_FUNC_KERNEL, kernels[i]);
+    func->body = body(&g);
+    push(&g, func);
+  }
+  hd_func_t *plan = header(&g, HD_FUNC_PLAN, "p0");
+  plan->body = plan_body(&g);
+  push(&g, plan);
+  return module;
+}

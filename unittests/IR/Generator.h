@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Random valid modules, built by the constructors of lib/IR as passes build
+// them: constants of every kind, names that clash, every row of every table.
+#ifndef HIDET_UNITTESTS_IR_GENERATOR_H
+#define HIDET_UNITTESTS_IR_GENERATOR_H
+
+#include "IR/Intrinsic.h"
+#include "IR/Module.h"
+
+enum {
+  HD_GENERATED_LAYOUTS = HD_LAYOUT_LOCAL + 1,
+  HD_GENERATED_MAPPINGS = HD_MAPPING_IDLE + 1
+};
+
+// How often each row was generated.
+typedef struct hd_generated {
+  unsigned exprs[HD_EXPR_COUNT], stmts[HD_STMT_COUNT];
+  unsigned builtins[HD_BUILTIN_COUNT], scalars[HD_SCALAR_COUNT];
+  unsigned intrinsics[HD_INTRINSIC_COUNT];
+  unsigned layouts[HD_GENERATED_LAYOUTS], mappings[HD_GENERATED_MAPPINGS];
+  unsigned funcs[HD_FUNC_PLAN + 1], consts;
+} hd_generated_t;
+
+typedef struct hd_generator {
+  uint64_t state; // The seed at first.
+  hd_arena_t *arena;
+  hd_module_t *module;
+  hd_generated_t *counts;
+  hd_func_t *func;
+  HD_VEC(const hd_var_t *) vars; // Visible ones.
+  bool in_launch, in_loop;
+} hd_generator_t;
+
+// A module that the verifier accepts. The caller owns it.
+hd_module_t *hd_generate_module(hd_context_t *context, uint64_t seed,
+                                hd_generated_t *counts);
+
+// For GenerateExpr.c, GenerateTensor.c and Generator.c.
+uint64_t hd_random(hd_generator_t *g);
+unsigned hd_random_below(hd_generator_t *g, unsigned limit);
+const char *hd_random_name(hd_generator_t *g);
+hd_type_t hd_random_type(hd_generator_t *g);
+const hd_expr_t *hd_generate_expr(hd_generator_t *g, hd_type_t type, int depth);
+const hd_expr_t *hd_generate_intrinsic(hd_generator_t *g, hd_intrinsic_t row,
+                                       int depth); // NULL: places are missing.
+// An access of that kind and type; NULL where no visible tensor serves.
+const hd_expr_t *hd_generate_access(hd_generator_t *g, hd_expr_kind_t kind,
+                                    hd_type_t type, int scope, int depth);
+const hd_tensor_t *hd_generate_tensor(hd_generator_t *g, hd_scope_t scope,
+                                      hd_type_t element);
+const hd_mapping_t *hd_generate_mapping(hd_generator_t *g, unsigned rank,
+                                        int depth, bool constant);
+
+#endif
