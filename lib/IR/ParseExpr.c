@@ -83,6 +83,8 @@ static const hd_expr_t *retype_const(hd_parser_t *p, const hd_expr_t *e,
 static const hd_expr_t *retype(hd_parser_t *p, const hd_expr_t *e,
                                hd_type_t type) {
   const hd_expr_t *operands[2], *result;
+  if (hd_type_equal(e->type, type))
+    return e;
   if (e->kind == HD_EXPR_CONST) {
     result = retype_const(p, e, type);
     return result ? at_loc(p, result, e->loc) : NULL;

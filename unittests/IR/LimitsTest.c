@@ -10,21 +10,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { SIZE = 1 << 20 };
 
-// A second is what a user waits; the sanitizers take several times that.
+// Of the processor's time, which others' work does not lengthen. A second is
+// what a user waits; the sanitizers take several times that.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const double most_seconds = 20;
 #else
-static const double most_seconds = 2;
+static const double most_seconds = 1;
 #endif
 
 // Parses, prints and parses again; the result may be errors.
 static void check_time(const char *what, const hd_buffer_t *text) {
   hd_context_t context;
   hd_context_init(&context);
-  uint64_t start = hd_clock_ns();
+  clock_t start = clock();
   hd_buffer_t print = {0};
   hd_module_t *module =
       hd_module_parse(&context, what, hd_buffer_text(text), text->size, 1);
@@ -32,7 +34,9 @@ static void check_time(const char *what, const hd_buffer_t *text) {
     hd_module_print(module, &print);
   else
     hd_diagnostics_print(&context.diags, false, &print);
-  double seconds = (double)(hd_clock_ns() - start) * 1e-9;
+  double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+  if (getenv("HIDET_TEST_TIMES"))
+    print_message("%6.3f s  %s\n", seconds, what);
   if (seconds > most_seconds)
     fail_msg("%s: %g s", what, seconds);
   assert_true(module || context.diags.num_errors > 0);
