@@ -267,8 +267,8 @@ static const hd_expr_t *simplify_mask(hd_simplifier_t *s, const hd_expr_t *e) {
   split(&sum, mask + 1, &quotient, &rest);
   if (quotient.size == 0)
     return e;
-  return hd_expr_binary(s->arena, HD_EXPR_BITAND, build(s, &rest),
-                        e->operands[1]);
+  return hd_simplify_node(s, hd_expr_binary(s->arena, HD_EXPR_BITAND,
+                                            build(s, &rest), e->operands[1]));
 }
 
 // (2^n H + L) ^ b = 2^n H + (L ^ b) where L and b have n bits, so that what is

@@ -55,8 +55,10 @@ typedef struct hd_mapping_facts {
 // enumerated, up to 2^20 tasks.
 hd_mapping_facts_t hd_mapping_analyze(const hd_mapping_t *mapping);
 
-// Reports what is wrong with a mapping at its place; true where nothing is.
-bool hd_mapping_verify(hd_context_t *context, const hd_mapping_t *mapping);
+// Reports what is wrong with a mapping that is used at loc; true where nothing
+// is.
+bool hd_mapping_verify(hd_context_t *context, const hd_mapping_t *mapping,
+                       hd_loc_t loc);
 
 // Verifies every mapping of a function: its own rules, and that a loop's worker
 // takes as many values as the mapping has workers, where that can be known.

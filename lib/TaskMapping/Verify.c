@@ -44,14 +44,16 @@ static void describe(hd_buffer_t *out, const hd_mapping_facts_t *facts) {
   }
 }
 
-bool hd_mapping_verify(hd_context_t *context, const hd_mapping_t *mapping) {
+bool hd_mapping_verify(hd_context_t *context, const hd_mapping_t *mapping,
+                       hd_loc_t loc) {
   hd_mapping_facts_t facts = hd_mapping_analyze(mapping);
   if (facts.fault == HD_MAPPING_EXACT)
     return true;
   hd_buffer_t name = {0}, text = {0};
   hd_mapping_print(facts.mapping, &name);
   describe(&text, &facts);
-  hd_loc_t loc = facts.mapping->loc.source ? facts.mapping->loc : mapping->loc;
+  if (facts.mapping->loc.source)
+    loc = facts.mapping->loc;
   hd_error(&context->diags, loc, HD_E0404, hd_buffer_text(&name),
            hd_buffer_text(&text));
   hd_buffer_fini(&name);
@@ -140,7 +142,8 @@ static void verify_layout(verification_t *v, const hd_var_t *var) {
   const hd_layout_t *layout = var->tensor ? var->tensor->layout : NULL;
   for (unsigned i = 0; layout && i < layout->num_items; ++i)
     if (layout->items[i].mapping)
-      v->ok &= hd_mapping_verify(v->context, layout->items[i].mapping);
+      v->ok &=
+          hd_mapping_verify(v->context, layout->items[i].mapping, var->loc);
 }
 
 static void verify_block(verification_t *v, hd_block_t block,
@@ -148,7 +151,7 @@ static void verify_block(verification_t *v, hd_block_t block,
   for (size_t i = 0; i < block.size; ++i) {
     const hd_stmt_t *stmt = block.stmts[i];
     if (stmt->kind == HD_STMT_MAPFOR) {
-      if (hd_mapping_verify(v->context, stmt->u.mapfor.mapping))
+      if (hd_mapping_verify(v->context, stmt->u.mapfor.mapping, stmt->loc))
         verify_workers(v, stmt, conditional);
       else
         v->ok = false;
