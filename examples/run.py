@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the example kernels and compares them with numpy.
 
-usage: run.py [--tools=DIR] [--device=sim|cuda]... [--sizes=first|odd|all] [name...]
+usage: run.py [--tools=DIR] [--device=sim|cuda]... [--sizes=first|odd|all]
+              [--sanitize=SEEDS] [name...]
 
 Prints a table: for each kernel and device the largest error and the time of a
 run. Exits 1 if a result differs from numpy's by more than its tolerance.
-Without --device: the simulator, and the GPU where there is a driver.
+Without --device: the simulator, and the GPU where there is a driver. With
+--sanitize each runs on the simulator under its checks, with as many orders of
+threads, asynchronous effects at the latest and at the earliest moment.
 """
 
 import argparse
@@ -96,11 +99,19 @@ def main():
     parser.add_argument("--tools", default=None, help="folder of hidet-run")
     parser.add_argument("--device", action="append")
     parser.add_argument("--sizes", choices=list(SIZES), default="first")
+    parser.add_argument("--sanitize", type=int, metavar="SEEDS")
     parser.add_argument("--option", action="append", default=[],
                         help="given to hidet-run as it is")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     tool = os.path.join(options.tools or "", "hidet-run")
+    ways = [options.option]
+    if options.sanitize:
+        options.device = ["sim"]
+        ways = [options.option + ["--sanitize", "--seed=%d" % (seed + 1),
+                                  "--async=" + moment]
+                for seed in range(options.sanitize)
+                for moment in ("latest", "earliest")]
 
     failures = 0
     print("%-14s  %-13s  %-6s  %13s  %12s  %11s  %11s" % (
@@ -110,12 +121,12 @@ def main():
         for name in options.names or list(EXAMPLES):
             row = EXAMPLES[name]
             for sizes in row.sizes[SIZES[options.sizes]]:
-                code, report, said = run(tool, name, sizes, device,
-                                         options.option)
-                print(line(name, sizes, device, code, report), flush=True)
-                if code != 0:
-                    failures += 1
-                    print(said, end="")
+                for way in ways:
+                    code, report, said = run(tool, name, sizes, device, way)
+                    print(line(name, sizes, device, code, report), flush=True)
+                    if code != 0:
+                        failures += 1
+                        print(" ".join(way), said, sep="\n", end="")
     return 1 if failures else 0
 
 
