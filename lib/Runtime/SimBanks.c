@@ -9,51 +9,66 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BANKS = 32, BANK_BYTES = 4, LOG_LIMIT = 1 << 20 };
+enum { BANKS = 32, BANK_BYTES = 4, MOST_TURNS = 1 << 14 };
 
-void hd_sim_banks_note(hd_sim_sanitizer_t *s, const hd_sim_task_t *task,
-                       const hd_sim_site_t *site, uintptr_t address,
-                       uint32_t bytes) {
-  const hd_sim_resident_t *block = hd_sim_resident_of(task);
-  uint32_t number = hd_sim_site_number(s, site);
-  if (!number)
-    return;
-  if (s->num_bank_log == s->cap_bank_log) {
-    uint32_t capacity = s->cap_bank_log ? s->cap_bank_log * 2 : 4096;
-    if (capacity > LOG_LIMIT)
-      return;
-    void *log = realloc(s->bank_log, capacity * sizeof *s->bank_log);
-    if (!log)
-      return;
-    s->bank_log = log;
-    s->cap_bank_log = capacity;
-  }
-  uint32_t lane = (uint32_t)task->head.linear % HD_SIM_WARP_SIZE;
-  s->bank_log[s->num_bank_log++] = (hd_sim_bank_entry_t){
-      .site = number,
-      .order = s->sites[number].seen[lane]++,
-      .offset = (uint32_t)(address - (uintptr_t)block->head.shared),
-      .bytes = (uint16_t)bytes,
-      .lane = (uint8_t)lane,
-  };
+// What the lanes of a warp touch, the n-th time that they come by.
+struct hd_sim_bank_turn {
+  uint32_t lanes, bytes; // A bit for each lane.
+  uint32_t offset[HD_SIM_WARP_SIZE];
+};
+
+static bool grow(hd_sim_text_site_t *site) {
+  uint32_t capacity = site->cap_turns ? site->cap_turns * 2 : 8;
+  if (capacity > MOST_TURNS)
+    return false;
+  void *turns = realloc(site->turns, capacity * sizeof *site->turns);
+  if (!turns)
+    return false;
+  site->turns = turns;
+  site->cap_turns = capacity;
+  return true;
 }
 
-static int compare(const void *left, const void *right) {
-  const hd_sim_bank_entry_t *a = left, *b = right;
-  if (a->site != b->site)
-    return a->site < b->site ? -1 : 1;
-  if (a->order != b->order)
-    return a->order < b->order ? -1 : 1;
-  return (int)a->lane - (int)b->lane;
+// The turns past what there is room for are not counted.
+static hd_sim_bank_turn_t *turn_of(hd_sim_text_site_t *site, uint32_t lane) {
+  if (site->seen[lane] == site->cap_turns && !grow(site))
+    return NULL;
+  uint32_t number = site->seen[lane]++;
+  if (number >= site->num_turns) {
+    site->turns[number].lanes = 0;
+    site->num_turns = number + 1;
+  }
+  return &site->turns[number];
+}
+
+void hd_sim_banks_note(hd_sim_sanitizer_t *s, const hd_sim_task_t *task,
+                       const hd_sim_site_t *at, uintptr_t address,
+                       uint32_t bytes) {
+  const hd_sim_resident_t *block = hd_sim_resident_of(task);
+  uint32_t number = hd_sim_site_number(s, at);
+  if (!number)
+    return;
+  hd_sim_text_site_t *site = &s->sites[number];
+  uint32_t lane = (uint32_t)task->head.linear % HD_SIM_WARP_SIZE;
+  hd_sim_bank_turn_t *turn = turn_of(site, lane);
+  if (!turn)
+    return;
+  if (site->num_turns == 1 && turn->lanes == 0) {
+    site->next_touched = s->first_touched;
+    s->first_touched = number;
+  }
+  turn->lanes |= 1u << lane;
+  turn->bytes = bytes;
+  turn->offset[lane] = (uint32_t)(address - (uintptr_t)block->head.shared);
 }
 
 // Cycles for lanes that are served together: the most words of one bank.
-static uint32_t passes_of(const hd_sim_bank_entry_t *entries, uint32_t count) {
+static uint32_t passes_of(const hd_sim_bank_turn_t *turn, uint32_t lanes) {
   uint32_t words[BANKS][HD_SIM_WARP_SIZE], used[BANKS] = {0}, most = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t first = entries[i].offset / BANK_BYTES;
-    uint32_t last = (entries[i].offset + entries[i].bytes - 1) / BANK_BYTES;
-    for (uint32_t word = first; word <= last; word++) {
+  for (; lanes; lanes &= lanes - 1) {
+    uint32_t offset = turn->offset[__builtin_ctz(lanes)];
+    uint32_t last = (offset + turn->bytes - 1) / BANK_BYTES;
+    for (uint32_t word = offset / BANK_BYTES; word <= last; word++) {
       uint32_t bank = word % BANKS, known = 0;
       while (known < used[bank] && words[bank][known] != word)
         known++;
@@ -67,41 +82,29 @@ static uint32_t passes_of(const hd_sim_bank_entry_t *entries, uint32_t count) {
 }
 
 // One access of the warp.
-static void settle_access(hd_sim_text_site_t *site,
-                          const hd_sim_bank_entry_t *entries, uint32_t count) {
-  uint32_t bytes = entries[0].bytes;
-  uint32_t together = bytes <= 4   ? HD_SIM_WARP_SIZE
-                      : bytes <= 8 ? HD_SIM_WARP_SIZE / 2
-                                   : HD_SIM_WARP_SIZE / 4;
+static void settle_turn(hd_sim_text_site_t *site,
+                        const hd_sim_bank_turn_t *turn) {
+  uint32_t parts = turn->bytes <= 4 ? 1 : turn->bytes <= 8 ? 2 : 4;
+  uint32_t size = HD_SIM_WARP_SIZE / parts;
+  uint32_t part = size == 32 ? ~0u : (1u << size) - 1;
   site->accesses++;
-  for (uint32_t i = 0, next; i < count; i = next) {
-    uint32_t part = entries[i].lane / together;
-    for (next = i; next < count && entries[next].lane / together == part;)
-      next++;
-    site->passes += passes_of(&entries[i], next - i);
+  for (uint32_t i = 0; i < parts; i++, part <<= size % 32) {
+    if (!(turn->lanes & part))
+      continue;
+    site->passes += passes_of(turn, turn->lanes & part);
     site->least++;
   }
 }
 
-void hd_sim_banks_settle(hd_sim_sanitizer_t *s, hd_sim_resident_t *block,
-                         uint32_t first, uint32_t lanes) {
-  (void)block;
-  (void)first;
-  (void)lanes;
-  if (s->num_bank_log == 0)
-    return;
-  qsort(s->bank_log, s->num_bank_log, sizeof *s->bank_log, compare);
-  for (uint32_t i = 0, next; i < s->num_bank_log; i = next) {
-    const hd_sim_bank_entry_t *entry = &s->bank_log[i];
-    hd_sim_text_site_t *site = &s->sites[entry->site];
-    for (next = i; next < s->num_bank_log &&
-                   s->bank_log[next].site == entry->site &&
-                   s->bank_log[next].order == entry->order;)
-      next++;
-    settle_access(site, entry, next - i);
+void hd_sim_banks_settle(hd_sim_sanitizer_t *s) {
+  while (s->first_touched) {
+    hd_sim_text_site_t *site = &s->sites[s->first_touched];
+    s->first_touched = site->next_touched;
+    for (uint32_t i = 0; i < site->num_turns; i++)
+      settle_turn(site, &site->turns[i]);
+    site->num_turns = 0;
     memset(site->seen, 0, sizeof site->seen);
   }
-  s->num_bank_log = 0;
 }
 
 static int worse(const void *left, const void *right) {

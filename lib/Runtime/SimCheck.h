@@ -32,10 +32,8 @@ void hd_sim_check_event(const hd_sim_task_t *task);
 void hd_sim_banks_note(hd_sim_sanitizer_t *s, const hd_sim_task_t *task,
                        const hd_sim_site_t *site, uintptr_t address,
                        uint32_t bytes);
-// Counts bank conflicts of what the warp from thread first on has done.
-void hd_sim_banks_settle(hd_sim_sanitizer_t *sanitizer,
-                         hd_sim_resident_t *block, uint32_t first,
-                         uint32_t lanes);
+// Counts bank conflicts of what one warp has noted.
+void hd_sim_banks_settle(hd_sim_sanitizer_t *sanitizer);
 
 // --- Accesses ---
 

@@ -30,7 +30,7 @@ typedef struct shape {
 enum { N = 8, MAX_M = 16, MAX_K = 32 };
 
 typedef struct operands {
-  double a[MAX_M][MAX_K], b[N][MAX_K]; // b by columns.
+  double a[MAX_M][MAX_K], b[MAX_K][N];
 } operands_t;
 
 // --- Elements ---
@@ -92,17 +92,21 @@ static void gather(const hd_sim_warp_t *warp, const shape_t *shape,
         for (unsigned i = 0; i < width; i++, a += bytes)
           x->a[group + 8 * half][k + i] = decode_a(a);
       for (unsigned i = 0; i < width; i++, b += bytes)
-        x->b[group][k + i] = decode_b(b);
+        x->b[k + i][group] = decode_b(b);
     }
   }
 }
 
-static double dot(const shape_t *shape, const operands_t *x, unsigned row,
-                  unsigned column) {
-  double sum = 0;
-  for (unsigned k = 0; k < shape->k; k++)
-    sum += x->a[row][k] * x->b[column][k];
-  return sum;
+// Each sum in the order of k.
+static void sum_up(const shape_t *shape, const operands_t *x,
+                   double sums[MAX_M][N]) {
+  for (unsigned row = 0; row < shape->m; row++) {
+    double sum[N] = {0};
+    for (unsigned k = 0; k < shape->k; k++)
+      for (unsigned column = 0; column < N; column++)
+        sum[column] += x->a[row][k] * x->b[k][column];
+    memcpy(sums[row], sum, sizeof sum);
+  }
 }
 
 typedef void (*add_t)(char *c, unsigned i, double value);
@@ -125,11 +129,13 @@ static void multiply(hd_sim_warp_t *warp, shape_t shape, decode_t decode_a,
   if (!hd_sim_whole_warp(warp))
     return;
   operands_t x;
+  double sums[MAX_M][N];
   gather(warp, &shape, decode_a, decode_b, &x);
+  sum_up(&shape, &x, sums);
   for (unsigned lane = 0; lane < HD_SIM_WARP_SIZE; lane++) {
     char *c = (char *)(uintptr_t)warp->slots[lane][0];
     for (unsigned i = 0; i < shape.m / 4; i++)
-      add(c, i, dot(&shape, &x, lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2));
+      add(c, i, sums[lane / 4 + 8 * (i / 2)][lane % 4 * 2 + i % 2]);
   }
 }
 

@@ -43,10 +43,11 @@ void hd_sim_sanitizer_destroy(hd_sim_sanitizer_t *s) {
     hd_sim_shadow_fini(&s->buffers[i]);
   hd_sim_locations_fini(s);
   free(s->buffers);
+  for (uint32_t i = 1; i <= s->num_sites; i++)
+    free(s->sites[i].turns);
   free(s->sites);
   free(s->site_table);
   free(s->site_keys);
-  free(s->bank_log);
   free(s);
 }
 

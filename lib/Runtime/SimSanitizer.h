@@ -103,11 +103,7 @@ void hd_sim_shadow_access(hd_sim_shadow_t *shadow,
 
 // --- Banks ---
 
-typedef struct hd_sim_bank_entry {
-  uint32_t site, order, offset;
-  uint16_t bytes;
-  uint8_t lane;
-} hd_sim_bank_entry_t;
+typedef struct hd_sim_bank_turn hd_sim_bank_turn_t;
 
 void hd_sim_banks_conclude(const hd_sim_sanitizer_t *s, hd_sim_stats_t *stats);
 
@@ -124,8 +120,13 @@ typedef struct hd_sim_known {
 // A place in the text; unrolled copies of it are one.
 typedef struct hd_sim_text_site {
   const hd_sim_site_t *site;
-  uint32_t seen[HD_SIM_WARP_SIZE]; // By lane, since the warp was settled.
-  uint64_t accesses, passes, least;
+  uint64_t accesses, passes, least; // As in hd_sim_bank_site_t.
+  // Since a warp was settled last: how often each lane came by, and where it
+  // went each time.
+  uint32_t seen[HD_SIM_WARP_SIZE];
+  hd_sim_bank_turn_t *turns;
+  uint32_t num_turns, cap_turns;
+  uint32_t next_touched; // A list of sites; 0 ends it.
 } hd_sim_text_site_t;
 
 struct hd_sim_sanitizer {
@@ -145,8 +146,7 @@ struct hd_sim_sanitizer {
   hd_sim_location_t *locations; // Open addressing.
   uint32_t num_locations, cap_locations;
 
-  hd_sim_bank_entry_t *bank_log;
-  uint32_t num_bank_log, cap_bank_log;
+  uint32_t first_touched; // The sites that a warp has noted.
 
   uint64_t events, last_events; // What may wake who spins.
   unsigned idle;

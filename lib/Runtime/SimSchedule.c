@@ -132,7 +132,7 @@ static bool run_block(hd_sim_worker_t *worker, hd_sim_resident_t *block) {
     while (sweep_warp(block, threads, lanes, random))
       moved = true;
     if (moved && run->sanitizer)
-      hd_sim_banks_settle(run->sanitizer, block, first, lanes);
+      hd_sim_banks_settle(run->sanitizer);
     any |= moved;
     if (atomic_load_explicit(&run->stop, memory_order_relaxed))
       hd_sim_leave();

@@ -47,10 +47,19 @@ static const hd_pass_t *find_pass(const char *name) {
   return NULL;
 }
 
+// With layouts=keep accesses keep their indices, for the simulator's checks to
+// name; the emitter works out the offsets.
 const hd_func_t *hd_pass_lower(hd_module_t *module, const hd_func_t *func,
                                const hd_pass_args_t *args) {
   hd_pass_args_t inner = {NULL, args->explain};
+  bool keep = args->options && strcmp(args->options, "layouts=keep") == 0;
+  if (args->options && !keep) {
+    hd_error(&module->context->diags, func->loc, HD_E1002, "--lower",
+             "takes layouts=keep alone");
+    return NULL;
+  }
   for (size_t i = 0; func && hd_lower_pipeline[i]; ++i)
-    func = find_pass(hd_lower_pipeline[i])->run(module, func, &inner);
+    if (!keep || strcmp(hd_lower_pipeline[i], "resolve-layouts") != 0)
+      func = find_pass(hd_lower_pipeline[i])->run(module, func, &inner);
   return func;
 }
