@@ -7,6 +7,7 @@ A test is a .hir or .test file with RUN lines. `hidet-opt`, `hidet-run`,
   %python         the Python with numpy
   %examples       the folder examples/
   %exit           %exit N COMMAND... succeeds where COMMAND exits with N
+  %sanitize       %sanitize FILE runs its kernels under --sanitize
   %ptxas-check    %ptxas-check FILE.ptx ARCH assembles, where ptxas is present
 
 Features (REQUIRES: ...): numpy, ptxas, cuda, asan, tsan.
@@ -41,6 +42,13 @@ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
 
 config.substitutions += [
     ("%python", config.hidet_python),
+    (
+        "%sanitize",
+        "%s %s" % (
+            config.hidet_python,
+            os.path.join(config.test_source_root, "tools", "sanitize.py"),
+        ),
+    ),
     ("%examples", os.path.join(config.hidet_source_dir, "examples")),
     ("%intrinsics", os.path.join(config.hidet_source_dir, "lib/IR/Intrinsics.def")),
     (
