@@ -153,7 +153,9 @@ static bool open_device(hd_run_t *run) {
 }
 
 static bool compile(hd_run_t *run) {
-  hd_pass_args_t args = {NULL, given(run, RUN_EXPLAIN)};
+  // Indices stay as written where findings are to name them.
+  const char *keep = given(run, RUN_SANITIZE) ? "layouts=keep" : NULL;
+  hd_pass_args_t args = {keep, given(run, RUN_EXPLAIN)};
   hd_pass_config_t config = {.verify_each = true};
   hd_pass_prints_t prints = {0};
   uint64_t start = hd_clock_ns();

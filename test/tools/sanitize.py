@@ -20,10 +20,14 @@ EXPECTATION = re.compile(r'// (right|finds (E\d+) "(.*)")$')
 ITEM = re.compile(r"(kernel|plan) (\w+)")
 
 
+INPUT = re.compile(r"\bin(?:out)? (\w+):")
+
+
 class Case:
     def __init__(self, name, code, text):
         self.name, self.code, self.text = name, code, text
-        self.named = []
+        self.named = []   # the lines to be pointed at
+        self.inputs = []  # the parameters that need values
 
 
 def cases_of(path):
@@ -43,12 +47,15 @@ def cases_of(path):
                 expected = None
             elif case and line.endswith("// named"):
                 case.named.append(number)
+            if case:
+                case.inputs += INPUT.findall(line)
     return cases
 
 
 def run(path, case, options):
     command = ["hidet-run", "--device=sim", "--sanitize",
-               "--entry=" + case.name, "--input=zeros"] + options + [path]
+               "--entry=" + case.name] + options + [path]
+    command += ["--input=%s=zeros" % name for name in case.inputs]
     result = subprocess.run(command, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True, timeout=300)
     return command, result.returncode, result.stdout
