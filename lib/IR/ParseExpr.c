@@ -2,6 +2,7 @@
 //
 // Expressions: precedence climbing, names and types settled on the way.
 #include "IR/ParserState.h"
+#include "IR/Rewrite.h"
 #include "Support/Float.h"
 
 #include <limits.h>
@@ -526,11 +527,24 @@ const hd_expr_t *hd_parse_index(hd_parser_t *p) {
   return e;
 }
 
+static bool divides_by_zero(void *argument, const hd_expr_t *e) {
+  int64_t divisor;
+  (void)argument;
+  bool divides = (e->kind == HD_EXPR_DIV || e->kind == HD_EXPR_MOD) &&
+                 hd_type_is_integer(e->type);
+  return !(divides && hd_expr_fold_int(e->operands[1], &divisor) &&
+           divisor == 0);
+}
+
+bool hd_not_constant(hd_parser_t *p, const hd_expr_t *e) {
+  if (!hd_walk_expr(e, divides_by_zero, NULL))
+    return hd_error(p->diags, e->loc, HD_E0216);
+  return hd_error(p->diags, e->loc, HD_E0210, "");
+}
+
 bool hd_parse_constant(hd_parser_t *p, int64_t *value) {
   const hd_expr_t *e = hd_parse_index(p);
   if (!e)
     return false;
-  if (!hd_expr_fold_int(e, value))
-    return hd_error(p->diags, e->loc, HD_E0210, "");
-  return true;
+  return hd_expr_fold_int(e, value) || hd_not_constant(p, e);
 }

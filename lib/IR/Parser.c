@@ -173,7 +173,7 @@ static bool parse_const(hd_parser_t *p, hd_loc_t loc) {
     const hd_expr_t *folded =
         value.e ? hd_expr_fold(p->arena, value.e, NULL, NULL) : NULL;
     if (value.e && !folded)
-      return hd_error(p->diags, value.e->loc, HD_E0210, "");
+      return hd_not_constant(p, value.e);
     constant->value = folded;
     constant->untyped = value.untyped;
   }

@@ -64,6 +64,8 @@ const hd_expr_t *hd_parse_expr(hd_parser_t *p); // Bare numbers default.
 const hd_expr_t *hd_parse_as(hd_parser_t *p, hd_type_t type);
 const hd_expr_t *hd_parse_index(hd_parser_t *p); // An integer; i32 by default.
 bool hd_parse_constant(hd_parser_t *p, int64_t *value);
+// Reports that e is no constant, or why it has no value; false.
+bool hd_not_constant(hd_parser_t *p, const hd_expr_t *e);
 const hd_expr_t *hd_coerce(hd_parser_t *p, hd_value_t value, hd_type_t type);
 const hd_expr_t *hd_default_type(hd_parser_t *p, hd_value_t value);
 // Both operands in one type; the checks of the operator; NULL after errors.

@@ -3,6 +3,7 @@
 // Modules, functions and statements.
 #include "IR/Verifier.h"
 
+#include "IR/Rewrite.h"
 #include "IR/VerifierState.h"
 
 static void verify_block(hd_verifier_t *v, hd_block_t block);
@@ -33,6 +34,12 @@ static void expect(hd_verifier_t *v, const hd_expr_t *e, hd_type_t type,
                     hd_type_name(e->type), hd_type_name(type));
 }
 
+static bool is_closed(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  return e->kind != HD_EXPR_BUILTIN && !hd_expr_is_access(e) &&
+         e->kind != HD_EXPR_CALL && e->kind != HD_EXPR_INTRINSIC;
+}
+
 static void verify_mapping(hd_verifier_t *v, const hd_mapping_t *mapping) {
   if (mapping->left)
     verify_mapping(v, mapping->left);
@@ -42,13 +49,22 @@ static void verify_mapping(hd_verifier_t *v, const hd_mapping_t *mapping) {
     expect(v, mapping->bounds[i], hd_type(HD_I32), "a bound");
   if (mapping->kind != HD_MAPPING_CUSTOM)
     return;
-  size_t outer = hd_visible_size(&v->visible);
+  // Closed, so that what it maps can be known.
+  hd_visible_t outer = v->visible;
+  v->visible = (hd_visible_t){.arena = &v->arena};
   declare(v, mapping->worker);
   if (mapping->repeat)
     declare(v, mapping->repeat);
-  for (uint32_t i = 0; i < mapping->rank; i++)
+  for (uint32_t i = 0; i < mapping->rank; i++) {
     expect(v, mapping->exprs[i], hd_type(HD_I32), "a task index");
-  hd_visible_pop(&v->visible, outer);
+    if (!hd_walk_expr(mapping->exprs[i], is_closed, NULL)) {
+      hd_error(v->diags, mapping->exprs[i]->loc, HD_E0404, "custom",
+               "a task index is computed from the worker, the count and "
+               "constants alone");
+      v->errors++;
+    }
+  }
+  v->visible = outer;
 }
 
 static void verify_declare(hd_verifier_t *v, const hd_stmt_t *stmt) {
@@ -188,6 +204,19 @@ static void verify_branch(hd_verifier_t *v, const hd_stmt_t *stmt) {
   v->loops -= is_loop;
 }
 
+static void verify_return(hd_verifier_t *v, const hd_stmt_t *stmt) {
+  bool is_void = hd_type_equal(v->func->result, hd_type(HD_VOID));
+  if (v->func->kind != HD_FUNC_FN) {
+    hd_error(v->diags, stmt->loc, HD_E0302, "'return'", "outside a fn");
+    v->errors++;
+  } else if (is_void != !stmt->u.eval.value) {
+    hd_verify_fault(v, stmt->loc, "'%s' returns %s value", v->func->name,
+                    is_void ? "no" : "a");
+  } else if (!is_void) {
+    expect(v, stmt->u.eval.value, v->func->result, "the result");
+  }
+}
+
 static void verify_stmt(hd_verifier_t *v, const hd_stmt_t *stmt) {
   switch ((hd_stmt_kind_t)stmt->kind) {
   case HD_STMT_LET:
@@ -217,8 +246,7 @@ static void verify_stmt(hd_verifier_t *v, const hd_stmt_t *stmt) {
     hd_verify_expr(v, stmt->u.eval.value);
     break;
   case HD_STMT_RETURN:
-    if (stmt->u.eval.value)
-      expect(v, stmt->u.eval.value, v->func->result, "the result");
+    verify_return(v, stmt);
     break;
   case HD_STMT_LAUNCH:
     verify_launch(v, stmt);

@@ -6,6 +6,8 @@
 
 #include "IR/Intrinsic.h"
 
+#include <math.h>
+
 static const char *kind_name(const hd_expr_t *e) {
   return hd_expr_info((hd_expr_kind_t)e->kind)->name;
 }
@@ -105,6 +107,58 @@ static void verify_call(hd_verifier_t *v, const hd_expr_t *e) {
   }
 }
 
+// The number of names of an order, scope or cache operand; 0 for others.
+static int names_of(hd_param_form_t form) {
+  switch (form) {
+  case HD_PARAM_ORDER:
+    return HD_ORDER_COUNT;
+  case HD_PARAM_SCOPE:
+    return HD_SYNC_COUNT;
+  case HD_PARAM_CACHE:
+    return HD_CACHE_COUNT;
+  case HD_PARAM_VALUE:
+  case HD_PARAM_CONST:
+  case HD_PARAM_SHARED:
+  case HD_PARAM_GLOBAL:
+  case HD_PARAM_MEMORY:
+  case HD_PARAM_REGISTER_IN:
+  case HD_PARAM_REGISTER_OUT:
+  case HD_PARAM_REGISTER_INOUT:
+    break;
+  }
+  return 0;
+}
+
+// What T stands for: the type of the first operand or result that has it.
+static hd_type_t bound_type(const hd_intrinsic_info_t *info,
+                            const hd_expr_t *e) {
+  if (info->result_generic)
+    return e->type;
+  for (unsigned i = 0; i < info->num_params; i++)
+    if (info->params[i].generic)
+      return e->operands[i]->type;
+  return hd_type(HD_VOID);
+}
+
+static void verify_operand(hd_verifier_t *v, const hd_intrinsic_info_t *info,
+                           const hd_expr_t *e, unsigned i) {
+  const hd_intrinsic_param_t *param = &info->params[i];
+  const hd_expr_t *operand = e->operands[i];
+  int names = names_of(param->form);
+  if (names) {
+    if (operand->u.i < 0 || operand->u.i >= names)
+      hd_verify_fault(v, operand->loc, "operand %u of '%s' names nothing",
+                      i + 1, info->name);
+    return;
+  }
+  if (param->any)
+    return;
+  hd_type_t type = param->generic ? bound_type(info, e) : param->type;
+  bool is_register = param->form >= HD_PARAM_REGISTER_IN &&
+                     param->form <= HD_PARAM_REGISTER_INOUT;
+  expect_type(v, operand, is_register ? hd_type_lane(type) : type);
+}
+
 static bool is_place(hd_param_form_t form) {
   return form >= HD_PARAM_SHARED && form <= HD_PARAM_REGISTER_INOUT;
 }
@@ -128,7 +182,28 @@ static void verify_intrinsic(hd_verifier_t *v, const hd_expr_t *e) {
              !hd_expr_is_const(operand))
       hd_verify_fault(v, operand->loc, "operand %u of '%s' must be a constant",
                       i + 1, info->name);
+    else
+      verify_operand(v, info, e, i);
   }
+  if (!info->result_generic)
+    expect_type(v, e, info->result);
+}
+
+static bool is_value(hd_type_t type) {
+  hd_scalar_class_t class = hd_scalar_class((hd_scalar_t)type.scalar);
+  return class != HD_CLASS_VOID && class != HD_CLASS_OPAQUE;
+}
+
+// Memory and functions belong to the device.
+static void verify_side(hd_verifier_t *v, const hd_expr_t *e) {
+  if (!v->host || e->kind == HD_EXPR_SELECT || e->kind == HD_EXPR_CAST ||
+      e->kind == HD_EXPR_BITCAST || e->kind == HD_EXPR_VECTOR ||
+      e->kind == HD_EXPR_LANE)
+    return;
+  hd_error(v->diags, e->loc, HD_E0302,
+           hd_expr_info((hd_expr_kind_t)e->kind)->spelling,
+           "where the host computes");
+  v->errors++;
 }
 
 static void verify_other(hd_verifier_t *v, const hd_expr_t *e) {
@@ -139,19 +214,24 @@ static void verify_other(hd_verifier_t *v, const hd_expr_t *e) {
     expect_type(v, e->operands[2], e->type);
     break;
   case HD_EXPR_CAST:
-    if (e->operands[0]->type.lanes != e->type.lanes)
+    if (e->operands[0]->type.lanes != e->type.lanes || !is_value(e->type) ||
+        !is_value(e->operands[0]->type) ||
+        hd_type_equal(e->operands[0]->type, e->type))
       hd_verify_fault(v, e->loc, "a conversion from %s to %s",
                       hd_type_name(e->operands[0]->type),
                       hd_type_name(e->type));
     break;
   case HD_EXPR_BITCAST:
-    if (hd_type_bits(e->operands[0]->type) != hd_type_bits(e->type))
+    if (hd_type_bits(e->operands[0]->type) != hd_type_bits(e->type) ||
+        !is_value(e->type) || !is_value(e->operands[0]->type) ||
+        hd_type_is_bool(e->type) || hd_type_is_bool(e->operands[0]->type))
       hd_verify_fault(v, e->loc, "a bitcast from %s to %s",
                       hd_type_name(e->operands[0]->type),
                       hd_type_name(e->type));
     break;
   case HD_EXPR_VECTOR:
-    if (e->num_operands != 1 && e->num_operands != e->type.lanes)
+    if ((e->num_operands != 1 && e->num_operands != e->type.lanes) ||
+        e->type.lanes < 2)
       hd_verify_fault(v, e->loc, "a vector of %u lanes from %u values",
                       e->type.lanes, e->num_operands);
     for (uint32_t i = 0; i < e->num_operands; i++)
@@ -179,7 +259,29 @@ static void verify_other(hd_verifier_t *v, const hd_expr_t *e) {
   }
 }
 
+// A constant is a value of its type: passes compute with it.
+static void verify_const(hd_verifier_t *v, const hd_expr_t *e) {
+  bool ok = e->type.lanes == 1 && is_value(e->type);
+  unsigned bits = hd_scalar_bits((hd_scalar_t)e->type.scalar);
+  if (hd_type_is_float(e->type)) {
+    double rounded = hd_float_round((hd_scalar_t)e->type.scalar, e->u.f);
+    ok &= isnan(e->u.f) || rounded == e->u.f;
+  } else if (hd_type_is_bool(e->type)) {
+    ok &= e->u.i == 0 || e->u.i == 1;
+  } else if (hd_type_is_signed(e->type)) {
+    int64_t high = e->u.i >> (bits - 1);
+    ok &= high == 0 || high == -1;
+  } else if (hd_type_is_unsigned(e->type) && bits < 64) {
+    ok &= (uint64_t)e->u.i >> bits == 0;
+  }
+  if (!ok)
+    hd_verify_fault(v, e->loc, "a constant that is no value of %s",
+                    hd_type_name(e->type));
+}
+
 static void verify_leaf(hd_verifier_t *v, const hd_expr_t *e) {
+  if (e->kind == HD_EXPR_CONST)
+    verify_const(v, e);
   if (e->kind == HD_EXPR_VAR || e->kind == HD_EXPR_TENSOR) {
     expect_visible(v, e);
     expect_type(v, e, e->u.var->type);
@@ -187,6 +289,15 @@ static void verify_leaf(hd_verifier_t *v, const hd_expr_t *e) {
              hd_builtin_info(e->u.builtin)->host != v->host) {
     hd_error(v->diags, e->loc, HD_E0302, hd_builtin_info(e->u.builtin)->text,
              v->host ? "in a launch clause" : "in a body");
+    v->errors++;
+  }
+}
+
+static void expect_defined(hd_verifier_t *v, const hd_expr_t *e) {
+  if (!hd_expr_defined((hd_expr_kind_t)e->kind, e->operands[0]->type)) {
+    hd_error(v->diags, e->loc, HD_E0205,
+             hd_expr_info((hd_expr_kind_t)e->kind)->spelling,
+             hd_type_name(e->operands[0]->type));
     v->errors++;
   }
 }
@@ -206,17 +317,21 @@ void hd_verify_expr(hd_verifier_t *v, const hd_expr_t *e) {
     break;
   case HD_FORM_UNARY:
     expect_type(v, e->operands[0], e->type);
+    expect_defined(v, e);
     break;
   case HD_FORM_BINARY:
   case HD_FORM_CALL:
     expect_type(v, e->operands[0], e->type);
     expect_type(v, e->operands[1], e->type);
+    expect_defined(v, e);
     break;
   case HD_FORM_COMPARE:
+    expect_defined(v, e);
     expect_type(v, e->operands[1], e->operands[0]->type);
     expect_type(v, e, hd_type_vector(HD_BOOL, e->operands[0]->type.lanes));
     break;
   case HD_FORM_OTHER:
+    verify_side(v, e);
     verify_other(v, e);
     break;
   }

@@ -3,7 +3,7 @@
 // Tensor types: shapes, layouts, vector accesses.
 #include "IR/VerifierState.h"
 
-#include "IR/Mapping.h"
+#include "IR/Rewrite.h"
 
 enum { MAX_RANK = 16 };
 
@@ -11,6 +11,27 @@ static void layout_fault(hd_verifier_t *v, const hd_var_t *var,
                          const char *why) {
   hd_error(v->diags, var->loc, HD_E0306, why);
   v->errors++;
+}
+
+// Sizes are known before the launch.
+static bool is_size(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  return e->kind == HD_EXPR_VAR
+             ? e->u.var->kind == HD_VAR_PARAM
+             : e->kind != HD_EXPR_BUILTIN && !hd_expr_is_access(e) &&
+                   e->kind != HD_EXPR_CALL && e->kind != HD_EXPR_INTRINSIC;
+}
+
+static void verify_size(hd_verifier_t *v, const hd_expr_t *e,
+                        const char *what) {
+  hd_verify_expr(v, e);
+  if (!hd_type_is_integer(e->type) || e->type.lanes != 1)
+    hd_verify_fault(v, e->loc, "%s has type %s", what, hd_type_name(e->type));
+  if (!hd_walk_expr(e, is_size, NULL)) {
+    hd_error(v->diags, e->loc, HD_E0302, "what is no constant and no parameter",
+             "in a size");
+    v->errors++;
+  }
 }
 
 static bool is_local_mapping(const hd_mapping_t *mapping) {
@@ -98,8 +119,12 @@ static void verify_layout_item(hd_verifier_t *v, const hd_var_t *var,
   case HD_LAYOUT_COLUMN:
     break;
   case HD_LAYOUT_STRIDES:
-    for (uint32_t i = 0; i < item->num_values; i++)
-      hd_verify_expr(v, item->values[i]);
+    for (uint32_t i = 0; i < item->num_values; i++) {
+      int64_t stride;
+      verify_size(v, item->values[i], "a stride");
+      if (hd_expr_fold_int(item->values[i], &stride) && stride < 0)
+        layout_fault(v, var, "a stride is not negative");
+    }
     if (!per_axis)
       layout_fault(v, var, "'strides' takes one value for each axis");
     break;
@@ -165,12 +190,10 @@ void hd_verify_tensor(hd_verifier_t *v, const hd_var_t *var) {
   if (tensor->element.scalar == HD_MBARRIER && tensor->scope != HD_SCOPE_SHARED)
     hd_verify_fault(v, var->loc, "an mbarrier lies in shared memory");
   unsigned errors = v->errors;
-  for (uint32_t i = 0; i < tensor->rank; i++) {
-    hd_verify_expr(v, tensor->shape[i]);
-    if (!hd_type_is_integer(tensor->shape[i]->type))
-      hd_verify_fault(v, var->loc, "a dimension has type %s",
-                      hd_type_name(tensor->shape[i]->type));
-  }
+  for (uint32_t i = 0; i < tensor->rank; i++)
+    verify_size(v, tensor->shape[i], "a dimension");
+  if (tensor->layout && tensor->layout->num_items == 0)
+    layout_fault(v, var, "it says nothing");
   for (uint32_t i = 0; tensor->layout && i < tensor->layout->num_items; i++)
     verify_layout_item(v, var, i);
   if (v->errors == errors)
