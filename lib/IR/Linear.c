@@ -140,6 +140,50 @@ static bool collect_scaled(hd_facts_t *facts, const hd_expr_t *e,
   return hd_linear_add(out, &inner, factor);
 }
 
+void hd_linear_split(const hd_linear_t *sum, int64_t c, hd_linear_t *quotient,
+                     hd_linear_t *rest) {
+  *quotient = *rest = (hd_linear_t){.type = sum->type};
+  for (unsigned i = 0; i < sum->size; ++i) {
+    hd_term_t term = sum->terms[i];
+    if (term.factor % c == 0) {
+      term.factor /= c;
+      quotient->terms[quotient->size++] = term;
+    } else {
+      rest->terms[rest->size++] = term;
+    }
+  }
+  rest->constant = sum->constant % c;
+  if (rest->constant < 0)
+    rest->constant += c;
+  quotient->constant = (sum->constant - rest->constant) / c;
+}
+
+bool hd_linear_is_below(hd_facts_t *facts, const hd_linear_t *sum, int64_t c) {
+  hd_range_t range = hd_linear_range(facts, sum);
+  return range.least >= 0 && range.greatest < c;
+}
+
+// With lets taken apart a quotient or remainder may come out even, as that of
+// i * 16 + j with j < 16 by 16 does.
+static bool collect_even(hd_facts_t *facts, const hd_expr_t *e,
+                         hd_linear_mode_t mode, hd_linear_t *out) {
+  const hd_expr_t *atom = canonical_atom(facts, e);
+  hd_linear_t sum, quotient, rest;
+  if ((atom->kind != HD_EXPR_DIV && atom->kind != HD_EXPR_MOD) ||
+      !hd_expr_is_const(atom->operands[1]) || atom->operands[1]->u.i < 1)
+    return false;
+  int64_t c = atom->operands[1]->u.i;
+  if (!collect(facts, atom->operands[0], mode, &sum) ||
+      hd_linear_range(facts, &sum).least < 0 ||
+      !hd_linear_is_exact(facts, &sum))
+    return false;
+  hd_linear_split(&sum, c, &quotient, &rest);
+  if (!hd_linear_is_below(facts, &rest, c))
+    return false;
+  *out = atom->kind == HD_EXPR_DIV ? quotient : rest;
+  return true;
+}
+
 static bool collect_atom(hd_facts_t *facts, const hd_expr_t *e,
                          hd_linear_t *out) {
   *out = (hd_linear_t){.type = e->type};
@@ -172,6 +216,13 @@ static bool collect(hd_facts_t *facts, const hd_expr_t *e,
         e->operands[1]->u.i < hd_type_bits(e->type) && e->operands[1]->u.i < 40)
       return collect_scaled(facts, e->operands[0], mode,
                             INT64_C(1) << e->operands[1]->u.i, out);
+    break;
+  case HD_EXPR_DIV:
+  case HD_EXPR_MOD:
+  case HD_EXPR_SHR:
+  case HD_EXPR_BITAND:
+    if (mode >= HD_LINEAR_ONCE && collect_even(facts, e, mode, out))
+      return true;
     break;
   case HD_EXPR_VAR:
     value = mode >= HD_LINEAR_ONCE ? hd_facts_value(facts, e->u.var) : NULL;

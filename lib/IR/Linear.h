@@ -38,6 +38,12 @@ bool hd_linear_of(hd_facts_t *facts, const hd_expr_t *e, hd_linear_mode_t mode,
 bool hd_linear_add(hd_linear_t *sum, const hd_linear_t *other, int64_t factor);
 // The same terms in the same order.
 bool hd_linear_equal(const hd_linear_t *a, const hd_linear_t *b);
+// sum = c * quotient + rest for c > 0: quotient takes the terms whose factor is
+// a multiple of c, and the constant of rest is in 0 .. c - 1.
+void hd_linear_split(const hd_linear_t *sum, int64_t c, hd_linear_t *quotient,
+                     hd_linear_t *rest);
+// Whether the sum lies in 0 .. c - 1.
+bool hd_linear_is_below(hd_facts_t *facts, const hd_linear_t *sum, int64_t c);
 hd_range_t hd_linear_range(hd_facts_t *facts, const hd_linear_t *sum);
 bool hd_linear_is_exact(hd_facts_t *facts, const hd_linear_t *sum);
 // The sum as an expression: terms in their order, the constant last.

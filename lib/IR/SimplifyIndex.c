@@ -58,33 +58,8 @@ static hd_linear_t empty_like(const hd_linear_t *sum) {
   return (hd_linear_t){.type = sum->type};
 }
 
-// sum = c * quotient + rest, with the constant of rest in 0 .. c - 1.
-static void split(const hd_linear_t *sum, int64_t c, hd_linear_t *quotient,
-                  hd_linear_t *rest) {
-  *quotient = *rest = empty_like(sum);
-  for (unsigned i = 0; i < sum->size; ++i) {
-    hd_term_t term = sum->terms[i];
-    if (term.factor % c == 0) {
-      term.factor /= c;
-      quotient->terms[quotient->size++] = term;
-    } else {
-      rest->terms[rest->size++] = term;
-    }
-  }
-  rest->constant = sum->constant % c;
-  if (rest->constant < 0)
-    rest->constant += c;
-  quotient->constant = (sum->constant - rest->constant) / c;
-}
-
 static bool is_zero(const hd_linear_t *sum) {
   return sum->size == 0 && sum->constant == 0;
-}
-
-// Whether the sum lies in 0 .. c - 1.
-static bool is_below(hd_simplifier_t *s, const hd_linear_t *sum, int64_t c) {
-  hd_range_t range = hd_linear_range(s->facts, sum);
-  return range.least >= 0 && range.greatest < c;
 }
 
 static int64_t gcd(int64_t a, int64_t b) {
@@ -106,12 +81,12 @@ static int64_t common_factor(hd_simplifier_t *s, const hd_linear_t *sum,
     int64_t g = gcd(c, sum->terms[i].factor);
     if (g <= best)
       continue;
-    split(sum, g, quotient, rest);
-    if (is_below(s, rest, g))
+    hd_linear_split(sum, g, quotient, rest);
+    if (hd_linear_is_below(s->facts, rest, g))
       best = g;
   }
   if (best > 1)
-    split(sum, best, quotient, rest);
+    hd_linear_split(sum, best, quotient, rest);
   return best;
 }
 
@@ -178,8 +153,8 @@ static const hd_expr_t *divide_sum(hd_simplifier_t *s, const hd_linear_t *sum,
   const hd_expr_t *nested = nested_quotient(s, sum, c);
   if (nested)
     return nested;
-  split(sum, c, &quotient, &rest);
-  if (is_below(s, &rest, c))
+  hd_linear_split(sum, c, &quotient, &rest);
+  if (hd_linear_is_below(s->facts, &rest, c))
     return build(s, &quotient);
   if (!exact_nonnegative(s, &rest))
     return NULL;
@@ -200,8 +175,8 @@ static const hd_expr_t *reduce_sum(hd_simplifier_t *s, const hd_linear_t *sum,
   const hd_expr_t *nested = nested_remainder(s, sum, c);
   if (nested)
     return nested;
-  split(sum, c, &quotient, &rest);
-  if (is_below(s, &rest, c))
+  hd_linear_split(sum, c, &quotient, &rest);
+  if (hd_linear_is_below(s->facts, &rest, c))
     return build(s, &rest);
   if (!exact_nonnegative(s, &rest))
     return NULL;
@@ -264,7 +239,7 @@ static const hd_expr_t *simplify_mask(hd_simplifier_t *s, const hd_expr_t *e) {
   }
   if (!hd_linear_of(s->facts, a, HD_LINEAR_DEEP, &sum))
     return e;
-  split(&sum, mask + 1, &quotient, &rest);
+  hd_linear_split(&sum, mask + 1, &quotient, &rest);
   if (quotient.size == 0)
     return e;
   return hd_simplify_node(s, hd_expr_binary(s->arena, HD_EXPR_BITAND,
@@ -287,11 +262,11 @@ static const hd_expr_t *simplify_xor(hd_simplifier_t *s, const hd_expr_t *e) {
   if (!hd_linear_of(s->facts, a, HD_LINEAR_DEEP, &sum) ||
       !exact_nonnegative(s, &sum))
     return e;
-  split(&sum, high, &upper, &middle);
-  if (!is_below(s, &middle, high))
+  hd_linear_split(&sum, high, &upper, &middle);
+  if (!hd_linear_is_below(s->facts, &middle, high))
     return e;
-  split(&middle, low, &outer, &bottom);
-  if (!is_below(s, &bottom, low)) {
+  hd_linear_split(&middle, low, &outer, &bottom);
+  if (!hd_linear_is_below(s->facts, &bottom, low)) {
     outer = middle;
     bottom = empty_like(&sum);
     low = 1;
