@@ -64,7 +64,7 @@ enum {
 };
 
 enum {
-  HD_CU_STREAM_NON_BLOCKING = 1,
+  HD_CU_STREAM_DEFAULT = 0, // Waits for the copies, which are in stream 0.
   HD_CU_CAPTURE_THREAD_LOCAL = 1,
   HD_CU_LAUNCH_CLUSTER = 4, // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 };

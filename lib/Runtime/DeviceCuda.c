@@ -21,7 +21,6 @@ typedef struct cuda_device {
   hd_thread_pool_t *pool;
   hd_cache_t *cache;
   bool recording;
-  bool lost; // After an illegal access and the like, nothing works any more.
 } cuda_device_t;
 
 typedef struct cuda_kernel {
@@ -51,7 +50,7 @@ static bool check(cuda_device_t *d, int error, const char *what) {
 
 static void close_device(hd_device_t *device) {
   cuda_device_t *d = of(device);
-  if (d->cuda && !d->lost) {
+  if (d->cuda) {
     const hd_cuda_driver_t *driver = &d->cuda->driver;
     if (d->start)
       driver->event_destroy(d->start);
@@ -87,9 +86,7 @@ static bool alloc_memory(hd_device_t *device, const char *name, size_t bytes,
 }
 
 static void free_memory(hd_device_t *device, hd_address_t address) {
-  cuda_device_t *d = of(device);
-  if (!d->lost)
-    d->cuda->driver.mem_free(address);
+  of(device)->cuda->driver.mem_free(address);
 }
 
 static bool upload(hd_device_t *device, hd_address_t to, const void *from,
@@ -154,9 +151,8 @@ static void link_piece(void *argument, unsigned piece, unsigned worker) {
   job_t *job = &jobs->jobs[piece];
   if (job->cached || !hd_cuda_enter(d->cuda, diags_of(d)))
     return;
-  job->ok = hd_cuda_link(d->cuda, diags_of(d), job->func->name,
-                         d->base.info.target->sm, hd_buffer_text(&job->ptx),
-                         job->ptx.size, &job->cubin);
+  job->ok = hd_cuda_link(d->cuda, diags_of(d), job->func->name, d->cuda->sm,
+                         hd_buffer_text(&job->ptx), job->ptx.size, &job->cubin);
   if (job->ok)
     hd_cache_put(d->cache, job->key, &job->cubin);
 }
@@ -166,8 +162,7 @@ static bool make_ptx(cuda_device_t *d, hd_module_t *module, job_t *job) {
   if (!hd_codegen_ptx(module, job->func, &options, &job->ptx))
     return false;
   char salt[64];
-  snprintf(salt, sizeof(salt), "cubin %s %d", d->base.info.target->name,
-           d->cuda->version);
+  snprintf(salt, sizeof(salt), "cubin %d %d", d->cuda->sm, d->cuda->version);
   job->key = hd_cache_key(salt, hd_buffer_text(&job->ptx), job->ptx.size);
   job->cached = job->ok = hd_cache_get(d->cache, job->key, &job->cubin);
   return true;
@@ -193,12 +188,11 @@ static bool read_attributes(cuda_device_t *d, cuda_kernel_t *k) {
 }
 
 static void unload(hd_device_t *device, hd_kernel_t *kernel) {
-  cuda_device_t *d = of(device);
   cuda_kernel_t *k = (cuda_kernel_t *)kernel;
   if (!k)
     return;
-  if (k->module && !d->lost)
-    d->cuda->driver.module_unload(k->module);
+  if (k->module)
+    of(device)->cuda->driver.module_unload(k->module);
   free(k);
 }
 
@@ -318,7 +312,6 @@ static bool wait_for(cuda_device_t *d, const char *kernel) {
   int error = d->cuda->driver.stream_wait(d->stream);
   if (!error)
     return true;
-  d->lost = true;
   char text[256];
   return hd_error(diags_of(d), nowhere, HD_E0607, kernel,
                   hd_cuda_error_text(d->cuda, error, text, sizeof(text)));
@@ -409,9 +402,7 @@ static bool replay(hd_device_t *device, hd_recording_t *recording, double *ms,
 }
 
 static void recording_free(hd_device_t *device, hd_recording_t *recording) {
-  cuda_device_t *d = of(device);
-  if (!d->lost)
-    d->cuda->driver.exec_destroy(recording->exec);
+  of(device)->cuda->driver.exec_destroy(recording->exec);
   free(recording);
 }
 
@@ -432,21 +423,23 @@ static const hd_device_ops_t ops = {
     .recording_free = recording_free,
 };
 
-// Code for sm_90a runs on 9.0 alone; other code on its own architecture and
-// later minor versions of it.
+// PTX for sm_90a is for 9.0 alone; other PTX is for its architecture and all
+// later ones.
 static bool settle_target(cuda_device_t *d, const hd_target_t *wanted) {
   int sm = d->cuda->sm;
   char name[32];
   snprintf(name, sizeof(name), sm == 90 ? "sm_90a" : "sm_%d", sm);
   const hd_target_t *target = wanted ? wanted : hd_target_find(name);
+  // A GPU that is newer than we are runs what the last one did.
+  for (size_t i = 0; !target && sm > 90 && hd_target_get(i); i++)
+    if (hd_target_get(i)->sm == 90)
+      target = hd_target_get(i);
   if (!target)
     return hd_error(diags_of(d), nowhere, HD_E0502, name, "");
-  bool fits = target->sm > 120 ? target->sm / 10 == sm
-                               : target->sm / 10 == sm / 10 && target->sm <= sm;
+  bool fits = target->sm > 120 ? target->sm / 10 == sm : target->sm <= sm;
   if (target->arch != HD_ARCH_NVPTX || !fits) {
     snprintf(name, sizeof(name), "sm_%d", sm);
-    return hd_error(diags_of(d), nowhere, HD_E0610, "of this run", target->name,
-                    name);
+    return hd_error(diags_of(d), nowhere, HD_E0610, target->name, name);
   }
   d->base.info.target = target;
   return true;
@@ -464,9 +457,9 @@ static bool init(cuda_device_t *d, int ordinal,
   info->max_shared_bytes = d->cuda->max_shared_bytes;
   if (options->cache_dir)
     d->cache = hd_cache_open(options->cache_dir);
-  return check(
-      d, d->cuda->driver.stream_create(&d->stream, HD_CU_STREAM_NON_BLOCKING),
-      "cuStreamCreate");
+  return check(d,
+               d->cuda->driver.stream_create(&d->stream, HD_CU_STREAM_DEFAULT),
+               "cuStreamCreate");
 }
 
 hd_device_t *hd_device_open_cuda(hd_context_t *context, int ordinal,

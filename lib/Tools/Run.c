@@ -180,6 +180,7 @@ static bool first_run(hd_run_t *run) {
   uint64_t start = hd_clock_ns();
   bool ok = hd_program_run(&run->program, slots);
   run->first_run_ms = (double)(hd_clock_ns() - start) * 1e-6;
+  run->device_bytes = (int64_t)run->device->peak_bytes; // Without --bench's.
   if (ok && given(run, RUN_VERBOSE))
     fprintf(stderr,
             "hidet-run: %u launches on %s; compiled in %.1f ms, run in %.3f "

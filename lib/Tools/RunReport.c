@@ -44,7 +44,6 @@ static void add_device(hd_run_t *run, json_t *object) {
   set_text(object, "device", device->ops->kind);
   set_text(object, "device_name", device->info.name);
   set_text(object, "target", device->info.target->name);
-  set_int(object, "device_bytes", (int64_t)device->peak_bytes);
 }
 
 static void add_program(hd_run_t *run, json_t *object) {
@@ -53,6 +52,7 @@ static void add_program(hd_run_t *run, json_t *object) {
   set_int(object, "kernels", (int64_t)run->program.funcs.size);
   set_int(object, "launches", run->program.num_launches);
   set_int(object, "moved_bytes", run->moved_bytes);
+  set_int(object, "device_bytes", run->device_bytes);
   set_real(object, "compile_ms", run->compile_ms);
   set_real(object, "load_ms", run->load_ms);
   set_real(object, "first_run_ms", run->first_run_ms);

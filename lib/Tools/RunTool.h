@@ -64,6 +64,7 @@ typedef struct hd_run {
   hd_buffer_t input;
   double import_ms, compile_ms, load_ms, first_run_ms;
   int64_t moved_bytes; // By all launches of a run.
+  int64_t device_bytes;
   hd_measurement_t measurement;
   hd_address_t *sets; // More operands, to be rotated: RunBench.c.
   size_t num_sets;

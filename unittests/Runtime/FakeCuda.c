@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A CUDA driver that runs nothing: a shared object with the name and the
+// functions of libcuda.so.1, so that the way to the GPU is tested without one.
+// Device memory is the host's; a launch checks and logs what it is given.
+//
+//   FAKE_CUDA_LOG=FILE        appends a line for each call that matters
+//   FAKE_CUDA_FAIL=NAME=CODE  that function returns the code
+//   FAKE_CUDA_FAIL=NAME=CODE@N  from its N-th call on
+//   FAKE_CUDA_VERSION=12030   what cuDriverGetVersion says
+//   FAKE_CUDA_SM=90          the compute capability
+//   FAKE_CUDA_DEVICES=N       how many there are (1)
+#include "Runtime/CudaDriver.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hd_cu_context {
+  int device;
+};
+struct hd_cu_module {
+  char *text;
+};
+struct hd_cu_function {
+  char name[128];
+  int dynamic_shared;
+  struct hd_cu_function *next;
+};
+struct hd_cu_stream {
+  int capturing;
+};
+struct hd_cu_event {
+  int recorded;
+};
+struct hd_cu_graph {
+  int launches;
+};
+struct hd_cu_exec {
+  int launches;
+};
+struct hd_cu_link {
+  char *ptx, *error_log;
+  size_t error_log_size;
+};
+
+static struct {
+  struct hd_cu_context context;
+  int allocations, modules, streams, events, graphs, execs, links, calls;
+  int captured;
+  struct hd_cu_function *functions;
+} state;
+
+static void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void note(const char *format, ...) {
+  const char *path = getenv("FAKE_CUDA_LOG");
+  FILE *file = path ? fopen(path, "a") : NULL;
+  if (!file)
+    return;
+  va_list args;
+  va_start(args, format);
+  vfprintf(file, format, args);
+  va_end(args);
+  fclose(file);
+}
+
+// The error that FAKE_CUDA_FAIL asks of this call, or 0.
+static int fault(const char *name) {
+  const char *wish = getenv("FAKE_CUDA_FAIL");
+  size_t size = strlen(name);
+  if (!wish || strncmp(wish, name, size) != 0 || wish[size] != '=')
+    return 0;
+  const char *at = strchr(wish, '@');
+  int from = at ? atoi(at + 1) : 1;
+  return ++state.calls >= from ? atoi(wish + size + 1) : 0;
+}
+
+#define FAKE(name, ...)                                                        \
+  __attribute__((visibility("default"))) int name(__VA_ARGS__);                \
+  int name(__VA_ARGS__)
+#define MAY_FAIL(name)                                                         \
+  do {                                                                         \
+    int error_ = fault(name);                                                  \
+    if (error_)                                                                \
+      return error_;                                                           \
+  } while (0)
+
+static int number(const char *variable, int otherwise) {
+  const char *text = getenv(variable);
+  return text ? atoi(text) : otherwise;
+}
+
+FAKE(cuInit, unsigned flags) {
+  (void)flags;
+  MAY_FAIL("cuInit");
+  return number("FAKE_CUDA_DEVICES", 1) ? 0 : HD_CU_NO_DEVICE;
+}
+FAKE(cuDriverGetVersion, int *version) {
+  *version = number("FAKE_CUDA_VERSION", 12080);
+  return 0;
+}
+FAKE(cuGetErrorName, int error, const char **text) {
+  *text = error == 1     ? "CUDA_ERROR_INVALID_VALUE"
+          : error == 2   ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : error == 218 ? "CUDA_ERROR_INVALID_PTX"
+          : error == 222 ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
+          : error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+          : error == 701 ? "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"
+                         : NULL;
+  return *text ? 0 : HD_CU_INVALID_VALUE;
+}
+FAKE(cuGetErrorString, int error, const char **text) {
+  *text = error == 700 ? "an illegal memory access was encountered" : "fake";
+  return 0;
+}
+FAKE(cuDeviceGetCount, int *count) {
+  *count = number("FAKE_CUDA_DEVICES", 1);
+  return 0;
+}
+FAKE(cuDeviceGet, int *device, int ordinal) {
+  *device = ordinal;
+  return 0;
+}
+FAKE(cuDeviceGetName, char *name, int size, int device) {
+  (void)device;
+  snprintf(name, (size_t)size, "Fake H200");
+  return 0;
+}
+FAKE(cuDeviceGetAttribute, int *value, int attribute, int device) {
+  (void)device;
+  switch (attribute) {
+  case HD_CU_DEVICE_SMS:
+    *value = 132;
+    return 0;
+  case HD_CU_DEVICE_L2_BYTES:
+    *value = 1 << 20;
+    return 0;
+  case HD_CU_DEVICE_MAJOR:
+    *value = number("FAKE_CUDA_SM", 90) / 10;
+    return 0;
+  case HD_CU_DEVICE_MINOR:
+    *value = number("FAKE_CUDA_SM", 90) % 10;
+    return 0;
+  case HD_CU_DEVICE_MAX_SHARED_OPTIN:
+    *value = 227 << 10;
+    return 0;
+  default:
+    return HD_CU_INVALID_VALUE;
+  }
+}
+FAKE(cuDevicePrimaryCtxRetain, hd_cu_context_t *context, int device) {
+  MAY_FAIL("cuDevicePrimaryCtxRetain");
+  state.context.device = device;
+  *context = &state.context;
+  return 0;
+}
+// The process is done: what it left is told.
+FAKE(cuDevicePrimaryCtxRelease_v2, int device) {
+  (void)device;
+  note("left: %d allocations, %d modules, %d streams, %d events, %d graphs, %d "
+       "executables, %d links\n",
+       state.allocations, state.modules, state.streams, state.events,
+       state.graphs, state.execs, state.links);
+  while (state.functions) {
+    struct hd_cu_function *function = state.functions;
+    state.functions = function->next;
+    free(function);
+  }
+  return 0;
+}
+FAKE(cuCtxSetCurrent, hd_cu_context_t context) {
+  return context == &state.context ? 0 : 201;
+}
+
+FAKE(cuMemGetInfo_v2, size_t *free_bytes, size_t *total) {
+  *free_bytes = 123456;
+  *total = 1 << 30;
+  return 0;
+}
+FAKE(cuMemAlloc_v2, uint64_t *address, size_t bytes) {
+  MAY_FAIL("cuMemAlloc_v2");
+  if (bytes == 0)
+    return HD_CU_INVALID_VALUE;
+  void *memory = calloc(1, bytes);
+  *address = (uintptr_t)memory;
+  state.allocations += memory != NULL;
+  return memory ? 0 : HD_CU_OUT_OF_MEMORY;
+}
+FAKE(cuMemFree_v2, uint64_t address) {
+  free((void *)(uintptr_t)address);
+  state.allocations--;
+  return 0;
+}
+FAKE(cuMemcpyHtoD_v2, uint64_t to, const void *from, size_t bytes) {
+  MAY_FAIL("cuMemcpyHtoD_v2");
+  memcpy((void *)(uintptr_t)to, from, bytes);
+  return 0;
+}
+FAKE(cuMemcpyDtoH_v2, void *to, uint64_t from, size_t bytes) {
+  MAY_FAIL("cuMemcpyDtoH_v2");
+  memcpy(to, (void *)(uintptr_t)from, bytes);
+  return 0;
+}
+
+static int set(uint64_t address, const void *value, size_t size, size_t pitch,
+               size_t count, hd_cu_stream_t stream) {
+  if (!stream->capturing)
+    note("set %zu times %zu bytes\n", count, size);
+  for (size_t i = 0; i < count && !stream->capturing; i++)
+    memcpy((char *)(uintptr_t)address + i * pitch, value, size);
+  return 0;
+}
+FAKE(cuMemsetD8Async, uint64_t address, unsigned char value, size_t count,
+     hd_cu_stream_t stream) {
+  return set(address, &value, 1, 1, count, stream);
+}
+FAKE(cuMemsetD16Async, uint64_t address, unsigned short value, size_t count,
+     hd_cu_stream_t stream) {
+  return set(address, &value, 2, 2, count, stream);
+}
+FAKE(cuMemsetD32Async, uint64_t address, unsigned value, size_t count,
+     hd_cu_stream_t stream) {
+  return set(address, &value, 4, 4, count, stream);
+}
+FAKE(cuMemsetD2D32Async, uint64_t address, size_t pitch, unsigned value,
+     size_t width, size_t height, hd_cu_stream_t stream) {
+  return width == 1 ? set(address, &value, 4, pitch, height, stream)
+                    : HD_CU_INVALID_VALUE;
+}
+
+FAKE(cuLinkCreate_v2, unsigned count, int *options, void **values,
+     hd_cu_link_t *link) {
+  *link = calloc(1, sizeof(**link));
+  state.links++;
+  for (unsigned i = 0; i < count; i++) {
+    if (options[i] == HD_CU_JIT_ERROR_LOG)
+      (*link)->error_log = values[i];
+    if (options[i] == HD_CU_JIT_ERROR_LOG_SIZE)
+      (*link)->error_log_size = (size_t)values[i];
+    if (options[i] == HD_CU_JIT_TARGET)
+      note("link for target %zu\n", (size_t)values[i]);
+  }
+  return 0;
+}
+FAKE(cuLinkAddData_v2, hd_cu_link_t link, int type, void *data, size_t size,
+     const char *name, unsigned count, int *options, void **values) {
+  (void)count, (void)options, (void)values;
+  int error = fault("cuLinkAddData_v2");
+  const char *text = data;
+  if (type != HD_CU_JIT_INPUT_PTX || size == 0 || text[size - 1] != '\0')
+    return HD_CU_INVALID_VALUE;
+  if (!error && !strstr(text, ".entry"))
+    error = HD_CU_INVALID_PTX;
+  if (error)
+    snprintf(link->error_log, link->error_log_size, "ptxas says no");
+  link->ptx = strdup(text);
+  note("link %s\n", name);
+  return error;
+}
+FAKE(cuLinkComplete, hd_cu_link_t link, void **cubin, size_t *size) {
+  MAY_FAIL("cuLinkComplete");
+  *cubin = link->ptx;
+  *size = strlen(link->ptx) + 1;
+  return 0;
+}
+FAKE(cuLinkDestroy, hd_cu_link_t link) {
+  free(link->ptx);
+  free(link);
+  state.links--;
+  return 0;
+}
+
+FAKE(cuModuleLoadData, hd_cu_module_t *module, const void *image) {
+  MAY_FAIL("cuModuleLoadData");
+  *module = calloc(1, sizeof(**module));
+  (*module)->text = strdup(image);
+  state.modules++;
+  return 0;
+}
+FAKE(cuModuleUnload, hd_cu_module_t module) {
+  free(module->text);
+  free(module);
+  state.modules--;
+  return 0;
+}
+FAKE(cuModuleGetFunction, hd_cu_function_t *function, hd_cu_module_t module,
+     const char *name) {
+  char entry[160];
+  snprintf(entry, sizeof(entry), ".entry %s(", name);
+  if (!strstr(module->text, entry))
+    return 500;
+  *function = calloc(1, sizeof(**function));
+  snprintf((*function)->name, sizeof((*function)->name), "%s", name);
+  (*function)->next = state.functions;
+  state.functions = *function;
+  return 0;
+}
+FAKE(cuFuncGetAttribute, int *value, int attribute, hd_cu_function_t function) {
+  (void)function;
+  *value = attribute == HD_CU_FUNCTION_REGISTERS     ? 40
+           : attribute == HD_CU_FUNCTION_MAX_THREADS ? number("FAKE_CUDA_"
+                                                              "MAX_THREADS",
+                                                              1024)
+                                                     : 0;
+  return 0;
+}
+FAKE(cuFuncSetAttribute, hd_cu_function_t function, int attribute, int value) {
+  if (attribute == HD_CU_FUNCTION_MAX_DYNAMIC_SHARED)
+    function->dynamic_shared = value;
+  note("set attribute %d of %s to %d\n", attribute, function->name, value);
+  return 0;
+}
+
+static unsigned product(const unsigned dims[3]) {
+  return dims[0] * dims[1] * dims[2];
+}
+FAKE(cuLaunchKernelEx, const hd_cu_launch_t *config, hd_cu_function_t function,
+     void **arguments, void **extra) {
+  MAY_FAIL("cuLaunchKernelEx");
+  if (extra || !arguments || !product(config->grid) ||
+      !product(config->block) || product(config->block) > 1024 ||
+      (config->shared_bytes > 48 << 10 &&
+       (int)config->shared_bytes > function->dynamic_shared))
+    return HD_CU_INVALID_VALUE;
+  if (config->stream->capturing) {
+    state.captured++;
+    return 0;
+  }
+  note("launch %s grid %u %u %u block %u %u %u shared %u", function->name,
+       config->grid[0], config->grid[1], config->grid[2], config->block[0],
+       config->block[1], config->block[2], config->shared_bytes);
+  for (unsigned i = 0; i < config->num_attributes; i++)
+    note(" attribute %d: %u %u %u", config->attributes[i].id,
+         config->attributes[i].value.cluster.x,
+         config->attributes[i].value.cluster.y,
+         config->attributes[i].value.cluster.z);
+  note("\n");
+  return 0;
+}
+
+FAKE(cuStreamCreate, hd_cu_stream_t *stream, unsigned flags) {
+  (void)flags;
+  *stream = calloc(1, sizeof(**stream));
+  state.streams++;
+  return 0;
+}
+FAKE(cuStreamDestroy_v2, hd_cu_stream_t stream) {
+  free(stream);
+  state.streams--;
+  return 0;
+}
+FAKE(cuStreamSynchronize, hd_cu_stream_t stream) {
+  MAY_FAIL("cuStreamSynchronize");
+  return stream->capturing ? 900 : 0;
+}
+FAKE(cuStreamBeginCapture_v2, hd_cu_stream_t stream, int mode) {
+  (void)mode;
+  stream->capturing = 1;
+  state.captured = 0;
+  return 0;
+}
+FAKE(cuStreamEndCapture, hd_cu_stream_t stream, hd_cu_graph_t *graph) {
+  stream->capturing = 0;
+  *graph = calloc(1, sizeof(**graph));
+  (*graph)->launches = state.captured;
+  state.graphs++;
+  return 0;
+}
+FAKE(cuGraphInstantiateWithFlags, hd_cu_exec_t *exec, hd_cu_graph_t graph,
+     unsigned long long flags) {
+  MAY_FAIL("cuGraphInstantiateWithFlags");
+  (void)flags;
+  *exec = calloc(1, sizeof(**exec));
+  (*exec)->launches = graph->launches;
+  state.execs++;
+  note("graph of %d launches\n", graph->launches);
+  return 0;
+}
+FAKE(cuGraphLaunch, hd_cu_exec_t exec, hd_cu_stream_t stream) {
+  MAY_FAIL("cuGraphLaunch");
+  return stream->capturing || exec->launches == 0 ? 900 : 0;
+}
+FAKE(cuGraphDestroy, hd_cu_graph_t graph) {
+  free(graph);
+  state.graphs--;
+  return 0;
+}
+FAKE(cuGraphExecDestroy, hd_cu_exec_t exec) {
+  free(exec);
+  state.execs--;
+  return 0;
+}
+FAKE(cuEventCreate, hd_cu_event_t *event, unsigned flags) {
+  (void)flags;
+  *event = calloc(1, sizeof(**event));
+  state.events++;
+  return 0;
+}
+FAKE(cuEventDestroy_v2, hd_cu_event_t event) {
+  free(event);
+  state.events--;
+  return 0;
+}
+FAKE(cuEventRecord, hd_cu_event_t event, hd_cu_stream_t stream) {
+  (void)stream;
+  event->recorded = 1;
+  return 0;
+}
+FAKE(cuEventSynchronize, hd_cu_event_t event) {
+  MAY_FAIL("cuEventSynchronize");
+  return event->recorded ? 0 : HD_CU_INVALID_VALUE;
+}
+FAKE(cuEventElapsedTime, float *milliseconds, hd_cu_event_t start,
+     hd_cu_event_t end) {
+  *milliseconds = 2;
+  return start->recorded && end->recorded ? 0 : HD_CU_INVALID_VALUE;
+}
