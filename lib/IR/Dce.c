@@ -208,6 +208,9 @@ const hd_func_t *hd_pass_dce(hd_module_t *module, const hd_func_t *func,
   (void)args;
   dce_t d = {.arena = &module->arena};
   hd_walk_block(func->body, NULL, note_read, &d);
+  // The caller may look at what it passed by reference.
+  for (uint32_t i = 0; i < func->num_params; ++i)
+    hd_ptr_map_set(d.arena, &d.used, func->params[i], func->params[i]);
   hd_block_t body = sweep(&d, func->body);
   if (body.stmts == func->body.stmts)
     return func;

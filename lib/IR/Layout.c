@@ -213,8 +213,61 @@ static const hd_expr_t *swizzled(hd_arena_t *arena, const hd_tensor_t *tensor,
   return folded ? folded : e;
 }
 
+// A swizzle straight on rows whose bits it does not cross: the rows' part stays
+// a term of its own, and only the place in the row is swizzled by the row's
+// number. So steps along the rows are constants added to an address, and a
+// swizzled column can be computed once, outside the loops.
+static const hd_expr_t *swizzled_rows(hd_arena_t *arena,
+                                      const hd_tensor_t *tensor,
+                                      const hd_expr_t *const *indices) {
+  unsigned last = tensor->rank - 1;
+  const hd_layout_t *layout = tensor->layout;
+  uint32_t first = layout && layout->num_items > 1 ? 1 : 0;
+  int64_t columns;
+  if (!layout || layout->num_items != first + 1 || tensor->rank < 2 ||
+      layout->items[first].kind != HD_LAYOUT_SWIZZLE ||
+      base_of(tensor)->kind != HD_LAYOUT_ROW ||
+      !hd_expr_fold_int(tensor->shape[last], &columns))
+    return NULL;
+  hd_swizzle_t s = swizzle_of(tensor, &layout->items[first]);
+  int64_t group = INT64_C(1) << (s.base + s.shift);
+  if (columns % (INT64_C(1) << (s.base + s.bits)) ||
+      (columns % group && group % columns))
+    return NULL;
+  hd_type_t type = index_type(tensor);
+  const hd_expr_t *row =
+      linearize(arena, type, tensor->shape, indices, NULL, last);
+  const hd_expr_t *column = convert(arena, type, indices[last]);
+  // The number of the group of 2^(base + shift) elements that this one is in.
+  const hd_expr_t *number = row;
+  if (columns >= group) {
+    number = binary(arena, HD_EXPR_MUL, row,
+                    integer(arena, type, columns / group));
+    if (columns > group)
+      number = add(arena, number,
+                   binary(arena, HD_EXPR_DIV, column,
+                          integer(arena, type, group)));
+  } else {
+    number = binary(arena, HD_EXPR_DIV, row,
+                    integer(arena, type, group / columns));
+  }
+  number = hd_expr_binary(arena, HD_EXPR_BITAND, number,
+                          integer(arena, type, (INT64_C(1) << s.bits) - 1));
+  number = hd_expr_binary(arena, HD_EXPR_SHL, number,
+                          integer(arena, type, s.base));
+  const hd_expr_t *place =
+      hd_expr_binary(arena, HD_EXPR_BITXOR, column, number);
+  const hd_expr_t *folded = hd_expr_fold(arena, place, NULL, NULL);
+  return add(arena,
+             binary(arena, HD_EXPR_MUL, row, integer(arena, type, columns)),
+             folded ? folded : place);
+}
+
 const hd_expr_t *hd_tensor_offset(hd_arena_t *arena, const hd_tensor_t *tensor,
                                   const hd_expr_t *const *indices) {
+  const hd_expr_t *rows = swizzled_rows(arena, tensor, indices);
+  if (rows)
+    return rows;
   hd_type_t type = index_type(tensor);
   const hd_layout_item_t *base = base_of(tensor);
   const hd_expr_t *reversed[MAX_RANK], *offset = NULL;
