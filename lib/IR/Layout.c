@@ -241,20 +241,20 @@ static const hd_expr_t *swizzled_rows(hd_arena_t *arena,
   // The number of the group of 2^(base + shift) elements that this one is in.
   const hd_expr_t *number = row;
   if (columns >= group) {
-    number = binary(arena, HD_EXPR_MUL, row,
-                    integer(arena, type, columns / group));
+    number =
+        binary(arena, HD_EXPR_MUL, row, integer(arena, type, columns / group));
     if (columns > group)
-      number = add(arena, number,
-                   binary(arena, HD_EXPR_DIV, column,
-                          integer(arena, type, group)));
+      number =
+          add(arena, number,
+              binary(arena, HD_EXPR_DIV, column, integer(arena, type, group)));
   } else {
-    number = binary(arena, HD_EXPR_DIV, row,
-                    integer(arena, type, group / columns));
+    number =
+        binary(arena, HD_EXPR_DIV, row, integer(arena, type, group / columns));
   }
   number = hd_expr_binary(arena, HD_EXPR_BITAND, number,
                           integer(arena, type, (INT64_C(1) << s.bits) - 1));
-  number = hd_expr_binary(arena, HD_EXPR_SHL, number,
-                          integer(arena, type, s.base));
+  number =
+      hd_expr_binary(arena, HD_EXPR_SHL, number, integer(arena, type, s.base));
   const hd_expr_t *place =
       hd_expr_binary(arena, HD_EXPR_BITXOR, column, number);
   const hd_expr_t *folded = hd_expr_fold(arena, place, NULL, NULL);
