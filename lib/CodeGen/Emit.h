@@ -179,6 +179,27 @@ LLVMValueRef hd_emit_site(hd_emit_t *e, hd_loc_t loc, const char *name,
                           int access, const hd_binding_t *binding,
                           unsigned rank, unsigned lanes);
 
+// EmitRegisters.c: the registers of PTX that a value takes.
+enum { HD_EMIT_MAX_REGISTERS = 64 };
+unsigned hd_emit_asm_bits(hd_type_t type);  // Of one register.
+unsigned hd_emit_asm_count(hd_type_t type); // How many.
+LLVMTypeRef hd_emit_asm_type(hd_emit_t *e, hd_type_t type);
+const char *hd_emit_constraint(const hd_emit_t *e, LLVMTypeRef type);
+void hd_emit_take_apart(hd_emit_t *e, LLVMValueRef value, hd_type_t type,
+                        LLVMValueRef *registers);
+LLVMValueRef hd_emit_put_together(hd_emit_t *e, const LLVMValueRef *registers,
+                                  hd_type_t type);
+
+// EmitPredicated.c
+bool hd_emit_is_predicable_load(hd_emit_t *e, const hd_expr_t *load,
+                                const hd_expr_t *otherwise);
+LLVMValueRef hd_emit_predicated_load(hd_emit_t *e, LLVMValueRef condition,
+                                     const hd_expr_t *load,
+                                     const hd_expr_t *otherwise);
+bool hd_emit_is_predicable_block(const hd_emit_t *e, hd_block_t block);
+void hd_emit_predicated_block(hd_emit_t *e, LLVMValueRef condition,
+                              hd_block_t block);
+
 // EmitStmt.c
 void hd_emit_block(hd_emit_t *e, hd_block_t block);
 // EmitCall.c: inlines.

@@ -12,7 +12,7 @@
 
 #define B e->builder
 
-enum { MAX_REGISTERS = 64, MAX_TEXT = 2048 };
+enum { MAX_TEXT = 2048 };
 
 typedef struct text {
   char data[MAX_TEXT];
@@ -34,9 +34,10 @@ typedef struct assembly {
   const hd_intrinsic_info_t *info;
   hd_type_t t;
   operand_t operands[HD_INTRINSIC_MAX_PARAMS], result;
-  LLVMTypeRef out_types[MAX_REGISTERS], in_types[MAX_REGISTERS];
-  LLVMValueRef ins[MAX_REGISTERS];
-  int ties[MAX_REGISTERS]; // Of an input: the output that it shares, or -1.
+  LLVMTypeRef out_types[HD_EMIT_MAX_REGISTERS], in_types[HD_EMIT_MAX_REGISTERS];
+  LLVMValueRef ins[HD_EMIT_MAX_REGISTERS];
+  int ties[HD_EMIT_MAX_REGISTERS]; // Of an input: the output that it shares, or
+                                   // -1.
   unsigned num_outs, num_ins;
   hd_scope_t space;
   int order, scope, cache;
@@ -57,96 +58,8 @@ static void put_int(text_t *text, long long value) {
   put(text, number);
 }
 
-static unsigned bits_of(hd_type_t type) {
-  return hd_scalar_bits((hd_scalar_t)type.scalar);
-}
-
-// How a type lies in registers: so many of so many bits.
-static unsigned register_bits(hd_type_t type) {
-  unsigned bits = bits_of(type), all = bits * type.lanes;
-  if (type.scalar == HD_BOOL)
-    return 32;
-  if (type.lanes == 1 || bits >= 32)
-    return bits;
-  return all < 32 ? all : 32;
-}
-
-static unsigned register_count(hd_type_t type) {
-  if (type.scalar == HD_BOOL)
-    return 1;
-  return (bits_of(type) * type.lanes + register_bits(type) - 1) /
-         register_bits(type);
-}
-
-static LLVMTypeRef register_type(hd_emit_t *e, hd_type_t type) {
-  if (type.scalar == HD_F32)
-    return e->f32;
-  if (type.scalar == HD_F64)
-    return e->f64;
-  switch (register_bits(type)) {
-  case 8: // There are no smaller ones.
-  case 16:
-    return e->i16;
-  case 64:
-    return e->i64;
-  default:
-    return e->i32;
-  }
-}
-
-static const char *constraint(hd_emit_t *e, LLVMTypeRef type) {
-  return type == e->f32   ? "f"
-         : type == e->f64 ? "d"
-         : type == e->i16 ? "h"
-         : type == e->i64 ? "l"
-                          : "r";
-}
-
-// A value's registers.
-static void take_apart(hd_emit_t *e, LLVMValueRef value, hd_type_t type,
-                       LLVMValueRef *registers) {
-  LLVMTypeRef to = register_type(e, type);
-  unsigned count = register_count(type);
-  if (bits_of(type) >= 32) {
-    for (unsigned i = 0; i < type.lanes; i++)
-      registers[i] = LLVMBuildBitCast(B, hd_emit_lane(e, value, i), to, "");
-    return;
-  }
-  value = hd_emit_to_bits(e, value, type);
-  if (count == 1) {
-    registers[0] = LLVMBuildIntCast2(B, value, to, hd_type_is_signed(type), "");
-    return;
-  }
-  value = LLVMBuildBitCast(B, value, LLVMVectorType(to, count), "");
-  for (unsigned i = 0; i < count; i++)
-    registers[i] = hd_emit_lane(e, value, i);
-}
-
-static LLVMValueRef put_together(hd_emit_t *e, const LLVMValueRef *registers,
-                                 hd_type_t type) {
-  unsigned count = register_count(type);
-  LLVMTypeRef to = hd_emit_type(e, type);
-  if (type.scalar == HD_BOOL)
-    return LLVMBuildICmp(B, LLVMIntNE, registers[0], LLVMConstNull(e->i32), "");
-  if (count == 1) {
-    LLVMTypeRef all =
-        LLVMIntTypeInContext(e->context, bits_of(type) * type.lanes);
-    LLVMValueRef value = registers[0];
-    if (LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind)
-      value = LLVMBuildTruncOrBitCast(B, value, all, "");
-    return bits_of(type) < 8 ? hd_emit_from_bits(e, value, type)
-                             : LLVMBuildBitCast(B, value, to, "");
-  }
-  LLVMTypeRef part = LLVMTypeOf(registers[0]);
-  LLVMValueRef vector = LLVMGetPoison(LLVMVectorType(part, count));
-  for (unsigned i = 0; i < count; i++)
-    vector = LLVMBuildInsertElement(B, vector, registers[i],
-                                    LLVMConstInt(e->i32, i, false), "");
-  return LLVMBuildBitCast(B, vector, to, "");
-}
-
 static void add_input(assembly_t *a, LLVMValueRef value, int tie) {
-  if (a->num_ins == MAX_REGISTERS)
+  if (a->num_ins == HD_EMIT_MAX_REGISTERS)
     return;
   a->ties[a->num_ins] = tie;
   a->in_types[a->num_ins] = LLVMTypeOf(value);
@@ -155,10 +68,10 @@ static void add_input(assembly_t *a, LLVMValueRef value, int tie) {
 
 static void add_outputs(hd_emit_t *e, assembly_t *a, operand_t *o) {
   o->first = a->num_outs;
-  o->count = register_count(o->type);
+  o->count = hd_emit_asm_count(o->type);
   o->is_out = true;
-  for (unsigned i = 0; i < o->count && a->num_outs < MAX_REGISTERS; i++)
-    a->out_types[a->num_outs++] = register_type(e, o->type);
+  for (unsigned i = 0; i < o->count && a->num_outs < HD_EMIT_MAX_REGISTERS; i++)
+    a->out_types[a->num_outs++] = hd_emit_asm_type(e, o->type);
 }
 
 static void add_value(hd_emit_t *e, assembly_t *a, operand_t *o,
@@ -166,15 +79,15 @@ static void add_value(hd_emit_t *e, assembly_t *a, operand_t *o,
   LLVMValueRef value = hd_emit_expr(e, x);
   o->type = x->type;
   if (LLVMIsAConstantInt(value) && hd_type_is_integer(x->type) &&
-      bits_of(x->type) <= 32) {
+      hd_scalar_bits((hd_scalar_t)x->type.scalar) <= 32) {
     o->is_immediate = true;
     o->immediate = LLVMConstIntGetSExtValue(value);
     return;
   }
-  LLVMValueRef registers[MAX_REGISTERS];
-  take_apart(e, value, x->type, registers);
+  LLVMValueRef registers[HD_EMIT_MAX_REGISTERS];
+  hd_emit_take_apart(e, value, x->type, registers);
   o->first = a->num_ins;
-  o->count = register_count(x->type);
+  o->count = hd_emit_asm_count(x->type);
   for (unsigned i = 0; i < o->count; i++)
     add_input(a, registers[i], -1);
 }
@@ -212,7 +125,7 @@ static void add_registers(hd_emit_t *e, assembly_t *a, operand_t *o,
   hd_place_t place = hd_emit_place(e, x, HD_SIM_PLACE);
   o->address = place.pointer;
   o->type = (hd_type_t){x->type.scalar, param->type.lanes};
-  o->count = register_count(o->type);
+  o->count = hd_emit_asm_count(o->type);
   if (param->form != HD_PARAM_REGISTER_IN)
     add_outputs(e, a, o);
   if (param->form == HD_PARAM_REGISTER_OUT || e->failed)
@@ -225,8 +138,8 @@ static void add_registers(hd_emit_t *e, assembly_t *a, operand_t *o,
     LLVMValueRef at = register_address(e, o, i, &type);
     LLVMValueRef value = LLVMBuildLoad2(B, hd_emit_type(e, type), at, "");
     LLVMSetAlignment(value, hd_emit_register_bits(type) / 8);
-    LLVMValueRef one[MAX_REGISTERS];
-    take_apart(e, value, type, one);
+    LLVMValueRef one[HD_EMIT_MAX_REGISTERS];
+    hd_emit_take_apart(e, value, type, one);
     add_input(a, one[0], is_tied ? (int)(o->first + i) : -1);
   }
 }
@@ -364,7 +277,7 @@ static void put_named(hd_emit_t *e, text_t *text, const assembly_t *a,
 }
 
 static void put_registers(text_t *text, const assembly_t *a) {
-  unsigned count = register_count(a->t);
+  unsigned count = hd_emit_asm_count(a->t);
   if (count > 1) {
     put(text, ".v");
     put_int(text, count);
@@ -385,10 +298,10 @@ static void put_letter(hd_emit_t *e, text_t *text, const assembly_t *a,
   }
   case 'b':
     put(text, "b");
-    put_int(text, register_bits(a->t));
+    put_int(text, hd_emit_asm_bits(a->t));
     return;
   case 'w':
-    put_int(text, register_bits(a->t));
+    put_int(text, hd_emit_asm_bits(a->t));
     return;
   case 'v':
     put_registers(text, a);
@@ -434,7 +347,7 @@ static void put_constraints(hd_emit_t *e, text_t *text, const assembly_t *a) {
   for (unsigned i = 0; i < a->num_outs; i++) {
     put(text, comma);
     put(text, "=");
-    put(text, constraint(e, a->out_types[i]));
+    put(text, hd_emit_constraint(e, a->out_types[i]));
     comma = ",";
   }
   for (unsigned i = 0; i < a->num_ins; i++) {
@@ -442,7 +355,7 @@ static void put_constraints(hd_emit_t *e, text_t *text, const assembly_t *a) {
     if (a->ties[i] >= 0)
       put_int(text, a->ties[i]);
     else
-      put(text, constraint(e, a->in_types[i]));
+      put(text, hd_emit_constraint(e, a->in_types[i]));
     comma = ",";
   }
   if (a->info->kind != HD_INTRINSIC_PURE) {
@@ -493,7 +406,8 @@ static void write_registers(hd_emit_t *e, const assembly_t *a,
       hd_type_t type;
       LLVMValueRef at = register_address(e, o, k, &type);
       LLVMValueRef one = output(e, a, call, o->first + k);
-      LLVMValueRef store = LLVMBuildStore(B, put_together(e, &one, type), at);
+      LLVMValueRef store =
+          LLVMBuildStore(B, hd_emit_put_together(e, &one, type), at);
       LLVMSetAlignment(store, hd_emit_register_bits(type) / 8);
     }
   }
@@ -536,8 +450,8 @@ LLVMValueRef hd_emit_asm(hd_emit_t *e, const hd_expr_t *x) {
   write_registers(e, &a, call);
   if (is_void)
     return NULL;
-  LLVMValueRef registers[MAX_REGISTERS];
+  LLVMValueRef registers[HD_EMIT_MAX_REGISTERS];
   for (unsigned i = 0; i < a.result.count; i++)
     registers[i] = output(e, &a, call, a.result.first + i);
-  return put_together(e, registers, x->type);
+  return hd_emit_put_together(e, registers, x->type);
 }

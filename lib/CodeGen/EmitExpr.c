@@ -81,6 +81,8 @@ static LLVMValueRef choose(hd_emit_t *e, const hd_expr_t *condition,
   LLVMValueRef c = hd_emit_expr(e, condition);
   if (LLVMIsAConstantInt(c))
     return hd_emit_expr(e, LLVMConstIntGetZExtValue(c) ? then : otherwise);
+  if (hd_emit_is_predicable_load(e, then, otherwise))
+    return hd_emit_predicated_load(e, c, then, otherwise);
   if (!hd_emit_is_cheap(then) || !hd_emit_is_cheap(otherwise))
     return branches(e, c, then, otherwise, type);
   LLVMValueRef a = hd_emit_expr(e, then);

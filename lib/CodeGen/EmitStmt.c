@@ -237,6 +237,11 @@ static void emit_if(hd_emit_t *e, const hd_stmt_t *stmt) {
                                         : stmt->u.branch.otherwise);
     return;
   }
+  if (!stmt->u.branch.otherwise.size &&
+      hd_emit_is_predicable_block(e, stmt->u.branch.then)) {
+    hd_emit_predicated_block(e, condition, stmt->u.branch.then);
+    return;
+  }
   LLVMBasicBlockRef then = hd_emit_new_block(e, "then");
   LLVMBasicBlockRef after = hd_emit_new_block(e, "end");
   LLVMBasicBlockRef otherwise =
