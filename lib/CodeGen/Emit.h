@@ -143,6 +143,12 @@ LLVMValueRef hd_emit_c_call(hd_emit_t *e, const char *name, LLVMTypeRef result,
 LLVMValueRef hd_emit_expr(hd_emit_t *e, const hd_expr_t *x);
 bool hd_emit_is_cheap(const hd_expr_t *x);
 
+// EmitKnown.c: the integer constant that a value is, bit by bit; else itself.
+LLVMValueRef hd_emit_known(hd_emit_t *e, LLVMValueRef value);
+// Says that a call's or load's value lies in least .. greatest.
+void hd_emit_set_range(hd_emit_t *e, LLVMValueRef value, int64_t least,
+                       int64_t greatest);
+
 // EmitArith.c: one operation on values of a type.
 LLVMValueRef hd_emit_unary(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a);
 LLVMValueRef hd_emit_binary(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,

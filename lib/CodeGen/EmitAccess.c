@@ -125,6 +125,7 @@ static void mark_dynamic(hd_emit_t *e, const access_t *a, LLVMValueRef gep) {
 static LLVMValueRef register_address(hd_emit_t *e, const access_t *a,
                                      LLVMValueRef base, LLVMValueRef offset) {
   LLVMTypeRef type = hd_emit_memory_type(e, a->var->tensor->element);
+  offset = hd_emit_known(e, offset);
   LLVMValueRef gep = LLVMBuildGEP2(B, type, base, &offset, 1, "");
   if (!e->host && !LLVMIsAConstantInt(offset))
     mark_dynamic(e, a, gep);

@@ -230,6 +230,13 @@ static void close_coroutine(hd_emit_t *e) {
   LLVMBuildRet(B, e->coro_handle);
 }
 
+static LLVMValueRef thread_field(hd_emit_t *e, size_t offset, int64_t size) {
+  LLVMValueRef value = field(e, e->thread, offset, e->i32, "thread");
+  if (size > 0)
+    hd_emit_set_range(e, value, 0, size - 1);
+  return value;
+}
+
 static void emit_coroutine(hd_emit_t *e) {
   add_function(e, e->ptr);
   LLVMAddAttributeAtIndex(e->function, (unsigned)LLVMAttributeFunctionIndex,
@@ -252,10 +259,10 @@ static void emit_coroutine(hd_emit_t *e) {
     e->thread_index[axis] =
         constant_dim(e->kernel->launch.block[axis]) == 1
             ? LLVMConstNull(e->i32)
-            : field(e, e->thread, offsetof(hd_sim_thread_t, thread) + 4 * axis,
-                    e->i32, "thread");
-  e->linear =
-      field(e, e->thread, offsetof(hd_sim_thread_t, linear), e->i32, "linear");
+            : thread_field(e, offsetof(hd_sim_thread_t, thread) + 4 * axis,
+                           constant_dim(e->kernel->launch.block[axis]));
+  e->linear = thread_field(e, offsetof(hd_sim_thread_t, linear),
+                           hd_func_block_threads(e->kernel));
   hd_emit_block(e, e->kernel->body);
   hd_emit_go(e, e->frame.exit);
   hd_emit_at(e, e->frame.exit);

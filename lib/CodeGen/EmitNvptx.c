@@ -129,13 +129,8 @@ static LLVMValueRef special(hd_emit_t *e, const char *name, int64_t least,
   char full[64];
   snprintf(full, sizeof full, "llvm.nvvm.read.ptx.sreg.%s", name);
   LLVMValueRef value = hd_emit_llvm(e, full, NULL, NULL, 0);
-  LLVMMetadataRef range[] = {
-      LLVMValueAsMetadata(LLVMConstInt(e->i32, (uint64_t)least, false)),
-      LLVMValueAsMetadata(LLVMConstInt(e->i32, (uint64_t)greatest + 1, false))};
-  LLVMMetadataRef node = LLVMMDNodeInContext2(e->context, range, 2);
   if ((uint64_t)greatest + 1 < UINT64_C(0x80000000))
-    LLVMSetMetadata(value, LLVMGetMDKindIDInContext(e->context, "range", 5),
-                    LLVMMetadataAsValue(e->context, node));
+    hd_emit_set_range(e, value, least, greatest);
   return value;
 }
 
