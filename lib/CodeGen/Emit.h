@@ -20,6 +20,7 @@
 #include <llvm-c/Core.h>
 
 enum {
+  HD_EMIT_NUMBERED = 1024,   // A power of two.
   HD_EMIT_SLOTS = 32,        // 64 bits each.
   HD_EMIT_CHECK_VALUES = 32, // So ranks up to 16.
 };
@@ -70,6 +71,14 @@ typedef struct hd_emit {
   size_t num_bindings, cap_bindings;
   uint32_t num_declarations;
   hd_emit_frame_t frame;
+
+  // Integer operations of the block that is being emitted, by what they are of.
+  struct hd_numbered {
+    LLVMBasicBlockRef block;
+    LLVMValueRef a, b, value;
+    uint32_t kind, type;
+  } numbered[HD_EMIT_NUMBERED];
+  LLVMValueRef builtins[HD_BUILTIN_COUNT]; // On the GPU: read at the entry.
 
   const hd_shared_plan_t *shared;
   LLVMValueRef shared_base;

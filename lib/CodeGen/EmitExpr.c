@@ -129,16 +129,67 @@ static LLVMValueRef bitcast(hd_emit_t *e, const hd_expr_t *x) {
   return hd_emit_from_bits(e, value, x->type);
 }
 
+// Special registers are read once, at the entry, where they serve all blocks.
 static LLVMValueRef builtin(hd_emit_t *e, const hd_expr_t *x) {
-  return e->host ? hd_emit_host_builtin(e, x->u.builtin)
-                 : hd_emit_nvptx_builtin(e, x->u.builtin);
+  if (e->host)
+    return hd_emit_host_builtin(e, x->u.builtin);
+  LLVMValueRef *value = &e->builtins[x->u.builtin];
+  if (!*value) {
+    LLVMBuilderRef outer = e->builder;
+    e->builder = e->entry_builder;
+    *value = hd_emit_nvptx_builtin(e, x->u.builtin);
+    e->builder = outer;
+  }
+  return *value;
+}
+
+// Local value numbering: unrolled bodies compute the same indices over and
+// over, and what is not emitted need not be taken out by LLVM.
+static struct hd_numbered *number(hd_emit_t *e, const hd_expr_t *x,
+                                  LLVMValueRef a, LLVMValueRef b) {
+  hd_type_t from = x->operands[0]->type;
+  uint32_t type = (uint32_t)(x->type.scalar << 24 | x->type.lanes << 16 |
+                             from.scalar << 8 | from.lanes);
+  uint64_t hash = (uint64_t)(uintptr_t)a * UINT64_C(0x9e3779b97f4a7c15) +
+                  (uint64_t)(uintptr_t)b * UINT64_C(0xc2b2ae3d27d4eb4f) +
+                  ((uint64_t)x->kind << 32 | type);
+  hash ^= hash >> 29;
+  struct hd_numbered *entry = &e->numbered[hash % HD_EMIT_NUMBERED];
+  LLVMBasicBlockRef block = LLVMGetInsertBlock(B);
+  if (entry->block != block || entry->a != a || entry->b != b ||
+      entry->kind != x->kind || entry->type != type)
+    *entry = (struct hd_numbered){block, a, b, NULL, x->kind, type};
+  return entry;
+}
+
+static bool is_numbered(const hd_expr_t *x) {
+  return hd_type_is_integer(x->operands[0]->type) &&
+         !hd_type_is_float(x->type) && x->kind != HD_EXPR_DIV &&
+         x->kind != HD_EXPR_MOD;
 }
 
 static LLVMValueRef operation(hd_emit_t *e, const hd_expr_t *x) {
+  LLVMValueRef a = hd_emit_expr(e, x->operands[0]), b = NULL;
+  if (x->num_operands > 1)
+    b = hd_emit_expr(e, x->operands[1]);
+  struct hd_numbered *known = is_numbered(x) ? number(e, x, a, b) : NULL;
+  if (known && known->value)
+    return known->value;
+  LLVMValueRef value = b ? hd_emit_binary(e, x, a, b) : hd_emit_unary(e, x, a);
+  if (known)
+    known->value = value;
+  return value;
+}
+
+static LLVMValueRef cast(hd_emit_t *e, const hd_expr_t *x) {
   LLVMValueRef a = hd_emit_expr(e, x->operands[0]);
-  if (x->num_operands == 1)
-    return hd_emit_unary(e, x, a);
-  return hd_emit_binary(e, x, a, hd_emit_expr(e, x->operands[1]));
+  struct hd_numbered *known = is_numbered(x) ? number(e, x, a, NULL) : NULL;
+  if (known && known->value)
+    return known->value;
+  LLVMValueRef value = hd_emit_convert(e, a, x->operands[0]->type, x->type);
+  if (known)
+    known->value = value;
+  return value;
 }
 
 static LLVMValueRef misplaced(hd_emit_t *e, const hd_expr_t *x) {
@@ -163,8 +214,7 @@ LLVMValueRef hd_emit_expr(hd_emit_t *e, const hd_expr_t *x) {
   case HD_EXPR_SELECT:
     return choose(e, x->operands[0], x->operands[1], x->operands[2], x->type);
   case HD_EXPR_CAST:
-    return hd_emit_convert(e, hd_emit_expr(e, x->operands[0]),
-                           x->operands[0]->type, x->type);
+    return cast(e, x);
   case HD_EXPR_BITCAST:
     return bitcast(e, x);
   case HD_EXPR_VECTOR:

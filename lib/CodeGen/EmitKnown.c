@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Bits that are known of a value while it is being emitted. A register tensor
-// shared out by a task mapping is indexed by the place in the thread's own list,
-// computed from the task's index,
+// shared out by a task mapping is indexed by the place in the thread's own
+// list, computed from the task's index,
 //
 //   i = ((thread >> 6) * 2 + r) * 16 + ...      the element at (i >> 4) & 1
 //
@@ -25,9 +25,7 @@ typedef struct search {
 
 static const known_t nothing;
 
-static known_t constant(uint64_t value) {
-  return (known_t){~value, value};
-}
+static known_t constant(uint64_t value) { return (known_t){~value, value}; }
 
 static known_t sum(known_t a, known_t b) {
   uint64_t most = ~a.zero + ~b.zero, least = a.one + b.one;
@@ -62,8 +60,9 @@ static known_t narrow(known_t a, unsigned width) {
 
 static unsigned width_of(LLVMValueRef value) {
   LLVMTypeRef type = LLVMTypeOf(value);
-  return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type)
-                                                      : 0;
+  return LLVMGetTypeKind(type) == LLVMIntegerTypeKind
+             ? LLVMGetIntTypeWidth(type)
+             : 0;
 }
 
 // What range metadata says: of special registers, and of a thread's number.
@@ -107,9 +106,8 @@ static known_t of_binary(search_t *s, LLVMValueRef value, LLVMOpcode opcode,
   case LLVMAdd:
     return sum(a, b);
   case LLVMMul:
-    return LLVMIsAConstantInt(LLVMGetOperand(value, 1))
-               ? multiple(a, b.one)
-               : nothing;
+    return LLVMIsAConstantInt(LLVMGetOperand(value, 1)) ? multiple(a, b.one)
+                                                        : nothing;
   case LLVMAnd:
     return (known_t){a.zero | b.zero, a.one & b.one};
   case LLVMOr:
@@ -122,8 +120,7 @@ static known_t of_binary(search_t *s, LLVMValueRef value, LLVMOpcode opcode,
   }
 }
 
-static known_t of_instruction(search_t *s, LLVMValueRef value,
-                              unsigned width) {
+static known_t of_instruction(search_t *s, LLVMValueRef value, unsigned width) {
   LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
   switch (opcode) {
   case LLVMCall:
