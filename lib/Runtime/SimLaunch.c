@@ -8,150 +8,12 @@
 #include "Runtime/SimState.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 // What the largest GPU of the targets holds: 132 multiprocessors of 2048
 // threads and 32 blocks.
 enum { RESIDENT_THREADS = 132 * 2048, RESIDENT_BLOCKS = 132 * 32 };
-
-void hd_sim_fail(hd_sim_run_t *run) {
-  atomic_store(&run->failed, true);
-  atomic_store(&run->stop, true);
-  pthread_mutex_lock(&run->lock);
-  for (hd_sim_resident_t *block = run->residents; block; block = block->next)
-    __atomic_store_n(&block->head.stop, 1, __ATOMIC_SEQ_CST);
-  pthread_mutex_unlock(&run->lock);
-}
-
-const char *hd_sim_thread_name(const hd_sim_task_t *task, char *text) {
-  const hd_sim_block_t *block = task->head.block;
-  const int32_t *at = block->block, *grid = block->grid_dim;
-  int thread = task->head.linear;
-  if (grid[2] > 1)
-    snprintf(text, HD_SIM_NAME_SIZE, "thread %d of block (%d, %d, %d)", thread,
-             at[0], at[1], at[2]);
-  else if (grid[1] > 1)
-    snprintf(text, HD_SIM_NAME_SIZE, "thread %d of block (%d, %d)", thread,
-             at[0], at[1]);
-  else
-    snprintf(text, HD_SIM_NAME_SIZE, "thread %d of block %d", thread, at[0]);
-  return text;
-}
-
-// --- Resident blocks ---
-
-static void destroy_resident(hd_sim_resident_t *block) {
-  for (uint32_t i = 0; block->threads && i < block->num_threads; i++)
-    free(block->threads[i].copies);
-  free(block->threads);
-  free(block->frames);
-  free(block->head.shared);
-  free(block);
-}
-
-// A place for one block, with all its memory but the frames. NULL: no memory.
-static hd_sim_resident_t *create_resident(hd_sim_worker_t *worker) {
-  hd_sim_run_t *run = worker->run;
-  hd_sim_resident_t *block = calloc(1, sizeof *block);
-  if (!block)
-    return NULL;
-  size_t shared = (run->kernel->shared_bytes + 1023) / 1024 * 1024;
-  block->worker = worker;
-  block->num_threads = run->num_threads;
-  block->threads = calloc(run->num_threads, sizeof *block->threads);
-  block->head.shared = aligned_alloc(1024, shared ? shared : 1024);
-  if (!block->threads || !block->head.shared) {
-    destroy_resident(block);
-    return NULL;
-  }
-  pthread_mutex_lock(&run->lock);
-  block->next = run->residents;
-  run->residents = block;
-  pthread_mutex_unlock(&run->lock);
-  return block;
-}
-
-void *hd_sim_frame(hd_sim_thread_t *thread, uint64_t size, uint64_t align) {
-  hd_sim_resident_t *block = hd_sim_resident(thread->block);
-  if (!block->frames) {
-    uint64_t unit = align > 64 ? align : 64;
-    block->frame_stride = (size + unit - 1) / unit * unit;
-    block->frames =
-        aligned_alloc(unit, block->frame_stride * block->num_threads);
-  }
-  if (!block->frames || size > block->frame_stride) {
-    hd_sim_run_t *run = block->worker->run;
-    hd_error(run->diags, (hd_loc_t){0}, HD_E0904,
-             "no memory for the simulated threads");
-    hd_sim_fail(run);
-    hd_sim_leave();
-  }
-  return block->frames + block->frame_stride * (uint64_t)thread->linear;
-}
-
-static void place_thread(hd_sim_resident_t *block, uint32_t linear) {
-  hd_sim_task_t *task = &block->threads[linear];
-  const int32_t *dim = block->head.block_dim;
-  task->head = (hd_sim_thread_t){.block = &block->head};
-  task->head.linear = (int32_t)linear;
-  task->head.thread[0] = (int32_t)linear % dim[0];
-  task->head.thread[1] = (int32_t)linear / dim[0] % dim[1];
-  task->head.thread[2] = (int32_t)linear / dim[0] / dim[1];
-  task->state = HD_SIM_UNBORN;
-  task->barrier = -1;
-  task->first_copy = task->num_copies = 0;
-  task->open_group = 1;
-  task->clock = 1;
-  task->waited_group = 0;
-}
-
-// Makes the place hold block `rank` of cluster `unit`.
-static void begin_block(hd_sim_resident_t *block, uint32_t unit,
-                        uint32_t rank) {
-  hd_sim_run_t *run = block->worker->run;
-  const hd_sim_kernel_t *kernel = run->kernel;
-  uint32_t at[3], clusters[3], position = unit, inner = rank;
-  for (int axis = 0; axis < 3; axis++) {
-    uint32_t size = (uint32_t)kernel->cluster[axis];
-    clusters[axis] = (uint32_t)kernel->grid[axis] / size;
-    at[axis] = position % clusters[axis] * size + inner % size;
-    position /= clusters[axis];
-    inner /= size;
-    block->head.block[axis] = (int32_t)at[axis];
-    block->head.grid_dim[axis] = kernel->grid[axis];
-    block->head.block_dim[axis] = kernel->block[axis];
-  }
-  block->head.cluster = (int32_t)rank;
-  block->head.cluster_dim = (int32_t)run->unit_size;
-  // hd_sim_fail() sets the flag of the launch first and then this one.
-  __atomic_store_n(&block->head.stop, 0, __ATOMIC_SEQ_CST);
-  if (atomic_load(&run->stop))
-    __atomic_store_n(&block->head.stop, 1, __ATOMIC_SEQ_CST);
-  block->number = at[0] + (uint32_t)kernel->grid[0] *
-                              (at[1] + (uint32_t)kernel->grid[1] * at[2]);
-  block->num_live = run->num_threads;
-  memset(block->barriers, 0, sizeof block->barriers);
-  // Not zero: who reads what nobody wrote should notice. (All ones is NaN.)
-  memset(block->head.shared, 0xff, kernel->shared_bytes);
-  for (uint32_t i = 0; i < run->num_threads; i++)
-    place_thread(block, i);
-  block->active = true;
-  if (run->sanitizer)
-    hd_sim_check_begin_block(run->sanitizer, block);
-}
-
-static void end_block(hd_sim_resident_t *block) {
-  hd_sim_run_t *run = block->worker->run;
-  if (!block->active)
-    return;
-  block->active = false;
-  if (run->sanitizer)
-    hd_sim_check_end_block(run->sanitizer, block);
-  atomic_fetch_add(&run->ended_blocks, 1);
-}
 
 // --- Units: the blocks of a cluster ---
 
@@ -159,7 +21,7 @@ static hd_sim_resident_t **create_unit(hd_sim_worker_t *worker) {
   uint32_t size = worker->run->unit_size;
   hd_sim_resident_t **unit = calloc(size, sizeof(hd_sim_resident_t *));
   for (uint32_t i = 0; unit && i < size; i++) {
-    unit[i] = create_resident(worker);
+    unit[i] = hd_sim_resident_create(worker);
     if (!unit[i]) { // The list of the launch owns those that were made.
       free(unit);
       return NULL;
@@ -212,7 +74,7 @@ static bool begin_unit(hd_sim_worker_t *worker) {
   if (number >= run->num_units)
     return false;
   for (uint32_t i = 0; i < run->unit_size; i++)
-    begin_block(unit[i], number, i);
+    hd_sim_resident_begin(unit[i], number, i);
   return true;
 }
 
@@ -225,7 +87,7 @@ static bool sweep_units(hd_sim_worker_t *worker) {
     if (!unit[0]->active || hd_sim_unit_run(worker, unit) == HD_SIM_STUCK)
       continue;
     for (uint32_t j = 0; j < run->unit_size; j++)
-      end_block(unit[j]);
+      hd_sim_resident_end(unit[j]);
     ended = true;
   }
   return ended;
@@ -265,7 +127,7 @@ static void run_loops(void *argument) {
     hd_sim_resident_t **unit = worker->units[0];
     for (uint32_t i = 0; i < run->unit_size; i++) {
       body(run->kernel->args, &unit[i]->head);
-      end_block(unit[i]);
+      hd_sim_resident_end(unit[i]);
     }
   }
 }
@@ -283,62 +145,6 @@ static void run_worker(void *argument, unsigned piece, unsigned number) {
                ? "illegal memory access; --sanitize finds the place"
                : "arithmetic fault; --sanitize finds the place");
   hd_sim_fail(run);
-}
-
-// --- The watch over deadline and interruption ---
-
-typedef struct watch {
-  hd_sim_run_t *run;
-  pthread_t thread;
-  pthread_mutex_t lock;
-  pthread_cond_t ended;
-  bool over, started;
-} watch_t;
-
-static bool must_stop(const hd_budget_t *budget) {
-  return (budget->interrupted && atomic_load(budget->interrupted)) ||
-         (budget->deadline_ns && hd_clock_ns() > budget->deadline_ns);
-}
-
-static void *watch_main(void *argument) {
-  watch_t *watch = argument;
-  pthread_mutex_lock(&watch->lock);
-  while (!watch->over) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 10 * 1000 * 1000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_cond_timedwait(&watch->ended, &watch->lock, &until);
-    if (!watch->over && must_stop(watch->run->options->budget)) {
-      hd_sim_fail(watch->run);
-      break;
-    }
-  }
-  pthread_mutex_unlock(&watch->lock);
-  return NULL;
-}
-
-static void watch_begin(watch_t *watch, hd_sim_run_t *run) {
-  const hd_budget_t *budget = run->options->budget;
-  *watch = (watch_t){.run = run};
-  if (!budget || (!budget->interrupted && !budget->deadline_ns))
-    return;
-  pthread_mutex_init(&watch->lock, NULL);
-  pthread_cond_init(&watch->ended, NULL);
-  watch->started = pthread_create(&watch->thread, NULL, watch_main, watch) == 0;
-}
-
-static void watch_end(watch_t *watch) {
-  if (!watch->started)
-    return;
-  pthread_mutex_lock(&watch->lock);
-  watch->over = true;
-  pthread_cond_signal(&watch->ended);
-  pthread_mutex_unlock(&watch->lock);
-  pthread_join(watch->thread, NULL);
-  pthread_cond_destroy(&watch->ended);
-  pthread_mutex_destroy(&watch->lock);
 }
 
 // --- The launch ---
@@ -408,7 +214,7 @@ static void fini_run(hd_sim_run_t *run, hd_sim_worker_t *workers) {
     next = block->next;
     if (run->sanitizer)
       hd_sim_check_drop_block(run->sanitizer, block);
-    destroy_resident(block);
+    hd_sim_resident_destroy(block);
   }
   hd_sim_sanitizer_destroy(run->sanitizer);
   pthread_mutex_destroy(&run->lock);
@@ -422,13 +228,13 @@ static bool run_all(hd_sim_run_t *run, hd_sim_worker_t *workers) {
         .run = run,
         .random = (options->seed + i) * 0x9e3779b97f4a7c15ull | 1,
     };
-  watch_t watch;
-  watch_begin(&watch, run);
+  hd_sim_watch_t watch;
+  hd_sim_watch_begin(&watch, run);
   hd_sim_guard_begin();
   hd_thread_pool_run(options->sanitize ? NULL : options->pool, run->num_workers,
                      run_worker, workers);
   hd_sim_guard_end();
-  watch_end(&watch);
+  hd_sim_watch_end(&watch);
   return !atomic_load(&run->failed);
 }
 

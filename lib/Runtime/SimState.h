@@ -154,6 +154,27 @@ void hd_sim_fail(hd_sim_run_t *run);
 // have failed.
 _Noreturn void hd_sim_leave(void);
 
+// SimResident.c. A place for one block, with all its memory but the frames;
+// NULL: no memory. The launch's list owns it.
+hd_sim_resident_t *hd_sim_resident_create(hd_sim_worker_t *worker);
+void hd_sim_resident_destroy(hd_sim_resident_t *block);
+// Makes the place hold block `rank` of cluster `unit`; and its end.
+void hd_sim_resident_begin(hd_sim_resident_t *block, uint32_t unit,
+                           uint32_t rank);
+void hd_sim_resident_end(hd_sim_resident_t *block);
+
+// SimWatch.c: fails the launch once the budget's deadline has passed or the
+// work is interrupted, between begin and end.
+typedef struct hd_sim_watch {
+  hd_sim_run_t *run;
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t ended;
+  bool over, started;
+} hd_sim_watch_t;
+void hd_sim_watch_begin(hd_sim_watch_t *watch, hd_sim_run_t *run);
+void hd_sim_watch_end(hd_sim_watch_t *watch);
+
 // SimSchedule.c. Runs one resident unit as far as it goes.
 typedef enum hd_sim_progress {
   HD_SIM_DONE,  // Every thread has ended.
