@@ -1,16 +1,127 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A program that embeds Hidet: text in, PTX and a result out.
 
+#include <hidet/Device.h>
 #include <hidet/Tools.h>
 #include <hidet/Version.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+static const char text[] =
+    "kernel scale(n: i32, alpha: f32, in a: f32[n], out c: f32[n])\n"
+    "  grid(ceildiv(n, 64)) block(64)\n"
+    "{\n"
+    "  let i = block * 64 + thread\n"
+    "  if i < n {\n"
+    "    c[i] = alpha * a[i]\n"
+    "  }\n"
+    "}\n";
+
+enum { N = 1000 };
+
+static void check(hidet_context_t *context, hidet_status_t status,
+                  hidet_status_t wanted, const char *what) {
+  if (status == wanted)
+    return;
+  fprintf(stderr, "%s: status %d\n%s", what, (int)status,
+          hidet_context_messages(context));
+  exit(1);
+}
+
+static void require(int condition, const char *what) {
+  if (condition)
+    return;
+  fprintf(stderr, "%s\n", what);
+  exit(1);
+}
+
+static void compile(hidet_context_t *context) {
+  hidet_module_t *module;
+  char *out;
+  check(context,
+        hidet_module_parse(context, "scale.hir", text, strlen(text), &module),
+        HIDET_OK, "parse");
+  check(context, hidet_module_run_pass(module, "simplify", NULL), HIDET_OK,
+        "simplify");
+  check(context, hidet_module_print(module, &out), HIDET_OK, "print");
+  require(strstr(out, "kernel scale(") != NULL, "the module prints");
+  hidet_text_free(out);
+  check(context, hidet_module_emit(module, "ptx", "sm_90a", "scale", &out),
+        HIDET_OK, "emit");
+  require(strstr(out, ".entry scale(") != NULL, "the kernel is in the PTX");
+  hidet_text_free(out);
+  check(context, hidet_module_emit(module, "ptx", "sm_91", NULL, &out),
+        HIDET_UNSUPPORTED, "an unknown target");
+  require(out == NULL, "no text after an error");
+  hidet_module_destroy(module);
+}
+
+static void run(hidet_context_t *context) {
+  static float a[N], c[N];
+  hidet_module_t *module;
+  hidet_device_t *device;
+  hidet_tensor_t *in, *result;
+  hidet_program_t *program;
+  int64_t shape[] = {N};
+  check(context,
+        hidet_module_parse(context, "scale.hir", text, strlen(text), &module),
+        HIDET_OK, "parse");
+  check(context, hidet_device_open(context, "sim", &device), HIDET_OK, "open");
+  require(strcmp(hidet_device_kind(device), "sim") == 0, "the kind of device");
+  check(context, hidet_tensor_create(device, "f32", shape, 1, &in), HIDET_OK,
+        "tensor");
+  check(context, hidet_tensor_create(device, "f32", shape, 1, &result),
+        HIDET_OK, "tensor");
+  require(hidet_tensor_size(in) == sizeof(a), "the size of a tensor");
+  for (int i = 0; i < N; i++)
+    a[i] = (float)i;
+  check(context, hidet_tensor_write(in, a), HIDET_OK, "write");
+  hidet_argument_t arguments[] = {
+      {.integer = N}, {.real = 0.5}, {.tensor = in}, {.tensor = result}};
+  check(context,
+        hidet_program_create(device, module, NULL, arguments, 4, &program),
+        HIDET_OK, "program");
+  check(context, hidet_program_run(program, arguments, 4), HIDET_OK, "run");
+  check(context, hidet_tensor_read(result, c), HIDET_OK, "read");
+  for (int i = 0; i < N; i++)
+    require(c[i] == 0.5f * (float)i, "the result");
+  arguments[2].tensor = NULL;
+  check(context, hidet_program_run(program, arguments, 4), HIDET_USAGE,
+        "a missing tensor");
+  hidet_program_destroy(program);
+  hidet_tensor_destroy(in);
+  hidet_tensor_destroy(result);
+  hidet_device_close(device);
+  hidet_module_destroy(module);
+}
+
+static void fail(hidet_context_t *context) {
+  static const char bad[] = "kernel k() grid(1) block(1) {\n  x = 1\n}\n";
+  hidet_module_t *module;
+  check(context,
+        hidet_module_parse(context, "bad.hir", bad, strlen(bad), &module),
+        HIDET_INVALID, "an unknown name");
+  require(module == NULL, "no module after an error");
+  require(strstr(hidet_context_messages(context),
+                 "bad.hir:2:3: error[E0201]: unknown name 'x'") != NULL,
+          "the message names the place");
+  hidet_context_limit(context, 100, 0);
+  check(context,
+        hidet_module_parse(context, "scale.hir", text, strlen(text), &module),
+        HIDET_RESOURCE, "a limit of 100 bytes");
+}
+
 int main(void) {
-  if (strcmp(hidet_version(), HIDET_VERSION_STRING) != 0) {
-    fprintf(stderr, "library %s, headers %s\n", hidet_version(),
-            HIDET_VERSION_STRING);
-    return 1;
-  }
+  require(strcmp(hidet_version(), HIDET_VERSION_STRING) == 0,
+          "library and headers are of one version");
+  hidet_context_t *context = hidet_context_create();
+  require(context != NULL, "a context");
+  compile(context);
+  run(context);
+  fail(context);
+  hidet_context_destroy(context);
   char name[] = "hidet-opt", option[] = "--version";
   char *arguments[] = {name, option, NULL};
   return hidet_opt_main(2, arguments);

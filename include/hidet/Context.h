@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The context: what a piece of work shares. Everything else belongs to one, is
+// used by the same thread as it, and is destroyed before it. Threads that work
+// side by side have a context each.
+
+#ifndef HIDET_CONTEXT_H
+#define HIDET_CONTEXT_H
+
+#include "hidet/Export.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+HIDET_C_BEGIN
+
+typedef struct hidet_context hidet_context_t;
+
+// How a call ended. The values are the exit codes of the tools.
+typedef enum hidet_status {
+  HIDET_OK = 0,
+  HIDET_USAGE = 2,       // An argument is wrong: unknown names, wrong shapes.
+  HIDET_INVALID = 3,     // The program is wrong.
+  HIDET_UNSUPPORTED = 4, // It is right, but we cannot do it.
+  HIDET_RESOURCE = 5,    // A limit was hit: memory, time.
+  HIDET_DEVICE = 6,      // The device failed or lacks something.
+  HIDET_INTERNAL = 70    // A fault of ours.
+} hidet_status_t;
+
+// Returns NULL where memory runs out.
+HIDET_API hidet_context_t *hidet_context_create(void);
+HIDET_API void hidet_context_destroy(hidet_context_t *context);
+
+// Bounds for what follows: bytes for the IR and the tensors of devices that are
+// the host, milliseconds for each call. 0, the default, is no bound. A call
+// that would pass one ends with HIDET_RESOURCE.
+HIDET_API void hidet_context_limit(hidet_context_t *context, size_t bytes,
+                                   unsigned milliseconds);
+
+// What the last call on the context, or on what belongs to it, reported: lines
+// such as `file:line:col: error[E0201]: ...`, "" where there is nothing. The
+// text belongs to the context and is valid until the next call.
+HIDET_API const char *hidet_context_messages(hidet_context_t *context);
+
+// Frees a text that a call returned. NULL is allowed.
+HIDET_API void hidet_text_free(char *text);
+
+HIDET_C_END
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Devices, tensors in their memory, and programs that run on them.
+
+#ifndef HIDET_DEVICE_H
+#define HIDET_DEVICE_H
+
+#include "hidet/Module.h"
+
+HIDET_C_BEGIN
+
+typedef struct hidet_device hidet_device_t;
+typedef struct hidet_tensor hidet_tensor_t;
+typedef struct hidet_program hidet_program_t;
+
+// name: "cuda", "cuda:N" (GPU number N), "sim" (the simulator on the CPU),
+// "auto" (the first GPU where there is one, else the simulator). On HIDET_OK
+// *device is new and ended by hidet_device_close(), after everything made for
+// it.
+HIDET_API hidet_status_t hidet_device_open(hidet_context_t *context,
+                                           const char *name,
+                                           hidet_device_t **device);
+HIDET_API void hidet_device_close(hidet_device_t *device);
+// "cuda" or "sim"; static.
+HIDET_API const char *hidet_device_kind(const hidet_device_t *device);
+
+// A row-major tensor in the device's memory. type is an element type of the
+// language of one byte or more: "f32", "f16", "i8". Its elements are
+// uninitialized. shape is copied; sizes are 0 or more; rank is at most 16.
+HIDET_API hidet_status_t hidet_tensor_create(hidet_device_t *device,
+                                             const char *type,
+                                             const int64_t *shape,
+                                             unsigned rank,
+                                             hidet_tensor_t **tensor);
+HIDET_API void hidet_tensor_destroy(hidet_tensor_t *tensor);
+// In bytes.
+HIDET_API size_t hidet_tensor_size(const hidet_tensor_t *tensor);
+// Copies all elements, of hidet_tensor_size() bytes, to and from the device.
+// Returns when the copy is done.
+HIDET_API hidet_status_t hidet_tensor_write(hidet_tensor_t *tensor,
+                                            const void *data);
+HIDET_API hidet_status_t hidet_tensor_read(hidet_tensor_t *tensor, void *data);
+
+// The argument for one parameter: a tensor, an integer (also bool) or a float;
+// the parameter says which.
+typedef struct hidet_argument {
+  hidet_tensor_t *tensor;
+  int64_t integer;
+  double real;
+} hidet_argument_t;
+
+// Compiles a kernel or plan of the module for the device (entry NULL: the last
+// plan, else the last kernel), for the sizes that the arguments have.
+// arguments: one for each parameter, in order. Lowers the module. The program
+// is ended by hidet_program_destroy(), before the module and the device.
+HIDET_API hidet_status_t hidet_program_create(hidet_device_t *device,
+                                              hidet_module_t *module,
+                                              const char *entry,
+                                              const hidet_argument_t *arguments,
+                                              size_t num_arguments,
+                                              hidet_program_t **program);
+HIDET_API void hidet_program_destroy(hidet_program_t *program);
+
+// Runs it, on these tensors; shapes and scalars are those it was compiled for.
+// Returns when the run is done.
+HIDET_API hidet_status_t hidet_program_run(hidet_program_t *program,
+                                           const hidet_argument_t *arguments,
+                                           size_t num_arguments);
+
+HIDET_C_END
+
+#endif

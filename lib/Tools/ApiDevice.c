@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Runtime/Cuda.h"
+#include "Runtime/Program.h"
+#include "Runtime/Storage.h"
+#include "Tools/Api.h"
+#include "hidet/Device.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct hidet_device {
+  hidet_context_t *owner;
+  hd_device_t *device;
+};
+
+struct hidet_tensor {
+  hidet_device_t *owner;
+  hd_scalar_t type;
+  unsigned rank;
+  int64_t shape[HD_TENSOR_MAX_RANK];
+  hd_address_t address;
+  size_t bytes;
+};
+
+struct hidet_program {
+  hidet_device_t *owner;
+  hd_program_t program;
+  hd_slot_t *slots;
+};
+
+typedef struct call {
+  hidet_device_t *device;
+  const char *name;
+  hidet_tensor_t *tensor;
+  const char *type;
+  const int64_t *shape;
+  const void *from;
+  void *to;
+  hidet_module_t *module;
+  hidet_program_t *program;
+  const hidet_argument_t *arguments;
+  size_t num_arguments;
+} call_t;
+
+static void open_device(void *argument) {
+  call_t *call = argument;
+  hd_context_t *context = &call->device->owner->context;
+  hd_device_options_t options = {0};
+  const char *name = call->name;
+  if (strcmp(name, "auto") == 0)
+    name = hd_cuda_present_sm() ? "cuda" : "sim";
+  bool numbered =
+      strncmp(name, "cuda:", 5) == 0 && isdigit((unsigned char)name[5]);
+  if (strcmp(name, "sim") == 0)
+    call->device->device = hd_device_open_sim(context, &options);
+  else if (strcmp(name, "cuda") == 0 || numbered)
+    call->device->device =
+        hd_device_open_cuda(context, numbered ? atoi(name + 5) : 0, &options);
+  else
+    hd_api_fail(call->device->owner,
+                "the device is one of auto, cuda, cuda:N and sim");
+}
+
+hidet_status_t hidet_device_open(hidet_context_t *context, const char *name,
+                                 hidet_device_t **device) {
+  *device = calloc(1, sizeof(**device));
+  if (!*device)
+    return HIDET_RESOURCE;
+  (*device)->owner = context;
+  call_t call = {.device = *device, .name = name};
+  hidet_status_t status = hd_api_call(context, open_device, &call);
+  if (status != HIDET_OK) {
+    free(*device);
+    *device = NULL;
+  }
+  return status;
+}
+
+void hidet_device_close(hidet_device_t *device) {
+  if (!device)
+    return;
+  hd_device_close(device->device);
+  free(device);
+}
+
+const char *hidet_device_kind(const hidet_device_t *device) {
+  return device->device->ops->kind;
+}
+
+static bool check_tensor(call_t *call, int64_t *bytes) {
+  hidet_context_t *context = call->device->owner;
+  hidet_tensor_t *t = call->tensor;
+  hd_type_t type;
+  if (!hd_type_parse(call->type, &type) || type.lanes != 1 ||
+      hd_type_bits(type) < 8 || hd_scalar_class(type.scalar) == HD_CLASS_OPAQUE)
+    return hd_api_fail(context, "the type is no element type of whole bytes");
+  if (t->rank > HD_TENSOR_MAX_RANK)
+    return hd_api_fail(context, "a tensor has at most 16 axes");
+  t->type = (hd_scalar_t)type.scalar;
+  *bytes = hd_type_bits(type) / 8;
+  for (unsigned i = 0; i < t->rank; i++) {
+    t->shape[i] = call->shape[i];
+    if (t->shape[i] < 0)
+      return hd_api_fail(context, "a size is negative");
+    if (__builtin_mul_overflow(*bytes, t->shape[i], bytes))
+      return hd_error(&context->context.diags, (hd_loc_t){0}, HD_E0309,
+                      "tensor");
+  }
+  return true;
+}
+
+static void create_tensor(void *argument) {
+  call_t *call = argument;
+  int64_t bytes;
+  if (!check_tensor(call, &bytes))
+    return;
+  call->tensor->bytes = (size_t)bytes;
+  hd_device_t *device = call->device->device;
+  device->ops->alloc(device, "tensor", (size_t)bytes, &call->tensor->address);
+}
+
+hidet_status_t hidet_tensor_create(hidet_device_t *device, const char *type,
+                                   const int64_t *shape, unsigned rank,
+                                   hidet_tensor_t **tensor) {
+  *tensor = calloc(1, sizeof(**tensor));
+  if (!*tensor)
+    return HIDET_RESOURCE;
+  (*tensor)->owner = device;
+  (*tensor)->rank = rank;
+  call_t call = {
+      .device = device, .tensor = *tensor, .type = type, .shape = shape};
+  hidet_status_t status = hd_api_call(device->owner, create_tensor, &call);
+  if (status != HIDET_OK) {
+    free(*tensor);
+    *tensor = NULL;
+  }
+  return status;
+}
+
+void hidet_tensor_destroy(hidet_tensor_t *tensor) {
+  if (!tensor)
+    return;
+  hd_device_t *device = tensor->owner->device;
+  device->ops->free(device, tensor->address);
+  free(tensor);
+}
+
+size_t hidet_tensor_size(const hidet_tensor_t *tensor) { return tensor->bytes; }
+
+static void write_tensor(void *argument) {
+  call_t *call = argument;
+  hd_device_t *device = call->device->device;
+  device->ops->upload(device, call->tensor->address, call->from,
+                      call->tensor->bytes);
+}
+
+hidet_status_t hidet_tensor_write(hidet_tensor_t *tensor, const void *data) {
+  call_t call = {.device = tensor->owner, .tensor = tensor, .from = data};
+  return hd_api_call(tensor->owner->owner, write_tensor, &call);
+}
+
+static void read_tensor(void *argument) {
+  call_t *call = argument;
+  hd_device_t *device = call->device->device;
+  device->ops->download(device, call->to, call->tensor->address,
+                        call->tensor->bytes);
+}
+
+hidet_status_t hidet_tensor_read(hidet_tensor_t *tensor, void *data) {
+  call_t call = {.device = tensor->owner, .tensor = tensor, .to = data};
+  return hd_api_call(tensor->owner->owner, read_tensor, &call);
+}
+
+static bool fail_argument(hidet_context_t *context, const hd_var_t *param,
+                          const char *why) {
+  char text[200];
+  snprintf(text, sizeof(text), "argument '%.80s' %s", param->name, why);
+  return hd_api_fail(context, text);
+}
+
+// A tensor argument as the program wants it.
+static bool check_argument(hidet_device_t *device, const hd_var_t *param,
+                           const hidet_tensor_t *tensor) {
+  hidet_context_t *context = device->owner;
+  if (!tensor || tensor->owner != device)
+    return fail_argument(context, param, "is no tensor of this device");
+  if (tensor->type != (hd_scalar_t)param->type.scalar)
+    return hd_error(&context->context.diags, (hd_loc_t){0}, HD_E0805,
+                    param->name, hd_scalar_name(tensor->type),
+                    hd_type_name(param->type));
+  return hd_storage_is_plain(param->tensor) ||
+         fail_argument(context, param, "has a layout that is not row-major");
+}
+
+// Sizes and scalars: given ones first, then what shapes say, then all checked.
+static bool bind(call_t *call, const hd_func_t *entry, hd_env_t *env,
+                 hd_arena_t *arena) {
+  hd_context_t *context = &call->device->owner->context;
+  for (uint32_t i = 0; i < entry->num_params; i++) {
+    const hd_var_t *param = entry->params[i];
+    const hidet_argument_t *value = &call->arguments[i];
+    if (param->tensor) {
+      if (!check_argument(call->device, param, value->tensor))
+        return false;
+    } else if (hd_type_is_float(param->type)) {
+      hd_binding_t binding = {.var = param, .f = value->real};
+      hd_vec_push(arena, &env->bindings, binding);
+    } else if (!hd_bind_int(context, env, arena, param, value->integer)) {
+      return false;
+    }
+  }
+  for (uint32_t i = 0; i < entry->num_params; i++) {
+    const hidet_tensor_t *tensor = call->arguments[i].tensor;
+    if (entry->params[i]->tensor &&
+        !hd_bind_check(context, env, entry->params[i], tensor->shape,
+                       tensor->rank))
+      return false;
+  }
+  return true;
+}
+
+static void create_program(void *argument) {
+  call_t *call = argument;
+  hidet_program_t *program = call->program;
+  hd_module_t *module = call->module->module;
+  hd_context_t *context = &call->device->owner->context;
+  const hd_func_t *entry = call->name ? hd_module_find(module, call->name, -1)
+                                      : hd_module_entry(module);
+  if (!entry || entry->kind == HD_FUNC_FN) {
+    hd_api_fail(call->device->owner, "the module has no such kernel or plan");
+    return;
+  }
+  if (call->num_arguments != entry->num_params) {
+    hd_error(&context->diags, (hd_loc_t){0}, HD_E1003,
+             "an argument for each parameter is needed");
+    return;
+  }
+  program->slots = calloc(entry->num_params + 1, sizeof(*program->slots));
+  hd_arena_t *arena = &module->arena;
+  hd_env_t env = {.sms = call->device->device->info.sms};
+  if (program->slots && bind(call, entry, &env, arena) &&
+      hd_api_lower(call->module))
+    hd_program_init(&program->program, call->device->device, module, entry,
+                    &env);
+}
+
+hidet_status_t hidet_program_create(hidet_device_t *device,
+                                    hidet_module_t *module, const char *entry,
+                                    const hidet_argument_t *arguments,
+                                    size_t num_arguments,
+                                    hidet_program_t **program) {
+  *program = calloc(1, sizeof(**program));
+  if (!*program)
+    return HIDET_RESOURCE;
+  (*program)->owner = device;
+  call_t call = {.device = device,
+                 .name = entry,
+                 .module = module,
+                 .program = *program,
+                 .arguments = arguments,
+                 .num_arguments = num_arguments};
+  hidet_status_t status = hd_api_call(device->owner, create_program, &call);
+  if (status == HIDET_OK && !(*program)->slots)
+    status = HIDET_RESOURCE;
+  if (status != HIDET_OK) {
+    hidet_program_destroy(*program);
+    *program = NULL;
+  }
+  return status;
+}
+
+void hidet_program_destroy(hidet_program_t *program) {
+  if (!program)
+    return;
+  hd_program_fini(&program->program);
+  free(program->slots);
+  free(program);
+}
+
+static void run_program(void *argument) {
+  call_t *call = argument;
+  hd_program_t *program = &call->program->program;
+  const hd_func_t *entry = program->entry;
+  hd_context_t *context = &call->device->owner->context;
+  if (call->num_arguments != entry->num_params) {
+    hd_api_fail(call->device->owner,
+                "an argument for each parameter is needed");
+    return;
+  }
+  for (uint32_t i = 0; i < entry->num_params; i++) {
+    const hd_var_t *param = entry->params[i];
+    const hidet_tensor_t *tensor = call->arguments[i].tensor;
+    if (!param->tensor)
+      continue;
+    if (!check_argument(call->device, param, tensor) ||
+        !hd_bind_check(context, &program->env, param, tensor->shape,
+                       tensor->rank))
+      return;
+    call->program->slots[i] =
+        (hd_slot_t){param, tensor->address, tensor->bytes};
+  }
+  hd_program_run(program, call->program->slots);
+}
+
+hidet_status_t hidet_program_run(hidet_program_t *program,
+                                 const hidet_argument_t *arguments,
+                                 size_t num_arguments) {
+  call_t call = {.device = program->owner,
+                 .program = program,
+                 .arguments = arguments,
+                 .num_arguments = num_arguments};
+  return hd_api_call(program->owner->owner, run_program, &call);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Parser.h"
+#include "IR/Printer.h"
+#include "IR/Verifier.h"
+#include "TaskMapping/TaskMapping.h"
+#include "Tools/Api.h"
+#include "Tools/Emit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+// The arguments of a call, for its body.
+typedef struct call {
+  hidet_context_t *context;
+  hidet_module_t *module;
+  const char *name, *text;
+  size_t size;
+  const char *format, *target, *kernel;
+  hd_buffer_t out;
+} call_t;
+
+static bool run_pass(hidet_module_t *module, const char *name,
+                     const char *options) {
+  hidet_context_t *context = module->owner;
+  const hd_pass_t *pass = hd_pass_list_find(&context->passes, name);
+  char text[160];
+  if (!pass) {
+    snprintf(text, sizeof(text), "there is no pass '%.100s'", name);
+    return hd_api_fail(context, text);
+  }
+  hd_pass_args_t args = {.options = options};
+  hd_pass_config_t config = {.verify_each = true};
+  return hd_pass_run(module->module, pass, &args, &config).ok;
+}
+
+bool hd_api_lower(hidet_module_t *module) {
+  return run_pass(module, "lower", NULL);
+}
+
+static void parse(void *argument) {
+  call_t *call = argument;
+  hd_context_t *context = &call->context->context;
+  call->module->module = hd_module_create(context);
+  hd_module_t *module = call->module->module;
+  if (!hd_module_parse_into(module, call->name, call->text, call->size, 1) ||
+      !hd_module_verify(module))
+    return;
+  for (size_t i = 0; i < module->items.size; i++)
+    if (module->items.data[i].kind == HD_ITEM_FUNC)
+      hd_func_verify_mappings(context, module->items.data[i].u.func);
+}
+
+hidet_status_t hidet_module_parse(hidet_context_t *context, const char *name,
+                                  const char *text, size_t size,
+                                  hidet_module_t **module) {
+  *module = calloc(1, sizeof(**module));
+  if (!*module)
+    return HIDET_RESOURCE;
+  (*module)->owner = context;
+  call_t call = {.context = context,
+                 .module = *module,
+                 .name = name,
+                 .text = text,
+                 .size = size};
+  hidet_status_t status = hd_api_call(context, parse, &call);
+  if (status != HIDET_OK) {
+    hidet_module_destroy(*module);
+    *module = NULL;
+  }
+  return status;
+}
+
+void hidet_module_destroy(hidet_module_t *module) {
+  if (!module)
+    return;
+  hd_module_destroy(module->module);
+  free(module);
+}
+
+static void run_pass_call(void *argument) {
+  call_t *call = argument;
+  run_pass(call->module, call->name, call->text);
+}
+
+hidet_status_t hidet_module_run_pass(hidet_module_t *module, const char *pass,
+                                     const char *options) {
+  call_t call = {.module = module, .name = pass, .text = options};
+  return hd_api_call(module->owner, run_pass_call, &call);
+}
+
+// The buffer's text, which then belongs to the caller.
+static hidet_status_t give_text(call_t *call, hidet_status_t status,
+                                char **text) {
+  *text = NULL;
+  if (status == HIDET_OK && call->out.size == 0)
+    hd_buffer_write(&call->out, "", 0);
+  if (status == HIDET_OK && call->out.failed)
+    status = HIDET_RESOURCE;
+  if (status == HIDET_OK)
+    *text = call->out.data;
+  else
+    hd_buffer_fini(&call->out);
+  return status;
+}
+
+static void print(void *argument) {
+  call_t *call = argument;
+  hd_module_print(call->module->module, &call->out);
+}
+
+hidet_status_t hidet_module_print(hidet_module_t *module, char **text) {
+  call_t call = {.module = module};
+  return give_text(&call, hd_api_call(module->owner, print, &call), text);
+}
+
+static void emit(void *argument) {
+  call_t *call = argument;
+  hidet_module_t *module = call->module;
+  bool ptx = strcmp(call->format, "ptx") == 0;
+  if (!ptx && strcmp(call->format, "llvm") != 0) {
+    hd_api_fail(module->owner, "the format is one of llvm and ptx");
+    return;
+  }
+  const hd_target_t *target =
+      hd_tools_find_target(&module->owner->context.diags, call->target);
+  if (target && hd_api_lower(module))
+    hd_emit_module(module->module, ptx ? HD_EMIT_PTX : HD_EMIT_LLVM, target,
+                   call->kernel, &call->out);
+}
+
+hidet_status_t hidet_module_emit(hidet_module_t *module, const char *format,
+                                 const char *target, const char *kernel,
+                                 char **text) {
+  call_t call = {
+      .module = module, .format = format, .target = target, .kernel = kernel};
+  return give_text(&call, hd_api_call(module->owner, emit, &call), text);
+}
