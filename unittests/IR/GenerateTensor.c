@@ -118,6 +118,7 @@ const hd_mapping_t *hd_generate_mapping(hd_generator_t *g, unsigned rank,
   const hd_mapping_t *mapping = NULL, *left;
   if (depth == 0)
     kind = HD_MAPPING_REPEAT;
+  g->counts->mappings[kind]++;
   switch (kind) {
   case HD_MAPPING_SPATIAL:
   case HD_MAPPING_REPEAT:
@@ -144,7 +145,6 @@ const hd_mapping_t *hd_generate_mapping(hd_generator_t *g, unsigned rank,
         hd_mapping_idle(g->arena, left, left->workers + hd_random_below(g, 3));
     break;
   }
-  g->counts->mappings[kind]++;
   return mapping ? mapping : grid(g, HD_MAPPING_REPEAT, rank);
 }
 
