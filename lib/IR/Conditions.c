@@ -128,6 +128,18 @@ static void assume_divisor(hd_facts_t *facts, const hd_expr_t *e) {
   hd_vec_push(facts->arena, &facts->atoms, fact);
 }
 
+// a != b tells something where b is one end of the range.
+static void assume_different(hd_facts_t *facts, const hd_expr_t *a,
+                             const hd_expr_t *b) {
+  hd_range_t x = hd_facts_range(facts, a), y = hd_facts_range(facts, b);
+  if (y.least != y.greatest)
+    return;
+  if (y.least == x.least)
+    assume_sum(facts, HD_EXPR_GT, a, b);
+  if (y.least == x.greatest)
+    assume_sum(facts, HD_EXPR_LT, a, b);
+}
+
 static void assume_comparison(hd_facts_t *facts, const hd_expr_t *e,
                               bool holds) {
   hd_expr_kind_t kind = (hd_expr_kind_t)e->kind;
@@ -137,7 +149,9 @@ static void assume_comparison(hd_facts_t *facts, const hd_expr_t *e,
     assume_divisor(facts, e);
     assume_sum(facts, HD_EXPR_LE, e->operands[0], e->operands[1]);
     assume_sum(facts, HD_EXPR_GE, e->operands[0], e->operands[1]);
-  } else if (kind != HD_EXPR_NE) {
+  } else if (kind == HD_EXPR_NE) {
+    assume_different(facts, e->operands[0], e->operands[1]);
+  } else {
     assume_sum(facts, kind, e->operands[0], e->operands[1]);
   }
 }

@@ -26,30 +26,39 @@ static bool verify_after(hd_module_t *module, const hd_func_t *func,
   return false;
 }
 
+static void run_on(hd_module_t *module, hd_func_t *func, const hd_pass_t *pass,
+                   const hd_pass_args_t *args, bool verify,
+                   hd_pass_result_t *result) {
+  const hd_func_t *version = pass->run(module, func, args);
+  if (!version)
+    result->ok = false;
+  if (!version || version == func)
+    return;
+  result->changed = true;
+  hd_func_replace(func, version);
+  if (verify)
+    result->ok &= verify_after(module, func, pass);
+}
+
+// Callers come before what they call: a pipeline that puts functions in the
+// place of calls finds them as they were written.
 hd_pass_result_t hd_pass_run(hd_module_t *module, const hd_pass_t *pass,
                              const hd_pass_args_t *args,
                              const hd_pass_config_t *config) {
   static const hd_pass_args_t no_args = {NULL, false};
   hd_pass_result_t result = {.ok = true};
   uint64_t start = hd_clock_ns();
+  bool verify = config && config->verify_each;
   // A pass may add items; those are its results, not its input.
   size_t count = module->items.size;
-  for (size_t i = 0; i < count; ++i) {
-    if (module->items.data[i].kind != HD_ITEM_FUNC)
-      continue;
-    hd_func_t *func = module->items.data[i].u.func;
-    const hd_func_t *version = pass->run(module, func, args ? args : &no_args);
-    if (!version) {
-      result.ok = false;
-      continue;
+  for (int fns = 0; fns < 2; ++fns)
+    for (size_t i = 0; i < count; ++i) {
+      const hd_item_t *item = &module->items.data[i];
+      if (item->kind == HD_ITEM_FUNC &&
+          (item->u.func->kind == HD_FUNC_FN) == (fns == 1))
+        run_on(module, item->u.func, pass, args ? args : &no_args, verify,
+               &result);
     }
-    if (version == func)
-      continue;
-    result.changed = true;
-    hd_func_replace(func, version);
-    if (config && config->verify_each)
-      result.ok &= verify_after(module, func, pass);
-  }
   result.ns = hd_clock_ns() - start;
   return result;
 }

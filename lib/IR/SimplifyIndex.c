@@ -195,7 +195,16 @@ static const hd_expr_t *reduce_sum(hd_simplifier_t *s, const hd_linear_t *sum,
 typedef const hd_expr_t *(*sum_rule_t)(hd_simplifier_t *, const hd_linear_t *,
                                        int64_t);
 
-// Applies a rule to a as a sum; what lets stand for only where that pays.
+// What lets stand for is worth taking where it is not more work, or where it
+// gets rid of an unrolled loop's variable, so that all copies share the value.
+static bool is_better(hd_simplifier_t *s, const hd_expr_t *e,
+                      const hd_expr_t *a) {
+  return hd_expr_cost(e) <= hd_expr_cost(a) + 1 ||
+         (s->resolve && hd_simplify_level(s, a) >= HD_LEVEL_UNROLLED &&
+          hd_simplify_level(s, e) < HD_LEVEL_UNROLLED);
+}
+
+// Applies a rule to a as a sum.
 static const hd_expr_t *by_sum(hd_simplifier_t *s, const hd_expr_t *a,
                                int64_t c, sum_rule_t rule) {
   for (hd_linear_mode_t mode = HD_LINEAR_DEEP; mode <= HD_LINEAR_EXPAND;
@@ -204,7 +213,7 @@ static const hd_expr_t *by_sum(hd_simplifier_t *s, const hd_expr_t *a,
     if (!hd_linear_of(s->facts, a, mode, &sum) || !exact_nonnegative(s, &sum))
       continue;
     const hd_expr_t *e = rule(s, &sum, c);
-    if (e && (mode == HD_LINEAR_DEEP || hd_expr_cost(e) <= hd_expr_cost(a) + 1))
+    if (e && (mode == HD_LINEAR_DEEP || is_better(s, e, a)))
       return e;
   }
   return NULL;
