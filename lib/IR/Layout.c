@@ -3,8 +3,6 @@
 // Layouts applied: indices to offsets, shapes to storage.
 #include "IR/Mapping.h"
 
-enum { MAX_RANK = 16 };
-
 static int64_t constant(const hd_expr_t *e) {
   int64_t value = 0;
   hd_expr_fold_int(e, &value);
@@ -103,7 +101,7 @@ static const hd_expr_t *tiled(hd_arena_t *arena, hd_type_t type,
                               const hd_tensor_t *tensor,
                               const hd_layout_item_t *item,
                               const hd_expr_t *const *indices) {
-  const hd_expr_t *shape[2 * MAX_RANK], *index[2 * MAX_RANK];
+  const hd_expr_t *shape[2 * HD_MAX_RANK], *index[2 * HD_MAX_RANK];
   unsigned rank = tensor->rank;
   for (unsigned i = 0; i < rank; i++) {
     int64_t tile = constant(item->values[i]);
@@ -129,7 +127,7 @@ static const hd_expr_t *local_place(hd_arena_t *arena,
                                     const hd_expr_t *const *indices,
                                     int64_t *count) {
   hd_type_t type = hd_type(HD_I32);
-  const hd_expr_t *outer[MAX_RANK], *inner[MAX_RANK], *place = NULL;
+  const hd_expr_t *outer[HD_MAX_RANK], *inner[HD_MAX_RANK], *place = NULL;
   *count = 1;
   switch (mapping->kind) {
   case HD_MAPPING_SPATIAL:
@@ -270,7 +268,7 @@ const hd_expr_t *hd_tensor_offset(hd_arena_t *arena, const hd_tensor_t *tensor,
     return rows;
   hd_type_t type = index_type(tensor);
   const hd_layout_item_t *base = base_of(tensor);
-  const hd_expr_t *reversed[MAX_RANK], *offset = NULL;
+  const hd_expr_t *reversed[HD_MAX_RANK], *offset = NULL;
   int64_t count;
   switch (base->kind) {
   case HD_LAYOUT_ROW:

@@ -20,7 +20,7 @@ typedef enum hd_mapping_kind {
   HD_MAPPING_IDLE,   // idle(left, n): n workers, those past left's do nothing
 } hd_mapping_kind_t;
 
-enum { HD_MAPPING_MAX_RANK = 16 };
+enum { HD_MAPPING_MAX_RANK = HD_MAX_RANK };
 
 struct hd_mapping {
   hd_mapping_kind_t kind;

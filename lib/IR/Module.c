@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Module.h"
 
+#include "IR/Task.h"
+
 #include <stdlib.h>
 #include <string.h>
 // An arena serves uthash as well as the heap.
@@ -64,7 +66,7 @@ const char *hd_item_name(const hd_item_t *item) {
   case HD_ITEM_FUNC:
     return item->u.func->name;
   case HD_ITEM_TASK:
-    break;
+    return item->u.task->name;
   }
   return "";
 }
@@ -76,7 +78,7 @@ hd_loc_t hd_item_loc(const hd_item_t *item) {
   case HD_ITEM_FUNC:
     return item->u.func->loc;
   case HD_ITEM_TASK:
-    break;
+    return item->u.task->loc;
   }
   return (hd_loc_t){0};
 }

@@ -41,7 +41,7 @@ static void reject_tensor(hd_parser_t *p, const hd_expr_t *e) {
            var->tensor->rank == 1 ? "index" : "indices");
 }
 
-static bool fits(hd_type_t type, int64_t value) {
+bool hd_int_fits(hd_type_t type, int64_t value) {
   unsigned bits = hd_scalar_bits((hd_scalar_t)type.scalar);
   if (hd_type_is_bool(type))
     return false;
@@ -69,7 +69,7 @@ static const hd_expr_t *retype_const(hd_parser_t *p, const hd_expr_t *e,
              is_float ? "a float" : "an integer");
     return NULL;
   }
-  if (is_large ? type.scalar != HD_U64 : !fits(type, e->u.i)) {
+  if (is_large ? type.scalar != HD_U64 : !hd_int_fits(type, e->u.i)) {
     hd_error(p->diags, e->loc, HD_E0214,
              is_large
                  ? hd_arena_printf(p->arena, "%llu", (unsigned long long)e->u.i)
@@ -122,7 +122,7 @@ const hd_expr_t *hd_coerce(hd_parser_t *p, hd_value_t value, hd_type_t type) {
 // True where every bare number of the tree fits i32.
 static bool fits_i32(const hd_expr_t *e) {
   if (e->kind == HD_EXPR_CONST)
-    return e->type.scalar != HD_U64 && fits(hd_type(HD_I32), e->u.i);
+    return e->type.scalar != HD_U64 && hd_int_fits(hd_type(HD_I32), e->u.i);
   for (unsigned i = 0; i < e->num_operands; i++)
     if (!fits_i32(e->operands[i]))
       return false;
@@ -432,8 +432,7 @@ static hd_value_t parse_unary(hd_parser_t *p) {
   return value;
 }
 
-// The infix operator at hand, with at least that precedence.
-static bool find_infix(hd_parser_t *p, int least, hd_expr_kind_t *kind) {
+bool hd_find_infix(hd_parser_t *p, int least, hd_expr_kind_t *kind) {
   const hd_token_t *token = hd_peek(p);
   if (token->kind != HD_TOKEN_PUNCTUATION)
     return false;
@@ -450,7 +449,7 @@ static bool find_infix(hd_parser_t *p, int least, hd_expr_kind_t *kind) {
 static hd_value_t parse_infix(hd_parser_t *p, int least) {
   hd_value_t left = parse_unary(p);
   hd_expr_kind_t kind;
-  while (find_infix(p, least, &kind)) {
+  while (hd_find_infix(p, least, &kind)) {
     hd_loc_t loc = hd_here(p);
     p->at++;
     // All infix operators group to the left; each level is one deeper.

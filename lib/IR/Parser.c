@@ -355,7 +355,7 @@ static hd_func_t *parse_header(hd_parser_t *p, hd_func_kind_t kind) {
 
 static bool at_item(const hd_parser_t *p) {
   return hd_at(p, "const") || hd_at(p, "fn") || hd_at(p, "kernel") ||
-         hd_at(p, "plan");
+         hd_at(p, "plan") || hd_at(p, "task");
 }
 
 static void skip_braces(hd_parser_t *p) {
@@ -385,6 +385,8 @@ static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
     p->func = NULL;
     return parse_const(p, loc);
   }
+  if (hd_accept(p, "task"))
+    return is_new(p, hd_peek(p)->text, hd_here(p)) && hd_parse_task(p);
   for (size_t i = 0; i < 3; i++) {
     if (!hd_accept(p, kinds[i].word))
       continue;
@@ -399,7 +401,7 @@ static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
     skip_braces(p);
     return true;
   }
-  return hd_expected(p, "'const', 'fn', 'kernel' or 'plan'");
+  return hd_expected(p, "'const', 'fn', 'kernel', 'plan' or 'task'");
 }
 
 static void parse_body(hd_parser_t *p, const hd_pending_t *pending) {

@@ -79,6 +79,14 @@ bool hd_at_call(const hd_parser_t *p);
 // name(...) from the parenthesis on.
 hd_value_t hd_parse_call(hd_parser_t *p, const hd_token_t *name);
 
+// The infix operator at hand, where it binds at least so tightly.
+bool hd_find_infix(hd_parser_t *p, int least, hd_expr_kind_t *kind);
+// Whether an integer is a value of a type.
+bool hd_int_fits(hd_type_t type, int64_t value);
+
+// A task from its name on; it becomes an item of the module.
+bool hd_parse_task(hd_parser_t *p);
+
 // Statements.
 hd_block_t hd_parse_block(hd_parser_t *p);
 

@@ -3,6 +3,7 @@
 
 #include "IR/Intrinsic.h"
 #include "IR/ParserState.h"
+#include "IR/Task.h"
 #include "Support/Float.h"
 
 #include <math.h>
@@ -52,13 +53,13 @@ static const char *name_of(const hd_printer_t *p, const hd_var_t *var) {
   return name ? name : var->name; // A part is printed, or the IR is wrong.
 }
 
-static void print_float(hd_printer_t *p, hd_scalar_t scalar, double value) {
+void hd_float_print(hd_scalar_t scalar, double value, hd_buffer_t *out) {
   if (isnan(value)) {
-    hd_buffer_puts(p->out, "nan");
+    hd_buffer_puts(out, "nan");
     return;
   }
   if (isinf(value)) {
-    hd_buffer_puts(p->out, value < 0 ? "-inf" : "inf");
+    hd_buffer_puts(out, value < 0 ? "-inf" : "inf");
     return;
   }
   // The shortest decimal that reads back.
@@ -70,9 +71,9 @@ static void print_float(hd_printer_t *p, hd_scalar_t scalar, double value) {
         hd_float_round(scalar, back) == value)
       break;
   }
-  hd_buffer_puts(p->out, text);
+  hd_buffer_puts(out, text);
   if (!strpbrk(text, ".e"))
-    hd_buffer_puts(p->out, ".0");
+    hd_buffer_puts(out, ".0");
 }
 
 // An i32 or f32 constant is printed as a bare number.
@@ -113,7 +114,7 @@ static void print_const(hd_printer_t *p, const hd_expr_t *e) {
   if (!plain)
     hd_buffer_printf(p->out, "%s(", hd_type_name(e->type));
   if (is_float)
-    print_float(p, (hd_scalar_t)e->type.scalar, e->u.f);
+    hd_float_print((hd_scalar_t)e->type.scalar, e->u.f, p->out);
   else if (hd_type_is_unsigned(e->type))
     hd_buffer_printf(p->out, "%llu", (unsigned long long)e->u.i);
   else if (e->u.i == INT64_MIN) // Its digits alone would not fit.
@@ -609,7 +610,7 @@ static void print_const_item(hd_printer_t *p, const hd_const_t *constant) {
   if (constant->mapping)
     print_mapping(p, constant->mapping);
   else if (constant->untyped && hd_type_is_float(constant->value->type))
-    print_float(p, HD_F64, constant->value->u.f);
+    hd_float_print(HD_F64, constant->value->u.f, p->out);
   else if (constant->untyped && constant->value->type.scalar == HD_U64)
     hd_buffer_printf(p->out, "%llu", (unsigned long long)constant->value->u.i);
   else if (constant->untyped)
@@ -643,6 +644,7 @@ void hd_module_print(const hd_module_t *module, hd_buffer_t *out) {
       print_func(&p, item->u.func);
       break;
     case HD_ITEM_TASK:
+      hd_task_print(item->u.task, out);
       break;
     }
   }

@@ -8,6 +8,8 @@
 
 typedef struct hd_mapping hd_mapping_t;
 
+enum { HD_MAX_RANK = 16 };
+
 typedef enum hd_scope {
   HD_SCOPE_GLOBAL,
   HD_SCOPE_SHARED,

@@ -4,6 +4,7 @@
 #include "IR/Verifier.h"
 
 #include "IR/Rewrite.h"
+#include "IR/Task.h"
 #include "IR/VerifierState.h"
 
 static void verify_block(hd_verifier_t *v, hd_block_t block);
@@ -361,8 +362,16 @@ bool hd_func_verify(hd_context_t *context, const hd_func_t *func) {
 bool hd_module_verify_from(hd_module_t *module, size_t first) {
   bool ok = true;
   for (size_t i = first; i < module->items.size; i++)
-    if (module->items.data[i].kind == HD_ITEM_FUNC)
+    switch (module->items.data[i].kind) {
+    case HD_ITEM_FUNC:
       ok &= hd_func_verify(module->context, module->items.data[i].u.func);
+      break;
+    case HD_ITEM_TASK:
+      ok &= hd_task_verify(module->context, module->items.data[i].u.task);
+      break;
+    case HD_ITEM_CONST: // Its uses have its value.
+      break;
+    }
   return hd_calls_verify(module, first) && ok;
 }
 

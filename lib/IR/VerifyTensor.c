@@ -5,8 +5,6 @@
 
 #include "IR/Rewrite.h"
 
-enum { MAX_RANK = 16 };
-
 static void layout_fault(hd_verifier_t *v, const hd_var_t *var,
                          const char *why) {
   hd_error(v->diags, var->loc, HD_E0306, why);
@@ -178,9 +176,9 @@ static void verify_storage(hd_verifier_t *v, const hd_var_t *var) {
 
 void hd_verify_tensor(hd_verifier_t *v, const hd_var_t *var) {
   const hd_tensor_t *tensor = var->tensor;
-  if (tensor->rank > MAX_RANK) {
+  if (tensor->rank > HD_MAX_RANK) {
     hd_error(v->diags, var->loc, HD_E0307, "the rank of a tensor", 0LL,
-             (long long)MAX_RANK, (long long)tensor->rank);
+             (long long)HD_MAX_RANK, (long long)tensor->rank);
     v->errors++;
     return;
   }

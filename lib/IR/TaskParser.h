@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of the parser of tasks share (ParseTask.c: items and
+// definitions, ParseTerm.c: terms).
+#ifndef HIDET_IR_TASKPARSER_H
+#define HIDET_IR_TASKPARSER_H
+
+#include "IR/ParserState.h"
+#include "IR/Task.h"
+
+typedef struct hd_task_parser {
+  hd_parser_t *p;
+  hd_task_t *task;
+  HD_VEC(const hd_index_t *) indices;      // In scope, innermost last.
+  HD_VEC(const hd_variable_t *) variables; // Of the monoid being read.
+} hd_task_parser_t;
+
+// NULL or false: an error was reported.
+const hd_term_t *hd_parse_term(hd_task_parser_t *t);
+const hd_term_t *hd_parse_term_as(hd_task_parser_t *t, hd_task_type_t type);
+// size | ..term
+const hd_term_t *hd_parse_axis(hd_task_parser_t *t);
+// A type, or a variable, which is declared by its first use.
+bool hd_parse_task_type(hd_task_parser_t *t, hd_task_type_t *type);
+// ( index: range, ... [to at] ): the indices are in scope from then on.
+bool hd_parse_ranges(hd_task_parser_t *t, hd_reduction_t *reduction,
+                     bool is_scan);
+const hd_monoid_t *hd_parse_monoid_name(hd_task_parser_t *t);
+
+// A bare number gets a type; NULL, and reported, where it cannot have it.
+const hd_term_t *hd_term_coerce(hd_task_parser_t *t, const hd_term_t *term,
+                                hd_task_type_t type);
+
+// Reports a name that the task has given already.
+bool hd_task_declares(hd_task_parser_t *t, const char *name, hd_loc_t loc);
+const hd_task_value_t *hd_task_find_value(const hd_task_t *task,
+                                          const char *name);
+const hd_pack_t *hd_task_find_pack(const hd_task_t *task, const char *name);
+const hd_size_t *hd_task_find_size(const hd_task_t *task, const char *name);
+
+#endif
