@@ -52,10 +52,9 @@ static bool is_named(const char *option, const hd_pass_t *pass) {
   return option && strcmp(option, pass->name) == 0;
 }
 
-bool hd_tools_run_pass(hd_module_t *module, const hd_pass_t *pass,
-                       const hd_pass_args_t *args,
-                       const hd_pass_config_t *config,
-                       const hd_pass_prints_t *prints, hd_pass_log_t *log) {
+static bool run_one(hd_module_t *module, const hd_pass_t *pass,
+                    const hd_pass_args_t *args, const hd_pass_config_t *config,
+                    const hd_pass_prints_t *prints, hd_pass_log_t *log) {
   if (prints && is_named(prints->before, pass))
     print_ir(module, "before", pass->name);
   hd_pass_result_t result = hd_pass_run(module, pass, args, config);
@@ -66,4 +65,31 @@ bool hd_tools_run_pass(hd_module_t *module, const hd_pass_t *pass,
   if (log)
     hd_vec_push(log->arena, &log->records, record);
   return result.ok;
+}
+
+// The passes of the pipeline one by one, so that each is seen.
+static bool run_lower(hd_module_t *module, const hd_pass_args_t *args,
+                      const hd_pass_config_t *config,
+                      const hd_pass_prints_t *prints, hd_pass_log_t *log) {
+  hd_pass_list_t list;
+  hd_pass_args_t inner = {NULL, args->explain};
+  hd_pass_list_init(&list);
+  for (size_t i = 0; hd_lower_pipeline[i]; i++) {
+    bool left_out =
+        args->options && strcmp(hd_lower_pipeline[i], "resolve-layouts") == 0;
+    const hd_pass_t *pass = hd_pass_list_find(&list, hd_lower_pipeline[i]);
+    if (!left_out && !run_one(module, pass, &inner, config, prints, log))
+      return false;
+  }
+  return true;
+}
+
+bool hd_tools_run_pass(hd_module_t *module, const hd_pass_t *pass,
+                       const hd_pass_args_t *args,
+                       const hd_pass_config_t *config,
+                       const hd_pass_prints_t *prints, hd_pass_log_t *log) {
+  bool known = !args->options || strcmp(args->options, "layouts=keep") == 0;
+  if (strcmp(pass->name, "lower") == 0 && known)
+    return run_lower(module, args, config, prints, log);
+  return run_one(module, pass, args, config, prints, log);
 }
