@@ -192,21 +192,18 @@ static bool report_link(const hd_cuda_t *cuda, hd_diagnostics_t *diags,
   return false;
 }
 
-bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
-                  int sm, const char *ptx, size_t size, hd_buffer_t *cubin) {
-  char log[4096] = "";
-  bool accelerated = sm > 120;
-  size_t target =
-      accelerated ? (size_t)(sm / 10) + HD_CU_TARGET_ACCELERATED : (size_t)sm;
-  // The target is left to the context where it is that of the device.
+// One try. target: a CUjit_target, or 0 for that of the context.
+static int try_link(hd_cuda_t *cuda, const char *name, size_t target,
+                    const char *ptx, size_t size, char *log, size_t log_size,
+                    hd_buffer_t *cubin) {
   int options[] = {HD_CU_JIT_ERROR_LOG, HD_CU_JIT_ERROR_LOG_SIZE,
                    HD_CU_JIT_TARGET};
-  void *values[] = {log, as_pointer(sizeof(log)), as_pointer(target)};
-  bool same = (accelerated ? sm / 10 : sm) == cuda->sm;
+  void *values[] = {log, as_pointer(log_size), as_pointer(target)};
   hd_cu_link_t link = NULL;
-  int error = cuda->driver.link_create(same ? 2 : 3, options, values, &link);
+  log[0] = '\0';
+  int error = cuda->driver.link_create(target ? 3 : 2, options, values, &link);
   if (error)
-    return report_link(cuda, diags, name, error, log);
+    return error;
   // The driver does not write to its input, whose type lacks the const. The
   // final zero is part of what it wants.
   union {
@@ -222,5 +219,25 @@ bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
   if (!error)
     hd_buffer_write(cubin, image, bytes); // It belongs to the link.
   cuda->driver.link_destroy(link);
-  return !error || report_link(cuda, diags, name, error, log);
+  return error;
+}
+
+bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
+                  int sm, const char *ptx, size_t size, hd_buffer_t *cubin) {
+  char log[4096], first_log[sizeof(log)];
+  bool accelerated = sm > 120;
+  size_t target =
+      accelerated ? (size_t)(sm / 10) + HD_CU_TARGET_ACCELERATED : (size_t)sm;
+  // The target is left to the context where it is that of the device. A driver
+  // that then thinks of the plain architecture is told of the accelerated one.
+  bool same = (accelerated ? sm / 10 : sm) == cuda->sm;
+  int error = try_link(cuda, name, same ? 0 : target, ptx, size, log,
+                       sizeof(log), cubin);
+  if (!error)
+    return true;
+  memcpy(first_log, log, sizeof(log));
+  if (same && accelerated &&
+      try_link(cuda, name, target, ptx, size, log, sizeof(log), cubin) == 0)
+    return true;
+  return report_link(cuda, diags, name, error, first_log);
 }

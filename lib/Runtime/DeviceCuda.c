@@ -19,6 +19,7 @@ typedef struct cuda_device {
   hd_cu_stream_t stream;
   hd_cu_event_t start, stop;
   hd_thread_pool_t *pool;
+  unsigned threads;
   hd_cache_t *cache;
   bool recording;
 } cuda_device_t;
@@ -151,7 +152,10 @@ static void link_piece(void *argument, unsigned piece, unsigned worker) {
   job_t *job = &jobs->jobs[piece];
   if (job->cached || !hd_cuda_enter(d->cuda, diags_of(d)))
     return;
-  job->ok = hd_cuda_link(d->cuda, diags_of(d), job->func->name, d->cuda->sm,
+  // PTX of an older target becomes code of this GPU all the same.
+  int target = d->base.info.target->sm;
+  job->ok = hd_cuda_link(d->cuda, diags_of(d), job->func->name,
+                         target > 120 ? target : d->cuda->sm,
                          hd_buffer_text(&job->ptx), job->ptx.size, &job->cubin);
   if (job->ok)
     hd_cache_put(d->cache, job->key, &job->cubin);
@@ -234,7 +238,7 @@ static bool load_all(cuda_device_t *d, hd_module_t *module, job_t *jobs,
   for (unsigned i = 0; i < count; i++)
     missing += !jobs[i].cached;
   if (missing > 1 && !d->pool)
-    d->pool = hd_thread_pool_create(0);
+    d->pool = hd_thread_pool_create(d->threads);
   jobs_t argument = {d, jobs};
   hd_thread_pool_run(missing > 1 ? d->pool : NULL, count, link_piece,
                      &argument);
@@ -455,6 +459,7 @@ static bool init(cuda_device_t *d, int ordinal,
   info->sms = d->cuda->sms;
   info->l2_bytes = d->cuda->l2_bytes;
   info->max_shared_bytes = d->cuda->max_shared_bytes;
+  d->threads = options->threads;
   if (options->cache_dir)
     d->cache = hd_cache_open(options->cache_dir);
   return check(d,

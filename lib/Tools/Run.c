@@ -238,7 +238,9 @@ static void init_command(hd_run_t *run) {
       .details = "Compiles a .hir module, binds sizes from the inputs' shapes, "
                  "runs its entry, and saves, prints, compares or sums up the "
                  "outputs. Reports go to standard error, results to standard "
-                 "output.",
+                 "output.\n\nTypes that NumPy lacks travel as raw bits: bf16 "
+                 "as uint16, the f8 types as uint8; i4, u4, i2, u2 and f4 take "
+                 "a byte for each element.",
       .options = table,
       .num_options = RUN_NUM_OPTIONS,
   };
