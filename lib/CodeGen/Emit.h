@@ -47,6 +47,7 @@ typedef struct hd_dynamic {
   const char *tensor;
 } hd_dynamic_t;
 #define HD_EMIT_DYNAMIC "hidet.dynamic"
+#define HD_EMIT_HOST_PREFIX "hidet."
 
 typedef struct hd_emit {
   hd_module_t *module;

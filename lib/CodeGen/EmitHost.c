@@ -80,10 +80,13 @@ static LLVMAttributeRef attribute(hd_emit_t *e, const char *name) {
   return LLVMCreateEnumAttribute(e->context, kind, 0);
 }
 
+// The prefix keeps a kernel's name apart from those of C functions.
 static void add_function(hd_emit_t *e, LLVMTypeRef result) {
   LLVMTypeRef types[] = {e->ptr, e->ptr};
+  const char *name =
+      hd_arena_printf(&e->arena, HD_EMIT_HOST_PREFIX "%s", e->kernel->name);
   LLVMTypeRef type = LLVMFunctionType(result, types, 2, false);
-  e->function = LLVMAddFunction(e->llvm, e->kernel->name, type);
+  e->function = LLVMAddFunction(e->llvm, name, type);
   LLVMAddAttributeAtIndex(e->function, (unsigned)LLVMAttributeFunctionIndex,
                           attribute(e, "nounwind"));
 }

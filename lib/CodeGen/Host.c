@@ -143,7 +143,9 @@ static bool load(hd_emit_t *e, void *argument) {
   if (failed(e, LLVMOrcLLJITAddObjectFile(code->jit, dylib, object)))
     return false;
   LLVMOrcExecutorAddress address = 0;
-  if (failed(e, LLVMOrcLLJITLookup(code->jit, &address, e->kernel->name)))
+  const char *name =
+      hd_arena_printf(&e->arena, HD_EMIT_HOST_PREFIX "%s", e->kernel->name);
+  if (failed(e, LLVMOrcLLJITLookup(code->jit, &address, name)))
     return false;
   code->entry = (void *)(uintptr_t)address;
   return true;

@@ -2,7 +2,7 @@
 //
 // What host code made by CodeGen and the simulator agree on.
 //
-// A kernel becomes one function named after it, in one of two forms:
+// A kernel becomes one function, in one of two forms:
 //   loop       void K(void *const *args, hd_sim_block_t *block)
 //              runs every thread of a block, one after another. For kernels
 //              without WARP and BLOCK intrinsics, and not under --sanitize.
