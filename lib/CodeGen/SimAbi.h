@@ -5,7 +5,8 @@
 // A kernel becomes one function, in one of two forms:
 //   loop       void K(void *const *args, hd_sim_block_t *block)
 //              runs every thread of a block, one after another. For kernels
-//              without WARP and BLOCK intrinsics, and not under --sanitize.
+//              without THREAD, WARP and BLOCK intrinsics, and not under
+//              --sanitize.
 //   coroutine  void *K(void *const *args, hd_sim_thread_t *thread)
 //              runs one thread to its first suspension (or its end) and
 //              returns the frame of an LLVM switch coroutine: the frame's first
