@@ -112,6 +112,7 @@ bool hd_emit_count(hd_emit_t *e, hd_loc_t loc);
 // EmitNvptx.c, EmitHost.c: the function around the body.
 void hd_emit_nvptx_kernel(hd_emit_t *e);
 void hd_emit_host_kernel(hd_emit_t *e);
+bool hd_emit_has_cluster(const hd_emit_t *e);
 bool hd_emit_needs_coroutine(hd_module_t *module, const hd_func_t *kernel,
                              bool sanitize);
 LLVMValueRef hd_emit_nvptx_builtin(hd_emit_t *e, hd_builtin_t builtin);

@@ -69,24 +69,19 @@ static int64_t constant_dim(const hd_expr_t *dim) {
 
 static void annotate_launch(hd_emit_t *e) {
   static const char *const threads[] = {"maxntidx", "maxntidy", "maxntidz"};
-  static const char *const cluster[] = {"cluster_dim_x", "cluster_dim_y",
-                                        "cluster_dim_z"};
   const hd_launch_t *launch = &e->kernel->launch;
-  bool has_cluster =
-      launch->cluster[0] || launch->cluster[1] || launch->cluster[2];
   for (int i = 0; i < 3; i++)
     annotate(e, threads[i], constant_dim(launch->block[i]));
   if (launch->min_blocks > 0)
     annotate(e, "minctasm", launch->min_blocks);
-  if (!has_cluster)
-    return;
-  if (e->target->sm < 90) {
+  if (hd_emit_has_cluster(e) && e->target->sm < 90)
     hd_emit_error(e, e->kernel->loc, HD_E0501, "cluster", "sm_90 or newer",
                   e->target->name);
-    return;
-  }
-  for (int i = 0; i < 3; i++)
-    annotate(e, cluster[i], constant_dim(launch->cluster[i]));
+}
+
+bool hd_emit_has_cluster(const hd_emit_t *e) {
+  const hd_launch_t *launch = &e->kernel->launch;
+  return launch->cluster[0] || launch->cluster[1] || launch->cluster[2];
 }
 
 static void declare_shared_base(hd_emit_t *e) {

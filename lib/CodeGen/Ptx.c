@@ -106,6 +106,29 @@ static bool optimize(hd_emit_t *e, LLVMTargetMachineRef machine) {
          (run_passes(e, machine, more_passes) && check_registers(e));
 }
 
+// LLVM 19 knows no directive for a cluster's size: it is put behind the one for
+// the block's, which every kernel has.
+static void write_ptx(hd_emit_t *e, const char *text, size_t size,
+                      hd_buffer_t *out) {
+  static const char mark[] = "\n.maxntid ";
+  const char *line = hd_emit_has_cluster(e) ? strstr(text, mark) : NULL;
+  const char *end = line ? strchr(line + 1, '\n') : NULL;
+  size_t before = end ? (size_t)(end + 1 - text) : 0;
+  hd_buffer_write(out, text, before);
+  if (end) {
+    int64_t dims[3];
+    for (int i = 0; i < 3; i++) {
+      const hd_expr_t *dim = e->kernel->launch.cluster[i];
+      if (!dim || !hd_expr_fold_int(dim, &dims[i]))
+        dims[i] = 1;
+    }
+    hd_buffer_printf(out, ".reqnctapercluster %lld, %lld, %lld\n",
+                     (long long)dims[0], (long long)dims[1],
+                     (long long)dims[2]);
+  }
+  hd_buffer_write(out, text + before, size - before);
+}
+
 static bool emit_text(hd_emit_t *e, LLVMTargetMachineRef machine,
                       hd_buffer_t *out) {
   LLVMMemoryBufferRef text = NULL;
@@ -116,7 +139,7 @@ static bool emit_text(hd_emit_t *e, LLVMTargetMachineRef machine,
     LLVMDisposeMessage(message);
     return false;
   }
-  hd_buffer_write(out, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
+  write_ptx(e, LLVMGetBufferStart(text), LLVMGetBufferSize(text), out);
   LLVMDisposeMemoryBuffer(text);
   return true;
 }
