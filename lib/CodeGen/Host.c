@@ -62,7 +62,7 @@ static const char coroutine_passes[] =
     "slp-vectorizer,instcombine<no-verify-fixpoint>),"
     "cgscc(coro-split),coro-cleanup,"
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
-    "slp-vectorizer,simplifycfg,dce)";
+    "simplifycfg,dce)";
 // Checks make much code that runs once: what counts is the time to compile it.
 static const char sanitize_passes[] =
     "coro-early,function(sroa,early-cse,simplifycfg),cgscc(coro-split),"
