@@ -45,7 +45,8 @@ static void convert_by(int lanes, const char *from, const char *to, void *in,
 static void convert(const char *from, const char *to, void *in, void *out) {
   static uint8_t alone[8 * N];
   hd_type_t a, b;
-  assert_true(hd_type_parse(from, &a) && hd_type_parse(to, &b));
+  assert_true(hd_type_parse(from, &a));
+  assert_true(hd_type_parse(to, &b));
   unsigned size = hd_type_bits(b);
   convert_by(hd_type_bits(a) == 2 || size == 2 ? 4 : 2, from, to, in, out);
   if (size < 8)
