@@ -5,6 +5,7 @@
 // EmitFloat.c's arithmetic; each rounds once.
 #include "CodeGen/Emit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define B e->builder
@@ -36,7 +37,23 @@ static LLVMValueRef normalize(hd_emit_t *e, LLVMValueRef value,
   return LLVMBuildAShr(B, value, hd_emit_int(t, 8 - bits), "");
 }
 
-// cvt.rn packs two lanes at a time. name gives (f32 high, f32 low) -> 32 bits.
+// name gives (f32 high, f32 low) -> both: an intrinsic, or an instruction to 16
+// bits that LLVM 19 has no intrinsic for.
+static LLVMValueRef narrow_pair(hd_emit_t *e, const char *name,
+                                LLVMValueRef *args) {
+  if (strncmp(name, "llvm.", 5) == 0)
+    return hd_emit_llvm(e, name, NULL, args, 2);
+  char text[64];
+  size_t size = (size_t)snprintf(text, sizeof text, "%s $0, $1, $2;", name);
+  LLVMTypeRef params[] = {e->f32, e->f32};
+  LLVMTypeRef type = LLVMFunctionType(e->i16, params, 2, false);
+  LLVMValueRef assembly =
+      LLVMGetInlineAsm(type, text, size, "=h,f,f", strlen("=h,f,f"), false,
+                       false, LLVMInlineAsmDialectATT, false);
+  return LLVMBuildCall2(B, type, assembly, args, 2, "");
+}
+
+// cvt.rn packs two lanes at a time.
 static LLVMValueRef narrow_pairs(hd_emit_t *e, LLVMValueRef value,
                                  unsigned lanes, const char *name,
                                  LLVMTypeRef lane) {
@@ -45,7 +62,7 @@ static LLVMValueRef narrow_pairs(hd_emit_t *e, LLVMValueRef value,
   for (unsigned i = 0; i + 1 < lanes; i += 2) {
     LLVMValueRef args[] = {hd_emit_lane(e, value, i + 1),
                            hd_emit_lane(e, value, i)};
-    LLVMValueRef pair = hd_emit_llvm(e, name, NULL, args, 2);
+    LLVMValueRef pair = narrow_pair(e, name, args);
     pair = LLVMBuildBitCast(B, pair, pair_type, "");
     for (unsigned k = 0; k < 2; k++)
       result = LLVMBuildInsertElement(B, result, hd_emit_lane(e, pair, k),
@@ -75,14 +92,14 @@ static LLVMValueRef bf16_native(hd_emit_t *e, LLVMValueRef value,
 // along.
 static LLVMValueRef f8_native(hd_emit_t *e, LLVMValueRef value, unsigned lanes,
                               hd_scalar_t to) {
-  const char *name = to == HD_F8E4M3 ? "llvm.nvvm.ff.to.e4m3x2.rn"
-                                     : "llvm.nvvm.ff.to.e5m2x2.rn";
+  const char *name = to == HD_F8E4M3 ? "cvt.rn.satfinite.e4m3x2.f32"
+                                     : "cvt.rn.satfinite.e5m2x2.f32";
   if (lanes > 1 && lanes % 2 == 0)
     return narrow_pairs(e, value, lanes, name, e->i8);
   LLVMValueRef result = LLVMGetPoison(LLVMVectorType(e->i8, lanes));
   for (unsigned i = 0; i < lanes; i++) {
     LLVMValueRef args[] = {LLVMConstReal(e->f32, 0), hd_emit_lane(e, value, i)};
-    LLVMValueRef pair = hd_emit_llvm(e, name, NULL, args, 2);
+    LLVMValueRef pair = narrow_pair(e, name, args);
     pair = LLVMBuildTrunc(B, pair, e->i8, "");
     if (lanes == 1)
       return pair;

@@ -177,6 +177,10 @@ void hd_emit_go(hd_emit_t *e, LLVMBasicBlockRef block) {
 LLVMValueRef hd_emit_llvm(hd_emit_t *e, const char *name, LLVMTypeRef overload,
                           LLVMValueRef *args, unsigned num_args) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  if (!id) { // This LLVM has none of that name.
+    hd_emit_error(e, e->kernel->loc, HD_E0504, name);
+    return LLVMGetPoison(LLVMTypeOf(args[0]));
+  }
   size_t num_types = overload ? 1 : 0;
   LLVMValueRef function =
       LLVMGetIntrinsicDeclaration(e->llvm, id, &overload, num_types);

@@ -63,7 +63,7 @@ static hd_term_t *coerce_const(hd_task_parser_t *t, const hd_term_t *term,
 // Arithmetic on bare numbers takes a type as a whole; bare: for now only.
 static const hd_term_t *retype(hd_task_parser_t *t, const hd_term_t *term,
                                hd_task_type_t type, bool bare) {
-  const hd_term_t *operands[3];
+  const hd_term_t *operands[3] = {NULL};
   hd_term_t *result;
   if (term->kind == HD_TERM_CONST) {
     result = coerce_const(t, term, type);

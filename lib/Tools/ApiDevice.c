@@ -112,7 +112,7 @@ static bool check_tensor(call_t *call, int64_t *bytes) {
 
 static void create_tensor(void *argument) {
   call_t *call = argument;
-  int64_t bytes;
+  int64_t bytes = 0;
   if (!check_tensor(call, &bytes))
     return;
   call->tensor->bytes = (size_t)bytes;
