@@ -134,8 +134,11 @@ static void number(hd_lexer_t *lexer, bool first_on_line) {
     token->number = strtod(text, NULL);
   else
     token->value = strtoull(text + (hex ? 2 : 0), NULL, hex ? 16 : 10);
-  if (is_float ? isinf(token->number) : errno == ERANGE)
+  if (is_float ? isinf(token->number) : errno == ERANGE) {
     hd_error(lexer->diags, here(lexer, start), HD_E0103, token->text);
+    token->number = 0;
+    token->value = 0;
+  }
 }
 
 static void string(hd_lexer_t *lexer, bool first_on_line) {
@@ -195,6 +198,32 @@ static void other(hd_lexer_t *lexer, bool first_on_line) {
   while (lexer->at < lexer->size && ((unsigned char)peek(lexer, 0) == c ||
                                      (unsigned char)peek(lexer, 0) >= 128))
     lexer->at++;
+}
+
+// The length of a well-formed character; 0 where there is none.
+static size_t character(const unsigned char *at, size_t size) {
+  unsigned char first = at[0];
+  if (first < 0x80)
+    return first != 0;
+  size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || length > size)
+    return 0;
+  for (size_t i = 1; i < length; i++)
+    if ((at[i] & 0xc0) != 0x80)
+      return 0;
+  // Longer than need be, half of a surrogate pair, past U+10FFFF.
+  bool wrong =
+      (first == 0xe0 && at[1] < 0xa0) || (first == 0xed && at[1] > 0x9f) ||
+      (first == 0xf0 && at[1] < 0x90) || (first == 0xf4 && at[1] > 0x8f);
+  return wrong ? 0 : length;
+}
+
+bool hd_is_text(const char *text, size_t size) {
+  const unsigned char *bytes = (const unsigned char *)text;
+  for (size_t i = 0, length; i < size; i += length)
+    if (!(length = character(bytes + i, size - i)))
+      return false;
+  return true;
 }
 
 hd_token_t *hd_lex(hd_arena_t *arena, hd_diagnostics_t *diags, uint32_t source,

@@ -30,4 +30,7 @@ typedef struct hd_token {
 hd_token_t *hd_lex(hd_arena_t *arena, hd_diagnostics_t *diags, uint32_t source,
                    const char *text, size_t size, size_t *count);
 
+// Whether bytes are UTF-8 (RFC 3629) without a NUL.
+bool hd_is_text(const char *text, size_t size);
+
 #endif

@@ -129,6 +129,8 @@ static const hd_stmt_t *parse_mapfor(hd_parser_t *p, hd_loc_t loc,
   if (ok && stmt->u.mapfor.mapping->rank != names->count)
     ok = hd_error(p->diags, mapping_loc, HD_E0401, "here",
                   (int)stmt->u.mapfor.mapping->rank, (int)names->count);
+  while (!ok && !hd_at(p, "{") && !hd_peek(p)->first_on_line)
+    p->at++; // The body is read for more errors.
   size_t outer = hd_visible_size(&p->visible);
   const hd_var_t **vars =
       HD_ARENA_ARRAY(p->arena, const hd_var_t *, names->count);
@@ -156,9 +158,8 @@ static bool parse_range(hd_parser_t *p, hd_stmt_t *stmt, hd_value_t first) {
   if (!hd_type_is_integer(type) || type.lanes != 1)
     return hd_error(p->diags, limit.e->loc, HD_E0203, "i32",
                     hd_type_name(type));
-  stmt->u.loop.first = hd_coerce(p, first, type);
-  stmt->u.loop.limit = hd_coerce(p, limit, type);
-  if (!stmt->u.loop.first || !stmt->u.loop.limit)
+  if (!(stmt->u.loop.first = hd_coerce(p, first, type)) ||
+      !(stmt->u.loop.limit = hd_coerce(p, limit, type)))
     return false;
   if (hd_accept(p, "step")) {
     stmt->u.loop.step = hd_parse_as(p, type);

@@ -135,6 +135,8 @@ const char *hd_similar(hd_parser_t *p, const char *name) {
   const char *known;
   for (size_t i = 0; (known = hd_library_name(p->module->context, i)); i++)
     hd_suggestion_add(&near, known);
+  for (int i = 0; i < HD_BUILTIN_COUNT; i++)
+    hd_suggestion_add(&near, hd_builtin_info((hd_builtin_t)i)->text);
   for (int i = 0; i < HD_INTRINSIC_COUNT; i++)
     hd_suggestion_add(&near, hd_intrinsic_info((hd_intrinsic_t)i)->name);
   char buffer[128];
@@ -443,7 +445,7 @@ bool hd_module_parse_into(hd_module_t *module, const char *name,
   unsigned errors = diags->num_errors;
   uint32_t source =
       hd_diagnostics_add_source(diags, name, text, size, first_line);
-  if (size > INT32_MAX || memchr(text, '\0', size))
+  if (size > INT32_MAX || !hd_is_text(text, size))
     return hd_error(diags, (hd_loc_t){source, 0}, HD_E0107);
   size_t count;
   hd_parser_t p = {.module = module,

@@ -40,7 +40,7 @@ static size_t distance(const char *a, const char *b) {
 
 void hd_suggestion_add(hd_suggestion_t *suggestion, const char *name) {
   size_t length = strlen(suggestion->wanted);
-  size_t limit = length / 3 < 1 ? 1 : length / 3;
+  size_t limit = length / 3 > 1 ? length / 3 : length > 1;
   size_t d = distance(suggestion->wanted, name);
   if (d > limit || (suggestion->best && d >= suggestion->distance))
     return;

@@ -145,7 +145,8 @@ static const hd_stmt_t *branch(hd_generator_t *g, hd_stmt_kind_t kind,
 }
 
 static const hd_stmt_t *assertion(hd_generator_t *g) {
-  static const char *const messages[] = {NULL, "", "i < n", "a\"b\\c\n\td\x80"};
+  static const char *const messages[] = {NULL, "", "i < n",
+                                         "a\"b\\c\n\td\u20ac"};
   hd_stmt_t *stmt = make(g, HD_STMT_ASSERT);
   stmt->u.assertion.condition = hd_generate_expr(g, hd_type(HD_BOOL), 3);
   stmt->u.assertion.message = messages[hd_random_below(g, 4)];
