@@ -55,7 +55,8 @@ if(HIDET_SANITIZE)
     -fsanitize=${HIDET_SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer
     # What is put in confuses gcc's analysis of flow: its warnings stay warnings.
-    -Wno-error=array-bounds -Wno-error=maybe-uninitialized)
+    -Wno-error=array-bounds
+    $<$<C_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized>)
   target_link_options(hidet_flags INTERFACE -fsanitize=${HIDET_SANITIZE})
   # ThreadSanitizer does not see fences by themselves; what is synchronized by
   # them is in the simulator, where the atomics beside them are seen.
