@@ -3,7 +3,6 @@
 // Expressions: precedence climbing, names and types settled on the way.
 #include "IR/ParserState.h"
 #include "IR/Rewrite.h"
-#include "Support/Float.h"
 
 #include <limits.h>
 #include <math.h>
@@ -13,8 +12,7 @@ static const hd_value_t failed = {NULL, false};
 
 static hd_value_t typed(const hd_expr_t *e) { return (hd_value_t){e, false}; }
 
-static const hd_expr_t *at_loc(hd_parser_t *p, const hd_expr_t *e,
-                               hd_loc_t loc) {
+const hd_expr_t *hd_at_loc(hd_parser_t *p, const hd_expr_t *e, hd_loc_t loc) {
   if (e->loc.source == loc.source && e->loc.offset == loc.offset)
     return e;
   hd_expr_t like = {.u = e->u, .loc = loc, .linear = e->linear};
@@ -30,7 +28,7 @@ static hd_value_t bounded(hd_parser_t *p, hd_value_t value, hd_loc_t loc) {
   return failed;
 }
 
-static const char *operator_name(hd_parser_t *p, hd_expr_kind_t kind) {
+const char *hd_operator_name(hd_parser_t *p, hd_expr_kind_t kind) {
   return hd_arena_printf(p->arena, "'%s'", hd_expr_info(kind)->spelling);
 }
 
@@ -41,116 +39,6 @@ static void reject_tensor(hd_parser_t *p, const hd_expr_t *e) {
            var->tensor->rank == 1 ? "index" : "indices");
 }
 
-bool hd_int_fits(hd_type_t type, int64_t value) {
-  unsigned bits = hd_scalar_bits((hd_scalar_t)type.scalar);
-  if (hd_type_is_bool(type))
-    return false;
-  if (bits == 64)
-    return hd_type_is_signed(type) || value >= 0;
-  int64_t one = 1;
-  if (hd_type_is_unsigned(type))
-    return value >= 0 && value < one << bits;
-  return value >= -(one << (bits - 1)) && value < one << (bits - 1);
-}
-
-static const hd_expr_t *retype_const(hd_parser_t *p, const hd_expr_t *e,
-                                     hd_type_t type) {
-  bool is_float = hd_type_is_float(e->type);
-  bool is_large = e->type.scalar == HD_U64; // Above 2^63 - 1.
-  if (hd_type_is_float(type)) {
-    double number = is_float   ? e->u.f
-                    : is_large ? (double)(uint64_t)e->u.i
-                               : (double)e->u.i;
-    return hd_expr_float(p->arena, type,
-                         hd_float_round((hd_scalar_t)type.scalar, number));
-  }
-  if (is_float || !hd_type_is_integer(type)) {
-    hd_error(p->diags, e->loc, HD_E0203, hd_type_name(type),
-             is_float ? "a float" : "an integer");
-    return NULL;
-  }
-  if (is_large ? type.scalar != HD_U64 : !hd_int_fits(type, e->u.i)) {
-    hd_error(p->diags, e->loc, HD_E0214,
-             is_large
-                 ? hd_arena_printf(p->arena, "%llu", (unsigned long long)e->u.i)
-                 : hd_arena_printf(p->arena, "%lld", (long long)e->u.i),
-             hd_type_name(type));
-    return NULL;
-  }
-  return hd_expr_int(p->arena, type, e->u.i);
-}
-
-// Arithmetic on bare numbers takes a type as a whole: in f32, 1 / 2 is 0.5.
-static const hd_expr_t *retype(hd_parser_t *p, const hd_expr_t *e,
-                               hd_type_t type) {
-  const hd_expr_t *operands[2], *result;
-  if (hd_type_equal(e->type, type))
-    return e;
-  if (e->kind == HD_EXPR_CONST) {
-    result = retype_const(p, e, type);
-    return result ? at_loc(p, result, e->loc) : NULL;
-  }
-  if (!hd_expr_defined((hd_expr_kind_t)e->kind, type)) {
-    hd_error(p->diags, e->loc, HD_E0205,
-             operator_name(p, (hd_expr_kind_t)e->kind), hd_type_name(type));
-    return NULL;
-  }
-  for (unsigned i = 0; i < e->num_operands; i++)
-    if (!(operands[i] = retype(p, e->operands[i], type)))
-      return NULL;
-  return hd_expr_make(p->arena, (hd_expr_kind_t)e->kind, type, e, operands,
-                      e->num_operands);
-}
-
-const hd_expr_t *hd_coerce(hd_parser_t *p, hd_value_t value, hd_type_t type) {
-  const hd_expr_t *e = value.e;
-  if (!e)
-    return NULL;
-  if (!value.untyped) {
-    if (hd_type_equal(e->type, type))
-      return e;
-    hd_error(p->diags, e->loc, HD_E0203, hd_type_name(type),
-             hd_type_name(e->type));
-    return NULL;
-  }
-  const hd_expr_t *result = retype(p, e, hd_type_lane(type));
-  if (result && type.lanes > 1)
-    result = hd_expr_make(p->arena, HD_EXPR_VECTOR, type, NULL, &result, 1);
-  return result;
-}
-
-// True where every bare number of the tree fits i32.
-static bool fits_i32(const hd_expr_t *e) {
-  if (e->kind == HD_EXPR_CONST)
-    return e->type.scalar != HD_U64 && hd_int_fits(hd_type(HD_I32), e->u.i);
-  for (unsigned i = 0; i < e->num_operands; i++)
-    if (!fits_i32(e->operands[i]))
-      return false;
-  return true;
-}
-
-const hd_expr_t *hd_default_type(hd_parser_t *p, hd_value_t value) {
-  if (!value.e || !value.untyped)
-    return value.e;
-  hd_scalar_t scalar = hd_type_is_float(value.e->type) ? HD_F32
-                       : fits_i32(value.e)             ? HD_I32
-                                                       : HD_I64;
-  return hd_coerce(p, value, hd_type(scalar));
-}
-
-// Bare numbers are i64 or f64 until they meet a type; u64 where they are too
-// large for i64.
-static hd_value_t untyped_int(hd_parser_t *p, uint64_t value, hd_loc_t loc) {
-  hd_type_t type = hd_type(value > INT64_MAX ? HD_U64 : HD_I64);
-  return (hd_value_t){
-      at_loc(p, hd_expr_int(p->arena, type, (int64_t)value), loc), true};
-}
-
-static hd_value_t untyped_float(hd_parser_t *p, double value, hd_loc_t loc) {
-  return (hd_value_t){
-      at_loc(p, hd_expr_float(p->arena, hd_type(HD_F64), value), loc), true};
-}
-
 // Of two bare numbers: bare again, unless they are compared.
 static hd_value_t build_untyped(hd_parser_t *p, hd_expr_kind_t kind,
                                 hd_value_t a, hd_value_t b, hd_loc_t loc) {
@@ -159,13 +47,13 @@ static hd_value_t build_untyped(hd_parser_t *p, hd_expr_kind_t kind,
   bool is_large = a.e->type.scalar == HD_U64 || b.e->type.scalar == HD_U64;
   hd_type_t type = hd_type(is_float ? HD_F64 : is_large ? HD_U64 : HD_I64);
   if (compares && !is_large)
-    type = hd_type(is_float                         ? HD_F32
-                   : fits_i32(a.e) && fits_i32(b.e) ? HD_I32
-                                                    : HD_I64);
+    type = hd_type(is_float                               ? HD_F32
+                   : hd_fits_i32(a.e) && hd_fits_i32(b.e) ? HD_I32
+                                                          : HD_I64);
   const hd_expr_t *x = hd_coerce(p, a, type), *y = hd_coerce(p, b, type);
   if (!x || !y)
     return failed;
-  return (hd_value_t){at_loc(p, hd_expr_binary(p->arena, kind, x, y), loc),
+  return (hd_value_t){hd_at_loc(p, hd_expr_binary(p->arena, kind, x, y), loc),
                       !compares};
 }
 
@@ -180,7 +68,7 @@ hd_value_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
     return failed;
   }
   if (!hd_expr_defined(kind, type)) {
-    hd_error(p->diags, loc, HD_E0205, operator_name(p, kind),
+    hd_error(p->diags, loc, HD_E0205, hd_operator_name(p, kind),
              hd_type_name(type));
     return failed;
   }
@@ -194,7 +82,7 @@ hd_value_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
   const hd_expr_t *x = hd_coerce(p, a, type), *y = hd_coerce(p, b, type);
   if (!x || !y)
     return failed;
-  return typed(at_loc(p, hd_expr_binary(p->arena, kind, x, y), loc));
+  return typed(hd_at_loc(p, hd_expr_binary(p->arena, kind, x, y), loc));
 }
 
 static hd_value_t parse_unary(hd_parser_t *p);
@@ -204,7 +92,7 @@ static hd_value_t build_unary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
   if (!a.e)
     return failed;
   if (!hd_expr_defined(kind, a.e->type)) {
-    hd_error(p->diags, loc, HD_E0205, operator_name(p, kind),
+    hd_error(p->diags, loc, HD_E0205, hd_operator_name(p, kind),
              hd_type_name(a.e->type));
     return failed;
   }
@@ -225,7 +113,7 @@ static hd_value_t build_unary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
     if (a.e->type.scalar == HD_U64)
       e = hd_expr_int(p->arena, hd_type(HD_I64), INT64_MIN);
   }
-  return (hd_value_t){at_loc(p, e, loc), a.untyped};
+  return (hd_value_t){hd_at_loc(p, e, loc), a.untyped};
 }
 
 static const struct {
@@ -261,7 +149,7 @@ static hd_value_t parse_builtin(hd_parser_t *p, bool *found) {
                in_body ? "in a body" : "here");
       return failed;
     }
-    return typed(at_loc(p, hd_expr_builtin(p->arena, builtin), loc));
+    return typed(hd_at_loc(p, hd_expr_builtin(p->arena, builtin), loc));
   }
   return failed;
 }
@@ -305,7 +193,7 @@ const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
                                      (unsigned)lanes, indices.data[0])
              : hd_expr_access(p->arena, HD_EXPR_LOAD, var, (unsigned)lanes,
                               indices.data, rank);
-  e = at_loc(p, e, loc);
+  e = hd_at_loc(p, e, loc);
   if (linear || rank == 0 || !hd_at(p, "else"))
     return e;
   p->at++;
@@ -314,10 +202,10 @@ const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
   if (!otherwise)
     return NULL;
   hd_vec_push(p->arena, &indices, otherwise);
-  return at_loc(p,
-                hd_expr_access(p->arena, HD_EXPR_LOADELSE, var, (unsigned)lanes,
-                               indices.data, rank + 1),
-                loc);
+  return hd_at_loc(p,
+                   hd_expr_access(p->arena, HD_EXPR_LOADELSE, var,
+                                  (unsigned)lanes, indices.data, rank + 1),
+                   loc);
 }
 
 static hd_value_t parse_name(hd_parser_t *p) {
@@ -333,24 +221,25 @@ static hd_value_t parse_name(hd_parser_t *p) {
     if (hd_type_equal(var->type, hd_type(HD_VOID)))
       return failed; // Its declaration was reported.
     if (var->kind != HD_VAR_TENSOR)
-      return typed(at_loc(p, hd_expr_var(p->arena, var), loc));
+      return typed(hd_at_loc(p, hd_expr_var(p->arena, var), loc));
     // A whole tensor is an argument; the call looks whether it may be.
     if (!hd_at(p, "[") && !hd_at(p, "@[") && var->tensor->rank > 0)
-      return typed(at_loc(p, hd_expr_var(p->arena, var), loc));
+      return typed(hd_at_loc(p, hd_expr_var(p->arena, var), loc));
     return typed(hd_parse_access(p, var, loc));
   }
   const hd_const_t *constant = hd_find_const(p, token->text);
   if (constant && constant->value) {
     p->at++;
-    return (hd_value_t){at_loc(p, constant->value, loc), constant->untyped};
+    return (hd_value_t){hd_at_loc(p, constant->value, loc), constant->untyped};
   }
   if (strcmp(token->text, "true") == 0 || strcmp(token->text, "false") == 0) {
     p->at++;
-    return typed(at_loc(p, hd_expr_bool(p->arena, token->text[0] == 't'), loc));
+    return typed(
+        hd_at_loc(p, hd_expr_bool(p->arena, token->text[0] == 't'), loc));
   }
   if (strcmp(token->text, "inf") == 0 || strcmp(token->text, "nan") == 0) {
     p->at++;
-    return untyped_float(p, token->text[0] == 'i' ? INFINITY : NAN, loc);
+    return hd_untyped_float(p, token->text[0] == 'i' ? INFINITY : NAN, loc);
   }
   bool found = false;
   hd_value_t value = parse_builtin(p, &found);
@@ -369,11 +258,11 @@ static hd_value_t parse_primary(hd_parser_t *p) {
   hd_loc_t loc = hd_here(p);
   if (token->kind == HD_TOKEN_INT) {
     p->at++;
-    return untyped_int(p, token->value, loc);
+    return hd_untyped_int(p, token->value, loc);
   }
   if (token->kind == HD_TOKEN_FLOAT) {
     p->at++;
-    return untyped_float(p, token->number, loc);
+    return hd_untyped_float(p, token->number, loc);
   }
   if (token->kind == HD_TOKEN_NAME)
     return parse_name(p);
@@ -481,7 +370,7 @@ static hd_value_t build_select(hd_parser_t *p, hd_value_t condition,
   const hd_expr_t *x = hd_coerce(p, a, type), *y = hd_coerce(p, b, type);
   if (!x || !y)
     return failed;
-  return typed(at_loc(p, hd_expr_select(p->arena, condition.e, x, y), loc));
+  return typed(hd_at_loc(p, hd_expr_select(p->arena, condition.e, x, y), loc));
 }
 
 hd_value_t hd_parse_value(hd_parser_t *p) {

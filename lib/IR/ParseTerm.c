@@ -13,6 +13,7 @@ static const hd_task_type_t index_type = {HD_I64, NULL};
 static const hd_task_type_t bool_type = {HD_BOOL, NULL};
 
 static const hd_term_t *parse_infix(hd_task_parser_t *t, int least);
+static const hd_term_t *parse_unary(hd_task_parser_t *t);
 
 static hd_term_t *make(hd_task_parser_t *t, hd_term_kind_t kind,
                        hd_task_type_t type, hd_loc_t loc,
@@ -248,6 +249,16 @@ static const hd_pack_t *broadcast_of(hd_task_parser_t *t,
   return pack;
 }
 
+// b stands twice in what ceildiv(a, b) is short for, and twice in that again.
+enum { MAX_DIVISOR = 64 };
+
+static unsigned count_terms(const hd_term_t *term, unsigned limit) {
+  unsigned count = 1;
+  for (unsigned i = 0; i < term->num_operands && count < limit; i++)
+    count += count_terms(term->operands[i], limit - count);
+  return count < limit ? count : limit;
+}
+
 static const hd_term_t *parse_function(hd_task_parser_t *t, const char *name,
                                        hd_loc_t loc) {
   const hd_term_t *args[8];
@@ -284,6 +295,10 @@ static const hd_term_t *parse_function(hd_task_parser_t *t, const char *name,
            NULL;
   if (is_min || is_max)
     return binary(t, is_min ? HD_EXPR_MIN : HD_EXPR_MAX, args[0], args[1], loc);
+  if (is_ceildiv && count_terms(args[1], MAX_DIVISOR) == MAX_DIVISOR)
+    return hd_error(t->p->diags, loc, HD_E0213, name,
+                    "a divisor that is written shorter"),
+           NULL;
   if (is_ceildiv) {
     hd_term_t *one = make(t, HD_TERM_CONST, index_type, loc, NULL, 0);
     one->u.i = 1;
@@ -431,27 +446,23 @@ static const hd_term_t *parse_primary(hd_task_parser_t *t) {
   if (token->kind == HD_TOKEN_NAME)
     return parse_name(t);
   if (hd_accept(t->p, "(")) {
-    const hd_term_t *term = hd_enter(t->p) ? parse_infix(t, 0) : NULL;
-    if (!term || !hd_expect(t->p, ")"))
-      return NULL;
-    t->p->depth--;
-    return term;
+    const hd_term_t *term = parse_infix(t, 0);
+    return term && hd_expect(t->p, ")") ? term : NULL;
   }
   hd_expected(t->p, "a term");
   return NULL;
 }
 
-static const hd_term_t *parse_unary(hd_task_parser_t *t) {
+static const hd_term_t *parse_prefix(hd_task_parser_t *t) {
   static const hd_expr_kind_t ops[] = {HD_EXPR_NEG, HD_EXPR_NOT,
                                        HD_EXPR_BITNOT};
   hd_loc_t loc = hd_here(t->p);
   for (size_t i = 0; i < 3; i++) {
     if (!hd_accept(t->p, hd_expr_info(ops[i])->spelling))
       continue;
-    const hd_term_t *a = hd_enter(t->p) ? parse_unary(t) : NULL;
+    const hd_term_t *a = parse_unary(t);
     if (!a)
       return NULL;
-    t->p->depth--;
     if (ops[i] == HD_EXPR_NEG && a->untyped && a->kind == HD_TERM_CONST) {
       hd_term_t *number = make(t, HD_TERM_CONST, a->type, loc, NULL, 0);
       number->untyped = true;
@@ -467,6 +478,15 @@ static const hd_term_t *parse_unary(hd_task_parser_t *t) {
     return term;
   }
   return parse_primary(t);
+}
+
+// Whatever nests comes by here.
+static const hd_term_t *parse_unary(hd_task_parser_t *t) {
+  if (!hd_enter(t->p))
+    return NULL;
+  const hd_term_t *term = parse_prefix(t);
+  t->p->depth--;
+  return term;
 }
 
 static const hd_term_t *parse_infix(hd_task_parser_t *t, int least) {

@@ -68,6 +68,13 @@ bool hd_parse_constant(hd_parser_t *p, int64_t *value);
 bool hd_not_constant(hd_parser_t *p, const hd_expr_t *e);
 const hd_expr_t *hd_coerce(hd_parser_t *p, hd_value_t value, hd_type_t type);
 const hd_expr_t *hd_default_type(hd_parser_t *p, hd_value_t value);
+// Bare numbers, and whether every one of a tree fits i32.
+hd_value_t hd_untyped_int(hd_parser_t *p, uint64_t value, hd_loc_t loc);
+hd_value_t hd_untyped_float(hd_parser_t *p, double value, hd_loc_t loc);
+bool hd_fits_i32(const hd_expr_t *e);
+// The same expression at another place; an operator as messages quote it.
+const hd_expr_t *hd_at_loc(hd_parser_t *p, const hd_expr_t *e, hd_loc_t loc);
+const char *hd_operator_name(hd_parser_t *p, hd_expr_kind_t kind);
 // Both operands in one type; the checks of the operator; NULL after errors.
 hd_value_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
                            hd_value_t b, hd_loc_t loc);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the parts of the parser of tasks share (ParseTask.c: items and
-// definitions, ParseTerm.c: terms).
+// What the parts of the parser of tasks share (ParseTask.c:
+// signatures, ParseDefinition.c, ParseTerm.c).
 #ifndef HIDET_IR_TASKPARSER_H
 #define HIDET_IR_TASKPARSER_H
 
@@ -31,6 +31,11 @@ const hd_monoid_t *hd_parse_monoid_name(hd_task_parser_t *t);
 const hd_term_t *hd_term_coerce(hd_task_parser_t *t, const hd_term_t *term,
                                 hd_task_type_t type);
 
+// A definition, or the declaration of a monoid.
+bool hd_parse_definition(hd_task_parser_t *t);
+
+// A name that the task does not know yet; NULL, and reported, otherwise.
+const char *hd_task_new_name(hd_task_parser_t *t, hd_loc_t *loc);
 // Reports a name that the task has given already.
 bool hd_task_declares(hd_task_parser_t *t, const char *name, hd_loc_t loc);
 const hd_task_value_t *hd_task_find_value(const hd_task_t *task,
