@@ -185,5 +185,5 @@ const hd_func_t *hd_pass_resolve_layouts(hd_module_t *module,
                                          const hd_func_t *func,
                                          const hd_pass_args_t *args) {
   (void)args;
-  return hd_simplify_func(module, func, true);
+  return hd_simplify_func(module, func, HD_SIMPLIFY_AND_RESOLVE);
 }

@@ -8,6 +8,7 @@
 
 #include "IR/Facts.h"
 #include "IR/Linear.h"
+#include "IR/Rewrite.h"
 #include "Support/PtrMap.h"
 
 typedef struct hd_simplifier {
@@ -16,6 +17,7 @@ typedef struct hd_simplifier {
   hd_facts_t *facts;
   hd_ptr_map_t values; // Variables to the expressions that replace them.
   bool resolve;        // Accesses become linear: pass resolve-layouts.
+  bool vectorize;      // Loops become accesses of vectors: pass vectorize.
   unsigned depth;      // Of loops around the place.
   hd_ptr_map_t levels; // Variables to hd_level_t's.
 } hd_simplifier_t;
@@ -41,9 +43,19 @@ const hd_expr_t *hd_resolve_offset(hd_simplifier_t *s, const hd_var_t *tensor,
 // An access as a linear one; a LOADELSE tests its indices.
 const hd_expr_t *hd_resolve_access(hd_simplifier_t *s, const hd_expr_t *e);
 
-// The walk over a function that simplify and resolve-layouts share.
+// What takes the place of a loop goes to out; false, and nothing, where it
+// stays.
+bool hd_vectorize_loop(hd_simplifier_t *s, const hd_stmt_t *loop,
+                       hd_stmt_list_t *out);
+
+// The walk over a function that three passes share.
+typedef enum hd_simplify_mode {
+  HD_SIMPLIFY_ALONE,
+  HD_SIMPLIFY_AND_VECTORIZE,
+  HD_SIMPLIFY_AND_RESOLVE,
+} hd_simplify_mode_t;
 const hd_func_t *hd_simplify_func(hd_module_t *module, const hd_func_t *func,
-                                  bool resolve);
+                                  hd_simplify_mode_t mode);
 
 // How much work an expression is, roughly in instructions.
 unsigned hd_expr_cost(const hd_expr_t *e);

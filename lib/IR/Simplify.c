@@ -157,6 +157,11 @@ static void simplify_for(hd_simplifier_t *s, const hd_stmt_t *stmt,
     simplify_block(s, stmt->u.loop.body, out);
     return;
   }
+  hd_stmt_list_t vectors = {0};
+  if (s->vectorize && hd_vectorize_loop(s, stmt, &vectors)) {
+    simplify_block(s, (hd_block_t){(uint32_t)vectors.size, vectors.data}, out);
+    return;
+  }
   hd_stmt_t copy = *stmt;
   copy.u.loop.first = first;
   copy.u.loop.limit = limit;
@@ -335,13 +340,14 @@ static bool simplify_launch(hd_simplifier_t *s, hd_launch_t *launch) {
 }
 
 const hd_func_t *hd_simplify_func(hd_module_t *module, const hd_func_t *func,
-                                  bool resolve) {
+                                  hd_simplify_mode_t mode) {
   // All memory is the module's: work that runs out of its budget unwinds past
   // this frame.
   hd_simplifier_t s = {.arena = &module->arena,
                        .scratch = &module->arena,
                        .facts = hd_facts_create(&module->arena, func),
-                       .resolve = resolve};
+                       .resolve = mode == HD_SIMPLIFY_AND_RESOLVE,
+                       .vectorize = mode == HD_SIMPLIFY_AND_VECTORIZE};
   hd_func_t version = *func;
   bool changed = simplify_launch(&s, &version.launch);
   version.body = simplified(&s, func->body);
@@ -356,5 +362,5 @@ const hd_func_t *hd_simplify_func(hd_module_t *module, const hd_func_t *func,
 const hd_func_t *hd_pass_simplify(hd_module_t *module, const hd_func_t *func,
                                   const hd_pass_args_t *args) {
   (void)args;
-  return hd_simplify_func(module, func, false);
+  return hd_simplify_func(module, func, HD_SIMPLIFY_ALONE);
 }

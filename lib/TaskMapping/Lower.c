@@ -32,6 +32,7 @@ const char *const hd_lower_pipeline[] = {
     "lower-task-mapping",
     "simplify",
     "unroll",
+    "vectorize",
     "resolve-layouts",
     "cse",
     "dce",
