@@ -28,14 +28,8 @@ const hd_func_t *hd_pass_verify(hd_module_t *module, const hd_func_t *func,
 }
 
 const char *const hd_lower_pipeline[] = {
-    "inline",
-    "lower-task-mapping",
-    "simplify",
-    "unroll",
-    "vectorize",
-    "resolve-layouts",
-    "cse",
-    "dce",
+    "inline",    "lower-task-mapping", "simplify", "unroll",
+    "vectorize", "resolve-layouts",    "cse",      "dce",
     NULL,
 };
 
