@@ -156,7 +156,12 @@ static void print_line(const hd_diagnostics_t *diags, hd_loc_t loc,
                     : (size_t)(source->text + source->size - start);
   if (size > 200) // A line nobody would read.
     return;
-  hd_buffer_write(out, start, size);
+  // A text must not write to the reader's terminal.
+  for (size_t i = 0; i < size; i++) {
+    bool is_control =
+        ((unsigned char)start[i] < 32 && start[i] != '\t') || start[i] == 0x7f;
+    hd_buffer_write(out, is_control ? "?" : &start[i], 1);
+  }
   hd_buffer_puts(out, "\n");
   for (uint32_t i = 0; i + 1 < column; i++)
     hd_buffer_puts(out, start[i] == '\t' ? "\t" : " ");
