@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Support/Suggest.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@ enum { LONGEST = 64 };
 static size_t distance(const char *a, const char *b) {
   size_t m = strlen(a), n = strlen(b);
   if (m > LONGEST || n > LONGEST)
-    return LONGEST;
+    return SIZE_MAX;
   size_t rows[3][LONGEST + 1];
   size_t *before = rows[0], *last = rows[1], *row = rows[2];
   for (size_t j = 0; j <= n; j++)
