@@ -42,6 +42,7 @@ static hd_mapping_t *make(hd_arena_t *arena, hd_mapping_kind_t kind,
   m->rank = rank;
   m->dims = copy;
   m->workers = workers;
+  m->size = 1;
   return m;
 }
 
@@ -89,7 +90,9 @@ const hd_mapping_t *hd_mapping_compose(hd_arena_t *arena,
                                        const hd_mapping_t *left,
                                        const hd_mapping_t *right) {
   int64_t product;
-  if (left->rank != right->rank || left->workers > max_product / right->workers)
+  if (left->rank != right->rank ||
+      left->workers > max_product / right->workers ||
+      left->size + right->size >= HD_MAPPING_MAX_SIZE)
     return NULL;
   int64_t *dims = HD_ARENA_ARRAY(arena, int64_t, left->rank);
   for (unsigned a = 0; a < left->rank; ++a) {
@@ -103,6 +106,7 @@ const hd_mapping_t *hd_mapping_compose(hd_arena_t *arena,
                          left->workers * right->workers);
   m->left = left;
   m->right = right;
+  m->size += left->size + right->size;
   m->loc = left->loc;
   return m;
 }
@@ -135,20 +139,25 @@ const hd_mapping_t *hd_mapping_custom(hd_arena_t *arena, int64_t workers,
 const hd_mapping_t *hd_mapping_within(hd_arena_t *arena,
                                       const hd_mapping_t *inner,
                                       const hd_expr_t *const *bounds) {
+  if (inner->size >= HD_MAPPING_MAX_SIZE)
+    return NULL;
   hd_mapping_t *m =
       make(arena, HD_MAPPING_WITHIN, inner->dims, inner->rank, inner->workers);
   m->left = inner;
+  m->size += inner->size;
   m->bounds = copy_exprs(arena, bounds, inner->rank);
   return m;
 }
 
 const hd_mapping_t *
 hd_mapping_idle(hd_arena_t *arena, const hd_mapping_t *inner, int64_t workers) {
-  if (workers < inner->workers || workers > max_product)
+  if (workers < inner->workers || workers > max_product ||
+      inner->size >= HD_MAPPING_MAX_SIZE)
     return NULL;
   hd_mapping_t *m =
       make(arena, HD_MAPPING_IDLE, inner->dims, inner->rank, workers);
   m->left = inner;
+  m->size += inner->size;
   return m;
 }
 

@@ -20,11 +20,15 @@ typedef enum hd_mapping_kind {
   HD_MAPPING_IDLE,   // idle(left, n): n workers, those past left's do nothing
 } hd_mapping_kind_t;
 
-enum { HD_MAPPING_MAX_RANK = HD_MAX_RANK };
+enum {
+  HD_MAPPING_MAX_RANK = HD_MAX_RANK,
+  HD_MAPPING_MAX_SIZE = 1000, // What walks a mapping recurses.
+};
 
 struct hd_mapping {
   hd_mapping_kind_t kind;
   uint32_t rank;
+  uint32_t size; // Of the mappings that it is made of, itself among them.
   hd_loc_t loc;
   const int64_t *dims;   // The task shape, for every kind.
   const uint32_t *order; // SPATIAL, REPEAT: axes from the slowest to the
@@ -41,7 +45,8 @@ struct hd_mapping {
 
 // Constructors compute dims and workers; they return NULL where the operands
 // do not fit (ranks differ, products pass 2^31 - 1, a dimension below 1, no
-// axis or more than HD_MAPPING_MAX_RANK).
+// axis or more than HD_MAPPING_MAX_RANK, more mappings than
+// HD_MAPPING_MAX_SIZE).
 const hd_mapping_t *hd_mapping_spatial(hd_arena_t *arena, const int64_t *dims,
                                        const uint32_t *order, unsigned rank);
 const hd_mapping_t *hd_mapping_repeat(hd_arena_t *arena, const int64_t *dims,

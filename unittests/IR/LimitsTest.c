@@ -87,6 +87,8 @@ static const struct {
     {"dimensions", "fn f(in a: f32[1", ", 1", "]) {\n}\n"},
     {"mapping dimensions", "const a = repeat(1", ", 1", ")\n"},
     {"mappings", "const a = repeat(1)", " * repeat(1)", "\n"},
+    {"mappings of mappings", "const m0 = repeat(1)\n",
+     "const m%d = m%p * m%p\n", ""},
     {"mappings in parentheses", "const a = ", "repeat(1) * (", ""},
     {"layout items", "fn f(in a: f32[4] layout(row", ", swizzle(128)",
      ")) {\n}\n"},
