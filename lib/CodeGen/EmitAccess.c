@@ -86,15 +86,17 @@ static void check(hd_emit_t *e, const access_t *a, int kind,
                   (long long)HD_EMIT_CHECK_VALUES / 2, (long long)rank);
     return;
   }
-  LLVMValueRef values = e->check_values;
+  // All first, for an index may hold accesses that are checked themselves.
+  LLVMValueRef checked[HD_EMIT_CHECK_VALUES];
   for (unsigned i = 0; i < rank; i++) {
     const hd_expr_t *size =
         a->linear ? hd_tensor_storage(&e->arena, tensor) : tensor->shape[i];
-    LLVMValueRef index = as_i64(e, a->indices[i]);
-    LLVMValueRef bound = as_i64(e, size);
-    put_i64(e, values, i, index);
-    put_i64(e, values, rank + i, bound);
+    checked[i] = as_i64(e, a->indices[i]);
+    checked[rank + i] = as_i64(e, size);
   }
+  LLVMValueRef values = e->check_values;
+  for (unsigned i = 0; i < 2 * rank; i++)
+    put_i64(e, values, i, checked[i]);
   place->site = hd_emit_site(e, a->loc, a->var->name, kind, place->binding,
                              rank, a->type.lanes);
   LLVMValueRef args[] = {e->thread, place->site, values, place->pointer};

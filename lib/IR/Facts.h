@@ -64,6 +64,10 @@ static inline bool hd_range_inside(hd_range_t inner, hd_range_t outer) {
 bool hd_expr_is_stable(const hd_expr_t *e);
 // No effect: evaluating it twice, or not at all, changes nothing. It may read.
 bool hd_expr_is_pure(const hd_expr_t *e);
+// Evaluating it twice does the same as once: it writes nothing that lasts and
+// waits for no other thread. What e is where it is not pure: a function may
+// read through tensors, and may loop.
+bool hd_expr_is_repeatable(const hd_expr_t *e);
 
 // A call has no effect and depends on its arguments alone.
 bool hd_func_is_pure(const hd_func_t *func);

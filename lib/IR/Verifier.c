@@ -107,9 +107,7 @@ static void verify_store(hd_verifier_t *v, const hd_stmt_t *stmt) {
                     var->name, rank, stmt->u.store.num_indices);
   for (uint32_t i = 0; i < stmt->u.store.num_indices; i++) {
     hd_verify_expr(v, stmt->u.store.indices[i]);
-    if (!hd_type_is_integer(stmt->u.store.indices[i]->type))
-      hd_verify_fault(v, stmt->loc, "an index has type %s",
-                      hd_type_name(stmt->u.store.indices[i]->type));
+    hd_verify_index(v, stmt->u.store.indices[i]);
   }
   hd_verify_expr(v, value);
   if (value->type.scalar != var->type.scalar)

@@ -4,6 +4,7 @@
 // ones; this is what finds the mistakes of passes.
 #include "IR/VerifierState.h"
 
+#include "IR/Facts.h"
 #include "IR/Intrinsic.h"
 
 #include <math.h>
@@ -18,9 +19,15 @@ static void expect_type(hd_verifier_t *v, const hd_expr_t *e, hd_type_t type) {
                     kind_name(e), hd_type_name(e->type), hd_type_name(type));
 }
 
-static void expect_integer(hd_verifier_t *v, const hd_expr_t *e) {
+// A layout, a bound and a check each use the index anew.
+void hd_verify_index(hd_verifier_t *v, const hd_expr_t *e) {
   if (!hd_type_is_integer(e->type) || e->type.lanes != 1)
     hd_verify_fault(v, e->loc, "an index has type %s", hd_type_name(e->type));
+  if (!hd_expr_is_repeatable(e)) {
+    hd_error(v->diags, e->loc, HD_E0302, "what has an effect",
+             "in an index; name its value by a let before");
+    v->errors++;
+  }
 }
 
 static void expect_visible(hd_verifier_t *v, const hd_expr_t *e) {
@@ -46,7 +53,7 @@ static void verify_access(hd_verifier_t *v, const hd_expr_t *e) {
                     "indices",
                     var->name, rank, indices);
   for (unsigned i = 0; i < indices && i < e->num_operands; i++)
-    expect_integer(v, e->operands[i]);
+    hd_verify_index(v, e->operands[i]);
   if (e->type.scalar != var->type.scalar)
     hd_verify_fault(v, e->loc, "an element of '%s' read as %s", var->name,
                     hd_type_name(e->type));
