@@ -294,19 +294,25 @@ static const hd_expr_t *build_atom(hd_facts_t *facts, hd_arena_t *arena,
              : hd_build_mod(arena, atom->operands[0], atom->operands[1]->u.i);
 }
 
+// The sum is right modulo 2^bits: what the type cannot hold, as -(-2^31),
+// wraps.
 static const hd_expr_t *build_constant(hd_arena_t *arena, hd_type_t type,
                                        int64_t value) {
-  if (hd_type_is_unsigned(type) && hd_type_bits(type) < 64)
-    value &= (INT64_C(1) << hd_type_bits(type)) - 1;
-  return hd_expr_int(arena, type, value);
+  unsigned unused = 64 - (unsigned)hd_type_bits(type);
+  uint64_t high = (uint64_t)value << unused;
+  return hd_expr_int(arena, type,
+                     hd_type_is_unsigned(type) ? (int64_t)(high >> unused)
+                                               : (int64_t)high >> unused);
 }
+
+static int64_t negated(int64_t value) { return (int64_t)-(uint64_t)value; }
 
 // |factor| * atom, or the other sign where that is the type's way.
 static const hd_expr_t *build_term(hd_facts_t *facts, hd_arena_t *arena,
                                    hd_type_t type, const hd_term_t *term,
                                    bool negate) {
   const hd_expr_t *atom = build_atom(facts, arena, term->atom);
-  int64_t factor = negate ? -term->factor : term->factor;
+  int64_t factor = negate ? negated(term->factor) : term->factor;
   if (factor == 1)
     return atom;
   return hd_expr_binary(arena, HD_EXPR_MUL, atom,

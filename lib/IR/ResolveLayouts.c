@@ -129,15 +129,20 @@ static const hd_expr_t *as_unsigned(hd_simplifier_t *s, const hd_expr_t *e) {
   return hd_simplify_node(s, hd_expr_cast(s->arena, type, e));
 }
 
+static bool is_i32(hd_type_t type) {
+  return hd_range_inside(hd_type_range(type), hd_type_range(hd_type(HD_I32)));
+}
+
 // condition && 0 <= first && last < size, as far as not known. Sizes are not
 // negative, so one comparison of unsigned numbers tests both.
 static const hd_expr_t *test_axis(hd_simplifier_t *s,
                                   const hd_expr_t *condition,
                                   const hd_expr_t *first, unsigned lanes,
                                   const hd_expr_t *size) {
-  hd_type_t type = first->type.scalar == HD_I64 || size->type.scalar == HD_I64
-                       ? hd_type(HD_I64)
-                       : hd_type(HD_I32);
+  // i32 where it holds both, lest what is far out of bounds wraps into them. A
+  // u64 past i64 becomes negative, so it stays out.
+  bool small = is_i32(first->type) && is_i32(size->type);
+  hd_type_t type = hd_type(small ? HD_I32 : HD_I64);
   first = widen(s, type, first);
   size = widen(s, type, size);
   const hd_expr_t *low = hd_expr_binary(s->arena, HD_EXPR_GE, first,

@@ -8,6 +8,7 @@
 //
 // The parameter stays in the signature, so launches are as before. Options:
 // name=value, for every function that has an integer parameter of that name.
+#include "IR/Facts.h"
 #include "IR/Passes.h"
 #include "IR/Rewrite.h"
 
@@ -44,6 +45,13 @@ const hd_func_t *hd_pass_specialize(hd_module_t *module, const hd_func_t *func,
       hd_error(&module->context->diags, param->loc, HD_E1002, "specialize",
                hd_arena_printf(&module->arena, "needs a number for '%s'",
                                param->name));
+      return NULL;
+    }
+    hd_range_t range = hd_type_range(param->type);
+    if (value < range.least || value > range.greatest) {
+      hd_error(&module->context->diags, param->loc, HD_E1002, "specialize",
+               hd_arena_printf(&module->arena, "needs a value of %s for '%s'",
+                               hd_type_name(param->type), param->name));
       return NULL;
     }
     hd_rewriter_substitute(&rewriter, param,
