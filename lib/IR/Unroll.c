@@ -29,7 +29,8 @@ enum { DEFAULT_MAX = 64, MAX_TRIPS = 16 };
 
 typedef struct unroller {
   hd_arena_t *arena;
-  hd_ptr_map_t needed; // Variables that must be constants in the code.
+  hd_ptr_map_t needed;   // Variables that must be constants in the code.
+  hd_ptr_map_t *callees; // What functions need: each is walked once.
   int64_t max;
 } unroller_t;
 
@@ -55,13 +56,23 @@ static bool is_register(const hd_var_t *var) {
   return var->tensor->scope == HD_SCOPE_REGISTER;
 }
 
+static const unroller_t *needs_of(unroller_t *u, const hd_func_t *callee) {
+  const unroller_t *known = hd_ptr_map_get(u->callees, callee);
+  if (known)
+    return known;
+  unroller_t *inner = HD_ARENA_NEW(u->arena, unroller_t);
+  *inner = (unroller_t){.arena = u->arena, .callees = u->callees};
+  hd_ptr_map_set(u->arena, u->callees, callee, inner);
+  find_needed(inner, callee->body);
+  return inner;
+}
+
 // Arguments for parameters that the callee needs.
 static void need_arguments(unroller_t *u, const hd_expr_t *call) {
   const hd_func_t *callee = call->u.func;
-  unroller_t inner = {.arena = u->arena};
-  find_needed(&inner, callee->body);
+  const unroller_t *inner = needs_of(u, callee);
   for (unsigned i = 0; i < call->num_operands && i < callee->num_params; ++i)
-    if (is_needed(&inner, callee->params[i]))
+    if (is_needed(inner, callee->params[i]))
       need_all(u, call->operands[i]);
 }
 
@@ -217,7 +228,8 @@ static bool parse_options(hd_module_t *module, const hd_pass_args_t *args,
 
 const hd_func_t *hd_pass_unroll(hd_module_t *module, const hd_func_t *func,
                                 const hd_pass_args_t *args) {
-  unroller_t u = {.arena = &module->arena};
+  hd_ptr_map_t callees = {0};
+  unroller_t u = {.arena = &module->arena, .callees = &callees};
   if (!parse_options(module, args, &u.max))
     return NULL;
   find_needed(&u, func->body);
