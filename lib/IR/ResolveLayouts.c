@@ -163,27 +163,77 @@ static const hd_expr_t *test_axis(hd_simplifier_t *s,
   return high_known ? condition : and(s, condition, high);
 }
 
+// That a vector (one lane: an element) at these indices is in bounds; NULL
+// where that is known.
+static const hd_expr_t *test_bounds(hd_simplifier_t *s,
+                                    const hd_tensor_t *tensor,
+                                    const hd_expr_t *const *indices,
+                                    unsigned lanes) {
+  const hd_expr_t *condition = NULL;
+  for (unsigned a = 0; a < tensor->rank; ++a)
+    condition = test_axis(s, condition, indices[a],
+                          a + 1 == tensor->rank ? lanes : 1, tensor->shape[a]);
+  return condition;
+}
+
+// A vector is aligned to its size, so that it does not stick out of rows that
+// are multiples of it.
+static bool may_stick_out(hd_simplifier_t *s, const hd_expr_t *e) {
+  const hd_tensor_t *tensor = e->u.var->tensor;
+  int64_t lanes = e->type.lanes;
+  return lanes > 1 &&
+         hd_facts_divisor(s->facts, tensor->shape[tensor->rank - 1]) % lanes;
+}
+
+// The lanes of a vector that sticks out, each with its own test.
+static const hd_expr_t *load_lanes(hd_simplifier_t *s, const hd_expr_t *e) {
+  const hd_var_t *var = e->u.var;
+  unsigned rank = var->tensor->rank;
+  hd_type_t type = hd_type_lane(e->type);
+  hd_expr_t like = {.linear = 1, .loc = e->loc, .u.var = var};
+  const hd_expr_t *lanes[HD_MAX_LANES];
+  const hd_expr_t **indices = HD_ARENA_ARRAY(s->arena, const hd_expr_t *, rank);
+  for (unsigned a = 0; a < rank; ++a)
+    indices[a] = e->operands[a];
+  for (unsigned i = 0; i < e->type.lanes; ++i) {
+    const hd_expr_t *last = e->operands[rank - 1];
+    indices[rank - 1] = hd_simplify_node(
+        s, hd_expr_binary(s->arena, HD_EXPR_ADD, last,
+                          hd_expr_int(s->arena, last->type, i)));
+    const hd_expr_t *condition = test_bounds(s, var->tensor, indices, 1);
+    const hd_expr_t *offset = hd_resolve_offset(s, var, indices);
+    const hd_expr_t *load =
+        hd_expr_make(s->arena, HD_EXPR_LOAD, type, &like, &offset, 1);
+    hd_expr_t lane = {.loc = e->loc, .u.i = i};
+    const hd_expr_t *otherwise =
+        hd_simplify_node(s, hd_expr_make(s->arena, HD_EXPR_LANE, type, &lane,
+                                         &e->operands[rank], 1));
+    lanes[i] =
+        condition ? hd_expr_select(s->arena, condition, load, otherwise) : load;
+  }
+  return hd_expr_make(s->arena, HD_EXPR_VECTOR, e->type, e, lanes,
+                      e->type.lanes);
+}
+
 const hd_expr_t *hd_resolve_access(hd_simplifier_t *s, const hd_expr_t *e) {
   if (e->linear)
     return e;
   const hd_var_t *var = e->u.var;
   const hd_tensor_t *tensor = var->tensor;
-  unsigned indices = hd_expr_num_indices(e);
   const hd_expr_t *offset = hd_resolve_offset(s, var, e->operands);
   hd_expr_t like = {.linear = 1, .loc = e->loc, .u.var = var};
   if (e->kind != HD_EXPR_LOADELSE)
     return hd_expr_make(s->arena, (hd_expr_kind_t)e->kind, e->type, &like,
                         &offset, 1);
-  const hd_expr_t *condition = NULL;
-  for (unsigned a = 0; a < indices; ++a)
-    condition =
-        test_axis(s, condition, e->operands[a],
-                  a + 1 == indices ? e->type.lanes : 1, tensor->shape[a]);
+  const hd_expr_t *condition =
+      test_bounds(s, tensor, e->operands, e->type.lanes);
   const hd_expr_t *load =
       hd_expr_make(s->arena, HD_EXPR_LOAD, e->type, &like, &offset, 1);
   if (!condition)
     return load;
-  return hd_expr_select(s->arena, condition, load, e->operands[indices]);
+  return hd_expr_select(s->arena, condition, load,
+                        may_stick_out(s, e) ? load_lanes(s, e)
+                                            : e->operands[tensor->rank]);
 }
 
 const hd_func_t *hd_pass_resolve_layouts(hd_module_t *module,

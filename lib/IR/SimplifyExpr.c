@@ -161,7 +161,8 @@ static const hd_expr_t *simplify_cast(hd_simplifier_t *s, const hd_expr_t *e) {
   return hd_expr_cast(s->arena, e->type, a->operands[0]);
 }
 
-// 1: every index of the access is in bounds; 0: one never is; -1: not known.
+// 1: every index of the access is in bounds; 0: one never is, for any lane;
+// -1: not known.
 static int decide_bounds(hd_simplifier_t *s, const hd_expr_t *e) {
   const hd_tensor_t *tensor = e->u.var->tensor;
   unsigned lanes = e->type.lanes / tensor->element.lanes;
@@ -179,9 +180,10 @@ static int decide_bounds(hd_simplifier_t *s, const hd_expr_t *e) {
     int high =
         hd_facts_decide(s->facts, hd_expr_binary(s->scratch, HD_EXPR_LT, last,
                                                  tensor->shape[a]));
-    if (low == 0 || high == 0)
+    // A lane of a vector may be in bounds where its first or last is not.
+    if (last == index && (low == 0 || high == 0))
       return 0;
-    if (low < 0 || high < 0)
+    if (low < 1 || high < 1)
       result = -1;
   }
   return result;

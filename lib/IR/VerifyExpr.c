@@ -57,8 +57,15 @@ static void verify_access(hd_verifier_t *v, const hd_expr_t *e) {
   if (e->type.scalar != var->type.scalar)
     hd_verify_fault(v, e->loc, "an element of '%s' read as %s", var->name,
                     hd_type_name(e->type));
-  if (e->kind == HD_EXPR_LOADELSE && e->num_operands)
-    expect_type(v, e->operands[e->num_operands - 1], e->type);
+  if (e->kind == HD_EXPR_LOADELSE && e->num_operands) {
+    const hd_expr_t *otherwise = e->operands[e->num_operands - 1];
+    expect_type(v, otherwise, e->type);
+    if (e->type.lanes > 1 && !hd_expr_is_repeatable(otherwise)) {
+      hd_error(v->diags, e->loc, HD_E0302, "what has an effect",
+               "in the else of a vector; name its value by a let before");
+      v->errors++;
+    }
+  }
   if (e->type.lanes > 1)
     hd_verify_lanes(v, var, e->linear, e->type.lanes, e->loc);
   if (e->kind == HD_EXPR_LOAD && var->type.scalar == HD_MBARRIER)
