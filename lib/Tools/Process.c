@@ -82,7 +82,6 @@ void hd_process_begin(hd_process_t *process, const char *name) {
   process->context.budget.interrupted = &process->interrupted;
   process->color = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
   signal(SIGABRT, on_abort);
-  signal(SIGPIPE, SIG_IGN);
   sigset_t set;
   fill_signals(&set);
   pthread_sigmask(SIG_BLOCK, &set, &process->old_signals);

@@ -257,7 +257,6 @@ static void free_all(hd_run_t *run) {
     if (run->device && t->slot.address)
       run->device->ops->free(run->device, t->slot.address);
   }
-  free(run->sets);
   hd_program_fini(&run->program);
   hd_device_close(run->device);
   hd_module_destroy(run->module);

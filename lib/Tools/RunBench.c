@@ -5,6 +5,7 @@
 // time of a replay over its number of runs. There are so many sets that
 // together they pass twice the L2 cache, and so many runs that a replay takes a
 // millisecond at least. Without such a clock a sample is a run by the host's.
+#include "Tools/Progress.h"
 #include "Tools/RunTool.h"
 
 #include <stdio.h>
@@ -24,9 +25,9 @@ typedef struct bench {
   unsigned sets, runs; // Runs a replay: a multiple of sets.
   hd_slot_t *slots;    // sets times num_params.
   int64_t count;       // Samples wanted; 0: until the time is over.
-  uint64_t until_ns;
-  double *samples;
-  unsigned num_samples, cap_samples;
+  uint64_t start_ns, until_ns;
+  hd_progress_t progress;
+  HD_VEC(double) samples;
   double host_us;
 } bench_t;
 
@@ -35,10 +36,6 @@ static int64_t operand_bytes(const hd_run_t *run) {
   for (uint32_t i = 0; i < run->num_params; i++)
     bytes += (int64_t)run->tensors[i].slot.bytes;
   return bytes;
-}
-
-static bool out_of_memory(hd_run_t *run) {
-  return hd_error(hd_run_diags(run), nowhere, HD_E0904, "out of memory");
 }
 
 // Another set of the operands, with the inputs' elements.
@@ -68,10 +65,8 @@ static bool make_sets(bench_t *b) {
   int64_t sets = bytes ? (wanted + bytes - 1) / bytes : 1;
   b->sets = sets < 1 ? 1 : sets > MAX_SETS ? MAX_SETS : (unsigned)sets;
   size_t count = (size_t)b->sets * (run->num_params + 1);
-  b->slots = calloc(count, sizeof(*b->slots));
-  run->sets = calloc(count, sizeof(*run->sets));
-  if (!b->slots || !run->sets)
-    return out_of_memory(run);
+  b->slots = HD_ARENA_ARRAY(&run->arena, hd_slot_t, count);
+  run->sets = HD_ARENA_ARRAY(&run->arena, hd_address_t, count);
   for (uint32_t i = 0; i < run->num_params; i++)
     b->slots[i] = run->tensors[i].slot;
   for (unsigned k = 1; k < b->sets; k++)
@@ -96,23 +91,19 @@ static hd_recording_t *record(bench_t *b) {
   return NULL;
 }
 
-static bool add_sample(bench_t *b, double ms) {
-  if (b->num_samples == b->cap_samples) {
-    unsigned capacity = b->cap_samples ? b->cap_samples * 2 : 64;
-    double *samples = realloc(b->samples, capacity * sizeof(*samples));
-    if (!samples)
-      return out_of_memory(b->run);
-    b->samples = samples;
-    b->cap_samples = capacity;
-  }
-  b->samples[b->num_samples++] = ms;
-  return true;
+static void add_sample(bench_t *b, double ms) {
+  hd_vec_push(&b->run->arena, &b->samples, ms);
 }
 
-static bool enough(const bench_t *b) {
-  if (b->count)
-    return b->num_samples >= b->count;
-  return b->num_samples >= MIN_SAMPLES && hd_clock_ns() >= b->until_ns;
+static bool enough(bench_t *b) {
+  if (b->count) {
+    hd_progress_step(&b->progress, (double)b->samples.size, (double)b->count);
+    return (int64_t)b->samples.size >= b->count;
+  }
+  uint64_t now = hd_clock_ns();
+  hd_progress_step(&b->progress, (double)(now - b->start_ns) * 1e-9,
+                   (double)(b->until_ns - b->start_ns) * 1e-9);
+  return b->samples.size >= MIN_SAMPLES && now >= b->until_ns;
 }
 
 static bool replay(bench_t *b, hd_recording_t *recording) {
@@ -123,9 +114,9 @@ static bool replay(bench_t *b, hd_recording_t *recording) {
       return false;
   while (!enough(b)) {
     hd_budget_check(&b->run->process.context.budget);
-    if (!device->ops->replay(device, recording, &ms, &host_us) ||
-        !add_sample(b, ms / b->runs))
+    if (!device->ops->replay(device, recording, &ms, &host_us))
       return false;
+    add_sample(b, ms / b->runs);
     b->host_us += host_us / b->runs;
   }
   return true;
@@ -163,16 +154,14 @@ static bool bench_by_device(bench_t *b) {
 static bool bench_by_host(bench_t *b) {
   hd_run_t *run = b->run;
   b->sets = b->runs = 1;
-  b->slots = calloc(run->num_params + 1, sizeof(*b->slots));
-  if (!b->slots)
-    return out_of_memory(run);
+  b->slots = HD_ARENA_ARRAY(&run->arena, hd_slot_t, run->num_params + 1);
   for (uint32_t i = 0; i < run->num_params; i++)
     b->slots[i] = run->tensors[i].slot;
   while (!enough(b)) {
     uint64_t start = hd_clock_ns();
-    if (!hd_program_run(&run->program, b->slots) ||
-        !add_sample(b, (double)(hd_clock_ns() - start) * 1e-6))
+    if (!hd_program_run(&run->program, b->slots))
       return false;
+    add_sample(b, (double)(hd_clock_ns() - start) * 1e-6);
   }
   return true;
 }
@@ -184,20 +173,21 @@ static int by_value(const void *a, const void *b) {
 
 // Between the two samples next to it.
 static double percentile(const bench_t *b, double p) {
-  double at = p * (b->num_samples - 1);
-  unsigned low = (unsigned)at, high = low + (low + 1 < b->num_samples);
-  return b->samples[low] + (at - low) * (b->samples[high] - b->samples[low]);
+  double at = p * (double)(b->samples.size - 1);
+  size_t low = (size_t)at, high = low + (low + 1 < b->samples.size);
+  return b->samples.data[low] +
+         (at - (double)low) * (b->samples.data[high] - b->samples.data[low]);
 }
 
 static void finish(bench_t *b) {
   hd_run_t *run = b->run;
-  qsort(b->samples, b->num_samples, sizeof(*b->samples), by_value);
+  qsort(b->samples.data, b->samples.size, sizeof(double), by_value);
   hd_measurement_t *m = &run->measurement;
-  *m = (hd_measurement_t){.runs = b->num_samples,
+  *m = (hd_measurement_t){.runs = (unsigned)b->samples.size,
                           .median_ms = percentile(b, 0.5),
                           .p10_ms = percentile(b, 0.1),
                           .p90_ms = percentile(b, 0.9),
-                          .host_us = b->host_us / b->num_samples,
+                          .host_us = b->host_us / (double)b->samples.size,
                           .sets = b->sets};
   if (run->process.quiet)
     return;
@@ -208,7 +198,7 @@ static void finish(bench_t *b) {
 }
 
 bool hd_run_bench(hd_run_t *run) {
-  bench_t b = {.run = run};
+  bench_t b = {.run = run, .start_ns = hd_clock_ns()};
   bool clock = run->device->ops->replay != NULL;
   const char *text = hd_option_text(&run->options, RUN_BENCH, NULL);
   char *end;
@@ -221,13 +211,14 @@ bool hd_run_bench(hd_run_t *run) {
       if (!hd_parse_duration(text, &ms))
         return hd_error(hd_run_diags(run), nowhere, HD_E1002, "--bench",
                         "needs a number of samples or a time such as 5s");
-      b.until_ns = hd_clock_ns() + (uint64_t)ms * 1000000u;
+      b.until_ns = b.start_ns + (uint64_t)ms * 1000000u;
     }
   }
+  hd_progress_begin(&b.progress, b.count ? "bench: samples" : "bench: seconds",
+                    run->process.quiet);
   bool ok = clock ? bench_by_device(&b) : bench_by_host(&b);
+  hd_progress_end(&b.progress);
   if (ok)
     finish(&b);
-  free(b.slots);
-  free(b.samples);
   return ok;
 }
