@@ -146,6 +146,15 @@ bool hd_diagnostics_locate(const hd_diagnostics_t *diags, hd_loc_t loc,
   return true;
 }
 
+// A text of others', for a terminal: what would steer it becomes '?'.
+static void print_safe(const char *text, size_t size, hd_buffer_t *out) {
+  for (size_t i = 0; i < size; i++) {
+    unsigned char c = (unsigned char)text[i];
+    bool plain = (c >= ' ' && c != 0x7f) || c == '\t' || c == '\n';
+    hd_buffer_write(out, plain ? &text[i] : "?", 1);
+  }
+}
+
 static void print_line(const hd_diagnostics_t *diags, hd_loc_t loc,
                        uint32_t column, bool color, hd_buffer_t *out) {
   const hd_source_t *source = &diags->sources[loc.source - 1];
@@ -156,12 +165,7 @@ static void print_line(const hd_diagnostics_t *diags, hd_loc_t loc,
                     : (size_t)(source->text + source->size - start);
   if (size > 200) // A line nobody would read.
     return;
-  // A text must not write to the reader's terminal.
-  for (size_t i = 0; i < size; i++) {
-    bool is_control =
-        ((unsigned char)start[i] < 32 && start[i] != '\t') || start[i] == 0x7f;
-    hd_buffer_write(out, is_control ? "?" : &start[i], 1);
-  }
+  print_safe(start, size, out);
   hd_buffer_puts(out, "\n");
   for (uint32_t i = 0; i + 1 < column; i++)
     hd_buffer_puts(out, start[i] == '\t' ? "\t" : " ");
@@ -185,7 +189,8 @@ void hd_diagnostic_print(const hd_diagnostics_t *diags,
   if (diagnostic->severity == HD_ERROR)
     hd_buffer_printf(out, "[%s]", table[diagnostic->code].name);
   hd_buffer_puts(out, color ? ":\033[0m " : ": ");
-  hd_buffer_printf(out, "%s\n", diagnostic->message);
+  print_safe(diagnostic->message, strlen(diagnostic->message), out);
+  hd_buffer_puts(out, "\n");
   if (located)
     print_line(diags, diagnostic->loc, column, color, out);
 }

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernels on the CUDA device. PTX is made kernel by kernel; the driver's
+// linker, where most of the time goes, turns it into machine code on all cores
+// (the driver holds a lock while it loads PTX, but not while it links).
+#include "Runtime/DeviceCuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const hd_loc_t nowhere;
+
+typedef struct cuda_kernel {
+  hd_kernel_t base;
+  hd_cu_module_t module;
+  hd_cu_function_t function;
+  int static_shared;
+  int dynamic_shared; // What the function is allowed so far.
+  bool wide_cluster;
+} cuda_kernel_t;
+
+// Compiling: PTX by this thread, machine code by the pool.
+typedef struct job {
+  const hd_func_t *func;
+  hd_buffer_t ptx, cubin;
+  hd_cache_key_t key;
+  bool cached, ok;
+} job_t;
+
+typedef struct jobs {
+  hd_cuda_device_t *device;
+  job_t *jobs;
+} jobs_t;
+
+static void link_piece(void *argument, unsigned piece, unsigned worker) {
+  (void)worker;
+  const jobs_t *jobs = argument;
+  hd_cuda_device_t *d = jobs->device;
+  job_t *job = &jobs->jobs[piece];
+  if (job->cached || !hd_cuda_enter(d->cuda, hd_cuda_diags(d)))
+    return;
+  // PTX of an older target becomes code of this GPU all the same.
+  int target = d->base.info.target->sm;
+  job->ok = hd_cuda_link(d->cuda, hd_cuda_diags(d), job->func->name,
+                         target > 120 ? target : d->cuda->sm,
+                         hd_buffer_text(&job->ptx), job->ptx.size, &job->cubin);
+  if (job->ok)
+    hd_cache_put(d->cache, job->key, &job->cubin);
+}
+
+static bool make_ptx(hd_cuda_device_t *d, hd_module_t *module, job_t *job) {
+  hd_codegen_options_t options = {.target = d->base.info.target};
+  if (!hd_codegen_ptx(module, job->func, &options, &job->ptx))
+    return false;
+  char salt[64];
+  snprintf(salt, sizeof(salt), "cubin %d %d", d->cuda->sm, d->cuda->version);
+  job->key = hd_cache_key(salt, hd_buffer_text(&job->ptx), job->ptx.size);
+  job->cached = job->ok = hd_cache_get(d->cache, job->key, &job->cubin);
+  return true;
+}
+
+static bool read_attributes(hd_cuda_device_t *d, cuda_kernel_t *k) {
+  const hd_cuda_driver_t *driver = &d->cuda->driver;
+  const struct {
+    int attribute, *value;
+  } rows[] = {
+      {HD_CU_FUNCTION_REGISTERS, &k->base.registers},
+      {HD_CU_FUNCTION_LOCAL_BYTES, &k->base.local_bytes},
+      {HD_CU_FUNCTION_MAX_THREADS, &k->base.max_threads},
+      {HD_CU_FUNCTION_SHARED_BYTES, &k->static_shared},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+    if (!hd_cuda_device_check(d,
+                              driver->function_attribute(rows[i].value,
+                                                         rows[i].attribute,
+                                                         k->function),
+                              "cuFuncGetAttribute"))
+      return false;
+  return true;
+}
+
+void hd_cuda_unload(hd_device_t *device, hd_kernel_t *kernel) {
+  cuda_kernel_t *k = (cuda_kernel_t *)kernel;
+  if (!k)
+    return;
+  if (k->module)
+    hd_cuda_device_of(device)->cuda->driver.module_unload(k->module);
+  free(k);
+}
+
+static hd_kernel_t *load_cubin(hd_cuda_device_t *d, const job_t *job) {
+  cuda_kernel_t *k = calloc(1, sizeof(*k));
+  char what[160];
+  snprintf(what, sizeof(what), "loading kernel '%.100s'", job->func->name);
+  if (!k) {
+    hd_error(hd_cuda_diags(d), nowhere, HD_E0904, "out of memory");
+    return NULL;
+  }
+  k->base.func = job->func;
+  k->base.code_bytes = job->cubin.size;
+  const hd_cuda_driver_t *driver = &d->cuda->driver;
+  if (hd_cuda_device_check(
+          d, driver->module_load(&k->module, hd_buffer_text(&job->cubin)),
+          what) &&
+      hd_cuda_device_check(
+          d, driver->module_function(&k->function, k->module, job->func->name),
+          what) &&
+      read_attributes(d, k)) {
+    if (d->base.verbose)
+      fprintf(
+          stderr,
+          "%s: %d registers, %d bytes of local memory, %zu bytes of code%s\n",
+          job->func->name, k->base.registers, k->base.local_bytes,
+          job->cubin.size, job->cached ? " (from the cache)" : "");
+    return &k->base;
+  }
+  hd_cuda_unload(&d->base, &k->base);
+  return NULL;
+}
+
+static bool load_all(hd_cuda_device_t *d, hd_module_t *module, job_t *jobs,
+                     unsigned count, hd_kernel_t **kernels) {
+  for (unsigned i = 0; i < count; i++)
+    if (!make_ptx(d, module, &jobs[i]))
+      return false;
+  unsigned missing = 0;
+  for (unsigned i = 0; i < count; i++)
+    missing += !jobs[i].cached;
+  if (missing > 1 && !d->pool)
+    d->pool = hd_thread_pool_create(d->threads);
+  jobs_t argument = {d, jobs};
+  hd_thread_pool_run(missing > 1 ? d->pool : NULL, count, link_piece,
+                     &argument);
+  for (unsigned i = 0; i < count; i++) {
+    kernels[i] = jobs[i].ok ? load_cubin(d, &jobs[i]) : NULL;
+    if (!kernels[i])
+      return false;
+  }
+  return true;
+}
+
+bool hd_cuda_load(hd_device_t *device, hd_module_t *module,
+                  const hd_func_t *const *funcs, unsigned count,
+                  hd_kernel_t **kernels) {
+  hd_cuda_device_t *d = hd_cuda_device_of(device);
+  uint64_t start = hd_clock_ns();
+  job_t *jobs = calloc(count ? count : 1, sizeof(*jobs));
+  if (!jobs)
+    return hd_error(hd_cuda_diags(d), nowhere, HD_E0904, "out of memory");
+  memset(kernels, 0, count * sizeof(*kernels));
+  for (unsigned i = 0; i < count; i++)
+    jobs[i].func = funcs[i];
+  bool ok = load_all(d, module, jobs, count, kernels);
+  for (unsigned i = 0; i < count; i++) {
+    hd_buffer_fini(&jobs[i].ptx);
+    hd_buffer_fini(&jobs[i].cubin);
+    if (!ok) {
+      hd_cuda_unload(device, kernels[i]);
+      kernels[i] = NULL;
+    }
+  }
+  free(jobs);
+  device->compile_ns += hd_clock_ns() - start;
+  return ok;
+}
+
+// Shared memory past 48 KiB and clusters past 8 blocks are asked for.
+static bool allow(hd_cuda_device_t *d, cuda_kernel_t *k,
+                  const hd_kernel_launch_t *launch, unsigned cluster) {
+  const hd_cuda_driver_t *driver = &d->cuda->driver;
+  if (launch->shared_bytes > k->dynamic_shared) {
+    k->dynamic_shared = (int)launch->shared_bytes;
+    if (!hd_cuda_device_check(
+            d,
+            driver->function_set(k->function, HD_CU_FUNCTION_MAX_DYNAMIC_SHARED,
+                                 k->dynamic_shared),
+            "setting the kernel's shared memory"))
+      return false;
+  }
+  if (cluster > 8 && !k->wide_cluster) {
+    k->wide_cluster = true;
+    return hd_cuda_device_check(
+        d,
+        driver->function_set(k->function, HD_CU_FUNCTION_NON_PORTABLE_CLUSTER,
+                             1),
+        "asking for a large cluster");
+  }
+  return true;
+}
+
+static bool report_launch(hd_cuda_device_t *d, const cuda_kernel_t *k,
+                          const hd_kernel_launch_t *launch, int error) {
+  char text[400], meaning[200];
+  int threads = launch->block[0] * launch->block[1] * launch->block[2];
+  hd_cuda_error_text(d->cuda, error, meaning, sizeof(meaning));
+  snprintf(
+      text, sizeof(text),
+      "%s; %d threads a block, %d registers a thread, %lld bytes of shared "
+      "memory",
+      meaning, threads, k->base.registers,
+      (long long)launch->shared_bytes + k->static_shared);
+  return hd_error(hd_cuda_diags(d), nowhere, HD_E0606, k->base.func->name,
+                  text);
+}
+
+static bool wait_for(hd_cuda_device_t *d, const char *kernel) {
+  int error = d->cuda->driver.stream_wait(d->stream);
+  if (!error)
+    return true;
+  char text[256];
+  return hd_error(hd_cuda_diags(d), nowhere, HD_E0607, kernel,
+                  hd_cuda_error_text(d->cuda, error, text, sizeof(text)));
+}
+
+bool hd_cuda_launch(hd_device_t *device, hd_kernel_t *kernel,
+                    const hd_kernel_launch_t *launch) {
+  hd_cuda_device_t *d = hd_cuda_device_of(device);
+  cuda_kernel_t *k = (cuda_kernel_t *)kernel;
+  unsigned cluster = 1;
+  hd_cu_launch_attribute_t attribute = {.id = HD_CU_LAUNCH_CLUSTER};
+  attribute.value.cluster.x = (unsigned)launch->cluster[0];
+  attribute.value.cluster.y = (unsigned)launch->cluster[1];
+  attribute.value.cluster.z = (unsigned)launch->cluster[2];
+  hd_cu_launch_t config = {.shared_bytes = (unsigned)launch->shared_bytes,
+                           .stream = d->stream,
+                           .attributes = &attribute};
+  for (int i = 0; i < 3; i++) {
+    config.grid[i] = (unsigned)launch->grid[i];
+    config.block[i] = (unsigned)launch->block[i];
+    cluster *= (unsigned)launch->cluster[i];
+  }
+  config.num_attributes = cluster > 1;
+  if (!allow(d, k, launch, cluster))
+    return false;
+  // The driver reads the arguments; its type lacks the const.
+  void *args[256];
+  if (k->base.func->num_params > 256)
+    return hd_error(hd_cuda_diags(d), nowhere, HD_E0606, k->base.func->name,
+                    "it has more than 256 parameters");
+  memcpy(args, launch->args, k->base.func->num_params * sizeof(*args));
+  int error = d->cuda->driver.launch(&config, k->function, args, NULL);
+  if (error)
+    return report_launch(d, k, launch, error);
+  return d->recording || wait_for(d, k->base.func->name);
+}

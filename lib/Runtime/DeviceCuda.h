@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The CUDA device's own state, shared by DeviceCuda.c (memory, opening),
+// CudaKernel.c (compiling, launching) and CudaRecording.c (CUDA graphs).
+#ifndef HIDET_RUNTIME_DEVICECUDA_H
+#define HIDET_RUNTIME_DEVICECUDA_H
+
+#include "Runtime/Cache.h"
+#include "Runtime/Cuda.h"
+#include "Runtime/Device.h"
+
+typedef struct hd_cuda_device {
+  hd_device_t base;
+  hd_cuda_t *cuda;
+  hd_cu_stream_t stream;
+  hd_cu_event_t start, stop;
+  hd_thread_pool_t *pool;
+  unsigned threads;
+  hd_cache_t *cache;
+  bool recording;
+} hd_cuda_device_t;
+
+static inline hd_cuda_device_t *hd_cuda_device_of(hd_device_t *device) {
+  return (hd_cuda_device_t *)device;
+}
+
+static inline hd_diagnostics_t *hd_cuda_diags(const hd_cuda_device_t *d) {
+  return &d->base.context->diags;
+}
+
+static inline bool hd_cuda_device_check(hd_cuda_device_t *d, int error,
+                                        const char *what) {
+  return hd_cuda_check(d->cuda, hd_cuda_diags(d), error, what);
+}
+
+// The rows of hd_device_ops_t.
+bool hd_cuda_load(hd_device_t *device, hd_module_t *module,
+                  const hd_func_t *const *funcs, unsigned count,
+                  hd_kernel_t **kernels);
+void hd_cuda_unload(hd_device_t *device, hd_kernel_t *kernel);
+bool hd_cuda_launch(hd_device_t *device, hd_kernel_t *kernel,
+                    const hd_kernel_launch_t *launch);
+bool hd_cuda_record_begin(hd_device_t *device);
+hd_recording_t *hd_cuda_record_end(hd_device_t *device);
+bool hd_cuda_replay(hd_device_t *device, hd_recording_t *recording, double *ms,
+                    double *host_us);
+void hd_cuda_recording_free(hd_device_t *device, hd_recording_t *recording);
+
+#endif
