@@ -151,19 +151,21 @@ struct sweep {
   double promised;
   const char *text;  // For the table.
   worst_t worst[64]; // Of each worker.
+  void *buffers[64]; // Likewise: a chunk of arguments and results.
 };
 
 static void sweep_piece(void *argument, unsigned piece, unsigned worker) {
   sweep_t *s = argument;
   size_t bytes = (size_t)CHUNK * s->f.format->bytes;
-  char *x = malloc(3 * bytes), *z = x + bytes, *y = z + bytes;
+  if (!s->buffers[worker])
+    s->buffers[worker] = malloc(3 * bytes);
+  char *x = s->buffers[worker], *z = x + bytes, *y = z + bytes;
   uint64_t first = (uint64_t)piece * CHUNK;
   unsigned n =
       (unsigned)(s->inputs - first < CHUNK ? s->inputs - first : CHUNK);
   s->fill(s, first, n, x, z);
   call(&s->f, (int32_t)n, x, z, y);
   judge(&s->f, n, x, z, y, &s->worst[worker]);
-  free(x);
 }
 
 static void report(const sweep_t *s) {
@@ -194,6 +196,8 @@ static bool sweep(sweep_t *s, const reference_t *row, const format_t *format) {
   hd_thread_pool_run(pool, (unsigned)((s->inputs + CHUNK - 1) / CHUNK),
                      sweep_piece, s);
   hd_thread_pool_destroy(pool);
+  for (unsigned i = 0; i < 64; i++)
+    free(s->buffers[i]);
   for (unsigned i = 1; i < 64; i++)
     if (s->worst[i].error > s->worst[0].error)
       s->worst[0] = s->worst[i];
@@ -277,6 +281,12 @@ static void fill_pairs(const sweep_t *s, uint64_t first, unsigned n, void *x,
   }
 }
 
+// HIDET_MATH_ONLY=NAME: that function alone.
+static bool wanted(const reference_t *row) {
+  const char *only = getenv("HIDET_MATH_ONLY");
+  return !only || strcmp(only, row->name) == 0;
+}
+
 static uint64_t step_of_f32(void) {
   const char *text = getenv("HIDET_MATH_STEP");
   return text ? strtoull(text, NULL, 10) : 4099;
@@ -287,6 +297,8 @@ static void measures_f32(void **state) {
   bool ok = true, all = step_of_f32() == 1;
   for (unsigned i = 0; i < NUM_REFERENCES; i++) {
     const reference_t *row = &references[i];
+    if (!wanted(row))
+      continue;
     sweep_t s = {.promised = row->f32,
                  .fill = fill_patterns,
                  .step = step_of_f32(),
@@ -310,7 +322,8 @@ static void measures_f64(void **state) {
                  .fill = fill_f64,
                  .inputs = (uint64_t)CHUNK * (all ? 256 : 1),
                  .text = all ? "2^24 drawn" : "sampled"};
-    ok &= s.promised == 0 || sweep(&s, &references[i], &f64_format);
+    if (s.promised > 0 && wanted(&references[i]))
+      ok &= sweep(&s, &references[i], &f64_format);
   }
   assert_true(ok);
 }
@@ -327,7 +340,8 @@ static void measures_halves(void **state) {
                    .step = 1,
                    .inputs = 1 << 16,
                    .text = j == 0 ? "every f16" : "every bf16"};
-      ok &= !references[i].half || sweep(&s, &references[i], formats[j]);
+      if (references[i].half && wanted(&references[i]))
+        ok &= sweep(&s, &references[i], formats[j]);
     }
   assert_true(ok);
 }
