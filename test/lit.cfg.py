@@ -52,6 +52,7 @@ config.substitutions += [
     ),
     ("%examples", os.path.join(config.hidet_source_dir, "examples")),
     ("%intrinsics", os.path.join(config.hidet_source_dir, "lib/IR/Intrinsics.def")),
+    ("%scalars", os.path.join(config.hidet_source_dir, "lib/IR/Scalars.def")),
     (
         "%fakecuda",
         "env LD_LIBRARY_PATH=%s" % os.path.join(

@@ -5,7 +5,6 @@
 // EmitFloat.c's arithmetic; each rounds once.
 #include "CodeGen/Emit.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define B e->builder
@@ -37,74 +36,91 @@ static LLVMValueRef normalize(hd_emit_t *e, LLVMValueRef value,
   return LLVMBuildAShr(B, value, hd_emit_int(t, 8 - bits), "");
 }
 
-// name gives (f32 high, f32 low) -> both: an intrinsic, or an instruction to 16
-// bits that LLVM 19 has no intrinsic for.
-static LLVMValueRef narrow_pair(hd_emit_t *e, const char *name,
-                                LLVMValueRef *args) {
-  if (strncmp(name, "llvm.", 5) == 0)
-    return hd_emit_llvm(e, name, NULL, args, 2);
-  char text[64];
-  size_t size = (size_t)snprintf(text, sizeof text, "%s $0, $1, $2;", name);
-  LLVMTypeRef params[] = {e->f32, e->f32};
-  LLVMTypeRef type = LLVMFunctionType(e->i16, params, 2, false);
-  LLVMValueRef assembly =
-      LLVMGetInlineAsm(type, text, size, "=h,f,f", strlen("=h,f,f"), false,
-                       false, LLVMInlineAsmDialectATT, false);
-  return LLVMBuildCall2(B, type, assembly, args, 2, "");
+// An instruction of PTX that LLVM 19 has no intrinsic for; a pure function.
+static LLVMValueRef ptx(hd_emit_t *e, const char *code, const char *constraints,
+                        LLVMTypeRef result, LLVMValueRef *args,
+                        unsigned num_args) {
+  LLVMTypeRef types[2];
+  for (unsigned i = 0; i < num_args; i++)
+    types[i] = LLVMTypeOf(args[i]);
+  LLVMTypeRef type = LLVMFunctionType(result, types, num_args, false);
+  LLVMValueRef assembly = LLVMGetInlineAsm(
+      type, code, strlen(code), constraints, strlen(constraints), false, false,
+      LLVMInlineAsmDialectATT, false);
+  LLVMValueRef call = LLVMBuildCall2(B, type, assembly, args, num_args, "");
+  unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
+  LLVMAddCallSiteAttribute(call, (unsigned)LLVMAttributeFunctionIndex,
+                           LLVMCreateEnumAttribute(e->context, kind, 0));
+  return call;
 }
 
-// cvt.rn packs two lanes at a time.
-static LLVMValueRef narrow_pairs(hd_emit_t *e, LLVMValueRef value,
-                                 unsigned lanes, const char *name,
-                                 LLVMTypeRef lane) {
-  LLVMTypeRef pair_type = LLVMVectorType(lane, 2);
-  LLVMValueRef result = LLVMGetPoison(LLVMVectorType(lane, lanes));
-  for (unsigned i = 0; i + 1 < lanes; i += 2) {
-    LLVMValueRef args[] = {hd_emit_lane(e, value, i + 1),
-                           hd_emit_lane(e, value, i)};
-    LLVMValueRef pair = narrow_pair(e, name, args);
+// f32 high, f32 low -> the pair's bits.
+static LLVMValueRef narrow_pair(hd_emit_t *e, hd_scalar_t to, LLVMValueRef high,
+                                LLVMValueRef low) {
+  LLVMValueRef args[] = {high, low};
+  switch (to) {
+  case HD_F16:
+    return hd_emit_llvm(e, "llvm.nvvm.ff2f16x2.rn", NULL, args, 2);
+  case HD_BF16:
+    return hd_emit_llvm(e, "llvm.nvvm.ff2bf16x2.rn", NULL, args, 2);
+  case HD_F8E4M3:
+    return ptx(e, "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;", "=h,f,f", e->i16,
+               args, 2);
+  default:
+    return ptx(e, "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;", "=h,f,f", e->i16,
+               args, 2);
+  }
+}
+
+// cvt.rn packs two lanes at a time; a lane without a partner takes a zero
+// along.
+static LLVMValueRef narrow_native(hd_emit_t *e, LLVMValueRef value,
+                                  hd_type_t to) {
+  LLVMTypeRef lane_type = hd_emit_type(e, hd_type_lane(to));
+  LLVMTypeRef pair_type = LLVMVectorType(lane_type, 2);
+  LLVMValueRef result = LLVMGetPoison(hd_emit_type(e, to));
+  for (unsigned i = 0; i < to.lanes; i += 2) {
+    bool has_partner = i + 1 < to.lanes;
+    LLVMValueRef high =
+        has_partner ? hd_emit_lane(e, value, i + 1) : LLVMConstReal(e->f32, 0);
+    LLVMValueRef pair =
+        narrow_pair(e, (hd_scalar_t)to.scalar, high, hd_emit_lane(e, value, i));
     pair = LLVMBuildBitCast(B, pair, pair_type, "");
-    for (unsigned k = 0; k < 2; k++)
+    if (to.lanes == 1)
+      return hd_emit_lane(e, pair, 0);
+    for (unsigned k = 0; k < 1u + has_partner; k++)
       result = LLVMBuildInsertElement(B, result, hd_emit_lane(e, pair, k),
                                       LLVMConstInt(e->i32, i + k, false), "");
   }
   return result;
 }
 
-static LLVMValueRef bf16_native(hd_emit_t *e, LLVMValueRef value,
-                                unsigned lanes) {
-  if (lanes > 1 && lanes % 2 == 0)
-    return narrow_pairs(e, value, lanes, "llvm.nvvm.ff2bf16x2.rn", e->i16);
-  LLVMValueRef result = LLVMGetPoison(LLVMVectorType(e->i16, lanes));
-  for (unsigned i = 0; i < lanes; i++) {
-    LLVMValueRef lane = hd_emit_lane(e, value, i);
-    lane = hd_emit_llvm(e, "llvm.nvvm.f2bf16.rn", NULL, &lane, 1);
-    lane = LLVMBuildBitCast(B, lane, e->i16, "");
-    if (lanes == 1)
-      return lane;
-    result = LLVMBuildInsertElement(B, result, lane,
-                                    LLVMConstInt(e->i32, i, false), "");
-  }
-  return result;
-}
-
-// e4m3 and e5m2 have instructions for two lanes; a single one takes a zero
-// along.
-static LLVMValueRef f8_native(hd_emit_t *e, LLVMValueRef value, unsigned lanes,
-                              hd_scalar_t to) {
-  const char *name = to == HD_F8E4M3 ? "cvt.rn.satfinite.e4m3x2.f32"
-                                     : "cvt.rn.satfinite.e5m2x2.f32";
-  if (lanes > 1 && lanes % 2 == 0)
-    return narrow_pairs(e, value, lanes, name, e->i8);
-  LLVMValueRef result = LLVMGetPoison(LLVMVectorType(e->i8, lanes));
-  for (unsigned i = 0; i < lanes; i++) {
-    LLVMValueRef args[] = {LLVMConstReal(e->f32, 0), hd_emit_lane(e, value, i)};
-    LLVMValueRef pair = narrow_pair(e, name, args);
-    pair = LLVMBuildTrunc(B, pair, e->i8, "");
-    if (lanes == 1)
-      return pair;
-    result = LLVMBuildInsertElement(B, result, pair,
-                                    LLVMConstInt(e->i32, i, false), "");
+// e4m3 and e5m2 lie within f16: two lanes at a time, too.
+static LLVMValueRef widen_f8_native(hd_emit_t *e, LLVMValueRef value,
+                                    hd_type_t from) {
+  const char *code = from.scalar == HD_F8E4M3 ? "cvt.rn.f16x2.e4m3x2 $0, $1;"
+                                              : "cvt.rn.f16x2.e5m2x2 $0, $1;";
+  LLVMTypeRef halves = LLVMVectorType(e->half, 2);
+  LLVMValueRef result = LLVMGetPoison(vector_of(e, from, e->f32));
+  for (unsigned i = 0; i < from.lanes; i += 2) {
+    bool has_partner = i + 1 < from.lanes;
+    LLVMValueRef pair = LLVMBuildZExt(B, hd_emit_lane(e, value, i), e->i16, "");
+    if (has_partner) {
+      LLVMValueRef high =
+          LLVMBuildZExt(B, hd_emit_lane(e, value, i + 1), e->i16, "");
+      high = LLVMBuildShl(B, high, LLVMConstInt(e->i16, 8, false), "");
+      pair = LLVMBuildOr(B, pair, high, "");
+    }
+    LLVMValueRef wide = ptx(e, code, "=r,h", e->i32, &pair, 1);
+    wide = LLVMBuildBitCast(B, wide, halves, "");
+    for (unsigned k = 0; k < 1u + has_partner; k++) {
+      LLVMValueRef lane = hd_emit_lane(e, wide, k);
+      lane = LLVMBuildFPExt(B, lane, e->f32, "");
+      if (from.lanes == 1)
+        return lane;
+      result = LLVMBuildInsertElement(B, result, lane,
+                                      LLVMConstInt(e->i32, i + k, false), "");
+    }
   }
   return result;
 }
@@ -117,8 +133,9 @@ static bool has_f8(const hd_emit_t *e, hd_type_t type) {
 static LLVMValueRef f32_to_f16(hd_emit_t *e, LLVMValueRef value,
                                hd_type_t type) {
   LLVMTypeRef to = hd_emit_type(e, type);
-  if (!e->host && e->target->sm >= 80 && type.lanes > 1 && type.lanes % 2 == 0)
-    return narrow_pairs(e, value, type.lanes, "llvm.nvvm.ff2f16x2.rn", e->half);
+  if (!e->host && e->target->sm >= 80 && type.lanes > 1 &&
+      !LLVMIsConstant(value))
+    return narrow_native(e, value, type);
   if (e->native_f16)
     return LLVMBuildFPTrunc(B, value, to, "");
   return LLVMBuildBitCast(B, hd_emit_f32_to_small(e, value, HD_F16), to, "");
@@ -133,9 +150,9 @@ static LLVMValueRef f32_to(hd_emit_t *e, LLVMValueRef value, hd_type_t to) {
     return f32_to_f16(e, value, to);
   bool constant = LLVMIsConstant(value);
   if (to.scalar == HD_BF16 && !e->host && e->target->sm >= 80 && !constant)
-    return bf16_native(e, value, to.lanes);
+    return narrow_native(e, value, to);
   if (has_f8(e, to) && !constant)
-    return f8_native(e, value, to.lanes, (hd_scalar_t)to.scalar);
+    return narrow_native(e, value, to);
   return hd_emit_f32_to_small(e, value, (hd_scalar_t)to.scalar);
 }
 
@@ -148,6 +165,8 @@ static LLVMValueRef to_f32(hd_emit_t *e, LLVMValueRef value, hd_type_t from) {
       return LLVMBuildFPExt(B, value, vector_of(e, from, e->f32), "");
     value = LLVMBuildBitCast(B, value, vector_of(e, from, e->i16), "");
   }
+  if (has_f8(e, from) && !LLVMIsConstant(value))
+    return widen_f8_native(e, value, from);
   return hd_emit_small_to_f32(e, value, (hd_scalar_t)from.scalar);
 }
 
@@ -255,10 +274,25 @@ static LLVMValueRef float_to_int(hd_emit_t *e, LLVMValueRef value,
   return value;
 }
 
+// A lane at a time: pairs of bits that LLVM would take through memory.
+static LLVMValueRef convert_lanes(hd_emit_t *e, LLVMValueRef value,
+                                  hd_type_t from, hd_type_t to) {
+  LLVMValueRef result = LLVMGetPoison(hd_emit_type(e, to));
+  for (unsigned i = 0; i < to.lanes; i++) {
+    LLVMValueRef lane = hd_emit_convert(e, hd_emit_lane(e, value, i),
+                                        hd_type_lane(from), hd_type_lane(to));
+    result = LLVMBuildInsertElement(B, result, lane,
+                                    LLVMConstInt(e->i32, i, false), "");
+  }
+  return result;
+}
+
 LLVMValueRef hd_emit_convert(hd_emit_t *e, LLVMValueRef value, hd_type_t from,
                              hd_type_t to) {
   if (from.scalar == to.scalar)
     return value;
+  if (!e->host && to.lanes > 1 && bits_of(to) < 8)
+    return convert_lanes(e, value, from, to);
   LLVMTypeRef type = hd_emit_type(e, to);
   bool to_float = hd_type_is_float(to), from_float = hd_type_is_float(from);
   if (hd_type_is_bool(to)) {

@@ -107,19 +107,31 @@ LLVMValueRef hd_emit_to_bits(hd_emit_t *e, LLVMValueRef value, hd_type_t type) {
   LLVMTypeRef all = LLVMIntTypeInContext(e->context, bits * type.lanes);
   if (!is_packed_differently(type))
     return LLVMBuildBitCast(e->builder, value, all, "");
-  LLVMTypeRef one = LLVMIntTypeInContext(e->context, bits);
   LLVMValueRef sum = LLVMConstNull(all);
   for (unsigned i = 0; i < type.lanes; i++) {
     LLVMValueRef lane = hd_emit_lane(e, value, i);
-    // Away with the sign's copies, then up to the lane's place.
-    lane = hd_type_is_bool(type) ? LLVMBuildZExt(e->builder, lane, one, "")
-                                 : LLVMBuildTrunc(e->builder, lane, one, "");
-    lane = LLVMBuildZExtOrBitCast(e->builder, lane, all, "");
+    // Away with the sign's copies, then up to the lane's place. Integers of odd
+    // widths are left out: NVPTX takes them through memory.
+    if (!hd_type_is_bool(type))
+      lane = LLVMBuildAnd(e->builder, lane,
+                          LLVMConstInt(e->i8, (1u << bits) - 1, false), "");
+    lane = LLVMBuildIntCast2(e->builder, lane, all, false, "");
     lane =
         LLVMBuildShl(e->builder, lane, LLVMConstInt(all, i * bits, false), "");
     sum = LLVMBuildOr(e->builder, sum, lane, "");
   }
   return sum;
+}
+
+// The low bits of a byte, by their sign.
+static LLVMValueRef extend_lane(hd_emit_t *e, LLVMValueRef lane, unsigned bits,
+                                bool is_signed) {
+  if (!is_signed)
+    return LLVMBuildAnd(e->builder, lane,
+                        LLVMConstInt(e->i8, (1u << bits) - 1, false), "");
+  LLVMValueRef unused = LLVMConstInt(e->i8, 8 - bits, false);
+  lane = LLVMBuildShl(e->builder, lane, unused, "");
+  return LLVMBuildAShr(e->builder, lane, unused, "");
 }
 
 LLVMValueRef hd_emit_from_bits(hd_emit_t *e, LLVMValueRef bits_value,
@@ -128,19 +140,17 @@ LLVMValueRef hd_emit_from_bits(hd_emit_t *e, LLVMValueRef bits_value,
   LLVMTypeRef to = hd_emit_type(e, type);
   if (!is_packed_differently(type))
     return LLVMBuildBitCast(e->builder, bits_value, to, "");
-  LLVMTypeRef one = LLVMIntTypeInContext(e->context, bits);
-  LLVMTypeRef lane_to = hd_emit_type(e, hd_type_lane(type));
   LLVMValueRef vector = LLVMGetPoison(to);
   for (unsigned i = 0; i < type.lanes; i++) {
     LLVMValueRef lane = LLVMBuildLShr(
         e->builder, bits_value,
         LLVMConstInt(LLVMTypeOf(bits_value), i * bits, false), "");
-    lane = LLVMBuildTruncOrBitCast(e->builder, lane, one, "");
+    lane = LLVMBuildIntCast2(e->builder, lane, e->i8, false, "");
     if (hd_type_is_bool(type))
-      lane = LLVMBuildICmp(e->builder, LLVMIntNE, lane, LLVMConstNull(one), "");
+      lane =
+          LLVMBuildICmp(e->builder, LLVMIntNE, lane, LLVMConstNull(e->i8), "");
     else
-      lane = LLVMBuildIntCast2(e->builder, lane, lane_to,
-                               hd_type_is_signed(type), "");
+      lane = extend_lane(e, lane, bits, hd_type_is_signed(type));
     if (type.lanes == 1)
       return lane;
     vector = LLVMBuildInsertElement(e->builder, vector, lane,
