@@ -9,6 +9,9 @@
 
 #include "IR/FactsState.h"
 
+// Conditions of conditions, by way of lets, grow fast.
+enum { MAX_CONDITIONS = 256 };
+
 static bool is_integer_comparison(const hd_expr_t *e) {
   return hd_expr_info((hd_expr_kind_t)e->kind)->form == HD_FORM_COMPARE &&
          hd_type_is_integer(e->operands[0]->type) &&
@@ -166,7 +169,8 @@ void hd_facts_assume(hd_facts_t *facts, const hd_expr_t *e, bool holds) {
     hd_facts_assume(facts, e->operands[0], !holds);
     return;
   }
-  if (e->kind == HD_EXPR_CONST || !hd_expr_is_stable(e))
+  if (e->kind == HD_EXPR_CONST || facts->conditions.size >= MAX_CONDITIONS ||
+      !hd_expr_is_stable(e))
     return;
   hd_condition_fact_t fact = {e, holds};
   hd_vec_push(facts->arena, &facts->conditions, fact);

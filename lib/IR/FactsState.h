@@ -34,6 +34,7 @@ struct hd_facts {
   hd_range_t builtins[HD_BUILTIN_COUNT];
   hd_var_fact_t *vars; // A hash table.
   size_t size, capacity;
+  int fuel; // Nodes that a sum may still take: lets of lets grow fast.
   HD_VEC(hd_atom_fact_t) atoms;
   HD_VEC(hd_linear_t) linears; // Exact sums that are not negative.
   HD_VEC(hd_condition_fact_t) conditions;

@@ -2,7 +2,10 @@
 //
 // Sums of multiples of atoms.
 
-#include "IR/Linear.h"
+#include "IR/FactsState.h"
+
+// Expressions larger than this are no index arithmetic.
+enum { MAX_NODES = 512 };
 
 // Factors beyond this are left alone, so that ranges never overflow 128 bits.
 static const int64_t max_factor = INT64_C(1) << 40;
@@ -193,6 +196,8 @@ static bool collect_atom(hd_facts_t *facts, const hd_expr_t *e,
 static bool collect(hd_facts_t *facts, const hd_expr_t *e,
                     hd_linear_mode_t mode, hd_linear_t *out) {
   const hd_expr_t *value;
+  if (facts->fuel-- <= 0)
+    return false;
   switch ((hd_expr_kind_t)e->kind) {
   case HD_EXPR_CONST:
     *out = (hd_linear_t){.type = e->type, .constant = wrap(e->type, e->u.i)};
@@ -241,7 +246,12 @@ bool hd_linear_of(hd_facts_t *facts, const hd_expr_t *e, hd_linear_mode_t mode,
   if (!hd_type_is_integer(e->type) || e->type.lanes != 1 ||
       hd_type_bits(e->type) < 8)
     return false;
-  return collect(facts, e, mode, out) && join_quotients(facts, mode, out);
+  int outer = facts->fuel;
+  if (outer <= 0)
+    facts->fuel = MAX_NODES;
+  bool ok = collect(facts, e, mode, out) && join_quotients(facts, mode, out);
+  facts->fuel = outer <= 0 ? 0 : facts->fuel;
+  return ok;
 }
 
 hd_range_t hd_linear_range(hd_facts_t *facts, const hd_linear_t *sum) {

@@ -253,20 +253,20 @@ static int64_t structural_divisor(hd_facts_t *facts, const hd_expr_t *e) {
                ? 1
                : product;
   case HD_EXPR_DIV:
-    if (!hd_expr_is_const(b) || b->u.i < 1 ||
-        hd_facts_divisor(facts, a) % b->u.i != 0)
+    if (!hd_expr_is_const(b) || b->u.i < 1)
       return 1;
-    return hd_facts_divisor(facts, a) / b->u.i;
+    product = hd_facts_divisor(facts, a);
+    return product % b->u.i == 0 ? product / b->u.i : 1;
   case HD_EXPR_SHR:
-    if (!hd_expr_is_const(b) || b->u.i < 0 || b->u.i > 40 ||
-        hd_facts_divisor(facts, a) % (INT64_C(1) << b->u.i) != 0)
+    if (!hd_expr_is_const(b) || b->u.i < 0 || b->u.i > 40)
       return 1;
-    return hd_facts_divisor(facts, a) >> b->u.i;
-  case HD_EXPR_BITAND: // A low bit that is 0 on either side stays 0.
-    if (power_of_two_in(hd_facts_divisor(facts, a)) >
-        power_of_two_in(hd_facts_divisor(facts, b)))
-      return power_of_two_in(hd_facts_divisor(facts, a));
-    return power_of_two_in(hd_facts_divisor(facts, b));
+    product = hd_facts_divisor(facts, a);
+    return product % (INT64_C(1) << b->u.i) == 0 ? product >> b->u.i : 1;
+  case HD_EXPR_BITAND: { // A low bit that is 0 on either side stays 0.
+    int64_t x = power_of_two_in(hd_facts_divisor(facts, a));
+    int64_t y = power_of_two_in(hd_facts_divisor(facts, b));
+    return x > y ? x : y;
+  }
   case HD_EXPR_BITOR:
   case HD_EXPR_BITXOR:
     return power_of_two_in(
@@ -284,10 +284,10 @@ static int64_t structural_divisor(hd_facts_t *facts, const hd_expr_t *e) {
 
 // Whether the operation's own result, before any wrap, fits its type.
 static bool wraps(hd_facts_t *facts, const hd_expr_t *e) {
-  hd_range_t all = hd_type_range(e->type);
-  return !hd_range_inside(structural_range(facts, e), all) ||
+  hd_range_t all = hd_type_range(e->type), range = structural_range(facts, e);
+  return !hd_range_inside(range, all) ||
          (e->kind == HD_EXPR_MUL && // Given up: it may have overflowed.
-          structural_range(facts, e).greatest == all.greatest);
+          range.greatest == all.greatest);
 }
 
 int64_t hd_facts_divisor(hd_facts_t *facts, const hd_expr_t *e) {

@@ -12,6 +12,7 @@
 #include "Support/PtrMap.h"
 
 typedef struct hd_simplifier {
+  hd_budget_t *budget;
   hd_arena_t *arena;   // Of the module: results.
   hd_arena_t *scratch; // Of the pass.
   hd_facts_t *facts;

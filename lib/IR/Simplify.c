@@ -317,6 +317,7 @@ static void simplify_block(hd_simplifier_t *s, hd_block_t block,
   hd_facts_mark_t mark = hd_facts_mark(s->facts);
   for (size_t i = 0; i < block.size; ++i) {
     const hd_stmt_t *stmt = block.stmts[i];
+    hd_budget_check(s->budget);
     simplify_stmt(s, stmt, out);
     // Past `if c { return }`, c does not hold.
     const hd_stmt_t *last = out->size ? out->data[out->size - 1] : NULL;
@@ -344,6 +345,7 @@ const hd_func_t *hd_simplify_func(hd_module_t *module, const hd_func_t *func,
   // All memory is the module's: work that runs out of its budget unwinds past
   // this frame.
   hd_simplifier_t s = {.arena = &module->arena,
+                       .budget = &module->context->budget,
                        .scratch = &module->arena,
                        .facts = hd_facts_create(&module->arena, func),
                        .resolve = mode == HD_SIMPLIFY_AND_RESOLVE,

@@ -336,7 +336,7 @@ bool hd_vectorize_loop(hd_simplifier_t *s, const hd_stmt_t *loop,
       limit > INT32_MAX)
     return false;
   v.trips = limit - v.first;
-  if (v.trips < 2 || v.trips > MAX_TRIPS)
+  if (v.trips < 2 || v.trips > MAX_TRIPS || body.size > MAX_ACCESSES)
     return false;
   for (size_t i = 0; i < body.size; ++i)
     if (!look_at(&v, body.stmts[i]))
