@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Facts.h"
 #include "IR/Generator.h"
+
+// An expression without effects: an index may be used several times, and so may
+// what stands for lanes out of bounds. Counts what it keeps.
+static const hd_expr_t *repeatable(hd_generator_t *g, hd_type_t type,
+                                   int depth) {
+  for (int tries = 0; tries < 16; tries++) {
+    hd_generated_t counts = *g->counts;
+    const hd_expr_t *e = hd_generate_expr(g, type, depth);
+    if (hd_expr_is_repeatable(e))
+      return e;
+    *g->counts = counts;
+  }
+  return hd_generate_expr(g, type, 0);
+}
 
 static const hd_expr_t *index_of(hd_generator_t *g, int depth) {
   static const hd_scalar_t types[] = {HD_I32, HD_I32, HD_I32, HD_I64, HD_U8};
-  return hd_generate_expr(g, hd_type(types[hd_random_below(g, 5)]),
-                          depth < 2 ? depth : 2);
+  return repeatable(g, hd_type(types[hd_random_below(g, 5)]),
+                    depth < 2 ? depth : 2);
 }
 
 // Whether lanes elements from a place on may be accessed at once; the rules of
@@ -52,7 +67,7 @@ const hd_expr_t *hd_generate_access(hd_generator_t *g, hd_expr_kind_t kind,
     for (unsigned d = 0; d < rank; d++)
       operands[d] = index_of(g, depth);
     if (kind == HD_EXPR_LOADELSE)
-      operands[rank++] = hd_generate_expr(g, type, depth);
+      operands[rank++] = repeatable(g, type, depth);
     g->counts->exprs[kind]++;
     return hd_expr_access(g->arena, kind, var, type.lanes, operands, rank);
   }
