@@ -11,9 +11,10 @@
 //   a[common] = b[common] * 2
 //
 // Only expressions that mean the same wherever they stand are shared: those
-// without effects that read no memory, or only `in` tensors, which nobody
-// writes during a launch. What may not be evaluated at all (the branches of ?:,
-// the right side of && and ||) can use what there is, and adds nothing.
+// without effects that read no memory, or only `in` tensors of a kernel, which
+// nobody writes during a launch (a function's may be written by its caller).
+// What may not be evaluated at all (the branches of ?:, the right side of &&
+// and ||) can use what there is, and adds nothing.
 //
 // The function is walked twice in the same order: the first walk counts uses,
 // the second replaces. Blocks nest, so what is known is a stack.
@@ -39,17 +40,18 @@ typedef struct cse {
   int buckets[NUM_BUCKETS];
   HD_VEC(unsigned) counts; // Uses of each expression, in order of first sight.
   size_t next_number;
+  bool kernel;            // Not a function of one.
   bool replace;           // The second walk.
   hd_stmt_list_t *before; // Where lets go: ahead of the statement.
   hd_loc_t loc;           // Of the statement.
 } cse_t;
 
 static bool visit_sharable(void *argument, const hd_expr_t *e) {
-  (void)argument;
+  const cse_t *c = argument;
   switch ((hd_expr_kind_t)e->kind) {
   case HD_EXPR_LOAD:
   case HD_EXPR_LOADELSE:
-    return e->u.var->direction == HD_DIR_IN &&
+    return c->kernel && e->u.var->direction == HD_DIR_IN &&
            e->u.var->tensor->scope == HD_SCOPE_GLOBAL;
   case HD_EXPR_CALL:
   case HD_EXPR_INTRINSIC:
@@ -62,12 +64,12 @@ static bool visit_sharable(void *argument, const hd_expr_t *e) {
   }
 }
 
-static bool is_sharable(const hd_expr_t *e) {
+static bool is_sharable(cse_t *c, const hd_expr_t *e) {
   if (e->kind == HD_EXPR_LANE || e->type.scalar == HD_VOID)
     return false;
   bool loads = e->kind == HD_EXPR_LOAD || e->kind == HD_EXPR_LOADELSE;
   return (loads || hd_expr_cost(e) >= MIN_COST) &&
-         hd_walk_expr(e, visit_sharable, NULL);
+         hd_walk_expr(e, visit_sharable, c);
 }
 
 static entry_t *find(cse_t *c, const hd_expr_t *e, uint64_t hash) {
@@ -135,7 +137,7 @@ static const hd_expr_t *name_value(cse_t *c, size_t entry,
 static const hd_expr_t *walk_expr(cse_t *c, const hd_expr_t *e, bool lazy) {
   if (!e || e->num_operands == 0)
     return e;
-  if (!is_sharable(e))
+  if (!is_sharable(c, e))
     return walk_operands(c, e, lazy);
   uint64_t hash = hd_expr_hash(e);
   entry_t *entry = find(c, e, hash);
@@ -169,7 +171,7 @@ walk_list(cse_t *c, const hd_expr_t *const *exprs, unsigned count) {
 // A let's own variable is the name of its value.
 static const hd_expr_t *walk_let(cse_t *c, const hd_stmt_t *stmt) {
   const hd_expr_t *value = stmt->u.let.value;
-  if (value->num_operands == 0 || !is_sharable(value))
+  if (value->num_operands == 0 || !is_sharable(c, value))
     return walk_expr(c, value, false);
   uint64_t hash = hd_expr_hash(value);
   if (find(c, value, hash))
@@ -252,7 +254,7 @@ const hd_func_t *hd_pass_cse(hd_module_t *module, const hd_func_t *func,
   (void)args;
   if (func->kind == HD_FUNC_PLAN)
     return func;
-  cse_t c = {.arena = &module->arena};
+  cse_t c = {.arena = &module->arena, .kernel = func->kind == HD_FUNC_KERNEL};
   for (size_t i = 0; i < NUM_BUCKETS; ++i)
     c.buckets[i] = -1;
   walk_block(&c, func->body);

@@ -192,6 +192,7 @@ static void verify_launch(hd_verifier_t *v, const hd_stmt_t *stmt) {
       v->errors++;
     }
   }
+  hd_verify_distinct(v, kernel, stmt->u.launch.args);
 }
 
 static void verify_branch(hd_verifier_t *v, const hd_stmt_t *stmt) {

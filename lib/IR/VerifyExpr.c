@@ -94,6 +94,26 @@ static int arity(const hd_expr_t *e) {
              : -1;
 }
 
+// Tensor parameters in global memory do not overlap, unless all are read alone.
+void hd_verify_distinct(hd_verifier_t *v, const hd_func_t *func,
+                        const hd_expr_t *const *args) {
+  for (uint32_t i = 0; i < func->num_params; i++) {
+    hd_direction_t direction = func->params[i]->direction;
+    if (args[i]->kind != HD_EXPR_TENSOR ||
+        (direction != HD_DIR_OUT && direction != HD_DIR_INOUT))
+      continue;
+    for (uint32_t j = 0; j < func->num_params; j++) {
+      if (i == j || args[j]->kind != HD_EXPR_TENSOR ||
+          args[j]->u.var != args[i]->u.var)
+        continue;
+      hd_error(v->diags, args[i]->loc, HD_E0302, "a tensor that is written",
+               "among the arguments twice");
+      v->errors++;
+      return;
+    }
+  }
+}
+
 static void verify_call(hd_verifier_t *v, const hd_expr_t *e) {
   const hd_func_t *func = e->u.func;
   expect_type(v, e, func->result);
@@ -119,6 +139,7 @@ static void verify_call(hd_verifier_t *v, const hd_expr_t *e) {
       v->errors++;
     }
   }
+  hd_verify_distinct(v, func, e->operands);
 }
 
 // The number of names of an order, scope or cache operand; 0 for others.
