@@ -43,6 +43,7 @@ typedef struct vectorizer {
   int64_t first, trips, width;
   unsigned num_loads;
   vector_load_t loads[MAX_ACCESSES];
+  hd_ptr_map_t stored; // Tensors that statements so far have stored to.
   hd_ptr_map_t lets;   // The body's, to their values: for looking at indices.
   hd_ptr_map_t copies; // The body's, to this iteration's.
   int64_t turn, lane;  // The iteration, and its lane; lane < 0: no vectors.
@@ -183,7 +184,8 @@ static const hd_stmt_t *find_store(const vectorizer_t *v, const hd_var_t *var,
   return NULL;
 }
 
-// A load of a tensor that the loop stores, elsewhere than where it stores it.
+// No load of a tensor that the loop stores, but at the place that it stores,
+// and before: vectors are loaded ahead of all lanes and stored after them.
 static bool is_harmless(void *argument, const hd_expr_t *e) {
   vectorizer_t *v = argument;
   if (!hd_expr_is_access(e) || e->u.var->tensor->scope == HD_SCOPE_REGISTER)
@@ -192,6 +194,7 @@ static bool is_harmless(void *argument, const hd_expr_t *e) {
   if (!store)
     return true;
   if (e->kind != HD_EXPR_LOAD || e->linear ||
+      hd_ptr_map_get(&v->stored, e->u.var) ||
       e->num_operands != store->u.store.num_indices)
     return false;
   v->turn = -1;
@@ -222,6 +225,7 @@ static bool look_at(vectorizer_t *v, const hd_stmt_t *stmt) {
   for (unsigned a = 0; a < stmt->u.store.num_indices; ++a)
     if (!hd_expr_is_stable(stmt->u.store.indices[a]))
       return false;
+  hd_ptr_map_set(v->arena, &v->stored, stmt->u.store.var, stmt);
   return !stmt->u.store.linear &&
          (!is_memory_store(stmt) ||
           (value->type.lanes == 1 && !find_store(v, stmt->u.store.var, stmt)));
