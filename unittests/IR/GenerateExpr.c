@@ -159,6 +159,14 @@ static const hd_expr_t *select(hd_generator_t *g, hd_type_t type, int depth) {
   return hd_expr_select(g->arena, c, a, hd_generate_expr(g, type, depth));
 }
 
+bool hd_is_given(const hd_expr_t *const *args, uint32_t count,
+                 const hd_var_t *tensor) {
+  for (uint32_t i = 0; i < count; i++)
+    if (args[i]->kind == HD_EXPR_TENSOR && args[i]->u.var == tensor)
+      return true;
+  return false;
+}
+
 static const hd_expr_t *call(hd_generator_t *g, hd_type_t type, int depth) {
   for (size_t i = 0; i < g->module->items.size; i++) {
     const hd_item_t *item = &g->module->items.data[i];
@@ -180,6 +188,7 @@ static const hd_expr_t *call(hd_generator_t *g, hd_type_t type, int depth) {
             g->vars.data[v]->tensor->scope == param->tensor->scope &&
             g->vars.data[v]->tensor->rank == param->tensor->rank &&
             hd_type_equal(g->vars.data[v]->type, param->type) &&
+            !hd_is_given(args, a, g->vars.data[v]) &&
             (g->vars.data[v]->direction != HD_DIR_IN ||
              param->direction <= HD_DIR_IN))
           args[a] = count(g, hd_expr_var(g->arena, g->vars.data[v]));

@@ -319,7 +319,7 @@ static const hd_stmt_t *launch(hd_generator_t *g, const hd_func_t *kernel) {
     for (size_t v = 0; v < g->vars.size && !args[i]; v++) {
       const hd_var_t *var = g->vars.data[v];
       if (var->tensor && hd_type_equal(var->type, p->type) &&
-          var->tensor->rank == p->tensor->rank &&
+          var->tensor->rank == p->tensor->rank && !hd_is_given(args, i, var) &&
           (var->direction != HD_DIR_IN || p->direction == HD_DIR_IN))
         args[i] = hd_expr_var(g->arena, var);
     }

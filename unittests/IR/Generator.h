@@ -52,4 +52,8 @@ const hd_tensor_t *hd_generate_tensor(hd_generator_t *g, hd_scope_t scope,
 const hd_mapping_t *hd_generate_mapping(hd_generator_t *g, unsigned rank,
                                         int depth, bool constant);
 
+// Whether a tensor is among the first count arguments.
+bool hd_is_given(const hd_expr_t *const *args, uint32_t count,
+                 const hd_var_t *tensor);
+
 #endif
