@@ -77,21 +77,40 @@ def devices():
         return ["sim"]
 
 
-def milliseconds(value):
-    return "-" if value is None else "%.*f ms" % (1 if value >= 1 else 4, value)
+def duration(ms):
+    if ms is None:
+        return "-"
+    return "%.0f us" % (1e3 * ms) if ms < 1 else "%.1f ms" % ms
 
 
-def line(name, sizes, device, code, report):
-    row = EXAMPLES[name]
+def allowed(row):
+    """The tolerance: absolute, and relative to what is expected."""
+    if row.rtol == 0 and row.atol == 0:
+        return "exact"
+    return "%.0e + %.0e |y|" % (row.atol, row.rtol)
+
+
+COLUMNS = "%-14s  %-13s  %13s  %15s  %10s  %10s  %s"
+
+
+def line(name, sizes, code, report):
     errors = [output["max_abs_error"] for output in report.get("outputs", [])
               if "max_abs_error" in output]
-    return "%-14s  %-13s  %-6s  %13s  %12s  %11s  %11s%s" % (
-        name, "x".join(map(str, sizes)), device,
-        "%.2e" % max(errors) if errors else "-",
-        "%g, %g" % (row.rtol, row.atol),
-        milliseconds(report.get("compile_ms")),
-        milliseconds(report.get("median_ms", report.get("first_run_ms"))),
-        "" if code == 0 else "  FAILED")
+    return COLUMNS % (
+        name, "x".join(map(str, sizes)),
+        "%.1e" % max(errors) if errors and max(errors) else
+        "0" if errors else "-",
+        allowed(EXAMPLES[name]),
+        duration(report.get("compile_ms")),
+        duration(report.get("median_ms", report.get("first_run_ms"))),
+        "ok" if code == 0 else "FAILED")
+
+
+def title(device, report):
+    where = {"sim": "the simulator"}.get(device, report.get("device_name"))
+    columns = COLUMNS % ("kernel", "sizes", "largest error", "allowed",
+                         "compile", "run", "")
+    return "\nOn %s, against numpy:\n\n%s" % (where or device, columns)
 
 
 def main():
@@ -113,20 +132,23 @@ def main():
                 for seed in range(options.sanitize)
                 for moment in ("latest", "earliest")]
 
-    failures = 0
-    print("%-14s  %-13s  %-6s  %13s  %12s  %11s  %11s" % (
-        "kernel", "sizes", "device", "largest error", "tolerance", "compile",
-        "run"))
+    runs = failures = 0
     for device in options.device or devices():
+        titled = False
         for name in options.names or list(EXAMPLES):
             row = EXAMPLES[name]
             for sizes in row.sizes[SIZES[options.sizes]]:
                 for way in ways:
                     code, report, said = run(tool, name, sizes, device, way)
-                    print(line(name, sizes, device, code, report), flush=True)
+                    if not titled:
+                        print(title(device, report))
+                        titled = True
+                    print(line(name, sizes, code, report).rstrip(), flush=True)
+                    runs += 1
                     if code != 0:
                         failures += 1
                         print(" ".join(way), said, sep="\n", end="")
+    print("\n%d runs, %d as numpy says" % (runs, runs - failures))
     return 1 if failures else 0
 
 

@@ -6,6 +6,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/setup.sh
-scripts/build.sh
-echo
+scripts/build.sh hidet-opt hidet-run
 .venv/bin/python3 examples/run.py --tools=build/bin --option=--bench

@@ -5,6 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
+import check_documents
 import check_includes
 import check_sources
 import check_symbols
@@ -51,6 +52,17 @@ class Checks(unittest.TestCase):
     def test_a_home_folder_is_found(self):
         line = "// see /" + "home/me/notes\n"
         self.assertTrue(self.faults(check_sources, {"a.c": LICENCE + line}))
+
+    def test_a_dead_link_is_found(self):
+        text = {"docs/b.md": "", "README.md": "[b](docs/b.md#there)\n"}
+        self.assertEqual([], self.faults(check_documents, text))
+        text["README.md"] += "[c](docs/c.md)\n"
+        self.assertEqual(1, len(self.faults(check_documents, text)))
+
+    def test_an_old_excerpt_is_found(self):
+        text = {"examples/a.hir": "new\n",
+                "README.md": "`examples/a.hir`:\n\n```\nold\n```\n"}
+        self.assertEqual(1, len(self.faults(check_documents, text)))
 
     def test_symbols(self):
         faults = lambda *sets: list(check_symbols.faults(*map(set, sets)))
