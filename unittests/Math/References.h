@@ -119,7 +119,7 @@ static const reference_t references[] = {
     {"softplus", 1, exact_softplus, quick_softplus, 2.0, 0,   true},
     {"sinh",     1, exact_sinh,     quick_sinh,     2.0, 0,   true},
     {"cosh",     1, exact_cosh,     quick_cosh,     1.5, 0,   true},
-    {"tanh",     1, exact_tanh,     quick_tanh,     1.6, 2.0, true},
+    {"tanh",     1, exact_tanh,     quick_tanh,     1.7, 2.0, true},
     {"erf",      1, exact_erf,      quick_erf,      1.5, 1.5, true},
     {"sin",      1, exact_sin,      quick_sin,      1.6, 1.5, true},
     {"cos",      1, exact_cos,      quick_cos,      1.6, 1.5, true},
