@@ -289,9 +289,14 @@ static const hd_expr_t *inline_call(inliner_t *in, const hd_expr_t *call,
   return returns.ok ? value : NULL;
 }
 
-// Replaces the calls in e that are certain to be evaluated.
 static const hd_expr_t *inline_expr(inliner_t *in, const hd_expr_t *e,
-                                    hd_stmt_list_t *out) {
+                                    hd_stmt_list_t *out);
+
+// Replaces the calls in e that are certain to be evaluated. Their bodies come
+// before the rest of the expression: where that has effects (pure is false),
+// those stay that read memory.
+static const hd_expr_t *inline_calls(inliner_t *in, const hd_expr_t *e,
+                                     bool pure, hd_stmt_list_t *out) {
   if (!e || e->num_operands == 0)
     return e;
   bool lazy = e->kind == HD_EXPR_SELECT || e->kind == HD_EXPR_AND ||
@@ -303,14 +308,14 @@ static const hd_expr_t *inline_expr(inliner_t *in, const hd_expr_t *e,
     bool certain = !(lazy && i > 0) &&
                    !(e->kind == HD_EXPR_LOADELSE && i + 1 == e->num_operands);
     operands[i] =
-        certain ? inline_expr(in, e->operands[i], out) : e->operands[i];
+        certain ? inline_calls(in, e->operands[i], pure, out) : e->operands[i];
     changed |= operands[i] != e->operands[i];
   }
   if (changed)
     e = hd_expr_make(in->arena, (hd_expr_kind_t)e->kind, e->type, e, operands,
                      e->num_operands);
-  // Other calls may only come first if nobody can tell.
-  if (e->kind != HD_EXPR_CALL || !hd_func_is_pure(e->u.func))
+  if (e->kind != HD_EXPR_CALL || !hd_func_is_pure(e->u.func) ||
+      !(pure || hd_expr_is_stable(e)))
     return e;
   const hd_expr_t *value = inline_call(in, e, out);
   if (!value)
@@ -322,6 +327,11 @@ static const hd_expr_t *inline_expr(inliner_t *in, const hd_expr_t *e,
       hd_var_make(in->arena, e->u.func->name, HD_VAR_LET, value->type, e->loc);
   push_let(in, var, value, out);
   return hd_expr_var(in->arena, var);
+}
+
+static const hd_expr_t *inline_expr(inliner_t *in, const hd_expr_t *e,
+                                    hd_stmt_list_t *out) {
+  return inline_calls(in, e, e && hd_expr_is_pure(e), out);
 }
 
 // The value of a statement: the call itself may have effects, for it is the
@@ -358,7 +368,10 @@ static void inline_stmt(inliner_t *in, const hd_stmt_t *stmt,
     break;
   case HD_STMT_FOR:
     copy.u.loop.first = inline_expr(in, stmt->u.loop.first, out);
-    copy.u.loop.limit = inline_expr(in, stmt->u.loop.limit, out);
+    copy.u.loop.limit = inline_calls(in, stmt->u.loop.limit,
+                                     hd_expr_is_pure(stmt->u.loop.first) &&
+                                         hd_expr_is_pure(stmt->u.loop.limit),
+                                     out);
     copy.u.loop.body = inlined(in, stmt->u.loop.body);
     break;
   case HD_STMT_MAPFOR:
