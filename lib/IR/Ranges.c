@@ -222,6 +222,8 @@ static int64_t structural_divisor(hd_facts_t *facts, const hd_expr_t *e) {
   int64_t product;
   switch ((hd_expr_kind_t)e->kind) {
   case HD_EXPR_CONST:
+    if (e->type.scalar == HD_U64 && e->u.i < 0) // It stands for 2^64 + i.
+      return e->u.i == INT64_MIN ? INT64_C(1) << 62 : power_of_two_in(e->u.i);
     return e->u.i == INT64_MIN ? INT64_C(1) << 62
            : e->u.i < 0        ? -e->u.i
                                : e->u.i;
