@@ -205,7 +205,7 @@ static void init_run(hd_sim_run_t *run, const hd_sim_kernel_t *kernel,
 }
 
 static void fini_run(hd_sim_run_t *run, hd_sim_worker_t *workers) {
-  for (uint32_t i = 0; i < run->num_workers; i++) {
+  for (uint32_t i = 0; workers && i < run->num_workers; i++) {
     for (uint32_t j = 0; j < workers[i].num_units; j++)
       free(workers[i].units[j]);
     free(workers[i].units);
