@@ -12,6 +12,7 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,9 +22,12 @@ struct hd_host_code {
   bool is_coroutine;
 };
 
-static hd_symbol_lookup_t symbols;
+// Set by each device that is opened, by whichever thread.
+static _Atomic(hd_symbol_lookup_t) symbols;
 
-void hd_host_code_set_symbols(hd_symbol_lookup_t lookup) { symbols = lookup; }
+void hd_host_code_set_symbols(hd_symbol_lookup_t lookup) {
+  atomic_store(&symbols, lookup);
+}
 
 static bool failed(hd_emit_t *e, LLVMErrorRef error) {
   if (!error)
@@ -101,11 +105,12 @@ static LLVMMemoryBufferRef compile(hd_emit_t *e) {
 // are looked for in the process (memset, fmaf and the like).
 static bool define_symbols(hd_emit_t *e, LLVMOrcLLJITRef jit) {
   LLVMOrcJITDylibRef dylib = LLVMOrcLLJITGetMainJITDylib(jit);
+  hd_symbol_lookup_t lookup = atomic_load(&symbols);
   for (LLVMValueRef f = LLVMGetFirstFunction(e->llvm); f;
        f = LLVMGetNextFunction(f)) {
     size_t size;
     const char *name = LLVMGetValueName2(f, &size);
-    void *address = LLVMIsDeclaration(f) && symbols ? symbols(name) : NULL;
+    void *address = LLVMIsDeclaration(f) && lookup ? lookup(name) : NULL;
     if (!address)
       continue;
     LLVMOrcCSymbolMapPair pair = {
