@@ -140,6 +140,31 @@ static bool stays_together(const hd_tensor_t *tensor, int64_t width) {
   return true;
 }
 
+static const hd_stmt_t *find_store(const vectorizer_t *v, const hd_var_t *var,
+                                   const hd_stmt_t *other) {
+  hd_block_t body = v->loop->u.loop.body;
+  for (size_t i = 0; i < body.size; ++i)
+    if (body.stmts[i] != other && body.stmts[i]->kind == HD_STMT_STORE &&
+        body.stmts[i]->u.store.var == var)
+      return body.stmts[i];
+  return NULL;
+}
+
+static bool is_not_stored(void *argument, const hd_expr_t *e) {
+  return !hd_expr_is_access(e) || !find_store(argument, e->u.var, NULL);
+}
+
+// Whether the place is the same wherever in its iteration it is found: vectors
+// are loaded ahead of what the loop stores, registers too, and stored after.
+static bool has_fixed_place(vectorizer_t *v, const hd_expr_t *const *indices,
+                            unsigned rank) {
+  v->turn = -1;
+  for (unsigned a = 0; a < rank; ++a)
+    if (!hd_walk_expr(copy_of(v, indices[a], false), is_not_stored, v))
+      return false;
+  return true;
+}
+
 // Whether the accesses of every `width` iterations are one of a vector.
 static bool is_vector(vectorizer_t *v, const hd_var_t *var,
                       const hd_expr_t *const *indices, unsigned rank,
@@ -152,7 +177,7 @@ static bool is_vector(vectorizer_t *v, const hd_var_t *var,
   if (tensor->scope == HD_SCOPE_REGISTER || bits < 8 ||
       hd_type_is_bool(tensor->element) || bits * width > VECTOR_BITS ||
       align * 8 < bits * width || !stays_together(tensor, width) ||
-      !runs_along(v, indices, rank))
+      !has_fixed_place(v, indices, rank) || !runs_along(v, indices, rank))
     return false;
   // The vectors start `width` apart: so the first one's place decides.
   v->turn = v->first;
@@ -172,16 +197,6 @@ static void note_loads(vectorizer_t *v, const hd_expr_t *e) {
     if (!(lazy && i > 0) &&
         !(e->kind == HD_EXPR_LOADELSE && i + 1 == e->num_operands))
       note_loads(v, e->operands[i]);
-}
-
-static const hd_stmt_t *find_store(const vectorizer_t *v, const hd_var_t *var,
-                                   const hd_stmt_t *other) {
-  hd_block_t body = v->loop->u.loop.body;
-  for (size_t i = 0; i < body.size; ++i)
-    if (body.stmts[i] != other && body.stmts[i]->kind == HD_STMT_STORE &&
-        body.stmts[i]->u.store.var == var)
-      return body.stmts[i];
-  return NULL;
 }
 
 // No load of a tensor that the loop stores, but at the place that it stores,
