@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Prints kernels that convert between all types and do all arithmetic on each.
 
-usage: types.py TABLE, where TABLE is lib/IR/Scalars.def
+usage: type_kernels.py TABLE, where TABLE is lib/IR/Scalars.def
 
 One kernel for each type: every conversion from it, alone and in vectors, and
 every operator that it has.
