@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Each source file carries its licence and names no machine's home folder.
+"""Each source file carries its licence and names no machine's home folder; no
+Python file hides a module of Python's own library from those beside it.
 
 usage: check_sources.py ROOT
 """
@@ -12,8 +13,8 @@ LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
 SUFFIXES = {".c", ".h", ".def", ".in", ".cmake", ".py", ".sh", ".hir",
             ".map", ".proto"}
 NAMES = {"CMakeLists.txt", "run"}
-# Not sources: what git ignores, and the inputs of tests.
-SKIPPED = re.compile(r"(^|/)(\.git|\.venv|build[^/]*|Inputs|__pycache__)/"
+# Not sources: what git ignores, and what tests read.
+SKIPPED = re.compile(r"(^|/)(\.git|\.venv|build[^/]*|__pycache__)/"
                      r"|^fuzz/corpus/|^test/.*\.hir$")
 HOME = re.compile(r"(?<![\w.$}])/(root|home)/")
 
@@ -30,6 +31,8 @@ def sources(root):
 def faults(root):
     root = pathlib.Path(root)
     for path, where in sources(root):
+        if path.suffix == ".py" and path.stem in sys.stdlib_module_names:
+            yield "%s: a module of Python's library is called so" % where
         lines = path.read_text().splitlines()
         if not any(LICENCE in line for line in lines[:5]):
             yield "%s:1: no line '%s'" % (where, LICENCE)

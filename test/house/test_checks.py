@@ -49,6 +49,10 @@ class Checks(unittest.TestCase):
         self.assertEqual([], self.faults(check_sources, {"a.c": LICENCE}))
         self.assertTrue(self.faults(check_sources, {"a.c": "int a;\n"}))
 
+    def test_a_hidden_module_is_found(self):
+        text = {"test/Inputs/types.py": "# " + check_sources.LICENCE + "\n"}
+        self.assertTrue(self.faults(check_sources, text))
+
     def test_a_home_folder_is_found(self):
         line = "// see /" + "home/me/notes\n"
         self.assertTrue(self.faults(check_sources, {"a.c": LICENCE + line}))
