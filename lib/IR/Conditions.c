@@ -8,6 +8,7 @@
 // proven.
 
 #include "IR/FactsState.h"
+#include "Support/Gcd.h"
 
 // Conditions of conditions, by way of lets, grow fast.
 enum { MAX_CONDITIONS = 256 };
@@ -217,13 +218,10 @@ static bool never_equal(hd_facts_t *facts, const hd_expr_t *a,
     return false;
   int64_t divisor = 0;
   for (unsigned i = 0; i < sum.size; ++i) {
-    int64_t x = hd_facts_divisor(facts, sum.terms[i].atom), y;
+    int64_t x = hd_facts_divisor(facts, sum.terms[i].atom);
     if (__builtin_mul_overflow(x, sum.terms[i].factor, &x) || x == INT64_MIN)
       return false;
-    for (x = x < 0 ? -x : x; x != 0; x = y) {
-      y = divisor % x;
-      divisor = x;
-    }
+    divisor = hd_gcd(divisor, x);
   }
   return divisor > 1 && sum.constant % divisor != 0;
 }

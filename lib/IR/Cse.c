@@ -19,7 +19,7 @@
 // The function is walked twice in the same order: the first walk counts uses,
 // the second replaces. Blocks nest, so what is known is a stack.
 
-#include "IR/Facts.h"
+#include "IR/Effects.h"
 #include "IR/Passes.h"
 #include "IR/Rewrite.h"
 #include "IR/Simplifier.h"
@@ -46,22 +46,12 @@ typedef struct cse {
   hd_loc_t loc;           // Of the statement.
 } cse_t;
 
-static bool visit_sharable(void *argument, const hd_expr_t *e) {
+static bool reads_constants(void *argument, const hd_expr_t *e) {
   const cse_t *c = argument;
-  switch ((hd_expr_kind_t)e->kind) {
-  case HD_EXPR_LOAD:
-  case HD_EXPR_LOADELSE:
+  if (e->kind == HD_EXPR_LOAD || e->kind == HD_EXPR_LOADELSE)
     return c->kernel && e->u.var->direction == HD_DIR_IN &&
            e->u.var->tensor->scope == HD_SCOPE_GLOBAL;
-  case HD_EXPR_CALL:
-  case HD_EXPR_INTRINSIC:
-    return hd_expr_is_pure(e);
-  case HD_EXPR_REF:
-  case HD_EXPR_TENSOR:
-    return false;
-  default:
-    return true;
-  }
+  return e->kind != HD_EXPR_REF && e->kind != HD_EXPR_TENSOR;
 }
 
 static bool is_sharable(cse_t *c, const hd_expr_t *e) {
@@ -69,7 +59,7 @@ static bool is_sharable(cse_t *c, const hd_expr_t *e) {
     return false;
   bool loads = e->kind == HD_EXPR_LOAD || e->kind == HD_EXPR_LOADELSE;
   return (loads || hd_expr_cost(e) >= MIN_COST) &&
-         hd_walk_expr(e, visit_sharable, c);
+         hd_walk_expr(e, reads_constants, c) && hd_expr_is_pure(e);
 }
 
 static entry_t *find(cse_t *c, const hd_expr_t *e, uint64_t hash) {
@@ -103,11 +93,8 @@ static const hd_expr_t *walk_expr(cse_t *c, const hd_expr_t *e, bool lazy);
 static const hd_expr_t *walk_operands(cse_t *c, const hd_expr_t *e, bool lazy) {
   const hd_expr_t **copy = NULL;
   for (unsigned i = 0; i < e->num_operands; ++i) {
-    bool maybe = lazy ||
-                 (i > 0 && (e->kind == HD_EXPR_SELECT ||
-                            e->kind == HD_EXPR_AND || e->kind == HD_EXPR_OR)) ||
-                 (e->kind == HD_EXPR_LOADELSE && i + 1 == e->num_operands);
-    const hd_expr_t *operand = walk_expr(c, e->operands[i], maybe);
+    const hd_expr_t *operand =
+        walk_expr(c, e->operands[i], lazy || hd_expr_is_lazy(e, i));
     if (operand == e->operands[i] && !copy)
       continue;
     if (!copy) {

@@ -6,7 +6,7 @@
 //
 // Requires nothing. Loops that may not end (while) stay.
 
-#include "IR/Facts.h"
+#include "IR/Effects.h"
 #include "IR/Passes.h"
 #include "IR/Rewrite.h"
 #include "Support/PtrMap.h"
@@ -55,20 +55,13 @@ static void use_tensor(dce_t *d, const hd_tensor_t *tensor) {
 
 static bool is_pure(const hd_expr_t *e) { return !e || hd_expr_is_pure(e); }
 
-static bool pure_list(const hd_expr_t *const *exprs, unsigned count) {
-  for (unsigned i = 0; i < count; ++i)
-    if (!hd_expr_is_pure(exprs[i]))
-      return false;
-  return true;
-}
-
 // A store that only this thread could see, and does not look at.
 static bool is_dead_store(const dce_t *d, const hd_stmt_t *stmt) {
   const hd_var_t *var = stmt->u.store.var;
   return var->tensor->scope == HD_SCOPE_REGISTER &&
          var->direction == HD_DIR_NONE && !is_used(d, var) &&
          is_pure(stmt->u.store.value) &&
-         pure_list(stmt->u.store.indices, stmt->u.store.num_indices);
+         hd_exprs_are_pure(stmt->u.store.indices, stmt->u.store.num_indices);
 }
 
 static hd_block_t sweep(dce_t *d, hd_block_t block);
@@ -91,7 +84,8 @@ static const hd_stmt_t *sweep_loop(dce_t *d, const hd_stmt_t *stmt) {
 
 static const hd_stmt_t *sweep_mapfor(dce_t *d, const hd_stmt_t *stmt) {
   hd_block_t body = sweep(d, stmt->u.mapfor.body);
-  if (body.size == 0 && is_pure(stmt->u.mapfor.worker))
+  if (body.size == 0 && is_pure(stmt->u.mapfor.worker) &&
+      hd_mapping_is_pure(stmt->u.mapfor.mapping))
     return NULL;
   use(d, stmt->u.mapfor.worker);
   use_mapping(d, stmt->u.mapfor.mapping);

@@ -127,6 +127,19 @@ static inline bool hd_expr_is_access(const hd_expr_t *e) {
   return e->kind == HD_EXPR_LOAD || e->kind == HD_EXPR_LOADELSE ||
          e->kind == HD_EXPR_REF;
 }
+// Nothing is computed for it, so it may stand wherever its value is needed.
+static inline bool hd_expr_is_trivial(const hd_expr_t *e) {
+  return e->kind == HD_EXPR_CONST || e->kind == HD_EXPR_VAR ||
+         e->kind == HD_EXPR_BUILTIN;
+}
+// Whether operand i is evaluated only where it is needed: the branches of ?:,
+// the right side of && and ||, what stands for an element out of bounds.
+static inline bool hd_expr_is_lazy(const hd_expr_t *e, unsigned i) {
+  return e->kind == HD_EXPR_LOADELSE
+             ? i + 1 == e->num_operands
+             : i > 0 && (e->kind == HD_EXPR_SELECT || e->kind == HD_EXPR_AND ||
+                         e->kind == HD_EXPR_OR);
+}
 // How many of an access's operands are indices.
 static inline unsigned hd_expr_num_indices(const hd_expr_t *e) {
   return e->num_operands - (e->kind == HD_EXPR_LOADELSE);

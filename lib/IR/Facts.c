@@ -3,6 +3,7 @@
 // What is known about values: the bookkeeping. Ranges.c has the arithmetic.
 
 #include "IR/FactsState.h"
+#include "Support/Gcd.h"
 
 #include <string.h>
 
@@ -145,15 +146,6 @@ void hd_facts_let(hd_facts_t *facts, const hd_var_t *var,
                                  hd_facts_divisor(facts, value)});
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 void hd_facts_loop(hd_facts_t *facts, const hd_var_t *var,
                    const hd_expr_t *first, const hd_expr_t *limit,
                    const hd_expr_t *step) {
@@ -170,8 +162,8 @@ void hd_facts_loop(hd_facts_t *facts, const hd_var_t *var,
     range.greatest -= (range.greatest - range.least) % by;
   if (range.greatest < range.least)
     range.greatest = range.least; // The body does not run.
-  int64_t divisor = gcd(hd_facts_divisor(facts, first),
-                        counted ? by : hd_facts_divisor(facts, step));
+  int64_t divisor = hd_gcd(hd_facts_divisor(facts, first),
+                           counted ? by : hd_facts_divisor(facts, step));
   set_var(facts, (hd_var_fact_t){var, NULL, range, divisor});
   const hd_expr_t *self = hd_expr_var(facts->arena, var);
   if (hd_expr_is_stable(limit))
@@ -185,91 +177,4 @@ void hd_facts_loop(hd_facts_t *facts, const hd_var_t *var,
 const hd_expr_t *hd_facts_value(hd_facts_t *facts, const hd_var_t *var) {
   hd_var_fact_t *fact = hd_facts_find_var(facts, var);
   return fact ? fact->value : NULL;
-}
-
-// A walk into the functions that are called. Each is walked for each call, so
-// calls are counted: past the limit a function has effects, whatever it does.
-enum { MAX_CALLS = 256 };
-
-typedef struct purity {
-  unsigned calls;
-  const hd_func_t *func; // Whose body is walked; NULL: none.
-} purity_t;
-
-static bool func_is_pure(purity_t *walk, const hd_func_t *func);
-
-static bool has_effect(const hd_expr_t *e) {
-  return e->kind == HD_EXPR_INTRINSIC &&
-         hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic)->kind !=
-             HD_INTRINSIC_PURE;
-}
-
-static bool visit_pure(void *argument, const hd_expr_t *e) {
-  return e->kind == HD_EXPR_CALL ? func_is_pure(argument, e->u.func)
-                                 : !has_effect(e);
-}
-
-static bool visit_stable(void *argument, const hd_expr_t *e) {
-  return e->kind != HD_EXPR_LOAD && e->kind != HD_EXPR_LOADELSE &&
-         e->kind != HD_EXPR_TENSOR && visit_pure(argument, e);
-}
-
-bool hd_expr_is_pure(const hd_expr_t *e) {
-  return hd_walk_expr(e, visit_pure, &(purity_t){0});
-}
-
-bool hd_expr_is_stable(const hd_expr_t *e) {
-  return hd_walk_expr(e, visit_stable, &(purity_t){0});
-}
-
-static bool visit_pure_stmt(void *argument, const hd_stmt_t *stmt) {
-  (void)argument;
-  if (stmt->kind == HD_STMT_STORE)
-    return stmt->u.store.var->tensor->scope == HD_SCOPE_REGISTER &&
-           stmt->u.store.var->direction == HD_DIR_NONE;
-  return stmt->kind != HD_STMT_ASSERT && stmt->kind != HD_STMT_WHILE;
-}
-
-static bool func_is_pure(purity_t *walk, const hd_func_t *func) {
-  for (unsigned i = 0; i < func->num_params; ++i)
-    if (func->params[i]->kind == HD_VAR_TENSOR)
-      return false; // It may be written through.
-  return func->kind == HD_FUNC_FN && ++walk->calls <= MAX_CALLS &&
-         hd_walk_block(func->body, visit_pure_stmt, visit_pure, walk);
-}
-
-bool hd_func_is_pure(const hd_func_t *func) {
-  return func_is_pure(&(purity_t){0}, func);
-}
-
-static bool is_param(const hd_func_t *func, const hd_var_t *var) {
-  for (unsigned i = 0; i < func->num_params; ++i)
-    if (func->params[i] == var)
-      return true;
-  return false;
-}
-
-static bool visit_repeatable_stmt(void *argument, const hd_stmt_t *stmt) {
-  const purity_t *walk = argument;
-  if (stmt->kind != HD_STMT_STORE)
-    return true;
-  const hd_var_t *var = stmt->u.store.var;
-  return var->tensor->scope == HD_SCOPE_REGISTER && !is_param(walk->func, var);
-}
-
-static bool visit_repeatable(void *argument, const hd_expr_t *e) {
-  purity_t *walk = argument;
-  if (e->kind != HD_EXPR_CALL)
-    return !has_effect(e);
-  const hd_func_t *outer = walk->func;
-  walk->func = e->u.func;
-  bool ok = ++walk->calls <= MAX_CALLS &&
-            hd_walk_block(e->u.func->body, visit_repeatable_stmt,
-                          visit_repeatable, walk);
-  walk->func = outer;
-  return ok;
-}
-
-bool hd_expr_is_repeatable(const hd_expr_t *e) {
-  return hd_walk_expr(e, visit_repeatable, &(purity_t){0});
 }

@@ -8,7 +8,7 @@
 #ifndef HIDET_IR_FACTS_H
 #define HIDET_IR_FACTS_H
 
-#include "IR/Module.h"
+#include "IR/Effects.h"
 
 // Wide enough for sums and products of any two integers of the language.
 typedef __int128 hd_wide_t;
@@ -59,17 +59,5 @@ hd_range_t hd_type_range(hd_type_t type);
 static inline bool hd_range_inside(hd_range_t inner, hd_range_t outer) {
   return inner.least >= outer.least && inner.greatest <= outer.greatest;
 }
-
-// No effect, and the same value wherever it is evaluated: reads no memory.
-bool hd_expr_is_stable(const hd_expr_t *e);
-// No effect: evaluating it twice, or not at all, changes nothing. It may read.
-bool hd_expr_is_pure(const hd_expr_t *e);
-// Evaluating it twice does the same as once: it writes nothing that lasts and
-// waits for no other thread. What e is where it is not pure: a function may
-// read through tensors, and may loop.
-bool hd_expr_is_repeatable(const hd_expr_t *e);
-
-// A call has no effect and depends on its arguments alone.
-bool hd_func_is_pure(const hd_func_t *func);
 
 #endif

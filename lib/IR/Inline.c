@@ -23,7 +23,7 @@
 //
 // A register tensor takes the result where more than one return gives it.
 
-#include "IR/Facts.h"
+#include "IR/Effects.h"
 #include "IR/Passes.h"
 #include "IR/Rewrite.h"
 
@@ -169,11 +169,6 @@ static bool same_tensor(hd_rewriter_t *params, const hd_tensor_t *param,
   return layouts_equal(params, param->layout, argument->layout);
 }
 
-static bool is_trivial(const hd_expr_t *e) {
-  return e->kind == HD_EXPR_CONST || e->kind == HD_EXPR_VAR ||
-         e->kind == HD_EXPR_BUILTIN;
-}
-
 static void push_let(inliner_t *in, const hd_var_t *var, const hd_expr_t *value,
                      hd_stmt_list_t *out) {
   hd_stmt_t *let = hd_stmt_make(in->arena, HD_STMT_LET, value->loc);
@@ -192,7 +187,7 @@ static bool bind_arguments(inliner_t *in, hd_rewriter_t *rewriter,
     const hd_expr_t *argument = call->operands[i];
     if (param->tensor)
       continue;
-    if (!is_trivial(argument)) {
+    if (!hd_expr_is_trivial(argument)) {
       hd_var_t *var = hd_var_make(in->arena, param->name, HD_VAR_LET,
                                   param->type, param->loc);
       push_let(in, var, argument, out);
@@ -299,16 +294,13 @@ static const hd_expr_t *inline_calls(inliner_t *in, const hd_expr_t *e,
                                      bool pure, hd_stmt_list_t *out) {
   if (!e || e->num_operands == 0)
     return e;
-  bool lazy = e->kind == HD_EXPR_SELECT || e->kind == HD_EXPR_AND ||
-              e->kind == HD_EXPR_OR;
   const hd_expr_t **operands =
       HD_ARENA_ARRAY(in->arena, const hd_expr_t *, e->num_operands);
   bool changed = false;
   for (unsigned i = 0; i < e->num_operands; ++i) {
-    bool certain = !(lazy && i > 0) &&
-                   !(e->kind == HD_EXPR_LOADELSE && i + 1 == e->num_operands);
-    operands[i] =
-        certain ? inline_calls(in, e->operands[i], pure, out) : e->operands[i];
+    operands[i] = hd_expr_is_lazy(e, i)
+                      ? e->operands[i]
+                      : inline_calls(in, e->operands[i], pure, out);
     changed |= operands[i] != e->operands[i];
   }
   if (changed)
@@ -321,7 +313,7 @@ static const hd_expr_t *inline_calls(inliner_t *in, const hd_expr_t *e,
   if (!value)
     return e;
   value = inline_expr(in, value, out);
-  if (is_trivial(value))
+  if (hd_expr_is_trivial(value))
     return value;
   hd_var_t *var =
       hd_var_make(in->arena, e->u.func->name, HD_VAR_LET, value->type, e->loc);

@@ -4,6 +4,7 @@
 // intrinsics, with their overloads.
 #include "IR/Library.h"
 #include "IR/ParserState.h"
+#include "IR/Rewrite.h"
 
 #include <string.h>
 
@@ -146,11 +147,26 @@ static hd_value_t bitcast(hd_parser_t *p, hd_loc_t loc) {
 // b stands twice in what ceildiv is short for, and twice in that again.
 enum { MAX_DIVISOR = 64 };
 
+// What a function does is not known before all of them are read.
+static bool is_plain(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  return e->kind != HD_EXPR_CALL &&
+         (e->kind != HD_EXPR_INTRINSIC ||
+          hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic)->kind ==
+              HD_INTRINSIC_PURE);
+}
+
 // (a + b - 1) / b
 static hd_value_t ceildiv(hd_parser_t *p, hd_loc_t loc, const hd_args_t *args) {
   if (hd_expr_count(args->values[1].e, MAX_DIVISOR) == MAX_DIVISOR) {
     hd_error(p->diags, loc, HD_E0213, "ceildiv",
              "a divisor that is written shorter");
+    return failed;
+  }
+  if (!hd_walk_expr(args->values[1].e, is_plain, NULL)) {
+    hd_error(p->diags, loc, HD_E0302,
+             "a call with an effect, or of a function,",
+             "in the divisor of ceildiv; name its value by a let before");
     return failed;
   }
   hd_value_t one = {hd_expr_int(p->arena, hd_type(HD_I64), 1), true};

@@ -4,6 +4,7 @@
 // conditions.
 
 #include "IR/FactsState.h"
+#include "Support/Gcd.h"
 
 hd_range_t hd_type_range(hd_type_t type) {
   unsigned bits = hd_type_bits(hd_type_lane(type));
@@ -205,15 +206,6 @@ bool hd_facts_constant(hd_facts_t *facts, const hd_expr_t *e, int64_t *value) {
   return range.least == range.greatest;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a < 0 ? -a : a;
-}
-
 static int64_t power_of_two_in(int64_t value) { return value & -value; }
 
 static int64_t structural_divisor(hd_facts_t *facts, const hd_expr_t *e) {
@@ -236,12 +228,12 @@ static int64_t structural_divisor(hd_facts_t *facts, const hd_expr_t *e) {
   case HD_EXPR_MIN:
   case HD_EXPR_MAX:
   case HD_EXPR_MOD: // x % y is x - y * q.
-    return gcd(hd_facts_divisor(facts, a), hd_facts_divisor(facts, b));
+    return hd_gcd(hd_facts_divisor(facts, a), hd_facts_divisor(facts, b));
   case HD_EXPR_NEG:
     return hd_facts_divisor(facts, a);
   case HD_EXPR_SELECT:
-    return gcd(hd_facts_divisor(facts, b),
-               hd_facts_divisor(facts, e->operands[2]));
+    return hd_gcd(hd_facts_divisor(facts, b),
+                  hd_facts_divisor(facts, e->operands[2]));
   case HD_EXPR_MUL:
     return __builtin_mul_overflow(hd_facts_divisor(facts, a),
                                   hd_facts_divisor(facts, b), &product)
@@ -272,7 +264,7 @@ static int64_t structural_divisor(hd_facts_t *facts, const hd_expr_t *e) {
   case HD_EXPR_BITOR:
   case HD_EXPR_BITXOR:
     return power_of_two_in(
-        gcd(hd_facts_divisor(facts, a), hd_facts_divisor(facts, b)));
+        hd_gcd(hd_facts_divisor(facts, a), hd_facts_divisor(facts, b)));
   case HD_EXPR_CAST:
     return hd_type_is_integer(a->type) &&
                    hd_range_inside(hd_facts_range(facts, a),
@@ -303,7 +295,7 @@ int64_t hd_facts_divisor(hd_facts_t *facts, const hd_expr_t *e) {
     const hd_atom_fact_t *fact = &facts->atoms.data[i];
     if (fact->divisor <= 1 || !hd_expr_equal(fact->atom, e) || divisor == 0)
       continue;
-    int64_t common = gcd(divisor, fact->divisor), both;
+    int64_t common = hd_gcd(divisor, fact->divisor), both;
     if (!__builtin_mul_overflow(divisor / common, fact->divisor, &both))
       divisor = both;
   }

@@ -69,11 +69,6 @@ static void push(hd_simplifier_t *s, hd_stmt_list_t *out,
   hd_stmt_list_push(s->arena, out, stmt);
 }
 
-static bool is_trivial(const hd_expr_t *e) {
-  return e->kind == HD_EXPR_CONST || e->kind == HD_EXPR_VAR ||
-         e->kind == HD_EXPR_BUILTIN;
-}
-
 static void let_known(hd_simplifier_t *s, const hd_var_t *var,
                       const hd_expr_t *value) {
   hd_facts_let(s->facts, var, value);
@@ -86,7 +81,7 @@ static void let_known(hd_simplifier_t *s, const hd_var_t *var,
 static void bind(hd_simplifier_t *s, const hd_var_t *var,
                  const hd_expr_t *value, const hd_stmt_t *like,
                  hd_stmt_list_t *out) {
-  if (is_trivial(value)) {
+  if (hd_expr_is_trivial(value)) {
     hd_ptr_map_set(s->scratch, &s->values, var, value);
     return;
   }

@@ -17,6 +17,7 @@
 // What is left of divisions by powers of two becomes shifts and masks.
 
 #include "IR/Simplifier.h"
+#include "Support/Gcd.h"
 
 unsigned hd_expr_cost(const hd_expr_t *e) {
   unsigned cost = e->num_operands > 0;
@@ -62,15 +63,6 @@ static bool is_zero(const hd_linear_t *sum) {
   return sum->size == 0 && sum->constant == 0;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a < 0 ? -a : a;
-}
-
 // The largest g > 1 dividing c for which sum = g * quotient + rest with rest in
 // 0 .. g - 1; 1 where there is none.
 static int64_t common_factor(hd_simplifier_t *s, const hd_linear_t *sum,
@@ -78,7 +70,7 @@ static int64_t common_factor(hd_simplifier_t *s, const hd_linear_t *sum,
                              hd_linear_t *rest) {
   int64_t best = 1;
   for (unsigned i = 0; i < sum->size; ++i) {
-    int64_t g = gcd(c, sum->terms[i].factor);
+    int64_t g = hd_gcd(c, sum->terms[i].factor);
     if (g <= best)
       continue;
     hd_linear_split(sum, g, quotient, rest);

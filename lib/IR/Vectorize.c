@@ -188,14 +188,11 @@ static bool is_vector(vectorizer_t *v, const hd_var_t *var,
 
 // Loads that are certain to be done.
 static void note_loads(vectorizer_t *v, const hd_expr_t *e) {
-  bool lazy = e->kind == HD_EXPR_SELECT || e->kind == HD_EXPR_AND ||
-              e->kind == HD_EXPR_OR;
   if (e->kind == HD_EXPR_LOAD && !e->linear && e->type.lanes == 1 &&
       v->num_loads < MAX_ACCESSES)
     v->loads[v->num_loads++].load = e;
   for (unsigned i = 0; i < e->num_operands; ++i)
-    if (!(lazy && i > 0) &&
-        !(e->kind == HD_EXPR_LOADELSE && i + 1 == e->num_operands))
+    if (!hd_expr_is_lazy(e, i))
       note_loads(v, e->operands[i]);
 }
 

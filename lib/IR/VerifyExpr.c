@@ -4,7 +4,7 @@
 // ones; this is what finds the mistakes of passes.
 #include "IR/VerifierState.h"
 
-#include "IR/Facts.h"
+#include "IR/Effects.h"
 #include "IR/Intrinsic.h"
 
 #include <math.h>
@@ -94,17 +94,22 @@ static int arity(const hd_expr_t *e) {
              : -1;
 }
 
-// Tensor parameters in global memory do not overlap, unless all are read alone.
+static bool is_written(const hd_func_t *func, const hd_var_t *param) {
+  return param->direction == HD_DIR_NONE
+             ? hd_func_writes(func, param) // In registers, shared memory.
+             : param->direction != HD_DIR_IN;
+}
+
+// Tensor parameters do not overlap, unless all are read alone.
 void hd_verify_distinct(hd_verifier_t *v, const hd_func_t *func,
                         const hd_expr_t *const *args) {
   for (uint32_t i = 0; i < func->num_params; i++) {
-    hd_direction_t direction = func->params[i]->direction;
-    if (args[i]->kind != HD_EXPR_TENSOR ||
-        (direction != HD_DIR_OUT && direction != HD_DIR_INOUT))
+    if (args[i]->kind != HD_EXPR_TENSOR)
       continue;
     for (uint32_t j = 0; j < func->num_params; j++) {
       if (i == j || args[j]->kind != HD_EXPR_TENSOR ||
-          args[j]->u.var != args[i]->u.var)
+          args[j]->u.var != args[i]->u.var ||
+          !is_written(func, func->params[i]))
         continue;
       hd_error(v->diags, args[i]->loc, HD_E0302, "a tensor that is written",
                "among the arguments twice");

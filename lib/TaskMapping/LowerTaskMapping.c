@@ -114,8 +114,7 @@ static size_t depth_of(const nest_t *nest, const hd_expr_t *e) {
 // A name for a value that is not to be computed twice.
 static const hd_expr_t *name_value(nest_t *nest, const char *name,
                                    const hd_expr_t *value) {
-  if (value->kind == HD_EXPR_CONST || value->kind == HD_EXPR_VAR ||
-      value->kind == HD_EXPR_BUILTIN)
+  if (hd_expr_is_trivial(value))
     return value;
   hd_var_t *var =
       hd_var_make(nest->arena, name, HD_VAR_LET, value->type, value->loc);

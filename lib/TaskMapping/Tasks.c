@@ -5,6 +5,8 @@
 
 #include "TaskMapping/TaskMapping.h"
 
+#include "Support/Gcd.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -21,15 +23,6 @@ static int64_t product_of(const hd_mapping_t *m) {
   for (unsigned a = 0; a < m->rank; ++a)
     product *= m->dims[a];
   return product;
-}
-
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
 }
 
 // The index of task number `number`, counted in the mapping's order.
@@ -178,7 +171,7 @@ int64_t hd_mapping_tasks_per_worker(const hd_mapping_t *m) {
   case HD_MAPPING_AUTO: {
     int64_t workers = m->workers, tasks = 1;
     for (unsigned a = m->rank; a-- > 0;) {
-      int64_t spatial = gcd(workers, m->dims[a]);
+      int64_t spatial = hd_gcd(workers, m->dims[a]);
       workers /= spatial;
       tasks *= m->dims[a] / spatial;
     }
@@ -201,7 +194,7 @@ const hd_mapping_t *hd_mapping_expand_auto(hd_arena_t *arena,
   int64_t *repeat = HD_ARENA_ARRAY(arena, int64_t, m->rank);
   int64_t workers = m->workers;
   for (unsigned a = m->rank; a-- > 0;) {
-    spatial[a] = gcd(workers, m->dims[a]);
+    spatial[a] = hd_gcd(workers, m->dims[a]);
     repeat[a] = m->dims[a] / spatial[a];
     workers /= spatial[a];
   }

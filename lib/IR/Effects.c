@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Effects of expressions and functions, by walking them. A function is walked
+// for each of its calls, so calls are counted: past the limit it has every
+// effect, whatever it does.
+#include "IR/Effects.h"
+
+#include "IR/Intrinsic.h"
+#include "IR/Rewrite.h"
+
+enum { MAX_CALLS = 256 };
+
+typedef struct effects {
+  unsigned calls;
+  const hd_func_t *func; // Whose body is walked; NULL: none.
+  const hd_var_t *param; // Of hd_func_writes().
+} effects_t;
+
+static const hd_intrinsic_info_t *info_of(const hd_expr_t *e) {
+  return hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic);
+}
+
+static bool has_effect(const hd_expr_t *e) {
+  return e->kind == HD_EXPR_INTRINSIC && info_of(e)->kind != HD_INTRINSIC_PURE;
+}
+
+static bool func_is_pure(effects_t *walk, const hd_func_t *func);
+
+static bool visit_pure(void *argument, const hd_expr_t *e) {
+  return e->kind == HD_EXPR_CALL ? func_is_pure(argument, e->u.func)
+                                 : !has_effect(e);
+}
+
+bool hd_expr_is_pure(const hd_expr_t *e) {
+  return hd_walk_expr(e, visit_pure, &(effects_t){0});
+}
+
+static bool reads_nothing(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  return !hd_expr_is_access(e) && e->kind != HD_EXPR_TENSOR;
+}
+
+bool hd_expr_reads_memory(const hd_expr_t *e) {
+  return !hd_walk_expr(e, reads_nothing, NULL);
+}
+
+bool hd_expr_is_stable(const hd_expr_t *e) {
+  return !hd_expr_reads_memory(e) && hd_expr_is_pure(e);
+}
+
+bool hd_exprs_are_pure(const hd_expr_t *const *exprs, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (exprs[i] && !hd_expr_is_pure(exprs[i]))
+      return false;
+  return true;
+}
+
+bool hd_mapping_is_pure(const hd_mapping_t *m) {
+  return !m || (hd_mapping_is_pure(m->left) && hd_mapping_is_pure(m->right) &&
+                (!m->bounds || hd_exprs_are_pure(m->bounds, m->rank)) &&
+                (!m->exprs || hd_exprs_are_pure(m->exprs, m->rank)));
+}
+
+static bool visit_pure_stmt(void *argument, const hd_stmt_t *stmt) {
+  (void)argument;
+  if (stmt->kind == HD_STMT_STORE)
+    return stmt->u.store.var->tensor->scope == HD_SCOPE_REGISTER &&
+           stmt->u.store.var->direction == HD_DIR_NONE;
+  return stmt->kind != HD_STMT_ASSERT && stmt->kind != HD_STMT_WHILE;
+}
+
+static bool func_is_pure(effects_t *walk, const hd_func_t *func) {
+  for (unsigned i = 0; i < func->num_params; ++i)
+    if (func->params[i]->kind == HD_VAR_TENSOR)
+      return false; // It may be written through.
+  return func->kind == HD_FUNC_FN && ++walk->calls <= MAX_CALLS &&
+         hd_walk_block(func->body, visit_pure_stmt, visit_pure, walk);
+}
+
+bool hd_func_is_pure(const hd_func_t *func) {
+  return func_is_pure(&(effects_t){0}, func);
+}
+
+static bool is_param(const hd_func_t *func, const hd_var_t *var) {
+  for (unsigned i = 0; i < func->num_params; ++i)
+    if (func->params[i] == var)
+      return true;
+  return false;
+}
+
+static bool visit_repeatable_stmt(void *argument, const hd_stmt_t *stmt) {
+  const effects_t *walk = argument;
+  if (stmt->kind != HD_STMT_STORE)
+    return true;
+  const hd_var_t *var = stmt->u.store.var;
+  return var->tensor->scope == HD_SCOPE_REGISTER && !is_param(walk->func, var);
+}
+
+static bool visit_repeatable(void *argument, const hd_expr_t *e) {
+  effects_t *walk = argument;
+  if (e->kind != HD_EXPR_CALL)
+    return !has_effect(e);
+  const hd_func_t *outer = walk->func;
+  walk->func = e->u.func;
+  bool ok = ++walk->calls <= MAX_CALLS &&
+            hd_walk_block(e->u.func->body, visit_repeatable_stmt,
+                          visit_repeatable, walk);
+  walk->func = outer;
+  return ok;
+}
+
+bool hd_expr_is_repeatable(const hd_expr_t *e) {
+  return hd_walk_expr(e, visit_repeatable, &(effects_t){0});
+}
+
+static bool leaves_param(effects_t *walk, const hd_func_t *func,
+                         const hd_var_t *param);
+
+static bool leaves_param_stmt(void *argument, const hd_stmt_t *stmt) {
+  const effects_t *walk = argument;
+  return stmt->kind != HD_STMT_STORE || stmt->u.store.var != walk->param;
+}
+
+// Places are written through, but for registers that an intrinsic only reads.
+static bool leaves_param_expr(void *argument, const hd_expr_t *e) {
+  effects_t *walk = argument;
+  if (e->kind == HD_EXPR_INTRINSIC) {
+    const hd_intrinsic_info_t *info = info_of(e);
+    for (unsigned i = 0; i < e->num_operands; i++)
+      if (e->operands[i]->kind == HD_EXPR_REF &&
+          e->operands[i]->u.var == walk->param &&
+          info->params[i].form != HD_PARAM_REGISTER_IN)
+        return false;
+  }
+  if (e->kind != HD_EXPR_CALL)
+    return true;
+  for (unsigned i = 0; i < e->num_operands; i++)
+    if (e->operands[i]->kind == HD_EXPR_TENSOR &&
+        e->operands[i]->u.var == walk->param &&
+        !leaves_param(walk, e->u.func, e->u.func->params[i]))
+      return false;
+  return true;
+}
+
+static bool leaves_param(effects_t *walk, const hd_func_t *func,
+                         const hd_var_t *param) {
+  effects_t inner = {.calls = walk->calls + 1, .param = param};
+  bool ok =
+      inner.calls <= MAX_CALLS &&
+      hd_walk_block(func->body, leaves_param_stmt, leaves_param_expr, &inner);
+  walk->calls = inner.calls;
+  return ok;
+}
+
+bool hd_func_writes(const hd_func_t *func, const hd_var_t *param) {
+  return !leaves_param(&(effects_t){0}, func, param);
+}
