@@ -28,15 +28,16 @@ def arguments(description):
     return parser.parse_args()
 
 
-def ours(tools, name, shapes, entry=None):
+def ours(tools, name, shapes, entry=None, specialize=True):
     """Milliseconds of one run of examples/<name>.hir, and hidet-run's report;
-    (None, what it said) where it failed."""
+    (None, what it said) where it failed. specialize: make the kernel for its
+    sizes, as hidet-run does by itself."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
         command = [str(pathlib.Path(tools) / "hidet-run"),
                    str(ROOT / "examples" / (name + ".hir")),
                    "--device=cuda", "--bench=%d" % REPLAYS,
-                   "--json=%s" % report]
+                   "--specialize=%d" % specialize, "--json=%s" % report]
         if entry:
             command.append("--entry=" + entry)
         for tensor, shape in shapes.items():

@@ -3,7 +3,9 @@
 
 usage: products.py [--tools=DIR] [--json=FILE] [name...]
 
-One line a case: TFLOP/s of both, and the quotient. The peer is
+One line a case: TFLOP/s of the kernel made for its sizes, as hidet-run does by
+itself, of the general one (--specialize=0), of cuBLAS, and the first quotient.
+The peer is
 torch.matmul(a, b.t()), both operands contiguous along k. The f32 kernel takes
 b as [k, n]: its peer is the faster of that and torch.matmul(a, b).
 """
@@ -46,16 +48,23 @@ def main():
             best = min(theirs.values())
             mine, report = measure.ours(options.tools, name,
                                         {"a": [m, k], "b": b})
+            general = None
+            if mine is not None:
+                general, report = measure.ours(options.tools, name,
+                                               {"a": [m, k], "b": b},
+                                               specialize=False)
             label = "%-12s %5d x %5d x %5d" % (name, m, n, k)
-            if mine is None:
+            if general is None:
                 failures += 1
                 print("%s  FAILED: %s" % (label, report.strip()), flush=True)
                 continue
             flop = 2 * m * n * k / 1e9
-            print("%s  %7.1f TFLOP/s  cuBLAS %7.1f  %.3f of it" % (
-                label, flop / mine, flop / best, best / mine), flush=True)
+            print("%s  %7.1f TFLOP/s  general %7.1f  cuBLAS %7.1f  "
+                  "%.3f of it" % (label, flop / mine, flop / general,
+                                  flop / best, best / mine), flush=True)
             cases.append({"kernel": name, "m": m, "n": n, "k": k,
-                          "ms": mine, "peer_ms": theirs,
+                          "ms": mine, "general_ms": general,
+                          "peer_ms": theirs,
                           "tflops": flop / mine, "ratio": best / mine})
     measure.write(options.json, cases)
     return failures > 0

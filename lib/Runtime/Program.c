@@ -57,13 +57,6 @@ static bool eval_dims(const hd_program_t *p, const hd_env_t *env,
   return true;
 }
 
-static hd_kernel_t *loaded(const hd_program_t *p, const hd_func_t *func) {
-  for (size_t i = 0; i < p->funcs.size; i++)
-    if (p->funcs.data[i] == func)
-      return p->kernels[i];
-  return NULL;
-}
-
 // The bytes of slot number i, as the entry's sizes say.
 static bool slot_bytes(hd_program_t *p, int slot, int64_t *bytes) {
   uint32_t count = p->entry->num_params;
@@ -115,10 +108,10 @@ static bool add_tensor(hd_program_t *p, hd_step_t *step, const hd_env_t *env,
   return true;
 }
 
-static hd_step_t *new_launch(hd_program_t *p, const hd_func_t *kernel) {
-  uint32_t count = kernel->num_params;
+static hd_step_t *new_launch(hd_program_t *p, const hd_call_site_t *site) {
   hd_step_t *step = HD_ARENA_NEW(&p->arena, hd_step_t);
-  step->kernel = loaded(p, kernel);
+  step->kernel = p->kernels[site->variant];
+  uint32_t count = step->kernel->func->num_params;
   step->num_args = count;
   step->slots = HD_ARENA_ARRAY(&p->arena, int, count + 1);
   step->values = HD_ARENA_ARRAY(&p->arena, uint64_t, count + 1);
@@ -173,23 +166,15 @@ static int find_slot(const hd_program_t *p, const hd_var_t *var) {
   return -1;
 }
 
-static bool plan_launch(hd_program_t *p, const hd_stmt_t *stmt) {
-  const hd_func_t *kernel = stmt->u.launch.kernel;
-  hd_step_t *step = new_launch(p, kernel);
-  hd_env_t env = {.sms = p->env.sms};
-  for (uint32_t i = 0; i < stmt->u.launch.num_args; i++) {
-    const hd_expr_t *arg = stmt->u.launch.args[i];
-    step->slots[i] = -1;
-    if (kernel->params[i]->tensor) {
-      step->slots[i] = find_slot(p, arg->u.var);
-      continue;
-    }
-    hd_binding_t value = {.var = kernel->params[i]};
-    if (!hd_eval(&p->env, &p->arena, arg, &value))
-      return fail(p, kernel, "an argument divides by zero");
-    hd_vec_push(&p->arena, &env.bindings, value);
-  }
-  return finish_launch(p, step, &env);
+static bool plan_launch(hd_program_t *p, const hd_call_site_t *site) {
+  hd_step_t *step = new_launch(p, site);
+  const hd_func_t *kernel = step->kernel->func;
+  for (uint32_t i = 0; i < step->num_args; i++)
+    step->slots[i] = !kernel->params[i]->tensor ? -1
+                     : !site->stmt
+                         ? (int)i
+                         : find_slot(p, site->stmt->u.launch.args[i]->u.var);
+  return finish_launch(p, step, &site->env);
 }
 
 static bool add_fill(hd_program_t *p, const hd_slot_t *slot, int index,
@@ -226,55 +211,42 @@ static bool plan_workspace(hd_program_t *p, const hd_stmt_t *stmt) {
 }
 
 static bool plan_steps(hd_program_t *p) {
+  size_t site = 0;
+  if (p->entry->kind == HD_FUNC_KERNEL)
+    return plan_launch(p, &p->sites.data[0]);
   for (uint32_t i = 0; i < p->entry->body.size; i++) {
     const hd_stmt_t *stmt = p->entry->body.stmts[i];
-    bool ok = stmt->kind == HD_STMT_DECLARE  ? plan_workspace(p, stmt)
-              : stmt->kind == HD_STMT_LAUNCH ? plan_launch(p, stmt)
-                                             : fail(p, p->entry,
-                                                    "a plan holds workspaces "
-                                                    "and launches alone");
+    bool ok = stmt->kind == HD_STMT_LAUNCH
+                  ? plan_launch(p, &p->sites.data[site++])
+                  : plan_workspace(p, stmt);
     if (!ok)
       return false;
   }
   return true;
 }
 
-static bool kernel_step(hd_program_t *p) {
-  hd_step_t *step = new_launch(p, p->entry);
-  for (uint32_t i = 0; i < p->entry->num_params; i++)
-    step->slots[i] = p->entry->params[i]->tensor ? (int)i : -1;
-  return finish_launch(p, step, &p->env);
-}
-
-static void collect_kernels(hd_program_t *p) {
-  if (p->entry->kind == HD_FUNC_KERNEL)
-    hd_vec_push(&p->arena, &p->funcs, p->entry);
-  for (uint32_t i = 0;
-       p->entry->kind == HD_FUNC_PLAN && i < p->entry->body.size; i++) {
-    const hd_stmt_t *stmt = p->entry->body.stmts[i];
-    bool known = stmt->kind != HD_STMT_LAUNCH;
-    for (size_t k = 0; !known && k < p->funcs.size; k++)
-      known = p->funcs.data[k] == stmt->u.launch.kernel;
-    if (!known)
-      hd_vec_push(&p->arena, &p->funcs, stmt->u.launch.kernel);
-  }
-}
-
 bool hd_program_init(hd_program_t *program, hd_device_t *device,
-                     hd_module_t *module, const hd_func_t *entry,
-                     const hd_env_t *env) {
-  *program = (hd_program_t){.device = device, .module = module, .entry = entry};
+                     const hd_module_t *module, const hd_func_t *entry,
+                     const hd_env_t *env, const hd_program_options_t *options) {
+  *program = (hd_program_t){.device = device, .entry = entry};
   hd_arena_init(&program->arena, &device->context->budget);
   program->env.sms = device->info.sms;
   for (size_t i = 0; i < env->bindings.size; i++)
     hd_vec_push(&program->arena, &program->env.bindings, env->bindings.data[i]);
-  collect_kernels(program);
-  unsigned count = (unsigned)program->funcs.size;
+  return hd_program_make_variants(program, module, options);
+}
+
+bool hd_program_load(hd_program_t *program) {
+  hd_device_t *device = program->device;
+  unsigned count = (unsigned)program->variants.size;
+  const hd_func_t **funcs =
+      HD_ARENA_ARRAY(&program->arena, const hd_func_t *, count + 1);
+  for (unsigned i = 0; i < count; i++)
+    funcs[i] = program->variants.data[i].func;
   program->kernels = HD_ARENA_ARRAY(&program->arena, hd_kernel_t *, count + 1);
-  return device->ops->load(device, module, program->funcs.data, count,
+  return device->ops->load(device, program->module, funcs, count,
                            program->kernels) &&
-         (entry->kind == HD_FUNC_PLAN ? plan_steps(program)
-                                      : kernel_step(program));
+         plan_steps(program);
 }
 
 void hd_program_fini(hd_program_t *program) {
@@ -283,9 +255,10 @@ void hd_program_fini(hd_program_t *program) {
     return;
   for (size_t i = 0; i < program->workspaces.size; i++)
     device->ops->free(device, program->workspaces.data[i].address);
-  for (size_t i = 0; program->kernels && i < program->funcs.size; i++)
+  for (size_t i = 0; program->kernels && i < program->variants.size; i++)
     if (program->kernels[i])
       device->ops->unload(device, program->kernels[i]);
+  hd_module_destroy(program->module);
   hd_arena_fini(&program->arena);
   *program = (hd_program_t){0};
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A kernel or a plan made ready for a device and one set of sizes: code loaded,
-// workspaces allocated, every launch worked out. Running it is then a walk over
-// a list.
+// A kernel or a plan made ready for a device and one set of sizes: kernels
+// specialized and loaded, workspaces allocated, every launch worked out.
+// Running it is then a walk over a list. The module that it comes from is left
+// as it is.
 #ifndef HIDET_RUNTIME_PROGRAM_H
 #define HIDET_RUNTIME_PROGRAM_H
 
+#include "IR/Specialize.h"
 #include "Runtime/Device.h"
 #include "Runtime/Eval.h"
 
@@ -18,14 +20,35 @@ typedef struct hd_slot {
 
 typedef struct hd_step hd_step_t;
 
+// A launch of the entry, in order.
+typedef struct hd_call_site {
+  const hd_stmt_t *stmt; // Of a plan; NULL where the entry is the kernel.
+  hd_env_t env;          // Values of the kernel's own scalar parameters.
+  size_t variant;
+} hd_call_site_t;
+
+// A kernel made for one set of sizes.
+typedef struct hd_variant {
+  const hd_func_t *source;
+  const hd_known_t *known; // The sizes, as they stand among the parameters.
+  size_t num_known;
+  hd_func_t *func; // In the program's module.
+} hd_variant_t;
+
+typedef struct hd_program_options {
+  bool specialize; // Make kernels for the sizes that they are launched with.
+  bool explain;    // Say by remarks where that was not possible.
+} hd_program_options_t;
+
 typedef struct hd_program {
   hd_device_t *device;
-  hd_module_t *module;
+  hd_module_t *module; // Of its own: the variants, and the functions they call.
   const hd_func_t *entry;
   hd_env_t env; // Values of the entry's scalar parameters.
   hd_arena_t arena;
-  HD_VEC(const hd_func_t *) funcs; // The kernels, each once.
-  hd_kernel_t **kernels;
+  HD_VEC(hd_call_site_t) sites;
+  HD_VEC(hd_variant_t) variants; // Each once.
+  hd_kernel_t **kernels;         // One for each variant.
   HD_VEC(hd_slot_t) workspaces;
   HD_VEC(hd_step_t *) steps;
   unsigned num_launches;
@@ -43,12 +66,22 @@ bool hd_bind_check(hd_context_t *context, const hd_env_t *env,
 bool hd_bind_int(hd_context_t *context, hd_env_t *env, hd_arena_t *arena,
                  const hd_var_t *var, int64_t value);
 
-// env has a value for every scalar parameter of the entry. The kernels have
-// been lowered. In any case hd_program_fini() is to be called before the device
-// and the module end. False after an error.
+// Takes what is to run out of the module: program->module gets a copy of every
+// kernel that the entry launches, for its sizes, to be lowered by the caller.
+// env has a value for every scalar parameter of the entry. In any case
+// hd_program_fini() is to be called before the device and the entry's module
+// end. False after an error.
+//
+// Specialized are the integer parameters that are sizes (hd_func_is_size()),
+// and device.sms; other scalars stay arguments of the launch, since they may
+// take many values and tell the compiler little. A kernel that breaks a rule of
+// the language at these sizes (a dimension of 0, behind a condition) stays
+// general.
 bool hd_program_init(hd_program_t *program, hd_device_t *device,
-                     hd_module_t *module, const hd_func_t *entry,
-                     const hd_env_t *env);
+                     const hd_module_t *module, const hd_func_t *entry,
+                     const hd_env_t *env, const hd_program_options_t *options);
+// Makes it ready to run; program->module has been lowered.
+bool hd_program_load(hd_program_t *program);
 void hd_program_fini(hd_program_t *program);
 
 // Does every step. params[i] is the memory of the entry's parameter i (scalars:
@@ -58,5 +91,9 @@ bool hd_program_run(hd_program_t *program, const hd_slot_t *params);
 // Bytes that the launches of one run read and write, by the parameters they are
 // given: in and out once, inout twice.
 int64_t hd_program_moved_bytes(const hd_program_t *program);
+
+// The first half of hd_program_init(): sites, variants and the module.
+bool hd_program_make_variants(hd_program_t *program, const hd_module_t *module,
+                              const hd_program_options_t *options);
 
 #endif

@@ -29,6 +29,6 @@ hidet_status_t hd_api_call(hidet_context_t *context, void (*body)(void *),
 // Reports E1003 with the text; returns false.
 bool hd_api_fail(hidet_context_t *context, const char *text);
 // The pass "lower".
-bool hd_api_lower(hidet_module_t *module);
+bool hd_api_lower(hidet_context_t *context, hd_module_t *module);
 
 #endif

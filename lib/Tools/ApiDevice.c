@@ -239,10 +239,12 @@ static void create_program(void *argument) {
   program->slots = calloc(entry->num_params + 1, sizeof(*program->slots));
   hd_arena_t *arena = &module->arena;
   hd_env_t env = {.sms = call->device->device->info.sms};
+  hd_program_options_t options = {.specialize = true};
   if (program->slots && bind(call, entry, &env, arena) &&
-      hd_api_lower(call->module))
-    hd_program_init(&program->program, call->device->device, module, entry,
-                    &env);
+      hd_program_init(&program->program, call->device->device, module, entry,
+                      &env, &options) &&
+      hd_api_lower(call->device->owner, program->program.module))
+    hd_program_load(&program->program);
 }
 
 hidet_status_t hidet_program_create(hidet_device_t *device,

@@ -19,9 +19,8 @@ typedef struct call {
   hd_buffer_t out;
 } call_t;
 
-static bool run_pass(hidet_module_t *module, const char *name,
-                     const char *options) {
-  hidet_context_t *context = module->owner;
+static bool run_pass(hidet_context_t *context, hd_module_t *module,
+                     const char *name, const char *options) {
   const hd_pass_t *pass = hd_pass_list_find(&context->passes, name);
   char text[160];
   if (!pass) {
@@ -30,11 +29,11 @@ static bool run_pass(hidet_module_t *module, const char *name,
   }
   hd_pass_args_t args = {.options = options};
   hd_pass_config_t config = {.verify_each = true};
-  return hd_pass_run(module->module, pass, &args, &config).ok;
+  return hd_pass_run(module, pass, &args, &config).ok;
 }
 
-bool hd_api_lower(hidet_module_t *module) {
-  return run_pass(module, "lower", NULL);
+bool hd_api_lower(hidet_context_t *context, hd_module_t *module) {
+  return run_pass(context, module, "lower", NULL);
 }
 
 static void parse(void *argument) {
@@ -79,7 +78,7 @@ void hidet_module_destroy(hidet_module_t *module) {
 
 static void run_pass_call(void *argument) {
   call_t *call = argument;
-  run_pass(call->module, call->name, call->text);
+  run_pass(call->module->owner, call->module->module, call->name, call->text);
 }
 
 hidet_status_t hidet_module_run_pass(hidet_module_t *module, const char *pass,
@@ -123,7 +122,7 @@ static void emit(void *argument) {
   }
   const hd_target_t *target =
       hd_tools_find_target(&module->owner->context.diags, call->target);
-  if (target && hd_api_lower(module))
+  if (target && hd_api_lower(module->owner, module->module))
     hd_emit_module(module->module, ptx ? HD_EMIT_PTX : HD_EMIT_LLVM, target,
                    call->kernel, &call->out);
 }

@@ -158,12 +158,20 @@ static bool compile(hd_run_t *run) {
   hd_pass_args_t args = {keep, given(run, RUN_EXPLAIN)};
   hd_pass_config_t config = {.verify_each = true};
   hd_pass_prints_t prints = {0};
+  hd_program_options_t options = {
+      .specialize = hd_option_number(&run->options, RUN_SPECIALIZE, 1) != 0,
+      .explain = args.explain};
   uint64_t start = hd_clock_ns();
-  if (!hd_tools_run_pass(run->module, hd_pass_list_find(&run->passes, "lower"),
-                         &args, &config, &prints, &run->log))
-    return false;
   bool ok = hd_program_init(&run->program, run->device, run->module, run->entry,
-                            &run->env);
+                            &run->env, &options);
+  hd_pass_record_t made = {"specialize", hd_clock_ns() - start,
+                           options.specialize};
+  hd_vec_push(&run->arena, &run->log.records, made);
+  ok = ok &&
+       hd_tools_run_pass(run->program.module,
+                         hd_pass_list_find(&run->passes, "lower"), &args,
+                         &config, &prints, &run->log) &&
+       hd_program_load(&run->program);
   run->compile_ms = (double)(hd_clock_ns() - start) * 1e-6;
   hd_pass_record_t record = {"code", run->device->compile_ns, true};
   hd_vec_push(&run->arena, &run->log.records, record);

@@ -49,7 +49,7 @@ static void add_device(hd_run_t *run, json_t *object) {
 static void add_program(hd_run_t *run, json_t *object) {
   if (!run->program.num_launches)
     return;
-  set_int(object, "kernels", (int64_t)run->program.funcs.size);
+  set_int(object, "kernels", (int64_t)run->program.variants.size);
   set_int(object, "launches", run->program.num_launches);
   set_int(object, "moved_bytes", run->moved_bytes);
   set_int(object, "device_bytes", run->device_bytes);
