@@ -63,8 +63,4 @@ if(HIDET_SANITIZE)
   if(HIDET_SANITIZE MATCHES "thread" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
     target_compile_options(hidet_flags INTERFACE -Wno-tsan)
   endif()
-  if(HIDET_SANITIZE MATCHES "thread" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    # gcc says that it does not see fences; the simulator has one for kernels.
-    target_compile_options(hidet_flags INTERFACE -Wno-tsan)
-  endif()
 endif()

@@ -28,9 +28,30 @@ static const char *const numbers[] = {
     "0",  "1",  "2",  "3",  "4",   "7",    "8",          "16",
     "31", "32", "33", "64", "128", "1024", "2147483647", "9223372036854775807"};
 
-static const char *const types[] = {"f32",  "f16",   "i32", "u8",   "bool",
-                                    "f64",  "bf16",  "i64", "i4",   "f8e4m3",
-                                    "tf32", "f16x2", "u32", "f32x4"};
+static const char *const types[] = {
+    "f16x2", "f32x2", "f32x4", "i8x4", "bf16x8",
+#define HD_SCALAR(id, name, ...) name,
+#include "IR/Scalars.def"
+#undef HD_SCALAR
+};
+
+// What may be called or read by its name alone.
+static const char *const names[] = {
+#define HD_INTRINSIC(id, name, ...) name,
+#include "IR/Intrinsics.def"
+#undef HD_INTRINSIC
+#define HD_BUILTIN(id, name, ...) name,
+#include "IR/Builtins.def"
+#undef HD_BUILTIN
+#define HD_TASK_FUNCTION(id, name, ...) name,
+#include "IR/TaskFunctions.def"
+#undef HD_TASK_FUNCTION
+#define HD_MONOID(id, name, ...) name,
+#include "IR/Monoids.def"
+#undef HD_MONOID
+    "spatial", "repeat", "auto_map", "custom",  "ceildiv",
+    "min",     "max",    "barrier",  "bitcast", "swizzle",
+};
 
 static uint32_t pick(text_t *text, size_t count) {
   text->random = text->random * 1664525u + 1013904223u;
@@ -87,12 +108,21 @@ static void replace_token(text_t *text) {
   replace(text, to, text->data + from.begin, from.end - from.begin);
 }
 
-static void replace_from(text_t *text, const char *const *words, size_t count,
-                         int (*is_kind)(int)) {
+typedef struct words {
+  const char *const *words;
+  size_t count;
+  int (*is_kind)(int); // Of the character that the replaced token begins with.
+} words_t;
+
+#define WORDS(words, is_kind)                                                  \
+  (words_t) { words, sizeof words / sizeof words[0], is_kind }
+
+static void replace_from(text_t *text, words_t words) {
   span_t token = any_token(text);
-  for (int tries = 0; tries < 16 && !is_kind(text->data[token.begin]); tries++)
+  for (int tries = 0; tries < 16 && !words.is_kind(text->data[token.begin]);
+       tries++)
     token = any_token(text);
-  const char *word = words[pick(text, count)];
+  const char *word = words.words[pick(text, words.count)];
   replace(text, token, word, strlen(word));
 }
 
@@ -108,22 +138,25 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
   if (size == 0 || pick(&text, 4) == 0)
     return LLVMFuzzerMutate(data, size, max_size);
   for (uint32_t count = 1 + pick(&text, 3); count > 0 && text.size > 0; count--)
-    switch (pick(&text, 6)) {
+    switch (pick(&text, 7)) {
     case 0:
     case 1:
       replace_token(&text);
       break;
     case 2:
-      replace_from(&text, numbers, sizeof numbers / sizeof numbers[0], isdigit);
+      replace_from(&text, WORDS(numbers, isdigit));
       break;
     case 3:
-      replace_from(&text, types, sizeof types / sizeof types[0], isalpha);
+      replace_from(&text, WORDS(types, isalpha));
       break;
     case 4:
       replace(&text, any_line(&text), "", 0);
       break;
     case 5:
       copy_line(&text);
+      break;
+    case 6:
+      replace_from(&text, WORDS(names, isalpha));
       break;
     }
   return text.size;

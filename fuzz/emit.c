@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   work_t work = {.text = (const char *)data, .size = size};
   hd_context_init(&work.context);
   work.context.budget.bytes_limit = (size_t)256 << 20;
-  work.context.budget.deadline_ns = hd_clock_ns() + 5000000000u;
+  work.context.budget.deadline_ns = hd_clock_ns() + 1000000000u;
   hd_exhausted_t exhausted = hd_budget_guard(&work.context.budget, run, &work);
   if (!work.module && exhausted == HD_EXHAUSTED_NOTHING &&
       work.context.diags.num_errors == 0)

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Runs a fuzz target on one core for a while and folds what is new and small
+# into fuzz/corpus/. What it finds (crashes, leaks, inputs over a second) lies in
+# build-fuzz/found/, and the exit code is not 0 where it crashed.
+# usage: fuzz.sh NAME [SECONDS]     (needs setup.sh --all; NAME: parse or emit)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+name=$1
+seconds=${2:-600}
+[ -f build-fuzz/build.ninja ] || cmake --preset fuzz
+cmake --build build-fuzz --target "fuzz_$name" fuzz_dictionary
+target=build-fuzz/fuzz/fuzz_$name
+found=build-fuzz/found/$name
+corpus=fuzz/corpus/$name
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$found" "$work/seeds" "$work/all" "$work/least"
+
+# Seeds: every module of the examples, the tests and the library, those of a
+# split file each for itself.
+find examples test lib -name '*.hir' | while read -r file; do
+  csplit -s -z -f "$work/seeds/$(echo "$file" | tr / _)-" "$file" \
+    '/^\/\/ -----/' '{*}'
+done
+
+status=0
+"$target" -dict=build-fuzz/fuzz/hir.dict -max_total_time="$seconds" \
+  -max_len=4096 -timeout=10 -report_slow_units=1 -rss_limit_mb=3072 \
+  -artifact_prefix="$found/" -print_final_stats=1 -verbosity=1 \
+  "$work/all" "$corpus" "$work/seeds" > "$found/log" 2>&1 || status=$?
+grep -E '^(#[0-9]+.DONE|stat::)|Slowest unit|SUMMARY|ERROR:' "$found/log" || true
+
+# The fewest inputs of up to 2 KiB that reach what all of them reach and the
+# seeds do not.
+"$target" -set_cover_merge=1 -max_len=2048 -timeout=10 \
+  "$work/least" "$corpus" "$work/all" > "$found/merge.log" 2>&1
+rm -f "$corpus"/*
+cp "$work/least"/* "$corpus"
+echo "$corpus: $(ls "$corpus" | wc -l) files, $(du -sb "$corpus" | cut -f1) bytes"
+exit $status
