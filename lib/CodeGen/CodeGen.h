@@ -27,6 +27,7 @@ const char *hd_target_names(void);
 typedef struct hd_codegen_options {
   const hd_target_t *target;
   bool sanitize;            // Host: emit the simulator's checks.
+  bool quick;               // Host: code that is soon made, and slow.
   bool keep_names;          // Of values in the IR, for a reader.
   int64_t max_instructions; // Of LLVM's IR for a kernel; 0: the default.
 } hd_codegen_options_t;

@@ -93,6 +93,7 @@ bool hd_emit_init(hd_emit_t *e, hd_module_t *module, const hd_func_t *kernel,
   hd_llvm_init();
   e->host = e->target->arch == HD_ARCH_HOST;
   e->sanitize = e->host && options->sanitize;
+  e->quick = e->host && (options->quick || options->sanitize);
   e->native_f16 = !e->host || hd_host_has_f16();
   e->instructions_left = options->max_instructions ? options->max_instructions
                                                    : DEFAULT_INSTRUCTIONS;

@@ -55,6 +55,7 @@ typedef struct hd_emit {
   const hd_codegen_options_t *options;
   const hd_target_t *target;
   bool host, sanitize, coroutine;
+  bool quick; // To compile: checks make much code that runs once.
   bool failed;
   bool native_f16; // Conversions between half and float are instructions.
   int64_t instructions_left;

@@ -48,8 +48,8 @@ static LLVMTargetMachineRef create_machine(hd_emit_t *e) {
   } else {
     machine = LLVMCreateTargetMachine(
         target, triple, hd_host_cpu(), hd_host_features(),
-        e->sanitize ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
-        LLVMRelocPIC, LLVMCodeModelJITDefault);
+        e->quick ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault, LLVMRelocPIC,
+        LLVMCodeModelJITDefault);
     LLVMSetTarget(e->llvm, triple);
   }
   LLVMDisposeMessage(triple);
@@ -67,13 +67,13 @@ static const char coroutine_passes[] =
     "cgscc(coro-split),coro-cleanup,"
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
     "simplifycfg,dce)";
-// Checks make much code that runs once: what counts is the time to compile it.
-static const char sanitize_passes[] =
+// For code that runs once: what counts is the time to compile it.
+static const char quick_passes[] =
     "coro-early,function(sroa,early-cse,simplifycfg),cgscc(coro-split),"
     "coro-cleanup,function(sroa,early-cse,simplifycfg)";
 
 static const char *passes_of(const hd_emit_t *e) {
-  return e->sanitize    ? sanitize_passes
+  return e->quick       ? quick_passes
          : e->coroutine ? coroutine_passes
                         : loop_passes;
 }

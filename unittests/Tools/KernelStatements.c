@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Random kernels: statements, functions, and the kernel around them.
+#include "KernelGenerator.h"
+
+static void add_name(hd_maker_t *m, hd_name_t name) {
+  hd_vec_push(m->arena, &m->names, name);
+}
+
+static const char *let(hd_maker_t *m) {
+  hd_kind_t kind =
+      (hd_kind_t)hd_pick(m, HD_K_I32, m->in_fn ? HD_K_BOOL : HD_K_X4);
+  if (hd_chance(m, 40))
+    kind = HD_K_I32;
+  const char *value = hd_value(m, kind, hd_pick(m, 1, 3));
+  hd_name_t name = {.text = hd_new_name(m, "v"),
+                    .kind = kind,
+                    .least = INT32_MIN,
+                    .greatest = INT32_MAX};
+  if (kind == HD_K_I32 && hd_chance(m, 30)) {
+    value = hd_text(m, "(%s) & 15", value);
+    name.least = 0, name.greatest = 15;
+  }
+  add_name(m, name);
+  return hd_text(m, "let %s = %s\n", name.text, value);
+}
+
+static const char *scalar(hd_maker_t *m) {
+  hd_kind_t kind = hd_chance(m, 70) ? HD_K_I32 : HD_K_F32;
+  hd_name_t name = {.text = hd_new_name(m, "r"),
+                    .kind = kind,
+                    .least = INT32_MIN,
+                    .greatest = INT32_MAX,
+                    .assignable = true};
+  const char *value = hd_value(m, kind, 2);
+  add_name(m, name);
+  return hd_text(m, "register %s: %s = %s\n", name.text, hd_kind_text(kind),
+                 value);
+}
+
+static const char *array(hd_maker_t *m) {
+  hd_array_t array = {hd_new_name(m, "t"), hd_chance(m, 60) ? 4 : 3};
+  const char *value = hd_value(m, HD_K_I32, 1);
+  hd_vec_push(m->arena, &m->arrays, array);
+  return hd_text(m, "register %s: i32[%d] = %s\n", array.text, array.size,
+                 value);
+}
+
+static const char *assign(hd_maker_t *m) {
+  for (size_t i = m->names.size; i-- > 0;) {
+    hd_name_t name = m->names.data[i];
+    if (name.assignable && hd_chance(m, 50))
+      return hd_text(m, "%s %s %s\n", name.text,
+                     hd_chance(m, 50) ? "=" : "+=", hd_value(m, name.kind, 2));
+  }
+  if (!m->arrays.size)
+    return "";
+  hd_array_t a = m->arrays.data[hd_pick(m, 0, (int)m->arrays.size - 1)];
+  return hd_text(m, "%s[%s] %s %s\n", a.text, hd_constant_index(m, a.size),
+                 hd_chance(m, 60) ? "=" : "+=", hd_value(m, HD_K_I32, 3));
+}
+
+static const char *store(hd_maker_t *m) {
+  switch (hd_pick(m, 0, 4)) {
+  case 0:
+    return hd_text(m, "g[block, thread, %s] = max(min(%s, 1000.0), -1000.0)\n",
+                   hd_index(m, 8), hd_value(m, HD_K_F32, 3));
+  case 1:
+    return hd_text(m, "y[block, thread, %s * 4 +: 4] = %s\n", hd_index(m, 4),
+                   hd_value(m, HD_K_X4, 1));
+  case 2:
+    for (size_t i = m->tiles.size; i-- > 0;) {
+      hd_tile_t tile = m->tiles.data[i];
+      if (tile.open)
+        return hd_text(m, "%s[thread, %s] = %s\n", tile.text,
+                       hd_index(m, tile.columns), hd_value(m, HD_K_I32, 2));
+    }
+    break;
+  default:
+    break;
+  }
+  return hd_text(m, "y[block, thread, %s] = %s\n", hd_index(m, 16),
+                 hd_value(m, HD_K_I32, 3));
+}
+
+static const char *effect(hd_maker_t *m) {
+  static const char *const atomics[] = {"add", "min", "max", "xor"};
+  switch (hd_pick(m, 0, 3)) {
+  case 0: // Each element has one kind: kinds do not commute with each other.
+  {
+    int which = hd_pick(m, 0, 3);
+    return hd_text(m, "atomic_%s(h[%d + %s], %s)\n", atomics[which], 2 * which,
+                   hd_index(m, 2), hd_value(m, HD_K_I32, 2));
+  }
+  case 1:
+    return hd_text(m, "assert (%s & 7) < 8, \"always\"\n",
+                   hd_value(m, HD_K_I32, 2));
+  case 2:
+    return hd_text(m, "put(y, %s, %s)\n", hd_value(m, HD_K_I32, 1),
+                   hd_value(m, HD_K_I32, 1));
+  default:
+    for (size_t i = 0; i < m->arrays.size; i++)
+      if (m->arrays.data[i].size == 4)
+        return hd_text(m, "act(y, %s, %s)\n", m->arrays.data[i].text,
+                       hd_value(m, HD_K_I32, 2));
+    return "";
+  }
+}
+
+static const char *body(hd_maker_t *m, int count, int depth) {
+  size_t names = m->names.size, arrays = m->arrays.size;
+  const char *text = hd_statements(m, count, depth, false);
+  m->names.size = names;
+  m->arrays.size = arrays;
+  return text;
+}
+
+static const char *branch(hd_maker_t *m, int depth) {
+  const char *condition = hd_value(m, HD_K_BOOL, 2);
+  const char *then = body(m, hd_pick(m, 0, 3), depth - 1);
+  if (hd_chance(m, 50))
+    return hd_text(m, "if %s {\n%s}\n", condition, then);
+  return hd_text(m, "if %s {\n%s} else {\n%s}\n", condition, then,
+                 body(m, hd_pick(m, 0, 3), depth - 1));
+}
+
+// Its variable is a constant in each copy, so it may be the place of registers.
+static const char *counted_loop(hd_maker_t *m, int depth) {
+  static const char *const marks[] = {"", "", " unroll", " unroll(1)"};
+  int first = hd_pick(m, 0, 2), trips = hd_pick(m, 1, 3);
+  int step = hd_pick(m, 1, 2);
+  size_t names = m->names.size;
+  const char *mark = marks[hd_pick(m, 0, 3)];
+  hd_name_t name = {.text = hd_new_name(m, "e"),
+                    .least = first,
+                    .greatest = first + (trips - 1) * step,
+                    .counter = true};
+  add_name(m, name);
+  const char *text = hd_text(
+      m, "for %s in %d..%d%s%s {\n%s}\n", name.text, first,
+      first + (trips - 1) * step + 1, step > 1 ? " step 2" : "",
+      m->reference ? " unroll" : mark, body(m, hd_pick(m, 1, 3), depth - 1));
+  m->names.size = names;
+  return text;
+}
+
+static const char *plain_loop(hd_maker_t *m, int depth) {
+  static const char *const marks[] = {"", "", " unroll(2)", " unroll(1)"};
+  size_t names = m->names.size;
+  bool known = hd_chance(m, 50);
+  const char *first = known ? hd_text(m, "%d", hd_pick(m, 0, 3))
+                            : hd_text(m, "(%s & 3)", hd_value(m, HD_K_I32, 1));
+  const char *limit =
+      known ? hd_text(m, "%d", hd_pick(m, 2, 5))
+            : hd_text(m, "(%s & 3) + 1", hd_value(m, HD_K_I32, 1));
+  hd_name_t name = {.text = hd_new_name(m, "i"), .least = 0, .greatest = 4};
+  add_name(m, name);
+  const char *mark = marks[hd_pick(m, 0, 3)];
+  const char *text = hd_text(m, "for %s in %s..%s%s%s {\n%s}\n", name.text,
+                             first, limit, hd_chance(m, 25) ? " step 2" : "",
+                             mark, body(m, hd_pick(m, 1, 3), depth - 1));
+  m->names.size = names;
+  return text;
+}
+
+static const char *while_loop(hd_maker_t *m, int depth) {
+  const char *left = hd_new_name(m, "left");
+  const char *start = hd_value(m, HD_K_I32, 1);
+  const char *condition = hd_value(m, HD_K_BOOL, 1);
+  return hd_text(m,
+                 "register %s: i32 = (%s) & 3\nwhile %s > 0 && %s {\n%s%s -= "
+                 "1\n}\n",
+                 left, start, left, condition,
+                 body(m, hd_pick(m, 1, 2), depth - 1), left);
+}
+
+// A loop of accesses side by side: what vectorize looks for.
+static const char *vector_loop(hd_maker_t *m) {
+  static const int widths[] = {2, 4, 4, 8};
+  int width = widths[hd_pick(m, 0, 3)];
+  const char *start = hd_chance(m, 75) ? hd_text(m, "%d", 4 * hd_pick(m, 0, 2))
+                                       : hd_text(m, "%s * 4", hd_index(m, 2));
+  size_t names = m->names.size;
+  bool quiet = hd_chance(m, 85);
+  hd_name_t name = {.text = hd_new_name(m, "e"),
+                    .least = 0,
+                    .greatest = width - 1,
+                    .counter = true};
+  m->quiet += quiet;
+  m->lane = name.text;
+  add_name(m, name);
+  const char *text = "";
+  if (hd_chance(m, 50)) {
+    hd_name_t value = {hd_new_name(m, "v"), HD_K_I32, INT32_MIN,
+                       INT32_MAX,           false,    false};
+    text = hd_text(m, "let %s = %s\n", value.text, hd_value(m, HD_K_I32, 2));
+    add_name(m, value);
+  }
+  if (hd_chance(m, 25) && m->arrays.size)
+    text = hd_text(m, "%s%s[%s] = %s\n", text, m->arrays.data[0].text,
+                   hd_constant_index(m, m->arrays.data[0].size),
+                   hd_value(m, HD_K_I32, 2));
+  if (hd_chance(m, 90))
+    text = hd_text(m, "%sy[block, thread, %s + %s] = %s\n", text, start,
+                   name.text, hd_value(m, HD_K_I32, 2));
+  if (hd_chance(m, 25))
+    text = hd_text(m, "%sg[block, thread, %s] = f32(i32(%s) & 511)\n", text,
+                   name.text, hd_value(m, HD_K_I32, 2));
+  m->lane = NULL;
+  m->quiet -= quiet;
+  m->names.size = names;
+  const char *mark = hd_chance(m, 50) ? " unroll" : "";
+  return hd_text(m, "for %s in 0..%d%s {\n%s}\n", name.text, width,
+                 m->reference ? " unroll" : mark, text);
+}
+
+// From threads that keep to their own rows to threads that read all, or back.
+static const char *flip_tile(hd_maker_t *m) {
+  if (m->tiles.size == 0)
+    return "";
+  hd_tile_t *t = &m->tiles.data[hd_pick(m, 0, (int)m->tiles.size - 1)];
+  t->open = !t->open;
+  return "barrier()\n";
+}
+
+// Values from other threads, where all of them come.
+static const char *exchange(hd_maker_t *m) {
+  if (hd_chance(m, 50)) {
+    hd_name_t name = {
+        .text = hd_new_name(m, "v"), .least = INT32_MIN, .greatest = INT32_MAX};
+    const char *text = hd_text(m, "let %s = shfl_xor(%s, %d)\n", name.text,
+                               hd_value(m, HD_K_I32, 2), 1 << hd_pick(m, 0, 4));
+    add_name(m, name);
+    return text;
+  }
+  for (size_t i = 0; i < m->tiles.size; i++) {
+    hd_tile_t t = m->tiles.data[i];
+    if (!t.open)
+      continue;
+    const char *sum = hd_new_name(m, "r"), *turn = hd_new_name(m, "i");
+    hd_name_t name = {.text = sum,
+                      .least = INT32_MIN,
+                      .greatest = INT32_MAX,
+                      .assignable = true};
+    add_name(m, name);
+    return hd_text(m,
+                   "register %s: i32 = 0\nfor %s in 0..%d {\n%s[thread, %s] = "
+                   "%s\nbarrier()\n%s += %s[%s, %s]\nbarrier()\n}\n",
+                   sum, turn, hd_pick(m, 1, 3), t.text, hd_index(m, t.columns),
+                   hd_value(m, HD_K_I32, 2), sum, t.text, hd_index(m, 64),
+                   hd_index(m, t.columns));
+  }
+  return "";
+}
+
+static const char *statement(hd_maker_t *m, int depth, bool uniform) {
+  int kind = hd_pick(m, 0, uniform ? 19 : 16);
+  if (depth <= 0 && kind > 9 && kind < 15)
+    kind = hd_pick(m, 0, 9);
+  if (m->in_fn && (kind >= 5 && (kind < 10 || kind > 12)))
+    kind = hd_pick(m, 0, 4);
+  switch (kind) {
+  case 0:
+  case 1:
+    return let(m);
+  case 2:
+    return scalar(m);
+  case 3:
+    return m->loops < 2 ? array(m) : let(m);
+  case 4:
+    return assign(m);
+  case 5:
+  case 6:
+  case 7:
+    return store(m);
+  case 8:
+  case 9:
+    return effect(m);
+  case 10:
+    return branch(m, depth);
+  case 11:
+    return counted_loop(m, depth);
+  case 12:
+    return plain_loop(m, depth);
+  case 13:
+    return while_loop(m, depth);
+  case 14:
+    return hd_mapping_loop(m, depth);
+  case 15:
+  case 16:
+    return vector_loop(m);
+  case 17:
+    return flip_tile(m);
+  default:
+    return exchange(m);
+  }
+}
+
+const char *hd_statements(hd_maker_t *m, int count, int depth, bool uniform) {
+  const char *text = "";
+  m->loops += !uniform;
+  for (int i = 0; i < count; i++)
+    text = hd_text(m, "%s%s", text, statement(m, depth, uniform));
+  m->loops -= !uniform;
+  return text;
+}
+
+// A function's statements over its parameters a and b.
+static const char *inner(hd_maker_t *m, int count) {
+  size_t names = m->names.size, arrays = m->arrays.size;
+  hd_name_t a = {"a", HD_K_I32, INT32_MIN, INT32_MAX, false, false};
+  hd_name_t b = {"b", HD_K_I32, INT32_MIN, INT32_MAX, false, false};
+  m->in_fn = true;
+  m->quiet++;
+  add_name(m, a);
+  add_name(m, b);
+  const char *text = hd_statements(m, count, 1, false);
+  text = hd_text(m, "%sreturn %s\n", text, hd_value(m, HD_K_I32, 2));
+  m->in_fn = false;
+  m->quiet--;
+  m->names.size = names;
+  m->arrays.size = arrays;
+  return text;
+}
+
+const char *hd_functions(hd_maker_t *m) {
+  const char *text = hd_text(
+      m,
+      "fn pure(a: i32, b: i32) -> i32 {\n%s}\n"
+      "fn early(a: i32, b: i32) -> i32 {\nif (a & %d) > %d {\n%s}\n%s}\n"
+      "fn search(a: i32, b: i32) -> i32 {\nregister i: i32 = a & 7\n"
+      "while i > 0 {\nif i * %d == (b & 15) {\nreturn i\n}\ni -= 1\n}\n"
+      "return b\n}\n"
+      "fn look(n: i32, in x: i32[n, 16], a: i32) -> i32 {\n"
+      "return x[(a & 31) %% n, a >> 5 & 15] + (x[a, %d] else a)\n}\n",
+      inner(m, hd_pick(m, 0, 3)), hd_pick(m, 1, 15), hd_pick(m, 0, 4),
+      inner(m, 1), inner(m, hd_pick(m, 0, 2)), hd_pick(m, 1, 5),
+      hd_pick(m, 0, 17));
+  text = hd_text(
+      m,
+      "%sfn peek(register t: i32[4], a: i32) -> i32 {\n"
+      "return t[%d] + a * t[%d]\n}\n"
+      "fn bump(register t: i32[4], a: i32) -> i32 {\nt[%d] = a\n"
+      "if a > %d {\nreturn t[1]\n}\nt[%d] += 3\nreturn t[%d] ^ a\n}\n"
+      "fn put(inout y: i32[2, 64, 16], a: i32, b: i32) -> i32 {\n"
+      "y[block, thread, a & 15] = b\nreturn b + y[block, thread, %d]\n}\n"
+      "fn act(inout y: i32[2, 64, 16], register t: i32[4], a: i32) {\n"
+      "if a > %d {\ny[block, thread, %d] = t[%d]\nreturn\n}\n"
+      "t[%d] += a\n}\n"
+      "fn smooth(x: f32) -> f32 {\nif x > %d.5 {\nreturn x - 1.0\n}\n"
+      "return x * 0.5\n}\n",
+      text, hd_pick(m, 0, 3), hd_pick(m, 0, 3), hd_pick(m, 0, 3),
+      hd_pick(m, -5, 50), hd_pick(m, 0, 3), hd_pick(m, 0, 3), hd_pick(m, 0, 15),
+      hd_pick(m, -5, 20), hd_pick(m, 0, 15), hd_pick(m, 0, 3), hd_pick(m, 0, 3),
+      hd_pick(m, 0, 9));
+  for (size_t i = 0; i < m->tiles.size; i++) {
+    hd_tile_t t = m->tiles.data[i];
+    text = hd_text(m,
+                   "%sfn get_%s(shared s: i32[64, %d]%s, a: i32, b: i32) -> "
+                   "i32 {\nreturn s[a, b] * %d\n}\n",
+                   text, t.text, t.columns, t.layout, hd_pick(m, 1, 3));
+  }
+  return text;
+}
+
+static void make_tiles(hd_maker_t *m) {
+  static const char *const layouts[] = {
+      "", " layout(column)", " layout(permute(1, 0))", " layout(tile(8, 2))",
+      " layout(row, swizzle(2, 0, 3))"};
+  for (int count = hd_pick(m, 0, 2); count > 0; count--) {
+    hd_tile_t tile = {hd_new_name(m, "s"), layouts[hd_pick(m, 0, 4)],
+                      hd_chance(m, 50) ? 4 : 8, true};
+    hd_vec_push(m->arena, &m->tiles, tile);
+  }
+}
+
+int64_t hd_random_size(uint64_t seed, bool second) {
+  random_t random = {seed * 2 + second};
+  return random_in(&random, 1, 40);
+}
+
+const char *hd_random_kernel(hd_arena_t *arena, uint64_t seed, bool reference) {
+  hd_maker_t m = {.random = {seed}, .arena = arena, .reference = reference};
+  make_tiles(&m);
+  const char *functions = hd_functions(&m), *head = "";
+  for (size_t i = 0; i < m.tiles.size; i++) {
+    hd_tile_t t = m.tiles.data[i];
+    head = hd_text(&m,
+                   "%sshared %s: i32[64, %d]%s\nfor c in 0..%d {\n%s[thread, "
+                   "c] = thread * %d + c\n}\n",
+                   head, t.text, t.columns, t.layout, t.columns, t.text,
+                   hd_pick(&m, 1, 9));
+  }
+  const char *statements = hd_statements(&m, hd_pick(&m, 3, 9), 3, true);
+  return hd_text(&m,
+                 "%skernel k(n: i32, m: i32, in x: i32[n, 16], in f: f32[64], "
+                 "inout y: i32[2, 64, 16],\n  inout g: f32[2, 64, 8], inout "
+                 "z: i32[2, 16, 16], inout h: i32[8])\n  grid(%d) block(%d)\n"
+                 "{\n%s%s}\n",
+                 functions, HD_RANDOM_BLOCKS, HD_RANDOM_THREADS, head,
+                 statements);
+}
