@@ -143,10 +143,22 @@ static bool is_folded_float(hd_type_t type) {
   return type.scalar == HD_F32 || type.scalar == HD_F64;
 }
 
-static const hd_expr_t *float_result(hd_arena_t *arena, hd_type_t type,
-                                     double value) {
-  return hd_expr_float(arena, type,
-                       type.scalar == HD_F32 ? (double)(float)value : value);
+// What an expression is worth: i or f, as its type says.
+typedef struct value {
+  hd_type_t type;
+  int64_t i;
+  double f;
+} value_t;
+
+static bool integer_result(value_t *out, hd_type_t type, int64_t i) {
+  *out = (value_t){.type = type, .i = i};
+  return true;
+}
+
+static bool float_result(value_t *out, hd_type_t type, double f) {
+  double rounded = type.scalar == HD_F32 ? (double)(float)f : f;
+  *out = (value_t){.type = type, .f = rounded};
+  return true;
 }
 
 static int64_t saturate(hd_type_t type, double value) {
@@ -164,96 +176,109 @@ static int64_t saturate(hd_type_t type, double value) {
   return hd_type_is_signed(type) ? (int64_t)value : (int64_t)(uint64_t)value;
 }
 
-static const hd_expr_t *fold_cast(hd_arena_t *arena, hd_type_t to,
-                                  const hd_expr_t *a) {
+static bool fold_cast(value_t *out, hd_type_t to, const value_t *a) {
   bool from_float = hd_type_is_float(a->type);
   if (from_float && !is_folded_float(a->type))
-    return NULL;
+    return false;
   if (hd_type_is_float(to)) {
     if (!is_folded_float(to))
-      return NULL;
+      return false;
     if (from_float)
-      return float_result(arena, to, a->u.f);
+      return float_result(out, to, a->f);
     // Straight to float: by way of a double it might be rounded twice.
     bool is_unsigned = hd_type_is_unsigned(a->type);
     double value =
         to.scalar == HD_F32
-            ? (double)(is_unsigned ? (float)(uint64_t)a->u.i : (float)a->u.i)
-        : is_unsigned ? (double)(uint64_t)a->u.i
-                      : (double)a->u.i;
-    return hd_expr_float(arena, to, value);
+            ? (double)(is_unsigned ? (float)(uint64_t)a->i : (float)a->i)
+        : is_unsigned ? (double)(uint64_t)a->i
+                      : (double)a->i;
+    return float_result(out, to, value);
   }
   if (hd_type_is_bool(to))
-    return hd_expr_bool(arena, from_float ? a->u.f != 0 : a->u.i != 0);
-  if (from_float)
-    return hd_expr_int(arena, to, saturate(to, a->u.f));
-  return hd_expr_int(arena, to, wrap(to, a->u.i));
+    return integer_result(out, to, from_float ? a->f != 0 : a->i != 0);
+  return integer_result(out, to,
+                        from_float ? saturate(to, a->f) : wrap(to, a->i));
 }
 
-static const hd_expr_t *fold_node(hd_arena_t *arena, const hd_expr_t *e,
-                                  const hd_expr_t *const *operands) {
+static bool fold_node(value_t *out, const hd_expr_t *e,
+                      const value_t *operands) {
   hd_expr_form_t form = hd_expr_info((hd_expr_kind_t)e->kind)->form;
   if (e->kind == HD_EXPR_CAST)
-    return fold_cast(arena, e->type, operands[0]);
+    return fold_cast(out, e->type, &operands[0]);
   if (form == HD_FORM_OTHER || form == HD_FORM_LEAF)
-    return NULL;
-  const hd_expr_t *a = operands[0];
-  const hd_expr_t *b = e->num_operands > 1 ? operands[1] : a;
+    return false;
+  const value_t *a = &operands[0];
+  const value_t *b = e->num_operands > 1 ? &operands[1] : a;
   int64_t i;
   double f;
-  if (!hd_type_is_float(a->type)) {
-    if (fold_integers((hd_expr_kind_t)e->kind, a->type, a->u.i, b->u.i, &i))
-      return hd_expr_int(arena, e->type, wrap(e->type, i));
-  } else if (is_folded_float(a->type)) {
-    if (compare_floats((hd_expr_kind_t)e->kind, a->u.f, b->u.f, &i))
-      return hd_expr_int(arena, e->type, i);
-    if (fold_floats((hd_expr_kind_t)e->kind, a->u.f, b->u.f, &f))
-      return float_result(arena, e->type, f);
+  if (!hd_type_is_float(a->type))
+    return fold_integers((hd_expr_kind_t)e->kind, a->type, a->i, b->i, &i) &&
+           integer_result(out, e->type, wrap(e->type, i));
+  if (!is_folded_float(a->type))
+    return false;
+  if (compare_floats((hd_expr_kind_t)e->kind, a->f, b->f, &i))
+    return integer_result(out, e->type, i);
+  return fold_floats((hd_expr_kind_t)e->kind, a->f, b->f, &f) &&
+         float_result(out, e->type, f);
+}
+
+static bool fold_leaf(const hd_expr_t *e, hd_lookup_t lookup, void *argument,
+                      value_t *out) {
+  if (e->kind != HD_EXPR_CONST)
+    e = lookup ? lookup(argument, e) : NULL;
+  if (!e)
+    return false;
+  *out = (value_t){.type = e->type};
+  if (hd_type_is_float(e->type))
+    out->f = e->u.f;
+  else
+    out->i = e->u.i;
+  return true;
+}
+
+// Takes no memory: it is asked of every shape and every bound.
+static bool fold(const hd_expr_t *e, hd_lookup_t lookup, void *argument,
+                 value_t *out) {
+  if (e->kind == HD_EXPR_CONST || e->kind == HD_EXPR_VAR ||
+      e->kind == HD_EXPR_BUILTIN)
+    return fold_leaf(e, lookup, argument, out);
+  if (e->type.lanes != 1 || e->num_operands == 0 || e->num_operands > 3)
+    return false;
+  value_t operands[3];
+  if (!fold(e->operands[0], lookup, argument, &operands[0]))
+    return false;
+  if (e->kind == HD_EXPR_SELECT)
+    return fold(e->operands[operands[0].i ? 1 : 2], lookup, argument, out);
+  // The right side counts only where the left one leaves it open.
+  bool settles = e->kind == HD_EXPR_AND
+                     ? !operands[0].i
+                     : e->kind == HD_EXPR_OR && operands[0].i;
+  if (settles) {
+    *out = operands[0];
+    return true;
   }
-  return NULL;
+  for (unsigned i = 1; i < e->num_operands; i++)
+    if (!fold(e->operands[i], lookup, argument, &operands[i]))
+      return false;
+  return fold_node(out, e, operands);
 }
 
 const hd_expr_t *hd_expr_fold(hd_arena_t *arena, const hd_expr_t *e,
                               hd_lookup_t lookup, void *argument) {
+  value_t value;
   if (e->kind == HD_EXPR_CONST)
     return e;
-  if (e->kind == HD_EXPR_VAR || e->kind == HD_EXPR_BUILTIN)
-    return lookup ? lookup(argument, e) : NULL;
-  if (e->type.lanes != 1 || e->num_operands == 0 || e->num_operands > 3)
+  if (!fold(e, lookup, argument, &value))
     return NULL;
-  const hd_expr_t *operands[3];
-  operands[0] = hd_expr_fold(arena, e->operands[0], lookup, argument);
-  if (!operands[0])
-    return NULL;
-  if (e->kind == HD_EXPR_SELECT)
-    return hd_expr_fold(arena, e->operands[operands[0]->u.i ? 1 : 2], lookup,
-                        argument);
-  // The right side counts only where the left one leaves it open.
-  bool settles = e->kind == HD_EXPR_AND
-                     ? !operands[0]->u.i
-                     : e->kind == HD_EXPR_OR && operands[0]->u.i;
-  if (settles)
-    return operands[0];
-  for (unsigned i = 1; i < e->num_operands; i++) {
-    operands[i] = hd_expr_fold(arena, e->operands[i], lookup, argument);
-    if (!operands[i])
-      return NULL;
-  }
-  return fold_node(arena, e, operands);
+  return hd_type_is_float(value.type)
+             ? hd_expr_float(arena, value.type, value.f)
+             : hd_expr_int(arena, value.type, value.i);
 }
 
 bool hd_expr_fold_int(const hd_expr_t *e, int64_t *value) {
-  if (e->kind == HD_EXPR_CONST) {
-    *value = e->u.i;
-    return !hd_type_is_float(e->type);
-  }
-  // A fold allocates; what it leaves is of no use to anyone else.
-  hd_arena_t scratch;
-  hd_arena_init(&scratch, NULL);
-  const hd_expr_t *folded = hd_expr_fold(&scratch, e, NULL, NULL);
-  bool ok = folded && !hd_type_is_float(folded->type);
+  value_t result;
+  bool ok = fold(e, NULL, NULL, &result) && !hd_type_is_float(result.type);
   if (ok)
-    *value = folded->u.i;
-  hd_arena_fini(&scratch);
+    *value = result.i;
   return ok;
 }

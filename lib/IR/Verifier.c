@@ -351,7 +351,7 @@ static void verify_func(hd_verifier_t *v, const hd_func_t *func) {
 
 bool hd_func_verify(hd_context_t *context, const hd_func_t *func) {
   hd_verifier_t v = {.diags = &context->diags};
-  hd_arena_init(&v.arena, NULL);
+  hd_arena_init_local(&v.arena, &context->budget);
   v.visible.arena = &v.arena;
   verify_func(&v, func);
   hd_arena_fini(&v.arena);

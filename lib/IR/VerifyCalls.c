@@ -83,7 +83,7 @@ static void walk(hd_calls_t *calls, hd_caller_t *caller) {
 
 bool hd_calls_verify(const hd_module_t *module, size_t first) {
   hd_calls_t calls = {.diags = &module->context->diags, .ok = true};
-  hd_arena_init(&calls.arena, NULL);
+  hd_arena_init_local(&calls.arena, &module->context->budget);
   for (size_t i = first; i < module->items.size; i++)
     if (module->items.data[i].kind == HD_ITEM_FUNC)
       walk(&calls, find(&calls, module->items.data[i].u.func));

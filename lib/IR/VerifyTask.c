@@ -451,7 +451,7 @@ static void verify_completeness(hd_task_verifier_t *v) {
 
 bool hd_task_verify(hd_context_t *context, const hd_task_t *task) {
   hd_task_verifier_t v = {.diags = &context->diags, .task = task};
-  hd_arena_init(&v.arena, NULL);
+  hd_arena_init_local(&v.arena, &context->budget);
   for (size_t i = 0; i < task->inputs.size; i++)
     verify_value(&v, task->inputs.data[i]);
   for (size_t i = 0; i < task->outputs.size; i++)

@@ -31,7 +31,17 @@ typedef struct job {
 typedef struct jobs {
   hd_cuda_device_t *device;
   job_t *jobs;
+  unsigned count;
 } jobs_t;
+
+static void end_jobs(void *argument) {
+  const jobs_t *jobs = argument;
+  for (unsigned i = 0; i < jobs->count; i++) {
+    hd_buffer_fini(&jobs->jobs[i].ptx);
+    hd_buffer_fini(&jobs->jobs[i].cubin);
+  }
+  free(jobs->jobs);
+}
 
 static void link_piece(void *argument, unsigned piece, unsigned worker) {
   (void)worker;
@@ -119,8 +129,10 @@ static hd_kernel_t *load_cubin(hd_cuda_device_t *d, const job_t *job) {
   return NULL;
 }
 
-static bool load_all(hd_cuda_device_t *d, hd_module_t *module, job_t *jobs,
-                     unsigned count, hd_kernel_t **kernels) {
+static bool load_all(jobs_t *all, hd_module_t *module, hd_kernel_t **kernels) {
+  hd_cuda_device_t *d = all->device;
+  job_t *jobs = all->jobs;
+  unsigned count = all->count;
   for (unsigned i = 0; i < count; i++)
     if (!make_ptx(d, module, &jobs[i]))
       return false;
@@ -129,9 +141,7 @@ static bool load_all(hd_cuda_device_t *d, hd_module_t *module, job_t *jobs,
     missing += !jobs[i].cached;
   if (missing > 1 && !d->pool)
     d->pool = hd_thread_pool_create(d->threads);
-  jobs_t argument = {d, jobs};
-  hd_thread_pool_run(missing > 1 ? d->pool : NULL, count, link_piece,
-                     &argument);
+  hd_thread_pool_run(missing > 1 ? d->pool : NULL, count, link_piece, all);
   for (unsigned i = 0; i < count; i++) {
     kernels[i] = jobs[i].ok ? load_cubin(d, &jobs[i]) : NULL;
     if (!kernels[i])
@@ -145,22 +155,20 @@ bool hd_cuda_load(hd_device_t *device, hd_module_t *module,
                   hd_kernel_t **kernels) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
   uint64_t start = hd_clock_ns();
-  job_t *jobs = calloc(count ? count : 1, sizeof(*jobs));
-  if (!jobs)
+  jobs_t jobs = {d, calloc(count ? count : 1, sizeof(job_t)), count};
+  if (!jobs.jobs)
     return hd_error(hd_cuda_diags(d), nowhere, HD_E0904, "out of memory");
   memset(kernels, 0, count * sizeof(*kernels));
   for (unsigned i = 0; i < count; i++)
-    jobs[i].func = funcs[i];
-  bool ok = load_all(d, module, jobs, count, kernels);
-  for (unsigned i = 0; i < count; i++) {
-    hd_buffer_fini(&jobs[i].ptx);
-    hd_buffer_fini(&jobs[i].cubin);
-    if (!ok) {
-      hd_cuda_unload(device, kernels[i]);
-      kernels[i] = NULL;
-    }
+    jobs.jobs[i].func = funcs[i];
+  hd_cleanup_t cleanup;
+  hd_budget_defer(&device->context->budget, &cleanup, end_jobs, &jobs);
+  bool ok = load_all(&jobs, module, kernels);
+  hd_budget_clean(&device->context->budget, &cleanup);
+  for (unsigned i = 0; !ok && i < count; i++) {
+    hd_cuda_unload(device, kernels[i]);
+    kernels[i] = NULL;
   }
-  free(jobs);
   device->compile_ns += hd_clock_ns() - start;
   return ok;
 }

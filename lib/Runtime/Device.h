@@ -65,7 +65,8 @@ typedef struct hd_device_ops {
   bool (*fill)(hd_device_t *device, hd_address_t to, uint64_t bits,
                unsigned element_bytes, size_t count);
   // Makes code of lowered kernels; kernels[i] is that of funcs[i]. They must
-  // not outlive the device or the module. All or none.
+  // not outlive the device or the module. All or none; where the work unwinds,
+  // the caller unloads those that are there.
   bool (*load)(hd_device_t *device, hd_module_t *module,
                const hd_func_t *const *funcs, unsigned count,
                hd_kernel_t **kernels);

@@ -29,7 +29,16 @@ void hd_arena_init(hd_arena_t *arena, hd_budget_t *budget) {
   *arena = (hd_arena_t){.budget = budget};
 }
 
+static void unwind(void *arena) { hd_arena_fini(arena); }
+
+void hd_arena_init_local(hd_arena_t *arena, hd_budget_t *budget) {
+  hd_arena_init(arena, budget);
+  hd_budget_defer(budget, &arena->cleanup, unwind, arena);
+}
+
 void hd_arena_fini(hd_arena_t *arena) {
+  if (arena->cleanup.run)
+    hd_budget_keep(arena->budget, &arena->cleanup);
   while (arena->chunks) {
     hd_arena_chunk_t *chunk = arena->chunks;
     arena->chunks = chunk->next;

@@ -15,10 +15,14 @@ typedef struct hd_arena_chunk hd_arena_chunk_t;
 typedef struct hd_arena {
   hd_arena_chunk_t *chunks;
   char *next, *end;
-  hd_budget_t *budget; // May be NULL: then only the system limits it.
+  hd_budget_t *budget;  // May be NULL: then only the system limits it.
+  hd_cleanup_t cleanup; // Of one that unwinding ends.
 } hd_arena_t;
 
 void hd_arena_init(hd_arena_t *arena, hd_budget_t *budget);
+// The same for an arena that nobody beyond this frame owns: unwinding past it
+// frees it.
+void hd_arena_init_local(hd_arena_t *arena, hd_budget_t *budget);
 void hd_arena_fini(hd_arena_t *arena);
 
 // Returns zeroed memory aligned for any type. Never returns NULL: where memory

@@ -10,6 +10,8 @@ void hd_buffer_fini(hd_buffer_t *buffer) {
   *buffer = (hd_buffer_t){0};
 }
 
+void hd_buffer_end(void *buffer) { hd_buffer_fini(buffer); }
+
 static bool reserve(hd_buffer_t *buffer, size_t more) {
   if (buffer->capacity - buffer->size > more)
     return true;

@@ -15,6 +15,7 @@ typedef struct hd_buffer {
 } hd_buffer_t;
 
 void hd_buffer_fini(hd_buffer_t *buffer);
+void hd_buffer_end(void *buffer); // The same, for hd_budget_defer().
 void hd_buffer_write(hd_buffer_t *buffer, const char *text, size_t size);
 void hd_buffer_puts(hd_buffer_t *buffer, const char *text);
 void hd_buffer_printf(hd_buffer_t *buffer, const char *format, ...)

@@ -84,6 +84,8 @@ static bool emit_kernel(hd_module_t *module, const hd_func_t *kernel,
                         hd_buffer_t *out) {
   hd_codegen_options_t options = {.target = target, .keep_names = true};
   hd_buffer_t text = {0};
+  hd_cleanup_t cleanup;
+  hd_budget_defer(&module->context->budget, &cleanup, hd_buffer_end, &text);
   bool ok = what == HD_EMIT_LLVM
                 ? hd_codegen_llvm(module, kernel, &options, &text)
                 : hd_codegen_ptx(module, kernel, &options, &text);
@@ -93,7 +95,7 @@ static bool emit_kernel(hd_module_t *module, const hd_func_t *kernel,
     hd_buffer_write(out, hd_buffer_text(&text), text.size);
   else if (ok)
     ok = emit_cubin(module, kernel, target, &text, out);
-  hd_buffer_fini(&text);
+  hd_budget_clean(&module->context->budget, &cleanup);
   return ok;
 }
 

@@ -56,11 +56,14 @@ bool hd_tools_read_input(hd_process_t *process, const hd_options_t *options,
 // Adds the items of a file that --load names.
 static bool load(hd_process_t *process, const char *path, hd_module_t *module) {
   hd_buffer_t text = {0};
+  hd_cleanup_t cleanup;
+  hd_budget_t *budget = &process->context.budget;
+  hd_budget_defer(budget, &cleanup, hd_buffer_end, &text);
   bool ok =
       hd_file_read(&process->context.diags, path,
                    process->context.budget.bytes_limit, &text) &&
       hd_module_parse_into(module, path, hd_buffer_text(&text), text.size, 1);
-  hd_buffer_fini(&text);
+  hd_budget_clean(budget, &cleanup);
   return ok;
 }
 

@@ -29,6 +29,7 @@ typedef struct bench {
   hd_progress_t progress;
   HD_VEC(double) samples;
   double host_us;
+  hd_recording_t *recording; // The one that is replayed.
 } bench_t;
 
 static int64_t operand_bytes(const hd_run_t *run) {
@@ -106,6 +107,11 @@ static bool enough(bench_t *b) {
   return b->samples.size >= MIN_SAMPLES && now >= b->until_ns;
 }
 
+static void free_recording(void *argument) {
+  bench_t *b = argument;
+  b->run->device->ops->recording_free(b->run->device, b->recording);
+}
+
 static bool replay(bench_t *b, hd_recording_t *recording) {
   hd_device_t *device = b->run->device;
   double ms, host_us;
@@ -143,11 +149,14 @@ static bool settle_runs(bench_t *b) {
 static bool bench_by_device(bench_t *b) {
   if (!make_sets(b) || !settle_runs(b))
     return false;
-  hd_recording_t *recording = record(b);
-  if (!recording)
+  b->recording = record(b);
+  if (!b->recording)
     return false;
-  bool ok = replay(b, recording);
-  b->run->device->ops->recording_free(b->run->device, recording);
+  hd_cleanup_t cleanup;
+  hd_budget_t *budget = &b->run->process.context.budget;
+  hd_budget_defer(budget, &cleanup, free_recording, b);
+  bool ok = replay(b, b->recording);
+  hd_budget_clean(budget, &cleanup);
   return ok;
 }
 
