@@ -16,7 +16,7 @@ found=build-fuzz/found/$name
 corpus=fuzz/corpus/$name
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$found" "$work/seeds" "$work/all" "$work/least"
+mkdir -p "$found" "$work/seeds" "$work/all" "$work/small" "$work/kept"
 
 # Seeds: every module of the examples, the tests and the library, those of a
 # split file each for itself.
@@ -32,11 +32,16 @@ status=0
   "$work/all" "$corpus" "$work/seeds" > "$found/log" 2>&1 || status=$?
 grep -E '^(#[0-9]+.DONE|stat::)|Slowest unit|SUMMARY|ERROR:' "$found/log" || true
 
-# The fewest inputs of up to 2 KiB that reach what all of them reach and the
-# seeds do not.
-"$target" -set_cover_merge=1 -max_len=2048 -timeout=10 \
-  "$work/least" "$corpus" "$work/all" > "$found/merge.log" 2>&1
+# Of what it made, the inputs of up to 2 KiB that reach edges which neither the
+# seeds nor the others reach; the tests replay the seeds anyway.
+find "$work/all" "$corpus" -type f -size -2049c -exec cp -t "$work/small" {} +
+find "$work/seeds" -type f -exec cp -t "$work/kept" {} +
+"$target" -set_cover_merge=1 -use_counters=0 -max_len=65536 -timeout=10 \
+  "$work/kept" "$work/small" > "$found/merge.log" 2>&1
 rm -f "$corpus"/*
-cp "$work/least"/* "$corpus"
-echo "$corpus: $(ls "$corpus" | wc -l) files, $(du -sb "$corpus" | cut -f1) bytes"
+for file in "$work/kept"/*; do
+  [ -f "$work/seeds/$(basename "$file")" ] || cp "$file" "$corpus"
+done
+echo "$corpus: $(find "$corpus" -type f | wc -l) files," \
+  "$(cat "$corpus"/* | wc -c) bytes"
 exit $status
