@@ -22,6 +22,7 @@
 enum {
   HD_EMIT_NUMBERED = 1024,   // A power of two.
   HD_EMIT_SLOTS = 32,        // 64 bits each.
+  HD_EMIT_WIDE_SLOTS = 128,  // With accumulators of 128 registers.
   HD_EMIT_CHECK_VALUES = 32, // So ranks up to 16.
 };
 
@@ -89,8 +90,9 @@ typedef struct hd_emit {
   LLVMValueRef thread, block;   // hd_sim_thread_t (coroutine), hd_sim_block_t
   LLVMValueRef thread_index[3]; // i32
   LLVMValueRef linear;          // i32; the linear thread index
-  LLVMValueRef slots;           // Of intrinsics, and copies of registers.
-  LLVMValueRef check_values;    // Of hd_sim_check().
+  unsigned num_slots;
+  LLVMValueRef slots;        // Of intrinsics, and copies of registers.
+  LLVMValueRef check_values; // Of hd_sim_check().
   LLVMValueRef coro_handle;
   LLVMBasicBlockRef coro_suspend; // Where a suspension returns to the caller.
   LLVMBasicBlockRef stopped;      // Where a loop goes that was told to stop.
@@ -198,7 +200,7 @@ LLVMValueRef hd_emit_site(hd_emit_t *e, hd_loc_t loc, const char *name,
                           unsigned rank, unsigned lanes);
 
 // EmitRegisters.c: the registers of PTX that a value takes.
-enum { HD_EMIT_MAX_REGISTERS = 64 };
+enum { HD_EMIT_MAX_REGISTERS = 160 };
 unsigned hd_emit_asm_bits(hd_type_t type);  // Of one register.
 unsigned hd_emit_asm_count(hd_type_t type); // How many.
 LLVMTypeRef hd_emit_asm_type(hd_emit_t *e, hd_type_t type);

@@ -6,13 +6,14 @@
 // function of its values is convergent, has side effects and clobbers memory.
 #include "CodeGen/Emit.h"
 #include "CodeGen/SimAbi.h"
+#include "IR/Matrix.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define B e->builder
 
-enum { MAX_TEXT = 2048 };
+enum { MAX_TEXT = 4096 };
 
 typedef struct text {
   char data[MAX_TEXT];
@@ -40,7 +41,7 @@ typedef struct assembly {
                                    // -1.
   unsigned num_outs, num_ins;
   hd_scope_t space;
-  int order, scope, cache;
+  int order, scope, cache, policy;
 } assembly_t;
 
 static void put(text_t *text, const char *string) {
@@ -78,10 +79,13 @@ static void add_value(hd_emit_t *e, assembly_t *a, operand_t *o,
                       const hd_expr_t *x) {
   LLVMValueRef value = hd_emit_expr(e, x);
   o->type = x->type;
-  if (LLVMIsAConstantInt(value) && hd_type_is_integer(x->type) &&
-      hd_scalar_bits((hd_scalar_t)x->type.scalar) <= 32) {
+  bool is_bool = hd_type_is_bool(x->type);
+  if (LLVMIsAConstantInt(value) &&
+      (is_bool || (hd_type_is_integer(x->type) &&
+                   hd_scalar_bits((hd_scalar_t)x->type.scalar) <= 32))) {
     o->is_immediate = true;
-    o->immediate = LLVMConstIntGetSExtValue(value);
+    o->immediate = is_bool ? (int64_t)LLVMConstIntGetZExtValue(value)
+                           : LLVMConstIntGetSExtValue(value);
     return;
   }
   LLVMValueRef registers[HD_EMIT_MAX_REGISTERS];
@@ -108,6 +112,23 @@ static void add_place(hd_emit_t *e, assembly_t *a, operand_t *o,
   add_input(a, address, -1);
 }
 
+// The descriptor of a matrix: its address' bits 17-4, and its layout.
+static void add_matrix(hd_emit_t *e, assembly_t *a, operand_t *o, uint32_t i) {
+  hd_matrix_t matrix;
+  add_place(e, a, o, a->x->operands[i]);
+  hd_matrix_operand(a->info, a->x, i, &matrix);
+  uint64_t bits = hd_matrix_encode(&matrix);
+  if (e->failed)
+    return;
+  LLVMValueRef low = a->ins[o->first];
+  low = LLVMBuildAnd(B, low, LLVMConstInt(e->i32, 0x3ffff, false), "");
+  low = LLVMBuildLShr(B, low, LLVMConstInt(e->i32, 4, false), "");
+  LLVMValueRef wide = LLVMBuildZExt(B, low, e->i64, "");
+  wide = LLVMBuildOr(B, wide, LLVMConstInt(e->i64, bits, false), "");
+  a->ins[o->first] = wide;
+  a->in_types[o->first] = e->i64;
+}
+
 // The address of a reference's register i, and its type in memory: a vector of
 // the small elements that share the register.
 static LLVMValueRef register_address(hd_emit_t *e, const operand_t *o,
@@ -120,11 +141,13 @@ static LLVMValueRef register_address(hd_emit_t *e, const operand_t *o,
 }
 
 static void add_registers(hd_emit_t *e, assembly_t *a, operand_t *o,
-                          const hd_expr_t *x,
-                          const hd_intrinsic_param_t *param) {
+                          uint32_t index) {
+  const hd_expr_t *x = a->x->operands[index];
+  const hd_intrinsic_param_t *param = &a->info->params[index];
   hd_place_t place = hd_emit_place(e, x, HD_SIM_PLACE);
   o->address = place.pointer;
-  o->type = (hd_type_t){x->type.scalar, param->type.lanes};
+  o->type = (hd_type_t){x->type.scalar,
+                        (uint8_t)hd_intrinsic_elements(a->info, a->x, index)};
   o->count = hd_emit_asm_count(o->type);
   if (param->form != HD_PARAM_REGISTER_IN)
     add_outputs(e, a, o);
@@ -158,10 +181,13 @@ static void add_operand(hd_emit_t *e, assembly_t *a, uint32_t i) {
   case HD_PARAM_MEMORY:
     add_place(e, a, o, x);
     return;
+  case HD_PARAM_MATRIX:
+    add_matrix(e, a, o, i);
+    return;
   case HD_PARAM_REGISTER_IN:
   case HD_PARAM_REGISTER_OUT:
   case HD_PARAM_REGISTER_INOUT:
-    add_registers(e, a, o, x, param);
+    add_registers(e, a, o, i);
     return;
   case HD_PARAM_ORDER:
     a->order = (int)x->u.i;
@@ -171,6 +197,13 @@ static void add_operand(hd_emit_t *e, assembly_t *a, uint32_t i) {
     return;
   case HD_PARAM_CACHE:
     a->cache = (int)x->u.i;
+    return;
+  case HD_PARAM_POLICY:
+    a->policy = (int)x->u.i;
+    return;
+  case HD_PARAM_MAJOR:
+    o->is_immediate = true;
+    o->immediate = x->u.i;
     return;
   }
 }
@@ -276,6 +309,15 @@ static void put_named(hd_emit_t *e, text_t *text, const assembly_t *a,
   put(text, word);
 }
 
+// The encodings of createpolicy.fractional with all lines.
+static void put_policy(text_t *text, const assembly_t *a, bool is_suffix) {
+  static const char *const operands[HD_POLICY_COUNT] = {
+      [HD_POLICY_EVICT_FIRST] = ", 0x12F0000000000000",
+      [HD_POLICY_EVICT_LAST] = ", 0x14F0000000000000"};
+  if (operands[a->policy])
+    put(text, is_suffix ? ".L2::cache_hint" : operands[a->policy]);
+}
+
 static void put_registers(text_t *text, const assembly_t *a) {
   unsigned count = hd_emit_asm_count(a->t);
   if (count > 1) {
@@ -317,6 +359,17 @@ static void put_letter(hd_emit_t *e, text_t *text, const assembly_t *a,
     return;
   case 'k':
     put_named(e, text, a, HD_PARAM_CACHE, a->cache, cache_word(a));
+    return;
+  case 'h':
+  case 'p':
+    put_policy(text, a, letter == 'h');
+    return;
+  case 'n':
+    put_operand(text, a, &a->operands[a->info->count]);
+    return;
+  case 'A':
+  case 'B':
+    put_operand(text, a, &a->operands[10 + letter - 'A']);
     return;
   case '%':
     put(text, "%");

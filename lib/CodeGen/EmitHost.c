@@ -73,6 +73,12 @@ static void bind_params(hd_emit_t *e, LLVMValueRef args) {
       value = LLVMBuildICmp(B, LLVMIntNE, value, LLVMConstNull(type), "");
     hd_emit_bind(e, param, value);
   }
+  // The simulator's object of each tensor map, after the parameters.
+  for (uint32_t i = 0; i < e->kernel->num_maps; i++) {
+    uint32_t place = (e->kernel->num_params + i) * (uint32_t)sizeof(void *);
+    LLVMValueRef map = field(e, args, place, e->i64, "map");
+    hd_emit_bind(e, e->kernel->maps[i], map);
+  }
 }
 
 static LLVMAttributeRef attribute(hd_emit_t *e, const char *name) {
@@ -91,10 +97,20 @@ static void add_function(hd_emit_t *e, LLVMTypeRef result) {
                           attribute(e, "nounwind"));
 }
 
+// No operands of as many registers as the call says: wgmma's.
+static bool has_few_registers(void *argument, const hd_expr_t *x) {
+  if (x->kind == HD_EXPR_CALL)
+    return hd_walk_block(x->u.func->body, NULL, has_few_registers, argument);
+  return x->kind != HD_EXPR_INTRINSIC ||
+         hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic)->count < 0;
+}
+
 // Slots of intrinsics and copies of registers: one area for all, so that a
 // coroutine's frame holds it once. Likewise the values of checks.
 static void make_scratch(hd_emit_t *e) {
-  e->slots = hd_emit_alloca(e, e->i64, HD_EMIT_SLOTS, 16, "slots");
+  bool is_wide = !hd_walk_block(e->kernel->body, NULL, has_few_registers, NULL);
+  e->num_slots = is_wide ? HD_EMIT_WIDE_SLOTS : HD_EMIT_SLOTS;
+  e->slots = hd_emit_alloca(e, e->i64, e->num_slots, 16, "slots");
   if (e->sanitize)
     e->check_values =
         hd_emit_alloca(e, e->i64, HD_EMIT_CHECK_VALUES, 16, "values");

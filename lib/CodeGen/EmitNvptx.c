@@ -49,11 +49,48 @@ static void bind_param(hd_emit_t *e, uint32_t i) {
   binding->number = i;
 }
 
+enum { MAP_BYTES = 128, MAP_ALIGN = 64 };
+
+// A tensor map is a parameter by value that stays where it is: grid_constant.
+static void bind_map(hd_emit_t *e, uint32_t i) {
+  const hd_var_t *map = e->kernel->maps[i];
+  uint32_t param = e->kernel->num_params + i;
+  LLVMValueRef value = LLVMGetParam(e->function, param);
+  LLVMSetValueName2(value, map->name, strlen(map->name));
+  unsigned kind = LLVMGetEnumAttributeKindForName("byval", 5);
+  LLVMTypeRef type = LLVMArrayType2(e->i8, MAP_BYTES);
+  LLVMAddAttributeAtIndex(e->function, param + 1,
+                          LLVMCreateTypeAttribute(e->context, kind, type));
+  add_attribute(e, param + 1, "align", MAP_ALIGN);
+  hd_emit_bind(e, map, LLVMBuildPtrToInt(B, value, e->i64, ""));
+}
+
+static LLVMMetadataRef string(hd_emit_t *e, const char *text) {
+  return LLVMMDStringInContext2(e->context, text, strlen(text));
+}
+
+// !{ptr @kernel, !"grid_constant", !{i32 5, ...}}: parameters from 1 on.
+static void annotate_maps(hd_emit_t *e) {
+  uint32_t count = e->kernel->num_maps;
+  LLVMMetadataRef *params =
+      HD_ARENA_ARRAY(&e->arena, LLVMMetadataRef, count + 1);
+  if (count == 0)
+    return;
+  for (uint32_t i = 0; i < count; i++)
+    params[i] = LLVMValueAsMetadata(
+        LLVMConstInt(e->i32, e->kernel->num_params + i + 1, false));
+  LLVMMetadataRef parts[] = {LLVMValueAsMetadata(e->function),
+                             string(e, "grid_constant"),
+                             LLVMMDNodeInContext2(e->context, params, count)};
+  LLVMMetadataRef node = LLVMMDNodeInContext2(e->context, parts, 3);
+  LLVMAddNamedMetadataOperand(e->llvm, "nvvm.annotations",
+                              LLVMMetadataAsValue(e->context, node));
+}
+
 // !{ptr @kernel, !"name", i32 value}
 static void annotate(hd_emit_t *e, const char *name, int64_t value) {
   LLVMMetadataRef parts[] = {
-      LLVMValueAsMetadata(e->function),
-      LLVMMDStringInContext2(e->context, name, strlen(name)),
+      LLVMValueAsMetadata(e->function), string(e, name),
       LLVMValueAsMetadata(LLVMConstInt(e->i32, (uint64_t)value, false))};
   LLVMMetadataRef node = LLVMMDNodeInContext2(e->context, parts, 3);
   LLVMAddNamedMetadataOperand(e->llvm, "nvvm.annotations",
@@ -93,12 +130,14 @@ static void declare_shared_base(hd_emit_t *e) {
 
 void hd_emit_nvptx_kernel(hd_emit_t *e) {
   const hd_func_t *kernel = e->kernel;
-  LLVMTypeRef *types =
-      HD_ARENA_ARRAY(&e->arena, LLVMTypeRef, kernel->num_params + 1);
+  LLVMTypeRef *types = HD_ARENA_ARRAY(
+      &e->arena, LLVMTypeRef, kernel->num_params + kernel->num_maps + 1);
+  unsigned count = 0;
   for (uint32_t i = 0; i < kernel->num_params; i++)
-    types[i] = param_type(e, kernel->params[i]);
-  LLVMTypeRef type =
-      LLVMFunctionType(e->void_, types, kernel->num_params, false);
+    types[count++] = param_type(e, kernel->params[i]);
+  for (uint32_t i = 0; i < kernel->num_maps; i++)
+    types[count++] = e->ptr;
+  LLVMTypeRef type = LLVMFunctionType(e->void_, types, count, false);
   e->function = LLVMAddFunction(e->llvm, kernel->name, type);
   LLVMSetFunctionCallConv(e->function, PTX_KERNEL);
   LLVMBasicBlockRef entry = hd_emit_new_block(e, "entry");
@@ -111,6 +150,9 @@ void hd_emit_nvptx_kernel(hd_emit_t *e) {
     declare_shared_base(e);
   for (uint32_t i = 0; i < kernel->num_params; i++)
     bind_param(e, i);
+  for (uint32_t i = 0; i < kernel->num_maps; i++)
+    bind_map(e, i);
+  annotate_maps(e);
   hd_emit_block(e, kernel->body);
   hd_emit_go(e, e->frame.exit);
   hd_emit_at(e, e->frame.exit);

@@ -3,6 +3,7 @@
 // Intrinsics on the host: calls of the simulator, as CodeGen/SimAbi.h says.
 #include "CodeGen/Emit.h"
 #include "CodeGen/SimAbi.h"
+#include "IR/Matrix.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 typedef struct operand {
   LLVMValueRef value; // Or a place's or register's address.
   LLVMValueRef site;
-  hd_type_t type; // Of values; of registers: elements and their number.
+  LLVMValueRef extra; // A matrix' layout, or which registers: one more slot.
+  hd_type_t type;     // Of values; of registers: elements and their number.
   bool is_place, is_in, is_out;
   unsigned slot;   // The first of its own.
   unsigned copied; // Registers: the first slot of the copy.
@@ -48,10 +50,8 @@ hd_type_t hd_emit_intrinsic_type(const hd_expr_t *x) {
     const hd_intrinsic_param_t *param = &info->params[i];
     if (!param->generic)
       continue;
-    bool is_register = param->form >= HD_PARAM_REGISTER_IN &&
-                       param->form <= HD_PARAM_REGISTER_INOUT;
     hd_type_t type = x->operands[i]->type;
-    return is_register ? hd_type_lane(type) : type;
+    return hd_param_is_register(param->form) ? hd_type_lane(type) : type;
   }
   return hd_type(HD_VOID);
 }
@@ -136,6 +136,34 @@ static void put(hd_emit_t *e, unsigned slot, LLVMValueRef value) {
   LLVMBuildStore(B, value, slot_address(e, slot));
 }
 
+static void evaluate_place(hd_emit_t *e, const hd_expr_t *x, operand_t *o) {
+  hd_place_t place = hd_emit_place(e, x, HD_SIM_PLACE);
+  o->is_place = true;
+  o->value = place.pointer;
+  o->site = place.site ? place.site : LLVMConstNull(e->ptr);
+  if (place.allowed)
+    o->value = LLVMBuildSelect(B, place.allowed, place.pointer,
+                               LLVMConstNull(e->ptr), "");
+}
+
+// The layout of a matrix; the verifier has seen that there is one.
+static LLVMValueRef matrix(hd_emit_t *e, const call_t *c, unsigned i) {
+  hd_matrix_t matrix;
+  hd_matrix_operand(c->info, c->x, i, &matrix);
+  return LLVMConstInt(e->i64, hd_matrix_encode(&matrix), false);
+}
+
+// Which registers these are: the tensor's number, and the element.
+static LLVMValueRef register_identity(hd_emit_t *e, const hd_expr_t *x) {
+  uint64_t number = hd_emit_find(e, x->u.var)->number;
+  LLVMValueRef base = LLVMConstInt(e->i64, number << 32, false);
+  if (x->num_operands == 0)
+    return base;
+  LLVMValueRef offset = hd_emit_expr(e, x->operands[0]);
+  return LLVMBuildAdd(B, base, LLVMBuildZExtOrBitCast(B, offset, e->i64, ""),
+                      "");
+}
+
 static void evaluate(hd_emit_t *e, call_t *c, unsigned i) {
   const hd_intrinsic_param_t *param = &c->info->params[i];
   const hd_expr_t *x = c->x->operands[i];
@@ -146,26 +174,28 @@ static void evaluate(hd_emit_t *e, call_t *c, unsigned i) {
   case HD_PARAM_ORDER:
   case HD_PARAM_SCOPE:
   case HD_PARAM_CACHE:
+  case HD_PARAM_POLICY:
+  case HD_PARAM_MAJOR:
     o->value = hd_emit_expr(e, x);
     o->type = x->type;
     return;
+  case HD_PARAM_MATRIX:
+    o->extra = matrix(e, c, i);
+    evaluate_place(e, x, o);
+    return;
   case HD_PARAM_SHARED:
   case HD_PARAM_GLOBAL:
-  case HD_PARAM_MEMORY: {
-    hd_place_t place = hd_emit_place(e, x, HD_SIM_PLACE);
-    o->is_place = true;
-    o->value = place.pointer;
-    o->site = place.site ? place.site : LLVMConstNull(e->ptr);
-    if (place.allowed)
-      o->value = LLVMBuildSelect(B, place.allowed, place.pointer,
-                                 LLVMConstNull(e->ptr), "");
+  case HD_PARAM_MEMORY:
+    evaluate_place(e, x, o);
     return;
-  }
   case HD_PARAM_REGISTER_IN:
   case HD_PARAM_REGISTER_OUT:
   case HD_PARAM_REGISTER_INOUT:
     o->value = hd_emit_place(e, x, HD_SIM_PLACE).pointer;
-    o->type = (hd_type_t){x->type.scalar, param->type.lanes};
+    o->type = (hd_type_t){x->type.scalar,
+                          (uint8_t)hd_intrinsic_elements(c->info, c->x, i)};
+    if (param->divisor)
+      o->extra = register_identity(e, x);
     o->is_in = param->form != HD_PARAM_REGISTER_OUT;
     o->is_out = param->form != HD_PARAM_REGISTER_IN;
     return;
@@ -182,6 +212,7 @@ static void lay_out(call_t *c) {
     next += o->is_place             ? 2
             : o->is_in || o->is_out ? 1
                                     : slots_of_value(o->type);
+    next += o->extra != NULL;
   }
   next += next & 1; // Copies are aligned to 16 bytes.
   for (uint32_t i = 0; i < c->x->num_operands; i++) {
@@ -211,6 +242,8 @@ static void copy_registers(hd_emit_t *e, const operand_t *o, bool in) {
 static void fill_slots(hd_emit_t *e, const call_t *c) {
   for (uint32_t i = 0; i < c->x->num_operands; i++) {
     const operand_t *o = &c->operands[i];
+    if (o->extra)
+      put(e, o->slot + (o->is_place ? 2 : 1), o->extra);
     if (o->is_place) {
       put(e, o->slot, o->value);
       put(e, o->slot + 1, o->site);
@@ -257,7 +290,7 @@ static LLVMValueRef call_slots(hd_emit_t *e, call_t *c) {
     evaluate(e, c, i);
   lay_out(c);
   bool is_void = c->x->type.scalar == HD_VOID;
-  if (e->failed || c->num_slots > HD_EMIT_SLOTS) {
+  if (e->failed || c->num_slots > e->num_slots) {
     hd_emit_error(e, c->x->loc, HD_E0508, c->info->name, "slots");
     return hd_emit_poison(e, c->x->type);
   }

@@ -13,15 +13,20 @@
 //              word is the resume function, void(void *frame); it is NULL once
 //              the thread has ended. Frames come from hd_sim_frame().
 // args is as for cuLaunchKernel: args[i] points at the value of parameter i (a
-// pointer for tensors).
+// pointer for tensors). After the parameters come the kernel's tensor maps:
+// args[num_params + i] is the address of map i, an object of the simulator's
+// own; the operand `map` is that address.
 //
 // Intrinsics' operands travel in slots, 64 bits each: the result first (where
 // there is one), then the parameters. A value takes one slot: its bits from bit
 // 0 up, the rest zero (two slots where it has more than 64). A place (s:, g:,
 // m:) takes two: its address, and its hd_sim_site_t, or NULL where not
 // sanitizing. A register reference takes one: the address of its first element;
-// elements lie as in memory. Names (as hd_order_t, hd_sync_scope_t, hd_cache_t)
-// and constants take one.
+// elements lie as in memory; where the call tells how many there are (f32xn/2)
+// it takes two: the second says which registers these are, tensor's number <<
+// 32 | first element, so that products under way are known again. A matrix (d:)
+// takes three: a place's two, and its descriptor with an address of 0
+// (IR/Matrix.h). Names (as hd_order_t ...) and constants take one.
 //   PURE    a plain C call with the values' own types (f16 and bf16 as
 //           uint16_t, f8 as uint8_t; vectors as the integer of their bits);
 //           over a vector T once for each lane

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,22 +29,35 @@ static const struct {
   const char *prefix;
   hd_param_form_t form;
 } forms[] = {
-    {"#", HD_PARAM_CONST},
-    {"s:", HD_PARAM_SHARED},
-    {"g:", HD_PARAM_GLOBAL},
-    {"m:", HD_PARAM_MEMORY},
-    {"ri:", HD_PARAM_REGISTER_IN},
-    {"ro:", HD_PARAM_REGISTER_OUT},
-    {"rw:", HD_PARAM_REGISTER_INOUT},
+    {"#", HD_PARAM_CONST},          {"s:", HD_PARAM_SHARED},
+    {"g:", HD_PARAM_GLOBAL},        {"m:", HD_PARAM_MEMORY},
+    {"d:", HD_PARAM_MATRIX},        {"ri:", HD_PARAM_REGISTER_IN},
+    {"ro:", HD_PARAM_REGISTER_OUT}, {"rw:", HD_PARAM_REGISTER_INOUT},
     {"", HD_PARAM_VALUE},
 };
 
+static const char *const orders[] = {"relaxed", "acquire", "release", "acq_rel",
+                                     "seq_cst"};
+static const char *const scopes[] = {"warp", "block", "cluster", "device",
+                                     "system"};
+static const char *const caches[] = {
+    "ca", "cg", "cs",          "lu",         "cv",         "nc",
+    "wb", "wt", "evict_first", "evict_last", "no_allocate"};
+static const char *const policies[] = {"evict_normal", "evict_first",
+                                       "evict_last"};
+static const char *const majors[] = {"k_major", "mn_major"};
+
+// The forms whose operands are names, in the order of their enumerators.
 static const struct {
   const char *word;
-  hd_param_form_t form;
-} words[] = {{"order", HD_PARAM_ORDER},
-             {"scope", HD_PARAM_SCOPE},
-             {"cache", HD_PARAM_CACHE}};
+  const char *const *names;
+  int count, otherwise; // The default.
+} words[] = {{"order", orders, HD_ORDER_COUNT, HD_RELAXED},
+             {"scope", scopes, HD_SYNC_COUNT, HD_SYNC_DEVICE},
+             {"cache", caches, HD_CACHE_COUNT, HD_CACHE_CA},
+             {"policy", policies, HD_POLICY_COUNT, HD_POLICY_NORMAL},
+             {"major", majors, HD_MAJOR_COUNT, HD_MAJOR_K}};
+enum { NUM_WORDS = sizeof words / sizeof words[0] };
 
 // A type, "T", or "Tx8", whose lanes are told by type. The table is ours: a row
 // that does not parse is a bug, which the assertion finds in any test.
@@ -62,9 +76,9 @@ static void parse_type(const char *text, bool *generic, hd_type_t *type) {
 
 static hd_intrinsic_param_t parse_param(const char *text) {
   hd_intrinsic_param_t param = {0};
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+  for (unsigned i = 0; i < NUM_WORDS; i++)
     if (strcmp(text, words[i].word) == 0) {
-      param.form = words[i].form;
+      param.form = (hd_param_form_t)(HD_PARAM_ORDER + i);
       param.type = hd_type(HD_I32);
       return param;
     }
@@ -73,9 +87,17 @@ static hd_intrinsic_param_t parse_param(const char *text) {
     form++;
   param.form = forms[form].form;
   text += strlen(forms[form].prefix);
+  char type[16];
   param.any = strcmp(text, "any") == 0;
+  if (strcmp(text, "n") == 0)
+    text = "i32";
+  const char *count = strstr(text, "xn"); // f32xn, f32xn/2
+  snprintf(type, sizeof type, "%.*s",
+           (int)(count ? (size_t)(count - text) : strlen(text)), text);
+  if (count)
+    param.divisor = count[2] ? (uint8_t)strtol(count + 3, NULL, 10) : 1;
   if (!param.any)
-    parse_type(text, &param.generic, &param.type);
+    parse_type(type, &param.generic, &param.type);
   return param;
 }
 
@@ -99,8 +121,10 @@ static void split(const char *text, size_t size, char separator,
 static void add_param(hd_intrinsic_info_t *info, const char *text) {
   assert(info->num_params < HD_INTRINSIC_MAX_PARAMS);
   hd_intrinsic_param_t param = parse_param(text);
+  if (strcmp(text, "#n") == 0)
+    info->count = (int)info->num_params;
   info->params[info->num_params++] = param;
-  if (param.form < HD_PARAM_ORDER)
+  if (!hd_param_is_name(param.form))
     info->num_required = info->num_params;
 }
 
@@ -116,6 +140,7 @@ static void parse_row(const hd_row_t *row, hd_intrinsic_info_t *info) {
   info->target = row->target;
   info->ptx = row->ptx;
   info->sim = row->sim;
+  info->count = -1;
   if (strcmp(row->types, "-") != 0)
     split(row->types, strlen(row->types), '|', add_type, info);
   const char *open = strchr(row->signature, '(');
@@ -145,34 +170,31 @@ hd_intrinsic_t hd_intrinsic_find(const char *name) {
   return HD_INTRINSIC_COUNT;
 }
 
-static const char *const orders[] = {"relaxed", "acquire", "release", "acq_rel",
-                                     "seq_cst"};
-static const char *const scopes[] = {"warp", "block", "cluster", "device",
-                                     "system"};
-static const char *const caches[] = {
-    "ca", "cg", "cs",          "lu",         "cv",         "nc",
-    "wb", "wt", "evict_first", "evict_last", "no_allocate"};
+unsigned hd_intrinsic_elements(const hd_intrinsic_info_t *info,
+                               const hd_expr_t *call, unsigned i) {
+  const hd_intrinsic_param_t *param = &info->params[i];
+  if (!param->divisor)
+    return param->type.lanes;
+  return (unsigned)call->operands[info->count]->u.i / param->divisor;
+}
 
-static const char *const *names_of(hd_param_form_t form, int *count) {
-  *count = form == HD_PARAM_ORDER   ? HD_ORDER_COUNT
-           : form == HD_PARAM_SCOPE ? HD_SYNC_COUNT
-                                    : HD_CACHE_COUNT;
-  return form == HD_PARAM_ORDER   ? orders
-         : form == HD_PARAM_SCOPE ? scopes
-                                  : caches;
+int hd_intrinsic_names(hd_param_form_t form) {
+  return hd_param_is_name(form) ? words[form - HD_PARAM_ORDER].count : 0;
 }
 
 const char *hd_intrinsic_name_text(hd_param_form_t form, int value) {
-  int count;
-  const char *const *names = names_of(form, &count);
-  return value >= 0 && value < count ? names[value] : "?";
+  return value >= 0 && value < hd_intrinsic_names(form)
+             ? words[form - HD_PARAM_ORDER].names[value]
+             : "?";
 }
 
 int hd_intrinsic_name_find(hd_param_form_t form, const char *text) {
-  int count;
-  const char *const *names = names_of(form, &count);
-  for (int i = 0; i < count; i++)
-    if (strcmp(names[i], text) == 0)
+  for (int i = 0; i < hd_intrinsic_names(form); i++)
+    if (strcmp(words[form - HD_PARAM_ORDER].names[i], text) == 0)
       return i;
   return -1;
+}
+
+int hd_intrinsic_name_default(hd_param_form_t form) {
+  return words[form - HD_PARAM_ORDER].otherwise;
 }

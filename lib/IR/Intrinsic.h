@@ -4,7 +4,7 @@
 #ifndef HIDET_IR_INTRINSIC_H
 #define HIDET_IR_INTRINSIC_H
 
-#include "IR/Type.h"
+#include "IR/Expr.h"
 
 typedef enum hd_intrinsic {
 #define HD_INTRINSIC(id, name, types, signature, kind, target, ptx, sim)       \
@@ -54,29 +54,45 @@ typedef enum hd_cache {
   HD_CACHE_COUNT
 } hd_cache_t;
 
+// What the L2 is to do with the lines of a bulk copy.
+typedef enum hd_policy {
+  HD_POLICY_NORMAL,
+  HD_POLICY_EVICT_FIRST,
+  HD_POLICY_EVICT_LAST,
+  HD_POLICY_COUNT
+} hd_policy_t;
+// The axis of a matrix operand in shared memory along which it is contiguous.
+typedef enum hd_major { HD_MAJOR_K, HD_MAJOR_MN, HD_MAJOR_COUNT } hd_major_t;
+
 typedef enum hd_param_form {
   HD_PARAM_VALUE,
   HD_PARAM_CONST,          // #i32
   HD_PARAM_SHARED,         // s:
   HD_PARAM_GLOBAL,         // g:
   HD_PARAM_MEMORY,         // m:
+  HD_PARAM_MATRIX,         // d:
   HD_PARAM_REGISTER_IN,    // ri:
   HD_PARAM_REGISTER_OUT,   // ro:
   HD_PARAM_REGISTER_INOUT, // rw:
   HD_PARAM_ORDER,
   HD_PARAM_SCOPE,
   HD_PARAM_CACHE,
+  HD_PARAM_POLICY,
+  HD_PARAM_MAJOR,
 } hd_param_form_t;
 
 typedef struct hd_intrinsic_param {
   hd_param_form_t form;
   bool any;     // "any": a place of whatever element type.
   bool generic; // T, or lanes times T's scalar: see type.lanes.
+  // Registers whose number is told by the call: its operand #n divided by this;
+  // 0: as type says.
+  uint8_t divisor;
   hd_type_t
       type; // Where not generic; registers: the elements' type and number.
 } hd_intrinsic_param_t;
 
-enum { HD_INTRINSIC_MAX_PARAMS = 8 };
+enum { HD_INTRINSIC_MAX_PARAMS = 12 };
 
 typedef struct hd_intrinsic_info {
   const char *name;
@@ -88,7 +104,8 @@ typedef struct hd_intrinsic_info {
   bool result_generic;
   hd_type_t result;
   unsigned num_params;
-  unsigned num_required; // Without trailing order, scope and cache.
+  unsigned num_required; // Without the trailing names.
+  int count;             // The operand #n; -1: there is none.
   hd_intrinsic_param_t params[HD_INTRINSIC_MAX_PARAMS];
 } hd_intrinsic_info_t;
 
@@ -99,8 +116,25 @@ const hd_intrinsic_info_t *hd_intrinsic_info(hd_intrinsic_t intrinsic);
 // HD_INTRINSIC_COUNT where there is none.
 hd_intrinsic_t hd_intrinsic_find(const char *name);
 
-// The name of an order, scope or cache operand, and back (-1: none such).
+// How many elements of a register tensor the parameter i of a call takes.
+unsigned hd_intrinsic_elements(const hd_intrinsic_info_t *info,
+                               const hd_expr_t *call, unsigned i);
+
+// The operand of a call is a name: of an order, a scope, a cache ...
+static inline bool hd_param_is_name(hd_param_form_t form) {
+  return form >= HD_PARAM_ORDER;
+}
+static inline bool hd_param_is_place(hd_param_form_t form) {
+  return form >= HD_PARAM_SHARED && form <= HD_PARAM_REGISTER_INOUT;
+}
+static inline bool hd_param_is_register(hd_param_form_t form) {
+  return form >= HD_PARAM_REGISTER_IN && form <= HD_PARAM_REGISTER_INOUT;
+}
+// The number of names of such an operand; a name, and back (-1: none such).
+int hd_intrinsic_names(hd_param_form_t form);
 const char *hd_intrinsic_name_text(hd_param_form_t form, int value);
 int hd_intrinsic_name_find(hd_param_form_t form, const char *text);
+// The name that is meant where none is written.
+int hd_intrinsic_name_default(hd_param_form_t form);
 
 #endif

@@ -29,6 +29,8 @@ struct hd_func {
   uint32_t num_params;
   const hd_var_t *const *params; // Scalars, then or among them tensors.
   hd_type_t result;              // FN; void where none.
+  uint32_t num_maps;             // KERNEL. Arguments made by the launcher;
+  const hd_var_t *const *maps;   // the code takes them after the parameters.
   hd_launch_t launch;            // KERNEL.
   bool has_body;                 // False only while being declared.
   hd_block_t body;

@@ -15,6 +15,7 @@ static const hd_value_t failed = {NULL, false};
 typedef struct hd_args {
   unsigned count;
   hd_value_t values[MAX_ARGS];
+  bool are_words[MAX_ARGS]; // relaxed, device ...
 } hd_args_t;
 
 static const hd_expr_t *make(hd_parser_t *p, hd_expr_kind_t kind,
@@ -36,7 +37,8 @@ static bool parse_word(hd_parser_t *p, const char *callee, unsigned index,
     const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
     if (strcmp(info->name, callee) != 0)
       break;
-    if (index >= info->num_params || info->params[index].form < HD_PARAM_ORDER)
+    if (index >= info->num_params ||
+        !hd_param_is_name(info->params[index].form))
       continue;
     int word = hd_intrinsic_name_find(info->params[index].form, token->text);
     if (word < 0)
@@ -70,7 +72,9 @@ static bool parse_args(hd_parser_t *p, const char *callee, hd_args_t *args) {
       return hd_error(p->diags, loc, HD_E0206, callee, MAX_ARGS, "arguments",
                       MAX_ARGS + 1);
     hd_value_t *value = &args->values[args->count];
-    if (!parse_word(p, callee, args->count, value))
+    bool *is_word = &args->are_words[args->count];
+    *is_word = parse_word(p, callee, args->count, value);
+    if (!*is_word)
       *value = hd_parse_value(p);
     ok &= value->e != NULL;
     args->count++;
@@ -262,13 +266,10 @@ static hd_value_t call_func(hd_parser_t *p, const hd_func_t *func,
                       false};
 }
 
-static bool is_place(hd_param_form_t form) {
-  return form >= HD_PARAM_SHARED && form <= HD_PARAM_REGISTER_INOUT;
-}
-
 static bool scope_fits(hd_param_form_t form, hd_scope_t scope) {
   switch (form) {
   case HD_PARAM_SHARED:
+  case HD_PARAM_MATRIX:
     return scope == HD_SCOPE_SHARED;
   case HD_PARAM_GLOBAL:
     return scope == HD_SCOPE_GLOBAL;
@@ -283,6 +284,8 @@ static bool scope_fits(hd_param_form_t form, hd_scope_t scope) {
   case HD_PARAM_ORDER:
   case HD_PARAM_SCOPE:
   case HD_PARAM_CACHE:
+  case HD_PARAM_POLICY:
+  case HD_PARAM_MAJOR:
     return false;
   }
   return false;
@@ -321,7 +324,9 @@ static bool row_takes(const hd_intrinsic_info_t *info, const hd_args_t *args,
     const hd_intrinsic_param_t *param = &info->params[i];
     const hd_expr_t *e = args->values[i].e;
     hd_type_t type = param->generic ? bound : param->type;
-    if (!is_place(param->form)) {
+    if (args->are_words[i] != hd_param_is_name(param->form))
+      return false;
+    if (!hd_param_is_place(param->form)) {
       if (e->kind == HD_EXPR_TENSOR || !may_become(args->values[i], type))
         return false;
       continue;
@@ -331,9 +336,9 @@ static bool row_takes(const hd_intrinsic_info_t *info, const hd_args_t *args,
       return false;
     if (param->any)
       continue;
-    bool is_register = param->form >= HD_PARAM_REGISTER_IN;
-    if (is_register ? e->type.lanes != 1 || e->type.scalar != type.scalar
-                    : !hd_type_equal(e->type, type))
+    if (hd_param_is_register(param->form)
+            ? e->type.lanes != 1 || e->type.scalar != type.scalar
+            : !hd_type_equal(e->type, type))
       return false;
   }
   return true;
@@ -347,13 +352,12 @@ static hd_value_t call_intrinsic(hd_parser_t *p, hd_intrinsic_t row,
   for (unsigned i = 0; i < info->num_params; i++) {
     const hd_intrinsic_param_t *param = &info->params[i];
     if (i >= args->count) {
-      // Left out: relaxed, device, ca.
-      operands[i] = hd_expr_i32(
-          p->arena, param->form == HD_PARAM_SCOPE ? HD_SYNC_DEVICE : 0);
+      operands[i] =
+          hd_expr_i32(p->arena, hd_intrinsic_name_default(param->form));
       continue;
     }
     const hd_expr_t *e = args->values[i].e;
-    if (is_place(param->form)) {
+    if (hd_param_is_place(param->form)) {
       operands[i] = hd_expr_make(p->arena, HD_EXPR_REF, e->type, e, e->operands,
                                  e->num_operands);
       continue;

@@ -230,18 +230,29 @@ static const hd_var_t *parse_param(hd_parser_t *p, hd_func_kind_t kind) {
 }
 
 static bool parse_params(hd_parser_t *p, hd_func_t *func) {
-  HD_VEC(const hd_var_t *) params = {0};
+  HD_VEC(const hd_var_t *) params = {0}, maps = {0};
   if (!hd_expect(p, "("))
     return false;
   while (!hd_at(p, ")")) {
-    const hd_var_t *param = parse_param(p, func->kind);
+    hd_loc_t loc = hd_here(p);
+    bool is_map = hd_accept(p, "map");
+    if (is_map && func->kind != HD_FUNC_KERNEL)
+      return hd_error(p->diags, loc, HD_E0302, "'map'",
+                      "outside a kernel's signature; a fn takes 'name: map'");
+    const hd_var_t *param =
+        is_map ? hd_parse_map(p) : parse_param(p, func->kind);
     if (!param)
       return false;
     hd_declare(p, param);
-    hd_vec_push(p->arena, &params, param);
+    if (is_map)
+      hd_vec_push(p->arena, &maps, param);
+    else
+      hd_vec_push(p->arena, &params, param);
     if (!hd_accept(p, ","))
       break;
   }
+  func->maps = maps.data;
+  func->num_maps = (uint32_t)maps.size;
   func->params = params.data;
   func->num_params = (uint32_t)params.size;
   return hd_expect(p, ")");
@@ -414,6 +425,8 @@ static void parse_body(hd_parser_t *p, const hd_pending_t *pending) {
   // Constants that follow were not known when the header was read.
   for (uint32_t i = 0; i < func->num_params; i++)
     hd_declare(p, func->params[i]);
+  for (uint32_t i = 0; i < func->num_maps; i++)
+    hd_declare(p, func->maps[i]);
   func->body = hd_parse_block(p);
   func->has_body = true;
 }

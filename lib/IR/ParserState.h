@@ -57,6 +57,8 @@ bool hd_parse_type(hd_parser_t *p, hd_type_t *type);
 const hd_tensor_t *hd_parse_tensor(hd_parser_t *p, hd_scope_t scope);
 const hd_mapping_t *hd_parse_mapping(hd_parser_t *p);
 bool hd_at_mapping(const hd_parser_t *p); // And no expression.
+// A tensor map's declaration, past the word 'map'.
+const hd_var_t *hd_parse_map(hd_parser_t *p);
 
 // Expressions.
 hd_value_t hd_parse_value(hd_parser_t *p);

@@ -222,6 +222,31 @@ static void print_param(hd_printer_t *p, const hd_var_t *param) {
   }
 }
 
+static void print_axes(hd_printer_t *p, const char *word,
+                       const hd_expr_t *const *values, unsigned count) {
+  hd_buffer_printf(p->out, ", %s = [", word);
+  hd_print_list(p, values, count);
+  hd_buffer_puts(p->out, "]");
+}
+
+static void print_map(hd_printer_t *p, const hd_var_t *var) {
+  const hd_map_t *map = var->map;
+  unsigned inner = map->tensor->tensor->rank - 2;
+  hd_buffer_printf(p->out, "map %s: %s %s(", hd_print_declare(p, var),
+                   hd_print_name_of(p, map->tensor),
+                   map->im2col ? "im2col" : "box");
+  hd_print_list(p, map->box, map->num_box);
+  if (map->im2col) {
+    print_axes(p, "lower", map->lower, inner);
+    print_axes(p, "upper", map->upper, inner);
+    print_axes(p, "step", map->step, inner);
+  }
+  hd_buffer_puts(p->out, ")");
+  if (map->swizzle)
+    hd_buffer_printf(p->out, " swizzle(%u)", map->swizzle);
+  hd_buffer_printf(p->out, " l2(%u)", map->l2);
+}
+
 static void print_dims(hd_printer_t *p, const char *word,
                        const hd_expr_t *const dims[3]) {
   unsigned count = 3;
@@ -242,6 +267,10 @@ static void print_func(hd_printer_t *p, const hd_func_t *func) {
     if (i)
       hd_buffer_puts(p->out, ", ");
     print_param(p, func->params[i]);
+  }
+  for (uint32_t i = 0; i < func->num_maps; i++) {
+    hd_buffer_puts(p->out, i || func->num_params ? ", " : "");
+    print_map(p, func->maps[i]);
   }
   hd_buffer_puts(p->out, ")");
   if (!hd_type_equal(func->result, hd_type(HD_VOID)))

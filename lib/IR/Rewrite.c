@@ -285,6 +285,38 @@ hd_block_t hd_rewrite_block(hd_rewriter_t *rewriter, hd_block_t block) {
   return (hd_block_t){(uint32_t)out.size, out.data};
 }
 
+static bool rewrite_array(hd_rewriter_t *rewriter, const hd_expr_t **exprs,
+                          unsigned count) {
+  bool changed = false;
+  for (unsigned i = 0; i < count; i++) {
+    const hd_expr_t *e = hd_rewrite_expr(rewriter, exprs[i]);
+    changed |= e != exprs[i];
+    exprs[i] = e;
+  }
+  return changed;
+}
+
+// A tensor map's tensor and numbers; the same variable where nothing changed.
+static const hd_var_t *rewrite_map(hd_rewriter_t *rewriter,
+                                   const hd_var_t *var) {
+  hd_map_t map = *var->map;
+  map.tensor = map_var(rewriter, map.tensor);
+  bool changed = map.tensor != var->map->tensor;
+  changed |= rewrite_array(rewriter, map.box, map.num_box);
+  changed |= rewrite_array(rewriter, map.lower, HD_MAP_MAX_SPATIAL);
+  changed |= rewrite_array(rewriter, map.upper, HD_MAP_MAX_SPATIAL);
+  changed |= rewrite_array(rewriter, map.step, HD_MAP_MAX_SPATIAL);
+  if (!changed)
+    return var;
+  hd_map_t *new_map = HD_ARENA_NEW(rewriter->arena, hd_map_t);
+  *new_map = map;
+  hd_var_t *copy = HD_ARENA_NEW(rewriter->arena, hd_var_t);
+  *copy = *var;
+  copy->map = new_map;
+  hd_rewriter_map(rewriter, var, copy);
+  return copy;
+}
+
 const hd_func_t *hd_rewrite_func(hd_rewriter_t *rewriter,
                                  const hd_func_t *func) {
   hd_func_t new_func = *func;
@@ -297,6 +329,14 @@ const hd_func_t *hd_rewrite_func(hd_rewriter_t *rewriter,
   }
   if (changed)
     new_func.params = params;
+  const hd_var_t **maps =
+      HD_ARENA_ARRAY(rewriter->arena, const hd_var_t *, func->num_maps);
+  for (uint32_t i = 0; i < func->num_maps; i++) {
+    maps[i] = rewrite_map(rewriter, func->maps[i]);
+    changed |= maps[i] != func->maps[i];
+  }
+  if (func->num_maps)
+    new_func.maps = maps;
   const hd_expr_t **old_launch[] = {new_func.launch.grid, new_func.launch.block,
                                     new_func.launch.cluster};
   for (int i = 0; i < 9; i++) {

@@ -6,7 +6,7 @@
 hd_var_t *hd_var_make(hd_arena_t *arena, const char *name, hd_var_kind_t kind,
                       hd_type_t type, hd_loc_t loc) {
   hd_var_t *var = HD_ARENA_NEW(arena, hd_var_t);
-  *var = (hd_var_t){name, kind, HD_DIR_NONE, type, NULL, loc};
+  *var = (hd_var_t){.name = name, .kind = kind, .type = type, .loc = loc};
   return var;
 }
 

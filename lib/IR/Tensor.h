@@ -61,6 +61,7 @@ typedef enum hd_var_kind {
   HD_VAR_LOOP,    // of a for, or of a for over a mapping
   HD_VAR_TENSOR,  // a tensor: a parameter or declared
   HD_VAR_MAPPING, // bound inside a custom mapping
+  HD_VAR_MAP,     // a tensor map, declared in a kernel's signature
 } hd_var_kind_t;
 
 typedef enum hd_direction {
@@ -70,6 +71,27 @@ typedef enum hd_direction {
   HD_DIR_INOUT
 } hd_direction_t;
 
+enum { HD_MAP_MAX_RANK = 5, HD_MAP_MAX_SPATIAL = 3 };
+
+// A tensor map: what the copy engine (TMA) knows of a tensor in global memory
+// and of the box that one instruction copies. The launcher encodes it. Axes are
+// in the tensor's order, the contiguous one last; the fill outside is zero.
+typedef struct hd_map {
+  const hd_var_t *tensor; // A parameter of the kernel.
+  bool im2col;
+  uint32_t swizzle; // Bytes: 0, 32, 64, 128.
+  uint32_t l2;      // Promotion, in bytes: 0, 64, 128, 256.
+  // Tiled: the box's extent along each axis. im2col, of a tensor [n, d.., c]:
+  // pixels and channels. Constants.
+  uint32_t num_box;
+  const hd_expr_t *box[HD_MAP_MAX_RANK];
+  // im2col, for each axis between the first and the last: the corners of the
+  // window's positions relative to the tensor's, and the step. Over parameters.
+  const hd_expr_t *lower[HD_MAP_MAX_SPATIAL];
+  const hd_expr_t *upper[HD_MAP_MAX_SPATIAL];
+  const hd_expr_t *step[HD_MAP_MAX_SPATIAL];
+} hd_map_t;
+
 // A variable is known by its address; the name is for printing.
 struct hd_var {
   const char *name;
@@ -77,6 +99,7 @@ struct hd_var {
   hd_direction_t direction;  // Of tensor parameters.
   hd_type_t type;            // Of a tensor: its element's.
   const hd_tensor_t *tensor; // HD_VAR_TENSOR, else NULL.
+  const hd_map_t *map;       // HD_VAR_MAP, else NULL.
   hd_loc_t loc;
 };
 

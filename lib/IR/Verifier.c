@@ -221,6 +221,10 @@ static void verify_stmt(hd_verifier_t *v, const hd_stmt_t *stmt) {
   switch ((hd_stmt_kind_t)stmt->kind) {
   case HD_STMT_LET:
     expect(v, stmt->u.let.value, stmt->u.let.var->type, "a named value");
+    if (hd_scalar_class((hd_scalar_t)stmt->u.let.var->type.scalar) ==
+        HD_CLASS_OPAQUE)
+      hd_verify_fault(v, stmt->loc, "a name for a value of type %s",
+                      hd_type_name(stmt->u.let.var->type));
     declare(v, stmt->u.let.var);
     break;
   case HD_STMT_DECLARE:
@@ -331,12 +335,17 @@ static void verify_func(hd_verifier_t *v, const hd_func_t *func) {
     const hd_var_t *param = func->params[i];
     if (param->tensor)
       hd_verify_tensor(v, param);
-    else if (hd_scalar_class((hd_scalar_t)param->type.scalar) ==
-                 HD_CLASS_OPAQUE ||
+    else if ((hd_scalar_class((hd_scalar_t)param->type.scalar) ==
+                  HD_CLASS_OPAQUE &&
+              !(param->type.scalar == HD_MAP && func->kind == HD_FUNC_FN)) ||
              hd_type_bits(param->type) == 0)
       hd_verify_fault(v, param->loc, "a parameter of type %s",
                       hd_type_name(param->type));
     declare(v, param);
+  }
+  for (uint32_t i = 0; i < func->num_maps; i++) {
+    hd_verify_map(v, func->maps[i]);
+    declare(v, func->maps[i]);
   }
   if (func->kind == HD_FUNC_KERNEL)
     verify_launch_clauses(v);

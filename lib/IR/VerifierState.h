@@ -21,6 +21,10 @@ typedef struct hd_verifier {
 void hd_verify_expr(hd_verifier_t *v, const hd_expr_t *e);
 void hd_verify_distinct(hd_verifier_t *v, const hd_func_t *func,
                         const hd_expr_t *const *args);
+void hd_verify_intrinsic(hd_verifier_t *v, const hd_expr_t *e);
+void hd_verify_map(hd_verifier_t *v, const hd_var_t *var);
+// An integer over constants and parameters.
+void hd_verify_size(hd_verifier_t *v, const hd_expr_t *e, const char *what);
 void hd_verify_index(hd_verifier_t *v, const hd_expr_t *e);
 void hd_verify_tensor(hd_verifier_t *v, const hd_var_t *var);
 // A vector access needs its elements side by side: false, and reported, where

@@ -5,7 +5,6 @@
 #include "IR/VerifierState.h"
 
 #include "IR/Effects.h"
-#include "IR/Intrinsic.h"
 
 #include <math.h>
 
@@ -147,88 +146,6 @@ static void verify_call(hd_verifier_t *v, const hd_expr_t *e) {
   hd_verify_distinct(v, func, e->operands);
 }
 
-// The number of names of an order, scope or cache operand; 0 for others.
-static int names_of(hd_param_form_t form) {
-  switch (form) {
-  case HD_PARAM_ORDER:
-    return HD_ORDER_COUNT;
-  case HD_PARAM_SCOPE:
-    return HD_SYNC_COUNT;
-  case HD_PARAM_CACHE:
-    return HD_CACHE_COUNT;
-  case HD_PARAM_VALUE:
-  case HD_PARAM_CONST:
-  case HD_PARAM_SHARED:
-  case HD_PARAM_GLOBAL:
-  case HD_PARAM_MEMORY:
-  case HD_PARAM_REGISTER_IN:
-  case HD_PARAM_REGISTER_OUT:
-  case HD_PARAM_REGISTER_INOUT:
-    break;
-  }
-  return 0;
-}
-
-// What T stands for: the type of the first operand or result that has it.
-static hd_type_t bound_type(const hd_intrinsic_info_t *info,
-                            const hd_expr_t *e) {
-  if (info->result_generic)
-    return e->type;
-  for (unsigned i = 0; i < info->num_params; i++)
-    if (info->params[i].generic)
-      return e->operands[i]->type;
-  return hd_type(HD_VOID);
-}
-
-static void verify_operand(hd_verifier_t *v, const hd_intrinsic_info_t *info,
-                           const hd_expr_t *e, unsigned i) {
-  const hd_intrinsic_param_t *param = &info->params[i];
-  const hd_expr_t *operand = e->operands[i];
-  int names = names_of(param->form);
-  if (names) {
-    if (operand->u.i < 0 || operand->u.i >= names)
-      hd_verify_fault(v, operand->loc, "operand %u of '%s' names nothing",
-                      i + 1, info->name);
-    return;
-  }
-  if (param->any)
-    return;
-  hd_type_t type = param->generic ? bound_type(info, e) : param->type;
-  bool is_register = param->form >= HD_PARAM_REGISTER_IN &&
-                     param->form <= HD_PARAM_REGISTER_INOUT;
-  expect_type(v, operand, is_register ? hd_type_lane(type) : type);
-}
-
-static bool is_place(hd_param_form_t form) {
-  return form >= HD_PARAM_SHARED && form <= HD_PARAM_REGISTER_INOUT;
-}
-
-static void verify_intrinsic(hd_verifier_t *v, const hd_expr_t *e) {
-  const hd_intrinsic_info_t *info =
-      hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic);
-  if (info->num_params != e->num_operands) {
-    hd_error(v->diags, e->loc, HD_E0206, info->name, (int)info->num_params,
-             "arguments", (int)e->num_operands);
-    v->errors++;
-    return;
-  }
-  for (unsigned i = 0; i < info->num_params; i++) {
-    const hd_expr_t *operand = e->operands[i];
-    hd_param_form_t form = info->params[i].form;
-    if (is_place(form) != (operand->kind == HD_EXPR_REF))
-      hd_verify_fault(v, operand->loc, "operand %u of '%s' must%s be a place",
-                      i + 1, info->name, is_place(form) ? "" : " not");
-    else if (!is_place(form) && form != HD_PARAM_VALUE &&
-             !hd_expr_is_const(operand))
-      hd_verify_fault(v, operand->loc, "operand %u of '%s' must be a constant",
-                      i + 1, info->name);
-    else
-      verify_operand(v, info, e, i);
-  }
-  if (!info->result_generic)
-    expect_type(v, e, info->result);
-}
-
 static bool is_value(hd_type_t type) {
   hd_scalar_class_t class = hd_scalar_class((hd_scalar_t)type.scalar);
   return class != HD_CLASS_VOID && class != HD_CLASS_OPAQUE;
@@ -252,6 +169,9 @@ static void verify_other(hd_verifier_t *v, const hd_expr_t *e) {
     expect_type(v, e->operands[0], hd_type(HD_BOOL));
     expect_type(v, e->operands[1], e->type);
     expect_type(v, e->operands[2], e->type);
+    if (!is_value(e->type))
+      hd_verify_fault(v, e->loc, "%s is no value to choose",
+                      hd_type_name(e->type));
     break;
   case HD_EXPR_CAST:
     if (e->operands[0]->type.lanes != e->type.lanes || !is_value(e->type) ||
@@ -292,7 +212,7 @@ static void verify_other(hd_verifier_t *v, const hd_expr_t *e) {
     verify_call(v, e);
     break;
   case HD_EXPR_INTRINSIC:
-    verify_intrinsic(v, e);
+    hd_verify_intrinsic(v, e);
     break;
   default:
     break; // Not of this form.

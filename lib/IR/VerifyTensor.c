@@ -20,8 +20,7 @@ static bool is_size(void *argument, const hd_expr_t *e) {
                    e->kind != HD_EXPR_CALL && e->kind != HD_EXPR_INTRINSIC;
 }
 
-static void verify_size(hd_verifier_t *v, const hd_expr_t *e,
-                        const char *what) {
+void hd_verify_size(hd_verifier_t *v, const hd_expr_t *e, const char *what) {
   hd_verify_expr(v, e);
   if (!hd_type_is_integer(e->type) || e->type.lanes != 1)
     hd_verify_fault(v, e->loc, "%s has type %s", what, hd_type_name(e->type));
@@ -119,7 +118,7 @@ static void verify_layout_item(hd_verifier_t *v, const hd_var_t *var,
   case HD_LAYOUT_STRIDES:
     for (uint32_t i = 0; i < item->num_values; i++) {
       int64_t stride;
-      verify_size(v, item->values[i], "a stride");
+      hd_verify_size(v, item->values[i], "a stride");
       if (hd_expr_fold_int(item->values[i], &stride) && stride < 0)
         layout_fault(v, var, "a stride is not negative");
     }
@@ -185,11 +184,13 @@ void hd_verify_tensor(hd_verifier_t *v, const hd_var_t *var) {
   if (tensor->element.lanes != 1 || tensor->element.scalar == HD_VOID)
     hd_verify_fault(v, var->loc, "a tensor's element type is a scalar, not %s",
                     hd_type_name(tensor->element));
+  if (tensor->element.scalar == HD_MAP)
+    hd_verify_fault(v, var->loc, "a tensor of type map");
   if (tensor->element.scalar == HD_MBARRIER && tensor->scope != HD_SCOPE_SHARED)
     hd_verify_fault(v, var->loc, "an mbarrier lies in shared memory");
   unsigned errors = v->errors;
   for (uint32_t i = 0; i < tensor->rank; i++)
-    verify_size(v, tensor->shape[i], "a dimension");
+    hd_verify_size(v, tensor->shape[i], "a dimension");
   if (tensor->layout && tensor->layout->num_items == 0)
     layout_fault(v, var, "it says nothing");
   for (uint32_t i = 0; tensor->layout && i < tensor->layout->num_items; i++)

@@ -226,11 +226,15 @@ static const hd_expr_t *operand_of(hd_generator_t *g,
   case HD_PARAM_CONST:
     return count(g, hd_expr_i32(g->arena, hd_random_below(g, 16)));
   case HD_PARAM_ORDER:
-    return hd_expr_i32(g->arena, hd_random_below(g, HD_ORDER_COUNT));
   case HD_PARAM_SCOPE:
-    return hd_expr_i32(g->arena, hd_random_below(g, HD_SYNC_COUNT));
   case HD_PARAM_CACHE:
-    return hd_expr_i32(g->arena, hd_random_below(g, HD_CACHE_COUNT));
+  case HD_PARAM_POLICY:
+  case HD_PARAM_MAJOR:
+    return hd_expr_i32(
+        g->arena,
+        hd_random_below(g, (unsigned)hd_intrinsic_names(param->form)));
+  case HD_PARAM_MATRIX:
+    return NULL;
   case HD_PARAM_SHARED:
     scope = HD_SCOPE_SHARED;
     break;
