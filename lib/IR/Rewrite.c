@@ -296,25 +296,31 @@ static bool rewrite_array(hd_rewriter_t *rewriter, const hd_expr_t **exprs,
   return changed;
 }
 
-// A tensor map's tensor and numbers; the same variable where nothing changed.
-static const hd_var_t *rewrite_map(hd_rewriter_t *rewriter,
+// A tensor map: redirected by the callback, or where its tensor or its numbers
+// changed.
+static const hd_var_t *declare_map(hd_rewriter_t *rewriter,
                                    const hd_var_t *var) {
-  hd_map_t map = *var->map;
+  const hd_var_t *result = map_var(rewriter, var);
+  if (rewriter->declare)
+    result = rewriter->declare(rewriter, result);
+  hd_map_t map = *result->map;
   map.tensor = map_var(rewriter, map.tensor);
-  bool changed = map.tensor != var->map->tensor;
+  bool changed = map.tensor != result->map->tensor;
   changed |= rewrite_array(rewriter, map.box, map.num_box);
   changed |= rewrite_array(rewriter, map.lower, HD_MAP_MAX_SPATIAL);
   changed |= rewrite_array(rewriter, map.upper, HD_MAP_MAX_SPATIAL);
   changed |= rewrite_array(rewriter, map.step, HD_MAP_MAX_SPATIAL);
-  if (!changed)
-    return var;
-  hd_map_t *new_map = HD_ARENA_NEW(rewriter->arena, hd_map_t);
-  *new_map = map;
-  hd_var_t *copy = HD_ARENA_NEW(rewriter->arena, hd_var_t);
-  *copy = *var;
-  copy->map = new_map;
-  hd_rewriter_map(rewriter, var, copy);
-  return copy;
+  if (changed) {
+    hd_map_t *new_map = HD_ARENA_NEW(rewriter->arena, hd_map_t);
+    *new_map = map;
+    hd_var_t *copy = HD_ARENA_NEW(rewriter->arena, hd_var_t);
+    *copy = *result;
+    copy->map = new_map;
+    result = copy;
+  }
+  if (result != var)
+    hd_rewriter_map(rewriter, var, result);
+  return result;
 }
 
 const hd_func_t *hd_rewrite_func(hd_rewriter_t *rewriter,
@@ -332,7 +338,7 @@ const hd_func_t *hd_rewrite_func(hd_rewriter_t *rewriter,
   const hd_var_t **maps =
       HD_ARENA_ARRAY(rewriter->arena, const hd_var_t *, func->num_maps);
   for (uint32_t i = 0; i < func->num_maps; i++) {
-    maps[i] = rewrite_map(rewriter, func->maps[i]);
+    maps[i] = declare_map(rewriter, func->maps[i]);
     changed |= maps[i] != func->maps[i];
   }
   if (func->num_maps)

@@ -19,6 +19,7 @@ typedef struct hd_verifier {
 
 // Each reports what is wrong and goes on.
 void hd_verify_expr(hd_verifier_t *v, const hd_expr_t *e);
+void hd_verify_type(hd_verifier_t *v, const hd_expr_t *e, hd_type_t type);
 void hd_verify_distinct(hd_verifier_t *v, const hd_func_t *func,
                         const hd_expr_t *const *args);
 void hd_verify_intrinsic(hd_verifier_t *v, const hd_expr_t *e);

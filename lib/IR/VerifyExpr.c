@@ -12,7 +12,7 @@ static const char *kind_name(const hd_expr_t *e) {
   return hd_expr_info((hd_expr_kind_t)e->kind)->name;
 }
 
-static void expect_type(hd_verifier_t *v, const hd_expr_t *e, hd_type_t type) {
+void hd_verify_type(hd_verifier_t *v, const hd_expr_t *e, hd_type_t type) {
   if (!hd_type_equal(e->type, type))
     hd_verify_fault(v, e->loc, "%s has type %s where %s is needed",
                     kind_name(e), hd_type_name(e->type), hd_type_name(type));
@@ -58,7 +58,7 @@ static void verify_access(hd_verifier_t *v, const hd_expr_t *e) {
                     hd_type_name(e->type));
   if (e->kind == HD_EXPR_LOADELSE && e->num_operands) {
     const hd_expr_t *otherwise = e->operands[e->num_operands - 1];
-    expect_type(v, otherwise, e->type);
+    hd_verify_type(v, otherwise, e->type);
     if (e->type.lanes > 1 && !hd_expr_is_repeatable(otherwise)) {
       hd_error(v->diags, e->loc, HD_E0302, "what has an effect",
                "in the else of a vector; name its value by a let before");
@@ -120,7 +120,7 @@ void hd_verify_distinct(hd_verifier_t *v, const hd_func_t *func,
 
 static void verify_call(hd_verifier_t *v, const hd_expr_t *e) {
   const hd_func_t *func = e->u.func;
-  expect_type(v, e, func->result);
+  hd_verify_type(v, e, func->result);
   if (func->num_params != e->num_operands) {
     hd_error(v->diags, e->loc, HD_E0206, func->name, (int)func->num_params,
              "arguments", (int)e->num_operands);
@@ -128,7 +128,7 @@ static void verify_call(hd_verifier_t *v, const hd_expr_t *e) {
     return;
   }
   for (uint32_t i = 0; i < func->num_params; i++) {
-    expect_type(v, e->operands[i], func->params[i]->type);
+    hd_verify_type(v, e->operands[i], func->params[i]->type);
     const hd_var_t *param = func->params[i];
     bool is_tensor = e->operands[i]->kind == HD_EXPR_TENSOR;
     if (is_tensor != (param->tensor != NULL)) {
@@ -166,9 +166,9 @@ static void verify_side(hd_verifier_t *v, const hd_expr_t *e) {
 static void verify_other(hd_verifier_t *v, const hd_expr_t *e) {
   switch ((hd_expr_kind_t)e->kind) {
   case HD_EXPR_SELECT:
-    expect_type(v, e->operands[0], hd_type(HD_BOOL));
-    expect_type(v, e->operands[1], e->type);
-    expect_type(v, e->operands[2], e->type);
+    hd_verify_type(v, e->operands[0], hd_type(HD_BOOL));
+    hd_verify_type(v, e->operands[1], e->type);
+    hd_verify_type(v, e->operands[2], e->type);
     if (!is_value(e->type))
       hd_verify_fault(v, e->loc, "%s is no value to choose",
                       hd_type_name(e->type));
@@ -195,13 +195,13 @@ static void verify_other(hd_verifier_t *v, const hd_expr_t *e) {
       hd_verify_fault(v, e->loc, "a vector of %u lanes from %u values",
                       e->type.lanes, e->num_operands);
     for (uint32_t i = 0; i < e->num_operands; i++)
-      expect_type(v, e->operands[i], hd_type_lane(e->type));
+      hd_verify_type(v, e->operands[i], hd_type_lane(e->type));
     break;
   case HD_EXPR_LANE:
     if (e->u.i < 0 || e->u.i >= e->operands[0]->type.lanes)
       hd_verify_fault(v, e->loc, "lane %lld of %s", (long long)e->u.i,
                       hd_type_name(e->operands[0]->type));
-    expect_type(v, e, hd_type_lane(e->operands[0]->type));
+    hd_verify_type(v, e, hd_type_lane(e->operands[0]->type));
     break;
   case HD_EXPR_LOAD:
   case HD_EXPR_LOADELSE:
@@ -244,7 +244,7 @@ static void verify_leaf(hd_verifier_t *v, const hd_expr_t *e) {
     verify_const(v, e);
   if (e->kind == HD_EXPR_VAR || e->kind == HD_EXPR_TENSOR) {
     expect_visible(v, e);
-    expect_type(v, e, e->u.var->type);
+    hd_verify_type(v, e, e->u.var->type);
   } else if (e->kind == HD_EXPR_BUILTIN &&
              hd_builtin_info(e->u.builtin)->host != v->host) {
     hd_error(v->diags, e->loc, HD_E0302, hd_builtin_info(e->u.builtin)->text,
@@ -276,19 +276,19 @@ void hd_verify_expr(hd_verifier_t *v, const hd_expr_t *e) {
     verify_leaf(v, e);
     break;
   case HD_FORM_UNARY:
-    expect_type(v, e->operands[0], e->type);
+    hd_verify_type(v, e->operands[0], e->type);
     expect_defined(v, e);
     break;
   case HD_FORM_BINARY:
   case HD_FORM_CALL:
-    expect_type(v, e->operands[0], e->type);
-    expect_type(v, e->operands[1], e->type);
+    hd_verify_type(v, e->operands[0], e->type);
+    hd_verify_type(v, e->operands[1], e->type);
     expect_defined(v, e);
     break;
   case HD_FORM_COMPARE:
     expect_defined(v, e);
-    expect_type(v, e->operands[1], e->operands[0]->type);
-    expect_type(v, e, hd_type_vector(HD_BOOL, e->operands[0]->type.lanes));
+    hd_verify_type(v, e->operands[1], e->operands[0]->type);
+    hd_verify_type(v, e, hd_type_vector(HD_BOOL, e->operands[0]->type.lanes));
     break;
   case HD_FORM_OTHER:
     verify_side(v, e);

@@ -16,12 +16,6 @@ static void fault(hd_verifier_t *v, const hd_expr_t *e, const char *why) {
   v->errors++;
 }
 
-static void expect_type(hd_verifier_t *v, const hd_expr_t *e, hd_type_t type) {
-  if (!hd_type_equal(e->type, type))
-    hd_verify_fault(v, e->loc, "an operand has type %s where %s is needed",
-                    hd_type_name(e->type), hd_type_name(type));
-}
-
 // What T stands for: the type of the first operand or result that has it.
 static hd_type_t bound_type(const hd_intrinsic_info_t *info,
                             const hd_expr_t *e) {
@@ -47,8 +41,8 @@ static void verify_operand(hd_verifier_t *v, const hd_intrinsic_info_t *info,
   if (param->any)
     return;
   hd_type_t type = param->generic ? bound_type(info, e) : param->type;
-  expect_type(v, operand,
-              hd_param_is_register(param->form) ? hd_type_lane(type) : type);
+  hd_verify_type(v, operand,
+                 hd_param_is_register(param->form) ? hd_type_lane(type) : type);
 }
 
 static bool verify_operands(hd_verifier_t *v, const hd_intrinsic_info_t *info,
@@ -186,7 +180,7 @@ void hd_verify_intrinsic(hd_verifier_t *v, const hd_expr_t *e) {
   if (!verify_operands(v, info, e))
     return;
   if (!info->result_generic)
-    expect_type(v, e, info->result);
+    hd_verify_type(v, e, info->result);
   for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
     if (strncmp(info->name, rules[i].prefix, strlen(rules[i].prefix)) == 0)
       rules[i].verify(v, info, e);

@@ -167,6 +167,16 @@ bool hd_is_given(const hd_expr_t *const *args, uint32_t count,
   return false;
 }
 
+const hd_expr_t *hd_generate_map_value(hd_generator_t *g) {
+  size_t start = g->vars.size ? hd_random(g) % g->vars.size : 0;
+  for (size_t i = 0; i < g->vars.size; i++) {
+    const hd_var_t *var = g->vars.data[(start + i) % g->vars.size];
+    if (!var->tensor && var->type.scalar == HD_MAP)
+      return count(g, hd_expr_var(g->arena, var));
+  }
+  return NULL;
+}
+
 static const hd_expr_t *call(hd_generator_t *g, hd_type_t type, int depth) {
   for (size_t i = 0; i < g->module->items.size; i++) {
     const hd_item_t *item = &g->module->items.data[i];
@@ -179,7 +189,11 @@ static const hd_expr_t *call(hd_generator_t *g, hd_type_t type, int depth) {
     for (uint32_t a = 0; a < func->num_params; a++) {
       const hd_var_t *param = func->params[a];
       if (!param->tensor) {
-        args[a] = hd_generate_expr(g, param->type, depth);
+        args[a] = param->type.scalar == HD_MAP
+                      ? hd_generate_map_value(g)
+                      : hd_generate_expr(g, param->type, depth);
+        if (!args[a])
+          return NULL;
         continue;
       }
       args[a] = NULL;
@@ -259,12 +273,21 @@ const hd_expr_t *hd_generate_intrinsic(hd_generator_t *g, hd_intrinsic_t row,
                                        int depth) {
   const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
   hd_type_t bound = hd_type(HD_I32);
+  if (hd_is_hopper(info))
+    return NULL;
   if (info->num_types)
     bound = info->types[hd_random_below(g, info->num_types)];
   const hd_expr_t *operands[HD_INTRINSIC_MAX_PARAMS];
   for (unsigned i = 0; i < info->num_params; i++)
     if (!(operands[i] = operand_of(g, &info->params[i], bound, depth)))
       return NULL;
+  return hd_generate_row(g, row, operands, bound);
+}
+
+const hd_expr_t *hd_generate_row(hd_generator_t *g, hd_intrinsic_t row,
+                                 const hd_expr_t *const *operands,
+                                 hd_type_t bound) {
+  const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
   hd_expr_t like = {.u.intrinsic = (int)row};
   g->counts->intrinsics[row]++;
   return count(g, hd_expr_make(g->arena, HD_EXPR_INTRINSIC,

@@ -170,8 +170,8 @@ static const hd_mapping_t *local_mapping(hd_generator_t *g, unsigned rank) {
                             grid(g, HD_MAPPING_SPATIAL, rank));
 }
 
-static hd_layout_item_t item(hd_generator_t *g, hd_layout_kind_t kind,
-                             const int64_t *values, unsigned count) {
+hd_layout_item_t hd_generate_item(hd_generator_t *g, hd_layout_kind_t kind,
+                                  const int64_t *values, unsigned count) {
   const hd_expr_t **exprs = HD_ARENA_ARRAY(g->arena, const hd_expr_t *, count);
   for (unsigned i = 0; i < count; i++)
     exprs[i] = hd_expr_i32(g->arena, values[i]);
@@ -189,7 +189,7 @@ static const hd_layout_t *layout_of(hd_generator_t *g, hd_tensor_t *tensor) {
       (hd_layout_kind_t)hd_random_below(g, HD_GENERATED_LAYOUTS);
   unsigned rank = tensor->rank;
   if (kind == HD_LAYOUT_LOCAL && tensor->scope == HD_SCOPE_REGISTER && rank) {
-    layout->items[0] = item(g, kind, NULL, 0);
+    layout->items[0] = hd_generate_item(g, kind, NULL, 0);
     const hd_mapping_t *mapping = local_mapping(g, rank);
     layout->items[0].mapping = mapping;
     layout->num_items = 1;
@@ -207,13 +207,15 @@ static const hd_layout_t *layout_of(hd_generator_t *g, hd_tensor_t *tensor) {
     bool bare = kind == HD_LAYOUT_ROW || kind == HD_LAYOUT_COLUMN;
     if (kind == HD_LAYOUT_PERMUTE && rank < 2)
       values = strides + 3;
-    layout->items[layout->num_items++] = item(g, kind, values, bare ? 0 : rank);
+    layout->items[layout->num_items++] =
+        hd_generate_item(g, kind, values, bare ? 0 : rank);
   }
   if (layout->num_items == 0 || hd_random_below(g, 2))
     layout->items[layout->num_items++] =
         hd_random_below(g, 2)
-            ? item(g, HD_LAYOUT_SWIZZLE, &bytes[hd_random_below(g, 3)], 1)
-            : item(g, HD_LAYOUT_SWIZZLE, swizzle, 3);
+            ? hd_generate_item(g, HD_LAYOUT_SWIZZLE,
+                               &bytes[hd_random_below(g, 3)], 1)
+            : hd_generate_item(g, HD_LAYOUT_SWIZZLE, swizzle, 3);
   return layout;
 }
 

@@ -31,17 +31,21 @@ static const hd_stmt_t *let(hd_generator_t *g) {
   return stmt;
 }
 
-// A tensor of an element type in a scope that may be declared here.
-static const hd_stmt_t *declare_tensor(hd_generator_t *g, hd_scope_t scope,
-                                       hd_type_t element) {
+const hd_stmt_t *hd_generate_declaration(hd_generator_t *g,
+                                         const hd_tensor_t *tensor) {
   hd_stmt_t *stmt = make(g, HD_STMT_DECLARE);
-  const hd_tensor_t *tensor = hd_generate_tensor(g, scope, element);
-  if (scope != HD_SCOPE_SHARED && hd_random_below(g, 2))
-    stmt->u.declare.init = hd_generate_expr(g, element, 2);
+  if (tensor->scope != HD_SCOPE_SHARED && hd_random_below(g, 2))
+    stmt->u.declare.init = hd_generate_expr(g, tensor->element, 2);
   stmt->u.declare.var =
       hd_var_make_tensor(g->arena, hd_random_name(g), tensor, (hd_loc_t){0});
   hd_vec_push(g->arena, &g->vars, stmt->u.declare.var);
   return stmt;
+}
+
+// In a scope that may be declared here.
+const hd_stmt_t *hd_generate_declared(hd_generator_t *g, hd_scope_t scope,
+                                      hd_type_t element) {
+  return hd_generate_declaration(g, hd_generate_tensor(g, scope, element));
 }
 
 static const hd_stmt_t *any_tensor(hd_generator_t *g) {
@@ -53,7 +57,7 @@ static const hd_stmt_t *any_tensor(hd_generator_t *g) {
   if (scope == HD_SCOPE_SHARED && hd_random_below(g, 8) == 0)
     element = hd_type(HD_MBARRIER);
   g->counts->scalars[element.scalar]++;
-  return declare_tensor(g, scope, element);
+  return hd_generate_declared(g, scope, element);
 }
 
 static bool may_store(const hd_var_t *var) {
@@ -203,10 +207,12 @@ static hd_block_t block(hd_generator_t *g, int depth) {
   return hd_block_make(g->arena, stmts, size);
 }
 
-// A body that has what a row needs: the row's places are declared before it.
-static const hd_stmt_t *showcase(hd_generator_t *g, hd_intrinsic_t row,
-                                 const hd_stmt_t **stmts, size_t *size) {
+// A call of a row, what it needs being declared before it.
+static const hd_expr_t *showcase_call(hd_generator_t *g, hd_intrinsic_t row,
+                                      const hd_stmt_t **stmts, size_t *size) {
   const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
+  if (hd_is_hopper(info))
+    return hd_generate_hopper(g, row, stmts, size);
   for (unsigned i = 0; i < info->num_params; i++) {
     const hd_intrinsic_param_t *param = &info->params[i];
     hd_scope_t scope = HD_SCOPE_REGISTER;
@@ -220,11 +226,17 @@ static const hd_stmt_t *showcase(hd_generator_t *g, hd_intrinsic_t row,
                          : param->type;
     if (param->any)
       type = hd_type(HD_F32);
-    stmts[(*size)++] = declare_tensor(g, scope, hd_type_lane(type));
+    stmts[(*size)++] = hd_generate_declared(g, scope, hd_type_lane(type));
   }
   const hd_expr_t *e = NULL;
   for (int tries = 0; !e && tries < 40; tries++)
     e = hd_generate_intrinsic(g, row, 1);
+  return e;
+}
+
+static const hd_stmt_t *showcase(hd_generator_t *g, hd_intrinsic_t row,
+                                 const hd_stmt_t **stmts, size_t *size) {
+  const hd_expr_t *e = showcase_call(g, row, stmts, size);
   if (!e)
     return NULL;
   hd_stmt_t *stmt = make(g, HD_STMT_EVAL);
@@ -233,6 +245,10 @@ static const hd_stmt_t *showcase(hd_generator_t *g, hd_intrinsic_t row,
 }
 
 static const hd_var_t *param(hd_generator_t *g, hd_func_kind_t kind) {
+  if (kind == HD_FUNC_FN && hd_random_below(g, 12) == 0) {
+    g->counts->scalars[HD_MAP]++;
+    return declare(g, HD_VAR_PARAM, hd_type(HD_MAP));
+  }
   hd_type_t type = kind == HD_FUNC_FN      ? hd_random_type(g)
                    : hd_random_below(g, 2) ? hd_type(HD_I32)
                                            : hd_type_lane(hd_random_type(g));
@@ -277,6 +293,8 @@ static hd_func_t *header(hd_generator_t *g, hd_func_kind_t kind,
     params[i] = param(g, kind);
   func->params = params;
   func->num_params = count;
+  if (kind == HD_FUNC_KERNEL && hd_random_below(g, 2))
+    hd_generate_maps(g);
   if (kind == HD_FUNC_KERNEL)
     launch_clauses(g, &func->launch);
   return func;
@@ -345,7 +363,7 @@ static hd_block_t plan_body(hd_generator_t *g) {
     for (uint32_t p = 0; p < kernel->num_params; p++)
       if (kernel->params[p]->tensor)
         stmts[size++] =
-            declare_tensor(g, HD_SCOPE_GLOBAL, kernel->params[p]->type);
+            hd_generate_declared(g, HD_SCOPE_GLOBAL, kernel->params[p]->type);
     const hd_stmt_t *stmt = launch(g, kernel);
     if (stmt)
       stmts[size++] = stmt;

@@ -36,7 +36,7 @@ typedef struct hd_generator {
 hd_module_t *hd_generate_module(hd_context_t *context, uint64_t seed,
                                 hd_generated_t *counts);
 
-// For GenerateExpr.c, GenerateTensor.c and Generator.c.
+// For GenerateExpr.c, GenerateTensor.c, GenerateHopper.c and Generator.c.
 uint64_t hd_random(hd_generator_t *g);
 unsigned hd_random_below(hd_generator_t *g, unsigned limit);
 const char *hd_random_name(hd_generator_t *g);
@@ -51,6 +51,31 @@ const hd_tensor_t *hd_generate_tensor(hd_generator_t *g, hd_scope_t scope,
                                       hd_type_t element);
 const hd_mapping_t *hd_generate_mapping(hd_generator_t *g, unsigned rank,
                                         int depth, bool constant);
+
+hd_layout_item_t hd_generate_item(hd_generator_t *g, hd_layout_kind_t kind,
+                                  const int64_t *values, unsigned count);
+// The declaration of a tensor that is visible from now on: as it is given, or a
+// random one.
+const hd_stmt_t *hd_generate_declaration(hd_generator_t *g,
+                                         const hd_tensor_t *tensor);
+const hd_stmt_t *hd_generate_declared(hd_generator_t *g, hd_scope_t scope,
+                                      hd_type_t element);
+// A call of a row with these operands, T being bound; it is counted.
+const hd_expr_t *hd_generate_row(hd_generator_t *g, hd_intrinsic_t row,
+                                 const hd_expr_t *const *operands,
+                                 hd_type_t bound);
+// A visible tensor map, whatever it describes; NULL: there is none.
+const hd_expr_t *hd_generate_map_value(hd_generator_t *g);
+
+// For GenerateHopper.c. Tensor maps of the kernel that is being made, and the
+// tensors they describe, which are added to its parameters.
+void hd_generate_maps(hd_generator_t *g);
+// Whether a row takes maps, matrices or as many registers as the call says.
+bool hd_is_hopper(const hd_intrinsic_info_t *info);
+// A call of such a row. Declarations of what it needs are added to stmts. NULL:
+// the kernel has no map that fits.
+const hd_expr_t *hd_generate_hopper(hd_generator_t *g, hd_intrinsic_t row,
+                                    const hd_stmt_t **stmts, size_t *size);
 
 // Whether a tensor is among the first count arguments.
 bool hd_is_given(const hd_expr_t *const *args, uint32_t count,

@@ -64,6 +64,20 @@ static bool dump_expr(void *argument, const hd_expr_t *e) {
   return true;
 }
 
+static void dump_map(dump_t *d, const hd_var_t *var) {
+  const hd_map_t *map = var->map;
+  hd_buffer_printf(&d->out, "map %u of %u %d %u %u\n", number_of(d, var),
+                   number_of(d, map->tensor), map->im2col, map->swizzle,
+                   map->l2);
+  for (uint32_t i = 0; i < map->num_box; i++)
+    hd_walk_expr(map->box[i], dump_expr, d);
+  for (int i = 0; i < HD_MAP_MAX_SPATIAL && map->lower[i]; i++) {
+    hd_walk_expr(map->lower[i], dump_expr, d);
+    hd_walk_expr(map->upper[i], dump_expr, d);
+    hd_walk_expr(map->step[i], dump_expr, d);
+  }
+}
+
 // Text has numbers, not negations of numbers.
 static const hd_expr_t *fold_negation(hd_rewriter_t *rewriter,
                                       const hd_expr_t *e) {
@@ -84,6 +98,8 @@ static void dump_module(hd_module_t *module, dump_t *d) {
     for (int dim = 0; dim < 3; dim++)
       if (func->launch.grid[dim])
         hd_walk_expr(func->launch.grid[dim], dump_expr, d);
+    for (uint32_t m = 0; m < func->num_maps; m++)
+      dump_map(d, func->maps[m]);
     hd_walk_block(func->body, NULL, dump_expr, d);
     hd_rewriter_fini(&rewriter);
   }
