@@ -202,11 +202,12 @@ static bool is_no_wait(void *argument, const hd_expr_t *x) {
   for (unsigned i = 0; i < info->num_params; i++)
     if (info->params[i].form == HD_PARAM_ORDER)
       return false;
-  return true;
+  return x->u.intrinsic != HD_INTRINSIC_MBARRIER_TEST &&
+         x->u.intrinsic != HD_INTRINSIC_LOAD_REMOTE;
 }
 
 // Whether a loop may wait for another thread: it holds an atomic or ordered
-// access.
+// access, looks at an mbarrier or into another block.
 static bool may_wait(const hd_stmt_t *stmt) {
   return !hd_walk_expr(stmt->u.branch.condition, is_no_wait, NULL) ||
          !hd_walk_block(stmt->u.branch.then, NULL, is_no_wait, NULL);
