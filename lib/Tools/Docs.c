@@ -66,13 +66,18 @@ void hd_docs_intrinsics(hd_buffer_t *out) {
   hd_buffer_puts(
       out,
       "In a signature, `T` is each of the types; `#i32` a constant; `s:`, `g:` "
-      "and `m:` a place in shared memory, in global memory, in either; `ri:`, "
-      "`ro:` and `rw:` register elements that are read, written, both, from "
-      "the reference on; `order`, `scope` and `cache` a name. A *pure* one is "
-      "a function of its values; a *thread* one has an effect, for one thread "
-      "alone; every thread of the warp takes part in a *warp* one; a *block* "
-      "one is a barrier among threads of the block. The target is the least "
-      "one.\n\n| name | T | signature | kind | target | PTX |\n"
+      "and `m:` a place in shared memory, in global memory, in either; `d:` a "
+      "matrix in shared memory, from that place on (docs/IR.md says in which "
+      "layouts); `ri:`, `ro:` and `rw:` register elements that are read, "
+      "written, both, from the reference on: `f16x8` are 8 of them, `f32xn/2` "
+      "half as many as the constant `#n` says; `map` a tensor map of the "
+      "kernel's signature; `order`, `scope`, `cache`, `policy` and `major` a "
+      "name, which may be left out: `relaxed`, `device`, `ca`, `evict_normal`, "
+      "`k_major`. A *pure* one is a function of its values; a *thread* one has "
+      "an effect, for one thread alone; every thread of the warp takes part in "
+      "a *warp* one; a *block* one may wait for other threads, or for what is "
+      "under way. The target is the least one.\n\n"
+      "| name | T | signature | kind | target | PTX |\n"
       "|---|---|---|---|---|---|\n");
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     hd_buffer_printf(out, "| `%s` | ", rows[i].name);

@@ -4,14 +4,15 @@
 usage: intrinsics.py TABLE SM
 
 TABLE is lib/IR/Intrinsics.def, SM the target's number (901: sm_90a). So a row
-that is added to the table is tested without a change here.
+that is added to the table is tested without a change here. Rows with matrices
+or tensor maps have a kernel each, with every policy and every major.
 """
 
 import re
 import sys
 
 ROW = re.compile(r'HD_INTRINSIC\(\s*(.*?)\)\s*(?://.*)?$')
-TYPE = re.compile(r"([a-z]+\d+(?:e\dm\d)?|bool)(?:x(\d+))?$")
+TYPE = re.compile(r"([a-z]+\d+(?:e\dm\d)?|bool|mbarrier)(?:x(\d+))?$")
 
 
 def rows(path):
@@ -39,6 +40,8 @@ class Program:
 
     def argument(self, intrinsic, index, form, name):
         if form == "#":
+            if intrinsic.startswith("setmaxnreg"):
+                return "24"
             return "16" if "cp_async" in intrinsic and "wait" not in intrinsic else "1"
         if form in ("s:", "g:", "m:"):
             scalar, lanes = ("f32", 1) if name == "any" else split(name)
@@ -66,7 +69,7 @@ class Program:
 
         arguments = []
         for index, parameter in enumerate(p for p in parameters.split(",") if p):
-            if parameter in ("order", "scope", "cache"):
+            if parameter in ("order", "scope", "cache", "policy", "major"):
                 if name == "fence" and parameter == "order":
                     arguments.append("acq_rel")
                 continue
@@ -93,15 +96,108 @@ class Program:
         print("".join(f"  {line}\n" for line in self.body) + "}")
 
 
+POLICIES = ("", "evict_first", "evict_last", "evict_normal")
+BYTES = {"f16": 2, "bf16": 2, "tf32": 4, "i8": 1, "u8": 1, "f8e4m3": 1, "f8e5m2": 1}
+
+
+class Hopper:
+    """A kernel that calls one row: maps, matrices, accumulators."""
+
+    def __init__(self, number, name, stands_for, signature, variant):
+        self.name, self.variant, self.stands_for = name, variant, stands_for
+        self.forms = re.match(r"void\((.*)\)", signature).group(1).split(",")
+        self.head, self.declared, self.after = [], [], []
+        self.n = (8, 24, 64, 256)[variant % 4]
+        self.majors = [("k_major", "mn_major")[variant >> bit & 1]
+                       for bit in range(self.forms.count("major"))]
+        arguments = [argument for index in range(len(self.forms))
+                     if (argument := self.argument(index))]
+        print(f"kernel hopper{number}({', '.join(['out o: f32[65536]'] + self.head)}) "
+              "grid(2) block(128) cluster(2) {")
+        lines = self.declared + [f"{name}({', '.join(arguments)})"] + self.after
+        print("".join(f"  {line}\n" for line in lines) + "}")
+
+    def axes(self, values):
+        return "[" + ", ".join(values) + "]"
+
+    def map(self):
+        rank = self.forms.count("i32")
+        inner = ["32"] * (rank - 1)
+        tensor = f"inout g: f32{self.axes(inner + ['64'])}"
+        if "im2col" in self.name:
+            corner = self.axes(["-1"] * (rank - 2))
+            shape = f"im2col(16, 32, lower = {corner}, upper = {corner})"
+        else:
+            shape = f"box({', '.join(['2'] * (rank - 1) + ['32'])})"
+        self.head += [tensor, f"map m: g {shape} swizzle(128)"]
+        return "m"
+
+    def matrix(self, index, scalar):
+        matrices = [i for i, form in enumerate(self.forms) if form.startswith("d:")]
+        which = matrices.index(index)
+        is_mn = which < len(self.majors) and self.majors[which] == "mn_major"
+        extent, swizzle = (self.n if index == matrices[-1] else 64), 128 >> self.variant % 3
+        line, name = swizzle // BYTES[scalar], f"matrix{index}"
+        if self.variant % 5 == 4 or (is_mn and extent > line and extent % line):
+            sizes = [64, extent] if is_mn else [extent, 64]
+            layout = f"layout(tile(8, {16 // BYTES[scalar]}))"
+        else:
+            sizes = ([max(1, extent // line), 64] if is_mn else [1, extent]) + [line]
+            layout = f"layout(row, swizzle({swizzle})) align({8 * swizzle})"
+        self.declared.append(f"shared {name}: {scalar}{self.axes(map(str, sizes))} {layout}")
+        return f"{name}[{', '.join('0' for _ in sizes)}]"
+
+    def registers(self, form, index):
+        scalar, count = re.match(r"r[iow]:(\w+?)x(n/2|\d+)$", form).groups()
+        scalar = self.stands_for if scalar == "T" else scalar
+        count = self.n // 2 if count == "n/2" else int(count)
+        name = f"registers{index}"
+        self.declared.append(f"register {name}: {scalar}[{count}] = {scalar}(o[thread])")
+        self.after.append(f"for i in 0..{count} unroll {{\n    o[i * 128 + thread] = "
+                          f"f32({name}[i])\n  }}")
+        return f"{name}[0]"
+
+    def argument(self, index):
+        form = self.forms[index]
+        if form == "map":
+            return self.map()
+        if form.startswith("d:"):
+            return self.matrix(index, form[2:])
+        if form[:3] in ("ri:", "rw:"):
+            return self.registers(form, index)
+        if form == "s:any":
+            self.declared.append("shared tile: f32[64, 32] layout(row, swizzle(128)) "
+                                 "align(1024)")
+            return "tile[0, 0]"
+        if form == "s:mbarrier":
+            self.declared.append("shared barriers: mbarrier[2]")
+            return "barriers[1]"
+        if form == "major":
+            return self.majors[self.forms[:index].count("major")]
+        return {"#n": str(self.n), "#i32": "1", "i32": "8", "u16": "u16(3)",
+                "bool": "thread >= 0",
+                "policy": POLICIES[self.variant % 4]}[form]
+
+
+def is_hopper(signature):
+    return re.search(r"\bmap\b|d:|#n", signature)
+
+
 def main():
     table, target = sys.argv[1], int(sys.argv[2])
-    program, count = Program(), 0
+    program, count, hopper = Program(), 0, 0
     for row in rows(table):
         _, name, types, signature, _, least = [part.strip('"') for part in row[:6]]
-        if int(least) <= target:
-            count += 1
-            for stands_for in types.split("|"):
+        if int(least) > target:
+            continue
+        count += 1
+        for stands_for in types.split("|"):
+            if not is_hopper(signature):
                 program.call(name, stands_for, signature)
+                continue
+            for variant in range(4):
+                Hopper(hopper, name, stands_for, signature, variant)
+                hopper += 1
     assert count > 80, "the table was not read"
     print(f"// {count} rows")
     program.print()
