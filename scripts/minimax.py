@@ -140,7 +140,7 @@ def floor_of(least, weight):
 THIRD, HALF = mp.mpf(1) / 3, mp.mpf(1) / 2
 LN2_HALF = mp.log(2) / 2 * mp.mpf("1.002")
 EIGHTH = (mp.pi / 4 * mp.mpf("1.003"))**2
-L12, L8 = least_squares(12), least_squares(8)
+L16, L12, L8 = (least_squares(n) for n in (16, 12, 8))
 
 
 def log1p_q(x):  # log(1 + x) = x - x^2 / 2 + x^3 q
@@ -191,7 +191,17 @@ def around(center):
     return near, weight
 
 
+def erfcx_over(scale, c, center):
+    """r P(r - center) = erfc(a) e^(a^2) for r = 1 / (a / scale + c)."""
+    def p(v):
+        a = (1 / (v + center) - c) * scale
+        return mp.erfc(a) * mp.exp(a * a) / (v + center)
+    return p
+
+
 S = floor_of("1e-10", lambda s: s)
+ERFCX = erfcx_over(1, 2, mp.mpf("0.212890625"))
+GELU = erfcx_over(1 / mp.sqrt(2), mp.mpf("2.75"), mp.mpf("0.15625"))
 # name: solver, g, a, b, degree, weight, bits, fixed coefficients
 ROWS = {
     "exp f32": (remez, mp.exp, -LN2_HALF, LN2_HALF, 6, over(mp.exp), 24,
@@ -220,6 +230,11 @@ ROWS = {
                 else mp.mpf(".886"), 24, {}),
     "erfc f32": (remez, lambda x: mp.log(mp.erfc(x)), mp.mpf("0.9219"),
                  mp.mpf("3.93"), 7, lambda x: mp.erfc(x) / mp.erf(x), 24, {}),
+    "erfcx f32": (L16, ERFCX, 1 / mp.mpf("12.3") - mp.mpf("0.212890625"),
+                  HALF - mp.mpf("0.212890625"), 10, over(ERFCX), 24, {}),
+    "gelu f32": (L16, GELU, 1 / mp.mpf("17.35") - mp.mpf("0.15625"),
+                 1 / mp.mpf("2.75") - mp.mpf("0.15625"), 10, over(GELU), 24,
+                 {}),
     "pow f32": (L12, atanh_q, mp.mpf(0), mp.mpf("0.04"), 3,
                 lambda s: s * s if s > mp.mpf("1e-3") else mp.mpf("1e-6"), 24,
                 {}),
@@ -231,6 +246,8 @@ ROWS = {
                  abs, 53, {}),
     "log f64": (L8, log_q, mp.mpf(0), mp.mpf("0.1717")**2, 6,
                 at_least("1e-5"), 53, {}),
+    "pow f64": (L8, atanh_q, mp.mpf(0), mp.mpf("0.17158")**2, 6,
+                at_least("1e-4"), 53, {}),
     "sin f64": (L8, odd(mp.sin, -mp.mpf(1) / 6), mp.mpf(0), EIGHTH, 5,
                 at_least("1e-3"), 53, {}),
     "cos f64": (L8, cos_q, mp.mpf(0), EIGHTH, 5,
