@@ -8,25 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-static uint32_t bits_of(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-static float f32_of(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
 float hd_sim_tf32_rna(float value) {
-  uint32_t bits = bits_of(value);
+  uint32_t bits = hd_f32_bits(value);
   if ((bits & 0x7fffffff) > 0x7f800000)
-    return f32_of(0x7fffffff);
+    return hd_f32_of_bits(0x7fffffff);
   if ((bits & 0x7fffffff) == 0x7f800000)
     return value;
-  return f32_of((bits + 0x1000) & ~0x1fffu);
+  return hd_f32_of_bits((bits + 0x1000) & ~0x1fffu);
 }
 
 // --- Fused multiply-add of halves ---

@@ -126,31 +126,19 @@ double hd_float_decode(hd_float_format_t format, uint64_t bits) {
   return negative ? -value : value;
 }
 
-static uint32_t bits_of_f32(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-static float f32_of_bits(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
 uint16_t hd_bf16_from_f32(float value) {
-  uint32_t bits = bits_of_f32(value);
+  uint32_t bits = hd_f32_bits(value);
   if ((bits & 0x7fffffff) > 0x7f800000)
     return 0x7fff;
   return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 float hd_bf16_to_f32(uint16_t bits) {
-  return f32_of_bits((uint32_t)bits << 16);
+  return hd_f32_of_bits((uint32_t)bits << 16);
 }
 
 uint16_t hd_f16_from_f32(float value) {
-  uint32_t bits = bits_of_f32(value);
+  uint32_t bits = hd_f32_bits(value);
   uint32_t magnitude = bits & 0x7fffffff;
   uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
   if (magnitude > 0x7f800000)
@@ -174,9 +162,9 @@ float hd_f16_to_f32(uint16_t bits) {
   uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
   uint32_t magnitude = bits & 0x7fff;
   if (magnitude >= 0x7c00) // Infinity or NaN.
-    return f32_of_bits(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
+    return hd_f32_of_bits(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
   if (magnitude >= 0x400)
-    return f32_of_bits(sign | ((magnitude << 13) + 0x38000000));
+    return hd_f32_of_bits(sign | ((magnitude << 13) + 0x38000000));
   // Subnormal: exact, as an integer times 2^-24.
-  return f32_of_bits(sign | bits_of_f32((float)magnitude * 0x1p-24f));
+  return hd_f32_of_bits(sign | hd_f32_bits((float)magnitude * 0x1p-24f));
 }

@@ -17,6 +17,7 @@
 #define HIDET_SUPPORT_FLOAT_H
 
 #include <stdint.h>
+#include <string.h>
 
 // In the order of IR/Scalars.def, whose names these are.
 typedef enum hd_float_format {
@@ -44,6 +45,18 @@ uint16_t hd_f16_from_f32(float value);
 float hd_f16_to_f32(uint16_t bits);
 uint16_t hd_bf16_from_f32(float value);
 float hd_bf16_to_f32(uint16_t bits);
+
+// An f32 and its bits.
+static inline uint32_t hd_f32_bits(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+static inline float hd_f32_of_bits(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
 
 // The sum of f16 products and the like need one rounding from f64.
 static inline uint16_t hd_f16_from_f64(double value) {

@@ -24,23 +24,30 @@ static void expect_text(const hd_func_t *func, const char *expected) {
   hd_buffer_fini(&text);
 }
 
-static void without_a_change_it_is_the_same_pointer(void **state) {
-  (void)state;
+// Gives every function of 300 generated modules to `check`.
+static void for_generated(void (*check)(hd_module_t *module,
+                                        const hd_func_t *func)) {
   static hd_generated_t counts;
   for (uint64_t seed = 0; seed < 300; seed++) {
     hd_context_t context;
     hd_context_init(&context);
     hd_module_t *module = hd_generate_module(&context, seed, &counts);
-    for (size_t i = 0; i < module->items.size; i++) {
-      if (module->items.data[i].kind != HD_ITEM_FUNC)
-        continue;
-      const hd_func_t *func = module->items.data[i].u.func;
-      hd_rewriter_t rewriter = {.arena = &module->arena};
-      assert_ptr_equal(hd_rewrite_func(&rewriter, func), func);
-      hd_rewriter_fini(&rewriter);
-    }
+    for (size_t i = 0; i < module->items.size; i++)
+      if (module->items.data[i].kind == HD_ITEM_FUNC)
+        check(module, module->items.data[i].u.func);
     hd_context_fini(&context);
   }
+}
+
+static void check_unchanged(hd_module_t *module, const hd_func_t *func) {
+  hd_rewriter_t rewriter = {.arena = &module->arena};
+  assert_ptr_equal(hd_rewrite_func(&rewriter, func), func);
+  hd_rewriter_fini(&rewriter);
+}
+
+static void without_a_change_it_is_the_same_pointer(void **state) {
+  (void)state;
+  for_generated(check_unchanged);
 }
 
 // Every variable anew: the copy is valid, prints the same, shares no variable.
@@ -63,31 +70,23 @@ static bool remember(void *argument, const hd_expr_t *e) {
   return true;
 }
 
+static void check_copied(hd_module_t *module, const hd_func_t *func) {
+  hd_rewriter_t rewriter = {.arena = &module->arena, .declare = copy_var};
+  const hd_func_t *copy = hd_rewrite_func(&rewriter, func);
+  hd_rewriter_fini(&rewriter);
+  assert_true(hd_func_verify(module->context, copy));
+  hd_buffer_t text = {0};
+  hd_func_print(func, &text);
+  expect_text(copy, hd_buffer_text(&text));
+  hd_buffer_fini(&text);
+  hd_visible_t seen = {.arena = &module->arena};
+  hd_walk_block(func->body, NULL, remember, &seen);
+  hd_walk_block(copy->body, NULL, collect, &seen);
+}
+
 static void declarations_and_their_uses_are_replaced(void **state) {
   (void)state;
-  static hd_generated_t counts;
-  for (uint64_t seed = 0; seed < 300; seed++) {
-    hd_context_t context;
-    hd_context_init(&context);
-    hd_module_t *module = hd_generate_module(&context, seed, &counts);
-    for (size_t i = 0; i < module->items.size; i++) {
-      if (module->items.data[i].kind != HD_ITEM_FUNC)
-        continue;
-      const hd_func_t *func = module->items.data[i].u.func;
-      hd_rewriter_t rewriter = {.arena = &module->arena, .declare = copy_var};
-      const hd_func_t *copy = hd_rewrite_func(&rewriter, func);
-      hd_rewriter_fini(&rewriter);
-      assert_true(hd_func_verify(&context, copy));
-      hd_buffer_t text = {0};
-      hd_func_print(func, &text);
-      expect_text(copy, hd_buffer_text(&text));
-      hd_buffer_fini(&text);
-      hd_visible_t seen = {.arena = &module->arena};
-      hd_walk_block(func->body, NULL, remember, &seen);
-      hd_walk_block(copy->body, NULL, collect, &seen);
-    }
-    hd_context_fini(&context);
-  }
+  for_generated(check_copied);
 }
 
 static void types_follow_the_variables_they_mention(void **state) {

@@ -10,18 +10,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-static uint32_t bits_of(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-static float f32_of(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
 static bool same(double a, double b) {
   return isnan(a) ? isnan(b) : a == b && !signbit(a) == !signbit(b);
 }
@@ -70,7 +58,7 @@ static void f16_encodes_to_nearest_even(void **state) {
     check_f16_from(nextafterf(middle, -INFINITY));
   }
   for (uint64_t bits = 0; bits < 0x100000000u; bits += 4093)
-    check_f16_from(f32_of((uint32_t)bits));
+    check_f16_from(hd_f32_of_bits((uint32_t)bits));
 }
 
 static void f16_from_f64_rounds_once(void **state) {
@@ -85,7 +73,7 @@ static void f16_from_f64_rounds_once(void **state) {
 static void bf16_is_the_upper_half_of_f32(void **state) {
   (void)state;
   for (uint32_t bits = 0; bits < 0x10000; bits++) {
-    float expected = f32_of(bits << 16);
+    float expected = hd_f32_of_bits(bits << 16);
     assert_true(same(hd_bf16_to_f32((uint16_t)bits), expected));
     assert_true(same(hd_float_decode(HD_FLOAT_BF16, bits), expected));
     if (isnan(expected))
@@ -93,14 +81,16 @@ static void bf16_is_the_upper_half_of_f32(void **state) {
     assert_int_equal(hd_bf16_from_f32(expected), bits);
     assert_int_equal(hd_float_encode(HD_FLOAT_BF16, expected), bits);
     // The midpoint to the next one goes to the even pattern.
-    float middle = f32_of((bits << 16) + 0x8000);
+    float middle = hd_f32_of_bits((bits << 16) + 0x8000);
     if (isnan(middle))
       continue;
     uint32_t even = bits + (bits & 1);
     assert_int_equal(hd_bf16_from_f32(middle), even);
     assert_int_equal(hd_float_encode(HD_FLOAT_BF16, middle), even);
-    assert_int_equal(hd_bf16_from_f32(f32_of((bits << 16) + 0x7fff)), bits);
-    assert_int_equal(hd_bf16_from_f32(f32_of((bits << 16) + 0x8001)), bits + 1);
+    assert_int_equal(hd_bf16_from_f32(hd_f32_of_bits((bits << 16) + 0x7fff)),
+                     bits);
+    assert_int_equal(hd_bf16_from_f32(hd_f32_of_bits((bits << 16) + 0x8001)),
+                     bits + 1);
   }
 }
 
@@ -226,21 +216,21 @@ static void e8m0_holds_powers_of_two(void **state) {
 static void f32_and_tf32_round_to_nearest_even(void **state) {
   (void)state;
   for (uint64_t bits = 0; bits < 0x100000000u; bits += 4099) {
-    float value = f32_of((uint32_t)bits);
+    float value = hd_f32_of_bits((uint32_t)bits);
     if (isnan(value))
       continue;
     assert_int_equal(hd_float_encode(HD_FLOAT_F32, value), bits);
     double beside = (double)value * (1 + 0x1p-26) + 0x1p-160;
     assert_int_equal(hd_float_encode(HD_FLOAT_F32, beside),
-                     bits_of((float)beside));
+                     hd_f32_bits((float)beside));
     uint32_t low = (uint32_t)bits & 0x1fff, high = (uint32_t)bits - low;
     bool up = low > 0x1000 || (low == 0x1000 && (high & 0x2000));
     if (isinf(value))
       up = false;
     assert_int_equal(hd_float_encode(HD_FLOAT_TF32, value),
                      high + (up ? 0x2000 : 0));
-    assert_true(
-        same(hd_float_decode(HD_FLOAT_TF32, high), (double)f32_of(high)));
+    assert_true(same(hd_float_decode(HD_FLOAT_TF32, high),
+                     (double)hd_f32_of_bits(high)));
   }
   assert_int_equal(hd_float_encode(HD_FLOAT_TF32, NAN), 0x7fffffff);
   assert_int_equal(hd_float_encode(HD_FLOAT_F64, -2), 0xc000000000000000u);
