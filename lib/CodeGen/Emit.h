@@ -16,28 +16,54 @@
 
 #include "CodeGen/CodeGen.h"
 #include "IR/Intrinsic.h"
+#include "Support/PtrMap.h"
 
 #include <llvm-c/Core.h>
 
 enum {
-  HD_EMIT_NUMBERED = 1024,   // A power of two.
   HD_EMIT_SLOTS = 32,        // 64 bits each.
   HD_EMIT_WIDE_SLOTS = 128,  // With accumulators of 128 registers.
   HD_EMIT_CHECK_VALUES = 32, // So ranks up to 16.
 };
 
+// A register tensor whose elements are values (EmitCells.c).
+typedef struct hd_cells {
+  uint32_t first, count;  // Its cells among the kernel's.
+  unsigned bits;          // Of an element; 32 where none share a word.
+  LLVMTypeRef type;       // Of an element.
+  LLVMBasicBlockRef home; // Where it was declared.
+} hd_cells_t;
+typedef struct hd_cell_entry hd_cell_entry_t;
+typedef struct hd_numbered hd_numbered_t;
+typedef struct hd_open_phi hd_open_phi_t;
+
+// A block that emission has come to (EmitBlocks.c).
+typedef struct hd_flow {
+  LLVMBasicBlockRef block;
+  struct hd_flow *dominator; // The nearest above it; NULL: there is none.
+  uint32_t depth;            // Of dominators.
+  // Of the head of a loop: while it is open, its way back is missing.
+  bool is_loop, is_open;
+  LLVMBasicBlockRef entered_from;
+  hd_open_phi_t *phis;
+  const hd_cells_t **written;
+  uint32_t num_written;
+} hd_flow_t;
+
 // What a variable stands for while its scope is emitted.
 typedef struct hd_binding {
   const hd_var_t *var;
   LLVMValueRef value; // A value; of a tensor, the address of its first element.
-  bool invariant;     // Tensor that nobody writes during the launch.
-  uint32_t number;    // hd_sim_site_t.declaration
+  const hd_cells_t *cells; // Of a register tensor that has none.
+  bool invariant;          // Tensor that nobody writes during the launch.
+  uint32_t number;         // hd_sim_site_t.declaration
 } hd_binding_t;
 
 // Where `return` goes, of the kernel or of a fn that is being inlined.
 typedef struct hd_emit_frame {
   LLVMBasicBlockRef exit;
-  LLVMValueRef result; // An alloca; NULL for void.
+  LLVMValueRef result;           // An alloca, of the host;
+  const hd_cells_t *result_cell; // of the GPU. Both NULL for void.
   LLVMTypeRef result_type;
 } hd_emit_frame_t;
 
@@ -75,12 +101,18 @@ typedef struct hd_emit {
   uint32_t num_declarations;
   hd_emit_frame_t frame;
 
-  // Integer operations of the block that is being emitted, by what they are of.
-  struct hd_numbered {
-    LLVMBasicBlockRef block;
-    LLVMValueRef a, b, value;
-    uint32_t kind, type;
-  } numbered[HD_EMIT_NUMBERED];
+  hd_numbered_t *numbered; // An open-addressing table.
+  size_t num_numbered, cap_numbered;
+  hd_ptr_map_t flows; // hd_flow_t by block.
+
+  // Register tensors as values, where every index is known while emitting.
+  bool in_memory; // One was not: they are allocas, left to LLVM's passes.
+  bool retry;     // That was found out just now: emission starts again so.
+  hd_cell_entry_t *entries; // An open-addressing table.
+  size_t num_entries, cap_entries;
+  uint32_t num_cells;
+  int depth; // Of blocks being looked through.
+  hd_open_phi_t *postponed;
   LLVMValueRef builtins[HD_BUILTIN_COUNT]; // On the GPU: read at the entry.
 
   const hd_shared_plan_t *shared;
@@ -141,11 +173,9 @@ LLVMValueRef hd_emit_to_bits(hd_emit_t *e, LLVMValueRef value, hd_type_t type);
 LLVMValueRef hd_emit_from_bits(hd_emit_t *e, LLVMValueRef bits, hd_type_t type);
 LLVMValueRef hd_emit_alloca(hd_emit_t *e, LLVMTypeRef type, int64_t count,
                             unsigned align, const char *name);
-LLVMBasicBlockRef hd_emit_new_block(hd_emit_t *e, const char *name);
-void hd_emit_at(hd_emit_t *e, LLVMBasicBlockRef block);
-bool hd_emit_terminated(hd_emit_t *e);
-// Branches to block unless the current block has ended already.
-void hd_emit_go(hd_emit_t *e, LLVMBasicBlockRef block);
+// condition ? a : b, folded where the condition is a constant.
+LLVMValueRef hd_emit_select(hd_emit_t *e, LLVMValueRef condition,
+                            LLVMValueRef a, LLVMValueRef b);
 // Calls an LLVM intrinsic, overloaded on type (NULL: not overloaded).
 LLVMValueRef hd_emit_llvm(hd_emit_t *e, const char *name, LLVMTypeRef overload,
                           LLVMValueRef *args, unsigned num_args);
@@ -153,12 +183,60 @@ LLVMValueRef hd_emit_llvm(hd_emit_t *e, const char *name, LLVMTypeRef overload,
 LLVMValueRef hd_emit_c_call(hd_emit_t *e, const char *name, LLVMTypeRef result,
                             LLVMValueRef *args, unsigned num_args);
 
+// EmitBlocks.c: every branch into a block but a loop's last comes before the
+// block is begun.
+LLVMBasicBlockRef hd_emit_new_block(hd_emit_t *e, const char *name);
+void hd_emit_at(hd_emit_t *e, LLVMBasicBlockRef block);
+bool hd_emit_terminated(hd_emit_t *e);
+// Branches to block unless the current block has ended already.
+void hd_emit_go(hd_emit_t *e, LLVMBasicBlockRef block);
+// Goes on in block; or where it is, and without block, if nothing goes there.
+void hd_emit_end(hd_emit_t *e, LLVMBasicBlockRef block);
+// A conditional branch, or none where the condition is a constant.
+void hd_emit_branch(hd_emit_t *e, LLVMValueRef condition,
+                    LLVMBasicBlockRef then, LLVMBasicBlockRef otherwise);
+// NULL: emission has not come to it.
+hd_flow_t *hd_emit_flow(const hd_emit_t *e, LLVMBasicBlockRef block);
+// A block that branches into another, from a use of that; steps to the next.
+LLVMBasicBlockRef hd_emit_way_in(LLVMUseRef *use);
+// Where the value of an operation is kept: *result is NULL if it was not
+// emitted yet where it could be used here. Until the next call.
+LLVMValueRef *hd_emit_number(hd_emit_t *e, uint32_t kind, uint32_t type,
+                             const void *a, const void *b);
+
+// EmitCells.c: register tensors as values. Indices past the end read poison and
+// write nothing.
+hd_cells_t *hd_cells_create(hd_emit_t *e, LLVMTypeRef type, unsigned bits,
+                            uint32_t count);
+// n elements, as any type of as many bits.
+LLVMValueRef hd_cells_read(hd_emit_t *e, const hd_cells_t *cells, int64_t index,
+                           unsigned n, LLVMTypeRef type);
+void hd_cells_write(hd_emit_t *e, const hd_cells_t *cells, int64_t index,
+                    unsigned n, LLVMValueRef value);
+// Begins a loop's head, branched to from the current block, and closes it once
+// the branch back is there. The body (and the condition, or NULL) says what the
+// loop may write.
+void hd_emit_open_loop(hd_emit_t *e, LLVMBasicBlockRef head,
+                       const hd_expr_t *condition, hd_block_t body);
+void hd_emit_close_loop(hd_emit_t *e, LLVMBasicBlockRef head);
+// A bitcast, or what it would undo.
+LLVMValueRef hd_emit_cast(hd_emit_t *e, LLVMValueRef value, LLVMTypeRef type);
+
 // EmitExpr.c
 LLVMValueRef hd_emit_expr(hd_emit_t *e, const hd_expr_t *x);
 bool hd_emit_is_cheap(const hd_expr_t *x);
+// A sum's part without its constant, which is added to *constant.
+LLVMValueRef hd_emit_split(LLVMValueRef value, uint64_t *constant);
+LLVMValueRef hd_emit_builtin(hd_emit_t *e, hd_builtin_t builtin);
+// x's operation on these values, or the value it had when it was emitted.
+LLVMValueRef hd_emit_operation(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
+                               LLVMValueRef b);
 
 // EmitKnown.c: the integer constant that a value is, bit by bit; else itself.
 LLVMValueRef hd_emit_known(hd_emit_t *e, LLVMValueRef value);
+// Whether value + constant is the same in more bits: it does not overflow.
+bool hd_emit_is_exact_sum(hd_emit_t *e, LLVMValueRef value, int64_t constant,
+                          bool is_signed);
 // Says that a call's or load's value lies in least .. greatest.
 void hd_emit_set_range(hd_emit_t *e, LLVMValueRef value, int64_t least,
                        int64_t greatest);
@@ -183,11 +261,16 @@ LLVMValueRef hd_emit_f64_to_f32_odd(hd_emit_t *e, LLVMValueRef value);
 typedef struct hd_place {
   const hd_binding_t *binding;
   LLVMValueRef pointer;
+  int64_t displacement; // In bytes, from the pointer; 0 on the host.
   LLVMValueRef bit;     // Elements of less than a byte: the first bit (i8).
   LLVMValueRef allowed; // i1, under --sanitize; NULL: always.
   LLVMValueRef site;    // Under --sanitize, else NULL.
 } hd_place_t;
 hd_place_t hd_emit_place(hd_emit_t *e, const hd_expr_t *access, int kind);
+// The element of a register tensor that an access begins at; false: it is known
+// when the code runs, and emission starts again with the tensor in memory.
+bool hd_emit_cell(hd_emit_t *e, const hd_expr_t *access,
+                  const hd_cells_t **cells, int64_t *index);
 LLVMValueRef hd_emit_load(hd_emit_t *e, const hd_expr_t *x);
 void hd_emit_store(hd_emit_t *e, const hd_stmt_t *stmt);
 void hd_emit_store_to(hd_emit_t *e, const hd_expr_t *place, hd_type_t type,
@@ -205,6 +288,9 @@ unsigned hd_emit_asm_bits(hd_type_t type);  // Of one register.
 unsigned hd_emit_asm_count(hd_type_t type); // How many.
 LLVMTypeRef hd_emit_asm_type(hd_emit_t *e, hd_type_t type);
 const char *hd_emit_constraint(const hd_emit_t *e, LLVMTypeRef type);
+// The product of two values of 32 bits in 64; the GPU's instruction.
+LLVMValueRef hd_emit_multiply_wide(hd_emit_t *e, LLVMValueRef a, LLVMValueRef b,
+                                   bool is_signed);
 void hd_emit_take_apart(hd_emit_t *e, LLVMValueRef value, hd_type_t type,
                         LLVMValueRef *registers);
 LLVMValueRef hd_emit_put_together(hd_emit_t *e, const LLVMValueRef *registers,

@@ -43,12 +43,12 @@ static LLVMValueRef shift(hd_emit_t *e, hd_expr_kind_t kind, hd_type_t type,
   bool is_arithmetic = kind == HD_EXPR_SHR && hd_type_is_signed(type);
   LLVMValueRef other =
       is_arithmetic ? hd_emit_int(t, bits - 1) : hd_emit_int(t, 0);
-  LLVMValueRef safe = LLVMBuildSelect(B, fits, amount, other, "");
+  LLVMValueRef safe = hd_emit_select(e, fits, amount, other);
   if (is_arithmetic)
     return LLVMBuildAShr(B, a, safe, "");
   LLVMValueRef result = kind == HD_EXPR_SHL ? LLVMBuildShl(B, a, safe, "")
                                             : LLVMBuildLShr(B, a, safe, "");
-  return LLVMBuildSelect(B, fits, result, hd_emit_int(t, 0), "");
+  return hd_emit_select(e, fits, result, hd_emit_int(t, 0));
 }
 
 // On the host a division by zero gives 0 and, under --sanitize, a finding.
@@ -72,36 +72,6 @@ static LLVMValueRef report_zero(hd_emit_t *e, const hd_expr_t *x,
   return is_zero;
 }
 
-static LLVMValueRef divide(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
-                           LLVMValueRef b) {
-  bool is_div = x->kind == HD_EXPR_DIV;
-  bool is_signed = hd_type_is_signed(x->type);
-  LLVMTypeRef t = LLVMTypeOf(a);
-  LLVMValueRef zero = hd_emit_int(t, 0), one = hd_emit_int(t, 1);
-  LLVMValueRef is_zero = NULL, is_minus_one = NULL, divisor = b;
-  bool constant = LLVMIsAConstantInt(b);
-  if (e->host || (constant && LLVMIsNull(b))) {
-    is_zero = LLVMBuildICmp(B, LLVMIntEQ, b, zero, "");
-    if (e->sanitize && !(constant && !LLVMIsNull(b)))
-      report_zero(e, x, is_zero, x->type.lanes);
-    divisor = LLVMBuildSelect(B, is_zero, one, divisor, "");
-  }
-  if (is_signed) { // The least integer by -1 wraps.
-    is_minus_one =
-        LLVMBuildICmp(B, LLVMIntEQ, b, hd_emit_int(t, ~UINT64_C(0)), "");
-    divisor = LLVMBuildSelect(B, is_minus_one, one, divisor, "");
-  }
-  LLVMValueRef r = is_div      ? is_signed ? LLVMBuildSDiv(B, a, divisor, "")
-                                           : LLVMBuildUDiv(B, a, divisor, "")
-                        : is_signed ? LLVMBuildSRem(B, a, divisor, "")
-                               : LLVMBuildURem(B, a, divisor, "");
-  if (is_signed && is_div)
-    r = LLVMBuildSelect(B, is_minus_one, LLVMBuildNeg(B, a, ""), r, "");
-  if (is_zero)
-    r = LLVMBuildSelect(B, is_zero, zero, r, "");
-  return r;
-}
-
 static LLVMValueRef int_min_max(hd_emit_t *e, bool is_min, hd_type_t type,
                                 LLVMValueRef a, LLVMValueRef b) {
   LLVMValueRef args[] = {a, b};
@@ -109,6 +79,61 @@ static LLVMValueRef int_min_max(hd_emit_t *e, bool is_min, hd_type_t type,
                          ? (is_min ? "llvm.smin" : "llvm.smax")
                          : (is_min ? "llvm.umin" : "llvm.umax");
   return hd_emit_llvm(e, name, LLVMTypeOf(a), args, 2);
+}
+
+static LLVMValueRef quotient(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
+                             LLVMValueRef b) {
+  bool is_signed = hd_type_is_signed(x->type);
+  if (x->kind == HD_EXPR_DIV)
+    return is_signed ? LLVMBuildSDiv(B, a, b, "") : LLVMBuildUDiv(B, a, b, "");
+  return is_signed ? LLVMBuildSRem(B, a, b, "") : LLVMBuildURem(B, a, b, "");
+}
+
+// On the GPU a division by zero gives any value, but is no undefined operation
+// of LLVM's: the divisor is 1 instead. The least integer by -1 wraps.
+static LLVMValueRef divide_on_gpu(hd_emit_t *e, const hd_expr_t *x,
+                                  LLVMValueRef a, LLVMValueRef b) {
+  LLVMTypeRef t = LLVMTypeOf(a);
+  LLVMValueRef one = hd_emit_int(t, 1),
+               minus_one = hd_emit_int(t, ~UINT64_C(0));
+  if (!hd_type_is_signed(x->type))
+    return quotient(e, x, a,
+                    LLVMIsConstant(b) && !LLVMIsNull(b)
+                        ? b
+                        : int_min_max(e, false, x->type, b, one));
+  // 0 and -1 are the two for which b + 1 is less than 2.
+  LLVMValueRef above = LLVMBuildAdd(B, b, one, "");
+  LLVMValueRef is_special =
+      LLVMBuildICmp(B, LLVMIntULT, above, hd_emit_int(t, 2), "");
+  LLVMValueRef divisor = hd_emit_select(e, is_special, one, b);
+  LLVMValueRef r = quotient(e, x, a, divisor);
+  if (x->kind == HD_EXPR_MOD)
+    return r;
+  LLVMValueRef is_minus_one = LLVMBuildICmp(B, LLVMIntEQ, b, minus_one, "");
+  return hd_emit_select(e, is_minus_one, LLVMBuildNeg(B, a, ""), r);
+}
+
+static LLVMValueRef divide(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
+                           LLVMValueRef b) {
+  if (!e->host)
+    return divide_on_gpu(e, x, a, b);
+  bool is_signed = hd_type_is_signed(x->type);
+  LLVMTypeRef t = LLVMTypeOf(a);
+  LLVMValueRef zero = hd_emit_int(t, 0), one = hd_emit_int(t, 1);
+  LLVMValueRef is_zero = LLVMBuildICmp(B, LLVMIntEQ, b, zero, "");
+  if (e->sanitize && !(LLVMIsAConstantInt(b) && !LLVMIsNull(b)))
+    report_zero(e, x, is_zero, x->type.lanes);
+  LLVMValueRef is_minus_one = NULL;
+  LLVMValueRef divisor = hd_emit_select(e, is_zero, one, b);
+  if (is_signed) { // The least integer by -1 wraps.
+    is_minus_one =
+        LLVMBuildICmp(B, LLVMIntEQ, b, hd_emit_int(t, ~UINT64_C(0)), "");
+    divisor = hd_emit_select(e, is_minus_one, one, divisor);
+  }
+  LLVMValueRef r = quotient(e, x, a, divisor);
+  if (is_signed && x->kind == HD_EXPR_DIV)
+    r = hd_emit_select(e, is_minus_one, LLVMBuildNeg(B, a, ""), r);
+  return hd_emit_select(e, is_zero, zero, r);
 }
 
 // Of a zero and a minus zero the GPU takes min and max as if they were ordered;
@@ -156,9 +181,34 @@ static LLVMValueRef float_binary(hd_emit_t *e, const hd_expr_t *x,
   }
 }
 
+// What an operation is where one side is a constant that settles it; NULL:
+// none does. Unrolled loops make many of these.
+static LLVMValueRef settled(hd_expr_kind_t kind, LLVMValueRef a,
+                            LLVMValueRef b) {
+  bool zero_a = LLVMIsConstant(a) && LLVMIsNull(a);
+  bool zero_b = LLVMIsConstant(b) && LLVMIsNull(b);
+  bool one_a = LLVMIsAConstantInt(a) && LLVMConstIntGetZExtValue(a) == 1;
+  bool one_b = LLVMIsAConstantInt(b) && LLVMConstIntGetZExtValue(b) == 1;
+  if (kind == HD_EXPR_ADD || kind == HD_EXPR_BITOR || kind == HD_EXPR_BITXOR ||
+      kind == HD_EXPR_OR)
+    return zero_a ? b : zero_b ? a : NULL;
+  if (kind == HD_EXPR_MUL)
+    return zero_a || one_b ? a : zero_b || one_a ? b : NULL;
+  if (kind == HD_EXPR_AND)
+    return zero_a || one_b ? a : zero_b || one_a ? b : NULL;
+  if (kind == HD_EXPR_BITAND)
+    return zero_a ? a : zero_b ? b : NULL;
+  bool keeps =
+      kind == HD_EXPR_SUB || kind == HD_EXPR_SHL || kind == HD_EXPR_SHR;
+  return (keeps && zero_b) || (kind == HD_EXPR_DIV && one_b) ? a : NULL;
+}
+
 static LLVMValueRef int_binary(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
                                LLVMValueRef b) {
   hd_expr_kind_t kind = (hd_expr_kind_t)x->kind;
+  LLVMValueRef known = settled(kind, a, b);
+  if (known)
+    return known;
   switch (kind) {
   case HD_EXPR_ADD:
     return LLVMBuildAdd(B, a, b, "");

@@ -22,10 +22,14 @@ typedef struct text {
 
 // One list of registers: a value's, or those of a register reference.
 typedef struct operand {
-  hd_type_t type;        // Of registers: the elements and their number.
-  LLVMValueRef address;  // Of register references.
-  unsigned first, count; // Among outputs, or among inputs.
-  bool is_out;
+  hd_type_t type;          // Of registers: the elements and their number.
+  LLVMValueRef address;    // Of register references in memory.
+  const hd_cells_t *cells; // Of register references that are values,
+  int64_t cell;            // and the first.
+  int64_t displacement;    // Of places, in bytes.
+  unsigned first, count;   // Among outputs, or among inputs.
+  unsigned first_in;       // Among inputs, of what is written too.
+  bool is_out, is_read_apart, is_printed, in_braces;
   bool is_immediate;
   int64_t immediate;
 } operand_t;
@@ -96,6 +100,17 @@ static void add_value(hd_emit_t *e, assembly_t *a, operand_t *o,
     add_input(a, registers[i], -1);
 }
 
+// Whether the instruction takes a parameter as an address, to which a constant
+// may be added: [%0].
+static bool is_in_brackets(const assembly_t *a, unsigned param) {
+  const char name[] = {'%', (char)('0' + param), '\0'};
+  const char *at = strstr(a->info->ptx, name);
+  for (; at; at = strstr(at + 1, name))
+    if (at == a->info->ptx || at[-1] != '[')
+      return false;
+  return true;
+}
+
 static void add_place(hd_emit_t *e, assembly_t *a, operand_t *o,
                       const hd_expr_t *x) {
   hd_place_t place = hd_emit_place(e, x, HD_SIM_PLACE);
@@ -105,8 +120,13 @@ static void add_place(hd_emit_t *e, assembly_t *a, operand_t *o,
     return;
   }
   bool is_shared = a->space == HD_SCOPE_SHARED;
-  LLVMValueRef address =
-      LLVMBuildPtrToInt(B, place.pointer, is_shared ? e->i32 : e->i64, "");
+  LLVMTypeRef type = is_shared ? e->i32 : e->i64;
+  LLVMValueRef address = LLVMBuildPtrToInt(B, place.pointer, type, "");
+  if (is_in_brackets(a, (unsigned)(o - a->operands)))
+    o->displacement = place.displacement;
+  else if (place.displacement)
+    address = LLVMBuildAdd(
+        B, address, LLVMConstInt(type, (uint64_t)place.displacement, true), "");
   o->first = a->num_ins;
   o->count = 1;
   add_input(a, address, -1);
@@ -129,23 +149,85 @@ static void add_matrix(hd_emit_t *e, assembly_t *a, operand_t *o, uint32_t i) {
   a->in_types[o->first] = e->i64;
 }
 
+// Whether elements fill a register as they fill a value.
+static bool is_plain(hd_type_t type) {
+  unsigned bits = hd_scalar_bits((hd_scalar_t)type.scalar);
+  unsigned all = bits * type.lanes;
+  return !hd_type_is_bool(type) && bits >= 8 &&
+         (all == 16 || all == 32 || all == 64);
+}
+
+// The type of the elements of a reference that share a register.
+static hd_type_t shared_type(const operand_t *o) {
+  return (hd_type_t){o->type.scalar, (uint8_t)(o->type.lanes / o->count)};
+}
+
 // The address of a reference's register i, and its type in memory: a vector of
 // the small elements that share the register.
 static LLVMValueRef register_address(hd_emit_t *e, const operand_t *o,
                                      unsigned i, hd_type_t *type) {
-  unsigned per = o->type.lanes / o->count;
-  *type = (hd_type_t){o->type.scalar, (uint8_t)per};
-  LLVMValueRef index = LLVMConstInt(e->i32, i * per, false);
+  *type = shared_type(o);
+  LLVMValueRef index = LLVMConstInt(e->i32, i * type->lanes, false);
   LLVMTypeRef element = hd_emit_memory_type(e, hd_type_lane(o->type));
   return LLVMBuildGEP2(B, element, o->address, &index, 1, "");
+}
+
+// The elements of a reference that share its register i, as that register.
+static LLVMValueRef read_register(hd_emit_t *e, const operand_t *o,
+                                  unsigned i) {
+  hd_type_t type;
+  LLVMValueRef value, one[HD_EMIT_MAX_REGISTERS];
+  if (o->cells) {
+    type = shared_type(o);
+    int64_t first = o->cell + i * type.lanes;
+    if (is_plain(type))
+      return hd_cells_read(e, o->cells, first, type.lanes,
+                           hd_emit_asm_type(e, type));
+    value =
+        hd_cells_read(e, o->cells, first, type.lanes, hd_emit_type(e, type));
+  } else {
+    LLVMValueRef at = register_address(e, o, i, &type);
+    value = LLVMBuildLoad2(B, hd_emit_type(e, type), at, "");
+    LLVMSetAlignment(value, hd_emit_register_bits(type) / 8);
+  }
+  hd_emit_take_apart(e, value, type, one);
+  return one[0];
+}
+
+static void write_register(hd_emit_t *e, const operand_t *o, unsigned i,
+                           LLVMValueRef value) {
+  hd_type_t type;
+  if (o->cells) {
+    type = shared_type(o);
+    if (!is_plain(type))
+      value = hd_emit_put_together(e, &value, type);
+    hd_cells_write(e, o->cells, o->cell + i * type.lanes, type.lanes, value);
+    return;
+  }
+  LLVMValueRef at = register_address(e, o, i, &type);
+  LLVMValueRef store =
+      LLVMBuildStore(B, hd_emit_put_together(e, &value, type), at);
+  LLVMSetAlignment(store, hd_emit_register_bits(type) / 8);
+}
+
+// Whether the instruction names a parameter twice: where it is written, and
+// where it is read.
+static bool is_named_twice(const assembly_t *a, unsigned param) {
+  const char name[] = {'%', (char)('0' + param), '\0'};
+  const char *first = strstr(a->info->ptx, name);
+  return first && strstr(first + 1, name);
 }
 
 static void add_registers(hd_emit_t *e, assembly_t *a, operand_t *o,
                           uint32_t index) {
   const hd_expr_t *x = a->x->operands[index];
   const hd_intrinsic_param_t *param = &a->info->params[index];
-  hd_place_t place = hd_emit_place(e, x, HD_SIM_PLACE);
-  o->address = place.pointer;
+  const hd_binding_t *binding = hd_emit_find(e, x->u.var);
+  if (binding && binding->cells)
+    hd_emit_cell(e, x, &o->cells, &o->cell);
+  else
+    o->address = hd_emit_place(e, x, HD_SIM_PLACE).pointer;
+  o->in_braces = true;
   o->type = (hd_type_t){x->type.scalar,
                         (uint8_t)hd_intrinsic_elements(a->info, a->x, index)};
   o->count = hd_emit_asm_count(o->type);
@@ -153,18 +235,15 @@ static void add_registers(hd_emit_t *e, assembly_t *a, operand_t *o,
     add_outputs(e, a, o);
   if (param->form == HD_PARAM_REGISTER_OUT || e->failed)
     return;
-  bool is_tied = param->form == HD_PARAM_REGISTER_INOUT;
-  if (!is_tied)
+  bool is_inout = param->form == HD_PARAM_REGISTER_INOUT;
+  bool is_tied =
+      is_inout && !is_named_twice(a, (unsigned)(param - a->info->params));
+  o->first_in = a->num_ins;
+  o->is_read_apart = is_inout && !is_tied;
+  if (!is_inout)
     o->first = a->num_ins;
-  for (unsigned i = 0; i < o->count; i++) {
-    hd_type_t type;
-    LLVMValueRef at = register_address(e, o, i, &type);
-    LLVMValueRef value = LLVMBuildLoad2(B, hd_emit_type(e, type), at, "");
-    LLVMSetAlignment(value, hd_emit_register_bits(type) / 8);
-    LLVMValueRef one[HD_EMIT_MAX_REGISTERS];
-    hd_emit_take_apart(e, value, type, one);
-    add_input(a, one[0], is_tied ? (int)(o->first + i) : -1);
-  }
+  for (unsigned i = 0; i < o->count; i++)
+    add_input(a, read_register(e, o, i), is_tied ? (int)(o->first + i) : -1);
 }
 
 static void add_operand(hd_emit_t *e, assembly_t *a, uint32_t i) {
@@ -225,19 +304,28 @@ static const char *type_suffix(hd_type_t type) {
   return NULL;
 }
 
-static void put_operand(text_t *text, const assembly_t *a, const operand_t *o) {
+// Reading "$k": outputs come first. A list is in braces, even of one where the
+// instruction takes lists: those of references. One that is read apart from
+// where it is written is named there first.
+static void put_operand(text_t *text, const assembly_t *a, operand_t *o) {
   if (o->is_immediate) {
     put_int(text, o->immediate);
     return;
   }
-  // Reading "$k": outputs come first. A list is in braces, even of one where
-  // the instruction takes lists: those of references.
-  bool in_braces = o->count > 1 || o->address;
+  bool is_output = o->is_out && !(o->is_read_apart && o->is_printed);
+  unsigned first =
+      is_output ? o->first : a->num_outs + (o->is_out ? o->first_in : o->first);
+  o->is_printed = true;
+  bool in_braces = o->count > 1 || o->in_braces;
   if (in_braces)
     put(text, "{");
   for (unsigned i = 0; i < o->count; i++) {
     put(text, i ? ", $" : "$");
-    put_int(text, o->first + i + (o->is_out ? 0 : a->num_outs));
+    put_int(text, first + i);
+  }
+  if (o->displacement) {
+    put(text, "+");
+    put_int(text, o->displacement);
   }
   if (in_braces)
     put(text, "}");
@@ -327,8 +415,7 @@ static void put_registers(text_t *text, const assembly_t *a) {
 }
 
 // One of the letters of the table's ptx column.
-static void put_letter(hd_emit_t *e, text_t *text, const assembly_t *a,
-                       char letter) {
+static void put_letter(hd_emit_t *e, text_t *text, assembly_t *a, char letter) {
   switch (letter) {
   case 'r':
     put_operand(text, a, &a->result);
@@ -380,7 +467,7 @@ static void put_letter(hd_emit_t *e, text_t *text, const assembly_t *a,
   }
 }
 
-static void put_instruction(hd_emit_t *e, text_t *text, const assembly_t *a) {
+static void put_instruction(hd_emit_t *e, text_t *text, assembly_t *a) {
   if (a->order == HD_SEQ_CST && !starts_with(a->info->ptx, "fence")) {
     put(text, "fence.sc.");
     put(text, scope_word(a));
@@ -453,16 +540,8 @@ static void write_registers(hd_emit_t *e, const assembly_t *a,
                             LLVMValueRef call) {
   for (uint32_t i = 0; i < a->x->num_operands; i++) {
     const operand_t *o = &a->operands[i];
-    if (!o->is_out)
-      continue;
-    for (unsigned k = 0; k < o->count; k++) {
-      hd_type_t type;
-      LLVMValueRef at = register_address(e, o, k, &type);
-      LLVMValueRef one = output(e, a, call, o->first + k);
-      LLVMValueRef store =
-          LLVMBuildStore(B, hd_emit_put_together(e, &one, type), at);
-      LLVMSetAlignment(store, hd_emit_register_bits(type) / 8);
-    }
+    for (unsigned k = 0; o->is_out && k < o->count; k++)
+      write_register(e, o, k, output(e, a, call, o->first + k));
   }
 }
 

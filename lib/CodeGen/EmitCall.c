@@ -19,6 +19,7 @@ static void bind_tensor(hd_emit_t *e, const hd_var_t *param,
   }
   hd_binding_t source = *found; // The table may move.
   hd_binding_t *binding = hd_emit_bind(e, param, source.value);
+  binding->cells = source.cells;
   binding->invariant = source.invariant;
   binding->number = source.number;
 }
@@ -65,15 +66,19 @@ LLVMValueRef hd_emit_call(hd_emit_t *e, const hd_expr_t *x) {
   e->frame = (hd_emit_frame_t){.exit = hd_emit_new_block(e, f->name)};
   if (!is_void) {
     e->frame.result_type = hd_emit_type(e, f->result);
-    e->frame.result = hd_emit_alloca(e, e->frame.result_type, 1, 16, f->name);
+    if (e->host)
+      e->frame.result = hd_emit_alloca(e, e->frame.result_type, 1, 16, f->name);
+    else
+      e->frame.result_cell = hd_cells_create(e, e->frame.result_type, 32, 1);
   }
   hd_emit_block(e, f->body);
-  hd_emit_go(e, e->frame.exit);
-  hd_emit_at(e, e->frame.exit);
-  LLVMValueRef result = is_void
-                            ? NULL
-                            : LLVMBuildLoad2(e->builder, e->frame.result_type,
-                                             e->frame.result, "");
+  hd_emit_end(e, e->frame.exit);
+  LLVMValueRef result = NULL;
+  if (e->frame.result_cell)
+    result = hd_cells_read(e, e->frame.result_cell, 0, 1, e->frame.result_type);
+  else if (!is_void)
+    result =
+        LLVMBuildLoad2(e->builder, e->frame.result_type, e->frame.result, "");
   e->frame = outer;
   return result;
 }

@@ -58,6 +58,20 @@ static void fill(hd_emit_t *e, LLVMTypeRef type, LLVMValueRef slot,
   hd_emit_at(e, after);
 }
 
+static void declare_cells(hd_emit_t *e, const hd_stmt_t *stmt, uint32_t count) {
+  hd_type_t element = stmt->u.declare.var->tensor->element;
+  unsigned bits =
+      hd_type_is_bool(element) ? 32 : hd_emit_register_bits(element);
+  const hd_cells_t *cells =
+      hd_cells_create(e, hd_emit_type(e, element), bits, count);
+  if (stmt->u.declare.init) {
+    LLVMValueRef value = hd_emit_expr(e, stmt->u.declare.init);
+    for (uint32_t i = 0; i < count && hd_emit_count(e, stmt->loc); i++)
+      hd_cells_write(e, cells, i, 1, value);
+  }
+  hd_emit_bind(e, stmt->u.declare.var, NULL)->cells = cells;
+}
+
 static void declare_register(hd_emit_t *e, const hd_stmt_t *stmt) {
   const hd_var_t *var = stmt->u.declare.var;
   const hd_tensor_t *tensor = var->tensor;
@@ -72,6 +86,10 @@ static void declare_register(hd_emit_t *e, const hd_stmt_t *stmt) {
   if (count > MOST || bytes > MOST) {
     hd_emit_error(e, stmt->loc, HD_E0307, "the bytes of a register tensor", 0LL,
                   (long long)MOST, (long long)bytes);
+    return;
+  }
+  if (!e->host && !e->in_memory) {
+    declare_cells(e, stmt, (uint32_t)count);
     return;
   }
   LLVMTypeRef type = hd_emit_memory_type(e, tensor->element);

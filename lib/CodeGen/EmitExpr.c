@@ -86,7 +86,7 @@ static LLVMValueRef choose(hd_emit_t *e, const hd_expr_t *condition,
   if (!hd_emit_is_cheap(then) || !hd_emit_is_cheap(otherwise))
     return branches(e, c, then, otherwise, type);
   LLVMValueRef a = hd_emit_expr(e, then);
-  return LLVMBuildSelect(B, c, a, hd_emit_expr(e, otherwise), "");
+  return hd_emit_select(e, c, a, hd_emit_expr(e, otherwise));
 }
 
 // a && b is a ? b : false, a || b is a ? true : b.
@@ -130,66 +130,129 @@ static LLVMValueRef bitcast(hd_emit_t *e, const hd_expr_t *x) {
 }
 
 // Special registers are read once, at the entry, where they serve all blocks.
-static LLVMValueRef builtin(hd_emit_t *e, const hd_expr_t *x) {
+LLVMValueRef hd_emit_builtin(hd_emit_t *e, hd_builtin_t builtin) {
   if (e->host)
-    return hd_emit_host_builtin(e, x->u.builtin);
-  LLVMValueRef *value = &e->builtins[x->u.builtin];
+    return hd_emit_host_builtin(e, builtin);
+  LLVMValueRef *value = &e->builtins[builtin];
   if (!*value) {
     LLVMBuilderRef outer = e->builder;
     e->builder = e->entry_builder;
-    *value = hd_emit_nvptx_builtin(e, x->u.builtin);
+    *value = hd_emit_nvptx_builtin(e, builtin);
     e->builder = outer;
   }
   return *value;
 }
 
-// Local value numbering: unrolled bodies compute the same indices over and
-// over, and what is not emitted need not be taken out by LLVM.
-static struct hd_numbered *number(hd_emit_t *e, const hd_expr_t *x,
-                                  LLVMValueRef a, LLVMValueRef b) {
-  hd_type_t from = x->operands[0]->type;
-  uint32_t type = (uint32_t)(x->type.scalar << 24 | x->type.lanes << 16 |
-                             from.scalar << 8 | from.lanes);
-  uint64_t hash = (uint64_t)(uintptr_t)a * UINT64_C(0x9e3779b97f4a7c15) +
-                  (uint64_t)(uintptr_t)b * UINT64_C(0xc2b2ae3d27d4eb4f) +
-                  ((uint64_t)x->kind << 32 | type);
-  hash ^= hash >> 29;
-  struct hd_numbered *entry = &e->numbered[hash % HD_EMIT_NUMBERED];
-  LLVMBasicBlockRef block = LLVMGetInsertBlock(B);
-  if (entry->block != block || entry->a != a || entry->b != b ||
-      entry->kind != x->kind || entry->type != type)
-    *entry = (struct hd_numbered){block, a, b, NULL, x->kind, type};
-  return entry;
-}
-
-static bool is_numbered(const hd_expr_t *x) {
+// On the host LLVM's passes find what is computed twice in different blocks.
+static bool is_numbered(const hd_emit_t *e, const hd_expr_t *x) {
+  if (!e->host)
+    return true;
   return hd_type_is_integer(x->operands[0]->type) &&
          !hd_type_is_float(x->type) && x->kind != HD_EXPR_DIV &&
          x->kind != HD_EXPR_MOD;
 }
 
-static LLVMValueRef operation(hd_emit_t *e, const hd_expr_t *x) {
-  LLVMValueRef a = hd_emit_expr(e, x->operands[0]), b = NULL;
-  if (x->num_operands > 1)
-    b = hd_emit_expr(e, x->operands[1]);
-  struct hd_numbered *known = is_numbered(x) ? number(e, x, a, b) : NULL;
-  if (known && known->value)
-    return known->value;
-  LLVMValueRef value = b ? hd_emit_binary(e, x, a, b) : hd_emit_unary(e, x, a);
-  if (known)
-    known->value = value;
+static uint32_t types_of(const hd_expr_t *x) {
+  hd_type_t from = x->operands[0]->type;
+  return (uint32_t)(x->type.scalar << 24 | x->type.lanes << 16 |
+                    from.scalar << 8 | from.lanes);
+}
+
+static LLVMValueRef plus(hd_emit_t *e, uint32_t types, LLVMValueRef a,
+                         uint64_t constant) {
+  LLVMValueRef b = LLVMConstInt(LLVMTypeOf(a), constant, true);
+  if (LLVMIsNull(b))
+    return a;
+  LLVMValueRef *known = hd_emit_number(e, HD_EXPR_ADD, types, a, b);
+  if (!*known)
+    *known = LLVMBuildAdd(B, a, b, "");
+  return *known;
+}
+
+LLVMValueRef hd_emit_split(LLVMValueRef value, uint64_t *constant) {
+  if (!LLVMIsAInstruction(value) ||
+      LLVMGetInstructionOpcode(value) != LLVMAdd ||
+      !LLVMIsAConstantInt(LLVMGetOperand(value, 1)))
+    return value;
+  *constant += LLVMConstIntGetZExtValue(LLVMGetOperand(value, 1));
+  return LLVMGetOperand(value, 0);
+}
+
+// On the GPU sums are kept as (the rest) + constant, so that the copies of an
+// unrolled body share the rest: (a + 1) + b is (a + b) + 1, (a + 1) * 4 is
+// a * 4 + 4. NULL: there is nothing to bring into that form.
+static LLVMValueRef reassociated(hd_emit_t *e, const hd_expr_t *x,
+                                 LLVMValueRef a, LLVMValueRef b) {
+  uint64_t constant = 0;
+  if (e->host || !b || x->type.lanes > 1 || !hd_type_is_integer(x->type) ||
+      hd_scalar_bits((hd_scalar_t)x->type.scalar) < 32)
+    return NULL;
+  if (x->kind == HD_EXPR_ADD) {
+    if (LLVMIsAConstantInt(a) || LLVMIsAConstantInt(b))
+      return NULL;
+    LLVMValueRef left = hd_emit_split(a, &constant);
+    LLVMValueRef right = hd_emit_split(b, &constant);
+    if (left == a && right == b)
+      return NULL;
+    return plus(e, types_of(x), hd_emit_operation(e, x, left, right), constant);
+  }
+  bool scales = x->kind == HD_EXPR_MUL || x->kind == HD_EXPR_SHL;
+  LLVMValueRef rest =
+      scales && LLVMIsAConstantInt(b) ? hd_emit_split(a, &constant) : a;
+  if (rest == a)
+    return NULL;
+  uint64_t by = LLVMConstIntGetZExtValue(b);
+  if (x->kind == HD_EXPR_SHL && by > 31)
+    return NULL;
+  constant = x->kind == HD_EXPR_SHL ? constant << by : constant * by;
+  return plus(e, types_of(x), hd_emit_operation(e, x, rest, b), constant);
+}
+
+// i64(a) * i64(b) of 32 bits each: the GPU has an instruction for it.
+static LLVMValueRef wide_product(hd_emit_t *e, const hd_expr_t *x) {
+  const hd_expr_t *a = x->operands[0], *b = x->operands[1];
+  if (e->host || x->kind != HD_EXPR_MUL || a->kind != HD_EXPR_CAST ||
+      b->kind != HD_EXPR_CAST || x->type.lanes > 1)
+    return NULL;
+  hd_scalar_t from = (hd_scalar_t)a->operands[0]->type.scalar;
+  if (x->type.scalar != (from == HD_I32 ? HD_I64 : HD_U64) ||
+      (from != HD_I32 && from != HD_U32) || b->operands[0]->type.scalar != from)
+    return NULL;
+  LLVMValueRef left = hd_emit_expr(e, a->operands[0]);
+  LLVMValueRef right = hd_emit_expr(e, b->operands[0]);
+  return hd_emit_multiply_wide(e, left, right, from == HD_I32);
+}
+
+LLVMValueRef hd_emit_operation(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
+                               LLVMValueRef b) {
+  hd_type_t from = x->operands[0]->type;
+  LLVMValueRef other = reassociated(e, x, a, b);
+  if (other)
+    return other;
+  uint32_t type = types_of(x);
+  bool numbered = is_numbered(e, x);
+  if (numbered) {
+    LLVMValueRef known = *hd_emit_number(e, x->kind, type, a, b);
+    if (known)
+      return known;
+  }
+  LLVMValueRef value = x->kind == HD_EXPR_CAST
+                           ? hd_emit_convert(e, a, from, x->type)
+                       : b ? hd_emit_binary(e, x, a, b)
+                           : hd_emit_unary(e, x, a);
+  if (numbered)
+    *hd_emit_number(e, x->kind, type, a, b) = value;
   return value;
 }
 
-static LLVMValueRef cast(hd_emit_t *e, const hd_expr_t *x) {
-  LLVMValueRef a = hd_emit_expr(e, x->operands[0]);
-  struct hd_numbered *known = is_numbered(x) ? number(e, x, a, NULL) : NULL;
-  if (known && known->value)
-    return known->value;
-  LLVMValueRef value = hd_emit_convert(e, a, x->operands[0]->type, x->type);
-  if (known)
-    known->value = value;
-  return value;
+static LLVMValueRef operation(hd_emit_t *e, const hd_expr_t *x) {
+  LLVMValueRef product = wide_product(e, x);
+  if (product)
+    return product;
+  LLVMValueRef a = hd_emit_expr(e, x->operands[0]), b = NULL;
+  if (x->num_operands > 1)
+    b = hd_emit_expr(e, x->operands[1]);
+  return hd_emit_operation(e, x, a, b);
 }
 
 static LLVMValueRef misplaced(hd_emit_t *e, const hd_expr_t *x) {
@@ -207,14 +270,12 @@ LLVMValueRef hd_emit_expr(hd_emit_t *e, const hd_expr_t *x) {
   case HD_EXPR_VAR:
     return variable(e, x);
   case HD_EXPR_BUILTIN:
-    return builtin(e, x);
+    return hd_emit_builtin(e, x->u.builtin);
   case HD_EXPR_AND:
   case HD_EXPR_OR:
     return logical(e, x);
   case HD_EXPR_SELECT:
     return choose(e, x->operands[0], x->operands[1], x->operands[2], x->type);
-  case HD_EXPR_CAST:
-    return cast(e, x);
   case HD_EXPR_BITCAST:
     return bitcast(e, x);
   case HD_EXPR_VECTOR:
@@ -233,6 +294,7 @@ LLVMValueRef hd_emit_expr(hd_emit_t *e, const hd_expr_t *x) {
   case HD_EXPR_TENSOR:
   case HD_EXPR_COUNT:
     return misplaced(e, x);
+  case HD_EXPR_CAST:
   case HD_EXPR_NEG:
   case HD_EXPR_NOT:
   case HD_EXPR_BITNOT:

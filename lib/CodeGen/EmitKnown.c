@@ -171,6 +171,22 @@ LLVMValueRef hd_emit_known(hd_emit_t *e, LLVMValueRef value) {
   return LLVMConstInt(LLVMTypeOf(value), known.one, false);
 }
 
+bool hd_emit_is_exact_sum(hd_emit_t *e, LLVMValueRef value, int64_t constant,
+                          bool is_signed) {
+  enum { MOST = 64 };
+  search_t s = {e, MOST};
+  unsigned width = width_of(value);
+  uint64_t mask = ~UINT64_C(0) >> (64 - width);
+  uint64_t most_positive = is_signed ? mask >> 1 : mask;
+  known_t known = known_of(&s, value);
+  uint64_t added = (uint64_t)constant & mask;
+  if (constant < 0 || added > most_positive)
+    return false;
+  // No carry, or the most that it can be still fits.
+  return (added & ~known.zero) == 0 ||
+         (~known.zero <= most_positive && added <= most_positive - ~known.zero);
+}
+
 void hd_emit_set_range(hd_emit_t *e, LLVMValueRef value, int64_t least,
                        int64_t greatest) {
   LLVMTypeRef type = LLVMTypeOf(value);

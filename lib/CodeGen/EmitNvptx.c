@@ -140,11 +140,11 @@ void hd_emit_nvptx_kernel(hd_emit_t *e) {
   LLVMTypeRef type = LLVMFunctionType(e->void_, types, count, false);
   e->function = LLVMAddFunction(e->llvm, kernel->name, type);
   LLVMSetFunctionCallConv(e->function, PTX_KERNEL);
-  LLVMBasicBlockRef entry = hd_emit_new_block(e, "entry");
-  LLVMBasicBlockRef body = hd_emit_new_block(e, "body");
+  // What every block may use is put before a mark that is taken out at the end.
+  hd_emit_at(e, hd_emit_new_block(e, "entry"));
+  LLVMValueRef mark = LLVMBuildAlloca(B, e->i8, "");
+  LLVMPositionBuilderBefore(e->entry_builder, mark);
   e->frame.exit = hd_emit_new_block(e, "exit");
-  LLVMPositionBuilderAtEnd(e->entry_builder, entry);
-  hd_emit_at(e, body);
   annotate_launch(e);
   if (e->shared->num_tensors)
     declare_shared_base(e);
@@ -154,10 +154,9 @@ void hd_emit_nvptx_kernel(hd_emit_t *e) {
     bind_map(e, i);
   annotate_maps(e);
   hd_emit_block(e, kernel->body);
-  hd_emit_go(e, e->frame.exit);
-  hd_emit_at(e, e->frame.exit);
+  hd_emit_end(e, e->frame.exit);
   LLVMBuildRetVoid(B);
-  LLVMBuildBr(e->entry_builder, body);
+  LLVMInstructionEraseFromParent(mark);
 }
 
 // Reads a special register whose value lies in least .. greatest.
@@ -183,14 +182,28 @@ static LLVMValueRef thread(hd_emit_t *e, int axis) {
   return special(e, names[axis], 0, size - 1);
 }
 
+static LLVMValueRef multiplied(hd_emit_t *e, LLVMValueRef a, LLVMValueRef b) {
+  if (LLVMIsAConstantInt(a) && LLVMConstIntGetZExtValue(a) <= 1)
+    return LLVMIsNull(a) ? a : b;
+  return LLVMBuildMul(B, a, b, "");
+}
+
+static LLVMValueRef added(hd_emit_t *e, LLVMValueRef a, LLVMValueRef b) {
+  if (LLVMIsAConstantInt(a) && LLVMIsNull(a))
+    return b;
+  return LLVMIsAConstantInt(b) && LLVMIsNull(b) ? a : LLVMBuildAdd(B, a, b, "");
+}
+
 // x + nx (y + ny z)
 static LLVMValueRef linear_thread(hd_emit_t *e) {
   const hd_launch_t *launch = &e->kernel->launch;
-  LLVMValueRef sum = thread(e, 2);
+  LLVMValueRef sum = hd_emit_builtin(e, HD_BUILTIN_THREAD_Z);
   for (int axis = 1; axis >= 0; axis--) {
     LLVMValueRef size = constant(e, constant_dim(launch->block[axis]));
-    sum = LLVMBuildMul(B, sum, size, "");
-    sum = LLVMBuildAdd(B, sum, thread(e, axis), "");
+    sum = multiplied(e, sum, size);
+    sum = added(
+        e, sum,
+        hd_emit_builtin(e, axis ? HD_BUILTIN_THREAD_Y : HD_BUILTIN_THREAD_X));
   }
   return sum;
 }
@@ -211,17 +224,20 @@ static LLVMValueRef grid_dim(hd_emit_t *e, int axis) {
 }
 
 static LLVMValueRef linear_block(hd_emit_t *e) {
-  LLVMValueRef sum = block(e, 2);
-  for (int axis = 1; axis >= 0; axis--) {
-    sum = LLVMBuildMul(B, sum, grid_dim(e, axis), "");
-    sum = LLVMBuildAdd(B, sum, block(e, axis), "");
-  }
-  return sum;
+  LLVMValueRef sum = hd_emit_builtin(e, HD_BUILTIN_BLOCK_Z);
+  if (e->kernel->launch.grid[1] || e->kernel->launch.grid[2])
+    sum =
+        added(e, multiplied(e, sum, hd_emit_builtin(e, HD_BUILTIN_GRID_DIM_Y)),
+              hd_emit_builtin(e, HD_BUILTIN_BLOCK_Y));
+  if (!LLVMIsAConstantInt(sum) || !LLVMIsNull(sum))
+    sum = multiplied(e, sum, hd_emit_builtin(e, HD_BUILTIN_GRID_DIM_X));
+  return added(e, sum, hd_emit_builtin(e, HD_BUILTIN_BLOCK_X));
 }
 
 static LLVMValueRef grid_blocks(hd_emit_t *e) {
-  LLVMValueRef all = LLVMBuildMul(B, grid_dim(e, 0), grid_dim(e, 1), "");
-  return LLVMBuildMul(B, all, grid_dim(e, 2), "");
+  LLVMValueRef all = multiplied(e, hd_emit_builtin(e, HD_BUILTIN_GRID_DIM_Z),
+                                hd_emit_builtin(e, HD_BUILTIN_GRID_DIM_Y));
+  return multiplied(e, all, hd_emit_builtin(e, HD_BUILTIN_GRID_DIM_X));
 }
 
 static int64_t cluster_size(const hd_emit_t *e) {
@@ -247,11 +263,12 @@ LLVMValueRef hd_emit_nvptx_builtin(hd_emit_t *e, hd_builtin_t builtin) {
   case HD_BUILTIN_THREAD_Z:
     return thread(e, 2);
   case HD_BUILTIN_LANE_ID:
-    return LLVMBuildAnd(B, linear_thread(e), constant(e, 31), "");
+    return LLVMBuildAnd(B, hd_emit_builtin(e, HD_BUILTIN_THREAD),
+                        constant(e, 31), "");
   case HD_BUILTIN_WARP:
-    return shifted(e, linear_thread(e), 5);
+    return shifted(e, hd_emit_builtin(e, HD_BUILTIN_THREAD), 5);
   case HD_BUILTIN_WARPGROUP:
-    return shifted(e, linear_thread(e), 7);
+    return shifted(e, hd_emit_builtin(e, HD_BUILTIN_THREAD), 7);
   case HD_BUILTIN_BLOCK:
     return linear_block(e);
   case HD_BUILTIN_BLOCK_X:

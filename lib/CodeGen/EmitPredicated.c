@@ -82,6 +82,13 @@ static int list(char *text, size_t size, hd_type_t type, unsigned first) {
   return n;
 }
 
+// "+16", or nothing.
+static const char *displacement(hd_emit_t *e, const hd_place_t *place) {
+  return place->displacement ? hd_arena_printf(&e->arena, "%+lld",
+                                               (long long)place->displacement)
+                             : "";
+}
+
 static LLVMValueRef call(hd_emit_t *e, LLVMTypeRef result, LLVMValueRef *args,
                          unsigned num_args, const char *code,
                          const char *constraints, bool effect) {
@@ -126,7 +133,8 @@ LLVMValueRef hd_emit_predicated_load(hd_emit_t *e, LLVMValueRef condition,
   // Operands: results, what they are tied to, the predicate, the address.
   int n = snprintf(code, MAX_TEXT, "@$%u ld.global.nc", 2 * count);
   n += list(code + n, MAX_TEXT - (size_t)n, type, 0);
-  snprintf(code + n, MAX_TEXT - (size_t)n, ", [$%u];", 2 * count + 1);
+  snprintf(code + n, MAX_TEXT - (size_t)n, ", [$%u%s];", 2 * count + 1,
+           displacement(e, &place));
   LLVMTypeRef result =
       count == 1 ? one : LLVMStructTypeInContext(e->context, all, count, false);
   LLVMValueRef loaded =
@@ -182,8 +190,8 @@ static void emit_store(hd_emit_t *e, LLVMValueRef condition,
   int n = list(registers, MAX_TEXT, type, 2);
   // The type stands before the address, the registers after it.
   char *space = memchr(registers, ' ', (size_t)n);
-  snprintf(code, MAX_TEXT, "@$0 st.global%.*s [$1],%s;",
-           (int)(space - registers), registers, space);
+  snprintf(code, MAX_TEXT, "@$0 st.global%.*s [$1%s],%s;",
+           (int)(space - registers), registers, displacement(e, &place), space);
   call(e, e->void_, args, count + 2, code, constraints, true);
 }
 

@@ -5,6 +5,8 @@
 // bits.
 #include "CodeGen/Emit.h"
 
+#include <string.h>
+
 #define B e->builder
 
 static unsigned bits_of(hd_type_t type) {
@@ -52,13 +54,38 @@ const char *hd_emit_constraint(const hd_emit_t *e, LLVMTypeRef type) {
                           : "r";
 }
 
+// LLVM finds it itself only where it optimizes.
+LLVMValueRef hd_emit_multiply_wide(hd_emit_t *e, LLVMValueRef a, LLVMValueRef b,
+                                   bool is_signed) {
+  if (LLVMIsAConstantInt(a) && LLVMIsAConstantInt(b)) {
+    a = LLVMBuildIntCast2(B, a, e->i64, is_signed, "");
+    return LLVMBuildMul(B, a, LLVMBuildIntCast2(B, b, e->i64, is_signed, ""),
+                        "");
+  }
+  LLVMValueRef *known = hd_emit_number(e, HD_EXPR_COUNT + 8, is_signed, a, b);
+  if (*known)
+    return *known;
+  const char *code =
+      is_signed ? "mul.wide.s32 $0, $1, $2;" : "mul.wide.u32 $0, $1, $2;";
+  LLVMTypeRef types[] = {e->i32, e->i32};
+  LLVMTypeRef type = LLVMFunctionType(e->i64, types, 2, false);
+  const char *constraints = LLVMIsAConstantInt(b) ? "=l,r,n" : "=l,r,r";
+  LLVMValueRef assembly = LLVMGetInlineAsm(
+      type, code, strlen(code), constraints, strlen(constraints), false, false,
+      LLVMInlineAsmDialectATT, false);
+  LLVMValueRef args[] = {a, b};
+  LLVMValueRef product = LLVMBuildCall2(B, type, assembly, args, 2, "");
+  *known = product;
+  return product;
+}
+
 void hd_emit_take_apart(hd_emit_t *e, LLVMValueRef value, hd_type_t type,
                         LLVMValueRef *registers) {
   LLVMTypeRef to = hd_emit_asm_type(e, type);
   unsigned count = hd_emit_asm_count(type);
   if (bits_of(type) >= 32) {
     for (unsigned i = 0; i < type.lanes; i++)
-      registers[i] = LLVMBuildBitCast(B, hd_emit_lane(e, value, i), to, "");
+      registers[i] = hd_emit_cast(e, hd_emit_lane(e, value, i), to);
     return;
   }
   value = hd_emit_to_bits(e, value, type);
@@ -66,7 +93,7 @@ void hd_emit_take_apart(hd_emit_t *e, LLVMValueRef value, hd_type_t type,
     registers[0] = LLVMBuildIntCast2(B, value, to, hd_type_is_signed(type), "");
     return;
   }
-  value = LLVMBuildBitCast(B, value, LLVMVectorType(to, count), "");
+  value = hd_emit_cast(e, value, LLVMVectorType(to, count));
   for (unsigned i = 0; i < count; i++)
     registers[i] = hd_emit_lane(e, value, i);
 }
@@ -84,12 +111,12 @@ LLVMValueRef hd_emit_put_together(hd_emit_t *e, const LLVMValueRef *registers,
     if (LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind)
       value = LLVMBuildTruncOrBitCast(B, value, all, "");
     return bits_of(type) < 8 ? hd_emit_from_bits(e, value, type)
-                             : LLVMBuildBitCast(B, value, to, "");
+                             : hd_emit_cast(e, value, to);
   }
   LLVMTypeRef part = LLVMTypeOf(registers[0]);
   LLVMValueRef vector = LLVMGetPoison(LLVMVectorType(part, count));
   for (unsigned i = 0; i < count; i++)
     vector = LLVMBuildInsertElement(B, vector, registers[i],
                                     LLVMConstInt(e->i32, i, false), "");
-  return LLVMBuildBitCast(B, vector, to, "");
+  return hd_emit_cast(e, vector, to);
 }

@@ -119,10 +119,13 @@ static LLVMValueRef emit_rolled(hd_emit_t *e, const loop_t *loop,
                                 LLVMValueRef first, const loop_t *bounds,
                                 int copies) {
   LLVMBasicBlockRef before = LLVMGetInsertBlock(B);
+  LLVMValueRef enters = is_below(e, bounds, first, bounds->limit);
+  if (is_false(enters))
+    return first;
   LLVMBasicBlockRef body = hd_emit_new_block(e, "for");
   LLVMBasicBlockRef after = hd_emit_new_block(e, "end");
-  LLVMBuildCondBr(B, is_below(e, bounds, first, bounds->limit), body, after);
-  hd_emit_at(e, body);
+  hd_emit_branch(e, enters, body, after);
+  hd_emit_open_loop(e, body, NULL, loop->stmt->u.loop.body);
   LLVMValueRef phi = LLVMBuildPhi(B, loop->type, loop->stmt->u.loop.var->name);
   LLVMAddIncoming(phi, &first, &before, 1);
   LLVMValueRef value = phi;
@@ -144,7 +147,10 @@ static LLVMValueRef emit_rolled(hd_emit_t *e, const loop_t *loop,
     LLVMAddIncoming(phi, &next, &latch, 1);
     LLVMBuildCondBr(B, more, body, after);
   }
+  hd_emit_close_loop(e, body);
   hd_emit_at(e, after);
+  if (is_true(enters))
+    return next;
   LLVMValueRef end = LLVMBuildPhi(B, loop->type, "");
   LLVMAddIncoming(end, &first, &before, 1);
   if (latch)
@@ -218,7 +224,7 @@ static void emit_while(hd_emit_t *e, const hd_stmt_t *stmt) {
   LLVMBasicBlockRef body = hd_emit_new_block(e, "body");
   LLVMBasicBlockRef after = hd_emit_new_block(e, "end");
   LLVMBuildBr(B, head);
-  hd_emit_at(e, head);
+  hd_emit_open_loop(e, head, stmt->u.branch.condition, stmt->u.branch.then);
   LLVMValueRef condition = hd_emit_expr(e, stmt->u.branch.condition);
   LLVMBuildCondBr(B, condition, body, after);
   hd_emit_at(e, body);
@@ -232,6 +238,7 @@ static void emit_while(hd_emit_t *e, const hd_stmt_t *stmt) {
     }
   }
   hd_emit_go(e, head);
+  hd_emit_close_loop(e, head);
   hd_emit_at(e, after);
 }
 
@@ -285,7 +292,10 @@ static void emit_assert(hd_emit_t *e, const hd_stmt_t *stmt) {
 static void emit_return(hd_emit_t *e, const hd_stmt_t *stmt) {
   if (stmt->u.eval.value) {
     LLVMValueRef value = hd_emit_expr(e, stmt->u.eval.value);
-    LLVMBuildStore(B, value, e->frame.result);
+    if (e->frame.result_cell)
+      hd_cells_write(e, e->frame.result_cell, 0, 1, value);
+    else
+      LLVMBuildStore(B, value, e->frame.result);
   }
   LLVMBuildBr(B, e->frame.exit);
 }

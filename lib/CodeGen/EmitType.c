@@ -106,7 +106,7 @@ LLVMValueRef hd_emit_to_bits(hd_emit_t *e, LLVMValueRef value, hd_type_t type) {
   unsigned bits = hd_scalar_bits((hd_scalar_t)type.scalar);
   LLVMTypeRef all = LLVMIntTypeInContext(e->context, bits * type.lanes);
   if (!is_packed_differently(type))
-    return LLVMBuildBitCast(e->builder, value, all, "");
+    return hd_emit_cast(e, value, all);
   LLVMValueRef sum = LLVMConstNull(all);
   for (unsigned i = 0; i < type.lanes; i++) {
     LLVMValueRef lane = hd_emit_lane(e, value, i);
@@ -139,7 +139,7 @@ LLVMValueRef hd_emit_from_bits(hd_emit_t *e, LLVMValueRef bits_value,
   unsigned bits = hd_scalar_bits((hd_scalar_t)type.scalar);
   LLVMTypeRef to = hd_emit_type(e, type);
   if (!is_packed_differently(type))
-    return LLVMBuildBitCast(e->builder, bits_value, to, "");
+    return hd_emit_cast(e, bits_value, to);
   LLVMValueRef vector = LLVMGetPoison(to);
   for (unsigned i = 0; i < type.lanes; i++) {
     LLVMValueRef lane = LLVMBuildLShr(
@@ -167,21 +167,13 @@ LLVMValueRef hd_emit_alloca(hd_emit_t *e, LLVMTypeRef type, int64_t count,
   return slot;
 }
 
-LLVMBasicBlockRef hd_emit_new_block(hd_emit_t *e, const char *name) {
-  return LLVMAppendBasicBlockInContext(e->context, e->function, name);
-}
-
-void hd_emit_at(hd_emit_t *e, LLVMBasicBlockRef block) {
-  LLVMPositionBuilderAtEnd(e->builder, block);
-}
-
-bool hd_emit_terminated(hd_emit_t *e) {
-  return LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(e->builder));
-}
-
-void hd_emit_go(hd_emit_t *e, LLVMBasicBlockRef block) {
-  if (!hd_emit_terminated(e))
-    LLVMBuildBr(e->builder, block);
+LLVMValueRef hd_emit_select(hd_emit_t *e, LLVMValueRef condition,
+                            LLVMValueRef a, LLVMValueRef b) {
+  if (a == b)
+    return a;
+  if (LLVMIsAConstantInt(condition))
+    return LLVMIsNull(condition) ? b : a;
+  return LLVMBuildSelect(e->builder, condition, a, b, "");
 }
 
 LLVMValueRef hd_emit_llvm(hd_emit_t *e, const char *name, LLVMTypeRef overload,

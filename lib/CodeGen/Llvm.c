@@ -54,6 +54,12 @@ bool hd_emit_run(hd_module_t *module, const hd_func_t *kernel,
   job_t job = {&e, body, argument, false};
   hd_budget_t *budget = &module->context->budget;
   hd_exhausted_t exhausted = hd_budget_guard(budget, run, &job);
+  if (exhausted == HD_EXHAUSTED_NOTHING && e.retry) {
+    hd_emit_fini(&e);
+    hd_emit_init(&e, module, kernel, options);
+    e.in_memory = true;
+    exhausted = hd_budget_guard(budget, run, &job);
+  }
   hd_emit_fini(&e);
   if (exhausted != HD_EXHAUSTED_NOTHING)
     hd_budget_exhausted(budget, exhausted);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM IR and PTX as text. The pass list is short by measurement: what ptxas
-// does anyway (scheduling, unrolling, common subexpressions across blocks) is
-// left to it.
+// LLVM IR and PTX as text. No pass of LLVM's runs, and instructions are
+// selected without optimization, by measurement: the emitter makes values of
+// register tensors, shares what is computed twice and splits addresses itself,
+// and what is left (copies, loops) ptxas does anyway. Only where the index of a
+// register tensor is not known while emitting do LLVM's passes look for it.
 #include "CodeGen/Emit.h"
 
 #include <llvm-c/Error.h>
@@ -28,7 +30,8 @@ static LLVMTargetMachineRef create_machine(hd_emit_t *e) {
   return LLVMCreateTargetMachine(
       target, "nvptx64-nvidia-cuda", e->target->name,
       ptx_feature(e->target->sm == 901 ? 90 : e->target->sm),
-      LLVMCodeGenLevelDefault, LLVMRelocDefault, LLVMCodeModelDefault);
+      e->in_memory ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone,
+      LLVMRelocDefault, LLVMCodeModelDefault);
 }
 
 static bool run_passes(hd_emit_t *e, LLVMTargetMachineRef machine,
@@ -100,6 +103,8 @@ static bool check_registers(hd_emit_t *e) {
 }
 
 static bool optimize(hd_emit_t *e, LLVMTargetMachineRef machine) {
+  if (!e->in_memory)
+    return true;
   if (!run_passes(e, machine, passes))
     return false;
   return !e->dynamic ||

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Basic blocks as they are emitted: the tree of dominators, kept while blocks
+// are begun, and the numbering of values by it. Unrolled bodies compute the
+// same indices over and over; what is not emitted need not be taken out by
+// LLVM.
+//
+// A block's way in is complete when emission comes to it, but for the heads of
+// loops, whose back edge is missing; it changes no dominator.
+#include "CodeGen/Emit.h"
+
+#define B e->builder
+
+LLVMBasicBlockRef hd_emit_new_block(hd_emit_t *e, const char *name) {
+  return LLVMAppendBasicBlockInContext(e->context, e->function, name);
+}
+
+hd_flow_t *hd_emit_flow(const hd_emit_t *e, LLVMBasicBlockRef block) {
+  return (hd_flow_t *)(uintptr_t)hd_ptr_map_get(&e->flows, block);
+}
+
+LLVMBasicBlockRef hd_emit_way_in(LLVMUseRef *use) {
+  LLVMValueRef branch = LLVMGetUser(*use);
+  *use = LLVMGetNextUse(*use);
+  return LLVMGetInstructionParent(branch);
+}
+
+static hd_flow_t *common(hd_flow_t *a, hd_flow_t *b) {
+  while (a != b) {
+    if (!a || !b)
+      return NULL;
+    if (a->depth >= b->depth)
+      a = a->dominator;
+    else
+      b = b->dominator;
+  }
+  return a;
+}
+
+static hd_flow_t *dominator_of(const hd_emit_t *e, LLVMBasicBlockRef block) {
+  LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(block));
+  hd_flow_t *dominator = NULL;
+  for (bool first = true; use; first = false) {
+    hd_flow_t *from = hd_emit_flow(e, hd_emit_way_in(&use));
+    dominator = first ? from : common(dominator, from);
+  }
+  return dominator;
+}
+
+void hd_emit_at(hd_emit_t *e, LLVMBasicBlockRef block) {
+  LLVMPositionBuilderAtEnd(B, block);
+  if (e->host || hd_emit_flow(e, block))
+    return;
+  hd_flow_t *flow = HD_ARENA_NEW(&e->arena, hd_flow_t);
+  flow->block = block;
+  flow->dominator = dominator_of(e, block);
+  flow->depth = flow->dominator ? flow->dominator->depth + 1 : 0;
+  hd_ptr_map_set(&e->arena, &e->flows, block, flow);
+}
+
+bool hd_emit_terminated(hd_emit_t *e) {
+  return LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(B));
+}
+
+void hd_emit_go(hd_emit_t *e, LLVMBasicBlockRef block) {
+  if (!hd_emit_terminated(e))
+    LLVMBuildBr(B, block);
+}
+
+void hd_emit_end(hd_emit_t *e, LLVMBasicBlockRef block) {
+  if (!LLVMGetFirstUse(LLVMBasicBlockAsValue(block)) &&
+      !hd_emit_terminated(e)) {
+    LLVMDeleteBasicBlock(block);
+    return;
+  }
+  hd_emit_go(e, block);
+  hd_emit_at(e, block);
+}
+
+void hd_emit_branch(hd_emit_t *e, LLVMValueRef condition,
+                    LLVMBasicBlockRef then, LLVMBasicBlockRef otherwise) {
+  if (LLVMIsAConstantInt(condition))
+    LLVMBuildBr(B, LLVMIsNull(condition) ? otherwise : then);
+  else
+    LLVMBuildCondBr(B, condition, then, otherwise);
+}
+
+// Whether what was computed in block a can be used in b. Looks up the tree so
+// far only.
+static bool dominates(const hd_emit_t *e, LLVMBasicBlockRef a,
+                      LLVMBasicBlockRef b) {
+  enum { FAR = 64 };
+  if (a == b)
+    return true;
+  const hd_flow_t *upper = hd_emit_flow(e, a), *lower = hd_emit_flow(e, b);
+  if (!upper || !lower || lower->depth > upper->depth + FAR)
+    return false;
+  while (lower && lower->depth > upper->depth)
+    lower = lower->dominator;
+  return lower == upper;
+}
+
+// The latest emission of an operation.
+struct hd_numbered {
+  LLVMBasicBlockRef block;
+  const void *a, *b;
+  LLVMValueRef value;
+  uint32_t kind, type;
+};
+
+static hd_numbered_t *slot(const hd_emit_t *e, const hd_numbered_t *key) {
+  uint64_t hash =
+      ((uint64_t)(uintptr_t)key->a ^ (uint64_t)key->kind << 32 ^ key->type) *
+          UINT64_C(0x9e3779b97f4a7c15) +
+      (uint64_t)(uintptr_t)key->b * UINT64_C(0xc2b2ae3d27d4eb4f);
+  size_t i = (size_t)(hash >> 24) & (e->cap_numbered - 1);
+  for (;; i = (i + 1) & (e->cap_numbered - 1)) {
+    hd_numbered_t *entry = &e->numbered[i];
+    if (!entry->block || (entry->a == key->a && entry->b == key->b &&
+                          entry->kind == key->kind && entry->type == key->type))
+      return entry;
+  }
+}
+
+static void grow(hd_emit_t *e) {
+  hd_numbered_t *old = e->numbered;
+  size_t old_capacity = e->cap_numbered;
+  e->cap_numbered = old_capacity ? old_capacity * 2 : 1024;
+  e->numbered = HD_ARENA_ARRAY(&e->arena, hd_numbered_t, e->cap_numbered);
+  for (size_t i = 0; i < old_capacity; i++)
+    if (old[i].block)
+      *slot(e, &old[i]) = old[i];
+}
+
+LLVMValueRef *hd_emit_number(hd_emit_t *e, uint32_t kind, uint32_t type,
+                             const void *a, const void *b) {
+  if (2 * e->num_numbered >= e->cap_numbered)
+    grow(e);
+  hd_numbered_t key = {LLVMGetInsertBlock(B), a, b, NULL, kind, type};
+  hd_numbered_t *entry = slot(e, &key);
+  e->num_numbered += !entry->block;
+  bool is_there =
+      entry->block && (e->host ? entry->block == key.block
+                               : dominates(e, entry->block, key.block));
+  if (!is_there)
+    *entry = key;
+  return &entry->value;
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Register tensors of the GPU as values: what a variable holds is found while
+// the code is emitted, and phis are made where paths meet, so that neither
+// loads, stores nor addresses of registers come to be (Braun et al., Simple and
+// Efficient Construction of Static Single Assignment Form, CC 2013).
+//
+// A cell is an element. What was written as a vector stays one until a part of
+// it is asked for; elements of 8 and 16 bits meet in phis by words of 32 bits,
+// as the instructions that take them want them.
+//
+// A loop's head is open until its body is emitted: a cell that the body may
+// write gets a phi there whose last operand comes when the loop is closed; any
+// other is what it was before the loop.
+#include "CodeGen/Emit.h"
+#include "IR/Rewrite.h"
+
+#define B e->builder
+
+enum { DEEP = 200, PART = HD_EXPR_COUNT, CAST };
+
+// What a cell holds at the end of a block: a part of a value. While its paths
+// are being looked through: no value.
+struct hd_cell_entry {
+  LLVMBasicBlockRef block;
+  uint32_t cell;
+  uint8_t part, parts;
+  LLVMValueRef value;
+};
+
+// A phi whose operands are still to come.
+struct hd_open_phi {
+  hd_open_phi_t *next;
+  LLVMValueRef phi;
+  const hd_cells_t *cells;
+  LLVMBasicBlockRef block;
+  uint32_t cell;
+  unsigned n;
+};
+
+static hd_cell_entry_t *slot(const hd_emit_t *e, LLVMBasicBlockRef block,
+                             uint32_t cell) {
+  uint64_t hash =
+      ((uint64_t)(uintptr_t)block ^ cell) * UINT64_C(0x9e3779b97f4a7c15);
+  size_t i = (size_t)(hash >> 20) & (e->cap_entries - 1);
+  while (e->entries[i].block &&
+         (e->entries[i].block != block || e->entries[i].cell != cell))
+    i = (i + 1) & (e->cap_entries - 1);
+  return &e->entries[i];
+}
+
+static void grow(hd_emit_t *e) {
+  hd_cell_entry_t *old = e->entries;
+  size_t old_capacity = e->cap_entries;
+  e->cap_entries = old_capacity ? old_capacity * 2 : 1024;
+  e->entries = HD_ARENA_ARRAY(&e->arena, hd_cell_entry_t, e->cap_entries);
+  for (size_t i = 0; i < old_capacity; i++)
+    if (old[i].block)
+      *slot(e, old[i].block, old[i].cell) = old[i];
+}
+
+static void put(hd_emit_t *e, LLVMBasicBlockRef block, uint32_t cell,
+                unsigned n, LLVMValueRef value) {
+  for (unsigned i = 0; i < n; i++) {
+    if (2 * e->num_entries >= e->cap_entries)
+      grow(e);
+    hd_cell_entry_t *entry = slot(e, block, cell + i);
+    e->num_entries += !entry->block;
+    *entry = (hd_cell_entry_t){block, cell + i, (uint8_t)i, (uint8_t)n, value};
+  }
+}
+
+static const hd_cell_entry_t *find(const hd_emit_t *e, LLVMBasicBlockRef block,
+                                   uint32_t cell) {
+  if (!e->cap_entries)
+    return NULL;
+  const hd_cell_entry_t *entry = slot(e, block, cell);
+  return entry->block ? entry : NULL;
+}
+
+LLVMValueRef hd_emit_cast(hd_emit_t *e, LLVMValueRef value, LLVMTypeRef type) {
+  if (LLVMTypeOf(value) == type)
+    return value;
+  if (LLVMIsABitCastInst(value)) {
+    LLVMValueRef from = LLVMGetOperand(value, 0);
+    if (LLVMTypeOf(from) == type)
+      return from;
+  }
+  return LLVMBuildBitCast(B, value, type, "");
+}
+
+// Element i of a value's, taken as a vector of elements of that type.
+static LLVMValueRef part_of(hd_emit_t *e, LLVMValueRef value, LLVMTypeRef type,
+                            unsigned i, unsigned parts) {
+  if (parts == 1)
+    return hd_emit_cast(e, value, type);
+  LLVMTypeRef vector = LLVMVectorType(type, parts);
+  LLVMValueRef *whole = hd_emit_number(e, CAST, 0, value, vector);
+  if (!*whole)
+    *whole = hd_emit_cast(e, value, vector);
+  LLVMValueRef from = *whole, index = LLVMConstInt(e->i32, i, false);
+  LLVMValueRef *part = hd_emit_number(e, PART, 0, from, index);
+  if (!*part)
+    *part = LLVMBuildExtractElement(B, from, index, "");
+  return *part;
+}
+
+static void at_end(hd_emit_t *e, LLVMBasicBlockRef block) {
+  LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+  if (end)
+    LLVMPositionBuilderBefore(B, end);
+  else
+    LLVMPositionBuilderAtEnd(B, block);
+}
+
+static LLVMValueRef make_phi(hd_emit_t *e, const hd_cells_t *cells, unsigned n,
+                             LLVMBasicBlockRef block) {
+  LLVMTypeRef type =
+      n == 1 ? cells->type : LLVMIntTypeInContext(e->context, n * cells->bits);
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(B);
+  LLVMValueRef first = LLVMGetFirstInstruction(block);
+  if (first)
+    LLVMPositionBuilderBefore(B, first);
+  else
+    LLVMPositionBuilderAtEnd(B, block);
+  LLVMValueRef phi = LLVMBuildPhi(B, type, "");
+  at_end(e, here);
+  return phi;
+}
+
+// A cell that is being looked for further up is needed here after all.
+static void settle(hd_emit_t *e, const hd_cells_t *cells,
+                   const hd_cell_entry_t *entry) {
+  if (entry->value)
+    return;
+  uint32_t cell = entry->cell - entry->part;
+  unsigned n = entry->parts;
+  LLVMBasicBlockRef block = entry->block;
+  put(e, block, cell, n, make_phi(e, cells, n, block));
+}
+
+static LLVMValueRef get(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
+                        unsigned n, LLVMBasicBlockRef block);
+
+static LLVMValueRef pack(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
+                         unsigned n, LLVMBasicBlockRef block) {
+  LLVMValueRef vector = LLVMGetUndef(LLVMVectorType(cells->type, n));
+  for (unsigned i = 0; i < n; i++) {
+    LLVMValueRef one =
+        hd_emit_cast(e, get(e, cells, cell + i, 1, block), cells->type);
+    vector = LLVMBuildInsertElement(B, vector, one,
+                                    LLVMConstInt(e->i32, i, false), "");
+  }
+  return vector;
+}
+
+// All n cells have entries in the block: one value where they are its parts.
+static LLVMValueRef combine(hd_emit_t *e, const hd_cells_t *cells,
+                            uint32_t cell, unsigned n,
+                            LLVMBasicBlockRef block) {
+  settle(e, cells, find(e, block, cell));
+  hd_cell_entry_t first = *find(e, block, cell);
+  bool together = first.parts % n == 0 && first.part % n == 0;
+  for (unsigned i = 1; i < n && together; i++) {
+    const hd_cell_entry_t *other = find(e, block, cell + i);
+    together = other->value == first.value && other->part == first.part + i &&
+               other->parts == first.parts;
+  }
+  if (!together)
+    return pack(e, cells, cell, n, block);
+  if (n == first.parts)
+    return first.value;
+  LLVMTypeRef type =
+      n == 1 ? cells->type : LLVMIntTypeInContext(e->context, n * cells->bits);
+  return part_of(e, first.value, type, first.part / n, first.parts / n);
+}
+
+static void open_phi(hd_emit_t *e, hd_open_phi_t **list, LLVMValueRef phi,
+                     const hd_cells_t *cells, LLVMBasicBlockRef block,
+                     uint32_t cell, unsigned n) {
+  hd_open_phi_t *open = HD_ARENA_NEW(&e->arena, hd_open_phi_t);
+  *open = (hd_open_phi_t){*list, phi, cells, block, cell, n};
+  *list = open;
+}
+
+// The operands of a phi, one for each way in.
+static void add_operands(hd_emit_t *e, LLVMValueRef phi,
+                         const hd_cells_t *cells, uint32_t cell, unsigned n,
+                         LLVMBasicBlockRef block) {
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(B);
+  LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(block));
+  while (use) {
+    LLVMBasicBlockRef from = hd_emit_way_in(&use);
+    at_end(e, from);
+    LLVMValueRef value = get(e, cells, cell, n, from);
+    value = hd_emit_cast(e, value, LLVMTypeOf(phi));
+    LLVMAddIncoming(phi, &value, &from, 1);
+  }
+  at_end(e, here);
+}
+
+// Several ways in. Where all bring the same there is no phi.
+static LLVMValueRef join(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
+                         unsigned n, LLVMBasicBlockRef block) {
+  if (e->depth > DEEP) { // Later: the stack has an end.
+    LLVMValueRef phi = make_phi(e, cells, n, block);
+    put(e, block, cell, n, phi);
+    open_phi(e, &e->postponed, phi, cells, block, cell, n);
+    return phi;
+  }
+  e->depth++;
+  put(e, block, cell, n, NULL);
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(B);
+  LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(block));
+  LLVMValueRef same = NULL;
+  bool differ = false;
+  while (use) {
+    LLVMBasicBlockRef from = hd_emit_way_in(&use);
+    at_end(e, from);
+    LLVMValueRef value = get(e, cells, cell, n, from);
+    differ |= same && value != same;
+    same = value;
+  }
+  at_end(e, here);
+  e->depth--;
+  LLVMValueRef phi = find(e, block, cell)->value;
+  if (!phi && !differ) {
+    put(e, block, cell, n, same);
+    return same;
+  }
+  if (!phi)
+    phi = make_phi(e, cells, n, block);
+  put(e, block, cell, n, phi);
+  add_operands(e, phi, cells, cell, n, block);
+  return phi;
+}
+
+static bool may_write(const hd_flow_t *head, const hd_cells_t *cells) {
+  for (uint32_t i = 0; i < head->num_written; i++)
+    if (head->written[i] == cells)
+      return true;
+  return false;
+}
+
+// The block before where a cell's value is the same; NULL where paths meet.
+static LLVMBasicBlockRef before(const hd_emit_t *e, const hd_cells_t *cells,
+                                LLVMBasicBlockRef block) {
+  const hd_flow_t *flow = hd_emit_flow(e, block);
+  if (flow && flow->is_loop && !may_write(flow, cells))
+    return flow->entered_from;
+  LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(block));
+  if (!use || (flow && flow->is_loop))
+    return NULL;
+  LLVMBasicBlockRef from = hd_emit_way_in(&use);
+  while (use)
+    if (hd_emit_way_in(&use) != from)
+      return NULL;
+  return from;
+}
+
+static unsigned count_found(const hd_emit_t *e, LLVMBasicBlockRef block,
+                            uint32_t cell, unsigned n) {
+  unsigned found = 0;
+  for (unsigned i = 0; i < n; i++)
+    found += find(e, block, cell + i) != NULL;
+  return found;
+}
+
+static LLVMValueRef come_in(hd_emit_t *e, const hd_cells_t *cells,
+                            uint32_t cell, unsigned n,
+                            LLVMBasicBlockRef block) {
+  hd_flow_t *flow = hd_emit_flow(e, block);
+  if (block == cells->home || !LLVMGetFirstUse(LLVMBasicBlockAsValue(block)))
+    return LLVMGetUndef(
+        n == 1 ? cells->type
+               : LLVMIntTypeInContext(e->context, n * cells->bits));
+  if (!flow->is_open)
+    return join(e, cells, cell, n, block);
+  LLVMValueRef phi = make_phi(e, cells, n, block);
+  open_phi(e, &flow->phis, phi, cells, block, cell, n);
+  return phi;
+}
+
+// What n cells hold at the end of a block, where the builder stands: one
+// element, or elements that make a word.
+static LLVMValueRef get(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
+                        unsigned n, LLVMBasicBlockRef block) {
+  LLVMBasicBlockRef at = block, next;
+  unsigned found;
+  while (!(found = count_found(e, at, cell, n)) && at != cells->home &&
+         (next = before(e, cells, at)))
+    at = next;
+  LLVMValueRef value = found == n ? combine(e, cells, cell, n, at)
+                       : found    ? pack(e, cells, cell, n, at)
+                                  : come_in(e, cells, cell, n, at);
+  if (!found || at != block || found < n)
+    put(e, block, cell, n, value);
+  if (!found && at != block)
+    put(e, at, cell, n, value);
+  return value;
+}
+
+static void fill_postponed(hd_emit_t *e) {
+  while (e->depth == 0 && e->postponed) {
+    hd_open_phi_t *open = e->postponed;
+    e->postponed = open->next;
+    add_operands(e, open->phi, open->cells, open->cell, open->n, open->block);
+  }
+}
+
+static LLVMValueRef read_wide(hd_emit_t *e, const hd_cells_t *cells,
+                              uint32_t cell, unsigned n,
+                              LLVMBasicBlockRef block) {
+  unsigned unit = cells->bits < 32 ? 32 / cells->bits : 1;
+  if (n % unit || (cell - cells->first) % unit)
+    return pack(e, cells, cell, n, block);
+  LLVMTypeRef type = unit == 1 ? cells->type : e->i32;
+  LLVMValueRef vector = LLVMGetUndef(LLVMVectorType(type, n / unit));
+  for (unsigned i = 0; i < n / unit; i++) {
+    LLVMValueRef one = get(e, cells, cell + i * unit, unit, block);
+    vector = LLVMBuildInsertElement(B, vector, hd_emit_cast(e, one, type),
+                                    LLVMConstInt(e->i32, i, false), "");
+  }
+  return vector;
+}
+
+hd_cells_t *hd_cells_create(hd_emit_t *e, LLVMTypeRef type, unsigned bits,
+                            uint32_t count) {
+  hd_cells_t *cells = HD_ARENA_NEW(&e->arena, hd_cells_t);
+  *cells = (hd_cells_t){e->num_cells, count, bits, type, LLVMGetInsertBlock(B)};
+  e->num_cells += count;
+  return cells;
+}
+
+static bool is_inside(const hd_cells_t *cells, int64_t index, unsigned n) {
+  return index >= 0 && index + n <= cells->count;
+}
+
+LLVMValueRef hd_cells_read(hd_emit_t *e, const hd_cells_t *cells, int64_t index,
+                           unsigned n, LLVMTypeRef type) {
+  if (!is_inside(cells, index, n))
+    return LLVMGetPoison(type);
+  uint32_t cell = cells->first + (uint32_t)index;
+  LLVMBasicBlockRef block = LLVMGetInsertBlock(B);
+  const hd_cell_entry_t *entry = find(e, block, cell);
+  bool as_written = entry && entry->part == 0 && entry->parts == n;
+  for (unsigned i = 1; i < n && as_written; i++) {
+    const hd_cell_entry_t *other = find(e, block, cell + i);
+    as_written = other && other->value == entry->value && other->part == i;
+  }
+  bool in_words = n * cells->bits <= 32 && index % n == 0 && !(n & (n - 1));
+  LLVMValueRef value = as_written ? entry->value
+                       : n == 1 || in_words
+                           ? get(e, cells, cell, n, block)
+                           : read_wide(e, cells, cell, n, block);
+  fill_postponed(e);
+  return hd_emit_cast(e, value, type);
+}
+
+void hd_cells_write(hd_emit_t *e, const hd_cells_t *cells, int64_t index,
+                    unsigned n, LLVMValueRef value) {
+  if (is_inside(cells, index, n))
+    put(e, LLVMGetInsertBlock(B), cells->first + (uint32_t)index, n, value);
+}
+
+// The register tensors that a loop's body may write.
+typedef struct writes {
+  hd_emit_t *e;
+  hd_flow_t *head;
+} writes_t;
+
+static void note_write(writes_t *w, const hd_var_t *var) {
+  const hd_binding_t *binding = hd_emit_find(w->e, var);
+  if (!binding || !binding->cells || may_write(w->head, binding->cells))
+    return;
+  const hd_cells_t **all = HD_ARENA_ARRAY(&w->e->arena, const hd_cells_t *,
+                                          w->head->num_written + 1);
+  for (uint32_t i = 0; i < w->head->num_written; i++)
+    all[i] = w->head->written[i];
+  all[w->head->num_written++] = binding->cells;
+  w->head->written = all;
+}
+
+static bool look_at_stmt(void *argument, const hd_stmt_t *stmt) {
+  if (stmt->kind == HD_STMT_STORE)
+    note_write(argument, stmt->u.store.var);
+  return true;
+}
+
+static bool look_at_expr(void *argument, const hd_expr_t *x) {
+  if (x->kind == HD_EXPR_REF || x->kind == HD_EXPR_TENSOR)
+    note_write(argument, x->u.var);
+  return true;
+}
+
+void hd_emit_open_loop(hd_emit_t *e, LLVMBasicBlockRef head,
+                       const hd_expr_t *condition, hd_block_t body) {
+  LLVMBasicBlockRef from = LLVMGetInsertBlock(B);
+  hd_emit_at(e, head);
+  if (e->host)
+    return;
+  hd_flow_t *flow = hd_emit_flow(e, head);
+  flow->is_loop = flow->is_open = true;
+  flow->entered_from = from;
+  writes_t w = {e, flow};
+  if (condition)
+    hd_walk_expr(condition, look_at_expr, &w);
+  hd_walk_block(body, look_at_stmt, look_at_expr, &w);
+}
+
+void hd_emit_close_loop(hd_emit_t *e, LLVMBasicBlockRef head) {
+  hd_flow_t *flow = e->host ? NULL : hd_emit_flow(e, head);
+  if (!flow)
+    return;
+  flow->is_open = false;
+  for (hd_open_phi_t *open = flow->phis; open; open = open->next)
+    add_operands(e, open->phi, open->cells, open->cell, open->n, open->block);
+  fill_postponed(e);
+}
