@@ -2,7 +2,7 @@
 //
 // The emitter's state: variables, the budget, errors; and the parts of a kernel
 // that both targets share.
-#include "CodeGen/Emit.h"
+#include "CodeGen/Llvm.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Target.h>
@@ -109,6 +109,11 @@ bool hd_emit_init(hd_emit_t *e, hd_module_t *module, const hd_func_t *kernel,
 }
 
 void hd_emit_fini(hd_emit_t *e) {
+  LLVMDisposeMessage(e->message);
+  if (e->output)
+    LLVMDisposeMemoryBuffer(e->output);
+  if (e->machine)
+    LLVMDisposeTargetMachine(e->machine);
   LLVMDisposeBuilder(e->builder);
   LLVMDisposeBuilder(e->entry_builder);
   if (e->llvm)
@@ -131,11 +136,10 @@ static bool check_shared(hd_emit_t *e) {
 // A fault here is ours: LLVM would abort on it later.
 static bool verify(hd_emit_t *e) {
   char *message = NULL;
-  bool bad = LLVMVerifyModule(e->llvm, LLVMReturnStatusAction, &message);
-  if (bad)
-    hd_emit_error(e, e->kernel->loc, HD_E0504, message);
+  if (LLVMVerifyModule(e->llvm, LLVMReturnStatusAction, &message))
+    return !hd_llvm_failed(e, message);
   LLVMDisposeMessage(message);
-  return !bad;
+  return true;
 }
 
 bool hd_emit_kernel(hd_emit_t *e) {

@@ -19,6 +19,7 @@
 #include "Support/PtrMap.h"
 
 #include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
 
 enum {
   HD_EMIT_SLOTS = 32,        // 64 bits each.
@@ -91,6 +92,9 @@ typedef struct hd_emit {
 
   LLVMContextRef context;
   LLVMModuleRef llvm;
+  LLVMTargetMachineRef machine; // These three may be NULL.
+  LLVMMemoryBufferRef output;
+  char *message; // LLVM's last.
   LLVMBuilderRef builder;
   LLVMBuilderRef entry_builder; // At the end of the block of allocas.
   LLVMValueRef function;
@@ -326,6 +330,7 @@ void hd_emit_suspend(hd_emit_t *e, int request, LLVMValueRef function,
 // Llvm.c
 void hd_llvm_init(void); // Once for the process; thread-safe.
 bool hd_host_has_f16(void);
+const char *hd_host_triple(void);
 const char *hd_host_cpu(void);
 const char *hd_host_features(void);
 // Runs body(argument) with e set up; what it allocated in LLVM is freed even

@@ -4,14 +4,10 @@
 // are split by LLVM's passes; before the split, values that live across a
 // suspension are brought out of memory (SROA) and into vectors (SLP), so that
 // frames hold few and wide things.
-#include "CodeGen/Emit.h"
+#include "CodeGen/Llvm.h"
 
-#include <llvm-c/Error.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
-#include <llvm-c/Target.h>
-#include <llvm-c/TargetMachine.h>
-#include <llvm-c/Transforms/PassBuilder.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,33 +23,6 @@ static _Atomic(hd_symbol_lookup_t) symbols;
 
 void hd_host_code_set_symbols(hd_symbol_lookup_t lookup) {
   atomic_store(&symbols, lookup);
-}
-
-static bool failed(hd_emit_t *e, LLVMErrorRef error) {
-  if (!error)
-    return false;
-  char *message = LLVMGetErrorMessage(error);
-  hd_emit_error(e, e->kernel->loc, HD_E0504, message);
-  LLVMDisposeErrorMessage(message);
-  return true;
-}
-
-static LLVMTargetMachineRef create_machine(hd_emit_t *e) {
-  char *triple = LLVMGetDefaultTargetTriple(), *message = NULL;
-  LLVMTargetRef target;
-  LLVMTargetMachineRef machine = NULL;
-  if (LLVMGetTargetFromTriple(triple, &target, &message)) {
-    hd_emit_error(e, e->kernel->loc, HD_E0504, message);
-    LLVMDisposeMessage(message);
-  } else {
-    machine = LLVMCreateTargetMachine(
-        target, triple, hd_host_cpu(), hd_host_features(),
-        e->quick ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault, LLVMRelocPIC,
-        LLVMCodeModelJITDefault);
-    LLVMSetTarget(e->llvm, triple);
-  }
-  LLVMDisposeMessage(triple);
-  return machine;
 }
 
 static const char loop_passes[] =
@@ -78,27 +47,16 @@ static const char *passes_of(const hd_emit_t *e) {
                         : loop_passes;
 }
 
-static LLVMMemoryBufferRef compile(hd_emit_t *e) {
-  LLVMTargetMachineRef machine = create_machine(e);
-  if (!machine)
-    return NULL;
-  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
-  LLVMSetModuleDataLayout(e->llvm, layout);
-  LLVMDisposeTargetData(layout);
-  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(e->llvm, passes_of(e), machine, options);
-  LLVMDisposePassBuilderOptions(options);
-  LLVMMemoryBufferRef object = NULL;
-  char *message = NULL;
-  if (!failed(e, error) &&
-      LLVMTargetMachineEmitToMemoryBuffer(machine, e->llvm, LLVMObjectFile,
-                                          &message, &object)) {
-    hd_emit_error(e, e->kernel->loc, HD_E0504, message);
-    LLVMDisposeMessage(message);
-    object = NULL;
-  }
-  LLVMDisposeTargetMachine(machine);
-  return object;
+static bool compile(hd_emit_t *e) {
+  const hd_llvm_machine_t machine = {
+      hd_host_triple(),
+      hd_host_cpu(),
+      hd_host_features(),
+      e->quick ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
+      LLVMRelocPIC,
+      LLVMCodeModelJITDefault};
+  return hd_llvm_machine(e, &machine) && hd_llvm_run_passes(e, passes_of(e)) &&
+         hd_llvm_generate(e, LLVMObjectFile);
 }
 
 // Tells the JIT where the simulator's functions are. Those that are not there
@@ -118,13 +76,14 @@ static bool define_symbols(hd_emit_t *e, LLVMOrcLLJITRef jit) {
         {(LLVMOrcJITTargetAddress)(uintptr_t)address,
          {LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable,
           0}}};
-    if (failed(e,
-               LLVMOrcJITDylibDefine(dylib, LLVMOrcAbsoluteSymbols(&pair, 1))))
+    if (hd_llvm_error(
+            e, LLVMOrcJITDylibDefine(dylib, LLVMOrcAbsoluteSymbols(&pair, 1))))
       return false;
   }
   LLVMOrcDefinitionGeneratorRef process;
-  if (failed(e, LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
-                    &process, LLVMOrcLLJITGetGlobalPrefix(jit), NULL, NULL)))
+  if (hd_llvm_error(
+          e, LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
+                 &process, LLVMOrcLLJITGetGlobalPrefix(jit), NULL, NULL)))
     return false;
   LLVMOrcJITDylibAddGenerator(dylib, process);
   return true;
@@ -133,38 +92,39 @@ static bool define_symbols(hd_emit_t *e, LLVMOrcLLJITRef jit) {
 static bool load(hd_emit_t *e, void *argument) {
   hd_host_code_t *code = argument;
   code->is_coroutine = e->coroutine;
-  LLVMMemoryBufferRef object = compile(e);
-  if (!object)
+  if (!compile(e) || hd_llvm_error(e, LLVMOrcCreateLLJIT(&code->jit, NULL)) ||
+      !define_symbols(e, code->jit))
     return false;
-  if (failed(e, LLVMOrcCreateLLJIT(&code->jit, NULL))) {
-    LLVMDisposeMemoryBuffer(object);
-    return false;
-  }
-  if (!define_symbols(e, code->jit)) {
-    LLVMDisposeMemoryBuffer(object);
-    return false;
-  }
+  LLVMMemoryBufferRef object = e->output;
+  e->output = NULL; // The JIT takes it.
   LLVMOrcJITDylibRef dylib = LLVMOrcLLJITGetMainJITDylib(code->jit);
-  if (failed(e, LLVMOrcLLJITAddObjectFile(code->jit, dylib, object)))
+  if (hd_llvm_error(e, LLVMOrcLLJITAddObjectFile(code->jit, dylib, object)))
     return false;
   LLVMOrcExecutorAddress address = 0;
   const char *name =
       hd_arena_printf(&e->arena, HD_EMIT_HOST_PREFIX "%s", e->kernel->name);
-  if (failed(e, LLVMOrcLLJITLookup(code->jit, &address, name)))
+  if (hd_llvm_error(e, LLVMOrcLLJITLookup(code->jit, &address, name)))
     return false;
   code->entry = (void *)(uintptr_t)address;
   return true;
 }
 
+static void end_code(void *code) { hd_host_code_destroy(code); }
+
 hd_host_code_t *hd_host_code_create(hd_module_t *module,
                                     const hd_func_t *kernel,
                                     const hd_codegen_options_t *options) {
+  hd_budget_t *budget = &module->context->budget;
   hd_host_code_t *code = calloc(1, sizeof *code);
   if (!code)
-    hd_budget_exhausted(&module->context->budget, HD_EXHAUSTED_MEMORY);
-  if (hd_emit_run(module, kernel, options, load, code))
+    hd_budget_exhausted(budget, HD_EXHAUSTED_MEMORY);
+  hd_cleanup_t cleanup;
+  hd_budget_defer(budget, &cleanup, end_code, code);
+  if (hd_emit_run(module, kernel, options, load, code)) {
+    hd_budget_keep(budget, &cleanup);
     return code;
-  hd_host_code_destroy(code);
+  }
+  hd_budget_clean(budget, &cleanup);
   return NULL;
 }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What LLVM needs once, and the frame around each piece of work with it.
-#include "CodeGen/Emit.h"
+#include "CodeGen/Llvm.h"
 
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
-#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
 #include <string.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char *host_cpu, *host_features; // Kept for the process's life.
+// Kept for the process's life.
+static char *host_triple, *host_cpu, *host_features;
 
 static void init(void) {
   LLVMInitializeNVPTXTargetInfo();
@@ -22,17 +23,70 @@ static void init(void) {
   // Addresses of shared memory take 32 bits instead of 64.
   const char *options[] = {"hidet", "-nvptx-short-ptr"};
   LLVMParseCommandLineOptions(2, options, NULL);
+  host_triple = LLVMGetDefaultTargetTriple();
   host_cpu = LLVMGetHostCPUName();
   host_features = LLVMGetHostCPUFeatures();
 }
 
 void hd_llvm_init(void) { pthread_once(&once, init); }
 
+const char *hd_host_triple(void) { return host_triple; }
+
 const char *hd_host_cpu(void) { return host_cpu; }
 
 const char *hd_host_features(void) { return host_features; }
 
 bool hd_host_has_f16(void) { return strstr(host_features, "+f16c") != NULL; }
+
+bool hd_llvm_failed(hd_emit_t *e, char *message) {
+  if (!message)
+    return false;
+  LLVMDisposeMessage(e->message);
+  e->message = message;
+  hd_emit_error(e, e->kernel->loc, HD_E0504, message);
+  return true;
+}
+
+bool hd_llvm_error(hd_emit_t *e, LLVMErrorRef error) {
+  if (!error)
+    return false;
+  char *text = LLVMGetErrorMessage(error);
+  char *message = LLVMCreateMessage(text);
+  LLVMDisposeErrorMessage(text);
+  return hd_llvm_failed(e, message);
+}
+
+bool hd_llvm_machine(hd_emit_t *e, const hd_llvm_machine_t *of) {
+  LLVMTargetRef target;
+  char *message = NULL;
+  if (LLVMGetTargetFromTriple(of->triple, &target, &message))
+    return !hd_llvm_failed(e, message);
+  e->machine =
+      LLVMCreateTargetMachine(target, of->triple, of->cpu, of->features,
+                              of->level, of->reloc, of->model);
+  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(e->machine);
+  LLVMSetModuleDataLayout(e->llvm, layout);
+  LLVMDisposeTargetData(layout);
+  LLVMSetTarget(e->llvm, of->triple);
+  return true;
+}
+
+bool hd_llvm_run_passes(hd_emit_t *e, const char *passes) {
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  LLVMErrorRef error = LLVMRunPasses(e->llvm, passes, e->machine, options);
+  LLVMDisposePassBuilderOptions(options);
+  return !hd_llvm_error(e, error);
+}
+
+LLVMMemoryBufferRef hd_llvm_generate(hd_emit_t *e, LLVMCodeGenFileType type) {
+  char *message = NULL;
+  if (!LLVMTargetMachineEmitToMemoryBuffer(e->machine, e->llvm, type, &message,
+                                           &e->output))
+    return e->output;
+  e->output = NULL;
+  hd_llvm_failed(e, message);
+  return NULL;
+}
 
 typedef struct job {
   hd_emit_t *e;

@@ -5,12 +5,8 @@
 // register tensors, shares what is computed twice and splits addresses itself,
 // and what is left (copies, loops) ptxas does anyway. Only where the index of a
 // register tensor is not known while emitting do LLVM's passes look for it.
-#include "CodeGen/Emit.h"
+#include "CodeGen/Llvm.h"
 
-#include <llvm-c/Error.h>
-#include <llvm-c/Target.h>
-#include <llvm-c/TargetMachine.h>
-#include <llvm-c/Transforms/PassBuilder.h>
 #include <string.h>
 
 // The PTX version that each target's instructions need; older drivers take
@@ -19,49 +15,18 @@ static const char *ptx_feature(int sm) {
   return sm >= 89 ? "+ptx84" : "+ptx75";
 }
 
-static LLVMTargetMachineRef create_machine(hd_emit_t *e) {
-  LLVMTargetRef target;
-  char *message = NULL;
-  if (LLVMGetTargetFromTriple("nvptx64-nvidia-cuda", &target, &message)) {
-    hd_emit_error(e, e->kernel->loc, HD_E0504, message);
-    LLVMDisposeMessage(message);
-    return NULL;
-  }
-  return LLVMCreateTargetMachine(
-      target, "nvptx64-nvidia-cuda", e->target->name,
+static bool make_machine(hd_emit_t *e) {
+  const hd_llvm_machine_t machine = {
+      "nvptx64-nvidia-cuda",
+      e->target->name,
       ptx_feature(e->target->sm == 901 ? 90 : e->target->sm),
       e->in_memory ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone,
-      LLVMRelocDefault, LLVMCodeModelDefault);
-}
-
-static bool run_passes(hd_emit_t *e, LLVMTargetMachineRef machine,
-                       const char *passes) {
-  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(e->llvm, passes, machine, options);
-  LLVMDisposePassBuilderOptions(options);
-  if (!error)
-    return true;
-  char *message = LLVMGetErrorMessage(error);
-  hd_emit_error(e, e->kernel->loc, HD_E0504, message);
-  LLVMDisposeErrorMessage(message);
-  return false;
-}
-
-static void set_layout(hd_emit_t *e, LLVMTargetMachineRef machine) {
-  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
-  LLVMSetModuleDataLayout(e->llvm, layout);
-  LLVMDisposeTargetData(layout);
-  char *triple = LLVMGetTargetMachineTriple(machine);
-  LLVMSetTarget(e->llvm, triple);
-  LLVMDisposeMessage(triple);
+      LLVMRelocDefault,
+      LLVMCodeModelDefault};
+  return hd_llvm_machine(e, &machine);
 }
 
 static const char passes[] =
-    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
-    "simplifycfg,dce)";
-
-// Once more where indices of register tensors were not constants at first.
-static const char more_passes[] =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
     "simplifycfg,dce)";
 
@@ -102,13 +67,12 @@ static bool check_registers(hd_emit_t *e) {
   return false;
 }
 
-static bool optimize(hd_emit_t *e, LLVMTargetMachineRef machine) {
+static bool optimize(hd_emit_t *e) {
   if (!e->in_memory)
     return true;
-  if (!run_passes(e, machine, passes))
-    return false;
-  return !e->dynamic ||
-         (run_passes(e, machine, more_passes) && check_registers(e));
+  // Twice, for the first makes constants of indices of register tensors.
+  return hd_llvm_run_passes(e, passes) && hd_llvm_run_passes(e, passes) &&
+         (!e->dynamic || check_registers(e));
 }
 
 // LLVM 19 knows no directive for a cluster's size: it is put behind the one for
@@ -134,29 +98,13 @@ static void write_ptx(hd_emit_t *e, const char *text, size_t size,
   hd_buffer_write(out, text + before, size - before);
 }
 
-static bool emit_text(hd_emit_t *e, LLVMTargetMachineRef machine,
-                      hd_buffer_t *out) {
-  LLVMMemoryBufferRef text = NULL;
-  char *message = NULL;
-  if (LLVMTargetMachineEmitToMemoryBuffer(machine, e->llvm, LLVMAssemblyFile,
-                                          &message, &text)) {
-    hd_emit_error(e, e->kernel->loc, HD_E0504, message);
-    LLVMDisposeMessage(message);
-    return false;
-  }
-  write_ptx(e, LLVMGetBufferStart(text), LLVMGetBufferSize(text), out);
-  LLVMDisposeMemoryBuffer(text);
-  return true;
-}
-
 static bool to_ptx(hd_emit_t *e, void *out) {
-  LLVMTargetMachineRef machine = create_machine(e);
-  if (!machine)
+  if (!make_machine(e) || !optimize(e))
     return false;
-  set_layout(e, machine);
-  bool ok = optimize(e, machine) && emit_text(e, machine, out);
-  LLVMDisposeTargetMachine(machine);
-  return ok;
+  LLVMMemoryBufferRef text = hd_llvm_generate(e, LLVMAssemblyFile);
+  if (text)
+    write_ptx(e, LLVMGetBufferStart(text), LLVMGetBufferSize(text), out);
+  return text;
 }
 
 bool hd_codegen_ptx(hd_module_t *module, const hd_func_t *kernel,
@@ -168,13 +116,8 @@ bool hd_codegen_ptx(hd_module_t *module, const hd_func_t *kernel,
 }
 
 static bool to_llvm(hd_emit_t *e, void *out) {
-  if (!e->host) {
-    LLVMTargetMachineRef machine = create_machine(e);
-    if (!machine)
-      return false;
-    set_layout(e, machine);
-    LLVMDisposeTargetMachine(machine);
-  }
+  if (!e->host && !make_machine(e))
+    return false;
   char *text = LLVMPrintModuleToString(e->llvm);
   hd_buffer_puts(out, text);
   LLVMDisposeMessage(text);
