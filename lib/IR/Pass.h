@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Passes. A pass is a row of a table (lib/*/Passes.def):
-//   HD_PASS(name, function, level, summary)
+//   HD_PASS(name, function, level, options, summary)
 // and a function that takes one function of a module and returns what takes
 // its place: the same pointer where nothing changed, NULL after an error that
 // it has reported. The driver does the rest: it runs, verifies, prints, times.
@@ -11,9 +11,8 @@
 #include "IR/Module.h"
 
 typedef struct hd_pass_args {
-  const char
-      *options; // "key=value,..." as given on the command line; may be NULL.
-  bool explain; // Say by remarks why something was or was not done.
+  const char *options; // "key=value,..." as given, checked; may be NULL.
+  bool explain;        // Say by remarks why something was or was not done.
 } hd_pass_args_t;
 
 typedef const hd_func_t *(*hd_pass_fn_t)(hd_module_t *module,
@@ -26,8 +25,21 @@ typedef struct hd_pass {
   const char *name; // As in --name.
   hd_pass_fn_t run;
   hd_pass_level_t level;
+  const char *options; // What it takes: see IR/Passes.def.
   const char *summary; // One line.
 } hd_pass_t;
+
+// Whether a pass takes the options (may be NULL); reports E1002 for each that
+// it does not.
+bool hd_pass_check_options(hd_diagnostics_t *diags, const hd_pass_t *pass,
+                           const char *options);
+// For the pass, on options that were checked. Those of an option not given:
+int64_t hd_pass_option_int(const char *options, const char *key,
+                           int64_t otherwise);
+bool hd_pass_option_given(const char *options, const char *key);
+// Takes the next name=INT; false at the end.
+bool hd_pass_option_next(const char **options, const char **name, size_t *size,
+                         int64_t *number);
 
 // What a run of a pass did.
 typedef struct hd_pass_result {
@@ -39,7 +51,8 @@ typedef struct hd_pass_config {
   bool verify_each;
 } hd_pass_config_t;
 
-// Runs one pass over every function of the module (not over the library's).
+// Checks the options, then runs one pass over every function of the module (not
+// over the library's).
 hd_pass_result_t hd_pass_run(hd_module_t *module, const hd_pass_t *pass,
                              const hd_pass_args_t *args,
                              const hd_pass_config_t *config);

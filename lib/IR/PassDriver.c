@@ -8,8 +8,8 @@
 #include "IR/Verifier.h"
 
 const hd_pass_t hd_ir_passes[] = {
-#define HD_PASS(name, function, level, summary)                                \
-  {name, function, HD_LEVEL_##level, summary},
+#define HD_PASS(name, function, level, options, summary)                       \
+  {name, function, HD_LEVEL_##level, options, summary},
 #include "IR/Passes.def"
 #undef HD_PASS
 };
@@ -47,6 +47,9 @@ hd_pass_result_t hd_pass_run(hd_module_t *module, const hd_pass_t *pass,
                              const hd_pass_config_t *config) {
   static const hd_pass_args_t no_args = {NULL, false};
   hd_pass_result_t result = {.ok = true};
+  if (args &&
+      !hd_pass_check_options(&module->context->diags, pass, args->options))
+    return (hd_pass_result_t){0};
   uint64_t start = hd_clock_ns();
   bool verify = config && config->verify_each;
   // A pass may add items; those are its results, not its input.

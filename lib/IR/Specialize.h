@@ -22,6 +22,10 @@ const hd_func_t *hd_func_specialize(hd_arena_t *arena, const hd_func_t *func,
                                     const hd_known_t *known, size_t count,
                                     int64_t sms);
 
+// Whether an assertion that every thread comes to fails, whatever the launch:
+// of constants alone, before anything else is done.
+bool hd_func_failed_assert(const hd_func_t *func, const hd_stmt_t **failed);
+
 // Whether an integer parameter is a size: it stands in the shape or the layout
 // of a tensor, of the signature or of the body, or in a launch clause.
 bool hd_func_is_size(const hd_func_t *func, const hd_var_t *param);

@@ -212,26 +212,12 @@ static bool mark(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
   return true;
 }
 
-static bool parse_options(hd_module_t *module, const hd_pass_args_t *args,
-                          int64_t *max) {
-  *max = DEFAULT_MAX;
-  if (!args->options || !args->options[0])
-    return true;
-  char *end = NULL;
-  if (strncmp(args->options, "max=", 4) == 0)
-    *max = strtoll(args->options + 4, &end, 10);
-  if (!end || end == args->options + 4 || *end || *max < 0)
-    return hd_error(&module->context->diags, (hd_loc_t){0, 0}, HD_E1002,
-                    "unroll", "takes max=N, the work that all copies may be");
-  return true;
-}
-
 const hd_func_t *hd_pass_unroll(hd_module_t *module, const hd_func_t *func,
                                 const hd_pass_args_t *args) {
   hd_ptr_map_t callees = {0};
-  unroller_t u = {.arena = &module->arena, .callees = &callees};
-  if (!parse_options(module, args, &u.max))
-    return NULL;
+  unroller_t u = {.arena = &module->arena,
+                  .callees = &callees,
+                  .max = hd_pass_option_int(args->options, "max", DEFAULT_MAX)};
   find_needed(&u, func->body);
   hd_rewriter_t rewriter = {
       .arena = &module->arena, .argument = &u, .leave = mark};

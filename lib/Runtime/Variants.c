@@ -95,6 +95,7 @@ static bool has_blocks(const hd_func_t *func, const hd_env_t *env) {
   return true;
 }
 
+// NULL after an error.
 static const hd_func_t *specialize(maker_t *m, const hd_call_site_t *site,
                                    const hd_variant_t *variant) {
   const hd_func_t *source = variant->source;
@@ -102,6 +103,13 @@ static const hd_func_t *specialize(maker_t *m, const hd_call_site_t *site,
     return source;
   const hd_func_t *func = hd_func_specialize(
       arena_of(m), source, variant->known, variant->num_known, site->env.sms);
+  const hd_stmt_t *failed;
+  if (hd_func_failed_assert(func, &failed)) {
+    const char *message = failed->u.assertion.message;
+    hd_error(&m->program->device->context->diags, failed->loc, HD_E0708,
+             message ? message : "the sizes do not satisfy it");
+    return NULL;
+  }
   if (func == source || is_valid(func))
     return func;
   if (m->options->explain)
@@ -133,7 +141,7 @@ static bool is_same(const hd_variant_t *a, const hd_variant_t *b) {
   return same;
 }
 
-static void add_site(maker_t *m, hd_call_site_t *site,
+static bool add_site(maker_t *m, hd_call_site_t *site,
                      const hd_func_t *source) {
   hd_program_t *p = m->program;
   hd_variant_t variant = {.source = source};
@@ -144,10 +152,14 @@ static void add_site(maker_t *m, hd_call_site_t *site,
          !is_same(&p->variants.data[site->variant], &variant))
     site->variant++;
   if (site->variant == p->variants.size) {
-    variant.func = copy_func(m, specialize(m, site, &variant));
+    const hd_func_t *func = specialize(m, site, &variant);
+    if (!func)
+      return false;
+    variant.func = copy_func(m, func);
     hd_vec_push(&p->arena, &p->variants, variant);
   }
   hd_vec_push(&p->arena, &p->sites, *site);
+  return true;
 }
 
 static bool add_launch(maker_t *m, const hd_stmt_t *stmt) {
@@ -163,8 +175,7 @@ static bool add_launch(maker_t *m, const hd_stmt_t *stmt) {
                       kernel->name, "an argument divides by zero");
     hd_vec_push(&p->arena, &site.env.bindings, value);
   }
-  add_site(m, &site, kernel);
-  return true;
+  return add_site(m, &site, kernel);
 }
 
 bool hd_program_make_variants(hd_program_t *program, const hd_module_t *module,
@@ -174,8 +185,7 @@ bool hd_program_make_variants(hd_program_t *program, const hd_module_t *module,
   const hd_func_t *entry = program->entry;
   if (entry->kind == HD_FUNC_KERNEL) {
     hd_call_site_t site = {.env = program->env};
-    add_site(&m, &site, entry);
-    return true;
+    return add_site(&m, &site, entry);
   }
   for (uint32_t i = 0; i < entry->body.size; i++) {
     const hd_stmt_t *stmt = entry->body.stmts[i];

@@ -10,8 +10,8 @@
 #include <string.h>
 
 const hd_pass_t hd_task_mapping_passes[] = {
-#define HD_PASS(name, function, level, summary)                                \
-  {name, function, HD_LEVEL_##level, summary},
+#define HD_PASS(name, function, level, options, summary)                       \
+  {name, function, HD_LEVEL_##level, options, summary},
 #include "TaskMapping/Passes.def"
 #undef HD_PASS
 };
@@ -48,12 +48,7 @@ static const hd_pass_t *find_pass(const char *name) {
 const hd_func_t *hd_pass_lower(hd_module_t *module, const hd_func_t *func,
                                const hd_pass_args_t *args) {
   hd_pass_args_t inner = {NULL, args->explain};
-  bool keep = args->options && strcmp(args->options, "layouts=keep") == 0;
-  if (args->options && !keep) {
-    hd_error(&module->context->diags, func->loc, HD_E1002, "--lower",
-             "takes layouts=keep alone");
-    return NULL;
-  }
+  bool keep = hd_pass_option_given(args->options, "layouts");
   for (size_t i = 0; func && hd_lower_pipeline[i]; ++i)
     if (!keep || strcmp(hd_lower_pipeline[i], "resolve-layouts") != 0)
       func = find_pass(hd_lower_pipeline[i])->run(module, func, &inner);

@@ -30,12 +30,14 @@ static void code_cell(hd_buffer_t *out, const char *text) {
 void hd_docs_passes(const hd_pass_list_t *passes, hd_buffer_t *out) {
   hd_buffer_printf(out, "# Passes\n\n%s", notice);
   hd_buffer_puts(out, "Each is an option of `hidet-opt`; they run in the order "
-                      "given.\n\n| pass | level | what it does |\n"
-                      "|---|---|---|\n");
+                      "given.\n\n| pass | options | level | what it does |\n"
+                      "|---|---|---|---|\n");
   for (size_t i = 0; i < passes->size; i++) {
     const hd_pass_t *pass = passes->passes[i];
-    hd_buffer_printf(out, "| `--%s` | %s | ", pass->name,
-                     hd_pass_level_name(pass->level));
+    hd_buffer_printf(out, "| `--%s` | ", pass->name);
+    if (pass->options[0])
+      code_cell(out, pass->options);
+    hd_buffer_printf(out, " | %s | ", hd_pass_level_name(pass->level));
     cell(out, pass->summary);
     hd_buffer_puts(out, " |\n");
   }

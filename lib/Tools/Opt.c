@@ -120,6 +120,18 @@ static bool check_pass_name(opt_t *o, int option) {
   return hd_error(&o->process.context.diags, nowhere, HD_E1003, text);
 }
 
+// All of them, before a file is read.
+static bool check_pass_options(opt_t *o) {
+  bool ok = true;
+  for (size_t i = 0; i < o->options.uses.size; i++) {
+    const hd_option_use_t *use = &o->options.uses.data[i];
+    if (use->option < 0)
+      ok &= hd_pass_check_options(&o->process.context.diags,
+                                  o->passes.passes[use->pass], use->value);
+  }
+  return ok;
+}
+
 static bool settle_target(opt_t *o) {
   const char *name = hd_option_text(&o->options, OPT_TARGET, NULL);
   hd_emit_t emit = emit_kind(o);
@@ -150,7 +162,7 @@ static bool write_results(opt_t *o) {
 static void body(void *argument) {
   opt_t *o = argument;
   if (!check_pass_name(o, OPT_BEFORE) || !check_pass_name(o, OPT_AFTER) ||
-      !settle_target(o) ||
+      !check_pass_options(o) || !settle_target(o) ||
       !hd_tools_read_input(&o->process, &o->options, &o->name, &o->input))
     return;
   const char *text = hd_buffer_text(&o->input);

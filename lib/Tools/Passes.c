@@ -75,8 +75,8 @@ static bool run_lower(hd_module_t *module, const hd_pass_args_t *args,
   hd_pass_args_t inner = {NULL, args->explain};
   hd_pass_list_init(&list);
   for (size_t i = 0; hd_lower_pipeline[i]; i++) {
-    bool left_out =
-        args->options && strcmp(hd_lower_pipeline[i], "resolve-layouts") == 0;
+    bool left_out = hd_pass_option_given(args->options, "layouts") &&
+                    strcmp(hd_lower_pipeline[i], "resolve-layouts") == 0;
     const hd_pass_t *pass = hd_pass_list_find(&list, hd_lower_pipeline[i]);
     if (!left_out && !run_one(module, pass, &inner, config, prints, log))
       return false;
@@ -88,8 +88,9 @@ bool hd_tools_run_pass(hd_module_t *module, const hd_pass_t *pass,
                        const hd_pass_args_t *args,
                        const hd_pass_config_t *config,
                        const hd_pass_prints_t *prints, hd_pass_log_t *log) {
-  bool known = !args->options || strcmp(args->options, "layouts=keep") == 0;
-  if (strcmp(pass->name, "lower") == 0 && known)
-    return run_lower(module, args, config, prints, log);
+  if (strcmp(pass->name, "lower") == 0)
+    return hd_pass_check_options(&module->context->diags, pass,
+                                 args->options) &&
+           run_lower(module, args, config, prints, log);
   return run_one(module, pass, args, config, prints, log);
 }

@@ -30,6 +30,11 @@ static const char text[] =
     "    if thread < n { c[thread] = s[0] }\n"
     "  }\n"
     "}\n"
+    "kernel even(n: i32, inout c: f32[n]) grid(1) block(1) {\n"
+    "  let half = n / 2\n"
+    "  assert n % 2 == 0, \"n is even\"\n"
+    "  c[half] = 1\n"
+    "}\n"
     "plan main(n: i32, inout c: f32[n], inout d: f32[n * 2]) {\n"
     "  launch fill(n, 1, c)\n"
     "  launch fill(n, 2, c)\n"
@@ -90,8 +95,22 @@ static void has(const hd_module_t *module, const char *part, bool wanted) {
   hd_buffer_fini(&out);
 }
 
+// Sizes that an assertion rules out are told before anything runs.
+static void refuses_what_is_ruled_out(void **state) {
+  fixture_t *f = *state;
+  hd_env_t env = {.sms = 132};
+  const hd_func_t *entry = hd_module_find(f->module, "even", -1);
+  assert_true(hd_bind_int(&f->context, &env, &f->arena, entry->params[0], 7));
+  hd_program_options_t options = {.specialize = true};
+  assert_false(hd_program_init(&f->program, f->device, f->module, entry, &env,
+                               &options));
+  assert_int_equal(f->context.diags.first->code, HD_E0708);
+  assert_string_equal(f->context.diags.first->message,
+                      "assertion failed: n is even");
+}
+
 static void lower_and_load(fixture_t *f) {
-  const hd_pass_t lower = {"lower", hd_pass_lower, HD_LEVEL_KERNEL, ""};
+  const hd_pass_t lower = {"lower", hd_pass_lower, HD_LEVEL_KERNEL, "", ""};
   hd_pass_config_t config = {.verify_each = true};
   assert_true(hd_pass_run(f->program.module, &lower, NULL, &config).ok);
   assert_true(hd_program_load(&f->program));
@@ -154,6 +173,8 @@ static void stays_general_where_it_must(void **state) {
 HD_UNIT_TESTS(cmocka_unit_test_setup_teardown(makes_a_kernel_for_each_size,
                                               setup, teardown),
               cmocka_unit_test_setup_teardown(runs_at_its_sizes, setup,
+                                              teardown),
+              cmocka_unit_test_setup_teardown(refuses_what_is_ruled_out, setup,
                                               teardown),
               cmocka_unit_test_setup_teardown(stays_general_where_it_must,
                                               setup, teardown))
