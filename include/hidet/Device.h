@@ -63,6 +63,7 @@ HIDET_API hidet_status_t hidet_program_create(hidet_device_t *device,
 HIDET_API void hidet_program_destroy(hidet_program_t *program);
 
 // Runs it, on these tensors; shapes and scalars are those it was compiled for.
+// A tensor that is written is given once: HIDET_USAGE otherwise.
 // Returns when the run is done.
 HIDET_API hidet_status_t hidet_program_run(hidet_program_t *program,
                                            const hidet_argument_t *arguments,

@@ -271,8 +271,38 @@ static hd_address_t address_of(const hd_program_t *p, const hd_slot_t *params,
              : p->workspaces.data[(uint32_t)slot - count].address;
 }
 
+static bool overlap(const hd_slot_t *a, const hd_slot_t *b) {
+  return a->bytes && b->bytes && a->address < b->address + b->bytes &&
+         b->address < a->address + a->bytes;
+}
+
+// Code is made for parameters that do not overlap: an `in` is read ahead of
+// what is written.
+static bool check_disjoint(const hd_program_t *p, const hd_slot_t *params) {
+  const hd_func_t *entry = p->entry;
+  for (uint32_t i = 0; i < entry->num_params; i++) {
+    const hd_var_t *written = entry->params[i];
+    if (!written->tensor || written->direction == HD_DIR_IN)
+      continue;
+    for (uint32_t k = 0; k < entry->num_params; k++) {
+      if (k == i || !entry->params[k]->tensor ||
+          !overlap(&params[i], &params[k]))
+        continue;
+      char text[300];
+      snprintf(text, sizeof(text),
+               "'%.80s', which '%.80s' writes, lies in the same memory as "
+               "'%.80s'",
+               written->name, entry->name, entry->params[k]->name);
+      return hd_error(diags_of(p), nowhere, HD_E0809, text);
+    }
+  }
+  return true;
+}
+
 bool hd_program_run(hd_program_t *program, const hd_slot_t *params) {
   hd_device_t *device = program->device;
+  if (!check_disjoint(program, params))
+    return false;
   for (size_t i = 0; i < program->steps.size; i++) {
     hd_step_t *step = program->steps.data[i];
     if (!step->kernel) {

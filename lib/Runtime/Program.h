@@ -85,7 +85,8 @@ bool hd_program_load(hd_program_t *program);
 void hd_program_fini(hd_program_t *program);
 
 // Does every step. params[i] is the memory of the entry's parameter i (scalars:
-// not looked at), of the size that hd_storage_bytes() says.
+// not looked at), of the size that hd_storage_bytes() says. What is written may
+// not lie in the memory of another parameter: E0809.
 bool hd_program_run(hd_program_t *program, const hd_slot_t *params);
 
 // Bytes that the launches of one run read and write, by the parameters they are

@@ -35,6 +35,10 @@ static const char text[] =
     "  assert n % 2 == 0, \"n is even\"\n"
     "  c[half] = 1\n"
     "}\n"
+    "kernel sum(n: i32, in a: f32[n], in b: f32[n], out c: f32[n])\n"
+    "  grid(1) block(32) {\n"
+    "  if thread < n { c[thread] = a[thread] + b[thread] }\n"
+    "}\n"
     "plan main(n: i32, inout c: f32[n], inout d: f32[n * 2]) {\n"
     "  launch fill(n, 1, c)\n"
     "  launch fill(n, 2, c)\n"
@@ -170,7 +174,32 @@ static void stays_general_where_it_must(void **state) {
   has(f->program.module, "shared s: f32[64]", true);
 }
 
-HD_UNIT_TESTS(cmocka_unit_test_setup_teardown(makes_a_kernel_for_each_size,
+// What is written is given once; what is read may be shared.
+static void refuses_overlapping_tensors(void **state) {
+  fixture_t *f = *state;
+  int64_t n = 8;
+  float memory[24] = {0};
+  uintptr_t at = (uintptr_t)memory;
+  make(f, "sum", &n, true);
+  lower_and_load(f);
+  hd_slot_t slots[4] = {{0}, {NULL, at, 32}, {NULL, at, 32}, {NULL, at, 32}};
+  assert_false(hd_program_run(&f->program, slots));
+  assert_int_equal(f->context.diags.last->code, HD_E0809);
+  assert_non_null(strstr(f->context.diags.last->message,
+                         "'c', which 'sum' writes, lies in the same memory as "
+                         "'a'"));
+  slots[3].address = at + 28; // Its first element is the last of the others'.
+  assert_false(hd_program_run(&f->program, slots));
+  slots[3].address = at + 32;
+  for (int i = 0; i < 8; i++)
+    memory[i] = (float)i;
+  assert_true(hd_program_run(&f->program, slots));
+  assert_true(memory[8 + 7] == 14);
+}
+
+HD_UNIT_TESTS(cmocka_unit_test_setup_teardown(refuses_overlapping_tensors,
+                                              setup, teardown),
+              cmocka_unit_test_setup_teardown(makes_a_kernel_for_each_size,
                                               setup, teardown),
               cmocka_unit_test_setup_teardown(runs_at_its_sizes, setup,
                                               teardown),
