@@ -60,11 +60,13 @@ typedef struct hd_maker {
   HD_VEC(hd_array_t) arrays;
   HD_VEC(hd_tile_t) tiles;
   unsigned serial;
-  int quiet;        // > 0: nothing that has an effect.
-  bool in_fn;       // Only what is in names and arrays.
-  bool z_is_taken;  // By a loop over a mapping: it writes each element once.
-  const char *lane; // Of the loop to be vectorized; NULL: none.
-  int loops;        // Around the place.
+  int quiet;         // > 0: nothing that has an effect.
+  bool in_fn;        // Only what is in names and arrays.
+  bool z_is_taken;   // By a loop over a mapping: it writes each element once.
+  const char *lane;  // Of the loop to be vectorized; NULL: none.
+  int loops;         // Around the place.
+  const char *start; // Where the loop of lane stores.
+  const char *row;   // Known to be one of x's; NULL: none is.
 } hd_maker_t;
 
 #define hd_text(m, ...) hd_arena_printf((m)->arena, __VA_ARGS__)

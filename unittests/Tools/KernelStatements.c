@@ -115,7 +115,19 @@ static const char *body(hd_maker_t *m, int count, int depth) {
   return text;
 }
 
+// Where a row of x is known to be one.
+static const char *row_branch(hd_maker_t *m, int depth) {
+  const char *outer = m->row, *name = hd_new_name(m, "row");
+  const char *at = hd_index(m, 60);
+  m->row = name;
+  const char *then = body(m, hd_pick(m, 1, 3), depth - 1);
+  m->row = outer;
+  return hd_text(m, "let %s = %s\nif %s < n {\n%s}\n", name, at, name, then);
+}
+
 static const char *branch(hd_maker_t *m, int depth) {
+  if (!m->in_fn && hd_chance(m, 40))
+    return row_branch(m, depth);
   const char *condition = hd_value(m, HD_K_BOOL, 2);
   const char *then = body(m, hd_pick(m, 0, 3), depth - 1);
   if (hd_chance(m, 50))
@@ -186,8 +198,11 @@ static const char *vector_loop(hd_maker_t *m) {
                     .least = 0,
                     .greatest = width - 1,
                     .counter = true};
+  if (hd_chance(m, 20) && m->arrays.size)
+    start = hd_text(m, "(%s[0] & 1) * 4", m->arrays.data[0].text);
   m->quiet += quiet;
   m->lane = name.text;
+  m->start = start;
   add_name(m, name);
   const char *text = "";
   if (hd_chance(m, 50)) {
@@ -391,6 +406,8 @@ const char *hd_random_kernel(hd_arena_t *arena, uint64_t seed, bool reference) {
                    head, t.text, t.columns, t.layout, t.columns, t.text,
                    hd_pick(&m, 1, 9));
   }
+  if (hd_chance(&m, 70))
+    head = hd_text(&m, "%s%s", head, array(&m));
   const char *statements = hd_statements(&m, hd_pick(&m, 3, 9), 3, true);
   return hd_text(&m,
                  "%skernel k(n: i32, m: i32, in x: i32[n, 16], in f: f32[64], "

@@ -87,17 +87,36 @@ static const char *any_guess(hd_maker_t *m) { // An index that may be outside.
   return text;
 }
 
+// An access that is in bounds where a condition says so, and only there.
+static const char *guarded(hd_maker_t *m, const char *column) {
+  const char *at = hd_index(m, 60), *other = hd_value(m, HD_K_I32, 1);
+  switch (hd_pick(m, 0, 2)) {
+  case 0:
+    return hd_text(m, "(%s < n ? x[%s, %s] : %s)", at, at, column, other);
+  case 1:
+    return hd_text(m, "(%s >= n ? %s : x[%s, %s])", at, other, at, column);
+  default:
+    return hd_text(m, "(%s < n && x[%s, %s] > %d ? 7 : %s)", at, at, column,
+                   hd_pick(m, 0, 50), other);
+  }
+}
+
 static const char *row(hd_maker_t *m) { // Of x, which has n of them.
+  if (m->row && hd_chance(m, 60))
+    return m->row;
   return hd_text(m, "(%s %% n)", hd_index(m, hd_chance(m, 50) ? 40 : 4));
 }
 
 // What the loop of a vector reads, side by side.
 static const char *lane_access(hd_maker_t *m) {
-  const char *start = hd_chance(m, 70) ? hd_text(m, "%d", 4 * hd_pick(m, 0, 2))
-                                       : hd_text(m, "%s * 4", hd_index(m, 2));
+  const char *start = m->start;
+  if (hd_chance(m, 50))
+    start = hd_text(m, "%d", 4 * hd_pick(m, 0, 2));
   if (hd_chance(m, 15))
     start = hd_text(m, "%d", hd_pick(m, 0, 8));
-  switch (hd_pick(m, 0, 3)) {
+  switch (hd_pick(m, 0, 4)) {
+  case 2:
+    return guarded(m, hd_text(m, "%s + %s", start, m->lane));
   case 0:
     return hd_text(m, "y[block, thread, %s + %s]", start, m->lane);
   case 1:
@@ -127,7 +146,9 @@ static const char *from_tile(hd_maker_t *m) {
 
 static const char *from_memory(hd_maker_t *m) {
   const char *text;
-  switch (hd_pick(m, 0, 5)) {
+  switch (hd_pick(m, 0, 6)) {
+  case 4:
+    return guarded(m, hd_index(m, 16));
   case 0:
     return hd_text(m, "y[block, thread, %s]", hd_index(m, 16));
   case 1:
@@ -194,7 +215,7 @@ static const char *i32_call(hd_maker_t *m, int depth) {
   const char *v = hd_value(m, HD_K_I32, depth);
   if (m->in_fn)
     return hd_text(m, "abs(%s)", v);
-  int kind = hd_pick(m, 0, 7);
+  int kind = hd_pick(m, 0, 9);
   if (kind < 3)
     return hd_text(m, "%s(%s, %s)",
                    kind == 0   ? "pure"
@@ -211,7 +232,7 @@ static const char *i32_call(hd_maker_t *m, int depth) {
     return hd_text(m, "peek(%s, %s)", array->text, v);
   if (m->quiet)
     return hd_text(m, "pure(%s, 3)", v);
-  if (kind == 5 && array)
+  if ((kind == 5 || kind > 7) && array)
     return hd_text(m, "bump(%s, %s)", array->text, v);
   if (kind == 6)
     return hd_text(m, "atomic_add(y[block, thread, %s], %s)", hd_index(m, 16),
@@ -222,7 +243,10 @@ static const char *i32_call(hd_maker_t *m, int depth) {
 static const char *i32_value(hd_maker_t *m, int depth) {
   static const char *const simple[] = {"+", "+", "-", "*", "&", "|", "^"};
   const char *a = hd_value(m, HD_K_I32, depth - 1);
-  int kind = hd_pick(m, 0, 17);
+  int kind = hd_pick(m, 0, 18);
+  if (kind == 18 && !m->in_fn && m->arrays.size) // An order to be kept.
+    return hd_text(m, "(%s %s pure(%s, %s))", i32_call(m, depth - 1),
+                   simple[hd_pick(m, 0, 6)], from_array(m), a);
   if (kind == 0)
     return hd_text(m, "(%s / %d)", a, hd_pick(m, 1, 9));
   if (kind == 1)
@@ -251,7 +275,7 @@ static const char *i32_value(hd_maker_t *m, int depth) {
     return hd_text(m, "ceildiv(%s, %d)", a, hd_pick(m, 1, 9));
   if (kind == 11)
     return hd_text(m, "(%s%s)", hd_chance(m, 50) ? "-" : "~", a);
-  if (kind < 14)
+  if (kind < 15)
     return i32_call(m, depth - 1);
   return hd_text(m, "(%s %s %s)", a, simple[hd_pick(m, 0, 6)],
                  hd_value(m, HD_K_I32, depth - 1));

@@ -20,6 +20,8 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { KERNELS = 200, SHARE = 3, MAX_SIZE = 40, MAX_STEPS = 8 };
 
@@ -108,6 +110,28 @@ static void version_init(version_t *v, uint64_t seed, const recipe_t *recipe) {
   hd_arena_fini(&arena);
 }
 
+// Memory that ends where a page ends, before one that may not be touched: an
+// access past x ends the kernel with an error.
+typedef struct fence {
+  char *pages;
+  size_t size, page;
+} fence_t;
+
+static fence_t fence_make(void) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  size_t size = (sizeof(int32_t[MAX_SIZE * 16]) / page + 1) * page;
+  char *pages = mmap(NULL, size + page, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED || mprotect(pages + size, page, PROT_NONE) != 0)
+    abort();
+  return (fence_t){pages, size, page};
+}
+
+static void *fence_rows(fence_t fence, const int32_t *x, int32_t n) {
+  size_t bytes = (size_t)n * 16 * sizeof *x;
+  return memcpy(fence.pages + fence.size - bytes, x, bytes);
+}
+
 static bool launch(version_t *v, const hd_func_t *func, uint64_t seed,
                    memory_t *memory) {
   hd_codegen_options_t options = {.target = hd_target_find("host"),
@@ -121,8 +145,13 @@ static bool launch(version_t *v, const hd_func_t *func, uint64_t seed,
   }
   int32_t n = (int32_t)hd_random_size(seed, false);
   int32_t m = (int32_t)hd_random_size(seed, true);
-  void *pointers[] = {memory->x, memory->f, memory->y,
-                      memory->g, memory->z, memory->h};
+  fence_t rows = fence_make();
+  void *pointers[] = {fence_rows(rows, memory->x, n),
+                      memory->f,
+                      memory->y,
+                      memory->g,
+                      memory->z,
+                      memory->h};
   void *args[8] = {&n, &m};
   for (int i = 0; i < 6; i++)
     args[i + 2] = &pointers[i];
@@ -137,6 +166,7 @@ static bool launch(version_t *v, const hd_func_t *func, uint64_t seed,
   bool ok =
       hd_sim_launch(&kernel, &(hd_sim_options_t){0}, &v->context.diags, NULL);
   hd_host_code_destroy(code);
+  munmap(rows.pages, rows.size + rows.page);
   return ok;
 }
 
