@@ -5,6 +5,7 @@
 // and, for elements of less than a byte, the bit within the byte.
 #include "CodeGen/Emit.h"
 #include "CodeGen/SimAbi.h"
+#include "IR/Rewrite.h"
 
 #include <string.h>
 
@@ -20,9 +21,38 @@ typedef struct access {
   hd_loc_t loc;
 } access_t;
 
-static access_t access_of(const hd_expr_t *x) {
-  return (access_t){x->u.var,    x->linear, hd_expr_num_indices(x),
-                    x->operands, x->type,   x->loc};
+static bool is_cheap(void *argument, const hd_expr_t *x) {
+  (void)argument;
+  return !hd_expr_is_access(x) && x->kind != HD_EXPR_CALL;
+}
+
+// A layout and a test of bounds use an index several times: one that holds
+// accesses is emitted once and named, or accesses in each other's indices would
+// double at every level.
+static const hd_expr_t *name_index(hd_emit_t *e, const hd_expr_t *index) {
+  if (hd_walk_expr(index, is_cheap, NULL))
+    return index;
+  const hd_var_t *var =
+      hd_var_make(&e->arena, "index", HD_VAR_LET, index->type, index->loc);
+  LLVMValueRef value = hd_emit_expr(e, index);
+  hd_emit_bind(e, var, value);
+  return hd_expr_var(&e->arena, var);
+}
+
+static const hd_expr_t *const *
+name_indices(hd_emit_t *e, const hd_expr_t *const *indices, uint32_t count) {
+  const hd_expr_t **named = HD_ARENA_ARRAY(&e->arena, const hd_expr_t *, count);
+  for (uint32_t i = 0; i < count; i++)
+    named[i] = name_index(e, indices[i]);
+  return named;
+}
+
+static access_t access_of(hd_emit_t *e, const hd_expr_t *x) {
+  uint32_t count = hd_expr_num_indices(x);
+  return (access_t){
+      x->u.var, x->linear,
+      count,    x->linear ? x->operands : name_indices(e, x->operands, count),
+      x->type,  x->loc};
 }
 
 static unsigned element_bits(hd_type_t type) {
@@ -298,7 +328,7 @@ static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {
 }
 
 hd_place_t hd_emit_place(hd_emit_t *e, const hd_expr_t *access, int kind) {
-  access_t a = access_of(access);
+  access_t a = access_of(e, access);
   return place_of(e, &a, kind);
 }
 
@@ -422,7 +452,7 @@ static LLVMValueRef load(hd_emit_t *e, const access_t *a) {
 }
 
 LLVMValueRef hd_emit_load(hd_emit_t *e, const hd_expr_t *x) {
-  access_t a = access_of(x);
+  access_t a = access_of(e, x);
   return load(e, &a);
 }
 
@@ -475,15 +505,21 @@ static void store(hd_emit_t *e, const access_t *a, LLVMValueRef value) {
 
 void hd_emit_store(hd_emit_t *e, const hd_stmt_t *stmt) {
   LLVMValueRef value = hd_emit_expr(e, stmt->u.store.value);
-  access_t a = {stmt->u.store.var,         stmt->u.store.linear,
-                stmt->u.store.num_indices, stmt->u.store.indices,
-                stmt->u.store.value->type, stmt->loc};
+  uint32_t count = stmt->u.store.num_indices;
+  access_t a = {stmt->u.store.var,
+                stmt->u.store.linear,
+                count,
+                stmt->u.store.linear
+                    ? stmt->u.store.indices
+                    : name_indices(e, stmt->u.store.indices, count),
+                stmt->u.store.value->type,
+                stmt->loc};
   store(e, &a, value);
 }
 
 void hd_emit_store_to(hd_emit_t *e, const hd_expr_t *place, hd_type_t type,
                       LLVMValueRef value) {
-  access_t a = access_of(place);
+  access_t a = access_of(e, place);
   a.type = type;
   store(e, &a, value);
 }
@@ -503,21 +539,20 @@ static LLVMValueRef in_bounds(hd_emit_t *e, const access_t *a, unsigned lane) {
 }
 
 // The slow way of a vector that sticks out: a lane at a time.
-static LLVMValueRef load_else_lanes(hd_emit_t *e, const hd_expr_t *x,
+static LLVMValueRef load_else_lanes(hd_emit_t *e, const access_t *whole,
                                     LLVMValueRef otherwise) {
   LLVMValueRef result = otherwise;
-  hd_type_t lane_type = hd_type_lane(x->type);
-  unsigned n = hd_expr_num_indices(x);
-  for (unsigned lane = 0; lane < x->type.lanes; lane++) {
+  hd_type_t lane_type = hd_type_lane(whole->type);
+  unsigned n = whole->num_indices;
+  for (unsigned lane = 0; lane < whole->type.lanes; lane++) {
     const hd_expr_t **indices = HD_ARENA_ARRAY(&e->arena, const hd_expr_t *, n);
     for (unsigned i = 0; i < n; i++)
-      indices[i] = x->operands[i];
+      indices[i] = whole->indices[i];
     const hd_expr_t *last = indices[n - 1];
     indices[n - 1] = hd_expr_binary(&e->arena, HD_EXPR_ADD, last,
                                     hd_expr_int(&e->arena, last->type, lane));
-    access_t whole = access_of(x);
-    access_t a = {x->u.var, false, n, indices, lane_type, x->loc};
-    LLVMValueRef ok = in_bounds(e, &whole, lane);
+    access_t a = {whole->var, false, n, indices, lane_type, whole->loc};
+    LLVMValueRef ok = in_bounds(e, whole, lane);
     LLVMBasicBlockRef from = LLVMGetInsertBlock(B);
     LLVMBasicBlockRef inside = hd_emit_new_block(e, "inside");
     LLVMBasicBlockRef next = hd_emit_new_block(e, "next");
@@ -537,7 +572,7 @@ static LLVMValueRef load_else_lanes(hd_emit_t *e, const hd_expr_t *x,
 }
 
 LLVMValueRef hd_emit_load_else(hd_emit_t *e, const hd_expr_t *x) {
-  access_t a = access_of(x);
+  access_t a = access_of(e, x);
   LLVMValueRef ok = in_bounds(e, &a, 0);
   if (x->type.lanes > 1)
     ok = LLVMBuildAnd(B, ok, in_bounds(e, &a, x->type.lanes - 1u), "");
@@ -554,7 +589,7 @@ LLVMValueRef hd_emit_load_else(hd_emit_t *e, const hd_expr_t *x) {
   hd_emit_at(e, outside);
   values[1] = hd_emit_expr(e, x->operands[x->num_operands - 1]);
   if (x->type.lanes > 1)
-    values[1] = load_else_lanes(e, x, values[1]);
+    values[1] = load_else_lanes(e, &a, values[1]);
   blocks[1] = LLVMGetInsertBlock(B);
   LLVMBuildBr(B, join);
   hd_emit_at(e, join);

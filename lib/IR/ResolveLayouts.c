@@ -20,13 +20,16 @@
 // constant in each copy. So the part that does not change is one value for all
 // copies, and the rest goes into the instructions' immediate offsets.
 //
+// An index that holds much stays one, for it would stand in the test and in the
+// offset: accesses in each other's indices would double at every level.
+//
 // Simplifies on the way (it is the same walk). The sanitizer, which wants
 // indices to check, works on IR without this pass.
 
 #include "IR/Passes.h"
 #include "IR/Simplifier.h"
 
-enum { MAX_EXPANSIONS = 32 };
+enum { MAX_EXPANSIONS = 32, MAX_INDEX = 128 };
 
 void hd_simplify_set_level(hd_simplifier_t *s, const hd_var_t *var,
                            unsigned level) {
@@ -215,8 +218,16 @@ static const hd_expr_t *load_lanes(hd_simplifier_t *s, const hd_expr_t *e) {
                       e->type.lanes);
 }
 
+// Whether an index is too much to be written several times.
+static bool is_large(const hd_expr_t *const *indices, unsigned count) {
+  for (unsigned i = 0; i < count; ++i)
+    if (hd_expr_count(indices[i], MAX_INDEX) == MAX_INDEX)
+      return true;
+  return false;
+}
+
 const hd_expr_t *hd_resolve_access(hd_simplifier_t *s, const hd_expr_t *e) {
-  if (e->linear)
+  if (e->linear || is_large(e->operands, hd_expr_num_indices(e)))
     return e;
   const hd_var_t *var = e->u.var;
   const hd_tensor_t *tensor = var->tensor;

@@ -82,6 +82,10 @@ const char *hd_index(hd_maker_t *m, int size);
 const char *hd_constant_index(hd_maker_t *m, int size);
 const char *hd_kind_text(hd_kind_t kind);
 
+// An i32 of effects and of what they change, whose order counts.
+const char *hd_hazard(hd_maker_t *m);
+const char *hd_effect(hd_maker_t *m, int depth);
+
 // Statements, each line indented.
 const char *hd_statements(hd_maker_t *m, int count, int depth, bool uniform);
 const char *hd_mapping_loop(hd_maker_t *m, int depth);

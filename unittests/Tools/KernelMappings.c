@@ -89,7 +89,7 @@ static const char *loop_body(hd_maker_t *m, const mapping_t *map,
                              bool takes_z, int depth) {
   size_t names = m->names.size, arrays = m->arrays.size;
   add_axes(m, map, axes, counter);
-  const char *text = hd_statements(m, hd_pick(m, 1, 3), depth - 1, false);
+  const char *text = hd_statements(m, hd_pick(m, 0, 3), depth - 1, false);
   if (takes_z)
     text = hd_text(m, "%sz[block, %s, %s] = %s\n", text, axes[0],
                    map->rank == 2 ? axes[1] : "3", hd_value(m, HD_K_I32, 2));
@@ -106,8 +106,10 @@ const char *hd_mapping_loop(hd_maker_t *m, int depth) {
   const char *limits[] = {hd_new_name(m, "b"), hd_new_name(m, "b")};
   const char *bounds[2], *given = hd_value(m, HD_K_I32, 1);
   for (int a = 0; a < 2; a++)
-    bounds[a] = hd_text(m, "(%s & 15) + %d", hd_value(m, HD_K_I32, 1),
-                        hd_pick(m, 0, 3));
+    bounds[a] =
+        hd_text(m, "(%s & 15) + %d",
+                hd_chance(m, 30) ? hd_effect(m, 1) : hd_value(m, HD_K_I32, 1),
+                hd_pick(m, 0, 3));
   bool idle = hd_chance(m, 50) && map.workers > 1;
   bool takes_z = idle && m->loops == 0 && !m->z_is_taken;
   if (idle)

@@ -107,6 +107,29 @@ static const char *effect(hd_maker_t *m) {
   }
 }
 
+// Effects where passes would rather see none: in values that are not used, in
+// what is left empty, in conditions that are known.
+static const char *hazard(hd_maker_t *m) {
+  const char *name = hd_new_name(m, "h"), *value = hd_hazard(m);
+  switch (hd_pick(m, 0, 6)) {
+  case 0:
+    return hd_text(m, "let %s = %s\n", name, value);
+  case 1:
+    return hd_text(m, "register %s: i32 = 0\n%s = %s\n", name, name, value);
+  case 2:
+    return hd_text(m, "register %s: i32[3] = %s\n", name, value);
+  case 3:
+    return hd_text(m, "for %s in 0..%s & 1 {\n}\n", name, value);
+  case 4:
+    return hd_text(m, "if %s > %d {\n}\n", value, hd_pick(m, 0, 9));
+  case 5:
+    return hd_text(m, "for %s in %s & 3..%d {\n%s}\n", name, value,
+                   hd_pick(m, 0, 3), store(m));
+  default:
+    return hd_text(m, "y[block, thread, %s] = %s\n", hd_index(m, 16), value);
+  }
+}
+
 static const char *body(hd_maker_t *m, int count, int depth) {
   size_t names = m->names.size, arrays = m->arrays.size;
   const char *text = hd_statements(m, count, depth, false);
@@ -285,6 +308,7 @@ static const char *statement(hd_maker_t *m, int depth, bool uniform) {
   case 4:
     return assign(m);
   case 5:
+    return hazard(m);
   case 6:
   case 7:
     return store(m);

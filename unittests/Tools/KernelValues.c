@@ -210,6 +210,51 @@ static const char *i32_leaf(hd_maker_t *m) {
   return name ? name->text : hd_text(m, "%d", hd_pick(m, -4, 9));
 }
 
+// A call that writes something of the thread's own.
+const char *hd_effect(hd_maker_t *m, int depth) {
+  const char *v = hd_value(m, HD_K_I32, depth);
+  for (size_t i = m->arrays.size; i-- > 0 && hd_chance(m, 70);)
+    if (m->arrays.data[i].size == 4)
+      return hd_text(m, "bump(%s, %s)", m->arrays.data[i].text, v);
+  return hd_chance(m, 30)
+             ? hd_text(m, "atomic_add(y[block, thread, %s], %s)",
+                       hd_index(m, 16), v)
+             : hd_text(m, "put(y, %s, %s)", v, hd_value(m, HD_K_I32, depth));
+}
+
+// What reads what such a call may write.
+static const char *affected(hd_maker_t *m) {
+  const char *text = hd_chance(m, 60) ? from_array(m) : NULL;
+  return text ? text : hd_text(m, "y[block, thread, %s]", hd_index(m, 16));
+}
+
+const char *hd_hazard(hd_maker_t *m) {
+  static const char *const operators[] = {"+", "-", "*", "^"};
+  const char *a = hd_effect(m, 1), *b = affected(m);
+  const char *truth = hd_value(m, HD_K_BOOL, 0);
+  switch (hd_pick(m, 0, 8)) {
+  case 0:
+    return hd_text(m, "(%s %s pure(%s, 3))", a, operators[hd_pick(m, 0, 3)], b);
+  case 1:
+    return hd_text(m, "(%s %s %s)", b, operators[hd_pick(m, 0, 3)], a);
+  case 2:
+    return hd_text(m, "((%s > 3 || %s) ? 1 : %s)", a, truth, b);
+  case 3:
+    return hd_text(m, "((%s && %s > 3) ? 1 : %s)", truth, a, b);
+  case 4:
+    return hd_text(m, "(%s > 3 ? %s : %s)", a, b, b);
+  case 5:
+    return hd_text(m, "min(%s, %s)", a, hd_effect(m, 0));
+  case 6:
+    return hd_text(m, "(%s ? %s : %s)", truth, a, b);
+  case 7:
+    return hd_text(m, "(%s * 0 + %s)", a, b);
+  default:
+    return hd_text(m, "early(%s, pure(%s, %s))", a, b,
+                   hd_value(m, HD_K_I32, 0));
+  }
+}
+
 // A call of one of the functions that hd_functions() made.
 static const char *i32_call(hd_maker_t *m, int depth) {
   const char *v = hd_value(m, HD_K_I32, depth);
@@ -295,8 +340,12 @@ static const char *i64_value(hd_maker_t *m, int depth) {
 static const char *bool_value(hd_maker_t *m, int depth) {
   static const char *const compare[] = {"<", "<=", ">", ">=", "==", "!="};
   const hd_name_t *name = find(m, HD_K_BOOL, INT64_MIN, INT64_MAX, false);
+  static const char *const settled[] = {"thread < 64", "lane >= 32",
+                                        "block >= 0", "warp > 1"};
   if (name && hd_chance(m, 20))
     return name->text;
+  if (hd_chance(m, 8)) // What passes can find out.
+    return hd_text(m, "(%s)", settled[hd_pick(m, 0, 3)]);
   if (depth > 0 && hd_chance(m, 25))
     return hd_text(m, "(%s %s %s)", hd_value(m, HD_K_BOOL, depth - 1),
                    hd_chance(m, 50) ? "&&" : "||",
