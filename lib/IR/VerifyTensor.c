@@ -144,6 +144,18 @@ static void verify_layout_item(hd_verifier_t *v, const hd_var_t *var,
   }
 }
 
+// Strides may be sizes; a shape of constants does not make them known.
+static bool has_constant_strides(const hd_tensor_t *tensor) {
+  const hd_layout_item_t *base = tensor->layout ? tensor->layout->items : NULL;
+  int64_t stride;
+  if (!base || base->kind != HD_LAYOUT_STRIDES)
+    return true;
+  for (uint32_t i = 0; i < base->num_values; i++)
+    if (!hd_expr_fold_int(base->values[i], &stride))
+      return false;
+  return true;
+}
+
 static void verify_storage(hd_verifier_t *v, const hd_var_t *var) {
   const hd_tensor_t *tensor = var->tensor;
   bool constant = true;
@@ -159,8 +171,9 @@ static void verify_storage(hd_verifier_t *v, const hd_var_t *var) {
     }
   }
   int64_t elements;
-  if (constant && (!hd_tensor_storage_const(tensor, &elements) ||
-                   elements > (INT64_C(1) << 62) / 8)) {
+  if (constant && has_constant_strides(tensor) &&
+      (!hd_tensor_storage_const(tensor, &elements) ||
+       elements > (INT64_C(1) << 62) / 8)) {
     hd_error(v->diags, var->loc, HD_E0309, var->name);
     v->errors++;
   } else if (tensor->scope == HD_SCOPE_REGISTER && !constant) {
