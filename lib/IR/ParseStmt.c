@@ -312,6 +312,7 @@ static const hd_stmt_t *parse_launch(hd_parser_t *p, hd_loc_t loc) {
   stmt->u.launch.kernel = kernel;
   stmt->u.launch.args = args.data;
   stmt->u.launch.num_args = (uint32_t)args.size;
+  stmt->u.launch.programmatic = hd_accept(p, "programmatic");
   return stmt;
 }
 

@@ -188,7 +188,8 @@ static void print_stmt(hd_printer_t *p, const hd_stmt_t *stmt) {
   case HD_STMT_LAUNCH:
     hd_buffer_printf(p->out, "launch %s(", stmt->u.launch.kernel->name);
     hd_print_list(p, stmt->u.launch.args, stmt->u.launch.num_args);
-    hd_buffer_puts(p->out, ")");
+    hd_buffer_puts(p->out,
+                   stmt->u.launch.programmatic ? ") programmatic" : ")");
     break;
   case HD_STMT_COUNT:
     break;

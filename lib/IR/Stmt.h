@@ -70,6 +70,7 @@ struct hd_stmt {
     } eval;
     struct { // in a plan: launch kernel(arguments); scalars and TENSORs
       const hd_func_t *kernel;
+      bool programmatic; // May begin before the launch before it has ended.
       uint32_t num_args;
       const hd_expr_t *const *args;
     } launch;

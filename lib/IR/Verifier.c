@@ -3,6 +3,7 @@
 // Modules, functions and statements.
 #include "IR/Verifier.h"
 
+#include "IR/Intrinsic.h"
 #include "IR/Rewrite.h"
 #include "IR/Task.h"
 #include "IR/VerifierState.h"
@@ -169,8 +170,41 @@ static void verify_mapfor(hd_verifier_t *v, const hd_stmt_t *stmt) {
   hd_visible_pop(&v->visible, outer);
 }
 
+// Functions may call each other in a circle: that is reported elsewhere, and
+// after so many calls nothing is claimed here.
+enum { MAX_SEARCHED = 1000 };
+
+typedef struct search {
+  int left;
+} search_t;
+
+static bool is_no_wait(void *argument, const hd_expr_t *e) {
+  search_t *search = argument;
+  if (e->kind == HD_EXPR_INTRINSIC)
+    return e->u.intrinsic != HD_INTRINSIC_GRIDDEPCONTROL_WAIT;
+  if (e->kind != HD_EXPR_CALL)
+    return true;
+  return search->left-- > 0 &&
+         hd_walk_block(e->u.func->body, NULL, is_no_wait, search);
+}
+
+// A launch that may begin early orders nothing: its kernel does, or what comes
+// after it would not know of what came before it either.
+static void verify_programmatic(hd_verifier_t *v, const hd_stmt_t *stmt) {
+  search_t search = {MAX_SEARCHED};
+  const hd_func_t *kernel = stmt->u.launch.kernel;
+  if (kernel->has_body &&
+      hd_walk_block(kernel->body, NULL, is_no_wait, &search))
+    hd_verify_fault(v, stmt->loc,
+                    "'%s' does not call griddepcontrol_wait(), so it cannot be "
+                    "launched programmatic",
+                    kernel->name);
+}
+
 static void verify_launch(hd_verifier_t *v, const hd_stmt_t *stmt) {
   const hd_func_t *kernel = stmt->u.launch.kernel;
+  if (stmt->u.launch.programmatic)
+    verify_programmatic(v, stmt);
   if (stmt->u.launch.num_args != kernel->num_params) {
     hd_error(v->diags, stmt->loc, HD_E0206, kernel->name,
              (int)kernel->num_params, "arguments",

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Generator.h"
+#include "IR/Intrinsic.h"
+#include "IR/Rewrite.h"
 
 // Few, so that they clash; some are reserved, or mean something to a call.
 const char *hd_random_name(hd_generator_t *g) {
@@ -325,6 +327,12 @@ static hd_block_t body(hd_generator_t *g) {
   return hd_block_make(g->arena, stmts, size);
 }
 
+static bool is_no_wait(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  return e->kind != HD_EXPR_INTRINSIC ||
+         e->u.intrinsic != HD_INTRINSIC_GRIDDEPCONTROL_WAIT;
+}
+
 static const hd_stmt_t *launch(hd_generator_t *g, const hd_func_t *kernel) {
   const hd_expr_t **args =
       HD_ARENA_ARRAY(g->arena, const hd_expr_t *, kernel->num_params);
@@ -348,6 +356,10 @@ static const hd_stmt_t *launch(hd_generator_t *g, const hd_func_t *kernel) {
   stmt->u.launch.kernel = kernel;
   stmt->u.launch.args = args;
   stmt->u.launch.num_args = kernel->num_params;
+  // Only a kernel that waits may be launched so.
+  stmt->u.launch.programmatic =
+      hd_random_below(g, 2) &&
+      !hd_walk_block(kernel->body, NULL, is_no_wait, NULL);
   return stmt;
 }
 
