@@ -63,10 +63,31 @@ enum {
   HD_CU_TARGET_ACCELERATED = 0x10000, // Added to 90 for sm_90a.
 };
 
+// CUtensorMapDataType.
+enum {
+  HD_CU_MAP_U8 = 0,
+  HD_CU_MAP_U16 = 1,
+  HD_CU_MAP_U32 = 2,
+  HD_CU_MAP_I32 = 3,
+  HD_CU_MAP_U64 = 4,
+  HD_CU_MAP_I64 = 5,
+  HD_CU_MAP_F16 = 6,
+  HD_CU_MAP_F32 = 7,
+  HD_CU_MAP_F64 = 8,
+  HD_CU_MAP_BF16 = 9,
+};
+
+// CUtensorMap.
+typedef struct hd_cu_map {
+  _Alignas(64) uint64_t words[16];
+} hd_cu_map_t;
+
 enum {
   HD_CU_STREAM_DEFAULT = 0, // Waits for the copies, which are in stream 0.
   HD_CU_CAPTURE_THREAD_LOCAL = 1,
   HD_CU_LAUNCH_CLUSTER = 4, // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+  HD_CU_LAUNCH_PROGRAMMATIC = 6,
 };
 
 // CUlaunchAttribute: an id, padding to 8 bytes, a union of 64 bytes.
@@ -78,6 +99,7 @@ typedef struct hd_cu_launch_attribute {
     struct {
       unsigned x, y, z;
     } cluster;
+    int programmatic; // Whether it may begin early.
     uint64_t alignment;
   } value;
 } hd_cu_launch_attribute_t;

@@ -221,32 +221,65 @@ static bool wait_for(hd_cuda_device_t *d, const char *kernel) {
                   hd_cuda_error_text(d->cuda, error, text, sizeof(text)));
 }
 
+static unsigned set_attributes(const hd_kernel_launch_t *launch,
+                               bool has_cluster,
+                               hd_cu_launch_attribute_t attributes[2]) {
+  unsigned count = 0;
+  if (has_cluster) {
+    hd_cu_launch_attribute_t *cluster = &attributes[count++];
+    *cluster = (hd_cu_launch_attribute_t){.id = HD_CU_LAUNCH_CLUSTER};
+    cluster->value.cluster.x = (unsigned)launch->cluster[0];
+    cluster->value.cluster.y = (unsigned)launch->cluster[1];
+    cluster->value.cluster.z = (unsigned)launch->cluster[2];
+  }
+  if (launch->programmatic)
+    attributes[count++] = (hd_cu_launch_attribute_t){
+        .id = HD_CU_LAUNCH_PROGRAMMATIC, .value.programmatic = 1};
+  return count;
+}
+
+// What a launch has room for: 4 KiB of parameters hold 31 maps.
+enum { MAX_ARGUMENTS = 256, MAX_MAPS = 31 };
+
+// The parameters' values, then the maps, encoded: addresses may be others at
+// each launch, and the driver copies what the arguments point at.
+static bool set_arguments(hd_cuda_device_t *d, const cuda_kernel_t *k,
+                          const hd_kernel_launch_t *launch, void **args,
+                          hd_cu_map_t *maps) {
+  const hd_func_t *func = k->base.func;
+  if (func->num_params + launch->num_maps > MAX_ARGUMENTS ||
+      launch->num_maps > MAX_MAPS)
+    return hd_error(hd_cuda_diags(d), nowhere, HD_E0606, func->name,
+                    "it has more than 256 parameters or 31 tensor maps");
+  // The driver reads the arguments; its type lacks the const.
+  memcpy(args, launch->args, func->num_params * sizeof(*args));
+  for (uint32_t i = 0; i < launch->num_maps; i++) {
+    if (!hd_cuda_encode_map(d, func, &launch->maps[i], &maps[i]))
+      return false;
+    args[func->num_params + i] = &maps[i];
+  }
+  return true;
+}
+
 bool hd_cuda_launch(hd_device_t *device, hd_kernel_t *kernel,
                     const hd_kernel_launch_t *launch) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
   cuda_kernel_t *k = (cuda_kernel_t *)kernel;
-  unsigned cluster = 1;
-  hd_cu_launch_attribute_t attribute = {.id = HD_CU_LAUNCH_CLUSTER};
-  attribute.value.cluster.x = (unsigned)launch->cluster[0];
-  attribute.value.cluster.y = (unsigned)launch->cluster[1];
-  attribute.value.cluster.z = (unsigned)launch->cluster[2];
+  hd_cu_launch_attribute_t attributes[2];
   hd_cu_launch_t config = {.shared_bytes = (unsigned)launch->shared_bytes,
                            .stream = d->stream,
-                           .attributes = &attribute};
+                           .attributes = attributes};
+  unsigned cluster = 1;
   for (int i = 0; i < 3; i++) {
     config.grid[i] = (unsigned)launch->grid[i];
     config.block[i] = (unsigned)launch->block[i];
     cluster *= (unsigned)launch->cluster[i];
   }
-  config.num_attributes = cluster > 1;
-  if (!allow(d, k, launch, cluster))
+  config.num_attributes = set_attributes(launch, cluster > 1, attributes);
+  void *args[MAX_ARGUMENTS];
+  hd_cu_map_t maps[MAX_MAPS];
+  if (!allow(d, k, launch, cluster) || !set_arguments(d, k, launch, args, maps))
     return false;
-  // The driver reads the arguments; its type lacks the const.
-  void *args[256];
-  if (k->base.func->num_params > 256)
-    return hd_error(hd_cuda_diags(d), nowhere, HD_E0606, k->base.func->name,
-                    "it has more than 256 parameters");
-  memcpy(args, launch->args, k->base.func->num_params * sizeof(*args));
   int error = d->cuda->driver.launch(&config, k->function, args, NULL);
   if (error)
     return report_launch(d, k, launch, error);

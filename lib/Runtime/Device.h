@@ -8,6 +8,7 @@
 
 #include "CodeGen/CodeGen.h"
 #include "Runtime/Sim.h"
+#include "Runtime/TensorMap.h"
 #include "Support/ThreadPool.h"
 
 typedef uint64_t hd_address_t; // In the device's memory.
@@ -37,9 +38,16 @@ typedef struct hd_launch_tensor {
 typedef struct hd_kernel_launch {
   int32_t grid[3], block[3], cluster[3];
   int64_t shared_bytes;
-  void *const *args; // args[i] points at the value of parameter i.
+  // args[i] points at the value of parameter i; after the parameters come the
+  // kernel's tensor maps: args[num_params + i] is &maps[i].
+  void *const *args;
   const hd_launch_tensor_t *tensors;
   uint32_t num_tensors;
+  const hd_tensor_map_t *maps;
+  uint32_t num_maps;
+  // May begin before the launch before it has ended: its kernel waits itself
+  // (griddepcontrol_wait). A device may take no notice.
+  bool programmatic;
 } hd_kernel_launch_t;
 
 // A kernel made ready for a device.

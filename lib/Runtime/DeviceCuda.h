@@ -46,4 +46,8 @@ bool hd_cuda_replay(hd_device_t *device, hd_recording_t *recording, double *ms,
                     double *host_us);
 void hd_cuda_recording_free(hd_device_t *device, hd_recording_t *recording);
 
+// The map as the hardware takes it; kernel is for messages.
+bool hd_cuda_encode_map(hd_cuda_device_t *d, const hd_func_t *kernel,
+                        const hd_tensor_map_t *map, hd_cu_map_t *code);
+
 #endif

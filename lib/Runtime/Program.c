@@ -20,7 +20,9 @@ struct hd_step {
   void **args;      // args[i] points at values[i].
   int *tensor_args; // For each of launch.tensors: its argument.
   hd_launch_tensor_t *tensors;
-  int slot; // FILL
+  hd_tensor_map_t *maps;
+  uint32_t *map_args; // For each of maps: its tensor's argument.
+  int slot;           // FILL
   uint64_t bits;
   unsigned element_bytes;
   size_t count;
@@ -115,14 +117,33 @@ static hd_step_t *new_launch(hd_program_t *p, const hd_call_site_t *site) {
   step->num_args = count;
   step->slots = HD_ARENA_ARRAY(&p->arena, int, count + 1);
   step->values = HD_ARENA_ARRAY(&p->arena, uint64_t, count + 1);
-  step->args = HD_ARENA_ARRAY(&p->arena, void *, count + 1);
+  uint32_t maps = step->kernel->func->num_maps;
+  step->args = HD_ARENA_ARRAY(&p->arena, void *, count + maps + 1);
   step->tensor_args = HD_ARENA_ARRAY(&p->arena, int, count + 1);
   step->tensors = HD_ARENA_ARRAY(&p->arena, hd_launch_tensor_t, count + 1);
   for (uint32_t i = 0; i < count; i++)
     step->args[i] = &step->values[i];
+  step->maps = HD_ARENA_ARRAY(&p->arena, hd_tensor_map_t, maps + 1);
+  step->map_args = HD_ARENA_ARRAY(&p->arena, uint32_t, maps + 1);
+  for (uint32_t i = 0; i < maps; i++)
+    step->args[count + i] = &step->maps[i];
+  step->launch.maps = step->maps;
   step->launch.args = step->args;
   step->launch.tensors = step->tensors;
   return step;
+}
+
+static bool add_maps(hd_program_t *p, hd_step_t *step, const hd_env_t *env) {
+  const hd_func_t *kernel = step->kernel->func;
+  for (uint32_t i = 0; i < kernel->num_maps; i++) {
+    if (!hd_tensor_map_make(diags_of(p), env, kernel, i, &step->maps[i]))
+      return false;
+    for (uint32_t k = 0; k < kernel->num_params; k++)
+      if (kernel->params[k] == kernel->maps[i]->map->tensor)
+        step->map_args[i] = k;
+  }
+  step->launch.num_maps = kernel->num_maps;
+  return true;
 }
 
 // step->slots are set; env holds the kernel's own parameters.
@@ -150,9 +171,13 @@ static bool finish_launch(hd_program_t *p, hd_step_t *step,
     return false;
   p->num_launches++;
   // No blocks, nothing to do: as a loop that does not run.
-  if (launch->grid[0] && launch->grid[1] && launch->grid[2])
-    hd_vec_push(&p->arena, &p->steps, step);
-  return true;
+  if (!launch->grid[0] || !launch->grid[1] || !launch->grid[2])
+    return true;
+  // Before the first launch, and after a fill, there is none to overlap.
+  size_t count = p->steps.size;
+  launch->programmatic &= count > 0 && p->steps.data[count - 1]->kernel;
+  hd_vec_push(&p->arena, &p->steps, step);
+  return add_maps(p, step, env);
 }
 
 // The slot of a tensor variable of the entry.
@@ -174,6 +199,7 @@ static bool plan_launch(hd_program_t *p, const hd_call_site_t *site) {
                      : !site->stmt
                          ? (int)i
                          : find_slot(p, site->stmt->u.launch.args[i]->u.var);
+  step->launch.programmatic = site->stmt && site->stmt->u.launch.programmatic;
   return finish_launch(p, step, &site->env);
 }
 
@@ -317,6 +343,10 @@ bool hd_program_run(hd_program_t *program, const hd_slot_t *params) {
       step->values[arg] = address;
       step->tensors[k].address = address;
     }
+    for (uint32_t k = 0; k < step->launch.num_maps; k++)
+      if (!hd_tensor_map_place(diags_of(program), step->kernel->func,
+                               &step->maps[k], step->values[step->map_args[k]]))
+        return false;
     if (!device->ops->launch(device, step->kernel, &step->launch))
       return false;
   }

@@ -25,6 +25,7 @@ struct hd_cu_module {
 };
 struct hd_cu_function {
   char name[128];
+  int params, maps; // Of its entry; a map is a parameter of 128 bytes.
   int dynamic_shared;
   struct hd_cu_function *next;
 };
@@ -45,8 +46,13 @@ struct hd_cu_link {
   size_t error_log_size;
 };
 
+// Allocations by number, so that logs do not depend on addresses.
+enum { MAX_ALLOCATIONS = 4096 };
+
 static struct {
   struct hd_cu_context context;
+  uint64_t addresses[MAX_ALLOCATIONS]; // 0: free.
+  int allocated, encoded;              // So far.
   int allocations, modules, streams, events, graphs, execs, links, calls;
   int captured;
   struct hd_cu_function *functions;
@@ -182,14 +188,24 @@ FAKE(cuMemAlloc_v2, uint64_t *address, size_t bytes) {
   MAY_FAIL("cuMemAlloc_v2");
   if (bytes == 0)
     return HD_CU_INVALID_VALUE;
-  void *memory = calloc(1, bytes);
+  // Aligned as the driver's: calloc() promises 16 bytes alone.
+  void *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
   *address = (uintptr_t)memory;
+  if (memory) {
+    memset(memory, 0, bytes);
+    if (state.allocated < MAX_ALLOCATIONS)
+      state.addresses[state.allocated] = *address;
+    state.allocated++;
+  }
   state.allocations += memory != NULL;
   return memory ? 0 : HD_CU_OUT_OF_MEMORY;
 }
 FAKE(cuMemFree_v2, uint64_t address) {
   free((void *)(uintptr_t)address);
   state.allocations--;
+  for (int i = 0; i < MAX_ALLOCATIONS; i++)
+    if (state.addresses[i] == address)
+      state.addresses[i] = 0;
   return 0;
 }
 FAKE(cuMemcpyHtoD_v2, uint64_t to, const void *from, size_t bytes) {
@@ -284,6 +300,17 @@ FAKE(cuModuleUnload, hd_cu_module_t module) {
   state.modules--;
   return 0;
 }
+// From ".entry name(" to ")", as PTX has it.
+static void count_params(struct hd_cu_function *function, const char *text) {
+  const char *end = strchr(strchr(text, '(') + 1, ')');
+  for (const char *at = text; (at = strstr(at, ".param")) && at < end; at++) {
+    const char *line = memchr(at, '\n', (size_t)(end - at));
+    const char *size = strstr(at, "[128]");
+    function->params++;
+    function->maps += size && size < (line ? line : end);
+  }
+}
+
 FAKE(cuModuleGetFunction, hd_cu_function_t *function, hd_cu_module_t module,
      const char *name) {
   char entry[160];
@@ -292,6 +319,7 @@ FAKE(cuModuleGetFunction, hd_cu_function_t *function, hd_cu_module_t module,
     return 500;
   *function = calloc(1, sizeof(**function));
   snprintf((*function)->name, sizeof((*function)->name), "%s", name);
+  count_params(*function, strstr(module->text, entry));
   (*function)->next = state.functions;
   state.functions = *function;
   return 0;
@@ -312,8 +340,85 @@ FAKE(cuFuncSetAttribute, hd_cu_function_t function, int attribute, int value) {
   return 0;
 }
 
+// What a map is here: its number, and for the rest ones, so that a bit that is
+// cleared shows.
+static int allocation_of(const void *address) {
+  for (int i = 0; i < MAX_ALLOCATIONS; i++)
+    if (state.addresses[i] == (uintptr_t)address)
+      return i;
+  return -1;
+}
+static void note_list(const char *name, const void *values, unsigned count,
+                      unsigned bytes) {
+  note(" %s", name);
+  for (unsigned i = 0; i < count; i++)
+    note("%c%lld", i ? ',' : ' ',
+         bytes == 8 ? (long long)((const uint64_t *)values)[i]
+                    : (long long)((const int *)values)[i]);
+}
+// What both ways of encoding ask.
+static int encode(void *map, const char *kind, int type, uint32_t rank,
+                  const void *base, const uint64_t *sizes,
+                  const uint64_t *strides, const uint32_t *steps) {
+  hd_cu_map_t *code = map;
+  if ((uintptr_t)map % 64 || (uintptr_t)base % 16 || rank < 1 || rank > 5)
+    return HD_CU_INVALID_VALUE;
+  for (uint32_t i = 0; i < rank; i++)
+    if (sizes[i] < 1 || sizes[i] > UINT64_C(1) << 32 || steps[i] < 1 ||
+        steps[i] > 8 || (i > 0 && strides[i - 1] % 16))
+      return HD_CU_INVALID_VALUE;
+  memset(code, 0xff, sizeof(*code));
+  code->words[0] = (uint64_t)state.encoded;
+  note("map %d %s type %d base %d", state.encoded++, kind, type,
+       allocation_of(base));
+  note_list("sizes", sizes, rank, 8);
+  if (rank > 1)
+    note_list("strides", strides, rank - 1, 8);
+  return 0;
+}
+static int encoded(const uint32_t *steps, uint32_t rank, int interleave,
+                   int swizzle, int l2, int fill) {
+  note_list("steps", steps, rank, 4);
+  note(" interleave %d swizzle %d l2 %d fill %d\n", interleave, swizzle, l2,
+       fill);
+  return 0;
+}
+FAKE(cuTensorMapEncodeTiled, void *map, int type, uint32_t rank, void *base,
+     const uint64_t *sizes, const uint64_t *strides, const uint32_t *box,
+     const uint32_t *steps, int interleave, int swizzle, int l2, int fill) {
+  MAY_FAIL("cuTensorMapEncodeTiled");
+  int error = encode(map, "tiled", type, rank, base, sizes, strides, steps);
+  if (error)
+    return error;
+  note_list("box", box, rank, 4);
+  return encoded(steps, rank, interleave, swizzle, l2, fill);
+}
+FAKE(cuTensorMapEncodeIm2col, void *map, int type, uint32_t rank, void *base,
+     const uint64_t *sizes, const uint64_t *strides, const int *lower,
+     const int *upper, uint32_t channels, uint32_t pixels,
+     const uint32_t *steps, int interleave, int swizzle, int l2, int fill) {
+  MAY_FAIL("cuTensorMapEncodeIm2col");
+  int error =
+      rank < 3 ? HD_CU_INVALID_VALUE
+               : encode(map, "im2col", type, rank, base, sizes, strides, steps);
+  if (error)
+    return error;
+  note_list("lower", lower, rank - 2, 4);
+  note_list("upper", upper, rank - 2, 4);
+  note(" channels %u pixels %u", channels, pixels);
+  return encoded(steps, rank, interleave, swizzle, l2, fill);
+}
+
 static unsigned product(const unsigned dims[3]) {
   return dims[0] * dims[1] * dims[2];
+}
+// Maps come after all other parameters.
+static void note_maps(const struct hd_cu_function *function, void **arguments) {
+  for (int i = function->params - function->maps; i < function->params; i++) {
+    const hd_cu_map_t *map = arguments[i];
+    note(" map %d%s", (int)map->words[0],
+         map->words[1] >> 21 & 1 ? "" : " (bit 21 cleared)");
+  }
 }
 FAKE(cuLaunchKernelEx, const hd_cu_launch_t *config, hd_cu_function_t function,
      void **arguments, void **extra) {
@@ -325,16 +430,25 @@ FAKE(cuLaunchKernelEx, const hd_cu_launch_t *config, hd_cu_function_t function,
     return HD_CU_INVALID_VALUE;
   if (config->stream->capturing) {
     state.captured++;
+    if (function->maps)
+      note("captured %s", function->name);
+    note_maps(function, arguments);
+    if (function->maps)
+      note("\n");
     return 0;
   }
   note("launch %s grid %u %u %u block %u %u %u shared %u", function->name,
        config->grid[0], config->grid[1], config->grid[2], config->block[0],
        config->block[1], config->block[2], config->shared_bytes);
   for (unsigned i = 0; i < config->num_attributes; i++)
-    note(" attribute %d: %u %u %u", config->attributes[i].id,
-         config->attributes[i].value.cluster.x,
-         config->attributes[i].value.cluster.y,
-         config->attributes[i].value.cluster.z);
+    if (config->attributes[i].id == HD_CU_LAUNCH_PROGRAMMATIC)
+      note(" programmatic %d", config->attributes[i].value.programmatic);
+    else
+      note(" attribute %d: %u %u %u", config->attributes[i].id,
+           config->attributes[i].value.cluster.x,
+           config->attributes[i].value.cluster.y,
+           config->attributes[i].value.cluster.z);
+  note_maps(function, arguments);
   note("\n");
   return 0;
 }
