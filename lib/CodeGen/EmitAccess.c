@@ -346,7 +346,7 @@ static bool cell_of(hd_emit_t *e, const access_t *a, const hd_cells_t **cells,
 
 bool hd_emit_cell(hd_emit_t *e, const hd_expr_t *access,
                   const hd_cells_t **cells, int64_t *index) {
-  access_t a = access_of(access);
+  access_t a = access_of(e, access);
   return cell_of(e, &a, cells, index);
 }
 
