@@ -111,6 +111,7 @@ typedef struct hd_emit {
 
   // Register tensors as values, where every index is known while emitting.
   bool in_memory; // One was not: they are allocas, left to LLVM's passes.
+  bool is_tied;   // An instruction writes the registers that it reads.
   bool retry;     // That was found out just now: emission starts again so.
   hd_cell_entry_t *entries; // An open-addressing table.
   size_t num_entries, cap_entries;

@@ -100,10 +100,15 @@ static void add_value(hd_emit_t *e, assembly_t *a, operand_t *o,
     add_input(a, registers[i], -1);
 }
 
+// A parameter's in the table's ptx column.
+static char letter_of(unsigned param) {
+  return (char)(param < 10 ? '0' + param : 'A' + param - 10);
+}
+
 // Whether the instruction takes a parameter as an address, to which a constant
 // may be added: [%0].
 static bool is_in_brackets(const assembly_t *a, unsigned param) {
-  const char name[] = {'%', (char)('0' + param), '\0'};
+  const char name[] = {'%', letter_of(param), '\0'};
   const char *at = strstr(a->info->ptx, name);
   for (; at; at = strstr(at + 1, name))
     if (at == a->info->ptx || at[-1] != '[')
@@ -213,7 +218,7 @@ static void write_register(hd_emit_t *e, const operand_t *o, unsigned i,
 // Whether the instruction names a parameter twice: where it is written, and
 // where it is read.
 static bool is_named_twice(const assembly_t *a, unsigned param) {
-  const char name[] = {'%', (char)('0' + param), '\0'};
+  const char name[] = {'%', letter_of(param), '\0'};
   const char *first = strstr(a->info->ptx, name);
   return first && strstr(first + 1, name);
 }
@@ -238,6 +243,7 @@ static void add_registers(hd_emit_t *e, assembly_t *a, operand_t *o,
   bool is_inout = param->form == HD_PARAM_REGISTER_INOUT;
   bool is_tied =
       is_inout && !is_named_twice(a, (unsigned)(param - a->info->params));
+  e->is_tied |= is_tied;
   o->first_in = a->num_ins;
   o->is_read_apart = is_inout && !is_tied;
   if (!is_inout)

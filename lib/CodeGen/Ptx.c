@@ -20,7 +20,9 @@ static bool make_machine(hd_emit_t *e) {
       "nvptx64-nvidia-cuda",
       e->target->name,
       ptx_feature(e->target->sm == 901 ? 90 : e->target->sm),
-      e->in_memory ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone,
+      e->in_memory ? LLVMCodeGenLevelDefault
+      : e->is_tied ? LLVMCodeGenLevelLess
+                   : LLVMCodeGenLevelNone,
       LLVMRelocDefault,
       LLVMCodeModelDefault};
   return hd_llvm_machine(e, &machine);
