@@ -154,22 +154,15 @@ bool hd_cuda_load(hd_device_t *device, hd_module_t *module,
                   const hd_func_t *const *funcs, unsigned count,
                   hd_kernel_t **kernels) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
-  uint64_t start = hd_clock_ns();
   jobs_t jobs = {d, calloc(count ? count : 1, sizeof(job_t)), count};
   if (!jobs.jobs)
     return hd_error(hd_cuda_diags(d), nowhere, HD_E0904, "out of memory");
-  memset(kernels, 0, count * sizeof(*kernels));
   for (unsigned i = 0; i < count; i++)
     jobs.jobs[i].func = funcs[i];
   hd_cleanup_t cleanup;
   hd_budget_defer(&device->context->budget, &cleanup, end_jobs, &jobs);
   bool ok = load_all(&jobs, module, kernels);
   hd_budget_clean(&device->context->budget, &cleanup);
-  for (unsigned i = 0; !ok && i < count; i++) {
-    hd_cuda_unload(device, kernels[i]);
-    kernels[i] = NULL;
-  }
-  device->compile_ns += hd_clock_ns() - start;
   return ok;
 }
 

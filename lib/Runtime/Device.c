@@ -2,6 +2,8 @@
 #include "Runtime/Device.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const hd_loc_t nowhere;
 
@@ -78,4 +80,33 @@ bool hd_launch_check(hd_device_t *device, const hd_kernel_t *kernel,
            (long long)launch->shared_bytes, device->info.name,
            (long long)device->info.max_shared_bytes);
   return fail(device, kernel, text);
+}
+
+bool hd_device_load(hd_device_t *device, hd_module_t *module,
+                    const hd_func_t *const *funcs, unsigned count,
+                    hd_kernel_t **kernels) {
+  uint64_t start = hd_clock_ns();
+  memset(kernels, 0, count * sizeof(*kernels));
+  bool ok = device->ops->load(device, module, funcs, count, kernels);
+  for (unsigned i = 0; !ok && i < count; i++) {
+    if (kernels[i])
+      device->ops->unload(device, kernels[i]);
+    kernels[i] = NULL;
+  }
+  device->compile_ns += hd_clock_ns() - start;
+  return ok;
+}
+
+void *hd_device_create(size_t size, const hd_device_ops_t *ops,
+                       hd_context_t *context,
+                       const hd_device_options_t *options) {
+  hd_device_t *device = calloc(1, size);
+  if (!device) {
+    hd_error(&context->diags, nowhere, HD_E0904, "out of memory");
+    return NULL;
+  }
+  device->ops = ops;
+  device->context = context;
+  device->verbose = options->verbose;
+  return device;
 }

@@ -72,9 +72,9 @@ typedef struct hd_device_ops {
   // Sets elements of 1, 2, 4 or 8 bytes; in order with the launches.
   bool (*fill)(hd_device_t *device, hd_address_t to, uint64_t bits,
                unsigned element_bytes, size_t count);
-  // Makes code of lowered kernels; kernels[i] is that of funcs[i]. They must
-  // not outlive the device or the module. All or none; where the work unwinds,
-  // the caller unloads those that are there.
+  // Makes code of lowered kernels; kernels[i], NULL before, is that of
+  // funcs[i]. They must not outlive the device or the module. To be called by
+  // hd_device_load(), which unloads those that are there after an error.
   bool (*load)(hd_device_t *device, hd_module_t *module,
                const hd_func_t *const *funcs, unsigned count,
                hd_kernel_t **kernels);
@@ -93,11 +93,20 @@ typedef struct hd_device_ops {
   void (*recording_free)(hd_device_t *device, hd_recording_t *recording);
 } hd_device_ops_t;
 
+// A block of a device's memory.
+typedef struct hd_memory {
+  hd_address_t address;
+  size_t bytes;
+  uint8_t *written; // sim, sanitizing: a bit for each byte; else NULL.
+  struct hd_memory *next;
+} hd_memory_t;
+
 struct hd_device {
   const hd_device_ops_t *ops;
   hd_context_t *context; // Diagnostics and budget.
   hd_device_info_t info;
-  size_t bytes, peak_bytes; // Of device memory that is allocated.
+  hd_memory_t *memory;      // What is allocated,
+  size_t bytes, peak_bytes; // and how many bytes that is.
   uint64_t compile_ns;      // Spent in load so far.
   bool verbose;
 };
@@ -120,6 +129,27 @@ static inline void hd_device_close(hd_device_t *device) {
   if (device)
     device->ops->close(device);
 }
+
+// Makes code of kernels by the device's load, and keeps the time that it took.
+// All or none; where the work unwinds, the caller unloads those that are there.
+bool hd_device_load(hd_device_t *device, hd_module_t *module,
+                    const hd_func_t *const *funcs, unsigned count,
+                    hd_kernel_t **kernels);
+
+// For the devices. A new one of so many bytes, which begin with a hd_device_t;
+// NULL and E0904 where memory runs out.
+void *hd_device_create(size_t size, const hd_device_ops_t *ops,
+                       hd_context_t *context,
+                       const hd_device_options_t *options);
+// DeviceMemory.c. Enters a block; NULL and E0904 where memory runs out.
+hd_memory_t *hd_device_remember(hd_device_t *device, hd_address_t address,
+                                size_t bytes);
+// NULL where there is none of that address.
+hd_memory_t *hd_device_find(const hd_device_t *device, hd_address_t address);
+// Takes a block out; *memory is a copy of what it was. False where there is
+// none.
+bool hd_device_forget(hd_device_t *device, hd_address_t address,
+                      hd_memory_t *memory);
 
 // Checks a launch against what the device's hardware allows; reports E0606.
 bool hd_launch_check(hd_device_t *device, const hd_kernel_t *kernel,

@@ -9,23 +9,6 @@
 
 static const hd_loc_t nowhere;
 
-static void close_device(hd_device_t *device) {
-  hd_cuda_device_t *d = hd_cuda_device_of(device);
-  if (d->cuda) {
-    const hd_cuda_driver_t *driver = &d->cuda->driver;
-    if (d->start)
-      driver->event_destroy(d->start);
-    if (d->stop)
-      driver->event_destroy(d->stop);
-    if (d->stream)
-      driver->stream_destroy(d->stream);
-  }
-  hd_cuda_close(d->cuda);
-  hd_thread_pool_destroy(d->pool);
-  hd_cache_close(d->cache);
-  free(d);
-}
-
 static bool alloc_memory(hd_device_t *device, const char *name, size_t bytes,
                          hd_address_t *address) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
@@ -40,14 +23,35 @@ static bool alloc_memory(hd_device_t *device, const char *name, size_t bytes,
   }
   if (!hd_cuda_device_check(d, error, "cuMemAlloc"))
     return false;
-  device->bytes += bytes;
-  if (device->bytes > device->peak_bytes)
-    device->peak_bytes = device->bytes;
-  return true;
+  if (hd_device_remember(device, *address, bytes))
+    return true;
+  d->cuda->driver.mem_free(*address);
+  return false;
 }
 
 static void free_memory(hd_device_t *device, hd_address_t address) {
-  hd_cuda_device_of(device)->cuda->driver.mem_free(address);
+  hd_memory_t memory;
+  if (hd_device_forget(device, address, &memory))
+    hd_cuda_device_of(device)->cuda->driver.mem_free(address);
+}
+
+static void close_device(hd_device_t *device) {
+  hd_cuda_device_t *d = hd_cuda_device_of(device);
+  while (device->memory)
+    free_memory(device, device->memory->address);
+  if (d->cuda) {
+    const hd_cuda_driver_t *driver = &d->cuda->driver;
+    if (d->start)
+      driver->event_destroy(d->start);
+    if (d->stop)
+      driver->event_destroy(d->stop);
+    if (d->stream)
+      driver->stream_destroy(d->stream);
+  }
+  hd_cuda_close(d->cuda);
+  hd_thread_pool_destroy(d->pool);
+  hd_cache_close(d->cache);
+  free(d);
 }
 
 static bool upload(hd_device_t *device, hd_address_t to, const void *from,
@@ -157,14 +161,9 @@ static bool init(hd_cuda_device_t *d, int ordinal,
 
 hd_device_t *hd_device_open_cuda(hd_context_t *context, int ordinal,
                                  const hd_device_options_t *options) {
-  hd_cuda_device_t *d = calloc(1, sizeof(*d));
-  if (!d) {
-    hd_error(&context->diags, nowhere, HD_E0904, "out of memory");
+  hd_cuda_device_t *d = hd_device_create(sizeof(*d), &ops, context, options);
+  if (!d)
     return NULL;
-  }
-  d->base.ops = &ops;
-  d->base.context = context;
-  d->base.verbose = options->verbose;
   if (init(d, ordinal, options))
     return &d->base;
   close_device(&d->base);

@@ -11,17 +11,9 @@
 
 static const hd_loc_t nowhere;
 
-typedef struct memory {
-  void *data;
-  size_t bytes;
-  uint8_t *written; // A bit for each byte; NULL where not sanitizing.
-  struct memory *next;
-} memory_t;
-
 typedef struct sim_device {
   hd_device_t base;
   hd_sim_options_t options;
-  memory_t *memory;
 } sim_device_t;
 
 typedef struct sim_kernel {
@@ -39,72 +31,54 @@ static void *pointer(hd_address_t address) {
   return (void *)(uintptr_t)address;
 }
 
-static void drop(sim_device_t *d, memory_t *m) {
-  hd_host_memory_free(&d->base.context->budget, m->data, m->bytes);
-  free(m->written);
-  free(m);
+// The bits of what was written count against the limit, too.
+static size_t written_bytes(const sim_device_t *d, size_t bytes) {
+  return d->options.sanitize ? bytes / 8 + 1 : 0;
+}
+
+static void free_memory(hd_device_t *device, hd_address_t address) {
+  sim_device_t *d = of(device);
+  hd_budget_t *budget = &device->context->budget;
+  hd_memory_t m;
+  if (!hd_device_forget(device, address, &m))
+    return;
+  hd_host_memory_free(budget, pointer(address), m.bytes);
+  hd_host_memory_free(budget, m.written, written_bytes(d, m.bytes));
 }
 
 static void close_device(hd_device_t *device) {
-  sim_device_t *d = of(device);
-  while (d->memory) {
-    memory_t *m = d->memory;
-    d->memory = m->next;
-    drop(d, m);
-  }
-  hd_thread_pool_destroy(d->options.pool);
-  free(d);
+  while (device->memory)
+    free_memory(device, device->memory->address);
+  hd_thread_pool_destroy(of(device)->options.pool);
+  free(device);
 }
 
 static bool alloc_memory(hd_device_t *device, const char *name, size_t bytes,
                          hd_address_t *address) {
   sim_device_t *d = of(device);
-  memory_t *m = calloc(1, sizeof(*m));
-  if (!m)
-    return hd_error(diags_of(d), nowhere, HD_E0904, "out of memory");
-  m->bytes = bytes;
-  m->data =
-      hd_host_memory_alloc(diags_of(d), &device->context->budget, name, bytes);
-  if (m->data && d->options.sanitize) {
-    m->written = calloc(1, bytes / 8 + 1);
-    if (!m->written)
-      hd_error(diags_of(d), nowhere, HD_E0904, "out of memory");
-  }
-  if (!m->data || (d->options.sanitize && !m->written)) {
-    drop(d, m);
+  hd_budget_t *budget = &device->context->budget;
+  void *data = hd_host_memory_alloc(diags_of(d), budget, name, bytes);
+  if (!data)
+    return false;
+  *address = (uintptr_t)data;
+  hd_memory_t *m = hd_device_remember(device, *address, bytes);
+  if (!m) {
+    hd_host_memory_free(budget, data, bytes);
     return false;
   }
-  m->next = d->memory;
-  d->memory = m;
-  *address = (uintptr_t)m->data;
-  device->bytes += bytes;
-  if (device->bytes > device->peak_bytes)
-    device->peak_bytes = device->bytes;
-  return true;
-}
-
-static void free_memory(hd_device_t *device, hd_address_t address) {
-  sim_device_t *d = of(device);
-  for (memory_t **at = &d->memory; *at; at = &(*at)->next)
-    if ((*at)->data == pointer(address)) {
-      memory_t *m = *at;
-      *at = m->next;
-      device->bytes -= m->bytes;
-      drop(d, m);
-      return;
-    }
-}
-
-static memory_t *find(sim_device_t *d, hd_address_t address) {
-  memory_t *m = d->memory;
-  while (m && m->data != pointer(address))
-    m = m->next;
-  return m;
+  if (!d->options.sanitize)
+    return true;
+  m->written =
+      hd_host_memory_alloc(diags_of(d), budget, name, written_bytes(d, bytes));
+  if (m->written)
+    return true;
+  free_memory(device, *address);
+  return false;
 }
 
 // Whole blocks are written from their start, so the bits can be set bytewise.
 static void mark_written(sim_device_t *d, hd_address_t address, size_t bytes) {
-  memory_t *m = find(d, address);
+  hd_memory_t *m = hd_device_find(&d->base, address);
   if (m && m->written)
     memset(m->written, 0xff, (bytes + 7) / 8);
 }
@@ -148,26 +122,19 @@ static bool load(hd_device_t *device, hd_module_t *module,
                  const hd_func_t *const *funcs, unsigned count,
                  hd_kernel_t **kernels) {
   sim_device_t *d = of(device);
-  uint64_t start = hd_clock_ns();
   hd_codegen_options_t options = {.target = hd_target_find("host"),
                                   .sanitize = d->options.sanitize};
-  bool ok = true;
-  memset(kernels, 0, count * sizeof(*kernels));
-  for (unsigned i = 0; ok && i < count; i++) {
+  for (unsigned i = 0; i < count; i++) {
     sim_kernel_t *k = calloc(1, sizeof(*k));
     if (!k)
       return hd_error(diags_of(d), nowhere, HD_E0904, "out of memory");
     kernels[i] = &k->base;
     k->base = (hd_kernel_t){funcs[i], -1, -1, 1024, 0};
     k->code = hd_host_code_create(module, funcs[i], &options);
-    ok = k->code != NULL;
+    if (!k->code)
+      return false;
   }
-  for (unsigned i = 0; !ok && i < count; i++) {
-    unload(device, kernels[i]);
-    kernels[i] = NULL;
-  }
-  device->compile_ns += hd_clock_ns() - start;
-  return ok;
+  return true;
 }
 
 static void say_bank_conflicts(sim_device_t *d, const hd_kernel_t *kernel,
@@ -193,7 +160,7 @@ static bool launch_kernel(hd_device_t *device, hd_kernel_t *kernel,
                     "it has more than 256 parameters");
   for (uint32_t i = 0; i < launch->num_tensors; i++) {
     const hd_launch_tensor_t *t = &launch->tensors[i];
-    memory_t *m = find(d, t->address);
+    hd_memory_t *m = hd_device_find(device, t->address);
     buffers[i] = (hd_sim_buffer_t){t->name,      pointer(t->address),
                                    t->bytes,     t->element_bytes,
                                    t->read_only, m ? m->written : NULL};
@@ -255,15 +222,10 @@ hd_device_t *hd_device_open_sim(hd_context_t *context,
     hd_error(&context->diags, nowhere, HD_E0503, target->name, "device 'sim'");
     return NULL;
   }
-  sim_device_t *d = calloc(1, sizeof(*d));
-  if (!d) {
-    hd_error(&context->diags, nowhere, HD_E0904, "out of memory");
+  sim_device_t *d = hd_device_create(sizeof(*d), &ops, context, options);
+  if (!d)
     return NULL;
-  }
   hd_host_code_set_symbols(hd_sim_symbol);
-  d->base.ops = &ops;
-  d->base.context = context;
-  d->base.verbose = options->verbose;
   d->base.info.target = target;
   describe(&d->base.info);
   d->options = (hd_sim_options_t){

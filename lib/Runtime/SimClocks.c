@@ -265,7 +265,7 @@ static bool acquires(unsigned order) {
 
 static void grow_locations(hd_sim_sanitizer_t *s) {
   uint32_t capacity = s->cap_locations ? s->cap_locations * 2 : 256;
-  hd_sim_location_t *table = calloc(capacity, sizeof *table);
+  hd_sim_location_t *table = hd_sim_alloc(s->run, 0, capacity * sizeof *table);
   if (!table)
     hd_sim_no_memory(s->run);
   for (uint32_t i = 0; i < s->cap_locations; i++) {
@@ -276,6 +276,7 @@ static void grow_locations(hd_sim_sanitizer_t *s) {
       at++;
     table[at] = s->locations[i];
   }
+  hd_sim_refund(s->run, s->cap_locations * sizeof *table);
   free(s->locations);
   s->locations = table;
   s->cap_locations = capacity;

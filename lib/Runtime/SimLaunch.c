@@ -64,8 +64,7 @@ static bool begin_unit(hd_sim_worker_t *worker) {
   bool failed = false;
   hd_sim_resident_t **unit = free_unit(worker, &failed);
   if (failed) {
-    hd_error(run->diags, (hd_loc_t){0}, HD_E0904,
-             "no memory for the simulated blocks");
+    hd_sim_report_memory(run, "no memory for the simulated blocks");
     hd_sim_fail(run);
   }
   if (!unit)
@@ -202,6 +201,12 @@ static void init_run(hd_sim_run_t *run, const hd_sim_kernel_t *kernel,
   if (run->max_resident == 0)
     run->max_resident = 1;
   pthread_mutex_init(&run->lock, NULL);
+  const hd_budget_t *budget = options->budget;
+  size_t limit = budget ? budget->bytes_limit : 0;
+  atomic_store(&run->memory_left, !limit ? SIZE_MAX
+                                  : budget->bytes_used < limit
+                                      ? limit - budget->bytes_used
+                                      : 0);
 }
 
 static void fini_run(hd_sim_run_t *run, hd_sim_worker_t *workers) {
@@ -252,7 +257,7 @@ bool hd_sim_launch(const hd_sim_kernel_t *kernel,
     run.sanitizer = hd_sim_sanitizer_create(&run);
   bool good = workers && (run.sanitizer || !options->sanitize);
   if (!good)
-    hd_error(diags, (hd_loc_t){0}, HD_E0904, "no memory for the simulator");
+    hd_sim_report_memory(&run, "no memory for the simulator");
   if (good && run.num_blocks > 0)
     good = run_all(&run, workers);
   if (stats) {

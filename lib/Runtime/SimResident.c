@@ -45,14 +45,15 @@ void hd_sim_resident_destroy(hd_sim_resident_t *block) {
 // A place for one block, with all its memory but the frames. NULL: no memory.
 hd_sim_resident_t *hd_sim_resident_create(hd_sim_worker_t *worker) {
   hd_sim_run_t *run = worker->run;
-  hd_sim_resident_t *block = calloc(1, sizeof *block);
+  hd_sim_resident_t *block = hd_sim_alloc(run, 0, sizeof *block);
   if (!block)
     return NULL;
   size_t shared = (run->kernel->shared_bytes + 1023) / 1024 * 1024;
   block->worker = worker;
   block->num_threads = run->num_threads;
-  block->threads = calloc(run->num_threads, sizeof *block->threads);
-  block->head.shared = aligned_alloc(1024, shared ? shared : 1024);
+  block->threads =
+      hd_sim_alloc(run, 0, run->num_threads * sizeof *block->threads);
+  block->head.shared = hd_sim_alloc(run, 1024, shared ? shared : 1024);
   if (!block->threads || !block->head.shared) {
     hd_sim_resident_destroy(block);
     return NULL;
@@ -66,16 +67,15 @@ hd_sim_resident_t *hd_sim_resident_create(hd_sim_worker_t *worker) {
 
 void *hd_sim_frame(hd_sim_thread_t *thread, uint64_t size, uint64_t align) {
   hd_sim_resident_t *block = hd_sim_resident(thread->block);
+  hd_sim_run_t *run = block->worker->run;
   if (!block->frames) {
     uint64_t unit = align > 64 ? align : 64;
     block->frame_stride = (size + unit - 1) / unit * unit;
     block->frames =
-        aligned_alloc(unit, block->frame_stride * block->num_threads);
+        hd_sim_alloc(run, unit, block->frame_stride * block->num_threads);
   }
   if (!block->frames || size > block->frame_stride) {
-    hd_sim_run_t *run = block->worker->run;
-    hd_error(run->diags, (hd_loc_t){0}, HD_E0904,
-             "no memory for the simulated threads");
+    hd_sim_report_memory(run, "no memory for the simulated threads");
     hd_sim_fail(run);
     hd_sim_leave();
   }

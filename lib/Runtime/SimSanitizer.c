@@ -5,7 +5,7 @@
 #include <string.h>
 
 _Noreturn void hd_sim_no_memory(hd_sim_run_t *run) {
-  hd_error(run->diags, (hd_loc_t){0}, HD_E0904, "no memory for the sanitizer");
+  hd_sim_report_memory(run, "no memory for the sanitizer");
   hd_sim_fail(run);
   hd_sim_leave();
 }
@@ -27,7 +27,7 @@ hd_sim_sanitizer_t *hd_sim_sanitizer_create(hd_sim_run_t *run) {
   bool good = s->buffers != NULL;
   for (uint32_t i = 0; good && i < count; i++) {
     const hd_sim_buffer_t *buffer = &run->kernel->buffers[i];
-    good = hd_sim_shadow_init(&s->buffers[i], (uintptr_t)buffer->data,
+    good = hd_sim_shadow_init(run, &s->buffers[i], (uintptr_t)buffer->data,
                               buffer->size, granule(buffer), buffer);
   }
   if (good)
@@ -150,7 +150,7 @@ void hd_sim_check_begin_block(hd_sim_sanitizer_t *s, hd_sim_resident_t *block) {
   }
   block->shadow = calloc(1, sizeof *block->shadow);
   if (!block->shadow ||
-      !hd_sim_shadow_init(block->shadow, (uintptr_t)block->head.shared,
+      !hd_sim_shadow_init(s->run, block->shadow, (uintptr_t)block->head.shared,
                           s->run->kernel->shared_bytes, 2, NULL))
     hd_sim_no_memory(s->run);
 }

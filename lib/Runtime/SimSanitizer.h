@@ -93,8 +93,9 @@ typedef struct hd_sim_access_info {
   unsigned touch, sync_scope;
 } hd_sim_access_info_t;
 
-bool hd_sim_shadow_init(hd_sim_shadow_t *shadow, uintptr_t base, size_t size,
-                        unsigned shift, const hd_sim_buffer_t *buffer);
+bool hd_sim_shadow_init(hd_sim_run_t *run, hd_sim_shadow_t *shadow,
+                        uintptr_t base, size_t size, unsigned shift,
+                        const hd_sim_buffer_t *buffer);
 void hd_sim_shadow_fini(hd_sim_shadow_t *shadow);
 void hd_sim_shadow_clear(hd_sim_shadow_t *shadow);
 // Checks and notes an access that lies within. Findings are reported.

@@ -13,19 +13,21 @@ static size_t cells_of(size_t size, unsigned shift) {
   return (size + ((size_t)1 << shift) - 1) >> shift;
 }
 
-bool hd_sim_shadow_init(hd_sim_shadow_t *shadow, uintptr_t base, size_t size,
-                        unsigned shift, const hd_sim_buffer_t *buffer) {
+bool hd_sim_shadow_init(hd_sim_run_t *run, hd_sim_shadow_t *shadow,
+                        uintptr_t base, size_t size, unsigned shift,
+                        const hd_sim_buffer_t *buffer) {
   *shadow = (hd_sim_shadow_t){
       .base = base, .size = size, .shift = shift, .buffer = buffer};
   if (buffer)
     shadow->written = buffer->written;
   else
-    shadow->written = calloc(1, size / 8 + 1);
+    shadow->written = hd_sim_alloc(run, 0, size / 8 + 1);
   if (!buffer && !shadow->written)
     return false;
   if (buffer && buffer->read_only)
     return true;
-  shadow->cells = calloc(cells_of(size, shift) + 1, sizeof *shadow->cells);
+  shadow->cells =
+      hd_sim_alloc(run, 0, (cells_of(size, shift) + 1) * sizeof *shadow->cells);
   return shadow->cells != NULL;
 }
 
@@ -57,8 +59,11 @@ static void add_readers(hd_sim_run_t *run, hd_sim_shadow_t *shadow,
   } else {
     if (shadow->num_readers == shadow->cap_readers) {
       uint32_t capacity = shadow->cap_readers ? shadow->cap_readers * 2 : 64;
+      size_t more = (capacity - shadow->cap_readers) * sizeof *shadow->readers;
       void *readers =
-          realloc(shadow->readers, capacity * sizeof *shadow->readers);
+          hd_sim_charge(run, more)
+              ? realloc(shadow->readers, capacity * sizeof *shadow->readers)
+              : NULL;
       if (!readers)
         hd_sim_no_memory(run);
       shadow->readers = readers;
@@ -80,7 +85,7 @@ static void drop_readers(hd_sim_shadow_t *shadow, hd_sim_cell_t *cell) {
 // Makes cells finer, for an access that is smaller than they are.
 static void refine(hd_sim_run_t *run, hd_sim_shadow_t *shadow, unsigned shift) {
   size_t count = cells_of(shadow->size, shift);
-  hd_sim_cell_t *cells = calloc(count + 1, sizeof *cells);
+  hd_sim_cell_t *cells = hd_sim_alloc(run, 0, (count + 1) * sizeof *cells);
   if (!cells)
     hd_sim_no_memory(run);
   for (size_t i = 0; i < count; i++) {
@@ -93,6 +98,8 @@ static void refine(hd_sim_run_t *run, hd_sim_shadow_t *shadow, unsigned shift) {
     add_readers(run, shadow, &cells[i]);
     *readers_of(shadow, &cells[i]) = *readers_of(shadow, &shadow->cells[from]);
   }
+  hd_sim_refund(run, (cells_of(shadow->size, shadow->shift) + 1) *
+                         sizeof *shadow->cells);
   free(shadow->cells);
   shadow->cells = cells;
   shadow->shift = shift;

@@ -110,7 +110,9 @@ struct hd_sim_run {
   atomic_bool stop;
   atomic_bool failed;
   atomic_uint ended_blocks;
-  pthread_mutex_t lock; // Of the list.
+  atomic_size_t memory_left; // Of the budget's limit; SIZE_MAX: no limit.
+  atomic_bool over_limit;    // More was asked for.
+  pthread_mutex_t lock;      // Of the list.
   hd_sim_resident_t *residents;
 };
 
@@ -146,6 +148,17 @@ static inline uint64_t hd_sim_random(uint64_t *state) {
 // the grid has. Text is at least HD_SIM_NAME_SIZE long; returns it.
 enum { HD_SIM_NAME_SIZE = 96 };
 const char *hd_sim_thread_name(const hd_sim_task_t *task, char *text);
+
+// Zeroed memory for free(), taken from the budget's limit for as long as the
+// launch lasts: shadows, frames, blocks. align is a power of two, or 0. NULL:
+// there is no more. hd_sim_charge() takes bytes that are allocated elsewhere.
+void *hd_sim_alloc(hd_sim_run_t *run, size_t align, size_t size);
+bool hd_sim_charge(hd_sim_run_t *run, size_t bytes);
+// Gives bytes back before the launch has ended.
+void hd_sim_refund(hd_sim_run_t *run, size_t bytes);
+// Reports what NULL was: E0901 where the limit is reached, else E0904 with the
+// text. Returns false.
+bool hd_sim_report_memory(hd_sim_run_t *run, const char *text);
 
 // Marks the launch as failed; all blocks are left as soon as may be.
 void hd_sim_fail(hd_sim_run_t *run);

@@ -142,21 +142,23 @@ static bool settle_target(opt_t *o) {
   return o->target || !name;
 }
 
-static bool write_results(opt_t *o) {
+static void write_results(opt_t *o) {
   hd_diagnostics_t *diags = &o->process.context.diags;
   const char *path = hd_option_text(&o->options, OPT_OUTPUT, "-");
-  const char *json = hd_option_text(&o->options, OPT_JSON, NULL);
-  bool ok = true;
   if (!o->failed || find(o, OPT_EXPECTED))
-    ok = hd_file_write_buffer(diags, path, &o->output);
+    hd_file_write_buffer(diags, path, &o->output);
   if (find(o, OPT_TIME))
     hd_report_times(&o->log);
   if (find(o, OPT_STATS))
     hd_report_stats(&o->log, &o->counts);
+}
+
+// However the work ended: what failed is in the report.
+static void write_json(opt_t *o) {
+  const char *json = hd_option_text(&o->options, OPT_JSON, NULL);
   if (json)
-    ok &= hd_report_opt_json(diags, json, &o->log, &o->counts,
-                             hd_process_exit(&o->process));
-  return ok;
+    hd_report_opt_json(&o->process.context.diags, json, &o->log, &o->counts,
+                       hd_process_exit(&o->process));
 }
 
 static void body(void *argument) {
@@ -239,11 +241,14 @@ int hidet_opt_main(int argc, char **argv) {
   bool ok = hd_options_parse(&o.options, &o.command, argc, argv,
                              &o.process.context.diags);
   hd_process_color(&o.process, hd_option_number(&o.options, OPT_COLOR, 0));
-  if (ok && !answer(&o)) {
+  bool answered = ok && answer(&o);
+  if (ok && !answered) {
     hd_process_limit(&o.process, hd_option_number(&o.options, OPT_MAX_MEM, 0),
                      hd_option_number(&o.options, OPT_MAX_TIME, 0));
     hd_process_run(&o.process, body, &o);
   }
+  if (!answered)
+    write_json(&o);
   hd_module_destroy(o.module);
   hd_buffer_fini(&o.input);
   hd_buffer_fini(&o.output);

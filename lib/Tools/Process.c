@@ -7,6 +7,7 @@
 #include "Tools/Process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,14 @@ static void *watch(void *argument) {
   return NULL;
 }
 
+// Numbers 0 to 2 that are closed are taken, or the next file to be opened would
+// be standard output. Nothing can be written to what takes them.
+static void hold_standard_files(void) {
+  for (int fd = 0; fd <= STDERR_FILENO; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != fd)
+      return;
+}
+
 void hd_process_begin(hd_process_t *process, const char *name) {
   *process = (hd_process_t){.name = name};
   process->start_ns = hd_clock_ns();
@@ -82,6 +91,8 @@ void hd_process_begin(hd_process_t *process, const char *name) {
   process->context.budget.interrupted = &process->interrupted;
   process->color = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
   signal(SIGABRT, on_abort);
+  process->old_pipe = signal(SIGPIPE, SIG_IGN);
+  hold_standard_files();
   sigset_t set;
   fill_signals(&set);
   pthread_sigmask(SIG_BLOCK, &set, &process->old_signals);
@@ -172,6 +183,7 @@ int hd_process_end(hd_process_t *process) {
   hd_context_fini(&process->context);
   pthread_sigmask(SIG_SETMASK, &process->old_signals, NULL);
   signal(SIGABRT, SIG_DFL);
+  signal(SIGPIPE, process->old_pipe);
   return code;
 }
 

@@ -207,8 +207,8 @@ static bool load_data(hd_run_t *run) {
 
 static void body(void *argument) {
   hd_run_t *run = argument;
-  if (!import_module(run) || !open_device(run) || !hd_run_bind(run) ||
-      !compile(run) || !load_data(run) || !first_run(run))
+  if (!hd_run_check_bench(run) || !import_module(run) || !open_device(run) ||
+      !hd_run_bind(run) || !compile(run) || !load_data(run) || !first_run(run))
     return;
   hd_run_outputs(run);
   if (given(run, RUN_BENCH))
@@ -284,17 +284,18 @@ int hidet_run_main(int argc, char **argv) {
                              hd_run_diags(&run));
   hd_process_color(&run.process, hd_option_number(&run.options, RUN_COLOR, 0));
   run.process.quiet = given(&run, RUN_QUIET);
-  if (ok && !answer(&run)) {
+  bool answered = ok && answer(&run);
+  if (ok && !answered) {
     hd_process_limit(&run.process,
                      hd_option_number(&run.options, RUN_MAX_MEM, 0),
                      hd_option_number(&run.options, RUN_MAX_TIME, 0));
     hd_process_run(&run.process, body, &run);
     if (given(&run, RUN_TIME))
       hd_report_times(&run.log);
-    const char *json = hd_option_text(&run.options, RUN_JSON, NULL);
-    if (json)
-      hd_run_write_json(&run, json);
   }
+  const char *json = hd_option_text(&run.options, RUN_JSON, NULL);
+  if (json && !answered)
+    hd_run_write_json(&run, json);
   free_all(&run);
   return hd_process_end(&run.process);
 }

@@ -5,10 +5,11 @@
 // time of a replay over its number of runs. There are so many sets that
 // together they pass twice the L2 cache, and so many runs that a replay takes a
 // millisecond at least. Without such a clock a sample is a run by the host's.
+#include "Support/File.h"
 #include "Tools/Progress.h"
 #include "Tools/RunTool.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 
 enum {
@@ -188,7 +189,7 @@ static double percentile(const bench_t *b, double p) {
          (at - (double)low) * (b->samples.data[high] - b->samples.data[low]);
 }
 
-static void finish(bench_t *b) {
+static bool finish(bench_t *b) {
   hd_run_t *run = b->run;
   qsort(b->samples.data, b->samples.size, sizeof(double), by_value);
   hd_measurement_t *m = &run->measurement;
@@ -199,35 +200,49 @@ static void finish(bench_t *b) {
                           .host_us = b->host_us / (double)b->samples.size,
                           .sets = b->sets};
   if (run->process.quiet)
-    return;
-  printf("median %.6g ms, 10%% %.6g, 90%% %.6g; %u samples of %u runs, %u sets "
-         "of operands; %.1f GB/s\n",
-         m->median_ms, m->p10_ms, m->p90_ms, m->runs, b->runs, b->sets,
-         (double)run->moved_bytes / (m->median_ms * 1e6));
+    return true;
+  hd_buffer_t text = {0};
+  hd_buffer_printf(
+      &text,
+      "median %.6g ms, 10%% %.6g, 90%% %.6g; %u samples of %u runs, %u sets "
+      "of operands; %.1f GB/s\n",
+      m->median_ms, m->p10_ms, m->p90_ms, m->runs, b->runs, b->sets,
+      (double)run->moved_bytes / (m->median_ms * 1e6));
+  bool ok = hd_file_write_buffer(hd_run_diags(run), "-", &text);
+  hd_buffer_fini(&text);
+  return ok;
+}
+
+// --bench=N or --bench=TIME.
+static bool parse_length(const char *text, int64_t *count, int64_t *ms) {
+  char *end;
+  errno = 0;
+  *count = *text >= '1' && *text <= '9' ? strtoll(text, &end, 10) : 0;
+  if (*count && !*end)
+    return errno == 0;
+  *count = 0;
+  return hd_parse_duration(text, ms);
+}
+
+bool hd_run_check_bench(hd_run_t *run) {
+  const char *text = hd_option_text(&run->options, RUN_BENCH, NULL);
+  int64_t count, ms;
+  return !text || parse_length(text, &count, &ms) ||
+         hd_error(hd_run_diags(run), nowhere, HD_E1002, "--bench",
+                  "needs a number of samples or a time such as 5s");
 }
 
 bool hd_run_bench(hd_run_t *run) {
   bench_t b = {.run = run, .start_ns = hd_clock_ns()};
   bool clock = run->device->ops->replay != NULL;
   const char *text = hd_option_text(&run->options, RUN_BENCH, NULL);
-  char *end;
   b.count = clock ? 50 : MIN_SAMPLES;
-  if (text) {
-    int64_t ms;
-    b.count = strtoll(text, &end, 10);
-    if (*end || b.count < 1) {
-      b.count = 0;
-      if (!hd_parse_duration(text, &ms))
-        return hd_error(hd_run_diags(run), nowhere, HD_E1002, "--bench",
-                        "needs a number of samples or a time such as 5s");
-      b.until_ns = b.start_ns + (uint64_t)ms * 1000000u;
-    }
-  }
+  int64_t ms = 0;
+  if (text && parse_length(text, &b.count, &ms))
+    b.until_ns = b.start_ns + (uint64_t)ms * 1000000u;
   hd_progress_begin(&b.progress, b.count ? "bench: samples" : "bench: seconds",
                     run->process.quiet);
   bool ok = clock ? bench_by_device(&b) : bench_by_host(&b);
   hd_progress_end(&b.progress);
-  if (ok)
-    finish(&b);
-  return ok;
+  return ok && finish(&b);
 }

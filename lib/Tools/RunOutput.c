@@ -4,6 +4,7 @@
 #include "Runtime/HostMemory.h"
 #include "Runtime/Npy.h"
 #include "Runtime/Storage.h"
+#include "Support/File.h"
 #include "Tools/RunTool.h"
 
 #include <math.h>
@@ -211,10 +212,8 @@ bool hd_run_outputs(hd_run_t *run) {
     if (hd_run_is_output(t))
       ok &= fetch(run, t) && handle(run, t, &text);
   }
-  if (fwrite(hd_buffer_text(&text), 1, text.size, stdout) != text.size ||
-      fflush(stdout) != 0)
-    ok = hd_error(hd_run_diags(run), nowhere, HD_E0807, "<stdout>",
-                  "the text is not complete");
+  if (text.size)
+    ok &= hd_file_write_buffer(hd_run_diags(run), "-", &text);
   hd_buffer_fini(&text);
   return ok;
 }

@@ -87,6 +87,8 @@ bool hd_run_bind(hd_run_t *run);
 bool hd_run_upload(hd_run_t *run);
 // Fetches the outputs; saves, prints, compares or sums them up.
 bool hd_run_outputs(hd_run_t *run);
+// What --bench says, before anything is done; then to do it.
+bool hd_run_check_bench(hd_run_t *run);
 bool hd_run_bench(hd_run_t *run);
 bool hd_run_write_json(hd_run_t *run, const char *path);
 
