@@ -16,12 +16,13 @@ EXAMPLES = {}
 class Example:
     """A row of the table."""
 
-    def __init__(self, function, sizes, rtol, atol, entry):
+    def __init__(self, function, sizes, rtol, atol, entry, target):
         self.function = function
         self.sizes = sizes
         self.rtol = rtol
         self.atol = atol
         self.entry = entry  # the kernel or plan, where a file has several
+        self.target = target  # the one GPU that it is for, or None
 
     def make(self, sizes=None):
         """The arguments and the expected outputs, always the same ones."""
@@ -29,12 +30,12 @@ class Example:
         return self.function(rng, *(sizes or self.sizes[0]))
 
 
-def example(*sizes, rtol=1e-5, atol=1e-6, entry=None):
+def example(*sizes, rtol=1e-5, atol=1e-6, entry=None, target=None):
     """Adds a row; the tolerance is atol + rtol * |expected|."""
 
     def add(function):
         EXAMPLES[function.__name__] = Example(function, sizes, rtol, atol,
-                                              entry)
+                                              entry, target)
         return function
 
     return add
@@ -145,3 +146,93 @@ def histogram(rng, n):
 def prefix_sum(rng, n):
     x = rng.integers(-1000, 1000, n, dtype=np.int32)
     return {"x": x}, {"y": np.cumsum(x, dtype=np.int32)}
+
+
+# Kernels for Hopper (sm_90a). Tensor maps ask for rows of 16 bytes and their
+# multiples; every other size may be odd.
+
+def product_t(a, b):
+    return {"c": a.astype("f8") @ b.astype("f8").T}
+
+
+@example((256, 512, 320), (300, 264, 72), (1, 8, 8), (129, 520, 584),
+         (2100, 2056, 24), rtol=1e-3, atol=1e-3, target="sm_90a")
+def matmul_wgmma(rng, m, n, k):
+    a, b = normal(rng, m, k, dtype="f2"), normal(rng, n, k, dtype="f2")
+    return {"a": a, "b": b}, product_t(a, b)
+
+
+def e4m3():
+    """The values of the 256 numbers of f8e4m3."""
+    bits = np.arange(256)
+    exponent, fraction = bits >> 3 & 15, bits & 7
+    value = np.where(exponent > 0, np.ldexp(8.0 + fraction, exponent - 10),
+                     np.ldexp(fraction * 1.0, -9))
+    value[bits & 127 == 127] = np.nan
+    return np.where(bits & 128, -value, value)
+
+
+# The tensor cores keep 14 bits of a sum.
+@example((256, 256, 640), (300, 264, 144), (1, 8, 16), (129, 520, 1040),
+         rtol=1e-3, atol=1e-1, target="sm_90a")
+def matmul_f8(rng, m, n, k):
+    values = e4m3()
+
+    def draw(*shape):  # below 2 in magnitude
+        return rng.integers(0, 64, shape, dtype=np.uint8) | \
+            rng.integers(0, 2, shape, dtype=np.uint8) << 7
+
+    a, b = draw(m, k), draw(n, k)
+    return {"a": a, "b": b}, product_t(values[a], values[b])
+
+
+@example((256, 256, 160), (300, 260, 36), (1, 4, 4), (129, 516, 292),
+         atol=2e-4, target="sm_90a")
+def matmul_tf32(rng, m, n, k):
+    def cut(x):  # the bits that tf32 has
+        return (x.view("u4") & 0xffffe000).view("f4")
+
+    a, b = cut(normal(rng, m, k)), cut(normal(rng, n, k))
+    return {"a": a, "b": b}, product_t(a, b)
+
+
+@example((128, 256, 1024), (130, 264, 328), (1, 8, 8), (65, 8, 1992),
+         rtol=1e-3, atol=1e-3, entry="matmul_split", target="sm_90a")
+def matmul_split(rng, m, n, k):
+    a, b = normal(rng, m, k, dtype="f2"), normal(rng, n, k, dtype="f2")
+    return {"a": a, "b": b}, product_t(a, b)
+
+
+@example((2, 16, 16, 64, 128), (3, 5, 13, 72, 264), (1, 1, 1, 8, 8),
+         (2, 7, 30, 8, 16), rtol=1e-3, atol=1e-3, target="sm_90a")
+def conv_wgmma(rng, batch, h, w, channels, filters):
+    x = normal(rng, batch, h, w, channels, dtype="f2")
+    weight = normal(rng, filters, 9 * channels, dtype="f2")
+    padded = np.pad(x.astype("f8"), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    places = weight.astype("f8").reshape(filters, 9, channels)
+    y = sum(padded[:, p:p + h, q:q + w] @ places[:, 3 * p + q].T
+            for p in range(3) for q in range(3))
+    return ({"x": x, "weight": weight},
+            {"y": y.reshape(batch * h * w, filters)})
+
+
+@example((512, 1024), (65, 72), (1, 8), (1500, 1544), rtol=0, atol=0,
+         target="sm_90a")
+def copy_tma(rng, m, n):
+    x = normal(rng, m, n, dtype="f2")
+    return {"x": x}, {"y": x}
+
+
+@example((16, 4096), (3, 1237), (1, 1), (5, 1024), atol=1e-5, target="sm_90a")
+def rms_norm_cluster(rng, rows, n):
+    x = normal(rng, rows, n)
+    v = x.astype("f8")
+    return {"x": x}, {"y": v / np.sqrt((v * v).mean(axis=1, keepdims=True) +
+                                       1e-5)}
+
+
+@example((65536,), (1003,), (1,), entry="dependent", target="sm_90a")
+def dependent(rng, n):
+    x, bias = normal(rng, n), normal(rng, n)
+    return ({"x": x, "bias": bias},
+            {"y": x.astype("f8") * 2 + bias.astype("f8")})

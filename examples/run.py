@@ -90,7 +90,12 @@ def allowed(row):
     return "%.0e + %.0e |y|" % (row.atol, row.rtol)
 
 
-COLUMNS = "%-14s  %-13s  %13s  %15s  %10s  %10s  %s"
+def other_gpu(row, code, report):
+    """Whether it did not run because this GPU is not the one it is for."""
+    return row.target and code == 4 and report.get("target") != row.target
+
+
+COLUMNS = "%-16s  %-13s  %13s  %15s  %10s  %10s  %s"
 
 
 def line(name, sizes, code, report):
@@ -103,7 +108,8 @@ def line(name, sizes, code, report):
         allowed(EXAMPLES[name]),
         duration(report.get("compile_ms")),
         duration(report.get("median_ms", report.get("first_run_ms"))),
-        "ok" if code == 0 else "FAILED")
+        "ok" if code == 0 else
+        "-" if other_gpu(EXAMPLES[name], code, report) else "FAILED")
 
 
 def title(device, report):
@@ -137,6 +143,8 @@ def main():
         titled = False
         for name in options.names or list(EXAMPLES):
             row = EXAMPLES[name]
+            if row.target and device == "sim" and not options.names:
+                continue  # wgmma is not simulated yet.
             for sizes in row.sizes[SIZES[options.sizes]]:
                 for way in ways:
                     code, report, said = run(tool, name, sizes, device, way)
@@ -145,7 +153,9 @@ def main():
                         titled = True
                     print(line(name, sizes, code, report).rstrip(), flush=True)
                     runs += 1
-                    if code != 0:
+                    if other_gpu(row, code, report):
+                        print("  needs " + row.target)
+                    elif code != 0:
                         failures += 1
                         print(" ".join(way), said, sep="\n", end="")
     print("\n%d runs, %d as numpy says" % (runs, runs - failures))

@@ -1,29 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Assembles a PTX file with ptxas where one is present, and counts it.
 
-usage: ptxas_check.py COUNT-FILE FILE.ptx ARCH
+usage: ptxas_check.py COUNT-FILE FILE.ptx ARCH [--clean]
 
+--clean: a warning (that it serializes wgmma, say: C7510) or a spilled register
+is a failure, too.
 Each call appends one line, `assembled` or `skipped`, to COUNT-FILE, so that
 the end of a test run can say how many PTX files were really checked.
 """
 
+import re
 import shutil
 import subprocess
 import sys
 
 
 def main():
-    count_file, ptx, arch = sys.argv[1:]
+    count_file, ptx, arch = sys.argv[1:4]
     ptxas = shutil.which("ptxas")
     if ptxas:
-        subprocess.run([ptxas, "-arch=" + arch, "-o", "/dev/null", ptx],
-                       check=True)
+        done = subprocess.run([ptxas, "-v", "-arch=" + arch, "-o",
+                               "/dev/null", ptx], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        faults = [line for line in done.stdout.splitlines()
+                  if "warning" in line or "C75" in line or
+                  re.search(r"\b[1-9]\d* bytes spill", line)]
+        if done.returncode or ("--clean" in sys.argv and faults):
+            print(done.stdout)
+            sys.exit(1)
     with open(count_file, "a") as file:
         file.write("assembled\n" if ptxas else "skipped\n")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except subprocess.CalledProcessError as error:
-        sys.exit(error.returncode)
+    main()
