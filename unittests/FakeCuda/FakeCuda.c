@@ -36,7 +36,7 @@ struct hd_cu_event {
   int recorded;
 };
 struct hd_cu_graph {
-  int launches;
+  int launches, programmatic;
 };
 struct hd_cu_exec {
   int launches;
@@ -54,7 +54,7 @@ static struct {
   uint64_t addresses[MAX_ALLOCATIONS]; // 0: free.
   int allocated, encoded;              // So far.
   int allocations, modules, streams, events, graphs, execs, links, calls;
-  int captured;
+  int captured, programmatic; // Launches in the capture under way.
   struct hd_cu_function *functions;
 } state;
 
@@ -430,6 +430,9 @@ FAKE(cuLaunchKernelEx, const hd_cu_launch_t *config, hd_cu_function_t function,
     return HD_CU_INVALID_VALUE;
   if (config->stream->capturing) {
     state.captured++;
+    for (unsigned i = 0; i < config->num_attributes; i++)
+      state.programmatic +=
+          config->attributes[i].id == HD_CU_LAUNCH_PROGRAMMATIC;
     if (function->maps)
       note("captured %s", function->name);
     note_maps(function, arguments);
@@ -471,13 +474,14 @@ FAKE(cuStreamSynchronize, hd_cu_stream_t stream) {
 FAKE(cuStreamBeginCapture_v2, hd_cu_stream_t stream, int mode) {
   (void)mode;
   stream->capturing = 1;
-  state.captured = 0;
+  state.captured = state.programmatic = 0;
   return 0;
 }
 FAKE(cuStreamEndCapture, hd_cu_stream_t stream, hd_cu_graph_t *graph) {
   stream->capturing = 0;
   *graph = calloc(1, sizeof(**graph));
   (*graph)->launches = state.captured;
+  (*graph)->programmatic = state.programmatic;
   state.graphs++;
   return 0;
 }
@@ -488,7 +492,10 @@ FAKE(cuGraphInstantiateWithFlags, hd_cu_exec_t *exec, hd_cu_graph_t graph,
   *exec = calloc(1, sizeof(**exec));
   (*exec)->launches = graph->launches;
   state.execs++;
-  note("graph of %d launches\n", graph->launches);
+  note("graph of %d launches", graph->launches);
+  if (graph->programmatic)
+    note(", %d programmatic", graph->programmatic);
+  note("\n");
   return 0;
 }
 FAKE(cuGraphLaunch, hd_cu_exec_t exec, hd_cu_stream_t stream) {
