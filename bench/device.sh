@@ -5,13 +5,13 @@
 # numpy and PyTorch and a static build (cmake --preset static).
 #
 # usage: device.sh [BUILD] [part...]
-#   BUILD: build folder (build-static). Parts: tests sanitizer products
+#   BUILD: build folder (build-static). Parts: tests sanitizer products hopper
 #   bandwidth math compile; default: all. Results go to $OUT (bench/results).
 set -u
 cd "$(dirname "$0")/.."
 build=${1:-build-static}
 shift $(($# > 0 ? 1 : 0))
-parts=${*:-tests products bandwidth compile sanitizer math}
+parts=${*:-tests products hopper bandwidth compile sanitizer math}
 out=${OUT:-bench/results}
 mkdir -p "$out"
 export LD_LIBRARY_PATH=$PWD/$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -35,6 +35,10 @@ for part in $parts; do
       run products python3 bench/products.py --tools="$build/bin" \
         --json="$out/products.json"
       cat "$out/products.log" ;;
+    hopper)
+      run hopper python3 bench/hopper.py --tools="$build/bin" \
+        --json="$out/hopper.json"
+      cat "$out/hopper.log" ;;
     bandwidth)
       run bandwidth python3 bench/bandwidth.py --tools="$build/bin" \
         --json="$out/bandwidth.json"

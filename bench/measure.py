@@ -28,28 +28,32 @@ def arguments(description):
     return parser.parse_args()
 
 
-def ours(tools, name, shapes, entry=None, specialize=True):
-    """Milliseconds of one run of examples/<name>.hir, and hidet-run's report;
-    (None, what it said) where it failed. specialize: make the kernel for its
-    sizes, as hidet-run does by itself."""
+def run(tools, path, arguments):
+    """Milliseconds of one run of a module, and hidet-run's report; (None, what
+    it said) where it failed."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
-        command = [str(pathlib.Path(tools) / "hidet-run"),
-                   str(ROOT / "examples" / (name + ".hir")),
+        command = [str(pathlib.Path(tools) / "hidet-run"), str(path),
                    "--device=cuda", "--bench=%d" % REPLAYS,
-                   "--specialize=%d" % specialize, "--json=%s" % report]
-        if entry:
-            command.append("--entry=" + entry)
-        for tensor, shape in shapes.items():
-            command.append("--shape=%s=%s" % (
-                tensor, "x".join(map(str, shape))))
-            command.append("--input=%s=random" % tensor)
+                   "--json=%s" % report] + arguments
         result = subprocess.run(command, text=True, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT)
         if result.returncode != 0:
             return None, result.stdout
         data = json.loads(report.read_text())
         return data["median_ms"], data
+
+
+def ours(tools, name, shapes, entry=None, specialize=True):
+    """run() of examples/<name>.hir with random inputs of these shapes.
+    specialize: make the kernel for its sizes, as hidet-run does by itself."""
+    options = ["--specialize=%d" % specialize]
+    if entry:
+        options.append("--entry=" + entry)
+    for tensor, shape in shapes.items():
+        options.append("--shape=%s=%s" % (tensor, "x".join(map(str, shape))))
+        options.append("--input=%s=random" % tensor)
+    return run(tools, ROOT / "examples" / (name + ".hir"), options)
 
 
 def peer(make, run):
