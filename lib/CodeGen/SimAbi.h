@@ -77,6 +77,7 @@ typedef struct hd_sim_thread {
 typedef struct hd_sim_warp {
   hd_sim_thread_t *threads[32];
   uint64_t *slots[32];
+  bool wait; // Set by the function: it is called again later.
 } hd_sim_warp_t;
 
 typedef enum hd_sim_access {

@@ -2,6 +2,7 @@
 //
 // What emitted code and intrinsics ask before an access: bounds, alignment,
 // then the shadow.
+#include "IR/Intrinsic.h"
 #include "IR/Tensor.h"
 #include "Runtime/SimSanitizer.h"
 
@@ -28,6 +29,16 @@ const char *hd_sim_stamp_name(const hd_sim_run_t *run,
                               const hd_sim_stamp_t *stamp, char *text) {
   const int32_t *grid = run->kernel->grid;
   hd_sim_resident_t block = {0};
+  if (stamp->agent >= hd_sim_entry(run, HD_SIM_ENTRY_WARPGROUPS, 0)) {
+    snprintf(text, HD_SIM_NAME_SIZE, "wgmma of warpgroup %u of block %u",
+             stamp->agent - hd_sim_entry(run, HD_SIM_ENTRY_WARPGROUPS, 0),
+             stamp->block);
+    return text;
+  }
+  if (stamp->agent >= hd_sim_entry(run, HD_SIM_ENTRY_MBARRIERS, 0)) {
+    snprintf(text, HD_SIM_NAME_SIZE, "a bulk load into block %u", stamp->block);
+    return text;
+  }
   uint32_t x = (uint32_t)grid[0], y = (uint32_t)grid[1];
   block.head.block[0] = (int32_t)(stamp->block % x);
   block.head.block[1] = (int32_t)(stamp->block / x % y);
@@ -96,9 +107,15 @@ static hd_sim_shadow_t *find_buffer(hd_sim_sanitizer_t *s, uintptr_t address) {
 
 static hd_sim_shadow_t *find_shadow(const hd_sim_task_t *task,
                                     uintptr_t address) {
-  hd_sim_shadow_t *shared = hd_sim_resident_of(task)->shadow;
+  const hd_sim_resident_t *block = hd_sim_resident_of(task);
+  hd_sim_shadow_t *shared = block->shadow;
   if (address - shared->base < shared->size)
     return shared;
+  for (int32_t i = 0; i < block->head.cluster_dim; i++) {
+    shared = block->unit[i]->shadow;
+    if (address - shared->base < shared->size)
+      return shared;
+  }
   return find_buffer(hd_sim_sanitizer_of(task), address);
 }
 
@@ -109,7 +126,7 @@ static bool is_aligned(uintptr_t address, uint32_t bytes) {
   return (unit & (unit - 1)) || address % unit == 0;
 }
 
-static bool access_memory(const hd_sim_access_info_t *access) {
+static bool access_memory(hd_sim_access_info_t *access) {
   hd_sim_task_t *task = access->task;
   hd_sim_sanitizer_t *s = hd_sim_sanitizer_of(task);
   char name[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
@@ -134,8 +151,10 @@ static bool access_memory(const hd_sim_access_info_t *access) {
   }
   if ((access->touch & HD_SIM_WRITES) && !(access->touch & HD_SIM_ATOMIC))
     s->events++;
-  if (!shadow->buffer && !(access->touch & HD_SIM_BY_ROWS))
+  if (shadow == hd_sim_resident_of(task)->shadow &&
+      !(access->touch & HD_SIM_BY_ROWS))
     hd_sim_banks_note(s, task, access->site, access->address, access->bytes);
+  access->in_global = shadow->buffer != NULL;
   hd_sim_shadow_access(shadow, access);
   return true;
 }
@@ -146,7 +165,8 @@ static bool access_memory(const hd_sim_access_info_t *access) {
 // likes, and reports what is wrong with it then.
 static bool note_place(hd_sim_task_t *task, const hd_sim_site_t *site,
                        const int64_t *values) {
-  task->places[1] = task->places[0];
+  memmove(task->places + 1, task->places,
+          (HD_SIM_PLACES - 1) * sizeof *task->places);
   hd_sim_place_t *place = &task->places[0];
   place->site = site;
   int64_t index;
@@ -188,15 +208,16 @@ bool hd_sim_check(hd_sim_thread_t *thread, const hd_sim_site_t *site,
 
 static const hd_sim_place_t *place_of(const hd_sim_task_t *giver,
                                       const hd_sim_site_t *site) {
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < HD_SIM_PLACES; i++)
     if (site && giver->places[i].site == site)
       return &giver->places[i];
   return NULL;
 }
 
-bool hd_sim_touch(hd_sim_task_t *task, const hd_sim_task_t *giver,
-                  const hd_sim_site_t *site, uintptr_t address, uint32_t bytes,
-                  unsigned touch, unsigned sync_scope) {
+static bool touch_memory(hd_sim_task_t *task, const hd_sim_task_t *giver,
+                         const hd_sim_site_t *site, uintptr_t address,
+                         uint32_t bytes, unsigned touch, unsigned sync_scope,
+                         const hd_sim_agent_t *agent) {
   const hd_sim_place_t *place = place_of(giver, site);
   const int64_t *indices = place ? place->indices : NULL;
   if (address == 0) {
@@ -219,6 +240,22 @@ bool hd_sim_touch(hd_sim_task_t *task, const hd_sim_task_t *giver,
       .bytes = bytes,
       .touch = touch,
       .sync_scope = sync_scope,
+      .agent = agent,
   };
   return access_memory(&access);
+}
+
+bool hd_sim_touch(hd_sim_task_t *task, const hd_sim_task_t *giver,
+                  const hd_sim_site_t *site, uintptr_t address, uint32_t bytes,
+                  unsigned touch, unsigned sync_scope) {
+  return touch_memory(task, giver, site, address, bytes, touch, sync_scope,
+                      NULL);
+}
+
+bool hd_sim_touch_as(hd_sim_task_t *task, const hd_sim_site_t *site,
+                     uintptr_t address, uint32_t bytes, unsigned touch,
+                     const hd_sim_agent_t *agent) {
+  return touch_memory(task, task, site, address, bytes,
+                      touch | HD_SIM_PROXY | HD_SIM_BY_ROWS, HD_SYNC_DEVICE,
+                      agent);
 }

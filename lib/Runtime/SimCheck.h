@@ -43,6 +43,7 @@ typedef enum hd_sim_touch {
   HD_SIM_ATOMIC = 4,
   HD_SIM_COPIES = 8,   // Done by the thread's asynchronous copies.
   HD_SIM_BY_ROWS = 16, // A part of a row that was noted for the banks as one.
+  HD_SIM_PROXY = 32,   // Done by the asynchronous proxy.
 } hd_sim_touch_t;
 
 // An intrinsic's access of bytes at address: bounds, alignment, initialization,
@@ -53,6 +54,18 @@ typedef enum hd_sim_touch {
 bool hd_sim_touch(hd_sim_task_t *task, const hd_sim_task_t *giver,
                   const hd_sim_site_t *site, uintptr_t address, uint32_t bytes,
                   unsigned touch, unsigned sync_scope);
+
+// Who does an access in the task's place: an entry of the block's clocks, and
+// its time.
+typedef struct hd_sim_agent {
+  uint32_t block, entry, clock;
+} hd_sim_agent_t;
+
+// Likewise, in the place of the agent. The memory may be another block's of the
+// cluster.
+bool hd_sim_touch_as(hd_sim_task_t *task, const hd_sim_site_t *site,
+                     uintptr_t address, uint32_t bytes, unsigned touch,
+                     const hd_sim_agent_t *agent);
 
 // --- Order ---
 
@@ -73,6 +86,32 @@ void hd_sim_sync_release(hd_sim_task_t *task, uintptr_t address, unsigned order,
 void hd_sim_sync_fence(hd_sim_task_t *task, unsigned order, unsigned scope);
 // The thread's copies up to group have landed and it knows.
 void hd_sim_sync_copies(hd_sim_task_t *task, uint32_t group);
+
+// Clocks before and after somebody learned something, for the next one who
+// knew the same.
+typedef struct hd_sim_memo {
+  hd_sim_clocks_t *from, *to;
+} hd_sim_memo_t;
+void hd_sim_memo_drop(hd_sim_memo_t *memo);
+// The task gives what it knows to the block's *joined (made where NULL) and
+// goes on to its next time; it learns what clocks (may be NULL) know; it learns
+// that an entry of its block has come so far.
+void hd_sim_sync_arrive(hd_sim_task_t *task, const hd_sim_resident_t *block,
+                        hd_sim_clocks_t **joined);
+void hd_sim_sync_learn(hd_sim_task_t *task, hd_sim_clocks_t *clocks,
+                       hd_sim_memo_t *memo);
+void hd_sim_sync_mark(hd_sim_task_t *task, uint32_t entry, uint32_t clock,
+                      hd_sim_memo_t *memo);
+// All that the task knows to be written is seen by the asynchronous proxy.
+void hd_sim_sync_proxy_fence(hd_sim_task_t *task, bool global);
+// The threads of all blocks of a cluster learn what was joined.
+void hd_sim_sync_cluster(hd_sim_resident_t *const *unit, uint32_t num_blocks);
+
+// Another block's thread touches this one's shared memory; its last thread has
+// ended.
+void hd_sim_check_visit(hd_sim_task_t *task, const hd_sim_site_t *site,
+                        hd_sim_resident_t *block);
+void hd_sim_check_visits(hd_sim_task_t *last);
 
 // --- Findings ---
 

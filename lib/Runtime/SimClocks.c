@@ -40,8 +40,8 @@ void hd_sim_sync_drop(hd_sim_clocks_t **clocks) {
   free(old);
 }
 
-static hd_sim_clocks_t *create(hd_sim_run_t *run, uint32_t block) {
-  uint32_t count = 2 * run->num_threads;
+hd_sim_clocks_t *hd_sim_clocks_create(hd_sim_run_t *run, uint32_t block) {
+  uint32_t count = hd_sim_entries(run);
   hd_sim_clocks_t *clocks =
       calloc(1, sizeof *clocks + count * sizeof *clocks->at);
   if (!clocks)
@@ -52,9 +52,9 @@ static hd_sim_clocks_t *create(hd_sim_run_t *run, uint32_t block) {
   return clocks;
 }
 
-static hd_sim_clocks_t *copy_of(hd_sim_run_t *run,
-                                const hd_sim_clocks_t *from) {
-  hd_sim_clocks_t *clocks = create(run, from->block);
+hd_sim_clocks_t *hd_sim_clocks_copy(hd_sim_run_t *run,
+                                    const hd_sim_clocks_t *from) {
+  hd_sim_clocks_t *clocks = hd_sim_clocks_create(run, from->block);
   memcpy(clocks->at, from->at, from->count * sizeof *from->at);
   clocks->foreign = from->foreign;
   if (clocks->foreign)
@@ -67,7 +67,7 @@ static hd_sim_clocks_t *bare_of(hd_sim_run_t *run, hd_sim_clocks_t *clocks) {
   if (!clocks->foreign)
     return clocks;
   if (!clocks->bare) {
-    clocks->bare = create(run, clocks->block);
+    clocks->bare = hd_sim_clocks_create(run, clocks->block);
     memcpy(clocks->bare->at, clocks->at, clocks->count * sizeof *clocks->at);
   }
   return clocks->bare;
@@ -108,7 +108,7 @@ static hd_sim_clocks_t *join_views(hd_sim_run_t *run, hd_sim_clocks_t *a,
     return retain(a);
   if (covers(b, a))
     return retain(b);
-  hd_sim_clocks_t *both = create(run, a->block);
+  hd_sim_clocks_t *both = hd_sim_clocks_create(run, a->block);
   raise_all(both, a);
   raise_all(both, b);
   return both;
@@ -158,8 +158,8 @@ static void learn_foreign(hd_sim_run_t *run, hd_sim_clocks_t *into,
 }
 
 // into, which nobody shares, learns all that from knows.
-static void learn(hd_sim_run_t *run, hd_sim_clocks_t *into,
-                  hd_sim_clocks_t *from) {
+void hd_sim_clocks_learn(hd_sim_run_t *run, hd_sim_clocks_t *into,
+                         hd_sim_clocks_t *from) {
   if (from->block == into->block) {
     raise_all(into, from);
   } else {
@@ -175,23 +175,60 @@ static void learn(hd_sim_run_t *run, hd_sim_clocks_t *into,
 static uint32_t own_entry(const hd_sim_task_t *task) {
   return (uint32_t)task->head.linear;
 }
-static uint32_t copies_entry(const hd_sim_task_t *task) {
-  return own_entry(task) + hd_sim_run_of(task)->num_threads;
-}
 
-static hd_sim_clocks_t *known_by(hd_sim_task_t *task) {
+hd_sim_clocks_t *hd_sim_clocks_of(hd_sim_task_t *task) {
   if (!task->clocks)
-    task->clocks =
-        create(hd_sim_run_of(task), hd_sim_resident_of(task)->number);
+    task->clocks = hd_sim_clocks_create(hd_sim_run_of(task),
+                                        hd_sim_resident_of(task)->number);
   return task->clocks;
 }
 
-// What the task knows, its own doings included; nobody shares it.
-static hd_sim_clocks_t *snapshot(hd_sim_task_t *task) {
-  hd_sim_clocks_t *clocks = copy_of(hd_sim_run_of(task), known_by(task));
-  clocks->at[own_entry(task)] = task->clock;
-  clocks->at[copies_entry(task)] = task->waited_group;
+// Enters its own doings, of which nobody tells it.
+static void add_own(const hd_sim_task_t *task, hd_sim_clocks_t *clocks) {
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  const uint32_t own[HD_SIM_ENTRY_MBARRIERS] = {
+      [HD_SIM_ENTRY_THREADS] = task->clock,
+      [HD_SIM_ENTRY_COPIES] = task->waited_group,
+      [HD_SIM_ENTRY_FENCED] = task->fenced,
+      [HD_SIM_ENTRY_FENCED_GLOBAL] = task->fenced_global,
+      [HD_SIM_ENTRY_BULK_READS] = task->bulk_read,
+      [HD_SIM_ENTRY_BULK_WRITES] = task->bulk_wrote,
+  };
+  for (uint32_t i = 0; i < HD_SIM_ENTRY_MBARRIERS; i++) {
+    uint32_t *at = &clocks->at[hd_sim_entry(run, i, own_entry(task))];
+    if (*at < own[i])
+      *at = own[i];
+  }
+}
+
+hd_sim_clocks_t *hd_sim_clocks_snapshot(hd_sim_task_t *task) {
+  hd_sim_clocks_t *clocks =
+      hd_sim_clocks_copy(hd_sim_run_of(task), hd_sim_clocks_of(task));
+  add_own(task, clocks);
   return clocks;
+}
+
+// How far it has waited for its own asynchronous agent.
+static bool waited_for(const hd_sim_task_t *task, uint32_t agent,
+                       uint32_t *waited) {
+  const hd_sim_run_t *run = hd_sim_run_of(task);
+  uint32_t own = own_entry(task);
+  if (agent == hd_sim_entry(run, HD_SIM_ENTRY_COPIES, own))
+    *waited = task->waited_group;
+  else if (agent == hd_sim_entry(run, HD_SIM_ENTRY_BULK_READS, own))
+    *waited = task->bulk_read;
+  else if (agent == hd_sim_entry(run, HD_SIM_ENTRY_BULK_WRITES, own))
+    *waited = task->bulk_wrote;
+  else
+    return false;
+  return true;
+}
+
+bool hd_sim_clocks_cover(const hd_sim_clocks_t *clocks,
+                         const hd_sim_stamp_t *stamp) {
+  if (clocks && stamp->block != clocks->block)
+    clocks = find_foreign(clocks->foreign, stamp->block);
+  return clocks && clocks->at[stamp->agent] >= stamp->clock;
 }
 
 bool hd_sim_knows(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp) {
@@ -201,8 +238,9 @@ bool hd_sim_knows(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp) {
   } else {
     if (stamp->agent == own_entry(task))
       return true;
-    if (stamp->agent == copies_entry(task))
-      return task->waited_group >= stamp->clock;
+    uint32_t waited;
+    if (waited_for(task, stamp->agent, &waited) && waited >= stamp->clock)
+      return true;
   }
   return clocks && clocks->at[stamp->agent] >= stamp->clock;
 }
@@ -215,17 +253,16 @@ void hd_sim_sync_copies(hd_sim_task_t *task, uint32_t group) {
 // --- Barriers ---
 
 void hd_sim_sync_give(hd_sim_task_t *task, hd_sim_clocks_t **joined) {
-  hd_sim_clocks_t *mine = known_by(task);
+  hd_sim_clocks_t *mine = hd_sim_clocks_of(task);
   hd_sim_run_t *run = hd_sim_run_of(task);
   if (!*joined)
-    *joined = copy_of(run, mine);
+    *joined = hd_sim_clocks_copy(run, mine);
   else if ((*joined)->merged != mine)
-    learn(run, *joined, mine);
+    hd_sim_clocks_learn(run, *joined, mine);
   retain(mine);
   hd_sim_sync_drop(&(*joined)->merged);
   (*joined)->merged = mine;
-  (*joined)->at[own_entry(task)] = task->clock;
-  (*joined)->at[copies_entry(task)] = task->waited_group;
+  add_own(task, *joined);
   task->clock++;
 }
 
@@ -337,12 +374,12 @@ static void add_release(hd_sim_run_t *run, hd_sim_location_t *location,
     if (r->scope != scope || r->clocks->block != clocks->block)
       continue;
     if (r->clocks->refs == 1 && clocks->refs == 1) {
-      learn(run, clocks, r->clocks);
+      hd_sim_clocks_learn(run, clocks, r->clocks);
       hd_sim_sync_drop(&r->clocks);
       r->clocks = clocks;
     } else {
-      hd_sim_clocks_t *both = copy_of(run, r->clocks);
-      learn(run, both, clocks);
+      hd_sim_clocks_t *both = hd_sim_clocks_copy(run, r->clocks);
+      hd_sim_clocks_learn(run, both, clocks);
       hd_sim_sync_drop(&r->clocks);
       hd_sim_sync_drop(&clocks);
       r->clocks = both;
@@ -366,7 +403,7 @@ void hd_sim_sync_release(hd_sim_task_t *task, uintptr_t address, unsigned order,
   if (location && !read_modify_write)
     forget_releases(location);
   if (by_itself) {
-    add_release(run, location, snapshot(task), scope);
+    add_release(run, location, hd_sim_clocks_snapshot(task), scope);
     task->clock++;
   } else if (by_fence) {
     if (scope > task->release_scope)
@@ -385,11 +422,11 @@ static void take_releases(hd_sim_task_t *task, hd_sim_clocks_t **clocks,
     if (!hd_sim_scope_reaches(run, self, r->clocks->block, width))
       continue;
     if ((*clocks)->refs > 1) {
-      hd_sim_clocks_t *own = copy_of(run, *clocks);
+      hd_sim_clocks_t *own = hd_sim_clocks_copy(run, *clocks);
       hd_sim_sync_drop(clocks);
       *clocks = own;
     }
-    learn(run, *clocks, r->clocks);
+    hd_sim_clocks_learn(run, *clocks, r->clocks);
   }
 }
 
@@ -401,21 +438,22 @@ void hd_sim_sync_acquire(hd_sim_task_t *task, uintptr_t address, unsigned order,
   if (!location || !location->releases)
     return;
   if (acquires(order)) {
-    known_by(task);
+    hd_sim_clocks_of(task);
     take_releases(task, &task->clocks, location, scope);
     return;
   }
   if (!task->acquiring)
-    task->acquiring = create(run, hd_sim_resident_of(task)->number);
+    task->acquiring =
+        hd_sim_clocks_create(run, hd_sim_resident_of(task)->number);
   take_releases(task, &task->acquiring, location, scope);
 }
 
 void hd_sim_sync_fence(hd_sim_task_t *task, unsigned order, unsigned scope) {
   hd_sim_run_t *run = hd_sim_run_of(task);
   if (acquires(order) && task->acquiring) {
-    hd_sim_clocks_t *own = copy_of(run, known_by(task));
+    hd_sim_clocks_t *own = hd_sim_clocks_copy(run, hd_sim_clocks_of(task));
     if (scope >= HD_SYNC_CLUSTER)
-      learn(run, own, task->acquiring);
+      hd_sim_clocks_learn(run, own, task->acquiring);
     else
       raise_all(own, task->acquiring);
     hd_sim_sync_drop(&task->clocks);
@@ -423,7 +461,7 @@ void hd_sim_sync_fence(hd_sim_task_t *task, unsigned order, unsigned scope) {
   }
   if (releases(order)) {
     hd_sim_sync_drop(&task->released);
-    task->released = snapshot(task);
+    task->released = hd_sim_clocks_snapshot(task);
     task->release_scope = scope;
     task->clock++;
   }

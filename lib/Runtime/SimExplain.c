@@ -91,6 +91,8 @@ static void explain_warp(const hd_sim_resident_t *block,
   uint32_t first =
       (uint32_t)task->head.linear / HD_SIM_WARP_SIZE * HD_SIM_WARP_SIZE;
   const hd_sim_task_t *other = NULL;
+  if (hd_sim_registers_explain(task))
+    return;
   for (uint32_t i = first;
        i < first + HD_SIM_WARP_SIZE && i < block->num_threads; i++)
     if (block->threads[i].state == HD_SIM_AT_BLOCK ||
@@ -118,6 +120,8 @@ void hd_sim_unit_explain(hd_sim_resident_t *const *unit, uint32_t num_blocks) {
       explain_warp(block, collective);
     else if (barrier && barrier->barrier >= 0)
       explain_barrier(block, barrier);
+    else if (barrier && !hd_sim_mbarrier_explain(barrier))
+      hd_sim_cluster_explain(barrier);
     if (collective || barrier)
       return;
   }

@@ -22,7 +22,9 @@ static hd_sim_resident_t **create_unit(hd_sim_worker_t *worker) {
   hd_sim_resident_t **unit = calloc(size, sizeof(hd_sim_resident_t *));
   for (uint32_t i = 0; unit && i < size; i++) {
     unit[i] = hd_sim_resident_create(worker);
-    if (!unit[i]) { // The list of the launch owns those that were made.
+    if (unit[i])
+      unit[i]->unit = unit;
+    else { // The list of the launch owns those that were made.
       free(unit);
       return NULL;
     }

@@ -2,6 +2,7 @@
 //
 // Resident blocks: places that hold one block after another, with the threads,
 // their frames and shared memory.
+#include "Runtime/SimBulk.h"
 #include "Runtime/SimCheck.h"
 #include "Runtime/SimState.h"
 
@@ -34,8 +35,13 @@ const char *hd_sim_thread_name(const hd_sim_task_t *task, char *text) {
 }
 
 void hd_sim_resident_destroy(hd_sim_resident_t *block) {
-  for (uint32_t i = 0; block->threads && i < block->num_threads; i++)
+  for (uint32_t i = 0; block->threads && i < block->num_threads; i++) {
     free(block->threads[i].copies);
+    hd_sim_stores_forget(&block->threads[i]);
+  }
+  hd_sim_mbarriers_forget(block);
+  free(block->mbarriers);
+  free(block->visits);
   free(block->threads);
   free(block->frames);
   free(block->head.shared);
@@ -96,6 +102,11 @@ static void place_thread(hd_sim_resident_t *block, uint32_t linear) {
   task->open_group = 1;
   task->clock = 1;
   task->waited_group = 0;
+  hd_sim_stores_forget(task);
+  task->open_bulk = 1;
+  task->bulk_read = task->bulk_wrote = 0;
+  task->fenced = task->fenced_global = 0;
+  task->at_cluster = false;
 }
 
 // Makes the place hold block `rank` of cluster `unit`.
@@ -124,6 +135,12 @@ void hd_sim_resident_begin(hd_sim_resident_t *block, uint32_t unit,
                               (at[1] + (uint32_t)kernel->grid[1] * at[2]);
   block->num_live = run->num_threads;
   memset(block->barriers, 0, sizeof block->barriers);
+  memset(&block->cluster, 0, sizeof block->cluster);
+  hd_sim_mbarriers_forget(block);
+  block->free_registers = 0;
+  for (size_t i = 0; i < sizeof block->registers / sizeof *block->registers;
+       i++)
+    block->registers[i] = (uint16_t)hd_sim_launch_registers(run->num_threads);
   // Not zero: who reads what nobody wrote should notice. (All ones is NaN.)
   memset(block->head.shared, 0xff, kernel->shared_bytes);
   for (uint32_t i = 0; i < run->num_threads; i++)

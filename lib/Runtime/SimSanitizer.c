@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Runtime/SimSanitizer.h"
+#include "Runtime/SimBulk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,10 @@ void hd_sim_sanitizer_destroy(hd_sim_sanitizer_t *s) {
   for (uint32_t i = 1; i <= s->num_sites; i++)
     free(s->sites[i].turns);
   free(s->sites);
+  for (hd_sim_map_site_t *m = s->map_sites, *next; m; m = next) {
+    next = m->next;
+    free(m);
+  }
   free(s->site_table);
   free(s->site_keys);
   free(s);
@@ -140,6 +145,25 @@ uint32_t hd_sim_site_number(hd_sim_sanitizer_t *s, const hd_sim_site_t *site) {
   return number;
 }
 
+const hd_sim_site_t *hd_sim_map_site(hd_sim_sanitizer_t *s,
+                                     const hd_sim_site_t *site,
+                                     const char *tensor) {
+  if (!site)
+    return NULL;
+  for (hd_sim_map_site_t *m = s->map_sites; m; m = m->next)
+    if (m->of == site && m->site.tensor == tensor)
+      return &m->site;
+  hd_sim_map_site_t *m = malloc(sizeof *m);
+  if (!m)
+    hd_sim_no_memory(s->run);
+  *m = (hd_sim_map_site_t){s->map_sites, site, *site};
+  m->site.tensor = tensor;
+  m->site.rank = 0;
+  m->site.declaration = UINT32_MAX; // No tensor that is declared.
+  s->map_sites = m;
+  return &m->site;
+}
+
 // --- Blocks ---
 
 void hd_sim_check_begin_block(hd_sim_sanitizer_t *s, hd_sim_resident_t *block) {
@@ -163,6 +187,9 @@ void hd_sim_check_end_block(hd_sim_sanitizer_t *s, hd_sim_resident_t *block) {
     hd_sim_sync_drop(&task->released);
     hd_sim_sync_drop(&task->acquiring);
   }
+  hd_sim_sync_drop(&block->cluster.joined);
+  hd_sim_sync_drop(&block->cluster.complete);
+  hd_sim_mbarriers_forget(block);
   for (int i = 0; i < HD_SIM_BARRIERS; i++) {
     hd_sim_sync_drop(&block->barriers[i].joined);
     hd_sim_sync_drop(&block->barriers[i].complete);

@@ -5,10 +5,14 @@
 // Order is happens-before, kept as vector clocks. A thread's time goes on at
 // each point where others may learn of it. What it knows of the threads of its
 // block lies in an hd_sim_clocks_t that it shares with all who know the same:
-// after a barrier the whole block has one. A thread's asynchronous copies are
-// an agent of their own, whose time is the number of their group. Accesses
-// leave stamps (who, when) in shadow cells, as FastTrack does (Flanagan and
-// Freund, PLDI 2009), with the set of readers where one does not stand for all.
+// after a barrier the whole block has one. What goes on beside the threads is
+// done by agents of their own: a thread's asynchronous copies and bulk stores,
+// whose time is the number of their group; bulk loads to an mbarrier, whose
+// time is its phase; a warpgroup's products, whose time is their group.
+// Accesses leave stamps (who, when) in shadow cells, as FastTrack does
+// (Flanagan and Freund, PLDI 2009), with the set of readers where one does not
+// stand for all. Clocks also say how far each thread's writes were made visible
+// to the asynchronous proxy by fences.
 #ifndef HIDET_RUNTIME_SIMSANITIZER_H
 #define HIDET_RUNTIME_SIMSANITIZER_H
 
@@ -18,11 +22,39 @@
 
 typedef struct hd_sim_foreign hd_sim_foreign_t;
 
+// The entries of clocks, in this order: six for each thread, then the block's
+// mbarriers, then its warpgroups.
+typedef enum hd_sim_entry_kind {
+  HD_SIM_ENTRY_THREADS,
+  HD_SIM_ENTRY_COPIES,
+  HD_SIM_ENTRY_FENCED,        // Writes to shared memory that were fenced.
+  HD_SIM_ENTRY_FENCED_GLOBAL, // To global memory.
+  HD_SIM_ENTRY_BULK_READS,
+  HD_SIM_ENTRY_BULK_WRITES,
+  HD_SIM_ENTRY_MBARRIERS,
+  HD_SIM_ENTRY_WARPGROUPS,
+} hd_sim_entry_kind_t;
+
+enum { HD_SIM_MBARRIERS = 64, HD_SIM_WARPGROUPS = 8 };
+
+static inline uint32_t hd_sim_entry(const hd_sim_run_t *run, uint32_t kind,
+                                    uint32_t i) {
+  uint32_t mbarriers = run->num_threads * HD_SIM_ENTRY_MBARRIERS;
+  if (kind > HD_SIM_ENTRY_WARPGROUPS)
+    return mbarriers + HD_SIM_MBARRIERS + HD_SIM_WARPGROUPS;
+  if (kind == HD_SIM_ENTRY_WARPGROUPS)
+    return mbarriers + HD_SIM_MBARRIERS + i;
+  return kind * run->num_threads + i; // Of mbarriers too.
+}
+static inline uint32_t hd_sim_entries(const hd_sim_run_t *run) {
+  return hd_sim_entry(run, HD_SIM_ENTRY_WARPGROUPS + 1, 0);
+}
+
 // Never changed once two share it.
 struct hd_sim_clocks {
   uint32_t refs;
   uint32_t block;            // The number of the block whose threads it counts.
-  uint32_t count;            // Entries: each thread, then each thread's copies.
+  uint32_t count;            // Of entries.
   hd_sim_clocks_t *merged;   // While it is being joined: what was joined last.
   hd_sim_clocks_t *bare;     // The same without foreign; made when asked for.
   hd_sim_foreign_t *foreign; // Of other blocks; may be NULL.
@@ -30,15 +62,37 @@ struct hd_sim_clocks {
 };
 
 // Who did an access, and when.
-enum { HD_SIM_VALID = 1, HD_SIM_STAMP_ATOMIC = 2, HD_SIM_STAMP_WRITE = 4 };
+enum {
+  HD_SIM_VALID = 1,
+  HD_SIM_STAMP_ATOMIC = 2,
+  HD_SIM_STAMP_WRITE = 4,
+  HD_SIM_STAMP_PROXY = 8, // By the asynchronous proxy.
+};
 typedef struct hd_sim_stamp {
   uint32_t block, clock, site;
-  uint16_t agent; // A thread, or (from num_threads on) a thread's copies.
+  uint16_t agent; // An entry of clocks.
   uint8_t flags, scope;
 } hd_sim_stamp_t;
 
 // Whether what the stamp stands for comes before what the task does now.
 bool hd_sim_knows(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp);
+bool hd_sim_clocks_cover(const hd_sim_clocks_t *clocks,
+                         const hd_sim_stamp_t *stamp);
+// Whether a proxy fence stands between a thread's write and now.
+bool hd_sim_fenced(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp,
+                   bool global);
+
+// New clocks that know nothing; a copy; what the task knows, its own doings
+// left out (it may be shared) or in (it is not). All end the launch where there
+// is no memory.
+hd_sim_clocks_t *hd_sim_clocks_create(hd_sim_run_t *run, uint32_t block);
+hd_sim_clocks_t *hd_sim_clocks_copy(hd_sim_run_t *run,
+                                    const hd_sim_clocks_t *from);
+hd_sim_clocks_t *hd_sim_clocks_of(hd_sim_task_t *task);
+hd_sim_clocks_t *hd_sim_clocks_snapshot(hd_sim_task_t *task);
+// into, which nobody shares, learns all that from knows.
+void hd_sim_clocks_learn(hd_sim_run_t *run, hd_sim_clocks_t *into,
+                         hd_sim_clocks_t *from);
 
 // Whether an atomic or fence of that scope by a thread of block a is one to
 // those of block b.
@@ -91,6 +145,8 @@ typedef struct hd_sim_access_info {
   uintptr_t address;
   uint32_t bytes;
   unsigned touch, sync_scope;
+  const hd_sim_agent_t *agent; // NULL: the task, or its copies.
+  bool in_global;              // Not in shared memory.
 } hd_sim_access_info_t;
 
 bool hd_sim_shadow_init(hd_sim_run_t *run, hd_sim_shadow_t *shadow,
@@ -130,6 +186,13 @@ typedef struct hd_sim_text_site {
   uint32_t next_touched; // A list of sites; 0 ends it.
 } hd_sim_text_site_t;
 
+// What an intrinsic at the site `of` does to the tensor behind a map.
+typedef struct hd_sim_map_site {
+  struct hd_sim_map_site *next;
+  const hd_sim_site_t *of;
+  hd_sim_site_t site;
+} hd_sim_map_site_t;
+
 struct hd_sim_sanitizer {
   hd_sim_run_t *run;
   uint32_t num_findings, total_findings;
@@ -147,6 +210,7 @@ struct hd_sim_sanitizer {
   hd_sim_location_t *locations; // Open addressing.
   uint32_t num_locations, cap_locations;
 
+  hd_sim_map_site_t *map_sites;
   uint32_t first_touched; // The sites that a warp has noted.
 
   uint64_t events, last_events; // What may wake who spins.
@@ -155,6 +219,12 @@ struct hd_sim_sanitizer {
 
 // The number of a site. 0: none (NULL, or no memory).
 uint32_t hd_sim_site_number(hd_sim_sanitizer_t *s, const hd_sim_site_t *site);
+
+// The site of what an intrinsic at `site` does to the tensor behind a map. It
+// lives as long as the sanitizer.
+const hd_sim_site_t *hd_sim_map_site(hd_sim_sanitizer_t *s,
+                                     const hd_sim_site_t *site,
+                                     const char *tensor);
 
 // Fails the launch for lack of memory and leaves.
 _Noreturn void hd_sim_no_memory(hd_sim_run_t *run);

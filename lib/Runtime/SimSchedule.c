@@ -24,6 +24,7 @@ static void run_thread(hd_sim_resident_t *block, hd_sim_task_t *task) {
   if (*(resume_t *)task->frame == NULL) {
     task->state = HD_SIM_ENDED;
     block->num_live--;
+    hd_sim_thread_ended(task);
     return;
   }
   switch ((hd_sim_request_t)task->head.request) {
@@ -48,9 +49,10 @@ static bool poll_block(hd_sim_task_t *task) {
   return true;
 }
 
-// Every live thread of the warp waits for the others: call their function.
-static void run_collective(hd_sim_task_t *threads, uint32_t lanes) {
-  hd_sim_warp_t warp;
+// Every live thread of the warp waits for the others: calls their function.
+// False: it is to be asked again.
+static bool run_collective(hd_sim_task_t *threads, uint32_t lanes) {
+  hd_sim_warp_t warp = {.wait = false};
   const hd_sim_task_t *first = NULL;
   for (uint32_t lane = 0; lane < HD_SIM_WARP_SIZE; lane++) {
     bool takes_part = lane < lanes && threads[lane].state == HD_SIM_AT_WARP;
@@ -64,9 +66,12 @@ static void run_collective(hd_sim_task_t *threads, uint32_t lanes) {
       hd_sim_leave();
   }
   ((warp_function_t)(uintptr_t)first->head.function)(&warp);
+  if (warp.wait)
+    return false;
   for (uint32_t lane = 0; lane < lanes; lane++)
     if (warp.threads[lane])
       threads[lane].state = HD_SIM_READY;
+  return true;
 }
 
 // One look at each thread of a warp, in an order drawn from random. Returns
@@ -92,10 +97,8 @@ static bool sweep_warp(hd_sim_resident_t *block, hd_sim_task_t *threads,
     live += task->state != HD_SIM_ENDED;
     waiting += task->state == HD_SIM_AT_WARP;
   }
-  if (live > 0 && waiting == live) {
-    run_collective(threads, lanes);
-    moved = true;
-  }
+  if (live > 0 && waiting == live)
+    moved |= run_collective(threads, lanes);
   return moved;
 }
 

@@ -107,23 +107,28 @@ static void refine(hd_sim_run_t *run, hd_sim_shadow_t *shadow, unsigned shift) {
 
 // --- Findings ---
 
-static bool is_copy(const hd_sim_run_t *run, const hd_sim_stamp_t *stamp) {
-  return stamp->agent >= run->num_threads;
+static bool is_of(const hd_sim_run_t *run, const hd_sim_stamp_t *stamp,
+                  hd_sim_entry_kind_t kind) {
+  return stamp->agent >= hd_sim_entry(run, kind, 0) &&
+         stamp->agent < hd_sim_entry(run, kind + 1, 0);
 }
 
 static const char *verb(const hd_sim_access_info_t *access) {
   if (access->touch & HD_SIM_ATOMIC)
-    return "does an atomic on";
+    return access->touch & HD_SIM_PROXY ? "reduces into" : "does an atomic on";
+  bool writes = access->touch & HD_SIM_WRITES;
   if (access->touch & HD_SIM_COPIES)
     return "copies to";
-  return access->touch & HD_SIM_WRITES ? "writes" : "reads";
+  if (access->touch & HD_SIM_PROXY)
+    return writes ? "lets the copy engine write" : "lets the hardware read";
+  return writes ? "writes" : "reads";
 }
 
 static const char *past_verb(const hd_sim_run_t *run,
                              const hd_sim_stamp_t *stamp) {
   if (stamp->flags & HD_SIM_STAMP_ATOMIC)
     return "did an atomic on";
-  if (is_copy(run, stamp))
+  if (is_of(run, stamp, HD_SIM_ENTRY_COPIES))
     return "copies to by cp_async";
   return stamp->flags & HD_SIM_STAMP_WRITE ? "wrote" : "read";
 }
@@ -132,9 +137,26 @@ static const char *past_verb(const hd_sim_run_t *run,
 static bool is_under_way(const hd_sim_access_info_t *access,
                          const hd_sim_stamp_t *stamp) {
   const hd_sim_resident_t *block = hd_sim_resident_of(access->task);
-  uint32_t threads = block->num_threads;
-  return stamp->block == block->number && stamp->agent >= threads &&
-         block->threads[stamp->agent - threads].waited_group < stamp->clock;
+  const hd_sim_run_t *run = hd_sim_run_of(access->task);
+  if (stamp->block != block->number || !is_of(run, stamp, HD_SIM_ENTRY_COPIES))
+    return false;
+  uint32_t thread = stamp->agent - hd_sim_entry(run, HD_SIM_ENTRY_COPIES, 0);
+  return block->threads[thread].waited_group < stamp->clock;
+}
+
+// What was left out, where an asynchronous agent may still be at it. NULL: it
+// is a race between threads.
+static const char *missing_wait(const hd_sim_run_t *run,
+                                const hd_sim_stamp_t *stamp) {
+  if (is_of(run, stamp, HD_SIM_ENTRY_MBARRIERS))
+    return "may still be writing: the phase of its mbarrier was not waited for";
+  if (is_of(run, stamp, HD_SIM_ENTRY_WARPGROUPS))
+    return "may still be reading: there is no wgmma_wait for it";
+  if (is_of(run, stamp, HD_SIM_ENTRY_BULK_READS))
+    return "may still be copying: there is no bulk_wait_read for it";
+  if (is_of(run, stamp, HD_SIM_ENTRY_BULK_WRITES))
+    return "may still be writing in bulk: there is no bulk_wait for it";
+  return NULL;
 }
 
 static void report_conflict(const hd_sim_access_info_t *access,
@@ -145,13 +167,25 @@ static void report_conflict(const hd_sim_access_info_t *access,
   hd_sim_thread_name(access->task, me);
   hd_sim_stamp_name(run, stamp, you);
   hd_sim_place_name(access->site, access->indices, place);
+  const char *missing = missing_wait(run, stamp);
   bool reported;
-  if (is_under_way(access, stamp))
+  if (missing)
+    reported =
+        hd_sim_finding(access->task, HD_E0705, access->site, other,
+                       "%s %s %s, which %s %s (as far as this thread knows)",
+                       me, verb(access), place, you, missing);
+  else if (is_under_way(access, stamp))
     reported = hd_sim_finding(
         access->task, HD_E0705, access->site, other,
         "%s %s %s, which a cp_async of %s may still be writing: it has not "
         "waited for it",
         me, verb(access), place, you);
+  else if (hd_sim_knows(access->task, stamp))
+    reported = hd_sim_finding(access->task, HD_E0711, access->site, other,
+                              "%s %s %s, which %s wrote; no %s stands between",
+                              me, verb(access), place, you,
+                              access->in_global ? "fence_proxy_async_global"
+                                                : "fence_proxy_async");
   else
     reported =
         hd_sim_finding(access->task, HD_E0703, access->site, other,
@@ -175,8 +209,12 @@ static void report_unwritten(const hd_sim_access_info_t *access) {
 // unordered: atomics that reach each other do.
 static bool is_allowed(const hd_sim_access_info_t *access,
                        const hd_sim_stamp_t *stamp) {
+  // A thread's write is not seen by the asynchronous proxy without a fence.
+  bool crosses = (access->touch & HD_SIM_PROXY) &&
+                 (stamp->flags & HD_SIM_STAMP_WRITE) &&
+                 !(stamp->flags & HD_SIM_STAMP_PROXY);
   if (hd_sim_knows(access->task, stamp))
-    return true;
+    return !crosses || hd_sim_fenced(access->task, stamp, access->in_global);
   if (!(access->touch & HD_SIM_ATOMIC) || !(stamp->flags & HD_SIM_STAMP_ATOMIC))
     return false;
   unsigned scope =
@@ -276,11 +314,20 @@ static hd_sim_stamp_t stamp_of(const hd_sim_access_info_t *access) {
     flags |= HD_SIM_STAMP_ATOMIC;
   if (access->touch & HD_SIM_WRITES)
     flags |= HD_SIM_STAMP_WRITE;
+  if (access->touch & HD_SIM_PROXY)
+    flags |= HD_SIM_STAMP_PROXY;
+  hd_sim_agent_t self = {hd_sim_resident_of(task)->number, agent, task->clock};
+  if (copies)
+    self = (hd_sim_agent_t){self.block,
+                            hd_sim_entry(run, HD_SIM_ENTRY_COPIES, agent),
+                            task->open_group};
+  if (access->agent)
+    self = *access->agent;
   return (hd_sim_stamp_t){
-      .block = hd_sim_resident_of(task)->number,
-      .clock = copies ? task->open_group : task->clock,
+      .block = self.block,
+      .clock = self.clock,
       .site = hd_sim_site_number(run->sanitizer, access->site),
-      .agent = (uint16_t)(copies ? agent + run->num_threads : agent),
+      .agent = (uint16_t)self.entry,
       .flags = (uint8_t)flags,
       .scope = (uint8_t)access->sync_scope,
   };
@@ -290,6 +337,17 @@ static void check_written(hd_sim_shadow_t *shadow,
                           const hd_sim_access_info_t *access) {
   size_t from = access->address - shadow->base;
   bool whole = true;
+  if (from % 8 == 0 && access->bytes % 8 == 0) { // Bulk copies are large.
+    for (size_t i = from / 8; i < (from + access->bytes) / 8; i++) {
+      if (access->touch & HD_SIM_READS)
+        whole &= shadow->written[i] == 0xff;
+      if (access->touch & HD_SIM_WRITES)
+        shadow->written[i] = 0xff;
+    }
+    if (!whole)
+      report_unwritten(access);
+    return;
+  }
   for (size_t i = from; i < from + access->bytes; i++) {
     if (access->touch & HD_SIM_READS)
       whole &= shadow->written[i / 8] >> i % 8 & 1;

@@ -38,7 +38,7 @@ typedef struct hd_sim_copy {
 } hd_sim_copy_t;
 
 // Where a place (an intrinsic's operand) is, by its indices.
-enum { HD_SIM_MAX_RANK = 8 };
+enum { HD_SIM_MAX_RANK = 8, HD_SIM_PLACES = 4 };
 typedef struct hd_sim_place {
   const hd_sim_site_t *site;
   int64_t indices[HD_SIM_MAX_RANK];
@@ -57,14 +57,21 @@ typedef struct hd_sim_task {
   hd_sim_copy_t *copies;
   uint32_t first_copy, num_copies, cap_copies;
   uint32_t open_group; // The number that the next commit closes.
+  // Bulk stores (SimBulk.h), oldest first, and their groups.
+  struct hd_sim_bulk *stores;
+  uint32_t open_bulk;             // As open_group.
+  uint32_t bulk_read, bulk_wrote; // Groups that were waited for.
+  uint32_t cluster_round;         // Of the cluster barrier it has arrived at.
+  bool at_cluster;                // It has arrived and not waited.
   // The sanitizer's (SimClocks.h).
-  hd_sim_clocks_t *clocks;    // What it knows of other threads.
-  hd_sim_clocks_t *released;  // At its last releasing fence.
-  hd_sim_clocks_t *acquiring; // Read by relaxed loads; for a fence.
-  uint32_t clock;             // Its own time.
-  uint32_t waited_group;      // Its copies up to this group have landed.
-  uint32_t release_scope;     // Of the fence.
-  hd_sim_place_t places[2];   // The last operands of intrinsics.
+  hd_sim_clocks_t *clocks;        // What it knows of other threads.
+  hd_sim_clocks_t *released;      // At its last releasing fence.
+  hd_sim_clocks_t *acquiring;     // Read by relaxed loads; for a fence.
+  uint32_t clock;                 // Its own time.
+  uint32_t waited_group;          // Its copies up to this group have landed.
+  uint32_t release_scope;         // Of the fence.
+  uint32_t fenced, fenced_global; // Its time at its last proxy fences.
+  hd_sim_place_t places[HD_SIM_PLACES]; // The last operands of intrinsics.
 } hd_sim_task_t;
 
 enum { HD_SIM_BARRIERS = 16, HD_SIM_WARP_SIZE = 32 };
@@ -75,18 +82,32 @@ typedef struct hd_sim_named_barrier {
   hd_sim_clocks_t *complete; // Of the last completed round.
 } hd_sim_named_barrier_t;
 
+// The cluster's barrier, kept by each block for its own threads.
+typedef struct hd_sim_cluster {
+  uint32_t arrived, ended; // Threads: in this round; for good.
+  uint32_t round;          // Of the first block alone.
+  hd_sim_clocks_t *joined, *complete;
+} hd_sim_cluster_t;
+
 // A block that has begun and not ended, or a place for one.
 struct hd_sim_resident {
   hd_sim_block_t head; // What host code sees.
   hd_sim_worker_t *worker;
-  hd_sim_resident_t *next; // Of the launch's list of all.
-  uint32_t number;         // The block's linear index in the grid.
+  hd_sim_resident_t *next;  // Of the launch's list of all.
+  hd_sim_resident_t **unit; // The cluster's blocks, by rank.
+  uint32_t number;          // The block's linear index in the grid.
   uint32_t num_threads, num_live;
   hd_sim_task_t *threads;
   char *frames;
   size_t frame_stride;
   hd_sim_named_barrier_t barriers[HD_SIM_BARRIERS];
+  hd_sim_cluster_t cluster;
+  struct hd_sim_mbarrier *mbarriers;
+  uint32_t num_mbarriers, cap_mbarriers;
+  uint32_t free_registers;      // Given back by setmaxnreg_dec.
+  uint16_t registers[32];       // Of each warp, a thread.
   struct hd_sim_shadow *shadow; // Of shared memory; the sanitizer's.
+  struct hd_sim_visits *visits; // By other blocks; the sanitizer's.
   bool active, begun;
 };
 
@@ -175,6 +196,15 @@ void hd_sim_resident_destroy(hd_sim_resident_t *block);
 void hd_sim_resident_begin(hd_sim_resident_t *block, uint32_t unit,
                            uint32_t rank);
 void hd_sim_resident_end(hd_sim_resident_t *block);
+
+// SimCluster.c: a thread has ended (it is counted already).
+void hd_sim_thread_ended(hd_sim_task_t *task);
+// Why a thread waits for ever, where it does so at this: a finding and true.
+bool hd_sim_cluster_explain(const hd_sim_task_t *task);
+bool hd_sim_mbarrier_explain(const hd_sim_task_t *task);
+bool hd_sim_registers_explain(const hd_sim_task_t *task);
+// SimRoles.c: registers that each thread of a block begins with, at most.
+uint32_t hd_sim_launch_registers(uint32_t num_threads);
 
 // SimWatch.c: fails the launch once the budget's deadline has passed or the
 // work is interrupted, between begin and end.
