@@ -44,9 +44,9 @@ uint32_t hd_sim_box_span(const hd_sim_map_t *map) {
 
 // A row of the box: where its first element is in the tensor.
 typedef struct row {
-  int64_t at[HD_SIM_MAP_RANK];
+  int64_t at[HD_MAP_MAX_RANK];
   // im2col: the position, without the window's offsets.
-  int64_t position[HD_SIM_MAP_RANK];
+  int64_t position[HD_MAP_MAX_RANK];
   uint32_t number;
 } row_t;
 
@@ -97,7 +97,7 @@ static bool next_row(const hd_sim_piece_t *piece, row_t *row) {
 static char *part_within(const hd_sim_map_t *map, const row_t *row,
                          uint32_t *from, uint32_t *count) {
   uint32_t last = map->rank - 1;
-  char *address = map->base;
+  char *address = (char *)(uintptr_t)map->base;
   *count = 0;
   for (uint32_t i = 0; i < last; i++) {
     if (row->at[i] < 0 || row->at[i] >= map->sizes[i])

@@ -14,8 +14,8 @@ typedef struct hd_sim_piece {
   const hd_sim_map_t *map; // NULL: bytes.
   char *shared, *global;   // global: without a map.
   uint32_t bytes;
-  int32_t at[HD_SIM_MAP_RANK];          // The box's first element.
-  uint16_t offsets[HD_SIM_MAP_SPATIAL]; // im2col
+  int32_t at[HD_MAP_MAX_RANK];          // The box's first element.
+  uint16_t offsets[HD_MAP_MAX_SPATIAL]; // im2col
 } hd_sim_piece_t;
 
 // A bulk load that has not landed.

@@ -5,7 +5,8 @@ usage: sanitize.py FILE
 
 Before a kernel or plan stands either of
   // right                  it runs without a finding
-  // finds CODE "text"      an error of that code and text is found
+  // finds CODE "text"      an error of that code and text is found; where the
+                            order decides which one, CODE|CODE
 and lines in it that end in `// named` must be pointed at. Each is run at five
 seeds, with late and with early copies. Kernels without such a line are parts of
 plans and not run by themselves.
@@ -16,7 +17,7 @@ import subprocess
 import sys
 
 SEEDS = range(5)
-EXPECTATION = re.compile(r'// (right|finds (E\d+) "(.*)")$')
+EXPECTATION = re.compile(r'// (right|finds (E\d+(?:\|E\d+)*) "(.*)")$')
 ITEM = re.compile(r"(kernel|plan) (\w+)")
 
 
@@ -69,7 +70,7 @@ def fault(path, case, code, said):
         return None
     if code != 3:
         return "expected exit 3, got %d" % code
-    line = re.compile(r"error\[%s\]: .*" % case.code + re.escape(case.text))
+    line = re.compile(r"error\[(?:%s)\]: .*" % case.code + re.escape(case.text))
     if not line.search(said):
         return "no error[%s] that says: %s" % (case.code, case.text)
     for number in case.named:
