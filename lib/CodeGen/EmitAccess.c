@@ -246,7 +246,11 @@ static void check(hd_emit_t *e, const access_t *a, int kind,
     put_i64(e, values, i, checked[i]);
   place->site = hd_emit_site(e, a->loc, a->var->name, kind, place->binding,
                              rank, a->type.lanes);
-  LLVMValueRef args[] = {e->thread, place->site, values, place->pointer};
+  // The address of registers would keep them in memory; nobody asks for it.
+  LLVMValueRef address = tensor->scope == HD_SCOPE_REGISTER
+                             ? LLVMConstNull(e->ptr)
+                             : place->pointer;
+  LLVMValueRef args[] = {e->thread, place->site, values, address};
   place->allowed = hd_emit_c_call(e, "hd_sim_check", e->i1, args, 4);
 }
 
@@ -279,6 +283,15 @@ static LLVMValueRef register_address(hd_emit_t *e, const access_t *a,
   if (!e->host && !LLVMIsAConstantInt(offset))
     mark_dynamic(e, a, gep);
   return gep;
+}
+
+// Constant indices are right; but the registers may be accumulators that a
+// product is under way to.
+static bool needs_register_check(const hd_emit_t *e, const access_t *a,
+                                 int kind, LLVMValueRef offset) {
+  bool may_be_sums =
+      e->num_slots == HD_EMIT_WIDE_SLOTS && a->linear && kind != HD_SIM_PLACE;
+  return may_be_sums || !LLVMIsAConstantInt(offset);
 }
 
 static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {
@@ -321,8 +334,8 @@ static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {
     LLVMTypeRef type = hd_emit_memory_type(e, tensor->element);
     place.pointer = LLVMBuildGEP2(B, type, base, &offset, 1, "");
   }
-  if (e->sanitize &&
-      !(tensor->scope == HD_SCOPE_REGISTER && LLVMIsAConstantInt(offset)))
+  if (e->sanitize && (tensor->scope != HD_SCOPE_REGISTER ||
+                      needs_register_check(e, a, kind, offset)))
     check(e, a, kind, &place);
   return place;
 }

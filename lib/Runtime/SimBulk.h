@@ -69,6 +69,10 @@ const char *hd_sim_mbarrier_name(const hd_sim_mbarrier_t *m, char *text);
 void hd_sim_mbarriers_end(hd_sim_task_t *last);
 void hd_sim_mbarriers_forget(hd_sim_resident_t *block);
 
+// Likewise of products (SimWgmma.c).
+void hd_sim_warpgroups_end(hd_sim_task_t *last);
+void hd_sim_warpgroups_forget(hd_sim_resident_t *block);
+
 // A load begins; it lands now or where its phase is waited for.
 void hd_sim_load_begin(hd_sim_task_t *task, hd_sim_resident_t *block,
                        hd_sim_mbarrier_t *m, const hd_sim_piece_t *piece);

@@ -67,6 +67,11 @@ bool hd_sim_touch_as(hd_sim_task_t *task, const hd_sim_site_t *site,
                      uintptr_t address, uint32_t bytes, unsigned touch,
                      const hd_sim_agent_t *agent);
 
+// An access to an element of a register tensor: accumulators under way are not
+// to be touched.
+void hd_sim_check_registers(hd_sim_task_t *task, const hd_sim_site_t *site,
+                            int64_t element);
+
 // --- Order ---
 
 // A thread gives what it knows to *joined (made where NULL) and goes on to its

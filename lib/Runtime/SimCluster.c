@@ -132,6 +132,7 @@ void hd_sim_thread_ended(hd_sim_task_t *task) {
     hd_sim_stores_end(block);
     if (checked) {
       hd_sim_mbarriers_end(task);
+      hd_sim_warpgroups_end(task);
       hd_sim_check_visits(task);
     }
   }

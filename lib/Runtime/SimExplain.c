@@ -13,7 +13,8 @@ static const char *site_name(const hd_sim_task_t *task) {
 
 // Instructions marked .aligned: the whole warp executes the very same one.
 static bool is_aligned(const char *name) {
-  static const char *const prefixes[] = {"mma", "ldmatrix", "stmatrix"};
+  static const char *const prefixes[] = {"mma", "ldmatrix", "stmatrix", "wgmma",
+                                         "setmaxnreg"};
   for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
     if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
       return true;
@@ -91,7 +92,7 @@ static void explain_warp(const hd_sim_resident_t *block,
   uint32_t first =
       (uint32_t)task->head.linear / HD_SIM_WARP_SIZE * HD_SIM_WARP_SIZE;
   const hd_sim_task_t *other = NULL;
-  if (hd_sim_registers_explain(task))
+  if (hd_sim_registers_explain(task) || hd_sim_wgmma_explain(task))
     return;
   for (uint32_t i = first;
        i < first + HD_SIM_WARP_SIZE && i < block->num_threads; i++)

@@ -19,8 +19,8 @@ bool hd_sim_whole_warp(const hd_sim_warp_t *warp) {
   const hd_sim_task_t *task = NULL;
   unsigned lanes = 0;
   for (unsigned lane = 0; lane < HD_SIM_WARP_SIZE; lane++) {
-    lanes += warp->slots[lane] != NULL;
-    if (warp->slots[lane])
+    lanes += warp->threads[lane] != NULL;
+    if (warp->threads[lane])
       task = (const hd_sim_task_t *)warp->threads[lane];
   }
   if (lanes == HD_SIM_WARP_SIZE)

@@ -40,6 +40,7 @@ void hd_sim_resident_destroy(hd_sim_resident_t *block) {
     hd_sim_stores_forget(&block->threads[i]);
   }
   hd_sim_mbarriers_forget(block);
+  hd_sim_warpgroups_forget(block);
   free(block->mbarriers);
   free(block->visits);
   free(block->threads);
@@ -137,6 +138,7 @@ void hd_sim_resident_begin(hd_sim_resident_t *block, uint32_t unit,
   memset(block->barriers, 0, sizeof block->barriers);
   memset(&block->cluster, 0, sizeof block->cluster);
   hd_sim_mbarriers_forget(block);
+  hd_sim_warpgroups_forget(block);
   block->free_registers = 0;
   for (size_t i = 0; i < sizeof block->registers / sizeof *block->registers;
        i++)

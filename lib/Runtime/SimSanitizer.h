@@ -35,7 +35,7 @@ typedef enum hd_sim_entry_kind {
   HD_SIM_ENTRY_WARPGROUPS,
 } hd_sim_entry_kind_t;
 
-enum { HD_SIM_MBARRIERS = 64, HD_SIM_WARPGROUPS = 8 };
+enum { HD_SIM_MBARRIERS = 64 };
 
 static inline uint32_t hd_sim_entry(const hd_sim_run_t *run, uint32_t kind,
                                     uint32_t i) {

@@ -74,7 +74,8 @@ typedef struct hd_sim_task {
   hd_sim_place_t places[HD_SIM_PLACES]; // The last operands of intrinsics.
 } hd_sim_task_t;
 
-enum { HD_SIM_BARRIERS = 16, HD_SIM_WARP_SIZE = 32 };
+enum { HD_SIM_BARRIERS = 16, HD_SIM_WARP_SIZE = 32, HD_SIM_WARPGROUPS = 8 };
+typedef struct hd_sim_warpgroup hd_sim_warpgroup_t; // SimWgmma.c
 
 typedef struct hd_sim_named_barrier {
   uint32_t expected, arrived, round;
@@ -104,6 +105,7 @@ struct hd_sim_resident {
   hd_sim_cluster_t cluster;
   struct hd_sim_mbarrier *mbarriers;
   uint32_t num_mbarriers, cap_mbarriers;
+  hd_sim_warpgroup_t *warpgroups[HD_SIM_WARPGROUPS]; // NULL: no products.
   uint32_t free_registers;      // Given back by setmaxnreg_dec.
   uint16_t registers[32];       // Of each warp, a thread.
   struct hd_sim_shadow *shadow; // Of shared memory; the sanitizer's.
@@ -203,6 +205,7 @@ void hd_sim_thread_ended(hd_sim_task_t *task);
 bool hd_sim_cluster_explain(const hd_sim_task_t *task);
 bool hd_sim_mbarrier_explain(const hd_sim_task_t *task);
 bool hd_sim_registers_explain(const hd_sim_task_t *task);
+bool hd_sim_wgmma_explain(const hd_sim_task_t *task);
 // SimRoles.c: registers that each thread of a block begins with, at most.
 uint32_t hd_sim_launch_registers(uint32_t num_threads);
 
