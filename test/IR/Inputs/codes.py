@@ -3,7 +3,8 @@
 
 usage: codes.py ROOT
 
-A lit test expects one by error[CODE], a unit test by HD_CODE.
+A lit test expects one by error[CODE], a planted fault by "finds CODE", a unit
+test by HD_CODE.
 """
 
 import pathlib
@@ -24,6 +25,7 @@ def main():
     codes = OWNED.findall(table)
     missing = [code for code in codes
                if "error[%s]" % code not in tests
+               and "finds %s" % code not in tests
                and "HD_%s" % code not in tests]
     print("%d codes, without a test: %s" % (len(codes), missing or "none"))
     return 1 if missing or not codes else 0
