@@ -81,36 +81,55 @@ static LLVMValueRef int_min_max(hd_emit_t *e, bool is_min, hd_type_t type,
   return hd_emit_llvm(e, name, LLVMTypeOf(a), args, 2);
 }
 
-static LLVMValueRef quotient(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
-                             LLVMValueRef b) {
-  bool is_signed = hd_type_is_signed(x->type);
-  if (x->kind == HD_EXPR_DIV)
+static LLVMValueRef quotient(hd_emit_t *e, hd_expr_kind_t kind, hd_type_t type,
+                             LLVMValueRef a, LLVMValueRef b) {
+  bool is_signed = hd_type_is_signed(type);
+  if (kind == HD_EXPR_DIV)
     return is_signed ? LLVMBuildSDiv(B, a, b, "") : LLVMBuildUDiv(B, a, b, "");
   return is_signed ? LLVMBuildSRem(B, a, b, "") : LLVMBuildURem(B, a, b, "");
 }
 
-// On the GPU a division by zero gives any value, but is no undefined operation
-// of LLVM's: the divisor is 1 instead. The least integer by -1 wraps.
-static LLVMValueRef divide_on_gpu(hd_emit_t *e, const hd_expr_t *x,
-                                  LLVMValueRef a, LLVMValueRef b) {
-  LLVMTypeRef t = LLVMTypeOf(a);
-  LLVMValueRef one = hd_emit_int(t, 1),
-               minus_one = hd_emit_int(t, ~UINT64_C(0));
-  if (!hd_type_is_signed(x->type))
-    return quotient(e, x, a,
-                    LLVMIsConstant(b) && !LLVMIsNull(b)
-                        ? b
-                        : int_min_max(e, false, x->type, b, one));
+static bool is_minus_one(LLVMValueRef value) {
+  return LLVMIsAConstantInt(value) && LLVMConstIntGetSExtValue(value) == -1;
+}
+
+// A divisor for which LLVM's division is defined: 1 in place of 0, and of -1.
+static LLVMValueRef safe_divisor(hd_emit_t *e, hd_type_t type, LLVMValueRef b) {
+  LLVMTypeRef t = LLVMTypeOf(b);
+  LLVMValueRef one = hd_emit_int(t, 1);
+  if (!hd_type_is_signed(type))
+    return int_min_max(e, false, type, b, one);
   // 0 and -1 are the two for which b + 1 is less than 2.
   LLVMValueRef above = LLVMBuildAdd(B, b, one, "");
   LLVMValueRef is_special =
       LLVMBuildICmp(B, LLVMIntULT, above, hd_emit_int(t, 2), "");
-  LLVMValueRef divisor = hd_emit_select(e, is_special, one, b);
-  LLVMValueRef r = quotient(e, x, a, divisor);
+  return hd_emit_select(e, is_special, one, b);
+}
+
+// On the GPU a division by zero gives any value, but is no undefined operation
+// of LLVM's. The least integer by -1 wraps. Quotient and remainder of the same
+// numbers are one division.
+static LLVMValueRef divide_on_gpu(hd_emit_t *e, const hd_expr_t *x,
+                                  LLVMValueRef a, LLVMValueRef b) {
+  enum { DIVISOR = HD_EXPR_COUNT + 16, QUOTIENT };
+  if (LLVMIsAConstantInt(b) && !LLVMIsNull(b) && !is_minus_one(b))
+    return quotient(e, (hd_expr_kind_t)x->kind, x->type, a, b);
+  uint32_t type = (uint32_t)(x->type.scalar << 8 | x->type.lanes);
+  LLVMValueRef *known = hd_emit_number(e, DIVISOR, type, b, NULL);
+  if (!*known)
+    *known = safe_divisor(e, x->type, b);
+  LLVMValueRef divisor = *known;
+  known = hd_emit_number(e, QUOTIENT, type, a, divisor);
+  if (!*known)
+    *known = quotient(e, HD_EXPR_DIV, x->type, a, divisor);
+  LLVMValueRef q = *known;
   if (x->kind == HD_EXPR_MOD)
-    return r;
-  LLVMValueRef is_minus_one = LLVMBuildICmp(B, LLVMIntEQ, b, minus_one, "");
-  return hd_emit_select(e, is_minus_one, LLVMBuildNeg(B, a, ""), r);
+    return LLVMBuildSub(B, a, LLVMBuildMul(B, q, divisor, ""), "");
+  if (!hd_type_is_signed(x->type))
+    return q;
+  LLVMValueRef minus_one = hd_emit_int(LLVMTypeOf(b), ~UINT64_C(0));
+  return hd_emit_select(e, LLVMBuildICmp(B, LLVMIntEQ, b, minus_one, ""),
+                        LLVMBuildNeg(B, a, ""), q);
 }
 
 static LLVMValueRef divide(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
@@ -123,16 +142,16 @@ static LLVMValueRef divide(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
   LLVMValueRef is_zero = LLVMBuildICmp(B, LLVMIntEQ, b, zero, "");
   if (e->sanitize && !(LLVMIsAConstantInt(b) && !LLVMIsNull(b)))
     report_zero(e, x, is_zero, x->type.lanes);
-  LLVMValueRef is_minus_one = NULL;
+  LLVMValueRef minus_one = NULL;
   LLVMValueRef divisor = hd_emit_select(e, is_zero, one, b);
   if (is_signed) { // The least integer by -1 wraps.
-    is_minus_one =
+    minus_one =
         LLVMBuildICmp(B, LLVMIntEQ, b, hd_emit_int(t, ~UINT64_C(0)), "");
-    divisor = hd_emit_select(e, is_minus_one, one, divisor);
+    divisor = hd_emit_select(e, minus_one, one, divisor);
   }
-  LLVMValueRef r = quotient(e, x, a, divisor);
+  LLVMValueRef r = quotient(e, (hd_expr_kind_t)x->kind, x->type, a, divisor);
   if (is_signed && x->kind == HD_EXPR_DIV)
-    r = hd_emit_select(e, is_minus_one, LLVMBuildNeg(B, a, ""), r);
+    r = hd_emit_select(e, minus_one, LLVMBuildNeg(B, a, ""), r);
   return hd_emit_select(e, is_zero, zero, r);
 }
 

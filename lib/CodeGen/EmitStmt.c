@@ -6,6 +6,8 @@
 #include "CodeGen/SimAbi.h"
 #include "IR/Rewrite.h"
 
+#include <llvm-c/DebugInfo.h>
+
 #define B e->builder
 
 static bool is_true(LLVMValueRef value) {
@@ -113,6 +115,21 @@ static bool needs_stop(const hd_emit_t *e, const loop_t *loop) {
          !hd_walk_block(loop->stmt->u.loop.body, is_no_loop, NULL, NULL);
 }
 
+// Says at a loop's back edge that it is not to be unrolled: ptxas would do it.
+static void keep_rolled(hd_emit_t *e, LLVMValueRef branch) {
+  static const char name[] = "llvm.loop.unroll.disable";
+  LLVMMetadataRef text =
+      LLVMMDStringInContext2(e->context, name, sizeof name - 1);
+  LLVMMetadataRef property = LLVMMDNodeInContext2(e->context, &text, 1);
+  // The name of a loop is a node whose first operand is itself.
+  LLVMMetadataRef self = LLVMTemporaryMDNode(e->context, NULL, 0);
+  LLVMMetadataRef parts[] = {self, property};
+  LLVMMetadataRef id = LLVMMDNodeInContext2(e->context, parts, 2);
+  LLVMMetadataReplaceAllUsesWith(self, id);
+  LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(e->context, "llvm.loop", 9),
+                  LLVMMetadataAsValue(e->context, id));
+}
+
 // A loop whose body is emitted copies times an iteration. Returns the value
 // that the variable has after it.
 static LLVMValueRef emit_rolled(hd_emit_t *e, const loop_t *loop,
@@ -145,7 +162,9 @@ static LLVMValueRef emit_rolled(hd_emit_t *e, const loop_t *loop,
     LLVMValueRef more = goes_on(e, bounds, phi, next);
     latch = LLVMGetInsertBlock(B);
     LLVMAddIncoming(phi, &next, &latch, 1);
-    LLVMBuildCondBr(B, more, body, after);
+    LLVMValueRef branch = LLVMBuildCondBr(B, more, body, after);
+    if (!e->host && loop->stmt->u.loop.unroll == 1)
+      keep_rolled(e, branch);
   }
   hd_emit_close_loop(e, body);
   hd_emit_at(e, after);
