@@ -43,9 +43,11 @@ typedef struct hd_flow {
   LLVMBasicBlockRef block;
   struct hd_flow *dominator; // The nearest above it; NULL: there is none.
   uint32_t depth;            // Of dominators.
+  struct hd_flow *loop;      // The innermost loop's head; NULL: there is none.
   // Of the head of a loop: while it is open, its way back is missing.
   bool is_loop, is_open;
   LLVMBasicBlockRef entered_from;
+  struct hd_flow *outer; // The next loop's head.
   hd_open_phi_t *phis;
   const hd_cells_t **written;
   uint32_t num_written;
@@ -108,6 +110,7 @@ typedef struct hd_emit {
   hd_numbered_t *numbered; // An open-addressing table.
   size_t num_numbered, cap_numbered;
   hd_ptr_map_t flows; // hd_flow_t by block.
+  hd_flow_t *loop;    // The innermost loop that is open.
 
   // Register tensors as values, where every index is known while emitting.
   bool in_memory; // One was not: they are allocas, left to LLVM's passes.
@@ -195,6 +198,8 @@ void hd_emit_at(hd_emit_t *e, LLVMBasicBlockRef block);
 bool hd_emit_terminated(hd_emit_t *e);
 // Branches to block unless the current block has ended already.
 void hd_emit_go(hd_emit_t *e, LLVMBasicBlockRef block);
+// Puts the builder before block's end.
+void hd_emit_before_end(hd_emit_t *e, LLVMBasicBlockRef block);
 // Goes on in block; or where it is, and without block, if nothing goes there.
 void hd_emit_end(hd_emit_t *e, LLVMBasicBlockRef block);
 // A conditional branch, or none where the condition is a constant.
@@ -205,7 +210,8 @@ hd_flow_t *hd_emit_flow(const hd_emit_t *e, LLVMBasicBlockRef block);
 // A block that branches into another, from a use of that; steps to the next.
 LLVMBasicBlockRef hd_emit_way_in(LLVMUseRef *use);
 // Where the value of an operation is kept: *result is NULL if it was not
-// emitted yet where it could be used here. Until the next call.
+// emitted yet where it could be used here. Until the next call. Arithmetic of
+// integers that two branches have in common goes to where they part.
 LLVMValueRef *hd_emit_number(hd_emit_t *e, uint32_t kind, uint32_t type,
                              const void *a, const void *b);
 

@@ -55,6 +55,7 @@ void hd_emit_at(hd_emit_t *e, LLVMBasicBlockRef block) {
   flow->block = block;
   flow->dominator = dominator_of(e, block);
   flow->depth = flow->dominator ? flow->dominator->depth + 1 : 0;
+  flow->loop = e->loop;
   hd_ptr_map_set(&e->arena, &e->flows, block, flow);
 }
 
@@ -132,6 +133,74 @@ static void grow(hd_emit_t *e) {
       *slot(e, &old[i]) = old[i];
 }
 
+static bool is_index_arithmetic(LLVMValueRef value) {
+  static const LLVMOpcode opcodes[] = {
+      LLVMAdd,  LLVMSub,  LLVMMul,   LLVMShl,           LLVMLShr,
+      LLVMAShr, LLVMAnd,  LLVMOr,    LLVMXor,           LLVMICmp,
+      LLVMSExt, LLVMZExt, LLVMTrunc, LLVMGetElementPtr,
+      LLVMCall, // Of what multiplies; no other is numbered.
+  };
+  if (!value || !LLVMIsAInstruction(value) ||
+      LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMVectorTypeKind ||
+      LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMFloatTypeKind)
+    return false;
+  LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+  for (size_t i = 0; i < sizeof opcodes / sizeof *opcodes; i++)
+    if (opcodes[i] == opcode)
+      return true;
+  return false;
+}
+
+static bool has_operands_at(const hd_emit_t *e, LLVMValueRef value,
+                            LLVMBasicBlockRef block) {
+  unsigned count = (unsigned)LLVMGetNumOperands(value);
+  for (unsigned i = 0; i < count; i++) {
+    LLVMValueRef operand = LLVMGetOperand(value, i);
+    if (LLVMIsAInstruction(operand) &&
+        !dominates(e, LLVMGetInstructionParent(operand), block))
+      return false;
+  }
+  return true;
+}
+
+void hd_emit_before_end(hd_emit_t *e, LLVMBasicBlockRef block) {
+  LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
+  if (end)
+    LLVMPositionBuilderBefore(B, end);
+  else
+    LLVMPositionBuilderAtEnd(B, block);
+}
+
+// An operation was emitted in a branch that does not lead here: brings it up to
+// where the two part, within the same loop, which ptxas does not. Only over a
+// short way, or registers would hold it for long.
+static bool hoist(hd_emit_t *e, hd_numbered_t *entry, LLVMBasicBlockRef here) {
+  enum { NEAR = 3 };
+  LLVMValueRef value = entry->value;
+  hd_flow_t *there = hd_emit_flow(e, entry->block), *to = hd_emit_flow(e, here);
+  if (!is_index_arithmetic(value) || !there || !to ||
+      LLVMGetInstructionParent(value) != entry->block)
+    return false;
+  const hd_flow_t *above = common(there, to);
+  if (!above || above == there || above->depth + NEAR < there->depth ||
+      above->depth + NEAR < to->depth || above->loop != there->loop ||
+      above->loop != to->loop || !has_operands_at(e, value, above->block))
+    return false;
+  LLVMInstructionRemoveFromParent(value);
+  hd_emit_before_end(e, above->block);
+  LLVMInsertIntoBuilder(B, value);
+  hd_emit_before_end(e, here);
+  entry->block = above->block;
+  return true;
+}
+
+static bool is_usable(hd_emit_t *e, hd_numbered_t *entry,
+                      LLVMBasicBlockRef here) {
+  if (!entry->block || entry->block == here || e->host)
+    return entry->block == here;
+  return dominates(e, entry->block, here) || hoist(e, entry, here);
+}
+
 LLVMValueRef *hd_emit_number(hd_emit_t *e, uint32_t kind, uint32_t type,
                              const void *a, const void *b) {
   if (2 * e->num_numbered >= e->cap_numbered)
@@ -139,10 +208,7 @@ LLVMValueRef *hd_emit_number(hd_emit_t *e, uint32_t kind, uint32_t type,
   hd_numbered_t key = {LLVMGetInsertBlock(B), a, b, NULL, kind, type};
   hd_numbered_t *entry = slot(e, &key);
   e->num_numbered += !entry->block;
-  bool is_there =
-      entry->block && (e->host ? entry->block == key.block
-                               : dominates(e, entry->block, key.block));
-  if (!is_there)
+  if (!is_usable(e, entry, key.block))
     *entry = key;
   return &entry->value;
 }

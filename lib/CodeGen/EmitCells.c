@@ -105,14 +105,6 @@ static LLVMValueRef part_of(hd_emit_t *e, LLVMValueRef value, LLVMTypeRef type,
   return *part;
 }
 
-static void at_end(hd_emit_t *e, LLVMBasicBlockRef block) {
-  LLVMValueRef end = LLVMGetBasicBlockTerminator(block);
-  if (end)
-    LLVMPositionBuilderBefore(B, end);
-  else
-    LLVMPositionBuilderAtEnd(B, block);
-}
-
 static LLVMValueRef make_phi(hd_emit_t *e, const hd_cells_t *cells, unsigned n,
                              LLVMBasicBlockRef block) {
   LLVMTypeRef type =
@@ -124,7 +116,7 @@ static LLVMValueRef make_phi(hd_emit_t *e, const hd_cells_t *cells, unsigned n,
   else
     LLVMPositionBuilderAtEnd(B, block);
   LLVMValueRef phi = LLVMBuildPhi(B, type, "");
-  at_end(e, here);
+  hd_emit_before_end(e, here);
   return phi;
 }
 
@@ -191,12 +183,12 @@ static void add_operands(hd_emit_t *e, LLVMValueRef phi,
   LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(block));
   while (use) {
     LLVMBasicBlockRef from = hd_emit_way_in(&use);
-    at_end(e, from);
+    hd_emit_before_end(e, from);
     LLVMValueRef value = get(e, cells, cell, n, from);
     value = hd_emit_cast(e, value, LLVMTypeOf(phi));
     LLVMAddIncoming(phi, &value, &from, 1);
   }
-  at_end(e, here);
+  hd_emit_before_end(e, here);
 }
 
 // Several ways in. Where all bring the same there is no phi.
@@ -216,12 +208,12 @@ static LLVMValueRef join(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
   bool differ = false;
   while (use) {
     LLVMBasicBlockRef from = hd_emit_way_in(&use);
-    at_end(e, from);
+    hd_emit_before_end(e, from);
     LLVMValueRef value = get(e, cells, cell, n, from);
     differ |= same && value != same;
     same = value;
   }
-  at_end(e, here);
+  hd_emit_before_end(e, here);
   e->depth--;
   LLVMValueRef phi = find(e, block, cell)->value;
   if (!phi && !differ) {
@@ -401,6 +393,8 @@ void hd_emit_open_loop(hd_emit_t *e, LLVMBasicBlockRef head,
     return;
   hd_flow_t *flow = hd_emit_flow(e, head);
   flow->is_loop = flow->is_open = true;
+  flow->outer = e->loop;
+  flow->loop = e->loop = flow;
   flow->entered_from = from;
   writes_t w = {e, flow};
   if (condition)
@@ -413,6 +407,7 @@ void hd_emit_close_loop(hd_emit_t *e, LLVMBasicBlockRef head) {
   if (!flow)
     return;
   flow->is_open = false;
+  e->loop = flow->outer;
   for (hd_open_phi_t *open = flow->phis; open; open = open->next)
     add_operands(e, open->phi, open->cells, open->cell, open->n, open->block);
   fill_postponed(e);
