@@ -210,9 +210,10 @@ static LLVMValueRef reassociated(hd_emit_t *e, const hd_expr_t *x,
 
 // i64(a) * i64(b) of 32 bits each: the GPU has an instruction for it.
 static LLVMValueRef wide_product(hd_emit_t *e, const hd_expr_t *x) {
+  if (e->host || x->kind != HD_EXPR_MUL || x->type.lanes > 1)
+    return NULL;
   const hd_expr_t *a = x->operands[0], *b = x->operands[1];
-  if (e->host || x->kind != HD_EXPR_MUL || a->kind != HD_EXPR_CAST ||
-      b->kind != HD_EXPR_CAST || x->type.lanes > 1)
+  if (a->kind != HD_EXPR_CAST || b->kind != HD_EXPR_CAST)
     return NULL;
   hd_scalar_t from = (hd_scalar_t)a->operands[0]->type.scalar;
   if (x->type.scalar != (from == HD_I32 ? HD_I64 : HD_U64) ||
