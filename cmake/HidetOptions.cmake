@@ -58,6 +58,10 @@ if(HIDET_SANITIZE)
     -Wno-error=array-bounds
     $<$<C_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized>)
   target_link_options(hidet_flags INTERFACE -fsanitize=${HIDET_SANITIZE})
+  if(HIDET_SANITIZE MATCHES "thread")
+    set(HIDET_TEST_ENVIRONMENT
+      "TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/tsan.supp")
+  endif()
   # ThreadSanitizer does not see fences by themselves; what is synchronized by
   # them is in the simulator, where the atomics beside them are seen.
   if(HIDET_SANITIZE MATCHES "thread" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")

@@ -245,7 +245,8 @@ static const char *why_apart(const hd_tensor_t *tensor, unsigned lanes) {
       if (item->num_values == 1)
         value = 128 / (int64_t)hd_type_bits(tensor->element);
       else if (hd_expr_fold_int(item->values[1], &value))
-        value = INT64_C(1) << value;
+        // A shift out of range has its own fault.
+        value = INT64_C(1) << (value >= 0 && value < 32 ? value : 31);
       if ((int64_t)lanes > value)
         return "would leave the swizzle's unit";
       break;
