@@ -273,6 +273,7 @@ typedef struct hd_place {
   const hd_binding_t *binding;
   LLVMValueRef pointer;
   int64_t displacement; // In bytes, from the pointer; 0 on the host.
+  LLVMValueRef offset;  // In elements; NULL but of registers in memory.
   LLVMValueRef bit;     // Elements of less than a byte: the first bit (i8).
   LLVMValueRef allowed; // i1, under --sanitize; NULL: always.
   LLVMValueRef site;    // Under --sanitize, else NULL.
@@ -282,6 +283,12 @@ hd_place_t hd_emit_place(hd_emit_t *e, const hd_expr_t *access, int kind);
 // when the code runs, and emission starts again with the tensor in memory.
 bool hd_emit_cell(hd_emit_t *e, const hd_expr_t *access,
                   const hd_cells_t **cells, int64_t *index);
+// The operand i of an intrinsic takes several elements of a register tensor,
+// from first on: an error where it has not as many. Likewise of a place, as far
+// as it is known.
+bool hd_emit_has_registers(hd_emit_t *e, const hd_expr_t *call, unsigned i,
+                           int64_t first);
+hd_place_t hd_emit_registers(hd_emit_t *e, const hd_expr_t *call, unsigned i);
 LLVMValueRef hd_emit_load(hd_emit_t *e, const hd_expr_t *x);
 void hd_emit_store(hd_emit_t *e, const hd_stmt_t *stmt);
 void hd_emit_store_to(hd_emit_t *e, const hd_expr_t *place, hd_type_t type,

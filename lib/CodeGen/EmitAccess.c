@@ -319,6 +319,7 @@ static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {
   offset = LLVMBuildIntCast2(B, offset, narrow ? e->i32 : e->i64,
                              hd_type_is_signed(x->type), "");
   if (tensor->scope == HD_SCOPE_REGISTER) {
+    place.offset = offset;
     place.pointer = register_address(e, a, base, offset);
   } else if (bits < 8) {
     LLVMTypeRef t = LLVMTypeOf(offset);
@@ -361,6 +362,30 @@ bool hd_emit_cell(hd_emit_t *e, const hd_expr_t *access,
                   const hd_cells_t **cells, int64_t *index) {
   access_t a = access_of(e, access);
   return cell_of(e, &a, cells, index);
+}
+
+bool hd_emit_has_registers(hd_emit_t *e, const hd_expr_t *call, unsigned i,
+                           int64_t first) {
+  const hd_intrinsic_info_t *info =
+      hd_intrinsic_info((hd_intrinsic_t)call->u.intrinsic);
+  const hd_expr_t *x = call->operands[i];
+  int64_t storage, count = hd_intrinsic_elements(info, call, i);
+  if (!hd_tensor_storage_const(x->u.var->tensor, &storage) ||
+      (first >= 0 && first + count <= storage))
+    return true;
+  const char *why = hd_arena_printf(
+      &e->arena, "it takes %lld elements of '%s' from %lld on, which has %lld",
+      (long long)count, x->u.var->name, (long long)first, (long long)storage);
+  hd_emit_error(e, x->loc, HD_E0313, info->name, why);
+  return false;
+}
+
+hd_place_t hd_emit_registers(hd_emit_t *e, const hd_expr_t *call, unsigned i) {
+  hd_place_t place = hd_emit_place(e, call->operands[i], HD_SIM_PLACE);
+  LLVMValueRef offset = place.offset ? hd_emit_known(e, place.offset) : NULL;
+  if (offset && LLVMIsAConstantInt(offset))
+    hd_emit_has_registers(e, call, i, LLVMConstIntGetSExtValue(offset));
+  return place;
 }
 
 static bool is_in_cells(hd_emit_t *e, const access_t *a) {

@@ -228,10 +228,12 @@ static void add_registers(hd_emit_t *e, assembly_t *a, operand_t *o,
   const hd_expr_t *x = a->x->operands[index];
   const hd_intrinsic_param_t *param = &a->info->params[index];
   const hd_binding_t *binding = hd_emit_find(e, x->u.var);
-  if (binding && binding->cells)
-    hd_emit_cell(e, x, &o->cells, &o->cell);
-  else
-    o->address = hd_emit_place(e, x, HD_SIM_PLACE).pointer;
+  if (binding && binding->cells) {
+    if (hd_emit_cell(e, x, &o->cells, &o->cell))
+      hd_emit_has_registers(e, a->x, index, o->cell);
+  } else {
+    o->address = hd_emit_registers(e, a->x, index).pointer;
+  }
   o->in_braces = true;
   o->type = (hd_type_t){x->type.scalar,
                         (uint8_t)hd_intrinsic_elements(a->info, a->x, index)};

@@ -191,7 +191,7 @@ static void evaluate(hd_emit_t *e, call_t *c, unsigned i) {
   case HD_PARAM_REGISTER_IN:
   case HD_PARAM_REGISTER_OUT:
   case HD_PARAM_REGISTER_INOUT:
-    o->value = hd_emit_place(e, x, HD_SIM_PLACE).pointer;
+    o->value = hd_emit_registers(e, c->x, i).pointer;
     o->type = (hd_type_t){x->type.scalar,
                           (uint8_t)hd_intrinsic_elements(c->info, c->x, i)};
     if (param->divisor)

@@ -178,6 +178,30 @@ unsigned hd_intrinsic_elements(const hd_intrinsic_info_t *info,
   return (unsigned)call->operands[info->count]->u.i / param->divisor;
 }
 
+bool hd_intrinsic_range(const hd_intrinsic_info_t *info, unsigned i,
+                        hd_operand_range_t *range) {
+  // From the PTX manual.
+  static const struct {
+    const char *name;
+    unsigned param;
+    hd_operand_range_t range;
+  } ranges[] = {
+      {"cp_async", 2, {4, 16, 0}},         {"cp_async_zfill", 2, {4, 16, 0}},
+      {"wgmma_wait", 0, {0, 7, 1}},        {"wgmma_wait", 1, {8, 256, 8}},
+      {"setmaxnreg_inc", 0, {24, 256, 8}}, {"setmaxnreg_dec", 0, {24, 256, 8}}};
+  for (size_t r = 0; r < sizeof ranges / sizeof ranges[0]; r++)
+    if (ranges[r].param == i && strcmp(ranges[r].name, info->name) == 0) {
+      *range = ranges[r].range;
+      return true;
+    }
+  return false;
+}
+
+bool hd_operand_range_has(const hd_operand_range_t *range, int64_t value) {
+  bool fits = range->step ? value % range->step == 0 : !(value & (value - 1));
+  return fits && value >= range->least && value <= range->most;
+}
+
 int hd_intrinsic_names(hd_param_form_t form) {
   return hd_param_is_name(form) ? words[form - HD_PARAM_ORDER].count : 0;
 }

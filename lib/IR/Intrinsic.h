@@ -120,6 +120,16 @@ hd_intrinsic_t hd_intrinsic_find(const char *name);
 unsigned hd_intrinsic_elements(const hd_intrinsic_info_t *info,
                                const hd_expr_t *call, unsigned i);
 
+// What a constant operand (#i32) may be: from least to most, and a multiple of
+// step; or a power of two, where step is 0.
+typedef struct hd_operand_range {
+  int64_t least, most, step;
+} hd_operand_range_t;
+// False where the parameter i of a row takes any.
+bool hd_intrinsic_range(const hd_intrinsic_info_t *info, unsigned i,
+                        hd_operand_range_t *range);
+bool hd_operand_range_has(const hd_operand_range_t *range, int64_t value);
+
 // The operand of a call is a name: of an order, a scope, a cache ...
 static inline bool hd_param_is_name(hd_param_form_t form) {
   return form >= HD_PARAM_ORDER;

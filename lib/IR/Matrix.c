@@ -105,6 +105,23 @@ const char *hd_matrix_find(const hd_tensor_t *tensor, hd_major_t major,
   return NULL;
 }
 
+// The instruction reads extent rows or columns, 32 bytes of k.
+static const char *find_missing(const hd_tensor_t *tensor, hd_major_t major,
+                                unsigned extent) {
+  shape_t shape;
+  if (read_shape(tensor, &shape))
+    return NULL;
+  uint32_t rank = tensor->rank;
+  int64_t rows = shape.sizes[rank - 2], line = shape.sizes[rank - 1];
+  int64_t depth = 2 * CORE_BYTES / shape.element;
+  bool is_k = major == HD_MAJOR_K;
+  if (!is_k && hd_matrix_swizzle(tensor) && extent > line)
+    line = shape.sizes[rank - 3] < extent / line ? 0 : extent;
+  return (is_k ? rows : line) < extent || (is_k ? line : rows) < depth
+             ? "it is smaller than what the instruction reads"
+             : NULL;
+}
+
 const char *hd_matrix_operand(const hd_intrinsic_info_t *info,
                               const hd_expr_t *call, unsigned i,
                               hd_matrix_t *matrix) {
@@ -120,8 +137,10 @@ const char *hd_matrix_operand(const hd_intrinsic_info_t *info,
     if (info->params[k].form == HD_PARAM_MAJOR && before-- == 0)
       major = (hd_major_t)call->operands[k]->u.i;
   int64_t n = call->operands[info->count]->u.i;
-  return hd_matrix_find(call->operands[i]->u.var->tensor, major,
-                        is_b ? (unsigned)n : 64, matrix);
+  const hd_tensor_t *tensor = call->operands[i]->u.var->tensor;
+  unsigned extent = is_b ? (unsigned)n : 64;
+  const char *why = hd_matrix_find(tensor, major, extent, matrix);
+  return why ? why : find_missing(tensor, major, extent);
 }
 
 uint64_t hd_matrix_encode(const hd_matrix_t *matrix) {

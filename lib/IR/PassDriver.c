@@ -15,12 +15,24 @@ const hd_pass_t hd_ir_passes[] = {
 };
 const size_t hd_ir_num_passes = sizeof hd_ir_passes / sizeof hd_ir_passes[0];
 
-// A pass that leaves invalid IR behind is our fault, not the input's.
+// A pass may make known what breaks a rule of the hardware: the place of
+// registers, a size.
+static bool is_inputs_fault(const hd_diagnostic_t *d) {
+  for (; d; d = d->next)
+    if (d->code != HD_E0312 && d->code != HD_E0313)
+      return false;
+  return true;
+}
+
+// Other invalid IR that a pass leaves behind is our fault.
 static bool verify_after(hd_module_t *module, const hd_func_t *func,
                          const hd_pass_t *pass) {
   hd_context_t *context = module->context;
+  const hd_diagnostic_t *last = context->diags.last;
   if (hd_func_verify(context, func))
     return true;
+  if (is_inputs_fault(last ? last->next : context->diags.first))
+    return false;
   hd_error(&context->diags, func->loc, HD_E0311, pass->name);
   context->diags.exit_class = hd_diagnostic_exit(HD_E0311);
   return false;

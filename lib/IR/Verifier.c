@@ -371,12 +371,16 @@ static void verify_func(hd_verifier_t *v, const hd_func_t *func) {
       hd_verify_tensor(v, param);
     else if ((hd_scalar_class((hd_scalar_t)param->type.scalar) ==
                   HD_CLASS_OPAQUE &&
-              !(param->type.scalar == HD_MAP && func->kind == HD_FUNC_FN)) ||
+              !(hd_type_equal(param->type, hd_type(HD_MAP)) &&
+                func->kind == HD_FUNC_FN)) ||
              hd_type_bits(param->type) == 0)
       hd_verify_fault(v, param->loc, "a parameter of type %s",
                       hd_type_name(param->type));
     declare(v, param);
   }
+  if (hd_scalar_class((hd_scalar_t)func->result.scalar) == HD_CLASS_OPAQUE)
+    hd_verify_fault(v, func->loc, "a result of type %s",
+                    hd_type_name(func->result));
   for (uint32_t i = 0; i < func->num_maps; i++) {
     hd_verify_map(v, func->maps[i]);
     declare(v, func->maps[i]);

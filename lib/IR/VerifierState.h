@@ -23,7 +23,13 @@ void hd_verify_type(hd_verifier_t *v, const hd_expr_t *e, hd_type_t type);
 void hd_verify_distinct(hd_verifier_t *v, const hd_func_t *func,
                         const hd_expr_t *const *args);
 void hd_verify_intrinsic(hd_verifier_t *v, const hd_expr_t *e);
+void hd_verify_intrinsic_fault(hd_verifier_t *v, const hd_expr_t *e,
+                               const char *why);
 void hd_verify_map(hd_verifier_t *v, const hd_var_t *var);
+// A copy by one of the kernel's tensor maps; and all copies of a function that
+// is called with one.
+void hd_verify_copy(hd_verifier_t *v, const hd_expr_t *intrinsic);
+void hd_verify_copies(hd_verifier_t *v, const hd_expr_t *call);
 // An integer over constants and parameters.
 void hd_verify_size(hd_verifier_t *v, const hd_expr_t *e, const char *what);
 void hd_verify_index(hd_verifier_t *v, const hd_expr_t *e);

@@ -144,6 +144,7 @@ static void verify_call(hd_verifier_t *v, const hd_expr_t *e) {
     }
   }
   hd_verify_distinct(v, func, e->operands);
+  hd_verify_copies(v, e);
 }
 
 static bool is_value(hd_type_t type) {

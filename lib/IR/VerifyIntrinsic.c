@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-static void fault(hd_verifier_t *v, const hd_expr_t *e, const char *why) {
+void hd_verify_intrinsic_fault(hd_verifier_t *v, const hd_expr_t *e,
+                               const char *why) {
   const hd_intrinsic_info_t *info =
       hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic);
   hd_error(v->diags, e->loc, HD_E0313, info->name, why);
@@ -45,6 +46,55 @@ static void verify_operand(hd_verifier_t *v, const hd_intrinsic_info_t *info,
                  hd_param_is_register(param->form) ? hd_type_lane(type) : type);
 }
 
+// A constant that the hardware does not take.
+static void verify_range(hd_verifier_t *v, const hd_intrinsic_info_t *info,
+                         const hd_expr_t *e, unsigned i) {
+  hd_operand_range_t range;
+  int64_t value;
+  if (!hd_intrinsic_range(info, i, &range) ||
+      !hd_expr_fold_int(e->operands[i], &value) ||
+      hd_operand_range_has(&range, value))
+    return;
+  const char *text =
+      range.step == 1 ? ""
+      : range.step == 0
+          ? " and be a power of two"
+          : hd_arena_printf(&v->arena, " and be a multiple of %lld",
+                            (long long)range.step);
+  hd_verify_intrinsic_fault(
+      v, e,
+      hd_arena_printf(&v->arena,
+                      "operand %u must lie between %lld and %lld%s, found %lld",
+                      i + 1, (long long)range.least, (long long)range.most,
+                      text, (long long)value));
+}
+
+// As many register elements as the call takes, from the reference on. Where the
+// place is not known yet the code's maker looks.
+static void verify_registers(hd_verifier_t *v, const hd_intrinsic_info_t *info,
+                             const hd_expr_t *e, unsigned i) {
+  const hd_expr_t *x = e->operands[i];
+  const hd_tensor_t *tensor = x->u.var->tensor;
+  int64_t storage, first = 0, count = hd_intrinsic_elements(info, e, i);
+  if (!tensor || !hd_tensor_storage_const(tensor, &storage))
+    return;
+  const hd_expr_t *offset =
+      x->linear              ? x->operands[0]
+      : tensor->rank == 0    ? NULL
+      : x->num_operands == 0 ? NULL
+                             : hd_tensor_offset(&v->arena, tensor, x->operands);
+  if (offset && !hd_expr_fold_int(offset, &first))
+    first = 0;
+  if (first < 0 || first + count > storage)
+    hd_verify_intrinsic_fault(
+        v, e,
+        hd_arena_printf(&v->arena,
+                        "it takes %lld elements of '%s' from %lld on, which "
+                        "has %lld",
+                        (long long)count, x->u.var->name, (long long)first,
+                        (long long)storage));
+}
+
 static bool verify_operands(hd_verifier_t *v, const hd_intrinsic_info_t *info,
                             const hd_expr_t *e) {
   unsigned errors = v->errors;
@@ -64,67 +114,6 @@ static bool verify_operands(hd_verifier_t *v, const hd_intrinsic_info_t *info,
   return v->errors == errors;
 }
 
-// The operand of a form, counted from nth = 0 on; NULL where there is none.
-static const hd_expr_t *find_operand(const hd_intrinsic_info_t *info,
-                                     const hd_expr_t *e, hd_param_form_t form,
-                                     unsigned nth) {
-  for (unsigned i = 0; i < info->num_params; i++)
-    if (info->params[i].form == form && nth-- == 0)
-      return e->operands[i];
-  return NULL;
-}
-
-// A map and what it copies to or from: coordinates for each axis, elements of
-// one size, and a box that fits the shared tensor's rows.
-static void verify_copy(hd_verifier_t *v, const hd_intrinsic_info_t *info,
-                        const hd_expr_t *e) {
-  const hd_var_t *map = NULL;
-  unsigned coordinates = 0;
-  for (unsigned i = 0; i < info->num_params; i++) {
-    if (info->params[i].form != HD_PARAM_VALUE)
-      continue;
-    if (info->params[i].type.scalar == HD_MAP)
-      map = e->operands[i]->u.var;
-    else if (info->params[i].type.scalar == HD_I32)
-      coordinates++;
-  }
-  if (!map || !map->map)
-    return; // A fn's; known once it is inlined.
-  const hd_tensor_t *tensor = map->map->tensor->tensor;
-  bool is_im2col = strstr(info->name, "im2col") != NULL;
-  if (is_im2col != map->map->im2col) {
-    fault(v, e,
-          is_im2col ? "the map is not declared with im2col"
-                    : "the map is declared with im2col");
-    return;
-  }
-  if (coordinates != tensor->rank) {
-    fault(v, e, "it takes a coordinate for each axis of the map's tensor");
-    return;
-  }
-  const hd_expr_t *place = find_operand(info, e, HD_PARAM_SHARED, 0);
-  if (!place)
-    return;
-  const hd_tensor_t *shared = place->u.var->tensor;
-  int64_t row, inner;
-  if (hd_type_bits(shared->element) != hd_type_bits(tensor->element))
-    fault(v, e, "the tensors' elements differ in size");
-  else if (shared->rank < 1 ||
-           !hd_expr_fold_int(shared->shape[shared->rank - 1], &row) ||
-           !hd_expr_fold_int(map->map->box[map->map->num_box - 1], &inner) ||
-           row != inner)
-    fault(v, e, "the box must be as long as the shared tensor's last axis");
-  else if (hd_matrix_swizzle(shared) != map->map->swizzle)
-    fault(v, e, "the map's swizzle is not that of the shared tensor's layout");
-  else if (map->map->swizzle ? shared->align < 8 * map->map->swizzle
-                             : shared->align < 128)
-    fault(v, e,
-          map->map->swizzle
-              ? "a swizzled tile must be aligned to eight rows of the "
-                "pattern: align(1024) for swizzle(128)"
-              : "the shared tensor must be aligned: align(128)");
-}
-
 // n of m64nNk..: a multiple of 8 up to 256; integers know fewer.
 static bool is_width(int64_t n, hd_scalar_t scalar) {
   if (n < 8 || n > 256 || n % 8)
@@ -140,7 +129,7 @@ static void verify_wgmma(hd_verifier_t *v, const hd_intrinsic_info_t *info,
     if (info->params[i].form == HD_PARAM_MATRIX)
       b = e->operands[i];
   if (!is_width(e->operands[info->count]->u.i, (hd_scalar_t)b->type.scalar)) {
-    fault(
+    hd_verify_intrinsic_fault(
         v, e,
         "there is no instruction of this n (a multiple of 8 from 8 to 256; of "
         "8-bit integers past 32 a multiple of 16)");
@@ -152,21 +141,12 @@ static void verify_wgmma(hd_verifier_t *v, const hd_intrinsic_info_t *info,
       continue;
     const char *why = hd_matrix_operand(info, e, i, &matrix);
     if (why)
-      fault(v, e,
-            hd_arena_printf(&v->arena, "wgmma cannot read '%s': %s",
-                            e->operands[i]->u.var->name, why));
+      hd_verify_intrinsic_fault(
+          v, e,
+          hd_arena_printf(&v->arena, "wgmma cannot read '%s': %s",
+                          e->operands[i]->u.var->name, why));
   }
 }
-
-// The rules of an intrinsic, by the beginning of its name.
-static const struct {
-  const char *prefix;
-  void (*verify)(hd_verifier_t *v, const hd_intrinsic_info_t *info,
-                 const hd_expr_t *e);
-} rules[] = {{"tma_load", verify_copy},
-             {"tma_store", verify_copy},
-             {"tma_reduce", verify_copy},
-             {"wgmma_m64", verify_wgmma}};
 
 void hd_verify_intrinsic(hd_verifier_t *v, const hd_expr_t *e) {
   const hd_intrinsic_info_t *info =
@@ -181,7 +161,14 @@ void hd_verify_intrinsic(hd_verifier_t *v, const hd_expr_t *e) {
     return;
   if (!info->result_generic)
     hd_verify_type(v, e, info->result);
-  for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-    if (strncmp(info->name, rules[i].prefix, strlen(rules[i].prefix)) == 0)
-      rules[i].verify(v, info, e);
+  unsigned errors = v->errors;
+  for (unsigned i = 0; i < info->num_params; i++)
+    verify_range(v, info, e, i);
+  if (v->errors == errors && strncmp(info->name, "wgmma_m64", 9) == 0)
+    verify_wgmma(v, info, e);
+  for (unsigned i = 0; i < info->num_params && v->errors == errors; i++)
+    if (hd_param_is_register(info->params[i].form))
+      verify_registers(v, info, e, i);
+  if (v->errors == errors)
+    hd_verify_copy(v, e);
 }

@@ -37,6 +37,24 @@ static void verify_layout(hd_verifier_t *v, const hd_var_t *var) {
           "along the last axis");
 }
 
+// Strides that are known, of all axes but the last.
+static void verify_strides(hd_verifier_t *v, const hd_var_t *var) {
+  const hd_tensor_t *tensor = var->map->tensor->tensor;
+  const hd_layout_item_t *item = tensor->layout ? tensor->layout->items : NULL;
+  bool is_strided = item && item->kind == HD_LAYOUT_STRIDES;
+  int64_t stride = 1, size;
+  for (uint32_t i = tensor->rank; i-- > 1;) {
+    bool known = hd_expr_fold_int(tensor->shape[i], &size) && stride > 0;
+    stride = known ? stride * size : 0;
+    if (is_strided && !hd_expr_fold_int(item->values[i - 1], &stride))
+      stride = 0;
+    if (stride * hd_type_bits(tensor->element) / 8 % 16) {
+      fault(v, var, "its tensor's strides must be multiples of 16 bytes");
+      return;
+    }
+  }
+}
+
 // A box of constants, its bytes along the contiguous axis as given.
 static void verify_box(hd_verifier_t *v, const hd_var_t *var,
                        const int64_t *most) {
@@ -119,7 +137,10 @@ void hd_verify_map(hd_verifier_t *v, const hd_var_t *var) {
     fault(v, var, "a swizzle is of 32, 64 or 128 bytes");
   if (map->l2 && map->l2 != 64 && map->l2 != 128 && map->l2 != 256)
     fault(v, var, "l2 is 0, 64, 128 or 256 bytes");
+  unsigned errors = v->errors;
   verify_layout(v, var);
+  if (v->errors == errors)
+    verify_strides(v, var);
   if (map->im2col)
     verify_im2col(v, var);
   else

@@ -229,11 +229,28 @@ static hd_type_t operand_type(const hd_intrinsic_param_t *param,
   return param->generic ? bound : param->type;
 }
 
+const hd_expr_t *hd_generate_in_range(hd_generator_t *g,
+                                      const hd_intrinsic_info_t *info,
+                                      unsigned i) {
+  hd_operand_range_t range;
+  if (!hd_intrinsic_range(info, i, &range))
+    return NULL;
+  int64_t steps = range.step ? (range.most - range.least) / range.step : 2;
+  unsigned n = hd_random_below(g, (unsigned)steps + 1);
+  return count(g,
+               hd_expr_i32(g->arena, range.step ? range.least + n * range.step
+                                                : range.least << n));
+}
+
 static const hd_expr_t *operand_of(hd_generator_t *g,
-                                   const hd_intrinsic_param_t *param,
+                                   const hd_intrinsic_info_t *info, unsigned i,
                                    hd_type_t bound, int depth) {
+  const hd_intrinsic_param_t *param = &info->params[i];
   hd_type_t type = operand_type(param, bound);
-  int scope = HD_SCOPE_REGISTER;
+  const hd_expr_t *in_range = hd_generate_in_range(g, info, i);
+  if (in_range)
+    return in_range;
+  int scope = HD_SCOPE_SHARED;
   switch (param->form) {
   case HD_PARAM_VALUE:
     return hd_generate_expr(g, type, depth);
@@ -248,20 +265,17 @@ static const hd_expr_t *operand_of(hd_generator_t *g,
         g->arena,
         hd_random_below(g, (unsigned)hd_intrinsic_names(param->form)));
   case HD_PARAM_MATRIX:
-    return NULL;
+  case HD_PARAM_REGISTER_IN:
+  case HD_PARAM_REGISTER_OUT:
+  case HD_PARAM_REGISTER_INOUT:
+    return NULL; // In GenerateHopper.c.
   case HD_PARAM_SHARED:
-    scope = HD_SCOPE_SHARED;
     break;
   case HD_PARAM_GLOBAL:
     scope = HD_SCOPE_GLOBAL;
     break;
   case HD_PARAM_MEMORY:
     scope = hd_random_below(g, 2) ? HD_SCOPE_SHARED : HD_SCOPE_GLOBAL;
-    break;
-  case HD_PARAM_REGISTER_IN:
-  case HD_PARAM_REGISTER_OUT:
-  case HD_PARAM_REGISTER_INOUT:
-    type = hd_type_lane(type);
     break;
   }
   if (param->any)
@@ -273,13 +287,13 @@ const hd_expr_t *hd_generate_intrinsic(hd_generator_t *g, hd_intrinsic_t row,
                                        int depth) {
   const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
   hd_type_t bound = hd_type(HD_I32);
-  if (hd_is_hopper(info))
+  if (hd_is_prepared(info))
     return NULL;
   if (info->num_types)
     bound = info->types[hd_random_below(g, info->num_types)];
   const hd_expr_t *operands[HD_INTRINSIC_MAX_PARAMS];
   for (unsigned i = 0; i < info->num_params; i++)
-    if (!(operands[i] = operand_of(g, &info->params[i], bound, depth)))
+    if (!(operands[i] = operand_of(g, info, i, bound, depth)))
       return NULL;
   return hd_generate_row(g, row, operands, bound);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What Hopper's rows need: tensor maps in a kernel's signature, shared tensors
-// that maps copy to and from or that wgmma reads, accumulators.
+// Calls of intrinsics whose operands must be made for them: tensor maps in a
+// kernel's signature, shared tensors that maps copy to and from or that wgmma
+// reads, registers one after another.
 #include "IR/Generator.h"
 
 #include <string.h>
@@ -54,14 +55,14 @@ static const hd_layout_t *layout(hd_generator_t *g, hd_layout_kind_t kind,
 
 // A parameter in global memory: row-major, or its rows any number apart.
 static const hd_var_t *described(hd_generator_t *g, unsigned rank) {
-  static const int64_t sizes[] = {3, 64, 7, 96, 32};
+  static const int64_t sizes[] = {3, 64, 16, 96, 32}; // Strides of 16 bytes.
   static const int64_t apart[] = {4096, 2048, 1024, 128, 1};
   hd_tensor_t *tensor = HD_ARENA_NEW(g->arena, hd_tensor_t);
   *tensor = (hd_tensor_t){.scope = HD_SCOPE_GLOBAL, .rank = rank};
   tensor->element = hd_type(copied[hd_random_below(g, 15)]);
   const hd_expr_t **shape = HD_ARENA_ARRAY(g->arena, const hd_expr_t *, rank);
   for (unsigned i = 0; i < rank; i++)
-    shape[i] = corner(g, sizes[i], sizes[i] + 8);
+    shape[i] = corner(g, sizes[i], sizes[i]);
   tensor->shape = shape;
   if (hd_random_below(g, 3) == 0)
     tensor->layout =
@@ -90,7 +91,7 @@ static const hd_var_t *map_of(hd_generator_t *g, const hd_var_t *tensor) {
   unsigned inner = 16 * (1 + hd_random_below(g, most / 16));
   unsigned last = map->num_box - 1;
   for (unsigned i = 0; i < last; i++)
-    map->box[i] = extent(g, 1 + hd_random_below(g, 256));
+    map->box[i] = extent(g, 1 + hd_random_below(g, i % 2 ? 4 : 256));
   map->box[last] = extent(g, inner * 8 / hd_type_bits(tensor->type));
   for (unsigned i = 0; map->im2col && i + 2 < rank; i++) {
     map->lower[i] = corner(g, -corners[rank - 2], corners[rank - 2] - 1);
@@ -128,10 +129,10 @@ static bool is_map(const hd_intrinsic_param_t *param) {
   return param->form == HD_PARAM_VALUE && param->type.scalar == HD_MAP;
 }
 
-bool hd_is_hopper(const hd_intrinsic_info_t *info) {
+bool hd_is_prepared(const hd_intrinsic_info_t *info) {
   for (unsigned i = 0; i < info->num_params; i++)
     if (info->params[i].form == HD_PARAM_MATRIX || is_map(&info->params[i]) ||
-        info->params[i].divisor)
+        hd_param_is_register(info->params[i].form))
       return true;
   return false;
 }
@@ -141,6 +142,8 @@ static const hd_var_t *find_map(hd_generator_t *g,
                                 const hd_intrinsic_info_t *info) {
   unsigned coordinates = 0;
   bool im2col = strstr(info->name, "im2col") != NULL;
+  bool loads = strncmp(info->name, "tma_load", 8) == 0;
+  bool adds = strncmp(info->name, "tma_reduce", 10) == 0;
   for (unsigned i = 0; i < info->num_params; i++)
     coordinates += info->params[i].form == HD_PARAM_VALUE &&
                    info->params[i].type.scalar == HD_I32;
@@ -148,8 +151,12 @@ static const hd_var_t *find_map(hd_generator_t *g,
   uint32_t start = count ? hd_random_below(g, count) : 0;
   for (uint32_t i = 0; i < count; i++) {
     const hd_var_t *var = g->func->maps[(start + i) % count];
-    if (coordinates == 0 || (var->map->im2col == im2col &&
-                             var->map->tensor->tensor->rank == coordinates))
+    const hd_var_t *tensor = var->map->tensor;
+    if (coordinates == 0 ||
+        (var->map->im2col == im2col && tensor->tensor->rank == coordinates &&
+         (loads || tensor->direction != HD_DIR_IN) &&
+         (!adds || tensor->type.scalar == HD_F32 ||
+          tensor->type.scalar == HD_F16 || tensor->type.scalar == HD_U32)))
       return var;
   }
   return NULL;
@@ -183,9 +190,11 @@ static hd_tensor_t *tensor_of(hd_generator_t *g, hd_scope_t scope,
 // Where a map's box lands, or comes from.
 static const hd_tensor_t *landing(hd_generator_t *g, const hd_var_t *var) {
   const hd_map_t *map = var->map;
-  int64_t sizes[] = {2, 16, 0};
+  int64_t sizes[] = {2, 1, 0}, size;
   hd_expr_fold_int(map->box[map->num_box - 1], &sizes[2]);
-  unsigned rank = 1 + hd_random_below(g, 3);
+  for (unsigned i = 0; i + 1 < map->num_box; i++)
+    sizes[1] *= hd_expr_fold_int(map->box[i], &size) ? size : 1;
+  unsigned rank = sizes[1] > 1 ? 2 + hd_random_below(g, 2) : 1;
   hd_tensor_t *tensor =
       tensor_of(g, HD_SCOPE_SHARED, (hd_scalar_t)map->tensor->type.scalar,
                 sizes + 3 - rank, rank);
@@ -231,7 +240,7 @@ static int64_t width(hd_generator_t *g, const hd_intrinsic_info_t *info) {
   return is_integer && n != 8 && n != 24 ? (n + 15) / 16 * 16 : n;
 }
 
-typedef struct hopper {
+typedef struct prepared {
   hd_generator_t *g;
   const hd_intrinsic_info_t *info;
   const hd_stmt_t **stmts;
@@ -240,10 +249,10 @@ typedef struct hopper {
   hd_type_t bound;     // T
   int64_t n;
   hd_major_t majors[2]; // In the order of the operands.
-} hopper_t;
+} prepared_t;
 
 // Matrices that may be MN-major stand for themselves; others are K-major.
-static const hd_expr_t *matrix_operand(hopper_t *h, unsigned i) {
+static const hd_expr_t *matrix_operand(prepared_t *h, unsigned i) {
   unsigned before = 0, majors = 0, last = 0;
   for (unsigned k = 0; k < h->info->num_params; k++) {
     bool is_matrix = h->info->params[k].form == HD_PARAM_MATRIX;
@@ -258,10 +267,10 @@ static const hd_expr_t *matrix_operand(hopper_t *h, unsigned i) {
                h->stmts, h->size);
 }
 
-static const hd_expr_t *register_operand(hopper_t *h, unsigned i) {
+static const hd_expr_t *register_operand(prepared_t *h, unsigned i) {
   const hd_intrinsic_param_t *param = &h->info->params[i];
   hd_type_t type = param->generic ? h->bound : param->type;
-  int64_t count = param->divisor ? h->n / param->divisor : type.lanes;
+  int64_t count = param->divisor ? h->n / param->divisor : param->type.lanes;
   int64_t sizes[] = {2, count + hd_random_below(h->g, 3)};
   unsigned first = hd_random_below(h->g, 2);
   return place(h->g,
@@ -270,23 +279,32 @@ static const hd_expr_t *register_operand(hopper_t *h, unsigned i) {
                h->stmts, h->size);
 }
 
-static const hd_expr_t *value_operand(hopper_t *h, unsigned i) {
+static const hd_expr_t *value_operand(prepared_t *h, unsigned i) {
   hd_type_t type = h->info->params[i].type;
   if (type.scalar == HD_MAP)
     return h->map ? hd_expr_var(h->g->arena, h->map) : NULL;
   return hd_generate_expr(h->g, type, 1);
 }
 
-static const hd_expr_t *shared_operand(hopper_t *h, unsigned i) {
+static const hd_expr_t *shared_operand(prepared_t *h, unsigned i) {
   if (h->info->params[i].any)
     return place(h->g, landing(h->g, h->map), h->stmts, h->size);
-  static const int64_t sizes[] = {4};
-  return place(h->g, tensor_of(h->g, HD_SCOPE_SHARED, HD_MBARRIER, sizes, 1),
-               h->stmts, h->size);
+  static const int64_t sizes[] = {64};
+  hd_type_t type =
+      h->info->params[i].generic ? h->bound : h->info->params[i].type;
+  return place(
+      h->g,
+      tensor_of(h->g, HD_SCOPE_SHARED, (hd_scalar_t)type.scalar, sizes, 1),
+      h->stmts, h->size);
 }
 
-static const hd_expr_t *operand_of(hopper_t *h, unsigned i, unsigned *majors) {
+static const hd_expr_t *operand_of(prepared_t *h, unsigned i,
+                                   unsigned *majors) {
   const hd_intrinsic_param_t *param = &h->info->params[i];
+  const hd_expr_t *in_range =
+      (int)i == h->info->count ? NULL : hd_generate_in_range(h->g, h->info, i);
+  if (in_range)
+    return in_range;
   switch (param->form) {
   case HD_PARAM_VALUE:
     return value_operand(h, i);
@@ -318,9 +336,9 @@ static const hd_expr_t *operand_of(hopper_t *h, unsigned i, unsigned *majors) {
   return NULL;
 }
 
-const hd_expr_t *hd_generate_hopper(hd_generator_t *g, hd_intrinsic_t row,
-                                    const hd_stmt_t **stmts, size_t *size) {
-  hopper_t h = {.g = g, .stmts = stmts, .size = size};
+const hd_expr_t *hd_generate_prepared(hd_generator_t *g, hd_intrinsic_t row,
+                                      const hd_stmt_t **stmts, size_t *size) {
+  prepared_t h = {.g = g, .stmts = stmts, .size = size};
   h.info = hd_intrinsic_info(row);
   h.n = width(g, h.info);
   h.bound = hd_type(HD_VOID);

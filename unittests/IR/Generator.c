@@ -213,8 +213,8 @@ static hd_block_t block(hd_generator_t *g, int depth) {
 static const hd_expr_t *showcase_call(hd_generator_t *g, hd_intrinsic_t row,
                                       const hd_stmt_t **stmts, size_t *size) {
   const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
-  if (hd_is_hopper(info))
-    return hd_generate_hopper(g, row, stmts, size);
+  if (hd_is_prepared(info))
+    return hd_generate_prepared(g, row, stmts, size);
   for (unsigned i = 0; i < info->num_params; i++) {
     const hd_intrinsic_param_t *param = &info->params[i];
     hd_scope_t scope = HD_SCOPE_REGISTER;

@@ -70,12 +70,18 @@ const hd_expr_t *hd_generate_map_value(hd_generator_t *g);
 // For GenerateHopper.c. Tensor maps of the kernel that is being made, and the
 // tensors they describe, which are added to its parameters.
 void hd_generate_maps(hd_generator_t *g);
-// Whether a row takes maps, matrices or as many registers as the call says.
-bool hd_is_hopper(const hd_intrinsic_info_t *info);
+// Whether a row takes what no tensor at random is: registers one after another,
+// maps, matrices.
+bool hd_is_prepared(const hd_intrinsic_info_t *info);
+// A constant that the operand i of a row may be; NULL where it may be any
+// value.
+const hd_expr_t *hd_generate_in_range(hd_generator_t *g,
+                                      const hd_intrinsic_info_t *info,
+                                      unsigned i);
 // A call of such a row. Declarations of what it needs are added to stmts. NULL:
 // the kernel has no map that fits.
-const hd_expr_t *hd_generate_hopper(hd_generator_t *g, hd_intrinsic_t row,
-                                    const hd_stmt_t **stmts, size_t *size);
+const hd_expr_t *hd_generate_prepared(hd_generator_t *g, hd_intrinsic_t row,
+                                      const hd_stmt_t **stmts, size_t *size);
 
 // Whether a tensor is among the first count arguments.
 bool hd_is_given(const hd_expr_t *const *args, uint32_t count,
