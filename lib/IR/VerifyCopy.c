@@ -62,15 +62,25 @@ static int64_t product(const hd_expr_t *const *sizes, uint32_t count) {
   return all;
 }
 
+// Whether the lines of a box lie in a shared tensor as in its axes: as long as
+// the last one, or a single line.
+static bool has_lines(const hd_map_t *map, const hd_tensor_t *shared) {
+  int64_t row = 0, inner = 0;
+  if (shared->rank == 0)
+    return false;
+  hd_expr_fold_int(shared->shape[shared->rank - 1], &row);
+  hd_expr_fold_int(map->box[map->num_box - 1], &inner);
+  bool is_line = !map->swizzle && product(map->box, map->num_box) == inner;
+  return shared->rank == 1 || row == inner || (is_line && inner < row);
+}
+
 // Why a box cannot be copied between a map's tensor and a shared one, or NULL.
 static const char *why_not(const hd_map_t *map, const hd_tensor_t *shared) {
   const hd_tensor_t *tensor = map->tensor->tensor;
-  int64_t row, inner, storage;
+  int64_t storage;
   if (hd_type_bits(shared->element) != hd_type_bits(tensor->element))
     return "the tensors' elements differ in size";
-  if (shared->rank < 1 ||
-      !hd_expr_fold_int(shared->shape[shared->rank - 1], &row) ||
-      !hd_expr_fold_int(map->box[map->num_box - 1], &inner) || row != inner)
+  if (!has_lines(map, shared))
     return "the box must be as long as the shared tensor's last axis";
   if (!is_dense(shared))
     return "the shared tensor must be row-major, and at most swizzled";
