@@ -143,8 +143,6 @@ def main():
         titled = False
         for name in options.names or list(EXAMPLES):
             row = EXAMPLES[name]
-            if row.target and device == "sim" and not options.names:
-                continue  # wgmma is not simulated yet.
             for sizes in row.sizes[SIZES[options.sizes]]:
                 for way in ways:
                     code, report, said = run(tool, name, sizes, device, way)
