@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Measures every function of the math library on every f32, f16 and bf16 and on
-# drawn f64 and pairs (about a minute of one core for each), and writes the
+# drawn f64 and pairs (about two minutes of one core for each), and writes the
 # table of docs/MATH.md.
 # usage: measure_math.sh [BUILD]      (a release build; default: build)
 set -euo pipefail
