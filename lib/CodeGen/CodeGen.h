@@ -50,6 +50,14 @@ bool hd_codegen_llvm(hd_module_t *module, const hd_func_t *kernel,
 bool hd_codegen_ptx(hd_module_t *module, const hd_func_t *kernel,
                     const hd_codegen_options_t *options, hd_buffer_t *out);
 
+// "LLVM 19.1.7".
+const char *hd_codegen_version(void);
+
+// What LLVM does where it cannot go on: report(reason) is called, and is to end
+// the process. NULL: LLVM's own way. For programs, not for libraries: there is
+// one for the whole process.
+void hd_codegen_on_fatal(void (*report)(const char *reason));
+
 // Host code of one kernel, as CodeGen/SimAbi.h describes it.
 typedef struct hd_host_code hd_host_code_t;
 hd_host_code_t *hd_host_code_create(hd_module_t *module,

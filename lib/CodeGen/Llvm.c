@@ -3,10 +3,13 @@
 // What LLVM needs once, and the frame around each piece of work with it.
 #include "CodeGen/Llvm.h"
 
+#include <llvm-c/Core.h>
+#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -26,6 +29,26 @@ static void init(void) {
   host_triple = LLVMGetDefaultTargetTriple();
   host_cpu = LLVMGetHostCPUName();
   host_features = LLVMGetHostCPUFeatures();
+}
+
+static pthread_once_t version_once = PTHREAD_ONCE_INIT;
+static char version[40];
+
+static void init_version(void) {
+  unsigned major, minor, patch;
+  LLVMGetVersion(&major, &minor, &patch);
+  snprintf(version, sizeof(version), "LLVM %u.%u.%u", major, minor, patch);
+}
+
+const char *hd_codegen_version(void) {
+  pthread_once(&version_once, init_version);
+  return version;
+}
+
+void hd_codegen_on_fatal(void (*report)(const char *reason)) {
+  LLVMResetFatalErrorHandler(); // LLVM takes one at a time.
+  if (report)
+    LLVMInstallFatalErrorHandler(report);
 }
 
 void hd_llvm_init(void) { pthread_once(&once, init); }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels on the CUDA device. PTX is made kernel by kernel; the driver's
-// linker, where most of the time goes, turns it into machine code on all cores
-// (the driver holds a lock while it loads PTX, but not while it links).
+// Kernels on the CUDA device: code is loaded, and launched.
 #include "Runtime/DeviceCuda.h"
 
 #include <stdio.h>
@@ -19,56 +17,6 @@ typedef struct cuda_kernel {
   int dynamic_shared; // What the function is allowed so far.
   bool wide_cluster;
 } cuda_kernel_t;
-
-// Compiling: PTX by this thread, machine code by the pool.
-typedef struct job {
-  const hd_func_t *func;
-  hd_buffer_t ptx, cubin;
-  hd_cache_key_t key;
-  bool cached, ok;
-} job_t;
-
-typedef struct jobs {
-  hd_cuda_device_t *device;
-  job_t *jobs;
-  unsigned count;
-} jobs_t;
-
-static void end_jobs(void *argument) {
-  const jobs_t *jobs = argument;
-  for (unsigned i = 0; i < jobs->count; i++) {
-    hd_buffer_fini(&jobs->jobs[i].ptx);
-    hd_buffer_fini(&jobs->jobs[i].cubin);
-  }
-  free(jobs->jobs);
-}
-
-static void link_piece(void *argument, unsigned piece, unsigned worker) {
-  (void)worker;
-  const jobs_t *jobs = argument;
-  hd_cuda_device_t *d = jobs->device;
-  job_t *job = &jobs->jobs[piece];
-  if (job->cached || !hd_cuda_enter(d->cuda, hd_cuda_diags(d)))
-    return;
-  // PTX of an older target becomes code of this GPU all the same.
-  int target = d->base.info.target->sm;
-  job->ok = hd_cuda_link(d->cuda, hd_cuda_diags(d), job->func->name,
-                         target > 120 ? target : d->cuda->sm,
-                         hd_buffer_text(&job->ptx), job->ptx.size, &job->cubin);
-  if (job->ok)
-    hd_cache_put(d->cache, job->key, &job->cubin);
-}
-
-static bool make_ptx(hd_cuda_device_t *d, hd_module_t *module, job_t *job) {
-  hd_codegen_options_t options = {.target = d->base.info.target};
-  if (!hd_codegen_ptx(module, job->func, &options, &job->ptx))
-    return false;
-  char salt[64];
-  snprintf(salt, sizeof(salt), "cubin %d %d", d->cuda->sm, d->cuda->version);
-  job->key = hd_cache_key(salt, hd_buffer_text(&job->ptx), job->ptx.size);
-  job->cached = job->ok = hd_cache_get(d->cache, job->key, &job->cubin);
-  return true;
-}
 
 static bool read_attributes(hd_cuda_device_t *d, cuda_kernel_t *k) {
   const hd_cuda_driver_t *driver = &d->cuda->driver;
@@ -99,69 +47,64 @@ void hd_cuda_unload(hd_device_t *device, hd_kernel_t *kernel) {
   free(k);
 }
 
-static hd_kernel_t *load_cubin(hd_cuda_device_t *d, const job_t *job) {
+static hd_kernel_t *load_cubin(hd_cuda_device_t *d, const hd_func_t *func,
+                               const hd_cuda_code_t *code) {
+  static const char *const origins[] = {"", " (machine code from the cache)",
+                                        " (from the cache)"};
   cuda_kernel_t *k = calloc(1, sizeof(*k));
   char what[160];
-  snprintf(what, sizeof(what), "loading kernel '%.100s'", job->func->name);
+  snprintf(what, sizeof(what), "loading kernel '%.100s'", func->name);
   if (!k) {
     hd_error(hd_cuda_diags(d), nowhere, HD_E0904, "out of memory");
     return NULL;
   }
-  k->base.func = job->func;
-  k->base.code_bytes = job->cubin.size;
+  k->base.func = func;
+  k->base.code_bytes = code->cubin.size;
   const hd_cuda_driver_t *driver = &d->cuda->driver;
   if (hd_cuda_device_check(
-          d, driver->module_load(&k->module, hd_buffer_text(&job->cubin)),
+          d, driver->module_load(&k->module, hd_buffer_text(&code->cubin)),
           what) &&
       hd_cuda_device_check(
-          d, driver->module_function(&k->function, k->module, job->func->name),
+          d, driver->module_function(&k->function, k->module, func->name),
           what) &&
       read_attributes(d, k)) {
     if (d->base.verbose)
       fprintf(
           stderr,
           "%s: %d registers, %d bytes of local memory, %zu bytes of code%s\n",
-          job->func->name, k->base.registers, k->base.local_bytes,
-          job->cubin.size, job->cached ? " (from the cache)" : "");
+          func->name, k->base.registers, k->base.local_bytes, code->cubin.size,
+          origins[code->origin]);
     return &k->base;
   }
   hd_cuda_unload(&d->base, &k->base);
   return NULL;
 }
 
-static bool load_all(jobs_t *all, hd_module_t *module, hd_kernel_t **kernels) {
-  hd_cuda_device_t *d = all->device;
-  job_t *jobs = all->jobs;
-  unsigned count = all->count;
-  for (unsigned i = 0; i < count; i++)
-    if (!make_ptx(d, module, &jobs[i]))
-      return false;
-  unsigned missing = 0;
-  for (unsigned i = 0; i < count; i++)
-    missing += !jobs[i].cached;
-  if (missing > 1 && !d->pool)
-    d->pool = hd_thread_pool_create(d->threads);
-  hd_thread_pool_run(missing > 1 ? d->pool : NULL, count, link_piece, all);
-  for (unsigned i = 0; i < count; i++) {
-    kernels[i] = jobs[i].ok ? load_cubin(d, &jobs[i]) : NULL;
-    if (!kernels[i])
-      return false;
-  }
-  return true;
+typedef struct codes {
+  hd_cuda_code_t *data;
+  unsigned count;
+} codes_t;
+
+static void end_codes(void *argument) {
+  const codes_t *codes = argument;
+  for (unsigned i = 0; i < codes->count; i++)
+    hd_buffer_fini(&codes->data[i].cubin);
+  free(codes->data);
 }
 
-bool hd_cuda_load(hd_device_t *device, hd_module_t *module,
-                  const hd_func_t *const *funcs, unsigned count,
-                  hd_kernel_t **kernels) {
+bool hd_cuda_load(hd_device_t *device, const hd_func_t *const *funcs,
+                  unsigned count, hd_kernel_t **kernels) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
-  jobs_t jobs = {d, calloc(count ? count : 1, sizeof(job_t)), count};
-  if (!jobs.jobs)
+  codes_t codes = {calloc(count ? count : 1, sizeof(hd_cuda_code_t)), count};
+  if (!codes.data)
     return hd_error(hd_cuda_diags(d), nowhere, HD_E0904, "out of memory");
-  for (unsigned i = 0; i < count; i++)
-    jobs.jobs[i].func = funcs[i];
   hd_cleanup_t cleanup;
-  hd_budget_defer(&device->context->budget, &cleanup, end_jobs, &jobs);
-  bool ok = load_all(&jobs, module, kernels);
+  hd_budget_defer(&device->context->budget, &cleanup, end_codes, &codes);
+  bool ok = hd_cuda_compile(d, funcs, count, codes.data);
+  for (unsigned i = 0; ok && i < count; i++) {
+    kernels[i] = load_cubin(d, funcs[i], &codes.data[i]);
+    ok = kernels[i] != NULL;
+  }
   hd_budget_clean(&device->context->budget, &cleanup);
   return ok;
 }

@@ -82,12 +82,11 @@ bool hd_launch_check(hd_device_t *device, const hd_kernel_t *kernel,
   return fail(device, kernel, text);
 }
 
-bool hd_device_load(hd_device_t *device, hd_module_t *module,
-                    const hd_func_t *const *funcs, unsigned count,
-                    hd_kernel_t **kernels) {
+bool hd_device_load(hd_device_t *device, const hd_func_t *const *funcs,
+                    unsigned count, hd_kernel_t **kernels) {
   uint64_t start = hd_clock_ns();
   memset(kernels, 0, count * sizeof(*kernels));
-  bool ok = device->ops->load(device, module, funcs, count, kernels);
+  bool ok = device->ops->load(device, funcs, count, kernels);
   for (unsigned i = 0; !ok && i < count; i++) {
     if (kernels[i])
       device->ops->unload(device, kernels[i]);

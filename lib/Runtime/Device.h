@@ -73,11 +73,10 @@ typedef struct hd_device_ops {
   bool (*fill)(hd_device_t *device, hd_address_t to, uint64_t bits,
                unsigned element_bytes, size_t count);
   // Makes code of lowered kernels; kernels[i], NULL before, is that of
-  // funcs[i]. They must not outlive the device or the module. To be called by
-  // hd_device_load(), which unloads those that are there after an error.
-  bool (*load)(hd_device_t *device, hd_module_t *module,
-               const hd_func_t *const *funcs, unsigned count,
-               hd_kernel_t **kernels);
+  // funcs[i]. They must not outlive the device or the functions. To be called
+  // by hd_device_load(), which unloads those that are there after an error.
+  bool (*load)(hd_device_t *device, const hd_func_t *const *funcs,
+               unsigned count, hd_kernel_t **kernels);
   void (*unload)(hd_device_t *device, hd_kernel_t *kernel);
   // The launch has been checked (hd_launch_check()). Outside a recording the
   // kernel has ended when this returns, and errors name it.
@@ -132,9 +131,8 @@ static inline void hd_device_close(hd_device_t *device) {
 
 // Makes code of kernels by the device's load, and keeps the time that it took.
 // All or none; where the work unwinds, the caller unloads those that are there.
-bool hd_device_load(hd_device_t *device, hd_module_t *module,
-                    const hd_func_t *const *funcs, unsigned count,
-                    hd_kernel_t **kernels);
+bool hd_device_load(hd_device_t *device, const hd_func_t *const *funcs,
+                    unsigned count, hd_kernel_t **kernels);
 
 // For the devices. A new one of so many bytes, which begin with a hd_device_t;
 // NULL and E0904 where memory runs out.

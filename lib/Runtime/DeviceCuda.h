@@ -33,10 +33,25 @@ static inline bool hd_cuda_device_check(hd_cuda_device_t *d, int error,
   return hd_cuda_check(d->cuda, hd_cuda_diags(d), error, what);
 }
 
+typedef enum hd_cuda_origin {
+  HD_CUDA_MADE,      // just now
+  HD_CUDA_FROM_PTX,  // kept: PTX was made, but not linked
+  HD_CUDA_FROM_TEXT, // kept: nothing was made
+} hd_cuda_origin_t;
+
+typedef struct hd_cuda_code {
+  hd_buffer_t cubin;
+  hd_cuda_origin_t origin;
+} hd_cuda_code_t;
+
+// CudaCompile.c: machine code of lowered kernels, on all threads; codes are
+// zeros before, the caller's to free in any case. False after errors.
+bool hd_cuda_compile(hd_cuda_device_t *d, const hd_func_t *const *funcs,
+                     unsigned count, hd_cuda_code_t *codes);
+
 // The rows of hd_device_ops_t.
-bool hd_cuda_load(hd_device_t *device, hd_module_t *module,
-                  const hd_func_t *const *funcs, unsigned count,
-                  hd_kernel_t **kernels);
+bool hd_cuda_load(hd_device_t *device, const hd_func_t *const *funcs,
+                  unsigned count, hd_kernel_t **kernels);
 void hd_cuda_unload(hd_device_t *device, hd_kernel_t *kernel);
 bool hd_cuda_launch(hd_device_t *device, hd_kernel_t *kernel,
                     const hd_kernel_launch_t *launch);

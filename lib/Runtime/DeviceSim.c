@@ -2,6 +2,7 @@
 //
 // The simulator as a device. Its memory is the host's; under sanitize each
 // block of memory also keeps which of its bytes were written.
+#include "Runtime/Compile.h"
 #include "Runtime/Device.h"
 #include "Runtime/HostMemory.h"
 
@@ -118,23 +119,33 @@ static void unload(hd_device_t *device, hd_kernel_t *kernel) {
   free(k);
 }
 
-static bool load(hd_device_t *device, hd_module_t *module,
-                 const hd_func_t *const *funcs, unsigned count,
-                 hd_kernel_t **kernels) {
+typedef struct jobs {
+  const hd_func_t *const *funcs;
+  hd_kernel_t **kernels;
+  hd_codegen_options_t options;
+} jobs_t;
+
+static bool compile(void *argument, unsigned piece, hd_module_t *module) {
+  const jobs_t *jobs = argument;
+  sim_kernel_t *k = calloc(1, sizeof(*k));
+  if (!k)
+    return hd_error(&module->context->diags, nowhere, HD_E0904,
+                    "out of memory");
+  jobs->kernels[piece] = &k->base;
+  k->base = (hd_kernel_t){jobs->funcs[piece], -1, -1, 1024, 0};
+  k->code = hd_host_code_create(module, jobs->funcs[piece], &jobs->options);
+  return k->code != NULL;
+}
+
+static bool load(hd_device_t *device, const hd_func_t *const *funcs,
+                 unsigned count, hd_kernel_t **kernels) {
   sim_device_t *d = of(device);
-  hd_codegen_options_t options = {.target = hd_target_find("host"),
-                                  .sanitize = d->options.sanitize};
-  for (unsigned i = 0; i < count; i++) {
-    sim_kernel_t *k = calloc(1, sizeof(*k));
-    if (!k)
-      return hd_error(diags_of(d), nowhere, HD_E0904, "out of memory");
-    kernels[i] = &k->base;
-    k->base = (hd_kernel_t){funcs[i], -1, -1, 1024, 0};
-    k->code = hd_host_code_create(module, funcs[i], &options);
-    if (!k->code)
-      return false;
-  }
-  return true;
+  jobs_t jobs = {
+      funcs,
+      kernels,
+      {.target = hd_target_find("host"), .sanitize = d->options.sanitize}};
+  return hd_compile_all(device->context, d->options.pool, count, compile,
+                        &jobs);
 }
 
 static void say_bank_conflicts(sim_device_t *d, const hd_kernel_t *kernel,

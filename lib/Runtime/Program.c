@@ -270,8 +270,7 @@ bool hd_program_load(hd_program_t *program) {
   for (unsigned i = 0; i < count; i++)
     funcs[i] = program->variants.data[i].func;
   program->kernels = HD_ARENA_ARRAY(&program->arena, hd_kernel_t *, count + 1);
-  return hd_device_load(device, program->module, funcs, count,
-                        program->kernels) &&
+  return hd_device_load(device, funcs, count, program->kernels) &&
          plan_steps(program);
 }
 

@@ -94,6 +94,17 @@ bool hd_verror(hd_diagnostics_t *diags, hd_loc_t loc, hd_diagnostic_code_t code,
   return false;
 }
 
+void hd_diagnostics_take(hd_diagnostics_t *to, const hd_diagnostics_t *from) {
+  pthread_mutex_lock(&to->lock);
+  for (const hd_diagnostic_t *d = from->first; d; d = d->next)
+    append(to, d->severity, d->code, d->loc,
+           hd_arena_strndup(&to->arena, d->message, strlen(d->message)));
+  if (!to->num_errors)
+    to->exit_class = from->exit_class;
+  to->num_errors += from->num_errors;
+  pthread_mutex_unlock(&to->lock);
+}
+
 bool hd_diagnostics_full(const hd_diagnostics_t *diags) {
   return diags->max_errors && diags->num_errors > diags->max_errors;
 }

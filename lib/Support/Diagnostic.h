@@ -97,6 +97,10 @@ void hd_remark(hd_diagnostics_t *diags, hd_loc_t loc, const char *format, ...)
 void hd_warning(hd_diagnostics_t *diags, hd_loc_t loc, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+// Reports to `to` what was reported to `from`, in order; places are of `to`'s
+// sources.
+void hd_diagnostics_take(hd_diagnostics_t *to, const hd_diagnostics_t *from);
+
 // Whether further errors would be counted, but not shown.
 bool hd_diagnostics_full(const hd_diagnostics_t *diags);
 

@@ -5,6 +5,7 @@
 // for a while, and then ends the process. Files have no name until they are
 // complete (Support/File.c), so ending at any moment leaves none half-written.
 #include "Tools/Process.h"
+#include "CodeGen/CodeGen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +30,13 @@ static void on_abort(int signal_number) {
   (void)signal_number;
   say("hidet", "error[E1005]: internal error: the compiler aborted; this is a "
                "fault of ours, please report it with the input");
+  _exit(HD_EXIT_INTERNAL);
+}
+
+static void on_fatal(const char *reason) {
+  char text[240];
+  snprintf(text, sizeof(text), "error[E0504]: LLVM: %.200s", reason);
+  say("hidet", text);
   _exit(HD_EXIT_INTERNAL);
 }
 
@@ -91,6 +99,7 @@ void hd_process_begin(hd_process_t *process, const char *name) {
   process->context.budget.interrupted = &process->interrupted;
   process->color = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
   signal(SIGABRT, on_abort);
+  hd_codegen_on_fatal(on_fatal);
   process->old_pipe = signal(SIGPIPE, SIG_IGN);
   hold_standard_files();
   sigset_t set;
@@ -184,6 +193,7 @@ int hd_process_end(hd_process_t *process) {
   pthread_sigmask(SIG_SETMASK, &process->old_signals, NULL);
   signal(SIGABRT, SIG_DFL);
   signal(SIGPIPE, process->old_pipe);
+  hd_codegen_on_fatal(NULL);
   return code;
 }
 

@@ -25,9 +25,9 @@ typedef struct hd_process {
 
 // Starts a context whose work SIGINT and SIGTERM interrupt. Where the work does
 // not look at its budget for a second (LLVM and the driver do not), the process
-// ends by itself: with exit 130, or 5 at the time limit. Code that aborts ends
-// with exit 70. A reader that has gone is an output that cannot be written
-// (exit 2), not a signal.
+// ends by itself: with exit 130, or 5 at the time limit. Code that aborts, or
+// LLVM where it gives up, ends with exit 70. A reader that has gone is an
+// output that cannot be written (exit 2), not a signal.
 void hd_process_begin(hd_process_t *process, const char *name);
 
 // Sets the limits; 0 is none. To be called before hd_process_run().

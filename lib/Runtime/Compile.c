@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Runtime/Compile.h"
+
+#include <stdlib.h>
+
+typedef struct job {
+  hd_context_t context;
+  hd_module_t module;
+  hd_compile_fn_t compile;
+  void *argument;
+  unsigned piece;
+  hd_exhausted_t exhausted;
+  bool ok;
+} job_t;
+
+static void init_job(job_t *job, const hd_budget_t *budget, unsigned share) {
+  hd_context_init(&job->context);
+  hd_budget_t *own = &job->context.budget;
+  own->deadline_ns = budget->deadline_ns;
+  own->interrupted = budget->interrupted;
+  if (budget->bytes_limit)
+    own->bytes_limit = budget->bytes_used < budget->bytes_limit
+                           ? (budget->bytes_limit - budget->bytes_used) / share
+                           : 0;
+  // 0 would be no limit.
+  if (budget->bytes_limit && !own->bytes_limit)
+    own->bytes_limit = 1;
+  job->module.context = &job->context;
+  hd_arena_init(&job->module.arena, own);
+}
+
+static void run_job(void *argument) {
+  job_t *job = argument;
+  job->ok = job->compile(job->argument, job->piece, &job->module);
+}
+
+static void run_piece(void *argument, unsigned piece, unsigned worker) {
+  (void)worker;
+  job_t *job = &((job_t *)argument)[piece];
+  job->exhausted = hd_budget_guard(&job->context.budget, run_job, job);
+  hd_arena_fini(&job->module.arena);
+}
+
+// Up to the first failure, in the order of the kernels.
+static bool conclude(hd_context_t *context, job_t *jobs, unsigned count,
+                     hd_exhausted_t *exhausted) {
+  bool ok = true;
+  for (unsigned i = 0; i < count; i++) {
+    if (ok) {
+      hd_diagnostics_take(&context->diags, &jobs[i].context.diags);
+      *exhausted = jobs[i].exhausted;
+      ok = jobs[i].ok && *exhausted == HD_EXHAUSTED_NOTHING;
+    }
+    hd_context_fini(&jobs[i].context);
+  }
+  return ok;
+}
+
+bool hd_compile_all(hd_context_t *context, hd_thread_pool_t *pool,
+                    unsigned count, hd_compile_fn_t compile, void *argument) {
+  job_t *jobs = calloc(count ? count : 1, sizeof(*jobs));
+  if (!jobs)
+    return hd_error(&context->diags, (hd_loc_t){0}, HD_E0904, "out of memory");
+  unsigned share = hd_thread_pool_size(pool);
+  for (unsigned i = 0; i < count; i++) {
+    jobs[i].compile = compile;
+    jobs[i].argument = argument;
+    jobs[i].piece = i;
+    init_job(&jobs[i], &context->budget, share < count ? share : count);
+  }
+  hd_thread_pool_run(pool, count, run_piece, jobs);
+  hd_exhausted_t exhausted = HD_EXHAUSTED_NOTHING;
+  bool ok = conclude(context, jobs, count, &exhausted);
+  free(jobs);
+  if (exhausted != HD_EXHAUSTED_NOTHING)
+    hd_budget_exhausted(&context->budget, exhausted);
+  return ok;
+}
