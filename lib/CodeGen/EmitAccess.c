@@ -285,13 +285,24 @@ static LLVMValueRef register_address(hd_emit_t *e, const access_t *a,
   return gep;
 }
 
-// Constant indices are right; but the registers may be accumulators that a
-// product is under way to.
-static bool needs_register_check(const hd_emit_t *e, const access_t *a,
-                                 int kind, LLVMValueRef offset) {
-  bool may_be_sums =
-      e->num_slots == HD_EMIT_WIDE_SLOTS && a->linear && kind != HD_SIM_PLACE;
-  return may_be_sums || !LLVMIsAConstantInt(offset);
+// Under --sanitize, of registers: constant indices are right; but the registers
+// may be accumulators that a product is under way to, which are known by the
+// element's number.
+static void check_register(hd_emit_t *e, const access_t *a, int kind,
+                           LLVMValueRef offset, hd_place_t *place) {
+  if (!LLVMIsAConstantInt(offset))
+    check(e, a, kind, place);
+  bool may_be_sums = e->num_slots == HD_EMIT_WIDE_SLOTS && kind != HD_SIM_PLACE;
+  int64_t size;
+  if (!may_be_sums || !hd_tensor_storage_const(a->var->tensor, &size))
+    return;
+  put_i64(e, e->check_values, 0, offset);
+  put_i64(e, e->check_values, 1, LLVMConstInt(e->i64, (uint64_t)size, false));
+  LLVMValueRef site = hd_emit_site(e, a->loc, a->var->name, kind,
+                                   place->binding, 1, a->type.lanes);
+  LLVMValueRef args[] = {e->thread, site, e->check_values,
+                         LLVMConstNull(e->ptr)};
+  hd_emit_c_call(e, "hd_sim_check", e->i1, args, 4);
 }
 
 static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {
@@ -335,8 +346,9 @@ static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {
     LLVMTypeRef type = hd_emit_memory_type(e, tensor->element);
     place.pointer = LLVMBuildGEP2(B, type, base, &offset, 1, "");
   }
-  if (e->sanitize && (tensor->scope != HD_SCOPE_REGISTER ||
-                      needs_register_check(e, a, kind, offset)))
+  if (e->sanitize && tensor->scope == HD_SCOPE_REGISTER)
+    check_register(e, a, kind, offset, &place);
+  else if (e->sanitize)
     check(e, a, kind, &place);
   return place;
 }

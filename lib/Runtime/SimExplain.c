@@ -92,7 +92,7 @@ static void explain_warp(const hd_sim_resident_t *block,
   uint32_t first =
       (uint32_t)task->head.linear / HD_SIM_WARP_SIZE * HD_SIM_WARP_SIZE;
   const hd_sim_task_t *other = NULL;
-  if (hd_sim_registers_explain(task) || hd_sim_wgmma_explain(task))
+  if (hd_sim_wgmma_explain(task))
     return;
   for (uint32_t i = first;
        i < first + HD_SIM_WARP_SIZE && i < block->num_threads; i++)
@@ -110,20 +110,53 @@ static void explain_warp(const hd_sim_resident_t *block,
                                                       : "waits at a barrier");
 }
 
-void hd_sim_unit_explain(hd_sim_resident_t *const *unit, uint32_t num_blocks) {
-  for (uint32_t i = 0; i < num_blocks; i++) {
-    const hd_sim_resident_t *block = unit[i];
-    const hd_sim_task_t *collective = first_in(block, HD_SIM_AT_WARP);
-    const hd_sim_task_t *barrier = first_in(block, HD_SIM_AT_BLOCK);
-    // Where a warp is torn apart, that is the cause, and the barrier at which
-    // some of it waits the consequence.
-    if (collective)
-      explain_warp(block, collective);
-    else if (barrier && barrier->barrier >= 0)
-      explain_barrier(block, barrier);
-    else if (barrier && !hd_sim_mbarrier_explain(barrier))
-      hd_sim_cluster_explain(barrier);
-    if (collective || barrier)
-      return;
+// Warps that wait for registers hold up those that wait for them.
+static bool explain_registers(const hd_sim_resident_t *block) {
+  for (uint32_t i = 0; i < block->num_threads; i++)
+    if (block->threads[i].state == HD_SIM_AT_WARP &&
+        hd_sim_registers_explain(&block->threads[i]))
+      return true;
+  return false;
+}
+
+// The others that wait at something else, a few of them.
+static void note_others(const hd_sim_resident_t *block,
+                        const hd_sim_task_t *reported) {
+  const hd_sim_task_t *last = reported;
+  for (uint32_t i = 0, notes = 0; i < block->num_threads && notes < 3; i++) {
+    const hd_sim_task_t *task = &block->threads[i];
+    if (task->state != HD_SIM_AT_BLOCK ||
+        task->head.function == last->head.function)
+      continue;
+    note_thread(task, "waits here");
+    last = task;
+    notes++;
   }
+}
+
+static bool explain_block(const hd_sim_resident_t *block) {
+  const hd_sim_task_t *collective = first_in(block, HD_SIM_AT_WARP);
+  const hd_sim_task_t *barrier = first_in(block, HD_SIM_AT_BLOCK);
+  const hd_sim_task_t *bytes = hd_sim_mbarrier_short(block);
+  // What others wait for comes first: bytes that never come, registers, then
+  // a warp that is torn apart, of which the barrier at which some of it waits
+  // is a consequence.
+  if (bytes && hd_sim_mbarrier_explain(bytes))
+    note_others(block, bytes);
+  else if (collective && explain_registers(block))
+    return true;
+  else if (collective)
+    explain_warp(block, collective);
+  else if (barrier && barrier->barrier >= 0)
+    explain_barrier(block, barrier);
+  else if (barrier && (hd_sim_mbarrier_explain(barrier) ||
+                       hd_sim_cluster_explain(barrier)))
+    note_others(block, barrier);
+  return collective || barrier;
+}
+
+void hd_sim_unit_explain(hd_sim_resident_t *const *unit, uint32_t num_blocks) {
+  for (uint32_t i = 0; i < num_blocks; i++)
+    if (explain_block(unit[i]))
+      return;
 }

@@ -358,12 +358,28 @@ void hd_sim_load_begin(hd_sim_task_t *task, hd_sim_resident_t *block,
 
 // --- The end ---
 
+// Of a thread that waits at an mbarrier; NULL where it does not.
+static const hd_sim_mbarrier_t *awaited(const hd_sim_task_t *task) {
+  if (task->state != HD_SIM_AT_BLOCK ||
+      task->head.function != (void *)(uintptr_t)hd_sim_mbarrier_wait)
+    return NULL;
+  return state_at(hd_sim_resident_of(task), offset_of(task, task->head.slots));
+}
+
+const hd_sim_task_t *hd_sim_mbarrier_short(const hd_sim_resident_t *block) {
+  for (uint32_t i = 0; i < block->num_threads; i++) {
+    const hd_sim_mbarrier_t *m = awaited(&block->threads[i]);
+    if (m && m->pending == 0 && m->expected != m->arrived)
+      return &block->threads[i];
+  }
+  return NULL;
+}
+
 bool hd_sim_mbarrier_explain(const hd_sim_task_t *task) {
   if (task->head.function != (void *)(uintptr_t)hd_sim_mbarrier_wait)
     return false;
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
   const uint64_t *slots = task->head.slots;
-  const hd_sim_mbarrier_t *m = state_at(block, offset_of(task, slots));
+  const hd_sim_mbarrier_t *m = awaited(task);
   char me[HD_SIM_NAME_SIZE], name[HD_SIM_PLACE_SIZE];
   const char *what = "it is no mbarrier any more";
   char text[160];

@@ -27,7 +27,7 @@ uint32_t hd_sim_launch_registers(uint32_t num_threads) {
 }
 
 // The code's own number is not known here: each thread is taken to begin with
-// an equal share of all there are.
+// an equal share of all there are, the most that it can have.
 static void set_registers(hd_sim_warp_t *warp, bool grows) {
   hd_sim_task_t *task = first_of(warp);
   hd_sim_resident_t *block = hd_sim_resident_of(task);
@@ -35,11 +35,13 @@ static void set_registers(hd_sim_warp_t *warp, bool grows) {
   uint32_t wanted = (uint32_t)task->head.slots[0];
   uint32_t has = block->registers[number];
   char me[HD_SIM_NAME_SIZE];
-  if (grows ? wanted < has : wanted > has)
+  if (!grows && wanted > has)
     hd_sim_refuse(task, HD_E0713, task->head.site,
-                  "%s asks for %u registers by setmaxnreg_%s and has %u",
-                  hd_sim_thread_name(task, me), wanted, grows ? "inc" : "dec",
-                  has);
+                  "%s gives registers back by setmaxnreg_dec, asks to keep %u "
+                  "and has no more than %u",
+                  hd_sim_thread_name(task, me), wanted, has);
+  if (grows && wanted <= has) // It may have begun with less.
+    return;
   if (grows && (wanted - has) * HD_SIM_WARP_SIZE > block->free_registers) {
     warp->wait = true;
     return;

@@ -204,6 +204,8 @@ void hd_sim_thread_ended(hd_sim_task_t *task);
 // Why a thread waits for ever, where it does so at this: a finding and true.
 bool hd_sim_cluster_explain(const hd_sim_task_t *task);
 bool hd_sim_mbarrier_explain(const hd_sim_task_t *task);
+// A thread that waits for bytes alone, which nobody will send; NULL: none.
+const hd_sim_task_t *hd_sim_mbarrier_short(const hd_sim_resident_t *block);
 bool hd_sim_registers_explain(const hd_sim_task_t *task);
 bool hd_sim_wgmma_explain(const hd_sim_task_t *task);
 // SimRoles.c: registers that each thread of a block begins with, at most.
