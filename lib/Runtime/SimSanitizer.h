@@ -90,7 +90,9 @@ hd_sim_clocks_t *hd_sim_clocks_copy(hd_sim_run_t *run,
                                     const hd_sim_clocks_t *from);
 hd_sim_clocks_t *hd_sim_clocks_of(hd_sim_task_t *task);
 hd_sim_clocks_t *hd_sim_clocks_snapshot(hd_sim_task_t *task);
-// into, which nobody shares, learns all that from knows.
+// into, which nobody shares, learns all that from knows; of its own block
+// alone.
+void hd_sim_clocks_raise(hd_sim_clocks_t *into, const hd_sim_clocks_t *from);
 void hd_sim_clocks_learn(hd_sim_run_t *run, hd_sim_clocks_t *into,
                          hd_sim_clocks_t *from);
 

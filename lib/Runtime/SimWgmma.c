@@ -10,49 +10,13 @@
 //   wait     slots: left, n, accumulators, which
 // Accumulators under way are known by which registers they are: the tensor's
 // number << 32 | the first element.
+#include "Runtime/SimWgmma.h"
 #include "Runtime/SimFunctions.h"
 #include "Runtime/SimMatrix.h"
-#include "Runtime/SimProduct.h"
 #include "Runtime/SimSanitizer.h"
-
-#include "Runtime/SimBulk.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { WARPS = 4, FRAGMENT = 16 };
-
-// The accumulators of a warp that are under way, or that no wait has given
-// back.
-typedef struct sums {
-  struct sums *next;
-  uint64_t which;
-  uint32_t count, bytes; // Elements of a lane; of an element.
-  uint32_t under_way;    // Products.
-  const hd_sim_site_t *site;
-  char data[]; // Of each lane.
-} sums_t;
-
-typedef struct product {
-  struct product *next;
-  hd_sim_shape_t shape;
-  uint32_t n;
-  bool keep, in_registers;
-  hd_sim_view_t a, b;
-  uint32_t group; // The same for each warp.
-  uint32_t asked; // A bit for each warp.
-  sums_t *sums[WARPS];
-  char fragments[WARPS][HD_SIM_WARP_SIZE][FRAGMENT];
-} product_t;
-
-struct hd_sim_warpgroup {
-  product_t *first, **last;
-  product_t *next[WARPS]; // That a warp has not asked for; NULL: a new one.
-  uint32_t open[WARPS];   // The group that the next commit closes, from 1 on.
-  bool fenced[WARPS];
-  sums_t *sums[WARPS];
-  hd_sim_memo_t memo;
-};
 
 // --- State ---
 
@@ -60,18 +24,11 @@ static hd_sim_task_t *first_of(const hd_sim_warp_t *warp) {
   return hd_sim_task(warp->threads[0]); // The warp is whole.
 }
 
-static uint32_t group_of(const hd_sim_task_t *task) {
-  return (uint32_t)task->head.linear / (WARPS * HD_SIM_WARP_SIZE);
-}
-static uint32_t warp_of(const hd_sim_task_t *task) {
-  return (uint32_t)task->head.linear / HD_SIM_WARP_SIZE % WARPS;
-}
-
 static hd_sim_warpgroup_t *state_of(hd_sim_task_t *task) {
   hd_sim_resident_t *block = hd_sim_resident_of(task);
-  uint32_t number = group_of(task);
+  uint32_t number = hd_sim_group_of(task);
   char me[HD_SIM_NAME_SIZE];
-  if ((number + 1) * WARPS * HD_SIM_WARP_SIZE > block->num_threads)
+  if ((number + 1) * HD_SIM_GROUP_WARPS * HD_SIM_WARP_SIZE > block->num_threads)
     hd_sim_refuse(task, HD_E0710, task->head.site,
                   "%s is at %s, and its warpgroup has less than 128 threads",
                   hd_sim_thread_name(task, me), task->head.site->tensor);
@@ -82,20 +39,20 @@ static hd_sim_warpgroup_t *state_of(hd_sim_task_t *task) {
   if (!*at)
     hd_sim_no_room(hd_sim_run_of(task));
   (*at)->last = &(*at)->first;
-  for (int i = 0; i < WARPS; i++)
+  for (int i = 0; i < HD_SIM_GROUP_WARPS; i++)
     (*at)->open[i] = 1;
   return *at;
 }
 
 static void drop(hd_sim_warpgroup_t *group) {
   while (group->first) {
-    product_t *product = group->first;
+    hd_sim_product_t *product = group->first;
     group->first = product->next;
     free(product);
   }
-  for (int i = 0; i < WARPS; i++)
+  for (int i = 0; i < HD_SIM_GROUP_WARPS; i++)
     while (group->sums[i]) {
-      sums_t *sums = group->sums[i];
+      hd_sim_sums_t *sums = group->sums[i];
       group->sums[i] = sums->next;
       free(sums);
     }
@@ -113,35 +70,36 @@ void hd_sim_warpgroups_forget(hd_sim_resident_t *block) {
 
 // --- Accumulators ---
 
-static sums_t *find_sums(sums_t *list, uint64_t which, uint32_t count) {
-  for (sums_t *s = list; s; s = s->next)
+static hd_sim_sums_t *find_sums(hd_sim_sums_t *list, uint64_t which,
+                                uint32_t count) {
+  for (hd_sim_sums_t *s = list; s; s = s->next)
     if (s->which == which && s->count == count)
       return s;
   return NULL;
 }
 
-static char *lane_of(sums_t *sums, uint32_t lane) {
+static char *lane_of(hd_sim_sums_t *sums, uint32_t lane) {
   return sums->data + (size_t)lane * sums->count * sums->bytes;
 }
 
 // Those of the call: as they are under way, or as the registers hold them.
-static sums_t *take_sums(hd_sim_warp_t *warp, sums_t **list,
-                         const product_t *product) {
+static hd_sim_sums_t *take_sums(hd_sim_warp_t *warp, hd_sim_sums_t **list,
+                                const hd_sim_product_t *product) {
   hd_sim_task_t *task = first_of(warp);
   uint64_t which = warp->slots[0][2];
   uint32_t count = product->n / 2;
-  sums_t *sums = find_sums(*list, which, count);
+  hd_sim_sums_t *sums = find_sums(*list, which, count);
   if (sums)
     return sums;
   uint32_t bytes = hd_sim_sum_bytes(product->shape.c);
   sums = calloc(1, sizeof *sums + (size_t)HD_SIM_WARP_SIZE * count * bytes);
   if (!sums)
     hd_sim_no_room(hd_sim_run_of(task));
-  *sums = (sums_t){.next = *list,
-                   .which = which,
-                   .count = count,
-                   .bytes = bytes,
-                   .site = task->head.site};
+  *sums = (hd_sim_sums_t){.next = *list,
+                          .which = which,
+                          .count = count,
+                          .bytes = bytes,
+                          .site = task->head.site};
   *list = sums;
   for (uint32_t lane = 0; lane < HD_SIM_WARP_SIZE; lane++)
     memcpy(lane_of(sums, lane), (const void *)(uintptr_t)warp->slots[lane][1],
@@ -151,13 +109,13 @@ static sums_t *take_sums(hd_sim_warp_t *warp, sums_t **list,
 
 // Copies what the wait names back to the registers, and forgets what nothing is
 // under way to any more.
-static void give_back(hd_sim_warp_t *warp, sums_t **list) {
+static void give_back(hd_sim_warp_t *warp, hd_sim_sums_t **list) {
   uint64_t which = warp->slots[0][3];
   uint32_t count = (uint32_t)warp->slots[0][1] / 2;
   bool later = hd_sim_run_of(first_of(warp))->options->async ==
                HD_SIM_ASYNC_LATEST; // Else the registers have them already.
-  for (sums_t **at = list; *at;) {
-    sums_t *sums = *at;
+  for (hd_sim_sums_t **at = list; *at;) {
+    hd_sim_sums_t *sums = *at;
     uint64_t end = sums->which + sums->count;
     if (sums->under_way || sums->which >= which + count || end <= which) {
       at = &sums->next;
@@ -173,98 +131,6 @@ static void give_back(hd_sim_warp_t *warp, sums_t **list) {
     *at = sums->next;
     free(sums);
   }
-}
-
-void hd_sim_check_registers(hd_sim_task_t *task, const hd_sim_site_t *site,
-                            int64_t element) {
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
-  const hd_sim_warpgroup_t *group = block->warpgroups[group_of(task)];
-  char me[HD_SIM_NAME_SIZE];
-  for (const sums_t *s = group ? group->sums[warp_of(task)] : NULL; s;
-       s = s->next) {
-    int64_t first = (int64_t)(uint32_t)s->which;
-    if (s->which >> 32 != site->declaration || element < first ||
-        element >= first + s->count)
-      continue;
-    if (hd_sim_finding(task, HD_E0705, site, s->site,
-                       "%s %s register %lld of '%s', an accumulator that a "
-                       "wgmma may still be writing: no wgmma_wait that names "
-                       "it stands between",
-                       hd_sim_thread_name(task, me),
-                       site->access == HD_SIM_STORE ? "writes" : "reads",
-                       (long long)element, site->tensor))
-      hd_note(hd_sim_run_of(task)->diags, hd_sim_site_loc(s->site),
-              "the wgmma");
-    return;
-  }
-}
-
-// --- What the sanitizer asks ---
-
-typedef struct look {
-  hd_sim_task_t *task;
-  const hd_sim_site_t *site;
-  hd_sim_agent_t agent;
-  const hd_sim_view_t *view;
-  uint32_t first, end; // Rows of a.
-} look_t;
-
-static void look_at(void *argument, uint32_t line, uint32_t offset) {
-  const look_t *look = argument;
-  const hd_sim_view_t *view = look->view;
-  uint32_t row = line / 2;
-  if (view->mn_major) {
-    uint32_t each = HD_SIM_LINE / hd_sim_operand_bytes(view->type);
-    row = line % (view->extent / each) * each;
-  }
-  if (row < look->first || row >= look->end)
-    return;
-  hd_sim_touch_as(look->task, look->site,
-                  (uintptr_t)look->task->head.block->shared + offset,
-                  HD_SIM_LINE, HD_SIM_READS, &look->agent);
-}
-
-static void check_reads(hd_sim_task_t *task, const hd_sim_site_t *site,
-                        const hd_sim_view_t *view, uint32_t group,
-                        uint32_t first, uint32_t end) {
-  hd_sim_run_t *run = hd_sim_run_of(task);
-  look_t look = {
-      .task = task,
-      .site = site,
-      .agent = {hd_sim_resident_of(task)->number,
-                hd_sim_entry(run, HD_SIM_ENTRY_WARPGROUPS, group_of(task)),
-                group},
-      .view = view,
-      .first = first,
-      .end = end};
-  hd_sim_view_walk(view, look_at, &look);
-}
-
-// A descriptor can lead anywhere.
-typedef struct reach {
-  uint32_t most;
-} reach_t;
-
-static void reach_to(void *argument, uint32_t line, uint32_t offset) {
-  (void)line;
-  reach_t *reach = argument;
-  if (reach->most < offset)
-    reach->most = offset;
-}
-
-static void check_reach(hd_sim_task_t *task, const hd_sim_site_t *site,
-                        const hd_sim_view_t *view) {
-  size_t size = hd_sim_run_of(task)->kernel->shared_bytes;
-  reach_t reach = {0};
-  hd_sim_view_walk(view, reach_to, &reach);
-  char me[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
-  if (reach.most + HD_SIM_LINE > size)
-    hd_sim_refuse(task, HD_E0701, site,
-                  "%s has a product read %s as far as byte %u of shared "
-                  "memory, which has %zu",
-                  hd_sim_thread_name(task, me),
-                  hd_sim_place_name(site, NULL, place),
-                  reach.most + HD_SIM_LINE, size);
 }
 
 // --- Products ---
@@ -286,21 +152,21 @@ static hd_sim_view_t view_of(hd_sim_task_t *task, const uint64_t *slots,
       .type = type,
       .mn_major = mn_major,
       .extent = extent};
-  check_reach(task, site, &view);
+  hd_sim_wgmma_check_reach(task, site, &view);
   return view;
 }
 
-static product_t read_call(hd_sim_task_t *task, hd_sim_shape_t shape,
-                           bool in_registers) {
+static hd_sim_product_t read_call(hd_sim_task_t *task, hd_sim_shape_t shape,
+                                  bool in_registers) {
   const uint64_t *slots = task->head.slots;
   // Two bytes may be MN-major; others have no such operands.
   bool has_majors = hd_sim_operand_bytes(shape.a) == 2;
   const uint64_t *b = slots + (in_registers ? 4 : 6);
   const uint64_t *majors = b + 4;
-  product_t p = {.shape = shape,
-                 .n = (uint32_t)slots[0],
-                 .keep = b[3] & 1,
-                 .in_registers = in_registers};
+  hd_sim_product_t p = {.shape = shape,
+                        .n = (uint32_t)slots[0],
+                        .keep = b[3] & 1,
+                        .in_registers = in_registers};
   if (!in_registers)
     p.a = view_of(task, slots + 3, shape.a, has_majors && majors[0], 64);
   p.b = view_of(task, b, shape.b, has_majors && majors[in_registers ? 0 : 1],
@@ -308,8 +174,9 @@ static product_t read_call(hd_sim_task_t *task, hd_sim_shape_t shape,
   return p;
 }
 
-static void multiply_warp(const product_t *p, uint32_t warp, hd_sim_b_t b,
-                          char *const *fragments, char *const *lanes) {
+static void multiply_warp(const hd_sim_product_t *p, uint32_t warp,
+                          hd_sim_b_t b, char *const *fragments,
+                          char *const *lanes) {
   hd_sim_a_t a;
   if (p->in_registers)
     hd_sim_fragment_a(p->shape.a, fragments, a);
@@ -320,10 +187,10 @@ static void multiply_warp(const product_t *p, uint32_t warp, hd_sim_b_t b,
 }
 
 // All four warps' rows of a product that was left for later.
-static void multiply(product_t *p) {
+static void multiply(hd_sim_product_t *p) {
   hd_sim_b_t b;
   hd_sim_view_b(&p->b, b);
-  for (uint32_t warp = 0; warp < WARPS; warp++) {
+  for (uint32_t warp = 0; warp < HD_SIM_GROUP_WARPS; warp++) {
     char *fragments[HD_SIM_WARP_SIZE], *lanes[HD_SIM_WARP_SIZE];
     for (uint32_t lane = 0; lane < HD_SIM_WARP_SIZE; lane++) {
       fragments[lane] = p->fragments[warp][lane];
@@ -334,7 +201,7 @@ static void multiply(product_t *p) {
   }
 }
 
-static void multiply_now(hd_sim_warp_t *warp, const product_t *p) {
+static void multiply_now(hd_sim_warp_t *warp, const hd_sim_product_t *p) {
   hd_sim_b_t b;
   hd_sim_view_b(&p->b, b);
   char *fragments[HD_SIM_WARP_SIZE], *lanes[HD_SIM_WARP_SIZE];
@@ -342,7 +209,7 @@ static void multiply_now(hd_sim_warp_t *warp, const product_t *p) {
     lanes[lane] = (char *)(uintptr_t)warp->slots[lane][1];
     fragments[lane] = (char *)(uintptr_t)warp->slots[lane][3];
   }
-  multiply_warp(p, warp_of(first_of(warp)), b, fragments, lanes);
+  multiply_warp(p, hd_sim_group_warp(first_of(warp)), b, fragments, lanes);
 }
 
 static bool same_view(const hd_sim_view_t *a, const hd_sim_view_t *b) {
@@ -350,7 +217,7 @@ static bool same_view(const hd_sim_view_t *a, const hd_sim_view_t *b) {
          a->mn_major == b->mn_major;
 }
 
-static bool same_product(const product_t *a, const product_t *b) {
+static bool same_product(const hd_sim_product_t *a, const hd_sim_product_t *b) {
   return a->n == b->n && a->keep == b->keep && a->group == b->group &&
          a->shape.a == b->shape.a && a->shape.b == b->shape.b &&
          a->shape.c == b->shape.c && a->in_registers == b->in_registers &&
@@ -359,10 +226,11 @@ static bool same_product(const product_t *a, const product_t *b) {
 }
 
 // The product that this warp asks for: the first to come makes it.
-static product_t *join_product(hd_sim_task_t *task, hd_sim_warpgroup_t *group,
-                               const product_t *asked) {
-  uint32_t warp = warp_of(task);
-  product_t *p = group->next[warp];
+static hd_sim_product_t *join_product(hd_sim_task_t *task,
+                                      hd_sim_warpgroup_t *group,
+                                      const hd_sim_product_t *asked) {
+  uint32_t warp = hd_sim_group_warp(task);
+  hd_sim_product_t *p = group->next[warp];
   char me[HD_SIM_NAME_SIZE];
   if (p && !same_product(p, asked))
     hd_sim_refuse(task, HD_E0710, task->head.site,
@@ -376,7 +244,7 @@ static product_t *join_product(hd_sim_task_t *task, hd_sim_warpgroup_t *group,
     *p = *asked;
     *group->last = p;
     group->last = &p->next;
-    for (uint32_t i = 0; i < WARPS; i++)
+    for (uint32_t i = 0; i < HD_SIM_GROUP_WARPS; i++)
       if (!group->next[i])
         group->next[i] = p;
   }
@@ -385,37 +253,19 @@ static product_t *join_product(hd_sim_task_t *task, hd_sim_warpgroup_t *group,
   return p;
 }
 
-static void check_call(hd_sim_task_t *task, const hd_sim_warpgroup_t *group,
-                       const product_t *p) {
-  const uint64_t *slots = task->head.slots;
-  uint32_t warp = warp_of(task);
-  char me[HD_SIM_NAME_SIZE];
-  if (!group->fenced[warp])
-    hd_sim_finding(task, HD_E0711, task->head.site, NULL,
-                   "%s begins products without a wgmma_fence",
-                   hd_sim_thread_name(task, me));
-  if (!p->in_registers)
-    check_reads(task, (const hd_sim_site_t *)(uintptr_t)slots[4], &p->a,
-                p->group, warp * HD_SIM_PRODUCT_ROWS,
-                (warp + 1) * HD_SIM_PRODUCT_ROWS);
-  check_reads(task,
-              (const hd_sim_site_t *)(uintptr_t)slots[p->in_registers ? 5 : 7],
-              &p->b, p->group, 0, HD_SIM_PRODUCT_N);
-}
-
 static void ask(hd_sim_warp_t *warp, hd_sim_shape_t shape, bool in_registers) {
   if (!hd_sim_whole_warp(warp))
     return;
   hd_sim_task_t *task = first_of(warp);
   hd_sim_run_t *run = hd_sim_run_of(task);
   hd_sim_warpgroup_t *group = state_of(task);
-  uint32_t number = warp_of(task);
-  product_t asked = read_call(task, shape, in_registers);
+  uint32_t number = hd_sim_group_warp(task);
+  hd_sim_product_t asked = read_call(task, shape, in_registers);
   asked.group = group->open[number];
   if (run->sanitizer)
-    check_call(task, group, &asked);
-  product_t *p = join_product(task, group, &asked);
-  sums_t *sums = take_sums(warp, &group->sums[number], p);
+    hd_sim_wgmma_check(task, group, &asked);
+  hd_sim_product_t *p = join_product(task, group, &asked);
+  hd_sim_sums_t *sums = take_sums(warp, &group->sums[number], p);
   p->sums[number] = sums;
   sums->under_way++;
   sums->site = task->head.site;
@@ -424,7 +274,7 @@ static void ask(hd_sim_warp_t *warp, hd_sim_shape_t shape, bool in_registers) {
   else if (in_registers)
     for (uint32_t lane = 0; lane < HD_SIM_WARP_SIZE; lane++)
       memcpy(p->fragments[number][lane],
-             (const void *)(uintptr_t)warp->slots[lane][3], FRAGMENT);
+             (const void *)(uintptr_t)warp->slots[lane][3], HD_SIM_FRAGMENT);
 }
 
 // --- The functions ---
@@ -457,29 +307,29 @@ void hd_sim_wgmma_fence(hd_sim_warp_t *warp) {
   if (!hd_sim_whole_warp(warp))
     return;
   hd_sim_task_t *task = first_of(warp);
-  state_of(task)->fenced[warp_of(task)] = true;
+  state_of(task)->fenced[hd_sim_group_warp(task)] = true;
 }
 
 void hd_sim_wgmma_commit(hd_sim_warp_t *warp) {
   if (!hd_sim_whole_warp(warp))
     return;
   hd_sim_task_t *task = first_of(warp);
-  state_of(task)->open[warp_of(task)]++;
+  state_of(task)->open[hd_sim_group_warp(task)]++;
 }
 
 static void finish(hd_sim_task_t *task, hd_sim_warpgroup_t *group,
                    uint32_t last) {
   bool now = hd_sim_run_of(task)->options->async == HD_SIM_ASYNC_EARLIEST;
   while (group->first && group->first->group <= last) {
-    product_t *p = group->first;
+    hd_sim_product_t *p = group->first;
     char me[HD_SIM_NAME_SIZE];
-    if (p->asked != (1u << WARPS) - 1)
+    if (p->asked != (1u << HD_SIM_GROUP_WARPS) - 1)
       hd_sim_refuse(task, HD_E0710, task->head.site,
                     "%s waits for a product that not all warps of its "
                     "warpgroup have asked for",
                     hd_sim_thread_name(task, me));
     if (now)
-      for (int i = 0; i < WARPS; i++)
+      for (int i = 0; i < HD_SIM_GROUP_WARPS; i++)
         p->sums[i]->under_way--;
     else
       multiply(p);
@@ -495,10 +345,10 @@ void hd_sim_wgmma_wait(hd_sim_warp_t *warp) {
     return;
   hd_sim_task_t *task = first_of(warp);
   hd_sim_warpgroup_t *group = state_of(task);
-  uint32_t number = warp_of(task), left = (uint32_t)warp->slots[0][0];
+  uint32_t number = hd_sim_group_warp(task), left = (uint32_t)warp->slots[0][0];
   uint32_t closed = group->open[number] - 1;
   uint32_t last = closed > left ? closed - left : 0;
-  for (int i = 0; i < WARPS; i++)
+  for (int i = 0; i < HD_SIM_GROUP_WARPS; i++)
     if (group->open[i] <= last) {
       warp->wait = true; // Not all of the warpgroup have come so far.
       return;
@@ -508,44 +358,9 @@ void hd_sim_wgmma_wait(hd_sim_warp_t *warp) {
   hd_sim_run_t *run = hd_sim_run_of(task);
   if (!run->sanitizer)
     return;
-  uint32_t entry = hd_sim_entry(run, HD_SIM_ENTRY_WARPGROUPS, group_of(task));
+  uint32_t entry =
+      hd_sim_entry(run, HD_SIM_ENTRY_WARPGROUPS, hd_sim_group_of(task));
   for (uint32_t lane = 0; lane < HD_SIM_WARP_SIZE; lane++)
     hd_sim_sync_mark(hd_sim_task(warp->threads[lane]), entry, last,
                      &group->memo);
-}
-
-// --- The end ---
-
-bool hd_sim_wgmma_explain(const hd_sim_task_t *task) {
-  if (task->head.function != (void *)(uintptr_t)hd_sim_wgmma_wait)
-    return false;
-  const hd_sim_warpgroup_t *group =
-      hd_sim_resident_of(task)->warpgroups[group_of(task)];
-  char me[HD_SIM_NAME_SIZE];
-  uint32_t self = warp_of(task), behind = self;
-  for (uint32_t i = 0; group && i < WARPS; i++)
-    if (group->open[i] < group->open[behind])
-      behind = i;
-  if (!group || behind == self)
-    return false;
-  hd_sim_finding(
-      task, HD_E0710, task->head.site, NULL,
-      "%s waits for ever for products of its warpgroup: its warp has "
-      "committed %u groups, warp %u of the warpgroup %u",
-      hd_sim_thread_name(task, me), group->open[self] - 1, behind,
-      group->open[behind] - 1);
-  return true;
-}
-
-void hd_sim_warpgroups_end(hd_sim_task_t *last) {
-  hd_sim_resident_t *block = hd_sim_resident_of(last);
-  for (uint32_t i = 0; i < HD_SIM_WARPGROUPS; i++) {
-    const hd_sim_warpgroup_t *group = block->warpgroups[i];
-    const sums_t *sums = group && group->first ? group->first->sums[0] : NULL;
-    if (group && group->first)
-      hd_sim_finding(last, HD_E0705, sums ? sums->site : NULL, NULL,
-                     "block %u ends while products of warpgroup %u are under "
-                     "way: there is no wgmma_wait for them",
-                     block->number, i);
-  }
 }
