@@ -158,8 +158,20 @@ void hd_emit_host_kernel(hd_emit_t *e);
 bool hd_emit_has_cluster(const hd_emit_t *e);
 bool hd_emit_needs_coroutine(hd_module_t *module, const hd_func_t *kernel,
                              bool sanitize);
-LLVMValueRef hd_emit_nvptx_builtin(hd_emit_t *e, hd_builtin_t builtin);
-LLVMValueRef hd_emit_host_builtin(hd_emit_t *e, hd_builtin_t builtin);
+// What a target reads of the launch, along an axis (of clusters: 0).
+typedef enum hd_launch_value {
+  HD_LAUNCH_THREAD,
+  HD_LAUNCH_BLOCK,
+  HD_LAUNCH_GRID_DIM,
+  HD_LAUNCH_CLUSTER,
+} hd_launch_value_t;
+LLVMValueRef hd_emit_nvptx_read(hd_emit_t *e, hd_launch_value_t what, int axis);
+LLVMValueRef hd_emit_host_read(hd_emit_t *e, hd_launch_value_t what, int axis);
+
+// EmitBuiltin.c
+LLVMValueRef hd_emit_builtin(hd_emit_t *e, hd_builtin_t builtin);
+// A dimension of the launch: 1 where none is given, 0 where it is no constant.
+int64_t hd_emit_dim(const hd_expr_t *dim);
 
 // EmitType.c
 LLVMTypeRef hd_emit_type(hd_emit_t *e, hd_type_t type);
@@ -238,7 +250,6 @@ LLVMValueRef hd_emit_expr(hd_emit_t *e, const hd_expr_t *x);
 bool hd_emit_is_cheap(const hd_expr_t *x);
 // A sum's part without its constant, which is added to *constant.
 LLVMValueRef hd_emit_split(LLVMValueRef value, uint64_t *constant);
-LLVMValueRef hd_emit_builtin(hd_emit_t *e, hd_builtin_t builtin);
 // x's operation on these values, or the value it had when it was emitted.
 LLVMValueRef hd_emit_operation(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
                                LLVMValueRef b);
@@ -267,7 +278,7 @@ LLVMValueRef hd_emit_f32_to_small(hd_emit_t *e, LLVMValueRef value,
                                   hd_scalar_t to);
 LLVMValueRef hd_emit_f64_to_f32_odd(hd_emit_t *e, LLVMValueRef value);
 
-// EmitAccess.c
+// EmitAccess.c, EmitAddress.c
 // The address of an element and what is known of it.
 typedef struct hd_place {
   const hd_binding_t *binding;
@@ -279,6 +290,12 @@ typedef struct hd_place {
   LLVMValueRef site;    // Under --sanitize, else NULL.
 } hd_place_t;
 hd_place_t hd_emit_place(hd_emit_t *e, const hd_expr_t *access, int kind);
+// On the GPU: fills in the pointer and displacement of an offset in elements,
+// from the binding's value.
+void hd_emit_address(hd_emit_t *e, const hd_tensor_t *tensor,
+                     const hd_expr_t *offset, hd_place_t *place);
+// The pointer with its displacement.
+LLVMValueRef hd_emit_displaced(hd_emit_t *e, const hd_place_t *place);
 // The element of a register tensor that an access begins at; false: it is known
 // when the code runs, and emission starts again with the tensor in memory.
 bool hd_emit_cell(hd_emit_t *e, const hd_expr_t *access,

@@ -69,127 +69,6 @@ static const hd_expr_t *offset_of(hd_emit_t *e, const access_t *a) {
                    : hd_tensor_offset(&e->arena, a->var->tensor, a->indices);
 }
 
-static LLVMValueRef widened(hd_emit_t *e, LLVMValueRef value, LLVMTypeRef type,
-                            bool is_signed) {
-  if (LLVMTypeOf(value) == type)
-    return value;
-  LLVMValueRef *known =
-      hd_emit_number(e, HD_EXPR_TENSOR, is_signed, value, type);
-  if (!*known)
-    *known = LLVMBuildIntCast2(B, value, type, is_signed, "");
-  return *known;
-}
-
-static unsigned index_bits(const hd_expr_t *x) {
-  return hd_type_is_integer(x->type)
-             ? hd_scalar_bits((hd_scalar_t)x->type.scalar)
-             : 0;
-}
-
-static bool is_widening(const hd_expr_t *cast) {
-  return index_bits(cast->operands[0]) == 32 && index_bits(cast) == 64;
-}
-
-// The same of a value of 32 bits that is widened: its constant is taken out
-// where the sum does not wrap before.
-static LLVMValueRef widened_without_rest(hd_emit_t *e, const hd_expr_t *x,
-                                         uint64_t *rest) {
-  bool is_signed = hd_type_is_signed(x->type);
-  LLVMValueRef value = hd_emit_expr(e, x);
-  if (LLVMIsAConstantInt(value)) {
-    *rest += is_signed ? (uint64_t)LLVMConstIntGetSExtValue(value)
-                       : LLVMConstIntGetZExtValue(value);
-    return NULL;
-  }
-  uint64_t constant = 0;
-  LLVMValueRef base = hd_emit_split(value, &constant);
-  if (constant && hd_emit_is_exact_sum(e, base, (int64_t)constant, is_signed)) {
-    *rest += constant;
-    value = base;
-  }
-  return widened(e, value, e->i64, is_signed);
-}
-
-// A sum without its constant terms, which are added to *rest, modulo 2^64; NULL
-// where there is nothing else.
-static LLVMValueRef without_rest(hd_emit_t *e, const hd_expr_t *x,
-                                 uint64_t *rest) {
-  if (x->kind == HD_EXPR_ADD) {
-    LLVMValueRef a = without_rest(e, x->operands[0], rest);
-    LLVMValueRef b = without_rest(e, x->operands[1], rest);
-    return a && b ? hd_emit_operation(e, x, a, b) : a ? a : b;
-  }
-  int64_t factor;
-  if (x->kind == HD_EXPR_MUL && hd_expr_fold_int(x->operands[1], &factor)) {
-    uint64_t inner = 0;
-    LLVMValueRef a = without_rest(e, x->operands[0], &inner);
-    *rest += inner * (uint64_t)factor;
-    return a ? hd_emit_operation(e, x, a, hd_emit_expr(e, x->operands[1]))
-             : NULL;
-  }
-  if (x->kind == HD_EXPR_CAST && is_widening(x))
-    return widened_without_rest(e, x->operands[0], rest);
-  LLVMValueRef value = hd_emit_expr(e, x);
-  if (!LLVMIsAConstantInt(value))
-    return hd_emit_split(value, rest);
-  *rest += (uint64_t)LLVMConstIntGetSExtValue(value);
-  return NULL;
-}
-
-// On the GPU an address is a pointer that accesses share and a displacement
-// that is part of the instruction. Arithmetic of an index may wrap, so only
-// where the address wraps with it can constants be taken out.
-static void place_on_gpu(hd_emit_t *e, const access_t *a, hd_place_t *place) {
-  const hd_expr_t *x = offset_of(e, a);
-  bool is_shared = a->var->tensor->scope == HD_SCOPE_SHARED;
-  bool is_signed = hd_type_is_signed(x->type);
-  LLVMTypeRef type = is_shared ? e->i32 : e->i64;
-  unsigned bits = element_bits(a->var->tensor->element);
-  uint64_t rest = 0;
-  LLVMValueRef offset =
-      index_bits(x) >= LLVMGetIntTypeWidth(type) ? without_rest(e, x, &rest)
-      : index_bits(x) == 32 ? widened_without_rest(e, x, &rest)
-                            : hd_emit_expr(e, x);
-  if (offset)
-    offset = widened(e, offset, type, is_signed);
-  int64_t bytes = (int64_t)(rest * (bits / 8));
-  if (is_shared)
-    bytes = (int32_t)(uint32_t)bytes;
-  place->pointer = place->binding->value;
-  if (bytes != (int32_t)bytes) { // An instruction has no room for it.
-    LLVMValueRef index = LLVMConstInt(e->i64, (uint64_t)bytes, true);
-    place->pointer = LLVMBuildGEP2(B, e->i8, place->pointer, &index, 1, "");
-    bytes = 0;
-  }
-  place->displacement = bytes;
-  if (!offset)
-    return;
-  LLVMTypeRef element = hd_emit_memory_type(e, a->var->tensor->element);
-  LLVMValueRef narrow =
-      LLVMIsAInstruction(offset) && bits > 8 &&
-              (LLVMIsASExtInst(offset) || LLVMIsAZExtInst(offset))
-          ? LLVMGetOperand(offset, 0)
-          : NULL;
-  if (narrow && LLVMTypeOf(narrow) == e->i32) {
-    LLVMValueRef size = LLVMConstInt(e->i32, bits / 8, false);
-    offset = hd_emit_multiply_wide(e, narrow, size, LLVMIsASExtInst(offset));
-    element = e->i8;
-  }
-  LLVMValueRef *known =
-      hd_emit_number(e, HD_EXPR_REF, bits, place->pointer, offset);
-  if (!*known)
-    *known = LLVMBuildGEP2(B, element, place->pointer, &offset, 1, "");
-  place->pointer = *known;
-}
-
-static LLVMValueRef address_of(hd_emit_t *e, const hd_place_t *place) {
-  if (!place->displacement)
-    return place->pointer;
-  LLVMValueRef index =
-      LLVMConstInt(e->i32, (uint64_t)place->displacement, true);
-  return LLVMBuildGEP2(B, e->i8, place->pointer, &index, 1, "");
-}
-
 // A private, constant hd_sim_site_t.
 LLVMValueRef hd_emit_site(hd_emit_t *e, hd_loc_t loc, const char *name,
                           int access, const hd_binding_t *binding,
@@ -320,7 +199,7 @@ static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {
     return place;
   }
   if (!e->host && tensor->scope != HD_SCOPE_REGISTER && bits >= 8) {
-    place_on_gpu(e, a, &place);
+    hd_emit_address(e, tensor, offset_of(e, a), &place);
     return place;
   }
   const hd_expr_t *x = offset_of(e, a);
@@ -440,7 +319,7 @@ static LLVMValueRef load_bytes(hd_emit_t *e, const access_t *a,
                                const hd_place_t *place) {
   LLVMTypeRef type =
       a->type.lanes > 1 ? LLVMVectorType(e->i8, a->type.lanes) : e->i8;
-  LLVMValueRef value = LLVMBuildLoad2(B, type, address_of(e, place), "");
+  LLVMValueRef value = LLVMBuildLoad2(B, type, hd_emit_displaced(e, place), "");
   value = finish_load(e, value, a, place);
   if (!hd_type_is_bool(a->type))
     return value;
@@ -469,7 +348,7 @@ static LLVMValueRef load_from(hd_emit_t *e, const access_t *a,
     return packed ? load_packed(e, a, place) : load_bytes(e, a, place);
   }
   LLVMTypeRef type = hd_emit_type(e, a->type);
-  LLVMValueRef value = LLVMBuildLoad2(B, type, address_of(e, place), "");
+  LLVMValueRef value = LLVMBuildLoad2(B, type, hd_emit_displaced(e, place), "");
   return finish_load(e, value, a, place);
 }
 
@@ -524,7 +403,7 @@ static void store_to(hd_emit_t *e, const access_t *a, const hd_place_t *place,
           LLVMBuildZExt(B, value, hd_emit_like(LLVMTypeOf(value), e->i8), "");
     }
   }
-  LLVMValueRef store = LLVMBuildStore(B, value, address_of(e, place));
+  LLVMValueRef store = LLVMBuildStore(B, value, hd_emit_displaced(e, place));
   LLVMSetAlignment(store, alignment(e, a));
 }
 

@@ -4,66 +4,15 @@
 // apart into registers (vectors of small elements into words of 32 bits), lists
 // of registers stand in braces, constants as themselves. What is no pure
 // function of its values is convergent, has side effects and clobbers memory.
-#include "CodeGen/Emit.h"
+#include "CodeGen/EmitAsm.h"
 #include "CodeGen/SimAbi.h"
 #include "IR/Matrix.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define B e->builder
 
-enum { MAX_TEXT = 4096 };
-
-typedef struct text {
-  char data[MAX_TEXT];
-  size_t size;
-} text_t;
-
-// One list of registers: a value's, or those of a register reference.
-typedef struct operand {
-  hd_type_t type;          // Of registers: the elements and their number.
-  LLVMValueRef address;    // Of register references in memory.
-  const hd_cells_t *cells; // Of register references that are values,
-  int64_t cell;            // and the first.
-  int64_t displacement;    // Of places, in bytes.
-  unsigned first, count;   // Among outputs, or among inputs.
-  unsigned first_in;       // Among inputs, of what is written too.
-  bool is_out, is_read_apart, is_printed, in_braces;
-  bool is_immediate;
-  int64_t immediate;
-} operand_t;
-
-typedef struct assembly {
-  const hd_expr_t *x;
-  const hd_intrinsic_info_t *info;
-  hd_type_t t;
-  operand_t operands[HD_INTRINSIC_MAX_PARAMS], result;
-  LLVMTypeRef out_types[HD_EMIT_MAX_REGISTERS], in_types[HD_EMIT_MAX_REGISTERS];
-  LLVMValueRef ins[HD_EMIT_MAX_REGISTERS];
-  int ties[HD_EMIT_MAX_REGISTERS]; // Of an input: the output that it shares, or
-                                   // -1.
-  unsigned num_outs, num_ins;
-  hd_scope_t space;
-  int order, scope, cache, policy;
-} assembly_t;
-
-static void put(text_t *text, const char *string) {
-  size_t size = strlen(string);
-  if (text->size + size >= MAX_TEXT)
-    size = MAX_TEXT - 1 - text->size;
-  memcpy(text->data + text->size, string, size);
-  text->size += size;
-  text->data[text->size] = '\0';
-}
-
-static void put_int(text_t *text, long long value) {
-  char number[32];
-  snprintf(number, sizeof number, "%lld", value);
-  put(text, number);
-}
-
-static void add_input(assembly_t *a, LLVMValueRef value, int tie) {
+static void add_input(hd_asm_t *a, LLVMValueRef value, int tie) {
   if (a->num_ins == HD_EMIT_MAX_REGISTERS)
     return;
   a->ties[a->num_ins] = tie;
@@ -71,7 +20,7 @@ static void add_input(assembly_t *a, LLVMValueRef value, int tie) {
   a->ins[a->num_ins++] = value;
 }
 
-static void add_outputs(hd_emit_t *e, assembly_t *a, operand_t *o) {
+static void add_outputs(hd_emit_t *e, hd_asm_t *a, hd_asm_operand_t *o) {
   o->first = a->num_outs;
   o->count = hd_emit_asm_count(o->type);
   o->is_out = true;
@@ -79,7 +28,7 @@ static void add_outputs(hd_emit_t *e, assembly_t *a, operand_t *o) {
     a->out_types[a->num_outs++] = hd_emit_asm_type(e, o->type);
 }
 
-static void add_value(hd_emit_t *e, assembly_t *a, operand_t *o,
+static void add_value(hd_emit_t *e, hd_asm_t *a, hd_asm_operand_t *o,
                       const hd_expr_t *x) {
   LLVMValueRef value = hd_emit_expr(e, x);
   o->type = x->type;
@@ -107,7 +56,7 @@ static char letter_of(unsigned param) {
 
 // Whether the instruction takes a parameter as an address, to which a constant
 // may be added: [%0].
-static bool is_in_brackets(const assembly_t *a, unsigned param) {
+static bool is_in_brackets(const hd_asm_t *a, unsigned param) {
   const char name[] = {'%', letter_of(param), '\0'};
   const char *at = strstr(a->info->ptx, name);
   for (; at; at = strstr(at + 1, name))
@@ -116,7 +65,7 @@ static bool is_in_brackets(const assembly_t *a, unsigned param) {
   return true;
 }
 
-static void add_place(hd_emit_t *e, assembly_t *a, operand_t *o,
+static void add_place(hd_emit_t *e, hd_asm_t *a, hd_asm_operand_t *o,
                       const hd_expr_t *x) {
   hd_place_t place = hd_emit_place(e, x, HD_SIM_PLACE);
   a->space = x->u.var->tensor->scope;
@@ -138,7 +87,8 @@ static void add_place(hd_emit_t *e, assembly_t *a, operand_t *o,
 }
 
 // The descriptor of a matrix: its address' bits 17-4, and its layout.
-static void add_matrix(hd_emit_t *e, assembly_t *a, operand_t *o, uint32_t i) {
+static void add_matrix(hd_emit_t *e, hd_asm_t *a, hd_asm_operand_t *o,
+                       uint32_t i) {
   hd_matrix_t matrix;
   add_place(e, a, o, a->x->operands[i]);
   hd_matrix_operand(a->info, a->x, i, &matrix);
@@ -163,13 +113,13 @@ static bool is_plain(hd_type_t type) {
 }
 
 // The type of the elements of a reference that share a register.
-static hd_type_t shared_type(const operand_t *o) {
+static hd_type_t shared_type(const hd_asm_operand_t *o) {
   return (hd_type_t){o->type.scalar, (uint8_t)(o->type.lanes / o->count)};
 }
 
 // The address of a reference's register i, and its type in memory: a vector of
 // the small elements that share the register.
-static LLVMValueRef register_address(hd_emit_t *e, const operand_t *o,
+static LLVMValueRef register_address(hd_emit_t *e, const hd_asm_operand_t *o,
                                      unsigned i, hd_type_t *type) {
   *type = shared_type(o);
   LLVMValueRef index = LLVMConstInt(e->i32, i * type->lanes, false);
@@ -178,7 +128,7 @@ static LLVMValueRef register_address(hd_emit_t *e, const operand_t *o,
 }
 
 // The elements of a reference that share its register i, as that register.
-static LLVMValueRef read_register(hd_emit_t *e, const operand_t *o,
+static LLVMValueRef read_register(hd_emit_t *e, const hd_asm_operand_t *o,
                                   unsigned i) {
   hd_type_t type;
   LLVMValueRef value, one[HD_EMIT_MAX_REGISTERS];
@@ -199,7 +149,7 @@ static LLVMValueRef read_register(hd_emit_t *e, const operand_t *o,
   return one[0];
 }
 
-static void write_register(hd_emit_t *e, const operand_t *o, unsigned i,
+static void write_register(hd_emit_t *e, const hd_asm_operand_t *o, unsigned i,
                            LLVMValueRef value) {
   hd_type_t type;
   if (o->cells) {
@@ -217,13 +167,13 @@ static void write_register(hd_emit_t *e, const operand_t *o, unsigned i,
 
 // Whether the instruction names a parameter twice: where it is written, and
 // where it is read.
-static bool is_named_twice(const assembly_t *a, unsigned param) {
+static bool is_named_twice(const hd_asm_t *a, unsigned param) {
   const char name[] = {'%', letter_of(param), '\0'};
   const char *first = strstr(a->info->ptx, name);
   return first && strstr(first + 1, name);
 }
 
-static void add_registers(hd_emit_t *e, assembly_t *a, operand_t *o,
+static void add_registers(hd_emit_t *e, hd_asm_t *a, hd_asm_operand_t *o,
                           uint32_t index) {
   const hd_expr_t *x = a->x->operands[index];
   const hd_intrinsic_param_t *param = &a->info->params[index];
@@ -254,10 +204,10 @@ static void add_registers(hd_emit_t *e, assembly_t *a, operand_t *o,
     add_input(a, read_register(e, o, i), is_tied ? (int)(o->first + i) : -1);
 }
 
-static void add_operand(hd_emit_t *e, assembly_t *a, uint32_t i) {
+static void add_operand(hd_emit_t *e, hd_asm_t *a, uint32_t i) {
   const hd_intrinsic_param_t *param = &a->info->params[i];
   const hd_expr_t *x = a->x->operands[i];
-  operand_t *o = &a->operands[i];
+  hd_asm_operand_t *o = &a->operands[i];
   switch (param->form) {
   case HD_PARAM_CONST:
   case HD_PARAM_VALUE:
@@ -295,227 +245,10 @@ static void add_operand(hd_emit_t *e, assembly_t *a, uint32_t i) {
   }
 }
 
-static const char *type_suffix(hd_type_t type) {
-  static const struct {
-    hd_scalar_t scalar;
-    const char *suffix[2]; // Alone, in pairs.
-  } suffixes[] = {
-      {HD_I32, {"s32", NULL}},    {HD_U32, {"u32", NULL}},
-      {HD_I64, {"s64", NULL}},    {HD_U64, {"u64", NULL}},
-      {HD_F16, {"f16", "f16x2"}}, {HD_BF16, {"bf16", "bf16x2"}},
-      {HD_F32, {"f32", NULL}},    {HD_F64, {"f64", NULL}},
-      {HD_I16, {"s16", NULL}},    {HD_U16, {"u16", NULL}},
-  };
-  for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-    if (suffixes[i].scalar == (hd_scalar_t)type.scalar && type.lanes <= 2)
-      return suffixes[i].suffix[type.lanes - 1];
-  return NULL;
-}
-
-// Reading "$k": outputs come first. A list is in braces, even of one where the
-// instruction takes lists: those of references. One that is read apart from
-// where it is written is named there first.
-static void put_operand(text_t *text, const assembly_t *a, operand_t *o) {
-  if (o->is_immediate) {
-    put_int(text, o->immediate);
-    return;
-  }
-  bool is_output = o->is_out && !(o->is_read_apart && o->is_printed);
-  unsigned first =
-      is_output ? o->first : a->num_outs + (o->is_out ? o->first_in : o->first);
-  o->is_printed = true;
-  bool in_braces = o->count > 1 || o->in_braces;
-  if (in_braces)
-    put(text, "{");
-  for (unsigned i = 0; i < o->count; i++) {
-    put(text, i ? ", $" : "$");
-    put_int(text, first + i);
-  }
-  if (o->displacement) {
-    put(text, "+");
-    put_int(text, o->displacement);
-  }
-  if (in_braces)
-    put(text, "}");
-}
-
-static bool starts_with(const char *text, const char *prefix) {
-  return !strncmp(text, prefix, strlen(prefix));
-}
-
-// PTX's word for the order. seq_cst is a fence.sc before and then: what the
-// instruction has (PTX manual, memory consistency model).
-static const char *order_word(const assembly_t *a) {
-  static const char *const words[] = {"relaxed", "acquire", "release",
-                                      "acq_rel"};
-  const char *ptx = a->info->ptx;
-  if (starts_with(ptx, "fence"))
-    return a->order == HD_RELAXED   ? NULL
-           : a->order == HD_SEQ_CST ? "sc"
-                                    : "acq_rel";
-  bool is_load = starts_with(ptx, "ld"), is_store = starts_with(ptx, "st");
-  if (a->order == HD_SEQ_CST)
-    return is_load ? "acquire" : is_store ? "release" : "acq_rel";
-  if (is_load && a->order != HD_RELAXED && a->order != HD_ACQUIRE)
-    return NULL;
-  if (is_store && a->order != HD_RELAXED && a->order != HD_RELEASE)
-    return NULL;
-  return words[a->order];
-}
-
-static const char *scope_word(const assembly_t *a) {
-  static const char *const words[] = {"cta", "cta", "cluster", "gpu", "sys"};
-  return words[a->scope];
-}
-
-static const char *cache_word(const assembly_t *a) {
-  enum { LOAD = 1, STORE = 2, COPY = 4 };
-  static const struct {
-    const char *word;
-    int of;
-  } words[HD_CACHE_COUNT] = {
-      [HD_CACHE_CA] = {".ca", LOAD | COPY},
-      [HD_CACHE_CG] = {".cg", LOAD | STORE | COPY},
-      [HD_CACHE_CS] = {".cs", LOAD | STORE},
-      [HD_CACHE_LU] = {".lu", LOAD},
-      [HD_CACHE_CV] = {".cv", LOAD},
-      [HD_CACHE_NC] = {".nc", LOAD},
-      [HD_CACHE_WB] = {".wb", STORE},
-      [HD_CACHE_WT] = {".wt", STORE},
-      [HD_CACHE_EVICT_FIRST] = {".L1::evict_first", LOAD | STORE},
-      [HD_CACHE_EVICT_LAST] = {".L1::evict_last", LOAD | STORE},
-      [HD_CACHE_NO_ALLOCATE] = {".L1::no_allocate", LOAD | STORE},
-  };
-  const char *ptx = a->info->ptx;
-  int use = starts_with(ptx, "ld")   ? LOAD
-            : starts_with(ptx, "st") ? STORE
-                                     : COPY;
-  if (use == STORE && a->cache == HD_CACHE_CA)
-    return ""; // Nothing was said.
-  return words[a->cache].of & use ? words[a->cache].word : NULL;
-}
-
-static void put_named(hd_emit_t *e, text_t *text, const assembly_t *a,
-                      hd_param_form_t form, int value, const char *word) {
-  if (!word) {
-    hd_emit_error(e, a->x->loc, HD_E0508, a->info->name,
-                  hd_intrinsic_name_text(form, value));
-    word = "";
-  }
-  put(text, word);
-}
-
-// The encodings of createpolicy.fractional with all lines.
-static void put_policy(text_t *text, const assembly_t *a, bool is_suffix) {
-  static const char *const operands[HD_POLICY_COUNT] = {
-      [HD_POLICY_EVICT_FIRST] = ", 0x12F0000000000000",
-      [HD_POLICY_EVICT_LAST] = ", 0x14F0000000000000"};
-  if (operands[a->policy])
-    put(text, is_suffix ? ".L2::cache_hint" : operands[a->policy]);
-}
-
-static void put_registers(text_t *text, const assembly_t *a) {
-  unsigned count = hd_emit_asm_count(a->t);
-  if (count > 1) {
-    put(text, ".v");
-    put_int(text, count);
-  }
-}
-
-// One of the letters of the table's ptx column.
-static void put_letter(hd_emit_t *e, text_t *text, assembly_t *a, char letter) {
-  switch (letter) {
-  case 'r':
-    put_operand(text, a, &a->result);
-    return;
-  case 't': {
-    const char *suffix = type_suffix(a->t);
-    put(text, suffix ? suffix : "?");
-    return;
-  }
-  case 'b':
-    put(text, "b");
-    put_int(text, hd_emit_asm_bits(a->t));
-    return;
-  case 'w':
-    put_int(text, hd_emit_asm_bits(a->t));
-    return;
-  case 'v':
-    put_registers(text, a);
-    return;
-  case 's':
-    put(text, a->space == HD_SCOPE_SHARED ? "shared" : "global");
-    return;
-  case 'o':
-    put_named(e, text, a, HD_PARAM_ORDER, a->order, order_word(a));
-    return;
-  case 'c':
-    put(text, scope_word(a));
-    return;
-  case 'k':
-    put_named(e, text, a, HD_PARAM_CACHE, a->cache, cache_word(a));
-    return;
-  case 'h':
-  case 'p':
-    put_policy(text, a, letter == 'h');
-    return;
-  case 'n':
-    put_operand(text, a, &a->operands[a->info->count]);
-    return;
-  case 'A':
-  case 'B':
-    put_operand(text, a, &a->operands[10 + letter - 'A']);
-    return;
-  case '%':
-    put(text, "%");
-    return;
-  default:
-    put_operand(text, a, &a->operands[letter - '0']);
-    return;
-  }
-}
-
-static void put_instruction(hd_emit_t *e, text_t *text, assembly_t *a) {
-  if (a->order == HD_SEQ_CST && !starts_with(a->info->ptx, "fence")) {
-    put(text, "fence.sc.");
-    put(text, scope_word(a));
-    put(text, "; ");
-  }
-  for (const char *p = a->info->ptx; *p; p++) {
-    char one[2] = {*p, '\0'};
-    if (*p == '%')
-      put_letter(e, text, a, *++p);
-    else
-      put(text, one);
-  }
-}
-
-static void put_constraints(hd_emit_t *e, text_t *text, const assembly_t *a) {
-  const char *comma = "";
-  for (unsigned i = 0; i < a->num_outs; i++) {
-    put(text, comma);
-    put(text, "=");
-    put(text, hd_emit_constraint(e, a->out_types[i]));
-    comma = ",";
-  }
-  for (unsigned i = 0; i < a->num_ins; i++) {
-    put(text, comma);
-    if (a->ties[i] >= 0)
-      put_int(text, a->ties[i]);
-    else
-      put(text, hd_emit_constraint(e, a->in_types[i]));
-    comma = ",";
-  }
-  if (a->info->kind != HD_INTRINSIC_PURE) {
-    put(text, comma);
-    put(text, "~{memory}");
-  }
-}
-
-static LLVMValueRef build(hd_emit_t *e, assembly_t *a) {
-  text_t code = {.size = 0}, constraints = {.size = 0};
-  put_instruction(e, &code, a);
-  put_constraints(e, &constraints, a);
+static LLVMValueRef build(hd_emit_t *e, hd_asm_t *a) {
+  hd_asm_text_t code = {.size = 0}, constraints = {.size = 0};
+  hd_asm_put_instruction(e, &code, a);
+  hd_asm_put_constraints(e, &constraints, a);
   LLVMTypeRef result = a->num_outs == 0 ? e->void_
                        : a->num_outs == 1
                            ? a->out_types[0]
@@ -538,24 +271,24 @@ static LLVMValueRef build(hd_emit_t *e, assembly_t *a) {
   return call;
 }
 
-static LLVMValueRef output(hd_emit_t *e, const assembly_t *a, LLVMValueRef call,
+static LLVMValueRef output(hd_emit_t *e, const hd_asm_t *a, LLVMValueRef call,
                            unsigned i) {
   return a->num_outs == 1 ? call : LLVMBuildExtractValue(B, call, i, "");
 }
 
 // Writes ro: and rw: operands back to their tensors.
-static void write_registers(hd_emit_t *e, const assembly_t *a,
+static void write_registers(hd_emit_t *e, const hd_asm_t *a,
                             LLVMValueRef call) {
   for (uint32_t i = 0; i < a->x->num_operands; i++) {
-    const operand_t *o = &a->operands[i];
+    const hd_asm_operand_t *o = &a->operands[i];
     for (unsigned k = 0; o->is_out && k < o->count; k++)
       write_register(e, o, k, output(e, a, call, o->first + k));
   }
 }
 
 // The rules of cp.async that its operands' types cannot say.
-static void check_copy(hd_emit_t *e, const assembly_t *a) {
-  if (!starts_with(a->info->ptx, "cp.async%k"))
+static void check_copy(hd_emit_t *e, const hd_asm_t *a) {
+  if (strncmp(a->info->ptx, "cp.async%k", 10) != 0)
     return;
   int64_t bytes = a->operands[2].immediate;
   bool ok =
@@ -569,7 +302,7 @@ static void check_copy(hd_emit_t *e, const assembly_t *a) {
 }
 
 LLVMValueRef hd_emit_asm(hd_emit_t *e, const hd_expr_t *x) {
-  assembly_t a = {.x = x};
+  hd_asm_t a = {.x = x};
   a.info = hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic);
   a.t = hd_emit_intrinsic_type(x);
   a.scope = HD_SYNC_DEVICE;

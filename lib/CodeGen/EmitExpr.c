@@ -129,20 +129,6 @@ static LLVMValueRef bitcast(hd_emit_t *e, const hd_expr_t *x) {
   return hd_emit_from_bits(e, value, x->type);
 }
 
-// Special registers are read once, at the entry, where they serve all blocks.
-LLVMValueRef hd_emit_builtin(hd_emit_t *e, hd_builtin_t builtin) {
-  if (e->host)
-    return hd_emit_host_builtin(e, builtin);
-  LLVMValueRef *value = &e->builtins[builtin];
-  if (!*value) {
-    LLVMBuilderRef outer = e->builder;
-    e->builder = e->entry_builder;
-    *value = hd_emit_nvptx_builtin(e, builtin);
-    e->builder = outer;
-  }
-  return *value;
-}
-
 // On the host LLVM's passes find what is computed twice in different blocks.
 static bool is_numbered(const hd_emit_t *e, const hd_expr_t *x) {
   if (!e->host)

@@ -30,13 +30,6 @@ static void set_field(hd_emit_t *e, LLVMValueRef object, size_t offset,
                  LLVMBuildInBoundsGEP2(B, e->i8, object, &index, 1, ""));
 }
 
-static int64_t constant_dim(const hd_expr_t *dim) {
-  int64_t value = 1;
-  if (dim && !hd_expr_fold_int(dim, &value))
-    return 0;
-  return value;
-}
-
 static bool is_free_of_threads(void *argument, const hd_expr_t *x) {
   if (x->kind == HD_EXPR_CALL)
     return hd_walk_block(x->u.func->body, NULL, is_free_of_threads, argument);
@@ -156,7 +149,7 @@ static void close_loop(hd_emit_t *e, const thread_loop_t *loop) {
 static LLVMValueRef linear_of(hd_emit_t *e) {
   LLVMValueRef sum = e->thread_index[2];
   for (int axis = 1; axis >= 0; axis--) {
-    int64_t size = constant_dim(e->kernel->launch.block[axis]);
+    int64_t size = hd_emit_dim(e->kernel->launch.block[axis]);
     LLVMValueRef dim = LLVMConstInt(e->i32, (uint64_t)size, false);
     sum = LLVMBuildMul(B, sum, dim, "");
     sum = LLVMBuildAdd(B, sum, e->thread_index[axis], "");
@@ -177,7 +170,7 @@ static void emit_loops(hd_emit_t *e) {
   load_shared_base(e);
   thread_loop_t loops[3];
   for (int axis = 2; axis >= 0; axis--) {
-    int64_t size = constant_dim(e->kernel->launch.block[axis]);
+    int64_t size = hd_emit_dim(e->kernel->launch.block[axis]);
     loops[axis] = open_loop(e, size);
     e->thread_index[axis] = loops[axis].phi;
   }
@@ -276,10 +269,10 @@ static void emit_coroutine(hd_emit_t *e) {
   load_shared_base(e);
   for (size_t axis = 0; axis < 3; axis++)
     e->thread_index[axis] =
-        constant_dim(e->kernel->launch.block[axis]) == 1
+        hd_emit_dim(e->kernel->launch.block[axis]) == 1
             ? LLVMConstNull(e->i32)
             : thread_field(e, offsetof(hd_sim_thread_t, thread) + 4 * axis,
-                           constant_dim(e->kernel->launch.block[axis]));
+                           hd_emit_dim(e->kernel->launch.block[axis]));
   e->linear = thread_field(e, offsetof(hd_sim_thread_t, linear),
                            hd_func_block_threads(e->kernel));
   hd_emit_block(e, e->kernel->body);
@@ -297,91 +290,13 @@ void hd_emit_host_kernel(hd_emit_t *e) {
     emit_loops(e);
 }
 
-static LLVMValueRef constant(hd_emit_t *e, int64_t value) {
-  return LLVMConstInt(e->i32, (uint64_t)value, false);
-}
-
-static LLVMValueRef block_field(hd_emit_t *e, size_t offset) {
-  return field(e, e->block, offset, e->i32, "");
-}
-
-static LLVMValueRef block_index(hd_emit_t *e, size_t axis) {
-  if (!e->kernel->launch.grid[axis])
-    return constant(e, 0);
-  return block_field(e, offsetof(hd_sim_block_t, block) + 4 * axis);
-}
-
-static LLVMValueRef grid_dim(hd_emit_t *e, size_t axis) {
-  int64_t size = constant_dim(e->kernel->launch.grid[axis]);
-  if (size)
-    return constant(e, size);
-  return block_field(e, offsetof(hd_sim_block_t, grid_dim) + 4 * axis);
-}
-
-static LLVMValueRef linear_block(hd_emit_t *e) {
-  LLVMValueRef sum = block_index(e, 2);
-  for (size_t axis = 2; axis-- > 0;) {
-    sum = LLVMBuildMul(B, sum, grid_dim(e, axis), "");
-    sum = LLVMBuildAdd(B, sum, block_index(e, axis), "");
-  }
-  return sum;
-}
-
-static LLVMValueRef grid_blocks(hd_emit_t *e) {
-  LLVMValueRef all = LLVMBuildMul(B, grid_dim(e, 0), grid_dim(e, 1), "");
-  return LLVMBuildMul(B, all, grid_dim(e, 2), "");
-}
-
-LLVMValueRef hd_emit_host_builtin(hd_emit_t *e, hd_builtin_t builtin) {
-  const hd_launch_t *launch = &e->kernel->launch;
-  switch (builtin) {
-  case HD_BUILTIN_THREAD:
-    return e->linear;
-  case HD_BUILTIN_THREAD_X:
-    return e->thread_index[0];
-  case HD_BUILTIN_THREAD_Y:
-    return e->thread_index[1];
-  case HD_BUILTIN_THREAD_Z:
-    return e->thread_index[2];
-  case HD_BUILTIN_LANE_ID:
-    return LLVMBuildAnd(B, e->linear, constant(e, 31), "");
-  case HD_BUILTIN_WARP:
-    return LLVMBuildLShr(B, e->linear, constant(e, 5), "");
-  case HD_BUILTIN_WARPGROUP:
-    return LLVMBuildLShr(B, e->linear, constant(e, 7), "");
-  case HD_BUILTIN_BLOCK:
-    return linear_block(e);
-  case HD_BUILTIN_BLOCK_X:
-    return block_index(e, 0);
-  case HD_BUILTIN_BLOCK_Y:
-    return block_index(e, 1);
-  case HD_BUILTIN_BLOCK_Z:
-    return block_index(e, 2);
-  case HD_BUILTIN_BLOCK_DIM:
-    return constant(e, hd_func_block_threads(e->kernel));
-  case HD_BUILTIN_BLOCK_DIM_X:
-    return constant(e, constant_dim(launch->block[0]));
-  case HD_BUILTIN_BLOCK_DIM_Y:
-    return constant(e, constant_dim(launch->block[1]));
-  case HD_BUILTIN_BLOCK_DIM_Z:
-    return constant(e, constant_dim(launch->block[2]));
-  case HD_BUILTIN_GRID_DIM:
-    return grid_blocks(e);
-  case HD_BUILTIN_GRID_DIM_X:
-    return grid_dim(e, 0);
-  case HD_BUILTIN_GRID_DIM_Y:
-    return grid_dim(e, 1);
-  case HD_BUILTIN_GRID_DIM_Z:
-    return grid_dim(e, 2);
-  case HD_BUILTIN_CLUSTER:
-    return block_field(e, offsetof(hd_sim_block_t, cluster));
-  case HD_BUILTIN_CLUSTER_DIM:
-    return block_field(e, offsetof(hd_sim_block_t, cluster_dim));
-  case HD_BUILTIN_DEVICE_SMS:
-  case HD_BUILTIN_COUNT:
-    break;
-  }
-  hd_emit_error(e, e->kernel->loc, HD_E0302, hd_builtin_info(builtin)->text,
-                "in a kernel's body");
-  return LLVMGetPoison(e->i32);
+LLVMValueRef hd_emit_host_read(hd_emit_t *e, hd_launch_value_t what, int axis) {
+  static const size_t offsets[] = {
+      [HD_LAUNCH_BLOCK] = offsetof(hd_sim_block_t, block),
+      [HD_LAUNCH_GRID_DIM] = offsetof(hd_sim_block_t, grid_dim),
+      [HD_LAUNCH_CLUSTER] = offsetof(hd_sim_block_t, cluster),
+  };
+  if (what == HD_LAUNCH_THREAD)
+    return e->thread_index[axis];
+  return field(e, e->block, offsets[what] + 4 * (size_t)axis, e->i32, "");
 }

@@ -97,18 +97,11 @@ static void annotate(hd_emit_t *e, const char *name, int64_t value) {
                               LLVMMetadataAsValue(e->context, node));
 }
 
-static int64_t constant_dim(const hd_expr_t *dim) {
-  int64_t value = 1;
-  if (dim && !hd_expr_fold_int(dim, &value))
-    return 0;
-  return value;
-}
-
 static void annotate_launch(hd_emit_t *e) {
   static const char *const threads[] = {"maxntidx", "maxntidy", "maxntidz"};
   const hd_launch_t *launch = &e->kernel->launch;
   for (int i = 0; i < 3; i++)
-    annotate(e, threads[i], constant_dim(launch->block[i]));
+    annotate(e, threads[i], hd_emit_dim(launch->block[i]));
   if (launch->min_blocks > 0)
     annotate(e, "minctasm", launch->min_blocks);
   if (hd_emit_has_cluster(e) && e->target->sm < 90)
@@ -170,140 +163,21 @@ static LLVMValueRef special(hd_emit_t *e, const char *name, int64_t least,
   return value;
 }
 
-static LLVMValueRef constant(hd_emit_t *e, int64_t value) {
-  return LLVMConstInt(e->i32, (uint64_t)value, false);
-}
-
-static LLVMValueRef thread(hd_emit_t *e, int axis) {
-  static const char *const names[] = {"tid.x", "tid.y", "tid.z"};
-  int64_t size = constant_dim(e->kernel->launch.block[axis]);
-  if (size == 1)
-    return constant(e, 0);
-  return special(e, names[axis], 0, size - 1);
-}
-
-static LLVMValueRef multiplied(hd_emit_t *e, LLVMValueRef a, LLVMValueRef b) {
-  if (LLVMIsAConstantInt(a) && LLVMConstIntGetZExtValue(a) <= 1)
-    return LLVMIsNull(a) ? a : b;
-  return LLVMBuildMul(B, a, b, "");
-}
-
-static LLVMValueRef added(hd_emit_t *e, LLVMValueRef a, LLVMValueRef b) {
-  if (LLVMIsAConstantInt(a) && LLVMIsNull(a))
-    return b;
-  return LLVMIsAConstantInt(b) && LLVMIsNull(b) ? a : LLVMBuildAdd(B, a, b, "");
-}
-
-// x + nx (y + ny z)
-static LLVMValueRef linear_thread(hd_emit_t *e) {
-  const hd_launch_t *launch = &e->kernel->launch;
-  LLVMValueRef sum = hd_emit_builtin(e, HD_BUILTIN_THREAD_Z);
-  for (int axis = 1; axis >= 0; axis--) {
-    LLVMValueRef size = constant(e, constant_dim(launch->block[axis]));
-    sum = multiplied(e, sum, size);
-    sum = added(
-        e, sum,
-        hd_emit_builtin(e, axis ? HD_BUILTIN_THREAD_Y : HD_BUILTIN_THREAD_X));
-  }
-  return sum;
-}
-
-static LLVMValueRef block(hd_emit_t *e, int axis) {
-  static const char *const names[] = {"ctaid.x", "ctaid.y", "ctaid.z"};
-  if (!e->kernel->launch.grid[axis])
-    return constant(e, 0);
-  return special(e, names[axis], 0, axis ? 65534 : 2147483646);
-}
-
-static LLVMValueRef grid_dim(hd_emit_t *e, int axis) {
-  static const char *const names[] = {"nctaid.x", "nctaid.y", "nctaid.z"};
-  int64_t size = constant_dim(e->kernel->launch.grid[axis]);
-  if (size)
-    return constant(e, size);
-  return special(e, names[axis], 1, axis ? 65535 : 2147483647);
-}
-
-static LLVMValueRef linear_block(hd_emit_t *e) {
-  LLVMValueRef sum = hd_emit_builtin(e, HD_BUILTIN_BLOCK_Z);
-  if (e->kernel->launch.grid[1] || e->kernel->launch.grid[2])
-    sum =
-        added(e, multiplied(e, sum, hd_emit_builtin(e, HD_BUILTIN_GRID_DIM_Y)),
-              hd_emit_builtin(e, HD_BUILTIN_BLOCK_Y));
-  if (!LLVMIsAConstantInt(sum) || !LLVMIsNull(sum))
-    sum = multiplied(e, sum, hd_emit_builtin(e, HD_BUILTIN_GRID_DIM_X));
-  return added(e, sum, hd_emit_builtin(e, HD_BUILTIN_BLOCK_X));
-}
-
-static LLVMValueRef grid_blocks(hd_emit_t *e) {
-  LLVMValueRef all = multiplied(e, hd_emit_builtin(e, HD_BUILTIN_GRID_DIM_Z),
-                                hd_emit_builtin(e, HD_BUILTIN_GRID_DIM_Y));
-  return multiplied(e, all, hd_emit_builtin(e, HD_BUILTIN_GRID_DIM_X));
-}
-
-static int64_t cluster_size(const hd_emit_t *e) {
-  const hd_launch_t *launch = &e->kernel->launch;
-  return constant_dim(launch->cluster[0]) * constant_dim(launch->cluster[1]) *
-         constant_dim(launch->cluster[2]);
-}
-
-static LLVMValueRef shifted(hd_emit_t *e, LLVMValueRef value, unsigned bits) {
-  return LLVMBuildLShr(B, value, constant(e, bits), "");
-}
-
-LLVMValueRef hd_emit_nvptx_builtin(hd_emit_t *e, hd_builtin_t builtin) {
-  const hd_launch_t *launch = &e->kernel->launch;
-  int64_t threads = hd_func_block_threads(e->kernel);
-  switch (builtin) {
-  case HD_BUILTIN_THREAD:
-    return linear_thread(e);
-  case HD_BUILTIN_THREAD_X:
-    return thread(e, 0);
-  case HD_BUILTIN_THREAD_Y:
-    return thread(e, 1);
-  case HD_BUILTIN_THREAD_Z:
-    return thread(e, 2);
-  case HD_BUILTIN_LANE_ID:
-    return LLVMBuildAnd(B, hd_emit_builtin(e, HD_BUILTIN_THREAD),
-                        constant(e, 31), "");
-  case HD_BUILTIN_WARP:
-    return shifted(e, hd_emit_builtin(e, HD_BUILTIN_THREAD), 5);
-  case HD_BUILTIN_WARPGROUP:
-    return shifted(e, hd_emit_builtin(e, HD_BUILTIN_THREAD), 7);
-  case HD_BUILTIN_BLOCK:
-    return linear_block(e);
-  case HD_BUILTIN_BLOCK_X:
-    return block(e, 0);
-  case HD_BUILTIN_BLOCK_Y:
-    return block(e, 1);
-  case HD_BUILTIN_BLOCK_Z:
-    return block(e, 2);
-  case HD_BUILTIN_BLOCK_DIM:
-    return constant(e, threads);
-  case HD_BUILTIN_BLOCK_DIM_X:
-    return constant(e, constant_dim(launch->block[0]));
-  case HD_BUILTIN_BLOCK_DIM_Y:
-    return constant(e, constant_dim(launch->block[1]));
-  case HD_BUILTIN_BLOCK_DIM_Z:
-    return constant(e, constant_dim(launch->block[2]));
-  case HD_BUILTIN_GRID_DIM:
-    return grid_blocks(e);
-  case HD_BUILTIN_GRID_DIM_X:
-    return grid_dim(e, 0);
-  case HD_BUILTIN_GRID_DIM_Y:
-    return grid_dim(e, 1);
-  case HD_BUILTIN_GRID_DIM_Z:
-    return grid_dim(e, 2);
-  case HD_BUILTIN_CLUSTER:
-    if (cluster_size(e) == 1)
-      return constant(e, 0);
-    return special(e, "cluster.ctarank", 0, 15);
-  case HD_BUILTIN_CLUSTER_DIM:
-    return constant(e, cluster_size(e));
-  case HD_BUILTIN_DEVICE_SMS:
-  case HD_BUILTIN_COUNT:
-    break;
-  }
-  hd_emit_error(e, e->kernel->loc, HD_E0302, hd_builtin_info(builtin)->text,
-                "in a kernel's body");
-  return LLVMGetPoison(e->i32);
+LLVMValueRef hd_emit_nvptx_read(hd_emit_t *e, hd_launch_value_t what,
+                                int axis) {
+  static const char *const names[][3] = {
+      [HD_LAUNCH_THREAD] = {"tid.x", "tid.y", "tid.z"},
+      [HD_LAUNCH_BLOCK] = {"ctaid.x", "ctaid.y", "ctaid.z"},
+      [HD_LAUNCH_GRID_DIM] = {"nctaid.x", "nctaid.y", "nctaid.z"},
+      [HD_LAUNCH_CLUSTER] = {"cluster.ctarank"},
+  };
+  enum { MOST_X = 2147483647, MOST_YZ = 65535, MOST_CLUSTER = 16 };
+  int64_t blocks = axis ? MOST_YZ : MOST_X;
+  const int64_t ranges[][2] = {
+      [HD_LAUNCH_THREAD] = {0, hd_emit_dim(e->kernel->launch.block[axis]) - 1},
+      [HD_LAUNCH_BLOCK] = {0, blocks - 1},
+      [HD_LAUNCH_GRID_DIM] = {1, blocks},
+      [HD_LAUNCH_CLUSTER] = {0, MOST_CLUSTER - 1},
+  };
+  return special(e, names[what][axis], ranges[what][0], ranges[what][1]);
 }
