@@ -88,6 +88,7 @@ const char *hd_effect(hd_maker_t *m, int depth);
 
 // Statements, each line indented.
 const char *hd_statements(hd_maker_t *m, int count, int depth, bool uniform);
+const char *hd_observe(hd_maker_t *m, size_t names, size_t arrays);
 const char *hd_mapping_loop(hd_maker_t *m, int depth);
 const char *hd_functions(hd_maker_t *m);
 

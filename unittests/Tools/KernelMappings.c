@@ -93,6 +93,7 @@ static const char *loop_body(hd_maker_t *m, const mapping_t *map,
   if (takes_z)
     text = hd_text(m, "%sz[block, %s, %s] = %s\n", text, axes[0],
                    map->rank == 2 ? axes[1] : "3", hd_value(m, HD_K_I32, 2));
+  text = hd_text(m, "%s%s", text, hd_observe(m, names, arrays));
   m->names.size = names;
   m->arrays.size = arrays;
   return text;

@@ -130,9 +130,30 @@ static const char *hazard(hd_maker_t *m) {
   }
 }
 
+// Stores what was declared since, or a difference in it would not be seen.
+const char *hd_observe(hd_maker_t *m, size_t names, size_t arrays) {
+  const char *text = "";
+  for (size_t i = arrays; i < m->arrays.size; i++)
+    for (int k = 0; k < m->arrays.data[i].size; k++)
+      text = hd_text(m, "%sy[block, thread, %d] += %s[%d]\n", text,
+                     hd_pick(m, 0, 15), m->arrays.data[i].text, k);
+  for (size_t i = names; i < m->names.size; i++)
+    if (m->names.data[i].kind == HD_K_I32 && hd_chance(m, 70))
+      text = hd_text(m, "%sy[block, thread, %d] += %s\n", text,
+                     hd_pick(m, 0, 15), m->names.data[i].text);
+    else if (m->names.data[i].kind == HD_K_F32 && hd_chance(m, 70))
+      text = hd_text(m,
+                     "%sy[block, thread, %d] += i32(max(min(%s, 9999.0), "
+                     "-9999.0) * 64.0)\n",
+                     text, hd_pick(m, 0, 15), m->names.data[i].text);
+  return text;
+}
+
 static const char *body(hd_maker_t *m, int count, int depth) {
   size_t names = m->names.size, arrays = m->arrays.size;
   const char *text = hd_statements(m, count, depth, false);
+  if (!m->in_fn)
+    text = hd_text(m, "%s%s", text, hd_observe(m, names, arrays));
   m->names.size = names;
   m->arrays.size = arrays;
   return text;
@@ -433,11 +454,12 @@ const char *hd_random_kernel(hd_arena_t *arena, uint64_t seed, bool reference) {
   if (hd_chance(&m, 70))
     head = hd_text(&m, "%s%s", head, array(&m));
   const char *statements = hd_statements(&m, hd_pick(&m, 3, 9), 3, true);
+  const char *end = hd_observe(&m, 0, 0);
   return hd_text(&m,
                  "%skernel k(n: i32, m: i32, in x: i32[n, 16], in f: f32[64], "
                  "inout y: i32[2, 64, 16],\n  inout g: f32[2, 64, 8], inout "
                  "z: i32[2, 16, 16], inout h: i32[8])\n  grid(%d) block(%d)\n"
-                 "{\n%s%s}\n",
+                 "{\n%s%s%s}\n",
                  functions, HD_RANDOM_BLOCKS, HD_RANDOM_THREADS, head,
-                 statements);
+                 statements, end);
 }
