@@ -41,6 +41,8 @@ typedef struct returns {
 } returns_t;
 
 static void inline_block(inliner_t *in, hd_block_t block, hd_stmt_list_t *out);
+static const hd_expr_t *inline_expr(inliner_t *in, const hd_expr_t *e,
+                                    hd_stmt_list_t *out);
 
 static hd_block_t to_block(const hd_stmt_list_t *list) {
   return (hd_block_t){(uint32_t)list->size, list->data};
@@ -187,6 +189,7 @@ static bool bind_arguments(inliner_t *in, hd_rewriter_t *rewriter,
     const hd_expr_t *argument = call->operands[i];
     if (param->tensor)
       continue;
+    argument = inline_expr(in, argument, out);
     if (!hd_expr_is_trivial(argument)) {
       hd_var_t *var = hd_var_make(in->arena, param->name, HD_VAR_LET,
                                   param->type, param->loc);
@@ -283,9 +286,6 @@ static const hd_expr_t *inline_call(inliner_t *in, const hd_expr_t *call,
   hd_rewriter_fini(&rewriter);
   return returns.ok ? value : NULL;
 }
-
-static const hd_expr_t *inline_expr(inliner_t *in, const hd_expr_t *e,
-                                    hd_stmt_list_t *out);
 
 // Replaces the calls in e that are certain to be evaluated. Their bodies come
 // before the rest of the expression: where that has effects (pure is false),

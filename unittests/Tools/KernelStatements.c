@@ -242,7 +242,8 @@ static const char *vector_loop(hd_maker_t *m) {
                     .least = 0,
                     .greatest = width - 1,
                     .counter = true};
-  if (hd_chance(m, 20) && m->arrays.size)
+  bool moves = hd_chance(m, 20) && m->arrays.size; // With its own stores.
+  if (moves)
     start = hd_text(m, "(%s[0] & 1) * 4", m->arrays.data[0].text);
   m->quiet += quiet;
   m->lane = name.text;
@@ -259,12 +260,18 @@ static const char *vector_loop(hd_maker_t *m) {
     text = hd_text(m, "%s%s[%s] = %s\n", text, m->arrays.data[0].text,
                    hd_constant_index(m, m->arrays.data[0].size),
                    hd_value(m, HD_K_I32, 2));
+  if (moves)
+    text = hd_text(m, "%s%s[0] += %d\n", text, m->arrays.data[0].text,
+                   hd_pick(m, 1, 3));
   if (hd_chance(m, 90))
     text = hd_text(m, "%sy[block, thread, %s + %s] = %s\n", text, start,
                    name.text, hd_value(m, HD_K_I32, 2));
   if (hd_chance(m, 25))
     text = hd_text(m, "%sg[block, thread, %s] = f32(i32(%s) & 511)\n", text,
-                   name.text, hd_value(m, HD_K_I32, 2));
+                   name.text,
+                   hd_chance(m, 50) ? hd_text(m, "y[block, thread, %s + %s]",
+                                              start, name.text)
+                                    : hd_value(m, HD_K_I32, 2));
   m->lane = NULL;
   m->quiet -= quiet;
   m->names.size = names;
