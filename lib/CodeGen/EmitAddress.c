@@ -28,9 +28,11 @@ static bool is_widening(const hd_expr_t *cast) {
 }
 
 // The same of a value of 32 bits that is widened: its constant is taken out
-// where the sum does not wrap before.
+// where the sum does not wrap before. A whole offset lies in its tensor's
+// storage, or nothing is accessed: of 0 <= value < 2^31 a constant that is not
+// negative leaves value - constant, which an i32 holds.
 static LLVMValueRef widened_without_rest(hd_emit_t *e, const hd_expr_t *x,
-                                         uint64_t *rest) {
+                                         bool whole, uint64_t *rest) {
   bool is_signed = hd_type_is_signed(x->type);
   LLVMValueRef value = hd_emit_expr(e, x);
   if (LLVMIsAConstantInt(value)) {
@@ -40,7 +42,10 @@ static LLVMValueRef widened_without_rest(hd_emit_t *e, const hd_expr_t *x,
   }
   uint64_t constant = 0;
   LLVMValueRef base = hd_emit_split(value, &constant);
-  if (constant && hd_emit_is_exact_sum(e, base, (int64_t)constant, is_signed)) {
+  bool exact = whole && is_signed && (int64_t)constant > 0 &&
+               (int64_t)constant <= INT32_MAX;
+  if (constant &&
+      (exact || hd_emit_is_exact_sum(e, base, (int64_t)constant, is_signed))) {
     *rest += constant;
     value = base;
   }
@@ -65,7 +70,7 @@ static LLVMValueRef without_rest(hd_emit_t *e, const hd_expr_t *x,
              : NULL;
   }
   if (x->kind == HD_EXPR_CAST && is_widening(x))
-    return widened_without_rest(e, x->operands[0], rest);
+    return widened_without_rest(e, x->operands[0], false, rest);
   LLVMValueRef value = hd_emit_expr(e, x);
   if (!LLVMIsAConstantInt(value))
     return hd_emit_split(value, rest);
@@ -85,7 +90,7 @@ void hd_emit_address(hd_emit_t *e, const hd_tensor_t *tensor,
   uint64_t rest = 0;
   LLVMValueRef offset =
       index_bits(x) >= LLVMGetIntTypeWidth(type) ? without_rest(e, x, &rest)
-      : index_bits(x) == 32 ? widened_without_rest(e, x, &rest)
+      : index_bits(x) == 32 ? widened_without_rest(e, x, true, &rest)
                             : hd_emit_expr(e, x);
   if (offset)
     offset = widened(e, offset, type, is_signed);

@@ -243,11 +243,10 @@ static const char *vector_loop(hd_maker_t *m) {
                     .greatest = width - 1,
                     .counter = true};
   bool moves = hd_chance(m, 20) && m->arrays.size; // With its own stores.
-  if (moves)
-    start = hd_text(m, "(%s[0] & 1) * 4", m->arrays.data[0].text);
   m->quiet += quiet;
   m->lane = name.text;
-  m->start = start;
+  m->start = moves ? hd_text(m, "(%s[0] & 1) * 4", m->arrays.data[0].text)
+                   : start;
   add_name(m, name);
   const char *text = "";
   if (hd_chance(m, 50)) {

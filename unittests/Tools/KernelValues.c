@@ -110,7 +110,7 @@ static const char *row(hd_maker_t *m) { // Of x, which has n of them.
 // What the loop of a vector reads, side by side.
 static const char *lane_access(hd_maker_t *m) {
   const char *start = m->start;
-  if (hd_chance(m, 50))
+  if (hd_chance(m, 40))
     start = hd_text(m, "%d", 4 * hd_pick(m, 0, 2));
   if (hd_chance(m, 15))
     start = hd_text(m, "%d", hd_pick(m, 0, 8));
