@@ -4,146 +4,10 @@
 // the rules want besides is the verifier's to say.
 #include "IR/TaskParser.h"
 
-#include "Support/Float.h"
-
-#include <math.h>
 #include <string.h>
-
-static const hd_task_type_t index_type = {HD_I64, NULL};
-static const hd_task_type_t bool_type = {HD_BOOL, NULL};
 
 static const hd_term_t *parse_infix(hd_task_parser_t *t, int least);
 static const hd_term_t *parse_unary(hd_task_parser_t *t);
-
-static hd_term_t *make(hd_task_parser_t *t, hd_term_kind_t kind,
-                       hd_task_type_t type, hd_loc_t loc,
-                       const hd_term_t *const *operands, unsigned count) {
-  hd_term_t *term = hd_term_make(t->p->arena, kind, type, operands, count);
-  term->loc = loc;
-  for (unsigned i = 0; i < count; i++)
-    if (operands[i]->pack)
-      term->pack = operands[i]->pack;
-  return term;
-}
-
-static bool is_float(hd_task_type_t type) {
-  return !(hd_task_type_scalars(type) & ~hd_scalar_set("float"));
-}
-static bool is_number(hd_task_type_t type) {
-  return !(hd_task_type_scalars(type) & ~hd_scalar_set("number"));
-}
-
-static hd_term_t *coerce_const(hd_task_parser_t *t, const hd_term_t *term,
-                               hd_task_type_t type) {
-  hd_term_t *result = make(t, HD_TERM_CONST, type, term->loc, NULL, 0);
-  bool from_float = is_float(term->type);
-  if (!is_number(type) || (from_float && !is_float(type))) {
-    hd_error(t->p->diags, term->loc, HD_E0203, hd_task_type_name(type),
-             from_float ? "a float" : "an integer");
-    return NULL;
-  }
-  if (!is_float(type)) {
-    result->u.i = term->u.i; // Every type that it may be is asked below.
-    for (int i = 0; i < HD_SCALAR_COUNT; i++) {
-      hd_type_t scalar = hd_type((hd_scalar_t)i);
-      if (hd_task_type_scalars(type) >> i & 1 && hd_type_is_integer(scalar) &&
-          !hd_int_fits(scalar, term->u.i)) {
-        hd_error(t->p->diags, term->loc, HD_E0214,
-                 hd_arena_printf(t->p->arena, "%lld", (long long)term->u.i),
-                 hd_scalar_name((hd_scalar_t)i));
-        return NULL;
-      }
-    }
-    return result;
-  }
-  double number = from_float ? term->u.f : (double)term->u.i;
-  result->u.f = type.var ? number : hd_float_round(type.scalar, number);
-  return result;
-}
-
-// Arithmetic on bare numbers takes a type as a whole; bare: for now only.
-static const hd_term_t *retype(hd_task_parser_t *t, const hd_term_t *term,
-                               hd_task_type_t type, bool bare) {
-  const hd_term_t *operands[3] = {NULL};
-  hd_term_t *result;
-  if (term->kind == HD_TERM_CONST) {
-    result = coerce_const(t, term, type);
-    if (!result)
-      return NULL;
-  } else {
-    for (unsigned i = 0; i < term->num_operands; i++)
-      if (!(operands[i] = retype(t, term->operands[i], type, bare)))
-        return NULL;
-    result = make(t, (hd_term_kind_t)term->kind, type, term->loc, operands,
-                  term->num_operands);
-    result->u = term->u;
-  }
-  result->untyped = bare;
-  return result;
-}
-
-const hd_term_t *hd_term_coerce(hd_task_parser_t *t, const hd_term_t *term,
-                                hd_task_type_t type) {
-  if (term && term->untyped)
-    return retype(t, term, type, false);
-  if (!term || hd_task_type_equal(term->type, type))
-    return term;
-  hd_error(t->p->diags, term->loc, HD_E0203, hd_task_type_name(type),
-           hd_task_type_name(term->type));
-  return NULL;
-}
-
-// A bare number without a neighbour: i64 or f32.
-static const hd_term_t *settle(hd_task_parser_t *t, const hd_term_t *term) {
-  if (!term || !term->untyped)
-    return term;
-  hd_task_type_t f32 = {HD_F32, NULL};
-  return hd_term_coerce(t, term, is_float(term->type) ? f32 : index_type);
-}
-
-// Two operands in one type.
-static bool unify(hd_task_parser_t *t, const hd_term_t **a, const hd_term_t **b,
-                  hd_loc_t loc) {
-  if (!*a || !*b)
-    return false;
-  if ((*a)->untyped && (*b)->untyped) {
-    bool one_float = is_float((*a)->type) || is_float((*b)->type);
-    hd_task_type_t type = {one_float ? HD_F64 : HD_I64, NULL};
-    *a = hd_task_type_equal((*a)->type, type) ? *a : retype(t, *a, type, true);
-    *b = hd_task_type_equal((*b)->type, type) ? *b : retype(t, *b, type, true);
-    return *a && *b;
-  }
-  if ((*a)->untyped)
-    return (*a = hd_term_coerce(t, *a, (*b)->type)) != NULL;
-  if ((*b)->untyped)
-    return (*b = hd_term_coerce(t, *b, (*a)->type)) != NULL;
-  if (hd_task_type_equal((*a)->type, (*b)->type))
-    return true;
-  return hd_error(t->p->diags, loc, HD_E0204, hd_task_type_name((*a)->type),
-                  hd_task_type_name((*b)->type));
-}
-
-static const hd_term_t *binary(hd_task_parser_t *t, hd_expr_kind_t op,
-                               const hd_term_t *a, const hd_term_t *b,
-                               hd_loc_t loc) {
-  bool untyped = a && b && a->untyped && b->untyped;
-  bool compares = hd_expr_info(op)->form == HD_FORM_COMPARE;
-  if (compares && untyped) {
-    a = settle(t, a);
-    b = settle(t, b);
-  }
-  if (!unify(t, &a, &b, loc))
-    return NULL;
-  const hd_term_t *operands[] = {a, b};
-  hd_term_t *term = make(t, HD_TERM_OPERATOR, compares ? bool_type : a->type,
-                         loc, operands, 2);
-  term->u.op = op;
-  term->untyped = untyped && !compares;
-  if (term->height <= HD_MAX_HEIGHT)
-    return term;
-  hd_error(t->p->diags, loc, HD_E0105, (int)HD_MAX_HEIGHT);
-  return NULL;
-}
 
 static bool parse_list(hd_task_parser_t *t, const char *close, unsigned most,
                        const hd_term_t **terms, unsigned *count) {
@@ -169,7 +33,7 @@ static const hd_term_t *parse_load(hd_task_parser_t *t,
       !parse_list(t, "]", HD_MAX_RANK, operands, &count))
     return NULL;
   for (unsigned i = 0; i < count; i++)
-    if (!(operands[i] = settle(t, operands[i])))
+    if (!(operands[i] = hd_term_settle(t, operands[i])))
       return NULL;
   hd_term_kind_t kind = HD_TERM_LOAD;
   if (hd_accept(t->p, "else")) {
@@ -178,7 +42,7 @@ static const hd_term_t *parse_load(hd_task_parser_t *t,
     if (!operands[count++])
       return NULL;
   }
-  hd_term_t *term = make(t, kind, value->type, loc, operands, count);
+  hd_term_t *term = hd_build_term(t, kind, value->type, loc, operands, count);
   term->pack = NULL;
   term->u.value = value;
   return term;
@@ -206,14 +70,14 @@ static const hd_term_t *parse_reduction(hd_task_parser_t *t, bool is_scan,
   for (unsigned i = 0; ok && i < count; i++) {
     bodies[i] = i < monoid->size
                     ? hd_term_coerce(t, bodies[i], monoid->left[i]->type)
-                    : settle(t, bodies[i]);
+                    : hd_term_settle(t, bodies[i]);
     ok = bodies[i] != NULL;
   }
   if (!ok)
     return NULL;
-  hd_term_t *term =
-      make(t, is_scan ? HD_TERM_SCAN : HD_TERM_REDUCE,
-           count ? bodies[0]->type : index_type, loc, bodies, count);
+  hd_term_t *term = hd_build_term(t, is_scan ? HD_TERM_SCAN : HD_TERM_REDUCE,
+                                  count ? bodies[0]->type : hd_index_type, loc,
+                                  bodies, count);
   term->u.reduction = reduction;
   return term;
 }
@@ -227,7 +91,7 @@ static const hd_term_t *parse_conversion(hd_task_parser_t *t,
     return hd_term_coerce(t, a, type);
   return hd_task_type_equal(a->type, type)
              ? a
-             : make(t, HD_TERM_CAST, type, loc, &a, 1);
+             : hd_build_term(t, HD_TERM_CAST, type, loc, &a, 1);
 }
 
 static const hd_pack_t *broadcast_of(hd_task_parser_t *t,
@@ -276,7 +140,8 @@ static const hd_term_t *parse_function(hd_task_parser_t *t, const char *name,
       return hd_error(t->p->diags, loc, HD_E0206, name, 2, "arguments or more",
                       (int)count),
              NULL;
-    hd_term_t *term = make(t, HD_TERM_BROADCAST, index_type, loc, NULL, 0);
+    hd_term_t *term =
+        hd_build_term(t, HD_TERM_BROADCAST, hd_index_type, loc, NULL, 0);
     term->u.pack = term->pack = broadcast_of(t, args, count);
     return term;
   }
@@ -294,28 +159,32 @@ static const hd_term_t *parse_function(hd_task_parser_t *t, const char *name,
                     arity == 1 ? "argument" : "arguments", (int)count),
            NULL;
   if (is_min || is_max)
-    return binary(t, is_min ? HD_EXPR_MIN : HD_EXPR_MAX, args[0], args[1], loc);
+    return hd_term_binary(t, is_min ? HD_EXPR_MIN : HD_EXPR_MAX, args[0],
+                          args[1], loc);
   if (is_ceildiv && count_terms(args[1], MAX_DIVISOR) == MAX_DIVISOR)
     return hd_error(t->p->diags, loc, HD_E0213, name,
                     "a divisor that is written shorter"),
            NULL;
   if (is_ceildiv) {
-    hd_term_t *one = make(t, HD_TERM_CONST, index_type, loc, NULL, 0);
+    hd_term_t *one =
+        hd_build_term(t, HD_TERM_CONST, hd_index_type, loc, NULL, 0);
     one->u.i = 1;
     one->untyped = true;
-    const hd_term_t *sum = binary(t, HD_EXPR_ADD, args[0], args[1], loc);
-    sum = binary(t, HD_EXPR_SUB, sum, one, loc);
-    return binary(t, HD_EXPR_DIV, sum, args[1], loc);
+    const hd_term_t *sum =
+        hd_term_binary(t, HD_EXPR_ADD, args[0], args[1], loc);
+    sum = hd_term_binary(t, HD_EXPR_SUB, sum, one, loc);
+    return hd_term_binary(t, HD_EXPR_DIV, sum, args[1], loc);
   }
   for (unsigned i = 1; i < count; i++)
-    if (!unify(t, &args[0], &args[i], loc))
+    if (!hd_term_unify(t, &args[0], &args[i], loc))
       return NULL;
   for (unsigned i = 0; i < count; i++)
-    args[i] = args[i]->untyped ? settle(t, args[i]) : args[i];
+    args[i] = args[i]->untyped ? hd_term_settle(t, args[i]) : args[i];
   for (unsigned i = 0; i < count; i++)
-    if (!args[i] || !unify(t, &args[0], &args[i], loc))
+    if (!args[i] || !hd_term_unify(t, &args[0], &args[i], loc))
       return NULL;
-  hd_term_t *term = make(t, HD_TERM_FUNCTION, args[0]->type, loc, args, count);
+  hd_term_t *term =
+      hd_build_term(t, HD_TERM_FUNCTION, args[0]->type, loc, args, count);
   term->u.function = function;
   return term;
 }
@@ -326,14 +195,15 @@ static const hd_term_t *parse_variable(hd_task_parser_t *t, const char *name,
   hd_term_t *term;
   for (size_t i = t->variables.size; i-- > 0;)
     if (strcmp(t->variables.data[i]->name, name) == 0) {
-      term = make(t, HD_TERM_BOUND, t->variables.data[i]->type, loc, NULL, 0);
+      term = hd_build_term(t, HD_TERM_BOUND, t->variables.data[i]->type, loc,
+                           NULL, 0);
       term->u.variable = t->variables.data[i];
       return term;
     }
   for (size_t i = t->indices.size; i-- > 0;)
     if (strcmp(t->indices.data[i]->name, name) == 0) {
       const hd_index_t *index = t->indices.data[i];
-      term = make(t, HD_TERM_INDEX, index_type, loc, NULL, 0);
+      term = hd_build_term(t, HD_TERM_INDEX, hd_index_type, loc, NULL, 0);
       term->u.index = index;
       term->pack = index->range ? index->range->pack : NULL;
       return term;
@@ -342,14 +212,14 @@ static const hd_term_t *parse_variable(hd_task_parser_t *t, const char *name,
   const hd_pack_t *pack = hd_task_find_pack(t->task, name);
   const hd_task_value_t *value = hd_task_find_value(t->task, name);
   if (size) {
-    term = make(t, HD_TERM_SIZE, index_type, loc, NULL, 0);
+    term = hd_build_term(t, HD_TERM_SIZE, hd_index_type, loc, NULL, 0);
     term->u.size = size;
   } else if (pack) {
-    term = make(t, HD_TERM_PACK, index_type, loc, NULL, 0);
+    term = hd_build_term(t, HD_TERM_PACK, hd_index_type, loc, NULL, 0);
     term->u.pack = pack;
     term->pack = pack->like ? pack->like : pack;
   } else if (value && value->kind == HD_VALUE_ATTRIBUTE) {
-    term = make(t, HD_TERM_ATTRIBUTE, value->type, loc, NULL, 0);
+    term = hd_build_term(t, HD_TERM_ATTRIBUTE, value->type, loc, NULL, 0);
     term->u.value = value;
     term->pack =
         value->pack && value->pack->like ? value->pack->like : value->pack;
@@ -411,13 +281,14 @@ static const hd_term_t *parse_name(hd_task_parser_t *t) {
   if (value && value->kind != HD_VALUE_ATTRIBUTE && hd_at(t->p, "["))
     return parse_load(t, value, loc);
   if (strcmp(name, "true") == 0 || strcmp(name, "false") == 0) {
-    hd_term_t *term = make(t, HD_TERM_CONST, bool_type, loc, NULL, 0);
+    hd_term_t *term =
+        hd_build_term(t, HD_TERM_CONST, hd_bool_type, loc, NULL, 0);
     term->u.i = name[0] == 't';
     return term;
   }
   if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0) {
     hd_task_type_t f64 = {HD_F64, NULL};
-    hd_term_t *term = make(t, HD_TERM_CONST, f64, loc, NULL, 0);
+    hd_term_t *term = hd_build_term(t, HD_TERM_CONST, f64, loc, NULL, 0);
     term->u.f = name[0] == 'i' ? INFINITY : NAN;
     term->untyped = true;
     return term;
@@ -431,8 +302,8 @@ static const hd_term_t *parse_primary(hd_task_parser_t *t) {
   if (token->kind == HD_TOKEN_INT || token->kind == HD_TOKEN_FLOAT) {
     hd_task_type_t f64 = {HD_F64, NULL};
     bool is_int = token->kind == HD_TOKEN_INT;
-    hd_term_t *term =
-        make(t, HD_TERM_CONST, is_int ? index_type : f64, loc, NULL, 0);
+    hd_term_t *term = hd_build_term(t, HD_TERM_CONST,
+                                    is_int ? hd_index_type : f64, loc, NULL, 0);
     term->untyped = true;
     if (is_int)
       term->u.i = (int64_t)token->value;
@@ -464,15 +335,16 @@ static const hd_term_t *parse_prefix(hd_task_parser_t *t) {
     if (!a)
       return NULL;
     if (ops[i] == HD_EXPR_NEG && a->untyped && a->kind == HD_TERM_CONST) {
-      hd_term_t *number = make(t, HD_TERM_CONST, a->type, loc, NULL, 0);
+      hd_term_t *number =
+          hd_build_term(t, HD_TERM_CONST, a->type, loc, NULL, 0);
       number->untyped = true;
-      if (is_float(a->type))
+      if (hd_task_type_is_float(a->type))
         number->u.f = -a->u.f;
       else
         number->u.i = (int64_t)(0 - (uint64_t)a->u.i);
       return number;
     }
-    hd_term_t *term = make(t, HD_TERM_OPERATOR, a->type, loc, &a, 1);
+    hd_term_t *term = hd_build_term(t, HD_TERM_OPERATOR, a->type, loc, &a, 1);
     term->u.op = ops[i];
     term->untyped = a->untyped;
     return term;
@@ -496,7 +368,7 @@ static const hd_term_t *parse_infix(hd_task_parser_t *t, int least) {
     hd_loc_t loc = hd_here(t->p);
     t->p->at++;
     const hd_term_t *right = parse_infix(t, hd_expr_info(op)->precedence + 1);
-    left = binary(t, op, left, right, loc);
+    left = hd_term_binary(t, op, left, right, loc);
   }
   hd_loc_t loc = hd_here(t->p);
   if (!left || least > hd_expr_info(HD_EXPR_SELECT)->precedence ||
@@ -508,20 +380,21 @@ static const hd_term_t *parse_infix(hd_task_parser_t *t, int least) {
   const hd_term_t *b = a && hd_expect(t->p, ":") ? parse_infix(t, 0) : NULL;
   t->p->depth--;
   if (a && b && a->untyped && b->untyped) {
-    bool one_float = is_float(a->type) || is_float(b->type);
+    bool one_float =
+        hd_task_type_is_float(a->type) || hd_task_type_is_float(b->type);
     hd_task_type_t type = {one_float ? HD_F32 : HD_I64, NULL};
     a = hd_term_coerce(t, a, type);
     b = hd_term_coerce(t, b, type);
   }
-  left = hd_term_coerce(t, left, bool_type);
-  if (!left || !unify(t, &a, &b, loc))
+  left = hd_term_coerce(t, left, hd_bool_type);
+  if (!left || !hd_term_unify(t, &a, &b, loc))
     return NULL;
   const hd_term_t *operands[] = {left, a, b};
-  return make(t, HD_TERM_SELECT, a->type, loc, operands, 3);
+  return hd_build_term(t, HD_TERM_SELECT, a->type, loc, operands, 3);
 }
 
 const hd_term_t *hd_parse_term(hd_task_parser_t *t) {
-  return settle(t, parse_infix(t, 0));
+  return hd_term_settle(t, parse_infix(t, 0));
 }
 
 const hd_term_t *hd_parse_term_as(hd_task_parser_t *t, hd_task_type_t type) {

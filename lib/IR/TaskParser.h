@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the parts of the parser of tasks share (ParseTask.c:
-// signatures, ParseDefinition.c, ParseTerm.c).
+// signatures, ParseDefinition.c, ParseTerm.c, TermTypes.c).
 #ifndef HIDET_IR_TASKPARSER_H
 #define HIDET_IR_TASKPARSER_H
 
@@ -27,6 +27,25 @@ bool hd_parse_ranges(hd_task_parser_t *t, hd_reduction_t *reduction,
                      bool is_scan);
 const hd_monoid_t *hd_parse_monoid_name(hd_task_parser_t *t);
 
+// --- TermTypes.c ---
+
+static const hd_task_type_t hd_index_type = {HD_I64, NULL};
+static const hd_task_type_t hd_bool_type = {HD_BOOL, NULL};
+
+bool hd_task_type_is_float(hd_task_type_t type);
+// A node over the pack that an operand is over.
+hd_term_t *hd_build_term(hd_task_parser_t *t, hd_term_kind_t kind,
+                         hd_task_type_t type, hd_loc_t loc,
+                         const hd_term_t *const *operands, unsigned count);
+// An operator of two operands in one type.
+const hd_term_t *hd_term_binary(hd_task_parser_t *t, hd_expr_kind_t op,
+                                const hd_term_t *a, const hd_term_t *b,
+                                hd_loc_t loc);
+// Brings two operands to one type.
+bool hd_term_unify(hd_task_parser_t *t, const hd_term_t **a,
+                   const hd_term_t **b, hd_loc_t loc);
+// A bare number without a neighbour becomes an i64 or an f32.
+const hd_term_t *hd_term_settle(hd_task_parser_t *t, const hd_term_t *term);
 // A bare number gets a type; NULL, and reported, where it cannot have it.
 const hd_term_t *hd_term_coerce(hd_task_parser_t *t, const hd_term_t *term,
                                 hd_task_type_t type);
