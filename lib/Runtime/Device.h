@@ -97,6 +97,9 @@ typedef struct hd_memory {
   hd_address_t address;
   size_t bytes;
   uint8_t *written; // sim, sanitizing: a bit for each byte; else NULL.
+  // sim: what launches that the next one may overlap do to it
+  // (HD_SIM_BEFORE_...).
+  unsigned before;
   struct hd_memory *next;
 } hd_memory_t;
 

@@ -161,6 +161,20 @@ static void say_bank_conflicts(sim_device_t *d, const hd_kernel_t *kernel,
   }
 }
 
+// A launch that begins when all before have ended forgets what they do. Those
+// that may begin early overlap all since: the one before may itself wait still.
+static void note_before(hd_device_t *device, const hd_kernel_launch_t *launch) {
+  if (!launch->programmatic)
+    for (hd_memory_t *m = device->memory; m; m = m->next)
+      m->before = 0;
+  for (uint32_t i = 0; i < launch->num_tensors; i++) {
+    const hd_launch_tensor_t *t = &launch->tensors[i];
+    hd_memory_t *m = hd_device_find(device, t->address);
+    if (m)
+      m->before |= t->read_only ? HD_SIM_BEFORE_READ : HD_SIM_BEFORE_WRITTEN;
+  }
+}
+
 static bool launch_kernel(hd_device_t *device, hd_kernel_t *kernel,
                           const hd_kernel_launch_t *launch) {
   sim_device_t *d = of(device);
@@ -172,9 +186,13 @@ static bool launch_kernel(hd_device_t *device, hd_kernel_t *kernel,
   for (uint32_t i = 0; i < launch->num_tensors; i++) {
     const hd_launch_tensor_t *t = &launch->tensors[i];
     hd_memory_t *m = hd_device_find(device, t->address);
-    buffers[i] = (hd_sim_buffer_t){t->name,      pointer(t->address),
-                                   t->bytes,     t->element_bytes,
-                                   t->read_only, m ? m->written : NULL};
+    buffers[i] = (hd_sim_buffer_t){t->name,
+                                   pointer(t->address),
+                                   t->bytes,
+                                   t->element_bytes,
+                                   t->read_only,
+                                   m ? m->written : NULL,
+                                   launch->programmatic && m ? m->before : 0};
   }
   hd_sim_kernel_t run = {
       .name = kernel->func->name,
@@ -182,6 +200,7 @@ static bool launch_kernel(hd_device_t *device, hd_kernel_t *kernel,
       .coroutine = hd_host_code_is_coroutine(k->code),
       .args = launch->args,
       .shared_bytes = (size_t)launch->shared_bytes,
+      .programmatic = launch->programmatic,
       .buffers = buffers,
       .num_buffers = launch->num_tensors,
   };
@@ -190,6 +209,7 @@ static bool launch_kernel(hd_device_t *device, hd_kernel_t *kernel,
   memcpy(run.cluster, launch->cluster, sizeof(run.cluster));
   hd_sim_stats_t stats = {0};
   bool ok = hd_sim_launch(&run, &d->options, diags_of(d), &stats);
+  note_before(device, launch);
   say_bank_conflicts(d, kernel, &stats);
   return ok;
 }

@@ -18,6 +18,9 @@ typedef enum hd_sim_async {
   HD_SIM_ASYNC_EARLIEST,
 } hd_sim_async_t;
 
+// What launches that may still run do to memory (a set).
+enum { HD_SIM_BEFORE_READ = 1, HD_SIM_BEFORE_WRITTEN = 2 };
+
 // Global memory that the kernel may touch; looked at under sanitize alone.
 typedef struct hd_sim_buffer {
   const char *name; // The parameter's.
@@ -28,6 +31,7 @@ typedef struct hd_sim_buffer {
   // One bit for each byte: written. NULL: all are. The caller's; launches set
   // bits, so that it tells of a workspace from launch to launch.
   uint8_t *written;
+  unsigned before; // HD_SIM_BEFORE_..., where the launch is programmatic.
 } hd_sim_buffer_t;
 
 typedef struct hd_sim_options {
@@ -47,6 +51,10 @@ typedef struct hd_sim_kernel {
   void *const *args;
   int32_t grid[3], block[3], cluster[3];
   size_t shared_bytes; // A block's.
+  // It may begin before the launches before have ended. It runs after them all
+  // the same; under sanitize what it does before griddepcontrol_wait is looked
+  // at.
+  bool programmatic;
   const hd_sim_buffer_t *buffers;
   uint32_t num_buffers;
 } hd_sim_kernel_t;

@@ -157,6 +157,8 @@ static bool access_memory(hd_sim_access_info_t *access) {
       !(access->touch & HD_SIM_BY_ROWS))
     hd_sim_banks_note(s, task, access->site, access->address, access->bytes);
   access->in_global = shadow->buffer != NULL;
+  if (shadow->buffer && shadow->buffer->before)
+    hd_sim_dependent_access(access, shadow->buffer);
   hd_sim_shadow_access(shadow, access);
   return true;
 }

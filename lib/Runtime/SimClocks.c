@@ -243,6 +243,18 @@ bool hd_sim_knows(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp) {
   return clocks && clocks->at[stamp->agent] >= stamp->clock;
 }
 
+bool hd_sim_knows_of_any(const hd_sim_task_t *task, uint32_t entry,
+                         uint32_t clock) {
+  const hd_sim_clocks_t *clocks = task->clocks;
+  if (!clocks || clocks->at[entry] >= clock)
+    return clocks != NULL;
+  const hd_sim_foreign_t *foreign = clocks->foreign;
+  for (uint32_t i = 0; foreign && i < foreign->count; i++)
+    if (foreign->of[i]->at[entry] >= clock)
+      return true;
+  return false;
+}
+
 void hd_sim_sync_copies(hd_sim_task_t *task, uint32_t group) {
   if (task->waited_group < group)
     task->waited_group = group;

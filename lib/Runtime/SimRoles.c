@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A warpgroup's registers, the elected lane, proxy fences, and launches that
-// depend on one another.
+// A warpgroup's registers, the elected lane, proxy fences.
 #include "Runtime/SimBulk.h"
 #include "Runtime/SimFunctions.h"
 
@@ -99,15 +98,4 @@ void hd_sim_fence_proxy_async_global(hd_sim_thread_t *thread, uint64_t *slots) {
   hd_sim_task_t *task = hd_sim_task(thread);
   if (hd_sim_sanitizer_of(task))
     hd_sim_sync_proxy_fence(task, true);
-}
-
-bool hd_sim_griddepcontrol_wait(hd_sim_thread_t *thread, uint64_t *slots) {
-  (void)thread;
-  (void)slots;
-  return true;
-}
-
-void hd_sim_griddepcontrol_launch(hd_sim_thread_t *thread, uint64_t *slots) {
-  (void)thread;
-  (void)slots;
 }

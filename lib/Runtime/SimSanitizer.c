@@ -57,6 +57,7 @@ void hd_sim_sanitizer_destroy(hd_sim_sanitizer_t *s) {
 }
 
 bool hd_sim_sanitizer_conclude(hd_sim_sanitizer_t *s, hd_sim_stats_t *stats) {
+  hd_sim_dependent_conclude(s);
   if (stats) {
     stats->findings = s->total_findings;
     hd_sim_banks_conclude(s, stats);

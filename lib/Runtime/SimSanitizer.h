@@ -23,7 +23,7 @@
 typedef struct hd_sim_foreign hd_sim_foreign_t;
 
 // The entries of clocks, in this order: six for each thread, then the block's
-// mbarriers, then its warpgroups.
+// mbarriers, then its warpgroups, then the launches before.
 typedef enum hd_sim_entry_kind {
   HD_SIM_ENTRY_THREADS,
   HD_SIM_ENTRY_COPIES,
@@ -33,6 +33,7 @@ typedef enum hd_sim_entry_kind {
   HD_SIM_ENTRY_BULK_WRITES,
   HD_SIM_ENTRY_MBARRIERS,
   HD_SIM_ENTRY_WARPGROUPS,
+  HD_SIM_ENTRY_BEFORE, // 1: a thread of this block has waited for them.
 } hd_sim_entry_kind_t;
 
 enum { HD_SIM_MBARRIERS = 64 };
@@ -40,14 +41,15 @@ enum { HD_SIM_MBARRIERS = 64 };
 static inline uint32_t hd_sim_entry(const hd_sim_run_t *run, uint32_t kind,
                                     uint32_t i) {
   uint32_t mbarriers = run->num_threads * HD_SIM_ENTRY_MBARRIERS;
-  if (kind > HD_SIM_ENTRY_WARPGROUPS)
-    return mbarriers + HD_SIM_MBARRIERS + HD_SIM_WARPGROUPS;
+  if (kind >= HD_SIM_ENTRY_BEFORE)
+    return mbarriers + HD_SIM_MBARRIERS + HD_SIM_WARPGROUPS + kind -
+           HD_SIM_ENTRY_BEFORE;
   if (kind == HD_SIM_ENTRY_WARPGROUPS)
     return mbarriers + HD_SIM_MBARRIERS + i;
   return kind * run->num_threads + i; // Of mbarriers too.
 }
 static inline uint32_t hd_sim_entries(const hd_sim_run_t *run) {
-  return hd_sim_entry(run, HD_SIM_ENTRY_WARPGROUPS + 1, 0);
+  return hd_sim_entry(run, HD_SIM_ENTRY_BEFORE + 1, 0);
 }
 
 // Never changed once two share it.
@@ -78,6 +80,9 @@ typedef struct hd_sim_stamp {
 bool hd_sim_knows(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp);
 bool hd_sim_clocks_cover(const hd_sim_clocks_t *clocks,
                          const hd_sim_stamp_t *stamp);
+// Whether it knows that some block's entry of that number has come so far.
+bool hd_sim_knows_of_any(const hd_sim_task_t *task, uint32_t entry,
+                         uint32_t clock);
 // Whether a proxy fence stands between a thread's write and now.
 bool hd_sim_fenced(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp,
                    bool global);
@@ -160,6 +165,14 @@ void hd_sim_shadow_clear(hd_sim_shadow_t *shadow);
 void hd_sim_shadow_access(hd_sim_shadow_t *shadow,
                           const hd_sim_access_info_t *access);
 
+// --- Launches before (SimDependent.c) ---
+
+// An access to global memory of a launch that may have begun early.
+void hd_sim_dependent_access(const hd_sim_access_info_t *access,
+                             const hd_sim_buffer_t *buffer);
+// The launch is over: somebody must have waited.
+void hd_sim_dependent_conclude(hd_sim_sanitizer_t *s);
+
 // --- Banks ---
 
 typedef struct hd_sim_bank_turn hd_sim_bank_turn_t;
@@ -215,6 +228,7 @@ struct hd_sim_sanitizer {
   hd_sim_map_site_t *map_sites;
   uint32_t first_touched; // The sites that a warp has noted.
 
+  bool waited;                  // For the launches before, by anyone.
   uint64_t events, last_events; // What may wake who spins.
   unsigned idle;
 };

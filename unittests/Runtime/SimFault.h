@@ -124,9 +124,9 @@ static inline void run_once(void *entry, int blocks, int threads, uint64_t seed,
   memset(flags, 0, sizeof flags);
   memset(written, 0, sizeof written);
   const hd_sim_buffer_t buffers[] = {
-      {"a", in, sizeof in, 4, true, NULL},
-      {"c", out, sizeof out, 4, false, written},
-      {"flag", flags, sizeof flags, 4, false, NULL}};
+      {"a", in, sizeof in, 4, true, NULL, 0},
+      {"c", out, sizeof out, 4, false, written, 0},
+      {"flag", flags, sizeof flags, 4, false, NULL, 0}};
   hd_sim_kernel_t kernel =
       kernel_of(entry, true, args, blocks, threads, 4 * SHARED_WORDS);
   kernel.buffers = buffers;
