@@ -61,12 +61,12 @@ def run_chain(tools, early):
 
 
 def measure_chain(tools):
-    plain, report = run_chain(tools, False)
-    early = None
-    if plain is not None:
-        early, report = run_chain(tools, True)
-    if early is None:
+    times, report = measure.in_turns({
+        "plain": lambda: run_chain(tools, False),
+        "early": lambda: run_chain(tools, True)})
+    if times is None:
         return None, report
+    plain, early = times["plain"], times["early"]
     print("chain of %d         %7.3f us a kernel, %.3f programmatic, "
           "%.3f times as fast" % (CHAIN, plain * 1e3 / CHAIN,
                                   early * 1e3 / CHAIN, plain / early),
@@ -120,28 +120,35 @@ def conv_peer(batch, h, w, channels, filters):
 
 def measure_product(tools, name, m, n, k):
     label = "%-12s %5d x %5d x %5d" % (name, m, n, k)
-    theirs = (f8_peer if name == "matmul_f8" else tf32_peer)(m, n, k)
+    peer = f8_peer if name == "matmul_f8" else tf32_peer
     case = {"m": m, "n": n, "k": k}
     shapes = {"a": [m, k], "b": [n, k]}
-    return compare(tools, name, label, shapes, 2 * m * n * k, theirs, case)
+    return compare(tools, name, label, shapes, 2 * m * n * k,
+                   lambda: peer(m, n, k), case)
 
 
 def measure_conv(tools, name, batch, h, w, channels, filters):
     label = "%-12s %d x %d x %d x %d, %d" % (name, batch, h, w, channels,
                                              filters)
-    theirs = conv_peer(batch, h, w, channels, filters)
     case = {"batch": batch, "h": h, "w": w, "channels": channels,
             "filters": filters}
     shapes = {"x": [batch, h, w, channels], "weight": [filters, 9 * channels]}
     flop = 2 * batch * h * w * channels * filters * 9
-    return compare(tools, name, label, shapes, flop, theirs, case)
+    return compare(tools, name, label, shapes, flop,
+                   lambda: conv_peer(batch, h, w, channels, filters), case)
 
 
-def compare(tools, name, label, shapes, flop, theirs, case):
-    torch.cuda.empty_cache()
-    mine, report = measure.ours(tools, name, shapes)
-    if mine is None:
+def compare(tools, name, label, shapes, flop, peer, case):
+    def theirs():
+        ms = peer()
+        torch.cuda.empty_cache()
+        return ms, None
+
+    times, report = measure.in_turns({
+        "peer": theirs, "ours": lambda: measure.ours(tools, name, shapes)})
+    if times is None:
         return None, "%s: %s" % (label, report)
+    mine, theirs = times["ours"], times["peer"]
     print("%-34s %7.1f TFLOP/s  peer %7.1f  %.3f of it" % (
         label, flop / mine / 1e9, flop / theirs / 1e9, theirs / mine),
         flush=True)

@@ -4,7 +4,8 @@ peer's by a CUDA graph in PyTorch, taken one after the other.
 
 Both sides: random normal data, warmed up, as many copies of the operands as
 pass twice the L2 cache together, one launch for each copy in a CUDA graph, 50
-replays, the median, per launch.
+replays, the median, per launch. A GPU at its power limit changes its clock from
+second to second: what is compared with each other is measured in turns.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHAPES = ROOT / "bench" / "shapes"
 REPLAYS = 50
+ROUNDS = 3
 
 
 def arguments(description):
@@ -83,6 +85,20 @@ def peer(make, run):
         if replay >= 5:
             times.append(start.elapsed_time(end) / len(copies))
     return statistics.median(times)
+
+
+def in_turns(measures):
+    """Medians of what each measure says, by its name, asked ROUNDS times in
+    turns: a function that returns milliseconds and a report, the milliseconds
+    None where it failed. Then: (None, that report)."""
+    times = {name: [] for name in measures}
+    for _ in range(ROUNDS):
+        for name, measure in measures.items():
+            ms, report = measure()
+            if ms is None:
+                return None, report
+            times[name].append(ms)
+    return {name: statistics.median(t) for name, t in times.items()}, None
 
 
 def machine():
