@@ -4,6 +4,7 @@
 // the rules want besides is the verifier's to say.
 #include "IR/TaskParser.h"
 
+#include <math.h>
 #include <string.h>
 
 static const hd_term_t *parse_infix(hd_task_parser_t *t, int least);

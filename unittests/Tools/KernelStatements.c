@@ -245,8 +245,8 @@ static const char *vector_loop(hd_maker_t *m) {
   bool moves = hd_chance(m, 20) && m->arrays.size; // With its own stores.
   m->quiet += quiet;
   m->lane = name.text;
-  m->start = moves ? hd_text(m, "(%s[0] & 1) * 4", m->arrays.data[0].text)
-                   : start;
+  m->start =
+      moves ? hd_text(m, "(%s[0] & 1) * 4", m->arrays.data[0].text) : start;
   add_name(m, name);
   const char *text = "";
   if (hd_chance(m, 50)) {

@@ -155,11 +155,11 @@ static bool launch(version_t *v, const hd_func_t *func, uint64_t seed,
                       memory->z,
                       memory->h};
   const hd_sim_buffer_t buffers[] = {
-      {"x", pointers[0], (size_t)n * 16 * sizeof(int32_t), 4, true, NULL},
-      {"f", memory->f, sizeof memory->f, 4, true, NULL},
-      {"y", memory->y, sizeof memory->y, 4, false, NULL},
-      {"g", memory->g, sizeof memory->g, 4, false, NULL},
-      {"z", memory->z, sizeof memory->z, 4, false, NULL},
+      {"x", pointers[0], (size_t)n * 16 * sizeof(int32_t), 4, true, NULL, 0},
+      {"f", memory->f, sizeof memory->f, 4, true, NULL, 0},
+      {"y", memory->y, sizeof memory->y, 4, false, NULL, 0},
+      {"g", memory->g, sizeof memory->g, 4, false, NULL, 0},
+      {"z", memory->z, sizeof memory->z, 4, false, NULL, 0},
       {"h", memory->h, sizeof memory->h, 4, false, NULL}};
   void *args[8] = {&n, &m};
   for (int i = 0; i < 6; i++)
