@@ -160,7 +160,7 @@ static bool launch(version_t *v, const hd_func_t *func, uint64_t seed,
       {"y", memory->y, sizeof memory->y, 4, false, NULL, 0},
       {"g", memory->g, sizeof memory->g, 4, false, NULL, 0},
       {"z", memory->z, sizeof memory->z, 4, false, NULL, 0},
-      {"h", memory->h, sizeof memory->h, 4, false, NULL}};
+      {"h", memory->h, sizeof memory->h, 4, false, NULL, 0}};
   void *args[8] = {&n, &m};
   for (int i = 0; i < 6; i++)
     args[i + 2] = &pointers[i];
