@@ -41,6 +41,14 @@ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
+# LLVM is not built for ThreadSanitizer, which misses what orders its threads.
+if "thread" in config.hidet_sanitize:
+    config.environment["TSAN_OPTIONS"] = ":".join(filter(None, [
+        config.environment.get("TSAN_OPTIONS"),
+        "suppressions=" + os.path.join(config.test_source_root,
+                                       "tools", "tsan.txt"),
+    ]))
+
 config.substitutions += [
     ("%python", config.hidet_python),
     (

@@ -13,6 +13,7 @@
 #include "Runtime/CudaDriver.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,8 @@ static struct {
   struct hd_cu_context context;
   uint64_t addresses[MAX_ALLOCATIONS]; // 0: free.
   int allocated, encoded;              // So far.
-  int allocations, modules, streams, events, graphs, execs, links, calls;
+  int allocations, modules, streams, events, graphs, execs;
+  atomic_int links, calls;    // Code is linked by several threads.
   int captured, programmatic; // Launches in the capture under way.
   struct hd_cu_function *functions;
 } state;
