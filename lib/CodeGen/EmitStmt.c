@@ -193,14 +193,22 @@ static void emit_partly_unrolled(hd_emit_t *e, const loop_t *loop, int copies) {
   emit_rolled(e, loop, next, loop, 1);
 }
 
+// A bound; a constant where folding finds one, for passes mark loops by it.
+static LLVMValueRef bound_of(hd_emit_t *e, LLVMTypeRef type,
+                             const hd_expr_t *x) {
+  int64_t value;
+  return hd_expr_fold_int(x, &value) ? LLVMConstInt(type, (uint64_t)value, true)
+                                     : hd_emit_expr(e, x);
+}
+
 static void emit_for(hd_emit_t *e, const hd_stmt_t *stmt) {
   hd_type_t type = stmt->u.loop.var->type;
   loop_t loop = {.stmt = stmt,
                  .type = hd_emit_type(e, type),
                  .is_signed = hd_type_is_signed(type)};
-  loop.first = hd_emit_expr(e, stmt->u.loop.first);
-  loop.limit = hd_emit_expr(e, stmt->u.loop.limit);
-  loop.step = stmt->u.loop.step ? hd_emit_expr(e, stmt->u.loop.step)
+  loop.first = bound_of(e, loop.type, stmt->u.loop.first);
+  loop.limit = bound_of(e, loop.type, stmt->u.loop.limit);
+  loop.step = stmt->u.loop.step ? bound_of(e, loop.type, stmt->u.loop.step)
                                 : LLVMConstInt(loop.type, 1, false);
   if (e->failed || is_false(is_below(e, &loop, loop.first, loop.limit)))
     return;
