@@ -256,8 +256,18 @@ bool hd_sim_knows_of_any(const hd_sim_task_t *task, uint32_t entry,
 }
 
 void hd_sim_sync_copies(hd_sim_task_t *task, uint32_t group) {
-  if (task->waited_group < group)
-    task->waited_group = group;
+  if (task->waited_group >= group)
+    return;
+  task->waited_group = group;
+  if (task->num_waited == task->cap_waited) {
+    uint32_t capacity = task->cap_waited ? task->cap_waited * 2 : 8;
+    void *waited = realloc(task->waited, capacity * sizeof *task->waited);
+    if (!waited)
+      hd_sim_no_memory(hd_sim_run_of(task));
+    task->waited = waited;
+    task->cap_waited = capacity;
+  }
+  task->waited[task->num_waited++] = (struct hd_sim_waited){group, task->clock};
 }
 
 // --- Barriers ---

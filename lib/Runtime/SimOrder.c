@@ -84,12 +84,29 @@ void hd_sim_sync_proxy_fence(hd_sim_task_t *task, bool global) {
   *(global ? &task->fenced_global : &task->fenced) = task->clock++;
 }
 
+// What a thread copied counts as written by it when it had waited for it.
+static bool copies_fenced(const hd_sim_task_t *task,
+                          const hd_sim_stamp_t *stamp) {
+  const hd_sim_resident_t *block = hd_sim_resident_of(task);
+  uint32_t thread =
+      stamp->agent - hd_sim_entry(hd_sim_run_of(task), HD_SIM_ENTRY_COPIES, 0);
+  if (stamp->block != block->number || thread >= block->num_threads)
+    return true; // Copies go to the own block's memory alone.
+  const hd_sim_task_t *copier = &block->threads[thread];
+  uint32_t i = 0;
+  while (i < copier->num_waited && copier->waited[i].group < stamp->clock)
+    i++;
+  hd_sim_stamp_t write = *stamp;
+  write.agent = (uint16_t)thread;
+  write.clock = i < copier->num_waited ? copier->waited[i].clock : UINT32_MAX;
+  return hd_sim_fenced(task, &write, false);
+}
+
 bool hd_sim_fenced(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp,
                    bool global) {
   hd_sim_run_t *run = hd_sim_run_of(task);
-  // What cp_async wrote is not followed through fences.
   if (stamp->agent >= run->num_threads)
-    return true;
+    return copies_fenced(task, stamp);
   if (stamp->block == hd_sim_resident_of(task)->number &&
       stamp->agent == (uint32_t)task->head.linear &&
       (global ? task->fenced_global : task->fenced) >= stamp->clock)

@@ -37,6 +37,7 @@ const char *hd_sim_thread_name(const hd_sim_task_t *task, char *text) {
 void hd_sim_resident_destroy(hd_sim_resident_t *block) {
   for (uint32_t i = 0; block->threads && i < block->num_threads; i++) {
     free(block->threads[i].copies);
+    free(block->threads[i].waited);
     hd_sim_stores_forget(&block->threads[i]);
   }
   hd_sim_mbarriers_forget(block);
@@ -105,6 +106,7 @@ static void place_thread(hd_sim_resident_t *block, uint32_t linear) {
   task->waited_group = 0;
   hd_sim_stores_forget(task);
   task->open_bulk = 1;
+  task->num_waited = 0;
   task->bulk_read = task->bulk_wrote = 0;
   task->fenced = task->fenced_global = 0;
   task->at_cluster = false;

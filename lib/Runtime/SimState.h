@@ -71,6 +71,11 @@ typedef struct hd_sim_task {
   uint32_t waited_group;          // Its copies up to this group have landed.
   uint32_t release_scope;         // Of the fence.
   uint32_t fenced, fenced_global; // Its time at its last proxy fences.
+  // When it has waited for groups of its copies, in order.
+  struct hd_sim_waited {
+    uint32_t group, clock;
+  } *waited;
+  uint32_t num_waited, cap_waited;
   hd_sim_place_t places[HD_SIM_PLACES]; // The last operands of intrinsics.
 } hd_sim_task_t;
 
