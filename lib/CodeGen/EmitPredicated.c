@@ -82,9 +82,9 @@ static int list(char *text, size_t size, hd_type_t type, unsigned first) {
   return n;
 }
 
-// "+16", or nothing.
+// "+16", or nothing. PTX has no "-16" behind a register, but "+-16".
 static const char *displacement(hd_emit_t *e, const hd_place_t *place) {
-  return place->displacement ? hd_arena_printf(&e->arena, "%+lld",
+  return place->displacement ? hd_arena_printf(&e->arena, "+%lld",
                                                (long long)place->displacement)
                              : "";
 }

@@ -53,6 +53,18 @@ void hd_facts_reset(hd_facts_t *facts, hd_facts_mark_t mark) {
   facts->conditions.size = mark.conditions;
 }
 
+hd_facts_t *hd_facts_unconditional(const hd_facts_t *facts) {
+  hd_facts_t *copy = HD_ARENA_NEW(facts->arena, hd_facts_t);
+  *copy = *facts;
+  copy->atoms.size = copy->atoms.capacity = 0;
+  copy->linears.size = copy->linears.capacity = 0;
+  copy->conditions.size = copy->conditions.capacity = 0;
+  copy->atoms.data = NULL;
+  copy->linears.data = NULL;
+  copy->conditions.data = NULL;
+  return copy;
+}
+
 static void set_builtin(hd_facts_t *facts, hd_builtin_t builtin,
                         hd_wide_t least, hd_wide_t greatest) {
   hd_range_t *range = &facts->builtins[builtin];

@@ -32,6 +32,11 @@ typedef struct hd_facts_mark {
 hd_facts_mark_t hd_facts_mark(const hd_facts_t *facts);
 void hd_facts_reset(hd_facts_t *facts, hd_facts_mark_t mark);
 
+// The same facts but for conditions: what a place would be known by if nothing
+// had been tested on the way to it. Lives in the facts' arena, and only until
+// the next let or loop is told of.
+hd_facts_t *hd_facts_unconditional(const hd_facts_t *facts);
+
 // From here on var is value.
 void hd_facts_let(hd_facts_t *facts, const hd_var_t *var,
                   const hd_expr_t *value);

@@ -109,10 +109,38 @@ static const hd_expr_t *arrange(hd_simplifier_t *s, const hd_expr_t *offset) {
                                                                  : offset;
 }
 
+typedef struct variance {
+  hd_simplifier_t *simplifier;
+  bool found;
+} variance_t;
+
+static bool visit_variance(void *argument, const hd_expr_t *e) {
+  variance_t *v = argument;
+  v->found |= e->kind != HD_EXPR_CONST && e->num_operands == 0 &&
+              hd_simplify_level(v->simplifier, e) < HD_LEVEL_UNROLLED;
+  return !v->found;
+}
+
+// Whether the offset is no constant, not even in the copies of unrolled loops.
+static bool varies(hd_simplifier_t *s, const hd_expr_t *offset) {
+  variance_t v = {s, false};
+  hd_walk_expr(offset, visit_variance, &v);
+  return v.found;
+}
+
 const hd_expr_t *hd_resolve_offset(hd_simplifier_t *s, const hd_var_t *tensor,
                                    const hd_expr_t *const *indices) {
   const hd_expr_t *offset = hd_tensor_offset(s->arena, tensor->tensor, indices);
-  return arrange(s, hd_simplify_expr(s, offset));
+  const hd_expr_t *result = arrange(s, hd_simplify_expr(s, offset));
+  if (tensor->tensor->scope != HD_SCOPE_REGISTER || !varies(s, result))
+    return result;
+  // Which register it is follows from the layout alone; a condition such as
+  // i < 3 makes i % 4 to i, which is right, but depends on the thread.
+  hd_facts_t *facts = s->facts;
+  s->facts = hd_facts_unconditional(facts);
+  const hd_expr_t *other = arrange(s, hd_simplify_expr(s, offset));
+  s->facts = facts;
+  return varies(s, other) ? result : other;
 }
 
 static const hd_expr_t * and
