@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Everything that is to be shown on a GPU, within about eight minutes: numeric
 # tests, compute-sanitizer, math, measurements. For a machine with python3,
-# numpy and PyTorch and a static build (cmake --preset static).
+# numpy and PyTorch and a static build (cmake --preset static). Part devices
+# takes random kernels from $KERNELS (BUILD/kernels.tar.gz), which
+# scripts/kernel_files.sh makes.
 #
 # usage: device.sh [BUILD] [part...]
-#   BUILD: build folder (build-static). Parts: tests sanitizer products hopper
-#   bandwidth math compile; default: all. Results go to $OUT (bench/results).
+#   BUILD: build folder (build-static). Parts: tests devices sanitizer products
+#   hopper bandwidth math compile; default: all. Results: $OUT (bench/results).
 set -u
 cd "$(dirname "$0")/.."
 build=${1:-build-static}
 shift $(($# > 0 ? 1 : 0))
-parts=${*:-tests products hopper bandwidth compile sanitizer math}
+parts=${*:-tests devices products hopper bandwidth compile sanitizer math}
 out=${OUT:-bench/results}
 mkdir -p "$out"
 export LD_LIBRARY_PATH=$PWD/$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -31,6 +33,10 @@ for part in $parts; do
     tests)
       run tests python3 examples/run.py --tools="$build/bin" --device=cuda \
         --sizes=all ;;
+    devices)
+      run devices python3 test/tools/devices.py --tools="$build/bin" \
+        --seconds=270 --json="$out/devices.json" "${KERNELS:-$build/kernels.tar.gz}"
+      tail -1 "$out/devices.log" ;;
     products)
       run products python3 bench/products.py --tools="$build/bin" \
         --json="$out/products.json"

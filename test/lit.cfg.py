@@ -8,6 +8,7 @@ A test is a .hir or .test file with RUN lines. `hidet-opt`, `hidet-run`,
   %examples       the folder examples/
   %exit           %exit N COMMAND... succeeds where COMMAND exits with N
   %sanitize       %sanitize FILE runs its kernels under --sanitize
+  %unittests      the folder of the unit tests' executables
   %fakecuda       %fakecuda COMMAND... with a CUDA driver that runs nothing
   %ptxas-check    %ptxas-check FILE.ptx ARCH assembles, where ptxas is present
 
@@ -61,6 +62,7 @@ config.substitutions += [
     ("%examples", os.path.join(config.hidet_source_dir, "examples")),
     ("%intrinsics", os.path.join(config.hidet_source_dir, "lib/IR/Intrinsics.def")),
     ("%scalars", os.path.join(config.hidet_source_dir, "lib/IR/Scalars.def")),
+    ("%unittests", os.path.join(config.hidet_binary_dir, "unittests")),
     (
         "%fakecuda",
         "env LD_LIBRARY_PATH=%s" % os.path.join(

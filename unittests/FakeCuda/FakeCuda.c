@@ -5,6 +5,7 @@
 // Device memory is the host's; a launch checks and logs what it is given.
 //
 //   FAKE_CUDA_LOG=FILE        appends a line for each call that matters
+//   FAKE_CUDA_PTX=FOLDER      keeps what is linked, as FOLDER/<its name>.ptx
 //   FAKE_CUDA_FAIL=NAME=CODE  that function returns the code
 //   FAKE_CUDA_FAIL=NAME=CODE@N  from its N-th call on
 //   FAKE_CUDA_VERSION=12030   what cuDriverGetVersion says
@@ -71,6 +72,17 @@ static void note(const char *format, ...) {
   vfprintf(file, format, args);
   va_end(args);
   fclose(file);
+}
+
+static void keep(const char *name, const char *ptx) {
+  const char *folder = getenv("FAKE_CUDA_PTX");
+  char path[4096];
+  if (!folder)
+    return;
+  snprintf(path, sizeof path, "%s/%s.ptx", folder, name);
+  FILE *file = fopen(path, "w");
+  if (!file || fputs(ptx, file) < 0 || fclose(file) != 0)
+    abort();
 }
 
 // The error that FAKE_CUDA_FAIL asks of this call, or 0.
@@ -274,6 +286,7 @@ FAKE(cuLinkAddData_v2, hd_cu_link_t link, int type, void *data, size_t size,
     snprintf(link->error_log, link->error_log_size, "ptxas says no");
   link->ptx = strdup(text);
   note("link %s\n", name);
+  keep(name, text);
   return error;
 }
 FAKE(cuLinkComplete, hd_cu_link_t link, void **cubin, size_t *size) {
