@@ -32,11 +32,12 @@ def arguments(description):
 
 def run(tools, path, arguments):
     """Milliseconds of one run of a module, and hidet-run's report; (None, what
-    it said) where it failed."""
+    it said) where it failed. Quietly: to describe an output of 64 million
+    elements takes longer than everything else of a run."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
         command = [str(pathlib.Path(tools) / "hidet-run"), str(path),
-                   "--device=cuda", "--bench=%d" % REPLAYS,
+                   "-q", "--device=cuda", "--bench=%d" % REPLAYS,
                    "--json=%s" % report] + arguments
         result = subprocess.run(command, text=True, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT)
