@@ -196,7 +196,7 @@ const reference_t references[] = {
     ROW(erfc,      1, 1.8, 0),
     ROW(sin,       1, 1.6, 1.5),
     ROW(cos,       1, 1.6, 1.5),
-    ROW(tan,       1, 2.1, 0),
+    ROW(tan,       1, 2.0, 0),
     ROW(asin,      1, 1.9, 0),
     ROW(acos,      1, 1.5, 0),
     ROW(atan,      1, 1.5, 0),
