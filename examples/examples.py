@@ -223,7 +223,8 @@ def copy_tma(rng, m, n):
     return {"x": x}, {"y": x}
 
 
-@example((16, 4096), (3, 1237), (1, 1), (5, 1024), atol=1e-5, target="sm_90a")
+@example((16, 4096), (3, 1236), (3, 1237), (1, 1), (5, 8), (2, 16384),
+         (2, 16400), atol=1e-5, target="sm_90a")
 def rms_norm_cluster(rng, rows, n):
     x = normal(rng, rows, n)
     v = x.astype("f8")
