@@ -301,6 +301,18 @@ static void check_copy(hd_emit_t *e, const hd_asm_t *a) {
                                             "by cg");
 }
 
+// The constant that all lanes shuffle, and so each gets; else NULL. ptxas folds
+// that too late: from min(c - x, y) it had made VIADDMNMX with -x by then, and
+// gives the sign to c instead (13.0, sm_90: min(x - c, y)).
+static LLVMValueRef shuffled_constant(const hd_asm_t *a) {
+  const hd_asm_operand_t *o = &a->operands[0];
+  if (strncmp(a->info->ptx, "shfl.sync.", 10) != 0)
+    return NULL;
+  if (o->is_immediate)
+    return LLVMConstInt(a->out_types[0], (uint64_t)o->immediate, true);
+  return LLVMIsConstant(a->ins[o->first]) ? a->ins[o->first] : NULL;
+}
+
 LLVMValueRef hd_emit_asm(hd_emit_t *e, const hd_expr_t *x) {
   hd_asm_t a = {.x = x};
   a.info = hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic);
@@ -319,7 +331,9 @@ LLVMValueRef hd_emit_asm(hd_emit_t *e, const hd_expr_t *x) {
   check_copy(e, &a);
   if (e->failed)
     return hd_emit_poison(e, x->type);
-  LLVMValueRef call = build(e, &a);
+  LLVMValueRef call = shuffled_constant(&a);
+  if (!call)
+    call = build(e, &a);
   write_registers(e, &a, call);
   if (is_void)
     return NULL;
