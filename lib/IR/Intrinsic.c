@@ -202,6 +202,21 @@ bool hd_operand_range_has(const hd_operand_range_t *range, int64_t value) {
   return fits && value >= range->least && value <= range->most;
 }
 
+// What is not among these writes, so that a new row is not taken for harmless.
+bool hd_intrinsic_writes(const hd_intrinsic_info_t *info, unsigned i) {
+  static const char *const readers[] = {
+      "atomic_load", "bulk_load",   "cp_async",    "cp_async_zfill",
+      "load_cached", "prefetch_l1", "prefetch_l2",
+  };
+  hd_param_form_t form = info->params[i].form;
+  if (form != HD_PARAM_GLOBAL && form != HD_PARAM_MEMORY)
+    return form == HD_PARAM_SHARED;
+  for (size_t k = 0; k < sizeof readers / sizeof *readers; k++)
+    if (!strcmp(info->name, readers[k]))
+      return false;
+  return true;
+}
+
 int hd_intrinsic_names(hd_param_form_t form) {
   return hd_param_is_name(form) ? words[form - HD_PARAM_ORDER].count : 0;
 }

@@ -130,6 +130,9 @@ bool hd_intrinsic_range(const hd_intrinsic_info_t *info, unsigned i,
                         hd_operand_range_t *range);
 bool hd_operand_range_has(const hd_operand_range_t *range, int64_t value);
 
+// Whether a call writes to its place i in memory (s:, g:, m:), or may.
+bool hd_intrinsic_writes(const hd_intrinsic_info_t *info, unsigned i);
+
 // The operand of a call is a name: of an order, a scope, a cache ...
 static inline bool hd_param_is_name(hd_param_form_t form) {
   return form >= HD_PARAM_ORDER;

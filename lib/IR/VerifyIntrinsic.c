@@ -95,6 +95,18 @@ static void verify_registers(hd_verifier_t *v, const hd_intrinsic_info_t *info,
                         (long long)storage));
 }
 
+// Atomics and the like are stores, too: of what an 'in' parameter holds code is
+// made that reads it once, and from a cache that no store reaches.
+static void verify_written(hd_verifier_t *v, const hd_intrinsic_info_t *info,
+                           const hd_expr_t *operand, unsigned i) {
+  if (operand->kind != HD_EXPR_REF || operand->u.var->direction != HD_DIR_IN ||
+      !hd_intrinsic_writes(info, i))
+    return;
+  hd_error(v->diags, operand->loc, HD_E0209, operand->u.var->name,
+           "it is an 'in' parameter");
+  v->errors++;
+}
+
 static bool verify_operands(hd_verifier_t *v, const hd_intrinsic_info_t *info,
                             const hd_expr_t *e) {
   unsigned errors = v->errors;
@@ -110,6 +122,7 @@ static bool verify_operands(hd_verifier_t *v, const hd_intrinsic_info_t *info,
                       i + 1, info->name);
     else
       verify_operand(v, info, e, i);
+    verify_written(v, info, operand, i);
   }
   return v->errors == errors;
 }
