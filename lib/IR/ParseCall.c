@@ -406,7 +406,7 @@ static hd_value_t call_named(hd_parser_t *p, const char *name, hd_loc_t loc,
   if (exists)
     hd_error(p->diags, loc, HD_E0212, name, list_types(p, args));
   else
-    hd_error(p->diags, loc, HD_E0201, name, hd_similar(p, name));
+    hd_report_unknown(p, name, loc);
   return failed;
 }
 

@@ -245,11 +245,13 @@ static hd_value_t parse_name(hd_parser_t *p) {
   hd_value_t value = parse_builtin(p, &found);
   if (found)
     return value;
-  if (constant) // Of a mapping.
-    hd_error(p->diags, loc, HD_E0217, token->text);
-  else
-    hd_error(p->diags, loc, HD_E0201, token->text, hd_similar(p, token->text));
-  p->at++;
+  bool dotted = strcmp(hd_peek_ahead(p, 1)->text, ".") == 0 &&
+                hd_peek_ahead(p, 2)->kind == HD_TOKEN_NAME;
+  const char *text = dotted ? hd_arena_printf(p->arena, "%s.%s", token->text,
+                                              hd_peek_ahead(p, 2)->text)
+                            : token->text;
+  hd_report_unknown(p, text, loc);
+  p->at += dotted ? 3 : 1;
   return failed;
 }
 

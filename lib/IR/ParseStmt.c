@@ -2,6 +2,7 @@
 //
 // Statements and blocks. After an error the rest of the statement is skipped.
 #include "IR/ParserState.h"
+#include "IR/Printer.h"
 
 #include <string.h>
 
@@ -48,7 +49,8 @@ static const hd_stmt_t *parse_let(hd_parser_t *p, hd_loc_t loc) {
     value = hd_parse_expr(p);
   }
   if (value && hd_type_equal(value->type, hd_type(HD_VOID))) {
-    hd_error(p->diags, value->loc, HD_E0203, "a value", "void");
+    hd_error(p->diags, value->loc, HD_E0302, "a call that returns nothing",
+             "as a value");
     value = NULL;
   }
   if (!value) {
@@ -126,9 +128,13 @@ static const hd_stmt_t *parse_mapfor(hd_parser_t *p, hd_loc_t loc,
     ok = stmt->u.mapfor.worker != NULL;
   }
   ok = ok && parse_unroll(p, &stmt->u.mapfor.unroll);
-  if (ok && stmt->u.mapfor.mapping->rank != names->count)
-    ok = hd_error(p->diags, mapping_loc, HD_E0401, "here",
+  if (ok && stmt->u.mapfor.mapping->rank != names->count) {
+    hd_buffer_t text = {0};
+    hd_mapping_print(stmt->u.mapfor.mapping, &text);
+    ok = hd_error(p->diags, mapping_loc, HD_E0401, hd_buffer_text(&text),
                   (int)stmt->u.mapfor.mapping->rank, (int)names->count);
+    hd_buffer_fini(&text);
+  }
   while (!ok && !hd_at(p, "{") && !hd_peek(p)->first_on_line)
     p->at++; // The body is read for more errors.
   size_t outer = hd_visible_size(&p->visible);
@@ -373,7 +379,7 @@ static const hd_stmt_t *parse_plain(hd_parser_t *p, hd_loc_t loc) {
     return place ? parse_store(p, place) : NULL;
   }
   if (!calls) {
-    hd_error(p->diags, loc, HD_E0201, token->text, hd_similar(p, token->text));
+    hd_report_unknown(p, token->text, loc);
     return NULL;
   }
   p->at++;

@@ -204,7 +204,9 @@ static const hd_mapping_t *parse_custom(hd_parser_t *p) {
   if (!ok)
     return NULL;
   if (exprs.size != dims.size) {
-    hd_error(p->diags, loc, HD_E0403, (int)dims.size, (int)exprs.size);
+    hd_error(p->diags, loc, HD_E0404, "custom",
+             hd_arena_printf(p->arena, "a task has %zu indices, found %zu",
+                             dims.size, exprs.size));
     return NULL;
   }
   return hd_mapping_custom(p->arena, workers, dims.data, (unsigned)dims.size,
@@ -219,7 +221,9 @@ static const hd_mapping_t *parse_within(hd_parser_t *p, hd_loc_t loc) {
   if (!parse_indices(p, ")", &bounds))
     return NULL;
   if (bounds.size != inner->rank) {
-    hd_error(p->diags, loc, HD_E0403, (int)inner->rank, (int)bounds.size);
+    hd_error(p->diags, loc, HD_E0404, "within",
+             hd_arena_printf(p->arena, "it takes %u bounds, found %zu",
+                             inner->rank, bounds.size));
     return NULL;
   }
   return hd_mapping_within(p->arena, inner, bounds.data);

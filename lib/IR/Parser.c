@@ -8,7 +8,6 @@
 #include "IR/Library.h"
 #include "IR/ParserState.h"
 #include "IR/Verifier.h"
-#include "Support/Suggest.h"
 
 #include <string.h>
 
@@ -42,6 +41,8 @@ hd_loc_t hd_here(const hd_parser_t *p) {
 }
 
 bool hd_expected(hd_parser_t *p, const char *what) {
+  if (p->gave_up)
+    return false;
   const hd_token_t *token = hd_peek(p);
   const char *quote = token->kind == HD_TOKEN_END ? "" : "'";
   return hd_error(
@@ -56,8 +57,13 @@ bool hd_expect(hd_parser_t *p, const char *text) {
 }
 
 bool hd_enter(hd_parser_t *p) {
-  if (p->depth >= MAX_DEPTH)
-    return hd_error(p->diags, hd_here(p), HD_E0105, MAX_DEPTH);
+  if (p->depth >= MAX_DEPTH) {
+    hd_error(p->diags, hd_here(p), HD_E0105, MAX_DEPTH);
+    p->gave_up = true;
+    while (hd_peek(p)->kind != HD_TOKEN_END)
+      p->at++;
+    return false;
+  }
   p->depth++;
   return true;
 }
@@ -118,30 +124,6 @@ const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name) {
     if (item->kind == HD_ITEM_CONST)
       return item->u.constant;
   return NULL;
-}
-
-// Takes time for each name, so only so many are looked at.
-enum { MAX_SUGGESTED = 2000 };
-
-const char *hd_similar(hd_parser_t *p, const char *name) {
-  hd_suggestion_t near = {.wanted = name};
-  if (hd_diagnostics_full(p->diags))
-    return "";
-  size_t size = hd_visible_size(&p->visible);
-  for (size_t i = 0; i < size && i < MAX_SUGGESTED; i++)
-    hd_suggestion_add(&near, hd_visible_at(&p->visible, size - 1 - i)->name);
-  for (size_t i = 0; i < p->module->items.size && i < MAX_SUGGESTED; i++)
-    hd_suggestion_add(&near, hd_item_name(&p->module->items.data[i]));
-  const char *known;
-  for (size_t i = 0; (known = hd_library_name(p->module->context, i)); i++)
-    hd_suggestion_add(&near, known);
-  for (int i = 0; i < HD_BUILTIN_COUNT; i++)
-    hd_suggestion_add(&near, hd_builtin_info((hd_builtin_t)i)->text);
-  for (int i = 0; i < HD_INTRINSIC_COUNT; i++)
-    hd_suggestion_add(&near, hd_intrinsic_info((hd_intrinsic_t)i)->name);
-  char buffer[128];
-  const char *text = hd_suggestion_text(&near, "", buffer, sizeof buffer);
-  return hd_arena_strndup(p->arena, text, strlen(text));
 }
 
 // A function whose body is read in the second round.
@@ -417,16 +399,27 @@ static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
   return hd_expected(p, "'const', 'fn', 'kernel', 'plan' or 'task'");
 }
 
+// A parameter, where the body is read. Constants that follow were not known
+// when the header was read; other names that are taken have been reported.
+static void declare_again(hd_parser_t *p, const hd_var_t *var) {
+  const hd_const_t *constant = hd_find_const(p, var->name);
+  if (constant && constant->loc.source == var->loc.source &&
+      constant->loc.offset > var->loc.offset)
+    hd_declare(p, var);
+  else
+    hd_visible_push(&p->visible, var, var->name);
+}
+
 static void parse_body(hd_parser_t *p, const hd_pending_t *pending) {
   hd_func_t *func = pending->func;
   p->at = pending->body;
   p->func = func;
   hd_visible_pop(&p->visible, 0);
-  // Constants that follow were not known when the header was read.
+  p->gave_up = false;
   for (uint32_t i = 0; i < func->num_params; i++)
-    hd_declare(p, func->params[i]);
+    declare_again(p, func->params[i]);
   for (uint32_t i = 0; i < func->num_maps; i++)
-    hd_declare(p, func->maps[i]);
+    declare_again(p, func->maps[i]);
   func->body = hd_parse_block(p);
   func->has_body = true;
 }
@@ -435,6 +428,7 @@ static void parse_module(hd_parser_t *p) {
   hd_pendings_t pendings = {0};
   while (hd_peek(p)->kind != HD_TOKEN_END && !hd_diagnostics_full(p->diags)) {
     p->depth = 0;
+    p->gave_up = false;
     if (parse_item(p, &pendings))
       continue;
     // To the next item that begins a line, over the braces of this one.

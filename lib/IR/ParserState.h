@@ -20,6 +20,7 @@ typedef struct hd_parser {
   hd_visible_t visible;
   const hd_func_t *func; // Whose body or header is being read.
   int depth;             // Of nested expressions and blocks.
+  bool gave_up;          // It was too deep: what follows is not read.
 } hd_parser_t;
 
 // A parsed expression. A bare number has no type yet: it takes the one that its
@@ -51,6 +52,8 @@ const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name);
 bool hd_is_reserved(const char *name);
 // "; did you mean 'x'?" or "".
 const char *hd_similar(hd_parser_t *p, const char *name);
+// Reports a name that is no value: what it is instead, or that nobody knows it.
+void hd_report_unknown(hd_parser_t *p, const char *name, hd_loc_t loc);
 
 // Types and what goes with them.
 bool hd_parse_type(hd_parser_t *p, hd_type_t *type);

@@ -132,32 +132,49 @@ static bool eval_leaf(const hd_env_t *env, const hd_expr_t *e, int64_t *value) {
   return binding != NULL;
 }
 
+static bool eval(const hd_env_t *env, const hd_expr_t *e, int64_t *value,
+                 bool *wrapped);
+
 // &&, || and ?: evaluate what they need alone.
-static bool eval_lazy(const hd_env_t *env, const hd_expr_t *e, int64_t *value) {
+static bool eval_lazy(const hd_env_t *env, const hd_expr_t *e, int64_t *value,
+                      bool *wrapped) {
   int64_t first;
-  if (!hd_eval_int(env, e->operands[0], &first))
+  if (!eval(env, e->operands[0], &first, wrapped))
     return false;
   if (e->kind == HD_EXPR_SELECT)
-    return hd_eval_int(env, e->operands[first ? 1 : 2], value);
+    return eval(env, e->operands[first ? 1 : 2], value, wrapped);
   *value = first != 0;
   if ((e->kind == HD_EXPR_AND) != (first != 0))
     return true;
-  return hd_eval_int(env, e->operands[1], value);
+  return eval(env, e->operands[1], value, wrapped);
 }
 
-bool hd_eval_int(const hd_env_t *env, const hd_expr_t *e, int64_t *value) {
-  int64_t a, b;
+// Signed, and not what mathematics says. b is 0 where there is one operand.
+static bool passes_type(const hd_expr_t *e, int64_t a, int64_t b) {
+  int64_t exact;
+  bool over = e->kind == HD_EXPR_ADD   ? __builtin_add_overflow(a, b, &exact)
+              : e->kind == HD_EXPR_SUB ? __builtin_sub_overflow(a, b, &exact)
+              : e->kind == HD_EXPR_MUL ? __builtin_mul_overflow(a, b, &exact)
+              : e->kind == HD_EXPR_NEG
+                  ? __builtin_sub_overflow((int64_t)0, a, &exact)
+                  : (exact = 0, false);
+  return hd_type_is_signed(e->type) && (over || wrap(e->type, exact) != exact);
+}
+
+static bool eval(const hd_env_t *env, const hd_expr_t *e, int64_t *value,
+                 bool *wrapped) {
+  int64_t a, b = 0;
   if (!is_integer(e))
     return false;
   if (e->num_operands == 0)
     return eval_leaf(env, e, value);
   if (e->kind == HD_EXPR_AND || e->kind == HD_EXPR_OR ||
       e->kind == HD_EXPR_SELECT)
-    return eval_lazy(env, e, value);
-  if (!hd_eval_int(env, e->operands[0], &a))
+    return eval_lazy(env, e, value, wrapped);
+  if (!eval(env, e->operands[0], &a, wrapped))
     return false;
   if (e->num_operands == 2) {
-    if (!hd_eval_int(env, e->operands[1], &b) || !eval_binary(e, a, b, value))
+    if (!eval(env, e->operands[1], &b, wrapped) || !eval_binary(e, a, b, value))
       return false;
   } else if (e->kind == HD_EXPR_NEG) {
     *value = (int64_t)(0 - (uint64_t)a);
@@ -170,8 +187,22 @@ bool hd_eval_int(const hd_env_t *env, const hd_expr_t *e, int64_t *value) {
   } else {
     return false;
   }
+  if (wrapped && passes_type(e, a, b)) {
+    *wrapped = true;
+    return false;
+  }
   *value = wrap(e->type, *value);
   return true;
+}
+
+bool hd_eval_int(const hd_env_t *env, const hd_expr_t *e, int64_t *value) {
+  return eval(env, e, value, NULL);
+}
+
+bool hd_eval_size(const hd_env_t *env, const hd_expr_t *e, int64_t *value,
+                  bool *wrapped) {
+  *wrapped = false;
+  return eval(env, e, value, wrapped);
 }
 
 typedef struct search {

@@ -27,6 +27,12 @@ const hd_binding_t *hd_env_find(const hd_env_t *env, const hd_var_t *var);
 // no such expression.
 bool hd_eval_int(const hd_env_t *env, const hd_expr_t *e, int64_t *value);
 
+// The same of a size or a count of blocks, which is none where a signed sum,
+// difference or product on the way does not fit its type: then *wrapped is true
+// and the result false.
+bool hd_eval_size(const hd_env_t *env, const hd_expr_t *e, int64_t *value,
+                  bool *wrapped);
+
 // The first variable of an expression without a value; NULL where all have one.
 const hd_var_t *hd_eval_unbound(const hd_env_t *env, const hd_expr_t *e);
 

@@ -50,8 +50,11 @@ static bool eval_dims(const hd_program_t *p, const hd_env_t *env,
                       int32_t dims[3]) {
   for (int i = 0; i < 3; i++) {
     int64_t value = 1;
-    if (exprs[i] && !hd_eval_int(env, exprs[i], &value))
-      return fail(p, kernel, "its launch divides by zero");
+    bool wrapped;
+    if (exprs[i] && !hd_eval_size(env, exprs[i], &value, &wrapped))
+      return fail(p, kernel,
+                  wrapped ? "its number of blocks does not fit i32"
+                          : "its launch divides by zero");
     if (value < INT32_MIN || value > INT32_MAX)
       return fail(p, kernel, "its grid has more than 2^31 - 1 blocks");
     dims[i] = (int32_t)value;
@@ -86,8 +89,7 @@ static bool add_tensor(hd_program_t *p, hd_step_t *step, const hd_env_t *env,
   char text[300];
   int64_t shape[HD_TENSOR_MAX_RANK];
   if (!hd_storage_shape(env, param->tensor, shape)) {
-    snprintf(text, sizeof(text), "the shape of '%.80s' has a negative size",
-             param->name);
+    hd_storage_shape_why(env, param, text, sizeof(text));
     return fail(p, kernel, text);
   }
   if (!hd_storage_bytes(env, &p->arena, param->tensor, &needed))
@@ -224,6 +226,12 @@ static bool add_fill(hd_program_t *p, const hd_slot_t *slot, int index,
 static bool plan_workspace(hd_program_t *p, const hd_stmt_t *stmt) {
   hd_slot_t slot = {.var = stmt->u.declare.var};
   int64_t bytes;
+  int64_t shape[HD_TENSOR_MAX_RANK];
+  if (!hd_storage_shape(&p->env, slot.var->tensor, shape)) {
+    char text[200];
+    hd_storage_shape_why(&p->env, slot.var, text, sizeof(text));
+    return fail(p, p->entry, text);
+  }
   if (!hd_storage_bytes(&p->env, &p->arena, slot.var->tensor, &bytes))
     return hd_error(diags_of(p), slot.var->loc, HD_E0309, slot.var->name);
   slot.bytes = (size_t)bytes;

@@ -5,16 +5,44 @@
 // computes and what is done here cannot differ.
 #include "Runtime/Storage.h"
 
+#include <stdio.h>
 #include <string.h>
 
 bool hd_storage_shape(const hd_env_t *env, const hd_tensor_t *tensor,
                       int64_t shape[HD_TENSOR_MAX_RANK]) {
   if (tensor->rank > HD_TENSOR_MAX_RANK)
     return false;
+  bool wrapped;
   for (uint32_t i = 0; i < tensor->rank; i++)
-    if (!hd_eval_int(env, tensor->shape[i], &shape[i]) || shape[i] < 0)
+    if (!hd_eval_size(env, tensor->shape[i], &shape[i], &wrapped) ||
+        shape[i] < 0)
       return false;
   return true;
+}
+
+void hd_storage_shape_why(const hd_env_t *env, const hd_var_t *var, char *text,
+                          size_t size) {
+  const hd_tensor_t *tensor = var->tensor;
+  int64_t value;
+  bool wrapped;
+  snprintf(text, size, "'%.80s' has more than %d axes", var->name,
+           HD_TENSOR_MAX_RANK);
+  for (uint32_t i = 0; i < tensor->rank; i++) {
+    const char *type = hd_type_name(tensor->shape[i]->type);
+    bool known = hd_eval_size(env, tensor->shape[i], &value, &wrapped);
+    if (known && value >= 0)
+      continue;
+    if (known)
+      snprintf(text, size, "'%.80s' has size %lld on axis %u", var->name,
+               (long long)value, i);
+    else if (wrapped)
+      snprintf(text, size, "the size of '%.80s' on axis %u does not fit %s",
+               var->name, i, type);
+    else
+      snprintf(text, size, "the size of '%.80s' on axis %u divides by zero",
+               var->name, i);
+    return;
+  }
 }
 
 bool hd_storage_bytes(const hd_env_t *env, hd_arena_t *arena,

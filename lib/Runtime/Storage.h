@@ -8,9 +8,14 @@
 #include "Runtime/Eval.h"
 #include "Runtime/HostTensor.h"
 
-// The shape of a tensor; false where a size is not known or below 0.
+// The shape of a tensor; false where a size is not known, below 0
+// or past its type.
 bool hd_storage_shape(const hd_env_t *env, const hd_tensor_t *tensor,
                       int64_t shape[HD_TENSOR_MAX_RANK]);
+
+// Why hd_storage_shape() is false of a tensor, at most size bytes.
+void hd_storage_shape_why(const hd_env_t *env, const hd_var_t *var, char *text,
+                          size_t size);
 
 // Bytes of a tensor's storage; false where its shape is not known or they pass
 // 2^62. The arena is for a while.

@@ -84,14 +84,19 @@ static bool is_valid(const hd_func_t *func) {
   return ok;
 }
 
-// A grid of no blocks runs nothing and says nothing.
+// A grid of no blocks runs nothing and says nothing; sizes that are none are
+// reported at the launch, from the kernel as it is written.
 static bool has_blocks(const hd_func_t *func, const hd_env_t *env) {
-  for (int i = 0; i < 3; i++) {
-    int64_t size;
+  int64_t size, shape[HD_TENSOR_MAX_RANK];
+  bool wrapped;
+  for (int i = 0; i < 3; i++)
     if (func->launch.grid[i] &&
-        (!hd_eval_int(env, func->launch.grid[i], &size) || size < 1))
+        (!hd_eval_size(env, func->launch.grid[i], &size, &wrapped) || size < 1))
       return false;
-  }
+  for (uint32_t i = 0; i < func->num_params; i++)
+    if (func->params[i]->tensor &&
+        !hd_storage_shape(env, func->params[i]->tensor, shape))
+      return false;
   return true;
 }
 

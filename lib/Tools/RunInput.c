@@ -236,10 +236,9 @@ static bool settle_shape(hd_run_t *run, hd_run_tensor_t *t) {
   t->rank = t->param->tensor->rank;
   if (hd_storage_shape(&run->env, t->param->tensor, t->shape))
     return true;
-  return usage(run,
-               "the shape of '%s' has a negative size, or more than %d "
-               "axes",
-               t->param->name, HD_TENSOR_MAX_RANK);
+  char text[200];
+  hd_storage_shape_why(&run->env, t->param, text, sizeof text);
+  return usage(run, "%s", text);
 }
 
 bool hd_run_bind(hd_run_t *run) {
