@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static int read_all(int fd, size_t limit, hd_buffer_t *out) {
       error = errno;
     if (size <= 0)
       break;
-    if (limit && (size_t)size > limit - out->size) {
+    if ((size_t)size > limit - out->size) {
       error = EFBIG;
       break;
     }
@@ -48,8 +49,17 @@ static int read_all(int fd, size_t limit, hd_buffer_t *out) {
   return error;
 }
 
+// Half of the machine's memory: what is larger cannot be used, and a device
+// that never ends (/dev/zero) would bring the system's killer.
+static size_t largest(void) {
+  long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? (size_t)pages / 2 * (size_t)size : SIZE_MAX;
+}
+
 bool hd_file_read(hd_diagnostics_t *diags, const char *path, size_t limit,
                   hd_buffer_t *out) {
+  if (!limit || limit > largest())
+    limit = largest();
   int fd = is_standard(path) ? dup(STDIN_FILENO)
                              : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
   if (fd < 0)

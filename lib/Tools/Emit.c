@@ -119,10 +119,12 @@ static bool emit_code(hd_module_t *module, hd_emit_t what,
     ok &= emit_kernel(module, item->u.func, what, target, out);
   }
   if (count == 0)
-    return entry ? hd_error(diags, nowhere, HD_E0201, entry,
-                            ": the module has no kernel of that name")
-                 : hd_error(diags, nowhere, HD_E1003,
-                            "the module has no kernel to make code of");
+    return hd_error(diags, nowhere, HD_E1003,
+                    entry ? hd_arena_printf(&module->arena,
+                                            "--entry: the module has no kernel "
+                                            "'%s'",
+                                            entry)
+                          : "the module has no kernel to make code of");
   return ok;
 }
 

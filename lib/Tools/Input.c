@@ -5,6 +5,7 @@
 #include "Support/File.h"
 #include "TaskMapping/TaskMapping.h"
 
+#include <stdint.h>
 #include <string.h>
 
 static const hd_loc_t nowhere;
@@ -38,6 +39,12 @@ const char *hd_input_name(const char *path) {
   return strcmp(path, "-") == 0 ? "<stdin>" : path;
 }
 
+// Locations have 31 bits.
+static size_t text_limit(const hd_process_t *process) {
+  size_t limit = process->context.budget.bytes_limit;
+  return limit && limit < INT32_MAX ? limit : INT32_MAX;
+}
+
 bool hd_tools_read_input(hd_process_t *process, const hd_options_t *options,
                          const char **name, hd_buffer_t *text) {
   hd_diagnostics_t *diags = &process->context.diags;
@@ -50,7 +57,7 @@ bool hd_tools_read_input(hd_process_t *process, const hd_options_t *options,
     return hd_error(diags, nowhere, HD_E0810, path, "an ONNX model");
   if (hd_has_suffix(path, ".hidet"))
     return hd_error(diags, nowhere, HD_E0810, path, "a saved model");
-  return hd_file_read(diags, path, process->context.budget.bytes_limit, text);
+  return hd_file_read(diags, path, text_limit(process), text);
 }
 
 // Adds the items of a file that --load names.
@@ -60,8 +67,7 @@ static bool load(hd_process_t *process, const char *path, hd_module_t *module) {
   hd_budget_t *budget = &process->context.budget;
   hd_budget_defer(budget, &cleanup, hd_buffer_end, &text);
   bool ok =
-      hd_file_read(&process->context.diags, path,
-                   process->context.budget.bytes_limit, &text) &&
+      hd_file_read(&process->context.diags, path, text_limit(process), &text) &&
       hd_module_parse_into(module, path, hd_buffer_text(&text), text.size, 1);
   hd_budget_clean(budget, &cleanup);
   return ok;

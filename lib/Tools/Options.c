@@ -62,7 +62,7 @@ static bool parse_count(const char *text, int64_t *count) {
 static bool parse_real(const char *text, double *real) {
   char *end;
   *real = strtod(text, &end);
-  return end != text && *end == '\0' && *real >= 0;
+  return end != text && *end == '\0' && *real >= 0 && isfinite(*real);
 }
 
 static bool parse_choice(const char *choices, const char *text,

@@ -91,6 +91,13 @@ static bool bind_scalar(hd_run_t *run, const hd_var_t *var, const char *text) {
   return hd_bind_int(&run->process.context, &run->env, &run->arena, var, value);
 }
 
+static bool is_seed(const char *text) {
+  char *end;
+  errno = 0;
+  strtoull(text, &end, 10);
+  return isdigit((unsigned char)text[0]) && *end == '\0' && errno == 0;
+}
+
 static bool check_value(hd_run_t *run, int option, const char *name,
                         const char *value) {
   if (value[0] == '@' && value[1]) {
@@ -105,8 +112,7 @@ static bool check_value(hd_run_t *run, int option, const char *name,
   strtod(value, &end);
   bool number = end != value && *end == '\0';
   bool random = strncmp(value, "random", 6) == 0 &&
-                (value[6] == '\0' ||
-                 (value[6] == ':' && isdigit((unsigned char)value[7])));
+                (value[6] == '\0' || (value[6] == ':' && is_seed(value + 7)));
   return number || random || strcmp(value, "zeros") == 0 ||
          usage(run,
                "--input takes @FILE.npy, random[:SEED], zeros or a number, "
