@@ -24,20 +24,6 @@ static bool collect(void *argument, const hd_stmt_t *stmt) {
   return true;
 }
 
-// In bytes. 16 at least, so that vectors fit; the hardware's swizzle of n bytes
-// repeats every 8 n bytes of the address.
-static int64_t alignment(const hd_tensor_t *tensor) {
-  int64_t align = tensor->align > 16 ? tensor->align : 16;
-  for (uint32_t i = 0; tensor->layout && i < tensor->layout->num_items; i++) {
-    const hd_layout_item_t *item = &tensor->layout->items[i];
-    int64_t bytes;
-    if (item->kind == HD_LAYOUT_SWIZZLE && item->num_values == 1 &&
-        hd_expr_fold_int(item->values[0], &bytes) && 8 * bytes > align)
-      align = 8 * bytes;
-  }
-  return align;
-}
-
 static const hd_expr_t *constant(hd_arena_t *arena, int64_t value) {
   return hd_expr_int(arena, hd_type(HD_I64), value);
 }
@@ -78,7 +64,7 @@ const hd_shared_plan_t *hd_shared_plan(hd_arena_t *arena,
   const hd_expr_t *end = constant(arena, 0);
   for (size_t i = 0; i < c.tensors.size; i++) {
     const hd_tensor_t *tensor = c.tensors.data[i]->tensor;
-    offsets[i] = round_up(arena, end, alignment(tensor));
+    offsets[i] = round_up(arena, end, hd_tensor_align(tensor));
     end = binary(arena, HD_EXPR_ADD, offsets[i], bytes(arena, tensor));
   }
   plan->num_tensors = (uint32_t)c.tensors.size;

@@ -377,12 +377,70 @@ static bool base_size(const hd_tensor_t *tensor, int64_t *elements) {
   return true;
 }
 
+static bool within(const hd_layout_item_t *item, int64_t least, int64_t most) {
+  for (uint32_t i = 0; i < item->num_values; i++) {
+    int64_t value;
+    if (!hd_expr_fold_int(item->values[i], &value) || value < least ||
+        value > most)
+      return false;
+  }
+  return true;
+}
+
+// The verifier asks for sizes also where it has found a layout wrong.
+static bool is_sound(const hd_tensor_t *tensor) {
+  if (hd_type_bits(tensor->element) == 0 || tensor->rank > HD_MAX_RANK)
+    return false;
+  for (uint32_t i = 0; tensor->layout && i < tensor->layout->num_items; i++) {
+    const hd_layout_item_t *item = &tensor->layout->items[i];
+    bool per_axis = item->num_values == tensor->rank, sound = true;
+    switch (item->kind) {
+    case HD_LAYOUT_ROW:
+    case HD_LAYOUT_COLUMN:
+      break;
+    case HD_LAYOUT_STRIDES:
+      sound = per_axis;
+      break;
+    case HD_LAYOUT_PERMUTE:
+      sound = per_axis && within(item, 0, (int64_t)tensor->rank - 1);
+      break;
+    case HD_LAYOUT_TILE:
+      sound = per_axis && within(item, 1, HD_MAX_TILE);
+      break;
+    case HD_LAYOUT_SWIZZLE:
+      sound = item->num_values == 3   ? within(item, 0, HD_MAX_SWIZZLE_BITS)
+              : item->num_values == 1 ? within(item, 32, 128)
+                                      : false;
+      break;
+    case HD_LAYOUT_LOCAL:
+      sound = item->mapping->rank == tensor->rank;
+      break;
+    }
+    if (!sound)
+      return false;
+  }
+  return true;
+}
+
 bool hd_tensor_storage_const(const hd_tensor_t *tensor, int64_t *elements) {
-  if (!base_size(tensor, elements))
+  if (!is_sound(tensor) || !base_size(tensor, elements))
     return false;
   int64_t group = group_of(tensor);
   *elements = (*elements + group - 1) / group * group;
   return true;
+}
+
+uint32_t hd_tensor_align(const hd_tensor_t *tensor) {
+  int64_t align = tensor->align > 16 ? tensor->align : 16;
+  for (uint32_t i = 0; tensor->layout && i < tensor->layout->num_items; i++) {
+    const hd_layout_item_t *item = &tensor->layout->items[i];
+    int64_t bytes;
+    if (tensor->scope == HD_SCOPE_SHARED && item->kind == HD_LAYOUT_SWIZZLE &&
+        item->num_values == 1 && hd_expr_fold_int(item->values[0], &bytes) &&
+        8 * bytes > align)
+      align = 8 * bytes;
+  }
+  return (uint32_t)align;
 }
 
 static const hd_expr_t *round_up(hd_arena_t *arena, const hd_expr_t *e,

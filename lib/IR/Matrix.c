@@ -39,7 +39,8 @@ static const char *find_tiled(const hd_tensor_t *tensor, hd_major_t major,
       "without a swizzle the last two axes must be in tiles of 8 rows of 16 "
       "bytes: layout(tile(.., 8, 16 bytes))";
   const hd_layout_item_t *item = tensor->layout ? tensor->layout->items : NULL;
-  if (!item || tensor->layout->num_items != 1 || item->kind != HD_LAYOUT_TILE)
+  if (!item || tensor->layout->num_items != 1 || item->kind != HD_LAYOUT_TILE ||
+      item->num_values != tensor->rank)
     return why;
   uint32_t rank = tensor->rank;
   int64_t line = CORE_BYTES / shape->element;

@@ -8,7 +8,7 @@
 
 typedef struct hd_mapping hd_mapping_t;
 
-enum { HD_MAX_RANK = 16 };
+enum { HD_MAX_RANK = 16, HD_MAX_TILE = 1 << 20, HD_MAX_SWIZZLE_BITS = 10 };
 
 typedef enum hd_scope {
   HD_SCOPE_GLOBAL,
@@ -50,7 +50,7 @@ typedef struct hd_tensor {
   hd_scope_t scope;
   hd_type_t element;
   uint32_t rank;
-  uint32_t align; // In bytes; 0: that of the element. A power of two.
+  uint32_t align; // In bytes, as written; 0: not. See hd_tensor_align().
   const hd_expr_t *const *shape; // i32 or i64, over size parameters.
   const hd_layout_t *layout;     // NULL: row-major.
 } hd_tensor_t;
@@ -116,8 +116,13 @@ const char *hd_layout_kind_name(hd_layout_kind_t kind);
 // strides), as an expression (i32, or i64 where it may pass 2^31 - 1).
 const hd_expr_t *hd_tensor_storage(hd_arena_t *arena,
                                    const hd_tensor_t *tensor);
-// Likewise, where it is a constant; false where it is not or passes 2^62.
+// Likewise, where it is a constant; false where it is not, passes 2^62, or the
+// layout breaks a rule.
 bool hd_tensor_storage_const(const hd_tensor_t *tensor, int64_t *elements);
+// A multiple of which, in bytes, a tensor in memory begins at: at least 16, so
+// that vectors fit; in shared memory 8 n bytes for the hardware's swizzle of n,
+// which repeats so often. A power of two.
+uint32_t hd_tensor_align(const hd_tensor_t *tensor);
 // The offset in elements of the element at indices: the layout applied. Index
 // arithmetic is i32, or i64 where the storage may pass 2^31 - 1 elements.
 const hd_expr_t *hd_tensor_offset(hd_arena_t *arena, const hd_tensor_t *tensor,

@@ -3,7 +3,7 @@
 // Modules, functions and statements.
 #include "IR/Verifier.h"
 
-#include "IR/Intrinsic.h"
+#include "IR/Effects.h"
 #include "IR/Rewrite.h"
 #include "IR/Task.h"
 #include "IR/VerifierState.h"
@@ -170,31 +170,11 @@ static void verify_mapfor(hd_verifier_t *v, const hd_stmt_t *stmt) {
   hd_visible_pop(&v->visible, outer);
 }
 
-// Functions may call each other in a circle: that is reported elsewhere, and
-// after so many calls nothing is claimed here.
-enum { MAX_SEARCHED = 1000 };
-
-typedef struct search {
-  int left;
-} search_t;
-
-static bool is_no_wait(void *argument, const hd_expr_t *e) {
-  search_t *search = argument;
-  if (e->kind == HD_EXPR_INTRINSIC)
-    return e->u.intrinsic != HD_INTRINSIC_GRIDDEPCONTROL_WAIT;
-  if (e->kind != HD_EXPR_CALL)
-    return true;
-  return search->left-- > 0 &&
-         hd_walk_block(e->u.func->body, NULL, is_no_wait, search);
-}
-
 // A launch that may begin early orders nothing: its kernel does, or what comes
 // after it would not know of what came before it either.
 static void verify_programmatic(hd_verifier_t *v, const hd_stmt_t *stmt) {
-  search_t search = {MAX_SEARCHED};
   const hd_func_t *kernel = stmt->u.launch.kernel;
-  if (kernel->has_body &&
-      hd_walk_block(kernel->body, NULL, is_no_wait, &search))
+  if (kernel->has_body && !hd_func_waits(kernel))
     hd_verify_fault(v, stmt->loc,
                     "'%s' does not call griddepcontrol_wait(), so it cannot be "
                     "launched programmatic",
@@ -363,8 +343,6 @@ static void verify_launch_clauses(hd_verifier_t *v) {
 
 static void verify_func(hd_verifier_t *v, const hd_func_t *func) {
   v->func = func;
-  hd_visible_pop(&v->visible, 0);
-  v->loops = 0;
   for (uint32_t i = 0; i < func->num_params; i++) {
     const hd_var_t *param = func->params[i];
     if (param->tensor)
@@ -405,8 +383,11 @@ bool hd_func_verify(hd_context_t *context, const hd_func_t *func) {
   return v.errors == 0;
 }
 
+// Calls come first: other rules look into what is called, which has to end.
 bool hd_module_verify_from(hd_module_t *module, size_t first) {
   bool ok = true;
+  if (!hd_calls_verify(module, first))
+    return false;
   for (size_t i = first; i < module->items.size; i++)
     switch (module->items.data[i].kind) {
     case HD_ITEM_FUNC:
@@ -418,7 +399,7 @@ bool hd_module_verify_from(hd_module_t *module, size_t first) {
     case HD_ITEM_CONST: // Its uses have its value.
       break;
     }
-  return hd_calls_verify(module, first) && ok;
+  return ok;
 }
 
 bool hd_module_verify(hd_module_t *module) {

@@ -118,6 +118,28 @@ void hd_verify_distinct(hd_verifier_t *v, const hd_func_t *func,
   }
 }
 
+// What a function takes by reference begins where it expects it to, and in
+// registers is no larger than what it is given: elsewhere the sanitizer looks.
+static void verify_reference(hd_verifier_t *v, const hd_var_t *param,
+                             const hd_expr_t *argument) {
+  const hd_tensor_t *wanted = param->tensor, *given = argument->u.var->tensor;
+  int64_t needed, held;
+  if (!given || wanted->scope != given->scope)
+    return;
+  if (wanted->scope != HD_SCOPE_REGISTER) {
+    if (hd_tensor_align(wanted) > hd_tensor_align(given))
+      hd_verify_fault(v, argument->loc,
+                      "'%s' must be aligned to %u bytes, and '%s' is to %u",
+                      param->name, hd_tensor_align(wanted),
+                      argument->u.var->name, hd_tensor_align(given));
+  } else if (hd_tensor_storage_const(wanted, &needed) &&
+             hd_tensor_storage_const(given, &held) && needed > held) {
+    hd_verify_fault(v, argument->loc,
+                    "'%s' has %lld elements, and '%s' only %lld", param->name,
+                    (long long)needed, argument->u.var->name, (long long)held);
+  }
+}
+
 static void verify_call(hd_verifier_t *v, const hd_expr_t *e) {
   const hd_func_t *func = e->u.func;
   hd_verify_type(v, e, func->result);
@@ -142,6 +164,8 @@ static void verify_call(hd_verifier_t *v, const hd_expr_t *e) {
                e->operands[i]->u.var->name, "it is an 'in' parameter");
       v->errors++;
     }
+    if (is_tensor && param->tensor)
+      verify_reference(v, param, e->operands[i]);
   }
   hd_verify_distinct(v, func, e->operands);
   hd_verify_copies(v, e);

@@ -37,18 +37,20 @@ static void verify_layout(hd_verifier_t *v, const hd_var_t *var) {
           "along the last axis");
 }
 
-// Strides that are known, of all axes but the last.
+// Strides that are known, of all axes but the last. Only what is left of them
+// by 16 bytes counts, so that no product is too large.
 static void verify_strides(hd_verifier_t *v, const hd_var_t *var) {
   const hd_tensor_t *tensor = var->map->tensor->tensor;
   const hd_layout_item_t *item = tensor->layout ? tensor->layout->items : NULL;
   bool is_strided = item && item->kind == HD_LAYOUT_STRIDES;
-  int64_t stride = 1, size;
+  int64_t bytes = hd_type_bits(tensor->element) / 8, rest = bytes, size;
+  bool known = true;
   for (uint32_t i = tensor->rank; i-- > 1;) {
-    bool known = hd_expr_fold_int(tensor->shape[i], &size) && stride > 0;
-    stride = known ? stride * size : 0;
-    if (is_strided && !hd_expr_fold_int(item->values[i - 1], &stride))
-      stride = 0;
-    if (stride * hd_type_bits(tensor->element) / 8 % 16) {
+    known = is_strided ? hd_expr_fold_int(item->values[i - 1], &size)
+                       : known && hd_expr_fold_int(tensor->shape[i], &size);
+    if (known)
+      rest = (is_strided ? bytes : rest) * (size % 16) % 16;
+    if (known && rest) {
       fault(v, var, "its tensor's strides must be multiples of 16 bytes");
       return;
     }

@@ -94,7 +94,8 @@ static void verify_swizzle(hd_verifier_t *v, const hd_var_t *var,
       layout_fault(v, var,
                    "'swizzle' takes 32, 64 or 128 bytes, or (bits, "
                    "base, shift)");
-  } else if (item->num_values != 3 || !constants_within(item, 0, 10) ||
+  } else if (item->num_values != 3 ||
+             !constants_within(item, 0, HD_MAX_SWIZZLE_BITS) ||
              hd_expr_is_int(item->values[2], 0)) {
     // Bits combined with themselves would all be 0.
     layout_fault(v, var,
@@ -132,7 +133,7 @@ static void verify_layout_item(hd_verifier_t *v, const hd_var_t *var,
       verify_permute(v, var, item);
     break;
   case HD_LAYOUT_TILE:
-    if (!per_axis || !constants_within(item, 1, 1 << 20))
+    if (!per_axis || !constants_within(item, 1, HD_MAX_TILE))
       layout_fault(v, var, "'tile' takes one positive constant for each axis");
     break;
   case HD_LAYOUT_SWIZZLE:
@@ -194,6 +195,7 @@ void hd_verify_tensor(hd_verifier_t *v, const hd_var_t *var) {
     v->errors++;
     return;
   }
+  unsigned errors = v->errors;
   if (tensor->element.lanes != 1 || tensor->element.scalar == HD_VOID)
     hd_verify_fault(v, var->loc, "a tensor's element type is a scalar, not %s",
                     hd_type_name(tensor->element));
@@ -201,7 +203,6 @@ void hd_verify_tensor(hd_verifier_t *v, const hd_var_t *var) {
     hd_verify_fault(v, var->loc, "a tensor of type map");
   if (tensor->element.scalar == HD_MBARRIER && tensor->scope != HD_SCOPE_SHARED)
     hd_verify_fault(v, var->loc, "an mbarrier lies in shared memory");
-  unsigned errors = v->errors;
   for (uint32_t i = 0; i < tensor->rank; i++)
     hd_verify_size(v, tensor->shape[i], "a dimension");
   if (tensor->layout && tensor->layout->num_items == 0)
@@ -214,6 +215,7 @@ void hd_verify_tensor(hd_verifier_t *v, const hd_var_t *var) {
 
 // Whether a run of lanes along the last axis stays together.
 static const char *why_apart(const hd_tensor_t *tensor, unsigned lanes) {
+  int64_t bits = hd_type_bits(tensor->element);
   const hd_layout_t *layout = tensor->layout;
   for (uint32_t i = 0; layout && i < layout->num_items; i++) {
     const hd_layout_item_t *item = &layout->items[i];
@@ -242,9 +244,10 @@ static const char *why_apart(const hd_tensor_t *tensor, unsigned lanes) {
         return "would leave its tile";
       break;
     case HD_LAYOUT_SWIZZLE:
-      if (item->num_values == 1)
-        value = 128 / (int64_t)hd_type_bits(tensor->element);
-      else if (hd_expr_fold_int(item->values[1], &value))
+      if (bits && item->num_values == 1) // void has its own fault.
+        value = 128 / bits;
+      else if (item->num_values > 1 &&
+               hd_expr_fold_int(item->values[1], &value))
         // A shift out of range has its own fault.
         value = INT64_C(1) << (value >= 0 && value < 32 ? value : 31);
       if ((int64_t)lanes > value)

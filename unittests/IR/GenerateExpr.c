@@ -177,6 +177,19 @@ const hd_expr_t *hd_generate_map_value(hd_generator_t *g) {
   return NULL;
 }
 
+// Whether a variable is a tensor that a function's parameter takes.
+static bool is_taken(const hd_var_t *param, const hd_var_t *var) {
+  const hd_tensor_t *wanted = param->tensor, *given = var->tensor;
+  int64_t needed, held;
+  return given && given->scope == wanted->scope &&
+         given->rank == wanted->rank && hd_type_equal(var->type, param->type) &&
+         (var->direction != HD_DIR_IN || param->direction <= HD_DIR_IN) &&
+         (given->scope == HD_SCOPE_REGISTER
+              ? hd_tensor_storage_const(wanted, &needed) &&
+                    hd_tensor_storage_const(given, &held) && needed <= held
+              : hd_tensor_align(wanted) <= hd_tensor_align(given));
+}
+
 static const hd_expr_t *call(hd_generator_t *g, hd_type_t type, int depth) {
   for (size_t i = 0; i < g->module->items.size; i++) {
     const hd_item_t *item = &g->module->items.data[i];
@@ -198,13 +211,8 @@ static const hd_expr_t *call(hd_generator_t *g, hd_type_t type, int depth) {
       }
       args[a] = NULL;
       for (size_t v = 0; v < g->vars.size; v++)
-        if (g->vars.data[v]->tensor &&
-            g->vars.data[v]->tensor->scope == param->tensor->scope &&
-            g->vars.data[v]->tensor->rank == param->tensor->rank &&
-            hd_type_equal(g->vars.data[v]->type, param->type) &&
-            !hd_is_given(args, a, g->vars.data[v]) &&
-            (g->vars.data[v]->direction != HD_DIR_IN ||
-             param->direction <= HD_DIR_IN))
+        if (is_taken(param, g->vars.data[v]) &&
+            !hd_is_given(args, a, g->vars.data[v]))
           args[a] = count(g, hd_expr_var(g->arena, g->vars.data[v]));
       if (!args[a])
         return NULL;
