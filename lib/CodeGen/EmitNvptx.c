@@ -3,6 +3,7 @@
 // A kernel for NVPTX: a function of calling convention ptx_kernel, its launch
 // bounds in nvvm.annotations, its shared memory one external array.
 #include "CodeGen/Emit.h"
+#include "IR/Effects.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,14 +39,17 @@ static void bind_param(hd_emit_t *e, uint32_t i) {
     hd_emit_bind(e, param, value);
     return;
   }
-  bool is_in = param->direction == HD_DIR_IN;
-  uint32_t align = param->tensor->align;
-  add_attribute(e, i + 1, "noalias", 0);
-  add_attribute(e, i + 1, "align", align > 16 ? align : 16);
-  if (is_in)
+  add_attribute(e, i + 1, "align", hd_tensor_align(param->tensor));
+  // Constant, unless the launch before it may write it still. Of all others
+  // nothing is promised: LLVM would take a value that was read before a barrier
+  // for one behind it.
+  bool is_constant = param->direction == HD_DIR_IN && !hd_func_waits(e->kernel);
+  if (is_constant) {
+    add_attribute(e, i + 1, "noalias", 0);
     add_attribute(e, i + 1, "readonly", 0);
+  }
   hd_binding_t *binding = hd_emit_bind(e, param, value);
-  binding->invariant = is_in;
+  binding->invariant = is_constant;
   binding->number = i;
 }
 
