@@ -123,7 +123,8 @@ static void assume_divisor(hd_facts_t *facts, const hd_expr_t *e) {
   int64_t c = 0;
   if (zero && mod->kind == HD_EXPR_MOD && hd_expr_is_const(mod->operands[1]))
     c = mod->operands[1]->u.i;
-  if (zero && mod->kind == HD_EXPR_BITAND && hd_expr_is_const(mod->operands[1]))
+  if (zero && mod->kind == HD_EXPR_BITAND &&
+      hd_expr_is_const(mod->operands[1]) && mod->operands[1]->u.i != INT64_MAX)
     c = mod->operands[1]->u.i + 1;
   if (c < 2 || (mod->kind == HD_EXPR_BITAND && (c & (c - 1)) != 0))
     return;

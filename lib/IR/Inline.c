@@ -19,7 +19,8 @@
 // no code. Left to it are: the library's functions; calls that may not be
 // evaluated (in a branch of ?:, behind &&); calls among other effects in one
 // expression; functions that return from inside a loop; tensors that the
-// function sees with another type than its caller.
+// function sees with another type than its caller; and calls whose bodies would
+// nest deeper than programs are written.
 //
 // A register tensor takes the result where more than one return gives it.
 
@@ -27,16 +28,18 @@
 #include "IR/Passes.h"
 #include "IR/Rewrite.h"
 
-enum { MAX_STATEMENTS = 20000 };
+enum { MAX_STATEMENTS = 20000, MAX_NESTING = 100 };
 
 typedef struct inliner {
   hd_module_t *module;
   hd_arena_t *arena;
   int64_t statements; // Made so far.
+  unsigned depth;     // Of blocks around the place.
 } inliner_t;
 
 typedef struct returns {
   const hd_var_t *result; // Takes returned values; NULL where there are none.
+  unsigned depth;         // Of the blocks around the place.
   bool ok;
 } returns_t;
 
@@ -105,7 +108,7 @@ static hd_block_t without_returns(inliner_t *in, returns_t *returns,
       hd_stmt_list_push(in->arena, &list, stmt);
       continue;
     }
-    if (stmt->kind != HD_STMT_IF) {
+    if (stmt->kind != HD_STMT_IF || returns->depth == MAX_NESTING) {
       returns->ok = false;
       return block;
     }
@@ -118,8 +121,10 @@ static hd_block_t without_returns(inliner_t *in, returns_t *returns,
     else if (rest.size > 0)
       returns->ok = false; // What follows would be needed twice.
     hd_stmt_t *copy = hd_stmt_copy(in->arena, stmt);
+    ++returns->depth;
     copy->u.branch.then = without_returns(in, returns, then);
     copy->u.branch.otherwise = without_returns(in, returns, otherwise);
+    --returns->depth;
     hd_stmt_list_push(in->arena, &list, copy);
     return to_block(&list);
   }
@@ -161,7 +166,6 @@ static bool layouts_equal(hd_rewriter_t *params, const hd_layout_t *a,
 static bool same_tensor(hd_rewriter_t *params, const hd_tensor_t *param,
                         const hd_tensor_t *argument) {
   if (param->scope != argument->scope || param->rank != argument->rank ||
-      param->align > argument->align ||
       !hd_type_equal(param->element, argument->element))
     return false;
   for (unsigned a = 0; a < param->rank; ++a)
@@ -246,6 +250,26 @@ static bool returns_at_end(hd_block_t body) {
          !has_return((hd_block_t){body.size - 1, body.stmts});
 }
 
+// How deep blocks lie in each other.
+static unsigned nesting(hd_block_t block) {
+  unsigned deepest = 0;
+  for (size_t i = 0; i < block.size; ++i) {
+    const hd_stmt_t *stmt = block.stmts[i];
+    unsigned depth = 0;
+    if (stmt->kind == HD_STMT_FOR) {
+      depth = 1 + nesting(stmt->u.loop.body);
+    } else if (stmt->kind == HD_STMT_MAPFOR) {
+      depth = 1 + nesting(stmt->u.mapfor.body);
+    } else if (stmt->kind == HD_STMT_IF || stmt->kind == HD_STMT_WHILE) {
+      unsigned then = nesting(stmt->u.branch.then);
+      unsigned otherwise = nesting(stmt->u.branch.otherwise);
+      depth = 1 + (then > otherwise ? then : otherwise);
+    }
+    deepest = depth > deepest ? depth : deepest;
+  }
+  return deepest;
+}
+
 // Pushes the body of a call to out and returns its value (the call itself where
 // the function is void and all is done); NULL, and nothing pushed, where the
 // call has to stay.
@@ -259,7 +283,7 @@ static const hd_expr_t *inline_call(inliner_t *in, const hd_expr_t *call,
     return NULL;
   hd_stmt_list_t list = {0};
   hd_rewriter_t rewriter = {.arena = in->arena, .declare = copy_var};
-  returns_t returns = {NULL, true};
+  returns_t returns = {.ok = true};
   bool is_void = callee->result.scalar == HD_VOID;
   hd_block_t body = callee->body;
   const hd_expr_t *value = call;
@@ -274,6 +298,7 @@ static const hd_expr_t *inline_call(inliner_t *in, const hd_expr_t *call,
                            callee->result.lanes, &zero, 1);
   }
   body = without_returns(in, &returns, body);
+  returns.ok &= in->depth + nesting(body) <= MAX_NESTING;
   if (returns.ok) {
     hd_stmt_list_t copied = {0};
     hd_rewrite_into(&rewriter, body, &copied);
@@ -338,7 +363,9 @@ static const hd_expr_t *inline_root(inliner_t *in, const hd_expr_t *e,
 
 static hd_block_t inlined(inliner_t *in, hd_block_t block) {
   hd_stmt_list_t out = {0};
+  ++in->depth;
   inline_block(in, block, &out);
+  --in->depth;
   bool same = out.size == block.size;
   for (size_t i = 0; same && i < out.size; ++i)
     same = out.data[i] == block.stmts[i];

@@ -25,7 +25,7 @@ static bool fits(int64_t factor) {
 
 static bool add_term(hd_linear_t *sum, const hd_expr_t *atom, int64_t factor) {
   for (unsigned i = 0; i < sum->size; ++i) {
-    hd_term_t *term = &sum->terms[i];
+    hd_linear_term_t *term = &sum->terms[i];
     if (!hd_expr_equal(term->atom, atom))
       continue;
     factor =
@@ -45,7 +45,7 @@ static bool add_term(hd_linear_t *sum, const hd_expr_t *atom, int64_t factor) {
     return true;
   if (sum->size == HD_LINEAR_MAX_TERMS || !fits(factor))
     return false;
-  sum->terms[sum->size++] = (hd_term_t){atom, factor};
+  sum->terms[sum->size++] = (hd_linear_term_t){atom, factor};
   return true;
 }
 
@@ -147,7 +147,7 @@ void hd_linear_split(const hd_linear_t *sum, int64_t c, hd_linear_t *quotient,
                      hd_linear_t *rest) {
   *quotient = *rest = (hd_linear_t){.type = sum->type};
   for (unsigned i = 0; i < sum->size; ++i) {
-    hd_term_t term = sum->terms[i];
+    hd_linear_term_t term = sum->terms[i];
     if (term.factor % c == 0) {
       term.factor /= c;
       quotient->terms[quotient->size++] = term;
@@ -158,7 +158,8 @@ void hd_linear_split(const hd_linear_t *sum, int64_t c, hd_linear_t *quotient,
   rest->constant = sum->constant % c;
   if (rest->constant < 0)
     rest->constant += c;
-  quotient->constant = (sum->constant - rest->constant) / c;
+  quotient->constant =
+      (int64_t)(((hd_wide_t)sum->constant - rest->constant) / c);
 }
 
 bool hd_linear_is_below(hd_facts_t *facts, const hd_linear_t *sum, int64_t c) {
@@ -319,7 +320,7 @@ static int64_t negated(int64_t value) { return (int64_t)-(uint64_t)value; }
 
 // |factor| * atom, or the other sign where that is the type's way.
 static const hd_expr_t *build_term(hd_facts_t *facts, hd_arena_t *arena,
-                                   hd_type_t type, const hd_term_t *term,
+                                   hd_type_t type, const hd_linear_term_t *term,
                                    bool negate) {
   const hd_expr_t *atom = build_atom(facts, arena, term->atom);
   int64_t factor = negate ? negated(term->factor) : term->factor;

@@ -11,16 +11,16 @@
 
 enum { HD_LINEAR_MAX_TERMS = 12 };
 
-typedef struct hd_term {
+typedef struct hd_linear_term {
   const hd_expr_t *atom;
   int64_t factor; // Never 0.
-} hd_term_t;
+} hd_linear_term_t;
 
 typedef struct hd_linear {
   hd_type_t type;
   int64_t constant;
   unsigned size;
-  hd_term_t terms[HD_LINEAR_MAX_TERMS];
+  hd_linear_term_t terms[HD_LINEAR_MAX_TERMS];
 } hd_linear_t;
 
 typedef enum hd_linear_mode {

@@ -15,11 +15,11 @@ const hd_pass_t hd_ir_passes[] = {
 };
 const size_t hd_ir_num_passes = sizeof hd_ir_passes / sizeof hd_ir_passes[0];
 
-// A pass may make known what breaks a rule of the hardware: the place of
-// registers, a size.
+// A pass may make known what breaks a rule: the place of registers, a size, the
+// step of a loop.
 static bool is_inputs_fault(const hd_diagnostic_t *d) {
   for (; d; d = d->next)
-    if (d->code != HD_E0312 && d->code != HD_E0313)
+    if (d->code != HD_E0307 && d->code != HD_E0312 && d->code != HD_E0313)
       return false;
   return true;
 }

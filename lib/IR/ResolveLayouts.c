@@ -57,7 +57,7 @@ unsigned hd_simplify_level(hd_simplifier_t *s, const hd_expr_t *e) {
 // Replaces lets that stand for sums with variables of unrolled loops in them.
 static void expand_unrolled(hd_simplifier_t *s, hd_linear_t *sum) {
   for (unsigned n = 0, i = 0; i < sum->size && n < MAX_EXPANSIONS;) {
-    hd_term_t term = sum->terms[i];
+    hd_linear_term_t term = sum->terms[i];
     const hd_expr_t *value =
         term.atom->kind == HD_EXPR_VAR &&
                 hd_simplify_level(s, term.atom) >= HD_LEVEL_UNROLLED
@@ -82,7 +82,7 @@ static void expand_unrolled(hd_simplifier_t *s, hd_linear_t *sum) {
 static void sort_terms(hd_simplifier_t *s, hd_linear_t *sum) {
   unsigned levels[HD_LINEAR_MAX_TERMS];
   for (unsigned i = 0; i < sum->size; ++i) {
-    hd_term_t term = sum->terms[i];
+    hd_linear_term_t term = sum->terms[i];
     unsigned level = hd_simplify_level(s, term.atom), at = i;
     for (; at > 0 && levels[at - 1] > level; --at) {
       levels[at] = levels[at - 1];

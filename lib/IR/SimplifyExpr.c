@@ -135,7 +135,8 @@ static const hd_expr_t *simplify_select(hd_simplifier_t *s,
   if (hd_expr_equal(then, otherwise) && hd_expr_is_pure(e))
     return then;
   if (hd_type_is_bool(e->type) && e->type.lanes == 1 &&
-      hd_expr_is_const(then) && hd_expr_is_const(otherwise))
+      hd_expr_is_const(then) && hd_expr_is_const(otherwise) &&
+      !hd_expr_equal(then, otherwise))
     return then->u.i
                ? c
                : hd_simplify_node(s, hd_expr_unary(s->arena, HD_EXPR_NOT, c));

@@ -155,20 +155,28 @@ typedef struct work {
   bool barred; // Holds what is not to be copied for speed alone.
 } work_t;
 
+// How often a loop runs, up to 2^31 - 1; -1 where that is not known.
+static int64_t count_trips(const hd_stmt_t *loop) {
+  int64_t first, limit, step = 1;
+  if (!hd_expr_fold_int(loop->u.loop.first, &first) ||
+      !hd_expr_fold_int(loop->u.loop.limit, &limit) ||
+      (loop->u.loop.step && !hd_expr_fold_int(loop->u.loop.step, &step)) ||
+      step < 1)
+    return -1;
+  hd_wide_t trips = ((hd_wide_t)limit - first + step - 1) / step;
+  return trips < 0 ? 0 : trips > INT32_MAX ? INT32_MAX : (int64_t)trips;
+}
+
 static bool count_stmt(void *argument, const hd_stmt_t *stmt) {
   work_t *work = argument;
   ++work->amount;
-  int64_t first = 0, limit = 0, step = 1;
   if (stmt->kind == HD_STMT_FOR) {
-    bool counted =
-        hd_expr_fold_int(stmt->u.loop.first, &first) &&
-        hd_expr_fold_int(stmt->u.loop.limit, &limit) &&
-        (!stmt->u.loop.step || hd_expr_fold_int(stmt->u.loop.step, &step));
+    int64_t trips = count_trips(stmt);
     // Inner loops come first: one that is unrolled is as long as its copies.
-    if (stmt->u.loop.unroll != HD_UNROLL_FULL || !counted)
+    if (stmt->u.loop.unroll != HD_UNROLL_FULL || trips < 0)
       work->barred = true;
     else
-      work->amount += (limit - first) / step * 4;
+      work->amount += trips * 4;
   }
   work->barred |= stmt->kind == HD_STMT_WHILE || stmt->kind == HD_STMT_MAPFOR;
   return true;
@@ -184,14 +192,8 @@ static bool count_expr(void *argument, const hd_expr_t *e) {
 
 // Whether the loop is short enough to be unrolled for speed.
 static bool is_short(const unroller_t *u, const hd_stmt_t *loop) {
-  int64_t first, limit, step = 1;
-  if (!hd_expr_fold_int(loop->u.loop.first, &first) ||
-      !hd_expr_fold_int(loop->u.loop.limit, &limit) ||
-      (loop->u.loop.step && !hd_expr_fold_int(loop->u.loop.step, &step)) ||
-      step < 1 || limit <= first || limit - first > INT32_MAX)
-    return false;
-  int64_t trips = (limit - first + step - 1) / step;
-  if (trips > MAX_TRIPS)
+  int64_t trips = count_trips(loop);
+  if (trips < 1 || trips > MAX_TRIPS)
     return false;
   work_t work = {0};
   hd_walk_block(loop->u.loop.body, count_stmt, count_expr, &work);

@@ -171,13 +171,10 @@ static bool is_vector(vectorizer_t *v, const hd_var_t *var,
                       int64_t width) {
   const hd_tensor_t *tensor = var->tensor;
   int64_t bits = hd_type_bits(tensor->element);
-  int64_t align = tensor->align && tensor->scope == HD_SCOPE_GLOBAL
-                      ? tensor->align
-                      : VECTOR_BITS / 8;
   if (tensor->scope == HD_SCOPE_REGISTER || bits < 8 ||
       hd_type_is_bool(tensor->element) || bits * width > VECTOR_BITS ||
-      align * 8 < bits * width || !stays_together(tensor, width) ||
-      !has_fixed_place(v, indices, rank) || !runs_along(v, indices, rank))
+      !stays_together(tensor, width) || !has_fixed_place(v, indices, rank) ||
+      !runs_along(v, indices, rank))
     return false;
   // The vectors start `width` apart: so the first one's place decides.
   v->turn = v->first;
@@ -349,7 +346,7 @@ bool hd_vectorize_loop(hd_simplifier_t *s, const hd_stmt_t *loop,
   if (loop->u.loop.unroll == 1 || loop->u.loop.step ||
       !hd_expr_fold_int(loop->u.loop.first, &v.first) ||
       !hd_expr_fold_int(loop->u.loop.limit, &limit) || v.first < 0 ||
-      limit > INT32_MAX)
+      limit < v.first || limit > INT32_MAX)
     return false;
   v.trips = limit - v.first;
   if (v.trips < 2 || v.trips > MAX_TRIPS || body.size > MAX_ACCESSES)

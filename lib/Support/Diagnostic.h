@@ -23,7 +23,7 @@ typedef enum hd_diagnostic_code {
 } hd_diagnostic_code_t;
 
 // Exit codes of the tools.
-typedef enum hd_class {
+typedef enum hd_exit {
   HD_EXIT_OK = 0,
   HD_EXIT_MISMATCH = 1,
   HD_EXIT_USAGE = 2,
