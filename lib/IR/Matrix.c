@@ -123,6 +123,44 @@ static const char *find_missing(const hd_tensor_t *tensor, hd_major_t major,
              : NULL;
 }
 
+static bool is_below(const hd_expr_t *index, int64_t rest, int64_t size) {
+  int64_t first;
+  return !hd_expr_fold_int(index, &first) ||
+         (first >= 0 && first <= size - rest);
+}
+
+static bool is_multiple(const hd_expr_t *index, int64_t of) {
+  int64_t first;
+  return !hd_expr_fold_int(index, &first) || first % of == 0;
+}
+
+// Where the matrix begins, as far as it is constant; for the rest the simulator
+// looks. The rows of a pattern are counted by the address, so that no row but
+// its first is one to begin at.
+static const char *find_misplaced(const hd_expr_t *place, hd_major_t major,
+                                  unsigned extent) {
+  const hd_tensor_t *tensor = place->u.var->tensor;
+  uint32_t rank = tensor->rank;
+  shape_t shape;
+  if (place->linear || place->num_operands != rank ||
+      read_shape(tensor, &shape))
+    return NULL;
+  const hd_expr_t *row = place->operands[rank - 2];
+  const hd_expr_t *column = place->operands[rank - 1];
+  int64_t depth = 2 * CORE_BYTES / shape.element;
+  if (!is_multiple(row, CORE_ROWS))
+    return "it must begin at a multiple of 8 along the last axis but one";
+  if (!is_multiple(column, CORE_BYTES / shape.element))
+    return "it must begin at a multiple of 16 bytes along the last axis";
+  bool is_k = major == HD_MAJOR_K;
+  int64_t line = shape.sizes[rank - 1];
+  int64_t across = extent < line ? (int64_t)extent : line; // Of one piece.
+  if (!is_below(row, is_k ? (int64_t)extent : depth, shape.sizes[rank - 2]) ||
+      !is_below(column, is_k ? depth : across, line))
+    return "what the instruction reads leaves the matrix";
+  return NULL;
+}
+
 const char *hd_matrix_operand(const hd_intrinsic_info_t *info,
                               const hd_expr_t *call, unsigned i,
                               hd_matrix_t *matrix) {
@@ -141,7 +179,8 @@ const char *hd_matrix_operand(const hd_intrinsic_info_t *info,
   const hd_tensor_t *tensor = call->operands[i]->u.var->tensor;
   unsigned extent = is_b ? (unsigned)n : 64;
   const char *why = hd_matrix_find(tensor, major, extent, matrix);
-  return why ? why : find_missing(tensor, major, extent);
+  why = why ? why : find_missing(tensor, major, extent);
+  return why ? why : find_misplaced(call->operands[i], major, extent);
 }
 
 uint64_t hd_matrix_encode(const hd_matrix_t *matrix) {
