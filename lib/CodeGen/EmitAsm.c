@@ -247,7 +247,7 @@ static void add_operand(hd_emit_t *e, hd_asm_t *a, uint32_t i) {
 
 static LLVMValueRef build(hd_emit_t *e, hd_asm_t *a) {
   hd_asm_text_t code = {.size = 0}, constraints = {.size = 0};
-  hd_asm_put_instruction(e, &code, a);
+  hd_asm_put_instruction(&code, a);
   hd_asm_put_constraints(e, &constraints, a);
   LLVMTypeRef result = a->num_outs == 0 ? e->void_
                        : a->num_outs == 1
@@ -286,21 +286,6 @@ static void write_registers(hd_emit_t *e, const hd_asm_t *a,
   }
 }
 
-// The rules of cp.async that its operands' types cannot say.
-static void check_copy(hd_emit_t *e, const hd_asm_t *a) {
-  if (strncmp(a->info->ptx, "cp.async%k", 10) != 0)
-    return;
-  int64_t bytes = a->operands[2].immediate;
-  bool ok =
-      bytes == 16 || (a->cache == HD_CACHE_CA && (bytes == 4 || bytes == 8));
-  if (!ok)
-    hd_emit_error(e, a->x->loc, HD_E0508, a->info->name,
-                  a->cache == HD_CACHE_CA ? "a copy of other than 4, 8 or 16 "
-                                            "bytes"
-                                          : "a copy of other than 16 bytes "
-                                            "by cg");
-}
-
 // The constant that all lanes shuffle, and so each gets; else NULL. ptxas folds
 // that too late: from min(c - x, y) it had made VIADDMNMX with -x by then, and
 // gives the sign to c instead (13.0, sm_90: min(x - c, y)).
@@ -328,7 +313,6 @@ LLVMValueRef hd_emit_asm(hd_emit_t *e, const hd_expr_t *x) {
   if (a.scope == HD_SYNC_CLUSTER && e->target->sm < 90)
     hd_emit_error(e, x->loc, HD_E0501, "cluster", "sm_90 or newer",
                   e->target->name);
-  check_copy(e, &a);
   if (e->failed)
     return hd_emit_poison(e, x->type);
   LLVMValueRef call = shuffled_constant(&a);

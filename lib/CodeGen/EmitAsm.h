@@ -41,8 +41,7 @@ typedef struct hd_asm {
   int order, scope, cache, policy;
 } hd_asm_t;
 
-// What does not fit an instruction (an order, a cache hint) is reported.
-void hd_asm_put_instruction(hd_emit_t *e, hd_asm_text_t *text, hd_asm_t *a);
+void hd_asm_put_instruction(hd_asm_text_t *text, hd_asm_t *a);
 void hd_asm_put_constraints(hd_emit_t *e, hd_asm_text_t *text,
                             const hd_asm_t *a);
 

@@ -78,16 +78,10 @@ static const char *order_word(const hd_asm_t *a) {
                                       "acq_rel"};
   const char *ptx = a->info->ptx;
   if (starts_with(ptx, "fence"))
-    return a->order == HD_RELAXED   ? NULL
-           : a->order == HD_SEQ_CST ? "sc"
-                                    : "acq_rel";
+    return a->order == HD_SEQ_CST ? "sc" : "acq_rel";
   bool is_load = starts_with(ptx, "ld"), is_store = starts_with(ptx, "st");
   if (a->order == HD_SEQ_CST)
     return is_load ? "acquire" : is_store ? "release" : "acq_rel";
-  if (is_load && a->order != HD_RELAXED && a->order != HD_ACQUIRE)
-    return NULL;
-  if (is_store && a->order != HD_RELAXED && a->order != HD_RELEASE)
-    return NULL;
   return words[a->order];
 }
 
@@ -97,40 +91,22 @@ static const char *scope_word(const hd_asm_t *a) {
 }
 
 static const char *cache_word(const hd_asm_t *a) {
-  enum { LOAD = 1, STORE = 2, COPY = 4 };
-  static const struct {
-    const char *word;
-    int of;
-  } words[HD_CACHE_COUNT] = {
-      [HD_CACHE_CA] = {".ca", LOAD | COPY},
-      [HD_CACHE_CG] = {".cg", LOAD | STORE | COPY},
-      [HD_CACHE_CS] = {".cs", LOAD | STORE},
-      [HD_CACHE_LU] = {".lu", LOAD},
-      [HD_CACHE_CV] = {".cv", LOAD},
-      [HD_CACHE_NC] = {".nc", LOAD},
-      [HD_CACHE_WB] = {".wb", STORE},
-      [HD_CACHE_WT] = {".wt", STORE},
-      [HD_CACHE_EVICT_FIRST] = {".L1::evict_first", LOAD | STORE},
-      [HD_CACHE_EVICT_LAST] = {".L1::evict_last", LOAD | STORE},
-      [HD_CACHE_NO_ALLOCATE] = {".L1::no_allocate", LOAD | STORE},
+  static const char *const words[HD_CACHE_COUNT] = {
+      [HD_CACHE_CA] = ".ca",
+      [HD_CACHE_CG] = ".cg",
+      [HD_CACHE_CS] = ".cs",
+      [HD_CACHE_LU] = ".lu",
+      [HD_CACHE_CV] = ".cv",
+      [HD_CACHE_NC] = ".nc",
+      [HD_CACHE_WB] = ".wb",
+      [HD_CACHE_WT] = ".wt",
+      [HD_CACHE_EVICT_FIRST] = ".L1::evict_first",
+      [HD_CACHE_EVICT_LAST] = ".L1::evict_last",
+      [HD_CACHE_NO_ALLOCATE] = ".L1::no_allocate",
   };
-  const char *ptx = a->info->ptx;
-  int use = starts_with(ptx, "ld")   ? LOAD
-            : starts_with(ptx, "st") ? STORE
-                                     : COPY;
-  if (use == STORE && a->cache == HD_CACHE_CA)
+  if (starts_with(a->info->ptx, "st") && a->cache == HD_CACHE_CA)
     return ""; // Nothing was said.
-  return words[a->cache].of & use ? words[a->cache].word : NULL;
-}
-
-static void put_named(hd_emit_t *e, hd_asm_text_t *text, const hd_asm_t *a,
-                      hd_param_form_t form, int value, const char *word) {
-  if (!word) {
-    hd_emit_error(e, a->x->loc, HD_E0508, a->info->name,
-                  hd_intrinsic_name_text(form, value));
-    word = "";
-  }
-  put(text, word);
+  return words[a->cache];
 }
 
 // The encodings of createpolicy.fractional with all lines.
@@ -151,8 +127,7 @@ static void put_registers(hd_asm_text_t *text, const hd_asm_t *a) {
 }
 
 // One of the letters of the table's ptx column.
-static void put_letter(hd_emit_t *e, hd_asm_text_t *text, hd_asm_t *a,
-                       char letter) {
+static void put_letter(hd_asm_text_t *text, hd_asm_t *a, char letter) {
   switch (letter) {
   case 'r':
     put_operand(text, a, &a->result);
@@ -176,13 +151,13 @@ static void put_letter(hd_emit_t *e, hd_asm_text_t *text, hd_asm_t *a,
     put(text, a->space == HD_SCOPE_SHARED ? "shared" : "global");
     return;
   case 'o':
-    put_named(e, text, a, HD_PARAM_ORDER, a->order, order_word(a));
+    put(text, order_word(a));
     return;
   case 'c':
     put(text, scope_word(a));
     return;
   case 'k':
-    put_named(e, text, a, HD_PARAM_CACHE, a->cache, cache_word(a));
+    put(text, cache_word(a));
     return;
   case 'h':
   case 'p':
@@ -204,7 +179,7 @@ static void put_letter(hd_emit_t *e, hd_asm_text_t *text, hd_asm_t *a,
   }
 }
 
-void hd_asm_put_instruction(hd_emit_t *e, hd_asm_text_t *text, hd_asm_t *a) {
+void hd_asm_put_instruction(hd_asm_text_t *text, hd_asm_t *a) {
   if (a->order == HD_SEQ_CST && !starts_with(a->info->ptx, "fence")) {
     put(text, "fence.sc.");
     put(text, scope_word(a));
@@ -213,7 +188,7 @@ void hd_asm_put_instruction(hd_emit_t *e, hd_asm_text_t *text, hd_asm_t *a) {
   for (const char *p = a->info->ptx; *p; p++) {
     char one[2] = {*p, '\0'};
     if (*p == '%')
-      put_letter(e, text, a, *++p);
+      put_letter(text, a, *++p);
     else
       put(text, one);
   }

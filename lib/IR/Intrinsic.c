@@ -187,8 +187,10 @@ bool hd_intrinsic_range(const hd_intrinsic_info_t *info, unsigned i,
     hd_operand_range_t range;
   } ranges[] = {
       {"cp_async", 2, {4, 16, 0}},         {"cp_async_zfill", 2, {4, 16, 0}},
-      {"wgmma_wait", 0, {0, 7, 1}},        {"wgmma_wait", 1, {8, 256, 8}},
-      {"setmaxnreg_inc", 0, {24, 256, 8}}, {"setmaxnreg_dec", 0, {24, 256, 8}}};
+      {"cp_async_wait", 0, {0, 1023, 1}},  {"bulk_wait", 0, {0, 1023, 1}},
+      {"bulk_wait_read", 0, {0, 1023, 1}}, {"wgmma_wait", 0, {0, 7, 1}},
+      {"wgmma_wait", 1, {8, 256, 8}},      {"setmaxnreg_inc", 0, {24, 256, 8}},
+      {"setmaxnreg_dec", 0, {24, 256, 8}}};
   for (size_t r = 0; r < sizeof ranges / sizeof ranges[0]; r++)
     if (ranges[r].param == i && strcmp(ranges[r].name, info->name) == 0) {
       *range = ranges[r].range;
@@ -236,4 +238,52 @@ int hd_intrinsic_name_find(hd_param_form_t form, const char *text) {
 
 int hd_intrinsic_name_default(hd_param_form_t form) {
   return words[form - HD_PARAM_ORDER].otherwise;
+}
+
+// From the PTX manual: what ld, st and cp.async have.
+enum { OF_LOAD = 1, OF_STORE = 2, OF_COPY = 4, OF_OTHER = 8 };
+
+static int use_of(const hd_intrinsic_info_t *info) {
+  static const struct {
+    const char *prefix;
+    int use;
+  } uses[] = {{"ld", OF_LOAD}, {"st", OF_STORE}, {"cp.async", OF_COPY}};
+  for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++)
+    if (strncmp(info->ptx, uses[i].prefix, strlen(uses[i].prefix)) == 0)
+      return uses[i].use;
+  return OF_OTHER;
+}
+
+static bool takes_cache(const hd_intrinsic_info_t *info, hd_cache_t cache) {
+  static const int of[HD_CACHE_COUNT] = {
+      [HD_CACHE_CA] = OF_LOAD | OF_STORE | OF_COPY, // A store's default.
+      [HD_CACHE_CG] = OF_LOAD | OF_STORE | OF_COPY,
+      [HD_CACHE_CS] = OF_LOAD | OF_STORE,
+      [HD_CACHE_LU] = OF_LOAD,
+      [HD_CACHE_CV] = OF_LOAD,
+      [HD_CACHE_NC] = OF_LOAD,
+      [HD_CACHE_WB] = OF_STORE,
+      [HD_CACHE_WT] = OF_STORE,
+      [HD_CACHE_EVICT_FIRST] = OF_LOAD | OF_STORE,
+      [HD_CACHE_EVICT_LAST] = OF_LOAD | OF_STORE,
+      [HD_CACHE_NO_ALLOCATE] = OF_LOAD | OF_STORE,
+  };
+  return of[cache] & use_of(info);
+}
+
+static bool takes_order(const hd_intrinsic_info_t *info, hd_order_t order) {
+  if (strncmp(info->ptx, "fence", 5) == 0)
+    return order != HD_RELAXED;
+  int use = use_of(info);
+  return order == HD_RELAXED || order == HD_SEQ_CST ||
+         (use == OF_LOAD    ? order == HD_ACQUIRE
+          : use == OF_STORE ? order == HD_RELEASE
+                            : true);
+}
+
+bool hd_intrinsic_takes_name(const hd_intrinsic_info_t *info,
+                             hd_param_form_t form, int value) {
+  return form == HD_PARAM_CACHE   ? takes_cache(info, (hd_cache_t)value)
+         : form == HD_PARAM_ORDER ? takes_order(info, (hd_order_t)value)
+                                  : true;
 }

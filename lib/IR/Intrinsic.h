@@ -149,5 +149,9 @@ const char *hd_intrinsic_name_text(hd_param_form_t form, int value);
 int hd_intrinsic_name_find(hd_param_form_t form, const char *text);
 // The name that is meant where none is written.
 int hd_intrinsic_name_default(hd_param_form_t form);
+// Whether the instruction of a row knows an order or a cache hint; every row
+// knows the names of other forms.
+bool hd_intrinsic_takes_name(const hd_intrinsic_info_t *info,
+                             hd_param_form_t form, int value);
 
 #endif

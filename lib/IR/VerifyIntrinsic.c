@@ -37,6 +37,12 @@ static void verify_operand(hd_verifier_t *v, const hd_intrinsic_info_t *info,
     if (operand->u.i < 0 || operand->u.i >= names)
       hd_verify_fault(v, operand->loc, "operand %u of '%s' names nothing",
                       i + 1, info->name);
+    else if (!hd_intrinsic_takes_name(info, param->form, (int)operand->u.i))
+      hd_verify_intrinsic_fault(
+          v, e,
+          hd_arena_printf(
+              &v->arena, "the hardware knows no '%s' of it",
+              hd_intrinsic_name_text(param->form, (int)operand->u.i)));
     return;
   }
   if (param->any)
@@ -44,6 +50,13 @@ static void verify_operand(hd_verifier_t *v, const hd_intrinsic_info_t *info,
   hd_type_t type = param->generic ? bound_type(info, e) : param->type;
   hd_verify_type(v, operand,
                  hd_param_is_register(param->form) ? hd_type_lane(type) : type);
+}
+
+static bool is_bound(const hd_intrinsic_info_t *info, hd_type_t type) {
+  for (unsigned i = 0; i < info->num_types; i++)
+    if (hd_type_equal(info->types[i], type))
+      return true;
+  return info->num_types == 0;
 }
 
 // A constant that the hardware does not take.
@@ -67,6 +80,18 @@ static void verify_range(hd_verifier_t *v, const hd_intrinsic_info_t *info,
                       "operand %u must lie between %lld and %lld%s, found %lld",
                       i + 1, (long long)range.least, (long long)range.most,
                       text, (long long)value));
+}
+
+// A copy past the L1 is of whole sectors.
+static void verify_copy_size(hd_verifier_t *v, const hd_intrinsic_info_t *info,
+                             const hd_expr_t *e) {
+  int64_t bytes;
+  for (unsigned i = 0; i < info->num_params; i++)
+    if (info->params[i].form == HD_PARAM_CACHE &&
+        e->operands[i]->u.i == HD_CACHE_CG &&
+        strncmp(info->ptx, "cp.async", 8) == 0 &&
+        hd_expr_fold_int(e->operands[2], &bytes) && bytes != 16)
+      hd_verify_intrinsic_fault(v, e, "by cg it copies 16 bytes");
 }
 
 // As many register elements as the call takes, from the reference on. Where the
@@ -174,9 +199,13 @@ void hd_verify_intrinsic(hd_verifier_t *v, const hd_expr_t *e) {
     return;
   if (!info->result_generic)
     hd_verify_type(v, e, info->result);
+  if (!is_bound(info, bound_type(info, e)))
+    hd_verify_fault(v, e->loc, "'%s' is not defined for %s", info->name,
+                    hd_type_name(bound_type(info, e)));
   unsigned errors = v->errors;
   for (unsigned i = 0; i < info->num_params; i++)
     verify_range(v, info, e, i);
+  verify_copy_size(v, info, e);
   if (v->errors == errors && strncmp(info->name, "wgmma_m64", 9) == 0)
     verify_wgmma(v, info, e);
   for (unsigned i = 0; i < info->num_params && v->errors == errors; i++)

@@ -250,6 +250,19 @@ const hd_expr_t *hd_generate_in_range(hd_generator_t *g,
                                                 : range.least << n));
 }
 
+// A name that the row takes; by cg it takes some sizes alone.
+static const hd_expr_t *name_of(hd_generator_t *g,
+                                const hd_intrinsic_info_t *info,
+                                hd_param_form_t form) {
+  bool is_copy = strncmp(info->name, "cp_async", 8) == 0;
+  int name;
+  do
+    name = (int)hd_random_below(g, (unsigned)hd_intrinsic_names(form));
+  while (!hd_intrinsic_takes_name(info, form, name) ||
+         (is_copy && form == HD_PARAM_CACHE && name == HD_CACHE_CG));
+  return hd_expr_i32(g->arena, name);
+}
+
 static const hd_expr_t *operand_of(hd_generator_t *g,
                                    const hd_intrinsic_info_t *info, unsigned i,
                                    hd_type_t bound, int depth) {
@@ -269,9 +282,7 @@ static const hd_expr_t *operand_of(hd_generator_t *g,
   case HD_PARAM_CACHE:
   case HD_PARAM_POLICY:
   case HD_PARAM_MAJOR:
-    return hd_expr_i32(
-        g->arena,
-        hd_random_below(g, (unsigned)hd_intrinsic_names(param->form)));
+    return name_of(g, info, param->form);
   case HD_PARAM_MATRIX:
   case HD_PARAM_REGISTER_IN:
   case HD_PARAM_REGISTER_OUT:
