@@ -65,13 +65,14 @@ hd_facts_t *hd_facts_unconditional(const hd_facts_t *facts) {
   return copy;
 }
 
+// What contradicts the table does not run, but a range has to be one.
 static void set_builtin(hd_facts_t *facts, hd_builtin_t builtin,
                         hd_wide_t least, hd_wide_t greatest) {
   hd_range_t *range = &facts->builtins[builtin];
   if (least > range->least)
-    range->least = least;
+    range->least = least < range->greatest ? least : range->greatest;
   if (greatest < range->greatest)
-    range->greatest = greatest;
+    range->greatest = greatest > range->least ? greatest : range->least;
 }
 
 // An index and its dimension, for a dimension within [least, greatest].
@@ -85,8 +86,13 @@ static hd_range_t launch_range(hd_facts_t *facts, const hd_expr_t *e) {
   hd_range_t range = {1, 1};
   if (e)
     range = hd_facts_range(facts, e);
-  if (range.least < 1)
-    range.least = 1; // An impossible launch does not run.
+  // An impossible launch does not run. No dimension is larger; see
+  // Builtins.def.
+  const hd_wide_t most = INT32_MAX;
+  range.least = range.least < 1 ? 1 : range.least > most ? most : range.least;
+  range.greatest = range.greatest < range.least ? range.least
+                   : range.greatest > most      ? most
+                                                : range.greatest;
   return range;
 }
 
@@ -102,9 +108,7 @@ static void set_launch(hd_facts_t *facts, const hd_launch_t *launch) {
     set_dimension(facts, HD_BUILTIN_BLOCK_X + a, HD_BUILTIN_GRID_DIM_X + a,
                   grid);
     threads.least *= block.least, threads.greatest *= block.greatest;
-    blocks.least *= grid.least;
-    if (blocks.greatest < INT32_MAX) // No grid is larger; see Builtins.def.
-      blocks.greatest *= grid.greatest;
+    blocks.least *= grid.least, blocks.greatest *= grid.greatest;
     ranks.least *= cluster.least, ranks.greatest *= cluster.greatest;
   }
   set_dimension(facts, HD_BUILTIN_THREAD, HD_BUILTIN_BLOCK_DIM, threads);

@@ -27,7 +27,8 @@ static const char *read_shape(const hd_tensor_t *tensor, shape_t *shape) {
       shape->sizes[i] = INT64_MAX;
     }
     shape->strides[i] = stride;
-    stride *= i > 0 ? shape->sizes[i] : 1;
+    if (i > 0 && __builtin_mul_overflow(stride, shape->sizes[i], &stride))
+      return "a shape that is too large";
   }
   return NULL;
 }

@@ -110,7 +110,7 @@ static void verify_registers(hd_verifier_t *v, const hd_intrinsic_info_t *info,
                              : hd_tensor_offset(&v->arena, tensor, x->operands);
   if (offset && !hd_expr_fold_int(offset, &first))
     first = 0;
-  if (first < 0 || first + count > storage)
+  if (first < 0 || first > storage - count)
     hd_verify_intrinsic_fault(
         v, e,
         hd_arena_printf(&v->arena,
