@@ -361,7 +361,8 @@ static void emit_stmt(hd_emit_t *e, const hd_stmt_t *stmt) {
   case HD_STMT_RETURN:
     emit_return(e, stmt);
     return;
-  case HD_STMT_MAPFOR: // Lowered before; --lower does it.
+  case HD_STMT_POINT: // These are lowered before; --lower does it.
+  case HD_STMT_MAPFOR:
   case HD_STMT_LAUNCH:
   case HD_STMT_COUNT:
     hd_emit_error(e, stmt->loc, HD_E0503,

@@ -183,6 +183,8 @@ static void walk_parts(cse_t *c, hd_stmt_t *stmt) {
         walk_list(c, stmt->u.store.indices, stmt->u.store.num_indices);
     stmt->u.store.value = walk_expr(c, stmt->u.store.value, false);
     return;
+  case HD_STMT_POINT: // Evaluated where and as often as its lowering likes.
+    return;
   case HD_STMT_FOR:
     stmt->u.loop.first = walk_expr(c, stmt->u.loop.first, false);
     stmt->u.loop.limit = walk_expr(c, stmt->u.loop.limit, false);

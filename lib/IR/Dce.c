@@ -143,6 +143,13 @@ static const hd_stmt_t *sweep_stmt(dce_t *d, const hd_stmt_t *stmt) {
     use_all(d, stmt->u.store.indices, stmt->u.store.num_indices);
     use(d, stmt->u.store.value);
     return stmt;
+  case HD_STMT_POINT:
+    use(d, stmt->u.point.place);
+    use(d, stmt->u.point.value);
+    use(d, stmt->u.point.staging);
+    use(d, stmt->u.point.barrier);
+    use(d, stmt->u.point.threads);
+    return stmt;
   case HD_STMT_FOR:
     return sweep_loop(d, stmt);
   case HD_STMT_MAPFOR:

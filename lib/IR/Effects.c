@@ -61,11 +61,20 @@ bool hd_mapping_is_pure(const hd_mapping_t *m) {
                 (!m->exprs || hd_exprs_are_pure(m->exprs, m->rank)));
 }
 
+// The tensor that a statement stores to, or NULL. A fusion point may store to
+// its staging tensor, too.
+static const hd_var_t *stored_by(const hd_stmt_t *stmt) {
+  return stmt->kind == HD_STMT_STORE   ? stmt->u.store.var
+         : stmt->kind == HD_STMT_POINT ? stmt->u.point.place->u.var
+                                       : NULL;
+}
+
 static bool visit_pure_stmt(void *argument, const hd_stmt_t *stmt) {
   (void)argument;
-  if (stmt->kind == HD_STMT_STORE)
-    return stmt->u.store.var->tensor->scope == HD_SCOPE_REGISTER &&
-           stmt->u.store.var->direction == HD_DIR_NONE;
+  const hd_var_t *var = stored_by(stmt);
+  if (var)
+    return var->tensor->scope == HD_SCOPE_REGISTER &&
+           var->direction == HD_DIR_NONE;
   return stmt->kind != HD_STMT_ASSERT && stmt->kind != HD_STMT_WHILE;
 }
 
@@ -90,9 +99,9 @@ static bool is_param(const hd_func_t *func, const hd_var_t *var) {
 
 static bool visit_repeatable_stmt(void *argument, const hd_stmt_t *stmt) {
   const effects_t *walk = argument;
-  if (stmt->kind != HD_STMT_STORE)
+  const hd_var_t *var = stored_by(stmt);
+  if (!var)
     return true;
-  const hd_var_t *var = stmt->u.store.var;
   return var->tensor->scope == HD_SCOPE_REGISTER && !is_param(walk->func, var);
 }
 
@@ -118,7 +127,10 @@ static bool leaves_param(effects_t *walk, const hd_func_t *func,
 
 static bool leaves_param_stmt(void *argument, const hd_stmt_t *stmt) {
   const effects_t *walk = argument;
-  return stmt->kind != HD_STMT_STORE || stmt->u.store.var != walk->param;
+  const hd_expr_t *staging =
+      stmt->kind == HD_STMT_POINT ? stmt->u.point.staging : NULL;
+  return stored_by(stmt) != walk->param &&
+         (!staging || staging->u.var != walk->param);
 }
 
 // Places are written through, but for registers that an intrinsic only reads.

@@ -385,6 +385,8 @@ static void inline_stmt(inliner_t *in, const hd_stmt_t *stmt,
   case HD_STMT_STORE:
     copy.u.store.value = inline_root(in, stmt->u.store.value, out);
     break;
+  case HD_STMT_POINT: // Whole, for its lowering, which comes first.
+    break;
   case HD_STMT_FOR:
     copy.u.loop.first = inline_expr(in, stmt->u.loop.first, out);
     copy.u.loop.limit = inline_calls(in, stmt->u.loop.limit,

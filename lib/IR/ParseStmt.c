@@ -397,6 +397,8 @@ static const hd_stmt_t *parse_plain(hd_parser_t *p, hd_loc_t loc) {
 
 static const hd_stmt_t *parse_stmt(hd_parser_t *p) {
   hd_loc_t loc = hd_here(p);
+  if (hd_at_point(p))
+    return hd_parse_point(p, loc);
   int here = p->func->kind == HD_FUNC_PLAN ? IN_PLAN : IN_CODE;
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     if (hd_peek(p)->kind != HD_TOKEN_NAME || !hd_at(p, words[i].word))

@@ -101,5 +101,9 @@ bool hd_parse_task(hd_parser_t *p);
 
 // Statements.
 hd_block_t hd_parse_block(hd_parser_t *p);
+// Whether a fusion point begins here: its word, which is no reserved one but
+// `register`, before the name of a tensor that is stored to.
+bool hd_at_point(const hd_parser_t *p);
+const hd_stmt_t *hd_parse_point(hd_parser_t *p, hd_loc_t loc);
 
 #endif

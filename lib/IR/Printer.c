@@ -66,6 +66,27 @@ static void print_store(hd_printer_t *p, const hd_stmt_t *stmt) {
   hd_print_expr(p, stmt->u.store.value, 0);
 }
 
+static void print_point(hd_printer_t *p, const hd_stmt_t *stmt) {
+  hd_buffer_printf(p->out, "%s ",
+                   hd_point_name((hd_point_t)stmt->u.point.kind));
+  hd_print_expr(p, stmt->u.point.place, 0);
+  hd_buffer_puts(p->out, " <- ");
+  hd_print_expr(p, stmt->u.point.value, 0);
+  if (!stmt->u.point.staging)
+    return;
+  hd_buffer_puts(p->out, " through ");
+  hd_print_expr(p, stmt->u.point.staging, 0);
+  if (stmt->u.point.buffers > 1)
+    hd_buffer_printf(p->out, " buffers(%d)", stmt->u.point.buffers);
+  if (stmt->u.point.barrier) {
+    hd_buffer_puts(p->out, " sync(");
+    hd_print_expr(p, stmt->u.point.barrier, 0);
+    hd_buffer_puts(p->out, ", ");
+    hd_print_expr(p, stmt->u.point.threads, 0);
+    hd_buffer_puts(p->out, ")");
+  }
+}
+
 static void print_declare(hd_printer_t *p, const hd_stmt_t *stmt) {
   const hd_var_t *var = stmt->u.declare.var;
   hd_scope_t scope = var->tensor->scope;
@@ -152,6 +173,9 @@ static void print_stmt(hd_printer_t *p, const hd_stmt_t *stmt) {
     break;
   case HD_STMT_STORE:
     print_store(p, stmt);
+    break;
+  case HD_STMT_POINT:
+    print_point(p, stmt);
     break;
   case HD_STMT_FOR:
     print_for(p, stmt);

@@ -194,6 +194,31 @@ static const hd_expr_t *test_axis(hd_simplifier_t *s,
   return high_known ? condition : and(s, condition, high);
 }
 
+static const hd_expr_t *merge_tests(hd_simplifier_t *s, const hd_expr_t *e) {
+  if (e->kind != HD_EXPR_AND)
+    return e;
+  const hd_expr_t *a = merge_tests(s, e->operands[0]);
+  const hd_expr_t *b = merge_tests(s, e->operands[1]);
+  if (a->kind == HD_EXPR_GE && b->kind == HD_EXPR_LT &&
+      hd_expr_is_int(a->operands[1], 0) &&
+      (a->operands[0]->type.scalar == HD_I32 ||
+       a->operands[0]->type.scalar == HD_I64) &&
+      hd_expr_is_pure(a->operands[0]) &&
+      hd_expr_equal(a->operands[0], b->operands[0]) &&
+      hd_facts_nonnegative(s->facts, b->operands[1]))
+    return hd_expr_binary(s->arena, HD_EXPR_LT, as_unsigned(s, b->operands[0]),
+                          as_unsigned(s, b->operands[1]));
+  return a == e->operands[0] && b == e->operands[1] ? e : and(s, a, b);
+}
+
+const hd_expr_t *hd_resolve_select(hd_simplifier_t *s, const hd_expr_t *e) {
+  const hd_expr_t *condition = merge_tests(s, e->operands[0]);
+  return condition == e->operands[0]
+             ? e
+             : hd_expr_select(s->arena, condition, e->operands[1],
+                              e->operands[2]);
+}
+
 // That a vector (one lane: an element) at these indices is in bounds; NULL
 // where that is known.
 static const hd_expr_t *test_bounds(hd_simplifier_t *s,

@@ -207,6 +207,13 @@ static const hd_stmt_t *rewrite_parts(hd_rewriter_t *rewriter,
                                         stmt->u.store.num_indices));
     EXPR(u.store.value);
     break;
+  case HD_STMT_POINT:
+    EXPR(u.point.place);
+    EXPR(u.point.value);
+    EXPR(u.point.staging);
+    EXPR(u.point.barrier);
+    EXPR(u.point.threads);
+    break;
   case HD_STMT_FOR:
     EXPR(u.loop.first);
     EXPR(u.loop.limit);

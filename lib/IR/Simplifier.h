@@ -44,6 +44,9 @@ const hd_expr_t *hd_resolve_offset(hd_simplifier_t *s, const hd_var_t *tensor,
 // An access as a linear one; a LOADELSE tests its indices.
 const hd_expr_t *hd_resolve_access(hd_simplifier_t *s, const hd_expr_t *e);
 
+// A ?: whose tests x >= 0 && x < y are one comparison of unsigned numbers each.
+const hd_expr_t *hd_resolve_select(hd_simplifier_t *s, const hd_expr_t *e);
+
 // What takes the place of a loop goes to out; false, and nothing, where it
 // stays.
 bool hd_vectorize_loop(hd_simplifier_t *s, const hd_stmt_t *loop,

@@ -269,6 +269,21 @@ static void simplify_plain(hd_simplifier_t *s, const hd_stmt_t *stmt,
   push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
 }
 
+static void simplify_point(hd_simplifier_t *s, const hd_stmt_t *stmt,
+                           hd_stmt_list_t *out) {
+  hd_stmt_t copy = *stmt;
+  const hd_expr_t **parts[] = {&copy.u.point.place, &copy.u.point.value,
+                               &copy.u.point.staging, &copy.u.point.barrier,
+                               &copy.u.point.threads};
+  bool same = true;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
+    const hd_expr_t *old = *parts[i];
+    *parts[i] = old ? hd_simplify_expr(s, old) : NULL;
+    same &= *parts[i] == old;
+  }
+  push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
+}
+
 static void simplify_stmt(hd_simplifier_t *s, const hd_stmt_t *stmt,
                           hd_stmt_list_t *out) {
   switch ((hd_stmt_kind_t)stmt->kind) {
@@ -280,6 +295,9 @@ static void simplify_stmt(hd_simplifier_t *s, const hd_stmt_t *stmt,
     return;
   case HD_STMT_STORE:
     simplify_store(s, stmt, out);
+    return;
+  case HD_STMT_POINT:
+    simplify_point(s, stmt, out);
     return;
   case HD_STMT_FOR:
     simplify_for(s, stmt, out);

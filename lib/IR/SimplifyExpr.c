@@ -140,7 +140,7 @@ static const hd_expr_t *simplify_select(hd_simplifier_t *s,
     return then->u.i
                ? c
                : hd_simplify_node(s, hd_expr_unary(s->arena, HD_EXPR_NOT, c));
-  return e;
+  return s->resolve ? hd_resolve_select(s, e) : e;
 }
 
 static bool is_whole(hd_type_t type) {

@@ -304,6 +304,8 @@ static const hd_expr_t *simplify(hd_simplifier_t *s, const hd_expr_t *e) {
       return quotient_of(s, a, c);
     return c == 1 ? a : e;
   case HD_EXPR_MOD:
+    if (c >= 1 && hd_facts_divisor(s->facts, a) % c == 0)
+      return constant(s, e->type, 0); // Negative multiples, too.
     if (c >= 1 && hd_facts_nonnegative(s->facts, a))
       return remainder_of(s, a, c);
     return c == 1 ? constant(s, e->type, 0) : e;

@@ -23,6 +23,11 @@ const char *hd_stmt_kind_text(hd_stmt_kind_t kind) {
   return texts[kind];
 }
 
+const char *hd_point_name(hd_point_t point) {
+  static const char *const names[] = {"load", "register", "yield"};
+  return names[point];
+}
+
 hd_block_t hd_block_make(hd_arena_t *arena, const hd_stmt_t *const *stmts,
                          size_t size) {
   const hd_stmt_t **copy = HD_ARENA_ARRAY(arena, const hd_stmt_t *, size);

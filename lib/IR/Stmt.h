@@ -20,6 +20,17 @@ typedef struct hd_block {
   const hd_stmt_t *const *stmts;
 } hd_block_t;
 
+// Where a scheduled kernel may be fused with its neighbours. A store whose
+// physical form is chosen after fusion, by the pass lower-points.
+typedef enum hd_point {
+  HD_POINT_LOAD,     // From global memory, to shared memory or a register.
+  HD_POINT_REGISTER, // To a register.
+  HD_POINT_YIELD,    // A result, to global memory.
+  HD_POINT_COUNT
+} hd_point_t;
+
+const char *hd_point_name(hd_point_t point);
+
 // How often a loop's body is repeated in the code: 0: as the compiler likes;
 // HD_UNROLL_FULL: once for each iteration, its variable a constant; n > 1: n
 // copies an iteration; 1: never.
@@ -44,6 +55,17 @@ struct hd_stmt {
       const hd_expr_t *const *indices;
       const hd_expr_t *value; // Its lanes settle the width of the store.
     } store;
+    // load | register | yield place <- value
+    //   [through staging [buffers(n)] [sync(barrier, threads)]]
+    struct {
+      uint8_t kind;             // hd_point_t
+      uint8_t buffers;          // Of staging, in turns; at least 1.
+      const hd_expr_t *place;   // REF
+      const hd_expr_t *value;   // A scalar.
+      const hd_expr_t *staging; // YIELD: a REF in shared memory, or NULL.
+      const hd_expr_t *barrier; // NULL: that of the whole block.
+      const hd_expr_t *threads; // That meet at it; NULL where barrier is.
+    } point;
     struct { // for var in first..limit [step step] [unroll]
       const hd_var_t *var;
       const hd_expr_t *first, *limit, *step; // step: NULL is 1, else positive

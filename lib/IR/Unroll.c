@@ -109,6 +109,11 @@ static void look_at_stmt(unroller_t *u, const hd_stmt_t *stmt) {
         need_all(u, stmt->u.store.indices[i]);
     }
     return;
+  case HD_STMT_POINT:
+    look_at(u, stmt->u.point.place);
+    look_at(u, stmt->u.point.value);
+    look_at(u, stmt->u.point.staging);
+    return;
   case HD_STMT_FOR:
     find_needed(u, stmt->u.loop.body);
     look_at(u, stmt->u.loop.first);

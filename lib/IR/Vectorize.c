@@ -95,18 +95,23 @@ static bool depends(vectorizer_t *v, const hd_expr_t *e) {
   return !hd_walk_expr(e, is_other_var, v);
 }
 
+// An index with the body's lets replaced by their values: j % 64 may turn out
+// to be a sum, and j / 64 not to change.
+static const hd_expr_t *index_of(vectorizer_t *v, const hd_expr_t *index) {
+  return hd_simplify_expr(v->s, copy_of(v, index, false));
+}
+
 // Whether the last index is the loop's variable plus something that does not
 // change with it, and the others do not change.
 static bool runs_along(vectorizer_t *v, const hd_expr_t *const *indices,
                        unsigned rank) {
   v->turn = -1;
   for (unsigned a = 0; a + 1 < rank; ++a)
-    if (depends(v, copy_of(v, indices[a], false)))
+    if (depends(v, index_of(v, indices[a])))
       return false;
   hd_linear_t sum;
-  if (rank == 0 ||
-      !hd_linear_of(v->s->facts, copy_of(v, indices[rank - 1], false),
-                    HD_LINEAR_DEEP, &sum))
+  if (rank == 0 || !hd_linear_of(v->s->facts, index_of(v, indices[rank - 1]),
+                                 HD_LINEAR_DEEP, &sum))
     return false;
   bool found = false;
   for (unsigned i = 0; i < sum.size; ++i) {
@@ -354,12 +359,14 @@ bool hd_vectorize_loop(hd_simplifier_t *s, const hd_stmt_t *loop,
   for (size_t i = 0; i < body.size; ++i)
     if (!look_at(&v, body.stmts[i]))
       return false;
+  hd_facts_mark_t mark = hd_facts_mark(s->facts);
+  hd_facts_loop(s->facts, loop->u.loop.var, loop->u.loop.first,
+                loop->u.loop.limit, NULL);
   v.width = find_width(&v);
-  if (v.width == 1)
-    return false;
-  for (; v.first < limit; v.first += v.width)
+  for (; v.width > 1 && v.first < limit; v.first += v.width)
     emit_chunk(&v);
-  return true;
+  hd_facts_reset(s->facts, mark);
+  return v.width > 1;
 }
 
 const hd_func_t *hd_pass_vectorize(hd_module_t *module, const hd_func_t *func,

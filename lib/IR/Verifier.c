@@ -164,8 +164,12 @@ static void verify_mapfor(hd_verifier_t *v, const hd_stmt_t *stmt) {
   size_t outer = hd_visible_size(&v->visible);
   for (uint32_t i = 0; i < mapping->rank; i++)
     declare(v, stmt->u.mapfor.vars[i]);
+  hd_block_t body = stmt->u.mapfor.body;
   v->loops++;
-  verify_block(v, stmt->u.mapfor.body);
+  v->tile =
+      body.size == 1 && body.stmts[0]->kind == HD_STMT_POINT ? stmt : NULL;
+  verify_block(v, body);
+  v->tile = NULL;
   v->loops--;
   hd_visible_pop(&v->visible, outer);
 }
@@ -246,6 +250,9 @@ static void verify_stmt(hd_verifier_t *v, const hd_stmt_t *stmt) {
     break;
   case HD_STMT_STORE:
     verify_store(v, stmt);
+    break;
+  case HD_STMT_POINT:
+    hd_verify_point(v, stmt);
     break;
   case HD_STMT_FOR:
     verify_for(v, stmt);

@@ -12,8 +12,9 @@ typedef struct hd_verifier {
   hd_arena_t arena; // Scratch.
   const hd_func_t *func;
   hd_visible_t visible;
-  int loops; // Around the statement being looked at.
-  bool host; // In launch clauses: device.sms, no thread or block.
+  int loops;             // Around the statement being looked at.
+  const hd_stmt_t *tile; // The loop over a mapping that is all the point's own.
+  bool host;             // In launch clauses: device.sms, no thread or block.
   unsigned errors;
 } hd_verifier_t;
 
@@ -38,6 +39,7 @@ void hd_verify_tensor(hd_verifier_t *v, const hd_var_t *var);
 // the layout does not keep them so.
 void hd_verify_lanes(hd_verifier_t *v, const hd_var_t *var, bool linear,
                      unsigned lanes, hd_loc_t loc);
+void hd_verify_point(hd_verifier_t *v, const hd_stmt_t *stmt);
 bool hd_verifier_sees(const hd_verifier_t *v, const hd_var_t *var);
 void hd_verify_fault(hd_verifier_t *v, hd_loc_t loc, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

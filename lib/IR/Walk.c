@@ -51,6 +51,12 @@ static bool walk_stmt(const hd_stmt_t *stmt, hd_visit_stmt_t visit_stmt,
     return walk_all(stmt->u.store.indices, stmt->u.store.num_indices, expr,
                     argument) &&
            walk(stmt->u.store.value, expr, argument);
+  case HD_STMT_POINT:
+    return walk(stmt->u.point.place, expr, argument) &&
+           walk(stmt->u.point.value, expr, argument) &&
+           walk(stmt->u.point.staging, expr, argument) &&
+           walk(stmt->u.point.barrier, expr, argument) &&
+           walk(stmt->u.point.threads, expr, argument);
   case HD_STMT_FOR:
     return walk(stmt->u.loop.first, expr, argument) &&
            walk(stmt->u.loop.limit, expr, argument) &&

@@ -27,10 +27,11 @@ const hd_func_t *hd_pass_verify(hd_module_t *module, const hd_func_t *func,
              : NULL;
 }
 
+// A point is inlined as a whole; what it calls, after it has been lowered.
 const char *const hd_lower_pipeline[] = {
-    "inline",    "lower-task-mapping", "simplify", "unroll",
-    "vectorize", "resolve-layouts",    "cse",      "dce",
-    NULL,
+    "inline",   "lower-points", "inline",    "lower-task-mapping",
+    "simplify", "unroll",       "vectorize", "resolve-layouts",
+    "cse",      "dce",          NULL,
 };
 
 static const hd_pass_t *find_pass(const char *name) {

@@ -92,6 +92,43 @@ static const hd_stmt_t *store(hd_generator_t *g) {
   return NULL;
 }
 
+// A fusion point; in a loop of its own (tile) it may be staged.
+static const hd_stmt_t *point(hd_generator_t *g, bool tile) {
+  static const hd_point_t kinds[][2] = {
+      [HD_SCOPE_GLOBAL] = {HD_POINT_YIELD, HD_POINT_YIELD},
+      [HD_SCOPE_SHARED] = {HD_POINT_LOAD, HD_POINT_LOAD},
+      [HD_SCOPE_REGISTER] = {HD_POINT_LOAD, HD_POINT_REGISTER}};
+  for (size_t i = g->vars.size; i-- > 0;) {
+    const hd_var_t *var = g->vars.data[i];
+    if (!may_store(var))
+      continue;
+    hd_scope_t scope = var->tensor->scope;
+    const hd_expr_t *place =
+        hd_generate_access(g, HD_EXPR_REF, var->type, scope, 2);
+    if (!place || place->linear || !may_store(place->u.var))
+      continue;
+    hd_stmt_t *stmt = make(g, HD_STMT_POINT);
+    stmt->u.point.kind = (uint8_t)kinds[scope][hd_random_below(g, 2)];
+    stmt->u.point.buffers = 1;
+    stmt->u.point.place = place;
+    stmt->u.point.value = hd_generate_expr(g, place->type, 4);
+    g->counts->points[stmt->u.point.kind]++;
+    const hd_expr_t *staging =
+        tile && scope == HD_SCOPE_GLOBAL
+            ? hd_generate_access(g, HD_EXPR_REF, var->type, HD_SCOPE_SHARED, 2)
+            : NULL;
+    if (!staging || staging->linear)
+      return stmt;
+    g->counts->staged++;
+    stmt->u.point.staging = staging;
+    stmt->u.point.buffers = (uint8_t)(1 + hd_random_below(g, 3));
+    stmt->u.point.barrier = hd_expr_i32(g->arena, 3);
+    stmt->u.point.threads = hd_expr_i32(g->arena, 64);
+    return stmt;
+  }
+  return NULL;
+}
+
 static int32_t unroll(hd_generator_t *g) {
   static const int32_t values[] = {0, 0, HD_UNROLL_FULL, 1, 4};
   return values[hd_random_below(g, 5)];
@@ -134,7 +171,9 @@ static const hd_stmt_t *mapfor(hd_generator_t *g, int depth) {
   for (unsigned i = 0; i < rank; i++)
     vars[i] = declare(g, HD_VAR_LOOP, hd_type(HD_I32));
   stmt->u.mapfor.vars = vars;
-  stmt->u.mapfor.body = loop_body(g, depth);
+  const hd_stmt_t *own = hd_random_below(g, 2) ? point(g, true) : NULL;
+  stmt->u.mapfor.body =
+      own ? hd_block_make(g->arena, &own, 1) : loop_body(g, depth);
   g->vars.size = outer;
   return stmt;
 }
@@ -172,7 +211,7 @@ static const hd_stmt_t *eval(hd_generator_t *g) {
 static const hd_stmt_t *statement(hd_generator_t *g, int depth) {
   if (depth == 0)
     return hd_random_below(g, 2) ? let(g) : store(g);
-  switch (hd_random_below(g, 12)) {
+  switch (hd_random_below(g, 13)) {
   case 0:
   case 1:
     return let(g);
@@ -191,6 +230,8 @@ static const hd_stmt_t *statement(hd_generator_t *g, int depth) {
     return branch(g, HD_STMT_WHILE, depth - 1);
   case 9:
     return assertion(g);
+  case 10:
+    return point(g, false);
   default:
     return eval(g);
   }

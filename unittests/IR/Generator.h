@@ -20,6 +20,7 @@ typedef struct hd_generated {
   unsigned intrinsics[HD_INTRINSIC_COUNT];
   unsigned layouts[HD_GENERATED_LAYOUTS], mappings[HD_GENERATED_MAPPINGS];
   unsigned funcs[HD_FUNC_PLAN + 1], consts;
+  unsigned points[HD_POINT_COUNT], staged;
 } hd_generated_t;
 
 typedef struct hd_generator {

@@ -182,6 +182,9 @@ static void check_counts(const hd_generated_t *counts) {
               hd_mapping_kind_name((hd_mapping_kind_t)i));
   for (int i = 0; i <= HD_FUNC_PLAN; i++)
     check_row(counts->funcs[i], "the functions", "a kind");
+  for (int i = 0; i < HD_POINT_COUNT; i++)
+    check_row(counts->points[i], "the points", hd_point_name((hd_point_t)i));
+  check_row(counts->staged, "the points", "through");
   check_row(counts->consts, "the items", "const");
 }
 

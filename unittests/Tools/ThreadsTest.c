@@ -160,6 +160,8 @@ static void compile_alone(product_t *p) {
   hidet_module_t *module = parse(context, p);
   assert_non_null(module);
   p->ptx = make_ptx(module, p);
+  if (!p->ptx)
+    print_error("%s", hidet_context_messages(context));
   assert_non_null(p->ptx);
   hidet_module_destroy(module);
   hidet_context_destroy(context);

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Part of pass lower-points: how results leave a kernel.
+//
+//   for i, j in tile on thread {
+//     yield c[row + i, column + j] <- f16(sum[i, j]) through s[i, j]
+//   }
+//
+// What lies outside c is left out. The ways, the first that fits:
+//
+//   copy engine   through shared memory, where the kernel's signature has a map
+//                 of c whose box is the tile. Values are stored to s, which is
+//                 free once all but `buffers` - 1 stores have read theirs; one
+//                 worker starts the copy
+//   staged        through shared memory: values are stored to s, then rows are
+//                 written by neighbours, 16 bytes at once where they are
+//                 aligned
+//   vectors       without `through`: what a worker does one after the other
+//                 along the last axis, up to 16 bytes, where that is aligned
+//   elements
+//
+// Alignment is a condition (n % 8 == 0), which folds where sizes are constants.
+// The copy engine and staging leave the order in which workers store to the
+// compiler.
+
+#include "TaskMapping/Points.h"
+#include "TaskMapping/TaskMapping.h"
+
+static const hd_expr_t *place_of(const hd_tile_t *tile) {
+  return tile->point->u.point.place;
+}
+
+static void explain(const hd_tile_t *tile, const char *how) {
+  if (tile->l->explain)
+    hd_remark(&tile->l->module->context->diags, tile->point->loc, "%s", how);
+}
+
+// What stands in a nest: place = value, where it is inside. The bounds of the
+// tasks do that already, or every element is tested.
+static hd_block_t store_lanes(const hd_nest_t *nest, const hd_expr_t *value,
+                              bool tested) {
+  const hd_tile_t *tile = nest->tile;
+  hd_arena_t *arena = tile->l->arena;
+  const hd_expr_t *place = hd_nest_expr(nest, place_of(tile));
+  hd_block_t store = hd_block_of_one(
+      arena, hd_make_store(tile, place, hd_nest_expr(nest, value)));
+  hd_stmt_list_t list = {0};
+  hd_push_if(tile, tested ? NULL : hd_inside(tile->l, place, NULL), store,
+             (hd_block_t){0}, &list);
+  return hd_nest_lanes(nest, hd_block_of(arena, &list));
+}
+
+// One loop over a mapping that stores value to the point's place.
+static void push_stores(const hd_tile_t *tile, const hd_mapping_t *mapping,
+                        int64_t width, int32_t unroll, const hd_expr_t *value,
+                        hd_stmt_list_t *out) {
+  hd_nest_t nest = hd_nest_begin(tile, mapping, width, unroll);
+  const hd_expr_t *bounds[HD_MAPPING_MAX_RANK], *all = NULL;
+  hd_window_t window;
+  bool bounded = mapping->kind != HD_MAPPING_WITHIN &&
+                 hd_window_find(tile, place_of(tile), &window) &&
+                 hd_window_bounds(tile, &window, width, bounds, &all);
+  hd_stmt_list_t list = {0};
+  hd_nest_end(&nest, bounded ? bounds : NULL,
+              store_lanes(&nest, value, bounded), &list);
+  hd_push_if(tile, bounded ? all : NULL, hd_block_of(tile->l->arena, &list),
+             (hd_block_t){0}, out);
+}
+
+// Chunks where they are aligned, else elements.
+static void push_choice(const hd_tile_t *tile, const hd_expr_t *condition,
+                        const hd_mapping_t *chunks, int64_t width,
+                        const hd_mapping_t *elements, int32_t unroll,
+                        const hd_expr_t *value) {
+  hd_stmt_list_t then = {0}, otherwise = {0};
+  push_stores(tile, chunks, width, unroll, value, &then);
+  if (condition)
+    push_stores(tile, elements, 1, unroll, value, &otherwise);
+  hd_push_if(tile, condition, hd_block_of(tile->l->arena, &then),
+             hd_block_of(tile->l->arena, &otherwise), tile->out);
+}
+
+static int64_t widest(const hd_tile_t *tile) {
+  int64_t bits = hd_type_bits(place_of(tile)->type);
+  return bits < 8 ? 1 : HD_POINT_CHUNK * 8 / bits;
+}
+
+static void yield_directly(const hd_tile_t *tile) {
+  const hd_expr_t *value = tile->point->u.point.value, *all;
+  int32_t unroll = tile->loop->u.mapfor.unroll;
+  hd_window_t window;
+  bool found = hd_window_find(tile, place_of(tile), &window);
+  for (int64_t width = widest(tile); found && width > 1; width /= 2) {
+    const hd_mapping_t *chunks =
+        hd_mapping_divide(tile->l->arena, tile->mapping, width);
+    all = NULL;
+    if (!chunks || !hd_window_is_aligned(tile, &window, width, &all))
+      continue;
+    explain(tile, "stored from registers, in vectors where rows are aligned");
+    push_choice(tile, all, chunks, width, tile->mapping, unroll, value);
+    return;
+  }
+  explain(tile, "stored from registers, element by element");
+  push_stores(tile, tile->mapping, 1, unroll, value, tile->out);
+}
+
+static void push_barrier(const hd_tile_t *tile) {
+  const hd_expr_t *operands[] = {tile->point->u.point.barrier,
+                                 tile->point->u.point.threads};
+  if (operands[0])
+    hd_push_call(tile, HD_INTRINSIC_BARRIER_SYNC, operands, 2, tile->out);
+  else
+    hd_push_call(tile, HD_INTRINSIC_BARRIER, NULL, 0, tile->out);
+}
+
+// An element of global memory, or 0 outside: staging computes all of the tile.
+static const hd_expr_t *guard(hd_rewriter_t *rewriter, const hd_expr_t *e) {
+  const hd_expr_t *operands[HD_MAX_RANK + 1];
+  if (e->kind != HD_EXPR_LOAD || e->linear || e->num_operands == 0 ||
+      e->type.lanes != 1 || e->u.var->tensor->scope != HD_SCOPE_GLOBAL)
+    return e;
+  for (unsigned i = 0; i < e->num_operands; ++i)
+    operands[i] = e->operands[i];
+  operands[e->num_operands] = hd_zero(rewriter->arena, e->type);
+  return hd_expr_access(rewriter->arena, HD_EXPR_LOADELSE, e->u.var, 1,
+                        operands, e->num_operands + 1);
+}
+
+// All of the tile to shared memory, by whom it belongs to. stmatrix comes with
+// the copy engine.
+static void push_staging(const hd_tile_t *tile, bool matrices) {
+  const hd_stmt_t *point = tile->point;
+  hd_rewriter_t rewriter = {.arena = tile->l->arena, .expr = guard};
+  const hd_expr_t *value = hd_rewrite_expr(&rewriter, point->u.point.value);
+  hd_rewriter_fini(&rewriter);
+  if (matrices && hd_push_matrices(tile, value))
+    return;
+  hd_nest_t nest =
+      hd_nest_begin(tile, tile->mapping, 1, tile->loop->u.mapfor.unroll);
+  const hd_stmt_t *store =
+      hd_make_store(tile, hd_nest_expr(&nest, point->u.point.staging),
+                    hd_nest_expr(&nest, value));
+  hd_nest_end(&nest, NULL, hd_block_of_one(tile->l->arena, store), tile->out);
+}
+
+static void yield_staged(const hd_tile_t *tile) {
+  hd_arena_t *arena = tile->l->arena;
+  const hd_expr_t *staging = tile->point->u.point.staging, *all = NULL;
+  const hd_expr_t *value =
+      hd_expr_make(arena, HD_EXPR_LOAD, staging->type, staging,
+                   staging->operands, staging->num_operands);
+  push_barrier(tile); // Who read the staging before is done.
+  push_staging(tile, false);
+  push_barrier(tile);
+  int64_t width = widest(tile);
+  const hd_mapping_t *elements = hd_tile_spread(tile, 1);
+  const hd_mapping_t *chunks = hd_tile_spread(tile, width);
+  hd_window_t window;
+  if (!elements)
+    elements = tile->mapping;
+  explain(tile, "staged in shared memory, then stored by rows");
+  if (width > 1 && chunks && hd_window_find(tile, place_of(tile), &window) &&
+      hd_window_is_aligned(tile, &window, width, &all))
+    push_choice(tile, all, chunks, width, elements, 1, value);
+  else
+    push_stores(tile, elements, 1, 1, value, tile->out);
+}
+
+// Whether a map's box is the tile: its axes in their order, the others 1.
+static bool is_box(const hd_tile_t *tile, const hd_map_t *map,
+                   const hd_window_t *window) {
+  int axis = 0;
+  if (map->im2col || map->num_box != map->tensor->tensor->rank)
+    return false;
+  for (unsigned t = 0; t < map->num_box; ++t) {
+    int64_t wanted = 1;
+    if (window->axis[t] >= 0) {
+      if (window->axis[t] != axis)
+        return false;
+      wanted = tile->mapping->dims[axis++];
+    }
+    if (!hd_expr_is_int(map->box[t], wanted))
+      return false;
+  }
+  return axis == (int)tile->mapping->rank;
+}
+
+static const hd_var_t *find_map(const hd_tile_t *tile, hd_window_t *window) {
+  const hd_func_t *func = tile->l->func;
+  if (!hd_window_find(tile, place_of(tile), window))
+    return NULL;
+  for (uint32_t i = 0; i < func->num_maps; ++i)
+    if (func->maps[i]->map->tensor == window->tensor &&
+        is_box(tile, func->maps[i]->map, window))
+      return func->maps[i];
+  return NULL;
+}
+
+static const hd_expr_t *leads(const hd_tile_t *tile) {
+  return hd_expr_binary(tile->l->arena, HD_EXPR_EQ, tile->worker,
+                        hd_expr_i32(tile->l->arena, 0));
+}
+
+// tma_store(map, staging at the tile's corner, the corner's indices).
+static void push_copy(const hd_tile_t *tile, const hd_var_t *map,
+                      const hd_window_t *window, hd_stmt_list_t *out) {
+  hd_lowering_t *l = tile->l;
+  const hd_tensor_t *tensor = window->tensor->tensor;
+  const hd_expr_t *operands[HD_INTRINSIC_MAX_PARAMS], *inside = NULL;
+  const hd_expr_t *zero = hd_expr_i32(l->arena, 0);
+  hd_nest_t corner = hd_nest_begin(tile, tile->mapping, 1, 0);
+  for (unsigned a = 0; a < tile->mapping->rank; ++a)
+    corner.firsts[a] = zero;
+  unsigned count = 0;
+  operands[count++] = hd_expr_var(l->arena, map);
+  operands[count++] = hd_nest_first(&corner, tile->point->u.point.staging);
+  for (unsigned t = 0; t < tensor->rank; ++t) {
+    const hd_expr_t *base = window->base[t] ? window->base[t] : zero;
+    operands[count++] = base;
+    inside = hd_both(
+        l, inside,
+        hd_expr_binary(l->arena, HD_EXPR_LT, base,
+                       hd_expr_cast(l->arena, base->type, tensor->shape[t])));
+  }
+  operands[count++] =
+      hd_expr_i32(l->arena, hd_intrinsic_name_default(HD_PARAM_POLICY));
+  hd_stmt_list_t copy = {0};
+  hd_push_call(tile,
+               (hd_intrinsic_t)(HD_INTRINSIC_TMA_STORE_1D + tensor->rank - 1),
+               operands, count, &copy);
+  hd_push_if(tile, inside, hd_block_of(l->arena, &copy), (hd_block_t){0}, out);
+}
+
+static void yield_by_map(const hd_tile_t *tile, const hd_var_t *map,
+                         const hd_window_t *window) {
+  hd_lowering_t *l = tile->l;
+  const hd_expr_t *under_way =
+      hd_expr_i32(l->arena, tile->point->u.point.buffers - 1);
+  hd_stmt_list_t first = {0}, last = {0};
+  explain(tile, "staged in shared memory, then stored by the copy engine");
+  hd_push_call(tile, HD_INTRINSIC_BULK_WAIT_READ, &under_way, 1, &first);
+  hd_push_if(tile, leads(tile), hd_block_of(l->arena, &first), (hd_block_t){0},
+             tile->out);
+  push_barrier(tile);
+  push_staging(tile, true);
+  hd_push_call(tile, HD_INTRINSIC_FENCE_PROXY_ASYNC, NULL, 0, tile->out);
+  push_barrier(tile);
+  push_copy(tile, map, window, &last);
+  hd_push_call(tile, HD_INTRINSIC_BULK_COMMIT, NULL, 0, &last);
+  hd_push_if(tile, leads(tile), hd_block_of(l->arena, &last), (hd_block_t){0},
+             tile->out);
+  l->has_bulk = true;
+}
+
+void hd_lower_yield(const hd_tile_t *tile) {
+  const hd_stmt_t *point = tile->point;
+  hd_window_t window;
+  if (!tile->loop) {
+    const hd_stmt_t *store =
+        hd_make_store(tile, point->u.point.place, point->u.point.value);
+    hd_push_if(tile, hd_inside(tile->l, point->u.point.place, NULL),
+               hd_block_of_one(tile->l->arena, store), (hd_block_t){0},
+               tile->out);
+    return;
+  }
+  if (!point->u.point.staging) {
+    yield_directly(tile);
+    return;
+  }
+  const hd_var_t *map = find_map(tile, &window);
+  if (map)
+    yield_by_map(tile, map, &window);
+  else
+    yield_staged(tile);
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the files of pass lower-points share: tiles (loops over a mapping whose
+// one statement is a fusion point), how the indices of a tensor run over them,
+// and the loops that take their place.
+#ifndef HIDET_TASKMAPPING_POINTS_H
+#define HIDET_TASKMAPPING_POINTS_H
+
+#include "IR/Intrinsic.h"
+#include "IR/Pass.h"
+#include "IR/Rewrite.h"
+#include "Support/PtrMap.h"
+
+enum { HD_POINT_CHUNK = 16 }; // Bytes: the widest access, and copy.
+
+typedef struct hd_lowering {
+  hd_module_t *module;
+  hd_arena_t *arena;
+  const hd_func_t *func;
+  bool explain;
+  hd_ptr_map_t lets; // What they are, for those met so far.
+  bool has_bulk; // Stores by the copy engine are to be waited for at the end.
+} hd_lowering_t;
+
+// A point, and the loop that is all its own.
+typedef struct hd_tile {
+  hd_lowering_t *l;
+  const hd_stmt_t *point;
+  const hd_stmt_t *loop;       // NULL: the point stands alone.
+  const hd_mapping_t *mapping; // The loop's; NULL where that is.
+  const hd_expr_t *worker;     // May be evaluated again and again; or NULL.
+  hd_stmt_list_t *out;
+} hd_tile_t;
+
+// How a tensor's indices run over a tile: index t is base[t], plus the variable
+// of axis[t]. Each of the tile's axes is met at most once.
+typedef struct hd_window {
+  const hd_var_t *tensor;
+  int axis[HD_MAX_RANK];              // -1: index t does not change.
+  const hd_expr_t *base[HD_MAX_RANK]; // NULL: 0.
+  unsigned num_axes;                  // Of the tile's, that are met.
+} hd_window_t;
+
+// False where the indices of an access (LOAD or REF) are of another form.
+bool hd_window_find(const hd_tile_t *tile, const hd_expr_t *access,
+                    hd_window_t *window);
+// Whether `width` elements from each multiple of it on along the tile's last
+// axis lie side by side and aligned in the tensor, where the condition holds:
+// *all becomes (all && it); NULL stands for true.
+bool hd_window_is_aligned(const hd_tile_t *tile, const hd_window_t *window,
+                          int64_t width, const hd_expr_t **all);
+// The tasks that are inside the tensor: bounds for `within`, the last divided
+// by width, and a condition for what does not change: *all as above. False
+// where a size is no i32.
+bool hd_window_bounds(const hd_tile_t *tile, const hd_window_t *window,
+                      int64_t width, const hd_expr_t **bounds,
+                      const hd_expr_t **all);
+// index >= 0 && index < size, for each index of an access.
+const hd_expr_t *hd_inside(hd_lowering_t *l, const hd_expr_t *access,
+                           const hd_expr_t *all);
+const hd_expr_t *hd_both(hd_lowering_t *l, const hd_expr_t *a,
+                         const hd_expr_t *b);
+
+// The mapping whose tasks are each `width` of m's, along the last axis: what a
+// worker does one after the other. NULL where that is not so.
+const hd_mapping_t *hd_mapping_divide(hd_arena_t *arena, const hd_mapping_t *m,
+                                      int64_t width);
+// The tasks of the tile's shape (its last axis divided by width), dealt out to
+// its workers so that neighbours do what lies side by side. NULL where the last
+// axis is no multiple of width.
+const hd_mapping_t *hd_tile_spread(const hd_tile_t *tile, int64_t width);
+
+// A loop in place of the tile's. values are the tile's variables in it.
+typedef struct hd_nest {
+  const hd_tile_t *tile;
+  const hd_mapping_t *mapping;
+  int64_t width;
+  int32_t unroll;
+  const hd_var_t *lane; // Of the inner loop over width elements; NULL for 1.
+  const hd_var_t *vars[HD_MAPPING_MAX_RANK];
+  const hd_expr_t *values[HD_MAPPING_MAX_RANK]; // With the lane.
+  const hd_expr_t *firsts[HD_MAPPING_MAX_RANK]; // The lane left out.
+} hd_nest_t;
+
+hd_nest_t hd_nest_begin(const hd_tile_t *tile, const hd_mapping_t *mapping,
+                        int64_t width, int32_t unroll);
+// e of the tile, in the nest; at its first lane.
+const hd_expr_t *hd_nest_expr(const hd_nest_t *nest, const hd_expr_t *e);
+const hd_expr_t *hd_nest_first(const hd_nest_t *nest, const hd_expr_t *e);
+// The inner loop (the block itself for a width of 1), and the outer one.
+hd_block_t hd_nest_lanes(const hd_nest_t *nest, hd_block_t block);
+void hd_nest_end(const hd_nest_t *nest, const hd_expr_t *const *bounds,
+                 hd_block_t block, hd_stmt_list_t *out);
+
+// 0, or the least number of a type without 0 (f8e8m0).
+const hd_expr_t *hd_zero(hd_arena_t *arena, hd_type_t type);
+
+// Statements.
+hd_block_t hd_block_of(hd_arena_t *arena, const hd_stmt_list_t *list);
+hd_block_t hd_block_of_one(hd_arena_t *arena, const hd_stmt_t *stmt);
+const hd_stmt_t *hd_make_store(const hd_tile_t *tile, const hd_expr_t *place,
+                               const hd_expr_t *value);
+// The block where the condition holds (NULL: always), else the other one.
+void hd_push_if(const hd_tile_t *tile, const hd_expr_t *condition,
+                hd_block_t then, hd_block_t otherwise, hd_stmt_list_t *out);
+void hd_push_call(const hd_tile_t *tile, hd_intrinsic_t intrinsic,
+                  const hd_expr_t *const *operands, unsigned count,
+                  hd_stmt_list_t *out);
+
+void hd_lower_yield(const hd_tile_t *tile);
+// Stores value to the staging of a yield by stmatrix; false, and nothing, where
+// the tile's mapping is not that of fragments.
+bool hd_push_matrices(const hd_tile_t *tile, const hd_expr_t *value);
+
+#endif
