@@ -12,7 +12,8 @@ typedef struct hd_span {
 } hd_span_t;
 
 // Reads a file to its end. A folder, a missing file and one of more than limit
-// bytes (0: half of the machine's memory) are errors (E0801, E0904). On failure out is empty.
+// bytes (0: half of the machine's memory) are errors (E0801, E0904). On failure
+// out is empty.
 bool hd_file_read(hd_diagnostics_t *diags, const char *path, size_t limit,
                   hd_buffer_t *out);
 

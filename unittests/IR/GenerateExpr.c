@@ -299,7 +299,12 @@ static const hd_expr_t *operand_of(hd_generator_t *g,
   }
   if (param->any)
     type = hd_type(HD_VOID);
-  return hd_generate_access(g, HD_EXPR_REF, type, scope, depth);
+  for (int tries = 0; tries < 4; tries++) {
+    const hd_expr_t *e = hd_generate_access(g, HD_EXPR_REF, type, scope, depth);
+    if (!e || e->u.var->direction != HD_DIR_IN || !hd_intrinsic_writes(info, i))
+      return e;
+  }
+  return NULL;
 }
 
 const hd_expr_t *hd_generate_intrinsic(hd_generator_t *g, hd_intrinsic_t row,

@@ -184,24 +184,24 @@ static void intrinsics_have_their_operands(void **state) {
   const hd_expr_t *x = hd_expr_var(a, f->x), *n = hd_expr_var(a, f->n);
   const hd_expr_t *place = hd_expr_access(a, HD_EXPR_REF, f->t, 1, &n, 1);
   hd_expr_t sqrt = {.u.intrinsic = HD_INTRINSIC_SQRT};
-  hd_expr_t add = {.u.intrinsic = HD_INTRINSIC_ATOMIC_ADD};
+  hd_expr_t load = {.u.intrinsic = HD_INTRINSIC_ATOMIC_LOAD};
   const hd_expr_t *zero = hd_expr_i32(a, 0), *far = hd_expr_i32(a, 99);
   accept(f, hd_expr_make(a, HD_EXPR_INTRINSIC, f32, &sqrt, &x, 1));
   expect(f, hd_expr_make(a, HD_EXPR_INTRINSIC, f32, &sqrt, &x, 0), HD_E0206,
          "sqrt takes 1 arguments, found 0");
   expect(f, hd_expr_make(a, HD_EXPR_INTRINSIC, f32, &sqrt, &n, 1), HD_E0310,
          "VAR has type i32 where f32 is needed");
-  const hd_expr_t *good[] = {place, x, zero, zero};
-  const hd_expr_t *no_place[] = {x, x, zero, zero};
-  const hd_expr_t *no_constant[] = {place, x, n, zero};
-  const hd_expr_t *no_name[] = {place, x, far, zero};
-  accept(f, hd_expr_make(a, HD_EXPR_INTRINSIC, f32, &add, good, 4));
-  expect(f, hd_expr_make(a, HD_EXPR_INTRINSIC, f32, &add, no_place, 4),
-         HD_E0310, "operand 1 of 'atomic_add' must be a place");
-  expect(f, hd_expr_make(a, HD_EXPR_INTRINSIC, f32, &add, no_constant, 4),
-         HD_E0310, "operand 3 of 'atomic_add' must be a constant");
-  expect(f, hd_expr_make(a, HD_EXPR_INTRINSIC, f32, &add, no_name, 4), HD_E0310,
-         "operand 3 of 'atomic_add' names nothing");
+  const hd_expr_t *good[] = {place, zero, zero};
+  const hd_expr_t *no_place[] = {x, zero, zero};
+  const hd_expr_t *no_constant[] = {place, n, zero};
+  const hd_expr_t *no_name[] = {place, far, zero};
+  accept(f, hd_expr_make(a, HD_EXPR_INTRINSIC, f32, &load, good, 3));
+  expect(f, hd_expr_make(a, HD_EXPR_INTRINSIC, f32, &load, no_place, 3),
+         HD_E0310, "operand 1 of 'atomic_load' must be a place");
+  expect(f, hd_expr_make(a, HD_EXPR_INTRINSIC, f32, &load, no_constant, 3),
+         HD_E0310, "operand 2 of 'atomic_load' must be a constant");
+  expect(f, hd_expr_make(a, HD_EXPR_INTRINSIC, f32, &load, no_name, 3),
+         HD_E0310, "operand 2 of 'atomic_load' names nothing");
 }
 
 static void returns_fit_the_function(void **state) {
