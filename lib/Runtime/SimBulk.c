@@ -172,6 +172,22 @@ void hd_sim_tma_load(hd_sim_thread_t *thread, uint64_t *slots) {
          site_of(slots), piece);
 }
 
+// The instruction packs the window's offsets: 16 bits of one, 8 each of two, 5
+// each of three (PTX ISA, im2col mode).
+static void check_offsets(hd_sim_task_t *task, const hd_sim_site_t *site,
+                          const hd_sim_piece_t *piece) {
+  static const uint16_t most[] = {0, 0xffff, 0xff, 0x1f};
+  uint32_t count = piece->map->rank - 2;
+  char me[HD_SIM_NAME_SIZE];
+  for (uint32_t i = 0; i < count; i++)
+    if (piece->offsets[i] > most[count])
+      hd_sim_finding(task, HD_E0712, site, NULL,
+                     "%s moves the window by %u along axis %u of map '%s', and "
+                     "%u is the most of a tensor of %u axes",
+                     hd_sim_thread_name(task, me), piece->offsets[i], i + 1,
+                     piece->map->name, most[count], piece->map->rank);
+}
+
 void hd_sim_tma_load_im2col(hd_sim_thread_t *thread, uint64_t *slots) {
   hd_sim_task_t *task = hd_sim_task(thread);
   hd_sim_piece_t piece;
@@ -179,6 +195,8 @@ void hd_sim_tma_load_im2col(hd_sim_thread_t *thread, uint64_t *slots) {
     return;
   for (uint32_t i = 0; i + 2 < piece.map->rank; i++)
     piece.offsets[i] = (uint16_t)slots[5 + piece.map->rank + i];
+  if (hd_sim_run_of(task)->sanitizer)
+    check_offsets(task, site_of(slots), &piece);
   load(task, hd_sim_resident_of(task), slots + 3, site_of(slots),
        site_of(slots), piece);
 }

@@ -82,54 +82,107 @@ static char *lane_of(hd_sim_sums_t *sums, uint32_t lane) {
   return sums->data + (size_t)lane * sums->count * sums->bytes;
 }
 
-// Those of the call: as they are under way, or as the registers hold them.
-static hd_sim_sums_t *take_sums(hd_sim_warp_t *warp, hd_sim_sums_t **list,
-                                const hd_sim_product_t *product) {
-  hd_sim_task_t *task = first_of(warp);
-  uint64_t which = warp->slots[0][2];
-  uint32_t count = product->n / 2;
-  hd_sim_sums_t *sums = find_sums(*list, which, count);
-  if (sums)
-    return sums;
-  uint32_t bytes = hd_sim_sum_bytes(product->shape.c);
-  sums = calloc(1, sizeof *sums + (size_t)HD_SIM_WARP_SIZE * count * bytes);
+static hd_sim_sums_t *new_sums(hd_sim_task_t *task, const hd_sim_sums_t *like) {
+  size_t bytes = (size_t)HD_SIM_WARP_SIZE * like->count * like->bytes;
+  hd_sim_sums_t *sums = calloc(1, sizeof *sums + bytes);
   if (!sums)
     hd_sim_no_room(hd_sim_run_of(task));
-  *sums = (hd_sim_sums_t){.next = *list,
-                          .which = which,
-                          .count = count,
-                          .bytes = bytes,
-                          .site = task->head.site};
-  *list = sums;
-  for (uint32_t lane = 0; lane < HD_SIM_WARP_SIZE; lane++)
-    memcpy(lane_of(sums, lane), (const void *)(uintptr_t)warp->slots[lane][1],
-           (size_t)count * bytes);
+  *sums = *like;
   return sums;
 }
 
-// Copies what the wait names back to the registers, and forgets what nothing is
-// under way to any more.
+// The registers that two sets have in common; false where there are none.
+static bool in_common(const hd_sim_sums_t *a, const hd_sim_sums_t *b,
+                      hd_sim_sums_t *common) {
+  uint64_t a_end = a->which + a->count, b_end = b->which + b->count;
+  uint64_t from = a->which > b->which ? a->which : b->which;
+  uint64_t to = a_end < b_end ? a_end : b_end;
+  *common = *a;
+  common->which = from;
+  common->count = from < to ? (uint32_t)(to - from) : 0;
+  return from < to;
+}
+
+static void copy_lanes(hd_sim_sums_t *to, hd_sim_sums_t *from,
+                       const hd_sim_sums_t *common) {
+  for (uint32_t lane = 0; lane < HD_SIM_WARP_SIZE; lane++)
+    memcpy(lane_of(to, lane) + (common->which - to->which) * to->bytes,
+           lane_of(from, lane) + (common->which - from->which) * from->bytes,
+           (size_t)common->count * from->bytes);
+}
+
+// Takes registers out of a set: what lies before and after stays in the list.
+static void carve(hd_sim_task_t *task, hd_sim_sums_t **at,
+                  const hd_sim_sums_t *common) {
+  hd_sim_sums_t *sums = *at;
+  uint64_t first = sums->which, end = first + sums->count;
+  uint64_t after = common->which + common->count;
+  uint64_t parts[2][2] = {{first, common->which}, {after, end}};
+  *at = sums->next;
+  for (int i = 0; i < 2; i++) {
+    if (parts[i][0] == parts[i][1])
+      continue;
+    hd_sim_sums_t like = *sums;
+    like.next = *at;
+    like.which = parts[i][0];
+    like.count = (uint32_t)(parts[i][1] - parts[i][0]);
+    *at = new_sums(task, &like);
+    copy_lanes(*at, sums, &like);
+  }
+  free(sums);
+}
+
+// Those of the call: as they are under way, or as the registers hold them, but
+// for what has come since and no wait has named.
+static hd_sim_sums_t *take_sums(hd_sim_warp_t *warp, hd_sim_sums_t **list,
+                                const hd_sim_product_t *product) {
+  hd_sim_task_t *task = first_of(warp);
+  hd_sim_sums_t like = {.which = warp->slots[0][2],
+                        .count = product->n / 2,
+                        .bytes = hd_sim_sum_bytes(product->shape.c),
+                        .site = task->head.site};
+  hd_sim_sums_t common, *sums = find_sums(*list, like.which, like.count);
+  if (sums)
+    return sums;
+  bool later = hd_sim_run_of(task)->options->async == HD_SIM_ASYNC_LATEST;
+  sums = new_sums(task, &like);
+  for (uint32_t lane = 0; lane < HD_SIM_WARP_SIZE; lane++)
+    memcpy(lane_of(sums, lane), (const void *)(uintptr_t)warp->slots[lane][1],
+           (size_t)like.count * like.bytes);
+  for (hd_sim_sums_t **at = list; *at;)
+    if ((*at)->under_way || !in_common(*at, &like, &common)) {
+      at = &(*at)->next;
+    } else {
+      if (later)
+        copy_lanes(sums, *at, &common);
+      carve(task, at, &common);
+    }
+  sums->next = *list;
+  *list = sums;
+  return sums;
+}
+
+// Copies what the wait names back to the registers, and forgets it where
+// nothing is under way to it any more. What it does not name stays under way:
+// a later wait may name it.
 static void give_back(hd_sim_warp_t *warp, hd_sim_sums_t **list) {
-  uint64_t which = warp->slots[0][3];
-  uint32_t count = (uint32_t)warp->slots[0][1] / 2;
-  bool later = hd_sim_run_of(first_of(warp))->options->async ==
+  hd_sim_task_t *task = first_of(warp);
+  hd_sim_sums_t common, named = {.which = warp->slots[0][3],
+                                 .count = (uint32_t)warp->slots[0][1] / 2};
+  bool later = hd_sim_run_of(task)->options->async ==
                HD_SIM_ASYNC_LATEST; // Else the registers have them already.
   for (hd_sim_sums_t **at = list; *at;) {
     hd_sim_sums_t *sums = *at;
-    uint64_t end = sums->which + sums->count;
-    if (sums->under_way || sums->which >= which + count || end <= which) {
+    if (sums->under_way || !in_common(sums, &named, &common)) {
       at = &sums->next;
       continue;
     }
-    uint64_t from = sums->which > which ? sums->which : which;
-    uint64_t to = end < which + count ? end : which + count;
     for (uint32_t lane = 0; later && lane < HD_SIM_WARP_SIZE; lane++)
       memcpy((char *)(uintptr_t)warp->slots[lane][2] +
-                 (from - which) * sums->bytes,
-             lane_of(sums, lane) + (from - sums->which) * sums->bytes,
-             (to - from) * sums->bytes);
-    *at = sums->next;
-    free(sums);
+                 (common.which - named.which) * sums->bytes,
+             lane_of(sums, lane) + (common.which - sums->which) * sums->bytes,
+             (size_t)common.count * sums->bytes);
+    carve(task, at, &common);
   }
 }
 
