@@ -31,8 +31,7 @@ static void set_field(hd_emit_t *e, LLVMValueRef object, size_t offset,
 }
 
 static bool is_free_of_threads(void *argument, const hd_expr_t *x) {
-  if (x->kind == HD_EXPR_CALL)
-    return hd_walk_block(x->u.func->body, NULL, is_free_of_threads, argument);
+  (void)argument;
   if (x->kind != HD_EXPR_INTRINSIC)
     return true;
   const hd_intrinsic_info_t *info =
@@ -43,9 +42,8 @@ static bool is_free_of_threads(void *argument, const hd_expr_t *x) {
 
 bool hd_emit_needs_coroutine(hd_module_t *module, const hd_func_t *kernel,
                              bool sanitize) {
-  (void)module;
   return sanitize ||
-         !hd_walk_block(kernel->body, NULL, is_free_of_threads, NULL);
+         !hd_walk_calls(&module->arena, kernel->body, is_free_of_threads, NULL);
 }
 
 // Binds the parameters to what args points at.
@@ -92,8 +90,7 @@ static void add_function(hd_emit_t *e, LLVMTypeRef result) {
 
 // No operands of as many registers as the call says: wgmma's.
 static bool has_few_registers(void *argument, const hd_expr_t *x) {
-  if (x->kind == HD_EXPR_CALL)
-    return hd_walk_block(x->u.func->body, NULL, has_few_registers, argument);
+  (void)argument;
   return x->kind != HD_EXPR_INTRINSIC ||
          hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic)->count < 0;
 }
@@ -101,7 +98,8 @@ static bool has_few_registers(void *argument, const hd_expr_t *x) {
 // Slots of intrinsics and copies of registers: one area for all, so that a
 // coroutine's frame holds it once. Likewise the values of checks.
 static void make_scratch(hd_emit_t *e) {
-  bool is_wide = !hd_walk_block(e->kernel->body, NULL, has_few_registers, NULL);
+  bool is_wide =
+      !hd_walk_calls(&e->arena, e->kernel->body, has_few_registers, NULL);
   e->num_slots = is_wide ? HD_EMIT_WIDE_SLOTS : HD_EMIT_SLOTS;
   e->slots = hd_emit_alloca(e, e->i64, e->num_slots, 16, "slots");
   if (e->sanitize)

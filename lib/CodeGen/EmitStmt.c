@@ -177,6 +177,18 @@ static LLVMValueRef emit_rolled(hd_emit_t *e, const loop_t *loop,
   return end;
 }
 
+// Whether the steps of that many copies are a positive value of the type.
+static bool fits_type(const loop_t *loop, int copies) {
+  int64_t most, reach;
+  unsigned bits = LLVMGetIntTypeWidth(loop->type) - loop->is_signed;
+  most = bits > 62 ? INT64_MAX : (INT64_C(1) << bits) - 1;
+  return LLVMIsAConstantInt(loop->step) &&
+         LLVMConstIntGetSExtValue(loop->step) > 0 &&
+         !__builtin_mul_overflow(LLVMConstIntGetSExtValue(loop->step),
+                                 (int64_t)copies, &reach) &&
+         reach <= most;
+}
+
 // for with unroll(n): n copies while n iterations are left, then the rest one
 // by one.
 static void emit_partly_unrolled(hd_emit_t *e, const loop_t *loop, int copies) {
@@ -218,7 +230,7 @@ static void emit_for(hd_emit_t *e, const hd_stmt_t *stmt) {
     emit_rolled(e, &loop, loop.first, &loop, 1);
   else if (stmt->u.loop.unroll == HD_UNROLL_FULL)
     emit_unrolled(e, &loop);
-  else if (stmt->u.loop.unroll > 1)
+  else if (stmt->u.loop.unroll > 1 && fits_type(&loop, stmt->u.loop.unroll))
     emit_partly_unrolled(e, &loop, stmt->u.loop.unroll);
   else
     emit_rolled(e, &loop, loop.first, &loop, 1);
@@ -226,8 +238,6 @@ static void emit_for(hd_emit_t *e, const hd_stmt_t *stmt) {
 
 static bool is_no_wait(void *argument, const hd_expr_t *x) {
   (void)argument;
-  if (x->kind == HD_EXPR_CALL)
-    return hd_walk_block(x->u.func->body, NULL, is_no_wait, NULL);
   if (x->kind != HD_EXPR_INTRINSIC)
     return true;
   const hd_intrinsic_info_t *info =
@@ -241,9 +251,9 @@ static bool is_no_wait(void *argument, const hd_expr_t *x) {
 
 // Whether a loop may wait for another thread: it holds an atomic or ordered
 // access, looks at an mbarrier or into another block.
-static bool may_wait(const hd_stmt_t *stmt) {
-  return !hd_walk_expr(stmt->u.branch.condition, is_no_wait, NULL) ||
-         !hd_walk_block(stmt->u.branch.then, NULL, is_no_wait, NULL);
+static bool may_wait(hd_emit_t *e, const hd_stmt_t *stmt) {
+  hd_block_t whole = {1, &stmt};
+  return !hd_walk_calls(&e->arena, whole, is_no_wait, NULL);
 }
 
 static void emit_while(hd_emit_t *e, const hd_stmt_t *stmt) {
@@ -258,7 +268,7 @@ static void emit_while(hd_emit_t *e, const hd_stmt_t *stmt) {
   hd_emit_block(e, stmt->u.branch.then);
   if (e->host && !hd_emit_terminated(e)) {
     check_stop(e);
-    if (e->coroutine && may_wait(stmt)) {
+    if (e->coroutine && may_wait(e, stmt)) {
       LLVMValueRef site =
           hd_emit_site(e, stmt->loc, "while", HD_SIM_PLACE, NULL, 0, 0);
       hd_emit_suspend(e, HD_SIM_YIELD, NULL, site, NULL);

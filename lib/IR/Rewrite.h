@@ -59,5 +59,9 @@ bool hd_walk_expr(const hd_expr_t *e, hd_visit_expr_t visit, void *argument);
 // stmt is called before the statement's expressions and blocks.
 bool hd_walk_block(hd_block_t block, hd_visit_stmt_t stmt, hd_visit_expr_t expr,
                    void *argument);
+// Over the expressions of a block and of all functions that it calls, by what
+// it calls too; each function once. Takes a little of the arena.
+bool hd_walk_calls(hd_arena_t *arena, hd_block_t block, hd_visit_expr_t visit,
+                   void *argument);
 
 #endif

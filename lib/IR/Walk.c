@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Rewrite.h"
+#include "Support/PtrMap.h"
 
 bool hd_walk_expr(const hd_expr_t *e, hd_visit_expr_t visit, void *argument) {
   for (uint32_t i = 0; i < e->num_operands; i++)
@@ -94,4 +95,27 @@ bool hd_walk_block(hd_block_t block, hd_visit_stmt_t stmt, hd_visit_expr_t expr,
       return false;
   }
   return true;
+}
+
+typedef struct walk_calls {
+  hd_arena_t *arena;
+  hd_ptr_map_t seen; // Functions.
+  hd_visit_expr_t visit;
+  void *argument;
+} walk_calls_t;
+
+static bool visit_call(void *argument, const hd_expr_t *e) {
+  walk_calls_t *walk = argument;
+  if (!walk->visit(walk->argument, e))
+    return false;
+  if (e->kind != HD_EXPR_CALL || hd_ptr_map_get(&walk->seen, e->u.func))
+    return true;
+  hd_ptr_map_set(walk->arena, &walk->seen, e->u.func, e->u.func);
+  return hd_walk_block(e->u.func->body, NULL, visit_call, walk);
+}
+
+bool hd_walk_calls(hd_arena_t *arena, hd_block_t block, hd_visit_expr_t visit,
+                   void *argument) {
+  walk_calls_t walk = {.arena = arena, .visit = visit, .argument = argument};
+  return hd_walk_block(block, NULL, visit_call, &walk);
 }
