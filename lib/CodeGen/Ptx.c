@@ -69,12 +69,43 @@ static bool check_registers(hd_emit_t *e) {
   return false;
 }
 
+// Whether a call is a shuffle of what LLVM's passes have made a constant.
+static bool shuffles_constant(LLVMValueRef call) {
+  LLVMValueRef callee = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
+  if (!callee || !LLVMIsAInlineAsm(callee) || LLVMGetNumArgOperands(call) == 0)
+    return false;
+  size_t size;
+  const char *text = LLVMGetInlineAsmAsmString(callee, &size);
+  return size > 10 && strncmp(text, "shfl.sync.", 10) == 0 &&
+         LLVMIsConstant(LLVMGetOperand(call, 0));
+}
+
+// As EmitAsm.c does of those known while emitting: ptxas must see none. True if
+// there were some.
+static bool fold_shuffles(hd_emit_t *e) {
+  bool found = false;
+  for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(e->function); block;
+       block = LLVMGetNextBasicBlock(block))
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
+      next = LLVMGetNextInstruction(i);
+      if (!shuffles_constant(i))
+        continue;
+      LLVMReplaceAllUsesWith(i, LLVMGetOperand(i, 0));
+      LLVMInstructionEraseFromParent(i);
+      found = true;
+    }
+  return found;
+}
+
 static bool optimize(hd_emit_t *e) {
   if (!e->in_memory)
     return true;
   // Twice, for the first makes constants of indices of register tensors.
-  return hd_llvm_run_passes(e, passes) && hd_llvm_run_passes(e, passes) &&
-         (!e->dynamic || check_registers(e));
+  bool ok = hd_llvm_run_passes(e, passes);
+  do
+    ok = ok && hd_llvm_run_passes(e, passes);
+  while (ok && fold_shuffles(e));
+  return ok && (!e->dynamic || check_registers(e));
 }
 
 // LLVM 19 knows no directive for a cluster's size: it is put behind the one for
