@@ -90,12 +90,15 @@ def peer(make, run):
 
 def in_turns(measures):
     """Medians of what each measure says, by its name, asked ROUNDS times in
-    turns: a function that returns milliseconds and a report, the milliseconds
+    turns, each round begun by the next one, for what came before settles the
+    clock: a function that returns milliseconds and a report, the milliseconds
     None where it failed. Then: (None, that report)."""
     times = {name: [] for name in measures}
-    for _ in range(ROUNDS):
-        for name, measure in measures.items():
-            ms, report = measure()
+    order = list(measures)
+    for turn in range(ROUNDS):
+        first = turn % len(order)
+        for name in order[first:] + order[:first]:
+            ms, report = measures[name]()
             if ms is None:
                 return None, report
             times[name].append(ms)
