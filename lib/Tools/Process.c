@@ -101,6 +101,7 @@ void hd_process_begin(hd_process_t *process, const char *name) {
   signal(SIGABRT, on_abort);
   hd_codegen_on_fatal(on_fatal);
   process->old_pipe = signal(SIGPIPE, SIG_IGN);
+  process->old_size = signal(SIGXFSZ, SIG_IGN); // EFBIG is reported.
   hold_standard_files();
   sigset_t set;
   fill_signals(&set);
@@ -193,6 +194,7 @@ int hd_process_end(hd_process_t *process) {
   pthread_sigmask(SIG_SETMASK, &process->old_signals, NULL);
   signal(SIGABRT, SIG_DFL);
   signal(SIGPIPE, process->old_pipe);
+  signal(SIGXFSZ, process->old_size);
   hd_codegen_on_fatal(NULL);
   return code;
 }

@@ -19,6 +19,7 @@ typedef struct hd_process {
   bool watched;
   sigset_t old_signals;
   void (*old_pipe)(int); // What SIGPIPE did.
+  void (*old_size)(int); // What SIGXFSZ did.
   bool color;
   bool quiet; // Print errors alone.
 } hd_process_t;
