@@ -39,13 +39,19 @@ static void reject_tensor(hd_parser_t *p, const hd_expr_t *e) {
            var->tensor->rank == 1 ? "index" : "indices");
 }
 
+static hd_type_t bare_type(const hd_expr_t *a, const hd_expr_t *b) {
+  bool is_float = hd_type_is_float(a->type) || hd_type_is_float(b->type);
+  bool is_large = a->type.scalar == HD_U64 || b->type.scalar == HD_U64;
+  return hd_type(is_float ? HD_F64 : is_large ? HD_U64 : HD_I64);
+}
+
 // Of two bare numbers: bare again, unless they are compared.
 static hd_value_t build_untyped(hd_parser_t *p, hd_expr_kind_t kind,
                                 hd_value_t a, hd_value_t b, hd_loc_t loc) {
   bool is_float = hd_type_is_float(a.e->type) || hd_type_is_float(b.e->type);
   bool compares = hd_expr_info(kind)->form == HD_FORM_COMPARE;
   bool is_large = a.e->type.scalar == HD_U64 || b.e->type.scalar == HD_U64;
-  hd_type_t type = hd_type(is_float ? HD_F64 : is_large ? HD_U64 : HD_I64);
+  hd_type_t type = bare_type(a.e, b.e);
   if (compares && !is_large)
     type = hd_type(is_float                               ? HD_F32
                    : hd_fits_i32(a.e) && hd_fits_i32(b.e) ? HD_I32
@@ -365,14 +371,16 @@ static hd_value_t build_select(hd_parser_t *p, hd_value_t condition,
     reject_tensor(p, a.e->kind == HD_EXPR_TENSOR ? a.e : b.e);
     return failed;
   }
-  bool is_float = hd_type_is_float(a.e->type) || hd_type_is_float(b.e->type);
-  hd_type_t type = !a.untyped   ? a.e->type
-                   : !b.untyped ? b.e->type
-                                : hd_type(is_float ? HD_F32 : HD_I32);
+  // Of two bare numbers: bare again.
+  bool is_bare = a.untyped && b.untyped;
+  hd_type_t type = is_bare     ? bare_type(a.e, b.e)
+                   : a.untyped ? b.e->type
+                               : a.e->type;
   const hd_expr_t *x = hd_coerce(p, a, type), *y = hd_coerce(p, b, type);
   if (!x || !y)
     return failed;
-  return typed(hd_at_loc(p, hd_expr_select(p->arena, condition.e, x, y), loc));
+  const hd_expr_t *e = hd_expr_select(p->arena, condition.e, x, y);
+  return (hd_value_t){hd_at_loc(p, e, loc), is_bare};
 }
 
 hd_value_t hd_parse_value(hd_parser_t *p) {

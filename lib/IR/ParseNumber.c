@@ -45,19 +45,22 @@ static const hd_expr_t *retype_const(hd_parser_t *p, const hd_expr_t *e,
 // Arithmetic on bare numbers takes a type as a whole: in f32, 1 / 2 is 0.5.
 static const hd_expr_t *retype(hd_parser_t *p, const hd_expr_t *e,
                                hd_type_t type) {
-  const hd_expr_t *operands[2], *result;
+  const hd_expr_t *operands[3], *result;
   if (hd_type_equal(e->type, type))
     return e;
   if (e->kind == HD_EXPR_CONST) {
     result = retype_const(p, e, type);
     return result ? hd_at_loc(p, result, e->loc) : NULL;
   }
-  if (!hd_expr_defined((hd_expr_kind_t)e->kind, type)) {
+  if (e->kind != HD_EXPR_SELECT &&
+      !hd_expr_defined((hd_expr_kind_t)e->kind, type)) {
     hd_error(p->diags, e->loc, HD_E0205,
              hd_operator_name(p, (hd_expr_kind_t)e->kind), hd_type_name(type));
     return NULL;
   }
-  for (unsigned i = 0; i < e->num_operands; i++)
+  bool is_choice = e->kind == HD_EXPR_SELECT; // The condition has a type.
+  operands[0] = e->operands[0];
+  for (unsigned i = is_choice; i < e->num_operands; i++)
     if (!(operands[i] = retype(p, e->operands[i], type)))
       return NULL;
   return hd_expr_make(p->arena, (hd_expr_kind_t)e->kind, type, e, operands,
@@ -85,7 +88,7 @@ const hd_expr_t *hd_coerce(hd_parser_t *p, hd_value_t value, hd_type_t type) {
 bool hd_fits_i32(const hd_expr_t *e) {
   if (e->kind == HD_EXPR_CONST)
     return e->type.scalar != HD_U64 && hd_int_fits(hd_type(HD_I32), e->u.i);
-  for (unsigned i = 0; i < e->num_operands; i++)
+  for (unsigned i = e->kind == HD_EXPR_SELECT; i < e->num_operands; i++)
     if (!hd_fits_i32(e->operands[i]))
       return false;
   return true;

@@ -42,6 +42,8 @@ static bool is_bare(const hd_expr_t *e) {
 static bool is_untyped(const hd_expr_t *e) {
   if (e->kind == HD_EXPR_CONST)
     return is_bare(e);
+  if (e->kind == HD_EXPR_SELECT)
+    return is_untyped(e->operands[1]) && is_untyped(e->operands[2]);
   switch (hd_expr_info((hd_expr_kind_t)e->kind)->form) {
   case HD_FORM_UNARY:
   case HD_FORM_BINARY:
