@@ -42,7 +42,8 @@ static size_t available(void) {
 void *hd_host_memory_alloc(hd_diagnostics_t *diags, hd_budget_t *budget,
                            const char *name, size_t bytes) {
   size_t limit = budget ? budget->bytes_limit : 0;
-  if (limit && bytes > limit - budget->bytes_used) {
+  if (limit && (budget->bytes_used > limit || // It may have been lowered.
+                bytes > limit - budget->bytes_used)) {
     hd_error(diags, nowhere, HD_E0901, (long long)limit);
     return NULL;
   }

@@ -9,6 +9,7 @@
 // What is known of other blocks, sorted by number. Never changed once made.
 struct hd_sim_foreign {
   uint32_t refs, count;
+  uint32_t room; // For so many.
   hd_sim_clocks_t *of[];
 };
 
@@ -19,11 +20,20 @@ static hd_sim_clocks_t *retain(hd_sim_clocks_t *clocks) {
   return clocks;
 }
 
-static void foreign_release(hd_sim_foreign_t *foreign) {
+static size_t foreign_bytes(uint32_t room) {
+  return sizeof(hd_sim_foreign_t) + room * sizeof(hd_sim_clocks_t *);
+}
+
+static size_t clocks_bytes(uint32_t count) {
+  return sizeof(hd_sim_clocks_t) + count * sizeof(uint32_t);
+}
+
+static void foreign_release(hd_sim_run_t *run, hd_sim_foreign_t *foreign) {
   if (!foreign || --foreign->refs > 0)
     return;
   for (uint32_t i = 0; i < foreign->count; i++)
     hd_sim_sync_drop(&foreign->of[i]);
+  hd_sim_refund(run, foreign_bytes(foreign->room));
   free(foreign);
 }
 
@@ -34,16 +44,17 @@ void hd_sim_sync_drop(hd_sim_clocks_t **clocks) {
     return;
   hd_sim_sync_drop(&old->merged);
   hd_sim_sync_drop(&old->bare);
-  foreign_release(old->foreign);
+  foreign_release(old->run, old->foreign);
+  hd_sim_refund(old->run, clocks_bytes(old->count));
   free(old);
 }
 
 hd_sim_clocks_t *hd_sim_clocks_create(hd_sim_run_t *run, uint32_t block) {
   uint32_t count = hd_sim_entries(run);
-  hd_sim_clocks_t *clocks =
-      calloc(1, sizeof *clocks + count * sizeof *clocks->at);
+  hd_sim_clocks_t *clocks = hd_sim_alloc(run, 0, clocks_bytes(count));
   if (!clocks)
     hd_sim_no_memory(run);
+  clocks->run = run;
   clocks->refs = 1;
   clocks->block = block;
   clocks->count = count;
@@ -118,11 +129,11 @@ static hd_sim_foreign_t *join_foreign(hd_sim_run_t *run,
                                       hd_sim_clocks_t *const *b, uint32_t count,
                                       uint32_t self) {
   uint32_t old = a ? a->count : 0, i = 0, j = 0;
-  hd_sim_foreign_t *all =
-      calloc(1, sizeof *all + (old + count) * sizeof *all->of);
+  hd_sim_foreign_t *all = hd_sim_alloc(run, 0, foreign_bytes(old + count));
   if (!all)
     hd_sim_no_memory(run);
   all->refs = 1;
+  all->room = old + count;
   while (i < old || j < count) {
     if (j < count && b[j]->block == self)
       j++;
@@ -151,7 +162,7 @@ static void learn_foreign(hd_sim_run_t *run, hd_sim_clocks_t *into,
     return;
   hd_sim_foreign_t *all =
       join_foreign(run, into->foreign, views, count, into->block);
-  foreign_release(into->foreign);
+  foreign_release(run, into->foreign);
   into->foreign = all;
 }
 

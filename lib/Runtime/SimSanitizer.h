@@ -54,6 +54,7 @@ static inline uint32_t hd_sim_entries(const hd_sim_run_t *run) {
 
 // Never changed once two share it.
 struct hd_sim_clocks {
+  hd_sim_run_t *run; // Whose account it is on.
   uint32_t refs;
   uint32_t block;            // The number of the block whose threads it counts.
   uint32_t count;            // Of entries.
