@@ -323,6 +323,12 @@ unsigned hd_emit_asm_bits(hd_type_t type);  // Of one register.
 unsigned hd_emit_asm_count(hd_type_t type); // How many.
 LLVMTypeRef hd_emit_asm_type(hd_emit_t *e, hd_type_t type);
 const char *hd_emit_constraint(const hd_emit_t *e, LLVMTypeRef type);
+// An instruction that LLVM has no intrinsic for, as inline assembly; a pure
+// function of its arguments, at most HD_EMIT_MAX_REGISTERS, unless it has an
+// effect.
+LLVMValueRef hd_emit_ptx(hd_emit_t *e, const char *code,
+                         const char *constraints, LLVMTypeRef result,
+                         LLVMValueRef *args, unsigned num_args, bool effect);
 // The product of two values of 32 bits in 64; the GPU's instruction.
 LLVMValueRef hd_emit_multiply_wide(hd_emit_t *e, LLVMValueRef a, LLVMValueRef b,
                                    bool is_signed);

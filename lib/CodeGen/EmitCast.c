@@ -36,24 +36,6 @@ static LLVMValueRef normalize(hd_emit_t *e, LLVMValueRef value,
   return LLVMBuildAShr(B, value, hd_emit_int(t, 8 - bits), "");
 }
 
-// An instruction of PTX that LLVM 19 has no intrinsic for; a pure function.
-static LLVMValueRef ptx(hd_emit_t *e, const char *code, const char *constraints,
-                        LLVMTypeRef result, LLVMValueRef *args,
-                        unsigned num_args) {
-  LLVMTypeRef types[2];
-  for (unsigned i = 0; i < num_args; i++)
-    types[i] = LLVMTypeOf(args[i]);
-  LLVMTypeRef type = LLVMFunctionType(result, types, num_args, false);
-  LLVMValueRef assembly = LLVMGetInlineAsm(
-      type, code, strlen(code), constraints, strlen(constraints), false, false,
-      LLVMInlineAsmDialectATT, false);
-  LLVMValueRef call = LLVMBuildCall2(B, type, assembly, args, num_args, "");
-  unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
-  LLVMAddCallSiteAttribute(call, (unsigned)LLVMAttributeFunctionIndex,
-                           LLVMCreateEnumAttribute(e->context, kind, 0));
-  return call;
-}
-
 // f32 high, f32 low -> the pair's bits.
 static LLVMValueRef narrow_pair(hd_emit_t *e, hd_scalar_t to, LLVMValueRef high,
                                 LLVMValueRef low) {
@@ -64,11 +46,11 @@ static LLVMValueRef narrow_pair(hd_emit_t *e, hd_scalar_t to, LLVMValueRef high,
   case HD_BF16:
     return hd_emit_llvm(e, "llvm.nvvm.ff2bf16x2.rn", NULL, args, 2);
   case HD_F8E4M3:
-    return ptx(e, "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;", "=h,f,f", e->i16,
-               args, 2);
+    return hd_emit_ptx(e, "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;", "=h,f,f",
+                       e->i16, args, 2, false);
   default:
-    return ptx(e, "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;", "=h,f,f", e->i16,
-               args, 2);
+    return hd_emit_ptx(e, "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;", "=h,f,f",
+                       e->i16, args, 2, false);
   }
 }
 
@@ -111,7 +93,7 @@ static LLVMValueRef widen_f8_native(hd_emit_t *e, LLVMValueRef value,
       high = LLVMBuildShl(B, high, LLVMConstInt(e->i16, 8, false), "");
       pair = LLVMBuildOr(B, pair, high, "");
     }
-    LLVMValueRef wide = ptx(e, code, "=r,h", e->i32, &pair, 1);
+    LLVMValueRef wide = hd_emit_ptx(e, code, "=r,h", e->i32, &pair, 1, false);
     wide = LLVMBuildBitCast(B, wide, halves, "");
     for (unsigned k = 0; k < 1u + has_partner; k++) {
       LLVMValueRef lane = hd_emit_lane(e, wide, k);

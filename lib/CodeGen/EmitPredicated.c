@@ -89,25 +89,6 @@ static const char *displacement(hd_emit_t *e, const hd_place_t *place) {
                              : "";
 }
 
-static LLVMValueRef call(hd_emit_t *e, LLVMTypeRef result, LLVMValueRef *args,
-                         unsigned num_args, const char *code,
-                         const char *constraints, bool effect) {
-  LLVMTypeRef types[HD_EMIT_MAX_REGISTERS];
-  for (unsigned i = 0; i < num_args; i++)
-    types[i] = LLVMTypeOf(args[i]);
-  LLVMTypeRef type = LLVMFunctionType(result, types, num_args, false);
-  LLVMValueRef assembly = LLVMGetInlineAsm(
-      type, code, strlen(code), constraints, strlen(constraints), effect, false,
-      LLVMInlineAsmDialectATT, false);
-  LLVMValueRef value = LLVMBuildCall2(B, type, assembly, args, num_args, "");
-  if (!effect) { // memory(none) is the attribute's value 0.
-    unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
-    LLVMAddCallSiteAttribute(value, (unsigned)LLVMAttributeFunctionIndex,
-                             LLVMCreateEnumAttribute(e->context, kind, 0));
-  }
-  return value;
-}
-
 LLVMValueRef hd_emit_predicated_load(hd_emit_t *e, LLVMValueRef condition,
                                      const hd_expr_t *load,
                                      const hd_expr_t *otherwise) {
@@ -138,7 +119,7 @@ LLVMValueRef hd_emit_predicated_load(hd_emit_t *e, LLVMValueRef condition,
   LLVMTypeRef result =
       count == 1 ? one : LLVMStructTypeInContext(e->context, all, count, false);
   LLVMValueRef loaded =
-      call(e, result, args, count + 2, code, constraints, false);
+      hd_emit_ptx(e, code, constraints, result, args, count + 2, false);
   LLVMValueRef registers[HD_EMIT_MAX_REGISTERS];
   for (unsigned i = 0; i < count; i++)
     registers[i] =
@@ -192,7 +173,7 @@ static void emit_store(hd_emit_t *e, LLVMValueRef condition,
   char *space = memchr(registers, ' ', (size_t)n);
   snprintf(code, MAX_TEXT, "@$0 st.global%.*s [$1%s],%s;",
            (int)(space - registers), registers, displacement(e, &place), space);
-  call(e, e->void_, args, count + 2, code, constraints, true);
+  hd_emit_ptx(e, code, constraints, e->void_, args, count + 2, true);
 }
 
 void hd_emit_predicated_block(hd_emit_t *e, LLVMValueRef condition,

@@ -54,6 +54,25 @@ const char *hd_emit_constraint(const hd_emit_t *e, LLVMTypeRef type) {
                           : "r";
 }
 
+LLVMValueRef hd_emit_ptx(hd_emit_t *e, const char *code,
+                         const char *constraints, LLVMTypeRef result,
+                         LLVMValueRef *args, unsigned num_args, bool effect) {
+  LLVMTypeRef types[HD_EMIT_MAX_REGISTERS];
+  for (unsigned i = 0; i < num_args; i++)
+    types[i] = LLVMTypeOf(args[i]);
+  LLVMTypeRef type = LLVMFunctionType(result, types, num_args, false);
+  LLVMValueRef assembly = LLVMGetInlineAsm(
+      type, code, strlen(code), constraints, strlen(constraints), effect, false,
+      LLVMInlineAsmDialectATT, false);
+  LLVMValueRef call = LLVMBuildCall2(B, type, assembly, args, num_args, "");
+  if (!effect) { // memory(none) is the attribute's value 0.
+    unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
+    LLVMAddCallSiteAttribute(call, (unsigned)LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(e->context, kind, 0));
+  }
+  return call;
+}
+
 // LLVM finds it itself only where it optimizes.
 LLVMValueRef hd_emit_multiply_wide(hd_emit_t *e, LLVMValueRef a, LLVMValueRef b,
                                    bool is_signed) {

@@ -52,29 +52,44 @@ static const char *remark(const hd_option_t *option) {
   return option->type == HD_OPTION_LATER ? " (not supported yet)" : "";
 }
 
-void hd_command_help(const hd_command_t *command, hd_buffer_t *out) {
-  hd_buffer_printf(out, "usage: %s %s\n\n%s\n", command->name, command->usage,
-                   command->summary);
+static void help_heading(hd_buffer_t *out, const char *text) {
+  hd_buffer_printf(out, "\n%s:\n", text);
+}
+
+typedef struct layout {
+  void (*heading)(hd_buffer_t *out, const char *text);
+  void (*row)(hd_buffer_t *out, const char *left, const char *text);
+} layout_t;
+
+// The options by their groups, then the passes.
+static void list(const hd_command_t *command, const layout_t *layout,
+                 hd_buffer_t *out) {
   const char *group = "";
   for (size_t i = 0; i < command->num_options; i++) {
     const hd_option_t *option = &command->options[i];
     if (!option->group[0])
       continue;
     if (strcmp(group, option->group) != 0)
-      hd_buffer_printf(out, "\n%s:\n", option->group);
+      layout->heading(out, option->group);
     group = option->group;
     char left[128], text[512];
     spell(option, left, sizeof(left));
     snprintf(text, sizeof(text), "%s%s", option->summary, remark(option));
-    help_row(out, left, text);
+    layout->row(out, left, text);
   }
   if (command->num_passes)
-    hd_buffer_puts(out, "\nPasses:\n");
+    layout->heading(out, "Passes");
   for (size_t i = 0; i < command->num_passes; i++) {
     char left[128];
     snprintf(left, sizeof(left), "--%s", command->passes[i]);
-    help_row(out, left, command->pass_summaries[i]);
+    layout->row(out, left, command->pass_summaries[i]);
   }
+}
+
+void hd_command_help(const hd_command_t *command, hd_buffer_t *out) {
+  hd_buffer_printf(out, "usage: %s %s\n\n%s\n", command->name, command->usage,
+                   command->summary);
+  list(command, &(layout_t){help_heading, help_row}, out);
 }
 
 // Roff: a backslash and a hyphen are escaped, and no line starts with a dot.
@@ -99,7 +114,7 @@ static void man_row(hd_buffer_t *out, const char *left, const char *text) {
   hd_buffer_puts(out, "\n");
 }
 
-static void heading(hd_buffer_t *out, const char *text) {
+static void man_heading(hd_buffer_t *out, const char *text) {
   hd_buffer_puts(out, ".SH ");
   for (const char *c = text; *c; c++)
     hd_buffer_printf(out, "%c", toupper((unsigned char)*c));
@@ -121,7 +136,7 @@ static void man_exit_codes(hd_buffer_t *out) {
       {"70", "an internal error"},
       {"130", "interrupted"},
   };
-  heading(out, "Exit status");
+  man_heading(out, "Exit status");
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
     man_row(out, rows[i].code, rows[i].text);
 }
@@ -142,25 +157,6 @@ void hd_command_man(const hd_command_t *command, hd_buffer_t *out) {
   hd_buffer_puts(out, "\n.SH DESCRIPTION\n");
   roff(out, command->details);
   hd_buffer_puts(out, "\n");
-  const char *group = "";
-  for (size_t i = 0; i < command->num_options; i++) {
-    const hd_option_t *option = &command->options[i];
-    if (!option->group[0])
-      continue;
-    if (strcmp(group, option->group) != 0)
-      heading(out, option->group);
-    group = option->group;
-    char left[128], text[512];
-    spell(option, left, sizeof(left));
-    snprintf(text, sizeof(text), "%s%s", option->summary, remark(option));
-    man_row(out, left, text);
-  }
-  if (command->num_passes)
-    heading(out, "Passes");
-  for (size_t i = 0; i < command->num_passes; i++) {
-    char left[128];
-    snprintf(left, sizeof(left), "--%s", command->passes[i]);
-    man_row(out, left, command->pass_summaries[i]);
-  }
+  list(command, &(layout_t){man_heading, man_row}, out);
   man_exit_codes(out);
 }
