@@ -11,8 +11,9 @@ HIDET_C_BEGIN
 
 typedef struct hidet_module hidet_module_t;
 
-// Parses and verifies a text of size bytes; name is for messages. On HIDET_OK
-// *module is a new module, which hidet_module_destroy() ends; else it is NULL.
+// Parses and verifies a text of size bytes; name is for messages and may be
+// NULL. On HIDET_OK *module is a new module, which hidet_module_destroy() ends;
+// else it is NULL.
 HIDET_API hidet_status_t hidet_module_parse(hidet_context_t *context,
                                             const char *name, const char *text,
                                             size_t size,

@@ -58,7 +58,7 @@ hidet_status_t hidet_module_parse(hidet_context_t *context, const char *name,
   (*module)->owner = context;
   call_t call = {.context = context,
                  .module = *module,
-                 .name = name,
+                 .name = name ? name : "",
                  .text = text,
                  .size = size};
   hidet_status_t status = hd_api_call(context, parse, &call);
@@ -130,7 +130,9 @@ static void emit(void *argument) {
 hidet_status_t hidet_module_emit(hidet_module_t *module, const char *format,
                                  const char *target, const char *kernel,
                                  char **text) {
-  call_t call = {
-      .module = module, .format = format, .target = target, .kernel = kernel};
+  call_t call = {.module = module,
+                 .format = format,
+                 .target = target ? target : "",
+                 .kernel = kernel};
   return give_text(&call, hd_api_call(module->owner, emit, &call), text);
 }

@@ -121,7 +121,7 @@ static bool emit_code(hd_module_t *module, hd_emit_t what,
   if (count == 0)
     return hd_error(diags, nowhere, HD_E1003,
                     entry ? hd_arena_printf(&module->arena,
-                                            "--entry: the module has no kernel "
+                                            "the module has no kernel "
                                             "'%s'",
                                             entry)
                           : "the module has no kernel to make code of");

@@ -107,6 +107,14 @@ static void fail(hidet_context_t *context) {
   require(strstr(hidet_context_messages(context),
                  "bad.hir:2:3: error[E0201]: unknown name 'x'") != NULL,
           "the message names the place");
+  check(context, hidet_module_parse(context, NULL, "@", 1, &module),
+        HIDET_INVALID, "a text without a name");
+  char *out;
+  check(context, hidet_module_parse(context, NULL, text, strlen(text), &module),
+        HIDET_OK, "parse without a name");
+  check(context, hidet_module_emit(module, "ptx", NULL, NULL, &out),
+        HIDET_UNSUPPORTED, "no target");
+  hidet_module_destroy(module);
   hidet_context_limit(context, 100, 0);
   check(context,
         hidet_module_parse(context, "scale.hir", text, strlen(text), &module),
