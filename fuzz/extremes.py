@@ -13,6 +13,7 @@ whether there is any.
 
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -41,12 +42,19 @@ def variants(values):
                 yield name, text[: match.start()] + value + text[match.end() :]
 
 
+def is_slow(target, file):
+    """Whether it takes a second of the processor alone, startup included."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run([target, file], capture_output=True, check=False)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before >= 1
+
+
 def run(target, files, found):
     """Runs the files; how many were read, and what stopped at the last one."""
     command = [target, f"-artifact_prefix={found}/", "-timeout=20", *files]
     ran = subprocess.run(command, capture_output=True, text=True, errors="replace")
     slow = re.findall(r"Executed (\S+) in (\d+) ms", ran.stderr)
-    slow = [file for file, ms in slow if int(ms) >= 1000]
+    slow = [file for file, ms in slow if int(ms) >= 1000 and is_slow(target, file)]
     if ran.returncode == 0:
         return len(files), None, slow
     why = re.search(r"SUMMARY: (.*)|(ERROR: .*)|(.*Assertion.*)", ran.stderr)
@@ -68,9 +76,10 @@ def main():
         while at < len(files):
             count, why, slow = run(target, files[at : at + BATCH], found)
             at += count
-            for file, what in [(s, f"slow: {s}") for s in slow] + (
-                [(files[at - 1], why)] if why else []
-            ):
+            findings = [(file, f"slow: {file}") for file in slow]
+            if why:
+                findings.append((files[at - 1], why))
+            for file, what in findings:
                 if what not in seen:
                     name, text = cases[int(pathlib.Path(file).stem)]
                     (found / f"extreme-{len(seen)}.hir").write_text(text)

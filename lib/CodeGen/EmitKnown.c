@@ -74,8 +74,8 @@ static known_t of_range(search_t *s, LLVMValueRef value) {
   LLVMGetMDNodeOperands(range, bounds);
   uint64_t most = LLVMConstIntGetZExtValue(bounds[1]) - 1;
   known_t result = nothing;
-  for (unsigned bit = 64; bit-- > 0 && !(most >> bit & 1);)
-    result.zero |= UINT64_C(1) << bit;
+  for (uint64_t bit = UINT64_C(1) << 63; bit > most; bit >>= 1)
+    result.zero |= bit;
   return result;
 }
 
@@ -176,6 +176,8 @@ bool hd_emit_is_exact_sum(hd_emit_t *e, LLVMValueRef value, int64_t constant,
   enum { MOST = 64 };
   search_t s = {e, MOST};
   unsigned width = width_of(value);
+  if (width == 0 || width > 64)
+    return false;
   uint64_t mask = ~UINT64_C(0) >> (64 - width);
   uint64_t most_positive = is_signed ? mask >> 1 : mask;
   known_t known = known_of(&s, value);

@@ -237,7 +237,7 @@ static const hd_expr_t *swizzled_rows(hd_arena_t *arena,
       linearize(arena, type, tensor->shape, indices, NULL, last);
   const hd_expr_t *column = convert(arena, type, indices[last]);
   // The number of the group of 2^(base + shift) elements that this one is in.
-  const hd_expr_t *number = row;
+  const hd_expr_t *number;
   if (columns >= group) {
     number =
         binary(arena, HD_EXPR_MUL, row, integer(arena, type, columns / group));

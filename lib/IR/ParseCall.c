@@ -86,8 +86,9 @@ static bool count_is(hd_parser_t *p, hd_loc_t loc, const char *callee,
                      const hd_args_t *args, unsigned count) {
   if (args->count == count)
     return true;
-  return hd_error(p->diags, loc, HD_E0206, callee, (int)count,
-                  count == 1 ? "argument" : "arguments", (int)args->count);
+  hd_error(p->diags, loc, HD_E0206, callee, (int)count,
+           count == 1 ? "argument" : "arguments", (int)args->count);
+  return false;
 }
 
 // f16(x), f32x4(a, b, c, d), f32x4(x).
