@@ -201,6 +201,8 @@ def files(paths, folder):
     """The .hir files of all paths; archives are unpacked into the folder."""
     found = []
     for path in map(pathlib.Path, paths):
+        if not path.exists():
+            sys.exit("%s: no such file or folder" % path)
         if path.is_file() and path.suffix != ".hir":
             with tarfile.open(path) as archive:
                 for member in archive.getmembers():
