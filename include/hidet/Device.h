@@ -62,7 +62,8 @@ HIDET_API hidet_status_t hidet_program_create(hidet_device_t *device,
                                               hidet_program_t **program);
 HIDET_API void hidet_program_destroy(hidet_program_t *program);
 
-// Runs it, on these tensors; shapes and scalars are those it was compiled for.
+// Runs it, on these tensors. Shapes and scalars are those it was compiled for:
+// HIDET_USAGE where they are not.
 // A tensor that is written is given once: HIDET_USAGE otherwise.
 // Returns when the run is done.
 HIDET_API hidet_status_t hidet_program_run(hidet_program_t *program,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Runtime/Cuda.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,6 +152,16 @@ void hd_cuda_close(hd_cuda_t *cuda) {
     cuda->driver.context_release(cuda->device);
   // The library stays open: the driver has threads of its own.
   free(cuda);
+}
+
+int hd_cuda_ordinal(const char *name) {
+  if (strcmp(name, "cuda") == 0)
+    return 0;
+  if (strncmp(name, "cuda:", 5) != 0 || !isdigit((unsigned char)name[5]))
+    return -1;
+  char *end;
+  long ordinal = strtol(name + 5, &end, 10);
+  return *end || ordinal > 1023 ? -1 : (int)ordinal;
 }
 
 int hd_cuda_present_sm(void) {

@@ -30,6 +30,9 @@ void hd_cuda_close(hd_cuda_t *cuda); // NULL is allowed.
 // 90 where the first GPU has compute capability 9.0; 0 where there is none.
 int hd_cuda_present_sm(void);
 
+// The GPU that "cuda" (0) or "cuda:N" names; -1 where it is neither.
+int hd_cuda_ordinal(const char *name);
+
 // Makes the context current in this thread.
 bool hd_cuda_enter(hd_cuda_t *cuda, hd_diagnostics_t *diags);
 

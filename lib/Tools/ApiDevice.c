@@ -5,7 +5,6 @@
 #include "Tools/Api.h"
 #include "hidet/Device.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -50,13 +49,11 @@ static void open_device(void *argument) {
   const char *name = call->name;
   if (strcmp(name, "auto") == 0)
     name = hd_cuda_present_sm() ? "cuda" : "sim";
-  bool numbered =
-      strncmp(name, "cuda:", 5) == 0 && isdigit((unsigned char)name[5]);
+  int ordinal = hd_cuda_ordinal(name);
   if (strcmp(name, "sim") == 0)
     call->device->device = hd_device_open_sim(context, &options);
-  else if (strcmp(name, "cuda") == 0 || numbered)
-    call->device->device =
-        hd_device_open_cuda(context, numbered ? atoi(name + 5) : 0, &options);
+  else if (ordinal >= 0)
+    call->device->device = hd_device_open_cuda(context, ordinal, &options);
   else
     hd_api_fail(call->device->owner,
                 "the device is one of auto, cuda, cuda:N and sim");
@@ -280,6 +277,18 @@ void hidet_program_destroy(hidet_program_t *program) {
   free(program);
 }
 
+// Scalars are constants of the code by now.
+static bool check_scalar(const call_t *call, const hd_var_t *param,
+                         const hidet_argument_t *value) {
+  const hd_binding_t *known = hd_env_find(&call->program->program.env, param);
+  bool same =
+      !known || (hd_type_is_float(param->type)
+                     ? memcmp(&known->f, &value->real, sizeof known->f) == 0
+                     : known->i == value->integer);
+  return same || fail_argument(call->device->owner, param,
+                               "is not what the program was compiled for");
+}
+
 static void run_program(void *argument) {
   call_t *call = argument;
   hd_program_t *program = &call->program->program;
@@ -293,8 +302,11 @@ static void run_program(void *argument) {
   for (uint32_t i = 0; i < entry->num_params; i++) {
     const hd_var_t *param = entry->params[i];
     const hidet_tensor_t *tensor = call->arguments[i].tensor;
-    if (!param->tensor)
+    if (!param->tensor) {
+      if (!check_scalar(call, param, &call->arguments[i]))
+        return;
       continue;
+    }
     if (!check_argument(call->device, param, tensor) ||
         !hd_bind_check(context, &program->env, param, tensor->shape,
                        tensor->rank))

@@ -13,7 +13,6 @@
 #include "hidet/Tools.h"
 #include "hidet/Version.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -77,17 +76,6 @@ static bool import_module(hd_run_t *run) {
   return true;
 }
 
-// "cuda", "cuda:1"; -1 where it is neither.
-static int parse_cuda(const char *text) {
-  if (strcmp(text, "cuda") == 0)
-    return 0;
-  if (strncmp(text, "cuda:", 5) != 0 || !isdigit((unsigned char)text[5]))
-    return -1;
-  char *end;
-  long ordinal = strtol(text + 5, &end, 10);
-  return *end || ordinal > 1023 ? -1 : (int)ordinal;
-}
-
 static const char *settle_device(hd_run_t *run) {
   const char *device = hd_option_text(&run->options, RUN_DEVICE, "auto");
   if (strcmp(device, "auto") != 0)
@@ -133,7 +121,7 @@ static bool open_device(hd_run_t *run) {
   char *cache_dir = NULL;
   const char *device = settle_device(run);
   bool sim = strcmp(device, "sim") == 0;
-  int ordinal = parse_cuda(device);
+  int ordinal = hd_cuda_ordinal(device);
   if (strcmp(device, "ref") == 0)
     return hd_error(hd_run_diags(run), nowhere, HD_E0609,
                     run->entry->kind == HD_FUNC_PLAN ? "a plan" : "a kernel",

@@ -68,6 +68,8 @@ static void run(hidet_context_t *context) {
   check(context,
         hidet_module_parse(context, "scale.hir", text, strlen(text), &module),
         HIDET_OK, "parse");
+  check(context, hidet_device_open(context, "cuda:0x", &device), HIDET_USAGE,
+        "no such device");
   check(context, hidet_device_open(context, "sim", &device), HIDET_OK, "open");
   require(strcmp(hidet_device_kind(device), "sim") == 0, "the kind of device");
   check(context, hidet_tensor_create(device, "f32", shape, 1, &in), HIDET_OK,
@@ -87,6 +89,10 @@ static void run(hidet_context_t *context) {
   check(context, hidet_tensor_read(result, c), HIDET_OK, "read");
   for (int i = 0; i < N; i++)
     require(c[i] == 0.5f * (float)i, "the result");
+  arguments[1].real = 0.25;
+  check(context, hidet_program_run(program, arguments, 4), HIDET_USAGE,
+        "another scalar");
+  arguments[1].real = 0.5;
   arguments[2].tensor = NULL;
   check(context, hidet_program_run(program, arguments, 4), HIDET_USAGE,
         "a missing tensor");
