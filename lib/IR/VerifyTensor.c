@@ -171,10 +171,10 @@ static void verify_storage(hd_verifier_t *v, const hd_var_t *var) {
       return;
     }
   }
-  int64_t elements;
-  if (constant && has_constant_strides(tensor) &&
-      (!hd_tensor_storage_const(tensor, &elements) ||
-       elements > (INT64_C(1) << 62) / 8)) {
+  constant &= has_constant_strides(tensor);
+  int64_t elements = 0;
+  if (constant && (!hd_tensor_storage_const(tensor, &elements) ||
+                   elements > (INT64_C(1) << 62) / 8)) {
     hd_error(v->diags, var->loc, HD_E0309, var->name);
     v->errors++;
   } else if (tensor->scope == HD_SCOPE_REGISTER && !constant) {

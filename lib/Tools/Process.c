@@ -19,11 +19,12 @@ enum { GRACE_MS = 1000, POLL_MS = 100 };
 
 static const hd_loc_t nowhere;
 
+// By what a signal's handler may call alone.
 static void say(const char *name, const char *text) {
-  char line[256];
-  int size = snprintf(line, sizeof(line), "%s: %s\n", name, text);
-  if (size > 0 && write(STDERR_FILENO, line, (size_t)size) < 0)
-    return;
+  const char *const parts[] = {name, ": ", text, "\n"};
+  for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0)
+      return;
 }
 
 static void on_abort(int signal_number) {
