@@ -10,8 +10,8 @@ where compute-sanitizer is missing.
 initcheck does not see what the TMA stores: it calls memory uninitialized that
 was written in no other way. So the kernels of BULK are allowed findings, each
 of which is looked at. They are believed false only if
-1. all of them are printed, as many as the summary counts (of the reads of a
-   workspace, of which there are too many for the tool, the first hundred);
+1. all of them are printed, as many as the summary counts (the reads of a
+   workspace are too many for the tool: those that it prints);
 2. each is a read of the tensor that the kernel stores by the TMA: the copy of
    the output to the host (its size, and an address in it), or a read by the
    one kernel that reads the tensor, whose other reads are of nothing, at
@@ -90,6 +90,7 @@ READ = re.compile(
     r"=+ +at (?:.* in )?(\w+)(?:\+0x[0-9a-f]+|\([^\n]*)\n"
     r"=+ +by thread [^\n]*\n=+ +Address 0x([0-9a-f]+)")
 SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) errors?$", re.M)
+OVERFLOW = "Warning: Error buffer overflow has been detected"
 UNPRINTED = re.compile(r"ERROR SUMMARY: (\d+) errors? w(?:as|ere) not printed")
 
 
@@ -102,6 +103,8 @@ def doubt(said, bulk, size):
              for length, kernel, at in READ.findall(said)]
     total, more = SUMMARY.search(said), UNPRINTED.search(said)
     unprinted = int(more[1]) if more and bulk.reader else 0
+    if bulk.reader and OVERFLOW in said:  # Counted as one; the rest is not.
+        unprinted += 1
     if not total or int(total[1]) != len(host) + len(reads) + unprinted:
         return "%s findings, %d of them understood" % (
             total[1] if total else "an unknown number of",
