@@ -63,11 +63,25 @@ static sources_t sources_of(const hd_expr_t *value) {
   return sources;
 }
 
+typedef struct guard {
+  hd_lowering_t *l;
+  const hd_expr_t *all;
+} guard_t;
+
+// After its operands: an index that is itself read is tested first.
+static const hd_expr_t *test_load(hd_rewriter_t *rewriter, const hd_expr_t *e) {
+  guard_t *guard = rewriter->argument;
+  if (is_global_load(e))
+    guard->all = hd_inside(guard->l, e, guard->all);
+  return e;
+}
+
 // The value where all that it reads is there, else 0.
 static const hd_expr_t *guarded(hd_lowering_t *l, const hd_expr_t *value) {
+  const hd_expr_t *zero = hd_zero(l->arena, value->type);
   sources_t sources = sources_of(value);
-  const hd_expr_t *zero = hd_zero(l->arena, value->type), *all = NULL;
-  if (is_global_load(value) && value->u.var->tensor->rank > 0) {
+  if (is_global_load(value) && sources.count == 1 &&
+      value->u.var->tensor->rank > 0) {
     const hd_expr_t *operands[HD_MAX_RANK + 1];
     for (unsigned i = 0; i < value->num_operands; ++i)
       operands[i] = value->operands[i];
@@ -75,18 +89,22 @@ static const hd_expr_t *guarded(hd_lowering_t *l, const hd_expr_t *value) {
     return hd_expr_access(l->arena, HD_EXPR_LOADELSE, value->u.var, 1, operands,
                           value->num_operands + 1);
   }
-  for (unsigned i = 0; i < sources.count; ++i)
-    all = hd_inside(l, sources.loads[i], all);
-  return all ? hd_expr_select(l->arena, all, value, zero) : value;
+  guard_t guard = {l, NULL};
+  hd_rewriter_t rewriter = {
+      .arena = l->arena, .argument = &guard, .expr = test_load};
+  hd_rewrite_expr(&rewriter, value);
+  hd_rewriter_fini(&rewriter);
+  return guard.all ? hd_expr_select(l->arena, guard.all, value, zero) : value;
 }
 
 // Whether the hardware can copy by itself: an element as it is, to shared
-// memory.
+// memory, from a place that no other tensor says.
 static bool is_copy(const hd_tile_t *tile) {
   const hd_expr_t *place = tile->point->u.point.place;
   const hd_expr_t *value = tile->point->u.point.value;
   return place->u.var->tensor->scope == HD_SCOPE_SHARED &&
-         is_global_load(value) && value->u.var->tensor->rank > 0;
+         is_global_load(value) && sources_of(value).count == 1 &&
+         value->u.var->tensor->rank > 0;
 }
 
 // cp_async of some bytes from one tensor to the other, or of zeros.

@@ -26,6 +26,8 @@
 #include "TaskMapping/Points.h"
 #include "TaskMapping/TaskMapping.h"
 
+enum { COPY_ALIGN = 1024 }; // Bytes: a copy's place, whatever the swizzle.
+
 static const hd_expr_t *place_of(const hd_tile_t *tile) {
   return tile->point->u.point.place;
 }
@@ -50,21 +52,37 @@ static hd_block_t store_lanes(const hd_nest_t *nest, const hd_expr_t *value,
   return hd_nest_lanes(nest, hd_block_of(arena, &list));
 }
 
-// One loop over a mapping that stores value to the point's place.
+static hd_block_t store_nest(const hd_nest_t *nest, const hd_expr_t *value,
+                             const hd_expr_t *const *bounds) {
+  hd_stmt_list_t list = {0};
+  hd_nest_end(nest, bounds, store_lanes(nest, value, bounds != NULL), &list);
+  return hd_block_of(nest->tile->l->arena, &list);
+}
+
+// A loop over a mapping that stores value to the point's place; where the tile
+// may begin before the tensor, a second one that tests every element.
 static void push_stores(const hd_tile_t *tile, const hd_mapping_t *mapping,
                         int64_t width, int32_t unroll, const hd_expr_t *value,
                         hd_stmt_list_t *out) {
   hd_nest_t nest = hd_nest_begin(tile, mapping, width, unroll);
-  const hd_expr_t *bounds[HD_MAPPING_MAX_RANK], *all = NULL;
+  const hd_expr_t *bounds[HD_MAPPING_MAX_RANK], *all = NULL, *low = NULL;
   hd_window_t window;
-  bool bounded = mapping->kind != HD_MAPPING_WITHIN &&
-                 hd_window_find(tile, place_of(tile), &window) &&
-                 hd_window_bounds(tile, &window, width, bounds, &all);
+  if (mapping->kind == HD_MAPPING_WITHIN ||
+      !hd_window_find(tile, place_of(tile), &window) ||
+      !hd_window_bounds(tile, &window, width, bounds, &all, &low)) {
+    hd_push_if(tile, NULL, store_nest(&nest, value, NULL), (hd_block_t){0},
+               out);
+    return;
+  }
+  hd_block_t tested = {0};
+  if (low) {
+    hd_nest_t other = hd_nest_begin(tile, mapping, width, unroll);
+    tested = store_nest(&other, value, NULL);
+  }
   hd_stmt_list_t list = {0};
-  hd_nest_end(&nest, bounded ? bounds : NULL,
-              store_lanes(&nest, value, bounded), &list);
-  hd_push_if(tile, bounded ? all : NULL, hd_block_of(tile->l->arena, &list),
-             (hd_block_t){0}, out);
+  hd_push_if(tile, low, store_nest(&nest, value, bounds), tested, &list);
+  hd_push_if(tile, all, hd_block_of(tile->l->arena, &list), (hd_block_t){0},
+             out);
 }
 
 // Chunks where they are aligned, else elements.
@@ -117,12 +135,18 @@ static void push_barrier(const hd_tile_t *tile) {
 static const hd_expr_t *guard(hd_rewriter_t *rewriter, const hd_expr_t *e) {
   const hd_expr_t *operands[HD_MAX_RANK + 1];
   if (e->kind != HD_EXPR_LOAD || e->linear || e->num_operands == 0 ||
-      e->type.lanes != 1 || e->u.var->tensor->scope != HD_SCOPE_GLOBAL)
+      e->u.var->tensor->scope != HD_SCOPE_GLOBAL)
     return e;
   for (unsigned i = 0; i < e->num_operands; ++i)
     operands[i] = e->operands[i];
-  operands[e->num_operands] = hd_zero(rewriter->arena, e->type);
-  return hd_expr_access(rewriter->arena, HD_EXPR_LOADELSE, e->u.var, 1,
+  hd_arena_t *arena = rewriter->arena;
+  hd_type_t element = hd_type((hd_scalar_t)e->type.scalar);
+  const hd_expr_t *zero = hd_zero(arena, element);
+  operands[e->num_operands] =
+      e->type.lanes == 1
+          ? zero
+          : hd_expr_make(arena, HD_EXPR_VECTOR, e->type, NULL, &zero, 1);
+  return hd_expr_access(arena, HD_EXPR_LOADELSE, e->u.var, e->type.lanes,
                         operands, e->num_operands + 1);
 }
 
@@ -143,6 +167,12 @@ static void push_staging(const hd_tile_t *tile, bool matrices) {
   hd_nest_end(&nest, NULL, hd_block_of_one(tile->l->arena, store), tile->out);
 }
 
+// Whether a loop over the mapping does all of its tasks.
+static bool is_whole(const hd_mapping_t *m) {
+  return !m || (m->kind != HD_MAPPING_WITHIN && is_whole(m->left) &&
+                is_whole(m->right));
+}
+
 static void yield_staged(const hd_tile_t *tile) {
   hd_arena_t *arena = tile->l->arena;
   const hd_expr_t *staging = tile->point->u.point.staging, *all = NULL;
@@ -153,8 +183,9 @@ static void yield_staged(const hd_tile_t *tile) {
   push_staging(tile, false);
   push_barrier(tile);
   int64_t width = widest(tile);
-  const hd_mapping_t *elements = hd_tile_spread(tile, 1);
-  const hd_mapping_t *chunks = hd_tile_spread(tile, width);
+  bool whole = is_whole(tile->mapping);
+  const hd_mapping_t *elements = whole ? hd_tile_spread(tile, 1) : NULL;
+  const hd_mapping_t *chunks = whole ? hd_tile_spread(tile, width) : NULL;
   hd_window_t window;
   if (!elements)
     elements = tile->mapping;
@@ -185,9 +216,32 @@ static bool is_box(const hd_tile_t *tile, const hd_map_t *map,
   return axis == (int)tile->mapping->rank;
 }
 
+// Whether the tile lies in its staging tensor as a box does: row after row,
+// with nothing between, from a place on where a copy may begin.
+static bool is_staged_as_box(const hd_tile_t *tile) {
+  const hd_expr_t *staging = tile->point->u.point.staging;
+  const hd_tensor_t *tensor = staging->u.var->tensor;
+  unsigned rank = tile->mapping->rank;
+  int64_t bytes = hd_type_bits(staging->type) / 8;
+  hd_window_t window;
+  if (!hd_window_find(tile, staging, &window) || tensor->rank < rank)
+    return false;
+  unsigned first = tensor->rank - rank;
+  for (unsigned a = 0; a < rank; ++a) {
+    bytes *= tile->mapping->dims[a];
+    if (window.axis[first + a] != (int)a || window.base[first + a])
+      return false;
+  }
+  for (unsigned a = 1; a + 1 < rank; ++a)
+    if (!hd_expr_is_int(tensor->shape[first + a], tile->mapping->dims[a]))
+      return false;
+  return first == 0 || bytes % COPY_ALIGN == 0;
+}
+
 static const hd_var_t *find_map(const hd_tile_t *tile, hd_window_t *window) {
   const hd_func_t *func = tile->l->func;
-  if (!hd_window_find(tile, place_of(tile), window))
+  if (!is_whole(tile->mapping) || !is_staged_as_box(tile) ||
+      !hd_window_find(tile, place_of(tile), window))
     return NULL;
   for (uint32_t i = 0; i < func->num_maps; ++i)
     if (func->maps[i]->map->tensor == window->tensor &&
@@ -196,9 +250,11 @@ static const hd_var_t *find_map(const hd_tile_t *tile, hd_window_t *window) {
   return NULL;
 }
 
+// That this is worker 0; NULL where it is the only one.
 static const hd_expr_t *leads(const hd_tile_t *tile) {
-  return hd_expr_binary(tile->l->arena, HD_EXPR_EQ, tile->worker,
-                        hd_expr_i32(tile->l->arena, 0));
+  return tile->worker ? hd_expr_binary(tile->l->arena, HD_EXPR_EQ, tile->worker,
+                                       hd_expr_i32(tile->l->arena, 0))
+                      : NULL;
 }
 
 // tma_store(map, staging at the tile's corner, the corner's indices).
@@ -217,10 +273,7 @@ static void push_copy(const hd_tile_t *tile, const hd_var_t *map,
   for (unsigned t = 0; t < tensor->rank; ++t) {
     const hd_expr_t *base = window->base[t] ? window->base[t] : zero;
     operands[count++] = base;
-    inside = hd_both(
-        l, inside,
-        hd_expr_binary(l->arena, HD_EXPR_LT, base,
-                       hd_expr_cast(l->arena, base->type, tensor->shape[t])));
+    inside = hd_both(l, inside, hd_is_below(l, base, tensor->shape[t]));
   }
   operands[count++] =
       hd_expr_i32(l->arena, hd_intrinsic_name_default(HD_PARAM_POLICY));
@@ -229,6 +282,32 @@ static void push_copy(const hd_tile_t *tile, const hd_var_t *map,
                (hd_intrinsic_t)(HD_INTRINSIC_TMA_STORE_1D + tensor->rank - 1),
                operands, count, &copy);
   hd_push_if(tile, inside, hd_block_of(l->arena, &copy), (hd_block_t){0}, out);
+}
+
+typedef struct uses {
+  const hd_var_t *var;
+  unsigned count;
+} uses_t;
+
+static bool visit_use(void *argument, const hd_expr_t *e) {
+  uses_t *uses = argument;
+  uses->count += (e->kind == HD_EXPR_REF || e->kind == HD_EXPR_LOAD ||
+                  e->kind == HD_EXPR_LOADELSE || e->kind == HD_EXPR_TENSOR) &&
+                 e->u.var == uses->var;
+  return true;
+}
+
+static bool visit_store(void *argument, const hd_stmt_t *stmt) {
+  uses_t *uses = argument;
+  uses->count += stmt->kind == HD_STMT_STORE && stmt->u.store.var == uses->var;
+  return true;
+}
+
+// Whether a staging tensor serves for more than this point.
+static bool has_other_uses(const hd_func_t *func, const hd_stmt_t *point) {
+  uses_t uses = {point->u.point.staging->u.var, 0};
+  hd_walk_block(func->body, visit_store, visit_use, &uses);
+  return uses.count > 1;
 }
 
 static void yield_by_map(const hd_tile_t *tile, const hd_var_t *map,
@@ -247,6 +326,9 @@ static void yield_by_map(const hd_tile_t *tile, const hd_var_t *map,
   push_barrier(tile);
   push_copy(tile, map, window, &last);
   hd_push_call(tile, HD_INTRINSIC_BULK_COMMIT, NULL, 0, &last);
+  // Others learn by a barrier alone that they may write to the staging tensor.
+  if (tile->point->u.point.buffers == 1 && has_other_uses(l->func, tile->point))
+    hd_push_call(tile, HD_INTRINSIC_BULK_WAIT_READ, &under_way, 1, &last);
   hd_push_if(tile, leads(tile), hd_block_of(l->arena, &last), (hd_block_t){0},
              tile->out);
   l->has_bulk = true;

@@ -120,6 +120,12 @@ static bool keeps_chunks(const hd_tensor_t *tensor) {
   return true;
 }
 
+// Whether rows begin where the tensor does, and none ends inside a chunk: what
+// is read and written of global tensors may be cut off at their end.
+static bool is_one_row(const hd_tensor_t *tensor) {
+  return tensor->rank == 1 && tensor->scope != HD_SCOPE_GLOBAL;
+}
+
 bool hd_window_is_aligned(const hd_tile_t *tile, const hd_window_t *window,
                           int64_t width, const hd_expr_t **all) {
   const hd_tensor_t *tensor = window->tensor->tensor;
@@ -131,14 +137,14 @@ bool hd_window_is_aligned(const hd_tile_t *tile, const hd_window_t *window,
          keeps_chunks(tensor) &&
          (!is_memory || tensor->scope == HD_SCOPE_SHARED || !tensor->align ||
           tensor->align >= bytes) &&
-         (last == 0 ||
+         (is_one_row(tensor) ||
           demand_multiple(tile->l, tensor->shape[last], width, all)) &&
          demand_multiple(tile->l, window->base[last], width, all);
 }
 
 bool hd_window_bounds(const hd_tile_t *tile, const hd_window_t *window,
                       int64_t width, const hd_expr_t **bounds,
-                      const hd_expr_t **all) {
+                      const hd_expr_t **all, const hd_expr_t **low) {
   hd_lowering_t *l = tile->l;
   const hd_tensor_t *tensor = window->tensor->tensor;
   unsigned rank = tile->mapping->rank;
@@ -148,8 +154,10 @@ bool hd_window_bounds(const hd_tile_t *tile, const hd_window_t *window,
     const hd_expr_t *size = tensor->shape[t], *base = window->base[t];
     if (!hd_type_equal(size->type, hd_type(HD_I32)))
       return false;
-    if (base)
-      *all = hd_both(l, *all, binary(l, HD_EXPR_GE, base, i32(l, 0)));
+    if (base) {
+      const hd_expr_t **which = window->axis[t] < 0 ? all : low;
+      *which = hd_both(l, *which, binary(l, HD_EXPR_GE, base, i32(l, 0)));
+    }
     if (window->axis[t] < 0) {
       *all = hd_both(l, *all, binary(l, HD_EXPR_LT, base, size));
       continue;
@@ -162,14 +170,28 @@ bool hd_window_bounds(const hd_tile_t *tile, const hd_window_t *window,
   return true;
 }
 
-// In a type that holds both.
-static const hd_expr_t *compare(hd_lowering_t *l, hd_expr_kind_t kind,
-                                const hd_expr_t *a, const hd_expr_t *b) {
-  if (!hd_type_equal(a->type, b->type)) {
-    a = hd_expr_cast(l->arena, hd_type(HD_I64), a);
-    b = hd_expr_cast(l->arena, hd_type(HD_I64), b);
+const hd_expr_t *hd_is_below(hd_lowering_t *l, const hd_expr_t *index,
+                             const hd_expr_t *size) {
+  hd_type_t type =
+      hd_type(hd_type_equal(index->type, hd_type(HD_U64)) ? HD_U64 : HD_I64);
+  if (!hd_type_equal(index->type, size->type)) {
+    index = hd_expr_cast(l->arena, type, index);
+    size = hd_expr_cast(l->arena, type, size);
   }
-  return binary(l, kind, a, b);
+  return binary(l, HD_EXPR_LT, index, size);
+}
+
+// The indices at which a vector's first element can stand, along an axis.
+static const hd_expr_t *places_along(hd_lowering_t *l, const hd_expr_t *access,
+                                     unsigned t) {
+  const hd_tensor_t *tensor = access->u.var->tensor;
+  const hd_expr_t *size = tensor->shape[t];
+  int64_t more = access->type.lanes - 1;
+  return more == 0 || t + 1 < tensor->rank
+             ? size
+             : binary(l, HD_EXPR_SUB,
+                      hd_expr_cast(l->arena, hd_type(HD_I64), size),
+                      hd_expr_int(l->arena, hd_type(HD_I64), more));
 }
 
 const hd_expr_t *hd_inside(hd_lowering_t *l, const hd_expr_t *access,
@@ -181,7 +203,7 @@ const hd_expr_t *hd_inside(hd_lowering_t *l, const hd_expr_t *access,
     const hd_expr_t *low = hd_type_is_signed(index->type)
                                ? binary(l, HD_EXPR_GE, index, zero)
                                : NULL;
-    const hd_expr_t *high = compare(l, HD_EXPR_LT, index, tensor->shape[t]);
+    const hd_expr_t *high = hd_is_below(l, index, places_along(l, access, t));
     all = hd_both(l, all, hd_both(l, low, high));
   }
   return all;

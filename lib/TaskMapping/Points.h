@@ -50,12 +50,17 @@ bool hd_window_find(const hd_tile_t *tile, const hd_expr_t *access,
 bool hd_window_is_aligned(const hd_tile_t *tile, const hd_window_t *window,
                           int64_t width, const hd_expr_t **all);
 // The tasks that are inside the tensor: bounds for `within`, the last divided
-// by width, and a condition for what does not change: *all as above. False
-// where a size is no i32.
+// by width, and a condition for what does not change: *all as above. They say
+// nothing where *low (likewise) does not hold: the tile begins before the
+// tensor does. False where a size is no i32.
 bool hd_window_bounds(const hd_tile_t *tile, const hd_window_t *window,
                       int64_t width, const hd_expr_t **bounds,
-                      const hd_expr_t **all);
-// index >= 0 && index < size, for each index of an access.
+                      const hd_expr_t **all, const hd_expr_t **low);
+// index < size, in a type that holds both; a size is not negative.
+const hd_expr_t *hd_is_below(hd_lowering_t *l, const hd_expr_t *index,
+                             const hd_expr_t *size);
+// *all && index >= 0 && index < size, for each index of an access: all of its
+// elements are there.
 const hd_expr_t *hd_inside(hd_lowering_t *l, const hd_expr_t *access,
                            const hd_expr_t *all);
 const hd_expr_t *hd_both(hd_lowering_t *l, const hd_expr_t *a,
