@@ -17,4 +17,8 @@ hd_module_t *hd_library_load(hd_context_t *context, const char *name);
 // once for each overload. NULL past the end.
 const char *hd_library_name(hd_context_t *context, size_t index);
 
+// A task of the operator library (lib/Graph/operators/*.hir), read when it is
+// first named; it lives as long as the context. NULL where there is none.
+const hd_task_t *hd_library_task(hd_context_t *context, const char *name);
+
 #endif

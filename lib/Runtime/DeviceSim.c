@@ -4,7 +4,7 @@
 // block of memory also keeps which of its bytes were written.
 #include "Runtime/Compile.h"
 #include "Runtime/Device.h"
-#include "Runtime/HostMemory.h"
+#include "Support/HostMemory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #define HIDET_RUNTIME_STORAGE_H
 
 #include "Runtime/Eval.h"
-#include "Runtime/HostTensor.h"
+#include "IR/HostTensor.h"
 
 // The shape of a tensor; false where a size is not known, below 0
 // or past its type.

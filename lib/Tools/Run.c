@@ -3,7 +3,7 @@
 // hidet-run: runs a kernel or a plan of a module on a device.
 #include "Runtime/Cache.h"
 #include "Runtime/Cuda.h"
-#include "Runtime/HostMemory.h"
+#include "Support/HostMemory.h"
 #include "Support/File.h"
 #include "Support/Suggest.h"
 #include "Tools/Docs.h"

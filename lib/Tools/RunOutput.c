@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // hidet-run's outputs: saved, printed, compared, or summed up.
-#include "Runtime/HostMemory.h"
+#include "Support/HostMemory.h"
 #include "Runtime/Npy.h"
 #include "Runtime/Storage.h"
 #include "Support/File.h"

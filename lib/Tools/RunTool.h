@@ -5,7 +5,7 @@
 #ifndef HIDET_TOOLS_RUNTOOL_H
 #define HIDET_TOOLS_RUNTOOL_H
 
-#include "Runtime/HostTensor.h"
+#include "IR/HostTensor.h"
 #include "Runtime/Program.h"
 #include "Tools/Input.h"
 #include "Tools/Passes.h"

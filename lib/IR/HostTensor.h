@@ -3,8 +3,8 @@
 // Tensors in the host's memory: what goes into a run and comes out of it.
 // Elements lie row-major, each in whole bytes (an i4 takes one byte here; the
 // device's packing is Launch.c's business).
-#ifndef HIDET_RUNTIME_HOSTTENSOR_H
-#define HIDET_RUNTIME_HOSTTENSOR_H
+#ifndef HIDET_IR_HOSTTENSOR_H
+#define HIDET_IR_HOSTTENSOR_H
 
 #include "IR/Type.h"
 #include "Support/Diagnostic.h"

@@ -2,8 +2,8 @@
 //
 // Large blocks of host memory, refused before the system's killer would step
 // in.
-#ifndef HIDET_RUNTIME_HOSTMEMORY_H
-#define HIDET_RUNTIME_HOSTMEMORY_H
+#ifndef HIDET_SUPPORT_HOSTMEMORY_H
+#define HIDET_SUPPORT_HOSTMEMORY_H
 
 #include "Support/Diagnostic.h"
 

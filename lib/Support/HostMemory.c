@@ -2,7 +2,7 @@
 //
 // Linux promises more memory than it has. Before a large block is taken, its
 // size is held against what the machine, or the container, says is left.
-#include "Runtime/HostMemory.h"
+#include "Support/HostMemory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Runtime/HostTensor.h"
-#include "Runtime/HostMemory.h"
+#include "IR/HostTensor.h"
+#include "Support/HostMemory.h"
 #include "Support/Float.h"
 #include "Support/ThreadPool.h"
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A task bound to its operands: what its type variables, sizes, packs and
+// attributes are for inputs of given types and shapes. From here on everything
+// about a task is a number; the reference evaluator and the scheduler work on
+// bindings.
+#ifndef HIDET_GRAPH_BINDING_H
+#define HIDET_GRAPH_BINDING_H
+
+#include "IR/Graph.h"
+
+// Element type and shape of a tensor, all known.
+typedef struct hd_tensor_type {
+  hd_scalar_t type;
+  unsigned rank;
+  int64_t shape[HD_MAX_RANK];
+} hd_tensor_type_t;
+
+// The sizes of a pack's axes; or the values of an attribute over one.
+typedef struct hd_extents {
+  unsigned rank;
+  const int64_t *values;
+} hd_extents_t;
+
+typedef struct hd_bound_attribute {
+  unsigned rank;         // Values; 1 where it is one number, not over a pack.
+  const int64_t *ints;   // Of an integer type or bool, else NULL.
+  const double *floats;  // Of a float type, rounded to it; else NULL.
+} hd_bound_attribute_t;
+
+typedef struct hd_task_binding {
+  const hd_task_t *task;
+  const hd_scalar_t *types;  // In the order of task->types.
+  const int64_t *sizes;      // Of task->sizes; those that the data decides are
+                             // at their bound.
+  const hd_extents_t *packs; // Of task->packs.
+  const hd_tensor_type_t *inputs; // Of task->inputs; attributes' are unused.
+  const hd_bound_attribute_t *attributes; // Of task->inputs; tensors' unused.
+  const hd_tensor_type_t *outputs;        // Of task->outputs, at the bounds.
+} hd_task_binding_t;
+
+// Binds. inputs: one for each input of the task that is a tensor, in order.
+// attributes name the task's attributes, or its type variables (kind TYPE);
+// what has a default may be left out. Reports at loc what does not fit: an
+// element type outside its set, a rank, sizes that differ, a condition that
+// does not hold, an attribute unknown, missing or of a wrong kind or length, a
+// size below 0 or past 2^62; then NULL. what names the node for messages. Lives
+// in the arena.
+const hd_task_binding_t *
+hd_task_bind(hd_context_t *context, hd_arena_t *arena, const hd_task_t *task,
+             const hd_tensor_type_t *inputs, uint32_t num_inputs,
+             const hd_attribute_t *const *attributes, uint32_t num_attributes,
+             hd_loc_t loc, const char *what);
+
+// The scalar that a type stands for.
+hd_scalar_t hd_binding_type(const hd_task_binding_t *binding,
+                            hd_task_type_t type);
+// The type of any tensor of the task, local ones too.
+hd_tensor_type_t hd_binding_tensor(const hd_task_binding_t *binding,
+                                   const hd_task_value_t *value);
+// What a term over sizes, packs, attributes and constants is worth: one value,
+// or one for each axis of a pack. False where it overflows or divides by zero.
+bool hd_binding_extents(const hd_task_binding_t *binding, hd_arena_t *arena,
+                        const hd_term_t *term, hd_extents_t *extents);
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From operators to tasks, for inputs of known shapes: a walk through a graph
+// that computes every shape, folds what is known by the reference evaluator,
+// takes the branch of an If and the turns of a Loop, and puts tasks for all
+// other nodes. What it makes is again a graph (docs/IR.md), whose shapes are
+// numbers and whose nodes are tasks and reshapes.
+//
+// Where a shape or a branch depends on a value that is not known, the walk
+// stops: the graph so far is a segment, to be run; then the value is known and
+// the walk goes on.
+#ifndef HIDET_GRAPH_EXPAND_H
+#define HIDET_GRAPH_EXPAND_H
+
+#include "Graph/Binding.h"
+
+typedef struct hd_expander hd_expander_t;
+
+typedef enum hd_expand_state {
+  HD_EXPAND_FAILED, // After errors.
+  HD_EXPAND_MORE,   // The segment's outputs are needed to go on.
+  HD_EXPAND_DONE,   // The last segment.
+} hd_expand_state_t;
+
+// inputs: type and shape of each of the graph's inputs; data[i] (data may be
+// NULL) is what is in it where the walk may look at it, else NULL: its shapes
+// and branches may depend on it. Everything lives in the module's arena. Ended
+// by hd_expander_destroy().
+hd_expander_t *hd_expander_create(hd_module_t *module, const hd_graph_t *graph,
+                                  const hd_tensor_type_t *inputs,
+                                  const hd_host_tensor_t *const *data);
+void hd_expander_destroy(hd_expander_t *expander);
+
+// Walks on. *segment is a new graph, with nodes or without. Its inputs are
+// inputs of the whole (the first time) or values that earlier segments gave,
+// the same pointers. Its outputs: DONE: those of the whole, in order, and
+// constants may be among them. MORE: values that the next walk needs to know
+// (hd_expander_give()) or later segments use.
+hd_expand_state_t hd_expander_run(hd_expander_t *expander,
+                                  const hd_graph_t **segment);
+// The value that stopped the walk.
+const hd_value_t *hd_expander_wanted(const hd_expander_t *expander);
+// Gives it; the data must live as long as the expander.
+void hd_expander_give(hd_expander_t *expander, const hd_value_t *value,
+                      const hd_host_tensor_t *data);
+
+// Every node that cannot be expanded, at once, without running: errors E1104,
+// one each operator and node.
+bool hd_expander_check(hd_module_t *module, const hd_graph_t *graph);
+
+#endif

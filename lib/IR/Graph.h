@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Graphs: operators on tensors, each value given once (docs/IR.md, "Graphs").
+// A node names a task ("softmax"), or an operator of another standard with the
+// version that it is meant by ("onnx13.Softmax"), which the pass expand turns
+// into tasks. Everything is immutable once made and lives in the module's
+// arena.
+#ifndef HIDET_IR_GRAPH_H
+#define HIDET_IR_GRAPH_H
+
+#include "IR/HostTensor.h"
+#include "IR/Task.h"
+
+typedef struct hd_graph hd_graph_t;
+typedef struct hd_node hd_node_t;
+
+typedef enum hd_value_form {
+  HD_HOLDS_TENSOR,
+  HD_HOLDS_SEQUENCE, // Of tensors.
+  HD_HOLDS_OPTIONAL, // A tensor or a sequence, or nothing.
+} hd_value_form_t;
+
+// The elements of a constant: in memory, or in a file that is mapped when they
+// are needed. At least one of the two is there.
+typedef struct hd_constant {
+  const hd_host_tensor_t *tensor; // NULL: not loaded yet.
+  const char *file; // Little-endian, packed below a byte; NULL: none.
+  int64_t offset;   // In bytes.
+} hd_constant_t;
+
+typedef struct hd_value {
+  const char *name;  // An identifier, once in a graph and those around it.
+  const char *label; // As the model names it; NULL: the same.
+  hd_loc_t loc;
+  hd_value_form_t form;
+  hd_scalar_t type;              // HD_VOID: not known.
+  int rank;                      // -1: not known.
+  const hd_expr_t *const *shape; // i64, over the graph's dimensions; an entry
+                                 // is NULL where the size is not known.
+  const hd_constant_t *constant; // NULL: not a constant.
+} hd_value_t;
+
+typedef enum hd_attribute_kind {
+  HD_ATTRIBUTE_INT,
+  HD_ATTRIBUTE_FLOAT,
+  HD_ATTRIBUTE_STRING,
+  HD_ATTRIBUTE_INTS,
+  HD_ATTRIBUTE_FLOATS,
+  HD_ATTRIBUTE_STRINGS,
+  HD_ATTRIBUTE_TENSOR,
+  HD_ATTRIBUTE_GRAPH,
+  HD_ATTRIBUTE_TYPE,  // Of an element: what a task's type variable stands for.
+  HD_ATTRIBUTE_KINDS
+} hd_attribute_kind_t;
+
+typedef struct hd_attribute {
+  const char *name;
+  hd_attribute_kind_t kind;
+  hd_loc_t loc;
+  size_t count; // Of a list.
+  union {
+    int64_t i;
+    double f;
+    const char *s;
+    const int64_t *ints;
+    const double *floats;
+    const char *const *strings;
+    const hd_value_t *tensor; // A constant.
+    const hd_graph_t *graph;  // May use values of the graphs around it.
+    hd_scalar_t type;
+  } u;
+} hd_attribute_t;
+
+struct hd_node {
+  const char *domain; // "onnx", "microsoft"; NULL: the operator is a task.
+  int version;        // Of the domain's operator set.
+  const char *op;
+  const hd_task_t *task; // Where the domain is NULL.
+  const char *label;     // As the model names the node; NULL: not.
+  hd_loc_t loc;
+  uint32_t num_inputs; // An entry is NULL where it is left out.
+  const hd_value_t *const *inputs;
+  uint32_t num_outputs; // Likewise.
+  const hd_value_t *const *outputs;
+  uint32_t num_attributes;
+  const hd_attribute_t *const *attributes;
+};
+
+struct hd_graph {
+  const char *name; // NULL: that of an attribute.
+  hd_loc_t loc;
+  const hd_graph_t *outer; // Of an attribute: the graph around it.
+  HD_VEC(const hd_var_t *) dims; // Its dimensions, i64.
+  HD_VEC(const hd_value_t *) inputs;
+  HD_VEC(const hd_value_t *) outputs; // Of any origin.
+  HD_VEC(const hd_value_t *) constants;
+  HD_VEC(const hd_node_t *) nodes; // Each after those whose results it uses.
+};
+
+// Whether type, rank and every size are known, the sizes as constants.
+bool hd_value_is_concrete(const hd_value_t *value);
+// NULL where there is none of that name.
+const hd_attribute_t *hd_node_attribute(const hd_node_t *node,
+                                        const char *name);
+const char *hd_attribute_kind_name(hd_attribute_kind_t kind);
+
+// The rules of docs/IR.md; reports every fault.
+bool hd_graph_verify(hd_context_t *context, const hd_graph_t *graph);
+void hd_graph_print(const hd_graph_t *graph, hd_buffer_t *out);
+
+// NULL where there is none of that name; name NULL: the last one.
+const hd_graph_t *hd_module_find_graph(const hd_module_t *module,
+                                       const char *name);
+
+#endif
