@@ -11,7 +11,6 @@
 #include "IR/HostTensor.h"
 #include "IR/Task.h"
 
-typedef struct hd_graph hd_graph_t;
 typedef struct hd_node hd_node_t;
 
 typedef enum hd_value_form {
@@ -49,7 +48,7 @@ typedef enum hd_attribute_kind {
   HD_ATTRIBUTE_STRINGS,
   HD_ATTRIBUTE_TENSOR,
   HD_ATTRIBUTE_GRAPH,
-  HD_ATTRIBUTE_TYPE,  // Of an element: what a task's type variable stands for.
+  HD_ATTRIBUTE_TYPE, // Of an element: what a task's type variable stands for.
   HD_ATTRIBUTE_KINDS
 } hd_attribute_kind_t;
 
@@ -89,7 +88,7 @@ struct hd_node {
 struct hd_graph {
   const char *name; // NULL: that of an attribute.
   hd_loc_t loc;
-  const hd_graph_t *outer; // Of an attribute: the graph around it.
+  const hd_graph_t *outer;       // Of an attribute: the graph around it.
   HD_VEC(const hd_var_t *) dims; // Its dimensions, i64.
   HD_VEC(const hd_value_t *) inputs;
   HD_VEC(const hd_value_t *) outputs; // Of any origin.
@@ -102,14 +101,12 @@ bool hd_value_is_concrete(const hd_value_t *value);
 // NULL where there is none of that name.
 const hd_attribute_t *hd_node_attribute(const hd_node_t *node,
                                         const char *name);
-const char *hd_attribute_kind_name(hd_attribute_kind_t kind);
+const char *hd_attribute_kind_name(hd_attribute_kind_t kind); // "an integer"
+// The one operator that is no task: the same elements under another shape.
+bool hd_node_is_reshape(const hd_node_t *node);
 
 // The rules of docs/IR.md; reports every fault.
 bool hd_graph_verify(hd_context_t *context, const hd_graph_t *graph);
 void hd_graph_print(const hd_graph_t *graph, hd_buffer_t *out);
-
-// NULL where there is none of that name; name NULL: the last one.
-const hd_graph_t *hd_module_find_graph(const hd_module_t *module,
-                                       const char *name);
 
 #endif

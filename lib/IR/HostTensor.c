@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/HostTensor.h"
-#include "Support/HostMemory.h"
 #include "Support/Float.h"
+#include "Support/HostMemory.h"
 #include "Support/ThreadPool.h"
 
 #include <assert.h>
@@ -48,6 +48,23 @@ bool hd_host_tensor_init(hd_host_tensor_t *tensor, hd_diagnostics_t *diags,
   }
   tensor->bytes = (size_t)bytes;
   return true;
+}
+
+hd_host_tensor_t *hd_host_tensor_make(hd_arena_t *arena, hd_scalar_t type,
+                                      const int64_t *shape, unsigned rank) {
+  int64_t count, bytes;
+  assert(rank <= HD_TENSOR_MAX_RANK);
+  if (!count_bytes(type, shape, rank, &count, &bytes))
+    return NULL;
+  hd_host_tensor_t *tensor = HD_ARENA_NEW(arena, hd_host_tensor_t);
+  tensor->type = type;
+  tensor->rank = rank;
+  if (rank)
+    memcpy(tensor->shape, shape, rank * sizeof *shape);
+  tensor->count = count;
+  tensor->bytes = (size_t)bytes;
+  tensor->data = hd_arena_alloc(arena, (size_t)bytes);
+  return tensor;
 }
 
 void hd_host_tensor_fini(hd_host_tensor_t *tensor) {

@@ -30,6 +30,10 @@ unsigned hd_host_element_bytes(hd_scalar_t type);
 bool hd_host_tensor_init(hd_host_tensor_t *tensor, hd_diagnostics_t *diags,
                          hd_budget_t *budget, const char *name,
                          hd_scalar_t type, const int64_t *shape, unsigned rank);
+// The same in an arena, which ends it: not to be given to
+// hd_host_tensor_fini(). NULL where the shape's product passes 2^62 bytes.
+hd_host_tensor_t *hd_host_tensor_make(hd_arena_t *arena, hd_scalar_t type,
+                                      const int64_t *shape, unsigned rank);
 void hd_host_tensor_fini(hd_host_tensor_t *tensor);
 
 // Element number i. Integers of 64 bits do not fit a double; ask for them by

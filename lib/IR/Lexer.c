@@ -141,6 +141,17 @@ static void number(hd_lexer_t *lexer, bool first_on_line) {
   }
 }
 
+static int hex_digit(char c) {
+  return is_digit(c) ? c - '0' : is_hex(c) ? (c | 32) - 'a' + 10 : -1;
+}
+
+// Of xHH; -1 where something else is there.
+static int hex_byte(const char *text, size_t size) {
+  if (size < 3 || text[0] != 'x' || !is_hex(text[1]) || !is_hex(text[2]))
+    return -1;
+  return hex_digit(text[1]) << 4 | hex_digit(text[2]);
+}
+
 static void string(hd_lexer_t *lexer, bool first_on_line) {
   static const char escapes[][2] = {
       {'n', '\n'}, {'t', '\t'}, {'"', '"'}, {'\\', '\\'}};
@@ -161,6 +172,12 @@ static void string(hd_lexer_t *lexer, bool first_on_line) {
     char c = lexer->text[at];
     if (c == '\\' && ++at < end) {
       size_t i = 0;
+      int byte = hex_byte(lexer->text + at, end - at);
+      if (byte > 0) {
+        *to++ = (char)byte;
+        at += 2;
+        continue;
+      }
       while (i < 4 && escapes[i][0] != lexer->text[at])
         i++;
       if (i == 4)

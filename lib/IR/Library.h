@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The device functions that come with the compiler, written in the language
-// (lib/IR/library/*.hir, embedded). The files hold fn items alone, each
-// beginning its line; a function is read when it is first named, so a kernel
-// pays for what it calls.
+// What comes with the compiler, written in the language and embedded: device
+// functions (lib/IR/library/*.hir, fn items alone) and the tasks of operators
+// (lib/Graph/operators/*.hir, task items alone). Each item begins its line. It
+// is read when it is first named, so that work pays for what it uses.
 #ifndef HIDET_IR_LIBRARY_H
 #define HIDET_IR_LIBRARY_H
 
@@ -17,8 +17,10 @@ hd_module_t *hd_library_load(hd_context_t *context, const char *name);
 // once for each overload. NULL past the end.
 const char *hd_library_name(hd_context_t *context, size_t index);
 
-// A task of the operator library (lib/Graph/operators/*.hir), read when it is
-// first named; it lives as long as the context. NULL where there is none.
+// A task of the operator library; it lives as long as the context. NULL where
+// there is none, or after errors (reported).
 const hd_task_t *hd_library_task(hd_context_t *context, const char *name);
+// As hd_library_name(), of the tasks.
+const char *hd_library_task_name(hd_context_t *context, size_t index);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Module.h"
 
-#include "IR/Task.h"
+#include "IR/Graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +67,8 @@ const char *hd_item_name(const hd_item_t *item) {
     return item->u.func->name;
   case HD_ITEM_TASK:
     return item->u.task->name;
+  case HD_ITEM_GRAPH:
+    return item->u.graph->name;
   }
   return "";
 }
@@ -79,6 +81,8 @@ hd_loc_t hd_item_loc(const hd_item_t *item) {
     return item->u.func->loc;
   case HD_ITEM_TASK:
     return item->u.task->loc;
+  case HD_ITEM_GRAPH:
+    return item->u.graph->loc;
   }
   return (hd_loc_t){0};
 }
@@ -123,6 +127,31 @@ const hd_func_t *hd_module_find(const hd_module_t *module, const char *name,
         (kind < 0 || (int)item->u.func->kind == kind))
       return item->u.func;
   return NULL;
+}
+
+const hd_task_t *hd_module_find_task(const hd_module_t *module,
+                                     const char *name) {
+  size_t cursor = 0;
+  for (const hd_item_t *item; (item = hd_module_next(module, name, &cursor));)
+    if (item->kind == HD_ITEM_TASK)
+      return item->u.task;
+  return NULL;
+}
+
+const hd_graph_t *hd_module_find_graph(const hd_module_t *module,
+                                       const char *name) {
+  const hd_graph_t *last = NULL;
+  size_t cursor = 0;
+  if (name) {
+    for (const hd_item_t *item; (item = hd_module_next(module, name, &cursor));)
+      if (item->kind == HD_ITEM_GRAPH)
+        return item->u.graph;
+    return NULL;
+  }
+  for (size_t i = 0; i < module->items.size; i++)
+    if (module->items.data[i].kind == HD_ITEM_GRAPH)
+      last = module->items.data[i].u.graph;
+  return last;
 }
 
 const hd_func_t *hd_module_entry(const hd_module_t *module) {

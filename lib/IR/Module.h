@@ -36,12 +36,14 @@ struct hd_func {
   hd_block_t body;
 };
 
-typedef struct hd_task hd_task_t; // IR/Task.h
+typedef struct hd_task hd_task_t;   // IR/Task.h
+typedef struct hd_graph hd_graph_t; // IR/Graph.h
 
 typedef enum hd_item_kind {
   HD_ITEM_CONST,
   HD_ITEM_FUNC,
-  HD_ITEM_TASK
+  HD_ITEM_TASK,
+  HD_ITEM_GRAPH
 } hd_item_kind_t;
 
 // const name = value: an expression or a mapping. Uses are replaced by the
@@ -60,6 +62,7 @@ typedef struct hd_item {
     const hd_const_t *constant;
     hd_func_t *func;
     const hd_task_t *task;
+    const hd_graph_t *graph;
   } u;
 } hd_item_t;
 
@@ -99,6 +102,11 @@ const hd_item_t *hd_module_next(const hd_module_t *module, const char *name,
 // NULL where there is none of that name. A kind of -1 is any.
 const hd_func_t *hd_module_find(const hd_module_t *module, const char *name,
                                 int kind);
+const hd_task_t *hd_module_find_task(const hd_module_t *module,
+                                     const char *name);
+// name NULL: the last graph.
+const hd_graph_t *hd_module_find_graph(const hd_module_t *module,
+                                       const char *name);
 // The kernel or plan to run where none is named: the last one, plans first.
 const hd_func_t *hd_module_entry(const hd_module_t *module);
 

@@ -10,11 +10,11 @@
 
 enum { MAX_ARGS = 64 };
 
-static const hd_value_t failed = {NULL, false};
+static const hd_parsed_t failed = {NULL, false};
 
 typedef struct hd_args {
   unsigned count;
-  hd_value_t values[MAX_ARGS];
+  hd_parsed_t values[MAX_ARGS];
   bool are_words[MAX_ARGS]; // relaxed, device ...
 } hd_args_t;
 
@@ -28,7 +28,7 @@ static const hd_expr_t *make(hd_parser_t *p, hd_expr_kind_t kind,
 // relaxed, device, ca ...: words that stand for themselves, where a row of the
 // intrinsic expects one.
 static bool parse_word(hd_parser_t *p, const char *callee, unsigned index,
-                       hd_value_t *value) {
+                       hd_parsed_t *value) {
   const hd_token_t *token = hd_peek(p);
   if (token->kind != HD_TOKEN_NAME)
     return false;
@@ -44,7 +44,7 @@ static bool parse_word(hd_parser_t *p, const char *callee, unsigned index,
     if (word < 0)
       continue;
     hd_expr_t like = {.u.i = word, .loc = hd_here(p)};
-    *value = (hd_value_t){
+    *value = (hd_parsed_t){
         hd_expr_make(p->arena, HD_EXPR_CONST, hd_type(HD_I32), &like, NULL, 0),
         false};
     p->at++;
@@ -71,7 +71,7 @@ static bool parse_args(hd_parser_t *p, const char *callee, hd_args_t *args) {
     if (args->count == MAX_ARGS)
       return hd_error(p->diags, loc, HD_E0206, callee, MAX_ARGS, "arguments",
                       MAX_ARGS + 1);
-    hd_value_t *value = &args->values[args->count];
+    hd_parsed_t *value = &args->values[args->count];
     bool *is_word = &args->are_words[args->count];
     *is_word = parse_word(p, callee, args->count, value);
     if (!*is_word)
@@ -92,8 +92,8 @@ static bool count_is(hd_parser_t *p, hd_loc_t loc, const char *callee,
 }
 
 // f16(x), f32x4(a, b, c, d), f32x4(x).
-static hd_value_t conversion(hd_parser_t *p, hd_type_t type, hd_loc_t loc,
-                             const hd_args_t *args) {
+static hd_parsed_t conversion(hd_parser_t *p, hd_type_t type, hd_loc_t loc,
+                              const hd_args_t *args) {
   const char *name = hd_type_name(type);
   const hd_expr_t *operands[HD_MAX_LANES];
   hd_type_t lane = hd_type_lane(type);
@@ -101,12 +101,12 @@ static hd_value_t conversion(hd_parser_t *p, hd_type_t type, hd_loc_t loc,
     for (unsigned i = 0; i < args->count; i++)
       if (!(operands[i] = hd_coerce(p, args->values[i], lane)))
         return failed;
-    return (hd_value_t){
+    return (hd_parsed_t){
         make(p, HD_EXPR_VECTOR, type, loc, operands, args->count), false};
   }
   if (!count_is(p, loc, name, args, 1))
     return failed;
-  hd_value_t value = args->values[0];
+  hd_parsed_t value = args->values[0];
   hd_scalar_class_t class = hd_scalar_class((hd_scalar_t)type.scalar);
   if (class == HD_CLASS_VOID || class == HD_CLASS_OPAQUE ||
       value.e->kind == HD_EXPR_TENSOR) {
@@ -117,22 +117,23 @@ static hd_value_t conversion(hd_parser_t *p, hd_type_t type, hd_loc_t loc,
   if (value.untyped) {
     bool exact = hd_type_is_float(lane) || !hd_type_is_float(value.e->type);
     if (exact && !hd_type_is_bool(lane))
-      return (hd_value_t){hd_coerce(p, value, type), false};
+      return (hd_parsed_t){hd_coerce(p, value, type), false};
     value.e = hd_default_type(p, value);
   }
   if (!value.e || hd_type_equal(value.e->type, type))
-    return (hd_value_t){value.e, false};
+    return (hd_parsed_t){value.e, false};
   if (value.e->type.lanes == type.lanes)
-    return (hd_value_t){make(p, HD_EXPR_CAST, type, loc, &value.e, 1), false};
+    return (hd_parsed_t){make(p, HD_EXPR_CAST, type, loc, &value.e, 1), false};
   if (value.e->type.lanes == 1 && hd_type_equal(value.e->type, lane))
-    return (hd_value_t){make(p, HD_EXPR_VECTOR, type, loc, &value.e, 1), false};
+    return (hd_parsed_t){make(p, HD_EXPR_VECTOR, type, loc, &value.e, 1),
+                         false};
   hd_error(p->diags, loc, HD_E0203, hd_type_name(lane),
            hd_type_name(value.e->type));
   return failed;
 }
 
 // bitcast(T, x)
-static hd_value_t bitcast(hd_parser_t *p, hd_loc_t loc) {
+static hd_parsed_t bitcast(hd_parser_t *p, hd_loc_t loc) {
   hd_type_t type;
   if (!hd_expect(p, "(") || !hd_parse_type(p, &type) || !hd_expect(p, ","))
     return failed;
@@ -146,7 +147,7 @@ static hd_value_t bitcast(hd_parser_t *p, hd_loc_t loc) {
              hd_type_name(e->type));
     return failed;
   }
-  return (hd_value_t){make(p, HD_EXPR_BITCAST, type, loc, &e, 1), false};
+  return (hd_parsed_t){make(p, HD_EXPR_BITCAST, type, loc, &e, 1), false};
 }
 
 // b stands twice in what ceildiv is short for, and twice in that again.
@@ -162,7 +163,8 @@ static bool is_plain(void *argument, const hd_expr_t *e) {
 }
 
 // (a + b - 1) / b
-static hd_value_t ceildiv(hd_parser_t *p, hd_loc_t loc, const hd_args_t *args) {
+static hd_parsed_t ceildiv(hd_parser_t *p, hd_loc_t loc,
+                           const hd_args_t *args) {
   if (hd_expr_count(args->values[1].e, MAX_DIVISOR) == MAX_DIVISOR) {
     hd_error(p->diags, loc, HD_E0213, "ceildiv",
              "a divisor that is written shorter");
@@ -174,8 +176,8 @@ static hd_value_t ceildiv(hd_parser_t *p, hd_loc_t loc, const hd_args_t *args) {
              "in the divisor of ceildiv; name its value by a let before");
     return failed;
   }
-  hd_value_t one = {hd_expr_int(p->arena, hd_type(HD_I64), 1), true};
-  hd_value_t sum =
+  hd_parsed_t one = {hd_expr_int(p->arena, hd_type(HD_I64), 1), true};
+  hd_parsed_t sum =
       hd_build_binary(p, HD_EXPR_ADD, args->values[0], args->values[1], loc);
   sum = hd_build_binary(p, HD_EXPR_SUB, sum, one, loc);
   return hd_build_binary(p, HD_EXPR_DIV, sum, args->values[1], loc);
@@ -195,7 +197,7 @@ static const char *list_types(hd_parser_t *p, const hd_args_t *args) {
 }
 
 // A number without a type may become this one.
-static bool may_become(hd_value_t value, hd_type_t type) {
+static bool may_become(hd_parsed_t value, hd_type_t type) {
   if (!value.untyped)
     return hd_type_equal(value.e->type, type);
   return hd_type_is_float(type) ||
@@ -248,8 +250,8 @@ static const hd_func_t *best_func(const hd_module_t *module, const char *name,
   return best;
 }
 
-static hd_value_t call_func(hd_parser_t *p, const hd_func_t *func,
-                            const hd_args_t *args, hd_loc_t loc) {
+static hd_parsed_t call_func(hd_parser_t *p, const hd_func_t *func,
+                             const hd_args_t *args, hd_loc_t loc) {
   const hd_expr_t *operands[MAX_ARGS];
   for (unsigned i = 0; i < args->count; i++) {
     const hd_var_t *param = func->params[i];
@@ -262,9 +264,9 @@ static hd_value_t call_func(hd_parser_t *p, const hd_func_t *func,
       return failed;
   }
   hd_expr_t like = {.u.func = func, .loc = loc};
-  return (hd_value_t){hd_expr_make(p->arena, HD_EXPR_CALL, func->result, &like,
-                                   operands, args->count),
-                      false};
+  return (hd_parsed_t){hd_expr_make(p->arena, HD_EXPR_CALL, func->result, &like,
+                                    operands, args->count),
+                       false};
 }
 
 static bool scope_fits(hd_param_form_t form, hd_scope_t scope) {
@@ -345,9 +347,9 @@ static bool row_takes(const hd_intrinsic_info_t *info, const hd_args_t *args,
   return true;
 }
 
-static hd_value_t call_intrinsic(hd_parser_t *p, hd_intrinsic_t row,
-                                 const hd_args_t *args, hd_type_t bound,
-                                 hd_loc_t loc) {
+static hd_parsed_t call_intrinsic(hd_parser_t *p, hd_intrinsic_t row,
+                                  const hd_args_t *args, hd_type_t bound,
+                                  hd_loc_t loc) {
   const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
   const hd_expr_t *operands[HD_INTRINSIC_MAX_PARAMS];
   for (unsigned i = 0; i < info->num_params; i++) {
@@ -378,13 +380,13 @@ static hd_value_t call_intrinsic(hd_parser_t *p, hd_intrinsic_t row,
   }
   hd_expr_t like = {.u.intrinsic = (int)row, .loc = loc};
   hd_type_t type = info->result_generic ? bound : info->result;
-  return (hd_value_t){hd_expr_make(p->arena, HD_EXPR_INTRINSIC, type, &like,
-                                   operands, info->num_params),
-                      false};
+  return (hd_parsed_t){hd_expr_make(p->arena, HD_EXPR_INTRINSIC, type, &like,
+                                    operands, info->num_params),
+                       false};
 }
 
-static hd_value_t call_named(hd_parser_t *p, const char *name, hd_loc_t loc,
-                             const hd_args_t *args) {
+static hd_parsed_t call_named(hd_parser_t *p, const char *name, hd_loc_t loc,
+                              const hd_args_t *args) {
   bool exists = false;
   const hd_func_t *func = best_func(p->module, name, args, &exists);
   if (func)
@@ -411,7 +413,7 @@ static hd_value_t call_named(hd_parser_t *p, const char *name, hd_loc_t loc,
   return failed;
 }
 
-hd_value_t hd_parse_call(hd_parser_t *p, const hd_token_t *name) {
+hd_parsed_t hd_parse_call(hd_parser_t *p, const hd_token_t *name) {
   hd_loc_t loc = {p->source, name->offset};
   hd_args_t args;
   hd_type_t type;

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-static const hd_value_t failed = {NULL, false};
+static const hd_parsed_t failed = {NULL, false};
 
-static hd_value_t typed(const hd_expr_t *e) { return (hd_value_t){e, false}; }
+static hd_parsed_t typed(const hd_expr_t *e) { return (hd_parsed_t){e, false}; }
 
 const hd_expr_t *hd_at_loc(hd_parser_t *p, const hd_expr_t *e, hd_loc_t loc) {
   if (e->loc.source == loc.source && e->loc.offset == loc.offset)
@@ -21,7 +21,7 @@ const hd_expr_t *hd_at_loc(hd_parser_t *p, const hd_expr_t *e, hd_loc_t loc) {
 }
 
 // The value, unless it has become too high for what walks it.
-static hd_value_t bounded(hd_parser_t *p, hd_value_t value, hd_loc_t loc) {
+static hd_parsed_t bounded(hd_parser_t *p, hd_parsed_t value, hd_loc_t loc) {
   if (!value.e || value.e->height <= HD_MAX_HEIGHT)
     return value;
   hd_error(p->diags, loc, HD_E0105, (int)HD_MAX_HEIGHT);
@@ -46,8 +46,8 @@ static hd_type_t bare_type(const hd_expr_t *a, const hd_expr_t *b) {
 }
 
 // Of two bare numbers: bare again, unless they are compared.
-static hd_value_t build_untyped(hd_parser_t *p, hd_expr_kind_t kind,
-                                hd_value_t a, hd_value_t b, hd_loc_t loc) {
+static hd_parsed_t build_untyped(hd_parser_t *p, hd_expr_kind_t kind,
+                                 hd_parsed_t a, hd_parsed_t b, hd_loc_t loc) {
   bool is_float = hd_type_is_float(a.e->type) || hd_type_is_float(b.e->type);
   bool compares = hd_expr_info(kind)->form == HD_FORM_COMPARE;
   bool is_large = a.e->type.scalar == HD_U64 || b.e->type.scalar == HD_U64;
@@ -59,12 +59,12 @@ static hd_value_t build_untyped(hd_parser_t *p, hd_expr_kind_t kind,
   const hd_expr_t *x = hd_coerce(p, a, type), *y = hd_coerce(p, b, type);
   if (!x || !y)
     return failed;
-  return (hd_value_t){hd_at_loc(p, hd_expr_binary(p->arena, kind, x, y), loc),
-                      !compares};
+  return (hd_parsed_t){hd_at_loc(p, hd_expr_binary(p->arena, kind, x, y), loc),
+                       !compares};
 }
 
-hd_value_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
-                           hd_value_t b, hd_loc_t loc) {
+hd_parsed_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_parsed_t a,
+                            hd_parsed_t b, hd_loc_t loc) {
   if (!a.e || !b.e)
     return failed;
   hd_type_t type = a.untyped ? b.e->type : a.e->type;
@@ -91,10 +91,10 @@ hd_value_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
   return typed(hd_at_loc(p, hd_expr_binary(p->arena, kind, x, y), loc));
 }
 
-static hd_value_t parse_unary(hd_parser_t *p);
+static hd_parsed_t parse_unary(hd_parser_t *p);
 
-static hd_value_t build_unary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
-                              hd_loc_t loc) {
+static hd_parsed_t build_unary(hd_parser_t *p, hd_expr_kind_t kind,
+                               hd_parsed_t a, hd_loc_t loc) {
   if (!a.e)
     return failed;
   if (!hd_expr_defined(kind, a.e->type)) {
@@ -119,7 +119,7 @@ static hd_value_t build_unary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
     if (a.e->type.scalar == HD_U64)
       e = hd_expr_int(p->arena, hd_type(HD_I64), INT64_MIN);
   }
-  return (hd_value_t){hd_at_loc(p, e, loc), a.untyped};
+  return (hd_parsed_t){hd_at_loc(p, e, loc), a.untyped};
 }
 
 static const struct {
@@ -133,7 +133,7 @@ static const struct {
 };
 
 // thread, thread.x: a builtin may have one dot.
-static hd_value_t parse_builtin(hd_parser_t *p, bool *found) {
+static hd_parsed_t parse_builtin(hd_parser_t *p, bool *found) {
   const hd_token_t *name = hd_peek(p);
   hd_loc_t loc = hd_here(p);
   const char *text = name->text;
@@ -203,7 +203,7 @@ const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
   if (linear || rank == 0 || !hd_at(p, "else"))
     return e;
   p->at++;
-  hd_value_t value = parse_unary(p);
+  hd_parsed_t value = parse_unary(p);
   const hd_expr_t *otherwise = hd_coerce(p, value, e->type);
   if (!otherwise)
     return NULL;
@@ -214,7 +214,7 @@ const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
                    loc);
 }
 
-static hd_value_t parse_name(hd_parser_t *p) {
+static hd_parsed_t parse_name(hd_parser_t *p) {
   const hd_token_t *token = hd_peek(p);
   hd_loc_t loc = hd_here(p);
   if (hd_at_call(p)) { // Even where a variable has the name.
@@ -236,7 +236,7 @@ static hd_value_t parse_name(hd_parser_t *p) {
   const hd_const_t *constant = hd_find_const(p, token->text);
   if (constant && constant->value) {
     p->at++;
-    return (hd_value_t){hd_at_loc(p, constant->value, loc), constant->untyped};
+    return (hd_parsed_t){hd_at_loc(p, constant->value, loc), constant->untyped};
   }
   if (strcmp(token->text, "true") == 0 || strcmp(token->text, "false") == 0) {
     p->at++;
@@ -248,7 +248,7 @@ static hd_value_t parse_name(hd_parser_t *p) {
     return hd_untyped_float(p, token->text[0] == 'i' ? INFINITY : NAN, loc);
   }
   bool found = false;
-  hd_value_t value = parse_builtin(p, &found);
+  hd_parsed_t value = parse_builtin(p, &found);
   if (found)
     return value;
   bool dotted = strcmp(hd_peek_ahead(p, 1)->text, ".") == 0 &&
@@ -261,7 +261,7 @@ static hd_value_t parse_name(hd_parser_t *p) {
   return failed;
 }
 
-static hd_value_t parse_primary(hd_parser_t *p) {
+static hd_parsed_t parse_primary(hd_parser_t *p) {
   const hd_token_t *token = hd_peek(p);
   hd_loc_t loc = hd_here(p);
   if (token->kind == HD_TOKEN_INT) {
@@ -275,7 +275,7 @@ static hd_value_t parse_primary(hd_parser_t *p) {
   if (token->kind == HD_TOKEN_NAME)
     return parse_name(p);
   if (hd_accept(p, "(")) {
-    hd_value_t value = hd_parse_value(p);
+    hd_parsed_t value = hd_parse_value(p);
     if (!hd_expect(p, ")"))
       return failed;
     return value;
@@ -285,7 +285,7 @@ static hd_value_t parse_primary(hd_parser_t *p) {
 }
 
 // v[2]: a lane of a vector.
-static hd_value_t parse_lanes(hd_parser_t *p, hd_value_t value) {
+static hd_parsed_t parse_lanes(hd_parser_t *p, hd_parsed_t value) {
   while (value.e && !value.untyped && hd_at(p, "[") &&
          !hd_peek(p)->first_on_line) {
     hd_loc_t loc = hd_here(p);
@@ -309,13 +309,13 @@ static hd_value_t parse_lanes(hd_parser_t *p, hd_value_t value) {
   return value;
 }
 
-static hd_value_t parse_unary(hd_parser_t *p) {
+static hd_parsed_t parse_unary(hd_parser_t *p) {
   hd_loc_t loc = hd_here(p);
   static const hd_expr_kind_t kinds[] = {HD_EXPR_NEG, HD_EXPR_NOT,
                                          HD_EXPR_BITNOT};
   if (!hd_enter(p))
     return failed;
-  hd_value_t value = failed;
+  hd_parsed_t value = failed;
   bool found = false;
   for (size_t i = 0; i < 3 && !found; i++)
     if (hd_peek(p)->kind == HD_TOKEN_PUNCTUATION &&
@@ -343,14 +343,14 @@ bool hd_find_infix(hd_parser_t *p, int least, hd_expr_kind_t *kind) {
   return false;
 }
 
-static hd_value_t parse_infix(hd_parser_t *p, int least) {
-  hd_value_t left = parse_unary(p);
+static hd_parsed_t parse_infix(hd_parser_t *p, int least) {
+  hd_parsed_t left = parse_unary(p);
   hd_expr_kind_t kind;
   while (hd_find_infix(p, least, &kind)) {
     hd_loc_t loc = hd_here(p);
     p->at++;
     // All infix operators group to the left; each level is one deeper.
-    hd_value_t right = parse_infix(p, hd_expr_info(kind)->precedence + 1);
+    hd_parsed_t right = parse_infix(p, hd_expr_info(kind)->precedence + 1);
     if (!left.e && !right.e && hd_peek(p)->kind == HD_TOKEN_END)
       return failed;
     left = bounded(p, hd_build_binary(p, kind, left, right, loc), loc);
@@ -358,8 +358,8 @@ static hd_value_t parse_infix(hd_parser_t *p, int least) {
   return left;
 }
 
-static hd_value_t build_select(hd_parser_t *p, hd_value_t condition,
-                               hd_value_t a, hd_value_t b, hd_loc_t loc) {
+static hd_parsed_t build_select(hd_parser_t *p, hd_parsed_t condition,
+                                hd_parsed_t a, hd_parsed_t b, hd_loc_t loc) {
   if (!condition.e || !a.e || !b.e)
     return failed;
   if (!hd_type_equal(condition.e->type, hd_type(HD_BOOL))) {
@@ -380,17 +380,17 @@ static hd_value_t build_select(hd_parser_t *p, hd_value_t condition,
   if (!x || !y)
     return failed;
   const hd_expr_t *e = hd_expr_select(p->arena, condition.e, x, y);
-  return (hd_value_t){hd_at_loc(p, e, loc), is_bare};
+  return (hd_parsed_t){hd_at_loc(p, e, loc), is_bare};
 }
 
-hd_value_t hd_parse_value(hd_parser_t *p) {
+hd_parsed_t hd_parse_value(hd_parser_t *p) {
   if (!hd_enter(p))
     return failed;
-  hd_value_t value = parse_infix(p, 0);
+  hd_parsed_t value = parse_infix(p, 0);
   hd_loc_t loc = hd_here(p);
   if (hd_accept(p, "?")) {
-    hd_value_t then = hd_parse_value(p);
-    hd_value_t otherwise = failed;
+    hd_parsed_t then = hd_parse_value(p);
+    hd_parsed_t otherwise = failed;
     if (hd_expect(p, ":"))
       otherwise = hd_parse_value(p);
     value = build_select(p, value, then, otherwise, loc);
@@ -399,8 +399,8 @@ hd_value_t hd_parse_value(hd_parser_t *p) {
   return bounded(p, value, loc);
 }
 
-static hd_value_t parse_proper(hd_parser_t *p) {
-  hd_value_t value = hd_parse_value(p);
+static hd_parsed_t parse_proper(hd_parser_t *p) {
+  hd_parsed_t value = hd_parse_value(p);
   if (value.e && value.e->kind == HD_EXPR_TENSOR) {
     reject_tensor(p, value.e);
     return failed;

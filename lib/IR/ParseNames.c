@@ -38,6 +38,8 @@ static const char *what_item_is(const hd_item_t *item) {
     return "a mapping";
   if (item->kind == HD_ITEM_TASK)
     return "a task";
+  if (item->kind == HD_ITEM_GRAPH)
+    return "a graph";
   switch (item->u.func->kind) {
   case HD_FUNC_KERNEL:
     return "a kernel; a plan launches it";

@@ -67,7 +67,7 @@ static const hd_expr_t *retype(hd_parser_t *p, const hd_expr_t *e,
                       e->num_operands);
 }
 
-const hd_expr_t *hd_coerce(hd_parser_t *p, hd_value_t value, hd_type_t type) {
+const hd_expr_t *hd_coerce(hd_parser_t *p, hd_parsed_t value, hd_type_t type) {
   const hd_expr_t *e = value.e;
   if (!e)
     return NULL;
@@ -94,7 +94,7 @@ bool hd_fits_i32(const hd_expr_t *e) {
   return true;
 }
 
-const hd_expr_t *hd_default_type(hd_parser_t *p, hd_value_t value) {
+const hd_expr_t *hd_default_type(hd_parser_t *p, hd_parsed_t value) {
   if (!value.e || !value.untyped)
     return value.e;
   hd_scalar_t scalar = hd_type_is_float(value.e->type) ? HD_F32
@@ -105,13 +105,13 @@ const hd_expr_t *hd_default_type(hd_parser_t *p, hd_value_t value) {
 
 // Bare numbers are i64 or f64 until they meet a type; u64 where they are too
 // large for i64.
-hd_value_t hd_untyped_int(hd_parser_t *p, uint64_t value, hd_loc_t loc) {
+hd_parsed_t hd_untyped_int(hd_parser_t *p, uint64_t value, hd_loc_t loc) {
   hd_type_t type = hd_type(value > INT64_MAX ? HD_U64 : HD_I64);
-  return (hd_value_t){
+  return (hd_parsed_t){
       hd_at_loc(p, hd_expr_int(p->arena, type, (int64_t)value), loc), true};
 }
 
-hd_value_t hd_untyped_float(hd_parser_t *p, double value, hd_loc_t loc) {
-  return (hd_value_t){
+hd_parsed_t hd_untyped_float(hd_parser_t *p, double value, hd_loc_t loc) {
+  return (hd_parsed_t){
       hd_at_loc(p, hd_expr_float(p->arena, hd_type(HD_F64), value), loc), true};
 }

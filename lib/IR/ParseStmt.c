@@ -152,8 +152,8 @@ static const hd_stmt_t *parse_mapfor(hd_parser_t *p, hd_loc_t loc,
 }
 
 // One type for both ends of a range: that of the end that has one.
-static bool parse_range(hd_parser_t *p, hd_stmt_t *stmt, hd_value_t first) {
-  hd_value_t limit = hd_parse_value(p);
+static bool parse_range(hd_parser_t *p, hd_stmt_t *stmt, hd_parsed_t first) {
+  hd_parsed_t limit = hd_parse_value(p);
   if (!first.e || !limit.e)
     return false;
   hd_type_t type = hd_type(HD_I32);
@@ -193,7 +193,7 @@ static const hd_stmt_t *parse_for(hd_parser_t *p, hd_loc_t loc) {
   if (names.count > 1 || hd_at_mapping(p))
     return parse_mapfor(p, loc, &names);
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_FOR, loc);
-  hd_value_t first = hd_parse_value(p);
+  hd_parsed_t first = hd_parse_value(p);
   bool ok = hd_expect(p, "..") && parse_range(p, stmt, first);
   if (!ok && !hd_at(p, "{"))
     return NULL;
@@ -283,7 +283,7 @@ static const hd_stmt_t *parse_launch(hd_parser_t *p, hd_loc_t loc) {
   if (!hd_expect(p, "("))
     return NULL;
   while (!hd_at(p, ")")) {
-    hd_value_t value = hd_parse_value(p);
+    hd_parsed_t value = hd_parse_value(p);
     if (!value.e)
       return NULL;
     const hd_var_t *param =
@@ -338,10 +338,10 @@ static const hd_stmt_t *parse_store(hd_parser_t *p, const hd_expr_t *place) {
     hd_loc_t loc = hd_here(p);
     if (!hd_accept(p, compounds[i].text))
       continue;
-    hd_value_t value = hd_parse_value(p);
+    hd_parsed_t value = hd_parse_value(p);
     stmt->u.store.value =
-        hd_build_binary(p, compounds[i].kind, (hd_value_t){place, false}, value,
-                        loc)
+        hd_build_binary(p, compounds[i].kind, (hd_parsed_t){place, false},
+                        value, loc)
             .e;
     return stmt->u.store.value ? stmt : NULL;
   }
@@ -383,7 +383,7 @@ static const hd_stmt_t *parse_plain(hd_parser_t *p, hd_loc_t loc) {
     return NULL;
   }
   p->at++;
-  hd_value_t value = hd_parse_call(p, token);
+  hd_parsed_t value = hd_parse_call(p, token);
   if (!value.e)
     return NULL;
   if (value.e->kind != HD_EXPR_CALL && value.e->kind != HD_EXPR_INTRINSIC) {

@@ -153,7 +153,7 @@ static bool parse_const(hd_parser_t *p, hd_loc_t loc) {
   if (hd_at_mapping(p)) {
     constant->mapping = hd_parse_mapping(p);
   } else {
-    hd_value_t value = hd_parse_value(p);
+    hd_parsed_t value = hd_parse_value(p);
     const hd_expr_t *folded =
         value.e ? hd_expr_fold(p->arena, value.e, NULL, NULL) : NULL;
     if (value.e && !folded)

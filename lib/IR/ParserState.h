@@ -25,10 +25,10 @@ typedef struct hd_parser {
 
 // A parsed expression. A bare number has no type yet: it takes the one that its
 // surroundings ask for. e is NULL after an error.
-typedef struct hd_value {
+typedef struct hd_parsed {
   const hd_expr_t *e;
   bool untyped;
-} hd_value_t;
+} hd_parsed_t;
 
 // Tokens.
 const hd_token_t *hd_peek(const hd_parser_t *p);
@@ -64,32 +64,32 @@ bool hd_at_mapping(const hd_parser_t *p); // And no expression.
 const hd_var_t *hd_parse_map(hd_parser_t *p);
 
 // Expressions.
-hd_value_t hd_parse_value(hd_parser_t *p);
+hd_parsed_t hd_parse_value(hd_parser_t *p);
 const hd_expr_t *hd_parse_expr(hd_parser_t *p); // Bare numbers default.
 const hd_expr_t *hd_parse_as(hd_parser_t *p, hd_type_t type);
 const hd_expr_t *hd_parse_index(hd_parser_t *p); // An integer; i32 by default.
 bool hd_parse_constant(hd_parser_t *p, int64_t *value);
 // Reports that e is no constant, or why it has no value; false.
 bool hd_not_constant(hd_parser_t *p, const hd_expr_t *e);
-const hd_expr_t *hd_coerce(hd_parser_t *p, hd_value_t value, hd_type_t type);
-const hd_expr_t *hd_default_type(hd_parser_t *p, hd_value_t value);
+const hd_expr_t *hd_coerce(hd_parser_t *p, hd_parsed_t value, hd_type_t type);
+const hd_expr_t *hd_default_type(hd_parser_t *p, hd_parsed_t value);
 // Bare numbers, and whether every one of a tree fits i32.
-hd_value_t hd_untyped_int(hd_parser_t *p, uint64_t value, hd_loc_t loc);
-hd_value_t hd_untyped_float(hd_parser_t *p, double value, hd_loc_t loc);
+hd_parsed_t hd_untyped_int(hd_parser_t *p, uint64_t value, hd_loc_t loc);
+hd_parsed_t hd_untyped_float(hd_parser_t *p, double value, hd_loc_t loc);
 bool hd_fits_i32(const hd_expr_t *e);
 // The same expression at another place; an operator as messages quote it.
 const hd_expr_t *hd_at_loc(hd_parser_t *p, const hd_expr_t *e, hd_loc_t loc);
 const char *hd_operator_name(hd_parser_t *p, hd_expr_kind_t kind);
 // Both operands in one type; the checks of the operator; NULL after errors.
-hd_value_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_value_t a,
-                           hd_value_t b, hd_loc_t loc);
+hd_parsed_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_parsed_t a,
+                            hd_parsed_t b, hd_loc_t loc);
 // name[...] or name@[...] from the bracket on (none for rank 0).
 const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
                                  hd_loc_t loc);
 // At a name and '('. No variable can be called, so a name may be both.
 bool hd_at_call(const hd_parser_t *p);
 // name(...) from the parenthesis on.
-hd_value_t hd_parse_call(hd_parser_t *p, const hd_token_t *name);
+hd_parsed_t hd_parse_call(hd_parser_t *p, const hd_token_t *name);
 
 // The infix operator at hand, where it binds at least so tightly.
 bool hd_find_infix(hd_parser_t *p, int least, hd_expr_kind_t *kind);

@@ -31,25 +31,25 @@ void hd_float_print(hd_scalar_t scalar, double value, hd_buffer_t *out) {
     hd_buffer_puts(out, ".0");
 }
 
-// An i32 or f32 constant is printed as a bare number.
-static bool is_bare(const hd_expr_t *e) {
+// An i32 or f32 constant is printed as a bare number; in a graph an i64 one.
+static bool is_bare(const hd_printer_t *p, const hd_expr_t *e) {
   return e->kind == HD_EXPR_CONST && e->type.lanes == 1 &&
-         (e->type.scalar == HD_I32 || e->type.scalar == HD_F32);
+         (e->type.scalar == p->integer || e->type.scalar == HD_F32);
 }
 
 // Whether the parser will read e as a number without a type: arithmetic on bare
 // numbers.
-static bool is_untyped(const hd_expr_t *e) {
+static bool is_untyped(const hd_printer_t *p, const hd_expr_t *e) {
   if (e->kind == HD_EXPR_CONST)
-    return is_bare(e);
+    return is_bare(p, e);
   if (e->kind == HD_EXPR_SELECT)
-    return is_untyped(e->operands[1]) && is_untyped(e->operands[2]);
+    return is_untyped(p, e->operands[1]) && is_untyped(p, e->operands[2]);
   switch (hd_expr_info((hd_expr_kind_t)e->kind)->form) {
   case HD_FORM_UNARY:
   case HD_FORM_BINARY:
   case HD_FORM_CALL:
     for (unsigned i = 0; i < e->num_operands; i++)
-      if (!is_untyped(e->operands[i]))
+      if (!is_untyped(p, e->operands[i]))
         return false;
     return true;
   case HD_FORM_LEAF:
@@ -67,7 +67,7 @@ static void print_const(hd_printer_t *p, const hd_expr_t *e) {
     return;
   }
   bool is_float = hd_type_is_float(e->type);
-  bool plain = is_bare(e);
+  bool plain = is_bare(p, e);
   if (!plain)
     hd_buffer_printf(p->out, "%s(", hd_type_name(e->type));
   if (is_float)
@@ -138,7 +138,7 @@ static void print_other(hd_printer_t *p, const hd_expr_t *e) {
     break;
   case HD_EXPR_CAST:
     // A bare number would take the type instead of being converted.
-    if (is_untyped(e->operands[0])) {
+    if (is_untyped(p, e->operands[0])) {
       hd_buffer_printf(p->out, "%s(%s(", hd_type_name(e->type),
                        hd_type_name(e->operands[0]->type));
       hd_print_expr(p, e->operands[0], 0);
@@ -182,29 +182,32 @@ static void print_other(hd_printer_t *p, const hd_expr_t *e) {
 }
 
 // A negative constant binds like a negation, "x[i] else y" like a unary too.
-static int precedence_of(const hd_expr_t *e) {
+static int precedence_of(const hd_printer_t *p, const hd_expr_t *e) {
   if (e->kind == HD_EXPR_LOADELSE)
     return 15;
-  if (is_bare(e) &&
-      (e->type.scalar == HD_I32 ? e->u.i < 0
-                                : signbit(e->u.f) && !isnan(e->u.f)))
+  if (is_bare(p, e) &&
+      (hd_type_is_integer(e->type) ? e->u.i < 0
+                                   : signbit(e->u.f) && !isnan(e->u.f)))
     return 15;
   return hd_expr_info((hd_expr_kind_t)e->kind)->precedence;
 }
 
 // The parser takes "-1" for a number, so the negation of one is printed as the
 // number that it is. Returns e where it is none, and else fills in storage.
-static const hd_expr_t *as_number(const hd_expr_t *e, hd_expr_t *storage) {
+static const hd_expr_t *as_number(const hd_printer_t *p, const hd_expr_t *e,
+                                  hd_expr_t *storage) {
   bool negative = false;
   const hd_expr_t *number = e;
   for (; number->kind == HD_EXPR_NEG; number = number->operands[0])
     negative = !negative;
-  if (number == e || !is_bare(number))
+  if (number == e || !is_bare(p, number))
     return e;
   *storage =
       (hd_expr_t){.kind = HD_EXPR_CONST, .type = number->type, .u = number->u};
   if (negative && number->type.scalar == HD_I32)
     storage->u.i = (int32_t)(0 - (uint32_t)number->u.i);
+  else if (negative && number->type.scalar == HD_I64)
+    storage->u.i = (int64_t)(0 - (uint64_t)number->u.i);
   else if (negative)
     storage->u.f = -number->u.f;
   return storage;
@@ -213,9 +216,9 @@ static const hd_expr_t *as_number(const hd_expr_t *e, hd_expr_t *storage) {
 // least: the loosest precedence that needs no parentheses here.
 void hd_print_expr(hd_printer_t *p, const hd_expr_t *e, int least) {
   hd_expr_t storage;
-  e = as_number(e, &storage);
+  e = as_number(p, e, &storage);
   const hd_expr_info_t *info = hd_expr_info((hd_expr_kind_t)e->kind);
-  bool parenthesize = precedence_of(e) < least;
+  bool parenthesize = precedence_of(p, e) < least;
   if (parenthesize)
     hd_buffer_puts(p->out, "(");
   switch (info->form) {

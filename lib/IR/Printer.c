@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/PrinterState.h"
 
+#include "IR/Graph.h"
 #include "IR/ParserState.h"
-#include "IR/Task.h"
 
 static void print_block(hd_printer_t *p, hd_block_t block);
 
@@ -35,18 +35,31 @@ const char *hd_print_name_of(const hd_printer_t *p, const hd_var_t *var) {
   return name ? name : var->name; // A part is printed, or the IR is wrong.
 }
 
-static void print_string(hd_printer_t *p, const char *text) {
+// How many bytes at text are a character to be printed as it is; 0: none.
+static size_t plain(const char *text) {
+  unsigned char c = (unsigned char)*text;
+  if (c < 0x80)
+    return c >= 32 && c != 127;
+  size_t size = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+  return strnlen(text, size) == size && hd_is_text(text, size) ? size : 0;
+}
+
+void hd_print_string(hd_printer_t *p, const char *text) {
   hd_buffer_puts(p->out, "\"");
-  for (; *text; text++) {
+  for (size_t size; *text; text += size) {
     const char *escape = *text == '\n'   ? "\\n"
                          : *text == '\t' ? "\\t"
                          : *text == '"'  ? "\\\""
                          : *text == '\\' ? "\\\\"
                                          : NULL;
+    size = plain(text);
     if (escape)
       hd_buffer_puts(p->out, escape);
+    else if (size)
+      hd_buffer_write(p->out, text, size);
     else
-      hd_buffer_write(p->out, text, 1);
+      hd_buffer_printf(p->out, "\\x%02x", (unsigned char)*text);
+    size += !size;
   }
   hd_buffer_puts(p->out, "\"");
 }
@@ -196,7 +209,7 @@ static void print_stmt(hd_printer_t *p, const hd_stmt_t *stmt) {
     hd_print_expr(p, stmt->u.assertion.condition, 0);
     if (stmt->u.assertion.message) {
       hd_buffer_puts(p->out, ", ");
-      print_string(p, stmt->u.assertion.message);
+      hd_print_string(p, stmt->u.assertion.message);
     }
     break;
   case HD_STMT_EVAL:
@@ -326,7 +339,7 @@ static void print_const_item(hd_printer_t *p, const hd_const_t *constant) {
 }
 
 static void start(hd_printer_t *p, hd_buffer_t *out) {
-  *p = (hd_printer_t){.out = out};
+  *p = (hd_printer_t){.out = out, .integer = HD_I32};
   hd_arena_init(&p->arena, NULL);
   p->visible.arena = &p->arena;
 }
@@ -351,6 +364,9 @@ void hd_module_print(const hd_module_t *module, hd_buffer_t *out) {
     case HD_ITEM_TASK:
       hd_task_print(item->u.task, out);
       break;
+    case HD_ITEM_GRAPH:
+      hd_print_graph(&p, item->u.graph);
+      break;
     }
   }
   hd_arena_fini(&p.arena);
@@ -360,6 +376,13 @@ void hd_func_print(const hd_func_t *func, hd_buffer_t *out) {
   hd_printer_t p;
   start(&p, out);
   print_func(&p, func);
+  hd_arena_fini(&p.arena);
+}
+
+void hd_graph_print(const hd_graph_t *graph, hd_buffer_t *out) {
+  hd_printer_t p;
+  start(&p, out);
+  hd_print_graph(&p, graph);
   hd_arena_fini(&p.arena);
 }
 

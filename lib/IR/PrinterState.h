@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the parts of the printer share: Printer.c (functions and statements),
-// PrintExpr.c, PrintTensor.c (tensors, layouts, mappings).
+// PrintExpr.c, PrintTensor.c (tensors, layouts, mappings), PrintGraph.c,
+// PrintConstant.c (attributes and constants of graphs).
 #ifndef HIDET_IR_PRINTERSTATE_H
 #define HIDET_IR_PRINTERSTATE_H
 
+#include "IR/Graph.h"
 #include "IR/Printer.h"
 #include "IR/Visible.h"
 
@@ -14,6 +16,7 @@ typedef struct hd_printer {
   hd_visible_t visible;
   const hd_module_t *module; // Its constants' names are taken; may be NULL.
   int indent;
+  hd_scalar_t integer; // Of integers that are printed without their type.
 } hd_printer_t;
 
 // Names are unique among the visible ones: a variable that passes have left
@@ -32,5 +35,14 @@ void hd_print_place(hd_printer_t *p, const hd_var_t *var, bool linear,
 void hd_print_mapping(hd_printer_t *p, const hd_mapping_t *mapping);
 void hd_print_layout(hd_printer_t *p, const hd_layout_t *layout);
 void hd_print_tensor(hd_printer_t *p, const hd_tensor_t *tensor);
+
+// In quotes; bytes that are no text by \xHH.
+void hd_print_string(hd_printer_t *p, const char *text);
+
+// Graphs: the element type and shape of a value, its elements, an attribute.
+void hd_print_graph(hd_printer_t *p, const hd_graph_t *graph);
+void hd_print_value_type(hd_printer_t *p, const hd_value_t *value);
+void hd_print_constant(hd_printer_t *p, const hd_value_t *value);
+void hd_print_attribute(hd_printer_t *p, const hd_attribute_t *attribute);
 
 #endif

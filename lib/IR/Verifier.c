@@ -4,8 +4,8 @@
 #include "IR/Verifier.h"
 
 #include "IR/Effects.h"
+#include "IR/Graph.h"
 #include "IR/Rewrite.h"
-#include "IR/Task.h"
 #include "IR/VerifierState.h"
 
 static void verify_block(hd_verifier_t *v, hd_block_t block);
@@ -402,6 +402,9 @@ bool hd_module_verify_from(hd_module_t *module, size_t first) {
       break;
     case HD_ITEM_TASK:
       ok &= hd_task_verify(module->context, module->items.data[i].u.task);
+      break;
+    case HD_ITEM_GRAPH:
+      ok &= hd_graph_verify(module->context, module->items.data[i].u.graph);
       break;
     case HD_ITEM_CONST: // Its uses have its value.
       break;

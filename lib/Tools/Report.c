@@ -40,6 +40,9 @@ void hd_module_count(const hd_module_t *module, hd_module_counts_t *counts) {
     case HD_ITEM_TASK:
       counts->tasks++;
       break;
+    case HD_ITEM_GRAPH:
+      counts->graphs++;
+      break;
     }
   }
 }
@@ -63,11 +66,12 @@ void hd_report_stats(const hd_pass_log_t *log,
   for (size_t i = 0; i < log->records.size; i++)
     fprintf(stderr, "%-22s %s\n", log->records.data[i].name,
             log->records.data[i].changed ? "changed" : "unchanged");
-  fprintf(stderr,
-          "kernels %u, functions %u, plans %u, constants %u, tasks %u, "
-          "statements %llu\n",
-          counts->kernels, counts->functions, counts->plans, counts->constants,
-          counts->tasks, (unsigned long long)counts->statements);
+  fprintf(
+      stderr,
+      "kernels %u, functions %u, plans %u, constants %u, tasks %u, graphs %u, "
+      "statements %llu\n",
+      counts->kernels, counts->functions, counts->plans, counts->constants,
+      counts->tasks, counts->graphs, (unsigned long long)counts->statements);
 }
 
 bool hd_report_opt_json(hd_diagnostics_t *diags, const char *path,

@@ -8,7 +8,7 @@
 #include "Tools/Passes.h"
 
 typedef struct hd_module_counts {
-  unsigned kernels, functions, plans, constants, tasks;
+  unsigned kernels, functions, plans, constants, tasks, graphs;
   uint64_t statements;
 } hd_module_counts_t;
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Graph.h"
+
+#include <assert.h>
+#include <string.h>
+
+bool hd_value_is_concrete(const hd_value_t *value) {
+  if (value->form != HD_HOLDS_TENSOR || value->type == HD_VOID ||
+      value->rank < 0)
+    return false;
+  for (int i = 0; i < value->rank; i++)
+    if (!value->shape[i] || !hd_expr_is_const(value->shape[i]))
+      return false;
+  return true;
+}
+
+const hd_attribute_t *hd_node_attribute(const hd_node_t *node,
+                                        const char *name) {
+  for (uint32_t i = 0; i < node->num_attributes; i++)
+    if (strcmp(node->attributes[i]->name, name) == 0)
+      return node->attributes[i];
+  return NULL;
+}
+
+const char *hd_attribute_kind_name(hd_attribute_kind_t kind) {
+  static const char *const names[] = {
+      "an integer", "a float",  "a string", "integers", "floats",
+      "strings",    "a tensor", "a graph",  "a type",
+  };
+  static_assert(sizeof names / sizeof names[0] == HD_ATTRIBUTE_KINDS,
+                "a name for each kind");
+  return names[kind];
+}
+
+bool hd_node_is_reshape(const hd_node_t *node) {
+  return !node->domain && !node->task && strcmp(node->op, "reshape") == 0;
+}
