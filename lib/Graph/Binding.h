@@ -23,9 +23,9 @@ typedef struct hd_extents {
 } hd_extents_t;
 
 typedef struct hd_bound_attribute {
-  unsigned rank;         // Values; 1 where it is one number, not over a pack.
-  const int64_t *ints;   // Of an integer type or bool, else NULL.
-  const double *floats;  // Of a float type, rounded to it; else NULL.
+  unsigned rank;        // Values; 1 where it is one number, not over a pack.
+  const int64_t *ints;  // Of an integer type or bool, else NULL.
+  const double *floats; // Of a float type, rounded to it; else NULL.
 } hd_bound_attribute_t;
 
 typedef struct hd_task_binding {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Runtime/Program.h"
+#include "Runtime/Lifetimes.h"
 #include "Runtime/Storage.h"
 #include "Support/Float.h"
 
@@ -8,6 +9,10 @@
 #include <string.h>
 
 static const hd_loc_t nowhere;
+
+// What a tensor in global memory begins at a multiple of, as cuMemAlloc() has
+// it.
+enum { WORKSPACE_ALIGN = 256 };
 
 // A launch, or (kernel NULL) a fill of a workspace. A tensor is named by its
 // slot: the entry's parameters first, then the workspaces.
@@ -235,9 +240,6 @@ static bool plan_workspace(hd_program_t *p, const hd_stmt_t *stmt) {
   if (!hd_storage_bytes(&p->env, &p->arena, slot.var->tensor, &bytes))
     return hd_error(diags_of(p), slot.var->loc, HD_E0309, slot.var->name);
   slot.bytes = (size_t)bytes;
-  if (!p->device->ops->alloc(p->device, slot.var->name, slot.bytes,
-                             &slot.address))
-    return false;
   hd_vec_push(&p->arena, &p->workspaces, slot);
   int index = (int)(p->entry->num_params + p->workspaces.size - 1);
   return !stmt->u.declare.init ||
@@ -259,10 +261,62 @@ static bool plan_steps(hd_program_t *p) {
   return true;
 }
 
+// When each workspace lives: from the step that uses it first to the last.
+static hd_lifetime_t *find_lifetimes(hd_program_t *p) {
+  size_t count = p->workspaces.size;
+  uint32_t params = p->entry->num_params;
+  hd_lifetime_t *lives = HD_ARENA_ARRAY(&p->arena, hd_lifetime_t, count + 1);
+  for (size_t i = 0; i < count; i++)
+    lives[i] = (hd_lifetime_t){.bytes = (int64_t)p->workspaces.data[i].bytes,
+                               .first = SIZE_MAX};
+  for (size_t i = 0; i < p->steps.size; i++) {
+    const hd_step_t *step = p->steps.data[i];
+    for (uint32_t k = 0; k < (step->kernel ? step->num_args : 1); k++) {
+      int slot = step->kernel ? step->slots[k] : step->slot;
+      if (slot < (int)params)
+        continue;
+      hd_lifetime_t *life = &lives[(uint32_t)slot - params];
+      life->first = i < life->first ? i : life->first;
+      life->last = i;
+    }
+  }
+  return lives;
+}
+
+static bool place_apart(hd_program_t *p) {
+  for (size_t i = 0; i < p->workspaces.size; i++) {
+    hd_slot_t *slot = &p->workspaces.data[i];
+    if (!p->device->ops->alloc(p->device, slot->var->name, slot->bytes,
+                               &slot->address))
+      return false;
+  }
+  return true;
+}
+
+// Gives the workspaces their memory.
+static bool place_workspaces(hd_program_t *p) {
+  size_t count = p->workspaces.size;
+  if (count == 0)
+    return true;
+  hd_lifetime_t *lives = find_lifetimes(p);
+  p->block_bound =
+      hd_lifetimes_bound(lives, count, p->steps.size, WORKSPACE_ALIGN);
+  p->block_bytes = hd_lifetimes_place(&p->arena, lives, count, WORKSPACE_ALIGN);
+  if (p->apart)
+    return place_apart(p);
+  if (!p->device->ops->alloc(p->device, "the workspaces",
+                             (size_t)p->block_bytes, &p->block))
+    return false;
+  for (size_t i = 0; i < count; i++)
+    p->workspaces.data[i].address = p->block + (uint64_t)lives[i].offset;
+  return true;
+}
+
 bool hd_program_init(hd_program_t *program, hd_device_t *device,
                      const hd_module_t *module, const hd_func_t *entry,
                      const hd_env_t *env, const hd_program_options_t *options) {
-  *program = (hd_program_t){.device = device, .entry = entry};
+  *program =
+      (hd_program_t){.device = device, .entry = entry, .apart = options->apart};
   hd_arena_init(&program->arena, &device->context->budget);
   program->env.sms = device->info.sms;
   for (size_t i = 0; i < env->bindings.size; i++)
@@ -279,15 +333,18 @@ bool hd_program_load(hd_program_t *program) {
     funcs[i] = program->variants.data[i].func;
   program->kernels = HD_ARENA_ARRAY(&program->arena, hd_kernel_t *, count + 1);
   return hd_device_load(device, funcs, count, program->kernels) &&
-         plan_steps(program);
+         plan_steps(program) && place_workspaces(program);
 }
 
 void hd_program_fini(hd_program_t *program) {
   hd_device_t *device = program->device;
   if (!device)
     return;
-  for (size_t i = 0; i < program->workspaces.size; i++)
-    device->ops->free(device, program->workspaces.data[i].address);
+  for (size_t i = 0; program->apart && i < program->workspaces.size; i++)
+    if (program->workspaces.data[i].address)
+      device->ops->free(device, program->workspaces.data[i].address);
+  if (program->block)
+    device->ops->free(device, program->block);
   for (size_t i = 0; program->kernels && i < program->variants.size; i++)
     if (program->kernels[i])
       device->ops->unload(device, program->kernels[i]);

@@ -38,6 +38,9 @@ typedef struct hd_variant {
 typedef struct hd_program_options {
   bool specialize; // Make kernels for the sizes that they are launched with.
   bool explain;    // Say by remarks where that was not possible.
+  // Workspaces share no memory, so that reading what another one left there is
+  // found.
+  bool apart;
 } hd_program_options_t;
 
 typedef struct hd_program {
@@ -50,6 +53,9 @@ typedef struct hd_program {
   HD_VEC(hd_variant_t) variants; // Each once.
   hd_kernel_t **kernels;         // One for each variant.
   HD_VEC(hd_slot_t) workspaces;
+  hd_address_t block; // That the workspaces share; 0: none, or apart.
+  int64_t block_bytes, block_bound; // Its size, and the least possible.
+  bool apart;
   HD_VEC(hd_step_t *) steps;
   unsigned num_launches;
 } hd_program_t;

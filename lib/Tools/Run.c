@@ -3,8 +3,8 @@
 // hidet-run: runs a kernel or a plan of a module on a device.
 #include "Runtime/Cache.h"
 #include "Runtime/Cuda.h"
-#include "Support/HostMemory.h"
 #include "Support/File.h"
+#include "Support/HostMemory.h"
 #include "Support/Suggest.h"
 #include "Tools/Docs.h"
 #include "Tools/Emit.h"
@@ -148,7 +148,8 @@ static bool compile(hd_run_t *run) {
   hd_pass_prints_t prints = {0};
   hd_program_options_t options = {
       .specialize = hd_option_number(&run->options, RUN_SPECIALIZE, 1) != 0,
-      .explain = args.explain};
+      .explain = args.explain,
+      .apart = given(run, RUN_SANITIZE)};
   uint64_t start = hd_clock_ns();
   bool ok = hd_program_init(&run->program, run->device, run->module, run->entry,
                             &run->env, &options);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // hidet-run's inputs: from the command line to the device's memory.
-#include "Support/HostMemory.h"
 #include "Runtime/Npy.h"
 #include "Runtime/Storage.h"
+#include "Support/HostMemory.h"
 #include "Support/Suggest.h"
 #include "Tools/RunTool.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // hidet-run's outputs: saved, printed, compared, or summed up.
-#include "Support/HostMemory.h"
 #include "Runtime/Npy.h"
 #include "Runtime/Storage.h"
 #include "Support/File.h"
+#include "Support/HostMemory.h"
 #include "Tools/RunTool.h"
 
 #include <math.h>
