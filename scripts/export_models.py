@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Exports published network architectures from PyTorch to ONNX, with inputs
+and what PyTorch computes of them.
+
+usage: export_models.py [--dynamic] [--opset=N] [--list] FOLDER [NAME...]
+
+For each NAME it writes to FOLDER
+  NAME.onnx, NAME.onnx.data        the model, with its weights beside it
+  NAME.in0.npy, NAME.out0.npy      an input, and PyTorch's output in f32
+and with --dynamic, whose batch is symbolic and called `batch`,
+  NAME-dynamic.onnx, NAME-dynamic.onnx.data
+  NAME-dynamic.bN.in0.npy, NAME-dynamic.bN.out0.npy       for batches N
+test/tools/models.py runs what it finds in such a folder.
+
+Without NAME it exports those of the table except for those that only a large
+machine holds. Beside the table's, any architecture of two libraries has a name:
+torchvision/densenet121 (torchvision.models.get_model), transformers/roberta
+(AutoConfig.for_model). In file names the slash is a dash.
+
+Weights are random, always the same. A network that was never trained flatters
+whoever runs it: a batch norm that saw no data is the identity, which exporters
+drop, and a head of zeros hides every error before it. So norms are fed once,
+and heads are drawn.
+
+Needs an environment of its own (--list does not): pip install torch==2.13.0
+transformers onnx==1.22.0 onnxscript pillow; then torchvision==0.28.0 with
+--no-deps, which has no build without CUDA: its Python part suffices.
+"""
+
+import argparse
+import os
+import pathlib
+import sys
+import warnings
+
+IMAGE, TOKENS = "image", "tokens"
+DYNAMIC_BATCHES = (1, 3, 8)
+
+
+class Model:
+    """A row: what a network is made of, and what it reads."""
+
+    def __init__(self, make, kind, size, large=False):
+        self.make = make  # without arguments, to a torch module
+        self.kind = kind  # IMAGE, of height and width `size`, or TOKENS,
+        self.size = size  # of a vocabulary of `size` words
+        self.large = large  # not without being asked for
+
+
+def torchvision_models():
+    """torchvision's compiled part wants CUDA. Where it cannot be loaded, the
+    operators that the Python part describes are declared for it."""
+    try:
+        import torchvision.models
+    except RuntimeError:
+        import importlib.util
+        import re
+        import torch
+        for name in [n for n in sys.modules if n.startswith("torchvision")]:
+            del sys.modules[name]
+        package = pathlib.Path(importlib.util.find_spec("torchvision").origin)
+        text = (package.parent / "_meta_registrations.py").read_text()
+        library = torch.library.Library("torchvision", "DEF")
+        for name in sorted(set(re.findall(r'torchvision::(\w+)"', text)) |
+                           set(re.findall(r'register_meta\("(\w+)"\)', text))):
+            library.define(name + "(Tensor a) -> Tensor")
+        torchvision_models.library = library  # it lives as long as we do
+        import torchvision.models
+    return torchvision.models
+
+
+def vision(name, size=224, **options):
+    def make():
+        return torchvision_models().get_model(name, weights=None, **options)
+    return Model(make, IMAGE, size)
+
+
+def last_hidden(model):
+    """A transformer from tokens to its last layer, and nothing else."""
+    import torch
+
+    class LastHidden(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, ids):
+            return self.model(input_ids=ids).last_hidden_state
+
+    if hasattr(model.config, "use_cache"):
+        model.config.use_cache = False
+    return LastHidden()
+
+
+def transformers_library():
+    """transformers wants torchvision where that is installed."""
+    torchvision_models()
+    import transformers
+    return transformers
+
+
+def language(class_name, vocabulary, large=False, model_options=None,
+             **options):
+    def make():
+        library = transformers_library()
+        config = getattr(library, class_name + "Config")(
+            attn_implementation="sdpa", **options)
+        model = getattr(library, class_name + "Model")
+        return last_hidden(model(config, **(model_options or {})))
+    return Model(make, TOKENS, vocabulary, large)
+
+
+MODELS = {
+    "resnet50": vision("resnet50"),
+    "inception_v3": vision("inception_v3", 299, init_weights=False,
+                           aux_logits=True),
+    "mobilenet_v2": vision("mobilenet_v2"),
+    "vit_b_16": vision("vit_b_16"),
+    "bert_base": language("Bert", 30522,
+                          model_options={"add_pooling_layer": False}),
+    "gpt2": language("GPT2", 50257),
+    # 4.7 GB of weights; exporting takes three times that in memory.
+    "llama_1b": language(
+        "Llama", 128256, large=True, vocab_size=128256, hidden_size=2048,
+        intermediate_size=8192, num_hidden_layers=16, num_attention_heads=32,
+        num_key_value_heads=8, head_dim=64, max_position_embeddings=4096),
+}
+
+
+def any_transformer(kind):
+    def make():
+        library = transformers_library()
+        config = library.AutoConfig.for_model(kind)
+        return last_hidden(library.AutoModel.from_config(config))
+    return Model(make, TOKENS, 1000)
+
+
+def find_model(name):
+    library, _, own = name.partition("/")
+    if name in MODELS:
+        return MODELS[name]
+    if own and library == "torchvision":
+        return vision(own)
+    if own and library == "transformers":
+        return any_transformer(own)
+    raise SystemExit("unknown model %s; try --list" % name)
+
+
+def draw_input(model, batch):
+    import torch
+    if model.kind == IMAGE:
+        return torch.randn(batch, 3, model.size, model.size)
+    return torch.randint(0, model.size, (batch, 128))
+
+
+def settle(network, model):
+    """Feeds the batch norms once and draws the heads that start at zero."""
+    import torch
+    norms = [m for m in network.modules()
+             if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
+    for norm in norms:
+        norm.momentum = None  # the mean of what it saw, not a decaying one
+    if norms:
+        with torch.no_grad():
+            network.train()(draw_input(model, 4))
+    for module in network.modules():
+        if isinstance(module, torch.nn.Linear) and not module.weight.any():
+            torch.nn.init.normal_(module.weight, std=0.02)
+    return network.eval()
+
+
+def save_case(network, x, path):
+    """An input, and what PyTorch says: on the GPU where there is one."""
+    import numpy
+    import torch
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    with torch.inference_mode():
+        y = network.to(device)(x.to(device)).float().cpu()
+    network.to("cpu")
+    if not torch.isfinite(y).all() or not y.any():
+        raise SystemExit("%s: its output shows nothing" % path)
+    numpy.save(path + ".in0.npy", x.numpy())
+    numpy.save(path + ".out0.npy", y.numpy())
+    return tuple(x.shape), tuple(y.shape)
+
+
+def export(name, options):
+    import torch
+    model = find_model(name)
+    torch.manual_seed(0)
+    network = settle(model.make(), model)
+    path = os.path.join(options.folder, name.replace("/", "-"))
+    dynamic, sizes = None, (1,)
+    if options.dynamic:
+        path += "-dynamic"
+        dynamic = ({0: torch.export.Dim("batch")},)
+        sizes = DYNAMIC_BATCHES
+    for batch in sizes:
+        case = path + (".b%d" % batch if options.dynamic else "")
+        shapes = save_case(network, draw_input(model, batch), case)
+        print("%s: %s -> %s" % (case, *shapes), flush=True)
+    # A batch of 1 would be taken for a constant.
+    example = draw_input(model, 2 if options.dynamic else 1)
+    torch.onnx.export(network, (example,), path + ".onnx", dynamo=True,
+                      opset_version=options.opset, external_data=True,
+                      dynamic_shapes=dynamic, verbose=False)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        usage=__doc__.split("usage: ")[1].split("\n")[0])
+    parser.add_argument("--dynamic", action="store_true")
+    parser.add_argument("--opset", type=int, default=18)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    if options.list:
+        for name, model in MODELS.items():
+            print(name + (" (large)" if model.large else ""))
+        return
+    if not options.folder:
+        parser.error("FOLDER is missing")
+    os.makedirs(options.folder, exist_ok=True)
+    import torch
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    # Of the exporter, about itself.
+    warnings.filterwarnings("ignore", category=FutureWarning)
+    names = options.names or [n for n, m in MODELS.items() if not m.large]
+    for name in names:
+        export(name, options)
+
+
+if __name__ == "__main__":
+    main()
