@@ -8,6 +8,7 @@
 #define HIDET_GRAPH_BINDING_H
 
 #include "IR/Graph.h"
+#include "IR/Scalar.h"
 
 // Element type and shape of a tensor, all known.
 typedef struct hd_tensor_type {
@@ -40,12 +41,23 @@ typedef struct hd_task_binding {
 } hd_task_binding_t;
 
 // Binds. inputs: one for each input of the task that is a tensor, in order.
-// attributes name the task's attributes, or its type variables (kind TYPE);
-// what has a default may be left out. Reports at loc what does not fit: an
-// element type outside its set, a rank, sizes that differ, a condition that
-// does not hold, an attribute unknown, missing or of a wrong kind or length, a
-// size below 0 or past 2^62; then NULL. what names the node for messages. Lives
-// in the arena.
+// attributes name, in any order,
+//   the task's attributes: INT or FLOAT (INT serves for a float), for one over
+//   a
+//     pack INTS or FLOATS, or one number that stands for every axis; a bool is
+//     an INT, 0 or 1;
+//   its type variables (TYPE), which inputs may bind as well;
+//   its packs (INT): how many axes a pack has, where the inputs' ranks leave it
+//     open (x: T[..s, n, ..t] needs s = 1).
+// What has a default may be left out. The ranks of packs follow from the
+// attributes that name them, from the inputs' ranks where one pack is left in
+// question, and from the lengths of the attributes over them, in this order.
+//
+// Reports at loc what does not fit: an element type outside its set (E1104), a
+// rank, sizes that differ, a condition that does not hold, an attribute
+// unknown, missing or of a wrong kind or length, a size below 0 or a tensor of
+// more than 2^62 elements, counting the local ones (E1103); then NULL. what
+// names the node for messages. Lives in the arena.
 const hd_task_binding_t *
 hd_task_bind(hd_context_t *context, hd_arena_t *arena, const hd_task_t *task,
              const hd_tensor_type_t *inputs, uint32_t num_inputs,
@@ -55,12 +67,25 @@ hd_task_bind(hd_context_t *context, hd_arena_t *arena, const hd_task_t *task,
 // The scalar that a type stands for.
 hd_scalar_t hd_binding_type(const hd_task_binding_t *binding,
                             hd_task_type_t type);
+// How many axes a pack of the task has, a broadcast too.
+unsigned hd_binding_rank(const hd_task_binding_t *binding,
+                         const hd_pack_t *pack);
 // The type of any tensor of the task, local ones too.
 hd_tensor_type_t hd_binding_tensor(const hd_task_binding_t *binding,
                                    const hd_task_value_t *value);
-// What a term over sizes, packs, attributes and constants is worth: one value,
-// or one for each axis of a pack. False where it overflows or divides by zero.
+// What a term over sizes, packs, attributes and constants is worth on an axis
+// of its pack (0 where it has none). False where it overflows or divides by
+// zero, or does not depend on those alone.
+bool hd_binding_extent(const hd_task_binding_t *binding, const hd_term_t *term,
+                       unsigned axis, int64_t *extent);
+// The same for all axes of the pack; one where it has none.
 bool hd_binding_extents(const hd_task_binding_t *binding, hd_arena_t *arena,
                         const hd_term_t *term, hd_extents_t *extents);
+// What a constant term is worth, rounded to its type.
+hd_number_t hd_binding_constant(const hd_task_binding_t *binding,
+                                const hd_term_t *term);
+// An attribute's number on an axis of its pack.
+hd_number_t hd_binding_attribute(const hd_task_binding_t *binding,
+                                 const hd_task_value_t *value, unsigned axis);
 
 #endif

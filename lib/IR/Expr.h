@@ -164,7 +164,8 @@ uint64_t hd_expr_hash(const hd_expr_t *e);
 typedef const hd_expr_t *(*hd_lookup_t)(void *argument, const hd_expr_t *leaf);
 const hd_expr_t *hd_expr_fold(hd_arena_t *arena, const hd_expr_t *e,
                               hd_lookup_t lookup, void *argument);
-// A number rounded to a float type, as a store and a load would.
+// A number rounded to a float type, as a store and a load would. (More of such
+// arithmetic: IR/Scalar.h.)
 double hd_float_round(hd_scalar_t scalar, double value);
 // An integer (or bool) expression over constants alone.
 bool hd_expr_fold_int(const hd_expr_t *e, int64_t *value);

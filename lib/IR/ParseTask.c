@@ -190,6 +190,28 @@ static bool parse_shape(hd_task_parser_t *t, hd_task_value_t *value) {
   return hd_expect(t->p, "]");
 }
 
+// A pack that is known; or a new one, whose sizes are the attribute's values.
+static bool parse_over(hd_task_parser_t *t, hd_task_value_t *value) {
+  const hd_token_t *token = hd_peek(t->p);
+  hd_loc_t loc = hd_here(t->p);
+  value->pack = hd_task_find_pack(t->task, token->text);
+  if (value->pack) {
+    t->p->at++;
+    return true;
+  }
+  bool is_i64 = !value->type.var && value->type.scalar == HD_I64;
+  if (token->kind == HD_TOKEN_NAME && !is_i64)
+    return hd_error(t->p->diags, loc, HD_E0201, token->text, "");
+  const char *name = hd_task_new_name(t, &loc);
+  if (!name)
+    return false;
+  hd_pack_t *pack = HD_ARENA_NEW(t->p->arena, hd_pack_t);
+  *pack = (hd_pack_t){.name = name, .loc = loc, .attribute = value};
+  hd_vec_push(t->p->arena, &t->task->packs, pack);
+  value->pack = pack;
+  return true;
+}
+
 // name: type[shape] | name: type [over pack] [= constant]
 static bool parse_input(hd_task_parser_t *t) {
   hd_task_value_t *value = HD_ARENA_NEW(t->p->arena, hd_task_value_t);
@@ -202,13 +224,8 @@ static bool parse_input(hd_task_parser_t *t) {
       return false;
   } else {
     value->kind = HD_VALUE_ATTRIBUTE;
-    if (hd_accept(t->p, "over")) {
-      value->pack = hd_task_find_pack(t->task, hd_peek(t->p)->text);
-      if (!value->pack)
-        return hd_error(t->p->diags, hd_here(t->p), HD_E0201,
-                        hd_peek(t->p)->text, "");
-      t->p->at++;
-    }
+    if (hd_accept(t->p, "over") && !parse_over(t, value))
+      return false;
     if (hd_accept(t->p, "=") &&
         !(value->initial = hd_parse_term_as(t, value->type)))
       return false;

@@ -133,11 +133,15 @@ bool hd_term_equal(const hd_term_t *a, const hd_term_t *b) {
   return true;
 }
 
+const hd_pack_t *hd_pack_root(const hd_pack_t *pack) {
+  return pack->like ? pack->like : pack;
+}
+
 bool hd_pack_reaches(const hd_pack_t *from, const hd_pack_t *to) {
   if (from == to)
     return true;
   for (uint32_t i = 0; from && i < from->num_parts; i++)
-    if (hd_pack_reaches(from->parts[i], to))
+    if (hd_pack_reaches(hd_pack_root(from->parts[i]), to))
       return true;
   return false;
 }

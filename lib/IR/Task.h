@@ -62,12 +62,14 @@ typedef struct hd_size {
   const hd_term_t *bound;
 } hd_size_t;
 
-// Some axes under one name, bound by the shapes of the inputs; or the axes to
-// which other packs broadcast: aligned at the right, 1 stretched.
+// Some axes under one name, bound by the shapes of the inputs, or by the values
+// of an attribute; or the axes to which other packs broadcast: aligned at the
+// right, 1 stretched.
 typedef struct hd_pack {
   const char *name; // NULL for a broadcast.
   hd_loc_t loc;
-  const struct hd_pack *like; // As many axes as this one, or NULL.
+  const struct hd_task_value *attribute; // Whose values its sizes are, or NULL.
+  const struct hd_pack *like;            // As many axes as this one, or NULL.
   uint32_t num_parts;
   const struct hd_pack *const *parts;
 } hd_pack_t;
@@ -225,8 +227,10 @@ hd_scalar_t hd_scalar_accumulator(hd_scalar_t scalar);
 
 // Structural equality; indices and values by address.
 bool hd_term_equal(const hd_term_t *a, const hd_term_t *b);
+// The pack that has as many axes: the one that it is like, or itself.
+const hd_pack_t *hd_pack_root(const hd_pack_t *pack);
 // Whether an index over the axes of one pack may index those of another: the
-// same, or one that broadcasts to it.
+// same, or one that broadcasts to it. Both are roots.
 bool hd_pack_reaches(const hd_pack_t *from, const hd_pack_t *to);
 
 // Any term; height and location follow from the operands where there are some.
