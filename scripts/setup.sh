@@ -11,6 +11,7 @@ packages=(
   llvm-19-dev                                    # NVPTX, host code, JIT
   llvm-19-tools clang-format-19                  # lit, FileCheck; format test
   libjansson-dev libxxhash-dev uthash-dev        # reports, the cache, tables
+  libprotobuf-c-dev protobuf-c-compiler          # ONNX files
   libcmocka-dev libmpfr-dev                      # unit tests
   python3 python3-venv                           # lit, comparison with numpy
 )

@@ -19,12 +19,16 @@ typedef enum hd_value_form {
   HD_HOLDS_OPTIONAL, // A tensor or a sequence, or nothing.
 } hd_value_form_t;
 
-// The elements of a constant: in memory, or in a file that is mapped when they
-// are needed. At least one of the two is there.
+// The elements of a constant: in memory, in a file that the module has mapped,
+// or in one that is mapped when they are needed. At least one of the three is
+// there. hd_constant_load() fills in what is not: the one thing in a graph that
+// changes.
 typedef struct hd_constant {
   const hd_host_tensor_t *tensor; // NULL: not loaded yet.
-  const char *file; // Little-endian, packed below a byte; NULL: none.
-  int64_t offset;   // In bytes.
+  const void *mapped; // Little-endian, packed below a byte (the first element
+                      // in the low bits), of any alignment; NULL: not mapped.
+  const char *file;   // As mapped; NULL: none.
+  int64_t offset;     // In bytes.
 } hd_constant_t;
 
 typedef struct hd_value {
@@ -36,7 +40,7 @@ typedef struct hd_value {
   int rank;                      // -1: not known.
   const hd_expr_t *const *shape; // i64, over the graph's dimensions; an entry
                                  // is NULL where the size is not known.
-  const hd_constant_t *constant; // NULL: not a constant.
+  hd_constant_t *constant;       // NULL: not a constant.
 } hd_value_t;
 
 typedef enum hd_attribute_kind {
@@ -98,6 +102,19 @@ struct hd_graph {
 
 // Whether type, rank and every size are known, the sizes as constants.
 bool hd_value_is_concrete(const hd_value_t *value);
+// The elements of a constant, at their natural alignment and unpacked; where
+// that takes no change it is the mapped file itself, so they are read alone.
+// They live as long as the module. NULL after an error: E0801, E0804.
+const hd_host_tensor_t *hd_constant_load(hd_module_t *module,
+                                         const hd_value_t *value);
+// Elements and bytes, packed below a byte, of a tensor; false where that passes
+// 2^62 or a size is negative.
+bool hd_packed_size(hd_scalar_t type, const int64_t *shape, unsigned rank,
+                    int64_t *count, int64_t *bytes);
+// Elements packed below a byte, one each byte, the bits above them zero: as in
+// host tensors.
+void hd_unpack_elements(hd_scalar_t type, const void *packed, int64_t count,
+                        unsigned char *out);
 // NULL where there is none of that name.
 const hd_attribute_t *hd_node_attribute(const hd_node_t *node,
                                         const char *name);

@@ -55,6 +55,7 @@ void hd_module_destroy(hd_module_t *module) {
   *module->link = module->next;
   if (module->next)
     module->next->link = module->link;
+  hd_module_unmap(module);
   hd_arena_fini(&module->arena);
   free(module);
 }

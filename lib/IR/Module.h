@@ -68,6 +68,15 @@ typedef struct hd_item {
 
 typedef struct hd_context hd_context_t;
 
+// A file in memory for as long as its module lives.
+typedef struct hd_mapped_file {
+  struct hd_mapped_file *next;
+  const char *path;
+  unsigned char *data; // Read alone.
+  size_t size;
+  bool on_heap; // Of what cannot be mapped: standard input, a pipe.
+} hd_mapped_file_t;
+
 // Items may be pushed; what is there keeps its place and its name.
 typedef struct hd_module {
   hd_context_t *context;
@@ -75,6 +84,7 @@ typedef struct hd_module {
   hd_arena_t arena;               // Holds everything that the module points to.
   HD_VEC(hd_item_t) items;
   struct hd_item_index *index; // See hd_module_next().
+  hd_mapped_file_t *files;     // See hd_module_map().
 } hd_module_t;
 
 // What a piece of work shares. One thread at a time; threads that compile side
@@ -92,6 +102,13 @@ void hd_context_fini(hd_context_t *context);
 
 hd_module_t *hd_module_create(hd_context_t *context);
 void hd_module_destroy(hd_module_t *module);
+
+// Maps a file until the module ends, each path once. fd: the file, opened, which
+// is closed here; -1: opens the path ("-" is standard input). NULL after an
+// error: E0801, E0904.
+const hd_mapped_file_t *hd_module_map(hd_module_t *module, const char *path,
+                                      int fd);
+void hd_module_unmap(hd_module_t *module); // All of them; destroying does it.
 
 const char *hd_item_name(const hd_item_t *item);
 hd_loc_t hd_item_loc(const hd_item_t *item);

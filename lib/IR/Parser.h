@@ -18,4 +18,7 @@ hd_module_t *hd_module_parse(hd_context_t *context, const char *name,
 bool hd_module_parse_into(hd_module_t *module, const char *name,
                           const char *text, size_t size, uint32_t first_line);
 
+// Whether a name means something in the language and cannot be declared.
+bool hd_is_reserved(const char *name);
+
 #endif

@@ -7,7 +7,7 @@
 
 #include "IR/Intrinsic.h"
 #include "IR/Lexer.h"
-#include "IR/Module.h"
+#include "IR/Parser.h"
 #include "IR/Visible.h"
 
 typedef struct hd_parser {
@@ -48,8 +48,6 @@ const hd_var_t *hd_visible(const hd_parser_t *p, const char *name);
 // Makes a variable visible; reports a name that is taken.
 void hd_declare(hd_parser_t *p, const hd_var_t *var);
 const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name);
-// Whether a name means something in the language and cannot be declared.
-bool hd_is_reserved(const char *name);
 // "; did you mean 'x'?" or "".
 const char *hd_similar(hd_parser_t *p, const char *name);
 // Reports a name that is no value: what it is instead, or that nobody knows it.

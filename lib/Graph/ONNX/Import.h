@@ -25,9 +25,25 @@ hd_module_t *hd_onnx_import_memory(hd_context_t *context, const char *name,
                                    const char *folder);
 
 // Reads a TensorProto from a file (.pb), as ONNX's test data has them. *tensor
-// is made here and the caller's to end.
+// is made here and the caller's to end (all zero after an error: E0801, E1101,
+// E1102, E1103, E1104).
 bool hd_onnx_read_tensor(hd_context_t *context, const char *path,
                          hd_host_tensor_t *tensor);
+
+// A value as a file of test data holds it: a tensor, or a list of them.
+typedef struct hd_onnx_data {
+  hd_value_form_t form; // SEQUENCE also of an optional that holds one.
+  bool present;         // False: an optional that holds nothing.
+  size_t count;         // Of tensors; 1 of a tensor.
+  hd_host_tensor_t *tensors;
+} hd_onnx_data_t;
+
+// The same of a file with a TensorProto, SequenceProto or OptionalProto; which
+// one it is the file does not say, so the form is asked for. *data is made here
+// and ended by hd_onnx_data_fini(), also after an error.
+bool hd_onnx_read_value(hd_context_t *context, const char *path,
+                        hd_value_form_t form, hd_onnx_data_t *data);
+void hd_onnx_data_fini(hd_onnx_data_t *data);
 
 // The element type of ONNX's number for it; HD_VOID where we have none.
 hd_scalar_t hd_onnx_scalar(int32_t data_type);

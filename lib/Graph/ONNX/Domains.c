@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Operator sets: which version of each domain's operators a model means.
+#include "Graph/ONNX/State.h"
+
+#include <limits.h>
+#include <string.h>
+
+typedef struct row {
+  const char *domain, *name;
+  int newest;
+} row_t;
+
+static const row_t rows[] = {
+#define HD_ONNX_DOMAIN(domain, name, newest) {domain, name, newest},
+#include "Graph/ONNX/Domains.def"
+#undef HD_ONNX_DOMAIN
+};
+
+static const row_t *find_row(const char *domain) {
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    if (strcmp(rows[i].domain, domain) == 0)
+      return &rows[i];
+  return NULL;
+}
+
+// "ai.onnx" is another way to write "".
+static const char *plain(const char *domain) {
+  return !domain || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
+}
+
+const hd_onnx_opset_t *hd_onnx_opset(const hd_onnx_scope_t *scope,
+                                     const char *domain) {
+  domain = plain(domain);
+  for (size_t i = 0; i < scope->num_opsets; i++)
+    if (strcmp(scope->opsets[i].domain, domain) == 0)
+      return &scope->opsets[i];
+  return NULL;
+}
+
+bool hd_onnx_opsets(hd_onnx_import_t *im, HdOnnx__OpsetId *const *imports,
+                    size_t count, hd_onnx_scope_t *scope) {
+  hd_onnx_opset_t *opsets =
+      HD_ARENA_ARRAY(im->scratch, hd_onnx_opset_t, count + 1);
+  scope->opsets = opsets;
+  for (size_t i = 0; i < count; i++) {
+    const char *domain = plain(imports[i]->domain);
+    const row_t *row = find_row(domain);
+    int64_t version = imports[i]->version;
+    const char *shown = domain[0] ? domain : "ai.onnx";
+    if (hd_onnx_opset(scope, domain))
+      return hd_onnx_invalid(im, "operator set", shown, "it is imported twice");
+    if (version < 1 || version > INT_MAX)
+      return hd_onnx_invalid(im, "operator set", shown, "version %lld",
+                             (long long)version);
+    if (row && row->newest && version > row->newest)
+      return hd_onnx_unsupported(
+          im, "operator set", shown,
+          "version %lld, and the newest one known here is %d; export the model "
+          "for that one, or use a newer release",
+          (long long)version, row->newest);
+    opsets[scope->num_opsets++] = (hd_onnx_opset_t){
+        domain, row ? row->name : hd_onnx_word(im->arena, domain),
+        (int)version};
+  }
+  return true;
+}
