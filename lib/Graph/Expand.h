@@ -24,12 +24,10 @@ typedef enum hd_expand_state {
 
 // inputs: type and shape of each of the graph's inputs; data[i] (data may be
 // NULL) is what is in it where the walk may look at it, else NULL: its shapes
-// and branches may depend on it. Everything lives in the module's arena. Ended
-// by hd_expander_destroy().
+// and branches may depend on it. Everything lives in the module's arena.
 hd_expander_t *hd_expander_create(hd_module_t *module, const hd_graph_t *graph,
                                   const hd_tensor_type_t *inputs,
                                   const hd_host_tensor_t *const *data);
-void hd_expander_destroy(hd_expander_t *expander);
 
 // Walks on. *segment is a new graph, with nodes or without. Its inputs are
 // inputs of the whole (the first time) or values that earlier segments gave,

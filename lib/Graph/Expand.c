@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The walk through a graph (Graph/Expand.h). A node is done once: its function
+// puts tasks and sets what its outputs become. A function that asks for a value
+// that is not known leaves the node undone; the walk stops there, the segment
+// is closed, and after hd_expander_give() the walk begins anew and passes over
+// what is done, in graphs of attributes too.
+//
+// What cannot be lowered is reported, and the walk goes on, so that all of it
+// is told at once.
+
+#include "Graph/Expander.h"
+
+const hd_value_t hd_value_poison = {.name = "?"};
+
+static hd_context_t *context_of(const hd_expander_t *x) {
+  return x->module->context;
+}
+
+hd_walk_t *hd_walk_make(hd_expander_t *x, const hd_graph_t *graph,
+                        hd_walk_t *outer) {
+  hd_arena_t *arena = hd_expander_arena(x);
+  hd_walk_t *walk = HD_ARENA_NEW(arena, hd_walk_t);
+  walk->graph = graph;
+  walk->outer = outer;
+  walk->done = HD_ARENA_ARRAY(arena, bool, graph->nodes.size + 1);
+  for (size_t i = 0; i < graph->constants.size; i++) {
+    const hd_value_t *constant = graph->constants.data[i];
+    hd_ptr_map_set(arena, &walk->values, constant, constant);
+  }
+  return walk;
+}
+
+const hd_value_t *hd_walk_find(const hd_walk_t *walk, const hd_value_t *value) {
+  for (; walk; walk = walk->outer) {
+    const hd_value_t *found = hd_ptr_map_get(&walk->values, value);
+    if (found)
+      return found;
+  }
+  return NULL;
+}
+
+static bool check_arity(hd_lowering_t *l) {
+  const hd_operator_row_t *row = l->row;
+  int count = (int)l->node->num_inputs;
+  if (row->max_inputs >= 0 && count > row->max_inputs)
+    return hd_lower_invalid(l, "it has %d inputs, and the operator takes %d",
+                            count, row->max_inputs);
+  for (int i = 0; i < row->min_inputs; i++)
+    if (i >= count || !l->inputs[i])
+      return hd_lower_invalid(l, "input %d is missing", i);
+  return true;
+}
+
+bool hd_lowering_run(hd_lowering_t *l) {
+  const hd_node_t *node = l->node;
+  l->row = hd_operator_find(node->domain, node->op, node->version);
+  if (!l->row)
+    return hd_lower_unsupported(l, "the operator is not supported");
+  bool ok = check_arity(l) && l->row->lower(l) && !l->broken;
+  for (uint32_t i = 0; ok && i < node->num_outputs; i++)
+    if (node->outputs[i] && !l->outputs[i])
+      return hd_lower_unsupported(l, "output %u is not supported", i);
+  return ok;
+}
+
+// A node of the source that names a task itself.
+static bool lower_own(hd_lowering_t *l) {
+  const hd_node_t *node = l->node;
+  hd_attributes_t attributes = {0};
+  for (uint32_t i = 0; i < node->num_attributes; i++)
+    hd_vec_push(hd_lower_arena(l), &attributes, node->attributes[i]);
+  if (node->task)
+    return hd_lower_task(l, node->op, l->inputs, node->num_inputs, &attributes,
+                         l->outputs) != NULL;
+  const hd_value_t *to = node->outputs[0];
+  if (!hd_value_is_concrete(to))
+    return hd_lower_unsupported(l, "the shape of '%s' is not known", to->name);
+  hd_tensor_type_t type = hd_lower_type(to);
+  l->outputs[0] = hd_lower_reshape(l, l->inputs[0], type.shape, type.rank);
+  return l->outputs[0] != NULL;
+}
+
+// Finds what the inputs have become. False where one of them could not be made.
+static bool find_inputs(hd_lowering_t *l) {
+  for (uint32_t i = 0; i < l->node->num_inputs; i++) {
+    const hd_value_t *input = l->node->inputs[i];
+    l->inputs[i] = input ? hd_walk_find(l->walk, input) : NULL;
+    if (l->inputs[i] == &hd_value_poison)
+      return false;
+    if (input && !l->inputs[i])
+      return hd_lower_invalid(l, "'%s' is used before it is given",
+                              input->label ? input->label : input->name);
+  }
+  return true;
+}
+
+// False where the walk stops.
+static bool lower_node(hd_expander_t *x, hd_walk_t *walk, size_t index) {
+  hd_arena_t *arena = hd_expander_arena(x);
+  const hd_node_t *node = walk->graph->nodes.data[index];
+  hd_lowering_t l = {.x = x, .walk = walk, .index = index, .node = node};
+  l.inputs = HD_ARENA_ARRAY(arena, const hd_value_t *, node->num_inputs + 1);
+  l.outputs = HD_ARENA_ARRAY(arena, const hd_value_t *, node->num_outputs + 1);
+  bool ok = find_inputs(&l) &&
+            (node->domain ? hd_lowering_run(&l) : lower_own(&l));
+  if (!ok && x->wanted)
+    return false;
+  x->failed |= !ok;
+  for (uint32_t i = 0; i < node->num_outputs; i++)
+    if (node->outputs[i])
+      hd_ptr_map_set(arena, &walk->values, node->outputs[i],
+                     ok ? l.outputs[i] : &hd_value_poison);
+  return true;
+}
+
+bool hd_walk_run(hd_expander_t *x, hd_walk_t *walk) {
+  for (size_t i = 0; i < walk->graph->nodes.size; i++) {
+    if (walk->done[i])
+      continue;
+    hd_budget_check(&context_of(x)->budget);
+    if (!lower_node(x, walk, i))
+      return false;
+    walk->done[i] = true;
+  }
+  return true;
+}
+
+hd_expander_t *hd_expander_create(hd_module_t *module, const hd_graph_t *graph,
+                                  const hd_tensor_type_t *inputs,
+                                  const hd_host_tensor_t *const *data) {
+  hd_expander_t *x = HD_ARENA_NEW(&module->arena, hd_expander_t);
+  x->module = module;
+  x->walk = hd_walk_make(x, graph, NULL);
+  for (size_t i = 0; i < graph->inputs.size; i++) {
+    const hd_value_t *source = graph->inputs.data[i];
+    hd_value_t *value = hd_segment_value(x, source->name, &inputs[i]);
+    value->label = source->label;
+    hd_ptr_map_set(&module->arena, &x->walk->values, source, value);
+    if (data && data[i])
+      hd_ptr_map_set(&module->arena, &x->inputs, value, data[i]);
+  }
+  return x;
+}
+
+// Sets the outputs of the last segment. False where one could not be made.
+static bool take_outputs(hd_expander_t *x) {
+  const hd_graph_t *graph = x->walk->graph;
+  for (size_t i = 0; i < graph->outputs.size; i++) {
+    const hd_value_t *source = graph->outputs.data[i];
+    const hd_value_t *value = hd_walk_find(x->walk, source);
+    if (!value)
+      return hd_error(&context_of(x)->diags, source->loc, HD_E1103,
+                      source->label ? source->label : source->name,
+                      "this output is never given");
+    hd_vec_push(hd_expander_arena(x), &x->segment->outputs, value);
+  }
+  return true;
+}
+
+hd_expand_state_t hd_expander_run(hd_expander_t *x,
+                                  const hd_graph_t **segment) {
+  *segment = NULL;
+  x->wanted = NULL;
+  hd_segment_begin(x);
+  bool done = hd_walk_run(x, x->walk);
+  if (x->failed || (!done && !x->wanted))
+    return HD_EXPAND_FAILED;
+  if (!done)
+    hd_segment_keep(x);
+  else if (!take_outputs(x))
+    return HD_EXPAND_FAILED;
+  hd_segment_end(x);
+  *segment = x->segment;
+  return done ? HD_EXPAND_DONE : HD_EXPAND_MORE;
+}
+
+const hd_value_t *hd_expander_wanted(const hd_expander_t *x) {
+  return x->wanted;
+}
+
+void hd_expander_give(hd_expander_t *x, const hd_value_t *value,
+                      const hd_host_tensor_t *data) {
+  hd_ptr_map_set(hd_expander_arena(x), &x->given, value, data);
+}
+
+static bool check_graph(hd_expander_t *x, const hd_graph_t *graph) {
+  bool ok = true;
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    hd_lowering_t l = {.x = x, .node = node};
+    if (node->domain &&
+        !hd_operator_find(node->domain, node->op, node->version))
+      ok = hd_lower_unsupported(&l, "the operator is not supported");
+    for (uint32_t k = 0; k < node->num_attributes; k++)
+      if (node->attributes[k]->kind == HD_ATTRIBUTE_GRAPH)
+        ok = check_graph(x, node->attributes[k]->u.graph) && ok;
+  }
+  return ok;
+}
+
+bool hd_expander_check(hd_module_t *module, const hd_graph_t *graph) {
+  hd_expander_t x = {.module = module};
+  return check_graph(&x, graph);
+}
