@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Finds the row of Operators.def for a node.
+#include "Graph/Lower/Lower.h"
+
+#include <string.h>
+
+static const hd_operator_row_t rows[] = {
+#define HD_ONNX(domain, op, since, function, argument, min_inputs, max_inputs) \
+  {domain, op, since, hd_onnx_##function, argument, min_inputs, max_inputs},
+#include "Graph/ONNX/Operators.def"
+#undef HD_ONNX
+};
+
+const hd_operator_row_t *hd_operator_find(const char *domain, const char *op,
+                                          int version) {
+  const hd_operator_row_t *found = NULL;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const hd_operator_row_t *row = &rows[i];
+    if (row->since <= version && (!found || row->since > found->since) &&
+        strcmp(row->op, op) == 0 && strcmp(row->domain, domain) == 0)
+      found = row;
+  }
+  return found;
+}
