@@ -102,8 +102,8 @@ static bool lower_node(hd_expander_t *x, hd_walk_t *walk, size_t index) {
   hd_lowering_t l = {.x = x, .walk = walk, .index = index, .node = node};
   l.inputs = HD_ARENA_ARRAY(arena, const hd_value_t *, node->num_inputs + 1);
   l.outputs = HD_ARENA_ARRAY(arena, const hd_value_t *, node->num_outputs + 1);
-  bool ok = find_inputs(&l) &&
-            (node->domain ? hd_lowering_run(&l) : lower_own(&l));
+  bool ok =
+      find_inputs(&l) && (node->domain ? hd_lowering_run(&l) : lower_own(&l));
   if (!ok && x->wanted)
     return false;
   x->failed |= !ok;
@@ -141,6 +141,10 @@ hd_expander_t *hd_expander_create(hd_module_t *module, const hd_graph_t *graph,
       hd_ptr_map_set(&module->arena, &x->inputs, value, data[i]);
   }
   return x;
+}
+
+const hd_value_t *hd_expander_input(const hd_expander_t *x, size_t i) {
+  return hd_ptr_map_get(&x->walk->values, x->walk->graph->inputs.data[i]);
 }
 
 // Sets the outputs of the last segment. False where one could not be made.

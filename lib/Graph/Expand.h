@@ -29,6 +29,9 @@ hd_expander_t *hd_expander_create(hd_module_t *module, const hd_graph_t *graph,
                                   const hd_tensor_type_t *inputs,
                                   const hd_host_tensor_t *const *data);
 
+// What input i has become: the value that segments take.
+const hd_value_t *hd_expander_input(const hd_expander_t *expander, size_t i);
+
 // Walks on. *segment is a new graph, with nodes or without. Its inputs are
 // inputs of the whole (the first time) or values that earlier segments gave,
 // the same pointers. Its outputs: DONE: those of the whole, in order, and

@@ -51,7 +51,7 @@ struct hd_lowering {
   const hd_node_t *node;
   const hd_operator_row_t *row;
   const hd_value_t **inputs, **outputs;
-  unsigned calls; // Of hd_lower_graph().
+  unsigned calls;       // Of hd_lower_graph().
   hd_lowering_t *outer; // Of hd_lower_as().
   bool broken;          // An attribute has a wrong kind.
 };

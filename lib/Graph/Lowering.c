@@ -46,14 +46,10 @@ static const char *describe(hd_lowering_t *l) {
   const char *name = node->label ? node->label : output ? output->name : "?";
   if (!node->label && output && output->label)
     name = output->label;
-  return hd_arena_printf(hd_lower_arena(l), "node '%.200s' (%s%s%.80s)", name,
-                         node->domain && strcmp(node->domain, "onnx") != 0
-                             ? node->domain
-                             : "",
-                         node->domain && strcmp(node->domain, "onnx") != 0
-                             ? "."
-                             : "",
-                         node->op);
+  return hd_arena_printf(
+      hd_lower_arena(l), "node '%.200s' (%s%s%.80s)", name,
+      node->domain && strcmp(node->domain, "onnx") != 0 ? node->domain : "",
+      node->domain && strcmp(node->domain, "onnx") != 0 ? "." : "", node->op);
 }
 
 static bool report(hd_lowering_t *l, hd_diagnostic_code_t code,
@@ -79,8 +75,7 @@ bool hd_lower_invalid(hd_lowering_t *l, const char *format, ...) {
   return false;
 }
 
-const hd_attribute_t *hd_lower_attribute(hd_lowering_t *l,
-                                         const char *name,
+const hd_attribute_t *hd_lower_attribute(hd_lowering_t *l, const char *name,
                                          hd_attribute_kind_t kind) {
   const hd_attribute_t *attribute = hd_node_attribute(l->node, name);
   if (!attribute || attribute->kind == kind)
@@ -97,14 +92,12 @@ const hd_attribute_t *hd_lower_attribute(hd_lowering_t *l,
   return NULL;
 }
 
-int64_t hd_lower_int(hd_lowering_t *l, const char *name,
-                     int64_t otherwise) {
+int64_t hd_lower_int(hd_lowering_t *l, const char *name, int64_t otherwise) {
   const hd_attribute_t *a = hd_lower_attribute(l, name, HD_ATTRIBUTE_INT);
   return a ? a->u.i : otherwise;
 }
 
-double hd_lower_float(hd_lowering_t *l, const char *name,
-                      double otherwise) {
+double hd_lower_float(hd_lowering_t *l, const char *name, double otherwise) {
   const hd_attribute_t *a = hd_lower_attribute(l, name, HD_ATTRIBUTE_FLOAT);
   return a ? a->u.f : otherwise;
 }
@@ -175,8 +168,7 @@ const int64_t *hd_lower_data_ints(hd_lowering_t *l, const hd_value_t *value,
   *count = 0;
   if (!data)
     return NULL;
-  int64_t *ints =
-      HD_ARENA_ARRAY(hd_lower_arena(l), int64_t, data->count + 1);
+  int64_t *ints = HD_ARENA_ARRAY(hd_lower_arena(l), int64_t, data->count + 1);
   for (int64_t i = 0; i < data->count; i++)
     ints[i] = hd_host_tensor_get_int(data, i);
   *count = (size_t)data->count;

@@ -41,19 +41,16 @@ uint32_t hd_lower_num_outputs(const hd_lowering_t *l);
 // Sets output i.
 bool hd_lower_output(hd_lowering_t *l, uint32_t i, const hd_value_t *value);
 
-// Attributes; otherwise where it is absent. One of a wrong kind is reported, and
-// the node fails whatever its function returns.
+// Attributes; otherwise where it is absent. One of a wrong kind is reported,
+// and the node fails whatever its function returns.
 const hd_attribute_t *hd_lower_attribute(hd_lowering_t *l, const char *name,
                                          hd_attribute_kind_t kind);
-int64_t hd_lower_int(hd_lowering_t *l, const char *name,
-                     int64_t otherwise);
-double hd_lower_float(hd_lowering_t *l, const char *name,
-                      double otherwise);
+int64_t hd_lower_int(hd_lowering_t *l, const char *name, int64_t otherwise);
+double hd_lower_float(hd_lowering_t *l, const char *name, double otherwise);
 const char *hd_lower_string(hd_lowering_t *l, const char *name,
                             const char *otherwise);
 // NULL (and *count 0) where it is absent.
-const int64_t *hd_lower_ints(hd_lowering_t *l, const char *name,
-                             size_t *count);
+const int64_t *hd_lower_ints(hd_lowering_t *l, const char *name, size_t *count);
 // An axis of a tensor of that rank, negative ones counted from the end.
 bool hd_lower_axis(hd_lowering_t *l, const char *name, int64_t otherwise,
                    int rank, int64_t *axis);

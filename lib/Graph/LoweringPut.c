@@ -39,8 +39,8 @@ void hd_attributes_ints(hd_lowering_t *l, hd_attributes_t *list,
   if (count)
     memcpy(copy, values, count * sizeof(*values));
   add(l, list,
-      (hd_attribute_t){
-          name, HD_ATTRIBUTE_INTS, .count = count, .u.ints = copy});
+      (hd_attribute_t){name, HD_ATTRIBUTE_INTS, .count = count,
+                       .u.ints = copy});
 }
 
 void hd_attributes_type(hd_lowering_t *l, hd_attributes_t *list,
@@ -176,10 +176,9 @@ static const hd_task_binding_t *bind(hd_lowering_t *l, const hd_task_t *task,
       HD_ARENA_ARRAY(hd_lower_arena(l), hd_tensor_type_t, num_inputs + 1);
   for (uint32_t i = 0; i < num_inputs; i++)
     types[i] = hd_lower_type(inputs[i]);
-  const char *what =
-      hd_arena_printf(hd_lower_arena(l), "node '%s' (%s)",
-                      l->node->label ? l->node->label : value_name(l),
-                      l->node->op);
+  const char *what = hd_arena_printf(
+      hd_lower_arena(l), "node '%s' (%s)",
+      l->node->label ? l->node->label : value_name(l), l->node->op);
   return hd_task_bind(hd_lower_context(l), hd_lower_arena(l), task, types,
                       num_inputs, attributes ? attributes->data : NULL,
                       attributes ? (uint32_t)attributes->size : 0, l->node->loc,
@@ -270,8 +269,8 @@ const hd_value_t *hd_lower_reshape(hd_lowering_t *l, const hd_value_t *x,
   hd_tensor_type_t type = {.type = x->type, .rank = rank};
   int64_t count = 1;
   if (rank > HD_MAX_RANK) {
-    hd_lower_unsupported(l, "a tensor of rank %u: at most %d is supported", rank,
-                         HD_MAX_RANK);
+    hd_lower_unsupported(l, "a tensor of rank %u: at most %d is supported",
+                         rank, HD_MAX_RANK);
     return NULL;
   }
   for (unsigned i = 0; i < rank; i++) {
@@ -348,8 +347,9 @@ const hd_value_t *hd_lower_expand(hd_lowering_t *l, const hd_value_t *x,
     int axis = (int)i - ((int)rank - x->rank);
     full[i] = axis < 0 ? 1 : hd_lower_size(x, axis);
     if (full[i] != 1 && full[i] != shape[i]) {
-      hd_lower_invalid(l, "its shape does not broadcast: axis %u is %lld, and "
-                          "%lld is needed",
+      hd_lower_invalid(l,
+                       "its shape does not broadcast: axis %u is %lld, and "
+                       "%lld is needed",
                        i, (long long)full[i], (long long)shape[i]);
       return NULL;
     }
@@ -451,9 +451,8 @@ const hd_value_t *hd_lower_as(hd_lowering_t *l, const char *op, int version,
                               const hd_attributes_t *attributes) {
   hd_arena_t *arena = hd_lower_arena(l);
   hd_node_t *node = HD_ARENA_NEW(arena, hd_node_t);
-  const hd_value_t *output = hd_lower_wants_output(l, 0)
-                                 ? l->node->outputs[0]
-                                 : &hd_value_poison;
+  const hd_value_t *output =
+      hd_lower_wants_output(l, 0) ? l->node->outputs[0] : &hd_value_poison;
   const hd_value_t **outputs = HD_ARENA_ARRAY(arena, const hd_value_t *, 1);
   outputs[0] = output;
   *node = (hd_node_t){
@@ -469,11 +468,8 @@ const hd_value_t *hd_lower_as(hd_lowering_t *l, const char *op, int version,
       .num_attributes = attributes ? (uint32_t)attributes->size : 0,
       .attributes = attributes ? attributes->data : NULL,
   };
-  hd_lowering_t inner = {.x = l->x,
-                         .walk = l->walk,
-                         .index = l->index,
-                         .node = node,
-                         .outer = l};
+  hd_lowering_t inner = {
+      .x = l->x, .walk = l->walk, .index = l->index, .node = node, .outer = l};
   inner.inputs = HD_ARENA_ARRAY(arena, const hd_value_t *, num_inputs + 1);
   for (uint32_t i = 0; i < num_inputs; i++)
     inner.inputs[i] = inputs[i];

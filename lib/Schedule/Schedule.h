@@ -34,9 +34,14 @@ hd_func_t *hd_scheduler_finish(hd_scheduler_t *scheduler, const char *name,
                                uint32_t num_params);
 
 // A plan, and its kernels, for a graph of tasks whose shapes are known
-// (expanded): parameters are its inputs, its constants, its outputs. NULL after
-// an error.
+// (expanded): parameters are its inputs, its constants, then those of its
+// outputs that hd_scheduled_output() names, each in the graph's order. NULL
+// after an error.
 const hd_func_t *hd_schedule_graph(hd_module_t *module,
                                    const hd_graph_t *graph);
+
+// Whether output i is a parameter of the plan: it is not where it is an input
+// or a constant itself, or was an output before.
+bool hd_scheduled_output(const hd_graph_t *graph, size_t i);
 
 #endif

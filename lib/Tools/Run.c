@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // hidet-run: runs a kernel or a plan of a module on a device.
+#include "Graph/ONNX/Import.h"
 #include "Runtime/Cache.h"
 #include "Runtime/Cuda.h"
 #include "Support/File.h"
@@ -35,10 +36,15 @@ static bool fail(hd_run_t *run, const char *text) {
 
 static bool find_entry(hd_run_t *run) {
   const char *name = hd_option_text(&run->options, RUN_ENTRY, NULL);
+  const hd_graph_t *graph = hd_module_find_graph(run->module, name);
+  if (graph)
+    return hd_run_take_graph(run, graph);
   hd_suggestion_t near = {.wanted = name ? name : ""};
   run->entry = name ? NULL : hd_module_entry(run->module);
   for (size_t i = 0; name && i < run->module->items.size; i++) {
     const hd_item_t *item = &run->module->items.data[i];
+    if (item->kind == HD_ITEM_GRAPH)
+      hd_suggestion_add(&near, item->u.graph->name);
     if (item->kind != HD_ITEM_FUNC || item->u.func->kind == HD_FUNC_FN)
       continue;
     if (strcmp(item->u.func->name, name) == 0)
@@ -48,23 +54,35 @@ static bool find_entry(hd_run_t *run) {
   if (run->entry)
     return true;
   char text[300], suggestion[100];
-  snprintf(text, sizeof(text), "--entry: '%s' has no kernel or plan '%s'%s",
-           run->name, name ? name : "",
+  snprintf(text, sizeof(text),
+           "--entry: '%s' has no graph, kernel or plan '%s'%s", run->name,
+           name ? name : "",
            hd_suggestion_text(&near, "", suggestion, sizeof(suggestion)));
-  return fail(run, name ? text : "the module has no kernel and no plan to run");
+  return fail(run,
+              name ? text
+                   : "the module has no graph, no kernel and no plan to run");
+}
+
+static bool read_module(hd_run_t *run) {
+  const char *path = run->options.files.data[0];
+  if (run->options.files.size == 1 && hd_has_suffix(path, ".onnx")) {
+    run->name = path;
+    run->module = hd_onnx_import(&run->process.context, path);
+    return run->module != NULL;
+  }
+  if (!hd_tools_read_input(&run->process, &run->options, &run->name,
+                           &run->input))
+    return false;
+  hd_part_t part = {hd_buffer_text(&run->input), run->input.size, 1};
+  return hd_tools_parse(&run->process, &run->options, RUN_LOAD, run->name,
+                        &part, &run->module);
 }
 
 static bool import_module(hd_run_t *run) {
   uint64_t start = hd_clock_ns();
   if (run->options.files.size == 0)
     return fail(run, "no input file is given (- is standard input)");
-  if (!hd_tools_read_input(&run->process, &run->options, &run->name,
-                           &run->input))
-    return false;
-  hd_part_t part = {hd_buffer_text(&run->input), run->input.size, 1};
-  if (!hd_tools_parse(&run->process, &run->options, RUN_LOAD, run->name, &part,
-                      &run->module) ||
-      !find_entry(run))
+  if (!read_module(run) || !find_entry(run))
     return false;
   run->num_params = run->entry->num_params;
   run->tensors =
@@ -123,7 +141,8 @@ static bool open_device(hd_run_t *run) {
   bool sim = strcmp(device, "sim") == 0;
   int ordinal = hd_cuda_ordinal(device);
   if (strcmp(device, "ref") == 0)
-    return hd_error(hd_run_diags(run), nowhere, HD_E0609,
+    return run->graph ||
+           hd_error(hd_run_diags(run), nowhere, HD_E0609,
                     run->entry->kind == HD_FUNC_PLAN ? "a plan" : "a kernel",
                     "ref");
   if (!sim && ordinal < 0)
@@ -196,8 +215,13 @@ static bool load_data(hd_run_t *run) {
 
 static void body(void *argument) {
   hd_run_t *run = argument;
-  if (!hd_run_check_bench(run) || !import_module(run) || !open_device(run) ||
-      !hd_run_bind(run) || !compile(run) || !load_data(run) || !first_run(run))
+  if (!hd_run_check_bench(run) || !import_module(run) || !open_device(run))
+    return;
+  if (run->graph) {
+    hd_run_model(run);
+    return;
+  }
+  if (!hd_run_bind(run) || !compile(run) || !load_data(run) || !first_run(run))
     return;
   hd_run_outputs(run);
   if (given(run, RUN_BENCH))
@@ -254,6 +278,7 @@ static void free_all(hd_run_t *run) {
     if (run->device && t->slot.address)
       run->device->ops->free(run->device, t->slot.address);
   }
+  hd_session_destroy(run->session);
   hd_program_fini(&run->program);
   hd_device_close(run->device);
   hd_module_destroy(run->module);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // hidet-run's inputs: from the command line to the device's memory.
+#include "Graph/ONNX/Import.h"
 #include "Runtime/Npy.h"
 #include "Runtime/Storage.h"
 #include "Support/HostMemory.h"
@@ -24,8 +25,16 @@ static bool usage(hd_run_t *run, const char *format, ...) {
   return hd_error(hd_run_diags(run), nowhere, HD_E1003, text);
 }
 
-// "NAME=rest": the rest, and the name's length; else the whole text and 0.
-static const char *split_name(const char *text, size_t *length) {
+// "NAME=rest": the rest, and the name's length; else the whole text and 0. A
+// model's names may hold any character.
+static const char *split_name(const hd_run_t *run, const char *text,
+                              size_t *length) {
+  for (uint32_t i = 0; i < run->num_params; i++) {
+    *length = strlen(run->entry->params[i]->name);
+    if (*length && text[*length] == '=' &&
+        strncmp(text, run->entry->params[i]->name, *length) == 0)
+      return text + *length + 1;
+  }
   size_t n = 0;
   while (isalnum((unsigned char)text[n]) || text[n] == '_')
     n++;
@@ -101,7 +110,7 @@ static bool is_seed(const char *text) {
 static bool check_value(hd_run_t *run, int option, const char *name,
                         const char *value) {
   if (value[0] == '@' && value[1]) {
-    if (hd_has_suffix(value, ".pb"))
+    if (hd_has_suffix(value, ".pb") && option == RUN_OUTPUT)
       return hd_error(hd_run_diags(run), nowhere, HD_E0810, value + 1,
                       "a tensor of ONNX");
     return true;
@@ -124,7 +133,7 @@ static bool check_value(hd_run_t *run, int option, const char *name,
 static bool take_use(hd_run_t *run, const hd_option_use_t *use) {
   const char *option = run->command.options[use->option].name;
   size_t length;
-  const char *value = split_name(use->value, &length);
+  const char *value = split_name(run, use->value, &length);
   int index = length ? find_param(run, option, use->value, length)
                      : next_param(run, use->option);
   if (index < 0)
@@ -165,7 +174,7 @@ static bool parse_shape(const char *text, int64_t *shape, unsigned *rank) {
 
 static bool take_shape(hd_run_t *run, const char *text) {
   size_t length;
-  const char *value = split_name(text, &length);
+  const char *value = split_name(run, text, &length);
   int64_t shape[HD_TENSOR_MAX_RANK];
   unsigned rank;
   if (!length || !parse_shape(value, shape, &rank))
@@ -200,6 +209,19 @@ static bool take_options(hd_run_t *run) {
   return ok;
 }
 
+// A file of --input: .npy, or a tensor of ONNX.
+static bool read_file(hd_run_t *run, hd_run_tensor_t *t) {
+  hd_context_t *context = &run->process.context;
+  hd_scalar_t type = (hd_scalar_t)t->param->type.scalar;
+  const char *path = t->input + 1;
+  if (!hd_has_suffix(path, ".pb"))
+    return hd_npy_read(&context->diags, &context->budget, path, type, &t->host);
+  return hd_onnx_read_tensor(context, path, &t->host) &&
+         (t->host.type == type ||
+          hd_error(&context->diags, nowhere, HD_E0805, path,
+                   hd_scalar_name(t->host.type), hd_scalar_name(type)));
+}
+
 // Files are read before shapes are settled, for they say what the sizes are.
 static bool read_inputs(hd_run_t *run) {
   bool ok = true;
@@ -208,8 +230,7 @@ static bool read_inputs(hd_run_t *run) {
     hd_run_tensor_t *t = &run->tensors[i];
     if (!t->input || t->input[0] != '@')
       continue;
-    ok &= hd_npy_read(&context->diags, &context->budget, t->input + 1,
-                      (hd_scalar_t)t->param->type.scalar, &t->host) &&
+    ok &= read_file(run, t) &&
           hd_bind_shape(context, &run->env, &run->arena, t->param,
                         t->host.shape, t->host.rank);
   }
@@ -252,7 +273,8 @@ bool hd_run_bind(hd_run_t *run) {
     return false;
   bool ok = true;
   for (uint32_t i = 0; i < run->num_params; i++)
-    if (run->tensors[i].param)
+    if (run->tensors[i].param &&
+        (!run->graph || hd_run_is_input(&run->tensors[i])))
       ok &= settle_shape(run, &run->tensors[i]);
   return ok;
 }
@@ -277,6 +299,14 @@ static bool make_input(hd_run_t *run, hd_run_tensor_t *t, uint32_t index) {
     hd_host_tensor_fill(&t->host, strtod(t->input, NULL));
   }
   return true;
+}
+
+bool hd_run_make_inputs(hd_run_t *run) {
+  bool ok = true;
+  for (uint32_t i = 0; i < run->num_params; i++)
+    if (hd_run_is_input(&run->tensors[i]))
+      ok = ok && make_input(run, &run->tensors[i], i);
+  return ok;
 }
 
 static bool upload(hd_run_t *run, hd_run_tensor_t *t, uint32_t index) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // hidet-run's outputs: saved, printed, compared, or summed up.
+#include "Graph/ONNX/Import.h"
 #include "Runtime/Npy.h"
 #include "Runtime/Storage.h"
 #include "Support/File.h"
@@ -155,6 +156,8 @@ static bool read_expected(hd_run_t *run, const hd_run_tensor_t *t,
                           hd_host_tensor_t *expected) {
   hd_context_t *context = &run->process.context;
   const char *path = t->expected + 1;
+  if (hd_has_suffix(path, ".pb"))
+    return hd_onnx_read_tensor(context, path, expected);
   if (!hd_npy_read(&context->diags, &context->budget, path, HD_VOID, expected))
     return false;
   hd_scalar_t type = t->host.type;
@@ -210,7 +213,7 @@ bool hd_run_outputs(hd_run_t *run) {
   for (uint32_t i = 0; i < run->num_params; i++) {
     hd_run_tensor_t *t = &run->tensors[i];
     if (hd_run_is_output(t))
-      ok &= fetch(run, t) && handle(run, t, &text);
+      ok &= (run->graph || fetch(run, t)) && handle(run, t, &text);
   }
   if (text.size)
     ok &= hd_file_write_buffer(hd_run_diags(run), "-", &text);

@@ -7,6 +7,7 @@
 
 #include "IR/HostTensor.h"
 #include "Runtime/Program.h"
+#include "Runtime/Session.h"
 #include "Tools/Input.h"
 #include "Tools/Passes.h"
 
@@ -54,8 +55,10 @@ typedef struct hd_run {
   hd_arena_t arena;
   hd_pass_log_t log;
   hd_module_t *module;
-  const hd_func_t *entry;
-  hd_device_t *device;
+  const hd_func_t *entry;  // Of a graph: its inputs, outputs and dimensions.
+  const hd_graph_t *graph; // NULL: a kernel or a plan is run.
+  hd_session_t *session;
+  hd_device_t *device; // NULL: ref.
   hd_program_t program;
   hd_env_t env;
   hd_run_tensor_t *tensors; // One for each parameter; scalars' are empty.
@@ -83,10 +86,15 @@ static inline bool hd_run_is_output(const hd_run_tensor_t *tensor) {
 // Reads --input, --shape, --output and --expected; binds every size. Every
 // fault of the command line is reported.
 bool hd_run_bind(hd_run_t *run);
+// Makes the inputs that no file gives, in the host's memory.
+bool hd_run_make_inputs(hd_run_t *run);
 // Makes the inputs and brings them to the device; makes room for the outputs.
 bool hd_run_upload(hd_run_t *run);
 // Fetches the outputs; saves, prints, compares or sums them up.
 bool hd_run_outputs(hd_run_t *run);
+// RunModel.c: takes a graph as what is to be run; then to run it.
+bool hd_run_take_graph(hd_run_t *run, const hd_graph_t *graph);
+bool hd_run_model(hd_run_t *run);
 // What --bench says, before anything is done; then to do it.
 bool hd_run_check_bench(hd_run_t *run);
 bool hd_run_bench(hd_run_t *run);

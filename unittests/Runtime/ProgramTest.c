@@ -85,8 +85,7 @@ static void make(fixture_t *f, const char *name, const int64_t *values,
     if (!entry->params[i]->tensor)
       assert_true(hd_bind_int(&f->context, &env, &f->arena, entry->params[i],
                               *values++));
-  hd_program_options_t options = {.specialize = specialize,
-                                  .explain = true};
+  hd_program_options_t options = {.specialize = specialize, .explain = true};
   hd_program_fini(&f->program);
   assert_true(hd_program_init(&f->program, f->device, f->module, entry, &env,
                               &options));

@@ -7,8 +7,7 @@
 
 static const hd_value_t *numbers(hd_lowering_t *l, const hd_attribute_t *a,
                                  bool list) {
-  bool floats =
-      a->kind == HD_ATTRIBUTE_FLOAT || a->kind == HD_ATTRIBUTE_FLOATS;
+  bool floats = a->kind == HD_ATTRIBUTE_FLOAT || a->kind == HD_ATTRIBUTE_FLOATS;
   int64_t count = list ? (int64_t)a->count : 1;
   hd_host_tensor_t *data;
   const hd_value_t *value = hd_lower_constant(l, floats ? HD_F32 : HD_I64,

@@ -21,9 +21,9 @@ static bool infer_size(hd_lowering_t *l, int64_t count, int64_t *shape,
   }
   if (free < rank) {
     if (product == 0 || count % product != 0)
-      return hd_lower_invalid(
-          l, "%lld elements do not divide into rows of %lld", (long long)count,
-          (long long)product);
+      return hd_lower_invalid(l,
+                              "%lld elements do not divide into rows of %lld",
+                              (long long)count, (long long)product);
     shape[free] = count / product;
     return true;
   }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sessions: a graph that runs. For each set of shapes that it is given, the
+// graph is expanded, scheduled and compiled, segment by segment
+// (Graph/Expand.h); a segment is a program of its own. On the device `ref`
+// tasks are evaluated instead.
+#ifndef HIDET_RUNTIME_SESSION_H
+#define HIDET_RUNTIME_SESSION_H
+
+#include "Graph/Expand.h"
+#include "Runtime/Program.h"
+
+typedef struct hd_session hd_session_t;
+
+typedef struct hd_session_options {
+  bool keep_layouts; // Indices stay as written, for the sanitizer to name.
+  bool explain;
+} hd_session_options_t;
+
+typedef struct hd_session_stats {
+  unsigned segments, kernels, launches;
+  int64_t weights_bytes, arena_bytes, moved_bytes;
+  double expand_ms, compile_ms, load_ms, run_ms;
+} hd_session_stats_t;
+
+// device: NULL is `ref`. The module, which holds the graph, and the device
+// outlive the session.
+hd_session_t *hd_session_create(hd_module_t *module, const hd_graph_t *graph,
+                                hd_device_t *device,
+                                const hd_session_options_t *options);
+void hd_session_destroy(hd_session_t *session);
+
+// Runs it. inputs: one for each input of the graph. outputs: one for each
+// output, made here and the caller's to end, also after an error (zero then).
+bool hd_session_run(hd_session_t *session, const hd_host_tensor_t *inputs,
+                    hd_host_tensor_t *outputs);
+// Of the last run.
+const hd_session_stats_t *hd_session_stats(const hd_session_t *session);
+
+#endif

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// hidet-run of a graph. To the rest of the tool its inputs, outputs and
+// dimensions are the parameters of an entry, so that --input, --shape and
+// --output mean what they mean for a kernel.
+#include "Graph/ONNX/Import.h"
+#include "Tools/RunTool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const hd_loc_t nowhere;
+
+typedef HD_VEC(const hd_var_t *) hd_vars_t;
+
+static const char *shown_name(const hd_value_t *value) {
+  return value->label ? value->label : value->name;
+}
+
+// A size that the model leaves open gets a name, so that --shape can give it.
+static const hd_expr_t *open_size(hd_run_t *run, const hd_value_t *value,
+                                  int axis, hd_vars_t *params) {
+  hd_arena_t *arena = &run->arena;
+  hd_var_t *var = hd_var_make(
+      arena, hd_arena_printf(arena, "%s_%d", shown_name(value), axis),
+      HD_VAR_PARAM, hd_type(HD_I64), value->loc);
+  hd_vec_push(arena, params, var);
+  return hd_expr_var(arena, var);
+}
+
+static bool add_input(hd_run_t *run, const hd_value_t *value,
+                      hd_vars_t *params) {
+  hd_arena_t *arena = &run->arena;
+  if (value->form != HD_HOLDS_TENSOR || value->type == HD_VOID ||
+      value->rank < 0)
+    return hd_error(hd_run_diags(run), value->loc, HD_E1104, shown_name(value),
+                    "an input must be a tensor of known type and rank");
+  hd_tensor_t *tensor = HD_ARENA_NEW(arena, hd_tensor_t);
+  const hd_expr_t **shape =
+      HD_ARENA_ARRAY(arena, const hd_expr_t *, value->rank + 1);
+  for (int i = 0; i < value->rank; i++)
+    shape[i] =
+        value->shape[i] ? value->shape[i] : open_size(run, value, i, params);
+  *tensor = (hd_tensor_t){.element = hd_type(value->type),
+                          .rank = (uint32_t)value->rank,
+                          .shape = shape};
+  hd_var_t *var =
+      hd_var_make_tensor(arena, shown_name(value), tensor, value->loc);
+  var->direction = HD_DIR_IN;
+  hd_vec_push(arena, params, var);
+  return true;
+}
+
+// Its type and shape are known when it has been computed.
+static void add_output(hd_run_t *run, const hd_value_t *value,
+                       hd_vars_t *params) {
+  hd_tensor_t *tensor = HD_ARENA_NEW(&run->arena, hd_tensor_t);
+  *tensor = (hd_tensor_t){
+      .element = hd_type(value->type == HD_VOID ? HD_F32 : value->type)};
+  hd_var_t *var =
+      hd_var_make_tensor(&run->arena, shown_name(value), tensor, value->loc);
+  var->direction = HD_DIR_OUT;
+  hd_vec_push(&run->arena, params, var);
+}
+
+bool hd_run_take_graph(hd_run_t *run, const hd_graph_t *graph) {
+  hd_vars_t params = {0};
+  bool ok = true;
+  for (size_t i = 0; i < graph->dims.size; i++)
+    hd_vec_push(&run->arena, &params, graph->dims.data[i]);
+  for (size_t i = 0; i < graph->inputs.size; i++)
+    ok &= add_input(run, graph->inputs.data[i], &params);
+  for (size_t i = 0; i < graph->outputs.size; i++)
+    add_output(run, graph->outputs.data[i], &params);
+  hd_func_t *entry = HD_ARENA_NEW(&run->arena, hd_func_t);
+  *entry = (hd_func_t){.kind = HD_FUNC_PLAN,
+                       .name = graph->name,
+                       .loc = graph->loc,
+                       .num_params = (uint32_t)params.size,
+                       .params = params.data};
+  run->graph = graph;
+  run->entry = entry;
+  return ok;
+}
+
+// The tool's tensors of the graph's inputs, or of its outputs, in order.
+static hd_run_tensor_t **tensors_of(hd_run_t *run, bool inputs) {
+  hd_run_tensor_t **tensors =
+      HD_ARENA_ARRAY(&run->arena, hd_run_tensor_t *, run->num_params + 1);
+  size_t count = 0;
+  for (uint32_t i = 0; i < run->num_params; i++)
+    if (inputs ? hd_run_is_input(&run->tensors[i])
+               : hd_run_is_output(&run->tensors[i]))
+      tensors[count++] = &run->tensors[i];
+  return tensors;
+}
+
+static void verbose(const hd_run_t *run) {
+  const hd_session_stats_t *stats = hd_session_stats(run->session);
+  fprintf(stderr,
+          "hidet-run: %u segments, %u kernels, %u launches; expanded in %.1f "
+          "ms, compiled in %.1f ms, loaded in %.1f ms, run in %.3f ms\n",
+          stats->segments, stats->kernels, stats->launches, stats->expand_ms,
+          stats->compile_ms, stats->load_ms, stats->run_ms);
+}
+
+// Runs the graph on the inputs that the tensors hold; their outputs take what
+// comes out.
+static bool run_once(hd_run_t *run) {
+  hd_arena_t *arena = &run->arena;
+  size_t num_inputs = run->graph->inputs.size;
+  size_t num_outputs = run->graph->outputs.size;
+  hd_run_tensor_t **inputs = tensors_of(run, true);
+  hd_run_tensor_t **outputs = tensors_of(run, false);
+  hd_host_tensor_t *in =
+      HD_ARENA_ARRAY(arena, hd_host_tensor_t, num_inputs + 1);
+  hd_host_tensor_t *out =
+      HD_ARENA_ARRAY(arena, hd_host_tensor_t, num_outputs + 1);
+  for (size_t i = 0; i < num_inputs; i++)
+    in[i] = inputs[i]->host;
+  uint64_t start = hd_clock_ns();
+  bool ok = hd_session_run(run->session, in, out);
+  run->first_run_ms = (double)(hd_clock_ns() - start) * 1e-6;
+  for (size_t i = 0; i < num_outputs; i++) {
+    hd_host_tensor_fini(&outputs[i]->host);
+    outputs[i]->host = out[i];
+    outputs[i]->rank = out[i].rank;
+    memcpy(outputs[i]->shape, out[i].shape, sizeof(out[i].shape));
+  }
+  if (ok && hd_option_given(&run->options, RUN_VERBOSE))
+    verbose(run);
+  return ok;
+}
+
+// The element type and the shape of a file's tensor are the input's.
+static bool check_input(hd_run_t *run, hd_run_tensor_t *t, const char *path) {
+  if (t->host.type != (hd_scalar_t)t->param->type.scalar)
+    return hd_error(hd_run_diags(run), nowhere, HD_E0805, path,
+                    hd_scalar_name(t->host.type), hd_type_name(t->param->type));
+  t->rank = t->host.rank;
+  memcpy(t->shape, t->host.shape, sizeof(t->shape));
+  return hd_bind_shape(&run->process.context, &run->env, &run->arena, t->param,
+                       t->host.shape, t->host.rank);
+}
+
+static const char *data_path(hd_run_t *run, const char *folder,
+                             const char *kind, size_t i) {
+  return hd_arena_printf(&run->arena, "%s/%s_%zu.pb", folder, kind, i);
+}
+
+// One test_data_set folder: its inputs are run, its outputs are expected.
+static bool run_folder(hd_run_t *run, const char *folder) {
+  hd_run_tensor_t **inputs = tensors_of(run, true);
+  hd_run_tensor_t **outputs = tensors_of(run, false);
+  run->env.bindings.size = 0; // Another set may have other sizes.
+  for (size_t i = 0; i < run->graph->inputs.size; i++) {
+    const char *path = data_path(run, folder, "input", i);
+    hd_host_tensor_fini(&inputs[i]->host);
+    if (!hd_onnx_read_tensor(&run->process.context, path, &inputs[i]->host) ||
+        !check_input(run, inputs[i], path))
+      return false;
+  }
+  for (size_t i = 0; i < run->graph->outputs.size; i++) {
+    const char *path = data_path(run, folder, "output", i);
+    outputs[i]->expected = hd_arena_printf(&run->arena, "@%s", path);
+  }
+  return run_once(run) && hd_run_outputs(run);
+}
+
+typedef HD_VEC(const char *) names_t;
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_data_set(const char *name) {
+  return strncmp(name, "test_data_set_", 14) == 0;
+}
+
+// The test_data_set folders in a folder, by name.
+static bool list_folders(hd_run_t *run, const char *folder, names_t *names) {
+  DIR *dir = opendir(folder);
+  if (!dir)
+    return hd_error(hd_run_diags(run), nowhere, HD_E0801, folder,
+                    strerror(errno));
+  for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
+    if (is_data_set(entry->d_name))
+      hd_vec_push(&run->arena, names,
+                  hd_arena_printf(&run->arena, "%s/%s", folder, entry->d_name));
+  closedir(dir);
+  if (names->size)
+    qsort(names->data, names->size, sizeof(*names->data), by_name);
+  return true;
+}
+
+// DIR of --test-data is such a folder, or holds some.
+static bool run_test_data(hd_run_t *run) {
+  bool ok = true;
+  for (size_t i = 0; i < run->options.uses.size; i++) {
+    const hd_option_use_t *use = &run->options.uses.data[i];
+    names_t names = {0};
+    if (use->option != RUN_TEST_DATA)
+      continue;
+    if (!list_folders(run, use->value, &names))
+      return false;
+    if (names.size == 0)
+      hd_vec_push(&run->arena, &names, use->value);
+    for (size_t k = 0; k < names.size; k++)
+      ok &= run_folder(run, names.data[k]);
+  }
+  return ok;
+}
+
+bool hd_run_model(hd_run_t *run) {
+  hd_session_options_t options = {
+      .keep_layouts = hd_option_given(&run->options, RUN_SANITIZE),
+      .explain = hd_option_given(&run->options, RUN_EXPLAIN)};
+  run->session =
+      hd_session_create(run->module, run->graph, run->device, &options);
+  if (hd_option_given(&run->options, RUN_TEST_DATA))
+    return run_test_data(run);
+  return hd_run_bind(run) && hd_run_make_inputs(run) && run_once(run) &&
+         hd_run_outputs(run);
+}
