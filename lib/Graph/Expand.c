@@ -183,6 +183,8 @@ const hd_value_t *hd_expander_wanted(const hd_expander_t *x) {
   return x->wanted;
 }
 
+bool hd_expander_looked(const hd_expander_t *x) { return x->looked; }
+
 void hd_expander_give(hd_expander_t *x, const hd_value_t *value,
                       const hd_host_tensor_t *data) {
   hd_ptr_map_set(hd_expander_arena(x), &x->given, value, data);

@@ -41,6 +41,9 @@ hd_expand_state_t hd_expander_run(hd_expander_t *expander,
                                   const hd_graph_t **segment);
 // The value that stopped the walk.
 const hd_value_t *hd_expander_wanted(const hd_expander_t *expander);
+// Whether shapes or branches depend on what is in the inputs: then another run
+// with inputs of the same shapes needs a walk of its own.
+bool hd_expander_looked(const hd_expander_t *expander);
 // Gives it; the data must live as long as the expander.
 void hd_expander_give(hd_expander_t *expander, const hd_value_t *value,
                       const hd_host_tensor_t *data);

@@ -33,7 +33,7 @@ struct hd_expander {
   hd_module_t *module;
   hd_walk_t *walk;
   const hd_value_t *wanted; // That the walk waits for.
-  bool failed;
+  bool failed, looked;
   hd_ptr_map_t inputs; // The data of the whole's inputs: looked at on demand.
   hd_ptr_map_t given;  // The data of what segments computed.
   struct hd_names *names;

@@ -155,9 +155,12 @@ const hd_host_tensor_t *hd_lower_find_data(hd_lowering_t *l,
 const hd_host_tensor_t *hd_lower_data(hd_lowering_t *l,
                                       const hd_value_t *value) {
   const hd_host_tensor_t *data = hd_lower_find_data(l, value);
-  if (!data)
-    data = hd_ptr_map_get(&l->x->inputs, value);
-  if (!data)
+  if (data)
+    return data;
+  data = hd_ptr_map_get(&l->x->inputs, value);
+  if (data)
+    l->x->looked = true;
+  else
     l->x->wanted = value;
   return data;
 }

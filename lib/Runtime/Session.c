@@ -2,28 +2,35 @@
 //
 // A run walks the graph with its inputs in hand, segment after segment; values
 // live on the device (or, for `ref`, in the host's memory) until the run ends.
+// A graph that is one segment, whatever is in its inputs, is walked once for
+// each set of shapes: its program, its values' memory and all are kept.
 
 #include "Runtime/Session.h"
 #include "Graph/Reference.h"
-#include "IR/Constant.h"
-#include "Runtime/Storage.h"
+#include "Runtime/Store.h"
 #include "Schedule/Schedule.h"
-#include "Support/HostMemory.h"
-#include "Support/PtrMap.h"
 #include "TaskMapping/Passes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const hd_loc_t nowhere;
+// A segment, compiled.
+typedef struct segment {
+  const hd_graph_t *graph;
+  hd_module_t *made; // Its plan and kernels.
+  hd_program_t program;
+  hd_slot_t *slots; // The plan's parameters.
+} segment_t;
 
-// Where a value is, while the session runs.
-typedef struct stored {
-  const hd_value_t *value;
-  hd_host_tensor_t host;        // Owned where it has data.
-  const hd_host_tensor_t *data; // host, or what another owns; NULL: not here.
-  hd_slot_t slot;               // On the device; no address: not there.
-} stored_t;
+// A walk for one set of shapes, and what it made.
+typedef struct run {
+  hd_expander_t *expander;
+  hd_tensor_type_t *inputs;
+  const hd_graph_t *last;
+  hd_store_t values; // All but constants.
+  segment_t segment; // The one at work.
+  struct run *next;
+} run_t;
 
 struct hd_session {
   hd_module_t *module;
@@ -31,11 +38,10 @@ struct hd_session {
   hd_device_t *device;
   hd_session_options_t options;
   hd_session_stats_t stats;
-  hd_arena_t arena; // Of a run.
-  hd_ptr_map_t values;
-  HD_VEC(stored_t *) stored;
-  hd_module_t *made;    // The segment's plan and kernels.
-  hd_program_t program; // The segment's.
+  hd_store_t constants; // On the device, for every run.
+  run_t *kept;          // Runs that can be run again.
+  run_t *now;           // The last; NULL where it was not kept.
+  run_t *running;       // Not kept yet: so that unwinding does not lose it.
 };
 
 static hd_context_t *context_of(const hd_session_t *s) {
@@ -56,36 +62,34 @@ hd_session_t *hd_session_create(hd_module_t *module, const hd_graph_t *graph,
   s->graph = graph;
   s->device = device;
   s->options = *options;
-  hd_arena_init(&s->arena, &module->context->budget);
+  hd_store_init(&s->constants, module, device);
   return s;
 }
 
-static void end_segment(hd_session_t *s) {
-  hd_program_fini(&s->program);
-  hd_module_destroy(s->made);
-  s->made = NULL;
+static void end_segment(segment_t *segment) {
+  hd_program_fini(&segment->program);
+  hd_module_destroy(segment->made);
+  *segment = (segment_t){0};
 }
 
-static void end_run(hd_session_t *s) {
-  end_segment(s);
-  for (size_t i = 0; i < s->stored.size; i++) {
-    stored_t *stored = s->stored.data[i];
-    hd_host_tensor_fini(&stored->host);
-    if (s->device && stored->slot.address)
-      s->device->ops->free(s->device, stored->slot.address);
-  }
-  hd_arena_fini(&s->arena);
-  hd_arena_init(&s->arena, &context_of(s)->budget);
-  s->values = (hd_ptr_map_t){0};
-  s->stored.data = NULL;
-  s->stored.size = s->stored.capacity = 0;
+static void end_run(run_t *run) {
+  if (!run)
+    return;
+  end_segment(&run->segment);
+  hd_store_fini(&run->values);
+  free(run);
 }
 
 void hd_session_destroy(hd_session_t *s) {
   if (!s)
     return;
-  end_run(s);
-  hd_arena_fini(&s->arena);
+  while (s->kept) {
+    run_t *run = s->kept;
+    s->kept = run->next;
+    end_run(run);
+  }
+  end_run(s->running);
+  hd_store_fini(&s->constants);
   free(s);
 }
 
@@ -93,69 +97,42 @@ const hd_session_stats_t *hd_session_stats(const hd_session_t *s) {
   return &s->stats;
 }
 
-static stored_t *find(hd_session_t *s, const hd_value_t *value) {
-  stored_t *stored = NULL;
-  for (const void *found = hd_ptr_map_get(&s->values, value); found;
-       found = NULL)
-    memcpy(&stored, &found, sizeof(stored));
-  if (stored)
-    return stored;
-  stored = HD_ARENA_NEW(&s->arena, stored_t);
-  stored->value = value;
-  hd_ptr_map_set(&s->arena, &s->values, value, stored);
-  hd_vec_push(&s->arena, &s->stored, stored);
-  return stored;
+static hd_store_t *store_of(hd_session_t *s, run_t *run,
+                            const hd_value_t *value) {
+  return value->constant ? &s->constants : &run->values;
 }
 
-// The value's elements in the host's memory, fetched where they are not there.
-static const hd_host_tensor_t *fetch(hd_session_t *s, const hd_value_t *value) {
-  stored_t *stored = find(s, value);
-  if (stored->data)
-    return stored->data;
-  if (value->constant)
-    return stored->data = hd_constant_load(s->module, value);
-  hd_context_t *context = context_of(s);
-  const hd_tensor_t *like = stored->slot.var->tensor;
-  hd_env_t none = {0};
-  hd_tensor_type_t type = {.type = value->type, .rank = (unsigned)value->rank};
+static const hd_host_tensor_t *fetch(hd_session_t *s, run_t *run,
+                                     const hd_value_t *value) {
+  return hd_store_fetch(store_of(s, run, value), value);
+}
+
+// A reshape has the same elements; the view does not own them.
+static void view(run_t *run, const hd_value_t *value,
+                 const hd_host_tensor_t *data) {
+  hd_host_tensor_t *as = HD_ARENA_NEW(&run->values.arena, hd_host_tensor_t);
+  *as = *data;
+  as->rank = (unsigned)value->rank;
   for (int i = 0; i < value->rank; i++)
-    type.shape[i] = value->shape[i]->u.i;
-  if (!hd_host_tensor_init(&stored->host, &context->diags, &context->budget,
-                           value->name, type.type, type.shape, type.rank))
-    return NULL;
-  size_t bytes = stored->slot.bytes;
-  unsigned char *storage = hd_host_memory_alloc(
-      &context->diags, &context->budget, value->name, bytes);
-  bool ok =
-      storage &&
-      s->device->ops->download(s->device, storage, stored->slot.address,
-                               bytes) &&
-      hd_storage_unpack(&none, &s->arena, like, storage, bytes, &stored->host);
-  hd_host_memory_free(&context->budget, storage, bytes);
-  return ok ? stored->data = &stored->host : NULL;
+    as->shape[i] = value->shape[i]->u.i;
+  hd_store_find(&run->values, value)->data = as;
 }
 
-static bool evaluate(hd_session_t *s, const hd_node_t *node) {
-  hd_arena_t *arena = &s->arena;
+static bool evaluate(hd_session_t *s, run_t *run, const hd_node_t *node) {
+  hd_arena_t *arena = &run->values.arena;
   const hd_host_tensor_t **inputs =
       HD_ARENA_ARRAY(arena, const hd_host_tensor_t *, node->num_inputs + 1);
   hd_tensor_type_t *types =
       HD_ARENA_ARRAY(arena, hd_tensor_type_t, node->num_inputs + 1);
   for (uint32_t i = 0; i < node->num_inputs; i++) {
-    inputs[i] = fetch(s, node->inputs[i]);
+    inputs[i] = fetch(s, run, node->inputs[i]);
     if (!inputs[i])
       return false;
     types[i] = (hd_tensor_type_t){inputs[i]->type, inputs[i]->rank, {0}};
-    memcpy(types[i].shape, inputs[i]->shape, sizeof(inputs[i]->shape));
+    memcpy(types[i].shape, inputs[i]->shape, sizeof(types[i].shape));
   }
-  stored_t *first = find(s, node->outputs[0]);
-  if (!node->task) { // A reshape: the same elements.
-    hd_host_tensor_t *view = HD_ARENA_NEW(arena, hd_host_tensor_t);
-    *view = *inputs[0];
-    view->rank = (unsigned)first->value->rank;
-    for (int i = 0; i < first->value->rank; i++)
-      view->shape[i] = first->value->shape[i]->u.i;
-    first->data = view;
+  if (!node->task) {
+    view(run, node->outputs[0], inputs[0]);
     return true;
   }
   const hd_task_binding_t *binding =
@@ -167,170 +144,175 @@ static bool evaluate(hd_session_t *s, const hd_node_t *node) {
       HD_ARENA_ARRAY(arena, hd_host_tensor_t, node->num_outputs + 1);
   bool ok =
       hd_task_evaluate(context_of(s), binding, inputs, outputs, node->loc);
-  for (uint32_t i = 0; ok && i < node->num_outputs; i++) {
-    stored_t *stored = find(s, node->outputs[i]);
-    stored->host = outputs[i];
-    stored->data = &stored->host;
+  for (uint32_t i = 0; i < node->num_outputs; i++) {
+    hd_stored_t *stored = hd_store_find(&run->values, node->outputs[i]);
+    stored->own = outputs[i];
+    stored->data = &stored->own;
   }
   return ok;
 }
 
-static bool run_reference(hd_session_t *s, const hd_graph_t *segment) {
-  for (size_t i = 0; i < segment->nodes.size; i++) {
+static bool run_reference(hd_session_t *s, run_t *run,
+                          const hd_graph_t *graph) {
+  uint64_t start = hd_clock_ns();
+  bool ok = true;
+  for (size_t i = 0; ok && i < graph->nodes.size; i++) {
     hd_budget_check(&context_of(s)->budget);
-    if (!evaluate(s, segment->nodes.data[i]))
-      return false;
+    ok = evaluate(s, run, graph->nodes.data[i]);
   }
-  return true;
+  s->stats.run_ms += ms_since(start);
+  return ok;
 }
 
 static const hd_pass_t *lower_pass(void) {
-  for (size_t i = 0; i < hd_task_mapping_num_passes; i++)
-    if (strcmp(hd_task_mapping_passes[i].name, "lower") == 0)
-      return &hd_task_mapping_passes[i];
-  return NULL;
+  size_t i = 0;
+  while (strcmp(hd_task_mapping_passes[i].name, "lower") != 0)
+    i++;
+  return &hd_task_mapping_passes[i];
 }
 
-static bool compile(hd_session_t *s, const hd_func_t *plan) {
+static bool compile(hd_session_t *s, segment_t *segment) {
   hd_pass_args_t args = {s->options.keep_layouts ? "layouts=keep" : NULL,
                          s->options.explain};
   hd_pass_config_t config = {.verify_each = true};
-  hd_program_options_t options = {.specialize = true};
-  hd_env_t none = {0};
-  return hd_program_init(&s->program, s->device, s->made, plan, &none,
+  hd_program_options_t options = {.specialize = true,
+                                  .apart = s->options.keep_layouts};
+  hd_program_t *program = &segment->program;
+  const hd_env_t none = {0};
+  segment->made = hd_module_create(context_of(s));
+  const hd_func_t *plan = hd_schedule_graph(segment->made, segment->graph);
+  return plan &&
+         hd_program_init(program, s->device, segment->made, plan, &none,
                          &options) &&
-         hd_pass_run(s->program.module, lower_pass(), &args, &config).ok &&
-         hd_program_load(&s->program);
+         hd_pass_run(program->module, lower_pass(), &args, &config).ok &&
+         hd_program_load(program);
 }
 
-// Brings a value to the device, or makes room for it.
-static bool place(hd_session_t *s, const hd_value_t *value,
-                  const hd_var_t *param, bool fill) {
-  hd_context_t *context = context_of(s);
-  stored_t *stored = find(s, value);
-  hd_env_t none = {0};
-  int64_t bytes;
-  if (stored->slot.address)
-    return true;
-  if (!hd_storage_bytes(&none, &s->arena, param->tensor, &bytes))
-    return hd_error(&context->diags, nowhere, HD_E0309, value->name);
-  stored->slot = (hd_slot_t){.var = param, .bytes = (size_t)bytes};
-  if (!s->device->ops->alloc(s->device, value->name, (size_t)bytes,
-                             &stored->slot.address))
+// Settles where parameter n of the plan is.
+static bool place_param(hd_session_t *s, run_t *run, const hd_value_t *value,
+                        uint32_t n, bool fill) {
+  segment_t *segment = &run->segment;
+  hd_store_t *store = store_of(s, run, value);
+  const hd_var_t *param = segment->program.entry->params[n];
+  if (!hd_store_place(store, value, param, fill))
     return false;
-  if (!fill)
-    return true;
-  const hd_host_tensor_t *data = fetch(s, value);
-  if (!data)
-    return false;
-  if (value->constant)
-    s->stats.weights_bytes += bytes;
-  if (hd_storage_is_plain(param->tensor))
-    return s->device->ops->upload(s->device, stored->slot.address, data->data,
-                                  (size_t)bytes);
-  unsigned char *storage = hd_host_memory_alloc(
-      &context->diags, &context->budget, value->name, (size_t)bytes);
-  bool ok = storage &&
-            hd_storage_pack(&none, &s->arena, param->tensor, data, storage,
-                            (size_t)bytes) &&
-            s->device->ops->upload(s->device, stored->slot.address, storage,
-                                   (size_t)bytes);
-  hd_host_memory_free(&context->budget, storage, (size_t)bytes);
-  return ok;
-}
-
-// The plan's parameters: the segment's inputs, constants and outputs.
-static bool place_params(hd_session_t *s, const hd_graph_t *segment,
-                         const hd_func_t *plan, hd_slot_t *slots) {
-  uint32_t n = 0;
-  for (size_t i = 0; i < segment->inputs.size; i++, n++)
-    if (!place(s, segment->inputs.data[i], plan->params[n], true))
-      return false;
-  for (size_t i = 0; i < segment->constants.size; i++, n++)
-    if (!place(s, segment->constants.data[i], plan->params[n], true))
-      return false;
-  for (size_t i = 0; i < segment->outputs.size; i++)
-    if (hd_scheduled_output(segment, i) &&
-        !place(s, segment->outputs.data[i], plan->params[n++], false))
-      return false;
-  n = 0;
-  for (size_t i = 0; i < segment->inputs.size; i++)
-    slots[n++] = find(s, segment->inputs.data[i])->slot;
-  for (size_t i = 0; i < segment->constants.size; i++)
-    slots[n++] = find(s, segment->constants.data[i])->slot;
-  for (size_t i = 0; i < segment->outputs.size; i++)
-    if (hd_scheduled_output(segment, i))
-      slots[n++] = find(s, segment->outputs.data[i])->slot;
+  segment->slots[n] = hd_store_find(store, value)->slot;
   return true;
 }
 
-static bool run_device(hd_session_t *s, const hd_graph_t *segment) {
-  end_segment(s);
-  s->made = hd_module_create(context_of(s));
+// The plan's parameters: the graph's inputs, its constants, its outputs.
+static bool place_params(hd_session_t *s, run_t *run) {
+  segment_t *segment = &run->segment;
+  const hd_graph_t *graph = segment->graph;
+  uint32_t n = 0;
+  segment->slots = HD_ARENA_ARRAY(&run->values.arena, hd_slot_t,
+                                  segment->program.entry->num_params + 1);
+  for (size_t i = 0; i < graph->inputs.size; i++)
+    if (!place_param(s, run, graph->inputs.data[i], n++, true))
+      return false;
+  for (size_t i = 0; i < graph->constants.size; i++) {
+    if (!place_param(s, run, graph->constants.data[i], n, true))
+      return false;
+    s->stats.weights_bytes += (int64_t)segment->slots[n++].bytes;
+  }
+  for (size_t i = 0; i < graph->outputs.size; i++)
+    if (hd_scheduled_output(graph, i) &&
+        !place_param(s, run, graph->outputs.data[i], n++, false))
+      return false;
+  return true;
+}
+
+static bool run_program(hd_session_t *s, segment_t *segment) {
   uint64_t start = hd_clock_ns();
-  const hd_func_t *plan = hd_schedule_graph(s->made, segment);
-  bool ok = plan && compile(s, plan);
-  s->stats.compile_ms += ms_since(start);
-  if (!ok)
-    return false;
-  s->stats.kernels += (unsigned)s->program.variants.size;
-  s->stats.launches += s->program.num_launches;
-  hd_slot_t *slots = HD_ARENA_ARRAY(&s->arena, hd_slot_t, plan->num_params + 1);
-  start = hd_clock_ns();
-  ok = place_params(s, segment, plan, slots);
-  s->stats.load_ms += ms_since(start);
-  start = hd_clock_ns();
-  ok = ok && hd_program_run(&s->program, slots);
+  bool ok = hd_program_run(&segment->program, segment->slots);
   s->stats.run_ms += ms_since(start);
-  s->stats.moved_bytes += ok ? hd_program_moved_bytes(&s->program) : 0;
   return ok;
 }
 
-static hd_expander_t *begin(hd_session_t *s, const hd_host_tensor_t *inputs) {
-  size_t count = s->graph->inputs.size;
-  hd_tensor_type_t *types =
-      HD_ARENA_ARRAY(&s->arena, hd_tensor_type_t, count + 1);
-  const hd_host_tensor_t **data =
-      HD_ARENA_ARRAY(&s->arena, const hd_host_tensor_t *, count + 1);
-  for (size_t i = 0; i < count; i++) {
-    types[i] = (hd_tensor_type_t){inputs[i].type, inputs[i].rank, {0}};
-    memcpy(types[i].shape, inputs[i].shape, sizeof(inputs[i].shape));
-    data[i] = &inputs[i];
+static void count(hd_session_t *s, const hd_program_t *program) {
+  s->stats.segments++;
+  s->stats.kernels += (unsigned)program->variants.size;
+  s->stats.launches += program->num_launches;
+  s->stats.moved_bytes += hd_program_moved_bytes(program);
+  if (program->block_bytes > s->stats.arena_bytes) {
+    s->stats.arena_bytes = program->block_bytes;
+    s->stats.arena_bound = program->block_bound;
   }
-  hd_expander_t *x = hd_expander_create(s->module, s->graph, types, data);
-  for (size_t i = 0; i < count; i++)
-    find(s, hd_expander_input(x, i))->data = &inputs[i];
-  return x;
 }
 
-static bool run_segments(hd_session_t *s, hd_expander_t *x,
-                         const hd_graph_t **last) {
+static bool run_device(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
+  segment_t *segment = &run->segment;
+  end_segment(segment);
+  segment->graph = graph;
+  uint64_t start = hd_clock_ns();
+  bool ok = compile(s, segment);
+  s->stats.compile_ms += ms_since(start);
+  if (!ok)
+    return false;
+  start = hd_clock_ns();
+  ok = place_params(s, run);
+  s->stats.load_ms += ms_since(start);
+  count(s, &segment->program);
+  return ok && run_program(s, segment);
+}
+
+static run_t *begin(hd_session_t *s, const hd_host_tensor_t *inputs) {
+  run_t *run = calloc(1, sizeof(*run));
+  if (!run)
+    hd_budget_exhausted(&context_of(s)->budget, HD_EXHAUSTED_MEMORY);
+  s->running = run;
+  hd_store_init(&run->values, s->module, s->device);
+  hd_arena_t *arena = &run->values.arena;
+  size_t size = s->graph->inputs.size;
+  const hd_host_tensor_t **data =
+      HD_ARENA_ARRAY(arena, const hd_host_tensor_t *, size + 1);
+  run->inputs = HD_ARENA_ARRAY(arena, hd_tensor_type_t, size + 1);
+  for (size_t i = 0; i < size; i++) {
+    hd_tensor_type_t *type = &run->inputs[i];
+    *type = (hd_tensor_type_t){inputs[i].type, inputs[i].rank, {0}};
+    memcpy(type->shape, inputs[i].shape, sizeof(type->shape));
+    data[i] = &inputs[i];
+  }
+  run->expander = hd_expander_create(s->module, s->graph, run->inputs, data);
+  for (size_t i = 0; i < size; i++)
+    hd_store_find(&run->values, hd_expander_input(run->expander, i))->data =
+        &inputs[i];
+  return run;
+}
+
+// *walks counts the times that the walk began.
+static bool run_segments(hd_session_t *s, run_t *run, unsigned *walks) {
   for (;;) {
     uint64_t start = hd_clock_ns();
-    hd_expand_state_t state = hd_expander_run(x, last);
+    hd_expand_state_t state = hd_expander_run(run->expander, &run->last);
     s->stats.expand_ms += ms_since(start);
+    ++*walks;
     if (state == HD_EXPAND_FAILED)
       return false;
-    s->stats.segments += (*last)->nodes.size > 0;
-    if ((*last)->nodes.size > 0 &&
-        !(s->device ? run_device(s, *last) : run_reference(s, *last)))
+    if (run->last->nodes.size > 0 &&
+        !(s->device ? run_device(s, run, run->last)
+                    : run_reference(s, run, run->last)))
       return false;
     if (state == HD_EXPAND_DONE)
       return true;
-    const hd_value_t *wanted = hd_expander_wanted(x);
-    const hd_host_tensor_t *data = fetch(s, wanted);
+    const hd_value_t *wanted = hd_expander_wanted(run->expander);
+    const hd_host_tensor_t *data = fetch(s, run, wanted);
     if (!data)
       return false;
-    hd_expander_give(x, wanted, data);
+    hd_expander_give(run->expander, wanted, data);
   }
 }
 
-static bool take_outputs(hd_session_t *s, const hd_graph_t *last,
+static bool take_outputs(hd_session_t *s, run_t *run,
                          hd_host_tensor_t *outputs) {
   hd_context_t *context = context_of(s);
-  for (size_t i = 0; i < last->outputs.size; i++) {
-    const hd_value_t *value = last->outputs.data[i];
-    const hd_host_tensor_t *data = fetch(s, value);
+  for (size_t i = 0; i < run->last->outputs.size; i++) {
+    const hd_value_t *value = run->last->outputs.data[i];
+    if (value->form != HD_HOLDS_TENSOR)
+      return hd_error(&context->diags, value->loc, HD_E1104,
+                      s->graph->outputs.data[i]->name,
+                      "an output that is a sequence or an optional");
+    const hd_host_tensor_t *data = fetch(s, run, value);
     if (!data ||
         !hd_host_tensor_init(&outputs[i], &context->diags, &context->budget,
                              value->name, data->type, data->shape, data->rank))
@@ -340,13 +322,59 @@ static bool take_outputs(hd_session_t *s, const hd_graph_t *last,
   return true;
 }
 
+// A run of these shapes that was kept.
+static run_t *find_run(hd_session_t *s, const hd_host_tensor_t *inputs) {
+  size_t size = s->graph->inputs.size;
+  for (run_t *run = s->kept; run; run = run->next) {
+    size_t same = 0;
+    while (same < size && run->inputs[same].type == inputs[same].type &&
+           run->inputs[same].rank == inputs[same].rank &&
+           memcmp(run->inputs[same].shape, inputs[same].shape,
+                  sizeof(int64_t) * inputs[same].rank) == 0)
+      same++;
+    if (same == size)
+      return run;
+  }
+  return NULL;
+}
+
+static bool run_again(hd_session_t *s, run_t *run,
+                      const hd_host_tensor_t *inputs) {
+  count(s, &run->segment.program);
+  for (size_t i = 0; i < s->graph->inputs.size; i++)
+    if (!hd_store_update(&run->values, hd_expander_input(run->expander, i),
+                         &inputs[i]))
+      return false;
+  for (size_t i = 0; i < run->last->outputs.size; i++)
+    if (hd_scheduled_output(run->last, i))
+      hd_store_find(&run->values, run->last->outputs.data[i])->data = NULL;
+  return run_program(s, &run->segment);
+}
+
 bool hd_session_run(hd_session_t *s, const hd_host_tensor_t *inputs,
                     hd_host_tensor_t *outputs) {
   memset(outputs, 0, sizeof(*outputs) * s->graph->outputs.size);
   s->stats = (hd_session_stats_t){0};
-  hd_expander_t *x = begin(s, inputs);
-  const hd_graph_t *last = NULL;
-  bool ok = run_segments(s, x, &last) && take_outputs(s, last, outputs);
-  end_run(s);
-  return ok;
+  s->now = find_run(s, inputs);
+  if (s->now)
+    return run_again(s, s->now, inputs) && take_outputs(s, s->now, outputs);
+  unsigned walks = 0;
+  run_t *run = begin(s, inputs);
+  bool ok = run_segments(s, run, &walks) && take_outputs(s, run, outputs);
+  s->running = NULL;
+  if (!ok || !s->device || walks > 1 || !run->segment.slots ||
+      hd_expander_looked(run->expander)) {
+    end_run(run);
+    return ok;
+  }
+  run->next = s->kept;
+  s->kept = s->now = run;
+  return true;
+}
+
+hd_program_t *hd_session_program(hd_session_t *s, const hd_slot_t **slots) {
+  if (!s->now)
+    return NULL;
+  *slots = s->now->segment.slots;
+  return &s->now->segment.program;
 }

@@ -3,7 +3,8 @@
 // Sessions: a graph that runs. For each set of shapes that it is given, the
 // graph is expanded, scheduled and compiled, segment by segment
 // (Graph/Expand.h); a segment is a program of its own. On the device `ref`
-// tasks are evaluated instead.
+// tasks are evaluated instead. What is compiled is kept for the next run with
+// the same shapes, and constants stay on the device.
 #ifndef HIDET_RUNTIME_SESSION_H
 #define HIDET_RUNTIME_SESSION_H
 
@@ -13,13 +14,14 @@
 typedef struct hd_session hd_session_t;
 
 typedef struct hd_session_options {
-  bool keep_layouts; // Indices stay as written, for the sanitizer to name.
+  bool keep_layouts; // For the sanitizer: indices stay as they are written, and
+                     // workspaces share no memory.
   bool explain;
 } hd_session_options_t;
 
 typedef struct hd_session_stats {
   unsigned segments, kernels, launches;
-  int64_t weights_bytes, arena_bytes, moved_bytes;
+  int64_t weights_bytes, arena_bytes, arena_bound, moved_bytes;
   double expand_ms, compile_ms, load_ms, run_ms;
 } hd_session_stats_t;
 
@@ -34,7 +36,14 @@ void hd_session_destroy(hd_session_t *session);
 // output, made here and the caller's to end, also after an error (zero then).
 bool hd_session_run(hd_session_t *session, const hd_host_tensor_t *inputs,
                     hd_host_tensor_t *outputs);
-// Of the last run.
+
+// Of the last run. What was compiled before takes no time.
 const hd_session_stats_t *hd_session_stats(const hd_session_t *session);
+
+// The last run as a program that can be run again on the same tensors, with the
+// slots that it takes; NULL where it was none (on ref; where the graph fell
+// into several segments or none).
+hd_program_t *hd_session_program(hd_session_t *session,
+                                 const hd_slot_t **slots);
 
 #endif
