@@ -42,7 +42,7 @@ ENDS = {"0": "pass", "1": "wrong", "4": "unsupported", "crash": "crash",
         "timeout": "timeout"}
 PLAIN_COUNT = 1710  # of onnx 1.22.0's node tests; it checks is_plain
 LISTED_DEVICES = ("ref", "sim")
-CODE = re.compile(r"error\[E\d+\]: *")
+PREFIX = re.compile(r".*?\berror(\[E\d+\])?: *")
 
 
 def column(end):
@@ -61,8 +61,7 @@ class Result:
         lines = [line for line in self.said.splitlines() if line.strip()]
         errors = [line for line in lines if "error" in line]
         line = (errors or lines or ["says nothing"])[0]
-        parts = CODE.split(line)
-        return parts[-1].strip()[:160]
+        return PREFIX.sub("", line, count=1).strip()[:160]
 
 
 def ending(case, code, said):
