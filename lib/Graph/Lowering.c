@@ -148,7 +148,7 @@ hd_tensor_type_t hd_lower_type(const hd_value_t *value) {
 const hd_host_tensor_t *hd_lower_find_data(hd_lowering_t *l,
                                            const hd_value_t *value) {
   if (value->constant)
-    return value->constant->tensor;
+    return hd_constant_load(l->x->module, value);
   return hd_ptr_map_get(&l->x->given, value);
 }
 

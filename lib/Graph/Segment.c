@@ -6,6 +6,7 @@
 #include "Graph/Expander.h"
 
 #include <string.h>
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 // An arena serves uthash as well as the heap.
 #define uthash_malloc(size) hd_arena_alloc(arena, size)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Runtime/Store.h"
-#include "IR/Constant.h"
 #include "Runtime/Storage.h"
 #include "Support/HostMemory.h"
 

@@ -51,8 +51,9 @@ const hd_value_t *hd_lower_convolution(hd_lowering_t *l, const hd_value_t *x,
   int64_t taken = hd_lower_size(w, 1) * groups;
   if (taken != hd_lower_size(x, 1) || hd_lower_size(w, 0) % groups != 0)
     return hd_lower_invalid(
-               l, "weights for %lld channels in %lld groups of %lld filters, "
-                  "where there are %lld channels",
+               l,
+               "weights for %lld channels in %lld groups of %lld filters, "
+               "where there are %lld channels",
                (long long)taken, (long long)groups,
                (long long)hd_lower_size(w, 0), (long long)hd_lower_size(x, 1)),
            NULL;
@@ -123,8 +124,9 @@ bool hd_onnx_conv_transpose(hd_lowering_t *l) {
       !read_groups(l, hd_lower_size(x, 1), &groups))
     return false;
   if (hd_lower_size(w, 0) != hd_lower_size(x, 1))
-    return hd_lower_invalid(l, "weights for %lld channels, where there are "
-                               "%lld",
+    return hd_lower_invalid(l,
+                            "weights for %lld channels, where there are "
+                            "%lld",
                             (long long)hd_lower_size(w, 0),
                             (long long)hd_lower_size(x, 1));
   hd_attributes_t attributes = {0};
@@ -163,8 +165,8 @@ bool hd_onnx_conv_deform(hd_lowering_t *l) {
   int64_t offsets[] = {n, m, k[0], k[1], 2, s[0], s[1]};
   int64_t masks[] = {n, m, k[0], k[1], s[0], s[1]};
   offset = hd_lower_reshape(l, offset, offsets, 7);
-  mask = mask ? hd_lower_reshape(l, mask, masks, 6)
-              : ones(l, x->type, masks, 6);
+  mask =
+      mask ? hd_lower_reshape(l, mask, masks, 6) : ones(l, x->type, masks, 6);
   if (!offset || !mask)
     return false;
   hd_attributes_t a = {0};

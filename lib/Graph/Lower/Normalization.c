@@ -76,9 +76,8 @@ bool hd_onnx_batch_norm(hd_lowering_t *l) {
   hd_attributes_float(l, &list, "epsilon", hd_lower_float(l, "epsilon", 1e-5));
   if (trains) {
     int64_t count =
-        hd_lower_count(x) / (x->rank > 1 && hd_lower_size(x, 1)
-                                 ? hd_lower_size(x, 1)
-                                 : 1);
+        hd_lower_count(x) /
+        (x->rank > 1 && hd_lower_size(x, 1) ? hd_lower_size(x, 1) : 1);
     hd_attributes_int(l, &list, "count", count);
     hd_attributes_float(l, &list, "momentum",
                         hd_lower_float(l, "momentum", 0.9));
@@ -128,8 +127,7 @@ static bool normalize_groups(hd_lowering_t *l, int64_t groups, bool of_groups,
     return false;
   hd_attributes_t list = {0};
   hd_attributes_float(l, &list, "epsilon", epsilon);
-  hd_attributes_int(l, &list, "count",
-                    split[2] * count_axes(x, 2, x->rank));
+  hd_attributes_int(l, &list, "count", split[2] * count_axes(x, 2, x->rank));
   const hd_value_t *y = hd_lower_task(l, "group_norm", inputs, 3, &list, NULL);
   y = y ? hd_lower_reshape(l, y, shape, (unsigned)x->rank) : NULL;
   return y && hd_lower_output(l, 0, y);
@@ -190,8 +188,8 @@ bool hd_onnx_layer_norm(hd_lowering_t *l) {
   hd_attributes_int(l, &list, "s", axis);
   hd_attributes_float(l, &list, "epsilon", hd_lower_float(l, "epsilon", 1e-5));
   hd_attributes_int(l, &list, "count", count_axes(x, (int)axis, x->rank));
-  bool plain = has_axes(scale, x, (int)axis) &&
-               (!bias || has_axes(bias, x, (int)axis));
+  bool plain =
+      has_axes(scale, x, (int)axis) && (!bias || has_axes(bias, x, (int)axis));
   if (!plain || hd_lower_wants_output(l, 1) || hd_lower_wants_output(l, 2))
     return layer_norm_parts(l, x, scale, bias, &list, (int)axis);
   const hd_value_t *inputs[] = {x, scale, bias ? bias : zeros_like(l, scale)};

@@ -13,10 +13,9 @@ static void add_least(hd_lowering_t *l, hd_scalar_t type,
   if (hd_type_is_float(t))
     hd_attributes_float(l, list, "least", -INFINITY);
   else
-    hd_attributes_int(l, list, "least",
-                      hd_type_is_signed(t)
-                          ? -(INT64_C(1) << (hd_scalar_bits(type) - 1))
-                          : 0);
+    hd_attributes_int(
+        l, list, "least",
+        hd_type_is_signed(t) ? -(INT64_C(1) << (hd_scalar_bits(type) - 1)) : 0);
 }
 
 // The numbers of an image's elements, the first axis the fastest where

@@ -89,8 +89,9 @@ bool hd_window_place(hd_lowering_t *l, hd_window_t *w) {
                    ((w->kernel[i] - 1) * w->dilations[i] + 1);
     if (room < 0)
       return hd_lower_invalid(
-          l, "a window of %lld (dilation %lld) does not fit into %lld elements "
-             "and the padding",
+          l,
+          "a window of %lld (dilation %lld) does not fit into %lld elements "
+          "and the padding",
           (long long)w->kernel[i], (long long)w->dilations[i],
           (long long)w->inputs[i]);
     w->sizes[i] = room / w->strides[i] + 1;

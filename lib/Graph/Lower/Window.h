@@ -16,7 +16,7 @@ typedef struct hd_window {
   int64_t strides[HD_MAX_RANK];
   int64_t dilations[HD_MAX_RANK];
   int64_t begin[HD_MAX_RANK], end[HD_MAX_RANK]; // Padding.
-  int64_t sizes[HD_MAX_RANK]; // Places of the window.
+  int64_t sizes[HD_MAX_RANK];                   // Places of the window.
 } hd_window_t;
 
 // Reads all but pads, auto_pad and what follows from them. kernel: where the

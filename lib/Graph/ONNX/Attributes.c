@@ -128,7 +128,7 @@ static bool read_kind(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
     if (!proto->t)
       return lacks(im, node, name, "tensor");
     attribute->kind = HD_ATTRIBUTE_TENSOR;
-    attribute->u.tensor = hd_onnx_constant(im, proto->t, node, name);
+    attribute->u.tensor = hd_onnx_tensor_constant(im, proto->t, node, name);
     return attribute->u.tensor != NULL;
   case SPARSE_TENSOR:
     if (!proto->sparse_tensor)

@@ -26,7 +26,8 @@ static bool add_constants(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
   const char *const what = "initializer";
   for (size_t i = 0; i < proto->n_initializer; i++) {
     const char *name = or_empty(proto->initializer[i]->name);
-    hd_value_t *value = hd_onnx_constant(im, proto->initializer[i], what, name);
+    hd_value_t *value =
+        hd_onnx_tensor_constant(im, proto->initializer[i], what, name);
     if (!add_constant(im, scope, value, what, name))
       return false;
   }

@@ -118,10 +118,11 @@ hd_value_t *hd_onnx_sparse(hd_onnx_import_t *im,
     hd_onnx_invalid(im, what, name, "it is sparse, without values or indices");
     return NULL;
   }
-  hd_value_t *values = hd_onnx_constant(im, tensor->values, what, name);
+  hd_value_t *values = hd_onnx_tensor_constant(im, tensor->values, what, name);
   if (!values || values->type == HD_VOID)
     return values;
-  hd_value_t *indices = hd_onnx_constant(im, tensor->indices, what, name);
+  hd_value_t *indices =
+      hd_onnx_tensor_constant(im, tensor->indices, what, name);
   if (!indices || indices->type == HD_VOID)
     return indices;
   s.values = hd_constant_load(im->module, values);

@@ -90,8 +90,9 @@ bool hd_onnx_declare(hd_onnx_import_t *im, hd_graph_t *graph, hd_value_t *value,
 // messages ("initializer", its name). NULL after errors; where the element type
 // is none of ours that is E1104, im->failed is set, and a value without
 // elements comes back.
-hd_value_t *hd_onnx_constant(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
-                             const char *what, const char *name);
+hd_value_t *hd_onnx_tensor_constant(hd_onnx_import_t *im,
+                                    const HdOnnx__Tensor *tensor,
+                                    const char *what, const char *name);
 // Sparse.c: the same of a sparse tensor, made dense.
 hd_value_t *hd_onnx_sparse(hd_onnx_import_t *im,
                            const HdOnnx__SparseTensor *tensor, const char *what,

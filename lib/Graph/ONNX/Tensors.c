@@ -231,8 +231,9 @@ static bool read_elements(const subject_t *s, const HdOnnx__Tensor *tensor,
          (value->type != HD_BOOL || check_bools(s, constant, (size_t)bytes));
 }
 
-hd_value_t *hd_onnx_constant(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
-                             const char *what, const char *name) {
+hd_value_t *hd_onnx_tensor_constant(hd_onnx_import_t *im,
+                                    const HdOnnx__Tensor *tensor,
+                                    const char *what, const char *name) {
   subject_t subject = {im, what, name};
   hd_value_t *value = hd_onnx_value(im, name);
   value->type = hd_onnx_scalar(tensor->data_type);

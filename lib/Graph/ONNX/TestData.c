@@ -23,7 +23,7 @@ static bool reserve(reading_t *r, size_t count) {
 static bool add_tensor(reading_t *r, const HdOnnx__Tensor *proto) {
   hd_onnx_import_t *im = &r->im;
   const char *name = proto->name && proto->name[0] ? proto->name : im->name;
-  hd_value_t *value = hd_onnx_constant(im, proto, "tensor", name);
+  hd_value_t *value = hd_onnx_tensor_constant(im, proto, "tensor", name);
   if (!value || im->failed)
     return false;
   const hd_host_tensor_t *read = hd_constant_load(im->module, value);
