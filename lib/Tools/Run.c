@@ -183,8 +183,11 @@ static bool compile(hd_run_t *run) {
   run->compile_ms = (double)(hd_clock_ns() - start) * 1e-6;
   hd_pass_record_t record = {"code", run->device->compile_ns, true};
   hd_vec_push(&run->arena, &run->log.records, record);
-  if (ok)
+  if (ok) {
+    run->kernels = (int64_t)run->program.variants.size;
+    run->launches = run->program.num_launches;
     run->moved_bytes = hd_program_moved_bytes(&run->program);
+  }
   return ok;
 }
 
@@ -215,10 +218,20 @@ static bool load_data(hd_run_t *run) {
 
 static void body(void *argument) {
   hd_run_t *run = argument;
-  if (!hd_run_check_bench(run) || !import_module(run) || !open_device(run))
+  if (!hd_run_check_bench(run) || !import_module(run))
+    return;
+  if (given(run, RUN_CHECK)) {
+    if (run->graph)
+      hd_run_check(run);
+    else
+      fail(run, "--check is for models");
+    return;
+  }
+  if (!open_device(run))
     return;
   if (run->graph) {
-    hd_run_model(run);
+    if (hd_run_model(run) && given(run, RUN_BENCH))
+      hd_run_bench(run);
     return;
   }
   if (!hd_run_bind(run) || !compile(run) || !load_data(run) || !first_run(run))

@@ -23,9 +23,10 @@ static const hd_loc_t nowhere;
 
 typedef struct bench {
   hd_run_t *run;
-  unsigned sets, runs; // Runs a replay: a multiple of sets.
-  hd_slot_t *slots;    // sets times num_params.
-  int64_t count;       // Samples wanted; 0: until the time is over.
+  hd_program_t *program;  // NULL: a graph that is more than one program.
+  unsigned sets, runs;    // Runs a replay: a multiple of sets.
+  const hd_slot_t *slots; // sets times the program's parameters.
+  int64_t count;          // Samples wanted; 0: until the time is over.
   uint64_t start_ns, until_ns;
   hd_progress_t progress;
   HD_VEC(double) samples;
@@ -64,16 +65,30 @@ static bool make_sets(bench_t *b) {
   hd_run_t *run = b->run;
   int64_t bytes = operand_bytes(run);
   int64_t wanted = 2 * run->device->info.l2_bytes;
-  int64_t sets = bytes ? (wanted + bytes - 1) / bytes : 1;
+  bool rotate = bytes && run->device->ops->replay;
+  int64_t sets = rotate ? (wanted + bytes - 1) / bytes : 1;
   b->sets = sets < 1 ? 1 : sets > MAX_SETS ? MAX_SETS : (unsigned)sets;
   size_t count = (size_t)b->sets * (run->num_params + 1);
-  b->slots = HD_ARENA_ARRAY(&run->arena, hd_slot_t, count);
+  hd_slot_t *slots = HD_ARENA_ARRAY(&run->arena, hd_slot_t, count);
   run->sets = HD_ARENA_ARRAY(&run->arena, hd_address_t, count);
   for (uint32_t i = 0; i < run->num_params; i++)
-    b->slots[i] = run->tensors[i].slot;
+    slots[i] = run->tensors[i].slot;
   for (unsigned k = 1; k < b->sets; k++)
-    if (!make_set(b, b->slots + (size_t)k * run->num_params))
+    if (!make_set(b, slots + (size_t)k * run->num_params))
       return false;
+  b->slots = slots;
+  return true;
+}
+
+// A kernel's operands are rotated; a graph's weights are its own.
+static bool settle_program(bench_t *b) {
+  hd_run_t *run = b->run;
+  b->sets = 1;
+  if (!run->graph) {
+    b->program = &run->program;
+    return make_sets(b);
+  }
+  b->program = hd_session_program(run->session, &b->slots);
   return true;
 }
 
@@ -84,7 +99,7 @@ static hd_recording_t *record(bench_t *b) {
     return NULL;
   bool ok = true;
   for (unsigned i = 0; ok && i < b->runs; i++)
-    ok = hd_program_run(&run->program,
+    ok = hd_program_run(b->program,
                         b->slots + (size_t)(i % b->sets) * run->num_params);
   hd_recording_t *recording = device->ops->record_end(device);
   if (ok || !recording)
@@ -148,7 +163,7 @@ static bool settle_runs(bench_t *b) {
 }
 
 static bool bench_by_device(bench_t *b) {
-  if (!make_sets(b) || !settle_runs(b))
+  if (!settle_runs(b))
     return false;
   b->recording = record(b);
   if (!b->recording)
@@ -162,14 +177,11 @@ static bool bench_by_device(bench_t *b) {
 }
 
 static bool bench_by_host(bench_t *b) {
-  hd_run_t *run = b->run;
-  b->sets = b->runs = 1;
-  b->slots = HD_ARENA_ARRAY(&run->arena, hd_slot_t, run->num_params + 1);
-  for (uint32_t i = 0; i < run->num_params; i++)
-    b->slots[i] = run->tensors[i].slot;
+  b->runs = 1;
   while (!enough(b)) {
     uint64_t start = hd_clock_ns();
-    if (!hd_program_run(&run->program, b->slots))
+    if (!(b->program ? hd_program_run(b->program, b->slots)
+                     : hd_run_model_again(b->run)))
       return false;
     add_sample(b, (double)(hd_clock_ns() - start) * 1e-6);
   }
@@ -234,7 +246,9 @@ bool hd_run_check_bench(hd_run_t *run) {
 
 bool hd_run_bench(hd_run_t *run) {
   bench_t b = {.run = run, .start_ns = hd_clock_ns()};
-  bool clock = run->device->ops->replay != NULL;
+  if (!settle_program(&b))
+    return false;
+  bool clock = b.program && run->device->ops->replay;
   const char *text = hd_option_text(&run->options, RUN_BENCH, NULL);
   b.count = clock ? 50 : MIN_SAMPLES;
   int64_t ms = 0;

@@ -4,6 +4,7 @@
 // dimensions are the parameters of an entry, so that --input, --shape and
 // --output mean what they mean for a kernel.
 #include "Graph/ONNX/Import.h"
+#include "Support/File.h"
 #include "Tools/RunTool.h"
 
 #include <dirent.h>
@@ -107,6 +108,21 @@ static void verbose(const hd_run_t *run) {
           stats->compile_ms, stats->load_ms, stats->run_ms);
 }
 
+static void take_stats(hd_run_t *run) {
+  const hd_session_stats_t *stats = hd_session_stats(run->session);
+  run->compile_ms += stats->expand_ms + stats->compile_ms;
+  run->load_ms += stats->load_ms;
+  run->first_run_ms = stats->run_ms;
+  run->kernels = stats->kernels;
+  run->launches = stats->launches;
+  run->moved_bytes = stats->moved_bytes;
+  run->weights_bytes = stats->weights_bytes;
+  run->arena_bytes = stats->arena_bytes;
+  run->arena_bound = stats->arena_bound;
+  if (run->device)
+    run->device_bytes = (int64_t)run->device->peak_bytes;
+}
+
 // Runs the graph on the inputs that the tensors hold; their outputs take what
 // comes out.
 static bool run_once(hd_run_t *run) {
@@ -121,9 +137,8 @@ static bool run_once(hd_run_t *run) {
       HD_ARENA_ARRAY(arena, hd_host_tensor_t, num_outputs + 1);
   for (size_t i = 0; i < num_inputs; i++)
     in[i] = inputs[i]->host;
-  uint64_t start = hd_clock_ns();
   bool ok = hd_session_run(run->session, in, out);
-  run->first_run_ms = (double)(hd_clock_ns() - start) * 1e-6;
+  take_stats(run);
   for (size_t i = 0; i < num_outputs; i++) {
     hd_host_tensor_fini(&outputs[i]->host);
     outputs[i]->host = out[i];
@@ -213,6 +228,60 @@ static bool run_test_data(hd_run_t *run) {
   }
   return ok;
 }
+
+static int64_t constant_bytes(const hd_graph_t *graph) {
+  int64_t total = 0;
+  for (size_t i = 0; i < graph->constants.size; i++) {
+    const hd_value_t *value = graph->constants.data[i];
+    int64_t bits = hd_scalar_bits(value->type);
+    for (int k = 0; k < value->rank; k++)
+      bits *= value->shape[k]->u.i;
+    total += (bits + 7) / 8;
+  }
+  return total;
+}
+
+// The tasks that the sizes which are known lead to; a walk that needs a value
+// stops there, since nothing is run.
+static bool check_tasks(hd_run_t *run, size_t *tasks, const char **stop) {
+  size_t size = run->graph->inputs.size;
+  hd_run_tensor_t **inputs = tensors_of(run, true);
+  hd_tensor_type_t *types =
+      HD_ARENA_ARRAY(&run->arena, hd_tensor_type_t, size + 1);
+  for (size_t i = 0; i < size; i++) {
+    types[i] = (hd_tensor_type_t){
+        (hd_scalar_t)inputs[i]->param->type.scalar, inputs[i]->rank, {0}};
+    memcpy(types[i].shape, inputs[i]->shape, sizeof(types[i].shape));
+  }
+  hd_expander_t *x = hd_expander_create(run->module, run->graph, types, NULL);
+  const hd_graph_t *segment;
+  hd_expand_state_t state = hd_expander_run(x, &segment);
+  if (state == HD_EXPAND_FAILED)
+    return false;
+  *tasks = segment->nodes.size;
+  *stop = state == HD_EXPAND_MORE ? hd_expander_wanted(x)->name : NULL;
+  return true;
+}
+
+bool hd_run_check(hd_run_t *run) {
+  const char *stop = NULL;
+  size_t tasks = 0;
+  if (!hd_expander_check(run->module, run->graph) || !hd_run_bind(run) ||
+      !check_tasks(run, &tasks, &stop))
+    return false;
+  hd_buffer_t text = {0};
+  hd_buffer_printf(&text,
+                   "%s: %zu nodes, all supported; %zu tasks%s%s; %.1f MB of "
+                   "weights\n",
+                   run->name, run->graph->nodes.size, tasks,
+                   stop ? " up to what depends on the data of " : "",
+                   stop ? stop : "", (double)constant_bytes(run->graph) * 1e-6);
+  bool ok = hd_file_write_buffer(hd_run_diags(run), "-", &text);
+  hd_buffer_fini(&text);
+  return ok;
+}
+
+bool hd_run_model_again(hd_run_t *run) { return run_once(run); }
 
 bool hd_run_model(hd_run_t *run) {
   hd_session_options_t options = {

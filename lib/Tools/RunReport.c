@@ -27,7 +27,7 @@ static json_t *output_row(const hd_run_tensor_t *t) {
   for (unsigned i = 0; i < t->rank; i++)
     json_array_append_new(shape, json_integer((json_int_t)t->shape[i]));
   set_text(row, "name", t->param->name);
-  set_text(row, "type", hd_type_name(t->param->type));
+  set_text(row, "type", hd_scalar_name(t->host.type));
   json_object_set_new(row, "shape", shape);
   if (t->comparison.done) {
     set_real(row, "max_abs_error", t->comparison.max_abs);
@@ -39,18 +39,26 @@ static json_t *output_row(const hd_run_tensor_t *t) {
 
 static void add_device(hd_run_t *run, json_t *object) {
   const hd_device_t *device = run->device;
-  if (!device)
+  if (!device) {
+    if (run->session)
+      set_text(object, "device", "ref");
     return;
+  }
   set_text(object, "device", device->ops->kind);
   set_text(object, "device_name", device->info.name);
   set_text(object, "target", device->info.target->name);
 }
 
 static void add_program(hd_run_t *run, json_t *object) {
-  if (!run->program.num_launches)
+  if (!run->launches)
     return;
-  set_int(object, "kernels", (int64_t)run->program.variants.size);
-  set_int(object, "launches", run->program.num_launches);
+  set_int(object, "kernels", run->kernels);
+  set_int(object, "launches", run->launches);
+  if (run->graph) {
+    set_int(object, "weights_bytes", run->weights_bytes);
+    set_int(object, "arena_bytes", run->arena_bytes);
+    set_int(object, "arena_lower_bound_bytes", run->arena_bound);
+  }
   set_int(object, "moved_bytes", run->moved_bytes);
   set_int(object, "device_bytes", run->device_bytes);
   set_real(object, "compile_ms", run->compile_ms);

@@ -66,7 +66,9 @@ typedef struct hd_run {
   const char *name;
   hd_buffer_t input;
   double import_ms, compile_ms, load_ms, first_run_ms;
-  int64_t moved_bytes; // By all launches of a run.
+  int64_t kernels, launches; // Distinct kernels; launches of a run.
+  int64_t moved_bytes;       // By all launches of a run.
+  int64_t weights_bytes, arena_bytes, arena_bound; // Of a graph.
   int64_t device_bytes;
   hd_measurement_t measurement;
   hd_address_t *sets; // More operands, to be rotated: RunBench.c.
@@ -95,6 +97,10 @@ bool hd_run_outputs(hd_run_t *run);
 // RunModel.c: takes a graph as what is to be run; then to run it.
 bool hd_run_take_graph(hd_run_t *run, const hd_graph_t *graph);
 bool hd_run_model(hd_run_t *run);
+// --check: says what of it is not supported, or what would be run.
+bool hd_run_check(hd_run_t *run);
+// Runs it again, outputs left on the device where they are.
+bool hd_run_model_again(hd_run_t *run);
 // What --bench says, before anything is done; then to do it.
 bool hd_run_check_bench(hd_run_t *run);
 bool hd_run_bench(hd_run_t *run);
