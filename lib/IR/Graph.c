@@ -35,3 +35,7 @@ const char *hd_attribute_kind_name(hd_attribute_kind_t kind) {
 bool hd_node_is_reshape(const hd_node_t *node) {
   return !node->domain && !node->task && strcmp(node->op, "reshape") == 0;
 }
+
+hd_scalar_t hd_node_float_type(const hd_node_t *node) {
+  return node->domain ? HD_F32 : HD_F64;
+}

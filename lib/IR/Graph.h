@@ -121,6 +121,9 @@ const hd_attribute_t *hd_node_attribute(const hd_node_t *node,
 const char *hd_attribute_kind_name(hd_attribute_kind_t kind); // "an integer"
 // The one operator that is no task: the same elements under another shape.
 bool hd_node_is_reshape(const hd_node_t *node);
+// The type that the floats among a node's attributes are rounded to: f32 of an
+// operator of a standard, as that has them, f64 of a task.
+hd_scalar_t hd_node_float_type(const hd_node_t *node);
 
 // The rules of docs/IR.md; reports every fault.
 bool hd_graph_verify(hd_context_t *context, const hd_graph_t *graph);

@@ -226,9 +226,11 @@ static bool parse_input(hd_task_parser_t *t) {
     value->kind = HD_VALUE_ATTRIBUTE;
     if (hd_accept(t->p, "over") && !parse_over(t, value))
       return false;
-    if (hd_accept(t->p, "=") &&
-        !(value->initial = hd_parse_term_as(t, value->type)))
-      return false;
+    if (hd_accept(t->p, "=")) {
+      if (!(value->initial = hd_parse_bare_term(t)))
+        return false;
+      hd_vec_push(t->p->arena, &t->defaults, value);
+    }
   }
   hd_vec_push(t->p->arena, &t->task->inputs, value);
   return true;
@@ -319,6 +321,13 @@ static bool parse_signature(hd_task_parser_t *t) {
       if (!parse_condition(t))
         return false;
     } while (hd_accept(t->p, ","));
+  // Now that it is known what the variables may be.
+  for (size_t i = 0; i < t->defaults.size; i++) {
+    hd_task_value_t *value = t->defaults.data[i];
+    value->initial = hd_term_coerce(t, value->initial, value->type);
+    if (!value->initial)
+      return false;
+  }
   return true;
 }
 

@@ -398,6 +398,10 @@ const hd_term_t *hd_parse_term(hd_task_parser_t *t) {
   return hd_term_settle(t, parse_infix(t, 0));
 }
 
+const hd_term_t *hd_parse_bare_term(hd_task_parser_t *t) {
+  return parse_infix(t, 0);
+}
+
 const hd_term_t *hd_parse_term_as(hd_task_parser_t *t, hd_task_type_t type) {
   return hd_term_coerce(t, parse_infix(t, 0), type);
 }

@@ -5,6 +5,7 @@
 // before they are defined; the second reads the bodies.
 #include "IR/Parser.h"
 
+#include "IR/Graph.h"
 #include "IR/Library.h"
 #include "IR/ParserState.h"
 #include "IR/Verifier.h"
@@ -70,16 +71,15 @@ bool hd_enter(hd_parser_t *p) {
 
 bool hd_is_reserved(const char *name) {
   static const char *const words[] = {
-      "let",     "shared",      "register", "workspace", "for",
-      "while",   "if",          "else",     "assert",    "return",
-      "launch",  "in",          "out",      "inout",     "on",
-      "step",    "unroll",      "true",     "false",     "inf",
-      "nan",     "min",         "max",      "ceildiv",   "bitcast",
-      "layout",  "align",       "const",    "kernel",    "fn",
-      "plan",    "task",        "spatial",  "repeat",    "auto_map",
-      "custom",  "within",      "idle",     "thread",    "lane",
-      "warp",    "warpgroup",   "block",    "block_dim", "grid_dim",
-      "cluster", "cluster_dim", "device"};
+      "let",       "shared", "register",  "workspace", "for",     "while",
+      "if",        "else",   "assert",    "return",    "launch",  "in",
+      "out",       "inout",  "on",        "step",      "unroll",  "true",
+      "false",     "inf",    "nan",       "min",       "max",     "ceildiv",
+      "bitcast",   "layout", "align",     "const",     "kernel",  "fn",
+      "plan",      "task",   "graph",     "spatial",   "repeat",  "auto_map",
+      "custom",    "within", "idle",      "thread",    "lane",    "warp",
+      "warpgroup", "block",  "block_dim", "grid_dim",  "cluster", "cluster_dim",
+      "device"};
   hd_type_t type;
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
     if (strcmp(words[i], name) == 0)
@@ -126,10 +126,12 @@ const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name) {
   return NULL;
 }
 
-// A function whose body is read in the second round.
+// What is read in the second round: a function's body, or a graph but for its
+// name.
 typedef struct hd_pending {
-  hd_func_t *func;
-  size_t body; // Its first token, '{'.
+  hd_func_t *func; // NULL: a graph.
+  hd_graph_t *graph;
+  size_t at; // The body's first token, '{'; of a graph '('.
 } hd_pending_t;
 
 static bool is_new(hd_parser_t *p, const char *name, hd_loc_t loc) {
@@ -350,7 +352,7 @@ static hd_func_t *parse_header(hd_parser_t *p, hd_func_kind_t kind) {
 
 static bool at_item(const hd_parser_t *p) {
   return hd_at(p, "const") || hd_at(p, "fn") || hd_at(p, "kernel") ||
-         hd_at(p, "plan") || hd_at(p, "task");
+         hd_at(p, "plan") || hd_at(p, "task") || hd_at(p, "graph");
 }
 
 static void skip_braces(hd_parser_t *p) {
@@ -368,6 +370,31 @@ static void skip_braces(hd_parser_t *p) {
 
 typedef HD_VEC(hd_pending_t) hd_pendings_t;
 
+static bool parse_task(hd_parser_t *p) {
+  if (strcmp(hd_peek(p)->text, "reshape") == 0) // See hd_node_is_reshape().
+    return hd_error(p->diags, hd_here(p), HD_E0302, "'reshape'",
+                    "as the name of a task");
+  return is_new(p, hd_peek(p)->text, hd_here(p)) && hd_parse_task(p);
+}
+
+// Its tasks may come later.
+static bool parse_graph(hd_parser_t *p, hd_pendings_t *pendings) {
+  hd_graph_t *graph = HD_ARENA_NEW(p->arena, hd_graph_t);
+  graph->name = hd_expect_name(p, &graph->loc);
+  if (!graph->name || !is_new(p, graph->name, graph->loc))
+    return false;
+  hd_item_t item = {.kind = HD_ITEM_GRAPH, .u.graph = graph};
+  hd_vec_push(p->arena, &p->module->items, item);
+  hd_pending_t pending = {.graph = graph, .at = p->at};
+  hd_vec_push(p->arena, pendings, pending);
+  while (!hd_at(p, "{") && hd_peek(p)->kind != HD_TOKEN_END &&
+         !(at_item(p) && hd_peek(p)->first_on_line))
+    p->at++;
+  if (hd_at(p, "{"))
+    skip_braces(p);
+  return true;
+}
+
 static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
   static const struct {
     const char *word;
@@ -381,7 +408,9 @@ static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
     return parse_const(p, loc);
   }
   if (hd_accept(p, "task"))
-    return is_new(p, hd_peek(p)->text, hd_here(p)) && hd_parse_task(p);
+    return parse_task(p);
+  if (hd_accept(p, "graph"))
+    return parse_graph(p, pendings);
   for (size_t i = 0; i < 3; i++) {
     if (!hd_accept(p, kinds[i].word))
       continue;
@@ -391,12 +420,12 @@ static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
     check_duplicate(p, func);
     hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = func};
     hd_vec_push(p->arena, &p->module->items, item);
-    hd_pending_t pending = {func, p->at};
+    hd_pending_t pending = {.func = func, .at = p->at};
     hd_vec_push(p->arena, pendings, pending);
     skip_braces(p);
     return true;
   }
-  return hd_expected(p, "'const', 'fn', 'kernel', 'plan' or 'task'");
+  return hd_expected(p, "'const', 'fn', 'kernel', 'plan', 'task' or 'graph'");
 }
 
 // A parameter, where the body is read. Constants that follow were not known
@@ -412,7 +441,13 @@ static void declare_again(hd_parser_t *p, const hd_var_t *var) {
 
 static void parse_body(hd_parser_t *p, const hd_pending_t *pending) {
   hd_func_t *func = pending->func;
-  p->at = pending->body;
+  p->at = pending->at;
+  p->depth = 0;
+  if (pending->graph) {
+    p->gave_up = false;
+    hd_parse_graph(p, pending->graph);
+    return;
+  }
   p->func = func;
   hd_visible_pop(&p->visible, 0);
   p->gave_up = false;

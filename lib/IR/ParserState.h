@@ -96,6 +96,8 @@ bool hd_int_fits(hd_type_t type, int64_t value);
 
 // A task from its name on; it becomes an item of the module.
 bool hd_parse_task(hd_parser_t *p);
+// A graph from the parenthesis after its name on.
+bool hd_parse_graph(hd_parser_t *p, hd_graph_t *graph);
 
 // Statements.
 hd_block_t hd_parse_block(hd_parser_t *p);

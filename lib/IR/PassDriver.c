@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Running passes: over every function of a module, with verification after
-// each and the time it took.
+// Running passes: over every function or graph of a module, with verification
+// after each and the time it took.
 
+#include "IR/Graph.h"
 #include "IR/Pass.h"
 #include "IR/Passes.h"
 #include "IR/Verifier.h"
 
 const hd_pass_t hd_ir_passes[] = {
-#define HD_PASS(name, function, level, options, summary)                       \
-  {name, function, HD_LEVEL_##level, options, summary},
+#define HD_PASS HD_PASS_ROW
 #include "IR/Passes.def"
 #undef HD_PASS
 };
@@ -24,18 +24,22 @@ static bool is_inputs_fault(const hd_diagnostic_t *d) {
   return true;
 }
 
-// Other invalid IR that a pass leaves behind is our fault.
-static bool verify_after(hd_module_t *module, const hd_func_t *func,
-                         const hd_pass_t *pass) {
-  hd_context_t *context = module->context;
-  const hd_diagnostic_t *last = context->diags.last;
-  if (hd_func_verify(context, func))
-    return true;
+// Other invalid IR that a pass leaves behind is our fault. last: of the
+// diagnostics before it was verified.
+static bool report_invalid(hd_context_t *context, const hd_diagnostic_t *last,
+                           hd_loc_t loc, const hd_pass_t *pass) {
   if (is_inputs_fault(last ? last->next : context->diags.first))
     return false;
-  hd_error(&context->diags, func->loc, HD_E0311, pass->name);
+  hd_error(&context->diags, loc, HD_E0311, pass->name);
   context->diags.exit_class = hd_diagnostic_exit(HD_E0311);
   return false;
+}
+
+static bool verify_after(hd_module_t *module, const hd_func_t *func,
+                         const hd_pass_t *pass) {
+  const hd_diagnostic_t *last = module->context->diags.last;
+  return hd_func_verify(module->context, func) ||
+         report_invalid(module->context, last, func->loc, pass);
 }
 
 static void run_on(hd_module_t *module, hd_func_t *func, const hd_pass_t *pass,
@@ -53,7 +57,52 @@ static void run_on(hd_module_t *module, hd_func_t *func, const hd_pass_t *pass,
 }
 
 // Callers come before what they call: a pipeline that puts functions in the
-// place of calls finds them as they were written.
+// place of calls finds them as they were written. A pass may add items; those
+// are its results, not its input.
+static void run_on_functions(hd_module_t *module, const hd_pass_t *pass,
+                             const hd_pass_args_t *args, bool verify,
+                             hd_pass_result_t *result) {
+  size_t count = module->items.size;
+  for (int fns = 0; fns < 2; ++fns)
+    for (size_t i = 0; i < count; ++i) {
+      const hd_item_t *item = &module->items.data[i];
+      if (item->kind == HD_ITEM_FUNC &&
+          (item->u.func->kind == HD_FUNC_FN) == (fns == 1))
+        run_on(module, item->u.func, pass, args, verify, result);
+    }
+}
+
+static bool verify_item(hd_module_t *module, const hd_item_t *item) {
+  return item->kind == HD_ITEM_GRAPH
+             ? hd_graph_verify(module->context, item->u.graph)
+             : hd_func_verify(module->context, item->u.func);
+}
+
+static void run_on_graphs(hd_module_t *module, const hd_pass_t *pass,
+                          const hd_pass_args_t *args, bool verify,
+                          hd_pass_result_t *result) {
+  hd_context_t *context = module->context;
+  size_t count = module->items.size;
+  for (size_t i = 0; i < count; ++i) {
+    hd_item_t version = module->items.data[i];
+    if (version.kind != HD_ITEM_GRAPH)
+      continue;
+    const hd_graph_t *graph = version.u.graph;
+    size_t first = module->items.size;
+    if (!pass->run_graph(module, graph, args, &version)) {
+      result->ok = false;
+      continue;
+    }
+    bool same = version.kind == HD_ITEM_GRAPH && version.u.graph == graph;
+    result->changed |= !same || module->items.size > first;
+    module->items.data[i] = version;
+    const hd_diagnostic_t *last = context->diags.last;
+    if (verify && !((same || verify_item(module, &version)) &&
+                    hd_module_verify_from(module, first)))
+      result->ok = report_invalid(context, last, hd_item_loc(&version), pass);
+  }
+}
+
 hd_pass_result_t hd_pass_run(hd_module_t *module, const hd_pass_t *pass,
                              const hd_pass_args_t *args,
                              const hd_pass_config_t *config) {
@@ -64,16 +113,14 @@ hd_pass_result_t hd_pass_run(hd_module_t *module, const hd_pass_t *pass,
     return (hd_pass_result_t){0};
   uint64_t start = hd_clock_ns();
   bool verify = config && config->verify_each;
-  // A pass may add items; those are its results, not its input.
-  size_t count = module->items.size;
-  for (int fns = 0; fns < 2; ++fns)
-    for (size_t i = 0; i < count; ++i) {
-      const hd_item_t *item = &module->items.data[i];
-      if (item->kind == HD_ITEM_FUNC &&
-          (item->u.func->kind == HD_FUNC_FN) == (fns == 1))
-        run_on(module, item->u.func, pass, args ? args : &no_args, verify,
-               &result);
-    }
+  switch (pass->level) {
+  case HD_LEVEL_KERNEL:
+    run_on_functions(module, pass, args ? args : &no_args, verify, &result);
+    break;
+  case HD_LEVEL_GRAPH:
+    run_on_graphs(module, pass, args ? args : &no_args, verify, &result);
+    break;
+  }
   result.ns = hd_clock_ns() - start;
   return result;
 }

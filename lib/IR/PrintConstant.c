@@ -69,7 +69,8 @@ void hd_print_constant(hd_printer_t *p, const hd_value_t *value) {
 }
 
 // An empty list says by a word what it is a list of.
-static void print_list(hd_printer_t *p, const hd_attribute_t *a) {
+static void print_list(hd_printer_t *p, const hd_attribute_t *a,
+                       hd_scalar_t floats) {
   if (a->count == 0 && a->kind != HD_ATTRIBUTE_INTS)
     hd_buffer_puts(p->out,
                    a->kind == HD_ATTRIBUTE_FLOATS ? "floats " : "strings ");
@@ -79,21 +80,22 @@ static void print_list(hd_printer_t *p, const hd_attribute_t *a) {
     if (a->kind == HD_ATTRIBUTE_INTS)
       print_int(p, HD_I64, a->u.ints[i]);
     else if (a->kind == HD_ATTRIBUTE_FLOATS)
-      hd_float_print(HD_F64, a->u.floats[i], p->out);
+      hd_float_print(floats, a->u.floats[i], p->out);
     else
       hd_print_string(p, a->u.strings[i]);
   }
   hd_buffer_puts(p->out, "]");
 }
 
-void hd_print_attribute(hd_printer_t *p, const hd_attribute_t *a) {
+void hd_print_attribute(hd_printer_t *p, const hd_attribute_t *a,
+                        hd_scalar_t floats) {
   hd_buffer_printf(p->out, "%s = ", a->name);
   switch (a->kind) {
   case HD_ATTRIBUTE_INT:
     print_int(p, HD_I64, a->u.i);
     break;
   case HD_ATTRIBUTE_FLOAT:
-    hd_float_print(HD_F64, a->u.f, p->out);
+    hd_float_print(floats, a->u.f, p->out);
     break;
   case HD_ATTRIBUTE_STRING:
     hd_print_string(p, a->u.s);
@@ -101,7 +103,7 @@ void hd_print_attribute(hd_printer_t *p, const hd_attribute_t *a) {
   case HD_ATTRIBUTE_INTS:
   case HD_ATTRIBUTE_FLOATS:
   case HD_ATTRIBUTE_STRINGS:
-    print_list(p, a);
+    print_list(p, a, floats);
     break;
   case HD_ATTRIBUTE_TENSOR:
     hd_print_value_type(p, a->u.tensor);

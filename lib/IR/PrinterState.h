@@ -39,10 +39,12 @@ void hd_print_tensor(hd_printer_t *p, const hd_tensor_t *tensor);
 // In quotes; bytes that are no text by \xHH.
 void hd_print_string(hd_printer_t *p, const char *text);
 
-// Graphs: the element type and shape of a value, its elements, an attribute.
+// Graphs: the element type and shape of a value, its elements, an attribute
+// with the type of its floats.
 void hd_print_graph(hd_printer_t *p, const hd_graph_t *graph);
 void hd_print_value_type(hd_printer_t *p, const hd_value_t *value);
 void hd_print_constant(hd_printer_t *p, const hd_value_t *value);
-void hd_print_attribute(hd_printer_t *p, const hd_attribute_t *attribute);
+void hd_print_attribute(hd_printer_t *p, const hd_attribute_t *attribute,
+                        hd_scalar_t floats);
 
 #endif

@@ -13,11 +13,14 @@ typedef struct hd_task_parser {
   hd_task_t *task;
   HD_VEC(const hd_index_t *) indices;      // In scope, innermost last.
   HD_VEC(const hd_variable_t *) variables; // Of the monoid being read.
+  HD_VEC(hd_task_value_t *) defaults;      // Attributes that have one.
 } hd_task_parser_t;
 
 // NULL or false: an error was reported.
 const hd_term_t *hd_parse_term(hd_task_parser_t *t);
 const hd_term_t *hd_parse_term_as(hd_task_parser_t *t, hd_task_type_t type);
+// A bare number stays one: hd_term_coerce() gives it a type.
+const hd_term_t *hd_parse_bare_term(hd_task_parser_t *t);
 // size | ..term
 const hd_term_t *hd_parse_axis(hd_task_parser_t *t);
 // A type, or a variable, which is declared by its first use.

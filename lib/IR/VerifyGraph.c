@@ -5,6 +5,7 @@
 #include "IR/ParserState.h"
 #include "IR/Rewrite.h"
 
+#include <math.h>
 #include <string.h>
 // An arena serves uthash as well as the heap.
 #define uthash_malloc(size) hd_arena_alloc(&g->v.arena, size)
@@ -174,6 +175,15 @@ static void declare_dims(hd_graph_verifier_t *g, const hd_graph_t *graph) {
   }
 }
 
+static bool is_rounded(const hd_attribute_t *a, hd_scalar_t type) {
+  bool ok = a->kind != HD_ATTRIBUTE_FLOAT || isnan(a->u.f) ||
+            hd_float_round(type, a->u.f) == a->u.f;
+  for (size_t i = 0; a->kind == HD_ATTRIBUTE_FLOATS && i < a->count; i++)
+    ok &= isnan(a->u.floats[i]) ||
+          hd_float_round(type, a->u.floats[i]) == a->u.floats[i];
+  return ok;
+}
+
 static void verify_attributes(hd_graph_verifier_t *g, const hd_node_t *node) {
   for (uint32_t i = 0; i < node->num_attributes; i++) {
     const hd_attribute_t *a = node->attributes[i];
@@ -181,6 +191,9 @@ static void verify_attributes(hd_graph_verifier_t *g, const hd_node_t *node) {
       hd_error(g->v.diags, a->loc, HD_E0303, a->name);
       g->v.errors++;
     }
+    if (!is_rounded(a, hd_node_float_type(node)))
+      hd_verify_fault(&g->v, a->loc, "the floats of attribute '%s' are not %s",
+                      a->name, hd_scalar_name(hd_node_float_type(node)));
     if (a->kind == HD_ATTRIBUTE_TENSOR)
       verify_constant(g, a->u.tensor);
     if (a->kind != HD_ATTRIBUTE_GRAPH)

@@ -144,7 +144,8 @@ static void verify_operand(hd_graph_verifier_t *g, const hd_node_t *node,
       hd_verify_fault(&g->v, loc, "'%s' of task '%s' is %s where %s is %s",
                       wanted->name, node->op, hd_scalar_name(value->type),
                       type.var->name, hd_scalar_name(*known));
-    *known = value->type;
+    else
+      *known = value->type;
   }
   int sizes = 0, packs = 0;
   for (uint32_t i = 0; i < wanted->rank; i++)

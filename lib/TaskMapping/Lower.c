@@ -10,8 +10,7 @@
 #include <string.h>
 
 const hd_pass_t hd_task_mapping_passes[] = {
-#define HD_PASS(name, function, level, options, summary)                       \
-  {name, function, HD_LEVEL_##level, options, summary},
+#define HD_PASS HD_PASS_ROW
 #include "TaskMapping/Passes.def"
 #undef HD_PASS
 };

@@ -6,9 +6,7 @@
 
 #include "IR/Pass.h"
 
-#define HD_PASS(name, function, level, options, summary)                       \
-  const hd_func_t *function(hd_module_t *module, const hd_func_t *func,        \
-                            const hd_pass_args_t *args);
+#define HD_PASS HD_PASS_DECLARATION
 #include "TaskMapping/Passes.def"
 #undef HD_PASS
 

@@ -4,6 +4,7 @@
 #include "IR/Graph.h"
 
 #include "IR/Library.h"
+#include "IR/Pass.h"
 #include "UnitTest.h"
 
 #include <string.h>
@@ -132,6 +133,67 @@ static void wrong_graphs_are_refused(void **state) {
   hd_context_fini(&m.context);
 }
 
+static const hd_func_t *touch(hd_module_t *module, const hd_func_t *func,
+                              const hd_pass_args_t *args) {
+  (void)module, (void)func, (void)args;
+  fail_msg("a graph is no function");
+  return NULL;
+}
+
+// Takes the nodes away, and pushes another graph.
+static bool cut(hd_module_t *module, const hd_graph_t *graph,
+                const hd_pass_args_t *args, hd_item_t *version) {
+  (void)args;
+  hd_graph_t *bare = HD_ARENA_NEW(&module->arena, hd_graph_t);
+  hd_graph_t *more = HD_ARENA_NEW(&module->arena, hd_graph_t);
+  *bare = *graph;
+  bare->nodes.size = 0;
+  more->name = "more";
+  version->u.graph = bare;
+  hd_item_t item = {.kind = HD_ITEM_GRAPH, .u.graph = more};
+  hd_vec_push(&module->arena, &module->items, item);
+  return true;
+}
+
+static bool keep(hd_module_t *module, const hd_graph_t *graph,
+                 const hd_pass_args_t *args, hd_item_t *version) {
+  (void)module, (void)args;
+  assert_ptr_equal(version->u.graph, graph);
+  return true;
+}
+
+static void a_pass_is_for_graphs_or_for_functions(void **state) {
+  (void)state;
+  static const hd_pass_t kernels = {"k", touch, HD_LEVEL_KERNEL, "", "", NULL};
+  static const hd_pass_t cuts = {"cut", NULL, HD_LEVEL_GRAPH, "", "", cut};
+  static const hd_pass_t keeps = {"keep", NULL, HD_LEVEL_GRAPH, "", "", keep};
+  static const hd_pass_config_t config = {.verify_each = true};
+  made_t m;
+  setup(&m);
+  const hd_expr_t *two = hd_expr_int(m.arena, hd_type(HD_I64), 2);
+  hd_value_t *x = make_value(&m, "x", HD_F32, two, 8);
+  hd_value_t *y = make_value(&m, "y", HD_F32, two, 8);
+  hd_vec_push(m.arena, &m.graph->inputs, x);
+  add_node(&m, "reshape", x, y);
+  hd_pass_result_t result = hd_pass_run(m.module, &kernels, NULL, &config);
+  assert_true(result.ok && !result.changed);
+  result = hd_pass_run(m.module, &keeps, NULL, &config);
+  assert_true(result.ok && !result.changed);
+  result = hd_pass_run(m.module, &cuts, NULL, &config);
+  assert_true(result.ok && result.changed);
+  assert_int_equal(m.module->items.size, 2); // It did not run on its own.
+  assert_int_equal(hd_module_find_graph(m.module, "main")->nodes.size, 0);
+  assert_non_null(hd_module_find_graph(m.module, "more"));
+  // What is left of this one has an output that nothing gives.
+  hd_vec_push(m.arena, &m.graph->outputs, y);
+  m.module->items.data[0].u.graph = m.graph;
+  assert_false(hd_pass_run(m.module, &cuts, NULL, &config).ok);
+  const hd_diagnostic_t *last = m.context.diags.last;
+  assert_int_equal(last->code, HD_E0311);
+  hd_context_fini(&m.context);
+}
+
 HD_UNIT_TESTS(cmocka_unit_test(a_made_graph_prints_and_verifies),
               cmocka_unit_test(attributes_are_found),
-              cmocka_unit_test(wrong_graphs_are_refused))
+              cmocka_unit_test(wrong_graphs_are_refused),
+              cmocka_unit_test(a_pass_is_for_graphs_or_for_functions))
