@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # hidet_proto(<target> <file>.proto)
 #
-# Compiles protobuf-c's code for a file into <target>, whose sources include
-# <file>.pb-c.h.
+# Compiles protobuf-c's code for a file under lib/ into <target>; the header is
+# <file>.pb-c.h under the same folder's name.
 
 function(hidet_proto target file)
   cmake_path(GET file STEM name)
   cmake_path(GET file PARENT_PATH folder)
-  set(generated "${CMAKE_CURRENT_BINARY_DIR}/proto")
+  cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/lib"
+             OUTPUT_VARIABLE place)
+  set(generated "${PROJECT_BINARY_DIR}/include/${place}")
   set(outputs "${generated}/${name}.pb-c.c" "${generated}/${name}.pb-c.h")
   add_custom_command(
     OUTPUT ${outputs}
@@ -21,5 +23,4 @@ function(hidet_proto target file)
   # It is not ours to mend.
   set_source_files_properties("${generated}/${name}.pb-c.c" PROPERTIES
     COMPILE_OPTIONS -w)
-  target_include_directories(${target} SYSTEM PRIVATE "${generated}")
 endfunction()

@@ -103,9 +103,9 @@ void hd_context_fini(hd_context_t *context);
 hd_module_t *hd_module_create(hd_context_t *context);
 void hd_module_destroy(hd_module_t *module);
 
-// Maps a file until the module ends, each path once. fd: the file, opened,
-// which is closed here; -1: opens the path ("-" is standard input). NULL after
-// an error: E0801, E0904.
+// Maps a file until the module ends, each path once. fd: the file, opened; it
+// is closed here. -1: opens the path ("-" is standard input). NULL after an
+// error: E0801, E0904.
 const hd_mapped_file_t *hd_module_map(hd_module_t *module, const char *path,
                                       int fd);
 void hd_module_unmap(hd_module_t *module); // All of them; destroying does it.

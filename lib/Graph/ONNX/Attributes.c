@@ -43,7 +43,7 @@ static kind_t kind_of(const HdOnnx__Attribute *proto) {
 static const char *read_text(hd_onnx_import_t *im, ProtobufCBinaryData bytes,
                              const char *node, const char *name) {
   if (bytes.len && memchr(bytes.data, '\0', bytes.len)) {
-    hd_onnx_unsupported(im, node, name, "its text holds a zero byte");
+    hd_import_unsupported(im, node, name, "its text holds a zero byte");
     return NULL;
   }
   return hd_arena_strndup(im->arena, bytes.len ? (const char *)bytes.data : "",
@@ -103,7 +103,7 @@ static hd_scalar_t element_of(const HdOnnx__Type *type) {
 
 static bool lacks(hd_onnx_import_t *im, const char *node, const char *name,
                   const char *what) {
-  return hd_onnx_invalid(im, node, name, "it holds no %s", what);
+  return hd_import_invalid(im, node, name, "it holds no %s", what);
 }
 
 // node: "node 'name' (Op), attribute"
@@ -128,19 +128,20 @@ static bool read_kind(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
     if (!proto->t)
       return lacks(im, node, name, "tensor");
     attribute->kind = HD_ATTRIBUTE_TENSOR;
-    attribute->u.tensor = hd_onnx_tensor_constant(im, proto->t, node, name);
+    attribute->u.tensor = hd_import_constant(im, proto->t, node, name);
     return attribute->u.tensor != NULL;
   case SPARSE_TENSOR:
     if (!proto->sparse_tensor)
       return lacks(im, node, name, "tensor");
     attribute->kind = HD_ATTRIBUTE_TENSOR;
-    attribute->u.tensor = hd_onnx_sparse(im, proto->sparse_tensor, node, name);
+    attribute->u.tensor =
+        hd_import_sparse(im, proto->sparse_tensor, node, name);
     return attribute->u.tensor != NULL;
   case GRAPH:
     if (!proto->g)
       return lacks(im, node, name, "graph");
     attribute->kind = HD_ATTRIBUTE_GRAPH;
-    attribute->u.graph = hd_onnx_subgraph(im, scope, proto->g);
+    attribute->u.graph = hd_import_subgraph(im, scope, proto->g);
     return attribute->u.graph != NULL;
   case FLOATS:
     attribute->kind = HD_ATTRIBUTE_FLOATS;
@@ -162,13 +163,13 @@ static bool read_kind(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
   case SPARSE_TENSORS:
   case TYPE_PROTOS:
     im->failed = true; // The rest is looked at as well.
-    hd_onnx_unsupported(im, node, name, "a list of tensors, graphs or types");
+    hd_import_unsupported(im, node, name, "a list of tensors, graphs or types");
     return true;
   case UNDEFINED:
     break;
   }
-  return hd_onnx_invalid(im, node, name, "it is of no known kind (%d)",
-                         (int)proto->type);
+  return hd_import_invalid(im, node, name, "it is of no known kind (%d)",
+                           (int)proto->type);
 }
 
 static const hd_attribute_t *find_given(const hd_onnx_call_t *call,
@@ -179,23 +180,23 @@ static const hd_attribute_t *find_given(const hd_onnx_call_t *call,
   return NULL;
 }
 
-bool hd_onnx_attribute(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
-                       const HdOnnx__Attribute *proto, const char *node,
-                       const hd_attribute_t **result) {
+bool hd_import_attribute(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
+                         const HdOnnx__Attribute *proto, const char *node,
+                         const hd_attribute_t **result) {
   *result = NULL;
   const char *what = hd_arena_printf(im->scratch, "%s, attribute", node);
   const char *name = proto->name ? proto->name : "";
   if (!name[0])
-    return hd_onnx_invalid(im, what, "", "it has no name");
+    return hd_import_invalid(im, what, "", "it has no name");
   hd_attribute_t *attribute = HD_ARENA_NEW(im->arena, hd_attribute_t);
-  const char *word = hd_onnx_word(im->arena, name);
+  const char *word = hd_import_word(im->arena, name);
   if (proto->ref_attr_name && proto->ref_attr_name[0]) {
     if (!scope->call)
-      return hd_onnx_invalid(im, what, name,
-                             "it refers to an attribute of a "
-                             "function, and stands in none");
+      return hd_import_invalid(im, what, name,
+                               "it refers to an attribute of a "
+                               "function, and stands in none");
     const hd_attribute_t *given = find_given(
-        scope->call, hd_onnx_word(im->scratch, proto->ref_attr_name));
+        scope->call, hd_import_word(im->scratch, proto->ref_attr_name));
     if (!given)
       return true;
     *attribute = *given;

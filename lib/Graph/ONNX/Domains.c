@@ -29,8 +29,8 @@ static const char *plain(const char *domain) {
   return !domain || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
 }
 
-const hd_onnx_opset_t *hd_onnx_opset(const hd_onnx_scope_t *scope,
-                                     const char *domain) {
+const hd_onnx_opset_t *hd_import_opset(const hd_onnx_scope_t *scope,
+                                       const char *domain) {
   domain = plain(domain);
   for (size_t i = 0; i < scope->num_opsets; i++)
     if (strcmp(scope->opsets[i].domain, domain) == 0)
@@ -38,8 +38,8 @@ const hd_onnx_opset_t *hd_onnx_opset(const hd_onnx_scope_t *scope,
   return NULL;
 }
 
-bool hd_onnx_opsets(hd_onnx_import_t *im, HdOnnx__OpsetId *const *imports,
-                    size_t count, hd_onnx_scope_t *scope) {
+bool hd_import_opsets(hd_onnx_import_t *im, HdOnnx__OpsetId *const *imports,
+                      size_t count, hd_onnx_scope_t *scope) {
   hd_onnx_opset_t *opsets =
       HD_ARENA_ARRAY(im->scratch, hd_onnx_opset_t, count + 1);
   scope->opsets = opsets;
@@ -48,19 +48,20 @@ bool hd_onnx_opsets(hd_onnx_import_t *im, HdOnnx__OpsetId *const *imports,
     const row_t *row = find_row(domain);
     int64_t version = imports[i]->version;
     const char *shown = domain[0] ? domain : "ai.onnx";
-    if (hd_onnx_opset(scope, domain))
-      return hd_onnx_invalid(im, "operator set", shown, "it is imported twice");
+    if (hd_import_opset(scope, domain))
+      return hd_import_invalid(im, "operator set", shown,
+                               "it is imported twice");
     if (version < 1 || version > INT_MAX)
-      return hd_onnx_invalid(im, "operator set", shown, "version %lld",
-                             (long long)version);
+      return hd_import_invalid(im, "operator set", shown, "version %lld",
+                               (long long)version);
     if (row && row->newest && version > row->newest)
-      return hd_onnx_unsupported(
+      return hd_import_unsupported(
           im, "operator set", shown,
           "version %lld, and the newest one known here is %d; export the model "
           "for that one, or use a newer release",
           (long long)version, row->newest);
     opsets[scope->num_opsets++] = (hd_onnx_opset_t){
-        domain, row ? row->name : hd_onnx_word(im->arena, domain),
+        domain, row ? row->name : hd_import_word(im->arena, domain),
         (int)version};
   }
   return true;

@@ -141,9 +141,9 @@ static const hd_mapped_file_t *open_file(hd_onnx_import_t *im, const char *name,
   return hd_module_map(im->module, path, fd);
 }
 
-bool hd_onnx_external(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
-                      const char *name, int64_t bytes,
-                      hd_constant_t *constant) {
+bool hd_import_external(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
+                        const char *name, int64_t bytes,
+                        hd_constant_t *constant) {
   external_t external;
   if (!read_entries(im, tensor, name, &external))
     return false;

@@ -30,7 +30,7 @@ static const char *key_of(hd_arena_t *arena, const char *domain,
                          or_empty(overload));
 }
 
-bool hd_onnx_add_functions(hd_onnx_import_t *im) {
+bool hd_import_add_functions(hd_onnx_import_t *im) {
   hd_arena_t *arena = im->scratch;
   for (size_t i = 0; i < im->model->n_functions; i++) {
     const HdOnnx__Function *proto = im->model->functions[i];
@@ -39,8 +39,8 @@ bool hd_onnx_add_functions(hd_onnx_import_t *im) {
         key_of(arena, proto->domain, proto->name, proto->overload);
     HASH_FIND_STR(im->functions, key, function);
     if (function)
-      return hd_onnx_invalid(im, "function", or_empty(proto->name),
-                             "it is defined twice");
+      return hd_import_invalid(im, "function", or_empty(proto->name),
+                               "it is defined twice");
     function = HD_ARENA_NEW(arena, struct hd_onnx_function);
     function->key = key;
     function->proto = proto;
@@ -49,8 +49,8 @@ bool hd_onnx_add_functions(hd_onnx_import_t *im) {
   return true;
 }
 
-const HdOnnx__Function *hd_onnx_function(const hd_onnx_import_t *im,
-                                         const HdOnnx__Node *node) {
+const HdOnnx__Function *hd_import_function(const hd_onnx_import_t *im,
+                                           const HdOnnx__Node *node) {
   if (!im->functions)
     return NULL;
   struct hd_onnx_function *function = NULL;
@@ -66,8 +66,8 @@ static bool check_calls(hd_onnx_import_t *im, const hd_onnx_call_t *call,
   for (const hd_onnx_call_t *outer = call->outer; outer; outer = outer->outer) {
     depth++;
     if (outer->function == call->function)
-      return hd_onnx_invalid(im, what, or_empty(call->function->name),
-                             "the function calls itself");
+      return hd_import_invalid(im, what, or_empty(call->function->name),
+                               "the function calls itself");
   }
   if (depth < HD_ONNX_MAX_CALLS)
     return true;
@@ -91,15 +91,15 @@ static bool read_attributes(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
                             const char *what, hd_onnx_call_t *call) {
   const hd_attribute_t *attribute;
   for (size_t i = 0; i < node->n_attribute; i++) {
-    if (!hd_onnx_attribute(im, scope, node->attribute[i], what, &attribute))
+    if (!hd_import_attribute(im, scope, node->attribute[i], what, &attribute))
       return false;
     if (attribute)
       hd_vec_push(im->scratch, &call->attributes, attribute);
   }
   const HdOnnx__Function *function = call->function;
   for (size_t i = 0; i < function->n_attribute_proto; i++) {
-    if (!hd_onnx_attribute(im, body, function->attribute_proto[i], what,
-                           &attribute))
+    if (!hd_import_attribute(im, body, function->attribute_proto[i], what,
+                             &attribute))
       return false;
     if (attribute && !is_given(call, attribute->name))
       hd_vec_push(im->scratch, &call->attributes, attribute);
@@ -111,18 +111,18 @@ static bool bind_inputs(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
                         hd_onnx_scope_t *body, const HdOnnx__Node *node,
                         const HdOnnx__Function *function, const char *what) {
   if (node->n_input > function->n_input)
-    return hd_onnx_invalid(im, what, or_empty(function->name),
-                           "the function has %zu inputs, and %zu are given",
-                           function->n_input, node->n_input);
+    return hd_import_invalid(im, what, or_empty(function->name),
+                             "the function has %zu inputs, and %zu are given",
+                             function->n_input, node->n_input);
   for (size_t i = 0; i < function->n_input; i++) {
     const hd_value_t *value = NULL;
     const char *given = i < node->n_input ? node->input[i] : "";
-    if (given[0] && !hd_onnx_find(scope, given, &value))
-      return hd_onnx_invalid(im, what, given,
-                             "nothing before the node gives this input");
-    if (!hd_onnx_bind(im, body, function->input[i], value))
-      return hd_onnx_invalid(im, what, function->input[i],
-                             "the function names two inputs so");
+    if (given[0] && !hd_import_find(scope, given, &value))
+      return hd_import_invalid(im, what, given,
+                               "nothing before the node gives this input");
+    if (!hd_import_bind(im, body, function->input[i], value))
+      return hd_import_invalid(im, what, function->input[i],
+                               "the function names two inputs so");
   }
   return true;
 }
@@ -131,7 +131,7 @@ static bool bind_inputs(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
 // the caller's name is to be found.
 static const hd_value_t *copy_input(hd_onnx_import_t *im, hd_graph_t *graph,
                                     const hd_value_t *value, const char *name) {
-  hd_value_t *copy = hd_onnx_value(im, name);
+  hd_value_t *copy = hd_import_value(im, name);
   const hd_value_t **values = HD_ARENA_ARRAY(im->arena, const hd_value_t *, 2);
   values[0] = value;
   values[1] = copy;
@@ -152,7 +152,7 @@ static bool is_input(const hd_onnx_scope_t *body,
                      const hd_value_t *value) {
   const hd_value_t *input;
   for (size_t i = 0; i < function->n_input; i++)
-    if (hd_onnx_find(body, function->input[i], &input) && input == value)
+    if (hd_import_find(body, function->input[i], &input) && input == value)
       return true;
   return false;
 }
@@ -161,40 +161,40 @@ static bool bind_outputs(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
                          hd_onnx_scope_t *body, const HdOnnx__Node *node,
                          const HdOnnx__Function *function, const char *what) {
   if (node->n_output > function->n_output)
-    return hd_onnx_invalid(im, what, or_empty(function->name),
-                           "the function has %zu outputs, and %zu are wanted",
-                           function->n_output, node->n_output);
+    return hd_import_invalid(im, what, or_empty(function->name),
+                             "the function has %zu outputs, and %zu are wanted",
+                             function->n_output, node->n_output);
   for (size_t i = 0; i < node->n_output; i++) {
     const hd_value_t *value = NULL;
     if (!node->output[i][0])
       continue;
-    if (!hd_onnx_find(body, function->output[i], &value) || !value)
-      return hd_onnx_invalid(im, what, function->output[i],
-                             "no node of the function gives this output");
+    if (!hd_import_find(body, function->output[i], &value) || !value)
+      return hd_import_invalid(im, what, function->output[i],
+                               "no node of the function gives this output");
     if (is_input(body, function, value))
       value = copy_input(im, scope->graph, value, node->output[i]);
-    if (!hd_onnx_bind(im, scope, node->output[i], value))
-      return hd_onnx_invalid(im, what, node->output[i],
-                             "another value has this name");
+    if (!hd_import_bind(im, scope, node->output[i], value))
+      return hd_import_invalid(im, what, node->output[i],
+                               "another value has this name");
   }
   return true;
 }
 
-bool hd_onnx_call(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
-                  const HdOnnx__Node *node, const HdOnnx__Function *function,
-                  const char *what) {
+bool hd_import_call(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
+                    const HdOnnx__Node *node, const HdOnnx__Function *function,
+                    const char *what) {
   hd_onnx_call_t call = {.outer = scope->call,
                          .function = function,
                          .node = node,
                          .in_graph = scope->outer != NULL};
   hd_onnx_scope_t body = {.graph = scope->graph};
   if (!check_calls(im, &call, what) ||
-      !hd_onnx_opsets(im, function->opset_import, function->n_opset_import,
-                      &body) ||
+      !hd_import_opsets(im, function->opset_import, function->n_opset_import,
+                        &body) ||
       !read_attributes(im, scope, &body, node, what, &call))
     return false;
   body.call = &call;
   return bind_inputs(im, scope, &body, node, function, what) &&
-         hd_onnx_nodes(im, &body, function->node, function->n_node) &&
+         hd_import_nodes(im, &body, function->node, function->n_node) &&
          bind_outputs(im, scope, &body, node, function, what);
 }

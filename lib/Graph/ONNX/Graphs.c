@@ -14,9 +14,9 @@ static bool add_constant(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
   if (!value)
     return false;
   if (!name[0])
-    return hd_onnx_invalid(im, what, "", "it has no name");
-  if (!hd_onnx_bind(im, scope, name, value))
-    return hd_onnx_invalid(im, what, name, "another value has this name");
+    return hd_import_invalid(im, what, "", "it has no name");
+  if (!hd_import_bind(im, scope, name, value))
+    return hd_import_invalid(im, what, name, "another value has this name");
   hd_vec_push(im->arena, &scope->graph->constants, value);
   return true;
 }
@@ -27,14 +27,14 @@ static bool add_constants(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
   for (size_t i = 0; i < proto->n_initializer; i++) {
     const char *name = or_empty(proto->initializer[i]->name);
     hd_value_t *value =
-        hd_onnx_tensor_constant(im, proto->initializer[i], what, name);
+        hd_import_constant(im, proto->initializer[i], what, name);
     if (!add_constant(im, scope, value, what, name))
       return false;
   }
   for (size_t i = 0; i < proto->n_sparse_initializer; i++) {
     const HdOnnx__SparseTensor *sparse = proto->sparse_initializer[i];
     const char *name = or_empty(sparse->values ? sparse->values->name : NULL);
-    hd_value_t *value = hd_onnx_sparse(im, sparse, what, name);
+    hd_value_t *value = hd_import_sparse(im, sparse, what, name);
     if (!add_constant(im, scope, value, what, name))
       return false;
   }
@@ -50,16 +50,17 @@ static bool add_inputs(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
     const char *name = or_empty(info->name);
     const hd_value_t *known = NULL;
     if (!name[0])
-      return hd_onnx_invalid(im, "input", "", "it has no name");
+      return hd_import_invalid(im, "input", "", "it has no name");
     hd_onnx_scope_t own = *scope;
     own.outer = NULL;
-    if (hd_onnx_find(&own, name, &known) && known->constant)
+    if (hd_import_find(&own, name, &known) && known->constant)
       continue;
-    hd_value_t *value = hd_onnx_value(im, name);
-    if (!hd_onnx_declare(im, scope->graph, value, info->type, "input", whole))
+    hd_value_t *value = hd_import_value(im, name);
+    if (!hd_import_declare(im, scope->graph, value, info->type, "input", whole))
       return false;
-    if (!hd_onnx_bind(im, scope, name, value))
-      return hd_onnx_invalid(im, "input", name, "another value has this name");
+    if (!hd_import_bind(im, scope, name, value))
+      return hd_import_invalid(im, "input", name,
+                               "another value has this name");
     hd_vec_push(im->arena, &scope->graph->inputs, value);
   }
   return true;
@@ -70,8 +71,8 @@ static bool add_outputs(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
   for (size_t i = 0; i < proto->n_output; i++) {
     const char *name = or_empty(proto->output[i]->name);
     const hd_value_t *value = NULL;
-    if (!hd_onnx_find(scope, name, &value) || !value)
-      return hd_onnx_invalid(im, "output", name, "no node gives this value");
+    if (!hd_import_find(scope, name, &value) || !value)
+      return hd_import_invalid(im, "output", name, "no node gives this value");
     hd_vec_push(im->arena, &scope->graph->outputs, value);
   }
   return true;
@@ -84,15 +85,15 @@ static hd_graph_t *read_graph(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
     graph->outer = scope->outer->graph;
   scope->graph = graph;
   return add_constants(im, scope, proto) && add_inputs(im, scope, proto) &&
-                 hd_onnx_nodes(im, scope, proto->node, proto->n_node) &&
+                 hd_import_nodes(im, scope, proto->node, proto->n_node) &&
                  add_outputs(im, scope, proto)
              ? graph
              : NULL;
 }
 
-const hd_graph_t *hd_onnx_subgraph(hd_onnx_import_t *im,
-                                   const hd_onnx_scope_t *outer,
-                                   const HdOnnx__Graph *proto) {
+const hd_graph_t *hd_import_subgraph(hd_onnx_import_t *im,
+                                     const hd_onnx_scope_t *outer,
+                                     const HdOnnx__Graph *proto) {
   hd_onnx_scope_t scope = {.outer = outer,
                            .call = outer->call,
                            .opsets = outer->opsets,
@@ -100,8 +101,8 @@ const hd_graph_t *hd_onnx_subgraph(hd_onnx_import_t *im,
   return read_graph(im, &scope, proto);
 }
 
-hd_graph_t *hd_onnx_graph(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
-                          const HdOnnx__Graph *proto) {
+hd_graph_t *hd_import_graph(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
+                            const HdOnnx__Graph *proto) {
   hd_graph_t *graph = read_graph(im, scope, proto);
   if (graph)
     graph->name = "main";

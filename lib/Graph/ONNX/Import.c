@@ -15,8 +15,8 @@
 
 enum { NEWEST_IR = 13 }; // Of onnx 1.22.0.
 
-bool hd_onnx_invalid(hd_onnx_import_t *im, const char *what, const char *name,
-                     const char *format, ...) {
+bool hd_import_invalid(hd_onnx_import_t *im, const char *what, const char *name,
+                       const char *format, ...) {
   va_list args;
   va_start(args, format);
   const char *text = hd_arena_vprintf(im->scratch, format, args);
@@ -25,8 +25,8 @@ bool hd_onnx_invalid(hd_onnx_import_t *im, const char *what, const char *name,
                   hd_arena_printf(im->scratch, "%s '%s'", what, name), text);
 }
 
-bool hd_onnx_unsupported(hd_onnx_import_t *im, const char *what,
-                         const char *name, const char *format, ...) {
+bool hd_import_unsupported(hd_onnx_import_t *im, const char *what,
+                           const char *name, const char *format, ...) {
   va_list args;
   va_start(args, format);
   const char *text = hd_arena_vprintf(im->scratch, format, args);
@@ -45,7 +45,7 @@ static bool check_model(hd_onnx_import_t *im) {
     return no_model(im,
                     model->graph ? "it says no version" : "it holds no graph");
   if (model->ir_version > NEWEST_IR)
-    return hd_onnx_unsupported(
+    return hd_import_unsupported(
         im, "model", im->name,
         "its format has version %lld, and the newest one known here is %d",
         (long long)model->ir_version, NEWEST_IR);
@@ -66,11 +66,11 @@ static bool import(hd_onnx_import_t *im, size_t size) {
   im->pieces = message.pieces;
   hd_onnx_scope_t scope = {0};
   if (!check_model(im) ||
-      !hd_onnx_opsets(im, im->model->opset_import, im->model->n_opset_import,
-                      &scope) ||
-      !hd_onnx_add_functions(im))
+      !hd_import_opsets(im, im->model->opset_import, im->model->n_opset_import,
+                        &scope) ||
+      !hd_import_add_functions(im))
     return false;
-  hd_graph_t *graph = hd_onnx_graph(im, &scope, im->model->graph);
+  hd_graph_t *graph = hd_import_graph(im, &scope, im->model->graph);
   if (!graph || im->failed)
     return false;
   hd_vec_push(im->arena, &im->module->items,

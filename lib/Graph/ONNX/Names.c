@@ -73,7 +73,7 @@ static size_t make_word(const char *name, char *word) {
   return size;
 }
 
-const char *hd_onnx_word(hd_arena_t *arena, const char *name) {
+const char *hd_import_word(hd_arena_t *arena, const char *name) {
   char word[MAX_LENGTH + 1];
   size_t size = make_word(name, word);
   return hd_arena_strndup(arena, word, size);
@@ -95,7 +95,7 @@ static const char *take(hd_onnx_import_t *im, const char *word) {
   return taken->name;
 }
 
-const char *hd_onnx_identifier(hd_onnx_import_t *im, const char *name) {
+const char *hd_import_identifier(hd_onnx_import_t *im, const char *name) {
   if (!im->names)
     im->names = HD_ARENA_NEW(im->scratch, hd_onnx_names_t);
   char word[MAX_LENGTH + 16];
@@ -112,8 +112,8 @@ const char *hd_onnx_identifier(hd_onnx_import_t *im, const char *name) {
   return take(im, word);
 }
 
-bool hd_onnx_bind(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
-                  const char *name, const hd_value_t *value) {
+bool hd_import_bind(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
+                    const char *name, const hd_value_t *value) {
   hd_arena_t *arena = im->scratch;
   struct hd_onnx_bound *bound = NULL;
   HASH_FIND_STR(scope->values, name, bound);
@@ -126,8 +126,8 @@ bool hd_onnx_bind(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
   return true;
 }
 
-bool hd_onnx_find(const hd_onnx_scope_t *scope, const char *name,
-                  const hd_value_t **value) {
+bool hd_import_find(const hd_onnx_scope_t *scope, const char *name,
+                    const hd_value_t **value) {
   for (; scope; scope = scope->outer) {
     struct hd_onnx_bound *bound = NULL;
     HASH_FIND_STR(scope->values, name, bound);
@@ -139,8 +139,8 @@ bool hd_onnx_find(const hd_onnx_scope_t *scope, const char *name,
   return false;
 }
 
-const hd_var_t *hd_onnx_dimension(hd_onnx_import_t *im, hd_graph_t *graph,
-                                  const char *name, bool make) {
+const hd_var_t *hd_import_dimension(hd_onnx_import_t *im, hd_graph_t *graph,
+                                    const char *name, bool make) {
   hd_arena_t *arena = im->scratch;
   struct hd_onnx_dim *dim = NULL;
   HASH_FIND_STR(im->dims, name, dim);
@@ -148,8 +148,8 @@ const hd_var_t *hd_onnx_dimension(hd_onnx_import_t *im, hd_graph_t *graph,
     return dim ? dim->var : NULL;
   dim = HD_ARENA_NEW(arena, struct hd_onnx_dim);
   dim->name = name;
-  dim->var = hd_var_make(im->arena, hd_onnx_identifier(im, name), HD_VAR_PARAM,
-                         hd_type(HD_I64), (hd_loc_t){0});
+  dim->var = hd_var_make(im->arena, hd_import_identifier(im, name),
+                         HD_VAR_PARAM, hd_type(HD_I64), (hd_loc_t){0});
   HASH_ADD_KEYPTR(hh, im->dims, dim->name, strlen(name), dim);
   hd_vec_push(im->arena, &graph->dims, dim->var);
   return dim->var;

@@ -7,8 +7,8 @@
 
 static const char *or_empty(const char *text) { return text ? text : ""; }
 
-const char *hd_onnx_describe(hd_onnx_import_t *im, const HdOnnx__Node *node,
-                             size_t index) {
+const char *hd_import_describe(hd_onnx_import_t *im, const HdOnnx__Node *node,
+                               size_t index) {
   const char *op = or_empty(node->op_type), *name = or_empty(node->name);
   return name[0]
              ? hd_arena_printf(im->scratch, "node '%.200s' (%.100s)", name, op)
@@ -37,8 +37,9 @@ static bool read_inputs(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
   node->num_inputs = (uint32_t)proto->n_input;
   node->inputs = inputs;
   for (size_t i = 0; i < proto->n_input; i++)
-    if (proto->input[i][0] && !hd_onnx_find(scope, proto->input[i], &inputs[i]))
-      return hd_onnx_invalid(
+    if (proto->input[i][0] &&
+        !hd_import_find(scope, proto->input[i], &inputs[i]))
+      return hd_import_invalid(
           im, what, proto->input[i],
           "no input, initializer or node before it gives this value");
   return true;
@@ -52,13 +53,13 @@ static bool read_attributes(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
   node->attributes = attributes;
   for (size_t i = 0; i < proto->n_attribute; i++) {
     const hd_attribute_t *attribute;
-    if (!hd_onnx_attribute(im, scope, proto->attribute[i], what, &attribute))
+    if (!hd_import_attribute(im, scope, proto->attribute[i], what, &attribute))
       return false;
     if (!attribute)
       continue;
     if (hd_node_attribute(node, attribute->name))
-      return hd_onnx_invalid(im, what, attribute->name,
-                             "the attribute is given twice");
+      return hd_import_invalid(im, what, attribute->name,
+                               "the attribute is given twice");
     attributes[node->num_attributes++] = attribute;
   }
   return true;
@@ -93,10 +94,10 @@ static bool make_outputs(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
   for (size_t i = 0; i < proto->n_output; i++) {
     if (!proto->output[i][0])
       continue;
-    outputs[i] = hd_onnx_value(im, outer_name(scope, proto->output[i]));
-    if (!hd_onnx_bind(im, scope, proto->output[i], outputs[i]))
-      return hd_onnx_invalid(im, what, proto->output[i],
-                             "another value has this name");
+    outputs[i] = hd_import_value(im, outer_name(scope, proto->output[i]));
+    if (!hd_import_bind(im, scope, proto->output[i], outputs[i]))
+      return hd_import_invalid(im, what, proto->output[i],
+                               "another value has this name");
   }
   return true;
 }
@@ -105,15 +106,15 @@ static bool read_operator(hd_onnx_import_t *im, const hd_onnx_scope_t *scope,
                           const HdOnnx__Node *proto, const char *what,
                           hd_node_t *node) {
   const char *domain = or_empty(proto->domain);
-  const hd_onnx_opset_t *opset = hd_onnx_opset(scope, domain);
+  const hd_onnx_opset_t *opset = hd_import_opset(scope, domain);
   if (!or_empty(proto->op_type)[0])
-    return hd_onnx_invalid(im, what, "", "no operator is named");
+    return hd_import_invalid(im, what, "", "no operator is named");
   if (!opset)
-    return hd_onnx_invalid(im, what, domain[0] ? domain : "ai.onnx",
-                           "the operator set of this domain is not imported");
+    return hd_import_invalid(im, what, domain[0] ? domain : "ai.onnx",
+                             "the operator set of this domain is not imported");
   node->domain = opset->name;
   node->version = opset->version;
-  node->op = hd_onnx_word(im->arena, proto->op_type);
+  node->op = hd_import_word(im->arena, proto->op_type);
   return true;
 }
 
@@ -131,10 +132,10 @@ static bool read_node(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
                       const HdOnnx__Node *proto, size_t index) {
   if (!count_node(im))
     return false;
-  const char *what = hd_onnx_describe(im, proto, index);
-  const HdOnnx__Function *function = hd_onnx_function(im, proto);
+  const char *what = hd_import_describe(im, proto, index);
+  const HdOnnx__Function *function = hd_import_function(im, proto);
   if (function)
-    return hd_onnx_call(im, scope, proto, function, what);
+    return hd_import_call(im, scope, proto, function, what);
   hd_node_t *node = HD_ARENA_NEW(im->arena, hd_node_t);
   node->label = label_of(im, scope, proto);
   if (!read_operator(im, scope, proto, what, node) ||
@@ -146,8 +147,8 @@ static bool read_node(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
   return true;
 }
 
-bool hd_onnx_nodes(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
-                   HdOnnx__Node *const *nodes, size_t count) {
+bool hd_import_nodes(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
+                     HdOnnx__Node *const *nodes, size_t count) {
   for (size_t i = 0; i < count; i++)
     if (!read_node(im, scope, nodes[i], i))
       return false;

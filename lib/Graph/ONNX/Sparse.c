@@ -19,15 +19,16 @@ typedef struct sparse {
 
 static bool read_shape(sparse_t *s, const HdOnnx__SparseTensor *tensor) {
   if (tensor->n_dims > HD_MAX_RANK)
-    return hd_onnx_unsupported(s->im, s->what, s->name, "rank %zu (at most %d)",
-                               tensor->n_dims, HD_MAX_RANK);
+    return hd_import_unsupported(s->im, s->what, s->name,
+                                 "rank %zu (at most %d)", tensor->n_dims,
+                                 HD_MAX_RANK);
   s->rank = (unsigned)tensor->n_dims;
   for (unsigned i = 0; i < s->rank; i++) {
     s->shape[i] = tensor->dims[i];
     if (s->shape[i] < 0)
-      return hd_onnx_invalid(s->im, s->what, s->name,
-                             "axis %u has the size %lld", i,
-                             (long long)s->shape[i]);
+      return hd_import_invalid(s->im, s->what, s->name,
+                               "axis %u has the size %lld", i,
+                               (long long)s->shape[i]);
   }
   unsigned size = hd_host_element_bytes(s->values->type);
   if (!hd_packed_size(s->values->type, s->shape, s->rank, &s->count, &s->bytes))
@@ -62,8 +63,8 @@ static int64_t place(const sparse_t *s, int64_t i) {
     if (axis == s->rank)
       return at;
   }
-  hd_onnx_invalid(s->im, s->what, s->name,
-                  "index number %lld lies outside its shape", (long long)i);
+  hd_import_invalid(s->im, s->what, s->name,
+                    "index number %lld lies outside its shape", (long long)i);
   return -1;
 }
 
@@ -73,8 +74,9 @@ static bool check_indices(const sparse_t *s) {
               (indices->rank == 1 ||
                (indices->rank == 2 && indices->shape[1] == s->rank)) &&
               indices->shape[0] == values->shape[0];
-  return fits || hd_onnx_invalid(s->im, s->what, s->name,
-                                 "its indices do not fit its values and shape");
+  return fits ||
+         hd_import_invalid(s->im, s->what, s->name,
+                           "its indices do not fit its values and shape");
 }
 
 static bool fill(const sparse_t *s, unsigned char *data) {
@@ -101,7 +103,7 @@ static hd_value_t *make_value(const sparse_t *s, unsigned char *data) {
       HD_ARENA_ARRAY(arena, const hd_expr_t *, s->rank + 1);
   for (unsigned i = 0; i < s->rank; i++)
     shape[i] = hd_expr_int(arena, hd_type(HD_I64), s->shape[i]);
-  hd_value_t *value = hd_onnx_value(s->im, s->name);
+  hd_value_t *value = hd_import_value(s->im, s->name);
   value->type = tensor->type;
   value->rank = (int)s->rank;
   value->shape = shape;
@@ -110,19 +112,19 @@ static hd_value_t *make_value(const sparse_t *s, unsigned char *data) {
   return value;
 }
 
-hd_value_t *hd_onnx_sparse(hd_onnx_import_t *im,
-                           const HdOnnx__SparseTensor *tensor, const char *what,
-                           const char *name) {
+hd_value_t *hd_import_sparse(hd_onnx_import_t *im,
+                             const HdOnnx__SparseTensor *tensor,
+                             const char *what, const char *name) {
   sparse_t s = {.im = im, .what = what, .name = name};
   if (!tensor->values || !tensor->indices) {
-    hd_onnx_invalid(im, what, name, "it is sparse, without values or indices");
+    hd_import_invalid(im, what, name,
+                      "it is sparse, without values or indices");
     return NULL;
   }
-  hd_value_t *values = hd_onnx_tensor_constant(im, tensor->values, what, name);
+  hd_value_t *values = hd_import_constant(im, tensor->values, what, name);
   if (!values || values->type == HD_VOID)
     return values;
-  hd_value_t *indices =
-      hd_onnx_tensor_constant(im, tensor->indices, what, name);
+  hd_value_t *indices = hd_import_constant(im, tensor->indices, what, name);
   if (!indices || indices->type == HD_VOID)
     return indices;
   s.values = hd_constant_load(im->module, values);

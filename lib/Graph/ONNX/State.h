@@ -66,88 +66,90 @@ typedef struct hd_onnx_import {
 
 // Names.c. An identifier that no other value or dimension has, made from a
 // name, which becomes the label where they differ.
-const char *hd_onnx_identifier(hd_onnx_import_t *im, const char *name);
+const char *hd_import_identifier(hd_onnx_import_t *im, const char *name);
 // A word made of letters, digits and underscores, not unique.
-const char *hd_onnx_word(hd_arena_t *arena, const char *name);
+const char *hd_import_word(hd_arena_t *arena, const char *name);
 // Binds a name in a scope (value NULL: left out). False where it is taken.
-bool hd_onnx_bind(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
-                  const char *name, const hd_value_t *value);
+bool hd_import_bind(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
+                    const char *name, const hd_value_t *value);
 // Whether a name is known there; what it is bound to.
-bool hd_onnx_find(const hd_onnx_scope_t *scope, const char *name,
-                  const hd_value_t **value);
+bool hd_import_find(const hd_onnx_scope_t *scope, const char *name,
+                    const hd_value_t **value);
 // The dimension of that name, made where there is none and make says so.
-const hd_var_t *hd_onnx_dimension(hd_onnx_import_t *im, hd_graph_t *graph,
-                                  const char *name, bool make);
+const hd_var_t *hd_import_dimension(hd_onnx_import_t *im, hd_graph_t *graph,
+                                    const char *name, bool make);
 
 // Values.c.
-hd_value_t *hd_onnx_value(hd_onnx_import_t *im, const char *label);
+hd_value_t *hd_import_value(hd_onnx_import_t *im, const char *label);
 // Form, type and shape as declared. An input brings dimensions along, another
 // value may only use them. what: "input", for messages.
-bool hd_onnx_declare(hd_onnx_import_t *im, hd_graph_t *graph, hd_value_t *value,
-                     const HdOnnx__Type *type, const char *what, bool input);
+bool hd_import_declare(hd_onnx_import_t *im, hd_graph_t *graph,
+                       hd_value_t *value, const HdOnnx__Type *type,
+                       const char *what, bool input);
 
 // Tensors.c. A constant of the tensor's elements. what and name are for
 // messages ("initializer", its name). NULL after errors; where the element type
 // is none of ours that is E1104, im->failed is set, and a value without
 // elements comes back.
-hd_value_t *hd_onnx_tensor_constant(hd_onnx_import_t *im,
-                                    const HdOnnx__Tensor *tensor,
-                                    const char *what, const char *name);
+hd_value_t *hd_import_constant(hd_onnx_import_t *im,
+                               const HdOnnx__Tensor *tensor, const char *what,
+                               const char *name);
 // Sparse.c: the same of a sparse tensor, made dense.
-hd_value_t *hd_onnx_sparse(hd_onnx_import_t *im,
-                           const HdOnnx__SparseTensor *tensor, const char *what,
-                           const char *name);
+hd_value_t *hd_import_sparse(hd_onnx_import_t *im,
+                             const HdOnnx__SparseTensor *tensor,
+                             const char *what, const char *name);
 // Elements that stand in fields of their own (float_data, ...) as bytes of the
 // element type, packed below a byte; exactly bytes of them. Reports E1103.
-bool hd_onnx_decode(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
-                    hd_scalar_t type, int64_t count, const char *what,
-                    const char *name, unsigned char *out, size_t bytes);
+bool hd_import_decode(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
+                      hd_scalar_t type, int64_t count, const char *what,
+                      const char *name, unsigned char *out, size_t bytes);
 
 // External.c. The bytes of external data, in a file that the module keeps
 // mapped.
-bool hd_onnx_external(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
-                      const char *name, int64_t bytes, hd_constant_t *constant);
+bool hd_import_external(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
+                        const char *name, int64_t bytes,
+                        hd_constant_t *constant);
 
 // Attributes.c. NULL in *attribute: the attribute refers to one of a function
 // that the call leaves out.
-bool hd_onnx_attribute(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
-                       const HdOnnx__Attribute *proto, const char *node,
-                       const hd_attribute_t **attribute);
+bool hd_import_attribute(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
+                         const HdOnnx__Attribute *proto, const char *node,
+                         const hd_attribute_t **attribute);
 
 // Functions.c.
-bool hd_onnx_add_functions(hd_onnx_import_t *im);
-const HdOnnx__Function *hd_onnx_function(const hd_onnx_import_t *im,
-                                         const HdOnnx__Node *node);
-bool hd_onnx_call(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
-                  const HdOnnx__Node *node, const HdOnnx__Function *function,
-                  const char *what);
+bool hd_import_add_functions(hd_onnx_import_t *im);
+const HdOnnx__Function *hd_import_function(const hd_onnx_import_t *im,
+                                           const HdOnnx__Node *node);
+bool hd_import_call(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
+                    const HdOnnx__Node *node, const HdOnnx__Function *function,
+                    const char *what);
 
 // Domains.c.
-bool hd_onnx_opsets(hd_onnx_import_t *im, HdOnnx__OpsetId *const *imports,
-                    size_t count, hd_onnx_scope_t *scope);
-const hd_onnx_opset_t *hd_onnx_opset(const hd_onnx_scope_t *scope,
-                                     const char *domain);
+bool hd_import_opsets(hd_onnx_import_t *im, HdOnnx__OpsetId *const *imports,
+                      size_t count, hd_onnx_scope_t *scope);
+const hd_onnx_opset_t *hd_import_opset(const hd_onnx_scope_t *scope,
+                                       const char *domain);
 
 // Nodes.c. "node 'name' (Op)", for messages; in the scratch arena.
-const char *hd_onnx_describe(hd_onnx_import_t *im, const HdOnnx__Node *node,
-                             size_t index);
-bool hd_onnx_nodes(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
-                   HdOnnx__Node *const *nodes, size_t count);
+const char *hd_import_describe(hd_onnx_import_t *im, const HdOnnx__Node *node,
+                               size_t index);
+bool hd_import_nodes(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
+                     HdOnnx__Node *const *nodes, size_t count);
 
 // Graphs.c. A graph of an attribute.
-const hd_graph_t *hd_onnx_subgraph(hd_onnx_import_t *im,
-                                   const hd_onnx_scope_t *outer,
-                                   const HdOnnx__Graph *proto);
+const hd_graph_t *hd_import_subgraph(hd_onnx_import_t *im,
+                                     const hd_onnx_scope_t *outer,
+                                     const HdOnnx__Graph *proto);
 // The main graph.
-hd_graph_t *hd_onnx_graph(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
-                          const HdOnnx__Graph *proto);
+hd_graph_t *hd_import_graph(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
+                            const HdOnnx__Graph *proto);
 
 // Reports E1103 (wrong) or E1104 (not supported): "what 'name'" and why.
-bool hd_onnx_invalid(hd_onnx_import_t *im, const char *what, const char *name,
-                     const char *format, ...)
+bool hd_import_invalid(hd_onnx_import_t *im, const char *what, const char *name,
+                       const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-bool hd_onnx_unsupported(hd_onnx_import_t *im, const char *what,
-                         const char *name, const char *format, ...)
+bool hd_import_unsupported(hd_onnx_import_t *im, const char *what,
+                           const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 #endif

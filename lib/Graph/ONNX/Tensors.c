@@ -30,8 +30,8 @@ static bool fits(hd_scalar_t type, int64_t value) {
 }
 
 static bool too_many(const subject_t *s) {
-  return hd_onnx_invalid(s->im, s->what, s->name,
-                         "it holds more elements than its shape says");
+  return hd_import_invalid(s->im, s->what, s->name,
+                           "it holds more elements than its shape says");
 }
 
 // Numbers of fixed width; those with keys one by one.
@@ -39,8 +39,8 @@ static bool decode_fixed(const subject_t *s, const hd_onnx_piece_t *piece,
                          unsigned unit, unsigned char **out, size_t *left) {
   size_t step = piece->key_size + unit;
   if (piece->size % step)
-    return hd_onnx_invalid(s->im, s->what, s->name,
-                           "its data ends in the middle of an element");
+    return hd_import_invalid(s->im, s->what, s->name,
+                             "its data ends in the middle of an element");
   size_t count = piece->size / step;
   if (count * unit > *left)
     return too_many(s);
@@ -65,12 +65,12 @@ static bool decode_varints(const subject_t *s, const hd_onnx_piece_t *piece,
     at += piece->key_size;
     uint64_t value;
     if (!hd_onnx_read_varint(&at, end, &value))
-      return hd_onnx_invalid(s->im, s->what, s->name,
-                             "its data ends in the middle of an element");
+      return hd_import_invalid(s->im, s->what, s->name,
+                               "its data ends in the middle of an element");
     if (!fits(type, (int64_t)value))
-      return hd_onnx_invalid(s->im, s->what, s->name,
-                             "the number %lld is no element of type %s",
-                             (long long)value, hd_scalar_name(type));
+      return hd_import_invalid(s->im, s->what, s->name,
+                               "the number %lld is no element of type %s",
+                               (long long)value, hd_scalar_name(type));
     if (*left < unit)
       return too_many(s);
     memcpy(*out, &value, unit); // The low bytes.
@@ -80,9 +80,9 @@ static bool decode_varints(const subject_t *s, const hd_onnx_piece_t *piece,
   return true;
 }
 
-bool hd_onnx_decode(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
-                    hd_scalar_t type, int64_t count, const char *what,
-                    const char *name, unsigned char *out, size_t bytes) {
+bool hd_import_decode(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
+                      hd_scalar_t type, int64_t count, const char *what,
+                      const char *name, unsigned char *out, size_t bytes) {
   subject_t subject = {im, what, name};
   unsigned unit = hd_host_element_bytes(type);
   hd_onnx_field_t field = hd_onnx_field(tensor->data_type);
@@ -90,9 +90,9 @@ bool hd_onnx_decode(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
   for (uint32_t i = 0; i < tensor->num_pieces; i++) {
     const hd_onnx_piece_t *piece = &im->pieces[tensor->first_piece + i];
     if (piece->field != field)
-      return hd_onnx_invalid(im, what, name,
-                             "elements of type %s do not stand in that field",
-                             hd_onnx_type_name(tensor->data_type));
+      return hd_import_invalid(im, what, name,
+                               "elements of type %s do not stand in that field",
+                               hd_onnx_type_name(tensor->data_type));
     bool ok = field == HD_ONNX_FLOAT_DATA || field == HD_ONNX_DOUBLE_DATA
                   ? decode_fixed(&subject, piece, unit, &out, &left)
                   : decode_varints(&subject, piece, type, unit, &out, &left);
@@ -100,7 +100,7 @@ bool hd_onnx_decode(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
       return false;
   }
   if (left)
-    return hd_onnx_invalid(
+    return hd_import_invalid(
         im, what, name,
         "it holds %zu bytes of elements, and its shape needs %zu", bytes - left,
         bytes);
@@ -123,10 +123,10 @@ static bool use_raw(const subject_t *s, const hd_onnx_piece_t *raw,
                     uint32_t num_pieces, size_t bytes,
                     hd_constant_t *constant) {
   if (num_pieces > 1)
-    return hd_onnx_invalid(s->im, s->what, s->name,
-                           "it holds elements in raw_data and elsewhere");
+    return hd_import_invalid(s->im, s->what, s->name,
+                             "it holds elements in raw_data and elsewhere");
   if (raw->size != bytes)
-    return hd_onnx_invalid(
+    return hd_import_invalid(
         s->im, s->what, s->name,
         "it holds %zu bytes of elements, and its shape needs %zu", raw->size,
         bytes);
@@ -147,14 +147,14 @@ static bool decode(const subject_t *s, const HdOnnx__Tensor *tensor,
   for (uint32_t i = 0; i < tensor->num_pieces; i++)
     held += s->im->pieces[tensor->first_piece + i].size;
   if (bytes / hd_host_element_bytes(value->type) > held)
-    return hd_onnx_invalid(
+    return hd_import_invalid(
         s->im, s->what, s->name,
         "its data holds fewer elements than its shape says (%lld)",
         (long long)count);
   unsigned char *data =
       hd_arena_alloc(packed ? s->im->scratch : arena, bytes + 1);
-  if (!hd_onnx_decode(s->im, tensor, value->type, count, s->what, s->name, data,
-                      bytes))
+  if (!hd_import_decode(s->im, tensor, value->type, count, s->what, s->name,
+                        data, bytes))
     return false;
   hd_host_tensor_t *host = HD_ARENA_NEW(arena, hd_host_tensor_t);
   *host = (hd_host_tensor_t){.type = value->type,
@@ -162,7 +162,8 @@ static bool decode(const subject_t *s, const HdOnnx__Tensor *tensor,
                              .count = count,
                              .data = data,
                              .bytes = bytes};
-  memcpy(host->shape, shape, host->rank * sizeof *shape);
+  for (unsigned i = 0; i < host->rank; i++)
+    host->shape[i] = shape[i];
   if (packed) {
     host->bytes = (size_t)count;
     host->data = hd_arena_alloc(arena, (size_t)count + 1);
@@ -178,24 +179,25 @@ static bool check_bools(const subject_t *s, const hd_constant_t *constant,
       constant->tensor ? constant->tensor->data : constant->mapped;
   for (size_t i = 0; i < bytes; i++)
     if (data[i] > 1)
-      return hd_onnx_invalid(s->im, s->what, s->name,
-                             "the number %d is no element of type bool",
-                             data[i]);
+      return hd_import_invalid(s->im, s->what, s->name,
+                               "the number %d is no element of type bool",
+                               data[i]);
   return true;
 }
 
 static bool read_shape(const subject_t *s, const HdOnnx__Tensor *tensor,
                        hd_value_t *value) {
   if (tensor->n_dims > HD_MAX_RANK)
-    return hd_onnx_unsupported(s->im, s->what, s->name, "rank %zu (at most %d)",
-                               tensor->n_dims, HD_MAX_RANK);
+    return hd_import_unsupported(s->im, s->what, s->name,
+                                 "rank %zu (at most %d)", tensor->n_dims,
+                                 HD_MAX_RANK);
   const hd_expr_t **shape =
       HD_ARENA_ARRAY(s->im->arena, const hd_expr_t *, tensor->n_dims + 1);
   for (size_t i = 0; i < tensor->n_dims; i++) {
     if (tensor->dims[i] < 0)
-      return hd_onnx_invalid(s->im, s->what, s->name,
-                             "axis %zu has the size %lld", i,
-                             (long long)tensor->dims[i]);
+      return hd_import_invalid(s->im, s->what, s->name,
+                               "axis %zu has the size %lld", i,
+                               (long long)tensor->dims[i]);
     shape[i] = hd_expr_int(s->im->arena, hd_type(HD_I64), tensor->dims[i]);
   }
   value->rank = (int)tensor->n_dims;
@@ -214,7 +216,7 @@ static bool read_elements(const subject_t *s, const HdOnnx__Tensor *tensor,
   const hd_onnx_piece_t *raw = find_raw(s->im, tensor);
   bool ok;
   if (tensor->data_location == EXTERNAL)
-    ok = hd_onnx_external(s->im, tensor, s->name, bytes, constant);
+    ok = hd_import_external(s->im, tensor, s->name, bytes, constant);
   else if (raw)
     ok = use_raw(s, raw, tensor->num_pieces, (size_t)bytes, constant);
   else
@@ -231,17 +233,17 @@ static bool read_elements(const subject_t *s, const HdOnnx__Tensor *tensor,
          (value->type != HD_BOOL || check_bools(s, constant, (size_t)bytes));
 }
 
-hd_value_t *hd_onnx_tensor_constant(hd_onnx_import_t *im,
-                                    const HdOnnx__Tensor *tensor,
-                                    const char *what, const char *name) {
+hd_value_t *hd_import_constant(hd_onnx_import_t *im,
+                               const HdOnnx__Tensor *tensor, const char *what,
+                               const char *name) {
   subject_t subject = {im, what, name};
-  hd_value_t *value = hd_onnx_value(im, name);
+  hd_value_t *value = hd_import_value(im, name);
   value->type = hd_onnx_scalar(tensor->data_type);
   if (value->type == HD_VOID) {
     im->failed = true;
-    hd_onnx_unsupported(im, what, name, "elements of type %s (%d)",
-                        hd_onnx_type_name(tensor->data_type),
-                        (int)tensor->data_type);
+    hd_import_unsupported(im, what, name, "elements of type %s (%d)",
+                          hd_onnx_type_name(tensor->data_type),
+                          (int)tensor->data_type);
     return value;
   }
   return read_shape(&subject, tensor, value) &&

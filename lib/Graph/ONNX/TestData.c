@@ -23,7 +23,7 @@ static bool reserve(reading_t *r, size_t count) {
 static bool add_tensor(reading_t *r, const HdOnnx__Tensor *proto) {
   hd_onnx_import_t *im = &r->im;
   const char *name = proto->name && proto->name[0] ? proto->name : im->name;
-  hd_value_t *value = hd_onnx_tensor_constant(im, proto, "tensor", name);
+  hd_value_t *value = hd_import_constant(im, proto, "tensor", name);
   if (!value || im->failed)
     return false;
   const hd_host_tensor_t *read = hd_constant_load(im->module, value);
@@ -40,9 +40,9 @@ static bool add_tensor(reading_t *r, const HdOnnx__Tensor *proto) {
 static bool add_sequence(reading_t *r, const HdOnnx__Sequence *proto) {
   enum { TENSORS = 1 };
   if (proto->elem_type > TENSORS)
-    return hd_onnx_unsupported(&r->im, "sequence", r->im.name,
-                               "its elements are no tensors (kind %d)",
-                               (int)proto->elem_type);
+    return hd_import_unsupported(&r->im, "sequence", r->im.name,
+                                 "its elements are no tensors (kind %d)",
+                                 (int)proto->elem_type);
   r->data->form = HD_HOLDS_SEQUENCE;
   reserve(r, proto->n_tensor_values);
   for (size_t i = 0; i < proto->n_tensor_values; i++)
@@ -61,9 +61,9 @@ static bool add_optional(reading_t *r, const HdOnnx__Optional *proto) {
   }
   int kind = proto->elem_type;
   if (kind != NOTHING && kind != TENSOR && kind != SEQUENCE)
-    return hd_onnx_unsupported(&r->im, "optional", r->im.name,
-                               "it holds neither tensor nor sequence (kind %d)",
-                               kind);
+    return hd_import_unsupported(
+        &r->im, "optional", r->im.name,
+        "it holds neither tensor nor sequence (kind %d)", kind);
   r->data->present = false;
   return true;
 }

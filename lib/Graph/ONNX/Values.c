@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-hd_value_t *hd_onnx_value(hd_onnx_import_t *im, const char *label) {
+hd_value_t *hd_import_value(hd_onnx_import_t *im, const char *label) {
   hd_value_t *value = HD_ARENA_NEW(im->arena, hd_value_t);
-  value->name = hd_onnx_identifier(im, label);
+  value->name = hd_import_identifier(im, label);
   if (strcmp(value->name, label) != 0)
     value->label = hd_arena_strndup(im->arena, label, strlen(label));
   value->form = HD_HOLDS_TENSOR;
@@ -22,8 +22,8 @@ static bool declare_shape(hd_onnx_import_t *im, hd_graph_t *graph,
                           hd_value_t *value, const HdOnnx__Shape *shape,
                           const char *what, const char *name, bool input) {
   if (shape->n_dim > HD_MAX_RANK)
-    return hd_onnx_unsupported(im, what, name, "rank %zu (at most %d)",
-                               shape->n_dim, HD_MAX_RANK);
+    return hd_import_unsupported(im, what, name, "rank %zu (at most %d)",
+                                 shape->n_dim, HD_MAX_RANK);
   const hd_expr_t **sizes =
       HD_ARENA_ARRAY(im->arena, const hd_expr_t *, shape->n_dim + 1);
   for (size_t i = 0; i < shape->n_dim; i++) {
@@ -31,14 +31,14 @@ static bool declare_shape(hd_onnx_import_t *im, hd_graph_t *graph,
     switch (dim->value_case) {
     case HD_ONNX__DIMENSION__VALUE_DIM_VALUE:
       if (dim->dim_value < 0)
-        return hd_onnx_invalid(im, what, name, "axis %zu has the size %lld", i,
-                               (long long)dim->dim_value);
+        return hd_import_invalid(im, what, name, "axis %zu has the size %lld",
+                                 i, (long long)dim->dim_value);
       sizes[i] = hd_expr_int(im->arena, hd_type(HD_I64), dim->dim_value);
       break;
     case HD_ONNX__DIMENSION__VALUE_DIM_PARAM: {
       const hd_var_t *var =
           dim->dim_param[0]
-              ? hd_onnx_dimension(im, graph, dim->dim_param, input)
+              ? hd_import_dimension(im, graph, dim->dim_param, input)
               : NULL;
       sizes[i] = var ? hd_expr_var(im->arena, var) : NULL;
       break;
@@ -56,12 +56,13 @@ static bool declare_shape(hd_onnx_import_t *im, hd_graph_t *graph,
 static bool no_such_type(hd_onnx_import_t *im, const char *what,
                          const char *name, const char *type) {
   im->failed = true;
-  hd_onnx_unsupported(im, what, name, "its type (%s) is not supported", type);
+  hd_import_unsupported(im, what, name, "its type (%s) is not supported", type);
   return true; // The other nodes and values are looked at as well.
 }
 
-bool hd_onnx_declare(hd_onnx_import_t *im, hd_graph_t *graph, hd_value_t *value,
-                     const HdOnnx__Type *type, const char *what, bool input) {
+bool hd_import_declare(hd_onnx_import_t *im, hd_graph_t *graph,
+                       hd_value_t *value, const HdOnnx__Type *type,
+                       const char *what, bool input) {
   const char *name = value->label ? value->label : value->name;
   if (!type)
     return true;

@@ -9,7 +9,7 @@
 #define HIDET_GRAPH_ONNX_WIRE_H
 
 #include "Graph/ONNX/Import.h"
-#include <onnx.pb-c.h>
+#include "Graph/ONNX/onnx.pb-c.h" // Generated from onnx.proto.
 
 enum {
   HD_ONNX_MAX_NESTING = 100, // As other readers of protocol buffers have it.
