@@ -18,7 +18,8 @@ hd_module_t *hd_library_load(hd_context_t *context, const char *name);
 const char *hd_library_name(hd_context_t *context, size_t index);
 
 // A task of the operator library; it lives as long as the context. NULL where
-// there is none, or after errors (reported).
+// there is none, or after errors (reported). Any transpose_P is one, where P is
+// a permutation of the axes, a hexadecimal digit for each: transpose_0213.
 const hd_task_t *hd_library_task(hd_context_t *context, const char *name);
 // As hd_library_name(), of the tasks.
 const char *hd_library_task_name(hd_context_t *context, size_t index);
