@@ -4,11 +4,14 @@
 # tests, compute-sanitizer, math, measurements. For a machine with python3,
 # numpy and PyTorch and a static build (cmake --preset static). Part devices
 # takes random kernels from $KERNELS (BUILD/kernels.tar.gz), which
-# scripts/kernel_files.sh makes.
+# scripts/kernel_files.sh makes. Part suite wants the Python package onnx in the
+# version of test/requirements.txt. Part models exports models to $MODELS
+# (/tmp/hidet-models) with PyTorch, torchvision and transformers, and runs them.
 #
 # usage: device.sh [BUILD] [part...]
 #   BUILD: build folder (build-static). Parts: tests devices sanitizer products
-#   hopper bandwidth math compile; default: all. Results: $OUT (bench/results).
+#   hopper bandwidth math compile suite models; default: all but the last two.
+#   Results: $OUT (bench/results).
 set -u
 cd "$(dirname "$0")/.."
 build=${1:-build-static}
@@ -59,6 +62,20 @@ for part in $parts; do
     math)
       run math python3 test/Math/checksums.py --tools="$build/bin" \
         --device=cuda --expected=test/Math/checksums.json ;;
+    suite)
+      run suite python3 test/tools/onnx_suite.py --tools="$build/bin" \
+        --device=cuda -j 8 --json="$out/suite.json"
+      tail -60 "$out/suite.log" ;;
+    models)
+      models=${MODELS:-/tmp/hidet-models}
+      names=$(python3 scripts/export_models.py --list | cut -d' ' -f1)
+      # shellcheck disable=SC2086  # names are several words
+      run export python3 scripts/export_models.py "$models" $names
+      run export-dynamic python3 scripts/export_models.py --dynamic "$models" \
+        resnet50 bert_base
+      run models python3 test/tools/models.py --tools="$build/bin" \
+        --device=cuda --json="$out/models.json" "$models"
+      cat "$out/models.log" ;;
     *) echo "no such part: $part"; status=2 ;;
   esac
 done
