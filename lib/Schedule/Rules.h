@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The rules: each makes the kernels for one definition of a flat task, or says
+// that it is not for it. They are tried from the most special to the one that
+// takes everything.
+#ifndef HIDET_SCHEDULE_RULES_H
+#define HIDET_SCHEDULE_RULES_H
+
+#include "Schedule/Translate.h"
+
+// A launch among those that compute a task: which of its tensors a kernel's
+// parameters are.
+typedef struct hd_rule_launch {
+  const hd_func_t *kernel;
+  const hd_task_value_t *const *args; // kernel->num_params of them.
+} hd_rule_launch_t;
+
+typedef HD_VEC(hd_rule_launch_t) hd_rule_launches_t;
+
+typedef struct hd_rules {
+  hd_module_t *module; // Kernels go there.
+  const char *name;    // Begins theirs.
+  hd_loc_t loc;
+  hd_rule_launches_t launches; // So far, in order.
+} hd_rules_t;
+
+// A kernel in the making.
+typedef struct hd_kernel_draft {
+  hd_rules_t *rules;
+  hd_builder_t b;
+  hd_translator_t t;
+  hd_open_block_t block;
+} hd_kernel_draft_t;
+
+void hd_draft_begin(hd_kernel_draft_t *draft, hd_rules_t *rules);
+// Adds kernel and launch.
+void hd_draft_finish(hd_kernel_draft_t *draft, const char *suffix,
+                     const int64_t grid[3], int64_t threads);
+// One axis of blocks; more than the hardware has along one go on.
+void hd_draft_finish_linear(hd_kernel_draft_t *draft, const char *suffix,
+                            int64_t blocks, int64_t threads);
+
+// What a point of a domain is by its number, counted row-major: binds the
+// indices. Those of one value alone are bound to 0.
+void hd_draft_place(hd_kernel_draft_t *draft, const hd_expr_t *number,
+                    const hd_index_t *const *indices, unsigned count);
+// Stores to a definition's target number i at the indices as they are bound.
+void hd_draft_store(hd_kernel_draft_t *draft, const hd_definition_t *d,
+                    unsigned i, const hd_expr_t *value);
+// The term of every target at the point at hand, stored.
+void hd_draft_define(hd_kernel_draft_t *draft, const hd_definition_t *d);
+
+// A thread for each element, or for a few neighbours. Takes every HD_DEFINE.
+void hd_rule_pointwise(hd_rules_t *rules, const hd_definition_t *d);
+
+#endif
