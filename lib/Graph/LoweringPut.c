@@ -305,28 +305,6 @@ const hd_value_t *hd_lower_reshape(hd_lowering_t *l, const hd_value_t *x,
   return hd_segment_put(l->x, &node, &type, value_name(l))->outputs[0];
 }
 
-const hd_value_t *hd_lower_transpose(hd_lowering_t *l, const hd_value_t *x,
-                                     const int64_t *permutation) {
-  if (!are_tensors(l, &x, 1))
-    return NULL;
-  // Axes of one element move nothing.
-  int64_t shape[HD_MAX_RANK] = {0}, last = -1;
-  bool moves = false;
-  for (int i = 0; i < x->rank; i++) {
-    shape[i] = hd_lower_size(x, (int)permutation[i]);
-    if (shape[i] == 1)
-      continue;
-    moves |= permutation[i] < last;
-    last = permutation[i];
-  }
-  if (!moves)
-    return hd_lower_reshape(l, x, shape, (unsigned)x->rank);
-  hd_attributes_t attributes = {0};
-  hd_attributes_ints(l, &attributes, "permutation", permutation,
-                     (size_t)x->rank);
-  return hd_lower_task(l, "transpose", &x, 1, &attributes, NULL);
-}
-
 const hd_value_t *hd_lower_cast(hd_lowering_t *l, const hd_value_t *x,
                                 hd_scalar_t type) {
   if (!x || x->type == type)
