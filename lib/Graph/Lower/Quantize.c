@@ -104,6 +104,13 @@ static bool place_scales(hd_lowering_t *l, hd_scaling_t *s) {
   return s->scale != NULL;
 }
 
+// 0 stands for no type at all.
+static hd_scalar_t read_type(hd_lowering_t *l, const char *name,
+                             hd_scalar_t otherwise) {
+  return hd_lower_int(l, name, 0) ? hd_lower_scalar_type(l, name, otherwise)
+                                  : otherwise;
+}
+
 // Floats below 16 bits have no zero point but 0, f4 apart.
 static const hd_value_t *quantize_to_float(hd_lowering_t *l,
                                            const hd_scaling_t *s,
@@ -126,17 +133,15 @@ bool hd_onnx_quantize(hd_lowering_t *l) {
   if (!place_scales(l, &s))
     return false;
   hd_scalar_t type =
-      s.zero ? s.zero->type : hd_lower_scalar_type(l, "output_dtype", HD_U8);
-  hd_scalar_t precision = hd_lower_scalar_type(l, "precision", HD_F32);
+      s.zero ? s.zero->type : read_type(l, "output_dtype", HD_U8);
+  hd_scalar_t precision = read_type(l, "precision", HD_F32);
   if (type == HD_VOID || precision == HD_VOID)
     return false;
   hd_attributes_t list = {0};
   hd_attributes_type(l, &list, "P", precision);
   const hd_value_t *y;
   if (hd_type_is_float(hd_type(type))) {
-    hd_attributes_t floats = {0};
-    hd_attributes_type(l, &floats, "P", precision);
-    y = quantize_to_float(l, &s, type, &floats);
+    y = quantize_to_float(l, &s, type, &list);
   } else {
     const hd_value_t *inputs[] = {
         s.x, s.scale, s.zero ? s.zero : hd_lower_scalar(l, type, 0)};
@@ -150,7 +155,7 @@ bool hd_onnx_dequantize(hd_lowering_t *l) {
   hd_scaling_t s;
   if (!place_scales(l, &s))
     return false;
-  hd_scalar_t type = hd_lower_scalar_type(l, "output_dtype", s.scale->type);
+  hd_scalar_t type = read_type(l, "output_dtype", s.scale->type);
   if (type == HD_VOID)
     return false;
   bool plain = !s.zero || hd_type_is_float(hd_type(s.x->type));
