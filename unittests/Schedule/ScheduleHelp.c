@@ -201,7 +201,11 @@ void hd_run_task(hd_task_run_t *run) {
   hd_program_t program;
   hd_env_t none = {0};
   hd_program_options_t options = {.specialize = true};
-  const hd_pass_t lower = {"lower", hd_pass_lower, HD_LEVEL_KERNEL, "", ""};
+  const hd_pass_t lower = {.name = "lower",
+                           .run = hd_pass_lower,
+                           .level = HD_LEVEL_KERNEL,
+                           .options = "",
+                           .summary = ""};
   hd_pass_config_t config = {.verify_each = true};
   double start = now_ms();
   if (!hd_program_init(&program, run->device, run->made, plan, &none,
