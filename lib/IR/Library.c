@@ -119,7 +119,7 @@ const char *hd_library_name(hd_context_t *context, size_t index) {
 // Of a rank the permutations are many, and a task's indices are names: so these
 // tasks are written when they are named.
 //   task transpose_102(x: T[a0, a1, a2]) -> y: T[a1, a0, a2] where T in any {
-//     y[i1, i0, i2] = x[i0, i1, i2]
+//     y[j1, j0, j2] = x[j0, j1, j2]
 //   }
 static void write_transpose(hd_shelf_t *shelf, const char *name) {
   static const char prefix[] = "transpose_", digits[] = "0123456789abcdef";
@@ -141,8 +141,8 @@ static void write_transpose(hd_shelf_t *shelf, const char *name) {
     const char *comma = i ? ", " : "";
     lists[0] = hd_arena_printf(arena, "%s%sa%u", lists[0], comma, i);
     lists[1] = hd_arena_printf(arena, "%s%sa%u", lists[1], comma, axes[i]);
-    lists[2] = hd_arena_printf(arena, "%s%si%u", lists[2], comma, i);
-    lists[3] = hd_arena_printf(arena, "%s%si%u", lists[3], comma, axes[i]);
+    lists[2] = hd_arena_printf(arena, "%s%sj%u", lists[2], comma, i);
+    lists[3] = hd_arena_printf(arena, "%s%sj%u", lists[3], comma, axes[i]);
   }
   hd_entry_t entry = {.name = hd_arena_strndup(arena, name, strlen(name)),
                       .file = "transpose",
