@@ -12,8 +12,9 @@ const hd_value_t *hd_lower_split_heads(hd_lowering_t *l, const hd_value_t *x,
                                        int64_t heads) {
   static const int64_t order[] = {0, 2, 1, 3};
   if (x->rank != 3 || heads < 1 || hd_lower_size(x, 2) % heads != 0)
-    return hd_lower_invalid(l, "a tensor of rank %d does not split into %lld "
-                               "heads",
+    return hd_lower_invalid(l,
+                            "a tensor of rank %d does not split into %lld "
+                            "heads",
                             x->rank, (long long)heads),
            NULL;
   int64_t shape[] = {hd_lower_size(x, 0), hd_lower_size(x, 1), heads,
@@ -63,8 +64,8 @@ static const hd_value_t *head_product(hd_lowering_t *l, const hd_value_t *a,
            NULL;
   a = group_heads(l, a, groups);
   b = group_heads(l, b, groups);
-  const hd_value_t *c = a && b ? hd_lower_matmul(l, a, b, false, transpose)
-                               : NULL;
+  const hd_value_t *c =
+      a && b ? hd_lower_matmul(l, a, b, false, transpose) : NULL;
   return c ? ungroup_heads(l, c) : NULL;
 }
 
@@ -82,8 +83,8 @@ static const hd_value_t *mask_scores(hd_lowering_t *l, const hd_value_t *x,
   if (a->mask && a->mask->rank < 1)
     return hd_lower_invalid(l, "a mask of rank 0"), NULL;
   if (a->mask)
-    x = hd_lower_task(l, a->mask->type == HD_BOOL ? "mask_scores"
-                                                   : "bias_scores",
+    x = hd_lower_task(l,
+                      a->mask->type == HD_BOOL ? "mask_scores" : "bias_scores",
                       inputs, 2, NULL, NULL);
   if (x && a->causal)
     x = with_int(l, "mask_causal", x, "past", a->past);
@@ -98,10 +99,10 @@ static const hd_value_t *mask_scores(hd_lowering_t *l, const hd_value_t *x,
 // overflow; in wider ones queries alone take it.
 static const hd_value_t *score(hd_lowering_t *l, const hd_attention_t *a) {
   bool narrow = hd_scalar_bits(a->query->type) < 32;
-  const hd_value_t *q = hd_lower_scale(l, a->query,
-                                       narrow ? sqrt(a->scale) : a->scale);
-  const hd_value_t *k = narrow ? hd_lower_scale(l, a->key, sqrt(a->scale))
-                               : a->key;
+  const hd_value_t *q =
+      hd_lower_scale(l, a->query, narrow ? sqrt(a->scale) : a->scale);
+  const hd_value_t *k =
+      narrow ? hd_lower_scale(l, a->key, sqrt(a->scale)) : a->key;
   return q && k ? head_product(l, q, k, true) : NULL;
 }
 
@@ -140,8 +141,8 @@ static bool read_precision(hd_lowering_t *l, hd_scalar_t *type) {
   static const struct {
     int64_t number;
     hd_scalar_t type;
-  } types[] = {{0, HD_VOID}, {1, HD_F32},  {10, HD_F16},
-               {11, HD_F64}, {16, HD_BF16}};
+  } types[] = {
+      {0, HD_VOID}, {1, HD_F32}, {10, HD_F16}, {11, HD_F64}, {16, HD_BF16}};
   int64_t number = hd_lower_int(l, "softmax_precision", 0);
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (types[i].number == number) {

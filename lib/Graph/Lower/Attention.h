@@ -6,7 +6,7 @@
 
 // softmax(mask(softcap(query * key' * scale))) * value, by heads.
 typedef struct hd_attention {
-  const hd_value_t *query;      // [b, heads, m, d]
+  const hd_value_t *query;       // [b, heads, m, d]
   const hd_value_t *key, *value; // [b, groups, n, d]; each for some heads.
   const hd_value_t *mask;   // bool, or what is added; broadcast. NULL: none.
   const hd_value_t *length; // Of the keys, one for each of the batch, or NULL.

@@ -14,8 +14,11 @@ static int64_t read_taps(hd_lowering_t *l) {
   static const struct {
     const char *mode;
     int64_t taps;
-  } modes[] = {{"nearest", 1}, {"linear", 2},  {"bilinear", 2},
-               {"cubic", 4},   {"bicubic", 4}};
+  } modes[] = {{"nearest", 1},
+               {"linear", 2},
+               {"bilinear", 2},
+               {"cubic", 4},
+               {"bicubic", 4}};
   const char *mode = hd_lower_string(l, "mode", "linear");
   for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
     if (is(mode, modes[i].mode))
@@ -57,9 +60,8 @@ bool hd_onnx_grid_sample(hd_lowering_t *l) {
     shape[i + 2] = hd_lower_size(grid, i + 1);
     sizes[i] = hd_lower_size(x, i + 2);
   }
-  const hd_value_t *places[] = {
-      hd_lower_reshape(l, grid, points, 3),
-      hd_lower_ints_constant(l, sizes, (size_t)r)};
+  const hd_value_t *places[] = {hd_lower_reshape(l, grid, points, 3),
+                                hd_lower_ints_constant(l, sizes, (size_t)r)};
   hd_attributes_t list = {0};
   hd_attributes_int(l, &list, "k", taps);
   hd_attributes_int(l, &list, "padding", padding);
@@ -90,7 +92,7 @@ static const hd_value_t *regular_grid(hd_lowering_t *l, hd_scalar_t type,
     int64_t rest = i;
     for (int axis = r; axis-- > 0; rest /= sizes[axis]) {
       double at = (double)(rest % sizes[axis]), n = (double)sizes[axis];
-      double place = !aligned  ? (2 * at + 1) / n - 1
+      double place = !aligned ? (2 * at + 1) / n - 1
                      : n == 1 ? -1
                               : 2 * at / (n - 1) - 1;
       hd_host_tensor_set(data, i * (r + 1) + (r - 1 - axis), place);
@@ -107,8 +109,8 @@ bool hd_onnx_affine_grid(hd_lowering_t *l) {
   if (!size)
     return false;
   int r = (int)count - 2;
-  if ((r != 2 && r != 3) || theta->rank != 3 ||
-      hd_lower_size(theta, 1) != r || hd_lower_size(theta, 2) != r + 1)
+  if ((r != 2 && r != 3) || theta->rank != 3 || hd_lower_size(theta, 1) != r ||
+      hd_lower_size(theta, 2) != r + 1)
     return hd_lower_invalid(l, "size has %zu entries, theta rank %d", count,
                             theta->rank);
   int64_t shape[5] = {hd_lower_size(theta, 0)};
@@ -118,9 +120,8 @@ bool hd_onnx_affine_grid(hd_lowering_t *l) {
       return hd_lower_invalid(l, "a size of %lld", (long long)size[i + 2]);
   }
   shape[r + 1] = r;
-  const hd_value_t *grid =
-      regular_grid(l, theta->type, size + 2, r,
-                   hd_lower_int(l, "align_corners", 0) != 0);
+  const hd_value_t *grid = regular_grid(
+      l, theta->type, size + 2, r, hd_lower_int(l, "align_corners", 0) != 0);
   const hd_value_t *y =
       grid ? hd_lower_matmul(l, grid, theta, false, true) : NULL;
   y = y ? hd_lower_reshape(l, y, shape, (unsigned)r + 2) : NULL;
@@ -226,10 +227,9 @@ bool hd_onnx_roi_align(hd_lowering_t *l) {
   const hd_value_t *inputs[] = {hd_lower_input(l, 0), hd_lower_input(l, 1),
                                 hd_lower_input(l, 2)};
   const char *mode = hd_lower_string(l, "mode", "avg");
-  const char *coordinates =
-      hd_lower_string(l, "coordinate_transformation_mode",
-                      hd_lower_version(l) < 16 ? "output_half_pixel"
-                                               : "half_pixel");
+  const char *coordinates = hd_lower_string(
+      l, "coordinate_transformation_mode",
+      hd_lower_version(l) < 16 ? "output_half_pixel" : "half_pixel");
   int64_t rows = hd_lower_int(l, "output_height", 1);
   int64_t columns = hd_lower_int(l, "output_width", 1);
   int64_t samples = hd_lower_int(l, "sampling_ratio", 0);
@@ -242,9 +242,9 @@ bool hd_onnx_roi_align(hd_lowering_t *l) {
       samples < 0 || samples > 1000000)
     return hd_lower_invalid(l, "regions of rank %d in a tensor of rank %d",
                             inputs[1]->rank, inputs[0]->rank);
-  int64_t most = samples ? samples
-                         : count_samples(l, inputs[1], scale, offset, rows,
-                                         columns);
+  int64_t most =
+      samples ? samples
+              : count_samples(l, inputs[1], scale, offset, rows, columns);
   if (most == 0)
     return false;
   hd_attributes_t list = {0};
@@ -268,8 +268,7 @@ bool hd_onnx_max_roi_pool(hd_lowering_t *l) {
   hd_attributes_t list = {0};
   hd_attributes_int(l, &list, "rows", shape[0]);
   hd_attributes_int(l, &list, "columns", shape[1]);
-  hd_attributes_float(l, &list, "scale",
-                      hd_lower_float(l, "spatial_scale", 1));
+  hd_attributes_float(l, &list, "scale", hd_lower_float(l, "spatial_scale", 1));
   const hd_value_t *y =
       hd_lower_task(l, "max_roi_pool", inputs, 2, &list, NULL);
   return y && hd_lower_output(l, 0, y);

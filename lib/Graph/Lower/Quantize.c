@@ -245,8 +245,7 @@ integer_convolution(hd_lowering_t *l, const hd_value_t *x, const hd_value_t *zx,
                     const hd_value_t *w, const hd_value_t *zw) {
   if (zw && hd_lower_count(zw) > 1 && !(zw = as_column(l, zw, 0, w->rank)))
     return NULL;
-  if (zw && hd_lower_count(zw) == 1 &&
-      !(zw = hd_lower_reshape(l, zw, NULL, 0)))
+  if (zw && hd_lower_count(zw) == 1 && !(zw = hd_lower_reshape(l, zw, NULL, 0)))
     return NULL;
   if (zx && !(zx = hd_lower_reshape(l, zx, NULL, 0)))
     return NULL;

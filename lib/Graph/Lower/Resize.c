@@ -184,18 +184,18 @@ static const hd_value_t *resize(hd_lowering_t *l, const hd_resize_t *r,
 
 static bool read_modes(hd_lowering_t *l, hd_resize_t *r) {
   static const char *const coordinates[] = {
-      "half_pixel",         "half_pixel_symmetric", "pytorch_half_pixel",
-      "align_corners",      "asymmetric",           "tf_crop_and_resize",
+      "half_pixel",          "half_pixel_symmetric", "pytorch_half_pixel",
+      "align_corners",       "asymmetric",           "tf_crop_and_resize",
       "tf_half_pixel_for_nn"};
   static const char *const roundings[] = {"round_prefer_floor",
                                           "round_prefer_ceil", "floor", "ceil"};
   bool old = hd_lower_version(l) < 11 || is(hd_lower_node(l)->op, "Upsample");
   const char *mode = hd_lower_string(l, "mode", "nearest");
-  r->coordinates = old ? "asymmetric"
-                       : hd_lower_string(l, "coordinate_transformation_mode",
-                                         "half_pixel");
-  r->rounding = old ? "floor"
-                    : hd_lower_string(l, "nearest_mode", "round_prefer_floor");
+  r->coordinates =
+      old ? "asymmetric"
+          : hd_lower_string(l, "coordinate_transformation_mode", "half_pixel");
+  r->rounding =
+      old ? "floor" : hd_lower_string(l, "nearest_mode", "round_prefer_floor");
   bool known = false;
   for (size_t i = 0; i < sizeof coordinates / sizeof *coordinates; i++)
     known |= is(r->coordinates, coordinates[i]);
@@ -254,14 +254,14 @@ static bool set_sizes(hd_lowering_t *l, hd_resize_t *r, const hd_value_t *x,
   for (size_t i = 0; !is(policy, "stretch") && i < axes->count; i++) {
     int64_t axis = axes->axes[i];
     r->scales[axis] = chosen;
-    r->sizes[axis] = (int64_t)floor(
-        chosen * (double)hd_lower_size(x, (int)axis) + 0.5);
+    r->sizes[axis] =
+        (int64_t)floor(chosen * (double)hd_lower_size(x, (int)axis) + 0.5);
   }
   return true;
 }
 
-static bool read_region(hd_lowering_t *l, hd_resize_t *r,
-                        const hd_axes_t *axes, const hd_value_t *roi) {
+static bool read_region(hd_lowering_t *l, hd_resize_t *r, const hd_axes_t *axes,
+                        const hd_value_t *roi) {
   const hd_host_tensor_t *data = roi ? hd_lower_data(l, roi) : NULL;
   if (roi && !data)
     return false;
