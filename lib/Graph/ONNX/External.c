@@ -28,7 +28,8 @@ static bool wrong(hd_onnx_import_t *im, const char *name, const char *format,
   va_start(args, format);
   const char *text = hd_arena_vprintf(im->scratch, format, args);
   va_end(args);
-  return hd_error(im->diags, (hd_loc_t){0}, HD_E1102, name, text);
+  return hd_error(im->diags, (hd_loc_t){0}, HD_E1102,
+                  hd_arena_printf(im->scratch, "%.200s", name), text);
 }
 
 static bool read_number(hd_onnx_import_t *im, const char *name,
@@ -37,7 +38,7 @@ static bool read_number(hd_onnx_import_t *im, const char *name,
   errno = 0;
   long long value = entry->value ? strtoll(entry->value, &end, 10) : -1;
   if (!entry->value || end == entry->value || *end || errno || value < 0)
-    return wrong(im, name, "the %s '%s' is no size", entry->key,
+    return wrong(im, name, "the %s '%.40s' is no size", entry->key,
                  entry->value ? entry->value : "");
   *number = value;
   return true;
@@ -117,7 +118,7 @@ static const char *explain(int error) {
 static const hd_mapped_file_t *open_file(hd_onnx_import_t *im, const char *name,
                                          const char *location) {
   if (!im->folder) {
-    wrong(im, name, "'%s': a model in memory has no folder", location);
+    wrong(im, name, "'%.200s': a model in memory has no folder", location);
     return NULL;
   }
   const char *path =
@@ -130,12 +131,12 @@ static const hd_mapped_file_t *open_file(hd_onnx_import_t *im, const char *name,
   int fd = im->folder_fd < 0 ? -1 : open_beneath(im->folder_fd, location);
   struct stat status;
   if (fd < 0) {
-    wrong(im, name, "'%s': %s", location, explain(errno));
+    wrong(im, name, "'%.200s': %s", location, explain(errno));
     return NULL;
   }
   if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
     close(fd);
-    wrong(im, name, "'%s': it is no file", location);
+    wrong(im, name, "'%.200s': it is no file", location);
     return NULL;
   }
   return hd_module_map(im->module, path, fd);
@@ -156,7 +157,7 @@ bool hd_import_external(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
   if (external.offset > (int64_t)file->size ||
       bytes > (int64_t)file->size - external.offset)
     return wrong(im, name,
-                 "'%s' ends at %zu bytes, and %lld from %lld on are needed",
+                 "'%.200s' ends at %zu bytes, and %lld from %lld on are needed",
                  external.location, file->size, (long long)bytes,
                  (long long)external.offset);
   constant->mapped =

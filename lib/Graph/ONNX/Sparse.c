@@ -32,13 +32,14 @@ static bool read_shape(sparse_t *s, const HdOnnx__SparseTensor *tensor) {
   }
   unsigned size = hd_host_element_bytes(s->values->type);
   if (!hd_packed_size(s->values->type, s->shape, s->rank, &s->count, &s->bytes))
-    return hd_error(s->im->diags, (hd_loc_t){0}, HD_E0309, s->name);
+    return hd_error(s->im->diags, (hd_loc_t){0}, HD_E0309,
+                    hd_arena_printf(s->im->scratch, "%.200s", s->name));
   if (s->count > HD_ONNX_MAX_DENSE / size) {
-    const char *text =
-        hd_arena_printf(s->im->scratch,
-                        "%s '%s' is sparse, and has more than %d bytes when "
-                        "made dense",
-                        s->what, s->name, (int)HD_ONNX_MAX_DENSE);
+    const char *text = hd_arena_printf(
+        s->im->scratch,
+        "%.500s '%.200s' is sparse, and has more than %d bytes when "
+        "made dense",
+        s->what, s->name, (int)HD_ONNX_MAX_DENSE);
     return hd_error(s->im->diags, (hd_loc_t){0}, HD_E0904, text);
   }
   s->bytes = s->count * size;

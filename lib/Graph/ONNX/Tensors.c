@@ -210,7 +210,8 @@ static bool read_elements(const subject_t *s, const HdOnnx__Tensor *tensor,
   int64_t count, bytes;
   if (!hd_packed_size(value->type, tensor->dims, (unsigned)tensor->n_dims,
                       &count, &bytes))
-    return hd_error(s->im->diags, (hd_loc_t){0}, HD_E0309, s->name);
+    return hd_error(s->im->diags, (hd_loc_t){0}, HD_E0309,
+                    hd_arena_printf(s->im->scratch, "%.200s", s->name));
   hd_constant_t *constant = HD_ARENA_NEW(s->im->arena, hd_constant_t);
   value->constant = constant;
   const hd_onnx_piece_t *raw = find_raw(s->im, tensor);

@@ -294,10 +294,10 @@ static bool walk_message(walk_t *walk, const ProtobufCMessageDescriptor *type,
   bool tensor = type == &hd_onnx__tensor__descriptor;
   size_t first = walk->pieces.size;
   uint64_t seen = 0, raw = 0;
-  for (size_t count = 0; at < end; count++) {
+  for (size_t count = 0, kept = 0; at < end; count++) {
     field_t field;
-    if (!read_field(walk, &at, end, &field) ||
-        (count >= FREE_FIELDS && !take_memory(walk, SCANNED_BYTES)))
+    size_t written = walk->out.size;
+    if (!read_field(walk, &at, end, &field))
       return false;
     if (!tensor || !is_data(field.number)) {
       if (!walk_field(walk, type, &field, &seen, depth))
@@ -307,6 +307,9 @@ static bool walk_message(walk_t *walk, const ProtobufCMessageDescriptor *type,
     } else if (field.number == HD_ONNX_RAW_DATA && raw++ > 0) {
       return malformed(walk, field.key, "raw_data is given twice");
     }
+    if (walk->out.size > written && ++kept > FREE_FIELDS &&
+        !take_memory(walk, SCANNED_BYTES))
+      return false;
     if ((count & 0xfff) == 0xfff)
       hd_budget_check(&walk->context->budget);
   }
