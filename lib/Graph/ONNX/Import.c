@@ -11,6 +11,7 @@
 #include "Graph/ONNX/State.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { NEWEST_IR = 13 }; // Of onnx 1.22.0.
@@ -143,5 +144,12 @@ hd_module_t *hd_onnx_import(hd_context_t *context, const char *path) {
                          .file = file->on_heap ? NULL : file->path,
                          .bytes = file->data,
                          .folder = folder_of(&module->arena, path)};
-  return finish(module, run(&im, file->size));
+  // The walk hops from tensor to tensor; what lies between is not read ahead.
+  bool mapped = !file->on_heap && file->size > 0;
+  if (mapped)
+    madvise(file->data, file->size, MADV_RANDOM);
+  bool ok = run(&im, file->size);
+  if (mapped)
+    madvise(file->data, file->size, MADV_NORMAL);
+  return finish(module, ok);
 }
