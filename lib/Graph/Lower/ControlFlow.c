@@ -190,8 +190,9 @@ bool hd_onnx_loop(hd_lowering_t *l) {
     return false;
   size_t gives = t.body->outputs.size;
   if (t.body->inputs.size != t.num_states + 2 || gives < t.num_states + 1)
-    return hd_lower_invalid(l, "a body of %zu inputs and %zu outputs for %u "
-                               "states",
+    return hd_lower_invalid(l,
+                            "a body of %zu inputs and %zu outputs for %u "
+                            "states",
                             t.body->inputs.size, gives, t.num_states);
   t.num_results = (uint32_t)gives - 1 - t.num_states;
   t.states = HD_ARENA_ARRAY(hd_lower_arena(l), const hd_value_t *, gives + 1);
@@ -298,8 +299,8 @@ static bool scan(hd_lowering_t *l, hd_scan_t *s, const hd_value_t **outputs) {
     int rank = t->results.size ? t->results.data[i]->rank : declared->rank;
     if (!hd_lower_wrap_axis(l, rank + 1, &axis))
       return false;
-    outputs[t->num_states + i] = stack_results(
-        l, t, i, axis, s->result_directions[i] != 0, declared);
+    outputs[t->num_states + i] =
+        stack_results(l, t, i, axis, s->result_directions[i] != 0, declared);
     if (!outputs[t->num_states + i])
       return false;
   }
@@ -320,8 +321,8 @@ static bool scan_batch(hd_lowering_t *l, hd_scan_t *s,
     return hd_lower_unsupported(l, "lengths of sequences");
   if (batch < 1 || batch > MAX_TURNS)
     return hd_lower_unsupported(l, "a batch of %lld", (long long)batch);
-  const hd_value_t **all = HD_ARENA_ARRAY(arena, const hd_value_t *,
-                                          (size_t)batch * gives + 1);
+  const hd_value_t **all =
+      HD_ARENA_ARRAY(arena, const hd_value_t *, (size_t)batch *gives + 1);
   for (int64_t b = 0; b < batch; b++) {
     for (uint32_t i = 0; i < takes; i++) {
       const hd_value_t *x = hd_lower_input(l, i + 1);
@@ -357,8 +358,9 @@ bool hd_onnx_scan(hd_lowering_t *l) {
   size_t gives = t->body->outputs.size;
   if (scanned < 1 || scanned > given || t->body->inputs.size != given ||
       gives < given - (size_t)scanned)
-    return hd_lower_invalid(l, "a body of %zu inputs and %zu outputs for %u "
-                               "inputs, %lld of them scanned",
+    return hd_lower_invalid(l,
+                            "a body of %zu inputs and %zu outputs for %u "
+                            "inputs, %lld of them scanned",
                             t->body->inputs.size, gives, given,
                             (long long)scanned);
   hd_arena_t *arena = hd_lower_arena(l);
@@ -368,11 +370,10 @@ bool hd_onnx_scan(hd_lowering_t *l) {
   t->states = HD_ARENA_ARRAY(arena, const hd_value_t *, given + 1);
   s.scanned = HD_ARENA_ARRAY(arena, const hd_value_t *, given + 1);
   s.axes = scan_list(l, "scan_input_axes", s.num_scanned);
-  s.directions = scan_list(l, old ? "directions" : "scan_input_directions",
-                           s.num_scanned);
+  s.directions =
+      scan_list(l, old ? "directions" : "scan_input_directions", s.num_scanned);
   s.result_axes = scan_list(l, "scan_output_axes", t->num_results);
-  s.result_directions =
-      scan_list(l, "scan_output_directions", t->num_results);
+  s.result_directions = scan_list(l, "scan_output_directions", t->num_results);
   if (!s.axes || !s.directions || !s.result_axes || !s.result_directions)
     return false;
   const hd_value_t **outputs =

@@ -92,8 +92,7 @@ bool hd_onnx_sequence_erase(hd_lowering_t *l) {
 bool hd_onnx_sequence_at(hd_lowering_t *l) {
   size_t count, at;
   const hd_value_t *const *items = read_items(l, 0, &count);
-  return items &&
-         read_position(l, hd_lower_input(l, 1), count, count, &at) &&
+  return items && read_position(l, hd_lower_input(l, 1), count, count, &at) &&
          hd_lower_output(l, 0, items[at]);
 }
 
@@ -185,7 +184,7 @@ bool hd_onnx_sequence_map(hd_lowering_t *l) {
   const hd_value_t **outputs =
       HD_ARENA_ARRAY(arena, const hd_value_t *, gives + 1);
   const hd_value_t **all =
-      HD_ARENA_ARRAY(arena, const hd_value_t *, gives * count + 1);
+      HD_ARENA_ARRAY(arena, const hd_value_t *, gives *count + 1);
   for (size_t n = 0; n < count; n++) {
     hd_budget_check(&hd_lower_context(l)->budget);
     for (uint32_t i = 0; i < takes; i++) {
