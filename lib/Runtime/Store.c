@@ -91,6 +91,16 @@ static bool upload(hd_store_t *s, const hd_stored_t *stored,
   return ok;
 }
 
+// The parameter's type, which lives as long as the store.
+static const hd_var_t *keep_param(hd_store_t *s, const hd_value_t *value,
+                                  const hd_var_t *param) {
+  hd_tensor_t *tensor = HD_ARENA_NEW(&s->arena, hd_tensor_t);
+  *tensor = (hd_tensor_t){.element = param->tensor->element,
+                          .rank = (uint32_t)value->rank,
+                          .shape = value->shape};
+  return hd_var_make_tensor(&s->arena, value->name, tensor, value->loc);
+}
+
 bool hd_store_place(hd_store_t *s, const hd_value_t *value,
                     const hd_var_t *param, bool fill) {
   hd_stored_t *stored = hd_store_find(s, value);
@@ -99,7 +109,8 @@ bool hd_store_place(hd_store_t *s, const hd_value_t *value,
     return true;
   if (!hd_storage_bytes(&no_sizes, &s->arena, param->tensor, &bytes))
     return hd_error(&context_of(s)->diags, nowhere, HD_E0309, value->name);
-  stored->slot = (hd_slot_t){.var = param, .bytes = (size_t)bytes};
+  stored->slot = (hd_slot_t){.var = keep_param(s, value, param),
+                             .bytes = (size_t)bytes};
   if (!s->device->ops->alloc(s->device, value->name, (size_t)bytes,
                              &stored->slot.address))
     return false;

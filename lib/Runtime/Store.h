@@ -36,8 +36,8 @@ hd_stored_t *hd_store_find(hd_store_t *store, const hd_value_t *value);
 const hd_host_tensor_t *hd_store_fetch(hd_store_t *store,
                                        const hd_value_t *value);
 
-// Makes room on the device for a value as a parameter's type has it, and brings
-// the elements there where fill is set.
+// Makes room on the device for a value, for a parameter that is row-major, and
+// brings the elements there where fill is set.
 bool hd_store_place(hd_store_t *store, const hd_value_t *value,
                     const hd_var_t *param, bool fill);
 
