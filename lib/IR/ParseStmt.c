@@ -265,6 +265,16 @@ static const hd_stmt_t *parse_return(hd_parser_t *p, hd_loc_t loc) {
   return stmt->u.eval.value ? stmt : NULL;
 }
 
+// Whether a kernel may take a tensor for one of its parameters: of as many
+// axes, or both of constant shape. That it holds enough is seen by the launch.
+static bool takes_tensor(const hd_var_t *param, const hd_expr_t *e) {
+  int64_t elements;
+  return e->kind == HD_EXPR_TENSOR && hd_type_equal(e->type, param->type) &&
+         (e->u.var->tensor->rank == param->tensor->rank ||
+          (hd_tensor_storage_const(e->u.var->tensor, &elements) &&
+           hd_tensor_storage_const(param->tensor, &elements)));
+}
+
 static const hd_stmt_t *parse_launch(hd_parser_t *p, hd_loc_t loc) {
   HD_VEC(const hd_expr_t *) args = {0};
   const hd_token_t *name = hd_peek(p);
@@ -292,8 +302,7 @@ static const hd_stmt_t *parse_launch(hd_parser_t *p, hd_loc_t loc) {
     if (param && param->tensor) {
       if (e->kind == HD_EXPR_LOAD && e->num_operands == 0)
         e = hd_expr_var(p->arena, e->u.var);
-      if (e->kind != HD_EXPR_TENSOR || !hd_type_equal(e->type, param->type) ||
-          e->u.var->tensor->rank != param->tensor->rank) {
+      if (!takes_tensor(param, e)) {
         hd_error(p->diags, value.e->loc, HD_E0213, param->name,
                  hd_arena_printf(p->arena, "a tensor of %s and rank %u",
                                  hd_type_name(param->type),

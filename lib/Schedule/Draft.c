@@ -28,6 +28,42 @@ void hd_draft_finish_linear(hd_kernel_draft_t *draft, const char *suffix,
   hd_draft_finish(draft, suffix, grid, threads);
 }
 
+hd_grid_t hd_grid_linear(int64_t workers, int64_t threads) {
+  if (workers < threads)
+    threads = (workers + 31) / 32 * 32;
+  int64_t blocks = (workers + threads - 1) / threads;
+  hd_scalar_t type = workers <= INT32_MAX / 16 ? HD_I32 : HD_I64;
+  return (hd_grid_t){workers, blocks, threads, type};
+}
+
+const hd_expr_t *hd_draft_open_workers(hd_kernel_draft_t *draft,
+                                       const hd_grid_t *grid,
+                                       hd_open_block_t *block) {
+  hd_builder_t *b = &draft->b;
+  const hd_expr_t *first = hd_b_int(b, grid->type, 0);
+  if (grid->blocks > 1)
+    first = hd_b_op_int(
+        b, HD_EXPR_MUL,
+        hd_b_cast(b, grid->type, hd_expr_builtin(b->arena, HD_BUILTIN_BLOCK)),
+        grid->threads);
+  draft->worker = hd_b_let(
+      b, "n",
+      hd_b_op(b, HD_EXPR_ADD, first, hd_b_cast(b, grid->type, hd_b_thread(b))));
+  hd_b_open(b, block);
+  return draft->worker;
+}
+
+void hd_draft_finish_workers(hd_kernel_draft_t *draft, const hd_grid_t *grid,
+                             const char *suffix) {
+  hd_builder_t *b = &draft->b;
+  hd_block_t body = hd_b_close(b);
+  bool whole = grid->workers == grid->blocks * grid->threads;
+  const hd_expr_t *exists =
+      whole ? NULL : hd_b_op_int(b, HD_EXPR_LT, draft->worker, grid->workers);
+  hd_b_if(b, exists, body, (hd_block_t){0});
+  hd_draft_finish_linear(draft, suffix, grid->blocks, grid->threads);
+}
+
 void hd_draft_place(hd_kernel_draft_t *draft, const hd_expr_t *number,
                     const hd_index_t *const *indices, unsigned count) {
   hd_builder_t *b = &draft->b;
@@ -60,6 +96,18 @@ void hd_draft_store(hd_kernel_draft_t *draft, const hd_definition_t *d,
     at[k] = hd_ptr_map_get(&draft->t.indices, d->indices[k]);
   value = hd_b_cast(&draft->b, d->targets[i]->type.scalar, value);
   hd_b_store(&draft->b, target, at, d->num_indices, value);
+}
+
+const hd_var_t *hd_draft_bytes(hd_kernel_draft_t *draft,
+                               const hd_task_value_t *value,
+                               hd_direction_t direction) {
+  int64_t lanes = 8 / hd_scalar_bits(value->type.scalar);
+  int64_t size = (hd_flat_count(value) + lanes - 1) / lanes * lanes;
+  const hd_task_value_t *bytes = hd_flat_value_make(
+      draft->b.arena, value->name, value->kind, value->type.scalar, &size, 1);
+  const hd_var_t *var = hd_translate_tensor(&draft->t, bytes, direction);
+  draft->t.args.data[draft->t.args.size - 1] = value;
+  return var;
 }
 
 void hd_draft_define(hd_kernel_draft_t *draft, const hd_definition_t *d) {

@@ -96,63 +96,46 @@ static bool put_row(hd_kernel_draft_t *draft, const hd_definition_t *d,
   return is_simple(body);
 }
 
-// Likewise, wherever a row ends.
+// Likewise of elements below a byte, wherever a row ends. What is past the end
+// repeats the last element.
 static void put_bytes(hd_kernel_draft_t *draft, const hd_definition_t *d,
                       const hd_expr_t *number, int64_t lanes, int64_t points) {
   hd_builder_t *b = &draft->b;
-  const hd_expr_t *first = hd_b_op_int(b, HD_EXPR_MUL, number, lanes);
-  const hd_var_t *var = hd_b_loop_var(b, "e", (hd_scalar_t)first->type.scalar);
-  hd_open_block_t block, inner;
-  hd_b_open(b, &block);
-  const hd_expr_t *at = hd_b_let(
-      b, "at", hd_b_op(b, HD_EXPR_ADD, first, hd_expr_var(b->arena, var)));
-  hd_b_open(b, &inner);
-  hd_draft_place(draft, at, d->indices, d->num_indices);
-  hd_draft_define(draft, d);
-  hd_block_t then = hd_b_close(b);
-  hd_b_if(b, points % lanes ? hd_b_op_int(b, HD_EXPR_LT, at, points) : NULL,
-          then, (hd_block_t){0});
-  hd_block_t body = hd_b_close(b);
-  hd_b_for(b, var, hd_expr_int(b->arena, var->type, 0),
-           hd_expr_int(b->arena, var->type, lanes), NULL, 0, body);
+  const hd_expr_t *values[8];
+  hd_scalar_t type = d->targets[0]->type.scalar;
+  const hd_expr_t *first =
+      hd_b_let(b, "first", hd_b_op_int(b, HD_EXPR_MUL, number, lanes));
+  for (int64_t e = 0; e < lanes; e++) {
+    const hd_expr_t *at = hd_b_op_int(b, HD_EXPR_ADD, first, e);
+    if (points % lanes)
+      at = hd_b_op_int(b, HD_EXPR_MIN, at, points - 1);
+    hd_draft_place(draft, hd_b_let(b, "at", at), d->indices, d->num_indices);
+    values[e] = hd_b_let(b, "value", hd_translate(&draft->t, d->term));
+  }
+  const hd_var_t *target = hd_draft_bytes(draft, d->targets[0], HD_DIR_OUT);
+  hd_b_store(b, target, &first, 1,
+             hd_expr_make(b->arena, HD_EXPR_VECTOR,
+                          hd_type_vector(type, (unsigned)lanes), NULL, values,
+                          (unsigned)lanes));
 }
 
 static bool make(hd_rules_t *rules, const hd_definition_t *d, int64_t lanes) {
   hd_kernel_draft_t draft;
   hd_draft_begin(&draft, rules);
-  hd_builder_t *b = &draft.b;
   int64_t points = hd_flat_points(d->indices, d->num_indices);
-  int64_t workers = (points + lanes - 1) / lanes;
-  int64_t threads = workers >= THREADS ? THREADS : (workers + 31) / 32 * 32;
-  int64_t blocks = (workers + threads - 1) / threads;
-  hd_scalar_t type =
-      points <= INT32_MAX - THREADS * MAX_LANES ? HD_I32 : HD_I64;
-  const hd_expr_t *block =
-      blocks == 1
-          ? hd_b_int(b, type, 0)
-          : hd_b_cast(b, type, hd_expr_builtin(b->arena, HD_BUILTIN_BLOCK));
-  const hd_expr_t *number =
-      hd_b_op(b, HD_EXPR_ADD, hd_b_op_int(b, HD_EXPR_MUL, block, threads),
-              hd_b_cast(b, type, hd_b_thread(b)));
-  number = hd_b_let(b, "n", number);
-  bool good = true, is_packed = hd_scalar_bits(d->targets[0]->type.scalar) < 8;
+  hd_grid_t grid = hd_grid_linear((points + lanes - 1) / lanes, THREADS);
   hd_open_block_t inner;
-  hd_b_open(b, &inner);
-  if (is_packed) {
+  const hd_expr_t *number = hd_draft_open_workers(&draft, &grid, &inner);
+  if (hd_scalar_bits(d->targets[0]->type.scalar) < 8) {
     put_bytes(&draft, d, number, lanes, points);
   } else if (lanes > 1) {
-    good = put_row(&draft, d, number, lanes);
+    if (!put_row(&draft, d, number, lanes))
+      return false;
   } else {
     hd_draft_place(&draft, number, d->indices, d->num_indices);
     hd_draft_define(&draft, d);
   }
-  hd_block_t then = hd_b_close(b);
-  if (!good)
-    return false;
-  hd_b_if(
-      b, workers % threads ? hd_b_op_int(b, HD_EXPR_LT, number, workers) : NULL,
-      then, (hd_block_t){0});
-  hd_draft_finish_linear(&draft, "", blocks, threads);
+  hd_draft_finish_workers(&draft, &grid, "");
   return true;
 }
 

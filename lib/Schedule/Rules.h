@@ -30,6 +30,8 @@ typedef struct hd_kernel_draft {
   hd_builder_t b;
   hd_translator_t t;
   hd_open_block_t block;
+  const hd_expr_t *worker; // The number of the worker at hand.
+  const hd_var_t *packed;  // The target, where hd_draft_bytes() made it.
 } hd_kernel_draft_t;
 
 void hd_draft_begin(hd_kernel_draft_t *draft, hd_rules_t *rules);
@@ -47,10 +49,36 @@ void hd_draft_place(hd_kernel_draft_t *draft, const hd_expr_t *number,
 // Stores to a definition's target number i at the indices as they are bound.
 void hd_draft_store(hd_kernel_draft_t *draft, const hd_definition_t *d,
                     unsigned i, const hd_expr_t *value);
+// The parameter for a tensor of elements below a byte, of one axis and filled
+// up to whole bytes.
+const hd_var_t *hd_draft_bytes(hd_kernel_draft_t *draft,
+                               const hd_task_value_t *value,
+                               hd_direction_t direction);
 // The term of every target at the point at hand, stored.
 void hd_draft_define(hd_kernel_draft_t *draft, const hd_definition_t *d);
 
+// How many blocks of how many threads for so many workers.
+typedef struct hd_grid {
+  int64_t workers, blocks, threads;
+  hd_scalar_t type; // That the numbers of workers fit.
+} hd_grid_t;
+hd_grid_t hd_grid_linear(int64_t workers, int64_t threads);
+// Opens the block of what a worker does, whose number it returns.
+const hd_expr_t *hd_draft_open_workers(hd_kernel_draft_t *draft,
+                                       const hd_grid_t *grid,
+                                       hd_open_block_t *block);
+// Closes it and finishes the kernel.
+void hd_draft_finish_workers(hd_kernel_draft_t *draft, const hd_grid_t *grid,
+                             const char *suffix);
+
 // A thread for each element, or for a few neighbours. Takes every HD_DEFINE.
 void hd_rule_pointwise(hd_rules_t *rules, const hd_definition_t *d);
+
+// A thread for each row along the axis of a scan.
+bool hd_rule_scan(hd_rules_t *rules, const hd_definition_t *d);
+
+// Every HD_SCATTER: what is not met first, then the values, in order where
+// order matters.
+void hd_rule_scatter(hd_rules_t *rules, const hd_definition_t *d);
 
 #endif

@@ -64,13 +64,11 @@ static bool bindings_equal(const hd_task_binding_t *a,
   return true;
 }
 
-static bool apply_rules(hd_rules_t *rules, const hd_definition_t *d) {
-  if (d->kind == HD_DEFINE) {
+static void apply_rules(hd_rules_t *rules, const hd_definition_t *d) {
+  if (d->kind == HD_SCATTER)
+    hd_rule_scatter(rules, d);
+  else if (!hd_rule_scan(rules, d))
     hd_rule_pointwise(rules, d);
-    return true;
-  }
-  return hd_error(&rules->module->context->diags, rules->loc, HD_E1104,
-                  rules->name, "a kernel for this is not supported");
 }
 
 static hd_recipe_t *make_recipe(hd_scheduler_t *s,
@@ -84,8 +82,7 @@ static hd_recipe_t *make_recipe(hd_scheduler_t *s,
   hd_task_widen(s->arena, flat);
   hd_rules_t rules = {.module = s->module, .name = name, .loc = loc};
   for (size_t i = 0; i < flat->definitions.size; i++)
-    if (!apply_rules(&rules, flat->definitions.data[i]))
-      return NULL;
+    apply_rules(&rules, flat->definitions.data[i]);
   hd_recipe_t *recipe = HD_ARENA_NEW(s->arena, hd_recipe_t);
   recipe->binding = binding;
   recipe->flat = flat;

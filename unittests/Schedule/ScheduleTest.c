@@ -88,5 +88,152 @@ static void softmax(void **state) {
   check_softmax("f64", 12, 128, 1, 1e-12);
 }
 
+static void scans(void **state) {
+  (void)state;
+  static const char *const parts[] = {"to", "before", "from", "after"};
+  for (int part = 0; part < 4; part++) {
+    hd_task_run_t run;
+    char text[256];
+    snprintf(text, sizeof text,
+             "task cumsum(x: T[..s, n, ..t]) -> y: T[..s, n, ..t] {\n"
+             "  y[..i, j, ..k] = scan sum(p: n %s j) x[..i, p, ..k]\n"
+             "}\n",
+             parts[part]);
+    hd_run_prepare(&run, text, "i32[5, 9, 3]", "s=1");
+    hd_run_task(&run);
+    for (int i = 0; i < 5; i++)
+      for (int j = 0; j < 9; j++)
+        for (int k = 0; k < 3; k++) {
+          int first = part < 2 ? 0 : part == 2 ? j : j + 1;
+          int limit = part == 0 ? j + 1 : part == 1 ? j : 9;
+          double sum = 0;
+          for (int p = first; p < limit; p++)
+            sum += at(&run.inputs[0], (i * 9 + p) * 3 + k);
+          assert_true(at(&run.outputs[0], (i * 9 + j) * 3 + k) == sum);
+        }
+    hd_run_end(&run);
+  }
+}
+
+// Indices that lie outside, too, and several values for one element.
+static void scatter(const char *how, const char *type, int64_t n) {
+  hd_task_run_t run;
+  char text[256], inputs[64];
+  snprintf(text, sizeof text,
+           "task put(z: T[k, m], at: i64[n], x: T[n, m]) -> y: T[k, m] {\n"
+           "  scatter %s(i: n, j: m) y[at[i], j] = x[i, j] onto z\n"
+           "}\n",
+           how);
+  snprintf(inputs, sizeof inputs, "%s[6, 3] i64[%d] %s[%d, 3]", type, (int)n,
+           type, (int)n);
+  hd_run_prepare(&run, text, inputs, "");
+  hd_run_task(&run);
+  double expected[6 * 3];
+  bool met[6] = {false};
+  for (int i = 0; i < 18; i++)
+    expected[i] = at(&run.inputs[0], i);
+  for (int64_t i = 0; i < n; i++) {
+    int64_t to = hd_host_tensor_get_int(&run.inputs[1], i);
+    if (to < 0 || to >= 6 || (met[to] && how[0] == 'f'))
+      continue;
+    met[to] = true;
+    for (int64_t j = 0; j < 3; j++) {
+      double value = at(&run.inputs[2], i * 3 + j);
+      double *place = &expected[to * 3 + j];
+      *place = how[0] == 's'   ? *place + value
+               : how[0] == 'm' ? fmax(*place, value)
+                               : value;
+    }
+  }
+  hd_expect_close(&run.outputs[0], expected, 1e-5);
+  hd_run_end(&run);
+}
+
+static void scatters(void **state) {
+  (void)state;
+  scatter("sum", "f32", 50);
+  scatter("first", "f32", 50);
+  scatter("last", "i8", 50);
+  scatter("sum", "i64", 4000); // By atomics.
+  scatter("max", "i32", 4000);
+  scatter("max", "f64", 0);
+  scatter("last", "i4", 50);
+  scatter("max", "u2", 30);
+}
+
+static const char argmax_text[] =
+    "task argmax(x: T[..s, n, ..t]) -> v: T[..s, ..t], at: i64[..s, ..t]\n"
+    "  where T in float {\n"
+    "  monoid best(a: T, i: i64)(b, j) from (-inf, 0) =\n"
+    "    (b > a ? b : a, b > a ? j : i)\n"
+    "  v[..i, ..j], at[..i, ..j] = best(p: n) (x[..i, p, ..j], p)\n"
+    "}\n";
+
+static void check_argmax(int64_t a, int64_t n, int64_t c) {
+  hd_task_run_t run;
+  char inputs[64];
+  snprintf(inputs, sizeof inputs, "f32[%d, %d, %d]", (int)a, (int)n, (int)c);
+  hd_run_prepare(&run, argmax_text, inputs, "s=1");
+  hd_run_task(&run);
+  for (int64_t i = 0; i < a; i++)
+    for (int64_t j = 0; j < c; j++) {
+      int64_t best = 0;
+      for (int64_t p = 0; p < n; p++)
+        if (at(&run.inputs[0], (i * n + p) * c + j) >
+            at(&run.inputs[0], (i * n + best) * c + j))
+          best = p;
+      assert_true(hd_host_tensor_get_int(&run.outputs[1], i * c + j) == best);
+      assert_true(at(&run.outputs[0], i * c + j) ==
+                  at(&run.inputs[0], (i * n + best) * c + j));
+    }
+  hd_run_end(&run);
+}
+
+static void argmax(void **state) {
+  (void)state;
+  check_argmax(4, 37, 1);
+  check_argmax(3, 5, 70);
+  check_argmax(1, 5000, 2);
+  check_argmax(40, 300, 40);
+}
+
+static void gathers(void **state) {
+  (void)state;
+  hd_task_run_t run;
+  hd_run_prepare(&run,
+                 "task gather(x: T[n, m], at: I[k]) -> y: T[k, m]\n"
+                 "  where T in any, I in {i32, i64} {\n"
+                 "  y[i, j] = x[at[i] + 8, j]\n"
+                 "}\n",
+                 "bool[16, 5] i32[9]", "");
+  hd_run_task(&run);
+  for (int i = 0; i < 9; i++)
+    for (int j = 0; j < 5; j++) {
+      int64_t row = hd_host_tensor_get_int(&run.inputs[1], i) + 8;
+      assert_true(at(&run.outputs[0], i * 5 + j) ==
+                  at(&run.inputs[0], row * 5 + j));
+    }
+  hd_run_end(&run);
+}
+
+// Nothing is asserted of indices that conditions keep inside.
+static void concatenates(void **state) {
+  (void)state;
+  hd_task_run_t run;
+  hd_run_prepare(&run,
+                 "task concat(x: T[a, b], y: T[c, b]) -> z: T[a + c, b] {\n"
+                 "  z[i, j] = i < a ? x[i, j] : y[i - a, j]\n"
+                 "}\n",
+                 "u4[3, 5] u4[4, 5]", "");
+  hd_run_task(&run);
+  for (int i = 0; i < 35; i++)
+    assert_true(at(&run.outputs[0], i) ==
+                (i < 15 ? at(&run.inputs[0], i) : at(&run.inputs[1], i - 15)));
+  assert_false(hd_run_has(&run, "assert"));
+  hd_run_end(&run);
+}
+
 HD_UNIT_TESTS(cmocka_unit_test(broadcasts), cmocka_unit_test(transposes),
-              cmocka_unit_test(softmax))
+              cmocka_unit_test(softmax), cmocka_unit_test(scans),
+              cmocka_unit_test(scatters), cmocka_unit_test(argmax),
+              cmocka_unit_test(gathers), cmocka_unit_test(concatenates))
