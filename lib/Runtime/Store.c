@@ -109,8 +109,8 @@ bool hd_store_place(hd_store_t *s, const hd_value_t *value,
     return true;
   if (!hd_storage_bytes(&no_sizes, &s->arena, param->tensor, &bytes))
     return hd_error(&context_of(s)->diags, nowhere, HD_E0309, value->name);
-  stored->slot = (hd_slot_t){.var = keep_param(s, value, param),
-                             .bytes = (size_t)bytes};
+  stored->slot =
+      (hd_slot_t){.var = keep_param(s, value, param), .bytes = (size_t)bytes};
   if (!s->device->ops->alloc(s->device, value->name, (size_t)bytes,
                              &stored->slot.address))
     return false;
