@@ -153,6 +153,7 @@ static bool number_of(const hd_task_binding_t *b, const hd_term_t *term,
   }
   case HD_TERM_INDEX:
   case HD_TERM_BOUND:
+  case HD_TERM_BITCAST:
   case HD_TERM_FUNCTION:
   case HD_TERM_LOAD:
   case HD_TERM_LOADELSE:

@@ -430,6 +430,14 @@ static hd_ref_node_t *build_cast(hd_ref_t *r, const hd_term_t *term,
   return node;
 }
 
+static hd_ref_node_t *build_bitcast(hd_ref_t *r, const hd_term_t *term,
+                                    hd_ref_node_t **operands) {
+  hd_scalar_t to = hd_binding_type(r->binding, term->type);
+  hd_ref_node_t *node = make_node(r, HD_TERM_BITCAST, to, operands, 1);
+  node->from = hd_binding_type(r->binding, term->operands[0]->type);
+  return node;
+}
+
 hd_ref_node_t *hd_ref_build(hd_ref_t *r, const hd_term_t *term, unsigned axis) {
   hd_ref_node_t *operands[3], *node;
   hd_scalar_t type = hd_binding_type(r->binding, term->type);
@@ -462,6 +470,10 @@ hd_ref_node_t *hd_ref_build(hd_ref_t *r, const hd_term_t *term, unsigned axis) {
   case HD_TERM_CAST:
     return build_operands(r, term, axis, operands)
                ? build_cast(r, term, operands)
+               : NULL;
+  case HD_TERM_BITCAST:
+    return build_operands(r, term, axis, operands)
+               ? build_bitcast(r, term, operands)
                : NULL;
   case HD_TERM_FUNCTION:
     if (!build_operands(r, term, axis, operands))

@@ -381,3 +381,29 @@ void hd_ref_convert(hd_scalar_t to, hd_scalar_t from, int count,
       out.f[i] = (float)round_to(to, a.d[i]);
   }
 }
+
+// A value by way of memory, where it has the bits of its type.
+void hd_ref_bitcast(hd_scalar_t to, hd_scalar_t from, int count,
+                    hd_ref_lanes_t out, hd_ref_lanes_t a) {
+  uint64_t bits;
+  hd_host_tensor_t cell = {.data = (unsigned char *)&bits, .count = 1};
+  for (int i = 0; i < count; i++) {
+    bits = 0;
+    cell.type = from;
+    if (from == HD_F32) // NaN keeps its payload.
+      memcpy(&bits, &a.f[i], sizeof a.f[i]);
+    else if (hd_ref_form(from) == HD_REF_INT)
+      hd_host_tensor_set_int(&cell, 0, a.i[i]);
+    else
+      hd_host_tensor_set(&cell, 0, number_at(hd_ref_form(from), a, i));
+    cell.type = to;
+    if (to == HD_F32)
+      memcpy(&out.f[i], &bits, sizeof out.f[i]);
+    else if (hd_ref_form(to) == HD_REF_INT)
+      out.i[i] = hd_host_tensor_get_int(&cell, 0);
+    else if (hd_ref_form(to) == HD_REF_DOUBLE)
+      out.d[i] = hd_host_tensor_get(&cell, 0);
+    else
+      out.f[i] = (float)hd_host_tensor_get(&cell, 0);
+  }
+}

@@ -168,6 +168,12 @@ static bool run_node(hd_ref_t *r, hd_ref_node_t *node, const uint8_t *mask) {
     hd_ref_convert(node->type, node->from, hd_ref_count(r, node), node->out,
                    node->operands[0]->out);
     return true;
+  case HD_TERM_BITCAST:
+    if (!run_operands(r, node, mask))
+      return false;
+    hd_ref_bitcast(node->type, node->from, hd_ref_count(r, node), node->out,
+                   node->operands[0]->out);
+    return true;
   case HD_TERM_FUNCTION:
     return run_function(r, node, mask);
   case HD_TERM_LOAD:

@@ -222,6 +222,9 @@ void hd_ref_operate(hd_expr_kind_t op, hd_scalar_t result, hd_scalar_t type,
 void hd_ref_call(hd_task_function_t function, hd_scalar_t type, int count,
                  hd_ref_lanes_t out, const hd_ref_lanes_t *args,
                  const bool *varies);
+// Between types of one size, no bool.
+void hd_ref_bitcast(hd_scalar_t to, hd_scalar_t from, int count,
+                    hd_ref_lanes_t out, hd_ref_lanes_t a);
 void hd_ref_convert(hd_scalar_t to, hd_scalar_t from, int count,
                     hd_ref_lanes_t out, hd_ref_lanes_t a);
 // Rounds floats that an operation left unrounded to a type narrower than f32.

@@ -95,6 +95,19 @@ static const hd_term_t *parse_conversion(hd_task_parser_t *t,
              : hd_build_term(t, HD_TERM_CAST, type, loc, &a, 1);
 }
 
+// bitcast(type, x)
+static const hd_term_t *parse_bitcast(hd_task_parser_t *t, hd_loc_t loc) {
+  hd_task_type_t type = {HD_VOID, NULL};
+  t->p->at++;
+  if (!hd_expect(t->p, "(") || !hd_parse_task_type(t, &type) ||
+      !hd_expect(t->p, ","))
+    return NULL;
+  const hd_term_t *a = hd_term_settle(t, parse_infix(t, 0));
+  return a && hd_expect(t->p, ")")
+             ? hd_build_term(t, HD_TERM_BITCAST, type, loc, &a, 1)
+             : NULL;
+}
+
 static const hd_pack_t *broadcast_of(hd_task_parser_t *t,
                                      const hd_term_t *const *terms,
                                      unsigned count) {
@@ -274,6 +287,8 @@ static const hd_term_t *parse_name(hd_task_parser_t *t) {
     if (is_type)
       return hd_parse_task_type(t, &type) ? parse_conversion(t, type, loc)
                                           : NULL;
+    if (strcmp(name, "bitcast") == 0)
+      return parse_bitcast(t, loc);
     t->p->at++;
     return parse_function(t, name, loc);
   }

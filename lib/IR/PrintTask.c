@@ -177,6 +177,7 @@ static int precedence_of(const hd_term_t *term) {
   case HD_TERM_ATTRIBUTE:
   case HD_TERM_BOUND:
   case HD_TERM_CAST:
+  case HD_TERM_BITCAST:
   case HD_TERM_FUNCTION:
   case HD_TERM_LOAD:
   case HD_TERM_COUNT:
@@ -234,6 +235,11 @@ static void print_bare(hd_buffer_t *out, const hd_term_t *term, bool asked) {
       hd_buffer_printf(out, "%s(", hd_task_type_name(operands[0]->type));
     print_term(out, operands[0], 0, is_number(operands[0]));
     hd_buffer_puts(out, is_number(operands[0]) ? "))" : ")");
+    break;
+  case HD_TERM_BITCAST:
+    hd_buffer_printf(out, "bitcast(%s, ", hd_task_type_name(term->type));
+    print_term(out, operands[0], 0, false);
+    hd_buffer_puts(out, ")");
     break;
   case HD_TERM_FUNCTION:
     print_args(out, term);

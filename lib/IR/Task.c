@@ -121,7 +121,8 @@ bool hd_term_equal(const hd_term_t *a, const hd_term_t *b) {
   if (a->kind != b->kind || !hd_task_type_equal(a->type, b->type) ||
       a->pack != b->pack || a->num_operands != b->num_operands)
     return false;
-  bool has_payload = a->kind != HD_TERM_SELECT && a->kind != HD_TERM_CAST;
+  bool has_payload = a->kind != HD_TERM_SELECT && a->kind != HD_TERM_CAST &&
+                     a->kind != HD_TERM_BITCAST;
   // Payloads are of one size but for these.
   if (a->kind == HD_TERM_OPERATOR   ? a->u.op != b->u.op
       : a->kind == HD_TERM_FUNCTION ? a->u.function != b->u.function

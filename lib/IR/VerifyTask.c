@@ -69,6 +69,7 @@ static bool is_shape_term(const hd_term_t *term) {
     break;
   case HD_TERM_INDEX:
   case HD_TERM_BOUND:
+  case HD_TERM_BITCAST:
   case HD_TERM_FUNCTION:
   case HD_TERM_LOAD:
   case HD_TERM_LOADELSE:
@@ -243,6 +244,21 @@ static void verify_leaf(hd_task_verifier_t *v, const hd_term_t *term) {
   }
 }
 
+// Of whatever the types may be; a bool has no bits of its own.
+static bool same_bits(hd_task_type_t a, hd_task_type_t b) {
+  uint32_t scalars = hd_task_type_scalars(a) | hd_task_type_scalars(b);
+  unsigned bits = 0;
+  for (int i = 0; i < HD_SCALAR_COUNT; i++) {
+    unsigned these = hd_scalar_bits((hd_scalar_t)i);
+    if (!(scalars >> i & 1))
+      continue;
+    if (i == HD_BOOL || these == 0 || (bits && these != bits))
+      return false;
+    bits = these;
+  }
+  return true;
+}
+
 static void verify_one(hd_task_verifier_t *v, const hd_term_t *term) {
   unsigned count = term->num_operands;
   switch ((hd_term_kind_t)term->kind) {
@@ -266,6 +282,10 @@ static void verify_one(hd_task_verifier_t *v, const hd_term_t *term) {
   case HD_TERM_CAST:
     if (hd_task_type_equal(term->type, term->operands[0]->type))
       fault(v, term->loc, "a conversion to the type at hand");
+    break;
+  case HD_TERM_BITCAST:
+    if (!same_bits(term->type, term->operands[0]->type))
+      fault(v, term->loc, "a bitcast between types of different sizes");
     break;
   case HD_TERM_FUNCTION:
     if (count != hd_task_function_info(term->u.function)->arity ||

@@ -65,6 +65,14 @@ const hd_expr_t *hd_b_cast(hd_builder_t *b, hd_scalar_t type,
   return folded ? folded : e;
 }
 
+const hd_expr_t *hd_b_bitcast(hd_builder_t *b, hd_scalar_t type,
+                              const hd_expr_t *x) {
+  hd_expr_t like = {.loc = b->loc};
+  return x->type.scalar == type ? x
+                                : hd_expr_make(b->arena, HD_EXPR_BITCAST,
+                                               hd_type(type), &like, &x, 1);
+}
+
 const hd_expr_t *hd_b_load(hd_builder_t *b, const hd_var_t *tensor,
                            const hd_expr_t *const *indices, unsigned count) {
   return hd_expr_access(b->arena, HD_EXPR_LOAD, tensor, 1, indices, count);

@@ -37,6 +37,9 @@ const hd_expr_t *hd_b_op_int(hd_builder_t *b, hd_expr_kind_t op,
                              const hd_expr_t *x, int64_t y);
 const hd_expr_t *hd_b_and(hd_builder_t *b, const hd_expr_t *x,
                           const hd_expr_t *y); // x or y may be NULL: true.
+// The same bits.
+const hd_expr_t *hd_b_bitcast(hd_builder_t *b, hd_scalar_t type,
+                              const hd_expr_t *x);
 const hd_expr_t *hd_b_cast(hd_builder_t *b, hd_scalar_t type,
                            const hd_expr_t *x);
 const hd_expr_t *hd_b_load(hd_builder_t *b, const hd_var_t *tensor,

@@ -277,6 +277,7 @@ static const hd_term_t *flatten(flattener_t *f, const hd_term_t *term,
   case HD_TERM_OPERATOR:
   case HD_TERM_SELECT:
   case HD_TERM_CAST:
+  case HD_TERM_BITCAST:
   case HD_TERM_FUNCTION:
     return flat_inner(f, term, axis);
   case HD_TERM_LOAD:

@@ -277,6 +277,9 @@ hd_worth_t hd_translate_worth(hd_translator_t *t, const hd_term_t *term) {
     return choose(t, term->operands[0], &term->operands[1], false);
   case HD_TERM_CAST:
     return hd_translate_cast(t, term);
+  case HD_TERM_BITCAST:
+    return hd_translate_any(hd_b_bitcast(t->b, term->type.scalar,
+                                         hd_translate(t, term->operands[0])));
   case HD_TERM_FUNCTION:
     return hd_translate_any(translate_function(t, term));
   case HD_TERM_LOAD:

@@ -223,6 +223,7 @@ static double evaluate(evaluator_t *e, const hd_term_t *term) {
   case HD_TERM_BOUND:
   case HD_TERM_SELECT:
   case HD_TERM_CAST:
+  case HD_TERM_BITCAST:
   case HD_TERM_COUNT:
     break;
   }

@@ -106,3 +106,26 @@ bool hd_onnx_cast(hd_lowering_t *l) {
 bool hd_onnx_cast_like(hd_lowering_t *l) {
   return cast(l, hd_lower_input(l, 1)->type);
 }
+
+// A bool has the bits of a number 0 or 1.
+bool hd_onnx_bit_cast(hd_lowering_t *l) {
+  const hd_value_t *x = hd_lower_input(l, 0), *y;
+  hd_scalar_t type = hd_lower_scalar_type(l, "to", HD_VOID);
+  if (type == HD_VOID)
+    return false;
+  if (hd_scalar_bits(type) != hd_scalar_bits(x->type))
+    return hd_lower_invalid(l, "%s and %s differ in size",
+                            hd_scalar_name(x->type), hd_scalar_name(type));
+  hd_scalar_t number = x->type == HD_BOOL ? HD_U8 : x->type;
+  hd_scalar_t wanted = type == HD_BOOL ? HD_U8 : type;
+  y = hd_lower_convert(l, x, number);
+  if (y && wanted != number) {
+    hd_attributes_t attributes = {0};
+    hd_attributes_type(l, &attributes, "U", wanted);
+    const char *task =
+        hd_arena_printf(hd_lower_arena(l), "bitcast_%u", hd_scalar_bits(type));
+    y = hd_lower_task(l, task, &y, 1, &attributes, NULL);
+  }
+  y = y ? hd_lower_convert(l, y, type) : NULL;
+  return y && hd_lower_output(l, 0, y);
+}
