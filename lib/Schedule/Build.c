@@ -157,8 +157,7 @@ hd_var_t *hd_b_tensor(hd_builder_t *b, hd_scope_t scope, const char *name,
   return hd_var_make_tensor(b->arena, name, tensor, b->loc);
 }
 
-static void declare(hd_builder_t *b, const hd_var_t *var,
-                    const hd_expr_t *init) {
+void hd_b_declare(hd_builder_t *b, const hd_var_t *var, const hd_expr_t *init) {
   hd_stmt_t *stmt = hd_stmt_make(b->arena, HD_STMT_DECLARE, b->loc);
   stmt->u.declare.var = var;
   stmt->u.declare.init = init;
@@ -170,7 +169,7 @@ const hd_var_t *hd_b_shared(hd_builder_t *b, const char *name, hd_scalar_t type,
                             const hd_layout_t *layout) {
   const hd_var_t *var =
       hd_b_tensor(b, HD_SCOPE_SHARED, name, type, shape, rank, layout);
-  declare(b, var, NULL);
+  hd_b_declare(b, var, NULL);
   return var;
 }
 
@@ -179,7 +178,7 @@ const hd_var_t *hd_b_register(hd_builder_t *b, const char *name,
                               unsigned rank, const hd_expr_t *init) {
   const hd_var_t *var =
       hd_b_tensor(b, HD_SCOPE_REGISTER, name, type, shape, rank, NULL);
-  declare(b, var, init);
+  hd_b_declare(b, var, init);
   return var;
 }
 

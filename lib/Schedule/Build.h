@@ -77,6 +77,9 @@ const hd_var_t *hd_b_register(hd_builder_t *b, const char *name,
                               hd_scalar_t type, const int64_t *shape,
                               unsigned rank, const hd_expr_t *init);
 
+// The statement; init may be NULL.
+void hd_b_declare(hd_builder_t *b, const hd_var_t *var, const hd_expr_t *init);
+
 // What is pushed between the two belongs to the block.
 void hd_b_open(hd_builder_t *b, hd_open_block_t *block);
 hd_block_t hd_b_close(hd_builder_t *b);

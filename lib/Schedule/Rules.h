@@ -74,6 +74,9 @@ void hd_draft_finish_workers(hd_kernel_draft_t *draft, const hd_grid_t *grid,
 // A thread for each element, or for a few neighbours. Takes every HD_DEFINE.
 void hd_rule_pointwise(hd_rules_t *rules, const hd_definition_t *d);
 
+// A sum of products, by tiles in shared memory.
+bool hd_rule_contract(hd_rules_t *rules, const hd_definition_t *d);
+
 // A thread for each row along the axis of a scan.
 bool hd_rule_scan(hd_rules_t *rules, const hd_definition_t *d);
 

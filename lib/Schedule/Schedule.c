@@ -67,7 +67,7 @@ static bool bindings_equal(const hd_task_binding_t *a,
 static void apply_rules(hd_rules_t *rules, const hd_definition_t *d) {
   if (d->kind == HD_SCATTER)
     hd_rule_scatter(rules, d);
-  else if (!hd_rule_scan(rules, d))
+  else if (!hd_rule_contract(rules, d) && !hd_rule_scan(rules, d))
     hd_rule_pointwise(rules, d);
 }
 

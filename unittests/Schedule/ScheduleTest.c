@@ -233,7 +233,97 @@ static void concatenates(void **state) {
   hd_run_end(&run);
 }
 
+static const char matmul_text[] =
+    "task matmul(a: T[..s, m, k], b: T[..t, k, n])\n"
+    "  -> c: T[..broadcast(s, t), m, n] where A = acc(T) {\n"
+    "  c[..i, x, y] = T(sum(p: k) A(a[..i, x, p]) * A(b[..i, p, y]))\n"
+    "}\n";
+
+static void check_matmul(const char *type, int batch, int m, int n, int k,
+                         double tolerance) {
+  hd_task_run_t run;
+  char inputs[128];
+  snprintf(inputs, sizeof inputs, "%s[%d, %d, %d] %s[%d, %d]", type, batch, m,
+           k, type, k, n);
+  hd_run_prepare(&run, matmul_text, inputs, "");
+  hd_run_task(&run);
+  double *expected = calloc((size_t)(batch * m * n), sizeof *expected);
+  for (int b = 0; b < batch; b++)
+    for (int i = 0; i < m; i++)
+      for (int j = 0; j < n; j++)
+        for (int p = 0; p < k; p++)
+          expected[(b * m + i) * n + j] +=
+              at(&run.inputs[0], (b * m + i) * k + p) *
+              at(&run.inputs[1], p * n + j);
+  hd_expect_close(&run.outputs[0], expected, tolerance);
+  print_message("matmul %s: compile %.1f ms, run %.1f ms\n", inputs,
+                run.compile_ms, run.run_ms);
+  free(expected);
+  hd_run_end(&run);
+}
+
+static void matmul(void **state) {
+  (void)state;
+  check_matmul("f32", 1, 65, 70, 33, 1e-5);
+  check_matmul("f32", 3, 200, 130, 64, 1e-5);
+  check_matmul("f16", 2, 40, 300, 17, 1e-3);
+  check_matmul("f64", 1, 9, 8, 100, 1e-12);
+  check_matmul("i32", 1, 64, 64, 64, 0);
+  check_matmul("f32", 5, 3, 2, 50, 1e-5);
+}
+
+static const char conv_text[] =
+    "task conv(x: T[n, c, ..s], w: T[o, c, ..k like s], strides: i64 over s,\n"
+    "          pads: i64 over s, dilations: i64 over s, sizes: i64 over s)\n"
+    "  -> y: T[n, o, ..sizes] where A = acc(T) {\n"
+    "  y[b, f, ..i] = T(sum(p: c, ..q: k)\n"
+    "    A(x[b, p, ..(i * strides + q * dilations - pads)] else 0)\n"
+    "    * A(w[f, p, ..q]))\n"
+    "}\n";
+
+static void check_conv(int n, int c, int size, int o, int k, int stride,
+                       int pad) {
+  hd_task_run_t run;
+  char inputs[128], attributes[128];
+  int out = (size + 2 * pad - k) / stride + 1;
+  snprintf(inputs, sizeof inputs, "f32[%d, %d, %d, %d] f32[%d, %d, %d, %d]", n,
+           c, size, size, o, c, k, k);
+  snprintf(attributes, sizeof attributes,
+           "strides=[%d, %d] pads=[%d, %d] dilations=[1, 1] sizes=[%d, %d]",
+           stride, stride, pad, pad, out, out);
+  hd_run_prepare(&run, conv_text, inputs, attributes);
+  hd_run_task(&run);
+  double *expected = calloc((size_t)(n * o * out * out), sizeof *expected);
+  const float *x = hd_f32(&run.inputs[0]), *w = hd_f32(&run.inputs[1]);
+  for (int b = 0; b < n; b++)
+    for (int f = 0; f < o; f++)
+      for (int i = 0; i < out * out; i++)
+        for (int p = 0; p < c; p++)
+          for (int q = 0; q < k * k; q++) {
+            int row = i / out * stride + q / k - pad;
+            int column = i % out * stride + q % k - pad;
+            if (row >= 0 && row < size && column >= 0 && column < size)
+              expected[(b * o + f) * out * out + i] +=
+                  (double)x[((b * c + p) * size + row) * size + column] *
+                  (double)w[(f * c + p) * k * k + q];
+          }
+  hd_expect_close(&run.outputs[0], expected, 1e-5);
+  print_message("conv %s: compile %.1f ms, run %.1f ms\n", inputs,
+                run.compile_ms, run.run_ms);
+  free(expected);
+  hd_run_end(&run);
+}
+
+static void convolutions(void **state) {
+  (void)state;
+  check_conv(2, 3, 13, 10, 3, 2, 1);
+  check_conv(1, 64, 14, 70, 3, 1, 1);
+  check_conv(1, 3, 20, 64, 7, 2, 3);
+  check_conv(1, 64, 56, 64, 3, 1, 1);
+}
+
 HD_UNIT_TESTS(cmocka_unit_test(broadcasts), cmocka_unit_test(transposes),
               cmocka_unit_test(softmax), cmocka_unit_test(scans),
               cmocka_unit_test(scatters), cmocka_unit_test(argmax),
-              cmocka_unit_test(gathers), cmocka_unit_test(concatenates))
+              cmocka_unit_test(gathers), cmocka_unit_test(concatenates),
+              cmocka_unit_test(matmul), cmocka_unit_test(convolutions))
