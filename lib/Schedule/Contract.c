@@ -36,33 +36,14 @@ typedef struct axis {
 
 typedef struct contraction {
   const hd_definition_t *d;
-  const hd_term_t *sum;    // The reduction,
-  const hd_term_t *result; // the definition's term with this in its place:
-  const hd_variable_t *cell;
+  hd_reduced_t reduced;
+  const hd_term_t *sum;   // The reduction.
   const hd_term_t *a, *b; // What is multiplied.
   axis_t batch, m, n, k;
   int64_t bm, bn, tm, tn, threads; // Tiles of a block and of a thread.
 } contraction_t;
 
 // --- Recognition ---
-
-typedef struct finder {
-  const hd_term_t *found;
-  unsigned count;
-} finder_t;
-
-// Reductions that are evaluated whatever happens.
-static bool find_sum(void *argument, const hd_term_t *term) {
-  finder_t *f = argument;
-  if (term->kind == HD_TERM_REDUCE) {
-    f->found = term;
-    f->count++;
-  }
-  bool lazy = term->kind == HD_TERM_SELECT || term->kind == HD_TERM_LOADELSE ||
-              (term->kind == HD_TERM_OPERATOR &&
-               (term->u.op == HD_EXPR_AND || term->u.op == HD_EXPR_OR));
-  return term->kind != HD_TERM_REDUCE && term->kind != HD_TERM_SCAN && !lazy;
-}
 
 static bool collect_factors(const hd_term_t *term, const hd_term_t **factors,
                             unsigned *count) {
@@ -146,35 +127,16 @@ static bool split(hd_arena_t *arena, contraction_t *c) {
   return true;
 }
 
-typedef struct replacement {
-  const hd_term_t *from, *to;
-} replacement_t;
-
-static const hd_term_t *replace(void *argument, const hd_term_t *term) {
-  const replacement_t *r = argument;
-  return term == r->from ? r->to : term;
-}
-
 static bool recognize(hd_arena_t *arena, const hd_definition_t *d,
                       contraction_t *c) {
-  finder_t f = {0};
   *c = (contraction_t){.d = d};
-  hd_flat_walk(d->term, find_sum, &f);
-  if (d->num_targets > 1 || f.count != 1 || f.found->num_operands > 1 ||
-      f.found->u.reduction->monoid->builtin != HD_MONOID_SUM)
+  if (d->num_targets > 1 || !hd_reduced_find(arena, d, &c->reduced))
     return false;
-  c->sum = f.found;
-  if (!split(arena, c) || c->m.size < LEAST || c->n.size < LEAST ||
-      c->k.size < LEAST)
-    return false;
-  hd_variable_t *cell = HD_ARENA_NEW(arena, hd_variable_t);
-  *cell = (hd_variable_t){.name = "sum", .type = c->sum->type};
-  hd_term_t *bound = hd_term_make(arena, HD_TERM_BOUND, c->sum->type, NULL, 0);
-  bound->u.variable = cell;
-  replacement_t r = {c->sum, bound};
-  c->cell = cell;
-  c->result = hd_flat_rewrite(arena, d->term, replace, &r);
-  return true;
+  c->sum = c->reduced.reduction;
+  return c->sum->num_operands == 1 &&
+         c->sum->u.reduction->monoid->builtin == HD_MONOID_SUM &&
+         hd_scalar_bits(c->sum->type.scalar) >= 8 && split(arena, c) &&
+         c->m.size >= LEAST && c->n.size >= LEAST && c->k.size >= LEAST;
 }
 
 // --- Tiles ---
@@ -222,31 +184,6 @@ typedef struct maker {
   contraction_t c;
   tile_t tiles[2];
 } maker_t;
-
-typedef struct contiguity {
-  const hd_index_t *index;
-  bool found;
-} contiguity_t;
-
-static bool is_last(void *argument, const hd_term_t *term) {
-  contiguity_t *c = argument;
-  if (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE) {
-    uint32_t rank = term->u.value->rank;
-    c->found |= rank && hd_flat_uses(term->operands[rank - 1], c->index);
-  }
-  return !c->found;
-}
-
-// Whether memory is contiguous along the last index of an axis.
-static bool runs_along(const hd_term_t *term, const axis_t *axis) {
-  for (unsigned i = axis->count; i-- > 0;)
-    if (hd_flat_range(axis->indices[i]) > 1) {
-      contiguity_t c = {axis->indices[i], false};
-      hd_flat_walk(term, is_last, &c);
-      return c.found;
-    }
-  return false;
-}
 
 // What an axis' indices are at one place of a tile.
 typedef struct place {
@@ -460,9 +397,8 @@ static void put_results(maker_t *k, const hd_var_t *sum,
     use_place(draft, &c->n, &columns[j]);
     at[1] = hd_b_i32(b, j);
     hd_b_open(b, &column);
-    hd_ptr_map_set(b->arena, &draft->t.variables, c->cell,
-                   hd_b_load(b, sum, at, 2));
-    hd_draft_store(draft, c->d, 0, hd_translate(&draft->t, c->result));
+    const hd_expr_t *value = hd_b_load(b, sum, at, 2);
+    hd_draft_store_reduced(draft, &c->reduced, &value);
     hd_block_t body = hd_b_close(b);
     hd_b_if(b, is_inside(b, &c->n, &columns[j], c->bn), body, (hd_block_t){0});
   }
@@ -502,8 +438,10 @@ static void make_tiles(maker_t *k) {
     int64_t shape[] = {BK, tiles[i].rows};
     tiles[i].shared = hd_b_shared(&k->draft.b, i ? "tile_b" : "tile_a",
                                   c->sum->type.scalar, shape, 2, NULL);
-    tiles[i].k_is_fast = runs_along(tiles[i].term, &c->k) &&
-                         !runs_along(tiles[i].term, tiles[i].axis);
+    const axis_t *axis = tiles[i].axis;
+    tiles[i].k_is_fast =
+        hd_reads_along(tiles[i].term, c->k.indices, c->k.count) &&
+        !hd_reads_along(tiles[i].term, axis->indices, axis->count);
     k->tiles[i] = tiles[i];
   }
 }

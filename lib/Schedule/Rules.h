@@ -19,6 +19,7 @@ typedef HD_VEC(hd_rule_launch_t) hd_rule_launches_t;
 
 typedef struct hd_rules {
   hd_module_t *module; // Kernels go there.
+  hd_task_t *flat;     // Rules may add local tensors.
   const char *name;    // Begins theirs.
   hd_loc_t loc;
   hd_rule_launches_t launches; // So far, in order.
@@ -71,11 +72,37 @@ const hd_expr_t *hd_draft_open_workers(hd_kernel_draft_t *draft,
 void hd_draft_finish_workers(hd_kernel_draft_t *draft, const hd_grid_t *grid,
                              const char *suffix);
 
+// A definition that is a function of one reduction.
+typedef struct hd_reduced {
+  const hd_definition_t *definition;
+  const hd_term_t *reduction;
+  const hd_variable_t *cell; // What stands for it in
+  const hd_term_t *result;   // the definition's term; of several targets NULL,
+                             // and the reduction itself.
+} hd_reduced_t;
+// False where there is none, or several, or it is evaluated in places alone.
+bool hd_reduced_find(hd_arena_t *arena, const hd_definition_t *d,
+                     hd_reduced_t *reduced);
+// Stores what is made of the components' values.
+void hd_draft_store_reduced(hd_kernel_draft_t *draft,
+                            const hd_reduced_t *reduced,
+                            const hd_expr_t *const *values);
+// Whether what a term reads is contiguous along the last of some indices, those
+// of one value alone left aside.
+bool hd_reads_along(const hd_term_t *term, const hd_index_t *const *indices,
+                    unsigned count);
+
+// The first rule that takes a definition.
+void hd_rules_apply(hd_rules_t *rules, const hd_definition_t *d);
+
 // A thread for each element, or for a few neighbours. Takes every HD_DEFINE.
 void hd_rule_pointwise(hd_rules_t *rules, const hd_definition_t *d);
 
 // A sum of products, by tiles in shared memory.
 bool hd_rule_contract(hd_rules_t *rules, const hd_definition_t *d);
+
+// Several threads for each element.
+bool hd_rule_reduce(hd_rules_t *rules, const hd_definition_t *d);
 
 // A thread for each row along the axis of a scan.
 bool hd_rule_scan(hd_rules_t *rules, const hd_definition_t *d);

@@ -64,10 +64,11 @@ static bool bindings_equal(const hd_task_binding_t *a,
   return true;
 }
 
-static void apply_rules(hd_rules_t *rules, const hd_definition_t *d) {
+void hd_rules_apply(hd_rules_t *rules, const hd_definition_t *d) {
   if (d->kind == HD_SCATTER)
     hd_rule_scatter(rules, d);
-  else if (!hd_rule_contract(rules, d) && !hd_rule_scan(rules, d))
+  else if (!hd_rule_contract(rules, d) && !hd_rule_reduce(rules, d) &&
+           !hd_rule_scan(rules, d))
     hd_rule_pointwise(rules, d);
 }
 
@@ -80,9 +81,10 @@ static hd_recipe_t *make_recipe(hd_scheduler_t *s,
   hd_task_hoist(s->arena, flat);
   hd_task_inline(s->arena, flat);
   hd_task_widen(s->arena, flat);
-  hd_rules_t rules = {.module = s->module, .name = name, .loc = loc};
+  hd_rules_t rules = {
+      .module = s->module, .flat = flat, .name = name, .loc = loc};
   for (size_t i = 0; i < flat->definitions.size; i++)
-    apply_rules(&rules, flat->definitions.data[i]);
+    hd_rules_apply(&rules, flat->definitions.data[i]);
   hd_recipe_t *recipe = HD_ARENA_NEW(s->arena, hd_recipe_t);
   recipe->binding = binding;
   recipe->flat = flat;

@@ -242,6 +242,39 @@ const hd_term_t *hd_flat_rewrite(hd_arena_t *arena, const hd_term_t *term,
   return leave(argument, term);
 }
 
+const hd_term_t *hd_flat_operate(hd_arena_t *arena, hd_expr_kind_t op,
+                                 const hd_term_t *a, const hd_term_t *b) {
+  bool compares = hd_expr_info(op)->form == HD_FORM_COMPARE;
+  const hd_term_t *operands[] = {a, b};
+  hd_term_t *term =
+      hd_term_make(arena, HD_TERM_OPERATOR,
+                   compares ? hd_flat_type(HD_BOOL) : a->type, operands, 2);
+  term->u.op = op;
+  const hd_term_t *folded = fold_operator(arena, term);
+  return folded ? folded : term;
+}
+
+const hd_term_t *hd_flat_select(hd_arena_t *arena, const hd_term_t *condition,
+                                const hd_term_t *a, const hd_term_t *b) {
+  const hd_term_t *operands[] = {condition, a, b};
+  return hd_term_make(arena, HD_TERM_SELECT, a->type, operands, 3);
+}
+
+typedef struct replacement {
+  const hd_term_t *from, *to;
+} replacement_t;
+
+static const hd_term_t *replace(void *argument, const hd_term_t *term) {
+  const replacement_t *r = argument;
+  return term == r->from ? r->to : term;
+}
+
+const hd_term_t *hd_flat_replace(hd_arena_t *arena, const hd_term_t *term,
+                                 const hd_term_t *from, const hd_term_t *to) {
+  replacement_t r = {from, to};
+  return hd_flat_rewrite(arena, term, replace, &r);
+}
+
 void hd_flat_walk(const hd_term_t *term, hd_flat_visit_t visit,
                   void *argument) {
   if (!visit(argument, term))

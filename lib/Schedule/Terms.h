@@ -45,6 +45,14 @@ const hd_term_t *hd_flat_identity(hd_arena_t *arena, const hd_monoid_t *monoid,
 const hd_term_t *hd_flat_rebuild(hd_arena_t *arena, const hd_term_t *term,
                                  const hd_term_t *const *operands);
 
+const hd_term_t *hd_flat_operate(hd_arena_t *arena, hd_expr_kind_t op,
+                                 const hd_term_t *a, const hd_term_t *b);
+const hd_term_t *hd_flat_select(hd_arena_t *arena, const hd_term_t *condition,
+                                const hd_term_t *a, const hd_term_t *b);
+// Another term in the place of one, known by its address.
+const hd_term_t *hd_flat_replace(hd_arena_t *arena, const hd_term_t *term,
+                                 const hd_term_t *from, const hd_term_t *to);
+
 // Rewrites bottom-up: leave() is given every term with its operands rewritten
 // and returns what takes its place.
 typedef const hd_term_t *(*hd_flat_leave_t)(void *argument,

@@ -194,6 +194,7 @@ static void argmax(void **state) {
   check_argmax(4, 37, 1);
   check_argmax(3, 5, 70);
   check_argmax(1, 5000, 2);
+  check_argmax(1, 90001, 1);
   check_argmax(40, 300, 40);
 }
 
@@ -322,8 +323,50 @@ static void convolutions(void **state) {
   check_conv(1, 64, 56, 64, 3, 1, 1);
 }
 
+// Rows, columns and everything; the mean is a function of a reduction.
+static void check_means(int a, int n, int c, bool all) {
+  hd_task_run_t run;
+  char inputs[64];
+  snprintf(inputs, sizeof inputs, "f32[%d, %d, %d]", a, n, c);
+  hd_run_prepare(&run,
+                 all ? "task mean(x: T[..s]) -> y: T[] where T in float {\n"
+                       "  y[] = (sum(..p: s) x[..p]) / 7 + 1\n"
+                       "}\n"
+                     : "task mean(x: T[..s, n, ..t]) -> y: T[..s, ..t]\n"
+                       "  where T in float {\n"
+                       "  y[..i, ..j] = (sum(p: n) x[..i, p, ..j]) / 7 + 1\n"
+                       "}\n",
+                 inputs, all ? "" : "s=1");
+  hd_run_task(&run);
+  double *expected = calloc((size_t)(a * c), sizeof *expected);
+  for (int i = 0; i < a; i++)
+    for (int p = 0; p < n; p++)
+      for (int j = 0; j < c; j++)
+        expected[all ? 0 : i * c + j] +=
+            at(&run.inputs[0], (i * n + p) * c + j) / 7;
+  for (int i = 0; i < a * c; i++)
+    expected[i] += 1;
+  hd_expect_close(&run.outputs[0], expected, 1e-5);
+  print_message("mean %s: compile %.1f ms, run %.1f ms\n", inputs,
+                run.compile_ms, run.run_ms);
+  free(expected);
+  hd_run_end(&run);
+}
+
+static void means(void **state) {
+  (void)state;
+  check_means(5, 300, 1, false);
+  check_means(700, 100, 1, false);
+  check_means(3, 1000, 1, false);
+  check_means(2, 200, 37, false);
+  check_means(40, 70, 500, false);
+  check_means(1, 100003, 1, false); // In parts.
+  check_means(3, 300, 200, true);
+}
+
 HD_UNIT_TESTS(cmocka_unit_test(broadcasts), cmocka_unit_test(transposes),
               cmocka_unit_test(softmax), cmocka_unit_test(scans),
               cmocka_unit_test(scatters), cmocka_unit_test(argmax),
               cmocka_unit_test(gathers), cmocka_unit_test(concatenates),
-              cmocka_unit_test(matmul), cmocka_unit_test(convolutions))
+              cmocka_unit_test(matmul), cmocka_unit_test(convolutions),
+              cmocka_unit_test(means))
