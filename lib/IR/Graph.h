@@ -27,7 +27,7 @@ typedef struct hd_constant {
   const hd_host_tensor_t *tensor; // NULL: not loaded yet.
   const void *mapped; // Little-endian, packed below a byte (the first element
                       // in the low bits), of any alignment; NULL: not mapped.
-  const char *file;   // As mapped; NULL: none.
+  const char *file;   // Beneath the module's folder; NULL: none.
   int64_t offset;     // In bytes.
 } hd_constant_t;
 
@@ -107,6 +107,10 @@ bool hd_value_is_concrete(const hd_value_t *value);
 // They live as long as the module. NULL after an error: E0801, E0804.
 const hd_host_tensor_t *hd_constant_load(hd_module_t *module,
                                          const hd_value_t *value);
+// The same where the elements are in memory or mapped, without keeping what is
+// made for it, in the arena; NULL where they are in a file alone.
+const hd_host_tensor_t *hd_constant_elements(hd_arena_t *arena,
+                                             const hd_value_t *value);
 // Elements and bytes, packed below a byte, of a tensor; false where that passes
 // 2^62 or a size is negative.
 bool hd_packed_size(hd_scalar_t type, const int64_t *shape, unsigned rank,

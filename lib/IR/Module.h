@@ -85,6 +85,7 @@ typedef struct hd_module {
   HD_VEC(hd_item_t) items;
   struct hd_item_index *index; // See hd_module_next().
   hd_mapped_file_t *files;     // See hd_module_map().
+  const char *folder; // The files of constants lie beneath it; NULL: none do.
 } hd_module_t;
 
 // What a piece of work shares. One thread at a time; threads that compile side
@@ -108,6 +109,9 @@ void hd_module_destroy(hd_module_t *module);
 // error: E0801, E0904.
 const hd_mapped_file_t *hd_module_map(hd_module_t *module, const char *path,
                                       int fd);
+// The folder of the file at path, which the module comes from, is the one that
+// constants' files lie in ("-": the current one).
+void hd_module_set_folder(hd_module_t *module, const char *path);
 void hd_module_unmap(hd_module_t *module); // All of them; destroying does it.
 
 const char *hd_item_name(const hd_item_t *item);

@@ -49,11 +49,15 @@ static bool is_one(const hd_host_tensor_t *tensor) {
 
 void hd_print_constant(hd_printer_t *p, const hd_value_t *value) {
   const hd_constant_t *constant = value->constant;
-  const hd_host_tensor_t *tensor = constant->tensor;
   if (constant->file) {
     hd_buffer_puts(p->out, "file(");
     hd_print_string(p, constant->file);
     hd_buffer_printf(p->out, ", %lld)", (long long)constant->offset);
+    return;
+  }
+  const hd_host_tensor_t *tensor = hd_constant_elements(&p->arena, value);
+  if (!tensor) { // The graph is wrong.
+    hd_buffer_puts(p->out, "?");
     return;
   }
   if (is_one(tensor)) {

@@ -120,7 +120,8 @@ static void verify_use(hd_graph_verifier_t *g, const hd_value_t *value,
 
 static void verify_constant(hd_graph_verifier_t *g, const hd_value_t *value) {
   const hd_constant_t *constant = value->constant;
-  if (!constant || (!constant->tensor && !constant->file)) {
+  if (!constant ||
+      (!constant->tensor && !constant->mapped && !constant->file)) {
     hd_verify_fault(&g->v, value->loc, "constant '%s' has no elements",
                     value->name);
     return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tools/Input.h"
+#include "Graph/ONNX/Import.h"
 #include "IR/Parser.h"
 #include "IR/Verifier.h"
 #include "Support/File.h"
@@ -53,8 +54,8 @@ bool hd_tools_read_input(hd_process_t *process, const hd_options_t *options,
                     "more than one input file is given");
   const char *path = options->files.size ? options->files.data[0] : "-";
   *name = hd_input_name(path);
-  if (hd_has_suffix(path, ".onnx"))
-    return hd_error(diags, nowhere, HD_E0810, path, "an ONNX model");
+  if (hd_has_suffix(path, ".onnx")) // It is mapped.
+    return true;
   if (hd_has_suffix(path, ".hidet"))
     return hd_error(diags, nowhere, HD_E0810, path, "a saved model");
   return hd_file_read(diags, path, text_limit(process), text);
@@ -83,15 +84,33 @@ static bool verify_mappings(hd_module_t *module) {
   return ok;
 }
 
+// Whether it is a model under another name: an ONNX file begins with the number
+// of its format (protobuf: field 1, a number), and no text does so.
+static bool is_model(const hd_part_t *part) {
+  return part->size > 0 && part->text[0] == 8;
+}
+
 bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
                     int load_option, const char *name, const hd_part_t *part,
                     hd_module_t **module) {
-  *module = hd_module_create(&process->context);
-  bool ok = true;
-  for (size_t i = 0; i < options->uses.size; i++)
+  hd_context_t *context = &process->context;
+  bool is_stdin =
+      options->files.size == 0 || strcmp(options->files.data[0], "-") == 0;
+  bool is_onnx = hd_has_suffix(name, ".onnx") || is_model(part);
+  if (is_onnx)
+    *module = is_stdin ? hd_onnx_import_memory(context, name, part->text,
+                                               part->size, ".")
+                       : hd_onnx_import(context, name);
+  else
+    *module = hd_module_create(context);
+  bool ok = *module != NULL;
+  for (size_t i = 0; *module && i < options->uses.size; i++)
     if (options->uses.data[i].option == load_option)
       ok &= load(process, options->uses.data[i].value, *module);
-  ok = ok && hd_module_parse_into(*module, name, part->text, part->size,
-                                  part->first_line);
+  if (ok && !is_onnx) {
+    hd_module_set_folder(*module, name);
+    ok = hd_module_parse_into(*module, name, part->text, part->size,
+                              part->first_line);
+  }
   return ok && hd_module_verify(*module) && verify_mappings(*module);
 }

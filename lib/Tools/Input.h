@@ -23,14 +23,16 @@ void hd_text_split(const char *text, size_t size,
 // True where name ends in suffix.
 bool hd_has_suffix(const char *name, const char *suffix);
 
-// Reads the file that the command line names (at most one; "-" without). False
-// and a diagnostic where it is a kind of file that is not supported.
+// Reads the file that the command line names (at most one; "-" without); of one
+// named *.onnx the name alone. False and a diagnostic where it is a kind of
+// file that is not supported.
 bool hd_tools_read_input(hd_process_t *process, const hd_options_t *options,
                          const char **name, hd_buffer_t *text);
 
-// Parses and verifies one part. The modules named by the uses of the option
-// `load` come first and become part of the module. *module is to be destroyed
-// by the caller in any case; false after errors.
+// Parses and verifies one part, or imports the ONNX model that the file is (the
+// text must outlive the module). The modules named by the uses of the option
+// `load` come first and become part of the module. *module (NULL: none) is to
+// be destroyed by the caller in any case; false after errors.
 bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
                     int load, const char *name, const hd_part_t *part,
                     hd_module_t **module);

@@ -168,7 +168,7 @@ static void body(void *argument) {
       !hd_tools_read_input(&o->process, &o->options, &o->name, &o->input))
     return;
   const char *text = hd_buffer_text(&o->input);
-  if (find(o, OPT_SPLIT))
+  if (find(o, OPT_SPLIT) && !hd_has_suffix(o->name, ".onnx"))
     hd_text_split(text, o->input.size, work_on_part, o);
   else
     work_on_part(o, &(hd_part_t){text, o->input.size, 1});
@@ -221,7 +221,8 @@ static void init_command(opt_t *o) {
       .usage = "[passes and options] [file]",
       .summary = "Run passes of the Hidet compiler on a module.",
       .details =
-          "Reads a .hir module (or standard input), runs the passes given "
+          "Reads a .hir module or an ONNX model (or standard input), runs "
+          "the passes given "
           "as options in the order given, and prints the module, or code "
           "made from it. Reports go to standard error.",
       .options = table,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // hidet-run: runs a kernel or a plan of a module on a device.
-#include "Graph/ONNX/Import.h"
 #include "Runtime/Cache.h"
 #include "Runtime/Cuda.h"
 #include "Support/File.h"
@@ -64,12 +63,6 @@ static bool find_entry(hd_run_t *run) {
 }
 
 static bool read_module(hd_run_t *run) {
-  const char *path = run->options.files.data[0];
-  if (run->options.files.size == 1 && hd_has_suffix(path, ".onnx")) {
-    run->name = path;
-    run->module = hd_onnx_import(&run->process.context, path);
-    return run->module != NULL;
-  }
   if (!hd_tools_read_input(&run->process, &run->options, &run->name,
                            &run->input))
     return false;

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// External data: elements in a file beside the model. The kernel itself keeps
-// the path below the model's folder and free of links (openat2).
+// External data: elements in a file beneath the model's folder.
 #include "Graph/ONNX/State.h"
+#include "Support/Beneath.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 typedef struct external {
   const char *location;
@@ -67,54 +63,6 @@ static bool read_entries(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
   return true;
 }
 
-// Kernels before 5.6, and some sandboxes, lack openat2: then each part of the
-// path is opened by itself.
-static int open_by_parts(int folder, const char *location) {
-  char path[PATH_MAX];
-  strcpy(path, location);
-  int at = dup(folder);
-  char *rest = path;
-  if (path[0] == '/') {
-    close(at);
-    errno = EXDEV;
-    return -1;
-  }
-  for (char *part; at >= 0 && (part = strsep(&rest, "/"));) {
-    if (!part[0] || strcmp(part, ".") == 0)
-      continue;
-    int flags = O_CLOEXEC | O_NOFOLLOW | O_RDONLY | O_NOCTTY | O_NONBLOCK;
-    bool up = strcmp(part, "..") == 0;
-    int next = up ? -1 : openat(at, part, flags | (rest ? O_DIRECTORY : 0));
-    int error = up ? EXDEV : errno;
-    close(at);
-    errno = error;
-    at = next;
-  }
-  return at;
-}
-
-static int open_beneath(int folder, const char *location) {
-  struct open_how how = {
-      .flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-      .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
-  };
-  int fd = (int)syscall(SYS_openat2, folder, location, &how, sizeof how);
-  return fd < 0 && errno == ENOSYS ? open_by_parts(folder, location) : fd;
-}
-
-static const char *explain(int error) {
-  switch (error) {
-  case EXDEV:
-    return "it lies outside the model's folder, which is refused";
-  case ELOOP:
-    return "it is reached through a symbolic link, which is refused";
-  case ENOENT:
-    return "it is not there";
-  default:
-    return strerror(error);
-  }
-}
-
 static const hd_mapped_file_t *open_file(hd_onnx_import_t *im, const char *name,
                                          const char *location) {
   if (!im->folder) {
@@ -128,15 +76,9 @@ static const hd_mapped_file_t *open_file(hd_onnx_import_t *im, const char *name,
       return f;
   if (im->folder_fd < 0)
     im->folder_fd = open(im->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  int fd = im->folder_fd < 0 ? -1 : open_beneath(im->folder_fd, location);
-  struct stat status;
+  int fd = im->folder_fd < 0 ? -1 : hd_beneath_open(im->folder_fd, location);
   if (fd < 0) {
-    wrong(im, name, "'%.200s': %s", location, explain(errno));
-    return NULL;
-  }
-  if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
-    close(fd);
-    wrong(im, name, "'%.200s': it is no file", location);
+    wrong(im, name, "'%.200s': %s", location, hd_beneath_text(errno));
     return NULL;
   }
   return hd_module_map(im->module, path, fd);
@@ -162,7 +104,8 @@ bool hd_import_external(hd_onnx_import_t *im, const HdOnnx__Tensor *tensor,
                  (long long)external.offset);
   constant->mapped =
       file->data ? file->data + external.offset : (const unsigned char *)"";
-  constant->file = file->path;
+  constant->file =
+      hd_arena_strndup(im->arena, external.location, strlen(external.location));
   constant->offset = external.offset;
   return true;
 }

@@ -117,6 +117,8 @@ hd_module_t *hd_onnx_import_memory(hd_context_t *context, const char *name,
                                    const void *bytes, size_t size,
                                    const char *folder) {
   hd_module_t *module = hd_module_create(context);
+  if (folder)
+    module->folder = hd_arena_strndup(&module->arena, folder, strlen(folder));
   hd_onnx_import_t im = {.context = context,
                          .module = module,
                          .name = name,
@@ -125,25 +127,20 @@ hd_module_t *hd_onnx_import_memory(hd_context_t *context, const char *name,
   return finish(module, run(&im, size));
 }
 
-static const char *folder_of(hd_arena_t *arena, const char *path) {
-  const char *slash = strrchr(path, '/');
-  return !slash ? "."
-         : slash == path
-             ? "/"
-             : hd_arena_strndup(arena, path, (size_t)(slash - path));
-}
-
 hd_module_t *hd_onnx_import(hd_context_t *context, const char *path) {
   hd_module_t *module = hd_module_create(context);
   const hd_mapped_file_t *file = hd_module_map(module, path, -1);
   if (!file)
     return finish(module, false);
+  const char *slash = strrchr(file->path, '/');
+  const char *base = slash ? slash + 1 : file->path;
+  hd_module_set_folder(module, path);
   hd_onnx_import_t im = {.context = context,
                          .module = module,
                          .name = path,
-                         .file = file->on_heap ? NULL : file->path,
+                         .file = file->on_heap ? NULL : base,
                          .bytes = file->data,
-                         .folder = folder_of(&module->arena, path)};
+                         .folder = module->folder};
   // The walk hops from tensor to tensor; what lies between is not read ahead.
   bool mapped = !file->on_heap && file->size > 0;
   if (mapped)
