@@ -3,7 +3,8 @@
 # Runs a fuzz target on one core for a while and folds what is new and small
 # into fuzz/corpus/. What it finds (crashes, leaks, inputs over a second) lies in
 # build-fuzz/found/ until it is mended, and the exit code is 1 meanwhile.
-# usage: fuzz.sh NAME [SECONDS]     (needs setup.sh --all; NAME: parse or emit)
+# usage: fuzz.sh NAME [SECONDS]     (needs setup.sh --all; NAME: that of a file in
+# fuzz/)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,14 +23,27 @@ target() {
   build-fuzz/fuzz/fuzz_"$name" -artifact_prefix="$found/" "$@"
 }
 
-# Seeds: every module of the examples, the tests and the library, those of a
-# split file each for itself.
-find examples test lib -name '*.hir' | while read -r file; do
-  csplit -s -z -f "$work/seeds/$(echo "$file" | tr / _)-" "$file" \
-    '/^\/\/ -----/' '{*}'
+# Seeds. Of text: every module of the examples, the tests and the library, those
+# of a split file each for itself. Of models and tensors: small ones of the onnx
+# package's tests.
+dictionary=(-dict=build-fuzz/fuzz/hir.dict)
+case $name in onnx | tensor | npy) dictionary=() ;; esac
+suite=$(.venv/bin/python3 -c 'import onnx; print(onnx.__path__[0])')/backend/test
+case $name in
+  onnx) find "$suite" -name model.onnx -size -5 ;;
+  tensor) find "$suite" -name '*.pb' -size -2 ;;
+  npy) ;;
+  *)
+    find examples test lib -name '*.hir' | while read -r file; do
+      csplit -s -z -f "$work/seeds/$(echo "$file" | tr / _)-" "$file" \
+        '/^\/\/ -----/' '{*}'
+    done
+    ;;
+esac | while read -r file; do
+  cp "$file" "$work/seeds/$(md5sum < "$file" | cut -c-32)"
 done
 
-target -dict=build-fuzz/fuzz/hir.dict -max_total_time="$seconds" \
+target "${dictionary[@]}" -max_total_time="$seconds" \
   -max_len=4096 -timeout=60 -report_slow_units=1 -rss_limit_mb=3072 \
   -print_final_stats=1 -verbosity=1 \
   "$work/all" "$corpus" "$work/seeds" > "$found/log" 2>&1 || true

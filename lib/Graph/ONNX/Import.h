@@ -43,6 +43,10 @@ typedef struct hd_onnx_data {
 // and ended by hd_onnx_data_fini(), also after an error.
 bool hd_onnx_read_value(hd_context_t *context, const char *path,
                         hd_value_form_t form, hd_onnx_data_t *data);
+// The same of a file's content; name is for messages.
+bool hd_onnx_decode_value(hd_context_t *context, const char *name,
+                          const void *bytes, size_t size, hd_value_form_t form,
+                          hd_onnx_data_t *data);
 void hd_onnx_data_fini(hd_onnx_data_t *data);
 
 // The element type of ONNX's number for it; HD_VOID where we have none.

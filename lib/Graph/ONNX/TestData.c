@@ -3,6 +3,7 @@
 // Tensors, sequences and optionals in files of their own, as ONNX's test data
 // has them.
 #include "Graph/ONNX/State.h"
+#include "Support/File.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -98,26 +99,30 @@ static void end_module(void *module) { hd_module_destroy(module); }
 
 static void end_data(void *data) { hd_onnx_data_fini(data); }
 
-bool hd_onnx_read_value(hd_context_t *context, const char *path,
-                        hd_value_form_t form, hd_onnx_data_t *data) {
+// path: of a file, or NULL: bytes are its content.
+static bool read_from(hd_context_t *context, const char *path, const char *name,
+                      hd_span_t content, hd_value_form_t form,
+                      hd_onnx_data_t *data) {
   *data = (hd_onnx_data_t){.form = form, .present = true};
   hd_module_t *module = hd_module_create(context);
   hd_cleanup_t module_end, data_end;
   hd_budget_defer(&context->budget, &module_end, end_module, module);
   hd_budget_defer(&context->budget, &data_end, end_data, data);
-  const hd_mapped_file_t *file = hd_module_map(module, path, -1);
+  const hd_mapped_file_t *file = path ? hd_module_map(module, path, -1) : NULL;
+  if (file)
+    content = (hd_span_t){file->data, file->size};
   bool ok = false;
-  if (file) {
+  if (file || !path) {
     reading_t reading = {.im = {.context = context,
                                 .diags = &context->diags,
                                 .module = module,
                                 .arena = &module->arena,
                                 .scratch = &module->arena,
-                                .name = path,
-                                .bytes = file->data,
+                                .name = name,
+                                .bytes = content.data,
                                 .folder_fd = -1},
                          .data = data,
-                         .size = file->size};
+                         .size = content.size};
     ok = read_value(&reading);
   }
   hd_budget_keep(&context->budget, &data_end);
@@ -125,6 +130,17 @@ bool hd_onnx_read_value(hd_context_t *context, const char *path,
   if (!ok)
     hd_onnx_data_fini(data);
   return ok;
+}
+
+bool hd_onnx_read_value(hd_context_t *context, const char *path,
+                        hd_value_form_t form, hd_onnx_data_t *data) {
+  return read_from(context, path, path, (hd_span_t){NULL, 0}, form, data);
+}
+
+bool hd_onnx_decode_value(hd_context_t *context, const char *name,
+                          const void *bytes, size_t size, hd_value_form_t form,
+                          hd_onnx_data_t *data) {
+  return read_from(context, NULL, name, (hd_span_t){bytes, size}, form, data);
 }
 
 void hd_onnx_data_fini(hd_onnx_data_t *data) {
