@@ -199,6 +199,11 @@ bool hd_import_attribute(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
         scope->call, hd_import_word(im->scratch, proto->ref_attr_name));
     if (!given)
       return true;
+    if (given->kind == HD_ATTRIBUTE_GRAPH &&
+        given->u.graph->outer != scope->graph)
+      return hd_import_unsupported(im, what, name,
+                                   "a graph that is given to a function and "
+                                   "used in another graph there");
     *attribute = *given;
     attribute->name = word;
   } else {

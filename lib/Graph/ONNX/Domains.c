@@ -38,6 +38,14 @@ const hd_onnx_opset_t *hd_import_opset(const hd_onnx_scope_t *scope,
   return NULL;
 }
 
+// A version follows, so no digit ends the name.
+static const char *name_of(hd_onnx_import_t *im, const char *domain) {
+  const char *word = hd_import_word(im->arena, domain);
+  char last = word[strlen(word) - 1];
+  return last >= '0' && last <= '9' ? hd_arena_printf(im->arena, "%s_", word)
+                                    : word;
+}
+
 bool hd_import_opsets(hd_onnx_import_t *im, HdOnnx__OpsetId *const *imports,
                       size_t count, hd_onnx_scope_t *scope) {
   hd_onnx_opset_t *opsets =
@@ -61,8 +69,7 @@ bool hd_import_opsets(hd_onnx_import_t *im, HdOnnx__OpsetId *const *imports,
           "for that one, or use a newer release",
           (long long)version, row->newest);
     opsets[scope->num_opsets++] = (hd_onnx_opset_t){
-        domain, row ? row->name : hd_import_word(im->arena, domain),
-        (int)version};
+        domain, row ? row->name : name_of(im, domain), (int)version};
   }
   return true;
 }

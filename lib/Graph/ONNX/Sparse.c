@@ -91,7 +91,8 @@ static bool fill(const sparse_t *s, unsigned char *data) {
   return true;
 }
 
-static hd_value_t *make_value(const sparse_t *s, unsigned char *data) {
+static void finish_value(const sparse_t *s, unsigned char *data,
+                         hd_value_t *value) {
   hd_arena_t *arena = s->im->arena;
   hd_host_tensor_t *tensor = HD_ARENA_NEW(arena, hd_host_tensor_t);
   *tensor = (hd_host_tensor_t){.type = s->values->type,
@@ -104,13 +105,11 @@ static hd_value_t *make_value(const sparse_t *s, unsigned char *data) {
       HD_ARENA_ARRAY(arena, const hd_expr_t *, s->rank + 1);
   for (unsigned i = 0; i < s->rank; i++)
     shape[i] = hd_expr_int(arena, hd_type(HD_I64), s->shape[i]);
-  hd_value_t *value = hd_import_value(s->im, s->name);
   value->type = tensor->type;
   value->rank = (int)s->rank;
   value->shape = shape;
   value->constant = HD_ARENA_NEW(arena, hd_constant_t);
   value->constant->tensor = tensor;
-  return value;
 }
 
 hd_value_t *hd_import_sparse(hd_onnx_import_t *im,
@@ -122,6 +121,7 @@ hd_value_t *hd_import_sparse(hd_onnx_import_t *im,
                       "it is sparse, without values or indices");
     return NULL;
   }
+  hd_value_t *value = hd_import_value(im, name); // First: the name is its.
   hd_value_t *values = hd_import_constant(im, tensor->values, what, name);
   if (!values || values->type == HD_VOID)
     return values;
@@ -133,5 +133,8 @@ hd_value_t *hd_import_sparse(hd_onnx_import_t *im,
   if (!s.values || !s.indices || !read_shape(&s, tensor) || !check_indices(&s))
     return NULL;
   unsigned char *data = hd_arena_alloc(im->arena, (size_t)s.bytes + 1);
-  return fill(&s, data) ? make_value(&s, data) : NULL;
+  if (!fill(&s, data))
+    return NULL;
+  finish_value(&s, data, value);
+  return value;
 }
