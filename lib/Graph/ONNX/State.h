@@ -12,6 +12,7 @@ enum {
   HD_ONNX_MAX_NODES = 1 << 18,  // With those of functions put in place.
   HD_ONNX_MAX_CALLS = 64,       // Of functions, one within the other.
   HD_ONNX_MAX_DENSE = 64 << 20, // Bytes that a sparse tensor may become.
+  HD_ONNX_INLINE = 16,          // Elements up to which a constant is printed.
   HD_ONNX_SMALL = 4096, // Bytes up to which constants are loaded at once.
 };
 

@@ -230,6 +230,8 @@ static bool read_elements(const subject_t *s, const HdOnnx__Tensor *tensor,
        (hd_scalar_bits(value->type) >= 8 &&
         (uintptr_t)constant->mapped % hd_host_element_bytes(value->type) == 0)))
     ok = hd_constant_load(s->im->module, value) != NULL;
+  if (count <= HD_ONNX_INLINE && constant->tensor)
+    constant->file = NULL; // The elements are printed, not their place.
   return ok &&
          (value->type != HD_BOOL || check_bools(s, constant, (size_t)bytes));
 }
