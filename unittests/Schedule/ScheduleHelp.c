@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ScheduleHelp.h"
 
+#include "Graph/Reference.h"
+#include "IR/Library.h"
 #include "IR/Parser.h"
 #include "IR/Printer.h"
 #include "IR/Verifier.h"
@@ -90,11 +92,19 @@ void hd_run_prepare(hd_task_run_t *run, const char *text, const char *inputs,
   hd_context_init(&run->context);
   hd_device_options_t options = {.threads = 2};
   run->device = hd_device_open_sim(&run->context, &options);
-  run->tasks =
-      hd_module_parse(&run->context, "task.hir", text, strlen(text), 1);
-  if (!run->tasks || !hd_module_verify(run->tasks))
-    fail_with(run, text);
-  const hd_task_t *task = run->tasks->items.data[0].u.task;
+  const hd_task_t *task;
+  if (strchr(text, '{')) {
+    run->tasks =
+        hd_module_parse(&run->context, "task.hir", text, strlen(text), 1);
+    if (!run->tasks || !hd_module_verify(run->tasks))
+      fail_with(run, text);
+    task = run->tasks->items.data[0].u.task;
+  } else {
+    run->tasks = hd_module_create(&run->context);
+    task = hd_library_task(&run->context, text);
+    if (!task)
+      fail_with(run, text);
+  }
   hd_arena_t *arena = &run->tasks->arena;
   hd_tensor_type_t types[MAX_TENSORS];
   while (*inputs)
@@ -239,6 +249,15 @@ void hd_run_end(hd_task_run_t *run) {
   hd_device_close(run->device);
   hd_buffer_fini(&run->printed);
   hd_context_fini(&run->context);
+}
+
+void hd_run_evaluate(hd_task_run_t *run, hd_host_tensor_t *outputs) {
+  const hd_host_tensor_t *inputs[MAX_TENSORS];
+  for (unsigned i = 0; i < run->num_inputs; i++)
+    inputs[i] = &run->inputs[i];
+  if (!hd_task_evaluate(&run->context, run->binding, inputs, outputs,
+                        (hd_loc_t){0, 0}))
+    fail_with(run, "not evaluated");
 }
 
 unsigned hd_run_kernels(const hd_task_run_t *run) {

@@ -24,7 +24,8 @@ typedef struct hd_task_run {
   double compile_ms, run_ms;
 } hd_task_run_t;
 
-// text holds the task, first of its items; inputs are types, separated by
+// text holds the task, first of its items, or is the name of one of the
+// library; inputs are types, separated by
 // spaces: "f32[2, 3] i64[]"; attributes "strides=[2, 2] eps=1e-5 U=f16". Inputs
 // are random. The test fails on every error.
 void hd_run_prepare(hd_task_run_t *run, const char *text, const char *inputs,
@@ -32,6 +33,9 @@ void hd_run_prepare(hd_task_run_t *run, const char *text, const char *inputs,
 // Computes the outputs.
 void hd_run_task(hd_task_run_t *run);
 void hd_run_end(hd_task_run_t *run);
+
+// What the reference evaluator says, to be ended by the caller.
+void hd_run_evaluate(hd_task_run_t *run, hd_host_tensor_t *outputs);
 
 // How many kernels were made.
 unsigned hd_run_kernels(const hd_task_run_t *run);
