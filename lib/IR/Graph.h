@@ -132,5 +132,7 @@ hd_scalar_t hd_node_float_type(const hd_node_t *node);
 // The rules of docs/IR.md; reports every fault.
 bool hd_graph_verify(hd_context_t *context, const hd_graph_t *graph);
 void hd_graph_print(const hd_graph_t *graph, hd_buffer_t *out);
+// The same for Graphviz, without constants and attributes.
+void hd_graph_print_dot(const hd_graph_t *graph, hd_buffer_t *out);
 
 #endif

@@ -4,6 +4,7 @@
 // are printed, they become one module that ptxas takes: its head (.version,
 // .target, .address_size, declarations) is printed once.
 #include "Tools/Emit.h"
+#include "IR/Graph.h"
 #include "IR/Printer.h"
 #include "Runtime/Cuda.h"
 #include "Support/Suggest.h"
@@ -128,6 +129,20 @@ static bool emit_code(hd_module_t *module, hd_emit_t what,
   return ok;
 }
 
+static bool emit_dot(hd_module_t *module, const char *entry, hd_buffer_t *out) {
+  const hd_graph_t *graph = hd_module_find_graph(module, entry);
+  if (graph) {
+    hd_graph_print_dot(graph, out);
+    return true;
+  }
+  return entry
+             ? hd_error(&module->context->diags, nowhere, HD_E1003,
+                        hd_arena_printf(&module->arena,
+                                        "the module has no graph '%s'", entry))
+             : hd_error(&module->context->diags, nowhere, HD_E0508,
+                        "a module without a graph", "dot");
+}
+
 bool hd_emit_module(hd_module_t *module, hd_emit_t what,
                     const hd_target_t *target, const char *entry,
                     hd_buffer_t *out) {
@@ -140,8 +155,7 @@ bool hd_emit_module(hd_module_t *module, hd_emit_t what,
   case HD_EMIT_CUBIN:
     return emit_code(module, what, target, entry, out);
   case HD_EMIT_DOT:
-    return hd_error(&module->context->diags, nowhere, HD_E0508,
-                    "a module of kernels", "dot, which is for graphs,");
+    return emit_dot(module, entry, out);
   }
   return false;
 }

@@ -479,5 +479,7 @@ hd_module_t *hd_generate_module(hd_context_t *context, uint64_t seed,
   hd_func_t *plan = header(&g, HD_FUNC_PLAN, "p0");
   plan->body = plan_body(&g);
   push(&g, plan);
+  hd_generate_graph(&g, "g0");
+  hd_generate_graph(&g, "copy0");
   return module;
 }

@@ -5,6 +5,7 @@
 #ifndef HIDET_UNITTESTS_IR_GENERATOR_H
 #define HIDET_UNITTESTS_IR_GENERATOR_H
 
+#include "IR/Graph.h"
 #include "IR/Intrinsic.h"
 #include "IR/Module.h"
 
@@ -21,6 +22,9 @@ typedef struct hd_generated {
   unsigned layouts[HD_GENERATED_LAYOUTS], mappings[HD_GENERATED_MAPPINGS];
   unsigned funcs[HD_FUNC_PLAN + 1], consts;
   unsigned points[HD_POINT_COUNT], staged;
+  unsigned graphs, attributes[HD_ATTRIBUTE_KINDS];
+  unsigned forms[HD_HOLDS_OPTIONAL + 1];
+  unsigned nodes[3]; // Reshapes, tasks, operators of a standard.
 } hd_generated_t;
 
 typedef struct hd_generator {
@@ -36,6 +40,14 @@ typedef struct hd_generator {
 // A module that the verifier accepts. The caller owns it.
 hd_module_t *hd_generate_module(hd_context_t *context, uint64_t seed,
                                 hd_generated_t *counts);
+
+// A graph of that name, pushed onto the module.
+void hd_generate_graph(hd_generator_t *g, const char *name);
+// Writes down everything about a graph but how its dimensions are called; expr
+// does so with a size.
+typedef bool (*hd_dump_expr_t)(void *argument, const hd_expr_t *e);
+void hd_dump_graph(const hd_graph_t *graph, hd_buffer_t *out,
+                   hd_dump_expr_t expr, void *argument);
 
 // For GenerateExpr.c, GenerateTensor.c, GenerateHopper.c and Generator.c.
 uint64_t hd_random(hd_generator_t *g);

@@ -87,8 +87,14 @@ static const hd_expr_t *fold_negation(hd_rewriter_t *rewriter,
   return hd_expr_fold(rewriter->arena, e, NULL, NULL);
 }
 
+static bool dump_size(void *argument, const hd_expr_t *e) {
+  return hd_walk_expr(e, dump_expr, argument);
+}
+
 static void dump_module(hd_module_t *module, dump_t *d) {
   for (size_t i = 0; i < module->items.size; i++) {
+    if (module->items.data[i].kind == HD_ITEM_GRAPH)
+      hd_dump_graph(module->items.data[i].u.graph, &d->out, dump_size, d);
     if (module->items.data[i].kind != HD_ITEM_FUNC)
       continue;
     hd_rewriter_t rewriter = {.arena = &module->arena, .expr = fold_negation};
@@ -184,6 +190,16 @@ static void check_counts(const hd_generated_t *counts) {
     check_row(counts->funcs[i], "the functions", "a kind");
   for (int i = 0; i < HD_POINT_COUNT; i++)
     check_row(counts->points[i], "the points", hd_point_name((hd_point_t)i));
+  static const char *const forms[] = {"a tensor", "a sequence", "an optional"};
+  static const char *const nodes[] = {"reshape", "a task", "an operator"};
+  for (int i = 0; i < HD_ATTRIBUTE_KINDS; i++)
+    check_row(counts->attributes[i], "the attributes",
+              hd_attribute_kind_name((hd_attribute_kind_t)i));
+  for (int i = 0; i < 3; i++) {
+    check_row(counts->forms[i], "the values", forms[i]);
+    check_row(counts->nodes[i], "the nodes", nodes[i]);
+  }
+  check_row(counts->graphs, "the items", "graph");
   check_row(counts->staged, "the points", "through");
   check_row(counts->consts, "the items", "const");
 }
