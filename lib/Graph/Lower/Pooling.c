@@ -166,13 +166,13 @@ bool hd_onnx_global_pool(hd_lowering_t *l) {
   return y && hd_lower_output(l, 0, y);
 }
 
-// at counts elements of a tensor of the shape that the attributes give; of a
-// larger one, where the result is asked for as one (output_shape), its own.
+// at counts elements of a tensor of the shape that the attributes give; where a
+// larger one is asked for (output_shape), zeros come behind it.
 bool hd_onnx_max_unpool(hd_lowering_t *l) {
   const hd_value_t *x = hd_lower_input(l, 0), *at = hd_lower_input(l, 1);
   const hd_value_t *wanted = hd_lower_input(l, 2);
   hd_window_t w = {0};
-  int64_t shape[HD_MAX_RANK], size = 1;
+  int64_t shape[HD_MAX_RANK], none[HD_MAX_RANK] = {0}, size = 1;
   size_t count;
   if (!hd_window_read(l, x, NULL, &w) || !hd_window_pads(l, &w))
     return false;
@@ -190,7 +190,6 @@ bool hd_onnx_max_unpool(hd_lowering_t *l) {
       return hd_lower_invalid(l, "output_shape is smaller than the result");
     if (shape[i] < 0)
       return hd_lower_invalid(l, "the padding is larger than the result");
-    shape[i] = sizes ? sizes[i] : shape[i];
     if (__builtin_mul_overflow(size, shape[i], &size))
       return hd_lower_invalid(l, "the result's sizes overflow");
   }
@@ -204,5 +203,6 @@ bool hd_onnx_max_unpool(hd_lowering_t *l) {
           ? hd_lower_task(l, "max_unpool", inputs, 2, &list, NULL)
           : NULL;
   y = y ? hd_lower_reshape(l, y, shape, (unsigned)x->rank) : NULL;
+  y = y && sizes ? hd_lower_pad(l, y, none, sizes, NULL) : y;
   return y && hd_lower_output(l, 0, y);
 }
