@@ -99,6 +99,39 @@ bool hd_onnx_where(hd_lowering_t *l) {
   return set(l, hd_lower_task(l, "where", inputs, 3, NULL, NULL));
 }
 
+// Before version 7: shapes are the same, unless `broadcast` says that those of
+// the second operand are some of the first one's, side by side from `axis` on
+// (the last ones where it is not given).
+bool hd_onnx_binary_aligned(hd_lowering_t *l) {
+  const hd_value_t *a = hd_lower_input(l, 0), *b = hd_lower_input(l, 1);
+  if (hd_lower_int(l, "broadcast", 0) && b->rank < a->rank) {
+    int64_t axis = hd_lower_int(l, "axis", a->rank - b->rank);
+    if (axis < 0 || axis + b->rank > a->rank)
+      return hd_lower_invalid(l,
+                              "%d axes from axis %lld on of a tensor of "
+                              "rank %d",
+                              b->rank, (long long)axis, a->rank);
+    int64_t shape[HD_MAX_RANK];
+    for (int i = 0; i < a->rank; i++)
+      shape[i] =
+          i < axis || i >= axis + b->rank ? 1 : hd_lower_size(b, i - (int)axis);
+    if (!(b = hd_lower_reshape(l, b, shape, (unsigned)a->rank)))
+      return false;
+  }
+  return set(l, hd_lower_binary(l, hd_lower_argument(l), a, b));
+}
+
+// Before version 7 the slope is one number, or one for each channel.
+bool hd_onnx_prelu_channels(hd_lowering_t *l) {
+  const hd_value_t *x = hd_lower_input(l, 0), *slope = hd_lower_input(l, 1);
+  int64_t shape[HD_MAX_RANK], count = hd_lower_count(slope);
+  for (int i = 0; i < x->rank; i++)
+    shape[i] = i == 1 ? count : 1;
+  if (count > 1)
+    slope = hd_lower_reshape(l, slope, shape, (unsigned)x->rank);
+  return set(l, hd_lower_binary(l, hd_lower_argument(l), x, slope));
+}
+
 // --- Any number of operands ---
 
 static const hd_value_t *fold(hd_lowering_t *l, const char *task) {
