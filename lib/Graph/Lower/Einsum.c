@@ -78,7 +78,8 @@ static bool read_operand(hd_lowering_t *l, hd_einsum_t *e, const char *at,
   const hd_value_t *x = hd_lower_input(l, e->count);
   bool has_dots;
   unsigned letters = count_letters(at, end, &has_dots);
-  if (!x || letters > (unsigned)x->rank || (!has_dots && letters < (unsigned)x->rank))
+  if (!x || letters > (unsigned)x->rank ||
+      (!has_dots && letters < (unsigned)x->rank))
     return hd_lower_invalid(l, "operand %u has not as many axes as labels",
                             e->count);
   unsigned dots = (unsigned)x->rank - letters;
@@ -90,8 +91,8 @@ static bool read_operand(hd_lowering_t *l, hd_einsum_t *e, const char *at,
     int label = operand->labels.labels[i];
     int64_t size = hd_lower_size(x, (int)i);
     e->uses[label]++;
-    if (e->uses[label] > 1 && e->sizes[label] != size &&
-        e->sizes[label] != 1 && size != 1)
+    if (e->uses[label] > 1 && e->sizes[label] != size && e->sizes[label] != 1 &&
+        size != 1)
       return hd_lower_invalid(l, "a label of sizes %lld and %lld",
                               (long long)e->sizes[label], (long long)size);
     if (e->uses[label] == 1 || e->sizes[label] == 1)
@@ -174,8 +175,7 @@ static bool take_diagonals(hd_lowering_t *l, hd_operand_t *x) {
 }
 
 // Axes of size 1 of labels that are larger elsewhere: any index reads the same.
-static bool drop_ones(hd_lowering_t *l, const hd_einsum_t *e,
-                      hd_operand_t *x) {
+static bool drop_ones(hd_lowering_t *l, const hd_einsum_t *e, hd_operand_t *x) {
   int64_t shape[HD_MAX_RANK];
   hd_labels_t rest = {0};
   for (unsigned i = 0; i < x->labels.count; i++) {

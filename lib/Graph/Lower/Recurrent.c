@@ -40,7 +40,7 @@ typedef struct hd_activation {
 typedef struct hd_recurrence {
   int gates;
   unsigned num_functions;
-  bool usual;      // All functions are those that the standard has by default.
+  bool usual; // All functions are those that the standard has by default.
   bool clips;
   double clip;
   bool linear_before_reset, input_forget;
@@ -52,8 +52,8 @@ typedef struct hd_recurrence {
 // What one direction works with.
 typedef struct hd_sweep {
   const hd_activation_t *functions;
-  const hd_value_t *x; // [steps, batch, gates * hidden], with biases.
-  const hd_value_t *r; // [gates * hidden, hidden]
+  const hd_value_t *x;          // [steps, batch, gates * hidden], with biases.
+  const hd_value_t *r;          // [gates * hidden, hidden]
   const hd_value_t *reset_bias; // GRU: [hidden]
   const hd_value_t *peephole;   // LSTM: [3, hidden], or NULL.
   const hd_value_t *state, *cell;
@@ -113,8 +113,8 @@ static const hd_value_t *recur(hd_lowering_t *l, const hd_sweep_t *d) {
   return hd_lower_matmul(l, d->state, d->r, false, true);
 }
 
-static bool step_rnn(hd_lowering_t *l, const hd_recurrence_t *r,
-                     hd_sweep_t *d, const hd_value_t *x) {
+static bool step_rnn(hd_lowering_t *l, const hd_recurrence_t *r, hd_sweep_t *d,
+                     const hd_value_t *x) {
   d->state = activate(l, r, &d->functions[0], add(l, x, recur(l, d)));
   return d->state != NULL;
 }
@@ -128,27 +128,26 @@ static const hd_value_t *by_gates(hd_lowering_t *l, const hd_recurrence_t *r,
 
 static bool step_gru_usual(hd_lowering_t *l, const hd_recurrence_t *r,
                            hd_sweep_t *d, const hd_value_t *x) {
-  const hd_value_t *inputs[] = {by_gates(l, r, x),
-                                by_gates(l, r, recur(l, d)), d->state,
-                                d->reset_bias};
+  const hd_value_t *inputs[] = {by_gates(l, r, x), by_gates(l, r, recur(l, d)),
+                                d->state, d->reset_bias};
   d->state = inputs[0] && inputs[1]
                  ? hd_lower_task(l, "gru_cell", inputs, 4, NULL, NULL)
                  : NULL;
   return d->state != NULL;
 }
 
-static bool step_gru(hd_lowering_t *l, const hd_recurrence_t *r,
-                     hd_sweep_t *d, const hd_value_t *x) {
+static bool step_gru(hd_lowering_t *l, const hd_recurrence_t *r, hd_sweep_t *d,
+                     const hd_value_t *x) {
   if (r->usual && r->linear_before_reset)
     return step_gru_usual(l, r, d, x);
   const hd_value_t *h;
   const hd_value_t *both = recur(l, d);
-  const hd_value_t *z = activate(l, r, &d->functions[0],
-                                 add(l, gate(l, r, x, 0, 1),
-                                     gate(l, r, both, 0, 1)));
-  const hd_value_t *reset = activate(l, r, &d->functions[0],
-                                     add(l, gate(l, r, x, 1, 1),
-                                         gate(l, r, both, 1, 1)));
+  const hd_value_t *z =
+      activate(l, r, &d->functions[0],
+               add(l, gate(l, r, x, 0, 1), gate(l, r, both, 0, 1)));
+  const hd_value_t *reset =
+      activate(l, r, &d->functions[0],
+               add(l, gate(l, r, x, 1, 1), gate(l, r, both, 1, 1)));
   if (!z || !reset)
     return false;
   if (r->linear_before_reset) {
@@ -176,12 +175,12 @@ static const hd_value_t *peek(hd_lowering_t *l, const hd_sweep_t *d,
 }
 
 // Gates stand in the order input, output, forget, cell.
-static bool step_lstm(hd_lowering_t *l, const hd_recurrence_t *r,
-                      hd_sweep_t *d, const hd_value_t *x) {
+static bool step_lstm(hd_lowering_t *l, const hd_recurrence_t *r, hd_sweep_t *d,
+                      const hd_value_t *x) {
   const hd_value_t *g = add(l, x, recur(l, d));
   const hd_activation_t *f = d->functions;
-  const hd_value_t *i = activate(
-      l, r, &f[0], peek(l, d, 0, gate(l, r, g, 0, 1), d->cell));
+  const hd_value_t *i =
+      activate(l, r, &f[0], peek(l, d, 0, gate(l, r, g, 0, 1), d->cell));
   const hd_value_t *c = activate(l, r, &f[1], gate(l, r, g, 3, 1));
   if (!i || !c)
     return false;
@@ -189,14 +188,14 @@ static bool step_lstm(hd_lowering_t *l, const hd_recurrence_t *r,
     const hd_value_t *inputs[] = {i, d->cell, c};
     d->cell = hd_lower_task(l, "mix", inputs, 3, NULL, NULL);
   } else {
-    const hd_value_t *forget = activate(
-        l, r, &f[0], peek(l, d, 2, gate(l, r, g, 2, 1), d->cell));
+    const hd_value_t *forget =
+        activate(l, r, &f[0], peek(l, d, 2, gate(l, r, g, 2, 1), d->cell));
     d->cell = add(l, mul(l, forget, d->cell), mul(l, i, c));
   }
   const hd_value_t *o =
-      d->cell ? activate(l, r, &f[0],
-                         peek(l, d, 1, gate(l, r, g, 1, 1), d->cell))
-              : NULL;
+      d->cell
+          ? activate(l, r, &f[0], peek(l, d, 1, gate(l, r, g, 1, 1), d->cell))
+          : NULL;
   d->state = o ? mul(l, o, activate(l, r, &f[2], d->cell)) : NULL;
   return d->state != NULL;
 }
@@ -304,8 +303,8 @@ static const hd_value_t *project(hd_lowering_t *l, const hd_recurrence_t *r,
   int64_t rows = r->gates * r->hidden;
   const hd_value_t *y = hd_lower_matmul(l, x, w, false, true);
   if (r->gates == 3)
-    d->reset_bias = bias ? gate(l, r, bias, 5, 1)
-                         : zeros(l, x->type, &r->hidden, 1);
+    d->reset_bias =
+        bias ? gate(l, r, bias, 5, 1) : zeros(l, x->type, &r->hidden, 1);
   if (!bias || !y)
     return y;
   int64_t start = rows, size = rows, none = 0;
@@ -333,8 +332,8 @@ static const hd_value_t *mask(hd_lowering_t *l, const hd_recurrence_t *r,
 // The states of all steps, [steps, batch, hidden]; d keeps the last ones.
 static const hd_value_t *run_steps(hd_lowering_t *l, const hd_recurrence_t *r,
                                    hd_sweep_t *d, hd_step_fn_t step) {
-  const hd_value_t **states = HD_ARENA_ARRAY(
-      hd_lower_arena(l), const hd_value_t *, r->steps);
+  const hd_value_t **states =
+      HD_ARENA_ARRAY(hd_lower_arena(l), const hd_value_t *, r->steps);
   int64_t shape[] = {r->batch, r->hidden};
   const hd_value_t *zero = zeros(l, d->x->type, shape, 2);
   for (int64_t t = 0; zero && t < r->steps; t++) {
@@ -360,21 +359,22 @@ static const hd_value_t *of_direction(hd_lowering_t *l, const hd_value_t *x,
   return x ? hd_lower_take(l, x, 0, d) : NULL;
 }
 
-static const hd_value_t *
-run_direction(hd_lowering_t *l, const hd_recurrence_t *r, hd_sweep_t *d,
-              hd_step_fn_t step, const hd_value_t *x,
-              const hd_value_t *const *in, int64_t which, bool backwards) {
+static const hd_value_t *run_direction(hd_lowering_t *l,
+                                       const hd_recurrence_t *r, hd_sweep_t *d,
+                                       hd_step_fn_t step, const hd_value_t *x,
+                                       const hd_value_t *const *in,
+                                       int64_t which, bool backwards) {
   int64_t shape[] = {r->batch, r->hidden}, peepholes[] = {3, r->hidden};
   d->functions = &r->activations[which * r->num_functions];
   x = backwards ? reverse(l, r, x) : x;
   const hd_value_t *w = of_direction(l, in[1], which);
   const hd_value_t *bias = of_direction(l, in[3], which);
   d->r = of_direction(l, in[2], which);
-  d->state = in[5] ? of_direction(l, in[5], which)
-                   : zeros(l, x->type, shape, 2);
+  d->state =
+      in[5] ? of_direction(l, in[5], which) : zeros(l, x->type, shape, 2);
   if (r->gates == 4) {
-    d->cell = in[6] ? of_direction(l, in[6], which)
-                    : zeros(l, x->type, shape, 2);
+    d->cell =
+        in[6] ? of_direction(l, in[6], which) : zeros(l, x->type, shape, 2);
     d->peephole = of_direction(l, in[7], which);
     if (d->peephole)
       d->peephole = hd_lower_reshape(l, d->peephole, peepholes, 2);
@@ -423,7 +423,9 @@ static bool recurrent(hd_lowering_t *l, int gates, const char *const *usual,
     return false;
   hd_recurrence_t r = {
       .gates = gates,
-      .num_functions = gates == 4 ? 3 : gates == 3 ? 2 : 1,
+      .num_functions = gates == 4   ? 3
+                       : gates == 3 ? 2
+                                    : 1,
       .clips = hd_node_attribute(hd_lower_node(l), "clip") != NULL,
       .clip = hd_lower_float(l, "clip", 0),
       .linear_before_reset = hd_lower_int(l, "linear_before_reset", 0) != 0,

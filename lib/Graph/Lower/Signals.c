@@ -9,8 +9,7 @@
 
 // The factors of angle i of length, divided by length where inverse: what the
 // real and the imaginary part are multiplied by for each part of the result.
-static const hd_value_t *turns(hd_lowering_t *l, int64_t length,
-                               bool inverse) {
+static const hd_value_t *turns(hd_lowering_t *l, int64_t length, bool inverse) {
   static const double pi = 3.14159265358979323846;
   int64_t shape[] = {length, 2, 2};
   hd_host_tensor_t *data;
@@ -84,8 +83,7 @@ bool hd_onnx_dft(hd_lowering_t *l) {
   if (!read_int(l, 1, inverse && onesided ? 2 * (n - 1) : n, &length))
     return false;
   if (length < 1 || length > INT32_MAX || n < 1 || c < 1 || c > 2)
-    return hd_lower_invalid(l, "a transform of length %lld",
-                            (long long)length);
+    return hd_lower_invalid(l, "a transform of length %lld", (long long)length);
   hd_tensor_type_t type = hd_lower_type(x);
   int64_t view[] = {hd_lower_product(x, 0, (int)axis), n,
                     hd_lower_product(x, (int)axis + 1, x->rank - 1), c};
@@ -117,12 +115,11 @@ bool hd_onnx_stft(hd_lowering_t *l) {
       !read_int(l, 3, window ? hd_lower_size(window, 0) : n, &length))
     return false;
   if (stride < 1 || length < 1 || length > n || length > INT32_MAX ||
-      hd_lower_size(x, 2) > 2 ||
-      (window && hd_lower_size(window, 0) != length))
-    return hd_lower_invalid(l, "frames of %lld, %lld apart, of a signal of "
-                               "%lld",
-                            (long long)length, (long long)stride,
-                            (long long)n);
+      hd_lower_size(x, 2) > 2 || (window && hd_lower_size(window, 0) != length))
+    return hd_lower_invalid(l,
+                            "frames of %lld, %lld apart, of a signal of "
+                            "%lld",
+                            (long long)length, (long long)stride, (long long)n);
   if (!window) {
     window = hd_lower_scalar(l, x->type, 1);
     window = window ? hd_lower_expand(l, window, &length, 1) : NULL;
@@ -149,10 +146,9 @@ static void add_mel_bin(hd_host_tensor_t *data, int64_t bin, int64_t bins,
   int64_t low = edges[bin], centre = edges[bin + 1], high = edges[bin + 2];
   for (int64_t j = low; j <= centre && j < rows; j++)
     if (j >= 0)
-      hd_host_tensor_set(data, j * bins + bin,
-                         low == centre
-                             ? 1
-                             : (double)(j - low) / (double)(centre - low));
+      hd_host_tensor_set(
+          data, j * bins + bin,
+          low == centre ? 1 : (double)(j - low) / (double)(centre - low));
   for (int64_t j = centre; j < high && j < rows; j++)
     if (j >= 0)
       hd_host_tensor_set(data, j * bins + bin,
@@ -173,8 +169,9 @@ bool hd_onnx_mel_weight_matrix(hd_lowering_t *l) {
   if (bins < 1 || length < 1 || rate < 1 || bins > INT32_MAX ||
       length > INT32_MAX || rate > INT32_MAX || low->count != 1 ||
       high->count != 1)
-    return hd_lower_invalid(l, "%lld bins of a transform of length %lld at "
-                               "rate %lld",
+    return hd_lower_invalid(l,
+                            "%lld bins of a transform of length %lld at "
+                            "rate %lld",
                             (long long)bins, (long long)length,
                             (long long)rate);
   int64_t shape[] = {length / 2 + 1, bins};
@@ -185,8 +182,8 @@ bool hd_onnx_mel_weight_matrix(hd_lowering_t *l) {
   double to = 2595 * log10(1 + hd_host_tensor_get(high, 0) / 700);
   for (int64_t i = 0; y && i < bins + 2; i++) {
     double mel = from + (double)i * ((to - from) / (double)(bins + 2));
-    double edge = floor((double)(length + 1) * 700 *
-                        (pow(10, mel / 2595) - 1) / (double)rate);
+    double edge = floor((double)(length + 1) * 700 * (pow(10, mel / 2595) - 1) /
+                        (double)rate);
     if (!(fabs(edge) < 1e15))
       return hd_lower_invalid(l, "an edge at %g", edge);
     edges[i] = (int64_t)edge;

@@ -57,8 +57,7 @@ static bool overlap(const hd_box_t *a, const hd_box_t *b, float threshold) {
   }
   float both = area(&common), one = area(a), other = area(b);
   float all = one + other - both;
-  return both > 0 && one > 0 && other > 0 && all > 0 &&
-         both / all > threshold;
+  return both > 0 && one > 0 && other > 0 && all > 0 && both / all > threshold;
 }
 
 typedef struct hd_suppression {
@@ -84,8 +83,7 @@ static void choose(hd_suppression_t *s, int64_t b, int64_t c) {
   qsort(list, (size_t)candidates, sizeof *list, compare);
   for (int64_t i = 0; i < candidates && number < s->most; i++) {
     hd_budget_check(&hd_lower_context(s->l)->budget);
-    hd_box_t box =
-        read_box(s->boxes, b * s->count + list[i].index, s->centred);
+    hd_box_t box = read_box(s->boxes, b * s->count + list[i].index, s->centred);
     bool free = true;
     for (int64_t n = 0; free && n < number; n++)
       free = !overlap(&box, &kept[n], s->overlap);
@@ -101,7 +99,8 @@ static void choose(hd_suppression_t *s, int64_t b, int64_t c) {
 // Input i of one element; false where it is not known yet.
 static bool read_number(hd_lowering_t *l, uint32_t i, double otherwise,
                         bool *given, double *number) {
-  const hd_value_t *x = i < hd_lower_num_inputs(l) ? hd_lower_input(l, i) : NULL;
+  const hd_value_t *x =
+      i < hd_lower_num_inputs(l) ? hd_lower_input(l, i) : NULL;
   *given = x && hd_lower_count(x) > 0;
   *number = otherwise;
   if (!*given)
@@ -113,7 +112,8 @@ static bool read_number(hd_lowering_t *l, uint32_t i, double otherwise,
 }
 
 bool hd_onnx_non_max_suppression(hd_lowering_t *l) {
-  const hd_value_t *boxes = hd_lower_input(l, 0), *scores = hd_lower_input(l, 1);
+  const hd_value_t *boxes = hd_lower_input(l, 0),
+                   *scores = hd_lower_input(l, 1);
   double most, threshold, least;
   bool given;
   if (boxes->rank != 3 || scores->rank != 3 || hd_lower_size(boxes, 2) != 4 ||

@@ -88,8 +88,7 @@ bool hd_onnx_array_feature_extractor(hd_lowering_t *l) {
     return hd_lower_invalid(l, "a tensor of rank 0");
   int64_t count = hd_lower_count(at);
   at = hd_lower_reshape(l, at, &count, 1);
-  const hd_value_t *y =
-      at ? hd_lower_gather(l, x, at, x->rank - 1) : NULL;
+  const hd_value_t *y = at ? hd_lower_gather(l, x, at, x->rank - 1) : NULL;
   int64_t row[] = {1, count};
   if (y && x->rank == 1)
     y = hd_lower_reshape(l, y, row, 2);
