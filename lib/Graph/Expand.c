@@ -11,6 +11,8 @@
 
 #include "Graph/Expander.h"
 
+#include <string.h>
+
 const hd_value_t hd_value_poison = {.name = "?"};
 
 static hd_context_t *context_of(const hd_expander_t *x) {
@@ -190,22 +192,68 @@ void hd_expander_give(hd_expander_t *x, const hd_value_t *value,
   hd_ptr_map_set(hd_expander_arena(x), &x->given, value, data);
 }
 
-static bool check_graph(hd_expander_t *x, const hd_graph_t *graph) {
-  bool ok = true;
+// Nodes that one operator, which is not supported, stands in the way of.
+typedef struct blocked {
+  const hd_node_t *first;
+  size_t count;
+  hd_buffer_t labels; // In quotes, comma between them.
+} blocked_t;
+
+typedef struct check {
+  hd_expander_t *x;
+  HD_VEC(blocked_t) blocked;
+} check_t;
+
+enum { MAX_LABELS = 2000 }; // Bytes of a message.
+
+static void add_blocked(check_t *c, const hd_node_t *node) {
+  size_t i = 0;
+  while (i < c->blocked.size &&
+         (strcmp(c->blocked.data[i].first->op, node->op) != 0 ||
+          strcmp(c->blocked.data[i].first->domain, node->domain) != 0))
+    i++;
+  if (i == c->blocked.size) {
+    blocked_t blocked = {.first = node};
+    hd_vec_push(hd_expander_arena(c->x), &c->blocked, blocked);
+  }
+  blocked_t *blocked = &c->blocked.data[i];
+  const char *label = node->label;
+  for (uint32_t k = 0; k < node->num_outputs && !label; k++)
+    label = node->outputs[k] ? node->outputs[k]->name : NULL;
+  if (blocked->labels.size < MAX_LABELS)
+    hd_buffer_printf(&blocked->labels, "%s'%.200s'", blocked->count ? ", " : "",
+                     label ? label : node->op);
+  blocked->count++;
+}
+
+static void check_graph(check_t *c, const hd_graph_t *graph) {
   for (size_t i = 0; i < graph->nodes.size; i++) {
     const hd_node_t *node = graph->nodes.data[i];
-    hd_lowering_t l = {.x = x, .node = node};
     if (node->domain &&
         !hd_operator_find(node->domain, node->op, node->version))
-      ok = hd_lower_unsupported(&l, "the operator is not supported");
+      add_blocked(c, node);
     for (uint32_t k = 0; k < node->num_attributes; k++)
       if (node->attributes[k]->kind == HD_ATTRIBUTE_GRAPH)
-        ok = check_graph(x, node->attributes[k]->u.graph) && ok;
+        check_graph(c, node->attributes[k]->u.graph);
   }
-  return ok;
 }
 
 bool hd_expander_check(hd_module_t *module, const hd_graph_t *graph) {
   hd_expander_t x = {.module = module};
-  return check_graph(&x, graph);
+  check_t c = {.x = &x};
+  check_graph(&c, graph);
+  for (size_t i = 0; i < c.blocked.size; i++) {
+    blocked_t *blocked = &c.blocked.data[i];
+    const hd_node_t *node = blocked->first;
+    const char *text =
+        hd_arena_printf(&module->arena, "operator %s.%s, version %d",
+                        node->domain, node->op, node->version);
+    hd_error(&module->context->diags, node->loc, HD_E1104, text,
+             hd_arena_printf(&module->arena, "not supported; %zu node%s: %s%s",
+                             blocked->count, blocked->count == 1 ? "" : "s",
+                             hd_buffer_text(&blocked->labels),
+                             blocked->labels.size < MAX_LABELS ? "" : ", ..."));
+    hd_buffer_fini(&blocked->labels);
+  }
+  return c.blocked.size == 0;
 }

@@ -48,8 +48,8 @@ bool hd_expander_looked(const hd_expander_t *expander);
 void hd_expander_give(hd_expander_t *expander, const hd_value_t *value,
                       const hd_host_tensor_t *data);
 
-// Every node that cannot be expanded, at once, without running: errors E1104,
-// one each operator and node.
+// Every node whose operator is not supported, without running: an error E1104
+// for each operator, which names its nodes. True where there is none.
 bool hd_expander_check(hd_module_t *module, const hd_graph_t *graph);
 
 #endif

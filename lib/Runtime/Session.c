@@ -6,6 +6,7 @@
 // each set of shapes: its program, its values' memory and all are kept.
 
 #include "Runtime/Session.h"
+#include "Graph/Prepare.h"
 #include "Graph/Reference.h"
 #include "Runtime/Store.h"
 #include "Schedule/Schedule.h"
@@ -240,7 +241,7 @@ static void count(hd_session_t *s, const hd_program_t *program) {
   }
 }
 
-static bool run_device(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
+static bool run_graph(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
   segment_t *segment = &run->segment;
   end_segment(segment);
   segment->graph = graph;
@@ -252,8 +253,26 @@ static bool run_device(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
   start = hd_clock_ns();
   ok = place_params(s, run);
   s->stats.load_ms += ms_since(start);
-  count(s, &segment->program);
   return ok && run_program(s, segment);
+}
+
+// What depends on constants alone is computed once; its results stay where the
+// rest reads them.
+static bool run_device(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
+  const hd_graph_t *prepare, *rest;
+  hd_graph_split(&s->module->arena, graph, &prepare, &rest);
+  if (prepare->nodes.size > 0 && !run_graph(s, run, prepare))
+    return false;
+  s->stats.load_ms += s->stats.run_ms;
+  s->stats.run_ms = 0;
+  if (rest->nodes.size == 0) {
+    end_segment(&run->segment);
+    return true;
+  }
+  if (!run_graph(s, run, rest))
+    return false;
+  count(s, &run->segment.program);
+  return true;
 }
 
 static run_t *begin(hd_session_t *s, const hd_host_tensor_t *inputs) {

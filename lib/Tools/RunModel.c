@@ -32,13 +32,42 @@ static const hd_expr_t *open_size(hd_run_t *run, const hd_value_t *value,
   return hd_expr_var(arena, var);
 }
 
-static bool add_input(hd_run_t *run, const hd_value_t *value,
-                      hd_vars_t *params) {
+// The first node that reads a value, or that gives it.
+static const hd_node_t *find_node(const hd_graph_t *graph,
+                                  const hd_value_t *value) {
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    for (uint32_t k = 0; k < node->num_inputs; k++)
+      if (node->inputs[k] == value)
+        return node;
+    for (uint32_t k = 0; k < node->num_outputs; k++)
+      if (node->outputs[k] == value)
+        return node;
+  }
+  return NULL;
+}
+
+// What goes in and out of a run is a tensor.
+static bool refuse(hd_run_t *run, const hd_graph_t *graph,
+                   const hd_value_t *value, const char *what) {
+  const hd_node_t *node = find_node(graph, value);
+  return hd_error(hd_run_diags(run), value->loc, HD_E1104,
+                  hd_arena_printf(&run->arena, "%s '%s'%s%s", what,
+                                  shown_name(value), node ? " of " : "",
+                                  node ? node->op : ""),
+                  value->form == HD_HOLDS_TENSOR
+                      ? "it must be a tensor of known type and rank"
+                  : value->form == HD_HOLDS_SEQUENCE
+                      ? "it is a sequence, and must be a tensor"
+                      : "it is optional, and must be a tensor");
+}
+
+static bool add_input(hd_run_t *run, const hd_graph_t *graph,
+                      const hd_value_t *value, hd_vars_t *params) {
   hd_arena_t *arena = &run->arena;
   if (value->form != HD_HOLDS_TENSOR || value->type == HD_VOID ||
       value->rank < 0)
-    return hd_error(hd_run_diags(run), value->loc, HD_E1104, shown_name(value),
-                    "an input must be a tensor of known type and rank");
+    return refuse(run, graph, value, "input");
   hd_tensor_t *tensor = HD_ARENA_NEW(arena, hd_tensor_t);
   const hd_expr_t **shape =
       HD_ARENA_ARRAY(arena, const hd_expr_t *, value->rank + 1);
@@ -56,8 +85,10 @@ static bool add_input(hd_run_t *run, const hd_value_t *value,
 }
 
 // Its type and shape are known when it has been computed.
-static void add_output(hd_run_t *run, const hd_value_t *value,
-                       hd_vars_t *params) {
+static bool add_output(hd_run_t *run, const hd_graph_t *graph,
+                       const hd_value_t *value, hd_vars_t *params) {
+  if (value->form != HD_HOLDS_TENSOR)
+    return refuse(run, graph, value, "output");
   hd_tensor_t *tensor = HD_ARENA_NEW(&run->arena, hd_tensor_t);
   *tensor = (hd_tensor_t){
       .element = hd_type(value->type == HD_VOID ? HD_F32 : value->type)};
@@ -65,6 +96,7 @@ static void add_output(hd_run_t *run, const hd_value_t *value,
       hd_var_make_tensor(&run->arena, shown_name(value), tensor, value->loc);
   var->direction = HD_DIR_OUT;
   hd_vec_push(&run->arena, params, var);
+  return true;
 }
 
 bool hd_run_take_graph(hd_run_t *run, const hd_graph_t *graph) {
@@ -73,9 +105,9 @@ bool hd_run_take_graph(hd_run_t *run, const hd_graph_t *graph) {
   for (size_t i = 0; i < graph->dims.size; i++)
     hd_vec_push(&run->arena, &params, graph->dims.data[i]);
   for (size_t i = 0; i < graph->inputs.size; i++)
-    ok &= add_input(run, graph->inputs.data[i], &params);
+    ok &= add_input(run, graph, graph->inputs.data[i], &params);
   for (size_t i = 0; i < graph->outputs.size; i++)
-    add_output(run, graph->outputs.data[i], &params);
+    ok &= add_output(run, graph, graph->outputs.data[i], &params);
   hd_func_t *entry = HD_ARENA_NEW(&run->arena, hd_func_t);
   *entry = (hd_func_t){.kind = HD_FUNC_PLAN,
                        .name = graph->name,

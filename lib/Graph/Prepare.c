@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Graph/Prepare.h"
+#include "Support/PtrMap.h"
+
+typedef struct split {
+  hd_arena_t *arena;
+  hd_graph_t *prepare, *rest;
+  hd_ptr_map_t known;   // Constants, and what prepare's nodes give.
+  hd_ptr_map_t used[2]; // What prepare and rest have already entered.
+} split_t;
+
+static bool is_prepared(const split_t *s, const hd_node_t *node) {
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    if (!hd_ptr_map_get(&s->known, node->inputs[i]))
+      return false;
+  return true;
+}
+
+// Enters, once, what comes into one of the two from outside.
+static void use(split_t *s, bool rest, const hd_value_t *value) {
+  hd_graph_t *graph = rest ? s->rest : s->prepare;
+  bool prepared = !value->constant && hd_ptr_map_get(&s->known, value);
+  if (hd_ptr_map_get(&s->used[rest], value))
+    return;
+  hd_ptr_map_set(s->arena, &s->used[rest], value, value);
+  if (value->constant)
+    hd_vec_push(s->arena, &graph->constants, value);
+  if (prepared && rest) {
+    hd_vec_push(s->arena, &s->prepare->outputs, value);
+    hd_vec_push(s->arena, &s->rest->inputs, value);
+  }
+}
+
+static void place(split_t *s, const hd_node_t *node) {
+  bool rest = !is_prepared(s, node);
+  hd_graph_t *graph = rest ? s->rest : s->prepare;
+  hd_vec_push(s->arena, &graph->nodes, node);
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    use(s, rest, node->inputs[i]);
+  for (uint32_t i = 0; !rest && i < node->num_outputs; i++)
+    hd_ptr_map_set(s->arena, &s->known, node->outputs[i], node);
+}
+
+static hd_graph_t *part(hd_arena_t *arena, const hd_graph_t *of) {
+  hd_graph_t *graph = HD_ARENA_NEW(arena, hd_graph_t);
+  graph->name = of->name;
+  graph->loc = of->loc;
+  return graph;
+}
+
+void hd_graph_split(hd_arena_t *arena, const hd_graph_t *graph,
+                    const hd_graph_t **prepare, const hd_graph_t **rest) {
+  split_t s = {.arena = arena,
+               .prepare = part(arena, graph),
+               .rest = part(arena, graph)};
+  for (size_t i = 0; i < graph->inputs.size; i++)
+    hd_vec_push(arena, &s.rest->inputs, graph->inputs.data[i]);
+  for (size_t i = 0; i < graph->constants.size; i++)
+    hd_ptr_map_set(arena, &s.known, graph->constants.data[i], graph);
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    place(&s, graph->nodes.data[i]);
+  for (size_t i = 0; i < graph->outputs.size; i++) {
+    use(&s, true, graph->outputs.data[i]);
+    hd_vec_push(arena, &s.rest->outputs, graph->outputs.data[i]);
+  }
+  *prepare = s.prepare;
+  *rest = s.rest;
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A graph in two: what depends on constants alone, to be run once, and the
+// rest.
+#ifndef HIDET_GRAPH_PREPARE_H
+#define HIDET_GRAPH_PREPARE_H
+
+#include "IR/Graph.h"
+
+// prepare has no inputs; its outputs are what the rest reads of it, and are
+// inputs of the rest, after the graph's own. The rest has the graph's outputs,
+// in order. Values are those of the graph. One of the two may have no nodes.
+void hd_graph_split(hd_arena_t *arena, const hd_graph_t *graph,
+                    const hd_graph_t **prepare, const hd_graph_t **rest);
+
+#endif
