@@ -106,6 +106,26 @@ static const hd_value_t *score(hd_lowering_t *l, const hd_attention_t *a) {
   return q && k ? head_product(l, q, k, true) : NULL;
 }
 
+// x through a graph that gives a tensor of the same type and shape.
+static const hd_value_t *modify(hd_lowering_t *l, const hd_graph_t *graph,
+                                const hd_value_t *x) {
+  const hd_value_t *y;
+  if (!graph)
+    return x;
+  if (graph->outputs.size != 1)
+    return hd_lower_invalid(l, "its graph has %zu outputs, not one",
+                            graph->outputs.size),
+           NULL;
+  if (!hd_lower_graph(l, graph, &x, 1, &y))
+    return NULL;
+  bool same = y->type == x->type && y->rank == x->rank;
+  for (int i = 0; same && i < x->rank; i++)
+    same = hd_lower_size(x, i) == hd_lower_size(y, i);
+  return same ? y
+              : (hd_lower_invalid(l, "its graph changes the type or shape"),
+                 NULL);
+}
+
 const hd_value_t *hd_lower_attention(hd_lowering_t *l,
                                      const hd_attention_t *a) {
   const hd_value_t *stages[4] = {NULL}, *x;
@@ -123,7 +143,9 @@ const hd_value_t *hd_lower_attention(hd_lowering_t *l,
   x = stages[2] = x ? mask_scores(l, x, a) : NULL;
   if (x && a->precision != HD_VOID)
     x = hd_lower_cast(l, x, a->precision);
+  x = x ? modify(l, a->score_graph, x) : NULL;
   x = x ? with_int(l, "softmax", x, "s", 3) : NULL;
+  x = x ? modify(l, a->weight_graph, x) : NULL;
   x = stages[3] = x ? hd_lower_cast(l, x, a->value->type) : NULL;
   if (!x)
     return NULL;
@@ -194,6 +216,30 @@ bool hd_onnx_attention(hd_lowering_t *l) {
          (!hd_lower_wants_output(l, 1) || hd_lower_output(l, 1, a.key)) &&
          (!hd_lower_wants_output(l, 2) || hd_lower_output(l, 2, a.value)) &&
          (!stage || hd_lower_output(l, 3, stage));
+}
+
+static const hd_graph_t *find_graph(const hd_lowering_t *l, const char *name) {
+  const hd_attribute_t *a = hd_node_attribute(hd_lower_node(l), name);
+  return a && a->kind == HD_ATTRIBUTE_GRAPH ? a->u.graph : NULL;
+}
+
+bool hd_onnx_flex_attention(hd_lowering_t *l) {
+  hd_attention_t a = {.query = hd_lower_input(l, 0),
+                      .key = hd_lower_input(l, 1),
+                      .value = hd_lower_input(l, 2),
+                      .score_graph = find_graph(l, "score_mod"),
+                      .weight_graph = find_graph(l, "prob_mod")};
+  if (!read_precision(l, &a.precision))
+    return false;
+  if (a.precision == HD_VOID)
+    a.precision = a.query->type == HD_F64 ? HD_F64 : HD_F32;
+  int64_t head = a.query->rank == 4 ? hd_lower_size(a.query, 3) : 1;
+  a.scale = hd_lower_float(l, "scale", 1 / sqrt((double)(head ? head : 1)));
+  if (a.scale < 0)
+    return hd_lower_unsupported(l, "a scale below 0");
+  a.value = hd_lower_cast(l, a.value, a.precision);
+  const hd_value_t *y = a.value ? hd_lower_attention(l, &a) : NULL;
+  return y && hd_lower_output(l, 0, y);
 }
 
 // Of positions: the rows of a cache [n, r]; else the cache is [b, s, r].

@@ -15,6 +15,9 @@ typedef struct hd_attention {
   double scale;
   double softcap;        // 0: none.
   hd_scalar_t precision; // Of the softmax; HD_VOID: as it comes.
+  // What becomes of the scores before the softmax, and of what it gives; NULL:
+  // nothing.
+  const hd_graph_t *score_graph, *weight_graph;
   // NULL, or takes the scores: 0 as they are, 1 after softcap, 2 after the
   // mask, 3 after softmax.
   const hd_value_t **stage;
