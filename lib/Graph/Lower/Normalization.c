@@ -281,3 +281,10 @@ bool hd_onnx_mean_variance_norm(hd_lowering_t *l) {
   y = y ? hd_lower_transpose(l, y, back) : NULL;
   return y && hd_lower_output(l, 0, y);
 }
+
+// Before version 7 it had a training form, too, told by an attribute.
+bool hd_onnx_test_batch_norm(hd_lowering_t *l) {
+  if (!hd_lower_int(l, "is_test", 0))
+    return hd_lower_unsupported(l, "training (is_test = 0)");
+  return hd_onnx_batch_norm(l);
+}
