@@ -20,7 +20,9 @@
 //     barrier()
 //   }
 //
-// Neighbouring threads read neighbours along the axis that is contiguous.
+// Neighbouring threads read neighbours along the axis that is contiguous. Where
+// one of the reduction's indices has a range of whole steps it counts fastest,
+// so that the others are the same all through a step.
 #include "Schedule/Rules.h"
 
 #include "IR/Intrinsic.h"
@@ -40,6 +42,7 @@ typedef struct contraction {
   const hd_term_t *sum;   // The reduction.
   const hd_term_t *a, *b; // What is multiplied.
   axis_t batch, m, n, k;
+  bool whole;                      // A step is along the last of k alone.
   int64_t bm, bn, tm, tn, threads; // Tiles of a block and of a thread.
 } contraction_t;
 
@@ -81,6 +84,23 @@ static void add_index(axis_t *axis, const hd_index_t *index) {
   axis->indices[axis->count++] = index;
 }
 
+// The longest index of whole steps last.
+static void order_k(contraction_t *c) {
+  const hd_reduction_t *r = c->sum->u.reduction;
+  const hd_index_t *inner = NULL;
+  for (uint32_t i = 0; i < r->num_indices; i++) {
+    int64_t range = hd_flat_range(r->indices[i]);
+    if (range % BK == 0 && (!inner || range >= hd_flat_range(inner)))
+      inner = r->indices[i];
+  }
+  for (uint32_t i = 0; i < r->num_indices; i++)
+    if (r->indices[i] != inner)
+      add_index(&c->k, r->indices[i]);
+  if (inner)
+    add_index(&c->k, inner);
+  c->whole = inner != NULL;
+}
+
 // Two groups; the one that has the domain's last index is b, whose neighbours
 // are neighbours in the result.
 static bool split(hd_arena_t *arena, contraction_t *c) {
@@ -116,8 +136,7 @@ static bool split(hd_arena_t *arena, contraction_t *c) {
                            : &c->batch,
               d->indices[i]);
   }
-  for (uint32_t i = 0; i < c->sum->u.reduction->num_indices; i++)
-    add_index(&c->k, c->sum->u.reduction->indices[i]);
+  order_k(c);
   axis_t *axes[] = {&c->batch, &c->m, &c->n, &c->k};
   for (int i = 0; i < 4; i++) {
     axes[i]->size = hd_flat_points(axes[i]->indices, axes[i]->count);
@@ -162,7 +181,7 @@ static void choose_tiles(contraction_t *c) {
     c->bm = 64;
   if (blocks_of(c) < ENOUGH && c->bn == 128)
     c->bn = 64;
-  c->tm = c->bm == 128 ? 8 : 4;
+  c->tm = c->bm == 32 ? 4 : 8;
   c->tn = 8;
   c->threads = c->bm / c->tm * (c->bn / c->tn);
 }
@@ -290,26 +309,152 @@ static void begin_copy(maker_t *k, tile_t *tile, copy_t *copy) {
     find_place(&k->draft, tile->axis, tile->first, rows[i], &copy->rows[i]);
 }
 
+// Where a step of whole ones begins: the last index of k, and what is the same
+// all through it.
+static const hd_expr_t *begin_step(maker_t *k, const hd_expr_t *step) {
+  hd_builder_t *b = &k->draft.b;
+  const axis_t *axis = &k->c.k;
+  if (!k->c.whole)
+    return hd_b_let(b, "first_k", hd_b_op_int(b, HD_EXPR_MUL, step, BK));
+  int64_t steps = hd_flat_range(axis->indices[axis->count - 1]) / BK;
+  if (axis->count > 1)
+    hd_draft_place(&k->draft, hd_b_op_int(b, HD_EXPR_DIV, step, steps),
+                   axis->indices, axis->count - 1);
+  if (axis->count > 1)
+    step = hd_b_op_int(b, HD_EXPR_MOD, step, steps);
+  return hd_b_let(b, "first_k", hd_b_op_int(b, HD_EXPR_MUL, step, BK));
+}
+
+static void find_k(maker_t *k, const hd_expr_t *first, const hd_expr_t *number,
+                   place_t *place) {
+  if (!k->c.whole) {
+    find_place(&k->draft, &k->c.k, first, number, place);
+    return;
+  }
+  place->number = number;
+  place->at = hd_b_let(&k->draft.b, "at",
+                       hd_b_op(&k->draft.b, HD_EXPR_ADD, first, number));
+}
+
+static void use_k(maker_t *k, const place_t *place) {
+  const axis_t *axis = &k->c.k;
+  if (k->c.whole)
+    hd_translate_bind(&k->draft.t, axis->indices[axis->count - 1], place->at);
+  else
+    use_place(&k->draft, axis, place);
+}
+
+// The access of a tile that may be outside, where there is one; NULL: none, or
+// several.
+typedef struct guarded_access {
+  const hd_term_t *access;
+  unsigned count;
+} guarded_access_t;
+
+static bool find_access(void *argument, const hd_term_t *term) {
+  guarded_access_t *g = argument;
+  if (term->kind == HD_TERM_LOADELSE) {
+    g->access = term;
+    g->count++;
+  }
+  return true;
+}
+
+// Whether the access is inside all through a step, for the row at hand; what
+// follows is assumed from then on. NULL where that is not so, or not to be
+// seen.
+static const hd_expr_t *assume_inside(maker_t *k, const hd_term_t *access) {
+  hd_builder_t *b = &k->draft.b;
+  hd_translator_t *t = &k->draft.t;
+  const hd_index_t *inner = k->c.k.indices[k->c.k.count - 1];
+  const hd_expr_t *inside = NULL;
+  for (uint32_t i = 0; i < access->u.value->rank; i++) {
+    int64_t size = hd_flat_size(access->u.value, i);
+    hd_worth_t at = hd_translate_worth(t, access->operands[i]);
+    if (at.least >= 0 && at.most < size)
+      continue;
+    if (hd_flat_uses(access->operands[i], inner))
+      return NULL;
+    if (at.least < 0)
+      inside = hd_b_and(b, inside, hd_b_op_int(b, HD_EXPR_GE, at.e, 0));
+    if (at.most >= size)
+      inside = hd_b_and(b, inside, hd_b_op_int(b, HD_EXPR_LT, at.e, size));
+    hd_fact_t fact = {at.e, 0, size - 1};
+    hd_vec_push(b->arena, &t->facts, fact);
+  }
+  return inside;
+}
+
+// What is copied of one row.
+typedef struct row_copy {
+  const tile_t *tile;
+  const place_t *row;
+  const place_t *along;
+  unsigned num_along;
+} row_copy_t;
+
+// term NULL is 0.
+static hd_block_t copy_row(maker_t *k, const row_copy_t *copy,
+                           const hd_term_t *term) {
+  hd_builder_t *b = &k->draft.b;
+  const tile_t *tile = copy->tile;
+  hd_open_block_t block;
+  hd_b_open(b, &block);
+  for (unsigned i = 0; i < copy->num_along; i++) {
+    const place_t *along = &copy->along[i];
+    use_k(k, along);
+    const hd_expr_t *at[] = {along->number, copy->row->number};
+    const hd_expr_t *value =
+        term ? guarded(&k->draft, is_inside(b, &k->c.k, along, BK), term)
+             : zero_of(b, tile->term->type.scalar);
+    hd_b_store(b, tile->shared, at, 2, value);
+  }
+  return hd_b_close(b);
+}
+
+// A row, where it is one of the matrix'.
+static hd_block_t put_row(maker_t *k, const row_copy_t *copy) {
+  hd_builder_t *b = &k->draft.b;
+  hd_translator_t *t = &k->draft.t;
+  const hd_term_t *term = copy->tile->term;
+  guarded_access_t g = {0};
+  size_t facts = t->facts.size;
+  hd_open_block_t block;
+  hd_b_open(b, &block);
+  use_place(&k->draft, copy->tile->axis, copy->row);
+  use_k(k, &copy->along[0]);
+  hd_flat_walk(term, find_access, &g);
+  const hd_expr_t *inside =
+      k->c.whole && g.count == 1 ? assume_inside(k, g.access) : NULL;
+  if (inside) {
+    hd_block_t then = copy_row(k, copy, term);
+    t->facts.size = facts;
+    const hd_term_t *outside =
+        hd_flat_replace(b->arena, term, g.access,
+                        g.access->operands[g.access->num_operands - 1]);
+    hd_b_if(b, inside, then, copy_row(k, copy, outside));
+  } else {
+    t->facts.size = facts;
+    hd_b_if(b, NULL, copy_row(k, copy, term), (hd_block_t){0});
+  }
+  return hd_b_close(b);
+}
+
 static void put_copy(maker_t *k, const tile_t *tile, const copy_t *copy,
-                     const hd_expr_t *step) {
-  hd_kernel_draft_t *draft = &k->draft;
-  hd_builder_t *b = &draft->b;
-  const hd_expr_t *const *ks =
-      tile->k_is_fast ? copy->share.fast : copy->share.slow;
-  unsigned num_ks =
-      tile->k_is_fast ? copy->share.num_fast : copy->share.num_slow;
-  const hd_expr_t *first = hd_b_op_int(b, HD_EXPR_MUL, step, BK);
-  for (unsigned i = 0; i < num_ks; i++) {
-    place_t along;
-    find_place(draft, &k->c.k, first, ks[i], &along);
-    for (unsigned r = 0; r < copy->num_rows; r++) {
-      use_place(draft, tile->axis, &copy->rows[r]);
-      const hd_expr_t *inside =
-          hd_b_and(b, is_inside(b, tile->axis, &copy->rows[r], tile->rows),
-                   is_inside(b, &k->c.k, &along, BK));
-      const hd_expr_t *at[] = {along.number, copy->rows[r].number};
-      hd_b_store(b, tile->shared, at, 2, guarded(draft, inside, tile->term));
-    }
+                     const hd_expr_t *first) {
+  hd_builder_t *b = &k->draft.b;
+  const share_t *s = &copy->share;
+  const hd_expr_t *const *ks = tile->k_is_fast ? s->fast : s->slow;
+  unsigned count = tile->k_is_fast ? s->num_fast : s->num_slow;
+  place_t *along = HD_ARENA_ARRAY(b->arena, place_t, count);
+  for (unsigned i = 0; i < count; i++)
+    find_k(k, first, ks[i], &along[i]);
+  for (unsigned i = 0; i < copy->num_rows; i++) {
+    row_copy_t row = {tile, &copy->rows[i], along, count};
+    const hd_expr_t *exists = is_inside(b, tile->axis, row.row, tile->rows);
+    hd_block_t then = put_row(k, &row);
+    hd_b_if(b, exists, then,
+            exists ? copy_row(k, &row, NULL) : (hd_block_t){0});
   }
 }
 
@@ -340,6 +485,33 @@ static const hd_expr_t *multiply_add(hd_builder_t *b, const hd_expr_t *x,
                         hd_expr_binary(b->arena, HD_EXPR_MUL, x, y));
 }
 
+// Products are written as vectors where the language has them, which a CPU
+// computes by one instruction and a GPU by one for each lane.
+static unsigned lanes_of(hd_scalar_t type) {
+  return type == HD_F32 || type == HD_I32 || type == HD_U32 ? 4 : 1;
+}
+
+// sum[i, lanes j +: lanes] += part_a[i] * part_b[lanes j +: lanes]
+static void put_product(maker_t *k, const hd_var_t *sum,
+                        const hd_var_t *const parts[2],
+                        const hd_var_t *const vars[2]) {
+  hd_builder_t *b = &k->draft.b;
+  hd_scalar_t type = k->c.sum->type.scalar;
+  unsigned lanes = lanes_of(type);
+  const hd_expr_t *at[] = {
+      hd_expr_var(b->arena, vars[0]),
+      hd_b_op_int(b, HD_EXPR_MUL, hd_expr_var(b->arena, vars[1]), lanes)};
+  const hd_expr_t *x = hd_b_load(b, parts[0], &at[0], 1);
+  if (lanes > 1)
+    x = hd_expr_make(b->arena, HD_EXPR_VECTOR, hd_type_vector(type, lanes),
+                     NULL, &x, 1);
+  const hd_expr_t *y =
+      hd_expr_access(b->arena, HD_EXPR_LOAD, parts[1], lanes, &at[1], 1);
+  const hd_expr_t *z =
+      hd_expr_access(b->arena, HD_EXPR_LOAD, sum, lanes, at, 2);
+  hd_b_store(b, sum, at, 2, multiply_add(b, x, y, z));
+}
+
 static void put_products(maker_t *k, const hd_var_t *sum,
                          const hd_expr_t *const first[2]) {
   hd_builder_t *b = &k->draft.b;
@@ -357,17 +529,12 @@ static void put_products(maker_t *k, const hd_var_t *sum,
               first[i], sizes[i]);
     vars[i] = hd_b_loop_var(b, i ? "j" : "i", HD_I32);
   }
-  const hd_expr_t *at[] = {hd_expr_var(b->arena, vars[0]),
-                           hd_expr_var(b->arena, vars[1])};
   hd_b_open(b, &rows);
   hd_b_open(b, &columns);
-  hd_b_store(b, sum, at, 2,
-             multiply_add(b, hd_b_load(b, parts[0], &at[0], 1),
-                          hd_b_load(b, parts[1], &at[1], 1),
-                          hd_b_load(b, sum, at, 2)));
+  put_product(k, sum, parts, vars);
   hd_block_t body = hd_b_close(b);
-  hd_b_for(b, vars[1], hd_b_i32(b, 0), hd_b_i32(b, c->tn), NULL, HD_UNROLL_FULL,
-           body);
+  hd_b_for(b, vars[1], hd_b_i32(b, 0), hd_b_i32(b, c->tn / lanes_of(type)),
+           NULL, HD_UNROLL_FULL, body);
   body = hd_b_close(b);
   hd_b_for(b, vars[0], hd_b_i32(b, 0), hd_b_i32(b, c->tm), NULL, HD_UNROLL_FULL,
            body);
@@ -440,7 +607,6 @@ static void make_tiles(maker_t *k) {
                                   c->sum->type.scalar, shape, 2, NULL);
     const axis_t *axis = tiles[i].axis;
     tiles[i].k_is_fast =
-        hd_reads_along(tiles[i].term, c->k.indices, c->k.count) &&
         !hd_reads_along(tiles[i].term, axis->indices, axis->count);
     k->tiles[i] = tiles[i];
   }
@@ -475,8 +641,9 @@ bool hd_rule_contract(hd_rules_t *rules, const hd_definition_t *d) {
   const hd_var_t *step = hd_b_loop_var(b, "step_k", HD_I32);
   hd_open_block_t block;
   hd_b_open(b, &block);
+  const hd_expr_t *first_k = begin_step(k, hd_expr_var(b->arena, step));
   for (int i = 0; i < 2; i++)
-    put_copy(k, &k->tiles[i], &copies[i], hd_expr_var(b->arena, step));
+    put_copy(k, &k->tiles[i], &copies[i], first_k);
   hd_b_barrier(b);
   put_products(k, sum, first);
   hd_b_barrier(b);

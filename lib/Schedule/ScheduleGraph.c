@@ -110,9 +110,34 @@ static bool schedule_node(grapher_t *g, const hd_node_t *node) {
   return hd_schedule_task(g->scheduler, binding, tensors, node->op, node->loc);
 }
 
+// Whether every shape is known.
+static bool check_values(grapher_t *g, const hd_value_t *const *values,
+                         size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (values[i] && !hd_value_is_concrete(values[i]))
+      return hd_error(&g->module->context->diags, values[i]->loc, HD_E1104,
+                      values[i]->name,
+                      "a tensor whose shape is not known cannot be scheduled; "
+                      "--expand finds shapes");
+  return true;
+}
+
+static bool check_graph(grapher_t *g) {
+  const hd_graph_t *graph = g->graph;
+  bool ok = check_values(g, graph->inputs.data, graph->inputs.size) &&
+            check_values(g, graph->constants.data, graph->constants.size) &&
+            check_values(g, graph->outputs.data, graph->outputs.size);
+  for (size_t i = 0; ok && i < graph->nodes.size; i++)
+    ok = check_values(g, graph->nodes.data[i]->outputs,
+                      graph->nodes.data[i]->num_outputs);
+  return ok;
+}
+
 const hd_func_t *hd_schedule_graph(hd_module_t *module,
                                    const hd_graph_t *graph) {
   grapher_t g = {.module = module, .arena = &module->arena, .graph = graph};
+  if (!check_graph(&g))
+    return NULL;
   g.scheduler = hd_scheduler_create(module, g.arena);
   for (size_t i = 0; i < graph->inputs.size; i++)
     add_param(&g, graph->inputs.data[i], HD_DIR_IN);
