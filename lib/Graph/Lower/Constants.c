@@ -47,6 +47,6 @@ bool hd_onnx_constant(hd_lowering_t *l) {
       const hd_value_t *value = numbers(l, a, forms[i].list);
       return value && hd_lower_output(l, 0, value);
     }
-  return hd_lower_unsupported(l, "attribute '%s' of type %s", a->name,
+  return hd_lower_unsupported(l, "the attribute '%s', which is %s", a->name,
                               hd_attribute_kind_name(a->kind));
 }
