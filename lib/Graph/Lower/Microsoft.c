@@ -66,8 +66,7 @@ static bool skip_norm(hd_lowering_t *l, bool rms) {
   hd_attributes_t list = {0};
   hd_attributes_int(l, &list, "s", x->rank - 1);
   hd_attributes_int(l, &list, "count", width);
-  hd_attributes_float(l, &list, "epsilon",
-                      hd_lower_float(l, "epsilon", 1e-12));
+  hd_attributes_float(l, &list, "epsilon", hd_lower_float(l, "epsilon", 1e-12));
   const hd_value_t *y =
       rms || shift ? hd_lower_task(l, rms ? "rms_norm_scale" : "layer_norm",
                                    inputs, rms ? 2 : 3, &list, NULL)
@@ -108,9 +107,8 @@ bool hd_onnx_ms_rotary_embedding(hd_lowering_t *l) {
     for (int64_t i = 0; steps && i < length; i++)
       hd_host_tensor_set_int(data, i, i);
     positions = hd_lower_reshape(l, positions, NULL, 0);
-    positions = positions && steps
-                    ? hd_lower_binary(l, "add", steps, positions)
-                    : NULL;
+    positions =
+        positions && steps ? hd_lower_binary(l, "add", steps, positions) : NULL;
   }
   cosine = positions ? hd_lower_gather(l, cosine, positions, 0) : NULL;
   const hd_value_t *sine =
@@ -190,8 +188,7 @@ bool hd_onnx_ms_attention(hd_lowering_t *l) {
     return hd_lower_unsupported(l, "past keys and values, do_rotary");
   if (given && count != 3)
     return hd_lower_invalid(l, "qkv_hidden_sizes has %zu entries", count);
-  const hd_value_t *all =
-      hd_lower_numpy_matmul(l, x, hd_lower_input(l, 1));
+  const hd_value_t *all = hd_lower_numpy_matmul(l, x, hd_lower_input(l, 1));
   all = all && bias ? hd_lower_binary(l, "add", all, bias) : all;
   if (!all || all->rank != 3)
     return all && hd_lower_invalid(l, "an input of rank %d", x->rank);
