@@ -279,6 +279,7 @@ static run_t *begin(hd_session_t *s, const hd_host_tensor_t *inputs) {
   run_t *run = calloc(1, sizeof(*run));
   if (!run)
     hd_budget_exhausted(&context_of(s)->budget, HD_EXHAUSTED_MEMORY);
+  end_run(s->running); // Of a run that unwound.
   s->running = run;
   hd_store_init(&run->values, s->module, s->device);
   hd_arena_t *arena = &run->values.arena;

@@ -6,8 +6,10 @@
 #define HIDET_TOOLS_API_H
 
 #include "IR/Module.h"
+#include "Runtime/Device.h"
 #include "Tools/Passes.h"
 #include "hidet/Context.h"
+#include "hidet/Device.h"
 #include "hidet/Module.h"
 
 struct hidet_context {
@@ -20,6 +22,11 @@ struct hidet_context {
 struct hidet_module {
   hidet_context_t *owner;
   hd_module_t *module;
+};
+
+struct hidet_device {
+  hidet_context_t *owner;
+  hd_device_t *device;
 };
 
 // Runs body(argument) and returns how it ended. Diagnostics of the call before

@@ -8,11 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct hidet_device {
-  hidet_context_t *owner;
-  hd_device_t *device;
-};
-
 struct hidet_tensor {
   hidet_device_t *owner;
   hd_scalar_t type;

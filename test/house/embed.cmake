@@ -20,5 +20,6 @@ run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/embed" -B "${work}/embed"
     -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${work}/prefix"
     "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_C_FLAGS=${flags}")
 run("${CMAKE_COMMAND}" --build "${work}/embed")
-run("${work}/embed/embed")
+run("${work}/embed/embed"
+    "${CMAKE_CURRENT_LIST_DIR}/../../examples/digits/model.onnx")
 run("${work}/prefix/bin/hidet-opt" --version)

@@ -2,7 +2,7 @@
 //
 // A program that embeds Hidet: text in, PTX and a result out.
 
-#include <hidet/Device.h>
+#include <hidet/Session.h>
 #include <hidet/Tools.h>
 #include <hidet/Version.h>
 #include <stdio.h>
@@ -103,6 +103,96 @@ static void run(hidet_context_t *context) {
   hidet_module_destroy(module);
 }
 
+static const char model[] =
+    "graph main(a as \"first\": f32[n, 3], b: f32[3]) -> c, d {\n"
+    "  c = onnx14.Mul(a, b)\n"
+    "  d = onnx13.ReduceSum(c) { keepdims = 0 }\n"
+    "}\n";
+
+static void run_session(hidet_context_t *context, hidet_module_t *module,
+                        hidet_device_t *device) {
+  static const float a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 10, 100};
+  hidet_session_t *session;
+  hidet_value_t value;
+  hidet_array_t out[2];
+  hidet_array_t in[] = {{"f32", 2, {2, 3}, a}, {"f32", 1, {3}, b}};
+  check(context, hidet_session_create(module, "other", device, &session),
+        HIDET_USAGE, "no such graph");
+  check(context, hidet_session_create(module, NULL, device, &session), HIDET_OK,
+        "session");
+  require(hidet_session_num_inputs(session) == 2 &&
+              hidet_session_num_outputs(session) == 2,
+          "two inputs, two outputs");
+  hidet_session_input(session, 0, &value);
+  require(strcmp(value.name, "first") == 0 && strcmp(value.type, "f32") == 0 &&
+              value.rank == 2 && value.shape[0] == -1 && value.shape[1] == 3,
+          "what is known of an input");
+  for (int rows = 2; rows >= 0; rows--) { // One after the other.
+    in[0].shape[0] = rows;
+    check(context, hidet_session_run(session, in, 2, out, 2), HIDET_OK, "run");
+    float sum = 0;
+    require(strcmp(out[0].type, "f32") == 0 && out[0].rank == 2 &&
+                out[0].shape[0] == rows && out[0].shape[1] == 3 &&
+                out[1].rank == 0,
+            "types of results");
+    for (int i = 0; i < rows * 3; i++) {
+      sum += a[i] * b[i % 3];
+      require(((const float *)out[0].data)[i] == a[i] * b[i % 3], "products");
+    }
+    require(((const float *)out[1].data)[0] == sum, "their sum");
+  }
+  check(context, hidet_session_run(session, in, 1, out, 2), HIDET_USAGE,
+        "an input is missing");
+  in[0].type = "f64";
+  check(context, hidet_session_run(session, in, 2, out, 2), HIDET_USAGE,
+        "an input of another type");
+  require(strstr(hidet_context_messages(context), "'first'") != NULL &&
+              out[0].data == NULL,
+          "the message names the input, and there is no result");
+  in[0] = (hidet_array_t){"f32", 2, {3, 2}, a};
+  check(context, hidet_session_run(session, in, 2, out, 2), HIDET_USAGE,
+        "an input of another shape");
+  hidet_session_destroy(session);
+}
+
+static void run_graph(hidet_context_t *context) {
+  hidet_module_t *module;
+  hidet_device_t *device;
+  check(context,
+        hidet_module_parse(context, "model.hir", model, strlen(model), &module),
+        HIDET_OK, "parse");
+  check(context, hidet_device_open(context, "sim", &device), HIDET_OK, "open");
+  run_session(context, module, NULL);
+  run_session(context, module, device);
+  hidet_device_close(device);
+  hidet_module_destroy(module);
+}
+
+// A network of the examples, which tells handwritten digits: of a white image
+// it must say something.
+static void run_model(hidet_context_t *context, const char *path) {
+  static const float image[64];
+  hidet_module_t *module;
+  hidet_session_t *session;
+  hidet_value_t value;
+  hidet_array_t in = {"f32", 4, {1, 1, 8, 8}, image}, out;
+  check(context, hidet_module_import(context, "no.onnx", &module), HIDET_USAGE,
+        "a missing file");
+  require(module == NULL, "no module after an error");
+  check(context, hidet_module_import(context, path, &module), HIDET_OK,
+        "import");
+  check(context, hidet_session_create(module, NULL, NULL, &session), HIDET_OK,
+        "session");
+  hidet_session_output(session, 0, &value);
+  require(value.name != NULL && value.name[0] != 0, "the name of an output");
+  check(context, hidet_session_run(session, &in, 1, &out, 1), HIDET_OK, "run");
+  require(out.rank == 2 && out.shape[0] == 1 && out.shape[1] == 10 &&
+              ((const float *)out.data)[0] == ((const float *)out.data)[0],
+          "a number for each digit");
+  hidet_session_destroy(session);
+  hidet_module_destroy(module);
+}
+
 static void fail(hidet_context_t *context) {
   static const char bad[] = "kernel k() grid(1) block(1) {\n  x = 1\n}\n";
   hidet_module_t *module;
@@ -127,13 +217,17 @@ static void fail(hidet_context_t *context) {
         HIDET_RESOURCE, "a limit of 100 bytes");
 }
 
-int main(void) {
+// argv[1]: examples/digits/model.onnx
+int main(int argc, char **argv) {
+  require(argc == 2, "a model is given");
   require(strcmp(hidet_version(), HIDET_VERSION_STRING) == 0,
           "library and headers are of one version");
   hidet_context_t *context = hidet_context_create();
   require(context != NULL, "a context");
   compile(context);
   run(context);
+  run_graph(context);
+  run_model(context, argv[1]);
   fail(context);
   hidet_context_destroy(context);
   char name[] = "hidet-opt", option[] = "--version";
