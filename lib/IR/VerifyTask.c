@@ -14,6 +14,7 @@ typedef struct hd_task_verifier {
   bool in_identity;
   HD_VEC(const hd_task_value_t *) defined;
   HD_VEC(const hd_size_t *) sizes; // Defined ones, of those that data decides.
+  bool in_definitions;             // Where those must be known.
   unsigned errors;
 } hd_task_verifier_t;
 
@@ -230,8 +231,20 @@ static void verify_reduction(hd_task_verifier_t *v, const hd_term_t *term) {
   }
 }
 
+// A size that the data decides stands in a signature, and after it is defined.
+static void verify_size(hd_task_verifier_t *v, const hd_term_t *term) {
+  bool known = !v->in_definitions || !term->u.size->bound;
+  for (size_t i = 0; !known && i < v->sizes.size; i++)
+    known = v->sizes.data[i] == term->u.size;
+  if (!known)
+    fault(v, term->loc, "the size '%s' is used before it is defined",
+          term->u.size->name);
+}
+
 static void verify_leaf(hd_task_verifier_t *v, const hd_term_t *term) {
-  if (term->kind == HD_TERM_INDEX && !is_in_scope(v, term->u.index)) {
+  if (term->kind == HD_TERM_SIZE)
+    verify_size(v, term);
+  else if (term->kind == HD_TERM_INDEX && !is_in_scope(v, term->u.index)) {
     hd_error(v->diags, term->loc, HD_E0301, term->u.index->name);
     v->errors++;
   } else if (term->kind == HD_TERM_BOUND &&
@@ -402,8 +415,11 @@ static void verify_targets(hd_task_verifier_t *v, const hd_definition_t *d) {
 
 static void verify_scatter(hd_task_verifier_t *v, const hd_definition_t *d) {
   const hd_task_value_t *target = d->targets[0];
-  for (uint32_t i = 0; i < target->rank; i++)
+  for (uint32_t i = 0; i < target->rank; i++) {
     verify_term(v, d->at[i]);
+    if (target->shape[i]->kind == HD_TERM_SIZE)
+      verify_size(v, target->shape[i]);
+  }
   verify_axes(v, target, d->at, target->rank, d->loc);
   expect_type(v, d->term, target->type);
   if (!d->onto && d->duplicates != HD_DUPLICATES_COMBINE)
@@ -485,6 +501,7 @@ bool hd_task_verify(hd_context_t *context, const hd_task_t *task) {
   }
   for (size_t i = 0; i < task->monoids.size; i++)
     verify_monoid(&v, task->monoids.data[i]);
+  v.in_definitions = true;
   for (size_t i = 0; i < task->definitions.size; i++)
     verify_definition(&v, task->definitions.data[i]);
   verify_completeness(&v);
