@@ -63,6 +63,9 @@ static const hd_value_t *use(hd_graph_parser_t *g, const char *name,
   return value;
 }
 
+// Takes time for each name, so only so many are looked at.
+enum { MAX_SUGGESTED = 2000 };
+
 static void report_unresolved(hd_graph_parser_t *g) {
   hd_diagnostics_t *diags = g->p->diags;
   for (size_t i = 0; i < g->unresolved.size && !hd_diagnostics_full(diags);
@@ -76,7 +79,8 @@ static void report_unresolved(hd_graph_parser_t *g) {
     }
     char near[128];
     hd_suggestion_t suggestion = {.wanted = u->name};
-    for (const hd_graph_entry_t *e = g->names; e; e = e->hh.next)
+    const hd_graph_entry_t *e = g->names;
+    for (unsigned n = 0; e && n < MAX_SUGGESTED; e = e->hh.next, n++)
       hd_suggestion_add(&suggestion, e->name);
     hd_error(diags, u->loc, HD_E0201, u->name,
              hd_suggestion_text(&suggestion, "", near, sizeof near));

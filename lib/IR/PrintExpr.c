@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void hd_float_print(hd_scalar_t scalar, double value, hd_buffer_t *out) {
@@ -17,15 +18,18 @@ void hd_float_print(hd_scalar_t scalar, double value, hd_buffer_t *out) {
     hd_buffer_puts(out, value < 0 ? "-inf" : "inf");
     return;
   }
-  // The shortest decimal that reads back.
+  // The shortest decimal that reads back: so many digits or more do.
   char text[40];
-  for (int digits = 1; digits <= 17; digits++) {
+  int least = 1, most = 17;
+  while (least < most) {
+    int digits = (least + most) / 2;
     snprintf(text, sizeof text, "%.*g", digits, value);
-    double back;
-    if (sscanf(text, "%lf", &back) == 1 &&
-        hd_float_round(scalar, back) == value)
-      break;
+    if (hd_float_round(scalar, strtod(text, NULL)) == value)
+      most = digits;
+    else
+      least = digits + 1;
   }
+  snprintf(text, sizeof text, "%.*g", most, value);
   hd_buffer_puts(out, text);
   if (!strpbrk(text, ".e"))
     hd_buffer_puts(out, ".0");

@@ -4,6 +4,7 @@
 #include "IR/GraphVerifier.h"
 #include "IR/ParserState.h"
 #include "IR/Rewrite.h"
+#include "Support/PtrMap.h"
 
 #include <math.h>
 #include <string.h>
@@ -147,25 +148,27 @@ static void verify_constant(hd_graph_verifier_t *g, const hd_value_t *value) {
                     value->name);
 }
 
-static bool is_bound(const hd_graph_t *graph, const hd_var_t *dim) {
+// The dimensions that are sizes of inputs.
+static void find_bound(hd_graph_verifier_t *g, const hd_graph_t *graph,
+                       hd_ptr_map_t *bound) {
   for (size_t i = 0; i < graph->inputs.size; i++) {
     const hd_value_t *value = graph->inputs.data[i];
     for (int n = 0; n < value->rank; n++)
-      if (value->shape[n] && value->shape[n]->kind == HD_EXPR_VAR &&
-          value->shape[n]->u.var == dim)
-        return true;
+      if (value->shape[n] && value->shape[n]->kind == HD_EXPR_VAR)
+        hd_ptr_map_set(&g->v.arena, bound, value->shape[n]->u.var, value);
   }
-  return false;
 }
 
 static void declare_dims(hd_graph_verifier_t *g, const hd_graph_t *graph) {
+  hd_ptr_map_t bound = {0};
+  find_bound(g, graph, &bound);
   for (size_t i = 0; i < graph->dims.size; i++) {
     const hd_var_t *dim = graph->dims.data[i];
     if (dim->tensor || !hd_type_equal(dim->type, hd_type(HD_I64)) ||
         !hd_verify_is_name(dim->name))
       hd_verify_fault(&g->v, dim->loc, "'%s' is no dimension: a name, i64",
                       dim->name);
-    if (!is_bound(graph, dim))
+    if (!hd_ptr_map_get(&bound, dim))
       hd_verify_fault(&g->v, dim->loc, "dimension '%s' is no size of an input",
                       dim->name);
     if (hd_visible_find(&g->v.visible, dim->name)) {
@@ -185,7 +188,16 @@ static bool is_rounded(const hd_attribute_t *a, hd_scalar_t type) {
   return ok;
 }
 
+// Each is looked for among the others.
+enum { MAX_ATTRIBUTES = 1000 };
+
 static void verify_attributes(hd_graph_verifier_t *g, const hd_node_t *node) {
+  if (node->num_attributes > MAX_ATTRIBUTES) {
+    hd_error(g->v.diags, node->loc, HD_E0307, "the number of attributes", 0LL,
+             (long long)MAX_ATTRIBUTES, (long long)node->num_attributes);
+    g->v.errors++;
+    return;
+  }
   for (uint32_t i = 0; i < node->num_attributes; i++) {
     const hd_attribute_t *a = node->attributes[i];
     if (hd_node_attribute(node, a->name) != a) {
