@@ -27,7 +27,9 @@
 
 #include "IR/Intrinsic.h"
 
-enum { BK = 16, MAX_FACTORS = 8, MAX_SHARE = 64, LEAST = 8 };
+// Rows in shared memory are padded, which keeps the stores of threads that
+// differ in k off each other's banks.
+enum { BK = 16, MAX_FACTORS = 8, MAX_SHARE = 64, LEAST = 8, PADDING = 4 };
 
 // Some indices as one axis.
 typedef struct axis {
@@ -192,7 +194,7 @@ static void choose_tiles(contraction_t *c) {
 typedef struct tile {
   const hd_term_t *term;
   const axis_t *axis;
-  const hd_var_t *shared; // [BK, rows]
+  const hd_var_t *shared; // [BK, rows + PADDING]
   int64_t rows;
   const hd_expr_t *first; // Row of the tile.
   bool k_is_fast;         // Neighbouring threads differ in k.
@@ -602,7 +604,7 @@ static void make_tiles(maker_t *k) {
   tile_t tiles[2] = {{.term = c->a, .axis = &c->m, .rows = c->bm},
                      {.term = c->b, .axis = &c->n, .rows = c->bn}};
   for (int i = 0; i < 2; i++) {
-    int64_t shape[] = {BK, tiles[i].rows};
+    int64_t shape[] = {BK, tiles[i].rows + PADDING};
     tiles[i].shared = hd_b_shared(&k->draft.b, i ? "tile_b" : "tile_a",
                                   c->sum->type.scalar, shape, 2, NULL);
     const axis_t *axis = tiles[i].axis;

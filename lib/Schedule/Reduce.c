@@ -35,7 +35,7 @@ typedef struct maker {
   bool along;            // Neighbours lie along the reduction.
   bool commutes;
   const hd_expr_t *worker, *element;
-  const hd_var_t *shared[HD_MAX_COMPONENTS]; // [group, groups]
+  const hd_var_t *shared[HD_MAX_COMPONENTS]; // See part_at().
 } maker_t;
 
 static bool find(hd_rules_t *rules, const hd_definition_t *d, maker_t *m) {
@@ -199,9 +199,19 @@ static void put_part(maker_t *m, const hd_var_t *const *cells) {
   hd_b_for(b, turn, hd_b_i32(b, 0), hd_b_i32(b, each), NULL, 0, body);
 }
 
+// Where a worker's part lies: neighbouring threads beside each other, rows one
+// longer than the banks would like.
+static void part_at(const maker_t *m, const hd_expr_t *worker,
+                    const hd_expr_t **at) {
+  bool fast = m->along || m->groups == 1;
+  at[fast] = worker;
+  at[!fast] = m->element;
+}
+
 static void put_shared(maker_t *m, const hd_var_t *const *cells) {
   hd_builder_t *b = &m->draft.b;
-  const hd_expr_t *at[] = {m->worker, m->element};
+  const hd_expr_t *at[2];
+  part_at(m, m->worker, at);
   for (unsigned i = 0; i < m->reduced.reduction->num_operands; i++)
     hd_b_store(b, m->shared[i], at, 2, hd_b_get(b, cells[i]));
 }
@@ -219,7 +229,8 @@ static void gather(maker_t *m, const hd_var_t *const *cells, int64_t stride,
       hd_b_op(b, HD_EXPR_ADD,
               hd_b_op_int(b, HD_EXPR_MUL, hd_expr_var(b->arena, var), stride),
               m->worker);
-  const hd_expr_t *at[] = {other, m->element};
+  const hd_expr_t *at[2];
+  part_at(m, other, at);
   const hd_expr_t *values[HD_MAX_COMPONENTS];
   for (unsigned i = 0; i < term->num_operands; i++)
     values[i] = hd_b_load(b, m->shared[i], at, 2);
@@ -270,7 +281,9 @@ static void make(hd_rules_t *rules, maker_t *m) {
   const hd_term_t *term = m->reduced.reduction;
   hd_draft_begin(draft, rules);
   hd_builder_t *b = &draft->b;
-  int64_t shape[] = {m->group, m->groups};
+  bool fast = m->along || m->groups == 1;
+  int64_t shape[] = {fast ? m->groups : m->group,
+                     (fast ? m->group : m->groups) + 1};
   for (unsigned i = 0; i < term->num_operands; i++)
     m->shared[i] =
         hd_b_shared(b, "parts", term->operands[i]->type.scalar, shape, 2, NULL);

@@ -98,26 +98,35 @@ static double tolerance_of(hd_scalar_t type) {
   return 16 * ldexp(1, -(int)hd_scalar_digits(type));
 }
 
+static void expect_same(const hd_task_run_t *run, const row_t *row,
+                        const hd_host_tensor_t *a, const hd_host_tensor_t *b) {
+  double most = 0;
+  for (int64_t k = 0; k < b->count; k++)
+    if (isfinite(hd_host_tensor_get(b, k)))
+      most = fmax(most, fabs(hd_host_tensor_get(b, k)));
+  for (int64_t k = 0; k < b->count; k++) {
+    double x = hd_host_tensor_get(a, k), y = hd_host_tensor_get(b, k);
+    bool same = x == y || (isnan(x) && isnan(y)) ||
+                fabs(x - y) <= tolerance_of(b->type) * most;
+    if (!same) {
+      hd_buffer_t printed = run->printed;
+      fail_msg("%s(%s): element %lld is %.9g and not %.9g\n%s", row->task,
+               row->inputs, (long long)k, x, y, hd_buffer_text(&printed));
+    }
+  }
+}
+
 static void compare(const row_t *row) {
   hd_task_run_t run;
   hd_host_tensor_t expected[MAX_TENSORS];
   hd_run_prepare(&run, row->task, row->inputs, row->attributes);
   hd_run_evaluate(&run, expected);
   hd_run_task(&run);
+  for (unsigned i = 0; i < run.num_outputs; i++)
+    expect_same(&run, row, &run.outputs[i], &expected[i]);
+  hd_run_task_checked(&run);
   for (unsigned i = 0; i < run.num_outputs; i++) {
-    const hd_host_tensor_t *a = &run.outputs[i], *b = &expected[i];
-    double most = 0;
-    for (int64_t k = 0; k < b->count; k++)
-      if (isfinite(hd_host_tensor_get(b, k)))
-        most = fmax(most, fabs(hd_host_tensor_get(b, k)));
-    for (int64_t k = 0; k < b->count; k++) {
-      double x = hd_host_tensor_get(a, k), y = hd_host_tensor_get(b, k);
-      bool same = x == y || (isnan(x) && isnan(y)) ||
-                  fabs(x - y) <= tolerance_of(b->type) * most;
-      if (!same)
-        fail_msg("%s(%s): element %lld is %.9g and not %.9g\n%s", row->task,
-                 row->inputs, (long long)k, x, y, hd_buffer_text(&run.printed));
-    }
+    expect_same(&run, row, &run.outputs[i], &expected[i]);
     hd_host_tensor_fini(&expected[i]);
   }
   hd_run_end(&run);

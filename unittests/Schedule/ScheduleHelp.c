@@ -90,8 +90,6 @@ void hd_run_prepare(hd_task_run_t *run, const char *text, const char *inputs,
                     const char *attributes) {
   *run = (hd_task_run_t){0};
   hd_context_init(&run->context);
-  hd_device_options_t options = {.threads = 2};
-  run->device = hd_device_open_sim(&run->context, &options);
   const hd_task_t *task;
   if (strchr(text, '{')) {
     run->tasks =
@@ -205,22 +203,25 @@ static void download(hd_task_run_t *run, const hd_slot_t *slot,
   free(storage);
 }
 
-void hd_run_task(hd_task_run_t *run) {
+static void run_task(hd_task_run_t *run, bool checked) {
+  hd_device_options_t device = {.threads = 2, .sanitize = checked};
+  run->device = hd_device_open_sim(&run->context, &device);
   const hd_func_t *plan = schedule(run);
   check_text(run);
   hd_program_t program;
   hd_env_t none = {0};
-  hd_program_options_t options = {.specialize = true};
-  const hd_pass_t lower = {.name = "lower",
-                           .run = hd_pass_lower,
-                           .level = HD_LEVEL_KERNEL,
-                           .options = "",
-                           .summary = ""};
+  hd_program_options_t options = {.specialize = true, .apart = checked};
+  hd_pass_args_t args = {.options = checked ? "layouts=keep" : NULL};
+  size_t lower = 0;
+  while (strcmp(hd_task_mapping_passes[lower].name, "lower") != 0)
+    lower++;
   hd_pass_config_t config = {.verify_each = true};
   double start = now_ms();
   if (!hd_program_init(&program, run->device, run->made, plan, &none,
                        &options) ||
-      !hd_pass_run(program.module, &lower, NULL, &config).ok ||
+      !hd_pass_run(program.module, &hd_task_mapping_passes[lower], &args,
+                   &config)
+           .ok ||
       !hd_program_load(&program))
     fail_with(run, "not compiled");
   run->compile_ms = now_ms() - start;
@@ -239,6 +240,19 @@ void hd_run_task(hd_task_run_t *run) {
   for (unsigned i = 0; i < run->num_inputs + run->num_outputs; i++)
     run->device->ops->free(run->device, slots[i].address);
   hd_program_fini(&program);
+  hd_device_close(run->device);
+  for (const hd_diagnostic_t *d = run->context.diags.first; d; d = d->next)
+    if (d->severity != HD_REMARK)
+      fail_with(run, "something was said");
+  hd_diagnostics_clear(&run->context.diags);
+}
+
+void hd_run_task(hd_task_run_t *run) { run_task(run, false); }
+
+void hd_run_task_checked(hd_task_run_t *run) {
+  hd_buffer_fini(&run->printed);
+  run->printed = (hd_buffer_t){0};
+  run_task(run, true);
 }
 
 void hd_run_end(hd_task_run_t *run) {
@@ -246,7 +260,6 @@ void hd_run_end(hd_task_run_t *run) {
     hd_host_tensor_fini(&run->inputs[i]);
   for (unsigned i = 0; i < run->num_outputs; i++)
     hd_host_tensor_fini(&run->outputs[i]);
-  hd_device_close(run->device);
   hd_buffer_fini(&run->printed);
   hd_context_fini(&run->context);
 }

@@ -32,6 +32,9 @@ void hd_run_prepare(hd_task_run_t *run, const char *text, const char *inputs,
                     const char *attributes);
 // Computes the outputs.
 void hd_run_task(hd_task_run_t *run);
+// Likewise, by the simulator's checks: for races, bounds and what was never
+// written. May come after the other.
+void hd_run_task_checked(hd_task_run_t *run);
 void hd_run_end(hd_task_run_t *run);
 
 // What the reference evaluator says, to be ended by the caller.
