@@ -1,22 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Any bytes are imported as a model or refused with a diagnostic, within the
-// bounds on memory and time. What is imported is a sound graph.
+// bounds on memory and time. What is imported is a sound graph; it is printed,
+// and its print parses to the same print.
 
 #include "Graph/ONNX/Import.h"
+#include "IR/Parser.h"
+#include "IR/Printer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MAX_PRINTED = 10000 }; // Elements of constants.
 
 typedef struct work {
   const uint8_t *data;
   size_t size;
   hd_context_t context;
   hd_module_t *module;
+  hd_buffer_t once, twice;
 } work_t;
 
-static void load_constants(hd_module_t *module, const hd_graph_t *graph) {
+// Elements in all.
+static int64_t load_constants(hd_module_t *module, const hd_graph_t *graph) {
+  int64_t count = 0;
   for (size_t i = 0; i < graph->constants.size; i++) {
     const hd_host_tensor_t *tensor =
         hd_constant_load(module, graph->constants.data[i]);
@@ -24,6 +34,23 @@ static void load_constants(hd_module_t *module, const hd_graph_t *graph) {
       abort(); // All of it is in memory.
     for (int64_t k = 0; k < tensor->count && k < 100; k++)
       (void)hd_host_tensor_get(tensor, k);
+    count += tensor->count;
+  }
+  return count;
+}
+
+static void print_twice(work_t *work) {
+  hd_module_print(work->module, &work->once);
+  hd_module_t *module = hd_module_create(&work->context);
+  bool ok = hd_module_parse_into(module, "print", hd_buffer_text(&work->once),
+                                 work->once.size, 1);
+  if (ok)
+    hd_module_print(module, &work->twice);
+  if (!ok ||
+      strcmp(hd_buffer_text(&work->once), hd_buffer_text(&work->twice)) != 0) {
+    fprintf(stderr, "--- once\n%s--- twice\n%s", hd_buffer_text(&work->once),
+            hd_buffer_text(&work->twice));
+    abort();
   }
 }
 
@@ -36,7 +63,8 @@ static void run(void *argument) {
   const hd_graph_t *graph = hd_module_find_graph(work->module, "main");
   if (!graph || !hd_graph_verify(&work->context, graph))
     abort();
-  load_constants(work->module, graph);
+  if (load_constants(work->module, graph) <= MAX_PRINTED)
+    print_twice(work);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -51,6 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hd_buffer_t said = {0};
   hd_diagnostics_print(&work.context.diags, false, &said);
   hd_buffer_fini(&said);
+  hd_buffer_fini(&work.once);
+  hd_buffer_fini(&work.twice);
   hd_context_fini(&work.context);
   return 0;
 }
