@@ -4,6 +4,7 @@
 // their own, and what a segment takes and leaves where the walk stops.
 
 #include "Graph/Expander.h"
+#include "Support/Hash.h"
 
 #include <string.h>
 #define XXH_INLINE_ALL

@@ -2,6 +2,7 @@
 #include "IR/Module.h"
 
 #include "IR/Graph.h"
+#include "Support/Hash.h"
 
 #include <stdlib.h>
 #include <string.h>

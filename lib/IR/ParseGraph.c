@@ -4,6 +4,7 @@
 // skipped.
 #include "IR/GraphParser.h"
 #include "IR/Library.h"
+#include "Support/Hash.h"
 #include "Support/Suggest.h"
 
 #include <string.h>

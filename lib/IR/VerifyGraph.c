@@ -4,6 +4,7 @@
 #include "IR/GraphVerifier.h"
 #include "IR/ParserState.h"
 #include "IR/Rewrite.h"
+#include "Support/Hash.h"
 #include "Support/PtrMap.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Visible.h"
+#include "Support/Hash.h"
 
 #include <stdlib.h>
 // An arena serves uthash as well as the heap.

@@ -4,6 +4,7 @@
 // calls them. Inside, only the formal inputs are visible, and attributes that
 // refer to the function's own become what the call gives.
 #include "Graph/ONNX/State.h"
+#include "Support/Hash.h"
 
 #include <string.h>
 // An arena serves uthash as well as the heap.

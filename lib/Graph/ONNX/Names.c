@@ -10,6 +10,7 @@
 
 #include "IR/Parser.h"
 #include "IR/Tensor.h"
+#include "Support/Hash.h"
 
 #include <ctype.h>
 #include <stdio.h>
