@@ -275,7 +275,8 @@ const hd_value_t *hd_lower_reshape(hd_lowering_t *l, const hd_value_t *x,
   }
   for (unsigned i = 0; i < rank; i++) {
     type.shape[i] = shape[i];
-    if (shape[i] < 0 || __builtin_mul_overflow(count, shape[i], &count))
+    if (shape[i] < 0 || shape[i] > INT64_C(1) << 62 ||
+        __builtin_mul_overflow(count, shape[i], &count))
       count = -1;
   }
   if (count != hd_lower_count(x)) {

@@ -41,7 +41,7 @@ bool hd_lower_axes(hd_lowering_t *l, const hd_value_t *input,
 int64_t hd_lower_product(const hd_value_t *x, int from, int to) {
   int64_t product = 1;
   for (int i = from; i < to; i++)
-    product *= hd_lower_size(x, i);
+    product = hd_size_times(product, hd_lower_size(x, i));
   return product;
 }
 

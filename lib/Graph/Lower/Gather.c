@@ -159,7 +159,7 @@ static bool read_tuples(hd_lowering_t *l, int batch_dims, hd_tuples_t *t) {
   for (int i = t->depth; i-- > 0;) {
     sizes[i] = hd_lower_size(x, batch_dims + i);
     strides[i] = rows;
-    rows *= sizes[i];
+    rows = hd_size_times(rows, sizes[i]);
   }
   int64_t shape[] = {t->batch, t->m, d};
   const hd_value_t *inputs[] = {
@@ -201,10 +201,10 @@ bool hd_onnx_scatter_nd(hd_lowering_t *l) {
   hd_tuples_t t;
   if (!suffix || !read_tuples(l, 0, &t))
     return false;
-  if (hd_lower_count(updates) != t.m * t.row)
+  if (hd_lower_count(updates) != hd_size_times(t.m, t.row))
     return hd_lower_invalid(l, "%lld updates, not %lld",
                             (long long)hd_lower_count(updates),
-                            (long long)(t.m * t.row));
+                            (long long)hd_size_times(t.m, t.row));
   const hd_value_t *inputs[] = {
       t.x, t.at,
       hd_lower_reshape(l, updates, (int64_t[]){t.batch, t.m, t.row}, 3)};

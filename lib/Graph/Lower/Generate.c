@@ -209,8 +209,10 @@ bool hd_onnx_det(hd_lowering_t *l) {
   hd_host_tensor_t *result;
   const hd_value_t *y =
       hd_lower_constant(l, x->type, type.shape, type.rank - 2, &result);
+  // Where there is no matrix, its size may be any.
+  bool any = y && data->count > 0;
   double *matrix =
-      HD_ARENA_ARRAY(hd_lower_arena(l), double, (size_t)(n * n) + 1);
+      any ? HD_ARENA_ARRAY(hd_lower_arena(l), double, (size_t)(n * n)) : NULL;
   for (int64_t i = 0; y && i < result->count; i++) {
     for (int64_t k = 0; k < n * n; k++)
       matrix[k] = hd_host_tensor_get(data, i * n * n + k);

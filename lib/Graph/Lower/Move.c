@@ -25,7 +25,8 @@ static hd_joined_t join_axes(const hd_value_t *x, const bool *moved) {
   hd_joined_t j = {.rank = 0};
   for (int i = 0; i < x->rank; i++) {
     if (i > 0 && !moved[i] && !moved[i - 1]) {
-      j.shape[j.rank - 1] *= hd_lower_size(x, i);
+      j.shape[j.rank - 1] =
+          hd_size_times(j.shape[j.rank - 1], hd_lower_size(x, i));
       continue;
     }
     j.first[j.rank] = i;
@@ -371,7 +372,7 @@ const hd_value_t *hd_lower_concat(hd_lowering_t *l,
 bool hd_onnx_concat(hd_lowering_t *l) {
   const hd_value_t *x = hd_lower_input(l, 0);
   uint32_t count = hd_lower_num_inputs(l);
-  int64_t axis;
+  int64_t axis, size = 0;
   if (!hd_lower_axis(l, "axis", 1, x->rank, &axis))
     return false;
   const hd_value_t **items =
@@ -381,7 +382,8 @@ bool hd_onnx_concat(hd_lowering_t *l) {
     bool fits = item && item->rank == x->rank && item->type == x->type;
     for (int n = 0; fits && n < x->rank; n++)
       fits = n == axis || hd_lower_size(item, n) == hd_lower_size(x, n);
-    if (!fits)
+    if (!fits ||
+        __builtin_add_overflow(size, hd_lower_size(item, (int)axis), &size))
       return hd_lower_invalid(l, "input %u does not fit the first one", i);
   }
   return set(l, 0, hd_lower_concat(l, items, count, axis));

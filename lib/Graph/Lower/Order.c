@@ -235,7 +235,7 @@ bool hd_onnx_unique(hd_lowering_t *l) {
     return false;
   size_t bytes = hd_host_element_bytes(x->type), row = (size_t)rows.inner;
   for (int64_t o = 0; o < rows.outer; o++)
-    for (size_t g = 0; g < count; g++)
+    for (size_t g = 0; g < count && row; g++)
       memcpy(result->data + ((size_t)o * count + g) * row * bytes,
              data->data + (size_t)(o * rows.n + groups[g].first) * row * bytes,
              row * bytes);

@@ -25,7 +25,7 @@ static hd_groups_t group_axes(const hd_value_t *x, const bool *chosen) {
     if (size == 1)
       continue;
     if (g.count > 0 && g.chosen[g.count - 1] == chosen[i]) {
-      g.size[g.count - 1] *= size;
+      g.size[g.count - 1] = hd_size_times(g.size[g.count - 1], size);
       continue;
     }
     g.chosen[g.count] = chosen[i];
@@ -44,7 +44,7 @@ static const hd_value_t *bring_together(hd_lowering_t *l, const hd_value_t *x,
     int at = g.reduced ? 0 : 2;
     for (int i = 0; i < g.count; i++) {
       at = g.chosen[i] ? 1 : at == 1 ? 2 : at;
-      shape[at] *= g.size[i];
+      shape[at] = hd_size_times(shape[at], g.size[i]);
     }
     return hd_lower_reshape(l, x, shape, 3);
   }
@@ -53,7 +53,7 @@ static const hd_value_t *bring_together(hd_lowering_t *l, const hd_value_t *x,
     for (int i = 0; i < g.count; i++)
       if (g.chosen[i] != kept) {
         permutation[to++] = i;
-        shape[kept ? 0 : 1] *= g.size[i];
+        shape[!kept] = hd_size_times(shape[!kept], g.size[i]);
       }
   x = hd_lower_reshape(l, x, g.size, (unsigned)g.count);
   x = x ? hd_lower_transpose(l, x, permutation) : NULL;

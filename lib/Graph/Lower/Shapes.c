@@ -174,10 +174,11 @@ static bool image_shape(hd_lowering_t *l, int64_t shape[4], int64_t *block) {
   if (x->rank != 4)
     return hd_lower_invalid(l, "the input has rank %d, not 4", x->rank);
   *block = hd_lower_int(l, "blocksize", 0);
-  if (*block < 1 || *block > INT32_MAX)
-    return hd_lower_invalid(l, "a blocksize of %lld", (long long)*block);
   memcpy(shape, hd_lower_type(x).shape, 4 * sizeof shape[0]);
-  return true;
+  bool fits = *block >= 1 && *block <= UINT16_MAX;
+  for (int i = 0; i < 4 && fits; i++)
+    fits = hd_size_times(shape[i], *block * *block) < INT64_MAX;
+  return fits || hd_lower_invalid(l, "a blocksize of %lld", (long long)*block);
 }
 
 bool hd_onnx_depth_to_space(hd_lowering_t *l) {
@@ -229,10 +230,8 @@ bool hd_onnx_trilu(hd_lowering_t *l) {
   int64_t shape[] = {hd_lower_product(x, 0, x->rank - 2),
                      hd_lower_size(x, x->rank - 2),
                      hd_lower_size(x, x->rank - 1)};
-  // Far outside is as good as just outside, and adds up without overflow.
-  int64_t far = shape[1] + shape[2];
   hd_attributes_t attributes = {0};
-  hd_attributes_int(l, &attributes, "k", k > far ? far : k < -far ? -far : k);
+  hd_attributes_int(l, &attributes, "k", k);
   hd_attributes_int(l, &attributes, "upper", hd_lower_int(l, "upper", 1) != 0);
   const hd_value_t *y = hd_lower_reshape(l, x, shape, 3);
   y = y ? hd_lower_task(l, "trilu", &y, 1, &attributes, NULL) : NULL;

@@ -33,7 +33,7 @@ static const hd_value_t *transpose(hd_lowering_t *l, const hd_value_t *x,
       number[part[i]] = rank;
       from[rank++] = 1;
     }
-    from[number[part[i]]] *= size;
+    from[number[part[i]]] = hd_size_times(from[number[part[i]]], size);
   }
   char name[32] = "transpose_";
   size_t at = strlen(name);
