@@ -99,7 +99,9 @@ static bool place_transposed(hd_lowering_t *l, hd_window_t *w) {
     if (strcmp(auto_pad, "VALID") == 0)
       w->begin[i] = w->end[i] = 0;
     if (same || shaped) {
-      int64_t size = shaped ? wanted[i] : w->inputs[i] * w->strides[i];
+      // Padding alone is chosen: what is not there is not made up.
+      int64_t same_size = w->inputs[i] * w->strides[i];
+      int64_t size = shaped ? wanted[i] : all < same_size ? all : same_size;
       int64_t total = all > size ? all - size : 0;
       // Odd padding: more of it where auto_pad says.
       w->begin[i] = lower || !same ? total - total / 2 : total / 2;
