@@ -323,15 +323,27 @@ static bool run_segments(hd_session_t *s, run_t *run, unsigned *walks) {
   }
 }
 
+// Says that a result is a sequence or an optional, and of which operator.
+static bool refuse_output(hd_session_t *s, run_t *run,
+                          const hd_value_t *output) {
+  const char *what = "an output that is a sequence or an optional";
+  for (size_t i = 0; i < s->graph->nodes.size; i++) {
+    const hd_node_t *node = s->graph->nodes.data[i];
+    for (uint32_t j = 0; j < node->num_outputs; j++)
+      if (node->outputs[j] == output)
+        what = hd_arena_printf(&run->values.arena, "%s, of %s", what, node->op);
+  }
+  return hd_error(&context_of(s)->diags, output->loc, HD_E1104, output->name,
+                  what);
+}
+
 static bool take_outputs(hd_session_t *s, run_t *run,
                          hd_host_tensor_t *outputs) {
   hd_context_t *context = context_of(s);
   for (size_t i = 0; i < run->last->outputs.size; i++) {
     const hd_value_t *value = run->last->outputs.data[i];
     if (value->form != HD_HOLDS_TENSOR)
-      return hd_error(&context->diags, value->loc, HD_E1104,
-                      s->graph->outputs.data[i]->name,
-                      "an output that is a sequence or an optional");
+      return refuse_output(s, run, s->graph->outputs.data[i]);
     const hd_host_tensor_t *data = fetch(s, run, value);
     if (!data ||
         !hd_host_tensor_init(&outputs[i], &context->diags, &context->budget,

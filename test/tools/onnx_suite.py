@@ -17,12 +17,14 @@ or `unnamed` (exit 4 that names neither operator nor attribute of the model).
 What is not listed passes. A new failure, a listed test that passes and one
 that ends in another way make this program exit 1; the GPU is to end as the
 simulator does. --write-expected rewrites the list from this run, but a wrong
-answer never comes to be expected by itself: it is written with the reason TODO.
+answer is not expected before somebody says why: it is written with the reason
+TODO, which does not count.
 """
 
 import argparse
 import collections
 import concurrent.futures
+import importlib.util
 import json
 import os
 import pathlib
@@ -31,8 +33,6 @@ import subprocess
 import sys
 import tempfile
 import time
-
-from onnx_cases import all_cases
 
 LIST = (pathlib.Path(__file__).resolve().parent.parent / "Models" /
         "onnx_expected_failures.txt")
@@ -182,8 +182,9 @@ def surprises(results, expected, device):
     """Results that do not end as the list says, each with a line on it."""
     key = "sim" if device == "cuda" else device
     for result in results:
-        want = expected.get(result.case.name, ({}, ""))[0].get(key, "0")
-        if result.end == want:
+        ends, why = expected.get(result.case.name, ({}, ""))
+        want = ends.get(key, "0")
+        if result.end == want and (want == "0" or not why.startswith("TODO")):
             continue
         if result.end == "0":
             yield result, "passes, and is listed as %s" % want
@@ -191,7 +192,8 @@ def surprises(results, expected, device):
             yield result, "%s%s: %s" % (
                 column(result.end) if result.end in ENDS else
                 "exit " + result.end,
-                ", not %s as listed" % want if want != "0" else "",
+                ", not %s as listed" % want if want not in ("0", result.end)
+                else "",
                 result.reason())
 
 
@@ -222,6 +224,10 @@ def parse_options():
 
 def main():
     options = parse_options()
+    if not importlib.util.find_spec("onnx"):
+        print("skipped: this Python has no package onnx")
+        return 77
+    from onnx_cases import all_cases
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         cases = all_cases(scratch)
@@ -234,6 +240,8 @@ def main():
         if options.list:
             print("\n".join("%s %s" % (c.name, c.row) for c in cases))
             return 0
+        # Tests neither use nor fill the cache of whoever runs them.
+        os.environ.setdefault("HIDET_CACHE_DIR", os.path.join(scratch, "cache"))
         results = run_all(cases, options, scratch)
     seconds = time.monotonic() - start
     expected = read_expected(options.expected)

@@ -53,10 +53,33 @@ static bool declare_shape(hd_onnx_import_t *im, hd_graph_t *graph,
   return true;
 }
 
+// The operator that reads or makes a value; NULL: none in the outer graph.
+static const char *operator_beside(const HdOnnx__Model *model,
+                                   const char *name) {
+  for (size_t i = 0; i < model->graph->n_node; i++) {
+    const HdOnnx__Node *node = model->graph->node[i];
+    for (size_t j = 0; j < node->n_input; j++)
+      if (strcmp(node->input[j], name) == 0)
+        return node->op_type;
+    for (size_t j = 0; j < node->n_output; j++)
+      if (strcmp(node->output[j], name) == 0)
+        return node->op_type;
+  }
+  return NULL;
+}
+
 static bool no_such_type(hd_onnx_import_t *im, const char *what,
                          const char *name, const char *type) {
+  // Once: a model of many such values would take long.
+  const char *op = im->failed ? NULL : operator_beside(im->model, name);
   im->failed = true;
-  hd_import_unsupported(im, what, name, "its type (%s) is not supported", type);
+  if (op)
+    hd_import_unsupported(im, what, name,
+                          "its type (%s), which %s needs, is not supported",
+                          type, op);
+  else
+    hd_import_unsupported(im, what, name, "its type (%s) is not supported",
+                          type);
   return true; // The other nodes and values are looked at as well.
 }
 
