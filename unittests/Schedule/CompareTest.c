@@ -63,6 +63,7 @@ static const row_t rows[] = {
     {"arg_min_last", "f16[3, 7, 2]", ""},
     {"cumsum", "f32[3, 17, 4]", ""},
     {"cumsum_exclusive", "f16[3, 17, 4]", ""},
+    {"cumsum", "f64[2, 4200, 1]", ""},
     {"softmax", "f32[3, 17, 4]", "s=1"},
     {"log_softmax", "f16[3, 170]", "s=1"},
     {"batch_norm", "f32[2, 5, 6, 7] f32[5] f32[5] f32[5] f32[5]", "epsilon=1e2"},

@@ -88,30 +88,38 @@ static void softmax(void **state) {
   check_softmax("f64", 12, 128, 1, 1e-12);
 }
 
+static void check_scan(int part, int a, int n, int c) {
+  static const char *const parts[] = {"to", "before", "from", "after"};
+  hd_task_run_t run;
+  char text[256], inputs[64];
+  snprintf(text, sizeof text,
+           "task cumsum(x: T[..s, n, ..t]) -> y: T[..s, n, ..t] {\n"
+           "  y[..i, j, ..k] = scan sum(p: n %s j) x[..i, p, ..k]\n"
+           "}\n",
+           parts[part]);
+  snprintf(inputs, sizeof inputs, "i32[%d, %d, %d]", a, n, c);
+  hd_run_prepare(&run, text, inputs, "s=1");
+  hd_run_task(&run);
+  for (int i = 0; i < a; i++)
+    for (int k = 0; k < c; k++) {
+      double sum = 0;
+      for (int p = 0; p < n; p++) {
+        int j = part < 2 ? p : n - 1 - p;
+        double x = at(&run.inputs[0], (i * n + j) * c + k);
+        double y = at(&run.outputs[0], (i * n + j) * c + k);
+        assert_true(y == (part % 2 ? sum : sum + x));
+        sum += x;
+      }
+    }
+  hd_run_end(&run);
+}
+
 static void scans(void **state) {
   (void)state;
-  static const char *const parts[] = {"to", "before", "from", "after"};
   for (int part = 0; part < 4; part++) {
-    hd_task_run_t run;
-    char text[256];
-    snprintf(text, sizeof text,
-             "task cumsum(x: T[..s, n, ..t]) -> y: T[..s, n, ..t] {\n"
-             "  y[..i, j, ..k] = scan sum(p: n %s j) x[..i, p, ..k]\n"
-             "}\n",
-             parts[part]);
-    hd_run_prepare(&run, text, "i32[5, 9, 3]", "s=1");
-    hd_run_task(&run);
-    for (int i = 0; i < 5; i++)
-      for (int j = 0; j < 9; j++)
-        for (int k = 0; k < 3; k++) {
-          int first = part < 2 ? 0 : part == 2 ? j : j + 1;
-          int limit = part == 0 ? j + 1 : part == 1 ? j : 9;
-          double sum = 0;
-          for (int p = first; p < limit; p++)
-            sum += at(&run.inputs[0], (i * 9 + p) * 3 + k);
-          assert_true(at(&run.outputs[0], (i * 9 + j) * 3 + k) == sum);
-        }
-    hd_run_end(&run);
+    check_scan(part, 5, 9, 3);
+    check_scan(part, 1, 5000, 2); // In chunks.
+    check_scan(part, 2, 4096, 1);
   }
 }
 
