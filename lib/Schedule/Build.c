@@ -11,6 +11,12 @@ const hd_expr_t *hd_b_i32(hd_builder_t *b, int64_t value) {
   return hd_b_int(b, HD_I32, value);
 }
 
+const hd_expr_t *hd_b_zero(hd_builder_t *b, hd_scalar_t type) {
+  return hd_type_is_float(hd_type(type))
+             ? hd_expr_float(b->arena, hd_type(type), 0)
+             : hd_b_int(b, type, 0);
+}
+
 const hd_expr_t *hd_b_thread(hd_builder_t *b) {
   return hd_expr_builtin(b->arena, HD_BUILTIN_THREAD);
 }

@@ -28,6 +28,8 @@ typedef struct hd_builder {
 
 const hd_expr_t *hd_b_int(hd_builder_t *b, hd_scalar_t type, int64_t value);
 const hd_expr_t *hd_b_i32(hd_builder_t *b, int64_t value);
+// 0, of a float or an integer.
+const hd_expr_t *hd_b_zero(hd_builder_t *b, hd_scalar_t type);
 const hd_expr_t *hd_b_thread(hd_builder_t *b);
 // Integers are folded where both are constants, and x + 0, x * 1 and the like.
 const hd_expr_t *hd_b_op(hd_builder_t *b, hd_expr_kind_t op, const hd_expr_t *x,
