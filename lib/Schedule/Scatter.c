@@ -6,9 +6,10 @@
 //   scatter sum(i: n, j: m) y[at[i], j] = x[i, j] onto z
 //
 // Targets that differ in j never meet: a thread for each j goes over i in
-// order, so results are the same each time. Where the order cannot be seen,
-// because integers are combined, and j leaves few threads, a thread for each
-// point uses atomics instead.
+// order, so results are the same each time. Where j leaves few threads, a
+// thread for each point uses atomics instead, if the order cannot be seen:
+// integers are combined; or of `first` and `last` the number of the point that
+// wins is found for every element, before the winners store.
 #include "Schedule/Rules.h"
 
 #include "IR/Intrinsic.h"
@@ -209,6 +210,64 @@ static void put_loops(hd_kernel_draft_t *draft, const hd_definition_t *d,
            hd_b_int(b, type, hd_flat_range(index)), NULL, 0, body);
 }
 
+// The number of the point at hand, as a term.
+static const hd_term_t *number_of(hd_arena_t *arena, const hd_definition_t *d) {
+  const hd_term_t *number = hd_flat_int(arena, HD_I64, 0);
+  for (uint32_t i = 0; i < d->num_indices; i++)
+    number = hd_flat_operate(
+        arena, HD_EXPR_ADD,
+        hd_flat_operate(
+            arena, HD_EXPR_MUL, number,
+            hd_flat_int(arena, HD_I64, hd_flat_range(d->indices[i]))),
+        hd_flat_index(arena, d->indices[i]));
+  return number;
+}
+
+// first, last: who wins, then the winners' values.
+static void put_winners(hd_rules_t *rules, const hd_definition_t *d) {
+  static const hd_monoid_t least = {.builtin = HD_MONOID_MIN, .name = "min"};
+  static const hd_monoid_t most = {.builtin = HD_MONOID_MAX, .name = "max"};
+  hd_arena_t *arena = &rules->module->arena;
+  const hd_task_value_t *target = d->targets[0];
+  int64_t shape[HD_MAX_RANK];
+  for (uint32_t i = 0; i < target->rank; i++)
+    shape[i] = hd_flat_size(target, i);
+  const hd_task_value_t **winner =
+      HD_ARENA_ARRAY(arena, const hd_task_value_t *, 1);
+  winner[0] = hd_flat_value_make(arena, "winner", HD_VALUE_LOCAL, HD_I64, shape,
+                                 target->rank);
+  hd_vec_push(arena, &rules->flat->locals, winner[0]);
+  hd_definition_t find = *d;
+  find.targets = winner;
+  find.term = number_of(arena, d);
+  find.onto = NULL;
+  find.monoid = d->duplicates == HD_DUPLICATES_FIRST ? &least : &most;
+  find.duplicates = HD_DUPLICATES_COMBINE;
+  hd_rule_scatter(rules, &find);
+  hd_kernel_draft_t draft;
+  hd_draft_begin(&draft, rules);
+  hd_builder_t *b = &draft.b;
+  hd_grid_t grid =
+      hd_grid_linear(hd_flat_points(d->indices, d->num_indices), THREADS);
+  hd_open_block_t inner, won, block;
+  const hd_expr_t *number = hd_draft_open_workers(&draft, &grid, &inner);
+  hd_draft_place(&draft, number, d->indices, d->num_indices);
+  const hd_expr_t *places[HD_MAX_RANK];
+  const hd_expr_t *inside = find_places(&draft, d, places);
+  hd_b_open(b, &block);
+  const hd_expr_t *who =
+      hd_b_load(b, hd_translate_tensor(&draft.t, winner[0], HD_DIR_IN), places,
+                target->rank);
+  hd_b_open(b, &won);
+  put_value(&draft, d, places);
+  hd_block_t then = hd_b_close(b);
+  hd_b_if(b, hd_b_op(b, HD_EXPR_EQ, who, hd_b_cast(b, HD_I64, number)), then,
+          (hd_block_t){0});
+  then = hd_b_close(b);
+  hd_b_if(b, inside, then, (hd_block_t){0});
+  hd_draft_finish_workers(&draft, &grid, "_scatter");
+}
+
 void hd_rule_scatter(hd_rules_t *rules, const hd_definition_t *d) {
   const hd_index_t *slices[HD_MAX_RANK],
       **others = HD_ARENA_ARRAY(&rules->module->arena, const hd_index_t *,
@@ -226,8 +285,12 @@ void hd_rule_scatter(hd_rules_t *rules, const hd_definition_t *d) {
   if (points == 0)
     return;
   int64_t rows = hd_flat_points(slices, num_slices);
-  int atomic =
-      points >= MIN_ATOMIC_POINTS && rows < MANY_SLICES ? find_atomic(d) : -1;
+  bool few = points >= MIN_ATOMIC_POINTS && rows < MANY_SLICES;
+  if (few && !is_packed && d->duplicates != HD_DUPLICATES_COMBINE) {
+    put_winners(rules, d);
+    return;
+  }
+  int atomic = few ? find_atomic(d) : -1;
   hd_kernel_draft_t draft;
   hd_draft_begin(&draft, rules);
   hd_grid_t grid = hd_grid_linear(atomic >= 0 ? points : rows, THREADS);

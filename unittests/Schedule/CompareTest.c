@@ -37,6 +37,7 @@ static const row_t rows[] = {
     {"gather", "f32[2, 9, 3] i32[5]", ""},
     {"gather_elements", "bool[2, 9, 3] i64[2, 4, 3]", ""},
     {"scatter_elements", "f32[2, 9, 3] i64[2, 7, 3] f32[2, 7, 3]", ""},
+    {"scatter_elements", "f32[1, 9, 3] i64[1, 900, 3] f32[1, 900, 3]", ""},
     {"scatter_elements_add", "f16[2, 9, 3] i32[2, 7, 3] f16[2, 7, 3]", ""},
     {"scatter_elements_mul", "i64[2, 9, 3] i64[2, 7, 3] i64[2, 7, 3]", ""},
     {"scatter_rows_max", "u8[2, 9, 3] i64[2, 7] u8[2, 7, 3]", ""},

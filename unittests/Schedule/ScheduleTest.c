@@ -164,6 +164,8 @@ static void scatters(void **state) {
   scatter("last", "i8", 50);
   scatter("sum", "i64", 4000); // By atomics.
   scatter("max", "i32", 4000);
+  scatter("last", "f16", 4000); // By winners.
+  scatter("first", "u8", 4000);
   scatter("max", "f64", 0);
   scatter("last", "i4", 50);
   scatter("max", "u2", 30);
