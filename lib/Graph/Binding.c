@@ -294,28 +294,26 @@ static bool check_conditions(hd_binder_t *b) {
 }
 
 static bool check_value(hd_binder_t *b, const hd_task_value_t *value) {
+  int64_t shape[HD_MAX_RANK], count;
   unsigned rank = 0;
-  int64_t count = 1;
   for (uint32_t i = 0; i < value->rank; i++) {
     hd_extents_t extents;
     if (!hd_binding_extents(b->binding, b->arena, value->shape[i], &extents))
       return hd_bind_fault(b, "the shape of '%s' cannot be computed",
                            value->name);
-    rank += extents.rank;
-    for (unsigned n = 0; n < extents.rank; n++) {
+    for (unsigned n = 0; n < extents.rank; n++, rank++) {
       if (extents.values[n] < 0)
-        return hd_bind_fault(b, "axis %u of '%s' has size %lld",
-                             rank - extents.rank + n, value->name,
-                             (long long)extents.values[n]);
-      if (__builtin_mul_overflow(count, extents.values[n], &count) ||
-          count > INT64_C(1) << 62)
-        return hd_bind_fault(b, "'%s' has more than 2^62 elements",
-                             value->name);
+        return hd_bind_fault(b, "axis %u of '%s' has size %lld", rank,
+                             value->name, (long long)extents.values[n]);
+      if (rank < HD_MAX_RANK)
+        shape[rank] = extents.values[n];
     }
   }
-  return rank <= HD_MAX_RANK ||
-         hd_bind_fault(b, "'%s' has rank %u, and %d is the most", value->name,
-                       rank, (int)HD_MAX_RANK);
+  if (rank > HD_MAX_RANK)
+    return hd_bind_fault(b, "'%s' has rank %u, and %d is the most", value->name,
+                         rank, (int)HD_MAX_RANK);
+  return hd_shape_count(shape, rank, &count) ||
+         hd_bind_fault(b, "'%s' has more than 2^62 elements", value->name);
 }
 
 static bool check_range(hd_binder_t *b, const hd_index_t *index) {

@@ -42,7 +42,7 @@ const hd_value_t *hd_walk_find(const hd_walk_t *walk, const hd_value_t *value) {
   return NULL;
 }
 
-static bool check_arity(hd_lowering_t *l) {
+static bool check_inputs(hd_lowering_t *l) {
   const hd_operator_row_t *row = l->row;
   int count = (int)l->node->num_inputs;
   if (row->max_inputs >= 0 && count > row->max_inputs)
@@ -51,6 +51,11 @@ static bool check_arity(hd_lowering_t *l) {
   for (int i = 0; i < row->min_inputs; i++)
     if (i >= count || !l->inputs[i])
       return hd_lower_invalid(l, "input %d is missing", i);
+  for (int i = 0; i < count && !hd_operator_takes_lists(row); i++)
+    if (l->inputs[i] && l->inputs[i]->form != HD_HOLDS_TENSOR)
+      return hd_lower_invalid(
+          l, "input %d is a sequence or an optional, and a tensor is needed",
+          i);
   return true;
 }
 
@@ -59,7 +64,7 @@ bool hd_lowering_run(hd_lowering_t *l) {
   l->row = hd_operator_find(node->domain, node->op, node->version);
   if (!l->row)
     return hd_lower_unsupported(l, "the operator is not supported");
-  bool ok = check_arity(l) && l->row->lower(l) && !l->broken;
+  bool ok = check_inputs(l) && l->row->lower(l) && !l->broken;
   for (uint32_t i = 0; ok && i < node->num_outputs; i++)
     if (node->outputs[i] && !l->outputs[i])
       return hd_lower_unsupported(l, "output %u is not supported", i);
@@ -159,6 +164,10 @@ static bool take_outputs(hd_expander_t *x) {
       return hd_error(&context_of(x)->diags, source->loc, HD_E1103,
                       source->label ? source->label : source->name,
                       "this output is never given");
+    if (value->form != HD_HOLDS_TENSOR)
+      return hd_error(&context_of(x)->diags, source->loc, HD_E1104,
+                      source->label ? source->label : source->name,
+                      "an output that is a sequence or an optional");
     hd_vec_push(hd_expander_arena(x), &x->segment->outputs, value);
   }
   return true;

@@ -37,11 +37,13 @@ struct hd_expander {
   hd_ptr_map_t inputs; // The data of the whole's inputs: looked at on demand.
   hd_ptr_map_t given;  // The data of what segments computed.
   struct hd_names *names;
+  struct hd_put_node *nodes; // By content: the same node is not put twice.
+  hd_ptr_map_t left; // Values that earlier segments gave: a node that is put
+                     // again for one of them is that node.
   // The segment on its way:
   hd_graph_t *segment;
-  hd_ptr_map_t put;          // Values that its nodes give: the node.
-  hd_ptr_map_t used;         // What it takes from outside.
-  struct hd_put_node *nodes; // By content: the same node is not put twice.
+  hd_ptr_map_t put;  // Values that its nodes give: the node.
+  hd_ptr_map_t used; // What it needs.
 };
 
 struct hd_lowering {

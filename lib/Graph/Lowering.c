@@ -131,11 +131,20 @@ int64_t hd_lower_size(const hd_value_t *value, int axis) {
   return value->shape[axis]->u.i;
 }
 
+int64_t hd_size_times(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+int64_t hd_lower_product(const hd_value_t *x, int from, int to) {
+  int64_t product = 1;
+  for (int i = from; i < to; i++)
+    product = hd_size_times(product, hd_lower_size(x, i));
+  return product;
+}
+
 int64_t hd_lower_count(const hd_value_t *value) {
-  int64_t count = 1;
-  for (int i = 0; i < value->rank; i++)
-    count *= hd_lower_size(value, i);
-  return count;
+  return hd_lower_product(value, 0, value->rank);
 }
 
 hd_tensor_type_t hd_lower_type(const hd_value_t *value) {
@@ -154,6 +163,10 @@ const hd_host_tensor_t *hd_lower_find_data(hd_lowering_t *l,
 
 const hd_host_tensor_t *hd_lower_data(hd_lowering_t *l,
                                       const hd_value_t *value) {
+  if (value->form != HD_HOLDS_TENSOR) {
+    hd_lower_invalid(l, "a tensor is needed, found a sequence or an optional");
+    return NULL;
+  }
   const hd_host_tensor_t *data = hd_lower_find_data(l, value);
   if (data)
     return data;
@@ -171,6 +184,11 @@ const int64_t *hd_lower_data_ints(hd_lowering_t *l, const hd_value_t *value,
   *count = 0;
   if (!data)
     return NULL;
+  if (hd_scalar_class(data->type) == HD_CLASS_FLOAT) {
+    hd_lower_invalid(l, "integers are needed, found %s",
+                     hd_scalar_name(data->type));
+    return NULL;
+  }
   int64_t *ints = HD_ARENA_ARRAY(hd_lower_arena(l), int64_t, data->count + 1);
   for (int64_t i = 0; i < data->count; i++)
     ints[i] = hd_host_tensor_get_int(data, i);

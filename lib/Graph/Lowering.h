@@ -58,6 +58,12 @@ bool hd_lower_axis(hd_lowering_t *l, const char *name, int64_t otherwise,
 // Shapes and what is known. The sizes of a value:
 int64_t hd_lower_size(const hd_value_t *value, int axis);
 int64_t hd_lower_count(const hd_value_t *value); // Of elements.
+// The product of the sizes of axes from .. to - 1.
+int64_t hd_lower_product(const hd_value_t *x, int from, int to);
+// Sizes, at least 0, multiplied; INT64_MAX where the product is too large. So
+// is a count, or a product of a part of the axes: an empty tensor may have
+// axes that no memory would hold.
+int64_t hd_size_times(int64_t a, int64_t b);
 hd_tensor_type_t hd_lower_type(const hd_value_t *value);
 // The elements, where they are known now; else NULL.
 const hd_host_tensor_t *hd_lower_find_data(hd_lowering_t *l,
@@ -103,7 +109,8 @@ const hd_value_t *hd_lower_cast(hd_lowering_t *l, const hd_value_t *x,
 // x broadcast to a shape (numpy's rule).
 const hd_value_t *hd_lower_expand(hd_lowering_t *l, const hd_value_t *x,
                                   const int64_t *shape, unsigned rank);
-// New constants. The data is made here, zeroed, to be filled in.
+// New constants. The data is made here, zeroed, to be filled in. NULL after an
+// error: too many axes, or more elements (2^27) than are computed on the host.
 const hd_value_t *hd_lower_constant(hd_lowering_t *l, hd_scalar_t type,
                                     const int64_t *shape, unsigned rank,
                                     hd_host_tensor_t **data);
@@ -152,5 +159,7 @@ typedef struct hd_operator_row {
 } hd_operator_row_t;
 const hd_operator_row_t *hd_operator_find(const char *domain, const char *op,
                                           int version);
+// Whether its inputs may be sequences and optionals; all others get tensors.
+bool hd_operator_takes_lists(const hd_operator_row_t *row);
 
 #endif

@@ -12,6 +12,8 @@
 
 // More elements than that are computed where the rest is.
 enum { MAX_FOLDED = 4096 };
+// What operators' functions may compute here.
+enum { MAX_MADE = 1 << 27 };
 
 static const hd_attribute_t *add(hd_lowering_t *l, hd_attributes_t *list,
                                  hd_attribute_t like) {
@@ -70,29 +72,24 @@ static const hd_value_t *constant_of(hd_lowering_t *l,
   return value;
 }
 
-// A tensor whose data is the module's arena's.
-static hd_host_tensor_t *new_data(hd_lowering_t *l,
-                                  const hd_tensor_type_t *type) {
-  hd_host_tensor_t *data = HD_ARENA_NEW(hd_lower_arena(l), hd_host_tensor_t);
-  data->type = type->type;
-  data->rank = type->rank;
-  data->count = 1;
-  for (unsigned i = 0; i < type->rank; i++) {
-    data->shape[i] = type->shape[i];
-    data->count *= type->shape[i];
-  }
-  data->bytes = (size_t)data->count * hd_host_element_bytes(type->type);
-  data->data = hd_arena_alloc(hd_lower_arena(l), data->bytes + 1);
-  return data;
-}
-
 const hd_value_t *hd_lower_constant(hd_lowering_t *l, hd_scalar_t type,
                                     const int64_t *shape, unsigned rank,
                                     hd_host_tensor_t **data) {
-  hd_tensor_type_t t = {.type = type, .rank = rank};
-  if (rank)
-    memcpy(t.shape, shape, rank * sizeof(*shape));
-  *data = new_data(l, &t);
+  if (rank > HD_MAX_RANK)
+    return hd_lower_unsupported(l,
+                                "a tensor of rank %u: at most %d is "
+                                "supported",
+                                rank, HD_MAX_RANK),
+           NULL;
+  int64_t count;
+  if (!hd_shape_count(shape, rank, &count))
+    return hd_lower_invalid(l, "a negative size, or more than 2^62 elements"),
+           NULL;
+  if (count > MAX_MADE)
+    return hd_lower_unsupported(l, "it would make a constant of %lld elements",
+                                (long long)count),
+           NULL;
+  *data = hd_host_tensor_make(hd_lower_arena(l), type, shape, rank);
   return constant_of(l, *data);
 }
 
@@ -100,7 +97,8 @@ const hd_value_t *hd_lower_scalar(hd_lowering_t *l, hd_scalar_t type,
                                   double value) {
   hd_host_tensor_t *data;
   const hd_value_t *constant = hd_lower_constant(l, type, NULL, 0, &data);
-  hd_host_tensor_set(data, 0, value);
+  if (constant)
+    hd_host_tensor_set(data, 0, value);
   return constant;
 }
 
@@ -109,7 +107,7 @@ const hd_value_t *hd_lower_ints_constant(hd_lowering_t *l,
   hd_host_tensor_t *data;
   int64_t size = (int64_t)count;
   const hd_value_t *constant = hd_lower_constant(l, HD_I64, &size, 1, &data);
-  for (size_t i = 0; i < count; i++)
+  for (size_t i = 0; constant && i < count; i++)
     hd_host_tensor_set_int(data, (int64_t)i, values[i]);
   return constant;
 }
@@ -117,7 +115,7 @@ const hd_value_t *hd_lower_ints_constant(hd_lowering_t *l,
 static int64_t count_of(const hd_tensor_type_t *type) {
   int64_t count = 1;
   for (unsigned i = 0; i < type->rank; i++)
-    count *= type->shape[i];
+    count = hd_size_times(count, type->shape[i]);
   return count;
 }
 
@@ -126,8 +124,10 @@ static bool is_known(hd_lowering_t *l, const hd_task_binding_t *binding,
                      const hd_value_t *const *inputs, uint32_t num_inputs,
                      const hd_host_tensor_t **data) {
   for (uint32_t i = 0; i < num_inputs; i++) {
+    if (hd_lower_count(inputs[i]) > MAX_FOLDED) // Weights stay where they are.
+      return false;
     data[i] = hd_lower_find_data(l, inputs[i]);
-    if (!data[i] || data[i]->count > MAX_FOLDED)
+    if (!data[i])
       return false;
   }
   for (size_t i = 0; i < binding->task->outputs.size; i++)
@@ -136,24 +136,38 @@ static bool is_known(hd_lowering_t *l, const hd_task_binding_t *binding,
   return true;
 }
 
+typedef struct folded {
+  hd_host_tensor_t *results;
+  size_t count;
+} folded_t;
+
+static void end_folded(void *argument) {
+  folded_t *f = argument;
+  for (size_t i = 0; i < f->count; i++)
+    hd_host_tensor_fini(&f->results[i]);
+}
+
 static bool fold(hd_lowering_t *l, const hd_task_binding_t *binding,
                  const hd_host_tensor_t *const *data,
                  const hd_value_t **outputs) {
-  size_t count = binding->task->outputs.size;
-  hd_host_tensor_t *results =
-      HD_ARENA_ARRAY(hd_lower_arena(l), hd_host_tensor_t, count + 1);
-  bool ok = hd_task_evaluate(hd_lower_context(l), binding, data, results,
-                             l->node->loc);
-  for (size_t i = 0; ok && i < count; i++) {
-    hd_tensor_type_t type = {.type = results[i].type, .rank = results[i].rank};
-    memcpy(type.shape, results[i].shape, sizeof(int64_t) * type.rank);
-    hd_host_tensor_t *copy = new_data(l, &type);
-    memcpy(copy->data, results[i].data, copy->bytes);
+  hd_arena_t *arena = hd_lower_arena(l);
+  hd_budget_t *budget = &hd_lower_context(l)->budget;
+  folded_t f = {.count = binding->task->outputs.size};
+  f.results = HD_ARENA_ARRAY(arena, hd_host_tensor_t, f.count + 1);
+  if (!hd_task_evaluate(hd_lower_context(l), binding, data, f.results,
+                        l->node->loc))
+    return false;
+  hd_cleanup_t cleanup;
+  hd_budget_defer(budget, &cleanup, end_folded, &f);
+  for (size_t i = 0; i < f.count; i++) {
+    const hd_host_tensor_t *result = &f.results[i];
+    hd_host_tensor_t *copy =
+        hd_host_tensor_make(arena, result->type, result->shape, result->rank);
+    memcpy(copy->data, result->data, copy->bytes);
     outputs[i] = constant_of(l, copy);
   }
-  for (size_t i = 0; i < count; i++)
-    hd_host_tensor_fini(&results[i]);
-  return ok;
+  hd_budget_clean(budget, &cleanup);
+  return true;
 }
 
 static const hd_task_t *find_task(hd_lowering_t *l, const char *name) {
@@ -267,19 +281,15 @@ const hd_value_t *hd_lower_reshape(hd_lowering_t *l, const hd_value_t *x,
   if (!are_tensors(l, &x, 1))
     return NULL;
   hd_tensor_type_t type = {.type = x->type, .rank = rank};
-  int64_t count = 1;
+  int64_t count;
   if (rank > HD_MAX_RANK) {
     hd_lower_unsupported(l, "a tensor of rank %u: at most %d is supported",
                          rank, HD_MAX_RANK);
     return NULL;
   }
-  for (unsigned i = 0; i < rank; i++) {
+  for (unsigned i = 0; i < rank; i++)
     type.shape[i] = shape[i];
-    if (shape[i] < 0 || shape[i] > INT64_C(1) << 62 ||
-        __builtin_mul_overflow(count, shape[i], &count))
-      count = -1;
-  }
-  if (count != hd_lower_count(x)) {
+  if (!hd_shape_count(type.shape, rank, &count) || count != hd_lower_count(x)) {
     hd_lower_invalid(l, "%lld elements do not fit the new shape",
                      (long long)hd_lower_count(x));
     return NULL;
@@ -322,6 +332,11 @@ const hd_value_t *hd_lower_expand(hd_lowering_t *l, const hd_value_t *x,
     return NULL;
   if (same_shape(x, shape, rank))
     return x;
+  if (rank > HD_MAX_RANK || (int)rank < x->rank) {
+    hd_lower_invalid(l, "a tensor of rank %d does not broadcast to rank %u",
+                     x->rank, rank);
+    return NULL;
+  }
   for (unsigned i = 0; i < rank; i++) {
     int axis = (int)i - ((int)rank - x->rank);
     full[i] = axis < 0 ? 1 : hd_lower_size(x, axis);
@@ -351,6 +366,12 @@ static const hd_value_t *make_list(hd_lowering_t *l, hd_value_form_t form,
   for (size_t i = 0; i < count; i++) {
     if (!items[i])
       return NULL;
+    // So that lists nest twice at most.
+    if (items[i]->form == HD_HOLDS_OPTIONAL ||
+        (items[i]->form == HD_HOLDS_SEQUENCE && form == HD_HOLDS_SEQUENCE))
+      return hd_lower_unsupported(l, "a sequence of what is no tensor, or an "
+                                     "optional in another value"),
+             NULL;
     list->items[i] = items[i];
   }
   return &list->value;
@@ -384,17 +405,18 @@ const hd_value_t *hd_lower_held(const hd_value_t *optional, bool *present) {
 }
 
 // The walk of this call: that of the last time where the function was called
-// before.
+// before. Its walks were made one after the other, and nothing after them: the
+// node is the one at which the walk stopped.
 static hd_walk_t *find_walk(hd_lowering_t *l, const hd_graph_t *graph) {
   hd_lowering_t *root = l;
   while (root->outer)
     root = root->outer;
   hd_walk_t *walk = root->walk;
   unsigned call = root->calls++;
-  for (size_t i = 0; i < walk->children.size; i++)
-    if (walk->children.data[i].node == root->index &&
-        walk->children.data[i].call == call)
-      return walk->children.data[i].walk;
+  size_t size = walk->children.size;
+  const hd_walk_child_t *last = size ? &walk->children.data[size - 1] : NULL;
+  if (last && last->node == root->index && call <= last->call)
+    return walk->children.data[size - 1 - (last->call - call)].walk;
   hd_walk_child_t child = {root->index, call,
                            hd_walk_make(root->x, graph, walk)};
   hd_vec_push(hd_lower_arena(l), &walk->children, child);

@@ -102,21 +102,64 @@ static bool nodes_equal(const hd_node_t *a, const hd_node_t *b,
   return true;
 }
 
-static uint64_t node_key(const hd_node_t *node) {
-  uint64_t key = XXH3_64bits(node->op, strlen(node->op));
-  key ^= (uint64_t)(uintptr_t)node->task;
-  return XXH3_64bits_withSeed(node->inputs,
-                              node->num_inputs * sizeof(*node->inputs), key);
+static uint64_t hash(uint64_t key, const void *data, size_t size) {
+  return XXH3_64bits_withSeed(data, size, key);
+}
+
+static uint64_t attribute_key(uint64_t key, const hd_attribute_t *a) {
+  key = hash(key, a->name, strlen(a->name));
+  switch (a->kind) {
+  case HD_ATTRIBUTE_INT:
+    return hash(key, &a->u.i, sizeof(a->u.i));
+  case HD_ATTRIBUTE_FLOAT:
+    return hash(key, &a->u.f, sizeof(a->u.f));
+  case HD_ATTRIBUTE_INTS:
+    return hash(key, a->u.ints, a->count * sizeof(int64_t));
+  case HD_ATTRIBUTE_FLOATS:
+    return hash(key, a->u.floats, a->count * sizeof(double));
+  case HD_ATTRIBUTE_TYPE:
+    return hash(key, &a->u.type, sizeof(a->u.type));
+  case HD_ATTRIBUTE_STRING:
+  case HD_ATTRIBUTE_STRINGS:
+  case HD_ATTRIBUTE_TENSOR:
+  case HD_ATTRIBUTE_GRAPH:
+  case HD_ATTRIBUTE_KINDS:
+    break;
+  }
+  return key;
+}
+
+// Of all that nodes_equal() compares.
+static uint64_t node_key(const hd_node_t *node, const hd_tensor_type_t *types) {
+  uint64_t key =
+      hash((uint64_t)(uintptr_t)node->task, node->op, strlen(node->op));
+  key = hash(key, node->inputs, node->num_inputs * sizeof(*node->inputs));
+  for (uint32_t i = 0; i < node->num_attributes; i++)
+    key = attribute_key(key, node->attributes[i]);
+  for (uint32_t i = 0; i < node->num_outputs; i++)
+    key = hash(key + types[i].type, types[i].shape,
+               types[i].rank * sizeof(int64_t));
+  return key;
+}
+
+// Whether its results are: of this segment, or left by earlier ones.
+static bool is_there(const hd_expander_t *x, const hd_node_t *node) {
+  for (uint32_t i = 0; i < node->num_outputs; i++)
+    if (!hd_ptr_map_get(&x->put, node->outputs[i]) &&
+        !hd_ptr_map_get(&x->left, node->outputs[i]))
+      return false;
+  return true;
 }
 
 const hd_node_t *hd_segment_put(hd_expander_t *x, const hd_node_t *node,
                                 const hd_tensor_type_t *types,
                                 const char *name) {
   hd_arena_t *arena = hd_expander_arena(x);
-  uint64_t key = node_key(node);
+  uint64_t key = node_key(node, types);
   struct hd_put_node *entry;
   HASH_FIND(hh, x->nodes, &key, sizeof(key), entry);
-  if (entry && nodes_equal(entry->node, node, types))
+  if (entry && nodes_equal(entry->node, node, types) &&
+      is_there(x, entry->node))
     return entry->node;
   hd_node_t *copy = HD_ARENA_NEW(arena, hd_node_t);
   *copy = *node;
@@ -131,9 +174,9 @@ const hd_node_t *hd_segment_put(hd_expander_t *x, const hd_node_t *node,
   if (!entry) {
     entry = HD_ARENA_NEW(arena, struct hd_put_node);
     entry->key = key;
-    entry->node = copy;
     HASH_ADD(hh, x->nodes, key, sizeof(key), entry);
   }
+  entry->node = copy;
   return copy;
 }
 
@@ -144,7 +187,6 @@ void hd_segment_begin(hd_expander_t *x) {
   x->segment->loc = x->walk->graph->loc;
   x->put = (hd_ptr_map_t){0};
   x->used = (hd_ptr_map_t){0};
-  x->nodes = NULL;
 }
 
 // Enters a value that the segment needs; what it does not give itself comes
@@ -196,6 +238,7 @@ static void keep(hd_expander_t *x, const hd_value_t *value) {
   if (!hd_ptr_map_get(&x->put, value) || hd_ptr_map_get(&x->used, value))
     return;
   hd_ptr_map_set(arena, &x->used, value, value);
+  hd_ptr_map_set(arena, &x->left, value, value);
   hd_vec_push(arena, &x->segment->outputs, value);
 }
 

@@ -12,24 +12,12 @@
 
 bool hd_packed_size(hd_scalar_t type, const int64_t *shape, unsigned rank,
                     int64_t *count, int64_t *bytes) {
-  const int64_t limit = (int64_t)1 << 62;
-  *count = 1;
-  bool empty = false;
-  for (unsigned i = 0; i < rank; i++) {
-    if (shape[i] < 0)
-      return false;
-    empty |= shape[i] == 0;
-  }
-  for (unsigned i = 0; i < rank && !empty; i++)
-    if (__builtin_mul_overflow(*count, shape[i], count))
-      return false;
-  if (empty)
-    *count = 0;
   int64_t bits;
-  if (__builtin_mul_overflow(*count, (int64_t)hd_scalar_bits(type), &bits))
+  if (!hd_shape_count(shape, rank, count) ||
+      __builtin_mul_overflow(*count, (int64_t)hd_scalar_bits(type), &bits))
     return false;
   *bytes = bits / 8 + (bits % 8 != 0);
-  return *bytes <= limit;
+  return true;
 }
 
 void hd_unpack_elements(hd_scalar_t type, const void *packed, int64_t count,

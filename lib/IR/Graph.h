@@ -111,8 +111,8 @@ const hd_host_tensor_t *hd_constant_load(hd_module_t *module,
 // made for it, in the arena; NULL where they are in a file alone.
 const hd_host_tensor_t *hd_constant_elements(hd_arena_t *arena,
                                              const hd_value_t *value);
-// Elements and bytes, packed below a byte, of a tensor; false where that passes
-// 2^62 or a size is negative.
+// Elements and bytes, packed below a byte, of a tensor; false where the shape
+// has no count (hd_shape_count()) or takes 2^63 bits.
 bool hd_packed_size(hd_scalar_t type, const int64_t *shape, unsigned rank,
                     int64_t *count, int64_t *bytes);
 // Elements packed below a byte, one each byte, the bits above them zero: as in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/HostTensor.h"
+#include "IR/Scalar.h"
 #include "Support/Float.h"
 #include "Support/HostMemory.h"
 #include "Support/ThreadPool.h"
@@ -15,18 +16,25 @@ unsigned hd_host_element_bytes(hd_scalar_t type) {
   return (hd_scalar_bits(type) + 7) / 8;
 }
 
-// The product of the shape and an element's bytes; false past 2^62.
+bool hd_shape_count(const int64_t *shape, unsigned rank, int64_t *count) {
+  int64_t product = 1;
+  bool empty = false;
+  for (unsigned i = 0; i < rank; i++) {
+    if (shape[i] < 0 ||
+        (shape[i] > 0 && __builtin_mul_overflow(product, shape[i], &product)))
+      return false;
+    empty |= shape[i] == 0;
+  }
+  *count = empty ? 0 : product;
+  return product <= INT64_C(1) << 62;
+}
+
 static bool count_bytes(hd_scalar_t type, const int64_t *shape, unsigned rank,
                         int64_t *count, int64_t *bytes) {
-  *count = 1;
-  for (unsigned i = 0; i < rank; i++) {
-    assert(shape[i] >= 0);
-    if (__builtin_mul_overflow(*count, shape[i], count))
-      return false;
-  }
-  return !__builtin_mul_overflow(*count, (int64_t)hd_host_element_bytes(type),
+  return hd_shape_count(shape, rank, count) &&
+         !__builtin_mul_overflow(*count, (int64_t)hd_host_element_bytes(type),
                                  bytes) &&
-         *bytes <= (int64_t)1 << 62;
+         *bytes <= INT64_C(1) << 62;
 }
 
 bool hd_host_tensor_init(hd_host_tensor_t *tensor, hd_diagnostics_t *diags,
@@ -102,7 +110,8 @@ int64_t hd_host_tensor_get_int(const hd_host_tensor_t *tensor, int64_t i) {
   case HD_CLASS_VOID:
     return (int64_t)(bits << shift >> shift);
   case HD_CLASS_FLOAT:
-    return (int64_t)hd_float_decode(format_of(tensor->type), bits);
+    return hd_int_saturate(HD_I64,
+                           hd_float_decode(format_of(tensor->type), bits));
   }
   return 0;
 }

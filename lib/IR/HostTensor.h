@@ -24,21 +24,29 @@ typedef struct hd_host_tensor {
 // Bytes of one element on the host.
 unsigned hd_host_element_bytes(hd_scalar_t type);
 
-// Makes a zeroed tensor. False, with an error, where the shape's product passes
-// 2^62 bytes (E0309), or memory or the budget (may be NULL) does not hold it
-// (E0901). name is for messages. The budget must outlive the tensor.
+// The number of elements. False where a size is negative, and where the product
+// of those that are not 0 passes 2^62: so that no product of some of them
+// overflows, of an empty tensor either.
+bool hd_shape_count(const int64_t *shape, unsigned rank, int64_t *count);
+
+// Makes a zeroed tensor. False, with an error, where the shape has no count or
+// takes more than 2^62 bytes (E0309), or memory or the budget (may be NULL)
+// does not hold it (E0901). name is for messages. The budget must outlive the
+// tensor.
 bool hd_host_tensor_init(hd_host_tensor_t *tensor, hd_diagnostics_t *diags,
                          hd_budget_t *budget, const char *name,
                          hd_scalar_t type, const int64_t *shape, unsigned rank);
 // The same in an arena, which ends it: not to be given to
-// hd_host_tensor_fini(). NULL where the shape's product passes 2^62 bytes.
+// hd_host_tensor_fini(). NULL where the shape has no count or takes more than
+// 2^62 bytes.
 hd_host_tensor_t *hd_host_tensor_make(hd_arena_t *arena, hd_scalar_t type,
                                       const int64_t *shape, unsigned rank);
 void hd_host_tensor_fini(hd_host_tensor_t *tensor);
 
 // Element number i. Integers of 64 bits do not fit a double; ask for them by
-// the second pair. NaN and what does not fit an integer type are the caller's
-// to avoid.
+// the second pair: of a float it gives the nearest integer towards zero, 0 of
+// NaN. To set NaN, or what does not fit an integer type, is the caller's to
+// avoid.
 double hd_host_tensor_get(const hd_host_tensor_t *tensor, int64_t i);
 int64_t hd_host_tensor_get_int(const hd_host_tensor_t *tensor, int64_t i);
 void hd_host_tensor_set(hd_host_tensor_t *tensor, int64_t i, double value);

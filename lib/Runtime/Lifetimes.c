@@ -53,6 +53,7 @@ int64_t hd_lifetimes_place(hd_arena_t *scratch, hd_lifetime_t *lives,
     qsort(order, count, sizeof(*order), by_size);
   for (size_t i = 0; i < count; i++) {
     hd_lifetime_t *life = order[i];
+    hd_budget_check(scratch->budget);
     life->offset = find_gap(placed, i, life, align);
     int64_t end = life->offset + rounded(life->bytes, align);
     total = end > total ? end : total;
@@ -64,14 +65,20 @@ int64_t hd_lifetimes_place(hd_arena_t *scratch, hd_lifetime_t *lives,
   return total;
 }
 
-int64_t hd_lifetimes_bound(const hd_lifetime_t *lives, size_t count,
-                           size_t steps, int64_t align) {
-  int64_t most = 0;
+int64_t hd_lifetimes_bound(hd_arena_t *scratch, const hd_lifetime_t *lives,
+                           size_t count, size_t steps, int64_t align) {
+  // What begins to live at a step, less what ended before it.
+  int64_t *more = HD_ARENA_ARRAY(scratch, int64_t, steps + 1);
+  int64_t live = 0, most = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (lives[i].first > lives[i].last)
+      continue;
+    int64_t bytes = rounded(lives[i].bytes, align);
+    more[lives[i].first] += bytes;
+    more[lives[i].last + 1] -= bytes;
+  }
   for (size_t step = 0; step < steps; step++) {
-    int64_t live = 0;
-    for (size_t i = 0; i < count; i++)
-      if (lives[i].first <= step && step <= lives[i].last)
-        live += rounded(lives[i].bytes, align);
+    live += more[step];
     most = live > most ? live : most;
   }
   return most;

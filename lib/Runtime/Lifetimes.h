@@ -22,8 +22,9 @@ typedef struct hd_lifetime {
 int64_t hd_lifetimes_place(hd_arena_t *scratch, hd_lifetime_t *lives,
                            size_t count, int64_t align);
 
-// The most bytes that live at one step: no block is smaller.
-int64_t hd_lifetimes_bound(const hd_lifetime_t *lives, size_t count,
-                           size_t steps, int64_t align);
+// The most bytes that live at one step: no block is smaller. Steps are below
+// the number given.
+int64_t hd_lifetimes_bound(hd_arena_t *scratch, const hd_lifetime_t *lives,
+                           size_t count, size_t steps, int64_t align);
 
 #endif

@@ -299,8 +299,8 @@ static bool place_workspaces(hd_program_t *p) {
   if (count == 0)
     return true;
   hd_lifetime_t *lives = find_lifetimes(p);
-  p->block_bound =
-      hd_lifetimes_bound(lives, count, p->steps.size, WORKSPACE_ALIGN);
+  p->block_bound = hd_lifetimes_bound(&p->arena, lives, count, p->steps.size,
+                                      WORKSPACE_ALIGN);
   p->block_bytes = hd_lifetimes_place(&p->arena, lives, count, WORKSPACE_ALIGN);
   if (p->apart)
     return place_apart(p);

@@ -141,16 +141,20 @@ static bool evaluate(hd_session_t *s, run_t *run, const hd_node_t *node) {
                    node->attributes, node->num_attributes, node->loc, node->op);
   if (!binding)
     return false;
+  size_t count = node->task->outputs.size;
   hd_host_tensor_t *outputs =
-      HD_ARENA_ARRAY(arena, hd_host_tensor_t, node->num_outputs + 1);
-  bool ok =
-      hd_task_evaluate(context_of(s), binding, inputs, outputs, node->loc);
+      HD_ARENA_ARRAY(arena, hd_host_tensor_t, count + 1);
+  hd_stored_t **stored = HD_ARENA_ARRAY(arena, hd_stored_t *, count + 1);
+  for (uint32_t i = 0; i < node->num_outputs; i++)
+    stored[i] = hd_store_find(&run->values, node->outputs[i]);
+  if (!hd_task_evaluate(context_of(s), binding, inputs, outputs, node->loc))
+    return false;
+  // Nothing here unwinds, so that all of them find their owner.
   for (uint32_t i = 0; i < node->num_outputs; i++) {
-    hd_stored_t *stored = hd_store_find(&run->values, node->outputs[i]);
-    stored->own = outputs[i];
-    stored->data = &stored->own;
+    stored[i]->own = outputs[i];
+    stored[i]->data = &stored[i]->own;
   }
-  return ok;
+  return true;
 }
 
 static bool run_reference(hd_session_t *s, run_t *run,
@@ -340,13 +344,19 @@ static bool refuse_output(hd_session_t *s, run_t *run,
 static bool take_outputs(hd_session_t *s, run_t *run,
                          hd_host_tensor_t *outputs) {
   hd_context_t *context = context_of(s);
-  for (size_t i = 0; i < run->last->outputs.size; i++) {
+  size_t count = run->last->outputs.size;
+  for (size_t i = 0; i < count; i++) {
     const hd_value_t *value = run->last->outputs.data[i];
     if (value->form != HD_HOLDS_TENSOR)
       return refuse_output(s, run, s->graph->outputs.data[i]);
+    if (!fetch(s, run, value))
+      return false;
+  }
+  // Nothing here unwinds: the caller has no hold on them yet.
+  for (size_t i = 0; i < count; i++) {
+    const hd_value_t *value = run->last->outputs.data[i];
     const hd_host_tensor_t *data = fetch(s, run, value);
-    if (!data ||
-        !hd_host_tensor_init(&outputs[i], &context->diags, &context->budget,
+    if (!hd_host_tensor_init(&outputs[i], &context->diags, &context->budget,
                              value->name, data->type, data->shape, data->rank))
       return false;
     memcpy(outputs[i].data, data->data, data->bytes);

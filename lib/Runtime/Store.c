@@ -3,6 +3,8 @@
 #include "Runtime/Storage.h"
 #include "Support/HostMemory.h"
 
+#include <assert.h>
+
 static const hd_loc_t nowhere;
 static const hd_env_t no_sizes; // Every shape is known.
 
@@ -38,30 +40,61 @@ hd_stored_t *hd_store_find(hd_store_t *s, const hd_value_t *value) {
   return stored;
 }
 
+// Host memory for elements as the device has them, which unwinding frees.
+typedef struct buffer {
+  hd_cleanup_t cleanup;
+  hd_budget_t *budget;
+  unsigned char *data;
+  size_t bytes;
+} buffer_t;
+
+static void free_buffer(void *argument) {
+  buffer_t *b = argument;
+  hd_host_memory_free(b->budget, b->data, b->bytes);
+}
+
+static bool begin_buffer(hd_store_t *s, const hd_stored_t *stored,
+                         buffer_t *b) {
+  hd_context_t *context = context_of(s);
+  b->budget = &context->budget;
+  b->bytes = stored->slot.bytes;
+  b->data = hd_host_memory_alloc(&context->diags, b->budget,
+                                 stored->value->name, b->bytes);
+  if (b->data)
+    hd_budget_defer(b->budget, &b->cleanup, free_buffer, b);
+  return b->data != NULL;
+}
+
+static bool download_packed(hd_store_t *s, hd_stored_t *stored) {
+  const hd_slot_t *slot = &stored->slot;
+  buffer_t b;
+  if (!begin_buffer(s, stored, &b))
+    return false;
+  bool ok =
+      s->device->ops->download(s->device, b.data, slot->address, b.bytes) &&
+      hd_storage_unpack(&no_sizes, &s->arena, slot->var->tensor, b.data,
+                        b.bytes, &stored->own);
+  hd_budget_clean(b.budget, &b.cleanup);
+  return ok;
+}
+
 static bool download(hd_store_t *s, hd_stored_t *stored) {
   hd_context_t *context = context_of(s);
   const hd_value_t *value = stored->value;
   hd_tensor_type_t type = {.type = value->type, .rank = (unsigned)value->rank};
+  assert(stored->slot.address && "no segment gave the value");
   for (int i = 0; i < value->rank; i++)
     type.shape[i] = value->shape[i]->u.i;
   if (!stored->own.data &&
       !hd_host_tensor_init(&stored->own, &context->diags, &context->budget,
                            value->name, type.type, type.shape, type.rank))
     return false;
-  const hd_tensor_t *like = stored->slot.var->tensor;
-  if (hd_storage_is_plain(like))
-    return s->device->ops->download(s->device, stored->own.data,
-                                    stored->slot.address, stored->own.bytes);
-  size_t bytes = stored->slot.bytes;
-  unsigned char *storage = hd_host_memory_alloc(
-      &context->diags, &context->budget, value->name, bytes);
-  bool ok = storage &&
-            s->device->ops->download(s->device, storage, stored->slot.address,
-                                     bytes) &&
-            hd_storage_unpack(&no_sizes, &s->arena, like, storage, bytes,
-                              &stored->own);
-  hd_host_memory_free(&context->budget, storage, bytes);
-  return ok;
+  if (stored->own.count == 0) // What is there stands for nothing.
+    return true;
+  return hd_storage_is_plain(stored->slot.var->tensor)
+             ? s->device->ops->download(s->device, stored->own.data,
+                                        stored->slot.address, stored->own.bytes)
+             : download_packed(s, stored);
 }
 
 const hd_host_tensor_t *hd_store_fetch(hd_store_t *s, const hd_value_t *value) {
@@ -73,22 +106,29 @@ const hd_host_tensor_t *hd_store_fetch(hd_store_t *s, const hd_value_t *value) {
   return stored->data;
 }
 
+static bool upload_packed(hd_store_t *s, const hd_stored_t *stored,
+                          const hd_host_tensor_t *data) {
+  const hd_slot_t *slot = &stored->slot;
+  buffer_t b;
+  if (!begin_buffer(s, stored, &b))
+    return false;
+  bool ok = hd_storage_pack(&no_sizes, &s->arena, slot->var->tensor, data,
+                            b.data, b.bytes) &&
+            s->device->ops->upload(s->device, slot->address, b.data, b.bytes);
+  hd_budget_clean(b.budget, &b.cleanup);
+  return ok;
+}
+
+// An empty tensor has room on the device for what nobody reads.
 static bool upload(hd_store_t *s, const hd_stored_t *stored,
                    const hd_host_tensor_t *data) {
-  hd_context_t *context = context_of(s);
   const hd_slot_t *slot = &stored->slot;
-  if (hd_storage_is_plain(slot->var->tensor))
-    return s->device->ops->upload(s->device, slot->address, data->data,
-                                  slot->bytes);
-  unsigned char *storage = hd_host_memory_alloc(
-      &context->diags, &context->budget, stored->value->name, slot->bytes);
-  bool ok =
-      storage &&
-      hd_storage_pack(&no_sizes, &s->arena, slot->var->tensor, data, storage,
-                      slot->bytes) &&
-      s->device->ops->upload(s->device, slot->address, storage, slot->bytes);
-  hd_host_memory_free(&context->budget, storage, slot->bytes);
-  return ok;
+  if (data->count == 0)
+    return true;
+  return hd_storage_is_plain(slot->var->tensor)
+             ? s->device->ops->upload(s->device, slot->address, data->data,
+                                      slot->bytes)
+             : upload_packed(s, stored, data);
 }
 
 // The parameter's type, which lives as long as the store.
@@ -101,12 +141,20 @@ static const hd_var_t *keep_param(hd_store_t *s, const hd_value_t *value,
   return hd_var_make_tensor(&s->arena, value->name, tensor, value->loc);
 }
 
+static void forget(hd_store_t *s, hd_stored_t *stored) {
+  s->device->ops->free(s->device, stored->slot.address);
+  stored->slot = (hd_slot_t){0};
+}
+
 bool hd_store_place(hd_store_t *s, const hd_value_t *value,
                     const hd_var_t *param, bool fill) {
   hd_stored_t *stored = hd_store_find(s, value);
   int64_t bytes;
   if (stored->slot.address)
     return true;
+  const hd_host_tensor_t *data = fill ? hd_store_fetch(s, value) : NULL;
+  if (fill && !data)
+    return false;
   if (!hd_storage_bytes(&no_sizes, &s->arena, param->tensor, &bytes))
     return hd_error(&context_of(s)->diags, nowhere, HD_E0309, value->name);
   stored->slot =
@@ -114,10 +162,10 @@ bool hd_store_place(hd_store_t *s, const hd_value_t *value,
   if (!s->device->ops->alloc(s->device, value->name, (size_t)bytes,
                              &stored->slot.address))
     return false;
-  if (!fill)
+  if (!fill || upload(s, stored, data))
     return true;
-  const hd_host_tensor_t *data = hd_store_fetch(s, value);
-  return data && upload(s, stored, data);
+  forget(s, stored); // The next run is not to find it there.
+  return false;
 }
 
 bool hd_store_update(hd_store_t *s, const hd_value_t *value,

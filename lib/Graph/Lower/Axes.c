@@ -38,13 +38,6 @@ bool hd_lower_axes(hd_lowering_t *l, const hd_value_t *input,
   return true;
 }
 
-int64_t hd_lower_product(const hd_value_t *x, int from, int to) {
-  int64_t product = 1;
-  for (int i = from; i < to; i++)
-    product = hd_size_times(product, hd_lower_size(x, i));
-  return product;
-}
-
 const hd_value_t *hd_lower_around(hd_lowering_t *l, const hd_value_t *x,
                                   int64_t axis) {
   int64_t shape[3] = {hd_lower_product(x, 0, (int)axis),

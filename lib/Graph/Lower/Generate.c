@@ -172,9 +172,10 @@ bool hd_onnx_window(hd_lowering_t *l) {
 // --- Det ---
 
 // By elimination with the greatest pivot; the matrix is overwritten.
-static double determinant(double *m, int64_t n) {
+static double determinant(hd_budget_t *budget, double *m, int64_t n) {
   double product = 1;
   for (int64_t c = 0; c < n; c++) {
+    hd_budget_check(budget);
     int64_t pivot = c;
     for (int64_t r = c + 1; r < n; r++)
       if (fabs(m[r * n + c]) > fabs(m[pivot * n + c]))
@@ -209,14 +210,16 @@ bool hd_onnx_det(hd_lowering_t *l) {
   hd_host_tensor_t *result;
   const hd_value_t *y =
       hd_lower_constant(l, x->type, type.shape, type.rank - 2, &result);
-  // Where there is no matrix, its size may be any.
-  bool any = y && data->count > 0;
-  double *matrix =
-      any ? HD_ARENA_ARRAY(hd_lower_arena(l), double, (size_t)(n * n)) : NULL;
-  for (int64_t i = 0; y && i < result->count; i++) {
+  if (!y)
+    return false;
+  // As large as one of the matrices, and there may be none.
+  double *matrix = HD_ARENA_ARRAY(hd_lower_arena(l), double,
+                                  data->count ? (size_t)(n * n) : 1);
+  for (int64_t i = 0; i < result->count; i++) {
     for (int64_t k = 0; k < n * n; k++)
       matrix[k] = hd_host_tensor_get(data, i * n * n + k);
-    hd_host_tensor_set(result, i, determinant(matrix, n));
+    hd_host_tensor_set(result, i,
+                       determinant(&hd_lower_context(l)->budget, matrix, n));
   }
   return set(l, y);
 }

@@ -29,16 +29,6 @@ bool hd_lower_axes(hd_lowering_t *l, const hd_value_t *input,
 // error, where there is no such axis.
 bool hd_lower_wrap_axis(hd_lowering_t *l, int rank, int64_t *axis);
 
-// A product of sizes; the greatest number where it is greater, which no tensor
-// has as a size: an empty one may have any beside its 0.
-static inline int64_t hd_size_times(int64_t a, int64_t b) {
-  int64_t product;
-  return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
-}
-
-// The product of the sizes of axes from .. to - 1, so limited.
-int64_t hd_lower_product(const hd_value_t *x, int from, int to);
-
 // x as [before, size, after] around an axis.
 const hd_value_t *hd_lower_around(hd_lowering_t *l, const hd_value_t *x,
                                   int64_t axis);

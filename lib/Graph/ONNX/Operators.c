@@ -12,6 +12,26 @@ static const hd_operator_row_t rows[] = {
 #undef HD_ONNX
 };
 
+bool hd_operator_takes_lists(const hd_operator_row_t *row) {
+  static const hd_lower_fn_t functions[] = {
+      hd_onnx_concat_from_sequence,
+      hd_onnx_identity,
+      hd_onnx_loop,
+      hd_onnx_optional,
+      hd_onnx_optional_get,
+      hd_onnx_optional_has,
+      hd_onnx_sequence_at,
+      hd_onnx_sequence_erase,
+      hd_onnx_sequence_insert,
+      hd_onnx_sequence_length,
+      hd_onnx_sequence_map,
+  };
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    if (row->lower == functions[i])
+      return true;
+  return false;
+}
+
 const hd_operator_row_t *hd_operator_find(const char *domain, const char *op,
                                           int version) {
   const hd_operator_row_t *found = NULL;
