@@ -28,7 +28,8 @@ hd_walk_t *hd_walk_make(hd_expander_t *x, const hd_graph_t *graph,
   walk->done = HD_ARENA_ARRAY(arena, bool, graph->nodes.size + 1);
   for (size_t i = 0; i < graph->constants.size; i++) {
     const hd_value_t *constant = graph->constants.data[i];
-    hd_ptr_map_set(arena, &walk->values, constant, constant);
+    hd_ptr_map_set(arena, &walk->values, constant,
+                   hd_segment_constant(x, constant));
   }
   return walk;
 }

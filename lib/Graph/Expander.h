@@ -37,6 +37,8 @@ struct hd_expander {
   hd_ptr_map_t inputs; // The data of the whole's inputs: looked at on demand.
   hd_ptr_map_t given;  // The data of what segments computed.
   struct hd_names *names;
+  hd_ptr_map_t entered; // The source's constants, as hd_segment_constant() has
+                        // them.
   struct hd_put_node *nodes; // By content: the same node is not put twice.
   hd_ptr_map_t left; // Values that earlier segments gave: a node that is put
                      // again for one of them is that node.
@@ -93,6 +95,10 @@ void hd_segment_keep(hd_expander_t *x);
 const hd_node_t *hd_segment_put(hd_expander_t *x, const hd_node_t *node,
                                 const hd_tensor_type_t *types,
                                 const char *name);
+// A constant of the source, under a name that no other value has: itself, as a
+// rule.
+const hd_value_t *hd_segment_constant(hd_expander_t *x,
+                                      const hd_value_t *constant);
 // A new value, not a constant, with a name like that one.
 hd_value_t *hd_segment_value(hd_expander_t *x, const char *name,
                              const hd_tensor_type_t *type);

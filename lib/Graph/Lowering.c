@@ -92,6 +92,10 @@ const hd_attribute_t *hd_lower_attribute(hd_lowering_t *l, const char *name,
   return NULL;
 }
 
+const hd_value_t *hd_lower_tensor(hd_lowering_t *l, const hd_value_t *tensor) {
+  return hd_segment_constant(l->x, tensor);
+}
+
 int64_t hd_lower_int(hd_lowering_t *l, const char *name, int64_t otherwise) {
   const hd_attribute_t *a = hd_lower_attribute(l, name, HD_ATTRIBUTE_INT);
   return a ? a->u.i : otherwise;

@@ -45,6 +45,8 @@ bool hd_lower_output(hd_lowering_t *l, uint32_t i, const hd_value_t *value);
 // and the node fails whatever its function returns.
 const hd_attribute_t *hd_lower_attribute(hd_lowering_t *l, const char *name,
                                          hd_attribute_kind_t kind);
+// The tensor of an attribute as a value.
+const hd_value_t *hd_lower_tensor(hd_lowering_t *l, const hd_value_t *tensor);
 int64_t hd_lower_int(hd_lowering_t *l, const char *name, int64_t otherwise);
 double hd_lower_float(hd_lowering_t *l, const char *name, double otherwise);
 const char *hd_lower_string(hd_lowering_t *l, const char *name,

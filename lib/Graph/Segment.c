@@ -57,6 +57,26 @@ hd_value_t *hd_segment_value(hd_expander_t *x, const char *name,
   return value;
 }
 
+const hd_value_t *hd_segment_constant(hd_expander_t *x,
+                                      const hd_value_t *constant) {
+  hd_arena_t *arena = hd_expander_arena(x);
+  const hd_value_t *entered = hd_ptr_map_get(&x->entered, constant);
+  if (entered)
+    return entered;
+  const char *wanted = constant->name ? constant->name : "c";
+  const char *name = unique_name(x, wanted);
+  if (name != constant->name) {
+    hd_value_t *copy = HD_ARENA_NEW(arena, hd_value_t);
+    *copy = *constant; // With the same elements, loaded once.
+    copy->name = name;
+    entered = copy;
+  } else {
+    entered = constant;
+  }
+  hd_ptr_map_set(arena, &x->entered, constant, entered);
+  return entered;
+}
+
 static bool attributes_equal(const hd_attribute_t *a, const hd_attribute_t *b) {
   if (a->kind != b->kind || a->count != b->count ||
       strcmp(a->name, b->name) != 0)

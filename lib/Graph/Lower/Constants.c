@@ -39,7 +39,7 @@ bool hd_onnx_constant(hd_lowering_t *l) {
                             node->num_attributes);
   const hd_attribute_t *a = node->attributes[0];
   if (a->kind == HD_ATTRIBUTE_TENSOR)
-    return hd_lower_output(l, 0, a->u.tensor);
+    return hd_lower_output(l, 0, hd_lower_tensor(l, a->u.tensor));
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
     // An empty list comes without a kind of its own.
     if (strcmp(a->name, forms[i].name) == 0 &&

@@ -96,7 +96,7 @@ bool hd_onnx_constant_of_shape(hd_lowering_t *l) {
   else if (a->kind != HD_ATTRIBUTE_TENSOR || hd_lower_count(a->u.tensor) != 1)
     return hd_lower_invalid(l, "'value' is no tensor of one element");
   else
-    value = hd_lower_reshape(l, a->u.tensor, NULL, 0);
+    value = hd_lower_reshape(l, hd_lower_tensor(l, a->u.tensor), NULL, 0);
   return value && set(l, hd_lower_expand(l, value, shape, (unsigned)rank));
 }
 

@@ -112,7 +112,7 @@ static const hd_value_t *read_list(hd_lowering_t *l, const char *what) {
     if (!a)
       return NULL;
     if (a->kind == HD_ATTRIBUTE_TENSOR)
-      return a->u.tensor;
+      return hd_lower_tensor(l, a->u.tensor);
     if (a->kind == HD_ATTRIBUTE_INTS)
       return hd_lower_ints_constant(l, a->u.ints, a->count);
     int64_t count = (int64_t)a->count;
@@ -130,7 +130,8 @@ static const hd_value_t *read_default(hd_lowering_t *l, hd_scalar_t type) {
   if (hd_node_attribute(hd_lower_node(l), "default_tensor")) {
     const hd_attribute_t *a =
         hd_lower_attribute(l, "default_tensor", HD_ATTRIBUTE_TENSOR);
-    return a ? hd_lower_reshape(l, a->u.tensor, NULL, 0) : NULL;
+    return a ? hd_lower_reshape(l, hd_lower_tensor(l, a->u.tensor), NULL, 0)
+             : NULL;
   }
   return hd_lower_scalar(l, type,
                          type == HD_F32
