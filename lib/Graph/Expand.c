@@ -155,6 +155,21 @@ const hd_value_t *hd_expander_input(const hd_expander_t *x, size_t i) {
   return hd_ptr_map_get(&x->walk->values, x->walk->graph->inputs.data[i]);
 }
 
+// Names the node that gives what no caller can take.
+static bool refuse_output(hd_expander_t *x, const hd_value_t *source) {
+  const hd_graph_t *graph = x->walk->graph;
+  const char *name = source->label ? source->label : source->name;
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    for (uint32_t k = 0; k < graph->nodes.data[i]->num_outputs; k++) {
+      hd_lowering_t l = {.x = x, .node = graph->nodes.data[i]};
+      if (l.node->outputs[k] == source)
+        return hd_lower_unsupported(
+            &l, "the output '%s' is a sequence or an optional", name);
+    }
+  return hd_error(&context_of(x)->diags, source->loc, HD_E1104, name,
+                  "an output that is a sequence or an optional");
+}
+
 // Sets the outputs of the last segment. False where one could not be made.
 static bool take_outputs(hd_expander_t *x) {
   const hd_graph_t *graph = x->walk->graph;
@@ -166,9 +181,7 @@ static bool take_outputs(hd_expander_t *x) {
                       source->label ? source->label : source->name,
                       "this output is never given");
     if (value->form != HD_HOLDS_TENSOR)
-      return hd_error(&context_of(x)->diags, source->loc, HD_E1104,
-                      source->label ? source->label : source->name,
-                      "an output that is a sequence or an optional");
+      return refuse_output(x, source);
     hd_vec_push(hd_expander_arena(x), &x->segment->outputs, value);
   }
   return true;

@@ -28,7 +28,7 @@ typedef struct run {
   hd_expander_t *expander;
   hd_tensor_type_t *inputs;
   const hd_graph_t *last;
-  hd_store_t values; // All but constants.
+  hd_store_t values; // All but the model's constants.
   segment_t segment; // The one at work.
   struct run *next;
 } run_t;
@@ -39,7 +39,8 @@ struct hd_session {
   hd_device_t *device;
   hd_session_options_t options;
   hd_session_stats_t stats;
-  hd_store_t constants; // On the device, for every run.
+  hd_ptr_map_t shared;  // The model's constants.
+  hd_store_t constants; // Those on the device, for every run.
   run_t *kept;          // Runs that can be run again.
   run_t *now;           // The last; NULL where it was not kept.
   run_t *running;       // Not kept yet: so that unwinding does not lose it.
@@ -53,6 +54,23 @@ static double ms_since(uint64_t start) {
   return (double)(hd_clock_ns() - start) * 1e-6;
 }
 
+// Enters what every run has in common: constants, also of inner graphs.
+static void share(hd_session_t *s, const hd_graph_t *graph) {
+  hd_arena_t *arena = &s->constants.arena;
+  for (size_t i = 0; i < graph->constants.size; i++)
+    hd_ptr_map_set(arena, &s->shared, graph->constants.data[i], graph);
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    for (uint32_t k = 0; k < node->num_attributes; k++) {
+      const hd_attribute_t *a = node->attributes[k];
+      if (a->kind == HD_ATTRIBUTE_TENSOR)
+        hd_ptr_map_set(arena, &s->shared, a->u.tensor, graph);
+      else if (a->kind == HD_ATTRIBUTE_GRAPH)
+        share(s, a->u.graph);
+    }
+  }
+}
+
 hd_session_t *hd_session_create(hd_module_t *module, const hd_graph_t *graph,
                                 hd_device_t *device,
                                 const hd_session_options_t *options) {
@@ -64,6 +82,7 @@ hd_session_t *hd_session_create(hd_module_t *module, const hd_graph_t *graph,
   s->device = device;
   s->options = *options;
   hd_store_init(&s->constants, module, device);
+  share(s, graph);
   return s;
 }
 
@@ -100,7 +119,7 @@ const hd_session_stats_t *hd_session_stats(const hd_session_t *s) {
 
 static hd_store_t *store_of(hd_session_t *s, run_t *run,
                             const hd_value_t *value) {
-  return value->constant ? &s->constants : &run->values;
+  return hd_ptr_map_get(&s->shared, value) ? &s->constants : &run->values;
 }
 
 static const hd_host_tensor_t *fetch(hd_session_t *s, run_t *run,

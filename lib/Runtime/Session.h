@@ -4,7 +4,9 @@
 // graph is expanded, scheduled and compiled, segment by segment
 // (Graph/Expand.h); a segment is a program of its own. On the device `ref`
 // tasks are evaluated instead. What is compiled is kept for the next run with
-// the same shapes, and constants stay on the device.
+// the same shapes, and constants stay on the device. What a walk makes of the
+// graph stays in the module's arena: where shapes depend on data, each run adds
+// to it.
 #ifndef HIDET_RUNTIME_SESSION_H
 #define HIDET_RUNTIME_SESSION_H
 

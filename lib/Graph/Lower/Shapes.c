@@ -190,9 +190,7 @@ bool hd_onnx_depth_to_space(hd_lowering_t *l) {
                             "%lld channels do not divide into blocks of %lld",
                             (long long)s[1], (long long)(b * b));
   const char *mode = hd_lower_string(l, "mode", "DCR");
-  int64_t depth = s[1] / (b * b),
-          joined[] = {s[0], depth, hd_size_times(s[2], b),
-                      hd_size_times(s[3], b)};
+  int64_t depth = s[1] / (b * b), joined[] = {s[0], depth, s[2] * b, s[3] * b};
   if (strcmp(mode, "DCR") == 0)
     return rearrange(l, (int64_t[]){s[0], b, b, depth, s[2], s[3]},
                      (int64_t[]){0, 3, 4, 1, 5, 2}, joined);
@@ -209,10 +207,9 @@ bool hd_onnx_space_to_depth(hd_lowering_t *l) {
   if (s[2] % b != 0 || s[3] % b != 0)
     return hd_lower_invalid(l, "%lld x %lld pixels do not divide into blocks",
                             (long long)s[2], (long long)s[3]);
-  return rearrange(
-      l, (int64_t[]){s[0], s[1], s[2] / b, b, s[3] / b, b},
-      (int64_t[]){0, 3, 5, 1, 2, 4},
-      (int64_t[]){s[0], hd_size_times(s[1], b * b), s[2] / b, s[3] / b});
+  return rearrange(l, (int64_t[]){s[0], s[1], s[2] / b, b, s[3] / b, b},
+                   (int64_t[]){0, 3, 5, 1, 2, 4},
+                   (int64_t[]){s[0], s[1] * b * b, s[2] / b, s[3] / b});
 }
 
 // Of each matrix, what is above or below a diagonal.
