@@ -12,7 +12,7 @@ import sys
 
 
 def main():
-    limit, codes = 1 << 14, []
+    limit, codes = 1 << 10, []
     while not codes or codes[-1] == 5 and limit < 1 << 30:
         command = sys.argv[1:] + ["--max-mem=%d" % limit]
         result = subprocess.run(command, text=True, stdout=subprocess.DEVNULL,
