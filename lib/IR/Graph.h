@@ -13,6 +13,8 @@
 
 typedef struct hd_node hd_node_t;
 
+enum { HD_MAX_OPERATOR_VERSION = 99999 };
+
 typedef enum hd_value_form {
   HD_HOLDS_TENSOR,
   HD_HOLDS_SEQUENCE, // Of tensors.
@@ -76,7 +78,7 @@ typedef struct hd_attribute {
 
 struct hd_node {
   const char *domain; // "onnx", "microsoft"; NULL: the operator is a task.
-  int version;        // Of the domain's operator set.
+  int version;        // Of the domain's operator set, from 1 on.
   const char *op;
   const hd_task_t *task; // Where the domain is NULL.
   const char *label;     // As the model names the node; NULL: not.

@@ -217,7 +217,7 @@ static bool parse_operator(hd_graph_parser_t *g, hd_node_t *node) {
     digits++;
   node->domain = hd_arena_strndup(p->arena, token->text, size - digits);
   for (const char *c = token->text + size - digits;
-       *c && node->version < 100000; c++)
+       *c && node->version <= HD_MAX_OPERATOR_VERSION; c++)
     node->version = node->version * 10 + (*c - '0');
   if (hd_peek(p)->kind != HD_TOKEN_NAME)
     return hd_expected(p, "the name of an operator");

@@ -208,7 +208,7 @@ void hd_verify_node(hd_graph_verifier_t *g, const hd_node_t *node) {
     size_t size = strlen(node->domain);
     if (!hd_verify_is_name(node->domain) ||
         (node->domain[size - 1] >= '0' && node->domain[size - 1] <= '9') ||
-        node->version < 1)
+        node->version < 1 || node->version > HD_MAX_OPERATOR_VERSION)
       hd_verify_fault(&g->v, node->loc, "'%s%d' is no domain with a version",
                       node->domain, node->version);
     if (node->task)

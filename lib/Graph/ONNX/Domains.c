@@ -3,7 +3,6 @@
 // Operator sets: which version of each domain's operators a model means.
 #include "Graph/ONNX/State.h"
 
-#include <limits.h>
 #include <string.h>
 
 typedef struct row {
@@ -59,7 +58,7 @@ bool hd_import_opsets(hd_onnx_import_t *im, HdOnnx__OpsetId *const *imports,
     if (hd_import_opset(scope, domain))
       return hd_import_invalid(im, "operator set", shown,
                                "it is imported twice");
-    if (version < 1 || version > INT_MAX)
+    if (version < 1 || version > HD_MAX_OPERATOR_VERSION)
       return hd_import_invalid(im, "operator set", shown, "version %lld",
                                (long long)version);
     if (row && row->newest && version > row->newest)

@@ -471,6 +471,11 @@ def newer_operators(folder):
     return model(graph(), (("", 1000),))
 
 
+@case("graphs", 3, "operator set 'own': version 2147483647")
+def far_version(folder):
+    return model(graph(), (("own", (1 << 31) - 1),))
+
+
 @case("graphs", 4, "its format has version 99")
 def newer_format(folder):
     return model(graph(), ir=99)
