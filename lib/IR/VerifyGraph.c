@@ -59,12 +59,15 @@ static bool is_arithmetic(void *argument, const hd_expr_t *e) {
   }
 }
 
+static bool is_element(hd_scalar_t type) {
+  hd_scalar_class_t class = hd_scalar_class(type);
+  return class != HD_CLASS_VOID && class != HD_CLASS_OPAQUE;
+}
+
 static void verify_type(hd_graph_verifier_t *g, const hd_value_t *value) {
   if (value->type == HD_VOID && value->rank < 0)
     return;
-  hd_scalar_class_t class = hd_scalar_class(value->type);
-  if (value->type != HD_VOID &&
-      (class == HD_CLASS_VOID || class == HD_CLASS_OPAQUE))
+  if (value->type != HD_VOID && !is_element(value->type))
     hd_verify_fault(&g->v, value->loc, "'%s' has elements of type %s",
                     value->name, hd_scalar_name(value->type));
   if (value->rank > HD_MAX_RANK) {
@@ -210,6 +213,9 @@ static void verify_attributes(hd_graph_verifier_t *g, const hd_node_t *node) {
                       a->name, hd_scalar_name(hd_node_float_type(node)));
     if (a->kind == HD_ATTRIBUTE_TENSOR)
       verify_constant(g, a->u.tensor);
+    if (a->kind == HD_ATTRIBUTE_TYPE && !is_element(a->u.type))
+      hd_verify_fault(&g->v, a->loc, "attribute '%s' is no type of elements",
+                      a->name);
     if (a->kind != HD_ATTRIBUTE_GRAPH)
       continue;
     if (a->u.graph->outer != g->graph || a->u.graph->name)

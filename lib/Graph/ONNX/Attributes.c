@@ -157,6 +157,10 @@ static bool read_kind(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
   case TYPE_PROTO:
     attribute->kind = HD_ATTRIBUTE_TYPE;
     attribute->u.type = element_of(proto->tp);
+    if (attribute->u.type != HD_VOID)
+      return true;
+    im->failed = true; // The rest is looked at as well.
+    hd_import_unsupported(im, node, name, "the type is not supported");
     return true;
   case TENSORS:
   case GRAPHS:

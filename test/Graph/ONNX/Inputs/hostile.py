@@ -486,6 +486,12 @@ def two_versions(folder):
     return model(graph(), (("", 13), ("ai.onnx", 14)))
 
 
+@case("graphs", 4, "attribute 'type': the type is not supported")
+def type_of_strings(folder):
+    return relu([node("Optional", [], ["o"], [
+        data(1, "type") + data(14, tensor_type([], STRING)) + number(20, 13)])])
+
+
 @case("graphs", 4, "input 'm': its type (a map)")
 def map_input(folder):
     return model(graph(inputs=[data(1, "m") + data(2, data(5, b""))]))
