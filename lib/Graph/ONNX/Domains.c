@@ -2,6 +2,7 @@
 //
 // Operator sets: which version of each domain's operators a model means.
 #include "Graph/ONNX/State.h"
+#include "IR/Parser.h"
 
 #include <string.h>
 
@@ -37,12 +38,13 @@ const hd_onnx_opset_t *hd_import_opset(const hd_onnx_scope_t *scope,
   return NULL;
 }
 
-// A version follows, so no digit ends the name.
+// A name, and as a version follows, no digit ends it.
 static const char *name_of(hd_onnx_import_t *im, const char *domain) {
   const char *word = hd_import_word(im->arena, domain);
   char last = word[strlen(word) - 1];
-  return last >= '0' && last <= '9' ? hd_arena_printf(im->arena, "%s_", word)
-                                    : word;
+  return (last >= '0' && last <= '9') || hd_is_reserved(word)
+             ? hd_arena_printf(im->arena, "%s_", word)
+             : word;
 }
 
 bool hd_import_opsets(hd_onnx_import_t *im, HdOnnx__OpsetId *const *imports,

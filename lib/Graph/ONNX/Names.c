@@ -70,6 +70,8 @@ static size_t make_word(const char *name, char *word) {
   }
   if (size == 0)
     word[size++] = 't';
+  if (size == 1 && word[0] == '_') // What is left out is written so.
+    word[size++] = '_';
   word[size] = '\0';
   return size;
 }

@@ -37,7 +37,8 @@ def names():
         node("Relu", ["in"], ["f32"]),
         node("Relu", ["f32"], ["größe"]),
         node("Relu", ["größe"], ["graph"]),
-        node("Relu", ["graph"], ["out put"]),
+        node("Relu", ["graph"], ["_"]),
+        node("Relu", ["_"], ["out put"]),
     ], [value("/in.put:0", ("batch size", 3, None, "batch size"))],
         [value("out put")]))
 
@@ -51,8 +52,10 @@ def attributes():
         helper.make_node("Conv", ["y", "y", ""], ["z"], strides=[2, 2],
                          auto_pad="SAME_UPPER"),
         node("Split", ["z"], ["a", "", "c"], axis=1),
-    ], [value("x")], [value("a"), value("c")]),
-        (("", 13), ("own.domain", 4)))
+        node("f32", ["a"], ["d"], domain="in"),
+        node("if", ["d"], ["e"], domain="v2"),
+    ], [value("x")], [value("e"), value("c")]),
+        (("", 13), ("own.domain", 4), ("in", 1), ("v2", 3)))
 
 
 def constants():
