@@ -194,7 +194,8 @@ static bool drop_ones(hd_lowering_t *l, const hd_einsum_t *e, hd_operand_t *x) {
 static int64_t product(const hd_einsum_t *e, const hd_labels_t *list) {
   int64_t count = 1;
   for (unsigned i = 0; i < list->count; i++)
-    count *= e->sizes[list->labels[i]];
+    if (__builtin_mul_overflow(count, e->sizes[list->labels[i]], &count))
+      return INT64_MAX; // No tensor has that many: its reshape reports it.
   return count;
 }
 

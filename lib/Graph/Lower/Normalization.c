@@ -5,14 +5,6 @@
 
 #include <string.h>
 
-// Elements of the axes from first to before end.
-static int64_t count_axes(const hd_value_t *x, int first, int end) {
-  int64_t count = 1;
-  for (int i = first; i < end; i++)
-    count *= hd_lower_size(x, i);
-  return count;
-}
-
 static bool has_axes(const hd_value_t *value, const hd_value_t *x, int first) {
   bool same = value->rank == x->rank - first;
   for (int i = 0; same && i < value->rank; i++)
@@ -46,8 +38,8 @@ bool hd_onnx_softmax(hd_lowering_t *l) {
     y = along(l, task, x, axis);
     return y && hd_lower_output(l, 0, y);
   }
-  int64_t pair[] = {count_axes(x, 0, (int)axis),
-                    count_axes(x, (int)axis, x->rank)};
+  int64_t pair[] = {hd_lower_product(x, 0, (int)axis),
+                    hd_lower_product(x, (int)axis, x->rank)};
   read_shape(x, shape);
   y = hd_lower_reshape(l, x, pair, 2);
   y = y ? along(l, task, y, 1) : NULL;
@@ -127,7 +119,8 @@ static bool normalize_groups(hd_lowering_t *l, int64_t groups, bool of_groups,
     return false;
   hd_attributes_t list = {0};
   hd_attributes_float(l, &list, "epsilon", epsilon);
-  hd_attributes_int(l, &list, "count", split[2] * count_axes(x, 2, x->rank));
+  hd_attributes_int(l, &list, "count",
+                    hd_lower_product(x, 1, x->rank) / groups);
   const hd_value_t *y = hd_lower_task(l, "group_norm", inputs, 3, &list, NULL);
   y = y ? hd_lower_reshape(l, y, shape, (unsigned)x->rank) : NULL;
   return y && hd_lower_output(l, 0, y);
@@ -187,7 +180,7 @@ bool hd_onnx_layer_norm(hd_lowering_t *l) {
   hd_attributes_t list = {0};
   hd_attributes_int(l, &list, "s", axis);
   hd_attributes_float(l, &list, "epsilon", hd_lower_float(l, "epsilon", 1e-5));
-  hd_attributes_int(l, &list, "count", count_axes(x, (int)axis, x->rank));
+  hd_attributes_int(l, &list, "count", hd_lower_product(x, (int)axis, x->rank));
   bool plain =
       has_axes(scale, x, (int)axis) && (!bias || has_axes(bias, x, (int)axis));
   if (!plain || hd_lower_wants_output(l, 1) || hd_lower_wants_output(l, 2))
@@ -207,7 +200,7 @@ bool hd_onnx_rms_norm(hd_lowering_t *l) {
   hd_attributes_t list = {0};
   hd_attributes_int(l, &list, "s", axis);
   hd_attributes_float(l, &list, "epsilon", hd_lower_float(l, "epsilon", 1e-5));
-  hd_attributes_int(l, &list, "count", count_axes(x, (int)axis, x->rank));
+  hd_attributes_int(l, &list, "count", hd_lower_product(x, (int)axis, x->rank));
   const hd_value_t *y;
   if (has_axes(scale, x, (int)axis)) {
     y = hd_lower_task(l, "rms_norm_scale", inputs, 2, &list, NULL);
@@ -253,7 +246,7 @@ bool hd_onnx_mean_variance_norm(hd_lowering_t *l) {
   size_t count;
   const int64_t *axes = hd_lower_ints(l, "axes", &count);
   bool named[HD_MAX_RANK] = {false};
-  int64_t order[HD_MAX_RANK], back[HD_MAX_RANK], elements = 1;
+  int64_t order[HD_MAX_RANK], back[HD_MAX_RANK];
   int rank = 0;
   if (!axes) {
     axes = usual;
@@ -264,7 +257,6 @@ bool hd_onnx_mean_variance_norm(hd_lowering_t *l) {
     if (axis < 0 || axis >= x->rank || named[axis])
       return hd_lower_invalid(l, "axes names %lld", (long long)axes[i]);
     named[axis] = true;
-    elements *= hd_lower_size(x, (int)axis);
   }
   for (int pass = 0; pass < 2; pass++)
     for (int i = 0; i < x->rank; i++)
@@ -272,12 +264,13 @@ bool hd_onnx_mean_variance_norm(hd_lowering_t *l) {
         back[i] = rank;
         order[rank++] = i;
       }
+  const hd_value_t *y = hd_lower_transpose(l, x, order);
+  if (!y)
+    return false;
   hd_attributes_t list = {0};
   hd_attributes_int(l, &list, "s", (int64_t)count);
-  hd_attributes_int(l, &list, "count", elements);
-  const hd_value_t *y = hd_lower_transpose(l, x, order);
-  y = y ? hd_lower_task(l, "mean_variance_normalize", &y, 1, &list, NULL)
-        : NULL;
+  hd_attributes_int(l, &list, "count", hd_lower_product(y, 0, (int)count));
+  y = hd_lower_task(l, "mean_variance_normalize", &y, 1, &list, NULL);
   y = y ? hd_lower_transpose(l, y, back) : NULL;
   return y && hd_lower_output(l, 0, y);
 }

@@ -58,10 +58,7 @@ bool hd_onnx_max_pool(hd_lowering_t *l) {
     const hd_value_t *y = hd_lower_task(l, "max_pool", &x, 1, &list, NULL);
     return y && hd_lower_output(l, 0, y);
   }
-  int64_t images = 1;
-  for (unsigned i = 0; i < w.rank; i++)
-    images *= w.inputs[i];
-  hd_attributes_int(l, &list, "images", images);
+  hd_attributes_int(l, &list, "images", hd_lower_product(x, 2, x->rank));
   const hd_value_t *inputs[] = {
       x, number_places(l, &w, hd_lower_int(l, "storage_order", 0) != 0)};
   const hd_value_t *outputs[2];
@@ -149,16 +146,14 @@ bool hd_onnx_lp_pool(hd_lowering_t *l) {
 bool hd_onnx_global_pool(hd_lowering_t *l) {
   const hd_value_t *x = hd_lower_input(l, 0);
   const char *task = hd_lower_argument(l);
-  int64_t shape[HD_MAX_RANK], count = 1;
+  int64_t shape[HD_MAX_RANK];
   if (x->rank < 2)
     return hd_lower_invalid(l, "a tensor of rank %d has no channels", x->rank);
-  for (int i = 0; i < x->rank; i++) {
+  for (int i = 0; i < x->rank; i++)
     shape[i] = i < 2 ? hd_lower_size(x, i) : 1;
-    count *= i < 2 ? 1 : hd_lower_size(x, i);
-  }
   hd_attributes_t list = {0};
   if (strcmp(task, "global_average_pool") == 0)
-    hd_attributes_int(l, &list, "count", count);
+    hd_attributes_int(l, &list, "count", hd_lower_product(x, 2, x->rank));
   else if (strcmp(task, "global_lp_pool") == 0)
     hd_attributes_float(l, &list, "p", (double)hd_lower_int(l, "p", 2));
   const hd_value_t *y = hd_lower_task(l, task, &x, 1, &list, NULL);
