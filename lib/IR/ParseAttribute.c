@@ -6,6 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+// Bytes of constants in a graph that are written as one element.
+enum { MAX_REPEATED = 1 << 28 };
+
 // A name that stands alone and that nobody knows.
 static bool is_new_dim(const hd_parser_t *p) {
   const hd_token_t *token = hd_peek(p);
@@ -190,6 +193,13 @@ static bool repeat_element(hd_parser_t *p, hd_host_tensor_t *tensor) {
   return true;
 }
 
+static bool wrong_count(hd_parser_t *p, const hd_value_t *value, int64_t wanted,
+                        int64_t found) {
+  return hd_error(p->diags, value->loc, HD_E0206,
+                  hd_arena_printf(p->arena, "'%s'", value->name), (int)wanted,
+                  "elements", (int)found);
+}
+
 static bool parse_list(hd_parser_t *p, hd_host_tensor_t *tensor,
                        const hd_value_t *value) {
   int64_t count = 0;
@@ -205,11 +215,7 @@ static bool parse_list(hd_parser_t *p, hd_host_tensor_t *tensor,
   }
   if (!hd_expect(p, "]"))
     return false;
-  if (count == tensor->count)
-    return true;
-  return hd_error(p->diags, value->loc, HD_E0206,
-                  hd_arena_printf(p->arena, "'%s'", value->name),
-                  (int)tensor->count, "elements", (int)count);
+  return count == tensor->count || wrong_count(p, value, tensor->count, count);
 }
 
 static bool parse_file(hd_parser_t *p, hd_constant_t *constant) {
@@ -222,6 +228,31 @@ static bool parse_file(hd_parser_t *p, hd_constant_t *constant) {
   number_t offset;
   return hd_expect(p, ",") && parse_number(p, &offset) &&
          as_int(p, &offset, HD_I64, &constant->offset) && hd_expect(p, ")");
+}
+
+// A short text makes no large tensor: a list is as long as it is written, and
+// what one element is repeated for is bounded.
+static bool check_room(hd_graph_parser_t *g, const hd_value_t *value,
+                       int64_t count) {
+  hd_parser_t *p = g->p;
+  if (!hd_at(p, "[")) {
+    int64_t room = MAX_REPEATED - g->repeated;
+    int64_t size = hd_host_element_bytes(value->type);
+    if (count > room / size)
+      return hd_error(p->diags, value->loc, HD_E0904,
+                      hd_arena_printf(p->arena,
+                                      "constants that repeat an element hold "
+                                      "more than %d MiB; keep '%s' in a file",
+                                      MAX_REPEATED >> 20, value->name));
+    g->repeated += count * size;
+    return true;
+  }
+  int64_t tokens = 0, commas = 0;
+  for (size_t i = p->at + 1;
+       p->tokens[i].kind != HD_TOKEN_END && strcmp(p->tokens[i].text, "]") != 0;
+       i++, tokens++)
+    commas += p->tokens[i].text[0] == ',';
+  return tokens >= count || wrong_count(p, value, count, tokens - commas);
 }
 
 bool hd_parse_elements(hd_graph_parser_t *g, hd_value_t *value) {
@@ -238,6 +269,12 @@ bool hd_parse_elements(hd_graph_parser_t *g, hd_value_t *value) {
     if ((shape[i] = value->shape[i]->u.i) < 0)
       return hd_error(p->diags, value->loc, HD_E0307, "a size", 0LL,
                       (long long)INT64_MAX, (long long)shape[i]);
+  int64_t count, bytes;
+  if (!hd_packed_size(value->type, shape, (unsigned)value->rank, &count,
+                      &bytes))
+    return hd_error(p->diags, value->loc, HD_E0309, value->name);
+  if (!check_room(g, value, count))
+    return false;
   hd_host_tensor_t *tensor =
       hd_host_tensor_make(p->arena, value->type, shape, (unsigned)value->rank);
   if (!tensor)
