@@ -17,16 +17,23 @@ documents="
 docs/PASSES.md        hidet-opt  passes
 docs/INTRINSICS.md    hidet-opt  intrinsics
 docs/DIAGNOSTICS.md   hidet-opt  diagnostics
+docs/OPERATORS.md     hidet-opt  operators
 docs/man/hidet-opt.1  hidet-opt  man
 docs/man/hidet-run.1  hidet-run  man
 "
 
 made=$(mktemp)
-trap 'rm -f "$made"' EXIT
+joined=$(mktemp)
+trap 'rm -f "$made" "$joined"' EXIT
 status=0
 while read -r document tool what; do
   [ -n "$document" ] || continue
   "$tools/$tool" "--generate-docs=$what" > "$made"
+  if [ "$what" = operators ]; then
+    python3 scripts/operators.py test/Models/onnx_results.txt < "$made" \
+      > "$joined"
+    cp "$joined" "$made"
+  fi
   if ! $check; then
     mkdir -p "$(dirname "$document")"
     cp "$made" "$document"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const char notice[] =
+const char hd_docs_notice[] =
     "<!-- Made by scripts/docs.sh from the tables; do not edit. -->\n\n";
 
 // A cell of a table: | would end it.
@@ -28,7 +28,7 @@ static void code_cell(hd_buffer_t *out, const char *text) {
 }
 
 void hd_docs_passes(const hd_pass_list_t *passes, hd_buffer_t *out) {
-  hd_buffer_printf(out, "# Passes\n\n%s", notice);
+  hd_buffer_printf(out, "# Passes\n\n%s", hd_docs_notice);
   hd_buffer_puts(out, "Each is an option of `hidet-opt`; they run in the order "
                       "given.\n\n| pass | options | level | what it does |\n"
                       "|---|---|---|---|\n");
@@ -64,7 +64,7 @@ static void target_cell(hd_buffer_t *out, int target) {
 }
 
 void hd_docs_intrinsics(hd_buffer_t *out) {
-  hd_buffer_printf(out, "# Intrinsics\n\n%s", notice);
+  hd_buffer_printf(out, "# Intrinsics\n\n%s", hd_docs_notice);
   hd_buffer_puts(
       out,
       "In a signature, `T` is each of the types; `#i32` a constant; `s:`, `g:` "
@@ -105,7 +105,7 @@ void hd_docs_diagnostics(hd_buffer_t *out) {
 #include "Support/Diagnostics.def"
 #undef HD_DIAGNOSTIC
   };
-  hd_buffer_printf(out, "# Diagnostics\n\n%s", notice);
+  hd_buffer_printf(out, "# Diagnostics\n\n%s", hd_docs_notice);
   hd_buffer_puts(out, "| code | exit | message |\n|---|---|---|\n");
   for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
     hd_buffer_printf(out, "| %s | %d | ", table[i].code,

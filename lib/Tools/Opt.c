@@ -183,7 +183,7 @@ static void list_passes(const opt_t *o, hd_buffer_t *out) {
   }
 }
 
-static void docs(const opt_t *o, int64_t what, hd_buffer_t *out) {
+static void docs(opt_t *o, int64_t what, hd_buffer_t *out) {
   if (what == 0)
     hd_docs_passes(&o->passes, out);
   else if (what == 1)
@@ -192,6 +192,8 @@ static void docs(const opt_t *o, int64_t what, hd_buffer_t *out) {
     hd_docs_intrinsics(out);
   else if (what == 3)
     hd_docs_diagnostics(out);
+  else if (what == 4)
+    hd_docs_operators(&o->arena, out);
   else
     hd_docs_options(&o->command, out);
 }

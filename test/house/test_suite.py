@@ -103,6 +103,15 @@ class Suite(unittest.TestCase):
         self.assertIn("node/test_cos 1 TODO y differs", rows)
         self.assertEqual(len(ENDS), len(rows))
 
+    def test_results_by_operator(self):
+        results = self.folder / "results.txt"
+        self.run_suite(ENDS, "--write-results=%s" % results)
+        rows = [line for line in results.read_text().splitlines()
+                if not line.startswith("#")]
+        self.assertEqual(["onnx.Abs 1 1", "onnx.Acos 0 1", "onnx.Ceil 0 1",
+                          "onnx.Cos 0 1", "onnx.Cosh 0 1", "onnx.Det 0 1",
+                          "onnx.Erf 0 1", "onnx.Exp 1 1"], rows)
+
 
 if __name__ == "__main__":
     unittest.main()

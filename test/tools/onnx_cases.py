@@ -17,6 +17,9 @@ import onnx.numpy_helper
 SUITES = ("node", "simple", "pytorch-converted", "pytorch-operator", "light")
 # Where a case does not say how exact a result has to be.
 RTOL, ATOL = 1e-3, 1e-7
+# As lib/Graph/ONNX/Domains.def calls them.
+DOMAINS = {"": "onnx", "ai.onnx": "onnx", "ai.onnx.ml": "ml",
+           "ai.onnx.preview": "preview", "ai.onnx.preview.training": "training"}
 
 
 class Case:
@@ -27,6 +30,7 @@ class Case:
         self.model, self.data = model, data
         self.rtol, self.atol = rtol, atol
         self.row = suite  # of the table: an operator, for tests of operators
+        self.operator = None  # the same with its domain, as in onnx.Add
         self.plain = True  # of a node test: only tensors go in and out
         self.words = ()  # an unsupported case names one of these
 
@@ -66,9 +70,11 @@ def describe(case, model):
                   {a.name for node in nodes for a in node.attribute})
     if case.suite == "node":
         case.plain = is_plain(model)
-        named = [n.op_type for n in model.graph.node if
+        named = [n for n in model.graph.node if
                  n.op_type not in ("Constant", "Identity")]
-        case.row = (named or [model.graph.node[0].op_type])[0]
+        node = (named or model.graph.node)[0]
+        case.row = node.op_type
+        case.operator = DOMAINS[node.domain] + "." + node.op_type
 
 
 def folder_cases(folder, suite):
@@ -113,9 +119,10 @@ def light_cases(folder, scratch):
 
 def rows_of_expanded(cases):
     """A test_x_expanded stands in the row of test_x."""
-    rows = {case.name: case.row for case in cases}
+    named = {case.name: case for case in cases}
     for case in cases:
-        case.row = rows.get(case.name.split("_expanded")[0], case.row)
+        whole = named.get(case.name.split("_expanded")[0], case)
+        case.row, case.operator = whole.row, whole.operator
 
 
 def all_cases(scratch):

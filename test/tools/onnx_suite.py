@@ -4,6 +4,7 @@
 usage: onnx_suite.py [--tools=DIR] [--device=ref|sim|cuda] [--filter=REGEX]
                      [-j N] [--limit=SECONDS] [--json=FILE] [--option=OPTION]
                      [--expected=FILE] [--write-expected] [--list]
+                     [--write-results=FILE]
 
 Prints a table by operator, then what failed in a way that was not expected.
 Expected failures are listed in test/Models/onnx_expected_failures.txt, a line
@@ -16,7 +17,8 @@ A test ends as hidet-run exits, or in `crash` (a signal, or exit 70), `timeout`,
 or `unnamed` (exit 4 that names neither operator nor attribute of the model).
 What is not listed passes. A new failure, a listed test that passes and one
 that ends in another way make this program exit 1; the GPU is to end as the
-simulator does. --write-expected rewrites the list from this run, but a wrong
+simulator does. --write-results writes how many node tests of each operator
+pass, for docs/OPERATORS.md. --write-expected rewrites the list from this run, but a wrong
 answer is not expected before somebody says why: it is written with the reason
 TODO, which does not count.
 """
@@ -178,6 +180,20 @@ def print_table(results):
                                         collections.Counter()))
 
 
+def write_results(path, results):
+    """A line for each operator that a node test of this run is of."""
+    passed, total = collections.Counter(), collections.Counter()
+    for result in results:
+        if result.case.operator:
+            total[result.case.operator] += 1
+            passed[result.case.operator] += result.end == "0"
+    lines = ["# ONNX's node tests by operator: how many pass, of how many. Made",
+             "# by test/tools/onnx_suite.py --write-results, on the simulator."]
+    lines += ["%s %d %d" % (name, passed[name], total[name])
+              for name in sorted(total)]
+    path.write_text("\n".join(lines) + "\n")
+
+
 def surprises(results, expected, device):
     """Results that do not end as the list says, each with a line on it."""
     key = "sim" if device == "cuda" else device
@@ -218,6 +234,7 @@ def parse_options():
                         help="given to hidet-run; repeatable")
     parser.add_argument("--expected", type=pathlib.Path, default=LIST)
     parser.add_argument("--write-expected", action="store_true")
+    parser.add_argument("--write-results", type=pathlib.Path)
     parser.add_argument("--list", action="store_true", help="names alone")
     return parser.parse_args()
 
@@ -248,6 +265,8 @@ def main():
     print_table(results)
     if options.json:
         save_json(options.json, results, options, seconds)
+    if options.write_results:
+        write_results(options.write_results, results)
     if options.write_expected:
         write_expected(options.expected, results, expected, options.device)
         expected = read_expected(options.expected)

@@ -32,6 +32,10 @@ bool hd_operator_takes_lists(const hd_operator_row_t *row) {
   return false;
 }
 
+const hd_operator_row_t *hd_operator_row(size_t index) {
+  return index < sizeof rows / sizeof *rows ? &rows[index] : NULL;
+}
+
 const hd_operator_row_t *hd_operator_find(const char *domain, const char *op,
                                           int version) {
   const hd_operator_row_t *found = NULL;
