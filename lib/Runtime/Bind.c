@@ -16,7 +16,11 @@ static bool report_shape(hd_context_t *context, const hd_var_t *var,
   hd_buffer_puts(&needed, "[");
   for (uint32_t i = 0; i < var->tensor->rank; i++) {
     hd_buffer_puts(&needed, i ? ", " : "");
-    hd_expr_print(var->tensor->shape[i], &needed);
+    const hd_expr_t *size = var->tensor->shape[i];
+    if (size->kind == HD_EXPR_CONST) // 4, where the text says i64(4).
+      hd_buffer_printf(&needed, "%lld", (long long)size->u.i);
+    else
+      hd_expr_print(size, &needed);
   }
   hd_buffer_puts(&needed, "]");
   hd_error(&context->diags, nowhere, HD_E0806, var->name,

@@ -43,22 +43,6 @@ static const char *split_name(const hd_run_t *run, const char *text,
   return named ? text + n + 1 : text;
 }
 
-// The parameter of that name; reports where there is none.
-static int find_param(hd_run_t *run, const char *option, const char *text,
-                      size_t length) {
-  const char *name = hd_arena_strndup(&run->arena, text, length);
-  hd_suggestion_t near = {.wanted = name};
-  for (uint32_t i = 0; i < run->num_params; i++) {
-    if (strcmp(run->entry->params[i]->name, name) == 0)
-      return (int)i;
-    hd_suggestion_add(&near, run->entry->params[i]->name);
-  }
-  char suggestion[100];
-  usage(run, "--%s: '%s' has no parameter '%s'%s", option, run->entry->name,
-        name, hd_suggestion_text(&near, "", suggestion, sizeof(suggestion)));
-  return -1;
-}
-
 static bool wants(const hd_run_tensor_t *tensor, int option) {
   return option == RUN_INPUT ? hd_run_is_input(tensor)
                              : hd_run_is_output(tensor);
@@ -68,6 +52,48 @@ static const char **place(hd_run_tensor_t *tensor, int option) {
   return option == RUN_INPUT    ? &tensor->input
          : option == RUN_OUTPUT ? &tensor->output
                                 : &tensor->expected;
+}
+
+// Whether a model's constant has that name, in its words or in the text's.
+static bool is_constant(const hd_graph_t *graph, const char *name) {
+  for (size_t i = 0; graph && i < graph->constants.size; i++) {
+    const hd_value_t *value = graph->constants.data[i];
+    if (strcmp(value->label ? value->label : value->name, name) == 0)
+      return true;
+  }
+  return false;
+}
+
+// The parameter of that name; reports where there is none. A graph may give
+// out its input, or one value twice: then it is one that the option is for, and
+// that has no use of it yet.
+static int find_param(hd_run_t *run, int option, const char *text,
+                      size_t length) {
+  const char *name = hd_arena_strndup(&run->arena, text, length);
+  hd_suggestion_t near = {.wanted = name};
+  int found = -1, best = -1;
+  for (uint32_t i = 0; i < run->num_params; i++) {
+    hd_run_tensor_t *tensor = &run->tensors[i];
+    bool takes = option != RUN_SHAPE && wants(tensor, option);
+    int rank = takes + (takes && !*place(tensor, option));
+    hd_suggestion_add(&near, run->entry->params[i]->name);
+    if (strcmp(run->entry->params[i]->name, name) == 0 && rank > best)
+      found = (int)i, best = rank;
+  }
+  if (found >= 0)
+    return found;
+  const char *option_name = run->command.options[option].name;
+  char suggestion[100];
+  if (is_constant(run->graph, name))
+    usage(run,
+          "--%s: '%s' is a constant of '%s', which is not given from "
+          "outside",
+          option_name, name, run->entry->name);
+  else
+    usage(run, "--%s: '%s' has no parameter '%s'%s", option_name,
+          run->entry->name, name,
+          hd_suggestion_text(&near, "", suggestion, sizeof(suggestion)));
+  return -1;
 }
 
 // The next parameter, in order, that an option without a name is for.
@@ -134,7 +160,7 @@ static bool take_use(hd_run_t *run, const hd_option_use_t *use) {
   const char *option = run->command.options[use->option].name;
   size_t length;
   const char *value = split_name(run, use->value, &length);
-  int index = length ? find_param(run, option, use->value, length)
+  int index = length ? find_param(run, use->option, use->value, length)
                      : next_param(run, use->option);
   if (index < 0)
     return length == 0 &&
@@ -180,7 +206,7 @@ static bool take_shape(hd_run_t *run, const char *text) {
   if (!length || !parse_shape(value, shape, &rank))
     return usage(run, "--shape takes NAME=128 or NAME=1x3x224, found '%s'",
                  text);
-  int index = find_param(run, "shape", text, length);
+  int index = find_param(run, RUN_SHAPE, text, length);
   if (index < 0)
     return false;
   const hd_var_t *var = run->entry->params[index];

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const hd_loc_t nowhere;
 
@@ -198,11 +199,28 @@ static const char *data_path(hd_run_t *run, const char *folder,
   return hd_arena_printf(&run->arena, "%s/%s_%zu.pb", folder, kind, i);
 }
 
+// A file that belongs to no tensor of the graph: the folder is of another
+// model.
+static bool check_count(hd_run_t *run, const char *folder, const char *kind,
+                        size_t count) {
+  const char *path = data_path(run, folder, kind, count);
+  return access(path, F_OK) != 0 ||
+         hd_error(hd_run_diags(run), nowhere, HD_E1003,
+                  hd_arena_printf(&run->arena,
+                                  "--test-data: '%s' is one too many: '%s' has "
+                                  "%zu %s%s",
+                                  path, run->entry->name, count, kind,
+                                  count == 1 ? "" : "s"));
+}
+
 // One test_data_set folder: its inputs are run, its outputs are expected.
 static bool run_folder(hd_run_t *run, const char *folder) {
   hd_run_tensor_t **inputs = tensors_of(run, true);
   hd_run_tensor_t **outputs = tensors_of(run, false);
   run->env.bindings.size = 0; // Another set may have other sizes.
+  if (!check_count(run, folder, "input", run->graph->inputs.size) ||
+      !check_count(run, folder, "output", run->graph->outputs.size))
+    return false;
   for (size_t i = 0; i < run->graph->inputs.size; i++) {
     const char *path = data_path(run, folder, "input", i);
     hd_host_tensor_fini(&inputs[i]->host);
@@ -210,6 +228,10 @@ static bool run_folder(hd_run_t *run, const char *folder) {
         !check_input(run, inputs[i], path))
       return false;
   }
+  for (size_t i = 0; i < run->graph->inputs.size; i++)
+    if (!hd_bind_check(&run->process.context, &run->env, inputs[i]->param,
+                       inputs[i]->shape, inputs[i]->rank))
+      return false;
   for (size_t i = 0; i < run->graph->outputs.size; i++) {
     const char *path = data_path(run, folder, "output", i);
     outputs[i]->expected = hd_arena_printf(&run->arena, "@%s", path);
