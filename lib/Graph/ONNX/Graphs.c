@@ -66,6 +66,26 @@ static bool add_inputs(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
   return true;
 }
 
+// What a body declares of its results is all that is known of them where a loop
+// takes no turn. Inputs, constants and values of a graph around are known.
+static bool declare_results(hd_onnx_import_t *im, hd_onnx_scope_t *declared,
+                            const HdOnnx__Graph *proto) {
+  for (size_t i = 0; i < proto->n_output; i++) {
+    const HdOnnx__Type *type = proto->output[i]->type;
+    const char *name = or_empty(proto->output[i]->name);
+    const hd_value_t *known;
+    if (!name[0] || !type ||
+        type->value_case != HD_ONNX__TYPE__VALUE_TENSOR_TYPE ||
+        hd_import_find(declared, name, &known))
+      continue;
+    hd_value_t *value = hd_import_value(im, name);
+    if (!hd_import_declare(im, declared->graph, value, type, "output", false) ||
+        !hd_import_bind(im, declared, name, value))
+      return false;
+  }
+  return true;
+}
+
 static bool add_outputs(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
                         const HdOnnx__Graph *proto) {
   for (size_t i = 0; i < proto->n_output; i++) {
@@ -84,11 +104,16 @@ static hd_graph_t *read_graph(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
   if (scope->outer)
     graph->outer = scope->outer->graph;
   scope->graph = graph;
-  return add_constants(im, scope, proto) && add_inputs(im, scope, proto) &&
-                 hd_import_nodes(im, scope, proto->node, proto->n_node) &&
-                 add_outputs(im, scope, proto)
-             ? graph
-             : NULL;
+  hd_onnx_scope_t declared = {.outer = scope, .graph = graph};
+  if (!add_constants(im, scope, proto) || !add_inputs(im, scope, proto) ||
+      (scope->outer && !declare_results(im, &declared, proto)))
+    return NULL;
+  declared.outer = NULL;
+  scope->declared = &declared;
+  bool ok = hd_import_nodes(im, scope, proto->node, proto->n_node) &&
+            add_outputs(im, scope, proto);
+  scope->declared = NULL;
+  return ok ? graph : NULL;
 }
 
 const hd_graph_t *hd_import_subgraph(hd_onnx_import_t *im,

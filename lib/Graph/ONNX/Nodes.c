@@ -94,7 +94,9 @@ static bool make_outputs(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
   for (size_t i = 0; i < proto->n_output; i++) {
     if (!proto->output[i][0])
       continue;
-    outputs[i] = hd_import_value(im, outer_name(scope, proto->output[i]));
+    if (!scope->declared ||
+        !hd_import_find(scope->declared, proto->output[i], &outputs[i]))
+      outputs[i] = hd_import_value(im, outer_name(scope, proto->output[i]));
     if (!hd_import_bind(im, scope, proto->output[i], outputs[i]))
       return hd_import_invalid(im, what, proto->output[i],
                                "another value has this name");

@@ -40,7 +40,9 @@ typedef struct hd_onnx_scope {
   const struct hd_onnx_scope *outer; // NULL: the main graph's, a function's.
   hd_graph_t *graph;                 // Where nodes go.
   struct hd_onnx_bound *values;      // By name.
-  const hd_onnx_call_t *call;        // NULL: not in a function.
+  // A body's results as it declares them, made before its nodes. NULL: none.
+  const struct hd_onnx_scope *declared;
+  const hd_onnx_call_t *call; // NULL: not in a function.
   const hd_onnx_opset_t *opsets;
   size_t num_opsets;
 } hd_onnx_scope_t;

@@ -49,3 +49,21 @@ data_set("good", [one], [one + 1])
 data_set("shape", [one.T.copy()], [one.T + 1])
 data_set("inputs", [one, one], [one + 1])
 data_set("outputs", [one], [one + 1, one])
+
+# A loop whose number of turns is an input, and a scan: what they gather.
+body = helper.make_graph(
+    [node("Identity", ["go"], ["on"]), node("Add", ["v", "v"], ["v2"]),
+     node("Slice", ["v2", "zero", "two"], ["part"])], "body",
+    [value("i", [], TensorProto.INT64), value("go", [], TensorProto.BOOL),
+     value("v", [4])],
+    [value("on", [], TensorProto.BOOL), value("v2", [4]), value("part", [2])])
+save("loop", [node("Loop", ["m", "", "v0"], ["v", "y"], body=body)],
+     [value("m", [], TensorProto.INT64), value("v0", [4])],
+     [value("v", [4]), value("y", None)], [("zero", [0]), ("two", [2])])
+body = helper.make_graph(
+    [node("Add", ["s", "e"], ["t"]), node("Neg", ["t"], ["n"])], "body",
+    [value("s", [4]), value("e", [4])], [value("t", [4]), value("n", [4])])
+save("scan", [node("Scan", ["s0", "x"], ["s", "y"], body=body,
+                   num_scan_inputs=1)],
+     [value("s0", [4]), value("x", ["n", 4])],
+     [value("s", [4]), value("y", None)])
