@@ -56,6 +56,9 @@ static bool bindings_equal(const hd_task_binding_t *a,
   for (size_t i = 0; i < task->types.size; i++)
     if (a->types[i] != b->types[i])
       return false;
+  for (size_t i = 0; i < task->packs.size; i++) // A node may say: { s = 1 }.
+    if (a->packs[i].rank != b->packs[i].rank)
+      return false;
   for (size_t i = 0; i < task->inputs.size; i++)
     if (task->inputs.data[i]->kind == HD_VALUE_ATTRIBUTE
             ? !attributes_equal(&a->attributes[i], &b->attributes[i])
