@@ -17,6 +17,14 @@ typedef struct hd_tensor_type {
   int64_t shape[HD_MAX_RANK];
 } hd_tensor_type_t;
 
+static inline hd_tensor_type_t
+hd_tensor_type_of(const hd_host_tensor_t *tensor) {
+  hd_tensor_type_t type = {tensor->type, tensor->rank, {0}};
+  for (unsigned i = 0; i < tensor->rank; i++)
+    type.shape[i] = tensor->shape[i];
+  return type;
+}
+
 // The sizes of a pack's axes; or the values of an attribute over one.
 typedef struct hd_extents {
   unsigned rank;

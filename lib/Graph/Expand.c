@@ -98,7 +98,7 @@ static bool find_inputs(hd_lowering_t *l) {
       return false;
     if (input && !l->inputs[i])
       return hd_lower_invalid(l, "'%s' is used before it is given",
-                              input->label ? input->label : input->name);
+                              hd_value_label(input));
   }
   return true;
 }
@@ -158,7 +158,7 @@ const hd_value_t *hd_expander_input(const hd_expander_t *x, size_t i) {
 // Names the node that gives what no caller can take.
 static bool refuse_output(hd_expander_t *x, const hd_value_t *source) {
   const hd_graph_t *graph = x->walk->graph;
-  const char *name = source->label ? source->label : source->name;
+  const char *name = hd_value_label(source);
   for (size_t i = 0; i < graph->nodes.size; i++)
     for (uint32_t k = 0; k < graph->nodes.data[i]->num_outputs; k++) {
       hd_lowering_t l = {.x = x, .node = graph->nodes.data[i]};
@@ -178,8 +178,7 @@ static bool take_outputs(hd_expander_t *x) {
     const hd_value_t *value = hd_walk_find(x->walk, source);
     if (!value)
       return hd_error(&context_of(x)->diags, source->loc, HD_E1103,
-                      source->label ? source->label : source->name,
-                      "this output is never given");
+                      hd_value_label(source), "this output is never given");
     if (value->form != HD_HOLDS_TENSOR)
       return refuse_output(x, source);
     hd_vec_push(hd_expander_arena(x), &x->segment->outputs, value);

@@ -43,7 +43,7 @@ static const hd_expr_t *lookup(void *argument, const hd_expr_t *leaf) {
 static bool input_type(hd_module_t *module, const hd_value_t *input,
                        const hd_pass_args_t *args, hd_tensor_type_t *type) {
   hd_diagnostics_t *diags = &module->context->diags;
-  const char *name = input->label ? input->label : input->name;
+  const char *name = hd_value_label(input);
   sizes_t sizes = {&module->arena, args->options};
   if (input->form != HD_HOLDS_TENSOR || input->type == HD_VOID ||
       input->rank < 0)

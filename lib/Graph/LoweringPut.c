@@ -63,8 +63,7 @@ static const char *value_name(const hd_lowering_t *l) {
 
 static const hd_value_t *constant_of(hd_lowering_t *l,
                                      const hd_host_tensor_t *data) {
-  hd_tensor_type_t type = {.type = data->type, .rank = data->rank};
-  memcpy(type.shape, data->shape, sizeof(int64_t) * data->rank);
+  hd_tensor_type_t type = hd_tensor_type_of(data);
   hd_value_t *value = hd_segment_value(l->x, value_name(l), &type);
   hd_constant_t *constant = HD_ARENA_NEW(hd_lower_arena(l), hd_constant_t);
   constant->tensor = data;

@@ -102,6 +102,10 @@ struct hd_graph {
   HD_VEC(const hd_node_t *) nodes; // Each after those whose results it uses.
 };
 
+// What the model calls it; for messages.
+static inline const char *hd_value_label(const hd_value_t *value) {
+  return value->label ? value->label : value->name;
+}
 // Whether type, rank and every size are known, the sizes as constants.
 bool hd_value_is_concrete(const hd_value_t *value);
 // The elements of a constant, at their natural alignment and unpacked; where

@@ -35,7 +35,7 @@ static void end_box(dot_t *d) { hd_buffer_puts(d->p.out, "\"]\n"); }
 static void print_value_box(dot_t *d, const hd_value_t *value,
                             const char *style) {
   const char *box = begin_box(d, style);
-  print_text(d, value->label ? value->label : value->name);
+  print_text(d, hd_value_label(value));
   hd_buffer_puts(d->p.out, "\\n");
   hd_print_value_type(&d->p, value);
   end_box(d);
@@ -84,7 +84,7 @@ static void print_output(dot_t *d, const hd_value_t *value) {
   if (value->constant && !hd_ptr_map_get(&d->places, value))
     print_value_box(d, value, "shape=note");
   const char *box = begin_box(d, "shape=oval, style=bold");
-  print_text(d, value->label ? value->label : value->name);
+  print_text(d, hd_value_label(value));
   end_box(d);
   print_arrow(d, value, box);
 }

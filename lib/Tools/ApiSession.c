@@ -118,10 +118,6 @@ size_t hidet_session_num_outputs(const hidet_session_t *session) {
   return session->graph->outputs.size;
 }
 
-static const char *label_of(const hd_value_t *value) {
-  return value->label ? value->label : value->name;
-}
-
 // -1: not a constant.
 static int64_t size_of(const hd_value_t *value, int axis) {
   const hd_expr_t *size = value->shape[axis];
@@ -130,7 +126,7 @@ static int64_t size_of(const hd_value_t *value, int axis) {
 }
 
 static void describe(const hd_value_t *from, hidet_value_t *value) {
-  *value = (hidet_value_t){.name = label_of(from), .rank = from->rank};
+  *value = (hidet_value_t){.name = hd_value_label(from), .rank = from->rank};
   if (from->type != HD_VOID)
     value->type = hd_scalar_name(from->type);
   for (int i = 0; i < from->rank; i++)
@@ -163,7 +159,7 @@ static bool fail_shape(call_t *call, const hd_value_t *value,
       hd_buffer_puts(&needed, "any");
   }
   hd_buffer_puts(&needed, "]");
-  hd_error(diags, (hd_loc_t){0}, HD_E0806, label_of(value), found,
+  hd_error(diags, (hd_loc_t){0}, HD_E0806, hd_value_label(value), found,
            hd_buffer_text(&needed));
   hd_buffer_fini(&needed);
   return false;
@@ -181,7 +177,7 @@ static bool check_input(call_t *call, const hd_value_t *value,
     return hd_api_fail(call->context, "an input's type is no element type");
   *type = (hd_scalar_t)found.scalar;
   if (value->type != HD_VOID && value->type != *type)
-    return hd_error(diags, (hd_loc_t){0}, HD_E0805, label_of(value),
+    return hd_error(diags, (hd_loc_t){0}, HD_E0805, hd_value_label(value),
                     hd_scalar_name(*type), hd_scalar_name(value->type));
   if (array->rank > HIDET_MAX_RANK)
     return hd_api_fail(call->context, "a tensor has at most 16 axes");
@@ -202,7 +198,8 @@ static bool copy_input(call_t *call, size_t i) {
   hd_scalar_t type;
   if (!check_input(call, value, array, &type) ||
       !hd_host_tensor_init(tensor, &context->diags, &context->budget,
-                           label_of(value), type, array->shape, array->rank))
+                           hd_value_label(value), type, array->shape,
+                           array->rank))
     return false;
   if (tensor->bytes && !array->data)
     return hd_api_fail(call->context, "an input has no data");

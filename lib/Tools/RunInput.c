@@ -58,7 +58,7 @@ static const char **place(hd_run_tensor_t *tensor, int option) {
 static bool is_constant(const hd_graph_t *graph, const char *name) {
   for (size_t i = 0; graph && i < graph->constants.size; i++) {
     const hd_value_t *value = graph->constants.data[i];
-    if (strcmp(value->label ? value->label : value->name, name) == 0)
+    if (strcmp(hd_value_label(value), name) == 0)
       return true;
   }
   return false;

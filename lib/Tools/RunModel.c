@@ -18,16 +18,12 @@ static const hd_loc_t nowhere;
 
 typedef HD_VEC(const hd_var_t *) hd_vars_t;
 
-static const char *shown_name(const hd_value_t *value) {
-  return value->label ? value->label : value->name;
-}
-
 // A size that the model leaves open gets a name, so that --shape can give it.
 static const hd_expr_t *open_size(hd_run_t *run, const hd_value_t *value,
                                   int axis, hd_vars_t *params) {
   hd_arena_t *arena = &run->arena;
   hd_var_t *var = hd_var_make(
-      arena, hd_arena_printf(arena, "%s_%d", shown_name(value), axis),
+      arena, hd_arena_printf(arena, "%s_%d", hd_value_label(value), axis),
       HD_VAR_PARAM, hd_type(HD_I64), value->loc);
   hd_vec_push(arena, params, var);
   return hd_expr_var(arena, var);
@@ -54,7 +50,7 @@ static bool refuse(hd_run_t *run, const hd_graph_t *graph,
   const hd_node_t *node = find_node(graph, value);
   return hd_error(hd_run_diags(run), value->loc, HD_E1104,
                   hd_arena_printf(&run->arena, "%s '%s'%s%s", what,
-                                  shown_name(value), node ? " of " : "",
+                                  hd_value_label(value), node ? " of " : "",
                                   node ? node->op : ""),
                   value->form == HD_HOLDS_TENSOR
                       ? "it must be a tensor of known type and rank"
@@ -79,7 +75,7 @@ static bool add_input(hd_run_t *run, const hd_graph_t *graph,
                           .rank = (uint32_t)value->rank,
                           .shape = shape};
   hd_var_t *var =
-      hd_var_make_tensor(arena, shown_name(value), tensor, value->loc);
+      hd_var_make_tensor(arena, hd_value_label(value), tensor, value->loc);
   var->direction = HD_DIR_IN;
   hd_vec_push(arena, params, var);
   return true;
@@ -93,8 +89,8 @@ static bool add_output(hd_run_t *run, const hd_graph_t *graph,
   hd_tensor_t *tensor = HD_ARENA_NEW(&run->arena, hd_tensor_t);
   *tensor = (hd_tensor_t){
       .element = hd_type(value->type == HD_VOID ? HD_F32 : value->type)};
-  hd_var_t *var =
-      hd_var_make_tensor(&run->arena, shown_name(value), tensor, value->loc);
+  hd_var_t *var = hd_var_make_tensor(&run->arena, hd_value_label(value), tensor,
+                                     value->loc);
   var->direction = HD_DIR_OUT;
   hd_vec_push(&run->arena, params, var);
   return true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "TaskHelp.h"
+#include "TensorText.h"
 
 #include "IR/Parser.h"
 
@@ -21,25 +22,9 @@ const hd_task_t *hd_test_task(hd_context_t *context, const char *text) {
   return parse(context, text)->items.data[0].u.task;
 }
 
-static hd_tensor_type_t read_type(const char **at) {
-  char name[32];
-  size_t size = strcspn(*at, "[");
-  hd_type_t type;
-  snprintf(name, sizeof name, "%.*s", (int)size, *at);
-  assert_true(hd_type_parse(name, &type));
-  hd_tensor_type_t result = {.type = (hd_scalar_t)type.scalar};
-  *at += size + 1;
-  while (**at != ']') {
-    char *end;
-    result.shape[result.rank++] = strtoll(*at, &end, 10);
-    *at = end + strspn(end, ", ");
-  }
-  ++*at;
-  *at += strspn(*at, " ");
-  return result;
+hd_tensor_type_t hd_test_type(const char *text) {
+  return hd_test_read_type(&text);
 }
-
-hd_tensor_type_t hd_test_type(const char *text) { return read_type(&text); }
 
 static hd_attribute_t *make(const char *name, hd_attribute_kind_t kind) {
   static hd_attribute_t made[256];
@@ -91,7 +76,7 @@ const hd_task_binding_t *hd_test_bind(hd_context_t *context,
   hd_tensor_type_t inputs[16];
   uint32_t num_inputs = 0, num_attributes = 0;
   for (const char *at = test->inputs; *at;)
-    inputs[num_inputs++] = read_type(&at);
+    inputs[num_inputs++] = hd_test_read_type(&at);
   while (num_attributes < 8 && test->attributes[num_attributes])
     num_attributes++;
   return hd_task_bind(context, &module->arena, module->items.data[0].u.task,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ScheduleHelp.h"
+#include "TensorText.h"
 
 #include "Graph/Reference.h"
 #include "IR/Library.h"
@@ -26,24 +27,6 @@ static double now_ms(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec * 1e3 + (double)time.tv_nsec * 1e-6;
-}
-
-static hd_tensor_type_t read_type(const char **at) {
-  char name[32];
-  size_t size = strcspn(*at, "[");
-  hd_type_t type;
-  snprintf(name, sizeof name, "%.*s", (int)size, *at);
-  assert_true(hd_type_parse(name, &type));
-  hd_tensor_type_t result = {.type = (hd_scalar_t)type.scalar};
-  *at += size + 1;
-  while (**at != ']') {
-    char *end;
-    result.shape[result.rank++] = strtoll(*at, &end, 10);
-    *at = end + strspn(end, ", ");
-  }
-  ++*at;
-  *at += strspn(*at, " ");
-  return result;
 }
 
 // name=value up to a space: an integer, a float, a type or a list of integers.
@@ -106,7 +89,7 @@ void hd_run_prepare(hd_task_run_t *run, const char *text, const char *inputs,
   hd_arena_t *arena = &run->tasks->arena;
   hd_tensor_type_t types[MAX_TENSORS];
   while (*inputs)
-    types[run->num_inputs++] = read_type(&inputs);
+    types[run->num_inputs++] = hd_test_read_type(&inputs);
   const hd_attribute_t *list[16];
   uint32_t count = 0;
   while (*attributes)

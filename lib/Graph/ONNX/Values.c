@@ -86,7 +86,7 @@ static bool no_such_type(hd_onnx_import_t *im, const char *what,
 bool hd_import_declare(hd_onnx_import_t *im, hd_graph_t *graph,
                        hd_value_t *value, const HdOnnx__Type *type,
                        const char *what, bool input) {
-  const char *name = value->label ? value->label : value->name;
+  const char *name = hd_value_label(value);
   if (!type)
     return true;
   static const char *const odd[] = {
