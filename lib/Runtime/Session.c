@@ -148,8 +148,7 @@ static bool evaluate(hd_session_t *s, run_t *run, const hd_node_t *node) {
     inputs[i] = fetch(s, run, node->inputs[i]);
     if (!inputs[i])
       return false;
-    types[i] = (hd_tensor_type_t){inputs[i]->type, inputs[i]->rank, {0}};
-    memcpy(types[i].shape, inputs[i]->shape, sizeof(types[i].shape));
+    types[i] = hd_tensor_type_of(inputs[i]);
   }
   if (!node->task) {
     view(run, node->outputs[0], inputs[0]);
@@ -284,10 +283,11 @@ static bool run_graph(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
 static bool run_device(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
   const hd_graph_t *prepare, *rest;
   hd_graph_split(&s->module->arena, graph, &prepare, &rest);
+  double before = s->stats.run_ms; // Of the segments before.
   if (prepare->nodes.size > 0 && !run_graph(s, run, prepare))
     return false;
-  s->stats.load_ms += s->stats.run_ms;
-  s->stats.run_ms = 0;
+  s->stats.load_ms += s->stats.run_ms - before;
+  s->stats.run_ms = before;
   if (rest->nodes.size == 0) {
     end_segment(&run->segment);
     return true;
@@ -311,9 +311,7 @@ static run_t *begin(hd_session_t *s, const hd_host_tensor_t *inputs) {
       HD_ARENA_ARRAY(arena, const hd_host_tensor_t *, size + 1);
   run->inputs = HD_ARENA_ARRAY(arena, hd_tensor_type_t, size + 1);
   for (size_t i = 0; i < size; i++) {
-    hd_tensor_type_t *type = &run->inputs[i];
-    *type = (hd_tensor_type_t){inputs[i].type, inputs[i].rank, {0}};
-    memcpy(type->shape, inputs[i].shape, sizeof(type->shape));
+    run->inputs[i] = hd_tensor_type_of(&inputs[i]);
     data[i] = &inputs[i];
   }
   run->expander = hd_expander_create(s->module, s->graph, run->inputs, data);
@@ -346,31 +344,13 @@ static bool run_segments(hd_session_t *s, run_t *run, unsigned *walks) {
   }
 }
 
-// Says that a result is a sequence or an optional, and of which operator.
-static bool refuse_output(hd_session_t *s, run_t *run,
-                          const hd_value_t *output) {
-  const char *what = "an output that is a sequence or an optional";
-  for (size_t i = 0; i < s->graph->nodes.size; i++) {
-    const hd_node_t *node = s->graph->nodes.data[i];
-    for (uint32_t j = 0; j < node->num_outputs; j++)
-      if (node->outputs[j] == output)
-        what = hd_arena_printf(&run->values.arena, "%s, of %s", what, node->op);
-  }
-  return hd_error(&context_of(s)->diags, output->loc, HD_E1104, output->name,
-                  what);
-}
-
 static bool take_outputs(hd_session_t *s, run_t *run,
                          hd_host_tensor_t *outputs) {
   hd_context_t *context = context_of(s);
   size_t count = run->last->outputs.size;
-  for (size_t i = 0; i < count; i++) {
-    const hd_value_t *value = run->last->outputs.data[i];
-    if (value->form != HD_HOLDS_TENSOR)
-      return refuse_output(s, run, s->graph->outputs.data[i]);
-    if (!fetch(s, run, value))
+  for (size_t i = 0; i < count; i++)
+    if (!fetch(s, run, run->last->outputs.data[i]))
       return false;
-  }
   // Nothing here unwinds: the caller has no hold on them yet.
   for (size_t i = 0; i < count; i++) {
     const hd_value_t *value = run->last->outputs.data[i];
