@@ -89,6 +89,13 @@ struct hd_node {
   const hd_value_t *const *outputs;
   uint32_t num_attributes;
   const hd_attribute_t *const *attributes;
+  // Nodes that stand together under one number, from 1 on, become one kernel;
+  // 0: alone. The anchor's kernel is the one that the others are fused into.
+  uint32_t group;
+  bool anchor;
+  // Computes a node of a task: a kernel or a plan whose parameters are the
+  // node's inputs, then its outputs. NULL: not scheduled yet.
+  const hd_func_t *schedule;
 };
 
 struct hd_graph {
