@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Replacing loads in expressions. Where a hook pushes statements, they come
+// before the statement that the load stands in; so what was evaluated before
+// the load and has effects, or may see them, gets a name before, and what was
+// evaluated only where it was needed becomes an `if`:
+//
+//   y = i > 0 ? x[i - 1] : 0
+//
+// becomes, where the hook of x pushes S and gives v,
+//
+//   register chosen: f32
+//   if i > 0 { S  chosen = v } else { chosen = 0 }
+//   y = chosen
+//
+// and stays as it is, with v for x[i - 1], where it pushes nothing or names
+// alone that may be evaluated anywhere.
+
+#include "Fusion/AccessState.h"
+
+#include "IR/Effects.h"
+#include "IR/Intrinsic.h"
+
+#include <assert.h>
+
+static const hd_expr_t *translate(hd_accessor_t *a, const hd_expr_t *e);
+
+const hd_access_hook_t *hd_accessor_hook(const hd_accessor_t *a,
+                                         const hd_var_t *param) {
+  for (size_t i = 0; i < a->num_hooks; i++)
+    if (a->hooks[i].param == param)
+      return &a->hooks[i];
+  return NULL;
+}
+
+// Whether an intrinsic is one of those that begin with a row, by its name.
+static bool is_intrinsic(const hd_expr_t *e, hd_intrinsic_t first) {
+  return e->kind == HD_EXPR_INTRINSIC &&
+         strcmp(hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic)->name,
+                hd_intrinsic_info(first)->name) == 0;
+}
+
+bool hd_access_is_cached_load(const hd_expr_t *e) {
+  return is_intrinsic(e, HD_INTRINSIC_LOAD_CACHED);
+}
+
+bool hd_access_is_cached_store(const hd_expr_t *e) {
+  return is_intrinsic(e, HD_INTRINSIC_STORE_CACHED);
+}
+
+bool hd_access_is_prefetch(const hd_expr_t *e) {
+  return is_intrinsic(e, HD_INTRINSIC_PREFETCH_L1) ||
+         is_intrinsic(e, HD_INTRINSIC_PREFETCH_L2);
+}
+
+// --- Order ---
+
+// What gives e's value later, too, whatever happens before.
+static const hd_expr_t *fixed(hd_accessor_t *a, const hd_expr_t *e) {
+  if (e->kind == HD_EXPR_TENSOR)
+    return e;
+  if (e->kind != HD_EXPR_REF)
+    return hd_expr_is_stable(e) ? e : hd_b_let(&a->b, "value", e);
+  const hd_expr_t **indices =
+      HD_ARENA_ARRAY(a->b.arena, const hd_expr_t *, e->num_operands);
+  for (unsigned i = 0; i < e->num_operands; i++)
+    indices[i] = fixed(a, e->operands[i]);
+  return hd_expr_make(a->b.arena, HD_EXPR_REF, e->type, e, indices,
+                      e->num_operands);
+}
+
+static void push_all(hd_accessor_t *a, const hd_stmt_list_t *stmts) {
+  for (size_t i = 0; i < stmts->size; i++)
+    hd_b_push(&a->b, stmts->data[i]);
+}
+
+static void translate_all(hd_accessor_t *a, const hd_expr_t *const *exprs,
+                          size_t count, const hd_expr_t **out) {
+  for (size_t i = 0; i < count; i++) {
+    hd_open_block_t block;
+    hd_b_open(&a->b, &block);
+    out[i] = exprs[i] ? translate(a, exprs[i]) : NULL;
+    a->b.block = block.outer;
+    for (size_t j = 0; a->has_effects && block.stmts.size && j < i; j++)
+      if (out[j])
+        out[j] = fixed(a, out[j]);
+    push_all(a, &block.stmts);
+  }
+}
+
+void hd_access_exprs(hd_accessor_t *a, const hd_expr_t *const *exprs,
+                     size_t count, const hd_expr_t **out) {
+  a->has_effects = !hd_exprs_are_pure(exprs, count);
+  translate_all(a, exprs, count, out);
+}
+
+// --- Laziness ---
+
+// What is evaluated where it is needed: statements, then a value.
+typedef struct lazy {
+  hd_stmt_list_t stmts;
+  const hd_expr_t *value;
+} lazy_t;
+
+// Cheap, and the same and without harm wherever it is evaluated.
+static bool is_harmless(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  bool divides = e->kind == HD_EXPR_DIV || e->kind == HD_EXPR_MOD;
+  return !hd_expr_is_access(e) && e->kind != HD_EXPR_CALL &&
+         e->kind != HD_EXPR_INTRINSIC &&
+         (!divides || (hd_expr_is_const(e->operands[1]) &&
+                       !hd_expr_is_int(e->operands[1], 0)));
+}
+
+// Ends the open block. Where it holds harmless names alone, they go to the
+// block around it.
+static lazy_t end_lazy(hd_accessor_t *a, const hd_expr_t *value) {
+  lazy_t lazy = {a->b.block->stmts, value};
+  a->b.block = a->b.block->outer;
+  for (size_t i = 0; i < lazy.stmts.size; i++) {
+    const hd_stmt_t *stmt = lazy.stmts.data[i];
+    if (stmt->kind != HD_STMT_LET ||
+        !hd_walk_expr(stmt->u.let.value, is_harmless, NULL))
+      return lazy;
+  }
+  push_all(a, &lazy.stmts);
+  lazy.stmts.size = 0;
+  return lazy;
+}
+
+static lazy_t translate_lazily(hd_accessor_t *a, const hd_expr_t *e) {
+  hd_open_block_t block;
+  hd_b_open(&a->b, &block);
+  return end_lazy(a, translate(a, e));
+}
+
+// register chosen: a place for a value of that type.
+static const hd_var_t *declare_cell(hd_accessor_t *a, hd_type_t type,
+                                    const hd_expr_t *init) {
+  int64_t lanes = type.lanes;
+  return hd_b_register(&a->b, "chosen", (hd_scalar_t)type.scalar, &lanes,
+                       lanes > 1, init);
+}
+
+static void set_cell(hd_accessor_t *a, const hd_var_t *cell,
+                     const hd_expr_t *value) {
+  const hd_expr_t *first = hd_b_i32(&a->b, 0);
+  hd_b_store(&a->b, cell, &first, cell->tensor->rank, value);
+}
+
+static const hd_expr_t *get_cell(hd_accessor_t *a, const hd_var_t *cell,
+                                 hd_type_t type) {
+  const hd_expr_t *first = hd_b_i32(&a->b, 0);
+  return hd_expr_access(a->b.arena, HD_EXPR_LOAD, cell, type.lanes, &first,
+                        cell->tensor->rank);
+}
+
+static hd_block_t to_cell(hd_accessor_t *a, const lazy_t *lazy,
+                          const hd_var_t *cell) {
+  hd_open_block_t block;
+  hd_b_open(&a->b, &block);
+  push_all(a, &lazy->stmts);
+  set_cell(a, cell, lazy->value);
+  return hd_b_close(&a->b);
+}
+
+// condition ? x : y, as an expression or by statements.
+static const hd_expr_t *choose(hd_accessor_t *a, const hd_expr_t *condition,
+                               const lazy_t *x, const lazy_t *y) {
+  if (!condition)
+    condition = hd_expr_bool(a->b.arena, true);
+  if (x->stmts.size == 0 && y->stmts.size == 0)
+    return hd_expr_select(a->b.arena, condition, x->value, y->value);
+  const hd_var_t *cell = declare_cell(a, x->value->type, NULL);
+  hd_b_if(&a->b, condition, to_cell(a, x, cell), to_cell(a, y, cell));
+  return get_cell(a, cell, x->value->type);
+}
+
+// --- Bounds ---
+
+// What is an index to the language, in a type that holds it and is signed.
+static const hd_expr_t *to_index(hd_accessor_t *a, const hd_expr_t *e) {
+  switch ((hd_scalar_t)e->type.scalar) {
+  case HD_I32:
+  case HD_I64:
+    return e;
+  case HD_U32:
+  case HD_U64:
+    return hd_b_cast(&a->b, HD_I64, e);
+  default:
+    return hd_b_cast(&a->b, HD_I32, e);
+  }
+}
+
+void hd_access_name_indices(hd_accessor_t *a, const hd_expr_t *const *indices,
+                            unsigned count, const hd_expr_t **at) {
+  for (unsigned i = 0; i < count; i++)
+    at[i] = hd_b_let(&a->b, "at", to_index(a, indices[i]));
+}
+
+// index >= 0 && index < size && ..., and of all lanes; NULL: always.
+static const hd_expr_t *inside(hd_accessor_t *a, const hd_tensor_t *tensor,
+                               const hd_expr_t *const *at, unsigned lanes) {
+  hd_builder_t *b = &a->b;
+  const hd_expr_t *all = NULL;
+  for (unsigned i = 0; i < tensor->rank; i++) {
+    const hd_expr_t *index = at[i], *size = tensor->shape[i];
+    if (index->type.scalar != size->type.scalar) {
+      index = hd_b_cast(b, HD_I64, index);
+      size = hd_b_cast(b, HD_I64, size);
+    }
+    const hd_expr_t *zero = hd_expr_int(b->arena, index->type, 0);
+    const hd_expr_t *last = i + 1 == tensor->rank
+                                ? hd_b_op_int(b, HD_EXPR_ADD, index, lanes - 1)
+                                : index;
+    all = hd_b_and(b, all, hd_expr_binary(b->arena, HD_EXPR_GE, index, zero));
+    all = hd_b_and(b, all, hd_expr_binary(b->arena, HD_EXPR_LT, last, size));
+  }
+  return all;
+}
+
+// --- Accesses ---
+
+// The indices of lane l.
+static void lane_at(hd_accessor_t *a, const hd_expr_t *const *at, unsigned rank,
+                    unsigned lane, const hd_expr_t **out) {
+  for (unsigned i = 0; i < rank; i++)
+    out[i] = at[i];
+  if (rank > 0)
+    out[rank - 1] = hd_b_let(
+        &a->b, "at", hd_b_op_int(&a->b, HD_EXPR_ADD, at[rank - 1], lane));
+}
+
+static const hd_expr_t *lane_of(hd_accessor_t *a, const hd_expr_t *e,
+                                unsigned lane) {
+  if (e->type.lanes == 1)
+    return e;
+  if (e->kind == HD_EXPR_VECTOR)
+    return e->operands[e->num_operands == 1 ? 0 : lane];
+  hd_expr_t like = {.u.i = lane, .loc = e->loc};
+  return hd_expr_make(a->b.arena, HD_EXPR_LANE, hd_type_lane(e->type), &like,
+                      &e, 1);
+}
+
+static const hd_expr_t *from_lanes(hd_accessor_t *a, hd_type_t type,
+                                   const hd_expr_t *const *lanes) {
+  return type.lanes == 1 ? lanes[0]
+                         : hd_expr_make(a->b.arena, HD_EXPR_VECTOR, type, NULL,
+                                        lanes, type.lanes);
+}
+
+const hd_expr_t *hd_access_load(hd_accessor_t *a, const hd_access_hook_t *hook,
+                                const hd_expr_t *const *at, hd_type_t type) {
+  const hd_expr_t *place[HD_MAX_RANK], *lanes[HD_MAX_LANES];
+  unsigned rank = hook->param->tensor->rank;
+  for (unsigned l = 0; l < type.lanes; l++) {
+    lane_at(a, at, rank, l, place);
+    lanes[l] = hook->load(hook->argument, &a->b, place);
+    assert(hd_type_equal(lanes[l]->type, hd_type_lane(type)));
+  }
+  return from_lanes(a, type, lanes);
+}
+
+void hd_access_store(hd_accessor_t *a, const hd_access_hook_t *hook,
+                     const hd_expr_t *const *at, const hd_expr_t *value) {
+  const hd_expr_t *place[HD_MAX_RANK];
+  unsigned rank = hook->param->tensor->rank;
+  for (unsigned l = 0; l < value->type.lanes; l++) {
+    lane_at(a, at, rank, l, place);
+    hook->store(hook->argument, &a->b, place,
+                hd_b_let(&a->b, "value", lane_of(a, value, l)));
+  }
+}
+
+// The indices of an access, evaluated now.
+static void translate_indices(hd_accessor_t *a, const hd_expr_t *access,
+                              const hd_expr_t **at) {
+  const hd_expr_t *indices[HD_MAX_RANK];
+  unsigned count = hd_expr_num_indices(access);
+  translate_all(a, access->operands, count, indices);
+  hd_access_name_indices(a, indices, count, at);
+}
+
+// place: the LOAD, or the REF of a call.
+static const hd_expr_t *replace_load(hd_accessor_t *a, const hd_expr_t *place,
+                                     const hd_access_hook_t *hook,
+                                     hd_type_t type) {
+  const hd_expr_t *at[HD_MAX_RANK];
+  translate_indices(a, place, at);
+  return hd_access_load(a, hook, at, type);
+}
+
+// a[i] else x: lane by lane, the hook's value or x's.
+static const hd_expr_t *replace_load_else(hd_accessor_t *a, const hd_expr_t *e,
+                                          const hd_access_hook_t *hook) {
+  const hd_expr_t *at[HD_MAX_RANK], *place[HD_MAX_RANK], *lanes[HD_MAX_LANES];
+  unsigned rank = hook->param->tensor->rank;
+  translate_indices(a, e, at);
+  for (unsigned l = 0; l < e->type.lanes; l++) {
+    lane_at(a, at, rank, l, place);
+    hd_open_block_t block;
+    hd_b_open(&a->b, &block);
+    lazy_t x =
+        end_lazy(a, hd_access_load(a, hook, place, hd_type_lane(e->type)));
+    lazy_t y = translate_lazily(a, e->operands[rank]);
+    y.value = lane_of(a, y.value, l);
+    lanes[l] = choose(a, inside(a, hook->param->tensor, place, 1), &x, &y);
+  }
+  return from_lanes(a, e->type, lanes);
+}
+
+static const hd_expr_t *remake(hd_accessor_t *a, const hd_expr_t *e,
+                               const hd_expr_t *const *operands) {
+  for (unsigned i = 0; i < e->num_operands; i++)
+    if (operands[i] != e->operands[i])
+      return hd_expr_make(a->b.arena, (hd_expr_kind_t)e->kind, e->type, e,
+                          operands, e->num_operands);
+  return e;
+}
+
+// --- Operators that evaluate what they need ---
+
+static const hd_expr_t *translate_select(hd_accessor_t *a, const hd_expr_t *e) {
+  const hd_expr_t *condition = translate(a, e->operands[0]);
+  lazy_t x = translate_lazily(a, e->operands[1]);
+  lazy_t y = translate_lazily(a, e->operands[2]);
+  const hd_expr_t *operands[] = {condition, x.value, y.value};
+  return x.stmts.size || y.stmts.size ? choose(a, condition, &x, &y)
+                                      : remake(a, e, operands);
+}
+
+static const hd_expr_t *translate_logic(hd_accessor_t *a, const hd_expr_t *e) {
+  const hd_expr_t *left = translate(a, e->operands[0]);
+  lazy_t right = translate_lazily(a, e->operands[1]);
+  const hd_expr_t *operands[] = {left, right.value};
+  if (right.stmts.size == 0)
+    return remake(a, e, operands);
+  const hd_var_t *cell = declare_cell(a, e->type, left);
+  const hd_expr_t *open = get_cell(a, cell, e->type);
+  if (e->kind == HD_EXPR_OR)
+    open = hd_expr_unary(a->b.arena, HD_EXPR_NOT, open);
+  hd_b_if(&a->b, open, to_cell(a, &right, cell), (hd_block_t){0});
+  return get_cell(a, cell, e->type);
+}
+
+// a[i] else x, where a stays.
+static const hd_expr_t *translate_load_else(hd_accessor_t *a,
+                                            const hd_expr_t *e) {
+  const hd_expr_t *operands[HD_MAX_RANK + 1], *at[HD_MAX_RANK + 1];
+  unsigned rank = hd_expr_num_indices(e);
+  translate_all(a, e->operands, rank, operands);
+  lazy_t otherwise = translate_lazily(a, e->operands[rank]);
+  operands[rank] = otherwise.value;
+  if (otherwise.stmts.size == 0)
+    return remake(a, e, operands);
+  hd_access_name_indices(a, operands, rank, at);
+  lazy_t element = {.value = hd_expr_access(a->b.arena, HD_EXPR_LOAD, e->u.var,
+                                            e->type.lanes, at, rank)};
+  if (e->type.lanes > 1) { // Some lanes may be there.
+    at[rank] = otherwise.value;
+    otherwise.value = hd_expr_access(a->b.arena, HD_EXPR_LOADELSE, e->u.var,
+                                     e->type.lanes, at, rank + 1);
+  }
+  return choose(a, inside(a, e->u.var->tensor, at, e->type.lanes), &element,
+                &otherwise);
+}
+
+// NULL: the expression is no load that a hook replaces.
+static const hd_expr_t *translate_load(hd_accessor_t *a, const hd_expr_t *e) {
+  bool is_cached = hd_access_is_cached_load(e);
+  const hd_expr_t *place = is_cached ? e->operands[0] : e;
+  if (!is_cached && e->kind != HD_EXPR_LOAD && e->kind != HD_EXPR_LOADELSE)
+    return NULL;
+  const hd_access_hook_t *hook = hd_accessor_hook(a, place->u.var);
+  if (!hook || !hook->load)
+    return NULL;
+  hd_loc_t outer = a->b.loc;
+  a->b.loc = e->loc;
+  const hd_expr_t *value = e->kind == HD_EXPR_LOADELSE
+                               ? replace_load_else(a, e, hook)
+                               : replace_load(a, place, hook, e->type);
+  a->b.loc = outer;
+  return value;
+}
+
+static const hd_expr_t *translate(hd_accessor_t *a, const hd_expr_t *e) {
+  if (e->num_operands == 0 && e->kind != HD_EXPR_LOAD)
+    return e;
+  const hd_expr_t *value = translate_load(a, e);
+  if (value)
+    return value;
+  if (e->kind == HD_EXPR_SELECT)
+    return translate_select(a, e);
+  if (e->kind == HD_EXPR_AND || e->kind == HD_EXPR_OR)
+    return translate_logic(a, e);
+  if (e->kind == HD_EXPR_LOADELSE)
+    return translate_load_else(a, e);
+  const hd_expr_t **operands =
+      HD_ARENA_ARRAY(a->b.arena, const hd_expr_t *, e->num_operands);
+  translate_all(a, e->operands, e->num_operands, operands);
+  return remake(a, e, operands);
+}

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "AccessHelp.h"
+
+#include "IR/Parser.h"
+#include "IR/Passes.h"
+#include "IR/Printer.h"
+#include "IR/Verifier.h"
+#include "Runtime/Storage.h"
+#include "TaskMapping/Passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MIRRORED "_mirrored" // Ends the name.
+
+// A parameter that is replaced by one whose axes are reversed.
+typedef struct mirror {
+  hd_access_run_t *run;
+  const hd_var_t *param;
+  hd_var_t *var;
+  hd_hook_style_t style;
+} mirror_t;
+
+static void fail_with(hd_access_run_t *run, const char *what) {
+  hd_buffer_t said = {0};
+  hd_diagnostics_print(&run->context.diags, false, &said);
+  fail_msg("%s\n%s\n%s", what, hd_buffer_text(&said),
+           run->printed.data ? hd_buffer_text(&run->printed) : "");
+}
+
+const hd_var_t *hd_access_param(const hd_access_run_t *run, const char *name) {
+  for (uint32_t i = 0; i < run->kernel->num_params; i++)
+    if (strcmp(run->kernel->params[i]->name, name) == 0)
+      return run->kernel->params[i];
+  fail_msg("there is no parameter %s", name);
+  return NULL;
+}
+
+// --- The code: 2 x of floats that double without rounding, x + 3 of integers
+// as wide as their arithmetic, else x. ---
+
+static bool is_doubled(hd_scalar_t type) {
+  return type == HD_F32 || type == HD_F64;
+}
+static bool is_moved(hd_scalar_t type) {
+  return type == HD_I32 || type == HD_I64;
+}
+
+static double coded(hd_scalar_t type, double x) {
+  return is_doubled(type) ? 2 * x : is_moved(type) ? x + 3 : x;
+}
+
+static const hd_expr_t *decode(hd_builder_t *b, const hd_expr_t *x) {
+  hd_scalar_t type = (hd_scalar_t)x->type.scalar;
+  if (is_doubled(type))
+    return hd_expr_binary(b->arena, HD_EXPR_MUL, x,
+                          hd_expr_float(b->arena, x->type, 0.5));
+  return is_moved(type) ? hd_b_op_int(b, HD_EXPR_SUB, x, 3) : x;
+}
+
+static const hd_expr_t *encode(hd_builder_t *b, const hd_expr_t *x) {
+  hd_scalar_t type = (hd_scalar_t)x->type.scalar;
+  if (is_doubled(type))
+    return hd_expr_binary(b->arena, HD_EXPR_ADD, x, x);
+  return is_moved(type) ? hd_b_op_int(b, HD_EXPR_ADD, x, 3) : x;
+}
+
+// --- Hooks ---
+
+static void declare_mirror(mirror_t *m, hd_builder_t *b) {
+  if (m->var)
+    return;
+  const hd_tensor_t *old = m->param->tensor;
+  hd_tensor_t *tensor = HD_ARENA_NEW(b->arena, hd_tensor_t);
+  const hd_expr_t **shape =
+      HD_ARENA_ARRAY(b->arena, const hd_expr_t *, old->rank);
+  for (unsigned i = 0; i < old->rank; i++)
+    shape[i] = old->shape[old->rank - 1 - i];
+  *tensor =
+      (hd_tensor_t){.element = old->element, .rank = old->rank, .shape = shape};
+  m->var = hd_var_make_tensor(
+      b->arena, hd_arena_printf(b->arena, "%s" MIRRORED, m->param->name),
+      tensor, m->param->loc);
+  m->var->direction = m->param->direction;
+  hd_vec_push(b->arena, &b->params, m->var);
+}
+
+static void reverse(const mirror_t *m, const hd_expr_t *const *at,
+                    const hd_expr_t **place) {
+  unsigned rank = m->param->tensor->rank;
+  for (unsigned i = 0; i < rank; i++) {
+    assert_true(hd_expr_is_trivial(at[i]));
+    assert_true(at[i]->type.scalar == HD_I32 || at[i]->type.scalar == HD_I64);
+    place[i] = at[rank - 1 - i];
+  }
+}
+
+static const hd_expr_t *load_mirror(void *argument, hd_builder_t *b,
+                                    const hd_expr_t *const *at) {
+  mirror_t *m = argument;
+  const hd_expr_t *place[HD_MAX_RANK];
+  hd_scalar_t type = (hd_scalar_t)m->param->type.scalar;
+  declare_mirror(m, b);
+  reverse(m, at, place);
+  const hd_expr_t *x = hd_b_load(b, m->var, place, m->param->tensor->rank);
+  if (m->style == HD_HOOK_EXPRESSION)
+    return decode(b, x);
+  if (m->style == HD_HOOK_NAMES)
+    return decode(b, hd_b_let(b, "mirrored", x));
+  const hd_var_t *cell = hd_b_register(b, "cell", type, NULL, 0, NULL);
+  hd_open_block_t then, otherwise;
+  hd_b_open(b, &then);
+  hd_b_set(b, cell, decode(b, x));
+  hd_block_t some = hd_b_close(b);
+  hd_b_open(b, &otherwise);
+  hd_b_set(b, cell, hd_b_load(b, m->var, place, m->param->tensor->rank));
+  hd_block_t none = hd_b_close(b);
+  hd_b_if(b,
+          hd_expr_binary(b->arena, HD_EXPR_GE, hd_b_thread(b), hd_b_i32(b, 0)),
+          some, none);
+  return hd_b_get(b, cell);
+}
+
+static void store_mirror(void *argument, hd_builder_t *b,
+                         const hd_expr_t *const *at, const hd_expr_t *value) {
+  mirror_t *m = argument;
+  const hd_expr_t *place[HD_MAX_RANK];
+  assert_true(hd_expr_is_trivial(value));
+  declare_mirror(m, b);
+  reverse(m, at, place);
+  const hd_expr_t *x = encode(b, value);
+  if (m->style != HD_HOOK_EXPRESSION)
+    x = hd_b_let(b, "mirrored", x);
+  hd_b_store(b, m->var, place, m->param->tensor->rank, x);
+}
+
+static hd_access_kind_t kind_of(const hd_var_t *param) {
+  return param->direction == HD_DIR_IN ? HD_ACCESS_LOADS : HD_ACCESS_STORES;
+}
+
+static bool is_named(const char *names, const char *name) {
+  size_t size = strlen(name);
+  for (const char *at = strstr(names, name); at; at = strstr(at + 1, name))
+    if ((at == names || at[-1] == ' ') && (!at[size] || at[size] == ' '))
+      return true;
+  return false;
+}
+
+// --- Kernels ---
+
+static hd_module_t *parse(hd_access_run_t *run, const char *text) {
+  hd_module_t *module =
+      hd_module_parse(&run->context, "test.hir", text, strlen(text), 1);
+  if (!module || !hd_module_verify(module))
+    fail_with(run, text);
+  return module;
+}
+
+static const hd_func_t *last_kernel(const hd_module_t *module) {
+  for (size_t i = module->items.size; i-- > 0;)
+    if (module->items.data[i].kind == HD_ITEM_FUNC &&
+        module->items.data[i].u.func->kind == HD_FUNC_KERNEL)
+      return module->items.data[i].u.func;
+  fail_msg("there is no kernel");
+  return NULL;
+}
+
+void hd_access_begin(hd_access_run_t *run, const char *text,
+                     const int64_t *sizes) {
+  *run = (hd_access_run_t){0};
+  hd_context_init(&run->context);
+  run->module = parse(run, text);
+  hd_pass_args_t args = {0};
+  run->kernel = hd_pass_inline(run->module, last_kernel(run->module), &args);
+  for (uint32_t i = 0; i < run->kernel->num_params; i++)
+    if (!run->kernel->params[i]->tensor)
+      run->sizes[i] = *sizes++;
+}
+
+void hd_access_end(hd_access_run_t *run) {
+  hd_buffer_fini(&run->printed);
+  hd_context_fini(&run->context);
+}
+
+void hd_access_change(hd_access_run_t *run, const char *names,
+                      hd_hook_style_t style) {
+  mirror_t mirrors[HD_MAX_PARAMS];
+  hd_access_hook_t hooks[HD_MAX_PARAMS];
+  size_t count = 0;
+  for (uint32_t i = 0; i < run->kernel->num_params; i++) {
+    const hd_var_t *param = run->kernel->params[i];
+    if (!param->tensor || !is_named(names, param->name))
+      continue;
+    assert_null(hd_access_obstacle(run->kernel, param, kind_of(param)));
+    bool loads = kind_of(param) == HD_ACCESS_LOADS;
+    mirrors[count] = (mirror_t){run, param, NULL, style};
+    hooks[count] =
+        (hd_access_hook_t){param, &mirrors[count], loads ? load_mirror : NULL,
+                           loads ? NULL : store_mirror};
+    count++;
+  }
+  hd_module_t *made = hd_module_create(&run->context);
+  run->changed = hd_access_rewrite(made, run->kernel, hooks, count, "changed");
+  hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = run->changed};
+  hd_vec_push(&made->arena, &made->items, item);
+  hd_buffer_fini(&run->printed);
+  run->printed = (hd_buffer_t){0};
+  // With the functions that it calls.
+  for (size_t i = 0; i < run->module->items.size; i++) {
+    item = run->module->items.data[i];
+    if (item.kind == HD_ITEM_FUNC && item.u.func->kind == HD_FUNC_FN)
+      hd_vec_push(&made->arena, &made->items, item);
+  }
+  hd_module_print(made, &run->printed);
+  if (!hd_module_verify(made))
+    fail_with(run, "what was made breaks a rule");
+  hd_module_t *again = parse(run, hd_buffer_text(&run->printed));
+  hd_buffer_t second = {0};
+  hd_module_print(again, &second);
+  assert_string_equal(hd_buffer_text(&run->printed), hd_buffer_text(&second));
+  hd_buffer_fini(&second);
+  run->changed = (hd_func_t *)(uintptr_t)last_kernel(again);
+}
+
+bool hd_access_has(const hd_access_run_t *run, const char *part) {
+  hd_buffer_t copy = run->printed;
+  return strstr(hd_buffer_text(&copy), part) != NULL;
+}
+
+// --- Running ---
+
+typedef struct launch {
+  hd_access_run_t *run;
+  const hd_func_t *kernel;
+  hd_arena_t arena;
+  hd_env_t env;
+  hd_device_t *device;
+  hd_program_t program;
+  hd_host_tensor_t tensors[HD_MAX_PARAMS];
+  hd_slot_t slots[HD_MAX_PARAMS];
+} launch_t;
+
+static bool is_mirror(const hd_var_t *param) {
+  return strstr(param->name, MIRRORED) != NULL;
+}
+
+// Which of the kernel's parameters a parameter is, or stands for.
+static uint32_t original(const launch_t *l, const hd_var_t *param) {
+  size_t size = strlen(param->name) - (is_mirror(param) ? strlen(MIRRORED) : 0);
+  for (uint32_t k = 0; k < l->run->kernel->num_params; k++) {
+    const char *name = l->run->kernel->params[k]->name;
+    if (strlen(name) == size && strncmp(name, param->name, size) == 0)
+      return k;
+  }
+  fail_msg("there is no parameter %s", param->name);
+  return 0;
+}
+
+// The place of an element in the tensor of the other order.
+static int64_t mirrored(const hd_host_tensor_t *tensor, int64_t i) {
+  int64_t index[HD_TENSOR_MAX_RANK], place = 0;
+  for (unsigned a = tensor->rank; a-- > 0; i /= tensor->shape[a])
+    index[a] = i % tensor->shape[a];
+  for (unsigned a = tensor->rank; a-- > 0;)
+    place = place * tensor->shape[a] + index[a];
+  return place;
+}
+
+static void make_data(launch_t *l, uint32_t i) {
+  const hd_var_t *param = l->kernel->params[i];
+  hd_host_tensor_t *to = &l->tensors[i], drawn;
+  int64_t shape[HD_TENSOR_MAX_RANK], reversed[HD_TENSOR_MAX_RANK];
+  unsigned rank = param->tensor->rank;
+  hd_scalar_t type = (hd_scalar_t)param->type.scalar;
+  assert_true(hd_storage_shape(&l->env, param->tensor, shape));
+  for (unsigned a = 0; a < rank; a++)
+    reversed[a] = shape[rank - 1 - a];
+  hd_diagnostics_t *diags = &l->run->context.diags;
+  assert_true(hd_host_tensor_init(to, diags, NULL, "x", type, shape, rank));
+  hd_host_tensor_t *filled = to;
+  if (is_mirror(param)) {
+    assert_true(
+        hd_host_tensor_init(&drawn, diags, NULL, "x", type, reversed, rank));
+    filled = &drawn;
+  }
+  hd_host_tensor_fill_random(filled, 1, original(l, param));
+  if (!is_mirror(param))
+    return;
+  for (int64_t e = 0; e < to->count; e++)
+    hd_host_tensor_set(to, mirrored(&drawn, e),
+                       coded(type, hd_host_tensor_get(&drawn, e)));
+  hd_host_tensor_fini(&drawn);
+}
+
+static void upload(launch_t *l, uint32_t i) {
+  const hd_tensor_t *tensor = l->kernel->params[i]->tensor;
+  hd_slot_t *slot = &l->slots[i];
+  int64_t bytes;
+  assert_true(hd_storage_bytes(&l->env, &l->arena, tensor, &bytes));
+  unsigned char *storage = calloc(1, (size_t)bytes);
+  slot->bytes = (size_t)bytes;
+  slot->var = l->kernel->params[i];
+  assert_true(hd_storage_pack(&l->env, &l->arena, tensor, &l->tensors[i],
+                              storage, slot->bytes));
+  const hd_device_ops_t *ops = l->device->ops;
+  assert_true(ops->alloc(l->device, "x", slot->bytes, &slot->address));
+  assert_true(ops->upload(l->device, slot->address, storage, slot->bytes));
+  free(storage);
+}
+
+static void download(launch_t *l, uint32_t i) {
+  const hd_slot_t *slot = &l->slots[i];
+  unsigned char *storage = calloc(1, slot->bytes);
+  assert_true(
+      l->device->ops->download(l->device, storage, slot->address, slot->bytes));
+  assert_true(hd_storage_unpack(&l->env, &l->arena,
+                                l->kernel->params[i]->tensor, storage,
+                                slot->bytes, &l->tensors[i]));
+  l->device->ops->free(l->device, slot->address);
+  free(storage);
+}
+
+static void lower_and_run(launch_t *l, const hd_module_t *module) {
+  size_t lower = 0;
+  while (strcmp(hd_task_mapping_passes[lower].name, "lower") != 0)
+    lower++;
+  hd_pass_args_t args = {.options = "layouts=keep"};
+  hd_pass_config_t config = {.verify_each = true};
+  hd_program_options_t options = {.specialize = true, .apart = true};
+  if (!hd_program_init(&l->program, l->device, module, l->kernel, &l->env,
+                       &options) ||
+      !hd_pass_run(l->program.module, &hd_task_mapping_passes[lower], &args,
+                   &config)
+           .ok ||
+      !hd_program_load(&l->program))
+    fail_with(l->run, "not compiled");
+  for (uint32_t i = 0; i < l->kernel->num_params; i++)
+    if (l->kernel->params[i]->tensor)
+      upload(l, i);
+  if (!hd_program_run(&l->program, l->slots))
+    fail_with(l->run, "not run");
+  for (uint32_t i = 0; i < l->kernel->num_params; i++)
+    if (l->kernel->params[i]->tensor)
+      download(l, i);
+  for (const hd_diagnostic_t *d = l->run->context.diags.first; d; d = d->next)
+    if (d->severity != HD_REMARK)
+      fail_with(l->run, "something was said");
+}
+
+static void launch_init(launch_t *l, hd_access_run_t *run,
+                        const hd_module_t *module) {
+  *l = (launch_t){.run = run, .kernel = last_kernel(module)};
+  hd_arena_init(&l->arena, NULL);
+  hd_device_options_t options = {.threads = 1, .sanitize = true};
+  l->device = hd_device_open_sim(&run->context, &options);
+  l->env.sms = l->device->info.sms;
+  for (uint32_t i = 0; i < l->kernel->num_params; i++) {
+    const hd_var_t *param = l->kernel->params[i];
+    if (!param->tensor)
+      assert_true(hd_bind_int(&run->context, &l->env, &l->arena, param,
+                              run->sizes[original(l, param)]));
+  }
+  for (uint32_t i = 0; i < l->kernel->num_params; i++)
+    if (l->kernel->params[i]->tensor)
+      make_data(l, i);
+  lower_and_run(l, module);
+}
+
+static void launch_fini(launch_t *l) {
+  for (uint32_t i = 0; i < l->kernel->num_params; i++)
+    if (l->kernel->params[i]->tensor)
+      hd_host_tensor_fini(&l->tensors[i]);
+  hd_program_fini(&l->program);
+  hd_device_close(l->device);
+  hd_arena_fini(&l->arena);
+}
+
+static void compare(launch_t *before, launch_t *after) {
+  for (uint32_t i = 0; i < after->kernel->num_params; i++) {
+    const hd_var_t *param = after->kernel->params[i];
+    uint32_t k = original(after, param);
+    const hd_host_tensor_t *x = &before->tensors[k], *y = &after->tensors[i];
+    for (int64_t e = 0; param->tensor && e < x->count; e++) {
+      double wanted = hd_host_tensor_get(x, e);
+      int64_t place = is_mirror(param) ? mirrored(x, e) : e;
+      if (is_mirror(param))
+        wanted = coded(x->type, wanted);
+      double got = hd_host_tensor_get(y, place);
+      if (!(got == wanted || (got != got && wanted != wanted)))
+        fail_msg("%s: element %lld is %.9g and not %.9g\n%s", param->name,
+                 (long long)e, got, wanted,
+                 hd_buffer_text(&before->run->printed));
+    }
+  }
+}
+
+void hd_access_compare(hd_access_run_t *run) {
+  const char *text = hd_buffer_text(&run->printed);
+  launch_t before, after;
+  hd_module_t *again = parse(run, text);
+  launch_init(&before, run, run->module);
+  launch_init(&after, run, again);
+  compare(&before, &after);
+  launch_fini(&before);
+  launch_fini(&after);
+}
+
+unsigned hd_access_compare_all(hd_access_run_t *run) {
+  hd_buffer_t all = {0};
+  unsigned count = 0;
+  for (uint32_t i = 0; i < run->kernel->num_params; i++) {
+    const hd_var_t *param = run->kernel->params[i];
+    if (!param->tensor ||
+        hd_access_obstacle(run->kernel, param, kind_of(param)))
+      continue;
+    count++;
+    hd_buffer_printf(&all, "%s ", param->name);
+    hd_access_change(run, param->name, (hd_hook_style_t)(i % HD_HOOK_STYLES));
+    hd_access_compare(run);
+  }
+  for (int style = 0; count && style < HD_HOOK_STYLES; style++) {
+    hd_access_change(run, hd_buffer_text(&all), (hd_hook_style_t)style);
+    hd_access_compare(run);
+  }
+  hd_buffer_fini(&all);
+  return count;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs a kernel on the simulator as it is, and with the accesses to some of its
+// parameters replaced, and compares what they leave in memory.
+//
+// What is replaced is undone by the data: where x is loaded, an element of
+// another tensor is, whose axes are in the other order and whose numbers are
+// coded; what is stored to y goes likewise to another tensor. So the tensors'
+// elements, decoded, must be those of the kernel as it was, bit by bit.
+#ifndef HIDET_UNITTESTS_FUSION_ACCESSHELP_H
+#define HIDET_UNITTESTS_FUSION_ACCESSHELP_H
+
+#include "Fusion/Access.h"
+#include "Runtime/Program.h"
+#include "UnitTest.h"
+
+// What a hook makes.
+typedef enum hd_hook_style {
+  HD_HOOK_EXPRESSION, // Nothing but an expression.
+  HD_HOOK_NAMES,      // Names for what is loaded.
+  HD_HOOK_STATEMENTS, // A register, in branches.
+  HD_HOOK_STYLES
+} hd_hook_style_t;
+
+enum { HD_MAX_PARAMS = 16 };
+
+typedef struct hd_access_run {
+  hd_context_t context;
+  hd_module_t *module;
+  const hd_func_t *kernel; // Its functions inlined.
+  hd_func_t *changed;      // Of the last hd_access_change().
+  hd_buffer_t printed;     // That.
+  int64_t sizes[HD_MAX_PARAMS];
+} hd_access_run_t;
+
+// text: a module; its last kernel is taken. sizes: values of its scalar
+// parameters, in order. The test fails on every error.
+void hd_access_begin(hd_access_run_t *run, const char *text,
+                     const int64_t *sizes);
+void hd_access_end(hd_access_run_t *run);
+const hd_var_t *hd_access_param(const hd_access_run_t *run, const char *name);
+
+// Replaces the loads of `in` tensors and the stores to others that are named
+// ("x y"). What is made is verified, printed and parsed.
+void hd_access_change(hd_access_run_t *run, const char *names,
+                      hd_hook_style_t style);
+// Runs both and compares; sanitized, so that what is out of bounds is found.
+void hd_access_compare(hd_access_run_t *run);
+
+// Every parameter without an obstacle by itself, then all of them, in each
+// style. Returns how many parameters there were.
+unsigned hd_access_compare_all(hd_access_run_t *run);
+
+// Whether the changed kernel's text has this.
+bool hd_access_has(const hd_access_run_t *run, const char *part);
+
+#endif
