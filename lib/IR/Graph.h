@@ -142,6 +142,13 @@ bool hd_node_is_reshape(const hd_node_t *node);
 // operator of a standard, as that has them, f64 of a task.
 hd_scalar_t hd_node_float_type(const hd_node_t *node);
 
+// Why a node's schedule does not compute the node, as far as that is seen in
+// the types and shapes that are known; NULL: it does. sizes, one for each of
+// the schedule's parameters, are set to what the node's shapes make of the
+// scalar ones, constants; NULL where a tensor or not known. Made in the arena.
+const char *hd_node_bind_schedule(hd_arena_t *arena, const hd_node_t *node,
+                                  const hd_expr_t **sizes);
+
 // The rules of docs/IR.md; reports every fault.
 bool hd_graph_verify(hd_context_t *context, const hd_graph_t *graph);
 void hd_graph_print(const hd_graph_t *graph, hd_buffer_t *out);

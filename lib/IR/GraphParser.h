@@ -19,6 +19,8 @@ typedef struct hd_graph_parser {
   hd_parser_t *p;
   hd_graph_t *graph;       // The one being read.
   hd_graph_entry_t *names; // Of all its values, and of those around it.
+  uint32_t group;          // Of what is being read; 0: none.
+  uint32_t groups;         // Of the graph, so far.
   int64_t repeated; // Bytes of constants that are written as one element.
   HD_VEC(hd_unresolved_t) unresolved; // Uses of what was not given before.
 } hd_graph_parser_t;

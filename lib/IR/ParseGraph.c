@@ -249,18 +249,69 @@ static bool parse_operands(hd_graph_parser_t *g, hd_node_t *node) {
   return hd_expect(p, ")");
 }
 
+// `anchor` and `with` mean something before a name; values may be called so,
+// too, and then have a label: anchor as "x".
+static bool accept_word(hd_parser_t *p, const char *word) {
+  if (!hd_at(p, word) || hd_peek_ahead(p, 1)->kind != HD_TOKEN_NAME ||
+      (strcmp(hd_peek_ahead(p, 1)->text, "as") == 0 &&
+       hd_peek_ahead(p, 2)->kind == HD_TOKEN_STRING))
+    return false;
+  p->at++;
+  return true;
+}
+
+static bool is_schedule(const hd_item_t *item) {
+  return item->kind == HD_ITEM_FUNC && item->u.func->kind != HD_FUNC_FN;
+}
+
+static bool report_no_schedule(hd_parser_t *p, const char *name, hd_loc_t loc) {
+  char text[128];
+  hd_suggestion_t near = {.wanted = name};
+  for (size_t i = 0; i < p->module->items.size; i++)
+    if (is_schedule(&p->module->items.data[i]))
+      hd_suggestion_add(&near, hd_item_name(&p->module->items.data[i]));
+  hd_error(p->diags, loc, HD_E0201, name,
+           hd_suggestion_text(&near, "", text, sizeof text));
+  hd_note(p->diags, loc, "a kernel or a plan of the module is meant");
+  return false;
+}
+
+// [with NAME]
+static bool parse_schedule(hd_parser_t *p, hd_node_t *node) {
+  hd_loc_t loc;
+  if (!accept_word(p, "with"))
+    return true;
+  const char *name = hd_expect_name(p, &loc);
+  size_t cursor = 0;
+  const hd_item_t *item;
+  while (name && (item = hd_module_next(p->module, name, &cursor)))
+    if (is_schedule(item))
+      node->schedule = item->u.func;
+  return name && (node->schedule || report_no_schedule(p, name, loc));
+}
+
 static bool parse_node(hd_graph_parser_t *g, hd_node_t *node) {
   return parse_operator(g, node) && parse_operands(g, node) &&
          (!hd_accept(g->p, "{") || hd_parse_attributes(g, node)) &&
-         parse_label(g->p, &node->label);
+         parse_schedule(g->p, node) && parse_label(g->p, &node->label);
 }
 
-static bool parse_statement(hd_graph_parser_t *g, entries_t *entries) {
+// [anchor], in a group.
+static bool parse_anchor(hd_graph_parser_t *g, hd_node_t *node) {
+  hd_loc_t loc = hd_here(g->p);
+  node->loc = loc; // Until the operator is read.
+  node->group = g->group;
+  node->anchor = accept_word(g->p, "anchor");
+  return !node->anchor || g->group ||
+         hd_error(g->p->diags, loc, HD_E0302, "'anchor'", "outside a group");
+}
+
+static bool parse_one(hd_graph_parser_t *g, entries_t *entries) {
   hd_parser_t *p = g->p;
-  if (hd_accept(p, "const"))
-    return parse_constant(g, entries);
   results_t results = {0};
   hd_node_t *node = HD_ARENA_NEW(p->arena, hd_node_t);
+  if (!parse_anchor(g, node))
+    return false;
   const char *after = hd_peek_ahead(p, 1)->text;
   if (strcmp(after, "(") != 0 && strcmp(after, ".") != 0 &&
       !parse_results(g, &results))
@@ -276,6 +327,25 @@ static bool parse_statement(hd_graph_parser_t *g, entries_t *entries) {
   if (ok && !hd_peek(p)->first_on_line && !hd_at(p, "}"))
     return hd_expected(p, "the end of the line");
   return ok;
+}
+
+static bool parse_group(hd_graph_parser_t *g, entries_t *entries);
+
+static bool parse_statement(hd_graph_parser_t *g, entries_t *entries) {
+  hd_parser_t *p = g->p;
+  hd_loc_t loc = hd_here(p);
+  bool is_const = hd_at(p, "const");
+  bool is_group =
+      hd_at(p, "group") && strcmp(hd_peek_ahead(p, 1)->text, "{") == 0;
+  if (!is_const && !is_group)
+    return parse_one(g, entries);
+  if (g->group)
+    return hd_error(p->diags, loc, HD_E0302, is_const ? "'const'" : "'group'",
+                    "in a group");
+  if (is_group)
+    return parse_group(g, entries);
+  p->at++;
+  return parse_constant(g, entries);
 }
 
 // To the next line of the body that the statement at start stands in, or to
@@ -298,28 +368,57 @@ static void skip_statement(hd_parser_t *p, size_t start) {
   p->at = at;
 }
 
+// Up to the '}'.
+static void parse_statements(hd_graph_parser_t *g, entries_t *entries) {
+  hd_parser_t *p = g->p;
+  while (!hd_at(p, "}") && hd_peek(p)->kind != HD_TOKEN_END &&
+         !hd_diagnostics_full(p->diags)) {
+    hd_budget_check(&p->module->context->budget);
+    size_t start = p->at;
+    if (!parse_statement(g, entries))
+      skip_statement(p, start);
+  }
+}
+
+// group { node ... }
+static bool parse_group(hd_graph_parser_t *g, entries_t *entries) {
+  hd_parser_t *p = g->p;
+  hd_loc_t loc = hd_here(p);
+  size_t before = g->graph->nodes.size;
+  p->at += 2;
+  g->group = ++g->groups;
+  parse_statements(g, entries);
+  g->group = 0;
+  if (!hd_accept(p, "}"))
+    return false; // The graph's own is missing, too, and asked for.
+  if (g->graph->nodes.size == before)
+    hd_error(p->diags, loc, HD_E0315, "it has no node");
+  if (!hd_peek(p)->first_on_line && !hd_at(p, "}"))
+    return hd_expected(p, "the end of the line");
+  return true;
+}
+
 bool hd_parse_graph_rest(hd_graph_parser_t *g, hd_graph_t *graph) {
   hd_parser_t *p = g->p;
   hd_graph_t *outer = g->graph;
+  uint32_t group = g->group, groups = g->groups;
   size_t dims = hd_visible_size(&p->visible);
   entries_t entries = {0};
   results_t outputs = {0};
   g->graph = graph;
+  g->group = g->groups = 0;
   bool ok = parse_inputs(g, &entries) && parse_outputs(g, &outputs) &&
             hd_expect(p, "{");
-  while (ok && !hd_at(p, "}") && hd_peek(p)->kind != HD_TOKEN_END &&
-         !hd_diagnostics_full(p->diags)) {
-    hd_budget_check(&p->module->context->budget);
-    size_t start = p->at;
-    if (!parse_statement(g, &entries))
-      skip_statement(p, start);
-  }
+  if (ok)
+    parse_statements(g, &entries);
   if (ok)
     resolve_outputs(g, &outputs);
   for (size_t i = 0; i < entries.size; i++)
     entries.data[i]->value = NULL;
   hd_visible_pop(&p->visible, dims);
   g->graph = outer;
+  g->group = group;
+  g->groups = groups;
   return ok && hd_expect(p, "}");
 }
 

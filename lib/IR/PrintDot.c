@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Graphs for Graphviz: a box for each node, an arrow for each value that one
-// uses of another; graphs of attributes are frames. Constants are left out but
-// for those that a graph gives.
+// uses of another; groups and graphs of attributes are frames. Constants are
+// left out but for those that a graph gives.
 #include "IR/PrinterState.h"
 
 #include "Support/PtrMap.h"
@@ -57,8 +57,9 @@ static void print_arrow(dot_t *d, const hd_value_t *value, const char *box) {
 
 static void print_frame(dot_t *d, const hd_graph_t *graph, const char *name);
 
-static void print_node(dot_t *d, const hd_node_t *node) {
-  const char *box = begin_box(d, "shape=box");
+static void print_node_box(dot_t *d, const hd_node_t *node) {
+  const char *box =
+      begin_box(d, node->anchor ? "shape=box, style=bold" : "shape=box");
   if (node->domain)
     hd_buffer_printf(d->p.out, "%s%d.", node->domain, node->version);
   print_text(d, node->op);
@@ -66,7 +67,17 @@ static void print_node(dot_t *d, const hd_node_t *node) {
     hd_buffer_puts(d->p.out, "\\n");
     print_text(d, node->label);
   }
+  if (node->schedule)
+    hd_buffer_printf(d->p.out, "\\nwith %s", node->schedule->name);
   end_box(d);
+  hd_ptr_map_set(&d->p.arena, &d->places, node, box);
+  for (uint32_t i = 0; i < node->num_outputs; i++)
+    if (node->outputs[i])
+      hd_ptr_map_set(&d->p.arena, &d->places, node->outputs[i], box);
+}
+
+static void print_arrows(dot_t *d, const hd_node_t *node) {
+  const char *box = hd_ptr_map_get(&d->places, node);
   for (uint32_t i = 0; i < node->num_inputs; i++)
     if (node->inputs[i])
       print_arrow(d, node->inputs[i], box);
@@ -75,9 +86,40 @@ static void print_node(dot_t *d, const hd_node_t *node) {
       print_frame(d, node->attributes[i]->u.graph,
                   hd_arena_printf(&d->p.arena, "%s of %s",
                                   node->attributes[i]->name, node->op));
-  for (uint32_t i = 0; i < node->num_outputs; i++)
-    if (node->outputs[i])
-      hd_ptr_map_set(&d->p.arena, &d->places, node->outputs[i], box);
+}
+
+static void begin_frame(dot_t *d, const char *style, const char *name) {
+  hd_buffer_printf(d->p.out, "%*ssubgraph cluster_%u {\n", d->p.indent, "",
+                   d->count++);
+  d->p.indent += 2;
+  hd_buffer_printf(d->p.out, "%*s%slabel=\"", d->p.indent, "", style);
+  print_text(d, name);
+  hd_buffer_puts(d->p.out, "\"\n");
+}
+
+static void end_frame(dot_t *d) {
+  d->p.indent -= 2;
+  hd_buffer_printf(d->p.out, "%*s}\n", d->p.indent, "");
+}
+
+// A group is a frame, too; arrows stand outside, as they would draw the boxes
+// that they come from into it. Returns where the next nodes begin.
+static size_t print_group(dot_t *d, const hd_graph_t *graph, size_t first) {
+  const hd_node_t *const *nodes = graph->nodes.data;
+  uint32_t group = nodes[first]->group;
+  size_t end = first + 1;
+  while (group && end < graph->nodes.size && nodes[end]->group == group)
+    end++;
+  if (group)
+    begin_frame(d, "style=dashed; ",
+                hd_arena_printf(&d->p.arena, "group %u", group));
+  for (size_t i = first; i < end; i++)
+    print_node_box(d, nodes[i]);
+  if (group)
+    end_frame(d);
+  for (size_t i = first; i < end; i++)
+    print_arrows(d, nodes[i]);
+  return end;
 }
 
 static void print_output(dot_t *d, const hd_value_t *value) {
@@ -90,20 +132,14 @@ static void print_output(dot_t *d, const hd_value_t *value) {
 }
 
 static void print_frame(dot_t *d, const hd_graph_t *graph, const char *name) {
-  hd_buffer_printf(d->p.out, "%*ssubgraph cluster_%u {\n", d->p.indent, "",
-                   d->count++);
-  d->p.indent += 2;
-  hd_buffer_printf(d->p.out, "%*slabel=\"", d->p.indent, "");
-  print_text(d, name);
-  hd_buffer_puts(d->p.out, "\"\n");
+  begin_frame(d, "", name);
   for (size_t i = 0; i < graph->inputs.size; i++)
     print_value_box(d, graph->inputs.data[i], "shape=oval");
-  for (size_t i = 0; i < graph->nodes.size; i++)
-    print_node(d, graph->nodes.data[i]);
+  for (size_t i = 0; i < graph->nodes.size;)
+    i = print_group(d, graph, i);
   for (size_t i = 0; i < graph->outputs.size; i++)
     print_output(d, graph->outputs.data[i]);
-  d->p.indent -= 2;
-  hd_buffer_printf(d->p.out, "%*s}\n", d->p.indent, "");
+  end_frame(d);
 }
 
 void hd_graph_print_dot(const hd_graph_t *graph, hd_buffer_t *out) {

@@ -70,6 +70,8 @@ static void print_result(hd_printer_t *p, const hd_value_t *value,
 
 static void print_node(hd_printer_t *p, const hd_node_t *node,
                        const hd_ptr_map_t *values) {
+  hd_buffer_printf(p->out, "%*s%s", p->indent, "",
+                   node->anchor ? "anchor " : "");
   for (uint32_t i = 0; i < node->num_outputs; i++) {
     hd_buffer_puts(p->out, i ? ", " : "");
     print_result(p, node->outputs[i], values);
@@ -87,7 +89,30 @@ static void print_node(hd_printer_t *p, const hd_node_t *node,
     hd_print_attribute(p, node->attributes[i], hd_node_float_type(node));
   }
   hd_buffer_puts(p->out, node->num_attributes ? " }" : "");
+  if (node->schedule)
+    hd_buffer_printf(p->out, " with %s", node->schedule->name);
   print_label(p, node->label);
+  hd_buffer_puts(p->out, "\n");
+}
+
+static void print_nodes(hd_printer_t *p, const hd_graph_t *graph,
+                        const hd_ptr_map_t *values) {
+  uint32_t group = 0;
+  for (size_t i = 0; i <= graph->nodes.size; i++) {
+    const hd_node_t *node = i < graph->nodes.size ? graph->nodes.data[i] : NULL;
+    uint32_t next = node ? node->group : 0;
+    if (group && group != next) {
+      p->indent -= 2;
+      hd_buffer_printf(p->out, "%*s}\n", p->indent, "");
+    }
+    if (next && group != next) {
+      hd_buffer_printf(p->out, "%*sgroup {\n", p->indent, "");
+      p->indent += 2;
+    }
+    group = next;
+    if (node)
+      print_node(p, node, values);
+  }
 }
 
 void hd_print_graph(hd_printer_t *p, const hd_graph_t *graph) {
@@ -113,11 +138,7 @@ void hd_print_graph(hd_printer_t *p, const hd_graph_t *graph) {
     hd_print_constant(p, graph->constants.data[i]);
     hd_buffer_puts(p->out, "\n");
   }
-  for (size_t i = 0; i < graph->nodes.size; i++) {
-    hd_buffer_printf(p->out, "%*s", p->indent, "");
-    print_node(p, graph->nodes.data[i], &values);
-    hd_buffer_puts(p->out, "\n");
-  }
+  print_nodes(p, graph, &values);
   p->indent -= 2;
   hd_buffer_printf(p->out, "%*s}%s", p->indent, "", graph->outer ? "" : "\n");
   hd_visible_pop(&p->visible, outside);

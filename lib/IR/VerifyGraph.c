@@ -249,6 +249,7 @@ static void verify_graph(hd_graph_verifier_t *g, const hd_graph_t *graph) {
       if (node->outputs[n])
         give(g, &names, node->outputs[n]);
   }
+  hd_verify_groups(g);
   for (size_t i = 0; i < graph->outputs.size; i++)
     verify_use(g, graph->outputs.data[i], graph->loc);
   for (size_t i = 0; i < names.size; i++)

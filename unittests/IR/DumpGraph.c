@@ -85,8 +85,9 @@ static void dump_node(const hd_node_t *node, hd_buffer_t *out,
   dump_text(out, node->op);
   dump_text(out, node->task ? node->task->name : NULL);
   dump_text(out, node->label);
-  hd_buffer_printf(out, "%d %u %u\n", node->version, node->num_inputs,
-                   node->num_outputs);
+  dump_text(out, node->schedule ? node->schedule->name : NULL);
+  hd_buffer_printf(out, "%d %u %u %u %d\n", node->version, node->num_inputs,
+                   node->num_outputs, node->group, node->anchor);
   for (uint32_t i = 0; i < node->num_inputs; i++)
     dump_text(out, node->inputs[i] ? node->inputs[i]->name : NULL);
   for (uint32_t i = 0; i < node->num_attributes; i++)

@@ -14,6 +14,7 @@ typedef struct maker {
   HD_VEC(const hd_value_t *) values;
   HD_VEC(const hd_var_t *) dims;
   unsigned names, depth;
+  unsigned group, groups; // Of the node being made, 0 for none; so far.
 } maker_t;
 
 static hd_graph_t *make_graph(maker_t *m, const char *name);
@@ -24,8 +25,9 @@ static bool chance(maker_t *m, unsigned of) {
 
 // Words that mean something elsewhere, made unique by a number.
 static const char *new_name(maker_t *m) {
-  static const char *const words[] = {"as", "file", "seq",     "v",    "_",
-                                      "t",  "x_",   "reshape", "Conv", "exp"};
+  static const char *const words[] = {
+      "as",      "file", "seq", "v",      "_",    "t",    "x_",
+      "reshape", "Conv", "exp", "anchor", "with", "group"};
   const char *word =
       words[hd_random_below(m->g, sizeof words / sizeof words[0])];
   return hd_arena_printf(m->g->arena, "%s%u", word, m->names++);
@@ -240,14 +242,62 @@ static void add_operands(maker_t *m, hd_node_t *node, unsigned inputs,
   node->outputs = out;
 }
 
-// An operator of a standard, a task or a reshape.
-static void add_node(maker_t *m) {
+static bool is_tensor(const hd_value_t *value) {
+  return value && value->form == HD_HOLDS_TENSOR && value->type != HD_VOID;
+}
+
+// A tensor that may be copied by a kernel, or by a plan: of constant shape, or
+// with a size for each axis. NULL: nothing can say the shape.
+static const hd_func_t *make_schedule(maker_t *m, const hd_value_t *value) {
+  hd_arena_t *arena = m->g->arena;
+  hd_func_t *func = HD_ARENA_NEW(arena, hd_func_t);
+  unsigned rank = value->rank < 0 ? 0 : (unsigned)value->rank;
+  bool symbolic = value->rank > 0 && chance(m, 2);
+  const hd_var_t **params = HD_ARENA_ARRAY(arena, const hd_var_t *, rank + 2);
+  const hd_expr_t **shape = HD_ARENA_ARRAY(arena, const hd_expr_t *, rank + 1);
+  for (unsigned i = 0; i < rank; i++) {
+    int64_t size = 1;
+    if (symbolic) {
+      params[func->num_params++] =
+          hd_var_make(arena, hd_arena_printf(arena, "n%u", i), HD_VAR_PARAM,
+                      hd_type(chance(m, 2) ? HD_I64 : HD_I32), (hd_loc_t){0});
+      shape[i] = hd_expr_var(arena, params[i]);
+      continue;
+    }
+    if (value->shape[i] && (!hd_expr_fold_int(value->shape[i], &size) || !size))
+      return NULL;
+    shape[i] = hd_expr_int(arena, hd_type(HD_I32), size);
+  }
+  for (unsigned i = 0; i < 2; i++) {
+    hd_tensor_t *tensor = HD_ARENA_NEW(arena, hd_tensor_t);
+    *tensor = (hd_tensor_t){.scope = HD_SCOPE_GLOBAL,
+                            .element = hd_type(value->type),
+                            .rank = rank,
+                            .shape = shape};
+    hd_var_t *param =
+        hd_var_make_tensor(arena, i ? "y" : "x", tensor, (hd_loc_t){0});
+    param->direction = i ? HD_DIR_OUT : HD_DIR_IN;
+    params[func->num_params++] = param;
+  }
+  func->kind = chance(m, 3) ? HD_FUNC_PLAN : HD_FUNC_KERNEL;
+  func->name = hd_arena_printf(arena, "s%zu", m->g->module->items.size);
+  func->params = params;
+  func->result = hd_type(HD_VOID);
+  func->has_body = true;
+  m->g->counts->schedules++;
+  hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = func};
+  hd_vec_push(arena, &m->g->module->items, item);
+  return func;
+}
+
+// An operator of a standard, a task or a reshape; in a group a task or a
+// reshape.
+static hd_node_t *add_node(maker_t *m, const hd_value_t *x) {
   static const char *const domains[] = {"onnx", "microsoft", "v1x"};
   hd_node_t *node = HD_ARENA_NEW(m->g->arena, hd_node_t);
   node->label = chance(m, 3) ? any_text(m) : NULL;
-  const hd_value_t *x = any_value(m);
-  bool is_tensor = x && x->form == HD_HOLDS_TENSOR && x->type != HD_VOID;
-  unsigned which = is_tensor ? hd_random_below(m->g, 4) : 2;
+  node->group = m->group;
+  unsigned which = is_tensor(x) ? hd_random_below(m->g, m->group ? 2 : 4) : 2;
   m->g->counts->nodes[which < 2 ? which : 2]++;
   if (which >= 2) {
     node->domain = domains[hd_random_below(m->g, 3)];
@@ -282,11 +332,33 @@ static void add_node(maker_t *m) {
     const hd_value_t **out = HD_ARENA_ARRAY(m->g->arena, const hd_value_t *, 1);
     out[0] = y;
     node->outputs = out;
+    if (which && chance(m, 3))
+      node->schedule = make_schedule(m, x);
   }
   for (unsigned i = 0; i < node->num_outputs; i++)
     if (node->outputs[i])
       hd_vec_push(m->g->arena, &m->values, node->outputs[i]);
   hd_vec_push(m->g->arena, &m->graph->nodes, (const hd_node_t *)node);
+  return node;
+}
+
+// Some nodes, of which one task at least is an anchor.
+static void add_group(maker_t *m) {
+  unsigned limit = 1 + hd_random_below(m->g, 4), anchors = 0;
+  const hd_value_t *x = any_value(m);
+  if (!is_tensor(x))
+    return;
+  m->group = ++m->groups;
+  for (unsigned i = 0; i < limit || !anchors; i++) {
+    hd_node_t *node = add_node(m, x);
+    node->anchor = node->task && chance(m, 2);
+    anchors += node->anchor;
+    if (chance(m, 2))
+      x = node->outputs[0];
+  }
+  m->g->counts->groups++;
+  m->g->counts->anchors += anchors;
+  m->group = 0;
 }
 
 // Declares a dimension by an input of that size, or gives any other.
@@ -315,9 +387,11 @@ static void add_input(maker_t *m) {
 static hd_graph_t *make_graph(maker_t *m, const char *name) {
   hd_graph_t *graph = HD_ARENA_NEW(m->g->arena, hd_graph_t);
   size_t values = m->values.size, dims = m->dims.size;
+  unsigned groups = m->groups;
   graph->name = name;
   graph->outer = m->graph;
   m->graph = graph;
+  m->groups = 0;
   m->depth++;
   for (unsigned i = hd_random_below(m->g, 4); i-- > 0;)
     add_input(m);
@@ -329,11 +403,15 @@ static hd_graph_t *make_graph(maker_t *m, const char *name) {
     hd_vec_push(m->g->arena, &graph->constants, (const hd_value_t *)value);
   }
   for (unsigned i = hd_random_below(m->g, 5); i-- > 0;)
-    add_node(m);
+    if (chance(m, 4))
+      add_group(m);
+    else
+      add_node(m, any_value(m));
   for (unsigned i = hd_random_below(m->g, 3); i-- > 0 && m->values.size;)
     hd_vec_push(m->g->arena, &graph->outputs, any_value(m));
   m->values.size = values;
   m->dims.size = dims;
+  m->groups = groups;
   m->graph = (hd_graph_t *)(uintptr_t)graph->outer;
   m->depth--;
   return graph;

@@ -133,6 +133,46 @@ static void wrong_graphs_are_refused(void **state) {
   hd_context_fini(&m.context);
 }
 
+static void expect_group_fault(made_t *m, const char *message) {
+  unsigned before = m->context.diags.num_errors;
+  assert_false(hd_graph_verify(&m->context, m->graph));
+  assert_int_equal(m->context.diags.num_errors, before + 1);
+  const hd_diagnostic_t *last = m->context.diags.last;
+  assert_string_equal(last->message, message);
+}
+
+// The text has no words for these.
+static void wrong_groups_are_refused(void **state) {
+  (void)state;
+  made_t m;
+  setup(&m);
+  const hd_expr_t *two = hd_expr_int(m.arena, hd_type(HD_I64), 2);
+  hd_value_t *x = make_value(&m, "x", HD_F32, two, 8);
+  hd_vec_push(m.arena, &m.graph->inputs, x);
+  hd_node_t *nodes[3];
+  static const char *const names[] = {"a", "b", "c"};
+  for (int i = 0; i < 3; i++) {
+    nodes[i] =
+        add_node(&m, "copy", x, make_value(&m, names[i], HD_F32, two, 8));
+    nodes[i]->task = hd_library_task(&m.context, "copy");
+    nodes[i]->group = (uint32_t)i + 1;
+    nodes[i]->anchor = true;
+  }
+  assert_true(hd_graph_verify(&m.context, m.graph));
+  nodes[2]->group = 1;
+  expect_group_fault(&m, "group: the nodes of number 1 do not stand together, "
+                         "or come after a larger one's");
+  nodes[2]->group = 0;
+  expect_group_fault(&m, "group: an anchor stands outside");
+  nodes[2]->anchor = false;
+  assert_true(hd_graph_verify(&m.context, m.graph));
+  hd_func_t function = {.kind = HD_FUNC_FN, .name = "f"};
+  nodes[2]->schedule = &function;
+  expect_group_fault(&m, "'f' does not compute 'copy': it is neither a kernel "
+                         "nor a plan");
+  hd_context_fini(&m.context);
+}
+
 static const hd_func_t *touch(hd_module_t *module, const hd_func_t *func,
                               const hd_pass_args_t *args) {
   (void)module, (void)func, (void)args;
@@ -196,4 +236,5 @@ static void a_pass_is_for_graphs_or_for_functions(void **state) {
 HD_UNIT_TESTS(cmocka_unit_test(a_made_graph_prints_and_verifies),
               cmocka_unit_test(attributes_are_found),
               cmocka_unit_test(wrong_graphs_are_refused),
+              cmocka_unit_test(wrong_groups_are_refused),
               cmocka_unit_test(a_pass_is_for_graphs_or_for_functions))

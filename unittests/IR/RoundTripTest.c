@@ -200,6 +200,9 @@ static void check_counts(const hd_generated_t *counts) {
     check_row(counts->nodes[i], "the nodes", nodes[i]);
   }
   check_row(counts->graphs, "the items", "graph");
+  check_row(counts->groups, "the nodes", "group");
+  check_row(counts->anchors, "the nodes", "anchor");
+  check_row(counts->schedules, "the nodes", "with");
   check_row(counts->staged, "the points", "through");
   check_row(counts->consts, "the items", "const");
 }
