@@ -39,6 +39,10 @@ struct hd_expander {
   struct hd_names *names;
   hd_ptr_map_t entered; // The source's constants, as hd_segment_constant() has
                         // them.
+  // The group of the source that is on its way, and its number in what is made:
+  // each turn of a Loop has groups of its own.
+  const hd_walk_t *group_walk;
+  uint32_t source_group, group;
   struct hd_put_node *nodes; // By content: the same node is not put twice.
   hd_ptr_map_t left; // Values that earlier segments gave: a node that is put
                      // again for one of them is that node.

@@ -210,6 +210,18 @@ static bool are_tensors(hd_lowering_t *l, const hd_value_t *const *inputs,
   return true;
 }
 
+// The number that the node's group has in what is made; 0: none.
+static uint32_t find_group(const hd_lowering_t *l) {
+  hd_expander_t *x = l->x;
+  if (!l->node->group)
+    return 0;
+  if (x->group_walk != l->walk || x->source_group != l->node->group)
+    x->group++;
+  x->group_walk = l->walk;
+  x->source_group = l->node->group;
+  return x->group;
+}
+
 const hd_value_t *hd_lower_task(hd_lowering_t *l, const char *name,
                                 const hd_value_t *const *inputs,
                                 uint32_t num_inputs,
@@ -246,6 +258,9 @@ const hd_value_t *hd_lower_task(hd_lowering_t *l, const char *name,
       .num_outputs = (uint32_t)task->outputs.size,
       .num_attributes = attributes ? (uint32_t)attributes->size : 0,
       .attributes = attributes ? attributes->data : NULL,
+      .group = find_group(l),
+      .anchor = l->node->anchor,
+      .schedule = l->node->schedule,
   };
   const hd_node_t *put =
       hd_segment_put(l->x, &node, binding->outputs, value_name(l));
@@ -311,7 +326,8 @@ const hd_value_t *hd_lower_reshape(hd_lowering_t *l, const hd_value_t *x,
                     .loc = l->node->loc,
                     .num_inputs = 1,
                     .inputs = inputs,
-                    .num_outputs = 1};
+                    .num_outputs = 1,
+                    .group = find_group(l)};
   return hd_segment_put(l->x, &node, &type, value_name(l))->outputs[0];
 }
 

@@ -63,6 +63,8 @@ void hd_graph_split(hd_arena_t *arena, const hd_graph_t *graph,
     use(&s, true, graph->outputs.data[i]);
     hd_vec_push(arena, &s.rest->outputs, graph->outputs.data[i]);
   }
+  hd_graph_settle_groups(arena, s.prepare);
+  hd_graph_settle_groups(arena, s.rest);
   *prepare = s.prepare;
   *rest = s.rest;
 }

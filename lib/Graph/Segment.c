@@ -105,7 +105,8 @@ static bool attributes_equal(const hd_attribute_t *a, const hd_attribute_t *b) {
 // Of values of those types: a reshape is known by its result's shape.
 static bool nodes_equal(const hd_node_t *a, const hd_node_t *b,
                         const hd_tensor_type_t *types) {
-  if (a->task != b->task || strcmp(a->op, b->op) != 0 ||
+  if (a->task != b->task || strcmp(a->op, b->op) != 0 || a->group != b->group ||
+      a->anchor != b->anchor || a->schedule != b->schedule ||
       a->num_inputs != b->num_inputs || a->num_outputs != b->num_outputs ||
       a->num_attributes != b->num_attributes ||
       memcmp(a->inputs, b->inputs, a->num_inputs * sizeof(*a->inputs)) != 0)
@@ -153,6 +154,7 @@ static uint64_t attribute_key(uint64_t key, const hd_attribute_t *a) {
 static uint64_t node_key(const hd_node_t *node, const hd_tensor_type_t *types) {
   uint64_t key =
       hash((uint64_t)(uintptr_t)node->task, node->op, strlen(node->op));
+  key = hash(key + node->group, &node->schedule, sizeof(node->schedule));
   key = hash(key, node->inputs, node->num_inputs * sizeof(*node->inputs));
   for (uint32_t i = 0; i < node->num_attributes; i++)
     key = attribute_key(key, node->attributes[i]);
@@ -243,6 +245,7 @@ void hd_segment_end(hd_expander_t *x) {
     if (needed[i])
       segment->nodes.data[kept++] = segment->nodes.data[i];
   segment->nodes.size = kept;
+  hd_graph_settle_groups(arena, segment);
 }
 
 static void keep(hd_expander_t *x, const hd_value_t *value) {

@@ -39,3 +39,28 @@ bool hd_node_is_reshape(const hd_node_t *node) {
 hd_scalar_t hd_node_float_type(const hd_node_t *node) {
   return node->domain ? HD_F32 : HD_F64;
 }
+
+static const hd_node_t *in_group(hd_arena_t *arena, const hd_node_t *node,
+                                 uint32_t group) {
+  if (node->group == group && (group || !node->anchor))
+    return node;
+  hd_node_t *copy = HD_ARENA_NEW(arena, hd_node_t);
+  *copy = *node;
+  copy->group = group;
+  copy->anchor = group && node->anchor;
+  return copy;
+}
+
+void hd_graph_settle_groups(hd_arena_t *arena, hd_graph_t *graph) {
+  const hd_node_t **nodes = graph->nodes.data;
+  uint32_t groups = 0;
+  for (size_t i = 0, end; i < graph->nodes.size; i = end) {
+    bool anchored = false;
+    uint32_t old = nodes[i]->group;
+    for (end = i; end < graph->nodes.size && nodes[end]->group == old; end++)
+      anchored |= old && nodes[end]->anchor;
+    groups += anchored;
+    for (size_t k = i; k < end; k++)
+      nodes[k] = in_group(arena, nodes[k], anchored ? groups : 0);
+  }
+}

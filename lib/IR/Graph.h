@@ -149,6 +149,12 @@ hd_scalar_t hd_node_float_type(const hd_node_t *node);
 const char *hd_node_bind_schedule(hd_arena_t *arena, const hd_node_t *node,
                                   const hd_expr_t **sizes);
 
+// Makes groups of what is left of groups after nodes were added, copied or
+// taken away: numbers count from 1 on; what stands together under one number is
+// a group, and is none where it has no anchor. Nodes are copied where they
+// change.
+void hd_graph_settle_groups(hd_arena_t *arena, hd_graph_t *graph);
+
 // The rules of docs/IR.md; reports every fault.
 bool hd_graph_verify(hd_context_t *context, const hd_graph_t *graph);
 void hd_graph_print(const hd_graph_t *graph, hd_buffer_t *out);

@@ -55,7 +55,8 @@ static const char *check_elements(fit_t *f, const hd_var_t *param,
     int64_t size;
     if (!value->shape[i] || !hd_expr_fold_int(value->shape[i], &size))
       return NULL;
-    if (__builtin_mul_overflow(found, size, &found))
+    // A tensor of a kernel or a plan has one element at least.
+    if (__builtin_mul_overflow(found, size ? size : 1, &found))
       return NULL; // No such tensor can be made.
   }
   for (uint32_t i = 0; i < param->tensor->rank; i++) {
