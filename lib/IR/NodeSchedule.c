@@ -80,6 +80,10 @@ static const char *bind_size(fit_t *f, const hd_expr_t *axis, int64_t size) {
                                       : NULL;
   if (!place || *place)
     return NULL;
+  if (!size)
+    return hd_arena_printf(f->arena,
+                           "'%s' would be 0, and no size of a tensor may be",
+                           axis->u.var->name);
   if (axis->type.scalar == HD_I32 && size > INT32_MAX)
     return hd_arena_printf(f->arena, "'%s' is an i32, and would be %lld",
                            axis->u.var->name, (long long)size);
