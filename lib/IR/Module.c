@@ -112,6 +112,22 @@ static void update_index(const hd_module_t *module) {
   }
 }
 
+void hd_module_reindex(hd_module_t *module) {
+  module->index->names = NULL;
+  module->index->count = 0;
+}
+
+const char *hd_module_fresh_name(hd_arena_t *arena, const hd_module_t *module,
+                                 const char *name) {
+  const char *fresh = name;
+  size_t cursor = 0;
+  for (unsigned i = 1; hd_module_next(module, fresh, &cursor); i++) {
+    fresh = hd_arena_printf(arena, "%s_%u", name, i);
+    cursor = 0;
+  }
+  return fresh;
+}
+
 const hd_item_t *hd_module_next(const hd_module_t *module, const char *name,
                                 size_t *cursor) {
   update_index(module);

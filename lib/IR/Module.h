@@ -77,7 +77,8 @@ typedef struct hd_mapped_file {
   bool on_heap; // Of what cannot be mapped: standard input, a pipe.
 } hd_mapped_file_t;
 
-// Items may be pushed; what is there keeps its place and its name.
+// Items may be pushed; what is there keeps its place and its name, until
+// hd_module_reindex() says that it did not.
 typedef struct hd_module {
   hd_context_t *context;
   struct hd_module *next, **link; // The context's list.
@@ -116,6 +117,11 @@ void hd_module_unmap(hd_module_t *module); // All of them; destroying does it.
 
 const char *hd_item_name(const hd_item_t *item);
 hd_loc_t hd_item_loc(const hd_item_t *item);
+// Has items been taken out or moved, names are looked up anew.
+void hd_module_reindex(hd_module_t *module);
+// name itself, or name_1, ... where the module has an item of that name.
+const char *hd_module_fresh_name(hd_arena_t *arena, const hd_module_t *module,
+                                 const char *name);
 // The items of a name, oldest first, each in constant time. *cursor is 0 for
 // the first; NULL after the last.
 const hd_item_t *hd_module_next(const hd_module_t *module, const char *name,

@@ -6,10 +6,10 @@
 // each set of shapes: its program, its values' memory and all are kept.
 
 #include "Runtime/Session.h"
+#include "Fusion/Fuse.h"
 #include "Graph/Prepare.h"
 #include "Graph/Reference.h"
 #include "Runtime/Store.h"
-#include "Schedule/Schedule.h"
 #include "TaskMapping/Passes.h"
 
 #include <stdlib.h>
@@ -203,7 +203,9 @@ static bool compile(hd_session_t *s, segment_t *segment) {
   hd_program_t *program = &segment->program;
   const hd_env_t none = {0};
   segment->made = hd_module_create(context_of(s));
-  const hd_func_t *plan = hd_schedule_graph(segment->made, segment->graph);
+  hd_fuse_options_t fuse = {s->options.unfused, s->options.explain};
+  const hd_func_t *plan =
+      hd_graph_compile(segment->made, segment->graph, &fuse);
   return plan &&
          hd_program_init(program, s->device, segment->made, plan, &none,
                          &options) &&
@@ -239,7 +241,7 @@ static bool place_params(hd_session_t *s, run_t *run) {
     s->stats.weights_bytes += (int64_t)segment->slots[n++].bytes;
   }
   for (size_t i = 0; i < graph->outputs.size; i++)
-    if (hd_scheduled_output(graph, i) &&
+    if (hd_planned_output(graph, i) &&
         !place_param(s, run, graph->outputs.data[i], n++, false))
       return false;
   return true;
@@ -387,7 +389,7 @@ static bool run_again(hd_session_t *s, run_t *run,
                          &inputs[i]))
       return false;
   for (size_t i = 0; i < run->last->outputs.size; i++)
-    if (hd_scheduled_output(run->last, i))
+    if (hd_planned_output(run->last, i))
       hd_store_find(&run->values, run->last->outputs.data[i])->data = NULL;
   return run_program(s, &run->segment);
 }

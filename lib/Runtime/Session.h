@@ -19,6 +19,7 @@ typedef struct hd_session_options {
   bool keep_layouts; // For the sanitizer: indices stay as they are written, and
                      // workspaces share no memory.
   bool explain;
+  bool unfused; // Every node of the expanded graph has kernels of its own.
 } hd_session_options_t;
 
 typedef struct hd_session_stats {

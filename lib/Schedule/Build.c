@@ -253,24 +253,12 @@ const hd_var_t *hd_b_param(hd_builder_t *b, const char *name,
   return var;
 }
 
-// A name that the module does not have yet.
-static const char *fresh_name(hd_builder_t *b, const hd_module_t *module,
-                              const char *name) {
-  const char *fresh = name;
-  size_t cursor = 0;
-  for (unsigned i = 1; hd_module_next(module, fresh, &cursor); i++) {
-    fresh = hd_arena_printf(b->arena, "%s_%u", name, i);
-    cursor = 0;
-  }
-  return fresh;
-}
-
 hd_func_t *hd_b_kernel(hd_builder_t *b, hd_module_t *module, const char *name,
                        const int64_t grid[3], int64_t threads,
                        hd_block_t body) {
   hd_func_t *func = HD_ARENA_NEW(&module->arena, hd_func_t);
   *func = (hd_func_t){.kind = HD_FUNC_KERNEL,
-                      .name = fresh_name(b, module, name),
+                      .name = hd_module_fresh_name(b->arena, module, name),
                       .loc = b->loc,
                       .num_params = (uint32_t)b->params.size,
                       .params = b->params.data,
@@ -286,4 +274,21 @@ hd_func_t *hd_b_kernel(hd_builder_t *b, hd_module_t *module, const char *name,
   b->params.data = NULL; // Belongs to the kernel.
   b->params.size = b->params.capacity = 0;
   return func;
+}
+
+hd_func_t *hd_b_plan(hd_module_t *module, const char *name, hd_loc_t loc,
+                     const hd_var_t *const *params, size_t num_params,
+                     const hd_stmt_list_t *body) {
+  hd_func_t *plan = HD_ARENA_NEW(&module->arena, hd_func_t);
+  *plan = (hd_func_t){.kind = HD_FUNC_PLAN,
+                      .name = name,
+                      .loc = loc,
+                      .num_params = (uint32_t)num_params,
+                      .params = params,
+                      .result = hd_type(HD_VOID),
+                      .has_body = true};
+  plan->body = hd_block_make(&module->arena, body->data, body->size);
+  hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = plan};
+  hd_vec_push(&module->arena, &module->items, item);
+  return plan;
 }

@@ -110,5 +110,9 @@ const hd_var_t *hd_b_param(hd_builder_t *b, const char *name,
 // module under a name of its own that begins with name.
 hd_func_t *hd_b_kernel(hd_builder_t *b, hd_module_t *module, const char *name,
                        const int64_t grid[3], int64_t threads, hd_block_t body);
+// A plan, of that name. The parameters live as long as the module.
+hd_func_t *hd_b_plan(hd_module_t *module, const char *name, hd_loc_t loc,
+                     const hd_var_t *const *params, size_t num_params,
+                     const hd_stmt_list_t *body);
 
 #endif

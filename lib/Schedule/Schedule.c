@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tasks to launches: a task is made flat and prepared, a rule makes kernels for
-// each of its definitions, and what was made for a binding is used again for
-// one that is equal.
+// A task is made flat and prepared, a rule makes kernels for each of its
+// definitions, and a plan runs them. What was made for a node is used again for
+// one that computes the same.
 #include "Schedule/Schedule.h"
 
 #include "Schedule/Flatten.h"
 #include "Schedule/Prepare.h"
 #include "Schedule/Rules.h"
 
-// The kernels for a binding.
-typedef struct hd_recipe {
-  const hd_task_binding_t *binding;
-  const hd_task_t *flat;
-  hd_rule_launches_t launches;
-  struct hd_recipe *next;
-} hd_recipe_t;
+#include "Support/Hash.h"
+
+#include <string.h>
+// An arena serves uthash as well as the heap.
+#define uthash_malloc(size) hd_arena_alloc(arena, size)
+#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
+#include <uthash.h>
+
+typedef struct hd_entry {
+  const char *key;
+  hd_prepared_t *prepared;
+  UT_hash_handle hh;
+} hd_entry_t;
 
 struct hd_scheduler {
   hd_module_t *module;
-  hd_arena_t *arena; // The module's, or what lives as long.
-  hd_recipe_t *recipes;
-  hd_stmt_list_t body; // Of the plan: workspaces and launches.
+  hd_arena_t *arena;
+  hd_entry_t *entries;
 };
 
 hd_scheduler_t *hd_scheduler_create(hd_module_t *module, hd_arena_t *arena) {
@@ -31,41 +36,96 @@ hd_scheduler_t *hd_scheduler_create(hd_module_t *module, hd_arena_t *arena) {
   return s;
 }
 
-// --- Recipes ---
+// --- Keys ---
 
-static bool types_equal(const hd_tensor_type_t *a, const hd_tensor_type_t *b) {
-  return a->type == b->type && a->rank == b->rank &&
-         memcmp(a->shape, b->shape, a->rank * sizeof a->shape[0]) == 0;
+static void type_key(hd_buffer_t *key, const hd_value_t *value) {
+  hd_tensor_type_t type = hd_scheduled_type(value);
+  hd_buffer_printf(key, "%s[", hd_scalar_name(type.type));
+  for (unsigned i = 0; i < type.rank; i++)
+    hd_buffer_printf(key, "%lld,", (long long)type.shape[i]);
+  hd_buffer_printf(key, "]");
 }
 
-static bool attributes_equal(const hd_bound_attribute_t *a,
-                             const hd_bound_attribute_t *b) {
-  if (a->rank != b->rank || !a->ints != !b->ints)
-    return false;
-  return a->ints
-             ? memcmp(a->ints, b->ints, a->rank * sizeof a->ints[0]) == 0
-             : memcmp(a->floats, b->floats, a->rank * sizeof a->floats[0]) == 0;
+static void attribute_key(hd_buffer_t *key, const hd_attribute_t *a) {
+  hd_buffer_printf(key, " %s=%d:", a->name, (int)a->kind);
+  if (a->kind == HD_ATTRIBUTE_INT)
+    hd_buffer_printf(key, "%lld", (long long)a->u.i);
+  if (a->kind == HD_ATTRIBUTE_FLOAT)
+    hd_buffer_printf(key, "%a", a->u.f);
+  if (a->kind == HD_ATTRIBUTE_TYPE)
+    hd_buffer_printf(key, "%s", hd_scalar_name(a->u.type));
+  for (size_t i = 0; a->kind == HD_ATTRIBUTE_INTS && i < a->count; i++)
+    hd_buffer_printf(key, "%lld,", (long long)a->u.ints[i]);
+  for (size_t i = 0; a->kind == HD_ATTRIBUTE_FLOATS && i < a->count; i++)
+    hd_buffer_printf(key, "%a,", a->u.floats[i]);
 }
 
-// Everything else of a binding follows.
-static bool bindings_equal(const hd_task_binding_t *a,
-                           const hd_task_binding_t *b) {
-  const hd_task_t *task = a->task;
-  if (task != b->task)
-    return false;
-  for (size_t i = 0; i < task->types.size; i++)
-    if (a->types[i] != b->types[i])
-      return false;
-  for (size_t i = 0; i < task->packs.size; i++) // A node may say: { s = 1 }.
-    if (a->packs[i].rank != b->packs[i].rank)
-      return false;
-  for (size_t i = 0; i < task->inputs.size; i++)
-    if (task->inputs.data[i]->kind == HD_VALUE_ATTRIBUTE
-            ? !attributes_equal(&a->attributes[i], &b->attributes[i])
-            : !types_equal(&a->inputs[i], &b->inputs[i]))
-      return false;
-  return true;
+void hd_node_key(hd_buffer_t *key, const hd_node_t *node) {
+  hd_buffer_printf(key, "%s@%p", node->op, (const void *)node->task);
+  for (uint32_t i = 0; i < node->num_attributes; i++)
+    attribute_key(key, node->attributes[i]);
+  hd_buffer_printf(key, "(");
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    type_key(key, node->inputs[i]);
+  hd_buffer_printf(key, ")");
+  if (!node->task) // A reshape is known by its result.
+    type_key(key, node->outputs[0]);
 }
+
+// --- Preparation ---
+
+hd_tensor_type_t hd_scheduled_type(const hd_value_t *value) {
+  hd_tensor_type_t type = {value->type, (unsigned)value->rank, {0}};
+  for (unsigned i = 0; i < type.rank; i++)
+    hd_expr_fold_int(value->shape[i], &type.shape[i]);
+  return type;
+}
+
+static const hd_task_binding_t *bind(hd_scheduler_t *s, const hd_node_t *node) {
+  hd_tensor_type_t *inputs =
+      HD_ARENA_ARRAY(s->arena, hd_tensor_type_t, node->num_inputs + 1);
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    inputs[i] = hd_scheduled_type(node->inputs[i]);
+  return hd_task_bind(s->module->context, s->arena, node->task, inputs,
+                      node->num_inputs, node->attributes, node->num_attributes,
+                      node->loc, node->label ? node->label : node->op);
+}
+
+hd_prepared_t *hd_scheduler_prepare_binding(hd_scheduler_t *s,
+                                            const hd_task_binding_t *binding,
+                                            hd_loc_t loc) {
+  hd_task_t *flat = hd_task_flatten(s->module->context, s->arena, binding, loc);
+  if (!flat)
+    return NULL;
+  hd_task_hoist(s->arena, flat);
+  hd_task_inline(s->arena, flat);
+  hd_task_widen(s->arena, flat);
+  hd_prepared_t *prepared = HD_ARENA_NEW(s->arena, hd_prepared_t);
+  *prepared = (hd_prepared_t){.binding = binding, .flat = flat};
+  return prepared;
+}
+
+hd_prepared_t *hd_scheduler_prepare(hd_scheduler_t *s, const hd_node_t *node) {
+  hd_arena_t *arena = s->arena;
+  hd_buffer_t key = {0};
+  hd_node_key(&key, node);
+  const char *text = hd_buffer_text(&key);
+  size_t size = strlen(text);
+  hd_entry_t *entry;
+  HASH_FIND(hh, s->entries, text, size, entry);
+  if (!entry) {
+    entry = HD_ARENA_NEW(arena, hd_entry_t);
+    entry->key = hd_arena_strndup(arena, text, size);
+    HASH_ADD_KEYPTR(hh, s->entries, entry->key, size, entry);
+    const hd_task_binding_t *binding = bind(s, node);
+    if (binding)
+      entry->prepared = hd_scheduler_prepare_binding(s, binding, node->loc);
+  }
+  hd_buffer_fini(&key);
+  return entry->prepared;
+}
+
+// --- Schedules ---
 
 void hd_rules_apply(hd_rules_t *rules, const hd_definition_t *d) {
   if (d->kind == HD_SCATTER)
@@ -75,43 +135,9 @@ void hd_rules_apply(hd_rules_t *rules, const hd_definition_t *d) {
     hd_rule_pointwise(rules, d);
 }
 
-static hd_recipe_t *make_recipe(hd_scheduler_t *s,
-                                const hd_task_binding_t *binding,
-                                const char *name, hd_loc_t loc) {
-  hd_task_t *flat = hd_task_flatten(s->module->context, s->arena, binding, loc);
-  if (!flat)
-    return NULL;
-  hd_task_hoist(s->arena, flat);
-  hd_task_inline(s->arena, flat);
-  hd_task_widen(s->arena, flat);
-  hd_rules_t rules = {
-      .module = s->module, .flat = flat, .name = name, .loc = loc};
-  for (size_t i = 0; i < flat->definitions.size; i++)
-    hd_rules_apply(&rules, flat->definitions.data[i]);
-  hd_recipe_t *recipe = HD_ARENA_NEW(s->arena, hd_recipe_t);
-  recipe->binding = binding;
-  recipe->flat = flat;
-  recipe->launches = rules.launches;
-  recipe->next = s->recipes;
-  s->recipes = recipe;
-  return recipe;
-}
-
-static hd_recipe_t *find_recipe(const hd_scheduler_t *s,
-                                const hd_task_binding_t *binding) {
-  hd_recipe_t *recipe = s->recipes;
-  while (recipe && !bindings_equal(recipe->binding, binding))
-    recipe = recipe->next;
-  return recipe;
-}
-
-// --- The plan ---
-
-// A tensor of the plan. An empty one has room for an element that nobody reads:
-// sizes of 0 may not be written down.
-static hd_var_t *plan_tensor(hd_scheduler_t *s, const char *name,
-                             const hd_tensor_type_t *type) {
-  hd_builder_t b = {.context = s->module->context, .arena = s->arena};
+hd_var_t *hd_scheduled_tensor(hd_arena_t *arena, const char *name,
+                              const hd_tensor_type_t *type) {
+  hd_builder_t b = {.arena = arena};
   int64_t shape[HD_MAX_RANK];
   for (unsigned i = 0; i < type->rank; i++)
     shape[i] = type->shape[i] ? type->shape[i] : 1;
@@ -119,77 +145,72 @@ static hd_var_t *plan_tensor(hd_scheduler_t *s, const char *name,
                      NULL);
 }
 
-const hd_var_t *hd_scheduler_workspace(hd_scheduler_t *s, const char *name,
-                                       const hd_tensor_type_t *type) {
-  hd_stmt_t *stmt = hd_stmt_make(s->arena, HD_STMT_DECLARE, (hd_loc_t){0, 0});
-  stmt->u.declare.var = plan_tensor(s, name, type);
-  hd_stmt_list_push(s->arena, &s->body, stmt);
-  return stmt->u.declare.var;
-}
+// A plan in the making, for one task.
+typedef struct planner {
+  hd_scheduler_t *s;
+  hd_ptr_map_t places; // The plan's tensor for each of the flat task's.
+  HD_VEC(const hd_var_t *) params;
+  hd_stmt_list_t body;
+} planner_t;
 
-// The plan's tensor for each of a flat task's.
-static void place_values(hd_scheduler_t *s, const hd_task_t *flat,
-                         const hd_var_t *const *tensors, hd_ptr_map_t *places) {
-  for (size_t i = 0; i < flat->inputs.size; i++)
-    hd_ptr_map_set(s->arena, places, flat->inputs.data[i], *tensors++);
-  for (size_t i = 0; i < flat->outputs.size; i++)
-    hd_ptr_map_set(s->arena, places, flat->outputs.data[i], *tensors++);
-  for (size_t i = 0; i < flat->locals.size; i++) {
-    const hd_task_value_t *local = flat->locals.data[i];
-    hd_tensor_type_t type = {local->type.scalar, local->rank, {0}};
-    for (uint32_t k = 0; k < local->rank; k++)
-      type.shape[k] = hd_flat_size(local, k);
-    if (hd_flat_count(local) > 0)
-      hd_ptr_map_set(s->arena, places, local,
-                     hd_scheduler_workspace(s, local->name, &type));
+static const hd_var_t *plan_tensor(planner_t *p, const hd_task_value_t *value) {
+  hd_tensor_type_t type = {value->type.scalar, value->rank, {0}};
+  for (uint32_t k = 0; k < value->rank; k++)
+    type.shape[k] = hd_flat_size(value, k);
+  hd_var_t *var = hd_scheduled_tensor(p->s->arena, value->name, &type);
+  hd_ptr_map_set(p->s->arena, &p->places, value, var);
+  if (value->kind == HD_VALUE_LOCAL) {
+    hd_stmt_t *stmt =
+        hd_stmt_make(p->s->arena, HD_STMT_DECLARE, (hd_loc_t){0, 0});
+    stmt->u.declare.var = var;
+    hd_stmt_list_push(p->s->arena, &p->body, stmt);
+    return var;
   }
+  var->direction = value->kind == HD_VALUE_OUTPUT ? HD_DIR_OUT : HD_DIR_IN;
+  hd_vec_push(p->s->arena, &p->params, var);
+  return var;
 }
 
-static void put_launch(hd_scheduler_t *s, const hd_rule_launch_t *launch,
-                       const hd_ptr_map_t *places, hd_loc_t loc) {
+static void put_launch(planner_t *p, const hd_rule_launch_t *launch,
+                       hd_loc_t loc) {
+  hd_arena_t *arena = p->s->arena;
   uint32_t count = launch->kernel->num_params;
-  const hd_expr_t **args = HD_ARENA_ARRAY(s->arena, const hd_expr_t *, count);
+  const hd_expr_t **args = HD_ARENA_ARRAY(arena, const hd_expr_t *, count);
   for (uint32_t i = 0; i < count; i++)
-    args[i] = hd_expr_var(s->arena, hd_ptr_map_get(places, launch->args[i]));
-  hd_stmt_t *stmt = hd_stmt_make(s->arena, HD_STMT_LAUNCH, loc);
+    args[i] = hd_expr_var(arena, hd_ptr_map_get(&p->places, launch->args[i]));
+  hd_stmt_t *stmt = hd_stmt_make(arena, HD_STMT_LAUNCH, loc);
   stmt->u.launch.kernel = launch->kernel;
   stmt->u.launch.num_args = count;
   stmt->u.launch.args = args;
-  hd_stmt_list_push(s->arena, &s->body, stmt);
+  hd_stmt_list_push(arena, &p->body, stmt);
 }
 
-bool hd_schedule_task(hd_scheduler_t *s, const hd_task_binding_t *binding,
-                      const hd_var_t *const *tensors, const char *name,
-                      hd_loc_t loc) {
-  hd_recipe_t *recipe = find_recipe(s, binding);
-  if (!recipe)
-    recipe = make_recipe(s, binding, name, loc);
-  if (!recipe)
-    return false;
-  hd_ptr_map_t places = {0};
-  place_values(s, recipe->flat, tensors, &places);
-  for (size_t i = 0; i < recipe->launches.size; i++)
-    put_launch(s, &recipe->launches.data[i], &places, loc);
-  return true;
+static const hd_func_t *make_plan(hd_scheduler_t *s, const hd_rules_t *rules) {
+  planner_t p = {.s = s};
+  const hd_task_t *flat = rules->flat;
+  for (size_t i = 0; i < flat->inputs.size; i++)
+    plan_tensor(&p, flat->inputs.data[i]);
+  for (size_t i = 0; i < flat->outputs.size; i++)
+    plan_tensor(&p, flat->outputs.data[i]);
+  for (size_t i = 0; i < flat->locals.size; i++)
+    if (hd_flat_count(flat->locals.data[i]) > 0)
+      plan_tensor(&p, flat->locals.data[i]);
+  for (size_t i = 0; i < rules->launches.size; i++)
+    put_launch(&p, &rules->launches.data[i], rules->loc);
+  const char *name = hd_module_fresh_name(
+      s->arena, s->module, hd_arena_printf(s->arena, "%s_plan", rules->name));
+  return hd_b_plan(s->module, name, rules->loc, p.params.data, p.params.size,
+                   &p.body);
 }
 
-hd_func_t *hd_scheduler_finish(hd_scheduler_t *s, const char *name,
-                               const hd_var_t *const *params,
-                               uint32_t num_params) {
-  const hd_var_t **copy =
-      HD_ARENA_ARRAY(s->arena, const hd_var_t *, num_params);
-  for (uint32_t i = 0; i < num_params; i++)
-    copy[i] = params[i];
-  hd_func_t *plan = HD_ARENA_NEW(&s->module->arena, hd_func_t);
-  *plan = (hd_func_t){.kind = HD_FUNC_PLAN,
-                      .name = name,
-                      .num_params = num_params,
-                      .params = copy,
-                      .result = hd_type(HD_VOID),
-                      .has_body = true};
-  plan->body = hd_block_make(s->arena, s->body.data, s->body.size);
-  hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = plan};
-  hd_vec_push(&s->module->arena, &s->module->items, item);
-  s->body = (hd_stmt_list_t){0};
-  return plan;
+const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
+                                       hd_prepared_t *prepared,
+                                       const char *name, hd_loc_t loc) {
+  if (prepared->schedule)
+    return prepared->schedule;
+  hd_rules_t rules = {
+      .module = s->module, .flat = prepared->flat, .name = name, .loc = loc};
+  for (size_t i = 0; i < prepared->flat->definitions.size; i++)
+    hd_rules_apply(&rules, prepared->flat->definitions.data[i]);
+  return prepared->schedule = make_plan(s, &rules);
 }

@@ -1,47 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // From tasks to kernels. The rule-based scheduler looks at a task's structure
-// alone, not at its name: every task gets a kernel.
+// alone, not at its name: every task gets a kernel. It works on one task at a
+// time and knows nothing of its neighbours (lib/Fusion joins them afterwards).
 #ifndef HIDET_SCHEDULE_SCHEDULE_H
 #define HIDET_SCHEDULE_SCHEDULE_H
 
 #include "Graph/Binding.h"
+#include "Support/Buffer.h"
 
-// What is made: kernels go into the module as items, what runs them to a plan's
-// body, in order.
 typedef struct hd_scheduler hd_scheduler_t;
 
+// A node's task, made flat and brought into the form that the rules want.
+// Nodes that compute the same, of inputs of the same types, share one.
+typedef struct hd_prepared {
+  const hd_task_binding_t *binding;
+  hd_task_t *flat;
+  const hd_func_t *schedule; // hd_scheduler_schedule() fills it in.
+} hd_prepared_t;
+
+// Kernels and plans that are made go into the module as items. The arena is the
+// module's, or lives as long.
 hd_scheduler_t *hd_scheduler_create(hd_module_t *module, hd_arena_t *arena);
 
-// A workspace of the plan being made.
-const hd_var_t *hd_scheduler_workspace(hd_scheduler_t *scheduler,
-                                       const char *name,
-                                       const hd_tensor_type_t *type);
+// Of a task's node whose shapes are known. Reports what does not bind (E1103,
+// E1104); then NULL.
+hd_prepared_t *hd_scheduler_prepare(hd_scheduler_t *scheduler,
+                                    const hd_node_t *node);
+// The same for a binding; a new one each time.
+hd_prepared_t *hd_scheduler_prepare_binding(hd_scheduler_t *scheduler,
+                                            const hd_task_binding_t *binding,
+                                            hd_loc_t loc);
 
-// Makes the kernels that compute a bound task and their launches. tensors: the
-// task's tensor inputs, then its outputs: parameters or workspaces of the plan,
-// row-major, which may have another shape of as many elements. The same task
-// bound the same way uses the kernels that are there. name begins the kernels'
-// names. Reports at loc what it cannot schedule.
-bool hd_schedule_task(hd_scheduler_t *scheduler,
-                      const hd_task_binding_t *binding,
-                      const hd_var_t *const *tensors, const char *name,
-                      hd_loc_t loc);
+// The plan that computes it: its parameters are the task's tensor inputs, then
+// its outputs. Made once. name begins the names of the kernels and of the plan.
+const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *scheduler,
+                                       hd_prepared_t *prepared,
+                                       const char *name, hd_loc_t loc);
 
-// Adds the plan to the module.
-hd_func_t *hd_scheduler_finish(hd_scheduler_t *scheduler, const char *name,
-                               const hd_var_t *const *params,
-                               uint32_t num_params);
+// Type and shape of a value, which are known.
+hd_tensor_type_t hd_scheduled_type(const hd_value_t *value);
+// A tensor in global memory. An empty one has room for an element that nobody
+// reads: sizes of 0 may not be written down.
+hd_var_t *hd_scheduled_tensor(hd_arena_t *arena, const char *name,
+                              const hd_tensor_type_t *type);
 
-// A plan, and its kernels, for a graph of tasks whose shapes are known
-// (expanded): parameters are its inputs, its constants, then those of its
-// outputs that hd_scheduled_output() names, each in the graph's order. NULL
-// after an error.
-const hd_func_t *hd_schedule_graph(hd_module_t *module,
-                                   const hd_graph_t *graph);
-
-// Whether output i is a parameter of the plan: it is not where it is an input
-// or a constant itself, or was an output before.
-bool hd_scheduled_output(const hd_graph_t *graph, size_t i);
+// Adds to a text what a node computes, its inputs and outputs left aside: two
+// texts are equal where operator, attributes and the types of the inputs are.
+void hd_node_key(hd_buffer_t *key, const hd_node_t *node);
 
 #endif

@@ -305,6 +305,24 @@ bool hd_flat_uses(const hd_term_t *term, const hd_index_t *index) {
   return s.found;
 }
 
+typedef struct reader {
+  const hd_task_value_t *value;
+  bool found;
+} reader_t;
+
+static bool find_read(void *argument, const hd_term_t *term) {
+  reader_t *r = argument;
+  r->found |= (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE) &&
+              term->u.value == r->value;
+  return !r->found;
+}
+
+bool hd_flat_reads(const hd_term_t *term, const hd_task_value_t *value) {
+  reader_t r = {value, false};
+  hd_flat_walk(term, find_read, &r);
+  return r.found;
+}
+
 bool hd_flat_has(const hd_term_t *term, hd_term_kind_t kind) {
   search_t s = {.kind = kind};
   hd_flat_walk(term, find, &s);

@@ -66,6 +66,8 @@ typedef bool (*hd_flat_visit_t)(void *argument, const hd_term_t *term);
 void hd_flat_walk(const hd_term_t *term, hd_flat_visit_t visit, void *argument);
 
 bool hd_flat_uses(const hd_term_t *term, const hd_index_t *index);
+// Whether it reads elements of a tensor.
+bool hd_flat_reads(const hd_term_t *term, const hd_task_value_t *value);
 // Whether a term of that kind stands in it.
 bool hd_flat_has(const hd_term_t *term, hd_term_kind_t kind);
 bool hd_flat_is_reduction(const hd_term_t *term); // REDUCE or SCAN

@@ -54,6 +54,11 @@ const hd_expr_t *hd_translate(hd_translator_t *t, const hd_term_t *term);
 const hd_expr_t *hd_translate_place(hd_translator_t *t, const hd_term_t *term,
                                     int64_t size);
 
+// Adds what a condition says of indices, or its opposite, to the facts; whoever
+// leaves the place where it holds sets their number back.
+void hd_translate_assume(hd_translator_t *t, const hd_term_t *condition,
+                         bool holds);
+
 // --- Reductions ---
 
 enum { HD_MAX_COMPONENTS = 8 };

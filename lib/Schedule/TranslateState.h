@@ -19,8 +19,5 @@ hd_worth_t hd_translate_cast(hd_translator_t *t, const hd_term_t *term);
 hd_worth_t hd_translate_axis(hd_translator_t *t, const hd_term_t *term);
 // Both in one type: i32 and i64 become i64.
 void hd_translate_unify(hd_translator_t *t, hd_worth_t *a, hd_worth_t *b);
-// Adds what a condition says of indices, or its opposite.
-void hd_translate_assume(hd_translator_t *t, const hd_term_t *condition,
-                         bool holds);
 
 #endif

@@ -34,3 +34,11 @@ void hd_ptr_map_set(hd_arena_t *arena, hd_ptr_map_t *map, const void *key,
 const void *hd_ptr_map_get(const hd_ptr_map_t *map, const void *key) {
   return map->capacity ? map->slots[slot_of(map, key)].value : NULL;
 }
+
+void *hd_ptr_map_find(const hd_ptr_map_t *map, const void *key) {
+  union {
+    const void *value;
+    void *found;
+  } u = {hd_ptr_map_get(map, key)};
+  return u.found;
+}

@@ -18,5 +18,7 @@ void hd_ptr_map_set(hd_arena_t *arena, hd_ptr_map_t *map, const void *key,
                     const void *value);
 // NULL where there is none.
 const void *hd_ptr_map_get(const hd_ptr_map_t *map, const void *key);
+// The same, where what was set may be changed.
+void *hd_ptr_map_find(const hd_ptr_map_t *map, const void *key);
 
 #endif

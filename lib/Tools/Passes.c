@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tools/Passes.h"
+#include "Fusion/Passes.h"
 #include "Graph/Passes.h"
 #include "IR/Printer.h"
-#include "Schedule/Passes.h"
 #include "TaskMapping/Passes.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ void hd_pass_list_init(hd_pass_list_t *list) {
   add_table(list, hd_ir_passes, hd_ir_num_passes);
   add_table(list, hd_task_mapping_passes, hd_task_mapping_num_passes);
   add_table(list, hd_graph_passes, hd_graph_num_passes);
-  add_table(list, hd_schedule_passes, hd_schedule_num_passes);
+  add_table(list, hd_fusion_passes, hd_fusion_num_passes);
 }
 
 const hd_pass_t *hd_pass_list_find(const hd_pass_list_t *list,

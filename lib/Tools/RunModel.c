@@ -336,7 +336,8 @@ bool hd_run_model_again(hd_run_t *run) { return run_once(run); }
 bool hd_run_model(hd_run_t *run) {
   hd_session_options_t options = {
       .keep_layouts = hd_option_given(&run->options, RUN_SANITIZE),
-      .explain = hd_option_given(&run->options, RUN_EXPLAIN)};
+      .explain = hd_option_given(&run->options, RUN_EXPLAIN),
+      .unfused = hd_option_given(&run->options, RUN_NO_FUSION)};
   run->session =
       hd_session_create(run->module, run->graph, run->device, &options);
   if (hd_option_given(&run->options, RUN_TEST_DATA))

@@ -107,22 +107,6 @@ void hd_run_prepare(hd_task_run_t *run, const char *text, const char *inputs,
     make_tensor(run, &run->outputs[i], &run->binding->outputs[i]);
 }
 
-static hd_var_t *param(hd_task_run_t *run, const char *name,
-                       hd_direction_t direction,
-                       const hd_host_tensor_t *tensor) {
-  hd_arena_t *arena = &run->made->arena;
-  hd_tensor_t *type = HD_ARENA_NEW(arena, hd_tensor_t);
-  const hd_expr_t **shape =
-      HD_ARENA_ARRAY(arena, const hd_expr_t *, tensor->rank);
-  for (unsigned i = 0; i < tensor->rank; i++)
-    shape[i] = hd_expr_i32(arena, tensor->shape[i] ? tensor->shape[i] : 1);
-  *type = (hd_tensor_t){
-      .element = hd_type(tensor->type), .rank = tensor->rank, .shape = shape};
-  hd_var_t *var = hd_var_make_tensor(arena, name, type, (hd_loc_t){0, 0});
-  var->direction = direction;
-  return var;
-}
-
 // What is printed is parsed, and prints the same again.
 static void check_text(hd_task_run_t *run) {
   hd_module_print(run->made, &run->printed);
@@ -140,18 +124,14 @@ static void check_text(hd_task_run_t *run) {
 }
 
 static const hd_func_t *schedule(hd_task_run_t *run) {
-  const hd_var_t *vars[2 * MAX_TENSORS];
   run->made = hd_module_create(&run->context);
-  uint32_t count = 0;
-  for (unsigned i = 0; i < run->num_inputs; i++)
-    vars[count++] = param(run, "x", HD_DIR_IN, &run->inputs[i]);
-  for (unsigned i = 0; i < run->num_outputs; i++)
-    vars[count++] = param(run, "y", HD_DIR_OUT, &run->outputs[i]);
   hd_scheduler_t *s = hd_scheduler_create(run->made, &run->made->arena);
-  if (!hd_schedule_task(s, run->binding, vars, run->binding->task->name,
-                        (hd_loc_t){0, 0}))
+  hd_prepared_t *prepared =
+      hd_scheduler_prepare_binding(s, run->binding, (hd_loc_t){0, 0});
+  if (!prepared)
     fail_with(run, "not scheduled");
-  return hd_scheduler_finish(s, "main", vars, count);
+  return hd_scheduler_schedule(s, prepared, run->binding->task->name,
+                               (hd_loc_t){0, 0});
 }
 
 static hd_slot_t upload(hd_task_run_t *run, const hd_func_t *plan, uint32_t i,

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Schedules for the anchors of a graph, each by itself.
+#include "Fusion/Fuse.h"
+
+static bool check_values(hd_module_t *module, const hd_value_t *const *values,
+                         size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (values[i] && !hd_value_is_concrete(values[i]))
+      return hd_error(&module->context->diags, values[i]->loc, HD_E1104,
+                      values[i]->name,
+                      "a tensor whose shape is not known cannot be scheduled; "
+                      "--expand finds shapes");
+  return true;
+}
+
+bool hd_graph_check_tasks(hd_module_t *module, const hd_graph_t *graph) {
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    if (node->domain)
+      return hd_error(&module->context->diags, node->loc, HD_E1104, node->op,
+                      "an operator is expanded before it is scheduled: "
+                      "--expand --schedule");
+  }
+  bool ok =
+      check_values(module, graph->inputs.data, graph->inputs.size) &&
+      check_values(module, graph->constants.data, graph->constants.size) &&
+      check_values(module, graph->outputs.data, graph->outputs.size);
+  for (size_t i = 0; ok && i < graph->nodes.size; i++)
+    ok = check_values(module, graph->nodes.data[i]->outputs,
+                      graph->nodes.data[i]->num_outputs);
+  return ok;
+}
+
+const hd_node_t *hd_node_schedule(hd_module_t *module,
+                                  hd_scheduler_t *scheduler,
+                                  const hd_node_t *node) {
+  hd_prepared_t *prepared = hd_scheduler_prepare(scheduler, node);
+  if (!prepared)
+    return NULL;
+  hd_node_t *copy = HD_ARENA_NEW(&module->arena, hd_node_t);
+  *copy = *node;
+  copy->schedule =
+      hd_scheduler_schedule(scheduler, prepared, node->op, node->loc);
+  return copy;
+}
+
+const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
+                                            hd_scheduler_t *scheduler,
+                                            const hd_graph_t *graph) {
+  if (!hd_graph_check_tasks(module, graph))
+    return NULL;
+  hd_graph_t *made = HD_ARENA_NEW(&module->arena, hd_graph_t);
+  *made = *graph;
+  made->nodes.data =
+      HD_ARENA_ARRAY(&module->arena, const hd_node_t *, graph->nodes.size + 1);
+  made->nodes.capacity = graph->nodes.size + 1;
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    bool needed =
+        node->task && !node->schedule && (node->anchor || !node->group);
+    if (needed)
+      node = hd_node_schedule(module, scheduler, node);
+    if (!node)
+      return NULL;
+    made->nodes.data[i] = node;
+  }
+  return made;
+}

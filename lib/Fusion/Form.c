@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which nodes become one kernel. Four sweeps over the graph:
+//
+//   anchors, forwards      every task that is not pointwise begins a group and
+//                          takes epilogues as far as they go;
+//   hubs, forwards         so does a pointwise node that several others read;
+//   prologues, backwards   what is left is computed where it is read, when all
+//                          who read it are in groups and that costs less, or
+//                          begins a group of its own;
+//   order                  groups in an order in which each comes after those
+//                          whose results it reads.
+//
+// A node joins a group only where no path leads out of the group and back.
+#include "Fusion/FormState.h"
+
+#include <string.h>
+
+// --- What is known of the graph ---
+
+static void add_use(hd_former_t *f, const hd_value_t *value, uint32_t node) {
+  hd_uses_t *uses = hd_former_uses(f, value);
+  if (uses->nodes.size == 0 || uses->nodes.data[uses->nodes.size - 1] != node)
+    hd_vec_push(f->arena, &uses->nodes, node);
+}
+
+hd_uses_t *hd_former_uses(hd_former_t *f, const hd_value_t *value) {
+  hd_uses_t *uses = hd_ptr_map_find(&f->uses, value);
+  if (!uses) {
+    uses = HD_ARENA_NEW(f->arena, hd_uses_t);
+    uses->giver = -1;
+    hd_ptr_map_set(f->arena, &f->uses, value, uses);
+  }
+  return uses;
+}
+
+static void look(hd_former_t *f) {
+  const hd_graph_t *graph = f->graph;
+  size_t count = graph->nodes.size;
+  f->nodes = HD_ARENA_ARRAY(f->arena, hd_formed_t, count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    hd_pointwise_t p;
+    f->nodes[i] = (hd_formed_t){
+        .node = node, .why = hd_fusion_pointwise(f->fusion, node, &p)};
+    f->nodes[i].cost = f->nodes[i].why ? 0 : hd_fusion_cost(&p);
+    for (uint32_t k = 0; k < node->num_inputs; k++)
+      if (node->inputs[k])
+        add_use(f, node->inputs[k], i);
+    for (uint32_t k = 0; k < node->num_outputs; k++)
+      if (node->outputs[k])
+        hd_former_uses(f, node->outputs[k])->giver = (int64_t)i;
+  }
+  for (size_t i = 0; i < graph->outputs.size; i++)
+    hd_former_uses(f, graph->outputs.data[i])->is_output = true;
+}
+
+// --- Cycles ---
+
+static bool reaches(hd_former_t *f, uint32_t node, uint32_t group);
+
+static bool inputs_reach(hd_former_t *f, uint32_t node, uint32_t group) {
+  const hd_node_t *n = f->nodes[node].node;
+  for (uint32_t k = 0; k < n->num_inputs; k++) {
+    int64_t giver = n->inputs[k] ? hd_former_uses(f, n->inputs[k])->giver : -1;
+    if (giver >= 0 && reaches(f, (uint32_t)giver, group))
+      return true;
+  }
+  return false;
+}
+
+// Whether what a node gives depends on a group.
+static bool reaches(hd_former_t *f, uint32_t node, uint32_t group) {
+  hd_formed_t *formed = &f->nodes[node];
+  if (formed->group == group)
+    return true;
+  if (formed->seen == f->stamp)
+    return false;
+  formed->seen = f->stamp;
+  if (!formed->group)
+    return inputs_reach(f, node, group);
+  // A group waits for all that any of its nodes reads.
+  const hd_forming_t *other = &f->groups.data[formed->group];
+  for (size_t i = 0; i < other->members.size; i++)
+    f->nodes[other->members.data[i]].seen = f->stamp;
+  for (size_t i = 0; i < other->members.size; i++)
+    if (inputs_reach(f, other->members.data[i], group))
+      return true;
+  return false;
+}
+
+// Whether a node that joins a group would have it wait for itself.
+static bool makes_cycle(hd_former_t *f, uint32_t node, uint32_t group) {
+  const hd_node_t *n = f->nodes[node].node;
+  f->stamp++;
+  for (uint32_t k = 0; k < n->num_inputs; k++) {
+    int64_t giver = n->inputs[k] ? hd_former_uses(f, n->inputs[k])->giver : -1;
+    if (giver >= 0 && f->nodes[giver].group != group &&
+        reaches(f, (uint32_t)giver, group))
+      return true;
+  }
+  return false;
+}
+
+// --- Groups ---
+
+static uint32_t begin_group(hd_former_t *f, uint32_t anchor) {
+  hd_forming_t forming = {.group =
+                              hd_group_begin(f->fusion, f->nodes[anchor].node),
+                          .anchor = anchor};
+  hd_vec_push(f->arena, &f->groups, forming);
+  uint32_t group = (uint32_t)f->groups.size - 1;
+  f->nodes[anchor].group = group;
+  hd_vec_push(f->arena, &f->groups.data[group].members, anchor);
+  return group;
+}
+
+static void join(hd_former_t *f, uint32_t node, uint32_t group) {
+  f->nodes[node].group = group;
+  hd_vec_push(f->arena, &f->groups.data[group].members, node);
+}
+
+static const char *try_epilogue(hd_former_t *f, uint32_t node, uint32_t group) {
+  if (f->nodes[node].why)
+    return f->nodes[node].why;
+  if (makes_cycle(f, node, group))
+    return "it waits for something that needs the kernel's result";
+  return hd_group_add_epilogue(f->groups.data[group].group,
+                               f->nodes[node].node);
+}
+
+// Those that read what a member gives, as far as they can be joined. A node
+// that was refused may be taken once more of what it reads is there.
+static void grow(hd_former_t *f, uint32_t group) {
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (size_t i = 0; i < f->groups.data[group].members.size; i++) {
+      uint32_t member = f->groups.data[group].members.data[i];
+      const hd_node_t *node = f->nodes[member].node;
+      for (uint32_t k = 0; k < node->num_outputs; k++) {
+        if (!node->outputs[k])
+          continue;
+        const hd_uses_t *uses = hd_former_uses(f, node->outputs[k]);
+        for (size_t n = 0; n < uses->nodes.size; n++) {
+          uint32_t user = uses->nodes.data[n];
+          if (f->nodes[user].group)
+            continue;
+          hd_budget_check(&f->module->context->budget);
+          const char *why = try_epilogue(f, user, group);
+          f->nodes[user].refused = why;
+          if (!why) {
+            join(f, user, group);
+            grew = true;
+          }
+        }
+      }
+    }
+  }
+}
+
+// --- Anchors and hubs ---
+
+static bool is_sub_byte(const hd_value_t *value) {
+  return value && hd_scalar_bits(value->type) < 8;
+}
+
+// Whether the anchor's outputs may be changed on their way: each is written
+// once and not read again.
+static bool takes_epilogues(hd_former_t *f, const hd_node_t *node) {
+  for (uint32_t i = 0; i < node->num_outputs; i++)
+    if (is_sub_byte(node->outputs[i]))
+      return false;
+  if (node->schedule)
+    return true; // Its kernel tells, when it is joined.
+  const hd_prepared_t *prepared = hd_fusion_prepare(f->fusion, node);
+  if (!prepared)
+    return false;
+  const hd_task_t *flat = prepared->flat;
+  for (size_t i = 0; i < flat->definitions.size; i++) {
+    const hd_definition_t *d = flat->definitions.data[i];
+    if (d->kind == HD_SCATTER)
+      return false;
+    for (size_t k = 0; k < flat->outputs.size; k++)
+      if (hd_flat_reads(d->term, flat->outputs.data[k]))
+        return false;
+  }
+  return true;
+}
+
+static void anchors(hd_former_t *f) {
+  for (uint32_t i = 0; i < f->graph->nodes.size; i++) {
+    if (f->nodes[i].group || !f->nodes[i].why || !f->nodes[i].node->task)
+      continue;
+    bool grows = takes_epilogues(f, f->nodes[i].node);
+    uint32_t group = begin_group(f, i);
+    f->groups.data[group].is_heavy = true;
+    if (grows)
+      grow(f, group);
+  }
+}
+
+static bool is_left(const hd_former_t *f, uint32_t node) {
+  return !f->nodes[node].group && !f->nodes[node].why;
+}
+
+// A node that several read, and that is too dear to be computed for each.
+static void hubs(hd_former_t *f) {
+  for (uint32_t i = 0; i < f->graph->nodes.size; i++) {
+    if (!is_left(f, i) || !f->nodes[i].node->task)
+      continue;
+    const hd_uses_t *uses = hd_former_uses(f, f->nodes[i].node->outputs[0]);
+    size_t left = 0;
+    for (size_t k = 0; k < uses->nodes.size; k++)
+      left += is_left(f, uses->nodes.data[k]);
+    if (left < 1 || uses->nodes.size < 2 || hd_former_is_cheap(f, i))
+      continue;
+    grow(f, begin_group(f, i));
+  }
+}
+
+// --- Prologues ---
+
+static void add_number(hd_former_t *f, hd_numbers_t *numbers, uint32_t number) {
+  for (size_t i = 0; i < numbers->size; i++)
+    if (numbers->data[i] == number)
+      return;
+  hd_vec_push(f->arena, numbers, number);
+}
+
+// The groups that read what a node gives, each once; false where something else
+// reads it, too.
+static bool reading_groups(hd_former_t *f, uint32_t node,
+                           hd_numbers_t *groups) {
+  const hd_uses_t *uses = hd_former_uses(f, f->nodes[node].node->outputs[0]);
+  groups->size = 0;
+  if (uses->is_output)
+    return false;
+  for (size_t i = 0; i < uses->nodes.size; i++) {
+    const hd_formed_t *user = &f->nodes[uses->nodes.data[i]];
+    if (!user->group)
+      return false;
+    if (!user->is_prologue)
+      add_number(f, groups, user->group);
+    for (size_t k = 0; k < user->copies.size; k++)
+      add_number(f, groups, user->copies.data[k]);
+  }
+  return true;
+}
+
+static const char *prologue_obstacle(hd_former_t *f, uint32_t node,
+                                     uint32_t group) {
+  if (hd_former_reads_live(f, node, group))
+    return "it depends on the kernel's result";
+  if (makes_cycle(f, node, group))
+    return "it waits for something that needs the kernel's result";
+  return NULL;
+}
+
+static void copy_into(hd_former_t *f, uint32_t node, uint32_t group) {
+  hd_group_add_prologue(f->groups.data[group].group, f->nodes[node].node);
+  hd_vec_push(f->arena, &f->groups.data[group].members, node);
+}
+
+static bool try_prologue(hd_former_t *f, uint32_t node) {
+  hd_numbers_t groups = {0};
+  const char *why = NULL;
+  if (!reading_groups(f, node, &groups) || groups.size == 0)
+    return false;
+  for (size_t i = 0; !why && i < groups.size; i++)
+    why = prologue_obstacle(f, node, groups.data[i]);
+  if (!why)
+    why = hd_former_dear(f, node, groups.data, groups.size);
+  f->nodes[node].refused = why;
+  if (why)
+    return false;
+  for (size_t i = 0; i < groups.size; i++)
+    copy_into(f, node, groups.data[i]);
+  f->nodes[node].group = groups.data[0];
+  f->nodes[node].copies = groups;
+  f->nodes[node].is_prologue = true;
+  return true;
+}
+
+static void prologues(hd_former_t *f) {
+  for (uint32_t i = (uint32_t)f->graph->nodes.size; i-- > 0;) {
+    hd_budget_check(&f->module->context->budget);
+    if (is_left(f, i) && !try_prologue(f, i) && f->nodes[i].node->task)
+      begin_group(f, i);
+  }
+}
+
+const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
+                                bool explain) {
+  hd_arena_t *arena = &module->arena;
+  hd_former_t f = {.module = module, .arena = arena, .graph = graph};
+  unsigned errors = module->context->diags.num_errors;
+  f.fusion =
+      hd_fusion_create(module, hd_scheduler_create(module, arena), graph);
+  hd_vec_push(arena, &f.groups, (hd_forming_t){0}); // 0 is none.
+  look(&f);
+  if (module->context->diags.num_errors > errors)
+    return NULL;
+  anchors(&f);
+  hubs(&f);
+  prologues(&f);
+  if (explain)
+    hd_former_explain(&f);
+  return hd_former_graph(&f);
+}

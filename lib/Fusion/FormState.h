@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of the formation of groups share (Form.c: the sweeps, Cost.c:
+// what pays, FormGraph.c: the graph that comes out).
+#ifndef HIDET_FUSION_FORMSTATE_H
+#define HIDET_FUSION_FORMSTATE_H
+
+#include "Fusion/Fuse.h"
+
+typedef HD_VEC(uint32_t) hd_numbers_t;
+
+// Who gives a value and who reads it: numbers of nodes.
+typedef struct hd_uses {
+  int64_t giver; // -1: comes from outside.
+  bool is_output;
+  hd_numbers_t nodes;
+} hd_uses_t;
+
+// A node.
+typedef struct hd_formed {
+  const hd_node_t *node;
+  const char *why;     // It is not pointwise; NULL: it is.
+  const char *refused; // Why it did not join when it was tried last.
+  double cost;         // Of one element, in simple operations.
+  uint32_t group;      // 0: none yet.
+  bool is_prologue;
+  hd_numbers_t copies; // Of a prologue: the groups that have it.
+  uint32_t seen;       // By the search that has this stamp.
+} hd_formed_t;
+
+typedef struct hd_forming {
+  hd_group_t *group;
+  uint32_t anchor;
+  bool is_heavy;        // The anchor is no pointwise node.
+  hd_numbers_t members; // Prologues may belong to several groups.
+} hd_forming_t;
+
+typedef struct hd_former {
+  hd_module_t *module;
+  hd_arena_t *arena;
+  const hd_graph_t *graph;
+  hd_fusion_t *fusion;
+  hd_ptr_map_t uses; // Values to hd_uses_t.
+  hd_formed_t *nodes;
+  HD_VEC(hd_forming_t) groups; // The first is none.
+  uint32_t stamp;
+} hd_former_t;
+
+hd_uses_t *hd_former_uses(hd_former_t *former, const hd_value_t *value);
+
+// --- Cost.c ---
+
+// Simple operations for an element.
+double hd_fusion_cost(const hd_pointwise_t *pointwise);
+// Whether a node moves elements and computes next to nothing.
+bool hd_former_is_cheap(const hd_former_t *former, uint32_t node);
+// NULL where computing a node again wherever the groups read it costs less than
+// storing it once; else the estimate, in words.
+const char *hd_former_dear(hd_former_t *former, uint32_t node,
+                           const uint32_t *groups, size_t num_groups);
+// Whether a node reads what a group computes from its anchor on.
+bool hd_former_reads_live(hd_former_t *former, uint32_t node, uint32_t group);
+
+// --- FormGraph.c ---
+
+const hd_graph_t *hd_former_graph(hd_former_t *former);
+// Remarks: why nodes that follow each other are one kernel or two.
+void hd_former_explain(hd_former_t *former);
+
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Post-scheduling fusion, as in Hidet (ASPLOS'23, section 4.2): which nodes of
+// a graph become one kernel, and the kernels themselves.
+#ifndef HIDET_FUSION_FUSE_H
+#define HIDET_FUSION_FUSE_H
+
+#include "Fusion/Group.h"
+#include "IR/Pass.h"
+
+// A graph of the same nodes, in groups. Each task that is not pointwise is the
+// anchor of a group; epilogues come first, as far as they go, then prologues
+// where computing them again costs less than storing them; what is left forms
+// groups of pointwise nodes. A prologue that several groups take is there once
+// for each. Of graphs whose shapes are known and whose nodes are tasks. NULL
+// after an error.
+const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
+                                bool explain);
+
+// A graph whose anchors, and nodes of no group, name their schedules: plans
+// that are added to the module, one for nodes that compute the same. NULL after
+// an error: E1103, E1104.
+const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
+                                            hd_scheduler_t *scheduler,
+                                            const hd_graph_t *graph);
+
+// A node that names its schedule. NULL after an error.
+const hd_node_t *hd_node_schedule(hd_module_t *module,
+                                  hd_scheduler_t *scheduler,
+                                  const hd_node_t *node);
+
+// Whether a graph can be scheduled: of tasks, and of known shapes. Reports
+// E1104.
+bool hd_graph_check_tasks(hd_module_t *module, const hd_graph_t *graph);
+
+// The plan for a graph with schedules: the kernels of anchors, into whose loads
+// and stores the rest of their groups are put. Its parameters are the graph's
+// inputs, its constants, then those of its outputs that hd_planned_output()
+// names, each in the graph's order. A group that cannot be joined after all (a
+// remark says why) becomes several kernels. NULL after an error.
+const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
+                                       hd_scheduler_t *scheduler,
+                                       const hd_graph_t *graph, bool explain);
+
+// Whether output i is a parameter of the plan: it is not where it is an input
+// or a constant itself, or was an output before.
+bool hd_planned_output(const hd_graph_t *graph, size_t i);
+
+// All of it; `fuse` leaves out the first step.
+typedef struct hd_fuse_options {
+  bool unfused; // Every node a kernel of its own, or several.
+  bool explain;
+} hd_fuse_options_t;
+
+const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,
+                                  const hd_fuse_options_t *options);
+
+#endif

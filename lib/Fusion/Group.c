@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Fusion/Group.h"
+
+// Terms that one group may make: beyond that it is no longer one kernel that
+// anybody would write.
+enum { MAX_TERMS = 2000, MAX_POINTWISE = 200 };
+
+hd_fusion_t *hd_fusion_create(hd_module_t *module, hd_scheduler_t *scheduler,
+                              const hd_graph_t *graph) {
+  hd_fusion_t *f = HD_ARENA_NEW(&module->arena, hd_fusion_t);
+  f->module = module;
+  f->arena = &module->arena;
+  f->scheduler = scheduler;
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    for (uint32_t k = 0; k < node->num_outputs; k++)
+      if (node->outputs[k])
+        hd_ptr_map_set(f->arena, &f->givers, node->outputs[k], node);
+  }
+  return f;
+}
+
+hd_prepared_t *hd_fusion_prepare(hd_fusion_t *f, const hd_node_t *node) {
+  hd_prepared_t *prepared = hd_ptr_map_find(&f->prepared, node);
+  if (prepared)
+    return prepared;
+  prepared = hd_scheduler_prepare(f->scheduler, node);
+  if (prepared)
+    hd_ptr_map_set(f->arena, &f->prepared, node, prepared);
+  return prepared;
+}
+
+// --- Pointwise nodes ---
+
+static bool count_terms(void *argument, const hd_term_t *term) {
+  unsigned *count = argument;
+  (void)term;
+  return ++*count <= MAX_POINTWISE;
+}
+
+static bool is_narrow(const hd_value_t *value) {
+  return hd_scalar_bits(value->type) < 8;
+}
+
+static bool is_empty(const hd_value_t *value) {
+  hd_tensor_type_t type = hd_scheduled_type(value);
+  for (unsigned i = 0; i < type.rank; i++)
+    if (type.shape[i] == 0)
+      return true;
+  return false;
+}
+
+const char *hd_fusion_pointwise(hd_fusion_t *f, const hd_node_t *node,
+                                hd_pointwise_t *pointwise) {
+  *pointwise = (hd_pointwise_t){0};
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    if (is_narrow(node->inputs[i]) || is_empty(node->inputs[i]))
+      return "elements of less than a byte, or none, are not fused";
+  if (node->num_outputs != 1 || !node->outputs[0])
+    return "it gives several results";
+  if (is_narrow(node->outputs[0]) || is_empty(node->outputs[0]))
+    return "elements of less than a byte, or none, are not fused";
+  if (!node->task)
+    return NULL;
+  if (node->schedule)
+    return "it has a schedule of its own";
+  const hd_prepared_t *prepared = hd_fusion_prepare(f, node);
+  if (!prepared || prepared->flat->definitions.size != 1)
+    return "it is computed in several steps";
+  const hd_definition_t *d = prepared->flat->definitions.data[0];
+  if (d->kind != HD_DEFINE || d->num_targets != 1)
+    return "it scatters";
+  if (hd_flat_has(d->term, HD_TERM_REDUCE) ||
+      hd_flat_has(d->term, HD_TERM_SCAN))
+    return "it reduces";
+  unsigned count = 0;
+  hd_flat_walk(d->term, count_terms, &count);
+  if (count > MAX_POINTWISE)
+    return "its term is too large";
+  *pointwise = (hd_pointwise_t){prepared->flat, d};
+  return NULL;
+}
+
+// --- Groups ---
+
+static hd_variable_t *variable(hd_group_t *g, const hd_value_t *value) {
+  hd_variable_t *v = HD_ARENA_NEW(g->fusion->arena, hd_variable_t);
+  v->name = value->name;
+  v->type = hd_flat_type(value->type);
+  return v;
+}
+
+hd_group_t *hd_group_begin(hd_fusion_t *f, const hd_node_t *anchor) {
+  hd_group_t *g = HD_ARENA_NEW(f->arena, hd_group_t);
+  g->fusion = f;
+  g->anchor = anchor;
+  for (uint32_t i = 0; i < anchor->num_outputs; i++) {
+    const hd_value_t *value = anchor->outputs[i];
+    if (!value)
+      continue;
+    hd_store_point_t *store = HD_ARENA_NEW(f->arena, hd_store_point_t);
+    hd_tensor_type_t type = hd_scheduled_type(value);
+    store->value = value;
+    store->variable = variable(g, value);
+    for (unsigned k = 0; k < type.rank; k++) {
+      store->indices[k] = hd_flat_index_make(
+          f->arena, hd_arena_printf(f->arena, "i%u", k), type.shape[k]);
+      store->places[k] = hd_flat_index(f->arena, store->indices[k]);
+    }
+    hd_vec_push(f->arena, &store->scopes, (hd_guard_t){0});
+    hd_vec_push(f->arena, &g->stores, store);
+    hd_ptr_map_set(f->arena, &g->live, value, store);
+  }
+  return g;
+}
+
+static const hd_store_point_t *store_of(const hd_group_t *g,
+                                        const hd_value_t *value) {
+  return hd_ptr_map_get(&g->live, value);
+}
+
+// Where a live value's element is, and in which scope.
+static void live_at(const hd_store_point_t *store, const hd_value_t *value,
+                    const hd_term_t *const **places, unsigned *scope) {
+  *places = store->places;
+  *scope = 0;
+  for (size_t i = 0; i < store->epilogues.size; i++) {
+    const hd_epilogue_t *e = store->epilogues.data[i];
+    if (e->node->outputs[0] == value) {
+      *places = e->map.places;
+      *scope = e->scope;
+    }
+  }
+}
+
+static bool is_within(const hd_store_point_t *store, unsigned scope,
+                      unsigned outer) {
+  while (scope > outer)
+    scope = store->scopes.data[scope].outer;
+  return scope == outer;
+}
+
+// --- Maps of epilogues ---
+
+// The places at which a task's input is read: all the same.
+typedef struct reading {
+  const hd_task_value_t *input;
+  const hd_term_t *load;
+  bool differs, guarded;
+} reading_t;
+
+static bool find_loads(void *argument, const hd_term_t *term) {
+  reading_t *r = argument;
+  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  if (!loads || term->u.value != r->input)
+    return true;
+  r->guarded |= term->kind == HD_TERM_LOADELSE;
+  for (unsigned i = 0; r->load && i < r->input->rank; i++)
+    r->differs |= !hd_term_equal(r->load->operands[i], term->operands[i]);
+  r->load = term;
+  return true;
+}
+
+static const char *read_input(hd_arena_t *arena, const hd_pointwise_t *p,
+                              uint32_t input, reading_t *r) {
+  *r = (reading_t){.input = p->flat->inputs.data[input]};
+  hd_flat_walk(p->definition->term, find_loads, r);
+  if (r->differs)
+    return "it reads several elements of it for one of its own";
+  // An element that reads nothing of it would not be made.
+  bool outside = r->guarded;
+  for (unsigned i = 0; r->load && i < r->input->rank; i++) {
+    hd_span_t span =
+        hd_term_span(hd_index_simplify(arena, r->load->operands[i]));
+    outside |= span.least < 0 || span.most >= hd_flat_size(r->input, i);
+  }
+  return outside ? "some of its elements are made of something else" : NULL;
+}
+
+static void reshape_places(hd_fusion_t *f, const hd_value_t *from,
+                           const hd_value_t *to, const hd_term_t *const *at,
+                           const hd_term_t **places) {
+  hd_tensor_type_t a = hd_scheduled_type(from), b = hd_scheduled_type(to);
+  const hd_term_t *number = hd_index_linear(f->arena, a.shape, a.rank, at);
+  hd_index_places(f->arena, number, b.shape, b.rank, places);
+}
+
+typedef struct substitution {
+  hd_group_t *group;
+  const hd_node_t *node;
+  const hd_pointwise_t *pointwise;
+  const hd_term_t *const *places;
+} substitution_t;
+
+static const hd_term_t *put_place(void *argument, const hd_term_t *term) {
+  const substitution_t *s = argument;
+  const hd_definition_t *d = s->pointwise->definition;
+  if (term->kind == HD_TERM_INDEX)
+    for (uint32_t i = 0; i < d->num_indices; i++)
+      if (d->indices[i] == term->u.index)
+        return s->places[i];
+  return term;
+}
+
+// Whether a read of a live value, at these places of the epilogue, is of the
+// element at hand.
+static bool is_aligned(hd_group_t *g, const hd_node_t *node,
+                       const hd_pointwise_t *p, const reading_t *r,
+                       const hd_index_map_t *map,
+                       const hd_term_t *const *wanted) {
+  hd_arena_t *arena = g->fusion->arena;
+  substitution_t s = {g, node, p, map->places};
+  for (unsigned i = 0; i < r->input->rank; i++) {
+    const hd_term_t *at = hd_index_simplify(
+        arena, hd_flat_rewrite(arena, r->load->operands[i], put_place, &s));
+    if (!hd_term_equal(at, hd_index_simplify(arena, wanted[i])))
+      return false;
+  }
+  return true;
+}
+
+static const char *map_pointwise(hd_group_t *g, const hd_node_t *node,
+                                 const hd_pointwise_t *p,
+                                 const hd_store_point_t *store,
+                                 hd_epilogue_t *e) {
+  hd_arena_t *arena = g->fusion->arena;
+  const hd_definition_t *d = p->definition;
+  bool mapped = false;
+  for (int pass = 0; pass < 2; pass++) // First the map, then whether all agree.
+    for (uint32_t i = 0; i < node->num_inputs; i++) {
+      if (!store_of(g, node->inputs[i]))
+        continue;
+      const hd_term_t *const *at;
+      unsigned scope;
+      reading_t r;
+      const char *why = read_input(arena, p, i, &r);
+      if (why)
+        return why;
+      if (!r.load)
+        continue;
+      live_at(store, node->inputs[i], &at, &scope);
+      if (pass == 0 && !mapped) {
+        if (!hd_index_invert(arena, r.load->operands, r.input->rank, d->indices,
+                             d->num_indices, at, &e->map))
+          return "which of its elements an element becomes cannot be said";
+        mapped = true;
+      }
+      if (pass == 1 && !is_aligned(g, node, p, &r, &e->map, at))
+        return "it reads other elements than are at hand";
+      if (is_within(store, scope, e->scope))
+        e->scope = scope;
+      else if (!is_within(store, e->scope, scope))
+        return "what it reads is computed under different conditions";
+    }
+  return mapped ? NULL : "it reads nothing of the group";
+}
+
+const char *hd_group_add_epilogue(hd_group_t *g, const hd_node_t *node) {
+  hd_arena_t *arena = g->fusion->arena;
+  hd_pointwise_t p;
+  const char *why = hd_fusion_pointwise(g->fusion, node, &p);
+  hd_store_point_t *store = NULL;
+  for (uint32_t i = 0; !why && i < node->num_inputs; i++) {
+    hd_store_point_t *of = hd_ptr_map_find(&g->live, node->inputs[i]);
+    if (of && store && of != store)
+      why = "it reads several results of the anchor";
+    store = of ? of : store;
+  }
+  if (!why && !store)
+    why = "it reads nothing of the group";
+  if (why)
+    return why;
+  hd_epilogue_t *e = HD_ARENA_NEW(arena, hd_epilogue_t);
+  e->node = node;
+  if (node->task) {
+    why = map_pointwise(g, node, &p, store, e);
+    if (why)
+      return why;
+  } else {
+    const hd_term_t *const *at;
+    live_at(store, node->inputs[0], &at, &e->scope);
+    reshape_places(g->fusion, node->inputs[0], node->outputs[0], at,
+                   e->map.places);
+  }
+  if (e->map.condition) {
+    hd_vec_push(arena, &store->scopes, ((hd_guard_t){e->scope, &e->map}));
+    e->scope = (unsigned)store->scopes.size - 1;
+  }
+  e->variable = variable(g, node->outputs[0]);
+  hd_vec_push(arena, &store->epilogues, e);
+  hd_ptr_map_set(arena, &g->live, node->outputs[0], store);
+  return NULL;
+}
+
+const char *hd_group_add_prologue(hd_group_t *g, const hd_node_t *node) {
+  hd_pointwise_t p;
+  const char *why = hd_fusion_pointwise(g->fusion, node, &p);
+  if (why)
+    return why;
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    if (store_of(g, node->inputs[i]))
+      return "it depends on the anchor";
+  hd_ptr_map_set(g->fusion->arena, &g->inlined, node->outputs[0], node);
+  return NULL;
+}
+
+// --- Terms ---
+
+const hd_task_value_t *hd_group_tensor(hd_group_t *g, const hd_value_t *value) {
+  const hd_task_value_t *tensor = hd_ptr_map_get(&g->tensors, value);
+  if (tensor)
+    return tensor;
+  hd_tensor_type_t type = hd_scheduled_type(value);
+  tensor = hd_flat_value_make(g->fusion->arena, value->name, HD_VALUE_INPUT,
+                              type.type, type.shape, type.rank);
+  hd_ptr_map_set(g->fusion->arena, &g->tensors, value, tensor);
+  hd_ptr_map_set(g->fusion->arena, &g->values, tensor, value);
+  return tensor;
+}
+
+const hd_value_t *hd_group_value(const hd_group_t *g,
+                                 const hd_task_value_t *tensor) {
+  return hd_ptr_map_get(&g->values, tensor);
+}
+
+static const hd_term_t *bound(hd_group_t *g, const hd_variable_t *v) {
+  hd_term_t *term =
+      hd_term_make(g->fusion->arena, HD_TERM_BOUND, v->type, NULL, 0);
+  term->u.variable = v;
+  return term;
+}
+
+static const hd_value_t *input_of(const substitution_t *s,
+                                  const hd_task_value_t *value) {
+  const hd_task_t *flat = s->pointwise->flat;
+  for (size_t i = 0; i < flat->inputs.size; i++)
+    if (flat->inputs.data[i] == value)
+      return s->node->inputs[i];
+  return NULL;
+}
+
+// Inside the tensor, as far as the terms do not say so themselves.
+static const hd_term_t *is_inside(hd_arena_t *arena, const hd_task_value_t *of,
+                                  const hd_term_t *const *places) {
+  const hd_term_t *inside = hd_flat_int(arena, HD_BOOL, 1);
+  for (uint32_t i = 0; i < of->rank; i++) {
+    hd_span_t span = hd_term_span(places[i]);
+    int64_t size = hd_flat_size(of, i);
+    if (span.least < 0)
+      inside = hd_flat_operate(arena, HD_EXPR_AND, inside,
+                               hd_flat_operate(arena, HD_EXPR_GE, places[i],
+                                               hd_flat_int(arena, HD_I64, 0)));
+    if (span.most >= size)
+      inside =
+          hd_flat_operate(arena, HD_EXPR_AND, inside,
+                          hd_flat_operate(arena, HD_EXPR_LT, places[i],
+                                          hd_flat_int(arena, HD_I64, size)));
+  }
+  return inside;
+}
+
+static const hd_term_t *load_else(hd_group_t *g, const hd_value_t *value,
+                                  const hd_term_t *const *places,
+                                  const hd_term_t *otherwise) {
+  const hd_task_value_t *tensor = hd_group_tensor(g, value);
+  const hd_term_t *operands[HD_MAX_RANK + 1];
+  for (uint32_t i = 0; i < tensor->rank; i++)
+    operands[i] = places[i];
+  operands[tensor->rank] = otherwise;
+  hd_term_t *term = hd_term_make(g->fusion->arena, HD_TERM_LOADELSE,
+                                 tensor->type, operands, tensor->rank + 1);
+  term->u.value = tensor;
+  return term;
+}
+
+static const hd_term_t *put_element(void *argument, const hd_term_t *term) {
+  substitution_t *s = argument;
+  hd_arena_t *arena = s->group->fusion->arena;
+  if (++s->group->num_terms > MAX_TERMS) {
+    s->group->too_large = true;
+    return term;
+  }
+  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  if (!loads)
+    return put_place(s, term);
+  const hd_task_value_t *input = term->u.value;
+  const hd_value_t *value = input_of(s, input);
+  if (!value) // An operand that has been put already and that was all that is
+    return term; // left of its user.
+  const hd_term_t *places[HD_MAX_RANK];
+  for (uint32_t i = 0; i < input->rank; i++)
+    places[i] = hd_index_simplify(arena, term->operands[i]);
+  if (term->kind == HD_TERM_LOAD)
+    return hd_group_element(s->group, value, places);
+  const hd_term_t *otherwise = term->operands[input->rank];
+  if (!store_of(s->group, value) && !hd_ptr_map_get(&s->group->inlined, value))
+    return load_else(s->group, value, places, otherwise);
+  const hd_term_t *inside = is_inside(arena, input, places);
+  if (inside->kind == HD_TERM_CONST)
+    return inside->u.i ? hd_group_element(s->group, value, places) : otherwise;
+  return hd_flat_select(arena, inside,
+                        hd_group_element(s->group, value, places), otherwise);
+}
+
+static const hd_term_t *element_of(hd_group_t *g, const hd_node_t *node,
+                                   const hd_term_t *const *places) {
+  hd_pointwise_t p;
+  const hd_term_t *at[HD_MAX_RANK];
+  hd_fusion_pointwise(g->fusion, node, &p);
+  if (!node->task) {
+    reshape_places(g->fusion, node->outputs[0], node->inputs[0], places, at);
+    return hd_group_element(g, node->inputs[0], at);
+  }
+  substitution_t s = {g, node, &p, places};
+  const hd_term_t *term =
+      hd_flat_rewrite(g->fusion->arena, p.definition->term, put_element, &s);
+  hd_task_type_t type = hd_flat_type(node->outputs[0]->type);
+  return hd_task_type_equal(term->type, type)
+             ? term
+             : hd_term_make(g->fusion->arena, HD_TERM_CAST, type, &term, 1);
+}
+
+// The element of a constant that has one and is at hand; else NULL.
+static const hd_host_tensor_t *literal(hd_fusion_t *f,
+                                       const hd_value_t *value) {
+  if (!value->constant || is_narrow(value))
+    return NULL;
+  hd_tensor_type_t type = hd_scheduled_type(value);
+  for (unsigned i = 0; i < type.rank; i++)
+    if (type.shape[i] != 1)
+      return NULL;
+  return hd_constant_elements(f->arena, value);
+}
+
+void hd_group_literal_key(hd_fusion_t *f, const hd_value_t *value,
+                          hd_buffer_t *key) {
+  const hd_host_tensor_t *data = literal(f, value);
+  hd_buffer_printf(key, data ? "=" : "");
+  for (size_t i = 0; data && i < data->bytes; i++)
+    hd_buffer_printf(key, "%02x", data->data[i]);
+}
+
+static const hd_term_t *load(hd_group_t *g, const hd_value_t *value,
+                             const hd_term_t *const *places) {
+  hd_arena_t *arena = g->fusion->arena;
+  const hd_host_tensor_t *data = literal(g->fusion, value);
+  if (!data)
+    return hd_flat_load(arena, hd_group_tensor(g, value), places);
+  return hd_type_is_float(hd_type(value->type))
+             ? hd_flat_float(arena, value->type, hd_host_tensor_get(data, 0))
+             : hd_flat_int(arena, value->type, hd_host_tensor_get_int(data, 0));
+}
+
+const hd_term_t *hd_group_element(hd_group_t *g, const hd_value_t *value,
+                                  const hd_term_t *const *places) {
+  const hd_store_point_t *store = store_of(g, value);
+  if (store) {
+    for (size_t i = 0; i < store->epilogues.size; i++)
+      if (store->epilogues.data[i]->node->outputs[0] == value)
+        return bound(g, store->epilogues.data[i]->variable);
+    return bound(g, store->variable);
+  }
+  const hd_node_t *node = hd_ptr_map_get(&g->inlined, value);
+  if (node && !g->too_large)
+    return element_of(g, node, places);
+  return load(g, value, places);
+}
+
+const hd_term_t *hd_group_epilogue_term(hd_group_t *g, const hd_epilogue_t *e) {
+  return element_of(g, e->node, e->map.places);
+}
