@@ -417,17 +417,21 @@ bool hd_program_run(hd_program_t *program, const hd_slot_t *params) {
   return true;
 }
 
-int64_t hd_program_moved_bytes(const hd_program_t *program) {
-  int64_t bytes = 0;
+hd_moved_t hd_program_moved(const hd_program_t *program, uint32_t first,
+                            uint32_t end) {
+  hd_moved_t moved = {0};
   for (size_t i = 0; i < program->steps.size; i++) {
     const hd_step_t *step = program->steps.data[i];
     if (!step->kernel)
       continue;
     for (uint32_t k = 0; k < step->launch.num_tensors; k++) {
-      const hd_var_t *param = step->kernel->func->params[step->tensor_args[k]];
+      int arg = step->tensor_args[k], slot = step->slots[arg];
+      const hd_var_t *param = step->kernel->func->params[arg];
       int times = param->direction == HD_DIR_INOUT ? 2 : 1;
-      bytes += times * (int64_t)step->tensors[k].bytes;
+      bool constant = slot >= (int)first && slot < (int)end;
+      *(constant ? &moved.constants : &moved.activations) +=
+          times * (int64_t)step->tensors[k].bytes;
     }
   }
-  return bytes;
+  return moved;
 }

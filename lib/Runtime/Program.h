@@ -95,9 +95,15 @@ void hd_program_fini(hd_program_t *program);
 // not lie in the memory of another parameter: E0809.
 bool hd_program_run(hd_program_t *program, const hd_slot_t *params);
 
+typedef struct hd_moved {
+  int64_t activations, constants; // In bytes.
+} hd_moved_t;
+
 // Bytes that the launches of one run read and write, by the parameters they are
-// given: in and out once, inout twice.
-int64_t hd_program_moved_bytes(const hd_program_t *program);
+// given: in and out once, inout twice. The entry's parameters from number first
+// on to end, which it leaves out, are constants; all else is activations.
+hd_moved_t hd_program_moved(const hd_program_t *program, uint32_t first,
+                            uint32_t end);
 
 // The first half of hd_program_init(): sites, variants and the module.
 bool hd_program_make_variants(hd_program_t *program, const hd_module_t *module,

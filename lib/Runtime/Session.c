@@ -21,6 +21,8 @@ typedef struct segment {
   hd_module_t *made; // Its plan and kernels.
   hd_program_t program;
   hd_slot_t *slots; // The plan's parameters.
+  // Those that depend on constants alone: from the first to before the end.
+  uint32_t first_constant, end_constant;
 } segment_t;
 
 // A walk for one set of shapes, and what it made.
@@ -254,11 +256,15 @@ static bool run_program(hd_session_t *s, segment_t *segment) {
   return ok;
 }
 
-static void count(hd_session_t *s, const hd_program_t *program) {
+static void count(hd_session_t *s, const segment_t *segment) {
+  const hd_program_t *program = &segment->program;
+  hd_moved_t moved =
+      hd_program_moved(program, segment->first_constant, segment->end_constant);
   s->stats.segments++;
   s->stats.kernels += (unsigned)program->variants.size;
   s->stats.launches += program->num_launches;
-  s->stats.moved_bytes += hd_program_moved_bytes(program);
+  s->stats.moved.activations += moved.activations;
+  s->stats.moved.constants += moved.constants;
   if (program->block_bytes > s->stats.arena_bytes) {
     s->stats.arena_bytes = program->block_bytes;
     s->stats.arena_bound = program->block_bound;
@@ -296,7 +302,11 @@ static bool run_device(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
   }
   if (!run_graph(s, run, rest))
     return false;
-  count(s, &run->segment.program);
+  // What was prepared stands behind the inputs.
+  segment_t *segment = &run->segment;
+  segment->first_constant = (uint32_t)graph->inputs.size;
+  segment->end_constant = (uint32_t)(rest->inputs.size + rest->constants.size);
+  count(s, segment);
   return true;
 }
 
@@ -383,7 +393,7 @@ static run_t *find_run(hd_session_t *s, const hd_host_tensor_t *inputs) {
 
 static bool run_again(hd_session_t *s, run_t *run,
                       const hd_host_tensor_t *inputs) {
-  count(s, &run->segment.program);
+  count(s, &run->segment);
   for (size_t i = 0; i < s->graph->inputs.size; i++)
     if (!hd_store_update(&run->values, hd_expander_input(run->expander, i),
                          &inputs[i]))

@@ -24,7 +24,8 @@ typedef struct hd_session_options {
 
 typedef struct hd_session_stats {
   unsigned segments, kernels, launches;
-  int64_t weights_bytes, arena_bytes, arena_bound, moved_bytes;
+  int64_t weights_bytes, arena_bytes, arena_bound;
+  hd_moved_t moved; // Constants: the model's, and what was prepared of them.
   double expand_ms, compile_ms, load_ms, run_ms;
 } hd_session_stats_t;
 

@@ -179,7 +179,7 @@ static bool compile(hd_run_t *run) {
   if (ok) {
     run->kernels = (int64_t)run->program.variants.size;
     run->launches = run->program.num_launches;
-    run->moved_bytes = hd_program_moved_bytes(&run->program);
+    run->moved = hd_program_moved(&run->program, 0, 0);
   }
   return ok;
 }

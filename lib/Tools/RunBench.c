@@ -219,7 +219,8 @@ static bool finish(bench_t *b) {
       "median %.6g ms, 10%% %.6g, 90%% %.6g; %u samples of %u runs, %u sets "
       "of operands; %.1f GB/s\n",
       m->median_ms, m->p10_ms, m->p90_ms, m->runs, b->runs, b->sets,
-      (double)run->moved_bytes / (m->median_ms * 1e6));
+      (double)(run->moved.activations + run->moved.constants) /
+          (m->median_ms * 1e6));
   bool ok = hd_file_write_buffer(hd_run_diags(run), "-", &text);
   hd_buffer_fini(&text);
   return ok;

@@ -144,7 +144,7 @@ static void take_stats(hd_run_t *run) {
   run->first_run_ms = stats->run_ms;
   run->kernels = stats->kernels;
   run->launches = stats->launches;
-  run->moved_bytes = stats->moved_bytes;
+  run->moved = stats->moved;
   run->weights_bytes = stats->weights_bytes;
   run->arena_bytes = stats->arena_bytes;
   run->arena_bound = stats->arena_bound;

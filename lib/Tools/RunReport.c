@@ -59,7 +59,9 @@ static void add_program(hd_run_t *run, json_t *object) {
     set_int(object, "arena_bytes", run->arena_bytes);
     set_int(object, "arena_lower_bound_bytes", run->arena_bound);
   }
-  set_int(object, "moved_bytes", run->moved_bytes);
+  set_int(object, "moved_bytes", run->moved.activations);
+  if (run->graph)
+    set_int(object, "moved_constant_bytes", run->moved.constants);
   set_int(object, "device_bytes", run->device_bytes);
   set_real(object, "compile_ms", run->compile_ms);
   set_real(object, "load_ms", run->load_ms);

@@ -67,7 +67,7 @@ typedef struct hd_run {
   hd_buffer_t input;
   double import_ms, compile_ms, load_ms, first_run_ms;
   int64_t kernels, launches; // Distinct kernels; launches of a run.
-  int64_t moved_bytes;       // By all launches of a run.
+  hd_moved_t moved;          // By all launches of a run.
   int64_t weights_bytes, arena_bytes, arena_bound; // Of a graph.
   int64_t device_bytes;
   hd_measurement_t measurement;
