@@ -5,6 +5,7 @@
 #define HIDET_IR_MODULE_H
 
 #include "IR/Stmt.h"
+#include "Support/Steps.h"
 #include "Support/Vec.h"
 
 typedef enum hd_func_kind {
@@ -94,6 +95,7 @@ typedef struct hd_module {
 struct hd_context {
   hd_diagnostics_t diags;
   hd_budget_t budget;
+  hd_steps_t steps;           // Of what is compiled; zero: all are done.
   hd_module_t *modules;       // All that live: none is lost when work unwinds.
   struct hd_library *library; // See IR/Library.h; made at first use.
 };
