@@ -13,19 +13,6 @@ typedef struct hoister {
   unsigned heavy; // Reductions of weight over the domain as a whole.
 } hoister_t;
 
-static bool is_plain_place(const hd_term_t *term) {
-  return term->kind == HD_TERM_INDEX || term->kind == HD_TERM_CONST;
-}
-
-// Whether an access may be outside, for all that is seen here.
-static bool is_risky(void *argument, const hd_term_t *term) {
-  bool *risky = argument;
-  for (uint32_t i = 0; term->kind == HD_TERM_LOAD && i < term->num_operands;
-       i++)
-    *risky |= !is_plain_place(term->operands[i]);
-  return !*risky;
-}
-
 // The free indices of a term, in the order of the scope; returns the number.
 static unsigned free_indices(const hoister_t *h, const hd_term_t *term,
                              const hd_index_t **indices) {
@@ -77,14 +64,6 @@ static const hd_term_t *put_local(hoister_t *h, const hd_term_t *term,
 static const hd_term_t *hoist(hoister_t *h, const hd_term_t *term, bool lazy,
                               bool is_root);
 
-static bool is_lazy_operand(const hd_term_t *term, unsigned i) {
-  if (term->kind == HD_TERM_LOADELSE)
-    return i + 1u == term->num_operands;
-  bool logic = term->kind == HD_TERM_OPERATOR &&
-               (term->u.op == HD_EXPR_AND || term->u.op == HD_EXPR_OR);
-  return i > 0 && (term->kind == HD_TERM_SELECT || logic);
-}
-
 static const hd_term_t *hoist_operands(hoister_t *h, const hd_term_t *term,
                                        bool lazy) {
   const hd_term_t **operands =
@@ -92,7 +71,7 @@ static const hd_term_t *hoist_operands(hoister_t *h, const hd_term_t *term,
   bool changed = false;
   for (unsigned i = 0; i < term->num_operands; i++) {
     operands[i] =
-        hoist(h, term->operands[i], lazy || is_lazy_operand(term, i), false);
+        hoist(h, term->operands[i], lazy || hd_flat_is_lazy(term, i), false);
     changed |= operands[i] != term->operands[i];
   }
   return changed ? hd_flat_rebuild(h->arena, term, operands) : term;
@@ -101,10 +80,7 @@ static const hd_term_t *hoist_operands(hoister_t *h, const hd_term_t *term,
 // Whether a reduction, not a definition's own, becomes a tensor.
 static bool is_worth_it(const hoister_t *h, const hd_term_t *term, bool lazy,
                         const hd_index_t *const *indices, unsigned count) {
-  bool risky = false;
-  if (lazy)
-    hd_flat_walk(term, is_risky, &risky);
-  if (risky || count > HD_MAX_RANK)
+  if ((lazy && hd_flat_is_risky(term)) || count > HD_MAX_RANK)
     return false;
   if (term->kind == HD_TERM_SCAN)
     return true;

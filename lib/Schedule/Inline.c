@@ -110,14 +110,6 @@ static void inline_into(substitution_t *s, const hd_definition_t **user) {
   *user = d;
 }
 
-static void forget_local(hd_task_t *task, const hd_task_value_t *value) {
-  size_t kept = 0;
-  for (size_t i = 0; i < task->locals.size; i++)
-    if (task->locals.data[i] != value)
-      task->locals.data[kept++] = task->locals.data[i];
-  task->locals.size = kept;
-}
-
 void hd_task_inline(hd_arena_t *arena, hd_task_t *task) {
   size_t kept = 0;
   for (size_t i = 0; i < task->definitions.size; i++) {
@@ -129,7 +121,7 @@ void hd_task_inline(hd_arena_t *arena, hd_task_t *task) {
     substitution_t s = {.arena = arena, .d = d};
     for (size_t k = i + 1; k < task->definitions.size; k++)
       inline_into(&s, &task->definitions.data[k]);
-    forget_local(task, d->targets[0]);
+    hd_flat_forget_local(task, d->targets[0]);
   }
   task->definitions.size = kept;
 }

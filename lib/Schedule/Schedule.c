@@ -210,7 +210,11 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
     return prepared->schedule;
   hd_rules_t rules = {
       .module = s->module, .flat = prepared->flat, .name = name, .loc = loc};
-  for (size_t i = 0; i < prepared->flat->definitions.size; i++)
-    hd_rules_apply(&rules, prepared->flat->definitions.data[i]);
+  for (size_t i = 0; i < prepared->flat->definitions.size;) {
+    size_t count = hd_rule_rows(&rules, i);
+    if (!count)
+      hd_rules_apply(&rules, prepared->flat->definitions.data[i]);
+    i += count ? count : 1;
+  }
   return prepared->schedule = make_plan(s, &rules);
 }

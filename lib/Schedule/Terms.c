@@ -332,3 +332,34 @@ bool hd_flat_has(const hd_term_t *term, hd_term_kind_t kind) {
 bool hd_flat_is_reduction(const hd_term_t *term) {
   return term->kind == HD_TERM_REDUCE || term->kind == HD_TERM_SCAN;
 }
+
+bool hd_flat_is_lazy(const hd_term_t *term, unsigned i) {
+  if (term->kind == HD_TERM_LOADELSE)
+    return i + 1u == term->num_operands;
+  bool logic = term->kind == HD_TERM_OPERATOR &&
+               (term->u.op == HD_EXPR_AND || term->u.op == HD_EXPR_OR);
+  return i > 0 && (term->kind == HD_TERM_SELECT || logic);
+}
+
+static bool find_risk(void *argument, const hd_term_t *term) {
+  bool *risky = argument;
+  for (uint32_t i = 0; term->kind == HD_TERM_LOAD && i < term->num_operands;
+       i++)
+    *risky |= term->operands[i]->kind != HD_TERM_INDEX &&
+              term->operands[i]->kind != HD_TERM_CONST;
+  return !*risky;
+}
+
+bool hd_flat_is_risky(const hd_term_t *term) {
+  bool risky = false;
+  hd_flat_walk(term, find_risk, &risky);
+  return risky;
+}
+
+void hd_flat_forget_local(hd_task_t *task, const hd_task_value_t *value) {
+  size_t kept = 0;
+  for (size_t i = 0; i < task->locals.size; i++)
+    if (task->locals.data[i] != value)
+      task->locals.data[kept++] = task->locals.data[i];
+  task->locals.size = kept;
+}

@@ -71,6 +71,12 @@ bool hd_flat_reads(const hd_term_t *term, const hd_task_value_t *value);
 // Whether a term of that kind stands in it.
 bool hd_flat_has(const hd_term_t *term, hd_term_kind_t kind);
 bool hd_flat_is_reduction(const hd_term_t *term); // REDUCE or SCAN
+// Whether operand i is evaluated in places alone.
+bool hd_flat_is_lazy(const hd_term_t *term, unsigned i);
+// Whether an access in it may be outside, for all that is seen there.
+bool hd_flat_is_risky(const hd_term_t *term);
+// Takes a tensor out of the task's locals.
+void hd_flat_forget_local(hd_task_t *task, const hd_task_value_t *value);
 static inline bool hd_flat_is_int(const hd_term_t *term, int64_t value) {
   return term->kind == HD_TERM_CONST &&
          !hd_type_is_float(hd_type(term->type.scalar)) && term->u.i == value;

@@ -189,6 +189,9 @@ const hd_expr_t *hd_translate_place(hd_translator_t *t, const hd_term_t *term,
 static const hd_expr_t *translate_load(hd_translator_t *t,
                                        const hd_term_t *term) {
   const hd_task_value_t *value = term->u.value;
+  const hd_expr_t *known = hd_ptr_map_get(&t->values, value);
+  if (known)
+    return known;
   const hd_var_t *tensor = hd_translate_tensor(t, value, HD_DIR_IN);
   const hd_expr_t *places[HD_MAX_RANK];
   for (uint32_t i = 0; i < value->rank; i++)

@@ -31,6 +31,8 @@ typedef struct hd_translator {
   hd_ptr_map_t tensors;   // Values of the task to variables of the kernel.
   hd_ptr_map_t indices;   // Indices to expressions, i32 or i64.
   hd_ptr_map_t variables; // Those of monoids, to expressions.
+  hd_ptr_map_t values;    // Values that are no tensors of the kernel, to
+                          // expressions for the element at hand.
   HD_VEC(const hd_task_value_t *) args; // What the parameters stand for.
   HD_VEC(hd_fact_t) facts; // That hold where statements are put just now.
 } hd_translator_t;
