@@ -124,6 +124,78 @@ const char *hd_former_dear(hd_former_t *f, uint32_t node,
                          times / count, count, again, kept);
 }
 
+// --- Terms ---
+
+enum { MOST_HEAVY = 80, MOST_LIGHT = 150 };
+
+static bool count_all(void *argument, const hd_term_t *term) {
+  (void)term;
+  ++*(unsigned *)argument;
+  return true;
+}
+
+typedef struct loads {
+  const hd_task_value_t *value;
+  unsigned count;
+} loads_t;
+
+static bool count_loads(void *argument, const hd_term_t *term) {
+  loads_t *l = argument;
+  l->count += (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE) &&
+              term->u.value == l->value;
+  return true;
+}
+
+static unsigned terms_of(hd_former_t *f, uint32_t group, const hd_node_t *node);
+
+// Of what stands for a value.
+static unsigned terms_for(hd_former_t *f, uint32_t group,
+                          const hd_value_t *value) {
+  const hd_node_t *giver =
+      hd_ptr_map_get(&f->groups.data[group].group->inlined, value);
+  return giver ? terms_of(f, group, giver) : 1;
+}
+
+static unsigned terms_of(hd_former_t *f, uint32_t group,
+                         const hd_node_t *node) {
+  hd_pointwise_t p;
+  unsigned count = 0;
+  if (hd_fusion_pointwise(f->fusion, node, &p))
+    return 1;
+  if (!p.definition)
+    return 1 + terms_for(f, group, node->inputs[0]);
+  hd_flat_walk(p.definition->term, count_all, &count);
+  for (uint32_t i = 0; i < node->num_inputs && count <= MOST_LIGHT; i++) {
+    loads_t l = {.value = p.flat->inputs.data[i]};
+    hd_flat_walk(p.definition->term, count_loads, &l);
+    if (l.count)
+      count += l.count * terms_for(f, group, node->inputs[i]);
+  }
+  return count;
+}
+
+unsigned hd_former_terms(hd_former_t *f, uint32_t group) {
+  const hd_forming_t *g = &f->groups.data[group];
+  const hd_node_t *anchor = f->nodes[g->anchor].node;
+  unsigned most = 0;
+  for (uint32_t i = 0; i < anchor->num_inputs; i++) {
+    unsigned count = terms_for(f, group, anchor->inputs[i]);
+    most = count > most ? count : most;
+  }
+  for (size_t i = 0; i < g->members.size; i++) {
+    const hd_node_t *node = f->nodes[g->members.data[i]].node;
+    if (node == anchor || hd_ptr_map_get(&g->group->inlined, node->outputs[0]))
+      continue;
+    unsigned count = terms_of(f, group, node);
+    most = count > most ? count : most;
+  }
+  return most;
+}
+
+unsigned hd_former_most_terms(const hd_former_t *f, uint32_t group) {
+  return f->groups.data[group].is_heavy ? MOST_HEAVY : MOST_LIGHT;
+}
+
 bool hd_former_reads_live(hd_former_t *f, uint32_t node, uint32_t group) {
   const hd_node_t *n = f->nodes[node].node;
   for (uint32_t k = 0; k < n->num_inputs; k++)

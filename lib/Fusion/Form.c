@@ -115,6 +115,15 @@ static uint32_t begin_group(hd_former_t *f, uint32_t anchor) {
   return group;
 }
 
+// A step of the compilation: --bisect may ask to leave it out.
+static bool is_asked_for(hd_former_t *f, uint32_t node, uint32_t group) {
+  const hd_node_t *n = f->nodes[node].node;
+  const hd_node_t *anchor = f->nodes[f->groups.data[group].anchor].node;
+  return hd_step(&f->module->context->steps, HD_STEP_FUSION,
+                 "of %s '%s' into %s '%s'", n->op, hd_node_label(n), anchor->op,
+                 hd_node_label(anchor));
+}
+
 static void join(hd_former_t *f, uint32_t node, uint32_t group) {
   f->nodes[node].group = group;
   hd_vec_push(f->arena, &f->groups.data[group].members, node);
@@ -147,6 +156,11 @@ static void grow(hd_former_t *f, uint32_t group) {
             continue;
           hd_budget_check(&f->module->context->budget);
           const char *why = try_epilogue(f, user, group);
+          if (!why && !is_asked_for(f, user, group)) {
+            hd_group_drop_epilogue(f->groups.data[group].group,
+                                   f->nodes[user].node);
+            why = "it was not asked for";
+          }
           f->nodes[user].refused = why;
           if (!why) {
             join(f, user, group);
@@ -251,9 +265,18 @@ static const char *prologue_obstacle(hd_former_t *f, uint32_t node,
                                      uint32_t group) {
   if (hd_former_reads_live(f, node, group))
     return "it depends on the kernel's result";
+  const hd_numbers_t *members = &f->groups.data[group].members;
+  for (size_t i = 0; i < members->size; i++)
+    if (hd_fusion_reads_by_data(f->fusion, f->nodes[members->data[i]].node,
+                                f->nodes[node].node->outputs[0]))
+      return "data decide which of its elements are read";
   if (makes_cycle(f, node, group))
     return "it waits for something that needs the kernel's result";
-  return NULL;
+  hd_group_t *g = f->groups.data[group].group;
+  hd_group_add_prologue(g, f->nodes[node].node);
+  bool large = hd_former_terms(f, group) > hd_former_most_terms(f, group);
+  hd_group_drop_prologue(g, f->nodes[node].node);
+  return large ? "its term would grow too large" : NULL;
 }
 
 static void copy_into(hd_former_t *f, uint32_t node, uint32_t group) {
@@ -270,6 +293,8 @@ static bool try_prologue(hd_former_t *f, uint32_t node) {
     why = prologue_obstacle(f, node, groups.data[i]);
   if (!why)
     why = hd_former_dear(f, node, groups.data, groups.size);
+  if (!why && !is_asked_for(f, node, groups.data[0]))
+    why = "it was not asked for";
   f->nodes[node].refused = why;
   if (why)
     return false;

@@ -81,6 +81,7 @@ static void trim(hd_former_t *f, uint32_t group) {
               (members->size - i - 1) * sizeof(members->data[0]));
       members->size--;
       f->nodes[node].group = 0;
+      f->nodes[node].is_prologue = false;
       trimmed = true;
       break;
     }
@@ -278,10 +279,6 @@ const hd_graph_t *hd_former_graph(hd_former_t *f) {
 
 // --- Why ---
 
-static const char *name_of(const hd_node_t *node) {
-  return node->label ? node->label : node->op;
-}
-
 static bool share_group(const hd_former_t *f, uint32_t a, uint32_t b) {
   if (f->nodes[a].group && f->nodes[a].group == f->nodes[b].group)
     return true;
@@ -293,9 +290,9 @@ static const char *reason(const hd_former_t *f, uint32_t giver, uint32_t user) {
   if (!a->node->task || !b->node->task)
     return "a reshape moves nothing";
   if (a->why && b->why)
-    return hd_arena_printf(f->arena,
-                           "neither is pointwise: of %s, %s; of %s, %s",
-                           name_of(a->node), a->why, name_of(b->node), b->why);
+    return hd_arena_printf(
+        f->arena, "neither is pointwise: of %s, %s; of %s, %s",
+        hd_node_label(a->node), a->why, hd_node_label(b->node), b->why);
   if (!b->why && b->refused)
     return b->refused;
   if (!a->why && a->refused)
@@ -315,8 +312,9 @@ void hd_former_explain(hd_former_t *f) {
       const hd_node_t *from = f->nodes[giver].node;
       bool one = share_group(f, (uint32_t)giver, i);
       hd_remark(&f->module->context->diags, user->loc,
-                "fuse: %s '%s' and %s '%s': %s%s", from->op, name_of(from),
-                user->op, name_of(user), one ? "one kernel" : "two kernels: ",
+                "fuse: %s '%s' and %s '%s': %s%s", from->op,
+                hd_node_label(from), user->op, hd_node_label(user),
+                one ? "one kernel" : "two kernels: ",
                 one ? "" : reason(f, (uint32_t)giver, i));
     }
   }

@@ -58,6 +58,11 @@ bool hd_former_is_cheap(const hd_former_t *former, uint32_t node);
 // storing it once; else the estimate, in words.
 const char *hd_former_dear(hd_former_t *former, uint32_t node,
                            const uint32_t *groups, size_t num_groups);
+// How many terms stand for the largest that a group computes in one place: for
+// an input of its anchor or in an epilogue, with the prologues in it.
+unsigned hd_former_terms(hd_former_t *former, uint32_t group);
+// The most that pays: the kernels of products load in many places.
+unsigned hd_former_most_terms(const hd_former_t *former, uint32_t group);
 // Whether a node reads what a group computes from its anchor on.
 bool hd_former_reads_live(hd_former_t *former, uint32_t node, uint32_t group);
 

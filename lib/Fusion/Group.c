@@ -119,6 +119,22 @@ static const hd_store_point_t *store_of(const hd_group_t *g,
   return hd_ptr_map_get(&g->live, value);
 }
 
+// An access to a tensor at a place that another one says.
+typedef struct by_data {
+  const hd_task_value_t *value;
+  bool found;
+} by_data_t;
+
+static bool find_by_data(void *argument, const hd_term_t *term) {
+  by_data_t *b = argument;
+  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  for (uint32_t i = 0; loads && term->u.value == b->value && i < b->value->rank;
+       i++)
+    b->found |= hd_flat_has(term->operands[i], HD_TERM_LOAD) ||
+                hd_flat_has(term->operands[i], HD_TERM_LOADELSE);
+  return !b->found;
+}
+
 // Where a live value's element is, and in which scope.
 static void live_at(const hd_store_point_t *store, const hd_value_t *value,
                     const hd_term_t *const **places, unsigned *scope) {
@@ -292,6 +308,30 @@ const char *hd_group_add_epilogue(hd_group_t *g, const hd_node_t *node) {
   return NULL;
 }
 
+void hd_group_drop_epilogue(hd_group_t *g, const hd_node_t *node) {
+  hd_store_point_t *store = hd_ptr_map_find(&g->live, node->outputs[0]);
+  const hd_epilogue_t *e = store->epilogues.data[--store->epilogues.size];
+  if (e->map.condition)
+    store->scopes.size--;
+  hd_ptr_map_set(g->fusion->arena, &g->live, node->outputs[0], NULL);
+}
+
+bool hd_fusion_reads_by_data(hd_fusion_t *f, const hd_node_t *node,
+                             const hd_value_t *value) {
+  hd_pointwise_t p;
+  if (hd_fusion_pointwise(f, node, &p) || !p.definition)
+    return false;
+  for (uint32_t i = 0; i < node->num_inputs; i++) {
+    if (node->inputs[i] != value)
+      continue;
+    by_data_t b = {.value = p.flat->inputs.data[i]};
+    hd_flat_walk(p.definition->term, find_by_data, &b);
+    if (b.found)
+      return true;
+  }
+  return false;
+}
+
 const char *hd_group_add_prologue(hd_group_t *g, const hd_node_t *node) {
   hd_pointwise_t p;
   const char *why = hd_fusion_pointwise(g->fusion, node, &p);
@@ -302,6 +342,10 @@ const char *hd_group_add_prologue(hd_group_t *g, const hd_node_t *node) {
       return "it depends on the anchor";
   hd_ptr_map_set(g->fusion->arena, &g->inlined, node->outputs[0], node);
   return NULL;
+}
+
+void hd_group_drop_prologue(hd_group_t *g, const hd_node_t *node) {
+  hd_ptr_map_set(g->fusion->arena, &g->inlined, node->outputs[0], NULL);
 }
 
 // --- Terms ---
@@ -373,6 +417,23 @@ static const hd_term_t *load_else(hd_group_t *g, const hd_value_t *value,
   return term;
 }
 
+// A place that is inside for reasons that do not show in it: a condition around
+// it. Said once more, it makes the maps of what is read there simple; where the
+// condition is known nothing is computed for it.
+static const hd_term_t *confined(hd_arena_t *arena, const hd_term_t *place,
+                                 int64_t size) {
+  hd_span_t span = hd_term_span(place);
+  if (span.least == INT64_MIN || span.most == INT64_MAX)
+    return place; // Data decide.
+  if (span.least < 0)
+    place = hd_flat_operate(arena, HD_EXPR_MAX, place,
+                            hd_flat_int(arena, HD_I64, 0));
+  if (span.most >= size)
+    place = hd_flat_operate(arena, HD_EXPR_MIN, place,
+                            hd_flat_int(arena, HD_I64, size - 1));
+  return place;
+}
+
 static const hd_term_t *put_element(void *argument, const hd_term_t *term) {
   substitution_t *s = argument;
   hd_arena_t *arena = s->group->fusion->arena;
@@ -390,8 +451,11 @@ static const hd_term_t *put_element(void *argument, const hd_term_t *term) {
   const hd_term_t *places[HD_MAX_RANK];
   for (uint32_t i = 0; i < input->rank; i++)
     places[i] = hd_index_simplify(arena, term->operands[i]);
-  if (term->kind == HD_TERM_LOAD)
+  if (term->kind == HD_TERM_LOAD) {
+    for (uint32_t i = 0; i < input->rank; i++)
+      places[i] = confined(arena, places[i], hd_flat_size(input, i));
     return hd_group_element(s->group, value, places);
+  }
   const hd_term_t *otherwise = term->operands[input->rank];
   if (!store_of(s->group, value) && !hd_ptr_map_get(&s->group->inlined, value))
     return load_else(s->group, value, places, otherwise);

@@ -78,12 +78,21 @@ hd_prepared_t *hd_fusion_prepare(hd_fusion_t *fusion, const hd_node_t *node);
 const char *hd_fusion_pointwise(hd_fusion_t *fusion, const hd_node_t *node,
                                 hd_pointwise_t *pointwise);
 
+// Whether data decide which element of a value a pointwise node reads. That it
+// is inside is checked where it is loaded, so it has to be in memory.
+bool hd_fusion_reads_by_data(hd_fusion_t *fusion, const hd_node_t *node,
+                             const hd_value_t *value);
+
 hd_group_t *hd_group_begin(hd_fusion_t *fusion, const hd_node_t *anchor);
 // Adds a node that reads what the group computes. NULL, or why that cannot be;
 // then the group is as it was.
 const char *hd_group_add_epilogue(hd_group_t *group, const hd_node_t *node);
+// Takes out the epilogue that was added last.
+void hd_group_drop_epilogue(hd_group_t *group, const hd_node_t *node);
 // Adds a node of which the group reads what it gives.
 const char *hd_group_add_prologue(hd_group_t *group, const hd_node_t *node);
+
+void hd_group_drop_prologue(hd_group_t *group, const hd_node_t *node);
 
 // The element of a value at a place, which is given by terms, one for each
 // axis: what is computed for a prologue, the variable of what is live (at the

@@ -113,6 +113,9 @@ struct hd_graph {
 static inline const char *hd_value_label(const hd_value_t *value) {
   return value->label ? value->label : value->name;
 }
+static inline const char *hd_node_label(const hd_node_t *node) {
+  return node->label ? node->label : node->op;
+}
 // Whether type, rank and every size are known, the sizes as constants.
 bool hd_value_is_concrete(const hd_value_t *value);
 // The elements of a constant, at their natural alignment and unpacked; where

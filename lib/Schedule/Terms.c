@@ -176,6 +176,13 @@ static const hd_term_t *fold_operator(hd_arena_t *arena,
     return fold_ints(op, a->u.i, b->u.i, &value)
                ? hd_flat_int(arena, HD_I64, value)
                : NULL;
+  // min(min(x, c), d)
+  bool bounds = op == HD_EXPR_MIN || op == HD_EXPR_MAX;
+  if (bounds && b_known && a->kind == HD_TERM_OPERATOR && a->u.op == op &&
+      a->operands[1]->kind == HD_TERM_CONST &&
+      fold_ints(op, a->operands[1]->u.i, b->u.i, &value))
+    return hd_flat_operate(arena, op, a->operands[0],
+                           hd_flat_int(arena, HD_I64, value));
   bool adds = op == HD_EXPR_ADD || op == HD_EXPR_SUB;
   bool scales = op == HD_EXPR_MUL || op == HD_EXPR_DIV;
   if (b && ((adds && hd_flat_is_int(b, 0)) || (scales && hd_flat_is_int(b, 1))))
