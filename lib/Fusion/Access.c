@@ -171,6 +171,21 @@ static void rewrite_loop(hd_accessor_t *a, hd_stmt_t *stmt) {
   stmt->u.loop.body = rewrite_block(a, stmt->u.loop.body);
 }
 
+static bool is_tile(const hd_stmt_t *loop) {
+  return loop->u.mapfor.body.size == 1 &&
+         loop->u.mapfor.body.stmts[0]->kind == HD_STMT_POINT;
+}
+
+// Of a point nothing but its value and the tensor that it yields to is a
+// hook's. False: not even that.
+static bool rewrite_point(hd_accessor_t *a, const hd_stmt_t *loop,
+                          const hd_stmt_t *point) {
+  if (!hd_access_has_point(a, point))
+    return false;
+  hd_access_point(a, loop, point);
+  return true;
+}
+
 // Rewrites the parts of a copy. False: the statement is gone.
 static bool rewrite_parts(hd_accessor_t *a, hd_stmt_t *stmt) {
   switch ((hd_stmt_kind_t)stmt->kind) {
@@ -182,13 +197,15 @@ static bool rewrite_parts(hd_accessor_t *a, hd_stmt_t *stmt) {
     return true;
   case HD_STMT_STORE:
     return rewrite_store(a, stmt);
-  case HD_STMT_POINT: // Nothing of it is a hook's, says hd_access_obstacle().
-    return true;
+  case HD_STMT_POINT:
+    return !rewrite_point(a, NULL, stmt);
   case HD_STMT_FOR:
     rewrite_loop(a, stmt);
     return true;
   case HD_STMT_MAPFOR:
     rewrite_mapping(a, stmt);
+    if (is_tile(stmt) && rewrite_point(a, stmt, stmt->u.mapfor.body.stmts[0]))
+      return false;
     stmt->u.mapfor.body = rewrite_block(a, stmt->u.mapfor.body);
     return true;
   case HD_STMT_WHILE:
@@ -213,24 +230,26 @@ static bool rewrite_parts(hd_accessor_t *a, hd_stmt_t *stmt) {
   return true;
 }
 
+void hd_access_stmt(hd_accessor_t *a, const hd_stmt_t *stmt) {
+  hd_stmt_t copy = *stmt;
+  hd_budget_check(&a->b.context->budget);
+  a->b.loc = stmt->loc;
+  if (!rewrite_parts(a, &copy))
+    return;
+  bool same = memcmp(&copy, stmt, sizeof copy) == 0;
+  hd_b_push(&a->b, same ? stmt : hd_stmt_copy(a->b.arena, &copy));
+}
+
 static hd_block_t rewrite_block(hd_accessor_t *a, hd_block_t block) {
   hd_open_block_t open;
   hd_b_open(&a->b, &open);
-  bool changed = false;
-  for (uint32_t i = 0; i < block.size; i++) {
-    const hd_stmt_t *stmt = block.stmts[i];
-    hd_stmt_t copy = *stmt;
-    hd_budget_check(&a->b.context->budget);
-    a->b.loc = stmt->loc;
-    size_t before = open.stmts.size;
-    bool stays = rewrite_parts(a, &copy);
-    bool same = stays && memcmp(&copy, stmt, sizeof copy) == 0;
-    if (stays)
-      hd_b_push(&a->b, same ? stmt : hd_stmt_copy(a->b.arena, &copy));
-    changed |= !same || open.stmts.size != before + 1;
-  }
+  for (uint32_t i = 0; i < block.size; i++)
+    hd_access_stmt(a, block.stmts[i]);
   hd_block_t result = hd_b_close(&a->b);
-  return changed ? result : block;
+  bool same = result.size == block.size;
+  for (uint32_t i = 0; same && i < block.size; i++)
+    same = result.stmts[i] == block.stmts[i];
+  return same ? block : result;
 }
 
 // --- Parameters ---
@@ -257,6 +276,18 @@ static bool is_left(const hd_accessor_t *a, hd_block_t body,
                         &(accessed_t){param});
 }
 
+// The same map of another tensor.
+static const hd_var_t *map_of(hd_accessor_t *a, const hd_var_t *var,
+                              const hd_var_t *tensor) {
+  hd_map_t *map = HD_ARENA_NEW(a->b.arena, hd_map_t);
+  hd_var_t *copy = HD_ARENA_NEW(a->b.arena, hd_var_t);
+  *map = *var->map;
+  map->tensor = tensor;
+  *copy = *var;
+  copy->map = map;
+  return copy;
+}
+
 hd_func_t *hd_access_rewrite(hd_module_t *module, const hd_func_t *kernel,
                              const hd_access_hook_t *hooks, size_t num_hooks,
                              const char *name) {
@@ -278,6 +309,11 @@ hd_func_t *hd_access_rewrite(hd_module_t *module, const hd_func_t *kernel,
   for (uint32_t i = 0; i < kernel->num_maps; i++)
     if (is_left(&a, result->body, kernel->maps[i]->map->tensor))
       hd_vec_push(arena, &maps, kernel->maps[i]);
+    else
+      for (size_t m = 0; m < a.moved.size; m++)
+        if (a.moved.data[m].from == kernel->maps[i]->map->tensor)
+          hd_vec_push(arena, &maps,
+                      map_of(&a, kernel->maps[i], a.moved.data[m].to));
   result->params = params.data;
   result->num_params = (uint32_t)params.size;
   result->maps = maps.data;

@@ -20,6 +20,7 @@
 
 #include "IR/Effects.h"
 #include "IR/Intrinsic.h"
+#include "TaskMapping/Points.h"
 
 #include <assert.h>
 
@@ -198,25 +199,30 @@ void hd_access_name_indices(hd_accessor_t *a, const hd_expr_t *const *indices,
     at[i] = hd_b_let(&a->b, "at", to_index(a, indices[i]));
 }
 
-// index >= 0 && index < size && ..., and of all lanes; NULL: always.
-static const hd_expr_t *inside(hd_accessor_t *a, const hd_tensor_t *tensor,
-                               const hd_expr_t *const *at, unsigned lanes) {
+const hd_expr_t *hd_access_inside(hd_accessor_t *a, const hd_tensor_t *tensor,
+                                  const hd_expr_t *const *at, unsigned lanes) {
   hd_builder_t *b = &a->b;
   const hd_expr_t *all = NULL;
   for (unsigned i = 0; i < tensor->rank; i++) {
-    const hd_expr_t *index = at[i], *size = tensor->shape[i];
+    const hd_expr_t *index = to_index(a, at[i]), *size = tensor->shape[i];
     if (index->type.scalar != size->type.scalar) {
       index = hd_b_cast(b, HD_I64, index);
       size = hd_b_cast(b, HD_I64, size);
     }
+    if (i + 1 == tensor->rank)
+      size = hd_b_op_int(b, HD_EXPR_SUB, size, lanes - 1);
     const hd_expr_t *zero = hd_expr_int(b->arena, index->type, 0);
-    const hd_expr_t *last = i + 1 == tensor->rank
-                                ? hd_b_op_int(b, HD_EXPR_ADD, index, lanes - 1)
-                                : index;
     all = hd_b_and(b, all, hd_expr_binary(b->arena, HD_EXPR_GE, index, zero));
-    all = hd_b_and(b, all, hd_expr_binary(b->arena, HD_EXPR_LT, last, size));
+    all = hd_b_and(b, all, hd_expr_binary(b->arena, HD_EXPR_LT, index, size));
   }
   return all;
+}
+
+const hd_expr_t *hd_access_zero(hd_accessor_t *a, hd_type_t type) {
+  const hd_expr_t *zero = hd_zero(a->b.arena, hd_type_lane(type));
+  return type.lanes == 1
+             ? zero
+             : hd_expr_make(a->b.arena, HD_EXPR_VECTOR, type, NULL, &zero, 1);
 }
 
 // --- Accesses ---
@@ -249,14 +255,54 @@ static const hd_expr_t *from_lanes(hd_accessor_t *a, hd_type_t type,
                                         lanes, type.lanes);
 }
 
-const hd_expr_t *hd_access_load(hd_accessor_t *a, const hd_access_hook_t *hook,
-                                const hd_expr_t *const *at, hd_type_t type) {
+const hd_expr_t *hd_access_remake(hd_accessor_t *a, const hd_expr_t *e,
+                                  const hd_expr_t *const *operands) {
+  for (unsigned i = 0; i < e->num_operands; i++)
+    if (operands[i] != e->operands[i])
+      return hd_expr_make(a->b.arena, (hd_expr_kind_t)e->kind, e->type, e,
+                          operands, e->num_operands);
+  return e;
+}
+
+// e, where those loads that it evaluates where it needs them give 0 outside.
+static const hd_expr_t *with_zeros(hd_accessor_t *a, const hd_expr_t *e,
+                                   bool is_lazy) {
+  const hd_expr_t **operands =
+      HD_ARENA_ARRAY(a->b.arena, const hd_expr_t *, e->num_operands + 1);
+  for (unsigned i = 0; i < e->num_operands; i++)
+    operands[i] =
+        with_zeros(a, e->operands[i], is_lazy || hd_expr_is_lazy(e, i));
+  if (!is_lazy || e->kind != HD_EXPR_LOAD || e->num_operands == 0 ||
+      e->u.var->tensor->scope != HD_SCOPE_GLOBAL)
+    return hd_access_remake(a, e, operands);
+  operands[e->num_operands] = hd_access_zero(a, e->type);
+  return hd_expr_access(a->b.arena, HD_EXPR_LOADELSE, e->u.var, e->type.lanes,
+                        operands, e->num_operands + 1);
+}
+
+// What the hook has in place of the lanes from `at` on. In the value of a load
+// point, a load outside its tensor makes all of it 0, whether it is needed or
+// not: what the hook evaluates where it needs it must not.
+static const hd_expr_t *call_hook(hd_accessor_t *a,
+                                  const hd_access_hook_t *hook,
+                                  const hd_expr_t *const *at, hd_type_t type,
+                                  bool is_lazy) {
   const hd_expr_t *place[HD_MAX_RANK], *lanes[HD_MAX_LANES];
-  unsigned rank = hook->param->tensor->rank;
+  hd_stmt_list_t *stmts = &a->b.block->stmts;
+  size_t before = stmts->size;
   for (unsigned l = 0; l < type.lanes; l++) {
-    lane_at(a, at, rank, l, place);
+    lane_at(a, at, hook->param->tensor->rank, l, place);
     lanes[l] = hook->load(hook->argument, &a->b, place);
     assert(hd_type_equal(lanes[l]->type, hd_type_lane(type)));
+    if (a->is_guarded)
+      lanes[l] = with_zeros(a, lanes[l], is_lazy);
+  }
+  for (size_t i = before; a->is_guarded && i < stmts->size; i++) {
+    if (stmts->data[i]->kind != HD_STMT_LET)
+      continue;
+    hd_stmt_t *copy = hd_stmt_copy(a->b.arena, stmts->data[i]);
+    copy->u.let.value = with_zeros(a, copy->u.let.value, is_lazy);
+    stmts->data[i] = copy;
   }
   return from_lanes(a, type, lanes);
 }
@@ -287,7 +333,12 @@ static const hd_expr_t *replace_load(hd_accessor_t *a, const hd_expr_t *place,
                                      hd_type_t type) {
   const hd_expr_t *at[HD_MAX_RANK];
   translate_indices(a, place, at);
-  return hd_access_load(a, hook, at, type);
+  for (unsigned i = 0; a->is_guarded && i < place->num_operands; i++) {
+    hd_access_guard_t guard = {at[i], hook->param->tensor->shape[i]};
+    hd_vec_push(a->b.arena, &a->guards, guard);
+  }
+  a->has_vectors |= type.lanes > 1;
+  return call_hook(a, hook, at, type, false);
 }
 
 // a[i] else x: lane by lane, the hook's value or x's.
@@ -301,21 +352,13 @@ static const hd_expr_t *replace_load_else(hd_accessor_t *a, const hd_expr_t *e,
     hd_open_block_t block;
     hd_b_open(&a->b, &block);
     lazy_t x =
-        end_lazy(a, hd_access_load(a, hook, place, hd_type_lane(e->type)));
+        end_lazy(a, call_hook(a, hook, place, hd_type_lane(e->type), true));
     lazy_t y = translate_lazily(a, e->operands[rank]);
     y.value = lane_of(a, y.value, l);
-    lanes[l] = choose(a, inside(a, hook->param->tensor, place, 1), &x, &y);
+    lanes[l] =
+        choose(a, hd_access_inside(a, hook->param->tensor, place, 1), &x, &y);
   }
   return from_lanes(a, e->type, lanes);
-}
-
-static const hd_expr_t *remake(hd_accessor_t *a, const hd_expr_t *e,
-                               const hd_expr_t *const *operands) {
-  for (unsigned i = 0; i < e->num_operands; i++)
-    if (operands[i] != e->operands[i])
-      return hd_expr_make(a->b.arena, (hd_expr_kind_t)e->kind, e->type, e,
-                          operands, e->num_operands);
-  return e;
 }
 
 // --- Operators that evaluate what they need ---
@@ -326,7 +369,7 @@ static const hd_expr_t *translate_select(hd_accessor_t *a, const hd_expr_t *e) {
   lazy_t y = translate_lazily(a, e->operands[2]);
   const hd_expr_t *operands[] = {condition, x.value, y.value};
   return x.stmts.size || y.stmts.size ? choose(a, condition, &x, &y)
-                                      : remake(a, e, operands);
+                                      : hd_access_remake(a, e, operands);
 }
 
 static const hd_expr_t *translate_logic(hd_accessor_t *a, const hd_expr_t *e) {
@@ -334,7 +377,7 @@ static const hd_expr_t *translate_logic(hd_accessor_t *a, const hd_expr_t *e) {
   lazy_t right = translate_lazily(a, e->operands[1]);
   const hd_expr_t *operands[] = {left, right.value};
   if (right.stmts.size == 0)
-    return remake(a, e, operands);
+    return hd_access_remake(a, e, operands);
   const hd_var_t *cell = declare_cell(a, e->type, left);
   const hd_expr_t *open = get_cell(a, cell, e->type);
   if (e->kind == HD_EXPR_OR)
@@ -352,7 +395,7 @@ static const hd_expr_t *translate_load_else(hd_accessor_t *a,
   lazy_t otherwise = translate_lazily(a, e->operands[rank]);
   operands[rank] = otherwise.value;
   if (otherwise.stmts.size == 0)
-    return remake(a, e, operands);
+    return hd_access_remake(a, e, operands);
   hd_access_name_indices(a, operands, rank, at);
   lazy_t element = {.value = hd_expr_access(a->b.arena, HD_EXPR_LOAD, e->u.var,
                                             e->type.lanes, at, rank)};
@@ -361,8 +404,8 @@ static const hd_expr_t *translate_load_else(hd_accessor_t *a,
     otherwise.value = hd_expr_access(a->b.arena, HD_EXPR_LOADELSE, e->u.var,
                                      e->type.lanes, at, rank + 1);
   }
-  return choose(a, inside(a, e->u.var->tensor, at, e->type.lanes), &element,
-                &otherwise);
+  return choose(a, hd_access_inside(a, e->u.var->tensor, at, e->type.lanes),
+                &element, &otherwise);
 }
 
 // NULL: the expression is no load that a hook replaces.
@@ -398,5 +441,5 @@ static const hd_expr_t *translate(hd_accessor_t *a, const hd_expr_t *e) {
   const hd_expr_t **operands =
       HD_ARENA_ARRAY(a->b.arena, const hd_expr_t *, e->num_operands);
   translate_all(a, e->operands, e->num_operands, operands);
-  return remake(a, e, operands);
+  return hd_access_remake(a, e, operands);
 }

@@ -87,6 +87,15 @@ static bool is_other(void *argument, const hd_expr_t *e) {
   return !hd_expr_is_access(e) || e->u.var != uses->param;
 }
 
+// Whether any of the expressions accesses the parameter.
+static bool is_used(uses_t *uses, const hd_expr_t *const *exprs,
+                    unsigned count) {
+  for (unsigned i = 0; i < count; i++)
+    if (exprs[i] && !hd_walk_expr(exprs[i], is_other, uses))
+      return true;
+  return false;
+}
+
 static bool visit_stmt(void *argument, const hd_stmt_t *stmt) {
   uses_t *uses = argument;
   if (stmt->kind == HD_STMT_STORE && stmt->u.store.var == uses->param) {
@@ -94,10 +103,15 @@ static bool visit_stmt(void *argument, const hd_stmt_t *stmt) {
     if (stmt->u.store.linear)
       note(uses, "is accessed by offsets into its storage");
   }
-  if (stmt->kind == HD_STMT_POINT &&
-      (!hd_walk_expr(stmt->u.point.place, is_other, uses) ||
-       !hd_walk_expr(stmt->u.point.value, is_other, uses)))
-    note(uses, "is accessed at a fusion point");
+  if (stmt->kind == HD_STMT_POINT) {
+    const hd_expr_t *place = stmt->u.point.place;
+    uses->is_stored |= place->u.var == uses->param;
+    if (is_used(uses, place->operands, place->num_operands) ||
+        is_used(uses, &stmt->u.point.staging, 1) ||
+        is_used(uses, &stmt->u.point.barrier, 1) ||
+        is_used(uses, &stmt->u.point.threads, 1))
+      note(uses, "says where a fusion point stores");
+  }
   return true;
 }
 

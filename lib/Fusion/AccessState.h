@@ -6,11 +6,27 @@
 
 #include "Fusion/Access.h"
 
+// 0 <= index < size
+typedef struct hd_access_guard {
+  const hd_expr_t *index, *size;
+} hd_access_guard_t;
+
+// A yield to one tensor became one to another, at the same indices.
+typedef struct hd_access_moved {
+  const hd_var_t *from, *to;
+} hd_access_moved_t;
+
 typedef struct hd_accessor {
   hd_builder_t b;
   const hd_access_hook_t *hooks;
   size_t num_hooks;
   bool has_effects; // Among the expressions that are being rewritten.
+  // In the value of a load point: what loads there are outside their tensors
+  // by, so that the element is 0.
+  bool is_guarded;
+  HD_VEC(hd_access_guard_t) guards;
+  bool has_vectors; // Loads of several lanes, which guards do not say.
+  HD_VEC(hd_access_moved_t) moved;
 } hd_accessor_t;
 
 // NULL where there is none.
@@ -28,12 +44,27 @@ static inline const hd_expr_t *hd_access_expr(hd_accessor_t *a,
   return e;
 }
 
+// Pushes what takes the place of a statement, of a block's statements.
+void hd_access_stmt(hd_accessor_t *a, const hd_stmt_t *stmt);
+// The point, and the loop that is all its own (its mapping rewritten; or NULL).
+void hd_access_point(hd_accessor_t *a, const hd_stmt_t *loop,
+                     const hd_stmt_t *point);
+// Whether a hook replaces anything that the point does.
+bool hd_access_has_point(const hd_accessor_t *a, const hd_stmt_t *point);
+
+// index >= 0 && index < size && ... for each axis, and of all lanes; NULL:
+// always.
+const hd_expr_t *hd_access_inside(hd_accessor_t *a, const hd_tensor_t *tensor,
+                                  const hd_expr_t *const *at, unsigned lanes);
+// 0; of vectors, each lane.
+const hd_expr_t *hd_access_zero(hd_accessor_t *a, hd_type_t type);
+
 // Names the indices of an access in i32 or i64, as hooks expect them.
 void hd_access_name_indices(hd_accessor_t *a, const hd_expr_t *const *indices,
                             unsigned count, const hd_expr_t **at);
-// What the hook has in place of the lanes from `at` on.
-const hd_expr_t *hd_access_load(hd_accessor_t *a, const hd_access_hook_t *hook,
-                                const hd_expr_t *const *at, hd_type_t type);
+// An operator of e's with other operands; e where they are the same.
+const hd_expr_t *hd_access_remake(hd_accessor_t *a, const hd_expr_t *e,
+                                  const hd_expr_t *const *operands);
 void hd_access_store(hd_accessor_t *a, const hd_access_hook_t *hook,
                      const hd_expr_t *const *at, const hd_expr_t *value);
 

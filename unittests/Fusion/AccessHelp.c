@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIRRORED "_mirrored" // Ends the name.
+#define MIRRORED "_mirrored" // Ends the name,
+#define STRAIGHT "_straight" // of one whose axes keep their order, this.
 
 // A parameter that is replaced by one whose axes are reversed.
 typedef struct mirror {
@@ -67,6 +68,15 @@ static const hd_expr_t *encode(hd_builder_t *b, const hd_expr_t *x) {
 
 // --- Hooks ---
 
+static bool has_order(const mirror_t *m) {
+  return m->style == HD_HOOK_STRAIGHT || m->style == HD_HOOK_FLAT;
+}
+
+// The axis of the parameter that is the mirror's axis i.
+static unsigned axis_of(const mirror_t *m, unsigned i) {
+  return has_order(m) ? i : m->param->tensor->rank - 1 - i;
+}
+
 static void declare_mirror(mirror_t *m, hd_builder_t *b) {
   if (m->var)
     return;
@@ -75,24 +85,38 @@ static void declare_mirror(mirror_t *m, hd_builder_t *b) {
   const hd_expr_t **shape =
       HD_ARENA_ARRAY(b->arena, const hd_expr_t *, old->rank);
   for (unsigned i = 0; i < old->rank; i++)
-    shape[i] = old->shape[old->rank - 1 - i];
+    shape[i] = old->shape[axis_of(m, i)];
   *tensor =
       (hd_tensor_t){.element = old->element, .rank = old->rank, .shape = shape};
-  m->var = hd_var_make_tensor(
-      b->arena, hd_arena_printf(b->arena, "%s" MIRRORED, m->param->name),
-      tensor, m->param->loc);
+  for (unsigned i = 1; m->style == HD_HOOK_FLAT && i < old->rank; i++)
+    shape[0] = hd_b_op(b, HD_EXPR_MUL, shape[0], shape[i]);
+  if (m->style == HD_HOOK_FLAT)
+    tensor->rank = 1;
+  m->var =
+      hd_var_make_tensor(b->arena,
+                         hd_arena_printf(b->arena, "%s%s", m->param->name,
+                                         has_order(m) ? STRAIGHT : MIRRORED),
+                         tensor, m->param->loc);
   m->var->direction = m->param->direction;
   hd_vec_push(b->arena, &b->params, m->var);
 }
 
-static void reverse(const mirror_t *m, const hd_expr_t *const *at,
-                    const hd_expr_t **place) {
-  unsigned rank = m->param->tensor->rank;
-  for (unsigned i = 0; i < rank; i++) {
+static void reverse(const mirror_t *m, hd_builder_t *b,
+                    const hd_expr_t *const *at, const hd_expr_t **place) {
+  const hd_tensor_t *tensor = m->param->tensor;
+  for (unsigned i = 0; i < tensor->rank; i++) {
     assert_true(hd_expr_is_trivial(at[i]));
     assert_true(at[i]->type.scalar == HD_I32 || at[i]->type.scalar == HD_I64);
-    place[i] = at[rank - 1 - i];
+    place[i] = at[axis_of(m, i)];
   }
+  if (m->style != HD_HOOK_FLAT)
+    return;
+  place[0] = hd_b_cast(b, HD_I64, place[0]);
+  for (unsigned i = 1; i < tensor->rank; i++)
+    place[0] = hd_b_op(b, HD_EXPR_ADD,
+                       hd_b_op(b, HD_EXPR_MUL, place[0],
+                               hd_b_cast(b, HD_I64, tensor->shape[i])),
+                       hd_b_cast(b, HD_I64, place[i]));
 }
 
 static const hd_expr_t *load_mirror(void *argument, hd_builder_t *b,
@@ -101,9 +125,9 @@ static const hd_expr_t *load_mirror(void *argument, hd_builder_t *b,
   const hd_expr_t *place[HD_MAX_RANK];
   hd_scalar_t type = (hd_scalar_t)m->param->type.scalar;
   declare_mirror(m, b);
-  reverse(m, at, place);
-  const hd_expr_t *x = hd_b_load(b, m->var, place, m->param->tensor->rank);
-  if (m->style == HD_HOOK_EXPRESSION)
+  reverse(m, b, at, place);
+  const hd_expr_t *x = hd_b_load(b, m->var, place, m->var->tensor->rank);
+  if (m->style == HD_HOOK_EXPRESSION || has_order(m))
     return decode(b, x);
   if (m->style == HD_HOOK_NAMES)
     return decode(b, hd_b_let(b, "mirrored", x));
@@ -113,7 +137,7 @@ static const hd_expr_t *load_mirror(void *argument, hd_builder_t *b,
   hd_b_set(b, cell, decode(b, x));
   hd_block_t some = hd_b_close(b);
   hd_b_open(b, &otherwise);
-  hd_b_set(b, cell, hd_b_load(b, m->var, place, m->param->tensor->rank));
+  hd_b_set(b, cell, hd_b_load(b, m->var, place, m->var->tensor->rank));
   hd_block_t none = hd_b_close(b);
   hd_b_if(b,
           hd_expr_binary(b->arena, HD_EXPR_GE, hd_b_thread(b), hd_b_i32(b, 0)),
@@ -127,11 +151,20 @@ static void store_mirror(void *argument, hd_builder_t *b,
   const hd_expr_t *place[HD_MAX_RANK];
   assert_true(hd_expr_is_trivial(value));
   declare_mirror(m, b);
-  reverse(m, at, place);
+  reverse(m, b, at, place);
   const hd_expr_t *x = encode(b, value);
-  if (m->style != HD_HOOK_EXPRESSION)
+  if (m->style == HD_HOOK_NAMES || m->style == HD_HOOK_STATEMENTS)
     x = hd_b_let(b, "mirrored", x);
-  hd_b_store(b, m->var, place, m->param->tensor->rank, x);
+  if (m->style != HD_HOOK_STATEMENTS) {
+    hd_b_store(b, m->var, place, m->var->tensor->rank, x);
+    return;
+  }
+  hd_open_block_t then;
+  hd_b_open(b, &then);
+  hd_b_store(b, m->var, place, m->var->tensor->rank, x);
+  hd_b_if(b,
+          hd_expr_binary(b->arena, HD_EXPR_GE, hd_b_thread(b), hd_b_i32(b, 0)),
+          hd_b_close(b), (hd_block_t){0});
 }
 
 static hd_access_kind_t kind_of(const hd_var_t *param) {
@@ -156,30 +189,30 @@ static hd_module_t *parse(hd_access_run_t *run, const char *text) {
   return module;
 }
 
-static const hd_func_t *last_kernel(const hd_module_t *module) {
-  for (size_t i = module->items.size; i-- > 0;)
-    if (module->items.data[i].kind == HD_ITEM_FUNC &&
-        module->items.data[i].u.func->kind == HD_FUNC_KERNEL)
-      return module->items.data[i].u.func;
+// name NULL: the last.
+static const hd_func_t *find_kernel(const hd_module_t *module,
+                                    const char *name) {
+  for (size_t i = module->items.size; i-- > 0;) {
+    const hd_item_t *item = &module->items.data[i];
+    if (item->kind == HD_ITEM_FUNC && item->u.func->kind == HD_FUNC_KERNEL &&
+        (!name || strcmp(item->u.func->name, name) == 0))
+      return item->u.func;
+  }
   fail_msg("there is no kernel");
   return NULL;
 }
 
-void hd_access_begin(hd_access_run_t *run, const char *text,
+void hd_access_begin(hd_access_run_t *run, const char *text, const char *kernel,
                      const int64_t *sizes) {
   *run = (hd_access_run_t){0};
   hd_context_init(&run->context);
   run->module = parse(run, text);
   hd_pass_args_t args = {0};
-  run->kernel = hd_pass_inline(run->module, last_kernel(run->module), &args);
+  run->kernel =
+      hd_pass_inline(run->module, find_kernel(run->module, kernel), &args);
   for (uint32_t i = 0; i < run->kernel->num_params; i++)
     if (!run->kernel->params[i]->tensor)
       run->sizes[i] = *sizes++;
-}
-
-void hd_access_end(hd_access_run_t *run) {
-  hd_buffer_fini(&run->printed);
-  hd_context_fini(&run->context);
 }
 
 void hd_access_change(hd_access_run_t *run, const char *names,
@@ -219,7 +252,7 @@ void hd_access_change(hd_access_run_t *run, const char *names,
   hd_module_print(again, &second);
   assert_string_equal(hd_buffer_text(&run->printed), hd_buffer_text(&second));
   hd_buffer_fini(&second);
-  run->changed = (hd_func_t *)(uintptr_t)last_kernel(again);
+  run->changed = (hd_func_t *)(uintptr_t)find_kernel(again, NULL);
 }
 
 bool hd_access_has(const hd_access_run_t *run, const char *part) {
@@ -229,7 +262,7 @@ bool hd_access_has(const hd_access_run_t *run, const char *part) {
 
 // --- Running ---
 
-typedef struct launch {
+typedef struct hd_access_launch {
   hd_access_run_t *run;
   const hd_func_t *kernel;
   hd_arena_t arena;
@@ -240,8 +273,12 @@ typedef struct launch {
   hd_slot_t slots[HD_MAX_PARAMS];
 } launch_t;
 
+static bool is_straight(const hd_var_t *param) {
+  return strstr(param->name, STRAIGHT) != NULL;
+}
+
 static bool is_mirror(const hd_var_t *param) {
-  return strstr(param->name, MIRRORED) != NULL;
+  return strstr(param->name, MIRRORED) || is_straight(param);
 }
 
 // Which of the kernel's parameters a parameter is, or stands for.
@@ -256,8 +293,11 @@ static uint32_t original(const launch_t *l, const hd_var_t *param) {
   return 0;
 }
 
-// The place of an element in the tensor of the other order.
-static int64_t mirrored(const hd_host_tensor_t *tensor, int64_t i) {
+// The place of a tensor's element in what stands for it.
+static int64_t mirrored(const hd_var_t *param, const hd_host_tensor_t *tensor,
+                        int64_t i) {
+  if (!is_mirror(param) || is_straight(param))
+    return i;
   int64_t index[HD_TENSOR_MAX_RANK], place = 0;
   for (unsigned a = tensor->rank; a-- > 0; i /= tensor->shape[a])
     index[a] = i % tensor->shape[a];
@@ -274,7 +314,7 @@ static void make_data(launch_t *l, uint32_t i) {
   hd_scalar_t type = (hd_scalar_t)param->type.scalar;
   assert_true(hd_storage_shape(&l->env, param->tensor, shape));
   for (unsigned a = 0; a < rank; a++)
-    reversed[a] = shape[rank - 1 - a];
+    reversed[a] = shape[is_straight(param) ? a : rank - 1 - a];
   hd_diagnostics_t *diags = &l->run->context.diags;
   assert_true(hd_host_tensor_init(to, diags, NULL, "x", type, shape, rank));
   hd_host_tensor_t *filled = to;
@@ -287,7 +327,7 @@ static void make_data(launch_t *l, uint32_t i) {
   if (!is_mirror(param))
     return;
   for (int64_t e = 0; e < to->count; e++)
-    hd_host_tensor_set(to, mirrored(&drawn, e),
+    hd_host_tensor_set(to, mirrored(param, &drawn, e),
                        coded(type, hd_host_tensor_get(&drawn, e)));
   hd_host_tensor_fini(&drawn);
 }
@@ -348,8 +388,8 @@ static void lower_and_run(launch_t *l, const hd_module_t *module) {
 }
 
 static void launch_init(launch_t *l, hd_access_run_t *run,
-                        const hd_module_t *module) {
-  *l = (launch_t){.run = run, .kernel = last_kernel(module)};
+                        const hd_module_t *module, const hd_func_t *kernel) {
+  *l = (launch_t){.run = run, .kernel = kernel};
   hd_arena_init(&l->arena, NULL);
   hd_device_options_t options = {.threads = 1, .sanitize = true};
   l->device = hd_device_open_sim(&run->context, &options);
@@ -382,7 +422,7 @@ static void compare(launch_t *before, launch_t *after) {
     const hd_host_tensor_t *x = &before->tensors[k], *y = &after->tensors[i];
     for (int64_t e = 0; param->tensor && e < x->count; e++) {
       double wanted = hd_host_tensor_get(x, e);
-      int64_t place = is_mirror(param) ? mirrored(x, e) : e;
+      int64_t place = mirrored(param, x, e);
       if (is_mirror(param))
         wanted = coded(x->type, wanted);
       double got = hd_host_tensor_get(y, place);
@@ -394,14 +434,24 @@ static void compare(launch_t *before, launch_t *after) {
   }
 }
 
+void hd_access_end(hd_access_run_t *run) {
+  if (run->before)
+    launch_fini(run->before);
+  hd_buffer_fini(&run->printed);
+  hd_context_fini(&run->context);
+}
+
 void hd_access_compare(hd_access_run_t *run) {
   const char *text = hd_buffer_text(&run->printed);
-  launch_t before, after;
+  launch_t after;
   hd_module_t *again = parse(run, text);
-  launch_init(&before, run, run->module);
-  launch_init(&after, run, again);
-  compare(&before, &after);
-  launch_fini(&before);
+  if (!run->before) {
+    run->before = HD_ARENA_NEW(&run->module->arena, launch_t);
+    launch_init(run->before, run, run->module,
+                find_kernel(run->module, run->kernel->name));
+  }
+  launch_init(&after, run, again, find_kernel(again, NULL));
+  compare(run->before, &after);
   launch_fini(&after);
 }
 

@@ -4,7 +4,7 @@
 // parameters replaced, and compares what they leave in memory.
 //
 // What is replaced is undone by the data: where x is loaded, an element of
-// another tensor is, whose axes are in the other order and whose numbers are
+// another tensor is, whose axes are in another order and whose numbers are
 // coded; what is stored to y goes likewise to another tensor. So the tensors'
 // elements, decoded, must be those of the kernel as it was, bit by bit.
 #ifndef HIDET_UNITTESTS_FUSION_ACCESSHELP_H
@@ -19,6 +19,8 @@ typedef enum hd_hook_style {
   HD_HOOK_EXPRESSION, // Nothing but an expression.
   HD_HOOK_NAMES,      // Names for what is loaded.
   HD_HOOK_STATEMENTS, // A register, in branches.
+  HD_HOOK_STRAIGHT,   // An expression, and the axes' order stays.
+  HD_HOOK_FLAT,       // An expression, of a tensor of one axis, row-major.
   HD_HOOK_STYLES
 } hd_hook_style_t;
 
@@ -31,11 +33,12 @@ typedef struct hd_access_run {
   hd_func_t *changed;      // Of the last hd_access_change().
   hd_buffer_t printed;     // That.
   int64_t sizes[HD_MAX_PARAMS];
+  struct hd_access_launch *before; // What the kernel as it was left.
 } hd_access_run_t;
 
-// text: a module; its last kernel is taken. sizes: values of its scalar
-// parameters, in order. The test fails on every error.
-void hd_access_begin(hd_access_run_t *run, const char *text,
+// text: a module; kernel: the name of one, NULL: the last. sizes: values of its
+// scalar parameters, in order. The test fails on every error.
+void hd_access_begin(hd_access_run_t *run, const char *text, const char *kernel,
                      const int64_t *sizes);
 void hd_access_end(hd_access_run_t *run);
 const hd_var_t *hd_access_param(const hd_access_run_t *run, const char *name);

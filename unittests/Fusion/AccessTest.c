@@ -4,13 +4,16 @@
 // may stand in, what is evaluated where it is needed alone, and what stands in
 // the way.
 #include "AccessHelp.h"
+#include "Support/File.h"
+
+#include <stdio.h>
 
 // The kernel's parameters by which names, one after the other and together, in
 // each style; sizes are its scalars.
 static void expect_same(const char *text, unsigned params) {
   static const int64_t sizes[] = {37, 21, 5, 3};
   hd_access_run_t run;
-  hd_access_begin(&run, text, sizes);
+  hd_access_begin(&run, text, NULL, sizes);
   assert_int_equal(hd_access_compare_all(&run), params);
   hd_access_end(&run);
 }
@@ -156,7 +159,7 @@ static void keeps_expressions(void **state) {
                   "  z[thread] = thread > 0 && thread <= n\n"
                   "    ? x[thread - 1] : 1\n"
                   "}\n",
-                  sizes);
+                  NULL, sizes);
   hd_access_change(&run, "x", HD_HOOK_EXPRESSION);
   assert_true(hd_access_has(
       &run, "  let at = thread - 1\n"
@@ -173,6 +176,148 @@ static void keeps_expressions(void **state) {
                                   "  }\n"
                                   "  z[thread] = chosen\n"));
   hd_access_end(&run);
+}
+
+// --- Fusion points ---
+
+static void replaces_at_points(void **state) {
+  (void)state;
+  expect_same(
+      "kernel k(n: i32, m: i32, in x: f32[n, m], in v: f32[m], in r: i32[n],\n"
+      "         out z: f32[n, m], out w: f32[m, n])\n"
+      "  grid(ceildiv(m, 16), ceildiv(n, 16)) block(64) {\n"
+      "  shared s: f32[16, 16]\n"
+      "  shared t: f32[16, 16] align(128)\n"
+      "  register q: f32[16, 16] layout(local(spatial(16, 4) * repeat(1, 4)))\n"
+      "  let row = block.y * 16\n"
+      "  let column = block.x * 16\n"
+      "  for i, j in spatial(16, 4) * repeat(1, 4) on thread {\n"
+      "    load s[i, j] <- x[row + i, column + j]\n"
+      "  }\n"
+      "  for i, j in repeat(4, 1) * spatial(4, 16) on thread {\n"
+      "    load t[i, j] <- j < 3 ? f32(r[row + i]) + 1 : v[column + j] + 2\n"
+      "  }\n"
+      "  cp_async_commit()\n"
+      "  cp_async_wait(0)\n"
+      "  barrier()\n"
+      "  for i, j in spatial(16, 4) * repeat(1, 4) on thread {\n"
+      "    register q[i, j] <- s[i, j] + t[i, j]\n"
+      "      + (x[row + i, column + j] else 7) + (v[i] else 2)\n"
+      "  }\n"
+      "  for i, j in spatial(16, 4) * repeat(1, 4) on thread {\n"
+      "    yield z[row + i, column + j] <- q[i, j] + f32(r[row + i])\n"
+      "  }\n"
+      "  for i, j in spatial(16, 4) * repeat(1, 4) on thread {\n"
+      "    yield w[column + i, row + j] <- v[column + i] + 3 through t[i, j]\n"
+      "  }\n"
+      "  if thread == 0 {\n"
+      "    yield z[row, column] <- x[row, column]\n"
+      "  }\n"
+      "}\n",
+      5);
+}
+
+// Of a tensor with the same axes a point stays as it is, guards and all.
+static void keeps_points(void **state) {
+  (void)state;
+  static const int64_t sizes[] = {37, 21};
+  hd_access_run_t run;
+  hd_access_begin(
+      &run,
+      "kernel k(n: i32, m: i32, in x: f32[n, m], out z: f32[n, m],\n"
+      "         map mz: z box(16, 16))\n"
+      "  grid(ceildiv(m, 16), ceildiv(n, 16)) block(64) {\n"
+      "  shared s: f32[16, 16] align(128)\n"
+      "  let row = block.y * 16\n"
+      "  for i, j in spatial(16, 4) * repeat(1, 4) on thread {\n"
+      "    load s[i, j] <- x[row + i, block.x * 16 + j] + 1\n"
+      "  }\n"
+      "  barrier()\n"
+      "  for i, j in spatial(16, 4) * repeat(1, 4) on thread {\n"
+      "    yield z[row + i, block.x * 16 + j] <- s[j, i] through s[i, j]\n"
+      "  }\n"
+      "}\n",
+      NULL, sizes);
+  hd_access_change(&run, "x z", HD_HOOK_STRAIGHT);
+  assert_true(
+      hd_access_has(&run, "load s[i, j] <- x_straight[row + i, block.x * 16 + "
+                          "j] * 0.5 + 1.0\n"));
+  assert_true(hd_access_has(&run,
+                            "yield z_straight[row + i, block.x * 16 + j] <- "
+                            "s[j, i] + s[j, i] through s[i, j]\n"));
+  assert_true(hd_access_has(&run, "map mz: z_straight box(16, 16)"));
+  hd_access_change(&run, "x z", HD_HOOK_EXPRESSION);
+  assert_true(
+      hd_access_has(&run, "load s[i, j] <- x_mirrored[block.x * 16 + j, row + "
+                          "i] * 0.5 + 1.0\n"));
+  assert_true(hd_access_has(&run,
+                            "yield z_mirrored[block.x * 16 + j, row + i] <- "
+                            "s[j, i] + s[j, i] through s[i, j]\n"));
+  assert_false(hd_access_has(&run, "map mz"));
+  // What is outside x may be inside a tensor of one axis.
+  hd_access_change(&run, "x z", HD_HOOK_FLAT);
+  assert_true(hd_access_has(
+      &run, "load s[i, j] <- row + i >= 0 && row + i < n && (block.x * 16 + j "
+            ">= 0 && block.x * 16 + j < m) ? x_straight["));
+  assert_false(hd_access_has(&run, "yield"));
+  hd_access_end(&run);
+}
+
+// --- Kernels that users wrote ---
+
+typedef struct example {
+  const char *file, *kernel;
+  unsigned params; // Without an obstacle.
+  int64_t sizes[5];
+} example_t;
+
+static void replaces_in_examples(void **state) {
+  (void)state;
+  static const example_t examples[] = {
+      {"matmul_naive", NULL, 3, {17, 19, 23}},
+      {"matmul_simt", NULL, 3, {5, 131, 17}},
+      {"matmul_simt", NULL, 3, {3, 132, 8}},
+      {"matmul_mma", NULL, 3, {37, 41, 19}},
+      {"matmul_mma", NULL, 3, {64, 40, 72}},
+      {"split_k", "multiply_slices", 3, {33, 35, 133}},
+      {"split_k", "add_slices", 2, {5, 7}},
+      {"softmax", NULL, 2, {3, 77}},
+      {"layer_norm", NULL, 4, {2, 77}},
+      {"reduce", NULL, 2, {3, 29, 37}},
+      {"transpose", NULL, 2, {7, 139}},
+      {"transpose", NULL, 2, {16, 8}},
+      {"elementwise", NULL, 2, {4099}},
+      {"depthwise_conv", NULL, 3, {3, 3, 17, 35}},
+      {"histogram", NULL, 1, {4099}},
+      {"prefix_sum", "scan_blocks", 3, {5003}},
+      {"prefix_sum", "add_totals", 1, {5003}},
+      {"dependent", "shift", 3, {1003}},
+      {"matmul_wgmma", NULL, 1, {70, 72, 72}},
+      {"matmul_f8", NULL, 1, {1, 8, 16}},
+      {"matmul_tf32", NULL, 1, {65, 68, 36}},
+      {"matmul_split", "partial_sums", 1, {65, 8, 72}},
+      {"matmul_split", "add_parts", 2, {5, 8}},
+      {"conv_wgmma", NULL, 1, {1, 3, 5, 8, 8}},
+      {"copy_tma", NULL, 0, {65, 72}},
+      {"rms_norm_cluster", NULL, 2, {3, 1237}},
+  };
+  for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
+    const example_t *e = &examples[i];
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s.hir", HIDET_EXAMPLES, e->file);
+    hd_buffer_t text = {0};
+    hd_access_run_t run;
+    hd_diagnostics_t diags;
+    hd_diagnostics_init(&diags);
+    assert_true(hd_file_read(&diags, path, 0, &text));
+    hd_diagnostics_fini(&diags);
+    hd_access_begin(&run, hd_buffer_text(&text), e->kernel, e->sizes);
+    unsigned params = hd_access_compare_all(&run);
+    if (params != e->params)
+      fail_msg("%s: %u parameters and not %u", e->file, params, e->params);
+    hd_access_end(&run);
+    hd_buffer_fini(&text);
+  }
 }
 
 // --- What stands in the way ---
@@ -198,6 +343,7 @@ static void names_obstacles(void **state) {
       "         in l: f32[64], in t: f32[64, 64], out z: f32[64],\n"
       "         inout r: f32[64], inout h: i32[8], out y: f32[64],\n"
       "         in q: i4[64], out o: i4[64], in free: f32[64],\n"
+      "         in e: i32[64],\n"
       "         map mt: t box(8, 32)) block(32) {\n"
       "  shared s: f32[64] align(128)\n"
       "  shared u: f32[8, 32] align(128)\n"
@@ -209,10 +355,11 @@ static void names_obstacles(void **state) {
       "  atomic_add(h[0], 1)\n"
       "  load s[thread] <- l[thread]\n"
       "  yield y[thread] <- free[thread]\n"
+      "  yield y[e[thread]] <- 0\n"
       "  o[0 +: 2] = q[0 +: 2]\n"
       "  z[thread] = free[thread]\n"
       "}\n",
-      sizes);
+      NULL, sizes);
   hd_access_kind_t loads = HD_ACCESS_LOADS, stores = HD_ACCESS_STORES;
   assert_string_equal(obstacle(&run, "a", loads), "is copied asynchronously");
   assert_string_equal(obstacle(&run, "b", loads),
@@ -220,10 +367,10 @@ static void names_obstacles(void **state) {
   assert_string_equal(obstacle(&run, "t", loads),
                       "is copied by the copy engine");
   assert_string_equal(obstacle(&run, "p", loads), "is passed to a function");
-  assert_string_equal(obstacle(&run, "l", loads),
-                      "is accessed at a fusion point");
-  assert_string_equal(obstacle(&run, "y", stores),
-                      "is accessed at a fusion point");
+  assert_string_equal(obstacle(&run, "l", loads), "");
+  assert_string_equal(obstacle(&run, "y", stores), "");
+  assert_string_equal(obstacle(&run, "e", loads),
+                      "says where a fusion point stores");
   assert_string_equal(obstacle(&run, "h", stores), "is accessed by atomics");
   assert_string_equal(obstacle(&run, "r", stores),
                       "is read back by the kernel");
@@ -233,8 +380,7 @@ static void names_obstacles(void **state) {
                       "has elements smaller than a byte");
   assert_string_equal(obstacle(&run, "q", loads), "");
   assert_string_equal(obstacle(&run, "z", stores), "");
-  assert_string_equal(obstacle(&run, "free", loads),
-                      "is accessed at a fusion point");
+  assert_string_equal(obstacle(&run, "free", loads), "");
   hd_access_end(&run);
 }
 
@@ -247,4 +393,7 @@ HD_UNIT_TESTS(cmocka_unit_test(replaces_loads_and_stores),
               cmocka_unit_test(replaces_accesses_past_caches),
               cmocka_unit_test(replaces_in_functions),
               cmocka_unit_test(keeps_expressions),
+              cmocka_unit_test(replaces_at_points),
+              cmocka_unit_test(keeps_points),
+              cmocka_unit_test(replaces_in_examples),
               cmocka_unit_test(names_obstacles))
