@@ -257,6 +257,8 @@ static const hd_func_t *make_schedule(maker_t *m, const hd_value_t *value) {
   const hd_expr_t **shape = HD_ARENA_ARRAY(arena, const hd_expr_t *, rank + 1);
   for (unsigned i = 0; i < rank; i++) {
     int64_t size = 1;
+    if (value->shape[i] && hd_expr_fold_int(value->shape[i], &size) && !size)
+      return NULL;
     if (symbolic) {
       params[func->num_params++] =
           hd_var_make(arena, hd_arena_printf(arena, "n%u", i), HD_VAR_PARAM,
@@ -264,7 +266,7 @@ static const hd_func_t *make_schedule(maker_t *m, const hd_value_t *value) {
       shape[i] = hd_expr_var(arena, params[i]);
       continue;
     }
-    if (value->shape[i] && (!hd_expr_fold_int(value->shape[i], &size) || !size))
+    if (value->shape[i] && !hd_expr_fold_int(value->shape[i], &size))
       return NULL;
     shape[i] = hd_expr_int(arena, hd_type(HD_I32), size);
   }
