@@ -116,6 +116,7 @@ struct hd_device {
 typedef struct hd_device_options {
   const hd_target_t *target; // sim: NULL is sm_90a. cuda: NULL is the GPU's.
   bool sanitize;
+  bool quick; // sim: code that is soon made, and slow.
   uint64_t seed;
   hd_sim_async_t async;
   unsigned threads;      // 0: one for each core.

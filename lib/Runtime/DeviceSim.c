@@ -15,6 +15,7 @@ static const hd_loc_t nowhere;
 typedef struct sim_device {
   hd_device_t base;
   hd_sim_options_t options;
+  bool quick;
 } sim_device_t;
 
 typedef struct sim_kernel {
@@ -140,10 +141,11 @@ static bool compile(void *argument, unsigned piece, hd_module_t *module) {
 static bool load(hd_device_t *device, const hd_func_t *const *funcs,
                  unsigned count, hd_kernel_t **kernels) {
   sim_device_t *d = of(device);
-  jobs_t jobs = {
-      funcs,
-      kernels,
-      {.target = hd_target_find("host"), .sanitize = d->options.sanitize}};
+  jobs_t jobs = {funcs,
+                 kernels,
+                 {.target = hd_target_find("host"),
+                  .sanitize = d->options.sanitize,
+                  .quick = d->quick}};
   return hd_compile_all(device->context, d->options.pool, count, compile,
                         &jobs);
 }
@@ -259,6 +261,7 @@ hd_device_t *hd_device_open_sim(hd_context_t *context,
   hd_host_code_set_symbols(hd_sim_symbol);
   d->base.info.target = target;
   describe(&d->base.info);
+  d->quick = options->quick;
   d->options = (hd_sim_options_t){
       .sanitize = options->sanitize,
       .seed = options->seed,
