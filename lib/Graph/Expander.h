@@ -8,6 +8,7 @@
 
 #include "Graph/Expand.h"
 #include "Graph/Lowering.h"
+#include "Graph/Names.h"
 #include "Support/PtrMap.h"
 
 typedef struct hd_walk hd_walk_t;
@@ -36,7 +37,7 @@ struct hd_expander {
   bool failed, looked;
   hd_ptr_map_t inputs; // The data of the whole's inputs: looked at on demand.
   hd_ptr_map_t given;  // The data of what segments computed.
-  struct hd_names *names;
+  hd_names_t *names;
   hd_ptr_map_t entered; // The source's constants, as hd_segment_constant() has
                         // them.
   // The group of the source that is on its way, and its number in what is made:

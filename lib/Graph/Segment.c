@@ -20,26 +20,8 @@ struct hd_put_node {
   UT_hash_handle hh;
 };
 
-struct hd_names {
-  const char *name;
-  unsigned next; // Number for another one of that name.
-  UT_hash_handle hh;
-};
-
-// name itself, or name_1, ... where it is taken.
 static const char *unique_name(hd_expander_t *x, const char *name) {
-  hd_arena_t *arena = hd_expander_arena(x);
-  for (;;) {
-    struct hd_names *entry;
-    HASH_FIND_STR(x->names, name, entry);
-    if (!entry) {
-      entry = HD_ARENA_NEW(arena, struct hd_names);
-      entry->name = name;
-      HASH_ADD_KEYPTR(hh, x->names, name, strlen(name), entry);
-      return name;
-    }
-    name = hd_arena_printf(arena, "%s_%u", name, ++entry->next);
-  }
+  return hd_name_unique(hd_expander_arena(x), &x->names, name);
 }
 
 hd_value_t *hd_segment_value(hd_expander_t *x, const char *name,

@@ -55,9 +55,9 @@ bool hd_step(hd_steps_t *steps, hd_step_kind_t kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 // To be called with what the last step made, where it was done: the graph after
-// a rewrite, a change of precision or a fusion; the function (hd_func_t) after
-// a kernel or a pass. Returns what to go on with: the same where no test asks
-// for another. module: that it lives in.
+// a rewrite or a fusion, the node that is to compute in another type, the
+// function (hd_func_t) after a kernel or a pass. Returns what to go on with:
+// the same where no test asks for another. module: that it lives in.
 const void *hd_step_made(hd_steps_t *steps, void *module, const void *made);
 
 const char *hd_step_kind_name(hd_step_kind_t kind); // "rewrite"
