@@ -66,6 +66,7 @@ bool hd_pass_check_options(hd_diagnostics_t *diags, const hd_pass_t *pass,
 int64_t hd_pass_option_int(const char *options, const char *key,
                            int64_t otherwise);
 bool hd_pass_option_given(const char *options, const char *key);
+bool hd_pass_option_is(const char *options, const char *key, const char *word);
 // Takes the next name=INT; false at the end.
 bool hd_pass_option_next(const char **options, const char **name, size_t *size,
                          int64_t *number);

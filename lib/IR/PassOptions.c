@@ -169,3 +169,11 @@ bool hd_pass_option_given(const char *options, const char *key) {
       return true;
   return false;
 }
+
+bool hd_pass_option_is(const char *options, const char *key, const char *word) {
+  pair_t pair;
+  while (next_pair(&options, &pair))
+    if (is_text(pair.key, key))
+      return is_text(pair.value, word);
+  return false;
+}

@@ -338,9 +338,12 @@ static bool run_segments(hd_session_t *s, run_t *run, unsigned *walks) {
   for (;;) {
     uint64_t start = hd_clock_ns();
     hd_expand_state_t state = hd_expander_run(run->expander, &run->last);
+    if (state != HD_EXPAND_FAILED)
+      run->last = hd_graph_lower_precision(s->module, run->last,
+                                           s->options.precision, NULL);
     s->stats.expand_ms += ms_since(start);
     ++*walks;
-    if (state == HD_EXPAND_FAILED)
+    if (state == HD_EXPAND_FAILED || !run->last)
       return false;
     if (run->last->nodes.size > 0 &&
         !(s->device ? run_device(s, run, run->last)

@@ -11,6 +11,7 @@
 #define HIDET_RUNTIME_SESSION_H
 
 #include "Graph/Expand.h"
+#include "Graph/Precision.h"
 #include "Runtime/Program.h"
 
 typedef struct hd_session hd_session_t;
@@ -20,6 +21,7 @@ typedef struct hd_session_options {
                      // workspaces share no memory.
   bool explain;
   bool unfused; // Every node of the expanded graph has kernels of its own.
+  hd_precision_t precision; // That the graph is compiled for.
 } hd_session_options_t;
 
 typedef struct hd_session_stats {

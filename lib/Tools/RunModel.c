@@ -331,13 +331,19 @@ bool hd_run_check(hd_run_t *run) {
   return ok;
 }
 
+hd_precision_t hd_run_precision(const hd_run_t *run) {
+  return (hd_precision_t)hd_option_number(&run->options, RUN_PRECISION,
+                                          HD_PRECISION_MODEL);
+}
+
 bool hd_run_model_again(hd_run_t *run) { return run_once(run); }
 
 bool hd_run_model(hd_run_t *run) {
   hd_session_options_t options = {
       .keep_layouts = hd_option_given(&run->options, RUN_SANITIZE),
       .explain = hd_option_given(&run->options, RUN_EXPLAIN),
-      .unfused = hd_option_given(&run->options, RUN_NO_FUSION)};
+      .unfused = hd_option_given(&run->options, RUN_NO_FUSION),
+      .precision = hd_run_precision(run)};
   run->session =
       hd_session_create(run->module, run->graph, run->device, &options);
   if (hd_option_given(&run->options, RUN_TEST_DATA))

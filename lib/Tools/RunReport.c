@@ -86,6 +86,8 @@ bool hd_run_write_json(hd_run_t *run, const char *path) {
   set_text(object, "model", run->name);
   set_text(object, "version", hidet_version());
   add_device(run, object);
+  if (run->graph)
+    set_text(object, "precision", hd_precision_name(hd_run_precision(run)));
   if (run->import_ms > 0)
     set_real(object, "import_ms", run->import_ms);
   add_program(run, object);

@@ -97,6 +97,8 @@ bool hd_run_outputs(hd_run_t *run);
 // RunModel.c: takes a graph as what is to be run; then to run it.
 bool hd_run_take_graph(hd_run_t *run, const hd_graph_t *graph);
 bool hd_run_model(hd_run_t *run);
+// --precision.
+hd_precision_t hd_run_precision(const hd_run_t *run);
 // --check: says what of it is not supported, or what would be run.
 bool hd_run_check(hd_run_t *run);
 // Runs it again, outputs left on the device where they are.
