@@ -26,8 +26,10 @@
 #include "Schedule/Rows.h"
 
 #include "Schedule/Contract.h"
+#include "Schedule/Merge.h"
+#include "Schedule/Prepare.h"
 
-enum { MAX_RUN = 24 }; // Definitions of a kernel.
+enum { MAX_RUN = 32 }; // Definitions of a kernel.
 
 // An element of the row: the thread's in its turn, and there.
 typedef struct place {
@@ -307,20 +309,27 @@ static void make(hd_rules_t *rules, hd_rows_t *rows) {
 
 // --- Runs ---
 
-static bool has_tiles(hd_rules_t *rules, const hd_definition_t *d) {
+static bool has_tiles(hd_arena_t *arena, const hd_definition_t *d) {
   hd_contraction_t c;
-  return hd_contraction_find(&rules->module->arena, d, &c);
+  return hd_contraction_find(arena, d, &c);
 }
 
 // Past the last definition that may stand in a run from first on.
-static size_t end_of_run(hd_rules_t *rules, size_t first) {
-  const hd_task_t *flat = rules->flat;
+static size_t end_of_run(hd_arena_t *arena, const hd_task_t *flat,
+                         size_t first) {
   size_t end = first;
   while (end < flat->definitions.size && end < first + MAX_RUN &&
          flat->definitions.data[end]->kind == HD_DEFINE &&
-         !has_tiles(rules, flat->definitions.data[end]))
+         !has_tiles(arena, flat->definitions.data[end]))
     end++;
   return end;
+}
+
+// Of first .. end - 1.
+static bool is_run(hd_arena_t *arena, const hd_task_t *flat, size_t first,
+                   size_t end, hd_rows_t *rows) {
+  return end > first + 1 && hd_rows_find(arena, flat, first, end, rows) &&
+         hd_rows_plan(rows);
 }
 
 // What is in registers now is no tensor.
@@ -336,12 +345,30 @@ static void forget_inner(hd_task_t *flat, const hd_rows_t *rows) {
 size_t hd_rule_rows(hd_rules_t *rules, size_t first) {
   hd_rows_t rows;
   hd_arena_t *arena = &rules->module->arena;
-  for (size_t end = end_of_run(rules, first); end > first + 1; end--)
-    if (hd_rows_find(arena, rules->flat, first, end, &rows) &&
-        hd_rows_plan(&rows)) {
+  for (size_t end = end_of_run(arena, rules->flat, first); end > first; end--)
+    if (is_run(arena, rules->flat, first, end, &rows)) {
       make(rules, &rows);
       forget_inner(rules->flat, &rows);
       return end - first;
     }
   return 0;
+}
+
+bool hd_rows_fit(hd_arena_t *arena, const hd_task_t *flat) {
+  hd_task_t copy = *flat;
+  hd_rows_t rows;
+  copy.definitions.data = NULL; // What follows writes to the lists.
+  copy.definitions.size = copy.definitions.capacity = 0;
+  copy.locals.data = NULL;
+  copy.locals.size = copy.locals.capacity = 0;
+  for (size_t i = 0; i < flat->definitions.size; i++)
+    hd_vec_push(arena, &copy.definitions, flat->definitions.data[i]);
+  for (size_t i = 0; i < flat->locals.size; i++)
+    hd_vec_push(arena, &copy.locals, flat->locals.data[i]);
+  hd_task_hoist(arena, &copy);
+  hd_task_inline(arena, &copy);
+  hd_task_widen(arena, &copy);
+  size_t count = copy.definitions.size;
+  return end_of_run(arena, &copy, 0) == count &&
+         is_run(arena, &copy, 0, count, &rows);
 }
