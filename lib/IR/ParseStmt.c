@@ -92,6 +92,37 @@ static const hd_stmt_t *parse_tensor(hd_parser_t *p, hd_loc_t loc) {
   return ok ? stmt : NULL;
 }
 
+// view name: T[..] = tensor@[offset]
+static const hd_stmt_t *parse_view(hd_parser_t *p, hd_loc_t loc) {
+  hd_loc_t name_loc;
+  const char *name = hd_expect_name(p, &name_loc);
+  if (!name)
+    return NULL;
+  const hd_tensor_t *tensor =
+      hd_expect(p, ":") ? hd_parse_tensor(p, HD_SCOPE_GLOBAL) : NULL;
+  if (!tensor) {
+    declare_poison(p, name, name_loc);
+    return NULL;
+  }
+  hd_var_t *var = hd_var_make_tensor(p->arena, name, tensor, name_loc);
+  hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_DECLARE, loc);
+  hd_loc_t base_loc = hd_here(p);
+  const hd_expr_t *e =
+      hd_expect(p, "=") ? hd_parse_as(p, tensor->element) : NULL;
+  hd_declare(p, var);
+  stmt->u.declare.var = var;
+  if (!e)
+    return NULL;
+  if (e->kind != HD_EXPR_LOAD || !e->linear) {
+    hd_error(p->diags, base_loc, HD_E0302, "anything but tensor@[offset]",
+             "as what a view is of");
+    return NULL;
+  }
+  stmt->u.declare.init = hd_expr_make(p->arena, HD_EXPR_REF, e->type, e,
+                                      e->operands, e->num_operands);
+  return stmt;
+}
+
 // [unroll | unroll(n)]
 static bool parse_unroll(hd_parser_t *p, int32_t *unroll) {
   *unroll = 0;
@@ -409,6 +440,8 @@ static const hd_stmt_t *parse_stmt(hd_parser_t *p) {
   if (hd_at_point(p))
     return hd_parse_point(p, loc);
   int here = p->func->kind == HD_FUNC_PLAN ? IN_PLAN : IN_CODE;
+  if (here == IN_PLAN && hd_accept(p, "view"))
+    return parse_view(p, loc);
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     if (hd_peek(p)->kind != HD_TOKEN_NAME || !hd_at(p, words[i].word))
       continue;
@@ -422,7 +455,7 @@ static const hd_stmt_t *parse_stmt(hd_parser_t *p) {
     return words[i].parse(p, loc);
   }
   if (here == IN_PLAN) {
-    hd_expected(p, "'workspace' or 'launch'");
+    hd_expected(p, "'workspace', 'view' or 'launch'");
     return NULL;
   }
   return parse_plain(p, loc);

@@ -103,8 +103,9 @@ static void print_point(hd_printer_t *p, const hd_stmt_t *stmt) {
 static void print_declare(hd_printer_t *p, const hd_stmt_t *stmt) {
   const hd_var_t *var = stmt->u.declare.var;
   hd_scope_t scope = var->tensor->scope;
-  hd_buffer_puts(p->out,
-                 scope == HD_SCOPE_GLOBAL ? "workspace" : hd_scope_name(scope));
+  hd_buffer_puts(p->out, hd_stmt_is_view(stmt)      ? "view"
+                         : scope == HD_SCOPE_GLOBAL ? "workspace"
+                                                    : hd_scope_name(scope));
   // The name is visible after its type.
   const char *name = pick_name(p, var);
   hd_buffer_printf(p->out, " %s: ", name);

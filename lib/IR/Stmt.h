@@ -44,9 +44,10 @@ struct hd_stmt {
       const hd_var_t *var;
       const hd_expr_t *value;
     } let;
-    struct { // shared | register var: T[..] [= init for every element]
+    struct { // shared | register | workspace var: T[..] [= init for every
+             // element]; view var: T[..] = tensor@[offset]
       const hd_var_t *var;
-      const hd_expr_t *init; // NULL: uninitialized.
+      const hd_expr_t *init; // NULL: uninitialized. REF: a view.
     } declare;
     struct { // var[indices] = value; var[indices +: lanes] = value
       const hd_var_t *var;
@@ -103,6 +104,11 @@ struct hd_stmt {
 // owns it until it is part of a block.
 hd_stmt_t *hd_stmt_make(hd_arena_t *arena, hd_stmt_kind_t kind, hd_loc_t loc);
 hd_stmt_t *hd_stmt_copy(hd_arena_t *arena, const hd_stmt_t *like);
+// A declaration of what is a part of another tensor.
+static inline bool hd_stmt_is_view(const hd_stmt_t *stmt) {
+  return stmt->kind == HD_STMT_DECLARE && stmt->u.declare.init &&
+         stmt->u.declare.init->kind == HD_EXPR_REF;
+}
 const char *hd_stmt_kind_text(hd_stmt_kind_t kind);
 
 hd_block_t hd_block_make(hd_arena_t *arena, const hd_stmt_t *const *stmts,

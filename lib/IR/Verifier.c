@@ -87,7 +87,9 @@ static void verify_declare(hd_verifier_t *v, const hd_stmt_t *stmt) {
     hd_verify_fault(v, stmt->loc,
                     "a shared tensor is not initialized by its "
                     "declaration: every thread would store it");
-  if (stmt->u.declare.init)
+  if (hd_stmt_is_view(stmt))
+    hd_verify_view(v, stmt);
+  else if (stmt->u.declare.init)
     expect(v, stmt->u.declare.init, var->type, "the initial value");
   declare(v, var);
 }

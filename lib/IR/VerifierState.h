@@ -6,6 +6,7 @@
 
 #include "IR/Module.h"
 #include "IR/Visible.h"
+#include "Support/PtrMap.h"
 
 typedef struct hd_verifier {
   hd_diagnostics_t *diags;
@@ -14,6 +15,7 @@ typedef struct hd_verifier {
   hd_visible_t visible;
   int loops;             // Around the statement being looked at.
   const hd_stmt_t *tile; // The loop over a mapping that is all the point's own.
+  hd_ptr_map_t views;    // Of a plan: to what they are of.
   bool host;             // In launch clauses: device.sms, no thread or block.
   unsigned errors;
 } hd_verifier_t;
@@ -39,6 +41,11 @@ void hd_verify_tensor(hd_verifier_t *v, const hd_var_t *var);
 // the layout does not keep them so.
 void hd_verify_lanes(hd_verifier_t *v, const hd_var_t *var, bool linear,
                      unsigned lanes, hd_loc_t loc);
+// A part of a tensor of the plan.
+void hd_verify_view(hd_verifier_t *v, const hd_stmt_t *stmt);
+// Whether two tensors of the plan are one, or may have memory in common.
+bool hd_verifier_overlaps(const hd_verifier_t *v, const hd_var_t *a,
+                          const hd_var_t *b);
 void hd_verify_point(hd_verifier_t *v, const hd_stmt_t *stmt);
 bool hd_verifier_sees(const hd_verifier_t *v, const hd_var_t *var);
 void hd_verify_fault(hd_verifier_t *v, hd_loc_t loc, const char *format, ...)

@@ -107,11 +107,13 @@ void hd_verify_distinct(hd_verifier_t *v, const hd_func_t *func,
       continue;
     for (uint32_t j = 0; j < func->num_params; j++) {
       if (i == j || args[j]->kind != HD_EXPR_TENSOR ||
-          args[j]->u.var != args[i]->u.var ||
+          !hd_verifier_overlaps(v, args[i]->u.var, args[j]->u.var) ||
           !is_written(func, func->params[i]))
         continue;
       hd_error(v->diags, args[i]->loc, HD_E0302, "a tensor that is written",
-               "among the arguments twice");
+               args[i]->u.var == args[j]->u.var
+                   ? "among the arguments twice"
+                   : "among the arguments beside a part of it");
       v->errors++;
       return;
     }

@@ -146,7 +146,7 @@ void *hd_device_create(size_t size, const hd_device_ops_t *ops,
 // DeviceMemory.c. Enters a block; NULL and E0904 where memory runs out.
 hd_memory_t *hd_device_remember(hd_device_t *device, hd_address_t address,
                                 size_t bytes);
-// NULL where there is none of that address.
+// The block that an address lies in; NULL where there is none.
 hd_memory_t *hd_device_find(const hd_device_t *device, hd_address_t address);
 // Takes a block out; *memory is a copy of what it was. False where there is
 // none.

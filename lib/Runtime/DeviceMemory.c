@@ -26,7 +26,9 @@ hd_memory_t *hd_device_remember(hd_device_t *device, hd_address_t address,
 
 hd_memory_t *hd_device_find(const hd_device_t *device, hd_address_t address) {
   hd_memory_t *memory = device->memory;
-  while (memory && memory->address != address)
+  while (
+      memory && memory->address != address &&
+      (address < memory->address || address - memory->address >= memory->bytes))
     memory = memory->next;
   return memory;
 }

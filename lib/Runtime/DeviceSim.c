@@ -78,6 +78,12 @@ static bool alloc_memory(hd_device_t *device, const char *name, size_t bytes,
   return false;
 }
 
+// The bits of what begins at an address: views begin at multiples of 16 bytes,
+// so theirs begin at a byte. NULL: none are kept.
+static uint8_t *written_at(const hd_memory_t *m, hd_address_t address) {
+  return m && m->written ? m->written + (address - m->address) / 8 : NULL;
+}
+
 // Whole blocks are written from their start, so the bits can be set bytewise.
 static void mark_written(sim_device_t *d, hd_address_t address, size_t bytes) {
   hd_memory_t *m = hd_device_find(&d->base, address);
@@ -193,7 +199,7 @@ static bool launch_kernel(hd_device_t *device, hd_kernel_t *kernel,
                                    t->bytes,
                                    t->element_bytes,
                                    t->read_only,
-                                   m ? m->written : NULL,
+                                   written_at(m, t->address),
                                    launch->programmatic && m ? m->before : 0};
   }
   hd_sim_kernel_t run = {

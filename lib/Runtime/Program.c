@@ -228,6 +228,30 @@ static bool add_fill(hd_program_t *p, const hd_slot_t *slot, int index,
   return true;
 }
 
+// A view's offset in bytes, if it lies in its base and is aligned.
+static bool place_view(hd_program_t *p, const hd_stmt_t *stmt,
+                       const hd_slot_t *slot, hd_view_t *view) {
+  const hd_expr_t *of = stmt->u.declare.init;
+  int64_t elements, bytes, bits = (int64_t)hd_type_bits(slot->var->type);
+  char text[300];
+  view->base = find_slot(p, of->u.var);
+  if (!hd_eval_int(&p->env, of->operands[0], &elements) || elements < 0 ||
+      __builtin_mul_overflow(elements, bits, &bits) ||
+      !slot_bytes(p, view->base, &bytes) || bits / 8 > bytes ||
+      (int64_t)slot->bytes > bytes - bits / 8) {
+    snprintf(text, sizeof(text), "view '%.80s' does not lie in '%.80s'",
+             slot->var->name, of->u.var->name);
+    return fail(p, p->entry, text);
+  }
+  view->offset = (size_t)bits / 8;
+  if (bits % 8 == 0 && view->offset % hd_tensor_align(slot->var->tensor) == 0)
+    return true;
+  snprintf(text, sizeof(text),
+           "view '%.80s' does not begin at a multiple of %u bytes",
+           slot->var->name, hd_tensor_align(slot->var->tensor));
+  return fail(p, p->entry, text);
+}
+
 static bool plan_workspace(hd_program_t *p, const hd_stmt_t *stmt) {
   hd_slot_t slot = {.var = stmt->u.declare.var};
   int64_t bytes;
@@ -240,9 +264,14 @@ static bool plan_workspace(hd_program_t *p, const hd_stmt_t *stmt) {
   if (!hd_storage_bytes(&p->env, &p->arena, slot.var->tensor, &bytes))
     return hd_error(diags_of(p), slot.var->loc, HD_E0309, slot.var->name);
   slot.bytes = (size_t)bytes;
+  hd_view_t view = {.base = -1};
+  bool is_view = hd_stmt_is_view(stmt);
+  if (is_view && !place_view(p, stmt, &slot, &view))
+    return false;
   hd_vec_push(&p->arena, &p->workspaces, slot);
+  hd_vec_push(&p->arena, &p->views, view);
   int index = (int)(p->entry->num_params + p->workspaces.size - 1);
-  return !stmt->u.declare.init ||
+  return is_view || !stmt->u.declare.init ||
          add_fill(p, &slot, index, stmt->u.declare.init);
 }
 
@@ -267,12 +296,18 @@ static hd_lifetime_t *find_lifetimes(hd_program_t *p) {
   uint32_t params = p->entry->num_params;
   hd_lifetime_t *lives = HD_ARENA_ARRAY(&p->arena, hd_lifetime_t, count + 1);
   for (size_t i = 0; i < count; i++)
-    lives[i] = (hd_lifetime_t){.bytes = (int64_t)p->workspaces.data[i].bytes,
-                               .first = SIZE_MAX};
+    lives[i] =
+        (hd_lifetime_t){.bytes = p->views.data[i].base < 0
+                                     ? (int64_t)p->workspaces.data[i].bytes
+                                     : 0,
+                        .first = SIZE_MAX};
   for (size_t i = 0; i < p->steps.size; i++) {
     const hd_step_t *step = p->steps.data[i];
     for (uint32_t k = 0; k < (step->kernel ? step->num_args : 1); k++) {
       int slot = step->kernel ? step->slots[k] : step->slot;
+      if (slot >= (int)params &&
+          p->views.data[(uint32_t)slot - params].base >= 0)
+        slot = p->views.data[(uint32_t)slot - params].base;
       if (slot < (int)params)
         continue;
       hd_lifetime_t *life = &lives[(uint32_t)slot - params];
@@ -286,6 +321,8 @@ static hd_lifetime_t *find_lifetimes(hd_program_t *p) {
 static bool place_apart(hd_program_t *p) {
   for (size_t i = 0; i < p->workspaces.size; i++) {
     hd_slot_t *slot = &p->workspaces.data[i];
+    if (p->views.data[i].base >= 0)
+      continue;
     if (!p->device->ops->alloc(p->device, slot->var->name, slot->bytes,
                                &slot->address))
       return false;
@@ -356,9 +393,11 @@ void hd_program_fini(hd_program_t *program) {
 static hd_address_t address_of(const hd_program_t *p, const hd_slot_t *params,
                                int slot) {
   uint32_t count = p->entry->num_params;
-  return (uint32_t)slot < count
-             ? params[slot].address
-             : p->workspaces.data[(uint32_t)slot - count].address;
+  if ((uint32_t)slot < count)
+    return params[slot].address;
+  const hd_view_t *view = &p->views.data[(uint32_t)slot - count];
+  return view->base >= 0 ? address_of(p, params, view->base) + view->offset
+                         : p->workspaces.data[(uint32_t)slot - count].address;
 }
 
 static bool overlap(const hd_slot_t *a, const hd_slot_t *b) {

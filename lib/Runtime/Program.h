@@ -20,6 +20,12 @@ typedef struct hd_slot {
 
 typedef struct hd_step hd_step_t;
 
+// Where a workspace of a plan lies in memory that is another tensor's.
+typedef struct hd_view {
+  int base; // That tensor's slot, never a view's; -1: it is no view.
+  size_t offset;
+} hd_view_t;
+
 // A launch of the entry, in order.
 typedef struct hd_call_site {
   const hd_stmt_t *stmt; // Of a plan; NULL where the entry is the kernel.
@@ -53,7 +59,8 @@ typedef struct hd_program {
   HD_VEC(hd_variant_t) variants; // Each once.
   hd_kernel_t **kernels;         // One for each variant.
   HD_VEC(hd_slot_t) workspaces;
-  hd_address_t block; // That the workspaces share; 0: none, or apart.
+  HD_VEC(hd_view_t) views; // One for each workspace.
+  hd_address_t block;      // That the workspaces share; 0: none, or apart.
   int64_t block_bytes, block_bound; // Its size, and the least possible.
   bool apart;
   HD_VEC(hd_step_t *) steps;

@@ -404,10 +404,38 @@ static const hd_stmt_t *launch(hd_generator_t *g, const hd_func_t *kernel) {
   return stmt;
 }
 
+static const hd_stmt_t *declare_global(hd_generator_t *g, hd_type_t type,
+                                       int64_t size, const hd_expr_t *init) {
+  hd_tensor_t *tensor = HD_ARENA_NEW(g->arena, hd_tensor_t);
+  const hd_expr_t **shape = HD_ARENA_ARRAY(g->arena, const hd_expr_t *, 1);
+  shape[0] = hd_expr_int(g->arena, hd_type(HD_I32), size);
+  *tensor = (hd_tensor_t){
+      .scope = HD_SCOPE_GLOBAL, .element = type, .rank = 1, .shape = shape};
+  hd_stmt_t *stmt = hd_stmt_make(g->arena, HD_STMT_DECLARE, (hd_loc_t){0});
+  stmt->u.declare.var =
+      hd_var_make_tensor(g->arena, hd_random_name(g), tensor, (hd_loc_t){0});
+  stmt->u.declare.init = init;
+  g->counts->stmts[HD_STMT_DECLARE]++;
+  return stmt;
+}
+
+// A workspace and a view of its second half, which begins at a multiple of 16
+// bytes whatever the type.
+static size_t add_view(hd_generator_t *g, const hd_stmt_t **stmts) {
+  hd_type_t type = hd_type_lane(hd_random_type(g));
+  stmts[0] = declare_global(g, type, 256, NULL);
+  const hd_expr_t *of =
+      hd_expr_access_linear(g->arena, HD_EXPR_REF, stmts[0]->u.declare.var, 1,
+                            hd_expr_int(g->arena, hd_type(HD_I32), 128));
+  stmts[1] = declare_global(g, type, 1 + hd_random_below(g, 128), of);
+  g->counts->views++;
+  return 2;
+}
+
 // Workspaces for what the launches want, then the launches.
 static hd_block_t plan_body(hd_generator_t *g) {
   const hd_stmt_t *stmts[64];
-  size_t size = 0;
+  size_t size = add_view(g, stmts);
   for (size_t i = 0; i < g->module->items.size && size < 40; i++) {
     const hd_item_t *item = &g->module->items.data[i];
     if (item->kind != HD_ITEM_FUNC || item->u.func->kind != HD_FUNC_KERNEL)
