@@ -98,6 +98,21 @@ hd_number_t hd_binding_attribute(const hd_task_binding_t *binding,
 static bool number_of(const hd_task_binding_t *b, const hd_term_t *term,
                       unsigned axis, hd_number_t *out);
 
+static bool known_element(const hd_task_binding_t *b,
+                          const hd_task_value_t *value, hd_number_t *out) {
+  const hd_host_tensor_t *known =
+      b->known && value->kind == HD_VALUE_INPUT
+          ? b->known[hd_task_input_at(b->task, value)]
+          : NULL;
+  if (!known || known->rank)
+    return false;
+  if (hd_scalar_class(known->type) == HD_CLASS_FLOAT)
+    out->f = hd_host_tensor_get(known, 0);
+  else
+    out->i = hd_host_tensor_get_int(known, 0);
+  return true;
+}
+
 // Sizes do not wrap.
 static bool operate(const hd_task_binding_t *b, const hd_term_t *term,
                     unsigned axis, hd_number_t *out) {
@@ -151,11 +166,12 @@ static bool number_of(const hd_task_binding_t *b, const hd_term_t *term,
                              hd_binding_type(b, term->operands[0]->type), x);
     return true;
   }
+  case HD_TERM_LOAD:
+    return known_element(b, term->u.value, out);
   case HD_TERM_INDEX:
   case HD_TERM_BOUND:
   case HD_TERM_BITCAST:
   case HD_TERM_FUNCTION:
-  case HD_TERM_LOAD:
   case HD_TERM_LOADELSE:
   case HD_TERM_REDUCE:
   case HD_TERM_SCAN:
@@ -172,6 +188,11 @@ bool hd_binding_extent(const hd_task_binding_t *binding, const hd_term_t *term,
     return false;
   *extent = number.i;
   return true;
+}
+
+bool hd_binding_number(const hd_task_binding_t *binding, const hd_term_t *term,
+                       unsigned axis, hd_number_t *number) {
+  return number_of(binding, term, axis, number);
 }
 
 bool hd_binding_extents(const hd_task_binding_t *binding, hd_arena_t *arena,

@@ -7,6 +7,8 @@
 #include <string.h>
 
 bool hd_bind_fault(hd_binder_t *b, const char *format, ...) {
+  if (b->quiet)
+    return false;
   va_list args;
   va_start(args, format);
   const char *text = hd_arena_vprintf(b->arena, format, args);
@@ -80,6 +82,8 @@ static bool settle_type(hd_binder_t *b, size_t i) {
                          var->name, name, var->name);
   if (var->accumulates || var->scalars >> b->types[i] & 1)
     return true;
+  if (b->quiet)
+    return false;
   return hd_error(&b->context->diags, b->loc, HD_E1104, b->what,
                   hd_arena_printf(b->arena, "task '%s' does not take type %s",
                                   name, hd_scalar_name(b->types[i])));
@@ -286,6 +290,8 @@ static bool check_conditions(hd_binder_t *b) {
       if (hd_binding_extent(b->binding, condition, n, &holds) && holds)
         continue;
       hd_bind_fault(b, "a condition of task '%s' does not hold", b->task->name);
+      if (b->quiet)
+        return false;
       hd_note(&b->context->diags, condition->loc, "this condition");
       return false;
     }
@@ -402,17 +408,15 @@ static bool bind_all(hd_binder_t *b) {
          check_conditions(b) && bind_outputs(b);
 }
 
-const hd_task_binding_t *
-hd_task_bind(hd_context_t *context, hd_arena_t *arena, const hd_task_t *task,
-             const hd_tensor_type_t *inputs, uint32_t num_inputs,
-             const hd_attribute_t *const *attributes, uint32_t num_attributes,
-             hd_loc_t loc, const char *what) {
+static hd_binder_t begin(hd_context_t *context, hd_arena_t *arena,
+                         const hd_task_t *task,
+                         const hd_attribute_t *const *attributes,
+                         uint32_t num_attributes) {
   hd_binder_t b = {
       .context = context,
       .arena = arena,
       .task = task,
-      .loc = loc,
-      .what = what ? what : task->name,
+      .what = task->name,
       .attributes = attributes,
       .num_attributes = num_attributes,
       .binding = HD_ARENA_NEW(arena, hd_task_binding_t),
@@ -432,6 +436,38 @@ hd_task_bind(hd_context_t *context, hd_arena_t *arena, const hd_task_t *task,
       .attributes = b.values,
       .outputs = b.outputs,
   };
+  return b;
+}
+
+const hd_task_binding_t *
+hd_task_bind(hd_context_t *context, hd_arena_t *arena, const hd_task_t *task,
+             const hd_tensor_type_t *inputs, uint32_t num_inputs,
+             const hd_attribute_t *const *attributes, uint32_t num_attributes,
+             hd_loc_t loc, const char *what) {
+  hd_binder_t b = begin(context, arena, task, attributes, num_attributes);
+  b.loc = loc;
+  b.what = what ? what : task->name;
+  return place_inputs(&b, inputs, num_inputs) && bind_all(&b) ? b.binding
+                                                              : NULL;
+}
+
+const hd_task_binding_t *
+hd_task_try_bind(hd_context_t *context, hd_arena_t *arena,
+                 const hd_task_t *task, const hd_tensor_type_t *inputs,
+                 const hd_host_tensor_t *const *known, uint32_t num_inputs,
+                 const hd_attribute_t *const *attributes,
+                 uint32_t num_attributes) {
+  hd_binder_t b = begin(context, arena, task, attributes, num_attributes);
+  b.quiet = true;
+  if (known) {
+    b.known =
+        HD_ARENA_ARRAY(arena, const hd_host_tensor_t *, task->inputs.size + 1);
+    uint32_t count = 0;
+    for (size_t i = 0; i < task->inputs.size && count < num_inputs; i++)
+      if (task->inputs.data[i]->kind == HD_VALUE_INPUT)
+        b.known[i] = known[count++];
+    b.binding->known = b.known;
+  }
   return place_inputs(&b, inputs, num_inputs) && bind_all(&b) ? b.binding
                                                               : NULL;
 }

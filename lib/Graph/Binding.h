@@ -46,6 +46,9 @@ typedef struct hd_task_binding {
   const hd_tensor_type_t *inputs; // Of task->inputs; attributes' are unused.
   const hd_bound_attribute_t *attributes; // Of task->inputs; tensors' unused.
   const hd_tensor_type_t *outputs;        // Of task->outputs, at the bounds.
+  // Of task->inputs: the one element of a tensor of rank 0 where it is known,
+  // which terms may read. NULL: none is.
+  const hd_host_tensor_t *const *known;
 } hd_task_binding_t;
 
 // Binds. inputs: one for each input of the task that is a tensor, in order.
@@ -72,6 +75,15 @@ hd_task_bind(hd_context_t *context, hd_arena_t *arena, const hd_task_t *task,
              const hd_attribute_t *const *attributes, uint32_t num_attributes,
              hd_loc_t loc, const char *what);
 
+// The same without a word: NULL where something does not fit. known: as
+// hd_task_binding_t has it, one for each input that is a tensor; may be NULL.
+const hd_task_binding_t *
+hd_task_try_bind(hd_context_t *context, hd_arena_t *arena,
+                 const hd_task_t *task, const hd_tensor_type_t *inputs,
+                 const hd_host_tensor_t *const *known, uint32_t num_inputs,
+                 const hd_attribute_t *const *attributes,
+                 uint32_t num_attributes);
+
 // The scalar that a type stands for.
 hd_scalar_t hd_binding_type(const hd_task_binding_t *binding,
                             hd_task_type_t type);
@@ -86,7 +98,10 @@ hd_tensor_type_t hd_binding_tensor(const hd_task_binding_t *binding,
 // zero, or does not depend on those alone.
 bool hd_binding_extent(const hd_task_binding_t *binding, const hd_term_t *term,
                        unsigned axis, int64_t *extent);
-// The same for all axes of the pack; one where it has none.
+// The same of any type.
+bool hd_binding_number(const hd_task_binding_t *binding, const hd_term_t *term,
+                       unsigned axis, hd_number_t *number);
+// As hd_binding_extent() for all axes of the pack; one where it has none.
 bool hd_binding_extents(const hd_task_binding_t *binding, hd_arena_t *arena,
                         const hd_term_t *term, hd_extents_t *extents);
 // What a constant term is worth, rounded to its type.

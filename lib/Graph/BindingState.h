@@ -18,6 +18,7 @@ typedef struct hd_binder {
   const hd_task_t *task;
   hd_loc_t loc;
   const char *what;
+  bool quiet;                              // Faults are not reported.
   const hd_attribute_t *const *attributes; // As they are given.
   uint32_t num_attributes;
   hd_task_binding_t *binding; // Points to the arrays that follow.
@@ -26,6 +27,7 @@ typedef struct hd_binder {
   hd_extents_t *packs; // values is NULL: not bound.
   hd_tensor_type_t *inputs, *outputs;
   hd_bound_attribute_t *values;
+  const hd_host_tensor_t **known; // May be NULL.
 } hd_binder_t;
 
 // Reports E1103 and returns false.

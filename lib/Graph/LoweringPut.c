@@ -316,7 +316,12 @@ const hd_value_t *hd_lower_reshape(hd_lowering_t *l, const hd_value_t *x,
     *view = *data;
     view->rank = rank;
     memcpy(view->shape, type.shape, sizeof(type.shape[0]) * rank);
-    return constant_of(l, view);
+    const hd_value_t *made = constant_of(l, view);
+    if (x->constant) { // The text names the file still.
+      *made->constant = *x->constant;
+      made->constant->tensor = view;
+    }
+    return made;
   }
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(hd_lower_arena(l), const hd_value_t *, 1);

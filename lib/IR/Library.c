@@ -22,7 +22,12 @@ typedef struct hd_shelf {
   HD_VEC(hd_entry_t) entries;
 } hd_shelf_t;
 
-typedef enum hd_shelf_kind { FUNCTIONS, TASKS, SHELVES } hd_shelf_kind_t;
+typedef enum hd_shelf_kind {
+  FUNCTIONS,
+  TASKS,
+  REWRITES,
+  SHELVES
+} hd_shelf_kind_t;
 
 struct hd_library {
   hd_shelf_t shelves[SHELVES];
@@ -30,7 +35,9 @@ struct hd_library {
 
 static const struct {
   const char *folder, *word;
-} places[SHELVES] = {{"IR/library/", "fn "}, {"Graph/operators/", "task "}};
+} places[SHELVES] = {{"IR/library/", "fn "},
+                     {"Graph/operators/", "task "},
+                     {"Graph/rewrites/", "rewrite "}};
 
 // Where the next line that begins with the word starts, from at on; its end
 // else.
@@ -165,4 +172,12 @@ const hd_task_t *hd_library_task(hd_context_t *context, const char *name) {
 
 const char *hd_library_task_name(hd_context_t *context, size_t index) {
   return name_at(get(context, TASKS), index);
+}
+
+const hd_module_t *hd_library_rewrites(hd_context_t *context) {
+  hd_shelf_t *shelf = get(context, REWRITES);
+  for (size_t i = 0; i < shelf->entries.size; i++)
+    if (!load(shelf, shelf->entries.data[i].name))
+      return NULL;
+  return shelf->module;
 }

@@ -2,6 +2,7 @@
 #include "IR/Module.h"
 
 #include "IR/Graph.h"
+#include "IR/RewriteRule.h"
 #include "Support/Hash.h"
 
 #include <stdlib.h>
@@ -71,6 +72,8 @@ const char *hd_item_name(const hd_item_t *item) {
     return item->u.task->name;
   case HD_ITEM_GRAPH:
     return item->u.graph->name;
+  case HD_ITEM_REWRITE:
+    return item->u.rewrite->name;
   }
   return "";
 }
@@ -85,6 +88,8 @@ hd_loc_t hd_item_loc(const hd_item_t *item) {
     return item->u.task->loc;
   case HD_ITEM_GRAPH:
     return item->u.graph->loc;
+  case HD_ITEM_REWRITE:
+    return item->u.rewrite->loc;
   }
   return (hd_loc_t){0};
 }

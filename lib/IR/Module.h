@@ -37,14 +37,16 @@ struct hd_func {
   hd_block_t body;
 };
 
-typedef struct hd_task hd_task_t;   // IR/Task.h
-typedef struct hd_graph hd_graph_t; // IR/Graph.h
+typedef struct hd_task hd_task_t;       // IR/Task.h
+typedef struct hd_graph hd_graph_t;     // IR/Graph.h
+typedef struct hd_rewrite hd_rewrite_t; // IR/RewriteRule.h
 
 typedef enum hd_item_kind {
   HD_ITEM_CONST,
   HD_ITEM_FUNC,
   HD_ITEM_TASK,
-  HD_ITEM_GRAPH
+  HD_ITEM_GRAPH,
+  HD_ITEM_REWRITE
 } hd_item_kind_t;
 
 // const name = value: an expression or a mapping. Uses are replaced by the
@@ -64,6 +66,7 @@ typedef struct hd_item {
     hd_func_t *func;
     const hd_task_t *task;
     const hd_graph_t *graph;
+    const hd_rewrite_t *rewrite;
   } u;
 } hd_item_t;
 
@@ -98,6 +101,9 @@ struct hd_context {
   hd_steps_t steps;           // Of what is compiled; zero: all are done.
   hd_module_t *modules;       // All that live: none is lost when work unwinds.
   struct hd_library *library; // See IR/Library.h; made at first use.
+  // Of the pass `rewrite`, see Graph/Rewrite.h; NULL: the defaults, no counts.
+  const struct hd_rewrite_options *rewrites;
+  struct hd_rewrite_stats *rewrite_stats;
 };
 
 void hd_context_init(hd_context_t *context);

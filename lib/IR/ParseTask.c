@@ -212,12 +212,14 @@ static bool parse_over(hd_task_parser_t *t, hd_task_value_t *value) {
   return true;
 }
 
-// name: type[shape] | name: type [over pack] [= constant]
-static bool parse_input(hd_task_parser_t *t) {
+bool hd_parse_task_input(hd_task_parser_t *t) {
   hd_task_value_t *value = HD_ARENA_NEW(t->p->arena, hd_task_value_t);
   value->name = hd_task_new_name(t, &value->loc);
-  if (!value->name || !hd_expect(t->p, ":") ||
-      !hd_parse_task_type(t, &value->type))
+  if (!value->name || !hd_expect(t->p, ":"))
+    return false;
+  if (t->allows_const)
+    hd_accept(t->p, "const");
+  if (!hd_parse_task_type(t, &value->type))
     return false;
   if (hd_accept(t->p, "[")) {
     if (!parse_shape(t, value))
@@ -236,16 +238,28 @@ static bool parse_input(hd_task_parser_t *t) {
   return true;
 }
 
-static bool parse_output(hd_task_parser_t *t) {
+const hd_task_value_t *hd_parse_task_result(hd_task_parser_t *t,
+                                            const char *name, hd_loc_t loc,
+                                            bool binds) {
   hd_task_value_t *value = HD_ARENA_NEW(t->p->arena, hd_task_value_t);
-  value->kind = HD_VALUE_OUTPUT;
-  value->name = hd_task_new_name(t, &value->loc);
-  if (!value->name || !hd_expect(t->p, ":") ||
-      !hd_parse_task_type(t, &value->type) || !hd_expect(t->p, "[") ||
+  value->kind = binds ? HD_VALUE_INPUT : HD_VALUE_OUTPUT;
+  value->name = name;
+  value->loc = loc;
+  if (!hd_parse_task_type(t, &value->type) || !hd_expect(t->p, "[") ||
       !parse_shape(t, value))
-    return false;
-  hd_vec_push(t->p->arena, &t->task->outputs, value);
-  return true;
+    return NULL;
+  if (binds)
+    hd_vec_push(t->p->arena, &t->task->inputs, value);
+  else
+    hd_vec_push(t->p->arena, &t->task->outputs, value);
+  return value;
+}
+
+static bool parse_output(hd_task_parser_t *t) {
+  hd_loc_t loc;
+  const char *name = hd_task_new_name(t, &loc);
+  return name && hd_expect(t->p, ":") &&
+         hd_parse_task_result(t, name, loc, false);
 }
 
 // in {f16, f32} | in float | = acc(T)
@@ -285,7 +299,7 @@ static bool restrict_type(hd_task_parser_t *t, hd_type_var_t *var) {
   return hd_expect(t->p, "}");
 }
 
-static bool parse_condition(hd_task_parser_t *t) {
+bool hd_parse_task_condition(hd_task_parser_t *t) {
   const char *next = hd_peek_ahead(t->p, 1)->text;
   if (strcmp(next, "in") == 0 || strcmp(next, "=") == 0) {
     hd_task_type_t type;
@@ -301,11 +315,21 @@ static bool parse_condition(hd_task_parser_t *t) {
   return condition != NULL;
 }
 
+bool hd_settle_task_defaults(hd_task_parser_t *t) {
+  for (size_t i = 0; i < t->defaults.size; i++) {
+    hd_task_value_t *value = t->defaults.data[i];
+    value->initial = hd_term_coerce(t, value->initial, value->type);
+    if (!value->initial)
+      return false;
+  }
+  return true;
+}
+
 static bool parse_signature(hd_task_parser_t *t) {
   if (!hd_expect(t->p, "("))
     return false;
   while (!hd_at(t->p, ")")) {
-    if (!parse_input(t))
+    if (!hd_parse_task_input(t))
       return false;
     if (!hd_accept(t->p, ","))
       break;
@@ -318,17 +342,10 @@ static bool parse_signature(hd_task_parser_t *t) {
   } while (hd_accept(t->p, ","));
   if (hd_accept(t->p, "where"))
     do {
-      if (!parse_condition(t))
+      if (!hd_parse_task_condition(t))
         return false;
     } while (hd_accept(t->p, ","));
-  // Now that it is known what the variables may be.
-  for (size_t i = 0; i < t->defaults.size; i++) {
-    hd_task_value_t *value = t->defaults.data[i];
-    value->initial = hd_term_coerce(t, value->initial, value->type);
-    if (!value->initial)
-      return false;
-  }
-  return true;
+  return hd_settle_task_defaults(t);
 }
 
 bool hd_parse_task(hd_parser_t *p) {

@@ -8,6 +8,7 @@
 #include "IR/Graph.h"
 #include "IR/Library.h"
 #include "IR/ParserState.h"
+#include "IR/RewriteRule.h"
 #include "IR/Verifier.h"
 
 #include <string.h>
@@ -71,15 +72,16 @@ bool hd_enter(hd_parser_t *p) {
 
 bool hd_is_reserved(const char *name) {
   static const char *const words[] = {
-      "let",       "shared", "register",  "workspace", "for",     "while",
-      "if",        "else",   "assert",    "return",    "launch",  "in",
-      "out",       "inout",  "on",        "step",      "unroll",  "true",
-      "false",     "inf",    "nan",       "min",       "max",     "ceildiv",
-      "bitcast",   "layout", "align",     "const",     "kernel",  "fn",
-      "plan",      "task",   "graph",     "spatial",   "repeat",  "auto_map",
-      "custom",    "within", "idle",      "thread",    "lane",    "warp",
-      "warpgroup", "block",  "block_dim", "grid_dim",  "cluster", "cluster_dim",
-      "device"};
+      "let",       "shared",   "register", "workspace",   "for",
+      "while",     "if",       "else",     "assert",      "return",
+      "launch",    "in",       "out",      "inout",       "on",
+      "step",      "unroll",   "true",     "false",       "inf",
+      "nan",       "min",      "max",      "ceildiv",     "bitcast",
+      "layout",    "align",    "const",    "kernel",      "fn",
+      "plan",      "task",     "graph",    "rewrite",     "spatial",
+      "repeat",    "auto_map", "custom",   "within",      "idle",
+      "thread",    "lane",     "warp",     "warpgroup",   "block",
+      "block_dim", "grid_dim", "cluster",  "cluster_dim", "device"};
   hd_type_t type;
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
     if (strcmp(words[i], name) == 0)
@@ -126,12 +128,13 @@ const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name) {
   return NULL;
 }
 
-// What is read in the second round: a function's body, or a graph but for its
-// name.
+// What is read in the second round: a function's body; a graph or a rewrite but
+// for its name.
 typedef struct hd_pending {
-  hd_func_t *func; // NULL: a graph.
+  hd_func_t *func; // One of three.
   hd_graph_t *graph;
-  size_t at; // The body's first token, '{'; of a graph '('.
+  hd_rewrite_t *rewrite;
+  size_t at; // The body's first token, '{'; of others '('.
 } hd_pending_t;
 
 static bool is_new(hd_parser_t *p, const char *name, hd_loc_t loc) {
@@ -352,7 +355,8 @@ static hd_func_t *parse_header(hd_parser_t *p, hd_func_kind_t kind) {
 
 static bool at_item(const hd_parser_t *p) {
   return hd_at(p, "const") || hd_at(p, "fn") || hd_at(p, "kernel") ||
-         hd_at(p, "plan") || hd_at(p, "task") || hd_at(p, "graph");
+         hd_at(p, "plan") || hd_at(p, "task") || hd_at(p, "graph") ||
+         hd_at(p, "rewrite");
 }
 
 static void skip_braces(hd_parser_t *p) {
@@ -395,6 +399,24 @@ static bool parse_graph(hd_parser_t *p, hd_pendings_t *pendings) {
   return true;
 }
 
+// Its tasks may come later.
+static bool parse_rewrite(hd_parser_t *p, hd_pendings_t *pendings) {
+  hd_rewrite_t *rewrite = HD_ARENA_NEW(p->arena, hd_rewrite_t);
+  rewrite->name = hd_expect_name(p, &rewrite->loc);
+  if (!rewrite->name || !is_new(p, rewrite->name, rewrite->loc))
+    return false;
+  hd_item_t item = {.kind = HD_ITEM_REWRITE, .u.rewrite = rewrite};
+  hd_vec_push(p->arena, &p->module->items, item);
+  hd_pending_t pending = {.rewrite = rewrite, .at = p->at};
+  hd_vec_push(p->arena, pendings, pending);
+  while (!hd_at(p, "{") && hd_peek(p)->kind != HD_TOKEN_END &&
+         !(at_item(p) && hd_peek(p)->first_on_line))
+    p->at++;
+  if (hd_at(p, "{"))
+    skip_braces(p);
+  return true;
+}
+
 static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
   static const struct {
     const char *word;
@@ -411,6 +433,8 @@ static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
     return parse_task(p);
   if (hd_accept(p, "graph"))
     return parse_graph(p, pendings);
+  if (hd_accept(p, "rewrite"))
+    return parse_rewrite(p, pendings);
   for (size_t i = 0; i < 3; i++) {
     if (!hd_accept(p, kinds[i].word))
       continue;
@@ -425,7 +449,8 @@ static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
     skip_braces(p);
     return true;
   }
-  return hd_expected(p, "'const', 'fn', 'kernel', 'plan', 'task' or 'graph'");
+  return hd_expected(p, "'const', 'fn', 'kernel', 'plan', 'task', 'graph' or "
+                        "'rewrite'");
 }
 
 // A parameter, where the body is read. Constants that follow were not known
@@ -443,14 +468,17 @@ static void parse_body(hd_parser_t *p, const hd_pending_t *pending) {
   hd_func_t *func = pending->func;
   p->at = pending->at;
   p->depth = 0;
+  p->gave_up = false;
   if (pending->graph) {
-    p->gave_up = false;
     hd_parse_graph(p, pending->graph);
+    return;
+  }
+  if (pending->rewrite) {
+    hd_parse_rewrite(p, pending->rewrite);
     return;
   }
   p->func = func;
   hd_visible_pop(&p->visible, 0);
-  p->gave_up = false;
   for (uint32_t i = 0; i < func->num_params; i++)
     declare_again(p, func->params[i]);
   for (uint32_t i = 0; i < func->num_maps; i++)

@@ -96,6 +96,8 @@ bool hd_int_fits(hd_type_t type, int64_t value);
 
 // A task from its name on; it becomes an item of the module.
 bool hd_parse_task(hd_parser_t *p);
+// A rewrite from the parenthesis after its name on.
+bool hd_parse_rewrite(hd_parser_t *p, hd_rewrite_t *rewrite);
 // A graph from the parenthesis after its name on.
 bool hd_parse_graph(hd_parser_t *p, hd_graph_t *graph);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "IR/Task.h"
+#include "IR/TaskPrinter.h"
 
 #include "IR/Printer.h"
 
@@ -305,9 +305,14 @@ static void print_shape(hd_buffer_t *out, const hd_task_t *task,
   hd_buffer_puts(out, "]");
 }
 
-static void print_value(hd_buffer_t *out, const hd_task_t *task,
+void hd_print_task_axes(hd_buffer_t *out, const hd_term_t *const *terms,
+                        unsigned count) {
+  print_axes(out, terms, count, false);
+}
+
+void hd_print_task_type(hd_buffer_t *out, const hd_task_t *task,
                         const hd_task_value_t *value) {
-  hd_buffer_printf(out, "%s: %s", value->name, hd_task_type_name(value->type));
+  hd_buffer_puts(out, hd_task_type_name(value->type));
   if (value->kind != HD_VALUE_ATTRIBUTE) {
     print_shape(out, task, value);
     return;
@@ -318,6 +323,12 @@ static void print_value(hd_buffer_t *out, const hd_task_t *task,
     hd_buffer_puts(out, " = ");
     print_term(out, value->initial, 0, true);
   }
+}
+
+static void print_value(hd_buffer_t *out, const hd_task_t *task,
+                        const hd_task_value_t *value) {
+  hd_buffer_printf(out, "%s: ", value->name);
+  hd_print_task_type(out, task, value);
 }
 
 static void print_type_var(hd_buffer_t *out, const hd_type_var_t *var) {
@@ -341,8 +352,9 @@ static void print_type_var(hd_buffer_t *out, const hd_type_var_t *var) {
   hd_buffer_puts(out, "}");
 }
 
-static void print_where(hd_buffer_t *out, const hd_task_t *task) {
-  const char *before = " where ";
+bool hd_print_task_where(hd_buffer_t *out, const hd_task_t *task,
+                         const char *before) {
+  const char *first = before;
   for (size_t i = 0; i < task->types.size; i++) {
     if (!task->types.data[i]->restricted)
       continue;
@@ -355,6 +367,7 @@ static void print_where(hd_buffer_t *out, const hd_task_t *task) {
     print_term(out, task->conditions.data[i], 0, true);
     before = ", ";
   }
+  return before != first;
 }
 
 static void print_monoid(hd_buffer_t *out, const hd_monoid_t *monoid) {
@@ -426,7 +439,7 @@ void hd_task_print(const hd_task_t *task, hd_buffer_t *out) {
     hd_buffer_puts(out, i ? ", " : "");
     print_value(out, task, task->outputs.data[i]);
   }
-  print_where(out, task);
+  hd_print_task_where(out, task, " where ");
   hd_buffer_puts(out, " {\n");
   for (size_t i = 0; i < task->monoids.size; i++)
     print_monoid(out, task->monoids.data[i]);

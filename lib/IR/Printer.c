@@ -3,6 +3,7 @@
 
 #include "IR/Graph.h"
 #include "IR/ParserState.h"
+#include "IR/RewriteRule.h"
 
 static void print_block(hd_printer_t *p, hd_block_t block);
 
@@ -367,6 +368,9 @@ void hd_module_print(const hd_module_t *module, hd_buffer_t *out) {
       break;
     case HD_ITEM_GRAPH:
       hd_print_graph(&p, item->u.graph);
+      break;
+    case HD_ITEM_REWRITE:
+      hd_rewrite_print(item->u.rewrite, out);
       break;
     }
   }

@@ -14,6 +14,7 @@ typedef struct hd_task_parser {
   HD_VEC(const hd_index_t *) indices;      // In scope, innermost last.
   HD_VEC(const hd_variable_t *) variables; // Of the monoid being read.
   HD_VEC(hd_task_value_t *) defaults;      // Attributes that have one.
+  bool allows_const; // Before the type of an input: of a rewrite.
 } hd_task_parser_t;
 
 // NULL or false: an error was reported.
@@ -29,6 +30,20 @@ bool hd_parse_task_type(hd_task_parser_t *t, hd_task_type_t *type);
 bool hd_parse_ranges(hd_task_parser_t *t, hd_reduction_t *reduction,
                      bool is_scan);
 const hd_monoid_t *hd_parse_monoid_name(hd_task_parser_t *t);
+
+// --- ParseTask.c: what rewrites have as well ---
+
+// name: type[shape] | name: type [over pack] [= constant]; the last input then.
+bool hd_parse_task_input(hd_task_parser_t *t);
+// type[shape] of a value of that name; binds: as an input of the signature,
+// whose new names are bound there, else as an output.
+const hd_task_value_t *hd_parse_task_result(hd_task_parser_t *t,
+                                            const char *name, hd_loc_t loc,
+                                            bool binds);
+// One of those after 'where'.
+bool hd_parse_task_condition(hd_task_parser_t *t);
+// Defaults get their types, when it is known what variables may be.
+bool hd_settle_task_defaults(hd_task_parser_t *t);
 
 // --- TermTypes.c ---
 

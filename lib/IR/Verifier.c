@@ -6,6 +6,7 @@
 #include "IR/Effects.h"
 #include "IR/Graph.h"
 #include "IR/Rewrite.h"
+#include "IR/RewriteRule.h"
 #include "IR/VerifierState.h"
 
 static void verify_block(hd_verifier_t *v, hd_block_t block);
@@ -407,6 +408,9 @@ bool hd_module_verify_from(hd_module_t *module, size_t first) {
       break;
     case HD_ITEM_GRAPH:
       ok &= hd_graph_verify(module->context, module->items.data[i].u.graph);
+      break;
+    case HD_ITEM_REWRITE:
+      ok &= hd_rewrite_verify(module->context, module->items.data[i].u.rewrite);
       break;
     case HD_ITEM_CONST: // Its uses have its value.
       break;

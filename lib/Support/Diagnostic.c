@@ -105,6 +105,24 @@ void hd_diagnostics_take(hd_diagnostics_t *to, const hd_diagnostics_t *from) {
   pthread_mutex_unlock(&to->lock);
 }
 
+hd_diagnostics_mark_t hd_diagnostics_mark(hd_diagnostics_t *diags) {
+  pthread_mutex_lock(&diags->lock);
+  hd_diagnostics_mark_t mark = {diags->last, diags->num_errors,
+                                diags->exit_class};
+  pthread_mutex_unlock(&diags->lock);
+  return mark;
+}
+
+void hd_diagnostics_rewind(hd_diagnostics_t *diags,
+                           hd_diagnostics_mark_t mark) {
+  pthread_mutex_lock(&diags->lock);
+  *(mark.last ? &mark.last->next : &diags->first) = NULL;
+  diags->last = mark.last;
+  diags->num_errors = mark.num_errors;
+  diags->exit_class = mark.exit_class;
+  pthread_mutex_unlock(&diags->lock);
+}
+
 bool hd_diagnostics_full(const hd_diagnostics_t *diags) {
   return diags->max_errors && diags->num_errors > diags->max_errors;
 }

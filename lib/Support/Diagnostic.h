@@ -101,6 +101,16 @@ void hd_warning(hd_diagnostics_t *diags, hd_loc_t loc, const char *format, ...)
 // sources.
 void hd_diagnostics_take(hd_diagnostics_t *to, const hd_diagnostics_t *from);
 
+// What has been reported until now; rewinding forgets what came after it. For
+// work that may fail without anybody being told, on the thread that reports.
+typedef struct hd_diagnostics_mark {
+  hd_diagnostic_t *last;
+  unsigned num_errors;
+  hd_exit_t exit_class;
+} hd_diagnostics_mark_t;
+hd_diagnostics_mark_t hd_diagnostics_mark(hd_diagnostics_t *diags);
+void hd_diagnostics_rewind(hd_diagnostics_t *diags, hd_diagnostics_mark_t mark);
+
 // Whether further errors would be counted, but not shown.
 bool hd_diagnostics_full(const hd_diagnostics_t *diags);
 

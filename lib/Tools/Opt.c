@@ -9,6 +9,7 @@
 #include "Tools/Input.h"
 #include "Tools/Passes.h"
 #include "Tools/Report.h"
+#include "Tools/Rewrites.h"
 #include "Tools/VerifyDiagnostics.h"
 #include "hidet/Tools.h"
 #include "hidet/Version.h"
@@ -43,6 +44,7 @@ typedef struct opt {
   const hd_target_t *target;
   hd_buffer_t input, output;
   hd_module_counts_t counts;
+  hd_rewrite_stats_t rewrites;
   unsigned parts;
   bool failed; // Some part had errors.
 } opt_t;
@@ -82,6 +84,8 @@ static bool run_passes(opt_t *o) {
 static bool work_on_module(opt_t *o, const hd_part_t *part, hd_buffer_t *out) {
   return hd_tools_parse(&o->process, &o->options, OPT_LOAD, o->name, part,
                         &o->module) &&
+         hd_tools_rewrite_options(&o->process.context, &o->arena, &o->options,
+                                  OPT_NO_RULE, o->module) &&
          run_passes(o) &&
          hd_emit_module(o->module, emit_kind(o), o->target,
                         hd_option_text(&o->options, OPT_ENTRY, NULL), out);
@@ -150,7 +154,7 @@ static void write_results(opt_t *o) {
   if (find(o, OPT_TIME))
     hd_report_times(&o->log);
   if (find(o, OPT_STATS))
-    hd_report_stats(&o->log, &o->counts);
+    hd_report_stats(&o->log, &o->counts, &o->rewrites);
 }
 
 // However the work ended: what failed is in the report.
@@ -158,11 +162,46 @@ static void write_json(opt_t *o) {
   const char *json = hd_option_text(&o->options, OPT_JSON, NULL);
   if (json)
     hd_report_opt_json(&o->process.context.diags, json, &o->log, &o->counts,
-                       hd_process_exit(&o->process));
+                       &o->rewrites, hd_process_exit(&o->process));
+}
+
+static bool parse_instances(opt_t *o, unsigned *wanted) {
+  enum { USUAL = 100, MOST = 1000000 };
+  const char *text = find(o, OPT_PROVE)->value;
+  int64_t count = USUAL;
+  if (text && (!hd_parse_size(text, &count) || count < 1 || count > MOST))
+    return hd_error(&o->process.context.diags, nowhere, HD_E1002,
+                    "prove-rewrites", "takes a number from 1 to 1000000");
+  *wanted = (unsigned)count;
+  return true;
+}
+
+// Of the library, and of the files that are named.
+static void prove_rewrites(opt_t *o) {
+  hd_context_t *context = &o->process.context;
+  unsigned wanted;
+  hd_part_t part = {"", 0, 1};
+  o->name = "-";
+  if (!parse_instances(o, &wanted) ||
+      (o->options.files.size &&
+       !hd_tools_read_input(&o->process, &o->options, &o->name, &o->input)))
+    return;
+  if (o->options.files.size)
+    part = (hd_part_t){hd_buffer_text(&o->input), o->input.size, 1};
+  if (hd_tools_parse(&o->process, &o->options, OPT_LOAD, o->name, &part,
+                     &o->module))
+    hd_tools_prove_rewrites(context, &o->arena, o->module, wanted, &o->output);
+  hd_file_write_buffer(&context->diags,
+                       hd_option_text(&o->options, OPT_OUTPUT, "-"),
+                       &o->output);
 }
 
 static void body(void *argument) {
   opt_t *o = argument;
+  if (find(o, OPT_PROVE)) {
+    prove_rewrites(o);
+    return;
+  }
   if (!check_pass_name(o, OPT_BEFORE) || !check_pass_name(o, OPT_AFTER) ||
       !check_pass_options(o) || !settle_target(o) ||
       !hd_tools_read_input(&o->process, &o->options, &o->name, &o->input))
@@ -207,6 +246,8 @@ static bool answer(opt_t *o) {
     hd_buffer_printf(&text, "hidet-opt %s\n", hidet_version());
   else if (find(o, OPT_LIST_PASSES))
     list_passes(o, &text);
+  else if (find(o, OPT_LIST_RULES))
+    hd_tools_list_rewrites(&o->process.context, &o->arena, &text);
   else if (find(o, OPT_DOCS))
     docs(o, find(o, OPT_DOCS)->number, &text);
   else
@@ -240,6 +281,8 @@ int hidet_opt_main(int argc, char **argv) {
   hd_process_begin(&o.process, "hidet-opt");
   hd_arena_init(&o.arena, NULL);
   o.log.arena = &o.arena;
+  o.rewrites.arena = &o.arena;
+  o.process.context.rewrite_stats = &o.rewrites;
   init_command(&o);
   bool ok = hd_options_parse(&o.options, &o.command, argc, argv,
                              &o.process.context.diags);

@@ -43,6 +43,8 @@ void hd_module_count(const hd_module_t *module, hd_module_counts_t *counts) {
     case HD_ITEM_GRAPH:
       counts->graphs++;
       break;
+    case HD_ITEM_REWRITE:
+      break;
     }
   }
 }
@@ -61,8 +63,8 @@ void hd_report_times(const hd_pass_log_t *log) {
   fprintf(stderr, "%10.3f  %5.1f%%  total\n", total, 100.0);
 }
 
-void hd_report_stats(const hd_pass_log_t *log,
-                     const hd_module_counts_t *counts) {
+void hd_report_stats(const hd_pass_log_t *log, const hd_module_counts_t *counts,
+                     const hd_rewrite_stats_t *rewrites) {
   for (size_t i = 0; i < log->records.size; i++)
     fprintf(stderr, "%-22s %s\n", log->records.data[i].name,
             log->records.data[i].changed ? "changed" : "unchanged");
@@ -72,11 +74,24 @@ void hd_report_stats(const hd_pass_log_t *log,
       "statements %llu\n",
       counts->kernels, counts->functions, counts->plans, counts->constants,
       counts->tasks, counts->graphs, (unsigned long long)counts->statements);
+  for (size_t i = 0; i < rewrites->rules.size; i++)
+    fprintf(stderr, "rewrite %-30s %lld\n", rewrites->rules.data[i].name,
+            (long long)rewrites->rules.data[i].count);
+  if (rewrites->nodes_before)
+    fprintf(stderr, "rewrites %lld, nodes %zu before, %zu after\n",
+            (long long)rewrites->steps, rewrites->nodes_before,
+            rewrites->nodes_after);
 }
 
 bool hd_report_opt_json(hd_diagnostics_t *diags, const char *path,
                         const hd_pass_log_t *log,
-                        const hd_module_counts_t *counts, int exit_code) {
+                        const hd_module_counts_t *counts,
+                        const hd_rewrite_stats_t *rewrites, int exit_code) {
+  json_t *rules = json_array();
+  for (size_t i = 0; i < rewrites->rules.size; i++)
+    json_array_append_new(
+        rules, json_pack("{s:s, s:I}", "name", rewrites->rules.data[i].name,
+                         "count", (json_int_t)rewrites->rules.data[i].count));
   json_t *passes = json_array();
   for (size_t i = 0; i < log->records.size; i++) {
     const hd_pass_record_t *record = &log->records.data[i];
@@ -86,10 +101,10 @@ bool hd_report_opt_json(hd_diagnostics_t *diags, const char *path,
                                     (int)record->changed));
   }
   json_t *object = json_pack(
-      "{s:s, s:o, s:i, s:i, s:i, s:I, s:i, s:o}", "version", hidet_version(),
-      "passes", passes, "kernels", (int)counts->kernels, "functions",
-      (int)counts->functions, "plans", (int)counts->plans, "statements",
-      (json_int_t)counts->statements, "exit", exit_code, "diagnostics",
-      hd_json_diagnostics(diags));
+      "{s:s, s:o, s:i, s:i, s:i, s:I, s:o, s:i, s:o}", "version",
+      hidet_version(), "passes", passes, "kernels", (int)counts->kernels,
+      "functions", (int)counts->functions, "plans", (int)counts->plans,
+      "statements", (json_int_t)counts->statements, "rewrites", rules, "exit",
+      exit_code, "diagnostics", hd_json_diagnostics(diags));
   return hd_json_write(diags, path, object);
 }

@@ -5,6 +5,7 @@
 #ifndef HIDET_TOOLS_REPORT_H
 #define HIDET_TOOLS_REPORT_H
 
+#include "Graph/Rewrite.h"
 #include "Tools/Passes.h"
 
 typedef struct hd_module_counts {
@@ -16,12 +17,13 @@ typedef struct hd_module_counts {
 void hd_module_count(const hd_module_t *module, hd_module_counts_t *counts);
 
 void hd_report_times(const hd_pass_log_t *log);
-void hd_report_stats(const hd_pass_log_t *log,
-                     const hd_module_counts_t *counts);
+void hd_report_stats(const hd_pass_log_t *log, const hd_module_counts_t *counts,
+                     const hd_rewrite_stats_t *rewrites);
 
 // Writes one object, with the keys of `hidet-opt --stats --json`.
 bool hd_report_opt_json(hd_diagnostics_t *diags, const char *path,
                         const hd_pass_log_t *log,
-                        const hd_module_counts_t *counts, int exit_code);
+                        const hd_module_counts_t *counts,
+                        const hd_rewrite_stats_t *rewrites, int exit_code);
 
 #endif
