@@ -104,7 +104,7 @@ static bool known_element(const hd_task_binding_t *b,
       b->known && value->kind == HD_VALUE_INPUT
           ? b->known[hd_task_input_at(b->task, value)]
           : NULL;
-  if (!known || known->rank)
+  if (!known || known->count != 1)
     return false;
   if (hd_scalar_class(known->type) == HD_CLASS_FLOAT)
     out->f = hd_host_tensor_get(known, 0);

@@ -46,8 +46,8 @@ typedef struct hd_task_binding {
   const hd_tensor_type_t *inputs; // Of task->inputs; attributes' are unused.
   const hd_bound_attribute_t *attributes; // Of task->inputs; tensors' unused.
   const hd_tensor_type_t *outputs;        // Of task->outputs, at the bounds.
-  // Of task->inputs: the one element of a tensor of rank 0 where it is known,
-  // which terms may read. NULL: none is.
+  // Of task->inputs: a tensor of one element where it is known, which terms may
+  // read. NULL: none is.
   const hd_host_tensor_t *const *known;
 } hd_task_binding_t;
 

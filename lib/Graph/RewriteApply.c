@@ -4,6 +4,8 @@
 // binding, then made.
 #include "Graph/RewriteState.h"
 
+#include <string.h>
+
 static bool same_count(const hd_tensor_type_t *a, const hd_tensor_type_t *b) {
   return a->type == b->type &&
          hd_tensor_type_count(a) == hd_tensor_type_count(b);
@@ -24,6 +26,38 @@ static bool plan_reshape(hd_rw_match_t *m, const hd_rule_value_t *value,
   return same_count(type, input);
 }
 
+// One number for all axes of a pack becomes a list, as graphs have it.
+static void spread(const hd_task_binding_t *b, hd_arena_t *arena,
+                   hd_attribute_list_t *list) {
+  const hd_task_t *task = b->task;
+  for (size_t i = 0; i < task->inputs.size; i++) {
+    const hd_task_value_t *value = task->inputs.data[i];
+    for (size_t n = 0; value->pack && n < list->size; n++) {
+      const hd_attribute_t *a = list->data[n];
+      if (strcmp(a->name, value->name) != 0 ||
+          (a->kind != HD_ATTRIBUTE_INT && a->kind != HD_ATTRIBUTE_FLOAT))
+        continue;
+      const hd_bound_attribute_t *bound = &b->attributes[i];
+      hd_attribute_t *all = HD_ARENA_NEW(arena, hd_attribute_t);
+      size_t size = (bound->rank + 1) * sizeof(int64_t);
+      void *values = hd_arena_alloc(arena, size);
+      all->name = a->name;
+      all->count = bound->rank;
+      all->kind = bound->ints ? HD_ATTRIBUTE_INTS : HD_ATTRIBUTE_FLOATS;
+      if (bound->rank)
+        memcpy(values,
+               bound->ints ? (const void *)bound->ints
+                           : (const void *)bound->floats,
+               bound->rank * sizeof(int64_t));
+      if (bound->ints)
+        all->u.ints = values;
+      else
+        all->u.floats = values;
+      list->data[n] = all;
+    }
+  }
+}
+
 static bool plan_task(hd_rw_match_t *m, const hd_rule_node_t *node,
                       hd_node_t *made, const hd_tensor_type_t *inputs) {
   hd_attribute_list_t list = {0};
@@ -34,6 +68,7 @@ static bool plan_task(hd_rw_match_t *m, const hd_rule_node_t *node,
                        NULL, node->num_inputs, list.data, (uint32_t)list.size);
   if (!b)
     return false;
+  spread(b, m->g->arena, &list);
   m->made_types[made - m->made] = b->outputs;
   made->attributes = list.data;
   made->num_attributes = (uint32_t)list.size;

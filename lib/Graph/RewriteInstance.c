@@ -199,7 +199,7 @@ static bool draw_operands(hd_instance_t *n, const hd_task_binding_t *b) {
         n->known[hd_task_input_at(b->task, value->type)];
     hd_host_tensor_t *tensor =
         hd_host_tensor_make(n->arena, type.type, type.shape, type.rank);
-    if (known)
+    if (known && tensor->count == 1)
       memcpy(tensor->data, known->data, tensor->bytes);
     else
       hd_draw_elements(n, value, tensor);
@@ -221,7 +221,8 @@ static bool bind(hd_instance_t *n, const hd_attribute_list_t *collected) {
     if (!value)
       continue;
     types[count] = hd_tensor_type_of(n->left[value->index]);
-    known[count++] = n->left[value->index]->rank ? NULL : n->left[value->index];
+    const hd_host_tensor_t *tensor = n->left[value->index];
+    known[count++] = tensor->count == 1 ? tensor : NULL;
   }
   n->binding = hd_task_try_bind(n->context, n->arena, s, types, known, count,
                                 collected->data, (uint32_t)collected->size);

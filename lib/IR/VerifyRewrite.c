@@ -53,6 +53,14 @@ bool hd_rule_node_is_reshape(const hd_rule_node_t *node) {
 
 // --- Terms ---
 
+// x[], x[0], x[0, 0]: that it is the only one is seen where it is known.
+static bool is_first_element(const hd_term_t *term) {
+  for (unsigned i = 0; i < term->num_operands; i++)
+    if (term->operands[i]->kind != HD_TERM_CONST || term->operands[i]->u.i)
+      return false;
+  return term->num_operands == term->u.value->rank;
+}
+
 // Over sizes, attributes and the one element of constants.
 static bool is_known_term(const rule_verifier_t *v, const hd_term_t *term) {
   const hd_rule_value_t *value;
@@ -68,8 +76,7 @@ static bool is_known_term(const rule_verifier_t *v, const hd_term_t *term) {
     break;
   case HD_TERM_LOAD:
     value = hd_rewrite_typed(v->rewrite, term->u.value);
-    return value && value->constant && term->u.value->rank == 0 &&
-           term->num_operands == 0;
+    return value && value->constant && is_first_element(term);
   case HD_TERM_INDEX:
   case HD_TERM_BOUND:
   case HD_TERM_BITCAST:
@@ -89,8 +96,7 @@ static bool is_known_term(const rule_verifier_t *v, const hd_term_t *term) {
 static void verify_term(rule_verifier_t *v, const hd_term_t *term) {
   if (!is_known_term(v, term))
     fault(v, term->loc,
-          "a term is over sizes, attributes and the element of constants of "
-          "rank 0");
+          "a term is over sizes, attributes and the only element of constants");
 }
 
 static void verify_shape(rule_verifier_t *v, const hd_task_value_t *value) {
