@@ -10,12 +10,12 @@
 #include "Schedule/Build.h"
 
 // What takes the place of the accesses to a parameter. A hook is called for
-// each access that the kernel's text has (for an access of several lanes, once
-// for each), in the order of evaluation; what it pushes to the builder's open
-// block stands before the statement, and is evaluated only where the access
-// was. It may use what is visible there: parameters, and the values that it is
-// given. It may read what nobody writes during the launch, write registers that
-// it declares, and, storing, write to tensors of its own; nothing else, for
+// each access that the kernel's text has, at least once; what it pushes to the
+// builder's open block stands before the statement (for an access of several
+// lanes, in a loop over them), and is evaluated only where the access was. It
+// may use what is visible there: parameters, and the values that it is given.
+// It may read what nobody writes during the launch, write registers that it
+// declares, and, storing, write to tensors of its own; nothing else, for
 // statements move past the kernel's own.
 //
 // A tensor that the kernel does not have is pushed to b->params

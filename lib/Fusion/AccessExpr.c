@@ -97,12 +97,6 @@ void hd_access_exprs(hd_accessor_t *a, const hd_expr_t *const *exprs,
 
 // --- Laziness ---
 
-// What is evaluated where it is needed: statements, then a value.
-typedef struct lazy {
-  hd_stmt_list_t stmts;
-  const hd_expr_t *value;
-} lazy_t;
-
 // Cheap, and the same and without harm wherever it is evaluated.
 static bool is_harmless(void *argument, const hd_expr_t *e) {
   (void)argument;
@@ -115,8 +109,8 @@ static bool is_harmless(void *argument, const hd_expr_t *e) {
 
 // Ends the open block. Where it holds harmless names alone, they go to the
 // block around it.
-static lazy_t end_lazy(hd_accessor_t *a, const hd_expr_t *value) {
-  lazy_t lazy = {a->b.block->stmts, value};
+static hd_access_lazy_t end_lazy(hd_accessor_t *a, const hd_expr_t *value) {
+  hd_access_lazy_t lazy = {a->b.block->stmts, value};
   a->b.block = a->b.block->outer;
   for (size_t i = 0; i < lazy.stmts.size; i++) {
     const hd_stmt_t *stmt = lazy.stmts.data[i];
@@ -129,52 +123,52 @@ static lazy_t end_lazy(hd_accessor_t *a, const hd_expr_t *value) {
   return lazy;
 }
 
-static lazy_t translate_lazily(hd_accessor_t *a, const hd_expr_t *e) {
+static hd_access_lazy_t translate_lazily(hd_accessor_t *a, const hd_expr_t *e) {
   hd_open_block_t block;
   hd_b_open(&a->b, &block);
   return end_lazy(a, translate(a, e));
 }
 
-// register chosen: a place for a value of that type.
-static const hd_var_t *declare_cell(hd_accessor_t *a, hd_type_t type,
-                                    const hd_expr_t *init) {
+const hd_var_t *hd_access_cell(hd_accessor_t *a, hd_type_t type,
+                               const hd_expr_t *init) {
   int64_t lanes = type.lanes;
   return hd_b_register(&a->b, "chosen", (hd_scalar_t)type.scalar, &lanes,
                        lanes > 1, init);
 }
 
-static void set_cell(hd_accessor_t *a, const hd_var_t *cell,
-                     const hd_expr_t *value) {
-  const hd_expr_t *first = hd_b_i32(&a->b, 0);
-  hd_b_store(&a->b, cell, &first, cell->tensor->rank, value);
-}
-
-static const hd_expr_t *get_cell(hd_accessor_t *a, const hd_var_t *cell,
-                                 hd_type_t type) {
+const hd_expr_t *hd_access_get_cell(hd_accessor_t *a, const hd_var_t *cell,
+                                    hd_type_t type) {
   const hd_expr_t *first = hd_b_i32(&a->b, 0);
   return hd_expr_access(a->b.arena, HD_EXPR_LOAD, cell, type.lanes, &first,
                         cell->tensor->rank);
 }
 
-static hd_block_t to_cell(hd_accessor_t *a, const lazy_t *lazy,
+void hd_access_to_cell(hd_accessor_t *a, const hd_access_lazy_t *lazy,
+                       const hd_var_t *cell) {
+  const hd_expr_t *first = hd_b_i32(&a->b, 0);
+  push_all(a, &lazy->stmts);
+  hd_b_store(&a->b, cell, &first, cell->tensor->rank, lazy->value);
+}
+
+static hd_block_t to_cell(hd_accessor_t *a, const hd_access_lazy_t *lazy,
                           const hd_var_t *cell) {
   hd_open_block_t block;
   hd_b_open(&a->b, &block);
-  push_all(a, &lazy->stmts);
-  set_cell(a, cell, lazy->value);
+  hd_access_to_cell(a, lazy, cell);
   return hd_b_close(&a->b);
 }
 
 // condition ? x : y, as an expression or by statements.
 static const hd_expr_t *choose(hd_accessor_t *a, const hd_expr_t *condition,
-                               const lazy_t *x, const lazy_t *y) {
+                               const hd_access_lazy_t *x,
+                               const hd_access_lazy_t *y) {
   if (!condition)
     condition = hd_expr_bool(a->b.arena, true);
   if (x->stmts.size == 0 && y->stmts.size == 0)
     return hd_expr_select(a->b.arena, condition, x->value, y->value);
-  const hd_var_t *cell = declare_cell(a, x->value->type, NULL);
+  const hd_var_t *cell = hd_access_cell(a, x->value->type, NULL);
   hd_b_if(&a->b, condition, to_cell(a, x, cell), to_cell(a, y, cell));
-  return get_cell(a, cell, x->value->type);
+  return hd_access_get_cell(a, cell, x->value->type);
 }
 
 // --- Bounds ---
@@ -227,34 +221,6 @@ const hd_expr_t *hd_access_zero(hd_accessor_t *a, hd_type_t type) {
 
 // --- Accesses ---
 
-// The indices of lane l.
-static void lane_at(hd_accessor_t *a, const hd_expr_t *const *at, unsigned rank,
-                    unsigned lane, const hd_expr_t **out) {
-  for (unsigned i = 0; i < rank; i++)
-    out[i] = at[i];
-  if (rank > 0)
-    out[rank - 1] = hd_b_let(
-        &a->b, "at", hd_b_op_int(&a->b, HD_EXPR_ADD, at[rank - 1], lane));
-}
-
-static const hd_expr_t *lane_of(hd_accessor_t *a, const hd_expr_t *e,
-                                unsigned lane) {
-  if (e->type.lanes == 1)
-    return e;
-  if (e->kind == HD_EXPR_VECTOR)
-    return e->operands[e->num_operands == 1 ? 0 : lane];
-  hd_expr_t like = {.u.i = lane, .loc = e->loc};
-  return hd_expr_make(a->b.arena, HD_EXPR_LANE, hd_type_lane(e->type), &like,
-                      &e, 1);
-}
-
-static const hd_expr_t *from_lanes(hd_accessor_t *a, hd_type_t type,
-                                   const hd_expr_t *const *lanes) {
-  return type.lanes == 1 ? lanes[0]
-                         : hd_expr_make(a->b.arena, HD_EXPR_VECTOR, type, NULL,
-                                        lanes, type.lanes);
-}
-
 const hd_expr_t *hd_access_remake(hd_accessor_t *a, const hd_expr_t *e,
                                   const hd_expr_t *const *operands) {
   for (unsigned i = 0; i < e->num_operands; i++)
@@ -280,42 +246,26 @@ static const hd_expr_t *with_zeros(hd_accessor_t *a, const hd_expr_t *e,
                         operands, e->num_operands + 1);
 }
 
-// What the hook has in place of the lanes from `at` on. In the value of a load
-// point, a load outside its tensor makes all of it 0, whether it is needed or
-// not: what the hook evaluates where it needs it must not.
+// What the hook has in place of an element. In the value of a load point, a
+// load outside its tensor makes all of it 0, whether it is needed or not: what
+// the hook evaluates where it needs it must not.
 static const hd_expr_t *call_hook(hd_accessor_t *a,
                                   const hd_access_hook_t *hook,
-                                  const hd_expr_t *const *at, hd_type_t type,
-                                  bool is_lazy) {
-  const hd_expr_t *place[HD_MAX_RANK], *lanes[HD_MAX_LANES];
+                                  const hd_expr_t *const *at, bool is_lazy) {
   hd_stmt_list_t *stmts = &a->b.block->stmts;
   size_t before = stmts->size;
-  for (unsigned l = 0; l < type.lanes; l++) {
-    lane_at(a, at, hook->param->tensor->rank, l, place);
-    lanes[l] = hook->load(hook->argument, &a->b, place);
-    assert(hd_type_equal(lanes[l]->type, hd_type_lane(type)));
-    if (a->is_guarded)
-      lanes[l] = with_zeros(a, lanes[l], is_lazy);
-  }
-  for (size_t i = before; a->is_guarded && i < stmts->size; i++) {
+  const hd_expr_t *value = hook->load(hook->argument, &a->b, at);
+  assert(hd_type_equal(value->type, hook->param->type));
+  if (!a->is_guarded)
+    return value;
+  for (size_t i = before; i < stmts->size; i++) {
     if (stmts->data[i]->kind != HD_STMT_LET)
       continue;
     hd_stmt_t *copy = hd_stmt_copy(a->b.arena, stmts->data[i]);
     copy->u.let.value = with_zeros(a, copy->u.let.value, is_lazy);
     stmts->data[i] = copy;
   }
-  return from_lanes(a, type, lanes);
-}
-
-void hd_access_store(hd_accessor_t *a, const hd_access_hook_t *hook,
-                     const hd_expr_t *const *at, const hd_expr_t *value) {
-  const hd_expr_t *place[HD_MAX_RANK];
-  unsigned rank = hook->param->tensor->rank;
-  for (unsigned l = 0; l < value->type.lanes; l++) {
-    lane_at(a, at, rank, l, place);
-    hook->store(hook->argument, &a->b, place,
-                hd_b_let(&a->b, "value", lane_of(a, value, l)));
-  }
+  return with_zeros(a, value, is_lazy);
 }
 
 // The indices of an access, evaluated now.
@@ -337,36 +287,32 @@ static const hd_expr_t *replace_load(hd_accessor_t *a, const hd_expr_t *place,
     hd_access_guard_t guard = {at[i], hook->param->tensor->shape[i]};
     hd_vec_push(a->b.arena, &a->guards, guard);
   }
-  a->has_vectors |= type.lanes > 1;
-  return call_hook(a, hook, at, type, false);
+  return type.lanes == 1 ? call_hook(a, hook, at, false)
+                         : hd_access_load_lanes(a, hook, at, type);
 }
 
-// a[i] else x: lane by lane, the hook's value or x's.
+// a[i] else x
 static const hd_expr_t *replace_load_else(hd_accessor_t *a, const hd_expr_t *e,
                                           const hd_access_hook_t *hook) {
-  const hd_expr_t *at[HD_MAX_RANK], *place[HD_MAX_RANK], *lanes[HD_MAX_LANES];
-  unsigned rank = hook->param->tensor->rank;
+  const hd_tensor_t *tensor = hook->param->tensor;
+  const hd_expr_t *at[HD_MAX_RANK];
   translate_indices(a, e, at);
-  for (unsigned l = 0; l < e->type.lanes; l++) {
-    lane_at(a, at, rank, l, place);
-    hd_open_block_t block;
-    hd_b_open(&a->b, &block);
-    lazy_t x =
-        end_lazy(a, call_hook(a, hook, place, hd_type_lane(e->type), true));
-    lazy_t y = translate_lazily(a, e->operands[rank]);
-    y.value = lane_of(a, y.value, l);
-    lanes[l] =
-        choose(a, hd_access_inside(a, hook->param->tensor, place, 1), &x, &y);
-  }
-  return from_lanes(a, e->type, lanes);
+  hd_open_block_t block;
+  hd_b_open(&a->b, &block);
+  const hd_expr_t *value =
+      e->type.lanes == 1 ? call_hook(a, hook, at, true) : NULL;
+  hd_access_lazy_t x = end_lazy(a, value);
+  hd_access_lazy_t y = translate_lazily(a, e->operands[tensor->rank]);
+  return value ? choose(a, hd_access_inside(a, tensor, at, 1), &x, &y)
+               : hd_access_load_some_lanes(a, hook, at, e->type, &y);
 }
 
 // --- Operators that evaluate what they need ---
 
 static const hd_expr_t *translate_select(hd_accessor_t *a, const hd_expr_t *e) {
   const hd_expr_t *condition = translate(a, e->operands[0]);
-  lazy_t x = translate_lazily(a, e->operands[1]);
-  lazy_t y = translate_lazily(a, e->operands[2]);
+  hd_access_lazy_t x = translate_lazily(a, e->operands[1]);
+  hd_access_lazy_t y = translate_lazily(a, e->operands[2]);
   const hd_expr_t *operands[] = {condition, x.value, y.value};
   return x.stmts.size || y.stmts.size ? choose(a, condition, &x, &y)
                                       : hd_access_remake(a, e, operands);
@@ -374,16 +320,16 @@ static const hd_expr_t *translate_select(hd_accessor_t *a, const hd_expr_t *e) {
 
 static const hd_expr_t *translate_logic(hd_accessor_t *a, const hd_expr_t *e) {
   const hd_expr_t *left = translate(a, e->operands[0]);
-  lazy_t right = translate_lazily(a, e->operands[1]);
+  hd_access_lazy_t right = translate_lazily(a, e->operands[1]);
   const hd_expr_t *operands[] = {left, right.value};
   if (right.stmts.size == 0)
     return hd_access_remake(a, e, operands);
-  const hd_var_t *cell = declare_cell(a, e->type, left);
-  const hd_expr_t *open = get_cell(a, cell, e->type);
+  const hd_var_t *cell = hd_access_cell(a, e->type, left);
+  const hd_expr_t *open = hd_access_get_cell(a, cell, e->type);
   if (e->kind == HD_EXPR_OR)
     open = hd_expr_unary(a->b.arena, HD_EXPR_NOT, open);
   hd_b_if(&a->b, open, to_cell(a, &right, cell), (hd_block_t){0});
-  return get_cell(a, cell, e->type);
+  return hd_access_get_cell(a, cell, e->type);
 }
 
 // a[i] else x, where a stays.
@@ -392,13 +338,14 @@ static const hd_expr_t *translate_load_else(hd_accessor_t *a,
   const hd_expr_t *operands[HD_MAX_RANK + 1], *at[HD_MAX_RANK + 1];
   unsigned rank = hd_expr_num_indices(e);
   translate_all(a, e->operands, rank, operands);
-  lazy_t otherwise = translate_lazily(a, e->operands[rank]);
+  hd_access_lazy_t otherwise = translate_lazily(a, e->operands[rank]);
   operands[rank] = otherwise.value;
   if (otherwise.stmts.size == 0)
     return hd_access_remake(a, e, operands);
   hd_access_name_indices(a, operands, rank, at);
-  lazy_t element = {.value = hd_expr_access(a->b.arena, HD_EXPR_LOAD, e->u.var,
-                                            e->type.lanes, at, rank)};
+  hd_access_lazy_t element = {.value = hd_expr_access(a->b.arena, HD_EXPR_LOAD,
+                                                      e->u.var, e->type.lanes,
+                                                      at, rank)};
   if (e->type.lanes > 1) { // Some lanes may be there.
     at[rank] = otherwise.value;
     otherwise.value = hd_expr_access(a->b.arena, HD_EXPR_LOADELSE, e->u.var,

@@ -196,12 +196,10 @@ static const hd_expr_t *guarded_expression(hd_accessor_t *a,
   names_t names;
   begin_names(a, &names);
   a->is_guarded = true;
-  a->has_vectors = false;
   a->guards.size = 0;
   value = hd_access_expr(a, value);
   a->is_guarded = false;
-  value = learn_all(a, &names) && !a->has_vectors ? without_names(&names, value)
-                                                  : NULL;
+  value = learn_all(a, &names) ? without_names(&names, value) : NULL;
   const hd_expr_t *all = value ? guards_of(a, &names, value) : NULL;
   hd_rewriter_fini(&names.rewriter);
   return all ? hd_expr_select(a->b.arena, all, value,

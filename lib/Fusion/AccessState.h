@@ -25,7 +25,6 @@ typedef struct hd_accessor {
   // by, so that the element is 0.
   bool is_guarded;
   HD_VEC(hd_access_guard_t) guards;
-  bool has_vectors; // Loads of several lanes, which guards do not say.
   HD_VEC(hd_access_moved_t) moved;
 } hd_accessor_t;
 
@@ -62,11 +61,39 @@ const hd_expr_t *hd_access_zero(hd_accessor_t *a, hd_type_t type);
 // Names the indices of an access in i32 or i64, as hooks expect them.
 void hd_access_name_indices(hd_accessor_t *a, const hd_expr_t *const *indices,
                             unsigned count, const hd_expr_t **at);
+// What is evaluated where it is needed: statements, then a value.
+typedef struct hd_access_lazy {
+  hd_stmt_list_t stmts;
+  const hd_expr_t *value;
+} hd_access_lazy_t;
+
+// A register for a value of that type, of several lanes too; its value; a lazy
+// value put into it. init may be NULL.
+const hd_var_t *hd_access_cell(hd_accessor_t *a, hd_type_t type,
+                               const hd_expr_t *init);
+const hd_expr_t *hd_access_get_cell(hd_accessor_t *a, const hd_var_t *cell,
+                                    hd_type_t type);
+void hd_access_to_cell(hd_accessor_t *a, const hd_access_lazy_t *lazy,
+                       const hd_var_t *cell);
+
+// What a hook has in place of several lanes from `at` on; of those outside,
+// otherwise.
+const hd_expr_t *hd_access_load_lanes(hd_accessor_t *a,
+                                      const hd_access_hook_t *hook,
+                                      const hd_expr_t *const *at,
+                                      hd_type_t type);
+const hd_expr_t *hd_access_load_some_lanes(hd_accessor_t *a,
+                                           const hd_access_hook_t *hook,
+                                           const hd_expr_t *const *at,
+                                           hd_type_t type,
+                                           hd_access_lazy_t *otherwise);
+// value: of one lane or several, a constant or a name.
+void hd_access_store(hd_accessor_t *a, const hd_access_hook_t *hook,
+                     const hd_expr_t *const *at, const hd_expr_t *value);
+
 // An operator of e's with other operands; e where they are the same.
 const hd_expr_t *hd_access_remake(hd_accessor_t *a, const hd_expr_t *e,
                                   const hd_expr_t *const *operands);
-void hd_access_store(hd_accessor_t *a, const hd_access_hook_t *hook,
-                     const hd_expr_t *const *at, const hd_expr_t *value);
 
 // Whether an intrinsic's call is an ordinary access, but for the caches.
 bool hd_access_is_cached_load(const hd_expr_t *e);

@@ -28,7 +28,13 @@
 #include "IR/Rewrite.h"
 #include "IR/Simplifier.h"
 
-enum { MAX_TRIPS = 32, MAX_WIDTH = 16, MAX_ACCESSES = 16, VECTOR_BITS = 128 };
+enum {
+  MAX_TRIPS = 32,
+  MAX_WIDTH = 16,
+  MAX_LOADS = 16,
+  MAX_STATEMENTS = 100, // What fusion puts into a loop is a few dozen.
+  VECTOR_BITS = 128
+};
 
 typedef struct vector_load {
   const hd_expr_t *load;
@@ -42,7 +48,7 @@ typedef struct vectorizer {
   hd_stmt_list_t *out;
   int64_t first, trips, width;
   unsigned num_loads;
-  vector_load_t loads[MAX_ACCESSES];
+  vector_load_t loads[MAX_LOADS];
   hd_ptr_map_t stored; // Tensors that statements so far have stored to.
   hd_ptr_map_t lets;   // The body's, to their values: for looking at indices.
   hd_ptr_map_t copies; // The body's, to this iteration's.
@@ -191,7 +197,7 @@ static bool is_vector(vectorizer_t *v, const hd_var_t *var,
 // Loads that are certain to be done.
 static void note_loads(vectorizer_t *v, const hd_expr_t *e) {
   if (e->kind == HD_EXPR_LOAD && !e->linear && e->type.lanes == 1 &&
-      v->num_loads < MAX_ACCESSES)
+      v->num_loads < MAX_LOADS)
     v->loads[v->num_loads++].load = e;
   for (unsigned i = 0; i < e->num_operands; ++i)
     if (!hd_expr_is_lazy(e, i))
@@ -354,7 +360,7 @@ bool hd_vectorize_loop(hd_simplifier_t *s, const hd_stmt_t *loop,
       limit < v.first || limit > INT32_MAX)
     return false;
   v.trips = limit - v.first;
-  if (v.trips < 2 || v.trips > MAX_TRIPS || body.size > MAX_ACCESSES)
+  if (v.trips < 2 || v.trips > MAX_TRIPS || body.size > MAX_STATEMENTS)
     return false;
   for (size_t i = 0; i < body.size; ++i)
     if (!look_at(&v, body.stmts[i]))

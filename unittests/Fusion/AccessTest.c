@@ -4,9 +4,12 @@
 // may stand in, what is evaluated where it is needed alone, and what stands in
 // the way.
 #include "AccessHelp.h"
+#include "IR/Passes.h"
+#include "IR/Printer.h"
 #include "Support/File.h"
 
 #include <stdio.h>
+#include <string.h>
 
 // The kernel's parameters by which names, one after the other and together, in
 // each style; sizes are its scalars.
@@ -109,14 +112,49 @@ static void replaces_vectors(void **state) {
   (void)state;
   expect_same(
       "kernel k(n: i32, m: i32, in x: f32[m, 40], in y: f16[80],\n"
-      "         out z: f32[32, 4], out v: f16[32, 8]) block(32) {\n"
+      "         in q: i4[64], out z: f32[32, 4], out v: f16[32, 8],\n"
+      "         out u: i8[32, 2]) block(32) {\n"
+      "  u[thread, 0 +: 2] = i8x2(q[thread * 2 +: 2])\n"
       "  let a = x[thread % m, thread % 10 * 4 +: 4]\n"
       "  let b = x[thread - 7, thread % 11 * 4 +: 4] else f32x4(1, 2, 3, 4)\n"
       "  z[thread, 0 +: 4] = a + b\n"
       "  v[thread, 0 +: 8] = thread > 3 && thread < 13\n"
       "    ? y[(thread - 3) * 8 +: 8] : y[0 +: 8]\n"
       "}\n",
-      4);
+      6);
+}
+
+// Lanes side by side become vectors again.
+static void joins_lanes(void **state) {
+  (void)state;
+  hd_access_run_t run;
+  hd_access_begin(&run,
+                  "kernel k(in x: f32[256], in b: f32[300], out z: f32[256])\n"
+                  "  block(64) {\n"
+                  "  let i = thread * 4\n"
+                  "  z[i +: 4] = x[i +: 4] + (b[i + 4 +: 4] else f32x4(0))\n"
+                  "}\n",
+                  NULL, NULL);
+  hd_access_change(&run, "x b z", HD_HOOK_STRAIGHT);
+  hd_pass_args_t args = {0};
+  hd_module_t *made = hd_module_create(&run.context);
+  hd_item_t item = {.kind = HD_ITEM_FUNC};
+  item.u.func = (hd_func_t *)(uintptr_t)hd_pass_vectorize(
+      made, hd_pass_simplify(made, run.changed, &args), &args);
+  hd_vec_push(&made->arena, &made->items, item);
+  hd_buffer_t out = {0};
+  hd_module_print(made, &out);
+  static const char *const vectors[] = {"= x_straight[", "= b_straight[",
+                                        "z_straight["};
+  for (size_t i = 0; i < 3; i++) { // One access, of four lanes.
+    const char *access = strstr(hd_buffer_text(&out), vectors[i]);
+    assert_non_null(access);
+    assert_int_equal(strcspn(access, "+"), strcspn(access, "]") - 4);
+    assert_int_equal(strncmp(strchr(access, '+'), "+: 4]", 5), 0);
+    assert_null(strstr(access + 1, vectors[i]));
+  }
+  hd_buffer_fini(&out);
+  hd_access_end(&run);
 }
 
 static void replaces_accesses_past_caches(void **state) {
@@ -389,7 +427,7 @@ HD_UNIT_TESTS(cmocka_unit_test(replaces_loads_and_stores),
               cmocka_unit_test(replaces_in_every_statement),
               cmocka_unit_test(evaluates_what_is_needed),
               cmocka_unit_test(keeps_the_order),
-              cmocka_unit_test(replaces_vectors),
+              cmocka_unit_test(replaces_vectors), cmocka_unit_test(joins_lanes),
               cmocka_unit_test(replaces_accesses_past_caches),
               cmocka_unit_test(replaces_in_functions),
               cmocka_unit_test(keeps_expressions),

@@ -4,11 +4,13 @@
 // barriers, loops, calls and lazy operands run on the simulator as they are,
 // and after each pass, after a few passes in random order, and after --lower;
 // every byte of their memory is the same. What vectorize leaves runs under the
-// sanitizer, which alone sees a vector that is not aligned.
+// sanitizer, which alone sees a vector that is not aligned. Likewise where
+// accesses to parameters are replaced, as fusion does.
 //
 // HIDET_TEST_KERNELS=20000 runs that many, through every pass each; without it
 // a kernel goes through a third of them. HIDET_TEST_SEED names the first; of a
 // kernel alone that fails, both writings are printed.
+#include "KernelAccess.h"
 #include "KernelGenerator.h"
 #include "UnitTest.h"
 
@@ -16,6 +18,7 @@
 #include "IR/Effects.h"
 #include "IR/Parser.h"
 #include "IR/Rewrite.h"
+#include "IR/Verifier.h"
 #include "Runtime/Sim.h"
 #include "Support/ThreadPool.h"
 #include "Tools/Passes.h"
@@ -48,6 +51,9 @@ static memory_t fresh_memory(uint64_t seed) {
   return memory;
 }
 
+// No pass, but what fusion does with kernels.
+#define REPLACE_ACCESSES "replace-accesses"
+
 // The passes that a version of a kernel goes through, NULL after the last.
 typedef struct recipe {
   const char *passes[MAX_STEPS + 1];
@@ -79,6 +85,13 @@ static unsigned count_vectors(const hd_module_t *module) {
 }
 
 static bool apply(version_t *v, const char *name, const char *options) {
+  if (strcmp(name, REPLACE_ACCESSES) == 0) {
+    const hd_func_t *kernel = hd_module_find(v->module, "k", HD_FUNC_KERNEL);
+    bool changed =
+        hd_kernel_replace_accesses(v->module, (hd_func_t *)(uintptr_t)kernel);
+    v->ok = hd_module_verify(v->module);
+    return changed;
+  }
   hd_pass_list_t list;
   hd_pass_list_init(&list);
   hd_pass_log_t log = {.arena = &v->module->arena};
@@ -195,7 +208,8 @@ static bool version_run(version_t *v, uint64_t seed, const recipe_t *recipe,
 
 static const char *const passes[] = {
     "inline", "simplify", "specialize", "vectorize",          "resolve-layouts",
-    "unroll", "cse",      "dce",        "lower-task-mapping", "lower"};
+    "unroll", "cse",      "dce",        "lower-task-mapping", REPLACE_ACCESSES,
+    "lower"};
 enum { NUM_PASSES = sizeof passes / sizeof passes[0] };
 
 typedef struct run {
@@ -294,7 +308,8 @@ static void check_kernel(void *argument, unsigned piece, unsigned worker) {
         (run->all || (seed + p) % SHARE == 0 || p + 1 == NUM_PASSES) &&
         compare(run, seed,
                 &(recipe_t){.passes = {passes[p]},
-                            .sanitize = !strcmp(passes[p], "vectorize")},
+                            .sanitize = !strcmp(passes[p], "vectorize") ||
+                                        !strcmp(passes[p], REPLACE_ACCESSES)},
                 &expected);
   recipe_t recipe = random_recipe(seed);
   changed[NUM_PASSES] = compare(run, seed, &recipe, &expected);
