@@ -2,6 +2,7 @@
 //
 // Schedules for the anchors of a graph, each by itself.
 #include "Fusion/Fuse.h"
+#include "Schedule/Settle.h"
 
 static bool check_values(hd_module_t *module, const hd_value_t *const *values,
                          size_t count) {
@@ -45,11 +46,23 @@ const hd_node_t *hd_node_schedule(hd_module_t *module,
   return copy;
 }
 
+// A schedule that is there already, made for the node's sizes.
+static const hd_node_t *settle(hd_settler_t *settler, const hd_node_t *node) {
+  const hd_func_t *schedule = hd_settler_settle(settler, node);
+  if (!schedule || schedule == node->schedule)
+    return schedule ? node : NULL;
+  hd_node_t *copy = HD_ARENA_NEW(&settler->module->arena, hd_node_t);
+  *copy = *node;
+  copy->schedule = schedule;
+  return copy;
+}
+
 const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
                                             hd_scheduler_t *scheduler,
                                             const hd_graph_t *graph) {
   if (!hd_graph_check_tasks(module, graph))
     return NULL;
+  hd_settler_t settler = {.module = module};
   hd_graph_t *made = HD_ARENA_NEW(&module->arena, hd_graph_t);
   *made = *graph;
   made->nodes.data =
@@ -57,9 +70,9 @@ const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
   made->nodes.capacity = graph->nodes.size + 1;
   for (size_t i = 0; i < graph->nodes.size; i++) {
     const hd_node_t *node = graph->nodes.data[i];
-    bool needed =
-        node->task && !node->schedule && (node->anchor || !node->group);
-    if (needed)
+    if (node->schedule)
+      node = settle(&settler, node);
+    else if (node->task && (node->anchor || !node->group))
       node = hd_node_schedule(module, scheduler, node);
     if (!node)
       return NULL;

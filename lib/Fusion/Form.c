@@ -42,7 +42,9 @@ static void look(hd_former_t *f) {
     const hd_node_t *node = graph->nodes.data[i];
     hd_pointwise_t p;
     f->nodes[i] = (hd_formed_t){
-        .node = node, .why = hd_fusion_pointwise(f->fusion, node, &p)};
+        .node = node,
+        .why = node->schedule ? "it has a kernel of its own"
+                              : hd_fusion_pointwise(f->fusion, node, &p)};
     f->nodes[i].cost = f->nodes[i].why ? 0 : hd_fusion_cost(&p);
     for (uint32_t k = 0; k < node->num_inputs; k++)
       if (node->inputs[k])
@@ -201,6 +203,26 @@ static bool takes_epilogues(hd_former_t *f, const hd_node_t *node) {
   return true;
 }
 
+// The groups that the graph has already stay what they are.
+static void old_groups(hd_former_t *f) {
+  uint32_t number = 0, group = 0;
+  for (uint32_t i = 0; i < f->graph->nodes.size; i++) {
+    const hd_node_t *node = f->graph->nodes.data[i];
+    if (!node->group)
+      continue;
+    if (node->group != number) {
+      uint32_t anchor = i;
+      while (!f->graph->nodes.data[anchor]->anchor)
+        anchor++;
+      group = begin_group(f, anchor);
+      f->groups.data[group].is_fixed = true;
+      number = node->group;
+    }
+    if (i != f->groups.data[group].anchor)
+      join(f, i, group);
+  }
+}
+
 static void anchors(hd_former_t *f) {
   for (uint32_t i = 0; i < f->graph->nodes.size; i++) {
     if (f->nodes[i].group || !f->nodes[i].why || !f->nodes[i].node->task)
@@ -251,7 +273,7 @@ static bool reading_groups(hd_former_t *f, uint32_t node,
     return false;
   for (size_t i = 0; i < uses->nodes.size; i++) {
     const hd_formed_t *user = &f->nodes[uses->nodes.data[i]];
-    if (!user->group)
+    if (!user->group || f->groups.data[user->group].is_fixed)
       return false;
     if (!user->is_prologue)
       add_number(f, groups, user->group);
@@ -325,6 +347,7 @@ const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
   look(&f);
   if (module->context->diags.num_errors > errors)
     return NULL;
+  old_groups(&f);
   anchors(&f);
   hubs(&f);
   prologues(&f);

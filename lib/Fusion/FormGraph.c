@@ -171,12 +171,13 @@ static void write_unit(writer_t *w, uint32_t unit) {
   }
   hd_forming_t *g = &f->groups.data[unit];
   qsort(g->members.data, g->members.size, sizeof(uint32_t), by_number);
-  bool alone = g->members.size == 1;
+  bool alone = g->members.size == 1 && !g->is_fixed;
   uint32_t number = alone ? 0 : ++w->number;
   for (size_t i = 0; i < g->members.size; i++) {
     uint32_t node = g->members.data[i];
-    write_node(w, node, number, !alone && node == g->anchor,
-               f->nodes[node].group != unit, &copies);
+    bool anchor =
+        g->is_fixed ? f->nodes[node].node->anchor : !alone && node == g->anchor;
+    write_node(w, node, number, anchor, f->nodes[node].group != unit, &copies);
   }
 }
 
@@ -271,7 +272,8 @@ const hd_graph_t *hd_former_graph(hd_former_t *f) {
   *w.graph = *f->graph;
   memset(&w.graph->nodes, 0, sizeof(w.graph->nodes));
   for (uint32_t i = 1; i < f->groups.size; i++)
-    trim(f, i);
+    if (!f->groups.data[i].is_fixed)
+      trim(f, i);
   take_names(&w);
   write_nodes(&w);
   return w.graph;

@@ -31,6 +31,7 @@ typedef struct hd_formed {
 typedef struct hd_forming {
   hd_group_t *group;
   uint32_t anchor;
+  bool is_fixed;        // It was there before: nobody joins.
   bool is_heavy;        // The anchor is no pointwise node.
   hd_numbers_t members; // Prologues may belong to several groups.
 } hd_forming_t;

@@ -12,14 +12,15 @@
 // anchor of a group; epilogues come first, as far as they go, then prologues
 // where computing them again costs less than storing them; what is left forms
 // groups of pointwise nodes. A prologue that several groups take is there once
-// for each. Of graphs whose shapes are known and whose nodes are tasks. NULL
-// after an error.
+// for each. Groups that are there stay as they are. Of graphs whose shapes are
+// known and whose nodes are tasks. NULL after an error.
 const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
                                 bool explain);
 
 // A graph whose anchors, and nodes of no group, name their schedules: plans
-// that are added to the module, one for nodes that compute the same. NULL after
-// an error: E1103, E1104.
+// that are added to the module, one for nodes that compute the same. A schedule
+// that is there is made for its node's sizes (Schedule/Settle.h). NULL after an
+// error: E0316, E1103, E1104.
 const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
                                             hd_scheduler_t *scheduler,
                                             const hd_graph_t *graph);
