@@ -328,8 +328,8 @@ static size_t end_of_run(hd_arena_t *arena, const hd_task_t *flat,
 // Of first .. end - 1.
 static bool is_run(hd_arena_t *arena, const hd_task_t *flat, size_t first,
                    size_t end, hd_rows_t *rows) {
-  return end > first + 1 && hd_rows_find(arena, flat, first, end, rows) &&
-         hd_rows_plan(rows);
+  return hd_rows_find(arena, flat, first, end, rows) && hd_rows_plan(rows) &&
+         (end > first + 1 || hd_rows_pay(rows));
 }
 
 // What is in registers now is no tensor.

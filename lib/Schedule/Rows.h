@@ -62,7 +62,8 @@ typedef struct hd_rows {
   // Threads of a row; rows of a block; elements side by side that a thread
   // takes at a time; times.
   int64_t threads, rows, lanes, turns;
-  bool along; // Neighbouring threads take elements, and not rows.
+  bool along;       // Neighbouring threads take elements, and not rows.
+  bool first_alone; // The last reductions matter to the first thread alone.
 } hd_rows_t;
 
 // Whether the definitions first .. end - 1 are one kernel; then its steps.
@@ -70,6 +71,9 @@ bool hd_rows_find(hd_arena_t *arena, const hd_task_t *flat, size_t first,
                   size_t end, hd_rows_t *rows);
 // Phases, threads and what is kept; false where rows are too few and too long.
 bool hd_rows_plan(hd_rows_t *rows);
+// Whether that pays for one definition alone: elements are read at plain
+// indices, and neighbours by neighbouring threads, or there are many.
+bool hd_rows_pay(const hd_rows_t *rows);
 
 // --- The kernel ---
 
@@ -82,7 +86,8 @@ typedef struct hd_row_maker {
 } hd_row_maker_t;
 
 // From what each thread of a row has combined to what all have, in the
-// reduction's registers of every thread. All threads of the block come here.
+// reduction's registers of every thread, or of the first one where that is
+// enough. All threads of the block come here.
 void hd_rows_combine(hd_row_maker_t *m, const hd_row_step_t *step);
 
 #endif

@@ -124,7 +124,12 @@ static void share(hd_row_maker_t *m, const hd_row_step_t *step, int64_t count,
   hd_block_t then = hd_b_close(b);
   hd_b_if(b, writes, then, (hd_block_t){0});
   hd_b_barrier(b);
+  bool alone = m->rows->first_alone && step->phase + 1 == m->rows->phases;
+  hd_b_open(b, &block);
   gather(m, step, parts, count);
+  then = hd_b_close(b);
+  hd_b_if(b, alone ? hd_b_op_int(b, HD_EXPR_EQ, m->worker, 0) : NULL, then,
+          (hd_block_t){0});
 }
 
 void hd_rows_combine(hd_row_maker_t *m, const hd_row_step_t *step) {

@@ -13,21 +13,24 @@
 #include "Schedule/Rows.h"
 
 enum {
-  EACH = 8,         // Elements of a thread; up to
+  EACH = 16,        // Elements of a thread; up to
   MOST_EACH = 32,   // where there are so many that
-  PLENTY = 1 << 16, // threads have work.
+  PLENTY = 1 << 13, // threads have work.
   KEEP = 32,        // Elements of a thread,
   KEPT_BITS = 2048, // and bits of all that it keeps at a time.
   WARP = 32,
   THREADS = 128,    // Of a block of several rows.
   MOST = 512,       // Of any block.
-  ENOUGH = 1 << 15, // Threads that keep a GPU busy,
+  ENOUGH = 1 << 14, // Threads that keep a GPU busy,
   BLOCKS = 128,     // in as many blocks.
   NEIGHBOURS = 8,   // Rows that lie side by side: 32 bytes.
   VECTOR_BITS = 128,
   MAX_LANES = 8,
   FEW = 64, // Rows of LONG points are better made in parts.
   LONG = 1 << 16,
+  // Points that pay for a reduction alone, of elements side by side and others:
+  SHORT = 16,
+  SERIAL = 64,
 };
 
 // --- Phases ---
@@ -211,8 +214,9 @@ static void choose_lanes(hd_rows_t *rows, const hd_term_t *load) {
 
 static void choose_along(hd_rows_t *rows) {
   int64_t count = rows->row.points, points = rows->element.points;
-  int64_t each = count * points / PLENTY;
-  each = each < EACH ? EACH : each > MOST_EACH ? MOST_EACH : each;
+  int64_t each = EACH;
+  while (each < MOST_EACH && each < count * points / PLENTY)
+    each *= 2;
   int64_t chunks = points / rows->lanes, threads = 1;
   while (threads < MOST && threads * each < points && threads < chunks)
     threads *= 2;
@@ -240,6 +244,18 @@ static void choose_across(hd_rows_t *rows) {
     rows->rows = THREADS;
 }
 
+// Whether numbers for each row are all that is made of the last reductions, and
+// nobody minds what they are elsewhere.
+static bool ends_in_numbers(const hd_rows_t *rows) {
+  for (size_t i = 0; i < rows->steps.size; i++) {
+    const hd_row_step_t *step = rows->steps.data[i];
+    if ((step->kind == HD_ROW_VECTOR && step->stored) ||
+        (step->kind == HD_ROW_SCALAR && hd_flat_is_risky(step->term)))
+      return false;
+  }
+  return true;
+}
+
 bool hd_rows_plan(hd_rows_t *rows) {
   planner_t p = {.rows = rows};
   if ((rows->row.points < FEW && rows->element.points >= LONG) ||
@@ -252,9 +268,32 @@ bool hd_rows_plan(hd_rows_t *rows) {
     rows->lanes = 1;
     choose_across(rows);
   }
+  rows->first_alone = ends_in_numbers(rows);
   rows->turns = divide_up(rows->element.points, rows->lanes * rows->threads);
   find_needs(&p, rows->turns * rows->lanes <= KEEP);
   if (!fits_registers(rows))
     find_needs(&p, false);
   return true;
+}
+
+typedef struct payer {
+  const hd_rows_t *rows;
+  bool plain;
+} payer_t;
+
+static bool look_at_access(void *argument, const hd_term_t *term) {
+  payer_t *p = argument;
+  if (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE)
+    for (unsigned i = 0; i < p->rows->element.count; i++)
+      p->plain &= !hd_flat_uses(term, p->rows->element.indices[i]);
+  return p->plain;
+}
+
+bool hd_rows_pay(const hd_rows_t *rows) {
+  payer_t p = {rows, true};
+  for (size_t i = 0; i < rows->steps.size; i++)
+    if (rows->steps.data[i]->kind == HD_ROW_REDUCE)
+      hd_flat_walk(rows->steps.data[i]->term, look_at_access, &p);
+  return p.plain && main_load(rows) &&
+         rows->element.points >= (rows->along ? SHORT : SERIAL);
 }

@@ -92,8 +92,8 @@ void hd_draft_store_reduced(hd_kernel_draft_t *draft,
 bool hd_reads_along(const hd_term_t *term, const hd_index_t *const *indices,
                     unsigned count);
 
-// Several definitions over rows, from number first on, as one kernel; returns
-// how many, 0: none.
+// Several definitions over rows, from number first on, or one that reduces, as
+// one kernel; returns how many, 0: none.
 size_t hd_rule_rows(hd_rules_t *rules, size_t first);
 
 // The first rule that takes a definition.
