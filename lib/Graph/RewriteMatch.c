@@ -169,7 +169,8 @@ static bool meet_value(hd_rw_match_t *m, const hd_rule_value_t *wanted,
   if (wanted->constant && !value->constant)
     return false;
   if (m->rule->is_read[wanted->index] &&
-      (hd_tensor_type_count(&value->type) != 1 || !hd_rw_known(m->g, value, &m->failed)))
+      (hd_tensor_type_count(&value->type) != 1 ||
+       !hd_rw_known(m->g, value, &m->failed)))
     return false;
   *slot = value;
   return true;

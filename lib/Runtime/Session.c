@@ -9,6 +9,7 @@
 #include "Fusion/Fuse.h"
 #include "Graph/Prepare.h"
 #include "Graph/Reference.h"
+#include "Graph/Rewrite.h"
 #include "Runtime/Store.h"
 #include "TaskMapping/Passes.h"
 
@@ -333,14 +334,23 @@ static run_t *begin(hd_session_t *s, const hd_host_tensor_t *inputs) {
   return run;
 }
 
+// What the passes over graphs make of a segment; NULL after an error.
+static const hd_graph_t *transform(hd_session_t *s, const hd_graph_t *graph) {
+  hd_context_t *context = context_of(s);
+  if (!s->options.unrewritten &&
+      !hd_graph_rewrite(s->module, graph, context->rewrites, &graph,
+                        context->rewrite_stats))
+    return NULL;
+  return hd_graph_lower_precision(s->module, graph, s->options.precision, NULL);
+}
+
 // *walks counts the times that the walk began.
 static bool run_segments(hd_session_t *s, run_t *run, unsigned *walks) {
   for (;;) {
     uint64_t start = hd_clock_ns();
     hd_expand_state_t state = hd_expander_run(run->expander, &run->last);
     if (state != HD_EXPAND_FAILED)
-      run->last = hd_graph_lower_precision(s->module, run->last,
-                                           s->options.precision, NULL);
+      run->last = transform(s, run->last);
     s->stats.expand_ms += ms_since(start);
     ++*walks;
     if (state == HD_EXPAND_FAILED || !run->last)

@@ -20,7 +20,8 @@ typedef struct hd_session_options {
   bool keep_layouts; // For the sanitizer: indices stay as they are written, and
                      // workspaces share no memory.
   bool explain;
-  bool unfused; // Every node of the expanded graph has kernels of its own.
+  bool unrewritten;         // No rules are used on the graph.
+  bool unfused;             // Every node has kernels of its own.
   hd_precision_t precision; // That the graph is compiled for.
 } hd_session_options_t;
 

@@ -342,6 +342,7 @@ bool hd_run_model(hd_run_t *run) {
   hd_session_options_t options = {
       .keep_layouts = hd_option_given(&run->options, RUN_SANITIZE),
       .explain = hd_option_given(&run->options, RUN_EXPLAIN),
+      .unrewritten = hd_option_given(&run->options, RUN_NO_REWRITES),
       .unfused = hd_option_given(&run->options, RUN_NO_FUSION),
       .precision = hd_run_precision(run)};
   run->session =
