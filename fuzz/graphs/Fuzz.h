@@ -168,6 +168,7 @@ typedef struct fuzz_options {
   unsigned nodes;
   bool sanitize, slow; // Of all graphs, not some of them.
   bool unfused, unrewritten;
+  bool plant;       // Run with a fault, on `ref`.
   const char *keep; // Where what fails is written; NULL: nowhere.
   unsigned seconds; // For a graph.
 } fuzz_options_t;
@@ -177,6 +178,8 @@ typedef enum fuzz_verdict {
   FUZZ_DIFFERENT,
   FUZZ_FAILED,    // Not compiled, or not run.
   FUZZ_UNSETTLED, // Different, and rounding may make as much.
+  FUZZ_IDENTICAL, // The same, to the bit.
+  FUZZ_VERDICTS
 } fuzz_verdict_t;
 
 typedef struct fuzz_report {
@@ -190,6 +193,12 @@ void fuzz_check(fuzz_graph_t *g, const fuzz_options_t *options, uint64_t way,
                 fuzz_report_t *report);
 // Writes the graph, its inputs and what is expected; name.hir, name.in0.npy.
 bool fuzz_keep(fuzz_graph_t *g, const char *folder, const char *name);
+
+// --- Plant.c ---
+
+// Makes a fault somewhere in what is run; what is expected remains. False where
+// no place was found.
+bool fuzz_plant(fuzz_graph_t *g);
 
 // --- Reduce.c ---
 

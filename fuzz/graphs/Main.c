@@ -29,6 +29,7 @@ static const char usage[] =
     "  --sanitize     check all graphs, not one in eight\n"
     "  --slow         compile all graphs as hidet-run does, not one in eight\n"
     "  --unfused, --unrewritten\n"
+    "  --plant        run with a fault each, on `ref`: what is noticed?\n"
     "  --print        show the graphs, run nothing\n"
     "  --tasks        how often each task was taken\n";
 
@@ -36,7 +37,7 @@ enum { MAX_JOBS = 64, GRAPHS_A_PROCESS = 400 };
 
 // Shared by the processes.
 typedef struct board {
-  _Atomic int64_t next, verdicts[4], died, nodes, launches;
+  _Atomic int64_t next, verdicts[FUZZ_VERDICTS], died, nodes, launches;
   _Atomic int64_t taken[FUZZ_MAX_TASKS];
   _Atomic uint32_t types[FUZZ_MAX_TASKS]; // Of first results, a bit for each.
   int64_t current[MAX_JOBS];
@@ -110,8 +111,11 @@ static void keep(job_t *job, const char *what) {
     fprintf(stderr, "graph_fuzz: cannot write to %s\n", folder);
 }
 
-static const char *const verdicts[] = {"same", "different", "failed",
-                                       "unsettled"};
+static const char *const verdicts[] = {
+    [FUZZ_DIFFERENT] = "different",
+    [FUZZ_FAILED] = "failed",
+    [FUZZ_UNSETTLED] = "unsettled",
+};
 
 static void tell(job_t *job, const char *verdict, const char *text) {
   const fuzz_options_t *o = &job->f->options;
@@ -132,6 +136,23 @@ static void reduce(job_t *job, fuzz_verdict_t verdict, bool died) {
   hd_buffer_fini(&text);
 }
 
+static void check(job_t *job) {
+  const fuzz_options_t *options = &job->f->options;
+  board_t *board = job->f->board;
+  fuzz_report_t report;
+  if (options->plant && !fuzz_plant(&job->g))
+    return;
+  fuzz_check(&job->g, options, (uint64_t)job->index, &report);
+  board->verdicts[report.verdict]++;
+  board->launches += report.launches;
+  if (options->plant)
+    return;
+  if (verdicts[report.verdict])
+    tell(job, verdicts[report.verdict], report.text);
+  if (report.verdict == FUZZ_DIFFERENT || report.verdict == FUZZ_FAILED)
+    reduce(job, report.verdict, false);
+}
+
 static void run_one(fuzzer_t *f, int64_t index) {
   job_t job;
   begin_job(&job, f, index);
@@ -139,14 +160,7 @@ static void run_one(fuzzer_t *f, int64_t index) {
   if (f->print) {
     print_graph(&job);
   } else if (job.g.nodes.size > 0) {
-    fuzz_report_t report;
-    fuzz_check(&job.g, &f->options, (uint64_t)index, &report);
-    f->board->verdicts[report.verdict]++;
-    f->board->launches += report.launches;
-    if (report.verdict != FUZZ_SAME)
-      tell(&job, verdicts[report.verdict], report.text);
-    if (report.verdict == FUZZ_DIFFERENT || report.verdict == FUZZ_FAILED)
-      reduce(&job, report.verdict, false);
+    check(&job);
   }
   end_job(&job);
 }
@@ -258,18 +272,32 @@ static bool tell_tasks(const fuzzer_t *f) {
   return seldom == 0;
 }
 
+// What the comparison noticed of the faults that changed a result.
+static int conclude_planted(const fuzzer_t *f) {
+  const _Atomic int64_t *v = f->board->verdicts;
+  int64_t noticed = v[FUZZ_DIFFERENT];
+  int64_t missed = v[FUZZ_SAME] + v[FUZZ_UNSETTLED];
+  printf("faults: %lld refused, %lld without effect, %lld noticed, %lld missed "
+         "(%.1f %%)\n",
+         (long long)v[FUZZ_FAILED], (long long)v[FUZZ_IDENTICAL],
+         (long long)noticed, (long long)missed,
+         100.0 * (double)missed / (double)(noticed + missed));
+  return 0;
+}
+
 static int conclude(const fuzzer_t *f) {
   const board_t *b = f->board;
   int64_t count = b->died;
-  for (int i = 0; i < 4; i++)
+  for (int i = 0; i < FUZZ_VERDICTS; i++)
     count += b->verdicts[i];
   bool often = tell_tasks(f);
   double seconds = seconds_since(f->start);
-  printf("%lld graphs, %lld nodes, %lld launches; %lld the same, %lld "
-         "different, %lld failed, %lld died, %lld unsettled; seed %llu, %.1f "
-         "graphs a second\n",
+  printf("%lld graphs, %lld nodes, %lld launches; %lld the same, %lld of them "
+         "to the bit; %lld different, %lld failed, %lld died, %lld unsettled; "
+         "seed %llu, %.1f graphs a second\n",
          (long long)count, (long long)b->nodes, (long long)b->launches,
-         (long long)b->verdicts[FUZZ_SAME],
+         (long long)(b->verdicts[FUZZ_SAME] + b->verdicts[FUZZ_IDENTICAL]),
+         (long long)b->verdicts[FUZZ_IDENTICAL],
          (long long)b->verdicts[FUZZ_DIFFERENT],
          (long long)b->verdicts[FUZZ_FAILED], (long long)b->died,
          (long long)b->verdicts[FUZZ_UNSETTLED],
@@ -295,6 +323,7 @@ enum {
   SLOW,
   UNFUSED,
   UNREWRITTEN,
+  PLANT,
   PRINT,
   TASKS
 };
@@ -313,6 +342,7 @@ static const struct option long_options[] = {
     {"slow", no_argument, NULL, SLOW},
     {"unfused", no_argument, NULL, UNFUSED},
     {"unrewritten", no_argument, NULL, UNREWRITTEN},
+    {"plant", no_argument, NULL, PLANT},
     {"print", no_argument, NULL, PRINT},
     {"tasks", no_argument, NULL, TASKS},
     {0}};
@@ -371,6 +401,9 @@ static void take_option(fuzzer_t *f, int option) {
   case UNREWRITTEN:
     o->unrewritten = true;
     break;
+  case PLANT:
+    o->plant = true;
+    break;
   case PRINT:
     f->print = true;
     break;
@@ -411,5 +444,5 @@ int main(int argc, char **argv) {
   }
   begin(&f);
   run_all(&f);
-  return conclude(&f);
+  return f.options.plant ? conclude_planted(&f) : conclude(&f);
 }

@@ -3,16 +3,23 @@
 
 usage: models.py [--tools=DIR] [--device=ref|sim|cuda]... [--bound=1e-3]
                  [--limit=SECONDS] [--json=FILE] [--option=OPTION]...
-                 FOLDER [NAME...]
+                 [--way=NAME=OPTIONS]... [--fusion] FOLDER [NAME...]
 
 FOLDER is what scripts/export_models.py wrote: NAME.onnx, and for each case the
 inputs NAME[.CASE].in0.npy, ... and outputs NAME[.CASE].out0.npy, ... A NAME
 picks a model or one of its cases.
 
+Each case is run in every way: --way=plain= --way=f16=--precision=f16 are two,
+their options separated by spaces. --fusion is short for the ways `fused` and
+`unfused`, and then says what fusion saves: launches, and bytes of activations
+that they move.
+
 A line each: the largest error over the output's largest value, the time to
 import and to compile, of a run, of the whole process, its peak memory, the
-number of kernels, and what the arena takes over its lower bound. Exits 1 if
-one fails or is further off than the bound.
+number of kernels and of launches, the MB of activations and of constants that
+launches move, and what the arena takes over its lower bound. Exits 1 if one
+fails or is further off than the bound, or has more launches than it may have
+(LAUNCHES: fused on a device that has launches).
 """
 
 import argparse
@@ -26,9 +33,18 @@ import time
 
 import numpy
 
-HEAD = ("model", "device", "error", "import ms", "compile ms", "run ms",
-        "whole s", "peak MiB", "kernels", "arena", "")
-ROW = "%-24s %-6s %9s %9s %10s %10s %8s %8s %7s %6s  %s"
+HEAD = ("model", "device", "way", "error", "import ms", "compile ms", "run ms",
+        "whole s", "peak MiB", "kernels", "launches", "act. MB", "const. MB",
+        "arena", "")
+ROW = "%-24s %-6s %-8s %8s %9s %10s %9s %7s %8s %7s %8s %8s %9s %6s  %s"
+
+# The most launches of an inference, fused: nine a layer of a transformer and a
+# few, one for each convolution and a few of the others.
+LAUNCHES = {"resnet50": 56, "mobilenet_v2": 54, "inception_v3": 105,
+            "bert_base": 111, "gpt2": 111, "vit_b_16": 113}
+# Bytes of activations that fusion leaves of the unfused plan's, at most.
+MOVED = {"resnet50": 0.5, "bert_base": 0.5}
+FUSION = ["fused=", "unfused=--no-fusion"]
 
 
 class Case:
@@ -64,13 +80,13 @@ def find_cases(options):
                 yield Case(model, stem)
 
 
-def run(case, device, options, folder):
+def run(case, device, way, options, folder):
     """hidet-run's exit code, what it said, its report and the seconds."""
     report = os.path.join(folder, "report.json")
     command = [os.path.join(options.tools, "hidet-run"), str(case.model),
                "--device=" + device, "-q", "--rtol=0",
                "--atol=%g" % (options.bound * case.largest),
-               "--json=" + report, *options.option]
+               "--json=" + report, *options.option, *way]
     command += ["--input=@%s" % path for path in case.inputs]
     command += ["--expected=@%s" % path for path in case.outputs]
     start = time.monotonic()
@@ -100,7 +116,11 @@ def show(value, form="%.1f"):
     return "" if value is None else form % value
 
 
-def print_row(case, device, code, said, data, seconds, error):
+def megabytes(value):
+    return show(value and value / 1e6)
+
+
+def print_row(case, device, way, code, said, data, seconds, error):
     arena, bound = data.get("arena_bytes"), data.get(
         "arena_lower_bound_bytes")
     peak = data.get("peak_host_bytes")
@@ -109,13 +129,56 @@ def print_row(case, device, code, said, data, seconds, error):
     verdict = "ok" if code == 0 else "exit %s: %s" % (
         code, lines[0] if lines else "says nothing")
     print(ROW % (
-        case.name, device, show(error, "%.1e"), show(data.get("import_ms")),
+        case.name, device, way, show(error, "%.1e"), show(data.get("import_ms")),
         show(data.get("compile_ms")),
         show(data.get("median_ms", data.get("first_run_ms"))),
         show(seconds), show(peak and peak / 2**20, "%.0f"),
-        show(data.get("kernels"), "%d"),
+        show(data.get("kernels"), "%d"), show(data.get("launches"), "%d"),
+        megabytes(data.get("moved_bytes")),
+        megabytes(data.get("moved_constant_bytes")),
         show(arena / bound if arena and bound else None, "%.3f"), verdict),
         flush=True)
+
+
+def too_much(case, ways):
+    """What fusion leaves too much of, of a case that ran in both ways."""
+    fused, unfused = ways["fused"], ways["unfused"]
+    name = case.model.stem
+    if "launches" not in fused or "launches" not in unfused:
+        return
+    part = fused["moved_bytes"] / unfused["moved_bytes"]
+    print("%-24s %d launches of %d, moves %.3f of the activations" % (
+        case.name, fused["launches"], unfused["launches"], part))
+    if fused["launches"] > LAUNCHES.get(name, fused["launches"]):
+        yield "%d launches, and %d are allowed" % (
+            fused["launches"], LAUNCHES[name])
+    if part > MOVED.get(name, part):
+        yield "moves %.3f of the activations, and %.3f are allowed" % (
+            part, MOVED[name])
+
+
+def parse_way(text):
+    name, _, options = text.partition("=")
+    return name, options.split()
+
+
+def run_case(case, device, options, folder, rows):
+    """How many of its runs failed."""
+    ways, failed = {}, 0
+    for way, extra in options.ways:
+        code, said, data, seconds = run(case, device, extra, options, folder)
+        error = error_of(case, data)
+        print_row(case, device, way, code, said, data, seconds, error)
+        failed += code != 0
+        ways[way] = data
+        rows.append({"case": case.name, "device": device, "way": way,
+                     "exit": code, "error": error,
+                     "seconds": round(seconds, 2), "report": data})
+    if options.fusion:
+        for fault in too_much(case, ways):
+            print("%-24s %s" % (case.name, fault), flush=True)
+            failed += 1
+    return failed
 
 
 def main():
@@ -129,7 +192,12 @@ def main():
                         help="given to hidet-run; repeatable")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--way", action="append", default=[])
+    parser.add_argument("--fusion", action="store_true")
     options = parser.parse_args()
+    options.ways = [parse_way(way) for way in
+                    options.way + (FUSION if options.fusion else [])]
+    options.ways = options.ways or [("", [])]
     cases = list(find_cases(options))
     if not cases:
         raise SystemExit("%s: no such model" % options.folder)
@@ -138,16 +206,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for case in cases:
             for device in options.device or ["sim"]:
-                code, said, data, seconds = run(case, device, options, folder)
-                error = error_of(case, data)
-                print_row(case, device, code, said, data, seconds, error)
-                failed += code != 0
-                rows.append({"case": case.name, "device": device, "exit": code,
-                             "error": error, "seconds": round(seconds, 2),
-                             "report": data})
+                failed += run_case(case, device, options, folder, rows)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
-    print("%d passed, %d failed" % (len(rows) - failed, failed))
+    print("%d runs, %d failures" % (len(rows), failed))
     return 1 if failed else 0
 
 
