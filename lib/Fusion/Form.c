@@ -126,6 +126,24 @@ static bool is_asked_for(hd_former_t *f, uint32_t node, uint32_t group) {
                  hd_node_label(anchor));
 }
 
+// A test of --bisect may put another node in the place of one that joins.
+static void plant(hd_former_t *f, uint32_t number, uint32_t group,
+                  bool is_epilogue) {
+  const hd_node_t *node = f->nodes[number].node;
+  const hd_node_t *made =
+      hd_step_made(&f->module->context->steps, f->module, node);
+  if (made == node)
+    return;
+  f->nodes[number].node = made;
+  for (uint32_t i = 0; i < made->num_outputs; i++)
+    if (made->outputs[i])
+      hd_ptr_map_set(f->arena, &f->fusion->givers, made->outputs[i], made);
+  if (is_epilogue) {
+    hd_group_drop_epilogue(f->groups.data[group].group, node);
+    hd_group_add_epilogue(f->groups.data[group].group, made);
+  }
+}
+
 static void join(hd_former_t *f, uint32_t node, uint32_t group) {
   f->nodes[node].group = group;
   hd_vec_push(f->arena, &f->groups.data[group].members, node);
@@ -165,6 +183,7 @@ static void grow(hd_former_t *f, uint32_t group) {
           }
           f->nodes[user].refused = why;
           if (!why) {
+            plant(f, user, group, true);
             join(f, user, group);
             grew = true;
           }
@@ -320,6 +339,7 @@ static bool try_prologue(hd_former_t *f, uint32_t node) {
   f->nodes[node].refused = why;
   if (why)
     return false;
+  plant(f, node, groups.data[0], false);
   for (size_t i = 0; i < groups.size; i++)
     copy_into(f, node, groups.data[i]);
   f->nodes[node].group = groups.data[0];

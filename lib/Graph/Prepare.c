@@ -2,6 +2,8 @@
 #include "Graph/Prepare.h"
 #include "Support/PtrMap.h"
 
+#include <string.h>
+
 typedef struct split {
   hd_arena_t *arena;
   hd_graph_t *prepare, *rest;
@@ -67,4 +69,47 @@ void hd_graph_split(hd_arena_t *arena, const hd_graph_t *graph,
   hd_graph_settle_groups(arena, s.rest);
   *prepare = s.prepare;
   *rest = s.rest;
+}
+
+static void enter(hd_arena_t *arena, hd_ptr_map_t *entered,
+                  const hd_value_t *value, hd_graph_t *graph) {
+  if (hd_ptr_map_get(entered, value))
+    return;
+  hd_ptr_map_set(arena, entered, value, value);
+  hd_vec_push(arena, &graph->outputs, value);
+}
+
+const hd_graph_t *hd_graph_first(hd_arena_t *arena, const hd_graph_t *graph,
+                                 size_t count) {
+  hd_graph_t *first = HD_ARENA_NEW(arena, hd_graph_t);
+  hd_ptr_map_t given = {0}, entered = {0};
+  *first = *graph;
+  memset(&first->outputs, 0, sizeof first->outputs);
+  first->nodes.size = first->nodes.capacity = count;
+  for (size_t i = 0; i < count; i++)
+    for (uint32_t k = 0; k < graph->nodes.data[i]->num_outputs; k++)
+      if (graph->nodes.data[i]->outputs[k])
+        hd_ptr_map_set(arena, &given, graph->nodes.data[i]->outputs[k], graph);
+  for (size_t i = count; i < graph->nodes.size; i++)
+    for (uint32_t k = 0; k < graph->nodes.data[i]->num_inputs; k++)
+      if (hd_ptr_map_get(&given, graph->nodes.data[i]->inputs[k]))
+        enter(arena, &entered, graph->nodes.data[i]->inputs[k], first);
+  for (size_t i = 0; i < graph->outputs.size; i++)
+    if (hd_ptr_map_get(&given, graph->outputs.data[i]))
+      enter(arena, &entered, graph->outputs.data[i], first);
+  return first;
+}
+
+const hd_graph_t *hd_graph_exposed(hd_arena_t *arena, const hd_graph_t *graph) {
+  hd_graph_t *exposed = HD_ARENA_NEW(arena, hd_graph_t);
+  hd_ptr_map_t entered = {0};
+  *exposed = *graph;
+  memset(&exposed->outputs, 0, sizeof exposed->outputs);
+  for (size_t i = 0; i < graph->outputs.size; i++)
+    enter(arena, &entered, graph->outputs.data[i], exposed);
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    for (uint32_t k = 0; k < graph->nodes.data[i]->num_outputs; k++)
+      if (graph->nodes.data[i]->outputs[k])
+        enter(arena, &entered, graph->nodes.data[i]->outputs[k], exposed);
+  return exposed;
 }

@@ -13,4 +13,12 @@
 void hd_graph_split(hd_arena_t *arena, const hd_graph_t *graph,
                     const hd_graph_t **prepare, const hd_graph_t **rest);
 
+// The first nodes of a graph, so many; its outputs are what they give that
+// later nodes read or that comes out. Values are those of the graph.
+const hd_graph_t *hd_graph_first(hd_arena_t *arena, const hd_graph_t *graph,
+                                 size_t count);
+
+// The same graph, which also gives what each of its nodes does.
+const hd_graph_t *hd_graph_exposed(hd_arena_t *arena, const hd_graph_t *graph);
+
 #endif

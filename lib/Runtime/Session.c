@@ -190,6 +190,11 @@ static bool run_reference(hd_session_t *s, run_t *run,
   return ok;
 }
 
+// Whether a compilation is one of those of a search (Support/Steps.h).
+static bool counts_steps(const hd_session_t *s) {
+  return hd_steps_matter(&s->module->context->steps);
+}
+
 static const hd_pass_t *lower_pass(void) {
   size_t i = 0;
   while (strcmp(hd_task_mapping_passes[i].name, "lower") != 0)
@@ -206,7 +211,9 @@ static bool compile(hd_session_t *s, segment_t *segment) {
   hd_program_t *program = &segment->program;
   const hd_env_t none = {0};
   segment->made = hd_module_create(context_of(s));
-  hd_fuse_options_t fuse = {s->options.unfused, s->options.explain};
+  hd_fuse_options_t fuse = {s->options.unfused || s->options.watch ||
+                                counts_steps(s),
+                            s->options.explain};
   const hd_func_t *plan =
       hd_graph_compile(segment->made, segment->graph, &fuse);
   return plan &&
@@ -287,13 +294,80 @@ static bool run_graph(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
   return ok && run_program(s, segment);
 }
 
+static const hd_graph_t *with_node(hd_arena_t *arena, const hd_graph_t *graph,
+                                   size_t i, const hd_node_t *node) {
+  hd_graph_t *copy = HD_ARENA_NEW(arena, hd_graph_t);
+  *copy = *graph;
+  memset(&copy->nodes, 0, sizeof(copy->nodes));
+  for (size_t k = 0; k < graph->nodes.size; k++)
+    hd_vec_push(arena, &copy->nodes, k == i ? node : graph->nodes.data[k]);
+  return copy;
+}
+
+// The node that gives a kernel its name: the anchor of the group that begins
+// at node i, or the node alone. *end: of the group.
+static size_t find_anchor(const hd_graph_t *graph, size_t i, size_t *end) {
+  uint32_t group = graph->nodes.data[i]->group;
+  size_t anchor = i;
+  *end = i + 1;
+  while (group && *end < graph->nodes.size &&
+         graph->nodes.data[*end]->group == group)
+    ++*end;
+  for (size_t k = i; k < *end; k++)
+    if (graph->nodes.data[k]->anchor)
+      anchor = k;
+  return anchor;
+}
+
+// How many nodes come before the first whose kernel is left undone.
+static size_t count_scheduled(hd_session_t *s, const hd_graph_t **graph) {
+  hd_steps_t *steps = &context_of(s)->steps;
+  size_t end;
+  for (size_t i = 0; i < (*graph)->nodes.size; i = end) {
+    size_t anchor = find_anchor(*graph, i, &end);
+    const hd_node_t *node = (*graph)->nodes.data[anchor];
+    if (!node->task)
+      continue;
+    if (!hd_step(steps, HD_STEP_KERNEL, "of %s '%s'", node->op,
+                 node->label ? node->label : node->outputs[0]->name))
+      return i;
+    const hd_node_t *made = hd_step_made(steps, s->module, node);
+    if (made != node)
+      *graph = with_node(&s->module->arena, *graph, anchor, made);
+  }
+  return (*graph)->nodes.size;
+}
+
+// Step by step: what is not scheduled any more is evaluated. Groups live with
+// the graph, for the values that they add are entered in the run's store.
+static bool run_steps(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
+  if (!s->options.unfused)
+    graph = hd_graph_fuse(s->module, graph, s->options.explain);
+  if (!graph)
+    return false;
+  size_t count = count_scheduled(s, &graph);
+  if (count > 0 &&
+      !run_graph(s, run, hd_graph_first(&s->module->arena, graph, count)))
+    return false;
+  bool ok = true;
+  for (size_t i = count; ok && i < graph->nodes.size; i++) {
+    hd_budget_check(&context_of(s)->budget);
+    ok = evaluate(s, run, graph->nodes.data[i]);
+  }
+  return ok;
+}
+
+static bool run_part(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
+  return counts_steps(s) ? run_steps(s, run, graph) : run_graph(s, run, graph);
+}
+
 // What depends on constants alone is computed once; its results stay where the
 // rest reads them.
 static bool run_device(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
   const hd_graph_t *prepare, *rest;
   hd_graph_split(&s->module->arena, graph, &prepare, &rest);
   double before = s->stats.run_ms; // Of the segments before.
-  if (prepare->nodes.size > 0 && !run_graph(s, run, prepare))
+  if (prepare->nodes.size > 0 && !run_part(s, run, prepare))
     return false;
   s->stats.load_ms += s->stats.run_ms - before;
   s->stats.run_ms = before;
@@ -301,8 +375,10 @@ static bool run_device(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
     end_segment(&run->segment);
     return true;
   }
-  if (!run_graph(s, run, rest))
+  if (!run_part(s, run, rest))
     return false;
+  if (!run->segment.slots) // Nothing of it was scheduled.
+    return true;
   // What was prepared stands behind the inputs.
   segment_t *segment = &run->segment;
   segment->first_constant = (uint32_t)graph->inputs.size;
@@ -334,14 +410,46 @@ static run_t *begin(hd_session_t *s, const hd_host_tensor_t *inputs) {
   return run;
 }
 
-// What the passes over graphs make of a segment; NULL after an error.
-static const hd_graph_t *transform(hd_session_t *s, const hd_graph_t *graph) {
+// What the passes over graphs make of a segment; NULL after an error. Rewrites
+// leave no trace of what they replace: who watches nodes sees them as they are.
+static const hd_graph_t *transform(hd_session_t *s, const hd_graph_t *graph,
+                                   hd_ptr_map_t *held) {
   hd_context_t *context = context_of(s);
-  if (!s->options.unrewritten &&
+  bool watched = s->options.watch;
+  if (!s->options.unrewritten && !watched &&
       !hd_graph_rewrite(s->module, graph, context->rewrites, &graph,
                         context->rewrite_stats))
     return NULL;
-  return hd_graph_lower_precision(s->module, graph, s->options.precision, NULL);
+  return hd_graph_lower_precision(s->module, graph, s->options.precision,
+                                  watched ? held : NULL);
+}
+
+// Shows what the nodes of the expanded graph have come to.
+static bool show(hd_session_t *s, run_t *run, const hd_graph_t *tasks,
+                 const hd_ptr_map_t *held) {
+  for (size_t i = 0; i < tasks->nodes.size; i++) {
+    const hd_node_t *node = tasks->nodes.data[i];
+    for (uint32_t k = 0; k < node->num_outputs; k++) {
+      const hd_value_t *value = node->outputs[k];
+      const hd_value_t *stands = value ? hd_ptr_map_get(held, value) : NULL;
+      const hd_host_tensor_t *data =
+          value ? fetch(s, run, stands ? stands : value) : NULL;
+      if (value && !data)
+        return false;
+      if (data)
+        s->options.watch(s->options.watch_argument, node, k, data);
+    }
+  }
+  return true;
+}
+
+static bool run_segment(hd_session_t *s, run_t *run) {
+  const hd_graph_t *graph = run->last;
+  if (!s->device)
+    return run_reference(s, run, graph);
+  return run_device(
+      s, run,
+      s->options.watch ? hd_graph_exposed(&s->module->arena, graph) : graph);
 }
 
 // *walks counts the times that the walk began.
@@ -349,15 +457,17 @@ static bool run_segments(hd_session_t *s, run_t *run, unsigned *walks) {
   for (;;) {
     uint64_t start = hd_clock_ns();
     hd_expand_state_t state = hd_expander_run(run->expander, &run->last);
+    const hd_graph_t *tasks = run->last;
+    hd_ptr_map_t held = {0};
     if (state != HD_EXPAND_FAILED)
-      run->last = transform(s, run->last);
+      run->last = transform(s, tasks, &held);
     s->stats.expand_ms += ms_since(start);
     ++*walks;
     if (state == HD_EXPAND_FAILED || !run->last)
       return false;
-    if (run->last->nodes.size > 0 &&
-        !(s->device ? run_device(s, run, run->last)
-                    : run_reference(s, run, run->last)))
+    if (run->last->nodes.size > 0 && !run_segment(s, run))
+      return false;
+    if (s->options.watch && !show(s, run, tasks, &held))
       return false;
     if (state == HD_EXPAND_DONE)
       return true;
@@ -429,6 +539,7 @@ bool hd_session_run(hd_session_t *s, const hd_host_tensor_t *inputs,
   bool ok = run_segments(s, run, &walks) && take_outputs(s, run, outputs);
   s->running = NULL;
   if (!ok || !s->device || walks > 1 || !run->segment.slots ||
+      counts_steps(s) || s->options.watch ||
       hd_expander_looked(run->expander)) {
     end_run(run);
     return ok;

@@ -7,6 +7,9 @@
 // the same shapes, and constants stay on the device. What a walk makes of the
 // graph stays in the module's arena: where shapes depend on data, each run adds
 // to it.
+//
+// Where steps matter (Support/Steps.h), a node whose kernel is a step beyond
+// the limit is evaluated as it is written, and so are all after it.
 #ifndef HIDET_RUNTIME_SESSION_H
 #define HIDET_RUNTIME_SESSION_H
 
@@ -23,6 +26,12 @@ typedef struct hd_session_options {
   bool unrewritten;         // No rules are used on the graph.
   bool unfused;             // Every node has kernels of its own.
   hd_precision_t precision; // That the graph is compiled for.
+  // Where set, sees what each node of the expanded graph gives, after it was
+  // run: what stands for it where the precision is another. Then every one is
+  // stored, and nothing is fused.
+  void (*watch)(void *argument, const hd_node_t *node, uint32_t output,
+                const hd_host_tensor_t *data);
+  void *watch_argument;
 } hd_session_options_t;
 
 typedef struct hd_session_stats {

@@ -24,12 +24,12 @@ bool hd_step(hd_steps_t *steps, hd_step_kind_t kind, const char *format, ...) {
   va_end(args);
   steps->last = (hd_step_info_t){number, kind, steps->name, done};
   if (steps->watch)
-    steps->watch(steps->argument, &steps->last);
+    steps->watch(steps->watch_argument, &steps->last);
   return done;
 }
 
 const void *hd_step_made(hd_steps_t *steps, void *module, const void *made) {
   if (!steps->plant || !steps->last.done)
     return made;
-  return steps->plant(steps->argument, &steps->last, module, made);
+  return steps->plant(steps->plant_argument, &steps->last, module, made);
 }

@@ -40,14 +40,20 @@ typedef struct hd_steps {
   uint64_t limit; // Where limited: how many are done.
   // Where set, sees each step as it comes up.
   void (*watch)(void *argument, const hd_step_info_t *step);
+  void *watch_argument;
   // Where set, may put something else in the place of what a step made; for
   // tests of --bisect, which plant faults.
   const void *(*plant)(void *argument, const hd_step_info_t *step, void *module,
                        const void *made);
-  void *argument;
+  void *plant_argument;
   hd_step_info_t last;
   char name[200]; // Of the last; longer ones are cut.
 } hd_steps_t;
+
+// Whether anybody wants to know of steps, or to leave some undone.
+static inline bool hd_steps_matter(const hd_steps_t *steps) {
+  return steps->limited || steps->watch || steps->plant;
+}
 
 // Whether to do the step that the rest names, as a sentence would: "of
 // fold_scale at 'conv1'", "simplify on 'matmul_3'".
@@ -55,9 +61,9 @@ bool hd_step(hd_steps_t *steps, hd_step_kind_t kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 // To be called with what the last step made, where it was done: the graph after
-// a rewrite or a fusion, the node that is to compute in another type, the
-// function (hd_func_t) after a kernel or a pass. Returns what to go on with:
-// the same where no test asks for another. module: that it lives in.
+// a rewrite; the node that is to compute in another type, to join a group, or
+// to be scheduled; the function (hd_func_t) after a pass. Returns what to go on
+// with: the same where no test asks for another. module: that it lives in.
 const void *hd_step_made(hd_steps_t *steps, void *module, const void *made);
 
 const char *hd_step_kind_name(hd_step_kind_t kind); // "rewrite"

@@ -33,6 +33,31 @@ const char *const hd_lower_pipeline[] = {
     "cse",      "dce",          NULL,
 };
 
+// Without them a kernel runs as well.
+static const char *const optional[] = {
+    "simplify", "unroll", "vectorize", "resolve-layouts", "cse", "dce",
+};
+
+static bool is_optional(const char *pass) {
+  for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++)
+    if (strcmp(optional[i], pass) == 0)
+      return true;
+  return false;
+}
+
+// --bisect may leave a pass out.
+static const hd_func_t *run_step(hd_module_t *module, const hd_func_t *func,
+                                 const hd_pass_t *pass,
+                                 const hd_pass_args_t *args) {
+  hd_steps_t *steps = &module->context->steps;
+  if (!is_optional(pass->name))
+    return pass->run(module, func, args);
+  if (!hd_step(steps, HD_STEP_PASS, "%s on '%s'", pass->name, func->name))
+    return func;
+  const hd_func_t *made = pass->run(module, func, args);
+  return made ? hd_step_made(steps, module, made) : NULL;
+}
+
 static const hd_pass_t *find_pass(const char *name) {
   for (size_t i = 0; i < hd_task_mapping_num_passes; ++i)
     if (strcmp(hd_task_mapping_passes[i].name, name) == 0)
@@ -51,6 +76,6 @@ const hd_func_t *hd_pass_lower(hd_module_t *module, const hd_func_t *func,
   bool keep = hd_pass_option_given(args->options, "layouts");
   for (size_t i = 0; func && hd_lower_pipeline[i]; ++i)
     if (!keep || strcmp(hd_lower_pipeline[i], "resolve-layouts") != 0)
-      func = find_pass(hd_lower_pipeline[i])->run(module, func, &inner);
+      func = run_step(module, func, find_pass(hd_lower_pipeline[i]), &inner);
   return func;
 }

@@ -220,10 +220,15 @@ static void body(void *argument) {
       fail(run, "--check is for models");
     return;
   }
+  if (!run->graph && (given(run, RUN_PRECISION) || given(run, RUN_COMPARE) ||
+                      given(run, RUN_BISECT))) {
+    fail(run, "--precision, --compare and --bisect are for models");
+    return;
+  }
   if (!open_device(run))
     return;
   if (run->graph) {
-    if (hd_run_model(run) && given(run, RUN_BENCH))
+    if (hd_run_model(run) && given(run, RUN_BENCH) && run->session)
       hd_run_bench(run);
     return;
   }

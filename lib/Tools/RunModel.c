@@ -338,13 +338,34 @@ hd_precision_t hd_run_precision(const hd_run_t *run) {
 
 bool hd_run_model_again(hd_run_t *run) { return run_once(run); }
 
-bool hd_run_model(hd_run_t *run) {
-  hd_session_options_t options = {
+hd_session_options_t hd_run_session_options(const hd_run_t *run) {
+  return (hd_session_options_t){
       .keep_layouts = hd_option_given(&run->options, RUN_SANITIZE),
       .explain = hd_option_given(&run->options, RUN_EXPLAIN),
       .unrewritten = hd_option_given(&run->options, RUN_NO_REWRITES),
       .unfused = hd_option_given(&run->options, RUN_NO_FUSION),
       .precision = hd_run_precision(run)};
+}
+
+// --compare and --bisect, in the place of a plain run.
+static bool examine(hd_run_t *run) {
+  size_t count = run->graph->inputs.size;
+  hd_run_tensor_t **tensors = tensors_of(run, true);
+  hd_host_tensor_t *inputs =
+      HD_ARENA_ARRAY(&run->arena, hd_host_tensor_t, count + 1);
+  for (size_t i = 0; i < count; i++)
+    inputs[i] = tensors[i]->host;
+  return (!hd_option_given(&run->options, RUN_COMPARE) ||
+          hd_run_compare(run, inputs)) &&
+         (!hd_option_given(&run->options, RUN_BISECT) ||
+          hd_run_bisect(run, inputs));
+}
+
+bool hd_run_model(hd_run_t *run) {
+  hd_session_options_t options = hd_run_session_options(run);
+  if (hd_option_given(&run->options, RUN_COMPARE) ||
+      hd_option_given(&run->options, RUN_BISECT))
+    return hd_run_bind(run) && hd_run_make_inputs(run) && examine(run);
   run->session =
       hd_session_create(run->module, run->graph, run->device, &options);
   if (hd_option_given(&run->options, RUN_TEST_DATA))

@@ -80,6 +80,39 @@ static void add_measurement(hd_run_t *run, json_t *object) {
     set_real(object, "host_us", m->host_us);
 }
 
+static void add_bisection(const hd_run_t *run, json_t *object) {
+  const hd_bisection_t *b = run->bisection;
+  if (!b)
+    return;
+  json_t *row = json_object();
+  set_int(row, "steps", (int64_t)b->steps);
+  set_int(row, "runs", b->runs);
+  if (b->number) {
+    set_int(row, "step", (int64_t)b->number);
+    set_text(row, "kind", hd_step_kind_name(b->kind));
+    set_text(row, "name", b->name);
+  }
+  json_object_set_new(object, "bisect", row);
+}
+
+static void add_layers(const hd_run_t *run, json_t *object) {
+  if (!run->layers.size)
+    return;
+  json_t *rows = json_array();
+  for (size_t i = 0; i < run->layers.size; i++) {
+    const hd_run_layer_t *layer = &run->layers.data[i];
+    json_t *row = json_object();
+    set_text(row, "node", layer->label);
+    set_text(row, "operator", layer->op);
+    set_text(row, "type", hd_scalar_name(layer->type));
+    set_int(row, "tasks", layer->tasks);
+    set_real(row, "error", layer->error);
+    set_real(row, "largest", layer->largest);
+    json_array_append_new(rows, row);
+  }
+  json_object_set_new(object, "compare", rows);
+}
+
 bool hd_run_write_json(hd_run_t *run, const char *path) {
   json_t *object = json_object(), *outputs = json_array();
   struct rusage usage;
@@ -94,10 +127,13 @@ bool hd_run_write_json(hd_run_t *run, const char *path) {
   add_measurement(run, object);
   if (getrusage(RUSAGE_SELF, &usage) == 0)
     set_int(object, "peak_host_bytes", (int64_t)usage.ru_maxrss << 10);
-  for (uint32_t i = 0; run->tensors && i < run->num_params; i++)
+  bool examined = run->layers.size || run->bisection; // In place of a run.
+  for (uint32_t i = 0; run->tensors && !examined && i < run->num_params; i++)
     if (hd_run_is_output(&run->tensors[i]))
       json_array_append_new(outputs, output_row(&run->tensors[i]));
   json_object_set_new(object, "outputs", outputs);
+  add_layers(run, object);
+  add_bisection(run, object);
   set_int(object, "exit", hd_process_exit(&run->process));
   json_object_set_new(object, "diagnostics",
                       hd_json_diagnostics(hd_run_diags(run)));

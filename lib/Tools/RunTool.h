@@ -6,6 +6,7 @@
 #define HIDET_TOOLS_RUNTOOL_H
 
 #include "IR/HostTensor.h"
+#include "Runtime/Bisect.h"
 #include "Runtime/Program.h"
 #include "Runtime/Session.h"
 #include "Tools/Input.h"
@@ -47,6 +48,16 @@ typedef struct hd_measurement {
   unsigned sets; // Of operands that were rotated.
 } hd_measurement_t;
 
+// A row of --compare: a node of the model.
+typedef struct hd_run_layer {
+  const char *label, *op; // The last task that it has become.
+  unsigned tasks;         // Whose results are floats.
+  hd_scalar_t type;       // In which its result is stored.
+  double error;           // The largest, over
+  double largest;         // the largest value.
+  bool is_marked;         // One of the worst.
+} hd_run_layer_t;
+
 typedef struct hd_run {
   hd_process_t process;
   hd_options_t options;
@@ -71,7 +82,9 @@ typedef struct hd_run {
   int64_t weights_bytes, arena_bytes, arena_bound; // Of a graph.
   int64_t device_bytes;
   hd_measurement_t measurement;
-  hd_address_t *sets; // More operands, to be rotated: RunBench.c.
+  HD_VEC(hd_run_layer_t) layers;   // --compare
+  const hd_bisection_t *bisection; // --bisect; NULL: not done.
+  hd_address_t *sets;              // More operands, to be rotated: RunBench.c.
   size_t num_sets;
 } hd_run_t;
 
@@ -99,6 +112,11 @@ bool hd_run_take_graph(hd_run_t *run, const hd_graph_t *graph);
 bool hd_run_model(hd_run_t *run);
 // --precision.
 hd_precision_t hd_run_precision(const hd_run_t *run);
+// What the options say of a session.
+hd_session_options_t hd_run_session_options(const hd_run_t *run);
+// --compare, --bisect: on these inputs, one for each of the graph.
+bool hd_run_compare(hd_run_t *run, const hd_host_tensor_t *inputs);
+bool hd_run_bisect(hd_run_t *run, const hd_host_tensor_t *inputs);
 // --check: says what of it is not supported, or what would be run.
 bool hd_run_check(hd_run_t *run);
 // Runs it again, outputs left on the device where they are.

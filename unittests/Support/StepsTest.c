@@ -33,7 +33,7 @@ static void a_watcher_sees_each(void **state) {
   (void)state;
   char seen[200] = "";
   hd_steps_t steps = {
-      .limited = true, .limit = 1, .watch = note, .argument = seen};
+      .limited = true, .limit = 1, .watch = note, .watch_argument = seen};
   hd_step(&steps, HD_STEP_PRECISION, "f16 for '%s'", "conv");
   hd_step(&steps, HD_STEP_KERNEL, "'%s'", "conv");
   assert_string_equal(seen,
@@ -50,7 +50,7 @@ static void a_fault_is_planted_where_the_step_is_done(void **state) {
   (void)state;
   int good, bad;
   hd_steps_t steps = {
-      .limited = true, .limit = 2, .plant = replace, .argument = &bad};
+      .limited = true, .limit = 2, .plant = replace, .plant_argument = &bad};
   hd_step(&steps, HD_STEP_PASS, "good");
   assert_ptr_equal(hd_step_made(&steps, NULL, &good), &good);
   hd_step(&steps, HD_STEP_PASS, "bad");
