@@ -218,17 +218,26 @@ static const hd_term_t *put_place(void *argument, const hd_term_t *term) {
   return term;
 }
 
+// The terms that the lets of a map are names for.
+static const hd_term_t *put_let(void *argument, const hd_term_t *term) {
+  const hd_index_map_t *map = argument;
+  for (unsigned i = 0; term->kind == HD_TERM_INDEX && i < map->num_lets; i++)
+    if (map->lets[i].index == term->u.index)
+      return map->lets[i].term;
+  return term;
+}
+
 // Whether a read of a live value, at these places of the epilogue, is of the
 // element at hand.
 static bool is_aligned(hd_group_t *g, const hd_node_t *node,
                        const hd_pointwise_t *p, const reading_t *r,
-                       const hd_index_map_t *map,
-                       const hd_term_t *const *wanted) {
+                       hd_index_map_t *map, const hd_term_t *const *wanted) {
   hd_arena_t *arena = g->fusion->arena;
   substitution_t s = {g, node, p, map->places};
   for (unsigned i = 0; i < r->input->rank; i++) {
-    const hd_term_t *at = hd_index_simplify(
-        arena, hd_flat_rewrite(arena, r->load->operands[i], put_place, &s));
+    const hd_term_t *at =
+        hd_flat_rewrite(arena, r->load->operands[i], put_place, &s);
+    at = hd_index_simplify(arena, hd_flat_rewrite(arena, at, put_let, map));
     if (!hd_term_equal(at, hd_index_simplify(arena, wanted[i])))
       return false;
   }

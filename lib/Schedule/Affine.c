@@ -236,6 +236,15 @@ static bool quotient(hd_arena_t *arena, const hd_affine_t *x, int64_t d,
   *q = (hd_affine_t){0};
   if (g == d)
     return add_sum(q, &more, 1);
+  // (d m + r) / d is m + r / d.
+  hd_affine_t m, r;
+  split_sum(x, d, &m, &r);
+  if (m.num_parts > 0 && hd_affine_span(&m).least >= 0 &&
+      hd_affine_span(&r).least >= 0) {
+    hd_affine_t low;
+    return quotient(arena, &r, d, &low) && add_sum(q, &m, 1) &&
+           add_sum(q, &low, 1);
+  }
   return g > 1 && hd_affine_span(&more).least >= 0
              ? add_digit(arena, q, HD_EXPR_DIV, &more, d / g, 1)
              : add_digit(arena, q, HD_EXPR_DIV, x, d, 1);
