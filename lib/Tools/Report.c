@@ -27,6 +27,17 @@ static void count_func(const hd_func_t *func, hd_module_counts_t *counts) {
   hd_walk_block(func->body, count_statement, NULL, &counts->statements);
 }
 
+// Nodes of a group stand together.
+static void count_groups(const hd_graph_t *graph, hd_module_counts_t *counts) {
+  uint32_t last = 0;
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    counts->groups += node->group && node->group != last;
+    counts->anchors += node->anchor;
+    last = node->group;
+  }
+}
+
 void hd_module_count(const hd_module_t *module, hd_module_counts_t *counts) {
   for (size_t i = 0; i < module->items.size; i++) {
     const hd_item_t *item = &module->items.data[i];
@@ -42,6 +53,7 @@ void hd_module_count(const hd_module_t *module, hd_module_counts_t *counts) {
       break;
     case HD_ITEM_GRAPH:
       counts->graphs++;
+      count_groups(item->u.graph, counts);
       break;
     case HD_ITEM_REWRITE:
       break;
@@ -71,9 +83,10 @@ void hd_report_stats(const hd_pass_log_t *log, const hd_module_counts_t *counts,
   fprintf(
       stderr,
       "kernels %u, functions %u, plans %u, constants %u, tasks %u, graphs %u, "
-      "statements %llu\n",
+      "groups %u, anchors %u, statements %llu\n",
       counts->kernels, counts->functions, counts->plans, counts->constants,
-      counts->tasks, counts->graphs, (unsigned long long)counts->statements);
+      counts->tasks, counts->graphs, counts->groups, counts->anchors,
+      (unsigned long long)counts->statements);
   for (size_t i = 0; i < rewrites->rules.size; i++)
     fprintf(stderr, "rewrite %-30s %lld\n", rewrites->rules.data[i].name,
             (long long)rewrites->rules.data[i].count);
@@ -101,9 +114,10 @@ bool hd_report_opt_json(hd_diagnostics_t *diags, const char *path,
                                     (int)record->changed));
   }
   json_t *object = json_pack(
-      "{s:s, s:o, s:i, s:i, s:i, s:I, s:o, s:i, s:o}", "version",
+      "{s:s, s:o, s:i, s:i, s:i, s:i, s:i, s:I, s:o, s:i, s:o}", "version",
       hidet_version(), "passes", passes, "kernels", (int)counts->kernels,
       "functions", (int)counts->functions, "plans", (int)counts->plans,
+      "groups", (int)counts->groups, "anchors", (int)counts->anchors,
       "statements", (json_int_t)counts->statements, "rewrites", rules, "exit",
       exit_code, "diagnostics", hd_json_diagnostics(diags));
   return hd_json_write(diags, path, object);

@@ -9,7 +9,7 @@
 #include "Tools/Passes.h"
 
 typedef struct hd_module_counts {
-  unsigned kernels, functions, plans, constants, tasks, graphs;
+  unsigned kernels, functions, plans, constants, tasks, graphs, groups, anchors;
   uint64_t statements;
 } hd_module_counts_t;
 
