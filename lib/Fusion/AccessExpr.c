@@ -92,7 +92,51 @@ static void translate_all(hd_accessor_t *a, const hd_expr_t *const *exprs,
 void hd_access_exprs(hd_accessor_t *a, const hd_expr_t *const *exprs,
                      size_t count, const hd_expr_t **out) {
   a->has_effects = !hd_exprs_are_pure(exprs, count);
+  a->roots = exprs;
+  a->num_roots = count;
+  a->known.size = 0;
   translate_all(a, exprs, count, out);
+}
+
+// --- What is loaded twice ---
+
+typedef struct count {
+  const hd_expr_t *load;
+  unsigned found;
+} count_t;
+
+static bool count_load(void *argument, const hd_expr_t *e) {
+  count_t *count = argument;
+  count->found += e == count->load || hd_expr_equal(e, count->load);
+  return count->found < 2;
+}
+
+static bool is_loaded_twice(const hd_accessor_t *a, const hd_expr_t *load) {
+  count_t count = {load, 0};
+  for (size_t i = 0; i < a->num_roots; i++)
+    if (a->roots[i] && !hd_walk_expr(a->roots[i], count_load, &count))
+      return true;
+  return false;
+}
+
+// NULL where nothing is known of a load.
+static const hd_expr_t *find_known(const hd_accessor_t *a,
+                                   const hd_expr_t *load) {
+  for (size_t i = 0; !a->has_effects && i < a->known.size; i++)
+    if (hd_expr_equal(a->known.data[i].load, load))
+      return a->known.data[i].value;
+  return NULL;
+}
+
+// Names the value of a load that the expressions have once more, and knows it
+// from here on.
+static const hd_expr_t *make_known(hd_accessor_t *a, const hd_expr_t *load,
+                                   const hd_expr_t *value) {
+  if (a->has_effects || !is_loaded_twice(a, load))
+    return value;
+  hd_access_known_t known = {load, hd_b_let(&a->b, load->u.var->name, value)};
+  hd_vec_push(a->b.arena, &a->known, known);
+  return known.value;
 }
 
 // --- Laziness ---
@@ -125,8 +169,11 @@ static hd_access_lazy_t end_lazy(hd_accessor_t *a, const hd_expr_t *value) {
 
 static hd_access_lazy_t translate_lazily(hd_accessor_t *a, const hd_expr_t *e) {
   hd_open_block_t block;
+  size_t known = a->known.size;
   hd_b_open(&a->b, &block);
-  return end_lazy(a, translate(a, e));
+  e = translate(a, e);
+  a->known.size = known; // No one outside has the names.
+  return end_lazy(a, e);
 }
 
 const hd_var_t *hd_access_cell(hd_accessor_t *a, hd_type_t type,
@@ -364,11 +411,17 @@ static const hd_expr_t *translate_load(hd_accessor_t *a, const hd_expr_t *e) {
   const hd_access_hook_t *hook = hd_accessor_hook(a, place->u.var);
   if (!hook || !hook->load)
     return NULL;
+  const hd_expr_t *value = find_known(a, e);
+  if (value)
+    return value;
   hd_loc_t outer = a->b.loc;
   a->b.loc = e->loc;
-  const hd_expr_t *value = e->kind == HD_EXPR_LOADELSE
-                               ? replace_load_else(a, e, hook)
-                               : replace_load(a, place, hook, e->type);
+  if (e->kind == HD_EXPR_LOADELSE)
+    value = replace_load_else(a, e, hook);
+  else
+    value = replace_load(a, place, hook, e->type);
+  if (e->kind == HD_EXPR_LOAD)
+    value = make_known(a, e, value);
   a->b.loc = outer;
   return value;
 }

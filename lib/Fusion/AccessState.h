@@ -11,6 +11,11 @@ typedef struct hd_access_guard {
   const hd_expr_t *index, *size;
 } hd_access_guard_t;
 
+// A load that was replaced, and the name of what it gives.
+typedef struct hd_access_known {
+  const hd_expr_t *load, *value;
+} hd_access_known_t;
+
 // A yield to one tensor became one to another, at the same indices.
 typedef struct hd_access_moved {
   const hd_var_t *from, *to;
@@ -20,7 +25,12 @@ typedef struct hd_accessor {
   hd_builder_t b;
   const hd_access_hook_t *hooks;
   size_t num_hooks;
-  bool has_effects; // Among the expressions that are being rewritten.
+  // The expressions that are being rewritten; whether some have effects; loads
+  // in them whose values have names that are visible.
+  const hd_expr_t *const *roots;
+  size_t num_roots;
+  bool has_effects;
+  HD_VEC(hd_access_known_t) known;
   // In the value of a load point: what loads there are outside their tensors
   // by, so that the element is 0.
   bool is_guarded;

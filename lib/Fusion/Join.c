@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Fusion/Join.h"
 #include "Fusion/Access.h"
+#include "IR/Passes.h"
 #include "Schedule/Translate.h"
 
 #include <string.h>
@@ -272,8 +273,15 @@ static void add_item(joiner_t *j, hd_func_t *func) {
   hd_vec_push(&j->fusion->module->arena, &j->fusion->module->items, item);
 }
 
+// The kernel with the functions that it calls put in place, for they may load
+// and store.
+static const hd_func_t *without_calls(joiner_t *j, const hd_func_t *kernel) {
+  hd_pass_args_t args = {0};
+  return hd_pass_inline(j->fusion->module, kernel, &args);
+}
+
 static void join_launch(joiner_t *j, const hd_stmt_t *stmt) {
-  const hd_func_t *kernel = stmt->u.launch.kernel;
+  const hd_func_t *kernel = without_calls(j, stmt->u.launch.kernel);
   uint32_t count = stmt->u.launch.num_args;
   hd_translator_t t = {0};
   hooks_t hooks = {0};
@@ -294,7 +302,7 @@ static void join_launch(joiner_t *j, const hd_stmt_t *stmt) {
     j->why = j->why ? j->why : "its terms grow too large";
     return;
   }
-  hd_joined_launch_t launch = {kernel, args};
+  hd_joined_launch_t launch = {stmt->u.launch.kernel, args};
   if (hooks.size) {
     const char *name = hd_module_fresh_name(&j->fusion->module->arena,
                                             j->fusion->module, j->name);

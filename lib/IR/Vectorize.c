@@ -67,8 +67,10 @@ static const hd_expr_t *copy_of(vectorizer_t *v, const hd_expr_t *e,
         hd_ptr_map_get(copies ? &v->copies : &v->lets, e->u.var);
     return !value ? e : copies ? value : copy_of(v, value, false);
   }
+  // Where it is needed alone, too, if it is certain to be done elsewhere.
   for (unsigned i = 0; copies && i < v->num_loads; ++i)
-    if (v->loads[i].load == e && v->loads[i].value && v->lane >= 0) {
+    if (v->loads[i].value && v->lane >= 0 &&
+        hd_expr_equal(v->loads[i].load, e)) {
       hd_expr_t like = {.u.i = v->lane, .loc = e->loc};
       return hd_expr_make(v->arena, HD_EXPR_LANE, e->type, &like,
                           &v->loads[i].value, 1);
@@ -194,10 +196,17 @@ static bool is_vector(vectorizer_t *v, const hd_var_t *var,
   return hd_facts_divisor(v->s->facts, offset) % width == 0;
 }
 
+static bool is_noted(const vectorizer_t *v, const hd_expr_t *load) {
+  for (unsigned i = 0; i < v->num_loads; ++i)
+    if (hd_expr_equal(v->loads[i].load, load))
+      return true;
+  return false;
+}
+
 // Loads that are certain to be done.
 static void note_loads(vectorizer_t *v, const hd_expr_t *e) {
   if (e->kind == HD_EXPR_LOAD && !e->linear && e->type.lanes == 1 &&
-      v->num_loads < MAX_LOADS)
+      v->num_loads < MAX_LOADS && !is_noted(v, e))
     v->loads[v->num_loads++].load = e;
   for (unsigned i = 0; i < e->num_operands; ++i)
     if (!hd_expr_is_lazy(e, i))

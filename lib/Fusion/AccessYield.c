@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Replacing accesses at yields: the value's loads, and the tensor that it goes
+// to. See AccessPoint.c.
+
+#include "Fusion/AccessPoint.h"
+
+#include "IR/Intrinsic.h"
+
+enum { MAX_YIELDS = 8 }; // From one point.
+
+typedef struct zeros {
+  hd_accessor_t *a;
+  bool all; // Else those that hooks replace.
+} zeros_t;
+
+static const hd_expr_t *else_zero(hd_rewriter_t *rewriter, const hd_expr_t *e) {
+  const zeros_t *zeros = rewriter->argument;
+  const hd_expr_t *operands[HD_MAX_RANK + 1];
+  if (!hd_access_is_global_load(e) || e->num_operands == 0 ||
+      !(zeros->all || hd_access_is_replaced(zeros->a, e)))
+    return e;
+  for (unsigned i = 0; i < e->num_operands; i++)
+    operands[i] = e->operands[i];
+  operands[e->num_operands] = hd_access_zero(zeros->a, e->type);
+  return hd_expr_access(rewriter->arena, HD_EXPR_LOADELSE, e->u.var,
+                        e->type.lanes, operands, e->num_operands + 1);
+}
+
+// The value, where an element outside its tensor is 0 if the yield is staged,
+// for then the value is evaluated outside, too. all: of every tensor; those
+// that stay are the point's business otherwise.
+static const hd_expr_t *yielded(const hd_access_tile_t *tile, bool all) {
+  const hd_expr_t *value = tile->point->u.point.value;
+  if (!tile->point->u.point.staging)
+    return value;
+  zeros_t zeros = {tile->a, all};
+  hd_rewriter_t rewriter = {
+      .arena = tile->a->b.arena, .argument = &zeros, .expr = else_zero};
+  value = hd_rewrite_expr(&rewriter, value);
+  hd_rewriter_fini(&rewriter);
+  return value;
+}
+
+// A staged yield begins with a barrier.
+static void push_barrier(const hd_access_tile_t *tile) {
+  hd_builder_t *b = &tile->a->b;
+  const hd_expr_t *operands[] = {tile->point->u.point.barrier,
+                                 tile->point->u.point.threads};
+  if (!operands[0])
+    hd_b_barrier(b);
+  else
+    hd_b_call(b, hd_b_intrinsic(b, HD_INTRINSIC_BARRIER_SYNC, hd_type(HD_VOID),
+                                operands, 2));
+}
+
+// What the hook does, or a store, for each element that is inside. hook: may be
+// NULL.
+static void yield_by_element(const hd_access_tile_t *tile,
+                             const hd_access_hook_t *hook) {
+  hd_accessor_t *a = tile->a;
+  hd_builder_t *b = &a->b;
+  const hd_expr_t *place = tile->point->u.point.place, *at[HD_MAX_RANK];
+  const hd_expr_t *value = yielded(tile, true);
+  bool is_staged = tile->point->u.point.staging;
+  if (is_staged)
+    push_barrier(tile);
+  hd_open_block_t body, then;
+  hd_b_open(b, &body);
+  if (is_staged)
+    value = hd_b_let(b, "value", hd_access_expr(a, value));
+  hd_access_name_indices(a, place->operands, place->num_operands, at);
+  hd_b_open(b, &then);
+  if (!is_staged)
+    value = hd_b_let(b, "value", hd_access_expr(a, value));
+  if (hook)
+    hd_access_store(a, hook, at, value);
+  else
+    hd_b_store(b, place->u.var, at, place->num_operands, value);
+  hd_block_t inside = hd_b_close(b);
+  hd_b_if(b, hd_access_inside(a, place->u.var->tensor, at, 1), inside,
+          (hd_block_t){0});
+  hd_access_push_around(tile, hd_b_close(b));
+}
+
+// What a yield becomes: yields of these values at these places.
+typedef struct yields {
+  unsigned count;
+  const hd_expr_t *places[MAX_YIELDS], *values[MAX_YIELDS];
+} yields_t;
+
+// Learns a store that the hook pushed. False where it cannot be a yield.
+static bool learn_store(yields_t *yields, hd_access_names_t *names,
+                        const hd_stmt_t *stmt) {
+  const hd_var_t *var = stmt->kind == HD_STMT_STORE ? stmt->u.store.var : NULL;
+  const hd_expr_t *indices[HD_MAX_RANK];
+  if (!var || stmt->u.store.linear || yields->count == MAX_YIELDS ||
+      var->tensor->scope != HD_SCOPE_GLOBAL ||
+      stmt->u.store.value->type.lanes > 1 || hd_type_bits(var->type) < 8)
+    return false;
+  for (unsigned i = 0; i < stmt->u.store.num_indices; i++) {
+    indices[i] = hd_access_without_names(names, stmt->u.store.indices[i]);
+    if (!indices[i])
+      return false;
+  }
+  const hd_expr_t *value = hd_access_without_names(names, stmt->u.store.value);
+  yields->values[yields->count] = value;
+  yields->places[yields->count++] =
+      hd_expr_access(names->rewriter.arena, HD_EXPR_REF, var, 1, indices,
+                     stmt->u.store.num_indices);
+  return value;
+}
+
+// Whether each element that is outside the old tensor is outside the new one.
+static bool is_bounded(const hd_expr_t *old, const hd_expr_t *place,
+                       hd_access_names_t *names) {
+  for (unsigned i = 0; i < old->num_operands; i++) {
+    hd_access_guard_t guard = {
+        hd_rewrite_expr(&names->rewriter, old->operands[i]),
+        old->u.var->tensor->shape[i]};
+    if (!hd_access_is_certain(&guard) && !hd_access_says(place, &guard))
+      return false;
+  }
+  return true;
+}
+
+static bool reads_shared(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  return !hd_expr_is_access(e) || e->u.var->tensor->scope != HD_SCOPE_SHARED;
+}
+
+static bool find_yields(const hd_access_tile_t *tile,
+                        const hd_access_hook_t *hook, hd_access_names_t *names,
+                        yields_t *yields) {
+  hd_accessor_t *a = tile->a;
+  const hd_expr_t *place = tile->point->u.point.place, *at[HD_MAX_RANK];
+  hd_access_begin_names(a, names);
+  const hd_expr_t *value =
+      hd_b_let(&a->b, "value", hd_access_expr(a, yielded(tile, false)));
+  hd_access_name_indices(a, place->operands, place->num_operands, at);
+  hd_access_store(a, hook, at, value);
+  a->b.block = names->block.outer;
+  for (size_t i = 0; i < names->block.stmts.size; i++)
+    if (!hd_access_learn_name(names, names->block.stmts.data[i]) &&
+        !learn_store(yields, names, names->block.stmts.data[i]))
+      return false;
+  const hd_expr_t *old = hd_expr_access(a->b.arena, HD_EXPR_REF, place->u.var,
+                                        1, at, place->num_operands);
+  for (unsigned i = 0; i < yields->count; i++)
+    if (!is_bounded(old, yields->places[i], names))
+      return false;
+  // Each evaluates the value anew, after staging has changed what it may read.
+  return yields->count == 1 ||
+         (yields->count > 1 && hd_walk_expr(value, reads_shared, NULL) &&
+          hd_walk_expr(tile->point->u.point.value, reads_shared, NULL));
+}
+
+// Whether a yield goes to the same elements of a tensor like the old one, so
+// that the old one's maps are maps of the new one.
+static bool is_same_place(const hd_expr_t *old, const hd_expr_t *place) {
+  const hd_tensor_t *from = old->u.var->tensor, *to = place->u.var->tensor;
+  if (from->layout || to->layout || from->rank != to->rank ||
+      !hd_type_equal(from->element, to->element))
+    return false;
+  for (unsigned i = 0; i < from->rank; i++)
+    if (!hd_access_same_size(from->shape[i], to->shape[i]) ||
+        !hd_expr_equal(old->operands[i], place->operands[i]))
+      return false;
+  return true;
+}
+
+static void note_moved(hd_accessor_t *a, const hd_var_t *from,
+                       const hd_var_t *to) {
+  for (size_t i = 0; i < a->moved.size; i++)
+    if (a->moved.data[i].from == from && a->moved.data[i].to == to)
+      return;
+  hd_access_moved_t moved = {from, to};
+  hd_vec_push(a->b.arena, &a->moved, moved);
+}
+
+static void push_yields(const hd_access_tile_t *tile, const yields_t *yields) {
+  hd_accessor_t *a = tile->a;
+  for (unsigned i = 0; i < yields->count; i++) {
+    hd_stmt_t *point = hd_stmt_copy(a->b.arena, tile->point);
+    const hd_expr_t *old = point->u.point.place, *place = yields->places[i];
+    point->u.point.place = place;
+    point->u.point.value = yields->values[i];
+    if (yields->count > 1)
+      point->u.point.buffers = 1; // The place comes round at once.
+    if (!hd_type_equal(old->type, place->type)) {
+      point->u.point.staging = NULL;
+      point->u.point.barrier = point->u.point.threads = NULL;
+    }
+    if (is_same_place(old, place))
+      note_moved(a, old->u.var, place->u.var);
+    hd_access_push_point(tile, point);
+  }
+}
+
+void hd_access_yield(const hd_access_tile_t *tile) {
+  hd_accessor_t *a = tile->a;
+  const hd_access_hook_t *hook =
+      hd_accessor_hook(a, tile->point->u.point.place->u.var);
+  if (hook && hook->store) {
+    hd_access_names_t names;
+    yields_t yields = {0};
+    if (find_yields(tile, hook, &names, &yields))
+      push_yields(tile, &yields);
+    else
+      yield_by_element(tile, hook);
+    hd_rewriter_fini(&names.rewriter);
+    return;
+  }
+  const hd_expr_t *value = hd_access_as_expression(a, yielded(tile, false));
+  if (value)
+    hd_access_push_value(tile, value);
+  else
+    yield_by_element(tile, NULL);
+}
