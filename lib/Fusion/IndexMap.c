@@ -10,6 +10,7 @@ typedef struct digit {
   const hd_index_t *index;
   int64_t divisor, modulus;
   const hd_term_t *value;
+  bool is_used; // In putting its index together.
 } digit_t;
 
 typedef struct solver {
@@ -45,7 +46,7 @@ static const hd_term_t *operate(const solver_t *s, hd_expr_kind_t op,
 static bool take(const hd_term_t **term, hd_expr_kind_t op, int64_t *value) {
   const hd_term_t *t = *term;
   if (t->kind != HD_TERM_OPERATOR || t->u.op != op ||
-      t->operands[1]->kind != HD_TERM_CONST)
+      t->operands[1]->kind != HD_TERM_CONST || t->operands[1]->u.i <= 0)
     return false;
   *value = t->operands[1]->u.i;
   *term = t->operands[0];
@@ -75,6 +76,8 @@ static int by_factor(const void *a, const void *b) {
 }
 
 static bool add_digit(solver_t *s, digit_t digit) {
+  if (digit_most(&digit) == 0)
+    return true; // It is 0, as has been required.
   for (unsigned i = 0; i < s->num_digits; i++)
     if (s->digits[i].index == digit.index &&
         s->digits[i].divisor == digit.divisor)
@@ -149,16 +152,17 @@ static bool solve_axis(solver_t *s, hd_affine_t *p, const hd_term_t *at) {
 }
 
 // The digits of an index, put together: divisors 1, b1, b1 b2, ...
-static const hd_term_t *join(const solver_t *s, const hd_index_t *index) {
+static const hd_term_t *join(solver_t *s, const hd_index_t *index) {
   const hd_term_t *sum = hd_flat_int(s->arena, HD_I64, 0);
   int64_t divisor = 1, range = hd_flat_range(index);
   while (divisor < range) {
-    const digit_t *found = NULL;
+    digit_t *found = NULL;
     for (unsigned i = 0; i < s->num_digits; i++)
       if (s->digits[i].index == index && s->digits[i].divisor == divisor)
         found = &s->digits[i];
     if (!found)
       return NULL;
+    found->is_used = true;
     sum = hd_flat_operate(
         s->arena, HD_EXPR_ADD, sum,
         hd_flat_operate(s->arena, HD_EXPR_MUL, found->value,
@@ -190,5 +194,8 @@ bool hd_index_invert(hd_arena_t *arena, const hd_term_t *const *p,
     if (hd_term_span(map->places[i]).most >= hd_flat_range(indices[i]))
       require_op(&s, HD_EXPR_LT, map->places[i], hd_flat_range(indices[i]));
   }
+  for (unsigned i = 0; i < s.num_digits; i++)
+    if (!s.digits[i].is_used)
+      return false; // It would have to agree with the others.
   return true;
 }
