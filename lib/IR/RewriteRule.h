@@ -56,6 +56,8 @@ struct hd_rule_node {
   const hd_rule_attribute_t *const *attributes;
 };
 
+typedef HD_VEC(const hd_rule_node_t *) hd_rule_nodes_t;
+
 struct hd_rewrite {
   const char *name;
   hd_loc_t loc;
@@ -64,8 +66,7 @@ struct hd_rewrite {
   // outputs what the right side gives with one.
   const hd_task_t *signature;
   HD_VEC(hd_rule_value_t *) values; // Operands first.
-  HD_VEC(const hd_rule_node_t *) left;
-  HD_VEC(const hd_rule_node_t *) right;
+  hd_rule_nodes_t left, right;
 };
 
 // The value of the left side or the operand that an input of the signature is

@@ -509,5 +509,6 @@ hd_module_t *hd_generate_module(hd_context_t *context, uint64_t seed,
   push(&g, plan);
   hd_generate_graph(&g, "g0");
   hd_generate_graph(&g, "copy0");
+  hd_generate_rewrite(&g, "w0");
   return module;
 }

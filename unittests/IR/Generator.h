@@ -25,7 +25,7 @@ typedef struct hd_generated {
   unsigned graphs, attributes[HD_ATTRIBUTE_KINDS];
   unsigned forms[HD_HOLDS_OPTIONAL + 1];
   unsigned nodes[3]; // Reshapes, tasks, operators of a standard.
-  unsigned groups, anchors, schedules, views;
+  unsigned groups, anchors, schedules, views, rewrites;
 } hd_generated_t;
 
 typedef struct hd_generator {
@@ -44,6 +44,8 @@ hd_module_t *hd_generate_module(hd_context_t *context, uint64_t seed,
 
 // A graph of that name, pushed onto the module.
 void hd_generate_graph(hd_generator_t *g, const char *name);
+// Likewise a rewrite.
+void hd_generate_rewrite(hd_generator_t *g, const char *name);
 // Writes down everything about a graph but how its dimensions are called; expr
 // does so with a size.
 typedef bool (*hd_dump_expr_t)(void *argument, const hd_expr_t *e);

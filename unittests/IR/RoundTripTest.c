@@ -200,6 +200,7 @@ static void check_counts(const hd_generated_t *counts) {
     check_row(counts->nodes[i], "the nodes", nodes[i]);
   }
   check_row(counts->graphs, "the items", "graph");
+  check_row(counts->rewrites, "the items", "rewrite");
   check_row(counts->groups, "the nodes", "group");
   check_row(counts->anchors, "the nodes", "anchor");
   check_row(counts->schedules, "the nodes", "with");
