@@ -290,14 +290,16 @@ static double draw_float(hd_instance_t *n, bool constant) {
 
 void hd_draw_elements(hd_instance_t *n, const hd_rule_value_t *value,
                       hd_host_tensor_t *tensor) {
-  bool small = pick(n, 2);
+  int64_t range = pick(n, 4); // Indices are small, others need not be.
   for (int64_t i = 0; i < tensor->count; i++) {
     if (is_float(tensor->type)) {
       double x = draw_float(n, value->constant);
       hd_host_tensor_set(tensor, i, hd_float_round(tensor->type, x));
       continue;
     }
-    int64_t x = pick(n, small ? 3 : 16) - (small ? 0 : 8);
+    int64_t x = range < 2    ? pick(n, 3)
+                : range == 2 ? pick(n, 16) - 8
+                             : (int64_t)hd_random_next(n->random);
     hd_host_tensor_set_int(tensor, i, hd_int_wrap(tensor->type, x));
   }
 }

@@ -96,14 +96,24 @@ static bool compare(const prover_t *p, const hd_rule_value_t *value) {
 
 // --- An instance ---
 
+// Draws that fit are too often those without axes: these prove little.
+static bool is_trivial(const prover_t *p) {
+  for (size_t i = 0; i < p->rule->values.size; i++)
+    if (p->rule->values.data[i]->operand && p->instance->left[i]->count > 1)
+      return false;
+  return true;
+}
+
 // *valid: the left side has a meaning. False: the right side has another.
-static bool prove_one(prover_t *p, hd_random_t *random, bool *valid) {
+static bool prove_one(prover_t *p, hd_random_t *random, bool *valid,
+                      bool *trivial) {
   hd_arena_t arena;
   hd_instance_t instance;
   bool ok = true;
   hd_arena_init_local(&arena, &p->context->budget);
   p->instance = &instance;
   *valid = hd_instance_draw(&instance, p->context, &arena, p->rule, random);
+  *trivial = *valid && is_trivial(p);
   if (*valid && !hd_instance_run_right(&instance))
     ok = refuse(p, instance.fault);
   for (size_t i = 0; *valid && ok && i < p->rule->values.size; i++) {
@@ -120,14 +130,19 @@ bool hd_rewrite_prove(hd_context_t *context, const hd_rewrite_t *rule,
                       unsigned wanted, uint64_t seed, unsigned *valid) {
   prover_t p = {.context = context, .rule = rule};
   hd_random_t random = {seed * 0x9e3779b97f4a7c15 + 1};
+  unsigned num_trivial = 0;
   *valid = 0;
   for (int64_t tries = 0;
        *valid < wanted && tries < (int64_t)wanted * MAX_TRIES; tries++) {
-    bool is_valid;
+    bool is_valid, trivial;
     hd_budget_check(&context->budget);
-    if (!prove_one(&p, &random, &is_valid))
+    if (!prove_one(&p, &random, &is_valid, &trivial))
       return false;
-    *valid += is_valid;
+    num_trivial += trivial;
+    // Unless there seem to be no others.
+    bool counts = !trivial || num_trivial <= wanted / 5 ||
+                  tries > (int64_t)wanted * MAX_TRIES / 2;
+    *valid += is_valid && counts;
   }
   if (*valid >= wanted)
     return true;
