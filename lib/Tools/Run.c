@@ -9,6 +9,7 @@
 #include "Tools/Docs.h"
 #include "Tools/Emit.h"
 #include "Tools/Report.h"
+#include "Tools/Rewrites.h"
 #include "Tools/RunTool.h"
 #include "hidet/Tools.h"
 #include "hidet/Version.h"
@@ -68,7 +69,9 @@ static bool read_module(hd_run_t *run) {
     return false;
   hd_part_t part = {hd_buffer_text(&run->input), run->input.size, 1};
   return hd_tools_parse(&run->process, &run->options, RUN_LOAD, run->name,
-                        &part, &run->module);
+                        &part, &run->module) &&
+         hd_tools_rewrite_options(&run->process.context, &run->arena,
+                                  &run->options, RUN_NO_RULE, run->module);
 }
 
 static bool import_module(hd_run_t *run) {
