@@ -2,7 +2,10 @@
 //
 // Schedules for the anchors of a graph, each by itself.
 #include "Fusion/Fuse.h"
+#include "Fusion/Views.h"
 #include "Schedule/Settle.h"
+
+#include <string.h>
 
 static bool check_values(hd_module_t *module, const hd_value_t *const *values,
                          size_t count) {
@@ -67,11 +70,17 @@ const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
   *made = *graph;
   made->nodes.data =
       HD_ARENA_ARRAY(&module->arena, const hd_node_t *, graph->nodes.size + 1);
+  memcpy(made->nodes.data, graph->nodes.data,
+         graph->nodes.size * sizeof(graph->nodes.data[0]));
   made->nodes.capacity = graph->nodes.size + 1;
   for (size_t i = 0; i < graph->nodes.size; i++) {
     const hd_node_t *node = graph->nodes.data[i];
+    int64_t offsets[HD_MAX_PARTS];
     if (node->schedule)
       node = settle(&settler, node);
+    else if (!node->group &&
+             hd_node_concatenates(module->context, node, offsets))
+      continue; // The plan places its operands, or gives it a kernel.
     else if (node->task && (node->anchor || !node->group))
       node = hd_node_schedule(module, scheduler, node);
     if (!node)

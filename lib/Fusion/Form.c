@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which nodes become one kernel. Four sweeps over the graph:
+// Which nodes become one kernel. Five sweeps over the graph:
 //
 //   anchors, forwards      every task that is not pointwise begins a group and
 //                          takes epilogues as far as they go;
+//   concatenations         of what anchors' kernels store are none of a
+//   kernel's
+//                          business: it is stored in place;
 //   hubs, forwards         so does a pointwise node that several others read;
 //   prologues, backwards   what is left is computed where it is read, when all
 //                          who read it are in groups and that costs less, or
@@ -13,6 +16,7 @@
 //
 // A node joins a group only where no path leads out of the group and back.
 #include "Fusion/FormState.h"
+#include "Fusion/Views.h"
 
 #include <string.h>
 
@@ -193,7 +197,7 @@ static void grow(hd_former_t *f, uint32_t group) {
   }
 }
 
-// --- Anchors and hubs ---
+// --- Anchors ---
 
 static bool is_sub_byte(const hd_value_t *value) {
   return value && hd_scalar_bits(value->type) < 8;
@@ -257,6 +261,61 @@ static void anchors(hd_former_t *f) {
 static bool is_left(const hd_former_t *f, uint32_t node) {
   return !f->nodes[node].group && !f->nodes[node].why;
 }
+
+// --- Concatenations ---
+
+// The value that the kernel of an anchor stores, of which this one is another
+// shape; NULL: some other thing gives it.
+static const hd_value_t *stored_root(hd_former_t *f, const hd_value_t *value) {
+  for (;;) {
+    const hd_uses_t *uses = hd_former_uses(f, value);
+    if (uses->giver < 0 || uses->is_output)
+      return NULL;
+    const hd_formed_t *giver = &f->nodes[uses->giver];
+    const hd_forming_t *group = &f->groups.data[giver->group];
+    if (giver->is_view || group->is_heavy || group->is_fixed)
+      return value;
+    if (giver->node->task)
+      return NULL;
+    value = giver->node->inputs[0];
+  }
+}
+
+static bool is_view(hd_former_t *f, const hd_node_t *node) {
+  int64_t offsets[HD_MAX_PARTS];
+  const hd_value_t *roots[HD_MAX_PARTS];
+  if (node->schedule ||
+      !hd_node_concatenates(f->module->context, node, offsets))
+    return false;
+  for (uint32_t i = 0; i < node->num_inputs; i++) {
+    roots[i] = stored_root(f, node->inputs[i]);
+    if (!roots[i] || hd_ptr_map_get(&f->placed, roots[i]))
+      return false;
+    for (uint32_t k = 0; k < i; k++)
+      if (roots[k] == roots[i])
+        return false;
+  }
+  if (!hd_step(&f->module->context->steps, HD_STEP_FUSION,
+               "of %s '%s' into its operands", node->op, hd_node_label(node)))
+    return false;
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    hd_ptr_map_set(f->arena, &f->placed, roots[i], node);
+  return true;
+}
+
+// Where kernels store all that is put together they may as well store it in
+// place.
+static void concatenations(hd_former_t *f) {
+  for (uint32_t i = 0; i < f->graph->nodes.size; i++) {
+    hd_formed_t *formed = &f->nodes[i];
+    if (formed->group || formed->why || !is_view(f, formed->node))
+      continue;
+    formed->is_view = true;
+    formed->why = "its operands are stored in it, and it moves nothing";
+  }
+}
+
+// --- Hubs ---
 
 // A node that several read, and that is too dear to be computed for each.
 static void hubs(hd_former_t *f) {
@@ -369,6 +428,7 @@ const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
     return NULL;
   old_groups(&f);
   anchors(&f);
+  concatenations(&f);
   hubs(&f);
   prologues(&f);
   if (explain)

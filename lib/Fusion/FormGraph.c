@@ -3,6 +3,7 @@
 // The graph that groups make of another: its nodes in the order of the groups,
 // with copies of the prologues that several groups have.
 #include "Fusion/FormState.h"
+#include "Fusion/Views.h"
 #include "Support/Hash.h"
 
 #include <stdlib.h>
@@ -157,6 +158,13 @@ static void write_node(writer_t *w, uint32_t node, uint32_t number,
   hd_vec_push(w->arena, &w->graph->nodes, (const hd_node_t *)made);
 }
 
+// A concatenation of no group is none of a kernel's business: one that is a
+// kernel after all is a group by itself.
+static bool is_kernel(const hd_former_t *f, uint32_t node) {
+  int64_t offsets[HD_MAX_PARTS];
+  return hd_node_concatenates(f->module->context, f->nodes[node].node, offsets);
+}
+
 static int by_number(const void *a, const void *b) {
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
   return (x > y) - (x < y);
@@ -171,7 +179,7 @@ static void write_unit(writer_t *w, uint32_t unit) {
   }
   hd_forming_t *g = &f->groups.data[unit];
   qsort(g->members.data, g->members.size, sizeof(uint32_t), by_number);
-  bool alone = g->members.size == 1 && !g->is_fixed;
+  bool alone = g->members.size == 1 && !g->is_fixed && !is_kernel(f, g->anchor);
   uint32_t number = alone ? 0 : ++w->number;
   for (size_t i = 0; i < g->members.size; i++) {
     uint32_t node = g->members.data[i];
@@ -289,6 +297,8 @@ static bool share_group(const hd_former_t *f, uint32_t a, uint32_t b) {
 
 static const char *reason(const hd_former_t *f, uint32_t giver, uint32_t user) {
   const hd_formed_t *a = &f->nodes[giver], *b = &f->nodes[user];
+  if (b->is_view || a->is_view)
+    return b->is_view ? b->why : a->why;
   if (!a->node->task || !b->node->task)
     return "a reshape moves nothing";
   if (a->why && b->why)

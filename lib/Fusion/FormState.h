@@ -24,6 +24,7 @@ typedef struct hd_formed {
   double cost;         // Of one element, in simple operations.
   uint32_t group;      // 0: none yet.
   bool is_prologue;
+  bool is_view; // It moves nothing: a concatenation of what kernels store.
   hd_numbers_t copies; // Of a prologue: the groups that have it.
   uint32_t seen;       // By the search that has this stamp.
 } hd_formed_t;
@@ -44,6 +45,7 @@ typedef struct hd_former {
   hd_ptr_map_t uses; // Values to hd_uses_t.
   hd_formed_t *nodes;
   HD_VEC(hd_forming_t) groups; // The first is none.
+  hd_ptr_map_t placed;         // Values that lie in a concatenation.
   uint32_t stamp;
 } hd_former_t;
 

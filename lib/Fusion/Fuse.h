@@ -34,11 +34,13 @@ const hd_node_t *hd_node_schedule(hd_module_t *module,
 // E1104.
 bool hd_graph_check_tasks(hd_module_t *module, const hd_graph_t *graph);
 
-// The plan for a graph with schedules: the kernels of anchors, into whose loads
-// and stores the rest of their groups are put. Its parameters are the graph's
-// inputs, its constants, then those of its outputs that hd_planned_output()
-// names, each in the graph's order. A group that cannot be joined after all (a
-// remark says why) becomes several kernels. NULL after an error.
+// The plan for a graph with schedules; a concatenation that has none, and no
+// group, stores its operands in place where nodes give them (Fusion/Views.h):
+// the kernels of anchors, into whose loads and stores the rest of their groups
+// are put. Its parameters are the graph's inputs, its constants, then those of
+// its outputs that hd_planned_output() names, each in the graph's order. A
+// group that cannot be joined after all (a remark says why) becomes several
+// kernels. NULL after an error.
 const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
                                        hd_scheduler_t *scheduler,
                                        const hd_graph_t *graph, bool explain);

@@ -5,6 +5,7 @@
 // their kernels.
 #include "Fusion/Fuse.h"
 #include "Fusion/Join.h"
+#include "Fusion/Views.h"
 #include "IR/Library.h"
 #include "Schedule/Build.h"
 #include "Support/Hash.h"
@@ -32,6 +33,8 @@ typedef struct planner {
   hd_fusion_t *fusion;
   bool explain;
   hd_ptr_map_t tensors; // Values to tensors of the plan.
+  hd_ptr_map_t viewed;  // Nodes that cost nothing: their operands are views.
+  hd_ptr_map_t views;   // Tensors to what they are views of, REF.
   hd_ptr_map_t kept;    // Values that are read outside of their group.
   HD_VEC(const hd_var_t *) params;
   hd_stmt_list_t body;
@@ -153,6 +156,8 @@ static bool plan_copy(planner_t *p, const hd_node_t *reshape) {
 }
 
 static bool plan_node(planner_t *p, const hd_node_t *node) {
+  if (hd_ptr_map_get(&p->viewed, node))
+    return true;
   if (hd_node_is_reshape(node)) {
     const hd_var_t *from = tensor_for(p, node->inputs[0]);
     const hd_var_t *to = hd_ptr_map_get(&p->tensors, node->outputs[0]);
@@ -334,6 +339,62 @@ static void place_reshaped_outputs(planner_t *p) {
   }
 }
 
+// --- Views ---
+
+// The value whose tensor a value lies in, where a node gives it and nothing has
+// settled where that tensor is; else NULL.
+static const hd_value_t *free_root(planner_t *p, const hd_value_t *value) {
+  for (;;) {
+    const hd_node_t *giver = hd_ptr_map_get(&p->fusion->givers, value);
+    if (!giver || hd_ptr_map_get(&p->tensors, value))
+      return NULL;
+    if (!hd_node_is_reshape(giver) || giver->group)
+      return value;
+    value = giver->inputs[0];
+  }
+}
+
+static void declare_view(planner_t *p, const hd_value_t *value,
+                         const hd_var_t *base, int64_t offset) {
+  const hd_expr_t *outer = hd_ptr_map_get(&p->views, base);
+  if (outer) {
+    base = outer->u.var;
+    offset += outer->operands[0]->u.i;
+  }
+  hd_tensor_type_t type = hd_scheduled_type(value);
+  hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_DECLARE, (hd_loc_t){0, 0});
+  stmt->u.declare.var = hd_scheduled_tensor(p->arena, value->name, &type);
+  stmt->u.declare.init = hd_expr_access_linear(
+      p->arena, HD_EXPR_REF, base, 1,
+      hd_expr_int(p->arena, hd_type(offset > INT32_MAX ? HD_I64 : HD_I32),
+                  offset));
+  hd_stmt_list_push(p->arena, &p->body, stmt);
+  hd_ptr_map_set(p->arena, &p->tensors, value, stmt->u.declare.var);
+  hd_ptr_map_set(p->arena, &p->views, stmt->u.declare.var,
+                 stmt->u.declare.init);
+}
+
+// Operands of concatenations are stored in the result.
+static void place_operands(planner_t *p, const hd_node_t *node) {
+  int64_t offsets[HD_MAX_PARTS];
+  const hd_value_t *roots[HD_MAX_PARTS];
+  if (node->group || node->schedule ||
+      !hd_node_concatenates(p->module->context, node, offsets))
+    return;
+  for (uint32_t i = 0; i < node->num_inputs; i++) {
+    roots[i] = free_root(p, node->inputs[i]);
+    for (uint32_t k = 0; k < i; k++)
+      if (roots[k] == roots[i])
+        return;
+    if (!roots[i])
+      return;
+  }
+  const hd_var_t *whole = tensor_for(p, node->outputs[0]);
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    declare_view(p, roots[i], whole, offsets[i]);
+  hd_ptr_map_set(p->arena, &p->viewed, node, node);
+}
+
 static bool plan_nodes(planner_t *p) {
   const hd_graph_t *graph = p->graph;
   for (size_t i = 0; i < graph->nodes.size;) {
@@ -372,10 +433,31 @@ const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
       add_param(&p, graph->outputs.data[i], HD_DIR_OUT);
   find_kept(&p);
   place_reshaped_outputs(&p);
+  // Backwards: a result that is an operand is placed before its own operands.
+  for (size_t i = graph->nodes.size; i-- > 0;)
+    place_operands(&p, graph->nodes.data[i]);
   return plan_nodes(&p)
              ? hd_b_plan(module, graph->name ? graph->name : "main", graph->loc,
                          p.params.data, p.params.size, &p.body)
              : NULL;
+}
+
+// Of an unfused graph a concatenation is a kernel, too.
+static const hd_graph_t *schedule_rest(hd_module_t *module,
+                                       hd_scheduler_t *scheduler,
+                                       const hd_graph_t *graph) {
+  hd_graph_t *made = HD_ARENA_NEW(&module->arena, hd_graph_t);
+  *made = *graph;
+  memset(&made->nodes, 0, sizeof(made->nodes));
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    if (node->task && !node->group && !node->schedule)
+      node = hd_node_schedule(module, scheduler, node);
+    if (!node)
+      return NULL;
+    hd_vec_push(&module->arena, &made->nodes, node);
+  }
+  return made;
 }
 
 const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,
@@ -387,6 +469,8 @@ const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,
   hd_scheduler_t *scheduler = hd_scheduler_create(module, &module->arena);
   if (graph)
     graph = hd_graph_schedule_anchors(module, scheduler, graph);
+  if (graph && options->unfused)
+    graph = schedule_rest(module, scheduler, graph);
   return graph
              ? hd_graph_apply_fusion(module, scheduler, graph, options->explain)
              : NULL;

@@ -37,7 +37,22 @@ def user(x, b):
     return np.maximum(s + b, 0).reshape(5, 1)
 
 
+def concat(x, w1, w2, w3, w4):
+    def conv(x, w):
+        return np.einsum("bphw,fp->bfhw", x, w[:, :, 0, 0])
+
+    x = x.astype(np.float64)
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    b = sum(np.einsum("bphw,fp->bfhw", padded[:, :, i:i + 6, j:j + 6],
+                      w2[:, :, i, j]) for i in range(3) for j in range(3))
+    y = np.concatenate([np.maximum(conv(x, w1), 0), b], axis=1)
+    return conv(np.concatenate([y, conv(y, w3)], axis=1), w4)
+
+
 GRAPHS = {
+    "concat": (concat, {"x": (1, 4, 6, 6), "w1": (8, 4, 1, 1),
+                        "w2": (4, 4, 3, 3), "w3": (4, 12, 1, 1),
+                        "w4": (4, 16, 1, 1)}),
     "product": (product, {"x": (16, 32), "a": (16,), "w": (16, 24),
                           "b": (24, 1)}),
     "convolution": (convolution, {"x": (2, 3, 8, 8), "w": (4, 3, 3, 3),
