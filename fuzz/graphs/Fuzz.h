@@ -196,9 +196,17 @@ bool fuzz_keep(fuzz_graph_t *g, const char *folder, const char *name);
 
 // --- Plant.c ---
 
+typedef enum fuzz_fault {
+  FUZZ_FAULT_OPERATOR,  // Another one.
+  FUZZ_FAULT_ORDER,     // Of inputs.
+  FUZZ_FAULT_ATTRIBUTE, // An integer is off by one; a number by a hundredth.
+  FUZZ_FAULT_ELEMENT,   // Of a leaf, likewise, relative to the greatest.
+  FUZZ_FAULTS
+} fuzz_fault_t;
+
 // Makes a fault somewhere in what is run; what is expected remains. False where
 // no place was found.
-bool fuzz_plant(fuzz_graph_t *g);
+bool fuzz_plant(fuzz_graph_t *g, fuzz_fault_t *fault);
 
 // --- Reduce.c ---
 

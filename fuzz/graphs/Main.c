@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ typedef struct board {
   _Atomic int64_t next, verdicts[FUZZ_VERDICTS], died, nodes, launches;
   _Atomic int64_t taken[FUZZ_MAX_TASKS];
   _Atomic uint32_t types[FUZZ_MAX_TASKS]; // Of first results, a bit for each.
+  _Atomic int64_t noticed[FUZZ_FAULTS], missed[FUZZ_FAULTS];
   int64_t current[MAX_JOBS];
 } board_t;
 
@@ -111,7 +113,7 @@ static void keep(job_t *job, const char *what) {
     fprintf(stderr, "graph_fuzz: cannot write to %s\n", folder);
 }
 
-static const char *const verdicts[] = {
+static const char *const verdicts[FUZZ_VERDICTS] = {
     [FUZZ_DIFFERENT] = "different",
     [FUZZ_FAILED] = "failed",
     [FUZZ_UNSETTLED] = "unsettled",
@@ -140,13 +142,18 @@ static void check(job_t *job) {
   const fuzz_options_t *options = &job->f->options;
   board_t *board = job->f->board;
   fuzz_report_t report;
-  if (options->plant && !fuzz_plant(&job->g))
+  fuzz_fault_t fault = FUZZ_FAULTS;
+  if (options->plant && !fuzz_plant(&job->g, &fault))
     return;
   fuzz_check(&job->g, options, (uint64_t)job->index, &report);
   board->verdicts[report.verdict]++;
   board->launches += report.launches;
-  if (options->plant)
+  if (options->plant) {
+    board->noticed[fault] += report.verdict == FUZZ_DIFFERENT;
+    board->missed[fault] +=
+        report.verdict == FUZZ_SAME || report.verdict == FUZZ_UNSETTLED;
     return;
+  }
   if (verdicts[report.verdict])
     tell(job, verdicts[report.verdict], report.text);
   if (report.verdict == FUZZ_DIFFERENT || report.verdict == FUZZ_FAILED)
@@ -274,14 +281,18 @@ static bool tell_tasks(const fuzzer_t *f) {
 
 // What the comparison noticed of the faults that changed a result.
 static int conclude_planted(const fuzzer_t *f) {
-  const _Atomic int64_t *v = f->board->verdicts;
-  int64_t noticed = v[FUZZ_DIFFERENT];
-  int64_t missed = v[FUZZ_SAME] + v[FUZZ_UNSETTLED];
-  printf("faults: %lld refused, %lld without effect, %lld noticed, %lld missed "
-         "(%.1f %%)\n",
-         (long long)v[FUZZ_FAILED], (long long)v[FUZZ_IDENTICAL],
-         (long long)noticed, (long long)missed,
-         100.0 * (double)missed / (double)(noticed + missed));
+  static const char *const names[FUZZ_FAULTS] = {
+      "another operator", "inputs in another order", "another attribute",
+      "another element"};
+  const board_t *b = f->board;
+  for (int i = 0; i < FUZZ_FAULTS; i++)
+    printf("%-24s %5lld noticed, %5lld missed (%.1f %%)\n", names[i],
+           (long long)b->noticed[i], (long long)b->missed[i],
+           100.0 * (double)b->missed[i] /
+               fmax(1, (double)(b->noticed[i] + b->missed[i])));
+  printf("%lld refused, %lld without effect\n",
+         (long long)b->verdicts[FUZZ_FAILED],
+         (long long)b->verdicts[FUZZ_IDENTICAL]);
   return 0;
 }
 

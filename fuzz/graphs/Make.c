@@ -10,6 +10,7 @@
 static void begin(fuzz_graph_t *g, hd_context_t *context, uint64_t seed,
                   uint64_t index) {
   static const int64_t sizes[] = {1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 9};
+  static const int64_t large[] = {16, 24, 32, 33, 48, 64, 65, 130};
   static const hd_scalar_t types[] = {HD_F32, HD_F32, HD_F32,  HD_F32,
                                       HD_F32, HD_F16, HD_BF16, HD_F64};
   *g = (fuzz_graph_t){.context = context};
@@ -19,6 +20,10 @@ static void begin(fuzz_graph_t *g, hd_context_t *context, uint64_t seed,
   g->random.state = random_bits(&g->random);
   for (int i = 0; i < 4; i++)
     g->sizes[i] = sizes[fuzz_in(g, 0, 11)];
+  // Past the tiles of products, and where rows have whole vectors.
+  if (fuzz_once_in(g, 6))
+    for (int i = 0; i < 2; i++)
+      g->sizes[i] = large[fuzz_in(g, 0, 7)];
   g->type = types[fuzz_in(g, 0, 7)];
   g->wide = fuzz_once_in(g, 10);
 }

@@ -43,7 +43,8 @@ static V with(fuzz_graph_t *g, const char *task, V x) {
 }
 
 static V reshaped(fuzz_graph_t *g, V x, hd_tensor_type_t type) {
-  return x ? fuzz_reshape(g, x, &type) : NULL;
+  return x && x->data->count == fuzz_count(&type) ? fuzz_reshape(g, x, &type)
+                                                  : NULL;
 }
 
 static V weight(fuzz_graph_t *g, hd_tensor_type_t type) {

@@ -99,20 +99,31 @@ static bool plant_element(fuzz_graph_t *g, fuzz_value_t *v) {
   return true;
 }
 
-bool fuzz_plant(fuzz_graph_t *g) {
+bool fuzz_plant(fuzz_graph_t *g, fuzz_fault_t *fault) {
   for (int tries = 0; tries < 50; tries++) {
-    if (fuzz_once_in(g, 4)) {
-      if (plant_element(
-              g, g->values.data[fuzz_in(g, 0, (int64_t)g->values.size - 1)]))
-        return true;
-      continue;
-    }
+    fuzz_value_t *value =
+        g->values.data[fuzz_in(g, 0, (int64_t)g->values.size - 1)];
     fuzz_node_t *node =
         g->nodes.data[fuzz_in(g, 0, (int64_t)g->nodes.size - 1)];
-    int64_t kind = fuzz_in(g, 0, 2);
-    if (kind == 0   ? plant_operator(g, node)
-        : kind == 1 ? plant_order(g, node)
-                    : plant_attribute(g, node))
+    bool planted = false;
+    *fault = (fuzz_fault_t)fuzz_in(g, 0, FUZZ_FAULTS - 1);
+    switch (*fault) {
+    case FUZZ_FAULT_OPERATOR:
+      planted = plant_operator(g, node);
+      break;
+    case FUZZ_FAULT_ORDER:
+      planted = plant_order(g, node);
+      break;
+    case FUZZ_FAULT_ATTRIBUTE:
+      planted = plant_attribute(g, node);
+      break;
+    case FUZZ_FAULT_ELEMENT:
+      planted = plant_element(g, value);
+      break;
+    case FUZZ_FAULTS:
+      break;
+    }
+    if (planted)
       return true;
   }
   return false;

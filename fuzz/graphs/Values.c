@@ -156,6 +156,10 @@ static void cut_to_type(hd_scalar_t type, double *low, double *high) {
     *low = fmax(*low, 0);
     *high = fmin(*high, most - 1);
   }
+  if (!fuzz_is_float(type)) {
+    *low = ceil(*low);
+    *high = floor(*high);
+  }
   *high = fmax(*low, *high);
 }
 
@@ -169,8 +173,7 @@ fuzz_value_t *fuzz_leaf(fuzz_graph_t *g, const hd_tensor_type_t *type,
     if (fuzz_is_float(type->type))
       hd_host_tensor_set(data, i, fuzz_real(g, low, high));
     else
-      hd_host_tensor_set_int(
-          data, i, fuzz_in(g, (int64_t)ceil(low), (int64_t)floor(high)));
+      hd_host_tensor_set_int(data, i, fuzz_in(g, (int64_t)low, (int64_t)high));
   for (int k = 0; k < FUZZ_NOISY; k++) {
     noisy[k] = copy_of(g, data);
     fuzz_disturb(noisy[k], false, random_bits(&g->random));
