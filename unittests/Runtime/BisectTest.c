@@ -172,7 +172,9 @@ static int teardown(void **state) {
 static void search(fixture_t *f, hd_bisection_t *bisection) {
   bool narrow = f->fault && f->fault->kind == HD_STEP_PRECISION;
   hd_session_options_t options = {.precision = narrow ? HD_PRECISION_F16
-                                                      : HD_PRECISION_MODEL};
+                                                      : HD_PRECISION_MODEL,
+                                  // Faults are planted in nodes of the text.
+                                  .unrewritten = f->fault != NULL};
   f->context.steps.plant = f->fault ? plant : NULL;
   f->context.steps.plant_argument = f;
   assert_true(hd_bisect(f->module, hd_module_find_graph(f->module, "main"),
