@@ -292,6 +292,12 @@ void hd_draw_elements(hd_instance_t *n, const hd_rule_value_t *value,
                       hd_host_tensor_t *tensor) {
   int64_t range = pick(n, 4); // Indices are small, others need not be.
   for (int64_t i = 0; i < tensor->count; i++) {
+    if (is_float(tensor->type) && value->constant && tensor->count == 1) {
+      // Every type holds it, as numbers that attributes take have to be.
+      double x = (double)(1 + pick(n, 200)) / (n->positive ? 64 : -64);
+      hd_host_tensor_set(tensor, i, hd_float_round(tensor->type, x));
+      continue;
+    }
     if (is_float(tensor->type)) {
       double x = draw_float(n, value->constant);
       hd_host_tensor_set(tensor, i, hd_float_round(tensor->type, x));

@@ -339,6 +339,41 @@ static bool fold(hd_rw_graph_t *g, const hd_node_t *node,
   return evaluate(g, node, data, base, outputs);
 }
 
+static void remember(hd_rw_graph_t *g, uint64_t key, hd_rw_node_t *node) {
+  struct hd_rw_entry *entry;
+  HASH_FIND(hh, g->table, &key, sizeof(key), entry);
+  if (!entry) {
+    entry = HD_ARENA_NEW(g->arena, struct hd_rw_entry);
+    entry->key = key;
+    HASH_ADD(hh, g->table, key, sizeof(key), entry);
+  }
+  entry->node = node;
+}
+
+static hd_rw_node_t *make_node(hd_rw_graph_t *g, const hd_node_t *node,
+                               hd_rw_value_t *const *inputs,
+                               hd_rw_value_t **outputs) {
+  hd_rw_node_t *made = HD_ARENA_NEW(g->arena, hd_rw_node_t);
+  made->node = *node;
+  made->outputs = outputs;
+  made->inputs =
+      HD_ARENA_ARRAY(g->arena, hd_rw_value_t *, node->num_inputs + 1);
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    made->inputs[i] = inputs[i];
+  return made;
+}
+
+// What was computed of constants is not computed again.
+static hd_rw_value_t **remember_folded(hd_rw_graph_t *g, uint64_t key,
+                                       const hd_node_t *node,
+                                       hd_rw_value_t *const *inputs,
+                                       hd_rw_value_t **outputs) {
+  hd_rw_node_t *made = make_node(g, node, inputs, outputs);
+  hd_vec_push(g->arena, &g->folded, made);
+  remember(g, key, made);
+  return outputs;
+}
+
 hd_rw_value_t **hd_rw_put(hd_rw_graph_t *g, const hd_node_t *node,
                           hd_rw_value_t *const *inputs,
                           const hd_tensor_type_t *types, hd_rw_node_t *before,
@@ -354,15 +389,10 @@ hd_rw_value_t **hd_rw_put(hd_rw_graph_t *g, const hd_node_t *node,
   if (!given && !fold(g, node, inputs, types, base, outputs))
     return NULL;
   if (node->num_outputs && outputs[0])
-    return outputs;
-  hd_rw_node_t *made = HD_ARENA_NEW(g->arena, hd_rw_node_t);
+    return remember_folded(g, key, node, inputs, outputs);
+  hd_rw_node_t *made = make_node(g, node, inputs, outputs);
   bool constant = true;
-  made->node = *node;
-  made->outputs = outputs;
-  made->inputs =
-      HD_ARENA_ARRAY(g->arena, hd_rw_value_t *, node->num_inputs + 1);
   for (uint32_t i = 0; i < node->num_inputs; i++) {
-    made->inputs[i] = inputs[i];
     constant &= inputs[i]->constant;
     add_user(g, inputs[i], made);
   }
@@ -374,12 +404,7 @@ hd_rw_value_t **hd_rw_put(hd_rw_graph_t *g, const hd_node_t *node,
   }
   insert(g, made, before);
   hd_vec_push(g->arena, &g->made, made);
-  if (!entry) {
-    entry = HD_ARENA_NEW(g->arena, struct hd_rw_entry);
-    entry->key = key;
-    HASH_ADD(hh, g->table, key, sizeof(key), entry);
-  }
-  entry->node = made;
+  remember(g, key, made);
   return outputs;
 }
 
@@ -450,20 +475,19 @@ static bool settle_node(hd_rw_graph_t *g, hd_rw_node_t *node) {
     return false;
   for (uint32_t i = 0; n->num_outputs && outputs[0] && i < n->num_outputs; i++)
     hd_rw_replace(g, node->outputs[i], outputs[i]);
-  if (node->dead)
-    return true;
-  if (!entry) {
-    entry = HD_ARENA_NEW(g->arena, struct hd_rw_entry);
-    entry->key = key;
-    HASH_ADD(hh, g->table, key, sizeof(key), entry);
-  }
-  entry->node = node;
+  if (!node->dead)
+    remember(g, key, node);
   return true;
 }
 
 bool hd_rw_settle(hd_rw_graph_t *g) {
   sort(g);
   g->table = NULL;
+  for (size_t i = 0; i < g->folded.size; i++) {
+    hd_rw_node_t *node = g->folded.data[i];
+    remember(g, node_key(&node->node, node->inputs, &node->outputs[0]->type),
+             node);
+  }
   hd_rw_node_t *next;
   for (hd_rw_node_t *node = g->first; node; node = next) {
     next = node->next;

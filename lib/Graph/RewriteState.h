@@ -42,8 +42,9 @@ typedef struct hd_rw_graph {
   HD_VEC(hd_rw_value_t *) constants;
   hd_ptr_map_t values; // From hd_value_t of the graph.
   struct hd_rw_name *names;
-  struct hd_rw_entry *table;   // Of nodes, by what they compute.
-  HD_VEC(hd_rw_node_t *) made; // By hd_rw_put(), since it was emptied.
+  struct hd_rw_entry *table;     // Of nodes, by what they compute.
+  HD_VEC(hd_rw_node_t *) made;   // By hd_rw_put(), since it was emptied.
+  HD_VEC(hd_rw_node_t *) folded; // Whose results are constants; in no list.
   bool changed;
 } hd_rw_graph_t;
 
