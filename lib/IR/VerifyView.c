@@ -23,8 +23,10 @@ static bool is_row_major(const hd_tensor_t *tensor) {
 // on; the axes before are rows.
 static bool find_rows(const hd_tensor_t *tensor, span_t *span) {
   const hd_layout_t *layout = tensor->layout;
+  if (!hd_tensor_storage_const(tensor, &span->width))
+    return false; // Nothing below overflows.
   if (is_row_major(tensor))
-    return hd_tensor_storage_const(tensor, &span->width);
+    return true;
   if (layout->num_items != 1 || layout->items[0].kind != HD_LAYOUT_STRIDES ||
       layout->items[0].num_values != tensor->rank)
     return false;
@@ -61,8 +63,8 @@ static span_t span_of(const hd_verifier_t *v, const hd_var_t *var) {
 static bool rows_overlap(const span_t *a, const span_t *b) {
   int64_t step = a->rows > 1 ? a->step : b->step;
   int64_t x = a->offset % step, y = b->offset % step;
-  bool inside = x + a->width <= step && y + b->width <= step;
-  return !inside || (x < y + b->width && y < x + a->width);
+  bool inside = a->width <= step - x && b->width <= step - y;
+  return !inside || (x - y < b->width && y - x < a->width);
 }
 
 bool hd_verifier_overlaps(const hd_verifier_t *v, const hd_var_t *a,
@@ -75,28 +77,33 @@ bool hd_verifier_overlaps(const hd_verifier_t *v, const hd_var_t *a,
   if (!x.known || !y.known)
     return true;
   if (x.rows == 1 && y.rows == 1)
-    return x.offset < y.offset + y.width && y.offset < x.offset + x.width;
+    return x.offset - y.offset < y.width && y.offset - x.offset < x.width;
   if (x.rows > 1 && y.rows > 1 && x.step != y.step)
     return true;
   return rows_overlap(&x, &y);
 }
 
-static void check_place(hd_verifier_t *v, const hd_stmt_t *stmt,
+// A constant offset; others are looked at when the plan is loaded.
+static bool check_place(hd_verifier_t *v, const hd_stmt_t *stmt,
                         const hd_var_t *base) {
   const hd_var_t *var = stmt->u.declare.var;
   int64_t offset, size, whole, align = hd_tensor_align(var->tensor);
   if (!hd_expr_fold_int(stmt->u.declare.init->operands[0], &offset))
-    return; // Looked at when it is loaded.
+    return true;
   if (offset < 0 || (hd_tensor_storage_const(var->tensor, &size) &&
                      hd_tensor_storage_const(base->tensor, &whole) &&
-                     (size > whole || offset > whole - size)))
+                     (size > whole || offset > whole - size))) {
     hd_verify_fault(v, stmt->loc, "view '%s' does not lie in '%s'", var->name,
                     base->name);
-  else if (offset % (align * 8) * (int64_t)hd_type_bits(var->type) %
-           (align * 8))
+    return false;
+  }
+  if (offset % (align * 8) * (int64_t)hd_type_bits(var->type) % (align * 8)) {
     hd_verify_fault(v, stmt->loc,
                     "view '%s' does not begin at a multiple of %lld bytes",
                     var->name, (long long)align);
+    return false;
+  }
+  return true;
 }
 
 void hd_verify_view(hd_verifier_t *v, const hd_stmt_t *stmt) {
@@ -119,6 +126,6 @@ void hd_verify_view(hd_verifier_t *v, const hd_stmt_t *stmt) {
                     hd_type_name(base->type));
   hd_verify_expr(v, of->operands[0]);
   hd_verify_index(v, of->operands[0]);
-  check_place(v, stmt, base);
-  hd_ptr_map_set(&v->arena, &v->views, var, of);
+  if (check_place(v, stmt, base))
+    hd_ptr_map_set(&v->arena, &v->views, var, of);
 }
