@@ -47,7 +47,8 @@ static void run_body(void *argument) {
       !(r->device = hd_device_open_sim(&r->context, &device)))
     return;
   hd_session_options_t options = {.keep_layouts = sanitize,
-                                  .unfused = r->options->unfused};
+                                  .unfused = r->options->unfused,
+                                  .unrewritten = r->options->unrewritten};
   r->session = hd_session_create(module, graph, r->device, &options);
   // In the order of the IR: leaves that are inputs.
   hd_host_tensor_t *inputs =
