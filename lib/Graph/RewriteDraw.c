@@ -294,7 +294,7 @@ void hd_draw_elements(hd_instance_t *n, const hd_rule_value_t *value,
   for (int64_t i = 0; i < tensor->count; i++) {
     if (is_float(tensor->type) && value->constant && tensor->count == 1) {
       // Every type holds it, as numbers that attributes take have to be.
-      double x = (double)(1 + pick(n, 200)) / (n->positive ? 64 : -64);
+      double x = (double)(2 * pick(n, 200) + 1) / (n->positive ? 128 : -128);
       hd_host_tensor_set(tensor, i, hd_float_round(tensor->type, x));
       continue;
     }
