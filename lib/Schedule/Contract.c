@@ -109,33 +109,74 @@ static void put_products(hd_product_t *k, const hd_var_t *sum,
   hd_b_for(b, p, hd_b_i32(b, 0), hd_b_i32(b, HD_CONTRACT_STEP), NULL, 1, body);
 }
 
-// The results, through what the definition makes of the sum.
+// Element (i, j) of a thread's results, through what the definition makes of
+// the sum, where column is inside (NULL: it is).
+static void put_result(hd_product_t *k, const hd_var_t *sum,
+                       const hd_expr_t *const at[2],
+                       const hd_axis_place_t *column, const hd_expr_t *inside) {
+  hd_builder_t *b = &k->draft.b;
+  hd_open_block_t block;
+  hd_place_use(&k->draft, &k->c.n, column);
+  hd_b_open(b, &block);
+  const hd_expr_t *value = hd_b_load(b, sum, at, 2);
+  hd_draft_store_reduced(&k->draft, &k->c.reduced, &value);
+  hd_block_t body = hd_b_close(b);
+  hd_b_if(b, inside, body, (hd_block_t){0});
+}
+
+// A row of a thread's results as a loop, which vectorize joins where they lie
+// side by side: the columns are one index.
+static void put_row(hd_product_t *k, const hd_var_t *sum, const hd_expr_t *i,
+                    const hd_expr_t *first) {
+  hd_builder_t *b = &k->draft.b;
+  const hd_contraction_t *c = &k->c;
+  const hd_var_t *var = hd_b_loop_var(b, "j", HD_I32);
+  const hd_expr_t *at[2] = {i, hd_expr_var(b->arena, var)};
+  bool at_once = c->n.size % c->tn == 0; // All inside, or none.
+  const hd_expr_t *inside = NULL;
+  hd_axis_place_t column;
+  hd_open_block_t row, block;
+  if (at_once && c->n.size % c->bn) {
+    hd_place_find(&k->draft, &c->n, k->tiles[1].first, first, &column);
+    inside = hd_place_inside(b, &c->n, &column, c->bn);
+  }
+  hd_b_open(b, &row);
+  hd_b_open(b, &block);
+  hd_place_find(&k->draft, &c->n, k->tiles[1].first,
+                hd_b_op(b, HD_EXPR_ADD, first, at[1]), &column);
+  put_result(k, sum, at, &column,
+             at_once ? NULL : hd_place_inside(b, &c->n, &column, c->bn));
+  hd_block_t body = hd_b_close(b);
+  hd_b_for(b, var, hd_b_i32(b, 0), hd_b_i32(b, c->tn), NULL, HD_UNROLL_FULL,
+           body);
+  body = hd_b_close(b);
+  hd_b_if(b, inside, body, (hd_block_t){0});
+}
+
 static void put_results(hd_product_t *k, const hd_var_t *sum,
                         const hd_expr_t *const first[2]) {
   hd_kernel_draft_t *draft = &k->draft;
   hd_builder_t *b = &draft->b;
   const hd_contraction_t *c = &k->c;
   hd_axis_place_t columns[8];
-  for (int64_t j = 0; j < c->tn; j++)
+  bool is_row = c->n.count == 1;
+  for (int64_t j = 0; !is_row && j < c->tn; j++)
     hd_place_find(draft, &c->n, k->tiles[1].first,
                   hd_b_op_int(b, HD_EXPR_ADD, first[1], j), &columns[j]);
   const hd_var_t *var = hd_b_loop_var(b, "i", HD_I32);
   const hd_expr_t *at[2] = {hd_expr_var(b->arena, var), NULL};
-  hd_open_block_t rows, row, column;
+  hd_open_block_t rows, row;
   hd_b_open(b, &rows);
   hd_axis_place_t place;
   hd_place_find(draft, &c->m, k->tiles[0].first,
                 hd_b_op(b, HD_EXPR_ADD, first[0], at[0]), &place);
   hd_b_open(b, &row);
-  for (int64_t j = 0; j < c->tn; j++) {
-    hd_place_use(draft, &c->n, &columns[j]);
+  if (is_row)
+    put_row(k, sum, at[0], first[1]);
+  for (int64_t j = 0; !is_row && j < c->tn; j++) {
     at[1] = hd_b_i32(b, j);
-    hd_b_open(b, &column);
-    const hd_expr_t *value = hd_b_load(b, sum, at, 2);
-    hd_draft_store_reduced(draft, &c->reduced, &value);
-    hd_block_t body = hd_b_close(b);
-    hd_b_if(b, hd_place_inside(b, &c->n, &columns[j], c->bn), body,
-            (hd_block_t){0});
+    put_result(k, sum, at, &columns[j],
+               hd_place_inside(b, &c->n, &columns[j], c->bn));
   }
   hd_block_t body = hd_b_close(b);
   hd_b_if(b, hd_place_inside(b, &c->m, &place, c->bm), body, (hd_block_t){0});
