@@ -11,8 +11,8 @@ picks a model or one of its cases.
 
 Each case is run in every way: --way=plain= --way=f16=--precision=f16 are two,
 their options separated by spaces. --fusion is short for the ways `fused` and
-`unfused`, and then says what fusion saves: launches, and bytes of activations
-that they move.
+`unfused` (nor rewritten), and then says what fusion saves: launches, and bytes
+of activations that they move.
 
 A line each: the largest error over the output's largest value, the time to
 import and to compile, of a run, of the whole process, its peak memory, the
@@ -44,7 +44,7 @@ LAUNCHES = {"resnet50": 56, "mobilenet_v2": 54, "inception_v3": 105,
             "bert_base": 111, "gpt2": 111, "vit_b_16": 113}
 # Bytes of activations that fusion leaves of the unfused plan's, at most.
 MOVED = {"resnet50": 0.5, "bert_base": 0.5}
-FUSION = ["fused=", "unfused=--no-fusion"]
+FUSION = ["fused=", "unfused=--no-fusion --no-rewrites"]
 
 
 class Case:
