@@ -15,6 +15,7 @@
 //                          whose results it reads.
 //
 // A node joins a group only where no path leads out of the group and back.
+#include "Fusion/Compose.h"
 #include "Fusion/FormState.h"
 #include "Fusion/Views.h"
 
@@ -420,8 +421,11 @@ const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
   hd_arena_t *arena = &module->arena;
   hd_former_t f = {.module = module, .arena = arena, .graph = graph};
   unsigned errors = module->context->diags.num_errors;
-  f.fusion =
-      hd_fusion_create(module, hd_scheduler_create(module, arena), graph);
+  hd_scheduler_t *scheduler = hd_scheduler_create(module, arena);
+  f.fusion = hd_fusion_create(module, scheduler, graph);
+  f.graph = hd_graph_compose(f.fusion, graph, explain);
+  if (f.graph != graph)
+    f.fusion = hd_fusion_create(module, scheduler, f.graph);
   hd_vec_push(arena, &f.groups, (hd_forming_t){0}); // 0 is none.
   look(&f);
   if (module->context->diags.num_errors > errors)

@@ -78,6 +78,22 @@ static bool verify_item(hd_module_t *module, const hd_item_t *item) {
              : hd_func_verify(module->context, item->u.func);
 }
 
+// Tasks that a pass has made, from number added on, stand before what uses
+// them.
+static void put_tasks_first(hd_module_t *module, size_t added) {
+  size_t tasks = 0;
+  for (size_t i = added; i < module->items.size; ++i) {
+    hd_item_t item = module->items.data[i];
+    if (item.kind != HD_ITEM_TASK)
+      continue;
+    memmove(&module->items.data[tasks + 1], &module->items.data[tasks],
+            (i - tasks) * sizeof(item));
+    module->items.data[tasks++] = item;
+  }
+  if (tasks)
+    hd_module_reindex(module);
+}
+
 static void run_on_graphs(hd_module_t *module, const hd_pass_t *pass,
                           const hd_pass_args_t *args, bool verify,
                           hd_pass_result_t *result) {
@@ -101,6 +117,7 @@ static void run_on_graphs(hd_module_t *module, const hd_pass_t *pass,
                     hd_module_verify_from(module, first)))
       result->ok = report_invalid(context, last, hd_item_loc(&version), pass);
   }
+  put_tasks_first(module, count);
 }
 
 hd_pass_result_t hd_pass_run(hd_module_t *module, const hd_pass_t *pass,

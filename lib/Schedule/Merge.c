@@ -13,6 +13,9 @@ typedef struct merger {
   hd_ptr_map_t values;  // Its inputs to the graph's values.
   hd_ptr_map_t targets; // What it defines to the task's.
   hd_ptr_map_t indices;
+  hd_ptr_map_t monoids; // Declared ones, of all parts.
+  unsigned num_indices; // Named so far, in the definition at hand.
+  unsigned num_locals;
   bool fits;
 } merger_t;
 
@@ -33,11 +36,16 @@ static const hd_task_value_t *make_tensor(merger_t *m, const hd_value_t *value,
                                           hd_value_kind_t kind) {
   int64_t shape[HD_MAX_RANK];
   unsigned rank = shape_of(value, shape);
+  hd_task_t *flat = m->merged->flat;
+  const char *name = kind == HD_VALUE_INPUT
+                         ? hd_arena_printf(m->arena, "x%zu", flat->inputs.size)
+                     : kind == HD_VALUE_OUTPUT
+                         ? hd_arena_printf(m->arena, "y%zu", flat->outputs.size)
+                         : hd_arena_printf(m->arena, "t%u", m->num_locals++);
   hd_task_value_t *tensor =
-      hd_flat_value_make(m->arena, value->name, kind, value->type, shape, rank);
+      hd_flat_value_make(m->arena, name, kind, value->type, shape, rank);
   tensor->loc = value->loc;
   m->fits &= hd_flat_count(tensor) > 0;
-  hd_task_t *flat = m->merged->flat;
   if (kind == HD_VALUE_INPUT) {
     hd_vec_push(m->arena, &flat->inputs, tensor);
     hd_vec_push(m->arena, &m->merged->inputs, value);
@@ -67,8 +75,9 @@ static const hd_index_t *fresh_index(merger_t *m, const hd_index_t *index) {
   const hd_index_t *known = hd_ptr_map_get(&m->indices, index);
   if (known)
     return known;
-  hd_index_t *fresh =
-      hd_flat_index_make(m->arena, index->name, hd_flat_range(index));
+  hd_index_t *fresh = hd_flat_index_make(
+      m->arena, hd_arena_printf(m->arena, "p%u", m->num_indices++),
+      hd_flat_range(index));
   fresh->loc = index->loc;
   hd_ptr_map_set(m->arena, &m->indices, index, fresh);
   hd_ptr_map_set(m->arena, &m->indices, fresh, fresh); // Has been put.
@@ -81,6 +90,22 @@ fresh_indices(merger_t *m, const hd_index_t *const *indices, uint32_t count) {
       HD_ARENA_ARRAY(m->arena, const hd_index_t *, count);
   for (uint32_t i = 0; i < count; i++)
     fresh[i] = fresh_index(m, indices[i]);
+  return fresh;
+}
+
+static const hd_monoid_t *fresh_monoid(merger_t *m, const hd_monoid_t *monoid) {
+  if (monoid->builtin != HD_MONOID_COUNT)
+    return monoid;
+  const hd_monoid_t *known = hd_ptr_map_get(&m->monoids, monoid);
+  if (known)
+    return known;
+  hd_monoid_t *fresh = HD_ARENA_NEW(m->arena, hd_monoid_t);
+  *fresh = *monoid;
+  fresh->name =
+      hd_arena_printf(m->arena, "monoid%zu", m->merged->flat->monoids.size);
+  hd_vec_push(m->arena, &m->merged->flat->monoids, fresh);
+  hd_ptr_map_set(m->arena, &m->monoids, monoid, fresh);
+  hd_ptr_map_set(m->arena, &m->monoids, fresh, fresh);
   return fresh;
 }
 
@@ -125,6 +150,7 @@ static const hd_term_t *put_term(void *argument, const hd_term_t *term) {
   if (hd_flat_is_reduction(term)) {
     hd_reduction_t *r = HD_ARENA_NEW(m->arena, hd_reduction_t);
     *r = *term->u.reduction;
+    r->monoid = fresh_monoid(m, r->monoid);
     r->indices = fresh_indices(m, r->indices, r->num_indices);
     hd_term_t like = *term;
     like.u.reduction = r;
@@ -166,6 +192,7 @@ static const hd_task_value_t *copy_local(merger_t *m,
   hd_task_value_t *copy = HD_ARENA_NEW(m->arena, hd_task_value_t);
   *copy = *value;
   copy->kind = HD_VALUE_LOCAL;
+  copy->name = hd_arena_printf(m->arena, "t%u", m->num_locals++);
   hd_vec_push(m->arena, &m->merged->flat->locals, copy);
   return copy;
 }
@@ -199,8 +226,7 @@ static void put_copy(merger_t *m, const hd_task_value_t *y,
       HD_ARENA_ARRAY(m->arena, const hd_task_value_t *, 1);
   const hd_term_t *places[HD_MAX_RANK];
   for (uint32_t i = 0; i < y->rank; i++) {
-    indices[i] = hd_flat_index_make(
-        m->arena, hd_arena_printf(m->arena, "i%u", i), hd_flat_size(y, i));
+    indices[i] = hd_flat_index_make(m->arena, "i", hd_flat_size(y, i));
     places[i] = hd_flat_index(m->arena, indices[i]);
   }
   targets[0] = y;
@@ -211,6 +237,21 @@ static void put_copy(merger_t *m, const hd_task_value_t *y,
                          .indices = indices};
   d->term = put_access(m, hd_flat_load(m->arena, y, places), value);
   hd_vec_push(m->arena, &m->merged->flat->definitions, d);
+}
+
+// Equal tasks become equal to the letter.
+static void name_indices(merger_t *m) {
+  hd_task_t *flat = m->merged->flat;
+  m->values = m->targets = (hd_ptr_map_t){0};
+  for (size_t i = 0; i < flat->definitions.size; i++) {
+    hd_definition_t *copy = HD_ARENA_NEW(m->arena, hd_definition_t);
+    m->indices = (hd_ptr_map_t){0};
+    m->num_indices = 0;
+    *copy = *flat->definitions.data[i];
+    copy->indices = fresh_indices(m, copy->indices, copy->num_indices);
+    copy->term = hd_flat_rewrite(m->arena, copy->term, put_term, m);
+    flat->definitions.data[i] = copy;
+  }
 }
 
 bool hd_flat_merge(hd_arena_t *arena, const char *name,
@@ -247,7 +288,9 @@ bool hd_flat_merge(hd_arena_t *arena, const char *name,
   for (size_t i = 0; m.fits && i < num_outputs; i++)
     if (copies[i])
       put_copy(&m, copies[i], outputs[i]);
-  if (m.fits)
+  if (m.fits) {
     hd_flat_split_axes(arena, merged->flat);
+    name_indices(&m);
+  }
   return m.fits;
 }

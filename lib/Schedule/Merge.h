@@ -25,9 +25,11 @@ typedef struct hd_merged {
 // Parts in an order in which each comes after what it reads; outputs are those
 // of their values that are to be tensors in memory, and become the task's, in
 // that order. Inner values become locals. Reshapes become index maps: axes are
-// split until places are plain indices, where that is possible. Shapes are
-// known. False where a part scatters, has tensors without elements, or looks
-// past the end of a tensor that is reshaped.
+// split until places are plain indices, where that is possible. Inputs are
+// named x0, x1, ..., outputs y0, ..., so that parts which compute the same
+// become tasks of the same text. Shapes are known. False where a part scatters,
+// has tensors without elements, or looks past the end of a tensor that is
+// reshaped.
 bool hd_flat_merge(hd_arena_t *arena, const char *name,
                    const hd_merge_part_t *parts, size_t num_parts,
                    const hd_value_t *const *outputs, size_t num_outputs,

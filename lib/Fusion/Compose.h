@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Nodes that become one before groups are formed.
+#ifndef HIDET_FUSION_COMPOSE_H
+#define HIDET_FUSION_COMPOSE_H
+
+#include "Fusion/Group.h"
+
+// A graph in which reductions over the same rows, and what stands between them,
+// are one node, whose task is added to the module; the graph itself where there
+// are none. Its nodes are tasks, and shapes are known. Asks for each one as a
+// step of fusion (Support/Steps.h).
+const hd_graph_t *hd_graph_compose(hd_fusion_t *fusion, const hd_graph_t *graph,
+                                   bool explain);
+
+#endif
