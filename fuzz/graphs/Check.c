@@ -3,6 +3,7 @@
 // Runs a graph as hidet-run does, from its text, and compares.
 #include "Fuzz.h"
 
+#include "Graph/Rewrite.h"
 #include "IR/Parser.h"
 #include "IR/Printer.h"
 #include "IR/Verifier.h"
@@ -28,6 +29,7 @@ typedef struct run {
   size_t num_outputs;
   bool ok;
   unsigned launches;
+  hd_rewrite_stats_t rewrites;
 } run_t;
 
 static void run_body(void *argument) {
@@ -69,6 +71,8 @@ static void begin_run(run_t *r, hd_buffer_t *text) {
   r->num_outputs = g->outputs.size;
   r->outputs = HD_ARENA_ARRAY(&g->arena, hd_host_tensor_t, r->num_outputs + 1);
   hd_context_init(&r->context);
+  r->rewrites.arena = &g->arena;
+  r->context.rewrite_stats = &r->rewrites;
   r->context.budget.deadline_ns =
       hd_clock_ns() + (uint64_t)r->options->seconds * 1000000000u;
 }
@@ -218,6 +222,13 @@ static bool said_anything(const run_t *r) {
   return false;
 }
 
+static void count_rewrites(const run_t *r, fuzz_report_t *report) {
+  for (size_t i = 0; i < r->rewrites.rules.size; i++)
+    for (size_t k = 0; k < fuzz_num_rules; k++)
+      if (strcmp(fuzz_rules[k], r->rewrites.rules.data[i].name) == 0)
+        report->rewrites[k] += r->rewrites.rules.data[i].count;
+}
+
 void fuzz_check(fuzz_graph_t *g, const fuzz_options_t *options, uint64_t way,
                 fuzz_report_t *report) {
   run_t r = {.g = g, .options = options, .way = way};
@@ -226,6 +237,7 @@ void fuzz_check(fuzz_graph_t *g, const fuzz_options_t *options, uint64_t way,
   begin_run(&r, &text);
   hd_exhausted_t exhausted = hd_budget_guard(&r.context.budget, run_body, &r);
   report->launches = r.launches;
+  count_rewrites(&r, report);
   if (!r.ok || exhausted != HD_EXHAUSTED_NOTHING || said_anything(&r))
     say_why(&r, exhausted, report);
   else

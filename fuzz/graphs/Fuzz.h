@@ -22,6 +22,7 @@ enum {
   FUZZ_NOISY = 2,
   FUZZ_MAX_INPUTS = 16, // Of a task, its attributes among them.
   FUZZ_MAX_TASKS = 320,
+  FUZZ_MAX_RULES = 256,
 };
 
 typedef struct fuzz_node fuzz_node_t;
@@ -102,6 +103,9 @@ int64_t fuzz_count(const hd_tensor_type_t *type);
 // An input or a constant. low > high: what suits the type.
 fuzz_value_t *fuzz_leaf(fuzz_graph_t *g, const hd_tensor_type_t *type,
                         double low, double high, bool constant);
+// The same with elements that are there; the tensor is the value's.
+fuzz_value_t *fuzz_leaf_of(fuzz_graph_t *g, hd_host_tensor_t *data,
+                           bool constant);
 // A value that a node gives, not entered into the graph yet. data and noisy are
 // taken over.
 fuzz_value_t *fuzz_result(fuzz_graph_t *g, const char *name,
@@ -152,6 +156,13 @@ fuzz_value_t *fuzz_bring(fuzz_graph_t *g, fuzz_value_t *x, double low,
 
 bool fuzz_motif(fuzz_graph_t *g);
 
+// --- Patterns.c: what rewrites look for ---
+
+extern const char *fuzz_rules[FUZZ_MAX_RULES]; // The library's rewrites.
+extern size_t fuzz_num_rules;
+void fuzz_rules_init(hd_context_t *context);
+void fuzz_pattern(fuzz_graph_t *g);
+
 // --- Make.c: whole graphs ---
 
 // A new graph of about so many nodes; index and seed decide it.
@@ -186,6 +197,7 @@ typedef struct fuzz_report {
   fuzz_verdict_t verdict;
   char text[2048]; // What is wrong.
   unsigned launches;
+  int64_t rewrites[FUZZ_MAX_RULES]; // How often each was done.
 } fuzz_report_t;
 
 // way picks how it is run: sanitized, slow, ref.

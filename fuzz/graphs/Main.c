@@ -41,6 +41,7 @@ typedef struct board {
   _Atomic int64_t next, verdicts[FUZZ_VERDICTS], died, nodes, launches;
   _Atomic int64_t taken[FUZZ_MAX_TASKS];
   _Atomic uint32_t types[FUZZ_MAX_TASKS]; // Of first results, a bit for each.
+  _Atomic int64_t rewrites[FUZZ_MAX_RULES];
   _Atomic int64_t noticed[FUZZ_FAULTS], missed[FUZZ_FAULTS];
   int64_t current[MAX_JOBS];
 } board_t;
@@ -148,6 +149,8 @@ static void check(job_t *job) {
   fuzz_check(&job->g, options, (uint64_t)job->index, &report);
   board->verdicts[report.verdict]++;
   board->launches += report.launches;
+  for (size_t i = 0; i < fuzz_num_rules; i++)
+    board->rewrites[i] += report.rewrites[i];
   if (options->plant) {
     board->noticed[fault] += report.verdict == FUZZ_DIFFERENT;
     board->missed[fault] +=
@@ -279,6 +282,20 @@ static bool tell_tasks(const fuzzer_t *f) {
   return seldom == 0;
 }
 
+static void tell_rules(const fuzzer_t *f) {
+  int64_t all = 0;
+  unsigned never = 0;
+  for (size_t i = 0; i < fuzz_num_rules; i++) {
+    int64_t count = f->board->rewrites[i];
+    all += count;
+    never += count == 0;
+    if (f->tasks || (f->least && count == 0))
+      printf("%8lld  rewrite %s\n", (long long)count, fuzz_rules[i]);
+  }
+  printf("%zu rewrites, %u never done, %lld steps\n", fuzz_num_rules, never,
+         (long long)all);
+}
+
 // What the comparison noticed of the faults that changed a result.
 static int conclude_planted(const fuzzer_t *f) {
   static const char *const names[FUZZ_FAULTS] = {
@@ -302,6 +319,7 @@ static int conclude(const fuzzer_t *f) {
   for (int i = 0; i < FUZZ_VERDICTS; i++)
     count += b->verdicts[i];
   bool often = tell_tasks(f);
+  tell_rules(f);
   double seconds = seconds_since(f->start);
   printf("%lld graphs, %lld nodes, %lld launches; %lld the same, %lld of them "
          "to the bit; %lld different, %lld failed, %lld died, %lld unsettled; "
@@ -431,6 +449,7 @@ static void begin(fuzzer_t *f) {
   hd_context_t context;
   hd_context_init(&context);
   fuzz_tasks_init(&context);
+  fuzz_rules_init(&context);
   hd_context_fini(&context);
   f->board = mmap(NULL, sizeof *f->board, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);

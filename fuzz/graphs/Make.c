@@ -59,7 +59,10 @@ void fuzz_make(fuzz_graph_t *g, hd_context_t *context, uint64_t seed,
   for (int tries = 0; g->nodes.size < count && tries < 400; tries++) {
     hd_budget_check(&context->budget);
     if (fuzz_in(g, 1, 8) <= motifs) {
-      fuzz_motif(g);
+      if (fuzz_once_in(g, 5))
+        fuzz_pattern(g);
+      else
+        fuzz_motif(g);
       continue;
     }
     const char *task = fuzz_tasks[fuzz_in(g, 0, (int64_t)fuzz_num_tasks - 3)];

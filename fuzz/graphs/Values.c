@@ -163,17 +163,9 @@ static void cut_to_type(hd_scalar_t type, double *low, double *high) {
   *high = fmax(*low, *high);
 }
 
-fuzz_value_t *fuzz_leaf(fuzz_graph_t *g, const hd_tensor_type_t *type,
-                        double low, double high, bool constant) {
-  hd_host_tensor_t *data = new_tensor(g, type), *noisy[FUZZ_NOISY];
-  if (low > high)
-    usual_range(type->type, &low, &high);
-  cut_to_type(type->type, &low, &high);
-  for (int64_t i = 0; i < data->count; i++)
-    if (fuzz_is_float(type->type))
-      hd_host_tensor_set(data, i, fuzz_real(g, low, high));
-    else
-      hd_host_tensor_set_int(data, i, fuzz_in(g, (int64_t)low, (int64_t)high));
+fuzz_value_t *fuzz_leaf_of(fuzz_graph_t *g, hd_host_tensor_t *data,
+                           bool constant) {
+  hd_host_tensor_t *noisy[FUZZ_NOISY];
   for (int k = 0; k < FUZZ_NOISY; k++) {
     noisy[k] = copy_of(g, data);
     fuzz_disturb(noisy[k], false, random_bits(&g->random));
@@ -190,6 +182,20 @@ fuzz_value_t *fuzz_leaf(fuzz_graph_t *g, const hd_tensor_type_t *type,
   }
   hd_vec_push(&g->arena, &g->values, v);
   return v;
+}
+
+fuzz_value_t *fuzz_leaf(fuzz_graph_t *g, const hd_tensor_type_t *type,
+                        double low, double high, bool constant) {
+  hd_host_tensor_t *data = new_tensor(g, type);
+  if (low > high)
+    usual_range(type->type, &low, &high);
+  cut_to_type(type->type, &low, &high);
+  for (int64_t i = 0; i < data->count; i++)
+    if (fuzz_is_float(type->type))
+      hd_host_tensor_set(data, i, fuzz_real(g, low, high));
+    else
+      hd_host_tensor_set_int(data, i, fuzz_in(g, (int64_t)low, (int64_t)high));
+  return fuzz_leaf_of(g, data, constant);
 }
 
 // Sums in another order differ by units of the last place of their greatest

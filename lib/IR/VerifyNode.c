@@ -84,13 +84,14 @@ static const hd_task_value_t *find_attribute(const hd_task_t *task,
   return NULL;
 }
 
-// An attribute of integers takes integers, one of floats those too.
+// An attribute of integers takes integers, one of floats those too; one over a
+// pack a list or a number that stands for every axis.
 static bool takes(const hd_task_value_t *value, hd_attribute_kind_t kind) {
   uint32_t scalars = hd_task_type_scalars(value->type);
   bool floats = scalars & hd_scalar_set("float");
-  hd_attribute_kind_t ints = value->pack ? HD_ATTRIBUTE_INTS : HD_ATTRIBUTE_INT;
-  return kind == ints || (floats && kind == (value->pack ? HD_ATTRIBUTE_FLOATS
-                                                         : HD_ATTRIBUTE_FLOAT));
+  return kind == HD_ATTRIBUTE_INT || (floats && kind == HD_ATTRIBUTE_FLOAT) ||
+         (value->pack && (kind == HD_ATTRIBUTE_INTS ||
+                          (floats && kind == HD_ATTRIBUTE_FLOATS)));
 }
 
 static void verify_task_attribute(hd_graph_verifier_t *g, const hd_node_t *node,
