@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Groups of nodes that are one kernel. Groups that compute the same share it.
+#include "Fusion/Join.h"
+#include "Fusion/PlanState.h"
+#include "Schedule/Build.h"
+#include "Support/Hash.h"
+
+#include <string.h>
+// An arena serves uthash as well as the heap.
+#define uthash_malloc(size) hd_arena_alloc(arena, size)
+#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
+#include <uthash.h>
+
+// A group that was joined, and others like it.
+struct hd_plan_recipe {
+  const char *key;
+  const hd_node_t *const *nodes; // That it was made for.
+  const char *why;               // It could not be.
+  hd_joined_t joined;
+  UT_hash_handle hh;
+};
+
+static bool is_kept(void *argument, const hd_value_t *value) {
+  return hd_ptr_map_get(&((hd_planner_t *)argument)->kept, value);
+}
+
+// Where a value comes from, seen from a group: node and output, or the first
+// node and input that read it.
+typedef struct position {
+  size_t node;
+  uint32_t index;
+  bool is_output, found;
+} position_t;
+
+static position_t find_position(const hd_node_t *const *nodes, size_t count,
+                                const hd_value_t *value) {
+  for (size_t i = 0; i < count; i++) {
+    for (uint32_t k = 0; k < nodes[i]->num_outputs; k++)
+      if (nodes[i]->outputs[k] == value)
+        return (position_t){i, k, true, true};
+    for (uint32_t k = 0; k < nodes[i]->num_inputs; k++)
+      if (nodes[i]->inputs[k] == value)
+        return (position_t){i, k, false, true};
+  }
+  return (position_t){0};
+}
+
+static const hd_value_t *at_position(const hd_node_t *const *nodes,
+                                     position_t at) {
+  return at.is_output ? nodes[at.node]->outputs[at.index]
+                      : nodes[at.node]->inputs[at.index];
+}
+
+// Everything that decides the kernels of a group.
+static void group_key(hd_planner_t *p, const hd_node_t *const *nodes,
+                      size_t count, hd_buffer_t *key) {
+  for (size_t i = 0; i < count; i++) {
+    const hd_node_t *node = nodes[i];
+    hd_node_key(key, node);
+    if (node->anchor)
+      hd_buffer_printf(key, " anchor %p", (const void *)node->schedule);
+    for (uint32_t k = 0; k < node->num_inputs; k++) {
+      position_t at = find_position(nodes, count, node->inputs[k]);
+      hd_buffer_printf(key, " %zu%c%u", at.node, at.is_output ? 'o' : 'i',
+                       at.index);
+      hd_group_literal_key(p->fusion, node->inputs[k], key);
+    }
+    for (uint32_t k = 0; k < node->num_outputs; k++)
+      hd_buffer_printf(key, " %c",
+                       !node->outputs[k]              ? '_'
+                       : is_kept(p, node->outputs[k]) ? 'k'
+                                                      : '-');
+    hd_buffer_printf(key, ";");
+  }
+}
+
+static hd_plan_recipe_t *
+find_recipe(hd_planner_t *p, const hd_node_t *const *nodes, size_t count) {
+  hd_arena_t *arena = p->arena;
+  hd_buffer_t key = {0};
+  group_key(p, nodes, count, &key);
+  const char *text = hd_buffer_text(&key);
+  hd_plan_recipe_t *recipe;
+  HASH_FIND_STR(p->recipes, text, recipe);
+  if (!recipe) {
+    recipe = HD_ARENA_NEW(arena, hd_plan_recipe_t);
+    recipe->key = hd_arena_printf(arena, "%s", text);
+    recipe->nodes = nodes;
+    recipe->why =
+        hd_group_join(p->fusion, nodes, count, is_kept, p, &recipe->joined);
+    HASH_ADD_KEYPTR(hh, p->recipes, recipe->key, strlen(recipe->key), recipe);
+  }
+  hd_buffer_fini(&key);
+  return recipe;
+}
+
+static const hd_expr_t *place_arg(hd_planner_t *p,
+                                  const hd_plan_recipe_t *recipe,
+                                  const hd_node_t *const *nodes, size_t count,
+                                  const hd_joined_arg_t *arg,
+                                  const hd_ptr_map_t *workspaces) {
+  if (arg->expr)
+    return arg->expr;
+  if (arg->workspace)
+    return hd_expr_var(p->arena, hd_ptr_map_get(workspaces, arg->workspace));
+  position_t at = find_position(recipe->nodes, count, arg->value);
+  return hd_expr_var(p->arena, hd_planner_tensor(p, at_position(nodes, at)));
+}
+
+static void plan_recipe(hd_planner_t *p, const hd_plan_recipe_t *recipe,
+                        const hd_node_t *const *nodes, size_t count) {
+  hd_ptr_map_t workspaces = {0};
+  const hd_joined_t *joined = &recipe->joined;
+  for (size_t i = 0; i < joined->workspaces.size; i++) {
+    const hd_var_t *var = joined->workspaces.data[i];
+    hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_DECLARE, (hd_loc_t){0, 0});
+    hd_var_t *copy = HD_ARENA_NEW(p->arena, hd_var_t);
+    *copy = *var;
+    stmt->u.declare.var = copy;
+    hd_stmt_list_push(p->arena, &p->body, stmt);
+    hd_ptr_map_set(p->arena, &workspaces, var, copy);
+  }
+  for (size_t i = 0; i < joined->launches.size; i++) {
+    const hd_joined_launch_t *launch = &joined->launches.data[i];
+    uint32_t num_args = launch->kernel->num_params;
+    const hd_expr_t **args =
+        HD_ARENA_ARRAY(p->arena, const hd_expr_t *, num_args + 1);
+    for (uint32_t k = 0; k < num_args; k++)
+      args[k] =
+          place_arg(p, recipe, nodes, count, &launch->args[k], &workspaces);
+    hd_planner_launch(p, launch->kernel, args, num_args, nodes[count - 1]->loc);
+  }
+}
+
+bool hd_planner_group(hd_planner_t *p, const hd_node_t *const *nodes,
+                      size_t count) {
+  const hd_plan_recipe_t *recipe = find_recipe(p, nodes, count);
+  if (!recipe->why) {
+    plan_recipe(p, recipe, nodes, count);
+    return true;
+  }
+  if (p->explain)
+    for (size_t i = 0; i < count; i++)
+      if (nodes[i]->anchor)
+        hd_remark(&p->module->context->diags, nodes[i]->loc,
+                  "fuse: %s and its group are several kernels after all: %s",
+                  nodes[i]->op, recipe->why);
+  for (size_t i = 0; i < count; i++)
+    if (!hd_planner_node(p, nodes[i]))
+      return false;
+  return true;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Nodes that are kernels of their own, and the tensors of the plan.
+#include "Fusion/PlanState.h"
+#include "IR/Library.h"
+#include "Schedule/Build.h"
+
+// --- Tensors of the plan ---
+
+static const hd_var_t *workspace(hd_planner_t *p, const char *name,
+                                 const hd_tensor_type_t *type) {
+  hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_DECLARE, (hd_loc_t){0, 0});
+  stmt->u.declare.var = hd_scheduled_tensor(p->arena, name, type);
+  hd_stmt_list_push(p->arena, &p->body, stmt);
+  return stmt->u.declare.var;
+}
+
+const hd_var_t *hd_planner_tensor(hd_planner_t *p, const hd_value_t *value) {
+  const hd_var_t *var = hd_ptr_map_get(&p->tensors, value);
+  if (var)
+    return var;
+  hd_tensor_type_t type = hd_scheduled_type(value);
+  var = workspace(p, value->name, &type);
+  hd_ptr_map_set(p->arena, &p->tensors, value, var);
+  return var;
+}
+
+void hd_planner_launch(hd_planner_t *p, const hd_func_t *kernel,
+                       const hd_expr_t *const *args, uint32_t count,
+                       hd_loc_t loc) {
+  hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_LAUNCH, loc);
+  stmt->u.launch.kernel = kernel;
+  stmt->u.launch.num_args = count;
+  stmt->u.launch.args = args;
+  hd_stmt_list_push(p->arena, &p->body, stmt);
+}
+
+// --- A node alone ---
+
+// Tensors that a schedule declares are declared once more for each node.
+static const hd_var_t *declare_again(hd_rewriter_t *rewriter,
+                                     const hd_var_t *var) {
+  hd_var_t *copy = HD_ARENA_NEW(rewriter->arena, hd_var_t);
+  *copy = *var;
+  return copy;
+}
+
+// A tensor for each parameter of the node's schedule.
+static void tensors_of(hd_planner_t *p, const hd_node_t *node,
+                       const hd_var_t **tensors) {
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    tensors[i] = hd_planner_tensor(p, node->inputs[i]);
+  for (uint32_t i = 0; i < node->num_outputs; i++) {
+    const hd_var_t *param = node->schedule->params[node->num_inputs + i];
+    hd_tensor_type_t type = {(hd_scalar_t)param->type.scalar, 0, {0}};
+    if (!node->outputs[i]) {
+      type.rank = param->tensor->rank;
+      for (unsigned k = 0; k < type.rank; k++)
+        hd_expr_fold_int(param->tensor->shape[k], &type.shape[k]);
+    }
+    tensors[node->num_inputs + i] = node->outputs[i]
+                                        ? hd_planner_tensor(p, node->outputs[i])
+                                        : workspace(p, "unused", &type);
+  }
+}
+
+static bool plan_schedule(hd_planner_t *p, const hd_node_t *node,
+                          const hd_var_t *const *tensors) {
+  const hd_func_t *schedule = node->schedule;
+  if (schedule->kind == HD_FUNC_KERNEL) {
+    const hd_expr_t **args =
+        HD_ARENA_ARRAY(p->arena, const hd_expr_t *, schedule->num_params + 1);
+    for (uint32_t i = 0; i < schedule->num_params; i++)
+      args[i] = hd_expr_var(p->arena, tensors[i]);
+    hd_planner_launch(p, schedule, args, schedule->num_params, node->loc);
+    return true;
+  }
+  hd_rewriter_t rewriter = {.arena = p->arena, .declare = declare_again};
+  for (uint32_t i = 0; i < schedule->num_params; i++)
+    hd_rewriter_map(&rewriter, schedule->params[i], tensors[i]);
+  hd_rewrite_into(&rewriter, schedule->body, &p->body);
+  hd_rewriter_fini(&rewriter);
+  return true;
+}
+
+// The task that copies: of tensors of one shape, whichever.
+static bool plan_copy(hd_planner_t *p, const hd_node_t *reshape) {
+  hd_node_t *node = HD_ARENA_NEW(p->arena, hd_node_t);
+  *node = *reshape;
+  node->op = "copy";
+  node->task = hd_library_task(p->module->context, "copy");
+  const hd_node_t *scheduled =
+      node->task ? hd_node_schedule(p->module, p->scheduler, node) : NULL;
+  const hd_var_t *tensors[] = {hd_ptr_map_get(&p->tensors, node->inputs[0]),
+                               hd_ptr_map_get(&p->tensors, node->outputs[0])};
+  return scheduled && plan_schedule(p, scheduled, tensors);
+}
+
+bool hd_planner_node(hd_planner_t *p, const hd_node_t *node) {
+  if (hd_ptr_map_get(&p->viewed, node))
+    return true;
+  if (hd_node_is_reshape(node)) {
+    const hd_var_t *from = hd_planner_tensor(p, node->inputs[0]);
+    const hd_var_t *to = hd_ptr_map_get(&p->tensors, node->outputs[0]);
+    if (to && to != from)
+      return plan_copy(p, node);
+    hd_ptr_map_set(p->arena, &p->tensors, node->outputs[0], from);
+    return true;
+  }
+  if (!node->schedule)
+    node = hd_node_schedule(p->module, p->scheduler, node);
+  if (!node)
+    return false;
+  const hd_var_t **tensors = HD_ARENA_ARRAY(p->arena, const hd_var_t *,
+                                            node->schedule->num_params + 1);
+  tensors_of(p, node, tensors);
+  return plan_schedule(p, node, tensors);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of the planner share (Plan.c: the graph and what it gives,
+// PlanNode.c: nodes alone, PlanGroup.c: groups).
+#ifndef HIDET_FUSION_PLANSTATE_H
+#define HIDET_FUSION_PLANSTATE_H
+
+#include "Fusion/Fuse.h"
+#include "IR/Rewrite.h"
+
+typedef struct hd_plan_recipe hd_plan_recipe_t;
+
+typedef struct hd_planner {
+  hd_module_t *module;
+  hd_arena_t *arena;
+  const hd_graph_t *graph;
+  hd_scheduler_t *scheduler;
+  hd_fusion_t *fusion;
+  bool explain;
+  hd_ptr_map_t tensors; // Values to tensors of the plan.
+  hd_ptr_map_t viewed;  // Nodes that cost nothing: their operands are views.
+  hd_ptr_map_t views;   // Tensors to what they are views of, REF.
+  hd_ptr_map_t kept;    // Values that are read outside of their group.
+  HD_VEC(const hd_var_t *) params;
+  hd_stmt_list_t body;
+  hd_plan_recipe_t *recipes; // Of groups.
+} hd_planner_t;
+
+// --- PlanNode.c ---
+
+// Of a value that a node gives or takes: a parameter, or a workspace.
+const hd_var_t *hd_planner_tensor(hd_planner_t *planner,
+                                  const hd_value_t *value);
+// args live as long as the plan.
+void hd_planner_launch(hd_planner_t *planner, const hd_func_t *kernel,
+                       const hd_expr_t *const *args, uint32_t count,
+                       hd_loc_t loc);
+// A node by the launches of its schedule. False after an error.
+bool hd_planner_node(hd_planner_t *planner, const hd_node_t *node);
+
+// --- PlanGroup.c ---
+
+// The nodes of a group as one kernel, or one by one where they cannot be
+// joined. False after an error.
+bool hd_planner_group(hd_planner_t *planner, const hd_node_t *const *nodes,
+                      size_t count);
+
+#endif
