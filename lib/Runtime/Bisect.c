@@ -37,6 +37,7 @@ static bool run(search_t *s, hd_device_t *device, bool limited, uint64_t limit,
   hd_steps_t *steps = &s->module->context->steps;
   hd_session_options_t options = *s->options;
   options.watch = NULL;
+  options.unrewritten |= device == NULL; // The truth is the graph as it was.
   steps->count = 0;
   steps->limited = limited;
   steps->limit = limit;
@@ -74,7 +75,7 @@ static bool is_wrong(search_t *s, const hd_host_tensor_t *outputs) {
     int64_t element = find_wrong(s, &outputs[i], &s->truth[i]);
     if (element == -2)
       continue;
-    b->number = s->last.number;
+    b->number = s->last.number ? s->last.number : 1;
     b->kind = s->last.kind;
     memcpy(b->name, s->name, sizeof(b->name));
     b->output = i;
@@ -112,7 +113,8 @@ static bool search(search_t *s, void (*progress)(uint64_t, uint64_t)) {
       return false;
     *(is_bad ? &high : &low) = middle;
   }
-  return true;
+  // What is no step, like sharing equal nodes, is done at every limit.
+  return b->number != 1 || try_limit(s, true, 0, &b->always);
 }
 
 bool hd_bisect(hd_module_t *module, const hd_graph_t *graph,

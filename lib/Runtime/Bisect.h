@@ -16,6 +16,7 @@ typedef struct hd_bisection {
   uint64_t number; // Of the step that was found; 0: no result changes.
   hd_step_kind_t kind;
   char name[200];
+  bool always; // It is no step that does: the result is wrong without any.
   unsigned runs;
   // What it changes first: an output, an element of it (-1: the shape).
   size_t output;

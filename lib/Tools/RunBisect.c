@@ -23,6 +23,10 @@ static bool report_none(hd_run_t *run, const hd_bisection_t *b) {
 }
 
 static bool report(hd_run_t *run, const hd_bisection_t *b) {
+  if (b->always)
+    return hd_error(hd_run_diags(run), nowhere, HD_E1006,
+                    "the result is wrong before the first step: what shares "
+                    "equal nodes or computes constants changes it");
   const hd_value_t *output = run->graph->outputs.data[b->output];
   const char *change =
       b->element < 0

@@ -87,7 +87,7 @@ static void add_bisection(const hd_run_t *run, json_t *object) {
   json_t *row = json_object();
   set_int(row, "steps", (int64_t)b->steps);
   set_int(row, "runs", b->runs);
-  if (b->number) {
+  if (b->number && !b->always) {
     set_int(row, "step", (int64_t)b->number);
     set_text(row, "kind", hd_step_kind_name(b->kind));
     set_text(row, "name", b->name);

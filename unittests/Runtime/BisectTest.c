@@ -24,7 +24,9 @@ static const char text[] =
     "  const bias: f32[8] = [0.5, -0.5, 1.0, 0.25, -0.75, 0.0, 2.0, -1.0]\n"
     "  const k: f32[3, 2, 3, 3] = 0.1\n"
     "  const scale: f32[3, 1, 1] = [1.5, 0.5, -1.0]\n"
-    "  t: f32[4, 8] = matmul(x, w) as \"dense\"\n"
+    "  n: f32[4, 8] = neg(x) as \"minus\"\n"
+    "  m: f32[4, 8] = neg(n) as \"plus\"\n"
+    "  t: f32[4, 8] = matmul(m, w) as \"dense\"\n"
     "  u: f32[4, 8] = add(t, bias) as \"bias\"\n"
     "  v: f32[4, 8] = relu(u) as \"act\"\n"
     "  s: f32[4, 8] = softmax(v) { s = 1 } as \"soft\"\n"
@@ -41,22 +43,25 @@ typedef struct fault {
   const char *name; // Of the step, from its beginning.
   const char *op;   // What a node is made to compute; NULL: sums of floats in
                     // a function become differences.
+  const char *node; // Of a graph: which node is.
 } fault_t;
 
 static const fault_t faults[] = {
-    {HD_STEP_PRECISION, "f16 for matmul 'dense'", "matmul_nt"},
-    {HD_STEP_PRECISION, "f16 for matmul_nt 'mix'", "swapped"},
-    {HD_STEP_FUSION, "of add 'bias' into matmul 'dense'", "sub"},
-    {HD_STEP_FUSION, "of relu 'act' into matmul 'dense'", "neg"},
-    {HD_STEP_FUSION, "of mul 'scale' into conv 'conv'", "add"},
-    {HD_STEP_FUSION, "of relu 'act2' into conv 'conv'", "abs"},
-    {HD_STEP_KERNEL, "of softmax 'soft'", "log_softmax"},
-    {HD_STEP_KERNEL, "of matmul_nt 'mix'", "swapped"},
-    {HD_STEP_KERNEL, "of conv 'conv'", "moved"},
-    {HD_STEP_PASS, "simplify on 'matmul", NULL},
-    {HD_STEP_PASS, "cse on 'matmul", NULL},
-    {HD_STEP_PASS, "dce on 'conv", NULL},
-    {HD_STEP_PASS, "unroll on 'conv", NULL},
+    {HD_STEP_REWRITE, "neg_of_neg at 'plus'", "neg", "act"},
+    {HD_STEP_REWRITE, "scale_of_conv at 'scale'", "abs", "act2"},
+    {HD_STEP_PRECISION, "f16 for matmul 'dense'", "matmul_nt", NULL},
+    {HD_STEP_PRECISION, "f16 for matmul_nt 'mix'", "swapped", NULL},
+    {HD_STEP_FUSION, "of add 'bias' into matmul 'dense'", "sub", NULL},
+    {HD_STEP_FUSION, "of relu 'act' into matmul 'dense'", "neg", NULL},
+    {HD_STEP_FUSION, "of mul 'scale' into conv 'conv'", "add", NULL},
+    {HD_STEP_FUSION, "of relu 'act2' into conv 'conv'", "abs", NULL},
+    {HD_STEP_KERNEL, "of softmax 'soft'", "log_softmax", NULL},
+    {HD_STEP_KERNEL, "of matmul_nt 'mix'", "swapped", NULL},
+    {HD_STEP_KERNEL, "of conv 'conv'", "moved", NULL},
+    {HD_STEP_PASS, "simplify on 'matmul", NULL, NULL},
+    {HD_STEP_PASS, "cse on 'matmul", NULL, NULL},
+    {HD_STEP_PASS, "dce on 'conv", NULL, NULL},
+    {HD_STEP_PASS, "unroll on 'conv", NULL, NULL},
 };
 
 typedef struct fixture {
@@ -122,6 +127,23 @@ static const hd_node_t *spoil_node(fixture_t *f, const hd_node_t *node,
   return copy;
 }
 
+static const hd_graph_t *spoil_graph(fixture_t *f, const hd_graph_t *graph) {
+  hd_arena_t *arena = &f->module->arena;
+  hd_graph_t *copy = HD_ARENA_NEW(arena, hd_graph_t);
+  bool found = false;
+  *copy = *graph;
+  memset(&copy->nodes, 0, sizeof(copy->nodes));
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    bool here = node->label && strcmp(node->label, f->fault->node) == 0;
+    found |= here;
+    hd_vec_push(arena, &copy->nodes,
+                here ? spoil_node(f, node, f->fault->op) : node);
+  }
+  assert_true(found);
+  return copy;
+}
+
 static const void *plant(void *argument, const hd_step_info_t *step,
                          void *module, const void *made) {
   fixture_t *f = argument;
@@ -133,6 +155,8 @@ static const void *plant(void *argument, const hd_step_info_t *step,
   if (!here)
     return made;
   strcpy(f->planted, step->name);
+  if (fault->node)
+    return spoil_graph(f, made);
   return fault->op ? (const void *)spoil_node(f, made, fault->op)
                    : spoil_func(module, made);
 }
@@ -173,8 +197,9 @@ static void search(fixture_t *f, hd_bisection_t *bisection) {
   bool narrow = f->fault && f->fault->kind == HD_STEP_PRECISION;
   hd_session_options_t options = {.precision = narrow ? HD_PRECISION_F16
                                                       : HD_PRECISION_MODEL,
-                                  // Faults are planted in nodes of the text.
-                                  .unrewritten = f->fault != NULL};
+                                  // Other faults are planted in nodes of
+                                  // the text.
+                                  .unrewritten = f->fault && !f->fault->node};
   f->context.steps.plant = f->fault ? plant : NULL;
   f->context.steps.plant_argument = f;
   assert_true(hd_bisect(f->module, hd_module_find_graph(f->module, "main"),
@@ -213,10 +238,10 @@ static void names_what_was_planted(void **state) {
 static void every_limit_gives_the_same(void **state) {
   fixture_t *f = *state;
   const hd_graph_t *graph = hd_module_find_graph(f->module, "main");
-  hd_session_options_t options = {0};
+  hd_session_options_t options = {0}, plain = {.unrewritten = true};
   hd_steps_t *steps = &f->context.steps;
   hd_host_tensor_t truth[2], out[2];
-  hd_session_t *ref = hd_session_create(f->module, graph, NULL, &options);
+  hd_session_t *ref = hd_session_create(f->module, graph, NULL, &plain);
   assert_true(hd_session_run(ref, f->inputs, truth));
   hd_session_destroy(ref);
   uint64_t count = 1;
