@@ -379,16 +379,29 @@ static bool reads_live(const joiner_t *j, const hd_node_t *node) {
   return false;
 }
 
+// A prologue is computed where it is read, and stored nowhere.
+static const char *add_prologue(joiner_t *j, const hd_node_t *node) {
+  for (uint32_t i = 0; i < node->num_outputs; i++)
+    if (node->outputs[i] && j->is_kept(j->argument, node->outputs[i]))
+      return "what does not depend on the anchor is read outside of the group";
+  return hd_group_add_prologue(j->group, node);
+}
+
 static void collect(joiner_t *j) {
-  for (size_t i = 0; i < j->num_nodes; i++)
-    if (j->nodes[i]->anchor)
+  for (size_t i = 0; i < j->num_nodes; i++) {
+    if (!j->nodes[i]->anchor)
+      continue;
+    if (j->group)
+      j->why = "it has several anchors";
+    else
       j->group = hd_group_begin(j->fusion, j->nodes[i]);
+  }
   for (size_t i = 0; i < j->num_nodes && !j->why; i++) {
     const hd_node_t *node = j->nodes[i];
     if (node->anchor)
       continue;
     j->why = reads_live(j, node) ? hd_group_add_epilogue(j->group, node)
-                                 : hd_group_add_prologue(j->group, node);
+                                 : add_prologue(j, node);
   }
 }
 

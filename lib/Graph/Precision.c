@@ -290,6 +290,26 @@ static void take_names(hd_precision_pass_t *l) {
                        graph->nodes.data[i]->outputs[k]->name);
 }
 
+// A conversion that a group's node asks for, and that none before the group
+// did, stands within the group: it joins it.
+static void close_groups(hd_precision_pass_t *l) {
+  const hd_node_t **nodes = l->to->nodes.data;
+  for (size_t i = 0, next = 0; i < l->to->nodes.size; i++) {
+    uint32_t group = i ? nodes[i - 1]->group : 0;
+    next = next < i ? i : next;
+    while (next < l->to->nodes.size && !nodes[next]->group)
+      next++;
+    if (!group || nodes[i]->group || next == l->to->nodes.size ||
+        nodes[next]->group != group)
+      continue;
+    hd_node_t *copy = HD_ARENA_NEW(l->arena, hd_node_t);
+    *copy = *nodes[i];
+    copy->group = group;
+    nodes[i] = copy;
+  }
+  hd_graph_settle_groups(l->arena, l->to);
+}
+
 static void build(hd_precision_pass_t *l) {
   const hd_graph_t *graph = l->from;
   for (size_t i = 0; i < graph->inputs.size; i++)
@@ -300,6 +320,7 @@ static void build(hd_precision_pass_t *l) {
     hd_budget_check(&l->module->context->budget);
     put_node(l, l->nodes[i], l->treatments[i]);
   }
+  close_groups(l);
 }
 
 static void tell(hd_precision_pass_t *l, const hd_value_t *value,
