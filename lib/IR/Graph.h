@@ -114,6 +114,9 @@ static inline const char *hd_value_label(const hd_value_t *value) {
   return value->label ? value->label : value->name;
 }
 static inline const char *hd_node_label(const hd_node_t *node) {
+  for (uint32_t i = 0; !node->label && i < node->num_outputs; i++)
+    if (node->outputs[i])
+      return hd_value_label(node->outputs[i]);
   return node->label ? node->label : node->op;
 }
 // Whether type, rank and every size are known, the sizes as constants.
