@@ -110,13 +110,29 @@ static void explain(const rewriter_t *w, const hd_rw_match_t *m,
               "rewrite '%s' at '%s'", r->name, label);
 }
 
+// Rules that undo each other take turns: all of the last steps are named, the
+// user's first.
+static bool report_endless(rewriter_t *w, const hd_rule_t *rule) {
+  hd_diagnostics_t *diags = &w->g.module->context->diags;
+  for (size_t i = w->rules.size; i-- > 0;)
+    if (w->rules.data[i]->is_late &&
+        replaces(w->g.module, w->rules.data[i]->rewrite))
+      rule = w->rules.data[i];
+  hd_error(diags, rule->rewrite->loc, HD_E1106, (long long)w->most_steps,
+           rule->rewrite->name);
+  for (size_t i = 0; i < w->rules.size; i++)
+    if (w->rules.data[i]->is_late && w->rules.data[i] != rule)
+      hd_note(diags, w->rules.data[i]->rewrite->loc, "and so does '%s'",
+              w->rules.data[i]->rewrite->name);
+  return false;
+}
+
 static bool count_step(rewriter_t *w, hd_rule_t *rule) {
+  enum { LAST = 100 };
   rule->count++;
   w->steps++;
-  if (w->steps <= w->most_steps)
-    return true;
-  return hd_error(&w->g.module->context->diags, rule->rewrite->loc, HD_E1106,
-                  (long long)w->most_steps, rule->rewrite->name);
+  rule->is_late |= w->steps > w->most_steps - LAST;
+  return w->steps <= w->most_steps || report_endless(w, rule);
 }
 
 static bool is_spent(const rewriter_t *w) {

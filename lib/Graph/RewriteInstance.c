@@ -293,8 +293,8 @@ void hd_instance_print(const hd_instance_t *n, hd_buffer_t *out) {
     hd_buffer_printf(out, "%s %s = %s", i ? "," : "", s->types.data[i]->name,
                      hd_scalar_name(b->types[i]));
   for (size_t i = 0; i < s->sizes.size; i++)
-    hd_buffer_printf(out, ", %s = %lld", s->sizes.data[i]->name,
-                     (long long)b->sizes[i]);
+    hd_buffer_printf(out, "%s %s = %lld", i || s->types.size ? "," : "",
+                     s->sizes.data[i]->name, (long long)b->sizes[i]);
   for (size_t i = 0; i < s->packs.size; i++)
     if (s->packs.data[i]->name)
       print_numbers(out, s->packs.data[i]->name, b->packs[i].values,

@@ -94,6 +94,7 @@ typedef struct hd_rule {
   bool *is_inner;       // Of each value: it is gone afterwards.
   uint32_t num_tensors; // Of the signature.
   int64_t count;
+  bool is_late; // Used when rewriting should have ended.
 } hd_rule_t;
 
 typedef struct hd_rw_match {

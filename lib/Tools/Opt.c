@@ -176,21 +176,34 @@ static bool parse_instances(opt_t *o, unsigned *wanted) {
   return true;
 }
 
-// Of the library, and of the files that are named.
-static void prove_rewrites(opt_t *o) {
-  hd_context_t *context = &o->process.context;
-  unsigned wanted;
+// A module of the files that are named: of none, an empty one.
+static bool read_files(opt_t *o) {
   hd_part_t part = {"", 0, 1};
   o->name = "-";
-  if (!parse_instances(o, &wanted) ||
-      (o->options.files.size &&
-       !hd_tools_read_input(&o->process, &o->options, &o->name, &o->input)))
-    return;
+  if (o->options.files.size &&
+      !hd_tools_read_input(&o->process, &o->options, &o->name, &o->input))
+    return false;
   if (o->options.files.size)
     part = (hd_part_t){hd_buffer_text(&o->input), o->input.size, 1};
-  if (hd_tools_parse(&o->process, &o->options, OPT_LOAD, o->name, &part,
-                     &o->module))
-    hd_tools_prove_rewrites(context, &o->arena, o->module, wanted, &o->output);
+  return hd_tools_parse(&o->process, &o->options, OPT_LOAD, o->name, &part,
+                        &o->module);
+}
+
+// Of the library, and of the files that are named.
+static void report_rewrites(opt_t *o) {
+  hd_context_t *context = &o->process.context;
+  unsigned wanted;
+  if (find(o, OPT_LIST_RULES)) {
+    if (!read_files(o) ||
+        !hd_tools_list_rewrites(context, &o->arena, o->module, &o->output))
+      return;
+  } else {
+    if (!parse_instances(o, &wanted))
+      return;
+    if (read_files(o))
+      hd_tools_prove_rewrites(context, &o->arena, o->module, wanted,
+                              &o->output);
+  }
   hd_file_write_buffer(&context->diags,
                        hd_option_text(&o->options, OPT_OUTPUT, "-"),
                        &o->output);
@@ -198,8 +211,8 @@ static void prove_rewrites(opt_t *o) {
 
 static void body(void *argument) {
   opt_t *o = argument;
-  if (find(o, OPT_PROVE)) {
-    prove_rewrites(o);
+  if (find(o, OPT_PROVE) || find(o, OPT_LIST_RULES)) {
+    report_rewrites(o);
     return;
   }
   if (!check_pass_name(o, OPT_BEFORE) || !check_pass_name(o, OPT_AFTER) ||
@@ -246,8 +259,6 @@ static bool answer(opt_t *o) {
     hd_buffer_printf(&text, "hidet-opt %s\n", hidet_version());
   else if (find(o, OPT_LIST_PASSES))
     list_passes(o, &text);
-  else if (find(o, OPT_LIST_RULES))
-    hd_tools_list_rewrites(&o->process.context, &o->arena, &text);
   else if (find(o, OPT_DOCS))
     docs(o, find(o, OPT_DOCS)->number, &text);
   else

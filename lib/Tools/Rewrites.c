@@ -13,9 +13,9 @@ static void print_nodes(hd_buffer_t *out, const hd_rule_node_t *const *nodes,
 }
 
 bool hd_tools_list_rewrites(hd_context_t *context, hd_arena_t *arena,
-                            hd_buffer_t *out) {
+                            const hd_module_t *module, hd_buffer_t *out) {
   hd_rewrites_t rules = {0};
-  if (!hd_rewrites_find(context, NULL, arena, &rules))
+  if (!hd_rewrites_find(context, module, arena, &rules))
     return false;
   for (size_t i = 0; i < rules.size; i++) {
     const hd_rewrite_t *rule = rules.data[i];

@@ -7,9 +7,10 @@
 #include "Graph/Rewrite.h"
 #include "Tools/Options.h"
 
-// The rules of the library: name, operators before and after.
+// The rules of the library and of a module (may be NULL): name, operators
+// before and after.
 bool hd_tools_list_rewrites(hd_context_t *context, hd_arena_t *arena,
-                            hd_buffer_t *out);
+                            const hd_module_t *module, hd_buffer_t *out);
 // The options of the context's rewriting, from the uses of `disable`; they live
 // in the arena. False and E1003 where a name is no rule's (module: whose rules
 // count, too; may be NULL).
