@@ -133,8 +133,25 @@ static void plan_recipe(hd_planner_t *p, const hd_plan_recipe_t *recipe,
   }
 }
 
-bool hd_planner_group(hd_planner_t *p, const hd_node_t *const *nodes,
+// An anchor whose schedule nobody has asked for gets one here.
+static bool schedule_group(hd_planner_t *p, const hd_node_t **nodes,
+                           size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (nodes[i]->anchor && !nodes[i]->schedule) {
+      nodes[i] = hd_node_schedule(p->module, p->scheduler, nodes[i]);
+      if (!nodes[i])
+        return false;
+    }
+  return true;
+}
+
+bool hd_planner_group(hd_planner_t *p, const hd_node_t *const *given,
                       size_t count) {
+  const hd_node_t **nodes =
+      HD_ARENA_ARRAY(p->arena, const hd_node_t *, count + 1);
+  memcpy(nodes, given, count * sizeof(nodes[0]));
+  if (!schedule_group(p, nodes, count))
+    return false;
   const hd_plan_recipe_t *recipe = find_recipe(p, nodes, count);
   if (!recipe->why) {
     plan_recipe(p, recipe, nodes, count);
