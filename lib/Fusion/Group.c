@@ -432,8 +432,9 @@ static const hd_term_t *load_else(hd_group_t *g, const hd_value_t *value,
 static const hd_term_t *confined(hd_arena_t *arena, const hd_term_t *place,
                                  int64_t size) {
   hd_span_t span = hd_term_span(place);
-  if (span.least == INT64_MIN || span.most == INT64_MAX)
-    return place; // Data decide.
+  if (span.least == INT64_MIN || span.most == INT64_MAX ||
+      hd_flat_has(place, HD_TERM_LOAD) || place->kind == HD_TERM_CONST)
+    return place; // Data decide, or did: what is outside is a mistake.
   if (span.least < 0)
     place = hd_flat_operate(arena, HD_EXPR_MAX, place,
                             hd_flat_int(arena, HD_I64, 0));
