@@ -383,7 +383,10 @@ static bool reads_live(const joiner_t *j, const hd_node_t *node) {
 static const char *add_prologue(joiner_t *j, const hd_node_t *node) {
   for (uint32_t i = 0; i < node->num_outputs; i++)
     if (node->outputs[i] && j->is_kept(j->argument, node->outputs[i]))
-      return "what does not depend on the anchor is read outside of the group";
+      return hd_arena_printf(j->arena,
+                             "'%s' is nothing of the anchor's, and is read "
+                             "outside of the group",
+                             node->outputs[i]->name);
   return hd_group_add_prologue(j->group, node);
 }
 
