@@ -130,15 +130,14 @@ static void evaluate_node(graph_run_t *g, size_t i, known_t *known,
   hd_host_tensor_t outputs[MAX_TENSORS];
   for (uint32_t k = 0; k < node->num_inputs; k++)
     inputs[k] = find(known, *count, node->inputs[k]);
-  for (uint32_t k = 0; k < node->num_outputs; k++) {
-    hd_tensor_type_t type = type_of(node->outputs[k]);
-    make_tensor(&outputs[k], g, &type);
-  }
-  if (g->bindings[i])
+  if (g->bindings[i]) { // Makes its outputs.
     assert_true(hd_task_evaluate(&g->run.context, g->bindings[i], inputs,
                                  outputs, node->loc));
-  else
+  } else {
+    hd_tensor_type_t type = type_of(node->outputs[0]);
+    make_tensor(&outputs[0], g, &type);
     copy_elements(&outputs[0], inputs[0]);
+  }
   for (uint32_t k = 0; k < node->num_outputs; k++)
     known[(*count)++] = (known_t){node->outputs[k], outputs[k]};
 }
