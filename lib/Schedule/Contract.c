@@ -19,10 +19,17 @@
 //     }
 //     barrier()
 //   }
+//   the parts to shared memory
+//   barrier()
+//   for e in 0..16 {
+//     every thread: g of 4 neighbours of a row, 64 threads side by side
+//   }
 //
-// Neighbouring threads read neighbours along the axis that is contiguous. Where
-// one of the reduction's indices has a range of whole steps it counts fastest,
-// so that the others are the same all through a step.
+// So what becomes of the sums stands in one place, however much fusion adds,
+// and rows are written as they lie. Neighbouring threads read neighbours along
+// the axis that is contiguous. Where one of the reduction's indices has a range
+// of whole steps it counts fastest, so that the others are the same all through
+// a step.
 #include "Schedule/Contract.h"
 
 #include "IR/Intrinsic.h"
@@ -109,80 +116,159 @@ static void put_products(hd_product_t *k, const hd_var_t *sum,
   hd_b_for(b, p, hd_b_i32(b, 0), hd_b_i32(b, HD_CONTRACT_STEP), NULL, 1, body);
 }
 
-// Element (i, j) of a thread's results, through what the definition makes of
-// the sum, where column is inside (NULL: it is).
-static void put_result(hd_product_t *k, const hd_var_t *sum,
-                       const hd_expr_t *const at[2],
-                       const hd_axis_place_t *column, const hd_expr_t *inside) {
-  hd_builder_t *b = &k->draft.b;
-  hd_open_block_t block;
-  hd_place_use(&k->draft, &k->c.n, column);
-  hd_b_open(b, &block);
-  const hd_expr_t *value = hd_b_load(b, sum, at, 2);
-  hd_draft_store_reduced(&k->draft, &k->c.reduced, &value);
-  hd_block_t body = hd_b_close(b);
-  hd_b_if(b, inside, body, (hd_block_t){0});
+// Bytes of shared memory that results may take beside the tiles.
+enum { RESULT_BYTES = 32 << 10, RESULT_LANES = 4 };
+
+// A part of the block's results on its way out through shared memory.
+typedef struct results {
+  const hd_var_t *shared; // [rows, bn]
+  int64_t parts, part;
+  int64_t height;      // Rows of a thread in a part.
+  int64_t rows, lanes; // Of a part; that a thread takes at once.
+} results_t;
+
+static void find_results(hd_product_t *k, results_t *r) {
+  const hd_contraction_t *c = &k->c;
+  hd_scalar_t type = c->sum->type.scalar;
+  int64_t row = (c->bn + HD_CONTRACT_PADDING) * hd_scalar_bits(type) / 8;
+  *r = (results_t){.parts = 1};
+  while (r->parts < c->tm && c->bm / r->parts * row > RESULT_BYTES)
+    r->parts *= 2;
+  r->height = c->tm / r->parts;
+  r->rows = c->bm / r->parts;
+  // Neighbours become vectors where the columns are one index.
+  r->lanes =
+      c->n.count == 1 && c->n.size % RESULT_LANES == 0 ? RESULT_LANES : 1;
+  int64_t shape[] = {r->rows, c->bn + HD_CONTRACT_PADDING};
+  r->shared = hd_b_shared(&k->draft.b, "result", type, shape, 2, NULL);
 }
 
-// A row of a thread's results as a loop, which vectorize joins where they lie
-// side by side: the columns are one index.
-static void put_row(hd_product_t *k, const hd_var_t *sum, const hd_expr_t *i,
-                    const hd_expr_t *first) {
+// Each thread's sums, to shared memory.
+static void put_sums(hd_product_t *k, const hd_var_t *sum,
+                     const hd_expr_t *const first[2], const results_t *r) {
   hd_builder_t *b = &k->draft.b;
   const hd_contraction_t *c = &k->c;
-  const hd_var_t *var = hd_b_loop_var(b, "j", HD_I32);
-  const hd_expr_t *at[2] = {i, hd_expr_var(b->arena, var)};
-  bool at_once = c->n.size % c->tn == 0; // All inside, or none.
-  const hd_expr_t *inside = NULL;
-  hd_axis_place_t column;
-  hd_open_block_t row, block;
-  if (at_once && c->n.size % c->bn) {
-    hd_place_find(&k->draft, &c->n, k->tiles[1].first, first, &column);
-    inside = hd_place_inside(b, &c->n, &column, c->bn);
-  }
-  hd_b_open(b, &row);
-  hd_b_open(b, &block);
-  hd_place_find(&k->draft, &c->n, k->tiles[1].first,
-                hd_b_op(b, HD_EXPR_ADD, first, at[1]), &column);
-  put_result(k, sum, at, &column,
-             at_once ? NULL : hd_place_inside(b, &c->n, &column, c->bn));
+  const hd_var_t *vars[2] = {hd_b_loop_var(b, "i", HD_I32),
+                             hd_b_loop_var(b, "j", HD_I32)};
+  const hd_expr_t *i = hd_expr_var(b->arena, vars[0]);
+  const hd_expr_t *j = hd_expr_var(b->arena, vars[1]);
+  const hd_expr_t *row =
+      hd_b_op_int(b, HD_EXPR_DIV, first[0], r->parts); // A multiple of tm.
+  const hd_expr_t *from[] = {
+      hd_b_op_int(b, HD_EXPR_ADD, i, r->part * r->height), j};
+  const hd_expr_t *to[] = {hd_b_op(b, HD_EXPR_ADD, row, i),
+                           hd_b_op(b, HD_EXPR_ADD, first[1], j)};
+  hd_open_block_t rows, columns;
+  hd_b_open(b, &rows);
+  hd_b_open(b, &columns);
+  hd_b_store(b, r->shared, to, 2, hd_b_load(b, sum, from, 2));
   hd_block_t body = hd_b_close(b);
-  hd_b_for(b, var, hd_b_i32(b, 0), hd_b_i32(b, c->tn), NULL, HD_UNROLL_FULL,
+  hd_b_for(b, vars[1], hd_b_i32(b, 0), hd_b_i32(b, c->tn), NULL, HD_UNROLL_FULL,
+           body);
+  body = hd_b_close(b);
+  hd_b_for(b, vars[0], hd_b_i32(b, 0), hd_b_i32(b, r->height), NULL,
+           HD_UNROLL_FULL, body);
+}
+
+// The row of the tile that row number `slot` of the part is.
+static const hd_expr_t *row_of(hd_product_t *k, const results_t *r,
+                               const hd_expr_t *slot) {
+  hd_builder_t *b = &k->draft.b;
+  if (r->parts == 1)
+    return slot;
+  const hd_expr_t *owner = hd_b_op_int(b, HD_EXPR_DIV, slot, r->height);
+  const hd_expr_t *own = hd_b_op_int(b, HD_EXPR_MOD, slot, r->height);
+  return hd_b_op(b, HD_EXPR_ADD, hd_b_op_int(b, HD_EXPR_MUL, owner, k->c.tm),
+                 hd_b_op_int(b, HD_EXPR_ADD, own, r->part * r->height));
+}
+
+// An element, through what the definition makes of the sum.
+static void put_result(hd_product_t *k, const results_t *r,
+                       const hd_expr_t *slot, const hd_expr_t *column) {
+  hd_builder_t *b = &k->draft.b;
+  hd_axis_place_t place;
+  hd_place_find(&k->draft, &k->c.n, k->tiles[1].first, column, &place);
+  const hd_expr_t *at[] = {slot, column};
+  hd_open_block_t block;
+  hd_b_open(b, &block);
+  const hd_expr_t *value = hd_b_load(b, r->shared, at, 2);
+  hd_draft_store_reduced(&k->draft, &k->c.reduced, &value);
+  hd_block_t body = hd_b_close(b);
+  bool is_inside = r->lanes > 1; // All of them are, as has been asked.
+  hd_b_if(b, is_inside ? NULL : hd_place_inside(b, &k->c.n, &place, k->c.bn),
+          body, (hd_block_t){0});
+}
+
+// Neighbours of a row, where they are inside.
+static void put_lanes(hd_product_t *k, const results_t *r,
+                      const hd_expr_t *slot, const hd_expr_t *column) {
+  hd_builder_t *b = &k->draft.b;
+  if (r->lanes == 1) {
+    put_result(k, r, slot, column);
+    return;
+  }
+  hd_axis_place_t place;
+  const hd_expr_t *inside = NULL;
+  if (k->c.n.size % k->c.bn) {
+    hd_place_find(&k->draft, &k->c.n, k->tiles[1].first, column, &place);
+    inside = hd_place_inside(b, &k->c.n, &place, k->c.bn);
+  }
+  const hd_var_t *var = hd_b_loop_var(b, "j", HD_I32);
+  hd_open_block_t then, lane;
+  hd_b_open(b, &then);
+  hd_b_open(b, &lane);
+  put_result(k, r, slot,
+             hd_b_op(b, HD_EXPR_ADD, column, hd_expr_var(b->arena, var)));
+  hd_block_t body = hd_b_close(b);
+  hd_b_for(b, var, hd_b_i32(b, 0), hd_b_i32(b, r->lanes), NULL, HD_UNROLL_FULL,
            body);
   body = hd_b_close(b);
   hd_b_if(b, inside, body, (hd_block_t){0});
 }
 
-static void put_results(hd_product_t *k, const hd_var_t *sum,
-                        const hd_expr_t *const first[2]) {
-  hd_kernel_draft_t *draft = &k->draft;
-  hd_builder_t *b = &draft->b;
+// A part by all threads, neighbours next to each other.
+static void put_part(hd_product_t *k, const results_t *r) {
+  hd_builder_t *b = &k->draft.b;
   const hd_contraction_t *c = &k->c;
-  hd_axis_place_t columns[8];
-  bool is_row = c->n.count == 1;
-  for (int64_t j = 0; !is_row && j < c->tn; j++)
-    hd_place_find(draft, &c->n, k->tiles[1].first,
-                  hd_b_op_int(b, HD_EXPR_ADD, first[1], j), &columns[j]);
-  const hd_var_t *var = hd_b_loop_var(b, "i", HD_I32);
-  const hd_expr_t *at[2] = {hd_expr_var(b->arena, var), NULL};
-  hd_open_block_t rows, row;
-  hd_b_open(b, &rows);
+  int64_t across = c->bn / r->lanes;
+  const hd_var_t *var = hd_b_loop_var(b, "e", HD_I32);
+  hd_open_block_t block, then;
+  hd_b_open(b, &block);
+  const hd_expr_t *number = hd_b_op(
+      b, HD_EXPR_ADD,
+      hd_b_op_int(b, HD_EXPR_MUL, hd_expr_var(b->arena, var), c->threads),
+      hd_b_thread(b));
+  const hd_expr_t *slot =
+      hd_b_let(b, "slot", hd_b_op_int(b, HD_EXPR_DIV, number, across));
+  const hd_expr_t *column = hd_b_let(
+      b, "lane_column",
+      hd_b_op_int(b, HD_EXPR_MUL, hd_b_op_int(b, HD_EXPR_MOD, number, across),
+                  r->lanes));
   hd_axis_place_t place;
-  hd_place_find(draft, &c->m, k->tiles[0].first,
-                hd_b_op(b, HD_EXPR_ADD, first[0], at[0]), &place);
-  hd_b_open(b, &row);
-  if (is_row)
-    put_row(k, sum, at[0], first[1]);
-  for (int64_t j = 0; !is_row && j < c->tn; j++) {
-    at[1] = hd_b_i32(b, j);
-    put_result(k, sum, at, &columns[j],
-               hd_place_inside(b, &c->n, &columns[j], c->bn));
-  }
+  hd_place_find(&k->draft, &c->m, k->tiles[0].first, row_of(k, r, slot),
+                &place);
+  hd_b_open(b, &then);
+  put_lanes(k, r, slot, column);
   hd_block_t body = hd_b_close(b);
   hd_b_if(b, hd_place_inside(b, &c->m, &place, c->bm), body, (hd_block_t){0});
   body = hd_b_close(b);
-  hd_b_for(b, var, hd_b_i32(b, 0), hd_b_i32(b, c->tm), NULL, HD_UNROLL_FULL,
-           body);
+  hd_b_for(b, var, hd_b_i32(b, 0), hd_b_i32(b, r->rows * across / c->threads),
+           NULL, 1, body);
+}
+
+// The results leave by rows, so that what becomes of them stands in one place
+// and neighbours store what lies side by side.
+static void put_results(hd_product_t *k, const hd_var_t *sum,
+                        const hd_expr_t *const first[2]) {
+  results_t r;
+  find_results(k, &r);
+  for (; r.part < r.parts; r.part++) {
+    if (r.part > 0)
+      hd_b_barrier(&k->draft.b);
+    put_sums(k, sum, first, &r);
+    hd_b_barrier(&k->draft.b);
+    put_part(k, &r);
+  }
 }
 
 // Which tile of the result the block makes.
