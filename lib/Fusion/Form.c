@@ -64,52 +64,66 @@ static void look(hd_former_t *f) {
 
 // --- Cycles ---
 
-static bool reaches(hd_former_t *f, uint32_t node, uint32_t group);
-
-static bool inputs_reach(hd_former_t *f, uint32_t node, uint32_t group) {
+// Looks at those who give what a node reads: true where one is in the group,
+// else what has not been seen yet is pushed. Nodes before the first of any
+// group depend on none.
+static bool push_givers(hd_former_t *f, uint32_t node, uint32_t group,
+                        hd_numbers_t *open) {
   const hd_node_t *n = f->nodes[node].node;
   for (uint32_t k = 0; k < n->num_inputs; k++) {
     int64_t giver = n->inputs[k] ? hd_former_uses(f, n->inputs[k])->giver : -1;
-    if (giver >= 0 && reaches(f, (uint32_t)giver, group))
+    if (giver < (int64_t)f->first_grouped)
+      continue;
+    hd_formed_t *formed = &f->nodes[giver];
+    if (formed->group == group)
       return true;
+    if (formed->seen != f->stamp)
+      hd_vec_push(f->arena, open, (uint32_t)giver);
+    formed->seen = f->stamp;
   }
   return false;
 }
 
-// Whether what a node gives depends on a group.
-static bool reaches(hd_former_t *f, uint32_t node, uint32_t group) {
-  hd_formed_t *formed = &f->nodes[node];
-  if (formed->group == group)
-    return true;
-  if (formed->seen == f->stamp)
+// A group waits for all that any of its nodes reads.
+static bool push_members(hd_former_t *f, uint32_t other, uint32_t group,
+                         hd_numbers_t *open) {
+  hd_forming_t *forming = &f->groups.data[other];
+  if (forming->seen == f->stamp)
     return false;
-  formed->seen = f->stamp;
-  if (!formed->group)
-    return inputs_reach(f, node, group);
-  // A group waits for all that any of its nodes reads.
-  const hd_forming_t *other = &f->groups.data[formed->group];
-  for (size_t i = 0; i < other->members.size; i++)
-    f->nodes[other->members.data[i]].seen = f->stamp;
-  for (size_t i = 0; i < other->members.size; i++)
-    if (inputs_reach(f, other->members.data[i], group))
+  forming->seen = f->stamp;
+  for (size_t i = 0; i < forming->members.size; i++)
+    if (push_givers(f, forming->members.data[i], group, open))
       return true;
   return false;
 }
 
-// Whether a node that joins a group would have it wait for itself.
+// Whether a node that joins a group would have it wait for itself. A walk of
+// its own: chains may be as long as the graph.
 static bool makes_cycle(hd_former_t *f, uint32_t node, uint32_t group) {
   const hd_node_t *n = f->nodes[node].node;
+  hd_numbers_t *open = &f->open;
+  open->size = 0;
   f->stamp++;
   for (uint32_t k = 0; k < n->num_inputs; k++) {
     int64_t giver = n->inputs[k] ? hd_former_uses(f, n->inputs[k])->giver : -1;
-    if (giver >= 0 && f->nodes[giver].group != group &&
-        reaches(f, (uint32_t)giver, group))
+    if (giver >= (int64_t)f->first_grouped && f->nodes[giver].group != group)
+      hd_vec_push(f->arena, open, (uint32_t)giver);
+  }
+  while (open->size > 0) {
+    uint32_t next = open->data[--open->size], other = f->nodes[next].group;
+    if (other ? push_members(f, other, group, open)
+              : push_givers(f, next, group, open))
       return true;
   }
   return false;
 }
 
 // --- Groups ---
+
+static void add_member(hd_former_t *f, uint32_t node, uint32_t group) {
+  hd_vec_push(f->arena, &f->groups.data[group].members, node);
+  f->first_grouped = node < f->first_grouped ? node : f->first_grouped;
+}
 
 static uint32_t begin_group(hd_former_t *f, uint32_t anchor) {
   hd_forming_t forming = {.group =
@@ -118,7 +132,7 @@ static uint32_t begin_group(hd_former_t *f, uint32_t anchor) {
   hd_vec_push(f->arena, &f->groups, forming);
   uint32_t group = (uint32_t)f->groups.size - 1;
   f->nodes[anchor].group = group;
-  hd_vec_push(f->arena, &f->groups.data[group].members, anchor);
+  add_member(f, anchor, group);
   return group;
 }
 
@@ -151,7 +165,7 @@ static void plant(hd_former_t *f, uint32_t number, uint32_t group,
 
 static void join(hd_former_t *f, uint32_t node, uint32_t group) {
   f->nodes[node].group = group;
-  hd_vec_push(f->arena, &f->groups.data[group].members, node);
+  add_member(f, node, group);
 }
 
 static const char *try_epilogue(hd_former_t *f, uint32_t node, uint32_t group) {
@@ -382,7 +396,7 @@ static const char *prologue_obstacle(hd_former_t *f, uint32_t node,
 
 static void copy_into(hd_former_t *f, uint32_t node, uint32_t group) {
   hd_group_add_prologue(f->groups.data[group].group, f->nodes[node].node);
-  hd_vec_push(f->arena, &f->groups.data[group].members, node);
+  add_member(f, node, group);
 }
 
 static bool try_prologue(hd_former_t *f, uint32_t node) {
@@ -419,7 +433,10 @@ static void prologues(hd_former_t *f) {
 const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
                                 bool explain) {
   hd_arena_t *arena = &module->arena;
-  hd_former_t f = {.module = module, .arena = arena, .graph = graph};
+  hd_former_t f = {.module = module,
+                   .arena = arena,
+                   .graph = graph,
+                   .first_grouped = UINT32_MAX};
   unsigned errors = module->context->diags.num_errors;
   hd_scheduler_t *scheduler = hd_scheduler_create(module, arena);
   f.fusion = hd_fusion_create(module, scheduler, graph);

@@ -35,6 +35,7 @@ typedef struct hd_forming {
   bool is_fixed;        // It was there before: nobody joins.
   bool is_heavy;        // The anchor is no pointwise node.
   hd_numbers_t members; // Prologues may belong to several groups.
+  uint32_t seen;        // By the search that has this stamp.
 } hd_forming_t;
 
 typedef struct hd_former {
@@ -47,6 +48,8 @@ typedef struct hd_former {
   HD_VEC(hd_forming_t) groups; // The first is none.
   hd_ptr_map_t placed;         // Values that lie in a concatenation.
   uint32_t stamp;
+  hd_numbers_t open;      // What the search has still to look at.
+  uint32_t first_grouped; // No node before it is in a group.
 } hd_former_t;
 
 hd_uses_t *hd_former_uses(hd_former_t *former, const hd_value_t *value);
