@@ -170,10 +170,23 @@ static fuzz_node_t *new_node(fuzz_graph_t *g, const char *task,
   return node;
 }
 
+// f8e8m0 has powers of two alone: no zero for a sum to begin with, so that what
+// a sum of them is depends on how often it begins. It is moved and converted.
+static bool is_scale(fuzz_value_t *const *inputs, uint32_t num_inputs,
+                     const char *task) {
+  bool any = false;
+  for (uint32_t i = 0; i < num_inputs; i++)
+    any |= inputs[i]->data->type == HD_F8E8M0;
+  return any && !fuzz_rule_has(fuzz_rule_of(task), "exact") &&
+         strncmp(task, "cast", 4) != 0;
+}
+
 fuzz_node_t *fuzz_node(fuzz_graph_t *g, const char *task,
                        fuzz_value_t *const *inputs, uint32_t num_inputs,
                        const hd_attribute_t *const *attributes,
                        uint32_t num_attributes, unsigned wanted) {
+  if (is_scale(inputs, num_inputs, task))
+    return NULL;
   fuzz_node_t *node = new_node(g, task, inputs, num_inputs);
   hd_tensor_type_t types[FUZZ_MAX_INPUTS];
   for (uint32_t i = 0; i < num_inputs; i++)

@@ -181,7 +181,18 @@ static bool use(rewriter_t *w, hd_rule_t *rule, hd_rw_node_t *node) {
   return changed;
 }
 
+// What depends on constants alone is computed once, whatever it takes. Rules
+// that tell constants from other operands would turn such nodes round for ever.
+static bool is_constant(const hd_rw_node_t *node) {
+  for (uint32_t i = 0; i < node->node.num_outputs; i++)
+    if (node->outputs[i])
+      return node->outputs[i]->constant;
+  return false;
+}
+
 static bool use_any(rewriter_t *w, hd_rw_node_t *node) {
+  if (is_constant(node))
+    return false;
   const rule_list_t *rules =
       hd_ptr_map_get(&w->by_key, hd_rw_node_key(&node->node));
   for (size_t i = 0; rules && i < rules->size && !is_spent(w); i++)

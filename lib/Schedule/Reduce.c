@@ -334,7 +334,7 @@ bool hd_rule_reduce(hd_rules_t *rules, const hd_definition_t *d) {
     hd_rules_apply(rules, rest);
     return true;
   }
-  if (!choose_groups(m))
+  if (!hd_can_share(m->reduced.reduction) || !choose_groups(m))
     return false;
   make(rules, m);
   return true;

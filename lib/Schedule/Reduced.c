@@ -54,6 +54,13 @@ void hd_draft_store_reduced(hd_kernel_draft_t *draft,
   hd_draft_store(draft, d, 0, hd_translate(&draft->t, reduced->result));
 }
 
+bool hd_can_share(const hd_term_t *reduction) {
+  for (unsigned i = 0; i < reduction->num_operands; i++)
+    if (hd_scalar_bits(reduction->operands[i]->type.scalar) < 8)
+      return false;
+  return true;
+}
+
 typedef struct contiguity {
   const hd_index_t *index;
   bool found;

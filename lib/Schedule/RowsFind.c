@@ -94,7 +94,8 @@ static void link_place(finder_t *f, const hd_index_t *index,
 
 static bool link_term(void *argument, const hd_term_t *term) {
   finder_t *f = argument;
-  f->fits &= term->kind != HD_TERM_SCAN;
+  f->fits &= term->kind != HD_TERM_SCAN &&
+             (term->kind != HD_TERM_REDUCE || hd_can_share(term));
   const hd_definition_t *maker =
       is_load(term) ? hd_ptr_map_get(&f->makers, term->u.value) : NULL;
   if (maker) {

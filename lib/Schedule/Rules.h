@@ -83,6 +83,9 @@ typedef struct hd_reduced {
 // False where there is none, or several, or it is evaluated in places alone.
 bool hd_reduced_find(hd_arena_t *arena, const hd_definition_t *d,
                      hd_reduced_t *reduced);
+// Whether threads can keep parts of a reduction side by side in shared memory:
+// elements below a byte cannot be stored one by one.
+bool hd_can_share(const hd_term_t *reduction);
 // Stores what is made of the components' values.
 void hd_draft_store_reduced(hd_kernel_draft_t *draft,
                             const hd_reduced_t *reduced,
