@@ -244,13 +244,29 @@ static void choose_across(hd_rows_t *rows) {
     rows->rows = THREADS;
 }
 
+static bool look_for_division(void *argument, const hd_term_t *term) {
+  bool *found = argument;
+  *found |= term->kind == HD_TERM_OPERATOR &&
+            (term->u.op == HD_EXPR_DIV || term->u.op == HD_EXPR_MOD) &&
+            !hd_type_is_float(hd_type(term->type.scalar)) &&
+            term->operands[1]->kind != HD_TERM_CONST;
+  return !*found;
+}
+
+// Whether a term may not be computed of just any numbers.
+static bool may_fail(const hd_term_t *term) {
+  bool divides = false;
+  hd_flat_walk(term, look_for_division, &divides);
+  return divides || hd_flat_is_risky(term);
+}
+
 // Whether numbers for each row are all that is made of the last reductions, and
 // nobody minds what they are elsewhere.
 static bool ends_in_numbers(const hd_rows_t *rows) {
   for (size_t i = 0; i < rows->steps.size; i++) {
     const hd_row_step_t *step = rows->steps.data[i];
     if ((step->kind == HD_ROW_VECTOR && step->stored) ||
-        (step->kind == HD_ROW_SCALAR && hd_flat_is_risky(step->term)))
+        (step->kind == HD_ROW_SCALAR && may_fail(step->term)))
       return false;
   }
   return true;

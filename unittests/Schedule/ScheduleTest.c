@@ -208,6 +208,24 @@ static void argmax(void **state) {
   check_argmax(40, 300, 40);
 }
 
+// Only the first thread of a row has the sum, and others may not divide by what
+// they have instead: theirs is 0 where it is.
+static void divides_by_sums(void **state) {
+  (void)state;
+  hd_task_run_t run;
+  hd_run_prepare(
+      &run,
+      "task part(x: i32[n, m]) -> y: i32[m] {\n"
+      "  y[j] = 1000 / (sum(p: n) (x[p, j] * 0 + (p == 0 ? i32(7) : i32(0))))\n"
+      "}\n",
+      "i32[300, 40]", "");
+  hd_run_task_checked(&run);
+  for (int j = 0; j < 40; j++)
+    assert_int_equal(hd_host_tensor_get_int(&run.outputs[0], j), 142);
+  assert_true(hd_run_has(&run, "let slot")); // A kernel over rows.
+  hd_run_end(&run);
+}
+
 static void gathers(void **state) {
   (void)state;
   hd_task_run_t run;
@@ -377,6 +395,6 @@ static void means(void **state) {
 HD_UNIT_TESTS(cmocka_unit_test(broadcasts), cmocka_unit_test(transposes),
               cmocka_unit_test(softmax), cmocka_unit_test(scans),
               cmocka_unit_test(scatters), cmocka_unit_test(argmax),
-              cmocka_unit_test(gathers), cmocka_unit_test(concatenates),
-              cmocka_unit_test(matmul), cmocka_unit_test(convolutions),
-              cmocka_unit_test(means))
+              cmocka_unit_test(divides_by_sums), cmocka_unit_test(gathers),
+              cmocka_unit_test(concatenates), cmocka_unit_test(matmul),
+              cmocka_unit_test(convolutions), cmocka_unit_test(means))
