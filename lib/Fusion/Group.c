@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Fusion/Group.h"
+#include "Fusion/GroupState.h"
 
-// Terms that one group may make: beyond that it is no longer one kernel that
-// anybody would write.
-enum { MAX_TERMS = 2000, MAX_POINTWISE = 200 };
+enum { MAX_POINTWISE = 200 }; // Terms.
 
 hd_fusion_t *hd_fusion_create(hd_module_t *module, hd_scheduler_t *scheduler,
                               const hd_graph_t *graph) {
@@ -38,10 +36,6 @@ static bool count_terms(void *argument, const hd_term_t *term) {
   return ++*count <= MAX_POINTWISE;
 }
 
-static bool is_narrow(const hd_value_t *value) {
-  return hd_scalar_bits(value->type) < 8;
-}
-
 static bool is_empty(const hd_value_t *value) {
   hd_tensor_type_t type = hd_scheduled_type(value);
   for (unsigned i = 0; i < type.rank; i++)
@@ -54,11 +48,11 @@ const char *hd_fusion_pointwise(hd_fusion_t *f, const hd_node_t *node,
                                 hd_pointwise_t *pointwise) {
   *pointwise = (hd_pointwise_t){0};
   for (uint32_t i = 0; i < node->num_inputs; i++)
-    if (is_narrow(node->inputs[i]) || is_empty(node->inputs[i]))
+    if (hd_group_is_narrow(node->inputs[i]) || is_empty(node->inputs[i]))
       return "elements of less than a byte, or none, are not fused";
   if (node->num_outputs != 1 || !node->outputs[0])
     return "it gives several results";
-  if (is_narrow(node->outputs[0]) || is_empty(node->outputs[0]))
+  if (hd_group_is_narrow(node->outputs[0]) || is_empty(node->outputs[0]))
     return "elements of less than a byte, or none, are not fused";
   if (!node->task)
     return NULL;
@@ -112,11 +106,6 @@ hd_group_t *hd_group_begin(hd_fusion_t *f, const hd_node_t *anchor) {
     hd_ptr_map_set(f->arena, &g->live, value, store);
   }
   return g;
-}
-
-static const hd_store_point_t *store_of(const hd_group_t *g,
-                                        const hd_value_t *value) {
-  return hd_ptr_map_get(&g->live, value);
 }
 
 // An access to a tensor at a place that another one says.
@@ -193,23 +182,16 @@ static const char *read_input(hd_arena_t *arena, const hd_pointwise_t *p,
   return outside ? "some of its elements are made of something else" : NULL;
 }
 
-static void reshape_places(hd_fusion_t *f, const hd_value_t *from,
-                           const hd_value_t *to, const hd_term_t *const *at,
-                           const hd_term_t **places) {
+void hd_group_reshape(hd_fusion_t *f, const hd_value_t *from,
+                      const hd_value_t *to, const hd_term_t *const *at,
+                      const hd_term_t **places) {
   hd_tensor_type_t a = hd_scheduled_type(from), b = hd_scheduled_type(to);
   const hd_term_t *number = hd_index_linear(f->arena, a.shape, a.rank, at);
   hd_index_places(f->arena, number, b.shape, b.rank, places);
 }
 
-typedef struct substitution {
-  hd_group_t *group;
-  const hd_node_t *node;
-  const hd_pointwise_t *pointwise;
-  const hd_term_t *const *places;
-} substitution_t;
-
-static const hd_term_t *put_place(void *argument, const hd_term_t *term) {
-  const substitution_t *s = argument;
+const hd_term_t *hd_group_put_place(void *argument, const hd_term_t *term) {
+  const hd_substitution_t *s = argument;
   const hd_definition_t *d = s->pointwise->definition;
   if (term->kind == HD_TERM_INDEX)
     for (uint32_t i = 0; i < d->num_indices; i++)
@@ -233,10 +215,10 @@ static bool is_aligned(hd_group_t *g, const hd_node_t *node,
                        const hd_pointwise_t *p, const reading_t *r,
                        hd_index_map_t *map, const hd_term_t *const *wanted) {
   hd_arena_t *arena = g->fusion->arena;
-  substitution_t s = {g, node, p, map->places};
+  hd_substitution_t s = {g, node, p, map->places};
   for (unsigned i = 0; i < r->input->rank; i++) {
     const hd_term_t *at =
-        hd_flat_rewrite(arena, r->load->operands[i], put_place, &s);
+        hd_flat_rewrite(arena, r->load->operands[i], hd_group_put_place, &s);
     at = hd_index_simplify(arena, hd_flat_rewrite(arena, at, put_let, map));
     if (!hd_term_equal(at, hd_index_simplify(arena, wanted[i])))
       return false;
@@ -253,7 +235,7 @@ static const char *map_pointwise(hd_group_t *g, const hd_node_t *node,
   bool mapped = false;
   for (int pass = 0; pass < 2; pass++) // First the map, then whether all agree.
     for (uint32_t i = 0; i < node->num_inputs; i++) {
-      if (!store_of(g, node->inputs[i]))
+      if (!hd_group_store(g, node->inputs[i]))
         continue;
       const hd_term_t *const *at;
       unsigned scope;
@@ -304,8 +286,8 @@ const char *hd_group_add_epilogue(hd_group_t *g, const hd_node_t *node) {
   } else {
     const hd_term_t *const *at;
     live_at(store, node->inputs[0], &at, &e->scope);
-    reshape_places(g->fusion, node->inputs[0], node->outputs[0], at,
-                   e->map.places);
+    hd_group_reshape(g->fusion, node->inputs[0], node->outputs[0], at,
+                     e->map.places);
   }
   if (e->map.condition) {
     hd_vec_push(arena, &store->scopes, ((hd_guard_t){e->scope, &e->map}));
@@ -347,7 +329,7 @@ const char *hd_group_add_prologue(hd_group_t *g, const hd_node_t *node) {
   if (why)
     return why;
   for (uint32_t i = 0; i < node->num_inputs; i++)
-    if (store_of(g, node->inputs[i]))
+    if (hd_group_store(g, node->inputs[i]))
       return "it depends on the anchor";
   hd_ptr_map_set(g->fusion->arena, &g->inlined, node->outputs[0], node);
   return NULL;
@@ -355,191 +337,4 @@ const char *hd_group_add_prologue(hd_group_t *g, const hd_node_t *node) {
 
 void hd_group_drop_prologue(hd_group_t *g, const hd_node_t *node) {
   hd_ptr_map_set(g->fusion->arena, &g->inlined, node->outputs[0], NULL);
-}
-
-// --- Terms ---
-
-const hd_task_value_t *hd_group_tensor(hd_group_t *g, const hd_value_t *value) {
-  const hd_task_value_t *tensor = hd_ptr_map_get(&g->tensors, value);
-  if (tensor)
-    return tensor;
-  hd_tensor_type_t type = hd_scheduled_type(value);
-  tensor = hd_flat_value_make(g->fusion->arena, value->name, HD_VALUE_INPUT,
-                              type.type, type.shape, type.rank);
-  hd_ptr_map_set(g->fusion->arena, &g->tensors, value, tensor);
-  hd_ptr_map_set(g->fusion->arena, &g->values, tensor, value);
-  return tensor;
-}
-
-const hd_value_t *hd_group_value(const hd_group_t *g,
-                                 const hd_task_value_t *tensor) {
-  return hd_ptr_map_get(&g->values, tensor);
-}
-
-static const hd_term_t *bound(hd_group_t *g, const hd_variable_t *v) {
-  hd_term_t *term =
-      hd_term_make(g->fusion->arena, HD_TERM_BOUND, v->type, NULL, 0);
-  term->u.variable = v;
-  return term;
-}
-
-static const hd_value_t *input_of(const substitution_t *s,
-                                  const hd_task_value_t *value) {
-  const hd_task_t *flat = s->pointwise->flat;
-  for (size_t i = 0; i < flat->inputs.size; i++)
-    if (flat->inputs.data[i] == value)
-      return s->node->inputs[i];
-  return NULL;
-}
-
-// Inside the tensor, as far as the terms do not say so themselves.
-static const hd_term_t *is_inside(hd_arena_t *arena, const hd_task_value_t *of,
-                                  const hd_term_t *const *places) {
-  const hd_term_t *inside = hd_flat_int(arena, HD_BOOL, 1);
-  for (uint32_t i = 0; i < of->rank; i++) {
-    hd_span_t span = hd_term_span(places[i]);
-    int64_t size = hd_flat_size(of, i);
-    if (span.least < 0)
-      inside = hd_flat_operate(arena, HD_EXPR_AND, inside,
-                               hd_flat_operate(arena, HD_EXPR_GE, places[i],
-                                               hd_flat_int(arena, HD_I64, 0)));
-    if (span.most >= size)
-      inside =
-          hd_flat_operate(arena, HD_EXPR_AND, inside,
-                          hd_flat_operate(arena, HD_EXPR_LT, places[i],
-                                          hd_flat_int(arena, HD_I64, size)));
-  }
-  return inside;
-}
-
-static const hd_term_t *load_else(hd_group_t *g, const hd_value_t *value,
-                                  const hd_term_t *const *places,
-                                  const hd_term_t *otherwise) {
-  const hd_task_value_t *tensor = hd_group_tensor(g, value);
-  const hd_term_t *operands[HD_MAX_RANK + 1];
-  for (uint32_t i = 0; i < tensor->rank; i++)
-    operands[i] = places[i];
-  operands[tensor->rank] = otherwise;
-  hd_term_t *term = hd_term_make(g->fusion->arena, HD_TERM_LOADELSE,
-                                 tensor->type, operands, tensor->rank + 1);
-  term->u.value = tensor;
-  return term;
-}
-
-// A place that is inside for reasons that do not show in it: a condition around
-// it. Said once more, it makes the maps of what is read there simple; where the
-// condition is known nothing is computed for it.
-static const hd_term_t *confined(hd_arena_t *arena, const hd_term_t *place,
-                                 int64_t size) {
-  hd_span_t span = hd_term_span(place);
-  if (span.least == INT64_MIN || span.most == INT64_MAX ||
-      hd_flat_has(place, HD_TERM_LOAD) || place->kind == HD_TERM_CONST)
-    return place; // Data decide, or did: what is outside is a mistake.
-  if (span.least < 0)
-    place = hd_flat_operate(arena, HD_EXPR_MAX, place,
-                            hd_flat_int(arena, HD_I64, 0));
-  if (span.most >= size)
-    place = hd_flat_operate(arena, HD_EXPR_MIN, place,
-                            hd_flat_int(arena, HD_I64, size - 1));
-  return place;
-}
-
-static const hd_term_t *put_element(void *argument, const hd_term_t *term) {
-  substitution_t *s = argument;
-  hd_arena_t *arena = s->group->fusion->arena;
-  if (++s->group->num_terms > MAX_TERMS) {
-    s->group->too_large = true;
-    return term;
-  }
-  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
-  if (!loads)
-    return put_place(s, term);
-  const hd_task_value_t *input = term->u.value;
-  const hd_value_t *value = input_of(s, input);
-  if (!value) // An operand that has been put already and that was all that is
-    return term; // left of its user.
-  const hd_term_t *places[HD_MAX_RANK];
-  for (uint32_t i = 0; i < input->rank; i++)
-    places[i] = hd_index_simplify(arena, term->operands[i]);
-  if (term->kind == HD_TERM_LOAD) {
-    for (uint32_t i = 0; i < input->rank; i++)
-      places[i] = confined(arena, places[i], hd_flat_size(input, i));
-    return hd_group_element(s->group, value, places);
-  }
-  const hd_term_t *otherwise = term->operands[input->rank];
-  if (!store_of(s->group, value) && !hd_ptr_map_get(&s->group->inlined, value))
-    return load_else(s->group, value, places, otherwise);
-  const hd_term_t *inside = is_inside(arena, input, places);
-  if (inside->kind == HD_TERM_CONST)
-    return inside->u.i ? hd_group_element(s->group, value, places) : otherwise;
-  return hd_flat_select(arena, inside,
-                        hd_group_element(s->group, value, places), otherwise);
-}
-
-static const hd_term_t *element_of(hd_group_t *g, const hd_node_t *node,
-                                   const hd_term_t *const *places) {
-  hd_pointwise_t p;
-  const hd_term_t *at[HD_MAX_RANK];
-  hd_fusion_pointwise(g->fusion, node, &p);
-  if (!node->task) {
-    reshape_places(g->fusion, node->outputs[0], node->inputs[0], places, at);
-    return hd_group_element(g, node->inputs[0], at);
-  }
-  substitution_t s = {g, node, &p, places};
-  const hd_term_t *term =
-      hd_flat_rewrite(g->fusion->arena, p.definition->term, put_element, &s);
-  hd_task_type_t type = hd_flat_type(node->outputs[0]->type);
-  return hd_task_type_equal(term->type, type)
-             ? term
-             : hd_term_make(g->fusion->arena, HD_TERM_CAST, type, &term, 1);
-}
-
-// The element of a constant that has one and is at hand; else NULL.
-static const hd_host_tensor_t *literal(hd_fusion_t *f,
-                                       const hd_value_t *value) {
-  if (!value->constant || is_narrow(value))
-    return NULL;
-  hd_tensor_type_t type = hd_scheduled_type(value);
-  for (unsigned i = 0; i < type.rank; i++)
-    if (type.shape[i] != 1)
-      return NULL;
-  return hd_constant_elements(f->arena, value);
-}
-
-void hd_group_literal_key(hd_fusion_t *f, const hd_value_t *value,
-                          hd_buffer_t *key) {
-  const hd_host_tensor_t *data = literal(f, value);
-  hd_buffer_printf(key, data ? "=" : "");
-  for (size_t i = 0; data && i < data->bytes; i++)
-    hd_buffer_printf(key, "%02x", data->data[i]);
-}
-
-static const hd_term_t *load(hd_group_t *g, const hd_value_t *value,
-                             const hd_term_t *const *places) {
-  hd_arena_t *arena = g->fusion->arena;
-  const hd_host_tensor_t *data = literal(g->fusion, value);
-  if (!data)
-    return hd_flat_load(arena, hd_group_tensor(g, value), places);
-  return hd_type_is_float(hd_type(value->type))
-             ? hd_flat_float(arena, value->type, hd_host_tensor_get(data, 0))
-             : hd_flat_int(arena, value->type, hd_host_tensor_get_int(data, 0));
-}
-
-const hd_term_t *hd_group_element(hd_group_t *g, const hd_value_t *value,
-                                  const hd_term_t *const *places) {
-  const hd_store_point_t *store = store_of(g, value);
-  if (store) {
-    for (size_t i = 0; i < store->epilogues.size; i++)
-      if (store->epilogues.data[i]->node->outputs[0] == value)
-        return bound(g, store->epilogues.data[i]->variable);
-    return bound(g, store->variable);
-  }
-  const hd_node_t *node = hd_ptr_map_get(&g->inlined, value);
-  if (node && !g->too_large)
-    return element_of(g, node, places);
-  return load(g, value, places);
-}
-
-const hd_term_t *hd_group_epilogue_term(hd_group_t *g, const hd_epilogue_t *e) {
-  return element_of(g, e->node, e->map.places);
 }

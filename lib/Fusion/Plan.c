@@ -183,12 +183,31 @@ static const hd_graph_t *schedule_rest(hd_module_t *module,
   return made;
 }
 
+// Groups that the graph itself brings are not joined either.
+static const hd_graph_t *without_groups(hd_module_t *module,
+                                        const hd_graph_t *graph) {
+  hd_arena_t *arena = &module->arena;
+  hd_graph_t *apart = HD_ARENA_NEW(arena, hd_graph_t);
+  *apart = *graph;
+  apart->nodes.data =
+      HD_ARENA_ARRAY(arena, const hd_node_t *, graph->nodes.size + 1);
+  apart->nodes.capacity = graph->nodes.size + 1;
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    hd_node_t *node = HD_ARENA_NEW(arena, hd_node_t);
+    *node = *graph->nodes.data[i];
+    node->group = 0;
+    node->anchor = false;
+    apart->nodes.data[i] = node;
+  }
+  return apart;
+}
+
 const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,
                                   const hd_fuse_options_t *options) {
   if (!hd_graph_check_tasks(module, graph))
     return NULL;
-  if (!options->unfused)
-    graph = hd_graph_fuse(module, graph, options->explain);
+  graph = options->unfused ? without_groups(module, graph)
+                           : hd_graph_fuse(module, graph, options->explain);
   hd_scheduler_t *scheduler = hd_scheduler_create(module, &module->arena);
   if (graph)
     graph = hd_graph_schedule_anchors(module, scheduler, graph);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of a group share (Group.c: what each node is to the anchor,
+// GroupTerms.c: what is computed).
+#ifndef HIDET_FUSION_GROUPSTATE_H
+#define HIDET_FUSION_GROUPSTATE_H
+
+#include "Fusion/Group.h"
+
+static inline bool hd_group_is_narrow(const hd_value_t *value) {
+  return hd_scalar_bits(value->type) < 8;
+}
+
+// That a live value belongs to; NULL: it is not live.
+static inline const hd_store_point_t *hd_group_store(const hd_group_t *g,
+                                                     const hd_value_t *value) {
+  return hd_ptr_map_get(&g->live, value);
+}
+
+// A node's term with the places of its element for its indices.
+typedef struct hd_substitution {
+  hd_group_t *group;
+  const hd_node_t *node;
+  const hd_pointwise_t *pointwise;
+  const hd_term_t *const *places;
+} hd_substitution_t;
+
+// For hd_flat_rewrite(): an index of the substitution's definition becomes its
+// place.
+const hd_term_t *hd_group_put_place(void *substitution, const hd_term_t *term);
+// Where in `to` the element lies that is at `at` in `from`, of as many
+// elements.
+void hd_group_reshape(hd_fusion_t *fusion, const hd_value_t *from,
+                      const hd_value_t *to, const hd_term_t *const *at,
+                      const hd_term_t **places);
+
+#endif
