@@ -9,7 +9,7 @@
 // that passes and code generation take, and the bytes of PTX.
 
 #include "CodeGen/CodeGen.h"
-#include "IR/Parser.h"
+#include "IR/Text/Parser.h"
 #include "Support/File.h"
 #include "TaskMapping/Passes.h"
 

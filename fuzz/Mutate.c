@@ -44,10 +44,10 @@ static const char *const names[] = {
 #include "IR/Builtins.def"
 #undef HD_BUILTIN
 #define HD_TASK_FUNCTION(id, name, ...) name,
-#include "IR/TaskFunctions.def"
+#include "IR/Graph/TaskFunctions.def"
 #undef HD_TASK_FUNCTION
 #define HD_MONOID(id, name, ...) name,
-#include "IR/Monoids.def"
+#include "IR/Graph/Monoids.def"
 #undef HD_MONOID
     "spatial", "repeat", "auto_map", "custom",  "ceildiv",
     "min",     "max",    "barrier",  "bitcast", "swizzle",

@@ -19,7 +19,7 @@ SOURCES = ["*.def", "Parse*.c", "Lexer.c", "Intrinsic.c"]
 def words(root):
     found = set(MORE)
     for pattern in SOURCES:
-        for path in (root / "lib" / "IR").glob(pattern):
+        for path in (root / "lib" / "IR").rglob(pattern):
             if path.name != "Passes.def":
                 found.update(WORD.findall(path.read_text()))
     # The simulator's functions stand in the tables but not in the language.

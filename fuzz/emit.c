@@ -4,8 +4,8 @@
 // refused with a diagnostic, within the bounds on memory, time and code.
 
 #include "CodeGen/CodeGen.h"
-#include "IR/Parser.h"
-#include "IR/Verifier.h"
+#include "IR/Text/Parser.h"
+#include "IR/Verify/Verifier.h"
 #include "Tools/Passes.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 // bound on memory. The first byte says which element type is wanted.
 
 #include "Runtime/Npy.h"
-#include "IR/HostTensor.h"
+#include "IR/Graph/HostTensor.h"
 
 #include <stdlib.h>
 

@@ -5,8 +5,8 @@
 // and its print parses to the same print.
 
 #include "Graph/ONNX/Import.h"
-#include "IR/Parser.h"
-#include "IR/Printer.h"
+#include "IR/Text/Parser.h"
+#include "IR/Text/Printer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 // Any bytes are parsed or refused with a diagnostic. What parses is printed,
 // and its print parses to the same print.
 
-#include "IR/Parser.h"
-#include "IR/Printer.h"
+#include "IR/Text/Parser.h"
+#include "IR/Text/Printer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef HIDET_UNITTESTS_TENSORTEXT_H
 #define HIDET_UNITTESTS_TENSORTEXT_H
 
-#include "Graph/Binding.h"
+#include "Graph/Bind/Binding.h"
 #include "UnitTest.h"
 
 #include <stdio.h>

@@ -3,10 +3,10 @@
 // Runs a graph as hidet-run does, from its text, and compares.
 #include "Fuzz.h"
 
-#include "Graph/Rewrite.h"
-#include "IR/Parser.h"
-#include "IR/Printer.h"
-#include "IR/Verifier.h"
+#include "Graph/Rewrite/Rewrite.h"
+#include "IR/Text/Parser.h"
+#include "IR/Text/Printer.h"
+#include "IR/Verify/Verifier.h"
 #include "Runtime/Npy.h"
 #include "Runtime/Session.h"
 

@@ -15,7 +15,7 @@
 #ifndef HIDET_FUZZ_GRAPHS_FUZZ_H
 #define HIDET_FUZZ_GRAPHS_FUZZ_H
 
-#include "Graph/Binding.h"
+#include "Graph/Bind/Binding.h"
 #include "Random.h"
 
 enum {

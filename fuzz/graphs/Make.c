@@ -3,7 +3,7 @@
 // Whole graphs: nodes until there are enough, then outputs.
 #include "Fuzz.h"
 
-#include "IR/HostTensor.h"
+#include "IR/Graph/HostTensor.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
 // results are tame.
 #include "Fuzz.h"
 
-#include "Graph/Reference.h"
-#include "IR/Library.h"
+#include "Graph/Reference/Reference.h"
+#include "IR/Text/Library.h"
 
 #include <math.h>
 #include <string.h>

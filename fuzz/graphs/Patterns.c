@@ -5,7 +5,7 @@
 // are leaves or values that are there.
 #include "Fuzz.h"
 
-#include "Graph/RewriteInstance.h"
+#include "Graph/Rewrite/RewriteInstance.h"
 
 #include <stdio.h>
 #include <stdlib.h>

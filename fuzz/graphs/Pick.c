@@ -4,7 +4,7 @@
 // ones (reshaped, transposed, sliced, converted), or new leaves.
 #include "Pick.h"
 
-#include "IR/Library.h"
+#include "IR/Text/Library.h"
 
 #include <math.h>
 #include <string.h>

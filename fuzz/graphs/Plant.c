@@ -5,7 +5,7 @@
 // among its attributes, or one element of a leaf is off.
 #include "Fuzz.h"
 
-#include "IR/Library.h"
+#include "IR/Text/Library.h"
 
 #include <string.h>
 

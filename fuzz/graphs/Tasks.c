@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Fuzz.h"
 
-#include "IR/Library.h"
+#include "IR/Text/Library.h"
 
 #include <stdio.h>
 #include <stdlib.h>

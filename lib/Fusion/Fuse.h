@@ -6,7 +6,7 @@
 #define HIDET_FUSION_FUSE_H
 
 #include "Fusion/Group.h"
-#include "IR/Pass.h"
+#include "IR/Passes/Pass.h"
 
 // A graph of the same nodes, in groups. Each task that is not pointwise is the
 // anchor of a group; epilogues come first, as far as they go, then prologues

@@ -4,7 +4,7 @@
 #ifndef HIDET_FUSION_PASSES_H
 #define HIDET_FUSION_PASSES_H
 
-#include "IR/Pass.h"
+#include "IR/Passes/Pass.h"
 
 #define HD_PASS HD_PASS_DECLARATION
 #include "Fusion/Passes.def"

@@ -2,7 +2,7 @@
 //
 // Nodes that are kernels of their own, and the tensors of the plan.
 #include "Fusion/PlanState.h"
-#include "IR/Library.h"
+#include "IR/Text/Library.h"
 #include "Schedule/Build.h"
 
 // --- Tensors of the plan ---

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Fusion/Views.h"
 
-#include "IR/Library.h"
+#include "IR/Text/Library.h"
 #include "Schedule/Schedule.h"
 
 // What views begin at multiples of, in bytes.

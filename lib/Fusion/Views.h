@@ -5,7 +5,7 @@
 #ifndef HIDET_FUSION_VIEWS_H
 #define HIDET_FUSION_VIEWS_H
 
-#include "IR/Graph.h"
+#include "IR/Graph/Graph.h"
 
 enum { HD_MAX_PARTS = 4 };
 

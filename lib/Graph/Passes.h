@@ -4,7 +4,7 @@
 #ifndef HIDET_GRAPH_PASSES_H
 #define HIDET_GRAPH_PASSES_H
 
-#include "IR/Pass.h"
+#include "IR/Passes/Pass.h"
 
 #define HD_PASS HD_PASS_DECLARATION
 #include "Graph/Passes.def"

@@ -5,7 +5,7 @@
 #ifndef HIDET_GRAPH_PREPARE_H
 #define HIDET_GRAPH_PREPARE_H
 
-#include "IR/Graph.h"
+#include "IR/Graph/Graph.h"
 
 // prepare has no inputs; its outputs are what the rest reads of it, and are
 // inputs of the rest, after the graph's own. The rest has the graph's outputs,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Loading constants from mapped files.
-#include "IR/Graph.h"
+#include "IR/Graph/Graph.h"
 
 #include "Support/Beneath.h"
 

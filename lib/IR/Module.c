@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Module.h"
 
-#include "IR/Graph.h"
-#include "IR/RewriteRule.h"
+#include "IR/Graph/Graph.h"
+#include "IR/Graph/RewriteRule.h"
 #include "Support/Hash.h"
 
 #include <stdlib.h>

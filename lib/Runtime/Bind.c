@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Sizes from shapes.
-#include "IR/Printer.h"
+#include "IR/Text/Printer.h"
 #include "Runtime/Program.h"
 #include "Runtime/Storage.h"
 

@@ -7,8 +7,8 @@
 // The cache is asked twice. By the text of the lowered kernel with all that it
 // calls, and by which build of the compiler this is: then LLVM has nothing to
 // do. And by the PTX, which outlives the build.
-#include "IR/Printer.h"
 #include "IR/Rewrite.h"
+#include "IR/Text/Printer.h"
 #include "Runtime/Compile.h"
 #include "Runtime/DeviceCuda.h"
 #include "Support/BuildId.h"

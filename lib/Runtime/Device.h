@@ -7,8 +7,8 @@
 #define HIDET_RUNTIME_DEVICE_H
 
 #include "CodeGen/CodeGen.h"
-#include "Runtime/Sim.h"
-#include "Runtime/TensorMap.h"
+#include "IR/TensorMap.h"
+#include "Sim/Sim.h"
 #include "Support/ThreadPool.h"
 
 typedef uint64_t hd_address_t; // In the device's memory.

@@ -8,7 +8,7 @@
 #ifndef HIDET_RUNTIME_NPY_H
 #define HIDET_RUNTIME_NPY_H
 
-#include "IR/HostTensor.h"
+#include "IR/Graph/HostTensor.h"
 
 // Reads a file's content. wanted: the element type that the array is for, or
 // HD_VOID: then it is that of the file (raw bits are u16 or u8). Column-major

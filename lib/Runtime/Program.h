@@ -7,9 +7,9 @@
 #ifndef HIDET_RUNTIME_PROGRAM_H
 #define HIDET_RUNTIME_PROGRAM_H
 
-#include "IR/Specialize.h"
+#include "IR/Eval.h"
+#include "IR/Passes/Specialize.h"
 #include "Runtime/Device.h"
-#include "Runtime/Eval.h"
 
 // Memory of one tensor.
 typedef struct hd_slot {

@@ -8,8 +8,8 @@
 #include "Runtime/Session.h"
 #include "Fusion/Fuse.h"
 #include "Graph/Prepare.h"
-#include "Graph/Reference.h"
-#include "Graph/Rewrite.h"
+#include "Graph/Reference/Reference.h"
+#include "Graph/Rewrite/Rewrite.h"
 #include "Runtime/Store.h"
 #include "TaskMapping/Passes.h"
 

@@ -13,8 +13,8 @@
 #ifndef HIDET_RUNTIME_SESSION_H
 #define HIDET_RUNTIME_SESSION_H
 
-#include "Graph/Expand.h"
-#include "Graph/Precision.h"
+#include "Graph/Expand/Expand.h"
+#include "Graph/Precision/Precision.h"
 #include "Runtime/Program.h"
 
 typedef struct hd_session hd_session_t;

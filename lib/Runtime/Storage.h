@@ -5,8 +5,8 @@
 #ifndef HIDET_RUNTIME_STORAGE_H
 #define HIDET_RUNTIME_STORAGE_H
 
-#include "IR/HostTensor.h"
-#include "Runtime/Eval.h"
+#include "IR/Eval.h"
+#include "IR/Graph/HostTensor.h"
 
 // The shape of a tensor; false where a size is not known, below 0
 // or past its type.

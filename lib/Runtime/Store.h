@@ -5,7 +5,7 @@
 #ifndef HIDET_RUNTIME_STORE_H
 #define HIDET_RUNTIME_STORE_H
 
-#include "Graph/Binding.h"
+#include "Graph/Bind/Binding.h"
 #include "Runtime/Program.h"
 #include "Support/PtrMap.h"
 

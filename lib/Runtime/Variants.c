@@ -5,7 +5,7 @@
 // copies of the functions that it calls. So lowering, which changes functions
 // in place, leaves the module alone: another program may need other sizes.
 #include "IR/Rewrite.h"
-#include "IR/Verifier.h"
+#include "IR/Verify/Verifier.h"
 #include "Runtime/Program.h"
 #include "Runtime/Storage.h"
 #include "TaskMapping/TaskMapping.h"

@@ -14,7 +14,7 @@
 #ifndef HIDET_SCHEDULE_FLATTEN_H
 #define HIDET_SCHEDULE_FLATTEN_H
 
-#include "Graph/Binding.h"
+#include "Graph/Bind/Binding.h"
 
 // Reports E1104 at loc where a size depends on data; then NULL.
 hd_task_t *hd_task_flatten(hd_context_t *context, hd_arena_t *arena,

@@ -5,7 +5,7 @@
 #ifndef HIDET_SCHEDULE_MERGE_H
 #define HIDET_SCHEDULE_MERGE_H
 
-#include "IR/Graph.h"
+#include "IR/Graph/Graph.h"
 #include "Schedule/Terms.h"
 #include "Support/PtrMap.h"
 

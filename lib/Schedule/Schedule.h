@@ -6,7 +6,7 @@
 #ifndef HIDET_SCHEDULE_SCHEDULE_H
 #define HIDET_SCHEDULE_SCHEDULE_H
 
-#include "Graph/Binding.h"
+#include "Graph/Bind/Binding.h"
 #include "Support/Buffer.h"
 
 typedef struct hd_scheduler hd_scheduler_t;

@@ -9,9 +9,9 @@
 //   plan p_4(in x: f32[4], out y: f32[4]) { launch k_4(x, y) }
 #include "Schedule/Settle.h"
 
+#include "IR/Passes/Specialize.h"
 #include "IR/Rewrite.h"
-#include "IR/Specialize.h"
-#include "IR/Verifier.h"
+#include "IR/Verify/Verifier.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef HIDET_SCHEDULE_SETTLE_H
 #define HIDET_SCHEDULE_SETTLE_H
 
-#include "IR/Graph.h"
+#include "IR/Graph/Graph.h"
 
 typedef struct hd_settled hd_settled_t;
 

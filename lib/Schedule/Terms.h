@@ -4,7 +4,7 @@
 #ifndef HIDET_SCHEDULE_TERMS_H
 #define HIDET_SCHEDULE_TERMS_H
 
-#include "IR/Task.h"
+#include "IR/Graph/Task.h"
 
 static inline hd_task_type_t hd_flat_type(hd_scalar_t scalar) {
   return (hd_task_type_t){scalar, NULL};

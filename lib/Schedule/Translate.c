@@ -5,7 +5,7 @@
 #include "Schedule/TranslateState.h"
 
 #include "IR/Intrinsic.h"
-#include "IR/Library.h"
+#include "IR/Text/Library.h"
 
 const hd_var_t *hd_translate_tensor(hd_translator_t *t,
                                     const hd_task_value_t *value,

@@ -3,8 +3,8 @@
 // The .hir library (operators, rewrites, templates, device functions) as it is
 // compiled into libhidet. The table is generated: see cmake/HidetEmbed.cmake.
 
-#ifndef HIDET_LIB_SUPPORT_EMBEDDED_H
-#define HIDET_LIB_SUPPORT_EMBEDDED_H
+#ifndef HIDET_SUPPORT_EMBEDDED_H
+#define HIDET_SUPPORT_EMBEDDED_H
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
 //
 // The passes of this folder: their table, `verify`, and the pipeline `lower`.
 
-#include "IR/Passes.h"
-#include "IR/Verifier.h"
+#include "IR/Passes/Passes.h"
+#include "IR/Verify/Verifier.h"
 #include "TaskMapping/Passes.h"
 #include "TaskMapping/TaskMapping.h"
 

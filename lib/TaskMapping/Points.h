@@ -7,7 +7,7 @@
 #define HIDET_TASKMAPPING_POINTS_H
 
 #include "IR/Intrinsic.h"
-#include "IR/Pass.h"
+#include "IR/Passes/Pass.h"
 #include "IR/Rewrite.h"
 #include "Support/PtrMap.h"
 

@@ -7,7 +7,7 @@
 #define HIDET_TASKMAPPING_TASKMAPPING_H
 
 #include "IR/Module.h"
-#include "IR/Pass.h"
+#include "IR/Passes/Pass.h"
 
 // Tasks in order; task t's index along axis a is indices[t * rank + a].
 typedef struct hd_tasks {

@@ -3,7 +3,7 @@
 // What the IR's verifier cannot know without the algebra: that mappings do each
 // task once, and that loops have as many workers as their mapping is for.
 
-#include "IR/Printer.h"
+#include "IR/Text/Printer.h"
 #include "TaskMapping/TaskMapping.h"
 
 #include <inttypes.h>

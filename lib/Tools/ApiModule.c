@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "IR/Parser.h"
-#include "IR/Printer.h"
-#include "IR/Verifier.h"
+#include "IR/Text/Parser.h"
+#include "IR/Text/Printer.h"
+#include "IR/Verify/Verifier.h"
 #include "TaskMapping/TaskMapping.h"
 #include "Tools/Api.h"
 #include "Tools/Emit.h"

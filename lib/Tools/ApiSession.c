@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Graph/ONNX/Import.h"
-#include "IR/Verifier.h"
+#include "IR/Verify/Verifier.h"
 #include "Runtime/Session.h"
 #include "Tools/Api.h"
 #include "hidet/Session.h"

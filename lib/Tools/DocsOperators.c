@@ -2,7 +2,7 @@
 //
 // The operators of ONNX as a table of Markdown: a line for each, in which the
 // rows of Operators.def for its versions stand together.
-#include "Graph/Lowering.h"
+#include "Graph/Expand/Lowering.h"
 #include "Tools/Docs.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ void hd_docs_operators(hd_arena_t *arena, hd_buffer_t *out) {
       "Where versions differ in what follows, each one's stands in its place. "
       "An input beyond the least number may be left out. The task is one of "
       "`lib/Graph/operators` (of a window, its kind); where none is named, the "
-      "function of `lib/Graph/Lower` chooses, or takes several.\n\n"
+      "function of `lib/Graph/Expand/Lower` chooses, or takes several.\n\n"
       "| operator | since | inputs | task |\n|---|---|---|---|\n");
   size_t num_rows = 0;
   while (hd_operator_row(num_rows))

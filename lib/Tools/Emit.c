@@ -4,8 +4,8 @@
 // are printed, they become one module that ptxas takes: its head (.version,
 // .target, .address_size, declarations) is printed once.
 #include "Tools/Emit.h"
-#include "IR/Graph.h"
-#include "IR/Printer.h"
+#include "IR/Graph/Graph.h"
+#include "IR/Text/Printer.h"
 #include "Runtime/Cuda.h"
 #include "Support/Suggest.h"
 

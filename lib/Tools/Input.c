@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tools/Input.h"
 #include "Graph/ONNX/Import.h"
-#include "IR/Parser.h"
-#include "IR/Verifier.h"
+#include "IR/Text/Parser.h"
+#include "IR/Verify/Verifier.h"
 #include "Support/File.h"
 #include "TaskMapping/TaskMapping.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // hidet-opt: reads a module, runs passes in the order given, writes it.
-#include "IR/Printer.h"
+#include "IR/Text/Printer.h"
 #include "Support/File.h"
 #include "Support/Suggest.h"
 #include "Tools/Docs.h"

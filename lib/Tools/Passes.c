@@ -2,7 +2,7 @@
 #include "Tools/Passes.h"
 #include "Fusion/Passes.h"
 #include "Graph/Passes.h"
-#include "IR/Printer.h"
+#include "IR/Text/Printer.h"
 #include "TaskMapping/Passes.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef HIDET_TOOLS_PASSES_H
 #define HIDET_TOOLS_PASSES_H
 
-#include "IR/Pass.h"
+#include "IR/Passes/Pass.h"
 
 enum { HD_TOOLS_MAX_PASSES = 128 };
 

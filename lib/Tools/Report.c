@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tools/Report.h"
-#include "IR/Graph.h"
+#include "IR/Graph/Graph.h"
 #include "IR/Rewrite.h"
 #include "Tools/Json.h"
 #include "hidet/Version.h"

@@ -5,7 +5,7 @@
 #ifndef HIDET_TOOLS_REPORT_H
 #define HIDET_TOOLS_REPORT_H
 
-#include "Graph/Rewrite.h"
+#include "Graph/Rewrite/Rewrite.h"
 #include "Tools/Passes.h"
 
 typedef struct hd_module_counts {

@@ -4,7 +4,7 @@
 #ifndef HIDET_TOOLS_REWRITES_H
 #define HIDET_TOOLS_REWRITES_H
 
-#include "Graph/Rewrite.h"
+#include "Graph/Rewrite/Rewrite.h"
 #include "Tools/Options.h"
 
 // The rules of the library and of a module (may be NULL): name, operators

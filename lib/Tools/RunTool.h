@@ -5,7 +5,7 @@
 #ifndef HIDET_TOOLS_RUNTOOL_H
 #define HIDET_TOOLS_RUNTOOL_H
 
-#include "IR/HostTensor.h"
+#include "IR/Graph/HostTensor.h"
 #include "Runtime/Bisect.h"
 #include "Runtime/Program.h"
 #include "Runtime/Session.h"

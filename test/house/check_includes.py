@@ -4,7 +4,8 @@
 usage: check_includes.py ROOT
 
 A file in lib/<Folder>/ includes "<Folder>/..." of its own folder or of one
-before it in FOLDERS, and "hidet/...". Only CodeGen includes LLVM. The public
+before it in FOLDERS, and "hidet/...". Rooms within a folder are in an order of
+their own, ROOMS. Only CodeGen includes LLVM. The public
 headers and the tools include nothing but public headers.
 """
 
@@ -13,7 +14,15 @@ import re
 import sys
 
 FOLDERS = ["Support", "IR", "TaskMapping", "Graph", "Schedule", "Fusion",
-           "CodeGen", "Runtime", "Tools"]
+           "CodeGen", "Sim", "Runtime", "Tools"]
+
+# Rooms of a folder, from the ground up; "" is the folder itself. Those of one
+# level may include each other.
+ROOMS = {
+    "IR": [{"", "Graph"}, {"Verify"}, {"Text"}, {"Passes"}],
+    "Graph": [{"", "Bind"}, {"Reference"}, {"Rewrite"}, {"ONNX"},
+              {"Expand", "Expand/Lower"}, {"Precision"}],
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SUFFIXES = {".c", ".h", ".def"}
 
@@ -26,8 +35,29 @@ def includes_of(path):
             yield number, match[1], match[2]
 
 
-def fault_in_library(folder, quote, name):
-    """Says what is wrong with an include in lib/<folder>/, or None."""
+def level(folder, room):
+    """How far up in its folder a room is, or None."""
+    for number, rooms in enumerate(ROOMS.get(folder, [])):
+        if room in rooms:
+            return number
+    return None
+
+
+def fault_between_rooms(folder, room, other):
+    """Says what is wrong with an include of a room in another one, or None."""
+    if folder not in ROOMS or room == other:
+        return None
+    for name in (room, other):
+        if level(folder, name) is None:
+            return "lib/%s/%s has no place in the order" % (folder, name)
+    if level(folder, other) > level(folder, room):
+        return "lib/%s is below lib/%s" % (
+            "/".join([folder, room]).rstrip("/"), "/".join([folder, other]))
+    return None
+
+
+def fault_in_library(folder, room, quote, name):
+    """Says what is wrong with an include in lib/<folder>/<room>/, or None."""
     if re.match(r"llvm(-c)?/", name) and folder != "CodeGen":
         return "only lib/CodeGen may include LLVM"
     if quote == "<":
@@ -41,6 +71,8 @@ def fault_in_library(folder, quote, name):
         return "there is no lib/%s" % head
     if FOLDERS.index(head) > FOLDERS.index(folder):
         return "lib/%s is below lib/%s" % (folder, head)
+    if head == folder:
+        return fault_between_rooms(folder, room, "/".join(name.split("/")[1:-1]))
     return None
 
 
@@ -63,7 +95,8 @@ def faults(root):
                 yield "%s: lib/%s has no place in the order" % (where, folder)
                 continue
             for number, quote, name in includes_of(path):
-                fault = (fault_in_library(folder, quote, name)
+                room = "/".join(where.parts[2:-1])
+                fault = (fault_in_library(folder, room, quote, name)
                          if top == "lib" else fault_outside(quote, name))
                 if fault:
                     yield "%s:%d: %s: %s" % (where, number, name, fault)

@@ -36,6 +36,15 @@ class Checks(unittest.TestCase):
         [fault] = self.includes("lib/IR/A.c", '#include "Graph/B.h"')
         self.assertIn("lib/IR/A.c:1", fault)
 
+    def test_rooms_have_an_order(self):
+        self.assertEqual([], self.includes(
+            "lib/IR/Text/A.c", '#include "IR/Graph/B.h"'))
+        [fault] = self.includes("lib/IR/Graph/A.c", '#include "IR/Text/B.h"')
+        self.assertIn("lib/IR/Graph is below lib/IR/Text", fault)
+        [fault] = self.includes("lib/IR/A.c", '#include "IR/Passes/B.h"')
+        self.assertIn("lib/IR is below lib/IR/Passes", fault)
+        self.assertTrue(self.includes("lib/IR/Attic/A.c", '#include "IR/B.h"'))
+
     def test_llvm_outside_codegen_is_found(self):
         self.assertTrue(self.includes(
             "lib/Runtime/A.c", '#include "llvm-c/Core.h"'))

@@ -7,7 +7,7 @@
 
 #include "CodeGen/CodeGen.h"
 #include "CodeGen/SimAbi.h"
-#include "IR/Parser.h"
+#include "IR/Text/Parser.h"
 #include "UnitTest.h"
 
 #include <stdio.h>

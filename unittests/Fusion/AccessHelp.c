@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "AccessHelp.h"
 
-#include "IR/Parser.h"
-#include "IR/Passes.h"
-#include "IR/Printer.h"
-#include "IR/Verifier.h"
+#include "IR/Passes/Passes.h"
+#include "IR/Text/Parser.h"
+#include "IR/Text/Printer.h"
+#include "IR/Verify/Verifier.h"
 #include "Runtime/Storage.h"
 #include "TaskMapping/Passes.h"
 

@@ -4,8 +4,8 @@
 // may stand in, what is evaluated where it is needed alone, and what stands in
 // the way.
 #include "AccessHelp.h"
-#include "IR/Passes.h"
-#include "IR/Printer.h"
+#include "IR/Passes/Passes.h"
+#include "IR/Text/Printer.h"
 #include "Support/File.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Graph/Arithmetic.h"
-#include "IR/Library.h"
+#include "Graph/Bind/Arithmetic.h"
+#include "IR/Text/Library.h"
 #include "UnitTest.h"
 
 // What the bodies in lib/Graph/operators say.

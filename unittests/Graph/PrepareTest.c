@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Graph/Prepare.h"
-#include "IR/Parser.h"
+#include "IR/Text/Parser.h"
 #include "UnitTest.h"
 
 static const char text[] =

@@ -4,7 +4,7 @@
 // and against loops that know nothing of tasks.
 #include "TaskHelp.h"
 
-#include "Graph/Reference.h"
+#include "Graph/Reference/Reference.h"
 #include "Support/Float.h"
 
 #include <math.h>

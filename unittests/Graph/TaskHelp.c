@@ -2,7 +2,7 @@
 #include "TaskHelp.h"
 #include "TensorText.h"
 
-#include "IR/Parser.h"
+#include "IR/Text/Parser.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef HIDET_UNITTESTS_GRAPH_TASKHELP_H
 #define HIDET_UNITTESTS_GRAPH_TASKHELP_H
 
-#include "Graph/Binding.h"
+#include "Graph/Bind/Binding.h"
 #include "UnitTest.h"
 
 // The first task of a text; the test fails where it does not parse.

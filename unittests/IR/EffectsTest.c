@@ -3,8 +3,8 @@
 // Which operands are lazy, and what expressions do besides giving a value:
 // asked of each `let` of a program that says the answers in its names.
 #include "IR/Effects.h"
-#include "IR/Parser.h"
 #include "IR/Rewrite.h"
+#include "IR/Text/Parser.h"
 #include "UnitTest.h"
 
 #include <string.h>

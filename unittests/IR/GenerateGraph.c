@@ -2,7 +2,7 @@
 //
 // Random valid graphs.
 #include "IR/Generator.h"
-#include "IR/Library.h"
+#include "IR/Text/Library.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 // Random valid rewrites: a chain of nodes on each side, terms of every kind
 // that they may hold. What they compute is nobody's business here.
 #include "IR/Generator.h"
-#include "IR/Library.h"
-#include "IR/RewriteRule.h"
+#include "IR/Graph/RewriteRule.h"
+#include "IR/Text/Library.h"
 
 #include <string.h>
 

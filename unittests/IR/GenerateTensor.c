@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "IR/Facts.h"
 #include "IR/Generator.h"
+#include "IR/Passes/Facts.h"
 
 // An expression without effects: an index may be used several times, and so may
 // what stands for lanes out of bounds. Counts what it keeps.

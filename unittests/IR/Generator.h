@@ -5,7 +5,7 @@
 #ifndef HIDET_UNITTESTS_IR_GENERATOR_H
 #define HIDET_UNITTESTS_IR_GENERATOR_H
 
-#include "IR/Graph.h"
+#include "IR/Graph/Graph.h"
 #include "IR/Intrinsic.h"
 #include "IR/Module.h"
 

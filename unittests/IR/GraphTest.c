@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Graphs as the compiler makes them: printed and verified.
-#include "IR/Graph.h"
+#include "IR/Graph/Graph.h"
 
-#include "IR/Library.h"
-#include "IR/Pass.h"
+#include "IR/Passes/Pass.h"
+#include "IR/Text/Library.h"
 #include "UnitTest.h"
 
 #include <string.h>

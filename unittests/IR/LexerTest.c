@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "IR/Lexer.h"
+#include "IR/Text/Lexer.h"
 
 #include "IR/Module.h"
 #include "UnitTest.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The library of tasks: each is found by its name, once.
-#include "IR/Library.h"
+#include "IR/Text/Library.h"
 
-#include "IR/Task.h"
+#include "IR/Graph/Task.h"
 #include "UnitTest.h"
 
 #include <string.h>

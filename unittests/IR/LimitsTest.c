@@ -3,8 +3,8 @@
 // Texts that are large in every direction end soon, by parsing or by a
 // diagnostic; where a budget is used up nothing is lost (AddressSanitizer's
 // leak check sees to that).
-#include "IR/Parser.h"
-#include "IR/Printer.h"
+#include "IR/Text/Parser.h"
+#include "IR/Text/Printer.h"
 #include "UnitTest.h"
 
 #include <stdio.h>

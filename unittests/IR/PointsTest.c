@@ -4,7 +4,7 @@
 // tensors, mappings and values of generated modules are.
 #include "IR/Generator.h"
 #include "IR/Rewrite.h"
-#include "IR/Verifier.h"
+#include "IR/Verify/Verifier.h"
 #include "TaskMapping/Passes.h"
 #include "UnitTest.h"
 

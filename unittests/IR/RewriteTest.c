@@ -2,9 +2,9 @@
 #include "IR/Rewrite.h"
 
 #include "IR/Generator.h"
-#include "IR/Parser.h"
-#include "IR/Printer.h"
-#include "IR/Verifier.h"
+#include "IR/Text/Parser.h"
+#include "IR/Text/Printer.h"
+#include "IR/Verify/Verifier.h"
 #include "IR/Visible.h"
 #include "UnitTest.h"
 

@@ -3,10 +3,10 @@
 // parse(print(x)) is x, and prints the same text, on generated modules that
 // hold every row of every table.
 #include "IR/Generator.h"
-#include "IR/Parser.h"
-#include "IR/Printer.h"
 #include "IR/Rewrite.h"
-#include "IR/Verifier.h"
+#include "IR/Text/Parser.h"
+#include "IR/Text/Printer.h"
+#include "IR/Verify/Verifier.h"
 #include "UnitTest.h"
 
 #include <math.h>

@@ -8,11 +8,11 @@
 #include "Random.h"
 #include "UnitTest.h"
 
-#include "IR/Facts.h"
-#include "IR/Passes.h"
-#include "IR/Printer.h"
+#include "IR/Passes/Facts.h"
+#include "IR/Passes/Passes.h"
 #include "IR/Rewrite.h"
-#include "IR/Verifier.h"
+#include "IR/Text/Printer.h"
+#include "IR/Verify/Verifier.h"
 
 enum { NUM_VARS = 3, ROUNDS = 3000, THREADS = 12 };
 

@@ -2,9 +2,9 @@
 //
 // Tasks: every row of their tables prints as it parses, and an evaluator that
 // knows nothing but IR/Task.h computes what they say.
-#include "IR/Task.h"
+#include "IR/Graph/Task.h"
 
-#include "IR/Parser.h"
+#include "IR/Text/Parser.h"
 #include "UnitTest.h"
 
 #include <math.h>

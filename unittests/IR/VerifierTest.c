@@ -2,12 +2,12 @@
 //
 // Faults that no text can have, for the parser builds none of them: what passes
 // may leave behind. Each is made by hand, and found.
-#include "IR/Verifier.h"
+#include "IR/Verify/Verifier.h"
+#include "IR/Graph/Task.h"
 #include "IR/Intrinsic.h"
 #include "IR/Mapping.h"
 #include "IR/Module.h"
-#include "IR/Pass.h"
-#include "IR/Task.h"
+#include "IR/Passes/Pass.h"
 #include "UnitTest.h"
 
 #include <stdlib.h>

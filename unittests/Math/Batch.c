@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Math/Batch.h"
-#include "IR/Parser.h"
-#include "Runtime/Sim.h"
+#include "IR/Text/Parser.h"
+#include "Sim/Sim.h"
 #include "TaskMapping/Passes.h"
 #include "UnitTest.h"
 

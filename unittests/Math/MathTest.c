@@ -21,7 +21,7 @@
 #include "Math/Inputs.h"
 #include "Math/References.h"
 #include "Math/Ulp.h"
-#include "Runtime/Sim.h"
+#include "Sim/Sim.h"
 #include "UnitTest.h"
 
 #include <math.h>

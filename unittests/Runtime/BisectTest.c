@@ -2,9 +2,9 @@
 //
 // Faults planted in the steps of a compilation are found and named.
 #include "Runtime/Bisect.h"
-#include "IR/Library.h"
-#include "IR/Parser.h"
 #include "IR/Rewrite.h"
+#include "IR/Text/Library.h"
+#include "IR/Text/Parser.h"
 #include "UnitTest.h"
 
 #include <stdlib.h>

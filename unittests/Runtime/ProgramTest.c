@@ -2,8 +2,8 @@
 //
 // Programs: kernels specialized to the sizes of their launches.
 #include "Runtime/Program.h"
-#include "IR/Parser.h"
-#include "IR/Printer.h"
+#include "IR/Text/Parser.h"
+#include "IR/Text/Printer.h"
 #include "TaskMapping/Passes.h"
 #include "UnitTest.h"
 

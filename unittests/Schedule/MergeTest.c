@@ -4,10 +4,10 @@
 // after the other, and is one kernel over rows where it should be.
 #include "ScheduleHelp.h"
 
-#include "Graph/Reference.h"
-#include "IR/Library.h"
-#include "IR/Parser.h"
-#include "IR/Verifier.h"
+#include "Graph/Reference/Reference.h"
+#include "IR/Text/Library.h"
+#include "IR/Text/Parser.h"
+#include "IR/Verify/Verifier.h"
 #include "Schedule/Flatten.h"
 #include "Schedule/Merge.h"
 #include "Schedule/Prepare.h"

@@ -2,11 +2,11 @@
 #include "ScheduleHelp.h"
 #include "TensorText.h"
 
-#include "Graph/Reference.h"
-#include "IR/Library.h"
-#include "IR/Parser.h"
-#include "IR/Printer.h"
-#include "IR/Verifier.h"
+#include "Graph/Reference/Reference.h"
+#include "IR/Text/Library.h"
+#include "IR/Text/Parser.h"
+#include "IR/Text/Printer.h"
+#include "IR/Verify/Verifier.h"
 #include "Runtime/Storage.h"
 #include "TaskMapping/Passes.h"
 

@@ -5,7 +5,7 @@
 #ifndef HIDET_UNITTESTS_SCHEDULE_SCHEDULEHELP_H
 #define HIDET_UNITTESTS_SCHEDULE_SCHEDULEHELP_H
 
-#include "IR/HostTensor.h"
+#include "IR/Graph/HostTensor.h"
 #include "Runtime/Program.h"
 #include "Schedule/Schedule.h"
 #include "UnitTest.h"

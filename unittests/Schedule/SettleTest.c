@@ -2,9 +2,9 @@
 //
 // Schedules for any sizes, made for those of a node.
 #include "Schedule/Settle.h"
-#include "IR/Parser.h"
-#include "IR/Printer.h"
-#include "IR/Verifier.h"
+#include "IR/Text/Parser.h"
+#include "IR/Text/Printer.h"
+#include "IR/Verify/Verifier.h"
 #include "UnitTest.h"
 
 #include <string.h>

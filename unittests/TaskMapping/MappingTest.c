@@ -8,10 +8,10 @@
 #include "TaskMapping/Passes.h"
 #include "UnitTest.h"
 
-#include "IR/Passes.h"
-#include "IR/Printer.h"
+#include "IR/Passes/Passes.h"
 #include "IR/Rewrite.h"
-#include "IR/Verifier.h"
+#include "IR/Text/Printer.h"
+#include "IR/Verify/Verifier.h"
 
 enum { RANK = 2, MAX_FACTOR = 3, ROUNDS = 150 };
 

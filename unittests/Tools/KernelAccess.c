@@ -2,7 +2,7 @@
 #include "KernelAccess.h"
 
 #include "Fusion/Access.h"
-#include "IR/Passes.h"
+#include "IR/Passes/Passes.h"
 
 enum { MAX_HOOKS = 8 };
 

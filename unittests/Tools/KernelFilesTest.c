@@ -10,7 +10,7 @@
 #include "KernelGenerator.h"
 #include "UnitTest.h"
 
-#include "IR/Parser.h"
+#include "IR/Text/Parser.h"
 #include "Support/Buffer.h"
 
 #include <ctype.h>

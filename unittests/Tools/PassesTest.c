@@ -16,10 +16,10 @@
 
 #include "CodeGen/CodeGen.h"
 #include "IR/Effects.h"
-#include "IR/Parser.h"
 #include "IR/Rewrite.h"
-#include "IR/Verifier.h"
-#include "Runtime/Sim.h"
+#include "IR/Text/Parser.h"
+#include "IR/Verify/Verifier.h"
+#include "Sim/Sim.h"
 #include "Support/ThreadPool.h"
 #include "Tools/Passes.h"
 

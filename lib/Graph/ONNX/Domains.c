@@ -2,7 +2,8 @@
 //
 // Operator sets: which version of each domain's operators a model means.
 #include "Graph/ONNX/State.h"
-#include "IR/Parser.h"
+#include "IR/Keywords.h"
+#include "IR/Text/Parser.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #ifndef HIDET_GRAPH_ONNX_IMPORT_H
 #define HIDET_GRAPH_ONNX_IMPORT_H
 
-#include "IR/Graph.h"
+#include "IR/Graph/Graph.h"
 
 // Reads the model at path into a new module with the graph `main`, which the
 // caller ends; the module keeps the mapped files. NULL after errors: E0801

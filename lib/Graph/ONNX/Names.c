@@ -8,8 +8,9 @@
 // So the same model always gives the same text.
 #include "Graph/ONNX/State.h"
 
-#include "IR/Parser.h"
+#include "IR/Keywords.h"
 #include "IR/Tensor.h"
+#include "IR/Text/Parser.h"
 #include "Support/Hash.h"
 
 #include <ctype.h>

@@ -6,7 +6,7 @@
 // and set when its message is complete.
 #include "Graph/ONNX/Wire.h"
 
-#include "IR/Lexer.h"
+#include "IR/Text/Lexer.h"
 
 #include <inttypes.h>
 #include <stdio.h>

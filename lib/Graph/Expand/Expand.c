@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The walk through a graph (Graph/Expand.h). A node is done once: its function
+// puts tasks and sets what its outputs become. A function that asks for a value
+// that is not known leaves the node undone; the walk stops there, the segment
+// is closed, and after hd_expander_give() the walk begins anew and passes over
+// what is done, in graphs of attributes too.
+//
+// What cannot be lowered is reported, and the walk goes on, so that all of it
+// is told at once.
+
+#include "Graph/Expand/Expander.h"
+
+#include <string.h>
+
+const hd_value_t hd_value_poison = {.name = "?"};
+
+static hd_context_t *context_of(const hd_expander_t *x) {
+  return x->module->context;
+}
+
+hd_walk_t *hd_walk_make(hd_expander_t *x, const hd_graph_t *graph,
+                        hd_walk_t *outer) {
+  hd_arena_t *arena = hd_expander_arena(x);
+  hd_walk_t *walk = HD_ARENA_NEW(arena, hd_walk_t);
+  walk->graph = graph;
+  walk->outer = outer;
+  walk->done = HD_ARENA_ARRAY(arena, bool, graph->nodes.size + 1);
+  for (size_t i = 0; i < graph->constants.size; i++) {
+    const hd_value_t *constant = graph->constants.data[i];
+    hd_ptr_map_set(arena, &walk->values, constant,
+                   hd_segment_constant(x, constant));
+  }
+  return walk;
+}
+
+const hd_value_t *hd_walk_find(const hd_walk_t *walk, const hd_value_t *value) {
+  for (; walk; walk = walk->outer) {
+    const hd_value_t *found = hd_ptr_map_get(&walk->values, value);
+    if (found)
+      return found;
+  }
+  return NULL;
+}
+
+static bool check_inputs(hd_lowering_t *l) {
+  const hd_operator_row_t *row = l->row;
+  int count = (int)l->node->num_inputs;
+  if (row->max_inputs >= 0 && count > row->max_inputs)
+    return hd_lower_invalid(l, "it has %d inputs, and the operator takes %d",
+                            count, row->max_inputs);
+  for (int i = 0; i < row->min_inputs; i++)
+    if (i >= count || !l->inputs[i])
+      return hd_lower_invalid(l, "input %d is missing", i);
+  for (int i = 0; i < count && !hd_operator_takes_lists(row); i++)
+    if (l->inputs[i] && l->inputs[i]->form != HD_HOLDS_TENSOR)
+      return hd_lower_invalid(
+          l, "input %d is a sequence or an optional, and a tensor is needed",
+          i);
+  return true;
+}
+
+bool hd_lowering_run(hd_lowering_t *l) {
+  const hd_node_t *node = l->node;
+  l->row = hd_operator_find(node->domain, node->op, node->version);
+  if (!l->row)
+    return hd_lower_unsupported(l, "the operator is not supported");
+  bool ok = check_inputs(l) && l->row->lower(l) && !l->broken;
+  for (uint32_t i = 0; ok && i < node->num_outputs; i++)
+    if (node->outputs[i] && !l->outputs[i])
+      return hd_lower_unsupported(l, "output %u is not supported", i);
+  return ok;
+}
+
+// A node of the source that names a task itself.
+static bool lower_own(hd_lowering_t *l) {
+  const hd_node_t *node = l->node;
+  hd_attributes_t attributes = {0};
+  for (uint32_t i = 0; i < node->num_attributes; i++)
+    hd_vec_push(hd_lower_arena(l), &attributes, node->attributes[i]);
+  if (node->task)
+    return hd_lower_task(l, node->op, l->inputs, node->num_inputs, &attributes,
+                         l->outputs) != NULL;
+  const hd_value_t *to = node->outputs[0];
+  if (!hd_value_is_concrete(to))
+    return hd_lower_unsupported(l, "the shape of '%s' is not known", to->name);
+  hd_tensor_type_t type = hd_lower_type(to);
+  l->outputs[0] = hd_lower_reshape(l, l->inputs[0], type.shape, type.rank);
+  return l->outputs[0] != NULL;
+}
+
+// Finds what the inputs have become. False where one of them could not be made.
+static bool find_inputs(hd_lowering_t *l) {
+  for (uint32_t i = 0; i < l->node->num_inputs; i++) {
+    const hd_value_t *input = l->node->inputs[i];
+    l->inputs[i] = input ? hd_walk_find(l->walk, input) : NULL;
+    if (l->inputs[i] == &hd_value_poison)
+      return false;
+    if (input && !l->inputs[i])
+      return hd_lower_invalid(l, "'%s' is used before it is given",
+                              hd_value_label(input));
+  }
+  return true;
+}
+
+// False where the walk stops.
+static bool lower_node(hd_expander_t *x, hd_walk_t *walk, size_t index) {
+  hd_arena_t *arena = hd_expander_arena(x);
+  const hd_node_t *node = walk->graph->nodes.data[index];
+  hd_lowering_t l = {.x = x, .walk = walk, .index = index, .node = node};
+  l.inputs = HD_ARENA_ARRAY(arena, const hd_value_t *, node->num_inputs + 1);
+  l.outputs = HD_ARENA_ARRAY(arena, const hd_value_t *, node->num_outputs + 1);
+  bool ok =
+      find_inputs(&l) && (node->domain ? hd_lowering_run(&l) : lower_own(&l));
+  if (!ok && x->wanted)
+    return false;
+  x->failed |= !ok;
+  for (uint32_t i = 0; i < node->num_outputs; i++)
+    if (node->outputs[i])
+      hd_ptr_map_set(arena, &walk->values, node->outputs[i],
+                     ok ? l.outputs[i] : &hd_value_poison);
+  return true;
+}
+
+bool hd_walk_run(hd_expander_t *x, hd_walk_t *walk) {
+  for (size_t i = 0; i < walk->graph->nodes.size; i++) {
+    if (walk->done[i])
+      continue;
+    hd_budget_check(&context_of(x)->budget);
+    if (!lower_node(x, walk, i))
+      return false;
+    walk->done[i] = true;
+  }
+  return true;
+}
+
+hd_expander_t *hd_expander_create(hd_module_t *module, const hd_graph_t *graph,
+                                  const hd_tensor_type_t *inputs,
+                                  const hd_host_tensor_t *const *data) {
+  hd_expander_t *x = HD_ARENA_NEW(&module->arena, hd_expander_t);
+  x->module = module;
+  x->walk = hd_walk_make(x, graph, NULL);
+  for (size_t i = 0; i < graph->inputs.size; i++) {
+    const hd_value_t *source = graph->inputs.data[i];
+    hd_value_t *value = hd_segment_value(x, source->name, &inputs[i]);
+    value->label = source->label;
+    hd_ptr_map_set(&module->arena, &x->walk->values, source, value);
+    if (data && data[i])
+      hd_ptr_map_set(&module->arena, &x->inputs, value, data[i]);
+  }
+  return x;
+}
+
+const hd_value_t *hd_expander_input(const hd_expander_t *x, size_t i) {
+  return hd_ptr_map_get(&x->walk->values, x->walk->graph->inputs.data[i]);
+}
+
+// Names the node that gives what no caller can take.
+static bool refuse_output(hd_expander_t *x, const hd_value_t *source) {
+  const hd_graph_t *graph = x->walk->graph;
+  const char *name = hd_value_label(source);
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    for (uint32_t k = 0; k < graph->nodes.data[i]->num_outputs; k++) {
+      hd_lowering_t l = {.x = x, .node = graph->nodes.data[i]};
+      if (l.node->outputs[k] == source)
+        return hd_lower_unsupported(
+            &l, "the output '%s' is a sequence or an optional", name);
+    }
+  return hd_error(&context_of(x)->diags, source->loc, HD_E1104, name,
+                  "an output that is a sequence or an optional");
+}
+
+// Sets the outputs of the last segment. False where one could not be made.
+static bool take_outputs(hd_expander_t *x) {
+  const hd_graph_t *graph = x->walk->graph;
+  for (size_t i = 0; i < graph->outputs.size; i++) {
+    const hd_value_t *source = graph->outputs.data[i];
+    const hd_value_t *value = hd_walk_find(x->walk, source);
+    if (!value)
+      return hd_error(&context_of(x)->diags, source->loc, HD_E1103,
+                      hd_value_label(source), "this output is never given");
+    if (value->form != HD_HOLDS_TENSOR)
+      return refuse_output(x, source);
+    hd_vec_push(hd_expander_arena(x), &x->segment->outputs, value);
+  }
+  return true;
+}
+
+hd_expand_state_t hd_expander_run(hd_expander_t *x,
+                                  const hd_graph_t **segment) {
+  *segment = NULL;
+  x->wanted = NULL;
+  hd_segment_begin(x);
+  bool done = hd_walk_run(x, x->walk);
+  if (x->failed || (!done && !x->wanted))
+    return HD_EXPAND_FAILED;
+  if (!done)
+    hd_segment_keep(x);
+  else if (!take_outputs(x))
+    return HD_EXPAND_FAILED;
+  hd_segment_end(x);
+  *segment = x->segment;
+  return done ? HD_EXPAND_DONE : HD_EXPAND_MORE;
+}
+
+const hd_value_t *hd_expander_wanted(const hd_expander_t *x) {
+  return x->wanted;
+}
+
+bool hd_expander_looked(const hd_expander_t *x) { return x->looked; }
+
+void hd_expander_give(hd_expander_t *x, const hd_value_t *value,
+                      const hd_host_tensor_t *data) {
+  hd_ptr_map_set(hd_expander_arena(x), &x->given, value, data);
+}
+
+// Nodes that one operator, which is not supported, stands in the way of.
+typedef struct blocked {
+  const hd_node_t *first;
+  size_t count;
+  hd_buffer_t labels; // In quotes, comma between them.
+} blocked_t;
+
+typedef struct check {
+  hd_expander_t *x;
+  HD_VEC(blocked_t) blocked;
+} check_t;
+
+enum { MAX_LABELS = 2000 }; // Bytes of a message.
+
+static void add_blocked(check_t *c, const hd_node_t *node) {
+  size_t i = 0;
+  while (i < c->blocked.size &&
+         (strcmp(c->blocked.data[i].first->op, node->op) != 0 ||
+          strcmp(c->blocked.data[i].first->domain, node->domain) != 0))
+    i++;
+  if (i == c->blocked.size) {
+    blocked_t blocked = {.first = node};
+    hd_vec_push(hd_expander_arena(c->x), &c->blocked, blocked);
+  }
+  blocked_t *blocked = &c->blocked.data[i];
+  const char *label = node->label;
+  for (uint32_t k = 0; k < node->num_outputs && !label; k++)
+    label = node->outputs[k] ? node->outputs[k]->name : NULL;
+  if (blocked->labels.size < MAX_LABELS)
+    hd_buffer_printf(&blocked->labels, "%s'%.200s'", blocked->count ? ", " : "",
+                     label ? label : node->op);
+  blocked->count++;
+}
+
+static void check_graph(check_t *c, const hd_graph_t *graph) {
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    if (node->domain &&
+        !hd_operator_find(node->domain, node->op, node->version))
+      add_blocked(c, node);
+    for (uint32_t k = 0; k < node->num_attributes; k++)
+      if (node->attributes[k]->kind == HD_ATTRIBUTE_GRAPH)
+        check_graph(c, node->attributes[k]->u.graph);
+  }
+}
+
+bool hd_expander_check(hd_module_t *module, const hd_graph_t *graph) {
+  hd_expander_t x = {.module = module};
+  check_t c = {.x = &x};
+  check_graph(&c, graph);
+  for (size_t i = 0; i < c.blocked.size; i++) {
+    blocked_t *blocked = &c.blocked.data[i];
+    const hd_node_t *node = blocked->first;
+    const char *text =
+        hd_arena_printf(&module->arena, "operator %s.%s, version %d",
+                        node->domain, node->op, node->version);
+    hd_error(&module->context->diags, node->loc, HD_E1104, text,
+             hd_arena_printf(&module->arena, "not supported; %zu node%s: %s%s",
+                             blocked->count, blocked->count == 1 ? "" : "s",
+                             hd_buffer_text(&blocked->labels),
+                             blocked->labels.size < MAX_LABELS ? "" : ", ..."));
+    hd_buffer_fini(&blocked->labels);
+  }
+  return c.blocked.size == 0;
+}

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What an operator's function puts: tasks, reshapes, constants, lists, walks
+// through graphs of attributes. A task whose inputs are all known, and small,
+// is evaluated here.
+
+#include "Graph/Expand/Expander.h"
+#include "Graph/Reference/Reference.h"
+#include "IR/Text/Library.h"
+
+#include <string.h>
+
+// More elements than that are computed where the rest is.
+enum { MAX_FOLDED = 4096 };
+// What operators' functions may compute here.
+enum { MAX_MADE = 1 << 27 };
+
+static const hd_attribute_t *add(hd_lowering_t *l, hd_attributes_t *list,
+                                 hd_attribute_t like) {
+  hd_attribute_t *a = HD_ARENA_NEW(hd_lower_arena(l), hd_attribute_t);
+  *a = like;
+  hd_vec_push(hd_lower_arena(l), list, a);
+  return a;
+}
+
+void hd_attributes_int(hd_lowering_t *l, hd_attributes_t *list,
+                       const char *name, int64_t value) {
+  add(l, list,
+      (hd_attribute_t){name, HD_ATTRIBUTE_INT, .count = 0, .u.i = value});
+}
+
+void hd_attributes_float(hd_lowering_t *l, hd_attributes_t *list,
+                         const char *name, double value) {
+  add(l, list,
+      (hd_attribute_t){name, HD_ATTRIBUTE_FLOAT, .count = 0, .u.f = value});
+}
+
+void hd_attributes_ints(hd_lowering_t *l, hd_attributes_t *list,
+                        const char *name, const int64_t *values, size_t count) {
+  int64_t *copy = HD_ARENA_ARRAY(hd_lower_arena(l), int64_t, count + 1);
+  if (count)
+    memcpy(copy, values, count * sizeof(*values));
+  add(l, list,
+      (hd_attribute_t){name, HD_ATTRIBUTE_INTS, .count = count,
+                       .u.ints = copy});
+}
+
+void hd_attributes_type(hd_lowering_t *l, hd_attributes_t *list,
+                        const char *name, hd_scalar_t type) {
+  add(l, list,
+      (hd_attribute_t){name, HD_ATTRIBUTE_TYPE, .count = 0, .u.type = type});
+}
+
+// The name that values of this node get.
+static const char *value_name(const hd_lowering_t *l) {
+  while (l->outer)
+    l = l->outer;
+  for (uint32_t i = 0; i < l->node->num_outputs; i++)
+    if (l->node->outputs[i])
+      return l->node->outputs[i]->name;
+  return "t";
+}
+
+static const hd_value_t *constant_of(hd_lowering_t *l,
+                                     const hd_host_tensor_t *data) {
+  hd_tensor_type_t type = hd_tensor_type_of(data);
+  hd_value_t *value = hd_segment_value(l->x, value_name(l), &type);
+  hd_constant_t *constant = HD_ARENA_NEW(hd_lower_arena(l), hd_constant_t);
+  constant->tensor = data;
+  value->constant = constant;
+  return value;
+}
+
+const hd_value_t *hd_lower_constant(hd_lowering_t *l, hd_scalar_t type,
+                                    const int64_t *shape, unsigned rank,
+                                    hd_host_tensor_t **data) {
+  if (rank > HD_MAX_RANK)
+    return hd_lower_unsupported(l,
+                                "a tensor of rank %u: at most %d is "
+                                "supported",
+                                rank, HD_MAX_RANK),
+           NULL;
+  int64_t count;
+  if (!hd_shape_count(shape, rank, &count))
+    return hd_lower_invalid(l, "a negative size, or more than 2^62 elements"),
+           NULL;
+  if (count > MAX_MADE)
+    return hd_lower_unsupported(l, "it would make a constant of %lld elements",
+                                (long long)count),
+           NULL;
+  *data = hd_host_tensor_make(hd_lower_arena(l), type, shape, rank);
+  return constant_of(l, *data);
+}
+
+const hd_value_t *hd_lower_scalar(hd_lowering_t *l, hd_scalar_t type,
+                                  double value) {
+  hd_host_tensor_t *data;
+  const hd_value_t *constant = hd_lower_constant(l, type, NULL, 0, &data);
+  if (constant)
+    hd_host_tensor_set(data, 0, value);
+  return constant;
+}
+
+const hd_value_t *hd_lower_ints_constant(hd_lowering_t *l,
+                                         const int64_t *values, size_t count) {
+  hd_host_tensor_t *data;
+  int64_t size = (int64_t)count;
+  const hd_value_t *constant = hd_lower_constant(l, HD_I64, &size, 1, &data);
+  for (size_t i = 0; constant && i < count; i++)
+    hd_host_tensor_set_int(data, (int64_t)i, values[i]);
+  return constant;
+}
+
+static int64_t count_of(const hd_tensor_type_t *type) {
+  int64_t count = 1;
+  for (unsigned i = 0; i < type->rank; i++)
+    count = hd_size_times(count, type->shape[i]);
+  return count;
+}
+
+// Whether a bound task is to be evaluated now; *data gets its inputs.
+static bool is_known(hd_lowering_t *l, const hd_task_binding_t *binding,
+                     const hd_value_t *const *inputs, uint32_t num_inputs,
+                     const hd_host_tensor_t **data) {
+  for (uint32_t i = 0; i < num_inputs; i++) {
+    if (hd_lower_count(inputs[i]) > MAX_FOLDED) // Weights stay where they are.
+      return false;
+    data[i] = hd_lower_find_data(l, inputs[i]);
+    if (!data[i])
+      return false;
+  }
+  for (size_t i = 0; i < binding->task->outputs.size; i++)
+    if (count_of(&binding->outputs[i]) > MAX_FOLDED)
+      return false;
+  return true;
+}
+
+typedef struct folded {
+  hd_host_tensor_t *results;
+  size_t count;
+} folded_t;
+
+static void end_folded(void *argument) {
+  folded_t *f = argument;
+  for (size_t i = 0; i < f->count; i++)
+    hd_host_tensor_fini(&f->results[i]);
+}
+
+static bool fold(hd_lowering_t *l, const hd_task_binding_t *binding,
+                 const hd_host_tensor_t *const *data,
+                 const hd_value_t **outputs) {
+  hd_arena_t *arena = hd_lower_arena(l);
+  hd_budget_t *budget = &hd_lower_context(l)->budget;
+  folded_t f = {.count = binding->task->outputs.size};
+  f.results = HD_ARENA_ARRAY(arena, hd_host_tensor_t, f.count + 1);
+  if (!hd_task_evaluate(hd_lower_context(l), binding, data, f.results,
+                        l->node->loc))
+    return false;
+  hd_cleanup_t cleanup;
+  hd_budget_defer(budget, &cleanup, end_folded, &f);
+  for (size_t i = 0; i < f.count; i++) {
+    const hd_host_tensor_t *result = &f.results[i];
+    hd_host_tensor_t *copy =
+        hd_host_tensor_make(arena, result->type, result->shape, result->rank);
+    memcpy(copy->data, result->data, copy->bytes);
+    outputs[i] = constant_of(l, copy);
+  }
+  hd_budget_clean(budget, &cleanup);
+  return true;
+}
+
+static const hd_task_t *find_task(hd_lowering_t *l, const char *name) {
+  size_t cursor = 0;
+  const hd_item_t *item;
+  while ((item = hd_module_next(l->x->module, name, &cursor)))
+    if (item->kind == HD_ITEM_TASK)
+      return item->u.task;
+  const hd_task_t *task = hd_library_task(hd_lower_context(l), name);
+  if (!task)
+    hd_lower_unsupported(l, "there is no task '%s'", name);
+  return task;
+}
+
+static const hd_task_binding_t *bind(hd_lowering_t *l, const hd_task_t *task,
+                                     const hd_value_t *const *inputs,
+                                     uint32_t num_inputs,
+                                     const hd_attributes_t *attributes) {
+  hd_tensor_type_t *types =
+      HD_ARENA_ARRAY(hd_lower_arena(l), hd_tensor_type_t, num_inputs + 1);
+  for (uint32_t i = 0; i < num_inputs; i++)
+    types[i] = hd_lower_type(inputs[i]);
+  const char *what = hd_arena_printf(
+      hd_lower_arena(l), "node '%s' (%s)",
+      l->node->label ? l->node->label : value_name(l), l->node->op);
+  return hd_task_bind(hd_lower_context(l), hd_lower_arena(l), task, types,
+                      num_inputs, attributes ? attributes->data : NULL,
+                      attributes ? (uint32_t)attributes->size : 0, l->node->loc,
+                      what);
+}
+
+// NULL stands for what failed or is not known: then nothing is put.
+static bool are_tensors(hd_lowering_t *l, const hd_value_t *const *inputs,
+                        uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (!inputs[i])
+      return false;
+    if (inputs[i]->form != HD_HOLDS_TENSOR)
+      return hd_lower_invalid(l, "input %u is no tensor", i);
+  }
+  return true;
+}
+
+// The number that the node's group has in what is made; 0: none.
+static uint32_t find_group(const hd_lowering_t *l) {
+  hd_expander_t *x = l->x;
+  if (!l->node->group)
+    return 0;
+  if (x->group_walk != l->walk || x->source_group != l->node->group)
+    x->group++;
+  x->group_walk = l->walk;
+  x->source_group = l->node->group;
+  return x->group;
+}
+
+const hd_value_t *hd_lower_task(hd_lowering_t *l, const char *name,
+                                const hd_value_t *const *inputs,
+                                uint32_t num_inputs,
+                                const hd_attributes_t *attributes,
+                                const hd_value_t **outputs) {
+  hd_arena_t *arena = hd_lower_arena(l);
+  if (!are_tensors(l, inputs, num_inputs))
+    return NULL;
+  const hd_task_t *task = find_task(l, name);
+  if (!task)
+    return NULL;
+  const hd_task_binding_t *binding =
+      bind(l, task, inputs, num_inputs, attributes);
+  if (!binding)
+    return NULL;
+  const hd_value_t **made =
+      outputs ? outputs
+              : HD_ARENA_ARRAY(arena, const hd_value_t *, task->outputs.size);
+  const hd_host_tensor_t **data =
+      HD_ARENA_ARRAY(arena, const hd_host_tensor_t *, num_inputs + 1);
+  if (is_known(l, binding, inputs, num_inputs, data))
+    return fold(l, binding, data, made) ? made[0] : NULL;
+  const hd_value_t **copy =
+      HD_ARENA_ARRAY(arena, const hd_value_t *, num_inputs + 1);
+  for (uint32_t i = 0; i < num_inputs; i++)
+    copy[i] = inputs[i];
+  hd_node_t node = {
+      .op = task->name,
+      .task = task,
+      .label = l->node->label,
+      .loc = l->node->loc,
+      .num_inputs = num_inputs,
+      .inputs = copy,
+      .num_outputs = (uint32_t)task->outputs.size,
+      .num_attributes = attributes ? (uint32_t)attributes->size : 0,
+      .attributes = attributes ? attributes->data : NULL,
+      .group = find_group(l),
+      .anchor = l->node->anchor,
+      .schedule = l->node->schedule,
+  };
+  const hd_node_t *put =
+      hd_segment_put(l->x, &node, binding->outputs, value_name(l));
+  for (uint32_t i = 0; i < put->num_outputs; i++)
+    made[i] = put->outputs[i];
+  return made[0];
+}
+
+const hd_value_t *hd_lower_unary(hd_lowering_t *l, const char *task,
+                                 const hd_value_t *x) {
+  return hd_lower_task(l, task, &x, 1, NULL, NULL);
+}
+
+const hd_value_t *hd_lower_binary(hd_lowering_t *l, const char *task,
+                                  const hd_value_t *a, const hd_value_t *b) {
+  const hd_value_t *inputs[] = {a, b};
+  return hd_lower_task(l, task, inputs, 2, NULL, NULL);
+}
+
+static bool same_shape(const hd_value_t *x, const int64_t *shape,
+                       unsigned rank) {
+  if (x->rank != (int)rank)
+    return false;
+  for (unsigned i = 0; i < rank; i++)
+    if (hd_lower_size(x, (int)i) != shape[i])
+      return false;
+  return true;
+}
+
+const hd_value_t *hd_lower_reshape(hd_lowering_t *l, const hd_value_t *x,
+                                   const int64_t *shape, unsigned rank) {
+  if (!are_tensors(l, &x, 1))
+    return NULL;
+  hd_tensor_type_t type = {.type = x->type, .rank = rank};
+  int64_t count;
+  if (rank > HD_MAX_RANK) {
+    hd_lower_unsupported(l, "a tensor of rank %u: at most %d is supported",
+                         rank, HD_MAX_RANK);
+    return NULL;
+  }
+  for (unsigned i = 0; i < rank; i++)
+    type.shape[i] = shape[i];
+  if (!hd_shape_count(type.shape, rank, &count) || count != hd_lower_count(x)) {
+    hd_lower_invalid(l, "%lld elements do not fit the new shape",
+                     (long long)hd_lower_count(x));
+    return NULL;
+  }
+  if (same_shape(x, shape, rank))
+    return x;
+  const hd_host_tensor_t *data = hd_lower_find_data(l, x);
+  if (data) {
+    hd_host_tensor_t *view = HD_ARENA_NEW(hd_lower_arena(l), hd_host_tensor_t);
+    *view = *data;
+    view->rank = rank;
+    memcpy(view->shape, type.shape, sizeof(type.shape[0]) * rank);
+    const hd_value_t *made = constant_of(l, view);
+    if (x->constant) { // The text names the file still.
+      *made->constant = *x->constant;
+      made->constant->tensor = view;
+    }
+    return made;
+  }
+  const hd_value_t **inputs =
+      HD_ARENA_ARRAY(hd_lower_arena(l), const hd_value_t *, 1);
+  inputs[0] = x;
+  hd_node_t node = {.op = "reshape",
+                    .label = l->node->label,
+                    .loc = l->node->loc,
+                    .num_inputs = 1,
+                    .inputs = inputs,
+                    .num_outputs = 1,
+                    .group = find_group(l)};
+  return hd_segment_put(l->x, &node, &type, value_name(l))->outputs[0];
+}
+
+const hd_value_t *hd_lower_cast(hd_lowering_t *l, const hd_value_t *x,
+                                hd_scalar_t type) {
+  if (!x || x->type == type)
+    return x;
+  hd_attributes_t attributes = {0};
+  hd_attributes_type(l, &attributes, "U", type);
+  return hd_lower_task(l, "cast", &x, 1, &attributes, NULL);
+}
+
+const hd_value_t *hd_lower_expand(hd_lowering_t *l, const hd_value_t *x,
+                                  const int64_t *shape, unsigned rank) {
+  int64_t full[HD_MAX_RANK];
+  if (!are_tensors(l, &x, 1))
+    return NULL;
+  if (same_shape(x, shape, rank))
+    return x;
+  if (rank > HD_MAX_RANK || (int)rank < x->rank) {
+    hd_lower_invalid(l, "a tensor of rank %d does not broadcast to rank %u",
+                     x->rank, rank);
+    return NULL;
+  }
+  for (unsigned i = 0; i < rank; i++) {
+    int axis = (int)i - ((int)rank - x->rank);
+    full[i] = axis < 0 ? 1 : hd_lower_size(x, axis);
+    if (full[i] != 1 && full[i] != shape[i]) {
+      hd_lower_invalid(l,
+                       "its shape does not broadcast: axis %u is %lld, and "
+                       "%lld is needed",
+                       i, (long long)full[i], (long long)shape[i]);
+      return NULL;
+    }
+  }
+  const hd_value_t *aligned = hd_lower_reshape(l, x, full, rank);
+  hd_attributes_t attributes = {0};
+  hd_attributes_ints(l, &attributes, "sizes", shape, rank);
+  return hd_lower_task(l, "expand", &aligned, 1, &attributes, NULL);
+}
+
+static const hd_value_t *make_list(hd_lowering_t *l, hd_value_form_t form,
+                                   const hd_value_t *const *items,
+                                   size_t count) {
+  hd_arena_t *arena = hd_lower_arena(l);
+  hd_list_value_t *list = HD_ARENA_NEW(arena, hd_list_value_t);
+  list->value = (hd_value_t){
+      .name = value_name(l), .loc = l->node->loc, .form = form, .rank = -1};
+  list->count = count;
+  list->items = HD_ARENA_ARRAY(arena, const hd_value_t *, count + 1);
+  for (size_t i = 0; i < count; i++) {
+    if (!items[i])
+      return NULL;
+    // So that lists nest twice at most.
+    if (items[i]->form == HD_HOLDS_OPTIONAL ||
+        (items[i]->form == HD_HOLDS_SEQUENCE && form == HD_HOLDS_SEQUENCE))
+      return hd_lower_unsupported(l, "a sequence of what is no tensor, or an "
+                                     "optional in another value"),
+             NULL;
+    list->items[i] = items[i];
+  }
+  return &list->value;
+}
+
+const hd_value_t *hd_lower_sequence(hd_lowering_t *l,
+                                    const hd_value_t *const *items,
+                                    size_t count) {
+  return make_list(l, HD_HOLDS_SEQUENCE, items, count);
+}
+
+const hd_value_t *const *hd_lower_items(const hd_value_t *sequence,
+                                        size_t *count) {
+  const hd_list_value_t *list = (const hd_list_value_t *)sequence;
+  *count = list->count;
+  return list->items;
+}
+
+const hd_value_t *hd_lower_optional(hd_lowering_t *l, const hd_value_t *value) {
+  return make_list(l, HD_HOLDS_OPTIONAL, &value, value ? 1 : 0);
+}
+
+const hd_value_t *hd_lower_held(const hd_value_t *optional, bool *present) {
+  if (optional->form != HD_HOLDS_OPTIONAL) {
+    *present = true;
+    return optional;
+  }
+  const hd_list_value_t *list = (const hd_list_value_t *)optional;
+  *present = list->count > 0;
+  return list->count ? list->items[0] : NULL;
+}
+
+// The walk of this call: that of the last time where the function was called
+// before. Its walks were made one after the other, and nothing after them: the
+// node is the one at which the walk stopped.
+static hd_walk_t *find_walk(hd_lowering_t *l, const hd_graph_t *graph) {
+  hd_lowering_t *root = l;
+  while (root->outer)
+    root = root->outer;
+  hd_walk_t *walk = root->walk;
+  unsigned call = root->calls++;
+  size_t size = walk->children.size;
+  const hd_walk_child_t *last = size ? &walk->children.data[size - 1] : NULL;
+  if (last && last->node == root->index && call <= last->call)
+    return walk->children.data[size - 1 - (last->call - call)].walk;
+  hd_walk_child_t child = {root->index, call,
+                           hd_walk_make(root->x, graph, walk)};
+  hd_vec_push(hd_lower_arena(l), &walk->children, child);
+  return child.walk;
+}
+
+bool hd_lower_graph(hd_lowering_t *l, const hd_graph_t *graph,
+                    const hd_value_t *const *inputs, uint32_t num_inputs,
+                    const hd_value_t **outputs) {
+  hd_arena_t *arena = hd_lower_arena(l);
+  hd_walk_t *walk = find_walk(l, graph);
+  if (num_inputs != graph->inputs.size)
+    return hd_lower_invalid(l, "its graph has %zu inputs, and %u are given",
+                            graph->inputs.size, num_inputs);
+  for (uint32_t i = 0; i < num_inputs; i++)
+    if (!hd_ptr_map_get(&walk->values, graph->inputs.data[i]))
+      hd_ptr_map_set(arena, &walk->values, graph->inputs.data[i], inputs[i]);
+  if (!hd_walk_run(l->x, walk))
+    return false;
+  for (size_t i = 0; i < graph->outputs.size; i++) {
+    outputs[i] = hd_walk_find(walk, graph->outputs.data[i]);
+    if (!outputs[i])
+      return hd_lower_invalid(l, "output %zu of its graph is never given", i);
+    if (outputs[i] == &hd_value_poison)
+      return false; // Reported where it was.
+  }
+  return true;
+}
+
+const hd_value_t *hd_lower_as(hd_lowering_t *l, const char *op, int version,
+                              const hd_value_t *const *inputs,
+                              uint32_t num_inputs,
+                              const hd_attributes_t *attributes) {
+  hd_arena_t *arena = hd_lower_arena(l);
+  hd_node_t *node = HD_ARENA_NEW(arena, hd_node_t);
+  const hd_value_t *output =
+      hd_lower_wants_output(l, 0) ? l->node->outputs[0] : &hd_value_poison;
+  const hd_value_t **outputs = HD_ARENA_ARRAY(arena, const hd_value_t *, 1);
+  outputs[0] = output;
+  *node = (hd_node_t){
+      .domain = l->node->domain,
+      .version = version,
+      .op = op,
+      .label = l->node->label,
+      .loc = l->node->loc,
+      .num_inputs = num_inputs,
+      .inputs = inputs,
+      .num_outputs = 1,
+      .outputs = outputs,
+      .num_attributes = attributes ? (uint32_t)attributes->size : 0,
+      .attributes = attributes ? attributes->data : NULL,
+  };
+  hd_lowering_t inner = {
+      .x = l->x, .walk = l->walk, .index = l->index, .node = node, .outer = l};
+  inner.inputs = HD_ARENA_ARRAY(arena, const hd_value_t *, num_inputs + 1);
+  for (uint32_t i = 0; i < num_inputs; i++)
+    inner.inputs[i] = inputs[i];
+  inner.outputs = HD_ARENA_ARRAY(arena, const hd_value_t *, 1);
+  return hd_lowering_run(&inner) ? inner.outputs[0] : NULL;
+}

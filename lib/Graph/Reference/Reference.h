@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The reference evaluator: a task computed as it is written, one element after
+// the other. Slow and plain; the other devices are compared with it. It also
+// folds constants and shape arithmetic, and is the device `ref`.
+#ifndef HIDET_GRAPH_REFERENCE_REFERENCE_H
+#define HIDET_GRAPH_REFERENCE_REFERENCE_H
+
+#include "Graph/Bind/Binding.h"
+
+// Computes every output; outputs[i] are made here (hd_host_tensor_init(), with
+// the context's budget) and the caller's to end, also after an error (all
+// zero). inputs: one for each tensor among the task's inputs. A size that the
+// data decides is the output's. Arithmetic is that of docs/IR.md: each
+// operation rounded to its type, reductions in row-major order. Reports at loc
+// an access outside its tensor; checks the budget now and then.
+bool hd_task_evaluate(hd_context_t *context, const hd_task_binding_t *binding,
+                      const hd_host_tensor_t *const *inputs,
+                      hd_host_tensor_t *outputs, hd_loc_t loc);
+
+#endif

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of rewriting share: RewriteGraph.c (a graph that changes),
+// RewriteMatch.c, RewriteApply.c, RewriteTerms.c (attributes under a binding),
+// RewriteProve.c.
+#ifndef HIDET_GRAPH_REWRITE_REWRITESTATE_H
+#define HIDET_GRAPH_REWRITE_REWRITESTATE_H
+
+#include "Graph/Bind/Binding.h"
+#include "Graph/Rewrite/Rewrite.h"
+#include "Support/PtrMap.h"
+
+typedef struct hd_rw_node hd_rw_node_t;
+
+typedef struct hd_rw_value {
+  const hd_value_t *value; // Its name and label; changes hands.
+  hd_tensor_type_t type;
+  bool constant;                // Depends on constants alone.
+  bool asked;                   // known was asked for.
+  bool fresh;                   // Made by a step; its name is nobody's yet.
+  uint32_t num_outputs;         // How often the graph gives it.
+  hd_rw_node_t *def;            // NULL: an input or a constant.
+  HD_VEC(hd_rw_node_t *) users; // One for each operand that it is.
+  const hd_host_tensor_t *known;
+} hd_rw_value_t;
+
+struct hd_rw_node {
+  hd_node_t node; // Its values are those that follow.
+  hd_rw_value_t **inputs;
+  hd_rw_value_t **outputs; // An entry is NULL where nobody asks for it.
+  hd_rw_node_t *previous, *next;
+  bool dead;
+  uint8_t visit; // Of the walk that is going on.
+};
+
+typedef struct hd_rw_graph {
+  hd_module_t *module;
+  hd_arena_t *arena; // The module's.
+  const hd_graph_t *graph;
+  hd_rw_node_t *first, *last; // In order, as far as steps have kept it.
+  HD_VEC(hd_rw_value_t *) outputs;
+  HD_VEC(hd_rw_value_t *) constants;
+  hd_ptr_map_t values; // From hd_value_t of the graph.
+  struct hd_rw_name *names;
+  struct hd_rw_entry *table;     // Of nodes, by what they compute.
+  HD_VEC(hd_rw_node_t *) made;   // By hd_rw_put(), since it was emptied.
+  HD_VEC(hd_rw_node_t *) folded; // Whose results are constants; in no list.
+  bool changed;
+} hd_rw_graph_t;
+
+// --- RewriteGraph.c ---
+
+// False after an error: the graph is not expanded.
+bool hd_rw_begin(hd_rw_graph_t *g, hd_module_t *module,
+                 const hd_graph_t *graph);
+// Puts nodes into order, shares equal ones, computes constants.
+bool hd_rw_settle(hd_rw_graph_t *g);
+const hd_graph_t *hd_rw_finish(hd_rw_graph_t *g);
+// The elements of a small constant; NULL where they are not known. *failed is
+// set after an error.
+const hd_host_tensor_t *hd_rw_known(hd_rw_graph_t *g, hd_rw_value_t *value,
+                                    bool *failed);
+// The results of a node with that operator, operands and attributes (node
+// holds all but values): of an equal one that is there, or computed, or of a
+// new one, put before `before`. given: an output of the graph that they take
+// the place of, or NULL: no equal node's results do, but its own. base: what
+// names are made from. NULL after an error.
+hd_rw_value_t **hd_rw_put(hd_rw_graph_t *g, const hd_node_t *node,
+                          hd_rw_value_t *const *inputs,
+                          const hd_tensor_type_t *types, hd_rw_node_t *before,
+                          const char *base, const hd_rw_value_t *given);
+// What uses old uses value instead, outputs of the graph too, and what nobody
+// uses any more is left out. An output of the graph keeps its name: see
+// hd_rw_can_replace().
+void hd_rw_replace(hd_rw_graph_t *g, hd_rw_value_t *old, hd_rw_value_t *value);
+bool hd_rw_can_replace(const hd_rw_value_t *old, const hd_rw_value_t *value);
+void hd_rw_drop(hd_rw_graph_t *g, hd_rw_node_t *node); // If nobody uses it.
+
+// --- RewriteMatch.c ---
+
+typedef struct hd_rule_step {
+  const hd_rule_node_t *node;
+  const hd_rule_value_t *from; // Met before: it gives it, or else uses it.
+                               // NULL: the first one.
+  bool defines;
+  bool swaps; // Its two operands may stand in either order.
+} hd_rule_step_t;
+
+typedef struct hd_rule {
+  const hd_rewrite_t *rewrite;
+  hd_rule_step_t *steps; // As many as nodes on the left.
+  uint32_t num_steps;
+  bool *is_read;        // Of each value: terms read its element.
+  bool *is_inner;       // Of each value: it is gone afterwards.
+  uint32_t num_tensors; // Of the signature.
+  int64_t count;
+  bool is_late; // Used when rewriting should have ended.
+} hd_rule_t;
+
+typedef struct hd_rw_match {
+  hd_rw_graph_t *g;
+  const hd_rule_t *rule;
+  hd_arena_t *scratch;
+  hd_rw_value_t **values; // Of the rule's values; NULL: not met.
+  hd_rw_node_t **nodes;   // Of the steps.
+  const hd_task_binding_t *binding;
+  // Of the right side, by value and by node:
+  hd_tensor_type_t *types;
+  hd_node_t *made;
+  const hd_tensor_type_t **made_types; // Of what they give.
+  bool failed;                         // After an error.
+} hd_rw_match_t;
+
+hd_rule_t *hd_rule_make(hd_arena_t *arena, const hd_rewrite_t *rewrite);
+// The operator of the node that a match begins with.
+const void *hd_rule_key(const hd_rule_t *rule);
+const void *hd_rw_node_key(const hd_node_t *node);
+bool hd_rw_match(hd_rw_match_t *m, hd_rw_node_t *root);
+
+// --- RewriteApply.c ---
+
+// What the right side's nodes are under the match's binding; false where they
+// do not fit together, or what they give has another type.
+bool hd_rw_plan(hd_rw_match_t *m);
+// Does it; *changed where that was something. False after an error.
+bool hd_rw_apply(hd_rw_match_t *m, bool *changed);
+
+// --- RewriteTerms.c ---
+
+typedef HD_VEC(const hd_attribute_t *) hd_attribute_list_t;
+
+// What a rule's attribute is under a binding; NULL where it has no value.
+hd_attribute_t *hd_rule_evaluate(const hd_rule_attribute_t *a,
+                                 const hd_task_binding_t *binding,
+                                 hd_arena_t *arena);
+bool hd_rule_attributes(const hd_rule_node_t *node,
+                        const hd_task_binding_t *binding, hd_arena_t *arena,
+                        hd_attribute_list_t *list);
+// What a node's attributes say of the signature's names, added to the list;
+// false where they contradict it.
+bool hd_rule_collect(const hd_rule_node_t *node,
+                     const hd_attribute_t *const *attributes,
+                     uint32_t num_attributes, hd_arena_t *arena,
+                     hd_attribute_list_t *list);
+// Whether a node's other attributes are what the rule wants.
+bool hd_rule_check(const hd_rule_node_t *node,
+                   const hd_attribute_t *const *attributes,
+                   uint32_t num_attributes, const hd_task_binding_t *binding,
+                   hd_arena_t *arena);
+bool hd_attribute_equal(const hd_attribute_t *a, const hd_attribute_t *b);
+bool hd_tensor_type_equal(const hd_tensor_type_t *a, const hd_tensor_type_t *b);
+int64_t hd_tensor_type_count(const hd_tensor_type_t *type); // Saturates.
+
+#endif

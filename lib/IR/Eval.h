@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What expressions are worth at a launch: sizes, grids, offsets.
+#ifndef HIDET_IR_EVAL_H
+#define HIDET_IR_EVAL_H
+
+#include "IR/Module.h"
+
+// The value of a scalar variable: an integer or bool, sign- or zero-extended
+// from its type, or a float.
+typedef struct hd_binding {
+  const hd_var_t *var;
+  int64_t i;
+  double f;
+} hd_binding_t;
+
+typedef struct hd_env {
+  HD_VEC(hd_binding_t) bindings;
+  int64_t sms; // device.sms
+} hd_env_t;
+
+// NULL where the variable has no value.
+const hd_binding_t *hd_env_find(const hd_env_t *env, const hd_var_t *var);
+
+// The value of an integer or bool expression, wrapped at its type as on the
+// device. False where a variable has no value, or it divides by zero, or it is
+// no such expression.
+bool hd_eval_int(const hd_env_t *env, const hd_expr_t *e, int64_t *value);
+
+// The same of a size or a count of blocks, which is none where a signed sum,
+// difference or product on the way does not fit its type: then *wrapped is true
+// and the result false.
+bool hd_eval_size(const hd_env_t *env, const hd_expr_t *e, int64_t *value,
+                  bool *wrapped);
+
+// The first variable of an expression without a value; NULL where all have one.
+const hd_var_t *hd_eval_unbound(const hd_env_t *env, const hd_expr_t *e);
+
+// Any scalar expression, as the binding of its value (var is left alone).
+bool hd_eval(const hd_env_t *env, hd_arena_t *arena, const hd_expr_t *e,
+             hd_binding_t *value);
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Graph/Graph.h"
+
+#include <assert.h>
+#include <string.h>
+
+bool hd_value_is_concrete(const hd_value_t *value) {
+  if (value->form != HD_HOLDS_TENSOR || value->type == HD_VOID ||
+      value->rank < 0)
+    return false;
+  for (int i = 0; i < value->rank; i++)
+    if (!value->shape[i] || !hd_expr_is_const(value->shape[i]))
+      return false;
+  return true;
+}
+
+const hd_attribute_t *hd_node_attribute(const hd_node_t *node,
+                                        const char *name) {
+  for (uint32_t i = 0; i < node->num_attributes; i++)
+    if (strcmp(node->attributes[i]->name, name) == 0)
+      return node->attributes[i];
+  return NULL;
+}
+
+const char *hd_attribute_kind_name(hd_attribute_kind_t kind) {
+  static const char *const names[] = {
+      "an integer", "a float",  "a string", "integers", "floats",
+      "strings",    "a tensor", "a graph",  "a type",
+  };
+  static_assert(sizeof names / sizeof names[0] == HD_ATTRIBUTE_KINDS,
+                "a name for each kind");
+  return names[kind];
+}
+
+bool hd_node_is_reshape(const hd_node_t *node) {
+  return !node->domain && !node->task && strcmp(node->op, "reshape") == 0;
+}
+
+hd_scalar_t hd_node_float_type(const hd_node_t *node) {
+  return node->domain ? HD_F32 : HD_F64;
+}
+
+static const hd_node_t *in_group(hd_arena_t *arena, const hd_node_t *node,
+                                 uint32_t group) {
+  if (node->group == group && (group || !node->anchor))
+    return node;
+  hd_node_t *copy = HD_ARENA_NEW(arena, hd_node_t);
+  *copy = *node;
+  copy->group = group;
+  copy->anchor = group && node->anchor;
+  return copy;
+}
+
+void hd_graph_settle_groups(hd_arena_t *arena, hd_graph_t *graph) {
+  const hd_node_t **nodes = graph->nodes.data;
+  uint32_t groups = 0;
+  for (size_t i = 0, end; i < graph->nodes.size; i = end) {
+    bool anchored = false;
+    uint32_t old = nodes[i]->group;
+    for (end = i; end < graph->nodes.size && nodes[end]->group == old; end++)
+      anchored |= old && nodes[end]->anchor;
+    groups += anchored;
+    for (size_t k = i; k < end; k++)
+      nodes[k] = in_group(arena, nodes[k], anchored ? groups : 0);
+  }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rewrites of graphs as data (docs/IR.md, "Rewrites"): some nodes, and what
+// takes their place. Everything is immutable once made and lives in the
+// module's arena.
+#ifndef HIDET_IR_GRAPH_REWRITERULE_H
+#define HIDET_IR_GRAPH_REWRITERULE_H
+
+#include "IR/Graph/Task.h"
+
+typedef struct hd_rule_node hd_rule_node_t;
+
+// A name of a rewrite: an operand, or what a node gives.
+typedef struct hd_rule_value {
+  const char *name;
+  hd_loc_t loc;
+  uint32_t index; // In hd_rewrite_t.values.
+  bool operand;
+  bool constant; // Of an operand: it depends on constants alone.
+  // An operand's, or as written behind a result: of what the left side gives an
+  // input of the signature, of what the right side gives an output; else NULL.
+  const hd_task_value_t *type;
+  const hd_rule_node_t *left, *right; // That give it; NULL: none does.
+} hd_rule_value_t;
+
+typedef enum hd_rule_attribute_kind {
+  HD_RULE_TERM, // One value, or one for each axis of a pack.
+  HD_RULE_LIST, // Terms, those over packs one after the other.
+  HD_RULE_TYPE,
+  HD_RULE_RANK, // How many axes a pack has.
+} hd_rule_attribute_kind_t;
+
+// Of a node on the left the attribute binds where it is no more than the name
+// of an attribute, a type variable or a pack of the signature; else it is what
+// the node's attribute has to be.
+typedef struct hd_rule_attribute {
+  const char *name;
+  hd_loc_t loc;
+  hd_rule_attribute_kind_t kind;
+  const hd_term_t *term; // TERM
+  uint32_t count;        // LIST
+  const hd_term_t *const *terms;
+  hd_task_type_t type;   // TYPE
+  const hd_pack_t *pack; // RANK
+} hd_rule_attribute_t;
+
+struct hd_rule_node {
+  const char *op;        // NULL: the value of its one input.
+  const hd_task_t *task; // NULL: reshape, or no operator.
+  hd_loc_t loc;
+  uint32_t num_inputs;
+  const hd_rule_value_t *const *inputs;
+  uint32_t num_outputs; // An entry is NULL where nobody asks for it.
+  const hd_rule_value_t *const *outputs;
+  uint32_t num_attributes;
+  const hd_rule_attribute_t *const *attributes;
+};
+
+typedef HD_VEC(const hd_rule_node_t *) hd_rule_nodes_t;
+
+struct hd_rewrite {
+  const char *name;
+  hd_loc_t loc;
+  // What stands for types, sizes, packs and attributes. Its inputs are the
+  // operands, the attributes, and what the left side gives with a type; its
+  // outputs what the right side gives with one.
+  const hd_task_t *signature;
+  HD_VEC(hd_rule_value_t *) values; // Operands first.
+  hd_rule_nodes_t left, right;
+};
+
+// The value of the left side or the operand that an input of the signature is
+// the type of; NULL of an attribute.
+const hd_rule_value_t *hd_rewrite_typed(const hd_rewrite_t *rewrite,
+                                        const hd_task_value_t *type);
+// What a term of the name alone stands for: such an attribute binds.
+bool hd_rule_attribute_binds(const hd_rule_attribute_t *attribute);
+bool hd_rule_node_is_reshape(const hd_rule_node_t *node);
+
+// The rules of docs/IR.md; reports every fault.
+bool hd_rewrite_verify(hd_context_t *context, const hd_rewrite_t *rewrite);
+void hd_rewrite_print(const hd_rewrite_t *rewrite, hd_buffer_t *out);
+
+#endif

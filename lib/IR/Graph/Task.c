@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Graph/Task.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const hd_task_function_info_t functions[] = {
+#define HD_TASK_FUNCTION(name, text, arity) {text, arity},
+#include "IR/Graph/TaskFunctions.def"
+#undef HD_TASK_FUNCTION
+};
+
+const hd_task_function_info_t *
+hd_task_function_info(hd_task_function_t function) {
+  return &functions[function];
+}
+
+const char *hd_term_kind_text(hd_term_kind_t kind) {
+  static const char *const texts[] = {
+#define HD_TERM(name, text) text,
+#include "IR/Graph/Terms.def"
+#undef HD_TERM
+  };
+  return texts[kind];
+}
+
+const char *hd_scan_part_name(hd_scan_part_t part) {
+  static const char *const names[] = {"to", "before", "from", "after"};
+  return names[part];
+}
+
+static const struct {
+  const char *name;
+  hd_expr_kind_t op;
+} monoids[] = {
+#define HD_MONOID(name, text, op) {text, HD_EXPR_##op},
+#include "IR/Graph/Monoids.def"
+#undef HD_MONOID
+};
+
+hd_expr_kind_t hd_monoid_operator(hd_builtin_monoid_t monoid) {
+  return monoids[monoid].op;
+}
+
+const char *hd_monoid_name(hd_builtin_monoid_t monoid) {
+  return monoids[monoid].name;
+}
+
+bool hd_task_type_equal(hd_task_type_t a, hd_task_type_t b) {
+  return a.var == b.var && (a.var || a.scalar == b.scalar);
+}
+
+const char *hd_task_type_name(hd_task_type_t type) {
+  return type.var ? type.var->name : hd_scalar_name(type.scalar);
+}
+
+uint32_t hd_scalar_set(const char *name) {
+  static const char *const names[] = {"any", "number", "float", "integer"};
+  static_assert(HD_SCALAR_COUNT <= 32, "a bit for each scalar");
+  int which = 0;
+  while (which < 4 && strcmp(names[which], name) != 0)
+    which++;
+  uint32_t set = 0;
+  for (int i = 0; i < HD_SCALAR_COUNT; i++) {
+    hd_type_t type = hd_type((hd_scalar_t)i);
+    bool is_float = hd_type_is_float(type), is_int = hd_type_is_integer(type);
+    bool in = which == 0   ? is_float || is_int || hd_type_is_bool(type)
+              : which == 1 ? is_float || is_int
+              : which == 2 ? is_float
+                           : which == 3 && is_int;
+    if (in)
+      set |= UINT32_C(1) << i;
+  }
+  return set;
+}
+
+hd_scalar_t hd_scalar_accumulator(hd_scalar_t scalar) {
+  hd_type_t type = hd_type(scalar);
+  if (hd_type_is_float(type))
+    return scalar == HD_F64 ? HD_F64 : HD_F32;
+  if (hd_scalar_bits(scalar) >= 32 || hd_type_is_bool(type))
+    return scalar;
+  return hd_type_is_signed(type) ? HD_I32 : HD_U32;
+}
+
+uint32_t hd_task_type_scalars(hd_task_type_t type) {
+  if (!type.var)
+    return UINT32_C(1) << type.scalar;
+  if (!type.var->accumulates)
+    return type.var->scalars;
+  uint32_t set = 0;
+  for (int i = 0; i < HD_SCALAR_COUNT; i++)
+    if (type.var->accumulates->scalars >> i & 1)
+      set |= UINT32_C(1) << hd_scalar_accumulator((hd_scalar_t)i);
+  return set;
+}
+
+hd_term_t *hd_term_make(hd_arena_t *arena, hd_term_kind_t kind,
+                        hd_task_type_t type, const hd_term_t *const *operands,
+                        unsigned count) {
+  hd_term_t *term =
+      hd_arena_alloc(arena, sizeof *term + count * sizeof operands[0]);
+  term->kind = (uint8_t)kind;
+  term->type = type;
+  term->num_operands = (uint16_t)count;
+  unsigned height = 0;
+  for (unsigned i = 0; i < count; i++) {
+    term->operands[i] = operands[i];
+    if (operands[i]->height > height)
+      height = operands[i]->height;
+  }
+  term->height = (uint16_t)(height < UINT16_MAX ? height + 1 : height);
+  if (count)
+    term->loc = operands[0]->loc;
+  return term;
+}
+
+bool hd_term_equal(const hd_term_t *a, const hd_term_t *b) {
+  if (a == b)
+    return true;
+  if (a->kind != b->kind || !hd_task_type_equal(a->type, b->type) ||
+      a->pack != b->pack || a->num_operands != b->num_operands)
+    return false;
+  bool has_payload = a->kind != HD_TERM_SELECT && a->kind != HD_TERM_CAST &&
+                     a->kind != HD_TERM_BITCAST;
+  // Payloads are of one size but for these.
+  if (a->kind == HD_TERM_OPERATOR   ? a->u.op != b->u.op
+      : a->kind == HD_TERM_FUNCTION ? a->u.function != b->u.function
+                                    : has_payload && a->u.i != b->u.i)
+    return false;
+  for (unsigned i = 0; i < a->num_operands; i++)
+    if (!hd_term_equal(a->operands[i], b->operands[i]))
+      return false;
+  return true;
+}
+
+const hd_pack_t *hd_pack_root(const hd_pack_t *pack) {
+  return pack->like ? pack->like : pack;
+}
+
+bool hd_pack_reaches(const hd_pack_t *from, const hd_pack_t *to) {
+  if (from == to)
+    return true;
+  for (uint32_t i = 0; from && i < from->num_parts; i++)
+    if (hd_pack_reaches(hd_pack_root(from->parts[i]), to))
+      return true;
+  return false;
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pass cse: an expression that was evaluated before, in this block or in one
+// around it, is not evaluated again.
+//
+//   a[i * 64 + j] = b[i * 64 + j] * 2
+//
+// becomes
+//
+//   let common = i * 64 + j
+//   a[common] = b[common] * 2
+//
+// Only expressions that mean the same wherever they stand are shared: those
+// without effects that read no memory, or only `in` tensors of a kernel, which
+// nobody writes during a launch (a function's may be written by its caller).
+// What may not be evaluated at all (the branches of ?:, the right side of &&
+// and ||) can use what there is, and adds nothing.
+//
+// The function is walked twice in the same order: the first walk counts uses,
+// the second replaces. Blocks nest, so what is known is a stack.
+
+#include "IR/Effects.h"
+#include "IR/Passes/Passes.h"
+#include "IR/Passes/Simplifier.h"
+#include "IR/Rewrite.h"
+
+enum { NUM_BUCKETS = 1024, MIN_COST = 2 };
+
+typedef struct entry {
+  const hd_expr_t *expr;
+  uint64_t hash;
+  size_t number;       // Into counts.
+  const hd_var_t *var; // What holds the value; NULL: not yet.
+  int next;            // In the bucket; -1 ends it.
+} entry_t;
+
+typedef struct cse {
+  hd_arena_t *arena;
+  HD_VEC(entry_t) stack;
+  int buckets[NUM_BUCKETS];
+  HD_VEC(unsigned) counts; // Uses of each expression, in order of first sight.
+  size_t next_number;
+  bool kernel;            // Not a function of one.
+  bool replace;           // The second walk.
+  hd_stmt_list_t *before; // Where lets go: ahead of the statement.
+  hd_loc_t loc;           // Of the statement.
+} cse_t;
+
+static bool reads_constants(void *argument, const hd_expr_t *e) {
+  const cse_t *c = argument;
+  if (e->kind == HD_EXPR_LOAD || e->kind == HD_EXPR_LOADELSE)
+    return c->kernel && e->u.var->direction == HD_DIR_IN &&
+           e->u.var->tensor->scope == HD_SCOPE_GLOBAL;
+  return e->kind != HD_EXPR_REF && e->kind != HD_EXPR_TENSOR;
+}
+
+static bool is_sharable(cse_t *c, const hd_expr_t *e) {
+  if (e->kind == HD_EXPR_LANE || e->type.scalar == HD_VOID)
+    return false;
+  bool loads = e->kind == HD_EXPR_LOAD || e->kind == HD_EXPR_LOADELSE;
+  return (loads || hd_expr_cost(e) >= MIN_COST) &&
+         hd_walk_expr(e, reads_constants, c) && hd_expr_is_pure(e);
+}
+
+static entry_t *find(cse_t *c, const hd_expr_t *e, uint64_t hash) {
+  for (int i = c->buckets[hash % NUM_BUCKETS]; i >= 0;
+       i = c->stack.data[i].next)
+    if (c->stack.data[i].hash == hash &&
+        hd_expr_equal(c->stack.data[i].expr, e))
+      return &c->stack.data[i];
+  return NULL;
+}
+
+static entry_t *add(cse_t *c, const hd_expr_t *e, uint64_t hash) {
+  int *bucket = &c->buckets[hash % NUM_BUCKETS];
+  entry_t entry = {e, hash, c->next_number++, NULL, *bucket};
+  if (!c->replace)
+    hd_vec_push(c->arena, &c->counts, 0);
+  *bucket = (int)c->stack.size;
+  hd_vec_push(c->arena, &c->stack, entry);
+  return &c->stack.data[c->stack.size - 1];
+}
+
+static void forget(cse_t *c, size_t size) {
+  while (c->stack.size > size) {
+    entry_t *entry = &c->stack.data[--c->stack.size];
+    c->buckets[entry->hash % NUM_BUCKETS] = entry->next;
+  }
+}
+
+static const hd_expr_t *walk_expr(cse_t *c, const hd_expr_t *e, bool lazy);
+
+static const hd_expr_t *walk_operands(cse_t *c, const hd_expr_t *e, bool lazy) {
+  const hd_expr_t **copy = NULL;
+  for (unsigned i = 0; i < e->num_operands; ++i) {
+    const hd_expr_t *operand =
+        walk_expr(c, e->operands[i], lazy || hd_expr_is_lazy(e, i));
+    if (operand == e->operands[i] && !copy)
+      continue;
+    if (!copy) {
+      copy = HD_ARENA_ARRAY(c->arena, const hd_expr_t *, e->num_operands);
+      for (unsigned j = 0; j < i; ++j)
+        copy[j] = e->operands[j];
+    }
+    copy[i] = operand;
+  }
+  return copy ? hd_expr_make(c->arena, (hd_expr_kind_t)e->kind, e->type, e,
+                             copy, e->num_operands)
+              : e;
+}
+
+static const hd_expr_t *name_value(cse_t *c, size_t entry,
+                                   const hd_expr_t *value) {
+  hd_var_t *var =
+      hd_var_make(c->arena, "common", HD_VAR_LET, value->type, value->loc);
+  hd_stmt_t *let = hd_stmt_make(c->arena, HD_STMT_LET, c->loc);
+  let->u.let.var = var;
+  let->u.let.value = value;
+  hd_stmt_list_push(c->arena, c->before, let);
+  c->stack.data[entry].var = var;
+  return hd_expr_var(c->arena, var);
+}
+
+static const hd_expr_t *walk_expr(cse_t *c, const hd_expr_t *e, bool lazy) {
+  if (!e || e->num_operands == 0)
+    return e;
+  if (!is_sharable(c, e))
+    return walk_operands(c, e, lazy);
+  uint64_t hash = hd_expr_hash(e);
+  entry_t *entry = find(c, e, hash);
+  if (entry) {
+    if (!c->replace)
+      ++c->counts.data[entry->number];
+    return entry->var ? hd_expr_var(c->arena, entry->var) : e;
+  }
+  if (lazy)
+    return walk_operands(c, e, lazy);
+  size_t index = c->stack.size, number = c->next_number;
+  add(c, e, hash);
+  const hd_expr_t *value = walk_operands(c, e, lazy);
+  return c->replace && c->counts.data[number] > 0 ? name_value(c, index, value)
+                                                  : value;
+}
+
+static hd_block_t walk_block(cse_t *c, hd_block_t block);
+
+static const hd_expr_t *const *
+walk_list(cse_t *c, const hd_expr_t *const *exprs, unsigned count) {
+  const hd_expr_t **copy = HD_ARENA_ARRAY(c->arena, const hd_expr_t *, count);
+  bool changed = false;
+  for (unsigned i = 0; i < count; ++i) {
+    copy[i] = walk_expr(c, exprs[i], false);
+    changed |= copy[i] != exprs[i];
+  }
+  return changed ? (const hd_expr_t *const *)copy : exprs;
+}
+
+// A let's own variable is the name of its value.
+static const hd_expr_t *walk_let(cse_t *c, const hd_stmt_t *stmt) {
+  const hd_expr_t *value = stmt->u.let.value;
+  if (value->num_operands == 0 || !is_sharable(c, value))
+    return walk_expr(c, value, false);
+  uint64_t hash = hd_expr_hash(value);
+  if (find(c, value, hash))
+    return walk_expr(c, value, false);
+  size_t index = c->stack.size;
+  add(c, value, hash);
+  value = walk_operands(c, value, false);
+  c->stack.data[index].var = stmt->u.let.var;
+  return value;
+}
+
+static void walk_parts(cse_t *c, hd_stmt_t *stmt) {
+  switch ((hd_stmt_kind_t)stmt->kind) {
+  case HD_STMT_LET:
+    stmt->u.let.value = walk_let(c, stmt);
+    return;
+  case HD_STMT_DECLARE:
+    stmt->u.declare.init = walk_expr(c, stmt->u.declare.init, false);
+    return;
+  case HD_STMT_STORE:
+    stmt->u.store.indices =
+        walk_list(c, stmt->u.store.indices, stmt->u.store.num_indices);
+    stmt->u.store.value = walk_expr(c, stmt->u.store.value, false);
+    return;
+  case HD_STMT_POINT: // Evaluated where and as often as its lowering likes.
+    return;
+  case HD_STMT_FOR:
+    stmt->u.loop.first = walk_expr(c, stmt->u.loop.first, false);
+    stmt->u.loop.limit = walk_expr(c, stmt->u.loop.limit, false);
+    stmt->u.loop.step = walk_expr(c, stmt->u.loop.step, false);
+    stmt->u.loop.body = walk_block(c, stmt->u.loop.body);
+    return;
+  case HD_STMT_MAPFOR:
+    stmt->u.mapfor.worker = walk_expr(c, stmt->u.mapfor.worker, false);
+    stmt->u.mapfor.body = walk_block(c, stmt->u.mapfor.body);
+    return;
+  case HD_STMT_WHILE: // Evaluated at every turn: nothing can stand before it.
+    stmt->u.branch.condition = walk_expr(c, stmt->u.branch.condition, true);
+    stmt->u.branch.then = walk_block(c, stmt->u.branch.then);
+    return;
+  case HD_STMT_IF:
+    stmt->u.branch.condition = walk_expr(c, stmt->u.branch.condition, false);
+    stmt->u.branch.then = walk_block(c, stmt->u.branch.then);
+    stmt->u.branch.otherwise = walk_block(c, stmt->u.branch.otherwise);
+    return;
+  case HD_STMT_ASSERT:
+    stmt->u.assertion.condition =
+        walk_expr(c, stmt->u.assertion.condition, false);
+    return;
+  case HD_STMT_EVAL:
+  case HD_STMT_RETURN:
+    stmt->u.eval.value = walk_expr(c, stmt->u.eval.value, false);
+    return;
+  case HD_STMT_LAUNCH:
+  case HD_STMT_COUNT:
+    return;
+  }
+}
+
+static hd_block_t walk_block(cse_t *c, hd_block_t block) {
+  hd_stmt_list_t out = {0};
+  hd_stmt_list_t *outer = c->before;
+  size_t mark = c->stack.size;
+  bool changed = false;
+  c->before = &out;
+  for (size_t i = 0; i < block.size; ++i) {
+    hd_stmt_t copy = *block.stmts[i];
+    c->loc = copy.loc;
+    walk_parts(c, &copy);
+    bool same = memcmp(&copy, block.stmts[i], sizeof copy) == 0;
+    changed |= !same;
+    hd_stmt_list_push(c->arena, &out,
+                      same ? block.stmts[i] : hd_stmt_copy(c->arena, &copy));
+  }
+  forget(c, mark);
+  c->before = outer;
+  return changed ? (hd_block_t){(uint32_t)out.size, out.data} : block;
+}
+
+const hd_func_t *hd_pass_cse(hd_module_t *module, const hd_func_t *func,
+                             const hd_pass_args_t *args) {
+  (void)args;
+  if (func->kind == HD_FUNC_PLAN)
+    return func;
+  cse_t c = {.arena = &module->arena, .kernel = func->kind == HD_FUNC_KERNEL};
+  for (size_t i = 0; i < NUM_BUCKETS; ++i)
+    c.buckets[i] = -1;
+  walk_block(&c, func->body);
+  c.replace = true;
+  c.next_number = 0;
+  hd_block_t body = walk_block(&c, func->body);
+  if (body.stmts == func->body.stmts)
+    return func;
+  hd_func_t *result = HD_ARENA_NEW(&module->arena, hd_func_t);
+  *result = *func;
+  result->body = body;
+  return result;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of the parser of graphs share (ParseGraph.c: signatures and
+// nodes, ParseAttribute.c: types, constants, attributes).
+#ifndef HIDET_IR_TEXT_GRAPHPARSER_H
+#define HIDET_IR_TEXT_GRAPHPARSER_H
+
+#include "IR/Graph/Graph.h"
+#include "IR/Text/ParserState.h"
+
+typedef struct hd_graph_entry hd_graph_entry_t;
+
+typedef struct hd_unresolved {
+  const char *name;
+  hd_loc_t loc;
+} hd_unresolved_t;
+
+typedef struct hd_graph_parser {
+  hd_parser_t *p;
+  hd_graph_t *graph;       // The one being read.
+  hd_graph_entry_t *names; // Of all its values, and of those around it.
+  uint32_t group;          // Of what is being read; 0: none.
+  uint32_t groups;         // Of the graph, so far.
+  int64_t repeated; // Bytes of constants that are written as one element.
+  HD_VEC(hd_unresolved_t) unresolved; // Uses of what was not given before.
+} hd_graph_parser_t;
+
+// A graph from its parenthesis on; its name and what is around it are set.
+bool hd_parse_graph_rest(hd_graph_parser_t *g, hd_graph_t *graph);
+
+// --- ParseAttribute.c ---
+
+// The type of a value, after ':'. binds: names that nobody knows are
+// dimensions, declared here.
+bool hd_parse_value_type(hd_graph_parser_t *g, hd_value_t *value, bool binds);
+// The elements of a constant whose type is known, after '='.
+bool hd_parse_elements(hd_graph_parser_t *g, hd_value_t *value);
+// name = value, ... up to the '}'.
+bool hd_parse_attributes(hd_graph_parser_t *g, hd_node_t *node);
+
+#endif

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Text/Library.h"
+
+#include "IR/Text/Parser.h"
+#include "Support/Embedded.h"
+
+#include <string.h>
+
+typedef struct hd_entry {
+  const char *name; // Of the item.
+  const char *file;
+  const char *text; // From its word to before the next.
+  size_t size;
+  uint32_t first_line;
+  bool loaded;
+} hd_entry_t;
+
+// Items of one kind, in a module of their own: a task and a function may share
+// a name.
+typedef struct hd_shelf {
+  hd_module_t *module;
+  HD_VEC(hd_entry_t) entries;
+} hd_shelf_t;
+
+typedef enum hd_shelf_kind {
+  FUNCTIONS,
+  TASKS,
+  REWRITES,
+  SHELVES
+} hd_shelf_kind_t;
+
+struct hd_library {
+  hd_shelf_t shelves[SHELVES];
+};
+
+static const struct {
+  const char *folder, *word;
+} places[SHELVES] = {{"IR/library/", "fn "},
+                     {"Graph/operators/", "task "},
+                     {"Graph/rewrites/", "rewrite "}};
+
+// Where the next line that begins with the word starts, from at on; its end
+// else.
+static const char *next_item(const char *at, const char *end, const char *word,
+                             uint32_t *line) {
+  size_t size = strlen(word);
+  while (at < end) {
+    if ((size_t)(end - at) > size && memcmp(at, word, size) == 0)
+      return at;
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    if (!newline)
+      return end;
+    at = newline + 1;
+    (*line)++;
+  }
+  return end;
+}
+
+static void index_file(hd_shelf_t *shelf, const char *word,
+                       const hd_embedded_t *file) {
+  hd_arena_t *arena = &shelf->module->arena;
+  const char *end = file->text + file->size;
+  uint32_t line = 1;
+  const char *at = next_item(file->text, end, word, &line);
+  while (at < end) {
+    hd_entry_t entry = {.file = file->name, .text = at, .first_line = line};
+    const char *name = at + strlen(word);
+    entry.name = hd_arena_strndup(arena, name, strcspn(name, "( \n"));
+    line++;
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    at = newline ? next_item(newline + 1, end, word, &line) : end;
+    entry.size = (size_t)(at - entry.text);
+    hd_vec_push(arena, &shelf->entries, entry);
+  }
+}
+
+static hd_shelf_t *get(hd_context_t *context, hd_shelf_kind_t kind) {
+  if (context->library)
+    return &context->library->shelves[kind];
+  hd_shelf_t shelves[SHELVES] = {0};
+  for (int k = 0; k < SHELVES; k++) {
+    shelves[k].module = hd_module_create(context);
+    const char *folder = places[k].folder;
+    for (size_t i = 0; i < hd_embedded_count; i++)
+      if (strncmp(hd_embedded_files[i].name, folder, strlen(folder)) == 0)
+        index_file(&shelves[k], places[k].word, &hd_embedded_files[i]);
+  }
+  struct hd_library *library =
+      HD_ARENA_NEW(&shelves[0].module->arena, struct hd_library);
+  memcpy(library->shelves, shelves, sizeof shelves);
+  context->library = library;
+  return &library->shelves[kind];
+}
+
+// Reads what has the name into the shelf's module; NULL where nothing has it,
+// or after errors.
+static hd_module_t *load(hd_shelf_t *shelf, const char *name) {
+  bool found = false, ok = true;
+  for (size_t i = 0; i < shelf->entries.size; i++) {
+    hd_entry_t *entry = &shelf->entries.data[i];
+    if (strcmp(entry->name, name) != 0)
+      continue;
+    found = true;
+    if (entry->loaded)
+      continue;
+    // First, for a function that names itself is found in the module.
+    entry->loaded = true;
+    ok &= hd_module_parse_into(shelf->module, entry->file, entry->text,
+                               entry->size, entry->first_line);
+  }
+  return found && ok ? shelf->module : NULL;
+}
+
+static const char *name_at(const hd_shelf_t *shelf, size_t index) {
+  return index < shelf->entries.size ? shelf->entries.data[index].name : NULL;
+}
+
+hd_module_t *hd_library_load(hd_context_t *context, const char *name) {
+  return load(get(context, FUNCTIONS), name);
+}
+
+const char *hd_library_name(hd_context_t *context, size_t index) {
+  return name_at(get(context, FUNCTIONS), index);
+}
+
+// Of a rank the permutations are many, and a task's indices are names: so these
+// tasks are written when they are named.
+//   task transpose_102(x: T[a0, a1, a2]) -> y: T[a1, a0, a2] where T in any {
+//     y[j1, j0, j2] = x[j0, j1, j2]
+//   }
+static void write_transpose(hd_shelf_t *shelf, const char *name) {
+  static const char prefix[] = "transpose_", digits[] = "0123456789abcdef";
+  size_t rank = strlen(name) - (sizeof prefix - 1);
+  unsigned axes[16], seen = 0;
+  for (size_t i = 0; i < shelf->entries.size; i++)
+    if (strcmp(shelf->entries.data[i].name, name) == 0)
+      return;
+  for (size_t i = 0; i < rank; i++) {
+    const char *digit = strchr(digits, name[sizeof prefix - 1 + i]);
+    if (!digit || (axes[i] = (unsigned)(digit - digits)) >= rank ||
+        seen >> axes[i] & 1)
+      return;
+    seen |= 1u << axes[i];
+  }
+  hd_arena_t *arena = &shelf->module->arena;
+  const char *lists[4] = {"", "", "", ""}; // Of x, of y; of each the indices.
+  for (unsigned i = 0; i < rank; i++) {
+    const char *comma = i ? ", " : "";
+    lists[0] = hd_arena_printf(arena, "%s%sa%u", lists[0], comma, i);
+    lists[1] = hd_arena_printf(arena, "%s%sa%u", lists[1], comma, axes[i]);
+    lists[2] = hd_arena_printf(arena, "%s%sj%u", lists[2], comma, i);
+    lists[3] = hd_arena_printf(arena, "%s%sj%u", lists[3], comma, axes[i]);
+  }
+  hd_entry_t entry = {.name = hd_arena_strndup(arena, name, strlen(name)),
+                      .file = "transpose",
+                      .first_line = 1};
+  entry.text = hd_arena_printf(
+      arena,
+      "task %s(x: T[%s]) -> y: T[%s] where T in any {\n  y[%s] = x[%s]\n}\n",
+      name, lists[0], lists[1], lists[3], lists[2]);
+  entry.size = strlen(entry.text);
+  hd_vec_push(arena, &shelf->entries, entry);
+}
+
+const hd_task_t *hd_library_task(hd_context_t *context, const char *name) {
+  hd_shelf_t *shelf = get(context, TASKS);
+  if (strncmp(name, "transpose_", 10) == 0 && strlen(name) <= 26)
+    write_transpose(shelf, name);
+  const hd_module_t *module = load(shelf, name);
+  return module ? hd_module_find_task(module, name) : NULL;
+}
+
+const char *hd_library_task_name(hd_context_t *context, size_t index) {
+  return name_at(get(context, TASKS), index);
+}
+
+const hd_module_t *hd_library_rewrites(hd_context_t *context) {
+  hd_shelf_t *shelf = get(context, REWRITES);
+  for (size_t i = 0; i < shelf->entries.size; i++)
+    if (!load(shelf, shelf->entries.data[i].name))
+      return NULL;
+  return shelf->module;
+}

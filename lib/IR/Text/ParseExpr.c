@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Expressions: precedence climbing, names and types settled on the way.
+#include "IR/Rewrite.h"
+#include "IR/Text/ParserState.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+static const hd_parsed_t failed = {NULL, false};
+
+static hd_parsed_t typed(const hd_expr_t *e) { return (hd_parsed_t){e, false}; }
+
+const hd_expr_t *hd_at_loc(hd_parser_t *p, const hd_expr_t *e, hd_loc_t loc) {
+  if (e->loc.source == loc.source && e->loc.offset == loc.offset)
+    return e;
+  hd_expr_t like = {.u = e->u, .loc = loc, .linear = e->linear};
+  return hd_expr_make(p->arena, (hd_expr_kind_t)e->kind, e->type, &like,
+                      e->operands, e->num_operands);
+}
+
+// The value, unless it has become too high for what walks it.
+static hd_parsed_t bounded(hd_parser_t *p, hd_parsed_t value, hd_loc_t loc) {
+  if (!value.e || value.e->height <= HD_MAX_HEIGHT)
+    return value;
+  hd_error(p->diags, loc, HD_E0105, (int)HD_MAX_HEIGHT);
+  return failed;
+}
+
+const char *hd_operator_name(hd_parser_t *p, hd_expr_kind_t kind) {
+  return hd_arena_printf(p->arena, "'%s'", hd_expr_info(kind)->spelling);
+}
+
+// A whole tensor is no value.
+static void reject_tensor(hd_parser_t *p, const hd_expr_t *e) {
+  const hd_var_t *var = e->u.var;
+  hd_error(p->diags, e->loc, HD_E0207, var->name, (int)var->tensor->rank,
+           var->tensor->rank == 1 ? "index" : "indices");
+}
+
+static hd_type_t bare_type(const hd_expr_t *a, const hd_expr_t *b) {
+  bool is_float = hd_type_is_float(a->type) || hd_type_is_float(b->type);
+  bool is_large = a->type.scalar == HD_U64 || b->type.scalar == HD_U64;
+  return hd_type(is_float ? HD_F64 : is_large ? HD_U64 : HD_I64);
+}
+
+// Of two bare numbers: bare again, unless they are compared.
+static hd_parsed_t build_untyped(hd_parser_t *p, hd_expr_kind_t kind,
+                                 hd_parsed_t a, hd_parsed_t b, hd_loc_t loc) {
+  bool is_float = hd_type_is_float(a.e->type) || hd_type_is_float(b.e->type);
+  bool compares = hd_expr_info(kind)->form == HD_FORM_COMPARE;
+  bool is_large = a.e->type.scalar == HD_U64 || b.e->type.scalar == HD_U64;
+  hd_type_t type = bare_type(a.e, b.e);
+  if (compares && !is_large)
+    type = hd_type(is_float                               ? HD_F32
+                   : hd_fits_i32(a.e) && hd_fits_i32(b.e) ? HD_I32
+                                                          : HD_I64);
+  const hd_expr_t *x = hd_coerce(p, a, type), *y = hd_coerce(p, b, type);
+  if (!x || !y)
+    return failed;
+  return (hd_parsed_t){hd_at_loc(p, hd_expr_binary(p->arena, kind, x, y), loc),
+                       !compares};
+}
+
+hd_parsed_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_parsed_t a,
+                            hd_parsed_t b, hd_loc_t loc) {
+  if (!a.e || !b.e)
+    return failed;
+  hd_type_t type = a.untyped ? b.e->type : a.e->type;
+  if (a.e->kind == HD_EXPR_TENSOR || b.e->kind == HD_EXPR_TENSOR) {
+    const hd_expr_t *tensor = a.e->kind == HD_EXPR_TENSOR ? a.e : b.e;
+    reject_tensor(p, tensor);
+    return failed;
+  }
+  if (!hd_expr_defined(kind, type)) {
+    hd_error(p->diags, loc, HD_E0205, hd_operator_name(p, kind),
+             hd_type_name(type));
+    return failed;
+  }
+  if (a.untyped && b.untyped)
+    return build_untyped(p, kind, a, b, loc);
+  if (!a.untyped && !b.untyped && !hd_type_equal(a.e->type, b.e->type)) {
+    hd_error(p->diags, loc, HD_E0204, hd_type_name(a.e->type),
+             hd_type_name(b.e->type));
+    return failed;
+  }
+  const hd_expr_t *x = hd_coerce(p, a, type), *y = hd_coerce(p, b, type);
+  if (!x || !y)
+    return failed;
+  return typed(hd_at_loc(p, hd_expr_binary(p->arena, kind, x, y), loc));
+}
+
+static hd_parsed_t parse_unary(hd_parser_t *p);
+
+static hd_parsed_t build_unary(hd_parser_t *p, hd_expr_kind_t kind,
+                               hd_parsed_t a, hd_loc_t loc) {
+  if (!a.e)
+    return failed;
+  if (!hd_expr_defined(kind, a.e->type)) {
+    hd_error(p->diags, loc, HD_E0205, hd_operator_name(p, kind),
+             hd_type_name(a.e->type));
+    return failed;
+  }
+  if (a.e->kind == HD_EXPR_TENSOR) {
+    reject_tensor(p, a.e);
+    return failed;
+  }
+  const hd_expr_t *e = hd_expr_unary(p->arena, kind, a.e);
+  // "-1" is a number; other operators stay to be seen.
+  if (kind == HD_EXPR_NEG && a.untyped && a.e->kind == HD_EXPR_CONST) {
+    e = hd_expr_fold(p->arena, e, NULL, NULL);
+    if (a.e->type.scalar == HD_U64 && a.e->u.i != INT64_MIN) {
+      hd_error(
+          p->diags, loc, HD_E0103,
+          hd_arena_printf(p->arena, "-%llu", (unsigned long long)a.e->u.i));
+      return failed;
+    }
+    if (a.e->type.scalar == HD_U64)
+      e = hd_expr_int(p->arena, hd_type(HD_I64), INT64_MIN);
+  }
+  return (hd_parsed_t){hd_at_loc(p, e, loc), a.untyped};
+}
+
+static const struct {
+  const char *text;
+  hd_builtin_t builtin;
+} builtins[] = {
+#define HD_BUILTIN(name, text, least, greatest, where)                         \
+  {text, HD_BUILTIN_##name},
+#include "IR/Builtins.def"
+#undef HD_BUILTIN
+};
+
+// thread, thread.x: a builtin may have one dot.
+static hd_parsed_t parse_builtin(hd_parser_t *p, bool *found) {
+  const hd_token_t *name = hd_peek(p);
+  hd_loc_t loc = hd_here(p);
+  const char *text = name->text;
+  bool dotted = strcmp(hd_peek_ahead(p, 1)->text, ".") == 0 &&
+                hd_peek_ahead(p, 2)->kind == HD_TOKEN_NAME;
+  if (dotted)
+    text = hd_arena_printf(p->arena, "%s.%s", name->text,
+                           hd_peek_ahead(p, 2)->text);
+  for (size_t i = 0; i < sizeof builtins / sizeof builtins[0]; i++) {
+    if (strcmp(builtins[i].text, text) != 0)
+      continue;
+    *found = true;
+    p->at += dotted ? 3 : 1;
+    hd_builtin_t builtin = builtins[i].builtin;
+    bool host = hd_builtin_info(builtin)->host;
+    bool in_body = p->func && p->func->kind != HD_FUNC_PLAN;
+    if (host == in_body) {
+      hd_error(p->diags, loc, HD_E0302, hd_arena_printf(p->arena, "'%s'", text),
+               in_body ? "in a body" : "here");
+      return failed;
+    }
+    return typed(hd_at_loc(p, hd_expr_builtin(p->arena, builtin), loc));
+  }
+  return failed;
+}
+
+static bool is_vector_access(const hd_tensor_t *tensor, bool linear,
+                             int64_t lanes) {
+  return lanes >= 2 && lanes <= HD_MAX_LANES && (linear || tensor->rank > 0);
+}
+
+const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
+                                 hd_loc_t loc) {
+  HD_VEC(const hd_expr_t *) indices = {0};
+  bool linear = hd_at(p, "@[");
+  int64_t lanes = 1;
+  uint32_t rank = linear ? 1 : var->tensor->rank;
+  if (hd_accept(p, "[") || hd_accept(p, "@[")) {
+    do {
+      const hd_expr_t *index = hd_parse_index(p);
+      if (!index)
+        return NULL;
+      hd_vec_push(p->arena, &indices, index);
+    } while (hd_accept(p, ","));
+    if (hd_accept(p, "+:") && !hd_parse_constant(p, &lanes))
+      return NULL;
+    if (!hd_expect(p, "]"))
+      return NULL;
+    if (lanes != 1 && !is_vector_access(var->tensor, linear, lanes)) {
+      hd_error(p->diags, loc, HD_E0304,
+               lanes > INT_MAX || lanes < INT_MIN ? INT_MAX : (int)lanes,
+               "is not possible (2 to 32 along the last axis)");
+      return NULL;
+    }
+  }
+  if (indices.size != rank) {
+    hd_error(p->diags, loc, HD_E0207, var->name, (int)rank,
+             rank == 1 ? "index" : "indices");
+    return NULL;
+  }
+  const hd_expr_t *e =
+      linear ? hd_expr_access_linear(p->arena, HD_EXPR_LOAD, var,
+                                     (unsigned)lanes, indices.data[0])
+             : hd_expr_access(p->arena, HD_EXPR_LOAD, var, (unsigned)lanes,
+                              indices.data, rank);
+  e = hd_at_loc(p, e, loc);
+  if (linear || rank == 0 || !hd_at(p, "else"))
+    return e;
+  p->at++;
+  hd_parsed_t value = parse_unary(p);
+  const hd_expr_t *otherwise = hd_coerce(p, value, e->type);
+  if (!otherwise)
+    return NULL;
+  hd_vec_push(p->arena, &indices, otherwise);
+  return hd_at_loc(p,
+                   hd_expr_access(p->arena, HD_EXPR_LOADELSE, var,
+                                  (unsigned)lanes, indices.data, rank + 1),
+                   loc);
+}
+
+static hd_parsed_t parse_name(hd_parser_t *p) {
+  const hd_token_t *token = hd_peek(p);
+  hd_loc_t loc = hd_here(p);
+  if (hd_at_call(p)) { // Even where a variable has the name.
+    p->at++;
+    return hd_parse_call(p, token);
+  }
+  const hd_var_t *var = hd_visible(p, token->text);
+  if (var) {
+    p->at++;
+    if (hd_type_equal(var->type, hd_type(HD_VOID)))
+      return failed; // Its declaration was reported.
+    if (var->kind != HD_VAR_TENSOR)
+      return typed(hd_at_loc(p, hd_expr_var(p->arena, var), loc));
+    // A whole tensor is an argument; the call looks whether it may be.
+    if (!hd_at(p, "[") && !hd_at(p, "@[") && var->tensor->rank > 0)
+      return typed(hd_at_loc(p, hd_expr_var(p->arena, var), loc));
+    return typed(hd_parse_access(p, var, loc));
+  }
+  const hd_const_t *constant = hd_find_const(p, token->text);
+  if (constant && constant->value) {
+    p->at++;
+    return (hd_parsed_t){hd_at_loc(p, constant->value, loc), constant->untyped};
+  }
+  if (strcmp(token->text, "true") == 0 || strcmp(token->text, "false") == 0) {
+    p->at++;
+    return typed(
+        hd_at_loc(p, hd_expr_bool(p->arena, token->text[0] == 't'), loc));
+  }
+  if (strcmp(token->text, "inf") == 0 || strcmp(token->text, "nan") == 0) {
+    p->at++;
+    return hd_untyped_float(p, token->text[0] == 'i' ? INFINITY : NAN, loc);
+  }
+  bool found = false;
+  hd_parsed_t value = parse_builtin(p, &found);
+  if (found)
+    return value;
+  bool dotted = strcmp(hd_peek_ahead(p, 1)->text, ".") == 0 &&
+                hd_peek_ahead(p, 2)->kind == HD_TOKEN_NAME;
+  const char *text = dotted ? hd_arena_printf(p->arena, "%s.%s", token->text,
+                                              hd_peek_ahead(p, 2)->text)
+                            : token->text;
+  hd_report_unknown(p, text, loc);
+  p->at += dotted ? 3 : 1;
+  return failed;
+}
+
+static hd_parsed_t parse_primary(hd_parser_t *p) {
+  const hd_token_t *token = hd_peek(p);
+  hd_loc_t loc = hd_here(p);
+  if (token->kind == HD_TOKEN_INT) {
+    p->at++;
+    return hd_untyped_int(p, token->value, loc);
+  }
+  if (token->kind == HD_TOKEN_FLOAT) {
+    p->at++;
+    return hd_untyped_float(p, token->number, loc);
+  }
+  if (token->kind == HD_TOKEN_NAME)
+    return parse_name(p);
+  if (hd_accept(p, "(")) {
+    hd_parsed_t value = hd_parse_value(p);
+    if (!hd_expect(p, ")"))
+      return failed;
+    return value;
+  }
+  hd_expected(p, "an expression");
+  return failed;
+}
+
+// v[2]: a lane of a vector.
+static hd_parsed_t parse_lanes(hd_parser_t *p, hd_parsed_t value) {
+  while (value.e && !value.untyped && hd_at(p, "[") &&
+         !hd_peek(p)->first_on_line) {
+    hd_loc_t loc = hd_here(p);
+    int64_t lane;
+    p->at++;
+    if (!hd_parse_constant(p, &lane) || !hd_expect(p, "]"))
+      return failed;
+    if (value.e->type.lanes == 1) {
+      hd_error(p->diags, loc, HD_E0205, "'[]'", hd_type_name(value.e->type));
+      return failed;
+    }
+    if (lane < 0 || lane >= value.e->type.lanes) {
+      hd_error(p->diags, loc, HD_E0307, "the lane", 0LL,
+               (long long)value.e->type.lanes - 1, (long long)lane);
+      return failed;
+    }
+    hd_expr_t like = {.u.i = lane, .loc = loc};
+    value.e = hd_expr_make(p->arena, HD_EXPR_LANE, hd_type_lane(value.e->type),
+                           &like, &value.e, 1);
+  }
+  return value;
+}
+
+static hd_parsed_t parse_unary(hd_parser_t *p) {
+  hd_loc_t loc = hd_here(p);
+  static const hd_expr_kind_t kinds[] = {HD_EXPR_NEG, HD_EXPR_NOT,
+                                         HD_EXPR_BITNOT};
+  if (!hd_enter(p))
+    return failed;
+  hd_parsed_t value = failed;
+  bool found = false;
+  for (size_t i = 0; i < 3 && !found; i++)
+    if (hd_peek(p)->kind == HD_TOKEN_PUNCTUATION &&
+        hd_accept(p, hd_expr_info(kinds[i])->spelling)) {
+      found = true;
+      value = build_unary(p, kinds[i], parse_unary(p), loc);
+    }
+  if (!found)
+    value = parse_lanes(p, parse_primary(p));
+  p->depth--;
+  return value;
+}
+
+bool hd_find_infix(hd_parser_t *p, int least, hd_expr_kind_t *kind) {
+  const hd_token_t *token = hd_peek(p);
+  if (token->kind != HD_TOKEN_PUNCTUATION)
+    return false;
+  for (int k = HD_EXPR_MUL; k < HD_EXPR_SELECT; k++) {
+    const hd_expr_info_t *info = hd_expr_info((hd_expr_kind_t)k);
+    if (strcmp(token->text, info->spelling) == 0) {
+      *kind = (hd_expr_kind_t)k;
+      return info->precedence >= least;
+    }
+  }
+  return false;
+}
+
+static hd_parsed_t parse_infix(hd_parser_t *p, int least) {
+  hd_parsed_t left = parse_unary(p);
+  hd_expr_kind_t kind;
+  while (hd_find_infix(p, least, &kind)) {
+    hd_loc_t loc = hd_here(p);
+    p->at++;
+    // All infix operators group to the left; each level is one deeper.
+    hd_parsed_t right = parse_infix(p, hd_expr_info(kind)->precedence + 1);
+    if (!left.e && !right.e && hd_peek(p)->kind == HD_TOKEN_END)
+      return failed;
+    left = bounded(p, hd_build_binary(p, kind, left, right, loc), loc);
+  }
+  return left;
+}
+
+static hd_parsed_t build_select(hd_parser_t *p, hd_parsed_t condition,
+                                hd_parsed_t a, hd_parsed_t b, hd_loc_t loc) {
+  if (!condition.e || !a.e || !b.e)
+    return failed;
+  if (!hd_type_equal(condition.e->type, hd_type(HD_BOOL))) {
+    hd_error(p->diags, condition.e->loc, HD_E0203, "bool",
+             hd_type_name(condition.e->type));
+    return failed;
+  }
+  if (a.e->kind == HD_EXPR_TENSOR || b.e->kind == HD_EXPR_TENSOR) {
+    reject_tensor(p, a.e->kind == HD_EXPR_TENSOR ? a.e : b.e);
+    return failed;
+  }
+  // Of two bare numbers: bare again.
+  bool is_bare = a.untyped && b.untyped;
+  hd_type_t type = is_bare     ? bare_type(a.e, b.e)
+                   : a.untyped ? b.e->type
+                               : a.e->type;
+  const hd_expr_t *x = hd_coerce(p, a, type), *y = hd_coerce(p, b, type);
+  if (!x || !y)
+    return failed;
+  const hd_expr_t *e = hd_expr_select(p->arena, condition.e, x, y);
+  return (hd_parsed_t){hd_at_loc(p, e, loc), is_bare};
+}
+
+hd_parsed_t hd_parse_value(hd_parser_t *p) {
+  if (!hd_enter(p))
+    return failed;
+  hd_parsed_t value = parse_infix(p, 0);
+  hd_loc_t loc = hd_here(p);
+  if (hd_accept(p, "?")) {
+    hd_parsed_t then = hd_parse_value(p);
+    hd_parsed_t otherwise = failed;
+    if (hd_expect(p, ":"))
+      otherwise = hd_parse_value(p);
+    value = build_select(p, value, then, otherwise, loc);
+  }
+  p->depth--;
+  return bounded(p, value, loc);
+}
+
+static hd_parsed_t parse_proper(hd_parser_t *p) {
+  hd_parsed_t value = hd_parse_value(p);
+  if (value.e && value.e->kind == HD_EXPR_TENSOR) {
+    reject_tensor(p, value.e);
+    return failed;
+  }
+  return value;
+}
+
+const hd_expr_t *hd_parse_expr(hd_parser_t *p) {
+  return hd_default_type(p, parse_proper(p));
+}
+
+const hd_expr_t *hd_parse_as(hd_parser_t *p, hd_type_t type) {
+  return hd_coerce(p, parse_proper(p), type);
+}
+
+const hd_expr_t *hd_parse_index(hd_parser_t *p) {
+  const hd_expr_t *e = hd_parse_expr(p);
+  if (e && (!hd_type_is_integer(e->type) || e->type.lanes != 1)) {
+    hd_error(p->diags, e->loc, HD_E0203, "i32", hd_type_name(e->type));
+    return NULL;
+  }
+  return e;
+}
+
+static bool divides_by_zero(void *argument, const hd_expr_t *e) {
+  int64_t divisor;
+  (void)argument;
+  bool divides = (e->kind == HD_EXPR_DIV || e->kind == HD_EXPR_MOD) &&
+                 hd_type_is_integer(e->type);
+  return !(divides && hd_expr_fold_int(e->operands[1], &divisor) &&
+           divisor == 0);
+}
+
+bool hd_not_constant(hd_parser_t *p, const hd_expr_t *e) {
+  if (!hd_walk_expr(e, divides_by_zero, NULL))
+    return hd_error(p->diags, e->loc, HD_E0216);
+  return hd_error(p->diags, e->loc, HD_E0210, "");
+}
+
+bool hd_parse_constant(hd_parser_t *p, int64_t *value) {
+  const hd_expr_t *e = hd_parse_index(p);
+  if (!e)
+    return false;
+  return hd_expr_fold_int(e, value) || hd_not_constant(p, e);
+}

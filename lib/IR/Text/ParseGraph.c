@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Graphs: signatures and nodes. After an error the rest of the statement is
+// skipped.
+#include "IR/Text/GraphParser.h"
+#include "IR/Text/Library.h"
+#include "Support/Hash.h"
+#include "Support/Suggest.h"
+
+#include <string.h>
+// An arena serves uthash as well as the heap.
+#define uthash_malloc(size) hd_arena_alloc(g->p->arena, size)
+#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
+#include <uthash.h>
+
+struct hd_graph_entry {
+  const char *name;
+  hd_value_t *value; // NULL: of a graph that has ended.
+  hd_loc_t loc;      // Of the last value of that name.
+  UT_hash_handle hh;
+};
+
+typedef HD_VEC(hd_graph_entry_t *) entries_t;
+
+typedef HD_VEC(hd_value_t *) results_t;
+
+static hd_graph_entry_t *find(const hd_graph_parser_t *g, const char *name) {
+  hd_graph_entry_t *entry = NULL;
+  if (g->names)
+    HASH_FIND_STR(g->names, name, entry);
+  return entry;
+}
+
+static void declare(hd_graph_parser_t *g, entries_t *entries,
+                    hd_value_t *value) {
+  hd_graph_entry_t *entry = find(g, value->name);
+  if (entry && entry->value) {
+    hd_error(g->p->diags, value->loc, HD_E0202, value->name);
+    hd_note(g->p->diags, entry->value->loc, "declared here");
+    return;
+  }
+  if (!entry) {
+    entry = HD_ARENA_NEW(g->p->arena, hd_graph_entry_t);
+    entry->name = value->name;
+    HASH_ADD_KEYPTR(hh, g->names, entry->name, strlen(entry->name), entry);
+  }
+  entry->value = value;
+  entry->loc = value->loc;
+  hd_vec_push(g->p->arena, entries, entry);
+}
+
+// What has not been given is reported at the end, when it is known whether it
+// comes later.
+static const hd_value_t *use(hd_graph_parser_t *g, const char *name,
+                             hd_loc_t loc) {
+  hd_graph_entry_t *entry = find(g, name);
+  if (entry && entry->value)
+    return entry->value;
+  hd_unresolved_t unresolved = {name, loc};
+  hd_vec_push(g->p->arena, &g->unresolved, unresolved);
+  hd_value_t *value = HD_ARENA_NEW(g->p->arena, hd_value_t);
+  value->name = name;
+  value->rank = -1;
+  return value;
+}
+
+// Takes time for each name, so only so many are looked at.
+enum { MAX_SUGGESTED = 2000 };
+
+static void report_unresolved(hd_graph_parser_t *g) {
+  hd_diagnostics_t *diags = g->p->diags;
+  for (size_t i = 0; i < g->unresolved.size && !hd_diagnostics_full(diags);
+       i++) {
+    const hd_unresolved_t *u = &g->unresolved.data[i];
+    const hd_graph_entry_t *entry = find(g, u->name);
+    if (entry) {
+      hd_error(diags, u->loc, HD_E0301, u->name);
+      hd_note(diags, entry->loc, "it is given here");
+      continue;
+    }
+    char near[128];
+    hd_suggestion_t suggestion = {.wanted = u->name};
+    const hd_graph_entry_t *e = g->names;
+    for (unsigned n = 0; e && n < MAX_SUGGESTED; e = e->hh.next, n++)
+      hd_suggestion_add(&suggestion, e->name);
+    hd_error(diags, u->loc, HD_E0201, u->name,
+             hd_suggestion_text(&suggestion, "", near, sizeof near));
+  }
+}
+
+// [as "label"]: a value may be named `as`.
+static bool parse_label(hd_parser_t *p, const char **label) {
+  if (!hd_at(p, "as") || hd_peek_ahead(p, 1)->kind != HD_TOKEN_STRING)
+    return true;
+  if (*label)
+    return hd_error(p->diags, hd_here(p), HD_E0303, "a label");
+  *label = hd_peek_ahead(p, 1)->text;
+  p->at += 2;
+  return true;
+}
+
+// name [as "label"]; NULL: an error, reported.
+static hd_value_t *parse_declared(hd_graph_parser_t *g) {
+  hd_value_t *value = HD_ARENA_NEW(g->p->arena, hd_value_t);
+  value->rank = -1;
+  value->name = hd_expect_name(g->p, &value->loc);
+  return value->name && parse_label(g->p, &value->label) ? value : NULL;
+}
+
+static bool parse_inputs(hd_graph_parser_t *g, entries_t *entries) {
+  hd_parser_t *p = g->p;
+  if (!hd_expect(p, "("))
+    return false;
+  while (!hd_at(p, ")")) {
+    hd_value_t *value = parse_declared(g);
+    if (!value || !hd_expect(p, ":") || !hd_parse_value_type(g, value, true))
+      return false;
+    declare(g, entries, value);
+    hd_vec_push(p->arena, &g->graph->inputs, (const hd_value_t *)value);
+    if (!hd_accept(p, ","))
+      break;
+  }
+  return hd_expect(p, ")");
+}
+
+// The names after the arrow; their values are found when the graph has ended.
+static bool parse_outputs(hd_graph_parser_t *g, results_t *outputs) {
+  if (!hd_accept(g->p, "->"))
+    return true;
+  do {
+    hd_value_t *output = parse_declared(g);
+    if (!output)
+      return false;
+    hd_vec_push(g->p->arena, outputs, output);
+  } while (hd_accept(g->p, ","));
+  return true;
+}
+
+static void resolve_outputs(hd_graph_parser_t *g, const results_t *outputs) {
+  for (size_t i = 0; i < outputs->size; i++) {
+    const hd_value_t *output = outputs->data[i];
+    hd_graph_entry_t *entry = find(g, output->name);
+    if (output->label && entry && entry->value && entry->value->label)
+      hd_error(g->p->diags, output->loc, HD_E0303, "a label");
+    else if (output->label && entry && entry->value)
+      entry->value->label = output->label;
+    const hd_value_t *value = use(g, output->name, output->loc);
+    hd_vec_push(g->p->arena, &g->graph->outputs, value);
+  }
+}
+
+static bool parse_constant(hd_graph_parser_t *g, entries_t *entries) {
+  hd_value_t *value = parse_declared(g);
+  if (!value || !hd_expect(g->p, ":") ||
+      !hd_parse_value_type(g, value, false) || !hd_expect(g->p, "="))
+    return false;
+  bool ok = hd_parse_elements(g, value);
+  declare(g, entries, value);
+  hd_vec_push(g->p->arena, &g->graph->constants, (const hd_value_t *)value);
+  return ok;
+}
+
+// name [as "label"] [: type] | _, ... before '='
+static bool parse_results(hd_graph_parser_t *g, results_t *results) {
+  do {
+    hd_value_t *value = NULL;
+    if (!hd_accept(g->p, "_")) {
+      value = parse_declared(g);
+      if (!value ||
+          (hd_accept(g->p, ":") && !hd_parse_value_type(g, value, false)))
+        return false;
+    }
+    hd_vec_push(g->p->arena, results, value);
+  } while (hd_accept(g->p, ","));
+  return hd_expect(g->p, "=");
+}
+
+static bool report_no_task(hd_graph_parser_t *g, const hd_node_t *node) {
+  hd_parser_t *p = g->p;
+  char text[128];
+  const char *known;
+  hd_suggestion_t near = {.wanted = node->op};
+  for (size_t i = 0; i < p->module->items.size; i++)
+    if (p->module->items.data[i].kind == HD_ITEM_TASK)
+      hd_suggestion_add(&near, hd_item_name(&p->module->items.data[i]));
+  for (size_t i = 0; (known = hd_library_task_name(p->module->context, i)); i++)
+    hd_suggestion_add(&near, known);
+  hd_error(p->diags, node->loc, HD_E0201, node->op,
+           hd_suggestion_text(&near, "", text, sizeof text));
+  hd_note(p->diags, node->loc,
+          "a task is meant; an operator of a standard has its domain and "
+          "version before it: onnx13.%s",
+          node->op);
+  return false;
+}
+
+// onnx13.Conv, or the name of a task.
+static bool parse_operator(hd_graph_parser_t *g, hd_node_t *node) {
+  hd_parser_t *p = g->p;
+  const hd_token_t *token = hd_peek(p);
+  node->loc = hd_here(p);
+  node->op = token->text;
+  if (token->kind != HD_TOKEN_NAME)
+    return hd_expected(p, "an operator");
+  p->at++;
+  if (!hd_accept(p, ".")) {
+    if (hd_node_is_reshape(node))
+      return true;
+    node->task = hd_module_find_task(p->module, node->op);
+    if (!node->task)
+      node->task = hd_library_task(p->module->context, node->op);
+    return node->task || report_no_task(g, node);
+  }
+  size_t size = strlen(token->text), digits = 0;
+  while (digits < size && token->text[size - digits - 1] >= '0' &&
+         token->text[size - digits - 1] <= '9')
+    digits++;
+  node->domain = hd_arena_strndup(p->arena, token->text, size - digits);
+  for (const char *c = token->text + size - digits;
+       *c && node->version <= HD_MAX_OPERATOR_VERSION; c++)
+    node->version = node->version * 10 + (*c - '0');
+  if (hd_peek(p)->kind != HD_TOKEN_NAME)
+    return hd_expected(p, "the name of an operator");
+  node->op = hd_peek(p)->text;
+  p->at++;
+  return true;
+}
+
+static bool parse_operands(hd_graph_parser_t *g, hd_node_t *node) {
+  hd_parser_t *p = g->p;
+  HD_VEC(const hd_value_t *) inputs = {0};
+  if (!hd_expect(p, "("))
+    return false;
+  while (!hd_at(p, ")")) {
+    const hd_value_t *value = NULL;
+    if (!hd_accept(p, "_")) {
+      hd_loc_t loc;
+      const char *name = hd_expect_name(p, &loc);
+      if (!name)
+        return false;
+      value = use(g, name, loc);
+    }
+    hd_vec_push(p->arena, &inputs, value);
+    if (!hd_accept(p, ","))
+      break;
+  }
+  node->inputs = inputs.data;
+  node->num_inputs = (uint32_t)inputs.size;
+  return hd_expect(p, ")");
+}
+
+// `anchor` and `with` mean something before a name; values may be called so,
+// too, and then have a label: anchor as "x".
+static bool accept_word(hd_parser_t *p, const char *word) {
+  if (!hd_at(p, word) || hd_peek_ahead(p, 1)->kind != HD_TOKEN_NAME ||
+      (strcmp(hd_peek_ahead(p, 1)->text, "as") == 0 &&
+       hd_peek_ahead(p, 2)->kind == HD_TOKEN_STRING))
+    return false;
+  p->at++;
+  return true;
+}
+
+static bool is_schedule(const hd_item_t *item) {
+  return item->kind == HD_ITEM_FUNC && item->u.func->kind != HD_FUNC_FN;
+}
+
+static bool report_no_schedule(hd_parser_t *p, const char *name, hd_loc_t loc) {
+  char text[128];
+  hd_suggestion_t near = {.wanted = name};
+  for (size_t i = 0; i < p->module->items.size; i++)
+    if (is_schedule(&p->module->items.data[i]))
+      hd_suggestion_add(&near, hd_item_name(&p->module->items.data[i]));
+  hd_error(p->diags, loc, HD_E0201, name,
+           hd_suggestion_text(&near, "", text, sizeof text));
+  hd_note(p->diags, loc, "a kernel or a plan of the module is meant");
+  return false;
+}
+
+// [with NAME]
+static bool parse_schedule(hd_parser_t *p, hd_node_t *node) {
+  hd_loc_t loc;
+  if (!accept_word(p, "with"))
+    return true;
+  const char *name = hd_expect_name(p, &loc);
+  size_t cursor = 0;
+  const hd_item_t *item;
+  while (name && (item = hd_module_next(p->module, name, &cursor)))
+    if (is_schedule(item))
+      node->schedule = item->u.func;
+  return name && (node->schedule || report_no_schedule(p, name, loc));
+}
+
+static bool parse_node(hd_graph_parser_t *g, hd_node_t *node) {
+  return parse_operator(g, node) && parse_operands(g, node) &&
+         (!hd_accept(g->p, "{") || hd_parse_attributes(g, node)) &&
+         parse_schedule(g->p, node) && parse_label(g->p, &node->label);
+}
+
+// [anchor], in a group.
+static bool parse_anchor(hd_graph_parser_t *g, hd_node_t *node) {
+  hd_loc_t loc = hd_here(g->p);
+  node->loc = loc; // Until the operator is read.
+  node->group = g->group;
+  node->anchor = accept_word(g->p, "anchor");
+  return !node->anchor || g->group ||
+         hd_error(g->p->diags, loc, HD_E0302, "'anchor'", "outside a group");
+}
+
+static bool parse_one(hd_graph_parser_t *g, entries_t *entries) {
+  hd_parser_t *p = g->p;
+  results_t results = {0};
+  hd_node_t *node = HD_ARENA_NEW(p->arena, hd_node_t);
+  if (!parse_anchor(g, node))
+    return false;
+  const char *after = hd_peek_ahead(p, 1)->text;
+  if (strcmp(after, "(") != 0 && strcmp(after, ".") != 0 &&
+      !parse_results(g, &results))
+    return false;
+  bool ok = parse_node(g, node);
+  // Also after an error: what uses the results is not wrong for it.
+  for (size_t i = 0; i < results.size; i++)
+    if (results.data[i])
+      declare(g, entries, results.data[i]);
+  node->num_outputs = (uint32_t)results.size;
+  node->outputs = (const hd_value_t *const *)results.data;
+  hd_vec_push(p->arena, &g->graph->nodes, (const hd_node_t *)node);
+  if (ok && !hd_peek(p)->first_on_line && !hd_at(p, "}"))
+    return hd_expected(p, "the end of the line");
+  return ok;
+}
+
+static bool parse_group(hd_graph_parser_t *g, entries_t *entries);
+
+static bool parse_statement(hd_graph_parser_t *g, entries_t *entries) {
+  hd_parser_t *p = g->p;
+  hd_loc_t loc = hd_here(p);
+  bool is_const = hd_at(p, "const");
+  bool is_group =
+      hd_at(p, "group") && strcmp(hd_peek_ahead(p, 1)->text, "{") == 0;
+  if (!is_const && !is_group)
+    return parse_one(g, entries);
+  if (g->group)
+    return hd_error(p->diags, loc, HD_E0302, is_const ? "'const'" : "'group'",
+                    "in a group");
+  if (is_group)
+    return parse_group(g, entries);
+  p->at++;
+  return parse_constant(g, entries);
+}
+
+// To the next line of the body that the statement at start stands in, or to
+// the end of the body.
+static void skip_statement(hd_parser_t *p, size_t start) {
+  int depth = 0;
+  size_t at = start;
+  for (; p->tokens[at].kind != HD_TOKEN_END; at++) {
+    const hd_token_t *token = &p->tokens[at];
+    bool opens = false, closes = false;
+    if (token->kind == HD_TOKEN_PUNCTUATION) {
+      opens = strcmp(token->text, "{") == 0;
+      closes = strcmp(token->text, "}") == 0;
+    }
+    if (depth == 0 && (closes || (at >= p->at && at > start &&
+                                  token->first_on_line && !opens)))
+      break;
+    depth += opens - closes;
+  }
+  p->at = at;
+}
+
+// Up to the '}'.
+static void parse_statements(hd_graph_parser_t *g, entries_t *entries) {
+  hd_parser_t *p = g->p;
+  while (!hd_at(p, "}") && hd_peek(p)->kind != HD_TOKEN_END &&
+         !hd_diagnostics_full(p->diags)) {
+    hd_budget_check(&p->module->context->budget);
+    size_t start = p->at;
+    if (!parse_statement(g, entries))
+      skip_statement(p, start);
+  }
+}
+
+// group { node ... }
+static bool parse_group(hd_graph_parser_t *g, entries_t *entries) {
+  hd_parser_t *p = g->p;
+  hd_loc_t loc = hd_here(p);
+  size_t before = g->graph->nodes.size;
+  p->at += 2;
+  g->group = ++g->groups;
+  parse_statements(g, entries);
+  g->group = 0;
+  if (!hd_accept(p, "}"))
+    return false; // The graph's own is missing, too, and asked for.
+  if (g->graph->nodes.size == before)
+    hd_error(p->diags, loc, HD_E0315, "it has no node");
+  if (!hd_peek(p)->first_on_line && !hd_at(p, "}"))
+    return hd_expected(p, "the end of the line");
+  return true;
+}
+
+bool hd_parse_graph_rest(hd_graph_parser_t *g, hd_graph_t *graph) {
+  hd_parser_t *p = g->p;
+  hd_graph_t *outer = g->graph;
+  uint32_t group = g->group, groups = g->groups;
+  size_t dims = hd_visible_size(&p->visible);
+  entries_t entries = {0};
+  results_t outputs = {0};
+  g->graph = graph;
+  g->group = g->groups = 0;
+  bool ok = parse_inputs(g, &entries) && parse_outputs(g, &outputs) &&
+            hd_expect(p, "{");
+  if (ok)
+    parse_statements(g, &entries);
+  if (ok)
+    resolve_outputs(g, &outputs);
+  for (size_t i = 0; i < entries.size; i++)
+    entries.data[i]->value = NULL;
+  hd_visible_pop(&p->visible, dims);
+  g->graph = outer;
+  g->group = group;
+  g->groups = groups;
+  return ok && hd_expect(p, "}");
+}
+
+bool hd_parse_graph(hd_parser_t *p, hd_graph_t *graph) {
+  hd_graph_parser_t g = {.p = p};
+  hd_visible_pop(&p->visible, 0);
+  p->func = NULL;
+  bool ok = hd_parse_graph_rest(&g, graph);
+  report_unresolved(&g);
+  return ok;
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Fusion points:
+//
+//   load     PLACE <- VALUE
+//   register PLACE <- VALUE
+//   yield    PLACE <- VALUE [through PLACE [buffers(N)] [sync(BARRIER,
+//   THREADS)]]
+#include "IR/Text/ParserState.h"
+
+#include "IR/Stmt.h"
+
+#include <string.h>
+
+enum { MAX_BUFFERS = 16 };
+
+bool hd_at_point(const hd_parser_t *p) {
+  const hd_token_t *name = hd_peek_ahead(p, 1), *next = hd_peek_ahead(p, 2);
+  for (int i = 0; i < HD_POINT_COUNT; i++)
+    if (hd_at(p, hd_point_name((hd_point_t)i)))
+      return name->kind == HD_TOKEN_NAME && !name->first_on_line &&
+             strcmp(next->text, ":") != 0;
+  return false;
+}
+
+// A place in a tensor, as intrinsics take it.
+static const hd_expr_t *parse_place(hd_parser_t *p) {
+  const hd_token_t *token = hd_peek(p);
+  hd_loc_t loc = hd_here(p);
+  if (token->kind != HD_TOKEN_NAME) {
+    hd_expected(p, "a tensor");
+    return NULL;
+  }
+  const hd_var_t *var = hd_visible(p, token->text);
+  if (!var) {
+    hd_error(p->diags, loc, HD_E0201, token->text, hd_similar(p, token->text));
+    return NULL;
+  }
+  p->at++;
+  if (hd_type_equal(var->type, hd_type(HD_VOID)))
+    return NULL;
+  if (!var->tensor) {
+    hd_error(p->diags, loc, HD_E0209, var->name, "it is no tensor");
+    return NULL;
+  }
+  const hd_expr_t *e = hd_parse_access(p, var, loc);
+  return e ? hd_expr_make(p->arena, HD_EXPR_REF, e->type, e, e->operands,
+                          e->num_operands)
+           : NULL;
+}
+
+static bool parse_buffers(hd_parser_t *p, uint8_t *buffers) {
+  int64_t count;
+  *buffers = 1;
+  if (!hd_accept(p, "buffers"))
+    return true;
+  hd_loc_t loc = hd_here(p);
+  if (!hd_expect(p, "(") || !hd_parse_constant(p, &count) || !hd_expect(p, ")"))
+    return false;
+  if (count < 1 || count > MAX_BUFFERS)
+    return hd_error(p->diags, loc, HD_E0307, "buffers", 1LL,
+                    (long long)MAX_BUFFERS, (long long)count);
+  *buffers = (uint8_t)count;
+  return true;
+}
+
+static bool parse_sync(hd_parser_t *p, hd_stmt_t *stmt) {
+  hd_type_t type = hd_type(HD_I32);
+  return !hd_accept(p, "sync") ||
+         (hd_expect(p, "(") && (stmt->u.point.barrier = hd_parse_as(p, type)) &&
+          hd_expect(p, ",") && (stmt->u.point.threads = hd_parse_as(p, type)) &&
+          hd_expect(p, ")"));
+}
+
+const hd_stmt_t *hd_parse_point(hd_parser_t *p, hd_loc_t loc) {
+  hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_POINT, loc);
+  for (int i = 0; i < HD_POINT_COUNT; i++)
+    if (hd_at(p, hd_point_name((hd_point_t)i)))
+      stmt->u.point.kind = (uint8_t)i;
+  p->at++;
+  stmt->u.point.buffers = 1;
+  stmt->u.point.place = parse_place(p);
+  if (!stmt->u.point.place)
+    return NULL;
+  if (!hd_at(p, "<") || strcmp(hd_peek_ahead(p, 1)->text, "-") != 0) {
+    hd_expected(p, "'<-'");
+    return NULL;
+  }
+  p->at += 2;
+  stmt->u.point.value = hd_parse_as(p, stmt->u.point.place->type);
+  if (!stmt->u.point.value)
+    return NULL;
+  if (!hd_accept(p, "through"))
+    return stmt;
+  stmt->u.point.staging = parse_place(p);
+  return stmt->u.point.staging && parse_buffers(p, &stmt->u.point.buffers) &&
+                 parse_sync(p, stmt)
+             ? stmt
+             : NULL;
+}

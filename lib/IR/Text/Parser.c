@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Modules: items, names, recovery. Two rounds over the tokens: the first reads
+// constants and the headers of functions, so that functions may be called
+// before they are defined; the second reads the bodies.
+#include "IR/Text/Parser.h"
+
+#include "IR/Graph/Graph.h"
+#include "IR/Graph/RewriteRule.h"
+#include "IR/Keywords.h"
+#include "IR/Text/Library.h"
+#include "IR/Text/ParserState.h"
+#include "IR/Verify/Verifier.h"
+
+#include <string.h>
+
+enum { MAX_DEPTH = 200 };
+
+const hd_token_t *hd_peek(const hd_parser_t *p) { return &p->tokens[p->at]; }
+
+const hd_token_t *hd_peek_ahead(const hd_parser_t *p, size_t ahead) {
+  size_t at = p->at;
+  while (ahead-- && p->tokens[at].kind != HD_TOKEN_END)
+    at++;
+  return &p->tokens[at];
+}
+
+bool hd_at(const hd_parser_t *p, const char *text) {
+  const hd_token_t *token = hd_peek(p);
+  return (token->kind == HD_TOKEN_NAME ||
+          token->kind == HD_TOKEN_PUNCTUATION) &&
+         strcmp(token->text, text) == 0;
+}
+
+bool hd_accept(hd_parser_t *p, const char *text) {
+  if (!hd_at(p, text))
+    return false;
+  p->at++;
+  return true;
+}
+
+hd_loc_t hd_here(const hd_parser_t *p) {
+  return (hd_loc_t){p->source, hd_peek(p)->offset};
+}
+
+bool hd_expected(hd_parser_t *p, const char *what) {
+  if (p->gave_up)
+    return false;
+  const hd_token_t *token = hd_peek(p);
+  const char *quote = token->kind == HD_TOKEN_END ? "" : "'";
+  return hd_error(
+      p->diags, hd_here(p), HD_E0102, what,
+      hd_arena_printf(p->arena, "%s%.60s%s", quote, token->text, quote));
+}
+
+bool hd_expect(hd_parser_t *p, const char *text) {
+  if (hd_accept(p, text))
+    return true;
+  return hd_expected(p, hd_arena_printf(p->arena, "'%s'", text));
+}
+
+bool hd_enter(hd_parser_t *p) {
+  if (p->depth >= MAX_DEPTH) {
+    hd_error(p->diags, hd_here(p), HD_E0105, MAX_DEPTH);
+    p->gave_up = true;
+    while (hd_peek(p)->kind != HD_TOKEN_END)
+      p->at++;
+    return false;
+  }
+  p->depth++;
+  return true;
+}
+
+const char *hd_expect_name(hd_parser_t *p, hd_loc_t *loc) {
+  const hd_token_t *token = hd_peek(p);
+  *loc = hd_here(p);
+  if (token->kind != HD_TOKEN_NAME) {
+    hd_expected(p, "a name");
+    return NULL;
+  }
+  if (hd_is_reserved(token->text)) {
+    hd_error(p->diags, *loc, HD_E0302,
+             hd_arena_printf(p->arena, "'%s'", token->text), "as a name");
+    return NULL;
+  }
+  p->at++;
+  return token->text;
+}
+
+const hd_var_t *hd_visible(const hd_parser_t *p, const char *name) {
+  return hd_visible_find(&p->visible, name);
+}
+
+void hd_declare(hd_parser_t *p, const hd_var_t *var) {
+  const hd_var_t *old = hd_visible(p, var->name);
+  const hd_const_t *constant = hd_find_const(p, var->name);
+  if (old || constant) {
+    hd_error(p->diags, var->loc, HD_E0202, var->name);
+    hd_note(p->diags, old ? old->loc : constant->loc, "declared here");
+  }
+  hd_visible_push(&p->visible, var, var->name);
+}
+
+const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name) {
+  size_t cursor = 0;
+  for (const hd_item_t *item;
+       (item = hd_module_next(p->module, name, &cursor));)
+    if (item->kind == HD_ITEM_CONST)
+      return item->u.constant;
+  return NULL;
+}
+
+// What is read in the second round: a function's body; a graph or a rewrite but
+// for its name.
+typedef struct hd_pending {
+  hd_func_t *func; // One of three.
+  hd_graph_t *graph;
+  hd_rewrite_t *rewrite;
+  size_t at; // The body's first token, '{'; of others '('.
+} hd_pending_t;
+
+static bool is_new(hd_parser_t *p, const char *name, hd_loc_t loc) {
+  size_t cursor = 0;
+  const hd_item_t *old = hd_module_next(p->module, name, &cursor);
+  if (!old)
+    return true;
+  hd_error(p->diags, loc, HD_E0202, name);
+  hd_note(p->diags, hd_item_loc(old), "declared here");
+  return false;
+}
+
+static bool parse_const(hd_parser_t *p, hd_loc_t loc) {
+  const char *name = hd_expect_name(p, &loc);
+  if (!name || !hd_expect(p, "="))
+    return false;
+  if (!is_new(p, name, loc))
+    return false;
+  hd_const_t *constant = HD_ARENA_NEW(p->arena, hd_const_t);
+  *constant = (hd_const_t){.name = name, .loc = loc};
+  if (hd_at_mapping(p)) {
+    constant->mapping = hd_parse_mapping(p);
+  } else {
+    hd_parsed_t value = hd_parse_value(p);
+    const hd_expr_t *folded =
+        value.e ? hd_expr_fold(p->arena, value.e, NULL, NULL) : NULL;
+    if (value.e && !folded)
+      return hd_not_constant(p, value.e);
+    constant->value = folded;
+    constant->untyped = value.untyped;
+  }
+  if (!constant->value && !constant->mapping)
+    return false;
+  hd_item_t item = {.kind = HD_ITEM_CONST, .u.constant = constant};
+  hd_vec_push(p->arena, &p->module->items, item);
+  return true;
+}
+
+// [in | out | inout | shared | register] name: T[...] | name: T
+static const hd_var_t *parse_param(hd_parser_t *p, hd_func_kind_t kind) {
+  static const struct {
+    const char *word;
+    hd_scope_t scope;
+    hd_direction_t direction;
+  } words[] = {{"in", HD_SCOPE_GLOBAL, HD_DIR_IN},
+               {"out", HD_SCOPE_GLOBAL, HD_DIR_OUT},
+               {"inout", HD_SCOPE_GLOBAL, HD_DIR_INOUT},
+               {"shared", HD_SCOPE_SHARED, HD_DIR_NONE},
+               {"register", HD_SCOPE_REGISTER, HD_DIR_NONE}};
+  size_t word = 0;
+  hd_loc_t word_loc = hd_here(p), loc;
+  while (word < 5 && !hd_accept(p, words[word].word))
+    word++;
+  const char *name = hd_expect_name(p, &loc);
+  if (!name || !hd_expect(p, ":"))
+    return NULL;
+  if (word == 5) {
+    hd_type_t type;
+    if (!hd_parse_type(p, &type))
+      return NULL;
+    if (hd_at(p, "[")) {
+      hd_expected(p, "'in', 'out' or 'inout' before a tensor parameter, then "
+                     "','");
+      return NULL;
+    }
+    return hd_var_make(p->arena, name, HD_VAR_PARAM, type, loc);
+  }
+  if (kind != HD_FUNC_FN && words[word].scope != HD_SCOPE_GLOBAL) {
+    hd_error(p->diags, word_loc, HD_E0302,
+             hd_arena_printf(p->arena, "'%s'", words[word].word),
+             "as a parameter of a kernel or plan");
+    return NULL;
+  }
+  const hd_tensor_t *tensor = hd_parse_tensor(p, words[word].scope);
+  if (!tensor)
+    return NULL;
+  hd_var_t *var = hd_var_make_tensor(p->arena, name, tensor, loc);
+  var->direction = words[word].direction;
+  return var;
+}
+
+static bool parse_params(hd_parser_t *p, hd_func_t *func) {
+  HD_VEC(const hd_var_t *) params = {0}, maps = {0};
+  if (!hd_expect(p, "("))
+    return false;
+  while (!hd_at(p, ")")) {
+    hd_loc_t loc = hd_here(p);
+    bool is_map = hd_accept(p, "map");
+    if (is_map && func->kind != HD_FUNC_KERNEL)
+      return hd_error(p->diags, loc, HD_E0302, "'map'",
+                      "outside a kernel's signature; a fn takes 'name: map'");
+    const hd_var_t *param =
+        is_map ? hd_parse_map(p) : parse_param(p, func->kind);
+    if (!param)
+      return false;
+    hd_declare(p, param);
+    if (is_map)
+      hd_vec_push(p->arena, &maps, param);
+    else
+      hd_vec_push(p->arena, &params, param);
+    if (!hd_accept(p, ","))
+      break;
+  }
+  func->maps = maps.data;
+  func->num_maps = (uint32_t)maps.size;
+  func->params = params.data;
+  func->num_params = (uint32_t)params.size;
+  return hd_expect(p, ")");
+}
+
+static bool parse_dims(hd_parser_t *p, const hd_expr_t *dims[3]) {
+  if (dims[0])
+    return hd_error(p->diags, hd_here(p), HD_E0303, "a launch clause");
+  if (!hd_expect(p, "("))
+    return false;
+  for (int i = 0; i < 3; i++) {
+    dims[i] = hd_parse_as(p, hd_type(HD_I32));
+    if (!dims[i])
+      return false;
+    if (!hd_accept(p, ","))
+      break;
+  }
+  return hd_expect(p, ")");
+}
+
+static bool parse_launch_clauses(hd_parser_t *p, hd_launch_t *launch) {
+  for (;;) {
+    if (hd_accept(p, "grid")) {
+      if (!parse_dims(p, launch->grid))
+        return false;
+    } else if (hd_accept(p, "block")) {
+      if (!parse_dims(p, launch->block))
+        return false;
+    } else if (hd_accept(p, "cluster")) {
+      if (!parse_dims(p, launch->cluster))
+        return false;
+    } else if (hd_accept(p, "min_blocks")) {
+      int64_t count;
+      hd_loc_t loc = hd_here(p);
+      if (!hd_expect(p, "(") || !hd_parse_constant(p, &count) ||
+          !hd_expect(p, ")"))
+        return false;
+      if (count < 1 || count > 32)
+        return hd_error(p->diags, loc, HD_E0307, "min_blocks", 1LL, 32LL,
+                        (long long)count);
+      launch->min_blocks = (int32_t)count;
+    } else {
+      return true;
+    }
+  }
+}
+
+// Overloads of a fn differ in their parameters' types; other names are unique.
+static bool is_duplicate(const hd_func_t *a, const hd_func_t *b) {
+  if (strcmp(a->name, b->name) != 0)
+    return false;
+  if (a->kind != HD_FUNC_FN || b->kind != HD_FUNC_FN)
+    return true;
+  if (a->num_params != b->num_params)
+    return false;
+  for (uint32_t i = 0; i < a->num_params; i++) {
+    const hd_var_t *x = a->params[i], *y = b->params[i];
+    if (!hd_type_equal(x->type, y->type) || !x->tensor != !y->tensor)
+      return false;
+    if (x->tensor && (x->tensor->rank != y->tensor->rank ||
+                      x->tensor->scope != y->tensor->scope))
+      return false;
+  }
+  return true;
+}
+
+// Each overload is looked at for each call.
+enum { MAX_OVERLOADS = 256 };
+
+static void check_duplicate(hd_parser_t *p, const hd_func_t *func) {
+  size_t cursor = 0;
+  for (const hd_item_t *item;
+       (item = hd_module_next(p->module, func->name, &cursor));) {
+    if (cursor > MAX_OVERLOADS) {
+      hd_error(p->diags, func->loc, HD_E0307, "the number of overloads", 1LL,
+               (long long)MAX_OVERLOADS, (long long)cursor);
+      return;
+    }
+    if (item->kind != HD_ITEM_FUNC || is_duplicate(item->u.func, func)) {
+      hd_error(p->diags, func->loc, HD_E0202, func->name);
+      hd_note(p->diags, hd_item_loc(item), "declared here");
+      return;
+    }
+  }
+}
+
+// From the name to the '{'.
+static hd_func_t *parse_header(hd_parser_t *p, hd_func_kind_t kind) {
+  hd_loc_t loc;
+  const char *name = hd_expect_name(p, &loc);
+  if (!name)
+    return NULL;
+  hd_func_t *func = HD_ARENA_NEW(p->arena, hd_func_t);
+  func->kind = kind;
+  func->name = name;
+  func->loc = loc;
+  func->result = hd_type(HD_VOID);
+  hd_visible_pop(&p->visible, 0);
+  p->func = NULL; // Host builtins are allowed in launch clauses.
+  if (!parse_params(p, func))
+    return NULL;
+  if (kind == HD_FUNC_FN && hd_accept(p, "->") &&
+      !hd_parse_type(p, &func->result))
+    return NULL;
+  if (kind == HD_FUNC_KERNEL && !parse_launch_clauses(p, &func->launch))
+    return NULL;
+  if (!hd_at(p, "{")) {
+    hd_expect(p, "{");
+    return NULL;
+  }
+  return func;
+}
+
+static bool at_item(const hd_parser_t *p) {
+  return hd_at(p, "const") || hd_at(p, "fn") || hd_at(p, "kernel") ||
+         hd_at(p, "plan") || hd_at(p, "task") || hd_at(p, "graph") ||
+         hd_at(p, "rewrite");
+}
+
+static void skip_braces(hd_parser_t *p) {
+  int depth = 0;
+  do {
+    if (hd_peek(p)->kind == HD_TOKEN_PUNCTUATION) {
+      depth += hd_at(p, "{");
+      depth -= hd_at(p, "}");
+    }
+    if (hd_peek(p)->kind == HD_TOKEN_END)
+      return;
+    p->at++;
+  } while (depth > 0);
+}
+
+typedef HD_VEC(hd_pending_t) hd_pendings_t;
+
+static bool parse_task(hd_parser_t *p) {
+  if (strcmp(hd_peek(p)->text, "reshape") == 0) // See hd_node_is_reshape().
+    return hd_error(p->diags, hd_here(p), HD_E0302, "'reshape'",
+                    "as the name of a task");
+  return is_new(p, hd_peek(p)->text, hd_here(p)) && hd_parse_task(p);
+}
+
+// Its tasks may come later.
+static bool parse_graph(hd_parser_t *p, hd_pendings_t *pendings) {
+  hd_graph_t *graph = HD_ARENA_NEW(p->arena, hd_graph_t);
+  graph->name = hd_expect_name(p, &graph->loc);
+  if (!graph->name || !is_new(p, graph->name, graph->loc))
+    return false;
+  hd_item_t item = {.kind = HD_ITEM_GRAPH, .u.graph = graph};
+  hd_vec_push(p->arena, &p->module->items, item);
+  hd_pending_t pending = {.graph = graph, .at = p->at};
+  hd_vec_push(p->arena, pendings, pending);
+  while (!hd_at(p, "{") && hd_peek(p)->kind != HD_TOKEN_END &&
+         !(at_item(p) && hd_peek(p)->first_on_line))
+    p->at++;
+  if (hd_at(p, "{"))
+    skip_braces(p);
+  return true;
+}
+
+// Its tasks may come later.
+static bool parse_rewrite(hd_parser_t *p, hd_pendings_t *pendings) {
+  hd_rewrite_t *rewrite = HD_ARENA_NEW(p->arena, hd_rewrite_t);
+  rewrite->name = hd_expect_name(p, &rewrite->loc);
+  if (!rewrite->name || !is_new(p, rewrite->name, rewrite->loc))
+    return false;
+  hd_item_t item = {.kind = HD_ITEM_REWRITE, .u.rewrite = rewrite};
+  hd_vec_push(p->arena, &p->module->items, item);
+  hd_pending_t pending = {.rewrite = rewrite, .at = p->at};
+  hd_vec_push(p->arena, pendings, pending);
+  while (!hd_at(p, "{") && hd_peek(p)->kind != HD_TOKEN_END &&
+         !(at_item(p) && hd_peek(p)->first_on_line))
+    p->at++;
+  if (hd_at(p, "{"))
+    skip_braces(p);
+  return true;
+}
+
+static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
+  static const struct {
+    const char *word;
+    hd_func_kind_t kind;
+  } kinds[] = {
+      {"kernel", HD_FUNC_KERNEL}, {"fn", HD_FUNC_FN}, {"plan", HD_FUNC_PLAN}};
+  hd_loc_t loc = hd_here(p);
+  if (hd_accept(p, "const")) {
+    hd_visible_pop(&p->visible, 0);
+    p->func = NULL;
+    return parse_const(p, loc);
+  }
+  if (hd_accept(p, "task"))
+    return parse_task(p);
+  if (hd_accept(p, "graph"))
+    return parse_graph(p, pendings);
+  if (hd_accept(p, "rewrite"))
+    return parse_rewrite(p, pendings);
+  for (size_t i = 0; i < 3; i++) {
+    if (!hd_accept(p, kinds[i].word))
+      continue;
+    hd_func_t *func = parse_header(p, kinds[i].kind);
+    if (!func)
+      return false;
+    check_duplicate(p, func);
+    hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = func};
+    hd_vec_push(p->arena, &p->module->items, item);
+    hd_pending_t pending = {.func = func, .at = p->at};
+    hd_vec_push(p->arena, pendings, pending);
+    skip_braces(p);
+    return true;
+  }
+  return hd_expected(p, "'const', 'fn', 'kernel', 'plan', 'task', 'graph' or "
+                        "'rewrite'");
+}
+
+// A parameter, where the body is read. Constants that follow were not known
+// when the header was read; other names that are taken have been reported.
+static void declare_again(hd_parser_t *p, const hd_var_t *var) {
+  const hd_const_t *constant = hd_find_const(p, var->name);
+  if (constant && constant->loc.source == var->loc.source &&
+      constant->loc.offset > var->loc.offset)
+    hd_declare(p, var);
+  else
+    hd_visible_push(&p->visible, var, var->name);
+}
+
+static void parse_body(hd_parser_t *p, const hd_pending_t *pending) {
+  hd_func_t *func = pending->func;
+  p->at = pending->at;
+  p->depth = 0;
+  p->gave_up = false;
+  if (pending->graph) {
+    hd_parse_graph(p, pending->graph);
+    return;
+  }
+  if (pending->rewrite) {
+    hd_parse_rewrite(p, pending->rewrite);
+    return;
+  }
+  p->func = func;
+  hd_visible_pop(&p->visible, 0);
+  for (uint32_t i = 0; i < func->num_params; i++)
+    declare_again(p, func->params[i]);
+  for (uint32_t i = 0; i < func->num_maps; i++)
+    declare_again(p, func->maps[i]);
+  func->body = hd_parse_block(p);
+  func->has_body = true;
+}
+
+static void parse_module(hd_parser_t *p) {
+  hd_pendings_t pendings = {0};
+  while (hd_peek(p)->kind != HD_TOKEN_END && !hd_diagnostics_full(p->diags)) {
+    p->depth = 0;
+    p->gave_up = false;
+    if (parse_item(p, &pendings))
+      continue;
+    // To the next item that begins a line, over the braces of this one.
+    if (at_item(p) && !hd_peek(p)->first_on_line)
+      p->at++;
+    while (hd_peek(p)->kind != HD_TOKEN_END &&
+           !(at_item(p) && hd_peek(p)->first_on_line)) {
+      if (hd_at(p, "{") && hd_peek(p)->kind == HD_TOKEN_PUNCTUATION)
+        skip_braces(p);
+      else
+        p->at++;
+    }
+  }
+  for (size_t i = 0; i < pendings.size && !hd_diagnostics_full(p->diags); i++)
+    parse_body(p, &pendings.data[i]);
+}
+
+bool hd_module_parse_into(hd_module_t *module, const char *name,
+                          const char *text, size_t size, uint32_t first_line) {
+  hd_diagnostics_t *diags = &module->context->diags;
+  unsigned errors = diags->num_errors;
+  uint32_t source =
+      hd_diagnostics_add_source(diags, name, text, size, first_line);
+  if (size > INT32_MAX || !hd_is_text(text, size))
+    return hd_error(diags, (hd_loc_t){source, 0}, HD_E0107);
+  size_t count;
+  hd_parser_t p = {.module = module,
+                   .arena = &module->arena,
+                   .diags = diags,
+                   .source = source,
+                   .visible = {.arena = &module->arena}};
+  p.tokens = hd_lex(p.arena, diags, source, text, size, &count);
+  size_t first = module->items.size;
+  parse_module(&p);
+  if (diags->num_errors != errors)
+    return false;
+  // What needs whole functions - scopes, shapes, layouts, recursion - is the
+  // verifier's to say.
+  return hd_module_verify_from(module, first);
+}
+
+hd_module_t *hd_module_parse(hd_context_t *context, const char *name,
+                             const char *text, size_t size,
+                             uint32_t first_line) {
+  hd_module_t *module = hd_module_create(context);
+  if (hd_module_parse_into(module, name, text, size, first_line))
+    return module;
+  hd_module_destroy(module);
+  return NULL;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Text to IR. The parser resolves names and types while it reads, recovers at
+// statements and items, and so reports several errors a run.
+#ifndef HIDET_IR_TEXT_PARSER_H
+#define HIDET_IR_TEXT_PARSER_H
+
+#include "IR/Module.h"
+
+// Returns NULL after errors (reported to the context). name is for diagnostics.
+// The text need not outlive the call. The caller owns the module.
+hd_module_t *hd_module_parse(hd_context_t *context, const char *name,
+                             const char *text, size_t size,
+                             uint32_t first_line);
+
+// Adds the items of a text to a module; they may use those that are there.
+// After errors the module holds a part of them and is to be destroyed.
+bool hd_module_parse_into(hd_module_t *module, const char *name,
+                          const char *text, size_t size, uint32_t first_line);
+
+#endif

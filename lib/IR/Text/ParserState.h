@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of the parser share (ParseExpr.c, ParseType.c, ParseStmt.c,
+// Parser.c). A parse function that returns NULL or false has reported why.
+#ifndef HIDET_IR_TEXT_PARSERSTATE_H
+#define HIDET_IR_TEXT_PARSERSTATE_H
+
+#include "IR/Intrinsic.h"
+#include "IR/Text/Lexer.h"
+#include "IR/Text/Parser.h"
+#include "IR/Visible.h"
+
+typedef struct hd_parser {
+  hd_module_t *module;
+  hd_arena_t *arena;
+  hd_diagnostics_t *diags;
+  uint32_t source;
+  const hd_token_t *tokens;
+  size_t at;
+  hd_visible_t visible;
+  const hd_func_t *func; // Whose body or header is being read.
+  int depth;             // Of nested expressions and blocks.
+  bool gave_up;          // It was too deep: what follows is not read.
+} hd_parser_t;
+
+// A parsed expression. A bare number has no type yet: it takes the one that its
+// surroundings ask for. e is NULL after an error.
+typedef struct hd_parsed {
+  const hd_expr_t *e;
+  bool untyped;
+} hd_parsed_t;
+
+// Tokens.
+const hd_token_t *hd_peek(const hd_parser_t *p);
+const hd_token_t *hd_peek_ahead(const hd_parser_t *p, size_t ahead);
+bool hd_at(const hd_parser_t *p, const char *text); // Punctuation or a name.
+bool hd_accept(hd_parser_t *p, const char *text);
+bool hd_expect(hd_parser_t *p, const char *text);
+// A name that may be declared: no reserved word. NULL otherwise.
+const char *hd_expect_name(hd_parser_t *p, hd_loc_t *loc);
+bool hd_expected(hd_parser_t *p, const char *what); // Reports; false.
+hd_loc_t hd_here(const hd_parser_t *p);
+// False, and reported, where nesting is too deep; else pair it with p->depth--.
+bool hd_enter(hd_parser_t *p);
+
+// Names.
+const hd_var_t *hd_visible(const hd_parser_t *p, const char *name);
+// Makes a variable visible; reports a name that is taken.
+void hd_declare(hd_parser_t *p, const hd_var_t *var);
+const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name);
+// "; did you mean 'x'?" or "".
+const char *hd_similar(hd_parser_t *p, const char *name);
+// Reports a name that is no value: what it is instead, or that nobody knows it.
+void hd_report_unknown(hd_parser_t *p, const char *name, hd_loc_t loc);
+
+// Types and what goes with them.
+bool hd_parse_type(hd_parser_t *p, hd_type_t *type);
+const hd_tensor_t *hd_parse_tensor(hd_parser_t *p, hd_scope_t scope);
+const hd_mapping_t *hd_parse_mapping(hd_parser_t *p);
+bool hd_at_mapping(const hd_parser_t *p); // And no expression.
+// A tensor map's declaration, past the word 'map'.
+const hd_var_t *hd_parse_map(hd_parser_t *p);
+
+// Expressions.
+hd_parsed_t hd_parse_value(hd_parser_t *p);
+const hd_expr_t *hd_parse_expr(hd_parser_t *p); // Bare numbers default.
+const hd_expr_t *hd_parse_as(hd_parser_t *p, hd_type_t type);
+const hd_expr_t *hd_parse_index(hd_parser_t *p); // An integer; i32 by default.
+bool hd_parse_constant(hd_parser_t *p, int64_t *value);
+// Reports that e is no constant, or why it has no value; false.
+bool hd_not_constant(hd_parser_t *p, const hd_expr_t *e);
+const hd_expr_t *hd_coerce(hd_parser_t *p, hd_parsed_t value, hd_type_t type);
+const hd_expr_t *hd_default_type(hd_parser_t *p, hd_parsed_t value);
+// Bare numbers, and whether every one of a tree fits i32.
+hd_parsed_t hd_untyped_int(hd_parser_t *p, uint64_t value, hd_loc_t loc);
+hd_parsed_t hd_untyped_float(hd_parser_t *p, double value, hd_loc_t loc);
+bool hd_fits_i32(const hd_expr_t *e);
+// The same expression at another place; an operator as messages quote it.
+const hd_expr_t *hd_at_loc(hd_parser_t *p, const hd_expr_t *e, hd_loc_t loc);
+const char *hd_operator_name(hd_parser_t *p, hd_expr_kind_t kind);
+// Both operands in one type; the checks of the operator; NULL after errors.
+hd_parsed_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_parsed_t a,
+                            hd_parsed_t b, hd_loc_t loc);
+// name[...] or name@[...] from the bracket on (none for rank 0).
+const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
+                                 hd_loc_t loc);
+// At a name and '('. No variable can be called, so a name may be both.
+bool hd_at_call(const hd_parser_t *p);
+// name(...) from the parenthesis on.
+hd_parsed_t hd_parse_call(hd_parser_t *p, const hd_token_t *name);
+
+// The infix operator at hand, where it binds at least so tightly.
+bool hd_find_infix(hd_parser_t *p, int least, hd_expr_kind_t *kind);
+// Whether an integer is a value of a type.
+bool hd_int_fits(hd_type_t type, int64_t value);
+
+// A task from its name on; it becomes an item of the module.
+bool hd_parse_task(hd_parser_t *p);
+// A rewrite from the parenthesis after its name on.
+bool hd_parse_rewrite(hd_parser_t *p, hd_rewrite_t *rewrite);
+// A graph from the parenthesis after its name on.
+bool hd_parse_graph(hd_parser_t *p, hd_graph_t *graph);
+
+// Statements.
+hd_block_t hd_parse_block(hd_parser_t *p);
+// Whether a fusion point begins here: its word, which is no reserved one but
+// `register`, before the name of a tensor that is stored to.
+bool hd_at_point(const hd_parser_t *p);
+const hd_stmt_t *hd_parse_point(hd_parser_t *p, hd_loc_t loc);
+
+#endif

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Keywords.h"
+#include "IR/Text/PrinterState.h"
+
+#include "IR/Graph/Graph.h"
+#include "IR/Graph/RewriteRule.h"
+#include "IR/Text/ParserState.h"
+
+static void print_block(hd_printer_t *p, hd_block_t block);
+
+static bool is_taken(const hd_printer_t *p, const char *name) {
+  size_t cursor = 0;
+  const hd_item_t *item =
+      p->module ? hd_module_next(p->module, name, &cursor) : NULL;
+  return hd_is_reserved(name) || hd_visible_find(&p->visible, name) ||
+         (item && item->kind == HD_ITEM_CONST);
+}
+
+static const char *pick_name(hd_printer_t *p, const hd_var_t *var) {
+  const char *name = var->name;
+  for (unsigned i = 1; is_taken(p, name); i++) {
+    if (hd_visible_find(&p->visible, var->name))
+      i = hd_visible_count(&p->visible, var->name);
+    name = hd_arena_printf(&p->arena, "%s_%u", var->name, i);
+  }
+  return name;
+}
+
+const char *hd_print_declare(hd_printer_t *p, const hd_var_t *var) {
+  const char *name = pick_name(p, var);
+  hd_visible_push(&p->visible, var, name);
+  return name;
+}
+
+const char *hd_print_name_of(const hd_printer_t *p, const hd_var_t *var) {
+  const char *name = hd_visible_name(&p->visible, var);
+  return name ? name : var->name; // A part is printed, or the IR is wrong.
+}
+
+// How many bytes at text are a character to be printed as it is; 0: none.
+static size_t plain(const char *text) {
+  unsigned char c = (unsigned char)*text;
+  if (c < 0x80)
+    return c >= 32 && c != 127;
+  size_t size = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+  return strnlen(text, size) == size && hd_is_text(text, size) ? size : 0;
+}
+
+void hd_print_string(hd_printer_t *p, const char *text) {
+  hd_buffer_puts(p->out, "\"");
+  for (size_t size; *text; text += size) {
+    const char *escape = *text == '\n'   ? "\\n"
+                         : *text == '\t' ? "\\t"
+                         : *text == '"'  ? "\\\""
+                         : *text == '\\' ? "\\\\"
+                                         : NULL;
+    size = plain(text);
+    if (escape)
+      hd_buffer_puts(p->out, escape);
+    else if (size)
+      hd_buffer_write(p->out, text, size);
+    else
+      hd_buffer_printf(p->out, "\\x%02x", (unsigned char)*text);
+    size += !size;
+  }
+  hd_buffer_puts(p->out, "\"");
+}
+
+static void print_unroll(hd_printer_t *p, int32_t unroll) {
+  if (unroll == HD_UNROLL_FULL)
+    hd_buffer_puts(p->out, " unroll");
+  else if (unroll > 0)
+    hd_buffer_printf(p->out, " unroll(%d)", unroll);
+}
+
+static void print_store(hd_printer_t *p, const hd_stmt_t *stmt) {
+  hd_print_place(p, stmt->u.store.var, stmt->u.store.linear,
+                 stmt->u.store.indices, stmt->u.store.num_indices,
+                 stmt->u.store.value->type.lanes);
+  hd_buffer_puts(p->out, " = ");
+  hd_print_expr(p, stmt->u.store.value, 0);
+}
+
+static void print_point(hd_printer_t *p, const hd_stmt_t *stmt) {
+  hd_buffer_printf(p->out, "%s ",
+                   hd_point_name((hd_point_t)stmt->u.point.kind));
+  hd_print_expr(p, stmt->u.point.place, 0);
+  hd_buffer_puts(p->out, " <- ");
+  hd_print_expr(p, stmt->u.point.value, 0);
+  if (!stmt->u.point.staging)
+    return;
+  hd_buffer_puts(p->out, " through ");
+  hd_print_expr(p, stmt->u.point.staging, 0);
+  if (stmt->u.point.buffers > 1)
+    hd_buffer_printf(p->out, " buffers(%d)", stmt->u.point.buffers);
+  if (stmt->u.point.barrier) {
+    hd_buffer_puts(p->out, " sync(");
+    hd_print_expr(p, stmt->u.point.barrier, 0);
+    hd_buffer_puts(p->out, ", ");
+    hd_print_expr(p, stmt->u.point.threads, 0);
+    hd_buffer_puts(p->out, ")");
+  }
+}
+
+static void print_declare(hd_printer_t *p, const hd_stmt_t *stmt) {
+  const hd_var_t *var = stmt->u.declare.var;
+  hd_scope_t scope = var->tensor->scope;
+  hd_buffer_puts(p->out, hd_stmt_is_view(stmt)      ? "view"
+                         : scope == HD_SCOPE_GLOBAL ? "workspace"
+                                                    : hd_scope_name(scope));
+  // The name is visible after its type.
+  const char *name = pick_name(p, var);
+  hd_buffer_printf(p->out, " %s: ", name);
+  hd_print_tensor(p, var->tensor);
+  if (stmt->u.declare.init) {
+    hd_buffer_puts(p->out, " = ");
+    hd_print_expr(p, stmt->u.declare.init, 0);
+  }
+  hd_visible_push(&p->visible, var, name);
+}
+
+static void print_for(hd_printer_t *p, const hd_stmt_t *stmt) {
+  size_t outer = hd_visible_size(&p->visible);
+  const char *name = pick_name(p, stmt->u.loop.var);
+  hd_buffer_printf(p->out, "for %s in ", name);
+  hd_print_expr(p, stmt->u.loop.first, 5);
+  hd_buffer_puts(p->out, "..");
+  hd_print_expr(p, stmt->u.loop.limit, 5);
+  if (stmt->u.loop.step) {
+    hd_buffer_puts(p->out, " step ");
+    hd_print_expr(p, stmt->u.loop.step, 5);
+  }
+  print_unroll(p, stmt->u.loop.unroll);
+  hd_visible_push(&p->visible, stmt->u.loop.var, name);
+  print_block(p, stmt->u.loop.body);
+  hd_visible_pop(&p->visible, outer);
+}
+
+static void print_mapfor(hd_printer_t *p, const hd_stmt_t *stmt) {
+  unsigned rank = stmt->u.mapfor.mapping->rank;
+  size_t outer = hd_visible_size(&p->visible);
+  const char **names = HD_ARENA_ARRAY(&p->arena, const char *, rank);
+  hd_buffer_puts(p->out, "for ");
+  for (unsigned i = 0; i < rank; i++) {
+    names[i] = hd_print_declare(p, stmt->u.mapfor.vars[i]);
+    hd_buffer_printf(p->out, "%s%s", i ? ", " : "", names[i]);
+  }
+  hd_visible_pop(&p->visible, outer); // The mapping does not see them.
+  hd_buffer_puts(p->out, " in ");
+  hd_print_mapping(p, stmt->u.mapfor.mapping);
+  if (stmt->u.mapfor.worker) {
+    hd_buffer_puts(p->out, " on ");
+    hd_print_expr(p, stmt->u.mapfor.worker, 5);
+  }
+  print_unroll(p, stmt->u.mapfor.unroll);
+  for (unsigned i = 0; i < rank; i++)
+    hd_visible_push(&p->visible, stmt->u.mapfor.vars[i], names[i]);
+  print_block(p, stmt->u.mapfor.body);
+  hd_visible_pop(&p->visible, outer);
+}
+
+static void print_if(hd_printer_t *p, const hd_stmt_t *stmt) {
+  hd_buffer_puts(p->out, "if ");
+  hd_print_expr(p, stmt->u.branch.condition, 0);
+  print_block(p, stmt->u.branch.then);
+  hd_block_t otherwise = stmt->u.branch.otherwise;
+  if (otherwise.size == 0)
+    return;
+  hd_buffer_puts(p->out, " else");
+  if (otherwise.size == 1 && otherwise.stmts[0]->kind == HD_STMT_IF) {
+    hd_buffer_puts(p->out, " ");
+    print_if(p, otherwise.stmts[0]);
+  } else {
+    print_block(p, otherwise);
+  }
+}
+
+static void print_stmt(hd_printer_t *p, const hd_stmt_t *stmt) {
+  switch ((hd_stmt_kind_t)stmt->kind) {
+  case HD_STMT_LET: {
+    const char *name = pick_name(p, stmt->u.let.var);
+    hd_buffer_printf(p->out, "let %s = ", name);
+    hd_print_expr(p, stmt->u.let.value, 0);
+    hd_visible_push(&p->visible, stmt->u.let.var, name);
+    break;
+  }
+  case HD_STMT_DECLARE:
+    print_declare(p, stmt);
+    break;
+  case HD_STMT_STORE:
+    print_store(p, stmt);
+    break;
+  case HD_STMT_POINT:
+    print_point(p, stmt);
+    break;
+  case HD_STMT_FOR:
+    print_for(p, stmt);
+    break;
+  case HD_STMT_MAPFOR:
+    print_mapfor(p, stmt);
+    break;
+  case HD_STMT_WHILE:
+    hd_buffer_puts(p->out, "while ");
+    hd_print_expr(p, stmt->u.branch.condition, 0);
+    print_block(p, stmt->u.branch.then);
+    break;
+  case HD_STMT_IF:
+    print_if(p, stmt);
+    break;
+  case HD_STMT_ASSERT:
+    hd_buffer_puts(p->out, "assert ");
+    hd_print_expr(p, stmt->u.assertion.condition, 0);
+    if (stmt->u.assertion.message) {
+      hd_buffer_puts(p->out, ", ");
+      hd_print_string(p, stmt->u.assertion.message);
+    }
+    break;
+  case HD_STMT_EVAL:
+    hd_print_expr(p, stmt->u.eval.value, 0);
+    break;
+  case HD_STMT_RETURN:
+    hd_buffer_puts(p->out, "return");
+    if (stmt->u.eval.value) {
+      hd_buffer_puts(p->out, " ");
+      hd_print_expr(p, stmt->u.eval.value, 0);
+    }
+    break;
+  case HD_STMT_LAUNCH:
+    hd_buffer_printf(p->out, "launch %s(", stmt->u.launch.kernel->name);
+    hd_print_list(p, stmt->u.launch.args, stmt->u.launch.num_args);
+    hd_buffer_puts(p->out,
+                   stmt->u.launch.programmatic ? ") programmatic" : ")");
+    break;
+  case HD_STMT_COUNT:
+    break;
+  }
+}
+
+static void print_block(hd_printer_t *p, hd_block_t block) {
+  size_t outer = hd_visible_size(&p->visible);
+  hd_buffer_puts(p->out, " {\n");
+  p->indent += 2;
+  for (uint32_t i = 0; i < block.size; i++) {
+    hd_buffer_printf(p->out, "%*s", p->indent, "");
+    print_stmt(p, block.stmts[i]);
+    hd_buffer_puts(p->out, "\n");
+  }
+  p->indent -= 2;
+  hd_buffer_printf(p->out, "%*s}", p->indent, "");
+  hd_visible_pop(&p->visible, outer);
+}
+
+static void print_param(hd_printer_t *p, const hd_var_t *param) {
+  if (param->tensor) {
+    const char *word = param->direction != HD_DIR_NONE
+                           ? hd_direction_name(param->direction)
+                           : hd_scope_name(param->tensor->scope);
+    hd_buffer_printf(p->out, "%s %s: ", word, hd_print_declare(p, param));
+    hd_print_tensor(p, param->tensor);
+  } else {
+    hd_buffer_printf(p->out, "%s: %s", hd_print_declare(p, param),
+                     hd_type_name(param->type));
+  }
+}
+
+static void print_axes(hd_printer_t *p, const char *word,
+                       const hd_expr_t *const *values, unsigned count) {
+  hd_buffer_printf(p->out, ", %s = [", word);
+  hd_print_list(p, values, count);
+  hd_buffer_puts(p->out, "]");
+}
+
+static void print_map(hd_printer_t *p, const hd_var_t *var) {
+  const hd_map_t *map = var->map;
+  unsigned inner = map->tensor->tensor->rank - 2;
+  hd_buffer_printf(p->out, "map %s: %s %s(", hd_print_declare(p, var),
+                   hd_print_name_of(p, map->tensor),
+                   map->im2col ? "im2col" : "box");
+  hd_print_list(p, map->box, map->num_box);
+  if (map->im2col) {
+    print_axes(p, "lower", map->lower, inner);
+    print_axes(p, "upper", map->upper, inner);
+    print_axes(p, "step", map->step, inner);
+  }
+  hd_buffer_puts(p->out, ")");
+  if (map->swizzle)
+    hd_buffer_printf(p->out, " swizzle(%u)", map->swizzle);
+  hd_buffer_printf(p->out, " l2(%u)", map->l2);
+}
+
+static void print_dims(hd_printer_t *p, const char *word,
+                       const hd_expr_t *const dims[3]) {
+  unsigned count = 3;
+  while (count > 0 && !dims[count - 1])
+    count--;
+  if (count == 0)
+    return;
+  hd_buffer_printf(p->out, " %s(", word);
+  hd_print_list(p, dims, count);
+  hd_buffer_puts(p->out, ")");
+}
+
+static void print_func(hd_printer_t *p, const hd_func_t *func) {
+  static const char *const words[] = {"kernel", "fn", "plan"};
+  hd_visible_pop(&p->visible, 0);
+  hd_buffer_printf(p->out, "%s %s(", words[func->kind], func->name);
+  for (uint32_t i = 0; i < func->num_params; i++) {
+    if (i)
+      hd_buffer_puts(p->out, ", ");
+    print_param(p, func->params[i]);
+  }
+  for (uint32_t i = 0; i < func->num_maps; i++) {
+    hd_buffer_puts(p->out, i || func->num_params ? ", " : "");
+    print_map(p, func->maps[i]);
+  }
+  hd_buffer_puts(p->out, ")");
+  if (!hd_type_equal(func->result, hd_type(HD_VOID)))
+    hd_buffer_printf(p->out, " -> %s", hd_type_name(func->result));
+  print_dims(p, "grid", func->launch.grid);
+  print_dims(p, "block", func->launch.block);
+  print_dims(p, "cluster", func->launch.cluster);
+  if (func->launch.min_blocks)
+    hd_buffer_printf(p->out, " min_blocks(%d)", func->launch.min_blocks);
+  print_block(p, func->body);
+  hd_buffer_puts(p->out, "\n");
+}
+
+static void print_const_item(hd_printer_t *p, const hd_const_t *constant) {
+  hd_visible_pop(&p->visible, 0);
+  hd_buffer_printf(p->out, "const %s = ", constant->name);
+  if (constant->mapping)
+    hd_print_mapping(p, constant->mapping);
+  else if (constant->untyped && hd_type_is_float(constant->value->type))
+    hd_float_print(HD_F64, constant->value->u.f, p->out);
+  else if (constant->untyped && constant->value->type.scalar == HD_U64)
+    hd_buffer_printf(p->out, "%llu", (unsigned long long)constant->value->u.i);
+  else if (constant->untyped)
+    hd_buffer_printf(p->out, "%lld", (long long)constant->value->u.i);
+  else
+    hd_print_expr(p, constant->value, 0);
+  hd_buffer_puts(p->out, "\n");
+}
+
+static void start(hd_printer_t *p, hd_buffer_t *out) {
+  *p = (hd_printer_t){.out = out, .integer = HD_I32};
+  hd_arena_init(&p->arena, NULL);
+  p->visible.arena = &p->arena;
+}
+
+void hd_module_print(const hd_module_t *module, hd_buffer_t *out) {
+  hd_printer_t p;
+  start(&p, out);
+  p.module = module;
+  for (size_t i = 0; i < module->items.size; i++) {
+    const hd_item_t *item = &module->items.data[i];
+    bool both_const = i && item->kind == HD_ITEM_CONST &&
+                      module->items.data[i - 1].kind == HD_ITEM_CONST;
+    if (i && !both_const)
+      hd_buffer_puts(out, "\n");
+    switch (item->kind) {
+    case HD_ITEM_CONST:
+      print_const_item(&p, item->u.constant);
+      break;
+    case HD_ITEM_FUNC:
+      print_func(&p, item->u.func);
+      break;
+    case HD_ITEM_TASK:
+      hd_task_print(item->u.task, out);
+      break;
+    case HD_ITEM_GRAPH:
+      hd_print_graph(&p, item->u.graph);
+      break;
+    case HD_ITEM_REWRITE:
+      hd_rewrite_print(item->u.rewrite, out);
+      break;
+    }
+  }
+  hd_arena_fini(&p.arena);
+}
+
+void hd_func_print(const hd_func_t *func, hd_buffer_t *out) {
+  hd_printer_t p;
+  start(&p, out);
+  print_func(&p, func);
+  hd_arena_fini(&p.arena);
+}
+
+void hd_graph_print(const hd_graph_t *graph, hd_buffer_t *out) {
+  hd_printer_t p;
+  start(&p, out);
+  hd_print_graph(&p, graph);
+  hd_arena_fini(&p.arena);
+}
+
+void hd_expr_print(const hd_expr_t *e, hd_buffer_t *out) {
+  hd_printer_t p;
+  start(&p, out);
+  hd_print_expr(&p, e, 0);
+  hd_arena_fini(&p.arena);
+}
+
+void hd_mapping_print(const hd_mapping_t *mapping, hd_buffer_t *out) {
+  hd_printer_t p;
+  start(&p, out);
+  hd_print_mapping(&p, mapping);
+  hd_arena_fini(&p.arena);
+}
+
+void hd_layout_print(const hd_layout_t *layout, hd_buffer_t *out) {
+  hd_printer_t p;
+  start(&p, out);
+  hd_print_layout(&p, layout);
+  hd_arena_fini(&p.arena);
+}

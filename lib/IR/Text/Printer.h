@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// IR to text. What is printed parses back to IR that prints the same.
+#ifndef HIDET_IR_TEXT_PRINTER_H
+#define HIDET_IR_TEXT_PRINTER_H
+
+#include "IR/Module.h"
+
+void hd_module_print(const hd_module_t *module, hd_buffer_t *out);
+void hd_func_print(const hd_func_t *func, hd_buffer_t *out);
+// The shortest decimal that reads back as the value, rounded to its type.
+void hd_float_print(hd_scalar_t scalar, double value, hd_buffer_t *out);
+void hd_expr_print(const hd_expr_t *e, hd_buffer_t *out);
+void hd_mapping_print(const hd_mapping_t *mapping, hd_buffer_t *out);
+void hd_layout_print(const hd_layout_t *layout, hd_buffer_t *out);
+
+#endif

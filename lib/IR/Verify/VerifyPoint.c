@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Fusion points: what each may store to, and what staging asks for.
+#include "IR/Verify/VerifierState.h"
+
+#include "IR/Mapping.h"
+#include "IR/Rewrite.h"
+
+static void fault(hd_verifier_t *v, hd_loc_t loc, hd_point_t kind,
+                  const char *why) {
+  hd_error(v->diags, loc, HD_E0314, hd_point_name(kind), why);
+  v->errors++;
+}
+
+// Why a point cannot store to a place, or NULL.
+static const char *why_not(hd_point_t kind, const hd_expr_t *place) {
+  hd_scope_t scope = place->u.var->tensor->scope;
+  switch (kind) {
+  case HD_POINT_LOAD:
+    return scope == HD_SCOPE_GLOBAL
+               ? "it goes to shared memory or to a register"
+               : NULL;
+  case HD_POINT_REGISTER:
+    return scope == HD_SCOPE_REGISTER ? NULL : "it goes to a register";
+  case HD_POINT_YIELD:
+    return scope != HD_SCOPE_GLOBAL               ? "it goes to global memory"
+           : place->u.var->direction == HD_DIR_IN ? "it goes to an 'in' tensor"
+                                                  : NULL;
+  case HD_POINT_COUNT:
+    break;
+  }
+  return NULL;
+}
+
+typedef struct search {
+  const hd_stmt_t *tile;
+} search_t;
+
+static bool is_other(void *argument, const hd_expr_t *e) {
+  const search_t *search = argument;
+  const hd_stmt_t *tile = search->tile;
+  for (uint32_t i = 0; i < tile->u.mapfor.mapping->rank; i++)
+    if (e->kind == HD_EXPR_VAR && e->u.var == tile->u.mapfor.vars[i])
+      return false;
+  return true;
+}
+
+static bool depends(const hd_expr_t *e, const hd_stmt_t *tile) {
+  return !hd_walk_expr(e, is_other, &(search_t){tile});
+}
+
+static bool is_whole_block(const hd_func_t *func, int64_t workers) {
+  int64_t threads = 1, size;
+  for (int i = 0; i < 3; i++) {
+    if (!func->launch.block[i])
+      continue;
+    if (!hd_expr_fold_int(func->launch.block[i], &size))
+      return false;
+    threads *= size;
+  }
+  return func->kind == HD_FUNC_KERNEL && threads == workers;
+}
+
+static void verify_staging(hd_verifier_t *v, const hd_stmt_t *stmt) {
+  const hd_expr_t *staging = stmt->u.point.staging;
+  const hd_expr_t *barrier = stmt->u.point.barrier;
+  hd_point_t kind = (hd_point_t)stmt->u.point.kind;
+  const char *why = NULL;
+  hd_verify_expr(v, staging);
+  if (kind != HD_POINT_YIELD)
+    why = "only a yield goes through shared memory";
+  else if (!v->tile)
+    why = "going through shared memory, it must be all that a loop over a "
+          "mapping does";
+  else if (staging->u.var->tensor->scope != HD_SCOPE_SHARED)
+    why = "the tensor that it goes through is not in shared memory";
+  else if (staging->linear ||
+           !hd_type_equal(staging->type, stmt->u.point.place->type))
+    why = "the tensor that it goes through has other elements";
+  else if (!barrier &&
+           !is_whole_block(v->func, v->tile->u.mapfor.mapping->workers))
+    why = "its workers are not the block's threads: say who meets, by "
+          "sync(barrier, threads)";
+  else if (barrier && (depends(barrier, v->tile) ||
+                       depends(stmt->u.point.threads, v->tile)))
+    why = "the barrier changes with the tasks";
+  if (why)
+    fault(v, staging->loc, kind, why);
+  if (barrier) {
+    hd_verify_expr(v, barrier);
+    hd_verify_expr(v, stmt->u.point.threads);
+    hd_verify_type(v, barrier, hd_type(HD_I32));
+    hd_verify_type(v, stmt->u.point.threads, hd_type(HD_I32));
+  }
+}
+
+void hd_verify_point(hd_verifier_t *v, const hd_stmt_t *stmt) {
+  const hd_expr_t *place = stmt->u.point.place;
+  const hd_expr_t *value = stmt->u.point.value;
+  hd_point_t kind = (hd_point_t)stmt->u.point.kind;
+  hd_verify_expr(v, place);
+  hd_verify_expr(v, value);
+  const char *why = why_not(kind, place);
+  if (hd_type_bits(place->type) < 8 &&
+      place->u.var->tensor->scope != HD_SCOPE_REGISTER)
+    why = "an element is smaller than a byte";
+  else if (place->type.lanes != 1)
+    why = "it stores an element, and leaves vectors to the compiler";
+  else if (place->linear)
+    why = "it stores to an element, not to a place in the storage";
+  if (why)
+    fault(v, place->loc, kind, why);
+  hd_verify_type(v, value, place->u.var->type);
+  if (stmt->u.point.staging)
+    verify_staging(v, stmt);
+}

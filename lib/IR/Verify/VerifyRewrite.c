@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The rules of rewrites, as far as they are seen without sizes: nodes are calls
+// of their tasks, the left side hangs together and says what every name stands
+// for, the right side gives what others may use. What it computes is proven by
+// running both sides.
+#include "IR/Graph/RewriteRule.h"
+
+#include <string.h>
+
+typedef struct rule_verifier {
+  hd_diagnostics_t *diags;
+  hd_arena_t arena; // Scratch.
+  const hd_rewrite_t *rewrite;
+  unsigned errors;
+} rule_verifier_t;
+
+__attribute__((format(printf, 3, 4))) static void
+fault(rule_verifier_t *v, hd_loc_t loc, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  hd_error(v->diags, loc, HD_E0317, v->rewrite->name,
+           hd_arena_vprintf(&v->arena, format, args));
+  va_end(args);
+  v->errors++;
+}
+
+const hd_rule_value_t *hd_rewrite_typed(const hd_rewrite_t *rewrite,
+                                        const hd_task_value_t *type) {
+  for (size_t i = 0; i < rewrite->values.size; i++)
+    if (rewrite->values.data[i]->type == type)
+      return rewrite->values.data[i];
+  return NULL;
+}
+
+bool hd_rule_attribute_binds(const hd_rule_attribute_t *attribute) {
+  switch (attribute->kind) {
+  case HD_RULE_TERM:
+    return attribute->term->kind == HD_TERM_ATTRIBUTE;
+  case HD_RULE_TYPE:
+    return attribute->type.var != NULL;
+  case HD_RULE_RANK:
+    return true;
+  case HD_RULE_LIST:
+    break;
+  }
+  return false;
+}
+
+bool hd_rule_node_is_reshape(const hd_rule_node_t *node) {
+  return node->op && !node->task && strcmp(node->op, "reshape") == 0;
+}
+
+// --- Terms ---
+
+// x[], x[0], x[0, 0]: that it is the only one is seen where it is known.
+static bool is_first_element(const hd_term_t *term) {
+  for (unsigned i = 0; i < term->num_operands; i++)
+    if (term->operands[i]->kind != HD_TERM_CONST || term->operands[i]->u.i)
+      return false;
+  return term->num_operands == term->u.value->rank;
+}
+
+// Over sizes, attributes and the one element of constants.
+static bool is_known_term(const rule_verifier_t *v, const hd_term_t *term) {
+  const hd_rule_value_t *value;
+  switch ((hd_term_kind_t)term->kind) {
+  case HD_TERM_CONST:
+  case HD_TERM_SIZE:
+  case HD_TERM_PACK:
+  case HD_TERM_BROADCAST:
+  case HD_TERM_ATTRIBUTE:
+  case HD_TERM_OPERATOR:
+  case HD_TERM_SELECT:
+  case HD_TERM_CAST:
+    break;
+  case HD_TERM_LOAD:
+    value = hd_rewrite_typed(v->rewrite, term->u.value);
+    return value && value->constant && is_first_element(term);
+  case HD_TERM_INDEX:
+  case HD_TERM_BOUND:
+  case HD_TERM_BITCAST:
+  case HD_TERM_FUNCTION:
+  case HD_TERM_LOADELSE:
+  case HD_TERM_REDUCE:
+  case HD_TERM_SCAN:
+  case HD_TERM_COUNT:
+    return false;
+  }
+  for (unsigned i = 0; i < term->num_operands; i++)
+    if (!is_known_term(v, term->operands[i]))
+      return false;
+  return true;
+}
+
+static void verify_term(rule_verifier_t *v, const hd_term_t *term) {
+  if (!is_known_term(v, term))
+    fault(v, term->loc,
+          "a term is over sizes, attributes and the only element of constants");
+}
+
+static void verify_shape(rule_verifier_t *v, const hd_task_value_t *value) {
+  for (uint32_t i = 0; i < value->rank; i++)
+    verify_term(v, value->shape[i]);
+}
+
+static void verify_signature(rule_verifier_t *v) {
+  const hd_task_t *s = v->rewrite->signature;
+  for (size_t i = 0; i < s->inputs.size; i++)
+    verify_shape(v, s->inputs.data[i]);
+  for (size_t i = 0; i < s->outputs.size; i++)
+    verify_shape(v, s->outputs.data[i]);
+  for (size_t i = 0; i < s->conditions.size; i++)
+    verify_term(v, s->conditions.data[i]);
+  for (size_t i = 0; i < s->sizes.size; i++)
+    if (s->sizes.data[i]->bound)
+      fault(v, s->sizes.data[i]->loc, "no size is decided by data");
+}
+
+// --- Nodes ---
+
+static const hd_task_value_t *find_attribute(const hd_task_t *task,
+                                             const char *name) {
+  for (size_t i = 0; i < task->inputs.size; i++)
+    if (task->inputs.data[i]->kind == HD_VALUE_ATTRIBUTE &&
+        strcmp(task->inputs.data[i]->name, name) == 0)
+      return task->inputs.data[i];
+  return NULL;
+}
+
+static bool has_type_var(const hd_task_t *task, const char *name) {
+  for (size_t i = 0; i < task->types.size; i++)
+    if (strcmp(task->types.data[i]->name, name) == 0)
+      return true;
+  return false;
+}
+
+static bool has_pack(const hd_task_t *task, const char *name) {
+  for (size_t i = 0; i < task->packs.size; i++)
+    if (task->packs.data[i]->name &&
+        strcmp(task->packs.data[i]->name, name) == 0)
+      return true;
+  return false;
+}
+
+static void verify_attribute(rule_verifier_t *v, const hd_rule_node_t *node,
+                             const hd_rule_attribute_t *a) {
+  const hd_task_value_t *of = find_attribute(node->task, a->name);
+  bool is_type = !of && has_type_var(node->task, a->name);
+  bool is_rank = !of && !is_type && has_pack(node->task, a->name);
+  if (!of && !is_type && !is_rank)
+    fault(v, a->loc, "task '%s' has no attribute '%s'", node->op, a->name);
+  else if (is_type != (a->kind == HD_RULE_TYPE) ||
+           (a->kind == HD_RULE_RANK && !is_rank) ||
+           (a->kind == HD_RULE_LIST && !(of && of->pack)))
+    fault(v, a->loc, "attribute '%s' of task '%s' is %s", a->name, node->op,
+          is_type          ? "a type"
+          : is_rank        ? "a number of axes"
+          : of && of->pack ? "a list of numbers"
+                           : "a number");
+  if (a->kind == HD_RULE_TERM)
+    verify_term(v, a->term);
+  for (uint32_t i = 0; i < a->count; i++)
+    verify_term(v, a->terms[i]);
+}
+
+static uint32_t count_inputs(const hd_task_t *task) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < task->inputs.size; i++)
+    count += task->inputs.data[i]->kind == HD_VALUE_INPUT;
+  return count;
+}
+
+static bool gives_attribute(const hd_rule_node_t *node, const char *name) {
+  for (uint32_t i = 0; i < node->num_attributes; i++)
+    if (strcmp(node->attributes[i]->name, name) == 0)
+      return true;
+  return false;
+}
+
+static void verify_call(rule_verifier_t *v, const hd_rule_node_t *node) {
+  uint32_t inputs = node->task ? count_inputs(node->task) : 1;
+  uint32_t outputs = node->task ? (uint32_t)node->task->outputs.size : 1;
+  if (node->num_inputs != inputs)
+    fault(v, node->loc, "'%s' has %u operands, found %u", node->op, inputs,
+          node->num_inputs);
+  if (node->num_outputs != outputs)
+    fault(v, node->loc, "'%s' has %u results, found %u",
+          node->op ? node->op : "a name", outputs, node->num_outputs);
+  if (!node->task && node->num_attributes)
+    fault(v, node->loc, "reshape has no attributes");
+  for (uint32_t i = 0; node->task && i < node->num_attributes; i++)
+    verify_attribute(v, node, node->attributes[i]);
+  for (size_t i = 0; node->task && i < node->task->inputs.size; i++) {
+    const hd_task_value_t *a = node->task->inputs.data[i];
+    if (a->kind == HD_VALUE_ATTRIBUTE && !a->initial &&
+        !gives_attribute(node, a->name))
+      fault(v, node->loc, "attribute '%s' of task '%s' is missing", a->name,
+            node->op);
+  }
+}
+
+// --- Sides ---
+
+static bool uses(const hd_rule_node_t *node, const hd_rule_value_t *value) {
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    if (node->inputs[i] == value)
+      return true;
+  return false;
+}
+
+static bool is_used(const hd_rule_node_t *const *nodes, size_t count,
+                    const hd_rule_value_t *value) {
+  for (size_t i = 0; i < count; i++)
+    if (uses(nodes[i], value))
+      return true;
+  return false;
+}
+
+// Grows from the last node by what shares a value with it.
+static void verify_connected(rule_verifier_t *v) {
+  const hd_rewrite_t *r = v->rewrite;
+  size_t count = r->left.size, met = 1;
+  bool *is_met = HD_ARENA_ARRAY(&v->arena, bool, count + 1);
+  bool *seen = HD_ARENA_ARRAY(&v->arena, bool, r->values.size + 1);
+  bool again = count > 1;
+  if (count)
+    is_met[count - 1] = true;
+  while (again) {
+    again = false;
+    for (size_t i = 0; i < count; i++) {
+      const hd_rule_node_t *node = r->left.data[i];
+      bool touches = is_met[i];
+      for (uint32_t n = 0; n < node->num_inputs; n++)
+        touches |= seen[node->inputs[n]->index];
+      for (uint32_t n = 0; n < node->num_outputs; n++)
+        touches |= node->outputs[n] && seen[node->outputs[n]->index];
+      if (!touches)
+        continue;
+      again |= !is_met[i];
+      met += !is_met[i];
+      is_met[i] = true;
+      for (uint32_t n = 0; n < node->num_inputs; n++) {
+        again |= !seen[node->inputs[n]->index];
+        seen[node->inputs[n]->index] = true;
+      }
+      for (uint32_t n = 0; n < node->num_outputs; n++)
+        if (node->outputs[n])
+          seen[node->outputs[n]->index] = true;
+    }
+  }
+  if (count && met < count)
+    fault(v, r->loc, "the left side falls into parts that share no value");
+}
+
+static void verify_value(rule_verifier_t *v, const hd_rule_value_t *value) {
+  const hd_rewrite_t *r = v->rewrite;
+  bool left = is_used(r->left.data, r->left.size, value);
+  bool right = is_used(r->right.data, r->right.size, value);
+  if (value->operand && !left)
+    fault(v, value->loc, "the left side does not use operand '%s'",
+          value->name);
+  if (!value->operand && value->left && !left && !right && !value->right)
+    fault(v, value->loc, "the right side does not give '%s'", value->name);
+  if (!value->operand && !value->left && !right)
+    fault(v, value->loc, "nobody uses '%s'", value->name);
+}
+
+static bool binds(const hd_rewrite_t *r, const hd_task_value_t *attribute) {
+  for (size_t i = 0; i < r->left.size; i++)
+    for (uint32_t n = 0; n < r->left.data[i]->num_attributes; n++) {
+      const hd_rule_attribute_t *a = r->left.data[i]->attributes[n];
+      if (a->kind == HD_RULE_TERM && a->term->kind == HD_TERM_ATTRIBUTE &&
+          a->term->u.value == attribute)
+        return true;
+    }
+  return false;
+}
+
+static void verify_left(rule_verifier_t *v) {
+  const hd_rewrite_t *r = v->rewrite;
+  if (!r->left.size)
+    fault(v, r->loc, "the left side has no node");
+  for (size_t i = 0; i < r->left.size; i++) {
+    verify_call(v, r->left.data[i]);
+    if (!r->left.data[i]->op)
+      fault(v, r->left.data[i]->loc, "a node on the left is an operator");
+  }
+  for (size_t i = 0; i < r->signature->inputs.size; i++) {
+    const hd_task_value_t *input = r->signature->inputs.data[i];
+    if (input->kind == HD_VALUE_ATTRIBUTE && !binds(r, input))
+      fault(v, input->loc, "no node on the left gives '%s'", input->name);
+  }
+  verify_connected(v);
+}
+
+static void verify_right(rule_verifier_t *v) {
+  const hd_rewrite_t *r = v->rewrite;
+  bool gives = false;
+  for (size_t i = 0; i < r->right.size; i++) {
+    const hd_rule_node_t *node = r->right.data[i];
+    verify_call(v, node);
+    if (!node->op && node->inputs[0]->right)
+      fault(v, node->loc,
+            "a name on the right is an operand's, or of the left "
+            "side alone");
+    for (uint32_t n = 0; n < node->num_outputs; n++) {
+      const hd_rule_value_t *value = node->outputs[n];
+      gives |= value && value->left;
+      if (hd_rule_node_is_reshape(node) && value && !value->type &&
+          !value->left)
+        fault(v, value->loc, "the type of a reshape's result must be written");
+      if (value && value->type && value->type->kind == HD_VALUE_OUTPUT &&
+          !hd_rule_node_is_reshape(node))
+        fault(v, value->loc, "a type is written of a reshape's result alone");
+    }
+  }
+  // A name means one thing: of what both sides give, the right one's.
+  for (size_t i = 0; i < r->right.size; i++)
+    for (size_t n = i; n < r->right.size; n++)
+      for (uint32_t o = 0; o < r->right.data[n]->num_outputs; o++)
+        if (r->right.data[n]->outputs[o] &&
+            uses(r->right.data[i], r->right.data[n]->outputs[o]))
+          fault(v, r->right.data[i]->loc, "'%s' is used before it is given",
+                r->right.data[n]->outputs[o]->name);
+  if (!gives)
+    fault(v, r->loc, "the right side gives nothing that the left side does");
+}
+
+bool hd_rewrite_verify(hd_context_t *context, const hd_rewrite_t *rewrite) {
+  rule_verifier_t v = {.diags = &context->diags, .rewrite = rewrite};
+  hd_arena_init_local(&v.arena, &context->budget);
+  verify_signature(&v);
+  verify_left(&v);
+  verify_right(&v);
+  for (size_t i = 0; i < rewrite->values.size; i++)
+    verify_value(&v, rewrite->values.data[i]);
+  hd_arena_fini(&v.arena);
+  return v.errors == 0;
+}

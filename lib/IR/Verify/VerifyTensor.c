@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Tensor types: shapes, layouts, vector accesses.
+#include "IR/Verify/VerifierState.h"
+
+#include "IR/Rewrite.h"
+
+static void layout_fault(hd_verifier_t *v, const hd_var_t *var,
+                         const char *why) {
+  hd_error(v->diags, var->loc, HD_E0306, why);
+  v->errors++;
+}
+
+// Sizes are known before the launch.
+static bool is_size(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  return e->kind == HD_EXPR_VAR
+             ? e->u.var->kind == HD_VAR_PARAM
+             : e->kind != HD_EXPR_BUILTIN && !hd_expr_is_access(e) &&
+                   e->kind != HD_EXPR_CALL && e->kind != HD_EXPR_INTRINSIC;
+}
+
+void hd_verify_size(hd_verifier_t *v, const hd_expr_t *e, const char *what) {
+  hd_verify_expr(v, e);
+  if (!hd_type_is_integer(e->type) || e->type.lanes != 1)
+    hd_verify_fault(v, e->loc, "%s has type %s", what, hd_type_name(e->type));
+  if (!hd_walk_expr(e, is_size, NULL)) {
+    hd_error(v->diags, e->loc, HD_E0302, "what is no constant and no parameter",
+             "in a size");
+    v->errors++;
+  }
+}
+
+static bool is_local_mapping(const hd_mapping_t *mapping) {
+  if (mapping->kind == HD_MAPPING_COMPOSE)
+    return is_local_mapping(mapping->left) && is_local_mapping(mapping->right);
+  return mapping->kind == HD_MAPPING_SPATIAL ||
+         mapping->kind == HD_MAPPING_REPEAT;
+}
+
+static void verify_local(hd_verifier_t *v, const hd_var_t *var,
+                         const hd_mapping_t *mapping) {
+  const hd_tensor_t *tensor = var->tensor;
+  if (tensor->scope != HD_SCOPE_REGISTER) {
+    layout_fault(v, var, "'local' is for register tensors");
+    return;
+  }
+  if (!is_local_mapping(mapping)) {
+    layout_fault(v, var,
+                 "'local' takes spatial, repeat and their compositions");
+    return;
+  }
+  bool same = mapping->rank == tensor->rank;
+  for (uint32_t i = 0; same && i < tensor->rank; i++) {
+    int64_t size;
+    same =
+        hd_expr_fold_int(tensor->shape[i], &size) && size == mapping->dims[i];
+  }
+  if (!same)
+    layout_fault(v, var, "the tensor's shape is not the mapping's task shape");
+}
+
+static void verify_permute(hd_verifier_t *v, const hd_var_t *var,
+                           const hd_layout_item_t *item) {
+  uint32_t seen = 0;
+  for (uint32_t i = 0; i < item->num_values; i++) {
+    int64_t axis;
+    if (!hd_expr_fold_int(item->values[i], &axis) || axis < 0 ||
+        axis >= item->num_values || seen >> axis & 1) {
+      layout_fault(v, var, "'permute' must name each axis once");
+      return;
+    }
+    seen |= UINT32_C(1) << axis;
+  }
+}
+
+static bool constants_within(const hd_layout_item_t *item, int64_t least,
+                             int64_t most) {
+  for (uint32_t i = 0; i < item->num_values; i++) {
+    int64_t value;
+    if (!hd_expr_fold_int(item->values[i], &value) || value < least ||
+        value > most)
+      return false;
+  }
+  return true;
+}
+
+static void verify_swizzle(hd_verifier_t *v, const hd_var_t *var,
+                           const hd_layout_item_t *item) {
+  int64_t bytes = 0;
+  if (item->num_values == 1) {
+    hd_expr_fold_int(item->values[0], &bytes);
+    if (bytes != 32 && bytes != 64 && bytes != 128)
+      layout_fault(v, var,
+                   "'swizzle' takes 32, 64 or 128 bytes, or (bits, "
+                   "base, shift)");
+  } else if (item->num_values != 3 ||
+             !constants_within(item, 0, HD_MAX_SWIZZLE_BITS) ||
+             hd_expr_is_int(item->values[2], 0)) {
+    // Bits combined with themselves would all be 0.
+    layout_fault(v, var,
+                 "'swizzle' takes 32, 64 or 128 bytes, or (bits, "
+                 "base, shift), each at most 10 and the shift at least 1");
+  }
+}
+
+static void verify_layout_item(hd_verifier_t *v, const hd_var_t *var,
+                               uint32_t index) {
+  const hd_layout_item_t *item = &var->tensor->layout->items[index];
+  bool per_axis = item->num_values == var->tensor->rank;
+  if (item->kind != HD_LAYOUT_SWIZZLE && index > 0) {
+    layout_fault(v, var, "a base comes first, and only swizzles follow it");
+    return;
+  }
+  switch (item->kind) {
+  case HD_LAYOUT_ROW:
+  case HD_LAYOUT_COLUMN:
+    break;
+  case HD_LAYOUT_STRIDES:
+    for (uint32_t i = 0; i < item->num_values; i++) {
+      int64_t stride;
+      hd_verify_size(v, item->values[i], "a stride");
+      if (hd_expr_fold_int(item->values[i], &stride) && stride < 0)
+        layout_fault(v, var, "a stride is not negative");
+    }
+    if (!per_axis)
+      layout_fault(v, var, "'strides' takes one value for each axis");
+    break;
+  case HD_LAYOUT_PERMUTE:
+    if (!per_axis)
+      layout_fault(v, var, "'permute' takes one value for each axis");
+    else
+      verify_permute(v, var, item);
+    break;
+  case HD_LAYOUT_TILE:
+    if (!per_axis || !constants_within(item, 1, HD_MAX_TILE))
+      layout_fault(v, var, "'tile' takes one positive constant for each axis");
+    break;
+  case HD_LAYOUT_SWIZZLE:
+    verify_swizzle(v, var, item);
+    break;
+  case HD_LAYOUT_LOCAL:
+    verify_local(v, var, item->mapping);
+    break;
+  }
+}
+
+// Strides may be sizes; a shape of constants does not make them known.
+static bool has_constant_strides(const hd_tensor_t *tensor) {
+  const hd_layout_item_t *base = tensor->layout ? tensor->layout->items : NULL;
+  int64_t stride;
+  if (!base || base->kind != HD_LAYOUT_STRIDES)
+    return true;
+  for (uint32_t i = 0; i < base->num_values; i++)
+    if (!hd_expr_fold_int(base->values[i], &stride))
+      return false;
+  return true;
+}
+
+static void verify_storage(hd_verifier_t *v, const hd_var_t *var) {
+  const hd_tensor_t *tensor = var->tensor;
+  bool constant = true;
+  for (uint32_t i = 0; i < tensor->rank; i++) {
+    int64_t size;
+    bool known = hd_expr_fold_int(tensor->shape[i], &size);
+    constant &= known;
+    if (known && (size < 1 || size > INT32_MAX)) {
+      hd_error(v->diags, tensor->shape[i]->loc, HD_E0307, "a dimension", 1LL,
+               (long long)INT32_MAX, (long long)size);
+      v->errors++;
+      return;
+    }
+  }
+  constant &= has_constant_strides(tensor);
+  int64_t elements = 0;
+  if (constant && (!hd_tensor_storage_const(tensor, &elements) ||
+                   elements > (INT64_C(1) << 62) / 8)) {
+    hd_error(v->diags, var->loc, HD_E0309, var->name);
+    v->errors++;
+  } else if (tensor->scope == HD_SCOPE_REGISTER && !constant) {
+    hd_error(v->diags, var->loc, HD_E0305, var->name);
+    v->errors++;
+  } else if (tensor->scope == HD_SCOPE_REGISTER && elements > 4096) {
+    hd_error(v->diags, var->loc, HD_E0307, "the size of a register tensor", 1LL,
+             4096LL, (long long)elements);
+    v->errors++;
+  }
+}
+
+void hd_verify_tensor(hd_verifier_t *v, const hd_var_t *var) {
+  const hd_tensor_t *tensor = var->tensor;
+  if (tensor->rank > HD_MAX_RANK) {
+    hd_error(v->diags, var->loc, HD_E0307, "the rank of a tensor", 0LL,
+             (long long)HD_MAX_RANK, (long long)tensor->rank);
+    v->errors++;
+    return;
+  }
+  unsigned errors = v->errors;
+  if (tensor->element.lanes != 1 || tensor->element.scalar == HD_VOID)
+    hd_verify_fault(v, var->loc, "a tensor's element type is a scalar, not %s",
+                    hd_type_name(tensor->element));
+  if (tensor->element.scalar == HD_MAP)
+    hd_verify_fault(v, var->loc, "a tensor of type map");
+  if (tensor->element.scalar == HD_MBARRIER && tensor->scope != HD_SCOPE_SHARED)
+    hd_verify_fault(v, var->loc, "an mbarrier lies in shared memory");
+  for (uint32_t i = 0; i < tensor->rank; i++)
+    hd_verify_size(v, tensor->shape[i], "a dimension");
+  if (tensor->layout && tensor->layout->num_items == 0)
+    layout_fault(v, var, "it says nothing");
+  for (uint32_t i = 0; tensor->layout && i < tensor->layout->num_items; i++)
+    verify_layout_item(v, var, i);
+  if (v->errors == errors)
+    verify_storage(v, var);
+}
+
+// Whether a run of lanes along the last axis stays together.
+static const char *why_apart(const hd_tensor_t *tensor, unsigned lanes) {
+  int64_t bits = hd_type_bits(tensor->element);
+  const hd_layout_t *layout = tensor->layout;
+  for (uint32_t i = 0; layout && i < layout->num_items; i++) {
+    const hd_layout_item_t *item = &layout->items[i];
+    const hd_expr_t *last =
+        item->num_values ? item->values[item->num_values - 1] : NULL;
+    int64_t value = 0;
+    switch (item->kind) {
+    case HD_LAYOUT_ROW:
+      break;
+    case HD_LAYOUT_COLUMN:
+      if (tensor->rank > 1)
+        return "runs along the last axis, which a column-major layout keeps "
+               "apart";
+      break;
+    case HD_LAYOUT_STRIDES:
+      if (!last || !hd_expr_is_int(last, 1))
+        return "needs a last stride of 1";
+      break;
+    case HD_LAYOUT_PERMUTE:
+      if (!last || !hd_expr_fold_int(last, &value) ||
+          value != (int64_t)tensor->rank - 1)
+        return "runs along the last axis, which this layout keeps apart";
+      break;
+    case HD_LAYOUT_TILE:
+      if (!last || !hd_expr_fold_int(last, &value) || value % lanes)
+        return "would leave its tile";
+      break;
+    case HD_LAYOUT_SWIZZLE:
+      if (bits && item->num_values == 1) // void has its own fault.
+        value = 128 / bits;
+      else if (item->num_values > 1 &&
+               hd_expr_fold_int(item->values[1], &value))
+        // A shift out of range has its own fault.
+        value = INT64_C(1) << (value >= 0 && value < 32 ? value : 31);
+      if ((int64_t)lanes > value)
+        return "would leave the swizzle's unit";
+      break;
+    case HD_LAYOUT_LOCAL:
+      break; // Settled by the place, which is a constant in the end.
+    }
+  }
+  return NULL;
+}
+
+void hd_verify_lanes(hd_verifier_t *v, const hd_var_t *var, bool linear,
+                     unsigned lanes, hd_loc_t loc) {
+  const char *why = linear ? NULL : why_apart(var->tensor, lanes);
+  unsigned bits = hd_type_bits(var->type) * lanes;
+  if (!why && (bits % 8 || (bits & (bits - 1))))
+    why = "must take a power of two of bytes";
+  if (!why && var->tensor->scope != HD_SCOPE_REGISTER && bits > 128)
+    why = "takes more than 16 bytes";
+  if (why) {
+    hd_error(v->diags, loc, HD_E0304, (int)lanes, why);
+    v->errors++;
+  }
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Clusters: the barrier of all their threads, and other blocks' shared memory.
+// A place is the same offset in the block of the rank.
+//   load_remote        slots: result (1 or 2), address, site, rank
+//   store_remote       slots: address, site, rank, value (1 or 2)
+//   atomic_add_remote  slots: result, address, site, rank, value
+#include "Sim/Bulk.h"
+#include "Sim/Functions.h"
+
+#include "IR/Intrinsic.h"
+
+#include <string.h>
+
+hd_sim_resident_t *hd_sim_peer(hd_sim_task_t *task, const hd_sim_site_t *site,
+                               int32_t rank) {
+  hd_sim_resident_t *block = hd_sim_resident_of(task);
+  char me[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
+  if (rank < 0 || rank >= block->head.cluster_dim)
+    hd_sim_refuse(task, HD_E0714, site,
+                  "%s goes to %s in the block of rank %d of a cluster of %d",
+                  hd_sim_thread_name(task, me),
+                  hd_sim_place_name(site, NULL, place), rank,
+                  block->head.cluster_dim);
+  hd_sim_resident_t *peer = block->unit[rank];
+  if (peer->num_live == 0)
+    hd_sim_refuse(task, HD_E0714, site,
+                  "%s goes to %s in block %u of its cluster, which has ended: "
+                  "no cluster_sync stands between this and its end",
+                  hd_sim_thread_name(task, me),
+                  hd_sim_place_name(site, NULL, place), peer->number);
+  return peer;
+}
+
+// --- The barrier ---
+
+static uint32_t come(const hd_sim_resident_t *block) {
+  uint32_t come = 0;
+  for (int32_t i = 0; i < block->head.cluster_dim; i++)
+    come += block->unit[i]->cluster.arrived + block->unit[i]->cluster.ended;
+  return come;
+}
+
+static uint32_t expected(const hd_sim_resident_t *block) {
+  return block->num_threads * (uint32_t)block->head.cluster_dim;
+}
+
+// Threads that have ended count as come.
+static void end_round(hd_sim_resident_t *block) {
+  if (come(block) < expected(block))
+    return;
+  uint32_t size = (uint32_t)block->head.cluster_dim;
+  block->unit[0]->cluster.round++;
+  for (uint32_t i = 0; i < size; i++)
+    block->unit[i]->cluster.arrived = 0;
+  if (!block->worker->run->sanitizer)
+    return;
+  hd_sim_check_event(&block->threads[0]);
+  hd_sim_sync_cluster(block->unit, size);
+}
+
+static void arrive(hd_sim_task_t *task) {
+  hd_sim_resident_t *block = hd_sim_resident_of(task);
+  char me[HD_SIM_NAME_SIZE];
+  if (task->at_cluster)
+    hd_sim_refuse(task, HD_E0714, task->head.site,
+                  "%s arrives at the cluster's barrier twice without a "
+                  "cluster_wait between",
+                  hd_sim_thread_name(task, me));
+  task->at_cluster = true;
+  task->cluster_round = block->unit[0]->cluster.round;
+  if (hd_sim_sanitizer_of(task))
+    hd_sim_sync_give(task, &block->cluster.joined);
+  block->cluster.arrived++;
+  end_round(block);
+}
+
+static bool wait(hd_sim_task_t *task) {
+  hd_sim_resident_t *block = hd_sim_resident_of(task);
+  char me[HD_SIM_NAME_SIZE];
+  if (!task->at_cluster)
+    hd_sim_refuse(task, HD_E0714, task->head.site,
+                  "%s waits at the cluster's barrier and has not arrived there",
+                  hd_sim_thread_name(task, me));
+  if (block->unit[0]->cluster.round == task->cluster_round)
+    return false;
+  task->at_cluster = false;
+  if (hd_sim_sanitizer_of(task))
+    hd_sim_sync_take(task, block->cluster.complete);
+  return true;
+}
+
+void hd_sim_cluster_arrive(hd_sim_thread_t *thread, uint64_t *slots) {
+  (void)slots;
+  arrive(hd_sim_task(thread));
+}
+
+bool hd_sim_cluster_wait(hd_sim_thread_t *thread, uint64_t *slots) {
+  (void)slots;
+  return wait(hd_sim_task(thread));
+}
+
+bool hd_sim_cluster_sync(hd_sim_thread_t *thread, uint64_t *slots) {
+  (void)slots;
+  hd_sim_task_t *task = hd_sim_task(thread);
+  if (!task->at_cluster)
+    arrive(task);
+  return wait(task);
+}
+
+bool hd_sim_cluster_explain(const hd_sim_task_t *task) {
+  if (task->head.function != (void *)(uintptr_t)hd_sim_cluster_sync &&
+      task->head.function != (void *)(uintptr_t)hd_sim_cluster_wait)
+    return false;
+  const hd_sim_resident_t *block = hd_sim_resident_of(task);
+  char me[HD_SIM_NAME_SIZE];
+  hd_sim_finding(task, HD_E0706, task->head.site, NULL,
+                 "%s waits for ever at the cluster's barrier: %u of %u threads "
+                 "of the cluster's %d blocks have come or ended",
+                 hd_sim_thread_name(task, me), come(block), expected(block),
+                 block->head.cluster_dim);
+  return true;
+}
+
+void hd_sim_thread_ended(hd_sim_task_t *task) {
+  hd_sim_resident_t *block = hd_sim_resident_of(task);
+  if (task->at_cluster && task->cluster_round == block->unit[0]->cluster.round)
+    block->cluster.arrived--;
+  block->cluster.ended++;
+  bool checked = hd_sim_sanitizer_of(task) != NULL;
+  if (block->num_live == 0) {
+    hd_sim_stores_end(block);
+    if (checked) {
+      hd_sim_mbarriers_end(task);
+      hd_sim_warpgroups_end(task);
+      hd_sim_check_visits(task);
+    }
+  }
+  if (come(block) > block->cluster.ended)
+    end_round(block);
+}
+
+// --- Shared memory of other blocks ---
+
+// Where the place is there; NULL: it must not be touched.
+static char *reach(hd_sim_thread_t *thread, const uint64_t *slots,
+                   uint32_t bytes, unsigned touch) {
+  hd_sim_task_t *task = hd_sim_task(thread);
+  const hd_sim_site_t *site = (const hd_sim_site_t *)(uintptr_t)slots[1];
+  if (!slots[0]) {
+    hd_sim_touch(task, task, site, 0, bytes, touch, 0);
+    return NULL;
+  }
+  hd_sim_resident_t *peer = hd_sim_peer(task, site, (int32_t)slots[2]);
+  char *address =
+      (char *)(uintptr_t)slots[0] - thread->block->shared + peer->head.shared;
+  if (!hd_sim_sanitizer_of(task))
+    return address;
+  hd_sim_check_visit(task, site, peer);
+  bool allowed = hd_sim_touch(task, task, site, (uintptr_t)address, bytes,
+                              touch | HD_SIM_BY_ROWS, HD_SYNC_CLUSTER);
+  return allowed ? address : NULL;
+}
+
+static void load(hd_sim_thread_t *thread, uint64_t *slots, uint32_t bytes) {
+  unsigned words = bytes > 8 ? 2 : 1;
+  const char *from = reach(thread, slots + words, bytes, HD_SIM_READS);
+  slots[0] = slots[words - 1] = 0;
+  if (from)
+    memcpy(slots, from, bytes);
+}
+
+static void store(hd_sim_thread_t *thread, uint64_t *slots, uint32_t bytes) {
+  char *to = reach(thread, slots, bytes, HD_SIM_WRITES);
+  if (to)
+    memcpy(to, slots + 3, bytes);
+}
+
+#define REMOTE(type, bytes)                                                    \
+  void hd_sim_load_remote_##type(hd_sim_thread_t *thread, uint64_t *slots) {   \
+    load(thread, slots, bytes);                                                \
+  }                                                                            \
+  void hd_sim_store_remote_##type(hd_sim_thread_t *thread, uint64_t *slots) {  \
+    store(thread, slots, bytes);                                               \
+  }
+REMOTE(f16, 2)
+REMOTE(bf16, 2)
+REMOTE(f32, 4)
+REMOTE(i32, 4)
+REMOTE(u32, 4)
+REMOTE(f32x2, 8)
+REMOTE(u32x2, 8)
+REMOTE(f64, 8)
+REMOTE(u64, 8)
+REMOTE(f32x4, 16)
+REMOTE(u32x4, 16)
+
+// A cluster's blocks have one worker: nobody else is there at the same time.
+static uint32_t *begin_add(hd_sim_thread_t *thread, uint64_t *slots) {
+  char *at =
+      reach(thread, slots + 1, 4, HD_SIM_READS | HD_SIM_WRITES | HD_SIM_ATOMIC);
+  slots[0] = 0;
+  if (at && hd_sim_sanitizer_of(hd_sim_task(thread)))
+    hd_sim_check_event(hd_sim_task(thread));
+  return (uint32_t *)(void *)at;
+}
+
+static void add_word(hd_sim_thread_t *thread, uint64_t *slots) {
+  uint32_t *at = begin_add(thread, slots);
+  if (!at)
+    return;
+  slots[0] = *at;
+  *at += (uint32_t)slots[4];
+}
+
+void hd_sim_atomic_add_remote_i32(hd_sim_thread_t *thread, uint64_t *slots) {
+  add_word(thread, slots);
+}
+void hd_sim_atomic_add_remote_u32(hd_sim_thread_t *thread, uint64_t *slots) {
+  add_word(thread, slots);
+}
+void hd_sim_atomic_add_remote_f32(hd_sim_thread_t *thread, uint64_t *slots) {
+  uint32_t *at = begin_add(thread, slots);
+  float a, b;
+  if (!at)
+    return;
+  slots[0] = *at;
+  memcpy(&a, at, sizeof a);
+  memcpy(&b, &slots[4], sizeof b);
+  a += b;
+  memcpy(at, &a, sizeof a);
+}

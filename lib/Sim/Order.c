@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What threads learn at mbarriers and cluster barriers, and what fences between
+// the proxies tell.
+#include "Sim/Sanitizer.h"
+
+#include <stdlib.h>
+
+static hd_sim_clocks_t *keep(hd_sim_clocks_t *clocks) {
+  if (clocks)
+    clocks->refs++;
+  return clocks;
+}
+
+void hd_sim_memo_drop(hd_sim_memo_t *memo) {
+  hd_sim_sync_drop(&memo->from);
+  hd_sim_sync_drop(&memo->to);
+}
+
+// What the task knows becomes what the memo says; false where it cannot tell.
+static bool take_memo(hd_sim_task_t *task, const hd_sim_memo_t *memo) {
+  if (!memo->from || memo->from != task->clocks)
+    return false;
+  hd_sim_sync_drop(&task->clocks);
+  task->clocks = keep(memo->to);
+  return true;
+}
+
+static void set_clocks(hd_sim_task_t *task, hd_sim_clocks_t *own,
+                       hd_sim_memo_t *memo) {
+  hd_sim_memo_drop(memo);
+  *memo = (hd_sim_memo_t){task->clocks, keep(own)};
+  task->clocks = own; // The memo has the task's reference to the old ones.
+}
+
+void hd_sim_sync_arrive(hd_sim_task_t *task, const hd_sim_resident_t *block,
+                        hd_sim_clocks_t **joined) {
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  hd_sim_clocks_t *mine = hd_sim_clocks_snapshot(task);
+  if (!*joined) {
+    *joined = hd_sim_clocks_create(run, block->number);
+  } else if ((*joined)->refs > 1) {
+    hd_sim_clocks_t *own = hd_sim_clocks_copy(run, *joined);
+    hd_sim_sync_drop(joined);
+    *joined = own;
+  }
+  hd_sim_clocks_learn(run, *joined, mine);
+  hd_sim_sync_drop(&mine);
+  task->clock++;
+}
+
+void hd_sim_sync_learn(hd_sim_task_t *task, hd_sim_clocks_t *clocks,
+                       hd_sim_memo_t *memo) {
+  if (!clocks)
+    return;
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  hd_sim_clocks_of(task);
+  if (take_memo(task, memo))
+    return;
+  hd_sim_clocks_t *own = hd_sim_clocks_copy(run, task->clocks);
+  hd_sim_clocks_learn(run, own, clocks);
+  set_clocks(task, own, memo);
+}
+
+void hd_sim_sync_mark(hd_sim_task_t *task, uint32_t entry, uint32_t clock,
+                      hd_sim_memo_t *memo) {
+  if (hd_sim_clocks_of(task)->at[entry] >= clock || take_memo(task, memo))
+    return;
+  hd_sim_clocks_t *own = hd_sim_clocks_copy(hd_sim_run_of(task), task->clocks);
+  own->at[entry] = clock;
+  set_clocks(task, own, memo);
+}
+
+void hd_sim_sync_proxy_fence(hd_sim_task_t *task, bool global) {
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  hd_sim_clocks_t *own = hd_sim_clocks_copy(run, hd_sim_clocks_of(task));
+  uint32_t kind = global ? HD_SIM_ENTRY_FENCED_GLOBAL : HD_SIM_ENTRY_FENCED;
+  uint32_t first = hd_sim_entry(run, kind, 0);
+  for (uint32_t i = 0; i < run->num_threads; i++)
+    if (own->at[first + i] < own->at[i])
+      own->at[first + i] = own->at[i];
+  hd_sim_sync_drop(&task->clocks);
+  task->clocks = own;
+  *(global ? &task->fenced_global : &task->fenced) = task->clock++;
+}
+
+// What a thread copied counts as written by it when it had waited for it.
+static bool copies_fenced(const hd_sim_task_t *task,
+                          const hd_sim_stamp_t *stamp) {
+  const hd_sim_resident_t *block = hd_sim_resident_of(task);
+  uint32_t thread =
+      stamp->agent - hd_sim_entry(hd_sim_run_of(task), HD_SIM_ENTRY_COPIES, 0);
+  if (stamp->block != block->number || thread >= block->num_threads)
+    return true; // Copies go to the own block's memory alone.
+  const hd_sim_task_t *copier = &block->threads[thread];
+  uint32_t i = 0;
+  while (i < copier->num_waited && copier->waited[i].group < stamp->clock)
+    i++;
+  hd_sim_stamp_t write = *stamp;
+  write.agent = (uint16_t)thread;
+  write.clock = i < copier->num_waited ? copier->waited[i].clock : UINT32_MAX;
+  return hd_sim_fenced(task, &write, false);
+}
+
+bool hd_sim_fenced(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp,
+                   bool global) {
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  if (stamp->agent >= run->num_threads)
+    return copies_fenced(task, stamp);
+  if (stamp->block == hd_sim_resident_of(task)->number &&
+      stamp->agent == (uint32_t)task->head.linear &&
+      (global ? task->fenced_global : task->fenced) >= stamp->clock)
+    return true;
+  hd_sim_stamp_t fence = *stamp;
+  uint32_t kind = global ? HD_SIM_ENTRY_FENCED_GLOBAL : HD_SIM_ENTRY_FENCED;
+  fence.agent = (uint16_t)hd_sim_entry(run, kind, stamp->agent);
+  return hd_sim_clocks_cover(task->clocks, &fence);
+}
+
+void hd_sim_sync_cluster(hd_sim_resident_t *const *unit, uint32_t num_blocks) {
+  hd_sim_run_t *run = unit[0]->worker->run;
+  for (uint32_t i = 0; i < num_blocks; i++) {
+    hd_sim_cluster_t *cluster = &unit[i]->cluster;
+    hd_sim_sync_drop(&cluster->complete);
+    cluster->complete = cluster->joined
+                            ? hd_sim_clocks_copy(run, cluster->joined)
+                            : hd_sim_clocks_create(run, unit[i]->number);
+    for (uint32_t j = 0; j < num_blocks; j++)
+      if (j != i && unit[j]->cluster.joined)
+        hd_sim_clocks_learn(run, cluster->complete, unit[j]->cluster.joined);
+  }
+  for (uint32_t i = 0; i < num_blocks; i++)
+    hd_sim_sync_drop(&unit[i]->cluster.joined);
+}
+
+// --- Visits: accesses to another block's shared memory ---
+
+typedef struct hd_sim_visits {
+  uint32_t count, capacity;
+  hd_sim_stamp_t of[]; // The last of each thread.
+} hd_sim_visits_t;
+
+static hd_sim_stamp_t *visit_of(hd_sim_run_t *run, hd_sim_resident_t *block,
+                                const hd_sim_stamp_t *stamp) {
+  hd_sim_visits_t *visits = block->visits;
+  for (uint32_t i = 0; visits && i < visits->count; i++)
+    if (visits->of[i].block == stamp->block &&
+        visits->of[i].agent == stamp->agent)
+      return &visits->of[i];
+  if (!visits || visits->count == visits->capacity) {
+    uint32_t capacity = visits ? visits->capacity * 2 : 16;
+    bool is_new = !visits;
+    visits = realloc(visits, sizeof *visits + capacity * sizeof *visits->of);
+    if (!visits)
+      hd_sim_no_memory(run);
+    visits->capacity = capacity;
+    if (is_new)
+      visits->count = 0;
+    block->visits = visits;
+  }
+  return &visits->of[visits->count++];
+}
+
+void hd_sim_check_visit(hd_sim_task_t *task, const hd_sim_site_t *site,
+                        hd_sim_resident_t *block) {
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  if (block == hd_sim_resident_of(task))
+    return;
+  hd_sim_stamp_t stamp = {
+      .block = hd_sim_resident_of(task)->number,
+      .clock = task->clock,
+      .site = hd_sim_site_number(run->sanitizer, site),
+      .agent = (uint16_t)task->head.linear,
+      .flags = HD_SIM_VALID,
+  };
+  *visit_of(run, block, &stamp) = stamp;
+}
+
+// The block's shared memory is gone now: whoever was in it must be known to
+// have left by one of its threads at least.
+void hd_sim_check_visits(hd_sim_task_t *last) {
+  hd_sim_resident_t *block = hd_sim_resident_of(last);
+  hd_sim_run_t *run = hd_sim_run_of(last);
+  hd_sim_visits_t *visits = block->visits;
+  if (!visits || visits->count == 0)
+    return;
+  hd_sim_clocks_t *all = hd_sim_clocks_create(run, block->number);
+  for (uint32_t i = 0; i < block->num_threads; i++)
+    if (block->threads[i].clocks)
+      hd_sim_clocks_learn(run, all, block->threads[i].clocks);
+  for (uint32_t i = 0; i < visits->count; i++) {
+    const hd_sim_stamp_t *stamp = &visits->of[i];
+    const hd_sim_site_t *site = run->sanitizer->sites[stamp->site].site;
+    char you[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
+    if (!hd_sim_clocks_cover(all, stamp))
+      hd_sim_finding(last, HD_E0714, site, NULL,
+                     "%s touches %s in block %u, which may have ended: no "
+                     "cluster_sync stands between this and its end",
+                     hd_sim_stamp_name(run, stamp, you),
+                     hd_sim_place_name(site, NULL, place), block->number);
+  }
+  hd_sim_sync_drop(&all);
+  visits->count = 0;
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What atomics and fences release and acquire, by place.
+#include "Sim/Sanitizer.h"
+
+#include "IR/Intrinsic.h"
+
+#include <stdlib.h>
+
+static bool releases(unsigned order) {
+  return order == HD_RELEASE || order == HD_ACQ_REL || order == HD_SEQ_CST;
+}
+static bool acquires(unsigned order) {
+  return order == HD_ACQUIRE || order == HD_ACQ_REL || order == HD_SEQ_CST;
+}
+
+static void grow_locations(hd_sim_sanitizer_t *s) {
+  uint32_t capacity = s->cap_locations ? s->cap_locations * 2 : 256;
+  hd_sim_location_t *table = hd_sim_alloc(s->run, 0, capacity * sizeof *table);
+  if (!table)
+    hd_sim_no_memory(s->run);
+  for (uint32_t i = 0; i < s->cap_locations; i++) {
+    if (!s->locations[i].address)
+      continue;
+    uint32_t at = (uint32_t)(s->locations[i].address * 0x9e3779b1u >> 2);
+    while (table[at &= capacity - 1].address)
+      at++;
+    table[at] = s->locations[i];
+  }
+  hd_sim_refund(s->run, s->cap_locations * sizeof *table);
+  free(s->locations);
+  s->locations = table;
+  s->cap_locations = capacity;
+}
+
+// NULL where the place is unknown and make is false.
+static hd_sim_location_t *find_location(hd_sim_sanitizer_t *s,
+                                        uintptr_t address, bool make) {
+  if (make && s->num_locations * 2 >= s->cap_locations)
+    grow_locations(s);
+  if (!s->cap_locations)
+    return NULL;
+  uint32_t at = (uint32_t)(address * 0x9e3779b1u >> 2);
+  for (;; at++) {
+    hd_sim_location_t *location = &s->locations[at &= s->cap_locations - 1];
+    if (location->address == address)
+      return location;
+    if (location->address)
+      continue;
+    if (!make)
+      return NULL;
+    s->num_locations++;
+    location->address = address;
+    return location;
+  }
+}
+
+static uint32_t cluster_of(const hd_sim_run_t *run, uint32_t block) {
+  const int32_t *grid = run->kernel->grid, *size = run->kernel->cluster;
+  uint32_t x = block % (uint32_t)grid[0] / (uint32_t)size[0];
+  uint32_t y =
+      block / (uint32_t)grid[0] % (uint32_t)grid[1] / (uint32_t)size[1];
+  uint32_t z =
+      block / (uint32_t)grid[0] / (uint32_t)grid[1] / (uint32_t)size[2];
+  return x + (uint32_t)grid[0] * (y + (uint32_t)grid[1] * z);
+}
+
+bool hd_sim_scope_reaches(const hd_sim_run_t *run, uint32_t a, uint32_t b,
+                          unsigned scope) {
+  if (a == b || scope >= HD_SYNC_DEVICE)
+    return true;
+  return scope == HD_SYNC_CLUSTER && cluster_of(run, a) == cluster_of(run, b);
+}
+
+static void forget_releases(hd_sim_location_t *location) {
+  while (location->releases) {
+    hd_sim_release_t *release = location->releases;
+    location->releases = release->next;
+    hd_sim_sync_drop(&release->clocks);
+    free(release);
+  }
+}
+
+// Takes over clocks.
+static void add_release(hd_sim_run_t *run, hd_sim_location_t *location,
+                        hd_sim_clocks_t *clocks, unsigned scope) {
+  for (hd_sim_release_t *r = location->releases; r; r = r->next) {
+    if (r->scope != scope || r->clocks->block != clocks->block)
+      continue;
+    if (r->clocks->refs == 1 && clocks->refs == 1) {
+      hd_sim_clocks_learn(run, clocks, r->clocks);
+      hd_sim_sync_drop(&r->clocks);
+      r->clocks = clocks;
+    } else {
+      hd_sim_clocks_t *both = hd_sim_clocks_copy(run, r->clocks);
+      hd_sim_clocks_learn(run, both, clocks);
+      hd_sim_sync_drop(&r->clocks);
+      hd_sim_sync_drop(&clocks);
+      r->clocks = both;
+    }
+    return;
+  }
+  hd_sim_release_t *release = malloc(sizeof *release);
+  if (!release)
+    hd_sim_no_memory(run);
+  *release = (hd_sim_release_t){location->releases, clocks, scope};
+  location->releases = release;
+}
+
+void hd_sim_sync_release(hd_sim_task_t *task, uintptr_t address, unsigned order,
+                         unsigned scope, bool read_modify_write) {
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  hd_sim_sanitizer_t *s = run->sanitizer;
+  bool by_itself = releases(order), by_fence = task->released != NULL;
+  hd_sim_location_t *location =
+      find_location(s, address, by_itself || by_fence);
+  if (location && !read_modify_write)
+    forget_releases(location);
+  if (by_itself) {
+    add_release(run, location, hd_sim_clocks_snapshot(task), scope);
+    task->clock++;
+  } else if (by_fence) {
+    if (scope > task->release_scope)
+      scope = task->release_scope;
+    task->released->refs++;
+    add_release(run, location, task->released, scope);
+  }
+}
+
+// Teaches *clocks (owned; copied where shared) what the place has to give.
+static void take_releases(hd_sim_task_t *task, hd_sim_clocks_t **clocks,
+                          const hd_sim_location_t *location, unsigned scope) {
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  for (hd_sim_release_t *r = location->releases; r; r = r->next) {
+    unsigned width = r->scope < scope ? r->scope : scope;
+    uint32_t self = hd_sim_resident_of(task)->number;
+    if (!hd_sim_scope_reaches(run, self, r->clocks->block, width))
+      continue;
+    if ((*clocks)->refs > 1) {
+      hd_sim_clocks_t *own = hd_sim_clocks_copy(run, *clocks);
+      hd_sim_sync_drop(clocks);
+      *clocks = own;
+    }
+    hd_sim_clocks_learn(run, *clocks, r->clocks);
+  }
+}
+
+void hd_sim_sync_acquire(hd_sim_task_t *task, uintptr_t address, unsigned order,
+                         unsigned scope) {
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  const hd_sim_location_t *location =
+      find_location(run->sanitizer, address, false);
+  if (!location || !location->releases)
+    return;
+  if (acquires(order)) {
+    hd_sim_clocks_of(task);
+    take_releases(task, &task->clocks, location, scope);
+    return;
+  }
+  if (!task->acquiring)
+    task->acquiring =
+        hd_sim_clocks_create(run, hd_sim_resident_of(task)->number);
+  take_releases(task, &task->acquiring, location, scope);
+}
+
+void hd_sim_sync_fence(hd_sim_task_t *task, unsigned order, unsigned scope) {
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  if (acquires(order) && task->acquiring) {
+    hd_sim_clocks_t *own = hd_sim_clocks_copy(run, hd_sim_clocks_of(task));
+    if (scope >= HD_SYNC_CLUSTER)
+      hd_sim_clocks_learn(run, own, task->acquiring);
+    else
+      hd_sim_clocks_raise(own, task->acquiring);
+    hd_sim_sync_drop(&task->clocks);
+    task->clocks = own;
+  }
+  if (releases(order)) {
+    hd_sim_sync_drop(&task->released);
+    task->released = hd_sim_clocks_snapshot(task);
+    task->release_scope = scope;
+    task->clock++;
+  }
+}
+
+void hd_sim_locations_fini(hd_sim_sanitizer_t *s) {
+  for (uint32_t i = 0; i < s->cap_locations; i++)
+    forget_releases(&s->locations[i]);
+  free(s->locations);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the sanitizer asks of wgmma: reads of shared memory in place of the
+// warpgroup's agent, whose time is the group's number, and accumulators that
+// nobody may touch before a wait has named them.
+#include "Sim/Functions.h"
+#include "Sim/Sanitizer.h"
+#include "Sim/Wgmma.h"
+
+// --- Registers ---
+
+void hd_sim_check_registers(hd_sim_task_t *task, const hd_sim_site_t *site,
+                            int64_t element) {
+  hd_sim_resident_t *block = hd_sim_resident_of(task);
+  const hd_sim_warpgroup_t *group = block->warpgroups[hd_sim_group_of(task)];
+  char me[HD_SIM_NAME_SIZE];
+  for (const hd_sim_sums_t *s = group ? group->sums[hd_sim_group_warp(task)]
+                                      : NULL;
+       s; s = s->next) {
+    int64_t first = (int64_t)(uint32_t)s->which;
+    if (s->which >> 32 != site->declaration || element < first ||
+        element >= first + s->count)
+      continue;
+    if (hd_sim_finding(task, HD_E0705, site, s->site,
+                       "%s %s register %lld of '%s', an accumulator that a "
+                       "wgmma may still be writing: no wgmma_wait that names "
+                       "it stands between",
+                       hd_sim_thread_name(task, me),
+                       site->access == HD_SIM_STORE ? "writes" : "reads",
+                       (long long)element, site->tensor))
+      hd_note(hd_sim_run_of(task)->diags, hd_sim_site_loc(s->site),
+              "the wgmma");
+    return;
+  }
+}
+
+// --- Shared memory ---
+
+typedef struct look {
+  hd_sim_task_t *task;
+  const hd_sim_site_t *site;
+  hd_sim_agent_t agent;
+  const hd_sim_view_t *view;
+  uint32_t first, end; // Rows of a.
+} look_t;
+
+static void look_at(void *argument, uint32_t line, uint32_t offset) {
+  const look_t *look = argument;
+  const hd_sim_view_t *view = look->view;
+  uint32_t row = line / 2;
+  if (view->mn_major) {
+    uint32_t each = HD_SIM_LINE / hd_sim_operand_bytes(view->type);
+    row = line % (view->extent / each) * each;
+  }
+  if (row < look->first || row >= look->end)
+    return;
+  hd_sim_touch_as(look->task, look->site,
+                  (uintptr_t)look->task->head.block->shared + offset,
+                  HD_SIM_LINE, HD_SIM_READS, &look->agent);
+}
+
+static void check_reads(hd_sim_task_t *task, const hd_sim_site_t *site,
+                        const hd_sim_view_t *view, uint32_t group,
+                        uint32_t first, uint32_t end) {
+  hd_sim_run_t *run = hd_sim_run_of(task);
+  look_t look = {.task = task,
+                 .site = site,
+                 .agent = {hd_sim_resident_of(task)->number,
+                           hd_sim_entry(run, HD_SIM_ENTRY_WARPGROUPS,
+                                        hd_sim_group_of(task)),
+                           group},
+                 .view = view,
+                 .first = first,
+                 .end = end};
+  hd_sim_view_walk(view, look_at, &look);
+}
+
+// A descriptor can lead anywhere.
+typedef struct reach {
+  uint32_t most;
+} reach_t;
+
+static void reach_to(void *argument, uint32_t line, uint32_t offset) {
+  (void)line;
+  reach_t *reach = argument;
+  if (reach->most < offset)
+    reach->most = offset;
+}
+
+// The hardware takes no lower bits of an address than a line's, and counts the
+// rows of a swizzle's pattern by it.
+static void check_start(hd_sim_task_t *task, const hd_sim_site_t *site,
+                        const hd_sim_view_t *view) {
+  uint32_t swizzle = hd_sim_view_swizzle(view);
+  uint32_t unit = swizzle ? 8 * swizzle : HD_SIM_LINE;
+  uint32_t rest = view->start % unit;
+  char me[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
+  if (rest % HD_SIM_LINE || (swizzle && rest >= swizzle))
+    hd_sim_refuse(task, HD_E0707, site,
+                  "%s has a product read %s, which does not begin %s",
+                  hd_sim_thread_name(task, me),
+                  hd_sim_place_name(site, NULL, place),
+                  rest % HD_SIM_LINE ? "at a multiple of 16 bytes"
+                                     : "at the first of eight rows of the "
+                                       "swizzle");
+}
+
+void hd_sim_wgmma_check_reach(hd_sim_task_t *task, const hd_sim_site_t *site,
+                              const hd_sim_view_t *view) {
+  check_start(task, site, view);
+  size_t size = hd_sim_run_of(task)->kernel->shared_bytes;
+  reach_t reach = {0};
+  hd_sim_view_walk(view, reach_to, &reach);
+  char me[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
+  if (reach.most + HD_SIM_LINE > size)
+    hd_sim_refuse(task, HD_E0701, site,
+                  "%s has a product read %s as far as byte %u of shared "
+                  "memory, which has %zu",
+                  hd_sim_thread_name(task, me),
+                  hd_sim_place_name(site, NULL, place),
+                  reach.most + HD_SIM_LINE, size);
+}
+
+void hd_sim_wgmma_check(hd_sim_task_t *task, const hd_sim_warpgroup_t *group,
+                        const hd_sim_product_t *p) {
+  const uint64_t *slots = task->head.slots;
+  uint32_t warp = hd_sim_group_warp(task);
+  char me[HD_SIM_NAME_SIZE];
+  if (!group->fenced[warp])
+    hd_sim_finding(task, HD_E0711, task->head.site, NULL,
+                   "%s begins products without a wgmma_fence",
+                   hd_sim_thread_name(task, me));
+  if (!p->in_registers)
+    check_reads(task, (const hd_sim_site_t *)(uintptr_t)slots[4], &p->a,
+                p->group, warp * HD_SIM_PRODUCT_ROWS,
+                (warp + 1) * HD_SIM_PRODUCT_ROWS);
+  check_reads(task,
+              (const hd_sim_site_t *)(uintptr_t)slots[p->in_registers ? 5 : 7],
+              &p->b, p->group, 0, HD_SIM_PRODUCT_N);
+}
+
+// --- The end ---
+
+bool hd_sim_wgmma_explain(const hd_sim_task_t *task) {
+  if (task->head.function != (void *)(uintptr_t)hd_sim_wgmma_wait)
+    return false;
+  const hd_sim_warpgroup_t *group =
+      hd_sim_resident_of(task)->warpgroups[hd_sim_group_of(task)];
+  char me[HD_SIM_NAME_SIZE];
+  uint32_t self = hd_sim_group_warp(task), behind = self;
+  for (uint32_t i = 0; group && i < HD_SIM_GROUP_WARPS; i++)
+    if (group->open[i] < group->open[behind])
+      behind = i;
+  if (!group || behind == self)
+    return false;
+  hd_sim_finding(
+      task, HD_E0710, task->head.site, NULL,
+      "%s waits for ever for products of its warpgroup: its warp has "
+      "committed %u groups, warp %u of the warpgroup %u",
+      hd_sim_thread_name(task, me), group->open[self] - 1, behind,
+      group->open[behind] - 1);
+  return true;
+}
+
+void hd_sim_warpgroups_end(hd_sim_task_t *last) {
+  hd_sim_resident_t *block = hd_sim_resident_of(last);
+  for (uint32_t i = 0; i < HD_SIM_WARPGROUPS; i++) {
+    const hd_sim_warpgroup_t *group = block->warpgroups[i];
+    const hd_sim_sums_t *sums =
+        group && group->first ? group->first->sums[0] : NULL;
+    if (group && group->first)
+      hd_sim_finding(last, HD_E0705, sums ? sums->site : NULL, NULL,
+                     "block %u ends while products of warpgroup %u are under "
+                     "way: there is no wgmma_wait for them",
+                     block->number, i);
+  }
+}
