@@ -10,7 +10,7 @@ packages=(
   cmake ninja-build ccache pkg-config binutils   # to build
   llvm-19-dev                                    # NVPTX, host code, JIT
   llvm-19-tools clang-format-19                  # lit, FileCheck; format test
-  libjansson-dev libxxhash-dev uthash-dev        # reports, the cache, tables
+  libjansson-dev libxxhash-dev                   # reports; tables, the cache
   libprotobuf-c-dev protobuf-c-compiler          # ONNX files
   libcmocka-dev libmpfr-dev                      # unit tests
   python3 python3-venv                           # lit, comparison with numpy

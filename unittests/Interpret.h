@@ -8,7 +8,7 @@
 #define HIDET_UNITTESTS_INTERPRET_H
 
 #include "IR/Module.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 #include "TaskMapping/TaskMapping.h"
 
 typedef struct interpreter {

@@ -12,39 +12,16 @@
 
 enum { DEFAULT_INSTRUCTIONS = 1000000 };
 
-static size_t slot_of(const hd_emit_t *e, const hd_var_t *var) {
-  uint64_t hash = (uint64_t)(uintptr_t)var * UINT64_C(0x9e3779b97f4a7c15);
-  size_t i = (size_t)(hash >> 20) & (e->cap_bindings - 1);
-  while (e->bindings[i].var && e->bindings[i].var != var)
-    i = (i + 1) & (e->cap_bindings - 1);
-  return i;
-}
-
-static void grow(hd_emit_t *e) {
-  hd_binding_t *old = e->bindings;
-  size_t old_capacity = e->cap_bindings;
-  e->cap_bindings = old_capacity ? old_capacity * 2 : 256;
-  e->bindings = HD_ARENA_ARRAY(&e->arena, hd_binding_t, e->cap_bindings);
-  for (size_t i = 0; i < old_capacity; i++)
-    if (old[i].var)
-      e->bindings[slot_of(e, old[i].var)] = old[i];
-}
-
 hd_binding_t *hd_emit_bind(hd_emit_t *e, const hd_var_t *var,
                            LLVMValueRef value) {
-  if (2 * e->num_bindings >= e->cap_bindings)
-    grow(e);
-  hd_binding_t *binding = &e->bindings[slot_of(e, var)];
-  e->num_bindings += !binding->var;
+  hd_binding_t *binding = HD_ARENA_NEW(&e->arena, hd_binding_t);
   *binding = (hd_binding_t){.var = var, .value = value};
+  hd_ptr_map_set(&e->arena, &e->bindings, var, binding);
   return binding;
 }
 
-const hd_binding_t *hd_emit_find(hd_emit_t *e, const hd_var_t *var) {
-  if (!e->cap_bindings)
-    return NULL;
-  const hd_binding_t *binding = &e->bindings[slot_of(e, var)];
-  return binding->var ? binding : NULL;
+const hd_binding_t *hd_emit_find(const hd_emit_t *e, const hd_var_t *var) {
+  return hd_ptr_map_get(&e->bindings, var);
 }
 
 void hd_emit_error(hd_emit_t *e, hd_loc_t loc, hd_diagnostic_code_t code, ...) {

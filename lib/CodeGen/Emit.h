@@ -16,7 +16,7 @@
 
 #include "CodeGen/CodeGen.h"
 #include "IR/Intrinsic.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
@@ -34,8 +34,6 @@ typedef struct hd_cells {
   LLVMTypeRef type;       // Of an element.
   LLVMBasicBlockRef home; // Where it was declared.
 } hd_cells_t;
-typedef struct hd_cell_entry hd_cell_entry_t;
-typedef struct hd_numbered hd_numbered_t;
 typedef struct hd_open_phi hd_open_phi_t;
 
 // A block that emission has come to (EmitBlocks.c).
@@ -102,22 +100,19 @@ typedef struct hd_emit {
   LLVMValueRef function;
   LLVMTypeRef i1, i8, i16, i32, i64, half, f32, f64, ptr, void_;
 
-  hd_binding_t *bindings; // An open-addressing table.
-  size_t num_bindings, cap_bindings;
+  hd_ptr_map_t bindings; // hd_binding_t by variable.
   uint32_t num_declarations;
   hd_emit_frame_t frame;
 
-  hd_numbered_t *numbered; // An open-addressing table.
-  size_t num_numbered, cap_numbered;
-  hd_ptr_map_t flows; // hd_flow_t by block.
-  hd_flow_t *loop;    // The innermost loop that is open.
+  hd_key_map_t numbered; // Operations that were emitted (EmitBlocks.c).
+  hd_ptr_map_t flows;    // hd_flow_t by block.
+  hd_flow_t *loop;       // The innermost loop that is open.
 
   // Register tensors as values, where every index is known while emitting.
-  bool in_memory; // One was not: they are allocas, left to LLVM's passes.
-  bool is_tied;   // An instruction writes the registers that it reads.
-  bool retry;     // That was found out just now: emission starts again so.
-  hd_cell_entry_t *entries; // An open-addressing table.
-  size_t num_entries, cap_entries;
+  bool in_memory;    // One was not: they are allocas, left to LLVM's passes.
+  bool is_tied;      // An instruction writes the registers that it reads.
+  bool retry;        // That was found out just now: emission starts again so.
+  hd_key_map_t held; // What cells hold at the ends of blocks (EmitCells.c).
   uint32_t num_cells;
   int depth; // Of blocks being looked through.
   hd_open_phi_t *postponed;
@@ -148,7 +143,7 @@ bool hd_emit_kernel(hd_emit_t *e);
 void hd_emit_error(hd_emit_t *e, hd_loc_t loc, hd_diagnostic_code_t code, ...);
 hd_binding_t *hd_emit_bind(hd_emit_t *e, const hd_var_t *var,
                            LLVMValueRef value);
-const hd_binding_t *hd_emit_find(hd_emit_t *e, const hd_var_t *var);
+const hd_binding_t *hd_emit_find(const hd_emit_t *e, const hd_var_t *var);
 // Counts an expression or statement against the budget; false: stop.
 bool hd_emit_count(hd_emit_t *e, hd_loc_t loc);
 

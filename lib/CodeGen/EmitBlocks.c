@@ -101,37 +101,17 @@ static bool dominates(const hd_emit_t *e, LLVMBasicBlockRef a,
   return lower == upper;
 }
 
-// The latest emission of an operation.
-struct hd_numbered {
-  LLVMBasicBlockRef block;
+typedef struct operation {
   const void *a, *b;
-  LLVMValueRef value;
   uint32_t kind, type;
-};
+} operation_t;
 
-static hd_numbered_t *slot(const hd_emit_t *e, const hd_numbered_t *key) {
-  uint64_t hash =
-      ((uint64_t)(uintptr_t)key->a ^ (uint64_t)key->kind << 32 ^ key->type) *
-          UINT64_C(0x9e3779b97f4a7c15) +
-      (uint64_t)(uintptr_t)key->b * UINT64_C(0xc2b2ae3d27d4eb4f);
-  size_t i = (size_t)(hash >> 24) & (e->cap_numbered - 1);
-  for (;; i = (i + 1) & (e->cap_numbered - 1)) {
-    hd_numbered_t *entry = &e->numbered[i];
-    if (!entry->block || (entry->a == key->a && entry->b == key->b &&
-                          entry->kind == key->kind && entry->type == key->type))
-      return entry;
-  }
-}
-
-static void grow(hd_emit_t *e) {
-  hd_numbered_t *old = e->numbered;
-  size_t old_capacity = e->cap_numbered;
-  e->cap_numbered = old_capacity ? old_capacity * 2 : 1024;
-  e->numbered = HD_ARENA_ARRAY(&e->arena, hd_numbered_t, e->cap_numbered);
-  for (size_t i = 0; i < old_capacity; i++)
-    if (old[i].block)
-      *slot(e, &old[i]) = old[i];
-}
+// The latest emission of an operation.
+typedef struct numbered {
+  operation_t of;
+  LLVMBasicBlockRef block;
+  LLVMValueRef value;
+} numbered_t;
 
 static bool is_index_arithmetic(LLVMValueRef value) {
   static const LLVMOpcode opcodes[] = {
@@ -174,7 +154,7 @@ void hd_emit_before_end(hd_emit_t *e, LLVMBasicBlockRef block) {
 // An operation was emitted in a branch that does not lead here: brings it up to
 // where the two part, within the same loop, which ptxas does not. Only over a
 // short way, or registers would hold it for long.
-static bool hoist(hd_emit_t *e, hd_numbered_t *entry, LLVMBasicBlockRef here) {
+static bool hoist(hd_emit_t *e, numbered_t *entry, LLVMBasicBlockRef here) {
   enum { NEAR = 3 };
   LLVMValueRef value = entry->value;
   hd_flow_t *there = hd_emit_flow(e, entry->block), *to = hd_emit_flow(e, here);
@@ -194,8 +174,7 @@ static bool hoist(hd_emit_t *e, hd_numbered_t *entry, LLVMBasicBlockRef here) {
   return true;
 }
 
-static bool is_usable(hd_emit_t *e, hd_numbered_t *entry,
-                      LLVMBasicBlockRef here) {
+static bool is_usable(hd_emit_t *e, numbered_t *entry, LLVMBasicBlockRef here) {
   if (!entry->block || entry->block == here || e->host)
     return entry->block == here;
   return dominates(e, entry->block, here) || hoist(e, entry, here);
@@ -203,12 +182,17 @@ static bool is_usable(hd_emit_t *e, hd_numbered_t *entry,
 
 LLVMValueRef *hd_emit_number(hd_emit_t *e, uint32_t kind, uint32_t type,
                              const void *a, const void *b) {
-  if (2 * e->num_numbered >= e->cap_numbered)
-    grow(e);
-  hd_numbered_t key = {LLVMGetInsertBlock(B), a, b, NULL, kind, type};
-  hd_numbered_t *entry = slot(e, &key);
-  e->num_numbered += !entry->block;
-  if (!is_usable(e, entry, key.block))
-    *entry = key;
+  const operation_t of = {a, b, kind, type};
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(B);
+  numbered_t *entry = hd_key_map_find(&e->numbered, &of, sizeof of);
+  if (!entry) {
+    entry = HD_ARENA_NEW(&e->arena, numbered_t);
+    entry->of = of;
+    hd_key_map_set(&e->arena, &e->numbered, &entry->of, sizeof of, entry);
+  }
+  if (!is_usable(e, entry, here)) {
+    entry->block = here;
+    entry->value = NULL;
+  }
   return &entry->value;
 }

@@ -19,14 +19,18 @@
 
 enum { DEEP = 200, PART = HD_EXPR_COUNT, CAST };
 
+typedef struct cell_at {
+  LLVMBasicBlockRef block;
+  uint64_t cell;
+} cell_at_t;
+
 // What a cell holds at the end of a block: a part of a value. While its paths
 // are being looked through: no value.
-struct hd_cell_entry {
-  LLVMBasicBlockRef block;
-  uint32_t cell;
-  uint8_t part, parts;
+typedef struct held {
+  cell_at_t at;
   LLVMValueRef value;
-};
+  uint8_t part, parts;
+} held_t;
 
 // A phi whose operands are still to come.
 struct hd_open_phi {
@@ -38,44 +42,26 @@ struct hd_open_phi {
   unsigned n;
 };
 
-static hd_cell_entry_t *slot(const hd_emit_t *e, LLVMBasicBlockRef block,
-                             uint32_t cell) {
-  uint64_t hash =
-      ((uint64_t)(uintptr_t)block ^ cell) * UINT64_C(0x9e3779b97f4a7c15);
-  size_t i = (size_t)(hash >> 20) & (e->cap_entries - 1);
-  while (e->entries[i].block &&
-         (e->entries[i].block != block || e->entries[i].cell != cell))
-    i = (i + 1) & (e->cap_entries - 1);
-  return &e->entries[i];
+// NULL: nothing that is known.
+static held_t *held_at(const hd_emit_t *e, LLVMBasicBlockRef block,
+                       uint64_t cell) {
+  const cell_at_t at = {block, cell};
+  return hd_key_map_find(&e->held, &at, sizeof at);
 }
 
-static void grow(hd_emit_t *e) {
-  hd_cell_entry_t *old = e->entries;
-  size_t old_capacity = e->cap_entries;
-  e->cap_entries = old_capacity ? old_capacity * 2 : 1024;
-  e->entries = HD_ARENA_ARRAY(&e->arena, hd_cell_entry_t, e->cap_entries);
-  for (size_t i = 0; i < old_capacity; i++)
-    if (old[i].block)
-      *slot(e, old[i].block, old[i].cell) = old[i];
-}
-
-static void put(hd_emit_t *e, LLVMBasicBlockRef block, uint32_t cell,
-                unsigned n, LLVMValueRef value) {
+static void hold(hd_emit_t *e, LLVMBasicBlockRef block, uint32_t cell,
+                 unsigned n, LLVMValueRef value) {
   for (unsigned i = 0; i < n; i++) {
-    if (2 * e->num_entries >= e->cap_entries)
-      grow(e);
-    hd_cell_entry_t *entry = slot(e, block, cell + i);
-    e->num_entries += !entry->block;
-    *entry = (hd_cell_entry_t){block, cell + i, (uint8_t)i, (uint8_t)n, value};
+    held_t *held = held_at(e, block, cell + i);
+    if (!held) {
+      held = HD_ARENA_NEW(&e->arena, held_t);
+      held->at = (cell_at_t){block, cell + i};
+      hd_key_map_set(&e->arena, &e->held, &held->at, sizeof held->at, held);
+    }
+    held->value = value;
+    held->part = (uint8_t)i;
+    held->parts = (uint8_t)n;
   }
-}
-
-static const hd_cell_entry_t *find(const hd_emit_t *e, LLVMBasicBlockRef block,
-                                   uint32_t cell) {
-  if (!e->cap_entries)
-    return NULL;
-  const hd_cell_entry_t *entry = slot(e, block, cell);
-  return entry->block ? entry : NULL;
 }
 
 LLVMValueRef hd_emit_cast(hd_emit_t *e, LLVMValueRef value, LLVMTypeRef type) {
@@ -121,14 +107,13 @@ static LLVMValueRef make_phi(hd_emit_t *e, const hd_cells_t *cells, unsigned n,
 }
 
 // A cell that is being looked for further up is needed here after all.
-static void settle(hd_emit_t *e, const hd_cells_t *cells,
-                   const hd_cell_entry_t *entry) {
+static void settle(hd_emit_t *e, const hd_cells_t *cells, const held_t *entry) {
   if (entry->value)
     return;
-  uint32_t cell = entry->cell - entry->part;
+  uint32_t cell = (uint32_t)entry->at.cell - entry->part;
   unsigned n = entry->parts;
-  LLVMBasicBlockRef block = entry->block;
-  put(e, block, cell, n, make_phi(e, cells, n, block));
+  LLVMBasicBlockRef block = entry->at.block;
+  hold(e, block, cell, n, make_phi(e, cells, n, block));
 }
 
 static LLVMValueRef get(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
@@ -150,11 +135,11 @@ static LLVMValueRef pack(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
 static LLVMValueRef combine(hd_emit_t *e, const hd_cells_t *cells,
                             uint32_t cell, unsigned n,
                             LLVMBasicBlockRef block) {
-  settle(e, cells, find(e, block, cell));
-  hd_cell_entry_t first = *find(e, block, cell);
+  settle(e, cells, held_at(e, block, cell));
+  held_t first = *held_at(e, block, cell);
   bool together = first.parts % n == 0 && first.part % n == 0;
   for (unsigned i = 1; i < n && together; i++) {
-    const hd_cell_entry_t *other = find(e, block, cell + i);
+    const held_t *other = held_at(e, block, cell + i);
     together = other->value == first.value && other->part == first.part + i &&
                other->parts == first.parts;
   }
@@ -196,12 +181,12 @@ static LLVMValueRef join(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
                          unsigned n, LLVMBasicBlockRef block) {
   if (e->depth > DEEP) { // Later: the stack has an end.
     LLVMValueRef phi = make_phi(e, cells, n, block);
-    put(e, block, cell, n, phi);
+    hold(e, block, cell, n, phi);
     open_phi(e, &e->postponed, phi, cells, block, cell, n);
     return phi;
   }
   e->depth++;
-  put(e, block, cell, n, NULL);
+  hold(e, block, cell, n, NULL);
   LLVMBasicBlockRef here = LLVMGetInsertBlock(B);
   LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(block));
   LLVMValueRef same = NULL;
@@ -215,14 +200,14 @@ static LLVMValueRef join(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
   }
   hd_emit_before_end(e, here);
   e->depth--;
-  LLVMValueRef phi = find(e, block, cell)->value;
+  LLVMValueRef phi = held_at(e, block, cell)->value;
   if (!phi && !differ) {
-    put(e, block, cell, n, same);
+    hold(e, block, cell, n, same);
     return same;
   }
   if (!phi)
     phi = make_phi(e, cells, n, block);
-  put(e, block, cell, n, phi);
+  hold(e, block, cell, n, phi);
   add_operands(e, phi, cells, cell, n, block);
   return phi;
 }
@@ -254,7 +239,7 @@ static unsigned count_found(const hd_emit_t *e, LLVMBasicBlockRef block,
                             uint32_t cell, unsigned n) {
   unsigned found = 0;
   for (unsigned i = 0; i < n; i++)
-    found += find(e, block, cell + i) != NULL;
+    found += held_at(e, block, cell + i) != NULL;
   return found;
 }
 
@@ -286,9 +271,9 @@ static LLVMValueRef get(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
                        : found    ? pack(e, cells, cell, n, at)
                                   : come_in(e, cells, cell, n, at);
   if (!found || at != block || found < n)
-    put(e, block, cell, n, value);
+    hold(e, block, cell, n, value);
   if (!found && at != block)
-    put(e, at, cell, n, value);
+    hold(e, at, cell, n, value);
   return value;
 }
 
@@ -334,10 +319,10 @@ LLVMValueRef hd_cells_read(hd_emit_t *e, const hd_cells_t *cells, int64_t index,
     return LLVMGetPoison(type);
   uint32_t cell = cells->first + (uint32_t)index;
   LLVMBasicBlockRef block = LLVMGetInsertBlock(B);
-  const hd_cell_entry_t *entry = find(e, block, cell);
+  const held_t *entry = held_at(e, block, cell);
   bool as_written = entry && entry->part == 0 && entry->parts == n;
   for (unsigned i = 1; i < n && as_written; i++) {
-    const hd_cell_entry_t *other = find(e, block, cell + i);
+    const held_t *other = held_at(e, block, cell + i);
     as_written = other && other->value == entry->value && other->part == i;
   }
   bool in_words = n * cells->bits <= 32 && index % n == 0 && !(n & (n - 1));
@@ -352,7 +337,7 @@ LLVMValueRef hd_cells_read(hd_emit_t *e, const hd_cells_t *cells, int64_t index,
 void hd_cells_write(hd_emit_t *e, const hd_cells_t *cells, int64_t index,
                     unsigned n, LLVMValueRef value) {
   if (is_inside(cells, index, n))
-    put(e, LLVMGetInsertBlock(B), cells->first + (uint32_t)index, n, value);
+    hold(e, LLVMGetInsertBlock(B), cells->first + (uint32_t)index, n, value);
 }
 
 // The register tensors that a loop's body may write.

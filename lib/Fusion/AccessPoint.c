@@ -129,7 +129,6 @@ const hd_expr_t *hd_access_as_expression(hd_accessor_t *a, const hd_expr_t *e) {
   hd_access_begin_names(a, &names);
   e = hd_access_expr(a, e);
   e = learn_all(a, &names) ? hd_access_without_names(&names, e) : NULL;
-  hd_rewriter_fini(&names.rewriter);
   return e;
 }
 
@@ -209,7 +208,6 @@ static const hd_expr_t *without_zeros(hd_accessor_t *a,
                             .argument = (void *)(uintptr_t)value,
                             .expr = without_zero};
   const hd_expr_t *result = hd_rewrite_expr(&rewriter, value);
-  hd_rewriter_fini(&rewriter);
   return result;
 }
 
@@ -226,7 +224,6 @@ static const hd_expr_t *guarded_expression(hd_accessor_t *a,
   if (value)
     value = without_zeros(a, value);
   const hd_expr_t *all = value ? guards_of(a, &names, value) : NULL;
-  hd_rewriter_fini(&names.rewriter);
   return all ? hd_expr_select(a->b.arena, all, value,
                               hd_access_zero(a, value->type))
              : value;

@@ -38,7 +38,6 @@ static const hd_expr_t *yielded(const hd_access_tile_t *tile, bool all) {
   hd_rewriter_t rewriter = {
       .arena = tile->a->b.arena, .argument = &zeros, .expr = else_zero};
   value = hd_rewrite_expr(&rewriter, value);
-  hd_rewriter_fini(&rewriter);
   return value;
 }
 
@@ -208,7 +207,6 @@ void hd_access_yield(const hd_access_tile_t *tile) {
       push_yields(tile, &yields);
     else
       yield_by_element(tile, hook);
-    hd_rewriter_fini(&names.rewriter);
     return;
   }
   const hd_expr_t *value = hd_access_as_expression(a, yielded(tile, false));

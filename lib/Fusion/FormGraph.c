@@ -4,19 +4,10 @@
 // with copies of the prologues that several groups have.
 #include "Fusion/FormState.h"
 #include "Fusion/Views.h"
-#include "Support/Hash.h"
+#include "Support/Map.h"
 
 #include <stdlib.h>
 #include <string.h>
-// An arena serves uthash as well as the heap.
-#define uthash_malloc(size) hd_arena_alloc(arena, size)
-#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
-#include <uthash.h>
-
-typedef struct taken {
-  const char *name;
-  UT_hash_handle hh;
-} taken_t;
 
 typedef struct writer {
   hd_former_t *f;
@@ -24,8 +15,8 @@ typedef struct writer {
   hd_graph_t *graph;
   uint32_t *waits; // Of each unit: how many it still waits for.
   hd_numbers_t *users;
-  taken_t *names;
-  uint32_t number; // Of the last group written.
+  hd_key_map_t names; // That are taken.
+  uint32_t number;    // Of the last group written.
 } writer_t;
 
 // A unit is a group, or a node of none: those come after the groups.
@@ -92,21 +83,15 @@ static void trim(hd_former_t *f, uint32_t group) {
 // --- Names ---
 
 static void take_name(writer_t *w, const char *name) {
-  hd_arena_t *arena = w->arena;
-  taken_t *entry = HD_ARENA_NEW(arena, taken_t);
-  entry->name = name;
-  HASH_ADD_KEYPTR(hh, w->names, name, strlen(name), entry);
+  hd_key_map_set_name(w->arena, &w->names, name, name);
 }
 
 static const char *fresh_name(writer_t *w, const char *name) {
-  const char *fresh = name;
-  taken_t *entry;
-  for (unsigned i = 1;; i++) {
-    fresh = hd_arena_printf(w->arena, "%s_again_%u", name, i);
-    HASH_FIND_STR(w->names, fresh, entry);
-    if (!entry)
-      break;
-  }
+  const char *fresh;
+  unsigned i = 1;
+  do
+    fresh = hd_arena_printf(w->arena, "%s_again_%u", name, i++);
+  while (hd_key_map_find_name(&w->names, fresh));
   take_name(w, fresh);
   return fresh;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Fusion/Fuse.h"
 #include "Fusion/Passes.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 const hd_pass_t hd_fusion_passes[] = {
 #define HD_PASS HD_PASS_ROW

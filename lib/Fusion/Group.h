@@ -15,7 +15,7 @@
 
 #include "Fusion/IndexMap.h"
 #include "Schedule/Schedule.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 // What groups of one graph share.
 typedef struct hd_fusion {

@@ -4,21 +4,14 @@
 #include "Fusion/Join.h"
 #include "Fusion/PlanState.h"
 #include "Schedule/Build.h"
-#include "Support/Hash.h"
 
 #include <string.h>
-// An arena serves uthash as well as the heap.
-#define uthash_malloc(size) hd_arena_alloc(arena, size)
-#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
-#include <uthash.h>
 
 // A group that was joined, and others like it.
 struct hd_plan_recipe {
-  const char *key;
   const hd_node_t *const *nodes; // That it was made for.
   const char *why;               // It could not be.
   hd_joined_t joined;
-  UT_hash_handle hh;
 };
 
 static bool is_kept(void *argument, const hd_value_t *value) {
@@ -81,15 +74,14 @@ find_recipe(hd_planner_t *p, const hd_node_t *const *nodes, size_t count) {
   hd_buffer_t key = {0};
   group_key(p, nodes, count, &key);
   const char *text = hd_buffer_text(&key);
-  hd_plan_recipe_t *recipe;
-  HASH_FIND_STR(p->recipes, text, recipe);
+  hd_plan_recipe_t *recipe = hd_key_map_find_name(&p->recipes, text);
   if (!recipe) {
     recipe = HD_ARENA_NEW(arena, hd_plan_recipe_t);
-    recipe->key = hd_arena_printf(arena, "%s", text);
     recipe->nodes = nodes;
     recipe->why =
         hd_group_join(p->fusion, nodes, count, is_kept, p, &recipe->joined);
-    HASH_ADD_KEYPTR(hh, p->recipes, recipe->key, strlen(recipe->key), recipe);
+    hd_key_map_set_name(arena, &p->recipes,
+                        hd_arena_strndup(arena, text, key.size), recipe);
   }
   hd_buffer_fini(&key);
   return recipe;

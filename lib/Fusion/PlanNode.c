@@ -79,7 +79,6 @@ static bool plan_schedule(hd_planner_t *p, const hd_node_t *node,
   for (uint32_t i = 0; i < schedule->num_params; i++)
     hd_rewriter_map(&rewriter, schedule->params[i], tensors[i]);
   hd_rewrite_into(&rewriter, schedule->body, &p->body);
-  hd_rewriter_fini(&rewriter);
   return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "Fusion/Fuse.h"
 #include "IR/Rewrite.h"
+#include "Support/Map.h"
 
 typedef struct hd_plan_recipe hd_plan_recipe_t;
 
@@ -23,7 +24,7 @@ typedef struct hd_planner {
   hd_ptr_map_t kept;    // Values that are read outside of their group.
   HD_VEC(const hd_var_t *) params;
   hd_stmt_list_t body;
-  hd_plan_recipe_t *recipes; // Of groups.
+  hd_key_map_t recipes; // Of groups, by what they compute.
 } hd_planner_t;
 
 // --- PlanNode.c ---

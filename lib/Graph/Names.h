@@ -4,13 +4,12 @@
 #ifndef HIDET_GRAPH_NAMES_H
 #define HIDET_GRAPH_NAMES_H
 
-#include "Support/Arena.h"
-
-typedef struct hd_names hd_names_t; // NULL: none are taken.
+#include "Support/Map.h"
 
 // name itself, or name_1, ... where it is taken; that is taken from now on.
-// The names and the result live in the arena, or as long as name.
-const char *hd_name_unique(hd_arena_t *arena, hd_names_t **names,
+// The names and the result live in the arena, or as long as name. names belongs
+// to these calls alone.
+const char *hd_name_unique(hd_arena_t *arena, hd_key_map_t *names,
                            const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Graph/Prepare.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 #include <string.h>
 

@@ -3,25 +3,18 @@
 
 #include "IR/Graph/Graph.h"
 #include "IR/Graph/RewriteRule.h"
-#include "Support/Hash.h"
+#include "Support/Map.h"
 
 #include <stdlib.h>
 #include <string.h>
-// An arena serves uthash as well as the heap.
-#define uthash_malloc(size) hd_arena_alloc(arena, size)
-#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
-#include <uthash.h>
 
-typedef struct hd_item_name {
-  const char *name;
-  HD_VEC(size_t) items; // Their places in the module.
-  UT_hash_handle hh;
-} hd_item_name_t;
+// Items of a name: their places in the module.
+typedef HD_VEC(size_t) places_t;
 
 struct hd_item_index {
-  hd_arena_t *arena; // The module's.
-  hd_item_name_t *names;
-  size_t count; // Of the items that it knows.
+  hd_arena_t *arena;  // The module's.
+  hd_key_map_t names; // places_t.
+  size_t count;       // Of the items that it knows.
 };
 
 void hd_context_init(hd_context_t *context) {
@@ -94,31 +87,23 @@ hd_loc_t hd_item_loc(const hd_item_t *item) {
   return (hd_loc_t){0};
 }
 
-static hd_item_name_t *find_items(const hd_module_t *module, const char *name) {
-  hd_item_name_t *entry = NULL;
-  if (module->index->names)
-    HASH_FIND_STR(module->index->names, name, entry);
-  return entry;
-}
-
 // Takes in what was pushed since it was last asked.
 static void update_index(const hd_module_t *module) {
   struct hd_item_index *index = module->index;
   hd_arena_t *arena = index->arena;
   for (; index->count < module->items.size; index->count++) {
     const char *name = hd_item_name(&module->items.data[index->count]);
-    hd_item_name_t *entry = find_items(module, name);
-    if (!entry) {
-      entry = HD_ARENA_NEW(arena, hd_item_name_t);
-      entry->name = name;
-      HASH_ADD_KEYPTR(hh, index->names, entry->name, strlen(name), entry);
+    places_t *places = hd_key_map_find_name(&index->names, name);
+    if (!places) {
+      places = HD_ARENA_NEW(arena, places_t);
+      hd_key_map_set_name(arena, &index->names, name, places);
     }
-    hd_vec_push(arena, &entry->items, index->count);
+    hd_vec_push(arena, places, index->count);
   }
 }
 
 void hd_module_reindex(hd_module_t *module) {
-  module->index->names = NULL;
+  module->index->names = (hd_key_map_t){0};
   module->index->count = 0;
 }
 
@@ -136,10 +121,10 @@ const char *hd_module_fresh_name(hd_arena_t *arena, const hd_module_t *module,
 const hd_item_t *hd_module_next(const hd_module_t *module, const char *name,
                                 size_t *cursor) {
   update_index(module);
-  hd_item_name_t *entry = find_items(module, name);
-  if (!entry || *cursor >= entry->items.size)
+  const places_t *places = hd_key_map_find_name(&module->index->names, name);
+  if (!places || *cursor >= places->size)
     return NULL;
-  return &module->items.data[entry->items.data[(*cursor)++]];
+  return &module->items.data[places->data[(*cursor)++]];
 }
 
 const hd_func_t *hd_module_find(const hd_module_t *module, const char *name,

@@ -3,30 +3,17 @@
 
 #include "Support/Vec.h"
 
-#include <stdlib.h>
-// An arena serves uthash as well as the heap.
-#define uthash_malloc(size) hd_arena_alloc(rewriter->arena, size)
-#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
-#include <uthash.h>
-
-struct hd_var_map {
-  const hd_var_t *from;
+// What takes a variable's place.
+typedef struct replacement {
   const hd_var_t *to;     // Either this
   const hd_expr_t *value; // or this.
-  UT_hash_handle hh;
-};
+} replacement_t;
 
 static void map_add(hd_rewriter_t *rewriter, const hd_var_t *from,
                     const hd_var_t *to, const hd_expr_t *value) {
-  struct hd_var_map *entry = NULL;
-  HASH_FIND_PTR(rewriter->vars, &from, entry);
-  if (!entry) {
-    entry = HD_ARENA_NEW(rewriter->arena, struct hd_var_map);
-    entry->from = from;
-    HASH_ADD_PTR(rewriter->vars, from, entry);
-  }
-  entry->to = to;
-  entry->value = value;
+  replacement_t *entry = HD_ARENA_NEW(rewriter->arena, replacement_t);
+  *entry = (replacement_t){to, value};
+  hd_ptr_map_set(rewriter->arena, &rewriter->vars, from, entry);
 }
 
 void hd_rewriter_map(hd_rewriter_t *rewriter, const hd_var_t *old,
@@ -39,21 +26,13 @@ void hd_rewriter_substitute(hd_rewriter_t *rewriter, const hd_var_t *old,
   map_add(rewriter, old, NULL, value);
 }
 
-void hd_rewriter_fini(hd_rewriter_t *rewriter) {
-  HASH_CLEAR(hh, rewriter->vars); // The arena has the memory.
-  rewriter->vars = NULL;
-}
-
-static const struct hd_var_map *lookup(hd_rewriter_t *rewriter,
-                                       const hd_var_t *var) {
-  struct hd_var_map *entry = NULL;
-  if (rewriter->vars && var)
-    HASH_FIND_PTR(rewriter->vars, &var, entry);
-  return entry;
+static const replacement_t *lookup(hd_rewriter_t *rewriter,
+                                   const hd_var_t *var) {
+  return hd_ptr_map_get(&rewriter->vars, var);
 }
 
 static const hd_var_t *map_var(hd_rewriter_t *rewriter, const hd_var_t *var) {
-  const struct hd_var_map *entry = lookup(rewriter, var);
+  const replacement_t *entry = lookup(rewriter, var);
   return entry && entry->to ? entry->to : var;
 }
 
@@ -83,8 +62,7 @@ const hd_expr_t *hd_rewrite_expr(hd_rewriter_t *rewriter, const hd_expr_t *e) {
     return NULL;
   const hd_expr_t *const *operands =
       rewrite_exprs(rewriter, e->operands, e->num_operands);
-  const struct hd_var_map *entry =
-      has_var(e) ? lookup(rewriter, e->u.var) : NULL;
+  const replacement_t *entry = has_var(e) ? lookup(rewriter, e->u.var) : NULL;
   if (entry && entry->value)
     return entry->value; // Already as it should be.
   if (operands != e->operands || entry) {

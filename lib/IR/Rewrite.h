@@ -6,6 +6,7 @@
 #define HIDET_IR_REWRITE_H
 
 #include "IR/Module.h"
+#include "Support/Map.h"
 
 typedef struct hd_stmt_list {
   const hd_stmt_t **data;
@@ -29,7 +30,7 @@ struct hd_rewriter {
   // Declarations (let, loop variables, tensors): a new variable, or the same.
   // References to a replaced variable are redirected by the rewriter.
   const hd_var_t *(*declare)(hd_rewriter_t *, const hd_var_t *var);
-  struct hd_var_map *vars; // Of its own.
+  hd_ptr_map_t vars; // Of its own.
 };
 
 // Makes later references to old become references to new.
@@ -46,7 +47,6 @@ void hd_rewrite_into(hd_rewriter_t *rewriter, hd_block_t block,
 // Parameters, launch expressions and body.
 const hd_func_t *hd_rewrite_func(hd_rewriter_t *rewriter,
                                  const hd_func_t *func);
-void hd_rewriter_fini(hd_rewriter_t *rewriter);
 
 void hd_stmt_list_push(hd_arena_t *arena, hd_stmt_list_t *list,
                        const hd_stmt_t *stmt);

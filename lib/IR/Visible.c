@@ -1,12 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Visible.h"
-#include "Support/Hash.h"
-
-#include <stdlib.h>
-// An arena serves uthash as well as the heap.
-#define uthash_malloc(size) hd_arena_alloc(visible->arena, size)
-#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
-#include <uthash.h>
 
 struct hd_visible_entry {
   const char *name;
@@ -14,23 +7,11 @@ struct hd_visible_entry {
   hd_visible_entry_t *hidden; // Of the same name, further out.
   bool again; // The variable was visible already, and this is not in by_var.
   unsigned count;
-  UT_hash_handle name_handle, var_handle;
 };
 
 static hd_visible_entry_t *find_name(const hd_visible_t *visible,
                                      const char *name) {
-  hd_visible_entry_t *entry = NULL;
-  if (visible->by_name)
-    HASH_FIND(name_handle, visible->by_name, name, strlen(name), entry);
-  return entry;
-}
-
-static hd_visible_entry_t *find_var(const hd_visible_t *visible,
-                                    const hd_var_t *var) {
-  hd_visible_entry_t *entry = NULL;
-  if (visible->by_var)
-    HASH_FIND(var_handle, visible->by_var, &var, sizeof var, entry);
-  return entry;
+  return hd_key_map_find_name(&visible->by_name, name);
 }
 
 void hd_visible_push(hd_visible_t *visible, const hd_var_t *var,
@@ -40,28 +21,25 @@ void hd_visible_push(hd_visible_t *visible, const hd_var_t *var,
     visible->spare = entry->hidden;
   else
     entry = HD_ARENA_NEW(visible->arena, hd_visible_entry_t);
-  *entry = (hd_visible_entry_t){.name = name, .var = var};
-  entry->hidden = find_name(visible, name);
-  if (entry->hidden)
-    HASH_DELETE(name_handle, visible->by_name, entry->hidden);
-  HASH_ADD_KEYPTR(name_handle, visible->by_name, entry->name, strlen(name),
-                  entry);
-  entry->again = find_var(visible, var) != NULL;
+  *entry = (hd_visible_entry_t){
+      .name = name,
+      .var = var,
+      .hidden = find_name(visible, name),
+      .again = hd_ptr_map_get(&visible->by_var, var) != NULL,
+  };
+  hd_key_map_set_name(visible->arena, &visible->by_name, name, entry);
   if (!entry->again)
-    HASH_ADD(var_handle, visible->by_var, var, sizeof entry->var, entry);
+    hd_ptr_map_set(visible->arena, &visible->by_var, var, entry);
   hd_vec_push(visible->arena, &visible->stack, entry);
 }
 
 void hd_visible_pop(hd_visible_t *visible, size_t size) {
   while (visible->stack.size > size) {
     hd_visible_entry_t *entry = visible->stack.data[--visible->stack.size];
-    hd_visible_entry_t *hidden = entry->hidden;
-    HASH_DELETE(name_handle, visible->by_name, entry);
-    if (hidden)
-      HASH_ADD_KEYPTR(name_handle, visible->by_name, hidden->name,
-                      strlen(hidden->name), hidden);
+    hd_key_map_set_name(visible->arena, &visible->by_name, entry->name,
+                        entry->hidden);
     if (!entry->again)
-      HASH_DELETE(var_handle, visible->by_var, entry);
+      hd_ptr_map_set(visible->arena, &visible->by_var, entry->var, NULL);
     entry->hidden = visible->spare;
     visible->spare = entry;
   }
@@ -73,7 +51,7 @@ const hd_var_t *hd_visible_find(const hd_visible_t *visible, const char *name) {
 }
 
 const char *hd_visible_name(const hd_visible_t *visible, const hd_var_t *var) {
-  const hd_visible_entry_t *entry = find_var(visible, var);
+  const hd_visible_entry_t *entry = hd_ptr_map_get(&visible->by_var, var);
   return entry ? entry->name : NULL;
 }
 

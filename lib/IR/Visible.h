@@ -7,6 +7,7 @@
 #define HIDET_IR_VISIBLE_H
 
 #include "IR/Tensor.h"
+#include "Support/Map.h"
 #include "Support/Vec.h"
 
 typedef struct hd_visible_entry hd_visible_entry_t;
@@ -14,7 +15,9 @@ typedef struct hd_visible_entry hd_visible_entry_t;
 // Zero-initialized but for the arena, which holds all of it.
 typedef struct hd_visible {
   hd_arena_t *arena;
-  hd_visible_entry_t *by_name, *by_var, *spare;
+  hd_key_map_t by_name;
+  hd_ptr_map_t by_var;
+  hd_visible_entry_t *spare;
   HD_VEC(hd_visible_entry_t *) stack; // Innermost last.
 } hd_visible_t;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Rewrite.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 bool hd_walk_expr(const hd_expr_t *e, hd_visit_expr_t visit, void *argument) {
   for (uint32_t i = 0; i < e->num_operands; i++)

@@ -12,7 +12,7 @@
 #include "Runtime/Compile.h"
 #include "Runtime/DeviceCuda.h"
 #include "Support/BuildId.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 #include <stdio.h>
 #include <stdlib.h>

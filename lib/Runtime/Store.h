@@ -7,7 +7,7 @@
 
 #include "Graph/Bind/Binding.h"
 #include "Runtime/Program.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 typedef struct hd_stored {
   const hd_value_t *value;

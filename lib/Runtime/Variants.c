@@ -69,7 +69,6 @@ static hd_func_t *copy_func(maker_t *m, const hd_func_t *func) {
   hd_rewriter_t rewriter = {
       .arena = arena_of(m), .argument = m, .expr = relink};
   copied_t copy = {func, add_func(m, hd_rewrite_func(&rewriter, func))};
-  hd_rewriter_fini(&rewriter);
   hd_vec_push(arena_of(m), &m->copies, copy);
   return copy.to;
 }

@@ -2,7 +2,7 @@
 #include "Schedule/Flatten.h"
 
 #include "Schedule/Terms.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 #include <string.h>
 
@@ -323,8 +323,10 @@ static void flat_definition(flattener_t *f, const hd_definition_t *d) {
 hd_task_t *hd_task_flatten(hd_context_t *context, hd_arena_t *arena,
                            const hd_task_binding_t *binding, hd_loc_t loc) {
   const hd_task_t *task = binding->task;
-  flattener_t f = {context, arena, binding, HD_ARENA_NEW(arena, hd_task_t),
-                   {0},     {0},   {0},     {0}};
+  flattener_t f = {.context = context,
+                   .arena = arena,
+                   .binding = binding,
+                   .flat = HD_ARENA_NEW(arena, hd_task_t)};
   f.flat->name = task->name;
   f.flat->loc = task->loc;
   for (size_t i = 0; i < task->sizes.size; i++)

@@ -4,7 +4,7 @@
 // operations: enough to tell a sum from an exponential.
 #include "Schedule/Prepare.h"
 
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 enum { LOAD_COST = 3, STORE_COST = 8, FUNCTION_COST = 16 };
 

@@ -7,7 +7,7 @@
 
 #include "IR/Graph/Graph.h"
 #include "Schedule/Terms.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 // A node: its task, or a reshape.
 typedef struct hd_merge_part {

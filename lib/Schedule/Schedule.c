@@ -8,25 +8,19 @@
 #include "Schedule/Flatten.h"
 #include "Schedule/Prepare.h"
 #include "Schedule/Rules.h"
-
-#include "Support/Hash.h"
+#include "Support/Map.h"
 
 #include <string.h>
-// An arena serves uthash as well as the heap.
-#define uthash_malloc(size) hd_arena_alloc(arena, size)
-#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
-#include <uthash.h>
 
-typedef struct hd_entry {
-  const char *key;
+// NULL: it could not be.
+typedef struct known {
   hd_prepared_t *prepared;
-  UT_hash_handle hh;
-} hd_entry_t;
+} known_t;
 
 struct hd_scheduler {
   hd_module_t *module;
   hd_arena_t *arena;
-  hd_entry_t *entries;
+  hd_key_map_t known; // By what a node computes.
 };
 
 hd_scheduler_t *hd_scheduler_create(hd_module_t *module, hd_arena_t *arena) {
@@ -110,19 +104,17 @@ hd_prepared_t *hd_scheduler_prepare(hd_scheduler_t *s, const hd_node_t *node) {
   hd_buffer_t key = {0};
   hd_node_key(&key, node);
   const char *text = hd_buffer_text(&key);
-  size_t size = strlen(text);
-  hd_entry_t *entry;
-  HASH_FIND(hh, s->entries, text, size, entry);
-  if (!entry) {
-    entry = HD_ARENA_NEW(arena, hd_entry_t);
-    entry->key = hd_arena_strndup(arena, text, size);
-    HASH_ADD_KEYPTR(hh, s->entries, entry->key, size, entry);
+  known_t *known = hd_key_map_find_name(&s->known, text);
+  if (!known) {
+    known = HD_ARENA_NEW(arena, known_t);
+    hd_key_map_set_name(arena, &s->known,
+                        hd_arena_strndup(arena, text, key.size), known);
     const hd_task_binding_t *binding = bind(s, node);
     if (binding)
-      entry->prepared = hd_scheduler_prepare_binding(s, binding, node->loc);
+      known->prepared = hd_scheduler_prepare_binding(s, binding, node->loc);
   }
   hd_buffer_fini(&key);
-  return entry->prepared;
+  return known->prepared;
 }
 
 // --- Schedules ---

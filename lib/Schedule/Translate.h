@@ -13,7 +13,7 @@
 
 #include "Schedule/Build.h"
 #include "Schedule/Terms.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 // What a term is worth. Of a term of type i64 the expression may be an i32.
 typedef struct hd_worth {

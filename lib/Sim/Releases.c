@@ -15,44 +15,35 @@ static bool acquires(unsigned order) {
 }
 
 static void grow_locations(hd_sim_sanitizer_t *s) {
-  uint32_t capacity = s->cap_locations ? s->cap_locations * 2 : 256;
-  hd_sim_location_t *table = hd_sim_alloc(s->run, 0, capacity * sizeof *table);
-  if (!table)
+  size_t bytes = hd_ptr_map_growth(&s->locations);
+  void *zeros = hd_sim_alloc(s->run, 0, bytes);
+  if (!zeros)
     hd_sim_no_memory(s->run);
-  for (uint32_t i = 0; i < s->cap_locations; i++) {
-    if (!s->locations[i].address)
-      continue;
-    uint32_t at = (uint32_t)(s->locations[i].address * 0x9e3779b1u >> 2);
-    while (table[at &= capacity - 1].address)
-      at++;
-    table[at] = s->locations[i];
-  }
-  hd_sim_refund(s->run, s->cap_locations * sizeof *table);
-  free(s->locations);
-  s->locations = table;
-  s->cap_locations = capacity;
+  void *old = hd_ptr_map_grow(&s->locations, zeros);
+  if (old)
+    hd_sim_refund(s->run, bytes / 2);
+  free(old);
 }
 
-// NULL where the place is unknown and make is false.
-static hd_sim_location_t *find_location(hd_sim_sanitizer_t *s,
-                                        uintptr_t address, bool make) {
-  if (make && s->num_locations * 2 >= s->cap_locations)
-    grow_locations(s);
-  if (!s->cap_locations)
-    return NULL;
-  uint32_t at = (uint32_t)(address * 0x9e3779b1u >> 2);
-  for (;; at++) {
-    hd_sim_location_t *location = &s->locations[at &= s->cap_locations - 1];
-    if (location->address == address)
-      return location;
-    if (location->address)
-      continue;
-    if (!make)
-      return NULL;
-    s->num_locations++;
-    location->address = address;
+static hd_sim_location_t *find_location(const hd_sim_sanitizer_t *s,
+                                        uintptr_t address) {
+  return hd_ptr_map_find(&s->locations, (const void *)address);
+}
+
+static hd_sim_location_t *make_location(hd_sim_sanitizer_t *s,
+                                        uintptr_t address) {
+  hd_sim_location_t *location = find_location(s, address);
+  if (location)
     return location;
-  }
+  if (hd_ptr_map_is_full(&s->locations))
+    grow_locations(s);
+  location = hd_sim_alloc(s->run, 0, sizeof *location);
+  if (!location)
+    hd_sim_no_memory(s->run);
+  location->next = s->all_locations;
+  s->all_locations = location;
+  hd_ptr_map_set(NULL, &s->locations, (const void *)address, location);
+  return location;
 }
 
 static uint32_t cluster_of(const hd_sim_run_t *run, uint32_t block) {
@@ -112,8 +103,9 @@ void hd_sim_sync_release(hd_sim_task_t *task, uintptr_t address, unsigned order,
   hd_sim_run_t *run = hd_sim_run_of(task);
   hd_sim_sanitizer_t *s = run->sanitizer;
   bool by_itself = releases(order), by_fence = task->released != NULL;
-  hd_sim_location_t *location =
-      find_location(s, address, by_itself || by_fence);
+  hd_sim_location_t *location = by_itself || by_fence
+                                    ? make_location(s, address)
+                                    : find_location(s, address);
   if (location && !read_modify_write)
     forget_releases(location);
   if (by_itself) {
@@ -148,8 +140,7 @@ static void take_releases(hd_sim_task_t *task, hd_sim_clocks_t **clocks,
 void hd_sim_sync_acquire(hd_sim_task_t *task, uintptr_t address, unsigned order,
                          unsigned scope) {
   hd_sim_run_t *run = hd_sim_run_of(task);
-  const hd_sim_location_t *location =
-      find_location(run->sanitizer, address, false);
+  const hd_sim_location_t *location = find_location(run->sanitizer, address);
   if (!location || !location->releases)
     return;
   if (acquires(order)) {
@@ -183,7 +174,11 @@ void hd_sim_sync_fence(hd_sim_task_t *task, unsigned order, unsigned scope) {
 }
 
 void hd_sim_locations_fini(hd_sim_sanitizer_t *s) {
-  for (uint32_t i = 0; i < s->cap_locations; i++)
-    forget_releases(&s->locations[i]);
-  free(s->locations);
+  while (s->all_locations) {
+    hd_sim_location_t *location = s->all_locations;
+    s->all_locations = location->next;
+    forget_releases(location);
+    free(location);
+  }
+  free(s->locations.table.slots);
 }

@@ -51,8 +51,7 @@ void hd_sim_sanitizer_destroy(hd_sim_sanitizer_t *s) {
     next = m->next;
     free(m);
   }
-  free(s->site_table);
-  free(s->site_keys);
+  free(s->numbers.table.slots);
   free(s);
 }
 
@@ -79,36 +78,11 @@ static bool grow_sites(hd_sim_sanitizer_t *s) {
   return true;
 }
 
-static uint32_t slot_of(const hd_sim_sanitizer_t *s, const hd_sim_site_t *site,
-                        const hd_sim_site_t *const *keys, uint32_t capacity) {
-  (void)s;
-  uint32_t at = (uint32_t)((uintptr_t)site * 0x9e3779b97f4a7c15ull >> 32);
-  while (keys[at &= capacity - 1] && keys[at] != site)
-    at++;
-  return at;
-}
-
-static bool grow_table(hd_sim_sanitizer_t *s) {
-  uint32_t capacity = s->cap_table ? s->cap_table * 2 : 256;
-  uint32_t *table = calloc(capacity, sizeof *table);
-  const hd_sim_site_t **keys = calloc(capacity, sizeof *keys);
-  if (!table || !keys) {
-    free(table);
-    free(keys);
+static bool grow_numbers(hd_sim_sanitizer_t *s) {
+  void *zeros = calloc(1, hd_ptr_map_growth(&s->numbers));
+  if (!zeros)
     return false;
-  }
-  for (uint32_t i = 0; i < s->cap_table; i++) {
-    if (!s->site_keys[i])
-      continue;
-    uint32_t at = slot_of(s, s->site_keys[i], keys, capacity);
-    keys[at] = s->site_keys[i];
-    table[at] = s->site_table[i];
-  }
-  free(s->site_table);
-  free(s->site_keys);
-  s->site_table = table;
-  s->site_keys = keys;
-  s->cap_table = capacity;
+  free(hd_ptr_map_grow(&s->numbers, zeros));
   return true;
 }
 
@@ -128,21 +102,17 @@ static uint32_t find_twin(const hd_sim_sanitizer_t *s,
 uint32_t hd_sim_site_number(hd_sim_sanitizer_t *s, const hd_sim_site_t *site) {
   if (!site)
     return 0;
-  if (s->num_keys * 2 >= s->cap_table && !grow_table(s))
-    return 0;
-  uint32_t at = slot_of(s, site, s->site_keys, s->cap_table);
-  if (s->site_keys[at])
-    return s->site_table[at];
-  uint32_t number = find_twin(s, site);
+  uint32_t number = (uint32_t)(uintptr_t)hd_ptr_map_get(&s->numbers, site);
+  if (number || (hd_ptr_map_is_full(&s->numbers) && !grow_numbers(s)))
+    return number;
+  number = find_twin(s, site);
   if (!number) {
     if (s->num_sites + 1 >= s->cap_sites && !grow_sites(s))
       return 0;
     number = ++s->num_sites;
     s->sites[number] = (hd_sim_text_site_t){.site = site};
   }
-  s->num_keys++;
-  s->site_keys[at] = site;
-  s->site_table[at] = number;
+  hd_ptr_map_set(NULL, &s->numbers, site, (void *)(uintptr_t)number);
   return number;
 }
 

@@ -17,6 +17,7 @@
 #define HIDET_SIM_SANITIZER_H
 
 #include "Sim/Check.h"
+#include "Support/Map.h"
 
 // --- Clocks ---
 
@@ -116,7 +117,7 @@ typedef struct hd_sim_release {
 } hd_sim_release_t;
 
 typedef struct hd_sim_location {
-  uintptr_t address; // 0: free.
+  struct hd_sim_location *next;
   hd_sim_release_t *releases;
 } hd_sim_location_t;
 
@@ -219,12 +220,10 @@ struct hd_sim_sanitizer {
 
   hd_sim_text_site_t *sites; // From 1 on.
   uint32_t num_sites, cap_sites;
-  uint32_t *site_table; // Site pointers to numbers, open addressing.
-  const hd_sim_site_t **site_keys;
-  uint32_t cap_table, num_keys;
+  hd_ptr_map_t numbers; // Of sites; on the heap.
 
-  hd_sim_location_t *locations; // Open addressing.
-  uint32_t num_locations, cap_locations;
+  hd_ptr_map_t locations; // By address; on the heap.
+  hd_sim_location_t *all_locations;
 
   hd_sim_map_site_t *map_sites;
   uint32_t first_touched; // The sites that a warp has noted.

@@ -93,7 +93,6 @@ static const hd_expr_t *guarded(hd_lowering_t *l, const hd_expr_t *value) {
   hd_rewriter_t rewriter = {
       .arena = l->arena, .argument = &guard, .expr = test_load};
   hd_rewrite_expr(&rewriter, value);
-  hd_rewriter_fini(&rewriter);
   return guard.all ? hd_expr_select(l->arena, guard.all, value, zero) : value;
 }
 
@@ -287,7 +286,6 @@ const hd_func_t *hd_pass_lower_points(hd_module_t *module,
   hd_rewriter_t rewriter = {
       .arena = &module->arena, .argument = &l, .enter = lower_point};
   const hd_func_t *result = hd_rewrite_func(&rewriter, func);
-  hd_rewriter_fini(&rewriter);
   if (!l.has_bulk)
     return result;
   // A block's shared memory is read until its copies have ended.

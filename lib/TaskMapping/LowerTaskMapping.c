@@ -367,6 +367,5 @@ const hd_func_t *hd_pass_lower_task_mapping(hd_module_t *module,
   (void)args;
   hd_rewriter_t rewriter = {.arena = &module->arena, .enter = lower_mapfor};
   const hd_func_t *result = hd_rewrite_func(&rewriter, func);
-  hd_rewriter_fini(&rewriter);
   return result;
 }

@@ -156,7 +156,6 @@ static void push_staging(const hd_tile_t *tile, bool matrices) {
   const hd_stmt_t *point = tile->point;
   hd_rewriter_t rewriter = {.arena = tile->l->arena, .expr = guard};
   const hd_expr_t *value = hd_rewrite_expr(&rewriter, point->u.point.value);
-  hd_rewriter_fini(&rewriter);
   if (matrices && hd_push_matrices(tile, value))
     return;
   hd_nest_t nest =

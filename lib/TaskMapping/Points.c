@@ -275,7 +275,6 @@ static const hd_expr_t *replace(const hd_nest_t *nest, const hd_expr_t *e,
     hd_rewriter_substitute(&rewriter, nest->tile->loop->u.mapfor.vars[a],
                            values[a]);
   const hd_expr_t *result = hd_rewrite_expr(&rewriter, e);
-  hd_rewriter_fini(&rewriter);
   return result;
 }
 

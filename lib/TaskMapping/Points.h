@@ -9,7 +9,7 @@
 #include "IR/Intrinsic.h"
 #include "IR/Passes/Pass.h"
 #include "IR/Rewrite.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 enum { HD_POINT_CHUNK = 16 }; // Bytes: the widest access, and copy.
 

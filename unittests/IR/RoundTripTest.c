@@ -107,7 +107,6 @@ static void dump_module(hd_module_t *module, dump_t *d) {
     for (uint32_t m = 0; m < func->num_maps; m++)
       dump_map(d, func->maps[m]);
     hd_walk_block(func->body, NULL, dump_expr, d);
-    hd_rewriter_fini(&rewriter);
   }
 }
 

@@ -83,7 +83,6 @@ static const hd_expr_t *subtract(hd_rewriter_t *rewriter, const hd_expr_t *e) {
 static const hd_func_t *spoil_func(hd_module_t *module, const hd_func_t *func) {
   hd_rewriter_t rewriter = {.arena = &module->arena, .expr = subtract};
   const hd_func_t *spoilt = hd_rewrite_func(&rewriter, func);
-  hd_rewriter_fini(&rewriter);
   assert_ptr_not_equal(spoilt, func);
   return spoilt;
 }

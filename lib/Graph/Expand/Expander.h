@@ -9,7 +9,7 @@
 #include "Graph/Expand/Expand.h"
 #include "Graph/Expand/Lowering.h"
 #include "Graph/Names.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 typedef struct hd_walk hd_walk_t;
 
@@ -37,16 +37,16 @@ struct hd_expander {
   bool failed, looked;
   hd_ptr_map_t inputs; // The data of the whole's inputs: looked at on demand.
   hd_ptr_map_t given;  // The data of what segments computed.
-  hd_names_t *names;
+  hd_key_map_t names;
   hd_ptr_map_t entered; // The source's constants, as hd_segment_constant() has
                         // them.
   // The group of the source that is on its way, and its number in what is made:
   // each turn of a Loop has groups of its own.
   const hd_walk_t *group_walk;
   uint32_t source_group, group;
-  struct hd_put_node *nodes; // By content: the same node is not put twice.
-  hd_ptr_map_t left; // Values that earlier segments gave: a node that is put
-                     // again for one of them is that node.
+  hd_key_map_t nodes; // Put, by content: the same node is not put twice.
+  hd_ptr_map_t left;  // Values that earlier segments gave: a node that is put
+                      // again for one of them is that node.
   // The segment on its way:
   hd_graph_t *segment;
   hd_ptr_map_t put;  // Values that its nodes give: the node.

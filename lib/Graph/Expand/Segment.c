@@ -4,21 +4,15 @@
 // their own, and what a segment takes and leaves where the walk stops.
 
 #include "Graph/Expand/Expander.h"
-#include "Support/Hash.h"
 
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-// An arena serves uthash as well as the heap.
-#define uthash_malloc(size) hd_arena_alloc(arena, size)
-#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
-#include <uthash.h>
 
-struct hd_put_node {
+typedef struct put_node {
   uint64_t key; // Of what the node computes; equal keys are compared.
   const hd_node_t *node;
-  UT_hash_handle hh;
-};
+} put_node_t;
 
 static const char *unique_name(hd_expander_t *x, const char *name) {
   return hd_name_unique(hd_expander_arena(x), &x->names, name);
@@ -160,8 +154,7 @@ const hd_node_t *hd_segment_put(hd_expander_t *x, const hd_node_t *node,
                                 const char *name) {
   hd_arena_t *arena = hd_expander_arena(x);
   uint64_t key = node_key(node, types);
-  struct hd_put_node *entry;
-  HASH_FIND(hh, x->nodes, &key, sizeof(key), entry);
+  put_node_t *entry = hd_key_map_find(&x->nodes, &key, sizeof(key));
   if (entry && nodes_equal(entry->node, node, types) &&
       is_there(x, entry->node))
     return entry->node;
@@ -176,9 +169,9 @@ const hd_node_t *hd_segment_put(hd_expander_t *x, const hd_node_t *node,
   copy->outputs = outputs;
   hd_vec_push(arena, &x->segment->nodes, copy);
   if (!entry) {
-    entry = HD_ARENA_NEW(arena, struct hd_put_node);
+    entry = HD_ARENA_NEW(arena, put_node_t);
     entry->key = key;
-    HASH_ADD(hh, x->nodes, key, sizeof(key), entry);
+    hd_key_map_set(arena, &x->nodes, &entry->key, sizeof(key), entry);
   }
   entry->node = copy;
   return copy;

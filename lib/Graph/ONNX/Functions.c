@@ -4,24 +4,14 @@
 // calls them. Inside, only the formal inputs are visible, and attributes that
 // refer to the function's own become what the call gives.
 #include "Graph/ONNX/State.h"
-#include "Support/Hash.h"
 
 #include <string.h>
-// An arena serves uthash as well as the heap.
-#define uthash_malloc(size) hd_arena_alloc(arena, size)
-#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
-#include <uthash.h>
 
 enum { IDENTITY_VERSION = 25 }; // It takes every type.
 
-struct hd_onnx_function {
-  const char *key; // Domain, name and overload.
-  const HdOnnx__Function *proto;
-  UT_hash_handle hh;
-};
-
 static const char *or_empty(const char *text) { return text ? text : ""; }
 
+// Domain, name and overload.
 static const char *key_of(hd_arena_t *arena, const char *domain,
                           const char *name, const char *overload) {
   domain = or_empty(domain);
@@ -32,33 +22,23 @@ static const char *key_of(hd_arena_t *arena, const char *domain,
 }
 
 bool hd_import_add_functions(hd_onnx_import_t *im) {
-  hd_arena_t *arena = im->scratch;
   for (size_t i = 0; i < im->model->n_functions; i++) {
     const HdOnnx__Function *proto = im->model->functions[i];
-    struct hd_onnx_function *function = NULL;
     const char *key =
-        key_of(arena, proto->domain, proto->name, proto->overload);
-    HASH_FIND_STR(im->functions, key, function);
-    if (function)
+        key_of(im->scratch, proto->domain, proto->name, proto->overload);
+    if (hd_key_map_find_name(&im->functions, key))
       return hd_import_invalid(im, "function", or_empty(proto->name),
                                "it is defined twice");
-    function = HD_ARENA_NEW(arena, struct hd_onnx_function);
-    function->key = key;
-    function->proto = proto;
-    HASH_ADD_KEYPTR(hh, im->functions, function->key, strlen(key), function);
+    hd_key_map_set_name(im->scratch, &im->functions, key, proto);
   }
   return true;
 }
 
 const HdOnnx__Function *hd_import_function(const hd_onnx_import_t *im,
                                            const HdOnnx__Node *node) {
-  if (!im->functions)
-    return NULL;
-  struct hd_onnx_function *function = NULL;
   const char *key =
       key_of(im->scratch, node->domain, node->op_type, node->overload);
-  HASH_FIND_STR(im->functions, key, function);
-  return function ? function->proto : NULL;
+  return hd_key_map_find_name(&im->functions, key);
 }
 
 static bool check_calls(hd_onnx_import_t *im, const hd_onnx_call_t *call,

@@ -11,40 +11,13 @@
 #include "IR/Keywords.h"
 #include "IR/Tensor.h"
 #include "IR/Text/Parser.h"
-#include "Support/Hash.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// An arena serves uthash as well as the heap.
-#define uthash_malloc(size) hd_arena_alloc(arena, size)
-#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
-#include <uthash.h>
 
 enum { MAX_LENGTH = 100 };
-
-typedef struct taken {
-  const char *name;
-  uint32_t next; // The number to try next where it is taken.
-  UT_hash_handle hh;
-} taken_t;
-
-struct hd_onnx_names {
-  taken_t *taken;
-};
-
-struct hd_onnx_bound {
-  const char *name;
-  const hd_value_t *value;
-  UT_hash_handle hh;
-};
-
-struct hd_onnx_dim {
-  const char *name;
-  const hd_var_t *var;
-  UT_hash_handle hh;
-};
 
 static bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -83,60 +56,46 @@ const char *hd_import_word(hd_arena_t *arena, const char *name) {
   return hd_arena_strndup(arena, word, size);
 }
 
-static taken_t *find_taken(hd_onnx_names_t *names, const char *word) {
-  taken_t *taken = NULL;
-  HASH_FIND_STR(names->taken, word, taken);
-  return taken;
-}
-
 static const char *take(hd_onnx_import_t *im, const char *word) {
-  hd_arena_t *arena = im->scratch;
-  taken_t *taken = HD_ARENA_NEW(arena, taken_t);
-  taken->name = hd_arena_strndup(im->arena, word, strlen(word));
-  taken->next = 2;
-  HASH_ADD_KEYPTR(hh, im->names->taken, taken->name, strlen(taken->name),
-                  taken);
-  return taken->name;
+  const char *name = hd_arena_strndup(im->arena, word, strlen(word));
+  unsigned *next = HD_ARENA_NEW(im->scratch, unsigned);
+  *next = 2;
+  hd_key_map_set_name(im->scratch, &im->names, name, next);
+  return name;
 }
 
 const char *hd_import_identifier(hd_onnx_import_t *im, const char *name) {
-  if (!im->names)
-    im->names = HD_ARENA_NEW(im->scratch, hd_onnx_names_t);
   char word[MAX_LENGTH + 16];
   size_t size = make_word(name, word);
   if (hd_is_reserved(word) || strcmp(word, "graph") == 0)
     strcpy(word + size++, "_");
-  taken_t *taken = find_taken(im->names, word);
-  if (!taken)
+  // The number to try next where it is taken.
+  unsigned *next = hd_key_map_find_name(&im->names, word);
+  if (!next)
     return take(im, word);
   // Numbers only grow, so all the tries together are few.
   do
-    snprintf(word + size, sizeof word - size, "_%u", taken->next++);
-  while (find_taken(im->names, word));
+    snprintf(word + size, sizeof word - size, "_%u", (*next)++);
+  while (hd_key_map_find_name(&im->names, word));
   return take(im, word);
 }
 
 bool hd_import_bind(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
                     const char *name, const hd_value_t *value) {
-  hd_arena_t *arena = im->scratch;
-  struct hd_onnx_bound *bound = NULL;
-  HASH_FIND_STR(scope->values, name, bound);
-  if (bound)
+  if (hd_key_map_find_name(&scope->values, name))
     return false;
-  bound = HD_ARENA_NEW(arena, struct hd_onnx_bound);
-  bound->name = name;
-  bound->value = value;
-  HASH_ADD_KEYPTR(hh, scope->values, bound->name, strlen(name), bound);
+  const hd_value_t **box = HD_ARENA_NEW(im->scratch, const hd_value_t *);
+  *box = value;
+  hd_key_map_set_name(im->scratch, &scope->values, name, box);
   return true;
 }
 
 bool hd_import_find(const hd_onnx_scope_t *scope, const char *name,
                     const hd_value_t **value) {
   for (; scope; scope = scope->outer) {
-    struct hd_onnx_bound *bound = NULL;
-    HASH_FIND_STR(scope->values, name, bound);
-    if (bound) {
-      *value = bound->value;
+    const hd_value_t *const *box = hd_key_map_find_name(&scope->values, name);
+    if (box) {
+      *value = *box;
       return true;
     }
   }
@@ -145,16 +104,12 @@ bool hd_import_find(const hd_onnx_scope_t *scope, const char *name,
 
 const hd_var_t *hd_import_dimension(hd_onnx_import_t *im, hd_graph_t *graph,
                                     const char *name, bool make) {
-  hd_arena_t *arena = im->scratch;
-  struct hd_onnx_dim *dim = NULL;
-  HASH_FIND_STR(im->dims, name, dim);
+  const hd_var_t *dim = hd_key_map_find_name(&im->dims, name);
   if (dim || !make)
-    return dim ? dim->var : NULL;
-  dim = HD_ARENA_NEW(arena, struct hd_onnx_dim);
-  dim->name = name;
-  dim->var = hd_var_make(im->arena, hd_import_identifier(im, name),
-                         HD_VAR_PARAM, hd_type(HD_I64), (hd_loc_t){0});
-  HASH_ADD_KEYPTR(hh, im->dims, dim->name, strlen(name), dim);
-  hd_vec_push(im->arena, &graph->dims, dim->var);
-  return dim->var;
+    return dim;
+  dim = hd_var_make(im->arena, hd_import_identifier(im, name), HD_VAR_PARAM,
+                    hd_type(HD_I64), (hd_loc_t){0});
+  hd_key_map_set_name(im->scratch, &im->dims, name, dim);
+  hd_vec_push(im->arena, &graph->dims, dim);
+  return dim;
 }

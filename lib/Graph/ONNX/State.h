@@ -6,7 +6,7 @@
 #define HIDET_GRAPH_ONNX_STATE_H
 
 #include "Graph/ONNX/Wire.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 enum {
   HD_ONNX_MAX_NODES = 1 << 18,  // With those of functions put in place.
@@ -15,8 +15,6 @@ enum {
   HD_ONNX_INLINE = 16,          // Elements up to which a constant is printed.
   HD_ONNX_SMALL = 4096, // Bytes up to which constants are loaded at once.
 };
-
-typedef struct hd_onnx_names hd_onnx_names_t;
 
 // Which version of a domain's operators is meant.
 typedef struct hd_onnx_opset {
@@ -39,7 +37,7 @@ typedef struct hd_onnx_call {
 typedef struct hd_onnx_scope {
   const struct hd_onnx_scope *outer; // NULL: the main graph's, a function's.
   hd_graph_t *graph;                 // Where nodes go.
-  struct hd_onnx_bound *values;      // By name.
+  hd_key_map_t values;               // Boxes of them, by name.
   // A body's results as it declares them, made before its nodes. NULL: none.
   const struct hd_onnx_scope *declared;
   const hd_onnx_call_t *call; // NULL: not in a function.
@@ -60,9 +58,9 @@ typedef struct hd_onnx_import {
   int folder_fd;      // -1: not opened yet.
   const hd_onnx_piece_t *pieces;
   const HdOnnx__Model *model;
-  hd_onnx_names_t *names;
-  struct hd_onnx_dim *dims; // By name.
-  struct hd_onnx_function *functions;
+  hd_key_map_t names;     // That are taken.
+  hd_key_map_t dims;      // Variables.
+  hd_key_map_t functions; // By domain, name and overload.
   size_t num_nodes;
   bool failed; // Something is not supported; the rest is looked at, too.
 } hd_onnx_import_t;

@@ -5,7 +5,7 @@
 #define HIDET_GRAPH_PRECISION_PRECISION_H
 
 #include "IR/Graph/Graph.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 typedef enum hd_precision {
   HD_PRECISION_MODEL, // As the model says.

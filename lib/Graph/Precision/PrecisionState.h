@@ -32,7 +32,7 @@ typedef struct hd_precision_pass {
   hd_precision_t precision;
   hd_scalar_t narrow; // VOID: none.
   bool stores_narrow; // Which takes fewer bytes than f32.
-  hd_names_t *names;
+  hd_key_map_t names;
   hd_ptr_map_t facts, versions;
   const hd_node_t **nodes;    // Those of `from`, as they are treated.
   hd_treatment_t *treatments; // Of nodes.

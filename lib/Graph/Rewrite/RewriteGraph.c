@@ -5,47 +5,23 @@
 // compute.
 #include "Graph/Rewrite/RewriteState.h"
 
+#include "Graph/Names.h"
 #include "Graph/Reference/Reference.h"
-#include "Support/Hash.h"
 
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-// An arena serves uthash as well as the heap.
-#define uthash_malloc(size) hd_arena_alloc(g->arena, size)
-#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
-#include <uthash.h>
 
 // More elements than that are computed where the rest is.
 enum { MAX_FOLDED = 4096 };
 
-struct hd_rw_name {
-  const char *name;
-  unsigned next;
-  UT_hash_handle hh;
-};
-
-struct hd_rw_entry {
+// What a node computes, and the latest that does.
+typedef struct known_node {
   uint64_t key;
   hd_rw_node_t *node;
-  UT_hash_handle hh;
-};
+} known_node_t;
 
 // --- Names and values ---
-
-static const char *unique_name(hd_rw_graph_t *g, const char *name) {
-  for (;;) {
-    struct hd_rw_name *entry;
-    HASH_FIND_STR(g->names, name, entry);
-    if (!entry) {
-      entry = HD_ARENA_NEW(g->arena, struct hd_rw_name);
-      entry->name = name;
-      HASH_ADD_KEYPTR(hh, g->names, name, strlen(name), entry);
-      return name;
-    }
-    name = hd_arena_printf(g->arena, "%s_%u", name, ++entry->next);
-  }
-}
 
 static hd_value_t *make_value(hd_rw_graph_t *g, const char *base,
                               const hd_tensor_type_t *type) {
@@ -54,7 +30,7 @@ static hd_value_t *make_value(hd_rw_graph_t *g, const char *base,
       HD_ARENA_ARRAY(g->arena, const hd_expr_t *, type->rank + 1);
   for (unsigned i = 0; i < type->rank; i++)
     shape[i] = hd_expr_int(g->arena, hd_type(HD_I64), type->shape[i]);
-  value->name = unique_name(g, base);
+  value->name = hd_name_unique(g->arena, &g->names, base);
   value->type = type->type;
   value->rank = (int)type->rank;
   value->shape = shape;
@@ -339,15 +315,18 @@ static bool fold(hd_rw_graph_t *g, const hd_node_t *node,
   return evaluate(g, node, data, base, outputs);
 }
 
+static known_node_t *find_known(const hd_rw_graph_t *g, uint64_t key) {
+  return hd_key_map_find(&g->known, &key, sizeof(key));
+}
+
 static void remember(hd_rw_graph_t *g, uint64_t key, hd_rw_node_t *node) {
-  struct hd_rw_entry *entry;
-  HASH_FIND(hh, g->table, &key, sizeof(key), entry);
-  if (!entry) {
-    entry = HD_ARENA_NEW(g->arena, struct hd_rw_entry);
-    entry->key = key;
-    HASH_ADD(hh, g->table, key, sizeof(key), entry);
+  known_node_t *known = find_known(g, key);
+  if (!known) {
+    known = HD_ARENA_NEW(g->arena, known_node_t);
+    known->key = key;
+    hd_key_map_set(g->arena, &g->known, &known->key, sizeof(key), known);
   }
-  entry->node = node;
+  known->node = node;
 }
 
 static hd_rw_node_t *make_node(hd_rw_graph_t *g, const hd_node_t *node,
@@ -379,11 +358,10 @@ hd_rw_value_t **hd_rw_put(hd_rw_graph_t *g, const hd_node_t *node,
                           const hd_tensor_type_t *types, hd_rw_node_t *before,
                           const char *base, const hd_rw_value_t *given) {
   uint64_t key = node_key(node, inputs, types);
-  struct hd_rw_entry *entry;
-  HASH_FIND(hh, g->table, &key, sizeof(key), entry);
-  if (entry && computes(entry->node, node, inputs, types) &&
-      (!given || entry->node->outputs[0] == given))
-    return entry->node->outputs;
+  const known_node_t *known = find_known(g, key);
+  if (known && computes(known->node, node, inputs, types) &&
+      (!given || known->node->outputs[0] == given))
+    return known->node->outputs;
   hd_rw_value_t **outputs =
       HD_ARENA_ARRAY(g->arena, hd_rw_value_t *, node->num_outputs + 1);
   if (!given && !fold(g, node, inputs, types, base, outputs))
@@ -458,8 +436,7 @@ static bool settle_node(hd_rw_graph_t *g, hd_rw_node_t *node) {
     else
       return true; // Left as it is: rare.
   uint64_t key = node_key(n, node->inputs, types);
-  struct hd_rw_entry *entry;
-  HASH_FIND(hh, g->table, &key, sizeof(key), entry);
+  const known_node_t *known = find_known(g, key);
   hd_rw_value_t **outputs =
       HD_ARENA_ARRAY(g->arena, hd_rw_value_t *, n->num_outputs + 1);
   bool given = false; // The values that the graph gives stay.
@@ -467,9 +444,9 @@ static bool settle_node(hd_rw_graph_t *g, hd_rw_node_t *node) {
     given |= node->outputs[i]->num_outputs > 0;
   if (given)
     outputs[0] = NULL;
-  else if (entry && entry->node != node &&
-           computes(entry->node, n, node->inputs, types))
-    outputs = entry->node->outputs;
+  else if (known && known->node != node &&
+           computes(known->node, n, node->inputs, types))
+    outputs = known->node->outputs;
   else if (!fold(g, n, node->inputs, types,
                  n->num_outputs ? node->outputs[0]->value->name : "t", outputs))
     return false;
@@ -482,7 +459,7 @@ static bool settle_node(hd_rw_graph_t *g, hd_rw_node_t *node) {
 
 bool hd_rw_settle(hd_rw_graph_t *g) {
   sort(g);
-  g->table = NULL;
+  g->known = (hd_key_map_t){0};
   for (size_t i = 0; i < g->folded.size; i++) {
     hd_rw_node_t *node = g->folded.data[i];
     remember(g, node_key(&node->node, node->inputs, &node->outputs[0]->type),
@@ -520,7 +497,7 @@ static hd_rw_value_t *enter_named(hd_rw_graph_t *g, const hd_value_t *value,
   hd_rw_value_t *entered =
       value->constant ? enter_constant(g, value, type) : enter(g, value, type);
   hd_ptr_map_set(g->arena, &g->values, value, entered);
-  unique_name(g, value->name);
+  hd_name_unique(g->arena, &g->names, value->name);
   return entered;
 }
 

@@ -8,7 +8,7 @@
 
 #include "Graph/Bind/Binding.h"
 #include "Graph/Rewrite/Rewrite.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 typedef struct hd_rw_node hd_rw_node_t;
 
@@ -41,8 +41,8 @@ typedef struct hd_rw_graph {
   HD_VEC(hd_rw_value_t *) outputs;
   HD_VEC(hd_rw_value_t *) constants;
   hd_ptr_map_t values; // From hd_value_t of the graph.
-  struct hd_rw_name *names;
-  struct hd_rw_entry *table;     // Of nodes, by what they compute.
+  hd_key_map_t names;
+  hd_key_map_t known;            // Nodes, by what they compute.
   HD_VEC(hd_rw_node_t *) made;   // By hd_rw_put(), since it was emptied.
   HD_VEC(hd_rw_node_t *) folded; // Whose results are constants; in no list.
   bool changed;

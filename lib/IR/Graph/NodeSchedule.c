@@ -5,7 +5,7 @@
 // node's values; arithmetic on them is checked after that. Functions return
 // why not, or NULL.
 #include "IR/Graph/Graph.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 typedef struct fit {
   hd_arena_t *arena;

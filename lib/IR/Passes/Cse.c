@@ -23,21 +23,22 @@
 #include "IR/Passes/Passes.h"
 #include "IR/Passes/Simplifier.h"
 #include "IR/Rewrite.h"
+#include "Support/Map.h"
 
-enum { NUM_BUCKETS = 1024, MIN_COST = 2 };
+enum { MIN_COST = 2 };
 
 typedef struct entry {
   const hd_expr_t *expr;
   uint64_t hash;
   size_t number;       // Into counts.
   const hd_var_t *var; // What holds the value; NULL: not yet.
-  int next;            // In the bucket; -1 ends it.
+  struct entry *next;  // Of the same hash.
 } entry_t;
 
 typedef struct cse {
   hd_arena_t *arena;
-  HD_VEC(entry_t) stack;
-  int buckets[NUM_BUCKETS];
+  HD_VEC(entry_t *) stack;
+  hd_key_map_t entries;    // By hash.
   HD_VEC(unsigned) counts; // Uses of each expression, in order of first sight.
   size_t next_number;
   bool kernel;            // Not a function of one.
@@ -63,28 +64,28 @@ static bool is_sharable(cse_t *c, const hd_expr_t *e) {
 }
 
 static entry_t *find(cse_t *c, const hd_expr_t *e, uint64_t hash) {
-  for (int i = c->buckets[hash % NUM_BUCKETS]; i >= 0;
-       i = c->stack.data[i].next)
-    if (c->stack.data[i].hash == hash &&
-        hd_expr_equal(c->stack.data[i].expr, e))
-      return &c->stack.data[i];
-  return NULL;
+  entry_t *entry = hd_key_map_find(&c->entries, &hash, sizeof hash);
+  while (entry && !hd_expr_equal(entry->expr, e))
+    entry = entry->next;
+  return entry;
 }
 
 static entry_t *add(cse_t *c, const hd_expr_t *e, uint64_t hash) {
-  int *bucket = &c->buckets[hash % NUM_BUCKETS];
-  entry_t entry = {e, hash, c->next_number++, NULL, *bucket};
+  entry_t *entry = HD_ARENA_NEW(c->arena, entry_t);
+  *entry = (entry_t){e, hash, c->next_number++, NULL,
+                     hd_key_map_find(&c->entries, &hash, sizeof hash)};
   if (!c->replace)
     hd_vec_push(c->arena, &c->counts, 0);
-  *bucket = (int)c->stack.size;
+  hd_key_map_set(c->arena, &c->entries, &entry->hash, sizeof hash, entry);
   hd_vec_push(c->arena, &c->stack, entry);
-  return &c->stack.data[c->stack.size - 1];
+  return entry;
 }
 
 static void forget(cse_t *c, size_t size) {
   while (c->stack.size > size) {
-    entry_t *entry = &c->stack.data[--c->stack.size];
-    c->buckets[entry->hash % NUM_BUCKETS] = entry->next;
+    const entry_t *entry = c->stack.data[--c->stack.size];
+    hd_key_map_set(c->arena, &c->entries, &entry->hash, sizeof entry->hash,
+                   entry->next);
   }
 }
 
@@ -109,7 +110,7 @@ static const hd_expr_t *walk_operands(cse_t *c, const hd_expr_t *e, bool lazy) {
               : e;
 }
 
-static const hd_expr_t *name_value(cse_t *c, size_t entry,
+static const hd_expr_t *name_value(cse_t *c, entry_t *entry,
                                    const hd_expr_t *value) {
   hd_var_t *var =
       hd_var_make(c->arena, "common", HD_VAR_LET, value->type, value->loc);
@@ -117,7 +118,7 @@ static const hd_expr_t *name_value(cse_t *c, size_t entry,
   let->u.let.var = var;
   let->u.let.value = value;
   hd_stmt_list_push(c->arena, c->before, let);
-  c->stack.data[entry].var = var;
+  entry->var = var;
   return hd_expr_var(c->arena, var);
 }
 
@@ -135,11 +136,11 @@ static const hd_expr_t *walk_expr(cse_t *c, const hd_expr_t *e, bool lazy) {
   }
   if (lazy)
     return walk_operands(c, e, lazy);
-  size_t index = c->stack.size, number = c->next_number;
-  add(c, e, hash);
+  entry = add(c, e, hash);
   const hd_expr_t *value = walk_operands(c, e, lazy);
-  return c->replace && c->counts.data[number] > 0 ? name_value(c, index, value)
-                                                  : value;
+  return c->replace && c->counts.data[entry->number] > 0
+             ? name_value(c, entry, value)
+             : value;
 }
 
 static hd_block_t walk_block(cse_t *c, hd_block_t block);
@@ -163,10 +164,9 @@ static const hd_expr_t *walk_let(cse_t *c, const hd_stmt_t *stmt) {
   uint64_t hash = hd_expr_hash(value);
   if (find(c, value, hash))
     return walk_expr(c, value, false);
-  size_t index = c->stack.size;
-  add(c, value, hash);
+  entry_t *entry = add(c, value, hash);
   value = walk_operands(c, value, false);
-  c->stack.data[index].var = stmt->u.let.var;
+  entry->var = stmt->u.let.var;
   return value;
 }
 
@@ -244,8 +244,6 @@ const hd_func_t *hd_pass_cse(hd_module_t *module, const hd_func_t *func,
   if (func->kind == HD_FUNC_PLAN)
     return func;
   cse_t c = {.arena = &module->arena, .kernel = func->kind == HD_FUNC_KERNEL};
-  for (size_t i = 0; i < NUM_BUCKETS; ++i)
-    c.buckets[i] = -1;
   walk_block(&c, func->body);
   c.replace = true;
   c.next_number = 0;

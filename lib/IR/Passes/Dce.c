@@ -9,7 +9,7 @@
 #include "IR/Effects.h"
 #include "IR/Passes/Passes.h"
 #include "IR/Rewrite.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 typedef struct dce {
   hd_arena_t *arena;

@@ -7,37 +7,18 @@
 
 #include <string.h>
 
-static size_t slot_of(const hd_facts_t *facts, const hd_var_t *var) {
-  size_t i = ((uintptr_t)var >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
-  i &= facts->capacity - 1;
-  while (facts->vars[i].var && facts->vars[i].var != var)
-    i = (i + 1) & (facts->capacity - 1);
-  return i;
-}
-
-static void grow(hd_facts_t *facts) {
-  hd_var_fact_t *old = facts->vars;
-  size_t old_capacity = facts->capacity;
-  facts->capacity = old_capacity ? old_capacity * 2 : 64;
-  facts->vars = HD_ARENA_ARRAY(facts->arena, hd_var_fact_t, facts->capacity);
-  for (size_t i = 0; i < old_capacity; ++i)
-    if (old[i].var)
-      facts->vars[slot_of(facts, old[i].var)] = old[i];
-}
-
 hd_var_fact_t *hd_facts_find_var(const hd_facts_t *facts, const hd_var_t *var) {
-  if (facts->capacity == 0)
-    return NULL;
-  hd_var_fact_t *fact = &facts->vars[slot_of(facts, var)];
-  return fact->var ? fact : NULL;
+  return hd_ptr_map_find(&facts->vars, var);
 }
 
-static void set_var(hd_facts_t *facts, hd_var_fact_t fact) {
-  if (2 * (facts->size + 1) > facts->capacity)
-    grow(facts);
-  hd_var_fact_t *slot = &facts->vars[slot_of(facts, fact.var)];
-  facts->size += slot->var == NULL;
-  *slot = fact;
+static void set_var(hd_facts_t *facts, const hd_var_t *var,
+                    hd_var_fact_t fact) {
+  hd_var_fact_t *entry = hd_facts_find_var(facts, var);
+  if (!entry) {
+    entry = HD_ARENA_NEW(facts->arena, hd_var_fact_t);
+    hd_ptr_map_set(facts->arena, &facts->vars, var, entry);
+  }
+  *entry = fact;
 }
 
 hd_arena_t *hd_facts_arena(const hd_facts_t *facts) { return facts->arena; }
@@ -131,7 +112,7 @@ static void set_sizes(hd_facts_t *facts, const hd_func_t *func) {
         continue;
       hd_range_t range = hd_type_range(size->type);
       range.least = 0;
-      set_var(facts, (hd_var_fact_t){size->u.var, NULL, range, 1});
+      set_var(facts, size->u.var, (hd_var_fact_t){NULL, range, 1});
     }
   }
 }
@@ -157,9 +138,10 @@ void hd_facts_let(hd_facts_t *facts, const hd_var_t *var,
                   const hd_expr_t *value) {
   if (!is_plain_integer(value->type))
     return;
-  set_var(facts, (hd_var_fact_t){var, hd_expr_is_stable(value) ? value : NULL,
-                                 hd_facts_range(facts, value),
-                                 hd_facts_divisor(facts, value)});
+  set_var(facts, var,
+          (hd_var_fact_t){hd_expr_is_stable(value) ? value : NULL,
+                          hd_facts_range(facts, value),
+                          hd_facts_divisor(facts, value)});
 }
 
 void hd_facts_loop(hd_facts_t *facts, const hd_var_t *var,
@@ -180,7 +162,7 @@ void hd_facts_loop(hd_facts_t *facts, const hd_var_t *var,
     range.greatest = range.least; // The body does not run.
   int64_t divisor = hd_gcd(hd_facts_divisor(facts, first),
                            counted ? by : hd_facts_divisor(facts, step));
-  set_var(facts, (hd_var_fact_t){var, NULL, range, divisor});
+  set_var(facts, var, (hd_var_fact_t){NULL, range, divisor});
   const hd_expr_t *self = hd_expr_var(facts->arena, var);
   if (hd_expr_is_stable(limit))
     hd_facts_assume(

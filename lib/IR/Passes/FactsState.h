@@ -8,10 +8,10 @@
 #include "IR/Passes/Facts.h"
 #include "IR/Passes/Linear.h"
 #include "IR/Rewrite.h"
+#include "Support/Map.h"
 #include "Support/Vec.h"
 
 typedef struct hd_var_fact {
-  const hd_var_t *var;
   const hd_expr_t *value; // Of a let, where it is stable.
   hd_range_t range;
   int64_t divisor;
@@ -32,9 +32,8 @@ typedef struct hd_condition_fact {
 struct hd_facts {
   hd_arena_t *arena;
   hd_range_t builtins[HD_BUILTIN_COUNT];
-  hd_var_fact_t *vars; // A hash table.
-  size_t size, capacity;
-  int fuel; // Nodes that a sum may still take: lets of lets grow fast.
+  hd_ptr_map_t vars; // hd_var_fact_t
+  int fuel;          // Nodes that a sum may still take: lets of lets grow fast.
   HD_VEC(hd_atom_fact_t) atoms;
   HD_VEC(hd_linear_t) linears; // Exact sums that are not negative.
   HD_VEC(hd_condition_fact_t) conditions;

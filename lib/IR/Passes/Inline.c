@@ -308,7 +308,6 @@ static const hd_expr_t *inline_call(inliner_t *in, const hd_expr_t *call,
     for (size_t i = 0; i < list.size; ++i)
       hd_stmt_list_push(in->arena, out, list.data[i]);
   }
-  hd_rewriter_fini(&rewriter);
   return returns.ok ? value : NULL;
 }
 

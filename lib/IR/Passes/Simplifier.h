@@ -9,7 +9,7 @@
 #include "IR/Passes/Facts.h"
 #include "IR/Passes/Linear.h"
 #include "IR/Rewrite.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 typedef struct hd_simplifier {
   hd_budget_t *budget;

@@ -38,7 +38,6 @@ const hd_func_t *hd_func_specialize(hd_arena_t *arena, const hd_func_t *func,
         &rewriter, known[i].var,
         hd_expr_int(arena, known[i].var->type, known[i].value));
   const hd_func_t *result = hd_rewrite_func(&rewriter, func);
-  hd_rewriter_fini(&rewriter);
   return result;
 }
 

@@ -20,7 +20,7 @@
 #include "IR/Passes/Passes.h"
 #include "IR/Passes/Simplifier.h"
 #include "IR/Rewrite.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -229,6 +229,5 @@ const hd_func_t *hd_pass_unroll(hd_module_t *module, const hd_func_t *func,
   hd_rewriter_t rewriter = {
       .arena = &module->arena, .argument = &u, .leave = mark};
   const hd_func_t *result = hd_rewrite_func(&rewriter, func);
-  hd_rewriter_fini(&rewriter);
   return result;
 }

@@ -7,6 +7,7 @@
 
 #include "IR/Graph/Graph.h"
 #include "IR/Text/ParserState.h"
+#include "Support/Map.h"
 
 typedef struct hd_graph_entry hd_graph_entry_t;
 
@@ -17,10 +18,12 @@ typedef struct hd_unresolved {
 
 typedef struct hd_graph_parser {
   hd_parser_t *p;
-  hd_graph_t *graph;       // The one being read.
-  hd_graph_entry_t *names; // Of all its values, and of those around it.
-  uint32_t group;          // Of what is being read; 0: none.
-  uint32_t groups;         // Of the graph, so far.
+  hd_graph_t *graph; // The one being read.
+  // All its values, and those around it, by name and in their order.
+  hd_key_map_t names;
+  HD_VEC(hd_graph_entry_t *) entries;
+  uint32_t group;   // Of what is being read; 0: none.
+  uint32_t groups;  // Of the graph, so far.
   int64_t repeated; // Bytes of constants that are written as one element.
   HD_VEC(hd_unresolved_t) unresolved; // Uses of what was not given before.
 } hd_graph_parser_t;

@@ -4,20 +4,14 @@
 // skipped.
 #include "IR/Text/GraphParser.h"
 #include "IR/Text/Library.h"
-#include "Support/Hash.h"
 #include "Support/Suggest.h"
 
 #include <string.h>
-// An arena serves uthash as well as the heap.
-#define uthash_malloc(size) hd_arena_alloc(g->p->arena, size)
-#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
-#include <uthash.h>
 
 struct hd_graph_entry {
   const char *name;
   hd_value_t *value; // NULL: of a graph that has ended.
   hd_loc_t loc;      // Of the last value of that name.
-  UT_hash_handle hh;
 };
 
 typedef HD_VEC(hd_graph_entry_t *) entries_t;
@@ -25,10 +19,7 @@ typedef HD_VEC(hd_graph_entry_t *) entries_t;
 typedef HD_VEC(hd_value_t *) results_t;
 
 static hd_graph_entry_t *find(const hd_graph_parser_t *g, const char *name) {
-  hd_graph_entry_t *entry = NULL;
-  if (g->names)
-    HASH_FIND_STR(g->names, name, entry);
-  return entry;
+  return hd_key_map_find_name(&g->names, name);
 }
 
 static void declare(hd_graph_parser_t *g, entries_t *entries,
@@ -42,7 +33,8 @@ static void declare(hd_graph_parser_t *g, entries_t *entries,
   if (!entry) {
     entry = HD_ARENA_NEW(g->p->arena, hd_graph_entry_t);
     entry->name = value->name;
-    HASH_ADD_KEYPTR(hh, g->names, entry->name, strlen(entry->name), entry);
+    hd_key_map_set_name(g->p->arena, &g->names, entry->name, entry);
+    hd_vec_push(g->p->arena, &g->entries, entry);
   }
   entry->value = value;
   entry->loc = value->loc;
@@ -80,9 +72,8 @@ static void report_unresolved(hd_graph_parser_t *g) {
     }
     char near[128];
     hd_suggestion_t suggestion = {.wanted = u->name};
-    const hd_graph_entry_t *e = g->names;
-    for (unsigned n = 0; e && n < MAX_SUGGESTED; e = e->hh.next, n++)
-      hd_suggestion_add(&suggestion, e->name);
+    for (size_t n = 0; n < g->entries.size && n < MAX_SUGGESTED; n++)
+      hd_suggestion_add(&suggestion, g->entries.data[n]->name);
     hd_error(diags, u->loc, HD_E0201, u->name,
              hd_suggestion_text(&suggestion, "", near, sizeof near));
   }

@@ -5,7 +5,7 @@
 // left out but for those that a graph gives.
 #include "IR/Text/PrinterState.h"
 
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 typedef struct dot {
   hd_printer_t p;

@@ -5,7 +5,7 @@
 // value is given.
 #include "IR/Text/PrinterState.h"
 
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 // What the graph gives itself, and whether its label has been printed.
 static const char own, labelled;

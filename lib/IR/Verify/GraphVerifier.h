@@ -8,12 +8,10 @@
 #include "IR/Graph/Graph.h"
 #include "IR/Verify/VerifierState.h"
 
-typedef struct hd_graph_name hd_graph_name_t;
-
 typedef struct hd_graph_verifier {
   hd_verifier_t v; // visible: the dimensions.
   const hd_graph_t *graph;
-  hd_graph_name_t *names; // Of values.
+  hd_key_map_t names; // Values that have been given in graphs that go on.
 } hd_graph_verifier_t;
 
 // Whether a text is an identifier that may be declared.

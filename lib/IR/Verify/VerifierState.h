@@ -6,7 +6,7 @@
 
 #include "IR/Module.h"
 #include "IR/Visible.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 typedef struct hd_verifier {
   hd_diagnostics_t *diags;

@@ -7,12 +7,7 @@
 // the path calls itself. Each body is walked once.
 #include "IR/Rewrite.h"
 #include "IR/Verify/Verifier.h"
-
-#include <stdlib.h>
-// An arena serves uthash as well as the heap.
-#define uthash_malloc(size) hd_arena_alloc(&calls->arena, size)
-#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
-#include <uthash.h>
+#include "Support/Map.h"
 
 enum { MAX_CALLS = 64 };
 
@@ -20,28 +15,25 @@ typedef struct hd_caller {
   const hd_func_t *func;
   bool on_path;
   unsigned height; // Calls below it; 0 until it has been walked.
-  UT_hash_handle hh;
 } hd_caller_t;
 
 typedef struct hd_calls {
   hd_diagnostics_t *diags;
   hd_arena_t arena;
-  hd_caller_t *callers;
-  hd_caller_t *top; // The function being walked.
+  hd_ptr_map_t callers; // By function.
+  hd_caller_t *top;     // The function being walked.
   unsigned depth;
   bool ok;
 } hd_calls_t;
 
 static void walk(hd_calls_t *calls, hd_caller_t *caller);
 
-static hd_caller_t *find(hd_calls_t *calls, const hd_func_t *func) {
-  hd_caller_t *caller = NULL;
-  if (calls->callers)
-    HASH_FIND_PTR(calls->callers, &func, caller);
+static hd_caller_t *caller_of(hd_calls_t *calls, const hd_func_t *func) {
+  hd_caller_t *caller = hd_ptr_map_find(&calls->callers, func);
   if (!caller) {
     caller = HD_ARENA_NEW(&calls->arena, hd_caller_t);
     caller->func = func;
-    HASH_ADD_PTR(calls->callers, func, caller);
+    hd_ptr_map_set(&calls->arena, &calls->callers, func, caller);
   }
   return caller;
 }
@@ -50,7 +42,7 @@ static bool visit_call(void *argument, const hd_expr_t *e) {
   hd_calls_t *calls = argument;
   if (e->kind != HD_EXPR_CALL)
     return true;
-  hd_caller_t *callee = find(calls, e->u.func);
+  hd_caller_t *callee = caller_of(calls, e->u.func);
   if (callee->on_path) {
     calls->ok = hd_error(calls->diags, e->loc, HD_E0215, callee->func->name);
     return true;
@@ -86,7 +78,7 @@ bool hd_calls_verify(const hd_module_t *module, size_t first) {
   hd_arena_init_local(&calls.arena, &module->context->budget);
   for (size_t i = first; i < module->items.size; i++)
     if (module->items.data[i].kind == HD_ITEM_FUNC)
-      walk(&calls, find(&calls, module->items.data[i].u.func));
+      walk(&calls, caller_of(&calls, module->items.data[i].u.func));
   hd_arena_fini(&calls.arena);
   return calls.ok;
 }

@@ -4,23 +4,12 @@
 #include "IR/Keywords.h"
 #include "IR/Rewrite.h"
 #include "IR/Verify/GraphVerifier.h"
-#include "Support/Hash.h"
-#include "Support/PtrMap.h"
+#include "Support/Map.h"
 
 #include <math.h>
 #include <string.h>
-// An arena serves uthash as well as the heap.
-#define uthash_malloc(size) hd_arena_alloc(&g->v.arena, size)
-#define uthash_free(pointer, size) ((void)(pointer), (void)(size))
-#include <uthash.h>
 
-struct hd_graph_name {
-  const char *name;
-  const hd_value_t *value; // NULL: of a graph that has ended.
-  UT_hash_handle hh;
-};
-
-typedef HD_VEC(hd_graph_name_t *) names_t;
+typedef HD_VEC(const char *) names_t;
 
 static void verify_graph(hd_graph_verifier_t *g, const hd_graph_t *graph);
 
@@ -30,13 +19,6 @@ bool hd_verify_is_name(const char *name) {
   return name && *name && name[strspn(name, letters)] == '\0' &&
          !(*name >= '0' && *name <= '9') && strcmp(name, "_") != 0 &&
          !hd_is_reserved(name);
-}
-
-static hd_graph_name_t *find(const hd_graph_verifier_t *g, const char *name) {
-  hd_graph_name_t *entry = NULL;
-  if (g->names)
-    HASH_FIND_STR(g->names, name, entry);
-  return entry;
 }
 
 static bool is_arithmetic(void *argument, const hd_expr_t *e) {
@@ -98,27 +80,21 @@ static void give(hd_graph_verifier_t *g, names_t *names,
                     value->name ? value->name : "");
     return;
   }
-  hd_graph_name_t *entry = find(g, value->name);
-  if (entry && entry->value) {
+  const hd_value_t *other = hd_key_map_find_name(&g->names, value->name);
+  if (other) {
     hd_error(g->v.diags, value->loc, HD_E0202, value->name);
-    hd_note(g->v.diags, entry->value->loc, "declared here");
+    hd_note(g->v.diags, other->loc, "declared here");
     g->v.errors++;
     return;
   }
-  if (!entry) {
-    entry = HD_ARENA_NEW(&g->v.arena, hd_graph_name_t);
-    entry->name = value->name;
-    HASH_ADD_KEYPTR(hh, g->names, entry->name, strlen(entry->name), entry);
-  }
-  entry->value = value;
-  hd_vec_push(&g->v.arena, names, entry);
+  hd_key_map_set_name(&g->v.arena, &g->names, value->name, value);
+  hd_vec_push(&g->v.arena, names, value->name);
   verify_type(g, value);
 }
 
 static void verify_use(hd_graph_verifier_t *g, const hd_value_t *value,
                        hd_loc_t loc) {
-  hd_graph_name_t *entry = value->name ? find(g, value->name) : NULL;
-  if (!entry || entry->value != value)
+  if (!value->name || hd_key_map_find_name(&g->names, value->name) != value)
     hd_verify_fault(&g->v, loc, "'%s' is not given before it is used",
                     value->name ? value->name : "");
 }
@@ -253,7 +229,7 @@ static void verify_graph(hd_graph_verifier_t *g, const hd_graph_t *graph) {
   for (size_t i = 0; i < graph->outputs.size; i++)
     verify_use(g, graph->outputs.data[i], graph->loc);
   for (size_t i = 0; i < names.size; i++)
-    names.data[i]->value = NULL;
+    hd_key_map_set_name(&g->v.arena, &g->names, names.data[i], NULL);
   hd_visible_pop(&g->v.visible, dims);
   g->graph = outer;
 }
