@@ -7,15 +7,21 @@
 #include "Support/Gcd.h"
 
 hd_range_t hd_type_range(hd_type_t type) {
-  unsigned bits = hd_type_bits(hd_type_lane(type));
-  if (hd_type_is_bool(type))
+  unsigned bits = hd_scalar_bits(type.scalar);
+  const hd_wide_t one = 1;
+  switch (hd_scalar_class(type.scalar)) {
+  case HD_CLASS_BOOL:
     return (hd_range_t){0, 1};
-  if (!hd_type_is_integer(type) || bits == 0)
-    return (hd_range_t){INT64_MIN, INT64_MAX};
-  hd_wide_t one = 1;
-  if (hd_type_is_signed(type))
+  case HD_CLASS_SIGNED:
     return (hd_range_t){-(one << (bits - 1)), (one << (bits - 1)) - 1};
-  return (hd_range_t){0, (one << bits) - 1};
+  case HD_CLASS_UNSIGNED:
+    return (hd_range_t){0, (one << bits) - 1};
+  case HD_CLASS_VOID:
+  case HD_CLASS_FLOAT:
+  case HD_CLASS_OPAQUE:
+    break;
+  }
+  return (hd_range_t){INT64_MIN, INT64_MAX};
 }
 
 static hd_wide_t smaller(hd_wide_t a, hd_wide_t b) { return a < b ? a : b; }
@@ -135,8 +141,9 @@ static hd_range_t binary_range(hd_facts_t *facts, const hd_expr_t *e,
   }
 }
 
-static hd_range_t structural_range(hd_facts_t *facts, const hd_expr_t *e) {
-  hd_range_t all = hd_type_range(e->type);
+// Before any wrap; all is the type's.
+static hd_range_t structural_range(hd_facts_t *facts, const hd_expr_t *e,
+                                   hd_range_t all) {
   if (e->type.lanes != 1)
     return all;
   switch ((hd_expr_kind_t)e->kind) {
@@ -182,7 +189,7 @@ static hd_range_t structural_range(hd_facts_t *facts, const hd_expr_t *e) {
 
 hd_range_t hd_facts_range(hd_facts_t *facts, const hd_expr_t *e) {
   hd_range_t all = hd_type_range(e->type);
-  hd_range_t range = structural_range(facts, e);
+  hd_range_t range = structural_range(facts, e, all);
   if (!hd_range_inside(range, all))
     range = all; // It may wrap.
   if (e->kind == HD_EXPR_CONST)
@@ -278,7 +285,8 @@ static int64_t structural_divisor(hd_facts_t *facts, const hd_expr_t *e) {
 
 // Whether the operation's own result, before any wrap, fits its type.
 static bool wraps(hd_facts_t *facts, const hd_expr_t *e) {
-  hd_range_t all = hd_type_range(e->type), range = structural_range(facts, e);
+  hd_range_t all = hd_type_range(e->type);
+  hd_range_t range = structural_range(facts, e, all);
   return !hd_range_inside(range, all) ||
          (e->kind == HD_EXPR_MUL && // Given up: it may have overflowed.
           range.greatest == all.greatest);
