@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Everything that is to be shown on a GPU, within about eight minutes: numeric
 # tests, compute-sanitizer, math, measurements. For a machine with python3,
-# numpy and PyTorch and a static build (cmake --preset static). Part devices
+# numpy and PyTorch and what scripts/package.sh packs, unpacked. Part devices
 # takes random kernels from $KERNELS (BUILD/kernels.tar.gz), which
 # scripts/kernel_files.sh makes. Part suite wants the Python package onnx in the
 # version of test/requirements.txt. Part models exports models to $MODELS
 # (/tmp/hidet-models) with PyTorch, torchvision and transformers, and runs them.
 #
 # usage: device.sh [BUILD] [part...]
-#   BUILD: build folder (build-static). Parts: tests devices sanitizer products
+#   BUILD: the unpacked folder, or a build folder (build-static). Parts: tests devices sanitizer products
 #   hopper bandwidth math compile suite models; default: all but the last two.
 #   Results: $OUT (bench/results).
 set -u

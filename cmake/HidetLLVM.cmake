@@ -21,8 +21,10 @@ if(HIDET_STATIC_LLVM)
     bitreader bitwriter irreader)
   # Its own dependencies go in too, so that the library needs glibc alone.
   # (Nothing here uses Z3, which LLVMSupport names as well.)
+  find_library(HIDET_ZLIB libz.a REQUIRED DOC "Archive of zlib1g-dev")
+  find_library(HIDET_ZSTD libzstd.a REQUIRED DOC "Archive of libzstd-dev")
   set_property(TARGET LLVMSupport PROPERTY INTERFACE_LINK_LIBRARIES
-    LLVMDemangle -l:libz.a -l:libzstd.a rt ${CMAKE_DL_LIBS} m)
+    LLVMDemangle "${HIDET_ZLIB}" "${HIDET_ZSTD}" rt ${CMAKE_DL_LIBS} m)
   target_link_libraries(hidet_llvm INTERFACE
     ${libraries} -l:libstdc++.a -static-libgcc)
 else()

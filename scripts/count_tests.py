@@ -3,7 +3,7 @@
 functions and ONNX's tests counted one by one; of the latter, those that fail as
 they are expected to are not counted.
 
-usage: count_tests.py BUILD/test
+usage: count_tests.py BUILD/test...
 
 Reads ctest.xml (ctest --output-junit) and results.json (lit --output) there.
 """
@@ -56,6 +56,7 @@ def count(folder):
 
 
 if __name__ == "__main__":
-    counts = count(pathlib.Path(sys.argv[1]))
+    counts = sum((count(pathlib.Path(folder)) for folder in sys.argv[1:]),
+                 collections.Counter())
     print(", ".join("%d %s" % (counts[key], key)
                     for key in ("passed", "failed", "skipped")))

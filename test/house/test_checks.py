@@ -7,6 +7,7 @@ import unittest
 
 import check_documents
 import check_includes
+import check_package
 import check_sources
 import check_symbols
 
@@ -65,6 +66,19 @@ class Checks(unittest.TestCase):
     def test_a_home_folder_is_found(self):
         line = "// see /" + "home/me/notes\n"
         self.assertTrue(self.faults(check_sources, {"a.c": LICENCE + line}))
+
+    def test_what_a_package_lacks_is_found(self):
+        dynamic = (" 0x01 (NEEDED)  Shared library: [%s]\n"
+                   " 0x1d (RUNPATH) Library runpath: [%s]\n")
+        sections = "  [ 1] .text PROGBITS 0\n"
+        self.assertEqual([], list(check_package.faults(
+            dynamic % ("libc.so.6", "$ORIGIN/../lib:$ORIGIN"), sections)))
+        self.assertEqual(
+            ["needs libstdc++.so.6", "looks for libraries in /usr/lib",
+             "is not stripped of .symtab"],
+            list(check_package.faults(
+                dynamic % ("libstdc++.so.6", "$ORIGIN:/usr/lib"),
+                sections + "  [30] .symtab SYMTAB 0\n")))
 
     def test_a_dead_link_is_found(self):
         text = {"docs/b.md": "", "README.md": "[b](docs/b.md#there)\n"}
