@@ -34,8 +34,9 @@ HIDET_API hidet_status_t hidet_module_print(hidet_module_t *module,
 
 // Code of the kernels as text: format is "llvm" or "ptx", target one of
 // "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "host" (llvm alone).
-// kernel may be NULL: then it is every kernel. Lowers the module (the pass
-// "lower"). *text as above.
+// kernel may be NULL: then it is every kernel; "k[BM = 64]" is the instance of
+// one with compile-time parameters, made where there is none yet. Lowers the
+// module (the pass "lower"). *text as above.
 HIDET_API hidet_status_t hidet_module_emit(hidet_module_t *module,
                                            const char *format,
                                            const char *target,

@@ -133,6 +133,9 @@ typedef struct hd_emit {
   LLVMBasicBlockRef stopped;      // Where a loop goes that was told to stop.
 } hd_emit_t;
 
+// What the kernel is called in host code; in the arena.
+const char *hd_emit_host_symbol(hd_emit_t *e);
+
 // Emit.c: a module with one kernel in it. init leaves everything ready for the
 // body; hd_emit_kernel_body() is called by the targets' own code.
 bool hd_emit_init(hd_emit_t *e, hd_module_t *module, const hd_func_t *kernel,

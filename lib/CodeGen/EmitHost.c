@@ -10,6 +10,7 @@
 //                                           }
 #include "CodeGen/Emit.h"
 #include "CodeGen/SimAbi.h"
+#include "IR/Generic.h"
 #include "IR/Rewrite.h"
 
 #include <string.h>
@@ -78,10 +79,14 @@ static LLVMAttributeRef attribute(hd_emit_t *e, const char *name) {
 }
 
 // The prefix keeps a kernel's name apart from those of C functions.
+const char *hd_emit_host_symbol(hd_emit_t *e) {
+  return hd_arena_printf(&e->arena, HD_EMIT_HOST_PREFIX "%s",
+                         hd_func_symbol(&e->arena, e->kernel));
+}
+
 static void add_function(hd_emit_t *e, LLVMTypeRef result) {
   LLVMTypeRef types[] = {e->ptr, e->ptr};
-  const char *name =
-      hd_arena_printf(&e->arena, HD_EMIT_HOST_PREFIX "%s", e->kernel->name);
+  const char *name = hd_emit_host_symbol(e);
   LLVMTypeRef type = LLVMFunctionType(result, types, 2, false);
   e->function = LLVMAddFunction(e->llvm, name, type);
   LLVMAddAttributeAtIndex(e->function, (unsigned)LLVMAttributeFunctionIndex,

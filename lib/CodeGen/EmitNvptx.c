@@ -4,6 +4,7 @@
 // bounds in nvvm.annotations, its shared memory one external array.
 #include "CodeGen/Emit.h"
 #include "IR/Effects.h"
+#include "IR/Generic.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -135,7 +136,8 @@ void hd_emit_nvptx_kernel(hd_emit_t *e) {
   for (uint32_t i = 0; i < kernel->num_maps; i++)
     types[count++] = e->ptr;
   LLVMTypeRef type = LLVMFunctionType(e->void_, types, count, false);
-  e->function = LLVMAddFunction(e->llvm, kernel->name, type);
+  e->function =
+      LLVMAddFunction(e->llvm, hd_func_symbol(&e->arena, kernel), type);
   LLVMSetFunctionCallConv(e->function, PTX_KERNEL);
   // What every block may use is put before a mark that is taken out at the end.
   hd_emit_at(e, hd_emit_new_block(e, "entry"));

@@ -101,8 +101,7 @@ static bool load(hd_emit_t *e, void *argument) {
   if (hd_llvm_error(e, LLVMOrcLLJITAddObjectFile(code->jit, dylib, object)))
     return false;
   LLVMOrcExecutorAddress address = 0;
-  const char *name =
-      hd_arena_printf(&e->arena, HD_EMIT_HOST_PREFIX "%s", e->kernel->name);
+  const char *name = hd_emit_host_symbol(e);
   if (hd_llvm_error(e, LLVMOrcLLJITLookup(code->jit, &address, name)))
     return false;
   code->entry = (void *)(uintptr_t)address;

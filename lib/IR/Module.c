@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Module.h"
 
+#include "IR/Generic.h"
 #include "IR/Graph/Graph.h"
 #include "IR/Graph/RewriteRule.h"
 #include "Support/Map.h"
@@ -61,6 +62,8 @@ const char *hd_item_name(const hd_item_t *item) {
     return item->u.constant->name;
   case HD_ITEM_FUNC:
     return item->u.func->name;
+  case HD_ITEM_GENERIC:
+    return item->u.generic->name;
   case HD_ITEM_TASK:
     return item->u.task->name;
   case HD_ITEM_GRAPH:
@@ -77,6 +80,8 @@ hd_loc_t hd_item_loc(const hd_item_t *item) {
     return item->u.constant->loc;
   case HD_ITEM_FUNC:
     return item->u.func->loc;
+  case HD_ITEM_GENERIC:
+    return item->u.generic->loc;
   case HD_ITEM_TASK:
     return item->u.task->loc;
   case HD_ITEM_GRAPH:

@@ -35,8 +35,12 @@ struct hd_func {
   hd_launch_t launch;            // KERNEL.
   bool has_body;                 // False only while being declared.
   hd_block_t body;
+  // Of an instance: what it is one of, and who asked for it first; else NULL.
+  const struct hd_generic *generic;
+  hd_loc_t asked;
 };
 
+typedef struct hd_generic hd_generic_t; // IR/Generic.h
 typedef struct hd_task hd_task_t;       // IR/Task.h
 typedef struct hd_graph hd_graph_t;     // IR/Graph.h
 typedef struct hd_rewrite hd_rewrite_t; // IR/RewriteRule.h
@@ -44,6 +48,7 @@ typedef struct hd_rewrite hd_rewrite_t; // IR/RewriteRule.h
 typedef enum hd_item_kind {
   HD_ITEM_CONST,
   HD_ITEM_FUNC,
+  HD_ITEM_GENERIC,
   HD_ITEM_TASK,
   HD_ITEM_GRAPH,
   HD_ITEM_REWRITE
@@ -64,6 +69,7 @@ typedef struct hd_item {
   union {
     const hd_const_t *constant;
     hd_func_t *func;
+    hd_generic_t *generic;
     const hd_task_t *task;
     const hd_graph_t *graph;
     const hd_rewrite_t *rewrite;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kernels on the CUDA device: code is loaded, and launched.
+#include "IR/Generic.h"
 #include "Runtime/DeviceCuda.h"
 
 #include <stdio.h>
@@ -61,13 +62,20 @@ static hd_kernel_t *load_cubin(hd_cuda_device_t *d, const hd_func_t *func,
   k->base.func = func;
   k->base.code_bytes = code->cubin.size;
   const hd_cuda_driver_t *driver = &d->cuda->driver;
-  if (hd_cuda_device_check(
+  hd_arena_t scratch;
+  hd_arena_init(&scratch, NULL);
+  bool ok =
+      hd_cuda_device_check(
           d, driver->module_load(&k->module, hd_buffer_text(&code->cubin)),
           what) &&
       hd_cuda_device_check(
-          d, driver->module_function(&k->function, k->module, func->name),
+          d,
+          driver->module_function(&k->function, k->module,
+                                  hd_func_symbol(&scratch, func)),
           what) &&
-      read_attributes(d, k)) {
+      read_attributes(d, k);
+  hd_arena_fini(&scratch);
+  if (ok) {
     if (d->base.verbose)
       fprintf(
           stderr,

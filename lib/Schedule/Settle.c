@@ -9,6 +9,7 @@
 //   plan p_4(in x: f32[4], out y: f32[4]) { launch k_4(x, y) }
 #include "Schedule/Settle.h"
 
+#include "IR/Generic.h"
 #include "IR/Passes/Specialize.h"
 #include "IR/Rewrite.h"
 #include "IR/Verify/Verifier.h"
@@ -39,7 +40,7 @@ static const hd_func_t *find(const hd_settler_t *s, const hd_func_t *func,
 static const char *make_name(hd_settler_t *s, const hd_func_t *func,
                              const hd_known_t *known, size_t count) {
   hd_arena_t *arena = &s->module->arena;
-  const char *name = func->name, *fresh;
+  const char *name = hd_func_identifier(arena, func), *fresh;
   for (size_t i = 0; i < count; i++)
     name = hd_arena_printf(arena, "%s_%lld", name, (long long)known[i].value);
   size_t cursor = 0;

@@ -123,6 +123,56 @@ void hd_diagnostics_rewind(hd_diagnostics_t *diags,
   pthread_mutex_unlock(&diags->lock);
 }
 
+// The first one since a mark.
+static hd_diagnostic_t **since(hd_diagnostics_t *diags,
+                               hd_diagnostics_mark_t mark) {
+  return mark.last ? &mark.last->next : &diags->first;
+}
+
+void hd_diagnostics_note_each(hd_diagnostics_t *diags,
+                              hd_diagnostics_mark_t mark, hd_loc_t loc,
+                              const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  pthread_mutex_lock(&diags->lock);
+  hd_diagnostic_t *d = *since(diags, mark), *next;
+  const char *text = d ? hd_arena_vprintf(&diags->arena, format, args) : NULL;
+  bool in_error = false;
+  for (; d; d = next) {
+    next = d->next;
+    in_error = d->severity == HD_ERROR || (in_error && d->severity == HD_NOTE);
+    if (!in_error || (next && next->severity == HD_NOTE))
+      continue;
+    hd_diagnostic_t *note = HD_ARENA_NEW(&diags->arena, hd_diagnostic_t);
+    *note = (hd_diagnostic_t){HD_NOTE, d->code, loc, text, next};
+    d->next = note;
+    if (!next)
+      diags->last = note;
+  }
+  pthread_mutex_unlock(&diags->lock);
+  va_end(args);
+}
+
+void hd_diagnostics_sift(hd_diagnostics_t *diags, hd_diagnostics_mark_t mark,
+                         bool (*keep)(hd_diagnostic_code_t)) {
+  pthread_mutex_lock(&diags->lock);
+  const hd_diagnostic_t *d = *since(diags, mark);
+  pthread_mutex_unlock(&diags->lock);
+  hd_diagnostics_rewind(diags, mark);
+  pthread_mutex_lock(&diags->lock);
+  for (bool kept = false; d;) {
+    const hd_diagnostic_t *next = d->next; // Appending makes another of it.
+    kept = d->severity == HD_ERROR ? keep(d->code)
+                                   : kept && d->severity == HD_NOTE;
+    if (kept)
+      append(diags, d->severity, d->code, d->loc, d->message);
+    if (kept && d->severity == HD_ERROR && diags->num_errors++ == 0)
+      diags->exit_class = table[d->code].class;
+    d = next;
+  }
+  pthread_mutex_unlock(&diags->lock);
+}
+
 bool hd_diagnostics_full(const hd_diagnostics_t *diags) {
   return diags->max_errors && diags->num_errors > diags->max_errors;
 }

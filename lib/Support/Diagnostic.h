@@ -111,6 +111,15 @@ typedef struct hd_diagnostics_mark {
 hd_diagnostics_mark_t hd_diagnostics_mark(hd_diagnostics_t *diags);
 void hd_diagnostics_rewind(hd_diagnostics_t *diags, hd_diagnostics_mark_t mark);
 
+// Adds a note to each error since the mark, behind those it has.
+void hd_diagnostics_note_each(hd_diagnostics_t *diags,
+                              hd_diagnostics_mark_t mark, hd_loc_t loc,
+                              const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+// Forgets what came after the mark, but for errors that keep() wants.
+void hd_diagnostics_sift(hd_diagnostics_t *diags, hd_diagnostics_mark_t mark,
+                         bool (*keep)(hd_diagnostic_code_t));
+
 // Whether further errors would be counted, but not shown.
 bool hd_diagnostics_full(const hd_diagnostics_t *diags);
 

@@ -3,6 +3,7 @@
 // What the IR's verifier cannot know without the algebra: that mappings do each
 // task once, and that loops have as many workers as their mapping is for.
 
+#include "IR/Generic.h"
 #include "IR/Text/Printer.h"
 #include "TaskMapping/TaskMapping.h"
 
@@ -169,6 +170,8 @@ static void verify_block(verification_t *v, hd_block_t block,
 
 bool hd_func_verify_mappings(hd_context_t *context, const hd_func_t *func) {
   verification_t v = {context, func, true};
+  hd_diagnostics_mark_t mark = hd_diagnostics_mark(&context->diags);
   verify_block(&v, func->body, false);
+  hd_func_note_instance(&context->diags, mark, func);
   return v.ok;
 }

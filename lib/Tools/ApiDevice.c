@@ -3,6 +3,7 @@
 #include "Runtime/Program.h"
 #include "Runtime/Storage.h"
 #include "Tools/Api.h"
+#include "Tools/Input.h"
 #include "hidet/Device.h"
 
 #include <stdio.h>
@@ -217,6 +218,8 @@ static void create_program(void *argument) {
   hidet_program_t *program = call->program;
   hd_module_t *module = call->module->module;
   hd_context_t *context = &call->device->owner->context;
+  if (!hd_tools_make_entry(module, &call->name))
+    return;
   const hd_func_t *entry = call->name ? hd_module_find(module, call->name, -1)
                                       : hd_module_entry(module);
   if (!entry || entry->kind == HD_FUNC_FN) {

@@ -5,6 +5,7 @@
 #include "TaskMapping/TaskMapping.h"
 #include "Tools/Api.h"
 #include "Tools/Emit.h"
+#include "Tools/Input.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +123,8 @@ static void emit(void *argument) {
   }
   const hd_target_t *target =
       hd_tools_find_target(&module->owner->context.diags, call->target);
-  if (target && hd_api_lower(module->owner, module->module))
+  if (target && hd_tools_make_entry(module->module, &call->kernel) &&
+      hd_api_lower(module->owner, module->module))
     hd_emit_module(module->module, ptx ? HD_EMIT_PTX : HD_EMIT_LLVM, target,
                    call->kernel, &call->out);
 }

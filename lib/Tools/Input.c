@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tools/Input.h"
 #include "Graph/ONNX/Import.h"
+#include "IR/Generic.h"
 #include "IR/Text/Parser.h"
 #include "IR/Verify/Verifier.h"
 #include "Support/File.h"
@@ -82,6 +83,19 @@ static bool verify_mappings(hd_module_t *module) {
       ok &= hd_func_verify_mappings(module->context,
                                     module->items.data[i].u.func);
   return ok;
+}
+
+bool hd_tools_make_entry(hd_module_t *module, const char **entry) {
+  size_t cursor = 0;
+  const hd_item_t *item =
+      *entry ? hd_module_next(module, *entry, &cursor) : NULL;
+  if (!*entry || (item ? item->kind != HD_ITEM_GENERIC : !strchr(*entry, '[')))
+    return true;
+  const hd_func_t *func = hd_module_ask(module, "--entry", *entry);
+  if (!func || !hd_func_verify_mappings(module->context, func))
+    return false;
+  *entry = func->name;
+  return true;
 }
 
 // Whether it is a model under another name: an ONNX file begins with the number

@@ -82,13 +82,13 @@ static bool run_passes(opt_t *o) {
 }
 
 static bool work_on_module(opt_t *o, const hd_part_t *part, hd_buffer_t *out) {
+  const char *entry = hd_option_text(&o->options, OPT_ENTRY, NULL);
   return hd_tools_parse(&o->process, &o->options, OPT_LOAD, o->name, part,
                         &o->module) &&
          hd_tools_rewrite_options(&o->process.context, &o->arena, &o->options,
                                   OPT_NO_RULE, o->module) &&
-         run_passes(o) &&
-         hd_emit_module(o->module, emit_kind(o), o->target,
-                        hd_option_text(&o->options, OPT_ENTRY, NULL), out);
+         hd_tools_make_entry(o->module, &entry) && run_passes(o) &&
+         hd_emit_module(o->module, emit_kind(o), o->target, entry, out);
 }
 
 static void work_on_part(void *argument, const hd_part_t *part) {

@@ -56,6 +56,7 @@ void hd_module_count(const hd_module_t *module, hd_module_counts_t *counts) {
       counts->graphs++;
       count_groups(item->u.graph, counts);
       break;
+    case HD_ITEM_GENERIC:
     case HD_ITEM_REWRITE:
       break;
     }

@@ -39,12 +39,14 @@ static bool find_entry(hd_run_t *run) {
   const hd_graph_t *graph = hd_module_find_graph(run->module, name);
   if (graph)
     return hd_run_take_graph(run, graph);
+  if (!hd_tools_make_entry(run->module, &name))
+    return false;
   hd_suggestion_t near = {.wanted = name ? name : ""};
   run->entry = name ? NULL : hd_module_entry(run->module);
   for (size_t i = 0; name && i < run->module->items.size; i++) {
     const hd_item_t *item = &run->module->items.data[i];
-    if (item->kind == HD_ITEM_GRAPH)
-      hd_suggestion_add(&near, item->u.graph->name);
+    if (item->kind == HD_ITEM_GRAPH || item->kind == HD_ITEM_GENERIC)
+      hd_suggestion_add(&near, hd_item_name(item));
     if (item->kind != HD_ITEM_FUNC || item->u.func->kind == HD_FUNC_FN)
       continue;
     if (strcmp(item->u.func->name, name) == 0)

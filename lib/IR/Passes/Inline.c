@@ -25,6 +25,7 @@
 // A register tensor takes the result where more than one return gives it.
 
 #include "IR/Effects.h"
+#include "IR/Generic.h"
 #include "IR/Passes/Passes.h"
 #include "IR/Rewrite.h"
 
@@ -340,7 +341,8 @@ static const hd_expr_t *inline_calls(inliner_t *in, const hd_expr_t *e,
   if (hd_expr_is_trivial(value))
     return value;
   hd_var_t *var =
-      hd_var_make(in->arena, e->u.func->name, HD_VAR_LET, value->type, e->loc);
+      hd_var_make(in->arena, hd_func_identifier(in->arena, e->u.func),
+                  HD_VAR_LET, value->type, e->loc);
   push_let(in, var, value, out);
   return hd_expr_var(in->arena, var);
 }

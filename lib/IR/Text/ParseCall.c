@@ -150,6 +150,14 @@ static hd_parsed_t bitcast(hd_parser_t *p, hd_loc_t loc) {
   return (hd_parsed_t){make(p, HD_EXPR_BITCAST, type, loc, &e, 1), false};
 }
 
+// bits(T): of a value of that type, a bare number.
+static hd_parsed_t bits(hd_parser_t *p, hd_loc_t loc) {
+  hd_type_t type;
+  if (!hd_expect(p, "(") || !hd_parse_type(p, &type) || !hd_expect(p, ")"))
+    return failed;
+  return hd_untyped_int(p, hd_type_bits(type), loc);
+}
+
 // b stands twice in what ceildiv is short for, and twice in that again.
 enum { MAX_DIVISOR = 64 };
 
@@ -413,15 +421,33 @@ static hd_parsed_t call_named(hd_parser_t *p, const char *name, hd_loc_t loc,
   return failed;
 }
 
+// f[name = value](...): of the function that comes of these values.
+static hd_parsed_t call_generic(hd_parser_t *p, const char *name,
+                                hd_loc_t loc) {
+  hd_args_t args;
+  const hd_func_t *func = hd_parse_func_name(p, name, loc, HD_KINDS_FN);
+  if (!func || !parse_args(p, func->name, &args))
+    return failed;
+  if (rate_func(func, &args))
+    return call_func(p, func, &args, loc);
+  hd_error(p->diags, loc, HD_E0212, func->name, list_types(p, &args));
+  return failed;
+}
+
 hd_parsed_t hd_parse_call(hd_parser_t *p, const hd_token_t *name) {
   hd_loc_t loc = {p->source, name->offset};
   hd_args_t args;
   hd_type_t type;
   if (strcmp(name->text, "bitcast") == 0)
     return bitcast(p, loc);
+  if (strcmp(name->text, "bits") == 0 &&
+      hd_find_type(p, hd_peek_ahead(p, 1)->text, &type))
+    return bits(p, loc);
+  if (hd_at(p, "[") || hd_is_generic_fn(p, name->text))
+    return call_generic(p, name->text, loc);
   if (!parse_args(p, name->text, &args))
     return failed;
-  if (hd_type_parse(name->text, &type))
+  if (hd_find_type(p, name->text, &type))
     return conversion(p, type, loc, &args);
   static const hd_expr_kind_t calls[] = {HD_EXPR_MIN, HD_EXPR_MAX};
   for (size_t i = 0; i < 2; i++)

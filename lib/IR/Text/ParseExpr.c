@@ -214,10 +214,33 @@ const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
                    loc);
 }
 
+// T == f16: two types, and so a constant.
+static bool at_type_test(const hd_parser_t *p) {
+  hd_type_t type;
+  const hd_token_t *next = hd_peek_ahead(p, 1);
+  return next->kind == HD_TOKEN_PUNCTUATION &&
+         (strcmp(next->text, "==") == 0 || strcmp(next->text, "!=") == 0) &&
+         hd_find_type(p, hd_peek(p)->text, &type);
+}
+
+static hd_parsed_t parse_type_test(hd_parser_t *p) {
+  hd_type_t left, right;
+  hd_loc_t loc = hd_here(p);
+  if (!hd_parse_type(p, &left))
+    return failed;
+  bool wants_equal = hd_accept(p, "==");
+  if ((!wants_equal && !hd_expect(p, "!=")) || !hd_parse_type(p, &right))
+    return failed;
+  bool holds = hd_type_equal(left, right) == wants_equal;
+  return typed(hd_at_loc(p, hd_expr_bool(p->arena, holds), loc));
+}
+
 static hd_parsed_t parse_name(hd_parser_t *p) {
   const hd_token_t *token = hd_peek(p);
   hd_loc_t loc = hd_here(p);
-  if (hd_at_call(p)) { // Even where a variable has the name.
+  if (at_type_test(p))
+    return parse_type_test(p);
+  if (hd_at_call(p) || hd_at_generic_call(p)) { // Even of a variable's name.
     p->at++;
     return hd_parse_call(p, token);
   }

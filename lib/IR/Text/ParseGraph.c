@@ -251,34 +251,15 @@ static bool accept_word(hd_parser_t *p, const char *word) {
   return true;
 }
 
-static bool is_schedule(const hd_item_t *item) {
-  return item->kind == HD_ITEM_FUNC && item->u.func->kind != HD_FUNC_FN;
-}
-
-static bool report_no_schedule(hd_parser_t *p, const char *name, hd_loc_t loc) {
-  char text[128];
-  hd_suggestion_t near = {.wanted = name};
-  for (size_t i = 0; i < p->module->items.size; i++)
-    if (is_schedule(&p->module->items.data[i]))
-      hd_suggestion_add(&near, hd_item_name(&p->module->items.data[i]));
-  hd_error(p->diags, loc, HD_E0201, name,
-           hd_suggestion_text(&near, "", text, sizeof text));
-  hd_note(p->diags, loc, "a kernel or a plan of the module is meant");
-  return false;
-}
-
-// [with NAME]
+// [with NAME[values]]
 static bool parse_schedule(hd_parser_t *p, hd_node_t *node) {
   hd_loc_t loc;
   if (!accept_word(p, "with"))
     return true;
   const char *name = hd_expect_name(p, &loc);
-  size_t cursor = 0;
-  const hd_item_t *item;
-  while (name && (item = hd_module_next(p->module, name, &cursor)))
-    if (is_schedule(item))
-      node->schedule = item->u.func;
-  return name && (node->schedule || report_no_schedule(p, name, loc));
+  if (name)
+    node->schedule = hd_parse_func_name(p, name, loc, HD_KINDS_SCHEDULE);
+  return node->schedule;
 }
 
 static bool parse_node(hd_graph_parser_t *g, hd_node_t *node) {

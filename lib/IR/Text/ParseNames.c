@@ -40,6 +40,8 @@ static const char *what_item_is(const hd_item_t *item) {
     return "a task";
   if (item->kind == HD_ITEM_GRAPH)
     return "a graph";
+  if (item->kind == HD_ITEM_GENERIC)
+    return "a function with compile-time parameters";
   switch (item->u.func->kind) {
   case HD_FUNC_KERNEL:
     return "a kernel; a plan launches it";

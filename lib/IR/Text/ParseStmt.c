@@ -238,6 +238,13 @@ static const hd_stmt_t *parse_for(hd_parser_t *p, hd_loc_t loc) {
   return ok ? stmt : NULL;
 }
 
+// In an instance, what is known when it is read.
+static bool is_known(const hd_parser_t *p, const hd_expr_t *condition,
+                     int64_t *value) {
+  return p->nested && !p->probing && condition &&
+         hd_expr_fold_int(condition, value);
+}
+
 static const hd_stmt_t *parse_while(hd_parser_t *p, hd_loc_t loc) {
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_WHILE, loc);
   stmt->u.branch.condition = hd_parse_as(p, hd_type(HD_BOOL));
@@ -245,24 +252,67 @@ static const hd_stmt_t *parse_while(hd_parser_t *p, hd_loc_t loc) {
   return stmt->u.branch.condition ? stmt : NULL;
 }
 
+// An if of which one branch is left: its statements take its place.
+static bool is_settled_if(const hd_parser_t *p, const hd_stmt_t *stmt) {
+  int64_t value;
+  return stmt->kind == HD_STMT_IF &&
+         is_known(p, stmt->u.branch.condition, &value);
+}
+
+static bool is_settled_assert(const hd_parser_t *p, const hd_stmt_t *stmt) {
+  int64_t value;
+  return stmt->kind == HD_STMT_ASSERT &&
+         is_known(p, stmt->u.assertion.condition, &value);
+}
+
+// [else if ... { }]* [else { }]
+static void skip_else(hd_parser_t *p) {
+  while (hd_accept(p, "else")) {
+    while (!hd_at(p, "{") && hd_peek(p)->kind != HD_TOKEN_END)
+      p->at++;
+    hd_skip_braces(p);
+  }
+}
+
+static bool parse_else(hd_parser_t *p, hd_block_t *block) {
+  hd_loc_t loc = hd_here(p);
+  if (!hd_accept(p, "if")) {
+    *block = hd_parse_block(p);
+    return true;
+  }
+  const hd_stmt_t *nested = parse_if(p, loc);
+  if (nested && is_settled_if(p, nested))
+    *block = nested->u.branch.then;
+  else if (nested)
+    *block = hd_block_make(p->arena, &nested, 1);
+  return nested;
+}
+
+// What a known condition does not choose need not mean anything for these
+// values, and is not read.
+static bool parse_branches(hd_parser_t *p, hd_stmt_t *stmt) {
+  int64_t chosen;
+  if (!is_known(p, stmt->u.branch.condition, &chosen)) {
+    stmt->u.branch.then = hd_parse_block(p);
+    return !hd_accept(p, "else") || parse_else(p, &stmt->u.branch.otherwise);
+  }
+  stmt->u.branch.condition = hd_expr_bool(p->arena, true);
+  if (chosen) {
+    stmt->u.branch.then = hd_parse_block(p);
+    skip_else(p);
+    return true;
+  }
+  hd_skip_braces(p);
+  return !hd_accept(p, "else") || parse_else(p, &stmt->u.branch.then);
+}
+
 static const hd_stmt_t *parse_if(hd_parser_t *p, hd_loc_t loc) {
   if (!hd_enter(p))
     return NULL;
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_IF, loc);
   stmt->u.branch.condition = hd_parse_as(p, hd_type(HD_BOOL));
-  stmt->u.branch.then = hd_parse_block(p);
   bool ok = stmt->u.branch.condition != NULL;
-  if (hd_accept(p, "else")) {
-    hd_loc_t else_loc = hd_here(p);
-    if (hd_accept(p, "if")) {
-      const hd_stmt_t *nested = parse_if(p, else_loc);
-      ok &= nested != NULL;
-      if (nested)
-        stmt->u.branch.otherwise = hd_block_make(p->arena, &nested, 1);
-    } else {
-      stmt->u.branch.otherwise = hd_parse_block(p);
-    }
-  }
+  ok &= parse_branches(p, stmt);
   p->depth--;
   return ok ? stmt : NULL;
 }
@@ -280,6 +330,10 @@ static const hd_stmt_t *parse_assert(hd_parser_t *p, hd_loc_t loc) {
     stmt->u.assertion.message = hd_peek(p)->text;
     p->at++;
   }
+  const char *message = stmt->u.assertion.message;
+  int64_t holds;
+  if (is_known(p, stmt->u.assertion.condition, &holds) && !holds)
+    hd_error(p->diags, loc, HD_E0219, message ? message : "for these values");
   return stmt;
 }
 
@@ -313,15 +367,11 @@ static const hd_stmt_t *parse_launch(hd_parser_t *p, hd_loc_t loc) {
     hd_expected(p, "a kernel");
     return NULL;
   }
-  const hd_func_t *kernel =
-      hd_module_find(p->module, name->text, HD_FUNC_KERNEL);
-  if (!kernel) {
-    hd_error(p->diags, hd_here(p), HD_E0201, name->text,
-             hd_similar(p, name->text));
-    return NULL;
-  }
+  hd_loc_t kernel_loc = hd_here(p);
   p->at++;
-  if (!hd_expect(p, "("))
+  const hd_func_t *kernel =
+      hd_parse_func_name(p, name->text, kernel_loc, HD_KINDS_KERNEL);
+  if (!kernel || !hd_expect(p, "("))
     return NULL;
   while (!hd_at(p, ")")) {
     hd_parsed_t value = hd_parse_value(p);
@@ -407,7 +457,7 @@ static const hd_stmt_t *parse_plain(hd_parser_t *p, hd_loc_t loc) {
     hd_expected(p, "a statement");
     return NULL;
   }
-  bool calls = hd_at_call(p);
+  bool calls = hd_at_call(p) || hd_at_generic_call(p);
   const hd_var_t *var = calls ? NULL : hd_visible(p, token->text);
   if (var) {
     p->at++;
@@ -480,29 +530,62 @@ static void skip_statement(hd_parser_t *p, size_t start) {
   }
 }
 
+typedef HD_VEC(const hd_stmt_t *) stmts_t;
+
+// const name = value, visible to the end of the block.
+static bool parse_local_const(hd_parser_t *p) {
+  hd_loc_t loc;
+  const char *name = hd_expect_name(p, &loc);
+  if (!name || !hd_expect(p, "="))
+    return false;
+  const hd_const_t *constant = hd_parse_const(p, name, loc);
+  if (!constant) {
+    declare_poison(p, name, loc);
+    return false;
+  }
+  hd_bound_t *bound = hd_bound_make(p, name, loc);
+  bound->constant = *constant;
+  hd_declare(p, &bound->var); // Reports a name that is taken.
+  hd_visible_pop(&p->visible, hd_visible_size(&p->visible) - 1);
+  hd_visible_push(&p->bound, &bound->var, name);
+  return true;
+}
+
+static bool parse_into(hd_parser_t *p, stmts_t *stmts) {
+  if (hd_accept(p, "const"))
+    return parse_local_const(p);
+  const hd_stmt_t *stmt = parse_stmt(p);
+  if (!stmt)
+    return false;
+  bool is_if = is_settled_if(p, stmt);
+  for (uint32_t i = 0; is_if && i < stmt->u.branch.then.size; i++)
+    hd_vec_push(p->arena, stmts, stmt->u.branch.then.stmts[i]);
+  if (!is_if && !is_settled_assert(p, stmt))
+    hd_vec_push(p->arena, stmts, stmt);
+  return true;
+}
+
 hd_block_t hd_parse_block(hd_parser_t *p) {
-  HD_VEC(const hd_stmt_t *) stmts = {0};
+  stmts_t stmts = {0};
   hd_block_t none = {0, NULL};
   if (!hd_expect(p, "{"))
     return none;
   if (!hd_enter(p))
     return none;
   size_t outer = hd_visible_size(&p->visible);
+  size_t outer_bound = hd_visible_size(&p->bound);
   while (!hd_at(p, "}") && hd_peek(p)->kind != HD_TOKEN_END &&
          !hd_diagnostics_full(p->diags)) {
     size_t start = p->at;
     hd_budget_check(&p->module->context->budget);
-    const hd_stmt_t *stmt = parse_stmt(p);
-    if (stmt)
-      hd_vec_push(p->arena, &stmts, stmt);
-    if (stmt && !hd_peek(p)->first_on_line && !hd_at(p, "}")) {
-      hd_expected(p, "the end of the line");
-      stmt = NULL;
-    }
-    if (!stmt)
+    bool ok = parse_into(p, &stmts);
+    if (ok && !hd_peek(p)->first_on_line && !hd_at(p, "}"))
+      ok = hd_expected(p, "the end of the line");
+    if (!ok)
       skip_statement(p, start);
   }
   hd_visible_pop(&p->visible, outer);
+  hd_visible_pop(&p->bound, outer_bound);
   p->depth--;
   if (!hd_expect(p, "}"))
     return none;

@@ -9,7 +9,7 @@ bool hd_parse_type(hd_parser_t *p, hd_type_t *type) {
   const hd_token_t *token = hd_peek(p);
   if (token->kind != HD_TOKEN_NAME)
     return hd_expected(p, "a type");
-  if (!hd_type_parse(token->text, type))
+  if (!hd_find_type(p, token->text, type))
     return hd_error(p->diags, hd_here(p), HD_E0211, token->text, "");
   p->at++;
   return true;

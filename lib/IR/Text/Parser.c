@@ -102,6 +102,9 @@ void hd_declare(hd_parser_t *p, const hd_var_t *var) {
 }
 
 const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name) {
+  const hd_bound_t *bound = hd_find_bound(p, name);
+  if (bound)
+    return &bound->constant;
   size_t cursor = 0;
   for (const hd_item_t *item;
        (item = hd_module_next(p->module, name, &cursor));)
@@ -129,26 +132,30 @@ static bool is_new(hd_parser_t *p, const char *name, hd_loc_t loc) {
   return false;
 }
 
-static bool parse_const(hd_parser_t *p, hd_loc_t loc) {
-  const char *name = hd_expect_name(p, &loc);
-  if (!name || !hd_expect(p, "="))
-    return false;
-  if (!is_new(p, name, loc))
-    return false;
+hd_const_t *hd_parse_const(hd_parser_t *p, const char *name, hd_loc_t loc) {
   hd_const_t *constant = HD_ARENA_NEW(p->arena, hd_const_t);
   *constant = (hd_const_t){.name = name, .loc = loc};
   if (hd_at_mapping(p)) {
     constant->mapping = hd_parse_mapping(p);
-  } else {
-    hd_parsed_t value = hd_parse_value(p);
-    const hd_expr_t *folded =
-        value.e ? hd_expr_fold(p->arena, value.e, NULL, NULL) : NULL;
-    if (value.e && !folded)
-      return hd_not_constant(p, value.e);
-    constant->value = folded;
-    constant->untyped = value.untyped;
+    return constant->mapping ? constant : NULL;
   }
-  if (!constant->value && !constant->mapping)
+  hd_parsed_t value = hd_parse_value(p);
+  if (!value.e)
+    return NULL;
+  constant->value = hd_expr_fold(p->arena, value.e, NULL, NULL);
+  constant->untyped = value.untyped;
+  if (!constant->value)
+    hd_not_constant(p, value.e);
+  return constant->value ? constant : NULL;
+}
+
+static bool parse_const(hd_parser_t *p) {
+  hd_loc_t loc;
+  const char *name = hd_expect_name(p, &loc);
+  if (!name || !hd_expect(p, "=") || !is_new(p, name, loc))
+    return false;
+  hd_const_t *constant = hd_parse_const(p, name, loc);
+  if (!constant)
     return false;
   hd_item_t item = {.kind = HD_ITEM_CONST, .u.constant = constant};
   hd_vec_push(p->arena, &p->module->items, item);
@@ -308,12 +315,8 @@ static void check_duplicate(hd_parser_t *p, const hd_func_t *func) {
   }
 }
 
-// From the name to the '{'.
-static hd_func_t *parse_header(hd_parser_t *p, hd_func_kind_t kind) {
-  hd_loc_t loc;
-  const char *name = hd_expect_name(p, &loc);
-  if (!name)
-    return NULL;
+hd_func_t *hd_parse_signature(hd_parser_t *p, hd_func_kind_t kind,
+                              const char *name, hd_loc_t loc) {
   hd_func_t *func = HD_ARENA_NEW(p->arena, hd_func_t);
   func->kind = kind;
   func->name = name;
@@ -335,13 +338,13 @@ static hd_func_t *parse_header(hd_parser_t *p, hd_func_kind_t kind) {
   return func;
 }
 
-static bool at_item(const hd_parser_t *p) {
+bool hd_at_item(const hd_parser_t *p) {
   return hd_at(p, "const") || hd_at(p, "fn") || hd_at(p, "kernel") ||
          hd_at(p, "plan") || hd_at(p, "task") || hd_at(p, "graph") ||
          hd_at(p, "rewrite");
 }
 
-static void skip_braces(hd_parser_t *p) {
+void hd_skip_braces(hd_parser_t *p) {
   int depth = 0;
   do {
     if (hd_peek(p)->kind == HD_TOKEN_PUNCTUATION) {
@@ -374,10 +377,10 @@ static bool parse_graph(hd_parser_t *p, hd_pendings_t *pendings) {
   hd_pending_t pending = {.graph = graph, .at = p->at};
   hd_vec_push(p->arena, pendings, pending);
   while (!hd_at(p, "{") && hd_peek(p)->kind != HD_TOKEN_END &&
-         !(at_item(p) && hd_peek(p)->first_on_line))
+         !(hd_at_item(p) && hd_peek(p)->first_on_line))
     p->at++;
   if (hd_at(p, "{"))
-    skip_braces(p);
+    hd_skip_braces(p);
   return true;
 }
 
@@ -392,10 +395,35 @@ static bool parse_rewrite(hd_parser_t *p, hd_pendings_t *pendings) {
   hd_pending_t pending = {.rewrite = rewrite, .at = p->at};
   hd_vec_push(p->arena, pendings, pending);
   while (!hd_at(p, "{") && hd_peek(p)->kind != HD_TOKEN_END &&
-         !(at_item(p) && hd_peek(p)->first_on_line))
+         !(hd_at_item(p) && hd_peek(p)->first_on_line))
     p->at++;
   if (hd_at(p, "{"))
-    skip_braces(p);
+    hd_skip_braces(p);
+  return true;
+}
+
+// A function; with [name: type] behind its name, one with compile-time
+// parameters, with [name = value] an instance of such.
+static bool parse_func(hd_parser_t *p, hd_func_kind_t kind,
+                       hd_pendings_t *pendings) {
+  hd_loc_t loc;
+  size_t first = p->at - 1;
+  const char *name = hd_expect_name(p, &loc);
+  if (!name)
+    return false;
+  if (hd_at(p, "[") && strcmp(hd_peek_ahead(p, 2)->text, "=") != 0)
+    return is_new(p, name, loc) && hd_parse_generic(p, kind, first, name, loc);
+  if (hd_at(p, "["))
+    name = hd_parse_instance_name(p, name);
+  hd_func_t *func = name ? hd_parse_signature(p, kind, name, loc) : NULL;
+  if (!func)
+    return false;
+  check_duplicate(p, func);
+  hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = func};
+  hd_vec_push(p->arena, &p->module->items, item);
+  hd_pending_t pending = {.func = func, .at = p->at};
+  hd_vec_push(p->arena, pendings, pending);
+  hd_skip_braces(p);
   return true;
 }
 
@@ -405,11 +433,10 @@ static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
     hd_func_kind_t kind;
   } kinds[] = {
       {"kernel", HD_FUNC_KERNEL}, {"fn", HD_FUNC_FN}, {"plan", HD_FUNC_PLAN}};
-  hd_loc_t loc = hd_here(p);
   if (hd_accept(p, "const")) {
     hd_visible_pop(&p->visible, 0);
     p->func = NULL;
-    return parse_const(p, loc);
+    return parse_const(p);
   }
   if (hd_accept(p, "task"))
     return parse_task(p);
@@ -417,20 +444,9 @@ static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
     return parse_graph(p, pendings);
   if (hd_accept(p, "rewrite"))
     return parse_rewrite(p, pendings);
-  for (size_t i = 0; i < 3; i++) {
-    if (!hd_accept(p, kinds[i].word))
-      continue;
-    hd_func_t *func = parse_header(p, kinds[i].kind);
-    if (!func)
-      return false;
-    check_duplicate(p, func);
-    hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = func};
-    hd_vec_push(p->arena, &p->module->items, item);
-    hd_pending_t pending = {.func = func, .at = p->at};
-    hd_vec_push(p->arena, pendings, pending);
-    skip_braces(p);
-    return true;
-  }
+  for (size_t i = 0; i < 3; i++)
+    if (hd_accept(p, kinds[i].word))
+      return parse_func(p, kinds[i].kind, pendings);
   return hd_expected(p, "'const', 'fn', 'kernel', 'plan', 'task', 'graph' or "
                         "'rewrite'");
 }
@@ -446,19 +462,7 @@ static void declare_again(hd_parser_t *p, const hd_var_t *var) {
     hd_visible_push(&p->visible, var, var->name);
 }
 
-static void parse_body(hd_parser_t *p, const hd_pending_t *pending) {
-  hd_func_t *func = pending->func;
-  p->at = pending->at;
-  p->depth = 0;
-  p->gave_up = false;
-  if (pending->graph) {
-    hd_parse_graph(p, pending->graph);
-    return;
-  }
-  if (pending->rewrite) {
-    hd_parse_rewrite(p, pending->rewrite);
-    return;
-  }
+void hd_parse_body(hd_parser_t *p, hd_func_t *func) {
   p->func = func;
   hd_visible_pop(&p->visible, 0);
   for (uint32_t i = 0; i < func->num_params; i++)
@@ -469,26 +473,40 @@ static void parse_body(hd_parser_t *p, const hd_pending_t *pending) {
   func->has_body = true;
 }
 
+static void parse_pending(hd_parser_t *p, const hd_pending_t *pending) {
+  p->at = pending->at;
+  p->depth = 0;
+  p->gave_up = false;
+  if (pending->graph)
+    hd_parse_graph(p, pending->graph);
+  else if (pending->rewrite)
+    hd_parse_rewrite(p, pending->rewrite);
+  else
+    hd_parse_body(p, pending->func);
+}
+
 static void parse_module(hd_parser_t *p) {
   hd_pendings_t pendings = {0};
+  size_t first = p->module->items.size;
   while (hd_peek(p)->kind != HD_TOKEN_END && !hd_diagnostics_full(p->diags)) {
     p->depth = 0;
     p->gave_up = false;
     if (parse_item(p, &pendings))
       continue;
     // To the next item that begins a line, over the braces of this one.
-    if (at_item(p) && !hd_peek(p)->first_on_line)
+    if (hd_at_item(p) && !hd_peek(p)->first_on_line)
       p->at++;
     while (hd_peek(p)->kind != HD_TOKEN_END &&
-           !(at_item(p) && hd_peek(p)->first_on_line)) {
+           !(hd_at_item(p) && hd_peek(p)->first_on_line)) {
       if (hd_at(p, "{") && hd_peek(p)->kind == HD_TOKEN_PUNCTUATION)
-        skip_braces(p);
+        hd_skip_braces(p);
       else
         p->at++;
     }
   }
+  hd_parse_unasked(p, first);
   for (size_t i = 0; i < pendings.size && !hd_diagnostics_full(p->diags); i++)
-    parse_body(p, &pendings.data[i]);
+    parse_pending(p, &pendings.data[i]);
 }
 
 bool hd_module_parse_into(hd_module_t *module, const char *name,
@@ -504,7 +522,8 @@ bool hd_module_parse_into(hd_module_t *module, const char *name,
                    .arena = &module->arena,
                    .diags = diags,
                    .source = source,
-                   .visible = {.arena = &module->arena}};
+                   .visible = {.arena = &module->arena},
+                   .bound = {.arena = &module->arena}};
   p.tokens = hd_lex(p.arena, diags, source, text, size, &count);
   size_t first = module->items.size;
   parse_module(&p);

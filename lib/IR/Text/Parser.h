@@ -18,4 +18,10 @@ hd_module_t *hd_module_parse(hd_context_t *context, const char *name,
 bool hd_module_parse_into(hd_module_t *module, const char *name,
                           const char *text, size_t size, uint32_t first_line);
 
+// The function that a text names: "scale", or with values, "scale[B = 64]",
+// which are those of a function with compile-time parameters; the instance is
+// made where there is none yet. source: what the text is called in messages.
+// Verified, but for its mappings. NULL after an error (reported).
+const hd_func_t *hd_module_ask(hd_module_t *module, const char *source,
+                               const char *text);
 #endif

@@ -5,10 +5,28 @@
 #ifndef HIDET_IR_TEXT_PARSERSTATE_H
 #define HIDET_IR_TEXT_PARSERSTATE_H
 
+#include "IR/Generic.h"
 #include "IR/Intrinsic.h"
 #include "IR/Text/Lexer.h"
 #include "IR/Text/Parser.h"
 #include "IR/Visible.h"
+
+enum {
+  HD_MAX_GENERIC_PARAMS = 64,
+  // Sets of kinds of function.
+  HD_KINDS_KERNEL = 1 << HD_FUNC_KERNEL,
+  HD_KINDS_FN = 1 << HD_FUNC_FN,
+  HD_KINDS_SCHEDULE = 1 << HD_FUNC_KERNEL | 1 << HD_FUNC_PLAN,
+};
+
+// What a name stands for while a part of the text is read: a compile-time
+// parameter's value, or a constant of a block.
+typedef struct hd_bound {
+  hd_var_t var; // Its name and place alone.
+  hd_const_t constant;
+  bool is_type; // The constant is empty.
+  hd_type_t type;
+} hd_bound_t;
 
 typedef struct hd_parser {
   hd_module_t *module;
@@ -21,6 +39,9 @@ typedef struct hd_parser {
   const hd_func_t *func; // Whose body or header is being read.
   int depth;             // Of nested expressions and blocks.
   bool gave_up;          // It was too deep: what follows is not read.
+  hd_visible_t bound;    // The variables are those of hd_bound_t.
+  int nested;            // Instances that are being read around this; 0: none.
+  bool probing;          // The values mean nothing: the syntax alone counts.
 } hd_parser_t;
 
 // A parsed expression. A bare number has no type yet: it takes the one that its
@@ -47,6 +68,11 @@ bool hd_enter(hd_parser_t *p);
 const hd_var_t *hd_visible(const hd_parser_t *p, const char *name);
 // Makes a variable visible; reports a name that is taken.
 void hd_declare(hd_parser_t *p, const hd_var_t *var);
+static inline const hd_bound_t *hd_find_bound(const hd_parser_t *p,
+                                              const char *name) {
+  return (const hd_bound_t *)hd_visible_find(&p->bound, name);
+}
+hd_bound_t *hd_bound_make(hd_parser_t *p, const char *name, hd_loc_t loc);
 const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name);
 // "; did you mean 'x'?" or "".
 const char *hd_similar(hd_parser_t *p, const char *name);
@@ -55,6 +81,8 @@ void hd_report_unknown(hd_parser_t *p, const char *name, hd_loc_t loc);
 
 // Types and what goes with them.
 bool hd_parse_type(hd_parser_t *p, hd_type_t *type);
+// A type's name, or a compile-time parameter that stands for one.
+bool hd_find_type(const hd_parser_t *p, const char *name, hd_type_t *type);
 const hd_tensor_t *hd_parse_tensor(hd_parser_t *p, hd_scope_t scope);
 const hd_mapping_t *hd_parse_mapping(hd_parser_t *p);
 bool hd_at_mapping(const hd_parser_t *p); // And no expression.
@@ -100,6 +128,32 @@ bool hd_parse_task(hd_parser_t *p);
 bool hd_parse_rewrite(hd_parser_t *p, hd_rewrite_t *rewrite);
 // A graph from the parenthesis after its name on.
 bool hd_parse_graph(hd_parser_t *p, hd_graph_t *graph);
+
+// Functions, and those with compile-time parameters.
+// From the '(' to the '{', which is left.
+hd_func_t *hd_parse_signature(hd_parser_t *p, hd_func_kind_t kind,
+                              const char *name, hd_loc_t loc);
+void hd_parse_body(hd_parser_t *p, hd_func_t *func);
+bool hd_at_item(const hd_parser_t *p);
+void hd_skip_braces(hd_parser_t *p); // To behind the '}' of the '{' at hand.
+// From the '[' behind a name on; first: the token that the item begins with.
+bool hd_parse_generic(hd_parser_t *p, hd_func_kind_t kind, size_t first,
+                      const char *name, hd_loc_t loc);
+// Of the generics from that item on, those with defaults become functions; of
+// others the syntax is looked at.
+void hd_parse_unasked(hd_parser_t *p, size_t first);
+// [name = value, ...], or nothing, behind the name of a function of one of the
+// kinds: the function, or the instance for these values, which is made where
+// there is none yet.
+const hd_func_t *hd_parse_func_name(hd_parser_t *p, const char *name,
+                                    hd_loc_t loc, unsigned kinds);
+// The same behind the name of an instance that is written out: its whole name.
+const char *hd_parse_instance_name(hd_parser_t *p, const char *name);
+bool hd_at_generic_call(const hd_parser_t *p); // At f[name
+bool hd_is_generic_fn(const hd_parser_t *p, const char *name);
+
+// What stands behind the '=' of a constant.
+hd_const_t *hd_parse_const(hd_parser_t *p, const char *name, hd_loc_t loc);
 
 // Statements.
 hd_block_t hd_parse_block(hd_parser_t *p);

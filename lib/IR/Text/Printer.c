@@ -2,6 +2,7 @@
 #include "IR/Keywords.h"
 #include "IR/Text/PrinterState.h"
 
+#include "IR/Generic.h"
 #include "IR/Graph/Graph.h"
 #include "IR/Graph/RewriteRule.h"
 #include "IR/Text/ParserState.h"
@@ -363,6 +364,9 @@ void hd_module_print(const hd_module_t *module, hd_buffer_t *out) {
       break;
     case HD_ITEM_FUNC:
       print_func(&p, item->u.func);
+      break;
+    case HD_ITEM_GENERIC:
+      hd_buffer_printf(out, "%s\n", item->u.generic->text);
       break;
     case HD_ITEM_TASK:
       hd_task_print(item->u.task, out);

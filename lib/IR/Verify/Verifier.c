@@ -4,6 +4,7 @@
 #include "IR/Verify/Verifier.h"
 
 #include "IR/Effects.h"
+#include "IR/Generic.h"
 #include "IR/Graph/Graph.h"
 #include "IR/Graph/RewriteRule.h"
 #include "IR/Rewrite.h"
@@ -386,10 +387,12 @@ static void verify_func(hd_verifier_t *v, const hd_func_t *func) {
 
 bool hd_func_verify(hd_context_t *context, const hd_func_t *func) {
   hd_verifier_t v = {.diags = &context->diags};
+  hd_diagnostics_mark_t mark = hd_diagnostics_mark(&context->diags);
   hd_arena_init_local(&v.arena, &context->budget);
   v.visible.arena = &v.arena;
   verify_func(&v, func);
   hd_arena_fini(&v.arena);
+  hd_func_note_instance(&context->diags, mark, func);
   return v.errors == 0;
 }
 
@@ -412,7 +415,8 @@ bool hd_module_verify_from(hd_module_t *module, size_t first) {
     case HD_ITEM_REWRITE:
       ok &= hd_rewrite_verify(module->context, module->items.data[i].u.rewrite);
       break;
-    case HD_ITEM_CONST: // Its uses have its value.
+    case HD_ITEM_CONST:   // Its uses have its value.
+    case HD_ITEM_GENERIC: // Its instances are functions.
       break;
     }
   return ok;
