@@ -10,6 +10,7 @@ import re
 import sys
 
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 KERNEL = re.compile(r"`(examples/[\w.]+)`[^`]*```\n(.*?)```", re.DOTALL)
 
 
@@ -22,7 +23,7 @@ def faults(root):
     root = pathlib.Path(root)
     for path in documents(root):
         where, text = path.relative_to(root), path.read_text()
-        for target in LINK.findall(text):
+        for target in LINK.findall(CODE.sub("", text)):
             if "://" not in target and not (path.parent / target).exists():
                 yield "%s: no such file: %s" % (where, target)
         for example, shown in KERNEL.findall(text):
