@@ -3,7 +3,7 @@
 // A kernel for NVPTX: a function of calling convention ptx_kernel, its launch
 // bounds in nvvm.annotations, its shared memory one external array.
 #include "CodeGen/Emit.h"
-#include "IR/Effects.h"
+#include "IR/EarlyLaunch.h"
 #include "IR/Generic.h"
 
 #include <stdio.h>
@@ -30,7 +30,8 @@ static void add_attribute(hd_emit_t *e, unsigned param, const char *name,
   LLVMAddAttributeAtIndex(e->function, param, attribute);
 }
 
-static void bind_param(hd_emit_t *e, uint32_t i) {
+// waits: the launch before this one may still write what it gives.
+static void bind_param(hd_emit_t *e, uint32_t i, bool waits) {
   const hd_var_t *param = e->kernel->params[i];
   LLVMValueRef value = LLVMGetParam(e->function, i);
   LLVMSetValueName2(value, param->name, strlen(param->name));
@@ -41,10 +42,9 @@ static void bind_param(hd_emit_t *e, uint32_t i) {
     return;
   }
   add_attribute(e, i + 1, "align", hd_tensor_align(param->tensor));
-  // Constant, unless the launch before it may write it still. Of all others
-  // nothing is promised: LLVM would take a value that was read before a barrier
-  // for one behind it.
-  bool is_constant = param->direction == HD_DIR_IN && !hd_func_waits(e->kernel);
+  // Constant. Of all others nothing is promised: LLVM would take a value that
+  // was read before a barrier for one behind it.
+  bool is_constant = param->direction == HD_DIR_IN && !waits;
   if (is_constant) {
     add_attribute(e, i + 1, "noalias", 0);
     add_attribute(e, i + 1, "readonly", 0);
@@ -147,8 +147,9 @@ void hd_emit_nvptx_kernel(hd_emit_t *e) {
   annotate_launch(e);
   if (e->shared->num_tensors)
     declare_shared_base(e);
+  bool waits = hd_func_waits(&e->arena, kernel);
   for (uint32_t i = 0; i < kernel->num_params; i++)
-    bind_param(e, i);
+    bind_param(e, i, waits);
   for (uint32_t i = 0; i < kernel->num_maps; i++)
     bind_map(e, i);
   annotate_maps(e);

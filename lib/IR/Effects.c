@@ -167,16 +167,3 @@ static bool leaves_param(effects_t *walk, const hd_func_t *func,
 bool hd_func_writes(const hd_func_t *func, const hd_var_t *param) {
   return !leaves_param(&(effects_t){0}, func, param);
 }
-
-static bool is_no_wait(void *argument, const hd_expr_t *e) {
-  effects_t *walk = argument;
-  if (e->kind == HD_EXPR_INTRINSIC)
-    return e->u.intrinsic != HD_INTRINSIC_GRIDDEPCONTROL_WAIT;
-  return e->kind != HD_EXPR_CALL ||
-         (++walk->calls <= MAX_CALLS &&
-          hd_walk_block(e->u.func->body, NULL, is_no_wait, walk));
-}
-
-bool hd_func_waits(const hd_func_t *func) {
-  return !hd_walk_block(func->body, NULL, is_no_wait, &(effects_t){0});
-}

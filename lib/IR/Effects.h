@@ -26,9 +26,6 @@ bool hd_mapping_is_pure(const hd_mapping_t *mapping);
 
 // A call has no effect and depends on its arguments alone.
 bool hd_func_is_pure(const hd_func_t *func);
-// Whether a kernel calls griddepcontrol_wait(), or a function that does: it may
-// begin before the launch before it has ended. True where that is not known.
-bool hd_func_waits(const hd_func_t *func);
 // Whether a function may write through one of its tensor parameters, by itself
 // or by what it calls.
 bool hd_func_writes(const hd_func_t *func, const hd_var_t *param);

@@ -211,6 +211,8 @@ bool hd_intrinsic_writes(const hd_intrinsic_info_t *info, unsigned i) {
       "load_cached", "prefetch_l1", "prefetch_l2",
   };
   hd_param_form_t form = info->params[i].form;
+  if (info->params[i].type.scalar == HD_MAP)
+    return i == 0; // Stores and sums name the map first.
   if (form != HD_PARAM_GLOBAL && form != HD_PARAM_MEMORY)
     return form == HD_PARAM_SHARED;
   for (size_t k = 0; k < sizeof readers / sizeof *readers; k++)

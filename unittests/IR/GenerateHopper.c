@@ -137,6 +137,11 @@ bool hd_is_prepared(const hd_intrinsic_info_t *info) {
   return false;
 }
 
+static bool is_summed(hd_scalar_t type) {
+  return type == HD_I32 || type == HD_U32 || type == HD_U64 || type == HD_F16 ||
+         type == HD_BF16 || type == HD_F32 || type == HD_F64;
+}
+
 // A map of the kernel that a row may take.
 static const hd_var_t *find_map(hd_generator_t *g,
                                 const hd_intrinsic_info_t *info) {
@@ -155,8 +160,7 @@ static const hd_var_t *find_map(hd_generator_t *g,
     if (coordinates == 0 ||
         (var->map->im2col == im2col && tensor->tensor->rank == coordinates &&
          (loads || tensor->direction != HD_DIR_IN) &&
-         (!adds || tensor->type.scalar == HD_F32 ||
-          tensor->type.scalar == HD_F16 || tensor->type.scalar == HD_U32)))
+         (!adds || is_summed((hd_scalar_t)tensor->type.scalar))))
       return var;
   }
   return NULL;

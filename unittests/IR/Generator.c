@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Generator.h"
+#include "IR/EarlyLaunch.h"
 #include "IR/Intrinsic.h"
-#include "IR/Rewrite.h"
 
 // Few, so that they clash; some are reserved, or mean something to a call.
 const char *hd_random_name(hd_generator_t *g) {
@@ -343,10 +343,19 @@ static hd_func_t *header(hd_generator_t *g, hd_func_kind_t kind,
   return func;
 }
 
+static const hd_stmt_t *wait_for_launch(hd_generator_t *g) {
+  hd_stmt_t *stmt = make(g, HD_STMT_EVAL);
+  stmt->u.eval.value =
+      hd_generate_intrinsic(g, HD_INTRINSIC_GRIDDEPCONTROL_WAIT, 0);
+  return stmt;
+}
+
 static hd_block_t body(hd_generator_t *g) {
   const hd_stmt_t *stmts[64];
   size_t size = 0, inner = hd_random_below(g, 6);
   bool is_kernel = g->func->kind == HD_FUNC_KERNEL;
+  if (is_kernel && hd_random_below(g, 3) == 0)
+    stmts[size++] = wait_for_launch(g); // Or it cannot be programmatic.
   for (size_t i = 0; i < inner; i++) {
     const hd_stmt_t *stmt = statement(g, 3);
     if (stmt)
@@ -366,12 +375,6 @@ static hd_block_t body(hd_generator_t *g) {
     stmts[size++] = stmt;
   }
   return hd_block_make(g->arena, stmts, size);
-}
-
-static bool is_no_wait(void *argument, const hd_expr_t *e) {
-  (void)argument;
-  return e->kind != HD_EXPR_INTRINSIC ||
-         e->u.intrinsic != HD_INTRINSIC_GRIDDEPCONTROL_WAIT;
 }
 
 static const hd_stmt_t *launch(hd_generator_t *g, const hd_func_t *kernel) {
@@ -397,10 +400,7 @@ static const hd_stmt_t *launch(hd_generator_t *g, const hd_func_t *kernel) {
   stmt->u.launch.kernel = kernel;
   stmt->u.launch.args = args;
   stmt->u.launch.num_args = kernel->num_params;
-  // Only a kernel that waits may be launched so.
-  stmt->u.launch.programmatic =
-      hd_random_below(g, 2) &&
-      !hd_walk_block(kernel->body, NULL, is_no_wait, NULL);
+  stmt->u.launch.programmatic = hd_random_below(g, 2);
   return stmt;
 }
 
@@ -432,6 +432,21 @@ static size_t add_view(hd_generator_t *g, const hd_stmt_t **stmts) {
   return 2;
 }
 
+// Only launches whose kernels wait may be programmatic.
+static void settle_programmatic(hd_generator_t *g, const hd_stmt_t **stmts,
+                                hd_block_t plan) {
+  hd_early_launches_t *launches = hd_early_launches_make(g->arena, plan);
+  for (uint32_t i = 0; i < plan.size; i++) {
+    if (stmts[i]->kind != HD_STMT_LAUNCH || !stmts[i]->u.launch.programmatic)
+      continue;
+    hd_stmt_t *copy = hd_stmt_copy(g->arena, stmts[i]);
+    copy->u.launch.programmatic =
+        hd_early_launch_prove(launches, copy).answer == HD_EARLY_YES;
+    g->counts->programmatic += copy->u.launch.programmatic;
+    stmts[i] = copy;
+  }
+}
+
 // Workspaces for what the launches want, then the launches.
 static hd_block_t plan_body(hd_generator_t *g) {
   const hd_stmt_t *stmts[64];
@@ -449,6 +464,8 @@ static hd_block_t plan_body(hd_generator_t *g) {
     if (stmt)
       stmts[size++] = stmt;
   }
+  hd_block_t body = hd_block_make(g->arena, stmts, size);
+  settle_programmatic(g, stmts, body);
   return hd_block_make(g->arena, stmts, size);
 }
 

@@ -25,7 +25,7 @@ typedef struct hd_generated {
   unsigned graphs, attributes[HD_ATTRIBUTE_KINDS];
   unsigned forms[HD_HOLDS_OPTIONAL + 1];
   unsigned nodes[3]; // Reshapes, tasks, operators of a standard.
-  unsigned groups, anchors, schedules, views, rewrites;
+  unsigned groups, anchors, schedules, views, rewrites, programmatic;
 } hd_generated_t;
 
 typedef struct hd_generator {

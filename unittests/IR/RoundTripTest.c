@@ -204,6 +204,7 @@ static void check_counts(const hd_generated_t *counts) {
   check_row(counts->anchors, "the nodes", "anchor");
   check_row(counts->schedules, "the nodes", "with");
   check_row(counts->views, "the statements", "view");
+  check_row(counts->programmatic, "the statements", "programmatic launch");
   check_row(counts->staged, "the points", "through");
   check_row(counts->consts, "the items", "const");
 }

@@ -6,6 +6,7 @@
 #include "IR/Graph/Graph.h"
 #include "IR/Passes/Pass.h"
 #include "IR/Passes/Passes.h"
+#include "IR/Rewrite.h"
 #include "IR/Verify/Verifier.h"
 
 const hd_pass_t hd_ir_passes[] = {
@@ -56,6 +57,23 @@ static void run_on(hd_module_t *module, hd_func_t *func, const hd_pass_t *pass,
     result->ok &= verify_after(module, func, pass);
 }
 
+static bool is_ordered(void *argument, const hd_stmt_t *stmt) {
+  (void)argument;
+  return stmt->kind != HD_STMT_LAUNCH || !stmt->u.launch.programmatic;
+}
+
+// What plans say of their kernels beyond parameters: that they may begin early.
+static bool verify_plans(hd_module_t *module, const hd_pass_t *pass) {
+  bool ok = true;
+  for (size_t i = 0; i < module->items.size; ++i) {
+    const hd_item_t *item = &module->items.data[i];
+    if (item->kind == HD_ITEM_FUNC && item->u.func->kind == HD_FUNC_PLAN &&
+        !hd_walk_block(item->u.func->body, is_ordered, NULL, NULL))
+      ok &= verify_after(module, item->u.func, pass);
+  }
+  return ok;
+}
+
 // Callers come before what they call: a pipeline that puts functions in the
 // place of calls finds them as they were written. A pass may add items; those
 // are its results, not its input.
@@ -70,6 +88,8 @@ static void run_on_functions(hd_module_t *module, const hd_pass_t *pass,
           (item->u.func->kind == HD_FUNC_FN) == (fns == 1))
         run_on(module, item->u.func, pass, args, verify, result);
     }
+  if (verify && result->changed)
+    result->ok &= verify_plans(module, pass);
 }
 
 static bool verify_item(hd_module_t *module, const hd_item_t *item) {

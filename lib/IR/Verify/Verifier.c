@@ -3,7 +3,6 @@
 // Modules, functions and statements.
 #include "IR/Verify/Verifier.h"
 
-#include "IR/Effects.h"
 #include "IR/Generic.h"
 #include "IR/Graph/Graph.h"
 #include "IR/Graph/RewriteRule.h"
@@ -182,11 +181,18 @@ static void verify_mapfor(hd_verifier_t *v, const hd_stmt_t *stmt) {
 // after it would not know of what came before it either.
 static void verify_programmatic(hd_verifier_t *v, const hd_stmt_t *stmt) {
   const hd_func_t *kernel = stmt->u.launch.kernel;
-  if (kernel->has_body && !hd_func_waits(kernel))
-    hd_verify_fault(v, stmt->loc,
-                    "'%s' does not call griddepcontrol_wait(), so it cannot be "
-                    "launched programmatic",
-                    kernel->name);
+  if (!kernel->has_body)
+    return;
+  if (!v->early)
+    v->early = hd_early_launches_make(&v->arena, v->func->body);
+  hd_early_proof_t proof = hd_early_launch_prove(v->early, stmt);
+  if (proof.answer == HD_EARLY_YES)
+    return;
+  hd_error(v->diags, stmt->loc, HD_E0318, kernel->name, proof.why);
+  hd_note(v->diags, proof.place, "here");
+  if (proof.answer == HD_EARLY_UNKNOWN)
+    hd_note(v->diags, proof.wait, "not every way there comes by here");
+  v->errors++;
 }
 
 static void verify_launch(hd_verifier_t *v, const hd_stmt_t *stmt) {

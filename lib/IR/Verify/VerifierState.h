@@ -4,7 +4,7 @@
 #ifndef HIDET_IR_VERIFY_VERIFIERSTATE_H
 #define HIDET_IR_VERIFY_VERIFIERSTATE_H
 
-#include "IR/Module.h"
+#include "IR/EarlyLaunch.h"
 #include "IR/Visible.h"
 #include "Support/Map.h"
 
@@ -16,7 +16,8 @@ typedef struct hd_verifier {
   int loops;             // Around the statement being looked at.
   const hd_stmt_t *tile; // The loop over a mapping that is all the point's own.
   hd_ptr_map_t views;    // Of a plan: to what they are of.
-  bool host;             // In launch clauses: device.sms, no thread or block.
+  hd_early_launches_t *early; // Of a plan that has programmatic launches.
+  bool host; // In launch clauses: device.sms, no thread or block.
   unsigned errors;
 } hd_verifier_t;
 
