@@ -302,7 +302,8 @@ static void join_launch(joiner_t *j, const hd_stmt_t *stmt) {
     j->why = j->why ? j->why : "its terms grow too large";
     return;
   }
-  hd_joined_launch_t launch = {stmt->u.launch.kernel, args};
+  hd_joined_launch_t launch = {stmt->u.launch.kernel,
+                               stmt->u.launch.programmatic, args};
   if (hooks.size) {
     const char *name = hd_module_fresh_name(&j->fusion->module->arena,
                                             j->fusion->module, j->name);

@@ -17,6 +17,7 @@ typedef struct hd_joined_arg {
 
 typedef struct hd_joined_launch {
   const hd_func_t *kernel; // An item of the module.
+  bool programmatic;       // As the anchor's was: to be proven anew.
   const hd_joined_arg_t *args;
 } hd_joined_launch_t;
 

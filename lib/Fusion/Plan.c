@@ -5,6 +5,7 @@
 // operands are stored in place.
 #include "Fusion/PlanState.h"
 #include "Fusion/Views.h"
+#include "IR/EarlyLaunch.h"
 #include "Schedule/Build.h"
 
 #include <string.h>
@@ -136,6 +137,30 @@ static bool plan_nodes(hd_planner_t *p) {
   return true;
 }
 
+// A launch that was proven to be right when it begins early, in the plan that
+// it comes from, stands among others now, and its kernel may be another.
+static void settle_programmatic(hd_planner_t *p) {
+  hd_early_launches_t *launches = NULL;
+  for (size_t i = 0; i < p->body.size; i++) {
+    const hd_stmt_t *stmt = p->body.data[i];
+    if (stmt->kind != HD_STMT_LAUNCH || !stmt->u.launch.programmatic)
+      continue;
+    if (!launches)
+      launches = hd_early_launches_make(
+          p->arena, hd_block_make(p->arena, p->body.data, p->body.size));
+    hd_early_proof_t proof = hd_early_launch_prove(launches, stmt);
+    if (proof.answer == HD_EARLY_YES)
+      continue;
+    hd_stmt_t *copy = hd_stmt_copy(p->arena, stmt);
+    copy->u.launch.programmatic = false;
+    p->body.data[i] = copy;
+    if (p->explain)
+      hd_remark(&p->module->context->diags, stmt->loc,
+                "fuse: the launch of '%s' is no longer programmatic: %s",
+                stmt->u.launch.kernel->name, proof.why);
+  }
+}
+
 const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
                                        hd_scheduler_t *scheduler,
                                        const hd_graph_t *graph, bool explain) {
@@ -159,10 +184,11 @@ const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
   // Backwards: a result that is an operand is placed before its own operands.
   for (size_t i = graph->nodes.size; i-- > 0;)
     place_operands(&p, graph->nodes.data[i]);
-  return plan_nodes(&p)
-             ? hd_b_plan(module, graph->name ? graph->name : "main", graph->loc,
-                         p.params.data, p.params.size, &p.body)
-             : NULL;
+  if (!plan_nodes(&p))
+    return NULL;
+  settle_programmatic(&p);
+  return hd_b_plan(module, graph->name ? graph->name : "main", graph->loc,
+                   p.params.data, p.params.size, &p.body);
 }
 
 // Of an unfused graph a concatenation is a kernel, too.

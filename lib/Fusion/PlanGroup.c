@@ -121,7 +121,8 @@ static void plan_recipe(hd_planner_t *p, const hd_plan_recipe_t *recipe,
     for (uint32_t k = 0; k < num_args; k++)
       args[k] =
           place_arg(p, recipe, nodes, count, &launch->args[k], &workspaces);
-    hd_planner_launch(p, launch->kernel, args, num_args, nodes[count - 1]->loc);
+    hd_planner_launch(p, launch->kernel, args, nodes[count - 1]->loc)
+        ->u.launch.programmatic = launch->programmatic;
   }
 }
 

@@ -25,14 +25,14 @@ const hd_var_t *hd_planner_tensor(hd_planner_t *p, const hd_value_t *value) {
   return var;
 }
 
-void hd_planner_launch(hd_planner_t *p, const hd_func_t *kernel,
-                       const hd_expr_t *const *args, uint32_t count,
-                       hd_loc_t loc) {
+hd_stmt_t *hd_planner_launch(hd_planner_t *p, const hd_func_t *kernel,
+                             const hd_expr_t *const *args, hd_loc_t loc) {
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_LAUNCH, loc);
   stmt->u.launch.kernel = kernel;
-  stmt->u.launch.num_args = count;
+  stmt->u.launch.num_args = kernel->num_params;
   stmt->u.launch.args = args;
   hd_stmt_list_push(p->arena, &p->body, stmt);
+  return stmt;
 }
 
 // --- A node alone ---
@@ -72,7 +72,7 @@ static bool plan_schedule(hd_planner_t *p, const hd_node_t *node,
         HD_ARENA_ARRAY(p->arena, const hd_expr_t *, schedule->num_params + 1);
     for (uint32_t i = 0; i < schedule->num_params; i++)
       args[i] = hd_expr_var(p->arena, tensors[i]);
-    hd_planner_launch(p, schedule, args, schedule->num_params, node->loc);
+    hd_planner_launch(p, schedule, args, node->loc);
     return true;
   }
   hd_rewriter_t rewriter = {.arena = p->arena, .declare = declare_again};

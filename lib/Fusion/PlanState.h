@@ -32,10 +32,9 @@ typedef struct hd_planner {
 // Of a value that a node gives or takes: a parameter, or a workspace.
 const hd_var_t *hd_planner_tensor(hd_planner_t *planner,
                                   const hd_value_t *value);
-// args live as long as the plan.
-void hd_planner_launch(hd_planner_t *planner, const hd_func_t *kernel,
-                       const hd_expr_t *const *args, uint32_t count,
-                       hd_loc_t loc);
+// args live as long as the plan. What is returned may be changed.
+hd_stmt_t *hd_planner_launch(hd_planner_t *planner, const hd_func_t *kernel,
+                             const hd_expr_t *const *args, hd_loc_t loc);
 // A node by the launches of its schedule. False after an error.
 bool hd_planner_node(hd_planner_t *planner, const hd_node_t *node);
 
