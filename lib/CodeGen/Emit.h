@@ -288,6 +288,8 @@ typedef struct hd_place {
   LLVMValueRef site;    // Under --sanitize, else NULL.
 } hd_place_t;
 hd_place_t hd_emit_place(hd_emit_t *e, const hd_expr_t *access, int kind);
+// Where a matrix begins: the swizzle is the hardware's to apply.
+hd_place_t hd_emit_matrix_place(hd_emit_t *e, const hd_expr_t *matrix);
 // On the GPU: fills in the pointer and displacement of an offset in elements,
 // from the binding's value.
 void hd_emit_address(hd_emit_t *e, const hd_tensor_t *tensor,

@@ -19,6 +19,7 @@ typedef struct access {
   const hd_expr_t *const *indices;
   hd_type_t type; // With the lanes.
   hd_loc_t loc;
+  bool bare; // The layout's swizzle is left to the hardware.
 } access_t;
 
 static bool is_cheap(void *argument, const hd_expr_t *x) {
@@ -49,10 +50,13 @@ name_indices(hd_emit_t *e, const hd_expr_t *const *indices, uint32_t count) {
 
 static access_t access_of(hd_emit_t *e, const hd_expr_t *x) {
   uint32_t count = hd_expr_num_indices(x);
-  return (access_t){
-      x->u.var, x->linear,
-      count,    x->linear ? x->operands : name_indices(e, x->operands, count),
-      x->type,  x->loc};
+  return (access_t){.var = x->u.var,
+                    .linear = x->linear,
+                    .num_indices = count,
+                    .indices = x->linear ? x->operands
+                                         : name_indices(e, x->operands, count),
+                    .type = x->type,
+                    .loc = x->loc};
 }
 
 static unsigned element_bits(hd_type_t type) {
@@ -65,8 +69,10 @@ static LLVMValueRef as_i64(hd_emit_t *e, const hd_expr_t *x) {
 }
 
 static const hd_expr_t *offset_of(hd_emit_t *e, const access_t *a) {
+  const hd_tensor_t *tensor = a->var->tensor;
   return a->linear ? a->indices[0]
-                   : hd_tensor_offset(&e->arena, a->var->tensor, a->indices);
+         : a->bare ? hd_tensor_bare_offset(&e->arena, tensor, a->indices)
+                   : hd_tensor_offset(&e->arena, tensor, a->indices);
 }
 
 // A private, constant hd_sim_site_t.
@@ -258,6 +264,12 @@ static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {
 hd_place_t hd_emit_place(hd_emit_t *e, const hd_expr_t *access, int kind) {
   access_t a = access_of(e, access);
   return place_of(e, &a, kind);
+}
+
+hd_place_t hd_emit_matrix_place(hd_emit_t *e, const hd_expr_t *matrix) {
+  access_t a = access_of(e, matrix);
+  a.bare = true;
+  return place_of(e, &a, HD_SIM_PLACE);
 }
 
 static bool cell_of(hd_emit_t *e, const access_t *a, const hd_cells_t **cells,
@@ -465,7 +477,8 @@ void hd_emit_store(hd_emit_t *e, const hd_stmt_t *stmt) {
                     ? stmt->u.store.indices
                     : name_indices(e, stmt->u.store.indices, count),
                 stmt->u.store.value->type,
-                stmt->loc};
+                stmt->loc,
+                false};
   store(e, &a, value);
 }
 
@@ -503,7 +516,7 @@ static LLVMValueRef load_else_lanes(hd_emit_t *e, const access_t *whole,
     const hd_expr_t *last = indices[n - 1];
     indices[n - 1] = hd_expr_binary(&e->arena, HD_EXPR_ADD, last,
                                     hd_expr_int(&e->arena, last->type, lane));
-    access_t a = {whole->var, false, n, indices, lane_type, whole->loc};
+    access_t a = {whole->var, false, n, indices, lane_type, whole->loc, false};
     LLVMValueRef ok = in_bounds(e, whole, lane);
     LLVMBasicBlockRef from = LLVMGetInsertBlock(B);
     LLVMBasicBlockRef inside = hd_emit_new_block(e, "inside");

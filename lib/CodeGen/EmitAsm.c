@@ -66,8 +66,9 @@ static bool is_in_brackets(const hd_asm_t *a, unsigned param) {
 }
 
 static void add_place(hd_emit_t *e, hd_asm_t *a, hd_asm_operand_t *o,
-                      const hd_expr_t *x) {
-  hd_place_t place = hd_emit_place(e, x, HD_SIM_PLACE);
+                      const hd_expr_t *x, bool is_matrix) {
+  hd_place_t place = is_matrix ? hd_emit_matrix_place(e, x)
+                               : hd_emit_place(e, x, HD_SIM_PLACE);
   a->space = x->u.var->tensor->scope;
   if (a->space == HD_SCOPE_REGISTER || e->failed) {
     hd_emit_error(e, x->loc, HD_E0302, "a register tensor", "here");
@@ -90,7 +91,7 @@ static void add_place(hd_emit_t *e, hd_asm_t *a, hd_asm_operand_t *o,
 static void add_matrix(hd_emit_t *e, hd_asm_t *a, hd_asm_operand_t *o,
                        uint32_t i) {
   hd_matrix_t matrix;
-  add_place(e, a, o, a->x->operands[i]);
+  add_place(e, a, o, a->x->operands[i], true);
   hd_matrix_operand(a->info, a->x, i, &matrix);
   uint64_t bits = hd_matrix_encode(&matrix);
   if (e->failed)
@@ -216,7 +217,7 @@ static void add_operand(hd_emit_t *e, hd_asm_t *a, uint32_t i) {
   case HD_PARAM_SHARED:
   case HD_PARAM_GLOBAL:
   case HD_PARAM_MEMORY:
-    add_place(e, a, o, x);
+    add_place(e, a, o, x, false);
     return;
   case HD_PARAM_MATRIX:
     add_matrix(e, a, o, i);

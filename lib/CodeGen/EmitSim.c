@@ -136,8 +136,10 @@ static void put(hd_emit_t *e, unsigned slot, LLVMValueRef value) {
   LLVMBuildStore(B, value, slot_address(e, slot));
 }
 
-static void evaluate_place(hd_emit_t *e, const hd_expr_t *x, operand_t *o) {
-  hd_place_t place = hd_emit_place(e, x, HD_SIM_PLACE);
+static void evaluate_place(hd_emit_t *e, const hd_expr_t *x, bool is_matrix,
+                           operand_t *o) {
+  hd_place_t place = is_matrix ? hd_emit_matrix_place(e, x)
+                               : hd_emit_place(e, x, HD_SIM_PLACE);
   o->is_place = true;
   o->value = place.pointer;
   o->site = place.site ? place.site : LLVMConstNull(e->ptr);
@@ -181,12 +183,12 @@ static void evaluate(hd_emit_t *e, call_t *c, unsigned i) {
     return;
   case HD_PARAM_MATRIX:
     o->extra = matrix(e, c, i);
-    evaluate_place(e, x, o);
+    evaluate_place(e, x, true, o);
     return;
   case HD_PARAM_SHARED:
   case HD_PARAM_GLOBAL:
   case HD_PARAM_MEMORY:
-    evaluate_place(e, x, o);
+    evaluate_place(e, x, false, o);
     return;
   case HD_PARAM_REGISTER_IN:
   case HD_PARAM_REGISTER_OUT:

@@ -261,11 +261,9 @@ static const hd_expr_t *swizzled_rows(hd_arena_t *arena,
              folded ? folded : place);
 }
 
-const hd_expr_t *hd_tensor_offset(hd_arena_t *arena, const hd_tensor_t *tensor,
-                                  const hd_expr_t *const *indices) {
-  const hd_expr_t *rows = swizzled_rows(arena, tensor, indices);
-  if (rows)
-    return rows;
+const hd_expr_t *hd_tensor_bare_offset(hd_arena_t *arena,
+                                       const hd_tensor_t *tensor,
+                                       const hd_expr_t *const *indices) {
   hd_type_t type = index_type(tensor);
   const hd_layout_item_t *base = base_of(tensor);
   const hd_expr_t *reversed[HD_MAX_RANK], *offset = NULL;
@@ -295,6 +293,15 @@ const hd_expr_t *hd_tensor_offset(hd_arena_t *arena, const hd_tensor_t *tensor,
     offset = local_place(arena, base->mapping, indices, &count);
     break;
   }
+  return offset;
+}
+
+const hd_expr_t *hd_tensor_offset(hd_arena_t *arena, const hd_tensor_t *tensor,
+                                  const hd_expr_t *const *indices) {
+  const hd_expr_t *offset = swizzled_rows(arena, tensor, indices);
+  if (offset)
+    return offset;
+  offset = hd_tensor_bare_offset(arena, tensor, indices);
   for (unsigned i = 0; tensor->layout && i < tensor->layout->num_items; i++)
     if (tensor->layout->items[i].kind == HD_LAYOUT_SWIZZLE)
       offset = swizzled(arena, tensor, &tensor->layout->items[i], offset);

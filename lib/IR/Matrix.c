@@ -136,8 +136,8 @@ static bool is_multiple(const hd_expr_t *index, int64_t of) {
 }
 
 // Where the matrix begins, as far as it is constant; for the rest the simulator
-// looks. The rows of a pattern are counted by the address, so that no row but
-// its first is one to begin at.
+// looks. The rows of a swizzle's pattern are counted by the address, so that
+// any is one to begin at; core matrices are taken whole.
 static const char *find_misplaced(const hd_expr_t *place, hd_major_t major,
                                   unsigned extent) {
   const hd_tensor_t *tensor = place->u.var->tensor;
@@ -149,8 +149,9 @@ static const char *find_misplaced(const hd_expr_t *place, hd_major_t major,
   const hd_expr_t *row = place->operands[rank - 2];
   const hd_expr_t *column = place->operands[rank - 1];
   int64_t depth = 2 * CORE_BYTES / shape.element;
-  if (!is_multiple(row, CORE_ROWS))
-    return "it must begin at a multiple of 8 along the last axis but one";
+  if (!hd_matrix_swizzle(tensor) && !is_multiple(row, CORE_ROWS))
+    return "without a swizzle it must begin at a multiple of 8 along the last "
+           "axis but one";
   if (!is_multiple(column, CORE_BYTES / shape.element))
     return "it must begin at a multiple of 16 bytes along the last axis";
   bool is_k = major == HD_MAJOR_K;

@@ -32,7 +32,9 @@ const char *hd_matrix_operand(const hd_intrinsic_info_t *info,
 uint32_t hd_matrix_swizzle(const hd_tensor_t *tensor);
 
 // The 64 bits with an address of 0: PTX has the address' bits 17-4 in bits
-// 13-0.
+// 13-0, as it is before the swizzle (hd_tensor_bare_offset). The base offset is
+// 0 wherever a matrix begins: the pattern goes by the address (on an H200 a
+// base offset of the row modulo 8 gave wrong results).
 uint64_t hd_matrix_encode(const hd_matrix_t *matrix);
 
 #endif

@@ -48,10 +48,6 @@ static layout_t decode(uint64_t descriptor) {
                     swizzles[descriptor >> 62]};
 }
 
-uint32_t hd_sim_view_swizzle(const hd_sim_view_t *view) {
-  return decode(view->descriptor).swizzle;
-}
-
 static uint32_t line_offset(const layout_t *l, bool mn_major, uint32_t c,
                             uint32_t i) {
   uint32_t width = l->swizzle ? l->swizzle : HD_SIM_LINE;

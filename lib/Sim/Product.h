@@ -42,8 +42,6 @@ typedef struct hd_sim_view {
   uint32_t extent;
 } hd_sim_view_t;
 
-// The bytes of the descriptor's swizzle; 0: none.
-uint32_t hd_sim_view_swizzle(const hd_sim_view_t *view);
 uint32_t hd_sim_operand_bytes(hd_sim_operand_t type);
 uint32_t hd_sim_product_k(hd_sim_operand_t type); // Of one instruction.
 uint32_t hd_sim_sum_bytes(hd_sim_sum_t type);

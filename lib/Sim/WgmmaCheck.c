@@ -87,22 +87,16 @@ static void reach_to(void *argument, uint32_t line, uint32_t offset) {
     reach->most = offset;
 }
 
-// The hardware takes no lower bits of an address than a line's, and counts the
-// rows of a swizzle's pattern by it.
+// The hardware takes no lower bits of an address than a line's.
 static void check_start(hd_sim_task_t *task, const hd_sim_site_t *site,
                         const hd_sim_view_t *view) {
-  uint32_t swizzle = hd_sim_view_swizzle(view);
-  uint32_t unit = swizzle ? 8 * swizzle : HD_SIM_LINE;
-  uint32_t rest = view->start % unit;
   char me[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
-  if (rest % HD_SIM_LINE || (swizzle && rest >= swizzle))
+  if (view->start % HD_SIM_LINE)
     hd_sim_refuse(task, HD_E0707, site,
-                  "%s has a product read %s, which does not begin %s",
+                  "%s has a product read %s, which does not begin at a "
+                  "multiple of 16 bytes",
                   hd_sim_thread_name(task, me),
-                  hd_sim_place_name(site, NULL, place),
-                  rest % HD_SIM_LINE ? "at a multiple of 16 bytes"
-                                     : "at the first of eight rows of the "
-                                       "swizzle");
+                  hd_sim_place_name(site, NULL, place));
 }
 
 void hd_sim_wgmma_check_reach(hd_sim_task_t *task, const hd_sim_site_t *site,

@@ -279,6 +279,20 @@ static bool is_large(const hd_expr_t *const *indices, unsigned count) {
   return false;
 }
 
+const hd_expr_t *hd_resolve_matrix(hd_simplifier_t *s, const hd_expr_t *e) {
+  if (e->linear)
+    return hd_simplify_expr(s, e);
+  const hd_expr_t **indices =
+      HD_ARENA_ARRAY(s->arena, const hd_expr_t *, e->num_operands);
+  for (unsigned i = 0; i < e->num_operands; ++i)
+    indices[i] = hd_simplify_expr(s, e->operands[i]);
+  const hd_expr_t *offset =
+      hd_tensor_bare_offset(s->arena, e->u.var->tensor, indices);
+  offset = arrange(s, hd_simplify_expr(s, offset));
+  hd_expr_t like = {.linear = 1, .loc = e->loc, .u.var = e->u.var};
+  return hd_expr_make(s->arena, HD_EXPR_REF, e->type, &like, &offset, 1);
+}
+
 const hd_expr_t *hd_resolve_access(hd_simplifier_t *s, const hd_expr_t *e) {
   if (e->linear || is_large(e->operands, hd_expr_num_indices(e)))
     return e;

@@ -43,6 +43,9 @@ const hd_expr_t *hd_resolve_offset(hd_simplifier_t *s, const hd_var_t *tensor,
                                    const hd_expr_t *const *indices);
 // An access as a linear one; a LOADELSE tests its indices.
 const hd_expr_t *hd_resolve_access(hd_simplifier_t *s, const hd_expr_t *e);
+// An intrinsic's matrix, whose indices are not simplified yet: as a linear one,
+// without the layout's swizzle.
+const hd_expr_t *hd_resolve_matrix(hd_simplifier_t *s, const hd_expr_t *e);
 
 // A ?: whose tests x >= 0 && x < y are one comparison of unsigned numbers each.
 const hd_expr_t *hd_resolve_select(hd_simplifier_t *s, const hd_expr_t *e);

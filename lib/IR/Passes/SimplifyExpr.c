@@ -4,6 +4,7 @@
 // only identities that keep every bit (x * 1, x - 0, x + -0, division by a
 // power of two), for nothing may be approximated behind the program's back.
 
+#include "IR/Intrinsic.h"
 #include "IR/Passes/Simplifier.h"
 
 #include <math.h>
@@ -304,6 +305,12 @@ static const hd_expr_t *under(hd_simplifier_t *s, const hd_expr_t *condition,
   return e;
 }
 
+static bool is_matrix(const hd_expr_t *call, unsigned i) {
+  return call->kind == HD_EXPR_INTRINSIC &&
+         hd_intrinsic_info((hd_intrinsic_t)call->u.intrinsic)->params[i].form ==
+             HD_PARAM_MATRIX;
+}
+
 const hd_expr_t *hd_simplify_expr(hd_simplifier_t *s, const hd_expr_t *e) {
   if (!e)
     return NULL;
@@ -324,7 +331,9 @@ const hd_expr_t *hd_simplify_expr(hd_simplifier_t *s, const hd_expr_t *e) {
                           e->kind == HD_EXPR_OR);
     bool holds = e->kind == HD_EXPR_OR ? false : i == 1;
     operands[i] = lazy ? under(s, operands[0], holds, e->operands[i])
-                       : hd_simplify_expr(s, e->operands[i]);
+                  : s->resolve && is_matrix(e, i)
+                      ? hd_resolve_matrix(s, e->operands[i])
+                      : hd_simplify_expr(s, e->operands[i]);
     changed |= operands[i] != e->operands[i];
   }
   if (changed)

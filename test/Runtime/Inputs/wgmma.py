@@ -44,8 +44,9 @@ def bits_of(kind, x):
     return x.astype(np.int8 if kind == "i8" else np.uint8)
 
 
-def declare(name, kind, extent, depth, major, swizzle):
-    """A matrix in shared memory: its declaration and the place of (x, k)."""
+def declare(name, kind, extent, depth, major, swizzle, begin):
+    """A matrix in shared memory: its declaration and the place of (x, k). It
+    begins at that row of the tensor, where that is swizzled."""
     line = 16 // BYTES[kind]
     if swizzle == 0:
         shape = [extent, depth] if major == "k_major" else [depth, extent]
@@ -53,13 +54,13 @@ def declare(name, kind, extent, depth, major, swizzle):
         text = "layout(tile(8, %d)) align(128)" % line
     elif major == "k_major":
         width = swizzle // BYTES[kind]
-        shape, place = [-(-depth // width), extent, width], "k / %d, x, k %% %d"
-        place = place % (width, width)
+        shape = [-(-depth // width), begin + extent, width]
+        place = "k / %d, x + %d, k %% %d" % (width, begin, width)
         text = "layout(row, swizzle(%d)) align(1024)" % swizzle
     else:
         width = swizzle // BYTES[kind]
-        shape = [-(-extent // width), depth, width]
-        place = "x / %d, k, x %% %d" % (width, width)
+        shape = [-(-extent // width), begin + depth, width]
+        place = "x / %d, k + %d, x %% %d" % (width, begin, width)
         text = "layout(row, swizzle(%d)) align(1024)" % swizzle
     dims = ", ".join(map(str, shape))
     return "shared %s: %s[%s] %s" % (name, kind, dims, text), place
@@ -70,7 +71,7 @@ def at(name, place, x, k):
         "k", "(%s)" % k))
 
 
-def kernel(a, b, c, n, majors, swizzles, in_registers):
+def kernel(a, b, c, n, majors, swizzles, in_registers, begins=(0, 0)):
     step = 32 // BYTES[a]
     depth = 2 * step
     local = LOCAL % (n // 8)
@@ -78,10 +79,10 @@ def kernel(a, b, c, n, majors, swizzles, in_registers):
     lines = ["kernel product(in a: %s[64, %d], in b: %s[%d, %d], "
              "out c: %s[64, %d]) grid(1) block(128) {"
              % (a, depth, b, n, depth, c, n)]
-    text, place_a = declare("sa", a, 64, depth, major_a, swizzles[0])
+    text, place_a = declare("sa", a, 64, depth, major_a, swizzles[0], begins[0])
     if not in_registers:
         lines.append(text)
-    text, place_b = declare("sb", b, n, depth, major_b, swizzles[1])
+    text, place_b = declare("sb", b, n, depth, major_b, swizzles[1], begins[1])
     lines.append(text)
     if not in_registers:
         lines += ["for x in 0..64 {", "if thread < %d {" % depth,
@@ -156,6 +157,13 @@ def cases():
     for n in (8, 24, 192, 256):
         yield "f16", "f16", "f32", n, ("k_major", "k_major"), (128, 128), False
         yield "bf16", "bf16", "f32", n, ("k_major", "k_major"), (32, 64), True
+    for swizzle in (32, 64, 128):
+        for begins in ((1, 0), (7, 3), (0, 13), (10, 6)):
+            for kind, c in (("f16", "f32"), ("tf32", "f32"), ("i8", "i32")):
+                yield kind, kind, c, 64, ("k_major", "k_major"), \
+                    (swizzle,) * 2, False, begins
+            yield "f16", "f16", "f32", 64, ("mn_major", "mn_major"), \
+                (swizzle,) * 2, False, begins
 
 
 def main():
