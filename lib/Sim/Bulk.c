@@ -6,6 +6,7 @@
 // where bulk_wait waits for it, or the block ends. A place is two slots,
 // address and site; a map is one.
 //   bulk_load           slots: to, from, bytes, mbarrier, policy
+//   bulk_push           slots: to, rank, from, bytes, mbarrier
 //   bulk_store          slots: to, from, bytes, policy
 //   tma_load            slots: to, map, mbarrier, coordinates .., policy
 //   tma_load_multicast  slots: to, map, mbarrier, mask, coordinates .., policy
@@ -94,41 +95,66 @@ static uint32_t span(const hd_sim_piece_t *piece) {
 
 // --- Loads ---
 
+static hd_sim_agent_t agent_of(const hd_sim_run_t *run,
+                               const hd_sim_resident_t *block,
+                               const hd_sim_mbarrier_t *m) {
+  uint32_t number = (uint32_t)(m - block->mbarriers);
+  return (hd_sim_agent_t){block->number,
+                          hd_sim_entry(run, HD_SIM_ENTRY_MBARRIERS, number),
+                          m->phase + 1};
+}
+
 static bool touch_load(hd_sim_task_t *task, hd_sim_resident_t *block,
                        const hd_sim_mbarrier_t *m, const hd_sim_site_t *to,
                        const hd_sim_site_t *from, const hd_sim_piece_t *piece) {
-  hd_sim_run_t *run = hd_sim_run_of(task);
   char me[HD_SIM_NAME_SIZE], name[HD_SIM_PLACE_SIZE];
-  uint32_t number = (uint32_t)(m - block->mbarriers);
-  hd_sim_agent_t agent = {block->number,
-                          hd_sim_entry(run, HD_SIM_ENTRY_MBARRIERS, number),
-                          m->phase + 1};
+  hd_sim_resident_t *own = hd_sim_resident_of(task);
+  hd_sim_agent_t agent = agent_of(hd_sim_run_of(task), block, m);
+  bool is_held = !piece->map && !piece->global;
   if (!m->fenced)
     hd_sim_finding(task, HD_E0711, to, NULL,
                    "%s gives the copy engine %s, which was initialized without "
                    "a fence_mbarrier_init after it",
                    hd_sim_thread_name(task, me), hd_sim_mbarrier_name(m, name));
-  touch_global(task, from, piece, HD_SIM_READS, &agent);
-  return hd_sim_touch_as(task, to, (uintptr_t)piece->shared, span(piece),
-                         HD_SIM_WRITES, &agent);
+  if (!is_held)
+    touch_global(task, from, piece, HD_SIM_READS | HD_SIM_ENGINE, &agent);
+  if (block != own) {
+    hd_sim_check_visit(task, to, block, &agent);
+    if ((uintptr_t)piece->global - own->shadow->base < own->shadow->size)
+      hd_sim_check_visit(task, from, own, &agent); // It must not end before.
+  }
+  return hd_sim_touch_as(
+      task, to, (uintptr_t)piece->shared, span(piece),
+      HD_SIM_WRITES | (is_held ? HD_SIM_BY_ROWS : HD_SIM_ENGINE), &agent);
 }
 
-// Into `block`, whose mbarrier is where the slots have that of the own one.
-static void load(hd_sim_task_t *task, hd_sim_resident_t *block,
-                 const uint64_t *mbarrier, const hd_sim_site_t *to,
-                 const hd_sim_site_t *from, hd_sim_piece_t piece) {
+void hd_sim_load_into(hd_sim_task_t *task, hd_sim_resident_t *block,
+                      const uint64_t *mbarrier, const hd_sim_site_t *to,
+                      const hd_sim_site_t *from, hd_sim_piece_t piece) {
   hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(task, block, mbarrier);
   if (!m)
     return;
-  if (block != hd_sim_resident_of(task)) {
-    piece.shared += block->head.shared - task->head.block->shared;
-    if (hd_sim_sanitizer_of(task))
-      hd_sim_check_visit(task, to, block);
-  }
+  piece.shared += block->head.shared - task->head.block->shared;
   if (hd_sim_sanitizer_of(task) &&
       !touch_load(task, block, m, to, from, &piece))
     return;
   hd_sim_load_begin(task, block, m, &piece);
+}
+
+// Whether the two places of a copy are in bounds, and as it takes them.
+static bool check_bytes(hd_sim_task_t *task, const uint64_t *to,
+                        const uint64_t *from, uint64_t bytes) {
+  const hd_sim_site_t *there = site_of(to), *here = site_of(from);
+  bool may_write =
+      to[0] || hd_sim_touch(task, task, there, 0, 16, HD_SIM_WRITES, 0);
+  bool may_read =
+      from[0] || hd_sim_touch(task, task, here, 0, 16, HD_SIM_READS, 0);
+  if (!may_write || !may_read)
+    return false;
+  check_divides(task, there, to[0], ALIGN_BYTES, "an address");
+  check_divides(task, here, from[0], ALIGN_BYTES, "an address");
+  check_divides(task, there, bytes, ALIGN_BYTES, "a number of bytes");
+  return true;
 }
 
 void hd_sim_bulk_load(hd_sim_thread_t *thread, uint64_t *slots) {
@@ -136,16 +162,20 @@ void hd_sim_bulk_load(hd_sim_thread_t *thread, uint64_t *slots) {
   hd_sim_piece_t piece = {.shared = address_of(slots),
                           .global = address_of(slots + 2),
                           .bytes = (uint32_t)slots[4]};
-  const hd_sim_site_t *to = site_of(slots), *from = site_of(slots + 2);
-  bool here = slots[0] || hd_sim_touch(task, task, to, 0, 16, HD_SIM_WRITES, 0);
-  bool there =
-      slots[2] || hd_sim_touch(task, task, from, 0, 16, HD_SIM_READS, 0);
-  if (!here || !there)
-    return;
-  check_divides(task, to, slots[0], ALIGN_BYTES, "an address");
-  check_divides(task, from, slots[2], ALIGN_BYTES, "an address");
-  check_divides(task, to, slots[4], ALIGN_BYTES, "a number of bytes");
-  load(task, hd_sim_resident_of(task), slots + 5, to, from, piece);
+  if (check_bytes(task, slots, slots + 2, slots[4]))
+    hd_sim_load_into(task, hd_sim_resident_of(task), slots + 5, site_of(slots),
+                     site_of(slots + 2), piece);
+}
+
+void hd_sim_bulk_push(hd_sim_thread_t *thread, uint64_t *slots) {
+  hd_sim_task_t *task = hd_sim_task(thread);
+  hd_sim_piece_t piece = {.shared = address_of(slots),
+                          .global = address_of(slots + 3),
+                          .bytes = (uint32_t)slots[5]};
+  const hd_sim_site_t *to = site_of(slots);
+  if (check_bytes(task, slots, slots + 3, slots[5]))
+    hd_sim_load_into(task, hd_sim_peer(task, to, (int32_t)slots[2]), slots + 6,
+                     to, site_of(slots + 3), piece);
 }
 
 static bool begin_box(hd_sim_task_t *task, const uint64_t *place, uint64_t map,
@@ -168,8 +198,8 @@ void hd_sim_tma_load(hd_sim_thread_t *thread, uint64_t *slots) {
   hd_sim_task_t *task = hd_sim_task(thread);
   hd_sim_piece_t piece;
   if (begin_box(task, slots, slots[2], slots + 5, HD_SIM_WRITES, &piece))
-    load(task, hd_sim_resident_of(task), slots + 3, site_of(slots),
-         site_of(slots), piece);
+    hd_sim_load_into(task, hd_sim_resident_of(task), slots + 3, site_of(slots),
+                     site_of(slots), piece);
 }
 
 // The instruction packs the window's offsets: 16 bits of one, 8 each of two, 5
@@ -197,8 +227,8 @@ void hd_sim_tma_load_im2col(hd_sim_thread_t *thread, uint64_t *slots) {
     piece.offsets[i] = (uint16_t)slots[5 + piece.map->rank + i];
   if (hd_sim_run_of(task)->sanitizer)
     check_offsets(task, site_of(slots), &piece);
-  load(task, hd_sim_resident_of(task), slots + 3, site_of(slots),
-       site_of(slots), piece);
+  hd_sim_load_into(task, hd_sim_resident_of(task), slots + 3, site_of(slots),
+                   site_of(slots), piece);
 }
 
 void hd_sim_tma_load_multicast(hd_sim_thread_t *thread, uint64_t *slots) {
@@ -208,8 +238,8 @@ void hd_sim_tma_load_multicast(hd_sim_thread_t *thread, uint64_t *slots) {
     return;
   for (int32_t rank = 0; rank < 16; rank++)
     if (slots[5] >> rank & 1)
-      load(task, hd_sim_peer(task, site_of(slots), rank), slots + 3,
-           site_of(slots), site_of(slots), piece);
+      hd_sim_load_into(task, hd_sim_peer(task, site_of(slots), rank), slots + 3,
+                       site_of(slots), site_of(slots), piece);
 }
 
 // --- Stores ---
@@ -245,9 +275,10 @@ static void touch_store(hd_sim_task_t *task, const hd_sim_site_t *from,
                            hd_sim_entry(run, HD_SIM_ENTRY_BULK_WRITES, self),
                            task->open_bulk};
   hd_sim_touch_as(task, from, (uintptr_t)piece->shared, span(piece),
-                  HD_SIM_READS, &reader);
+                  HD_SIM_READS | HD_SIM_ENGINE, &reader);
   touch_global(task, to, piece,
-               HD_SIM_WRITES | (adds ? HD_SIM_READS | HD_SIM_ATOMIC : 0),
+               HD_SIM_WRITES | HD_SIM_ENGINE |
+                   (adds ? HD_SIM_READS | HD_SIM_ATOMIC : 0),
                &writer);
 }
 
@@ -277,17 +308,8 @@ void hd_sim_bulk_store(hd_sim_thread_t *thread, uint64_t *slots) {
   hd_sim_piece_t piece = {.shared = address_of(slots + 2),
                           .global = address_of(slots),
                           .bytes = (uint32_t)slots[4]};
-  const hd_sim_site_t *to = site_of(slots), *from = site_of(slots + 2);
-  bool there =
-      slots[0] || hd_sim_touch(task, task, to, 0, 16, HD_SIM_WRITES, 0);
-  bool here =
-      slots[2] || hd_sim_touch(task, task, from, 0, 16, HD_SIM_READS, 0);
-  if (!here || !there)
-    return;
-  check_divides(task, to, slots[0], ALIGN_BYTES, "an address");
-  check_divides(task, from, slots[2], ALIGN_BYTES, "an address");
-  check_divides(task, from, slots[4], ALIGN_BYTES, "a number of bytes");
-  store(task, from, to, &piece, false);
+  if (check_bytes(task, slots, slots + 2, slots[4]))
+    store(task, site_of(slots + 2), site_of(slots), &piece, false);
 }
 
 static void store_box(hd_sim_thread_t *thread, uint64_t *slots, bool adds) {

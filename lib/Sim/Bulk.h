@@ -9,10 +9,12 @@
 #include "Sim/Map.h"
 #include "Sim/Sanitizer.h"
 
-// What one copy moves: bytes as they lie, or a box of a tensor.
+// What one copy moves: bytes as they lie, or a box of a tensor. A load's bytes
+// may come from shared memory, too (then `global` lies there), or with it.
 typedef struct hd_sim_piece {
   const hd_sim_map_t *map; // NULL: bytes.
-  char *shared, *global;   // global: without a map.
+  char *shared, *global;   // global: without a map; NULL: they are held.
+  char held[16];
   uint32_t bytes;
   int32_t at[HD_MAP_MAX_RANK];          // The box's first element.
   uint16_t offsets[HD_MAP_MAX_SPATIAL]; // im2col
@@ -77,6 +79,11 @@ void hd_sim_warpgroups_forget(hd_sim_resident_t *block);
 void hd_sim_load_begin(hd_sim_task_t *task, hd_sim_resident_t *block,
                        hd_sim_mbarrier_t *m, const hd_sim_piece_t *piece);
 void hd_sim_load_land(const hd_sim_piece_t *piece);
+// Likewise into `block`, where the slots name its place and its mbarrier as if
+// it were the own one; `from` is the site of what is read.
+void hd_sim_load_into(hd_sim_task_t *task, hd_sim_resident_t *block,
+                      const uint64_t *mbarrier, const hd_sim_site_t *to,
+                      const hd_sim_site_t *from, hd_sim_piece_t piece);
 // A store begins, in the thread's open group.
 void hd_sim_store_begin(hd_sim_task_t *task, const hd_sim_site_t *site,
                         const hd_sim_piece_t *piece, bool adds);

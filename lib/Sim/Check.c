@@ -36,7 +36,11 @@ const char *hd_sim_stamp_name(const hd_sim_run_t *run,
     return text;
   }
   if (stamp->agent >= hd_sim_entry(run, HD_SIM_ENTRY_MBARRIERS, 0)) {
-    snprintf(text, HD_SIM_NAME_SIZE, "a bulk load into block %u", stamp->block);
+    const char *what = !(stamp->flags & HD_SIM_STAMP_WRITE) ? "a bulk_push"
+                       : stamp->flags & HD_SIM_STAMP_PROXY
+                           ? "a bulk copy"
+                           : "a store_async_remote";
+    snprintf(text, HD_SIM_NAME_SIZE, "%s into block %u", what, stamp->block);
     return text;
   }
   uint32_t x = (uint32_t)grid[0], y = (uint32_t)grid[1];
@@ -262,7 +266,6 @@ bool hd_sim_touch(hd_sim_task_t *task, const hd_sim_task_t *giver,
 bool hd_sim_touch_as(hd_sim_task_t *task, const hd_sim_site_t *site,
                      uintptr_t address, uint32_t bytes, unsigned touch,
                      const hd_sim_agent_t *agent) {
-  return touch_memory(task, task, site, address, bytes,
-                      touch | HD_SIM_PROXY | HD_SIM_BY_ROWS, HD_SYNC_DEVICE,
+  return touch_memory(task, task, site, address, bytes, touch, HD_SYNC_DEVICE,
                       agent);
 }

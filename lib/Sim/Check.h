@@ -44,6 +44,7 @@ typedef enum hd_sim_touch {
   HD_SIM_COPIES = 8,   // Done by the thread's asynchronous copies.
   HD_SIM_BY_ROWS = 16, // A part of a row that was noted for the banks as one.
   HD_SIM_PROXY = 32,   // Done by the asynchronous proxy.
+  HD_SIM_ENGINE = HD_SIM_PROXY | HD_SIM_BY_ROWS, // By hardware, much at once.
 } hd_sim_touch_t;
 
 // An intrinsic's access of bytes at address: bounds, alignment, initialization,
@@ -112,10 +113,10 @@ void hd_sim_sync_proxy_fence(hd_sim_task_t *task, bool global);
 // The threads of all blocks of a cluster learn what was joined.
 void hd_sim_sync_cluster(hd_sim_resident_t *const *unit, uint32_t num_blocks);
 
-// Another block's thread touches this one's shared memory; its last thread has
-// ended.
+// A thread of another block (agent NULL), or an agent in its place, touches
+// this one's shared memory; its last thread has ended.
 void hd_sim_check_visit(hd_sim_task_t *task, const hd_sim_site_t *site,
-                        hd_sim_resident_t *block);
+                        hd_sim_resident_t *block, const hd_sim_agent_t *agent);
 void hd_sim_check_visits(hd_sim_task_t *last);
 
 // --- Findings ---

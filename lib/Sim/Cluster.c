@@ -5,6 +5,7 @@
 //   load_remote        slots: result (1 or 2), address, site, rank
 //   store_remote       slots: address, site, rank, value (1 or 2)
 //   atomic_add_remote  slots: result, address, site, rank, value
+//   store_async_remote slots: address, site, rank, value (1 or 2), mbarrier
 #include "Sim/Bulk.h"
 #include "Sim/Functions.h"
 
@@ -156,7 +157,7 @@ static char *reach(hd_sim_thread_t *thread, const uint64_t *slots,
       (char *)(uintptr_t)slots[0] - thread->block->shared + peer->head.shared;
   if (!hd_sim_sanitizer_of(task))
     return address;
-  hd_sim_check_visit(task, site, peer);
+  hd_sim_check_visit(task, site, peer, NULL);
   bool allowed = hd_sim_touch(task, task, site, (uintptr_t)address, bytes,
                               touch | HD_SIM_BY_ROWS, HD_SYNC_CLUSTER);
   return allowed ? address : NULL;
@@ -230,3 +231,44 @@ void hd_sim_atomic_add_remote_f32(hd_sim_thread_t *thread, uint64_t *slots) {
   a += b;
   memcpy(at, &a, sizeof a);
 }
+
+// --- Values on their way ---
+
+static void send(hd_sim_thread_t *thread, const uint64_t *slots,
+                 uint32_t bytes) {
+  hd_sim_task_t *task = hd_sim_task(thread);
+  const hd_sim_site_t *site = (const hd_sim_site_t *)(uintptr_t)slots[1];
+  if (!slots[0]) {
+    hd_sim_touch(task, task, site, 0, bytes, HD_SIM_WRITES, 0);
+    return;
+  }
+  hd_sim_piece_t piece = {.shared = (char *)(uintptr_t)slots[0],
+                          .bytes = bytes};
+  memcpy(piece.held, slots + 3, bytes);
+  hd_sim_load_into(task, hd_sim_peer(task, site, (int32_t)slots[2]),
+                   slots + (bytes > 8 ? 5 : 4), site, NULL, piece);
+}
+
+#define SEND(type, bytes)                                                      \
+  void hd_sim_store_async_remote_##type(hd_sim_thread_t *thread,               \
+                                        uint64_t *slots) {                     \
+    send(thread, slots, bytes);                                                \
+  }
+SEND(f32, 4)
+SEND(i32, 4)
+SEND(u32, 4)
+SEND(f16x2, 4)
+SEND(bf16x2, 4)
+SEND(f32x2, 8)
+SEND(i32x2, 8)
+SEND(u32x2, 8)
+SEND(f64, 8)
+SEND(u64, 8)
+SEND(f16x4, 8)
+SEND(bf16x4, 8)
+SEND(f32x4, 16)
+SEND(i32x4, 16)
+SEND(u32x4, 16)
+SEND(f64x2, 16)
+SEND(f16x8, 16)
+SEND(bf16x8, 16)

@@ -285,8 +285,11 @@ void hd_sim_mbarrier_arrive_remote(hd_sim_thread_t *thread, uint64_t *slots) {
   hd_sim_resident_t *block =
       hd_sim_peer(task, site_of(slots), (int32_t)slots[2]);
   hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(task, block, slots);
-  if (m)
-    arrive(task, block, m, site_of(slots), 0);
+  if (!m)
+    return;
+  if (hd_sim_sanitizer_of(task))
+    hd_sim_check_visit(task, site_of(slots), block, NULL);
+  arrive(task, block, m, site_of(slots), 0);
 }
 
 // It orders reads, but no stores, before it; what depends on that is not
@@ -337,7 +340,8 @@ void hd_sim_load_land(const hd_sim_piece_t *piece) {
   if (piece->map)
     hd_sim_box_read(piece);
   else
-    memcpy(piece->shared, piece->global, piece->bytes);
+    memcpy(piece->shared, piece->global ? piece->global : piece->held,
+           piece->bytes);
 }
 
 void hd_sim_load_begin(hd_sim_task_t *task, hd_sim_resident_t *block,
@@ -407,7 +411,7 @@ void hd_sim_mbarriers_end(hd_sim_task_t *last) {
     char name[HD_SIM_PLACE_SIZE];
     if (m->first)
       hd_sim_finding(last, HD_E0705, m->site, NULL,
-                     "block %u ends while bulk loads to %s are under way",
+                     "block %u ends while copies that %s counts are under way",
                      block->number, hd_sim_mbarrier_name(m, name));
     else if (m->expected != m->arrived)
       hd_sim_finding(last, HD_E0705, m->site, NULL,

@@ -162,18 +162,42 @@ static hd_sim_stamp_t *visit_of(hd_sim_run_t *run, hd_sim_resident_t *block,
 }
 
 void hd_sim_check_visit(hd_sim_task_t *task, const hd_sim_site_t *site,
-                        hd_sim_resident_t *block) {
+                        hd_sim_resident_t *block, const hd_sim_agent_t *agent) {
   hd_sim_run_t *run = hd_sim_run_of(task);
-  if (block == hd_sim_resident_of(task))
+  hd_sim_resident_t *own = hd_sim_resident_of(task);
+  if (!agent && block == own)
     return;
+  hd_sim_agent_t self = {own->number, (uint32_t)task->head.linear, task->clock};
+  agent = agent ? agent : &self;
   hd_sim_stamp_t stamp = {
-      .block = hd_sim_resident_of(task)->number,
-      .clock = task->clock,
+      .block = agent->block,
+      .clock = agent->clock,
       .site = hd_sim_site_number(run->sanitizer, site),
-      .agent = (uint16_t)task->head.linear,
+      .agent = (uint16_t)agent->entry,
       .flags = HD_SIM_VALID,
   };
   *visit_of(run, block, &stamp) = stamp;
+}
+
+static void report_visit(hd_sim_task_t *last, const hd_sim_stamp_t *stamp) {
+  hd_sim_run_t *run = hd_sim_run_of(last);
+  const hd_sim_site_t *site = run->sanitizer->sites[stamp->site].site;
+  bool is_copy = stamp->agent >= hd_sim_entry(run, HD_SIM_ENTRY_MBARRIERS, 0);
+  char you[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
+  uint32_t block = hd_sim_resident_of(last)->number;
+  hd_sim_place_name(site, NULL, place);
+  if (is_copy)
+    hd_sim_finding(
+        last, HD_E0714, site, NULL,
+        "a copy into block %u touches %s in block %u, which may have "
+        "ended: none of its threads knows that the phase of the "
+        "mbarrier is over",
+        stamp->block, place, block);
+  else
+    hd_sim_finding(last, HD_E0714, site, NULL,
+                   "%s touches %s in block %u, which may have ended: no "
+                   "cluster_sync stands between this and its end",
+                   hd_sim_stamp_name(run, stamp, you), place, block);
 }
 
 // The block's shared memory is gone now: whoever was in it must be known to
@@ -188,17 +212,9 @@ void hd_sim_check_visits(hd_sim_task_t *last) {
   for (uint32_t i = 0; i < block->num_threads; i++)
     if (block->threads[i].clocks)
       hd_sim_clocks_learn(run, all, block->threads[i].clocks);
-  for (uint32_t i = 0; i < visits->count; i++) {
-    const hd_sim_stamp_t *stamp = &visits->of[i];
-    const hd_sim_site_t *site = run->sanitizer->sites[stamp->site].site;
-    char you[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
-    if (!hd_sim_clocks_cover(all, stamp))
-      hd_sim_finding(last, HD_E0714, site, NULL,
-                     "%s touches %s in block %u, which may have ended: no "
-                     "cluster_sync stands between this and its end",
-                     hd_sim_stamp_name(run, stamp, you),
-                     hd_sim_place_name(site, NULL, place), block->number);
-  }
+  for (uint32_t i = 0; i < visits->count; i++)
+    if (!hd_sim_clocks_cover(all, &visits->of[i]))
+      report_visit(last, &visits->of[i]);
   hd_sim_sync_drop(&all);
   visits->count = 0;
 }

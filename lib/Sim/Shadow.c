@@ -149,7 +149,11 @@ static bool is_under_way(const hd_sim_access_info_t *access,
 static const char *missing_wait(const hd_sim_run_t *run,
                                 const hd_sim_stamp_t *stamp) {
   if (is_of(run, stamp, HD_SIM_ENTRY_MBARRIERS))
-    return "may still be writing: the phase of its mbarrier was not waited for";
+    return stamp->flags & HD_SIM_STAMP_WRITE
+               ? "may still be writing: the phase of its mbarrier was not "
+                 "waited for"
+               : "may still be reading: the phase of its mbarrier is not known "
+                 "to be over";
   if (is_of(run, stamp, HD_SIM_ENTRY_WARPGROUPS))
     return "may still be reading: there is no wgmma_wait for it";
   if (is_of(run, stamp, HD_SIM_ENTRY_BULK_READS))

@@ -56,7 +56,7 @@ static void look_at(void *argument, uint32_t line, uint32_t offset) {
     return;
   hd_sim_touch_as(look->task, look->site,
                   (uintptr_t)look->task->head.block->shared + offset,
-                  HD_SIM_LINE, HD_SIM_READS, &look->agent);
+                  HD_SIM_LINE, HD_SIM_READS | HD_SIM_ENGINE, &look->agent);
 }
 
 static void check_reads(hd_sim_task_t *task, const hd_sim_site_t *site,
