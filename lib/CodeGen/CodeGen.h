@@ -15,6 +15,7 @@ typedef struct hd_target {
   int sm;           // 75, 80, 86, 89, 90; 901 is sm_90a. 0 for the host.
   const char *name; // "sm_90a", "host"
   int64_t max_shared_bytes; // A block's, with the opt-in.
+  int64_t max_param_bytes;  // Of a kernel's parameters.
 } hd_target_t;
 
 // NULL where there is none of that name.

@@ -41,22 +41,52 @@ static const char quick_passes[] =
     "coro-early,function(sroa,early-cse,simplifycfg),cgscc(coro-split),"
     "coro-cleanup,function(sroa,early-cse,simplifycfg)";
 
+// LLVM's machine scheduler looks at each pair of a store and another access to
+// memory of a block, however many there are.
+enum { MOST_PAIRS = 500000 };
+
+static bool is_vast(LLVMBasicBlockRef block) {
+  uint64_t stores = 0, accesses = 0;
+  for (LLVMValueRef i = LLVMGetFirstInstruction(block); i;
+       i = LLVMGetNextInstruction(i)) {
+    bool writes = LLVMIsAStoreInst(i) || LLVMIsACallInst(i);
+    stores += writes;
+    accesses += writes || LLVMIsALoadInst(i);
+  }
+  return stores * accesses > MOST_PAIRS;
+}
+
+static bool has_vast_block(const hd_emit_t *e) {
+  for (LLVMValueRef f = LLVMGetFirstFunction(e->llvm); f;
+       f = LLVMGetNextFunction(f))
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block;
+         block = LLVMGetNextBasicBlock(block))
+      if (is_vast(block))
+        return true;
+  return false;
+}
+
 static const char *passes_of(const hd_emit_t *e) {
   return e->quick       ? quick_passes
          : e->coroutine ? coroutine_passes
                         : loop_passes;
 }
 
-static bool compile(hd_emit_t *e) {
+static bool make_machine(hd_emit_t *e, LLVMCodeGenOptLevel level) {
   const hd_llvm_machine_t machine = {
-      hd_host_triple(),
-      hd_host_cpu(),
-      hd_host_features(),
-      e->quick ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
-      LLVMRelocPIC,
-      LLVMCodeModelJITDefault};
-  return hd_llvm_machine(e, &machine) && hd_llvm_run_passes(e, passes_of(e)) &&
-         hd_llvm_generate(e, LLVMObjectFile);
+      hd_host_triple(), hd_host_cpu(),          hd_host_features(), level,
+      LLVMRelocPIC,     LLVMCodeModelJITDefault};
+  return hd_llvm_machine(e, &machine);
+}
+
+static bool compile(hd_emit_t *e) {
+  if (!make_machine(e, e->quick ? LLVMCodeGenLevelNone
+                                : LLVMCodeGenLevelDefault) ||
+      !hd_llvm_run_passes(e, passes_of(e)))
+    return false;
+  if (!e->quick && has_vast_block(e) && !make_machine(e, LLVMCodeGenLevelNone))
+    return false;
+  return hd_llvm_generate(e, LLVMObjectFile);
 }
 
 // Tells the JIT where the simulator's functions are. Those that are not there

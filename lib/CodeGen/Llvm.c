@@ -84,6 +84,8 @@ bool hd_llvm_machine(hd_emit_t *e, const hd_llvm_machine_t *of) {
   char *message = NULL;
   if (LLVMGetTargetFromTriple(of->triple, &target, &message))
     return !hd_llvm_failed(e, message);
+  if (e->machine)
+    LLVMDisposeTargetMachine(e->machine);
   e->machine =
       LLVMCreateTargetMachine(target, of->triple, of->cpu, of->features,
                               of->level, of->reloc, of->model);

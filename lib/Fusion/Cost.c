@@ -57,9 +57,8 @@ static void count_reads(reads_t *r, const hd_term_t *term) {
 
 // How often a node reads elements of a value. A product reads each once for a
 // tile of the result.
-static double reads_of(hd_former_t *f, uint32_t reader,
+static double reads_of(hd_former_t *f, const hd_node_t *node,
                        const hd_value_t *value) {
-  const hd_node_t *node = f->nodes[reader].node;
   if (!node->task)
     return count_of(value);
   const hd_prepared_t *prepared = hd_fusion_prepare(f->fusion, node);
@@ -77,31 +76,25 @@ static double reads_of(hd_former_t *f, uint32_t reader,
     }
     times += r.times;
   }
-  if (f->nodes[reader].why && times > 4 * count)
+  hd_pointwise_t p;
+  if (times > 4 * count && hd_fusion_pointwise(f->fusion, node, &p))
     times = times / TILE > count ? times / TILE : count;
   return times;
 }
 
-// How often the members of a group compute elements of a value.
-static double times_in(hd_former_t *f, uint32_t group, const hd_value_t *value,
-                       unsigned depth) {
-  const hd_forming_t *g = &f->groups.data[group];
+// How often the members of a group compute elements of a value, whose readers
+// are all in groups by now: those that are prologues compute theirs as often as
+// was found when they joined.
+static double times_in(hd_former_t *f, uint32_t group,
+                       const hd_value_t *value) {
+  hd_forming_t *g = &f->groups.data[group];
+  const hd_node_t *reader;
   double times = 0;
-  for (size_t i = 0; i < g->members.size; i++) {
-    uint32_t member = g->members.data[i];
-    const hd_node_t *node = f->nodes[member].node;
-    bool reads = false;
-    for (uint32_t k = 0; k < node->num_inputs; k++)
-      reads |= node->inputs[k] == value;
-    if (!reads)
-      continue;
-    double each = reads_of(f, member, value);
-    if (hd_ptr_map_get(&g->group->inlined, node->outputs[0]) && depth < 16) {
-      double own = count_of(node->outputs[0]);
-      double more = times_in(f, group, node->outputs[0], depth + 1);
-      each *= own > 0 && more > own ? more / own : 1;
-    }
-    times += each;
+  for (size_t i = 0; (reader = hd_group_reader(g->group, value, i)); i++) {
+    const double *own = hd_ptr_map_get(&g->times, reader->outputs[0]);
+    double count = own ? count_of(reader->outputs[0]) : 0;
+    double each = reads_of(f, reader, value);
+    times += own && *own > count && count > 0 ? each * *own / count : each;
   }
   return times;
 }
@@ -110,8 +103,12 @@ const char *hd_former_dear(hd_former_t *f, uint32_t node,
                            const uint32_t *groups, size_t num_groups) {
   const hd_value_t *value = f->nodes[node].node->outputs[0];
   double count = count_of(value), times = 0;
-  for (size_t i = 0; i < num_groups; i++)
-    times += times_in(f, groups[i], value, 0);
+  for (size_t i = 0; i < num_groups; i++) {
+    double *in = HD_ARENA_NEW(f->arena, double);
+    *in = times_in(f, groups[i], value);
+    hd_ptr_map_set(f->arena, &f->groups.data[groups[i]].times, value, in);
+    times += *in;
+  }
   double bytes = (double)hd_scalar_bits(value->type) / 8;
   double again = times * f->nodes[node].cost / OPS_PER_NS;
   double kept =
@@ -124,75 +121,8 @@ const char *hd_former_dear(hd_former_t *f, uint32_t node,
                          times / count, count, again, kept);
 }
 
-// --- Terms ---
-
-enum { MOST_HEAVY = 80, MOST_LIGHT = 150 };
-
-static bool count_all(void *argument, const hd_term_t *term) {
-  (void)term;
-  ++*(unsigned *)argument;
-  return true;
-}
-
-typedef struct loads {
-  const hd_task_value_t *value;
-  unsigned count;
-} loads_t;
-
-static bool count_loads(void *argument, const hd_term_t *term) {
-  loads_t *l = argument;
-  l->count += (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE) &&
-              term->u.value == l->value;
-  return true;
-}
-
-static unsigned terms_of(hd_former_t *f, uint32_t group, const hd_node_t *node);
-
-// Of what stands for a value.
-static unsigned terms_for(hd_former_t *f, uint32_t group,
-                          const hd_value_t *value) {
-  const hd_node_t *giver =
-      hd_ptr_map_get(&f->groups.data[group].group->inlined, value);
-  return giver ? terms_of(f, group, giver) : 1;
-}
-
-static unsigned terms_of(hd_former_t *f, uint32_t group,
-                         const hd_node_t *node) {
-  hd_pointwise_t p;
-  unsigned count = 0;
-  if (hd_fusion_pointwise(f->fusion, node, &p))
-    return 1;
-  if (!p.definition)
-    return 1 + terms_for(f, group, node->inputs[0]);
-  hd_flat_walk(p.definition->term, count_all, &count);
-  for (uint32_t i = 0; i < node->num_inputs && count <= MOST_LIGHT; i++) {
-    loads_t l = {.value = p.flat->inputs.data[i]};
-    hd_flat_walk(p.definition->term, count_loads, &l);
-    if (l.count)
-      count += l.count * terms_for(f, group, node->inputs[i]);
-  }
-  return count;
-}
-
-unsigned hd_former_terms(hd_former_t *f, uint32_t group) {
-  const hd_forming_t *g = &f->groups.data[group];
-  const hd_node_t *anchor = f->nodes[g->anchor].node;
-  unsigned most = 0;
-  for (uint32_t i = 0; i < anchor->num_inputs; i++) {
-    unsigned count = terms_for(f, group, anchor->inputs[i]);
-    most = count > most ? count : most;
-  }
-  for (size_t i = 0; i < g->members.size; i++) {
-    const hd_node_t *node = f->nodes[g->members.data[i]].node;
-    if (node == anchor || hd_ptr_map_get(&g->group->inlined, node->outputs[0]))
-      continue;
-    unsigned count = terms_of(f, group, node);
-    most = count > most ? count : most;
-  }
-  return most;
-}
-
 unsigned hd_former_most_terms(const hd_former_t *f, uint32_t group) {
+  enum { MOST_HEAVY = 80, MOST_LIGHT = 2000 };
   return f->groups.data[group].is_heavy ? MOST_HEAVY : MOST_LIGHT;
 }
 

@@ -62,62 +62,6 @@ static void look(hd_former_t *f) {
     hd_former_uses(f, graph->outputs.data[i])->is_output = true;
 }
 
-// --- Cycles ---
-
-// Looks at those who give what a node reads: true where one is in the group,
-// else what has not been seen yet is pushed. Nodes before the first of any
-// group depend on none.
-static bool push_givers(hd_former_t *f, uint32_t node, uint32_t group,
-                        hd_numbers_t *open) {
-  const hd_node_t *n = f->nodes[node].node;
-  for (uint32_t k = 0; k < n->num_inputs; k++) {
-    int64_t giver = n->inputs[k] ? hd_former_uses(f, n->inputs[k])->giver : -1;
-    if (giver < (int64_t)f->first_grouped)
-      continue;
-    hd_formed_t *formed = &f->nodes[giver];
-    if (formed->group == group)
-      return true;
-    if (formed->seen != f->stamp)
-      hd_vec_push(f->arena, open, (uint32_t)giver);
-    formed->seen = f->stamp;
-  }
-  return false;
-}
-
-// A group waits for all that any of its nodes reads.
-static bool push_members(hd_former_t *f, uint32_t other, uint32_t group,
-                         hd_numbers_t *open) {
-  hd_forming_t *forming = &f->groups.data[other];
-  if (forming->seen == f->stamp)
-    return false;
-  forming->seen = f->stamp;
-  for (size_t i = 0; i < forming->members.size; i++)
-    if (push_givers(f, forming->members.data[i], group, open))
-      return true;
-  return false;
-}
-
-// Whether a node that joins a group would have it wait for itself. A walk of
-// its own: chains may be as long as the graph.
-static bool makes_cycle(hd_former_t *f, uint32_t node, uint32_t group) {
-  const hd_node_t *n = f->nodes[node].node;
-  hd_numbers_t *open = &f->open;
-  open->size = 0;
-  f->stamp++;
-  for (uint32_t k = 0; k < n->num_inputs; k++) {
-    int64_t giver = n->inputs[k] ? hd_former_uses(f, n->inputs[k])->giver : -1;
-    if (giver >= (int64_t)f->first_grouped && f->nodes[giver].group != group)
-      hd_vec_push(f->arena, open, (uint32_t)giver);
-  }
-  while (open->size > 0) {
-    uint32_t next = open->data[--open->size], other = f->nodes[next].group;
-    if (other ? push_members(f, other, group, open)
-              : push_givers(f, next, group, open))
-      return true;
-  }
-  return false;
-}
-
 // --- Groups ---
 
 static void add_member(hd_former_t *f, uint32_t node, uint32_t group) {
@@ -169,46 +113,43 @@ static void join(hd_former_t *f, uint32_t node, uint32_t group) {
 }
 
 static const char *try_epilogue(hd_former_t *f, uint32_t node, uint32_t group) {
-  if (f->nodes[node].why)
-    return f->nodes[node].why;
-  if (makes_cycle(f, node, group))
-    return "it waits for something that needs the kernel's result";
-  return hd_group_add_epilogue(f->groups.data[group].group,
-                               f->nodes[node].node);
+  const char *why = f->nodes[node].why;
+  if (!why)
+    why = hd_former_cycle(f, node, group);
+  if (!why)
+    why =
+        hd_group_add_epilogue(f->groups.data[group].group, f->nodes[node].node);
+  if (!why && !is_asked_for(f, node, group)) {
+    hd_group_drop_epilogue(f->groups.data[group].group, f->nodes[node].node);
+    why = "it was not asked for";
+  }
+  return why;
 }
 
 // Those that read what a member gives, as far as they can be joined. A node
-// that was refused may be taken once more of what it reads is there.
+// that was refused is asked again where more of what it reads has joined.
+static void grow_from(hd_former_t *f, const hd_value_t *value, uint32_t group) {
+  const hd_numbers_t *users = &hd_former_uses(f, value)->nodes;
+  for (size_t i = 0; i < users->size; i++) {
+    uint32_t user = users->data[i];
+    if (f->nodes[user].group)
+      continue;
+    hd_budget_check(&f->module->context->budget);
+    f->nodes[user].refused = try_epilogue(f, user, group);
+    if (f->nodes[user].refused)
+      continue;
+    plant(f, user, group, true);
+    join(f, user, group);
+  }
+}
+
 static void grow(hd_former_t *f, uint32_t group) {
-  for (bool grew = true; grew;) {
-    grew = false;
-    for (size_t i = 0; i < f->groups.data[group].members.size; i++) {
-      uint32_t member = f->groups.data[group].members.data[i];
-      const hd_node_t *node = f->nodes[member].node;
-      for (uint32_t k = 0; k < node->num_outputs; k++) {
-        if (!node->outputs[k])
-          continue;
-        const hd_uses_t *uses = hd_former_uses(f, node->outputs[k]);
-        for (size_t n = 0; n < uses->nodes.size; n++) {
-          uint32_t user = uses->nodes.data[n];
-          if (f->nodes[user].group)
-            continue;
-          hd_budget_check(&f->module->context->budget);
-          const char *why = try_epilogue(f, user, group);
-          if (!why && !is_asked_for(f, user, group)) {
-            hd_group_drop_epilogue(f->groups.data[group].group,
-                                   f->nodes[user].node);
-            why = "it was not asked for";
-          }
-          f->nodes[user].refused = why;
-          if (!why) {
-            plant(f, user, group, true);
-            join(f, user, group);
-            grew = true;
-          }
-        }
-      }
-    }
+  for (size_t i = 0; i < f->groups.data[group].members.size; i++) {
+    const hd_node_t *node =
+        f->nodes[f->groups.data[group].members.data[i]].node;
+    for (uint32_t k = 0; k < node->num_outputs; k++)
+      if (node->outputs[k])
+        grow_from(f, node->outputs[k], group);
   }
 }
 
@@ -349,11 +290,10 @@ static void hubs(hd_former_t *f) {
 
 // --- Prologues ---
 
-static void add_number(hd_former_t *f, hd_numbers_t *numbers, uint32_t number) {
-  for (size_t i = 0; i < numbers->size; i++)
-    if (numbers->data[i] == number)
-      return;
-  hd_vec_push(f->arena, numbers, number);
+static void add_group(hd_former_t *f, hd_numbers_t *groups, uint32_t group) {
+  if (f->groups.data[group].seen != f->stamp)
+    hd_vec_push(f->arena, groups, group);
+  f->groups.data[group].seen = f->stamp;
 }
 
 // The groups that read what a node gives, each once; false where something else
@@ -362,6 +302,7 @@ static bool reading_groups(hd_former_t *f, uint32_t node,
                            hd_numbers_t *groups) {
   const hd_uses_t *uses = hd_former_uses(f, f->nodes[node].node->outputs[0]);
   groups->size = 0;
+  f->stamp++;
   if (uses->is_output)
     return false;
   for (size_t i = 0; i < uses->nodes.size; i++) {
@@ -369,33 +310,36 @@ static bool reading_groups(hd_former_t *f, uint32_t node,
     if (!user->group || f->groups.data[user->group].is_fixed)
       return false;
     if (!user->is_prologue)
-      add_number(f, groups, user->group);
+      add_group(f, groups, user->group);
     for (size_t k = 0; k < user->copies.size; k++)
-      add_number(f, groups, user->copies.data[k]);
+      add_group(f, groups, user->copies.data[k]);
   }
   return true;
 }
 
 static const char *prologue_obstacle(hd_former_t *f, uint32_t node,
                                      uint32_t group) {
+  hd_group_t *g = f->groups.data[group].group;
+  const hd_value_t *value = f->nodes[node].node->outputs[0];
+  const hd_node_t *reader;
   if (hd_former_reads_live(f, node, group))
     return "it depends on the kernel's result";
-  const hd_numbers_t *members = &f->groups.data[group].members;
-  for (size_t i = 0; i < members->size; i++)
-    if (hd_fusion_reads_by_data(f->fusion, f->nodes[members->data[i]].node,
-                                f->nodes[node].node->outputs[0]))
+  for (size_t i = 0; (reader = hd_group_reader(g, value, i)); i++)
+    if (hd_fusion_reads_by_data(f->fusion, reader, value))
       return "data decide which of its elements are read";
-  if (makes_cycle(f, node, group))
-    return "it waits for something that needs the kernel's result";
-  hd_group_t *g = f->groups.data[group].group;
-  hd_group_add_prologue(g, f->nodes[node].node);
-  bool large = hd_former_terms(f, group) > hd_former_most_terms(f, group);
-  hd_group_drop_prologue(g, f->nodes[node].node);
-  return large ? "its term would grow too large" : NULL;
+  const char *why = hd_former_cycle(f, node, group);
+  if (why)
+    return why;
+  why = hd_group_add_prologue(g, f->nodes[node].node,
+                              hd_former_most_terms(f, group));
+  if (!why)
+    hd_group_drop_prologue(g, f->nodes[node].node);
+  return why;
 }
 
 static void copy_into(hd_former_t *f, uint32_t node, uint32_t group) {
-  hd_group_add_prologue(f->groups.data[group].group, f->nodes[node].node);
+  hd_group_add_prologue(f->groups.data[group].group, f->nodes[node].node,
+                        UINT64_MAX);
   add_member(f, node, group);
 }
 
@@ -410,7 +354,7 @@ static bool try_prologue(hd_former_t *f, uint32_t node) {
     why = hd_former_dear(f, node, groups.data, groups.size);
   if (!why && !is_asked_for(f, node, groups.data[0]))
     why = "it was not asked for";
-  f->nodes[node].refused = why;
+  f->nodes[node].dear = why;
   if (why)
     return false;
   plant(f, node, groups.data[0], false);

@@ -292,8 +292,8 @@ static const char *reason(const hd_former_t *f, uint32_t giver, uint32_t user) {
         hd_node_label(a->node), a->why, hd_node_label(b->node), b->why);
   if (!b->why && b->refused)
     return b->refused;
-  if (!a->why && a->refused)
-    return a->refused;
+  if (!a->why && a->dear)
+    return a->dear;
   return b->why ? "what it gives is read by others, too"
                 : "it belongs to another kernel already";
 }

@@ -20,7 +20,8 @@ typedef struct hd_uses {
 typedef struct hd_formed {
   const hd_node_t *node;
   const char *why;     // It is not pointwise; NULL: it is.
-  const char *refused; // Why it did not join when it was tried last.
+  const char *refused; // Why it was no epilogue when it was tried last,
+  const char *dear;    // and no prologue.
   double cost;         // Of one element, in simple operations.
   uint32_t group;      // 0: none yet.
   bool is_prologue;
@@ -35,6 +36,7 @@ typedef struct hd_forming {
   bool is_fixed;        // It was there before: nobody joins.
   bool is_heavy;        // The anchor is no pointwise node.
   hd_numbers_t members; // Prologues may belong to several groups.
+  hd_ptr_map_t times;   // Prologues to how many elements are computed, double.
   uint32_t seen;        // By the search that has this stamp.
 } hd_forming_t;
 
@@ -54,6 +56,13 @@ typedef struct hd_former {
 
 hd_uses_t *hd_former_uses(hd_former_t *former, const hd_value_t *value);
 
+// --- FormCycles.c ---
+
+typedef enum hd_answer { HD_NO, HD_YES, HD_NOT_KNOWN } hd_answer_t;
+
+// NULL where a node may join a group; else why the group would wait for itself.
+const char *hd_former_cycle(hd_former_t *former, uint32_t node, uint32_t group);
+
 // --- Cost.c ---
 
 // Simple operations for an element.
@@ -64,10 +73,7 @@ bool hd_former_is_cheap(const hd_former_t *former, uint32_t node);
 // storing it once; else the estimate, in words.
 const char *hd_former_dear(hd_former_t *former, uint32_t node,
                            const uint32_t *groups, size_t num_groups);
-// How many terms stand for the largest that a group computes in one place: for
-// an input of its anchor or in an epilogue, with the prologues in it.
-unsigned hd_former_terms(hd_former_t *former, uint32_t group);
-// The most that pays: the kernels of products load in many places.
+// The most terms that pay in one place: the kernels of products load in many.
 unsigned hd_former_most_terms(const hd_former_t *former, uint32_t group);
 // Whether a node reads what a group computes from its anchor on.
 bool hd_former_reads_live(hd_former_t *former, uint32_t node, uint32_t group);

@@ -3,6 +3,25 @@
 
 enum { MAX_POINTWISE = 200 }; // Terms.
 
+// Who reads a value: nodes one after the other, then the graph.
+typedef struct readers {
+  const void *last;
+  unsigned count;
+} readers_t;
+
+static void add_reader(hd_fusion_t *f, const hd_value_t *value,
+                       const void *reader) {
+  if (!value)
+    return;
+  readers_t *readers = hd_ptr_map_find(&f->readers, value);
+  if (!readers) {
+    readers = HD_ARENA_NEW(f->arena, readers_t);
+    hd_ptr_map_set(f->arena, &f->readers, value, readers);
+  }
+  readers->count += readers->last != reader;
+  readers->last = reader;
+}
+
 hd_fusion_t *hd_fusion_create(hd_module_t *module, hd_scheduler_t *scheduler,
                               const hd_graph_t *graph) {
   hd_fusion_t *f = HD_ARENA_NEW(&module->arena, hd_fusion_t);
@@ -11,11 +30,20 @@ hd_fusion_t *hd_fusion_create(hd_module_t *module, hd_scheduler_t *scheduler,
   f->scheduler = scheduler;
   for (size_t i = 0; i < graph->nodes.size; i++) {
     const hd_node_t *node = graph->nodes.data[i];
+    for (uint32_t k = 0; k < node->num_inputs; k++)
+      add_reader(f, node->inputs[k], node);
     for (uint32_t k = 0; k < node->num_outputs; k++)
       if (node->outputs[k])
         hd_ptr_map_set(f->arena, &f->givers, node->outputs[k], node);
   }
+  for (size_t i = 0; i < graph->outputs.size; i++)
+    add_reader(f, graph->outputs.data[i], graph);
   return f;
+}
+
+unsigned hd_fusion_readers(const hd_fusion_t *f, const hd_value_t *value) {
+  const readers_t *readers = hd_ptr_map_get(&f->readers, value);
+  return readers ? readers->count : 0;
 }
 
 hd_prepared_t *hd_fusion_prepare(hd_fusion_t *f, const hd_node_t *node) {
@@ -105,6 +133,7 @@ hd_group_t *hd_group_begin(hd_fusion_t *f, const hd_node_t *anchor) {
     hd_vec_push(f->arena, &g->stores, store);
     hd_ptr_map_set(f->arena, &g->live, value, store);
   }
+  hd_group_count_anchor(g);
   return g;
 }
 
@@ -125,17 +154,12 @@ static bool find_by_data(void *argument, const hd_term_t *term) {
 }
 
 // Where a live value's element is, and in which scope.
-static void live_at(const hd_store_point_t *store, const hd_value_t *value,
-                    const hd_term_t *const **places, unsigned *scope) {
-  *places = store->places;
-  *scope = 0;
-  for (size_t i = 0; i < store->epilogues.size; i++) {
-    const hd_epilogue_t *e = store->epilogues.data[i];
-    if (e->node->outputs[0] == value) {
-      *places = e->map.places;
-      *scope = e->scope;
-    }
-  }
+static void live_at(const hd_group_t *g, const hd_store_point_t *store,
+                    const hd_value_t *value, const hd_term_t *const **places,
+                    unsigned *scope) {
+  const hd_epilogue_t *e = hd_ptr_map_get(&g->placed, value);
+  *places = e ? e->map.places : store->places;
+  *scope = e ? e->scope : 0;
 }
 
 static bool is_within(const hd_store_point_t *store, unsigned scope,
@@ -245,7 +269,7 @@ static const char *map_pointwise(hd_group_t *g, const hd_node_t *node,
         return why;
       if (!r.load)
         continue;
-      live_at(store, node->inputs[i], &at, &scope);
+      live_at(g, store, node->inputs[i], &at, &scope);
       if (pass == 0 && !mapped) {
         if (!hd_index_invert(arena, r.load->operands, r.input->rank, d->indices,
                              d->num_indices, at, &e->map))
@@ -285,16 +309,20 @@ const char *hd_group_add_epilogue(hd_group_t *g, const hd_node_t *node) {
       return why;
   } else {
     const hd_term_t *const *at;
-    live_at(store, node->inputs[0], &at, &e->scope);
+    live_at(g, store, node->inputs[0], &at, &e->scope);
     hd_group_reshape(g->fusion, node->inputs[0], node->outputs[0], at,
                      e->map.places);
   }
+  why = hd_group_count(g, node, false, UINT64_MAX);
+  if (why)
+    return why;
   if (e->map.condition) {
     hd_vec_push(arena, &store->scopes, ((hd_guard_t){e->scope, &e->map}));
     e->scope = (unsigned)store->scopes.size - 1;
   }
   e->variable = variable(g, node->outputs[0]);
   hd_vec_push(arena, &store->epilogues, e);
+  hd_ptr_map_set(arena, &g->placed, node->outputs[0], e);
   hd_ptr_map_set(arena, &g->live, node->outputs[0], store);
   return NULL;
 }
@@ -304,6 +332,8 @@ void hd_group_drop_epilogue(hd_group_t *g, const hd_node_t *node) {
   const hd_epilogue_t *e = store->epilogues.data[--store->epilogues.size];
   if (e->map.condition)
     store->scopes.size--;
+  hd_group_uncount(g, node);
+  hd_ptr_map_set(g->fusion->arena, &g->placed, node->outputs[0], NULL);
   hd_ptr_map_set(g->fusion->arena, &g->live, node->outputs[0], NULL);
 }
 
@@ -323,7 +353,8 @@ bool hd_fusion_reads_by_data(hd_fusion_t *f, const hd_node_t *node,
   return false;
 }
 
-const char *hd_group_add_prologue(hd_group_t *g, const hd_node_t *node) {
+const char *hd_group_add_prologue(hd_group_t *g, const hd_node_t *node,
+                                  uint64_t most_terms) {
   hd_pointwise_t p;
   const char *why = hd_fusion_pointwise(g->fusion, node, &p);
   if (why)
@@ -331,10 +362,14 @@ const char *hd_group_add_prologue(hd_group_t *g, const hd_node_t *node) {
   for (uint32_t i = 0; i < node->num_inputs; i++)
     if (hd_group_store(g, node->inputs[i]))
       return "it depends on the anchor";
+  why = hd_group_count(g, node, true, most_terms);
+  if (why)
+    return why;
   hd_ptr_map_set(g->fusion->arena, &g->inlined, node->outputs[0], node);
   return NULL;
 }
 
 void hd_group_drop_prologue(hd_group_t *g, const hd_node_t *node) {
+  hd_group_uncount(g, node);
   hd_ptr_map_set(g->fusion->arena, &g->inlined, node->outputs[0], NULL);
 }

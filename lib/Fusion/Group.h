@@ -23,6 +23,7 @@ typedef struct hd_fusion {
   hd_arena_t *arena;
   hd_scheduler_t *scheduler;
   hd_ptr_map_t givers;   // Values to the nodes that give them.
+  hd_ptr_map_t readers;  // Values to how many read them.
   hd_ptr_map_t prepared; // Nodes of tasks to what is known of them.
 } hd_fusion_t;
 
@@ -64,8 +65,14 @@ typedef struct hd_group {
   hd_ptr_map_t inlined; // Values of prologues, to their nodes.
   hd_ptr_map_t tensors; // Values that are read, to hd_task_value_t.
   hd_ptr_map_t values;  // The other way round.
-  unsigned num_terms;   // Made so far: bounds what sharing can blow up.
-  bool too_large;
+  hd_ptr_map_t placed;  // Values of epilogues, to hd_epilogue_t.
+  // How large it is (GroupSize.c).
+  hd_ptr_map_t counts;   // Values to what is known of who reads them.
+  uint64_t terms;        // Computed in all places.
+  uint64_t largest;      // Of the elements that the last node changed, terms.
+  unsigned tensors_read; // From memory,
+  unsigned tensors_kept; // and stored for others.
+  size_t own_bytes;      // Of parameters, apart from those tensors.
 } hd_group_t;
 
 hd_fusion_t *hd_fusion_create(hd_module_t *module, hd_scheduler_t *scheduler,
@@ -83,16 +90,26 @@ const char *hd_fusion_pointwise(hd_fusion_t *fusion, const hd_node_t *node,
 bool hd_fusion_reads_by_data(hd_fusion_t *fusion, const hd_node_t *node,
                              const hd_value_t *value);
 
+// How many nodes read a value; that it comes out counts as one.
+unsigned hd_fusion_readers(const hd_fusion_t *fusion, const hd_value_t *value);
+
 hd_group_t *hd_group_begin(hd_fusion_t *fusion, const hd_node_t *anchor);
 // Adds a node that reads what the group computes. NULL, or why that cannot be;
 // then the group is as it was.
 const char *hd_group_add_epilogue(hd_group_t *group, const hd_node_t *node);
 // Takes out the epilogue that was added last.
 void hd_group_drop_epilogue(hd_group_t *group, const hd_node_t *node);
-// Adds a node of which the group reads what it gives.
-const char *hd_group_add_prologue(hd_group_t *group, const hd_node_t *node);
-
+// Adds a node of which the group reads what it gives. No element may come to be
+// made of more than so many terms.
+const char *hd_group_add_prologue(hd_group_t *group, const hd_node_t *node,
+                                  uint64_t most_terms);
 void hd_group_drop_prologue(hd_group_t *group, const hd_node_t *node);
+
+// Whether somebody outside of the group reads a value that it gives.
+bool hd_group_is_kept(const hd_group_t *group, const hd_value_t *value);
+// The nodes of the group that read a value, one by one; NULL past the last.
+const hd_node_t *hd_group_reader(const hd_group_t *group,
+                                 const hd_value_t *value, size_t i);
 
 // The element of a value at a place, which is given by terms, one for each
 // axis: what is computed for a prologue, the variable of what is live (at the

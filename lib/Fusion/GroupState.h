@@ -17,6 +17,22 @@ static inline const hd_store_point_t *hd_group_store(const hd_group_t *g,
   return hd_ptr_map_get(&g->live, value);
 }
 
+// A number in terms wherever it is read: the element of a constant of one.
+bool hd_group_is_literal(const hd_value_t *value);
+
+// --- GroupSize.c ---
+
+// Counts the anchor, where a group begins.
+void hd_group_count_anchor(hd_group_t *group);
+// Counts a node that joins. NULL, or why the group would be too large; then it
+// is not counted.
+const char *hd_group_count(hd_group_t *group, const hd_node_t *node,
+                           bool is_prologue, uint64_t most_terms);
+// Takes out what was counted last.
+void hd_group_uncount(hd_group_t *group, const hd_node_t *node);
+// NULL, or which bound a group passes.
+const char *hd_group_excess(const hd_group_t *group);
+
 // A node's term with the places of its element for its indices.
 typedef struct hd_substitution {
   hd_group_t *group;

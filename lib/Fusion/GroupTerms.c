@@ -4,10 +4,6 @@
 // that it is made of in their places.
 #include "Fusion/GroupState.h"
 
-// Terms that one group may make: beyond that it is no longer one kernel that
-// anybody would write.
-enum { MAX_TERMS = 2000 };
-
 const hd_task_value_t *hd_group_tensor(hd_group_t *g, const hd_value_t *value) {
   const hd_task_value_t *tensor = hd_ptr_map_get(&g->tensors, value);
   if (tensor)
@@ -96,10 +92,6 @@ static const hd_term_t *confined(hd_arena_t *arena, const hd_term_t *place,
 static const hd_term_t *put_element(void *argument, const hd_term_t *term) {
   hd_substitution_t *s = argument;
   hd_arena_t *arena = s->group->fusion->arena;
-  if (++s->group->num_terms > MAX_TERMS) {
-    s->group->too_large = true;
-    return term;
-  }
   bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
   if (!loads)
     return hd_group_put_place(s, term);
@@ -144,16 +136,21 @@ static const hd_term_t *element_of(hd_group_t *g, const hd_node_t *node,
              : hd_term_make(g->fusion->arena, HD_TERM_CAST, type, &term, 1);
 }
 
-// The element of a constant that has one and is at hand; else NULL.
-static const hd_host_tensor_t *literal(hd_fusion_t *f,
-                                       const hd_value_t *value) {
+bool hd_group_is_literal(const hd_value_t *value) {
   if (!value->constant || hd_group_is_narrow(value))
-    return NULL;
+    return false;
   hd_tensor_type_t type = hd_scheduled_type(value);
   for (unsigned i = 0; i < type.rank; i++)
     if (type.shape[i] != 1)
-      return NULL;
-  return hd_constant_elements(f->arena, value);
+      return false;
+  return true;
+}
+
+// The element of such a constant where it is at hand; else NULL.
+static const hd_host_tensor_t *literal(hd_fusion_t *f,
+                                       const hd_value_t *value) {
+  return hd_group_is_literal(value) ? hd_constant_elements(f->arena, value)
+                                    : NULL;
 }
 
 void hd_group_literal_key(hd_fusion_t *f, const hd_value_t *value,
@@ -179,13 +176,11 @@ const hd_term_t *hd_group_element(hd_group_t *g, const hd_value_t *value,
                                   const hd_term_t *const *places) {
   const hd_store_point_t *store = hd_group_store(g, value);
   if (store) {
-    for (size_t i = 0; i < store->epilogues.size; i++)
-      if (store->epilogues.data[i]->node->outputs[0] == value)
-        return bound(g, store->epilogues.data[i]->variable);
-    return bound(g, store->variable);
+    const hd_epilogue_t *e = hd_ptr_map_get(&g->placed, value);
+    return bound(g, e ? e->variable : store->variable);
   }
   const hd_node_t *node = hd_ptr_map_get(&g->inlined, value);
-  if (node && !g->too_large)
+  if (node)
     return element_of(g, node, places);
   return load(g, value, places);
 }

@@ -14,8 +14,6 @@ typedef struct joiner {
   hd_group_t *group;
   const hd_node_t *const *nodes;
   size_t num_nodes;
-  bool (*is_kept)(void *argument, const hd_value_t *value);
-  void *argument;
   const char *name; // Of the kernels.
   const char *why;  // It cannot be done.
   hd_joined_t *joined;
@@ -69,7 +67,7 @@ static void emit_scope(hook_t *h, unsigned scope) {
     const hd_expr_t *x = hd_translate(t, h->terms[i]);
     x = hd_b_let(t->b, value->name, x);
     hd_ptr_map_set(h->j->arena, &t->variables, e->variable, x);
-    if (h->j->is_kept(h->j->argument, value))
+    if (hd_group_is_kept(h->j->group, value))
       put_store(h, value, e->map.places, x);
   }
   for (unsigned s = 1; s < store->scopes.size; s++) {
@@ -107,7 +105,7 @@ static void on_store(void *argument, hd_builder_t *b,
                                  hd_translate_worth(h->t, h->places[i]).e));
   value = hd_b_let(b, "value", value);
   hd_ptr_map_set(h->j->arena, &h->t->variables, store->variable, value);
-  if (h->j->is_kept(h->j->argument, store->value))
+  if (hd_group_is_kept(h->j->group, store->value))
     hd_b_store(b, h->param, at, h->param->tensor->rank, value);
   emit_scope(h, 0);
 }
@@ -298,10 +296,8 @@ static void join_launch(joiner_t *j, const hd_stmt_t *stmt) {
     else
       args[i].expr = arg;
   }
-  if (j->why || j->group->too_large) {
-    j->why = j->why ? j->why : "its terms grow too large";
+  if (j->why)
     return;
-  }
   hd_joined_launch_t launch = {stmt->u.launch.kernel,
                                stmt->u.launch.programmatic, args};
   if (hooks.size) {
@@ -381,14 +377,16 @@ static bool reads_live(const joiner_t *j, const hd_node_t *node) {
 }
 
 // A prologue is computed where it is read, and stored nowhere.
-static const char *add_prologue(joiner_t *j, const hd_node_t *node) {
+static const char *stored_prologue(joiner_t *j, const hd_node_t *node) {
   for (uint32_t i = 0; i < node->num_outputs; i++)
-    if (node->outputs[i] && j->is_kept(j->argument, node->outputs[i]))
+    if (node->outputs[i] &&
+        hd_ptr_map_get(&j->group->inlined, node->outputs[i]) &&
+        hd_group_is_kept(j->group, node->outputs[i]))
       return hd_arena_printf(j->arena,
                              "'%s' is nothing of the anchor's, and is read "
                              "outside of the group",
                              node->outputs[i]->name);
-  return hd_group_add_prologue(j->group, node);
+  return NULL;
 }
 
 static void collect(joiner_t *j) {
@@ -404,9 +402,12 @@ static void collect(joiner_t *j) {
     const hd_node_t *node = j->nodes[i];
     if (node->anchor)
       continue;
-    j->why = reads_live(j, node) ? hd_group_add_epilogue(j->group, node)
-                                 : add_prologue(j, node);
+    j->why = reads_live(j, node)
+                 ? hd_group_add_epilogue(j->group, node)
+                 : hd_group_add_prologue(j->group, node, UINT64_MAX);
   }
+  for (size_t i = 0; i < j->num_nodes && !j->why; i++)
+    j->why = stored_prologue(j, j->nodes[i]);
 }
 
 // matmul_add_relu
@@ -419,16 +420,11 @@ static const char *name_of(const joiner_t *j) {
 }
 
 const char *hd_group_join(hd_fusion_t *fusion, const hd_node_t *const *nodes,
-                          size_t num_nodes,
-                          bool (*is_kept)(void *argument,
-                                          const hd_value_t *value),
-                          void *argument, hd_joined_t *joined) {
+                          size_t num_nodes, hd_joined_t *joined) {
   joiner_t j = {.fusion = fusion,
                 .arena = fusion->arena,
                 .nodes = nodes,
                 .num_nodes = num_nodes,
-                .is_kept = is_kept,
-                .argument = argument,
                 .joined = joined};
   size_t items = fusion->module->items.size;
   *joined = (hd_joined_t){0};

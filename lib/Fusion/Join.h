@@ -27,12 +27,8 @@ typedef struct hd_joined {
 } hd_joined_t;
 
 // The nodes of a group, in the graph's order; exactly one is the anchor and has
-// a schedule. is_kept says of a value of the group whether somebody outside of
-// it reads it. NULL, or why they cannot be joined.
+// a schedule. NULL, or why they cannot be joined.
 const char *hd_group_join(hd_fusion_t *fusion, const hd_node_t *const *nodes,
-                          size_t num_nodes,
-                          bool (*is_kept)(void *argument,
-                                          const hd_value_t *value),
-                          void *argument, hd_joined_t *joined);
+                          size_t num_nodes, hd_joined_t *joined);
 
 #endif

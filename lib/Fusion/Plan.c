@@ -34,22 +34,6 @@ static void add_param(hd_planner_t *p, const hd_value_t *value,
 
 // --- The graph ---
 
-// Values that are read by another group, or come out.
-static void find_kept(hd_planner_t *p) {
-  const hd_graph_t *graph = p->graph;
-  for (size_t i = 0; i < graph->nodes.size; i++) {
-    const hd_node_t *node = graph->nodes.data[i];
-    for (uint32_t k = 0; k < node->num_inputs; k++) {
-      const hd_node_t *giver =
-          hd_ptr_map_get(&p->fusion->givers, node->inputs[k]);
-      if (giver && (giver->group != node->group || !node->group))
-        hd_ptr_map_set(p->arena, &p->kept, node->inputs[k], giver);
-    }
-  }
-  for (size_t i = 0; i < graph->outputs.size; i++)
-    hd_ptr_map_set(p->arena, &p->kept, graph->outputs.data[i], graph);
-}
-
 // What a reshape makes of a value that comes out is given in its place.
 static void place_reshaped_outputs(hd_planner_t *p) {
   for (size_t i = p->graph->nodes.size; i-- > 0;) {
@@ -179,7 +163,6 @@ const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
   for (size_t i = 0; i < graph->outputs.size; i++)
     if (hd_planned_output(graph, i))
       add_param(&p, graph->outputs.data[i], HD_DIR_OUT);
-  find_kept(&p);
   place_reshaped_outputs(&p);
   // Backwards: a result that is an operand is placed before its own operands.
   for (size_t i = graph->nodes.size; i-- > 0;)

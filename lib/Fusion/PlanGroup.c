@@ -9,61 +9,82 @@
 
 // A group that was joined, and others like it.
 struct hd_plan_recipe {
-  const hd_node_t *const *nodes; // That it was made for.
-  const char *why;               // It could not be.
+  hd_ptr_map_t positions; // Of the values of the nodes that it was made for.
+  const char *why;        // It could not be.
   hd_joined_t joined;
 };
-
-static bool is_kept(void *argument, const hd_value_t *value) {
-  return hd_ptr_map_get(&((hd_planner_t *)argument)->kept, value);
-}
 
 // Where a value comes from, seen from a group: node and output, or the first
 // node and input that read it.
 typedef struct position {
   size_t node;
   uint32_t index;
-  bool is_output, found;
+  bool is_output;
+  unsigned readers; // In the group.
 } position_t;
 
-static position_t find_position(const hd_node_t *const *nodes, size_t count,
-                                const hd_value_t *value) {
+static position_t *position_of(hd_planner_t *p, hd_ptr_map_t *positions,
+                               const hd_value_t *value, position_t otherwise) {
+  position_t *at = hd_ptr_map_find(positions, value);
+  if (at)
+    return at;
+  at = HD_ARENA_NEW(p->arena, position_t);
+  *at = otherwise;
+  hd_ptr_map_set(p->arena, positions, value, at);
+  return at;
+}
+
+// The positions of all values that a group reads or gives.
+static void find_positions(hd_planner_t *p, const hd_node_t *const *nodes,
+                           size_t count, hd_ptr_map_t *positions) {
   for (size_t i = 0; i < count; i++) {
-    for (uint32_t k = 0; k < nodes[i]->num_outputs; k++)
-      if (nodes[i]->outputs[k] == value)
-        return (position_t){i, k, true, true};
-    for (uint32_t k = 0; k < nodes[i]->num_inputs; k++)
-      if (nodes[i]->inputs[k] == value)
-        return (position_t){i, k, false, true};
+    const hd_node_t *node = nodes[i];
+    for (uint32_t k = 0; k < node->num_inputs; k++) {
+      bool again = false;
+      for (uint32_t n = 0; n < k; n++)
+        again |= node->inputs[n] == node->inputs[k];
+      position_t *at = position_of(p, positions, node->inputs[k],
+                                   (position_t){i, k, false, 0});
+      at->readers += !again;
+    }
+    for (uint32_t k = 0; k < node->num_outputs; k++)
+      if (node->outputs[k])
+        position_of(p, positions, node->outputs[k],
+                    (position_t){i, k, true, 0});
   }
-  return (position_t){0};
 }
 
 static const hd_value_t *at_position(const hd_node_t *const *nodes,
-                                     position_t at) {
-  return at.is_output ? nodes[at.node]->outputs[at.index]
-                      : nodes[at.node]->inputs[at.index];
+                                     const position_t *at) {
+  return at->is_output ? nodes[at->node]->outputs[at->index]
+                       : nodes[at->node]->inputs[at->index];
 }
 
 // Everything that decides the kernels of a group.
 static void group_key(hd_planner_t *p, const hd_node_t *const *nodes,
                       size_t count, hd_buffer_t *key) {
+  hd_ptr_map_t positions = {0};
+  find_positions(p, nodes, count, &positions);
   for (size_t i = 0; i < count; i++) {
     const hd_node_t *node = nodes[i];
     hd_node_key(key, node);
     if (node->anchor)
       hd_buffer_printf(key, " anchor %p", (const void *)node->schedule);
     for (uint32_t k = 0; k < node->num_inputs; k++) {
-      position_t at = find_position(nodes, count, node->inputs[k]);
-      hd_buffer_printf(key, " %zu%c%u", at.node, at.is_output ? 'o' : 'i',
-                       at.index);
+      const position_t *at = hd_ptr_map_get(&positions, node->inputs[k]);
+      hd_buffer_printf(key, " %zu%c%u", at->node, at->is_output ? 'o' : 'i',
+                       at->index);
       hd_group_literal_key(p->fusion, node->inputs[k], key);
     }
-    for (uint32_t k = 0; k < node->num_outputs; k++)
+    for (uint32_t k = 0; k < node->num_outputs; k++) {
+      const hd_value_t *value = node->outputs[k];
+      const position_t *at = value ? hd_ptr_map_get(&positions, value) : NULL;
       hd_buffer_printf(key, " %c",
-                       !node->outputs[k]              ? '_'
-                       : is_kept(p, node->outputs[k]) ? 'k'
-                                                      : '-');
+                       !value ? '_'
+                       : at->readers < hd_fusion_readers(p->fusion, value)
+                           ? 'k'
+                           : '-');
+    }
     hd_buffer_printf(key, ";");
   }
 }
@@ -77,9 +98,8 @@ find_recipe(hd_planner_t *p, const hd_node_t *const *nodes, size_t count) {
   hd_plan_recipe_t *recipe = hd_key_map_find_name(&p->recipes, text);
   if (!recipe) {
     recipe = HD_ARENA_NEW(arena, hd_plan_recipe_t);
-    recipe->nodes = nodes;
-    recipe->why =
-        hd_group_join(p->fusion, nodes, count, is_kept, p, &recipe->joined);
+    recipe->why = hd_group_join(p->fusion, nodes, count, &recipe->joined);
+    find_positions(p, nodes, count, &recipe->positions);
     hd_key_map_set_name(arena, &p->recipes,
                         hd_arena_strndup(arena, text, key.size), recipe);
   }
@@ -89,14 +109,14 @@ find_recipe(hd_planner_t *p, const hd_node_t *const *nodes, size_t count) {
 
 static const hd_expr_t *place_arg(hd_planner_t *p,
                                   const hd_plan_recipe_t *recipe,
-                                  const hd_node_t *const *nodes, size_t count,
+                                  const hd_node_t *const *nodes,
                                   const hd_joined_arg_t *arg,
                                   const hd_ptr_map_t *workspaces) {
   if (arg->expr)
     return arg->expr;
   if (arg->workspace)
     return hd_expr_var(p->arena, hd_ptr_map_get(workspaces, arg->workspace));
-  position_t at = find_position(recipe->nodes, count, arg->value);
+  const position_t *at = hd_ptr_map_get(&recipe->positions, arg->value);
   return hd_expr_var(p->arena, hd_planner_tensor(p, at_position(nodes, at)));
 }
 
@@ -119,8 +139,7 @@ static void plan_recipe(hd_planner_t *p, const hd_plan_recipe_t *recipe,
     const hd_expr_t **args =
         HD_ARENA_ARRAY(p->arena, const hd_expr_t *, num_args + 1);
     for (uint32_t k = 0; k < num_args; k++)
-      args[k] =
-          place_arg(p, recipe, nodes, count, &launch->args[k], &workspaces);
+      args[k] = place_arg(p, recipe, nodes, &launch->args[k], &workspaces);
     hd_planner_launch(p, launch->kernel, args, nodes[count - 1]->loc)
         ->u.launch.programmatic = launch->programmatic;
   }

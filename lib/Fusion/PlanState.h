@@ -21,7 +21,6 @@ typedef struct hd_planner {
   hd_ptr_map_t tensors; // Values to tensors of the plan.
   hd_ptr_map_t viewed;  // Nodes that cost nothing: their operands are views.
   hd_ptr_map_t views;   // Tensors to what they are views of, REF.
-  hd_ptr_map_t kept;    // Values that are read outside of their group.
   HD_VEC(const hd_var_t *) params;
   hd_stmt_list_t body;
   hd_key_map_t recipes; // Of groups, by what they compute.

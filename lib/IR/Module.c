@@ -198,3 +198,22 @@ void hd_func_replace(hd_func_t *func, const hd_func_t *version) {
   if (func != version)
     *func = *version;
 }
+
+static size_t place_param(size_t end, size_t bytes, size_t align) {
+  return (end + align - 1) / align * align + bytes;
+}
+
+size_t hd_func_param_bytes(const hd_func_t *func) {
+  enum { MAP_BYTES = 128, MAP_ALIGN = 64 };
+  size_t end = 0;
+  for (uint32_t i = 0; i < func->num_params; i++) {
+    const hd_var_t *param = func->params[i];
+    size_t bytes = param->kind == HD_VAR_TENSOR
+                       ? sizeof(uint64_t)
+                       : (hd_type_bits(param->type) + 7) / 8;
+    end = place_param(end, bytes, bytes);
+  }
+  for (uint32_t i = 0; i < func->num_maps; i++)
+    end = place_param(end, MAP_BYTES, MAP_ALIGN);
+  return end;
+}

@@ -154,6 +154,11 @@ const hd_func_t *hd_module_entry(const hd_module_t *module);
 // Threads a block; 0 where it is not a constant.
 int64_t hd_func_block_threads(const hd_func_t *func);
 
+// Bytes that the parameters of a kernel take in a launch, tensor maps among
+// them; those that every target has room for.
+enum { HD_LEAST_PARAM_BYTES = 4096 };
+size_t hd_func_param_bytes(const hd_func_t *func);
+
 // Puts a new version of a function in the place of the old one. A function is
 // the one object that changes in place: calls and launches point at it and need
 // no relinking. The versions share name, parameters' types and kind.

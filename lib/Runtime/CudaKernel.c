@@ -17,6 +17,8 @@ typedef struct cuda_kernel {
   int static_shared;
   int dynamic_shared; // What the function is allowed so far.
   bool wide_cluster;
+  void **args; // Room for a launch's: parameters, then maps,
+  hd_cu_map_t *maps;
 } cuda_kernel_t;
 
 static bool read_attributes(hd_cuda_device_t *d, cuda_kernel_t *k) {
@@ -45,21 +47,38 @@ void hd_cuda_unload(hd_device_t *device, hd_kernel_t *kernel) {
     return;
   if (k->module)
     hd_cuda_device_of(device)->cuda->driver.module_unload(k->module);
+  free(k->args);
+  free(k->maps);
   free(k);
+}
+
+static cuda_kernel_t *create_kernel(const hd_func_t *func) {
+  cuda_kernel_t *k = calloc(1, sizeof(*k));
+  if (!k)
+    return NULL;
+  k->base.func = func;
+  k->args = calloc(func->num_params + func->num_maps + 1, sizeof(*k->args));
+  k->maps = aligned_alloc(_Alignof(hd_cu_map_t),
+                          (func->num_maps + 1) * sizeof(*k->maps));
+  if (k->args && k->maps)
+    return k;
+  free(k->args);
+  free(k->maps);
+  free(k);
+  return NULL;
 }
 
 static hd_kernel_t *load_cubin(hd_cuda_device_t *d, const hd_func_t *func,
                                const hd_cuda_code_t *code) {
   static const char *const origins[] = {"", " (machine code from the cache)",
                                         " (from the cache)"};
-  cuda_kernel_t *k = calloc(1, sizeof(*k));
+  cuda_kernel_t *k = create_kernel(func);
   char what[160];
   snprintf(what, sizeof(what), "loading kernel '%.100s'", func->name);
   if (!k) {
     hd_error(hd_cuda_diags(d), nowhere, HD_E0904, "out of memory");
     return NULL;
   }
-  k->base.func = func;
   k->base.code_bytes = code->cubin.size;
   const hd_cuda_driver_t *driver = &d->cuda->driver;
   hd_arena_t scratch;
@@ -182,25 +201,17 @@ static unsigned set_attributes(const hd_kernel_launch_t *launch,
   return count;
 }
 
-// What a launch has room for: 4 KiB of parameters hold 31 maps.
-enum { MAX_ARGUMENTS = 256, MAX_MAPS = 31 };
-
 // The parameters' values, then the maps, encoded: addresses may be others at
-// each launch, and the driver copies what the arguments point at.
+// each launch, and the driver copies what the arguments point at. It reads
+// them; its type lacks the const.
 static bool set_arguments(hd_cuda_device_t *d, const cuda_kernel_t *k,
-                          const hd_kernel_launch_t *launch, void **args,
-                          hd_cu_map_t *maps) {
+                          const hd_kernel_launch_t *launch) {
   const hd_func_t *func = k->base.func;
-  if (func->num_params + launch->num_maps > MAX_ARGUMENTS ||
-      launch->num_maps > MAX_MAPS)
-    return hd_error(hd_cuda_diags(d), nowhere, HD_E0606, func->name,
-                    "it has more than 256 parameters or 31 tensor maps");
-  // The driver reads the arguments; its type lacks the const.
-  memcpy(args, launch->args, func->num_params * sizeof(*args));
+  memcpy(k->args, launch->args, func->num_params * sizeof(*k->args));
   for (uint32_t i = 0; i < launch->num_maps; i++) {
-    if (!hd_cuda_encode_map(d, func, &launch->maps[i], &maps[i]))
+    if (!hd_cuda_encode_map(d, func, &launch->maps[i], &k->maps[i]))
       return false;
-    args[func->num_params + i] = &maps[i];
+    k->args[func->num_params + i] = &k->maps[i];
   }
   return true;
 }
@@ -220,11 +231,9 @@ bool hd_cuda_launch(hd_device_t *device, hd_kernel_t *kernel,
     cluster *= (unsigned)launch->cluster[i];
   }
   config.num_attributes = set_attributes(launch, cluster > 1, attributes);
-  void *args[MAX_ARGUMENTS];
-  hd_cu_map_t maps[MAX_MAPS];
-  if (!allow(d, k, launch, cluster) || !set_arguments(d, k, launch, args, maps))
+  if (!allow(d, k, launch, cluster) || !set_arguments(d, k, launch))
     return false;
-  int error = d->cuda->driver.launch(&config, k->function, args, NULL);
+  int error = d->cuda->driver.launch(&config, k->function, k->args, NULL);
   if (error)
     return report_launch(d, k, launch, error);
   return d->recording || wait_for(d, k->base.func->name);

@@ -82,10 +82,26 @@ bool hd_launch_check(hd_device_t *device, const hd_kernel_t *kernel,
   return fail(device, kernel, text);
 }
 
+static bool check_params(hd_device_t *device, const hd_func_t *func) {
+  const hd_target_t *target = device->info.target;
+  size_t bytes = hd_func_param_bytes(func);
+  if (bytes <= (size_t)target->max_param_bytes)
+    return true;
+  char text[200];
+  snprintf(text, sizeof(text),
+           "its parameters take %zu bytes, and %lld are possible on %s", bytes,
+           (long long)target->max_param_bytes, target->name);
+  return hd_error(&device->context->diags, func->loc, HD_E0606, func->name,
+                  text);
+}
+
 bool hd_device_load(hd_device_t *device, const hd_func_t *const *funcs,
                     unsigned count, hd_kernel_t **kernels) {
   uint64_t start = hd_clock_ns();
   memset(kernels, 0, count * sizeof(*kernels));
+  for (unsigned i = 0; i < count; i++)
+    if (!check_params(device, funcs[i]))
+      return false;
   bool ok = device->ops->load(device, funcs, count, kernels);
   for (unsigned i = 0; !ok && i < count; i++) {
     if (kernels[i])

@@ -21,6 +21,7 @@ typedef struct sim_device {
 typedef struct sim_kernel {
   hd_kernel_t base;
   hd_host_code_t *code;
+  hd_sim_buffer_t *buffers; // Room for a launch's.
 } sim_kernel_t;
 
 static sim_device_t *of(hd_device_t *device) { return (sim_device_t *)device; }
@@ -123,6 +124,7 @@ static void unload(hd_device_t *device, hd_kernel_t *kernel) {
     return;
   if (k->code)
     hd_host_code_destroy(k->code);
+  free(k->buffers);
   free(k);
 }
 
@@ -140,6 +142,10 @@ static bool compile(void *argument, unsigned piece, hd_module_t *module) {
                     "out of memory");
   jobs->kernels[piece] = &k->base;
   k->base = (hd_kernel_t){jobs->funcs[piece], -1, -1, 1024, 0};
+  k->buffers = calloc(jobs->funcs[piece]->num_params + 1, sizeof(*k->buffers));
+  if (!k->buffers)
+    return hd_error(&module->context->diags, nowhere, HD_E0904,
+                    "out of memory");
   k->code = hd_host_code_create(module, jobs->funcs[piece], &jobs->options);
   return k->code != NULL;
 }
@@ -187,10 +193,7 @@ static bool launch_kernel(hd_device_t *device, hd_kernel_t *kernel,
                           const hd_kernel_launch_t *launch) {
   sim_device_t *d = of(device);
   sim_kernel_t *k = (sim_kernel_t *)kernel;
-  hd_sim_buffer_t buffers[256];
-  if (launch->num_tensors > 256)
-    return hd_error(diags_of(d), nowhere, HD_E0606, kernel->func->name,
-                    "it has more than 256 parameters");
+  hd_sim_buffer_t *buffers = k->buffers;
   for (uint32_t i = 0; i < launch->num_tensors; i++) {
     const hd_launch_tensor_t *t = &launch->tensors[i];
     hd_memory_t *m = hd_device_find(device, t->address);

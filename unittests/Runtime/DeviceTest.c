@@ -69,7 +69,8 @@ static void loads_all_or_none(void **state) {
   hd_device_options_t options = {0};
   hd_device_t *d = hd_device_create(sizeof(*d), &ops, &context, &options);
   hd_kernel_t *kernels[3];
-  const hd_func_t *funcs[3] = {0};
+  const hd_func_t func = {.name = "f"}, *funcs[3] = {&func, &func, &func};
+  d->info.target = hd_target_find("sm_80");
   memset(kernels, 0xff, sizeof(kernels));
   load_at_most = 2;
   assert_false(hd_device_load(d, funcs, 3, kernels));
