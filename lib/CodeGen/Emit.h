@@ -22,6 +22,7 @@
 #include <llvm-c/TargetMachine.h>
 
 enum {
+  HD_EMIT_SHARED = 3,        // Shared memory's address space on the GPU.
   HD_EMIT_SLOTS = 32,        // 64 bits each.
   HD_EMIT_WIDE_SLOTS = 128,  // With accumulators of 128 registers.
   HD_EMIT_CHECK_VALUES = 32, // So ranks up to 16.
@@ -54,7 +55,8 @@ typedef struct hd_flow {
 // What a variable stands for while its scope is emitted.
 typedef struct hd_binding {
   const hd_var_t *var;
-  LLVMValueRef value; // A value; of a tensor, the address of its first element.
+  LLVMValueRef value; // A value; of a tensor, the address of its first element
+                      // (of a shared one on the GPU, an i32).
   const hd_cells_t *cells; // Of a register tensor that has none.
   bool invariant;          // Tensor that nobody writes during the launch.
   uint32_t number;         // hd_sim_site_t.declaration
@@ -119,7 +121,7 @@ typedef struct hd_emit {
   LLVMValueRef builtins[HD_BUILTIN_COUNT]; // On the GPU: read at the entry.
 
   const hd_shared_plan_t *shared;
-  LLVMValueRef shared_base;
+  LLVMValueRef shared_base; // On the GPU an i32.
 
   // Of the host's forms.
   LLVMValueRef thread, block;   // hd_sim_thread_t (coroutine), hd_sim_block_t
@@ -280,7 +282,7 @@ LLVMValueRef hd_emit_f64_to_f32_odd(hd_emit_t *e, LLVMValueRef value);
 // The address of an element and what is known of it.
 typedef struct hd_place {
   const hd_binding_t *binding;
-  LLVMValueRef pointer;
+  LLVMValueRef pointer; // On the GPU, of shared memory: the address, an i32.
   int64_t displacement; // In bytes, from the pointer; 0 on the host.
   LLVMValueRef offset;  // In elements; NULL but of registers in memory.
   LLVMValueRef bit;     // Elements of less than a byte: the first bit (i8).

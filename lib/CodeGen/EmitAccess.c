@@ -233,7 +233,7 @@ static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {
   }
   const hd_expr_t *x = offset_of(e, a);
   LLVMValueRef offset = hd_emit_expr(e, x);
-  // Pointers into shared memory have 32 bits on the GPU.
+  // Addresses of shared memory have 32 bits on the GPU.
   bool narrow = !e->host && tensor->scope != HD_SCOPE_GLOBAL;
   offset = LLVMBuildIntCast2(B, offset, narrow ? e->i32 : e->i64,
                              hd_type_is_signed(x->type), "");
@@ -245,7 +245,9 @@ static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {
     LLVMValueRef per_byte = LLVMConstInt(t, 8 / bits - 1, false);
     LLVMValueRef log2 = LLVMConstInt(t, bits == 4 ? 1 : 2, false);
     LLVMValueRef byte = LLVMBuildAShr(B, offset, log2, "");
-    place.pointer = LLVMBuildGEP2(B, e->i8, base, &byte, 1, "");
+    place.pointer = !e->host && tensor->scope == HD_SCOPE_SHARED
+                        ? LLVMBuildAdd(B, base, byte, "")
+                        : LLVMBuildGEP2(B, e->i8, base, &byte, 1, "");
     place.bit = LLVMBuildAnd(B, offset, per_byte, "");
     place.bit = LLVMBuildTrunc(B, place.bit, e->i8, "");
     place.bit =
@@ -365,7 +367,7 @@ static LLVMValueRef load_packed(hd_emit_t *e, const access_t *a,
                                 const hd_place_t *place) {
   unsigned bits = element_bits(a->type) * a->type.lanes;
   LLVMTypeRef type = LLVMIntTypeInContext(e->context, bits < 8 ? 8 : bits);
-  LLVMValueRef value = LLVMBuildLoad2(B, type, place->pointer, "");
+  LLVMValueRef value = LLVMBuildLoad2(B, type, hd_emit_displaced(e, place), "");
   value = finish_load(e, value, a, place);
   if (bits < 8) {
     value = LLVMBuildLShr(B, value, place->bit, "");

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Addresses on the GPU: a pointer that accesses share and a displacement that
-// is part of the instruction, [pointer + displacement].
+// is part of the instruction, [pointer + displacement]. Those of shared memory
+// are numbers of 32 bits until they are accessed. (LLVM's pointers into it have
+// 64, unless an option says otherwise for the whole process, which is not
+// ours.)
 #include "CodeGen/Emit.h"
 
 #define B e->builder
@@ -78,6 +81,22 @@ static LLVMValueRef without_rest(hd_emit_t *e, const hd_expr_t *x,
   return NULL;
 }
 
+// Of shared memory: an i32, which wraps as the displacement does.
+static void add_shared(hd_emit_t *e, LLVMValueRef offset, unsigned bits,
+                       uint64_t bytes, hd_place_t *place) {
+  place->displacement = (int32_t)(uint32_t)bytes;
+  if (!offset)
+    return;
+  LLVMValueRef *known =
+      hd_emit_number(e, HD_EXPR_REF, bits, place->pointer, offset);
+  if (!*known) {
+    unsigned log2 = (unsigned)__builtin_ctz(bits / 8);
+    offset = LLVMBuildShl(B, offset, LLVMConstInt(e->i32, log2, false), "");
+    *known = LLVMBuildAdd(B, place->pointer, offset, "");
+  }
+  place->pointer = *known;
+}
+
 // On the GPU an address is a pointer that accesses share and a displacement
 // that is part of the instruction. Arithmetic of an index may wrap, so only
 // where the address wraps with it can constants be taken out.
@@ -95,9 +114,11 @@ void hd_emit_address(hd_emit_t *e, const hd_tensor_t *tensor,
   if (offset)
     offset = widened(e, offset, type, is_signed);
   int64_t bytes = (int64_t)(rest * (bits / 8));
-  if (is_shared)
-    bytes = (int32_t)(uint32_t)bytes;
   place->pointer = place->binding->value;
+  if (is_shared) {
+    add_shared(e, offset, bits, (uint64_t)bytes, place);
+    return;
+  }
   if (bytes != (int32_t)bytes) { // An instruction has no room for it.
     LLVMValueRef index = LLVMConstInt(e->i64, (uint64_t)bytes, true);
     place->pointer = LLVMBuildGEP2(B, e->i8, place->pointer, &index, 1, "");
@@ -124,10 +145,17 @@ void hd_emit_address(hd_emit_t *e, const hd_tensor_t *tensor,
   place->pointer = *known;
 }
 
+// An address of shared memory is less than 2^31; before its displacement it may
+// be negative.
 LLVMValueRef hd_emit_displaced(hd_emit_t *e, const hd_place_t *place) {
+  LLVMValueRef pointer = place->pointer;
+  if (LLVMGetTypeKind(LLVMTypeOf(pointer)) != LLVMPointerTypeKind) {
+    LLVMTypeRef type = LLVMPointerTypeInContext(e->context, HD_EMIT_SHARED);
+    pointer = LLVMBuildIntToPtr(B, widened(e, pointer, e->i64, true), type, "");
+  }
   if (!place->displacement)
-    return place->pointer;
+    return pointer;
   LLVMValueRef index =
       LLVMConstInt(e->i32, (uint64_t)place->displacement, true);
-  return LLVMBuildGEP2(B, e->i8, place->pointer, &index, 1, "");
+  return LLVMBuildGEP2(B, e->i8, pointer, &index, 1, "");
 }

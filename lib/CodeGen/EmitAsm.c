@@ -76,7 +76,8 @@ static void add_place(hd_emit_t *e, hd_asm_t *a, hd_asm_operand_t *o,
   }
   bool is_shared = a->space == HD_SCOPE_SHARED;
   LLVMTypeRef type = is_shared ? e->i32 : e->i64;
-  LLVMValueRef address = LLVMBuildPtrToInt(B, place.pointer, type, "");
+  LLVMValueRef address =
+      is_shared ? place.pointer : LLVMBuildPtrToInt(B, place.pointer, type, "");
   if (is_in_brackets(a, (unsigned)(o - a->operands)))
     o->displacement = place.displacement;
   else if (place.displacement)

@@ -22,10 +22,10 @@ static void declare_shared(hd_emit_t *e, const hd_stmt_t *stmt) {
     return;
   }
   LLVMValueRef offset = hd_emit_expr(e, plan->offsets[i]);
-  if (!e->host)
-    offset = LLVMBuildTrunc(B, offset, e->i32, "");
   LLVMValueRef base =
-      LLVMBuildGEP2(B, e->i8, e->shared_base, &offset, 1, var->name);
+      e->host ? LLVMBuildGEP2(B, e->i8, e->shared_base, &offset, 1, var->name)
+              : LLVMBuildAdd(B, e->shared_base,
+                             LLVMBuildTrunc(B, offset, e->i32, ""), var->name);
   hd_emit_bind(e, var, base)->number =
       e->kernel->num_params + e->num_declarations++;
 }

@@ -13,8 +13,7 @@
 
 enum {
   PTX_KERNEL = 71, // The calling convention.
-  GLOBAL = 1,      // Address spaces.
-  SHARED = 3,
+  GLOBAL = 1,      // The address space.
 };
 
 static LLVMTypeRef param_type(hd_emit_t *e, const hd_var_t *param) {
@@ -121,9 +120,10 @@ bool hd_emit_has_cluster(const hd_emit_t *e) {
 
 static void declare_shared_base(hd_emit_t *e) {
   LLVMTypeRef type = LLVMArrayType2(e->i8, 0);
-  e->shared_base =
-      LLVMAddGlobalInAddressSpace(e->llvm, type, "hd_shared", SHARED);
-  LLVMSetAlignment(e->shared_base, 1024);
+  LLVMValueRef base =
+      LLVMAddGlobalInAddressSpace(e->llvm, type, "hd_shared", HD_EMIT_SHARED);
+  LLVMSetAlignment(base, 1024);
+  e->shared_base = LLVMConstPtrToInt(base, e->i32);
 }
 
 void hd_emit_nvptx_kernel(hd_emit_t *e) {

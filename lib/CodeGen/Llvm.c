@@ -5,7 +5,6 @@
 
 #include <llvm-c/Core.h>
 #include <llvm-c/ErrorHandling.h>
-#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
@@ -23,9 +22,6 @@ static void init(void) {
   LLVMInitializeNVPTXAsmPrinter();
   LLVMInitializeNativeTarget();
   LLVMInitializeNativeAsmPrinter();
-  // Addresses of shared memory take 32 bits instead of 64.
-  const char *options[] = {"hidet", "-nvptx-short-ptr"};
-  LLVMParseCommandLineOptions(2, options, NULL);
   host_triple = LLVMGetDefaultTargetTriple();
   host_cpu = LLVMGetHostCPUName();
   host_features = LLVMGetHostCPUFeatures();
