@@ -14,15 +14,23 @@ typedef struct hidet_tensor hidet_tensor_t;
 typedef struct hidet_program hidet_program_t;
 
 // name: "cuda", "cuda:N" (GPU number N), "sim" (the simulator on the CPU),
-// "auto" (the first GPU where there is one, else the simulator). On HIDET_OK
-// *device is new and ended by hidet_device_close(), after everything made for
-// it.
+// "sim:sanitize" (the same under its checks, docs/SIMULATOR.md: slow, and no
+// kernel accesses what it may not), "auto" (the first GPU where there is one,
+// else the simulator). On HIDET_OK *device is new and ended by
+// hidet_device_close(), after everything made for it.
 HIDET_API hidet_status_t hidet_device_open(hidet_context_t *context,
                                            const char *name,
                                            hidet_device_t **device);
 HIDET_API void hidet_device_close(hidet_device_t *device);
 // "cuda" or "sim"; static.
 HIDET_API const char *hidet_device_kind(const hidet_device_t *device);
+
+// For the host program's handler of SIGSEGV and SIGBUS. The library installs
+// none, and a kernel with a wrong index that "sim" runs may read and write any
+// memory of the process. Where that faults, this call ends the kernel and does
+// not return; hidet_program_run() returns HIDET_DEVICE. For any other fault it
+// does nothing. Safe in a signal handler, and in any thread.
+HIDET_API void hidet_handle_fault(void);
 
 // A row-major tensor in the device's memory. type is an element type of the
 // language of one byte or more: "f32", "f16", "i8". Its elements are

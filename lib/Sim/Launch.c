@@ -142,9 +142,7 @@ static void run_worker(void *argument, unsigned piece, unsigned number) {
   if (fault == HD_SIM_WHOLE || fault == HD_SIM_LEFT)
     return;
   hd_error(run->diags, (hd_loc_t){0}, HD_E0607, run->kernel->name,
-           fault == HD_SIM_BAD_ACCESS
-               ? "illegal memory access; --sanitize finds the place"
-               : "arithmetic fault; --sanitize finds the place");
+           "illegal memory access; --sanitize finds the place");
   hd_sim_fail(run);
 }
 
@@ -237,10 +235,8 @@ static bool run_all(hd_sim_run_t *run, hd_sim_worker_t *workers) {
     };
   hd_sim_watch_t watch;
   hd_sim_watch_begin(&watch, run);
-  hd_sim_guard_begin();
   hd_thread_pool_run(options->sanitize ? NULL : options->pool, run->num_workers,
                      run_worker, workers);
-  hd_sim_guard_end();
   hd_sim_watch_end(&watch);
   return !atomic_load(&run->failed);
 }

@@ -86,6 +86,11 @@ bool hd_sim_launch(const hd_sim_kernel_t *kernel,
                    const hd_sim_options_t *options, hd_diagnostics_t *diags,
                    hd_sim_stats_t *stats);
 
+// For a handler of SIGSEGV and SIGBUS: where the fault is that of a kernel
+// which this thread runs, ends that kernel and does not return (E0607). Where
+// no handler calls it, such a fault ends the process. Safe in a signal handler.
+void hd_sim_handle_fault(void);
+
 // The function of that name that host code may call: those of the table of
 // intrinsics, of CodeGen/SimAbi.h, and conversions. NULL: none.
 void *hd_sim_symbol(const char *name);

@@ -242,12 +242,8 @@ void hd_sim_unit_explain(hd_sim_resident_t *const *unit, uint32_t num_blocks);
 typedef enum hd_sim_fault {
   HD_SIM_WHOLE,      // It returned.
   HD_SIM_LEFT,       // hd_sim_leave()
-  HD_SIM_BAD_ACCESS, // SIGSEGV, SIGBUS
-  HD_SIM_BAD_NUMBER, // SIGFPE
+  HD_SIM_BAD_ACCESS, // hd_sim_handle_fault()
 } hd_sim_fault_t;
 hd_sim_fault_t hd_sim_guard(void (*body)(void *), void *argument);
-// Installs and removes the handlers; calls nest over threads.
-void hd_sim_guard_begin(void);
-void hd_sim_guard_end(void);
 
 #endif

@@ -2,6 +2,7 @@
 #include "Runtime/Cuda.h"
 #include "Runtime/Program.h"
 #include "Runtime/Storage.h"
+#include "Sim/Sim.h"
 #include "Tools/Api.h"
 #include "Tools/Input.h"
 #include "hidet/Device.h"
@@ -41,18 +42,19 @@ typedef struct call {
 static void open_device(void *argument) {
   call_t *call = argument;
   hd_context_t *context = &call->device->owner->context;
-  hd_device_options_t options = {0};
   const char *name = call->name;
+  hd_device_options_t options = {.sanitize = !strcmp(name, "sim:sanitize")};
   if (strcmp(name, "auto") == 0)
     name = hd_cuda_present_sm() ? "cuda" : "sim";
   int ordinal = hd_cuda_ordinal(name);
-  if (strcmp(name, "sim") == 0)
+  if (options.sanitize || strcmp(name, "sim") == 0)
     call->device->device = hd_device_open_sim(context, &options);
   else if (ordinal >= 0)
     call->device->device = hd_device_open_cuda(context, ordinal, &options);
   else
-    hd_api_fail(call->device->owner,
-                "the device is one of auto, cuda, cuda:N and sim");
+    hd_api_fail(
+        call->device->owner,
+        "the device is one of auto, cuda, cuda:N, sim and sim:sanitize");
 }
 
 hidet_status_t hidet_device_open(hidet_context_t *context, const char *name,
@@ -80,6 +82,8 @@ void hidet_device_close(hidet_device_t *device) {
 const char *hidet_device_kind(const hidet_device_t *device) {
   return device->device->ops->kind;
 }
+
+void hidet_handle_fault(void) { hd_sim_handle_fault(); }
 
 static bool check_tensor(call_t *call, int64_t *bytes) {
   hidet_context_t *context = call->device->owner;

@@ -6,6 +6,7 @@
 // complete (Support/File.c), so ending at any moment leaves none half-written.
 #include "Tools/Process.h"
 #include "CodeGen/CodeGen.h"
+#include "Sim/Sim.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +40,39 @@ static void on_fatal(const char *reason) {
   snprintf(text, sizeof(text), "error[E0504]: LLVM: %.200s", reason);
   say("hidet", text);
   _exit(HD_EXIT_INTERNAL);
+}
+
+static void on_fault(int signal_number);
+
+// What a tool does with signals. EFBIG and EPIPE are reported.
+static const struct {
+  int number;
+  void (*handler)(int);
+} handled[] = {{SIGABRT, on_abort},
+               {SIGSEGV, on_fault},
+               {SIGBUS, on_fault},
+               {SIGPIPE, SIG_IGN},
+               {SIGXFSZ, SIG_IGN}};
+enum { NUM_HANDLED = sizeof handled / sizeof *handled };
+static struct sigaction before[NUM_HANDLED];
+
+static void handle_signals(void) {
+  for (size_t i = 0; i < NUM_HANDLED; i++) {
+    struct sigaction action = {.sa_handler = handled[i].handler};
+    sigaction(handled[i].number, &action, &before[i]);
+  }
+}
+
+static void restore_signal(int number) {
+  for (size_t i = 0; i < NUM_HANDLED; i++)
+    if (handled[i].number == number)
+      sigaction(number, &before[i], NULL);
+}
+
+// A fault that is not a kernel's happens again under what was there before.
+static void on_fault(int signal_number) {
+  hd_sim_handle_fault();
+  restore_signal(signal_number);
 }
 
 static void fill_signals(sigset_t *set) {
@@ -99,10 +133,8 @@ void hd_process_begin(hd_process_t *process, const char *name) {
   hd_context_init(&process->context);
   process->context.budget.interrupted = &process->interrupted;
   process->color = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
-  signal(SIGABRT, on_abort);
+  handle_signals();
   hd_codegen_on_fatal(on_fatal);
-  process->old_pipe = signal(SIGPIPE, SIG_IGN);
-  process->old_size = signal(SIGXFSZ, SIG_IGN); // EFBIG is reported.
   hold_standard_files();
   sigset_t set;
   fill_signals(&set);
@@ -193,9 +225,8 @@ int hd_process_end(hd_process_t *process) {
   }
   hd_context_fini(&process->context);
   pthread_sigmask(SIG_SETMASK, &process->old_signals, NULL);
-  signal(SIGABRT, SIG_DFL);
-  signal(SIGPIPE, process->old_pipe);
-  signal(SIGXFSZ, process->old_size);
+  for (size_t i = 0; i < NUM_HANDLED; i++)
+    restore_signal(handled[i].number);
   hd_codegen_on_fatal(NULL);
   return code;
 }

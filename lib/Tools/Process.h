@@ -18,8 +18,6 @@ typedef struct hd_process {
   pthread_t watchdog;
   bool watched;
   sigset_t old_signals;
-  void (*old_pipe)(int); // What SIGPIPE did.
-  void (*old_size)(int); // What SIGXFSZ did.
   bool color;
   bool quiet; // Print errors alone.
 } hd_process_t;
@@ -27,8 +25,9 @@ typedef struct hd_process {
 // Starts a context whose work SIGINT and SIGTERM interrupt. Where the work does
 // not look at its budget for a second (LLVM and the driver do not), the process
 // ends by itself: with exit 130, or 5 at the time limit. Code that aborts, or
-// LLVM where it gives up, ends with exit 70. A reader that has gone is an
-// output that cannot be written (exit 2), not a signal.
+// LLVM where it gives up, ends with exit 70. A kernel's fault on the simulator
+// ends the kernel. A reader that has gone is an output that cannot be written
+// (exit 2), not a signal.
 void hd_process_begin(hd_process_t *process, const char *name);
 
 // Sets the limits; 0 is none. To be called before hd_process_run().

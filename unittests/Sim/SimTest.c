@@ -3,6 +3,7 @@
 #include "IR/Intrinsic.h"
 #include "Kernel.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 static hd_thread_pool_t *pool;
@@ -314,15 +315,56 @@ static void wild_kernel(void *const *args, hd_sim_block_t *block) {
 #endif
 #endif
 
+static volatile sig_atomic_t other_faults;
+
+static void on_fault(int number) {
+  hd_sim_handle_fault();
+  other_faults = 1;
+  signal(number, SIG_DFL);
+}
+
 static void an_illegal_access_ends_the_kernel_alone(void **state) {
   (void)state;
 #ifdef FAULTS_END_THE_PROCESS
   skip();
 #endif
   hd_sim_kernel_t kernel = kernel_of(CODE(wild_kernel), false, NULL, 9, 32, 0);
+  struct sigaction action = {.sa_handler = on_fault}, before, during;
+  sigaction(SIGSEGV, &action, &before);
   launch_badly(&kernel, &(hd_sim_options_t){.pool = pool}, HD_E0607,
                "illegal memory access; --sanitize finds the place");
   launch_badly(&kernel, &(hd_sim_options_t){0}, HD_E0607, "'k' failed");
+  // Twice: the signal is not left blocked, and the handler is the program's.
+  launch_badly(&kernel, &(hd_sim_options_t){0}, HD_E0607, "'k' failed");
+  sigaction(SIGSEGV, &before, &during);
+  assert_ptr_equal(during.sa_handler, on_fault);
+  assert_int_equal(other_faults, 0);
+}
+
+static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+enum { NUM_SIGNALS = sizeof signals / sizeof *signals };
+static struct sigaction seen[NUM_SIGNALS];
+
+static void looking_kernel(void *const *args, hd_sim_block_t *block) {
+  (void)args;
+  (void)block;
+  for (size_t i = 0; i < NUM_SIGNALS; i++)
+    sigaction(signals[i], NULL, &seen[i]);
+}
+
+static void signals_are_the_host_programs(void **state) {
+  (void)state;
+  hd_sim_kernel_t kernel =
+      kernel_of(CODE(looking_kernel), false, NULL, 1, 32, 0);
+  struct sigaction before[NUM_SIGNALS], after;
+  for (size_t i = 0; i < NUM_SIGNALS; i++)
+    sigaction(signals[i], NULL, &before[i]);
+  launch_well(&kernel, &(hd_sim_options_t){0});
+  for (size_t i = 0; i < NUM_SIGNALS; i++) {
+    sigaction(signals[i], NULL, &after);
+    assert_ptr_equal(seen[i].sa_handler, before[i].sa_handler);
+    assert_ptr_equal(after.sa_handler, before[i].sa_handler);
+  }
 }
 
 static void endless_kernel(void *const *args, hd_sim_block_t *block) {
@@ -397,5 +439,6 @@ HD_UNIT_TESTS(TEST(loop_form_runs_each_block_once), TEST(no_block_is_no_work),
               TEST(a_barrier_that_not_all_reach_is_told),
               TEST(a_warp_torn_apart_is_told),
               TEST(an_illegal_access_ends_the_kernel_alone),
+              TEST(signals_are_the_host_programs),
               TEST(a_runaway_kernel_is_stopped),
               TEST(impossible_launches_are_refused))

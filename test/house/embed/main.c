@@ -5,6 +5,8 @@
 #include <hidet/Session.h>
 #include <hidet/Tools.h>
 #include <hidet/Version.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +103,66 @@ static void run(hidet_context_t *context) {
   hidet_tensor_destroy(result);
   hidet_device_close(device);
   hidet_module_destroy(module);
+}
+
+static const char wild[] =
+    "kernel wild(n: i32, out c: f32[4]) grid(1) block(32) {\n"
+    "  c[thread * n] = 1\n"
+    "}\n";
+
+static sigjmp_buf own_fault;
+
+// A program's own handler: faults of kernels are the library's, others its own.
+static void on_fault(int number) {
+  (void)number;
+  hidet_handle_fault();
+  siglongjmp(own_fault, 1);
+}
+
+// The status of a run of the kernel on a device.
+static hidet_status_t run_wild(hidet_context_t *context, const char *name) {
+  const int64_t shape[] = {4};
+  hidet_module_t *module;
+  hidet_device_t *device;
+  hidet_tensor_t *c;
+  hidet_program_t *program;
+  check(context,
+        hidet_module_parse(context, "wild.hir", wild, strlen(wild), &module),
+        HIDET_OK, "parse");
+  check(context, hidet_device_open(context, name, &device), HIDET_OK, "open");
+  check(context, hidet_tensor_create(device, "f32", shape, 1, &c), HIDET_OK,
+        "tensor");
+  hidet_argument_t arguments[] = {{.integer = 1 << 28}, {.tensor = c}};
+  check(context,
+        hidet_program_create(device, module, NULL, arguments, 2, &program),
+        HIDET_OK, "program");
+  hidet_status_t status = hidet_program_run(program, arguments, 2);
+  hidet_program_destroy(program);
+  hidet_tensor_destroy(c);
+  hidet_device_close(device);
+  hidet_module_destroy(module);
+  return status;
+}
+
+// Faults of kernels end the kernel, where the program says so.
+static void survive(hidet_context_t *context) {
+  struct sigaction action = {.sa_handler = on_fault}, before, after;
+  sigaction(SIGSEGV, &action, &before);
+  for (int i = 0; i < 2; i++) {
+    check(context, run_wild(context, "sim"), HIDET_DEVICE, "a wild kernel");
+    require(strstr(hidet_context_messages(context), "E0607") != NULL,
+            "the message says what has happened");
+  }
+  volatile int own = 0;
+  if (sigsetjmp(own_fault, 1) == 0)
+    *(volatile int *)(size_t)8 = 1;
+  else
+    own = 1;
+  require(own, "the program's own fault is its own");
+  sigaction(SIGSEGV, &before, &after);
+  require(after.sa_handler == on_fault, "the handler is the program's");
+  check(context, run_wild(context, "sim:sanitize"), HIDET_INVALID,
+        "a wild kernel under checks");
 }
 
 static const char model[] =
@@ -226,6 +288,7 @@ int main(int argc, char **argv) {
   require(context != NULL, "a context");
   compile(context);
   run(context);
+  survive(context);
   run_graph(context);
   run_model(context, argv[1]);
   fail(context);
