@@ -2,7 +2,6 @@
 
 #include "Runtime/Bisect.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef struct search {
@@ -12,7 +11,7 @@ typedef struct search {
   const hd_session_options_t *options;
   const hd_host_tensor_t *inputs;
   hd_host_tensor_t *truth;
-  double rtol, atol;
+  hd_tolerance_t tolerance;
   hd_bisection_t *bisection;
   hd_step_info_t last; // The last step that was done.
   char name[200];      // Its.
@@ -50,20 +49,16 @@ static bool run(search_t *s, hd_device_t *device, bool limited, uint64_t limit,
   return ok;
 }
 
-static bool is_right(const search_t *s, double found, double wanted) {
-  return found == wanted || (isnan(found) && isnan(wanted)) ||
-         fabs(found - wanted) <= s->atol + s->rtol * fabs(wanted);
-}
-
 // The first element that is wrong: -1 where it is the shape, -2 where none is.
 static int64_t find_wrong(const search_t *s, const hd_host_tensor_t *found,
                           const hd_host_tensor_t *wanted) {
   if (found->type != wanted->type || found->rank != wanted->rank ||
       memcmp(found->shape, wanted->shape, sizeof(int64_t) * wanted->rank) != 0)
     return -1;
+  hd_tolerance_t tolerance = hd_tolerance_for(s->tolerance, wanted);
   for (int64_t i = 0; i < wanted->count; i++)
-    if (!is_right(s, hd_host_tensor_get(found, i),
-                  hd_host_tensor_get(wanted, i)))
+    if (!hd_tolerance_holds(tolerance, hd_host_tensor_get(found, i),
+                            hd_host_tensor_get(wanted, i)))
       return i;
   return -2;
 }
@@ -119,7 +114,7 @@ static bool search(search_t *s, void (*progress)(uint64_t, uint64_t)) {
 
 bool hd_bisect(hd_module_t *module, const hd_graph_t *graph,
                hd_device_t *device, const hd_session_options_t *options,
-               const hd_host_tensor_t *inputs, double rtol, double atol,
+               const hd_host_tensor_t *inputs, hd_tolerance_t tolerance,
                void (*progress)(uint64_t low, uint64_t high),
                hd_bisection_t *bisection) {
   *bisection = (hd_bisection_t){0};
@@ -128,8 +123,7 @@ bool hd_bisect(hd_module_t *module, const hd_graph_t *graph,
                 .device = device,
                 .options = options,
                 .inputs = inputs,
-                .rtol = rtol,
-                .atol = atol,
+                .tolerance = tolerance,
                 .bisection = bisection};
   hd_steps_t *steps = &module->context->steps, before = *steps;
   s.truth =

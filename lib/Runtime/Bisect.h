@@ -10,6 +10,7 @@
 #define HIDET_RUNTIME_BISECT_H
 
 #include "Runtime/Session.h"
+#include "Runtime/Tolerance.h"
 
 typedef struct hd_bisection {
   uint64_t steps;  // Of the whole compilation.
@@ -24,14 +25,14 @@ typedef struct hd_bisection {
   double found, wanted;
 } hd_bisection_t;
 
-// Runs the graph again and again on a device, each time compiled anew. An
-// element is right within atol + rtol * |truth|; NaN is NaN. options and
+// Runs the graph again and again on a device, each time compiled anew. A
+// result is right where the tolerance holds for each element. options and
 // inputs: as for a session. progress (may be NULL) is called before each run
 // with the range in which the step lies. False after an error that it has
 // reported.
 bool hd_bisect(hd_module_t *module, const hd_graph_t *graph,
                hd_device_t *device, const hd_session_options_t *options,
-               const hd_host_tensor_t *inputs, double rtol, double atol,
+               const hd_host_tensor_t *inputs, hd_tolerance_t tolerance,
                void (*progress)(uint64_t low, uint64_t high),
                hd_bisection_t *bisection);
 

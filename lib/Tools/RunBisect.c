@@ -50,9 +50,7 @@ bool hd_run_bisect(hd_run_t *run, const hd_host_tensor_t *inputs) {
                     "--bisect compares a device with ref: give --device=sim or "
                     "--device=cuda");
   if (!hd_bisect(run->module, run->graph, run->device, &options, inputs,
-                 hd_option_real(&run->options, RUN_RTOL, 1e-3),
-                 hd_option_real(&run->options, RUN_ATOL, 1e-7),
-                 verbose ? progress : NULL, b))
+                 hd_run_tolerance(run), verbose ? progress : NULL, b))
     return false;
   run->bisection = b;
   return b->number ? report(run, b) : report_none(run, b);

@@ -92,11 +92,14 @@ static bool is_float(const hd_host_tensor_t *t) {
   return hd_scalar_class(t->type) == HD_CLASS_FLOAT;
 }
 
-// One element: within atol + rtol * |expected|, NaN equal to NaN. Integers are
-// compared as integers where both are.
+hd_tolerance_t hd_run_tolerance(const hd_run_t *run) {
+  return (hd_tolerance_t){hd_option_real(&run->options, RUN_RTOL, NAN),
+                          hd_option_real(&run->options, RUN_ATOL, NAN)};
+}
+
+// One element. Integers are compared as integers where both are.
 static void compare_element(hd_comparison_t *c, const hd_host_tensor_t *a,
-                            const hd_host_tensor_t *b, int64_t i, double rtol,
-                            double atol) {
+                            const hd_host_tensor_t *b, int64_t i) {
   double x = hd_host_tensor_get(a, i), y = hd_host_tensor_get(b, i);
   bool same = x == y || (isnan(x) && isnan(y));
   if (!is_float(a) && !is_float(b))
@@ -108,7 +111,7 @@ static void compare_element(hd_comparison_t *c, const hd_host_tensor_t *a,
     c->max_abs = isnan(error) ? INFINITY : error;
   if (y != 0 && !(relative <= c->max_rel))
     c->max_rel = isnan(relative) ? INFINITY : relative;
-  if (error <= atol + rtol * fabs(y))
+  if (hd_tolerance_holds(c->tolerance, x, y))
     return;
   if (c->mismatches++ == 0)
     c->first = i;
@@ -122,6 +125,7 @@ static bool report_mismatch(hd_run_t *run, const hd_run_tensor_t *t,
   hd_host_tensor_print_element(expected, t->comparison.first, &wanted);
   hd_error(hd_run_diags(run), nowhere, HD_E1004, t->param->name,
            (long long)t->comparison.mismatches, (long long)t->host.count,
+           t->comparison.tolerance.absolute, t->comparison.tolerance.relative,
            t->comparison.max_abs, t->comparison.max_rel,
            hd_index_text(t->shape, t->rank, t->comparison.first, index,
                          sizeof(index)),
@@ -170,16 +174,15 @@ static bool read_expected(hd_run_t *run, const hd_run_tensor_t *t,
 }
 
 static bool compare(hd_run_t *run, hd_run_tensor_t *t, hd_buffer_t *out) {
-  double rtol = hd_option_real(&run->options, RUN_RTOL, 1e-3);
-  double atol = hd_option_real(&run->options, RUN_ATOL, 1e-7);
   hd_host_tensor_t expected;
   bool ok =
       read_expected(run, t, &expected) && check_expected(run, t, &expected);
   if (ok) {
     hd_comparison_t *c = &t->comparison;
     *c = (hd_comparison_t){.done = true, .first = -1};
+    c->tolerance = hd_tolerance_for(hd_run_tolerance(run), &expected);
     for (int64_t i = 0; i < t->host.count; i++)
-      compare_element(c, &t->host, &expected, i, rtol, atol);
+      compare_element(c, &t->host, &expected, i);
     type_text(t, out);
     hd_buffer_printf(out,
                      " largest error %.3g (absolute), %.3g (relative); %lld "

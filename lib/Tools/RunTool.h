@@ -9,6 +9,7 @@
 #include "Runtime/Bisect.h"
 #include "Runtime/Program.h"
 #include "Runtime/Session.h"
+#include "Runtime/Tolerance.h"
 #include "Tools/Input.h"
 #include "Tools/Passes.h"
 
@@ -22,6 +23,7 @@ enum {
 // How an output compares with what was expected.
 typedef struct hd_comparison {
   bool done;
+  hd_tolerance_t tolerance;
   double max_abs, max_rel;
   int64_t mismatches, first; // The first element that differs, or -1.
 } hd_comparison_t;
@@ -114,6 +116,8 @@ bool hd_run_model(hd_run_t *run);
 hd_precision_t hd_run_precision(const hd_run_t *run);
 // What the options say of a session.
 hd_session_options_t hd_run_session_options(const hd_run_t *run);
+// --rtol and --atol.
+hd_tolerance_t hd_run_tolerance(const hd_run_t *run);
 // --compare, --bisect: on these inputs, one for each of the graph.
 bool hd_run_compare(hd_run_t *run, const hd_host_tensor_t *inputs);
 bool hd_run_bisect(hd_run_t *run, const hd_host_tensor_t *inputs);

@@ -202,8 +202,8 @@ static void search(fixture_t *f, hd_bisection_t *bisection) {
   f->context.steps.plant = f->fault ? plant : NULL;
   f->context.steps.plant_argument = f;
   assert_true(hd_bisect(f->module, hd_module_find_graph(f->module, "main"),
-                        f->device, &options, f->inputs, 1e-2, 1e-3, NULL,
-                        bisection));
+                        f->device, &options, f->inputs,
+                        (hd_tolerance_t){1e-2, 1e-3}, NULL, bisection));
 }
 
 static void finds_nothing_in_a_sound_compiler(void **state) {
