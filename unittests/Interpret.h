@@ -17,6 +17,7 @@ typedef struct interpreter {
   const hd_expr_t *builtins[HD_BUILTIN_COUNT];
   HD_VEC(int64_t) trace;
   bool trapped; // Something had no value: a division by zero.
+  int leaving;  // HD_STMT_RETURN, BREAK or CONTINUE, on the way; 0: none is.
 } interpreter_t;
 
 static inline void interpreter_init(interpreter_t *in) {
@@ -50,6 +51,14 @@ static int64_t interpreter_eval(interpreter_t *in, const hd_expr_t *e) {
 
 static void interpret(interpreter_t *in, hd_block_t block);
 
+// After a turn of a loop: whether there may be another.
+static bool interpreter_goes_on(interpreter_t *in) {
+  int leaving = in->leaving;
+  if (leaving == HD_STMT_BREAK || leaving == HD_STMT_CONTINUE)
+    in->leaving = 0;
+  return !in->trapped && (leaving == 0 || leaving == HD_STMT_CONTINUE);
+}
+
 static void interpret_mapfor(interpreter_t *in, const hd_stmt_t *stmt) {
   const hd_mapping_t *m = stmt->u.mapfor.mapping;
   int64_t worker =
@@ -60,11 +69,13 @@ static void interpret_mapfor(interpreter_t *in, const hd_stmt_t *stmt) {
     in->trapped = true;
     return;
   }
-  for (int64_t t = 0; t < tasks.count && !in->trapped; ++t) {
+  bool more = !in->trapped;
+  for (int64_t t = 0; t < tasks.count && more; ++t) {
     for (unsigned a = 0; a < m->rank; ++a)
       interpreter_set(in, stmt->u.mapfor.vars[a],
                       tasks.indices[t * m->rank + a]);
     interpret(in, stmt->u.mapfor.body);
+    more = interpreter_goes_on(in);
   }
 }
 
@@ -73,9 +84,11 @@ static void interpret_for(interpreter_t *in, const hd_stmt_t *stmt) {
   int64_t limit = interpreter_eval(in, stmt->u.loop.limit);
   int64_t step =
       stmt->u.loop.step ? interpreter_eval(in, stmt->u.loop.step) : 1;
-  for (int64_t i = first; i < limit && !in->trapped; i += step) {
+  bool more = !in->trapped;
+  for (int64_t i = first; i < limit && more; i += step) {
     interpreter_set(in, stmt->u.loop.var, i);
     interpret(in, stmt->u.loop.body);
+    more = interpreter_goes_on(in);
   }
 }
 
@@ -89,7 +102,7 @@ static void interpret_store(interpreter_t *in, const hd_stmt_t *stmt) {
 }
 
 static void interpret(interpreter_t *in, hd_block_t block) {
-  for (unsigned i = 0; i < block.size && !in->trapped; ++i) {
+  for (unsigned i = 0; i < block.size && !in->trapped && !in->leaving; ++i) {
     const hd_stmt_t *stmt = block.stmts[i];
     if (stmt->kind == HD_STMT_LET)
       interpreter_set(in, stmt->u.let.var,
@@ -104,6 +117,9 @@ static void interpret(interpreter_t *in, hd_block_t block) {
       interpret(in, interpreter_eval(in, stmt->u.branch.condition)
                         ? stmt->u.branch.then
                         : stmt->u.branch.otherwise);
+    else if (stmt->kind == HD_STMT_RETURN || stmt->kind == HD_STMT_BREAK ||
+             stmt->kind == HD_STMT_CONTINUE)
+      in->leaving = stmt->kind;
   }
 }
 

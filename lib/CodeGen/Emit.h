@@ -70,6 +70,12 @@ typedef struct hd_emit_frame {
   LLVMTypeRef result_type;
 } hd_emit_frame_t;
 
+// Where `break` and `continue` go, of the innermost loop; NULL: none has been
+// met yet.
+typedef struct hd_emit_exits {
+  LLVMBasicBlockRef end, next;
+} hd_emit_exits_t;
+
 // An index of a register tensor that was no constant while emitting; and the
 // name of the metadata that marks its address.
 typedef struct hd_dynamic {
@@ -105,6 +111,7 @@ typedef struct hd_emit {
   hd_ptr_map_t bindings; // hd_binding_t by variable.
   uint32_t num_declarations;
   hd_emit_frame_t frame;
+  hd_emit_exits_t *exits;
 
   hd_key_map_t numbered; // Operations that were emitted (EmitBlocks.c).
   hd_ptr_map_t flows;    // hd_flow_t by block.

@@ -4,7 +4,7 @@
 // tensors to what the argument stands for; an early `return` branches to a
 // block after the body.
 #include "CodeGen/Emit.h"
-#include "IR/Rewrite.h"
+#include "IR/Exits.h"
 
 static LLVMValueRef argument_value(hd_emit_t *e, const hd_expr_t *argument) {
   return argument->kind == HD_EXPR_TENSOR ? NULL : hd_emit_expr(e, argument);
@@ -40,18 +40,13 @@ static void bind_params(hd_emit_t *e, const hd_expr_t *x) {
   }
 }
 
-static bool is_no_return(void *argument, const hd_stmt_t *stmt) {
-  (void)argument;
-  return stmt->kind != HD_STMT_RETURN;
-}
-
 // Whether the body's last statement is its only return: then the value goes
 // straight to the caller, and a constant stays one.
 static bool returns_at_end(const hd_func_t *f) {
   if (!f->body.size || f->body.stmts[f->body.size - 1]->kind != HD_STMT_RETURN)
     return false;
   hd_block_t before = {f->body.size - 1, f->body.stmts};
-  return hd_walk_block(before, is_no_return, NULL, NULL);
+  return !hd_block_holds_return(before);
 }
 
 LLVMValueRef hd_emit_call(hd_emit_t *e, const hd_expr_t *x) {

@@ -38,10 +38,51 @@ typedef struct loop {
   bool is_signed;
 } loop_t;
 
+// Where `continue` leads: to what follows the body.
+static void emit_body(hd_emit_t *e, hd_block_t body) {
+  e->exits->next = NULL;
+  hd_emit_block(e, body);
+  if (!e->exits->next)
+    return;
+  hd_emit_go(e, e->exits->next);
+  hd_emit_at(e, e->exits->next);
+}
+
 static void emit_iteration(hd_emit_t *e, const loop_t *loop,
                            LLVMValueRef value) {
   hd_emit_bind(e, loop->stmt->u.loop.var, value);
-  hd_emit_block(e, loop->stmt->u.loop.body);
+  emit_body(e, loop->stmt->u.loop.body);
+}
+
+// Goes on in a block, or stays at an end where nothing goes there.
+static void come_out(hd_emit_t *e, LLVMBasicBlockRef block) {
+  if (LLVMGetFirstUse(LLVMBasicBlockAsValue(block)))
+    hd_emit_at(e, block);
+  else
+    LLVMDeleteBasicBlock(block);
+}
+
+// Around a loop: where `break` leads.
+static hd_emit_exits_t *open_exits(hd_emit_t *e, hd_emit_exits_t *exits) {
+  hd_emit_exits_t *outer = e->exits;
+  *exits = (hd_emit_exits_t){0};
+  e->exits = exits;
+  return outer;
+}
+
+static void close_exits(hd_emit_t *e, hd_emit_exits_t *outer) {
+  LLVMBasicBlockRef end = e->exits->end;
+  e->exits = outer;
+  if (!end)
+    return;
+  hd_emit_go(e, end);
+  hd_emit_at(e, end);
+}
+
+static void emit_exit(hd_emit_t *e, LLVMBasicBlockRef *to) {
+  if (!*to)
+    *to = hd_emit_new_block(e, "exit");
+  LLVMBuildBr(B, *to);
 }
 
 static LLVMValueRef is_below(hd_emit_t *e, const loop_t *loop, LLVMValueRef a,
@@ -167,7 +208,7 @@ static LLVMValueRef emit_rolled(hd_emit_t *e, const loop_t *loop,
       keep_rolled(e, branch);
   }
   hd_emit_close_loop(e, body);
-  hd_emit_at(e, after);
+  come_out(e, after);
   if (is_true(enters))
     return next;
   LLVMValueRef end = LLVMBuildPhi(B, loop->type, "");
@@ -202,7 +243,8 @@ static void emit_partly_unrolled(hd_emit_t *e, const loop_t *loop, int copies) {
                    loop->type, args, 2);
   whole.step = LLVMBuildAdd(B, reach, loop->step, "");
   LLVMValueRef next = emit_rolled(e, loop, loop->first, &whole, copies);
-  emit_rolled(e, loop, next, loop, 1);
+  if (!hd_emit_terminated(e))
+    emit_rolled(e, loop, next, loop, 1);
 }
 
 // A bound; a constant where folding finds one, for passes mark loops by it.
@@ -224,6 +266,7 @@ static void emit_for(hd_emit_t *e, const hd_stmt_t *stmt) {
                                 : LLVMConstInt(loop.type, 1, false);
   if (e->failed || is_false(is_below(e, &loop, loop.first, loop.limit)))
     return;
+  hd_emit_exits_t exits, *outer = open_exits(e, &exits);
   // The simulator's checks stand at every access: copies of them would take
   // LLVM seconds, and the host can index register tensors while it runs.
   if (e->sanitize)
@@ -234,6 +277,7 @@ static void emit_for(hd_emit_t *e, const hd_stmt_t *stmt) {
     emit_partly_unrolled(e, &loop, stmt->u.loop.unroll);
   else
     emit_rolled(e, &loop, loop.first, &loop, 1);
+  close_exits(e, outer);
 }
 
 static bool is_no_wait(void *argument, const hd_expr_t *x) {
@@ -263,9 +307,13 @@ static void emit_while(hd_emit_t *e, const hd_stmt_t *stmt) {
   LLVMBuildBr(B, head);
   hd_emit_open_loop(e, head, stmt->u.branch.condition, stmt->u.branch.then);
   LLVMValueRef condition = hd_emit_expr(e, stmt->u.branch.condition);
-  LLVMBuildCondBr(B, condition, body, after);
+  if (is_true(condition)) // Only a break ends it.
+    LLVMBuildBr(B, body);
+  else
+    LLVMBuildCondBr(B, condition, body, after);
   hd_emit_at(e, body);
-  hd_emit_block(e, stmt->u.branch.then);
+  hd_emit_exits_t exits, *outer = open_exits(e, &exits);
+  emit_body(e, stmt->u.branch.then);
   if (e->host && !hd_emit_terminated(e)) {
     check_stop(e);
     if (e->coroutine && may_wait(e, stmt)) {
@@ -276,7 +324,8 @@ static void emit_while(hd_emit_t *e, const hd_stmt_t *stmt) {
   }
   hd_emit_go(e, head);
   hd_emit_close_loop(e, head);
-  hd_emit_at(e, after);
+  come_out(e, after);
+  close_exits(e, outer);
 }
 
 static void emit_if(hd_emit_t *e, const hd_stmt_t *stmt) {
@@ -371,6 +420,12 @@ static void emit_stmt(hd_emit_t *e, const hd_stmt_t *stmt) {
   case HD_STMT_RETURN:
     emit_return(e, stmt);
     return;
+  case HD_STMT_BREAK:
+    emit_exit(e, &e->exits->end);
+    return;
+  case HD_STMT_CONTINUE:
+    emit_exit(e, &e->exits->next);
+    return;
   case HD_STMT_POINT: // These are lowered before; --lower does it.
   case HD_STMT_MAPFOR:
   case HD_STMT_LAUNCH:
@@ -384,7 +439,7 @@ static void emit_stmt(hd_emit_t *e, const hd_stmt_t *stmt) {
 
 void hd_emit_block(hd_emit_t *e, hd_block_t block) {
   for (uint32_t i = 0; i < block.size; i++) {
-    // What follows a return is never reached.
+    // What follows a return, break or continue is never reached.
     if (!hd_emit_count(e, block.stmts[i]->loc) || hd_emit_terminated(e))
       return;
     emit_stmt(e, block.stmts[i]);

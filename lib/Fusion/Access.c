@@ -133,31 +133,25 @@ static bool rewrite_call(hd_accessor_t *a, hd_stmt_t *stmt) {
 
 // --- Statements ---
 
-// while c { body } where statements come before c, which is then a register:
+// while c { body } where statements come before c:
 //
-//   S
-//   register open: bool = c
-//   while open { body  S  open = c }
+//   while true { S  if !c { break }  body }
 static void rewrite_while(hd_accessor_t *a, hd_stmt_t *stmt) {
-  const hd_expr_t *condition = stmt->u.branch.condition;
   hd_open_block_t block;
   hd_b_open(&a->b, &block);
-  const hd_expr_t *first = hd_access_expr(a, condition);
-  a->b.block = block.outer;
-  hd_block_t body = rewrite_block(a, stmt->u.branch.then);
+  const hd_expr_t *condition = hd_access_expr(a, stmt->u.branch.condition);
   if (block.stmts.size == 0) {
-    stmt->u.branch.condition = first;
-    stmt->u.branch.then = body;
+    a->b.block = block.outer;
+    stmt->u.branch.condition = condition;
+    stmt->u.branch.then = rewrite_block(a, stmt->u.branch.then);
     return;
   }
-  for (size_t i = 0; i < block.stmts.size; i++)
-    hd_b_push(&a->b, block.stmts.data[i]);
-  const hd_var_t *open = hd_b_register(&a->b, "open", HD_BOOL, NULL, 0, first);
-  hd_open_block_t again;
-  hd_b_open(&a->b, &again);
-  hd_b_if(&a->b, NULL, body, (hd_block_t){0});
-  hd_b_set(&a->b, open, hd_access_expr(a, condition));
-  stmt->u.branch.condition = hd_b_get(&a->b, open);
+  const hd_stmt_t *leave = hd_stmt_make(a->b.arena, HD_STMT_BREAK, stmt->loc);
+  hd_b_if(&a->b, hd_expr_unary(a->b.arena, HD_EXPR_NOT, condition),
+          hd_block_make(a->b.arena, &leave, 1), (hd_block_t){0});
+  for (uint32_t i = 0; i < stmt->u.branch.then.size; i++)
+    hd_access_stmt(a, stmt->u.branch.then.stmts[i]);
+  stmt->u.branch.condition = hd_expr_bool(a->b.arena, true);
   stmt->u.branch.then = hd_b_close(&a->b);
 }
 
@@ -222,7 +216,9 @@ static bool rewrite_parts(hd_accessor_t *a, hd_stmt_t *stmt) {
     return true;
   case HD_STMT_EVAL:
     return rewrite_call(a, stmt);
-  case HD_STMT_RETURN: // None in a kernel.
+  case HD_STMT_RETURN: // Of nothing, in a kernel.
+  case HD_STMT_BREAK:
+  case HD_STMT_CONTINUE:
   case HD_STMT_LAUNCH:
   case HD_STMT_COUNT:
     break;

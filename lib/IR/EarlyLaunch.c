@@ -25,7 +25,7 @@ typedef struct ways {
   hd_loc_t wait;  // One of those, where some have.
 } ways_t;
 
-static const ways_t no_way = {.all = true}; // Behind a return.
+static const ways_t no_way = {.all = true}; // Behind a return or a break.
 
 static ways_t join(ways_t a, ways_t b) {
   return (ways_t){a.all && b.all, a.some || b.some, a.some ? a.wait : b.wait};
@@ -65,11 +65,17 @@ struct hd_early_launches {
   hd_ptr_map_t written;   // By launches.
 };
 
+// Of a loop: the ways of its breaks and of its continues.
+typedef struct exits {
+  ways_t end, next;
+} exits_t;
+
 typedef struct walk {
   hd_early_launches_t *launches;
   const hd_func_t *func;
   summary_t *summary;
   ways_t now;
+  exits_t *exits; // Of the innermost loop; NULL: there is none.
 } walk_t;
 
 static const summary_t *summary_of(hd_early_launches_t *launches,
@@ -157,12 +163,26 @@ static void leave(walk_t *w, hd_loc_t loc) {
   w->now = no_way;
 }
 
-// The body of a loop, which may have no round where it is not certain.
-static void visit_body(walk_t *w, hd_block_t body, bool certain) {
+static void leave_loop(walk_t *w, bool ends) {
+  if (w->exits && ends)
+    w->exits->end = join(w->exits->end, w->now);
+  else if (w->exits)
+    w->exits->next = join(w->exits->next, w->now);
+  w->now = no_way;
+}
+
+// The body of a loop, which may have no round where it is not certain. Without
+// an end of its own only a break leads out.
+static void visit_body(walk_t *w, hd_block_t body, bool certain, bool ends) {
   ways_t before = w->now;
+  exits_t exits = {no_way, no_way}, *outer = w->exits;
+  w->exits = &exits;
   visit_block(w, body);
+  w->exits = outer;
+  w->now = join(w->now, exits.next);
   if (!certain)
     w->now = join(before, w->now);
+  w->now = ends ? join(w->now, exits.end) : exits.end;
 }
 
 static bool has_round(const hd_stmt_t *loop) {
@@ -223,16 +243,18 @@ static void visit_stmt(walk_t *w, const hd_stmt_t *stmt) {
     visit_expr(w, stmt->u.loop.first);
     visit_expr(w, stmt->u.loop.limit);
     visit_expr(w, stmt->u.loop.step);
-    visit_body(w, stmt->u.loop.body, has_round(stmt));
+    visit_body(w, stmt->u.loop.body, has_round(stmt), true);
     break;
   case HD_STMT_MAPFOR:
     visit_expr(w, stmt->u.mapfor.worker);
-    visit_body(w, stmt->u.mapfor.body,
-               visit_mapping(w, stmt->u.mapfor.mapping));
+    visit_body(w, stmt->u.mapfor.body, visit_mapping(w, stmt->u.mapfor.mapping),
+               true);
     break;
   case HD_STMT_WHILE:
     visit_expr(w, stmt->u.branch.condition);
-    visit_body(w, stmt->u.branch.then, false);
+    visit_body(w, stmt->u.branch.then, false,
+               !hd_expr_is_const(stmt->u.branch.condition) ||
+                   !stmt->u.branch.condition->u.i);
     break;
   case HD_STMT_IF:
     visit_if(w, stmt);
@@ -246,6 +268,10 @@ static void visit_stmt(walk_t *w, const hd_stmt_t *stmt) {
   case HD_STMT_RETURN:
     visit_expr(w, stmt->u.eval.value);
     leave(w, stmt->loc);
+    break;
+  case HD_STMT_BREAK:
+  case HD_STMT_CONTINUE:
+    leave_loop(w, stmt->kind == HD_STMT_BREAK);
     break;
   case HD_STMT_LAUNCH: // In plans alone.
   case HD_STMT_COUNT:

@@ -226,6 +226,8 @@ static const hd_stmt_t *rewrite_parts(hd_rewriter_t *rewriter,
     break;
   case HD_STMT_EVAL:
   case HD_STMT_RETURN:
+  case HD_STMT_BREAK:
+  case HD_STMT_CONTINUE:
     EXPR(u.eval.value);
     break;
   case HD_STMT_LAUNCH:

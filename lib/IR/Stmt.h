@@ -88,7 +88,8 @@ struct hd_stmt {
       const hd_expr_t *condition;
       const char *message; // May be NULL.
     } assertion;
-    struct { // a call for its effect; return (value NULL where the fn is void)
+    struct { // a call for its effect; return (value NULL where nothing is
+             // returned), break and continue (value NULL)
       const hd_expr_t *value;
     } eval;
     struct { // in a plan: launch kernel(arguments); scalars and TENSORs

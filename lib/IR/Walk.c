@@ -76,6 +76,8 @@ static bool walk_stmt(const hd_stmt_t *stmt, hd_visit_stmt_t visit_stmt,
     return walk(stmt->u.assertion.condition, expr, argument);
   case HD_STMT_EVAL:
   case HD_STMT_RETURN:
+  case HD_STMT_BREAK:
+  case HD_STMT_CONTINUE:
     return walk(stmt->u.eval.value, expr, argument);
   case HD_STMT_LAUNCH:
     return walk_all(stmt->u.launch.args, stmt->u.launch.num_args, expr,

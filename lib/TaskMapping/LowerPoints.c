@@ -276,6 +276,30 @@ static bool lower_point(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
   return true;
 }
 
+static void push_wait(hd_lowering_t *l, hd_loc_t loc, hd_stmt_list_t *out) {
+  hd_stmt_t end = {.loc = loc};
+  hd_tile_t tile = {.l = l, .point = &end};
+  const hd_expr_t *none = hd_expr_i32(l->arena, 0);
+  hd_push_call(&tile, HD_INTRINSIC_BULK_WAIT, &none, 1, out);
+}
+
+static bool wait_at_return(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
+                           hd_stmt_list_t *out) {
+  if (stmt->kind == HD_STMT_RETURN)
+    push_wait(rewriter->argument, stmt->loc, out);
+  return false;
+}
+
+// A block's shared memory is read until its copies have ended.
+static hd_block_t wait_at_ends(hd_lowering_t *l, hd_block_t body) {
+  hd_stmt_list_t list = {0};
+  hd_rewriter_t rewriter = {
+      .arena = l->arena, .argument = l, .enter = wait_at_return};
+  hd_rewrite_into(&rewriter, body, &list);
+  push_wait(l, l->func->loc, &list);
+  return hd_block_of(l->arena, &list);
+}
+
 const hd_func_t *hd_pass_lower_points(hd_module_t *module,
                                       const hd_func_t *func,
                                       const hd_pass_args_t *args) {
@@ -288,16 +312,8 @@ const hd_func_t *hd_pass_lower_points(hd_module_t *module,
   const hd_func_t *result = hd_rewrite_func(&rewriter, func);
   if (!l.has_bulk)
     return result;
-  // A block's shared memory is read until its copies have ended.
   hd_func_t *copy = HD_ARENA_NEW(&module->arena, hd_func_t);
-  hd_stmt_list_t list = {0};
-  hd_stmt_t end = {.loc = func->loc};
-  hd_tile_t tile = {.l = &l, .point = &end};
-  const hd_expr_t *none = hd_expr_i32(l.arena, 0);
   *copy = *result;
-  for (uint32_t i = 0; i < result->body.size; ++i)
-    hd_stmt_list_push(l.arena, &list, result->body.stmts[i]);
-  hd_push_call(&tile, HD_INTRINSIC_BULK_WAIT, &none, 1, &list);
-  copy->body = hd_block_of(l.arena, &list);
+  copy->body = wait_at_ends(&l, result->body);
   return copy;
 }

@@ -22,8 +22,12 @@
 // and a bound of `within` tested, in the outermost loop where it is known. The
 // worker and the bounds are evaluated once, before the first task.
 //
+// A body that breaks or continues needs one loop to do it to: over the number
+// of the task, of which the other variables are digits.
+//
 // Requires nothing; leaves no mapping behind, save in layouts.
 
+#include "IR/Exits.h"
 #include "IR/Rewrite.h"
 #include "TaskMapping/Passes.h"
 #include "TaskMapping/TaskMapping.h"
@@ -229,6 +233,49 @@ static void take_apart(nest_t *nest, const hd_mapping_t *m,
   }
 }
 
+// Whether the body leaves a task where there is no loop to do it to, or leaves
+// all of several loops.
+static bool needs_one_loop(const nest_t *nest) {
+  hd_block_t body = nest->stmt->u.mapfor.body;
+  return nest->loops.size == 0 ? hd_body_exits(body)
+                               : nest->loops.size > 1 && hd_body_breaks(body);
+}
+
+// Puts one loop in the place of all, the slowest first.
+static void make_one_loop(nest_t *nest, const hd_expr_t **index) {
+  unsigned rank = nest->stmt->u.mapfor.mapping->rank;
+  hd_rewriter_t digits = {.arena = nest->arena};
+  task_loop_t all = {hd_var_make(nest->arena, "turn", HD_VAR_LOOP,
+                                 hd_type(HD_I32), nest->stmt->loc),
+                     1};
+  for (size_t i = nest->loops.size; i-- > 0;) {
+    const task_loop_t *loop = &nest->loops.data[i];
+    const hd_expr_t *digit =
+        arith(nest, HD_EXPR_DIV, hd_expr_var(nest->arena, all.var), all.extent);
+    if (i > 0)
+      digit = arith(nest, HD_EXPR_MOD, digit, loop->extent);
+    hd_rewriter_substitute(&digits, loop->var, digit);
+    all.extent *= loop->extent;
+  }
+  nest->loops.size = 0;
+  hd_vec_push(nest->arena, &nest->loops, all);
+  const hd_expr_t *now[HD_MAPPING_MAX_RANK];
+  for (unsigned a = 0; a < rank; ++a)
+    now[a] = hd_rewrite_expr(&digits, index[a]);
+  for (size_t g = 0; g < nest->guards.size; ++g) {
+    task_guard_t *guard = &nest->guards.data[g];
+    if (!guard->index)
+      continue;
+    const hd_expr_t *test = NULL; // An axis' own index has the axis' name.
+    for (unsigned a = 0; a < rank; ++a)
+      test = guard->index == index[a] ? now[a] : test;
+    guard->index = test ? test : hd_rewrite_expr(&digits, guard->index);
+    guard->depth = depth_of(nest, guard->index);
+  }
+  for (unsigned a = 0; a < rank; ++a)
+    index[a] = now[a];
+}
+
 // What a variable of the loop becomes.
 typedef struct axis {
   const hd_var_t *var; // A let; NULL where a loop variable took its place.
@@ -325,7 +372,7 @@ static hd_block_t wrap_loop(nest_t *nest, size_t depth, hd_block_t block) {
   stmt->u.loop.limit = hd_expr_i32(nest->arena, loop->extent);
   // A count of copies is meant for the loop that runs fastest.
   if (unroll == HD_UNROLL_FULL || unroll == 1 || depth == nest->loops.size)
-    stmt->u.loop.unroll = unroll;
+    stmt->u.loop.unroll = loop->extent == 1 ? HD_UNROLL_FULL : unroll;
   stmt->u.loop.body = block;
   hd_stmt_list_t list = {0};
   hd_stmt_list_push(nest->arena, &list, stmt);
@@ -345,6 +392,8 @@ static bool lower_mapfor(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
                         hd_rewrite_expr(rewriter, stmt->u.mapfor.worker));
   const hd_expr_t *index[HD_MAPPING_MAX_RANK];
   take_apart(&nest, mapping, worker, index);
+  if (needs_one_loop(&nest))
+    make_one_loop(&nest, index);
 
   axis_t axes[HD_MAPPING_MAX_RANK];
   bind_axes(&nest, index, axes);

@@ -3,6 +3,7 @@
 // What the IR's verifier cannot know without the algebra: that mappings do each
 // task once, and that loops have as many workers as their mapping is for.
 
+#include "IR/Exits.h"
 #include "IR/Generic.h"
 #include "IR/Text/Printer.h"
 #include "TaskMapping/TaskMapping.h"
@@ -112,8 +113,8 @@ static int64_t worker_count(const hd_func_t *func, const hd_expr_t *e) {
   return count < divisor ? count : divisor;
 }
 
-// Under a condition some of the workers may stay out, so there only too few
-// are known to be wrong.
+// Under a condition, or where some may have left, workers may stay out, so
+// there only too few are known to be wrong.
 static void verify_workers(verification_t *v, const hd_stmt_t *stmt,
                            bool conditional) {
   const hd_mapping_t *mapping = stmt->u.mapfor.mapping;
@@ -147,6 +148,11 @@ static void verify_layout(verification_t *v, const hd_var_t *var) {
           hd_mapping_verify(v->context, layout->items[i].mapping, var->loc);
 }
 
+// Whether some workers may not come to a loop's later turns.
+static bool may_end_early(hd_block_t body) {
+  return hd_body_breaks(body) || hd_block_holds_return(body);
+}
+
 static void verify_block(verification_t *v, hd_block_t block,
                          bool conditional) {
   for (size_t i = 0; i < block.size; ++i) {
@@ -156,15 +162,18 @@ static void verify_block(verification_t *v, hd_block_t block,
         verify_workers(v, stmt, conditional);
       else
         v->ok = false;
-      verify_block(v, stmt->u.mapfor.body, conditional);
+      verify_block(v, stmt->u.mapfor.body,
+                   conditional || may_end_early(stmt->u.mapfor.body));
     } else if (stmt->kind == HD_STMT_DECLARE) {
       verify_layout(v, stmt->u.declare.var);
     } else if (stmt->kind == HD_STMT_FOR) {
-      verify_block(v, stmt->u.loop.body, conditional);
+      verify_block(v, stmt->u.loop.body,
+                   conditional || may_end_early(stmt->u.loop.body));
     } else if (stmt->kind == HD_STMT_IF || stmt->kind == HD_STMT_WHILE) {
       verify_block(v, stmt->u.branch.then, true);
       verify_block(v, stmt->u.branch.otherwise, true);
     }
+    conditional = conditional || hd_stmt_may_leave(stmt);
   }
 }
 

@@ -189,6 +189,17 @@ static const hd_stmt_t *branch(hd_generator_t *g, hd_stmt_kind_t kind,
   return stmt;
 }
 
+// break and continue where there is a loop, return in a kernel.
+static const hd_stmt_t *leave(hd_generator_t *g) {
+  static const hd_stmt_kind_t kinds[] = {HD_STMT_RETURN, HD_STMT_BREAK,
+                                         HD_STMT_CONTINUE};
+  unsigned first = g->func->kind == HD_FUNC_KERNEL ? 0 : 1;
+  unsigned count = g->in_loop ? 3 : 1;
+  return first < count
+             ? make(g, kinds[first + hd_random_below(g, count - first)])
+             : NULL;
+}
+
 static const hd_stmt_t *assertion(hd_generator_t *g) {
   static const char *const messages[] = {NULL, "", "i < n",
                                          "a\"b\\c\n\td\u20ac"};
@@ -229,7 +240,7 @@ static const hd_stmt_t *statement(hd_generator_t *g, int depth) {
   case 8:
     return branch(g, HD_STMT_WHILE, depth - 1);
   case 9:
-    return assertion(g);
+    return hd_random_below(g, 2) ? assertion(g) : leave(g);
   case 10:
     return point(g, false);
   default:

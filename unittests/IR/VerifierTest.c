@@ -214,8 +214,21 @@ static void returns_fit_the_function(void **state) {
   assert_true(verify(f, stmt));
   stmt->u.eval.value = NULL;
   expect_stmt(f, stmt, HD_E0310, "'f' returns a value");
-  f->func.kind = HD_FUNC_KERNEL;
-  expect_stmt(f, stmt, HD_E0302, "'return' is not allowed outside a fn");
+  f->func.kind = HD_FUNC_PLAN;
+  expect_stmt(f, stmt, HD_E0302, "'return' is not allowed in a plan");
+}
+
+static void loops_alone_are_left(void **state) {
+  fixture_t *f = *state;
+  hd_stmt_t *leave = hd_stmt_make(f->arena, HD_STMT_BREAK, nowhere);
+  const hd_stmt_t *body = leave;
+  expect_stmt(f, leave, HD_E0302, "'break' is not allowed outside a loop");
+  leave->kind = HD_STMT_CONTINUE;
+  expect_stmt(f, leave, HD_E0302, "'continue' is not allowed outside a loop");
+  hd_stmt_t *loop = hd_stmt_make(f->arena, HD_STMT_WHILE, nowhere);
+  loop->u.branch.condition = hd_expr_bool(f->arena, true);
+  loop->u.branch.then = hd_block_make(f->arena, &body, 1);
+  assert_true(verify(f, loop));
 }
 
 static void calls_fit_their_function(void **state) {
@@ -283,7 +296,7 @@ static const hd_func_t *break_it(hd_module_t *module, const hd_func_t *func,
                                  const hd_pass_args_t *args) {
   (void)args;
   hd_func_t *broken = HD_ARENA_NEW(&module->arena, hd_func_t);
-  const hd_stmt_t *stmt = hd_stmt_make(&module->arena, HD_STMT_RETURN, nowhere);
+  const hd_stmt_t *stmt = hd_stmt_make(&module->arena, HD_STMT_BREAK, nowhere);
   *broken = *func;
   broken->kind = HD_FUNC_KERNEL;
   broken->body = hd_block_make(&module->arena, &stmt, 1);
@@ -313,6 +326,7 @@ HD_UNIT_TESTS(TEST(variables_are_in_scope),
               TEST(operators_fit_their_operands),
               TEST(accesses_have_the_tensors_rank),
               TEST(intrinsics_have_their_operands),
-              TEST(returns_fit_the_function), TEST(calls_fit_their_function),
-              TEST(a_declaration_stands_once), TEST(indices_of_tasks_are_bound),
+              TEST(returns_fit_the_function), TEST(loops_alone_are_left),
+              TEST(calls_fit_their_function), TEST(a_declaration_stands_once),
+              TEST(indices_of_tasks_are_bound),
               TEST(a_pass_that_breaks_the_rules_is_named))

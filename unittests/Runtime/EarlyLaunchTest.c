@@ -245,7 +245,9 @@ typedef struct writer {
   hd_buffer_t *out;
   int choice; // The next that nobody has used; CHOICES: there is none.
   int loops, functions;
-  bool has_p; // In a function: its parameter is a choice not used yet.
+  int around;   // Loops around the place.
+  bool endless; // Of which the innermost has no end but a break at its end.
+  bool has_p;   // In a function: its parameter is a choice not used yet.
 } writer_t;
 
 static void write_block(writer_t *w, int depth);
@@ -267,6 +269,27 @@ static void write_simple(writer_t *w) {
   hd_buffer_printf(w->out, "%s\n", forms[random_in(&w->random, 0, 5)]);
 }
 
+// A loop's body, to its end.
+static void write_body(writer_t *w, int depth, bool endless) {
+  bool outer = w->endless;
+  w->around++;
+  w->endless = endless;
+  write_block(w, depth);
+  w->endless = outer;
+  w->around--;
+  if (endless)
+    hd_buffer_printf(w->out, "break\n");
+  hd_buffer_printf(w->out, "}\n");
+}
+
+// Leaves a loop, a turn of it, the function or the kernel; or does not.
+static void write_exit(writer_t *w) {
+  static const char *const words[] = {"return", "break", "continue"};
+  int which = (int)random_in(&w->random, 0, 5);
+  if (which < (w->around == 0 ? 1 : w->endless ? 2 : 3))
+    hd_buffer_printf(w->out, "%s\n", words[which]);
+}
+
 static void write_choice(writer_t *w, const char *n, int depth) {
   static const char *const forms[] = {"x = x + (%s > 0 ? s[thread] : 0)\n",
                                       "x = x + (%s > 0 ? waits() : 0)\n",
@@ -280,8 +303,7 @@ static void write_choice(writer_t *w, const char *n, int depth) {
   } else if (form < 7) {
     hd_buffer_printf(w->out, "if %s > 0 {\n", n);
     write_block(w, depth - 1);
-    if (w->functions >= 0 && random_in(&w->random, 0, 1))
-      hd_buffer_printf(w->out, "return\n");
+    write_exit(w);
     if (random_in(&w->random, 0, 1)) {
       hd_buffer_printf(w->out, "} else {\n");
       write_block(w, depth - 1);
@@ -289,14 +311,13 @@ static void write_choice(writer_t *w, const char *n, int depth) {
     hd_buffer_printf(w->out, "}\n");
   } else if (form == 7) {
     hd_buffer_printf(w->out, "for j%d in 0..%s {\n", w->loops++, n);
-    write_block(w, depth - 1);
-    hd_buffer_printf(w->out, "}\n");
+    write_body(w, depth - 1, false);
   } else {
     int loop = w->loops++;
     hd_buffer_printf(w->out, "register h%d: i32 = %s\nwhile h%d > 0 {\n", loop,
                      n, loop);
-    write_block(w, depth - 1);
-    hd_buffer_printf(w->out, "h%d = 0\n}\n", loop);
+    hd_buffer_printf(w->out, "h%d = 0\n", loop);
+    write_body(w, depth - 1, false);
   }
 }
 
@@ -309,8 +330,10 @@ static void write_block(writer_t *w, int depth) {
       write_choice(w, n, depth);
     } else if (depth > 0 && form == 5) {
       hd_buffer_printf(w->out, "for j%d in 0..2 {\n", w->loops++);
-      write_block(w, depth - 1);
-      hd_buffer_printf(w->out, "}\n");
+      write_body(w, depth - 1, false);
+    } else if (depth > 0 && form == 7 && random_in(&w->random, 0, 1)) {
+      hd_buffer_printf(w->out, "while true {\n");
+      write_body(w, depth - 1, true);
     } else if (w->functions < 0 && form == 6 && w->choice < CHOICES) {
       hd_buffer_printf(w->out, "f%d(n, s, c, n[%d])\n", w->choice, w->choice);
       w->choice++;

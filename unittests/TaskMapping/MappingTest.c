@@ -242,8 +242,23 @@ static hd_var_t *new_loop_var(hd_arena_t *arena, const char *name) {
                      (hd_loc_t){0, 0});
 }
 
+// if i + k == number { word }; NULL: nothing is left.
+static const hd_stmt_t *leave_at(random_t *r, hd_arena_t *arena,
+                                 const hd_expr_t *const *task) {
+  static const hd_stmt_kind_t words[] = {HD_STMT_BREAK, HD_STMT_CONTINUE};
+  if (random_in(r, 0, 1))
+    return NULL;
+  hd_stmt_t *branch = hd_stmt_make(arena, HD_STMT_IF, (hd_loc_t){0, 0});
+  branch->u.branch.condition = hd_expr_binary(
+      arena, HD_EXPR_EQ, hd_expr_binary(arena, HD_EXPR_ADD, task[0], task[1]),
+      hd_expr_i32(arena, random_in(r, 0, 8)));
+  branch->u.branch.then = block_of(
+      arena, hd_stmt_make(arena, words[random_in(r, 0, 1)], (hd_loc_t){0, 0}));
+  return branch;
+}
+
 // kernel: for n in 0..3 { for w in 0..workers { for i, k in M on w {
-//   out[i, k] = n } } }
+//   [if i + k == 4 { break }] out[i, k] = n } } }
 static hd_func_t *make_kernel(random_t *r, hd_arena_t *arena) {
   hd_tensor_t *type = HD_ARENA_NEW(arena, hd_tensor_t);
   *type = (hd_tensor_t){
@@ -272,7 +287,9 @@ static hd_func_t *make_kernel(random_t *r, hd_arena_t *arena) {
   over->u.mapfor.vars = vars;
   over->u.mapfor.mapping = m;
   over->u.mapfor.worker = hd_expr_var(arena, w);
-  over->u.mapfor.body = block_of(arena, store);
+  const hd_stmt_t *body[] = {leave_at(r, arena, indices), store};
+  over->u.mapfor.body =
+      body[0] ? hd_block_make(arena, body, 2) : block_of(arena, store);
   hd_func_t *func = HD_ARENA_NEW(arena, hd_func_t);
   *func = (hd_func_t){.kind = HD_FUNC_KERNEL,
                       .name = "k",

@@ -65,6 +65,7 @@ typedef struct hd_maker {
   bool z_is_taken;   // By a loop over a mapping: it writes each element once.
   const char *lane;  // Of the loop to be vectorized; NULL: none.
   int loops;         // Around the place.
+  bool in_loop;      // What stands here may break or continue.
   const char *start; // Where the loop of lane stores.
   const char *row;   // Known to be one of x's; NULL: none is.
 } hd_maker_t;

@@ -88,8 +88,11 @@ static const char *loop_body(hd_maker_t *m, const mapping_t *map,
                              const char *const *axes, bool counter,
                              bool takes_z, int depth) {
   size_t names = m->names.size, arrays = m->arrays.size;
+  bool outer = m->in_loop;
   add_axes(m, map, axes, counter);
+  m->in_loop = true;
   const char *text = hd_statements(m, hd_pick(m, 0, 3), depth - 1, false);
+  m->in_loop = outer;
   if (takes_z)
     text = hd_text(m, "%sz[block, %s, %s] = %s\n", text, axes[0],
                    map->rank == 2 ? axes[1] : "3", hd_value(m, HD_K_I32, 2));

@@ -159,6 +159,36 @@ static const char *body(hd_maker_t *m, int count, int depth) {
   return text;
 }
 
+static const char *loop_body(hd_maker_t *m, int count, int depth) {
+  bool outer = m->in_loop;
+  m->in_loop = true;
+  const char *text = body(m, count, depth);
+  m->in_loop = outer;
+  return text;
+}
+
+// Leaves a loop, or a turn of it; rarely with statements after it.
+static const char *leave(hd_maker_t *m) {
+  const char *word = hd_chance(m, 50) ? "break" : "continue";
+  if (!m->in_loop || !hd_chance(m, 12))
+    return "";
+  if (hd_chance(m, 10))
+    return hd_text(m, "%s\n", word);
+  const char *condition = hd_value(m, HD_K_BOOL, 2);
+  const char *before = m->in_fn || hd_chance(m, 50) ? "" : store(m);
+  return hd_chance(m, 70)
+             ? hd_text(m, "if %s {\n%s%s\n}\n", condition, before, word)
+             : hd_text(m, "if %s {\n} else {\n%s%s\n}\n", condition, before,
+                       word);
+}
+
+// Where all threads of a block do, so that no barrier after it misses one.
+static const char *leave_kernel(hd_maker_t *m) {
+  static const char *const whole[] = {"block == 1", "n > 30", "m < 6"};
+  const char *condition = whole[hd_pick(m, 0, 2)];
+  return hd_chance(m, 3) ? hd_text(m, "if %s {\nreturn\n}\n", condition) : "";
+}
+
 // Where a row of x is known to be one.
 static const char *row_branch(hd_maker_t *m, int depth) {
   const char *outer = m->row, *name = hd_new_name(m, "row");
@@ -192,10 +222,11 @@ static const char *counted_loop(hd_maker_t *m, int depth) {
                     .greatest = first + (trips - 1) * step,
                     .counter = true};
   add_name(m, name);
-  const char *text = hd_text(
-      m, "for %s in %d..%d%s%s {\n%s}\n", name.text, first,
-      first + (trips - 1) * step + 1, step > 1 ? " step 2" : "",
-      m->reference ? " unroll" : mark, body(m, hd_pick(m, 1, 3), depth - 1));
+  const char *text =
+      hd_text(m, "for %s in %d..%d%s%s {\n%s}\n", name.text, first,
+              first + (trips - 1) * step + 1, step > 1 ? " step 2" : "",
+              m->reference ? " unroll" : mark,
+              loop_body(m, hd_pick(m, 1, 3), depth - 1));
   m->names.size = names;
   return text;
 }
@@ -214,7 +245,7 @@ static const char *plain_loop(hd_maker_t *m, int depth) {
   const char *mark = marks[hd_pick(m, 0, 3)];
   const char *text = hd_text(m, "for %s in %s..%s%s%s {\n%s}\n", name.text,
                              first, limit, hd_chance(m, 25) ? " step 2" : "",
-                             mark, body(m, hd_pick(m, 1, 3), depth - 1));
+                             mark, loop_body(m, hd_pick(m, 1, 3), depth - 1));
   m->names.size = names;
   return text;
 }
@@ -223,11 +254,15 @@ static const char *while_loop(hd_maker_t *m, int depth) {
   const char *left = hd_new_name(m, "left");
   const char *start = hd_value(m, HD_K_I32, 1);
   const char *condition = hd_value(m, HD_K_BOOL, 1);
-  return hd_text(m,
-                 "register %s: i32 = (%s) & 3\nwhile %s > 0 && %s {\n%s%s -= "
-                 "1\n}\n",
-                 left, start, left, condition,
-                 body(m, hd_pick(m, 1, 2), depth - 1), left);
+  const char *turn = loop_body(m, hd_pick(m, 1, 2), depth - 1);
+  const char *head = hd_text(m, "register %s: i32 = (%s) & 3\n", left, start);
+  if (hd_chance(m, 50))
+    return hd_text(m,
+                   "%swhile true {\nif %s <= 0 || !(%s) {\nbreak\n}\n%s -= 1\n"
+                   "%s}\n",
+                   head, left, condition, left, turn);
+  return hd_text(m, "%swhile %s > 0 && %s {\n%s -= 1\n%s}\n", head, left,
+                 condition, left, turn);
 }
 
 // A loop of accesses side by side: what vectorize looks for.
@@ -366,7 +401,8 @@ const char *hd_statements(hd_maker_t *m, int count, int depth, bool uniform) {
   const char *text = "";
   m->loops += !uniform;
   for (int i = 0; i < count; i++)
-    text = hd_text(m, "%s%s", text, statement(m, depth, uniform));
+    text = hd_text(m, "%s%s%s", text, statement(m, depth, uniform),
+                   uniform ? leave_kernel(m) : leave(m));
   m->loops -= !uniform;
   return text;
 }
@@ -395,7 +431,8 @@ const char *hd_functions(hd_maker_t *m) {
       "fn pure(a: i32, b: i32) -> i32 {\n%s}\n"
       "fn early(a: i32, b: i32) -> i32 {\nif (a & %d) > %d {\n%s}\n%s}\n"
       "fn search(a: i32, b: i32) -> i32 {\nregister i: i32 = a & 7\n"
-      "while i > 0 {\nif i * %d == (b & 15) {\nreturn i\n}\ni -= 1\n}\n"
+      "while true {\nif i <= 0 {\nbreak\n}\n"
+      "if i * %d == (b & 15) {\nreturn i\n}\ni -= 1\n}\n"
       "return b\n}\n"
       "fn look(n: i32, in x: i32[n, 16], a: i32) -> i32 {\n"
       "return x[(a & 31) %% n, a >> 5 & 15] + (x[a, %d] else a)\n}\n",
@@ -460,6 +497,9 @@ const char *hd_random_kernel(hd_arena_t *arena, uint64_t seed, bool reference) {
   if (hd_chance(&m, 70))
     head = hd_text(&m, "%s%s", head, array(&m));
   const char *statements = hd_statements(&m, hd_pick(&m, 3, 9), 3, true);
+  if (hd_chance(&m, 25)) // No barrier follows.
+    statements = hd_text(&m, "%sif %s {\nreturn\n}\n", statements,
+                         hd_value(&m, HD_K_BOOL, 2));
   const char *end = hd_observe(&m, 0, 0);
   return hd_text(&m,
                  "%skernel k(n: i32, m: i32, in x: i32[n, 16], in f: f32[64], "

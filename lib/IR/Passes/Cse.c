@@ -210,6 +210,8 @@ static void walk_parts(cse_t *c, hd_stmt_t *stmt) {
     return;
   case HD_STMT_EVAL:
   case HD_STMT_RETURN:
+  case HD_STMT_BREAK:
+  case HD_STMT_CONTINUE:
     stmt->u.eval.value = walk_expr(c, stmt->u.eval.value, false);
     return;
   case HD_STMT_LAUNCH:

@@ -2,11 +2,13 @@
 //
 // Pass dce: takes out what nobody can tell from its absence: lets and tensors
 // that are not used, stores to register tensors that are not read, loops and
-// conditions with nothing left in them, calls without effect.
+// conditions with nothing left in them, calls without effect, what follows a
+// return, break or continue.
 //
 // Requires nothing. Loops that may not end (while) stay.
 
 #include "IR/Effects.h"
+#include "IR/Exits.h"
 #include "IR/Passes/Passes.h"
 #include "IR/Rewrite.h"
 #include "Support/Map.h"
@@ -166,6 +168,8 @@ static const hd_stmt_t *sweep_stmt(dce_t *d, const hd_stmt_t *stmt) {
     use(d, stmt->u.eval.value);
     return stmt;
   case HD_STMT_RETURN:
+  case HD_STMT_BREAK:
+  case HD_STMT_CONTINUE:
     use(d, stmt->u.eval.value);
     return stmt;
   case HD_STMT_LAUNCH:
@@ -177,14 +181,22 @@ static const hd_stmt_t *sweep_stmt(dce_t *d, const hd_stmt_t *stmt) {
   return stmt;
 }
 
+// Up to the first statement that nothing follows.
+static size_t count_reached(hd_block_t block) {
+  for (size_t i = 0; i < block.size; ++i)
+    if (!hd_stmt_falls_through(block.stmts[i]))
+      return i + 1;
+  return block.size;
+}
+
 // From the last statement to the first, so that uses are seen before what they
 // use.
 static hd_block_t sweep(dce_t *d, hd_block_t block) {
   const hd_stmt_t **kept =
       HD_ARENA_ARRAY(d->arena, const hd_stmt_t *, block.size);
-  size_t at = block.size;
-  bool changed = false;
-  for (size_t i = block.size; i-- > 0;) {
+  size_t reached = count_reached(block), at = reached;
+  bool changed = reached < block.size;
+  for (size_t i = reached; i-- > 0;) {
     const hd_stmt_t *stmt = sweep_stmt(d, block.stmts[i]);
     changed |= stmt != block.stmts[i];
     if (stmt)
@@ -192,7 +204,7 @@ static hd_block_t sweep(dce_t *d, hd_block_t block) {
   }
   if (!changed)
     return block;
-  return (hd_block_t){(uint32_t)(block.size - at), kept + at};
+  return (hd_block_t){(uint32_t)(reached - at), kept + at};
 }
 
 // In a loop a register tensor may be read above the store: so reads of tensors

@@ -25,6 +25,7 @@
 // A register tensor takes the result where more than one return gives it.
 
 #include "IR/Effects.h"
+#include "IR/Exits.h"
 #include "IR/Generic.h"
 #include "IR/Passes/Passes.h"
 #include "IR/Rewrite.h"
@@ -50,24 +51,6 @@ static const hd_expr_t *inline_expr(inliner_t *in, const hd_expr_t *e,
 
 static hd_block_t to_block(const hd_stmt_list_t *list) {
   return (hd_block_t){(uint32_t)list->size, list->data};
-}
-
-static bool no_return(void *argument, const hd_stmt_t *stmt) {
-  (void)argument;
-  return stmt->kind != HD_STMT_RETURN;
-}
-
-static bool has_return(hd_block_t block) {
-  return !hd_walk_block(block, no_return, NULL, NULL);
-}
-
-static bool always_returns(hd_block_t block) {
-  if (block.size == 0)
-    return false;
-  const hd_stmt_t *last = block.stmts[block.size - 1];
-  return last->kind == HD_STMT_RETURN ||
-         (last->kind == HD_STMT_IF && always_returns(last->u.branch.then) &&
-          always_returns(last->u.branch.otherwise));
 }
 
 static hd_block_t concat(inliner_t *in, hd_block_t a, hd_block_t b) {
@@ -105,7 +88,7 @@ static hd_block_t without_returns(inliner_t *in, returns_t *returns,
       return to_block(&list);
     }
     hd_block_t whole = {1, &stmt};
-    if (!has_return(whole)) {
+    if (!hd_block_holds_return(whole)) {
       hd_stmt_list_push(in->arena, &list, stmt);
       continue;
     }
@@ -115,9 +98,9 @@ static hd_block_t without_returns(inliner_t *in, returns_t *returns,
     }
     hd_block_t then = stmt->u.branch.then;
     hd_block_t otherwise = stmt->u.branch.otherwise;
-    if (always_returns(then))
+    if (!hd_block_falls_through(then))
       otherwise = concat(in, otherwise, rest);
-    else if (always_returns(otherwise))
+    else if (!hd_block_falls_through(otherwise))
       then = concat(in, then, rest);
     else if (rest.size > 0)
       returns->ok = false; // What follows would be needed twice.
@@ -248,7 +231,7 @@ static bool count_stmt(void *argument, const hd_stmt_t *stmt) {
 // Only the last statement returns.
 static bool returns_at_end(hd_block_t body) {
   return body.size > 0 && body.stmts[body.size - 1]->kind == HD_STMT_RETURN &&
-         !has_return((hd_block_t){body.size - 1, body.stmts});
+         !hd_block_holds_return((hd_block_t){body.size - 1, body.stmts});
 }
 
 // How deep blocks lie in each other.
@@ -410,6 +393,8 @@ static void inline_stmt(inliner_t *in, const hd_stmt_t *stmt,
     break;
   case HD_STMT_EVAL:
   case HD_STMT_RETURN:
+  case HD_STMT_BREAK:
+  case HD_STMT_CONTINUE:
     copy.u.eval.value = inline_root(in, stmt->u.eval.value, out);
     if (!copy.u.eval.value && stmt->kind == HD_STMT_EVAL)
       return; // All of the call has been put in its place.

@@ -22,6 +22,7 @@
 // Requires nothing. The value of no expression changes, for no input; effects
 // stay, in their order.
 
+#include "IR/Exits.h"
 #include "IR/Passes/Passes.h"
 #include "IR/Passes/Simplifier.h"
 #include "IR/Rewrite.h"
@@ -145,7 +146,8 @@ static void simplify_for(hd_simplifier_t *s, const hd_stmt_t *stmt,
       hd_facts_decide(s->facts, compare(s, HD_EXPR_GE, first, limit)) == 1)
     return;
   const hd_expr_t *second = compare(s, HD_EXPR_ADD, first, by);
-  if (pure &&
+  // A body that leaves its loop has to have one.
+  if (pure && !hd_body_exits(stmt->u.loop.body) &&
       hd_facts_decide(s->facts, compare(s, HD_EXPR_LT, first, limit)) == 1 &&
       hd_facts_decide(s->facts, compare(s, HD_EXPR_GE, second, limit)) == 1) {
     bind(s, stmt->u.loop.var, first, stmt, out);
@@ -246,7 +248,7 @@ static void simplify_while(hd_simplifier_t *s, const hd_stmt_t *stmt,
   push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
 }
 
-// assert, call, return, launch.
+// assert, call, return, break, continue, launch.
 static void simplify_plain(hd_simplifier_t *s, const hd_stmt_t *stmt,
                            hd_stmt_list_t *out) {
   hd_stmt_t copy = *stmt;
@@ -314,6 +316,8 @@ static void simplify_stmt(hd_simplifier_t *s, const hd_stmt_t *stmt,
   case HD_STMT_ASSERT:
   case HD_STMT_EVAL:
   case HD_STMT_RETURN:
+  case HD_STMT_BREAK:
+  case HD_STMT_CONTINUE:
   case HD_STMT_LAUNCH:
   case HD_STMT_COUNT:
     simplify_plain(s, stmt, out);
@@ -321,8 +325,12 @@ static void simplify_stmt(hd_simplifier_t *s, const hd_stmt_t *stmt,
   }
 }
 
-static bool always_returns(hd_block_t block) {
-  return block.size > 0 && block.stmts[block.size - 1]->kind == HD_STMT_RETURN;
+// What holds past a condition one of whose branches does not come back.
+static void assume_past(hd_simplifier_t *s, const hd_stmt_t *branch) {
+  if (!hd_block_falls_through(branch->u.branch.then))
+    hd_facts_assume(s->facts, branch->u.branch.condition, false);
+  else if (!hd_block_falls_through(branch->u.branch.otherwise))
+    hd_facts_assume(s->facts, branch->u.branch.condition, true);
 }
 
 static void simplify_block(hd_simplifier_t *s, hd_block_t block,
@@ -330,13 +338,15 @@ static void simplify_block(hd_simplifier_t *s, hd_block_t block,
   hd_facts_mark_t mark = hd_facts_mark(s->facts);
   for (size_t i = 0; i < block.size; ++i) {
     const hd_stmt_t *stmt = block.stmts[i];
+    size_t before = out->size;
     hd_budget_check(s->budget);
     simplify_stmt(s, stmt, out);
-    // Past `if c { return }`, c does not hold.
-    const hd_stmt_t *last = out->size ? out->data[out->size - 1] : NULL;
-    if (stmt->kind == HD_STMT_IF && last && last->kind == HD_STMT_IF &&
-        always_returns(last->u.branch.then))
-      hd_facts_assume(s->facts, last->u.branch.condition, false);
+    const hd_stmt_t *last =
+        out->size > before ? out->data[out->size - 1] : NULL;
+    if (last && !hd_stmt_falls_through(last))
+      break; // What follows is never reached.
+    if (last && stmt->kind == HD_STMT_IF && last->kind == HD_STMT_IF)
+      assume_past(s, last);
   }
   hd_facts_reset(s->facts, mark);
 }

@@ -140,6 +140,8 @@ static void look_at_stmt(unroller_t *u, const hd_stmt_t *stmt) {
     return;
   case HD_STMT_EVAL:
   case HD_STMT_RETURN:
+  case HD_STMT_BREAK:
+  case HD_STMT_CONTINUE:
     look_at(u, stmt->u.eval.value);
     return;
   case HD_STMT_LAUNCH:

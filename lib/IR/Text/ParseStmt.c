@@ -14,6 +14,8 @@ static const hd_stmt_t *parse_while(hd_parser_t *p, hd_loc_t loc);
 static const hd_stmt_t *parse_if(hd_parser_t *p, hd_loc_t loc);
 static const hd_stmt_t *parse_assert(hd_parser_t *p, hd_loc_t loc);
 static const hd_stmt_t *parse_return(hd_parser_t *p, hd_loc_t loc);
+static const hd_stmt_t *parse_break(hd_parser_t *p, hd_loc_t loc);
+static const hd_stmt_t *parse_continue(hd_parser_t *p, hd_loc_t loc);
 static const hd_stmt_t *parse_launch(hd_parser_t *p, hd_loc_t loc);
 
 enum { IN_CODE = 1, IN_PLAN = 2 }; // Kernels and fns; plans.
@@ -23,11 +25,18 @@ static const struct {
   const hd_stmt_t *(*parse)(hd_parser_t *, hd_loc_t);
   int where;
 } words[] = {
-    {"let", parse_let, IN_CODE},         {"shared", parse_tensor, IN_CODE},
-    {"register", parse_tensor, IN_CODE}, {"workspace", parse_tensor, IN_PLAN},
-    {"for", parse_for, IN_CODE},         {"while", parse_while, IN_CODE},
-    {"if", parse_if, IN_CODE},           {"assert", parse_assert, IN_CODE},
-    {"return", parse_return, IN_CODE},   {"launch", parse_launch, IN_PLAN},
+    {"let", parse_let, IN_CODE},
+    {"shared", parse_tensor, IN_CODE},
+    {"register", parse_tensor, IN_CODE},
+    {"workspace", parse_tensor, IN_PLAN},
+    {"for", parse_for, IN_CODE},
+    {"while", parse_while, IN_CODE},
+    {"if", parse_if, IN_CODE},
+    {"assert", parse_assert, IN_CODE},
+    {"return", parse_return, IN_CODE},
+    {"break", parse_break, IN_CODE},
+    {"continue", parse_continue, IN_CODE},
+    {"launch", parse_launch, IN_PLAN},
 };
 
 // A variable whose declaration failed; uses of it are not reported again.
@@ -340,14 +349,19 @@ static const hd_stmt_t *parse_assert(hd_parser_t *p, hd_loc_t loc) {
 static const hd_stmt_t *parse_return(hd_parser_t *p, hd_loc_t loc) {
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_RETURN, loc);
   bool is_void = hd_type_equal(p->func->result, hd_type(HD_VOID));
-  if (p->func->kind != HD_FUNC_FN) {
-    hd_error(p->diags, loc, HD_E0302, "'return'", "outside a fn");
-    return NULL;
-  }
   if (is_void)
     return stmt;
   stmt->u.eval.value = hd_parse_as(p, p->func->result);
   return stmt->u.eval.value ? stmt : NULL;
+}
+
+// Whether there is a loop to leave is the verifier's to say.
+static const hd_stmt_t *parse_break(hd_parser_t *p, hd_loc_t loc) {
+  return hd_stmt_make(p->arena, HD_STMT_BREAK, loc);
+}
+
+static const hd_stmt_t *parse_continue(hd_parser_t *p, hd_loc_t loc) {
+  return hd_stmt_make(p->arena, HD_STMT_CONTINUE, loc);
 }
 
 // Whether a kernel may take a tensor for one of its parameters: of as many

@@ -226,6 +226,10 @@ static void print_stmt(hd_printer_t *p, const hd_stmt_t *stmt) {
       hd_print_expr(p, stmt->u.eval.value, 0);
     }
     break;
+  case HD_STMT_BREAK:
+  case HD_STMT_CONTINUE:
+    hd_buffer_puts(p->out, hd_stmt_kind_text((hd_stmt_kind_t)stmt->kind));
+    break;
   case HD_STMT_LAUNCH:
     hd_buffer_printf(p->out, "launch %s(", stmt->u.launch.kernel->name);
     hd_print_list(p, stmt->u.launch.args, stmt->u.launch.num_args);

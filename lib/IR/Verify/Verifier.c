@@ -3,6 +3,7 @@
 // Modules, functions and statements.
 #include "IR/Verify/Verifier.h"
 
+#include "IR/Exits.h"
 #include "IR/Generic.h"
 #include "IR/Graph/Graph.h"
 #include "IR/Graph/RewriteRule.h"
@@ -234,8 +235,8 @@ static void verify_branch(hd_verifier_t *v, const hd_stmt_t *stmt) {
 
 static void verify_return(hd_verifier_t *v, const hd_stmt_t *stmt) {
   bool is_void = hd_type_equal(v->func->result, hd_type(HD_VOID));
-  if (v->func->kind != HD_FUNC_FN) {
-    hd_error(v->diags, stmt->loc, HD_E0302, "'return'", "outside a fn");
+  if (v->func->kind == HD_FUNC_PLAN) {
+    hd_error(v->diags, stmt->loc, HD_E0302, "'return'", "in a plan");
     v->errors++;
   } else if (is_void != !stmt->u.eval.value) {
     hd_verify_fault(v, stmt->loc, "'%s' returns %s value", v->func->name,
@@ -243,6 +244,14 @@ static void verify_return(hd_verifier_t *v, const hd_stmt_t *stmt) {
   } else if (!is_void) {
     expect(v, stmt->u.eval.value, v->func->result, "the result");
   }
+}
+
+static void verify_exit(hd_verifier_t *v, const hd_stmt_t *stmt,
+                        const char *quoted) {
+  if (v->loops > 0)
+    return;
+  hd_error(v->diags, stmt->loc, HD_E0302, quoted, "outside a loop");
+  v->errors++;
 }
 
 static void verify_stmt(hd_verifier_t *v, const hd_stmt_t *stmt) {
@@ -283,6 +292,12 @@ static void verify_stmt(hd_verifier_t *v, const hd_stmt_t *stmt) {
   case HD_STMT_RETURN:
     verify_return(v, stmt);
     break;
+  case HD_STMT_BREAK:
+    verify_exit(v, stmt, "'break'");
+    break;
+  case HD_STMT_CONTINUE:
+    verify_exit(v, stmt, "'continue'");
+    break;
   case HD_STMT_LAUNCH:
     verify_launch(v, stmt);
     break;
@@ -296,19 +311,6 @@ static void verify_block(hd_verifier_t *v, hd_block_t block) {
   for (uint32_t i = 0; i < block.size; i++)
     verify_stmt(v, block.stmts[i]);
   hd_visible_pop(&v->visible, outer);
-}
-
-// Whether every path through the block ends in a return.
-static bool returns(hd_block_t block) {
-  for (uint32_t i = 0; i < block.size; i++) {
-    const hd_stmt_t *stmt = block.stmts[i];
-    if (stmt->kind == HD_STMT_RETURN)
-      return true;
-    if (stmt->kind == HD_STMT_IF && returns(stmt->u.branch.then) &&
-        returns(stmt->u.branch.otherwise))
-      return true;
-  }
-  return false;
 }
 
 static void verify_extent(hd_verifier_t *v, const char *what,
@@ -385,7 +387,8 @@ static void verify_func(hd_verifier_t *v, const hd_func_t *func) {
   v->host = func->kind == HD_FUNC_PLAN;
   verify_block(v, func->body);
   v->host = false;
-  if (!hd_type_equal(func->result, hd_type(HD_VOID)) && !returns(func->body)) {
+  if (!hd_type_equal(func->result, hd_type(HD_VOID)) &&
+      hd_block_falls_through(func->body)) {
     hd_error(v->diags, func->loc, HD_E0308, func->name);
     v->errors++;
   }
