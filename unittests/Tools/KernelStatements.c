@@ -26,7 +26,9 @@ static const char *let(hd_maker_t *m) {
 }
 
 static const char *scalar(hd_maker_t *m) {
-  hd_kind_t kind = hd_chance(m, 70) ? HD_K_I32 : HD_K_F32;
+  hd_kind_t kind = hd_chance(m, 65)               ? HD_K_I32
+                   : hd_chance(m, 60) || m->in_fn ? HD_K_F32
+                                                  : HD_K_X4;
   hd_name_t name = {.text = hd_new_name(m, "r"),
                     .kind = kind,
                     .least = INT32_MIN,
@@ -49,6 +51,9 @@ static const char *array(hd_maker_t *m) {
 static const char *assign(hd_maker_t *m) {
   for (size_t i = m->names.size; i-- > 0;) {
     hd_name_t name = m->names.data[i];
+    if (name.assignable && name.kind == HD_K_X4 && hd_chance(m, 40))
+      return hd_text(m, "%s[%s] = %s\n", name.text, hd_constant_index(m, 4),
+                     hd_value(m, HD_K_I32, 2));
     if (name.assignable && hd_chance(m, 50))
       return hd_text(m, "%s %s %s\n", name.text,
                      hd_chance(m, 50) ? "=" : "+=", hd_value(m, name.kind, 2));
@@ -56,6 +61,8 @@ static const char *assign(hd_maker_t *m) {
   if (!m->arrays.size)
     return "";
   hd_array_t a = m->arrays.data[hd_pick(m, 0, (int)m->arrays.size - 1)];
+  if (hd_chance(m, 15))
+    return hd_text(m, "%s = %s\n", a.text, hd_value(m, HD_K_I32, 2));
   return hd_text(m, "%s[%s] %s %s\n", a.text, hd_constant_index(m, a.size),
                  hd_chance(m, 60) ? "=" : "+=", hd_value(m, HD_K_I32, 3));
 }
@@ -141,6 +148,10 @@ const char *hd_observe(hd_maker_t *m, size_t names, size_t arrays) {
     if (m->names.data[i].kind == HD_K_I32 && hd_chance(m, 70))
       text = hd_text(m, "%sy[block, thread, %d] += %s\n", text,
                      hd_pick(m, 0, 15), m->names.data[i].text);
+    else if (m->names.data[i].kind == HD_K_X4 && m->names.data[i].assignable)
+      text =
+          hd_text(m, "%sy[block, thread, %d] += %s[%d]\n", text,
+                  hd_pick(m, 0, 15), m->names.data[i].text, hd_pick(m, 0, 3));
     else if (m->names.data[i].kind == HD_K_F32 && hd_chance(m, 70))
       text = hd_text(m,
                      "%sy[block, thread, %d] += i32(max(min(%s, 9999.0), "

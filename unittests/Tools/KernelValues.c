@@ -199,7 +199,8 @@ static const char *i32_leaf(hd_maker_t *m) {
     break;
   case 6:
     name = find(m, HD_K_X4, INT64_MIN, INT64_MAX, false);
-    text = name ? hd_text(m, "%s[%d]", name->text, hd_pick(m, 0, 3)) : NULL;
+    text =
+        name ? hd_text(m, "%s[%s]", name->text, hd_constant_index(m, 4)) : NULL;
     break;
   default:
     break;

@@ -170,6 +170,8 @@ const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
   HD_VEC(const hd_expr_t *) indices = {0};
   bool linear = hd_at(p, "@[");
   int64_t lanes = 1;
+  if (hd_is_vector(p, var) && !hd_at(p, "[") && !linear)
+    return hd_vector_value(p, var, loc);
   uint32_t rank = linear ? 1 : var->tensor->rank;
   if (hd_accept(p, "[") || hd_accept(p, "@[")) {
     do {
@@ -252,7 +254,8 @@ static hd_parsed_t parse_name(hd_parser_t *p) {
     if (var->kind != HD_VAR_TENSOR)
       return typed(hd_at_loc(p, hd_expr_var(p->arena, var), loc));
     // A whole tensor is an argument; the call looks whether it may be.
-    if (!hd_at(p, "[") && !hd_at(p, "@[") && var->tensor->rank > 0)
+    if (!hd_at(p, "[") && !hd_at(p, "@[") && var->tensor->rank > 0 &&
+        !hd_is_vector(p, var))
       return typed(hd_at_loc(p, hd_expr_var(p->arena, var), loc));
     return typed(hd_parse_access(p, var, loc));
   }
@@ -307,18 +310,31 @@ static hd_parsed_t parse_primary(hd_parser_t *p) {
   return failed;
 }
 
-// v[2]: a lane of a vector.
+static bool is_number(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  return e->num_operands > 0 || e->kind == HD_EXPR_CONST;
+}
+
+// v[2]: a lane of a vector; v[i] of one that has a name.
 static hd_parsed_t parse_lanes(hd_parser_t *p, hd_parsed_t value) {
   while (value.e && !value.untyped && hd_at(p, "[") &&
          !hd_peek(p)->first_on_line) {
     hd_loc_t loc = hd_here(p);
     int64_t lane;
     p->at++;
-    if (!hd_parse_constant(p, &lane) || !hd_expect(p, "]"))
+    const hd_expr_t *index = hd_parse_index(p);
+    if (!index || !hd_expect(p, "]"))
       return failed;
     if (value.e->type.lanes == 1) {
       hd_error(p->diags, loc, HD_E0205, "'[]'", hd_type_name(value.e->type));
       return failed;
+    }
+    if (!hd_expr_fold_int(index, &lane)) {
+      if (value.e->kind != HD_EXPR_VAR || !p->func ||
+          hd_walk_expr(index, is_number, NULL))
+        return hd_not_constant(p, index), failed;
+      value.e = hd_lane_at(p, value.e, index, loc);
+      continue;
     }
     if (lane < 0 || lane >= value.e->type.lanes) {
       hd_error(p->diags, loc, HD_E0307, "the lane", 0LL,

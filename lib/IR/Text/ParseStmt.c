@@ -89,6 +89,9 @@ static const hd_stmt_t *parse_tensor(hd_parser_t *p, hd_loc_t loc) {
     declare_poison(p, name, name_loc);
     return NULL;
   }
+  if (scope == HD_SCOPE_REGISTER && tensor->rank == 0 &&
+      tensor->element.lanes > 1)
+    return hd_parse_vector(p, name, tensor->element, name_loc);
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_DECLARE, loc);
   hd_var_t *var = hd_var_make_tensor(p->arena, name, tensor, name_loc);
   stmt->u.declare.var = var;
@@ -479,6 +482,8 @@ static const hd_stmt_t *parse_plain(hd_parser_t *p, hd_loc_t loc) {
       return NULL;
     if (!may_store(p, var, loc))
       return NULL;
+    if (hd_at(p, "=") && var->tensor->rank > 0 && !hd_is_vector(p, var))
+      return hd_parse_fill(p, var, loc);
     const hd_expr_t *place = hd_parse_access(p, var, loc);
     return place ? parse_store(p, place) : NULL;
   }
@@ -569,6 +574,9 @@ static bool parse_into(hd_parser_t *p, stmts_t *stmts) {
   if (hd_accept(p, "const"))
     return parse_local_const(p);
   const hd_stmt_t *stmt = parse_stmt(p);
+  for (size_t i = 0; i < p->ahead.size; i++)
+    hd_vec_push(p->arena, stmts, p->ahead.data[i]);
+  p->ahead.size = 0;
   if (!stmt)
     return false;
   bool is_if = is_settled_if(p, stmt);
@@ -586,6 +594,8 @@ hd_block_t hd_parse_block(hd_parser_t *p) {
     return none;
   if (!hd_enter(p))
     return none;
+  hd_stmt_list_t outside = p->ahead; // It stands before this block.
+  p->ahead = (hd_stmt_list_t){0};
   size_t outer = hd_visible_size(&p->visible);
   size_t outer_bound = hd_visible_size(&p->bound);
   while (!hd_at(p, "}") && hd_peek(p)->kind != HD_TOKEN_END &&
@@ -598,6 +608,7 @@ hd_block_t hd_parse_block(hd_parser_t *p) {
     if (!ok)
       skip_statement(p, start);
   }
+  p->ahead = outside;
   hd_visible_pop(&p->visible, outer);
   hd_visible_pop(&p->bound, outer_bound);
   p->depth--;

@@ -7,9 +7,11 @@
 
 #include "IR/Generic.h"
 #include "IR/Intrinsic.h"
+#include "IR/Rewrite.h"
 #include "IR/Text/Lexer.h"
 #include "IR/Text/Parser.h"
 #include "IR/Visible.h"
+#include "Support/Map.h"
 
 enum {
   HD_MAX_GENERIC_PARAMS = 64,
@@ -36,6 +38,8 @@ typedef struct hd_parser {
   const hd_token_t *tokens;
   size_t at;
   hd_visible_t visible;
+  hd_stmt_list_t ahead;  // To stand before the statement that is being read.
+  hd_ptr_map_t vectors;  // Register tensors that are vectors by name.
   const hd_func_t *func; // Whose body or header is being read.
   int depth;             // Of nested expressions and blocks.
   bool gave_up;          // It was too deep: what follows is not read.
@@ -157,6 +161,18 @@ hd_const_t *hd_parse_const(hd_parser_t *p, const char *name, hd_loc_t loc);
 
 // Statements.
 hd_block_t hd_parse_block(hd_parser_t *p);
+// ParseWhole.c: a vector that can be stored to, past its type; its value.
+const hd_stmt_t *hd_parse_vector(hd_parser_t *p, const char *name,
+                                 hd_type_t type, hd_loc_t loc);
+bool hd_is_vector(const hd_parser_t *p, const hd_var_t *var);
+const hd_expr_t *hd_vector_value(hd_parser_t *p, const hd_var_t *var,
+                                 hd_loc_t loc);
+// vector[index] of a VAR, where the index is no constant yet.
+const hd_expr_t *hd_lane_at(hd_parser_t *p, const hd_expr_t *vector,
+                            const hd_expr_t *index, hd_loc_t loc);
+// tensor = value for every element, past the tensor's name.
+const hd_stmt_t *hd_parse_fill(hd_parser_t *p, const hd_var_t *var,
+                               hd_loc_t loc);
 // Whether a fusion point begins here: its word, which is no reserved one but
 // `register`, before the name of a tensor that is stored to.
 bool hd_at_point(const hd_parser_t *p);

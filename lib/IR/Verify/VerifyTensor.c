@@ -264,9 +264,10 @@ void hd_verify_lanes(hd_verifier_t *v, const hd_var_t *var, bool linear,
                      unsigned lanes, hd_loc_t loc) {
   const char *why = linear ? NULL : why_apart(var->tensor, lanes);
   unsigned bits = hd_type_bits(var->type) * lanes;
-  if (!why && (bits % 8 || (bits & (bits - 1))))
+  bool in_memory = var->tensor->scope != HD_SCOPE_REGISTER;
+  if (!why && in_memory && (bits % 8 || (bits & (bits - 1))))
     why = "must take a power of two of bytes";
-  if (!why && var->tensor->scope != HD_SCOPE_REGISTER && bits > 128)
+  if (!why && in_memory && bits > 128)
     why = "takes more than 16 bytes";
   if (why) {
     hd_error(v->diags, loc, HD_E0304, (int)lanes, why);
