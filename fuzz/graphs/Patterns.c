@@ -73,7 +73,8 @@ static bool put(fuzz_graph_t *g, const hd_instance_t *n,
     return true;
   }
   hd_attribute_list_t attributes = {0};
-  if (!hd_rule_attributes(node, n->binding, &g->arena, &attributes))
+  if (!hd_rule_attributes(node, n->binding, HD_PRECISION_MODEL, &g->arena,
+                          &attributes))
     return false;
   unsigned wanted = 0;
   for (uint32_t i = 0; i < node->num_outputs; i++)

@@ -3,6 +3,7 @@
 #include "Support/Float.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 
 static_assert(HD_F64 - HD_F4E2M1 == HD_FLOAT_F64 - HD_FLOAT_F4E2M1,
@@ -205,4 +206,32 @@ hd_number_t hd_scalar_convert(hd_scalar_t to, hd_scalar_t from, hd_number_t a) {
     return (hd_number_t){.i = from_float ? a.f != 0 : a.i != 0};
   return (hd_number_t){.i = from_float ? hd_int_saturate(to, a.f)
                                        : hd_int_wrap(to, a.i)};
+}
+
+// Powers of two, together with what follows them: of the subnormal ones some
+// are held, and these then are not.
+static double smallest_float(hd_scalar_t type) {
+  double least = 1, next = 1 + ldexp(1, 1 - (int)hd_scalar_digits(type));
+  while (least > DBL_MIN && hd_float_round(type, least / 2) == least / 2 &&
+         hd_float_round(type, next * least / 2) == next * least / 2)
+    least /= 2;
+  return least;
+}
+
+// f8e4m3 has no number with all bits set: that is NaN.
+static double largest_float(hd_scalar_t type) {
+  double digits = 2 - ldexp(1, 1 - (int)hd_scalar_digits(type));
+  return hd_float_round(type, ldexp(digits, hd_scalar_max_exponent(type)));
+}
+
+hd_number_t hd_scalar_limit(hd_limit_t limit, hd_scalar_t type) {
+  bool largest = limit == HD_LIMIT_LARGEST;
+  if (hd_scalar_class(type) == HD_CLASS_FLOAT)
+    return (hd_number_t){.f = largest ? largest_float(type)
+                                      : smallest_float(type)};
+  if (!largest)
+    return (hd_number_t){.i = 1};
+  bool is_signed = hd_scalar_class(type) == HD_CLASS_SIGNED;
+  uint64_t bits = UINT64_MAX >> (64 - hd_scalar_bits(type) + is_signed);
+  return (hd_number_t){.i = (int64_t)bits};
 }

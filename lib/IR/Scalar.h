@@ -27,4 +27,12 @@ bool hd_scalar_operate(hd_expr_kind_t op, hd_scalar_t type, hd_number_t a,
                        hd_number_t b, hd_number_t *out);
 hd_number_t hd_scalar_convert(hd_scalar_t to, hd_scalar_t from, hd_number_t a);
 
+typedef enum hd_limit {
+  HD_LIMIT_LARGEST,  // Of floats, of those that are finite.
+  HD_LIMIT_SMALLEST, // Above 0; of floats, of those that are normal.
+} hd_limit_t;
+
+// Of an integer type or a float.
+hd_number_t hd_scalar_limit(hd_limit_t limit, hd_scalar_t type);
+
 #endif

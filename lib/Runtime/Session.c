@@ -416,8 +416,11 @@ static const hd_graph_t *transform(hd_session_t *s, const hd_graph_t *graph,
                                    hd_ptr_map_t *held) {
   hd_context_t *context = context_of(s);
   bool watched = s->options.watch;
+  hd_rewrite_options_t options =
+      context->rewrites ? *context->rewrites : hd_rewrite_defaults;
+  options.precision = s->options.precision;
   if (!s->options.unrewritten && !watched &&
-      !hd_graph_rewrite(s->module, graph, context->rewrites, &graph,
+      !hd_graph_rewrite(s->module, graph, &options, &graph,
                         context->rewrite_stats))
     return NULL;
   return hd_graph_lower_precision(s->module, graph, s->options.precision,

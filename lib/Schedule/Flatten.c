@@ -99,6 +99,14 @@ static const hd_term_t *flat_const(flattener_t *f, const hd_term_t *term) {
                        of_floats ? term->u.f : (double)term->u.i);
 }
 
+static const hd_term_t *flat_limit(flattener_t *f, const hd_term_t *term) {
+  hd_scalar_t type = hd_binding_type(f->binding, term->type);
+  hd_number_t number = hd_scalar_limit(term->u.limit, type);
+  return hd_type_is_float(hd_type(type))
+             ? hd_flat_float(f->arena, type, number.f)
+             : hd_flat_int(f->arena, type, number.i);
+}
+
 static const hd_term_t *flat_attribute(flattener_t *f, const hd_term_t *term,
                                        unsigned axis) {
   size_t i = POSITION(f->binding->task->inputs, term->u.value);
@@ -254,6 +262,8 @@ static const hd_term_t *flatten(flattener_t *f, const hd_term_t *term,
   switch ((hd_term_kind_t)term->kind) {
   case HD_TERM_CONST:
     return flat_const(f, term);
+  case HD_TERM_LIMIT:
+    return flat_limit(f, term);
   case HD_TERM_SIZE:
     return hd_flat_int(
         f->arena, HD_I64,

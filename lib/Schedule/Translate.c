@@ -292,6 +292,7 @@ hd_worth_t hd_translate_worth(hd_translator_t *t, const hd_term_t *term) {
   case HD_TERM_REDUCE:
   case HD_TERM_SCAN:
     return translate_reduce(t, term);
+  case HD_TERM_LIMIT:
   case HD_TERM_SIZE:
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:

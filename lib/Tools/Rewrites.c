@@ -7,9 +7,14 @@ static const hd_loc_t nowhere;
 
 static void print_nodes(hd_buffer_t *out, const hd_rule_node_t *const *nodes,
                         size_t count) {
-  for (size_t i = 0; i < count; i++)
-    hd_buffer_printf(out, "%s%s", i ? ", " : "",
+  const char *comma = "";
+  for (size_t i = 0; i < count; i++) {
+    if (nodes[i]->required)
+      continue;
+    hd_buffer_printf(out, "%s%s", comma,
                      nodes[i]->op ? nodes[i]->op : nodes[i]->inputs[0]->name);
+    comma = ", ";
+  }
 }
 
 bool hd_tools_list_rewrites(hd_context_t *context, hd_arena_t *arena,

@@ -20,8 +20,8 @@ FOLDERS = ["Support", "IR", "TaskMapping", "Graph", "Schedule", "Fusion",
 # level may include each other.
 ROOMS = {
     "IR": [{"", "Graph"}, {"Verify"}, {"Text"}, {"Passes"}],
-    "Graph": [{"", "Bind"}, {"Reference"}, {"Rewrite"}, {"ONNX"},
-              {"Expand", "Expand/Lower"}, {"Precision"}],
+    "Graph": [{"", "Bind"}, {"Precision"}, {"Reference"}, {"Rewrite"},
+              {"ONNX"}, {"Expand", "Expand/Lower"}],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SUFFIXES = {".c", ".h", ".def"}

@@ -7,6 +7,7 @@
 #include "Graph/Reference/Reference.h"
 #include "Support/Float.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -593,6 +594,41 @@ static void arithmetic_wraps_and_rounds(void **state) {
   check_binary("f32", "round_even(x[i]) + trunc(y[i])", 2.5, -1.5, 1);
 }
 
+// IEEE 754's tables, those of the OCP for 8 bits, and of bf16.
+static void types_have_limits(void **state) {
+  (void)state;
+  static const struct {
+    const char *type;
+    double largest, smallest;
+  } limits[] = {{"f64", DBL_MAX, DBL_MIN},
+                {"f32", FLT_MAX, FLT_MIN},
+                {"f16", 65504, 0x1p-14},
+                {"bf16", 0x1.fep127, 0x1p-126},
+                {"f8e4m3", 448, 0x1p-6},
+                {"f8e5m2", 57344, 0x1p-14},
+                {"f8e4m3fnuz", 240, 0x1p-7},
+                {"f8e5m2fnuz", 57344, 0x1p-15},
+                {"f4e2m1", 6, 1},
+                {"i8", 127, 1},
+                {"u8", 255, 1},
+                {"i4", 7, 1},
+                {"i32", 2147483647, 1}};
+  for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+    run_t run;
+    char text[200];
+    snprintf(text, sizeof text,
+             "task t(x: T[]) -> a: f64[], b: f64[] {\n"
+             "  a[] = f64(largest(T))\n  b[] = f64(smallest(%s))\n}\n",
+             limits[i].type);
+    snprintf(text + strlen(text) + 1, 20, "%s[]", limits[i].type);
+    begin(&run, &(hd_test_case_t){text, text + strlen(text) + 1, {0}});
+    compute(&run);
+    EXPECT(&run, 0, limits[i].largest);
+    EXPECT(&run, 1, limits[i].smallest);
+    end(&run);
+  }
+}
+
 static void shapes_and_attributes_are_numbers(void **state) {
   (void)state;
   run_t run;
@@ -691,6 +727,7 @@ HD_UNIT_TESTS(cmocka_unit_test(products),
               cmocka_unit_test(only_what_is_needed_is_read),
               cmocka_unit_test(casts_saturate_and_wrap),
               cmocka_unit_test(arithmetic_wraps_and_rounds),
+              cmocka_unit_test(types_have_limits),
               cmocka_unit_test(shapes_and_attributes_are_numbers),
               cmocka_unit_test(data_decides_sizes),
               cmocka_unit_test(budgets_are_kept))

@@ -204,12 +204,12 @@ static hd_rule_value_t *add_node(maker_t *m, hd_rule_nodes_t *nodes,
                            .inputs = inputs,
                            .num_outputs = 1,
                            .outputs = outputs};
-  if (op && strcmp(op, "reshape") != 0)
+  if (op && strcmp(op, "reshape") != 0 && strcmp(op, "magnitudes") != 0)
     node->task = hd_library_task(m->g->module->context, op);
   hd_vec_push(m->g->arena, nodes, (const hd_rule_node_t *)node);
-  if (nodes == &m->rule->right)
+  if (result && nodes == &m->rule->right)
     result->right = node;
-  else
+  else if (result)
     result->left = node;
   if (made)
     *made = node;
@@ -271,11 +271,33 @@ static void make_left(maker_t *m) {
   add_node(m, left, "mul", a, m->c, value_of(m, "z"), NULL);
 }
 
+// m: f64[1] = magnitudes(c)
+// require normal_product(m, c) { N = T }
+static void make_required(maker_t *m) {
+  hd_task_type_t type = {HD_VOID, m->type}, f64 = {HD_F64, NULL};
+  hd_rule_nodes_t *right = &m->rule->right;
+  const hd_term_t **shape = HD_ARENA_ARRAY(m->g->arena, const hd_term_t *, 1);
+  hd_rule_node_t *node;
+  hd_rule_value_t *most = value_of(m, "most");
+  shape[0] = number(m);
+  most->type = declare(m, "most", HD_VALUE_OUTPUT, f64, shape, 1);
+  add_node(m, right, "magnitudes", m->c, NULL, most, NULL);
+  add_node(m, right, "normal_product", most, m->c, NULL, &node);
+  node->required = true;
+  node->num_outputs = 0;
+  hd_rule_attribute_t *in = attribute(m, node, "N");
+  in->kind = HD_RULE_TYPE;
+  in->type = type;
+  in->narrow = below(m, 2);
+}
+
 static void make_right(maker_t *m) {
   hd_task_type_t type = {HD_VOID, m->type};
   hd_rule_nodes_t *right = &m->rule->right;
   hd_rule_node_t *node;
   const hd_rule_value_t *a = m->x;
+  if (below(m, 2))
+    make_required(m);
   if (below(m, 2)) {
     const hd_term_t **shape = HD_ARENA_ARRAY(m->g->arena, const hd_term_t *, 2);
     shape[0] = sum(m, true, 2);

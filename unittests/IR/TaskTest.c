@@ -218,6 +218,7 @@ static double evaluate(evaluator_t *e, const hd_term_t *term) {
   case HD_TERM_REDUCE:
   case HD_TERM_SCAN:
     return reduce(e, term);
+  case HD_TERM_LIMIT:
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:
   case HD_TERM_ATTRIBUTE:

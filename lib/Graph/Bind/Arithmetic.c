@@ -91,6 +91,7 @@ static bool picks_best(const hd_term_t *term) {
 static bool picks(const hd_term_t *term) {
   switch ((hd_term_kind_t)term->kind) {
   case HD_TERM_CONST:
+  case HD_TERM_LIMIT:
   case HD_TERM_ATTRIBUTE:
   case HD_TERM_BOUND:
     return true;

@@ -144,6 +144,9 @@ static bool number_of(const hd_task_binding_t *b, const hd_term_t *term,
   case HD_TERM_CONST:
     *out = hd_binding_constant(b, term);
     return true;
+  case HD_TERM_LIMIT:
+    *out = hd_scalar_limit(term->u.limit, hd_binding_type(b, term->type));
+    return true;
   case HD_TERM_SIZE:
     out->i = b->sizes[hd_task_size_at(b->task, term->u.size)];
     return out->i != HD_UNBOUND_SIZE;

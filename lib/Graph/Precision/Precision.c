@@ -51,6 +51,13 @@ const char *hd_precision_name(hd_precision_t precision) {
   return precisions[precision].name;
 }
 
+hd_scalar_t hd_precision_operand(hd_precision_t precision, hd_scalar_t type) {
+  hd_scalar_t narrow = precisions[precision].narrow;
+  if (precision == HD_PRECISION_MODEL || !hd_precision_is_float(type))
+    return type;
+  return narrow == HD_VOID ? HD_F32 : narrow;
+}
+
 static versions_t *versions_of(hd_precision_pass_t *l,
                                const hd_value_t *value) {
   const versions_t *found = hd_ptr_map_get(&l->versions, value);

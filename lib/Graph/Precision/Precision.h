@@ -19,6 +19,8 @@ typedef enum hd_precision {
 } hd_precision_t;
 
 const char *hd_precision_name(hd_precision_t precision); // "model", "f16"
+// The type of a product's operands that the model has in a type.
+hd_scalar_t hd_precision_operand(hd_precision_t precision, hd_scalar_t type);
 
 // The graph for a precision; itself where nothing changes. Its inputs,
 // constants and outputs are the graph's own values, their types unchanged. The

@@ -447,6 +447,8 @@ hd_ref_node_t *hd_ref_build(hd_ref_t *r, const hd_term_t *term, unsigned axis) {
   switch ((hd_term_kind_t)term->kind) {
   case HD_TERM_CONST:
     return make_constant(r, type, hd_binding_constant(r->binding, term));
+  case HD_TERM_LIMIT:
+    return make_constant(r, type, hd_scalar_limit(term->u.limit, type));
   case HD_TERM_SIZE:
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:

@@ -184,6 +184,7 @@ static bool run_node(hd_ref_t *r, hd_ref_node_t *node, const uint8_t *mask) {
   case HD_TERM_SCAN:
     return hd_ref_scan(r, node, mask);
   case HD_TERM_BOUND: // Whoever binds it says where its value lies.
+  case HD_TERM_LIMIT:
   case HD_TERM_SIZE:
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:

@@ -149,7 +149,9 @@ static bool plant(rewriter_t *w) {
   if (made == graph)
     return true;
   w->planted = true; // The sweep ends here.
-  bool ok = hd_rw_begin(&w->g, module, made) && hd_rw_settle(&w->g);
+  bool ok = hd_rw_begin(&w->g, module, made);
+  w->g.precision = w->options->precision;
+  ok = ok && hd_rw_settle(&w->g);
   w->g.changed |= changed;
   return ok;
 }
@@ -279,6 +281,7 @@ bool hd_graph_rewrite(hd_module_t *module, const hd_graph_t *graph,
   *result = graph;
   hd_arena_init_local(&w.rules_arena, &module->context->budget);
   bool ok = hd_rw_begin(&w.g, module, graph);
+  w.g.precision = w.options->precision;
   w.most_steps = 1000 + 50 * (int64_t)graph->nodes.size;
   ok = ok && run(&w);
   if (ok && stats)
@@ -295,6 +298,10 @@ bool hd_pass_rewrite(hd_module_t *module, const hd_graph_t *graph,
   hd_rewrite_options_t options =
       context->rewrites ? *context->rewrites : hd_rewrite_defaults;
   options.explain |= args->explain;
+  for (int i = 0; i < HD_PRECISIONS; i++)
+    if (hd_pass_option_is(args->options, "precision",
+                          hd_precision_name((hd_precision_t)i)))
+      options.precision = (hd_precision_t)i;
   options.max_steps =
       hd_pass_option_int(args->options, "steps", options.max_steps);
   return hd_graph_rewrite(module, graph, &options, &version->u.graph,

@@ -6,6 +6,7 @@
 #ifndef HIDET_GRAPH_REWRITE_REWRITE_H
 #define HIDET_GRAPH_REWRITE_REWRITE_H
 
+#include "Graph/Precision/Precision.h"
 #include "IR/Graph/Graph.h"
 #include "IR/Graph/RewriteRule.h"
 
@@ -14,6 +15,8 @@ typedef struct hd_rewrite_options {
   size_t num_disabled;
   int64_t max_steps; // Only so many steps are done; below 0: all.
   bool explain;      // A remark for each step.
+  // That the graph will be compiled for: constants are made for its operands.
+  hd_precision_t precision;
 } hd_rewrite_options_t;
 
 static const hd_rewrite_options_t hd_rewrite_defaults = {.max_steps = -1};

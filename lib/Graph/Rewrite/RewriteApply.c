@@ -19,11 +19,18 @@ static bool plan_reshape(hd_rw_match_t *m, const hd_rule_value_t *value,
     *type = m->values[value->index]->type;
     return same_count(type, input);
   }
-  const hd_task_t *signature = m->rule->rewrite->signature;
-  for (size_t i = 0; i < signature->outputs.size; i++)
-    if (signature->outputs.data[i] == value->type)
-      *type = m->binding->outputs[i];
+  *type = hd_rule_written_type(m->binding, value);
   return same_count(type, input);
+}
+
+static bool plan_magnitudes(hd_rw_match_t *m, const hd_rule_value_t *value,
+                            const hd_tensor_type_t *input,
+                            hd_tensor_type_t *type) {
+  *type = hd_rule_written_type(m->binding, value);
+  bool fits = type->rank == input->rank;
+  for (unsigned i = 0; fits && i < type->rank; i++)
+    fits = type->shape[i] == 1 || type->shape[i] == input->shape[i];
+  return fits;
 }
 
 // One number for all axes of a pack becomes a list, as graphs have it.
@@ -61,13 +68,24 @@ static void spread(const hd_task_binding_t *b, hd_arena_t *arena,
 static bool plan_task(hd_rw_match_t *m, const hd_rule_node_t *node,
                       hd_node_t *made, const hd_tensor_type_t *inputs) {
   hd_attribute_list_t list = {0};
-  if (!hd_rule_attributes(node, m->binding, m->g->arena, &list))
+  if (!hd_rule_attributes(node, m->binding, m->g->precision, m->g->arena,
+                          &list))
     return false;
   const hd_task_binding_t *b =
       hd_task_try_bind(m->g->module->context, m->scratch, node->task, inputs,
                        NULL, node->num_inputs, list.data, (uint32_t)list.size);
   if (!b)
     return false;
+  if (node->required) {
+    // Its one result has no name.
+    *made = (hd_node_t){.op = node->op,
+                        .task = node->task,
+                        .loc = node->loc,
+                        .num_inputs = node->num_inputs,
+                        .num_attributes = (uint32_t)list.size,
+                        .attributes = list.data};
+    return hd_rw_require(m, node, made);
+  }
   spread(b, m->g->arena, &list);
   m->made_types[made - m->made] = b->outputs;
   made->attributes = list.data;
@@ -90,8 +108,12 @@ static bool plan_node(hd_rw_match_t *m, const hd_rule_node_t *node,
                       .num_outputs = node->num_outputs};
   if (!node->op)
     m->types[node->outputs[0]->index] = inputs[0];
-  else if (!node->task && !plan_reshape(m, node->outputs[0], &inputs[0],
-                                        &m->types[node->outputs[0]->index]))
+  else if (hd_rule_node_is_magnitudes(node)) {
+    if (!plan_magnitudes(m, node->outputs[0], &inputs[0],
+                         &m->types[node->outputs[0]->index]))
+      return false;
+  } else if (!node->task && !plan_reshape(m, node->outputs[0], &inputs[0],
+                                          &m->types[node->outputs[0]->index]))
     return false;
   else if (node->task && !plan_task(m, node, made, inputs))
     return false;
@@ -160,6 +182,8 @@ bool hd_rw_apply(hd_rw_match_t *m, bool *changed) {
     now[i] = m->values[i];
   for (size_t i = 0; i < r->right.size; i++) {
     const hd_rule_node_t *node = r->right.data[i];
+    if (node->required || hd_rule_node_is_magnitudes(node))
+      continue;
     hd_rw_value_t **outputs = make_node(m, node, &m->made[i], now);
     if (!outputs)
       return false;

@@ -154,7 +154,7 @@ static uint64_t hash(uint64_t key, const void *data, size_t size) {
   return XXH3_64bits_withSeed(data, size, key);
 }
 
-static uint64_t attribute_key(uint64_t key, const hd_attribute_t *a) {
+uint64_t hd_attribute_key(uint64_t key, const hd_attribute_t *a) {
   key = hash(key, a->name, strlen(a->name));
   switch (a->kind) {
   case HD_ATTRIBUTE_INT:
@@ -182,7 +182,7 @@ static uint64_t node_key(const hd_node_t *node, hd_rw_value_t *const *inputs,
   uint64_t key = (uint64_t)(uintptr_t)hd_rw_node_key(node);
   key = hash(key, inputs, node->num_inputs * sizeof(*inputs));
   for (uint32_t i = 0; i < node->num_attributes; i++)
-    key = attribute_key(key, node->attributes[i]);
+    key = hd_attribute_key(key, node->attributes[i]);
   if (hd_node_is_reshape(node))
     key = hash(key, types[0].shape, types[0].rank * sizeof(int64_t));
   return key;

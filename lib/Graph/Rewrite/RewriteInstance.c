@@ -77,15 +77,18 @@ static bool run_task(hd_instance_t *n, const hd_rule_node_t *node,
       attributes->data, (uint32_t)attributes->size);
   if (!binding)
     return false;
+  uint32_t count = (uint32_t)node->task->outputs.size;
   hd_host_tensor_t *results =
-      HD_ARENA_ARRAY(n->arena, hd_host_tensor_t, node->num_outputs + 1);
+      HD_ARENA_ARRAY(n->arena, hd_host_tensor_t, count + 1);
   if (!evaluate_quietly(n, binding, data, results))
     return false;
-  for (uint32_t i = 0; i < node->num_outputs; i++) {
+  for (uint32_t i = 0; i < count; i++) {
     hd_vec_push(n->arena, &n->made, &results[i]);
-    if (node->outputs[i])
+    if (!node->required && node->outputs[i])
       values[node->outputs[i]->index] = &results[i];
   }
+  if (node->required)
+    n->refused = hd_host_tensor_get_int(&results[0], 0) == 0;
   return true;
 }
 
@@ -136,7 +139,8 @@ static bool run_left(hd_instance_t *n, hd_task_binding_t *b,
       continue;
     }
     hd_attribute_list_t attributes = {0};
-    if (!hd_rule_attributes(node, b, n->arena, &attributes) ||
+    if (!hd_rule_attributes(node, b, HD_PRECISION_MODEL, n->arena,
+                            &attributes) ||
         !run_task(n, node, &attributes, n->left) ||
         !hd_rule_collect(node, attributes.data, (uint32_t)attributes.size,
                          n->arena, collected))
@@ -147,16 +151,26 @@ static bool run_left(hd_instance_t *n, hd_task_binding_t *b,
   return true;
 }
 
+static bool run_magnitudes(hd_instance_t *n, const hd_rule_node_t *node) {
+  const hd_rule_value_t *value = node->outputs[0];
+  hd_tensor_type_t type = hd_rule_written_type(n->binding, value);
+  const hd_host_tensor_t *x = n->right[node->inputs[0]->index];
+  hd_host_tensor_t *made =
+      hd_host_tensor_make(n->arena, HD_F64, type.shape, type.rank);
+  bool fits = type.rank == x->rank;
+  for (unsigned i = 0; fits && i < type.rank; i++)
+    fits = type.shape[i] == 1 || type.shape[i] == x->shape[i];
+  if (fits)
+    hd_magnitudes(n->arena, x, made);
+  n->right[value->index] = made;
+  return fits;
+}
+
 static bool run_right_reshape(hd_instance_t *n, const hd_rule_node_t *node) {
   const hd_rule_value_t *value = node->outputs[0];
   const hd_host_tensor_t *x = n->right[node->inputs[0]->index];
-  const hd_task_t *s = n->rule->signature;
-  hd_tensor_type_t type = {.rank = 0};
-  if (value->left)
-    type = hd_tensor_type_of(n->left[value->index]);
-  for (size_t i = 0; !value->left && i < s->outputs.size; i++)
-    if (s->outputs.data[i] == value->type)
-      type = n->binding->outputs[i];
+  hd_tensor_type_t type = value->left ? hd_tensor_type_of(n->left[value->index])
+                                      : hd_rule_written_type(n->binding, value);
   if (hd_tensor_type_count(&type) != x->count || type.type != x->type)
     return false;
   n->right[value->index] = reshaped(n, x, &type);
@@ -170,11 +184,16 @@ bool hd_instance_run_right(hd_instance_t *n) {
     bool ok = true;
     if (!node->op)
       n->right[node->outputs[0]->index] = n->right[node->inputs[0]->index];
+    else if (hd_rule_node_is_magnitudes(node))
+      ok = run_magnitudes(n, node);
     else if (!node->task)
       ok = run_right_reshape(n, node);
     else
-      ok = hd_rule_attributes(node, n->binding, n->arena, &attributes) &&
+      ok = hd_rule_attributes(node, n->binding, HD_PRECISION_MODEL, n->arena,
+                              &attributes) &&
            run_task(n, node, &attributes, n->right);
+    if (ok && n->refused)
+      return true;
     if (ok)
       continue;
     n->fault = hd_arena_printf(n->arena,

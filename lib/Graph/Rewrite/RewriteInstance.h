@@ -25,6 +25,7 @@ typedef struct hd_instance {
   HD_VEC(hd_host_tensor_t *) made;        // To be ended.
   hd_cleanup_t cleanup;
   const char *fault; // Why the right side has no meaning.
+  bool refused;      // The rule requires something else of the constants.
   // While it is drawn:
   hd_scalar_t *types;
   int64_t *sizes;
@@ -41,7 +42,8 @@ typedef struct hd_instance {
 bool hd_instance_draw(hd_instance_t *instance, hd_context_t *context,
                       hd_arena_t *arena, const hd_rewrite_t *rule,
                       hd_random_t *random);
-// False: the right side's nodes do not fit together, see fault.
+// False: the right side's nodes do not fit together, see fault. Where it sets
+// `refused` the rule is not for this instance.
 bool hd_instance_run_right(hd_instance_t *instance);
 void hd_instance_end(hd_instance_t *instance);
 // "T = f64, n = 2, s = [3]; x: f64[2, 3] = 1, 2, ..."

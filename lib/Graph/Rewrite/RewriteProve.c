@@ -116,6 +116,7 @@ static bool prove_one(prover_t *p, hd_random_t *random, bool *valid,
   *trivial = *valid && is_trivial(p);
   if (*valid && !hd_instance_run_right(&instance))
     ok = refuse(p, instance.fault);
+  *valid &= !instance.refused;
   for (size_t i = 0; *valid && ok && i < p->rule->values.size; i++) {
     const hd_rule_value_t *value = p->rule->values.data[i];
     if (value->left && value->right)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the parts of rewriting share: RewriteGraph.c (a graph that changes),
-// RewriteMatch.c, RewriteApply.c, RewriteTerms.c (attributes under a binding),
-// RewriteProve.c.
+// RewriteMatch.c, RewriteApply.c, RewriteRequire.c (what is asked of
+// constants), RewriteTerms.c (attributes under a binding), RewriteProve.c.
 #ifndef HIDET_GRAPH_REWRITE_REWRITESTATE_H
 #define HIDET_GRAPH_REWRITE_REWRITESTATE_H
 
@@ -43,6 +43,8 @@ typedef struct hd_rw_graph {
   hd_ptr_map_t values; // From hd_value_t of the graph.
   hd_key_map_t names;
   hd_key_map_t known;            // Nodes, by what they compute.
+  hd_key_map_t answers;          // See hd_rw_require().
+  hd_precision_t precision;      // That the graph will be compiled for.
   HD_VEC(hd_rw_node_t *) made;   // By hd_rw_put(), since it was emptied.
   HD_VEC(hd_rw_node_t *) folded; // Whose results are constants; in no list.
   bool changed;
@@ -125,6 +127,22 @@ bool hd_rw_plan(hd_rw_match_t *m);
 // Does it; *changed where that was something. False after an error.
 bool hd_rw_apply(hd_rw_match_t *m, bool *changed);
 
+// --- RewriteRequire.c ---
+
+// Whether what a rule requires is so: node is the rule's, made what it is under
+// the match's binding. Not where the constants are not known. m->failed is set
+// after an error.
+bool hd_rw_require(hd_rw_match_t *m, const hd_rule_node_t *node,
+                   const hd_node_t *made);
+
+// --- Magnitudes.c ---
+
+// out, f64 and zero: of x, a float that may be unaligned, the largest
+// magnitudes along the axes where out has 1, which else has its shape. NaN is
+// the largest.
+void hd_magnitudes(hd_arena_t *arena, const hd_host_tensor_t *x,
+                   hd_host_tensor_t *out);
+
 // --- RewriteTerms.c ---
 
 typedef HD_VEC(const hd_attribute_t *) hd_attribute_list_t;
@@ -132,9 +150,10 @@ typedef HD_VEC(const hd_attribute_t *) hd_attribute_list_t;
 // What a rule's attribute is under a binding; NULL where it has no value.
 hd_attribute_t *hd_rule_evaluate(const hd_rule_attribute_t *a,
                                  const hd_task_binding_t *binding,
-                                 hd_arena_t *arena);
+                                 hd_precision_t precision, hd_arena_t *arena);
 bool hd_rule_attributes(const hd_rule_node_t *node,
-                        const hd_task_binding_t *binding, hd_arena_t *arena,
+                        const hd_task_binding_t *binding,
+                        hd_precision_t precision, hd_arena_t *arena,
                         hd_attribute_list_t *list);
 // What a node's attributes say of the signature's names, added to the list;
 // false where they contradict it.
@@ -147,7 +166,11 @@ bool hd_rule_check(const hd_rule_node_t *node,
                    const hd_attribute_t *const *attributes,
                    uint32_t num_attributes, const hd_task_binding_t *binding,
                    hd_arena_t *arena);
+uint64_t hd_attribute_key(uint64_t key, const hd_attribute_t *a); // A hash.
 bool hd_attribute_equal(const hd_attribute_t *a, const hd_attribute_t *b);
+// The type that is written of a value that the right side gives.
+hd_tensor_type_t hd_rule_written_type(const hd_task_binding_t *binding,
+                                      const hd_rule_value_t *value);
 bool hd_tensor_type_equal(const hd_tensor_type_t *a, const hd_tensor_type_t *b);
 int64_t hd_tensor_type_count(const hd_tensor_type_t *type); // Saturates.
 

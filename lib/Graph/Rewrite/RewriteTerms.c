@@ -68,7 +68,7 @@ static hd_attribute_t *evaluate_list(const char *name,
 
 hd_attribute_t *hd_rule_evaluate(const hd_rule_attribute_t *a,
                                  const hd_task_binding_t *b,
-                                 hd_arena_t *arena) {
+                                 hd_precision_t precision, hd_arena_t *arena) {
   hd_attribute_t *made;
   switch (a->kind) {
   case HD_RULE_TERM:
@@ -79,6 +79,8 @@ hd_attribute_t *hd_rule_evaluate(const hd_rule_attribute_t *a,
   case HD_RULE_TYPE:
     made = make(arena, a->name, HD_ATTRIBUTE_TYPE);
     made->u.type = hd_binding_type(b, a->type);
+    if (a->narrow)
+      made->u.type = hd_precision_operand(precision, made->u.type);
     return made;
   case HD_RULE_RANK:
     made = make(arena, a->name, HD_ATTRIBUTE_INT);
@@ -89,9 +91,11 @@ hd_attribute_t *hd_rule_evaluate(const hd_rule_attribute_t *a,
 }
 
 bool hd_rule_attributes(const hd_rule_node_t *node, const hd_task_binding_t *b,
-                        hd_arena_t *arena, hd_attribute_list_t *list) {
+                        hd_precision_t precision, hd_arena_t *arena,
+                        hd_attribute_list_t *list) {
   for (uint32_t i = 0; i < node->num_attributes; i++) {
-    const hd_attribute_t *a = hd_rule_evaluate(node->attributes[i], b, arena);
+    const hd_attribute_t *a =
+        hd_rule_evaluate(node->attributes[i], b, precision, arena);
     if (!a)
       return false;
     hd_vec_push(arena, list, a);
@@ -263,7 +267,8 @@ bool hd_rule_check(const hd_rule_node_t *node,
       continue;
     const hd_attribute_t *given =
         find(attributes, num_attributes, wanted->name);
-    const hd_attribute_t *value = hd_rule_evaluate(wanted, binding, arena);
+    const hd_attribute_t *value =
+        hd_rule_evaluate(wanted, binding, HD_PRECISION_MODEL, arena);
     if (!given)
       given = default_of(node->task, wanted->name, arena);
     if (!given || !value || !says_same(given, value))
@@ -282,6 +287,15 @@ bool hd_rule_check(const hd_rule_node_t *node,
 }
 
 // --- Types ---
+
+hd_tensor_type_t hd_rule_written_type(const hd_task_binding_t *binding,
+                                      const hd_rule_value_t *value) {
+  const hd_task_t *signature = binding->task;
+  size_t i = 0;
+  while (signature->outputs.data[i] != value->type)
+    i++;
+  return binding->outputs[i];
+}
 
 bool hd_tensor_type_equal(const hd_tensor_type_t *a,
                           const hd_tensor_type_t *b) {

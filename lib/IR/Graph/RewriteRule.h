@@ -41,13 +41,17 @@ typedef struct hd_rule_attribute {
   uint32_t count;        // LIST
   const hd_term_t *const *terms;
   hd_task_type_t type;   // TYPE
+  bool narrow;           // TYPE: narrow(type), see hd_precision_operand().
   const hd_pack_t *pack; // RANK
 } hd_rule_attribute_t;
 
 struct hd_rule_node {
   const char *op;        // NULL: the value of its one input.
-  const hd_task_t *task; // NULL: reshape, or no operator.
+  const hd_task_t *task; // NULL: reshape, magnitudes, or no operator.
   hd_loc_t loc;
+  // On the right: it gives nothing, and the rule is used where the one bool of
+  // its task is true, of constants that are known then.
+  bool required;
   uint32_t num_inputs;
   const hd_rule_value_t *const *inputs;
   uint32_t num_outputs; // An entry is NULL where nobody asks for it.
@@ -76,6 +80,9 @@ const hd_rule_value_t *hd_rewrite_typed(const hd_rewrite_t *rewrite,
 // What a term of the name alone stands for: such an attribute binds.
 bool hd_rule_attribute_binds(const hd_rule_attribute_t *attribute);
 bool hd_rule_node_is_reshape(const hd_rule_node_t *node);
+// For what is required alone: of a constant the largest magnitudes, along the
+// axes where the type written has 1.
+bool hd_rule_node_is_magnitudes(const hd_rule_node_t *node);
 
 // The rules of docs/IR.md; reports every fault.
 bool hd_rewrite_verify(hd_context_t *context, const hd_rewrite_t *rewrite);

@@ -46,6 +46,10 @@ const char *hd_monoid_name(hd_builtin_monoid_t monoid) {
   return monoids[monoid].name;
 }
 
+const char *hd_limit_name(hd_limit_t limit) {
+  return limit == HD_LIMIT_LARGEST ? "largest" : "smallest";
+}
+
 bool hd_task_type_equal(hd_task_type_t a, hd_task_type_t b) {
   return a.var == b.var && (a.var || a.scalar == b.scalar);
 }
@@ -126,6 +130,7 @@ bool hd_term_equal(const hd_term_t *a, const hd_term_t *b) {
   // Payloads are of one size but for these.
   if (a->kind == HD_TERM_OPERATOR   ? a->u.op != b->u.op
       : a->kind == HD_TERM_FUNCTION ? a->u.function != b->u.function
+      : a->kind == HD_TERM_LIMIT    ? a->u.limit != b->u.limit
                                     : has_payload && a->u.i != b->u.i)
     return false;
   for (unsigned i = 0; i < a->num_operands; i++)

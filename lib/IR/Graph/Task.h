@@ -13,6 +13,7 @@
 #define HIDET_IR_GRAPH_TASK_H
 
 #include "IR/Module.h"
+#include "IR/Scalar.h"
 
 typedef struct hd_term hd_term_t;
 
@@ -147,6 +148,7 @@ struct hd_term {
   union {
     int64_t i;
     double f;
+    hd_limit_t limit;
     const hd_size_t *size;
     const hd_pack_t *pack;
     const hd_index_t *index;
@@ -215,6 +217,7 @@ const char *hd_scan_part_name(hd_scan_part_t part);
 // The operator of a builtin monoid, and its name.
 hd_expr_kind_t hd_monoid_operator(hd_builtin_monoid_t monoid);
 const char *hd_monoid_name(hd_builtin_monoid_t monoid);
+const char *hd_limit_name(hd_limit_t limit); // "largest"
 
 bool hd_task_type_equal(hd_task_type_t a, hd_task_type_t b);
 const char *hd_task_type_name(hd_task_type_t type);

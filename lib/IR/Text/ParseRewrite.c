@@ -165,11 +165,22 @@ static bool parse_list(rule_parser_t *r, hd_rule_attribute_t *a) {
   return hd_expect(r->t.p, "]");
 }
 
+// narrow(T)
+static bool parse_narrow(rule_parser_t *r, hd_rule_attribute_t *a) {
+  a->kind = HD_RULE_TYPE;
+  a->narrow = true;
+  r->t.p->at += 2;
+  return hd_parse_task_type(&r->t, &a->type) && hd_expect(r->t.p, ")");
+}
+
 // The token that the value begins at may be the attribute's name.
 static bool parse_value(rule_parser_t *r, hd_rule_attribute_t *a) {
   hd_parser_t *p = r->t.p;
   if (hd_accept(p, "["))
     return parse_list(r, a);
+  if (strcmp(hd_peek(p)->text, "narrow") == 0 &&
+      strcmp(hd_peek_ahead(p, 1)->text, "(") == 0)
+    return parse_narrow(r, a);
   if (is_type_name(p)) {
     a->kind = HD_RULE_TYPE;
     return hd_parse_task_type(&r->t, &a->type);
@@ -214,7 +225,8 @@ static bool parse_attributes(rule_parser_t *r, hd_rule_node_t *node) {
   return hd_expect(p, "}");
 }
 
-// A task of the module or the library, reshape, or the name of a value.
+// A task of the module or the library, reshape, magnitudes, or the name of a
+// value.
 static bool parse_operation(rule_parser_t *r, hd_rule_node_t *node) {
   hd_parser_t *p = r->t.p;
   const hd_token_t *token = hd_peek(p);
@@ -231,7 +243,8 @@ static bool parse_operation(rule_parser_t *r, hd_rule_node_t *node) {
     return hd_expected(p, "an operator");
   node->op = token->text;
   p->at++;
-  if (!hd_rule_node_is_reshape(node)) {
+  if (!hd_rule_node_is_reshape(node) &&
+      !(r->right && hd_rule_node_is_magnitudes(node))) {
     node->task = hd_module_find_task(p->module, node->op);
     if (!node->task)
       node->task = hd_library_task(p->module->context, node->op);
@@ -242,11 +255,20 @@ static bool parse_operation(rule_parser_t *r, hd_rule_node_t *node) {
          (!hd_accept(p, "{") || parse_attributes(r, node));
 }
 
+// Before the name of a task; else it is one itself.
+static bool at_require(rule_parser_t *r) {
+  return r->right && strcmp(hd_peek(r->t.p)->text, "require") == 0 &&
+         hd_peek_ahead(r->t.p, 1)->kind == HD_TOKEN_NAME;
+}
+
 static bool parse_node(rule_parser_t *r) {
   hd_parser_t *p = r->t.p;
   results_t results = {0};
   hd_rule_node_t *node = HD_ARENA_NEW(p->arena, hd_rule_node_t);
-  if (!parse_results(r, &results) || !parse_operation(r, node))
+  node->required = at_require(r);
+  p->at += node->required;
+  if ((!node->required && !parse_results(r, &results)) ||
+      !parse_operation(r, node))
     return false;
   node->outputs = (const hd_rule_value_t *const *)results.data;
   node->num_outputs = (uint32_t)results.size;

@@ -108,6 +108,19 @@ static const hd_term_t *parse_bitcast(hd_task_parser_t *t, hd_loc_t loc) {
              : NULL;
 }
 
+// largest(type), smallest(type)
+static const hd_term_t *parse_limit(hd_task_parser_t *t, hd_limit_t limit,
+                                    hd_loc_t loc) {
+  hd_task_type_t type = {HD_VOID, NULL};
+  t->p->at++;
+  if (!hd_expect(t->p, "(") || !hd_parse_task_type(t, &type) ||
+      !hd_expect(t->p, ")"))
+    return NULL;
+  hd_term_t *term = hd_build_term(t, HD_TERM_LIMIT, type, loc, NULL, 0);
+  term->u.limit = limit;
+  return term;
+}
+
 static const hd_pack_t *broadcast_of(hd_task_parser_t *t,
                                      const hd_term_t *const *terms,
                                      unsigned count) {
@@ -289,6 +302,9 @@ static const hd_term_t *parse_name(hd_task_parser_t *t) {
                                           : NULL;
     if (strcmp(name, "bitcast") == 0)
       return parse_bitcast(t, loc);
+    for (int i = HD_LIMIT_LARGEST; i <= HD_LIMIT_SMALLEST; i++)
+      if (strcmp(name, hd_limit_name((hd_limit_t)i)) == 0)
+        return parse_limit(t, (hd_limit_t)i, loc);
     t->p->at++;
     return parse_function(t, name, loc);
   }

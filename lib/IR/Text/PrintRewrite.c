@@ -38,6 +38,10 @@ static const char *bare_name(const hd_rule_attribute_t *a) {
 static void print_attribute(hd_buffer_t *out, const hd_rule_attribute_t *a) {
   const char *bare = bare_name(a);
   hd_buffer_puts(out, a->name);
+  if (a->narrow) {
+    hd_buffer_printf(out, " = narrow(%s)", bare);
+    return;
+  }
   if (bare && strcmp(bare, a->name) == 0)
     return;
   hd_buffer_puts(out, " = ");
@@ -69,8 +73,8 @@ static void print_results(hd_buffer_t *out, const hd_rewrite_t *rewrite,
 static void print_node(hd_buffer_t *out, const hd_rewrite_t *rewrite,
                        const hd_rule_node_t *node, bool right) {
   print_results(out, rewrite, node, right);
-  hd_buffer_printf(out, " = %s%s", node->op ? node->op : "",
-                   node->op ? "(" : "");
+  hd_buffer_puts(out, node->required ? "  require " : " = ");
+  hd_buffer_printf(out, "%s%s", node->op ? node->op : "", node->op ? "(" : "");
   for (uint32_t i = 0; i < node->num_inputs; i++)
     hd_buffer_printf(out, "%s%s", i ? ", " : "", node->inputs[i]->name);
   hd_buffer_puts(out, node->op ? ")" : "");

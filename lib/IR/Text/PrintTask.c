@@ -170,6 +170,7 @@ static int precedence_of(const hd_term_t *term) {
     return hd_expr_info(HD_EXPR_ADD)->precedence;
   case HD_TERM_LOADELSE:
     return UNARY;
+  case HD_TERM_LIMIT:
   case HD_TERM_SIZE:
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:
@@ -192,6 +193,10 @@ static void print_bare(hd_buffer_t *out, const hd_term_t *term, bool asked) {
   switch ((hd_term_kind_t)term->kind) {
   case HD_TERM_CONST:
     print_const(out, term, asked);
+    break;
+  case HD_TERM_LIMIT:
+    hd_buffer_printf(out, "%s(%s)", hd_limit_name(term->u.limit),
+                     hd_task_type_name(term->type));
     break;
   case HD_TERM_SIZE:
     hd_buffer_puts(out, term->u.size->name);

@@ -51,6 +51,10 @@ bool hd_rule_node_is_reshape(const hd_rule_node_t *node) {
   return node->op && !node->task && strcmp(node->op, "reshape") == 0;
 }
 
+bool hd_rule_node_is_magnitudes(const hd_rule_node_t *node) {
+  return node->op && !node->task && strcmp(node->op, "magnitudes") == 0;
+}
+
 // --- Terms ---
 
 // x[], x[0], x[0, 0]: that it is the only one is seen where it is known.
@@ -66,6 +70,7 @@ static bool is_known_term(const rule_verifier_t *v, const hd_term_t *term) {
   const hd_rule_value_t *value;
   switch ((hd_term_kind_t)term->kind) {
   case HD_TERM_CONST:
+  case HD_TERM_LIMIT:
   case HD_TERM_SIZE:
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:
@@ -158,6 +163,8 @@ static void verify_attribute(rule_verifier_t *v, const hd_rule_node_t *node,
           : is_rank        ? "a number of axes"
           : of && of->pack ? "a list of numbers"
                            : "a number");
+  if (a->narrow && !node->required)
+    fault(v, a->loc, "'narrow' is for what is required");
   if (a->kind == HD_RULE_TERM)
     verify_term(v, a->term);
   for (uint32_t i = 0; i < a->count; i++)
@@ -178,9 +185,38 @@ static bool gives_attribute(const hd_rule_node_t *node, const char *name) {
   return false;
 }
 
+// What depends on constants alone.
+static bool is_constant(const hd_rule_value_t *value) {
+  if (value->operand)
+    return value->constant;
+  const hd_rule_node_t *node = value->right ? value->right : value->left;
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    if (!is_constant(node->inputs[i]))
+      return false;
+  return node->num_inputs > 0;
+}
+
+static void verify_required(rule_verifier_t *v, const hd_rule_node_t *node) {
+  const hd_task_t *task = node->task;
+  bool gives_bool = task && task->outputs.size == 1 &&
+                    !task->outputs.data[0]->rank &&
+                    hd_task_type_equal(task->outputs.data[0]->type,
+                                       (hd_task_type_t){HD_BOOL, NULL});
+  if (!gives_bool)
+    fault(v, node->loc, "what is required is a task that gives one bool[]");
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    if (!is_constant(node->inputs[i]))
+      fault(v, node->loc, "'%s' does not depend on constants alone",
+            node->inputs[i]->name);
+}
+
 static void verify_call(rule_verifier_t *v, const hd_rule_node_t *node) {
   uint32_t inputs = node->task ? count_inputs(node->task) : 1;
-  uint32_t outputs = node->task ? (uint32_t)node->task->outputs.size : 1;
+  uint32_t outputs = node->required ? 0
+                     : node->task   ? (uint32_t)node->task->outputs.size
+                                    : 1;
+  if (node->required)
+    verify_required(v, node);
   if (node->num_inputs != inputs)
     fault(v, node->loc, "'%s' has %u operands, found %u", node->op, inputs,
           node->num_inputs);
@@ -188,7 +224,7 @@ static void verify_call(rule_verifier_t *v, const hd_rule_node_t *node) {
     fault(v, node->loc, "'%s' has %u results, found %u",
           node->op ? node->op : "a name", outputs, node->num_outputs);
   if (!node->task && node->num_attributes)
-    fault(v, node->loc, "reshape has no attributes");
+    fault(v, node->loc, "%s has no attributes", node->op);
   for (uint32_t i = 0; node->task && i < node->num_attributes; i++)
     verify_attribute(v, node, node->attributes[i]);
   for (size_t i = 0; node->task && i < node->task->inputs.size; i++) {
@@ -294,12 +330,32 @@ static void verify_left(rule_verifier_t *v) {
   verify_connected(v);
 }
 
+// What is no node of a graph, and read by what is required alone.
+static void verify_magnitudes(rule_verifier_t *v, const hd_rule_node_t *node) {
+  const hd_rewrite_t *r = v->rewrite;
+  const hd_rule_value_t *value = node->num_outputs ? node->outputs[0] : NULL;
+  hd_task_type_t f64 = {HD_F64, NULL};
+  if (!value || !value->type || value->left ||
+      !hd_task_type_equal(value->type->type, f64))
+    fault(v, node->loc,
+          "the type of what 'magnitudes' gives must be written, and is f64");
+  if (node->num_inputs && !is_constant(node->inputs[0]))
+    fault(v, node->loc, "'%s' does not depend on constants alone",
+          node->inputs[0]->name);
+  for (size_t i = 0; i < r->right.size; i++)
+    if (value && !r->right.data[i]->required && uses(r->right.data[i], value))
+      fault(v, r->right.data[i]->loc, "'%s' is for what is required alone",
+            value->name);
+}
+
 static void verify_right(rule_verifier_t *v) {
   const hd_rewrite_t *r = v->rewrite;
   bool gives = false;
   for (size_t i = 0; i < r->right.size; i++) {
     const hd_rule_node_t *node = r->right.data[i];
     verify_call(v, node);
+    if (hd_rule_node_is_magnitudes(node))
+      verify_magnitudes(v, node);
     if (!node->op && node->inputs[0]->right)
       fault(v, node->loc,
             "a name on the right is an operand's, or of the left "
@@ -311,7 +367,7 @@ static void verify_right(rule_verifier_t *v) {
           !value->left)
         fault(v, value->loc, "the type of a reshape's result must be written");
       if (value && value->type && value->type->kind == HD_VALUE_OUTPUT &&
-          !hd_rule_node_is_reshape(node))
+          node->task)
         fault(v, value->loc, "a type is written of a reshape's result alone");
     }
   }

@@ -60,6 +60,7 @@ static void expect_single(hd_task_verifier_t *v, const hd_term_t *term) {
 static bool is_shape_term(const hd_term_t *term) {
   switch ((hd_term_kind_t)term->kind) {
   case HD_TERM_CONST:
+  case HD_TERM_LIMIT:
   case HD_TERM_SIZE:
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:
@@ -275,6 +276,13 @@ static bool same_bits(hd_task_type_t a, hd_task_type_t b) {
 static void verify_one(hd_task_verifier_t *v, const hd_term_t *term) {
   unsigned count = term->num_operands;
   switch ((hd_term_kind_t)term->kind) {
+  case HD_TERM_LIMIT:
+    if (is_subset(term->type, "number"))
+      break;
+    hd_error(v->diags, term->loc, HD_E0205, hd_limit_name(term->u.limit),
+             hd_task_type_name(term->type));
+    v->errors++;
+    break;
   case HD_TERM_CONST:
   case HD_TERM_SIZE:
   case HD_TERM_PACK:
