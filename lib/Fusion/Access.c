@@ -19,6 +19,7 @@
 #include "Fusion/AccessState.h"
 
 #include "IR/Effects.h"
+#include "IR/Parts.h"
 
 static hd_block_t rewrite_block(hd_accessor_t *a, hd_block_t block);
 
@@ -180,15 +181,17 @@ static bool rewrite_point(hd_accessor_t *a, const hd_stmt_t *loop,
   return true;
 }
 
+static const hd_expr_t *access_root(void *argument, const hd_expr_t *e) {
+  return hd_access_expr(argument, e);
+}
+
+static hd_block_t access_block(void *argument, hd_block_t block) {
+  return rewrite_block(argument, block);
+}
+
 // Rewrites the parts of a copy. False: the statement is gone.
 static bool rewrite_parts(hd_accessor_t *a, hd_stmt_t *stmt) {
   switch ((hd_stmt_kind_t)stmt->kind) {
-  case HD_STMT_LET:
-    stmt->u.let.value = hd_access_expr(a, stmt->u.let.value);
-    return true;
-  case HD_STMT_DECLARE:
-    stmt->u.declare.init = hd_access_expr(a, stmt->u.declare.init);
-    return true;
   case HD_STMT_STORE:
     return rewrite_store(a, stmt);
   case HD_STMT_POINT:
@@ -205,24 +208,24 @@ static bool rewrite_parts(hd_accessor_t *a, hd_stmt_t *stmt) {
   case HD_STMT_WHILE:
     rewrite_while(a, stmt);
     return true;
-  case HD_STMT_IF:
-    stmt->u.branch.condition = hd_access_expr(a, stmt->u.branch.condition);
-    stmt->u.branch.then = rewrite_block(a, stmt->u.branch.then);
-    stmt->u.branch.otherwise = rewrite_block(a, stmt->u.branch.otherwise);
-    return true;
-  case HD_STMT_ASSERT:
-    stmt->u.assertion.condition =
-        hd_access_expr(a, stmt->u.assertion.condition);
-    return true;
   case HD_STMT_EVAL:
     return rewrite_call(a, stmt);
-  case HD_STMT_RETURN: // Of nothing, in a kernel.
+  case HD_STMT_LET:
+  case HD_STMT_DECLARE:
+  case HD_STMT_IF:
+  case HD_STMT_ASSERT:
+  case HD_STMT_RETURN:
   case HD_STMT_BREAK:
   case HD_STMT_CONTINUE:
   case HD_STMT_LAUNCH:
   case HD_STMT_COUNT:
     break;
   }
+  const hd_part_mapper_t mapper = {.arena = a->b.arena,
+                                   .argument = a,
+                                   .expr = access_root,
+                                   .block = access_block};
+  *stmt = *hd_map_parts(&mapper, stmt);
   return true;
 }
 

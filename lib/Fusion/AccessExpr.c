@@ -268,15 +268,6 @@ const hd_expr_t *hd_access_zero(hd_accessor_t *a, hd_type_t type) {
 
 // --- Accesses ---
 
-const hd_expr_t *hd_access_remake(hd_accessor_t *a, const hd_expr_t *e,
-                                  const hd_expr_t *const *operands) {
-  for (unsigned i = 0; i < e->num_operands; i++)
-    if (operands[i] != e->operands[i])
-      return hd_expr_make(a->b.arena, (hd_expr_kind_t)e->kind, e->type, e,
-                          operands, e->num_operands);
-  return e;
-}
-
 // e, where those loads that it evaluates where it needs them give 0 outside.
 static const hd_expr_t *with_zeros(hd_accessor_t *a, const hd_expr_t *e,
                                    bool is_lazy) {
@@ -287,7 +278,7 @@ static const hd_expr_t *with_zeros(hd_accessor_t *a, const hd_expr_t *e,
         with_zeros(a, e->operands[i], is_lazy || hd_expr_is_lazy(e, i));
   if (!is_lazy || e->kind != HD_EXPR_LOAD || e->num_operands == 0 ||
       e->u.var->tensor->scope != HD_SCOPE_GLOBAL)
-    return hd_access_remake(a, e, operands);
+    return hd_expr_with(a->b.arena, e, operands);
   operands[e->num_operands] = hd_access_zero(a, e->type);
   return hd_expr_access(a->b.arena, HD_EXPR_LOADELSE, e->u.var, e->type.lanes,
                         operands, e->num_operands + 1);
@@ -362,7 +353,7 @@ static const hd_expr_t *translate_select(hd_accessor_t *a, const hd_expr_t *e) {
   hd_access_lazy_t y = translate_lazily(a, e->operands[2]);
   const hd_expr_t *operands[] = {condition, x.value, y.value};
   return x.stmts.size || y.stmts.size ? choose(a, condition, &x, &y)
-                                      : hd_access_remake(a, e, operands);
+                                      : hd_expr_with(a->b.arena, e, operands);
 }
 
 static const hd_expr_t *translate_logic(hd_accessor_t *a, const hd_expr_t *e) {
@@ -370,7 +361,7 @@ static const hd_expr_t *translate_logic(hd_accessor_t *a, const hd_expr_t *e) {
   hd_access_lazy_t right = translate_lazily(a, e->operands[1]);
   const hd_expr_t *operands[] = {left, right.value};
   if (right.stmts.size == 0)
-    return hd_access_remake(a, e, operands);
+    return hd_expr_with(a->b.arena, e, operands);
   const hd_var_t *cell = hd_access_cell(a, e->type, left);
   const hd_expr_t *open = hd_access_get_cell(a, cell, e->type);
   if (e->kind == HD_EXPR_OR)
@@ -388,7 +379,7 @@ static const hd_expr_t *translate_load_else(hd_accessor_t *a,
   hd_access_lazy_t otherwise = translate_lazily(a, e->operands[rank]);
   operands[rank] = otherwise.value;
   if (otherwise.stmts.size == 0)
-    return hd_access_remake(a, e, operands);
+    return hd_expr_with(a->b.arena, e, operands);
   hd_access_name_indices(a, operands, rank, at);
   hd_access_lazy_t element = {.value = hd_expr_access(a->b.arena, HD_EXPR_LOAD,
                                                       e->u.var, e->type.lanes,
@@ -441,5 +432,5 @@ static const hd_expr_t *translate(hd_accessor_t *a, const hd_expr_t *e) {
   const hd_expr_t **operands =
       HD_ARENA_ARRAY(a->b.arena, const hd_expr_t *, e->num_operands);
   translate_all(a, e->operands, e->num_operands, operands);
-  return hd_access_remake(a, e, operands);
+  return hd_expr_with(a->b.arena, e, operands);
 }

@@ -101,10 +101,6 @@ const hd_expr_t *hd_access_load_some_lanes(hd_accessor_t *a,
 void hd_access_store(hd_accessor_t *a, const hd_access_hook_t *hook,
                      const hd_expr_t *const *at, const hd_expr_t *value);
 
-// An operator of e's with other operands; e where they are the same.
-const hd_expr_t *hd_access_remake(hd_accessor_t *a, const hd_expr_t *e,
-                                  const hd_expr_t *const *operands);
-
 // Whether an intrinsic's call is an ordinary access, but for the caches.
 bool hd_access_is_cached_load(const hd_expr_t *e);
 bool hd_access_is_cached_store(const hd_expr_t *e);

@@ -55,12 +55,6 @@ bool hd_exprs_are_pure(const hd_expr_t *const *exprs, size_t count) {
   return true;
 }
 
-bool hd_mapping_is_pure(const hd_mapping_t *m) {
-  return !m || (hd_mapping_is_pure(m->left) && hd_mapping_is_pure(m->right) &&
-                (!m->bounds || hd_exprs_are_pure(m->bounds, m->rank)) &&
-                (!m->exprs || hd_exprs_are_pure(m->exprs, m->rank)));
-}
-
 // The tensor that a statement stores to, or NULL. A fusion point may store to
 // its staging tensor, too.
 static const hd_var_t *stored_by(const hd_stmt_t *stmt) {

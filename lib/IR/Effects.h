@@ -19,10 +19,8 @@ bool hd_expr_is_stable(const hd_expr_t *e);
 // read through tensors, and may loop.
 bool hd_expr_is_repeatable(const hd_expr_t *e);
 
-// Of all expressions of a list, or of the bounds and tasks of a mapping. NULL
-// among them is no expression.
+// Of all expressions of a list. NULL among them is no expression.
 bool hd_exprs_are_pure(const hd_expr_t *const *exprs, size_t count);
-bool hd_mapping_is_pure(const hd_mapping_t *mapping);
 
 // A call has no effect and depends on its arguments alone.
 bool hd_func_is_pure(const hd_func_t *func);

@@ -45,6 +45,15 @@ static hd_expr_t *make(hd_arena_t *arena, hd_expr_kind_t kind, hd_type_t type,
   return e;
 }
 
+const hd_expr_t *hd_expr_with(hd_arena_t *arena, const hd_expr_t *e,
+                              const hd_expr_t *const *operands) {
+  for (unsigned i = 0; i < e->num_operands; i++)
+    if (operands[i] != e->operands[i])
+      return hd_expr_make(arena, (hd_expr_kind_t)e->kind, e->type, e, operands,
+                          e->num_operands);
+  return e;
+}
+
 const hd_expr_t *hd_expr_int(hd_arena_t *arena, hd_type_t type, int64_t value) {
   hd_expr_t *e = make(arena, HD_EXPR_CONST, type, NULL, 0);
   e->u.i = value;

@@ -120,6 +120,10 @@ const hd_expr_t *hd_expr_make(hd_arena_t *arena, hd_expr_kind_t kind,
                               const hd_expr_t *const *operands,
                               unsigned num_operands);
 
+// e with other operands, as many; e itself where they are the same.
+const hd_expr_t *hd_expr_with(hd_arena_t *arena, const hd_expr_t *e,
+                              const hd_expr_t *const *operands);
+
 static inline bool hd_expr_is_const(const hd_expr_t *e) {
   return e->kind == HD_EXPR_CONST;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Rewrite.h"
 
+#include "IR/Parts.h"
 #include "Support/Vec.h"
 
 // What takes a variable's place.
@@ -36,21 +37,16 @@ static const hd_var_t *map_var(hd_rewriter_t *rewriter, const hd_var_t *var) {
   return entry && entry->to ? entry->to : var;
 }
 
+static const hd_expr_t *map_expr(void *argument, const hd_expr_t *e) {
+  return hd_rewrite_expr(argument, e);
+}
+
 static const hd_expr_t *const *rewrite_exprs(hd_rewriter_t *rewriter,
                                              const hd_expr_t *const *exprs,
                                              size_t count) {
-  const hd_expr_t **copy = NULL;
-  for (size_t i = 0; i < count; i++) {
-    const hd_expr_t *e = hd_rewrite_expr(rewriter, exprs[i]);
-    if (e != exprs[i] && !copy) {
-      copy = HD_ARENA_ARRAY(rewriter->arena, const hd_expr_t *, count);
-      for (size_t j = 0; j < i; j++)
-        copy[j] = exprs[j];
-    }
-    if (copy)
-      copy[i] = e;
-  }
-  return copy ? (const hd_expr_t *const *)copy : exprs;
+  const hd_part_mapper_t mapper = {
+      .arena = rewriter->arena, .argument = rewriter, .expr = map_expr};
+  return hd_map_exprs(&mapper, exprs, count);
 }
 
 static bool has_var(const hd_expr_t *e) {
@@ -79,26 +75,6 @@ const hd_expr_t *hd_rewrite_expr(hd_rewriter_t *rewriter, const hd_expr_t *e) {
                      operands, e->num_operands);
   }
   return rewriter->expr ? rewriter->expr(rewriter, e) : e;
-}
-
-static const hd_mapping_t *rewrite_mapping(hd_rewriter_t *rewriter,
-                                           const hd_mapping_t *mapping) {
-  if (!mapping)
-    return NULL;
-  const hd_mapping_t *left = rewrite_mapping(rewriter, mapping->left);
-  const hd_mapping_t *right = rewrite_mapping(rewriter, mapping->right);
-  const hd_expr_t *const *bounds =
-      mapping->bounds ? rewrite_exprs(rewriter, mapping->bounds, mapping->rank)
-                      : NULL;
-  if (left == mapping->left && right == mapping->right &&
-      bounds == mapping->bounds)
-    return mapping;
-  hd_mapping_t *copy = HD_ARENA_NEW(rewriter->arena, hd_mapping_t);
-  *copy = *mapping;
-  copy->left = left;
-  copy->right = right;
-  copy->bounds = bounds;
-  return copy;
 }
 
 static const hd_layout_t *rewrite_layout(hd_rewriter_t *rewriter,
@@ -154,93 +130,36 @@ static bool same_block(hd_block_t a, hd_block_t b) {
   return a.size == b.size && a.stmts == b.stmts;
 }
 
-// Rewrites the parts of a statement; the same pointer where none changed.
+static const hd_mapping_t *map_mapping(void *argument,
+                                       const hd_mapping_t *mapping) {
+  hd_rewriter_t *rewriter = argument;
+  const hd_part_mapper_t mapper = {
+      .arena = rewriter->arena, .argument = rewriter, .expr = map_expr};
+  return hd_map_bounds(&mapper, mapping);
+}
+
+static const hd_var_t *map_declared(void *argument, const hd_var_t *var) {
+  return declare(argument, var);
+}
+
+static const hd_var_t *map_used(void *argument, const hd_var_t *var) {
+  return map_var(argument, var);
+}
+
+static hd_block_t map_block(void *argument, hd_block_t block) {
+  return hd_rewrite_block(argument, block);
+}
+
 static const hd_stmt_t *rewrite_parts(hd_rewriter_t *rewriter,
                                       const hd_stmt_t *stmt) {
-  hd_stmt_t new_stmt = *stmt;
-  bool changed = false;
-#define PART(member, value)                                                    \
-  do {                                                                         \
-    new_stmt.member = value;                                                   \
-    changed |= new_stmt.member != stmt->member;                                \
-  } while (0)
-#define EXPR(member) PART(member, hd_rewrite_expr(rewriter, stmt->member))
-#define BLOCK(member)                                                          \
-  do {                                                                         \
-    new_stmt.member = hd_rewrite_block(rewriter, stmt->member);                \
-    changed |= !same_block(new_stmt.member, stmt->member);                     \
-  } while (0)
-  switch ((hd_stmt_kind_t)stmt->kind) {
-  case HD_STMT_LET:
-    EXPR(u.let.value);
-    PART(u.let.var, declare(rewriter, stmt->u.let.var));
-    break;
-  case HD_STMT_DECLARE:
-    EXPR(u.declare.init);
-    PART(u.declare.var, declare(rewriter, stmt->u.declare.var));
-    break;
-  case HD_STMT_STORE:
-    PART(u.store.var, map_var(rewriter, stmt->u.store.var));
-    PART(u.store.indices, rewrite_exprs(rewriter, stmt->u.store.indices,
-                                        stmt->u.store.num_indices));
-    EXPR(u.store.value);
-    break;
-  case HD_STMT_POINT:
-    EXPR(u.point.place);
-    EXPR(u.point.value);
-    EXPR(u.point.staging);
-    EXPR(u.point.barrier);
-    EXPR(u.point.threads);
-    break;
-  case HD_STMT_FOR:
-    EXPR(u.loop.first);
-    EXPR(u.loop.limit);
-    EXPR(u.loop.step);
-    PART(u.loop.var, declare(rewriter, stmt->u.loop.var));
-    BLOCK(u.loop.body);
-    break;
-  case HD_STMT_MAPFOR: {
-    PART(u.mapfor.mapping, rewrite_mapping(rewriter, stmt->u.mapfor.mapping));
-    EXPR(u.mapfor.worker);
-    unsigned rank = stmt->u.mapfor.mapping->rank;
-    const hd_var_t **vars =
-        HD_ARENA_ARRAY(rewriter->arena, const hd_var_t *, rank);
-    bool vars_changed = false;
-    for (unsigned i = 0; i < rank; i++) {
-      vars[i] = declare(rewriter, stmt->u.mapfor.vars[i]);
-      vars_changed |= vars[i] != stmt->u.mapfor.vars[i];
-    }
-    if (vars_changed)
-      PART(u.mapfor.vars, (const hd_var_t *const *)vars);
-    BLOCK(u.mapfor.body);
-    break;
-  }
-  case HD_STMT_WHILE:
-  case HD_STMT_IF:
-    EXPR(u.branch.condition);
-    BLOCK(u.branch.then);
-    BLOCK(u.branch.otherwise);
-    break;
-  case HD_STMT_ASSERT:
-    EXPR(u.assertion.condition);
-    break;
-  case HD_STMT_EVAL:
-  case HD_STMT_RETURN:
-  case HD_STMT_BREAK:
-  case HD_STMT_CONTINUE:
-    EXPR(u.eval.value);
-    break;
-  case HD_STMT_LAUNCH:
-    PART(u.launch.args,
-         rewrite_exprs(rewriter, stmt->u.launch.args, stmt->u.launch.num_args));
-    break;
-  case HD_STMT_COUNT:
-    break;
-  }
-#undef BLOCK
-#undef EXPR
-#undef PART
-  return changed ? hd_stmt_copy(rewriter->arena, &new_stmt) : stmt;
+  const hd_part_mapper_t mapper = {.arena = rewriter->arena,
+                                   .argument = rewriter,
+                                   .expr = map_expr,
+                                   .mapping = map_mapping,
+                                   .declare = map_declared,
+                                   .use = map_used,
+                                   .block = map_block};
+  return hd_map_parts(&mapper, stmt);
 }
 
 void hd_stmt_list_push(hd_arena_t *arena, hd_stmt_list_t *list,

@@ -56,6 +56,11 @@ void hd_stmt_list_push(hd_arena_t *arena, hd_stmt_list_t *list,
 typedef bool (*hd_visit_expr_t)(void *argument, const hd_expr_t *e);
 typedef bool (*hd_visit_stmt_t)(void *argument, const hd_stmt_t *stmt);
 bool hd_walk_expr(const hd_expr_t *e, hd_visit_expr_t visit, void *argument);
+// Of one statement, without the blocks in it: each expression as a whole, or
+// with all that it is made of.
+bool hd_walk_roots(const hd_stmt_t *stmt, hd_visit_expr_t visit,
+                   void *argument);
+bool hd_walk_stmt(const hd_stmt_t *stmt, hd_visit_expr_t visit, void *argument);
 // stmt is called before the statement's expressions and blocks.
 bool hd_walk_block(hd_block_t block, hd_visit_stmt_t stmt, hd_visit_expr_t expr,
                    void *argument);

@@ -16,7 +16,7 @@ hd_stmt_t *hd_stmt_copy(hd_arena_t *arena, const hd_stmt_t *like) {
 
 const char *hd_stmt_kind_text(hd_stmt_kind_t kind) {
   static const char *const texts[] = {
-#define HD_STMT(name, member, text) text,
+#define HD_STMT(name, text, parts) text,
 #include "IR/Stmts.def"
 #undef HD_STMT
   };

@@ -9,7 +9,7 @@
 typedef struct hd_stmt hd_stmt_t;
 
 typedef enum hd_stmt_kind {
-#define HD_STMT(name, member, text) HD_STMT_##name,
+#define HD_STMT(name, text, parts) HD_STMT_##name,
 #include "IR/Stmts.def"
 #undef HD_STMT
   HD_STMT_COUNT

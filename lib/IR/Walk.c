@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Parts.h"
 #include "IR/Rewrite.h"
 #include "Support/Map.h"
 
@@ -9,92 +10,94 @@ bool hd_walk_expr(const hd_expr_t *e, hd_visit_expr_t visit, void *argument) {
   return visit(argument, e);
 }
 
-static bool walk(const hd_expr_t *e, hd_visit_expr_t visit, void *argument) {
-  return !e || !visit || hd_walk_expr(e, visit, argument);
-}
-
-static bool walk_all(const hd_expr_t *const *exprs, uint32_t count,
-                     hd_visit_expr_t visit, void *argument) {
+static bool visit_all(const hd_expr_t *const *exprs, uint32_t count,
+                      hd_visit_expr_t visit, void *argument) {
   for (uint32_t i = 0; i < count; i++)
-    if (!walk(exprs[i], visit, argument))
+    if (exprs[i] && !visit(argument, exprs[i]))
       return false;
   return true;
 }
 
-static bool walk_mapping(const hd_mapping_t *mapping, hd_visit_expr_t visit,
-                         void *argument) {
-  return !mapping ||
-         (walk_mapping(mapping->left, visit, argument) &&
-          walk_mapping(mapping->right, visit, argument) &&
-          (!mapping->bounds ||
-           walk_all(mapping->bounds, mapping->rank, visit, argument)));
-}
-
-static bool walk_declared(const hd_var_t *var, hd_visit_expr_t visit,
+static bool visit_mapping(const hd_mapping_t *mapping, hd_visit_expr_t visit,
                           void *argument) {
-  const hd_layout_t *layout = var->tensor->layout;
-  for (uint32_t i = 0; layout && i < layout->num_items; i++)
-    if (!walk_all(layout->items[i].values, layout->items[i].num_values, visit,
-                  argument))
-      return false;
-  return walk_all(var->tensor->shape, var->tensor->rank, visit, argument);
+  return !mapping ||
+         (visit_mapping(mapping->left, visit, argument) &&
+          visit_mapping(mapping->right, visit, argument) &&
+          (!mapping->bounds ||
+           visit_all(mapping->bounds, mapping->rank, visit, argument)));
 }
 
-static bool walk_stmt(const hd_stmt_t *stmt, hd_visit_stmt_t visit_stmt,
-                      hd_visit_expr_t expr, void *argument) {
-  switch ((hd_stmt_kind_t)stmt->kind) {
-  case HD_STMT_LET:
-    return walk(stmt->u.let.value, expr, argument);
-  case HD_STMT_DECLARE:
-    return walk_declared(stmt->u.declare.var, expr, argument) &&
-           walk(stmt->u.declare.init, expr, argument);
-  case HD_STMT_STORE:
-    return walk_all(stmt->u.store.indices, stmt->u.store.num_indices, expr,
-                    argument) &&
-           walk(stmt->u.store.value, expr, argument);
-  case HD_STMT_POINT:
-    return walk(stmt->u.point.place, expr, argument) &&
-           walk(stmt->u.point.value, expr, argument) &&
-           walk(stmt->u.point.staging, expr, argument) &&
-           walk(stmt->u.point.barrier, expr, argument) &&
-           walk(stmt->u.point.threads, expr, argument);
-  case HD_STMT_FOR:
-    return walk(stmt->u.loop.first, expr, argument) &&
-           walk(stmt->u.loop.limit, expr, argument) &&
-           walk(stmt->u.loop.step, expr, argument) &&
-           hd_walk_block(stmt->u.loop.body, visit_stmt, expr, argument);
-  case HD_STMT_MAPFOR:
-    return walk_mapping(stmt->u.mapfor.mapping, expr, argument) &&
-           walk(stmt->u.mapfor.worker, expr, argument) &&
-           hd_walk_block(stmt->u.mapfor.body, visit_stmt, expr, argument);
-  case HD_STMT_WHILE:
-  case HD_STMT_IF:
-    return walk(stmt->u.branch.condition, expr, argument) &&
-           hd_walk_block(stmt->u.branch.then, visit_stmt, expr, argument) &&
-           hd_walk_block(stmt->u.branch.otherwise, visit_stmt, expr, argument);
-  case HD_STMT_ASSERT:
-    return walk(stmt->u.assertion.condition, expr, argument);
-  case HD_STMT_EVAL:
-  case HD_STMT_RETURN:
-  case HD_STMT_BREAK:
-  case HD_STMT_CONTINUE:
-    return walk(stmt->u.eval.value, expr, argument);
-  case HD_STMT_LAUNCH:
-    return walk_all(stmt->u.launch.args, stmt->u.launch.num_args, expr,
-                    argument);
-  case HD_STMT_COUNT:
+static bool visit_declared(const hd_var_t *var, hd_visit_expr_t visit,
+                           void *argument) {
+  const hd_tensor_t *tensor = var->tensor;
+  if (!tensor)
+    return true;
+  const hd_layout_t *layout = tensor->layout;
+  for (uint32_t i = 0; layout && i < layout->num_items; i++)
+    if (!visit_all(layout->items[i].values, layout->items[i].num_values, visit,
+                   argument))
+      return false;
+  return visit_all(tensor->shape, tensor->rank, visit, argument);
+}
+
+static bool visit_part(const hd_stmt_t *stmt, const hd_part_t *part,
+                       hd_visit_expr_t visit, void *argument) {
+  const void *at = (const char *)stmt + part->at;
+  const void *count = (const char *)stmt + part->count;
+  switch ((hd_part_form_t)part->form) {
+  case HD_PART_EXPR:
+    return visit_all(at, 1, visit, argument);
+  case HD_PART_EXPRS:
+    return visit_all(*(const hd_expr_t *const *const *)at,
+                     *(const uint32_t *)count, visit, argument);
+  case HD_PART_MAPPING:
+    return visit_mapping(*(const hd_mapping_t *const *)at, visit, argument);
+  case HD_PART_VAR:
+    return visit_declared(*(const hd_var_t *const *)at, visit, argument);
+  case HD_PART_VARS: // Of loops: numbers.
+  case HD_PART_USE:
+  case HD_PART_BLOCK:
+  case HD_PART_END:
     break;
   }
   return true;
 }
 
+bool hd_walk_roots(const hd_stmt_t *stmt, hd_visit_expr_t visit,
+                   void *argument) {
+  const hd_part_t *part = hd_stmt_parts((hd_stmt_kind_t)stmt->kind);
+  for (; part->form; part++)
+    if (!visit_part(stmt, part, visit, argument))
+      return false;
+  return true;
+}
+
+typedef struct walk {
+  hd_visit_expr_t visit;
+  void *argument;
+} walk_t;
+
+static bool walk_root(void *argument, const hd_expr_t *e) {
+  const walk_t *walk = argument;
+  return hd_walk_expr(e, walk->visit, walk->argument);
+}
+
+bool hd_walk_stmt(const hd_stmt_t *stmt, hd_visit_expr_t visit,
+                  void *argument) {
+  return hd_walk_roots(stmt, walk_root, &(walk_t){visit, argument});
+}
+
 bool hd_walk_block(hd_block_t block, hd_visit_stmt_t stmt, hd_visit_expr_t expr,
                    void *argument) {
   for (uint32_t i = 0; i < block.size; i++) {
-    if (stmt && !stmt(argument, block.stmts[i]))
+    if ((stmt && !stmt(argument, block.stmts[i])) ||
+        (expr && !hd_walk_stmt(block.stmts[i], expr, argument)))
       return false;
-    if (!walk_stmt(block.stmts[i], stmt, expr, argument))
-      return false;
+    hd_block_t inner[HD_MAX_BLOCKS];
+    unsigned count = hd_stmt_blocks(block.stmts[i], inner);
+    for (unsigned k = 0; k < count; k++)
+      if (!hd_walk_block(inner[k], stmt, expr, argument))
+        return false;
   }
   return true;
 }

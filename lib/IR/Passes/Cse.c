@@ -20,6 +20,7 @@
 // the second replaces. Blocks nest, so what is known is a stack.
 
 #include "IR/Effects.h"
+#include "IR/Parts.h"
 #include "IR/Passes/Passes.h"
 #include "IR/Passes/Simplifier.h"
 #include "IR/Rewrite.h"
@@ -105,9 +106,7 @@ static const hd_expr_t *walk_operands(cse_t *c, const hd_expr_t *e, bool lazy) {
     }
     copy[i] = operand;
   }
-  return copy ? hd_expr_make(c->arena, (hd_expr_kind_t)e->kind, e->type, e,
-                             copy, e->num_operands)
-              : e;
+  return copy ? hd_expr_with(c->arena, e, copy) : e;
 }
 
 static const hd_expr_t *name_value(cse_t *c, entry_t *entry,
@@ -143,19 +142,6 @@ static const hd_expr_t *walk_expr(cse_t *c, const hd_expr_t *e, bool lazy) {
              : value;
 }
 
-static hd_block_t walk_block(cse_t *c, hd_block_t block);
-
-static const hd_expr_t *const *
-walk_list(cse_t *c, const hd_expr_t *const *exprs, unsigned count) {
-  const hd_expr_t **copy = HD_ARENA_ARRAY(c->arena, const hd_expr_t *, count);
-  bool changed = false;
-  for (unsigned i = 0; i < count; ++i) {
-    copy[i] = walk_expr(c, exprs[i], false);
-    changed |= copy[i] != exprs[i];
-  }
-  return changed ? (const hd_expr_t *const *)copy : exprs;
-}
-
 // A let's own variable is the name of its value.
 static const hd_expr_t *walk_let(cse_t *c, const hd_stmt_t *stmt) {
   const hd_expr_t *value = stmt->u.let.value;
@@ -170,54 +156,38 @@ static const hd_expr_t *walk_let(cse_t *c, const hd_stmt_t *stmt) {
   return value;
 }
 
-static void walk_parts(cse_t *c, hd_stmt_t *stmt) {
-  switch ((hd_stmt_kind_t)stmt->kind) {
-  case HD_STMT_LET:
-    stmt->u.let.value = walk_let(c, stmt);
-    return;
-  case HD_STMT_DECLARE:
-    stmt->u.declare.init = walk_expr(c, stmt->u.declare.init, false);
-    return;
-  case HD_STMT_STORE:
-    stmt->u.store.indices =
-        walk_list(c, stmt->u.store.indices, stmt->u.store.num_indices);
-    stmt->u.store.value = walk_expr(c, stmt->u.store.value, false);
-    return;
-  case HD_STMT_POINT: // Evaluated where and as often as its lowering likes.
-    return;
-  case HD_STMT_FOR:
-    stmt->u.loop.first = walk_expr(c, stmt->u.loop.first, false);
-    stmt->u.loop.limit = walk_expr(c, stmt->u.loop.limit, false);
-    stmt->u.loop.step = walk_expr(c, stmt->u.loop.step, false);
-    stmt->u.loop.body = walk_block(c, stmt->u.loop.body);
-    return;
-  case HD_STMT_MAPFOR:
-    stmt->u.mapfor.worker = walk_expr(c, stmt->u.mapfor.worker, false);
-    stmt->u.mapfor.body = walk_block(c, stmt->u.mapfor.body);
-    return;
-  case HD_STMT_WHILE: // Evaluated at every turn: nothing can stand before it.
-    stmt->u.branch.condition = walk_expr(c, stmt->u.branch.condition, true);
-    stmt->u.branch.then = walk_block(c, stmt->u.branch.then);
-    return;
-  case HD_STMT_IF:
-    stmt->u.branch.condition = walk_expr(c, stmt->u.branch.condition, false);
-    stmt->u.branch.then = walk_block(c, stmt->u.branch.then);
-    stmt->u.branch.otherwise = walk_block(c, stmt->u.branch.otherwise);
-    return;
-  case HD_STMT_ASSERT:
-    stmt->u.assertion.condition =
-        walk_expr(c, stmt->u.assertion.condition, false);
-    return;
-  case HD_STMT_EVAL:
-  case HD_STMT_RETURN:
-  case HD_STMT_BREAK:
-  case HD_STMT_CONTINUE:
-    stmt->u.eval.value = walk_expr(c, stmt->u.eval.value, false);
-    return;
-  case HD_STMT_LAUNCH:
-  case HD_STMT_COUNT:
-    return;
+static hd_block_t walk_block(cse_t *c, hd_block_t block);
+
+static const hd_expr_t *walk_root(void *argument, const hd_expr_t *e) {
+  return walk_expr(argument, e, false);
+}
+
+// Evaluated at every turn: nothing can stand before it.
+static const hd_expr_t *walk_again(void *argument, const hd_expr_t *e) {
+  return walk_expr(argument, e, true);
+}
+
+static hd_block_t walk_inner(void *argument, hd_block_t block) {
+  return walk_block(argument, block);
+}
+
+static const hd_stmt_t *walk_stmt(cse_t *c, const hd_stmt_t *stmt) {
+  c->loc = stmt->loc;
+  if (stmt->kind == HD_STMT_POINT)
+    return stmt; // Evaluated where and as often as its lowering likes.
+  if (stmt->kind == HD_STMT_LET) {
+    hd_stmt_t copy = *stmt;
+    copy.u.let.value = walk_let(c, stmt);
+    return copy.u.let.value == stmt->u.let.value
+               ? stmt
+               : hd_stmt_copy(c->arena, &copy);
   }
+  const hd_part_mapper_t mapper = {
+      .arena = c->arena,
+      .argument = c,
+      .expr = stmt->kind == HD_STMT_WHILE ? walk_again : walk_root,
+      .block = walk_inner};
+  return hd_map_parts(&mapper, stmt);
 }
 
 static hd_block_t walk_block(cse_t *c, hd_block_t block) {
@@ -227,13 +197,9 @@ static hd_block_t walk_block(cse_t *c, hd_block_t block) {
   bool changed = false;
   c->before = &out;
   for (size_t i = 0; i < block.size; ++i) {
-    hd_stmt_t copy = *block.stmts[i];
-    c->loc = copy.loc;
-    walk_parts(c, &copy);
-    bool same = memcmp(&copy, block.stmts[i], sizeof copy) == 0;
-    changed |= !same;
-    hd_stmt_list_push(c->arena, &out,
-                      same ? block.stmts[i] : hd_stmt_copy(c->arena, &copy));
+    const hd_stmt_t *stmt = walk_stmt(c, block.stmts[i]);
+    changed |= stmt != block.stmts[i];
+    hd_stmt_list_push(c->arena, &out, stmt);
   }
   forget(c, mark);
   c->before = outer;

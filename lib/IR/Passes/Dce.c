@@ -9,6 +9,7 @@
 
 #include "IR/Effects.h"
 #include "IR/Exits.h"
+#include "IR/Parts.h"
 #include "IR/Passes/Passes.h"
 #include "IR/Rewrite.h"
 #include "Support/Map.h"
@@ -29,156 +30,90 @@ static bool use_var(void *argument, const hd_expr_t *e) {
   return true;
 }
 
-static void use(dce_t *d, const hd_expr_t *e) {
-  if (e)
-    hd_walk_expr(e, use_var, d);
+static const hd_stmt_t *use(dce_t *d, const hd_stmt_t *stmt) {
+  hd_walk_stmt(stmt, use_var, d);
+  return stmt;
 }
 
-static void use_all(dce_t *d, const hd_expr_t *const *exprs, unsigned count) {
-  for (unsigned i = 0; i < count; ++i)
-    use(d, exprs[i]);
+static bool root_is_pure(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  return hd_expr_is_pure(e);
 }
 
-static void use_mapping(dce_t *d, const hd_mapping_t *m) {
-  if (!m)
-    return;
-  use_mapping(d, m->left);
-  use_mapping(d, m->right);
-  if (m->bounds)
-    use_all(d, m->bounds, m->rank);
+// Evaluating its own expressions has no effect.
+static bool is_pure(const hd_stmt_t *stmt) {
+  return hd_walk_roots(stmt, root_is_pure, NULL);
 }
-
-static void use_tensor(dce_t *d, const hd_tensor_t *tensor) {
-  use_all(d, tensor->shape, tensor->rank);
-  for (unsigned i = 0; tensor->layout && i < tensor->layout->num_items; ++i)
-    use_all(d, tensor->layout->items[i].values,
-            tensor->layout->items[i].num_values);
-}
-
-static bool is_pure(const hd_expr_t *e) { return !e || hd_expr_is_pure(e); }
 
 // A store that only this thread could see, and does not look at.
 static bool is_dead_store(const dce_t *d, const hd_stmt_t *stmt) {
   const hd_var_t *var = stmt->u.store.var;
   return var->tensor->scope == HD_SCOPE_REGISTER &&
-         var->direction == HD_DIR_NONE && !is_used(d, var) &&
-         is_pure(stmt->u.store.value) &&
-         hd_exprs_are_pure(stmt->u.store.indices, stmt->u.store.num_indices);
+         var->direction == HD_DIR_NONE && !is_used(d, var) && is_pure(stmt);
 }
 
 static hd_block_t sweep(dce_t *d, hd_block_t block);
 
-// NULL: the statement goes.
-static const hd_stmt_t *sweep_loop(dce_t *d, const hd_stmt_t *stmt) {
-  hd_block_t body = sweep(d, stmt->u.loop.body);
-  if (body.size == 0 && is_pure(stmt->u.loop.first) &&
-      is_pure(stmt->u.loop.limit) && is_pure(stmt->u.loop.step))
-    return NULL;
-  use(d, stmt->u.loop.first);
-  use(d, stmt->u.loop.limit);
-  use(d, stmt->u.loop.step);
-  if (body.stmts == stmt->u.loop.body.stmts)
-    return stmt;
+static hd_block_t sweep_inner(void *argument, hd_block_t block) {
+  return sweep(argument, block);
+}
+
+// if c { } else { rest }
+static const hd_stmt_t *turn_around(dce_t *d, const hd_stmt_t *stmt) {
   hd_stmt_t *copy = hd_stmt_copy(d->arena, stmt);
-  copy->u.loop.body = body;
+  copy->u.branch.condition =
+      hd_expr_unary(d->arena, HD_EXPR_NOT, stmt->u.branch.condition);
+  copy->u.branch.then = stmt->u.branch.otherwise;
+  copy->u.branch.otherwise = stmt->u.branch.then;
   return copy;
 }
 
-static const hd_stmt_t *sweep_mapfor(dce_t *d, const hd_stmt_t *stmt) {
-  hd_block_t body = sweep(d, stmt->u.mapfor.body);
-  if (body.size == 0 && is_pure(stmt->u.mapfor.worker) &&
-      hd_mapping_is_pure(stmt->u.mapfor.mapping))
+// With what is left of its blocks. NULL: the statement goes.
+static const hd_stmt_t *sweep_blocks(dce_t *d, const hd_stmt_t *stmt) {
+  const hd_part_mapper_t mapper = {
+      .arena = d->arena, .argument = d, .block = sweep_inner};
+  stmt = hd_map_parts(&mapper, stmt);
+  hd_block_t blocks[HD_MAX_BLOCKS];
+  unsigned count = hd_stmt_blocks(stmt, blocks);
+  bool empty = stmt->kind != HD_STMT_WHILE;
+  for (unsigned i = 0; i < count; i++)
+    empty &= blocks[i].size == 0;
+  if (empty && is_pure(stmt))
     return NULL;
-  use(d, stmt->u.mapfor.worker);
-  use_mapping(d, stmt->u.mapfor.mapping);
-  if (body.stmts == stmt->u.mapfor.body.stmts)
-    return stmt;
-  hd_stmt_t *copy = hd_stmt_copy(d->arena, stmt);
-  copy->u.mapfor.body = body;
-  return copy;
-}
-
-static const hd_stmt_t *sweep_branch(dce_t *d, const hd_stmt_t *stmt) {
-  hd_block_t otherwise = sweep(d, stmt->u.branch.otherwise);
-  hd_block_t then = sweep(d, stmt->u.branch.then);
-  const hd_expr_t *condition = stmt->u.branch.condition;
-  if (stmt->kind == HD_STMT_IF && then.size == 0) {
-    if (otherwise.size == 0 && is_pure(condition))
-      return NULL;
-    if (otherwise.size > 0) {
-      use(d, condition);
-      hd_stmt_t *copy = hd_stmt_copy(d->arena, stmt);
-      copy->u.branch.condition =
-          hd_expr_unary(d->arena, HD_EXPR_NOT, condition);
-      copy->u.branch.then = otherwise;
-      copy->u.branch.otherwise = then;
-      return copy;
-    }
-  }
-  use(d, condition);
-  if (then.stmts == stmt->u.branch.then.stmts &&
-      otherwise.stmts == stmt->u.branch.otherwise.stmts)
-    return stmt;
-  hd_stmt_t *copy = hd_stmt_copy(d->arena, stmt);
-  copy->u.branch.then = then;
-  copy->u.branch.otherwise = otherwise;
-  return copy;
+  if (stmt->kind == HD_STMT_IF && blocks[0].size == 0 && blocks[1].size > 0)
+    stmt = turn_around(d, stmt);
+  return use(d, stmt);
 }
 
 static const hd_stmt_t *sweep_stmt(dce_t *d, const hd_stmt_t *stmt) {
   switch ((hd_stmt_kind_t)stmt->kind) {
   case HD_STMT_LET:
-    if (!is_used(d, stmt->u.let.var) && hd_expr_is_pure(stmt->u.let.value))
-      return NULL;
-    use(d, stmt->u.let.value);
-    return stmt;
+    return is_used(d, stmt->u.let.var) || !is_pure(stmt) ? use(d, stmt) : NULL;
   case HD_STMT_DECLARE:
-    if (!is_used(d, stmt->u.declare.var) && is_pure(stmt->u.declare.init))
-      return NULL;
-    use(d, stmt->u.declare.init);
-    use_tensor(d, stmt->u.declare.var->tensor);
-    return stmt;
+    return is_used(d, stmt->u.declare.var) || !is_pure(stmt) ? use(d, stmt)
+                                                             : NULL;
   case HD_STMT_STORE:
     if (is_dead_store(d, stmt))
       return NULL;
     hd_ptr_map_set(d->arena, &d->used, stmt->u.store.var, stmt->u.store.var);
-    use_all(d, stmt->u.store.indices, stmt->u.store.num_indices);
-    use(d, stmt->u.store.value);
-    return stmt;
-  case HD_STMT_POINT:
-    use(d, stmt->u.point.place);
-    use(d, stmt->u.point.value);
-    use(d, stmt->u.point.staging);
-    use(d, stmt->u.point.barrier);
-    use(d, stmt->u.point.threads);
-    return stmt;
+    return use(d, stmt);
+  case HD_STMT_EVAL:
+    return is_pure(stmt) ? NULL : use(d, stmt);
   case HD_STMT_FOR:
-    return sweep_loop(d, stmt);
   case HD_STMT_MAPFOR:
-    return sweep_mapfor(d, stmt);
   case HD_STMT_WHILE:
   case HD_STMT_IF:
-    return sweep_branch(d, stmt);
+    return sweep_blocks(d, stmt);
+  case HD_STMT_POINT:
   case HD_STMT_ASSERT:
-    use(d, stmt->u.assertion.condition);
-    return stmt;
-  case HD_STMT_EVAL:
-    if (hd_expr_is_pure(stmt->u.eval.value))
-      return NULL;
-    use(d, stmt->u.eval.value);
-    return stmt;
   case HD_STMT_RETURN:
   case HD_STMT_BREAK:
   case HD_STMT_CONTINUE:
-    use(d, stmt->u.eval.value);
-    return stmt;
   case HD_STMT_LAUNCH:
-    use_all(d, stmt->u.launch.args, stmt->u.launch.num_args);
-    return stmt;
   case HD_STMT_COUNT:
     break;
   }
-  return stmt;
+  return use(d, stmt);
 }
 
 // Up to the first statement that nothing follows.

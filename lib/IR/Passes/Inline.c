@@ -27,6 +27,7 @@
 #include "IR/Effects.h"
 #include "IR/Exits.h"
 #include "IR/Generic.h"
+#include "IR/Parts.h"
 #include "IR/Passes/Passes.h"
 #include "IR/Rewrite.h"
 
@@ -238,18 +239,12 @@ static bool returns_at_end(hd_block_t body) {
 static unsigned nesting(hd_block_t block) {
   unsigned deepest = 0;
   for (size_t i = 0; i < block.size; ++i) {
-    const hd_stmt_t *stmt = block.stmts[i];
-    unsigned depth = 0;
-    if (stmt->kind == HD_STMT_FOR) {
-      depth = 1 + nesting(stmt->u.loop.body);
-    } else if (stmt->kind == HD_STMT_MAPFOR) {
-      depth = 1 + nesting(stmt->u.mapfor.body);
-    } else if (stmt->kind == HD_STMT_IF || stmt->kind == HD_STMT_WHILE) {
-      unsigned then = nesting(stmt->u.branch.then);
-      unsigned otherwise = nesting(stmt->u.branch.otherwise);
-      depth = 1 + (then > otherwise ? then : otherwise);
+    hd_block_t inner[HD_MAX_BLOCKS];
+    unsigned count = hd_stmt_blocks(block.stmts[i], inner);
+    for (unsigned k = 0; k < count; ++k) {
+      unsigned depth = 1 + nesting(inner[k]);
+      deepest = depth > deepest ? depth : deepest;
     }
-    deepest = depth > deepest ? depth : deepest;
   }
   return deepest;
 }
@@ -304,16 +299,11 @@ static const hd_expr_t *inline_calls(inliner_t *in, const hd_expr_t *e,
     return e;
   const hd_expr_t **operands =
       HD_ARENA_ARRAY(in->arena, const hd_expr_t *, e->num_operands);
-  bool changed = false;
-  for (unsigned i = 0; i < e->num_operands; ++i) {
+  for (unsigned i = 0; i < e->num_operands; ++i)
     operands[i] = hd_expr_is_lazy(e, i)
                       ? e->operands[i]
                       : inline_calls(in, e->operands[i], pure, out);
-    changed |= operands[i] != e->operands[i];
-  }
-  if (changed)
-    e = hd_expr_make(in->arena, (hd_expr_kind_t)e->kind, e->type, e, operands,
-                     e->num_operands);
+  e = hd_expr_with(in->arena, e, operands);
   if (e->kind != HD_EXPR_CALL || !hd_func_is_pure(e->u.func) ||
       !(pure || hd_expr_is_stable(e)))
     return e;
@@ -345,7 +335,8 @@ static const hd_expr_t *inline_root(inliner_t *in, const hd_expr_t *e,
   return !value ? e : value == e ? NULL : inline_root(in, value, out);
 }
 
-static hd_block_t inlined(inliner_t *in, hd_block_t block) {
+static hd_block_t inlined(void *argument, hd_block_t block) {
+  inliner_t *in = argument;
   hd_stmt_list_t out = {0};
   ++in->depth;
   inline_block(in, block, &out);
@@ -358,7 +349,9 @@ static hd_block_t inlined(inliner_t *in, hd_block_t block) {
 
 static void inline_stmt(inliner_t *in, const hd_stmt_t *stmt,
                         hd_stmt_list_t *out) {
-  hd_stmt_t copy = *stmt;
+  const hd_part_mapper_t blocks = {
+      .arena = in->arena, .argument = in, .block = inlined};
+  hd_stmt_t copy = *hd_map_parts(&blocks, stmt);
   switch ((hd_stmt_kind_t)stmt->kind) {
   case HD_STMT_LET:
     copy.u.let.value = inline_root(in, stmt->u.let.value, out);
@@ -369,27 +362,18 @@ static void inline_stmt(inliner_t *in, const hd_stmt_t *stmt,
   case HD_STMT_STORE:
     copy.u.store.value = inline_root(in, stmt->u.store.value, out);
     break;
-  case HD_STMT_POINT: // Whole, for its lowering, which comes first.
-    break;
   case HD_STMT_FOR:
     copy.u.loop.first = inline_expr(in, stmt->u.loop.first, out);
     copy.u.loop.limit = inline_calls(in, stmt->u.loop.limit,
                                      hd_expr_is_pure(stmt->u.loop.first) &&
                                          hd_expr_is_pure(stmt->u.loop.limit),
                                      out);
-    copy.u.loop.body = inlined(in, stmt->u.loop.body);
     break;
   case HD_STMT_MAPFOR:
     copy.u.mapfor.worker = inline_expr(in, stmt->u.mapfor.worker, out);
-    copy.u.mapfor.body = inlined(in, stmt->u.mapfor.body);
     break;
   case HD_STMT_IF:
     copy.u.branch.condition = inline_expr(in, stmt->u.branch.condition, out);
-    copy.u.branch.then = inlined(in, stmt->u.branch.then);
-    copy.u.branch.otherwise = inlined(in, stmt->u.branch.otherwise);
-    break;
-  case HD_STMT_WHILE: // Its condition is evaluated again and again.
-    copy.u.branch.then = inlined(in, stmt->u.branch.then);
     break;
   case HD_STMT_EVAL:
   case HD_STMT_RETURN:
@@ -399,6 +383,8 @@ static void inline_stmt(inliner_t *in, const hd_stmt_t *stmt,
     if (!copy.u.eval.value && stmt->kind == HD_STMT_EVAL)
       return; // All of the call has been put in its place.
     break;
+  case HD_STMT_POINT: // Whole, for its lowering, which comes first.
+  case HD_STMT_WHILE: // Its condition is evaluated again and again.
   case HD_STMT_ASSERT:
   case HD_STMT_LAUNCH:
   case HD_STMT_COUNT:

@@ -23,6 +23,7 @@
 // stay, in their order.
 
 #include "IR/Exits.h"
+#include "IR/Parts.h"
 #include "IR/Passes/Passes.h"
 #include "IR/Passes/Simplifier.h"
 #include "IR/Rewrite.h"
@@ -53,16 +54,14 @@ static bool same_block(hd_block_t a, hd_block_t b) {
   return a.size == b.size && a.stmts == b.stmts;
 }
 
-static const hd_expr_t *const *simplify_list(hd_simplifier_t *s,
-                                             const hd_expr_t *const *exprs,
-                                             unsigned count) {
-  const hd_expr_t **copy = HD_ARENA_ARRAY(s->arena, const hd_expr_t *, count);
-  bool changed = false;
-  for (unsigned i = 0; i < count; ++i) {
-    copy[i] = hd_simplify_expr(s, exprs[i]);
-    changed |= copy[i] != exprs[i];
-  }
-  return changed ? (const hd_expr_t *const *)copy : exprs;
+static const hd_expr_t *simplify_root(void *argument, const hd_expr_t *e) {
+  return hd_simplify_expr(argument, e);
+}
+
+// The expressions of a statement.
+static hd_part_mapper_t mapper_of(hd_simplifier_t *s) {
+  return (hd_part_mapper_t){
+      .arena = s->arena, .argument = s, .expr = simplify_root};
 }
 
 static void push(hd_simplifier_t *s, hd_stmt_list_t *out,
@@ -105,28 +104,18 @@ static void bind(hd_simplifier_t *s, const hd_var_t *var,
 
 static void simplify_store(hd_simplifier_t *s, const hd_stmt_t *stmt,
                            hd_stmt_list_t *out) {
-  hd_stmt_t copy = *stmt;
-  copy.u.store.indices =
-      simplify_list(s, stmt->u.store.indices, stmt->u.store.num_indices);
-  copy.u.store.value = hd_simplify_expr(s, stmt->u.store.value);
+  const hd_part_mapper_t mapper = mapper_of(s);
+  stmt = hd_map_parts(&mapper, stmt);
   if (s->resolve && !stmt->u.store.linear) {
+    hd_stmt_t *copy = hd_stmt_copy(s->arena, stmt);
     const hd_expr_t **offset = HD_ARENA_NEW(s->arena, const hd_expr_t *);
-    *offset = hd_resolve_offset(s, copy.u.store.var, copy.u.store.indices);
-    copy.u.store.indices = offset;
-    copy.u.store.num_indices = 1;
-    copy.u.store.linear = true;
+    *offset = hd_resolve_offset(s, stmt->u.store.var, stmt->u.store.indices);
+    copy->u.store.indices = offset;
+    copy->u.store.num_indices = 1;
+    copy->u.store.linear = true;
+    stmt = copy;
   }
-  bool same = copy.u.store.indices == stmt->u.store.indices &&
-              copy.u.store.value == stmt->u.store.value;
-  push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
-}
-
-static void simplify_declare(hd_simplifier_t *s, const hd_stmt_t *stmt,
-                             hd_stmt_list_t *out) {
-  hd_stmt_t copy = *stmt;
-  copy.u.declare.init = hd_simplify_expr(s, stmt->u.declare.init);
-  bool same = copy.u.declare.init == stmt->u.declare.init;
-  push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
+  push(s, out, stmt);
 }
 
 static const hd_expr_t *compare(hd_simplifier_t *s, hd_expr_kind_t kind,
@@ -180,25 +169,11 @@ static void simplify_for(hd_simplifier_t *s, const hd_stmt_t *stmt,
   push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
 }
 
-static const hd_mapping_t *simplify_mapping(hd_simplifier_t *s,
-                                            const hd_mapping_t *m) {
-  if (!m || (!m->left && !m->bounds))
-    return m;
-  hd_mapping_t *copy = HD_ARENA_NEW(s->arena, hd_mapping_t);
-  *copy = *m;
-  copy->left = simplify_mapping(s, m->left);
-  copy->right = simplify_mapping(s, m->right);
-  if (m->bounds)
-    copy->bounds = simplify_list(s, m->bounds, m->rank);
-  bool same = copy->left == m->left && copy->right == m->right &&
-              copy->bounds == m->bounds;
-  return same ? m : copy;
-}
-
 static void simplify_mapfor(hd_simplifier_t *s, const hd_stmt_t *stmt,
                             hd_stmt_list_t *out) {
   hd_stmt_t copy = *stmt;
-  copy.u.mapfor.mapping = simplify_mapping(s, stmt->u.mapfor.mapping);
+  const hd_part_mapper_t mapper = mapper_of(s);
+  copy.u.mapfor.mapping = hd_map_bounds(&mapper, stmt->u.mapfor.mapping);
   copy.u.mapfor.worker = hd_simplify_expr(s, stmt->u.mapfor.worker);
   hd_facts_mark_t mark = hd_facts_mark(s->facts);
   const hd_mapping_t *mapping = copy.u.mapfor.mapping;
@@ -248,42 +223,19 @@ static void simplify_while(hd_simplifier_t *s, const hd_stmt_t *stmt,
   push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
 }
 
-// assert, call, return, break, continue, launch.
-static void simplify_plain(hd_simplifier_t *s, const hd_stmt_t *stmt,
-                           hd_stmt_list_t *out) {
-  hd_stmt_t copy = *stmt;
-  bool same = true;
-  if (stmt->kind == HD_STMT_ASSERT) {
-    copy.u.assertion.condition =
-        hd_simplify_expr(s, stmt->u.assertion.condition);
-    if (hd_expr_is_const(copy.u.assertion.condition) &&
-        copy.u.assertion.condition->u.i)
-      return;
-    same = copy.u.assertion.condition == stmt->u.assertion.condition;
-  } else if (stmt->kind == HD_STMT_LAUNCH) {
-    copy.u.launch.args =
-        simplify_list(s, stmt->u.launch.args, stmt->u.launch.num_args);
-    same = copy.u.launch.args == stmt->u.launch.args;
-  } else {
-    copy.u.eval.value = hd_simplify_expr(s, stmt->u.eval.value);
-    same = copy.u.eval.value == stmt->u.eval.value;
-  }
-  push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
+static void simplify_assert(hd_simplifier_t *s, const hd_stmt_t *stmt,
+                            hd_stmt_list_t *out) {
+  const hd_part_mapper_t mapper = mapper_of(s);
+  stmt = hd_map_parts(&mapper, stmt);
+  const hd_expr_t *condition = stmt->u.assertion.condition;
+  if (!hd_expr_is_const(condition) || !condition->u.i)
+    push(s, out, stmt);
 }
 
-static void simplify_point(hd_simplifier_t *s, const hd_stmt_t *stmt,
+static void simplify_plain(hd_simplifier_t *s, const hd_stmt_t *stmt,
                            hd_stmt_list_t *out) {
-  hd_stmt_t copy = *stmt;
-  const hd_expr_t **parts[] = {&copy.u.point.place, &copy.u.point.value,
-                               &copy.u.point.staging, &copy.u.point.barrier,
-                               &copy.u.point.threads};
-  bool same = true;
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
-    const hd_expr_t *old = *parts[i];
-    *parts[i] = old ? hd_simplify_expr(s, old) : NULL;
-    same &= *parts[i] == old;
-  }
-  push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
+  const hd_part_mapper_t mapper = mapper_of(s);
+  push(s, out, hd_map_parts(&mapper, stmt));
 }
 
 static void simplify_stmt(hd_simplifier_t *s, const hd_stmt_t *stmt,
@@ -292,14 +244,8 @@ static void simplify_stmt(hd_simplifier_t *s, const hd_stmt_t *stmt,
   case HD_STMT_LET:
     bind(s, stmt->u.let.var, hd_simplify_expr(s, stmt->u.let.value), stmt, out);
     return;
-  case HD_STMT_DECLARE:
-    simplify_declare(s, stmt, out);
-    return;
   case HD_STMT_STORE:
     simplify_store(s, stmt, out);
-    return;
-  case HD_STMT_POINT:
-    simplify_point(s, stmt, out);
     return;
   case HD_STMT_FOR:
     simplify_for(s, stmt, out);
@@ -314,6 +260,10 @@ static void simplify_stmt(hd_simplifier_t *s, const hd_stmt_t *stmt,
     simplify_if(s, stmt, out);
     return;
   case HD_STMT_ASSERT:
+    simplify_assert(s, stmt, out);
+    return;
+  case HD_STMT_DECLARE:
+  case HD_STMT_POINT:
   case HD_STMT_EVAL:
   case HD_STMT_RETURN:
   case HD_STMT_BREAK:

@@ -215,8 +215,7 @@ static const hd_expr_t *order_operands(hd_simplifier_t *s, const hd_expr_t *e) {
       !hd_expr_is_const(e->operands[0]) || hd_expr_is_const(e->operands[1]))
     return e;
   const hd_expr_t *swapped[] = {e->operands[1], e->operands[0]};
-  return hd_expr_make(s->arena, (hd_expr_kind_t)e->kind, e->type, e, swapped,
-                      2);
+  return hd_expr_with(s->arena, e, swapped);
 }
 
 static const hd_expr_t *by_kind(hd_simplifier_t *s, const hd_expr_t *e) {
@@ -325,7 +324,6 @@ const hd_expr_t *hd_simplify_expr(hd_simplifier_t *s, const hd_expr_t *e) {
       e->num_operands <= 4
           ? few
           : HD_ARENA_ARRAY(s->scratch, const hd_expr_t *, e->num_operands);
-  bool changed = false;
   for (unsigned i = 0; i < e->num_operands; ++i) {
     bool lazy = i > 0 && (e->kind == HD_EXPR_SELECT || e->kind == HD_EXPR_AND ||
                           e->kind == HD_EXPR_OR);
@@ -334,10 +332,6 @@ const hd_expr_t *hd_simplify_expr(hd_simplifier_t *s, const hd_expr_t *e) {
                   : s->resolve && is_matrix(e, i)
                       ? hd_resolve_matrix(s, e->operands[i])
                       : hd_simplify_expr(s, e->operands[i]);
-    changed |= operands[i] != e->operands[i];
   }
-  if (changed)
-    e = hd_expr_make(s->arena, (hd_expr_kind_t)e->kind, e->type, e, operands,
-                     e->num_operands);
-  return hd_simplify_node(s, e);
+  return hd_simplify_node(s, hd_expr_with(s->arena, e, operands));
 }

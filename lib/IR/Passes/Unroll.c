@@ -16,6 +16,7 @@
 //
 // Requires loops over mappings to be lowered, or it leaves them alone.
 
+#include "IR/Parts.h"
 #include "IR/Passes/Facts.h"
 #include "IR/Passes/Passes.h"
 #include "IR/Passes/Simplifier.h"
@@ -86,67 +87,23 @@ static bool visit(void *argument, const hd_expr_t *e) {
   return true;
 }
 
-static void look_at(unroller_t *u, const hd_expr_t *e) {
-  if (e)
-    hd_walk_expr(e, visit, u);
-}
-
 static void look_at_stmt(unroller_t *u, const hd_stmt_t *stmt) {
-  switch ((hd_stmt_kind_t)stmt->kind) {
-  case HD_STMT_LET:
-    look_at(u, stmt->u.let.value);
-    if (is_needed(u, stmt->u.let.var))
-      need_all(u, stmt->u.let.value);
-    return;
-  case HD_STMT_DECLARE:
-    look_at(u, stmt->u.declare.init);
-    return;
-  case HD_STMT_STORE:
-    look_at(u, stmt->u.store.value);
-    for (unsigned i = 0; i < stmt->u.store.num_indices; ++i) {
-      look_at(u, stmt->u.store.indices[i]);
-      if (is_register(stmt->u.store.var))
-        need_all(u, stmt->u.store.indices[i]);
-    }
-    return;
-  case HD_STMT_POINT:
-    look_at(u, stmt->u.point.place);
-    look_at(u, stmt->u.point.value);
-    look_at(u, stmt->u.point.staging);
-    return;
-  case HD_STMT_FOR:
-    find_needed(u, stmt->u.loop.body);
-    look_at(u, stmt->u.loop.first);
-    look_at(u, stmt->u.loop.limit);
-    look_at(u, stmt->u.loop.step);
-    if (is_needed(u, stmt->u.loop.var) ||
-        stmt->u.loop.unroll == HD_UNROLL_FULL) {
-      need_all(u, stmt->u.loop.first);
-      need_all(u, stmt->u.loop.limit);
-      need_all(u, stmt->u.loop.step);
-    }
-    return;
-  case HD_STMT_MAPFOR:
-    find_needed(u, stmt->u.mapfor.body);
-    return;
-  case HD_STMT_WHILE:
-  case HD_STMT_IF:
-    find_needed(u, stmt->u.branch.then);
-    find_needed(u, stmt->u.branch.otherwise);
-    look_at(u, stmt->u.branch.condition);
-    return;
-  case HD_STMT_ASSERT:
-    look_at(u, stmt->u.assertion.condition);
-    return;
-  case HD_STMT_EVAL:
-  case HD_STMT_RETURN:
-  case HD_STMT_BREAK:
-  case HD_STMT_CONTINUE:
-    look_at(u, stmt->u.eval.value);
-    return;
-  case HD_STMT_LAUNCH:
-  case HD_STMT_COUNT:
-    return;
+  hd_block_t blocks[HD_MAX_BLOCKS];
+  unsigned count = hd_stmt_blocks(stmt, blocks);
+  for (unsigned i = 0; i < count; i++)
+    find_needed(u, blocks[i]);
+  hd_walk_stmt(stmt, visit, u);
+  if (stmt->kind == HD_STMT_LET && is_needed(u, stmt->u.let.var)) {
+    need_all(u, stmt->u.let.value);
+  } else if (stmt->kind == HD_STMT_STORE && is_register(stmt->u.store.var)) {
+    for (unsigned i = 0; i < stmt->u.store.num_indices; ++i)
+      need_all(u, stmt->u.store.indices[i]);
+  } else if (stmt->kind == HD_STMT_FOR &&
+             (is_needed(u, stmt->u.loop.var) ||
+              stmt->u.loop.unroll == HD_UNROLL_FULL)) {
+    need_all(u, stmt->u.loop.first);
+    need_all(u, stmt->u.loop.limit);
+    need_all(u, stmt->u.loop.step);
   }
 }
 

@@ -81,8 +81,7 @@ static const hd_expr_t *copy_of(vectorizer_t *v, const hd_expr_t *e,
       HD_ARENA_ARRAY(v->arena, const hd_expr_t *, e->num_operands);
   for (unsigned i = 0; i < e->num_operands; ++i)
     operands[i] = copy_of(v, e->operands[i], copies);
-  return hd_expr_make(v->arena, (hd_expr_kind_t)e->kind, e->type, e, operands,
-                      e->num_operands);
+  return hd_expr_with(v->arena, e, operands);
 }
 
 static const hd_expr_t *const *copies_of(vectorizer_t *v,
