@@ -8,6 +8,7 @@
 #include "Sim/State.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +154,15 @@ static bool refuse(hd_diagnostics_t *diags, const hd_sim_kernel_t *kernel,
   return hd_error(diags, (hd_loc_t){0}, HD_E0606, kernel->name, why);
 }
 
+static bool refuse_grid(hd_diagnostics_t *diags,
+                        const hd_sim_kernel_t *kernel) {
+  char text[120];
+  snprintf(text, sizeof text,
+           "the grid has %d x %d x %d blocks, and the simulator runs 2^31 - 1",
+           kernel->grid[0], kernel->grid[1], kernel->grid[2]);
+  return refuse(diags, kernel, text);
+}
+
 static bool check_shape(const hd_sim_kernel_t *kernel,
                         hd_diagnostics_t *diags) {
   uint64_t blocks = 1, threads = 1, cluster = 1;
@@ -172,7 +182,7 @@ static bool check_shape(const hd_sim_kernel_t *kernel,
     if (cluster > 16)
       return refuse(diags, kernel, "a cluster has more than 16 blocks");
     if (blocks > INT32_MAX)
-      return refuse(diags, kernel, "the grid has more than 2^31 - 1 blocks");
+      return refuse_grid(diags, kernel);
   }
   return true;
 }

@@ -48,8 +48,8 @@ static void help_row(hd_buffer_t *out, const char *left, const char *text) {
   wrap(out, INDENT, text);
 }
 
-static const char *remark(const hd_option_t *option) {
-  return option->type == HD_OPTION_LATER ? " (not supported yet)" : "";
+const char *hd_option_remark(const hd_option_t *option) {
+  return option->type == HD_OPTION_LATER ? "Not there yet: " : "";
 }
 
 static void help_heading(hd_buffer_t *out, const char *text) {
@@ -74,7 +74,8 @@ static void list(const hd_command_t *command, const layout_t *layout,
     group = option->group;
     char left[128], text[512];
     spell(option, left, sizeof(left));
-    snprintf(text, sizeof(text), "%s%s", option->summary, remark(option));
+    snprintf(text, sizeof(text), "%s%s", hd_option_remark(option),
+             option->summary);
     layout->row(out, left, text);
   }
   if (command->num_passes)

@@ -134,8 +134,7 @@ static bool add_use(hd_options_t *options, int index, const char *spelling,
   const hd_option_t *option = &options->command->options[index];
   hd_option_use_t use = {.option = index, .pass = -1, .value = value};
   if (option->type == HD_OPTION_LATER)
-    return hd_error(diags, nowhere, HD_E0810, spelling,
-                    "what needs a model or a graph");
+    return hd_error(diags, nowhere, HD_E0811, spelling, option->summary);
   if (!parse_value(option, &use))
     return report_value(diags, option, spelling, value);
   hd_vec_push(&options->arena, &options->uses, use);

@@ -18,7 +18,8 @@ typedef enum hd_option_type {
   HD_OPTION_DURATION, // milliseconds: 30s, 500ms, 2m, 30 (seconds)
   HD_OPTION_BOOL,     // --name, --name=0, --name=1
   HD_OPTION_CHOICE,   // one of those in `argument`, parted by |
-  HD_OPTION_LATER,    // known, and refused: not supported yet (exit 4)
+  HD_OPTION_LATER,    // known, and refused (exit 4); the summary says what is
+                      // missing
 } hd_option_type_t;
 
 typedef struct hd_option {
@@ -60,7 +61,7 @@ typedef struct hd_options {
   HD_VEC(const char *) files;
 } hd_options_t;
 
-// Reports every fault (E1001, E1002, E0810) and returns whether there was none.
+// Reports every fault (E1001, E1002, E0811) and returns whether there was none.
 // The strings of argv must outlive the options.
 bool hd_options_parse(hd_options_t *options, const hd_command_t *command,
                       int argc, char **argv, hd_diagnostics_t *diags);
@@ -81,6 +82,8 @@ double hd_option_real(const hd_options_t *options, int option,
 
 void hd_command_help(const hd_command_t *command, hd_buffer_t *out);
 void hd_command_man(const hd_command_t *command, hd_buffer_t *out);
+// What they put before an option's summary: "", or that it is not there yet.
+const char *hd_option_remark(const hd_option_t *option);
 
 // Parses "30s", "500ms", "2m" or "30"; false where it is none.
 bool hd_parse_duration(const char *text, int64_t *milliseconds);

@@ -107,10 +107,18 @@ static const char *settle_device(hd_run_t *run) {
   return device;
 }
 
+// An unknown target is one wherever the work is done.
+static bool settle_target(hd_run_t *run) {
+  const char *target = hd_option_text(&run->options, RUN_TARGET, NULL);
+  if (target)
+    run->target = hd_tools_find_target(hd_run_diags(run), target);
+  return !target || run->target;
+}
+
 static bool device_options(hd_run_t *run, hd_device_options_t *options,
                            char **cache_dir) {
-  const char *target = hd_option_text(&run->options, RUN_TARGET, NULL);
   *options = (hd_device_options_t){
+      .target = run->target,
       .sanitize = given(run, RUN_SANITIZE),
       .seed = (uint64_t)hd_option_number(&run->options, RUN_SEED, 0),
       .async = (hd_sim_async_t)hd_option_number(&run->options, RUN_ASYNC, 0),
@@ -119,11 +127,6 @@ static bool device_options(hd_run_t *run, hd_device_options_t *options,
   };
   if (options->threads > 1024)
     return fail(run, "-j takes at most 1024");
-  if (target) {
-    options->target = hd_tools_find_target(hd_run_diags(run), target);
-    if (!options->target)
-      return false;
-  }
   if (!given(run, RUN_NO_CACHE)) {
     const char *dir = hd_option_text(&run->options, RUN_CACHE_DIR, NULL);
     *cache_dir = dir ? strdup(dir) : hd_cache_default_dir();
@@ -138,6 +141,9 @@ static bool open_device(hd_run_t *run) {
   const char *device = settle_device(run);
   bool sim = strcmp(device, "sim") == 0;
   int ordinal = hd_cuda_ordinal(device);
+  if (!sim && (given(run, RUN_SANITIZE) || given(run, RUN_SEED) ||
+               given(run, RUN_ASYNC)))
+    return fail(run, "--sanitize, --seed and --async are for --device=sim");
   if (strcmp(device, "ref") == 0)
     return run->graph ||
            hd_error(hd_run_diags(run), nowhere, HD_E0609,
@@ -146,9 +152,6 @@ static bool open_device(hd_run_t *run) {
   if (!sim && ordinal < 0)
     return hd_error(hd_run_diags(run), nowhere, HD_E1002, "--device",
                     "is one of auto, cuda, cuda:N, sim and ref");
-  if (!sim && (given(run, RUN_SANITIZE) || given(run, RUN_SEED) ||
-               given(run, RUN_ASYNC)))
-    return fail(run, "--sanitize, --seed and --async are for --device=sim");
   if (device_options(run, &options, &cache_dir))
     run->device =
         sim ? hd_device_open_sim(&run->process.context, &options)
@@ -197,6 +200,7 @@ static bool first_run(hd_run_t *run) {
   uint64_t start = hd_clock_ns();
   bool ok = hd_program_run(&run->program, slots);
   run->first_run_ms = (double)(hd_clock_ns() - start) * 1e-6;
+  run->has_run = true;
   run->device_bytes = (int64_t)run->device->peak_bytes; // Without --bench's.
   if (ok && given(run, RUN_VERBOSE))
     fprintf(stderr,
@@ -216,7 +220,7 @@ static bool load_data(hd_run_t *run) {
 
 static void body(void *argument) {
   hd_run_t *run = argument;
-  if (!hd_run_check_bench(run) || !import_module(run))
+  if (!hd_run_check_bench(run) || !settle_target(run) || !import_module(run))
     return;
   if (given(run, RUN_CHECK)) {
     if (run->graph)

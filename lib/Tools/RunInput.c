@@ -263,11 +263,16 @@ static bool read_inputs(hd_run_t *run) {
   return ok;
 }
 
+bool hd_run_is_open(const hd_run_t *run, uint32_t param) {
+  const hd_var_t *var = run->entry->params[param];
+  return !var->tensor && !hd_env_find(&run->env, var);
+}
+
 static bool check_sizes(hd_run_t *run) {
   bool ok = true;
   for (uint32_t i = 0; i < run->num_params; i++) {
     const hd_var_t *var = run->entry->params[i];
-    if (var->tensor || hd_env_find(&run->env, var))
+    if (!hd_run_is_open(run, i))
       continue;
     if (hd_type_is_float(var->type))
       ok = usage(run, "'%s' is not known: give it by --input=%s=NUMBER",
@@ -294,15 +299,23 @@ static bool settle_shape(hd_run_t *run, hd_run_tensor_t *t) {
   return usage(run, "%s", text);
 }
 
-bool hd_run_bind(hd_run_t *run) {
-  if (!take_options(run) || !read_inputs(run) || !check_sizes(run))
-    return false;
+bool hd_run_take_sizes(hd_run_t *run) {
+  return take_options(run) && read_inputs(run);
+}
+
+bool hd_run_settle_sizes(hd_run_t *run) {
   bool ok = true;
+  if (!check_sizes(run))
+    return false;
   for (uint32_t i = 0; i < run->num_params; i++)
     if (run->tensors[i].param &&
         (!run->graph || hd_run_is_input(&run->tensors[i])))
       ok &= settle_shape(run, &run->tensors[i]);
   return ok;
+}
+
+bool hd_run_bind(hd_run_t *run) {
+  return hd_run_take_sizes(run) && hd_run_settle_sizes(run);
 }
 
 // The input's elements, where they are not those of a file.

@@ -22,9 +22,8 @@ typedef HD_VEC(const hd_var_t *) hd_vars_t;
 static const hd_expr_t *open_size(hd_run_t *run, const hd_value_t *value,
                                   int axis, hd_vars_t *params) {
   hd_arena_t *arena = &run->arena;
-  hd_var_t *var = hd_var_make(
-      arena, hd_arena_printf(arena, "%s_%d", hd_value_label(value), axis),
-      HD_VAR_PARAM, hd_type(HD_I64), value->loc);
+  hd_var_t *var = hd_var_make(arena, hd_value_axis_name(arena, value, axis),
+                              HD_VAR_PARAM, hd_type(HD_I64), value->loc);
   hd_vec_push(arena, params, var);
   return hd_expr_var(arena, var);
 }
@@ -139,6 +138,7 @@ static void verbose(const hd_run_t *run) {
 
 static void take_stats(hd_run_t *run) {
   const hd_session_stats_t *stats = hd_session_stats(run->session);
+  run->has_run = true;
   run->compile_ms += stats->expand_ms + stats->compile_ms;
   run->load_ms += stats->load_ms;
   run->first_run_ms = stats->run_ms;
@@ -276,58 +276,6 @@ static bool run_test_data(hd_run_t *run) {
     for (size_t k = 0; k < names.size; k++)
       ok &= run_folder(run, names.data[k]);
   }
-  return ok;
-}
-
-static int64_t constant_bytes(const hd_graph_t *graph) {
-  int64_t total = 0;
-  for (size_t i = 0; i < graph->constants.size; i++) {
-    const hd_value_t *value = graph->constants.data[i];
-    int64_t bits = hd_scalar_bits(value->type);
-    for (int k = 0; k < value->rank; k++)
-      bits *= value->shape[k]->u.i;
-    total += (bits + 7) / 8;
-  }
-  return total;
-}
-
-// The tasks that the sizes which are known lead to; a walk that needs a value
-// stops there, since nothing is run.
-static bool check_tasks(hd_run_t *run, size_t *tasks, const char **stop) {
-  size_t size = run->graph->inputs.size;
-  hd_run_tensor_t **inputs = tensors_of(run, true);
-  hd_tensor_type_t *types =
-      HD_ARENA_ARRAY(&run->arena, hd_tensor_type_t, size + 1);
-  for (size_t i = 0; i < size; i++) {
-    types[i] = (hd_tensor_type_t){
-        (hd_scalar_t)inputs[i]->param->type.scalar, inputs[i]->rank, {0}};
-    memcpy(types[i].shape, inputs[i]->shape, sizeof(types[i].shape));
-  }
-  hd_expander_t *x = hd_expander_create(run->module, run->graph, types, NULL);
-  const hd_graph_t *segment;
-  hd_expand_state_t state = hd_expander_run(x, &segment);
-  if (state == HD_EXPAND_FAILED)
-    return false;
-  *tasks = segment->nodes.size;
-  *stop = state == HD_EXPAND_MORE ? hd_expander_wanted(x)->name : NULL;
-  return true;
-}
-
-bool hd_run_check(hd_run_t *run) {
-  const char *stop = NULL;
-  size_t tasks = 0;
-  if (!hd_expander_check(run->module, run->graph) || !hd_run_bind(run) ||
-      !check_tasks(run, &tasks, &stop))
-    return false;
-  hd_buffer_t text = {0};
-  hd_buffer_printf(&text,
-                   "%s: %zu nodes, all supported; %zu tasks%s%s; %.1f MB of "
-                   "weights\n",
-                   run->name, run->graph->nodes.size, tasks,
-                   stop ? " up to what depends on the data of " : "",
-                   stop ? stop : "", (double)constant_bytes(run->graph) * 1e-6);
-  bool ok = hd_file_write_buffer(hd_run_diags(run), "-", &text);
-  hd_buffer_fini(&text);
   return ok;
 }
 

@@ -49,8 +49,17 @@ static void add_device(hd_run_t *run, json_t *object) {
   set_text(object, "target", device->info.target->name);
 }
 
+// The host alone may have done it all: then there are no launches, but times.
+static void add_times(hd_run_t *run, json_t *object) {
+  if (!run->has_run)
+    return;
+  set_real(object, "compile_ms", run->compile_ms);
+  set_real(object, "load_ms", run->load_ms);
+  set_real(object, "first_run_ms", run->first_run_ms);
+}
+
 static void add_program(hd_run_t *run, json_t *object) {
-  if (!run->launches)
+  if (!run->device || !run->has_run)
     return;
   set_int(object, "kernels", run->kernels);
   set_int(object, "launches", run->launches);
@@ -63,9 +72,6 @@ static void add_program(hd_run_t *run, json_t *object) {
   if (run->graph)
     set_int(object, "moved_constant_bytes", run->moved.constants);
   set_int(object, "device_bytes", run->device_bytes);
-  set_real(object, "compile_ms", run->compile_ms);
-  set_real(object, "load_ms", run->load_ms);
-  set_real(object, "first_run_ms", run->first_run_ms);
 }
 
 static void add_measurement(hd_run_t *run, json_t *object) {
@@ -124,6 +130,7 @@ bool hd_run_write_json(hd_run_t *run, const char *path) {
   if (run->import_ms > 0)
     set_real(object, "import_ms", run->import_ms);
   add_program(run, object);
+  add_times(run, object);
   add_measurement(run, object);
   if (getrusage(RUSAGE_SELF, &usage) == 0)
     set_int(object, "peak_host_bytes", (int64_t)usage.ru_maxrss << 10);

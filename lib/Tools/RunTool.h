@@ -78,6 +78,8 @@ typedef struct hd_run {
   uint32_t num_params;
   const char *name;
   hd_buffer_t input;
+  bool has_run;              // Once, at least in part.
+  const hd_target_t *target; // --target; NULL: not given.
   double import_ms, compile_ms, load_ms, first_run_ms;
   int64_t kernels, launches; // Distinct kernels; launches of a run.
   hd_moved_t moved;          // By all launches of a run.
@@ -103,6 +105,11 @@ static inline bool hd_run_is_output(const hd_run_tensor_t *tensor) {
 // Reads --input, --shape, --output and --expected; binds every size. Every
 // fault of the command line is reported.
 bool hd_run_bind(hd_run_t *run);
+// Its halves: what is given; then whether that is all and goes together.
+bool hd_run_take_sizes(hd_run_t *run);
+bool hd_run_settle_sizes(hd_run_t *run);
+// Whether a parameter is a size that nothing has given so far.
+bool hd_run_is_open(const hd_run_t *run, uint32_t param);
 // Makes the inputs that no file gives, in the host's memory.
 bool hd_run_make_inputs(hd_run_t *run);
 // Makes the inputs and brings them to the device; makes room for the outputs.
@@ -121,7 +128,7 @@ hd_tolerance_t hd_run_tolerance(const hd_run_t *run);
 // --compare, --bisect: on these inputs, one for each of the graph.
 bool hd_run_compare(hd_run_t *run, const hd_host_tensor_t *inputs);
 bool hd_run_bisect(hd_run_t *run, const hd_host_tensor_t *inputs);
-// --check: says what of it is not supported, or what would be run.
+// RunCheck.c, --check: says what of it is not supported, or what would be run.
 bool hd_run_check(hd_run_t *run);
 // Runs it again, outputs left on the device where they are.
 bool hd_run_model_again(hd_run_t *run);

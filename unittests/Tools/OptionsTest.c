@@ -146,7 +146,7 @@ static void faults_are_told(void **state) {
   fails("--yes=2", HD_E1002, "0 or 1");
   fails("--emit=hi", HD_E1002, "is one of hir|llvm|ptx, found 'hi'");
   fails("--emit=", HD_E1002, "is one of");
-  fails("--tune=4", HD_E0810, "'--tune'");
+  fails("--tune=4", HD_E0811, "'--tune'");
 }
 
 static void every_fault_is_told(void **state) {

@@ -10,6 +10,8 @@
 
 #include "Graph/Expand/Expand.h"
 #include "Graph/Passes.h"
+#include "IR/Rewrite.h"
+#include "Support/Suggest.h"
 
 #include <string.h>
 
@@ -24,27 +26,59 @@ const size_t hd_graph_num_passes =
 typedef struct sizes {
   hd_arena_t *arena;
   const char *options;
+  const char *missing; // The name of a size that was not given.
 } sizes_t;
+
+static bool fail(hd_module_t *module, hd_loc_t loc, const char *text) {
+  return hd_error(&module->context->diags, loc, HD_E1002, "--expand", text);
+}
+
+static bool find(const char *options, const char *wanted, int64_t *value) {
+  const char *name;
+  size_t size;
+  while (hd_pass_option_next(&options, &name, &size, value))
+    if (strlen(wanted) == size && strncmp(wanted, name, size) == 0)
+      return true;
+  return false;
+}
 
 static const hd_expr_t *lookup(void *argument, const hd_expr_t *leaf) {
   const sizes_t *sizes = argument;
-  const char *options = sizes->options, *name;
-  size_t size;
   int64_t value;
-  if (leaf->kind != HD_EXPR_VAR)
+  if (leaf->kind != HD_EXPR_VAR ||
+      !find(sizes->options, leaf->u.var->name, &value))
     return NULL;
-  while (hd_pass_option_next(&options, &name, &size, &value))
-    if (strlen(leaf->u.var->name) == size &&
-        strncmp(leaf->u.var->name, name, size) == 0)
-      return hd_expr_int(sizes->arena, leaf->type, value);
-  return NULL;
+  return hd_expr_int(sizes->arena, leaf->type, value);
+}
+
+// Stops at a size that was not given, and keeps its name.
+static bool is_given(void *argument, const hd_expr_t *e) {
+  sizes_t *sizes = argument;
+  if (e->kind == HD_EXPR_VAR && !lookup(sizes, e))
+    sizes->missing = e->u.var->name;
+  return !sizes->missing;
+}
+
+// A size that the graph leaves open is found by the name of its axis.
+static bool find_size(sizes_t *sizes, const hd_value_t *input, int axis,
+                      int64_t *value) {
+  const hd_expr_t *size = input->shape[axis];
+  if (!size) {
+    sizes->missing = hd_value_axis_name(sizes->arena, input, axis);
+    return find(sizes->options, sizes->missing, value);
+  }
+  sizes->missing = NULL;
+  hd_walk_expr(size, is_given, sizes);
+  size = hd_expr_fold(sizes->arena, size, lookup, sizes);
+  return size && hd_expr_fold_int(size, value);
 }
 
 static bool input_type(hd_module_t *module, const hd_value_t *input,
                        const hd_pass_args_t *args, hd_tensor_type_t *type) {
   hd_diagnostics_t *diags = &module->context->diags;
+  hd_arena_t *arena = &module->arena;
   const char *name = hd_value_label(input);
-  sizes_t sizes = {&module->arena, args->options};
+  sizes_t sizes = {arena, args->options, NULL};
   if (input->form != HD_HOLDS_TENSOR || input->type == HD_VOID ||
       input->rank < 0)
     return hd_error(diags, input->loc, HD_E1104, name,
@@ -52,18 +86,68 @@ static bool input_type(hd_module_t *module, const hd_value_t *input,
   *type =
       (hd_tensor_type_t){.type = input->type, .rank = (unsigned)input->rank};
   for (int i = 0; i < input->rank; i++) {
-    const hd_expr_t *size =
-        input->shape[i]
-            ? hd_expr_fold(&module->arena, input->shape[i], lookup, &sizes)
-            : NULL;
-    if (!size || !hd_expr_fold_int(size, &type->shape[i]) || type->shape[i] < 0)
-      return hd_error(diags, input->loc, HD_E1103, name,
-                      hd_arena_printf(&module->arena,
-                                      "the size of axis %d is not known: give "
-                                      "its dimensions by --expand=NAME=N",
-                                      i));
+    if (!find_size(&sizes, input, i, &type->shape[i]))
+      return fail(module, input->loc,
+                  hd_arena_printf(arena,
+                                  "needs %s=N, for the size of axis %d of '%s'",
+                                  sizes.missing, i, name));
+    if (type->shape[i] < 0)
+      return fail(module, input->loc,
+                  hd_arena_printf(arena,
+                                  "makes the size of axis %d of '%s' %lld", i,
+                                  name, (long long)type->shape[i]));
   }
   return true;
+}
+
+// Whether a name is a size of some graph; they are all suggestions.
+static bool is_size(hd_module_t *module, hd_suggestion_t *near) {
+  bool known = false;
+  for (size_t i = 0; i < module->items.size; i++) {
+    if (module->items.data[i].kind != HD_ITEM_GRAPH)
+      continue;
+    const hd_graph_t *graph = module->items.data[i].u.graph;
+    for (size_t k = 0; k < graph->dims.size; k++) {
+      known |= !strcmp(graph->dims.data[k]->name, near->wanted);
+      hd_suggestion_add(near, graph->dims.data[k]->name);
+    }
+    for (size_t k = 0; k < graph->inputs.size; k++)
+      for (int axis = 0; axis < graph->inputs.data[k]->rank; axis++) {
+        const hd_value_t *input = graph->inputs.data[k];
+        if (input->shape[axis])
+          continue;
+        const char *name = hd_value_axis_name(&module->arena, input, axis);
+        known |= !strcmp(name, near->wanted);
+        hd_suggestion_add(near, name);
+      }
+  }
+  return known;
+}
+
+// The graphs are expanded in order: the first one finds all as they were.
+static bool is_first(const hd_module_t *module, const hd_graph_t *graph) {
+  size_t i = 0;
+  while (module->items.data[i].kind != HD_ITEM_GRAPH)
+    i++;
+  return module->items.data[i].u.graph == graph;
+}
+
+static bool check_names(hd_module_t *module, const char *options) {
+  const char *name;
+  size_t size;
+  int64_t value;
+  char text[100];
+  bool ok = true;
+  while (hd_pass_option_next(&options, &name, &size, &value)) {
+    hd_suggestion_t near = {.wanted =
+                                hd_arena_strndup(&module->arena, name, size)};
+    if (!is_size(module, &near))
+      ok = fail(
+          module, (hd_loc_t){0},
+          hd_arena_printf(&module->arena, "finds no size '%s'%s", near.wanted,
+                          hd_suggestion_text(&near, "", text, sizeof(text))));
+  }
+  return ok;
 }
 
 bool hd_pass_expand(hd_module_t *module, const hd_graph_t *graph,
@@ -71,7 +155,7 @@ bool hd_pass_expand(hd_module_t *module, const hd_graph_t *graph,
   size_t count = graph->inputs.size;
   hd_tensor_type_t *types =
       HD_ARENA_ARRAY(&module->arena, hd_tensor_type_t, count + 1);
-  bool ok = true;
+  bool ok = !is_first(module, graph) || check_names(module, args->options);
   for (size_t i = 0; i < count; i++)
     ok &= input_type(module, graph->inputs.data[i], args, &types[i]);
   if (!ok)

@@ -58,9 +58,13 @@ bool hd_import_opsets(hd_onnx_import_t *im, HdOnnx__OpsetId *const *imports,
     const row_t *row = find_row(domain);
     int64_t version = imports[i]->version;
     const char *shown = domain[0] ? domain : "ai.onnx";
-    if (hd_import_opset(scope, domain))
+    const hd_onnx_opset_t *known = hd_import_opset(scope, domain);
+    if (known && known->version == version)
+      continue;
+    if (known)
       return hd_import_invalid(im, "operator set", shown,
-                               "it is imported twice");
+                               "it is imported twice, as version %d and %lld",
+                               known->version, (long long)version);
     if (version < 1 || version > HD_MAX_OPERATOR_VERSION)
       return hd_import_invalid(im, "operator set", shown, "version %lld",
                                (long long)version);

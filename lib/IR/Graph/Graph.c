@@ -4,6 +4,11 @@
 #include <assert.h>
 #include <string.h>
 
+const char *hd_value_axis_name(hd_arena_t *arena, const hd_value_t *value,
+                               int axis) {
+  return hd_arena_printf(arena, "%s_%d", hd_value_label(value), axis);
+}
+
 bool hd_value_is_concrete(const hd_value_t *value) {
   if (value->form != HD_HOLDS_TENSOR || value->type == HD_VOID ||
       value->rank < 0)

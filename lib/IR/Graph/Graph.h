@@ -119,6 +119,9 @@ static inline const char *hd_node_label(const hd_node_t *node) {
       return hd_value_label(node->outputs[i]);
   return node->label ? node->label : node->op;
 }
+// What an axis is called whose size the model leaves open: "image_0".
+const char *hd_value_axis_name(hd_arena_t *arena, const hd_value_t *value,
+                               int axis);
 // Whether type, rank and every size are known, the sizes as constants.
 bool hd_value_is_concrete(const hd_value_t *value);
 // The elements of a constant, at their natural alignment and unpacked; where

@@ -481,7 +481,7 @@ def newer_format(folder):
     return model(graph(), ir=99)
 
 
-@case("graphs", 3, "imported twice")
+@case("graphs", 3, "imported twice, as version 13 and 14")
 def two_versions(folder):
     return model(graph(), (("", 13), ("ai.onnx", 14)))
 

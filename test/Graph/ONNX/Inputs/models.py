@@ -29,7 +29,8 @@ def model(g, versions=(("", 13),), functions=()):
 
 
 def names():
-    """What is no identifier, or is one that means something."""
+    """What is no identifier, or is one that means something; the standard's
+    operators, imported under both of their names."""
     return model(graph([
         node("Relu", ["/in.put:0"], ["1"], name='quo"ted'),
         node("Relu", ["1"], ["/1"]),
@@ -40,7 +41,7 @@ def names():
         node("Relu", ["graph"], ["_"]),
         node("Relu", ["_"], ["out put"]),
     ], [value("/in.put:0", ("batch size", 3, None, "batch size"))],
-        [value("out put")]))
+        [value("out put")]), (("", 13), ("ai.onnx", 13)))
 
 
 def attributes():
