@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Fusion/Join.h"
-#include "Fusion/Access.h"
 #include "IR/Passes/Passes.h"
+#include "Schedule/Access.h"
 #include "Schedule/Translate.h"
 
 #include <string.h>

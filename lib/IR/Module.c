@@ -4,6 +4,7 @@
 #include "IR/Generic.h"
 #include "IR/Graph/Graph.h"
 #include "IR/Graph/RewriteRule.h"
+#include "IR/Template.h"
 #include "Support/Map.h"
 
 #include <stdlib.h>
@@ -70,6 +71,8 @@ const char *hd_item_name(const hd_item_t *item) {
     return item->u.graph->name;
   case HD_ITEM_REWRITE:
     return item->u.rewrite->name;
+  case HD_ITEM_TEMPLATE:
+    return item->u.template->name;
   }
   return "";
 }
@@ -88,6 +91,8 @@ hd_loc_t hd_item_loc(const hd_item_t *item) {
     return item->u.graph->loc;
   case HD_ITEM_REWRITE:
     return item->u.rewrite->loc;
+  case HD_ITEM_TEMPLATE:
+    return item->u.template->loc;
   }
   return (hd_loc_t){0};
 }

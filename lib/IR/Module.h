@@ -40,10 +40,11 @@ struct hd_func {
   hd_loc_t asked;
 };
 
-typedef struct hd_generic hd_generic_t; // IR/Generic.h
-typedef struct hd_task hd_task_t;       // IR/Task.h
-typedef struct hd_graph hd_graph_t;     // IR/Graph.h
-typedef struct hd_rewrite hd_rewrite_t; // IR/RewriteRule.h
+typedef struct hd_generic hd_generic_t;   // IR/Generic.h
+typedef struct hd_task hd_task_t;         // IR/Task.h
+typedef struct hd_graph hd_graph_t;       // IR/Graph.h
+typedef struct hd_rewrite hd_rewrite_t;   // IR/RewriteRule.h
+typedef struct hd_template hd_template_t; // IR/Template.h
 
 typedef enum hd_item_kind {
   HD_ITEM_CONST,
@@ -51,7 +52,8 @@ typedef enum hd_item_kind {
   HD_ITEM_GENERIC,
   HD_ITEM_TASK,
   HD_ITEM_GRAPH,
-  HD_ITEM_REWRITE
+  HD_ITEM_REWRITE,
+  HD_ITEM_TEMPLATE
 } hd_item_kind_t;
 
 // const name = value: an expression or a mapping. Uses are replaced by the
@@ -73,6 +75,7 @@ typedef struct hd_item {
     const hd_task_t *task;
     const hd_graph_t *graph;
     const hd_rewrite_t *rewrite;
+    const hd_template_t *template;
   } u;
 } hd_item_t;
 
@@ -110,6 +113,8 @@ struct hd_context {
   // Of the pass `rewrite`, see Graph/Rewrite.h; NULL: the defaults, no counts.
   const struct hd_rewrite_options *rewrites;
   struct hd_rewrite_stats *rewrite_stats;
+  // Of the scheduler, see Schedule/Machine.h; NULL: no GPU is meant.
+  const struct hd_schedule_options *schedules;
 };
 
 void hd_context_init(hd_context_t *context);

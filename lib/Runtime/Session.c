@@ -11,6 +11,7 @@
 #include "Graph/Reference/Reference.h"
 #include "Graph/Rewrite/Rewrite.h"
 #include "Runtime/Store.h"
+#include "Schedule/Machine.h"
 #include "TaskMapping/Passes.h"
 
 #include <stdlib.h>
@@ -42,6 +43,7 @@ struct hd_session {
   hd_device_t *device;
   hd_session_options_t options;
   hd_session_stats_t stats;
+  hd_schedule_options_t schedules;
   hd_ptr_map_t shared;  // The model's constants.
   hd_store_t constants; // Those on the device, for every run.
   run_t *kept;          // Runs that can be run again.
@@ -74,6 +76,18 @@ static void share(hd_session_t *s, const hd_graph_t *graph) {
   }
 }
 
+// Templates are chosen for the GPU that the launches are for.
+static void settle_schedules(hd_session_t *s) {
+  const hd_schedule_options_t *given = context_of(s)->schedules;
+  if (given)
+    s->schedules = *given;
+  s->schedules.module = s->module;
+  s->schedules.explain = s->options.explain;
+  hd_machine_t *machine = &s->schedules.machine;
+  if (s->device && hd_machine_find(s->device->info.target->sm, machine))
+    machine->count = s->device->info.sms;
+}
+
 hd_session_t *hd_session_create(hd_module_t *module, const hd_graph_t *graph,
                                 hd_device_t *device,
                                 const hd_session_options_t *options) {
@@ -84,6 +98,7 @@ hd_session_t *hd_session_create(hd_module_t *module, const hd_graph_t *graph,
   s->graph = graph;
   s->device = device;
   s->options = *options;
+  settle_schedules(s);
   hd_store_init(&s->constants, module, device);
   share(s, graph);
   return s;
@@ -112,6 +127,8 @@ void hd_session_destroy(hd_session_t *s) {
     end_run(run);
   }
   end_run(s->running);
+  if (context_of(s)->schedules == &s->schedules) // It unwound.
+    context_of(s)->schedules = NULL;
   hd_store_fini(&s->constants);
   free(s);
 }
@@ -214,8 +231,11 @@ static bool compile(hd_session_t *s, segment_t *segment) {
   hd_fuse_options_t fuse = {s->options.unfused || s->options.watch ||
                                 counts_steps(s),
                             s->options.explain};
+  const hd_schedule_options_t *outer = context_of(s)->schedules;
+  context_of(s)->schedules = &s->schedules;
   const hd_func_t *plan =
       hd_graph_compile(segment->made, segment->graph, &fuse);
+  context_of(s)->schedules = outer;
   return plan &&
          hd_program_init(program, s->device, segment->made, plan, &none,
                          &options) &&

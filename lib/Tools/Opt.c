@@ -2,6 +2,7 @@
 //
 // hidet-opt: reads a module, runs passes in the order given, writes it.
 #include "IR/Text/Printer.h"
+#include "Schedule/Machine.h"
 #include "Support/File.h"
 #include "Support/Suggest.h"
 #include "Tools/Docs.h"
@@ -10,6 +11,7 @@
 #include "Tools/Passes.h"
 #include "Tools/Report.h"
 #include "Tools/Rewrites.h"
+#include "Tools/Templates.h"
 #include "Tools/VerifyDiagnostics.h"
 #include "hidet/Tools.h"
 #include "hidet/Version.h"
@@ -87,6 +89,9 @@ static bool work_on_module(opt_t *o, const hd_part_t *part, hd_buffer_t *out) {
                         &o->module) &&
          hd_tools_rewrite_options(&o->process.context, &o->arena, &o->options,
                                   OPT_NO_RULE, o->module) &&
+         hd_tools_schedule_options(&o->process.context, &o->arena, &o->options,
+                                   OPT_NO_TEMPLATE, o->module, o->target,
+                                   find(o, OPT_EXPLAIN) != NULL) &&
          hd_tools_make_entry(o->module, &entry) && run_passes(o) &&
          hd_emit_module(o->module, emit_kind(o), o->target, entry, out);
 }
@@ -190,6 +195,15 @@ static bool read_files(opt_t *o) {
 }
 
 // Of the library, and of the files that are named.
+static void report_templates(opt_t *o) {
+  hd_context_t *context = &o->process.context;
+  if (read_files(o) &&
+      hd_tools_list_templates(context, &o->arena, o->module, &o->output))
+    hd_file_write_buffer(&context->diags,
+                         hd_option_text(&o->options, OPT_OUTPUT, "-"),
+                         &o->output);
+}
+
 static void report_rewrites(opt_t *o) {
   hd_context_t *context = &o->process.context;
   unsigned wanted;
@@ -211,6 +225,10 @@ static void report_rewrites(opt_t *o) {
 
 static void body(void *argument) {
   opt_t *o = argument;
+  if (find(o, OPT_LIST_TEMPLATES)) {
+    report_templates(o);
+    return;
+  }
   if (find(o, OPT_PROVE) || find(o, OPT_LIST_RULES)) {
     report_rewrites(o);
     return;

@@ -58,6 +58,7 @@ void hd_module_count(const hd_module_t *module, hd_module_counts_t *counts) {
       break;
     case HD_ITEM_GENERIC:
     case HD_ITEM_REWRITE:
+    case HD_ITEM_TEMPLATE:
       break;
     }
   }

@@ -11,6 +11,7 @@
 #include "Tools/Report.h"
 #include "Tools/Rewrites.h"
 #include "Tools/RunTool.h"
+#include "Tools/Templates.h"
 #include "hidet/Tools.h"
 #include "hidet/Version.h"
 
@@ -73,7 +74,10 @@ static bool read_module(hd_run_t *run) {
   return hd_tools_parse(&run->process, &run->options, RUN_LOAD, run->name,
                         &part, &run->module) &&
          hd_tools_rewrite_options(&run->process.context, &run->arena,
-                                  &run->options, RUN_NO_RULE, run->module);
+                                  &run->options, RUN_NO_RULE, run->module) &&
+         hd_tools_schedule_options(&run->process.context, &run->arena,
+                                   &run->options, RUN_NO_TEMPLATE, run->module,
+                                   NULL, false);
 }
 
 static bool import_module(hd_run_t *run) {

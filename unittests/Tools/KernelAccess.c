@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "KernelAccess.h"
 
-#include "Fusion/Access.h"
 #include "IR/Passes/Passes.h"
+#include "Schedule/Access.h"
 
 enum { MAX_HOOKS = 8 };
 

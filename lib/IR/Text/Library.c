@@ -31,6 +31,7 @@ typedef enum hd_shelf_kind {
 
 struct hd_library {
   hd_shelf_t shelves[SHELVES];
+  hd_module_t *templates; // With their kernels; NULL: not read yet.
 };
 
 static const struct {
@@ -172,6 +173,23 @@ const hd_task_t *hd_library_task(hd_context_t *context, const char *name) {
 
 const char *hd_library_task_name(hd_context_t *context, size_t index) {
   return name_at(get(context, TASKS), index);
+}
+
+hd_module_t *hd_library_templates(hd_context_t *context) {
+  static const char folder[] = "Schedule/templates/";
+  get(context, FUNCTIONS);
+  struct hd_library *library = context->library;
+  if (library->templates)
+    return library->templates;
+  library->templates = hd_module_create(context);
+  for (size_t i = 0; i < hd_embedded_count; i++) {
+    const hd_embedded_t *file = &hd_embedded_files[i];
+    if (strncmp(file->name, folder, sizeof folder - 1) == 0 &&
+        !hd_module_parse_into(library->templates, file->name, file->text,
+                              file->size, 1))
+      return NULL;
+  }
+  return library->templates;
 }
 
 const hd_module_t *hd_library_rewrites(hd_context_t *context) {

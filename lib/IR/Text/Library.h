@@ -25,6 +25,10 @@ const hd_task_t *hd_library_task(hd_context_t *context, const char *name);
 // The module of all rewrites of graphs, in order of the files; NULL after
 // errors (reported).
 const hd_module_t *hd_library_rewrites(hd_context_t *context);
+// The module of all schedule templates and their kernels
+// (lib/Schedule/templates/*.hir), in order of the files; instances are added to
+// it. NULL after errors (reported).
+hd_module_t *hd_library_templates(hd_context_t *context);
 // As hd_library_name(), of the tasks.
 const char *hd_library_task_name(hd_context_t *context, size_t index);
 

@@ -40,6 +40,10 @@ static const char *what_item_is(const hd_item_t *item) {
     return "a task";
   if (item->kind == HD_ITEM_GRAPH)
     return "a graph";
+  if (item->kind == HD_ITEM_REWRITE)
+    return "a rewrite";
+  if (item->kind == HD_ITEM_TEMPLATE)
+    return "a template";
   if (item->kind == HD_ITEM_GENERIC)
     return "a function with compile-time parameters";
   switch (item->u.func->kind) {

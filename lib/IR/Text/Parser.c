@@ -8,6 +8,7 @@
 #include "IR/Graph/Graph.h"
 #include "IR/Graph/RewriteRule.h"
 #include "IR/Keywords.h"
+#include "IR/Template.h"
 #include "IR/Text/Library.h"
 #include "IR/Text/ParserState.h"
 #include "IR/Verify/Verifier.h"
@@ -341,7 +342,7 @@ hd_func_t *hd_parse_signature(hd_parser_t *p, hd_func_kind_t kind,
 bool hd_at_item(const hd_parser_t *p) {
   return hd_at(p, "const") || hd_at(p, "fn") || hd_at(p, "kernel") ||
          hd_at(p, "plan") || hd_at(p, "task") || hd_at(p, "graph") ||
-         hd_at(p, "rewrite");
+         hd_at(p, "rewrite") || hd_at(p, "template");
 }
 
 void hd_skip_braces(hd_parser_t *p) {
@@ -402,6 +403,13 @@ static bool parse_rewrite(hd_parser_t *p, hd_pendings_t *pendings) {
   return true;
 }
 
+static bool parse_template(hd_parser_t *p) {
+  hd_template_t *template = HD_ARENA_NEW(p->arena, hd_template_t);
+  template->name = hd_expect_name(p, &template->loc);
+  return template->name && is_new(p, template->name, template->loc) &&
+         hd_parse_template(p, template);
+}
+
 // A function; with [name: type] behind its name, one with compile-time
 // parameters, with [name = value] an instance of such.
 static bool parse_func(hd_parser_t *p, hd_func_kind_t kind,
@@ -444,11 +452,13 @@ static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
     return parse_graph(p, pendings);
   if (hd_accept(p, "rewrite"))
     return parse_rewrite(p, pendings);
+  if (hd_accept(p, "template"))
+    return parse_template(p);
   for (size_t i = 0; i < 3; i++)
     if (hd_accept(p, kinds[i].word))
       return parse_func(p, kinds[i].kind, pendings);
-  return hd_expected(p, "'const', 'fn', 'kernel', 'plan', 'task', 'graph' or "
-                        "'rewrite'");
+  return hd_expected(p, "'const', 'fn', 'kernel', 'plan', 'task', 'graph', "
+                        "'rewrite' or 'template'");
 }
 
 // A parameter, where the body is read. Constants that follow were not known

@@ -130,6 +130,8 @@ bool hd_int_fits(hd_type_t type, int64_t value);
 bool hd_parse_task(hd_parser_t *p);
 // A rewrite from the parenthesis after its name on.
 bool hd_parse_rewrite(hd_parser_t *p, hd_rewrite_t *rewrite);
+// A template, past its name, which is set; adds the item.
+bool hd_parse_template(hd_parser_t *p, hd_template_t *template);
 // A graph from the parenthesis after its name on.
 bool hd_parse_graph(hd_parser_t *p, hd_graph_t *graph);
 

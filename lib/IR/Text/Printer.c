@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Keywords.h"
+#include "IR/Template.h"
 #include "IR/Text/PrinterState.h"
 
 #include "IR/Generic.h"
@@ -380,6 +381,9 @@ void hd_module_print(const hd_module_t *module, hd_buffer_t *out) {
       break;
     case HD_ITEM_REWRITE:
       hd_rewrite_print(item->u.rewrite, out);
+      break;
+    case HD_ITEM_TEMPLATE:
+      hd_buffer_printf(out, "%s\n", item->u.template->text);
       break;
     }
   }

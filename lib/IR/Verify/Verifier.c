@@ -424,8 +424,9 @@ bool hd_module_verify_from(hd_module_t *module, size_t first) {
     case HD_ITEM_REWRITE:
       ok &= hd_rewrite_verify(module->context, module->items.data[i].u.rewrite);
       break;
-    case HD_ITEM_CONST:   // Its uses have its value.
-    case HD_ITEM_GENERIC: // Its instances are functions.
+    case HD_ITEM_CONST:    // Its uses have its value.
+    case HD_ITEM_TEMPLATE: // Its parser has looked at all there is.
+    case HD_ITEM_GENERIC:  // Its instances are functions.
       break;
     }
   return ok;

@@ -16,7 +16,7 @@
 // and stays as it is, with v for x[i - 1], where it pushes nothing or names
 // alone that may be evaluated anywhere.
 
-#include "Fusion/AccessState.h"
+#include "Schedule/AccessState.h"
 
 #include "IR/Effects.h"
 #include "IR/Intrinsic.h"

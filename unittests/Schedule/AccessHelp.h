@@ -10,8 +10,8 @@
 #ifndef HIDET_UNITTESTS_FUSION_ACCESSHELP_H
 #define HIDET_UNITTESTS_FUSION_ACCESSHELP_H
 
-#include "Fusion/Access.h"
 #include "Runtime/Program.h"
+#include "Schedule/Access.h"
 #include "UnitTest.h"
 
 // What a hook makes.

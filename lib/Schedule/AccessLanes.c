@@ -21,7 +21,7 @@
 //   lanes[0 +: 4] = chosen[0 +: 4]
 //   for lane in 0..4 unroll { S }
 
-#include "Fusion/AccessState.h"
+#include "Schedule/AccessState.h"
 
 #include <assert.h>
 

@@ -3,7 +3,7 @@
 // Replacing accesses at yields: the value's loads, and the tensor that it goes
 // to. See AccessPoint.c.
 
-#include "Fusion/AccessPoint.h"
+#include "Schedule/AccessPoint.h"
 
 #include "IR/Intrinsic.h"
 

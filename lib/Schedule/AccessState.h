@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the files share that replace accesses.
-#ifndef HIDET_FUSION_ACCESSSTATE_H
-#define HIDET_FUSION_ACCESSSTATE_H
+#ifndef HIDET_SCHEDULE_ACCESSSTATE_H
+#define HIDET_SCHEDULE_ACCESSSTATE_H
 
-#include "Fusion/Access.h"
+#include "Schedule/Access.h"
 
 // 0 <= index < size
 typedef struct hd_access_guard {

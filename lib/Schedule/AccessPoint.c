@@ -25,7 +25,7 @@
 // A load whose tensors are left keeps 0 for what is outside the old one: by the
 // bounds of a new tensor where it has the same index and size, else by ?:.
 
-#include "Fusion/AccessPoint.h"
+#include "Schedule/AccessPoint.h"
 
 #include "IR/Effects.h"
 

@@ -16,7 +16,7 @@
 //     z[thread + 1] = value
 //   }
 
-#include "Fusion/AccessState.h"
+#include "Schedule/AccessState.h"
 
 #include "IR/Effects.h"
 #include "IR/Parts.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the files share that replace accesses at fusion points.
-#ifndef HIDET_FUSION_ACCESSPOINT_H
-#define HIDET_FUSION_ACCESSPOINT_H
+#ifndef HIDET_SCHEDULE_ACCESSPOINT_H
+#define HIDET_SCHEDULE_ACCESSPOINT_H
 
-#include "Fusion/AccessState.h"
+#include "Schedule/AccessState.h"
 
 // A point, and the loop that is all its own, or NULL.
 typedef struct hd_access_tile {

@@ -4,8 +4,8 @@
 // loads an element, a value is computed instead; where it stores one, something
 // else is done with it. This is all that fusion does to a kernel, whoever wrote
 // it.
-#ifndef HIDET_FUSION_ACCESS_H
-#define HIDET_FUSION_ACCESS_H
+#ifndef HIDET_SCHEDULE_ACCESS_H
+#define HIDET_SCHEDULE_ACCESS_H
 
 #include "Schedule/Build.h"
 

@@ -4,7 +4,7 @@
 // neither loads nor stores of elements, and tensors that are both read and
 // written.
 
-#include "Fusion/AccessState.h"
+#include "Schedule/AccessState.h"
 
 #include "IR/Intrinsic.h"
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Schedule templates: a head over a kernel with compile-time parameters. What
+// is asked of a template before its kernel is read stands in the head: what it
+// computes, which values are worth trying, what they demand, and the figures
+// that a model of the hardware prices.
+//
+//   template product_mma implements product(z, m, n, k) {
+//     kernel product_mma_tiles[BM in {64, 128}, BN in {64, 128}]
+//     types {f16, bf16}
+//     requires sm >= 80, BM * BN <= 8192
+//     tile(BM, BN, 64) split(1) stages(3) threads(128) shared(3 * 64 * (BM +
+//     BN) * 2)
+//   }
+#ifndef HIDET_IR_TEMPLATE_H
+#define HIDET_IR_TEMPLATE_H
+
+#include "IR/Tensor.h"
+#include "Support/Vec.h"
+
+// What of a head is a figure, HD_FIGURE(enumerator, clause, place in it, what).
+typedef enum hd_figure {
+#define HD_FIGURE(name, clause, place, text) HD_FIGURE_##name,
+#include "IR/Figures.def"
+#undef HD_FIGURE
+  HD_FIGURE_COUNT
+} hd_figure_t;
+
+typedef struct hd_choice {
+  const hd_var_t *var; // Named like the kernel's compile-time parameter.
+  uint32_t count;
+  const int64_t *values;
+} hd_choice_t;
+
+enum { HD_FORM_AXES = 4, HD_MAX_CHOICES = 12 };
+
+// Expressions are of the form's axes, the choices, `sm` (90 for sm_90a, too)
+// and `bits` (of an operand's element), all i32.
+typedef struct hd_template {
+  const char *name;
+  hd_loc_t loc;
+  const char *text; // As it was written.
+  const hd_var_t *axes[HD_FORM_AXES];
+  const hd_var_t *sm, *bits;
+  const char *kernel; // Of the same module.
+  HD_VEC(hd_choice_t) choices;
+  HD_VEC(hd_scalar_t) types; // That the operands may have.
+  HD_VEC(const hd_expr_t *) demands;
+  const hd_expr_t *figures[HD_FIGURE_COUNT];
+} hd_template_t;
+
+#endif

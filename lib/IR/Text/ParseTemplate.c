@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Heads of templates.
+#include "IR/Template.h"
+#include "IR/Text/GenericParser.h"
+
+#include <string.h>
+
+static const struct {
+  const char *clause;
+  unsigned place;
+} figures[HD_FIGURE_COUNT] = {
+#define HD_FIGURE(name, clause, place, text) {clause, place},
+#include "IR/Figures.def"
+#undef HD_FIGURE
+};
+
+static const hd_var_t *declare(hd_parser_t *p, const char *name, hd_loc_t loc) {
+  hd_var_t *var =
+      hd_var_make(p->arena, name, HD_VAR_PARAM, hd_type(HD_I32), loc);
+  hd_declare(p, var);
+  return var;
+}
+
+// implements product(z, m, n, k)
+static bool parse_form(hd_parser_t *p, hd_template_t *template) {
+  if (!hd_expect(p, "implements") || !hd_expect(p, "product") ||
+      !hd_expect(p, "("))
+    return false;
+  for (unsigned i = 0; i < HD_FORM_AXES; i++) {
+    hd_loc_t loc;
+    const char *name = hd_expect_name(p, &loc);
+    if (!name || !hd_expect(p, i + 1 < HD_FORM_AXES ? "," : ")"))
+      return false;
+    template->axes[i] = declare(p, name, loc);
+  }
+  return true;
+}
+
+static const hd_generic_t *find_kernel(hd_parser_t *p, const char *name,
+                                       hd_loc_t loc) {
+  size_t cursor = 0;
+  const hd_item_t *item = hd_module_next(p->module, name, &cursor);
+  if (item && item->kind == HD_ITEM_GENERIC &&
+      item->u.generic->kind == HD_FUNC_KERNEL)
+    return item->u.generic;
+  hd_error(p->diags, loc, HD_E0201, name, hd_similar(p, name));
+  hd_note(p->diags, loc,
+          "a kernel with compile-time parameters, above the template, is "
+          "meant");
+  return NULL;
+}
+
+static bool is_param(const hd_generic_t *kernel, const char *name) {
+  for (uint32_t i = 0; i < kernel->num_params; i++)
+    if (strcmp(kernel->params[i].name, name) == 0)
+      return true;
+  return false;
+}
+
+// NAME in {1, 2, 4}
+static bool parse_choice(hd_parser_t *p, const hd_generic_t *kernel,
+                         hd_template_t *template) {
+  hd_loc_t loc;
+  const char *name = hd_expect_name(p, &loc);
+  if (!name)
+    return false;
+  if (!is_param(kernel, name)) {
+    hd_error(p->diags, loc, HD_E0201, name, "");
+    hd_note(p->diags, loc, "a compile-time parameter of '%s' is meant",
+            kernel->name);
+    return false;
+  }
+  if (template->choices.size == HD_MAX_CHOICES)
+    return hd_expected(p, "']'");
+  HD_VEC(int64_t) values = {0};
+  hd_choice_t choice = {.var = declare(p, name, loc)};
+  if (!hd_expect(p, "in") || !hd_expect(p, "{"))
+    return false;
+  do {
+    int64_t value;
+    if (!hd_parse_constant(p, &value))
+      return false;
+    hd_vec_push(p->arena, &values, value);
+  } while (hd_accept(p, ","));
+  choice.values = values.data;
+  choice.count = (uint32_t)values.size;
+  hd_vec_push(p->arena, &template->choices, choice);
+  return hd_expect(p, "}");
+}
+
+static bool parse_kernel(hd_parser_t *p, hd_template_t *template) {
+  hd_loc_t loc;
+  template->kernel = hd_expect_name(p, &loc);
+  const hd_generic_t *kernel =
+      template->kernel ? find_kernel(p, template->kernel, loc) : NULL;
+  if (!kernel || !hd_expect(p, "["))
+    return false;
+  do {
+    if (!parse_choice(p, kernel, template))
+      return false;
+  } while (hd_accept(p, ","));
+  return hd_expect(p, "]");
+}
+
+static bool parse_types(hd_parser_t *p, hd_template_t *template) {
+  if (!hd_expect(p, "{"))
+    return false;
+  do {
+    hd_type_t type;
+    if (!hd_parse_type(p, &type))
+      return false;
+    hd_vec_push(p->arena, &template->types, (hd_scalar_t)type.scalar);
+  } while (hd_accept(p, ","));
+  return hd_expect(p, "}");
+}
+
+static bool parse_demands(hd_parser_t *p, hd_template_t *template) {
+  do {
+    const hd_expr_t *e = hd_parse_as(p, hd_type(HD_BOOL));
+    if (!e)
+      return false;
+    hd_vec_push(p->arena, &template->demands, e);
+  } while (hd_accept(p, ","));
+  return true;
+}
+
+// clause(e, ...)
+static bool parse_figures(hd_parser_t *p, hd_template_t *template) {
+  const char *clause = hd_peek(p)->text;
+  bool found = false;
+  for (int i = 0; i < HD_FIGURE_COUNT; i++) {
+    if (strcmp(figures[i].clause, clause) != 0)
+      continue;
+    if (!found)
+      p->at++;
+    found = true;
+    if (!hd_expect(p, figures[i].place ? "," : "(") ||
+        !(template->figures[i] = hd_parse_as(p, hd_type(HD_I32))))
+      return false;
+  }
+  if (!found)
+    return hd_expected(p, "'kernel', 'types', 'requires' or a figure");
+  return hd_expect(p, ")");
+}
+
+static bool parse_clauses(hd_parser_t *p, hd_template_t *template) {
+  hd_loc_t loc = hd_here(p);
+  if (!hd_expect(p, "{") || !hd_expect(p, "kernel") ||
+      !parse_kernel(p, template))
+    return false;
+  while (!hd_at(p, "}")) {
+    bool ok = hd_accept(p, "types")      ? parse_types(p, template)
+              : hd_accept(p, "requires") ? parse_demands(p, template)
+                                         : parse_figures(p, template);
+    if (!ok)
+      return false;
+  }
+  for (int i = 0; i < HD_FIGURE_COUNT; i++)
+    if (!template->figures[i])
+      return hd_expected(p,
+                         hd_arena_printf(p->arena, "'%s'", figures[i].clause));
+  if (!template->types.size)
+    return hd_error(p->diags, loc, HD_E0102, "'types'", "none");
+  return hd_expect(p, "}");
+}
+
+bool hd_parse_template(hd_parser_t *p, hd_template_t *template) {
+  size_t first = p->at - 2;
+  hd_visible_pop(&p->visible, 0);
+  p->func = NULL;
+  template->sm = declare(p, "sm", template->loc);
+  template->bits = declare(p, "bits", template->loc);
+  if (!parse_form(p, template) || !parse_clauses(p, template))
+    return false;
+  const hd_token_t *last = &p->tokens[p->at - 1];
+  uint32_t start = p->tokens[first].offset;
+  template->text =
+      hd_arena_strndup(p->arena, p->diags->sources[p->source - 1].text + start,
+                       last->offset + last->size - start);
+  hd_item_t item = {.kind = HD_ITEM_TEMPLATE, .u.template = template};
+  hd_vec_push(p->arena, &p->module->items, item);
+  return true;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The GPU that schedules are chosen for, as far as choosing looks at it.
+#ifndef HIDET_SCHEDULE_MACHINE_H
+#define HIDET_SCHEDULE_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct hd_machine {
+  int sm;         // 90 for sm_90a, too.
+  int count;      // Of multiprocessors.
+  double mhz;     // Of their clock.
+  int64_t shared; // Bytes of shared memory of a multiprocessor.
+  double l2;      // Bytes a cycle that one of them reads from the L2 cache.
+  double gbs;     // Device memory.
+  double launch;  // Microseconds from one launch of a graph to the next.
+} hd_machine_t;
+
+// What schedules are chosen by.
+typedef struct hd_schedule_options {
+  hd_machine_t machine; // count 0: no GPU is meant, and templates are left out.
+  // Whose templates count beside the library's; NULL: nobody's.
+  struct hd_module *module;
+  const char *const *disabled; // Names of templates.
+  size_t num_disabled;
+  bool explain; // Say by remarks what was chosen, and why nothing was.
+} hd_schedule_options_t;
+
+// The machine of an architecture (90 or 901 for sm_90a), or the last one below
+// it; false where there is none.
+bool hd_machine_find(int sm, hd_machine_t *machine);
+
+#endif

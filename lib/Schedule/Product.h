@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The normal form of a sum of products, which templates implement:
+//
+//   c[z, i, j] = sum(p) a[z, i, p] * b[z, p, j]
+//
+// Each of its axes is some indices of the task's definition, counted row-major.
+// An operand is whatever term stands there, in its own type; what the
+// definition makes of the sum and where it goes comes behind it.
+#ifndef HIDET_SCHEDULE_PRODUCT_H
+#define HIDET_SCHEDULE_PRODUCT_H
+
+#include "IR/Template.h"
+#include "Schedule/Contract.h"
+#include "Schedule/Machine.h"
+
+typedef enum hd_form_axis {
+  HD_AXIS_BATCH,
+  HD_AXIS_M,
+  HD_AXIS_N,
+  HD_AXIS_K
+} hd_form_axis_t;
+
+// a, b or c as a function of three of the form's axes, in the order of the
+// kernel's tensor.
+typedef struct hd_form_tensor {
+  const hd_index_t *indices[3];
+  int64_t shape[3];
+  const hd_term_t *term; // An operand's element.
+  // The tensor of the task that it is, element for element in row-major order;
+  // NULL: it is computed, or lies otherwise.
+  const hd_task_value_t *same;
+} hd_form_tensor_t;
+
+typedef struct hd_product_form {
+  const hd_definition_t *d;
+  hd_reduced_t reduced;
+  int64_t sizes[HD_FORM_AXES];
+  hd_scalar_t type;   // Of the operands.
+  hd_scalar_t result; // Of c.
+  bool rows;          // b is [z, j, p]: neighbours along the sum.
+  hd_form_tensor_t a, b, c;
+  const hd_term_t *places[HD_MAX_RANK]; // Of the target, by c's indices.
+  const hd_term_t *value; // What is stored, of reduced.cell; NULL: it itself.
+} hd_product_form_t;
+
+// NULL, or why a definition has no such form; accumulated in f32.
+const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
+                                 hd_product_form_t *form);
+
+// A template with values for its choices.
+typedef struct hd_candidate {
+  const hd_template_t *template;
+  int64_t values[HD_MAX_CHOICES];
+  int64_t figures[HD_FIGURE_COUNT];
+  double us; // What it is expected to take.
+} hd_candidate_t;
+
+// The microseconds that a candidate is expected to take for a product; grows
+// with what it does, and is right within a factor of two or so. Source: the
+// roofline of a step (tensor cores against the L2 cache), the latency of what
+// is not under way, waves of blocks.
+double hd_candidate_price(const hd_machine_t *machine,
+                          const hd_product_form_t *form,
+                          const hd_candidate_t *candidate);
+
+#endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The normal form of a definition that is a sum of products.
+#include "Schedule/Affine.h"
+#include "Schedule/Product.h"
+
+// An index of the definition as digits of the form's.
+typedef struct digits {
+  hd_arena_t *arena;
+  const hd_axis_t *axes;           // By hd_form_axis_t.
+  const hd_index_t *const *places; // The form's index for each of them.
+} digits_t;
+
+static const hd_term_t *digit_of(const digits_t *digits, unsigned n,
+                                 unsigned at) {
+  hd_arena_t *arena = digits->arena;
+  const hd_axis_t *axis = &digits->axes[n];
+  const hd_term_t *number = hd_flat_index(arena, digits->places[n]);
+  int64_t stride = 1, range = hd_flat_range(axis->indices[at]);
+  for (unsigned i = at + 1; i < axis->count; i++)
+    stride *= hd_flat_range(axis->indices[i]);
+  if (range == 1)
+    return hd_flat_int(arena, HD_I64, 0);
+  number = hd_flat_operate(arena, HD_EXPR_DIV, number,
+                           hd_flat_int(arena, HD_I64, stride));
+  return hd_flat_operate(arena, HD_EXPR_MOD, number,
+                         hd_flat_int(arena, HD_I64, range));
+}
+
+// For hd_flat_rewrite().
+static const hd_term_t *put_digit(void *argument, const hd_term_t *term) {
+  const digits_t *digits = argument;
+  if (term->kind == HD_TERM_INDEX)
+    for (unsigned n = 0; n < HD_FORM_AXES; n++)
+      for (unsigned i = 0; i < digits->axes[n].count; i++)
+        if (digits->axes[n].indices[i] == term->u.index)
+          return digit_of(digits, n, i);
+  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
+    return term;
+  const hd_term_t *operands[HD_MAX_RANK + 1];
+  for (unsigned i = 0; i < term->num_operands; i++)
+    operands[i] = i < term->u.value->rank
+                      ? hd_index_simplify(digits->arena, term->operands[i])
+                      : term->operands[i];
+  return hd_flat_rebuild(digits->arena, term, operands);
+}
+
+static bool same_number(hd_arena_t *arena, const hd_form_tensor_t *tensor,
+                        const hd_task_value_t *value,
+                        const hd_term_t *const *places) {
+  int64_t shape[HD_MAX_RANK];
+  const hd_term_t *own[3];
+  for (uint32_t i = 0; i < value->rank; i++)
+    shape[i] = hd_flat_size(value, i);
+  for (int i = 0; i < 3; i++)
+    own[i] = tensor->shape[i] == 1 ? hd_flat_int(arena, HD_I64, 0)
+                                   : hd_flat_index(arena, tensor->indices[i]);
+  hd_affine_t given, wanted;
+  int64_t count = tensor->shape[0] * tensor->shape[1] * tensor->shape[2];
+  if (hd_flat_count(value) != count ||
+      !hd_affine_of(arena, hd_index_linear(arena, shape, value->rank, places),
+                    &given) ||
+      !hd_affine_of(arena, hd_index_linear(arena, tensor->shape, 3, own),
+                    &wanted) ||
+      given.constant != wanted.constant || given.num_parts != wanted.num_parts)
+    return false;
+  for (unsigned i = 0; i < given.num_parts; i++) {
+    bool found = false;
+    for (unsigned k = 0; k < wanted.num_parts; k++)
+      found |= given.parts[i].factor == wanted.parts[k].factor &&
+               given.parts[i].atom->kind == HD_TERM_INDEX &&
+               wanted.parts[k].atom->kind == HD_TERM_INDEX &&
+               given.parts[i].atom->u.index == wanted.parts[k].atom->u.index;
+    if (!found)
+      return false;
+  }
+  return true;
+}
+
+static void set_axes(hd_form_tensor_t *tensor, const digits_t *digits,
+                     const int64_t *sizes, unsigned middle, unsigned last) {
+  unsigned axes[3] = {HD_AXIS_BATCH, middle, last};
+  for (int i = 0; i < 3; i++) {
+    tensor->indices[i] = digits->places[axes[i]];
+    tensor->shape[i] = sizes[axes[i]];
+  }
+}
+
+static void set_operand(hd_form_tensor_t *tensor, digits_t *digits,
+                        const hd_term_t *term) {
+  tensor->term = hd_flat_rewrite(digits->arena, term, put_digit, digits);
+  if (tensor->term->kind == HD_TERM_LOAD &&
+      same_number(digits->arena, tensor, tensor->term->u.value,
+                  tensor->term->operands))
+    tensor->same = tensor->term->u.value;
+}
+
+// f32(x), of x in a narrower type.
+static const hd_term_t *without_cast(const hd_term_t *term) {
+  return term->kind == HD_TERM_CAST && term->type.scalar == HD_F32
+             ? term->operands[0]
+             : NULL;
+}
+
+static void set_result(hd_product_form_t *form, digits_t *digits) {
+  const hd_definition_t *d = form->d;
+  const hd_term_t *result = form->reduced.result;
+  hd_scalar_t target = d->targets[0]->type.scalar;
+  bool is_cell = result->kind == HD_TERM_BOUND ||
+                 (result->kind == HD_TERM_CAST &&
+                  result->operands[0]->kind == HD_TERM_BOUND);
+  // Rounded as the task rounds, where it does nothing else.
+  bool plain = is_cell && result->type.scalar == target &&
+               hd_scalar_bits(target) >= 16 &&
+               hd_type_is_float(hd_type(target));
+  form->result = plain ? target : HD_F32;
+  form->value =
+      plain ? NULL : hd_flat_rewrite(digits->arena, result, put_digit, digits);
+  for (uint32_t i = 0; i < d->num_indices; i++)
+    form->places[i] = hd_index_simplify(
+        digits->arena,
+        hd_flat_rewrite(digits->arena,
+                        hd_flat_index(digits->arena, d->indices[i]), put_digit,
+                        digits));
+  if (plain &&
+      same_number(digits->arena, &form->c, d->targets[0], form->places))
+    form->c.same = d->targets[0];
+}
+
+const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
+                                 hd_product_form_t *form) {
+  hd_contraction_t c;
+  if (!hd_contraction_find(arena, d, &c))
+    return "it is no sum of products, or a small one";
+  const hd_term_t *a = without_cast(c.a), *b = without_cast(c.b);
+  if (!a || !b || c.sum->type.scalar != HD_F32 ||
+      a->type.scalar != b->type.scalar)
+    return "its operands are not of one narrow type, summed in f32";
+  *form =
+      (hd_product_form_t){.d = d, .reduced = c.reduced, .type = a->type.scalar};
+  // In the order of the sum, along which constants mostly lie.
+  const hd_reduction_t *r = c.sum->u.reduction;
+  c.k.count = 0;
+  for (uint32_t i = 0; i < r->num_indices; i++)
+    c.k.indices[c.k.count++] = r->indices[i];
+  hd_axis_t axes[HD_FORM_AXES] = {c.batch, c.m, c.n, c.k};
+  const hd_index_t *places[HD_FORM_AXES];
+  static const char *const names[HD_FORM_AXES] = {"z", "i", "j", "p"};
+  for (int n = 0; n < HD_FORM_AXES; n++) {
+    form->sizes[n] = axes[n].size;
+    places[n] = hd_flat_index_make(arena, names[n], axes[n].size);
+  }
+  digits_t digits = {arena, axes, places};
+  form->rows = !hd_reads_along(c.b, c.n.indices, c.n.count);
+  set_axes(&form->a, &digits, form->sizes, HD_AXIS_M, HD_AXIS_K);
+  set_axes(&form->b, &digits, form->sizes, form->rows ? HD_AXIS_N : HD_AXIS_K,
+           form->rows ? HD_AXIS_K : HD_AXIS_N);
+  set_axes(&form->c, &digits, form->sizes, HD_AXIS_M, HD_AXIS_N);
+  set_operand(&form->a, &digits, a);
+  set_operand(&form->b, &digits, b);
+  set_result(form, &digits);
+  return NULL;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a product is expected to take by a candidate, from the figures in its
+// head and the machine's. A step of a block is bound by the tensor cores, by
+// what the L2 cache gives a multiprocessor, or, where too little is under way,
+// by the latency of a load; blocks that are on a multiprocessor together share
+// the first two and hide the third.
+#include "Schedule/Product.h"
+
+#include <math.h>
+
+enum {
+  LOAD_CYCLES = 1100,    // Of a load that comes from the L2 cache, in a crowd.
+  BEGIN_CYCLES = 1500,   // Before the first step, behind the last one.
+  SYNC_CYCLES = 900,     // Of a cluster, twice.
+  STEP_CYCLES = 120,     // Of a step's barrier and addresses.
+  REMOTE_BYTES = 16,     // A cycle, to another block's shared memory.
+  FULL_WARPS = 8,        // That keep the tensor cores busy.
+  RESERVED_SHARED = 1024 // Of each block.
+};
+
+static double at_most(double a, double b) { return a < b ? a : b; }
+static double at_least(double a, double b) { return a > b ? a : b; }
+
+// Blocks that share a multiprocessor, by shared memory and threads.
+static double residents(const hd_machine_t *machine, const hd_candidate_t *c) {
+  double by_shared =
+      floor((double)machine->shared /
+            (double)(c->figures[HD_FIGURE_SHARED] + RESERVED_SHARED));
+  // Half of the registers' file for accumulators is what kernels come to.
+  double sums =
+      (double)(c->figures[HD_FIGURE_TILE_M] * c->figures[HD_FIGURE_TILE_N]);
+  double registers = sums * 1.6 + 48.0 * (double)c->figures[HD_FIGURE_THREADS];
+  return floor(at_most(
+      by_shared, at_most(65536 / registers,
+                         2048.0 / (double)c->figures[HD_FIGURE_THREADS])));
+}
+
+double hd_candidate_price(const hd_machine_t *machine,
+                          const hd_product_form_t *form,
+                          const hd_candidate_t *c) {
+  double bm = (double)c->figures[HD_FIGURE_TILE_M];
+  double bn = (double)c->figures[HD_FIGURE_TILE_N];
+  double bk = (double)c->figures[HD_FIGURE_TILE_K];
+  double split = (double)c->figures[HD_FIGURE_SPLIT];
+  double bytes = hd_scalar_bits(form->type) / 8.0;
+  double blocks = (double)form->sizes[HD_AXIS_BATCH] *
+                  ceil((double)form->sizes[HD_AXIS_M] / bm) *
+                  ceil((double)form->sizes[HD_AXIS_N] / bn) * split;
+  double most = residents(machine, c);
+  if (most < 1)
+    return INFINITY;
+  double together = at_most(most, ceil(blocks / machine->count));
+  double waves = ceil(blocks / (machine->count * together));
+  double steps = ceil(ceil((double)form->sizes[HD_AXIS_K] / bk) / split);
+  double warps = (double)c->figures[HD_FIGURE_THREADS] / 32 * together;
+  double multiply =
+      together * bm * bn * bk /
+      ((double)c->figures[HD_FIGURE_RATE] * at_most(1, warps / FULL_WARPS));
+  double load = together * (bm + bn) * bk * bytes / machine->l2;
+  double wait = LOAD_CYCLES / (double)(c->figures[HD_FIGURE_STAGES] - 1);
+  double step = at_least(at_least(multiply, load), wait) + STEP_CYCLES;
+  double cycles = BEGIN_CYCLES + LOAD_CYCLES + waves * steps * step;
+  if (split > 1)
+    cycles += SYNC_CYCLES + waves * together * bm * bn * 4 *
+                                ((split - 1) / split) / REMOTE_BYTES;
+  cycles += waves * together * bm * bn / split * bytes / machine->l2;
+  double moved =
+      bytes * (double)form->sizes[HD_AXIS_BATCH] *
+      ((double)form->sizes[HD_AXIS_M] * (double)form->sizes[HD_AXIS_K] +
+       (double)form->sizes[HD_AXIS_N] * (double)form->sizes[HD_AXIS_K] +
+       (double)form->sizes[HD_AXIS_M] * (double)form->sizes[HD_AXIS_N]);
+  return machine->launch +
+         at_least(cycles / machine->mhz, moved / machine->gbs * 1e-3);
+}

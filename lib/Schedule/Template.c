@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A product by a template: every template answers with its candidates for the
+// form and the machine, the one that is expected to be the fastest is read
+// under its values, and what it loads and stores becomes what the task says.
+//
+//   kernel tiles[...](in a: f16[z, m, k], in b: f16[z, n, k], out c: f16[z, m,
+//   n])
+//
+// knows the form alone. Where an operand is a tensor of the task, element for
+// element, that takes its place; else its loads become the operand's term, as
+// those of a prologue do (Access.h).
+#include "IR/Eval.h"
+#include "IR/Passes/Passes.h"
+#include "IR/Passes/Specialize.h"
+#include "IR/Text/Library.h"
+#include "IR/Text/Parser.h"
+#include "Schedule/Access.h"
+#include "Schedule/Product.h"
+#include "Schedule/Templates.h"
+
+#include <math.h>
+#include <string.h>
+
+// --- Candidates ---
+
+// Nothing of a candidate's kernel has been read when it is priced.
+typedef struct search {
+  const hd_machine_t *machine;
+  const hd_product_form_t *form;
+  hd_arena_t *arena;
+  hd_env_t env; // Of the template at hand: axes, sm, bits, then the choices.
+  hd_candidate_t at, best;
+  hd_module_t *home; // Of the best one.
+  unsigned count;    // Of candidates so far.
+} search_t;
+
+static void bind_int(search_t *s, const hd_var_t *var, int64_t value) {
+  hd_binding_t binding = {.var = var, .i = value};
+  hd_vec_push(s->arena, &s->env.bindings, binding);
+}
+
+static bool is_allowed(search_t *s) {
+  const hd_template_t *t = s->at.template;
+  for (size_t i = 0; i < t->demands.size; i++) {
+    int64_t holds;
+    if (!hd_eval_int(&s->env, t->demands.data[i], &holds) || !holds)
+      return false;
+  }
+  for (int i = 0; i < HD_FIGURE_COUNT; i++)
+    if (!hd_eval_int(&s->env, t->figures[i], &s->at.figures[i]) ||
+        s->at.figures[i] < 0)
+      return false;
+  return true;
+}
+
+// The first of those that are as good: the order of the choices is the user's.
+static void try_candidate(search_t *s, hd_module_t *home) {
+  if (!is_allowed(s))
+    return;
+  s->at.us = hd_candidate_price(s->machine, s->form, &s->at);
+  s->count++;
+  if (!isfinite(s->at.us) || (s->best.template && s->at.us >= s->best.us))
+    return;
+  s->best = s->at;
+  s->home = home;
+}
+
+static void try_choices(search_t *s, hd_module_t *home, size_t n) {
+  const hd_template_t *t = s->at.template;
+  if (n == t->choices.size) {
+    try_candidate(s, home);
+    return;
+  }
+  const hd_choice_t *choice = &t->choices.data[n];
+  size_t first = s->env.bindings.size;
+  for (uint32_t i = 0; i < choice->count; i++) {
+    s->at.values[n] = choice->values[i];
+    bind_int(s, choice->var, choice->values[i]);
+    try_choices(s, home, n + 1);
+    s->env.bindings.size = first;
+  }
+}
+
+static void try_template(search_t *s, const hd_found_template_t *found) {
+  const hd_template_t *template = found->template;
+  bool serves = false;
+  for (size_t i = 0; i < template->types.size; i++)
+    serves |= template->types.data[i] == s->form->type;
+  if (!serves)
+    return;
+  s->at.template = template;
+  s->env.bindings.size = 0;
+  for (int i = 0; i < HD_FORM_AXES; i++)
+    bind_int(s, template->axes[i], s->form->sizes[i]);
+  bind_int(s, template->sm, s->machine->sm);
+  bind_int(s, template->bits, (int64_t)hd_scalar_bits(s->form->type));
+  try_choices(s, found->home, 0);
+}
+
+static bool is_disabled(const hd_schedule_options_t *options,
+                        const char *name) {
+  for (size_t i = 0; i < options->num_disabled; i++)
+    if (strcmp(options->disabled[i], name) == 0)
+      return true;
+  return false;
+}
+
+static bool has_template(const hd_module_t *module, const char *name) {
+  size_t cursor = 0;
+  const hd_item_t *item;
+  while (module && (item = hd_module_next(module, name, &cursor)))
+    if (item->kind == HD_ITEM_TEMPLATE)
+      return true;
+  return false;
+}
+
+static void add_templates(hd_arena_t *arena, hd_module_t *module,
+                          const hd_module_t *over, hd_templates_t *templates) {
+  for (size_t i = 0; i < module->items.size; i++) {
+    const hd_item_t *item = &module->items.data[i];
+    hd_found_template_t found = {NULL, module};
+    if (item->kind != HD_ITEM_TEMPLATE ||
+        has_template(over, item->u.template->name))
+      continue;
+    found.template = item->u.template;
+    hd_vec_push(arena, templates, found);
+  }
+}
+
+bool hd_templates_find(hd_context_t *context, hd_module_t *module,
+                       hd_arena_t *arena, hd_templates_t *templates) {
+  hd_module_t *library = hd_library_templates(context);
+  if (!library)
+    return false;
+  add_templates(arena, library, module, templates);
+  if (module)
+    add_templates(arena, module, NULL, templates);
+  return true;
+}
+
+// --- The kernel for a candidate ---
+
+typedef struct joint {
+  const hd_product_form_t *form;
+  hd_arena_t *arena;
+  hd_translator_t t;
+  const hd_form_tensor_t *loads[2]; // What on_load() is given one of.
+} joint_t;
+
+typedef struct hook {
+  joint_t *joint;
+  const hd_form_tensor_t *tensor;
+} hook_t;
+
+static void bind_places(hook_t *h, hd_builder_t *b,
+                        const hd_expr_t *const *at) {
+  h->joint->t.b = b;
+  for (int i = 0; i < 3; i++)
+    hd_translate_bind(&h->joint->t, h->tensor->indices[i], at[i]);
+}
+
+static const hd_expr_t *on_load(void *argument, hd_builder_t *b,
+                                const hd_expr_t *const *at) {
+  hook_t *h = argument;
+  bind_places(h, b, at);
+  return hd_translate(&h->joint->t, h->tensor->term);
+}
+
+static void on_store(void *argument, hd_builder_t *b,
+                     const hd_expr_t *const *at, const hd_expr_t *value) {
+  hook_t *h = argument;
+  const hd_product_form_t *form = h->joint->form;
+  const hd_task_value_t *target = form->d->targets[0];
+  hd_translator_t *t = &h->joint->t;
+  const hd_expr_t *places[HD_MAX_RANK];
+  bind_places(h, b, at);
+  for (uint32_t i = 0; i < form->d->num_indices; i++)
+    places[i] = hd_translate_worth(t, form->places[i]).e;
+  if (form->value) {
+    value = hd_b_let(b, "value", value);
+    hd_ptr_map_set(h->joint->arena, &t->variables, form->reduced.cell, value);
+    value = hd_b_cast(b, target->type.scalar, hd_translate(t, form->value));
+  }
+  const hd_var_t *param = hd_translate_tensor(t, target, HD_DIR_OUT);
+  hd_b_store(b, param, places, form->d->num_indices, value);
+}
+
+// product_mma_tiles[T = f16, O = f16, ROWS = true, BM = 64, ...]
+static const char *instance_name(hd_arena_t *arena,
+                                 const hd_product_form_t *form,
+                                 const hd_candidate_t *candidate) {
+  const hd_template_t *t = candidate->template;
+  const char *name =
+      hd_arena_printf(arena, "%s[T = %s, O = %s, ROWS = %s", t->kernel,
+                      hd_scalar_name(form->type), hd_scalar_name(form->result),
+                      form->rows ? "true" : "false");
+  for (size_t i = 0; i < t->choices.size; i++)
+    name = hd_arena_printf(arena, "%s, %s = %lld", name,
+                           t->choices.data[i].var->name,
+                           (long long)candidate->values[i]);
+  return hd_arena_printf(arena, "%s]", name);
+}
+
+// The instance with the form's sizes for its scalar parameters, and its
+// functions put in place.
+static hd_func_t *specialize(hd_module_t *module, const hd_func_t *func,
+                             const hd_product_form_t *form) {
+  hd_arena_t *arena = &module->arena;
+  hd_known_t known[HD_FORM_AXES];
+  size_t count = 0;
+  for (uint32_t i = 0; i < func->num_params && count < HD_FORM_AXES; i++)
+    if (!func->params[i]->tensor) {
+      known[count] = (hd_known_t){func->params[i], form->sizes[count]};
+      count++;
+    }
+  func = hd_func_specialize(arena, func, known, count, 0);
+  hd_func_t *copy = HD_ARENA_NEW(arena, hd_func_t);
+  const hd_var_t **params = HD_ARENA_ARRAY(arena, const hd_var_t *, 4);
+  *copy = *func;
+  copy->params = params;
+  copy->num_params = 0;
+  copy->generic = NULL;
+  for (uint32_t i = 0; i < func->num_params; i++)
+    if (func->params[i]->tensor)
+      params[copy->num_params++] = func->params[i];
+  hd_pass_args_t args = {0};
+  const hd_func_t *inlined = hd_pass_inline(module, copy, &args);
+  if (inlined != copy)
+    *copy = *inlined;
+  return copy;
+}
+
+static const hd_task_value_t *value_of(const joint_t *joint,
+                                       const hd_func_t *from,
+                                       const hd_form_tensor_t *const *tensors,
+                                       const hd_var_t *param) {
+  for (uint32_t i = 0; i < from->num_params; i++)
+    if (from->params[i] == param)
+      return tensors[i]->same;
+  for (size_t i = 0; i < joint->t.args.size; i++)
+    if (hd_ptr_map_get(&joint->t.tensors, joint->t.args.data[i]) == param)
+      return joint->t.args.data[i];
+  return NULL;
+}
+
+static bool make_kernel(hd_rules_t *rules, hd_module_t *home,
+                        const hd_product_form_t *form,
+                        const hd_candidate_t *candidate) {
+  hd_arena_t *arena = &rules->module->arena;
+  const hd_func_t *func =
+      hd_module_ask(home, "template", instance_name(arena, form, candidate));
+  if (!func)
+    return false;
+  hd_func_t *kernel = specialize(rules->module, func, form);
+  joint_t joint = {.form = form, .arena = arena};
+  const hd_form_tensor_t *tensors[3] = {&form->a, &form->b, &form->c};
+  hd_access_hook_t hooks[3];
+  hook_t hook[3];
+  size_t count = 0;
+  for (uint32_t i = 0; i < kernel->num_params && i < 3; i++) {
+    hook[i] = (hook_t){&joint, tensors[i]};
+    if (!tensors[i]->same)
+      hooks[count++] =
+          (hd_access_hook_t){kernel->params[i], &hook[i],
+                             i < 2 ? on_load : NULL, i < 2 ? NULL : on_store};
+  }
+  const char *name = hd_module_fresh_name(arena, rules->module, rules->name);
+  hd_func_t *made = kernel;
+  if (count)
+    made = hd_access_rewrite(rules->module, kernel, hooks, count, name);
+  made->name = name;
+  hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = made};
+  hd_vec_push(arena, &rules->module->items, item);
+  const hd_task_value_t **args =
+      HD_ARENA_ARRAY(arena, const hd_task_value_t *, made->num_params + 1);
+  for (uint32_t i = 0; i < made->num_params; i++)
+    args[i] = value_of(&joint, kernel, tensors, made->params[i]);
+  hd_rule_launch_t launch = {made, args};
+  hd_vec_push(arena, &rules->launches, launch);
+  return true;
+}
+
+static void explain(const hd_rules_t *rules, const search_t *s) {
+  hd_diagnostics_t *diags = &rules->module->context->diags;
+  if (!s->best.template) {
+    hd_remark(diags, rules->loc,
+              "schedule: %s: no template answers for %s operands", rules->name,
+              hd_scalar_name(s->form->type));
+    return;
+  }
+  hd_remark(diags, rules->loc,
+            "schedule: %s: %s, the best of %u candidates, for which %.2f us "
+            "are expected",
+            rules->name, instance_name(s->arena, s->form, &s->best), s->count,
+            s->best.us);
+}
+
+bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d) {
+  hd_context_t *context = rules->module->context;
+  const hd_schedule_options_t *options = context->schedules;
+  hd_arena_t *arena = &rules->module->arena;
+  hd_product_form_t *form = HD_ARENA_NEW(arena, hd_product_form_t);
+  hd_templates_t templates = {0};
+  if (!options || !options->machine.count)
+    return false;
+  const char *why = hd_product_form_find(arena, d, form);
+  if (why) {
+    if (options->explain)
+      hd_remark(&context->diags, rules->loc, "schedule: %s: no template: %s",
+                rules->name, why);
+    return false;
+  }
+  search_t search = {
+      .machine = &options->machine, .form = form, .arena = arena};
+  if (!hd_templates_find(context, options->module, arena, &templates))
+    return false;
+  for (size_t i = 0; i < templates.size; i++)
+    if (!is_disabled(options, templates.data[i].template->name))
+      try_template(&search, &templates.data[i]);
+  if (options->explain)
+    explain(rules, &search);
+  return search.best.template &&
+         make_kernel(rules, search.home, form, &search.best);
+}
