@@ -114,8 +114,14 @@ static void annotate_launch(hd_emit_t *e) {
 }
 
 bool hd_emit_has_cluster(const hd_emit_t *e) {
-  const hd_launch_t *launch = &e->kernel->launch;
-  return launch->cluster[0] || launch->cluster[1] || launch->cluster[2];
+  for (int i = 0; i < 3; i++) {
+    const hd_expr_t *dim = e->kernel->launch.cluster[i];
+    int64_t size;
+    // One block is a cluster on any GPU.
+    if (dim && !(hd_expr_fold_int(dim, &size) && size == 1))
+      return true;
+  }
+  return false;
 }
 
 static void declare_shared_base(hd_emit_t *e) {
