@@ -20,8 +20,9 @@ hd_binding_t *hd_emit_bind(hd_emit_t *e, const hd_var_t *var,
   return binding;
 }
 
-const hd_binding_t *hd_emit_find(const hd_emit_t *e, const hd_var_t *var) {
-  return hd_ptr_map_get(&e->bindings, var);
+const hd_binding_t *hd_emit_find(hd_emit_t *e, const hd_var_t *var) {
+  const hd_binding_t *binding = hd_ptr_map_get(&e->bindings, var);
+  return binding || !var->table ? binding : hd_emit_bind_table(e, var);
 }
 
 void hd_emit_error(hd_emit_t *e, hd_loc_t loc, hd_diagnostic_code_t code, ...) {

@@ -59,6 +59,7 @@ typedef struct hd_binding {
                       // (of a shared one on the GPU, an i32).
   const hd_cells_t *cells; // Of a register tensor that has none.
   bool invariant;          // Tensor that nobody writes during the launch.
+  bool is_table;           // A constant of the module.
   uint32_t number;         // hd_sim_site_t.declaration
 } hd_binding_t;
 
@@ -155,7 +156,8 @@ bool hd_emit_kernel(hd_emit_t *e);
 void hd_emit_error(hd_emit_t *e, hd_loc_t loc, hd_diagnostic_code_t code, ...);
 hd_binding_t *hd_emit_bind(hd_emit_t *e, const hd_var_t *var,
                            LLVMValueRef value);
-const hd_binding_t *hd_emit_find(const hd_emit_t *e, const hd_var_t *var);
+// A table is bound when it is first looked for.
+const hd_binding_t *hd_emit_find(hd_emit_t *e, const hd_var_t *var);
 // Counts an expression or statement against the budget; false: stop.
 bool hd_emit_count(hd_emit_t *e, hd_loc_t loc);
 
@@ -284,6 +286,13 @@ LLVMValueRef hd_emit_small_to_f32(hd_emit_t *e, LLVMValueRef value,
 LLVMValueRef hd_emit_f32_to_small(hd_emit_t *e, LLVMValueRef value,
                                   hd_scalar_t to);
 LLVMValueRef hd_emit_f64_to_f32_odd(hd_emit_t *e, LLVMValueRef value);
+
+// EmitTable.c
+const hd_binding_t *hd_emit_bind_table(hd_emit_t *e, const hd_var_t *table);
+// The element that a load of a table reads, as a constant; NULL where the
+// offset is none.
+LLVMValueRef hd_emit_table_element(hd_emit_t *e, const hd_expr_t *load,
+                                   LLVMValueRef offset);
 
 // EmitAccess.c, EmitAddress.c
 // The address of an element and what is known of it.

@@ -80,13 +80,16 @@ LLVMValueRef hd_emit_site(hd_emit_t *e, hd_loc_t loc, const char *name,
                           int access, const hd_binding_t *binding,
                           unsigned rank, unsigned lanes) {
   const hd_tensor_t *tensor = binding ? binding->var->tensor : NULL;
+  unsigned scope = !tensor             ? 0
+                   : binding->is_table ? HD_SIM_CONSTANT
+                                       : (unsigned)tensor->scope;
   LLVMValueRef text = LLVMBuildGlobalString(B, name ? name : "", "name");
   LLVMValueRef fields[] = {
       LLVMConstInt(e->i32, loc.source, false),
       LLVMConstInt(e->i32, loc.offset, false),
       text,
       LLVMConstInt(e->i32, (uint64_t)access, false),
-      LLVMConstInt(e->i32, tensor ? tensor->scope : 0, false),
+      LLVMConstInt(e->i32, scope, false),
       LLVMConstInt(e->i32, rank, false),
       LLVMConstInt(e->i32, tensor ? element_bits(tensor->element) : 0, false),
       LLVMConstInt(e->i32, lanes, false),
@@ -265,7 +268,11 @@ static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {
 
 hd_place_t hd_emit_place(hd_emit_t *e, const hd_expr_t *access, int kind) {
   access_t a = access_of(e, access);
-  return place_of(e, &a, kind);
+  hd_place_t place = place_of(e, &a, kind);
+  if (kind == HD_SIM_PLACE && place.binding && place.binding->is_table)
+    hd_emit_error(e, access->loc, HD_E0508, "a place in a table",
+                  "an operand of an intrinsic");
+  return place;
 }
 
 hd_place_t hd_emit_matrix_place(hd_emit_t *e, const hd_expr_t *matrix) {
@@ -419,6 +426,12 @@ static LLVMValueRef load(hd_emit_t *e, const access_t *a) {
 
 LLVMValueRef hd_emit_load(hd_emit_t *e, const hd_expr_t *x) {
   access_t a = access_of(e, x);
+  if (a.var->table) {
+    LLVMValueRef offset = hd_emit_known(e, hd_emit_expr(e, offset_of(e, &a)));
+    LLVMValueRef element = hd_emit_table_element(e, x, offset);
+    if (element && (!e->sanitize || is_surely_inside(e, &a, offset)))
+      return element;
+  }
   return load(e, &a);
 }
 

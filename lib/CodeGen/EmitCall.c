@@ -21,6 +21,7 @@ static void bind_tensor(hd_emit_t *e, const hd_var_t *param,
   hd_binding_t *binding = hd_emit_bind(e, param, source.value);
   binding->cells = source.cells;
   binding->invariant = source.invariant;
+  binding->is_table = source.is_table;
   binding->number = source.number;
 }
 

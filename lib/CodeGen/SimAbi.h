@@ -86,13 +86,17 @@ typedef enum hd_sim_access {
   HD_SIM_PLACE, // The operand of an intrinsic; the intrinsic does the access.
 } hd_sim_access_t;
 
+// The scope of a table, a constant of the code: its bounds are all there is to
+// be checked.
+enum { HD_SIM_CONSTANT = 16 };
+
 // One access, assertion or call in the program's text; a constant in the code.
 typedef struct hd_sim_site {
   uint32_t source, offset; // hd_loc_t
   // The tensor's name; the message of an assertion; or the intrinsic's name.
   const char *tensor;
   uint32_t access; // hd_sim_access_t
-  uint32_t scope;  // hd_scope_t
+  uint32_t scope;  // hd_scope_t, or HD_SIM_CONSTANT
   uint32_t rank;
   uint32_t element_bits;
   uint32_t lanes;       // Elements accessed.

@@ -37,7 +37,8 @@ bool hd_expr_is_pure(const hd_expr_t *e) {
 
 static bool reads_nothing(void *argument, const hd_expr_t *e) {
   (void)argument;
-  return !hd_expr_is_access(e) && e->kind != HD_EXPR_TENSOR;
+  return (!hd_expr_is_access(e) && e->kind != HD_EXPR_TENSOR) ||
+         e->u.var->table;
 }
 
 bool hd_expr_reads_memory(const hd_expr_t *e) {

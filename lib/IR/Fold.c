@@ -2,6 +2,7 @@
 //
 // Constant folding: what an expression over constants is worth, by the rules of
 // docs/IR.md, the same as the emitted code would give.
+#include "IR/Graph/HostTensor.h"
 #include "IR/Scalar.h"
 #include "IR/Tensor.h"
 
@@ -52,13 +53,44 @@ static bool fold_leaf(const hd_expr_t *e, hd_lookup_t lookup, void *argument,
   return true;
 }
 
+bool hd_table_find(const hd_expr_t *access, int64_t *element) {
+  const hd_tensor_t *tensor = access->u.var->tensor;
+  *element = 0;
+  for (uint32_t i = 0; i < access->num_operands; i++) {
+    int64_t index, size = access->u.var->table->count;
+    if (!hd_expr_fold_int(access->operands[i], &index) ||
+        (!access->linear && !hd_expr_fold_int(tensor->shape[i], &size)) ||
+        index < 0 || index >= size)
+      return false;
+    *element = *element * size + index;
+  }
+  return true;
+}
+
+static bool fold_table(const hd_expr_t *e, value_t *out) {
+  const hd_host_tensor_t *table = e->u.var->table;
+  int64_t i;
+  if (e->kind != HD_EXPR_LOAD || !table || !hd_table_find(e, &i))
+    return false;
+  *out = (value_t){.type = e->type};
+  if (hd_type_is_float(e->type))
+    out->number.f = hd_host_tensor_get(table, i);
+  else
+    out->number.i = hd_host_tensor_get_int(table, i);
+  return true;
+}
+
 // Takes no memory: it is asked of every shape and every bound.
 static bool fold(const hd_expr_t *e, hd_lookup_t lookup, void *argument,
                  value_t *out) {
   if (e->kind == HD_EXPR_CONST || e->kind == HD_EXPR_VAR ||
       e->kind == HD_EXPR_BUILTIN)
     return fold_leaf(e, lookup, argument, out);
-  if (e->type.lanes != 1 || e->num_operands == 0 || e->num_operands > 3)
+  if (e->type.lanes != 1 || e->num_operands == 0)
+    return false;
+  if (hd_expr_is_access(e))
+    return fold_table(e, out);
+  if (e->num_operands > 3)
     return false;
   value_t operands[3];
   if (!fold(e->operands[0], lookup, argument, &operands[0]))

@@ -57,11 +57,12 @@ typedef enum hd_item_kind {
 } hd_item_kind_t;
 
 // const name = value: an expression or a mapping. Uses are replaced by the
-// value while parsing.
+// value while parsing. const name: T[n] = [...]: a table.
 typedef struct hd_const {
   const char *name;
   const hd_expr_t *value;
   const hd_mapping_t *mapping;
+  const hd_var_t *table;
   bool untyped; // A bare number: takes the type that its use asks for.
   hd_loc_t loc;
 } hd_const_t;

@@ -32,3 +32,9 @@ const char *hd_layout_kind_name(hd_layout_kind_t kind) {
                                       "tile", "swizzle", "local"};
   return names[kind];
 }
+
+const char *hd_var_read_only(const hd_var_t *var) {
+  return var->table                    ? "it is a constant"
+         : var->direction == HD_DIR_IN ? "it is an 'in' parameter"
+                                       : NULL;
+}

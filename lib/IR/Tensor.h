@@ -92,6 +92,8 @@ typedef struct hd_map {
   const hd_expr_t *step[HD_MAP_MAX_SPATIAL];
 } hd_map_t;
 
+struct hd_host_tensor; // IR/Graph/HostTensor.h
+
 // A variable is known by its address; the name is for printing.
 struct hd_var {
   const char *name;
@@ -100,6 +102,9 @@ struct hd_var {
   hd_type_t type;            // Of a tensor: its element's.
   const hd_tensor_t *tensor; // HD_VAR_TENSOR, else NULL.
   const hd_map_t *map;       // HD_VAR_MAP, else NULL.
+  // Of a table, which is an `in` tensor of constant shape that the module has
+  // and no function declares: its elements, row-major. NULL of others.
+  const struct hd_host_tensor *table;
   hd_loc_t loc;
 };
 
@@ -107,6 +112,13 @@ hd_var_t *hd_var_make(hd_arena_t *arena, const char *name, hd_var_kind_t kind,
                       hd_type_t type, hd_loc_t loc);
 hd_var_t *hd_var_make_tensor(hd_arena_t *arena, const char *name,
                              const hd_tensor_t *tensor, hd_loc_t loc);
+
+// Which element of a table an access begins at, where its indices are constants
+// within their bounds.
+bool hd_table_find(const hd_expr_t *access, int64_t *element);
+
+// Why a tensor is only read: "it is an 'in' parameter"; NULL where it is not.
+const char *hd_var_read_only(const hd_var_t *var);
 
 const char *hd_scope_name(hd_scope_t scope);
 const char *hd_direction_name(hd_direction_t direction); // "" for none.

@@ -27,24 +27,31 @@ typedef struct jobs {
 
 typedef struct description {
   hd_arena_t *arena;
-  hd_ptr_map_t known; // Functions that are in it.
+  hd_ptr_map_t known; // Functions and tables that are in it.
   hd_buffer_t *text;
 } description_t;
 
 static void describe(description_t *d, const hd_func_t *func);
 
-static bool describe_callee(void *argument, const hd_expr_t *e) {
+static bool describe_used(void *argument, const hd_expr_t *e) {
   description_t *d = argument;
   if (e->kind == HD_EXPR_CALL && !hd_ptr_map_get(&d->known, e->u.func))
     describe(d, e->u.func);
+  bool is_table =
+      (hd_expr_is_access(e) || e->kind == HD_EXPR_TENSOR) && e->u.var->table;
+  if (is_table && !hd_ptr_map_get(&d->known, e->u.var)) {
+    hd_ptr_map_set(d->arena, &d->known, e->u.var, e->u.var);
+    hd_table_print(e->u.var, d->text);
+  }
   return true;
 }
 
-// What is printed is all there is to a function.
+// What is printed, with the functions and tables that it uses, is all there is
+// to a function.
 static void describe(description_t *d, const hd_func_t *func) {
   hd_ptr_map_set(d->arena, &d->known, func, func);
   hd_func_print(func, d->text);
-  hd_walk_block(func->body, NULL, describe_callee, d);
+  hd_walk_block(func->body, NULL, describe_used, d);
 }
 
 // 0 where the build is not known, or memory ran out: then there is no entry.

@@ -199,6 +199,8 @@ bool hd_sim_check(hd_sim_thread_t *thread, const hd_sim_site_t *site,
     report_bounds(task, site, values, axis, index);
     return false;
   }
+  if (site->scope == HD_SIM_CONSTANT)
+    return true;
   if (site->scope == HD_SCOPE_REGISTER) {
     for (uint32_t i = 0; site->rank == 1 && i < site->lanes; i++)
       hd_sim_check_registers(task, site, values[0] + i);

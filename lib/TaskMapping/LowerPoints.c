@@ -102,8 +102,8 @@ static bool is_copy(const hd_tile_t *tile) {
   const hd_expr_t *place = tile->point->u.point.place;
   const hd_expr_t *value = tile->point->u.point.value;
   return place->u.var->tensor->scope == HD_SCOPE_SHARED &&
-         is_global_load(value) && sources_of(value).count == 1 &&
-         value->u.var->tensor->rank > 0;
+         is_global_load(value) && !value->u.var->table &&
+         sources_of(value).count == 1 && value->u.var->tensor->rank > 0;
 }
 
 // cp_async of some bytes from one tensor to the other, or of zeros.

@@ -347,6 +347,8 @@ static hd_func_t *header(hd_generator_t *g, hd_func_kind_t kind,
     params[i] = param(g, kind);
   func->params = params;
   func->num_params = count;
+  if (kind != HD_FUNC_PLAN)
+    hd_vec_push(g->arena, &g->vars, g->table);
   if (kind == HD_FUNC_KERNEL && hd_random_below(g, 2))
     hd_generate_maps(g);
   if (kind == HD_FUNC_KERNEL)
@@ -480,6 +482,29 @@ static hd_block_t plan_body(hd_generator_t *g) {
   return hd_block_make(g->arena, stmts, size);
 }
 
+static const hd_const_t *table(hd_generator_t *g, const char *name) {
+  int64_t sizes[] = {1 + hd_random_below(g, 3), 8};
+  const hd_expr_t **shape = HD_ARENA_ARRAY(g->arena, const hd_expr_t *, 2);
+  hd_tensor_t *tensor = HD_ARENA_NEW(g->arena, hd_tensor_t);
+  hd_const_t *c = HD_ARENA_NEW(g->arena, hd_const_t);
+  hd_type_t type = hd_type_lane(hd_random_type(g));
+  shape[0] = hd_expr_i32(g->arena, sizes[0]);
+  shape[1] = hd_expr_i32(g->arena, sizes[1]);
+  *tensor = (hd_tensor_t){
+      .scope = HD_SCOPE_GLOBAL, .element = type, .rank = 2, .shape = shape};
+  hd_host_tensor_t *elements =
+      hd_host_tensor_make(g->arena, (hd_scalar_t)type.scalar, sizes, 2);
+  if (hd_random_below(g, 2))
+    hd_host_tensor_fill_random(elements, hd_random(g), 0);
+  hd_var_t *var = hd_var_make_tensor(g->arena, name, tensor, (hd_loc_t){0});
+  var->direction = HD_DIR_IN;
+  var->table = elements;
+  g->table = var;
+  g->counts->tables++;
+  *c = (hd_const_t){.name = name, .table = var};
+  return c;
+}
+
 static void push(hd_generator_t *g, hd_func_t *func) {
   hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = func};
   hd_vec_push(g->arena, &g->module->items, item);
@@ -506,6 +531,8 @@ static void constants(hd_generator_t *g) {
     hd_item_t item = {.kind = HD_ITEM_CONST, .u.constant = c};
     hd_vec_push(g->arena, &g->module->items, item);
   }
+  hd_item_t item = {.kind = HD_ITEM_CONST, .u.constant = table(g, "c3")};
+  hd_vec_push(g->arena, &g->module->items, item);
 }
 
 hd_module_t *hd_generate_module(hd_context_t *context, uint64_t seed,

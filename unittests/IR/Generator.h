@@ -20,7 +20,7 @@ typedef struct hd_generated {
   unsigned builtins[HD_BUILTIN_COUNT], scalars[HD_SCALAR_COUNT];
   unsigned intrinsics[HD_INTRINSIC_COUNT];
   unsigned layouts[HD_GENERATED_LAYOUTS], mappings[HD_GENERATED_MAPPINGS];
-  unsigned funcs[HD_FUNC_PLAN + 1], consts;
+  unsigned funcs[HD_FUNC_PLAN + 1], consts, tables;
   unsigned points[HD_POINT_COUNT], staged;
   unsigned graphs, attributes[HD_ATTRIBUTE_KINDS];
   unsigned forms[HD_HOLDS_OPTIONAL + 1];
@@ -35,6 +35,7 @@ typedef struct hd_generator {
   hd_generated_t *counts;
   hd_func_t *func;
   HD_VEC(const hd_var_t *) vars; // Visible ones.
+  const hd_var_t *table;
   bool in_launch, in_loop;
 } hd_generator_t;
 

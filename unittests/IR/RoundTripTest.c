@@ -207,6 +207,7 @@ static void check_counts(const hd_generated_t *counts) {
   check_row(counts->programmatic, "the statements", "programmatic launch");
   check_row(counts->staged, "the points", "through");
   check_row(counts->consts, "the items", "const");
+  check_row(counts->tables, "the items", "const with a shape");
 }
 
 static void generated_modules_read_back(void **state) {

@@ -439,6 +439,9 @@ static const char *inner(hd_maker_t *m, int count) {
 const char *hd_functions(hd_maker_t *m) {
   const char *text = hd_text(
       m,
+      "const primes: i32[8] = [2, 3, 5, 7, -11, 13, 17, 1000003]\n"
+      "const bytes: u8[4, 3] = [0, 1, 255, 2, 254, 3, 4, 5, 6, 7, 8, 9]\n"
+      "fn of(in t: i32[8], a: i32) -> i32 {\nreturn t[a]\n}\n"
       "fn pure(a: i32, b: i32) -> i32 {\n%s}\n"
       "fn early(a: i32, b: i32) -> i32 {\nif (a & %d) > %d {\n%s}\n%s}\n"
       "fn search(a: i32, b: i32) -> i32 {\nregister i: i32 = a & 7\n"

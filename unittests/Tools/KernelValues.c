@@ -168,6 +168,19 @@ static const char *from_memory(hd_maker_t *m) {
   return hd_text(m, "x[%s, %s]", row(m), hd_index(m, 16));
 }
 
+static const char *from_table(hd_maker_t *m) {
+  switch (hd_pick(m, 0, 3)) {
+  case 0:
+    return hd_text(m, "primes[%s]", hd_constant_index(m, 8));
+  case 1:
+    return hd_text(m, "i32(bytes[%s, %s])", hd_index(m, 4), hd_index(m, 3));
+  case 2:
+    return hd_text(m, "of(primes, %s)", hd_index(m, 8));
+  default:
+    return hd_text(m, "primes[%s]", hd_index(m, 8));
+  }
+}
+
 static const char *from_array(hd_maker_t *m) {
   if (!m->arrays.size)
     return NULL;
@@ -196,6 +209,11 @@ static const char *i32_leaf(hd_maker_t *m) {
   case 4:
   case 5:
     text = m->in_fn ? NULL : from_memory(m);
+    break;
+  case 7:
+    if (hd_chance(m, 40))
+      return m->in_fn ? hd_text(m, "primes[%s]", hd_index(m, 8))
+                      : from_table(m);
     break;
   case 6:
     name = find(m, HD_K_X4, INT64_MIN, INT64_MAX, false);

@@ -51,8 +51,8 @@ typedef struct cse {
 static bool reads_constants(void *argument, const hd_expr_t *e) {
   const cse_t *c = argument;
   if (e->kind == HD_EXPR_LOAD || e->kind == HD_EXPR_LOADELSE)
-    return c->kernel && e->u.var->direction == HD_DIR_IN &&
-           e->u.var->tensor->scope == HD_SCOPE_GLOBAL;
+    return e->u.var->table || (c->kernel && e->u.var->direction == HD_DIR_IN &&
+                               e->u.var->tensor->scope == HD_SCOPE_GLOBAL);
   return e->kind != HD_EXPR_REF && e->kind != HD_EXPR_TENSOR;
 }
 

@@ -165,6 +165,15 @@ static bool is_vector_access(const hd_tensor_t *tensor, bool linear,
   return lanes >= 2 && lanes <= HD_MAX_LANES && (linear || tensor->rank > 0);
 }
 
+// There, in headers and plans, an element of a table is a number.
+static const hd_expr_t *where_host_computes(hd_parser_t *p,
+                                            const hd_expr_t *e) {
+  bool in_code = p->func && p->func->kind != HD_FUNC_PLAN;
+  const hd_expr_t *value =
+      in_code ? NULL : hd_expr_fold(p->arena, e, NULL, NULL);
+  return value ? hd_at_loc(p, value, e->loc) : e;
+}
+
 const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
                                  hd_loc_t loc) {
   HD_VEC(const hd_expr_t *) indices = {0};
@@ -203,7 +212,7 @@ const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
                               indices.data, rank);
   e = hd_at_loc(p, e, loc);
   if (linear || rank == 0 || !hd_at(p, "else"))
-    return e;
+    return var->table ? where_host_computes(p, e) : e;
   p->at++;
   hd_parsed_t value = parse_unary(p);
   const hd_expr_t *otherwise = hd_coerce(p, value, e->type);
@@ -247,6 +256,9 @@ static hd_parsed_t parse_name(hd_parser_t *p) {
     return hd_parse_call(p, token);
   }
   const hd_var_t *var = hd_visible(p, token->text);
+  const hd_const_t *constant = hd_find_const(p, token->text);
+  if (!var && constant)
+    var = constant->table;
   if (var) {
     p->at++;
     if (hd_type_equal(var->type, hd_type(HD_VOID)))
@@ -259,7 +271,6 @@ static hd_parsed_t parse_name(hd_parser_t *p) {
       return typed(hd_at_loc(p, hd_expr_var(p->arena, var), loc));
     return typed(hd_parse_access(p, var, loc));
   }
-  const hd_const_t *constant = hd_find_const(p, token->text);
   if (constant && constant->value) {
     p->at++;
     return (hd_parsed_t){hd_at_loc(p, constant->value, loc), constant->untyped};

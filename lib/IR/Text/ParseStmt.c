@@ -459,9 +459,8 @@ static const hd_stmt_t *parse_store(hd_parser_t *p, const hd_expr_t *place) {
 }
 
 static bool may_store(hd_parser_t *p, const hd_var_t *var, hd_loc_t loc) {
-  const char *why = var->kind != HD_VAR_TENSOR    ? "it is no tensor"
-                    : var->direction == HD_DIR_IN ? "it is an 'in' parameter"
-                                                  : NULL;
+  const char *why =
+      var->kind != HD_VAR_TENSOR ? "it is no tensor" : hd_var_read_only(var);
   if (why)
     hd_error(p->diags, loc, HD_E0209, var->name, why);
   return !why;
@@ -476,6 +475,10 @@ static const hd_stmt_t *parse_plain(hd_parser_t *p, hd_loc_t loc) {
   }
   bool calls = hd_at_call(p) || hd_at_generic_call(p);
   const hd_var_t *var = calls ? NULL : hd_visible(p, token->text);
+  const hd_const_t *constant =
+      calls || var ? NULL : hd_find_const(p, token->text);
+  if (constant && constant->table)
+    var = constant->table;
   if (var) {
     p->at++;
     if (hd_type_equal(var->type, hd_type(HD_VOID)))

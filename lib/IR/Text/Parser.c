@@ -153,10 +153,15 @@ hd_const_t *hd_parse_const(hd_parser_t *p, const char *name, hd_loc_t loc) {
 static bool parse_const(hd_parser_t *p) {
   hd_loc_t loc;
   const char *name = hd_expect_name(p, &loc);
-  if (!name || !hd_expect(p, "=") || !is_new(p, name, loc))
+  bool is_table = name && hd_accept(p, ":");
+  if (!name || (!is_table && !hd_expect(p, "=")) || !is_new(p, name, loc))
     return false;
-  hd_const_t *constant = hd_parse_const(p, name, loc);
-  if (!constant)
+  hd_const_t *constant = is_table ? HD_ARENA_NEW(p->arena, hd_const_t)
+                                  : hd_parse_const(p, name, loc);
+  if (is_table)
+    *constant = (hd_const_t){
+        .name = name, .loc = loc, .table = hd_parse_table(p, name, loc)};
+  if (!constant || (is_table && !constant->table))
     return false;
   hd_item_t item = {.kind = HD_ITEM_CONST, .u.constant = constant};
   hd_vec_push(p->arena, &p->module->items, item);

@@ -47,6 +47,19 @@ static bool is_one(const hd_host_tensor_t *tensor) {
           memcmp(tensor->data, tensor->data + size, tensor->bytes - size) == 0);
 }
 
+void hd_print_elements(hd_printer_t *p, const hd_host_tensor_t *tensor) {
+  if (is_one(tensor)) {
+    print_element(p, tensor, 0);
+    return;
+  }
+  hd_buffer_puts(p->out, "[");
+  for (int64_t i = 0; i < tensor->count; i++) {
+    hd_buffer_puts(p->out, i ? ", " : "");
+    print_element(p, tensor, i);
+  }
+  hd_buffer_puts(p->out, "]");
+}
+
 void hd_print_constant(hd_printer_t *p, const hd_value_t *value) {
   const hd_constant_t *constant = value->constant;
   if (constant->file) {
@@ -60,16 +73,7 @@ void hd_print_constant(hd_printer_t *p, const hd_value_t *value) {
     hd_buffer_puts(p->out, "?");
     return;
   }
-  if (is_one(tensor)) {
-    print_element(p, tensor, 0);
-    return;
-  }
-  hd_buffer_puts(p->out, "[");
-  for (int64_t i = 0; i < tensor->count; i++) {
-    hd_buffer_puts(p->out, i ? ", " : "");
-    print_element(p, tensor, i);
-  }
-  hd_buffer_puts(p->out, "]");
+  hd_print_elements(p, tensor);
 }
 
 // An empty list says by a word what it is a list of.

@@ -331,8 +331,20 @@ static void print_func(hd_printer_t *p, const hd_func_t *func) {
   hd_buffer_puts(p->out, "\n");
 }
 
+static void print_table(hd_printer_t *p, const hd_var_t *table) {
+  hd_buffer_printf(p->out, "const %s: ", table->name);
+  hd_print_tensor(p, table->tensor);
+  hd_buffer_puts(p->out, " = ");
+  hd_print_elements(p, table->table);
+  hd_buffer_puts(p->out, "\n");
+}
+
 static void print_const_item(hd_printer_t *p, const hd_const_t *constant) {
   hd_visible_pop(&p->visible, 0);
+  if (constant->table) {
+    print_table(p, constant->table);
+    return;
+  }
   hd_buffer_printf(p->out, "const %s = ", constant->name);
   if (constant->mapping)
     hd_print_mapping(p, constant->mapping);
@@ -394,6 +406,13 @@ void hd_func_print(const hd_func_t *func, hd_buffer_t *out) {
   hd_printer_t p;
   start(&p, out);
   print_func(&p, func);
+  hd_arena_fini(&p.arena);
+}
+
+void hd_table_print(const hd_var_t *table, hd_buffer_t *out) {
+  hd_printer_t p;
+  start(&p, out);
+  print_table(&p, table);
   hd_arena_fini(&p.arena);
 }
 

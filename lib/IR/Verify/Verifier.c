@@ -21,7 +21,7 @@ void hd_verify_fault(hd_verifier_t *v, hd_loc_t loc, const char *format, ...) {
 }
 
 bool hd_verifier_sees(const hd_verifier_t *v, const hd_var_t *var) {
-  return hd_visible_name(&v->visible, var) != NULL;
+  return var->table || hd_visible_name(&v->visible, var) != NULL;
 }
 
 static void declare(hd_verifier_t *v, const hd_var_t *var) {
@@ -119,8 +119,7 @@ static void verify_store(hd_verifier_t *v, const hd_stmt_t *stmt) {
     hd_verify_fault(v, value->loc, "%s stored in a tensor of %s",
                     hd_type_name(value->type), hd_type_name(var->type));
   if (var->direction == HD_DIR_IN) {
-    hd_error(v->diags, stmt->loc, HD_E0209, var->name,
-             "it is an 'in' parameter");
+    hd_error(v->diags, stmt->loc, HD_E0209, var->name, hd_var_read_only(var));
     v->errors++;
   }
   if (value->type.lanes > 1)
@@ -211,13 +210,18 @@ static void verify_launch(hd_verifier_t *v, const hd_stmt_t *stmt) {
     const hd_expr_t *arg = stmt->u.launch.args[i];
     const hd_var_t *param = kernel->params[i];
     expect(v, arg, param->type, "an argument");
+    if (arg->kind == HD_EXPR_TENSOR && arg->u.var->table) {
+      hd_error(v->diags, arg->loc, HD_E0302, "a table",
+               "as an argument of a launch");
+      v->errors++;
+    }
     if ((arg->kind == HD_EXPR_TENSOR) != (param->tensor != NULL))
       hd_verify_fault(v, arg->loc, "'%s' of '%s' is %sa tensor", param->name,
                       kernel->name, param->tensor ? "" : "not ");
     else if (param->tensor && param->direction != HD_DIR_IN &&
              arg->u.var->direction == HD_DIR_IN) {
       hd_error(v->diags, arg->loc, HD_E0209, arg->u.var->name,
-               "it is an 'in' parameter");
+               hd_var_read_only(arg->u.var));
       v->errors++;
     }
   }

@@ -163,7 +163,8 @@ static void verify_call(hd_verifier_t *v, const hd_expr_t *e) {
                 param->direction == HD_DIR_INOUT) &&
                e->operands[i]->u.var->direction == HD_DIR_IN) {
       hd_error(v->diags, e->operands[i]->loc, HD_E0209,
-               e->operands[i]->u.var->name, "it is an 'in' parameter");
+               e->operands[i]->u.var->name,
+               hd_var_read_only(e->operands[i]->u.var));
       v->errors++;
     }
     if (is_tensor && param->tensor)

@@ -128,7 +128,7 @@ static void verify_written(hd_verifier_t *v, const hd_intrinsic_info_t *info,
       !hd_intrinsic_writes(info, i))
     return;
   hd_error(v->diags, operand->loc, HD_E0209, operand->u.var->name,
-           "it is an 'in' parameter");
+           hd_var_read_only(operand->u.var));
   v->errors++;
 }
 

@@ -110,8 +110,8 @@ void hd_verify_view(hd_verifier_t *v, const hd_stmt_t *stmt) {
   const hd_var_t *var = stmt->u.declare.var;
   const hd_expr_t *of = stmt->u.declare.init;
   const hd_var_t *base = of->u.var;
-  if (!of->linear || !base->tensor || !hd_verifier_sees(v, base) ||
-      v->func->kind != HD_FUNC_PLAN) {
+  if (!of->linear || !base->tensor || base->table ||
+      !hd_verifier_sees(v, base) || v->func->kind != HD_FUNC_PLAN) {
     hd_verify_fault(v, stmt->loc, "view '%s' is of no tensor of the plan",
                     var->name);
     return;
