@@ -93,11 +93,6 @@ void hd_sim_sync_fence(hd_sim_task_t *task, unsigned order, unsigned scope);
 // The thread's copies up to group have landed and it knows.
 void hd_sim_sync_copies(hd_sim_task_t *task, uint32_t group);
 
-// Clocks before and after somebody learned something, for the next one who
-// knew the same.
-typedef struct hd_sim_memo {
-  hd_sim_clocks_t *from, *to;
-} hd_sim_memo_t;
 void hd_sim_memo_drop(hd_sim_memo_t *memo);
 // The task gives what it knows to the block's *joined (made where NULL) and
 // goes on to its next time; it learns what clocks (may be NULL) know; it learns

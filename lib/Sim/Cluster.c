@@ -86,8 +86,9 @@ static bool wait(hd_sim_task_t *task) {
   if (block->unit[0]->cluster.round == task->cluster_round)
     return false;
   task->at_cluster = false;
+  // It may have learned something since it arrived.
   if (hd_sim_sanitizer_of(task))
-    hd_sim_sync_take(task, block->cluster.complete);
+    hd_sim_sync_learn(task, block->cluster.complete, &block->cluster.memo);
   return true;
 }
 

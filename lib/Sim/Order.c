@@ -122,6 +122,7 @@ void hd_sim_sync_cluster(hd_sim_resident_t *const *unit, uint32_t num_blocks) {
   for (uint32_t i = 0; i < num_blocks; i++) {
     hd_sim_cluster_t *cluster = &unit[i]->cluster;
     hd_sim_sync_drop(&cluster->complete);
+    hd_sim_memo_drop(&cluster->memo);
     cluster->complete = cluster->joined
                             ? hd_sim_clocks_copy(run, cluster->joined)
                             : hd_sim_clocks_create(run, unit[i]->number);

@@ -160,6 +160,7 @@ void hd_sim_check_end_block(hd_sim_sanitizer_t *s, hd_sim_resident_t *block) {
   }
   hd_sim_sync_drop(&block->cluster.joined);
   hd_sim_sync_drop(&block->cluster.complete);
+  hd_sim_memo_drop(&block->cluster.memo);
   hd_sim_mbarriers_forget(block);
   hd_sim_warpgroups_forget(block);
   for (int i = 0; i < HD_SIM_BARRIERS; i++) {

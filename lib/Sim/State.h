@@ -88,11 +88,18 @@ typedef struct hd_sim_named_barrier {
   hd_sim_clocks_t *complete; // Of the last completed round.
 } hd_sim_named_barrier_t;
 
+// Clocks before and after somebody learned something, for the next one who
+// knew the same.
+typedef struct hd_sim_memo {
+  hd_sim_clocks_t *from, *to;
+} hd_sim_memo_t;
+
 // The cluster's barrier, kept by each block for its own threads.
 typedef struct hd_sim_cluster {
   uint32_t arrived, ended; // Threads: in this round; for good.
   uint32_t round;          // Of the first block alone.
   hd_sim_clocks_t *joined, *complete;
+  hd_sim_memo_t memo;
 } hd_sim_cluster_t;
 
 // A block that has begun and not ended, or a place for one.
