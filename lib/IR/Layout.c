@@ -308,6 +308,52 @@ const hd_expr_t *hd_tensor_offset(hd_arena_t *arena, const hd_tensor_t *tensor,
   return offset;
 }
 
+const char *hd_tensor_why_apart(const hd_tensor_t *tensor, unsigned lanes) {
+  int64_t bits = hd_type_bits(tensor->element);
+  const hd_layout_t *layout = tensor->layout;
+  for (uint32_t i = 0; layout && i < layout->num_items; i++) {
+    const hd_layout_item_t *item = &layout->items[i];
+    const hd_expr_t *last =
+        item->num_values ? item->values[item->num_values - 1] : NULL;
+    int64_t value = 0;
+    switch (item->kind) {
+    case HD_LAYOUT_ROW:
+      break;
+    case HD_LAYOUT_COLUMN:
+      if (tensor->rank > 1)
+        return "runs along the last axis, which a column-major layout keeps "
+               "apart";
+      break;
+    case HD_LAYOUT_STRIDES:
+      if (!last || !hd_expr_is_int(last, 1))
+        return "needs a last stride of 1";
+      break;
+    case HD_LAYOUT_PERMUTE:
+      if (!last || !hd_expr_fold_int(last, &value) ||
+          value != (int64_t)tensor->rank - 1)
+        return "runs along the last axis, which this layout keeps apart";
+      break;
+    case HD_LAYOUT_TILE:
+      if (!last || !hd_expr_fold_int(last, &value) || value % lanes)
+        return "would leave its tile";
+      break;
+    case HD_LAYOUT_SWIZZLE:
+      if (bits && item->num_values == 1) // void has its own fault.
+        value = 128 / bits;
+      else if (item->num_values > 1 &&
+               hd_expr_fold_int(item->values[1], &value))
+        // A shift out of range has its own fault.
+        value = INT64_C(1) << (value >= 0 && value < 32 ? value : 31);
+      if ((int64_t)lanes > value)
+        return "would leave the swizzle's unit";
+      break;
+    case HD_LAYOUT_LOCAL:
+      break; // Settled by the place, which is a constant in the end.
+    }
+  }
+  return NULL;
+}
+
 // The number of tasks of a worker, for LOCAL.
 static int64_t local_size(const hd_mapping_t *mapping) {
   if (mapping->kind == HD_MAPPING_COMPOSE)

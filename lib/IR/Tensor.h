@@ -139,8 +139,12 @@ uint32_t hd_tensor_align(const hd_tensor_t *tensor);
 // arithmetic is i32, or i64 where the storage may pass 2^31 - 1 elements.
 const hd_expr_t *hd_tensor_offset(hd_arena_t *arena, const hd_tensor_t *tensor,
                                   const hd_expr_t *const *indices);
-// Likewise, its swizzles left out: what hardware is told that swizzles itself,
-// by the bits of the address.
+// NULL where the layout keeps so many elements along the last axis side by
+// side, from a place on whose offset is a multiple of them; else why it does
+// not.
+const char *hd_tensor_why_apart(const hd_tensor_t *tensor, unsigned lanes);
+// Like hd_tensor_offset(), its swizzles left out: what hardware is told that
+// swizzles itself, by the bits of the address.
 const hd_expr_t *hd_tensor_bare_offset(hd_arena_t *arena,
                                        const hd_tensor_t *tensor,
                                        const hd_expr_t *const *indices);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A layout's offset is asked of the compiler (hd_tensor_offset), once, over
-// variables for the indices, and evaluated for each element: what the kernel
-// computes and what is done here cannot differ.
+// variables for the indices, and evaluated for each run of elements that it
+// keeps side by side: what the kernel computes and what is done here cannot
+// differ.
 #include "Runtime/Storage.h"
 
 #include <stdio.h>
@@ -77,12 +78,41 @@ typedef struct walk {
   const hd_expr_t *offset;
   unsigned bits;
   size_t bytes;
+  int64_t run; // Elements that are copied at once; it divides the last size.
 } walk_t;
 
+// Whether whatever follows the base has offsets that are multiples of the run
+// where indices along the last axis are.
+static bool is_aligned(const hd_tensor_t *tensor, int64_t run) {
+  const hd_layout_t *layout = tensor->layout;
+  if (!layout || layout->items[0].kind != HD_LAYOUT_STRIDES)
+    return true;
+  int64_t stride;
+  for (uint32_t i = 0; i + 1 < tensor->rank; i++)
+    if (!hd_expr_fold_int(layout->items[0].values[i], &stride) || stride % run)
+      return false;
+  return true;
+}
+
+static int64_t run_of(const hd_tensor_t *tensor, const hd_host_tensor_t *host) {
+  enum { MAX_RUN = 1 << 16 };
+  int64_t run = 1;
+  if (tensor->rank == 0 || hd_type_bits(tensor->element) < 8)
+    return run;
+  int64_t row = host->shape[host->rank - 1];
+  while (run < MAX_RUN && row % (2 * run) == 0 && is_aligned(tensor, 2 * run) &&
+         !hd_tensor_why_apart(tensor, (unsigned)(2 * run)))
+    run *= 2;
+  return run;
+}
+
 static void start_walk(walk_t *w, const hd_env_t *env, hd_arena_t *arena,
-                       const hd_tensor_t *tensor, size_t bytes) {
+                       const hd_tensor_t *tensor, const hd_host_tensor_t *host,
+                       size_t bytes) {
   const hd_expr_t *indices[HD_TENSOR_MAX_RANK];
-  *w = (walk_t){.bits = hd_type_bits(tensor->element), .bytes = bytes};
+  *w = (walk_t){.bits = hd_type_bits(tensor->element),
+                .bytes = bytes,
+                .run = run_of(tensor, host)};
   w->env.sms = env->sms;
   for (uint32_t i = 0; i < tensor->rank; i++) {
     const hd_var_t *var =
@@ -95,17 +125,18 @@ static void start_walk(walk_t *w, const hd_env_t *env, hd_arena_t *arena,
   w->offset = hd_tensor_offset(arena, tensor, indices);
 }
 
-// The offset in bits of the next element, in row-major order.
+// The offset in bits of the next run, in row-major order.
 static bool next_offset(walk_t *w, const hd_host_tensor_t *tensor,
                         size_t *offset) {
   int64_t elements;
+  int64_t size = (int64_t)(w->bytes * 8 / w->bits), step = w->run;
   if (!hd_eval_int(&w->env, w->offset, &elements) || elements < 0 ||
-      (uint64_t)elements >= w->bytes * 8 / w->bits)
+      elements > size - w->run)
     return false;
   *offset = (size_t)elements * w->bits;
-  for (unsigned axis = tensor->rank; axis-- > 0;) {
+  for (unsigned axis = tensor->rank; axis-- > 0; step = 1) {
     hd_binding_t *index = &w->env.bindings.data[axis];
-    if (++index->i < tensor->shape[axis])
+    if ((index->i += step) < tensor->shape[axis])
       break;
     index->i = 0;
   }
@@ -121,14 +152,14 @@ bool hd_storage_pack(const hd_env_t *env, hd_arena_t *arena,
   }
   memset(storage, 0, bytes);
   walk_t w;
-  start_walk(&w, env, arena, tensor, bytes);
+  start_walk(&w, env, arena, tensor, from, bytes);
   size_t size = hd_host_element_bytes(from->type), offset;
-  for (int64_t i = 0; i < from->count; i++) {
+  for (int64_t i = 0; i < from->count; i += w.run) {
     if (!next_offset(&w, from, &offset))
       return false;
     const unsigned char *element = from->data + (size_t)i * size;
     if (w.bits >= 8)
-      memcpy(storage + offset / 8, element, size);
+      memcpy(storage + offset / 8, element, (size_t)w.run * size);
     else
       storage[offset / 8] |=
           (unsigned char)((*element & ((1u << w.bits) - 1)) << offset % 8);
@@ -144,14 +175,14 @@ bool hd_storage_unpack(const hd_env_t *env, hd_arena_t *arena,
     return bytes == to->bytes;
   }
   walk_t w;
-  start_walk(&w, env, arena, tensor, bytes);
+  start_walk(&w, env, arena, tensor, to, bytes);
   size_t size = hd_host_element_bytes(to->type), offset;
-  for (int64_t i = 0; i < to->count; i++) {
+  for (int64_t i = 0; i < to->count; i += w.run) {
     if (!next_offset(&w, to, &offset))
       return false;
     unsigned char *element = to->data + (size_t)i * size;
     if (w.bits >= 8)
-      memcpy(element, storage + offset / 8, size);
+      memcpy(element, storage + offset / 8, (size_t)w.run * size);
     else
       *element = (unsigned char)(storage[offset / 8] >> offset % 8 &
                                  ((1u << w.bits) - 1));
