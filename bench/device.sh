@@ -10,13 +10,13 @@
 #
 # usage: device.sh [BUILD] [part...]
 #   BUILD: the unpacked folder, or a build folder (build-static). Parts: tests devices sanitizer products
-#   hopper bandwidth math compile suite models; default: all but the last two.
+#   hopper bert bandwidth math compile suite models; default: all but the last two.
 #   Results: $OUT (bench/results).
 set -u
 cd "$(dirname "$0")/.."
 build=${1:-build-static}
 shift $(($# > 0 ? 1 : 0))
-parts=${*:-tests devices products hopper bandwidth compile sanitizer math}
+parts=${*:-tests devices products hopper bert bandwidth compile sanitizer math}
 out=${OUT:-bench/results}
 mkdir -p "$out"
 export LD_LIBRARY_PATH=$PWD/$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -48,6 +48,10 @@ for part in $parts; do
       run hopper python3 bench/hopper.py --tools="$build/bin" \
         --json="$out/hopper.json"
       cat "$out/hopper.log" ;;
+    bert)
+      run bert python3 bench/bert_layer.py --quick --tools="$build/bin" \
+        --json="$out/bert_layer.json"
+      cat "$out/bert.log" ;;
     bandwidth)
       run bandwidth python3 bench/bandwidth.py --tools="$build/bin" \
         --json="$out/bandwidth.json"

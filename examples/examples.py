@@ -10,6 +10,8 @@ examples/run.py runs the rows; the demonstration and the tests use it.
 
 import numpy as np
 
+import bert
+
 EXAMPLES = {}
 
 
@@ -21,8 +23,14 @@ class Example:
         self.sizes = sizes
         self.rtol = rtol
         self.atol = atol
-        self.entry = entry  # the kernel or plan, where a file has several
+        self.entry = entry  # the kernel or plan, where a file has several:
+        # its name, or a function of the sizes
         self.target = target  # the one GPU that it is for, or None
+
+    def entry_of(self, sizes=None):
+        """The kernel or plan for these sizes; None: the only one."""
+        return (self.entry(*(sizes or self.sizes[0])) if callable(self.entry)
+                else self.entry)
 
     def make(self, sizes=None):
         """The arguments and the expected outputs, always the same ones."""
@@ -237,3 +245,17 @@ def dependent(rng, n):
     x, bias = normal(rng, n), normal(rng, n)
     return ({"x": x, "bias": bias},
             {"y": x.astype("f8") * 2 + bias.astype("f8")})
+
+
+# Sizes are tokens, columns, columns between.
+@example((128, 256, 512), (256, 128, 512), (128, 768, 3072), rtol=5e-3,
+         atol=1e-2, target="sm_90a",
+         entry=lambda m, n, ff: "bert_layer[M = %d, N = %d, FF = %d, RING = %d]"
+         % (m, n, ff, max(2, n // 128)))
+def bert_layer(rng, m, n, ff):
+    layer = bert.weights(rng, n, ff)
+    x = normal(rng, m, n, dtype="f2")
+    given = {"x": x, "x_parts": bert.statistics(x, 56)}
+    given.update(bert.folded(layer, 24, 56))
+    y = bert.apply(x, layer)
+    return given, {"y": y, "y_parts": bert.statistics(y, 56)}

@@ -46,7 +46,7 @@ def command_line(tool, name, sizes, device, folder, compare=True):
     command = [tool, str(FOLDER / (name + ".hir")), "--device=" + device,
                "--rtol=%g" % row.rtol, "--atol=%g" % row.atol]
     if row.entry:
-        command.append("--entry=" + row.entry)
+        command.append("--entry=" + row.entry_of(sizes))
     os.mkdir(os.path.join(folder, "expected"))
     for key, value in arguments.items():
         command.append("--input=" + save(folder, key, value))

@@ -23,7 +23,7 @@ sys.path.insert(0, str(EXAMPLES))
 import run  # noqa: E402
 
 SIZES = {"matmul_wgmma": (300, 264, 400), "rms_norm_cluster": (3, 1237),
-         "copy_tma": (200, 520)}
+         "copy_tma": (200, 520), "bert_layer": (128, 256, 512)}
 # Few blocks, so that each walks around its ring.
 SMALLER = {"copy_tma": ("min(4 * device.sms, ", "min(2, ")}
 
@@ -84,6 +84,33 @@ FAULTS = [
     ("copy_tma", "a tile loaded over one that is being stored",
      "bulk_wait_read(STAGES - AHEAD - 1)", "bulk_wait_read(STAGES - AHEAD)",
      "E0705", "bulk_wait_read"),
+    ("bert_layer", "a chunk of the ring that is filled while products read it",
+     "        wgmma_wait(1, BN, sum[0, 0])\n", "",
+     "E0705", "may still be reading"),
+    ("bert_layer", "statistics that are used before all are there",
+     "  if !EARLY {\n    griddepcontrol_launch()\n  }\n  barrier()\n\n  for at",
+     "  barrier_sync(1 + warpgroup, 128)\n\n  for at",
+     "E070", "'norm'|'tile'"),
+    ("bert_layer", "sums that are used before they have come",
+     "  mbarrier_wait(landed, 0)\n", "",
+     "E0705", "a store_async_remote into|a bulk copy into"),
+    ("bert_layer", "sums that are pushed without a fence between the proxies",
+     "      fence_proxy_async()\n", "",
+     "E0711", "fence_proxy_async"),
+    ("bert_layer", "sums that are pushed before all have been written",
+     "      barrier_sync(1, 2 * BM)\n", "",
+     "E070", "'part'"),
+    ("bert_layer", "a block that ends while its sums are copied",
+     "    cluster_wait() // Nobody ends while its sums are being copied.\n", "",
+     "E0714", "may have ended"),
+    ("bert_layer", "fewer bytes expected than are sent",
+     "mbarrier_arrive_expect(landed, BM * BN * 4)",
+     "mbarrier_arrive_expect(landed, own * BN * 4)",
+     "E070", "mbarrier 'landed'|into block"),
+    ("bert_layer", "a barrier of another block that may not be there yet",
+     "    wgmma_wait(0, BN, sum[0, 0])\n    cluster_wait()\n",
+     "    wgmma_wait(0, BN, sum[0, 0])\n",
+     "E07", "'landed'|cluster's barrier"),
 ]
 
 # Likewise in what the pass lower-points makes of a kernel's fusion points.
