@@ -5,8 +5,6 @@
 #include "Fusion/Views.h"
 #include "Schedule/Settle.h"
 
-#include <string.h>
-
 static bool check_values(hd_module_t *module, const hd_value_t *const *values,
                          size_t count) {
   for (size_t i = 0; i < count; i++)
@@ -60,32 +58,40 @@ static const hd_node_t *settle(hd_settler_t *settler, const hd_node_t *node) {
   return copy;
 }
 
-const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
-                                            hd_scheduler_t *scheduler,
-                                            const hd_graph_t *graph) {
-  if (!hd_graph_check_tasks(module, graph))
-    return NULL;
+const hd_graph_t *hd_graph_settle(hd_module_t *module,
+                                  const hd_graph_t *graph) {
   hd_settler_t settler = {.module = module};
   hd_graph_t *made = HD_ARENA_NEW(&module->arena, hd_graph_t);
   *made = *graph;
   made->nodes.data =
       HD_ARENA_ARRAY(&module->arena, const hd_node_t *, graph->nodes.size + 1);
-  memcpy(made->nodes.data, graph->nodes.data,
-         graph->nodes.size * sizeof(graph->nodes.data[0]));
   made->nodes.capacity = graph->nodes.size + 1;
   for (size_t i = 0; i < graph->nodes.size; i++) {
     const hd_node_t *node = graph->nodes.data[i];
-    int64_t offsets[HD_MAX_PARTS];
-    if (node->schedule)
-      node = settle(&settler, node);
-    else if (!node->group &&
-             hd_node_concatenates(module->context, node, offsets))
-      continue; // The plan places its operands, or gives it a kernel.
-    else if (node->task && (node->anchor || !node->group))
-      node = hd_node_schedule(module, scheduler, node);
-    if (!node)
+    made->nodes.data[i] = node->schedule ? settle(&settler, node) : node;
+    if (!made->nodes.data[i])
       return NULL;
-    made->nodes.data[i] = node;
   }
   return made;
+}
+
+const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
+                                            hd_scheduler_t *scheduler,
+                                            const hd_graph_t *graph) {
+  if (!hd_graph_check_tasks(module, graph) ||
+      !(graph = hd_graph_settle(module, graph)))
+    return NULL;
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    int64_t offsets[HD_MAX_PARTS];
+    if (node->schedule || !node->task || (node->group && !node->anchor))
+      continue;
+    // The plan places its operands, or gives it a kernel.
+    if (!node->group && hd_node_concatenates(module->context, node, offsets))
+      continue;
+    graph->nodes.data[i] = hd_node_schedule(module, scheduler, node);
+    if (!graph->nodes.data[i])
+      return NULL;
+  }
+  return graph;
 }

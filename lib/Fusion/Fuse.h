@@ -18,12 +18,15 @@ const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
                                 bool explain);
 
 // A graph whose anchors, and nodes of no group, name their schedules: plans
-// that are added to the module, one for nodes that compute the same. A schedule
-// that is there is made for its node's sizes (Schedule/Settle.h). NULL after an
-// error: E0316, E1103, E1104.
+// that are added to the module, one for nodes that compute the same. Those
+// that are there are settled. NULL after an error: E0316, E1103, E1104.
 const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
                                             hd_scheduler_t *scheduler,
                                             const hd_graph_t *graph);
+
+// The same graph; schedules that are there are made for their nodes' sizes.
+// NULL after an error: E0316.
+const hd_graph_t *hd_graph_settle(hd_module_t *module, const hd_graph_t *graph);
 
 // A node that names its schedule. NULL after an error.
 const hd_node_t *hd_node_schedule(hd_module_t *module,

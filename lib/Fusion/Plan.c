@@ -148,13 +148,14 @@ static void settle_programmatic(hd_planner_t *p) {
 const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
                                        hd_scheduler_t *scheduler,
                                        const hd_graph_t *graph, bool explain) {
+  if (!hd_graph_check_tasks(module, graph) ||
+      !(graph = hd_graph_settle(module, graph)))
+    return NULL;
   hd_planner_t p = {.module = module,
                     .arena = &module->arena,
                     .graph = graph,
                     .scheduler = scheduler,
                     .explain = explain};
-  if (!hd_graph_check_tasks(module, graph))
-    return NULL;
   p.fusion = hd_fusion_create(module, scheduler, graph);
   for (size_t i = 0; i < graph->inputs.size; i++)
     add_param(&p, graph->inputs.data[i], HD_DIR_IN);

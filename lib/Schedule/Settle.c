@@ -16,17 +16,18 @@
 
 #include <string.h>
 
-struct hd_settled {
-  hd_settled_t *next;
-  const hd_func_t *from, *func;
+typedef struct settled {
+  const struct settled *next; // Of the same function.
+  const hd_func_t *func;
   const hd_known_t *known; // A value for each scalar, in order.
   size_t count;
-};
+} settled_t;
 
 static const hd_func_t *find(const hd_settler_t *s, const hd_func_t *func,
                              const hd_known_t *known, size_t count) {
-  for (const hd_settled_t *made = s->made; made; made = made->next) {
-    bool same = made->from == func && made->count == count;
+  for (const settled_t *made = hd_ptr_map_get(&s->made, func); made;
+       made = made->next) {
+    bool same = made->count == count;
     for (size_t i = 0; same && i < count; i++)
       same = made->known[i].var == known[i].var &&
              made->known[i].value == known[i].value;
@@ -92,9 +93,10 @@ static const hd_func_t *settle(hd_settler_t *s, const hd_func_t *func,
     hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = made};
     hd_vec_push(arena, &s->module->items, item);
   }
-  hd_settled_t *settled = HD_ARENA_NEW(arena, hd_settled_t);
-  *settled = (hd_settled_t){s->made, func, same ? func : made, known, count};
-  s->made = settled;
+  settled_t *settled = HD_ARENA_NEW(arena, settled_t);
+  *settled = (settled_t){hd_ptr_map_get(&s->made, func), same ? func : made,
+                         known, count};
+  hd_ptr_map_set(arena, &s->made, func, settled);
   return settled->func;
 }
 

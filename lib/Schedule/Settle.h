@@ -7,13 +7,12 @@
 #define HIDET_SCHEDULE_SETTLE_H
 
 #include "IR/Graph/Graph.h"
-
-typedef struct hd_settled hd_settled_t;
+#include "Support/Map.h"
 
 // What has been made, so that nodes of the same sizes share it.
 typedef struct hd_settler {
   hd_module_t *module;
-  hd_settled_t *made;
+  hd_ptr_map_t made; // By what it was made of, a list.
 } hd_settler_t;
 
 // The schedule of a node whose shapes are known, with tensors alone for

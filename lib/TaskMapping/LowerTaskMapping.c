@@ -25,7 +25,8 @@
 // A body that breaks or continues needs one loop to do it to: over the number
 // of the task, of which the other variables are digits.
 //
-// Requires nothing; leaves no mapping behind, save in layouts.
+// A point that goes through shared memory is stored by its loop as a whole, so
+// lower-points comes before. Leaves no mapping behind, save in layouts.
 
 #include "IR/Exits.h"
 #include "IR/Rewrite.h"

@@ -30,8 +30,10 @@ static void code_cell(hd_buffer_t *out, const char *text) {
 void hd_docs_passes(const hd_pass_list_t *passes, hd_buffer_t *out) {
   hd_buffer_printf(out, "# Passes\n\n%s", hd_docs_notice);
   hd_buffer_puts(out, "Each is an option of `hidet-opt`; they run in the order "
-                      "given.\n\n| pass | options | level | what it does |\n"
-                      "|---|---|---|---|\n");
+                      "given. One that meets what it does not take says "
+                      "which pass comes first (E0509).\n\n| pass | options | "
+                      "level | what it does | after |\n"
+                      "|---|---|---|---|---|\n");
   for (size_t i = 0; i < passes->size; i++) {
     const hd_pass_t *pass = passes->passes[i];
     hd_buffer_printf(out, "| `--%s` | ", pass->name);
@@ -39,7 +41,11 @@ void hd_docs_passes(const hd_pass_list_t *passes, hd_buffer_t *out) {
       code_cell(out, pass->options);
     hd_buffer_printf(out, " | %s | ", hd_pass_level_name(pass->level));
     cell(out, pass->summary);
-    hd_buffer_puts(out, " |\n");
+    hd_pass_before_t before = hd_pass_before(pass);
+    if (before.pass)
+      hd_buffer_printf(out, " | `--%s`, of %s |\n", before.pass, before.what);
+    else
+      hd_buffer_puts(out, " | |\n");
   }
 }
 

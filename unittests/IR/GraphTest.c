@@ -204,9 +204,21 @@ static bool keep(hd_module_t *module, const hd_graph_t *graph,
 
 static void a_pass_is_for_graphs_or_for_functions(void **state) {
   (void)state;
-  static const hd_pass_t kernels = {"k", touch, HD_LEVEL_KERNEL, "", "", NULL};
-  static const hd_pass_t cuts = {"cut", NULL, HD_LEVEL_GRAPH, "", "", cut};
-  static const hd_pass_t keeps = {"keep", NULL, HD_LEVEL_GRAPH, "", "", keep};
+  static const hd_pass_t kernels = {.name = "k",
+                                    .run = touch,
+                                    .level = HD_LEVEL_KERNEL,
+                                    .options = "",
+                                    .summary = ""};
+  static const hd_pass_t cuts = {.name = "cut",
+                                 .run_graph = cut,
+                                 .level = HD_LEVEL_GRAPH,
+                                 .options = "",
+                                 .summary = ""};
+  static const hd_pass_t keeps = {.name = "keep",
+                                  .run_graph = keep,
+                                  .level = HD_LEVEL_GRAPH,
+                                  .options = "",
+                                  .summary = ""};
   static const hd_pass_config_t config = {.verify_each = true};
   made_t m;
   setup(&m);

@@ -305,8 +305,11 @@ static const hd_func_t *break_it(hd_module_t *module, const hd_func_t *func,
 
 static void a_pass_that_breaks_the_rules_is_named(void **state) {
   fixture_t *f = *state;
-  static const hd_pass_t pass = {"break", break_it, HD_LEVEL_KERNEL,
-                                 "",      "Breaks", NULL};
+  static const hd_pass_t pass = {.name = "break",
+                                 .run = break_it,
+                                 .level = HD_LEVEL_KERNEL,
+                                 .options = "",
+                                 .summary = "Breaks"};
   hd_module_t *module = hd_module_create(&f->context);
   hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = &f->func};
   hd_vec_push(&module->arena, &module->items, item);

@@ -114,8 +114,11 @@ static void refuses_what_is_ruled_out(void **state) {
 }
 
 static void lower_and_load(fixture_t *f) {
-  const hd_pass_t lower = {"lower", hd_pass_lower, HD_LEVEL_KERNEL, "",
-                           "",      NULL};
+  const hd_pass_t lower = {.name = "lower",
+                           .run = hd_pass_lower,
+                           .level = HD_LEVEL_KERNEL,
+                           .options = "",
+                           .summary = ""};
   hd_pass_config_t config = {.verify_each = true};
   assert_true(hd_pass_run(f->program.module, &lower, NULL, &config).ok);
   assert_true(hd_program_load(&f->program));

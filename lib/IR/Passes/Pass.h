@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Passes. A pass is a row of a table (lib/*/Passes.def):
-//   HD_PASS(name, function, level, options, summary)
+//   HD_PASS(name, function, level, needs, options, summary)
 // and a function of its level: one that takes a function of a module (KERNEL),
 // or one that takes a graph (GRAPH). The driver runs it over all of these in
 // the module, and leaves the others alone; it verifies, prints, times.
@@ -31,6 +31,12 @@ typedef bool (*hd_graph_pass_fn_t)(hd_module_t *module, const hd_graph_t *graph,
 
 typedef enum hd_pass_level { HD_LEVEL_KERNEL, HD_LEVEL_GRAPH } hd_pass_level_t;
 
+typedef enum hd_pass_needs {
+  HD_NEEDS_NOTHING,
+  HD_NEEDS_NO_POINTS,        // No fusion points.
+  HD_NEEDS_NO_STAGED_POINTS, // None that go through shared memory.
+} hd_pass_needs_t;
+
 typedef struct hd_pass {
   const char *name; // As in --name.
   hd_pass_fn_t run; // KERNEL
@@ -38,18 +44,26 @@ typedef struct hd_pass {
   const char *options;          // What it takes: see IR/Passes.def.
   const char *summary;          // One line.
   hd_graph_pass_fn_t run_graph; // GRAPH
+  hd_pass_needs_t needs;        // KERNEL
 } hd_pass_t;
 
+// What a pass needs to be run first, and what of; NULL: nothing.
+typedef struct hd_pass_before {
+  const char *pass, *what;
+} hd_pass_before_t;
+hd_pass_before_t hd_pass_before(const hd_pass_t *pass);
+
 // A row of a table as an hd_pass_t, and the declaration of its function.
-#define HD_PASS_ROW(name_, function, level_, options_, summary_)               \
+#define HD_PASS_ROW(name_, function, level_, needs_, options_, summary_)       \
   {.name = name_,                                                              \
    .level = HD_LEVEL_##level_,                                                 \
+   .needs = HD_NEEDS_##needs_,                                                 \
    .options = options_,                                                        \
    .summary = summary_,                                                        \
    HD_PASS_RUN_##level_ = function},
 #define HD_PASS_RUN_KERNEL .run
 #define HD_PASS_RUN_GRAPH .run_graph
-#define HD_PASS_DECLARATION(name, function, level, options, summary)           \
+#define HD_PASS_DECLARATION(name, function, level, needs, options, summary)    \
   HD_PASS_DECLARE_##level(function)
 #define HD_PASS_DECLARE_KERNEL(function)                                       \
   const hd_func_t *function(hd_module_t *module, const hd_func_t *func,        \
@@ -81,8 +95,9 @@ typedef struct hd_pass_config {
   bool verify_each;
 } hd_pass_config_t;
 
-// Checks the options, then runs one pass over every function, or every graph,
-// of the module (not over the library's).
+// Checks the options and, of each function, what the pass needs (E0509); runs
+// one pass over every function, or every graph, of the module (not over the
+// library's).
 hd_pass_result_t hd_pass_run(hd_module_t *module, const hd_pass_t *pass,
                              const hd_pass_args_t *args,
                              const hd_pass_config_t *config);

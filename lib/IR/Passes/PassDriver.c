@@ -43,10 +43,49 @@ static bool verify_after(hd_module_t *module, const hd_func_t *func,
          report_invalid(module->context, last, func->loc, pass);
 }
 
+static bool is_no_point(void *point, const hd_stmt_t *stmt) {
+  if (stmt->kind == HD_STMT_POINT)
+    *(const hd_stmt_t **)point = stmt;
+  return stmt->kind != HD_STMT_POINT;
+}
+
+static bool is_no_staged_point(void *point, const hd_stmt_t *stmt) {
+  return stmt->kind != HD_STMT_POINT || !stmt->u.point.staging ||
+         is_no_point(point, stmt);
+}
+
+static const struct {
+  hd_visit_stmt_t visit; // Stops at what stands in the way, and gives it.
+  hd_pass_before_t before;
+} needs[] = {
+    [HD_NEEDS_NOTHING] = {NULL, {NULL, NULL}},
+    [HD_NEEDS_NO_POINTS] = {is_no_point, {"lower-points", "fusion points"}},
+    [HD_NEEDS_NO_STAGED_POINTS] = {is_no_staged_point,
+                                   {"lower-points",
+                                    "fusion points through shared memory"}},
+};
+
+hd_pass_before_t hd_pass_before(const hd_pass_t *pass) {
+  return needs[pass->needs].before;
+}
+
+// Whether a function is what the pass can work on; else says what comes first.
+static bool check_needs(hd_module_t *module, const hd_func_t *func,
+                        const hd_pass_t *pass) {
+  const hd_stmt_t *found = NULL;
+  if (!needs[pass->needs].visit ||
+      hd_walk_block(func->body, needs[pass->needs].visit, NULL, &found))
+    return true;
+  hd_pass_before_t before = hd_pass_before(pass);
+  return hd_error(&module->context->diags, found->loc, HD_E0509, pass->name,
+                  before.pass, before.what);
+}
+
 static void run_on(hd_module_t *module, hd_func_t *func, const hd_pass_t *pass,
                    const hd_pass_args_t *args, bool verify,
                    hd_pass_result_t *result) {
-  const hd_func_t *version = pass->run(module, func, args);
+  const hd_func_t *version =
+      check_needs(module, func, pass) ? pass->run(module, func, args) : NULL;
   if (!version)
     result->ok = false;
   if (!version || version == func)
@@ -148,6 +187,7 @@ hd_pass_result_t hd_pass_run(hd_module_t *module, const hd_pass_t *pass,
   if (args &&
       !hd_pass_check_options(&module->context->diags, pass, args->options))
     return (hd_pass_result_t){0};
+  unsigned errors = module->context->diags.num_errors;
   uint64_t start = hd_clock_ns();
   bool verify = config && config->verify_each;
   switch (pass->level) {
@@ -158,6 +198,8 @@ hd_pass_result_t hd_pass_run(hd_module_t *module, const hd_pass_t *pass,
     run_on_graphs(module, pass, args ? args : &no_args, verify, &result);
     break;
   }
+  // What was told is an error, whatever the pass made of it.
+  result.ok &= module->context->diags.num_errors == errors;
   result.ns = hd_clock_ns() - start;
   return result;
 }
