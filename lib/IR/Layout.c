@@ -289,9 +289,13 @@ const hd_expr_t *hd_tensor_bare_offset(hd_arena_t *arena,
   case HD_LAYOUT_TILE:
     offset = tiled(arena, type, tensor, base, indices);
     break;
-  case HD_LAYOUT_LOCAL:
-    offset = local_place(arena, base->mapping, indices, &count);
+  case HD_LAYOUT_LOCAL: {
+    const hd_expr_t *converted[HD_MAX_RANK];
+    for (unsigned i = 0; i < tensor->rank; i++)
+      converted[i] = convert(arena, type, indices[i]);
+    offset = local_place(arena, base->mapping, converted, &count);
     break;
+  }
   }
   return offset;
 }
