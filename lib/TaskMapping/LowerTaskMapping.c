@@ -61,16 +61,12 @@ static const hd_expr_t *zero(nest_t *nest) {
 
 static const hd_expr_t *arith(nest_t *nest, hd_expr_kind_t kind,
                               const hd_expr_t *a, int64_t b) {
-  int64_t value;
   if (b == 1)
     return kind == HD_EXPR_MOD ? zero(nest) : a;
-  if (hd_expr_is_const(a)) {
-    value = kind == HD_EXPR_MUL   ? a->u.i * b
-            : kind == HD_EXPR_DIV ? a->u.i / b
-                                  : a->u.i % b;
-    return hd_expr_i32(nest->arena, value);
-  }
-  return hd_expr_binary(nest->arena, kind, a, hd_expr_i32(nest->arena, b));
+  const hd_expr_t *e =
+      hd_expr_binary(nest->arena, kind, a, hd_expr_i32(nest->arena, b));
+  const hd_expr_t *folded = hd_expr_fold(nest->arena, e, NULL, NULL);
+  return folded ? folded : e;
 }
 
 static const hd_expr_t *add(nest_t *nest, const hd_expr_t *a,

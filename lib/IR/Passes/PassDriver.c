@@ -17,10 +17,11 @@ const hd_pass_t hd_ir_passes[] = {
 const size_t hd_ir_num_passes = sizeof hd_ir_passes / sizeof hd_ir_passes[0];
 
 // A pass may make known what breaks a rule: the place of registers, a size, the
-// step of a loop.
+// step of a loop, that a schedule is for other sizes than its node.
 static bool is_inputs_fault(const hd_diagnostic_t *d) {
   for (; d; d = d->next)
-    if (d->code != HD_E0307 && d->code != HD_E0312 && d->code != HD_E0313)
+    if (d->code != HD_E0307 && d->code != HD_E0312 && d->code != HD_E0313 &&
+        d->code != HD_E0316)
       return false;
   return true;
 }
@@ -96,19 +97,38 @@ static void run_on(hd_module_t *module, hd_func_t *func, const hd_pass_t *pass,
     result->ok &= verify_after(module, func, pass);
 }
 
+static bool verify_item(hd_module_t *module, const hd_item_t *item) {
+  return item->kind == HD_ITEM_GRAPH
+             ? hd_graph_verify(module->context, item->u.graph)
+             : hd_func_verify(module->context, item->u.func);
+}
+
 static bool is_ordered(void *argument, const hd_stmt_t *stmt) {
   (void)argument;
   return stmt->kind != HD_STMT_LAUNCH || !stmt->u.launch.programmatic;
 }
 
-// What plans say of their kernels beyond parameters: that they may begin early.
-static bool verify_plans(hd_module_t *module, const hd_pass_t *pass) {
+// Plans whose launches may begin early, and graphs whose nodes name what
+// computes them.
+static bool depends_on_kernels(const hd_item_t *item) {
+  if (item->kind == HD_ITEM_FUNC)
+    return item->u.func->kind == HD_FUNC_PLAN &&
+           !hd_walk_block(item->u.func->body, is_ordered, NULL, NULL);
+  for (size_t i = 0;
+       item->kind == HD_ITEM_GRAPH && i < item->u.graph->nodes.size; ++i)
+    if (item->u.graph->nodes.data[i]->schedule)
+      return true;
+  return false;
+}
+
+// What other items say of functions that have changed.
+static bool verify_users(hd_module_t *module, const hd_pass_t *pass) {
   bool ok = true;
   for (size_t i = 0; i < module->items.size; ++i) {
     const hd_item_t *item = &module->items.data[i];
-    if (item->kind == HD_ITEM_FUNC && item->u.func->kind == HD_FUNC_PLAN &&
-        !hd_walk_block(item->u.func->body, is_ordered, NULL, NULL))
-      ok &= verify_after(module, item->u.func, pass);
+    const hd_diagnostic_t *last = module->context->diags.last;
+    if (depends_on_kernels(item) && !verify_item(module, item))
+      ok = report_invalid(module->context, last, hd_item_loc(item), pass);
   }
   return ok;
 }
@@ -128,13 +148,7 @@ static void run_on_functions(hd_module_t *module, const hd_pass_t *pass,
         run_on(module, item->u.func, pass, args, verify, result);
     }
   if (verify && result->changed)
-    result->ok &= verify_plans(module, pass);
-}
-
-static bool verify_item(hd_module_t *module, const hd_item_t *item) {
-  return item->kind == HD_ITEM_GRAPH
-             ? hd_graph_verify(module->context, item->u.graph)
-             : hd_func_verify(module->context, item->u.func);
+    result->ok &= verify_users(module, pass);
 }
 
 // Tasks that a pass has made, from number added on, stand before what uses
