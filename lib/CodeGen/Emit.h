@@ -130,6 +130,8 @@ typedef struct hd_emit {
 
   const hd_shared_plan_t *shared;
   LLVMValueRef shared_base; // On the GPU an i32.
+  LLVMValueRef printed;     // What printf is given; NULL: no call so far.
+  uint32_t num_printed;     // It holds so many values.
 
   // Of the host's forms.
   LLVMValueRef thread, block;   // hd_sim_thread_t (coroutine), hd_sim_block_t
@@ -286,6 +288,9 @@ LLVMValueRef hd_emit_small_to_f32(hd_emit_t *e, LLVMValueRef value,
 LLVMValueRef hd_emit_f32_to_small(hd_emit_t *e, LLVMValueRef value,
                                   hd_scalar_t to);
 LLVMValueRef hd_emit_f64_to_f32_odd(hd_emit_t *e, LLVMValueRef value);
+
+// EmitPrint.c
+void hd_emit_print(hd_emit_t *e, const hd_stmt_t *stmt);
 
 // EmitTable.c
 const hd_binding_t *hd_emit_bind_table(hd_emit_t *e, const hd_var_t *table);

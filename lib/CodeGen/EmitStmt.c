@@ -420,6 +420,9 @@ static void emit_stmt(hd_emit_t *e, const hd_stmt_t *stmt) {
   case HD_STMT_RETURN:
     emit_return(e, stmt);
     return;
+  case HD_STMT_PRINT:
+    hd_emit_print(e, stmt);
+    return;
   case HD_STMT_BREAK:
     emit_exit(e, &e->exits->end);
     return;

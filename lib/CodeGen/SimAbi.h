@@ -113,6 +113,9 @@ void *hd_sim_frame(hd_sim_thread_t *thread, uint64_t size, uint64_t align);
 // uses the place at all).
 bool hd_sim_check(hd_sim_thread_t *thread, const hd_sim_site_t *site,
                   const int64_t *values, const void *address);
+// printf: a format of IR/Format.h and its values, as the bits of a long long or
+// a double each.
+void hd_sim_print(const char *format, const uint64_t *values);
 // thread is NULL in the loop form.
 void hd_sim_assert_failed(hd_sim_thread_t *thread, hd_sim_block_t *block,
                           const hd_sim_site_t *site);

@@ -273,6 +273,9 @@ static void visit_stmt(walk_t *w, const hd_stmt_t *stmt) {
   case HD_STMT_CONTINUE:
     leave_loop(w, stmt->kind == HD_STMT_BREAK);
     break;
+  case HD_STMT_PRINT:
+    visit_exprs(w, stmt->u.print.args, stmt->u.print.num_args);
+    break;
   case HD_STMT_LAUNCH: // In plans alone.
   case HD_STMT_COUNT:
     break;

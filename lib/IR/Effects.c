@@ -70,7 +70,8 @@ static bool visit_pure_stmt(void *argument, const hd_stmt_t *stmt) {
   if (var)
     return var->tensor->scope == HD_SCOPE_REGISTER &&
            var->direction == HD_DIR_NONE;
-  return stmt->kind != HD_STMT_ASSERT && stmt->kind != HD_STMT_WHILE;
+  return stmt->kind != HD_STMT_ASSERT && stmt->kind != HD_STMT_WHILE &&
+         stmt->kind != HD_STMT_PRINT;
 }
 
 static bool func_is_pure(effects_t *walk, const hd_func_t *func) {
@@ -96,7 +97,7 @@ static bool visit_repeatable_stmt(void *argument, const hd_stmt_t *stmt) {
   const effects_t *walk = argument;
   const hd_var_t *var = stored_by(stmt);
   if (!var)
-    return true;
+    return stmt->kind != HD_STMT_PRINT;
   return var->tensor->scope == HD_SCOPE_REGISTER && !is_param(walk->func, var);
 }
 

@@ -57,6 +57,7 @@ bool hd_stmt_falls_through(const hd_stmt_t *stmt) {
   case HD_STMT_MAPFOR:
   case HD_STMT_ASSERT:
   case HD_STMT_EVAL:
+  case HD_STMT_PRINT:
   case HD_STMT_LAUNCH:
   case HD_STMT_COUNT:
     break;

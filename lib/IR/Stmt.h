@@ -92,6 +92,11 @@ struct hd_stmt {
              // returned), break and continue (value NULL)
       const hd_expr_t *value;
     } eval;
+    struct { // printf(format, args); see IR/Format.h
+      const char *format;
+      uint32_t num_args;
+      const hd_expr_t *const *args;
+    } print;
     struct { // in a plan: launch kernel(arguments); scalars and TENSORs
       const hd_func_t *kernel;
       bool programmatic; // May begin before the launch before it has ended.

@@ -217,6 +217,7 @@ static bool rewrite_parts(hd_accessor_t *a, hd_stmt_t *stmt) {
   case HD_STMT_RETURN:
   case HD_STMT_BREAK:
   case HD_STMT_CONTINUE:
+  case HD_STMT_PRINT:
   case HD_STMT_LAUNCH:
   case HD_STMT_COUNT:
     break;

@@ -200,6 +200,26 @@ static const hd_stmt_t *leave(hd_generator_t *g) {
              : NULL;
 }
 
+static const hd_stmt_t *print(hd_generator_t *g) {
+  static const struct {
+    const char *format;
+    hd_scalar_t types[2];
+    uint32_t count;
+  } prints[] = {{"100%% \n", {HD_VOID}, 0},
+                {"%d", {HD_I4}, 1},
+                {"%-+5.3e|%#x\t", {HD_BF16, HD_U64}, 2},
+                {"%g %i", {HD_F64, HD_BOOL}, 2}};
+  unsigned which = hd_random_below(g, 4);
+  hd_stmt_t *stmt = make(g, HD_STMT_PRINT);
+  const hd_expr_t **args = HD_ARENA_ARRAY(g->arena, const hd_expr_t *, 2);
+  stmt->u.print.format = prints[which].format;
+  stmt->u.print.num_args = prints[which].count;
+  stmt->u.print.args = args;
+  for (uint32_t i = 0; i < prints[which].count; i++)
+    args[i] = hd_generate_expr(g, hd_type(prints[which].types[i]), 3);
+  return stmt;
+}
+
 static const hd_stmt_t *assertion(hd_generator_t *g) {
   static const char *const messages[] = {NULL, "", "i < n",
                                          "a\"b\\c\n\td\u20ac"};
@@ -240,7 +260,9 @@ static const hd_stmt_t *statement(hd_generator_t *g, int depth) {
   case 8:
     return branch(g, HD_STMT_WHILE, depth - 1);
   case 9:
-    return hd_random_below(g, 2) ? assertion(g) : leave(g);
+    return hd_random_below(g, 2)   ? assertion(g)
+           : hd_random_below(g, 3) ? leave(g)
+                                   : print(g);
   case 10:
     return point(g, false);
   default:

@@ -90,9 +90,17 @@ static const char *store(hd_maker_t *m) {
                  hd_value(m, HD_K_I32, 3));
 }
 
+static const char *print(hd_maker_t *m) {
+  return hd_text(m, "printf(\"%%d %%d: %%x, %%g\\n\", block, thread, %s, %s)\n",
+                 hd_chance(m, 40) ? hd_hazard(m) : hd_value(m, HD_K_I32, 2),
+                 hd_value(m, HD_K_F32, 2));
+}
+
 static const char *effect(hd_maker_t *m) {
   static const char *const atomics[] = {"add", "min", "max", "xor"};
-  switch (hd_pick(m, 0, 3)) {
+  switch (hd_pick(m, 0, 4)) {
+  case 4:
+    return print(m);
   case 0: // Each element has one kind: kinds do not commute with each other.
   {
     int which = hd_pick(m, 0, 3);
@@ -462,7 +470,8 @@ const char *hd_functions(hd_maker_t *m) {
       "fn put(inout y: i32[2, 64, 16], a: i32, b: i32) -> i32 {\n"
       "y[block, thread, a & 15] = b\nreturn b + y[block, thread, %d]\n}\n"
       "fn act(inout y: i32[2, 64, 16], register t: i32[4], a: i32) {\n"
-      "if a > %d {\ny[block, thread, %d] = t[%d]\nreturn\n}\n"
+      "if a > %d {\ny[block, thread, %d] = t[%d]\n"
+      "printf(\"%%d %%d act\\n\", block, thread)\nreturn\n}\n"
       "t[%d] += a\n}\n"
       "fn smooth(x: f32) -> f32 {\nif x > %d.5 {\nreturn x - 1.0\n}\n"
       "return x * 0.5\n}\n",

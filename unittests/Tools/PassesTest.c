@@ -3,9 +3,10 @@
 // No pass changes what a kernel does: random kernels with stores, atomics,
 // barriers, loops, calls and lazy operands run on the simulator as they are,
 // and after each pass, after a few passes in random order, and after --lower;
-// every byte of their memory is the same. What vectorize leaves runs under the
-// sanitizer, which alone sees a vector that is not aligned. Likewise where
-// accesses to parameters are replaced, as fusion does.
+// every byte of their memory is the same, and all that each thread prints. What
+// vectorize leaves runs under the sanitizer, which alone sees a vector that is
+// not aligned. Likewise where accesses to parameters are replaced, as fusion
+// does.
 //
 // HIDET_TEST_KERNELS=20000 runs that many, through every pass each; without it
 // a kernel goes through a third of them. HIDET_TEST_SEED names the first; of a
@@ -16,6 +17,7 @@
 
 #include "CodeGen/CodeGen.h"
 #include "IR/Effects.h"
+#include "IR/Format.h"
 #include "IR/Rewrite.h"
 #include "IR/Text/Parser.h"
 #include "IR/Verify/Verifier.h"
@@ -37,7 +39,27 @@ typedef struct memory {
   float g[HD_RANDOM_BLOCKS * HD_RANDOM_THREADS * 8];
   int32_t z[HD_RANDOM_BLOCKS * 16 * 16];
   int32_t h[8];
+  // Of each thread: a hash of what it has printed, in its order.
+  uint64_t printed[HD_RANDOM_BLOCKS][HD_RANDOM_THREADS];
 } memory_t;
+
+static _Thread_local memory_t *printing; // Of the launch that runs here.
+
+// Kernels print their block and thread first.
+static void keep_print(const char *format, const uint64_t *values) {
+  uint64_t *hash = &printing->printed[values[0]][values[1]];
+  const char *at = format;
+  hd_conversion_t conversion;
+  for (; hd_format_next(&at, &conversion); values++)
+    *hash = (*hash ^ *values) * UINT64_C(0x100000001b3) + 1;
+  for (; *format; format++)
+    *hash = (*hash ^ (unsigned char)*format) * UINT64_C(0x100000001b3);
+}
+
+static void *symbol(const char *name) {
+  return strcmp(name, "hd_sim_print") ? hd_sim_symbol(name)
+                                      : (void *)(uintptr_t)keep_print;
+}
 
 static memory_t fresh_memory(uint64_t seed) {
   memory_t memory = {0};
@@ -187,6 +209,7 @@ static bool launch(version_t *v, const hd_func_t *func, uint64_t seed,
                             .shared_bytes = (size_t)shared_bytes,
                             .buffers = buffers,
                             .num_buffers = 6};
+  printing = memory;
   bool ok = hd_sim_launch(&kernel, &(hd_sim_options_t){.sanitize = sanitize},
                           &v->context.diags, NULL);
   hd_host_code_destroy(code);
@@ -226,7 +249,9 @@ static const char *array_of(const memory_t *a, const memory_t *b) {
          : memcmp(a->g, b->g, sizeof a->g) ? "g differs"
          : memcmp(a->z, b->z, sizeof a->z) ? "z differs"
          : memcmp(a->h, b->h, sizeof a->h) ? "h differs"
-                                           : "an input was written";
+         : memcmp(a->printed, b->printed, sizeof a->printed)
+             ? "what is printed differs"
+             : "an input was written";
 }
 
 static void print_kernel(uint64_t seed) {
@@ -327,7 +352,7 @@ static void passes_keep_what_kernels_do(void **state) {
                    wanted ? (unsigned)strtoul(wanted, NULL, 10) : KERNELS,
                .all = wanted != NULL};
   pthread_mutex_init(&run.lock, NULL);
-  hd_host_code_set_symbols(hd_sim_symbol);
+  hd_host_code_set_symbols(symbol);
   hd_thread_pool_t *pool = hd_thread_pool_create(0);
   hd_thread_pool_run(pool, run.kernels, check_kernel, &run);
   hd_thread_pool_destroy(pool);

@@ -109,6 +109,7 @@ static const hd_stmt_t *sweep_stmt(dce_t *d, const hd_stmt_t *stmt) {
   case HD_STMT_RETURN:
   case HD_STMT_BREAK:
   case HD_STMT_CONTINUE:
+  case HD_STMT_PRINT:
   case HD_STMT_LAUNCH:
   case HD_STMT_COUNT:
     break;

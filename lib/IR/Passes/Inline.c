@@ -386,6 +386,7 @@ static void inline_stmt(inliner_t *in, const hd_stmt_t *stmt,
   case HD_STMT_POINT: // Whole, for its lowering, which comes first.
   case HD_STMT_WHILE: // Its condition is evaluated again and again.
   case HD_STMT_ASSERT:
+  case HD_STMT_PRINT:
   case HD_STMT_LAUNCH:
   case HD_STMT_COUNT:
     break;

@@ -268,6 +268,7 @@ static void simplify_stmt(hd_simplifier_t *s, const hd_stmt_t *stmt,
   case HD_STMT_RETURN:
   case HD_STMT_BREAK:
   case HD_STMT_CONTINUE:
+  case HD_STMT_PRINT:
   case HD_STMT_LAUNCH:
   case HD_STMT_COUNT:
     simplify_plain(s, stmt, out);

@@ -36,6 +36,7 @@ static const struct {
     {"return", parse_return, IN_CODE},
     {"break", parse_break, IN_CODE},
     {"continue", parse_continue, IN_CODE},
+    {"printf", hd_parse_print, IN_CODE},
     {"launch", parse_launch, IN_PLAN},
 };
 

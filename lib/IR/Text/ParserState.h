@@ -174,6 +174,8 @@ const hd_expr_t *hd_vector_value(hd_parser_t *p, const hd_var_t *var,
 // vector[index] of a VAR, where the index is no constant yet.
 const hd_expr_t *hd_lane_at(hd_parser_t *p, const hd_expr_t *vector,
                             const hd_expr_t *index, hd_loc_t loc);
+// printf, past its name.
+const hd_stmt_t *hd_parse_print(hd_parser_t *p, hd_loc_t loc);
 // tensor = value for every element, past the tensor's name.
 const hd_stmt_t *hd_parse_fill(hd_parser_t *p, const hd_var_t *var,
                                hd_loc_t loc);

@@ -231,6 +231,14 @@ static void print_stmt(hd_printer_t *p, const hd_stmt_t *stmt) {
   case HD_STMT_CONTINUE:
     hd_buffer_puts(p->out, hd_stmt_kind_text((hd_stmt_kind_t)stmt->kind));
     break;
+  case HD_STMT_PRINT:
+    hd_buffer_puts(p->out, "printf(");
+    hd_print_string(p, stmt->u.print.format);
+    if (stmt->u.print.num_args)
+      hd_buffer_puts(p->out, ", ");
+    hd_print_list(p, stmt->u.print.args, stmt->u.print.num_args);
+    hd_buffer_puts(p->out, ")");
+    break;
   case HD_STMT_LAUNCH:
     hd_buffer_printf(p->out, "launch %s(", stmt->u.launch.kernel->name);
     hd_print_list(p, stmt->u.launch.args, stmt->u.launch.num_args);

@@ -4,6 +4,7 @@
 #include "IR/Verify/Verifier.h"
 
 #include "IR/Exits.h"
+#include "IR/Format.h"
 #include "IR/Generic.h"
 #include "IR/Graph/Graph.h"
 #include "IR/Graph/RewriteRule.h"
@@ -250,6 +251,21 @@ static void verify_return(hd_verifier_t *v, const hd_stmt_t *stmt) {
   }
 }
 
+static void verify_print(hd_verifier_t *v, const hd_stmt_t *stmt) {
+  const char *format = stmt->u.print.format;
+  hd_conversion_t conversion;
+  for (uint32_t i = 0; i < stmt->u.print.num_args; i++) {
+    const hd_expr_t *e = stmt->u.print.args[i];
+    hd_verify_expr(v, e);
+    if (!hd_format_next(&format, &conversion) || conversion.size == 0 ||
+        !hd_conversion_takes(&conversion, e->type) || e->kind == HD_EXPR_TENSOR)
+      hd_verify_fault(v, e->loc, "the format does not take this %s",
+                      hd_type_name(e->type));
+  }
+  if (hd_format_next(&format, &conversion))
+    hd_verify_fault(v, stmt->loc, "the format takes more values");
+}
+
 static void verify_exit(hd_verifier_t *v, const hd_stmt_t *stmt,
                         const char *quoted) {
   if (v->loops > 0)
@@ -301,6 +317,9 @@ static void verify_stmt(hd_verifier_t *v, const hd_stmt_t *stmt) {
     break;
   case HD_STMT_CONTINUE:
     verify_exit(v, stmt, "'continue'");
+    break;
+  case HD_STMT_PRINT:
+    verify_print(v, stmt);
     break;
   case HD_STMT_LAUNCH:
     verify_launch(v, stmt);
