@@ -43,7 +43,8 @@ static const char *make_name(hd_settler_t *s, const hd_func_t *func,
   hd_arena_t *arena = &s->module->arena;
   const char *name = hd_func_identifier(arena, func), *fresh;
   for (size_t i = 0; i < count; i++)
-    name = hd_arena_printf(arena, "%s_%lld", name, (long long)known[i].value);
+    name = hd_arena_printf(arena, "%s_%llu", name,
+                           (unsigned long long)known[i].value);
   size_t cursor = 0;
   fresh = name;
   for (unsigned i = 1; hd_module_next(s->module, fresh, &cursor); i++) {
@@ -148,6 +149,15 @@ static const hd_func_t *settle_launches(hd_settler_t *s, hd_func_t *plan) {
   return plan;
 }
 
+// The value of a number, as hd_known_t has it.
+static int64_t bits_of(const hd_expr_t *e) {
+  int64_t bits;
+  if (!hd_type_is_float(e->type))
+    return e->u.i;
+  memcpy(&bits, &e->u.f, sizeof bits);
+  return bits;
+}
+
 const hd_func_t *hd_settler_settle(hd_settler_t *s, const hd_node_t *node) {
   hd_arena_t *arena = &s->module->arena;
   const hd_func_t *func = node->schedule;
@@ -160,7 +170,7 @@ const hd_func_t *hd_settler_settle(hd_settler_t *s, const hd_node_t *node) {
     if (func->params[i]->tensor)
       continue;
     if (sizes[i])
-      known[count++] = (hd_known_t){func->params[i], sizes[i]->u.i};
+      known[count++] = (hd_known_t){func->params[i], bits_of(sizes[i])};
     else
       why = hd_arena_printf(arena, "'%s' is not known", func->params[i]->name);
   }

@@ -7,6 +7,8 @@
 #include "IR/Graph/Graph.h"
 #include "Support/Map.h"
 
+#include <string.h>
+
 typedef struct fit {
   hd_arena_t *arena;
   const hd_node_t *node;
@@ -160,7 +162,54 @@ static const char *check_all(fit_t *f, bool symbolic, check_t check) {
   return why;
 }
 
-// That every scalar is a tensor's axis.
+static const hd_attribute_t *find_attribute(const hd_node_t *node,
+                                            const char *name) {
+  for (uint32_t i = 0; i < node->num_attributes; i++)
+    if (strcmp(node->attributes[i]->name, name) == 0)
+      return node->attributes[i];
+  return NULL;
+}
+
+static bool fits(hd_type_t type, int64_t value) {
+  unsigned bits = hd_scalar_bits((hd_scalar_t)type.scalar);
+  bool is_unsigned = hd_type_is_unsigned(type);
+  if (bits == 64 || value < 0)
+    return !(is_unsigned && value < 0) &&
+           (bits == 64 || value >= -(INT64_C(1) << (bits - 1)));
+  return value >> (bits - !is_unsigned) == 0;
+}
+
+// A scalar has the value of the node's attribute of its name: an integer that
+// its type holds, or a float, rounded to its type.
+static const char *bind_attribute(fit_t *f, uint32_t i,
+                                  const hd_attribute_t *a) {
+  hd_type_t type = f->func->params[i]->type;
+  bool is_float = hd_type_is_float(type);
+  if (is_float && a->kind == HD_ATTRIBUTE_FLOAT)
+    f->sizes[i] = hd_expr_float(
+        f->arena, type, hd_float_round((hd_scalar_t)type.scalar, a->u.f));
+  else if (hd_type_is_integer(type) && a->kind == HD_ATTRIBUTE_INT &&
+           fits(type, a->u.i))
+    f->sizes[i] = hd_expr_int(f->arena, type, a->u.i);
+  return f->sizes[i] ? NULL
+                     : hd_arena_printf(f->arena,
+                                       "'%s' is %s, which the attribute is not",
+                                       a->name, hd_type_name(type));
+}
+
+static const char *bind_attributes(fit_t *f) {
+  const char *why = NULL;
+  for (uint32_t i = 0; !why && i < f->func->num_params; i++) {
+    const hd_var_t *param = f->func->params[i];
+    const hd_attribute_t *a =
+        param->tensor ? NULL : find_attribute(f->node, param->name);
+    if (a && param->type.lanes == 1)
+      why = bind_attribute(f, i, a);
+  }
+  return why;
+}
+
+// That every scalar is a tensor's axis, or an attribute.
 static const char *check_scalars(fit_t *f) {
   hd_ptr_map_t axes = {0};
   for (uint32_t i = 0; i < f->func->num_params; i++) {
@@ -170,11 +219,11 @@ static const char *check_scalars(fit_t *f) {
         hd_ptr_map_set(f->arena, &axes, tensor->shape[n]->u.var, tensor);
   }
   for (uint32_t i = 0; i < f->func->num_params; i++)
-    if (!f->func->params[i]->tensor &&
+    if (!f->func->params[i]->tensor && !f->sizes[i] &&
         !hd_ptr_map_get(&axes, f->func->params[i]))
       return hd_arena_printf(f->arena,
-                             "'%s' is the size of no axis, so nothing says "
-                             "what it is",
+                             "'%s' is the size of no axis and no attribute, "
+                             "so nothing says what it is",
                              f->func->params[i]->name);
   return NULL;
 }
@@ -201,6 +250,7 @@ const char *hd_node_bind_schedule(hd_arena_t *arena, const hd_node_t *node,
   for (uint32_t i = 0, n = 0; !why && i < func->num_params; i++)
     if (func->params[i]->tensor)
       why = check_param(&f, func->params[i], n++);
+  why = why ? why : bind_attributes(&f);
   why = why ? why : check_all(&f, false, check_elements);
   why = why ? why : check_all(&f, true, bind_axes);
   why = why ? why : check_all(&f, true, check_axes);

@@ -27,6 +27,14 @@ static const hd_expr_t *replace_sms(hd_rewriter_t *rewriter,
   return hd_expr_int(rewriter->arena, e->type, *sms);
 }
 
+static const hd_expr_t *number_of(hd_arena_t *arena, hd_type_t type,
+                                  int64_t value) {
+  double real;
+  memcpy(&real, &value, sizeof real);
+  return hd_type_is_float(type) ? hd_expr_float(arena, type, real)
+                                : hd_expr_int(arena, type, value);
+}
+
 const hd_func_t *hd_func_specialize(hd_arena_t *arena, const hd_func_t *func,
                                     const hd_known_t *known, size_t count,
                                     int64_t sms) {
@@ -36,7 +44,7 @@ const hd_func_t *hd_func_specialize(hd_arena_t *arena, const hd_func_t *func,
   for (size_t i = 0; i < count; i++)
     hd_rewriter_substitute(
         &rewriter, known[i].var,
-        hd_expr_int(arena, known[i].var->type, known[i].value));
+        number_of(arena, known[i].var->type, known[i].value));
   const hd_func_t *result = hd_rewrite_func(&rewriter, func);
   return result;
 }

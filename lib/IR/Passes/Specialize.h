@@ -9,8 +9,8 @@
 
 // What a parameter is worth.
 typedef struct hd_known {
-  const hd_var_t *var; // An integer parameter of the function.
-  int64_t value;       // Of the parameter's type.
+  const hd_var_t *var; // A parameter of the function that is a number.
+  int64_t value;       // Of its type; of a float the bits of a double.
 } hd_known_t;
 
 // func with the parameters replaced by their values everywhere but in the
