@@ -108,12 +108,13 @@ void fuzz_pattern(fuzz_graph_t *g) {
   hd_random_t random = {random_bits(&g->random)};
   for (int tries = 0; tries < 8; tries++) {
     hd_instance_t n;
-    bool drawn = hd_instance_draw(&n, g->context, &g->arena, rule, &random);
+    bool drawn = hd_instance_draw(&n, g->context, &g->arena, rule, &random,
+                                  (hd_draw_t){HD_DRAW_ORDINARY, 0, 0});
     hd_diagnostics_clear(&g->context->diags);
-    if (drawn && !n.special)
+    if (drawn)
       put_all(g, &n);
     hd_instance_end(&n);
-    if (drawn && !n.special)
+    if (drawn)
       return;
   }
 }

@@ -3,7 +3,6 @@
 #include "Support/Float.h"
 
 #include <assert.h>
-#include <float.h>
 #include <math.h>
 
 static_assert(HD_F64 - HD_F4E2M1 == HD_FLOAT_F64 - HD_FLOAT_F4E2M1,
@@ -208,16 +207,6 @@ hd_number_t hd_scalar_convert(hd_scalar_t to, hd_scalar_t from, hd_number_t a) {
                                        : hd_int_wrap(to, a.i)};
 }
 
-// Powers of two, together with what follows them: of the subnormal ones some
-// are held, and these then are not.
-static double smallest_float(hd_scalar_t type) {
-  double least = 1, next = 1 + ldexp(1, 1 - (int)hd_scalar_digits(type));
-  while (least > DBL_MIN && hd_float_round(type, least / 2) == least / 2 &&
-         hd_float_round(type, next * least / 2) == next * least / 2)
-    least /= 2;
-  return least;
-}
-
 // f8e4m3 has no number with all bits set: that is NaN.
 static double largest_float(hd_scalar_t type) {
   double digits = 2 - ldexp(1, 1 - (int)hd_scalar_digits(type));
@@ -228,7 +217,7 @@ hd_number_t hd_scalar_limit(hd_limit_t limit, hd_scalar_t type) {
   bool largest = limit == HD_LIMIT_LARGEST;
   if (hd_scalar_class(type) == HD_CLASS_FLOAT)
     return (hd_number_t){.f = largest ? largest_float(type)
-                                      : smallest_float(type)};
+                                      : ldexp(1, hd_scalar_min_exponent(type))};
   if (!largest)
     return (hd_number_t){.i = 1};
   bool is_signed = hd_scalar_class(type) == HD_CLASS_SIGNED;

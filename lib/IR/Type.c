@@ -11,12 +11,12 @@ typedef struct hd_scalar_info {
   uint8_t bits;
   hd_scalar_class_t class;
   uint8_t digits;
-  int16_t exponent;
+  int16_t max_exponent, min_exponent;
 } hd_scalar_info_t;
 
 static const hd_scalar_info_t scalars[] = {
-#define HD_SCALAR(name, text, bits, class, digits, exponent)                   \
-  {text, bits, HD_CLASS_##class, digits, exponent},
+#define HD_SCALAR(name, text, bits, class, digits, most, least)                \
+  {text, bits, HD_CLASS_##class, digits, most, least},
 #include "IR/Scalars.def"
 #undef HD_SCALAR
 };
@@ -28,7 +28,10 @@ const char *hd_scalar_name(hd_scalar_t scalar) { return scalars[scalar].name; }
 unsigned hd_scalar_bits(hd_scalar_t scalar) { return scalars[scalar].bits; }
 unsigned hd_scalar_digits(hd_scalar_t scalar) { return scalars[scalar].digits; }
 int hd_scalar_max_exponent(hd_scalar_t scalar) {
-  return scalars[scalar].exponent;
+  return scalars[scalar].max_exponent;
+}
+int hd_scalar_min_exponent(hd_scalar_t scalar) {
+  return scalars[scalar].min_exponent;
 }
 
 unsigned hd_type_bits(hd_type_t type) {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 typedef enum hd_scalar {
-#define HD_SCALAR(name, text, bits, class, digits, exponent) HD_##name,
+#define HD_SCALAR(name, text, bits, class, digits, most, least) HD_##name,
 #include "IR/Scalars.def"
 #undef HD_SCALAR
   HD_SCALAR_COUNT
@@ -50,6 +50,7 @@ const char *hd_scalar_name(hd_scalar_t scalar);
 unsigned hd_scalar_bits(hd_scalar_t scalar);
 unsigned hd_scalar_digits(hd_scalar_t scalar);  // Floats.
 int hd_scalar_max_exponent(hd_scalar_t scalar); // Floats.
+int hd_scalar_min_exponent(hd_scalar_t scalar); // Floats; of normal ones.
 
 // In memory; 0 for void. Sub-byte scalars take whole bytes only as vectors or
 // tensors, so ask hd_type_bits() for them.

@@ -343,6 +343,7 @@ void hd_generate_rewrite(hd_generator_t *g, const char *name) {
   make_left(&m);
   for (unsigned i = below(&m, 3); i-- > 0;)
     hd_vec_push(g->arena, &m.signature->conditions, condition(&m, 2));
+  m.rule->freedoms = below(&m, 1u << HD_FREEDOM_COUNT);
   make_right(&m);
   g->counts->rewrites++;
   hd_item_t item = {.kind = HD_ITEM_REWRITE, .u.rewrite = m.rule};

@@ -51,11 +51,12 @@ typedef HD_VEC(const hd_rewrite_t *) hd_rewrites_t;
 bool hd_rewrites_find(hd_context_t *context, const hd_module_t *module,
                       hd_arena_t *arena, hd_rewrites_t *rules);
 
-// Evaluates both sides on random sizes, types, attributes and elements, drawn
-// from the seed, until `wanted` instances were valid, and compares: integers
-// exactly, floats, f64 where the rule takes them, to 1e-9. *valid takes how
-// many there were. False where the sides differ (E1105, with the instance as
-// notes) or where too few instances can be found (E1105).
+// Evaluates both sides and compares them, for the differences that the rule
+// says it makes: first on the edges of each type, then on random sizes, types,
+// attributes and elements, drawn from the seed, until `wanted` random instances
+// were valid. *valid takes how many there were. False where the sides differ
+// (E1105, with the instance as a note) or where too few instances can be found
+// (E1105).
 bool hd_rewrite_prove(hd_context_t *context, const hd_rewrite_t *rule,
                       unsigned wanted, uint64_t seed, unsigned *valid);
 

@@ -33,6 +33,12 @@ static bool is_float(hd_scalar_t type) {
 static hd_scalar_t draw_type(hd_instance_t *n, uint32_t scalars) {
   hd_scalar_t list[HD_SCALAR_COUNT];
   int64_t count = 0;
+  if (n->draw.kind != HD_DRAW_ORDINARY) {
+    for (int i = HD_SCALAR_COUNT; i-- > 0;) // f64 first, bool last.
+      if (scalars >> i & 1)
+        list[count++] = (hd_scalar_t)i;
+    return count ? list[n->draw.type % count] : HD_F64;
+  }
   if (scalars >> HD_F64 & 1 && pick(n, 3))
     return HD_F64;
   for (int i = 0; i < HD_SCALAR_COUNT; i++)
@@ -280,32 +286,94 @@ bool hd_draw_axes(hd_instance_t *n, const hd_task_binding_t *b,
 
 // --- Elements ---
 
-static double draw_float(hd_instance_t *n, bool constant) {
-  static const double specials[] = {INFINITY, -INFINITY, NAN, 0, -0.0};
-  if (n->special && !constant && pick(n, 6) == 0)
-    return specials[pick(n, 5)];
+// How far powers of two go: in f64, which is compared with nothing wider, not
+// so far that a product of some of them could not be held.
+enum { WIDE = 200 };
+
+static double largest(const hd_instance_t *n, hd_scalar_t type) {
+  return type == HD_F64 && n->rule->freedoms
+             ? ldexp(1, WIDE)
+             : hd_scalar_limit(HD_LIMIT_LARGEST, type).f;
+}
+
+static double smallest(const hd_instance_t *n, hd_scalar_t type) {
+  return type == HD_F64 && n->rule->freedoms
+             ? ldexp(1, -WIDE)
+             : hd_scalar_limit(HD_LIMIT_SMALLEST, type).f;
+}
+
+// Below the smallest normal number.
+static double least(const hd_instance_t *n, hd_scalar_t type) {
+  return ldexp(smallest(n, type), 1 - (int)hd_scalar_digits(type));
+}
+
+static double edge(const hd_instance_t *n, hd_scalar_t type, int64_t which) {
+  const double specials[] = {NAN, INFINITY, -INFINITY, 0, -0.0, 1, -1.5, 2};
+  double most = largest(n, type), some = smallest(n, type),
+         few = least(n, type);
+  const double extremes[] = {most, -most, some, -some, few, -few,
+                             0,    -0.0,  1,    -1,    2,   0.5};
+  return n->draw.kind == HD_DRAW_SPECIAL ? specials[which % 8]
+                                         : extremes[which % 12];
+}
+
+static double draw_power(hd_instance_t *n, hd_scalar_t type, int64_t at) {
+  int low = ilogb(least(n, type)), high = ilogb(largest(n, type));
+  double digits = 1 + (double)pick(n, 1 << 20) / (1 << 20);
+  return ldexp(digits, low + (int)(at % (high - low + 1)));
+}
+
+static double draw_ordinary(hd_instance_t *n, const hd_rule_value_t *value,
+                            bool one) {
+  if (value->constant && one) // Every type holds it, as attributes ask.
+    return (double)(2 * pick(n, 200) + 1) / (n->positive ? 128 : -128);
   double x = (double)pick(n, 1 << 20) / (1 << 19) - 1; // -1 .. 1
   return n->positive ? 0.5 + fabs(x) : 2 * x;
 }
 
+static double draw_float(hd_instance_t *n, const hd_rule_value_t *value,
+                         const hd_host_tensor_t *tensor, int64_t i,
+                         int64_t power) {
+  switch (n->draw.kind) {
+  case HD_DRAW_ORDINARY:
+    break;
+  case HD_DRAW_SPECIAL:
+  case HD_DRAW_EXTREME:
+    if (value->index == 0 && (!value->constant || n->has_constant_edges))
+      return edge(n, tensor->type, n->draw.first + i);
+    if ((!value->constant || n->has_constant_edges) && pick(n, 3))
+      return edge(n, tensor->type, pick(n, 24));
+    break;
+  case HD_DRAW_RANGE:
+    return draw_power(n, tensor->type,
+                      n->spread == value ? pick(n, 1 << 20) : power);
+  }
+  return draw_ordinary(n, value, tensor->count == 1);
+}
+
+// Indices are small, others need not be.
+static int64_t draw_integer(hd_instance_t *n, hd_scalar_t type, int64_t range,
+                            int64_t i) {
+  bool is_number = hd_scalar_class(type) != HD_CLASS_BOOL;
+  int64_t most = is_number ? hd_scalar_limit(HD_LIMIT_LARGEST, type).i : 1;
+  const int64_t edges[] = {0, 1, -1, most, (int64_t)((uint64_t)most + 1)};
+  if (n->draw.kind != HD_DRAW_ORDINARY && range >= 2)
+    return edges[(n->draw.first + i) % 5];
+  return range < 2    ? pick(n, 3)
+         : range == 2 ? pick(n, 16) - 8
+                      : (int64_t)hd_random_next(n->random);
+}
+
 void hd_draw_elements(hd_instance_t *n, const hd_rule_value_t *value,
                       hd_host_tensor_t *tensor) {
-  int64_t range = pick(n, 4); // Indices are small, others need not be.
-  for (int64_t i = 0; i < tensor->count; i++) {
-    if (is_float(tensor->type) && value->constant && tensor->count == 1) {
-      // Every type holds it, as numbers that attributes take have to be.
-      double x = (double)(2 * pick(n, 200) + 1) / (n->positive ? 128 : -128);
-      hd_host_tensor_set(tensor, i, hd_float_round(tensor->type, x));
-      continue;
-    }
+  int64_t range = pick(n, 4);
+  int64_t power = pick(n, 1 << 20);
+  for (int64_t i = 0; i < tensor->count; i++)
     if (is_float(tensor->type)) {
-      double x = draw_float(n, value->constant);
+      double x = draw_float(n, value, tensor, i, power);
       hd_host_tensor_set(tensor, i, hd_float_round(tensor->type, x));
-      continue;
+    } else {
+      int64_t x = draw_integer(n, tensor->type, range, i);
+      hd_host_tensor_set_int(tensor, i, hd_int_wrap(tensor->type, x));
     }
-    int64_t x = range < 2    ? pick(n, 3)
-                : range == 2 ? pick(n, 16) - 8
-                             : (int64_t)hd_random_next(n->random);
-    hd_host_tensor_set_int(tensor, i, hd_int_wrap(tensor->type, x));
-  }
 }

@@ -61,6 +61,20 @@ static bool evaluate_quietly(hd_instance_t *n, const hd_task_binding_t *binding,
   return ok;
 }
 
+// Types that a node names become f64 where all floats are.
+static void widen(hd_instance_t *n, hd_attribute_list_t *attributes) {
+  for (size_t i = 0; i < attributes->size; i++) {
+    const hd_attribute_t *a = attributes->data[i];
+    if (a->kind != HD_ATTRIBUTE_TYPE ||
+        hd_scalar_class(a->u.type) != HD_CLASS_FLOAT)
+      continue;
+    hd_attribute_t *wide = HD_ARENA_NEW(n->arena, hd_attribute_t);
+    *wide = *a;
+    wide->u.type = HD_F64;
+    attributes->data[i] = wide;
+  }
+}
+
 static bool run_task(hd_instance_t *n, const hd_rule_node_t *node,
                      const hd_attribute_list_t *attributes,
                      const hd_host_tensor_t **values) {
@@ -147,6 +161,28 @@ static bool run_left(hd_instance_t *n, hd_task_binding_t *b,
       return false;
     for (uint32_t o = 0; o < node->num_outputs; o++)
       learn(n, b, node->outputs[o]);
+  }
+  return true;
+}
+
+bool hd_instance_run_left(hd_instance_t *n, const hd_host_tensor_t **values,
+                          bool wide) {
+  for (size_t i = 0; i < n->rule->left.size; i++) {
+    const hd_rule_node_t *node = n->rule->left.data[i];
+    if (!node->task) {
+      size_t to = node->outputs[0]->index;
+      hd_tensor_type_t type = hd_tensor_type_of(n->left[to]);
+      values[to] = reshaped(n, values[node->inputs[0]->index], &type);
+      continue;
+    }
+    hd_attribute_list_t attributes = {0};
+    if (!hd_rule_attributes(node, n->binding, HD_PRECISION_MODEL, n->arena,
+                            &attributes))
+      return false;
+    if (wide)
+      widen(n, &attributes);
+    if (!run_task(n, node, &attributes, values))
+      return false;
   }
   return true;
 }
@@ -250,17 +286,23 @@ static bool bind(hd_instance_t *n, const hd_attribute_list_t *collected) {
 
 bool hd_instance_draw(hd_instance_t *n, hd_context_t *context,
                       hd_arena_t *arena, const hd_rewrite_t *rule,
-                      hd_random_t *random) {
+                      hd_random_t *random, hd_draw_t draw) {
   hd_task_binding_t drawn;
   hd_attribute_list_t collected = {0};
-  *n = (hd_instance_t){
-      .context = context, .arena = arena, .rule = rule, .random = random};
+  *n = (hd_instance_t){.context = context,
+                       .arena = arena,
+                       .rule = rule,
+                       .random = random,
+                       .draw = draw};
   n->left =
       HD_ARENA_ARRAY(arena, const hd_host_tensor_t *, rule->values.size + 1);
   n->right =
       HD_ARENA_ARRAY(arena, const hd_host_tensor_t *, rule->values.size + 1);
   n->positive = hd_random_pick(random, 2);
-  n->special = hd_random_pick(random, 8) == 0;
+  n->has_constant_edges = hd_random_pick(random, 2);
+  n->spread =
+      rule->values.data[hd_random_pick(random, 2 * (int64_t)rule->values.size) %
+                        (int64_t)rule->values.size];
   hd_budget_defer(&context->budget, &n->cleanup, end_made, n);
   hd_draw_names(n, &drawn);
   if (!draw_operands(n, &drawn) || !run_left(n, &drawn, &collected) ||

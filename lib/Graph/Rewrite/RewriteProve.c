@@ -1,42 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Proves rewrites on random instances: RewriteInstance.c makes one, here both
-// sides are evaluated and compared.
+// Proves rewrites on instances: RewriteInstance.c makes one, RewriteCompare.c
+// compares what both sides give of it. Those at the edges of each type come
+// first, all of them, then random ones.
 #include "Graph/Rewrite/RewriteInstance.h"
 
-#include <math.h>
-
-// Instances that are drawn for each that is wanted.
-enum { MAX_TRIES = 400 };
-
-// --- Comparing ---
-
-static double tolerance_of(hd_scalar_t type) {
-  switch (hd_host_element_bytes(type)) {
-  case 8:
-    return 1e-9;
-  case 4:
-    return 1e-4;
-  case 2:
-    return 3e-2;
-  default:
-    return 0.25;
-  }
-}
-
-// Sums of products are compared with what their terms may be, so small numbers
-// with 1.
-static bool elements_agree(const hd_host_tensor_t *a, const hd_host_tensor_t *b,
-                           int64_t i) {
-  if (hd_scalar_class(a->type) != HD_CLASS_FLOAT)
-    return hd_host_tensor_get_int(a, i) == hd_host_tensor_get_int(b, i);
-  double x = hd_host_tensor_get(a, i), y = hd_host_tensor_get(b, i);
-  if (isnan(x) || isnan(y))
-    return isnan(x) && isnan(y);
-  if (isinf(x) || isinf(y))
-    return x == y;
-  return fabs(x - y) <= tolerance_of(a->type) * fmax(1, fmax(fabs(x), fabs(y)));
-}
+// Instances that are drawn for each that is wanted: at random, and of edges.
+enum { MAX_TRIES = 400, MAX_EDGE_TRIES = 20 };
 
 typedef struct prover {
   hd_context_t *context;
@@ -59,24 +29,37 @@ static bool refuse(const prover_t *p, const char *why) {
   return false;
 }
 
+// What the rule would have to say for it.
+static const char *advice(const prover_t *p, uint32_t freedoms) {
+  const char *text = "";
+  for (int i = 0; freedoms != HD_NO_FREEDOM && i < HD_FREEDOM_COUNT; i++)
+    if (freedoms >> i & 1)
+      text = hd_arena_printf(p->instance->arena, "%s%s'may change %s'", text,
+                             *text ? " or " : ": it does not say ",
+                             hd_freedom_name((hd_freedom_t)i));
+  return text;
+}
+
 static bool refuse_element(const prover_t *p, const char *name,
                            const hd_host_tensor_t *left,
-                           const hd_host_tensor_t *right, int64_t i) {
+                           const hd_host_tensor_t *right, int64_t i,
+                           uint32_t freedoms) {
   hd_buffer_t a = {0}, b = {0};
   char index[200];
   hd_host_tensor_print_element(left, i, &a);
   hd_host_tensor_print_element(right, i, &b);
-  bool ok = refuse(p, hd_arena_printf(p->instance->arena,
-                                      "'%s' at %s is %s, and was %s", name,
-                                      hd_index_text(left->shape, left->rank, i,
-                                                    index, sizeof index),
-                                      hd_buffer_text(&b), hd_buffer_text(&a)));
+  bool ok = refuse(
+      p, hd_arena_printf(
+             p->instance->arena, "'%s' at %s is %s, and was %s%s", name,
+             hd_index_text(left->shape, left->rank, i, index, sizeof index),
+             hd_buffer_text(&b), hd_buffer_text(&a), advice(p, freedoms)));
   hd_buffer_fini(&a);
   hd_buffer_fini(&b);
   return ok;
 }
 
-static bool compare(const prover_t *p, const hd_rule_value_t *value) {
+static bool compare(const prover_t *p, hd_comparison_t *c,
+                    const hd_rule_value_t *value) {
   const hd_host_tensor_t *left = p->instance->left[value->index];
   const hd_host_tensor_t *right = p->instance->right[value->index];
   hd_tensor_type_t was = hd_tensor_type_of(left), is = hd_tensor_type_of(right);
@@ -88,9 +71,12 @@ static bool compare(const prover_t *p, const hd_rule_value_t *value) {
                            hd_shape_text(is.shape, is.rank, b, sizeof b),
                            hd_scalar_name(was.type),
                            hd_shape_text(was.shape, was.rank, a, sizeof a)));
-  for (int64_t i = 0; i < left->count; i++)
-    if (!elements_agree(left, right, i))
-      return refuse_element(p, value->name, left, right, i);
+  for (int64_t i = 0; i < left->count; i++) {
+    uint32_t freedoms = hd_compare_element(c, value, i);
+    if (freedoms &&
+        (freedoms == HD_NO_FREEDOM || !(freedoms & p->rule->freedoms)))
+      return refuse_element(p, value->name, left, right, i, freedoms);
+  }
   return true;
 }
 
@@ -105,39 +91,81 @@ static bool is_trivial(const prover_t *p) {
 }
 
 // *valid: the left side has a meaning. False: the right side has another.
-static bool prove_one(prover_t *p, hd_random_t *random, bool *valid,
-                      bool *trivial) {
+static bool prove_one(prover_t *p, hd_random_t *random, hd_draw_t draw,
+                      bool *valid, bool *trivial) {
   hd_arena_t arena;
   hd_instance_t instance;
+  hd_comparison_t comparison;
   bool ok = true;
   hd_arena_init_local(&arena, &p->context->budget);
   p->instance = &instance;
-  *valid = hd_instance_draw(&instance, p->context, &arena, p->rule, random);
+  *valid =
+      hd_instance_draw(&instance, p->context, &arena, p->rule, random, draw);
   *trivial = *valid && is_trivial(p);
   if (*valid && !hd_instance_run_right(&instance))
     ok = refuse(p, instance.fault);
   *valid &= !instance.refused;
+  if (*valid && ok)
+    hd_comparison_begin(&comparison, &instance);
   for (size_t i = 0; *valid && ok && i < p->rule->values.size; i++) {
     const hd_rule_value_t *value = p->rule->values.data[i];
     if (value->left && value->right)
-      ok = compare(p, value);
+      ok = compare(p, &comparison, value);
   }
   hd_instance_end(&instance);
   hd_arena_fini(&arena);
   return ok;
 }
 
+// --- Edges ---
+
+// How many there are of the type variable that may be the most types.
+static unsigned count_types(const hd_task_t *signature) {
+  unsigned most = 1;
+  for (size_t i = 0; i < signature->types.size; i++) {
+    const hd_type_var_t *var = signature->types.data[i];
+    unsigned count = (unsigned)__builtin_popcount(var->scalars);
+    if (!var->accumulates && count > most)
+      most = count;
+  }
+  return most;
+}
+
+// Of each type every edge comes first once. Where there are none that the left
+// side and the conditions allow, nothing is proven of them.
+static bool prove_edges(prover_t *p, hd_random_t *random) {
+  static const struct {
+    hd_draw_kind_t kind;
+    unsigned count;
+  } kinds[] = {
+      {HD_DRAW_SPECIAL, 8}, {HD_DRAW_EXTREME, 12}, {HD_DRAW_RANGE, 40}};
+  unsigned types = count_types(p->rule->signature);
+  for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+    for (unsigned i = 0; i < types * kinds[k].count; i++) {
+      hd_draw_t draw = {kinds[k].kind, i / kinds[k].count, i % kinds[k].count};
+      bool valid = false, trivial;
+      hd_budget_check(&p->context->budget);
+      for (int tries = 0; !valid && tries < MAX_EDGE_TRIES; tries++)
+        if (!prove_one(p, random, draw, &valid, &trivial))
+          return false;
+    }
+  return true;
+}
+
 bool hd_rewrite_prove(hd_context_t *context, const hd_rewrite_t *rule,
                       unsigned wanted, uint64_t seed, unsigned *valid) {
   prover_t p = {.context = context, .rule = rule};
   hd_random_t random = {seed * 0x9e3779b97f4a7c15 + 1};
+  const hd_draw_t ordinary = {HD_DRAW_ORDINARY, 0, 0};
   unsigned num_trivial = 0;
   *valid = 0;
+  if (!prove_edges(&p, &random))
+    return false;
   for (int64_t tries = 0;
        *valid < wanted && tries < (int64_t)wanted * MAX_TRIES; tries++) {
     bool is_valid, trivial;
     hd_budget_check(&context->budget);
-    if (!prove_one(&p, &random, &is_valid, &trivial))
+    if (!prove_one(&p, &random, ordinary, &is_valid, &trivial))
       return false;
     num_trivial += trivial;
     // Unless there seem to be no others.

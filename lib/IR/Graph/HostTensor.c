@@ -255,7 +255,8 @@ void hd_host_tensor_print_element(const hd_host_tensor_t *tensor, int64_t i,
     int digits = tensor->type == HD_F64
                      ? 17
                      : 2 + (int)(hd_scalar_digits(tensor->type) * 0.30103);
-    hd_buffer_printf(out, "%.*g", digits, hd_host_tensor_get(tensor, i));
+    double x = hd_host_tensor_get(tensor, i);
+    hd_buffer_printf(out, "%.*g", digits, isnan(x) ? fabs(x) : x); // No sign.
   } else if (tensor->type == HD_U64) {
     hd_buffer_printf(out, "%llu",
                      (unsigned long long)hd_host_tensor_get_int(tensor, i));

@@ -62,6 +62,14 @@ struct hd_rule_node {
 
 typedef HD_VEC(const hd_rule_node_t *) hd_rule_nodes_t;
 
+// What a rewrite may change of results.
+typedef enum hd_freedom {
+#define HD_FREEDOM(name, text) HD_FREEDOM_##name,
+#include "IR/Graph/Freedoms.def"
+#undef HD_FREEDOM
+  HD_FREEDOM_COUNT
+} hd_freedom_t;
+
 struct hd_rewrite {
   const char *name;
   hd_loc_t loc;
@@ -71,7 +79,11 @@ struct hd_rewrite {
   const hd_task_t *signature;
   HD_VEC(hd_rule_value_t *) values; // Operands first.
   hd_rule_nodes_t left, right;
+  uint32_t
+      freedoms; // A bit for each hd_freedom_t; none: results stay the same.
 };
+
+const char *hd_freedom_name(hd_freedom_t freedom); // "rounding"
 
 // The value of the left side or the operand that an input of the signature is
 // the type of; NULL of an attribute.

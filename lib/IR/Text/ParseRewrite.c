@@ -285,9 +285,14 @@ static bool parse_node(rule_parser_t *r) {
          hd_expected(p, "the end of the line");
 }
 
+// Before 'change'; else it is a name.
+static bool at_may(const hd_parser_t *p) {
+  return hd_at(p, "may") && strcmp(hd_peek_ahead(p, 1)->text, "change") == 0;
+}
+
 static bool parse_nodes(rule_parser_t *r, const char *first_end,
                         const char *end) {
-  while (!hd_at(r->t.p, first_end) && !hd_at(r->t.p, end)) {
+  while (!hd_at(r->t.p, first_end) && !hd_at(r->t.p, end) && !at_may(r->t.p)) {
     hd_budget_check(&r->t.p->module->context->budget);
     if (!parse_node(r))
       return false;
@@ -295,7 +300,29 @@ static bool parse_nodes(rule_parser_t *r, const char *first_end,
   return true;
 }
 
-// left nodes [where condition, ...] => right nodes }
+// may change freedom, ...
+static bool parse_freedoms(rule_parser_t *r) {
+  hd_parser_t *p = r->t.p;
+  if (!hd_expect(p, "change"))
+    return false;
+  do {
+    hd_loc_t loc = hd_here(p);
+    int i = 0;
+    while (i < HD_FREEDOM_COUNT &&
+           !hd_accept(p, hd_freedom_name((hd_freedom_t)i)))
+      i++;
+    if (i == HD_FREEDOM_COUNT)
+      return hd_expected(p,
+                         "'rounding', 'order', 'overflow', 'zeros' or 'nan'");
+    if (r->rewrite->freedoms >> i & 1)
+      return hd_error(p->diags, loc, HD_E0303,
+                      hd_freedom_name((hd_freedom_t)i));
+    r->rewrite->freedoms |= UINT32_C(1) << i;
+  } while (hd_accept(p, ","));
+  return true;
+}
+
+// left nodes [where condition, ...] [may change freedom, ...] => right nodes }
 static bool parse_sides(rule_parser_t *r) {
   hd_parser_t *p = r->t.p;
   if (!hd_expect(p, "{") || !parse_nodes(r, "where", "=>"))
@@ -305,6 +332,11 @@ static bool parse_sides(rule_parser_t *r) {
       if (!hd_parse_task_condition(&r->t))
         return false;
     } while (hd_accept(p, ","));
+  if (at_may(p)) {
+    p->at++;
+    if (!parse_freedoms(r))
+      return false;
+  }
   r->right = true;
   return hd_expect(p, "=>") && parse_nodes(r, "}", "}") && hd_expect(p, "}");
 }

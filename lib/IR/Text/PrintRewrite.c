@@ -85,6 +85,25 @@ static void print_node(hd_buffer_t *out, const hd_rewrite_t *rewrite,
   hd_buffer_puts(out, node->num_attributes ? " }\n" : "\n");
 }
 
+const char *hd_freedom_name(hd_freedom_t freedom) {
+  static const char *const names[] = {
+#define HD_FREEDOM(name, text) text,
+#include "IR/Graph/Freedoms.def"
+#undef HD_FREEDOM
+  };
+  return names[freedom];
+}
+
+static void print_freedoms(hd_buffer_t *out, const hd_rewrite_t *rewrite) {
+  const char *before = "  may change ";
+  for (int i = 0; i < HD_FREEDOM_COUNT; i++)
+    if (rewrite->freedoms >> i & 1) {
+      hd_buffer_printf(out, "%s%s", before, hd_freedom_name((hd_freedom_t)i));
+      before = ", ";
+    }
+  hd_buffer_puts(out, rewrite->freedoms ? "\n" : "");
+}
+
 void hd_rewrite_print(const hd_rewrite_t *rewrite, hd_buffer_t *out) {
   hd_buffer_printf(out, "rewrite %s", rewrite->name);
   print_parameters(out, rewrite);
@@ -93,6 +112,7 @@ void hd_rewrite_print(const hd_rewrite_t *rewrite, hd_buffer_t *out) {
     print_node(out, rewrite, rewrite->left.data[i], false);
   if (hd_print_task_where(out, rewrite->signature, "  where "))
     hd_buffer_puts(out, "\n");
+  print_freedoms(out, rewrite);
   hd_buffer_puts(out, "  =>\n");
   for (size_t i = 0; i < rewrite->right.size; i++)
     print_node(out, rewrite, rewrite->right.data[i], true);
