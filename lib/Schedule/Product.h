@@ -30,6 +30,9 @@ typedef struct hd_form_tensor {
   // The tensor of the task that it is, element for element in row-major order;
   // NULL: it is computed, or lies otherwise.
   const hd_task_value_t *same;
+  // Neighbours along the last axis lie side by side in memory, whole pieces of
+  // 16 bytes: the hardware copies them.
+  bool wide;
 } hd_form_tensor_t;
 
 typedef struct hd_product_form {

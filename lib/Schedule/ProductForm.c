@@ -86,6 +86,35 @@ static void set_axes(hd_form_tensor_t *tensor, const digits_t *digits,
   }
 }
 
+// Whether it is an element as it is, and all but the last index move by whole
+// pieces of 16 bytes.
+static bool is_wide(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
+  const hd_term_t *term = tensor->term;
+  int64_t shape[HD_MAX_RANK];
+  hd_affine_t number;
+  if (term->kind != HD_TERM_LOAD)
+    return false;
+  int64_t piece = 128 / (int64_t)hd_scalar_bits(term->type.scalar);
+  for (uint32_t i = 0; i < term->u.value->rank; i++)
+    shape[i] = hd_flat_size(term->u.value, i);
+  if (!hd_affine_of(
+          arena,
+          hd_index_linear(arena, shape, term->u.value->rank, term->operands),
+          &number) ||
+      number.constant % piece != 0)
+    return false;
+  bool along = false;
+  for (unsigned i = 0; i < number.num_parts; i++) {
+    const hd_affine_part_t *part = &number.parts[i];
+    bool is_last = part->atom->kind == HD_TERM_INDEX &&
+                   part->atom->u.index == tensor->indices[2];
+    along |= is_last && part->factor == 1;
+    if (part->factor % piece != 0 && !(is_last && part->factor == 1))
+      return false;
+  }
+  return along;
+}
+
 static void set_operand(hd_form_tensor_t *tensor, digits_t *digits,
                         const hd_term_t *term) {
   tensor->term = hd_flat_rewrite(digits->arena, term, put_digit, digits);
@@ -93,6 +122,7 @@ static void set_operand(hd_form_tensor_t *tensor, digits_t *digits,
       same_number(digits->arena, tensor, tensor->term->u.value,
                   tensor->term->operands))
     tensor->same = tensor->term->u.value;
+  tensor->wide = is_wide(digits->arena, tensor);
 }
 
 // f32(x), of x in a narrower type.

@@ -14,6 +14,8 @@ enum {
   BEGIN_CYCLES = 1500,   // Before the first step, behind the last one.
   SYNC_CYCLES = 900,     // Of a cluster, twice.
   STEP_CYCLES = 120,     // Of a step's barrier and addresses.
+  BATCH = 16,            // Loads of a thread through registers at once,
+  ELEMENT_CYCLES = 12,   // and what one costs beside its latency.
   REMOTE_BYTES = 16,     // A cycle, to another block's shared memory.
   FULL_WARPS = 8,        // That keep the tensor cores busy.
   RESERVED_SHARED = 1024 // Of each block.
@@ -59,7 +61,12 @@ double hd_candidate_price(const hd_machine_t *machine,
       ((double)c->figures[HD_FIGURE_RATE] * at_most(1, warps / FULL_WARPS));
   double load = together * (bm + bn) * bk * bytes / machine->l2;
   double wait = LOAD_CYCLES / (double)(c->figures[HD_FIGURE_STAGES] - 1);
-  double step = at_least(at_least(multiply, load), wait) + STEP_CYCLES;
+  // What passes through registers is waited for, a batch at a time.
+  double elements = (form->a.wide ? 0 : bm * bk) + (form->b.wide ? 0 : bn * bk);
+  double by_thread = elements / (double)c->figures[HD_FIGURE_THREADS];
+  double step = at_least(at_least(multiply, load), wait) + STEP_CYCLES +
+                by_thread * together * ELEMENT_CYCLES +
+                ceil(by_thread / BATCH) * LOAD_CYCLES;
   double cycles = BEGIN_CYCLES + LOAD_CYCLES + waves * steps * step;
   if (split > 1)
     cycles += SYNC_CYCLES + waves * together * bm * bn * 4 *
