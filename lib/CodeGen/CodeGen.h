@@ -54,13 +54,25 @@ bool hd_codegen_ptx(hd_module_t *module, const hd_func_t *kernel,
 // "LLVM 19.1.7".
 const char *hd_codegen_version(void);
 
+// This CPU and its features, as host code is made for them. NULL: out of
+// memory.
+const char *hd_codegen_host(void);
+
 // What LLVM does where it cannot go on: report(reason) is called, and is to end
 // the process. NULL: LLVM's own way. For programs, not for libraries: there is
 // one for the whole process.
 void hd_codegen_on_fatal(void (*report)(const char *reason));
 
-// Host code of one kernel, as CodeGen/SimAbi.h describes it.
+// Host code of one kernel, as CodeGen/SimAbi.h describes it: as bytes, which
+// any process of this build on this CPU may load (hd_codegen_host()), and
+// loaded into this one. create does both. False or NULL after errors, which are
+// reported.
 typedef struct hd_host_code hd_host_code_t;
+bool hd_host_code_make(hd_module_t *module, const hd_func_t *kernel,
+                       const hd_codegen_options_t *options, hd_buffer_t *out);
+hd_host_code_t *hd_host_code_load(hd_context_t *context,
+                                  const hd_func_t *kernel,
+                                  const hd_buffer_t *bytes);
 hd_host_code_t *hd_host_code_create(hd_module_t *module,
                                     const hd_func_t *kernel,
                                     const hd_codegen_options_t *options);

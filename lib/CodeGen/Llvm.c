@@ -13,7 +13,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 // Kept for the process's life.
-static char *host_triple, *host_cpu, *host_features;
+static char *host_triple, *host_cpu, *host_features, *host_all;
 
 static void init(void) {
   LLVMInitializeNVPTXTargetInfo();
@@ -25,6 +25,8 @@ static void init(void) {
   host_triple = LLVMGetDefaultTargetTriple();
   host_cpu = LLVMGetHostCPUName();
   host_features = LLVMGetHostCPUFeatures();
+  if (asprintf(&host_all, "%s %s %s", host_triple, host_cpu, host_features) < 0)
+    host_all = NULL;
 }
 
 static pthread_once_t version_once = PTHREAD_ONCE_INIT;
@@ -48,6 +50,11 @@ void hd_codegen_on_fatal(void (*report)(const char *reason)) {
 }
 
 void hd_llvm_init(void) { pthread_once(&once, init); }
+
+const char *hd_codegen_host(void) {
+  hd_llvm_init();
+  return host_all;
+}
 
 const char *hd_host_triple(void) { return host_triple; }
 

@@ -2,6 +2,7 @@
 //
 // The simulator as a device. Its memory is the host's; under sanitize each
 // block of memory also keeps which of its bytes were written.
+#include "Runtime/CodeKey.h"
 #include "Runtime/Compile.h"
 #include "Runtime/Device.h"
 #include "Support/HostMemory.h"
@@ -15,6 +16,7 @@ static const hd_loc_t nowhere;
 typedef struct sim_device {
   hd_device_t base;
   hd_sim_options_t options;
+  hd_cache_t *cache; // NULL: code is not kept.
   bool quick;
 } sim_device_t;
 
@@ -53,6 +55,7 @@ static void close_device(hd_device_t *device) {
   while (device->memory)
     free_memory(device, device->memory->address);
   hd_thread_pool_destroy(of(device)->options.pool);
+  hd_cache_close(of(device)->cache);
   free(device);
 }
 
@@ -129,31 +132,71 @@ static void unload(hd_device_t *device, hd_kernel_t *kernel) {
 }
 
 typedef struct jobs {
+  sim_device_t *device;
   const hd_func_t *const *funcs;
   hd_kernel_t **kernels;
   hd_codegen_options_t options;
 } jobs_t;
 
+// Code names the places of barriers, so these are part of its key.
+static hd_cache_key_t key_of(const jobs_t *jobs, hd_module_t *module,
+                             const hd_func_t *func) {
+  const char *host = jobs->device->cache ? hd_codegen_host() : NULL;
+  hd_buffer_t salt = {0};
+  hd_cache_key_t key = {0, 0};
+  hd_cleanup_t cleanup;
+  if (!host)
+    return key;
+  hd_budget_defer(&module->context->budget, &cleanup, hd_buffer_end, &salt);
+  hd_buffer_printf(&salt, "host%s %s", jobs->options.quick ? " quick" : "",
+                   host);
+  if (!salt.failed)
+    key = hd_code_key(module, func, hd_buffer_text(&salt), true);
+  hd_budget_clean(&module->context->budget, &cleanup);
+  return key;
+}
+
+// The bytes of the code, kept ones where there are some.
+static bool make_code(const jobs_t *jobs, hd_module_t *module,
+                      const hd_func_t *func, hd_buffer_t *bytes) {
+  hd_cache_t *cache = jobs->device->cache;
+  hd_cache_key_t key = key_of(jobs, module, func);
+  if (hd_cache_get(cache, key, bytes))
+    return true;
+  if (!hd_host_code_make(module, func, &jobs->options, bytes))
+    return false;
+  hd_cache_put(cache, key, bytes);
+  return true;
+}
+
 static bool compile(void *argument, unsigned piece, hd_module_t *module) {
   const jobs_t *jobs = argument;
+  const hd_func_t *func = jobs->funcs[piece];
+  hd_budget_t *budget = &module->context->budget;
+  hd_buffer_t bytes = {0};
+  hd_cleanup_t cleanup;
   sim_kernel_t *k = calloc(1, sizeof(*k));
   if (!k)
     return hd_error(&module->context->diags, nowhere, HD_E0904,
                     "out of memory");
   jobs->kernels[piece] = &k->base;
-  k->base = (hd_kernel_t){jobs->funcs[piece], -1, -1, 1024, 0};
-  k->buffers = calloc(jobs->funcs[piece]->num_params + 1, sizeof(*k->buffers));
+  k->base = (hd_kernel_t){func, -1, -1, 1024, 0};
+  k->buffers = calloc(func->num_params + 1, sizeof(*k->buffers));
   if (!k->buffers)
     return hd_error(&module->context->diags, nowhere, HD_E0904,
                     "out of memory");
-  k->code = hd_host_code_create(module, jobs->funcs[piece], &jobs->options);
+  hd_budget_defer(budget, &cleanup, hd_buffer_end, &bytes);
+  if (make_code(jobs, module, func, &bytes))
+    k->code = hd_host_code_load(module->context, func, &bytes);
+  hd_budget_clean(budget, &cleanup);
   return k->code != NULL;
 }
 
 static bool load(hd_device_t *device, const hd_func_t *const *funcs,
                  unsigned count, hd_kernel_t **kernels) {
   sim_device_t *d = of(device);
-  jobs_t jobs = {funcs,
+  jobs_t jobs = {d,
+                 funcs,
                  kernels,
                  {.target = hd_target_find("host"),
                   .sanitize = d->options.sanitize,
@@ -271,6 +314,9 @@ hd_device_t *hd_device_open_sim(hd_context_t *context,
   d->base.info.target = target;
   describe(&d->base.info);
   d->quick = options->quick;
+  // Sanitized code runs once.
+  if (options->cache_dir && !options->sanitize)
+    d->cache = hd_cache_open(options->cache_dir);
   d->options = (hd_sim_options_t){
       .sanitize = options->sanitize,
       .seed = options->seed,

@@ -119,8 +119,9 @@ static bool settle_target(hd_run_t *run) {
   return !target || run->target;
 }
 
-static bool device_options(hd_run_t *run, hd_device_options_t *options,
-                           char **cache_dir) {
+// Code of the simulator is soon made and large: it is kept where somebody asks.
+static bool device_options(hd_run_t *run, bool sim,
+                           hd_device_options_t *options, char **cache_dir) {
   *options = (hd_device_options_t){
       .target = run->target,
       .sanitize = given(run, RUN_SANITIZE),
@@ -133,7 +134,7 @@ static bool device_options(hd_run_t *run, hd_device_options_t *options,
     return fail(run, "-j takes at most 1024");
   if (!given(run, RUN_NO_CACHE)) {
     const char *dir = hd_option_text(&run->options, RUN_CACHE_DIR, NULL);
-    *cache_dir = dir ? strdup(dir) : hd_cache_default_dir();
+    *cache_dir = dir ? strdup(dir) : sim ? NULL : hd_cache_default_dir();
     options->cache_dir = *cache_dir;
   }
   return true;
@@ -156,7 +157,7 @@ static bool open_device(hd_run_t *run) {
   if (!sim && ordinal < 0)
     return hd_error(hd_run_diags(run), nowhere, HD_E1002, "--device",
                     "is one of auto, cuda, cuda:N, sim and ref");
-  if (device_options(run, &options, &cache_dir))
+  if (device_options(run, sim, &options, &cache_dir))
     run->device =
         sim ? hd_device_open_sim(&run->process.context, &options)
             : hd_device_open_cuda(&run->process.context, ordinal, &options);
