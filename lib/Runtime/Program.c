@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Runtime/Program.h"
-#include "IR/Rewrite.h"
-#include "IR/Text/Printer.h"
+#include "Runtime/LaunchDims.h"
 #include "Runtime/Lifetimes.h"
 #include "Runtime/Storage.h"
 #include "Support/Float.h"
@@ -49,57 +48,6 @@ static uint64_t encode(hd_type_t type, const hd_binding_t *value) {
     return (uint64_t)value->i;
   return hd_float_encode((hd_float_format_t)(type.scalar - HD_F4E2M1),
                          value->f);
-}
-
-typedef struct mention {
-  const hd_env_t *env;
-  hd_buffer_t *text;
-} mention_t;
-
-// " with n = 3000000", each size once.
-static bool mention(void *argument, const hd_expr_t *e) {
-  mention_t *m = argument;
-  const hd_binding_t *value =
-      e->kind == HD_EXPR_VAR ? hd_env_find(m->env, e->u.var) : NULL;
-  char text[120];
-  if (!value)
-    return true;
-  snprintf(text, sizeof(text), " %.80s = %lld", e->u.var->name,
-           (long long)value->i);
-  if (!strstr(hd_buffer_text(m->text), text))
-    hd_buffer_puts(m->text, text);
-  return true;
-}
-
-static bool fail_dim(const hd_program_t *p, const hd_env_t *env,
-                     const hd_func_t *kernel, const char *what, int axis,
-                     const hd_expr_t *dim, bool wrapped) {
-  hd_buffer_t why = {0}, sizes = {0};
-  mention_t m = {env, &sizes};
-  hd_walk_expr(dim, mention, &m);
-  hd_buffer_printf(&why, "%s.%c, ", what, "xyz"[axis]);
-  hd_expr_print(dim, &why);
-  hd_buffer_printf(&why, ", %s%s%s",
-                   wrapped ? "does not fit i32" : "divides by zero",
-                   sizes.size ? " with" : "", hd_buffer_text(&sizes));
-  bool ok = fail(p, kernel, hd_buffer_text(&why));
-  hd_buffer_fini(&why);
-  hd_buffer_fini(&sizes);
-  return ok;
-}
-
-// grid, block or cluster; what is left out is 1.
-static bool eval_dims(const hd_program_t *p, const hd_env_t *env,
-                      const hd_func_t *kernel, const char *what,
-                      const hd_expr_t *const exprs[3], int32_t dims[3]) {
-  for (int i = 0; i < 3; i++) {
-    int64_t value = 1;
-    bool wrapped;
-    if (exprs[i] && !hd_eval_size(env, exprs[i], &value, &wrapped))
-      return fail_dim(p, env, kernel, what, i, exprs[i], wrapped);
-    dims[i] = (int32_t)value; // Of that type.
-  }
-  return true;
 }
 
 // The bytes of slot number i, as the entry's sizes say.
@@ -202,11 +150,8 @@ static bool finish_launch(hd_program_t *p, hd_step_t *step,
       step->values[i] = encode(param->type, hd_env_find(env, param));
     }
   }
-  if (!eval_dims(p, env, kernel, "grid", kernel->launch.grid, launch->grid) ||
-      !eval_dims(p, env, kernel, "block", kernel->launch.block,
-                 launch->block) ||
-      !eval_dims(p, env, kernel, "cluster", kernel->launch.cluster,
-                 launch->cluster))
+  if (!hd_launch_dims(diags_of(p), env, kernel, launch->grid, launch->block,
+                      launch->cluster))
     return false;
   const hd_shared_plan_t *shared = hd_shared_plan(&p->arena, kernel);
   if (!hd_eval_int(env, shared->size, &launch->shared_bytes))

@@ -2,12 +2,14 @@
 //
 // CodeGen makes a whole module of PTX for each kernel. Where several kernels
 // are printed, they become one module that ptxas takes: its head (.version,
-// .target, .address_size, declarations) is printed once.
+// .target, .address_size, declarations) is printed once. Before each kernel
+// stands what its launch must give.
 #include "Tools/Emit.h"
 #include "IR/Graph/Graph.h"
 #include "IR/Text/Printer.h"
 #include "Runtime/Cuda.h"
 #include "Support/Suggest.h"
+#include "Tools/Interface.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,10 +51,9 @@ static bool is_head(const char *line, size_t size) {
   return false;
 }
 
-// Appends a module of PTX to those before it.
-static void append_ptx(hd_buffer_t *out, const hd_buffer_t *ptx) {
+// Appends a module of PTX to those before it, if any.
+static void append_ptx(hd_buffer_t *out, const hd_buffer_t *ptx, bool first) {
   const char *text = hd_buffer_text(ptx), *end = text + ptx->size;
-  bool first = out->size == 0;
   for (const char *line = text; line < end;) {
     const char *newline = memchr(line, '\n', (size_t)(end - line));
     const char *next = newline ? newline + 1 : end;
@@ -90,9 +91,11 @@ static bool emit_kernel(hd_module_t *module, const hd_func_t *kernel,
   bool ok = what == HD_EMIT_LLVM
                 ? hd_codegen_llvm(module, kernel, &options, &text)
                 : hd_codegen_ptx(module, kernel, &options, &text);
-  if (ok && what == HD_EMIT_PTX)
-    append_ptx(out, &text);
-  else if (ok && what == HD_EMIT_LLVM)
+  if (ok && what == HD_EMIT_PTX) {
+    bool first = out->size == 0;
+    hd_interface_comment(&module->arena, kernel, out);
+    append_ptx(out, &text, first);
+  } else if (ok && what == HD_EMIT_LLVM)
     hd_buffer_write(out, hd_buffer_text(&text), text.size);
   else if (ok)
     ok = emit_cubin(module, kernel, target, &text, out);

@@ -46,6 +46,7 @@ typedef struct opt {
   const hd_target_t *target;
   hd_buffer_t input, output;
   hd_module_counts_t counts;
+  json_t *entries; // Where a report is wanted.
   hd_rewrite_stats_t rewrites;
   unsigned parts;
   bool failed; // Some part had errors.
@@ -105,8 +106,11 @@ static void work_on_part(void *argument, const hd_part_t *part) {
   bool ok = work_on_module(o, part, &o->output);
   if (!ok)
     o->output.size = start;
-  if (ok)
+  if (ok) {
     hd_module_count(o->module, &o->counts);
+    if (o->entries)
+      hd_report_entries(o->module, o->entries);
+  }
   if (find(o, OPT_EXPECTED))
     ok = hd_verify_diagnostics(diags, o->name, part);
   o->failed |= !ok;
@@ -167,7 +171,7 @@ static void write_json(opt_t *o) {
   const char *json = hd_option_text(&o->options, OPT_JSON, NULL);
   if (json)
     hd_report_opt_json(&o->process.context.diags, json, &o->log, &o->counts,
-                       &o->rewrites, hd_process_exit(&o->process));
+                       &o->rewrites, o->entries, hd_process_exit(&o->process));
 }
 
 static bool parse_instances(opt_t *o, unsigned *wanted) {
@@ -317,6 +321,8 @@ int hidet_opt_main(int argc, char **argv) {
                              &o.process.context.diags);
   hd_process_color(&o.process, hd_option_number(&o.options, OPT_COLOR, 0));
   bool answered = ok && answer(&o);
+  if (!answered && hd_option_given(&o.options, OPT_JSON))
+    o.entries = json_array();
   if (ok && !answered) {
     hd_process_limit(&o.process, hd_option_number(&o.options, OPT_MAX_MEM, 0),
                      hd_option_number(&o.options, OPT_MAX_TIME, 0));

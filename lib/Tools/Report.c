@@ -2,7 +2,7 @@
 #include "Tools/Report.h"
 #include "IR/Graph/Graph.h"
 #include "IR/Rewrite.h"
-#include "Tools/Json.h"
+#include "Tools/Interface.h"
 #include "hidet/Version.h"
 
 #include <stdio.h>
@@ -99,10 +99,20 @@ void hd_report_stats(const hd_pass_log_t *log, const hd_module_counts_t *counts,
             rewrites->nodes_after);
 }
 
+void hd_report_entries(hd_module_t *module, json_t *entries) {
+  for (size_t i = 0; i < module->items.size; i++) {
+    const hd_item_t *item = &module->items.data[i];
+    if (item->kind == HD_ITEM_FUNC && item->u.func->kind == HD_FUNC_KERNEL)
+      json_array_append_new(entries,
+                            hd_interface_json(&module->arena, item->u.func));
+  }
+}
+
 bool hd_report_opt_json(hd_diagnostics_t *diags, const char *path,
                         const hd_pass_log_t *log,
                         const hd_module_counts_t *counts,
-                        const hd_rewrite_stats_t *rewrites, int exit_code) {
+                        const hd_rewrite_stats_t *rewrites, json_t *entries,
+                        int exit_code) {
   json_t *rules = json_array();
   for (size_t i = 0; i < rewrites->rules.size; i++)
     json_array_append_new(
@@ -116,12 +126,13 @@ bool hd_report_opt_json(hd_diagnostics_t *diags, const char *path,
                                     "ms", (double)record->ns * 1e-6, "changed",
                                     (int)record->changed));
   }
-  json_t *object = json_pack(
-      "{s:s, s:o, s:i, s:i, s:i, s:i, s:i, s:I, s:o, s:i, s:o}", "version",
-      hidet_version(), "passes", passes, "kernels", (int)counts->kernels,
-      "functions", (int)counts->functions, "plans", (int)counts->plans,
-      "groups", (int)counts->groups, "anchors", (int)counts->anchors,
-      "statements", (json_int_t)counts->statements, "rewrites", rules, "exit",
-      exit_code, "diagnostics", hd_json_diagnostics(diags));
+  json_t *object =
+      json_pack("{s:s, s:o, s:i, s:o, s:i, s:i, s:i, s:i, s:I, s:o, s:i, s:o}",
+                "version", hidet_version(), "passes", passes, "kernels",
+                (int)counts->kernels, "entries", entries, "functions",
+                (int)counts->functions, "plans", (int)counts->plans, "groups",
+                (int)counts->groups, "anchors", (int)counts->anchors,
+                "statements", (json_int_t)counts->statements, "rewrites", rules,
+                "exit", exit_code, "diagnostics", hd_json_diagnostics(diags));
   return hd_json_write(diags, path, object);
 }

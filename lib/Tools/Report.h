@@ -6,6 +6,7 @@
 #define HIDET_TOOLS_REPORT_H
 
 #include "Graph/Rewrite/Rewrite.h"
+#include "Tools/Json.h"
 #include "Tools/Passes.h"
 
 typedef struct hd_module_counts {
@@ -20,10 +21,16 @@ void hd_report_times(const hd_pass_log_t *log);
 void hd_report_stats(const hd_pass_log_t *log, const hd_module_counts_t *counts,
                      const hd_rewrite_stats_t *rewrites);
 
-// Writes one object, with the keys of `hidet-opt --stats --json`.
+// What a launch of each of its kernels must give (Interface.h), appended to an
+// array.
+void hd_report_entries(hd_module_t *module, json_t *entries);
+
+// Writes one object, with the keys of `hidet-opt --stats --json`. Takes the
+// array of entries.
 bool hd_report_opt_json(hd_diagnostics_t *diags, const char *path,
                         const hd_pass_log_t *log,
                         const hd_module_counts_t *counts,
-                        const hd_rewrite_stats_t *rewrites, int exit_code);
+                        const hd_rewrite_stats_t *rewrites, json_t *entries,
+                        int exit_code);
 
 #endif

@@ -431,6 +431,21 @@ void hd_graph_print(const hd_graph_t *graph, hd_buffer_t *out) {
   hd_arena_fini(&p.arena);
 }
 
+void hd_param_print(const hd_func_t *func, uint32_t i, hd_buffer_t *out) {
+  hd_printer_t p;
+  hd_buffer_t before = {0}; // Names depend on those before.
+  start(&p, &before);
+  for (uint32_t k = 0; k <= i; k++) {
+    p.out = k == i ? out : &before;
+    if (k < func->num_params)
+      print_param(&p, func->params[k]);
+    else
+      print_map(&p, func->maps[k - func->num_params]);
+  }
+  hd_buffer_fini(&before);
+  hd_arena_fini(&p.arena);
+}
+
 void hd_expr_print(const hd_expr_t *e, hd_buffer_t *out) {
   hd_printer_t p;
   start(&p, out);

@@ -2,6 +2,7 @@
 //
 // A program that embeds Hidet: text in, PTX and a result out.
 
+#include <hidet/Launch.h>
 #include <hidet/Session.h>
 #include <hidet/Tools.h>
 #include <hidet/Version.h>
@@ -57,6 +58,79 @@ static void compile(hidet_context_t *context) {
   check(context, hidet_module_emit(module, "ptx", "sm_91", NULL, &out),
         HIDET_UNSUPPORTED, "an unknown target");
   require(out == NULL, "no text after an error");
+  hidet_module_destroy(module);
+}
+
+static const char tiled[] =
+    "kernel tiles(m: i32, n: i32, alpha: f32, in x: f16[m, n], out y: f32[n],\n"
+    "             map from: x box(16, 64) swizzle(128))\n"
+    "  grid(ceildiv(n, 64), m / 16) block(96) cluster(2)\n"
+    "{\n"
+    "  shared tile: f16[16, 64] layout(swizzle(128)) align(1024)\n"
+    "  shared sums: f32[100]\n"
+    "  tile[0, thread % 64] = x[0, thread]\n"
+    "  sums[thread] = alpha\n"
+    "  y[thread] = sums[thread] + f32(tile[0, 0])\n"
+    "}\n";
+
+// What whoever launches the PTX must give, worked out by hand.
+static void describe(hidet_context_t *context) {
+  hidet_module_t *module;
+  hidet_launch_t launch;
+  hidet_parameter_t parameter;
+  hidet_map_t map;
+  hidet_argument_t arguments[] = {
+      {.integer = 128}, {.integer = 504}, {.real = 0.5}, {0}, {0}};
+  check(context,
+        hidet_module_parse(context, "tiles.hir", tiled, strlen(tiled), &module),
+        HIDET_OK, "parse");
+  check(context,
+        hidet_module_launch(module, "tiles", arguments, 5, 132, &launch),
+        HIDET_OK, "launch");
+  require(launch.grid[0] == 8 && launch.grid[1] == 8 && launch.grid[2] == 1 &&
+              launch.block[0] == 96 && launch.block[1] == 1 &&
+              launch.cluster[0] == 2 && launch.cluster[2] == 1,
+          "dimensions");
+  require(launch.shared_bytes == 16 * 64 * 2 + 100 * 4, "shared memory");
+  require(launch.num_parameters == 6, "five parameters and a map");
+  check(context, hidet_module_parameter(module, "tiles", 2, &parameter),
+        HIDET_OK, "a scalar");
+  require(parameter.kind == HIDET_PARAMETER_SCALAR && parameter.bytes == 4 &&
+              strcmp(parameter.name, "alpha") == 0 &&
+              strcmp(parameter.type, "f32") == 0,
+          "what is known of a scalar");
+  check(context, hidet_module_parameter(module, "tiles", 4, &parameter),
+        HIDET_OK, "a tensor");
+  require(parameter.kind == HIDET_PARAMETER_TENSOR && parameter.bytes == 8 &&
+              parameter.is_written,
+          "what is known of a tensor");
+  check(context, hidet_module_parameter(module, "tiles", 5, &parameter),
+        HIDET_OK, "a map");
+  require(parameter.kind == HIDET_PARAMETER_MAP && parameter.bytes == 128 &&
+              parameter.align == 64 && parameter.tensor == 3 &&
+              !parameter.is_written,
+          "what is known of a map");
+  check(context, hidet_module_parameter(module, "tiles", 6, &parameter),
+        HIDET_USAGE, "no parameter");
+  check(context, hidet_module_map(module, "tiles", arguments, 5, 5, &map),
+        HIDET_OK, "map");
+  // CU_TENSOR_MAP_DATA_TYPE_FLOAT16, SWIZZLE_128B, L2_PROMOTION_L2_256B.
+  require(!map.is_im2col && map.data_type == 6 && map.swizzle == 3 &&
+              map.l2_promotion == 3 && map.rank == 2,
+          "kinds of a map");
+  require(map.sizes[0] == 504 && map.sizes[1] == 128 &&
+              map.strides[0] == 504 * 2 && map.box[0] == 64 &&
+              map.box[1] == 16 && map.steps[0] == 1 && map.steps[1] == 1,
+          "sizes of a map");
+  check(context, hidet_module_map(module, "tiles", arguments, 5, 3, &map),
+        HIDET_USAGE, "a tensor is no map");
+  arguments[1].integer = 500; // 1000 bytes a row, no multiple of 16.
+  check(context, hidet_module_map(module, "tiles", arguments, 5, 5, &map),
+        HIDET_INVALID, "a stride that the hardware does not take");
+  check(context, hidet_module_launch(module, "tile", arguments, 5, 1, &launch),
+        HIDET_USAGE, "no such kernel");
+  check(context, hidet_module_launch(module, "tiles", arguments, 4, 1, &launch),
+        HIDET_USAGE, "too few arguments");
   hidet_module_destroy(module);
 }
 
@@ -287,6 +361,7 @@ int main(int argc, char **argv) {
   hidet_context_t *context = hidet_context_create();
   require(context != NULL, "a context");
   compile(context);
+  describe(context);
   run(context);
   survive(context);
   run_graph(context);
