@@ -5,6 +5,7 @@
 // copies of the functions that it calls. So lowering, which changes functions
 // in place, leaves the module alone: another program may need other sizes.
 #include "IR/Rewrite.h"
+#include "IR/Text/Library.h"
 #include "IR/Verify/Verifier.h"
 #include "Runtime/Program.h"
 #include "Runtime/Storage.h"
@@ -36,14 +37,6 @@ static hd_func_t *add_func(maker_t *m, const hd_func_t *like) {
   return func;
 }
 
-static bool is_own(const maker_t *m, const hd_func_t *func) {
-  for (size_t i = 0; i < m->from->items.size; i++)
-    if (m->from->items.data[i].kind == HD_ITEM_FUNC &&
-        m->from->items.data[i].u.func == func)
-      return true;
-  return false;
-}
-
 static hd_func_t *copy_func(maker_t *m, const hd_func_t *func);
 
 // The library's functions belong to the context and are never changed.
@@ -55,7 +48,7 @@ static const hd_expr_t *relink(hd_rewriter_t *rewriter, const hd_expr_t *e) {
   for (size_t i = 0; i < m->copies.size; i++)
     if (m->copies.data[i].from == func)
       func = m->copies.data[i].to;
-  if (func == e->u.func && is_own(m, func))
+  if (func == e->u.func && !hd_library_owns(m->from->context, func))
     func = copy_func(m, func);
   if (func == e->u.func)
     return e;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pass inline: calls of the module's own functions are replaced by their
-// bodies, so that the passes after it see what the arguments are.
+// Pass inline: calls of functions that are not the library's are replaced by
+// their bodies, so that the passes after it see what the arguments are.
 //
 //   fn put(shared s: f32[64, 64], i: i32, x: f32) {
 //     if i >= 64 { return }
@@ -30,6 +30,7 @@
 #include "IR/Parts.h"
 #include "IR/Passes/Passes.h"
 #include "IR/Rewrite.h"
+#include "IR/Text/Library.h"
 
 enum { MAX_STATEMENTS = 20000, MAX_NESTING = 100 };
 
@@ -114,14 +115,6 @@ static hd_block_t without_returns(inliner_t *in, returns_t *returns,
     return to_block(&list);
   }
   return to_block(&list);
-}
-
-static bool is_own(const inliner_t *in, const hd_func_t *func) {
-  for (size_t i = 0; i < in->module->items.size; ++i)
-    if (in->module->items.data[i].kind == HD_ITEM_FUNC &&
-        in->module->items.data[i].u.func == func)
-      return true;
-  return false;
 }
 
 static bool exprs_equal(const hd_expr_t *a, const hd_expr_t *b) {
@@ -255,7 +248,8 @@ static unsigned nesting(hd_block_t block) {
 static const hd_expr_t *inline_call(inliner_t *in, const hd_expr_t *call,
                                     hd_stmt_list_t *out) {
   const hd_func_t *callee = call->u.func;
-  if (!is_own(in, callee) || callee->kind != HD_FUNC_FN)
+  if (hd_library_owns(in->module->context, callee) ||
+      callee->kind != HD_FUNC_FN)
     return NULL;
   hd_walk_block(callee->body, count_stmt, NULL, &in->statements);
   if (in->statements > MAX_STATEMENTS)

@@ -116,6 +116,18 @@ static const char *name_at(const hd_shelf_t *shelf, size_t index) {
   return index < shelf->entries.size ? shelf->entries.data[index].name : NULL;
 }
 
+bool hd_library_owns(const hd_context_t *context, const hd_func_t *func) {
+  if (!context->library)
+    return false;
+  const hd_module_t *module = context->library->shelves[FUNCTIONS].module;
+  size_t cursor = 0;
+  for (const hd_item_t *item;
+       (item = hd_module_next(module, func->name, &cursor));)
+    if (item->kind == HD_ITEM_FUNC && item->u.func == func)
+      return true;
+  return false;
+}
+
 hd_module_t *hd_library_load(hd_context_t *context, const char *name) {
   return load(get(context, FUNCTIONS), name);
 }

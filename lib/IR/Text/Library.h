@@ -14,6 +14,10 @@
 // where the library has none, or after errors (reported).
 hd_module_t *hd_library_load(hd_context_t *context, const char *name);
 
+// Whether a function is one of the library's: it belongs to the context, and is
+// never changed. All others are the users', whatever module they lie in.
+bool hd_library_owns(const hd_context_t *context, const hd_func_t *func);
+
 // The names of the functions, in order of the files; an overloaded one comes
 // once for each overload. NULL past the end.
 const char *hd_library_name(hd_context_t *context, size_t index);
