@@ -35,18 +35,22 @@ static inline void interpreter_set(interpreter_t *in, const hd_var_t *var,
                  hd_expr_int(&in->arena, var->type, value));
 }
 
-static const hd_expr_t *interpreter_lookup(void *argument,
-                                           const hd_expr_t *leaf) {
-  interpreter_t *in = argument;
-  return leaf->kind == HD_EXPR_BUILTIN
-             ? in->builtins[leaf->u.builtin]
-             : hd_ptr_map_get(&in->values, leaf->u.var);
+static bool interpreter_leaf(void *argument, const hd_expr_t *leaf,
+                             hd_number_t *value) {
+  const interpreter_t *in = argument;
+  const hd_expr_t *known = leaf->kind == HD_EXPR_BUILTIN
+                               ? in->builtins[leaf->u.builtin]
+                               : hd_ptr_map_get(&in->values, leaf->u.var);
+  if (known)
+    *value = hd_expr_number(known);
+  return known != NULL;
 }
 
 static int64_t interpreter_eval(interpreter_t *in, const hd_expr_t *e) {
-  const hd_expr_t *value = hd_expr_fold(&in->arena, e, interpreter_lookup, in);
-  in->trapped |= !value;
-  return value ? value->u.i : 0;
+  const hd_fold_t fold = {.leaf = interpreter_leaf, .argument = in};
+  hd_number_t value = {0};
+  in->trapped |= !hd_expr_value(&fold, e, &value);
+  return value.i;
 }
 
 static void interpret(interpreter_t *in, hd_block_t block);
@@ -64,8 +68,8 @@ static void interpret_mapfor(interpreter_t *in, const hd_stmt_t *stmt) {
   int64_t worker =
       stmt->u.mapfor.worker ? interpreter_eval(in, stmt->u.mapfor.worker) : 0;
   hd_tasks_t tasks;
-  if (!hd_mapping_tasks(&in->arena, m, worker, interpreter_lookup, in,
-                        &tasks)) {
+  const hd_fold_t fold = {.leaf = interpreter_leaf, .argument = in};
+  if (!hd_mapping_tasks(&in->arena, m, worker, &fold, &tasks)) {
     in->trapped = true;
     return;
   }

@@ -31,7 +31,7 @@ static const hd_expr_t *constant(hd_arena_t *arena, int64_t value) {
 static const hd_expr_t *binary(hd_arena_t *arena, hd_expr_kind_t kind,
                                const hd_expr_t *a, const hd_expr_t *b) {
   const hd_expr_t *e = hd_expr_binary(arena, kind, a, b);
-  const hd_expr_t *folded = hd_expr_fold(arena, e, NULL, NULL);
+  const hd_expr_t *folded = hd_expr_fold(arena, e);
   return folded ? folded : e;
 }
 

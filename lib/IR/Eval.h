@@ -6,25 +6,25 @@
 
 #include "IR/Module.h"
 
-// The value of a scalar variable: an integer or bool, sign- or zero-extended
-// from its type, or a float.
-typedef struct hd_binding {
-  const hd_var_t *var;
-  int64_t i;
-  double f;
-} hd_binding_t;
+typedef struct hd_var_value {
+  const hd_var_t *var; // A scalar.
+  hd_number_t value;
+} hd_var_value_t;
 
 typedef struct hd_env {
-  HD_VEC(hd_binding_t) bindings;
+  HD_VEC(hd_var_value_t) values;
   int64_t sms; // device.sms
 } hd_env_t;
 
+// The variable has no value yet.
+void hd_env_add(hd_arena_t *arena, hd_env_t *env, const hd_var_t *var,
+                hd_number_t value);
 // NULL where the variable has no value.
-const hd_binding_t *hd_env_find(const hd_env_t *env, const hd_var_t *var);
+const hd_number_t *hd_env_find(const hd_env_t *env, const hd_var_t *var);
 
 // The value of an integer or bool expression, wrapped at its type as on the
 // device. False where a variable has no value, or it divides by zero, or it is
-// no such expression.
+// no such expression. Takes no memory: offsets are asked for by the million.
 bool hd_eval_int(const hd_env_t *env, const hd_expr_t *e, int64_t *value);
 
 // The same of a size or a count of blocks, which is none where a signed sum,
@@ -36,8 +36,7 @@ bool hd_eval_size(const hd_env_t *env, const hd_expr_t *e, int64_t *value,
 // The first variable of an expression without a value; NULL where all have one.
 const hd_var_t *hd_eval_unbound(const hd_env_t *env, const hd_expr_t *e);
 
-// Any scalar expression, as the binding of its value (var is left alone).
-bool hd_eval(const hd_env_t *env, hd_arena_t *arena, const hd_expr_t *e,
-             hd_binding_t *value);
+// Of any scalar expression.
+bool hd_eval(const hd_env_t *env, const hd_expr_t *e, hd_number_t *value);
 
 #endif

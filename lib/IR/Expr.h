@@ -154,6 +154,11 @@ static inline unsigned hd_expr_num_indices(const hd_expr_t *e) {
 bool hd_expr_defined(hd_expr_kind_t kind, hd_type_t type);
 // The number of nodes of a tree, shared ones counted each time; at most limit.
 size_t hd_expr_count(const hd_expr_t *e, size_t limit);
+// Of a CONST.
+static inline hd_number_t hd_expr_number(const hd_expr_t *e) {
+  return hd_type_is_float(e->type) ? (hd_number_t){.f = e->u.f}
+                                   : (hd_number_t){.i = e->u.i};
+}
 // True where e is an integer constant equal to value.
 bool hd_expr_is_int(const hd_expr_t *e, int64_t value);
 // Structural equality; locations do not matter.
@@ -161,17 +166,27 @@ bool hd_expr_equal(const hd_expr_t *a, const hd_expr_t *b);
 // Equal expressions have equal hashes.
 uint64_t hd_expr_hash(const hd_expr_t *e);
 
-// Folds an expression over constants; NULL where it is none, or where it
-// divides by zero. Integers wrap at their type. lookup (may be NULL) gives
-// leaves (VAR, BUILTIN) their value, a constant: it returns NULL for unknown
-// ones.
-typedef const hd_expr_t *(*hd_lookup_t)(void *argument, const hd_expr_t *leaf);
-const hd_expr_t *hd_expr_fold(hd_arena_t *arena, const hd_expr_t *e,
-                              hd_lookup_t lookup, void *argument);
+// What a scalar expression is worth, by the rules of docs/IR.md, the same as
+// the emitted code gives; its type says which member of value is set. False
+// where that is not known: it reads memory, or divides by zero where it is
+// evaluated, or is of a type that is not computed here (floats but f32 and
+// f64).
+typedef struct hd_fold {
+  // Gives leaves (VAR, BUILTIN) their value; false: it has none. May be NULL.
+  bool (*leaf)(void *argument, const hd_expr_t *leaf, hd_number_t *value);
+  void *argument;
+  // Set, and the expression worth nothing, where a signed sum, difference or
+  // product does not fit its type. NULL: integers wrap.
+  bool *wrapped;
+} hd_fold_t;
+bool hd_expr_value(const hd_fold_t *fold, const hd_expr_t *e,
+                   hd_number_t *value);
+// As a constant, of constants alone: NULL where it is not known.
+const hd_expr_t *hd_expr_fold(hd_arena_t *arena, const hd_expr_t *e);
+// An integer or bool expression over constants alone.
+bool hd_expr_fold_int(const hd_expr_t *e, int64_t *value);
 // A number rounded to a float type, as a store and a load would. (More of such
 // arithmetic: IR/Scalar.h.)
 double hd_float_round(hd_scalar_t scalar, double value);
-// An integer (or bool) expression over constants alone.
-bool hd_expr_fold_int(const hd_expr_t *e, int64_t *value);
 
 #endif

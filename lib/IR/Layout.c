@@ -29,7 +29,7 @@ static const hd_expr_t *binary(hd_arena_t *arena, hd_expr_kind_t kind,
   if (kind == HD_EXPR_MOD && hd_expr_is_int(b, 1))
     return hd_expr_int(arena, a->type, 0);
   const hd_expr_t *e = hd_expr_binary(arena, kind, a, b);
-  const hd_expr_t *folded = hd_expr_fold(arena, e, NULL, NULL);
+  const hd_expr_t *folded = hd_expr_fold(arena, e);
   return folded ? folded : e;
 }
 
@@ -44,7 +44,7 @@ static const hd_expr_t *convert(hd_arena_t *arena, hd_type_t type,
   if (hd_type_equal(e->type, type))
     return e;
   const hd_expr_t *cast = hd_expr_cast(arena, type, e);
-  const hd_expr_t *folded = hd_expr_fold(arena, cast, NULL, NULL);
+  const hd_expr_t *folded = hd_expr_fold(arena, cast);
   return folded ? folded : cast;
 }
 
@@ -112,7 +112,7 @@ static const hd_expr_t *tiled(hd_arena_t *arena, hd_type_t type,
     const hd_expr_t *rounded =
         add(arena, convert(arena, type, tensor->shape[i]),
             integer(arena, type, tile - 1));
-    const hd_expr_t *folded = hd_expr_fold(arena, rounded, NULL, NULL);
+    const hd_expr_t *folded = hd_expr_fold(arena, rounded);
     shape[i] = binary(arena, HD_EXPR_DIV, folded ? folded : rounded, size);
     shape[rank + i] = size;
   }
@@ -207,7 +207,7 @@ static const hd_expr_t *swizzled(hd_arena_t *arena, const hd_tensor_t *tensor,
                        integer(arena, type, (INT64_C(1) << s.bits) - 1));
   row = hd_expr_binary(arena, HD_EXPR_SHL, row, integer(arena, type, s.base));
   const hd_expr_t *e = hd_expr_binary(arena, HD_EXPR_BITXOR, offset, row);
-  const hd_expr_t *folded = hd_expr_fold(arena, e, NULL, NULL);
+  const hd_expr_t *folded = hd_expr_fold(arena, e);
   return folded ? folded : e;
 }
 
@@ -255,7 +255,7 @@ static const hd_expr_t *swizzled_rows(hd_arena_t *arena,
       hd_expr_binary(arena, HD_EXPR_SHL, number, integer(arena, type, s.base));
   const hd_expr_t *place =
       hd_expr_binary(arena, HD_EXPR_BITXOR, column, number);
-  const hd_expr_t *folded = hd_expr_fold(arena, place, NULL, NULL);
+  const hd_expr_t *folded = hd_expr_fold(arena, place);
   return add(arena,
              binary(arena, HD_EXPR_MUL, row, integer(arena, type, columns)),
              folded ? folded : place);

@@ -7,13 +7,6 @@
 
 #include "IR/Expr.h"
 
-// Integers and bool: i, in the range of their type (u64: its bits). Floats: f,
-// rounded to their type.
-typedef union hd_number {
-  int64_t i;
-  double f;
-} hd_number_t;
-
 // The low bits of an integer, as its type reads them; bool: whether it is not
 // 0.
 int64_t hd_int_wrap(hd_scalar_t type, int64_t value);

@@ -23,6 +23,13 @@ typedef enum hd_scalar_class {
   HD_CLASS_OPAQUE,
 } hd_scalar_class_t;
 
+// The value of a scalar. Integers and bool: i, in the range of their type (u64:
+// its bits). Floats: f, rounded to their type.
+typedef union hd_number {
+  int64_t i;
+  double f;
+} hd_number_t;
+
 // Small enough to be passed by value. A scalar has one lane.
 typedef struct hd_type {
   uint8_t scalar; // hd_scalar_t

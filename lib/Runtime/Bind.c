@@ -45,8 +45,7 @@ bool hd_bind_int(hd_context_t *context, hd_env_t *env, hd_arena_t *arena,
              var->name, (long long)value, hd_type_name(var->type));
     return hd_error(&context->diags, nowhere, HD_E0809, text);
   }
-  hd_binding_t binding = {.var = var, .i = value};
-  hd_vec_push(arena, &env->bindings, binding);
+  hd_env_add(arena, env, var, (hd_number_t){.i = value});
   return true;
 }
 
@@ -78,9 +77,9 @@ bool hd_bind_check(hd_context_t *context, const hd_env_t *env,
   if (same)
     return true;
   report_shape(context, tensor, shape, rank);
-  for (size_t i = 0; i < env->bindings.size; i++)
+  for (size_t i = 0; i < env->values.size; i++)
     hd_note(&context->diags, nowhere, "%s is %lld",
-            env->bindings.data[i].var->name,
-            (long long)env->bindings.data[i].i);
+            env->values.data[i].var->name,
+            (long long)env->values.data[i].value.i);
   return false;
 }

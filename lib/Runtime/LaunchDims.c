@@ -14,7 +14,7 @@ typedef struct mention {
 // " n = 3000000", each size once.
 static bool mention(void *argument, const hd_expr_t *e) {
   mention_t *m = argument;
-  const hd_binding_t *value =
+  const hd_number_t *value =
       e->kind == HD_EXPR_VAR ? hd_env_find(m->env, e->u.var) : NULL;
   char text[120];
   if (!value)

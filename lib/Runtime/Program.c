@@ -43,11 +43,10 @@ static bool fail(const hd_program_t *p, const hd_func_t *kernel,
   return hd_error(diags_of(p), nowhere, HD_E0608, kernel->name, why);
 }
 
-static uint64_t encode(hd_type_t type, const hd_binding_t *value) {
+static uint64_t encode(hd_type_t type, hd_number_t value) {
   if (!hd_type_is_float(type))
-    return (uint64_t)value->i;
-  return hd_float_encode((hd_float_format_t)(type.scalar - HD_F4E2M1),
-                         value->f);
+    return (uint64_t)value.i;
+  return hd_float_encode((hd_float_format_t)(type.scalar - HD_F4E2M1), value.f);
 }
 
 // The bytes of slot number i, as the entry's sizes say.
@@ -147,7 +146,7 @@ static bool finish_launch(hd_program_t *p, hd_step_t *step,
       if (!add_tensor(p, step, env, i))
         return false;
     } else {
-      step->values[i] = encode(param->type, hd_env_find(env, param));
+      step->values[i] = encode(param->type, *hd_env_find(env, param));
     }
   }
   if (!hd_launch_dims(diags_of(p), env, kernel, launch->grid, launch->block,
@@ -194,13 +193,13 @@ static bool plan_launch(hd_program_t *p, const hd_call_site_t *site) {
 
 static bool add_fill(hd_program_t *p, const hd_slot_t *slot, int index,
                      const hd_expr_t *init) {
-  hd_binding_t value = {0};
-  if (!hd_eval(&p->env, &p->arena, init, &value))
+  hd_number_t value;
+  if (!hd_eval(&p->env, init, &value))
     return hd_error(diags_of(p), init->loc, HD_E0210, "");
   unsigned bits = hd_type_bits(slot->var->type);
   hd_step_t *step = HD_ARENA_NEW(&p->arena, hd_step_t);
   step->slot = index;
-  step->bits = encode(slot->var->type, &value);
+  step->bits = encode(slot->var->type, value);
   // Below a byte: whole bytes of copies.
   for (; bits < 8; bits *= 2)
     step->bits = (step->bits & ((1u << bits) - 1)) * (1 + (1u << bits));
@@ -338,8 +337,8 @@ bool hd_program_init(hd_program_t *program, hd_device_t *device,
       (hd_program_t){.device = device, .entry = entry, .apart = options->apart};
   hd_arena_init(&program->arena, &device->context->budget);
   program->env.sms = device->info.sms;
-  for (size_t i = 0; i < env->bindings.size; i++)
-    hd_vec_push(&program->arena, &program->env.bindings, env->bindings.data[i]);
+  for (size_t i = 0; i < env->values.size; i++)
+    hd_vec_push(&program->arena, &program->env.values, env->values.data[i]);
   return hd_program_make_variants(program, module, options);
 }
 

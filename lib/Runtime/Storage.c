@@ -74,7 +74,7 @@ bool hd_storage_is_plain(const hd_tensor_t *tensor) {
 }
 
 typedef struct walk {
-  hd_env_t env; // Of its own: the indices' bindings come first.
+  hd_env_t env; // Of its own: the indices come first.
   const hd_expr_t *offset;
   unsigned bits;
   size_t bytes;
@@ -117,11 +117,11 @@ static void start_walk(walk_t *w, const hd_env_t *env, hd_arena_t *arena,
   for (uint32_t i = 0; i < tensor->rank; i++) {
     const hd_var_t *var =
         hd_var_make(arena, "i", HD_VAR_LOOP, hd_type(HD_I64), (hd_loc_t){0});
-    hd_vec_push(arena, &w->env.bindings, (hd_binding_t){.var = var});
+    hd_env_add(arena, &w->env, var, (hd_number_t){.i = 0});
     indices[i] = hd_expr_var(arena, var);
   }
-  for (size_t i = 0; i < env->bindings.size; i++)
-    hd_vec_push(arena, &w->env.bindings, env->bindings.data[i]);
+  for (size_t i = 0; i < env->values.size; i++)
+    hd_vec_push(arena, &w->env.values, env->values.data[i]);
   w->offset = hd_tensor_offset(arena, tensor, indices);
 }
 
@@ -135,7 +135,7 @@ static bool next_offset(walk_t *w, const hd_host_tensor_t *tensor,
     return false;
   *offset = (size_t)elements * w->bits;
   for (unsigned axis = tensor->rank; axis-- > 0; step = 1) {
-    hd_binding_t *index = &w->env.bindings.data[axis];
+    hd_number_t *index = &w->env.values.data[axis].value;
     if ((index->i += step) < tensor->shape[axis])
       break;
     index->i = 0;

@@ -124,7 +124,7 @@ static void collect_sizes(maker_t *m, const hd_call_site_t *site,
       HD_ARENA_ARRAY(arena_of(m), hd_known_t, source->num_params + 1);
   for (uint32_t i = 0; i < source->num_params; i++) {
     const hd_var_t *param = source->params[i];
-    const hd_binding_t *value = hd_env_find(&site->env, param);
+    const hd_number_t *value = hd_env_find(&site->env, param);
     if (value && hd_func_is_size(source, param))
       known[variant->num_known++] = (hd_known_t){param, value->i};
   }
@@ -164,13 +164,13 @@ static bool add_launch(maker_t *m, const hd_stmt_t *stmt) {
   const hd_func_t *kernel = stmt->u.launch.kernel;
   hd_call_site_t site = {.stmt = stmt, .env.sms = p->env.sms};
   for (uint32_t i = 0; i < stmt->u.launch.num_args; i++) {
-    hd_binding_t value = {.var = kernel->params[i]};
-    if (value.var->tensor)
+    hd_number_t value;
+    if (kernel->params[i]->tensor)
       continue;
-    if (!hd_eval(&p->env, &p->arena, stmt->u.launch.args[i], &value))
+    if (!hd_eval(&p->env, stmt->u.launch.args[i], &value))
       return hd_error(&p->device->context->diags, nowhere, HD_E0608,
                       kernel->name, "an argument divides by zero");
-    hd_vec_push(&p->arena, &site.env.bindings, value);
+    hd_env_add(&p->arena, &site.env, kernel->params[i], value);
   }
   return add_site(m, &site, kernel);
 }

@@ -43,8 +43,7 @@ const hd_expr_t *hd_b_op(hd_builder_t *b, hd_expr_kind_t op, const hd_expr_t *x,
   const hd_expr_t *e = hd_expr_binary(b->arena, op, x, y);
   bool known =
       hd_expr_is_const(x) && hd_expr_is_const(y) && !hd_type_is_float(x->type);
-  const hd_expr_t *folded =
-      known ? hd_expr_fold(b->arena, e, NULL, NULL) : NULL;
+  const hd_expr_t *folded = known ? hd_expr_fold(b->arena, e) : NULL;
   return folded ? folded : e;
 }
 
@@ -66,7 +65,7 @@ const hd_expr_t *hd_b_cast(hd_builder_t *b, hd_scalar_t type,
       hd_type_is_integer(x->type) && hd_type_is_integer(hd_type(type));
   const hd_expr_t *e = hd_expr_cast(b->arena, hd_type(type), x);
   const hd_expr_t *folded = integers && hd_expr_is_const(x) && e != x
-                                ? hd_expr_fold(b->arena, e, NULL, NULL)
+                                ? hd_expr_fold(b->arena, e)
                                 : NULL;
   return folded ? folded : e;
 }

@@ -36,8 +36,7 @@ typedef struct search {
 } search_t;
 
 static void bind_int(search_t *s, const hd_var_t *var, int64_t value) {
-  hd_binding_t binding = {.var = var, .i = value};
-  hd_vec_push(s->arena, &s->env.bindings, binding);
+  hd_env_add(s->arena, &s->env, var, (hd_number_t){.i = value});
 }
 
 static bool is_allowed(search_t *s) {
@@ -73,12 +72,12 @@ static void try_choices(search_t *s, hd_module_t *home, size_t n) {
     return;
   }
   const hd_choice_t *choice = &t->choices.data[n];
-  size_t first = s->env.bindings.size;
+  size_t first = s->env.values.size;
   for (uint32_t i = 0; i < choice->count; i++) {
     s->at.values[n] = choice->values[i];
     bind_int(s, choice->var, choice->values[i]);
     try_choices(s, home, n + 1);
-    s->env.bindings.size = first;
+    s->env.values.size = first;
   }
 }
 
@@ -90,7 +89,7 @@ static void try_template(search_t *s, const hd_found_template_t *found) {
   if (!serves)
     return;
   s->at.template = template;
-  s->env.bindings.size = 0;
+  s->env.values.size = 0;
   for (int i = 0; i < HD_FORM_AXES; i++)
     bind_int(s, template->axes[i], s->form->sizes[i]);
   bind_int(s, template->sm, s->machine->sm);

@@ -78,7 +78,7 @@ static hd_mapping_facts_t analyze_custom(const hd_mapping_t *m) {
     hd_arena_t scratch; // One worker's: all of them might take much memory.
     hd_arena_init(&scratch, NULL);
     hd_tasks_t tasks;
-    facts = hd_mapping_tasks(&scratch, m, w, NULL, NULL, &tasks)
+    facts = hd_mapping_tasks(&scratch, m, w, NULL, &tasks)
                 ? mark(m, w, &tasks, done)
                 : fault(HD_MAPPING_UNKNOWN, m, NULL, w);
     hd_arena_fini(&scratch);

@@ -65,7 +65,7 @@ static const hd_expr_t *arith(nest_t *nest, hd_expr_kind_t kind,
     return kind == HD_EXPR_MOD ? zero(nest) : a;
   const hd_expr_t *e =
       hd_expr_binary(nest->arena, kind, a, hd_expr_i32(nest->arena, b));
-  const hd_expr_t *folded = hd_expr_fold(nest->arena, e, NULL, NULL);
+  const hd_expr_t *folded = hd_expr_fold(nest->arena, e);
   return folded ? folded : e;
 }
 

@@ -17,11 +17,10 @@ typedef struct hd_tasks {
 } hd_tasks_t;
 
 // The tasks of a worker (0 <= worker < mapping->workers), in order. Bounds and
-// custom expressions are folded with lookup (may be NULL). False where one of
-// them has no constant value, or divides by zero.
+// custom expressions are folded, by fold where they are not constant (may be
+// NULL). False where one of them has no value, or divides by zero.
 bool hd_mapping_tasks(hd_arena_t *arena, const hd_mapping_t *mapping,
-                      int64_t worker, hd_lookup_t lookup, void *argument,
-                      hd_tasks_t *tasks);
+                      int64_t worker, const hd_fold_t *fold, hd_tasks_t *tasks);
 
 // The most tasks that one worker does; bounds of `within` are not looked at.
 int64_t hd_mapping_tasks_per_worker(const hd_mapping_t *mapping);

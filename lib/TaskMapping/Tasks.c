@@ -12,10 +12,9 @@
 
 typedef struct hd_tasks_env {
   hd_arena_t *arena;
-  hd_lookup_t lookup;
-  void *argument;
+  const hd_fold_t *outer;
   const hd_mapping_t *custom; // Its bound variables have these values.
-  const hd_expr_t *worker, *repeat;
+  int64_t worker, repeat;
 } hd_tasks_env_t;
 
 static int64_t product_of(const hd_mapping_t *m) {
@@ -41,22 +40,25 @@ static int64_t *new_tasks(hd_tasks_env_t *env, const hd_mapping_t *m,
   return indices;
 }
 
-static const hd_expr_t *lookup_bound(void *argument, const hd_expr_t *leaf) {
-  hd_tasks_env_t *env = argument;
-  if (leaf->kind == HD_EXPR_VAR && env->custom &&
-      leaf->u.var == env->custom->worker)
-    return env->worker;
-  if (leaf->kind == HD_EXPR_VAR && env->custom &&
-      leaf->u.var == env->custom->repeat)
-    return env->repeat;
-  return env->lookup ? env->lookup(env->argument, leaf) : NULL;
+static bool bound_value(void *argument, const hd_expr_t *leaf,
+                        hd_number_t *value) {
+  const hd_tasks_env_t *env = argument;
+  const hd_var_t *var = leaf->kind == HD_EXPR_VAR ? leaf->u.var : NULL;
+  if (env->custom && var &&
+      (var == env->custom->worker || var == env->custom->repeat)) {
+    value->i = var == env->custom->worker ? env->worker : env->repeat;
+    return true;
+  }
+  const hd_fold_t *outer = env->outer;
+  return outer && outer->leaf(outer->argument, leaf, value);
 }
 
 static bool evaluate(hd_tasks_env_t *env, const hd_expr_t *e, int64_t *value) {
-  const hd_expr_t *folded = hd_expr_fold(env->arena, e, lookup_bound, env);
-  if (!folded || hd_type_is_float(folded->type))
+  const hd_fold_t fold = {.leaf = bound_value, .argument = env};
+  hd_number_t number;
+  if (hd_type_is_float(e->type) || !hd_expr_value(&fold, e, &number))
     return false;
-  *value = folded->u.i;
+  *value = number.i;
   return true;
 }
 
@@ -83,10 +85,10 @@ static bool enumerate_custom(hd_tasks_env_t *env, const hd_mapping_t *m,
                              int64_t worker, hd_tasks_t *tasks) {
   hd_tasks_env_t inner = *env;
   inner.custom = m;
-  inner.worker = hd_expr_i32(env->arena, worker);
+  inner.worker = worker;
   int64_t *out = new_tasks(env, m, m->count, tasks);
   for (int64_t r = 0; r < m->count; ++r) {
-    inner.repeat = hd_expr_i32(env->arena, r);
+    inner.repeat = r;
     for (unsigned a = 0; a < m->rank; ++a)
       if (!evaluate(&inner, m->exprs[a], out++))
         return false;
@@ -148,10 +150,10 @@ static bool enumerate(hd_tasks_env_t *env, const hd_mapping_t *m,
 }
 
 bool hd_mapping_tasks(hd_arena_t *arena, const hd_mapping_t *mapping,
-                      int64_t worker, hd_lookup_t lookup, void *argument,
+                      int64_t worker, const hd_fold_t *fold,
                       hd_tasks_t *tasks) {
   assert(worker >= 0 && worker < mapping->workers);
-  hd_tasks_env_t env = {.arena = arena, .lookup = lookup, .argument = argument};
+  hd_tasks_env_t env = {.arena = arena, .outer = fold};
   return enumerate(&env, mapping, worker, tasks);
 }
 

@@ -201,8 +201,7 @@ static bool bind(call_t *call, const hd_func_t *entry, hd_env_t *env,
       if (!check_argument(call->device, param, value->tensor))
         return false;
     } else if (hd_type_is_float(param->type)) {
-      hd_binding_t binding = {.var = param, .f = value->real};
-      hd_vec_push(arena, &env->bindings, binding);
+      hd_env_add(arena, env, param, (hd_number_t){.f = value->real});
     } else if (!hd_bind_int(context, env, arena, param, value->integer)) {
       return false;
     }
@@ -282,7 +281,7 @@ void hidet_program_destroy(hidet_program_t *program) {
 // Scalars are constants of the code by now.
 static bool check_scalar(const call_t *call, const hd_var_t *param,
                          const hidet_argument_t *value) {
-  const hd_binding_t *known = hd_env_find(&call->program->program.env, param);
+  const hd_number_t *known = hd_env_find(&call->program->program.env, param);
   bool same =
       !known || (hd_type_is_float(param->type)
                      ? memcmp(&known->f, &value->real, sizeof known->f) == 0

@@ -46,8 +46,8 @@ static bool bind_scalars(const call_t *call, const hd_func_t *kernel,
     if (param->tensor)
       continue;
     if (hd_type_is_float(param->type)) {
-      hd_binding_t binding = {.var = param, .f = call->arguments[i].real};
-      hd_vec_push(arena, &env->bindings, binding);
+      hd_env_add(arena, env, param,
+                 (hd_number_t){.f = call->arguments[i].real});
     } else if (!hd_bind_int(&context->context, env, arena, param,
                             call->arguments[i].integer)) {
       return false;

@@ -43,13 +43,6 @@ static bool check_tasks(hd_run_t *run, size_t *tasks, const char **stop) {
   return true;
 }
 
-static const hd_expr_t *known_size(void *argument, const hd_expr_t *leaf) {
-  hd_run_t *run = argument;
-  const hd_binding_t *value =
-      leaf->kind == HD_EXPR_VAR ? hd_env_find(&run->env, leaf->u.var) : NULL;
-  return value ? hd_expr_int(&run->arena, leaf->type, value->i) : NULL;
-}
-
 // "  image: f32[batch, 1, 8, 8]", each input, with the sizes that are known.
 static void print_inputs(hd_run_t *run, hd_buffer_t *out) {
   for (uint32_t i = 0; i < run->num_params; i++) {
@@ -60,11 +53,9 @@ static void print_inputs(hd_run_t *run, hd_buffer_t *out) {
     hd_buffer_printf(out, "  %s: %s[", t->param->name,
                      hd_type_name(tensor->element));
     for (uint32_t axis = 0; axis < tensor->rank; axis++) {
-      const hd_expr_t *size =
-          hd_expr_fold(&run->arena, tensor->shape[axis], known_size, run);
       int64_t number;
       hd_buffer_puts(out, axis ? ", " : "");
-      if (size && hd_expr_fold_int(size, &number))
+      if (hd_eval_int(&run->env, tensor->shape[axis], &number))
         hd_buffer_printf(out, "%lld", (long long)number);
       else
         hd_expr_print(tensor->shape[axis], out);

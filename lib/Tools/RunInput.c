@@ -114,8 +114,7 @@ static bool bind_scalar(hd_run_t *run, const hd_var_t *var, const char *text) {
     if (end == text || *end)
       return usage(run, "'%s' is a number of type %s, found '%s'", var->name,
                    hd_type_name(var->type), text);
-    hd_binding_t binding = {.var = var, .f = value};
-    hd_vec_push(&run->arena, &run->env.bindings, binding);
+    hd_env_add(&run->arena, &run->env, var, (hd_number_t){.f = value});
     return true;
   }
   errno = 0;

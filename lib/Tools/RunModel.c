@@ -213,7 +213,7 @@ static bool check_count(hd_run_t *run, const char *folder, const char *kind,
 static bool run_folder(hd_run_t *run, const char *folder) {
   hd_run_tensor_t **inputs = tensors_of(run, true);
   hd_run_tensor_t **outputs = tensors_of(run, false);
-  run->env.bindings.size = 0; // Another set may have other sizes.
+  run->env.values.size = 0; // Another set may have other sizes.
   if (!check_count(run, folder, "input", run->graph->inputs.size) ||
       !check_count(run, folder, "output", run->graph->outputs.size))
     return false;

@@ -188,10 +188,8 @@ static void division_by_zero_is_not_folded(void **state) {
 static double fold2(hd_arena_t *a, hd_expr_kind_t kind, hd_type_t type,
                     double x, double y) {
   const hd_expr_t *e =
-      hd_expr_fold(a,
-                   hd_expr_binary(a, kind, hd_expr_float(a, type, x),
-                                  hd_expr_float(a, type, y)),
-                   NULL, NULL);
+      hd_expr_fold(a, hd_expr_binary(a, kind, hd_expr_float(a, type, x),
+                                     hd_expr_float(a, type, y)));
   assert_non_null(e);
   return e->u.f;
 }
@@ -266,14 +264,16 @@ static void floats_convert_to_integers_with_saturation(void **state) {
   // Straight from integer to f32: one rounding.
   const hd_expr_t *big =
       hd_expr_int(a, hd_type(HD_I64), (INT64_C(1) << 60) + (1 << 29) + 1);
-  const hd_expr_t *e =
-      hd_expr_fold(a, hd_expr_cast(a, hd_type(HD_F32), big), NULL, NULL);
+  const hd_expr_t *e = hd_expr_fold(a, hd_expr_cast(a, hd_type(HD_F32), big));
   same(e->u.f, (float)((INT64_C(1) << 60) + (1 << 29) + 1));
   hd_context_fini(&context);
 }
 
-static const hd_expr_t *lookup_seven(void *argument, const hd_expr_t *leaf) {
-  return leaf->kind == HD_EXPR_VAR ? argument : NULL;
+static bool is_seven(void *argument, const hd_expr_t *leaf,
+                     hd_number_t *value) {
+  (void)argument;
+  value->i = 7;
+  return leaf->kind == HD_EXPR_VAR;
 }
 
 static void leaves_are_looked_up(void **state) {
@@ -285,16 +285,14 @@ static void leaves_are_looked_up(void **state) {
       hd_var_make(a, "n", HD_VAR_PARAM, hd_type(HD_I32), (hd_loc_t){0});
   const hd_expr_t *e =
       hd_expr_binary(a, HD_EXPR_MUL, hd_expr_var(a, n), hd_expr_i32(a, 6));
-  union {
-    const hd_expr_t *in;
-    void *out;
-  } seven = {hd_expr_i32(a, 7)};
-  const hd_expr_t *folded = hd_expr_fold(a, e, lookup_seven, seven.out);
-  assert_true(hd_expr_is_int(folded, 42));
-  assert_null(hd_expr_fold(a, e, NULL, NULL));
+  const hd_fold_t fold = {.leaf = is_seven};
+  hd_number_t value;
+  assert_true(hd_expr_value(&fold, e, &value));
+  assert_int_equal(value.i, 42);
+  assert_null(hd_expr_fold(a, e));
   const hd_expr_t *sum =
       hd_expr_binary(a, HD_EXPR_ADD, e, hd_expr_builtin(a, HD_BUILTIN_THREAD));
-  assert_null(hd_expr_fold(a, sum, lookup_seven, seven.out));
+  assert_false(hd_expr_value(&fold, sum, &value));
   hd_context_fini(&context);
 }
 

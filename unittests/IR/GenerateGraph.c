@@ -69,9 +69,8 @@ static const hd_expr_t *any_size(maker_t *m, int depth) {
       arena, kinds[hd_random_below(m->g, sizeof kinds / sizeof kinds[0])], a,
       b);
   // What is a number is written as one.
-  return hd_expr_fold(arena, size, NULL, NULL)
-             ? hd_expr_int(arena, hd_type(HD_I64), 7)
-             : size;
+  return hd_expr_fold(arena, size) ? hd_expr_int(arena, hd_type(HD_I64), 7)
+                                   : size;
 }
 
 static void any_type(maker_t *m, hd_value_t *value) {

@@ -84,7 +84,7 @@ static const hd_expr_t *fold_negation(hd_rewriter_t *rewriter,
   if (e->kind != HD_EXPR_NEG || !hd_expr_is_const(e->operands[0]) ||
       (e->type.scalar != HD_I32 && e->type.scalar != HD_F32))
     return e;
-  return hd_expr_fold(rewriter->arena, e, NULL, NULL);
+  return hd_expr_fold(rewriter->arena, e);
 }
 
 static bool dump_size(void *argument, const hd_expr_t *e) {

@@ -34,8 +34,7 @@ static void start(fixture_t *f, int64_t ld) {
       hd_module_parse(&f->context, "test.hir", text, strlen(text), 1);
   assert_non_null(module);
   f->kernel = hd_module_find(module, "k", HD_FUNC_KERNEL);
-  hd_binding_t binding = {.var = f->kernel->params[0], .i = ld};
-  hd_vec_push(&f->arena, &f->env.bindings, binding);
+  hd_env_add(&f->arena, &f->env, f->kernel->params[0], (hd_number_t){.i = ld});
 }
 
 static void end(fixture_t *f) {

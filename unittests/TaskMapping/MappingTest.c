@@ -70,7 +70,7 @@ static const hd_mapping_t *random_mapping(random_t *r, hd_arena_t *arena,
 static hd_tasks_t tasks_of(hd_arena_t *arena, const hd_mapping_t *m,
                            int64_t worker) {
   hd_tasks_t tasks;
-  assert_true(hd_mapping_tasks(arena, m, worker, NULL, NULL, &tasks));
+  assert_true(hd_mapping_tasks(arena, m, worker, NULL, &tasks));
   return tasks;
 }
 

@@ -42,19 +42,17 @@ static bool find(const char *options, const char *wanted, int64_t *value) {
   return false;
 }
 
-static const hd_expr_t *lookup(void *argument, const hd_expr_t *leaf) {
+static bool size_of(void *argument, const hd_expr_t *leaf, hd_number_t *value) {
   const sizes_t *sizes = argument;
-  int64_t value;
-  if (leaf->kind != HD_EXPR_VAR ||
-      !find(sizes->options, leaf->u.var->name, &value))
-    return NULL;
-  return hd_expr_int(sizes->arena, leaf->type, value);
+  return leaf->kind == HD_EXPR_VAR &&
+         find(sizes->options, leaf->u.var->name, &value->i);
 }
 
 // Stops at a size that was not given, and keeps its name.
 static bool is_given(void *argument, const hd_expr_t *e) {
   sizes_t *sizes = argument;
-  if (e->kind == HD_EXPR_VAR && !lookup(sizes, e))
+  hd_number_t value;
+  if (e->kind == HD_EXPR_VAR && !size_of(sizes, e, &value))
     sizes->missing = e->u.var->name;
   return !sizes->missing;
 }
@@ -69,8 +67,11 @@ static bool find_size(sizes_t *sizes, const hd_value_t *input, int axis,
   }
   sizes->missing = NULL;
   hd_walk_expr(size, is_given, sizes);
-  size = hd_expr_fold(sizes->arena, size, lookup, sizes);
-  return size && hd_expr_fold_int(size, value);
+  const hd_fold_t fold = {.leaf = size_of, .argument = sizes};
+  hd_number_t number = {0};
+  bool known = hd_expr_value(&fold, size, &number);
+  *value = number.i;
+  return known;
 }
 
 static bool input_type(hd_module_t *module, const hd_value_t *input,

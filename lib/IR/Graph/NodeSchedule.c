@@ -36,18 +36,23 @@ static bool is_row_major(const hd_tensor_t *tensor) {
          (layout->num_items == 1 && layout->items[0].kind == HD_LAYOUT_ROW);
 }
 
-static const hd_expr_t *find_size(void *argument, const hd_expr_t *leaf) {
+static bool find_size(void *argument, const hd_expr_t *leaf,
+                      hd_number_t *value) {
   const fit_t *f = argument;
   const hd_expr_t *const *place = leaf->kind == HD_EXPR_VAR
                                       ? hd_ptr_map_get(&f->places, leaf->u.var)
                                       : NULL;
-  return place ? *place : NULL;
+  return place && hd_expr_fold_int(*place, &value->i);
 }
 
 // An axis of a parameter, as far as it is known; false where it is not.
 static bool axis_size(fit_t *f, const hd_expr_t *axis, int64_t *size) {
-  const hd_expr_t *known = hd_expr_fold(f->arena, axis, find_size, f);
-  return known && hd_expr_fold_int(known, size);
+  hd_number_t value;
+  if (!hd_expr_value(&(hd_fold_t){.leaf = find_size, .argument = f}, axis,
+                     &value))
+    return false;
+  *size = value.i;
+  return true;
 }
 
 static const char *check_elements(fit_t *f, const hd_var_t *param,

@@ -286,7 +286,7 @@ const hd_expr_t *hd_simplify_node(hd_simplifier_t *s, const hd_expr_t *e) {
   if (is_integer(e) && hd_facts_constant(s->facts, e, &value) &&
       hd_expr_is_pure(e))
     return hd_expr_int(s->arena, e->type, value);
-  const hd_expr_t *folded = hd_expr_fold(s->arena, e, NULL, NULL);
+  const hd_expr_t *folded = hd_expr_fold(s->arena, e);
   if (folded)
     return folded;
   e = by_kind(s, order_operands(s, e));

@@ -48,7 +48,7 @@ static bool parse_shape(hd_graph_parser_t *g, hd_value_t *value, bool binds) {
       size = hd_parse_as(p, hd_type(HD_I64));
       if (!size)
         return false;
-      const hd_expr_t *number = hd_expr_fold(p->arena, size, NULL, NULL);
+      const hd_expr_t *number = hd_expr_fold(p->arena, size);
       size = number ? number : size;
     }
     hd_vec_push(p->arena, &shape, size);

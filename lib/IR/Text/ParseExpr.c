@@ -109,7 +109,7 @@ static hd_parsed_t build_unary(hd_parser_t *p, hd_expr_kind_t kind,
   const hd_expr_t *e = hd_expr_unary(p->arena, kind, a.e);
   // "-1" is a number; other operators stay to be seen.
   if (kind == HD_EXPR_NEG && a.untyped && a.e->kind == HD_EXPR_CONST) {
-    e = hd_expr_fold(p->arena, e, NULL, NULL);
+    e = hd_expr_fold(p->arena, e);
     if (a.e->type.scalar == HD_U64 && a.e->u.i != INT64_MIN) {
       hd_error(
           p->diags, loc, HD_E0103,
@@ -169,8 +169,7 @@ static bool is_vector_access(const hd_tensor_t *tensor, bool linear,
 static const hd_expr_t *where_host_computes(hd_parser_t *p,
                                             const hd_expr_t *e) {
   bool in_code = p->func && p->func->kind != HD_FUNC_PLAN;
-  const hd_expr_t *value =
-      in_code ? NULL : hd_expr_fold(p->arena, e, NULL, NULL);
+  const hd_expr_t *value = in_code ? NULL : hd_expr_fold(p->arena, e);
   return value ? hd_at_loc(p, value, e->loc) : e;
 }
 

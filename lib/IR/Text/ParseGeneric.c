@@ -178,7 +178,7 @@ bool hd_generic_parse_value(hd_parser_t *p, const hd_generic_param_t *param,
   const hd_expr_t *e = param ? hd_parse_as(p, param->type) : hd_parse_expr(p);
   if (!e)
     return false;
-  bound->constant.value = hd_expr_fold(p->arena, e, NULL, NULL);
+  bound->constant.value = hd_expr_fold(p->arena, e);
   return bound->constant.value || hd_not_constant(p, e);
 }
 

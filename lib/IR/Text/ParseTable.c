@@ -10,7 +10,7 @@ enum { MAX_ELEMENTS = 1 << 20 };
 
 static bool set_element(hd_parser_t *p, hd_host_tensor_t *table, int64_t i) {
   const hd_expr_t *e = hd_parse_as(p, hd_type(table->type));
-  const hd_expr_t *value = e ? hd_expr_fold(p->arena, e, NULL, NULL) : NULL;
+  const hd_expr_t *value = e ? hd_expr_fold(p->arena, e) : NULL;
   if (e && !value)
     return hd_not_constant(p, e);
   if (value && i < table->count && hd_type_is_float(value->type))

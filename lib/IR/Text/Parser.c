@@ -143,7 +143,7 @@ hd_const_t *hd_parse_const(hd_parser_t *p, const char *name, hd_loc_t loc) {
   hd_parsed_t value = hd_parse_value(p);
   if (!value.e)
     return NULL;
-  constant->value = hd_expr_fold(p->arena, value.e, NULL, NULL);
+  constant->value = hd_expr_fold(p->arena, value.e);
   constant->untyped = value.untyped;
   if (!constant->value)
     hd_not_constant(p, value.e);
