@@ -126,6 +126,19 @@ static const char *try_epilogue(hd_former_t *f, uint32_t node, uint32_t group) {
   return why;
 }
 
+// A node may be tried again for the same group.
+static void refuse(hd_former_t *f, uint32_t node, uint32_t group,
+                   const char *why) {
+  hd_formed_t *formed = &f->nodes[node];
+  for (size_t i = 0; i < formed->no_epilogue.size; i++)
+    if (formed->no_epilogue.data[i].group == group) {
+      formed->no_epilogue.data[i].why = why;
+      return;
+    }
+  hd_refusal_t refusal = {group, why};
+  hd_vec_push(f->arena, &formed->no_epilogue, refusal);
+}
+
 // Those that read what a member gives, as far as they can be joined. A node
 // that was refused is asked again where more of what it reads has joined.
 static void grow_from(hd_former_t *f, const hd_value_t *value, uint32_t group) {
@@ -135,9 +148,11 @@ static void grow_from(hd_former_t *f, const hd_value_t *value, uint32_t group) {
     if (f->nodes[user].group)
       continue;
     hd_budget_check(&f->module->context->budget);
-    f->nodes[user].refused = try_epilogue(f, user, group);
-    if (f->nodes[user].refused)
+    const char *why = try_epilogue(f, user, group);
+    if (why) {
+      refuse(f, user, group, why);
       continue;
+    }
     plant(f, user, group, true);
     join(f, user, group);
   }
@@ -159,27 +174,27 @@ static bool is_sub_byte(const hd_value_t *value) {
   return value && hd_scalar_bits(value->type) < 8;
 }
 
-// Whether the anchor's outputs may be changed on their way: each is written
-// once and not read again.
-static bool takes_epilogues(hd_former_t *f, const hd_node_t *node) {
+// Why the anchor's outputs may not be changed on their way, or NULL: each is
+// written once and not read again.
+static const char *closed(hd_former_t *f, const hd_node_t *node) {
   for (uint32_t i = 0; i < node->num_outputs; i++)
     if (is_sub_byte(node->outputs[i]))
-      return false;
+      return "its elements are smaller than a byte";
   if (node->schedule)
-    return true; // Its kernel tells, when it is joined.
+    return NULL; // Its kernel tells, when it is joined.
   const hd_prepared_t *prepared = hd_fusion_prepare(f->fusion, node);
   if (!prepared)
-    return false;
+    return "it cannot be scheduled";
   const hd_task_t *flat = prepared->flat;
   for (size_t i = 0; i < flat->definitions.size; i++) {
     const hd_definition_t *d = flat->definitions.data[i];
     if (d->kind == HD_SCATTER)
-      return false;
+      return "it scatters, so an element is not final when it is stored";
     for (size_t k = 0; k < flat->outputs.size; k++)
       if (hd_flat_reads(d->term, flat->outputs.data[k]))
-        return false;
+        return "it reads its own results again";
   }
-  return true;
+  return NULL;
 }
 
 // The groups that the graph has already stay what they are.
@@ -206,10 +221,11 @@ static void anchors(hd_former_t *f) {
   for (uint32_t i = 0; i < f->graph->nodes.size; i++) {
     if (f->nodes[i].group || !f->nodes[i].why || !f->nodes[i].node->task)
       continue;
-    bool grows = takes_epilogues(f, f->nodes[i].node);
+    const char *why = closed(f, f->nodes[i].node);
     uint32_t group = begin_group(f, i);
     f->groups.data[group].is_heavy = true;
-    if (grows)
+    f->groups.data[group].closed = why;
+    if (!why)
       grow(f, group);
   }
 }
@@ -284,6 +300,11 @@ static void hubs(hd_former_t *f) {
       left += is_left(f, uses->nodes.data[k]);
     if (left < 1 || uses->nodes.size < 2 || hd_former_is_cheap(f, i))
       continue;
+    f->nodes[i].no_prologue.why = hd_arena_printf(
+        f->arena,
+        "%zu nodes read it, and at %.0f operations an element it is "
+        "computed once",
+        uses->nodes.size, f->nodes[i].cost);
     grow(f, begin_group(f, i));
   }
 }
@@ -296,25 +317,28 @@ static void add_group(hd_former_t *f, hd_numbers_t *groups, uint32_t group) {
   f->groups.data[group].seen = f->stamp;
 }
 
-// The groups that read what a node gives, each once; false where something else
-// reads it, too.
-static bool reading_groups(hd_former_t *f, uint32_t node,
-                           hd_numbers_t *groups) {
+// The groups that read what a node gives, each once; or why it is not read in
+// kernels alone.
+static const char *reading_groups(hd_former_t *f, uint32_t node,
+                                  hd_numbers_t *groups) {
   const hd_uses_t *uses = hd_former_uses(f, f->nodes[node].node->outputs[0]);
   groups->size = 0;
   f->stamp++;
   if (uses->is_output)
-    return false;
+    return "it comes out of the graph, so it is stored";
   for (size_t i = 0; i < uses->nodes.size; i++) {
     const hd_formed_t *user = &f->nodes[uses->nodes.data[i]];
     if (!user->group || f->groups.data[user->group].is_fixed)
-      return false;
+      return hd_arena_printf(f->arena, "%s '%s' reads it, %s", user->node->op,
+                             hd_node_label(user->node),
+                             user->group ? "whose group is the graph's own"
+                                         : "which is no kernel");
     if (!user->is_prologue)
       add_group(f, groups, user->group);
     for (size_t k = 0; k < user->copies.size; k++)
       add_group(f, groups, user->copies.data[k]);
   }
-  return true;
+  return NULL;
 }
 
 static const char *prologue_obstacle(hd_former_t *f, uint32_t node,
@@ -343,19 +367,27 @@ static void copy_into(hd_former_t *f, uint32_t node, uint32_t group) {
   add_member(f, node, group);
 }
 
-static bool try_prologue(hd_former_t *f, uint32_t node) {
+// Why a node is not computed where it is read, in all groups that read it.
+static hd_refusal_t try_prologue(hd_former_t *f, uint32_t node,
+                                 hd_numbers_t *groups) {
+  hd_refusal_t no = {.why = reading_groups(f, node, groups)};
+  if (!no.why && groups->size == 0)
+    no.why = "nobody reads it";
+  for (size_t i = 0; !no.why && i < groups->size; i++)
+    no = (hd_refusal_t){groups->data[i],
+                        prologue_obstacle(f, node, groups->data[i])};
+  if (no.why)
+    return no;
+  no = (hd_refusal_t){0, hd_former_dear(f, node, groups->data, groups->size)};
+  if (!no.why && !is_asked_for(f, node, groups->data[0]))
+    no.why = "it was not asked for";
+  return no;
+}
+
+static bool join_readers(hd_former_t *f, uint32_t node) {
   hd_numbers_t groups = {0};
-  const char *why = NULL;
-  if (!reading_groups(f, node, &groups) || groups.size == 0)
-    return false;
-  for (size_t i = 0; !why && i < groups.size; i++)
-    why = prologue_obstacle(f, node, groups.data[i]);
-  if (!why)
-    why = hd_former_dear(f, node, groups.data, groups.size);
-  if (!why && !is_asked_for(f, node, groups.data[0]))
-    why = "it was not asked for";
-  f->nodes[node].dear = why;
-  if (why)
+  f->nodes[node].no_prologue = try_prologue(f, node, &groups);
+  if (f->nodes[node].no_prologue.why)
     return false;
   plant(f, node, groups.data[0], false);
   for (size_t i = 0; i < groups.size; i++)
@@ -369,7 +401,7 @@ static bool try_prologue(hd_former_t *f, uint32_t node) {
 static void prologues(hd_former_t *f) {
   for (uint32_t i = (uint32_t)f->graph->nodes.size; i-- > 0;) {
     hd_budget_check(&f->module->context->budget);
-    if (is_left(f, i) && !try_prologue(f, i) && f->nodes[i].node->task)
+    if (is_left(f, i) && !join_readers(f, i) && f->nodes[i].node->task)
       begin_group(f, i);
   }
 }
@@ -396,6 +428,7 @@ const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
   concatenations(&f);
   hubs(&f);
   prologues(&f);
+  hd_former_trim(&f);
   if (explain)
     hd_former_explain(&f);
   return hd_former_graph(&f);

@@ -61,7 +61,7 @@ static bool leaves(hd_former_t *f, uint32_t node, uint32_t group) {
              : !is_read_within(f, node, group);
 }
 
-static void trim(hd_former_t *f, uint32_t group) {
+static void trim_group(hd_former_t *f, uint32_t group) {
   hd_numbers_t *members = &f->groups.data[group].members;
   for (bool trimmed = true; trimmed;) {
     trimmed = false;
@@ -78,6 +78,12 @@ static void trim(hd_former_t *f, uint32_t group) {
       break;
     }
   }
+}
+
+void hd_former_trim(hd_former_t *f) {
+  for (uint32_t i = 1; i < f->groups.size; i++)
+    if (!f->groups.data[i].is_fixed)
+      trim_group(f, i);
 }
 
 // --- Names ---
@@ -264,55 +270,7 @@ const hd_graph_t *hd_former_graph(hd_former_t *f) {
   w.graph = HD_ARENA_NEW(f->arena, hd_graph_t);
   *w.graph = *f->graph;
   memset(&w.graph->nodes, 0, sizeof(w.graph->nodes));
-  for (uint32_t i = 1; i < f->groups.size; i++)
-    if (!f->groups.data[i].is_fixed)
-      trim(f, i);
   take_names(&w);
   write_nodes(&w);
   return w.graph;
-}
-
-// --- Why ---
-
-static bool share_group(const hd_former_t *f, uint32_t a, uint32_t b) {
-  if (f->nodes[a].group && f->nodes[a].group == f->nodes[b].group)
-    return true;
-  return f->nodes[a].is_prologue && f->nodes[b].group;
-}
-
-static const char *reason(const hd_former_t *f, uint32_t giver, uint32_t user) {
-  const hd_formed_t *a = &f->nodes[giver], *b = &f->nodes[user];
-  if (b->is_view || a->is_view)
-    return b->is_view ? b->why : a->why;
-  if (!a->node->task || !b->node->task)
-    return "a reshape moves nothing";
-  if (a->why && b->why)
-    return hd_arena_printf(
-        f->arena, "neither is pointwise: of %s, %s; of %s, %s",
-        hd_node_label(a->node), a->why, hd_node_label(b->node), b->why);
-  if (!b->why && b->refused)
-    return b->refused;
-  if (!a->why && a->dear)
-    return a->dear;
-  return b->why ? "what it gives is read by others, too"
-                : "it belongs to another kernel already";
-}
-
-void hd_former_explain(hd_former_t *f) {
-  for (uint32_t i = 0; i < f->graph->nodes.size; i++) {
-    const hd_node_t *user = f->nodes[i].node;
-    for (uint32_t k = 0; k < user->num_inputs; k++) {
-      int64_t giver =
-          user->inputs[k] ? hd_former_uses(f, user->inputs[k])->giver : -1;
-      if (giver < 0)
-        continue;
-      const hd_node_t *from = f->nodes[giver].node;
-      bool one = share_group(f, (uint32_t)giver, i);
-      hd_remark(&f->module->context->diags, user->loc,
-                "fuse: %s '%s' and %s '%s': %s%s", from->op,
-                hd_node_label(from), user->op, hd_node_label(user),
-                one ? "one kernel" : "two kernels: ",
-                one ? "" : reason(f, (uint32_t)giver, i));
-    }
-  }
 }

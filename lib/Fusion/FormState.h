@@ -16,14 +16,22 @@ typedef struct hd_uses {
   hd_numbers_t nodes;
 } hd_uses_t;
 
+// Why a node did not go into the kernel of a group.
+typedef struct hd_refusal {
+  uint32_t group; // 0: of all groups that it would have had to go into.
+  const char *why;
+} hd_refusal_t;
+
 // A node.
 typedef struct hd_formed {
   const hd_node_t *node;
-  const char *why;     // It is not pointwise; NULL: it is.
-  const char *refused; // Why it was no epilogue when it was tried last,
-  const char *dear;    // and no prologue.
-  double cost;         // Of one element, in simple operations.
-  uint32_t group;      // 0: none yet.
+  const char *why; // It is not pointwise; NULL: it is.
+  // What was said when it was tried last: as an epilogue, of each group that
+  // tried; as a prologue (why NULL: it was not tried).
+  HD_VEC(hd_refusal_t) no_epilogue;
+  hd_refusal_t no_prologue;
+  double cost;    // Of one element, in simple operations.
+  uint32_t group; // 0: none yet.
   bool is_prologue;
   bool is_view; // It moves nothing: a concatenation of what kernels store.
   hd_numbers_t copies; // Of a prologue: the groups that have it.
@@ -35,6 +43,7 @@ typedef struct hd_forming {
   uint32_t anchor;
   bool is_fixed;        // It was there before: nobody joins.
   bool is_heavy;        // The anchor is no pointwise node.
+  const char *closed;   // Why it takes no epilogues; NULL: it does.
   hd_numbers_t members; // Prologues may belong to several groups.
   hd_ptr_map_t times;   // Prologues to how many elements are computed, double.
   uint32_t seen;        // By the search that has this stamp.
@@ -80,7 +89,12 @@ bool hd_former_reads_live(hd_former_t *former, uint32_t node, uint32_t group);
 
 // --- FormGraph.c ---
 
+// Takes reshapes that cost no kernel out of the groups at whose edges they are.
+void hd_former_trim(hd_former_t *former);
 const hd_graph_t *hd_former_graph(hd_former_t *former);
+
+// --- FormExplain.c ---
+
 // Remarks: why nodes that follow each other are one kernel or two.
 void hd_former_explain(hd_former_t *former);
 
