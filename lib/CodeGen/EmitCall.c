@@ -4,6 +4,7 @@
 // tensors to what the argument stands for; an early `return` branches to a
 // block after the body.
 #include "CodeGen/Emit.h"
+#include "IR/Call.h"
 #include "IR/Exits.h"
 
 static LLVMValueRef argument_value(hd_emit_t *e, const hd_expr_t *argument) {
@@ -30,15 +31,20 @@ static void bind_tensor(hd_emit_t *e, const hd_var_t *param,
 static void bind_params(hd_emit_t *e, const hd_expr_t *x) {
   const hd_func_t *f = x->u.func;
   LLVMValueRef *values =
-      HD_ARENA_ARRAY(&e->arena, LLVMValueRef, f->num_params + 1);
+      HD_ARENA_ARRAY(&e->arena, LLVMValueRef, f->num_params + f->num_sizes + 1);
   for (uint32_t i = 0; i < f->num_params; i++)
     values[i] = argument_value(e, x->operands[i]);
+  for (uint32_t i = 0; i < f->num_sizes; i++)
+    values[f->num_params + i] =
+        hd_emit_expr(e, hd_call_size(&e->arena, f, x->operands, i));
   for (uint32_t i = 0; i < f->num_params; i++) {
     if (values[i])
       hd_emit_bind(e, f->params[i], values[i]);
     else
       bind_tensor(e, f->params[i], x->operands[i]);
   }
+  for (uint32_t i = 0; i < f->num_sizes; i++)
+    hd_emit_bind(e, f->sizes[i].var, values[f->num_params + i]);
 }
 
 // Whether the body's last statement is its only return: then the value goes

@@ -23,6 +23,15 @@ typedef struct hd_launch {
   int32_t min_blocks; // Blocks an SM that registers must allow; 0: not said.
 } hd_launch_t;
 
+// A size that a fn does not take as an argument, but finds in the shape or the
+// strides of one of its tensors: m of `in a: f32[m, 8]`.
+typedef struct hd_func_size {
+  const hd_var_t *var; // A PARAM, of an integer type, among none of params.
+  uint32_t param;      // The number of the tensor among them.
+  uint32_t place;      // Of the axis.
+  bool is_stride;
+} hd_func_size_t;
+
 struct hd_func {
   hd_func_kind_t kind;
   const char *name;
@@ -30,6 +39,8 @@ struct hd_func {
   uint32_t num_params;
   const hd_var_t *const *params; // Scalars, then or among them tensors.
   hd_type_t result;              // FN; void where none.
+  uint32_t num_sizes;            // FN; see IR/Call.h. By param, then shapes
+  const hd_func_size_t *sizes;   // before strides.
   uint32_t num_maps;             // KERNEL. Arguments made by the launcher;
   const hd_var_t *const *maps;   // the code takes them after the parameters.
   hd_launch_t launch;            // KERNEL.

@@ -99,27 +99,33 @@ static const hd_layout_t *rewrite_layout(hd_rewriter_t *rewriter,
   return copy ? copy : layout;
 }
 
+const hd_tensor_t *hd_rewrite_tensor(hd_rewriter_t *rewriter,
+                                     const hd_tensor_t *tensor) {
+  const hd_expr_t *const *shape =
+      rewrite_exprs(rewriter, tensor->shape, tensor->rank);
+  const hd_layout_t *layout = rewrite_layout(rewriter, tensor->layout);
+  if (shape == tensor->shape && layout == tensor->layout)
+    return tensor;
+  hd_tensor_t *copy = HD_ARENA_NEW(rewriter->arena, hd_tensor_t);
+  *copy = *tensor;
+  copy->shape = shape;
+  copy->layout = layout;
+  return copy;
+}
+
 // A declared variable: redirected by the callback, or where its type mentions
 // variables that were replaced.
 static const hd_var_t *declare(hd_rewriter_t *rewriter, const hd_var_t *var) {
   const hd_var_t *result = map_var(rewriter, var);
   if (rewriter->declare)
     result = rewriter->declare(rewriter, result);
-  const hd_tensor_t *tensor = result->tensor;
-  if (tensor) {
-    const hd_expr_t *const *shape =
-        rewrite_exprs(rewriter, tensor->shape, tensor->rank);
-    const hd_layout_t *layout = rewrite_layout(rewriter, tensor->layout);
-    if (shape != tensor->shape || layout != tensor->layout) {
-      hd_tensor_t *type = HD_ARENA_NEW(rewriter->arena, hd_tensor_t);
-      *type = *tensor;
-      type->shape = shape;
-      type->layout = layout;
-      hd_var_t *copy = HD_ARENA_NEW(rewriter->arena, hd_var_t);
-      *copy = *result;
-      copy->tensor = type;
-      result = copy;
-    }
+  const hd_tensor_t *tensor =
+      result->tensor ? hd_rewrite_tensor(rewriter, result->tensor) : NULL;
+  if (tensor != result->tensor) {
+    hd_var_t *copy = HD_ARENA_NEW(rewriter->arena, hd_var_t);
+    *copy = *result;
+    copy->tensor = tensor;
+    result = copy;
   }
   if (result != var)
     hd_rewriter_map(rewriter, var, result);
@@ -235,6 +241,15 @@ const hd_func_t *hd_rewrite_func(hd_rewriter_t *rewriter,
   const hd_var_t **params =
       HD_ARENA_ARRAY(rewriter->arena, const hd_var_t *, func->num_params);
   bool changed = false;
+  hd_func_size_t *sizes =
+      HD_ARENA_ARRAY(rewriter->arena, hd_func_size_t, func->num_sizes);
+  for (uint32_t i = 0; i < func->num_sizes; i++) {
+    sizes[i] = func->sizes[i];
+    sizes[i].var = declare(rewriter, func->sizes[i].var);
+    changed |= sizes[i].var != func->sizes[i].var;
+  }
+  if (changed)
+    new_func.sizes = sizes;
   for (uint32_t i = 0; i < func->num_params; i++) {
     params[i] = declare(rewriter, func->params[i]);
     changed |= params[i] != func->params[i];

@@ -40,6 +40,9 @@ void hd_rewriter_map(hd_rewriter_t *rewriter, const hd_var_t *old,
 void hd_rewriter_substitute(hd_rewriter_t *rewriter, const hd_var_t *old,
                             const hd_expr_t *value);
 const hd_expr_t *hd_rewrite_expr(hd_rewriter_t *rewriter, const hd_expr_t *e);
+// A tensor's shape and layout.
+const hd_tensor_t *hd_rewrite_tensor(hd_rewriter_t *rewriter,
+                                     const hd_tensor_t *tensor);
 hd_block_t hd_rewrite_block(hd_rewriter_t *rewriter, hd_block_t block);
 // Pushes the rewritten statements of a block.
 void hd_rewrite_into(hd_rewriter_t *rewriter, hd_block_t block,

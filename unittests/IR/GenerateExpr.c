@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Call.h"
 #include "IR/Generator.h"
 
 #include <math.h>
@@ -180,14 +181,11 @@ const hd_expr_t *hd_generate_map_value(hd_generator_t *g) {
 // Whether a variable is a tensor that a function's parameter takes.
 static bool is_taken(const hd_var_t *param, const hd_var_t *var) {
   const hd_tensor_t *wanted = param->tensor, *given = var->tensor;
-  int64_t needed, held;
   return given && given->scope == wanted->scope &&
          given->rank == wanted->rank && hd_type_equal(var->type, param->type) &&
          (var->direction != HD_DIR_IN || param->direction <= HD_DIR_IN) &&
-         (given->scope == HD_SCOPE_REGISTER
-              ? hd_tensor_storage_const(wanted, &needed) &&
-                    hd_tensor_storage_const(given, &held) && needed <= held
-              : hd_tensor_align(wanted) <= hd_tensor_align(given));
+         (given->scope == HD_SCOPE_REGISTER ||
+          hd_tensor_align(wanted) <= hd_tensor_align(given));
 }
 
 static const hd_expr_t *call(hd_generator_t *g, hd_type_t type, int depth) {
@@ -217,6 +215,8 @@ static const hd_expr_t *call(hd_generator_t *g, hd_type_t type, int depth) {
       if (!args[a])
         return NULL;
     }
+    if (hd_call_disagrees(g->arena, func, args, NULL) >= 0)
+      return NULL;
     hd_expr_t like = {.u.func = func};
     return hd_expr_make(g->arena, HD_EXPR_CALL, type, &like, args,
                         func->num_params);

@@ -219,8 +219,25 @@ static const hd_layout_t *layout_of(hd_generator_t *g, hd_tensor_t *tensor) {
   return layout;
 }
 
+// A new size of the function's, or arithmetic on one that it has; else NULL.
+static const hd_expr_t *found_size(hd_generator_t *g, uint32_t place) {
+  if (hd_random_below(g, 3) == 0)
+    return NULL;
+  if (g->sizes.size && hd_random_below(g, 8) == 0) {
+    const hd_expr_t *size = hd_expr_var(g->arena, g->sizes.data[0].var);
+    return hd_expr_binary(g->arena, HD_EXPR_ADD, size, size);
+  }
+  hd_scalar_t scalar = hd_random_below(g, 4) ? HD_I32 : HD_I64;
+  const hd_var_t *var = hd_var_make(g->arena, hd_random_name(g), HD_VAR_PARAM,
+                                    hd_type(scalar), (hd_loc_t){0});
+  hd_func_size_t size = {.var = var, .param = UINT32_MAX, .place = place};
+  hd_vec_push(g->arena, &g->sizes, size);
+  return hd_expr_var(g->arena, var);
+}
+
 const hd_tensor_t *hd_generate_tensor(hd_generator_t *g, hd_scope_t scope,
                                       hd_type_t element) {
+  size_t sizes = g->sizes.size;
   hd_tensor_t *tensor = HD_ARENA_NEW(g->arena, hd_tensor_t);
   tensor->scope = scope;
   tensor->element = element;
@@ -229,6 +246,10 @@ const hd_tensor_t *hd_generate_tensor(hd_generator_t *g, hd_scope_t scope,
       HD_ARENA_ARRAY(g->arena, const hd_expr_t *, tensor->rank);
   for (unsigned i = 0; i < tensor->rank; i++) {
     shape[i] = hd_expr_i32(g->arena, 1 + hd_random_below(g, 8));
+    const hd_expr_t *found = g->in_signature ? found_size(g, i) : NULL;
+    shape[i] = found ? found : shape[i];
+    if (g->in_signature)
+      continue;
     if (scope == HD_SCOPE_REGISTER || hd_random_below(g, 2))
       continue;
     for (size_t v = 0; v < g->vars.size; v++) // A size.
@@ -242,6 +263,8 @@ const hd_tensor_t *hd_generate_tensor(hd_generator_t *g, hd_scope_t scope,
   if (hd_random_below(g, 3) == 0 && element.scalar != HD_MBARRIER &&
       tensor->rank)
     tensor->layout = layout_of(g, tensor);
+  if (tensor->shape != shape) // That of a mapping.
+    g->sizes.size = sizes;
   if (hd_random_below(g, 3) == 0)
     tensor->align = 16u << hd_random_below(g, 4);
   return tensor;

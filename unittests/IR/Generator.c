@@ -365,8 +365,19 @@ static hd_func_t *header(hd_generator_t *g, hd_func_kind_t kind,
   g->vars.size = 0;
   uint32_t count = hd_random_below(g, 6);
   const hd_var_t **params = HD_ARENA_ARRAY(g->arena, const hd_var_t *, count);
-  for (uint32_t i = 0; i < count; i++)
+  memset(&g->sizes, 0, sizeof g->sizes);
+  g->in_signature = kind == HD_FUNC_FN;
+  for (uint32_t i = 0; i < count; i++) {
     params[i] = param(g, kind);
+    for (size_t n = 0; n < g->sizes.size; n++)
+      if (g->sizes.data[n].param == UINT32_MAX) {
+        g->sizes.data[n].param = i;
+        hd_vec_push(g->arena, &g->vars, g->sizes.data[n].var);
+      }
+  }
+  g->in_signature = false;
+  func->sizes = g->sizes.data;
+  func->num_sizes = (uint32_t)g->sizes.size;
   func->params = params;
   func->num_params = count;
   if (kind != HD_FUNC_PLAN)

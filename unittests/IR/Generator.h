@@ -37,6 +37,8 @@ typedef struct hd_generator {
   HD_VEC(const hd_var_t *) vars; // Visible ones.
   const hd_var_t *table;
   bool in_launch, in_loop;
+  bool in_signature; // Of a fn, whose tensors have sizes for it to find.
+  HD_VEC(hd_func_size_t) sizes;
 } hd_generator_t;
 
 // A module that the verifier accepts. The caller owns it.

@@ -182,13 +182,13 @@ static void replaces_accesses_past_caches(void **state) {
 
 static void replaces_in_functions(void **state) {
   (void)state;
-  expect_same("fn get(n: i32, in x: f32[n], i: i32) -> f32 {\n"
+  expect_same("fn get(in x: f32[n], i: i32) -> f32 {\n"
               "  if i >= n { return 0 }\n"
               "  return x[i]\n"
               "}\n"
               "fn put(out z: f32[64], i: i32, x: f32) { z[i] = x }\n"
               "kernel k(n: i32, in x: f32[n], out z: f32[64]) block(64) {\n"
-              "  let e = get(n, x, thread)\n"
+              "  let e = get(x, thread)\n"
               "  put(z, thread, e + 1)\n"
               "}\n",
               2);

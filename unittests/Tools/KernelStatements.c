@@ -456,7 +456,7 @@ const char *hd_functions(hd_maker_t *m) {
       "while true {\nif i <= 0 {\nbreak\n}\n"
       "if i * %d == (b & 15) {\nreturn i\n}\ni -= 1\n}\n"
       "return b\n}\n"
-      "fn look(n: i32, in x: i32[n, 16], a: i32) -> i32 {\n"
+      "fn look(in x: i32[n, 16], a: i32) -> i32 {\n"
       "return x[(a & 31) %% n, a >> 5 & 15] + (x[a, %d] else a)\n}\n",
       inner(m, hd_pick(m, 0, 3)), hd_pick(m, 1, 15), hd_pick(m, 0, 4),
       inner(m, 1), inner(m, hd_pick(m, 0, 2)), hd_pick(m, 1, 5),
@@ -469,7 +469,7 @@ const char *hd_functions(hd_maker_t *m) {
       "if a > %d {\nreturn t[1]\n}\nt[%d] += 3\nreturn t[%d] ^ a\n}\n"
       "fn put(inout y: i32[2, 64, 16], a: i32, b: i32) -> i32 {\n"
       "y[block, thread, a & 15] = b\nreturn b + y[block, thread, %d]\n}\n"
-      "fn act(inout y: i32[2, 64, 16], register t: i32[4], a: i32) {\n"
+      "fn act(inout y: i32[p, q, 16], register t: i32[r], a: i32) {\n"
       "if a > %d {\ny[block, thread, %d] = t[%d]\n"
       "printf(\"%%d %%d act\\n\", block, thread)\nreturn\n}\n"
       "t[%d] += a\n}\n"

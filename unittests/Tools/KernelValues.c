@@ -287,7 +287,7 @@ static const char *i32_call(hd_maker_t *m, int depth) {
                                : "search",
                    v, hd_value(m, HD_K_I32, depth));
   if (kind == 3)
-    return hd_text(m, "look(n, x, %s)", v);
+    return hd_text(m, "look(x, %s)", v);
   const hd_array_t *array = NULL;
   for (size_t i = 0; i < m->arrays.size; i++)
     if (m->arrays.data[i].size == 4)

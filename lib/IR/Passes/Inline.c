@@ -18,12 +18,12 @@
 // Code generation puts the bodies of all calls in place anyway, so this costs
 // no code. Left to it are: the library's functions; calls that may not be
 // evaluated (in a branch of ?:, behind &&); calls among other effects in one
-// expression; functions that return from inside a loop; tensors that the
-// function sees with another type than its caller; and calls whose bodies would
-// nest deeper than programs are written.
+// expression; functions that return from inside a loop; and calls whose bodies
+// would nest deeper than programs are written.
 //
 // A register tensor takes the result where more than one return gives it.
 
+#include "IR/Call.h"
 #include "IR/Effects.h"
 #include "IR/Exits.h"
 #include "IR/Generic.h"
@@ -117,42 +117,6 @@ static hd_block_t without_returns(inliner_t *in, returns_t *returns,
   return to_block(&list);
 }
 
-static bool exprs_equal(const hd_expr_t *a, const hd_expr_t *b) {
-  int64_t x, y;
-  return hd_expr_equal(a, b) ||
-         (hd_expr_fold_int(a, &x) && hd_expr_fold_int(b, &y) && x == y);
-}
-
-static bool layouts_equal(hd_rewriter_t *params, const hd_layout_t *a,
-                          const hd_layout_t *b) {
-  unsigned size = a ? a->num_items : 0;
-  if (size != (b ? b->num_items : 0))
-    return false;
-  for (unsigned i = 0; i < size; ++i) {
-    const hd_layout_item_t *x = &a->items[i], *y = &b->items[i];
-    if (x->kind != y->kind || x->num_values != y->num_values ||
-        (x->mapping && !hd_mapping_equal(x->mapping, y->mapping)))
-      return false;
-    for (unsigned v = 0; v < x->num_values; ++v)
-      if (!exprs_equal(hd_rewrite_expr(params, x->values[v]), y->values[v]))
-        return false;
-  }
-  return true;
-}
-
-// Whether the function sees the tensor as its caller does.
-static bool same_tensor(hd_rewriter_t *params, const hd_tensor_t *param,
-                        const hd_tensor_t *argument) {
-  if (param->scope != argument->scope || param->rank != argument->rank ||
-      !hd_type_equal(param->element, argument->element))
-    return false;
-  for (unsigned a = 0; a < param->rank; ++a)
-    if (!exprs_equal(hd_rewrite_expr(params, param->shape[a]),
-                     argument->shape[a]))
-      return false;
-  return layouts_equal(params, param->layout, argument->layout);
-}
-
 static void push_let(inliner_t *in, const hd_var_t *var, const hd_expr_t *value,
                      hd_stmt_list_t *out) {
   hd_stmt_t *let = hd_stmt_make(in->arena, HD_STMT_LET, value->loc);
@@ -161,35 +125,35 @@ static void push_let(inliner_t *in, const hd_var_t *var, const hd_expr_t *value,
   hd_stmt_list_push(in->arena, out, let);
 }
 
-// Makes the rewriter put arguments for parameters; lets for those that are
-// computed go to out. False where a tensor does not fit.
-static bool bind_arguments(inliner_t *in, hd_rewriter_t *rewriter,
+// Makes the rewriter put value for var; a let for it, where it is computed,
+// goes to out.
+static void bind_value(inliner_t *in, hd_rewriter_t *rewriter,
+                       const hd_var_t *var, const hd_expr_t *value,
+                       hd_stmt_list_t *out) {
+  if (!hd_expr_is_trivial(value)) {
+    hd_var_t *named =
+        hd_var_make(in->arena, var->name, HD_VAR_LET, var->type, var->loc);
+    push_let(in, named, value, out);
+    value = hd_expr_var(in->arena, named);
+  }
+  hd_rewriter_substitute(rewriter, var, value);
+}
+
+// Makes the rewriter put arguments for parameters.
+static void bind_arguments(inliner_t *in, hd_rewriter_t *rewriter,
                            const hd_expr_t *call, hd_stmt_list_t *out) {
   const hd_func_t *callee = call->u.func;
   for (unsigned i = 0; i < callee->num_params; ++i) {
     const hd_var_t *param = callee->params[i];
     const hd_expr_t *argument = call->operands[i];
     if (param->tensor)
-      continue;
-    argument = inline_expr(in, argument, out);
-    if (!hd_expr_is_trivial(argument)) {
-      hd_var_t *var = hd_var_make(in->arena, param->name, HD_VAR_LET,
-                                  param->type, param->loc);
-      push_let(in, var, argument, out);
-      argument = hd_expr_var(in->arena, var);
-    }
-    hd_rewriter_substitute(rewriter, param, argument);
+      hd_rewriter_map(rewriter, param, argument->u.var);
+    else
+      bind_value(in, rewriter, param, inline_expr(in, argument, out), out);
   }
-  for (unsigned i = 0; i < callee->num_params; ++i) {
-    const hd_var_t *param = callee->params[i];
-    if (!param->tensor)
-      continue;
-    if (call->operands[i]->kind != HD_EXPR_TENSOR ||
-        !same_tensor(rewriter, param->tensor, call->operands[i]->u.var->tensor))
-      return false;
-    hd_rewriter_map(rewriter, param, call->operands[i]->u.var);
-  }
-  return true;
+  for (unsigned i = 0; i < callee->num_sizes; ++i)
+    bind_value(in, rewriter, callee->sizes[i].var,
+               hd_call_size(in->arena, callee, call->operands, i), out);
 }
 
 // Each copy of a body has variables of its own.
@@ -209,7 +173,8 @@ static const hd_var_t *declare_result(inliner_t *in, const hd_func_t *callee,
                           .element = hd_type_lane(callee->result),
                           .rank = 1,
                           .shape = shape};
-  hd_var_t *var = hd_var_make_tensor(in->arena, callee->name, tensor, loc);
+  hd_var_t *var = hd_var_make_tensor(
+      in->arena, hd_func_identifier(in->arena, callee), tensor, loc);
   hd_stmt_t *declare = hd_stmt_make(in->arena, HD_STMT_DECLARE, loc);
   declare->u.declare.var = var;
   hd_stmt_list_push(in->arena, out, declare);
@@ -260,7 +225,7 @@ static const hd_expr_t *inline_call(inliner_t *in, const hd_expr_t *call,
   bool is_void = callee->result.scalar == HD_VOID;
   hd_block_t body = callee->body;
   const hd_expr_t *value = call;
-  returns.ok = bind_arguments(in, &rewriter, call, &list);
+  bind_arguments(in, &rewriter, call, &list);
   if (!is_void && returns_at_end(body)) {
     value = body.stmts[body.size - 1]->u.eval.value;
     body.size--;

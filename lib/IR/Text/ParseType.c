@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Types, layouts and mappings.
+#include "IR/Keywords.h"
 #include "IR/Text/ParserState.h"
 
 #include <string.h>
@@ -17,6 +18,54 @@ bool hd_parse_type(hd_parser_t *p, hd_type_t *type) {
 
 typedef HD_VEC(const hd_expr_t *) expr_vec_t;
 typedef HD_VEC(int64_t) int_vec_t;
+
+// A name that nothing has, alone in a shape or among strides: a size that the
+// function finds there. Who reads the
+// parameters says of which.
+static const hd_expr_t *parse_new_size(hd_parser_t *p, size_t place,
+                                       bool is_stride) {
+  hd_loc_t loc;
+  hd_type_t type = hd_type(HD_I32);
+  const char *name = hd_expect_name(p, &loc);
+  hd_loc_t type_loc = hd_here(p);
+  if (!name || (hd_accept(p, ":") && !hd_parse_type(p, &type)))
+    return NULL;
+  if (type.scalar != HD_I32 && type.scalar != HD_I64) {
+    hd_error(p->diags, type_loc, HD_E0203, "i32", hd_type_name(type));
+    return NULL;
+  }
+  const hd_var_t *var = hd_var_make(p->arena, name, HD_VAR_PARAM, type, loc);
+  hd_func_size_t size = {var, UINT32_MAX, (uint32_t)place, is_stride};
+  hd_vec_push(p->arena, p->sizes, size);
+  hd_declare(p, var);
+  return hd_at_loc(p, hd_expr_var(p->arena, var), loc);
+}
+
+static bool at_new_size(const hd_parser_t *p) {
+  const hd_token_t *name = hd_peek(p), *next = hd_peek_ahead(p, 1);
+  static const char *const after[] = {",", "]", ")", ":"};
+  if (!p->sizes || name->kind != HD_TOKEN_NAME || hd_is_reserved(name->text) ||
+      hd_visible(p, name->text) || hd_find_const(p, name->text) ||
+      next->kind != HD_TOKEN_PUNCTUATION)
+    return false;
+  for (size_t i = 0; i < 4; i++)
+    if (strcmp(next->text, after[i]) == 0)
+      return true;
+  return false;
+}
+
+static bool parse_sizes(hd_parser_t *p, const char *close, bool is_stride,
+                        expr_vec_t *out) {
+  do {
+    const hd_expr_t *e = at_new_size(p)
+                             ? parse_new_size(p, out->size, is_stride)
+                             : hd_parse_index(p);
+    if (!e)
+      return false;
+    hd_vec_push(p->arena, out, e);
+  } while (hd_accept(p, ","));
+  return hd_expect(p, close);
+}
 
 // index, index, ... up to the closing text, which is taken.
 static bool parse_indices(hd_parser_t *p, const char *close, expr_vec_t *out) {
@@ -53,7 +102,8 @@ static bool parse_layout_item(hd_parser_t *p, hd_layout_item_t *item) {
       return item->mapping && hd_expect(p, ")");
     }
     expr_vec_t values = {0};
-    if (!parse_indices(p, ")", &values))
+    if (kind == HD_LAYOUT_STRIDES ? !parse_sizes(p, ")", true, &values)
+                                  : !parse_indices(p, ")", &values))
       return false;
     item->values = values.data;
     item->num_values = (uint32_t)values.size;
@@ -86,7 +136,7 @@ const hd_tensor_t *hd_parse_tensor(hd_parser_t *p, hd_scope_t scope) {
   expr_vec_t shape = {0};
   if (!hd_parse_type(p, &tensor.element))
     return NULL;
-  if (hd_accept(p, "[") && !parse_indices(p, "]", &shape))
+  if (hd_accept(p, "[") && !parse_sizes(p, "]", false, &shape))
     return NULL;
   tensor.rank = (uint32_t)shape.size;
   tensor.shape = shape.data;

@@ -30,6 +30,8 @@ typedef struct hd_bound {
   hd_type_t type;
 } hd_bound_t;
 
+typedef HD_VEC(hd_func_size_t) hd_func_sizes_t;
+
 typedef struct hd_parser {
   hd_module_t *module;
   hd_arena_t *arena;
@@ -45,7 +47,9 @@ typedef struct hd_parser {
   bool gave_up;          // It was too deep: what follows is not read.
   hd_visible_t bound;    // The variables are those of hd_bound_t.
   int nested;            // Instances that are being read around this; 0: none.
-  bool probing;          // The values mean nothing: the syntax alone counts.
+  hd_func_sizes_t
+      *sizes;   // Where new names in a shape go; NULL: there are none.
+  bool probing; // The values mean nothing: the syntax alone counts.
 } hd_parser_t;
 
 // A parsed expression. A bare number has no type yet: it takes the one that its
@@ -142,6 +146,8 @@ bool hd_parse_graph(hd_parser_t *p, hd_graph_t *graph);
 hd_func_t *hd_parse_signature(hd_parser_t *p, hd_func_kind_t kind,
                               const char *name, hd_loc_t loc);
 void hd_parse_body(hd_parser_t *p, hd_func_t *func);
+// Reports a function whose name is taken.
+void hd_check_duplicate(hd_parser_t *p, const hd_func_t *func);
 bool hd_at_item(const hd_parser_t *p);
 void hd_skip_braces(hd_parser_t *p); // To behind the '}' of the '{' at hand.
 // From the '[' behind a name on; first: the token that the item begins with.

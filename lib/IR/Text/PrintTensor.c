@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Text/PrinterState.h"
 
+#include "IR/Call.h"
+
 static void print_ints(hd_printer_t *p, const int64_t *values, unsigned count) {
   for (unsigned i = 0; i < count; i++)
     hd_buffer_printf(p->out, "%s%lld", i ? ", " : "", (long long)values[i]);
@@ -63,6 +65,19 @@ void hd_print_mapping(hd_printer_t *p, const hd_mapping_t *mapping) {
   hd_buffer_puts(p->out, ")");
 }
 
+// A size that a function finds here, and that is no i32, is written with its
+// type.
+static void print_sizes(hd_printer_t *p, const hd_expr_t *const *sizes,
+                        uint32_t count, bool is_stride) {
+  for (uint32_t i = 0; i < count; i++) {
+    hd_buffer_puts(p->out, i ? ", " : "");
+    hd_print_expr(p, sizes[i], 0);
+    if (p->func && hd_func_find_size(p->func, p->param, i, is_stride) >= 0 &&
+        sizes[i]->type.scalar != HD_I32)
+      hd_buffer_printf(p->out, ": %s", hd_type_name(sizes[i]->type));
+  }
+}
+
 void hd_print_layout(hd_printer_t *p, const hd_layout_t *layout) {
   hd_buffer_puts(p->out, "layout(");
   for (uint32_t i = 0; i < layout->num_items; i++) {
@@ -74,7 +89,8 @@ void hd_print_layout(hd_printer_t *p, const hd_layout_t *layout) {
     hd_buffer_puts(p->out, "(");
     if (item->mapping)
       hd_print_mapping(p, item->mapping);
-    hd_print_list(p, item->values, item->num_values);
+    print_sizes(p, item->values, item->num_values,
+                item->kind == HD_LAYOUT_STRIDES);
     hd_buffer_puts(p->out, ")");
   }
   hd_buffer_puts(p->out, ")");
@@ -84,7 +100,7 @@ void hd_print_tensor(hd_printer_t *p, const hd_tensor_t *tensor) {
   hd_buffer_puts(p->out, hd_type_name(tensor->element));
   if (tensor->rank) {
     hd_buffer_puts(p->out, "[");
-    hd_print_list(p, tensor->shape, tensor->rank);
+    print_sizes(p, tensor->shape, tensor->rank, false);
     hd_buffer_puts(p->out, "]");
   }
   if (tensor->layout) {

@@ -264,13 +264,20 @@ static void print_block(hd_printer_t *p, hd_block_t block) {
   hd_visible_pop(&p->visible, outer);
 }
 
-static void print_param(hd_printer_t *p, const hd_var_t *param) {
+static void print_param(hd_printer_t *p, const hd_func_t *func, uint32_t i) {
+  const hd_var_t *param = func->params[i];
   if (param->tensor) {
+    for (uint32_t n = 0; n < func->num_sizes; n++)
+      if (func->sizes[n].param == i)
+        hd_print_declare(p, func->sizes[n].var);
+    p->func = func;
+    p->param = i;
     const char *word = param->direction != HD_DIR_NONE
                            ? hd_direction_name(param->direction)
                            : hd_scope_name(param->tensor->scope);
     hd_buffer_printf(p->out, "%s %s: ", word, hd_print_declare(p, param));
     hd_print_tensor(p, param->tensor);
+    p->func = NULL;
   } else {
     hd_buffer_printf(p->out, "%s: %s", hd_print_declare(p, param),
                      hd_type_name(param->type));
@@ -321,7 +328,7 @@ static void print_func(hd_printer_t *p, const hd_func_t *func) {
   for (uint32_t i = 0; i < func->num_params; i++) {
     if (i)
       hd_buffer_puts(p->out, ", ");
-    print_param(p, func->params[i]);
+    print_param(p, func, i);
   }
   for (uint32_t i = 0; i < func->num_maps; i++) {
     hd_buffer_puts(p->out, i || func->num_params ? ", " : "");
@@ -438,7 +445,7 @@ void hd_param_print(const hd_func_t *func, uint32_t i, hd_buffer_t *out) {
   for (uint32_t k = 0; k <= i; k++) {
     p.out = k == i ? out : &before;
     if (k < func->num_params)
-      print_param(&p, func->params[k]);
+      print_param(&p, func, (uint32_t)k);
     else
       print_map(&p, func->maps[k - func->num_params]);
   }
@@ -450,6 +457,13 @@ void hd_expr_print(const hd_expr_t *e, hd_buffer_t *out) {
   hd_printer_t p;
   start(&p, out);
   hd_print_expr(&p, e, 0);
+  hd_arena_fini(&p.arena);
+}
+
+void hd_tensor_print(const hd_tensor_t *tensor, hd_buffer_t *out) {
+  hd_printer_t p;
+  start(&p, out);
+  hd_print_tensor(&p, tensor);
   hd_arena_fini(&p.arena);
 }
 

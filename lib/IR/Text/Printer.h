@@ -16,6 +16,8 @@ void hd_param_print(const hd_func_t *func, uint32_t i, hd_buffer_t *out);
 // The shortest decimal that reads back as the value, rounded to its type.
 void hd_float_print(hd_scalar_t scalar, double value, hd_buffer_t *out);
 void hd_expr_print(const hd_expr_t *e, hd_buffer_t *out);
+// Its element type, shape and layout.
+void hd_tensor_print(const hd_tensor_t *tensor, hd_buffer_t *out);
 void hd_mapping_print(const hd_mapping_t *mapping, hd_buffer_t *out);
 void hd_layout_print(const hd_layout_t *layout, hd_buffer_t *out);
 

@@ -16,6 +16,8 @@ typedef struct hd_printer {
   hd_visible_t visible;
   const hd_module_t *module; // Its constants' names are taken; may be NULL.
   int indent;
+  const hd_func_t *func; // Whose parameter `param` is printed; else NULL.
+  uint32_t param;
   hd_scalar_t integer; // Of integers that are printed without their type.
 } hd_printer_t;
 

@@ -385,6 +385,9 @@ static void verify_launch_clauses(hd_verifier_t *v) {
 
 static void verify_func(hd_verifier_t *v, const hd_func_t *func) {
   v->func = func;
+  for (uint32_t i = 0; i < func->num_sizes; i++)
+    declare(v, func->sizes[i].var);
+  v->signature = func->kind == HD_FUNC_FN;
   for (uint32_t i = 0; i < func->num_params; i++) {
     const hd_var_t *param = func->params[i];
     if (param->tensor)
@@ -398,6 +401,7 @@ static void verify_func(hd_verifier_t *v, const hd_func_t *func) {
                       hd_type_name(param->type));
     declare(v, param);
   }
+  v->signature = false;
   if (hd_scalar_class((hd_scalar_t)func->result.scalar) == HD_CLASS_OPAQUE)
     hd_verify_fault(v, func->loc, "a result of type %s",
                     hd_type_name(func->result));

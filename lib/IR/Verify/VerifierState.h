@@ -17,7 +17,8 @@ typedef struct hd_verifier {
   const hd_stmt_t *tile; // The loop over a mapping that is all the point's own.
   hd_ptr_map_t views;    // Of a plan: to what they are of.
   hd_early_launches_t *early; // Of a plan that has programmatic launches.
-  bool host; // In launch clauses: device.sms, no thread or block.
+  bool signature; // Of a fn: its tensors have sizes that callers settle.
+  bool host;      // In launch clauses: device.sms, no thread or block.
   unsigned errors;
 } hd_verifier_t;
 

@@ -4,6 +4,7 @@
 // ones; this is what finds the mistakes of passes.
 #include "IR/Verify/VerifierState.h"
 
+#include "IR/Call.h"
 #include "IR/Effects.h"
 
 #include <math.h>
@@ -120,26 +121,16 @@ void hd_verify_distinct(hd_verifier_t *v, const hd_func_t *func,
   }
 }
 
-// What a function takes by reference begins where it expects it to, and in
-// registers is no larger than what it is given: elsewhere the sanitizer looks.
-static void verify_reference(hd_verifier_t *v, const hd_var_t *param,
+// What a function takes by reference begins where it expects it to.
+static void verify_alignment(hd_verifier_t *v, const hd_var_t *param,
                              const hd_expr_t *argument) {
   const hd_tensor_t *wanted = param->tensor, *given = argument->u.var->tensor;
-  int64_t needed, held;
-  if (!given || wanted->scope != given->scope)
-    return;
-  if (wanted->scope != HD_SCOPE_REGISTER) {
-    if (hd_tensor_align(wanted) > hd_tensor_align(given))
-      hd_verify_fault(v, argument->loc,
-                      "'%s' must be aligned to %u bytes, and '%s' is to %u",
-                      param->name, hd_tensor_align(wanted),
-                      argument->u.var->name, hd_tensor_align(given));
-  } else if (hd_tensor_storage_const(wanted, &needed) &&
-             hd_tensor_storage_const(given, &held) && needed > held) {
+  if (wanted->scope != HD_SCOPE_REGISTER &&
+      hd_tensor_align(wanted) > hd_tensor_align(given))
     hd_verify_fault(v, argument->loc,
-                    "'%s' has %lld elements, and '%s' only %lld", param->name,
-                    (long long)needed, argument->u.var->name, (long long)held);
-  }
+                    "'%s' must be aligned to %u bytes, and '%s' is to %u",
+                    param->name, hd_tensor_align(wanted), argument->u.var->name,
+                    hd_tensor_align(given));
 }
 
 static void verify_call(hd_verifier_t *v, const hd_expr_t *e) {
@@ -167,9 +158,14 @@ static void verify_call(hd_verifier_t *v, const hd_expr_t *e) {
                hd_var_read_only(e->operands[i]->u.var));
       v->errors++;
     }
-    if (is_tensor && param->tensor)
-      verify_reference(v, param, e->operands[i]);
+    if (is_tensor && param->tensor && e->operands[i]->u.var->tensor)
+      verify_alignment(v, param, e->operands[i]);
   }
+  int i = hd_call_disagrees(&v->arena, func, e->operands, NULL);
+  if (i >= 0)
+    hd_verify_fault(
+        v, e->operands[i]->loc, "'%s' and '%s' of '%s' are not of one type",
+        e->operands[i]->u.var->name, func->params[i]->name, func->name);
   hd_verify_distinct(v, func, e->operands);
   hd_verify_copies(v, e);
 }

@@ -3,6 +3,7 @@
 // Tensor types: shapes, layouts, vector accesses.
 #include "IR/Verify/VerifierState.h"
 
+#include "IR/Call.h"
 #include "IR/Rewrite.h"
 
 static void layout_fault(hd_verifier_t *v, const hd_var_t *var,
@@ -27,6 +28,17 @@ void hd_verify_size(hd_verifier_t *v, const hd_expr_t *e, const char *what) {
   if (!hd_walk_expr(e, is_size, NULL)) {
     hd_error(v->diags, e->loc, HD_E0302, "what is no constant and no parameter",
              "in a size");
+    v->errors++;
+  }
+}
+
+// A fn finds the sizes of a tensor in the tensor.
+static void verify_found(hd_verifier_t *v, const hd_expr_t *size) {
+  if (v->signature && !hd_func_finds(v->func, size)) {
+    hd_error(
+        v->diags, size->loc, HD_E0302, "an argument",
+        "in the type of a fn's tensor: the fn finds sizes there, and takes "
+        "no argument for them");
     v->errors++;
   }
 }
@@ -120,6 +132,7 @@ static void verify_layout_item(hd_verifier_t *v, const hd_var_t *var,
     for (uint32_t i = 0; i < item->num_values; i++) {
       int64_t stride;
       hd_verify_size(v, item->values[i], "a stride");
+      verify_found(v, item->values[i]);
       if (hd_expr_fold_int(item->values[i], &stride) && stride < 0)
         layout_fault(v, var, "a stride is not negative");
     }
@@ -177,7 +190,7 @@ static void verify_storage(hd_verifier_t *v, const hd_var_t *var) {
                    elements > (INT64_C(1) << 62) / 8)) {
     hd_error(v->diags, var->loc, HD_E0309, var->name);
     v->errors++;
-  } else if (tensor->scope == HD_SCOPE_REGISTER && !constant) {
+  } else if (tensor->scope == HD_SCOPE_REGISTER && !constant && !v->signature) {
     hd_error(v->diags, var->loc, HD_E0305, var->name);
     v->errors++;
   } else if (tensor->scope == HD_SCOPE_REGISTER && elements > 4096) {
@@ -203,8 +216,10 @@ void hd_verify_tensor(hd_verifier_t *v, const hd_var_t *var) {
     hd_verify_fault(v, var->loc, "a tensor of type map");
   if (tensor->element.scalar == HD_MBARRIER && tensor->scope != HD_SCOPE_SHARED)
     hd_verify_fault(v, var->loc, "an mbarrier lies in shared memory");
-  for (uint32_t i = 0; i < tensor->rank; i++)
+  for (uint32_t i = 0; i < tensor->rank; i++) {
     hd_verify_size(v, tensor->shape[i], "a dimension");
+    verify_found(v, tensor->shape[i]);
+  }
   if (tensor->layout && tensor->layout->num_items == 0)
     layout_fault(v, var, "it says nothing");
   for (uint32_t i = 0; tensor->layout && i < tensor->layout->num_items; i++)

@@ -173,7 +173,7 @@ fn below(x: i32, y: i32) -> bool {
   register t <- x + 1
   return t <= y
 }
-fn put(m: i32, n: i32, out c: f32[m, n], shared s: f32[32, 32], row: i32) {
+fn put(out c: f32[m, n], shared s: f32[32, 32], row: i32) {
   %s { yield c[row + i, j] <- twice(s[i, j]) through s[i, j] sync(1, 32) }
 }
 kernel k(m: i32, n: i32, in a: f32[m, n], out c: f32[m, n]) grid(1) block(32) {
@@ -181,7 +181,7 @@ kernel k(m: i32, n: i32, in a: f32[m, n], out c: f32[m, n]) grid(1) block(32) {
   register row: i32 = 0
   while below(row, m) {
     %s { load s[i, j] <- a[row + i, j] }
-  %s    put(m, n, c, s, row)
+  %s    put(c, s, row)
     barrier()
     row += 32
   }
