@@ -132,7 +132,7 @@ void hd_sim_load_into(hd_sim_task_t *task, hd_sim_resident_t *block,
                       const uint64_t *mbarrier, const hd_sim_site_t *to,
                       const hd_sim_site_t *from, hd_sim_piece_t piece) {
   hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(task, block, mbarrier);
-  if (!m)
+  if (!m || (!piece.map && !piece.bytes)) // Of nothing nothing is under way.
     return;
   piece.shared += block->head.shared - task->head.block->shared;
   if (hd_sim_sanitizer_of(task) &&

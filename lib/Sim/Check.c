@@ -134,6 +134,8 @@ static bool access_memory(hd_sim_access_info_t *access) {
   hd_sim_task_t *task = access->task;
   hd_sim_sanitizer_t *s = hd_sim_sanitizer_of(task);
   char name[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
+  if (access->bytes == 0) // A copy of nothing: there is no last byte.
+    return true;
   hd_sim_shadow_t *shadow = find_shadow(task, access->address);
   if (!shadow ||
       access->bytes > shadow->size - (access->address - shadow->base)) {
