@@ -4,6 +4,7 @@
 // form ('c': a coroutine, 'l': a loop), the names of the functions that it
 // calls, each with a zero, an empty name, and an object file.
 #include "CodeGen/Llvm.h"
+#include "IR/Generic.h"
 
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
@@ -84,12 +85,13 @@ static bool load(const loading_t *l, const hd_buffer_t *bytes) {
   LLVMOrcJITDylibRef dylib = LLVMOrcLLJITGetMainJITDylib(code->jit);
   if (!is_fine(l, LLVMOrcLLJITAddObjectFile(code->jit, dylib, object)))
     return false;
-  hd_buffer_t name = {0};
-  hd_buffer_printf(&name, HD_EMIT_HOST_PREFIX "%s", l->kernel->name);
+  hd_arena_t scratch;
+  hd_arena_init(&scratch, NULL);
+  const char *name = hd_arena_printf(&scratch, HD_EMIT_HOST_PREFIX "%s",
+                                     hd_func_symbol(&scratch, l->kernel));
   LLVMOrcExecutorAddress address = 0;
-  bool ok = is_fine(
-      l, LLVMOrcLLJITLookup(code->jit, &address, hd_buffer_text(&name)));
-  hd_buffer_fini(&name);
+  bool ok = is_fine(l, LLVMOrcLLJITLookup(code->jit, &address, name));
+  hd_arena_fini(&scratch);
   code->entry = (void *)(uintptr_t)address;
   return ok;
 }

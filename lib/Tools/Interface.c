@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tools/Interface.h"
 #include "CodeGen/CodeGen.h"
+#include "IR/Generic.h"
 #include "IR/Text/Printer.h"
 
 uint32_t hd_interface_num_params(const hd_func_t *kernel) {
@@ -38,7 +39,7 @@ static void print_dims(const char *word, const hd_expr_t *const dims[3],
 
 void hd_interface_comment(hd_arena_t *arena, const hd_func_t *kernel,
                           hd_buffer_t *out) {
-  hd_buffer_printf(out, "// kernel %s:", kernel->name);
+  hd_buffer_printf(out, "// kernel %s:", hd_func_symbol(arena, kernel));
   print_dims("grid", kernel->launch.grid, out);
   print_dims("block", kernel->launch.block, out);
   print_dims("cluster", kernel->launch.cluster, out);
@@ -122,8 +123,9 @@ json_t *hd_interface_json(hd_arena_t *arena, const hd_func_t *kernel) {
   json_t *params = json_array();
   for (uint32_t i = 0; i < hd_interface_num_params(kernel); i++)
     json_array_append_new(params, param_json(kernel, i));
-  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", kernel->name,
-                   "grid", list_json(kernel->launch.grid, 3), "block",
+  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name",
+                   hd_func_symbol(arena, kernel), "grid",
+                   list_json(kernel->launch.grid, 3), "block",
                    list_json(kernel->launch.block, 3), "cluster",
                    list_json(kernel->launch.cluster, 3), "shared_bytes",
                    dim_json(shared), "parameters", params);
