@@ -4,6 +4,7 @@
 #ifndef HIDET_SCHEDULE_TEMPLATES_H
 #define HIDET_SCHEDULE_TEMPLATES_H
 
+#include "IR/Module.h"
 #include "IR/Template.h"
 
 typedef struct hd_found_template {

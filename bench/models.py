@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whole models in f16, batch 1: ours, one inference a CUDA graph, against
+PyTorch's in f16 as a CUDA graph and, with --inductor, compiled. Errors are the
+largest against PyTorch in f32 over the largest value, ours and PyTorch's f16.
+
+usage: models.py --tools=FOLDER [--json=FILE] [--inductor] FOLDER NAME...
+  FOLDER: what scripts/export_models.py has written
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+
+import measure
+import numpy
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+import export_models  # noqa: E402
+
+
+def ours(tools, folder, name, precision):
+    report = folder / (name + ".report.json")
+    output = folder / (name + ".ours.npy")
+    command = [str(pathlib.Path(tools) / "hidet-run"),
+               str(folder / (name + ".onnx")), "--device=cuda",
+               "--precision=" + precision, "--bench", "--json=%s" % report,
+               "--input=@%s" % (folder / (name + ".in0.npy")),
+               "--output=@%s" % output, "--no-cache", "-q"]
+    done = subprocess.run(command, text=True, capture_output=True, timeout=300)
+    if done.returncode:
+        raise SystemExit("%s: exit %d\n%s" % (name, done.returncode, done.stderr))
+    return json.loads(report.read_text()), numpy.load(output)
+
+
+def replayed(run):
+    """Milliseconds of run() as a CUDA graph, median of 50 replays."""
+    import torch
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            run()
+    stream.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        run()
+    return timed(graph.replay)
+
+
+def timed(run):
+    import torch
+    times = []
+    for turn in range(60):
+        start = torch.cuda.Event(enable_timing=True)
+        end = torch.cuda.Event(enable_timing=True)
+        start.record()
+        run()
+        end.record()
+        end.synchronize()
+        if turn >= 10:
+            times.append(start.elapsed_time(end))
+    return statistics.median(times)
+
+
+def peers(folder, name, inductor):
+    import torch
+    torch.manual_seed(0)
+    model = export_models.find_model(name)
+    network = export_models.settle(model.make(), model)
+    network = network.cuda().half()
+    x = torch.from_numpy(numpy.load(folder / (name + ".in0.npy"))).cuda()
+    x = x.half() if x.is_floating_point() else x
+    with torch.no_grad():
+        y = network(x)
+        times = {"eager_graph_ms": replayed(lambda: network(x))}
+        if inductor:
+            compiled = torch.compile(network, mode="reduce-overhead")
+            for _ in range(5):
+                compiled(x)
+            times["inductor_ms"] = timed(lambda: compiled(x))
+    return times, y.float().cpu().numpy()
+
+
+def error(y, expected):
+    return float(numpy.abs(y.astype(numpy.float64) - expected).max()
+                 / numpy.abs(expected).max())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tools", required=True)
+    parser.add_argument("--json")
+    parser.add_argument("--inductor", action="store_true")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("names", nargs="+")
+    options = parser.parse_args()
+    cases = []
+    for name in options.names:
+        expected = numpy.load(options.folder / (name + ".out0.npy"))
+        report, y = ours(options.tools, options.folder, name, "f16")
+        times, half = peers(options.folder, name, options.inductor)
+        case = {"model": name, "precision": "f16",
+                "ms": report["median_ms"], "launches": report["launches"],
+                "compile_ms": report["compile_ms"], "load_ms": report["load_ms"],
+                "error": error(y.reshape(expected.shape), expected),
+                "torch_f16_error": error(half.reshape(expected.shape), expected),
+                **times}
+        cases.append(case)
+        print("%-14s %7.3f ms in %d launches, compiled in %.0f ms; PyTorch %s; "
+              "error %.2e, PyTorch's %.2e"
+              % (name, case["ms"], case["launches"], case["compile_ms"],
+                 ", ".join("%s %.3f" % (k[:-3], v) for k, v in times.items()),
+                 case["error"], case["torch_f16_error"]), flush=True)
+        measure.write(options.json, cases)
+
+
+if __name__ == "__main__":
+    main()
