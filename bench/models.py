@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whole models in f16, batch 1: ours, one inference a CUDA graph, against
-PyTorch's in f16 as a CUDA graph and, with --inductor, compiled. Errors are the
-largest against PyTorch in f32 over the largest value, ours and PyTorch's f16.
+PyTorch's in f16 as a CUDA graph. Errors are the largest against PyTorch in f32
+over the largest value, ours and PyTorch's f16.
 
-usage: models.py --tools=FOLDER [--json=FILE] [--inductor] FOLDER NAME...
+usage: models.py --tools=FOLDER [--json=FILE] FOLDER NAME...
   FOLDER: what scripts/export_models.py has written
 """
 import argparse
@@ -64,7 +64,7 @@ def timed(run):
     return statistics.median(times)
 
 
-def peers(folder, name, inductor):
+def peers(folder, name):
     import torch
     torch.manual_seed(0)
     model = export_models.find_model(name)
@@ -75,11 +75,6 @@ def peers(folder, name, inductor):
     with torch.no_grad():
         y = network(x)
         times = {"eager_graph_ms": replayed(lambda: network(x))}
-        if inductor:
-            compiled = torch.compile(network, mode="reduce-overhead")
-            for _ in range(5):
-                compiled(x)
-            times["inductor_ms"] = timed(lambda: compiled(x))
     return times, y.float().cpu().numpy()
 
 
@@ -92,7 +87,6 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tools", required=True)
     parser.add_argument("--json")
-    parser.add_argument("--inductor", action="store_true")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("names", nargs="+")
     options = parser.parse_args()
@@ -100,7 +94,7 @@ def main():
     for name in options.names:
         expected = numpy.load(options.folder / (name + ".out0.npy"))
         report, y = ours(options.tools, options.folder, name, "f16")
-        times, half = peers(options.folder, name, options.inductor)
+        times, half = peers(options.folder, name)
         case = {"model": name, "precision": "f16",
                 "ms": report["median_ms"], "launches": report["launches"],
                 "compile_ms": report["compile_ms"], "load_ms": report["load_ms"],

@@ -103,6 +103,8 @@ static void every_row_reads_back(void **state) {
              "  y[..i] = x[..i] + z[..i]\n"
              "  w[..i] = T(m(p: 3) T(p)) + x[..(i / k)] else 0");
   check_body("(x: f32[n]) -> y: i32[n]", "y[i] = bitcast(i32, x[i]) + 1");
+  check_body("(x: T[n]) -> y: T[n]", "y[i] = min(x[i], largest(T))");
+  check_body("(x: T[n]) -> y: T[n]", "y[i] = max(x[i], smallest(T))");
   for (int i = 0; i < HD_TERM_COUNT; i++)
     if (!kinds[i])
       fail_msg("%s was never there", hd_term_kind_text((hd_term_kind_t)i));
