@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const char text[] =
-    "fn put(n: i32, inout c: f32[n], i: i32, x: f32) {\n"
+    "fn put(inout c: f32[n], i: i32, x: f32) {\n"
     "  for p in 0..1 {\n"
     "    c[i] = x\n"
     "    return\n" // From inside a loop: not inlined.
@@ -20,7 +20,7 @@ static const char text[] =
     "kernel fill(n: i32, seed: i32, inout c: f32[n])\n"
     "  grid(ceildiv(n, 64)) block(64) {\n"
     "  let i = block * 64 + thread\n"
-    "  if i < n { put(n, c, i, f32(seed + n)) }\n"
+    "  if i < n { put(c, i, f32(seed + n)) }\n"
     "}\n"
     "kernel some(n: i32, m: i32, inout c: f32[n]) grid(1) block(64) {\n"
     "  if m > 0 {\n"

@@ -425,7 +425,8 @@ static void impossible_launches_are_refused(void **state) {
   launch_badly(&kernel, &(hd_sim_options_t){0}, HD_E0606, "below one");
   kernel = kernel_of(CODE(reverse), true, NULL, 65536, 1, 0);
   kernel.grid[1] = 65535;
-  launch_badly(&kernel, &(hd_sim_options_t){0}, HD_E0606, "2^31 - 1 blocks");
+  launch_badly(&kernel, &(hd_sim_options_t){0}, HD_E0606,
+               "65536 x 65535 x 1 blocks, and the simulator runs 2^31 - 1");
   kernel.grid[1] = 65536;
   launch_badly(&kernel, &(hd_sim_options_t){0}, HD_E0606, "65535");
 }

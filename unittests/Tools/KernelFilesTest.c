@@ -22,7 +22,17 @@ enum { PER_FILE = 40, KERNELS = 80 };
 // The generator's functions; every kernel has others of the same names.
 static const char *const functions[] = {"pure",   "early", "search", "look",
                                         "peek",   "bump",  "put",    "act",
-                                        "smooth", "k"};
+                                        "smooth", "k",     "of"};
+
+// Its tables likewise.
+static const char *const tables[] = {"primes", "bytes"};
+
+static bool is_table(const char *word, size_t length) {
+  for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+    if (strlen(tables[i]) == length && memcmp(tables[i], word, length) == 0)
+      return true;
+  return false;
+}
 
 static bool is_function(const char *word, size_t length) {
   if (length > 4 && memcmp(word, "get_", 4) == 0)
@@ -34,13 +44,14 @@ static bool is_function(const char *word, size_t length) {
   return false;
 }
 
-// Adds the text, `_number` after each name of a function.
+// Adds the text, `_number` after each name of a function or a table.
 static void add_renamed(hd_buffer_t *out, const char *text, unsigned number) {
   while (*text) {
     size_t length = 0;
     while (isalnum((unsigned char)text[length]) || text[length] == '_')
       length++;
-    if (length > 0 && text[length] == '(' && is_function(text, length))
+    if (length > 0 && ((text[length] == '(' && is_function(text, length)) ||
+                       is_table(text, length)))
       hd_buffer_printf(out, "%.*s_%u", (int)length, text, number);
     else
       hd_buffer_printf(out, "%.*s", (int)(length ? length : 1), text);
