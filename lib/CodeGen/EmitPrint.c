@@ -3,7 +3,9 @@
 // printf: all values widened to 64 bits in one array, as vprintf takes them on
 // the GPU with a format that says so; the simulator has a function like it.
 #include "CodeGen/Emit.h"
+
 #include "IR/Format.h"
+#include "IR/Generic.h"
 
 #include <string.h>
 
@@ -40,7 +42,11 @@ static LLVMValueRef text(hd_emit_t *e, const char *format) {
   LLVMValueRef bytes = LLVMConstStringInContext(
       e->context, format, (unsigned)strlen(format), false);
   LLVMValueRef global = LLVMAddGlobalInAddressSpace(
-      e->llvm, LLVMTypeOf(bytes), "format", e->host ? 0 : GLOBAL);
+      e->llvm, LLVMTypeOf(bytes),
+      // Of the kernel: several may stand in one text.
+      hd_arena_printf(&e->arena, "%s_format",
+                      hd_func_identifier(&e->arena, e->kernel)),
+      e->host ? 0 : GLOBAL);
   LLVMSetInitializer(global, bytes);
   LLVMSetGlobalConstant(global, true);
   LLVMSetLinkage(global, LLVMInternalLinkage);

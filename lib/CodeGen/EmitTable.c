@@ -4,6 +4,8 @@
 // that read different elements do not wait for one another. Elements of less
 // than a byte are packed, as in every tensor.
 #include "CodeGen/Emit.h"
+
+#include "IR/Generic.h"
 #include "IR/Graph/HostTensor.h"
 
 #include <string.h>
@@ -35,7 +37,9 @@ const hd_binding_t *hd_emit_bind_table(hd_emit_t *e, const hd_var_t *var) {
   LLVMValueRef bytes =
       LLVMConstStringInContext(e->context, pack(e, table, bits),
                                (unsigned)packed_bytes(table, bits), true);
-  const char *name = hd_arena_printf(&e->arena, "table_%s", var->name);
+  const char *name =
+      hd_arena_printf(&e->arena, "%s_table_%s",
+                      hd_func_identifier(&e->arena, e->kernel), var->name);
   LLVMValueRef global =
       e->host ? LLVMAddGlobal(e->llvm, LLVMTypeOf(bytes), name)
               : LLVMAddGlobalInAddressSpace(e->llvm, LLVMTypeOf(bytes), name,

@@ -51,12 +51,23 @@ static bool is_head(const char *line, size_t size) {
   return false;
 }
 
+// Past a line, or past the declaration of a function, which ends with a
+// semicolon some lines on.
+static const char *next_part(const char *line, const char *end) {
+  static const char function[] = ".extern .func";
+  size_t size = (size_t)(end - line);
+  bool is_function = size >= sizeof(function) - 1 &&
+                     memcmp(line, function, sizeof(function) - 1) == 0;
+  const char *last = is_function ? memchr(line, ';', size) : line;
+  const char *newline = last ? memchr(last, '\n', (size_t)(end - last)) : NULL;
+  return newline ? newline + 1 : end;
+}
+
 // Appends a module of PTX to those before it, if any.
 static void append_ptx(hd_buffer_t *out, const hd_buffer_t *ptx, bool first) {
   const char *text = hd_buffer_text(ptx), *end = text + ptx->size;
   for (const char *line = text; line < end;) {
-    const char *newline = memchr(line, '\n', (size_t)(end - line));
-    const char *next = newline ? newline + 1 : end;
+    const char *next = next_part(line, end);
     size_t size = (size_t)(next - line);
     bool known = false;
     if (!first && is_head(line, size)) {

@@ -7,6 +7,7 @@
 
 #include "Support/Float.h"
 
+#include <math.h>
 #include <string.h>
 
 // One loop for each type, simple enough to be quick.
@@ -57,6 +58,15 @@ void hd_ref_read(const hd_host_tensor_t *tensor, int64_t first, int64_t step,
     }                                                                          \
   } while (0)
 
+// A value of f8e5m2 that is infinite stays so: conversions saturate, and have
+// done so before.
+static void write_float(hd_host_tensor_t *tensor, int64_t i, double value) {
+  if (tensor->type == HD_F8E5M2 && isinf(value))
+    tensor->data[i] = value < 0 ? 0xfc : 0x7c;
+  else
+    hd_host_tensor_set(tensor, i, value);
+}
+
 void hd_ref_write(const hd_host_tensor_t *tensor, int64_t first, int64_t step,
                   int count, hd_ref_lanes_t in, bool varies) {
   // clang-format off
@@ -81,7 +91,7 @@ void hd_ref_write(const hd_host_tensor_t *tensor, int64_t first, int64_t step,
   bool is_float = hd_ref_form(tensor->type) == HD_REF_FLOAT;
   for (int i = 0; i < count; i++) {
     if (is_float)
-      hd_host_tensor_set(&copy, first + i * step, (double)in.f[varies ? i : 0]);
+      write_float(&copy, first + i * step, (double)in.f[varies ? i : 0]);
     else
       hd_host_tensor_set_int(&copy, first + i * step, in.i[varies ? i : 0]);
   }
