@@ -96,8 +96,9 @@ typedef struct hd_emit {
   bool failed;
   bool native_f16; // Conversions between half and float are instructions.
   int64_t instructions_left;
-  hd_dynamic_t *dynamic; // The first; NULL: there is none.
-  hd_arena_t arena;      // Scratch.
+  unsigned stmts_in_block; // At most, of the block at hand.
+  hd_dynamic_t *dynamic;   // The first; NULL: there is none.
+  hd_arena_t arena;        // Scratch.
 
   LLVMContextRef context;
   LLVMModuleRef llvm;

@@ -435,6 +435,15 @@ LLVMValueRef hd_emit_load(hd_emit_t *e, const hd_expr_t *x) {
   return load(e, &a);
 }
 
+// A float as the integer of its bits: the host's constants of floats lie in a
+// pool that LLVM searches from its start for each.
+static LLVMValueRef without_pool(hd_emit_t *e, LLVMValueRef value) {
+  LLVMTypeRef type = LLVMTypeOf(value);
+  LLVMTypeRef bits = type == e->f32 ? e->i32 : type == e->f64 ? e->i64 : NULL;
+  return bits && LLVMIsAConstantFP(value) ? LLVMConstBitCast(value, bits)
+                                          : value;
+}
+
 static void store_to(hd_emit_t *e, const access_t *a, const hd_place_t *place,
                      LLVMValueRef value) {
   if (is_bytewise(a)) {
@@ -453,6 +462,8 @@ static void store_to(hd_emit_t *e, const access_t *a, const hd_place_t *place,
           LLVMBuildZExt(B, value, hd_emit_like(LLVMTypeOf(value), e->i8), "");
     }
   }
+  if (e->host)
+    value = without_pool(e, value);
   LLVMValueRef store = LLVMBuildStore(B, value, hd_emit_displaced(e, place));
   LLVMSetAlignment(store, alignment(e, a));
 }

@@ -440,11 +440,24 @@ static void emit_stmt(hd_emit_t *e, const hd_stmt_t *stmt) {
   }
 }
 
+// LLVM selects instructions block by block, and takes longer for those of a
+// large one.
+static void split_block(hd_emit_t *e) {
+  enum { MOST_STMTS = 2000 };
+  if (e->host || ++e->stmts_in_block < MOST_STMTS)
+    return;
+  e->stmts_in_block = 0;
+  LLVMBasicBlockRef next = hd_emit_new_block(e, "next");
+  LLVMBuildBr(B, next);
+  hd_emit_at(e, next);
+}
+
 void hd_emit_block(hd_emit_t *e, hd_block_t block) {
   for (uint32_t i = 0; i < block.size; i++) {
     // What follows a return, break or continue is never reached.
     if (!hd_emit_count(e, block.stmts[i]->loc) || hd_emit_terminated(e))
       return;
+    split_block(e);
     emit_stmt(e, block.stmts[i]);
   }
 }

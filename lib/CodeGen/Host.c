@@ -24,6 +24,23 @@ static const char quick_passes[] =
     "coro-early,function(sroa,early-cse,simplifycfg),cgscc(coro-split),"
     "coro-cleanup,function(sroa,early-cse,simplifycfg)";
 
+// Much of what LLVM does takes time by the square of a function's size (loops,
+// dominators, vectors, registers that live across many blocks): only code of a
+// size that somebody would run in a loop is worth that.
+enum { MOST_INSTRUCTIONS = 40000, MOST_BLOCKS = 400 };
+
+static bool is_large(const hd_emit_t *e) {
+  unsigned instructions = 0, blocks = 0;
+  for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(e->function); block;
+       block = LLVMGetNextBasicBlock(block)) {
+    blocks++;
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block); i;
+         i = LLVMGetNextInstruction(i))
+      instructions++;
+  }
+  return instructions > MOST_INSTRUCTIONS || blocks > MOST_BLOCKS;
+}
+
 // LLVM's machine scheduler looks at each pair of a store and another access to
 // memory of a block, however many there are.
 enum { MOST_PAIRS = 500000 };
@@ -49,8 +66,13 @@ static bool has_vast_block(const hd_emit_t *e) {
   return false;
 }
 
-static const char *passes_of(const hd_emit_t *e) {
-  return e->quick       ? quick_passes
+// For code of any size.
+static const char linear_passes[] =
+    "coro-early,function(sroa,early-cse),cgscc(coro-split),coro-cleanup";
+
+static const char *passes_of(const hd_emit_t *e, bool is_large) {
+  return is_large       ? linear_passes
+         : e->quick     ? quick_passes
          : e->coroutine ? coroutine_passes
                         : loop_passes;
 }
@@ -63,9 +85,11 @@ static bool make_machine(hd_emit_t *e, LLVMCodeGenOptLevel level) {
 }
 
 static bool compile(hd_emit_t *e) {
+  bool large = is_large(e);
+  e->quick |= large;
   if (!make_machine(e, e->quick ? LLVMCodeGenLevelNone
                                 : LLVMCodeGenLevelDefault) ||
-      !hd_llvm_run_passes(e, passes_of(e)))
+      !hd_llvm_run_passes(e, passes_of(e, large)))
     return false;
   if (!e->quick && has_vast_block(e) && !make_machine(e, LLVMCodeGenLevelNone))
     return false;
