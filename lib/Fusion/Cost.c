@@ -122,7 +122,7 @@ const char *hd_former_dear(hd_former_t *f, uint32_t node,
 }
 
 unsigned hd_former_most_terms(const hd_former_t *f, uint32_t group) {
-  enum { MOST_HEAVY = 80, MOST_LIGHT = 2000 };
+  enum { MOST_HEAVY = 120, MOST_LIGHT = 2000 };
   return f->groups.data[group].is_heavy ? MOST_HEAVY : MOST_LIGHT;
 }
 

@@ -4,6 +4,7 @@
 // with copies of the prologues that several groups have.
 #include "Fusion/FormState.h"
 #include "Fusion/Views.h"
+#include "Graph/Names.h"
 #include "Support/Map.h"
 
 #include <stdlib.h>
@@ -89,17 +90,12 @@ void hd_former_trim(hd_former_t *f) {
 // --- Names ---
 
 static void take_name(writer_t *w, const char *name) {
-  hd_key_map_set_name(w->arena, &w->names, name, name);
+  hd_name_unique(w->arena, &w->names, name);
 }
 
 static const char *fresh_name(writer_t *w, const char *name) {
-  const char *fresh;
-  unsigned i = 1;
-  do
-    fresh = hd_arena_printf(w->arena, "%s_again_%u", name, i++);
-  while (hd_key_map_find_name(&w->names, fresh));
-  take_name(w, fresh);
-  return fresh;
+  return hd_name_unique(w->arena, &w->names,
+                        hd_arena_printf(w->arena, "%s_again", name));
 }
 
 static void take_names(writer_t *w) {

@@ -7,8 +7,6 @@
 
 #include "Fusion/Fuse.h"
 
-typedef HD_VEC(uint32_t) hd_numbers_t;
-
 // Who gives a value and who reads it: numbers of nodes.
 typedef struct hd_uses {
   int64_t giver; // -1: comes from outside.

@@ -41,16 +41,16 @@ bool hd_graph_check_tasks(hd_module_t *module, const hd_graph_t *graph);
 // group, stores its operands in place where nodes give them (Fusion/Views.h):
 // the kernels of anchors, into whose loads and stores the rest of their groups
 // are put. Its parameters are the graph's inputs, its constants, then those of
-// its outputs that hd_planned_output() names, each in the graph's order. A
+// its outputs that hd_planned_outputs() names, each in the graph's order. A
 // group that cannot be joined after all (a remark says why) becomes several
 // kernels. NULL after an error.
 const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
                                        hd_scheduler_t *scheduler,
                                        const hd_graph_t *graph, bool explain);
 
-// Whether output i is a parameter of the plan: it is not where it is an input
-// or a constant itself, or was an output before.
-bool hd_planned_output(const hd_graph_t *graph, size_t i);
+// Which of the outputs are parameters of the plan: those that are no input, no
+// constant and no output before.
+const bool *hd_planned_outputs(hd_arena_t *arena, const hd_graph_t *graph);
 
 // All of it; `fuse` leaves out the first step.
 typedef struct hd_fuse_options {

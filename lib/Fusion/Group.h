@@ -17,6 +17,8 @@
 #include "Schedule/Schedule.h"
 #include "Support/Map.h"
 
+typedef HD_VEC(uint32_t) hd_numbers_t; // Of nodes, in a graph.
+
 // What groups of one graph share.
 typedef struct hd_fusion {
   hd_module_t *module;

@@ -7,8 +7,8 @@
 #include "Fusion/GroupState.h"
 
 // Terms that one kernel computes in all places: beyond that nobody would write
-// it.
-enum { MOST_TERMS = 2000 };
+// it. A function is as much code as so many.
+enum { MOST_TERMS = 2000, FUNCTION_TERMS = 8 };
 
 // Of the parameters, what the anchor's schedule may take for itself: workspaces
 // and tensor maps.
@@ -52,9 +52,12 @@ typedef struct loads {
 
 static bool count_loads(void *argument, const hd_term_t *term) {
   loads_t *l = argument;
-  l->count += !l->value ||
-              ((term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE) &&
-               term->u.value == l->value);
+  if (l->value)
+    l->count +=
+        (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE) &&
+        term->u.value == l->value;
+  else
+    l->count += term->kind == HD_TERM_FUNCTION ? FUNCTION_TERMS : 1;
   return true;
 }
 

@@ -10,16 +10,18 @@
 
 #include <string.h>
 
-bool hd_planned_output(const hd_graph_t *graph, size_t i) {
-  const hd_value_t *value = graph->outputs.data[i];
-  bool found = false;
+const bool *hd_planned_outputs(hd_arena_t *arena, const hd_graph_t *graph) {
+  hd_ptr_map_t seen = {0};
+  bool *planned = HD_ARENA_ARRAY(arena, bool, graph->outputs.size + 1);
   for (size_t k = 0; k < graph->inputs.size; k++)
-    found |= graph->inputs.data[k] == value;
+    hd_ptr_map_set(arena, &seen, graph->inputs.data[k], graph);
   for (size_t k = 0; k < graph->constants.size; k++)
-    found |= graph->constants.data[k] == value;
-  for (size_t k = 0; k < i; k++)
-    found |= graph->outputs.data[k] == value;
-  return !found;
+    hd_ptr_map_set(arena, &seen, graph->constants.data[k], graph);
+  for (size_t k = 0; k < graph->outputs.size; k++) {
+    planned[k] = !hd_ptr_map_get(&seen, graph->outputs.data[k]);
+    hd_ptr_map_set(arena, &seen, graph->outputs.data[k], graph);
+  }
+  return planned;
 }
 
 static void add_param(hd_planner_t *p, const hd_value_t *value,
@@ -161,8 +163,9 @@ const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
     add_param(&p, graph->inputs.data[i], HD_DIR_IN);
   for (size_t i = 0; i < graph->constants.size; i++)
     add_param(&p, graph->constants.data[i], HD_DIR_IN);
+  const bool *planned = hd_planned_outputs(p.arena, graph);
   for (size_t i = 0; i < graph->outputs.size; i++)
-    if (hd_planned_output(graph, i))
+    if (planned[i])
       add_param(&p, graph->outputs.data[i], HD_DIR_OUT);
   place_reshaped_outputs(&p);
   // Backwards: a result that is an operand is placed before its own operands.

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of composing share (Compose.c: which nodes become one,
+// ComposeGraph.c: the graph that comes out).
+#ifndef HIDET_FUSION_COMPOSESTATE_H
+#define HIDET_FUSION_COMPOSESTATE_H
+
+#include "Fusion/Compose.h"
+#include "Schedule/Merge.h"
+
+typedef enum hd_compose_state {
+  HD_COMPOSE_NOT_READ, // Does not depend on what is taken.
+  HD_COMPOSE_TAKEN,
+  HD_COMPOSE_WAITS,
+  HD_COMPOSE_BARRED, // Depends on it, and stays outside.
+} hd_compose_state_t;
+
+typedef struct hd_composed_node {
+  const hd_node_t *node;
+  const hd_task_t *flat; // NULL: a reshape, or nothing to be composed.
+  bool is_pointwise, reduces;
+  uint32_t composite;       // Number + 1; 0: none.
+  hd_compose_state_t state; // In the search at hand.
+  bool is_done;             // Written.
+} hd_composed_node_t;
+
+typedef struct hd_composite {
+  uint32_t *members; // In the graph's order.
+  size_t num_members;
+  HD_VEC(const hd_value_t *) outputs;
+  hd_merged_t merged;
+  const hd_task_t *task;
+  uint32_t seen; // By the walk of this number.
+} hd_composite_t;
+
+typedef struct hd_composer {
+  hd_module_t *module;
+  hd_arena_t *arena;
+  const hd_graph_t *graph;
+  hd_composed_node_t *nodes;
+  size_t num_nodes;
+  hd_ptr_map_t givers;  // Values to hd_composed_node_t.
+  hd_ptr_map_t readers; // Values to the numbers of nodes, hd_numbers_t.
+  hd_ptr_map_t outputs; // Of the graph.
+  HD_VEC(hd_composite_t *) composites;
+  hd_key_map_t tasks; // Their texts to tasks.
+  hd_key_map_t names; // Of values.
+  hd_graph_t *made;
+  // A search looks at the nodes from `low` to before `high`: no others have a
+  // state, and no others are in a set.
+  size_t low, high;
+  bool *in;
+  uint32_t walk;
+} hd_composer_t;
+
+// The node that gives a value; NULL: none does.
+static inline hd_composed_node_t *hd_composer_giver(const hd_composer_t *c,
+                                                    const hd_value_t *value) {
+  hd_composed_node_t *const *box =
+      value ? hd_ptr_map_get(&c->givers, value) : NULL;
+  return box ? *box : NULL;
+}
+
+// The graph with its composites in the place of their nodes; their tasks are
+// added to the module.
+const hd_graph_t *hd_composer_graph(hd_composer_t *composer, bool explain);
+
+#endif
