@@ -10,8 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Items of a name: their places in the module.
-typedef HD_VEC(size_t) places_t;
+// Items of a name: their places in the module, and the number that another one
+// of that name tries first.
+typedef struct places {
+  HD_VEC(size_t) items;
+  unsigned next;
+} places_t;
 
 struct hd_item_index {
   hd_arena_t *arena;  // The module's.
@@ -108,7 +112,7 @@ static void update_index(const hd_module_t *module) {
       places = HD_ARENA_NEW(arena, places_t);
       hd_key_map_set_name(arena, &index->names, name, places);
     }
-    hd_vec_push(arena, places, index->count);
+    hd_vec_push(arena, &places->items, index->count);
   }
 }
 
@@ -119,12 +123,15 @@ void hd_module_reindex(hd_module_t *module) {
 
 const char *hd_module_fresh_name(hd_arena_t *arena, const hd_module_t *module,
                                  const char *name) {
-  const char *fresh = name;
-  size_t cursor = 0;
-  for (unsigned i = 1; hd_module_next(module, fresh, &cursor); i++) {
-    fresh = hd_arena_printf(arena, "%s_%u", name, i);
-    cursor = 0;
-  }
+  update_index(module);
+  hd_key_map_t *names = &module->index->names;
+  places_t *places = hd_key_map_find_name(names, name);
+  if (!places)
+    return name;
+  const char *fresh;
+  do
+    fresh = hd_arena_printf(arena, "%s_%u", name, ++places->next);
+  while (hd_key_map_find_name(names, fresh));
   return fresh;
 }
 
@@ -132,9 +139,9 @@ const hd_item_t *hd_module_next(const hd_module_t *module, const char *name,
                                 size_t *cursor) {
   update_index(module);
   const places_t *places = hd_key_map_find_name(&module->index->names, name);
-  if (!places || *cursor >= places->size)
+  if (!places || *cursor >= places->items.size)
     return NULL;
-  return &module->items.data[places->data[(*cursor)++]];
+  return &module->items.data[places->items.data[(*cursor)++]];
 }
 
 const hd_func_t *hd_module_find(const hd_module_t *module, const char *name,

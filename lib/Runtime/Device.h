@@ -98,16 +98,17 @@ typedef struct hd_memory {
   size_t bytes;
   uint8_t *written; // sim, sanitizing: a bit for each byte; else NULL.
   // sim: what launches that the next one may overlap do to it
-  // (HD_SIM_BEFORE_...).
+  // (HD_SIM_BEFORE_...); 0 where run is another than the device's.
   unsigned before;
-  struct hd_memory *next;
+  uint64_t run;
+  struct hd_memory *below, *above; // In the tree by address.
 } hd_memory_t;
 
 struct hd_device {
   const hd_device_ops_t *ops;
   hd_context_t *context; // Diagnostics and budget.
   hd_device_info_t info;
-  hd_memory_t *memory;      // What is allocated,
+  hd_memory_t *memory;      // What is allocated, a tree by address,
   size_t bytes, peak_bytes; // and how many bytes that is.
   uint64_t compile_ns;      // Spent in load so far.
   bool verbose;

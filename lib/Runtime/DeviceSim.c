@@ -18,6 +18,7 @@ typedef struct sim_device {
   hd_sim_options_t options;
   hd_cache_t *cache; // NULL: code is not kept.
   bool quick;
+  uint64_t run; // Of launches that may overlap.
 } sim_device_t;
 
 typedef struct sim_kernel {
@@ -218,17 +219,24 @@ static void say_bank_conflicts(sim_device_t *d, const hd_kernel_t *kernel,
   }
 }
 
+// What launches since the last that waited for all before it do to a block.
+static unsigned before_of(const sim_device_t *d, const hd_memory_t *m) {
+  return m->run == d->run ? m->before : 0;
+}
+
 // A launch that begins when all before have ended forgets what they do. Those
 // that may begin early overlap all since: the one before may itself wait still.
 static void note_before(hd_device_t *device, const hd_kernel_launch_t *launch) {
-  if (!launch->programmatic)
-    for (hd_memory_t *m = device->memory; m; m = m->next)
-      m->before = 0;
+  sim_device_t *d = of(device);
+  d->run += !launch->programmatic;
   for (uint32_t i = 0; i < launch->num_tensors; i++) {
     const hd_launch_tensor_t *t = &launch->tensors[i];
     hd_memory_t *m = hd_device_find(device, t->address);
-    if (m)
-      m->before |= t->read_only ? HD_SIM_BEFORE_READ : HD_SIM_BEFORE_WRITTEN;
+    if (!m)
+      continue;
+    m->before = before_of(d, m) |
+                (t->read_only ? HD_SIM_BEFORE_READ : HD_SIM_BEFORE_WRITTEN);
+    m->run = d->run;
   }
 }
 
@@ -240,13 +248,14 @@ static bool launch_kernel(hd_device_t *device, hd_kernel_t *kernel,
   for (uint32_t i = 0; i < launch->num_tensors; i++) {
     const hd_launch_tensor_t *t = &launch->tensors[i];
     hd_memory_t *m = hd_device_find(device, t->address);
-    buffers[i] = (hd_sim_buffer_t){t->name,
-                                   pointer(t->address),
-                                   t->bytes,
-                                   t->element_bytes,
-                                   t->read_only,
-                                   written_at(m, t->address),
-                                   launch->programmatic && m ? m->before : 0};
+    buffers[i] =
+        (hd_sim_buffer_t){t->name,
+                          pointer(t->address),
+                          t->bytes,
+                          t->element_bytes,
+                          t->read_only,
+                          written_at(m, t->address),
+                          launch->programmatic && m ? before_of(d, m) : 0};
   }
   hd_sim_kernel_t run = {
       .name = kernel->func->name,

@@ -17,8 +17,9 @@ typedef struct hd_lifetime {
 // Settles every offset, so that tensors that live at the same step do not
 // overlap; returns the size of the block. The largest first, each in the
 // smallest gap that holds it, as in Pisarchyk and Lee, "Efficient memory
-// management for deep neural net inference", 2020 (greedy by size). Quadratic
-// in their number. align is a power of two.
+// management for deep neural net inference", 2020 (greedy by size). Where more
+// than 250 live at once they are put on top of each other, gaps or not. align
+// is a power of two.
 int64_t hd_lifetimes_place(hd_arena_t *scratch, hd_lifetime_t *lives,
                            size_t count, int64_t align);
 

@@ -170,13 +170,11 @@ static bool finish_launch(hd_program_t *p, hd_step_t *step,
 
 // The slot of a tensor variable of the entry.
 static int find_slot(const hd_program_t *p, const hd_var_t *var) {
-  for (uint32_t i = 0; i < p->entry->num_params; i++)
-    if (p->entry->params[i] == var)
-      return (int)i;
-  for (size_t i = 0; i < p->workspaces.size; i++)
-    if (p->workspaces.data[i].var == var)
-      return (int)(p->entry->num_params + i);
-  return -1;
+  return (int)(uintptr_t)hd_ptr_map_get(&p->slots, var) - 1;
+}
+
+static void set_slot(hd_program_t *p, const hd_var_t *var, size_t slot) {
+  hd_ptr_map_set(&p->arena, &p->slots, var, (const void *)(slot + 1));
 }
 
 static bool plan_launch(hd_program_t *p, const hd_call_site_t *site) {
@@ -252,12 +250,15 @@ static bool plan_workspace(hd_program_t *p, const hd_stmt_t *stmt) {
   hd_vec_push(&p->arena, &p->workspaces, slot);
   hd_vec_push(&p->arena, &p->views, view);
   int index = (int)(p->entry->num_params + p->workspaces.size - 1);
+  set_slot(p, slot.var, (size_t)index);
   return is_view || !stmt->u.declare.init ||
          add_fill(p, &slot, index, stmt->u.declare.init);
 }
 
 static bool plan_steps(hd_program_t *p) {
   size_t site = 0;
+  for (uint32_t i = 0; i < p->entry->num_params; i++)
+    set_slot(p, p->entry->params[i], i);
   if (p->entry->kind == HD_FUNC_KERNEL)
     return plan_launch(p, &p->sites.data[0]);
   for (uint32_t i = 0; i < p->entry->body.size; i++) {
@@ -381,37 +382,69 @@ static hd_address_t address_of(const hd_program_t *p, const hd_slot_t *params,
                          : p->workspaces.data[(uint32_t)slot - count].address;
 }
 
-static bool overlap(const hd_slot_t *a, const hd_slot_t *b) {
-  return a->bytes && b->bytes && a->address < b->address + b->bytes &&
-         b->address < a->address + a->bytes;
+// A tensor parameter of the entry, in the order of addresses.
+typedef struct span {
+  const hd_var_t *param;
+  hd_address_t begin, end;
+} span_t;
+
+static int by_address(const void *a, const void *b) {
+  const span_t *x = a, *y = b;
+  return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static bool is_written(const span_t *span) {
+  return span->param->direction != HD_DIR_IN;
+}
+
+static bool fail_overlap(const hd_program_t *p, const span_t *a,
+                         const span_t *b) {
+  char text[300];
+  const span_t *written = is_written(a) ? a : b;
+  snprintf(text, sizeof(text),
+           "'%.80s', which '%.80s' writes, lies in the same memory as '%.80s'",
+           written->param->name, p->entry->name,
+           (written == a ? b : a)->param->name);
+  return hd_error(diags_of(p), nowhere, HD_E0809, text);
 }
 
 // Code is made for parameters that do not overlap: an `in` is read ahead of
-// what is written.
-static bool check_disjoint(const hd_program_t *p, const hd_slot_t *params) {
-  const hd_func_t *entry = p->entry;
-  for (uint32_t i = 0; i < entry->num_params; i++) {
-    const hd_var_t *written = entry->params[i];
-    if (!written->tensor || written->direction == HD_DIR_IN)
-      continue;
-    for (uint32_t k = 0; k < entry->num_params; k++) {
-      if (k == i || !entry->params[k]->tensor ||
-          !overlap(&params[i], &params[k]))
-        continue;
-      char text[300];
-      snprintf(text, sizeof(text),
-               "'%.80s', which '%.80s' writes, lies in the same memory as "
-               "'%.80s'",
-               written->name, entry->name, entry->params[k]->name);
-      return hd_error(diags_of(p), nowhere, HD_E0809, text);
-    }
+// what is written. Of those that begin before a tensor, one that reaches into
+// it is the one that reaches farthest; of those that are written, likewise.
+static bool check_disjoint(const hd_program_t *p, span_t *spans, size_t count) {
+  const span_t *far = NULL, *far_written = NULL;
+  qsort(spans, count, sizeof(*spans), by_address);
+  for (size_t i = 0; i < count; i++) {
+    const span_t *span = &spans[i];
+    const span_t *before = is_written(span) ? far : far_written;
+    if (before && before->end > span->begin)
+      return fail_overlap(p, before, span);
+    if (!far || span->end > far->end)
+      far = span;
+    if (is_written(span) && (!far_written || span->end > far_written->end))
+      far_written = span;
   }
   return true;
 }
 
+static bool check_params(hd_program_t *p, const hd_slot_t *params) {
+  const hd_func_t *entry = p->entry;
+  hd_arena_t scratch;
+  hd_arena_init_local(&scratch, &p->device->context->budget);
+  span_t *spans = HD_ARENA_ARRAY(&scratch, span_t, entry->num_params + 1);
+  size_t count = 0;
+  for (uint32_t i = 0; i < entry->num_params; i++)
+    if (entry->params[i]->tensor && params[i].bytes)
+      spans[count++] = (span_t){entry->params[i], params[i].address,
+                                params[i].address + params[i].bytes};
+  bool ok = check_disjoint(p, spans, count);
+  hd_arena_fini(&scratch);
+  return ok;
+}
+
 bool hd_program_run(hd_program_t *program, const hd_slot_t *params) {
   hd_device_t *device = program->device;
-  if (!check_disjoint(program, params))
+  if (!check_params(program, params))
     return false;
   for (size_t i = 0; i < program->steps.size; i++) {
     hd_step_t *step = program->steps.data[i];

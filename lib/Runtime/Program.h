@@ -10,6 +10,7 @@
 #include "IR/Eval.h"
 #include "IR/Passes/Specialize.h"
 #include "Runtime/Device.h"
+#include "Support/Map.h"
 
 // Memory of one tensor.
 typedef struct hd_slot {
@@ -58,6 +59,7 @@ typedef struct hd_program {
   HD_VEC(hd_call_site_t) sites;
   HD_VEC(hd_variant_t) variants; // Each once.
   hd_kernel_t **kernels;         // One for each variant.
+  hd_ptr_map_t slots; // Variables of the entry to their slots' numbers + 1.
   HD_VEC(hd_slot_t) workspaces;
   HD_VEC(hd_view_t) views; // One for each workspace.
   hd_address_t block;      // That the workspaces share; 0: none, or apart.

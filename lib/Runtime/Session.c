@@ -32,6 +32,8 @@ typedef struct run {
   hd_expander_t *expander;
   hd_tensor_type_t *inputs;
   const hd_graph_t *last;
+  const bool
+      *planned;      // Which of its outputs a plan gives; NULL: not known yet.
   hd_store_t values; // All but the model's constants.
   segment_t segment; // The one at work.
   struct run *next;
@@ -270,9 +272,9 @@ static bool place_params(hd_session_t *s, run_t *run) {
       return false;
     s->stats.weights_bytes += (int64_t)segment->slots[n++].bytes;
   }
+  const bool *planned = hd_planned_outputs(&run->values.arena, graph);
   for (size_t i = 0; i < graph->outputs.size; i++)
-    if (hd_planned_output(graph, i) &&
-        !place_param(s, run, graph->outputs.data[i], n++, false))
+    if (planned[i] && !place_param(s, run, graph->outputs.data[i], n++, false))
       return false;
   return true;
 }
@@ -544,8 +546,10 @@ static bool run_again(hd_session_t *s, run_t *run,
     if (!hd_store_update(&run->values, hd_expander_input(run->expander, i),
                          &inputs[i]))
       return false;
+  if (!run->planned)
+    run->planned = hd_planned_outputs(&run->values.arena, run->last);
   for (size_t i = 0; i < run->last->outputs.size; i++)
-    if (hd_planned_output(run->last, i))
+    if (run->planned[i])
       hd_store_find(&run->values, run->last->outputs.data[i])->data = NULL;
   return run_program(s, &run->segment);
 }

@@ -90,7 +90,25 @@ static void random_ones_are_near_the_bound(void **state) {
   }
 }
 
+static void many_that_live_together_lie_side_by_side(void **state) {
+  (void)state;
+  enum { COUNT = 2000 };
+  static hd_lifetime_t lives[COUNT];
+  int64_t sum = 0;
+  for (size_t i = 0; i < COUNT; i++) {
+    lives[i] = (hd_lifetime_t){.bytes = (int64_t)(i % 7 + 1) * ALIGN,
+                               .first = i % 3,
+                               .last = 10 + i % 5};
+    sum += lives[i].bytes;
+  }
+  int64_t total = place(lives, COUNT);
+  check(lives, COUNT, total);
+  assert_int_equal(total, sum);
+  assert_int_equal(bound(lives, COUNT, 15), sum);
+}
+
 HD_UNIT_TESTS(cmocka_unit_test(a_chain_needs_two),
               cmocka_unit_test(gaps_are_filled),
               cmocka_unit_test(nothing_needs_nothing),
-              cmocka_unit_test(random_ones_are_near_the_bound))
+              cmocka_unit_test(random_ones_are_near_the_bound),
+              cmocka_unit_test(many_that_live_together_lie_side_by_side))
