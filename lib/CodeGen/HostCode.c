@@ -103,7 +103,10 @@ hd_host_code_t *hd_host_code_load(hd_context_t *context,
   hd_host_code_t *code = calloc(1, sizeof *code);
   if (!code)
     hd_budget_exhausted(&context->budget, HD_EXHAUSTED_MEMORY);
-  if (load(&(loading_t){context, kernel, code}, bytes))
+  size_t part = hd_times_enter(&context->times, "link");
+  bool ok = load(&(loading_t){context, kernel, code}, bytes);
+  hd_times_leave(&context->times, part);
+  if (ok)
     return code;
   hd_host_code_destroy(code);
   return NULL;

@@ -100,16 +100,23 @@ bool hd_llvm_machine(hd_emit_t *e, const hd_llvm_machine_t *of) {
 }
 
 bool hd_llvm_run_passes(hd_emit_t *e, const char *passes) {
+  hd_times_t *times = &e->module->context->times;
+  size_t part = hd_times_enter(times, "LLVM's passes");
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
   LLVMErrorRef error = LLVMRunPasses(e->llvm, passes, e->machine, options);
   LLVMDisposePassBuilderOptions(options);
+  hd_times_leave(times, part);
   return !hd_llvm_error(e, error);
 }
 
 LLVMMemoryBufferRef hd_llvm_generate(hd_emit_t *e, LLVMCodeGenFileType type) {
   char *message = NULL;
-  if (!LLVMTargetMachineEmitToMemoryBuffer(e->machine, e->llvm, type, &message,
-                                           &e->output))
+  hd_times_t *times = &e->module->context->times;
+  size_t part = hd_times_enter(times, e->host ? "LLVM's code" : "LLVM's PTX");
+  bool failed = LLVMTargetMachineEmitToMemoryBuffer(e->machine, e->llvm, type,
+                                                    &message, &e->output);
+  hd_times_leave(times, part);
+  if (!failed)
     return e->output;
   e->output = NULL;
   hd_llvm_failed(e, message);
@@ -132,6 +139,8 @@ bool hd_emit_run(hd_module_t *module, const hd_func_t *kernel,
                  const hd_codegen_options_t *options,
                  bool (*body)(hd_emit_t *e, void *argument), void *argument) {
   hd_emit_t e;
+  hd_times_t *times = &module->context->times;
+  size_t part = hd_times_enter(times, "emit");
   hd_emit_init(&e, module, kernel, options);
   job_t job = {&e, body, argument, false};
   hd_budget_t *budget = &module->context->budget;
@@ -143,6 +152,7 @@ bool hd_emit_run(hd_module_t *module, const hd_func_t *kernel,
     exhausted = hd_budget_guard(budget, run, &job);
   }
   hd_emit_fini(&e);
+  hd_times_leave(times, part);
   if (exhausted != HD_EXHAUSTED_NOTHING)
     hd_budget_exhausted(budget, exhausted);
   return job.ok;

@@ -37,13 +37,18 @@ bool hd_graph_check_tasks(hd_module_t *module, const hd_graph_t *graph) {
 const hd_node_t *hd_node_schedule(hd_module_t *module,
                                   hd_scheduler_t *scheduler,
                                   const hd_node_t *node) {
+  hd_times_t *times = &module->context->times;
+  size_t part = hd_times_enter(times, "schedule");
   hd_prepared_t *prepared = hd_scheduler_prepare(scheduler, node);
-  if (!prepared)
+  if (!prepared) {
+    hd_times_leave(times, part);
     return NULL;
+  }
   hd_node_t *copy = HD_ARENA_NEW(&module->arena, hd_node_t);
   *copy = *node;
   copy->schedule =
       hd_scheduler_schedule(scheduler, prepared, node->op, node->loc);
+  hd_times_leave(times, part);
   return copy;
 }
 

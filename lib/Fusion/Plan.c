@@ -147,9 +147,9 @@ static void settle_programmatic(hd_planner_t *p) {
   }
 }
 
-const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
-                                       hd_scheduler_t *scheduler,
-                                       const hd_graph_t *graph, bool explain) {
+static const hd_func_t *make_plan(hd_module_t *module,
+                                  hd_scheduler_t *scheduler,
+                                  const hd_graph_t *graph, bool explain) {
   if (!hd_graph_check_tasks(module, graph) ||
       !(graph = hd_graph_settle(module, graph)))
     return NULL;
@@ -176,6 +176,15 @@ const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
   settle_programmatic(&p);
   return hd_b_plan(module, graph->name ? graph->name : "main", graph->loc,
                    p.params.data, p.params.size, &p.body);
+}
+
+const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
+                                       hd_scheduler_t *scheduler,
+                                       const hd_graph_t *graph, bool explain) {
+  size_t part = hd_times_enter(&module->context->times, "join");
+  const hd_func_t *plan = make_plan(module, scheduler, graph, explain);
+  hd_times_leave(&module->context->times, part);
+  return plan;
 }
 
 // Of an unfused graph a concatenation is a kernel, too.
@@ -219,8 +228,10 @@ const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,
                                   const hd_fuse_options_t *options) {
   if (!hd_graph_check_tasks(module, graph))
     return NULL;
+  size_t part = hd_times_enter(&module->context->times, "fuse");
   graph = options->unfused ? without_groups(module, graph)
                            : hd_graph_fuse(module, graph, options->explain);
+  hd_times_leave(&module->context->times, part);
   hd_scheduler_t *scheduler = hd_scheduler_create(module, &module->arena);
   if (graph)
     graph = hd_graph_schedule_anchors(module, scheduler, graph);

@@ -6,6 +6,7 @@
 
 #include "IR/Stmt.h"
 #include "Support/Steps.h"
+#include "Support/Times.h"
 #include "Support/Vec.h"
 
 typedef enum hd_func_kind {
@@ -120,6 +121,7 @@ struct hd_context {
   hd_diagnostics_t diags;
   hd_budget_t budget;
   hd_steps_t steps;           // Of what is compiled; zero: all are done.
+  hd_times_t times;           // Zero: none is kept.
   hd_module_t *modules;       // All that live: none is lost when work unwinds.
   struct hd_library *library; // See IR/Library.h; made at first use.
   // Of the pass `rewrite`, see Graph/Rewrite.h; NULL: the defaults, no counts.

@@ -37,8 +37,21 @@ static void run_job(void *argument) {
 static void run_piece(void *argument, unsigned piece, unsigned worker) {
   (void)worker;
   job_t *job = &((job_t *)argument)[piece];
+  hd_times_begin(&job->context.times, "code", hd_clock_ns());
   job->exhausted = hd_budget_guard(&job->context.budget, run_job, job);
   hd_arena_fini(&job->module.arena);
+  hd_times_total(&job->context.times);
+}
+
+// What the threads' parts took, as parts of the time that passed.
+static void share_times(hd_context_t *context, const job_t *jobs,
+                        unsigned count, unsigned threads, uint64_t ns) {
+  const hd_times_t **times = calloc(count + 1, sizeof(hd_times_t *));
+  for (unsigned i = 0; times && i < count; i++)
+    times[i] = &jobs[i].context.times;
+  if (times)
+    hd_times_share(&context->times, ns, threads, times, count);
+  free(times);
 }
 
 // Up to the first failure, in the order of the kernels.
@@ -68,7 +81,12 @@ bool hd_compile_all(hd_context_t *context, hd_thread_pool_t *pool,
     jobs[i].piece = i;
     init_job(&jobs[i], &context->budget, share < count ? share : count);
   }
+  uint64_t start = hd_clock_ns();
+  size_t part = hd_times_enter(&context->times, "code");
   hd_thread_pool_run(pool, count, run_piece, jobs);
+  share_times(context, jobs, count, share < count ? share : count,
+              hd_clock_ns() - start);
+  hd_times_leave(&context->times, part);
   hd_exhausted_t exhausted = HD_EXHAUSTED_NOTHING;
   bool ok = conclude(context, jobs, count, &exhausted);
   free(jobs);

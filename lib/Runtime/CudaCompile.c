@@ -65,8 +65,10 @@ static bool compile(void *argument, unsigned piece, hd_module_t *module) {
   hd_cleanup_t cleanup;
   hd_budget_t *budget = &module->context->budget;
   hd_budget_defer(budget, &cleanup, hd_buffer_end, &ptx);
-  bool ok = hd_codegen_ptx(module, func, &options, &ptx) &&
-            link_ptx(d, &module->context->diags, func, &ptx, code);
+  bool ok = hd_codegen_ptx(module, func, &options, &ptx);
+  size_t part = hd_times_enter(&module->context->times, "link");
+  ok = ok && link_ptx(d, &module->context->diags, func, &ptx, code);
+  hd_times_leave(&module->context->times, part);
   hd_budget_clean(budget, &cleanup);
   if (ok)
     hd_cache_put(d->cache, key, &code->cubin);

@@ -340,19 +340,27 @@ bool hd_program_init(hd_program_t *program, hd_device_t *device,
   program->env.sms = device->info.sms;
   for (size_t i = 0; i < env->values.size; i++)
     hd_vec_push(&program->arena, &program->env.values, env->values.data[i]);
-  return hd_program_make_variants(program, module, options);
+  hd_times_t *times = &device->context->times;
+  size_t part = hd_times_enter(times, "specialize");
+  bool ok = hd_program_make_variants(program, module, options);
+  hd_times_leave(times, part);
+  return ok;
 }
 
 bool hd_program_load(hd_program_t *program) {
   hd_device_t *device = program->device;
+  hd_times_t *times = &device->context->times;
   unsigned count = (unsigned)program->variants.size;
   const hd_func_t **funcs =
       HD_ARENA_ARRAY(&program->arena, const hd_func_t *, count + 1);
   for (unsigned i = 0; i < count; i++)
     funcs[i] = program->variants.data[i].func;
   program->kernels = HD_ARENA_ARRAY(&program->arena, hd_kernel_t *, count + 1);
-  return hd_device_load(device, funcs, count, program->kernels) &&
-         plan_steps(program) && place_workspaces(program);
+  size_t part = hd_times_enter(times, "load");
+  bool ok = hd_device_load(device, funcs, count, program->kernels) &&
+            plan_steps(program) && place_workspaces(program);
+  hd_times_leave(times, part);
+  return ok;
 }
 
 void hd_program_fini(hd_program_t *program) {
@@ -442,7 +450,7 @@ static bool check_params(hd_program_t *p, const hd_slot_t *params) {
   return ok;
 }
 
-bool hd_program_run(hd_program_t *program, const hd_slot_t *params) {
+static bool run_steps(hd_program_t *program, const hd_slot_t *params) {
   hd_device_t *device = program->device;
   if (!check_params(program, params))
     return false;
@@ -468,6 +476,14 @@ bool hd_program_run(hd_program_t *program, const hd_slot_t *params) {
       return false;
   }
   return true;
+}
+
+bool hd_program_run(hd_program_t *program, const hd_slot_t *params) {
+  hd_times_t *times = &program->device->context->times;
+  size_t part = hd_times_enter(times, "run");
+  bool ok = run_steps(program, params);
+  hd_times_leave(times, part);
+  return ok;
 }
 
 hd_moved_t hd_program_moved(const hd_program_t *program, uint32_t first,

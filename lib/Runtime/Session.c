@@ -200,11 +200,13 @@ static bool evaluate(hd_session_t *s, run_t *run, const hd_node_t *node) {
 static bool run_reference(hd_session_t *s, run_t *run,
                           const hd_graph_t *graph) {
   uint64_t start = hd_clock_ns();
+  size_t part = hd_times_enter(&context_of(s)->times, "run");
   bool ok = true;
   for (size_t i = 0; ok && i < graph->nodes.size; i++) {
     hd_budget_check(&context_of(s)->budget);
     ok = evaluate(s, run, graph->nodes.data[i]);
   }
+  hd_times_leave(&context_of(s)->times, part);
   s->stats.run_ms += ms_since(start);
   return ok;
 }
@@ -311,7 +313,9 @@ static bool run_graph(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
   if (!ok)
     return false;
   start = hd_clock_ns();
+  size_t part = hd_times_enter(&context_of(s)->times, "load");
   ok = place_params(s, run);
+  hd_times_leave(&context_of(s)->times, part);
   s->stats.load_ms += ms_since(start);
   return ok && run_program(s, segment);
 }
@@ -441,12 +445,17 @@ static const hd_graph_t *transform(hd_session_t *s, const hd_graph_t *graph,
   hd_rewrite_options_t options =
       context->rewrites ? *context->rewrites : hd_rewrite_defaults;
   options.precision = s->options.precision;
-  if (!s->options.unrewritten && !watched &&
-      !hd_graph_rewrite(s->module, graph, &options, &graph,
-                        context->rewrite_stats))
-    return NULL;
-  return hd_graph_lower_precision(s->module, graph, s->options.precision,
-                                  watched ? held : NULL);
+  size_t part = hd_times_enter(&context->times, "rewrite");
+  bool ok = s->options.unrewritten || watched ||
+            hd_graph_rewrite(s->module, graph, &options, &graph,
+                             context->rewrite_stats);
+  hd_times_leave(&context->times, part);
+  part = hd_times_enter(&context->times, "lower-precision");
+  if (ok)
+    graph = hd_graph_lower_precision(s->module, graph, s->options.precision,
+                                     watched ? held : NULL);
+  hd_times_leave(&context->times, part);
+  return ok ? graph : NULL;
 }
 
 // Shows what the nodes of the expanded graph have come to.
@@ -481,7 +490,9 @@ static bool run_segment(hd_session_t *s, run_t *run) {
 static bool run_segments(hd_session_t *s, run_t *run, unsigned *walks) {
   for (;;) {
     uint64_t start = hd_clock_ns();
+    size_t part = hd_times_enter(&context_of(s)->times, "expand");
     hd_expand_state_t state = hd_expander_run(run->expander, &run->last);
+    hd_times_leave(&context_of(s)->times, part);
     const hd_graph_t *tasks = run->last;
     hd_ptr_map_t held = {0};
     if (state != HD_EXPAND_FAILED)

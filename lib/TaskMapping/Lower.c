@@ -46,7 +46,7 @@ static bool is_optional(const char *pass) {
 }
 
 // --bisect may leave a pass out.
-static const hd_func_t *run_step(hd_module_t *module, const hd_func_t *func,
+static const hd_func_t *try_step(hd_module_t *module, const hd_func_t *func,
                                  const hd_pass_t *pass,
                                  const hd_pass_args_t *args) {
   hd_steps_t *steps = &module->context->steps;
@@ -56,6 +56,15 @@ static const hd_func_t *run_step(hd_module_t *module, const hd_func_t *func,
     return func;
   const hd_func_t *made = pass->run(module, func, args);
   return made ? hd_step_made(steps, module, made) : NULL;
+}
+
+static const hd_func_t *run_step(hd_module_t *module, const hd_func_t *func,
+                                 const hd_pass_t *pass,
+                                 const hd_pass_args_t *args) {
+  size_t part = hd_times_enter(&module->context->times, pass->name);
+  func = try_step(module, func, pass, args);
+  hd_times_leave(&module->context->times, part);
+  return func;
 }
 
 static const hd_pass_t *find_pass(const char *name) {

@@ -161,9 +161,12 @@ bool hd_emit_module(hd_module_t *module, hd_emit_t what,
                     const hd_target_t *target, const char *entry,
                     hd_buffer_t *out) {
   switch (what) {
-  case HD_EMIT_HIR:
+  case HD_EMIT_HIR: {
+    size_t part = hd_times_enter(&module->context->times, "print");
     hd_module_print(module, out);
+    hd_times_leave(&module->context->times, part);
     return true;
+  }
   case HD_EMIT_LLVM:
   case HD_EMIT_PTX:
   case HD_EMIT_CUBIN:

@@ -108,9 +108,11 @@ bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
                     int load_option, const char *name, const hd_part_t *part,
                     hd_module_t **module) {
   hd_context_t *context = &process->context;
+  hd_times_t *times = &context->times;
   bool is_stdin =
       options->files.size == 0 || strcmp(options->files.data[0], "-") == 0;
   bool is_onnx = hd_has_suffix(name, ".onnx") || is_model(part);
+  size_t before = hd_times_enter(times, is_onnx ? "import" : "parse");
   if (is_onnx)
     *module = is_stdin ? hd_onnx_import_memory(context, name, part->text,
                                                part->size, ".")
@@ -126,5 +128,9 @@ bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
     ok = hd_module_parse_into(*module, name, part->text, part->size,
                               part->first_line);
   }
-  return ok && hd_module_verify(*module) && verify_mappings(*module);
+  hd_times_leave(times, before);
+  hd_times_enter(times, "verify");
+  ok = ok && hd_module_verify(*module) && verify_mappings(*module);
+  hd_times_leave(times, before);
+  return ok;
 }

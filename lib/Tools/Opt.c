@@ -161,7 +161,7 @@ static void write_results(opt_t *o) {
   if (!o->failed || find(o, OPT_EXPECTED))
     hd_file_write_buffer(diags, path, &o->output);
   if (find(o, OPT_TIME))
-    hd_report_times(&o->log);
+    hd_report_times(&o->process.context.times);
   if (find(o, OPT_STATS))
     hd_report_stats(&o->log, &o->counts, &o->rewrites);
 }

@@ -131,6 +131,7 @@ void hd_process_begin(hd_process_t *process, const char *name) {
   *process = (hd_process_t){.name = name};
   process->start_ns = hd_clock_ns();
   hd_context_init(&process->context);
+  hd_times_begin(&process->context.times, "the rest", process->start_ns);
   process->context.budget.interrupted = &process->interrupted;
   process->color = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
   handle_signals();

@@ -64,18 +64,33 @@ void hd_module_count(const hd_module_t *module, hd_module_counts_t *counts) {
   }
 }
 
-void hd_report_times(const hd_pass_log_t *log) {
-  double total = 0;
-  for (size_t i = 0; i < log->records.size; i++)
-    total += (double)log->records.data[i].ns * 1e-6;
-  fprintf(stderr, "%10s  %6s  %s\n", "time (ms)", "share", "pass");
-  for (size_t i = 0; i < log->records.size; i++) {
-    const hd_pass_record_t *record = &log->records.data[i];
-    double ms = (double)record->ns * 1e-6;
+void hd_report_times(hd_times_t *times) {
+  double total = (double)hd_times_total(times) * 1e-6;
+  fprintf(stderr, "%10s  %6s  %s\n", "time (ms)", "share", "step");
+  for (size_t i = 1; i <= times->size; i++) { // What has no name comes last.
+    const hd_time_part_t *part = &times->parts[i % times->size];
+    double ms = (double)part->ns * 1e-6;
     fprintf(stderr, "%10.3f  %5.1f%%  %s\n", ms,
-            total > 0 ? 100 * ms / total : 0, record->name);
+            total > 0 ? 100 * ms / total : 0, part->name);
   }
   fprintf(stderr, "%10.3f  %5.1f%%  total\n", total, 100.0);
+  if (times->threads > 1)
+    fprintf(stderr,
+            "%u threads did %.3f ms of it side by side, %.3f ms of work; each "
+            "step has its share\n",
+            times->threads, (double)times->shared_ns * 1e-6,
+            (double)times->work_ns * 1e-6);
+}
+
+json_t *hd_report_times_json(hd_times_t *times) {
+  json_t *rows = json_array();
+  hd_times_total(times);
+  for (size_t i = 1; i <= times->size; i++) {
+    const hd_time_part_t *part = &times->parts[i % times->size];
+    json_array_append_new(rows, json_pack("{s:s, s:f}", "name", part->name,
+                                          "ms", (double)part->ns * 1e-6));
+  }
+  return rows;
 }
 
 void hd_report_stats(const hd_pass_log_t *log, const hd_module_counts_t *counts,

@@ -17,7 +17,11 @@ typedef struct hd_module_counts {
 // Adds what a module holds.
 void hd_module_count(const hd_module_t *module, hd_module_counts_t *counts);
 
-void hd_report_times(const hd_pass_log_t *log);
+// Where the time went, the parts in the order in which they began; ends what is
+// at work.
+void hd_report_times(hd_times_t *times);
+// The same for --json: [{"name", "ms"}, ...].
+json_t *hd_report_times_json(hd_times_t *times);
 void hd_report_stats(const hd_pass_log_t *log, const hd_module_counts_t *counts,
                      const hd_rewrite_stats_t *rewrites);
 

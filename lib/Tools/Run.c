@@ -178,17 +178,12 @@ static bool compile(hd_run_t *run) {
   uint64_t start = hd_clock_ns();
   bool ok = hd_program_init(&run->program, run->device, run->module, run->entry,
                             &run->env, &options);
-  hd_pass_record_t made = {"specialize", hd_clock_ns() - start,
-                           options.specialize};
-  hd_vec_push(&run->arena, &run->log.records, made);
   ok = ok &&
        hd_tools_run_pass(run->program.module,
                          hd_pass_list_find(&run->passes, "lower"), &args,
-                         &config, &prints, &run->log) &&
+                         &config, &prints, NULL) &&
        hd_program_load(&run->program);
   run->compile_ms = (double)(hd_clock_ns() - start) * 1e-6;
-  hd_pass_record_t record = {"code", run->device->compile_ns, true};
-  hd_vec_push(&run->arena, &run->log.records, record);
   if (ok) {
     run->kernels = (int64_t)run->program.variants.size;
     run->launches = run->program.num_launches;
@@ -316,7 +311,6 @@ int hidet_run_main(int argc, char **argv) {
   hd_run_t run = {0};
   hd_process_begin(&run.process, "hidet-run");
   hd_arena_init(&run.arena, NULL);
-  run.log.arena = &run.arena;
   hd_pass_list_init(&run.passes);
   init_command(&run);
   bool ok = hd_options_parse(&run.options, &run.command, argc, argv,
@@ -330,7 +324,7 @@ int hidet_run_main(int argc, char **argv) {
                      hd_option_number(&run.options, RUN_MAX_TIME, 0));
     hd_process_run(&run.process, body, &run);
     if (given(&run, RUN_TIME))
-      hd_report_times(&run.log);
+      hd_report_times(&run.process.context.times);
   }
   const char *json = hd_option_text(&run.options, RUN_JSON, NULL);
   if (json && !answered)

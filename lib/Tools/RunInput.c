@@ -341,9 +341,12 @@ static bool make_input(hd_run_t *run, hd_run_tensor_t *t, uint32_t index) {
 
 bool hd_run_make_inputs(hd_run_t *run) {
   bool ok = true;
+  hd_times_t *times = &run->process.context.times;
+  size_t part = hd_times_enter(times, "inputs");
   for (uint32_t i = 0; i < run->num_params; i++)
     if (hd_run_is_input(&run->tensors[i]))
       ok = ok && make_input(run, &run->tensors[i], i);
+  hd_times_leave(times, part);
   return ok;
 }
 
@@ -373,8 +376,12 @@ static bool upload(hd_run_t *run, hd_run_tensor_t *t, uint32_t index) {
 }
 
 bool hd_run_upload(hd_run_t *run) {
+  bool ok = true;
+  hd_times_t *times = &run->process.context.times;
+  size_t part = hd_times_enter(times, "inputs");
   for (uint32_t i = 0; i < run->num_params; i++)
-    if (run->tensors[i].param && !upload(run, &run->tensors[i], i))
-      return false;
-  return true;
+    if (run->tensors[i].param)
+      ok = ok && upload(run, &run->tensors[i], i);
+  hd_times_leave(times, part);
+  return ok;
 }

@@ -213,6 +213,8 @@ static bool handle(hd_run_t *run, hd_run_tensor_t *t, hd_buffer_t *out) {
 bool hd_run_outputs(hd_run_t *run) {
   bool ok = true;
   hd_buffer_t text = {0};
+  hd_times_t *times = &run->process.context.times;
+  size_t part = hd_times_enter(times, "outputs");
   for (uint32_t i = 0; i < run->num_params; i++) {
     hd_run_tensor_t *t = &run->tensors[i];
     if (hd_run_is_output(t))
@@ -221,5 +223,6 @@ bool hd_run_outputs(hd_run_t *run) {
   if (text.size)
     ok &= hd_file_write_buffer(hd_run_diags(run), "-", &text);
   hd_buffer_fini(&text);
+  hd_times_leave(times, part);
   return ok;
 }

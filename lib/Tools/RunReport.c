@@ -2,6 +2,7 @@
 //
 // hidet-run --json: one object; a key that does not apply is left out.
 #include "Tools/Json.h"
+#include "Tools/Report.h"
 #include "Tools/RunTool.h"
 #include "hidet/Version.h"
 
@@ -56,6 +57,8 @@ static void add_times(hd_run_t *run, json_t *object) {
   set_real(object, "compile_ms", run->compile_ms);
   set_real(object, "load_ms", run->load_ms);
   set_real(object, "first_run_ms", run->first_run_ms);
+  json_object_set_new(object, "steps",
+                      hd_report_times_json(&run->process.context.times));
 }
 
 static void add_program(hd_run_t *run, json_t *object) {

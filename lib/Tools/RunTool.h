@@ -66,7 +66,6 @@ typedef struct hd_run {
   hd_command_t command;
   hd_pass_list_t passes;
   hd_arena_t arena;
-  hd_pass_log_t log;
   hd_module_t *module;
   const hd_func_t *entry;  // Of a graph: its inputs, outputs and dimensions.
   const hd_graph_t *graph; // NULL: a kernel or a plan is run.

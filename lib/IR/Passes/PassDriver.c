@@ -40,8 +40,11 @@ static bool report_invalid(hd_context_t *context, const hd_diagnostic_t *last,
 static bool verify_after(hd_module_t *module, const hd_func_t *func,
                          const hd_pass_t *pass) {
   const hd_diagnostic_t *last = module->context->diags.last;
-  return hd_func_verify(module->context, func) ||
-         report_invalid(module->context, last, func->loc, pass);
+  size_t part = hd_times_enter(&module->context->times, "verify");
+  bool ok = hd_func_verify(module->context, func) ||
+            report_invalid(module->context, last, func->loc, pass);
+  hd_times_leave(&module->context->times, part);
+  return ok;
 }
 
 static bool is_no_point(void *point, const hd_stmt_t *stmt) {
@@ -203,6 +206,7 @@ hd_pass_result_t hd_pass_run(hd_module_t *module, const hd_pass_t *pass,
     return (hd_pass_result_t){0};
   unsigned errors = module->context->diags.num_errors;
   uint64_t start = hd_clock_ns();
+  size_t part = hd_times_enter(&module->context->times, pass->name);
   bool verify = config && config->verify_each;
   switch (pass->level) {
   case HD_LEVEL_KERNEL:
@@ -214,6 +218,7 @@ hd_pass_result_t hd_pass_run(hd_module_t *module, const hd_pass_t *pass,
   }
   // What was told is an error, whatever the pass made of it.
   result.ok &= module->context->diags.num_errors == errors;
+  hd_times_leave(&module->context->times, part);
   result.ns = hd_clock_ns() - start;
   return result;
 }
