@@ -22,6 +22,30 @@ static const hd_expr_t *index_of(hd_generator_t *g, int depth) {
                     depth < 2 ? depth : 2);
 }
 
+// The index of an axis, within it wherever its size is a constant or becomes
+// one: constants outside are not read back. NULL: the lanes have no room.
+static const hd_expr_t *not_outside(hd_generator_t *g, const hd_var_t *var,
+                                    unsigned axis, unsigned lanes,
+                                    const hd_expr_t *index) {
+  int64_t size = 1, more = axis + 1 == var->tensor->rank ? lanes - 1 : 0;
+  const hd_expr_t *shape = var->tensor->shape[axis];
+  bool is_const = hd_expr_fold_int(shape, &size);
+  if (is_const && size <= more)
+    return NULL;
+  if (index->type.scalar == HD_U8 && size - more > UINT8_MAX)
+    return index;
+  const hd_expr_t *last = hd_expr_int(g->arena, index->type, size - 1 - more);
+  if (!is_const && index->type.scalar == HD_U8)
+    last = hd_expr_int(g->arena, index->type, 0);
+  else if (!is_const)
+    last = hd_expr_binary(g->arena, HD_EXPR_SUB,
+                          hd_expr_cast(g->arena, index->type, shape),
+                          hd_expr_int(g->arena, index->type, 1 + more));
+  index = hd_expr_binary(g->arena, HD_EXPR_MAX, index,
+                         hd_expr_int(g->arena, index->type, 0));
+  return hd_expr_binary(g->arena, HD_EXPR_MIN, index, last);
+}
+
 // Whether lanes elements from a place on may be accessed at once; the rules of
 // docs/IR.md, but for layouts: only plain ones are asked.
 static bool takes_lanes(const hd_var_t *var, unsigned lanes) {
@@ -64,8 +88,13 @@ const hd_expr_t *hd_generate_access(hd_generator_t *g, hd_expr_kind_t kind,
                                    operands[0]);
     }
     unsigned rank = var->tensor->rank;
-    for (unsigned d = 0; d < rank; d++)
-      operands[d] = index_of(g, depth);
+    bool fits = true;
+    for (unsigned d = 0; d < rank; d++) {
+      operands[d] = not_outside(g, var, d, type.lanes, index_of(g, depth));
+      fits &= operands[d] != NULL;
+    }
+    if (!fits)
+      continue;
     if (kind == HD_EXPR_LOADELSE)
       operands[rank++] = repeatable(g, type, depth);
     g->counts->exprs[kind]++;

@@ -199,7 +199,7 @@ const hd_func_t *hd_module_ask(hd_module_t *module, const char *source,
   func = hd_parse_func_name(&p, name, loc, HD_KINDS_SCHEDULE);
   if (func && hd_peek(&p)->kind != HD_TOKEN_END)
     hd_expected(&p, "the end of the name");
-  return diags->num_errors == errors && hd_module_verify_from(module, first)
+  return diags->num_errors == errors && hd_module_verify_text(module, first)
              ? func
              : NULL;
 }

@@ -348,7 +348,7 @@ bool hd_module_parse_into(hd_module_t *module, const char *name,
     return false;
   // What needs whole functions - scopes, shapes, layouts, recursion - is the
   // verifier's to say.
-  return hd_module_verify_from(module, first);
+  return hd_module_verify_text(module, first);
 }
 
 hd_module_t *hd_module_parse(hd_context_t *context, const char *name,

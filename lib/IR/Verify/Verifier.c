@@ -459,6 +459,17 @@ bool hd_module_verify_from(hd_module_t *module, size_t first) {
   return ok;
 }
 
+bool hd_module_verify_text(hd_module_t *module, size_t first) {
+  if (!hd_module_verify_from(module, first))
+    return false;
+  bool ok = true;
+  for (size_t i = first; i < module->items.size; i++)
+    if (module->items.data[i].kind == HD_ITEM_FUNC)
+      ok &=
+          hd_func_verify_bounds(module->context, module->items.data[i].u.func);
+  return ok;
+}
+
 bool hd_module_verify(hd_module_t *module) {
   return hd_module_verify_from(module, 0);
 }
