@@ -28,5 +28,6 @@ if(HIDET_STATIC_LLVM)
   target_link_libraries(hidet_llvm INTERFACE
     ${libraries} -l:libstdc++.a -static-libgcc)
 else()
-  target_link_libraries(hidet_llvm INTERFACE LLVM)
+  # Of the C++ library, which LLVM brings, the handler for memory is ours to set.
+  target_link_libraries(hidet_llvm INTERFACE LLVM -l:libstdc++.so.6)
 endif()

@@ -33,7 +33,9 @@ HIDET_API void hidet_context_destroy(hidet_context_t *context);
 
 // Bounds for what follows: bytes for the IR and the tensors of devices that are
 // the host, milliseconds for each call. 0, the default, is no bound. A call
-// that would pass one ends with HIDET_RESOURCE.
+// that would pass one ends with HIDET_RESOURCE. What LLVM and a device's driver
+// take is not counted, and they are not cut short: docs/ARCHITECTURE.md,
+// "Limits".
 HIDET_API void hidet_context_limit(hidet_context_t *context, size_t bytes,
                                    unsigned milliseconds);
 

@@ -63,6 +63,9 @@ const char *hd_codegen_host(void);
 // one for the whole process.
 void hd_codegen_on_fatal(void (*report)(const char *reason));
 
+// The same where memory runs out inside LLVM, or in any C++ of the process.
+void hd_codegen_on_no_memory(void (*report)(void));
+
 // Host code of one kernel, as CodeGen/SimAbi.h describes it: as bytes, which
 // any process of this build on this CPU may load (hd_codegen_host()), and
 // loaded into this one. create does both. False or NULL after errors, which are

@@ -49,6 +49,32 @@ void hd_codegen_on_fatal(void (*report)(const char *reason)) {
     LLVMInstallFatalErrorHandler(report);
 }
 
+// Memory: `operator new` asks a handler of the C++ library, LLVM's own malloc
+// one of LLVM. Neither has an interface in C, so they go by their symbols.
+typedef void (*new_handler_t)(void);
+new_handler_t
+set_new_handler(new_handler_t handler) __asm__("_ZSt15set_new_handlerPFvvE");
+void install_bad_alloc(void (*handler)(void *, const char *, bool),
+                       void *data) __asm__("_ZN4llvm31install_bad_alloc_error_"
+                                           "handlerEPFvPvPKcbES0_");
+void remove_bad_alloc(void) __asm__(
+    "_ZN4llvm30remove_bad_alloc_error_handlerEv");
+
+static void (*on_no_memory)(void);
+
+static void bad_alloc(void *data, const char *reason, bool wants_diagnostics) {
+  (void)data, (void)reason, (void)wants_diagnostics;
+  on_no_memory();
+}
+
+void hd_codegen_on_no_memory(void (*report)(void)) {
+  on_no_memory = report;
+  set_new_handler(report);
+  remove_bad_alloc(); // LLVM takes one at a time.
+  if (report)
+    install_bad_alloc(bad_alloc, NULL);
+}
+
 void hd_llvm_init(void) { pthread_once(&once, init); }
 
 const char *hd_codegen_host(void) {

@@ -94,6 +94,27 @@ bool hd_verror(hd_diagnostics_t *diags, hd_loc_t loc, hd_diagnostic_code_t code,
   return false;
 }
 
+bool hd_error_exhausted(hd_diagnostics_t *diags, const hd_budget_t *budget,
+                        hd_exhausted_t what, int64_t milliseconds) {
+  const hd_loc_t nowhere = {0};
+  switch (what) {
+  case HD_EXHAUSTED_NOTHING:
+    return true;
+  case HD_EXHAUSTED_MEMORY:
+    return budget->bytes_limit
+               ? hd_error(diags, nowhere, HD_E0901,
+                          (long long)budget->bytes_limit)
+               : hd_error(diags, nowhere, HD_E0904, "out of memory");
+  case HD_EXHAUSTED_TIME:
+    return hd_error(diags, nowhere, HD_E0902, (long long)milliseconds);
+  case HD_EXHAUSTED_DEPTH:
+    return hd_error(diags, nowhere, HD_E0904, "the program nests too deeply");
+  case HD_EXHAUSTED_INTERRUPT:
+    return hd_error(diags, nowhere, HD_E0903);
+  }
+  return false;
+}
+
 void hd_diagnostics_take(hd_diagnostics_t *to, const hd_diagnostics_t *from) {
   pthread_mutex_lock(&to->lock);
   for (const hd_diagnostic_t *d = from->first; d; d = d->next)

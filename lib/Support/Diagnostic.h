@@ -89,6 +89,10 @@ bool hd_error(hd_diagnostics_t *diags, hd_loc_t loc, hd_diagnostic_code_t code,
               ...);
 bool hd_verror(hd_diagnostics_t *diags, hd_loc_t loc, hd_diagnostic_code_t code,
                va_list args);
+// Reports that a budget is used up, if it is (E0901 to E0904); returns whether
+// it is not. milliseconds: the limit that its deadline was made of.
+bool hd_error_exhausted(hd_diagnostics_t *diags, const hd_budget_t *budget,
+                        hd_exhausted_t what, int64_t milliseconds);
 // Adds to the error before it.
 void hd_note(hd_diagnostics_t *diags, hd_loc_t loc, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -15,4 +15,9 @@ void *hd_host_memory_alloc(hd_diagnostics_t *diags, hd_budget_t *budget,
                            const char *name, size_t bytes);
 void hd_host_memory_free(hd_budget_t *budget, void *memory, size_t bytes);
 
+// Bytes that the process holds in pages of its own (heap, stacks, code made
+// here), whoever asked for them. 0: not known, for the system does not say or a
+// sanitizer's memory would be counted. Allocates nothing.
+size_t hd_host_memory_held(void);
+
 #endif

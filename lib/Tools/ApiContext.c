@@ -36,25 +36,6 @@ const char *hidet_context_messages(hidet_context_t *context) {
 
 void hidet_text_free(char *text) { free(text); }
 
-static void report(hidet_context_t *context, hd_exhausted_t what) {
-  hd_diagnostics_t *diags = &context->context.diags;
-  switch (what) {
-  case HD_EXHAUSTED_NOTHING:
-  case HD_EXHAUSTED_INTERRUPT: // Nothing interrupts a context of ours.
-    return;
-  case HD_EXHAUSTED_MEMORY:
-    hd_error(diags, nowhere, HD_E0901,
-             (long long)context->context.budget.bytes_limit);
-    return;
-  case HD_EXHAUSTED_TIME:
-    hd_error(diags, nowhere, HD_E0902, (long long)context->time_limit_ms);
-    return;
-  case HD_EXHAUSTED_DEPTH:
-    hd_error(diags, nowhere, HD_E0904, "the program nests too deeply");
-    return;
-  }
-}
-
 hidet_status_t hd_api_call(hidet_context_t *context, void (*body)(void *),
                            void *argument) {
   hd_context_t *c = &context->context;
@@ -64,8 +45,7 @@ hidet_status_t hd_api_call(hidet_context_t *context, void (*body)(void *),
           ? hd_clock_ns() + (uint64_t)context->time_limit_ms * 1000000u
           : 0;
   hd_exhausted_t what = hd_budget_guard(&c->budget, body, argument);
-  report(context, what);
-  if (what != HD_EXHAUSTED_NOTHING)
+  if (!hd_error_exhausted(&c->diags, &c->budget, what, context->time_limit_ms))
     return HIDET_RESOURCE;
   return c->diags.num_errors ? (hidet_status_t)c->diags.exit_class : HIDET_OK;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tools/Json.h"
 #include "Support/File.h"
+#include "hidet/Version.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,11 @@ json_t *hd_json_diagnostics(const hd_diagnostics_t *diags) {
     json_array_append_new(array, row);
   }
   return array;
+}
+
+json_t *hd_json_ended(const hd_diagnostics_t *diags, hd_exit_t exit_code) {
+  return json_pack("{s:s, s:i, s:o}", "version", hidet_version(), "exit",
+                   (int)exit_code, "diagnostics", hd_json_diagnostics(diags));
 }
 
 bool hd_json_write(hd_diagnostics_t *diags, const char *path, json_t *object) {

@@ -326,6 +326,7 @@ int hidet_opt_main(int argc, char **argv) {
   if (ok && !answered) {
     hd_process_limit(&o.process, hd_option_number(&o.options, OPT_MAX_MEM, 0),
                      hd_option_number(&o.options, OPT_MAX_TIME, 0));
+    hd_process_json(&o.process, hd_option_text(&o.options, OPT_JSON, NULL));
     hd_process_run(&o.process, body, &o);
   }
   if (!answered)

@@ -5,42 +5,21 @@
 // for a while, and then ends the process. Files have no name until they are
 // complete (Support/File.c), so ending at any moment leaves none half-written.
 #include "Tools/Process.h"
-#include "CodeGen/CodeGen.h"
 #include "Sim/Sim.h"
+#include "Support/HostMemory.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-enum { GRACE_MS = 1000, POLL_MS = 100 };
-
-static const hd_loc_t nowhere;
-
-// By what a signal's handler may call alone.
-static void say(const char *name, const char *text) {
-  const char *const parts[] = {name, ": ", text, "\n"};
-  for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-    if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0)
-      return;
-}
-
-static void on_abort(int signal_number) {
-  (void)signal_number;
-  say("hidet", "error[E1005]: internal error: the compiler aborted; this is a "
-               "fault of ours, please report it with the input");
-  _exit(HD_EXIT_INTERNAL);
-}
-
-static void on_fatal(const char *reason) {
-  char text[240];
-  snprintf(text, sizeof(text), "error[E0504]: LLVM: %.200s", reason);
-  say("hidet", text);
-  _exit(HD_EXIT_INTERNAL);
-}
+// GRACE_MS: what work needs that looks at its budget: it looks every few
+// milliseconds, and the simulator is told within ten. Whoever looks less often
+// (LLVM, a driver, a kernel's loops) would not look in a second, either.
+// FINISH_MS: what is left to do after the work, to write a report and to free.
+enum { GRACE_MS = 100, FINISH_MS = 1000, POLL_MS = 5 };
 
 static void on_fault(int signal_number);
 
@@ -48,8 +27,7 @@ static void on_fault(int signal_number);
 static const struct {
   int number;
   void (*handler)(int);
-} handled[] = {{SIGABRT, on_abort},
-               {SIGSEGV, on_fault},
+} handled[] = {{SIGSEGV, on_fault},
                {SIGBUS, on_fault},
                {SIGPIPE, SIG_IGN},
                {SIGXFSZ, SIG_IGN}};
@@ -82,39 +60,45 @@ static void fill_signals(sigset_t *set) {
   sigaddset(set, SIGUSR2); // From hd_process_end().
 }
 
+static bool is_over(const hd_process_t *process, uint64_t since_ns) {
+  uint64_t ms = atomic_load(&process->worked) ? FINISH_MS : GRACE_MS;
+  return since_ns && hd_clock_ns() > since_ns + ms * 1000000u;
+}
+
+// Whether more is held than the limit and what is allowed beside it, since the
+// process began.
+static bool holds_too_much(const hd_process_t *process) {
+  size_t limit = process->context.budget.bytes_limit;
+  size_t most = process->held_at_start + HD_PROCESS_BESIDE;
+  if (!limit || !process->held_at_start || limit > SIZE_MAX - most)
+    return false;
+  return hd_host_memory_held() > limit + most;
+}
+
 // Ends the process where the work has not ended in time.
 static void *watch(void *argument) {
   hd_process_t *process = argument;
+  const hd_budget_t *budget = &process->context.budget;
   sigset_t set;
   fill_signals(&set);
   uint64_t interrupted_ns = 0;
   while (!atomic_load(&process->ended)) {
     struct timespec wait = {.tv_nsec = POLL_MS * 1000000L};
-    int signal_number = sigtimedwait(&set, NULL, &wait);
-    uint64_t now = hd_clock_ns();
-    if (signal_number == SIGINT || signal_number == SIGTERM) {
-      // The second Ctrl-C does not wait.
-      if (interrupted_ns)
-        interrupted_ns = 1;
-      else
-        interrupted_ns = now;
-      atomic_store(&process->interrupted, true);
-    }
+    bool polls = budget->deadline_ns || budget->bytes_limit || interrupted_ns;
+    int signal_number = sigtimedwait(&set, NULL, polls ? &wait : NULL);
     if (atomic_load(&process->ended))
       break;
-    if (interrupted_ns && now > interrupted_ns + GRACE_MS * 1000000ull) {
-      say(process->name, "error[E0903]: interrupted");
-      _exit(HD_EXIT_INTERRUPTED);
+    if (signal_number == SIGINT || signal_number == SIGTERM) {
+      // The second Ctrl-C does not wait.
+      interrupted_ns = interrupted_ns ? 1 : hd_clock_ns();
+      atomic_store(&process->interrupted, true);
     }
-    uint64_t deadline = process->context.budget.deadline_ns;
-    if (deadline && now > deadline + GRACE_MS * 1000000ull) {
-      char text[80];
-      snprintf(text, sizeof(text),
-               "error[E0902]: out of time (the limit is %lld ms)",
-               (long long)process->time_limit_ms);
-      say(process->name, text);
-      _exit(HD_EXIT_RESOURCE);
-    }
+    if (is_over(process, interrupted_ns))
+      hd_ending_run(&process->ending, HD_EXHAUSTED_INTERRUPT);
+    if (is_over(process, budget->deadline_ns))
+      hd_ending_run(&process->ending, HD_EXHAUSTED_TIME);
+    if (holds_too_much(process))
+      hd_ending_run(&process->ending, HD_EXHAUSTED_MEMORY);
   }
   return NULL;
 }
@@ -135,7 +119,7 @@ void hd_process_begin(hd_process_t *process, const char *name) {
   process->context.budget.interrupted = &process->interrupted;
   process->color = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
   handle_signals();
-  hd_codegen_on_fatal(on_fatal);
+  hd_ending_init(&process->ending, name, &process->context.budget);
   hold_standard_files();
   sigset_t set;
   fill_signals(&set);
@@ -146,37 +130,29 @@ void hd_process_limit(hd_process_t *process, int64_t bytes,
                       int64_t milliseconds) {
   hd_budget_t *budget = &process->context.budget;
   budget->bytes_limit = (size_t)bytes;
-  process->time_limit_ms = milliseconds;
+  process->ending.time_limit_ms = milliseconds;
+  process->held_at_start = bytes ? hd_host_memory_held() : 0;
   if (milliseconds)
     budget->deadline_ns = process->start_ns + (uint64_t)milliseconds * 1000000u;
 }
 
-static void report(hd_process_t *process, hd_exhausted_t what) {
-  hd_diagnostics_t *diags = &process->context.diags;
-  switch (what) {
-  case HD_EXHAUSTED_NOTHING:
-    return;
-  case HD_EXHAUSTED_MEMORY:
-    hd_error(diags, nowhere, HD_E0901,
-             (long long)process->context.budget.bytes_limit);
-    return;
-  case HD_EXHAUSTED_TIME:
-    hd_error(diags, nowhere, HD_E0902, (long long)process->time_limit_ms);
-    return;
-  case HD_EXHAUSTED_DEPTH:
-    hd_error(diags, nowhere, HD_E0904, "the program nests too deeply");
-    return;
-  case HD_EXHAUSTED_INTERRUPT:
-    hd_error(diags, nowhere, HD_E0903);
-    return;
-  }
+void hd_process_json(hd_process_t *process, const char *path) {
+  process->ending.json = path;
 }
 
 void hd_process_run(hd_process_t *process, void (*body)(void *),
                     void *argument) {
+  hd_budget_t *budget = &process->context.budget;
   process->watched =
       pthread_create(&process->watchdog, NULL, watch, process) == 0;
-  report(process, hd_budget_guard(&process->context.budget, body, argument));
+  if (!process->watched) // Then signals do what they do by themselves.
+    pthread_sigmask(SIG_SETMASK, &process->old_signals, NULL);
+  hd_exhausted_t why = hd_budget_guard(budget, body, argument);
+  atomic_store(&process->worked, true);
+  if (why == HD_EXHAUSTED_MEMORY)
+    hd_ending_release(&process->ending);
+  hd_error_exhausted(&process->context.diags, budget, why,
+                     process->ending.time_limit_ms);
 }
 
 // An interrupt or a limit outweighs what else was found until then.
@@ -228,7 +204,7 @@ int hd_process_end(hd_process_t *process) {
   pthread_sigmask(SIG_SETMASK, &process->old_signals, NULL);
   for (size_t i = 0; i < NUM_HANDLED; i++)
     restore_signal(handled[i].number);
-  hd_codegen_on_fatal(NULL);
+  hd_ending_fini(&process->ending);
   return code;
 }
 

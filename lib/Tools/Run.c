@@ -322,6 +322,7 @@ int hidet_run_main(int argc, char **argv) {
     hd_process_limit(&run.process,
                      hd_option_number(&run.options, RUN_MAX_MEM, 0),
                      hd_option_number(&run.options, RUN_MAX_TIME, 0));
+    hd_process_json(&run.process, hd_option_text(&run.options, RUN_JSON, NULL));
     hd_process_run(&run.process, body, &run);
     if (given(&run, RUN_TIME))
       hd_report_times(&run.process.context.times);

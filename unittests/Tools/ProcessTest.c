@@ -14,6 +14,11 @@ static void give_up(void) {
   LLVMDisposeTargetData(LLVMCreateTargetData("no layout"));
 }
 
+// `operator new`, as LLVM calls it.
+void *new_object(size_t size) __asm__("_Znwm");
+
+static void run_out_of_memory(void) { new_object(SIZE_MAX / 4); }
+
 // The exit code of body in a process of a tool; what it wrote to standard
 // error.
 static int end_of(void (*body)(void), char *text, size_t size) {
@@ -53,5 +58,14 @@ static void ends_where_we_give_up(void **state) {
   assert_non_null(strstr(text, "error[E1005]"));
 }
 
-HD_UNIT_TESTS(cmocka_unit_test(ends_where_llvm_gives_up),
+static void ends_where_memory_runs_out(void **state) {
+  (void)state;
+  char text[4000];
+  assert_int_equal(end_of(run_out_of_memory, text, sizeof(text)),
+                   HD_EXIT_RESOURCE);
+  assert_string_equal(text, "test: error[E0904]: out of memory\n");
+}
+
+HD_UNIT_TESTS(cmocka_unit_test(ends_where_memory_runs_out),
+              cmocka_unit_test(ends_where_llvm_gives_up),
               cmocka_unit_test(ends_where_we_give_up))
