@@ -190,11 +190,11 @@ static void add_registers(hd_emit_t *e, hd_asm_t *a, hd_asm_operand_t *o,
   o->type = (hd_type_t){x->type.scalar,
                         (uint8_t)hd_intrinsic_elements(a->info, a->x, index)};
   o->count = hd_emit_asm_count(o->type);
-  if (param->form != HD_PARAM_REGISTER_IN)
+  if (param->writes)
     add_outputs(e, a, o);
-  if (param->form == HD_PARAM_REGISTER_OUT || e->failed)
+  if (!param->reads || e->failed)
     return;
-  bool is_inout = param->form == HD_PARAM_REGISTER_INOUT;
+  bool is_inout = param->writes;
   bool is_tied =
       is_inout && !is_named_twice(a, (unsigned)(param - a->info->params));
   e->is_tied |= is_tied;
@@ -223,9 +223,7 @@ static void add_operand(hd_emit_t *e, hd_asm_t *a, uint32_t i) {
   case HD_PARAM_MATRIX:
     add_matrix(e, a, o, i);
     return;
-  case HD_PARAM_REGISTER_IN:
-  case HD_PARAM_REGISTER_OUT:
-  case HD_PARAM_REGISTER_INOUT:
+  case HD_PARAM_REGISTER:
     add_registers(e, a, o, i);
     return;
   case HD_PARAM_ORDER:
@@ -270,6 +268,11 @@ static LLVMValueRef build(hd_emit_t *e, hd_asm_t *a) {
     LLVMAddCallSiteAttribute(call, (unsigned)LLVMAttributeFunctionIndex,
                              LLVMCreateEnumAttribute(e->context, kind, 0));
   }
+  if (a->info->traits & HD_TRAIT_SHUFFLE)
+    LLVMAddCallSiteAttribute(
+        call, (unsigned)LLVMAttributeFunctionIndex,
+        LLVMCreateStringAttribute(e->context, HD_ASM_SHUFFLE,
+                                  sizeof HD_ASM_SHUFFLE - 1, "", 0));
   return call;
 }
 
@@ -293,7 +296,7 @@ static void write_registers(hd_emit_t *e, const hd_asm_t *a,
 // gives the sign to c instead (13.0, sm_90: min(x - c, y)).
 static LLVMValueRef shuffled_constant(const hd_asm_t *a) {
   const hd_asm_operand_t *o = &a->operands[0];
-  if (strncmp(a->info->ptx, "shfl.sync.", 10) != 0)
+  if (!(a->info->traits & HD_TRAIT_SHUFFLE))
     return NULL;
   if (o->is_immediate)
     return LLVMConstInt(a->out_types[0], (uint64_t)o->immediate, true);

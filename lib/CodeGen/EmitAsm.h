@@ -41,6 +41,9 @@ typedef struct hd_asm {
   int order, scope, cache, policy;
 } hd_asm_t;
 
+// The attribute of calls that shuffle, for Ptx.c.
+#define HD_ASM_SHUFFLE "hidet-shuffle"
+
 void hd_asm_put_instruction(hd_asm_text_t *text, hd_asm_t *a);
 void hd_asm_put_constraints(hd_emit_t *e, hd_asm_text_t *text,
                             const hd_asm_t *a);

@@ -67,21 +67,16 @@ static void put_operand(hd_asm_text_t *text, const hd_asm_t *a,
     put(text, "}");
 }
 
-static bool starts_with(const char *text, const char *prefix) {
-  return !strncmp(text, prefix, strlen(prefix));
-}
-
 // PTX's word for the order. seq_cst is a fence.sc before and then: what the
 // instruction has (PTX manual, memory consistency model).
 static const char *order_word(const hd_asm_t *a) {
   static const char *const words[] = {"relaxed", "acquire", "release",
                                       "acq_rel"};
-  const char *ptx = a->info->ptx;
-  if (starts_with(ptx, "fence"))
+  if (a->info->traits & HD_TRAIT_FENCE)
     return a->order == HD_SEQ_CST ? "sc" : "acq_rel";
-  bool is_load = starts_with(ptx, "ld"), is_store = starts_with(ptx, "st");
+  const hd_intrinsic_param_t *place = &a->info->params[0];
   if (a->order == HD_SEQ_CST)
-    return is_load ? "acquire" : is_store ? "release" : "acq_rel";
+    return !place->writes ? "acquire" : !place->reads ? "release" : "acq_rel";
   return words[a->order];
 }
 
@@ -104,7 +99,7 @@ static const char *cache_word(const hd_asm_t *a) {
       [HD_CACHE_EVICT_LAST] = ".L1::evict_last",
       [HD_CACHE_NO_ALLOCATE] = ".L1::no_allocate",
   };
-  if (starts_with(a->info->ptx, "st") && a->cache == HD_CACHE_CA)
+  if (a->info->traits & HD_TRAIT_STORE && a->cache == HD_CACHE_CA)
     return ""; // Nothing was said.
   return words[a->cache];
 }
@@ -180,7 +175,7 @@ static void put_letter(hd_asm_text_t *text, hd_asm_t *a, char letter) {
 }
 
 void hd_asm_put_instruction(hd_asm_text_t *text, hd_asm_t *a) {
-  if (a->order == HD_SEQ_CST && !starts_with(a->info->ptx, "fence")) {
+  if (a->order == HD_SEQ_CST && !(a->info->traits & HD_TRAIT_FENCE)) {
     put(text, "fence.sc.");
     put(text, scope_word(a));
     put(text, "; ");

@@ -37,8 +37,8 @@ static bool is_free_of_threads(void *argument, const hd_expr_t *x) {
     return true;
   const hd_intrinsic_info_t *info =
       hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic);
-  return info->kind == HD_INTRINSIC_PURE || !strcmp(info->sim, "load") ||
-         !strcmp(info->sim, "store");
+  return info->kind == HD_INTRINSIC_PURE ||
+         info->traits & (HD_TRAIT_LOAD | HD_TRAIT_STORE);
 }
 
 bool hd_emit_needs_coroutine(hd_module_t *module, const hd_func_t *kernel,

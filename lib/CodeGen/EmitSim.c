@@ -51,7 +51,7 @@ hd_type_t hd_emit_intrinsic_type(const hd_expr_t *x) {
     if (!param->generic)
       continue;
     hd_type_t type = x->operands[i]->type;
-    return hd_param_is_register(param->form) ? hd_type_lane(type) : type;
+    return param->form == HD_PARAM_REGISTER ? hd_type_lane(type) : type;
   }
   return hd_type(HD_VOID);
 }
@@ -190,16 +190,14 @@ static void evaluate(hd_emit_t *e, call_t *c, unsigned i) {
   case HD_PARAM_MEMORY:
     evaluate_place(e, x, false, o);
     return;
-  case HD_PARAM_REGISTER_IN:
-  case HD_PARAM_REGISTER_OUT:
-  case HD_PARAM_REGISTER_INOUT:
+  case HD_PARAM_REGISTER:
     o->value = hd_emit_registers(e, c->x, i).pointer;
     o->type = (hd_type_t){x->type.scalar,
                           (uint8_t)hd_intrinsic_elements(c->info, c->x, i)};
     if (param->divisor)
       o->extra = register_identity(e, x);
-    o->is_in = param->form != HD_PARAM_REGISTER_OUT;
-    o->is_out = param->form != HD_PARAM_REGISTER_IN;
+    o->is_in = param->reads;
+    o->is_out = param->writes;
     return;
   }
 }
@@ -281,8 +279,10 @@ static void request(hd_emit_t *e, const call_t *c, bool has_slots) {
     hd_emit_c_call(e, name, e->void_, args, 2);
     return;
   }
+  bool is_aligned = c->info->traits & HD_TRAIT_ALIGNED;
   LLVMValueRef site =
-      hd_emit_site(e, c->x->loc, c->info->name, HD_SIM_PLACE, NULL, 0, 0);
+      hd_emit_site(e, c->x->loc, c->info->name,
+                   is_aligned ? HD_SIM_ALIGNED : HD_SIM_PLACE, NULL, 0, 0);
   int kind = c->info->kind == HD_INTRINSIC_WARP ? HD_SIM_WARP : HD_SIM_BLOCK;
   hd_emit_suspend(e, kind, function_of(e, c), site, slots);
 }
@@ -328,9 +328,8 @@ LLVMValueRef hd_emit_sim(hd_emit_t *e, const hd_expr_t *x) {
   call_t c = {.x = x,
               .info = hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic),
               .t = hd_emit_intrinsic_type(x)};
-  bool is_load = !strcmp(c.info->sim, "load");
-  if (is_load || !strcmp(c.info->sim, "store"))
-    return plain_access(e, x, is_load);
+  if (c.info->traits & (HD_TRAIT_LOAD | HD_TRAIT_STORE))
+    return plain_access(e, x, c.info->traits & HD_TRAIT_LOAD);
   if (c.info->kind == HD_INTRINSIC_PURE)
     return call_pure(e, &c);
   return call_slots(e, &c);

@@ -282,19 +282,10 @@ static void emit_for(hd_emit_t *e, const hd_stmt_t *stmt) {
 
 static bool is_no_wait(void *argument, const hd_expr_t *x) {
   (void)argument;
-  if (x->kind != HD_EXPR_INTRINSIC)
-    return true;
-  const hd_intrinsic_info_t *info =
-      hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic);
-  for (unsigned i = 0; i < info->num_params; i++)
-    if (info->params[i].form == HD_PARAM_ORDER)
-      return false;
-  return x->u.intrinsic != HD_INTRINSIC_MBARRIER_TEST &&
-         x->u.intrinsic != HD_INTRINSIC_LOAD_REMOTE;
+  return !hd_expr_has_trait(x, HD_TRAIT_POLLS);
 }
 
-// Whether a loop may wait for another thread: it holds an atomic or ordered
-// access, looks at an mbarrier or into another block.
+// Whether a loop may wait for another thread: it asks for what that one does.
 static bool may_wait(hd_emit_t *e, const hd_stmt_t *stmt) {
   hd_block_t whole = {1, &stmt};
   return !hd_walk_calls(&e->arena, whole, is_no_wait, NULL);

@@ -5,6 +5,7 @@
 // register tensors, shares what is computed twice and splits addresses itself,
 // and what is left (copies, loops) ptxas does anyway. Only where the index of a
 // register tensor is not known while emitting do LLVM's passes look for it.
+#include "CodeGen/EmitAsm.h"
 #include "CodeGen/Llvm.h"
 
 #include <string.h>
@@ -71,12 +72,10 @@ static bool check_registers(hd_emit_t *e) {
 
 // Whether a call is a shuffle of what LLVM's passes have made a constant.
 static bool shuffles_constant(LLVMValueRef call) {
-  LLVMValueRef callee = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
-  if (!callee || !LLVMIsAInlineAsm(callee) || LLVMGetNumArgOperands(call) == 0)
-    return false;
-  size_t size;
-  const char *text = LLVMGetInlineAsmAsmString(callee, &size);
-  return size > 10 && strncmp(text, "shfl.sync.", 10) == 0 &&
+  return LLVMIsACallInst(call) &&
+         LLVMGetCallSiteStringAttribute(
+             call, (unsigned)LLVMAttributeFunctionIndex, HD_ASM_SHUFFLE,
+             sizeof HD_ASM_SHUFFLE - 1) &&
          LLVMIsConstant(LLVMGetOperand(call, 0));
 }
 

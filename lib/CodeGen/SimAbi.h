@@ -83,7 +83,8 @@ typedef struct hd_sim_warp {
 typedef enum hd_sim_access {
   HD_SIM_LOAD,
   HD_SIM_STORE,
-  HD_SIM_PLACE, // The operand of an intrinsic; the intrinsic does the access.
+  HD_SIM_PLACE,   // The operand of an intrinsic; the intrinsic does the access.
+  HD_SIM_ALIGNED, // The call of one that all threads of a warp do in one place.
 } hd_sim_access_t;
 
 // The scope of a table, a constant of the code: its bounds are all there is to

@@ -103,12 +103,12 @@ static void visit_intrinsic(walk_t *w, const hd_expr_t *e) {
       hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic);
   for (unsigned i = 0; i < e->num_operands && i < info->num_params; i++) {
     const hd_expr_t *x = e->operands[i];
-    // The map itself is an argument of the launch.
-    if (e->u.intrinsic != HD_INTRINSIC_PREFETCH_MAP &&
+    const hd_intrinsic_param_t *param = &info->params[i];
+    if ((param->reads || param->writes) &&
         (is_map(x) || x->kind == HD_EXPR_REF))
-      note_access(w, w->now, x->u.var, hd_intrinsic_writes(info, i), e->loc);
+      note_access(w, w->now, x->u.var, param->writes, e->loc);
   }
-  if (e->u.intrinsic == HD_INTRINSIC_GRIDDEPCONTROL_WAIT)
+  if (info->traits & HD_TRAIT_AWAITS_LAUNCH)
     w->now = (ways_t){true, true, e->loc};
 }
 
@@ -307,8 +307,7 @@ static const summary_t *summary_of(hd_early_launches_t *launches,
 
 static bool is_no_wait(void *argument, const hd_expr_t *e) {
   (void)argument;
-  return e->kind != HD_EXPR_INTRINSIC ||
-         e->u.intrinsic != HD_INTRINSIC_GRIDDEPCONTROL_WAIT;
+  return !hd_expr_has_trait(e, HD_TRAIT_AWAITS_LAUNCH);
 }
 
 bool hd_func_waits(hd_arena_t *arena, const hd_func_t *func) {

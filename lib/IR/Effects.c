@@ -129,15 +129,13 @@ static bool leaves_param_stmt(void *argument, const hd_stmt_t *stmt) {
          (!staging || staging->u.var != walk->param);
 }
 
-// Places are written through, but for registers that an intrinsic only reads.
 static bool leaves_param_expr(void *argument, const hd_expr_t *e) {
   effects_t *walk = argument;
   if (e->kind == HD_EXPR_INTRINSIC) {
     const hd_intrinsic_info_t *info = info_of(e);
     for (unsigned i = 0; i < e->num_operands; i++)
       if (e->operands[i]->kind == HD_EXPR_REF &&
-          e->operands[i]->u.var == walk->param &&
-          info->params[i].form != HD_PARAM_REGISTER_IN)
+          e->operands[i]->u.var == walk->param && info->params[i].writes)
         return false;
   }
   if (e->kind != HD_EXPR_CALL)

@@ -10,13 +10,15 @@
 typedef struct hd_row {
   const char *name, *types, *signature;
   hd_intrinsic_kind_t kind;
+  const char *traits;
   int target;
   const char *ptx, *sim;
 } hd_row_t;
 
 static const hd_row_t rows[] = {
-#define HD_INTRINSIC(id, name, types, signature, kind, target, ptx, sim)       \
-  {name, types, signature, HD_INTRINSIC_##kind, target, ptx, sim},
+#define HD_INTRINSIC(id, name, types, signature, kind, traits, target, ptx,    \
+                     sim)                                                      \
+  {name, types, signature, HD_INTRINSIC_##kind, traits, target, ptx, sim},
 #include "IR/Intrinsics.def"
 #undef HD_INTRINSIC
 };
@@ -24,17 +26,19 @@ static const hd_row_t rows[] = {
 static hd_intrinsic_info_t infos[HD_INTRINSIC_COUNT];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-// The forms of a parameter by their prefix. VALUE, the empty one, is last.
+// A place's prefix: the letter of its form, then i, o or w. VALUE, for maps,
+// has no letter.
 static const struct {
-  const char *prefix;
+  char letter;
   hd_param_form_t form;
-} forms[] = {
-    {"#", HD_PARAM_CONST},          {"s:", HD_PARAM_SHARED},
-    {"g:", HD_PARAM_GLOBAL},        {"m:", HD_PARAM_MEMORY},
-    {"d:", HD_PARAM_MATRIX},        {"ri:", HD_PARAM_REGISTER_IN},
-    {"ro:", HD_PARAM_REGISTER_OUT}, {"rw:", HD_PARAM_REGISTER_INOUT},
-    {"", HD_PARAM_VALUE},
-};
+} forms[] = {{'s', HD_PARAM_SHARED},   {'g', HD_PARAM_GLOBAL},
+             {'m', HD_PARAM_MEMORY},   {'d', HD_PARAM_MATRIX},
+             {'r', HD_PARAM_REGISTER}, {0, HD_PARAM_VALUE}};
+
+// In the order of hd_intrinsic_trait_t.
+static const char *const traits[] = {
+    "load",   "store", "atomic",        "fence",   "copy",    "bulk",
+    "im2col", "polls", "awaits_launch", "shuffle", "aligned", "prefetch"};
 
 static const char *const orders[] = {"relaxed", "acquire", "release", "acq_rel",
                                      "seq_cst"};
@@ -74,6 +78,38 @@ static void parse_type(const char *text, bool *generic, hd_type_t *type) {
   (void)ok;
 }
 
+// "sw:" and the like; returns what comes after it.
+static const char *parse_prefix(hd_intrinsic_param_t *param, const char *text) {
+  const char *colon = strchr(text, ':');
+  param->form = text[0] == '#' ? HD_PARAM_CONST : HD_PARAM_VALUE;
+  if (!colon)
+    return text + (text[0] == '#');
+  for (size_t i = 0; forms[i].letter && param->form == HD_PARAM_VALUE; i++)
+    if (forms[i].letter == text[0])
+      param->form = forms[i].form;
+  param->reads = strchr("iwd", colon[-1]) != NULL;
+  param->writes = strchr("ow", colon[-1]) != NULL;
+  return colon + 1;
+}
+
+// "[8..32/8|48..256/16]"
+static void parse_ranges(hd_intrinsic_param_t *param, const char *text) {
+  char *end = NULL;
+  for (; *text != ']'; text = end + (*end == '|')) {
+    assert(param->num_ranges < 2 && "Intrinsics.def: ranges");
+    hd_operand_range_t *range = &param->ranges[param->num_ranges++];
+    range->least = strtol(text, &end, 10);
+    range->most = strtol(end + 2, &end, 10);
+    range->step = 1;
+    if (*end == '/')
+      range->step = strtol(end + 1, &end, 10);
+    else if (*end == '*') { // By 2.
+      range->step = 0;
+      end += 2;
+    }
+  }
+}
+
 static hd_intrinsic_param_t parse_param(const char *text) {
   hd_intrinsic_param_t param = {0};
   for (unsigned i = 0; i < NUM_WORDS; i++)
@@ -82,22 +118,22 @@ static hd_intrinsic_param_t parse_param(const char *text) {
       param.type = hd_type(HD_I32);
       return param;
     }
-  size_t form = 0;
-  while (strncmp(text, forms[form].prefix, strlen(forms[form].prefix)) != 0)
-    form++;
-  param.form = forms[form].form;
-  text += strlen(forms[form].prefix);
-  char type[16];
-  param.any = strcmp(text, "any") == 0;
-  if (strcmp(text, "n") == 0)
-    text = "i32";
+  text = parse_prefix(&param, text);
+  const char *bracket = strchr(text, '[');
   const char *count = strstr(text, "xn"); // f32xn, f32xn/2
-  snprintf(type, sizeof type, "%.*s",
-           (int)(count ? (size_t)(count - text) : strlen(text)), text);
+  if (bracket)
+    parse_ranges(&param, bracket + 1);
   if (count)
     param.divisor = count[2] ? (uint8_t)strtol(count + 3, NULL, 10) : 1;
+  char type[16];
+  snprintf(type, sizeof type, "%.*s",
+           (int)(count     ? (size_t)(count - text)
+                 : bracket ? (size_t)(bracket - text)
+                           : strlen(text)),
+           text);
+  param.any = strcmp(type, "any") == 0;
   if (!param.any)
-    parse_type(type, &param.generic, &param.type);
+    parse_type(strcmp(type, "n") ? type : "i32", &param.generic, &param.type);
   return param;
 }
 
@@ -121,7 +157,7 @@ static void split(const char *text, size_t size, char separator,
 static void add_param(hd_intrinsic_info_t *info, const char *text) {
   assert(info->num_params < HD_INTRINSIC_MAX_PARAMS);
   hd_intrinsic_param_t param = parse_param(text);
-  if (strcmp(text, "#n") == 0)
+  if (text[0] == '#' && text[1] == 'n')
     info->count = (int)info->num_params;
   info->params[info->num_params++] = param;
   if (!hd_param_is_name(param.form))
@@ -134,6 +170,14 @@ static void add_type(hd_intrinsic_info_t *info, const char *text) {
   parse_type(text, &generic, &info->types[info->num_types++]);
 }
 
+static void add_trait(hd_intrinsic_info_t *info, const char *text) {
+  unsigned i = 0, count = sizeof traits / sizeof traits[0];
+  while (i < count && strcmp(text, traits[i]) != 0)
+    i++;
+  assert(i < count && "Intrinsics.def: no such trait");
+  info->traits |= 1u << i;
+}
+
 static void parse_row(const hd_row_t *row, hd_intrinsic_info_t *info) {
   info->name = row->name;
   info->kind = row->kind;
@@ -143,6 +187,8 @@ static void parse_row(const hd_row_t *row, hd_intrinsic_info_t *info) {
   info->count = -1;
   if (strcmp(row->types, "-") != 0)
     split(row->types, strlen(row->types), '|', add_type, info);
+  if (strcmp(row->traits, "-") != 0)
+    split(row->traits, strlen(row->traits), '|', add_trait, info);
   const char *open = strchr(row->signature, '(');
   const char *close = strchr(row->signature, ')');
   assert(open && close && "Intrinsics.def: signature");
@@ -170,6 +216,31 @@ hd_intrinsic_t hd_intrinsic_find(const char *name) {
   return HD_INTRINSIC_COUNT;
 }
 
+static bool may_be(const hd_intrinsic_info_t *info, hd_type_t type) {
+  for (unsigned i = 0; i < info->num_types; i++)
+    if (hd_type_equal(info->types[i], type))
+      return true;
+  return info->num_types == 0 && type.scalar == HD_VOID;
+}
+
+hd_intrinsic_t hd_intrinsic_overload(hd_intrinsic_t first, hd_type_t type,
+                                     unsigned num_params) {
+  for (hd_intrinsic_t row = first;
+       row < HD_INTRINSIC_COUNT &&
+       strcmp(rows[row].name, rows[first].name) == 0;
+       row++) {
+    const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
+    if (info->num_params == num_params && may_be(info, type))
+      return row;
+  }
+  return HD_INTRINSIC_COUNT;
+}
+
+bool hd_expr_has_trait(const hd_expr_t *e, unsigned traits) {
+  return e->kind == HD_EXPR_INTRINSIC &&
+         hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic)->traits & traits;
+}
+
 unsigned hd_intrinsic_elements(const hd_intrinsic_info_t *info,
                                const hd_expr_t *call, unsigned i) {
   const hd_intrinsic_param_t *param = &info->params[i];
@@ -178,47 +249,14 @@ unsigned hd_intrinsic_elements(const hd_intrinsic_info_t *info,
   return (unsigned)call->operands[info->count]->u.i / param->divisor;
 }
 
-bool hd_intrinsic_range(const hd_intrinsic_info_t *info, unsigned i,
-                        hd_operand_range_t *range) {
-  // From the PTX manual.
-  static const struct {
-    const char *name;
-    unsigned param;
-    hd_operand_range_t range;
-  } ranges[] = {
-      {"cp_async", 2, {4, 16, 0}},         {"cp_async_zfill", 2, {4, 16, 0}},
-      {"cp_async_wait", 0, {0, 1023, 1}},  {"bulk_wait", 0, {0, 1023, 1}},
-      {"bulk_wait_read", 0, {0, 1023, 1}}, {"wgmma_wait", 0, {0, 7, 1}},
-      {"wgmma_wait", 1, {8, 256, 8}},      {"setmaxnreg_inc", 0, {24, 256, 8}},
-      {"setmaxnreg_dec", 0, {24, 256, 8}}};
-  for (size_t r = 0; r < sizeof ranges / sizeof ranges[0]; r++)
-    if (ranges[r].param == i && strcmp(ranges[r].name, info->name) == 0) {
-      *range = ranges[r].range;
+bool hd_param_takes(const hd_intrinsic_param_t *param, int64_t value) {
+  for (unsigned i = 0; i < param->num_ranges; i++) {
+    const hd_operand_range_t *range = &param->ranges[i];
+    bool fits = range->step ? value % range->step == 0 : !(value & (value - 1));
+    if (fits && value >= range->least && value <= range->most)
       return true;
-    }
-  return false;
-}
-
-bool hd_operand_range_has(const hd_operand_range_t *range, int64_t value) {
-  bool fits = range->step ? value % range->step == 0 : !(value & (value - 1));
-  return fits && value >= range->least && value <= range->most;
-}
-
-// What is not among these writes, so that a new row is not taken for harmless.
-bool hd_intrinsic_writes(const hd_intrinsic_info_t *info, unsigned i) {
-  static const char *const readers[] = {
-      "atomic_load", "bulk_load",   "cp_async",    "cp_async_zfill",
-      "load_cached", "prefetch_l1", "prefetch_l2",
-  };
-  hd_param_form_t form = info->params[i].form;
-  if (info->params[i].type.scalar == HD_MAP)
-    return i == 0; // Stores and sums name the map first.
-  if (form != HD_PARAM_GLOBAL && form != HD_PARAM_MEMORY)
-    return form == HD_PARAM_SHARED;
-  for (size_t k = 0; k < sizeof readers / sizeof *readers; k++)
-    if (!strcmp(info->name, readers[k]))
-      return false;
-  return true;
+  }
+  return param->num_ranges == 0;
 }
 
 int hd_intrinsic_names(hd_param_form_t form) {
@@ -242,45 +280,34 @@ int hd_intrinsic_name_default(hd_param_form_t form) {
   return words[form - HD_PARAM_ORDER].otherwise;
 }
 
-// From the PTX manual: what ld, st and cp.async have.
-enum { OF_LOAD = 1, OF_STORE = 2, OF_COPY = 4, OF_OTHER = 8 };
-
-static int use_of(const hd_intrinsic_info_t *info) {
-  static const struct {
-    const char *prefix;
-    int use;
-  } uses[] = {{"ld", OF_LOAD}, {"st", OF_STORE}, {"cp.async", OF_COPY}};
-  for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++)
-    if (strncmp(info->ptx, uses[i].prefix, strlen(uses[i].prefix)) == 0)
-      return uses[i].use;
-  return OF_OTHER;
-}
-
+// From the PTX manual: what ld, st and cp.async have. "ca" is a store's
+// default.
 static bool takes_cache(const hd_intrinsic_info_t *info, hd_cache_t cache) {
-  static const int of[HD_CACHE_COUNT] = {
-      [HD_CACHE_CA] = OF_LOAD | OF_STORE | OF_COPY, // A store's default.
-      [HD_CACHE_CG] = OF_LOAD | OF_STORE | OF_COPY,
-      [HD_CACHE_CS] = OF_LOAD | OF_STORE,
-      [HD_CACHE_LU] = OF_LOAD,
-      [HD_CACHE_CV] = OF_LOAD,
-      [HD_CACHE_NC] = OF_LOAD,
-      [HD_CACHE_WB] = OF_STORE,
-      [HD_CACHE_WT] = OF_STORE,
-      [HD_CACHE_EVICT_FIRST] = OF_LOAD | OF_STORE,
-      [HD_CACHE_EVICT_LAST] = OF_LOAD | OF_STORE,
-      [HD_CACHE_NO_ALLOCATE] = OF_LOAD | OF_STORE,
+  enum { LOAD = HD_TRAIT_LOAD, STORE = HD_TRAIT_STORE, COPY = HD_TRAIT_COPY };
+  static const unsigned of[HD_CACHE_COUNT] = {
+      [HD_CACHE_CA] = LOAD | STORE | COPY,
+      [HD_CACHE_CG] = LOAD | STORE | COPY,
+      [HD_CACHE_CS] = LOAD | STORE,
+      [HD_CACHE_LU] = LOAD,
+      [HD_CACHE_CV] = LOAD,
+      [HD_CACHE_NC] = LOAD,
+      [HD_CACHE_WB] = STORE,
+      [HD_CACHE_WT] = STORE,
+      [HD_CACHE_EVICT_FIRST] = LOAD | STORE,
+      [HD_CACHE_EVICT_LAST] = LOAD | STORE,
+      [HD_CACHE_NO_ALLOCATE] = LOAD | STORE,
   };
-  return of[cache] & use_of(info);
+  return of[cache] & info->traits;
 }
 
+// A load acquires, a store releases, what is both does either.
 static bool takes_order(const hd_intrinsic_info_t *info, hd_order_t order) {
-  if (strncmp(info->ptx, "fence", 5) == 0)
+  if (info->traits & HD_TRAIT_FENCE)
     return order != HD_RELAXED;
-  int use = use_of(info);
-  return order == HD_RELAXED || order == HD_SEQ_CST ||
-         (use == OF_LOAD    ? order == HD_ACQUIRE
-          : use == OF_STORE ? order == HD_RELEASE
-                            : true);
+  const hd_intrinsic_param_t *place = &info->params[0];
+  bool needs_load = order == HD_ACQUIRE || order == HD_ACQ_REL;
+  bool needs_store = order == HD_RELEASE || order == HD_ACQ_REL;
+  return (place->reads || !needs_load) && (place->writes || !needs_store);
 }
 
 bool hd_intrinsic_takes_name(const hd_intrinsic_info_t *info,

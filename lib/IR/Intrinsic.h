@@ -7,8 +7,7 @@
 #include "IR/Expr.h"
 
 typedef enum hd_intrinsic {
-#define HD_INTRINSIC(id, name, types, signature, kind, target, ptx, sim)       \
-  HD_INTRINSIC_##id,
+#define HD_INTRINSIC(id, ...) HD_INTRINSIC_##id,
 #include "IR/Intrinsics.def"
 #undef HD_INTRINSIC
   HD_INTRINSIC_COUNT
@@ -20,6 +19,22 @@ typedef enum hd_intrinsic_kind {
   HD_INTRINSIC_WARP,
   HD_INTRINSIC_BLOCK,
 } hd_intrinsic_kind_t;
+
+// The words of the traits column, as bits.
+typedef enum hd_intrinsic_trait {
+  HD_TRAIT_LOAD = 1 << 0,
+  HD_TRAIT_STORE = 1 << 1,
+  HD_TRAIT_ATOMIC = 1 << 2,
+  HD_TRAIT_FENCE = 1 << 3,
+  HD_TRAIT_COPY = 1 << 4,
+  HD_TRAIT_BULK = 1 << 5,
+  HD_TRAIT_IM2COL = 1 << 6,
+  HD_TRAIT_POLLS = 1 << 7,
+  HD_TRAIT_AWAITS_LAUNCH = 1 << 8,
+  HD_TRAIT_SHUFFLE = 1 << 9,
+  HD_TRAIT_ALIGNED = 1 << 10,
+  HD_TRAIT_PREFETCH = 1 << 11,
+} hd_intrinsic_trait_t;
 
 // The names that an intrinsic may take. Operands hold them as i32 constants.
 typedef enum hd_order {
@@ -66,14 +81,12 @@ typedef enum hd_major { HD_MAJOR_K, HD_MAJOR_MN, HD_MAJOR_COUNT } hd_major_t;
 
 typedef enum hd_param_form {
   HD_PARAM_VALUE,
-  HD_PARAM_CONST,          // #i32
-  HD_PARAM_SHARED,         // s:
-  HD_PARAM_GLOBAL,         // g:
-  HD_PARAM_MEMORY,         // m:
-  HD_PARAM_MATRIX,         // d:
-  HD_PARAM_REGISTER_IN,    // ri:
-  HD_PARAM_REGISTER_OUT,   // ro:
-  HD_PARAM_REGISTER_INOUT, // rw:
+  HD_PARAM_CONST,    // #i32
+  HD_PARAM_SHARED,   // s:
+  HD_PARAM_GLOBAL,   // g:
+  HD_PARAM_MEMORY,   // m:
+  HD_PARAM_MATRIX,   // d:
+  HD_PARAM_REGISTER, // r:
   HD_PARAM_ORDER,
   HD_PARAM_SCOPE,
   HD_PARAM_CACHE,
@@ -81,15 +94,24 @@ typedef enum hd_param_form {
   HD_PARAM_MAJOR,
 } hd_param_form_t;
 
+// From least to most: what is a multiple of step, or a power of two, where step
+// is 0.
+typedef struct hd_operand_range {
+  int64_t least, most, step;
+} hd_operand_range_t;
+
 typedef struct hd_intrinsic_param {
   hd_param_form_t form;
-  bool any;     // "any": a place of whatever element type.
-  bool generic; // T, or lanes times T's scalar: see type.lanes.
+  bool reads, writes; // A call, its place, or the tensor of its map.
+  bool any;           // "any": a place of whatever element type.
+  bool generic;       // T, or lanes times T's scalar: see type.lanes.
   // Registers whose number is told by the call: its operand #n divided by this;
   // 0: as type says.
   uint8_t divisor;
   hd_type_t
       type; // Where not generic; registers: the elements' type and number.
+  hd_operand_range_t ranges[2]; // What a constant may be; none: anything.
+  unsigned num_ranges;
 } hd_intrinsic_param_t;
 
 enum { HD_INTRINSIC_MAX_PARAMS = 12 };
@@ -97,6 +119,7 @@ enum { HD_INTRINSIC_MAX_PARAMS = 12 };
 typedef struct hd_intrinsic_info {
   const char *name;
   hd_intrinsic_kind_t kind;
+  unsigned traits;
   int target;
   const char *ptx, *sim;
   unsigned num_types;
@@ -116,32 +139,28 @@ const hd_intrinsic_info_t *hd_intrinsic_info(hd_intrinsic_t intrinsic);
 // HD_INTRINSIC_COUNT where there is none.
 hd_intrinsic_t hd_intrinsic_find(const char *name);
 
+// Of the overloads from a row on, the one that takes so many operands, and
+// whose T may be type (HD_VOID: it has no T). HD_INTRINSIC_COUNT where there is
+// none.
+hd_intrinsic_t hd_intrinsic_overload(hd_intrinsic_t first, hd_type_t type,
+                                     unsigned num_params);
+
+// Whether an expression is the call of an intrinsic with one of the traits.
+bool hd_expr_has_trait(const hd_expr_t *e, unsigned traits);
+
 // How many elements of a register tensor the parameter i of a call takes.
 unsigned hd_intrinsic_elements(const hd_intrinsic_info_t *info,
                                const hd_expr_t *call, unsigned i);
 
-// What a constant operand (#i32) may be: from least to most, and a multiple of
-// step; or a power of two, where step is 0.
-typedef struct hd_operand_range {
-  int64_t least, most, step;
-} hd_operand_range_t;
-// False where the parameter i of a row takes any.
-bool hd_intrinsic_range(const hd_intrinsic_info_t *info, unsigned i,
-                        hd_operand_range_t *range);
-bool hd_operand_range_has(const hd_operand_range_t *range, int64_t value);
-
-// Whether a call writes to its place i in memory (s:, g:, m:), or may.
-bool hd_intrinsic_writes(const hd_intrinsic_info_t *info, unsigned i);
+// Whether a constant operand may be the value.
+bool hd_param_takes(const hd_intrinsic_param_t *param, int64_t value);
 
 // The operand of a call is a name: of an order, a scope, a cache ...
 static inline bool hd_param_is_name(hd_param_form_t form) {
   return form >= HD_PARAM_ORDER;
 }
 static inline bool hd_param_is_place(hd_param_form_t form) {
-  return form >= HD_PARAM_SHARED && form <= HD_PARAM_REGISTER_INOUT;
-}
-static inline bool hd_param_is_register(hd_param_form_t form) {
-  return form >= HD_PARAM_REGISTER_IN && form <= HD_PARAM_REGISTER_INOUT;
+  return form >= HD_PARAM_SHARED && form <= HD_PARAM_REGISTER;
 }
 // The number of names of such an operand; a name, and back (-1: none such).
 int hd_intrinsic_names(hd_param_form_t form);

@@ -34,24 +34,16 @@ const hd_access_hook_t *hd_accessor_hook(const hd_accessor_t *a,
   return NULL;
 }
 
-// Whether an intrinsic is one of those that begin with a row, by its name.
-static bool is_intrinsic(const hd_expr_t *e, hd_intrinsic_t first) {
-  return e->kind == HD_EXPR_INTRINSIC &&
-         strcmp(hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic)->name,
-                hd_intrinsic_info(first)->name) == 0;
-}
-
 bool hd_access_is_cached_load(const hd_expr_t *e) {
-  return is_intrinsic(e, HD_INTRINSIC_LOAD_CACHED);
+  return hd_expr_has_trait(e, HD_TRAIT_LOAD);
 }
 
 bool hd_access_is_cached_store(const hd_expr_t *e) {
-  return is_intrinsic(e, HD_INTRINSIC_STORE_CACHED);
+  return hd_expr_has_trait(e, HD_TRAIT_STORE);
 }
 
 bool hd_access_is_prefetch(const hd_expr_t *e) {
-  return is_intrinsic(e, HD_INTRINSIC_PREFETCH_L1) ||
-         is_intrinsic(e, HD_INTRINSIC_PREFETCH_L2);
+  return hd_expr_has_trait(e, HD_TRAIT_PREFETCH);
 }
 
 // --- Order ---

@@ -20,19 +20,12 @@ static void note(uses_t *uses, const char *obstacle) {
     uses->obstacle = obstacle;
 }
 
-static const char *why_not_intrinsic(const char *name) {
-  static const struct {
-    const char *prefix, *why;
-  } reasons[] = {
-      {"atomic_", "is accessed by atomics"},
-      {"cp_async", "is copied asynchronously"},
-      {"bulk_", "is copied by the copy engine"},
-      {"tma_", "is copied by the copy engine"},
-  };
-  for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
-    if (strncmp(name, reasons[i].prefix, strlen(reasons[i].prefix)) == 0)
-      return reasons[i].why;
-  return "is given to an instruction by its address";
+static const char *why_not_intrinsic(const hd_expr_t *e) {
+  return hd_expr_has_trait(e, HD_TRAIT_ATOMIC) ? "is accessed by atomics"
+         : hd_expr_has_trait(e, HD_TRAIT_COPY) ? "is copied asynchronously"
+         : hd_expr_has_trait(e, HD_TRAIT_BULK)
+             ? "is copied by the copy engine"
+             : "is given to an instruction by its address";
 }
 
 static void visit_intrinsic(uses_t *uses, const hd_expr_t *e) {
@@ -51,8 +44,7 @@ static void visit_intrinsic(uses_t *uses, const hd_expr_t *e) {
     else if (hd_access_is_cached_store(e))
       uses->is_stored = true;
     else if (!hd_access_is_prefetch(e))
-      note(uses, why_not_intrinsic(
-                     hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic)->name));
+      note(uses, why_not_intrinsic(e));
   }
 }
 

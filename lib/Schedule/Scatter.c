@@ -51,6 +51,12 @@ static bool tells_apart(const hd_definition_t *d, const hd_index_t *index) {
   return false;
 }
 
+// An atomic takes a place, a value, an order and a scope. -1: none.
+static int overload(hd_intrinsic_t first, hd_scalar_t type) {
+  hd_intrinsic_t row = hd_intrinsic_overload(first, hd_type(type), 4);
+  return row < HD_INTRINSIC_COUNT ? (int)row : -1;
+}
+
 // The row of Intrinsics.def, where one combines the type; -1: none.
 static int find_atomic(const hd_definition_t *d) {
   hd_scalar_t type = d->targets[0]->type.scalar;
@@ -59,12 +65,11 @@ static int find_atomic(const hd_definition_t *d) {
     return -1;
   switch (d->monoid->builtin) {
   case HD_MONOID_SUM:
-    return type == HD_I64 ? HD_INTRINSIC_ATOMIC_ADD_I64
-                          : HD_INTRINSIC_ATOMIC_ADD;
+    return overload(HD_INTRINSIC_ATOMIC_ADD, type);
   case HD_MONOID_MIN:
-    return HD_INTRINSIC_ATOMIC_MIN;
+    return overload(HD_INTRINSIC_ATOMIC_MIN, type);
   case HD_MONOID_MAX:
-    return HD_INTRINSIC_ATOMIC_MAX;
+    return overload(HD_INTRINSIC_ATOMIC_MAX, type);
   case HD_MONOID_PROD:
   case HD_MONOID_ANY:
   case HD_MONOID_ALL:

@@ -38,16 +38,11 @@ static const hd_expr_t *call_intrinsic(hd_translator_t *t, const char *name,
                                        hd_type_t type,
                                        const hd_expr_t *const *args,
                                        unsigned count) {
-  hd_intrinsic_t row = hd_intrinsic_find(name);
-  for (; row < HD_INTRINSIC_COUNT; row++) {
-    const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
-    if (strcmp(info->name, name) != 0)
-      break;
-    for (unsigned i = 0; i < info->num_types; i++)
-      if (hd_type_equal(info->types[i], type) && info->num_params == count)
-        return hd_b_intrinsic(t->b, (int)row, type, args, count);
-  }
-  return NULL;
+  hd_intrinsic_t row =
+      hd_intrinsic_overload(hd_intrinsic_find(name), type, count);
+  return row < HD_INTRINSIC_COUNT
+             ? hd_b_intrinsic(t->b, (int)row, type, args, count)
+             : NULL;
 }
 
 static const hd_func_t *find_overload(hd_context_t *context, const char *name,

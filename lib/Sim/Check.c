@@ -63,6 +63,7 @@ static const char *verb(const hd_sim_site_t *site) {
   case HD_SIM_STORE:
     return "writes";
   case HD_SIM_PLACE:
+  case HD_SIM_ALIGNED:
     break;
   }
   return "uses";

@@ -11,23 +11,13 @@ static const char *site_name(const hd_sim_task_t *task) {
   return site && site->tensor ? site->tensor : "a collective";
 }
 
-// Instructions marked .aligned: the whole warp executes the very same one.
-static bool is_aligned(const char *name) {
-  static const char *const prefixes[] = {"mma", "ldmatrix", "stmatrix", "wgmma",
-                                         "setmaxnreg"};
-  for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-    if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
-      return true;
-  return false;
-}
-
 bool hd_sim_collective_agrees(const hd_sim_task_t *a, const hd_sim_task_t *b) {
   const hd_sim_site_t *here = a->head.site, *there = b->head.site;
   bool same_place =
       here == there || !here || !there ||
       (here->source == there->source && here->offset == there->offset);
   if (a->head.function == b->head.function &&
-      (same_place || !is_aligned(site_name(a))))
+      (same_place || !here || here->access != HD_SIM_ALIGNED))
     return true;
   char name[HD_SIM_NAME_SIZE];
   if (hd_sim_finding(a, HD_E0710, here, there,

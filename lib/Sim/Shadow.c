@@ -186,10 +186,10 @@ static void report_conflict(const hd_sim_access_info_t *access,
         me, verb(access), place, you);
   else if (hd_sim_knows(access->task, stamp))
     reported = hd_sim_finding(access->task, HD_E0711, access->site, other,
-                              "%s %s %s, which %s wrote; no %s stands between",
+                              "%s %s %s, which %s wrote; no "
+                              "fence_proxy_async%s stands between",
                               me, verb(access), place, you,
-                              access->in_global ? "fence_proxy_async_global"
-                                                : "fence_proxy_async");
+                              access->in_global ? "_global" : "");
   else
     reported =
         hd_sim_finding(access->task, HD_E0703, access->site, other,

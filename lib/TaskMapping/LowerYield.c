@@ -277,9 +277,9 @@ static void push_copy(const hd_tile_t *tile, const hd_var_t *map,
   operands[count++] =
       hd_expr_i32(l->arena, hd_intrinsic_name_default(HD_PARAM_POLICY));
   hd_stmt_list_t copy = {0};
-  hd_push_call(tile,
-               (hd_intrinsic_t)(HD_INTRINSIC_TMA_STORE_1D + tensor->rank - 1),
-               operands, count, &copy);
+  hd_intrinsic_t row =
+      hd_intrinsic_overload(HD_INTRINSIC_TMA_STORE_1D, hd_type(HD_VOID), count);
+  hd_push_call(tile, row, operands, count, &copy);
   hd_push_if(tile, inside, hd_block_of(l->arena, &copy), (hd_block_t){0}, out);
 }
 

@@ -51,11 +51,12 @@ void hd_docs_passes(const hd_pass_list_t *passes, hd_buffer_t *out) {
 
 // The signatures and types stand in the table as they do in Intrinsics.def.
 static const struct {
-  const char *name, *types, *signature, *kind, *ptx;
+  const char *name, *types, *signature, *kind, *traits, *ptx;
   int target;
 } rows[] = {
-#define HD_INTRINSIC(id, name, types, signature, kind, target, ptx, sim)       \
-  {name, types, signature, #kind, ptx, target},
+#define HD_INTRINSIC(id, name, types, signature, kind, traits, target, ptx,    \
+                     sim)                                                      \
+  {name, types, signature, #kind, traits, ptx, target},
 #include "IR/Intrinsics.def"
 #undef HD_INTRINSIC
 };
@@ -73,20 +74,33 @@ void hd_docs_intrinsics(hd_buffer_t *out) {
   hd_buffer_printf(out, "# Intrinsics\n\n%s", hd_docs_notice);
   hd_buffer_puts(
       out,
-      "In a signature, `T` is each of the types; `#i32` a constant; `s:`, `g:` "
-      "and `m:` a place in shared memory, in global memory, in either; `d:` a "
-      "matrix in shared memory, from that place on (docs/IR.md says in which "
-      "layouts); `ri:`, `ro:` and `rw:` register elements that are read, "
-      "written, both, from the reference on: `f16x8` are 8 of them, `f32xn/2` "
-      "half as many as the constant `#n` says; `map` a tensor map of the "
-      "kernel's signature; `order`, `scope`, `cache`, `policy` and `major` a "
+      "In a signature, `T` is each of the types; `#i32` a constant, "
+      "`[8..256/8]` in what range, and a multiple of what (`*2`: a power of "
+      "two); `s`, `g` and `m` a place in shared memory, in global memory, in "
+      "either, `r` register elements from the reference on, and behind the "
+      "letter `i`: that is read, `o`: written, `w`: both. `d:` is a matrix in "
+      "shared memory that is read, from "
+      "that place on (docs/IR.md says in which layouts); `f16x8` are 8 "
+      "registers, `f32xn/2` half as many as the constant `#n` says; `map` a "
+      "tensor map of the kernel's signature, `i:map` one whose tensor is read; "
+      "`order`, `scope`, `cache`, `policy` and `major` a "
       "name, which may be left out: `relaxed`, `device`, `ca`, `evict_normal`, "
       "`k_major`. A *pure* one is a function of its values; a *thread* one has "
       "an effect, for one thread alone; every thread of the warp takes part in "
       "a *warp* one; a *block* one may wait for other threads, or for what is "
-      "under way. The target is the least one.\n\n"
-      "| name | T | signature | kind | target | PTX |\n"
-      "|---|---|---|---|---|---|\n");
+      "under way. Traits: a *load* or *store* is the access of its place, as "
+      "any "
+      "other but for the caches, a *prefetch* one for the caches alone; an "
+      "*atomic* one is divided by no other; a "
+      "*fence* orders accesses; a *copy* is done by a group of the thread's "
+      "own, a *bulk* one by the copy engine, *im2col* by windows; what *polls* "
+      "may give something else when another thread has done something; "
+      "*awaits_launch* returns when the launch before has ended; a *shuffle* "
+      "gives its first operand to another lane; to an *aligned* one all "
+      "threads of a warp come at the same call. The target is the least "
+      "one.\n\n"
+      "| name | T | signature | kind | traits | target | PTX |\n"
+      "|---|---|---|---|---|---|---|\n");
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     hd_buffer_printf(out, "| `%s` | ", rows[i].name);
     cell(out, strcmp(rows[i].types, "-") == 0 ? "" : rows[i].types);
@@ -95,6 +109,10 @@ void hd_docs_intrinsics(hd_buffer_t *out) {
     hd_buffer_puts(out, " | ");
     for (const char *c = rows[i].kind; *c; c++)
       hd_buffer_printf(out, "%c", *c - 'A' + 'a');
+    hd_buffer_puts(out, " | ");
+    for (const char *c = rows[i].traits; *c && strcmp(rows[i].traits, "-"); c++)
+      hd_buffer_printf(out, "%s%c", *c == '_' ? "\\" : "",
+                       *c == '|' ? ' ' : *c);
     hd_buffer_puts(out, " | ");
     target_cell(out, rows[i].target);
     hd_buffer_puts(out, " | ");

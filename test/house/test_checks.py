@@ -7,6 +7,7 @@ import unittest
 
 import check_documents
 import check_includes
+import check_intrinsics
 import check_package
 import check_sources
 import check_symbols
@@ -54,6 +55,24 @@ class Checks(unittest.TestCase):
         self.assertTrue(self.includes("tools/a/main.c", '#include "IR/B.h"'))
         self.assertTrue(self.includes(
             "include/hidet/A.h", '#include "Support/B.h"'))
+
+    def intrinsics(self, where, text):
+        rows = [("FMA", "fma"), ("TMA_LOAD_1D", "tma_load")]
+        return list(check_intrinsics.faults_in(where, text, rows))
+
+    def test_intrinsics_known_by_name_are_found(self):
+        self.assertEqual([], self.intrinsics(
+            "lib/IR/A.c", 'if (info->traits & HD_TRAIT_LOAD) say("no fma");'))
+        self.assertEqual([], self.intrinsics(
+            "lib/Schedule/Contract.c", "make(HD_INTRINSIC_FMA);"))
+        self.assertEqual([], self.intrinsics(
+            "lib/IR/A.c", "kind == HD_INTRINSIC_PURE"))
+        for line in ("make(HD_INTRINSIC_FMA);", 'strcmp(name, "tma_load")',
+                     'begins(name, "tma_")', 'strncmp(info->ptx, "ld", 2)',
+                     "e->u.intrinsic == first"):
+            self.assertEqual(1, len(self.intrinsics("lib/IR/A.c", line)), line)
+        self.assertEqual(1, len(self.intrinsics(
+            "lib/Schedule/Contract.c", "if (row->u.intrinsic == my)")))
 
     def test_a_missing_licence_is_found(self):
         self.assertEqual([], self.faults(check_sources, {"a.c": LICENCE}))

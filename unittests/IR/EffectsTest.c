@@ -24,6 +24,16 @@ static const char text[] =
     "  t[0] = 1\n"
     "  return 0\n"
     "}\n"
+    "fn looks_into(shared t: u16[64]) -> i32 {\n"
+    "  register r: u16[8]\n"
+    "  ldmatrix_x4(r[0], t[0])\n"
+    "  return i32(r[0])\n"
+    "}\n"
+    "fn stores_into(shared t: u16[64]) -> i32 {\n"
+    "  register r: u16[8] = 0\n"
+    "  stmatrix_x4(t[0], r[0])\n"
+    "  return 0\n"
+    "}\n"
     "fn loops(x: i32) -> i32 {\n"
     "  register i: i32 = x\n"
     "  while i > 0 {\n"
@@ -93,10 +103,9 @@ static void functions_write_what_they_or_others_store(void **state) {
     const char *name;
     unsigned param;
     bool writes;
-  } cases[] = {{"looks", 0, false},
-               {"sets", 0, true},
-               {"passes", 0, false},
-               {"passes", 1, true}};
+  } cases[] = {{"looks", 0, false},      {"sets", 0, true},
+               {"looks_into", 0, false}, {"stores_into", 0, true},
+               {"passes", 0, false},     {"passes", 1, true}};
   hd_context_t context;
   hd_module_t *module = parse(&context);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -240,9 +240,11 @@ static hd_type_t operand_type(const hd_intrinsic_param_t *param,
 const hd_expr_t *hd_generate_in_range(hd_generator_t *g,
                                       const hd_intrinsic_info_t *info,
                                       unsigned i) {
-  hd_operand_range_t range;
-  if (!hd_intrinsic_range(info, i, &range))
+  const hd_intrinsic_param_t *param = &info->params[i];
+  if (!param->num_ranges)
     return NULL;
+  hd_operand_range_t range =
+      param->ranges[hd_random_below(g, param->num_ranges)];
   int64_t steps = range.step ? (range.most - range.least) / range.step : 2;
   unsigned n = hd_random_below(g, (unsigned)steps + 1);
   return count(g,
@@ -254,7 +256,7 @@ const hd_expr_t *hd_generate_in_range(hd_generator_t *g,
 static const hd_expr_t *name_of(hd_generator_t *g,
                                 const hd_intrinsic_info_t *info,
                                 hd_param_form_t form) {
-  bool is_copy = strncmp(info->name, "cp_async", 8) == 0;
+  bool is_copy = info->traits & HD_TRAIT_COPY;
   int name;
   do
     name = (int)hd_random_below(g, (unsigned)hd_intrinsic_names(form));
@@ -284,9 +286,7 @@ static const hd_expr_t *operand_of(hd_generator_t *g,
   case HD_PARAM_MAJOR:
     return name_of(g, info, param->form);
   case HD_PARAM_MATRIX:
-  case HD_PARAM_REGISTER_IN:
-  case HD_PARAM_REGISTER_OUT:
-  case HD_PARAM_REGISTER_INOUT:
+  case HD_PARAM_REGISTER:
     return NULL; // In GenerateHopper.c.
   case HD_PARAM_SHARED:
     break;
@@ -301,7 +301,7 @@ static const hd_expr_t *operand_of(hd_generator_t *g,
     type = hd_type(HD_VOID);
   for (int tries = 0; tries < 4; tries++) {
     const hd_expr_t *e = hd_generate_access(g, HD_EXPR_REF, type, scope, depth);
-    if (!e || e->u.var->direction != HD_DIR_IN || !hd_intrinsic_writes(info, i))
+    if (!e || e->u.var->direction != HD_DIR_IN || !param->writes)
       return e;
   }
   return NULL;

@@ -132,7 +132,7 @@ static bool is_map(const hd_intrinsic_param_t *param) {
 bool hd_is_prepared(const hd_intrinsic_info_t *info) {
   for (unsigned i = 0; i < info->num_params; i++)
     if (info->params[i].form == HD_PARAM_MATRIX || is_map(&info->params[i]) ||
-        hd_param_is_register(info->params[i].form))
+        info->params[i].form == HD_PARAM_REGISTER)
       return true;
   return false;
 }
@@ -146,9 +146,12 @@ static bool is_summed(hd_scalar_t type) {
 static const hd_var_t *find_map(hd_generator_t *g,
                                 const hd_intrinsic_info_t *info) {
   unsigned coordinates = 0;
-  bool im2col = strstr(info->name, "im2col") != NULL;
-  bool loads = strncmp(info->name, "tma_load", 8) == 0;
-  bool adds = strncmp(info->name, "tma_reduce", 10) == 0;
+  bool im2col = info->traits & HD_TRAIT_IM2COL, loads = true, adds = false;
+  for (unsigned i = 0; i < info->num_params; i++)
+    if (is_map(&info->params[i])) {
+      loads = !info->params[i].writes;
+      adds = info->params[i].reads && !loads;
+    }
   for (unsigned i = 0; i < info->num_params; i++)
     coordinates += info->params[i].form == HD_PARAM_VALUE &&
                    info->params[i].type.scalar == HD_I32;
@@ -235,13 +238,9 @@ static const hd_tensor_t *matrix(hd_generator_t *g, hd_scalar_t element,
 
 // The columns of a product.
 static int64_t width(hd_generator_t *g, const hd_intrinsic_info_t *info) {
-  bool is_integer = false;
-  for (unsigned i = 0; i < info->num_params; i++)
-    if (info->params[i].form == HD_PARAM_MATRIX)
-      is_integer = info->params[i].type.scalar == HD_I8 ||
-                   info->params[i].type.scalar == HD_U8;
-  int64_t n = 8 * (1 + hd_random_below(g, 32));
-  return is_integer && n != 8 && n != 24 ? (n + 15) / 16 * 16 : n;
+  return info->count < 0
+             ? 8
+             : hd_generate_in_range(g, info, (unsigned)info->count)->u.i;
 }
 
 typedef struct prepared {
@@ -329,9 +328,7 @@ static const hd_expr_t *operand_of(prepared_t *h, unsigned i,
     return matrix_operand(h, i);
   case HD_PARAM_SHARED:
     return shared_operand(h, i);
-  case HD_PARAM_REGISTER_IN:
-  case HD_PARAM_REGISTER_OUT:
-  case HD_PARAM_REGISTER_INOUT:
+  case HD_PARAM_REGISTER:
     return register_operand(h, i);
   case HD_PARAM_GLOBAL:
   case HD_PARAM_MEMORY:

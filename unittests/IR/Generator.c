@@ -294,8 +294,7 @@ static const hd_expr_t *showcase_call(hd_generator_t *g, hd_intrinsic_t row,
     hd_scope_t scope = HD_SCOPE_REGISTER;
     if (param->form == HD_PARAM_SHARED || param->form == HD_PARAM_MEMORY)
       scope = HD_SCOPE_SHARED;
-    else if (param->form < HD_PARAM_REGISTER_IN ||
-             param->form > HD_PARAM_REGISTER_INOUT)
+    else if (param->form != HD_PARAM_REGISTER)
       continue;
     hd_type_t type = param->generic && info->num_types
                          ? info->types[hd_random_below(g, info->num_types)]

@@ -330,9 +330,7 @@ static bool scope_fits(hd_param_form_t form, hd_scope_t scope) {
     return scope == HD_SCOPE_GLOBAL;
   case HD_PARAM_MEMORY:
     return scope != HD_SCOPE_REGISTER;
-  case HD_PARAM_REGISTER_IN:
-  case HD_PARAM_REGISTER_OUT:
-  case HD_PARAM_REGISTER_INOUT:
+  case HD_PARAM_REGISTER:
     return scope == HD_SCOPE_REGISTER;
   case HD_PARAM_VALUE:
   case HD_PARAM_CONST:
@@ -391,7 +389,7 @@ static bool row_takes(const hd_intrinsic_info_t *info, const hd_args_t *args,
       return false;
     if (param->any)
       continue;
-    if (hd_param_is_register(param->form)
+    if (param->form == HD_PARAM_REGISTER
             ? e->type.lanes != 1 || e->type.scalar != type.scalar
             : !hd_type_equal(e->type, type))
       return false;

@@ -9,7 +9,6 @@
 #include "IR/Rewrite.h"
 
 #include <stddef.h>
-#include <string.h>
 
 enum { MAX_CALLS = 256 };
 
@@ -100,21 +99,23 @@ static const char *why_not(const hd_map_t *map, const hd_tensor_t *shared) {
 static bool verify_one(const frame_t *frame, const hd_expr_t *e) {
   const hd_intrinsic_info_t *info = info_of(e);
   const hd_map_t *map = NULL;
+  const hd_intrinsic_param_t *copied = NULL; // The map's tensor.
   const hd_tensor_t *shared = NULL;
   unsigned coordinates = 0;
   for (unsigned i = 0; i < info->num_params; i++) {
     const hd_intrinsic_param_t *param = &info->params[i];
     if (param->form == HD_PARAM_SHARED && !shared)
       shared = e->operands[i]->u.var->tensor;
-    if (param->form == HD_PARAM_VALUE && param->type.scalar == HD_MAP)
+    if (param->form == HD_PARAM_VALUE && param->type.scalar == HD_MAP) {
       map = resolve(frame, e->operands[i]);
+      copied = param;
+    }
     coordinates +=
         param->form == HD_PARAM_VALUE && param->type.scalar == HD_I32;
   }
   if (!map || !shared)
     return true;
-  bool is_im2col = strstr(info->name, "im2col") != NULL;
-  bool is_load = strncmp(info->name, "tma_load", 8) == 0;
+  bool is_im2col = info->traits & HD_TRAIT_IM2COL, is_load = !copied->writes;
   const char *why = NULL;
   if (is_im2col && !map->im2col)
     why = "the map is not declared with im2col";
@@ -126,8 +127,7 @@ static bool verify_one(const frame_t *frame, const hd_expr_t *e) {
     why = "it takes a coordinate for each axis of the map's tensor";
   else if (!is_load && map->tensor->direction == HD_DIR_IN)
     why = "the map's tensor is an 'in' parameter";
-  else if (strncmp(info->name, "tma_reduce", 10) == 0 &&
-           !may_be_summed(map->tensor->type))
+  else if (copied->reads && copied->writes && !may_be_summed(map->tensor->type))
     why = "the hardware does not add elements of this type";
   else
     why = why_not(map, shared);

@@ -7,8 +7,6 @@
 
 #include "IR/Matrix.h"
 
-#include <string.h>
-
 void hd_verify_intrinsic_fault(hd_verifier_t *v, const hd_expr_t *e,
                                const char *why) {
   const hd_intrinsic_info_t *info =
@@ -49,7 +47,7 @@ static void verify_operand(hd_verifier_t *v, const hd_intrinsic_info_t *info,
     return;
   hd_type_t type = param->generic ? bound_type(info, e) : param->type;
   hd_verify_type(v, operand,
-                 hd_param_is_register(param->form) ? hd_type_lane(type) : type);
+                 param->form == HD_PARAM_REGISTER ? hd_type_lane(type) : type);
 }
 
 static bool is_bound(const hd_intrinsic_info_t *info, hd_type_t type) {
@@ -59,39 +57,48 @@ static bool is_bound(const hd_intrinsic_info_t *info, hd_type_t type) {
   return info->num_types == 0;
 }
 
+static const char *range_text(hd_arena_t *arena,
+                              const hd_operand_range_t *range) {
+  const char *text = range->step == 1 ? ""
+                     : range->step == 0
+                         ? " and be a power of two"
+                         : hd_arena_printf(arena, " and be a multiple of %lld",
+                                           (long long)range->step);
+  return hd_arena_printf(arena, "between %lld and %lld%s",
+                         (long long)range->least, (long long)range->most, text);
+}
+
 // A constant that the hardware does not take.
 static void verify_range(hd_verifier_t *v, const hd_intrinsic_info_t *info,
                          const hd_expr_t *e, unsigned i) {
-  hd_operand_range_t range;
+  const hd_intrinsic_param_t *param = &info->params[i];
   int64_t value;
-  if (!hd_intrinsic_range(info, i, &range) ||
-      !hd_expr_fold_int(e->operands[i], &value) ||
-      hd_operand_range_has(&range, value))
+  if (!hd_expr_fold_int(e->operands[i], &value) || hd_param_takes(param, value))
     return;
-  const char *text =
-      range.step == 1 ? ""
-      : range.step == 0
-          ? " and be a power of two"
-          : hd_arena_printf(&v->arena, " and be a multiple of %lld",
-                            (long long)range.step);
-  hd_verify_intrinsic_fault(
-      v, e,
-      hd_arena_printf(&v->arena,
-                      "operand %u must lie between %lld and %lld%s, found %lld",
-                      i + 1, (long long)range.least, (long long)range.most,
-                      text, (long long)value));
+  const char *text = range_text(&v->arena, &param->ranges[0]);
+  for (unsigned k = 1; k < param->num_ranges; k++)
+    text = hd_arena_printf(&v->arena, "%s, or %s", text,
+                           range_text(&v->arena, &param->ranges[k]));
+  hd_verify_intrinsic_fault(v, e,
+                            hd_arena_printf(&v->arena,
+                                            "operand %u must lie %s, found "
+                                            "%lld",
+                                            i + 1, text, (long long)value));
 }
 
 // A copy past the L1 is of whole sectors.
 static void verify_copy_size(hd_verifier_t *v, const hd_intrinsic_info_t *info,
                              const hd_expr_t *e) {
-  int64_t bytes;
-  for (unsigned i = 0; i < info->num_params; i++)
-    if (info->params[i].form == HD_PARAM_CACHE &&
-        e->operands[i]->u.i == HD_CACHE_CG &&
-        strncmp(info->ptx, "cp.async", 8) == 0 &&
-        hd_expr_fold_int(e->operands[2], &bytes) && bytes != 16)
-      hd_verify_intrinsic_fault(v, e, "by cg it copies 16 bytes");
+  int64_t bytes = 16;
+  bool past = false;
+  for (unsigned i = 0; i < info->num_params; i++) {
+    hd_param_form_t form = info->params[i].form;
+    past |= form == HD_PARAM_CACHE && e->operands[i]->u.i == HD_CACHE_CG;
+    if (form == HD_PARAM_CONST)
+      hd_expr_fold_int(e->operands[i], &bytes);
+  }
+  if ((info->traits & HD_TRAIT_COPY) && past && bytes != 16)
+    hd_verify_intrinsic_fault(v, e, "by cg it copies 16 bytes");
 }
 
 // As many register elements as the call takes, from the reference on. Where the
@@ -125,7 +132,7 @@ static void verify_registers(hd_verifier_t *v, const hd_intrinsic_info_t *info,
 static void verify_written(hd_verifier_t *v, const hd_intrinsic_info_t *info,
                            const hd_expr_t *operand, unsigned i) {
   if (operand->kind != HD_EXPR_REF || operand->u.var->direction != HD_DIR_IN ||
-      !hd_intrinsic_writes(info, i))
+      !info->params[i].writes)
     return;
   hd_error(v->diags, operand->loc, HD_E0209, operand->u.var->name,
            hd_var_read_only(operand->u.var));
@@ -152,27 +159,8 @@ static bool verify_operands(hd_verifier_t *v, const hd_intrinsic_info_t *info,
   return v->errors == errors;
 }
 
-// n of m64nNk..: a multiple of 8 up to 256; integers know fewer.
-static bool is_width(int64_t n, hd_scalar_t scalar) {
-  if (n < 8 || n > 256 || n % 8)
-    return false;
-  bool is_integer = scalar == HD_I8 || scalar == HD_U8;
-  return !is_integer || n == 8 || n == 24 || n % 16 == 0;
-}
-
-static void verify_wgmma(hd_verifier_t *v, const hd_intrinsic_info_t *info,
-                         const hd_expr_t *e) {
-  const hd_expr_t *b = NULL;
-  for (unsigned i = 0; i < info->num_params; i++)
-    if (info->params[i].form == HD_PARAM_MATRIX)
-      b = e->operands[i];
-  if (!is_width(e->operands[info->count]->u.i, (hd_scalar_t)b->type.scalar)) {
-    hd_verify_intrinsic_fault(
-        v, e,
-        "there is no instruction of this n (a multiple of 8 from 8 to 256; of "
-        "8-bit integers past 32 a multiple of 16)");
-    return;
-  }
+static void verify_matrices(hd_verifier_t *v, const hd_intrinsic_info_t *info,
+                            const hd_expr_t *e) {
   for (unsigned i = 0; i < info->num_params; i++) {
     hd_matrix_t matrix;
     if (info->params[i].form != HD_PARAM_MATRIX)
@@ -206,10 +194,10 @@ void hd_verify_intrinsic(hd_verifier_t *v, const hd_expr_t *e) {
   for (unsigned i = 0; i < info->num_params; i++)
     verify_range(v, info, e, i);
   verify_copy_size(v, info, e);
-  if (v->errors == errors && strncmp(info->name, "wgmma_m64", 9) == 0)
-    verify_wgmma(v, info, e);
+  if (v->errors == errors)
+    verify_matrices(v, info, e);
   for (unsigned i = 0; i < info->num_params && v->errors == errors; i++)
-    if (hd_param_is_register(info->params[i].form))
+    if (info->params[i].form == HD_PARAM_REGISTER)
       verify_registers(v, info, e, i);
   if (v->errors == errors)
     hd_verify_copy(v, e);

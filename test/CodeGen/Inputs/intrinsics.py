@@ -28,6 +28,12 @@ def split(name):
     return scalar, int(lanes or 1)
 
 
+def constant(form):
+    """The least that a #i32 may be, or 1 where that is 0."""
+    least = re.search(r"\[(\d+)", form)
+    return str(max(1, int(least.group(1)))) if least else "1"
+
+
 class Program:
     def __init__(self):
         self.params, self.shared, self.registers = {}, set(), set()
@@ -40,13 +46,11 @@ class Program:
 
     def argument(self, intrinsic, index, form, name):
         if form == "#":
-            if intrinsic.startswith("setmaxnreg"):
-                return "24"
-            return "16" if "cp_async" in intrinsic and "wait" not in intrinsic else "1"
-        if form in ("s:", "g:", "m:"):
+            return "16" if "*" in name else constant(name)
+        if form[:1] in ("s", "g", "m"):
             scalar, lanes = ("f32", 1) if name == "any" else split(name)
-            tensor = f"shared_{scalar}" if form == "s:" else self.tensor("inout", scalar)
-            if form == "s:":
+            tensor = f"shared_{scalar}" if form[0] == "s" else self.tensor("inout", scalar)
+            if form[0] == "s":
                 self.shared.add(scalar)
             return f"{tensor}[0 +: {lanes}]" if lanes > 1 else f"{tensor}[0]"
         scalar, lanes = split(name)
@@ -73,7 +77,7 @@ class Program:
                 if name == "fence" and parameter == "order":
                     arguments.append("acq_rel")
                 continue
-            form, text = re.match(r"(#|[sgm]:|r[iow]:)?(.*)", parameter).groups()
+            form, text = re.match(r"(#|[sgm][iow]:|r[iow]:)?(.*)", parameter).groups()
             arguments.append(self.argument(name, index, form or "", instance(text)))
         text = f"{name}({', '.join(arguments)})"
         if result != "void":
@@ -159,22 +163,24 @@ class Hopper:
 
     def argument(self, index):
         form = self.forms[index]
-        if form == "map":
+        if form.endswith("map"):
             return self.map()
         if form.startswith("d:"):
             return self.matrix(index, form[2:])
         if form[:3] in ("ri:", "rw:"):
             return self.registers(form, index)
-        if form == "s:any":
+        if re.match("s[iow]:any", form):
             self.declared.append("shared tile: f32[64, 32] layout(row, swizzle(128)) "
                                  "align(1024)")
             return "tile[0, 0]"
-        if form == "s:mbarrier":
+        if form == "sw:mbarrier":
             self.declared.append("shared barriers: mbarrier[2]")
             return "barriers[1]"
         if form == "major":
             return self.majors[self.forms[:index].count("major")]
-        return {"#n": str(self.n), "#i32": "1", "i32": "8", "u16": "u16(3)",
+        if form.startswith("#"):
+            return str(self.n) if form[1] == "n" else constant(form)
+        return { "i32": "8", "u16": "u16(3)",
                 "bool": "thread >= 0",
                 "policy": POLICIES[self.variant % 4]}[form]
 
@@ -187,7 +193,7 @@ def main():
     table, target = sys.argv[1], int(sys.argv[2])
     program, count, hopper = Program(), 0, 0
     for row in rows(table):
-        _, name, types, signature, _, least = [part.strip('"') for part in row[:6]]
+        _, name, types, signature, _, _, least = [part.strip('"') for part in row[:7]]
         if int(least) > target:
             continue
         count += 1
