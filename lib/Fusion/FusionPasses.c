@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Fusion/Fuse.h"
 #include "Fusion/Passes.h"
+#include "IR/Rewrite.h"
 #include "Support/Map.h"
 
 const hd_pass_t hd_fusion_passes[] = {
@@ -32,26 +33,30 @@ bool hd_pass_schedule_anchors(hd_module_t *module, const hd_graph_t *graph,
 
 // --- What is left over ---
 
-static void mark_func(hd_module_t *module, hd_ptr_map_t *used,
-                      const hd_func_t *func) {
-  if (hd_ptr_map_get(used, func))
-    return;
-  hd_ptr_map_set(&module->arena, used, func, func);
-  for (uint32_t i = 0; func->kind == HD_FUNC_PLAN && i < func->body.size; i++)
-    if (func->body.stmts[i]->kind == HD_STMT_LAUNCH)
-      mark_func(module, used, func->body.stmts[i]->u.launch.kernel);
+typedef struct marks {
+  hd_module_t *module;
+  hd_ptr_map_t used;
+} marks_t;
+
+// What a plan launches, in its loops, too.
+static bool mark_launch(void *argument, const hd_stmt_t *stmt) {
+  marks_t *m = argument;
+  const hd_func_t *kernel = stmt->u.launch.kernel;
+  if (stmt->kind == HD_STMT_LAUNCH)
+    hd_ptr_map_set(&m->module->arena, &m->used, kernel, kernel);
+  return true;
 }
 
 // Of the items from number added on, takes out the plans and kernels that the
 // last one, the plan of the whole, does not run: schedules of anchors that went
 // into it. Then the plan takes the graph's place.
 static void take_plan(hd_module_t *module, size_t added, hd_item_t *version) {
-  hd_ptr_map_t used = {0};
+  marks_t m = {.module = module};
   *version = module->items.data[--module->items.size];
-  mark_func(module, &used, version->u.func);
+  hd_walk_block(version->u.func->body, mark_launch, NULL, &m);
   size_t kept = added;
   for (size_t i = added; i < module->items.size; i++)
-    if (hd_ptr_map_get(&used, module->items.data[i].u.func))
+    if (hd_ptr_map_get(&m.used, module->items.data[i].u.func))
       module->items.data[kept++] = module->items.data[i];
   module->items.size = kept;
   hd_module_reindex(module);

@@ -7,6 +7,16 @@ void hd_env_add(hd_arena_t *arena, hd_env_t *env, const hd_var_t *var,
   hd_vec_push(arena, &env->values, (hd_var_value_t){var, value});
 }
 
+void hd_env_set(hd_arena_t *arena, hd_env_t *env, const hd_var_t *var,
+                hd_number_t value) {
+  for (size_t i = 0; i < env->values.size; i++)
+    if (env->values.data[i].var == var) {
+      env->values.data[i].value = value;
+      return;
+    }
+  hd_env_add(arena, env, var, value);
+}
+
 const hd_number_t *hd_env_find(const hd_env_t *env, const hd_var_t *var) {
   for (size_t i = 0; i < env->values.size; i++)
     if (env->values.data[i].var == var)

@@ -19,6 +19,9 @@ typedef struct hd_env {
 // The variable has no value yet.
 void hd_env_add(hd_arena_t *arena, hd_env_t *env, const hd_var_t *var,
                 hd_number_t value);
+// The variable may have a value, which it loses.
+void hd_env_set(hd_arena_t *arena, hd_env_t *env, const hd_var_t *var,
+                hd_number_t value);
 // NULL where the variable has no value.
 const hd_number_t *hd_env_find(const hd_env_t *env, const hd_var_t *var);
 

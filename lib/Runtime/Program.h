@@ -2,8 +2,8 @@
 //
 // A kernel or a plan made ready for a device and one set of sizes: kernels
 // specialized and loaded, workspaces allocated, every launch worked out.
-// Running it is then a walk over a list. The module that it comes from is left
-// as it is.
+// Running it is then a walk over a list, with loops in it. The module that it
+// comes from is left as it is.
 #ifndef HIDET_RUNTIME_PROGRAM_H
 #define HIDET_RUNTIME_PROGRAM_H
 
@@ -21,10 +21,12 @@ typedef struct hd_slot {
 
 typedef struct hd_step hd_step_t;
 
-// Where a workspace of a plan lies in memory that is another tensor's.
+// A workspace of a plan: whether it lies in memory that is another tensor's.
 typedef struct hd_view {
   int base; // That tensor's slot, never a view's; -1: it is no view.
   size_t offset;
+  bool moves;   // With the turns of a loop: offset is of the last.
+  int64_t loop; // The step that begins the loop that declares it; -1: none.
 } hd_view_t;
 
 // A launch of the entry, in order.
@@ -66,7 +68,8 @@ typedef struct hd_program {
   int64_t block_bytes, block_bound; // Its size, and the least possible.
   bool apart;
   HD_VEC(hd_step_t *) steps;
-  unsigned num_launches;
+  int64_t open_loop;    // While they are made: the one around; -1: none.
+  int64_t num_launches; // Of a run.
 } hd_program_t;
 
 // Binds the sizes that a tensor's shape gives: n of f32[n, 64] by [10, 64].

@@ -294,7 +294,7 @@ static void count(hd_session_t *s, const segment_t *segment) {
       hd_program_moved(program, segment->first_constant, segment->end_constant);
   s->stats.segments++;
   s->stats.kernels += (unsigned)program->variants.size;
-  s->stats.launches += program->num_launches;
+  s->stats.launches += (unsigned)program->num_launches;
   s->stats.moved.activations += moved.activations;
   s->stats.moved.constants += moved.constants;
   if (program->block_bytes > s->stats.arena_bytes) {

@@ -175,6 +175,32 @@ static bool add_launch(maker_t *m, const hd_stmt_t *stmt) {
   return add_site(m, &site, kernel);
 }
 
+// Sizes do not depend on the turn: what arguments are in the first will do.
+static bool add_block(maker_t *m, hd_block_t block) {
+  hd_program_t *p = m->program;
+  for (uint32_t i = 0; i < block.size; i++) {
+    const hd_stmt_t *stmt = block.stmts[i];
+    hd_number_t first;
+    bool ok = true;
+    if (stmt->kind == HD_STMT_LAUNCH) {
+      ok = add_launch(m, stmt);
+    } else if (stmt->kind == HD_STMT_FOR) {
+      if (!hd_eval(&p->env, stmt->u.loop.first, &first))
+        return hd_error(&p->device->context->diags, nowhere, HD_E0608,
+                        p->entry->name, "a loop's bound divides by zero");
+      hd_env_set(&p->arena, &p->env, stmt->u.loop.var, first);
+      ok = add_block(m, stmt->u.loop.body);
+    } else if (stmt->kind != HD_STMT_DECLARE) {
+      return hd_error(&p->device->context->diags, nowhere, HD_E0608,
+                      p->entry->name,
+                      "a plan holds workspaces, loops and launches alone");
+    }
+    if (!ok)
+      return false;
+  }
+  return true;
+}
+
 bool hd_program_make_variants(hd_program_t *program, const hd_module_t *module,
                               const hd_program_options_t *options) {
   maker_t m = {.program = program, .from = module, .options = options};
@@ -184,16 +210,5 @@ bool hd_program_make_variants(hd_program_t *program, const hd_module_t *module,
     hd_call_site_t site = {.env = program->env};
     return add_site(&m, &site, entry);
   }
-  for (uint32_t i = 0; i < entry->body.size; i++) {
-    const hd_stmt_t *stmt = entry->body.stmts[i];
-    if (stmt->kind == HD_STMT_LAUNCH) {
-      if (!add_launch(&m, stmt))
-        return false;
-    } else if (stmt->kind != HD_STMT_DECLARE) {
-      return hd_error(&program->device->context->diags, nowhere, HD_E0608,
-                      entry->name,
-                      "a plan holds workspaces and launches alone");
-    }
-  }
-  return true;
+  return add_block(&m, entry->body);
 }

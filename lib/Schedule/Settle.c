@@ -73,7 +73,7 @@ static hd_func_t *without(hd_arena_t *arena, const hd_func_t *func,
   return copy;
 }
 
-static const hd_func_t *settle_launches(hd_settler_t *s, hd_func_t *plan);
+static bool settle_block(hd_settler_t *s, hd_block_t *block);
 
 // The function for known values of some scalars, which lie in the arena.
 static const hd_func_t *settle(hd_settler_t *s, const hd_func_t *func,
@@ -84,7 +84,7 @@ static const hd_func_t *settle(hd_settler_t *s, const hd_func_t *func,
     return found;
   const hd_func_t *special = hd_func_specialize(arena, func, known, count, 0);
   hd_func_t *made = without(arena, special, known, count);
-  if (made->kind == HD_FUNC_PLAN && !settle_launches(s, made))
+  if (made->kind == HD_FUNC_PLAN && !settle_block(s, &made->body))
     return NULL;
   bool same = !count && made->body.stmts == func->body.stmts;
   if (!same) {
@@ -132,21 +132,36 @@ static const hd_stmt_t *settle_launch(hd_settler_t *s, const hd_stmt_t *stmt) {
   return copy;
 }
 
-static const hd_func_t *settle_launches(hd_settler_t *s, hd_func_t *plan) {
+// Of a plan, whose loops may hold launches, too. NULL after an error.
+static const hd_stmt_t *settle_stmt(hd_settler_t *s, const hd_stmt_t *stmt) {
+  if (stmt->kind == HD_STMT_LAUNCH)
+    return settle_launch(s, stmt);
+  if (stmt->kind != HD_STMT_FOR)
+    return stmt;
+  hd_block_t body = stmt->u.loop.body;
+  if (!settle_block(s, &body))
+    return NULL;
+  if (body.stmts == stmt->u.loop.body.stmts)
+    return stmt;
+  hd_stmt_t *copy = hd_stmt_copy(&s->module->arena, stmt);
+  copy->u.loop.body = body;
+  return copy;
+}
+
+static bool settle_block(hd_settler_t *s, hd_block_t *block) {
   hd_arena_t *arena = &s->module->arena;
   const hd_stmt_t **stmts =
-      HD_ARENA_ARRAY(arena, const hd_stmt_t *, plan->body.size + 1);
+      HD_ARENA_ARRAY(arena, const hd_stmt_t *, block->size + 1);
   bool changed = false;
-  for (uint32_t i = 0; i < plan->body.size; i++) {
-    const hd_stmt_t *stmt = plan->body.stmts[i];
-    stmts[i] = stmt->kind == HD_STMT_LAUNCH ? settle_launch(s, stmt) : stmt;
+  for (uint32_t i = 0; i < block->size; i++) {
+    stmts[i] = settle_stmt(s, block->stmts[i]);
     if (!stmts[i])
-      return NULL;
-    changed |= stmts[i] != stmt;
+      return false;
+    changed |= stmts[i] != block->stmts[i];
   }
   if (changed)
-    plan->body = hd_block_make(arena, stmts, plan->body.size);
-  return plan;
+    *block = hd_block_make(arena, stmts, block->size);
+  return true;
 }
 
 // The value of a number, as hd_known_t has it.

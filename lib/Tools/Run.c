@@ -204,10 +204,10 @@ static bool first_run(hd_run_t *run) {
   run->device_bytes = (int64_t)run->device->peak_bytes; // Without --bench's.
   if (ok && given(run, RUN_VERBOSE))
     fprintf(stderr,
-            "hidet-run: %u launches on %s; compiled in %.1f ms, run in %.3f "
+            "hidet-run: %lld launches on %s; compiled in %.1f ms, run in %.3f "
             "ms\n",
-            run->program.num_launches, run->device->info.name, run->compile_ms,
-            run->first_run_ms);
+            (long long)run->program.num_launches, run->device->info.name,
+            run->compile_ms, run->first_run_ms);
   return ok;
 }
 

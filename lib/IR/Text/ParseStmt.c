@@ -29,7 +29,7 @@ static const struct {
     {"shared", parse_tensor, IN_CODE},
     {"register", parse_tensor, IN_CODE},
     {"workspace", parse_tensor, IN_PLAN},
-    {"for", parse_for, IN_CODE},
+    {"for", parse_for, IN_CODE | IN_PLAN},
     {"while", parse_while, IN_CODE},
     {"if", parse_if, IN_CODE},
     {"assert", parse_assert, IN_CODE},
@@ -528,7 +528,7 @@ static const hd_stmt_t *parse_stmt(hd_parser_t *p) {
     return words[i].parse(p, loc);
   }
   if (here == IN_PLAN) {
-    hd_expected(p, "'workspace', 'view' or 'launch'");
+    hd_expected(p, "'workspace', 'view', 'for' or 'launch'");
     return NULL;
   }
   return parse_plain(p, loc);

@@ -159,6 +159,11 @@ static void verify_for(hd_verifier_t *v, const hd_stmt_t *stmt) {
 
 static void verify_mapfor(hd_verifier_t *v, const hd_stmt_t *stmt) {
   const hd_mapping_t *mapping = stmt->u.mapfor.mapping;
+  if (v->func->kind == HD_FUNC_PLAN) {
+    hd_error(v->diags, stmt->loc, HD_E0302, "a loop over a mapping",
+             "in a plan");
+    v->errors++;
+  }
   verify_mapping(v, mapping);
   if (stmt->u.mapfor.worker)
     expect(v, stmt->u.mapfor.worker, hd_type(HD_I32), "a worker");

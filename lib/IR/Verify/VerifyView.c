@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Views: tensors of a plan that lie in another one. Elements are what counts
-// for whether two overlap: parts of rows side by side do not, though the ranges
+// Tensors of a plan. Views lie in another one: elements are what counts for
+// whether two overlap: parts of rows side by side do not, though the ranges
 // from their first to their last elements do.
+#include "IR/Rewrite.h"
 #include "IR/Verify/VerifierState.h"
 
 // The elements of a view in its base: rows of `width` elements, `step` apart,
@@ -10,8 +11,14 @@
 typedef struct span {
   const hd_var_t *base;
   bool known;
+  bool moves; // In a loop: looked at when the plan is loaded.
   int64_t offset, width, step, rows;
 } span_t;
+
+static bool is_fixed(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  return e->kind != HD_EXPR_VAR || e->u.var->kind != HD_VAR_LOOP;
+}
 
 static bool is_row_major(const hd_tensor_t *tensor) {
   const hd_layout_t *layout = tensor->layout;
@@ -54,6 +61,7 @@ static bool find_rows(const hd_tensor_t *tensor, span_t *span) {
 static span_t span_of(const hd_verifier_t *v, const hd_var_t *var) {
   const hd_expr_t *of = hd_ptr_map_get(&v->views, var);
   span_t span = {.base = of ? of->u.var : var, .rows = 1};
+  span.moves = of && !hd_walk_expr(of->operands[0], is_fixed, NULL);
   span.known = of && hd_expr_fold_int(of->operands[0], &span.offset) &&
                find_rows(var->tensor, &span);
   return span;
@@ -73,6 +81,8 @@ bool hd_verifier_overlaps(const hd_verifier_t *v, const hd_var_t *a,
     return true;
   span_t x = span_of(v, a), y = span_of(v, b);
   if (x.base != y.base)
+    return false;
+  if (x.moves || y.moves)
     return false;
   if (!x.known || !y.known)
     return true;
