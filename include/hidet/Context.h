@@ -16,7 +16,10 @@ HIDET_C_BEGIN
 
 typedef struct hidet_context hidet_context_t;
 
-// How a call ended. The values are the exit codes of the tools.
+// How a call ended. The values are the exit codes of the tools. A call that
+// gets NULL for what it needs (all but what its comment says may be NULL, and
+// data of no elements) ends with HIDET_USAGE. One that returns no status does
+// nothing then, and gives 0, NULL or "".
 typedef enum hidet_status {
   HIDET_OK = 0,
   HIDET_USAGE = 2,       // An argument is wrong: unknown names, wrong shapes.

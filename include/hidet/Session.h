@@ -54,7 +54,7 @@ HIDET_API void hidet_session_destroy(hidet_session_t *session);
 
 HIDET_API size_t hidet_session_num_inputs(const hidet_session_t *session);
 HIDET_API size_t hidet_session_num_outputs(const hidet_session_t *session);
-// i is less than their number.
+// i is less than their number, or *value is one of which nothing is known.
 HIDET_API void hidet_session_input(const hidet_session_t *session, size_t i,
                                    hidet_value_t *value);
 HIDET_API void hidet_session_output(const hidet_session_t *session, size_t i,

@@ -12,7 +12,8 @@ HIDET_C_BEGIN
 
 // Runs hidet-opt or hidet-run with main's arguments and returns the exit code.
 // They read and write the process's standard streams; hidet-run also handles
-// SIGINT while it runs. Call them from one thread at a time.
+// SIGINT while it runs. Call them from one thread at a time. argv
+// NULL: exit code 2.
 HIDET_API int hidet_opt_main(int argc, char **argv);
 HIDET_API int hidet_run_main(int argc, char **argv);
 

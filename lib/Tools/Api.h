@@ -35,6 +35,9 @@ hidet_status_t hd_api_call(hidet_context_t *context, void (*body)(void *),
                            void *argument);
 // Reports E1003 with the text; returns false.
 bool hd_api_fail(hidet_context_t *context, const char *text);
+// For a call without an argument that it needs: reports E1003, to nobody where
+// the context is NULL; returns HIDET_USAGE.
+hidet_status_t hd_api_needs(hidet_context_t *context);
 // The pass "lower".
 bool hd_api_lower(hidet_context_t *context, hd_module_t *module);
 

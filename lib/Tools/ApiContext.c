@@ -24,11 +24,15 @@ void hidet_context_destroy(hidet_context_t *context) {
 
 void hidet_context_limit(hidet_context_t *context, size_t bytes,
                          unsigned milliseconds) {
+  if (!context)
+    return;
   context->context.budget.bytes_limit = bytes;
   context->time_limit_ms = milliseconds;
 }
 
 const char *hidet_context_messages(hidet_context_t *context) {
+  if (!context)
+    return "";
   hd_buffer_fini(&context->messages);
   hd_diagnostics_print(&context->context.diags, false, &context->messages);
   return hd_buffer_text(&context->messages);
@@ -52,4 +56,12 @@ hidet_status_t hd_api_call(hidet_context_t *context, void (*body)(void *),
 
 bool hd_api_fail(hidet_context_t *context, const char *text) {
   return hd_error(&context->context.diags, nowhere, HD_E1003, text);
+}
+
+hidet_status_t hd_api_needs(hidet_context_t *context) {
+  if (context) {
+    hd_diagnostics_clear(&context->context.diags);
+    hd_api_fail(context, "an argument is NULL that must not be");
+  }
+  return HIDET_USAGE;
 }

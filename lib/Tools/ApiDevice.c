@@ -39,6 +39,11 @@ typedef struct call {
   size_t num_arguments;
 } call_t;
 
+// Whom a call reports to; NULL where it has no device.
+static hidet_context_t *owner_of(const hidet_device_t *device) {
+  return device ? device->owner : NULL;
+}
+
 static void open_device(void *argument) {
   call_t *call = argument;
   hd_context_t *context = &call->device->owner->context;
@@ -59,6 +64,10 @@ static void open_device(void *argument) {
 
 hidet_status_t hidet_device_open(hidet_context_t *context, const char *name,
                                  hidet_device_t **device) {
+  if (device)
+    *device = NULL;
+  if (!context || !name || !device)
+    return hd_api_needs(context);
   *device = calloc(1, sizeof(**device));
   if (!*device)
     return HIDET_RESOURCE;
@@ -80,7 +89,7 @@ void hidet_device_close(hidet_device_t *device) {
 }
 
 const char *hidet_device_kind(const hidet_device_t *device) {
-  return device->device->ops->kind;
+  return device ? device->device->ops->kind : NULL;
 }
 
 void hidet_handle_fault(void) { hd_sim_handle_fault(); }
@@ -120,6 +129,10 @@ static void create_tensor(void *argument) {
 hidet_status_t hidet_tensor_create(hidet_device_t *device, const char *type,
                                    const int64_t *shape, unsigned rank,
                                    hidet_tensor_t **tensor) {
+  if (tensor)
+    *tensor = NULL;
+  if (!device || !type || (rank && !shape) || !tensor)
+    return hd_api_needs(owner_of(device));
   *tensor = calloc(1, sizeof(**tensor));
   if (!*tensor)
     return HIDET_RESOURCE;
@@ -143,7 +156,9 @@ void hidet_tensor_destroy(hidet_tensor_t *tensor) {
   free(tensor);
 }
 
-size_t hidet_tensor_size(const hidet_tensor_t *tensor) { return tensor->bytes; }
+size_t hidet_tensor_size(const hidet_tensor_t *tensor) {
+  return tensor ? tensor->bytes : 0;
+}
 
 static void write_tensor(void *argument) {
   call_t *call = argument;
@@ -153,6 +168,8 @@ static void write_tensor(void *argument) {
 }
 
 hidet_status_t hidet_tensor_write(hidet_tensor_t *tensor, const void *data) {
+  if (!tensor || (tensor->bytes && !data))
+    return hd_api_needs(tensor ? owner_of(tensor->owner) : NULL);
   call_t call = {.device = tensor->owner, .tensor = tensor, .from = data};
   return hd_api_call(tensor->owner->owner, write_tensor, &call);
 }
@@ -165,6 +182,8 @@ static void read_tensor(void *argument) {
 }
 
 hidet_status_t hidet_tensor_read(hidet_tensor_t *tensor, void *data) {
+  if (!tensor || (tensor->bytes && !data))
+    return hd_api_needs(tensor ? owner_of(tensor->owner) : NULL);
   call_t call = {.device = tensor->owner, .tensor = tensor, .to = data};
   return hd_api_call(tensor->owner->owner, read_tensor, &call);
 }
@@ -250,6 +269,10 @@ hidet_status_t hidet_program_create(hidet_device_t *device,
                                     const hidet_argument_t *arguments,
                                     size_t num_arguments,
                                     hidet_program_t **program) {
+  if (program)
+    *program = NULL;
+  if (!device || !module || (num_arguments && !arguments) || !program)
+    return hd_api_needs(owner_of(device));
   *program = calloc(1, sizeof(**program));
   if (!*program)
     return HIDET_RESOURCE;
@@ -321,6 +344,8 @@ static void run_program(void *argument) {
 hidet_status_t hidet_program_run(hidet_program_t *program,
                                  const hidet_argument_t *arguments,
                                  size_t num_arguments) {
+  if (!program || (num_arguments && !arguments))
+    return hd_api_needs(program ? owner_of(program->owner) : NULL);
   call_t call = {.device = program->owner,
                  .program = program,
                  .arguments = arguments,

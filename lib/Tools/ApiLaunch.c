@@ -87,13 +87,16 @@ hidet_status_t hidet_module_launch(hidet_module_t *module, const char *kernel,
                                    const hidet_argument_t *arguments,
                                    size_t num_arguments, int sms,
                                    hidet_launch_t *launch) {
+  if (launch)
+    *launch = (hidet_launch_t){0};
+  if (!module || !kernel || (num_arguments && !arguments) || !launch)
+    return hd_api_needs(module ? module->owner : NULL);
   call_t call = {.module = module,
                  .name = kernel,
                  .arguments = arguments,
                  .num_arguments = num_arguments,
                  .sms = sms,
                  .launch = launch};
-  *launch = (hidet_launch_t){0};
   return hd_api_call(module->owner, get_launch, &call);
 }
 
@@ -126,9 +129,12 @@ static void get_parameter(void *argument) {
 hidet_status_t hidet_module_parameter(hidet_module_t *module,
                                       const char *kernel, size_t i,
                                       hidet_parameter_t *parameter) {
+  if (parameter)
+    *parameter = (hidet_parameter_t){0};
+  if (!module || !kernel || !parameter)
+    return hd_api_needs(module ? module->owner : NULL);
   call_t call = {
       .module = module, .name = kernel, .i = i, .parameter = parameter};
-  *parameter = (hidet_parameter_t){0};
   return hd_api_call(module->owner, get_parameter, &call);
 }
 
@@ -153,12 +159,15 @@ hidet_status_t hidet_module_map(hidet_module_t *module, const char *kernel,
                                 const hidet_argument_t *arguments,
                                 size_t num_arguments, size_t i,
                                 hidet_map_t *map) {
+  if (map)
+    *map = (hidet_map_t){0};
+  if (!module || !kernel || (num_arguments && !arguments) || !map)
+    return hd_api_needs(module ? module->owner : NULL);
   call_t call = {.module = module,
                  .name = kernel,
                  .arguments = arguments,
                  .num_arguments = num_arguments,
                  .i = i,
                  .map = map};
-  *map = (hidet_map_t){0};
   return hd_api_call(module->owner, get_map, &call);
 }

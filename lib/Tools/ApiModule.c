@@ -53,6 +53,10 @@ static void parse(void *argument) {
 hidet_status_t hidet_module_parse(hidet_context_t *context, const char *name,
                                   const char *text, size_t size,
                                   hidet_module_t **module) {
+  if (module)
+    *module = NULL;
+  if (!context || !module || (size && !text))
+    return hd_api_needs(context);
   *module = calloc(1, sizeof(**module));
   if (!*module)
     return HIDET_RESOURCE;
@@ -60,7 +64,7 @@ hidet_status_t hidet_module_parse(hidet_context_t *context, const char *name,
   call_t call = {.context = context,
                  .module = *module,
                  .name = name ? name : "",
-                 .text = text,
+                 .text = text ? text : "",
                  .size = size};
   hidet_status_t status = hd_api_call(context, parse, &call);
   if (status != HIDET_OK) {
@@ -84,6 +88,8 @@ static void run_pass_call(void *argument) {
 
 hidet_status_t hidet_module_run_pass(hidet_module_t *module, const char *pass,
                                      const char *options) {
+  if (!module || !pass)
+    return hd_api_needs(module ? module->owner : NULL);
   call_t call = {.module = module, .name = pass, .text = options};
   return hd_api_call(module->owner, run_pass_call, &call);
 }
@@ -109,6 +115,10 @@ static void print(void *argument) {
 }
 
 hidet_status_t hidet_module_print(hidet_module_t *module, char **text) {
+  if (text)
+    *text = NULL;
+  if (!module || !text)
+    return hd_api_needs(module ? module->owner : NULL);
   call_t call = {.module = module};
   return give_text(&call, hd_api_call(module->owner, print, &call), text);
 }
@@ -132,9 +142,11 @@ static void emit(void *argument) {
 hidet_status_t hidet_module_emit(hidet_module_t *module, const char *format,
                                  const char *target, const char *kernel,
                                  char **text) {
-  call_t call = {.module = module,
-                 .format = format,
-                 .target = target ? target : "",
-                 .kernel = kernel};
+  if (text)
+    *text = NULL;
+  if (!module || !format || !target || !text)
+    return hd_api_needs(module ? module->owner : NULL);
+  call_t call = {
+      .module = module, .format = format, .target = target, .kernel = kernel};
   return give_text(&call, hd_api_call(module->owner, emit, &call), text);
 }

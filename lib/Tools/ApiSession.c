@@ -37,6 +37,10 @@ static void import(void *argument) {
 
 hidet_status_t hidet_module_import(hidet_context_t *context, const char *path,
                                    hidet_module_t **module) {
+  if (module)
+    *module = NULL;
+  if (!context || !path || !module)
+    return hd_api_needs(context);
   *module = calloc(1, sizeof(**module));
   if (!*module)
     return HIDET_RESOURCE;
@@ -75,6 +79,10 @@ static void create(void *argument) {
 hidet_status_t hidet_session_create(hidet_module_t *module, const char *graph,
                                     hidet_device_t *device,
                                     hidet_session_t **session) {
+  if (session)
+    *session = NULL;
+  if (!module || !session)
+    return hd_api_needs(module ? module->owner : NULL);
   *session = calloc(1, sizeof(**session));
   if (!*session)
     return HIDET_RESOURCE;
@@ -111,11 +119,11 @@ void hidet_session_destroy(hidet_session_t *session) {
 }
 
 size_t hidet_session_num_inputs(const hidet_session_t *session) {
-  return session->graph->inputs.size;
+  return session ? session->graph->inputs.size : 0;
 }
 
 size_t hidet_session_num_outputs(const hidet_session_t *session) {
-  return session->graph->outputs.size;
+  return session ? session->graph->outputs.size : 0;
 }
 
 // -1: not a constant.
@@ -125,7 +133,13 @@ static int64_t size_of(const hd_value_t *value, int axis) {
   return size && hd_expr_fold_int(size, &number) ? number : -1;
 }
 
+// NULL: there is none.
 static void describe(const hd_value_t *from, hidet_value_t *value) {
+  if (!value)
+    return;
+  *value = (hidet_value_t){.rank = -1};
+  if (!from)
+    return;
   *value = (hidet_value_t){.name = hd_value_label(from), .rank = from->rank};
   if (from->type != HD_VOID)
     value->type = hd_scalar_name(from->type);
@@ -135,12 +149,14 @@ static void describe(const hd_value_t *from, hidet_value_t *value) {
 
 void hidet_session_input(const hidet_session_t *session, size_t i,
                          hidet_value_t *value) {
-  describe(session->graph->inputs.data[i], value);
+  bool has = i < hidet_session_num_inputs(session);
+  describe(has ? session->graph->inputs.data[i] : NULL, value);
 }
 
 void hidet_session_output(const hidet_session_t *session, size_t i,
                           hidet_value_t *value) {
-  describe(session->graph->outputs.data[i], value);
+  bool has = i < hidet_session_num_outputs(session);
+  describe(has ? session->graph->outputs.data[i] : NULL, value);
 }
 
 static bool fail_shape(call_t *call, const hd_value_t *value,
@@ -220,11 +236,14 @@ static void run(void *argument) {
 hidet_status_t hidet_session_run(hidet_session_t *session,
                                  const hidet_array_t *inputs, size_t num_inputs,
                                  hidet_array_t *outputs, size_t num_outputs) {
+  if (outputs)
+    memset(outputs, 0, num_outputs * sizeof(*outputs));
+  if (!session || (num_inputs && !inputs) || (num_outputs && !outputs))
+    return hd_api_needs(session ? session->module->owner : NULL);
   hidet_context_t *context = session->module->owner;
   size_t size_inputs = session->graph->inputs.size;
   size_t size_outputs = session->graph->outputs.size;
   end_tensors(session->outputs, size_outputs);
-  memset(outputs, 0, num_outputs * sizeof(*outputs));
   call_t call = {.context = context, .session = session, .inputs = inputs};
   if (num_inputs != size_inputs || num_outputs != size_outputs) {
     hd_diagnostics_clear(&context->context.diags);

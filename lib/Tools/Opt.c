@@ -310,6 +310,8 @@ static void init_command(opt_t *o) {
 }
 
 int hidet_opt_main(int argc, char **argv) {
+  if (argc > 0 && !argv)
+    return HD_EXIT_USAGE;
   opt_t o = {0};
   hd_process_begin(&o.process, "hidet-opt");
   hd_arena_init(&o.arena, NULL);

@@ -308,6 +308,8 @@ static void free_all(hd_run_t *run) {
 }
 
 int hidet_run_main(int argc, char **argv) {
+  if (argc > 0 && !argv)
+    return HD_EXIT_USAGE;
   hd_run_t run = {0};
   hd_process_begin(&run.process, "hidet-run");
   hd_arena_init(&run.arena, NULL);

@@ -8,6 +8,7 @@ import unittest
 import check_documents
 import check_includes
 import check_intrinsics
+import check_nulls
 import check_package
 import check_sources
 import check_symbols
@@ -116,6 +117,14 @@ class Checks(unittest.TestCase):
         self.assertTrue(faults(["hd_a"], []))
         self.assertTrue(faults(["hidet_a"], []))
         self.assertTrue(faults([], ["hidet_a"]))
+
+    def test_a_function_that_nobody_gives_null_is_found(self):
+        faults = lambda row, functions: list(check_nulls.faults(row, functions))
+        row = '{"hidet_a", "!0.", a},'
+        self.assertEqual([], faults(row, {"hidet_a": "**."}))
+        self.assertTrue(faults("", {"hidet_a": "**."}))
+        self.assertTrue(faults(row, {}))
+        self.assertTrue(faults(row, {"hidet_a": "***"}))
 
 
 if __name__ == "__main__":

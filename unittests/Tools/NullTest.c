@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// NULL for each argument of each function of the public interface, the others
+// as they should be: HIDET_USAGE, or what the header says of it. The rows are
+// compared with the headers by test/house/check_nulls.py: none is forgotten.
+#include "UnitTest.h"
+
+#include <hidet/Launch.h>
+#include <hidet/Session.h>
+#include <hidet/Tools.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char text[] = "kernel k(n: i32, in x: f32[n], out y: f32[n])\n"
+                           "  grid(1) block(32) {\n"
+                           "  for i in 0..n { y[i] = x[i] }\n"
+                           "}\n"
+                           "graph g(a: f32[4]) -> b {\n"
+                           "  b: f32[4] = relu(a)\n"
+                           "}\n";
+
+static hidet_context_t *context;
+static hidet_module_t *module, *lowered;
+static hidet_device_t *device;
+static hidet_tensor_t *tensor, *other;
+static hidet_program_t *program;
+static hidet_session_t *session;
+static hidet_argument_t arguments[3];
+static float data[4];
+
+static int set_up(void **state) {
+  (void)state;
+  const int64_t shape[] = {4};
+  context = hidet_context_create();
+  return hidet_module_parse(context, "m", text, strlen(text), &module) ||
+         hidet_module_parse(context, "l", text, strlen(text), &lowered) ||
+         hidet_device_open(context, "sim", &device) ||
+         hidet_tensor_create(device, "f32", shape, 1, &tensor) ||
+         hidet_tensor_create(device, "f32", shape, 1, &other) ||
+         hidet_session_create(module, NULL, NULL, &session) ||
+         (arguments[0].integer = 4, arguments[1].tensor = tensor,
+          arguments[2].tensor = other,
+          hidet_program_create(device, module, "k", arguments, 3, &program));
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  hidet_session_destroy(session);
+  hidet_program_destroy(program);
+  hidet_tensor_destroy(tensor);
+  hidet_tensor_destroy(other);
+  hidet_device_close(device);
+  hidet_module_destroy(lowered);
+  hidet_module_destroy(module);
+  hidet_context_destroy(context);
+  return 0;
+}
+
+// In each of these argument number `null` is NULL. (-1: none.)
+#define ARG(number, value) (null == (number) ? NULL : (value))
+
+static int context_limit(int null) {
+  hidet_context_limit(ARG(0, context), 0, 0);
+  return HIDET_OK;
+}
+
+static int context_messages(int null) {
+  const char *messages = hidet_context_messages(ARG(0, context));
+  return null == 0 && messages[0] ? HIDET_INTERNAL : HIDET_OK;
+}
+
+static int destroyers(int null) {
+  (void)null;
+  hidet_context_destroy(NULL);
+  hidet_module_destroy(NULL);
+  hidet_device_close(NULL);
+  hidet_tensor_destroy(NULL);
+  hidet_program_destroy(NULL);
+  hidet_session_destroy(NULL);
+  hidet_text_free(NULL);
+  return HIDET_OK;
+}
+
+static int module_parse(int null) {
+  hidet_module_t *made = module;
+  int status = hidet_module_parse(ARG(0, context), ARG(1, "m"), ARG(2, text),
+                                  strlen(text), ARG(4, &made));
+  if (null != 4 && status && made)
+    return HIDET_INTERNAL;
+  if (null != 4)
+    hidet_module_destroy(made);
+  return status;
+}
+
+static int module_import(int null) {
+  hidet_module_t *made = NULL;
+  int status =
+      hidet_module_import(ARG(0, context), ARG(1, "none.onnx"), ARG(2, &made));
+  return null < 0 ? status != HIDET_USAGE : status; // There is no such file.
+}
+
+static int module_run_pass(int null) {
+  return hidet_module_run_pass(ARG(0, lowered), ARG(1, "lower"),
+                               ARG(2, "layouts=keep"));
+}
+
+static int module_print(int null) {
+  char *made = NULL;
+  int status = hidet_module_print(ARG(0, module), ARG(1, &made));
+  hidet_text_free(made);
+  return status;
+}
+
+static int module_emit(int null) {
+  char *made = NULL;
+  int status = hidet_module_emit(ARG(0, lowered), ARG(1, "ptx"),
+                                 ARG(2, "sm_80"), ARG(3, "k"), ARG(4, &made));
+  hidet_text_free(made);
+  return status;
+}
+
+static int module_launch(int null) {
+  hidet_launch_t launch;
+  return hidet_module_launch(ARG(0, lowered), ARG(1, "k"), ARG(2, arguments), 3,
+                             132, ARG(5, &launch));
+}
+
+static int module_parameter(int null) {
+  hidet_parameter_t parameter;
+  return hidet_module_parameter(ARG(0, lowered), ARG(1, "k"), 0,
+                                ARG(3, &parameter));
+}
+
+// The kernel has no map: with all arguments that is what is reported.
+static int module_map(int null) {
+  hidet_map_t map;
+  int status = hidet_module_map(ARG(0, lowered), ARG(1, "k"), ARG(2, arguments),
+                                3, 0, ARG(5, &map));
+  bool told = strstr(hidet_context_messages(context), "fewer parameters") ||
+              strstr(hidet_context_messages(context), "no tensor map");
+  return null < 0 ? !told : status;
+}
+
+static int device_open(int null) {
+  hidet_device_t *made = NULL;
+  int status = hidet_device_open(ARG(0, context), ARG(1, "sim"), ARG(2, &made));
+  hidet_device_close(made);
+  return status;
+}
+
+static int device_kind(int null) {
+  const char *kind = hidet_device_kind(ARG(0, device));
+  return (kind == NULL) == (null == 0) ? HIDET_OK : HIDET_INTERNAL;
+}
+
+static int tensor_create(int null) {
+  const int64_t shape[] = {4};
+  hidet_tensor_t *made = NULL;
+  int status = hidet_tensor_create(ARG(0, device), ARG(1, "f32"), ARG(2, shape),
+                                   1, ARG(4, &made));
+  hidet_tensor_destroy(made);
+  return status;
+}
+
+static int tensor_size(int null) {
+  size_t size = hidet_tensor_size(ARG(0, tensor));
+  return size == (null == 0 ? 0 : sizeof(data)) ? HIDET_OK : HIDET_INTERNAL;
+}
+
+static int tensor_write(int null) {
+  return hidet_tensor_write(ARG(0, tensor), ARG(1, data));
+}
+
+static int tensor_read(int null) {
+  return hidet_tensor_read(ARG(0, tensor), ARG(1, data));
+}
+
+static int program_create(int null) {
+  hidet_program_t *made = NULL;
+  int status = hidet_program_create(ARG(0, device), ARG(1, module), ARG(2, "k"),
+                                    ARG(3, arguments), 3, ARG(5, &made));
+  hidet_program_destroy(made);
+  return status;
+}
+
+static int program_run(int null) {
+  return hidet_program_run(ARG(0, program), ARG(1, arguments), 3);
+}
+
+static int session_create(int null) {
+  hidet_session_t *made = NULL;
+  int status = hidet_session_create(ARG(0, module), ARG(1, "g"), ARG(2, device),
+                                    ARG(3, &made));
+  hidet_session_destroy(made);
+  return status;
+}
+
+static int session_num(int null) {
+  size_t wanted = null == 0 ? 0 : 1;
+  return hidet_session_num_inputs(ARG(0, session)) == wanted &&
+                 hidet_session_num_outputs(ARG(0, session)) == wanted
+             ? HIDET_OK
+             : HIDET_INTERNAL;
+}
+
+typedef void session_value_t(const hidet_session_t *, size_t, hidet_value_t *);
+
+static int describe(session_value_t *function, int null) {
+  hidet_value_t value = {.rank = 7};
+  function(ARG(0, session), 0, ARG(2, &value));
+  int wanted = null == 0 ? -1 : null == 2 ? 7 : 1;
+  return value.rank == wanted ? HIDET_OK : HIDET_INTERNAL;
+}
+
+static int session_input(int null) {
+  return describe(hidet_session_input, null);
+}
+
+static int session_output(int null) {
+  return describe(hidet_session_output, null);
+}
+
+static int session_run(int null) {
+  hidet_array_t input = {"f32", 1, {4}, data}, output;
+  return hidet_session_run(ARG(0, session), ARG(1, &input), 1, ARG(3, &output),
+                           1);
+}
+
+static int tool(int (*main_of)(int, char **), int null) {
+  char name[] = "tool", option[] = "--version";
+  char *argv[] = {name, option, NULL};
+  return main_of(2, ARG(1, argv));
+}
+
+static int opt_main(int null) { return tool(hidet_opt_main, null); }
+
+static int run_main(int null) { return tool(hidet_run_main, null); }
+
+static int nothing(int null) {
+  (void)null;
+  return HIDET_OK;
+}
+
+// A letter for each parameter: '!' must not be NULL, '0' may be (or the call
+// then gives nothing), '.' is no pointer.
+static const struct {
+  const char *name, *parameters;
+  int (*call)(int null);
+} rows[] = {
+    // clang-format off
+    {"hidet_version",             "",       nothing},
+    {"hidet_handle_fault",        "",       nothing},
+    {"hidet_context_create",      "",       nothing},
+    {"hidet_context_destroy",     "0",      destroyers},
+    {"hidet_context_limit",       "0..",    context_limit},
+    {"hidet_context_messages",    "0",      context_messages},
+    {"hidet_text_free",           "0",      destroyers},
+    {"hidet_module_parse",        "!0!.!",  module_parse},
+    {"hidet_module_import",       "!!!",    module_import},
+    {"hidet_module_destroy",      "0",      destroyers},
+    {"hidet_module_run_pass",     "!!0",    module_run_pass},
+    {"hidet_module_print",        "!!",     module_print},
+    {"hidet_module_emit",         "!!!0!",  module_emit},
+    {"hidet_module_launch",       "!!!..!", module_launch},
+    {"hidet_module_parameter",    "!!.!",   module_parameter},
+    {"hidet_module_map",          "!!!..!", module_map},
+    {"hidet_device_open",         "!!!",    device_open},
+    {"hidet_device_close",        "0",      destroyers},
+    {"hidet_device_kind",         "0",      device_kind},
+    {"hidet_tensor_create",       "!!!.!",  tensor_create},
+    {"hidet_tensor_destroy",      "0",      destroyers},
+    {"hidet_tensor_size",         "0",      tensor_size},
+    {"hidet_tensor_write",        "!!",     tensor_write},
+    {"hidet_tensor_read",         "!!",     tensor_read},
+    {"hidet_program_create",      "!!0!.!", program_create},
+    {"hidet_program_destroy",     "0",      destroyers},
+    {"hidet_program_run",         "!!.",    program_run},
+    {"hidet_session_create",      "!00!",   session_create},
+    {"hidet_session_destroy",     "0",      destroyers},
+    {"hidet_session_num_inputs",  "0",      session_num},
+    {"hidet_session_num_outputs", "0",      session_num},
+    {"hidet_session_input",       "0.0",    session_input},
+    {"hidet_session_output",      "0.0",    session_output},
+    {"hidet_session_run",         "!!.!.",  session_run},
+    {"hidet_opt_main",            ".!",     opt_main},
+    {"hidet_run_main",            ".!",     run_main},
+    // clang-format on
+};
+
+static void takes_null(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    const char *parameters = rows[i].parameters;
+    print_message("%s\n", rows[i].name);
+    assert_int_equal(rows[i].call(-1), HIDET_OK);
+    for (int null = 0; parameters[null]; null++)
+      if (parameters[null] != '.')
+        assert_int_equal(rows[i].call(null),
+                         parameters[null] == '!' ? HIDET_USAGE : HIDET_OK);
+  }
+}
+
+static void says_so(void **state) {
+  (void)state;
+  assert_int_equal(hidet_module_print(module, NULL), HIDET_USAGE);
+  assert_non_null(strstr(hidet_context_messages(context),
+                         "error[E1003]: an argument is NULL"));
+  assert_int_equal(context_limit(-1), HIDET_OK);
+}
+
+// What has no elements needs no memory.
+static void takes_null_of_no_elements(void **state) {
+  (void)state;
+  hidet_module_t *empty = NULL;
+  hidet_tensor_t *scalar = NULL;
+  const int64_t none[] = {0};
+  assert_int_equal(hidet_module_parse(context, "m", NULL, 0, &empty), HIDET_OK);
+  assert_int_equal(hidet_tensor_create(device, "f32", NULL, 0, &scalar),
+                   HIDET_OK);
+  assert_int_equal(hidet_tensor_size(scalar), sizeof(float));
+  hidet_tensor_destroy(scalar);
+  assert_int_equal(hidet_tensor_create(device, "f32", none, 1, &scalar),
+                   HIDET_OK);
+  assert_int_equal(hidet_tensor_write(scalar, NULL), HIDET_OK);
+  assert_int_equal(hidet_tensor_read(scalar, NULL), HIDET_OK);
+  hidet_tensor_destroy(scalar);
+  hidet_module_destroy(empty);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(takes_null), cmocka_unit_test(says_so),
+      cmocka_unit_test(takes_null_of_no_elements)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
