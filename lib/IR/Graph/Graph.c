@@ -41,6 +41,16 @@ bool hd_node_is_reshape(const hd_node_t *node) {
   return !node->domain && !node->task && strcmp(node->op, "reshape") == 0;
 }
 
+bool hd_node_has_bool(const hd_node_t *node, const char *name) {
+  for (size_t i = 0; node->task && i < node->task->inputs.size; i++) {
+    const hd_task_value_t *value = node->task->inputs.data[i];
+    if (value->kind == HD_VALUE_ATTRIBUTE && value->type.scalar == HD_BOOL &&
+        strcmp(value->name, name) == 0)
+      return true;
+  }
+  return false;
+}
+
 hd_scalar_t hd_node_float_type(const hd_node_t *node) {
   return node->domain ? HD_F32 : HD_F64;
 }

@@ -144,6 +144,9 @@ void hd_unpack_elements(hd_scalar_t type, const void *packed, int64_t count,
 // NULL where there is none of that name.
 const hd_attribute_t *hd_node_attribute(const hd_node_t *node,
                                         const char *name);
+// Whether the node's task has an attribute of that name of type bool: then its
+// integers are written as words, 0 as `false` and 1 as `true`.
+bool hd_node_has_bool(const hd_node_t *node, const char *name);
 const char *hd_attribute_kind_name(hd_attribute_kind_t kind); // "an integer"
 // The one operator that is no task: the same elements under another shape.
 bool hd_node_is_reshape(const hd_node_t *node);

@@ -185,7 +185,7 @@ static bool fits(hd_type_t type, int64_t value) {
 }
 
 // A scalar has the value of the node's attribute of its name: an integer that
-// its type holds, or a float, rounded to its type.
+// its type holds, a bool, or a float, rounded to its type.
 static const char *bind_attribute(fit_t *f, uint32_t i,
                                   const hd_attribute_t *a) {
   hd_type_t type = f->func->params[i]->type;
@@ -196,6 +196,9 @@ static const char *bind_attribute(fit_t *f, uint32_t i,
   else if (hd_type_is_integer(type) && a->kind == HD_ATTRIBUTE_INT &&
            fits(type, a->u.i))
     f->sizes[i] = hd_expr_int(f->arena, type, a->u.i);
+  else if (hd_type_is_bool(type) && a->kind == HD_ATTRIBUTE_INT &&
+           hd_node_has_bool(f->node, a->name) && a->u.i == (a->u.i & 1))
+    f->sizes[i] = hd_expr_bool(f->arena, a->u.i);
   return f->sizes[i] ? NULL
                      : hd_arena_printf(f->arena,
                                        "'%s' is %s, which the attribute is not",

@@ -112,6 +112,10 @@ static bool at_number(const hd_parser_t *p) {
          hd_at(p, "inf") || hd_at(p, "nan");
 }
 
+static bool at_bool(const hd_parser_t *p) {
+  return hd_at(p, "true") || hd_at(p, "false");
+}
+
 static bool parse_number(hd_parser_t *p, number_t *number) {
   *number = (number_t){.loc = hd_here(p)};
   if (hd_accept(p, "true") || hd_accept(p, "false")) {
@@ -306,7 +310,13 @@ static bool parse_strings(hd_parser_t *p, hd_attribute_t *a) {
   return hd_expect(p, "]");
 }
 
-static bool parse_numbers(hd_parser_t *p, hd_attribute_t *a, hd_scalar_t type) {
+// What the values of an attribute are read as.
+typedef struct reading {
+  hd_scalar_t floats;
+  bool takes_bools;
+} reading_t;
+
+static bool parse_numbers(hd_parser_t *p, hd_attribute_t *a, reading_t as) {
   HD_VEC(int64_t) ints = {0};
   HD_VEC(double) floats = {0};
   do {
@@ -315,12 +325,13 @@ static bool parse_numbers(hd_parser_t *p, hd_attribute_t *a, hd_scalar_t type) {
     if (!parse_number(p, &number))
       return false;
     bool first = ints.size + floats.size == 0;
-    if (number.is_bool || (!first && number.is_float != (floats.size > 0))) {
+    if ((number.is_bool && !as.takes_bools) ||
+        (!first && number.is_float != (floats.size > 0))) {
       p->at--;
       return hd_expected(p, floats.size ? "a float" : "an integer");
     }
     if (number.is_float)
-      hd_vec_push(p->arena, &floats, hd_float_round(type, number.real));
+      hd_vec_push(p->arena, &floats, hd_float_round(as.floats, number.real));
     else if (as_int(p, &number, HD_I64, &value))
       hd_vec_push(p->arena, &ints, value);
     else
@@ -336,12 +347,12 @@ static bool parse_numbers(hd_parser_t *p, hd_attribute_t *a, hd_scalar_t type) {
 }
 
 static bool parse_attribute_list(hd_parser_t *p, hd_attribute_t *a,
-                                 hd_scalar_t type) {
+                                 reading_t as) {
   a->kind = HD_ATTRIBUTE_INTS;
   if (hd_accept(p, "]"))
     return true;
   return hd_peek(p)->kind == HD_TOKEN_STRING ? parse_strings(p, a)
-                                             : parse_numbers(p, a, type);
+                                             : parse_numbers(p, a, as);
 }
 
 static bool parse_subgraph(hd_graph_parser_t *g, hd_attribute_t *a) {
@@ -376,18 +387,17 @@ static bool parse_type_attribute(hd_graph_parser_t *g, hd_attribute_t *a) {
   return hd_parse_value_type(g, value, false) && hd_parse_elements(g, value);
 }
 
-// type: of floats.
 static bool parse_attribute_value(hd_graph_parser_t *g, hd_attribute_t *a,
-                                  hd_scalar_t type) {
+                                  reading_t as) {
   hd_parser_t *p = g->p;
   number_t number;
-  if (at_number(p)) {
+  if (at_number(p) || (as.takes_bools && at_bool(p))) {
     if (!parse_number(p, &number))
       return false;
     a->kind = number.is_float ? HD_ATTRIBUTE_FLOAT : HD_ATTRIBUTE_INT;
     if (!number.is_float)
       return as_int(p, &number, HD_I64, &a->u.i);
-    a->u.f = hd_float_round(type, number.real);
+    a->u.f = hd_float_round(as.floats, number.real);
     return true;
   }
   if (hd_peek(p)->kind == HD_TOKEN_STRING) {
@@ -395,7 +405,7 @@ static bool parse_attribute_value(hd_graph_parser_t *g, hd_attribute_t *a,
     return next_string(p, &a->u.s);
   }
   if (hd_accept(p, "["))
-    return parse_attribute_list(p, a, type);
+    return parse_attribute_list(p, a, as);
   bool floats = hd_accept(p, "floats");
   if (floats || hd_accept(p, "strings")) {
     a->kind = floats ? HD_ATTRIBUTE_FLOATS : HD_ATTRIBUTE_STRINGS;
@@ -416,8 +426,8 @@ bool hd_parse_attributes(hd_graph_parser_t *g, hd_node_t *node) {
     a->name = token->text;
     a->loc = hd_here(p);
     p->at++;
-    if (!hd_expect(p, "=") ||
-        !parse_attribute_value(g, a, hd_node_float_type(node)))
+    reading_t as = {hd_node_float_type(node), hd_node_has_bool(node, a->name)};
+    if (!hd_expect(p, "=") || !parse_attribute_value(g, a, as))
       return false;
     hd_vec_push(p->arena, &list, (const hd_attribute_t *)a);
   } while (hd_accept(p, ","));

@@ -78,7 +78,7 @@ void hd_print_constant(hd_printer_t *p, const hd_value_t *value) {
 
 // An empty list says by a word what it is a list of.
 static void print_list(hd_printer_t *p, const hd_attribute_t *a,
-                       hd_scalar_t floats) {
+                       hd_scalar_t ints, hd_scalar_t floats) {
   if (a->count == 0 && a->kind != HD_ATTRIBUTE_INTS)
     hd_buffer_puts(p->out,
                    a->kind == HD_ATTRIBUTE_FLOATS ? "floats " : "strings ");
@@ -86,7 +86,7 @@ static void print_list(hd_printer_t *p, const hd_attribute_t *a,
   for (size_t i = 0; i < a->count; i++) {
     hd_buffer_puts(p->out, i ? ", " : "");
     if (a->kind == HD_ATTRIBUTE_INTS)
-      print_int(p, HD_I64, a->u.ints[i]);
+      print_int(p, ints, a->u.ints[i]);
     else if (a->kind == HD_ATTRIBUTE_FLOATS)
       hd_float_print(floats, a->u.floats[i], p->out);
     else
@@ -95,12 +95,24 @@ static void print_list(hd_printer_t *p, const hd_attribute_t *a,
   hd_buffer_puts(p->out, "]");
 }
 
-void hd_print_attribute(hd_printer_t *p, const hd_attribute_t *a,
-                        hd_scalar_t floats) {
+// Numbers that no bool has are none: the binding will say so.
+static bool are_bools(const hd_node_t *node, const hd_attribute_t *a) {
+  if (!hd_node_has_bool(node, a->name))
+    return false;
+  for (size_t i = 0; a->kind == HD_ATTRIBUTE_INTS && i < a->count; i++)
+    if (a->u.ints[i] != (a->u.ints[i] & 1))
+      return false;
+  return a->kind != HD_ATTRIBUTE_INT || a->u.i == (a->u.i & 1);
+}
+
+void hd_print_attribute(hd_printer_t *p, const hd_node_t *node,
+                        const hd_attribute_t *a) {
+  hd_scalar_t ints = are_bools(node, a) ? HD_BOOL : HD_I64;
+  hd_scalar_t floats = hd_node_float_type(node);
   hd_buffer_printf(p->out, "%s = ", a->name);
   switch (a->kind) {
   case HD_ATTRIBUTE_INT:
-    print_int(p, HD_I64, a->u.i);
+    print_int(p, ints, a->u.i);
     break;
   case HD_ATTRIBUTE_FLOAT:
     hd_float_print(floats, a->u.f, p->out);
@@ -111,7 +123,7 @@ void hd_print_attribute(hd_printer_t *p, const hd_attribute_t *a,
   case HD_ATTRIBUTE_INTS:
   case HD_ATTRIBUTE_FLOATS:
   case HD_ATTRIBUTE_STRINGS:
-    print_list(p, a, floats);
+    print_list(p, a, ints, floats);
     break;
   case HD_ATTRIBUTE_TENSOR:
     hd_print_value_type(p, a->u.tensor);

@@ -86,7 +86,7 @@ static void print_node(hd_printer_t *p, const hd_node_t *node,
   hd_buffer_puts(p->out, ")");
   for (uint32_t i = 0; i < node->num_attributes; i++) {
     hd_buffer_puts(p->out, i ? ", " : " { ");
-    hd_print_attribute(p, node->attributes[i], hd_node_float_type(node));
+    hd_print_attribute(p, node, node->attributes[i]);
   }
   hd_buffer_puts(p->out, node->num_attributes ? " }" : "");
   if (node->schedule)

@@ -42,13 +42,13 @@ void hd_print_tensor(hd_printer_t *p, const hd_tensor_t *tensor);
 void hd_print_string(hd_printer_t *p, const char *text);
 
 // Graphs: the element type and shape of a value, its elements, an attribute
-// with the type of its floats.
+// of a node.
 void hd_print_graph(hd_printer_t *p, const hd_graph_t *graph);
 void hd_print_value_type(hd_printer_t *p, const hd_value_t *value);
 void hd_print_constant(hd_printer_t *p, const hd_value_t *value);
 // The same elements where their type stands before them.
 void hd_print_elements(hd_printer_t *p, const hd_host_tensor_t *tensor);
-void hd_print_attribute(hd_printer_t *p, const hd_attribute_t *attribute,
-                        hd_scalar_t floats);
+void hd_print_attribute(hd_printer_t *p, const hd_node_t *node,
+                        const hd_attribute_t *attribute);
 
 #endif
