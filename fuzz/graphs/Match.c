@@ -82,7 +82,9 @@ static hd_scalar_t type_of(const fuzz_pick_t *p, const hd_task_type_t *type) {
     hd_scalar_t of = p->types[type_at(p, type->var->accumulates)];
     return of == HD_VOID ? HD_VOID : hd_scalar_accumulator(of);
   }
-  return p->types[type_at(p, type->var)];
+  hd_scalar_t known = p->types[type_at(p, type->var)];
+  hd_task_type_t first = {HD_VOID, type->var->either[0]};
+  return known == HD_VOID && first.var ? type_of(p, &first) : known;
 }
 
 static bool match_type(fuzz_pick_t *p, const hd_task_type_t *type,
@@ -90,8 +92,7 @@ static bool match_type(fuzz_pick_t *p, const hd_task_type_t *type,
   hd_scalar_t known = type_of(p, type);
   if (known != HD_VOID)
     return known == scalar;
-  if (!type->var || type->var->accumulates ||
-      !(type->var->scalars >> scalar & 1))
+  if (!hd_task_type_is_free(*type) || !(type->var->scalars >> scalar & 1))
     return false;
   p->types[type_at(p, type->var)] = scalar;
   return true;
@@ -101,6 +102,8 @@ hd_scalar_t fuzz_pick_type(fuzz_pick_t *p, const hd_task_type_t *type) {
   hd_scalar_t known = type_of(p, type);
   if (known != HD_VOID)
     return known;
+  if (type->var->either[0])
+    return fuzz_pick_type(p, &(hd_task_type_t){HD_VOID, type->var->either[0]});
   const hd_type_var_t *var =
       type->var->accumulates ? type->var->accumulates : type->var;
   p->types[type_at(p, var)] = fuzz_type(p->g, var->scalars);

@@ -342,7 +342,7 @@ static void greatest_first(fuzz_graph_t *g) {
 
 static void convolution(fuzz_graph_t *g) {
   V x = some(g, 3, 4);
-  V y = with(g, fuzz_once_in(g, 3) ? "conv_grouped" : "conv", x);
+  V y = with(g, "conv", x);
   if (y && fuzz_once_in(g, 2))
     y = with(g, "batch_norm", y);
   else if (y)

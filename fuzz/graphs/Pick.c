@@ -274,6 +274,15 @@ static bool choose_attributes(fuzz_pick_t *p, attributes_t *list) {
     hd_task_type_t type = {HD_VOID, task->types.data[i]};
     if (type.var->accumulates || p->types[i] != HD_VOID)
       continue;
+    if (type.var->either[0]) { // Given, or left to be the first one.
+      type.var = type.var->either[fuzz_once_in(g, 2)];
+      if (fuzz_once_in(g, 2))
+        continue;
+      p->types[i] = fuzz_pick_type(p, &type);
+      hd_vec_push(&g->arena, list,
+                  of_type(g, task->types.data[i]->name, p->types[i]));
+      continue;
+    }
     hd_vec_push(&g->arena, list,
                 of_type(g, type.var->name, fuzz_pick_type(p, &type)));
   }

@@ -15,14 +15,9 @@ static const fuzz_rule_t rules[] = {
 #undef FUZZ_RULE
 };
 
-// A task that gives a wider type, NAME_wide, is asked what NAME is.
 const char *fuzz_rule_of(const char *task) {
-  size_t size = strlen(task);
-  if (size > 5 && strcmp(task + size - 5, "_wide") == 0)
-    size -= 5;
   for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-    if (strlen(rules[i].task) == size &&
-        strncmp(rules[i].task, task, size) == 0)
+    if (strcmp(rules[i].task, task) == 0)
       return rules[i].text;
   return "";
 }

@@ -194,6 +194,12 @@ static const hd_term_t *fold_operator(hd_arena_t *arena,
       ((op == HD_EXPR_MUL && (hd_flat_is_int(a, 0) || hd_flat_is_int(b, 0))) ||
        (op == HD_EXPR_MOD && hd_flat_is_int(b, 1))))
     return hd_flat_int(arena, HD_I64, 0);
+  // An index that never comes as far as b.
+  if (b_known && a->kind == HD_TERM_INDEX &&
+      hd_flat_range(a->u.index) <= b->u.i)
+    return op == HD_EXPR_DIV   ? hd_flat_int(arena, HD_I64, 0)
+           : op == HD_EXPR_MOD ? a
+                               : NULL;
   return NULL;
 }
 

@@ -49,8 +49,8 @@ static void what_moves_or_picks_is_no_arithmetic(void **state) {
 static void sums_of_products_are_products(void **state) {
   (void)state;
   static const char *const names[] = {
-      "matmul",       "matmul_nt",      "matmul_tn",   "matmul_tt", "conv",
-      "conv_grouped", "conv_transpose", "matmul_wide", "conv_wide", NULL};
+      "matmul", "matmul_nt",      "matmul_tn", "matmul_tt",
+      "conv",   "conv_transpose", NULL};
   check(HD_ARITHMETIC_PRODUCT, names);
 }
 

@@ -108,7 +108,7 @@ static const row_t rows[] = {
      "strides=[1] pads=[1] dilations=[1] sizes=[11]"},
     {"conv", "f16[1, 8, 9, 7, 5] f16[9, 8, 3, 2, 1]",
      "strides=[2, 1, 1] pads=[1, 1, 0] dilations=[1, 2, 1] sizes=[5, 7, 5]"},
-    {"conv_grouped", "f32[2, 8, 9, 9] f32[16, 2, 3, 3]",
+    {"conv", "f32[2, 8, 9, 9] f32[16, 2, 3, 3]",
      "groups=4 strides=[1, 1] pads=[1, 1] dilations=[1, 1] sizes=[9, 9]"},
     {"conv_transpose", "f32[2, 8, 5, 5] f32[8, 9, 3, 3]",
      "groups=1 strides=[2, 2] pads=[1, 1] dilations=[1, 1] sizes=[10, 10]"},

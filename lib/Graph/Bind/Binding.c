@@ -52,7 +52,7 @@ static bool bind_type(hd_binder_t *b, const hd_task_value_t *value,
                       hd_scalar_t scalar) {
   const hd_task_t *task = b->task;
   hd_scalar_t bound = value->type.scalar;
-  if (value->type.var && !value->type.var->accumulates) {
+  if (hd_task_type_is_free(value->type)) {
     size_t i = 0;
     while (task->types.data[i] != value->type.var)
       i++;
@@ -68,10 +68,27 @@ static bool bind_type(hd_binder_t *b, const hd_task_value_t *value,
                        hd_scalar_name(bound));
 }
 
-// Variables that accumulate follow from others.
+// Of the two types that a variable may be the one that is given, or the first.
+static bool settle_choice(hd_binder_t *b, size_t i) {
+  const hd_type_var_t *var = b->task->types.data[i];
+  hd_scalar_t types[2];
+  for (int k = 0; k < 2; k++)
+    types[k] =
+        hd_binding_type(b->binding, (hd_task_type_t){HD_VOID, var->either[k]});
+  if (b->types[i] == HD_VOID)
+    b->types[i] = types[0];
+  return b->types[i] == types[0] || b->types[i] == types[1] ||
+         hd_bind_fault(b, "type %s of task '%s' is %s or %s, not %s", var->name,
+                       b->task->name, hd_scalar_name(types[0]),
+                       hd_scalar_name(types[1]), hd_scalar_name(b->types[i]));
+}
+
+// Variables that accumulate, and choices, follow from others.
 static bool settle_type(hd_binder_t *b, size_t i) {
   const hd_type_var_t *var = b->task->types.data[i];
   const char *name = b->task->name;
+  if (var->either[0])
+    return settle_choice(b, i);
   if (var->accumulates)
     b->types[i] = hd_scalar_accumulator(hd_binding_type(
         b->binding, (hd_task_type_t){HD_VOID, var->accumulates}));
@@ -103,9 +120,11 @@ static bool bind_types(hd_binder_t *b) {
     if (task->inputs.data[i]->kind == HD_VALUE_INPUT &&
         !bind_type(b, task->inputs.data[i], b->inputs[i].type))
       return false;
-  for (int pass = 0; pass < 2; pass++) // What others accumulate, first.
+  for (int pass = 0; pass < 3; pass++) // What others follow from, first.
     for (size_t i = 0; i < task->types.size; i++)
-      if ((task->types.data[i]->accumulates != NULL) == pass &&
+      if ((task->types.data[i]->accumulates != NULL) +
+                  2 * (task->types.data[i]->either[0] != NULL) ==
+              pass &&
           !settle_type(b, i))
         return false;
   for (size_t i = 0; i < task->inputs.size; i++) {

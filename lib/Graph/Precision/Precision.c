@@ -6,11 +6,11 @@
 //
 //   c = matmul(a, b)            a_f16 = cast(a) { U = f16 }
 //   d = add(c, bias)            b_f16 = cast(b) { U = f16 }
-//   e = transpose_10(d)         c = matmul_wide(a_f16, b_f16)   // f32
+//   e = transpose_10(d)         c = matmul(a_f16, b_f16) { R = f32 }
 //   f = matmul(e, w)            d = add(c, bias)                // f32
 //                               d_f16 = cast(d) { U = f16 }
 //                               e_f16 = transpose_10(d_f16)
-//                               f = matmul_wide(e_f16, w_f16)   // w: once
+//                               f = matmul(e_f16, w_f16) { R = f32 }
 //
 // What a task computes says how it is treated (Graph/Arithmetic.h). Products
 // take narrow operands and give f32; where their result is wanted narrow and
@@ -87,17 +87,21 @@ static const hd_value_t *like(hd_precision_pass_t *l, const hd_value_t *value,
   return copy;
 }
 
+static const hd_attribute_t *type_attribute(hd_precision_pass_t *l,
+                                            const char *name, hd_scalar_t type,
+                                            hd_loc_t loc) {
+  hd_attribute_t *attribute = HD_ARENA_NEW(l->arena, hd_attribute_t);
+  *attribute = (hd_attribute_t){
+      .name = name, .kind = HD_ATTRIBUTE_TYPE, .loc = loc, .u.type = type};
+  return attribute;
+}
+
 static void put_cast(hd_precision_pass_t *l, const hd_value_t *from,
                      const hd_value_t *to) {
-  hd_attribute_t *type = HD_ARENA_NEW(l->arena, hd_attribute_t);
-  *type = (hd_attribute_t){.name = "U",
-                           .kind = HD_ATTRIBUTE_TYPE,
-                           .loc = to->loc,
-                           .u.type = to->type};
   const hd_attribute_t **attributes =
       HD_ARENA_ARRAY(l->arena, const hd_attribute_t *, 1);
   const hd_value_t **values = HD_ARENA_ARRAY(l->arena, const hd_value_t *, 2);
-  attributes[0] = type;
+  attributes[0] = type_attribute(l, "U", to->type, to->loc);
   values[0] = from;
   values[1] = to;
   hd_node_t *node = HD_ARENA_NEW(l->arena, hd_node_t);
@@ -170,16 +174,27 @@ static hd_scalar_t moving_type(hd_precision_pass_t *l, const hd_node_t *node) {
   return !node->task || hd_precision_takes(node, type) ? type : HD_F32;
 }
 
-// The task that leaves a product's result as it was summed up, if there is one
-// of its name, and if that is not what its own task does.
-static const hd_task_t *wide_task(hd_precision_pass_t *l, const hd_node_t *node,
-                                  const char **name) {
-  if (hd_precision_resolve(node, node->task->outputs.data[0]->type,
-                           l->narrow) == HD_F32)
-    return NULL;
-  *name = hd_arena_printf(l->arena, "%s_wide", node->op);
-  const hd_task_t *task = hd_module_find_task(l->module, *name);
-  return task ? task : hd_library_task(l->module->context, *name);
+// Lets a product leave its result as it was summed up, in f32, where its task
+// has that choice. node: in the graph; copy: with the operands that it takes
+// now.
+static void choose_result(hd_precision_pass_t *l, const hd_node_t *node,
+                          hd_node_t *copy, bool wide) {
+  const char *choice = node->task ? hd_precision_choice(node->task) : NULL;
+  if (!choice)
+    return;
+  hd_task_type_t result = node->task->outputs.data[0]->type;
+  const hd_attribute_t *given = hd_node_attribute(node, choice);
+  wide |= given && given->u.type == HD_F32;
+  const hd_attribute_t **attributes = HD_ARENA_ARRAY(
+      l->arena, const hd_attribute_t *, node->num_attributes + 1);
+  copy->attributes = attributes;
+  copy->num_attributes = 0;
+  for (uint32_t i = 0; i < node->num_attributes; i++)
+    if (node->attributes[i] != given)
+      attributes[copy->num_attributes++] = node->attributes[i];
+  if (wide && hd_precision_resolve(copy, result, HD_VOID) != HD_F32)
+    attributes[copy->num_attributes++] =
+        type_attribute(l, choice, HD_F32, node->loc);
 }
 
 // Puts a node that computes in a type; results in what follows from it.
@@ -193,11 +208,7 @@ static void put_in(hd_precision_pass_t *l, const hd_node_t *node,
   *copy = *node;
   copy->inputs = inputs;
   copy->outputs = outputs;
-  const hd_task_t *task = wide ? wide_task(l, node, &copy->op) : NULL;
-  copy->task = task ? task : node->task;
-  if (!task)
-    copy->op = node->op;
-  bool same = !task;
+  bool same = true;
   for (uint32_t i = 0; i < node->num_inputs; i++) {
     inputs[i] = as_type(l, node->inputs[i],
                         hd_precision_is_float(node->inputs[i]->type)
@@ -205,6 +216,8 @@ static void put_in(hd_precision_pass_t *l, const hd_node_t *node,
                             : node->inputs[i]->type);
     same &= inputs[i] == node->inputs[i];
   }
+  choose_result(l, node, copy, wide);
+  same &= copy->num_attributes == node->num_attributes;
   for (uint32_t i = 0; i < node->num_outputs; i++) {
     const hd_value_t *output = node->outputs[i];
     if (!output)

@@ -54,6 +54,11 @@ hd_scalar_t hd_precision_resolve(const hd_node_t *node, hd_task_type_t type,
     hd_scalar_t of = hd_precision_resolve(node, base, floats);
     return of == HD_VOID ? of : hd_scalar_accumulator(of);
   }
+  if (type.var->either[0]) {
+    const hd_attribute_t *given = hd_node_attribute(node, type.var->name);
+    hd_task_type_t first = {HD_VOID, type.var->either[0]};
+    return given ? given->u.type : hd_precision_resolve(node, first, floats);
+  }
   for (size_t i = 0; i < node->task->inputs.size; i++) {
     const hd_value_t *operand = operand_of(node, i);
     if (operand && node->task->inputs.data[i]->type.var == type.var)
@@ -89,10 +94,17 @@ static bool has_floats(const hd_node_t *node) {
   return false;
 }
 
+const char *hd_precision_choice(const hd_task_t *task) {
+  const hd_type_var_t *var = task->outputs.data[0]->type.var;
+  return var && var->either[0] ? var->name : NULL;
+}
+
 // A type that the node gives, which its operands do not.
 static const hd_attribute_t *given_type(const hd_node_t *node) {
+  const char *choice = hd_precision_choice(node->task);
   for (uint32_t i = 0; i < node->num_attributes; i++)
-    if (node->attributes[i]->kind == HD_ATTRIBUTE_TYPE)
+    if (node->attributes[i]->kind == HD_ATTRIBUTE_TYPE &&
+        (!choice || strcmp(node->attributes[i]->name, choice) != 0))
       return node->attributes[i];
   return NULL;
 }

@@ -53,6 +53,9 @@ bool hd_precision_stores_narrow(hd_precision_pass_t *l,
 // operand binds it.
 hd_scalar_t hd_precision_resolve(const hd_node_t *node, hd_task_type_t type,
                                  hd_scalar_t floats);
+// The type variable of a task's result that a node may choose, by name; NULL:
+// it follows from the operands.
+const char *hd_precision_choice(const hd_task_t *task);
 // Whether a node may compute in a type: every variable takes it, and every
 // result has a type that follows from the operands'.
 bool hd_precision_takes(const hd_node_t *node, hd_scalar_t floats);

@@ -50,14 +50,19 @@ static hd_scalar_t draw_type(hd_instance_t *n, uint32_t scalars) {
 }
 
 static void draw_types(hd_instance_t *n, const hd_task_t *s) {
-  for (int pass = 0; pass < 2; pass++)
+  for (int pass = 0; pass < 3; pass++)
     for (size_t i = 0; i < s->types.size; i++) {
       const hd_type_var_t *var = s->types.data[i];
-      if (!pass && !var->accumulates)
+      bool is_free = hd_task_type_is_free((hd_task_type_t){HD_VOID, var});
+      const hd_type_var_t *choice =
+          pass == 2 && var->either[0] ? var->either[pick(n, 2)] : NULL;
+      if (!pass && is_free)
         n->types[i] = draw_type(n, var->scalars);
       for (size_t of = 0; pass && of < s->types.size; of++)
-        if (var->accumulates == s->types.data[of])
+        if (pass == 1 && var->accumulates == s->types.data[of])
           n->types[i] = hd_scalar_accumulator(n->types[of]);
+        else if (choice == s->types.data[of])
+          n->types[i] = n->types[of];
     }
 }
 

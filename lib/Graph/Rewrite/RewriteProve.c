@@ -125,7 +125,7 @@ static unsigned count_types(const hd_task_t *signature) {
   for (size_t i = 0; i < signature->types.size; i++) {
     const hd_type_var_t *var = signature->types.data[i];
     unsigned count = (unsigned)__builtin_popcount(var->scalars);
-    if (!var->accumulates && count > most)
+    if (hd_task_type_is_free((hd_task_type_t){HD_VOID, var}) && count > most)
       most = count;
   }
   return most;

@@ -90,19 +90,6 @@ hd_attribute_t *hd_rule_evaluate(const hd_rule_attribute_t *a,
   return NULL;
 }
 
-bool hd_rule_attributes(const hd_rule_node_t *node, const hd_task_binding_t *b,
-                        hd_precision_t precision, hd_arena_t *arena,
-                        hd_attribute_list_t *list) {
-  for (uint32_t i = 0; i < node->num_attributes; i++) {
-    const hd_attribute_t *a =
-        hd_rule_evaluate(node->attributes[i], b, precision, arena);
-    if (!a)
-      return false;
-    hd_vec_push(arena, list, a);
-  }
-  return true;
-}
-
 // --- Of nodes ---
 
 bool hd_attribute_equal(const hd_attribute_t *a, const hd_attribute_t *b) {
@@ -250,6 +237,15 @@ static bool is_of_task(const hd_task_t *task, const char *name) {
   return false;
 }
 
+// Of two types, of which the first is the default.
+static bool is_choice(const hd_task_t *task, const char *name) {
+  for (size_t i = 0; task && i < task->types.size; i++)
+    if (task->types.data[i]->either[0] &&
+        strcmp(task->types.data[i]->name, name) == 0)
+      return true;
+  return false;
+}
+
 static bool is_wanted(const hd_rule_node_t *node, const char *name) {
   for (uint32_t i = 0; i < node->num_attributes; i++)
     if (strcmp(node->attributes[i]->name, name) == 0)
@@ -277,11 +273,30 @@ bool hd_rule_check(const hd_rule_node_t *node,
   // What the rule does not speak of has its default.
   for (uint32_t i = 0; i < num_attributes; i++) {
     const char *name = attributes[i]->name;
+    if (!is_wanted(node, name) && is_choice(node->task, name))
+      return false;
     if (is_wanted(node, name) || !is_of_task(node->task, name))
       continue;
     const hd_attribute_t *usual = default_of(node->task, name, arena);
     if (!usual || !says_same(usual, attributes[i]))
       return false;
+  }
+  return true;
+}
+
+// A default is not written.
+bool hd_rule_attributes(const hd_rule_node_t *node, const hd_task_binding_t *b,
+                        hd_precision_t precision, hd_arena_t *arena,
+                        hd_attribute_list_t *list) {
+  for (uint32_t i = 0; i < node->num_attributes; i++) {
+    const hd_attribute_t *a =
+        hd_rule_evaluate(node->attributes[i], b, precision, arena);
+    if (!a)
+      return false;
+    const hd_attribute_t *usual =
+        node->task ? default_of(node->task, a->name, arena) : NULL;
+    if (!usual || !says_same(usual, a))
+      hd_vec_push(arena, list, a);
   }
   return true;
 }

@@ -87,12 +87,18 @@ hd_scalar_t hd_scalar_accumulator(hd_scalar_t scalar) {
   return hd_type_is_signed(type) ? HD_I32 : HD_U32;
 }
 
+bool hd_task_type_is_free(hd_task_type_t type) {
+  return type.var && !type.var->accumulates && !type.var->either[0];
+}
+
 uint32_t hd_task_type_scalars(hd_task_type_t type) {
   if (!type.var)
     return UINT32_C(1) << type.scalar;
-  if (!type.var->accumulates)
-    return type.var->scalars;
   uint32_t set = 0;
+  for (int i = 0; type.var->either[i] && i < 2; i++)
+    set |= hd_task_type_scalars((hd_task_type_t){HD_VOID, type.var->either[i]});
+  if (!type.var->accumulates)
+    return set ? set : type.var->scalars;
   for (int i = 0; i < HD_SCALAR_COUNT; i++)
     if (type.var->accumulates->scalars >> i & 1)
       set |= UINT32_C(1) << hd_scalar_accumulator((hd_scalar_t)i);

@@ -40,13 +40,15 @@ typedef enum hd_builtin_monoid {
 
 // A type variable: one of a set of scalars, or the type in which values of
 // another one are accumulated (f32 for narrow floats, i32 for narrow integers,
-// else itself).
+// else itself), or what one of two others stands for, the first one where
+// nothing says which.
 typedef struct hd_type_var {
   const char *name;
   hd_loc_t loc;
   uint32_t scalars;                      // A bit for each hd_scalar_t.
   bool restricted;                       // By a where clause, which is printed.
-  const struct hd_type_var *accumulates; // NULL: independent.
+  const struct hd_type_var *accumulates; // NULL: it accumulates none.
+  const struct hd_type_var *either[2];   // NULL: there is no choice.
 } hd_type_var_t;
 
 // A scalar type, or a variable that stands for one.
@@ -219,6 +221,9 @@ hd_expr_kind_t hd_monoid_operator(hd_builtin_monoid_t monoid);
 const char *hd_monoid_name(hd_builtin_monoid_t monoid);
 const char *hd_limit_name(hd_limit_t limit); // "largest"
 
+// Whether a type is one that operands or attributes bind: a variable that
+// follows from no other.
+bool hd_task_type_is_free(hd_task_type_t type);
 bool hd_task_type_equal(hd_task_type_t a, hd_task_type_t b);
 const char *hd_task_type_name(hd_task_type_t type);
 // The scalars that a type may be, a bit for each.

@@ -41,4 +41,9 @@ bool hd_parse_elements(hd_graph_parser_t *g, hd_value_t *value);
 // name = value, ... up to the '}'.
 bool hd_parse_attributes(hd_graph_parser_t *g, hd_node_t *node);
 
+// --- NodeTypes.c ---
+
+// Gives a task's node the attributes that the types written of its results say.
+void hd_settle_node_types(hd_arena_t *arena, hd_node_t *node);
+
 #endif

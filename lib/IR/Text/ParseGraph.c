@@ -295,6 +295,8 @@ static bool parse_one(hd_graph_parser_t *g, entries_t *entries) {
       declare(g, entries, results.data[i]);
   node->num_outputs = (uint32_t)results.size;
   node->outputs = (const hd_value_t *const *)results.data;
+  if (ok)
+    hd_settle_node_types(p->arena, node);
   hd_vec_push(p->arena, &g->graph->nodes, (const hd_node_t *)node);
   if (ok && !hd_peek(p)->first_on_line && !hd_at(p, "}"))
     return hd_expected(p, "the end of the line");

@@ -263,22 +263,55 @@ static bool parse_output(hd_task_parser_t *t) {
          hd_parse_task_result(t, name, loc, false);
 }
 
-// in {f16, f32} | in float | = acc(T)
+// Whether another variable is one of two that this one is among, or, of sums
+// alone, accumulates its values.
+static bool is_followed(const hd_task_t *task, const hd_type_var_t *var,
+                        bool by_sums) {
+  for (size_t i = 0; i < task->types.size; i++) {
+    const hd_type_var_t *other = task->types.data[i];
+    if (other->accumulates == var ||
+        (!by_sums && (other->either[0] == var || other->either[1] == var)))
+      return true;
+  }
+  return false;
+}
+
+// acc(T) | T or A
+static bool derive_type(hd_task_parser_t *t, hd_type_var_t *var) {
+  bool is_sum =
+      hd_at(t->p, "acc") && strcmp(hd_peek_ahead(t->p, 1)->text, "(") == 0;
+  t->p->at += is_sum ? 2 : 0;
+  const hd_type_var_t *of[2] = {NULL, NULL};
+  for (int i = 0; i < (is_sum ? 1 : 2); i++) {
+    hd_task_type_t type;
+    if (i && !hd_expect(t->p, "or"))
+      return false;
+    size_t at = t->p->at;
+    if (!hd_parse_task_type(t, &type))
+      return false;
+    of[i] = type.var;
+    if (!type.var || type.var == var || type.var->either[0] ||
+        (is_sum && type.var->accumulates) ||
+        is_followed(t->task, var, is_sum)) {
+      t->p->at = at;
+      return hd_expected(t->p, "another type variable");
+    }
+  }
+  if (is_sum)
+    var->accumulates = of[0];
+  else
+    memcpy(var->either, of, sizeof of);
+  return !is_sum || hd_expect(t->p, ")");
+}
+
+// in {f16, f32} | in float | = acc(T) | = T or A
 static bool restrict_type(hd_task_parser_t *t, hd_type_var_t *var) {
   hd_loc_t loc = hd_here(t->p);
   if (var->restricted)
     return hd_error(t->p->diags, loc, HD_E0303, var->name);
   var->restricted = true;
-  if (hd_accept(t->p, "=")) {
-    if (!hd_expect(t->p, "acc") || !hd_expect(t->p, "("))
-      return false;
-    hd_type_var_t *of = find_type(t->task, hd_peek(t->p)->text);
-    if (!of || of == var || of->accumulates)
-      return hd_expected(t->p, "another type variable");
-    t->p->at++;
-    var->accumulates = of;
-    return hd_expect(t->p, ")");
-  }
+  if (hd_accept(t->p, "="))
+    return derive_type(t, var);
   if (!hd_expect(t->p, "in"))
     return false;
   if (!hd_accept(t->p, "{")) {

@@ -343,6 +343,11 @@ static void print_type_var(hd_buffer_t *out, const hd_type_var_t *var) {
     hd_buffer_printf(out, " = acc(%s)", var->accumulates->name);
     return;
   }
+  if (var->either[0]) {
+    hd_buffer_printf(out, " = %s or %s", var->either[0]->name,
+                     var->either[1]->name);
+    return;
+  }
   for (int i = 0; i < 4; i++)
     if (var->scalars == hd_scalar_set(sets[i])) {
       hd_buffer_printf(out, " in %s", sets[i]);

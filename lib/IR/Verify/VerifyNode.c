@@ -128,6 +128,35 @@ static hd_scalar_t *bound_type(const bound_t *bound, const hd_type_var_t *var) {
   return &bound->types[i];
 }
 
+// VOID: it is not known.
+static hd_scalar_t type_of(const bound_t *bound, const hd_type_var_t *var) {
+  if (!var->accumulates)
+    return *bound_type(bound, var);
+  hd_scalar_t of = *bound_type(bound, var->accumulates);
+  return of == HD_VOID ? of : hd_scalar_accumulator(of);
+}
+
+// A result whose type is one of two: the node says which, or it is the first.
+static void verify_choice(hd_graph_verifier_t *g, const hd_node_t *node,
+                          const bound_t *bound, const hd_task_value_t *wanted,
+                          const hd_value_t *value, hd_loc_t loc) {
+  const hd_type_var_t *var = wanted->type.var;
+  hd_scalar_t said = *bound_type(bound, var);
+  hd_scalar_t first = type_of(bound, var->either[0]);
+  hd_scalar_t second = type_of(bound, var->either[1]);
+  hd_scalar_t type = said == HD_VOID ? first : said;
+  if (first == HD_VOID || second == HD_VOID)
+    return;
+  if (type != first && type != second)
+    hd_verify_fault(&g->v, loc, "'%s' of task '%s' is %s or %s, not %s",
+                    wanted->name, node->op, hd_scalar_name(first),
+                    hd_scalar_name(second), hd_scalar_name(type));
+  else if (type != value->type)
+    hd_verify_fault(&g->v, loc, "'%s' of task '%s' is %s where %s is %s",
+                    wanted->name, node->op, hd_scalar_name(value->type),
+                    var->name, hd_scalar_name(type));
+}
+
 static void verify_operand(hd_graph_verifier_t *g, const hd_node_t *node,
                            const bound_t *bound, const hd_task_value_t *wanted,
                            const hd_value_t *value, hd_loc_t loc) {
@@ -139,7 +168,9 @@ static void verify_operand(hd_graph_verifier_t *g, const hd_node_t *node,
       !(hd_task_type_scalars(type) >> value->type & 1)) {
     hd_verify_fault(&g->v, loc, "'%s' of task '%s' cannot be %s", wanted->name,
                     node->op, hd_scalar_name(value->type));
-  } else if (value->type != HD_VOID && type.var && !type.var->accumulates) {
+  } else if (value->type != HD_VOID && type.var && type.var->either[0]) {
+    verify_choice(g, node, bound, wanted, value, loc);
+  } else if (value->type != HD_VOID && hd_task_type_is_free(type)) {
     hd_scalar_t *known = bound_type(bound, type.var);
     if (*known != HD_VOID && *known != value->type)
       hd_verify_fault(&g->v, loc, "'%s' of task '%s' is %s where %s is %s",

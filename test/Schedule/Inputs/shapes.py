@@ -34,7 +34,7 @@ def case(number):
     text = """graph main(x: f16[{z}, {m}, {k}], w: f16[{w}], b: f16[{n}]) -> y {{
   xt: {t}[{z}, {m}, {k}] = cast(x) {{ U = {t} }}
   wt: {t}[{w}] = cast(w) {{ U = {t} }}
-  p: f32[{z}, {m}, {n}] = matmul{nt}_wide(xt, wt)
+  p: f32[{z}, {m}, {n}] = matmul{nt}(xt, wt)
   bw: f32[{n}] = cast(b) {{ U = f32 }}
   s: f32[{z}, {m}, {n}] = add(p, bw)
   y: f32[{z}, {m}, {n}] = relu(s)

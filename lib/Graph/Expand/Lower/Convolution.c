@@ -62,8 +62,7 @@ const hd_value_t *hd_lower_convolution(hd_lowering_t *l, const hd_value_t *x,
   if (groups > 1)
     hd_attributes_int(l, &attributes, "groups", groups);
   const hd_value_t *inputs[] = {x, w};
-  return hd_lower_task(l, groups > 1 ? "conv_grouped" : "conv", inputs, 2,
-                       &attributes, NULL);
+  return hd_lower_task(l, "conv", inputs, 2, &attributes, NULL);
 }
 
 bool hd_onnx_conv(hd_lowering_t *l) {
