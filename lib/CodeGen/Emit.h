@@ -22,10 +22,9 @@
 #include <llvm-c/TargetMachine.h>
 
 enum {
-  HD_EMIT_SHARED = 3,        // Shared memory's address space on the GPU.
-  HD_EMIT_SLOTS = 32,        // 64 bits each.
-  HD_EMIT_WIDE_SLOTS = 128,  // With accumulators of 128 registers.
-  HD_EMIT_CHECK_VALUES = 32, // So ranks up to 16.
+  HD_EMIT_SHARED = 3,       // Shared memory's address space on the GPU.
+  HD_EMIT_SLOTS = 32,       // 64 bits each.
+  HD_EMIT_WIDE_SLOTS = 128, // With accumulators of 128 registers.
 };
 
 // A register tensor whose elements are values (EmitCells.c).
@@ -60,6 +59,8 @@ typedef struct hd_binding {
   const hd_cells_t *cells; // Of a register tensor that has none.
   bool invariant;          // Tensor that nobody writes during the launch.
   bool is_table;           // A constant of the module.
+  LLVMValueRef written;    // Of registers under --sanitize: a byte an element;
+                           // NULL where they have an initial value.
   uint32_t number;         // hd_sim_site_t.declaration
 } hd_binding_t;
 
@@ -300,6 +301,17 @@ const hd_binding_t *hd_emit_bind_table(hd_emit_t *e, const hd_var_t *table);
 LLVMValueRef hd_emit_table_element(hd_emit_t *e, const hd_expr_t *load,
                                    LLVMValueRef offset);
 
+// What an access names, whichever node it came from.
+typedef struct hd_access {
+  const hd_var_t *var;
+  bool linear;
+  uint32_t num_indices;
+  const hd_expr_t *const *indices;
+  hd_type_t type; // With the lanes.
+  hd_loc_t loc;
+  bool bare; // The layout's swizzle is left to the hardware.
+} hd_access_t;
+
 // EmitAccess.c, EmitAddress.c
 // The address of an element and what is known of it.
 typedef struct hd_place {
@@ -330,6 +342,10 @@ bool hd_emit_cell(hd_emit_t *e, const hd_expr_t *access,
 bool hd_emit_has_registers(hd_emit_t *e, const hd_expr_t *call, unsigned i,
                            int64_t first);
 hd_place_t hd_emit_registers(hd_emit_t *e, const hd_expr_t *call, unsigned i);
+// As hd_emit_check_written(), of an intrinsic's operand.
+void hd_emit_check_registers(hd_emit_t *e, const hd_expr_t *x,
+                             const hd_place_t *place, unsigned count,
+                             LLVMValueRef condition);
 LLVMValueRef hd_emit_load(hd_emit_t *e, const hd_expr_t *x);
 void hd_emit_store(hd_emit_t *e, const hd_stmt_t *stmt);
 void hd_emit_store_to(hd_emit_t *e, const hd_expr_t *place, hd_type_t type,
@@ -340,6 +356,34 @@ void hd_emit_declare(hd_emit_t *e, const hd_stmt_t *stmt);
 LLVMValueRef hd_emit_site(hd_emit_t *e, hd_loc_t loc, const char *name,
                           int access, const hd_binding_t *binding,
                           unsigned rank, unsigned lanes);
+
+// EmitCheck.c: under --sanitize.
+// Asks the simulator whether the access may be done; of registers, offset is
+// the element. Fills in allowed and site.
+void hd_emit_check(hd_emit_t *e, const hd_access_t *a, int kind,
+                   LLVMValueRef offset, hd_place_t *place);
+// Whether an access at a constant offset cannot be out of bounds.
+bool hd_emit_is_inside(hd_emit_t *e, const hd_access_t *a, LLVMValueRef offset);
+// An index, in 64 bits.
+LLVMValueRef hd_emit_index(hd_emit_t *e, const hd_expr_t *x);
+// Reports indices whose arithmetic wraps. Whether one does; NULL: none can.
+LLVMValueRef hd_emit_check_overflow(hd_emit_t *e, const hd_access_t *a,
+                                    int kind, const hd_binding_t *binding);
+// Registers that have been declared without a value; count elements, from a
+// place on, are written, or are read, which is reported where one of them was
+// not (and the condition, or NULL, holds).
+void hd_emit_begin_unwritten(hd_emit_t *e, hd_binding_t *binding,
+                             LLVMTypeRef type, int64_t count);
+void hd_emit_mark_written(hd_emit_t *e, const hd_place_t *place,
+                          unsigned count);
+void hd_emit_check_written(hd_emit_t *e, const hd_access_t *a, int kind,
+                           const hd_place_t *place, unsigned count,
+                           LLVMValueRef condition);
+
+// EmitExact.c: the index without wrapping; NULL: it cannot wrap. Notes that a
+// value is i32 arithmetic.
+LLVMValueRef hd_emit_exact(hd_emit_t *e, LLVMValueRef index);
+void hd_emit_mark_wrapping(hd_emit_t *e, LLVMValueRef value);
 
 // EmitRegisters.c: the registers of PTX that a value takes.
 enum { HD_EMIT_MAX_REGISTERS = 160 };

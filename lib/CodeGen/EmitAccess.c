@@ -11,17 +11,6 @@
 
 #define B e->builder
 
-// What an access names, whichever node it came from.
-typedef struct access {
-  const hd_var_t *var;
-  bool linear;
-  uint32_t num_indices;
-  const hd_expr_t *const *indices;
-  hd_type_t type; // With the lanes.
-  hd_loc_t loc;
-  bool bare; // The layout's swizzle is left to the hardware.
-} access_t;
-
 static bool is_cheap(void *argument, const hd_expr_t *x) {
   (void)argument;
   return !hd_expr_is_access(x) && x->kind != HD_EXPR_CALL;
@@ -48,104 +37,32 @@ name_indices(hd_emit_t *e, const hd_expr_t *const *indices, uint32_t count) {
   return named;
 }
 
-static access_t access_of(hd_emit_t *e, const hd_expr_t *x) {
+static hd_access_t access_of(hd_emit_t *e, const hd_expr_t *x) {
   uint32_t count = hd_expr_num_indices(x);
-  return (access_t){.var = x->u.var,
-                    .linear = x->linear,
-                    .num_indices = count,
-                    .indices = x->linear ? x->operands
-                                         : name_indices(e, x->operands, count),
-                    .type = x->type,
-                    .loc = x->loc};
+  return (hd_access_t){
+      .var = x->u.var,
+      .linear = x->linear,
+      .num_indices = count,
+      .indices = x->linear ? x->operands : name_indices(e, x->operands, count),
+      .type = x->type,
+      .loc = x->loc};
 }
 
 static unsigned element_bits(hd_type_t type) {
   return hd_scalar_bits((hd_scalar_t)type.scalar);
 }
 
-static LLVMValueRef as_i64(hd_emit_t *e, const hd_expr_t *x) {
-  LLVMValueRef value = hd_emit_expr(e, x);
-  return LLVMBuildIntCast2(B, value, e->i64, hd_type_is_signed(x->type), "");
-}
-
-static const hd_expr_t *offset_of(hd_emit_t *e, const access_t *a) {
+static const hd_expr_t *offset_of(hd_emit_t *e, const hd_access_t *a) {
   const hd_tensor_t *tensor = a->var->tensor;
   return a->linear ? a->indices[0]
          : a->bare ? hd_tensor_bare_offset(&e->arena, tensor, a->indices)
                    : hd_tensor_offset(&e->arena, tensor, a->indices);
 }
 
-// A private, constant hd_sim_site_t.
-LLVMValueRef hd_emit_site(hd_emit_t *e, hd_loc_t loc, const char *name,
-                          int access, const hd_binding_t *binding,
-                          unsigned rank, unsigned lanes) {
-  const hd_tensor_t *tensor = binding ? binding->var->tensor : NULL;
-  unsigned scope = !tensor             ? 0
-                   : binding->is_table ? HD_SIM_CONSTANT
-                                       : (unsigned)tensor->scope;
-  LLVMValueRef text = LLVMBuildGlobalString(B, name ? name : "", "name");
-  LLVMValueRef fields[] = {
-      LLVMConstInt(e->i32, loc.source, false),
-      LLVMConstInt(e->i32, loc.offset, false),
-      text,
-      LLVMConstInt(e->i32, (uint64_t)access, false),
-      LLVMConstInt(e->i32, scope, false),
-      LLVMConstInt(e->i32, rank, false),
-      LLVMConstInt(e->i32, tensor ? element_bits(tensor->element) : 0, false),
-      LLVMConstInt(e->i32, lanes, false),
-      LLVMConstInt(e->i32, binding ? binding->number : 0, false),
-  };
-  LLVMValueRef value = LLVMConstStructInContext(
-      e->context, fields, sizeof fields / sizeof *fields, false);
-  LLVMValueRef global = LLVMAddGlobal(e->llvm, LLVMTypeOf(value), "site");
-  LLVMSetInitializer(global, value);
-  LLVMSetGlobalConstant(global, true);
-  LLVMSetLinkage(global, LLVMPrivateLinkage);
-  return global;
-}
-
-static void put_i64(hd_emit_t *e, LLVMValueRef values, unsigned i,
-                    LLVMValueRef value) {
-  LLVMValueRef index = LLVMConstInt(e->i64, i, false);
-  LLVMBuildStore(B, value,
-                 LLVMBuildInBoundsGEP2(B, e->i64, values, &index, 1, ""));
-}
-
-// Under --sanitize: asks the simulator whether the access may be done.
-static void check(hd_emit_t *e, const access_t *a, int kind,
-                  hd_place_t *place) {
-  const hd_tensor_t *tensor = a->var->tensor;
-  unsigned rank = a->linear ? 1 : tensor->rank;
-  if (2 * rank > HD_EMIT_CHECK_VALUES) {
-    hd_emit_error(e, a->loc, HD_E0307, "a tensor's rank under --sanitize", 0LL,
-                  (long long)HD_EMIT_CHECK_VALUES / 2, (long long)rank);
-    return;
-  }
-  // All first, for an index may hold accesses that are checked themselves.
-  LLVMValueRef checked[HD_EMIT_CHECK_VALUES];
-  for (unsigned i = 0; i < rank; i++) {
-    const hd_expr_t *size =
-        a->linear ? hd_tensor_storage(&e->arena, tensor) : tensor->shape[i];
-    checked[i] = as_i64(e, a->indices[i]);
-    checked[rank + i] = as_i64(e, size);
-  }
-  LLVMValueRef values = e->check_values;
-  for (unsigned i = 0; i < 2 * rank; i++)
-    put_i64(e, values, i, checked[i]);
-  place->site = hd_emit_site(e, a->loc, a->var->name, kind, place->binding,
-                             rank, a->type.lanes);
-  // The address of registers would keep them in memory; nobody asks for it.
-  LLVMValueRef address = tensor->scope == HD_SCOPE_REGISTER
-                             ? LLVMConstNull(e->ptr)
-                             : place->pointer;
-  LLVMValueRef args[] = {e->thread, place->site, values, address};
-  place->allowed = hd_emit_c_call(e, "hd_sim_check", e->i1, args, 4);
-}
-
 // On the GPU an element of a register tensor must be found when the code is
 // made. Where the index is no constant yet, LLVM's passes may still make it one
 // (known bits); Ptx.c looks at what is left, by this mark.
-static void mark_dynamic(hd_emit_t *e, const access_t *a, LLVMValueRef gep) {
+static void mark_dynamic(hd_emit_t *e, const hd_access_t *a, LLVMValueRef gep) {
   if (!e->dynamic)
     e->dynamic = HD_ARENA_NEW(&e->arena, hd_dynamic_t);
   if (!e->dynamic->tensor)
@@ -163,7 +80,7 @@ static void mark_dynamic(hd_emit_t *e, const access_t *a, LLVMValueRef gep) {
                       e->context, LLVMMDNodeInContext2(e->context, parts, 3)));
 }
 
-static LLVMValueRef register_address(hd_emit_t *e, const access_t *a,
+static LLVMValueRef register_address(hd_emit_t *e, const hd_access_t *a,
                                      LLVMValueRef base, LLVMValueRef offset) {
   LLVMTypeRef type = hd_emit_memory_type(e, a->var->tensor->element);
   offset = hd_emit_known(e, offset);
@@ -173,50 +90,7 @@ static LLVMValueRef register_address(hd_emit_t *e, const access_t *a,
   return gep;
 }
 
-// A constant offset is right where it lies in the storage and the indices that
-// are constants on their axes. Others (of a layout by a mapping) cancel out.
-static bool is_surely_inside(hd_emit_t *e, const access_t *a,
-                             LLVMValueRef offset) {
-  const hd_tensor_t *tensor = a->var->tensor;
-  int64_t size, first, lanes = a->type.lanes;
-  if (!LLVMIsAConstantInt(offset) || !hd_tensor_storage_const(tensor, &size))
-    return false;
-  first = LLVMConstIntGetSExtValue(offset);
-  if (first < 0 || first + lanes > size)
-    return false;
-  for (unsigned i = 0; !a->linear && i < a->num_indices; i++) {
-    LLVMValueRef index = hd_emit_expr(e, a->indices[i]);
-    if (!LLVMIsAConstantInt(index) ||
-        !hd_expr_fold_int(tensor->shape[i], &size))
-      continue;
-    first = LLVMConstIntGetSExtValue(index);
-    if (first < 0 || first + (i + 1 == tensor->rank ? lanes : 1) > size)
-      return false;
-  }
-  return true;
-}
-
-// Under --sanitize, of registers: most indices are constants, and right; but
-// the registers may be accumulators that a product is under way to, which are
-// known by the element's number.
-static void check_register(hd_emit_t *e, const access_t *a, int kind,
-                           LLVMValueRef offset, hd_place_t *place) {
-  if (!is_surely_inside(e, a, offset))
-    check(e, a, kind, place);
-  bool may_be_sums = e->num_slots == HD_EMIT_WIDE_SLOTS && kind != HD_SIM_PLACE;
-  int64_t size;
-  if (!may_be_sums || !hd_tensor_storage_const(a->var->tensor, &size))
-    return;
-  put_i64(e, e->check_values, 0, offset);
-  put_i64(e, e->check_values, 1, LLVMConstInt(e->i64, (uint64_t)size, false));
-  LLVMValueRef site = hd_emit_site(e, a->loc, a->var->name, kind,
-                                   place->binding, 1, a->type.lanes);
-  LLVMValueRef args[] = {e->thread, site, e->check_values,
-                         LLVMConstNull(e->ptr)};
-  hd_emit_c_call(e, "hd_sim_check", e->i1, args, 4);
-}
-
-static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {
+static hd_place_t place_of(hd_emit_t *e, const hd_access_t *a, int kind) {
   hd_place_t place = {.binding = hd_emit_find(e, a->var)};
   if (!place.binding) {
     hd_emit_error(e, a->loc, HD_E0301, a->var->name);
@@ -259,15 +133,13 @@ static hd_place_t place_of(hd_emit_t *e, const access_t *a, int kind) {
     LLVMTypeRef type = hd_emit_memory_type(e, tensor->element);
     place.pointer = LLVMBuildGEP2(B, type, base, &offset, 1, "");
   }
-  if (e->sanitize && tensor->scope == HD_SCOPE_REGISTER)
-    check_register(e, a, kind, offset, &place);
-  else if (e->sanitize)
-    check(e, a, kind, &place);
+  if (e->sanitize)
+    hd_emit_check(e, a, kind, offset, &place);
   return place;
 }
 
 hd_place_t hd_emit_place(hd_emit_t *e, const hd_expr_t *access, int kind) {
-  access_t a = access_of(e, access);
+  hd_access_t a = access_of(e, access);
   hd_place_t place = place_of(e, &a, kind);
   if (kind == HD_SIM_PLACE && place.binding && place.binding->is_table)
     hd_emit_error(e, access->loc, HD_E0508, "a place in a table",
@@ -276,13 +148,13 @@ hd_place_t hd_emit_place(hd_emit_t *e, const hd_expr_t *access, int kind) {
 }
 
 hd_place_t hd_emit_matrix_place(hd_emit_t *e, const hd_expr_t *matrix) {
-  access_t a = access_of(e, matrix);
+  hd_access_t a = access_of(e, matrix);
   a.bare = true;
   return place_of(e, &a, HD_SIM_PLACE);
 }
 
-static bool cell_of(hd_emit_t *e, const access_t *a, const hd_cells_t **cells,
-                    int64_t *index) {
+static bool cell_of(hd_emit_t *e, const hd_access_t *a,
+                    const hd_cells_t **cells, int64_t *index) {
   *cells = hd_emit_find(e, a->var)->cells;
   LLVMValueRef offset = hd_emit_known(e, hd_emit_expr(e, offset_of(e, a)));
   bool is_known = LLVMIsAConstantInt(offset);
@@ -295,7 +167,7 @@ static bool cell_of(hd_emit_t *e, const access_t *a, const hd_cells_t **cells,
 
 bool hd_emit_cell(hd_emit_t *e, const hd_expr_t *access,
                   const hd_cells_t **cells, int64_t *index) {
-  access_t a = access_of(e, access);
+  hd_access_t a = access_of(e, access);
   return cell_of(e, &a, cells, index);
 }
 
@@ -315,6 +187,14 @@ bool hd_emit_has_registers(hd_emit_t *e, const hd_expr_t *call, unsigned i,
   return false;
 }
 
+void hd_emit_check_registers(hd_emit_t *e, const hd_expr_t *x,
+                             const hd_place_t *place, unsigned count,
+                             LLVMValueRef condition) {
+  hd_access_t a = access_of(e, x);
+  if (place->binding && place->binding->written)
+    hd_emit_check_written(e, &a, HD_SIM_PLACE, place, count, condition);
+}
+
 hd_place_t hd_emit_registers(hd_emit_t *e, const hd_expr_t *call, unsigned i) {
   hd_place_t place = hd_emit_place(e, call->operands[i], HD_SIM_PLACE);
   LLVMValueRef offset = place.offset ? hd_emit_known(e, place.offset) : NULL;
@@ -323,14 +203,14 @@ hd_place_t hd_emit_registers(hd_emit_t *e, const hd_expr_t *call, unsigned i) {
   return place;
 }
 
-static bool is_in_cells(hd_emit_t *e, const access_t *a) {
+static bool is_in_cells(hd_emit_t *e, const hd_access_t *a) {
   const hd_binding_t *binding = hd_emit_find(e, a->var);
   return binding && binding->cells;
 }
 
 // In bytes. The GPU's vectors are aligned to their size, or it faults; the host
 // needs no more than its element's.
-static unsigned alignment(const hd_emit_t *e, const access_t *a) {
+static unsigned alignment(const hd_emit_t *e, const hd_access_t *a) {
   const hd_tensor_t *tensor = a->var->tensor;
   unsigned element = tensor->scope == HD_SCOPE_REGISTER
                          ? hd_emit_register_bits(tensor->element) / 8
@@ -342,12 +222,12 @@ static unsigned alignment(const hd_emit_t *e, const access_t *a) {
   return whole < 16 ? whole : 16;
 }
 
-static bool is_bytewise(const access_t *a) {
+static bool is_bytewise(const hd_access_t *a) {
   return hd_type_is_bool(a->type) || element_bits(a->type) < 8;
 }
 
 static LLVMValueRef finish_load(hd_emit_t *e, LLVMValueRef load,
-                                const access_t *a, const hd_place_t *place) {
+                                const hd_access_t *a, const hd_place_t *place) {
   LLVMSetAlignment(load, alignment(e, a));
   if (place->binding && place->binding->invariant && !e->host) {
     unsigned kind = LLVMGetMDKindIDInContext(e->context, "invariant.load", 14);
@@ -359,7 +239,7 @@ static LLVMValueRef finish_load(hd_emit_t *e, LLVMValueRef load,
 }
 
 // Elements held in bytes, of bool or in a register tensor.
-static LLVMValueRef load_bytes(hd_emit_t *e, const access_t *a,
+static LLVMValueRef load_bytes(hd_emit_t *e, const hd_access_t *a,
                                const hd_place_t *place) {
   LLVMTypeRef type =
       a->type.lanes > 1 ? LLVMVectorType(e->i8, a->type.lanes) : e->i8;
@@ -370,7 +250,7 @@ static LLVMValueRef load_bytes(hd_emit_t *e, const access_t *a,
   return LLVMBuildICmp(B, LLVMIntNE, value, LLVMConstNull(type), "");
 }
 
-static LLVMValueRef load_packed(hd_emit_t *e, const access_t *a,
+static LLVMValueRef load_packed(hd_emit_t *e, const hd_access_t *a,
                                 const hd_place_t *place) {
   unsigned bits = element_bits(a->type) * a->type.lanes;
   LLVMTypeRef type = LLVMIntTypeInContext(e->context, bits < 8 ? 8 : bits);
@@ -384,8 +264,10 @@ static LLVMValueRef load_packed(hd_emit_t *e, const access_t *a,
   return hd_emit_from_bits(e, value, a->type);
 }
 
-static LLVMValueRef load_from(hd_emit_t *e, const access_t *a,
+static LLVMValueRef load_from(hd_emit_t *e, const hd_access_t *a,
                               const hd_place_t *place) {
+  if (place->binding->written)
+    hd_emit_check_written(e, a, HD_SIM_LOAD, place, a->type.lanes, NULL);
   if (is_bytewise(a)) {
     bool packed =
         element_bits(a->type) < 8 && a->var->tensor->scope != HD_SCOPE_REGISTER;
@@ -396,7 +278,7 @@ static LLVMValueRef load_from(hd_emit_t *e, const access_t *a,
   return finish_load(e, value, a, place);
 }
 
-static LLVMValueRef load(hd_emit_t *e, const access_t *a) {
+static LLVMValueRef load(hd_emit_t *e, const hd_access_t *a) {
   if (is_in_cells(e, a)) {
     const hd_cells_t *cells;
     int64_t index;
@@ -425,11 +307,11 @@ static LLVMValueRef load(hd_emit_t *e, const access_t *a) {
 }
 
 LLVMValueRef hd_emit_load(hd_emit_t *e, const hd_expr_t *x) {
-  access_t a = access_of(e, x);
+  hd_access_t a = access_of(e, x);
   if (a.var->table) {
     LLVMValueRef offset = hd_emit_known(e, hd_emit_expr(e, offset_of(e, &a)));
     LLVMValueRef element = hd_emit_table_element(e, x, offset);
-    if (element && (!e->sanitize || is_surely_inside(e, &a, offset)))
+    if (element && (!e->sanitize || hd_emit_is_inside(e, &a, offset)))
       return element;
   }
   return load(e, &a);
@@ -444,8 +326,8 @@ static LLVMValueRef without_pool(hd_emit_t *e, LLVMValueRef value) {
                                           : value;
 }
 
-static void store_to(hd_emit_t *e, const access_t *a, const hd_place_t *place,
-                     LLVMValueRef value) {
+static void store_to(hd_emit_t *e, const hd_access_t *a,
+                     const hd_place_t *place, LLVMValueRef value) {
   if (is_bytewise(a)) {
     bool packed =
         element_bits(a->type) < 8 && a->var->tensor->scope != HD_SCOPE_REGISTER;
@@ -466,9 +348,11 @@ static void store_to(hd_emit_t *e, const access_t *a, const hd_place_t *place,
     value = without_pool(e, value);
   LLVMValueRef store = LLVMBuildStore(B, value, hd_emit_displaced(e, place));
   LLVMSetAlignment(store, alignment(e, a));
+  if (place->binding->written)
+    hd_emit_mark_written(e, place, a->type.lanes);
 }
 
-static void store(hd_emit_t *e, const access_t *a, LLVMValueRef value) {
+static void store(hd_emit_t *e, const hd_access_t *a, LLVMValueRef value) {
   if (is_in_cells(e, a)) {
     const hd_cells_t *cells;
     int64_t index;
@@ -496,31 +380,32 @@ static void store(hd_emit_t *e, const access_t *a, LLVMValueRef value) {
 void hd_emit_store(hd_emit_t *e, const hd_stmt_t *stmt) {
   LLVMValueRef value = hd_emit_expr(e, stmt->u.store.value);
   uint32_t count = stmt->u.store.num_indices;
-  access_t a = {stmt->u.store.var,
-                stmt->u.store.linear,
-                count,
-                stmt->u.store.linear
-                    ? stmt->u.store.indices
-                    : name_indices(e, stmt->u.store.indices, count),
-                stmt->u.store.value->type,
-                stmt->loc,
-                false};
+  hd_access_t a = {stmt->u.store.var,
+                   stmt->u.store.linear,
+                   count,
+                   stmt->u.store.linear
+                       ? stmt->u.store.indices
+                       : name_indices(e, stmt->u.store.indices, count),
+                   stmt->u.store.value->type,
+                   stmt->loc,
+                   false};
   store(e, &a, value);
 }
 
 void hd_emit_store_to(hd_emit_t *e, const hd_expr_t *place, hd_type_t type,
                       LLVMValueRef value) {
-  access_t a = access_of(e, place);
+  hd_access_t a = access_of(e, place);
   a.type = type;
   store(e, &a, value);
 }
 
 // 0 <= index < size, for every index but that the last stands lane on.
-static LLVMValueRef in_bounds(hd_emit_t *e, const access_t *a, unsigned lane) {
+static LLVMValueRef in_bounds(hd_emit_t *e, const hd_access_t *a,
+                              unsigned lane) {
   LLVMValueRef all = LLVMConstInt(e->i1, 1, false);
   for (uint32_t i = 0; i < a->num_indices; i++) {
-    LLVMValueRef index = as_i64(e, a->indices[i]);
-    LLVMValueRef size = as_i64(e, a->var->tensor->shape[i]);
+    LLVMValueRef index = hd_emit_index(e, a->indices[i]);
+    LLVMValueRef size = hd_emit_index(e, a->var->tensor->shape[i]);
     if (i + 1 == a->num_indices && lane)
       index = LLVMBuildAdd(B, index, LLVMConstInt(e->i64, lane, false), "");
     LLVMValueRef ok = LLVMBuildICmp(B, LLVMIntULT, index, size, "");
@@ -530,7 +415,7 @@ static LLVMValueRef in_bounds(hd_emit_t *e, const access_t *a, unsigned lane) {
 }
 
 // The slow way of a vector that sticks out: a lane at a time.
-static LLVMValueRef load_else_lanes(hd_emit_t *e, const access_t *whole,
+static LLVMValueRef load_else_lanes(hd_emit_t *e, const hd_access_t *whole,
                                     LLVMValueRef otherwise) {
   LLVMValueRef result = otherwise;
   hd_type_t lane_type = hd_type_lane(whole->type);
@@ -542,7 +427,8 @@ static LLVMValueRef load_else_lanes(hd_emit_t *e, const access_t *whole,
     const hd_expr_t *last = indices[n - 1];
     indices[n - 1] = hd_expr_binary(&e->arena, HD_EXPR_ADD, last,
                                     hd_expr_int(&e->arena, last->type, lane));
-    access_t a = {whole->var, false, n, indices, lane_type, whole->loc, false};
+    hd_access_t a = {whole->var, false,      n,    indices,
+                     lane_type,  whole->loc, false};
     LLVMValueRef ok = in_bounds(e, whole, lane);
     LLVMBasicBlockRef from = LLVMGetInsertBlock(B);
     LLVMBasicBlockRef inside = hd_emit_new_block(e, "inside");
@@ -563,7 +449,9 @@ static LLVMValueRef load_else_lanes(hd_emit_t *e, const access_t *whole,
 }
 
 LLVMValueRef hd_emit_load_else(hd_emit_t *e, const hd_expr_t *x) {
-  access_t a = access_of(e, x);
+  hd_access_t a = access_of(e, x);
+  if (e->sanitize)
+    hd_emit_check_overflow(e, &a, HD_SIM_LOAD, NULL);
   LLVMValueRef ok = in_bounds(e, &a, 0);
   if (x->type.lanes > 1)
     ok = LLVMBuildAnd(B, ok, in_bounds(e, &a, x->type.lanes - 1u), "");

@@ -100,8 +100,10 @@ static void declare_register(hd_emit_t *e, const hd_stmt_t *stmt) {
       value = LLVMBuildZExt(B, value, e->i8, "");
     fill(e, type, slot, count, value);
   }
-  hd_emit_bind(e, var, slot)->number =
-      e->kernel->num_params + e->num_declarations++;
+  hd_binding_t *binding = hd_emit_bind(e, var, slot);
+  binding->number = e->kernel->num_params + e->num_declarations++;
+  if (e->sanitize && !stmt->u.declare.init)
+    hd_emit_begin_unwritten(e, binding, type, count);
 }
 
 void hd_emit_declare(hd_emit_t *e, const hd_stmt_t *stmt) {

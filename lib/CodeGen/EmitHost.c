@@ -109,7 +109,7 @@ static void make_scratch(hd_emit_t *e) {
   e->slots = hd_emit_alloca(e, e->i64, e->num_slots, 16, "slots");
   if (e->sanitize)
     e->check_values =
-        hd_emit_alloca(e, e->i64, HD_EMIT_CHECK_VALUES, 16, "values");
+        hd_emit_alloca(e, e->i64, HD_SIM_CHECK_VALUES, 16, "values");
 }
 
 static void load_shared_base(hd_emit_t *e) {

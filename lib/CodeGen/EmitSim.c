@@ -18,8 +18,9 @@ typedef struct operand {
   LLVMValueRef extra; // A matrix' layout, or which registers: one more slot.
   hd_type_t type;     // Of values; of registers: elements and their number.
   bool is_place, is_in, is_out;
-  unsigned slot;   // The first of its own.
-  unsigned copied; // Registers: the first slot of the copy.
+  hd_place_t place; // Of registers.
+  unsigned slot;    // The first of its own.
+  unsigned copied;  // Registers: the first slot of the copy.
 } operand_t;
 
 typedef struct call {
@@ -191,7 +192,8 @@ static void evaluate(hd_emit_t *e, call_t *c, unsigned i) {
     evaluate_place(e, x, false, o);
     return;
   case HD_PARAM_REGISTER:
-    o->value = hd_emit_registers(e, c->x, i).pointer;
+    o->place = hd_emit_registers(e, c->x, i);
+    o->value = o->place.pointer;
     o->type = (hd_type_t){x->type.scalar,
                           (uint8_t)hd_intrinsic_elements(c->info, c->x, i)};
     if (param->divisor)
@@ -236,6 +238,33 @@ static void copy_registers(hd_emit_t *e, const operand_t *o, bool in) {
     LLVMValueRef its = LLVMBuildGEP2(B, type, copy, &index, 1, "");
     LLVMBuildStore(B, LLVMBuildLoad2(B, type, in ? own : its, ""),
                    in ? its : own);
+  }
+}
+
+// Of accumulators, whose number the call tells, whether it reads them and is
+// not only told which they are (then false): where its bool says so.
+static bool reads_sums(const call_t *c, LLVMValueRef *condition) {
+  for (uint32_t i = 0; i < c->x->num_operands; i++)
+    if (c->info->params[i].form == HD_PARAM_VALUE &&
+        hd_type_is_bool(c->x->operands[i]->type))
+      *condition = c->operands[i].value;
+  return *condition != NULL;
+}
+
+// Under --sanitize: registers are read that were written, or written.
+static void check_registers(hd_emit_t *e, const call_t *c, bool after) {
+  for (uint32_t i = 0; i < c->x->num_operands && !e->failed; i++) {
+    const operand_t *o = &c->operands[i];
+    LLVMValueRef condition = NULL;
+    bool is_sum = o->is_in && o->is_out && c->info->params[i].divisor;
+    if (!o->place.binding || !o->place.binding->written ||
+        (is_sum && !reads_sums(c, &condition)))
+      continue;
+    if (after && o->is_out)
+      hd_emit_mark_written(e, &o->place, o->type.lanes);
+    else if (!after && o->is_in)
+      hd_emit_check_registers(e, c->x->operands[i], &o->place, o->type.lanes,
+                              condition);
   }
 }
 
@@ -296,11 +325,13 @@ static LLVMValueRef call_slots(hd_emit_t *e, call_t *c) {
     hd_emit_error(e, c->x->loc, HD_E0508, c->info->name, "slots");
     return hd_emit_poison(e, c->x->type);
   }
+  check_registers(e, c, false);
   fill_slots(e, c);
   request(e, c, c->num_slots > 0);
   for (uint32_t i = 0; i < c->x->num_operands; i++)
     if (c->operands[i].is_out)
       copy_registers(e, &c->operands[i], false);
+  check_registers(e, c, true);
   if (is_void)
     return NULL;
   unsigned bits =

@@ -87,6 +87,9 @@ typedef enum hd_sim_access {
   HD_SIM_ALIGNED, // The call of one that all threads of a warp do in one place.
 } hd_sim_access_t;
 
+// The values that a check may be given: indices and sizes of up to 16 axes.
+enum { HD_SIM_CHECK_VALUES = 32 };
+
 // The scope of a table, a constant of the code: its bounds are all there is to
 // be checked.
 enum { HD_SIM_CONSTANT = 16 };
@@ -114,6 +117,15 @@ void *hd_sim_frame(hd_sim_thread_t *thread, uint64_t size, uint64_t align);
 // uses the place at all).
 bool hd_sim_check(hd_sim_thread_t *thread, const hd_sim_site_t *site,
                   const int64_t *values, const void *address);
+// Under --sanitize of an access to registers: element `which` of those that it
+// reads, from the first on, was never written. values: the first one's indices.
+void hd_sim_unwritten(hd_sim_thread_t *thread, const hd_sim_site_t *site,
+                      const int64_t *values, int64_t which);
+// Under --sanitize: the index of an axis is no number of its type. values: the
+// indices as they are, after wrapping; the last (of HD_SIM_CHECK_VALUES) is
+// what that one would be.
+void hd_sim_wrapped(hd_sim_thread_t *thread, const hd_sim_site_t *site,
+                    const int64_t *values, int64_t axis);
 // printf: a format of IR/Format.h and its values, as the bits of a long long or
 // a double each.
 void hd_sim_print(const char *format, const uint64_t *values);

@@ -220,6 +220,40 @@ bool hd_sim_check(hd_sim_thread_t *thread, const hd_sim_site_t *site,
   return access_memory(&access);
 }
 
+void hd_sim_unwritten(hd_sim_thread_t *thread, const hd_sim_site_t *site,
+                      const int64_t *values, int64_t which) {
+  hd_sim_task_t *task = hd_sim_task(thread);
+  char name[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
+  int64_t indices[HD_SIM_CHECK_VALUES] = {0};
+  bool is_operand = site->access == HD_SIM_PLACE && site->lanes > 1;
+  memcpy(indices, values, site->rank * sizeof *indices);
+  if (!is_operand && site->rank)
+    indices[site->rank - 1] += which;
+  hd_sim_thread_name(task, name);
+  hd_sim_place_name(site, indices, place);
+  if (is_operand)
+    hd_sim_finding(task, HD_E0702, site, NULL,
+                   "%s uses %u registers from %s on, and has not written the "
+                   "one at %lld",
+                   name, site->lanes, place, (long long)which);
+  else
+    hd_sim_finding(task, HD_E0702, site, NULL,
+                   "%s reads %s, a register that it has not written", name,
+                   place);
+}
+
+void hd_sim_wrapped(hd_sim_thread_t *thread, const hd_sim_site_t *site,
+                    const int64_t *values, int64_t axis) {
+  hd_sim_task_t *task = hd_sim_task(thread);
+  char name[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
+  hd_sim_finding(task, HD_E0716, site, NULL,
+                 "%s %s %s: without wrapping, the index of axis %lld would be "
+                 "%lld",
+                 hd_sim_thread_name(task, name), verb(site),
+                 hd_sim_place_name(site, values, place), (long long)axis,
+                 (long long)values[HD_SIM_CHECK_VALUES - 1]);
+}
+
 // --- Asked by intrinsics ---
 
 static const hd_sim_place_t *place_of(const hd_sim_task_t *giver,

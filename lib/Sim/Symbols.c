@@ -20,6 +20,8 @@ static const struct {
 #include "Sim/Functions.def"
     {"hd_sim_frame", (function_t)hd_sim_frame},
     {"hd_sim_check", (function_t)hd_sim_check},
+    {"hd_sim_unwritten", (function_t)hd_sim_unwritten},
+    {"hd_sim_wrapped", (function_t)hd_sim_wrapped},
     {"hd_sim_print", (function_t)hd_sim_print},
     {"hd_sim_assert_failed", (function_t)hd_sim_assert_failed},
     {"hd_sim_divided_by_zero", (function_t)hd_sim_divided_by_zero},

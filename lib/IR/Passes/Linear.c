@@ -23,14 +23,23 @@ static bool fits(int64_t factor) {
   return factor >= -max_factor && factor <= max_factor;
 }
 
+// Sets *result to a + b * c. False where numbers with a sign would wrap: the
+// sum would be right modulo 2^bits, but an index that overflows (which the
+// sanitizer looks for) would no longer be one.
+static bool multiply_add(hd_type_t type, int64_t a, int64_t b, int64_t c,
+                         int64_t *result) {
+  hd_wide_t exact = (hd_wide_t)a + (hd_wide_t)b * c;
+  *result = wrap(type, (int64_t)exact);
+  return hd_type_is_unsigned(type) || exact == *result;
+}
+
 static bool add_term(hd_linear_t *sum, const hd_expr_t *atom, int64_t factor) {
   for (unsigned i = 0; i < sum->size; ++i) {
     hd_linear_term_t *term = &sum->terms[i];
     if (!hd_expr_equal(term->atom, atom))
       continue;
-    factor =
-        wrap(sum->type, (int64_t)((uint64_t)term->factor + (uint64_t)factor));
-    if (!fits(factor))
+    if (!multiply_add(sum->type, term->factor, factor, 1, &factor) ||
+        !fits(factor))
       return false;
     term->factor = factor;
     if (factor == 0) {
@@ -40,7 +49,8 @@ static bool add_term(hd_linear_t *sum, const hd_expr_t *atom, int64_t factor) {
     }
     return true;
   }
-  factor = wrap(sum->type, factor);
+  if (!multiply_add(sum->type, 0, factor, 1, &factor))
+    return false;
   if (factor == 0)
     return true;
   if (sum->size == HD_LINEAR_MAX_TERMS || !fits(factor))
@@ -50,14 +60,15 @@ static bool add_term(hd_linear_t *sum, const hd_expr_t *atom, int64_t factor) {
 }
 
 bool hd_linear_add(hd_linear_t *sum, const hd_linear_t *other, int64_t factor) {
-  sum->constant =
-      wrap(sum->type, (int64_t)((uint64_t)sum->constant +
-                                (uint64_t)other->constant * (uint64_t)factor));
-  for (unsigned i = 0; i < other->size; ++i)
-    if (!add_term(
-            sum, other->terms[i].atom,
-            (int64_t)((uint64_t)other->terms[i].factor * (uint64_t)factor)))
+  if (!multiply_add(sum->type, sum->constant, other->constant, factor,
+                    &sum->constant))
+    return false;
+  for (unsigned i = 0; i < other->size; ++i) {
+    int64_t product;
+    if (!multiply_add(sum->type, 0, other->terms[i].factor, factor, &product) ||
+        !add_term(sum, other->terms[i].atom, product))
       return false;
+  }
   return true;
 }
 
