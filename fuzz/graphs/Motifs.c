@@ -455,16 +455,53 @@ static void quantized(fuzz_graph_t *g) {
     with(g, "dequantize", q);
 }
 
+// --- Elements below a byte ---
+
+static hd_scalar_t packed_type(fuzz_graph_t *g) {
+  static const hd_scalar_t types[] = {HD_I4, HD_U4, HD_I2, HD_U2, HD_F4E2M1};
+  return types[fuzz_in(g, 0, 4)];
+}
+
+static V cast_to(fuzz_graph_t *g, V x, hd_scalar_t type) {
+  hd_attribute_t *a = HD_ARENA_NEW(&g->arena, hd_attribute_t);
+  *a = (hd_attribute_t){.name = "U", .kind = HD_ATTRIBUTE_TYPE};
+  a->u.type = type;
+  const hd_attribute_t *list[] = {a};
+  fuzz_node_t *node = x ? fuzz_node(g, "cast", &x, 1, list, 1, 1) : NULL;
+  return node ? node->outputs[0] : NULL;
+}
+
+static void packed_weights(fuzz_graph_t *g) {
+  V x = some(g, 2, 2);
+  hd_scalar_t type = x->data->type;
+  hd_tensor_type_t of = shape(packed_type(g), 2, last_of(x), fuzz_size(g), 0);
+  V w = cast_to(g, fuzz_leaf(g, &of, 1, 0, !fuzz_once_in(g, 3)), type);
+  if (w)
+    w = two(g, "mul", w, weight(g, shape(type, 1, last_of(w), 0, 0)));
+  chain(g, two(g, "matmul", x, w), fuzz_in(g, 0, 2));
+}
+
+static void packed_between(fuzz_graph_t *g) {
+  V x = fuzz_once_in(g, 3) ? two(g, "matmul_nt", some(g, 2, 2), some(g, 2, 2))
+                           : some(g, 1, 4);
+  x = chain(g, x ? x : some(g, 1, 4), fuzz_in(g, 0, 2));
+  V y = cast_to(g, x, packed_type(g));
+  if (y && fuzz_once_in(g, 3))
+    y = with(g, fuzz_once_in(g, 2) ? "maximum" : "add", y);
+  chain(g, y ? cast_to(g, y, x->data->type) : NULL, fuzz_in(g, 0, 3));
+}
+
 typedef void (*motif_t)(fuzz_graph_t *g);
 
 // Some more often.
 static const motif_t motifs[] = {
-    pointwise,      pointwise,   pointwise, scale_and_shift, gelu_in_parts,
-    there_and_back, linear,      linear,    perceptron,      gated,
-    gated_apart,    parallel,    rotary,    attention,       softmax_in_parts,
-    norm_in_parts,  rows,        rows,      reduction,       greatest_first,
-    convolution,    convolution, residual,  pooled,          moved,
-    moved,          views,       views,     embedding,       quantized};
+    pointwise,      pointwise,     pointwise, scale_and_shift, gelu_in_parts,
+    there_and_back, linear,        linear,    perceptron,      gated,
+    gated_apart,    parallel,      rotary,    attention,       softmax_in_parts,
+    norm_in_parts,  rows,          rows,      reduction,       greatest_first,
+    convolution,    convolution,   residual,  pooled,          moved,
+    moved,          views,         views,     embedding,       quantized,
+    packed_weights, packed_between};
 
 bool fuzz_motif(fuzz_graph_t *g) {
   size_t before = g->nodes.size;

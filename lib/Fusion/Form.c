@@ -62,124 +62,11 @@ static void look(hd_former_t *f) {
     hd_former_uses(f, graph->outputs.data[i])->is_output = true;
 }
 
-// --- Groups ---
-
-static void add_member(hd_former_t *f, uint32_t node, uint32_t group) {
-  hd_vec_push(f->arena, &f->groups.data[group].members, node);
-  f->first_grouped = node < f->first_grouped ? node : f->first_grouped;
-}
-
-static uint32_t begin_group(hd_former_t *f, uint32_t anchor) {
-  hd_forming_t forming = {.group =
-                              hd_group_begin(f->fusion, f->nodes[anchor].node),
-                          .anchor = anchor};
-  hd_vec_push(f->arena, &f->groups, forming);
-  uint32_t group = (uint32_t)f->groups.size - 1;
-  f->nodes[anchor].group = group;
-  add_member(f, anchor, group);
-  return group;
-}
-
-// A step of the compilation: --bisect may ask to leave it out.
-static bool is_asked_for(hd_former_t *f, uint32_t node, uint32_t group) {
-  const hd_node_t *n = f->nodes[node].node;
-  const hd_node_t *anchor = f->nodes[f->groups.data[group].anchor].node;
-  return hd_step(&f->module->context->steps, HD_STEP_FUSION,
-                 "of %s '%s' into %s '%s'", n->op, hd_node_label(n), anchor->op,
-                 hd_node_label(anchor));
-}
-
-// A test of --bisect may put another node in the place of one that joins.
-static void plant(hd_former_t *f, uint32_t number, uint32_t group,
-                  bool is_epilogue) {
-  const hd_node_t *node = f->nodes[number].node;
-  const hd_node_t *made =
-      hd_step_made(&f->module->context->steps, f->module, node);
-  if (made == node)
-    return;
-  f->nodes[number].node = made;
-  for (uint32_t i = 0; i < made->num_outputs; i++)
-    if (made->outputs[i])
-      hd_ptr_map_set(f->arena, &f->fusion->givers, made->outputs[i], made);
-  if (is_epilogue) {
-    hd_group_drop_epilogue(f->groups.data[group].group, node);
-    hd_group_add_epilogue(f->groups.data[group].group, made);
-  }
-}
-
-static void join(hd_former_t *f, uint32_t node, uint32_t group) {
-  f->nodes[node].group = group;
-  add_member(f, node, group);
-}
-
-static const char *try_epilogue(hd_former_t *f, uint32_t node, uint32_t group) {
-  const char *why = f->nodes[node].why;
-  if (!why)
-    why = hd_former_cycle(f, node, group);
-  if (!why)
-    why =
-        hd_group_add_epilogue(f->groups.data[group].group, f->nodes[node].node);
-  if (!why && !is_asked_for(f, node, group)) {
-    hd_group_drop_epilogue(f->groups.data[group].group, f->nodes[node].node);
-    why = "it was not asked for";
-  }
-  return why;
-}
-
-// A node may be tried again for the same group.
-static void refuse(hd_former_t *f, uint32_t node, uint32_t group,
-                   const char *why) {
-  hd_formed_t *formed = &f->nodes[node];
-  for (size_t i = 0; i < formed->no_epilogue.size; i++)
-    if (formed->no_epilogue.data[i].group == group) {
-      formed->no_epilogue.data[i].why = why;
-      return;
-    }
-  hd_refusal_t refusal = {group, why};
-  hd_vec_push(f->arena, &formed->no_epilogue, refusal);
-}
-
-// Those that read what a member gives, as far as they can be joined. A node
-// that was refused is asked again where more of what it reads has joined.
-static void grow_from(hd_former_t *f, const hd_value_t *value, uint32_t group) {
-  const hd_numbers_t *users = &hd_former_uses(f, value)->nodes;
-  for (size_t i = 0; i < users->size; i++) {
-    uint32_t user = users->data[i];
-    if (f->nodes[user].group)
-      continue;
-    hd_budget_check(&f->module->context->budget);
-    const char *why = try_epilogue(f, user, group);
-    if (why) {
-      refuse(f, user, group, why);
-      continue;
-    }
-    plant(f, user, group, true);
-    join(f, user, group);
-  }
-}
-
-static void grow(hd_former_t *f, uint32_t group) {
-  for (size_t i = 0; i < f->groups.data[group].members.size; i++) {
-    const hd_node_t *node =
-        f->nodes[f->groups.data[group].members.data[i]].node;
-    for (uint32_t k = 0; k < node->num_outputs; k++)
-      if (node->outputs[k])
-        grow_from(f, node->outputs[k], group);
-  }
-}
-
 // --- Anchors ---
-
-static bool is_sub_byte(const hd_value_t *value) {
-  return value && hd_scalar_bits(value->type) < 8;
-}
 
 // Why the anchor's outputs may not be changed on their way, or NULL: each is
 // written once and not read again.
 static const char *closed(hd_former_t *f, const hd_node_t *node) {
-  for (uint32_t i = 0; i < node->num_outputs; i++)
-    if (is_sub_byte(node->outputs[i]))
-      return "its elements are smaller than a byte";
   if (node->schedule)
     return NULL; // Its kernel tells, when it is joined.
   const hd_prepared_t *prepared = hd_fusion_prepare(f->fusion, node);
@@ -208,12 +95,12 @@ static void old_groups(hd_former_t *f) {
       uint32_t anchor = i;
       while (!f->graph->nodes.data[anchor]->anchor)
         anchor++;
-      group = begin_group(f, anchor);
+      group = hd_former_begin(f, anchor);
       f->groups.data[group].is_fixed = true;
       number = node->group;
     }
     if (i != f->groups.data[group].anchor)
-      join(f, i, group);
+      hd_former_join(f, i, group);
   }
 }
 
@@ -222,11 +109,11 @@ static void anchors(hd_former_t *f) {
     if (f->nodes[i].group || !f->nodes[i].why || !f->nodes[i].node->task)
       continue;
     const char *why = closed(f, f->nodes[i].node);
-    uint32_t group = begin_group(f, i);
+    uint32_t group = hd_former_begin(f, i);
     f->groups.data[group].is_heavy = true;
-    f->groups.data[group].closed = why;
-    if (!why)
-      grow(f, group);
+    if (why)
+      f->groups.data[group].closed = why;
+    hd_former_grow(f, group);
   }
 }
 
@@ -256,7 +143,7 @@ static const hd_value_t *stored_root(hd_former_t *f, const hd_value_t *value) {
 static bool is_view(hd_former_t *f, const hd_node_t *node) {
   int64_t offsets[HD_MAX_PARTS];
   const hd_value_t *roots[HD_MAX_PARTS];
-  if (node->schedule ||
+  if (node->schedule || hd_value_is_packed(node->outputs[0]) ||
       !hd_node_concatenates(f->module->context, node, offsets))
     return false;
   for (uint32_t i = 0; i < node->num_inputs; i++) {
@@ -305,7 +192,7 @@ static void hubs(hd_former_t *f) {
         "%zu nodes read it, and at %.0f operations an element it is "
         "computed once",
         uses->nodes.size, f->nodes[i].cost);
-    grow(f, begin_group(f, i));
+    hd_former_grow(f, hd_former_begin(f, i));
   }
 }
 
@@ -364,7 +251,7 @@ static const char *prologue_obstacle(hd_former_t *f, uint32_t node,
 static void copy_into(hd_former_t *f, uint32_t node, uint32_t group) {
   hd_group_add_prologue(f->groups.data[group].group, f->nodes[node].node,
                         UINT64_MAX);
-  add_member(f, node, group);
+  hd_former_add(f, node, group);
 }
 
 // Why a node is not computed where it is read, in all groups that read it.
@@ -379,7 +266,7 @@ static hd_refusal_t try_prologue(hd_former_t *f, uint32_t node,
   if (no.why)
     return no;
   no = (hd_refusal_t){0, hd_former_dear(f, node, groups->data, groups->size)};
-  if (!no.why && !is_asked_for(f, node, groups->data[0]))
+  if (!no.why && !hd_former_asks(f, node, groups->data[0]))
     no.why = "it was not asked for";
   return no;
 }
@@ -389,7 +276,7 @@ static bool join_readers(hd_former_t *f, uint32_t node) {
   f->nodes[node].no_prologue = try_prologue(f, node, &groups);
   if (f->nodes[node].no_prologue.why)
     return false;
-  plant(f, node, groups.data[0], false);
+  hd_former_plant(f, node, groups.data[0], false);
   for (size_t i = 0; i < groups.size; i++)
     copy_into(f, node, groups.data[i]);
   f->nodes[node].group = groups.data[0];
@@ -402,7 +289,7 @@ static void prologues(hd_former_t *f) {
   for (uint32_t i = (uint32_t)f->graph->nodes.size; i-- > 0;) {
     hd_budget_check(&f->module->context->budget);
     if (is_left(f, i) && !join_readers(f, i) && f->nodes[i].node->task)
-      begin_group(f, i);
+      hd_former_begin(f, i);
   }
 }
 

@@ -63,6 +63,23 @@ typedef struct hd_former {
 
 hd_uses_t *hd_former_uses(hd_former_t *former, const hd_value_t *value);
 
+// --- FormGrow.c ---
+
+// A group of this node; its number.
+uint32_t hd_former_begin(hd_former_t *former, uint32_t anchor);
+// Takes in those that read what its members give, and so on, as far as they can
+// be epilogues. Does nothing where the group is closed.
+void hd_former_grow(hd_former_t *former, uint32_t group);
+// A node's group is this one; or it is in this one, too.
+void hd_former_join(hd_former_t *former, uint32_t node, uint32_t group);
+void hd_former_add(hd_former_t *former, uint32_t node, uint32_t group);
+// Whether the node is to join: a step of the compilation, which --bisect may
+// ask to leave out.
+bool hd_former_asks(hd_former_t *former, uint32_t node, uint32_t group);
+// A test of --bisect may put another node in the place of one that joins.
+void hd_former_plant(hd_former_t *former, uint32_t node, uint32_t group,
+                     bool is_epilogue);
+
 // --- FormCycles.c ---
 
 typedef enum hd_answer { HD_NO, HD_YES, HD_NOT_KNOWN } hd_answer_t;

@@ -76,12 +76,12 @@ const char *hd_fusion_pointwise(hd_fusion_t *f, const hd_node_t *node,
                                 hd_pointwise_t *pointwise) {
   *pointwise = (hd_pointwise_t){0};
   for (uint32_t i = 0; i < node->num_inputs; i++)
-    if (hd_group_is_narrow(node->inputs[i]) || is_empty(node->inputs[i]))
-      return "elements of less than a byte, or none, are not fused";
+    if (is_empty(node->inputs[i]))
+      return "what has no elements is not fused";
   if (node->num_outputs != 1 || !node->outputs[0])
     return "it gives several results";
-  if (hd_group_is_narrow(node->outputs[0]) || is_empty(node->outputs[0]))
-    return "elements of less than a byte, or none, are not fused";
+  if (is_empty(node->outputs[0]))
+    return "what has no elements is not fused";
   if (!node->task)
     return NULL;
   if (node->schedule)

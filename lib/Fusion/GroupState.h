@@ -7,10 +7,6 @@
 
 #include "Fusion/Group.h"
 
-static inline bool hd_group_is_narrow(const hd_value_t *value) {
-  return hd_scalar_bits(value->type) < 8;
-}
-
 // That a live value belongs to; NULL: it is not live.
 static inline const hd_store_point_t *hd_group_store(const hd_group_t *g,
                                                      const hd_value_t *value) {

@@ -137,7 +137,7 @@ static const hd_term_t *element_of(hd_group_t *g, const hd_node_t *node,
 }
 
 bool hd_group_is_literal(const hd_value_t *value) {
-  if (!value->constant || hd_group_is_narrow(value))
+  if (!value->constant)
     return false;
   hd_tensor_type_t type = hd_scheduled_type(value);
   for (unsigned i = 0; i < type.rank; i++)

@@ -376,8 +376,15 @@ static bool reads_live(const joiner_t *j, const hd_node_t *node) {
   return false;
 }
 
-// A prologue is computed where it is read, and stored nowhere.
-static const char *stored_prologue(joiner_t *j, const hd_node_t *node) {
+// A prologue is computed where it is read, and stored nowhere; what is stored
+// has whole bytes.
+static const char *stored_wrongly(joiner_t *j, const hd_node_t *node) {
+  if (!node->anchor && hd_value_is_packed(node->outputs[0]) &&
+      hd_group_is_kept(j->group, node->outputs[0]))
+    return hd_arena_printf(j->arena,
+                           "'%s' has elements of less than a byte, and is read "
+                           "outside of the group",
+                           node->outputs[0]->name);
   for (uint32_t i = 0; i < node->num_outputs; i++)
     if (node->outputs[i] &&
         hd_ptr_map_get(&j->group->inlined, node->outputs[i]) &&
@@ -407,7 +414,7 @@ static void collect(joiner_t *j) {
                  : hd_group_add_prologue(j->group, node, UINT64_MAX);
   }
   for (size_t i = 0; i < j->num_nodes && !j->why; i++)
-    j->why = stored_prologue(j, j->nodes[i]);
+    j->why = stored_wrongly(j, j->nodes[i]);
 }
 
 // matmul_add_relu

@@ -109,6 +109,10 @@ struct hd_graph {
   HD_VEC(const hd_node_t *) nodes; // Each after those whose results it uses.
 };
 
+// Whether several elements share a byte in a device's memory.
+static inline bool hd_value_is_packed(const hd_value_t *value) {
+  return hd_scalar_bits(value->type) < 8;
+}
 // What the model calls it; for messages.
 static inline const char *hd_value_label(const hd_value_t *value) {
   return value->label ? value->label : value->name;

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How a group begins and takes epilogues.
+#include "Fusion/FormState.h"
+
+static const char by_bytes[] =
+    "its elements, of less than a byte, are stored by whole bytes";
+
+void hd_former_add(hd_former_t *f, uint32_t node, uint32_t group) {
+  hd_vec_push(f->arena, &f->groups.data[group].members, node);
+  f->first_grouped = node < f->first_grouped ? node : f->first_grouped;
+}
+
+uint32_t hd_former_begin(hd_former_t *f, uint32_t anchor) {
+  hd_forming_t forming = {.group =
+                              hd_group_begin(f->fusion, f->nodes[anchor].node),
+                          .anchor = anchor};
+  const hd_node_t *node = f->nodes[anchor].node;
+  for (uint32_t i = 0; i < node->num_outputs; i++)
+    if (node->outputs[i] && hd_value_is_packed(node->outputs[i]))
+      forming.closed = by_bytes;
+  hd_vec_push(f->arena, &f->groups, forming);
+  uint32_t group = (uint32_t)f->groups.size - 1;
+  f->nodes[anchor].group = group;
+  hd_former_add(f, anchor, group);
+  return group;
+}
+
+// A step of the compilation: --bisect may ask to leave it out.
+bool hd_former_asks(hd_former_t *f, uint32_t node, uint32_t group) {
+  const hd_node_t *n = f->nodes[node].node;
+  const hd_node_t *anchor = f->nodes[f->groups.data[group].anchor].node;
+  return hd_step(&f->module->context->steps, HD_STEP_FUSION,
+                 "of %s '%s' into %s '%s'", n->op, hd_node_label(n), anchor->op,
+                 hd_node_label(anchor));
+}
+
+// A test of --bisect may put another node in the place of one that joins.
+void hd_former_plant(hd_former_t *f, uint32_t number, uint32_t group,
+                     bool is_epilogue) {
+  const hd_node_t *node = f->nodes[number].node;
+  const hd_node_t *made =
+      hd_step_made(&f->module->context->steps, f->module, node);
+  if (made == node)
+    return;
+  f->nodes[number].node = made;
+  for (uint32_t i = 0; i < made->num_outputs; i++)
+    if (made->outputs[i])
+      hd_ptr_map_set(f->arena, &f->fusion->givers, made->outputs[i], made);
+  if (is_epilogue) {
+    hd_group_drop_epilogue(f->groups.data[group].group, node);
+    hd_group_add_epilogue(f->groups.data[group].group, made);
+  }
+}
+
+void hd_former_join(hd_former_t *f, uint32_t node, uint32_t group) {
+  f->nodes[node].group = group;
+  hd_former_add(f, node, group);
+}
+
+static hd_refusal_t *refusal_of(hd_former_t *f, uint32_t node, uint32_t group) {
+  hd_formed_t *formed = &f->nodes[node];
+  for (size_t i = 0; i < formed->no_epilogue.size; i++)
+    if (formed->no_epilogue.data[i].group == group)
+      return &formed->no_epilogue.data[i];
+  return NULL;
+}
+
+static const char *try_epilogue(hd_former_t *f, uint32_t node, uint32_t group) {
+  const char *why = f->nodes[node].why;
+  const hd_refusal_t *before = refusal_of(f, node, group);
+  if (!why && before && before->why == by_bytes)
+    why = by_bytes;
+  if (!why)
+    why = hd_former_cycle(f, node, group);
+  if (!why)
+    why =
+        hd_group_add_epilogue(f->groups.data[group].group, f->nodes[node].node);
+  if (!why && !hd_former_asks(f, node, group)) {
+    hd_group_drop_epilogue(f->groups.data[group].group, f->nodes[node].node);
+    why = "it was not asked for";
+  }
+  return why;
+}
+
+// A node may be tried again for the same group.
+static void refuse(hd_former_t *f, uint32_t node, uint32_t group,
+                   const char *why) {
+  hd_refusal_t *before = refusal_of(f, node, group), refusal = {group, why};
+  if (before)
+    before->why = why;
+  else
+    hd_vec_push(f->arena, &f->nodes[node].no_epilogue, refusal);
+}
+
+// Those that read what a member gives, as far as they can be joined. A node
+// that was refused is asked again where more of what it reads has joined.
+static void grow_from(hd_former_t *f, const hd_value_t *value, uint32_t group) {
+  const hd_numbers_t *users = &hd_former_uses(f, value)->nodes;
+  for (size_t i = 0; i < users->size; i++) {
+    uint32_t user = users->data[i];
+    if (f->nodes[user].group)
+      continue;
+    hd_budget_check(&f->module->context->budget);
+    const char *why = try_epilogue(f, user, group);
+    if (why) {
+      refuse(f, user, group, why);
+      continue;
+    }
+    hd_former_plant(f, user, group, true);
+    hd_former_join(f, user, group);
+  }
+}
+
+static void take_epilogues(hd_former_t *f, uint32_t group) {
+  for (size_t i = 0; i < f->groups.data[group].members.size; i++) {
+    const hd_node_t *node =
+        f->nodes[f->groups.data[group].members.data[i]].node;
+    for (uint32_t k = 0; k < node->num_outputs; k++)
+      if (node->outputs[k])
+        grow_from(f, node->outputs[k], group);
+  }
+}
+
+// The first epilogue of elements below a byte that somebody else reads; the
+// number of members: there is none.
+static size_t first_stored(hd_former_t *f, uint32_t group) {
+  const hd_forming_t *g = &f->groups.data[group];
+  for (size_t i = 1; i < g->members.size; i++) {
+    const hd_node_t *node = f->nodes[g->members.data[i]].node;
+    if (hd_value_is_packed(node->outputs[0]) &&
+        hd_group_is_kept(g->group, node->outputs[0]))
+      return i;
+  }
+  return g->members.size;
+}
+
+// Elements below a byte may be computed on the way, but not stored one by one.
+// Whether one that would be is taken out again, with all that came after it.
+static bool withdraw(hd_former_t *f, uint32_t group) {
+  hd_forming_t *g = &f->groups.data[group];
+  size_t first = first_stored(f, group);
+  if (first == g->members.size)
+    return false;
+  refuse(f, g->members.data[first], group, by_bytes);
+  while (g->members.size > first) {
+    uint32_t last = g->members.data[--g->members.size];
+    hd_group_drop_epilogue(g->group, f->nodes[last].node);
+    f->nodes[last].group = 0;
+  }
+  return true;
+}
+
+void hd_former_grow(hd_former_t *f, uint32_t group) {
+  if (f->groups.data[group].closed)
+    return;
+  do
+    take_epilogues(f, group);
+  while (withdraw(f, group));
+}
