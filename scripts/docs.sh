@@ -18,6 +18,8 @@ docs/PASSES.md        hidet-opt  passes
 docs/INTRINSICS.md    hidet-opt  intrinsics
 docs/DIAGNOSTICS.md   hidet-opt  diagnostics
 docs/OPERATORS.md     hidet-opt  operators
+docs/KEYWORDS.md      hidet-opt  keywords
+docs/TASKS.md         hidet-opt  tasks
 docs/man/hidet-opt.1  hidet-opt  man
 docs/man/hidet-run.1  hidet-run  man
 "

@@ -7,7 +7,7 @@
 
 bool hd_is_reserved(const char *name) {
   static const char *const words[] = {
-#define HD_KEYWORD(word) word,
+#define HD_KEYWORD(word, kind, meaning) word,
 #include "IR/Keywords.def"
 #undef HD_KEYWORD
   };

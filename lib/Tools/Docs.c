@@ -7,8 +7,8 @@
 const char hd_docs_notice[] =
     "<!-- Made by scripts/docs.sh from the tables; do not edit. -->\n\n";
 
-// A cell of a table: | would end it.
-static void cell(hd_buffer_t *out, const char *text) {
+// A | would end it.
+void hd_docs_cell(hd_buffer_t *out, const char *text) {
   for (const char *c = text; *c; c++) {
     if (*c == '|' || *c == '<' || *c == '*' || *c == '_')
       hd_buffer_puts(out, "\\");
@@ -16,8 +16,8 @@ static void cell(hd_buffer_t *out, const char *text) {
   }
 }
 
-// The same between backquotes, where | alone means something.
-static void code_cell(hd_buffer_t *out, const char *text) {
+// There | alone means something.
+void hd_docs_code_cell(hd_buffer_t *out, const char *text) {
   hd_buffer_puts(out, "`");
   for (const char *c = text; *c; c++) {
     if (*c == '|')
@@ -38,9 +38,9 @@ void hd_docs_passes(const hd_pass_list_t *passes, hd_buffer_t *out) {
     const hd_pass_t *pass = passes->passes[i];
     hd_buffer_printf(out, "| `--%s` | ", pass->name);
     if (pass->options[0])
-      code_cell(out, pass->options);
+      hd_docs_code_cell(out, pass->options);
     hd_buffer_printf(out, " | %s | ", hd_pass_level_name(pass->level));
-    cell(out, pass->summary);
+    hd_docs_cell(out, pass->summary);
     hd_pass_before_t before = hd_pass_before(pass);
     if (before.pass)
       hd_buffer_printf(out, " | `--%s`, of %s |\n", before.pass, before.what);
@@ -103,9 +103,9 @@ void hd_docs_intrinsics(hd_buffer_t *out) {
       "|---|---|---|---|---|---|---|\n");
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     hd_buffer_printf(out, "| `%s` | ", rows[i].name);
-    cell(out, strcmp(rows[i].types, "-") == 0 ? "" : rows[i].types);
+    hd_docs_cell(out, strcmp(rows[i].types, "-") == 0 ? "" : rows[i].types);
     hd_buffer_puts(out, " | ");
-    code_cell(out, rows[i].signature);
+    hd_docs_code_cell(out, rows[i].signature);
     hd_buffer_puts(out, " | ");
     for (const char *c = rows[i].kind; *c; c++)
       hd_buffer_printf(out, "%c", *c - 'A' + 'a');
@@ -116,7 +116,7 @@ void hd_docs_intrinsics(hd_buffer_t *out) {
     hd_buffer_puts(out, " | ");
     target_cell(out, rows[i].target);
     hd_buffer_puts(out, " | ");
-    code_cell(out, rows[i].ptx);
+    hd_docs_code_cell(out, rows[i].ptx);
     hd_buffer_puts(out, " |\n");
   }
 }
@@ -134,9 +134,34 @@ void hd_docs_diagnostics(hd_buffer_t *out) {
   for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
     hd_buffer_printf(out, "| %s | %d | ", table[i].code,
                      (int)hd_diagnostic_exit((hd_diagnostic_code_t)i));
-    code_cell(out, table[i].format);
+    hd_docs_code_cell(out, table[i].format);
     hd_buffer_puts(out, " |\n");
   }
+}
+
+void hd_docs_keywords(hd_buffer_t *out) {
+  static const struct {
+    const char *word, *kind, *meaning;
+  } table[] = {
+#define HD_KEYWORD(word, kind, meaning) {word, kind, meaning},
+#include "IR/Keywords.def"
+#undef HD_KEYWORD
+  };
+  hd_buffer_printf(out, "# Keywords\n\n%s", hd_docs_notice);
+  hd_buffer_puts(out,
+                 "Words of the language ([IR.md](IR.md)) that cannot be "
+                 "names. Of *launch* are values that the launch gives, "
+                 "all `i32`.\n\n| word | kind | meaning |\n|---|---|---|\n");
+  for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+    hd_buffer_printf(out, "| `%s` | %s | %s |\n", table[i].word, table[i].kind,
+                     table[i].meaning);
+  hd_buffer_puts(out, "\nNor can the names of types, which are these scalars "
+                      "and, with a number of lanes behind them (`f32x4`), "
+                      "vectors of them:");
+  for (int i = 0; i < HD_SCALAR_COUNT; i++)
+    hd_buffer_printf(out, "%s `%s`", i ? "," : "",
+                     hd_scalar_name((hd_scalar_t)i));
+  hd_buffer_puts(out, ".\n");
 }
 
 void hd_docs_options(const hd_command_t *command, hd_buffer_t *out) {
@@ -151,7 +176,7 @@ void hd_docs_options(const hd_command_t *command, hd_buffer_t *out) {
       hd_buffer_printf(out, *c == '|' ? "\\|" : "%c", *c);
     hd_buffer_puts(out, "` | ");
     hd_buffer_puts(out, hd_option_remark(option));
-    cell(out, option->summary);
+    hd_docs_cell(out, option->summary);
     hd_buffer_puts(out, " |\n");
   }
 }

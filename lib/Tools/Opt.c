@@ -268,8 +268,12 @@ static void docs(opt_t *o, int64_t what, hd_buffer_t *out) {
     hd_docs_diagnostics(out);
   else if (what == 4)
     hd_docs_operators(&o->arena, out);
-  else
+  else if (what == 5)
     hd_docs_options(&o->command, out);
+  else if (what == 6)
+    hd_docs_keywords(out);
+  else
+    hd_docs_tasks(&o->process.context, out);
 }
 
 // What needs no input. Returns whether there was such a thing to do.
