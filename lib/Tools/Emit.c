@@ -93,7 +93,7 @@ static bool emit_cubin(hd_module_t *module, const hd_func_t *kernel,
 }
 
 static bool emit_kernel(hd_module_t *module, const hd_func_t *kernel,
-                        hd_emit_t what, const hd_target_t *target,
+                        hd_emit_format_t what, const hd_target_t *target,
                         hd_buffer_t *out) {
   hd_codegen_options_t options = {.target = target, .keep_names = true};
   hd_buffer_t text = {0};
@@ -114,7 +114,7 @@ static bool emit_kernel(hd_module_t *module, const hd_func_t *kernel,
   return ok;
 }
 
-static bool emit_code(hd_module_t *module, hd_emit_t what,
+static bool emit_code(hd_module_t *module, hd_emit_format_t what,
                       const hd_target_t *target, const char *entry,
                       hd_buffer_t *out) {
   hd_diagnostics_t *diags = &module->context->diags;
@@ -157,7 +157,7 @@ static bool emit_dot(hd_module_t *module, const char *entry, hd_buffer_t *out) {
                         "a module without a graph", "dot");
 }
 
-bool hd_emit_module(hd_module_t *module, hd_emit_t what,
+bool hd_emit_module(hd_module_t *module, hd_emit_format_t what,
                     const hd_target_t *target, const char *entry,
                     hd_buffer_t *out) {
   switch (what) {

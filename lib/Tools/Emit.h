@@ -6,18 +6,18 @@
 
 #include "CodeGen/CodeGen.h"
 
-typedef enum hd_emit { // In the order of the choices of --emit.
+typedef enum hd_emit_format { // In the order of the choices of --emit.
   HD_EMIT_HIR,
   HD_EMIT_LLVM,
   HD_EMIT_PTX,
   HD_EMIT_CUBIN,
   HD_EMIT_DOT,
-} hd_emit_t;
+} hd_emit_format_t;
 
 // Appends the module as text, or the code of its kernels (of the one named
 // entry, where that is not NULL), to out. The module has been lowered where it
 // is code. cubin takes one kernel. False after an error.
-bool hd_emit_module(hd_module_t *module, hd_emit_t what,
+bool hd_emit_module(hd_module_t *module, hd_emit_format_t what,
                     const hd_target_t *target, const char *entry,
                     hd_buffer_t *out);
 

@@ -56,8 +56,8 @@ static const hd_option_use_t *find(const opt_t *o, int option) {
   return hd_option_find(&o->options, option);
 }
 
-static hd_emit_t emit_kind(const opt_t *o) {
-  return (hd_emit_t)hd_option_number(&o->options, OPT_EMIT, HD_EMIT_HIR);
+static hd_emit_format_t emit_kind(const opt_t *o) {
+  return (hd_emit_format_t)hd_option_number(&o->options, OPT_EMIT, HD_EMIT_HIR);
 }
 
 static bool run_pass(opt_t *o, const hd_pass_t *pass, const char *options) {
@@ -78,7 +78,7 @@ static bool run_passes(opt_t *o) {
         !run_pass(o, o->passes.passes[use->pass], use->value))
       return false;
   }
-  hd_emit_t emit = emit_kind(o);
+  hd_emit_format_t emit = emit_kind(o);
   if (emit != HD_EMIT_LLVM && emit != HD_EMIT_PTX && emit != HD_EMIT_CUBIN)
     return true;
   return run_pass(o, hd_pass_list_find(&o->passes, "lower"), NULL);
@@ -147,7 +147,7 @@ static bool check_pass_options(opt_t *o) {
 
 static bool settle_target(opt_t *o) {
   const char *name = hd_option_text(&o->options, OPT_TARGET, NULL);
-  hd_emit_t emit = emit_kind(o);
+  hd_emit_format_t emit = emit_kind(o);
   if (name)
     o->target = hd_tools_find_target(&o->process.context.diags, name);
   else if (emit != HD_EMIT_HIR && emit != HD_EMIT_DOT)
