@@ -122,8 +122,8 @@ void hd_cache_put(const hd_cache_t *cache, hd_cache_key_t key,
   head_t head = {.size = entry->size,
                  .hash = XXH3_64bits(hd_buffer_text(entry), entry->size)};
   memcpy(head.magic, magic, sizeof(magic));
-  hd_span_t parts[] = {{&head, sizeof(head)},
-                       {hd_buffer_text(entry), entry->size}};
+  hd_file_part_t parts[] = {{&head, sizeof(head)},
+                            {hd_buffer_text(entry), entry->size}};
   hd_diagnostics_t diags;
   hd_diagnostics_init(&diags);
   hd_file_write(&diags, path, parts, 2);

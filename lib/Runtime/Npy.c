@@ -353,8 +353,8 @@ bool hd_npy_write(hd_diagnostics_t *diags, const char *path,
                   const hd_host_tensor_t *tensor) {
   hd_buffer_t header = {0};
   hd_npy_header(tensor, &header);
-  hd_span_t parts[] = {{hd_buffer_text(&header), header.size},
-                       {tensor->data, tensor->bytes}};
+  hd_file_part_t parts[] = {{hd_buffer_text(&header), header.size},
+                            {tensor->data, tensor->bytes}};
   bool ok = hd_file_write(diags, path, parts, 2);
   hd_buffer_fini(&header);
   return ok;

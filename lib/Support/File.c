@@ -81,7 +81,7 @@ bool hd_file_read(hd_diagnostics_t *diags, const char *path, size_t limit,
   return hd_error(diags, nowhere, HD_E0801, path, strerror(error));
 }
 
-static int write_all(int fd, const hd_span_t *parts, size_t num_parts) {
+static int write_all(int fd, const hd_file_part_t *parts, size_t num_parts) {
   for (size_t i = 0; i < num_parts; i++) {
     const char *next = parts[i].data;
     size_t left = parts[i].size;
@@ -99,7 +99,8 @@ static int write_all(int fd, const hd_span_t *parts, size_t num_parts) {
 }
 
 // Writes to what is already open and closes it.
-static int write_and_close(int fd, const hd_span_t *parts, size_t num_parts) {
+static int write_and_close(int fd, const hd_file_part_t *parts,
+                           size_t num_parts) {
   int error = write_all(fd, parts, num_parts);
   if (close(fd) < 0 && !error)
     error = errno;
@@ -135,7 +136,7 @@ static int link_file(int fd, const char *folder, const char *path) {
 // Where files cannot be nameless. keep_mode: 0, or the mode of the file that
 // is replaced.
 static int write_named(const char *folder, const char *path, mode_t keep_mode,
-                       const hd_span_t *parts, size_t num_parts) {
+                       const hd_file_part_t *parts, size_t num_parts) {
   char name[PATH_MAX + 40];
   int fd = -1;
   for (unsigned i = 0; fd < 0 && i < 1000; i++) {
@@ -157,7 +158,7 @@ static int write_named(const char *folder, const char *path, mode_t keep_mode,
 }
 
 static int write_regular(const char *path, mode_t keep_mode,
-                         const hd_span_t *parts, size_t num_parts) {
+                         const hd_file_part_t *parts, size_t num_parts) {
   char folder[PATH_MAX];
   const char *slash = strrchr(path, '/');
   size_t length = slash ? (size_t)(slash - path) : 0;
@@ -183,7 +184,7 @@ static int write_regular(const char *path, mode_t keep_mode,
 }
 
 // Returns an errno, or 0.
-static int write_path(const char *path, const hd_span_t *parts,
+static int write_path(const char *path, const hd_file_part_t *parts,
                       size_t num_parts) {
   if (is_standard(path)) {
     fflush(stdout);
@@ -209,7 +210,7 @@ static int write_path(const char *path, const hd_span_t *parts,
 }
 
 bool hd_file_write(hd_diagnostics_t *diags, const char *path,
-                   const hd_span_t *parts, size_t num_parts) {
+                   const hd_file_part_t *parts, size_t num_parts) {
   int error = write_path(path, parts, num_parts);
   if (!error)
     return true;

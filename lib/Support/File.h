@@ -6,10 +6,10 @@
 
 #include "Support/Diagnostic.h"
 
-typedef struct hd_span {
+typedef struct hd_file_part {
   const void *data;
   size_t size;
-} hd_span_t;
+} hd_file_part_t;
 
 // Reads a file to its end. A folder, a missing file and one of more than limit
 // bytes (0: half of the machine's memory) are errors (E0801, E0904). On failure
@@ -24,12 +24,12 @@ bool hd_file_read(hd_diagnostics_t *diags, const char *path, size_t limit,
 // regular file (a device, a pipe) is written to directly. Errors: E0802; E0807
 // where the disk is full.
 bool hd_file_write(hd_diagnostics_t *diags, const char *path,
-                   const hd_span_t *parts, size_t num_parts);
+                   const hd_file_part_t *parts, size_t num_parts);
 
 static inline bool hd_file_write_buffer(hd_diagnostics_t *diags,
                                         const char *path,
                                         const hd_buffer_t *text) {
-  hd_span_t part = {hd_buffer_text(text), text->size};
+  hd_file_part_t part = {hd_buffer_text(text), text->size};
   return hd_file_write(diags, path, &part, 1);
 }
 

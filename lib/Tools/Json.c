@@ -46,7 +46,7 @@ bool hd_json_write(hd_diagnostics_t *diags, const char *path, json_t *object) {
   if (!text)
     return hd_error(diags, nowhere, HD_E0904,
                     "not enough memory for the JSON report");
-  hd_span_t parts[] = {{text, strlen(text)}, {"\n", 1}};
+  hd_file_part_t parts[] = {{text, strlen(text)}, {"\n", 1}};
   bool ok = hd_file_write(diags, path, parts, 2);
   free(text);
   return ok;

@@ -40,13 +40,13 @@ static int tear_down(void **state) {
 }
 
 static bool write_text(fixture_t *f, const char *path, const char *text) {
-  hd_span_t part = {text, strlen(text)};
+  hd_file_part_t part = {text, strlen(text)};
   return hd_file_write(&f->diags, path, &part, 1);
 }
 
 static void writes_parts_and_reads_them(void **state) {
   fixture_t *f = *state;
-  hd_span_t parts[] = {{"ab", 2}, {"", 0}, {"c\0d", 3}};
+  hd_file_part_t parts[] = {{"ab", 2}, {"", 0}, {"c\0d", 3}};
   assert_true(hd_file_write(&f->diags, f->path, parts, 3));
   assert_true(hd_file_read(&f->diags, f->path, 5, &f->text));
   assert_int_equal(f->text.size, 5);

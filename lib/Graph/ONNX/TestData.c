@@ -101,7 +101,7 @@ static void end_data(void *data) { hd_onnx_data_fini(data); }
 
 // path: of a file, or NULL: bytes are its content.
 static bool read_from(hd_context_t *context, const char *path, const char *name,
-                      hd_span_t content, hd_value_form_t form,
+                      hd_file_part_t content, hd_value_form_t form,
                       hd_onnx_data_t *data) {
   *data = (hd_onnx_data_t){.form = form, .present = true};
   hd_module_t *module = hd_module_create(context);
@@ -110,7 +110,7 @@ static bool read_from(hd_context_t *context, const char *path, const char *name,
   hd_budget_defer(&context->budget, &data_end, end_data, data);
   const hd_mapped_file_t *file = path ? hd_module_map(module, path, -1) : NULL;
   if (file)
-    content = (hd_span_t){file->data, file->size};
+    content = (hd_file_part_t){file->data, file->size};
   bool ok = false;
   if (file || !path) {
     reading_t reading = {.im = {.context = context,
@@ -134,13 +134,14 @@ static bool read_from(hd_context_t *context, const char *path, const char *name,
 
 bool hd_onnx_read_value(hd_context_t *context, const char *path,
                         hd_value_form_t form, hd_onnx_data_t *data) {
-  return read_from(context, path, path, (hd_span_t){NULL, 0}, form, data);
+  return read_from(context, path, path, (hd_file_part_t){NULL, 0}, form, data);
 }
 
 bool hd_onnx_decode_value(hd_context_t *context, const char *name,
                           const void *bytes, size_t size, hd_value_form_t form,
                           hd_onnx_data_t *data) {
-  return read_from(context, NULL, name, (hd_span_t){bytes, size}, form, data);
+  return read_from(context, NULL, name, (hd_file_part_t){bytes, size}, form,
+                   data);
 }
 
 void hd_onnx_data_fini(hd_onnx_data_t *data) {
