@@ -294,8 +294,8 @@ static void place_block(hd_product_t *k) {
 
 static void make_tiles(hd_product_t *k) {
   hd_contraction_t *c = &k->c;
-  hd_tile_t tiles[2] = {{.term = c->a, .axis = &c->m, .rows = c->bm},
-                        {.term = c->b, .axis = &c->n, .rows = c->bn}};
+  hd_operand_tile_t tiles[2] = {{.term = c->a, .axis = &c->m, .rows = c->bm},
+                                {.term = c->b, .axis = &c->n, .rows = c->bn}};
   for (int i = 0; i < 2; i++) {
     int64_t shape[] = {HD_CONTRACT_STEP, tiles[i].rows + HD_CONTRACT_PADDING};
     tiles[i].shared = hd_b_shared(&k->draft.b, i ? "tile_b" : "tile_a",

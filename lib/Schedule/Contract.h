@@ -30,19 +30,19 @@ typedef struct hd_contraction {
 } hd_contraction_t;
 
 // A tile of one operand: rows along m or n.
-typedef struct hd_tile {
+typedef struct hd_operand_tile {
   const hd_term_t *term;
   const hd_axis_t *axis;
   const hd_var_t *shared; // [HD_CONTRACT_STEP, rows + HD_CONTRACT_PADDING]
   int64_t rows;
   const hd_expr_t *first; // Row of the tile.
   bool k_is_fast;         // Neighbouring threads differ in k.
-} hd_tile_t;
+} hd_operand_tile_t;
 
 typedef struct hd_product {
   hd_kernel_draft_t draft;
   hd_contraction_t c;
-  hd_tile_t tiles[2];
+  hd_operand_tile_t tiles[2];
 } hd_product_t;
 
 // What an axis' indices are at one place of a tile.
@@ -85,10 +85,11 @@ void hd_place_use(hd_kernel_draft_t *draft, const hd_axis_t *axis,
 const hd_expr_t *hd_place_inside(hd_builder_t *b, const hd_axis_t *axis,
                                  const hd_axis_place_t *place, int64_t tile);
 // Before the loop over k: finds the rows.
-void hd_copy_begin(hd_product_t *k, hd_tile_t *tile, hd_tile_copy_t *copy);
+void hd_copy_begin(hd_product_t *k, hd_operand_tile_t *tile,
+                   hd_tile_copy_t *copy);
 // In it: the first of the step's k, for hd_copy_put().
 const hd_expr_t *hd_copy_step(hd_product_t *k, const hd_expr_t *step);
-void hd_copy_put(hd_product_t *k, const hd_tile_t *tile,
+void hd_copy_put(hd_product_t *k, const hd_operand_tile_t *tile,
                  const hd_tile_copy_t *copy, const hd_expr_t *first);
 
 #endif

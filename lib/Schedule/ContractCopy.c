@@ -71,7 +71,8 @@ static void make_share(hd_product_t *k, int64_t fast, int64_t slow,
                       : hd_b_i32(b, i);
 }
 
-void hd_copy_begin(hd_product_t *k, hd_tile_t *tile, hd_tile_copy_t *copy) {
+void hd_copy_begin(hd_product_t *k, hd_operand_tile_t *tile,
+                   hd_tile_copy_t *copy) {
   if (tile->k_is_fast)
     make_share(k, HD_CONTRACT_STEP, tile->rows, &copy->share);
   else
@@ -166,7 +167,7 @@ static const hd_expr_t *assume_inside(hd_product_t *k,
 
 // What is copied of one row.
 typedef struct row_copy {
-  const hd_tile_t *tile;
+  const hd_operand_tile_t *tile;
   const hd_axis_place_t *row;
   const hd_axis_place_t *along;
   unsigned num_along;
@@ -176,7 +177,7 @@ typedef struct row_copy {
 static hd_block_t copy_row(hd_product_t *k, const row_copy_t *copy,
                            const hd_term_t *term) {
   hd_builder_t *b = &k->draft.b;
-  const hd_tile_t *tile = copy->tile;
+  const hd_operand_tile_t *tile = copy->tile;
   hd_open_block_t block;
   hd_b_open(b, &block);
   for (unsigned i = 0; i < copy->num_along; i++) {
@@ -221,7 +222,7 @@ static hd_block_t put_row(hd_product_t *k, const row_copy_t *copy) {
   return hd_b_close(b);
 }
 
-void hd_copy_put(hd_product_t *k, const hd_tile_t *tile,
+void hd_copy_put(hd_product_t *k, const hd_operand_tile_t *tile,
                  const hd_tile_copy_t *copy, const hd_expr_t *first) {
   hd_builder_t *b = &k->draft.b;
   const hd_share_t *s = &copy->share;
