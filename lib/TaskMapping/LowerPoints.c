@@ -313,17 +313,17 @@ static bool has_chunks(const hd_tile_t *tile, int64_t width,
                        const hd_expr_t **all) {
   const hd_expr_t *place = tile->point->u.point.place;
   sources_t sources = sources_of(tile->point->u.point.value);
-  hd_window_t window;
+  hd_tile_window_t window;
   *all = NULL;
   if (!sources.ok || sources.count == 0)
     return false;
   if (place->u.var->tensor->scope == HD_SCOPE_SHARED &&
-      (!hd_window_find(tile, place, &window) ||
-       !hd_window_is_aligned(tile, &window, width, all)))
+      (!hd_tile_window_find(tile, place, &window) ||
+       !hd_tile_window_is_aligned(tile, &window, width, all)))
     return false;
   for (unsigned i = 0; i < sources.count; ++i)
-    if (!hd_window_find(tile, sources.loads[i], &window) ||
-        !hd_window_is_aligned(tile, &window, width, all))
+    if (!hd_tile_window_find(tile, sources.loads[i], &window) ||
+        !hd_tile_window_is_aligned(tile, &window, width, all))
       return false;
   return true;
 }

@@ -66,10 +66,10 @@ static void push_stores(const hd_tile_t *tile, const hd_mapping_t *mapping,
                         hd_stmt_list_t *out) {
   hd_nest_t nest = hd_nest_begin(tile, mapping, width, unroll);
   const hd_expr_t *bounds[HD_MAPPING_MAX_RANK], *all = NULL, *low = NULL;
-  hd_window_t window;
+  hd_tile_window_t window;
   if (mapping->kind == HD_MAPPING_WITHIN ||
-      !hd_window_find(tile, place_of(tile), &window) ||
-      !hd_window_bounds(tile, &window, width, bounds, &all, &low)) {
+      !hd_tile_window_find(tile, place_of(tile), &window) ||
+      !hd_tile_window_bounds(tile, &window, width, bounds, &all, &low)) {
     hd_push_if(tile, NULL, store_nest(&nest, value, NULL), (hd_block_t){0},
                out);
     return;
@@ -106,13 +106,13 @@ static int64_t widest(const hd_tile_t *tile) {
 static void yield_directly(const hd_tile_t *tile) {
   const hd_expr_t *value = tile->point->u.point.value, *all;
   int32_t unroll = tile->loop->u.mapfor.unroll;
-  hd_window_t window;
-  bool found = hd_window_find(tile, place_of(tile), &window);
+  hd_tile_window_t window;
+  bool found = hd_tile_window_find(tile, place_of(tile), &window);
   for (int64_t width = widest(tile); found && width > 1; width /= 2) {
     const hd_mapping_t *chunks =
         hd_mapping_divide(tile->l->arena, tile->mapping, width);
     all = NULL;
-    if (!chunks || !hd_window_is_aligned(tile, &window, width, &all))
+    if (!chunks || !hd_tile_window_is_aligned(tile, &window, width, &all))
       continue;
     explain(tile, "stored from registers, in vectors where rows are aligned");
     push_choice(tile, all, chunks, width, tile->mapping, unroll, value);
@@ -185,12 +185,13 @@ static void yield_staged(const hd_tile_t *tile) {
   bool whole = is_whole(tile->mapping);
   const hd_mapping_t *elements = whole ? hd_tile_spread(tile, 1) : NULL;
   const hd_mapping_t *chunks = whole ? hd_tile_spread(tile, width) : NULL;
-  hd_window_t window;
+  hd_tile_window_t window;
   if (!elements)
     elements = tile->mapping;
   explain(tile, "staged in shared memory, then stored by rows");
-  if (width > 1 && chunks && hd_window_find(tile, place_of(tile), &window) &&
-      hd_window_is_aligned(tile, &window, width, &all))
+  if (width > 1 && chunks &&
+      hd_tile_window_find(tile, place_of(tile), &window) &&
+      hd_tile_window_is_aligned(tile, &window, width, &all))
     push_choice(tile, all, chunks, width, elements, 1, value);
   else
     push_stores(tile, elements, 1, 1, value, tile->out);
@@ -198,7 +199,7 @@ static void yield_staged(const hd_tile_t *tile) {
 
 // Whether a map's box is the tile: its axes in their order, the others 1.
 static bool is_box(const hd_tile_t *tile, const hd_map_t *map,
-                   const hd_window_t *window) {
+                   const hd_tile_window_t *window) {
   int axis = 0;
   if (map->im2col || map->num_box != map->tensor->tensor->rank)
     return false;
@@ -222,8 +223,8 @@ static bool is_staged_as_box(const hd_tile_t *tile) {
   const hd_tensor_t *tensor = staging->u.var->tensor;
   unsigned rank = tile->mapping->rank;
   int64_t bytes = hd_type_bits(staging->type) / 8;
-  hd_window_t window;
-  if (!hd_window_find(tile, staging, &window) || tensor->rank < rank)
+  hd_tile_window_t window;
+  if (!hd_tile_window_find(tile, staging, &window) || tensor->rank < rank)
     return false;
   unsigned first = tensor->rank - rank;
   for (unsigned a = 0; a < rank; ++a) {
@@ -237,10 +238,11 @@ static bool is_staged_as_box(const hd_tile_t *tile) {
   return first == 0 || bytes % COPY_ALIGN == 0;
 }
 
-static const hd_var_t *find_map(const hd_tile_t *tile, hd_window_t *window) {
+static const hd_var_t *find_map(const hd_tile_t *tile,
+                                hd_tile_window_t *window) {
   const hd_func_t *func = tile->l->func;
   if (!is_whole(tile->mapping) || !is_staged_as_box(tile) ||
-      !hd_window_find(tile, place_of(tile), window))
+      !hd_tile_window_find(tile, place_of(tile), window))
     return NULL;
   for (uint32_t i = 0; i < func->num_maps; ++i)
     if (func->maps[i]->map->tensor == window->tensor &&
@@ -258,7 +260,7 @@ static const hd_expr_t *leads(const hd_tile_t *tile) {
 
 // tma_store(map, staging at the tile's corner, the corner's indices).
 static void push_copy(const hd_tile_t *tile, const hd_var_t *map,
-                      const hd_window_t *window, hd_stmt_list_t *out) {
+                      const hd_tile_window_t *window, hd_stmt_list_t *out) {
   hd_lowering_t *l = tile->l;
   const hd_tensor_t *tensor = window->tensor->tensor;
   const hd_expr_t *operands[HD_INTRINSIC_MAX_PARAMS], *inside = NULL;
@@ -310,7 +312,7 @@ static bool has_other_uses(const hd_func_t *func, const hd_stmt_t *point) {
 }
 
 static void yield_by_map(const hd_tile_t *tile, const hd_var_t *map,
-                         const hd_window_t *window) {
+                         const hd_tile_window_t *window) {
   hd_lowering_t *l = tile->l;
   const hd_expr_t *under_way =
       hd_expr_i32(l->arena, tile->point->u.point.buffers - 1);
@@ -335,7 +337,7 @@ static void yield_by_map(const hd_tile_t *tile, const hd_var_t *map,
 
 void hd_lower_yield(const hd_tile_t *tile) {
   const hd_stmt_t *point = tile->point;
-  hd_window_t window;
+  hd_tile_window_t window;
   if (!tile->loop) {
     const hd_stmt_t *store =
         hd_make_store(tile, point->u.point.place, point->u.point.value);

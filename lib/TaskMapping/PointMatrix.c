@@ -103,11 +103,11 @@ static const hd_expr_t *element_of(const hd_tile_t *tile, const hd_var_t *var,
 bool hd_push_matrices(const hd_tile_t *tile, const hd_expr_t *value) {
   const hd_expr_t *staging = tile->point->u.point.staging, *all = NULL;
   hd_arena_t *arena = tile->l->arena;
-  hd_window_t window;
+  hd_tile_window_t window;
   const hd_mapping_t *blocks = blocks_of(arena, tile->mapping);
   if (!blocks || !counts_lanes(tile) || hd_type_bits(staging->type) != 16 ||
-      !hd_window_find(tile, staging, &window) ||
-      !hd_window_is_aligned(tile, &window, FRAGMENT, &all) || all)
+      !hd_tile_window_find(tile, staging, &window) ||
+      !hd_tile_window_is_aligned(tile, &window, FRAGMENT, &all) || all)
     return false;
   const hd_var_t *fragment = declare_fragment(tile);
   const hd_expr_t *lane = hd_expr_builtin(arena, HD_BUILTIN_LANE_ID);

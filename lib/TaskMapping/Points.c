@@ -68,10 +68,10 @@ static bool take_out(const hd_tile_t *tile, const hd_expr_t *e,
   return true;
 }
 
-bool hd_window_find(const hd_tile_t *tile, const hd_expr_t *access,
-                    hd_window_t *window) {
+bool hd_tile_window_find(const hd_tile_t *tile, const hd_expr_t *access,
+                         hd_tile_window_t *window) {
   bool met[HD_MAPPING_MAX_RANK] = {false};
-  *window = (hd_window_t){.tensor = access->u.var};
+  *window = (hd_tile_window_t){.tensor = access->u.var};
   if (!tile->loop || access->linear || access->type.lanes != 1)
     return false;
   for (unsigned t = 0; t < hd_expr_num_indices(access); ++t) {
@@ -126,8 +126,9 @@ static bool is_one_row(const hd_tensor_t *tensor) {
   return tensor->rank == 1 && tensor->scope != HD_SCOPE_GLOBAL;
 }
 
-bool hd_window_is_aligned(const hd_tile_t *tile, const hd_window_t *window,
-                          int64_t width, const hd_expr_t **all) {
+bool hd_tile_window_is_aligned(const hd_tile_t *tile,
+                               const hd_tile_window_t *window, int64_t width,
+                               const hd_expr_t **all) {
   const hd_tensor_t *tensor = window->tensor->tensor;
   unsigned last = tensor->rank - 1;
   int64_t bytes = width * hd_type_bits(tensor->element) / 8;
@@ -142,9 +143,10 @@ bool hd_window_is_aligned(const hd_tile_t *tile, const hd_window_t *window,
          demand_multiple(tile->l, window->base[last], width, all);
 }
 
-bool hd_window_bounds(const hd_tile_t *tile, const hd_window_t *window,
-                      int64_t width, const hd_expr_t **bounds,
-                      const hd_expr_t **all, const hd_expr_t **low) {
+bool hd_tile_window_bounds(const hd_tile_t *tile,
+                           const hd_tile_window_t *window, int64_t width,
+                           const hd_expr_t **bounds, const hd_expr_t **all,
+                           const hd_expr_t **low) {
   hd_lowering_t *l = tile->l;
   const hd_tensor_t *tensor = window->tensor->tensor;
   unsigned rank = tile->mapping->rank;

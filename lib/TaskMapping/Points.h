@@ -34,28 +34,30 @@ typedef struct hd_tile {
 
 // How a tensor's indices run over a tile: index t is base[t], plus the variable
 // of axis[t]. Each of the tile's axes is met at most once.
-typedef struct hd_window {
+typedef struct hd_tile_window {
   const hd_var_t *tensor;
   int axis[HD_MAX_RANK];              // -1: index t does not change.
   const hd_expr_t *base[HD_MAX_RANK]; // NULL: 0.
   unsigned num_axes;                  // Of the tile's, that are met.
-} hd_window_t;
+} hd_tile_window_t;
 
 // False where the indices of an access (LOAD or REF) are of another form.
-bool hd_window_find(const hd_tile_t *tile, const hd_expr_t *access,
-                    hd_window_t *window);
+bool hd_tile_window_find(const hd_tile_t *tile, const hd_expr_t *access,
+                         hd_tile_window_t *window);
 // Whether `width` elements from each multiple of it on along the tile's last
 // axis lie side by side and aligned in the tensor, where the condition holds:
 // *all becomes (all && it); NULL stands for true.
-bool hd_window_is_aligned(const hd_tile_t *tile, const hd_window_t *window,
-                          int64_t width, const hd_expr_t **all);
+bool hd_tile_window_is_aligned(const hd_tile_t *tile,
+                               const hd_tile_window_t *window, int64_t width,
+                               const hd_expr_t **all);
 // The tasks that are inside the tensor: bounds for `within`, the last divided
 // by width, and a condition for what does not change: *all as above. They say
 // nothing where *low (likewise) does not hold: the tile begins before the
 // tensor does. False where a size is no i32.
-bool hd_window_bounds(const hd_tile_t *tile, const hd_window_t *window,
-                      int64_t width, const hd_expr_t **bounds,
-                      const hd_expr_t **all, const hd_expr_t **low);
+bool hd_tile_window_bounds(const hd_tile_t *tile,
+                           const hd_tile_window_t *window, int64_t width,
+                           const hd_expr_t **bounds, const hd_expr_t **all,
+                           const hd_expr_t **low);
 // index < size, in a type that holds both; a size is not negative.
 const hd_expr_t *hd_is_below(hd_lowering_t *l, const hd_expr_t *index,
                              const hd_expr_t *size);
