@@ -66,7 +66,7 @@ static sources_t sources_of(const hd_expr_t *value) {
 }
 
 typedef struct guard {
-  hd_lowering_t *l;
+  hd_point_lowering_t *l;
   const hd_expr_t *all;
 } guard_t;
 
@@ -79,7 +79,8 @@ static const hd_expr_t *test_load(hd_rewriter_t *rewriter, const hd_expr_t *e) {
 }
 
 // The value where all that it reads is there, else 0.
-static const hd_expr_t *guarded(hd_lowering_t *l, const hd_expr_t *value) {
+static const hd_expr_t *guarded(hd_point_lowering_t *l,
+                                const hd_expr_t *value) {
   const hd_expr_t *zero = hd_zero(l->arena, value->type);
   sources_t sources = sources_of(value);
   if (is_global_load(value) && sources.count == 1 &&
@@ -111,7 +112,7 @@ static bool is_copy(const hd_tile_t *tile) {
 // cp_async of some bytes from one tensor to the other, or of zeros.
 static hd_block_t copy_bytes(const hd_tile_t *tile, const hd_expr_t *to,
                              const hd_expr_t *from, int64_t bytes) {
-  hd_lowering_t *l = tile->l;
+  hd_point_lowering_t *l = tile->l;
   const hd_expr_t *all = hd_expr_i32(l->arena, bytes);
   const hd_expr_t *operands[] = {
       to,
@@ -191,7 +192,7 @@ static bool divide_rounds(hd_arena_t *arena, const hd_mapping_t *m,
 }
 
 // An element of the tile for each worker, by a loop of its own.
-static hd_stmt_t *make_loop(hd_lowering_t *l, const hd_tile_t *tile,
+static hd_stmt_t *make_loop(hd_point_lowering_t *l, const hd_tile_t *tile,
                             const hd_mapping_t *mapping, int32_t unroll,
                             const hd_expr_t **values) {
   hd_stmt_t *loop = hd_stmt_copy(l->arena, tile->loop);
@@ -219,7 +220,7 @@ static const hd_expr_t *at_tasks(const hd_tile_t *tile, const hd_expr_t *e,
 }
 
 // A register for each element of a batch that a worker has.
-static hd_var_t *make_batch(hd_lowering_t *l, const hd_tile_t *tile,
+static hd_var_t *make_batch(hd_point_lowering_t *l, const hd_tile_t *tile,
                             const hd_mapping_t *inner) {
   hd_type_t type = tile->point->u.point.place->type;
   hd_layout_t *layout =
@@ -251,7 +252,7 @@ static hd_var_t *make_batch(hd_lowering_t *l, const hd_tile_t *tile,
 //   }
 static bool push_in_batches(const hd_tile_t *tile, const hd_mapping_t *mapping,
                             hd_stmt_list_t *out) {
-  hd_lowering_t *l = tile->l;
+  hd_point_lowering_t *l = tile->l;
   const hd_mapping_t *outer, *inner;
   const hd_expr_t *rounds[HD_MAPPING_MAX_RANK], *at[HD_MAPPING_MAX_RANK];
   if (!divide_rounds(l->arena, mapping, batch_of(tile->point->u.point.value),
@@ -291,7 +292,7 @@ static bool push_in_batches(const hd_tile_t *tile, const hd_mapping_t *mapping,
 // Elements side by side, where all are there, or zeros.
 static hd_block_t store_chunk(const hd_nest_t *nest) {
   const hd_tile_t *tile = nest->tile;
-  hd_lowering_t *l = tile->l;
+  hd_point_lowering_t *l = tile->l;
   const hd_expr_t *place = tile->point->u.point.place;
   const hd_expr_t *value = tile->point->u.point.value, *inside = NULL;
   sources_t sources = sources_of(value);
@@ -331,7 +332,7 @@ static bool has_chunks(const hd_tile_t *tile, int64_t width,
 static void lower_load(const hd_tile_t *tile) {
   const hd_stmt_t *point = tile->point;
   const hd_expr_t *place = point->u.point.place, *value = point->u.point.value;
-  hd_lowering_t *l = tile->l;
+  hd_point_lowering_t *l = tile->l;
   bool is_shared = place->u.var->tensor->scope == HD_SCOPE_SHARED;
   int64_t bits = hd_type_bits(place->type);
   int64_t width = tile->loop && bits >= 8 ? HD_POINT_CHUNK * 8 / bits : 1;
@@ -385,7 +386,8 @@ static void (*const lowerings[])(const hd_tile_t *) = {
 };
 
 // The worker of a loop that several take the place of: evaluated once.
-static const hd_expr_t *name_worker(hd_lowering_t *l, const hd_stmt_t *loop,
+static const hd_expr_t *name_worker(hd_point_lowering_t *l,
+                                    const hd_stmt_t *loop,
                                     hd_stmt_list_t *out) {
   const hd_expr_t *worker = loop->u.mapfor.worker;
   if (!worker || hd_expr_is_trivial(worker))
@@ -417,7 +419,8 @@ static bool lower_point(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
   return true;
 }
 
-static void push_wait(hd_lowering_t *l, hd_loc_t loc, hd_stmt_list_t *out) {
+static void push_wait(hd_point_lowering_t *l, hd_loc_t loc,
+                      hd_stmt_list_t *out) {
   hd_stmt_t end = {.loc = loc};
   hd_tile_t tile = {.l = l, .point = &end};
   const hd_expr_t *none = hd_expr_i32(l->arena, 0);
@@ -432,7 +435,7 @@ static bool wait_at_return(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
 }
 
 // A block's shared memory is read until its copies have ended.
-static hd_block_t wait_at_ends(hd_lowering_t *l, hd_block_t body) {
+static hd_block_t wait_at_ends(hd_point_lowering_t *l, hd_block_t body) {
   hd_stmt_list_t list = {0};
   hd_rewriter_t rewriter = {
       .arena = l->arena, .argument = l, .enter = wait_at_return};
@@ -444,10 +447,10 @@ static hd_block_t wait_at_ends(hd_lowering_t *l, hd_block_t body) {
 const hd_func_t *hd_pass_lower_points(hd_module_t *module,
                                       const hd_func_t *func,
                                       const hd_pass_args_t *args) {
-  hd_lowering_t l = {.module = module,
-                     .arena = &module->arena,
-                     .func = func,
-                     .explain = args->explain};
+  hd_point_lowering_t l = {.module = module,
+                           .arena = &module->arena,
+                           .func = func,
+                           .explain = args->explain};
   hd_rewriter_t rewriter = {
       .arena = &module->arena, .argument = &l, .enter = lower_point};
   const hd_func_t *result = hd_rewrite_func(&rewriter, func);

@@ -261,7 +261,7 @@ static const hd_expr_t *leads(const hd_tile_t *tile) {
 // tma_store(map, staging at the tile's corner, the corner's indices).
 static void push_copy(const hd_tile_t *tile, const hd_var_t *map,
                       const hd_tile_window_t *window, hd_stmt_list_t *out) {
-  hd_lowering_t *l = tile->l;
+  hd_point_lowering_t *l = tile->l;
   const hd_tensor_t *tensor = window->tensor->tensor;
   const hd_expr_t *operands[HD_INTRINSIC_MAX_PARAMS], *inside = NULL;
   const hd_expr_t *zero = hd_expr_i32(l->arena, 0);
@@ -313,7 +313,7 @@ static bool has_other_uses(const hd_func_t *func, const hd_stmt_t *point) {
 
 static void yield_by_map(const hd_tile_t *tile, const hd_var_t *map,
                          const hd_tile_window_t *window) {
-  hd_lowering_t *l = tile->l;
+  hd_point_lowering_t *l = tile->l;
   const hd_expr_t *under_way =
       hd_expr_i32(l->arena, tile->point->u.point.buffers - 1);
   hd_stmt_list_t first = {0}, last = {0};

@@ -4,16 +4,16 @@
 #include "TaskMapping/Points.h"
 #include "TaskMapping/TaskMapping.h"
 
-static const hd_expr_t *i32(hd_lowering_t *l, int64_t value) {
+static const hd_expr_t *i32(hd_point_lowering_t *l, int64_t value) {
   return hd_expr_i32(l->arena, value);
 }
 
-static const hd_expr_t *binary(hd_lowering_t *l, hd_expr_kind_t kind,
+static const hd_expr_t *binary(hd_point_lowering_t *l, hd_expr_kind_t kind,
                                const hd_expr_t *a, const hd_expr_t *b) {
   return hd_expr_binary(l->arena, kind, a, b);
 }
 
-const hd_expr_t *hd_both(hd_lowering_t *l, const hd_expr_t *a,
+const hd_expr_t *hd_both(hd_point_lowering_t *l, const hd_expr_t *a,
                          const hd_expr_t *b) {
   return !a ? b : !b ? a : binary(l, HD_EXPR_AND, a, b);
 }
@@ -93,8 +93,8 @@ bool hd_tile_window_find(const hd_tile_t *tile, const hd_expr_t *access,
 }
 
 // *all && e % width == 0; false where it never is.
-static bool demand_multiple(hd_lowering_t *l, const hd_expr_t *e, int64_t width,
-                            const hd_expr_t **all) {
+static bool demand_multiple(hd_point_lowering_t *l, const hd_expr_t *e,
+                            int64_t width, const hd_expr_t **all) {
   int64_t value;
   if (!e || width == 1)
     return true;
@@ -147,7 +147,7 @@ bool hd_tile_window_bounds(const hd_tile_t *tile,
                            const hd_tile_window_t *window, int64_t width,
                            const hd_expr_t **bounds, const hd_expr_t **all,
                            const hd_expr_t **low) {
-  hd_lowering_t *l = tile->l;
+  hd_point_lowering_t *l = tile->l;
   const hd_tensor_t *tensor = window->tensor->tensor;
   unsigned rank = tile->mapping->rank;
   for (unsigned a = 0; a < rank; ++a)
@@ -172,7 +172,7 @@ bool hd_tile_window_bounds(const hd_tile_t *tile,
   return true;
 }
 
-const hd_expr_t *hd_is_below(hd_lowering_t *l, const hd_expr_t *index,
+const hd_expr_t *hd_is_below(hd_point_lowering_t *l, const hd_expr_t *index,
                              const hd_expr_t *size) {
   hd_type_t type =
       hd_type(hd_type_equal(index->type, hd_type(HD_U64)) ? HD_U64 : HD_I64);
@@ -184,8 +184,8 @@ const hd_expr_t *hd_is_below(hd_lowering_t *l, const hd_expr_t *index,
 }
 
 // The indices at which a vector's first element can stand, along an axis.
-static const hd_expr_t *places_along(hd_lowering_t *l, const hd_expr_t *access,
-                                     unsigned t) {
+static const hd_expr_t *places_along(hd_point_lowering_t *l,
+                                     const hd_expr_t *access, unsigned t) {
   const hd_tensor_t *tensor = access->u.var->tensor;
   const hd_expr_t *size = tensor->shape[t];
   int64_t more = access->type.lanes - 1;
@@ -196,7 +196,7 @@ static const hd_expr_t *places_along(hd_lowering_t *l, const hd_expr_t *access,
                       hd_expr_int(l->arena, hd_type(HD_I64), more));
 }
 
-const hd_expr_t *hd_inside(hd_lowering_t *l, const hd_expr_t *access,
+const hd_expr_t *hd_inside(hd_point_lowering_t *l, const hd_expr_t *access,
                            const hd_expr_t *all) {
   const hd_tensor_t *tensor = access->u.var->tensor;
   for (unsigned t = 0; t < tensor->rank; ++t) {
@@ -250,7 +250,7 @@ const hd_mapping_t *hd_tile_spread(const hd_tile_t *tile, int64_t width) {
 
 hd_nest_t hd_nest_begin(const hd_tile_t *tile, const hd_mapping_t *mapping,
                         int64_t width, int32_t unroll) {
-  hd_lowering_t *l = tile->l;
+  hd_point_lowering_t *l = tile->l;
   hd_nest_t nest = {
       .tile = tile, .mapping = mapping, .width = width, .unroll = unroll};
   for (unsigned a = 0; a < mapping->rank; ++a) {
@@ -291,7 +291,7 @@ const hd_expr_t *hd_nest_first(const hd_nest_t *nest, const hd_expr_t *e) {
 hd_block_t hd_nest_lanes(const hd_nest_t *nest, hd_block_t block) {
   if (nest->width == 1)
     return block;
-  hd_lowering_t *l = nest->tile->l;
+  hd_point_lowering_t *l = nest->tile->l;
   hd_stmt_t *loop = hd_stmt_make(l->arena, HD_STMT_FOR, nest->tile->loop->loc);
   loop->u.loop.var = nest->lane;
   loop->u.loop.first = i32(l, 0);

@@ -13,18 +13,18 @@
 
 enum { HD_POINT_CHUNK = 16 }; // Bytes: the widest access, and copy.
 
-typedef struct hd_lowering {
+typedef struct hd_point_lowering {
   hd_module_t *module;
   hd_arena_t *arena;
   const hd_func_t *func;
   bool explain;
   hd_ptr_map_t lets; // What they are, for those met so far.
   bool has_bulk; // Stores by the copy engine are to be waited for at the end.
-} hd_lowering_t;
+} hd_point_lowering_t;
 
 // A point, and the loop that is all its own.
 typedef struct hd_tile {
-  hd_lowering_t *l;
+  hd_point_lowering_t *l;
   const hd_stmt_t *point;
   const hd_stmt_t *loop;       // NULL: the point stands alone.
   const hd_mapping_t *mapping; // The loop's; NULL where that is.
@@ -59,13 +59,13 @@ bool hd_tile_window_bounds(const hd_tile_t *tile,
                            const hd_expr_t **bounds, const hd_expr_t **all,
                            const hd_expr_t **low);
 // index < size, in a type that holds both; a size is not negative.
-const hd_expr_t *hd_is_below(hd_lowering_t *l, const hd_expr_t *index,
+const hd_expr_t *hd_is_below(hd_point_lowering_t *l, const hd_expr_t *index,
                              const hd_expr_t *size);
 // *all && index >= 0 && index < size, for each index of an access: all of its
 // elements are there.
-const hd_expr_t *hd_inside(hd_lowering_t *l, const hd_expr_t *access,
+const hd_expr_t *hd_inside(hd_point_lowering_t *l, const hd_expr_t *access,
                            const hd_expr_t *all);
-const hd_expr_t *hd_both(hd_lowering_t *l, const hd_expr_t *a,
+const hd_expr_t *hd_both(hd_point_lowering_t *l, const hd_expr_t *a,
                          const hd_expr_t *b);
 
 // The mapping whose tasks are each `width` of m's, along the last axis: what a
