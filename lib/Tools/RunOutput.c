@@ -98,7 +98,7 @@ hd_tolerance_t hd_run_tolerance(const hd_run_t *run) {
 }
 
 // One element. Integers are compared as integers where both are.
-static void compare_element(hd_comparison_t *c, const hd_host_tensor_t *a,
+static void compare_element(hd_run_comparison_t *c, const hd_host_tensor_t *a,
                             const hd_host_tensor_t *b, int64_t i) {
   double x = hd_host_tensor_get(a, i), y = hd_host_tensor_get(b, i);
   bool same = x == y || (isnan(x) && isnan(y));
@@ -178,8 +178,8 @@ static bool compare(hd_run_t *run, hd_run_tensor_t *t, hd_buffer_t *out) {
   bool ok =
       read_expected(run, t, &expected) && check_expected(run, t, &expected);
   if (ok) {
-    hd_comparison_t *c = &t->comparison;
-    *c = (hd_comparison_t){.done = true, .first = -1};
+    hd_run_comparison_t *c = &t->comparison;
+    *c = (hd_run_comparison_t){.done = true, .first = -1};
     c->tolerance = hd_tolerance_for(hd_run_tolerance(run), &expected);
     for (int64_t i = 0; i < t->host.count; i++)
       compare_element(c, &t->host, &expected, i);

@@ -21,12 +21,12 @@ enum {
 };
 
 // How an output compares with what was expected.
-typedef struct hd_comparison {
+typedef struct hd_run_comparison {
   bool done;
   hd_tolerance_t tolerance;
   double max_abs, max_rel;
   int64_t mismatches, first; // The first element that differs, or -1.
-} hd_comparison_t;
+} hd_run_comparison_t;
 
 // A tensor parameter of the entry.
 typedef struct hd_run_tensor {
@@ -41,7 +41,7 @@ typedef struct hd_run_tensor {
   hd_host_tensor_t host;  // The input; after the run, the output.
   unsigned char *storage; // The input as the device wants it.
   hd_slot_t slot;
-  hd_comparison_t comparison;
+  hd_run_comparison_t comparison;
 } hd_run_tensor_t;
 
 typedef struct hd_measurement {
