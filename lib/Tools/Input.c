@@ -13,7 +13,7 @@
 static const hd_loc_t nowhere;
 
 void hd_text_split(const char *text, size_t size,
-                   void (*visit)(void *argument, const hd_part_t *part),
+                   void (*visit)(void *argument, const hd_text_part_t *part),
                    void *argument) {
   static const char mark[] = "// -----";
   const char *end = text + size, *start = text;
@@ -23,13 +23,14 @@ void hd_text_split(const char *text, size_t size,
     const char *next = newline ? newline + 1 : end;
     if ((size_t)(next - at) >= sizeof(mark) - 1 &&
         memcmp(at, mark, sizeof(mark) - 1) == 0) {
-      visit(argument, &(hd_part_t){start, (size_t)(at - start), first_line});
+      visit(argument,
+            &(hd_text_part_t){start, (size_t)(at - start), first_line});
       start = next;
       first_line = line + 1;
     }
     at = next;
   }
-  visit(argument, &(hd_part_t){start, (size_t)(end - start), first_line});
+  visit(argument, &(hd_text_part_t){start, (size_t)(end - start), first_line});
 }
 
 bool hd_has_suffix(const char *name, const char *suffix) {
@@ -100,13 +101,13 @@ bool hd_tools_make_entry(hd_module_t *module, const char **entry) {
 
 // Whether it is a model under another name: an ONNX file begins with the number
 // of its format (protobuf: field 1, a number), and no text does so.
-static bool is_model(const hd_part_t *part) {
+static bool is_model(const hd_text_part_t *part) {
   return part->size > 0 && part->text[0] == 8;
 }
 
 bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
-                    int load_option, const char *name, const hd_part_t *part,
-                    hd_module_t **module) {
+                    int load_option, const char *name,
+                    const hd_text_part_t *part, hd_module_t **module) {
   hd_context_t *context = &process->context;
   hd_times_t *times = &context->times;
   bool is_stdin =

@@ -8,16 +8,16 @@
 #include "Tools/Process.h"
 
 // A part of a text; the whole of it where it is not split.
-typedef struct hd_part {
+typedef struct hd_text_part {
   const char *text;
   size_t size;
   uint32_t first_line;
-} hd_part_t;
+} hd_text_part_t;
 
 // Cuts the text at the lines that start with "// -----"; calls visit for each
 // part in order.
 void hd_text_split(const char *text, size_t size,
-                   void (*visit)(void *argument, const hd_part_t *part),
+                   void (*visit)(void *argument, const hd_text_part_t *part),
                    void *argument);
 
 // True where name ends in suffix.
@@ -34,7 +34,7 @@ bool hd_tools_read_input(hd_process_t *process, const hd_options_t *options,
 // `load` come first and become part of the module. *module (NULL: none) is to
 // be destroyed by the caller in any case; false after errors.
 bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
-                    int load, const char *name, const hd_part_t *part,
+                    int load, const char *name, const hd_text_part_t *part,
                     hd_module_t **module);
 
 // Where entry asks for an instance of a function with compile-time parameters

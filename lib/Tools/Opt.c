@@ -84,7 +84,8 @@ static bool run_passes(opt_t *o) {
   return run_pass(o, hd_pass_list_find(&o->passes, "lower"), NULL);
 }
 
-static bool work_on_module(opt_t *o, const hd_part_t *part, hd_buffer_t *out) {
+static bool work_on_module(opt_t *o, const hd_text_part_t *part,
+                           hd_buffer_t *out) {
   const char *entry = hd_option_text(&o->options, OPT_ENTRY, NULL);
   return hd_tools_parse(&o->process, &o->options, OPT_LOAD, o->name, part,
                         &o->module) &&
@@ -97,7 +98,7 @@ static bool work_on_module(opt_t *o, const hd_part_t *part, hd_buffer_t *out) {
          hd_emit_module(o->module, emit_kind(o), o->target, entry, out);
 }
 
-static void work_on_part(void *argument, const hd_part_t *part) {
+static void work_on_part(void *argument, const hd_text_part_t *part) {
   opt_t *o = argument;
   hd_diagnostics_t *diags = &o->process.context.diags;
   size_t start = o->output.size;
@@ -187,13 +188,13 @@ static bool parse_instances(opt_t *o, unsigned *wanted) {
 
 // A module of the files that are named: of none, an empty one.
 static bool read_files(opt_t *o) {
-  hd_part_t part = {"", 0, 1};
+  hd_text_part_t part = {"", 0, 1};
   o->name = "-";
   if (o->options.files.size &&
       !hd_tools_read_input(&o->process, &o->options, &o->name, &o->input))
     return false;
   if (o->options.files.size)
-    part = (hd_part_t){hd_buffer_text(&o->input), o->input.size, 1};
+    part = (hd_text_part_t){hd_buffer_text(&o->input), o->input.size, 1};
   return hd_tools_parse(&o->process, &o->options, OPT_LOAD, o->name, &part,
                         &o->module);
 }
@@ -245,7 +246,7 @@ static void body(void *argument) {
   if (find(o, OPT_SPLIT) && !hd_has_suffix(o->name, ".onnx"))
     hd_text_split(text, o->input.size, work_on_part, o);
   else
-    work_on_part(o, &(hd_part_t){text, o->input.size, 1});
+    work_on_part(o, &(hd_text_part_t){text, o->input.size, 1});
   write_results(o);
 }
 

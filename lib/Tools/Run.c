@@ -70,7 +70,7 @@ static bool read_module(hd_run_t *run) {
   if (!hd_tools_read_input(&run->process, &run->options, &run->name,
                            &run->input))
     return false;
-  hd_part_t part = {hd_buffer_text(&run->input), run->input.size, 1};
+  hd_text_part_t part = {hd_buffer_text(&run->input), run->input.size, 1};
   return hd_tools_parse(&run->process, &run->options, RUN_LOAD, run->name,
                         &part, &run->module) &&
          hd_tools_rewrite_options(&run->process.context, &run->arena,

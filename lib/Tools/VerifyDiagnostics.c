@@ -83,7 +83,7 @@ static void parse_line(checker_t *c, const char *text, uint32_t line) {
   }
 }
 
-static void parse_part(checker_t *c, const hd_part_t *part) {
+static void parse_part(checker_t *c, const hd_text_part_t *part) {
   const char *end = part->text + part->size;
   uint32_t line = part->first_line;
   for (const char *at = part->text; at < end; line++) {
@@ -117,7 +117,7 @@ static void match(checker_t *c, const hd_diagnostic_t *d) {
 }
 
 bool hd_verify_diagnostics(hd_diagnostics_t *diags, const char *name,
-                           const hd_part_t *part) {
+                           const hd_text_part_t *part) {
   checker_t c = {.diags = diags, .name = name};
   hd_arena_init(&c.arena, NULL);
   parse_part(&c, part);

@@ -13,6 +13,6 @@
 // diagnostics; then reports, as errors of class MISMATCH (E1006), what was
 // expected and did not come and what came and was not expected.
 bool hd_verify_diagnostics(hd_diagnostics_t *diags, const char *name,
-                           const hd_part_t *part);
+                           const hd_text_part_t *part);
 
 #endif
