@@ -282,7 +282,7 @@ int hd_intrinsic_name_default(hd_param_form_t form) {
 
 // From the PTX manual: what ld, st and cp.async have. "ca" is a store's
 // default.
-static bool takes_cache(const hd_intrinsic_info_t *info, hd_cache_t cache) {
+static bool takes_cache(const hd_intrinsic_info_t *info, hd_cache_op_t cache) {
   enum { LOAD = HD_TRAIT_LOAD, STORE = HD_TRAIT_STORE, COPY = HD_TRAIT_COPY };
   static const unsigned of[HD_CACHE_COUNT] = {
       [HD_CACHE_CA] = LOAD | STORE | COPY,
@@ -312,7 +312,7 @@ static bool takes_order(const hd_intrinsic_info_t *info, hd_order_t order) {
 
 bool hd_intrinsic_takes_name(const hd_intrinsic_info_t *info,
                              hd_param_form_t form, int value) {
-  return form == HD_PARAM_CACHE   ? takes_cache(info, (hd_cache_t)value)
+  return form == HD_PARAM_CACHE   ? takes_cache(info, (hd_cache_op_t)value)
          : form == HD_PARAM_ORDER ? takes_order(info, (hd_order_t)value)
                                   : true;
 }

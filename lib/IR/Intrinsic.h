@@ -54,7 +54,7 @@ typedef enum hd_sync_scope {
   HD_SYNC_COUNT
 } hd_sync_scope_t;
 // ld and st modifiers of PTX.
-typedef enum hd_cache {
+typedef enum hd_cache_op {
   HD_CACHE_CA,
   HD_CACHE_CG,
   HD_CACHE_CS,
@@ -67,7 +67,7 @@ typedef enum hd_cache {
   HD_CACHE_EVICT_LAST,
   HD_CACHE_NO_ALLOCATE,
   HD_CACHE_COUNT
-} hd_cache_t;
+} hd_cache_op_t;
 
 // What the L2 is to do with the lines of a bulk copy.
 typedef enum hd_policy {
