@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct hd_row {
+typedef struct row {
   const char *name, *types, *signature;
   hd_intrinsic_kind_t kind;
   const char *traits;
   int target;
   const char *ptx, *sim;
-} hd_row_t;
+} row_t;
 
-static const hd_row_t rows[] = {
+static const row_t rows[] = {
 #define HD_INTRINSIC(id, name, types, signature, kind, traits, target, ptx,    \
                      sim)                                                      \
   {name, types, signature, HD_INTRINSIC_##kind, traits, target, ptx, sim},
@@ -178,7 +178,7 @@ static void add_trait(hd_intrinsic_info_t *info, const char *text) {
   info->traits |= 1u << i;
 }
 
-static void parse_row(const hd_row_t *row, hd_intrinsic_info_t *info) {
+static void parse_row(const row_t *row, hd_intrinsic_info_t *info) {
   info->name = row->name;
   info->kind = row->kind;
   info->target = row->target;

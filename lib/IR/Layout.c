@@ -180,26 +180,26 @@ static unsigned log2_of(int64_t value) {
   return bits;
 }
 
-typedef struct hd_swizzle {
+typedef struct swizzle {
   int64_t bits, base, shift;
-} hd_swizzle_t;
+} swizzle_t;
 
-static hd_swizzle_t swizzle_of(const hd_tensor_t *tensor,
-                               const hd_layout_item_t *item) {
+static swizzle_t swizzle_of(const hd_tensor_t *tensor,
+                            const hd_layout_item_t *item) {
   if (item->num_values == 3)
-    return (hd_swizzle_t){constant(item->values[0]), constant(item->values[1]),
-                          constant(item->values[2])};
+    return (swizzle_t){constant(item->values[0]), constant(item->values[1]),
+                       constant(item->values[2])};
   // 16-byte chunks of 128-byte groups: the hardware's pattern counts rows of
   // 128 bytes, and of two or four of them for the narrow forms.
   int64_t bytes = constant(item->values[0]);
-  return (hd_swizzle_t){log2_of(bytes / 16),
-                        log2_of(128 / hd_type_bits(tensor->element)), 3};
+  return (swizzle_t){log2_of(bytes / 16),
+                     log2_of(128 / hd_type_bits(tensor->element)), 3};
 }
 
 static const hd_expr_t *swizzled(hd_arena_t *arena, const hd_tensor_t *tensor,
                                  const hd_layout_item_t *item,
                                  const hd_expr_t *offset) {
-  hd_swizzle_t s = swizzle_of(tensor, item);
+  swizzle_t s = swizzle_of(tensor, item);
   hd_type_t type = offset->type;
   const hd_expr_t *row = hd_expr_binary(arena, HD_EXPR_SHR, offset,
                                         integer(arena, type, s.base + s.shift));
@@ -227,7 +227,7 @@ static const hd_expr_t *swizzled_rows(hd_arena_t *arena,
       base_of(tensor)->kind != HD_LAYOUT_ROW ||
       !hd_expr_fold_int(tensor->shape[last], &columns))
     return NULL;
-  hd_swizzle_t s = swizzle_of(tensor, &layout->items[first]);
+  swizzle_t s = swizzle_of(tensor, &layout->items[first]);
   int64_t group = INT64_C(1) << (s.base + s.shift);
   if (columns % (INT64_C(1) << (s.base + s.bits)) ||
       (columns % group && group % columns))
@@ -402,7 +402,7 @@ static int64_t group_of(const hd_tensor_t *tensor) {
     const hd_layout_item_t *item = &tensor->layout->items[i];
     if (item->kind != HD_LAYOUT_SWIZZLE)
       continue;
-    hd_swizzle_t s = swizzle_of(tensor, item);
+    swizzle_t s = swizzle_of(tensor, item);
     if (s.bits > 0 && INT64_C(1) << (s.base + s.bits) > group)
       group = INT64_C(1) << (s.base + s.bits);
   }

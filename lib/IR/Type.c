@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct hd_scalar_info {
+typedef struct scalar_info {
   const char *name;
   uint8_t bits;
   hd_scalar_class_t class;
   uint8_t digits;
   int16_t max_exponent, min_exponent;
-} hd_scalar_info_t;
+} scalar_info_t;
 
-static const hd_scalar_info_t scalars[] = {
+static const scalar_info_t scalars[] = {
 #define HD_SCALAR(name, text, bits, class, digits, most, least)                \
   {text, bits, HD_CLASS_##class, digits, most, least},
 #include "IR/Scalars.def"

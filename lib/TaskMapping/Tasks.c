@@ -10,12 +10,12 @@
 #include <assert.h>
 #include <string.h>
 
-typedef struct hd_tasks_env {
+typedef struct tasks_env {
   hd_arena_t *arena;
   const hd_fold_t *outer;
   const hd_mapping_t *custom; // Its bound variables have these values.
   int64_t worker, repeat;
-} hd_tasks_env_t;
+} tasks_env_t;
 
 static int64_t product_of(const hd_mapping_t *m) {
   int64_t product = 1;
@@ -33,7 +33,7 @@ static void unrank(const hd_mapping_t *m, int64_t number, int64_t *index) {
   }
 }
 
-static int64_t *new_tasks(hd_tasks_env_t *env, const hd_mapping_t *m,
+static int64_t *new_tasks(tasks_env_t *env, const hd_mapping_t *m,
                           int64_t count, hd_tasks_t *tasks) {
   int64_t *indices = HD_ARENA_ARRAY(env->arena, int64_t, count * m->rank);
   *tasks = (hd_tasks_t){m->rank, count, indices};
@@ -42,7 +42,7 @@ static int64_t *new_tasks(hd_tasks_env_t *env, const hd_mapping_t *m,
 
 static bool bound_value(void *argument, const hd_expr_t *leaf,
                         hd_number_t *value) {
-  const hd_tasks_env_t *env = argument;
+  const tasks_env_t *env = argument;
   const hd_var_t *var = leaf->kind == HD_EXPR_VAR ? leaf->u.var : NULL;
   if (env->custom && var &&
       (var == env->custom->worker || var == env->custom->repeat)) {
@@ -53,7 +53,7 @@ static bool bound_value(void *argument, const hd_expr_t *leaf,
   return outer && outer->leaf(outer->argument, leaf, value);
 }
 
-static bool evaluate(hd_tasks_env_t *env, const hd_expr_t *e, int64_t *value) {
+static bool evaluate(tasks_env_t *env, const hd_expr_t *e, int64_t *value) {
   const hd_fold_t fold = {.leaf = bound_value, .argument = env};
   hd_number_t number;
   if (hd_type_is_float(e->type) || !hd_expr_value(&fold, e, &number))
@@ -62,10 +62,10 @@ static bool evaluate(hd_tasks_env_t *env, const hd_expr_t *e, int64_t *value) {
   return true;
 }
 
-static bool enumerate(hd_tasks_env_t *env, const hd_mapping_t *m,
-                      int64_t worker, hd_tasks_t *tasks);
+static bool enumerate(tasks_env_t *env, const hd_mapping_t *m, int64_t worker,
+                      hd_tasks_t *tasks);
 
-static bool enumerate_compose(hd_tasks_env_t *env, const hd_mapping_t *m,
+static bool enumerate_compose(tasks_env_t *env, const hd_mapping_t *m,
                               int64_t worker, hd_tasks_t *tasks) {
   int64_t n = m->right->workers;
   hd_tasks_t left, right;
@@ -81,9 +81,9 @@ static bool enumerate_compose(hd_tasks_env_t *env, const hd_mapping_t *m,
   return true;
 }
 
-static bool enumerate_custom(hd_tasks_env_t *env, const hd_mapping_t *m,
+static bool enumerate_custom(tasks_env_t *env, const hd_mapping_t *m,
                              int64_t worker, hd_tasks_t *tasks) {
-  hd_tasks_env_t inner = *env;
+  tasks_env_t inner = *env;
   inner.custom = m;
   inner.worker = worker;
   int64_t *out = new_tasks(env, m, m->count, tasks);
@@ -96,7 +96,7 @@ static bool enumerate_custom(hd_tasks_env_t *env, const hd_mapping_t *m,
   return true;
 }
 
-static bool enumerate_within(hd_tasks_env_t *env, const hd_mapping_t *m,
+static bool enumerate_within(tasks_env_t *env, const hd_mapping_t *m,
                              int64_t worker, hd_tasks_t *tasks) {
   int64_t bounds[HD_MAPPING_MAX_RANK];
   for (unsigned a = 0; a < m->rank; ++a)
@@ -118,8 +118,8 @@ static bool enumerate_within(hd_tasks_env_t *env, const hd_mapping_t *m,
   return true;
 }
 
-static bool enumerate(hd_tasks_env_t *env, const hd_mapping_t *m,
-                      int64_t worker, hd_tasks_t *tasks) {
+static bool enumerate(tasks_env_t *env, const hd_mapping_t *m, int64_t worker,
+                      hd_tasks_t *tasks) {
   switch (m->kind) {
   case HD_MAPPING_SPATIAL:
     unrank(m, worker, new_tasks(env, m, 1, tasks));
@@ -153,7 +153,7 @@ bool hd_mapping_tasks(hd_arena_t *arena, const hd_mapping_t *mapping,
                       int64_t worker, const hd_fold_t *fold,
                       hd_tasks_t *tasks) {
   assert(worker >= 0 && worker < mapping->workers);
-  hd_tasks_env_t env = {.arena = arena, .outer = fold};
+  tasks_env_t env = {.arena = arena, .outer = fold};
   return enumerate(&env, mapping, worker, tasks);
 }
 

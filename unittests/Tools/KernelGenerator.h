@@ -46,11 +46,11 @@ typedef struct hd_array { // register text: i32[size]
   int size;
 } hd_array_t;
 
-typedef struct hd_tile { // shared text: i32[64, columns]
+typedef struct hd_made_tile { // shared text: i32[64, columns]
   const char *text, *layout;
   int columns;
   bool open; // Each thread writes and reads its own row; else all may read.
-} hd_tile_t;
+} hd_made_tile_t;
 
 typedef struct hd_maker {
   random_t random;
@@ -58,7 +58,7 @@ typedef struct hd_maker {
   bool reference;
   HD_VEC(hd_name_t) names;
   HD_VEC(hd_array_t) arrays;
-  HD_VEC(hd_tile_t) tiles;
+  HD_VEC(hd_made_tile_t) tiles;
   unsigned serial;
   int quiet;         // > 0: nothing that has an effect.
   bool in_fn;        // Only what is in names and arrays.

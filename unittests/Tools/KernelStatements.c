@@ -77,7 +77,7 @@ static const char *store(hd_maker_t *m) {
                    hd_value(m, HD_K_X4, 1));
   case 2:
     for (size_t i = m->tiles.size; i-- > 0;) {
-      hd_tile_t tile = m->tiles.data[i];
+      hd_made_tile_t tile = m->tiles.data[i];
       if (tile.open)
         return hd_text(m, "%s[thread, %s] = %s\n", tile.text,
                        hd_index(m, tile.columns), hd_value(m, HD_K_I32, 2));
@@ -337,7 +337,7 @@ static const char *vector_loop(hd_maker_t *m) {
 static const char *flip_tile(hd_maker_t *m) {
   if (m->tiles.size == 0)
     return "";
-  hd_tile_t *t = &m->tiles.data[hd_pick(m, 0, (int)m->tiles.size - 1)];
+  hd_made_tile_t *t = &m->tiles.data[hd_pick(m, 0, (int)m->tiles.size - 1)];
   t->open = !t->open;
   return "barrier()\n";
 }
@@ -353,7 +353,7 @@ static const char *exchange(hd_maker_t *m) {
     return text;
   }
   for (size_t i = 0; i < m->tiles.size; i++) {
-    hd_tile_t t = m->tiles.data[i];
+    hd_made_tile_t t = m->tiles.data[i];
     if (!t.open)
       continue;
     const char *sum = hd_new_name(m, "r"), *turn = hd_new_name(m, "i");
@@ -480,7 +480,7 @@ const char *hd_functions(hd_maker_t *m) {
       hd_pick(m, -5, 20), hd_pick(m, 0, 15), hd_pick(m, 0, 3), hd_pick(m, 0, 3),
       hd_pick(m, 0, 9));
   for (size_t i = 0; i < m->tiles.size; i++) {
-    hd_tile_t t = m->tiles.data[i];
+    hd_made_tile_t t = m->tiles.data[i];
     text = hd_text(m,
                    "%sfn get_%s(shared s: i32[64, %d]%s, a: i32, b: i32) -> "
                    "i32 {\nreturn s[a, b] * %d\n}\n",
@@ -494,8 +494,8 @@ static void make_tiles(hd_maker_t *m) {
       "", " layout(column)", " layout(permute(1, 0))", " layout(tile(8, 2))",
       " layout(row, swizzle(2, 0, 3))"};
   for (int count = hd_pick(m, 0, 2); count > 0; count--) {
-    hd_tile_t tile = {hd_new_name(m, "s"), layouts[hd_pick(m, 0, 4)],
-                      hd_chance(m, 50) ? 4 : 8, true};
+    hd_made_tile_t tile = {hd_new_name(m, "s"), layouts[hd_pick(m, 0, 4)],
+                           hd_chance(m, 50) ? 4 : 8, true};
     hd_vec_push(m->arena, &m->tiles, tile);
   }
 }
@@ -510,7 +510,7 @@ const char *hd_random_kernel(hd_arena_t *arena, uint64_t seed, bool reference) {
   make_tiles(&m);
   const char *functions = hd_functions(&m), *head = "";
   for (size_t i = 0; i < m.tiles.size; i++) {
-    hd_tile_t t = m.tiles.data[i];
+    hd_made_tile_t t = m.tiles.data[i];
     head = hd_text(&m,
                    "%sshared %s: i32[64, %d]%s\nfor c in 0..%d {\n%s[thread, "
                    "c] = thread * %d + c\n}\n",

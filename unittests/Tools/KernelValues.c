@@ -128,7 +128,7 @@ static const char *lane_access(hd_maker_t *m) {
 }
 
 static const char *from_tile(hd_maker_t *m) {
-  const hd_tile_t *tile =
+  const hd_made_tile_t *tile =
       m->tiles.size ? &m->tiles.data[hd_pick(m, 0, (int)m->tiles.size - 1)]
                     : NULL;
   if (!tile)

@@ -15,14 +15,14 @@ static const char *const punctuation[] = {
     "%",  "<",  ">",  "=",  "!",  "~",  "&",  "|",  "^",  "?",
     ":",  ",",  ".",  "(",  ")",  "[",  "]",  "{",  "}"};
 
-typedef struct hd_lexer {
+typedef struct lexer {
   hd_arena_t *arena;
   hd_diagnostics_t *diags;
   uint32_t source;
   const char *text;
   size_t size, at;
   HD_VEC(hd_token_t) tokens;
-} hd_lexer_t;
+} lexer_t;
 
 static bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -32,16 +32,16 @@ static bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-static char peek(const hd_lexer_t *lexer, size_t ahead) {
+static char peek(const lexer_t *lexer, size_t ahead) {
   size_t at = lexer->at + ahead;
   return at < lexer->size ? lexer->text[at] : '\0';
 }
 
-static hd_loc_t here(const hd_lexer_t *lexer, size_t offset) {
+static hd_loc_t here(const lexer_t *lexer, size_t offset) {
   return (hd_loc_t){lexer->source, (uint32_t)offset};
 }
 
-static hd_token_t *push(hd_lexer_t *lexer, hd_token_kind_t kind, size_t start,
+static hd_token_t *push(lexer_t *lexer, hd_token_kind_t kind, size_t start,
                         bool first_on_line) {
   hd_token_t token = {.kind = kind,
                       .first_on_line = first_on_line,
@@ -55,7 +55,7 @@ static hd_token_t *push(hd_lexer_t *lexer, hd_token_kind_t kind, size_t start,
 }
 
 // Skips blanks and comments; true where a newline was among them.
-static bool skip_blank(hd_lexer_t *lexer) {
+static bool skip_blank(lexer_t *lexer) {
   bool newline = lexer->at == 0;
   for (;;) {
     char c = peek(lexer, 0);
@@ -72,13 +72,13 @@ static bool skip_blank(hd_lexer_t *lexer) {
 }
 
 // Digits with '_' between them.
-static void digits(hd_lexer_t *lexer, bool hex) {
+static void digits(lexer_t *lexer, bool hex) {
   while (peek(lexer, 0) == '_' ||
          (hex ? is_hex(peek(lexer, 0)) : is_digit(peek(lexer, 0))))
     lexer->at++;
 }
 
-static bool exponent(hd_lexer_t *lexer, bool hex) {
+static bool exponent(lexer_t *lexer, bool hex) {
   char c = peek(lexer, 0);
   if (hex ? c != 'p' && c != 'P' : c != 'e' && c != 'E')
     return false;
@@ -92,7 +92,7 @@ static bool exponent(hd_lexer_t *lexer, bool hex) {
 }
 
 // A token's text as the C library reads it: without '_'.
-static char *without_underscores(hd_lexer_t *lexer, const hd_token_t *token) {
+static char *without_underscores(lexer_t *lexer, const hd_token_t *token) {
   char *copy = hd_arena_alloc(lexer->arena, token->size + 1), *to = copy;
   for (const char *from = token->text; *from; from++)
     if (*from != '_')
@@ -100,7 +100,7 @@ static char *without_underscores(hd_lexer_t *lexer, const hd_token_t *token) {
   return copy;
 }
 
-static void number(hd_lexer_t *lexer, bool first_on_line) {
+static void number(lexer_t *lexer, bool first_on_line) {
   size_t start = lexer->at;
   bool hex = peek(lexer, 0) == '0' && peek(lexer, 1) == 'x';
   lexer->at += hex ? 2 : 0;
@@ -152,7 +152,7 @@ static int hex_byte(const char *text, size_t size) {
   return hex_digit(text[1]) << 4 | hex_digit(text[2]);
 }
 
-static void string(hd_lexer_t *lexer, bool first_on_line) {
+static void string(lexer_t *lexer, bool first_on_line) {
   static const char escapes[][2] = {
       {'n', '\n'}, {'t', '\t'}, {'"', '"'}, {'\\', '\\'}};
   size_t start = lexer->at++;
@@ -189,14 +189,14 @@ static void string(hd_lexer_t *lexer, bool first_on_line) {
   token->text = value;
 }
 
-static bool match(const hd_lexer_t *lexer, const char *spelling) {
+static bool match(const lexer_t *lexer, const char *spelling) {
   for (size_t i = 0; spelling[i]; i++)
     if (peek(lexer, i) != spelling[i])
       return false;
   return true;
 }
 
-static void other(hd_lexer_t *lexer, bool first_on_line) {
+static void other(lexer_t *lexer, bool first_on_line) {
   for (size_t i = 0; i < sizeof punctuation / sizeof punctuation[0]; i++)
     if (match(lexer, punctuation[i])) {
       size_t start = lexer->at;
@@ -245,7 +245,7 @@ bool hd_is_text(const char *text, size_t size) {
 
 hd_token_t *hd_lex(hd_arena_t *arena, hd_diagnostics_t *diags, uint32_t source,
                    const char *text, size_t size, size_t *count) {
-  hd_lexer_t lexer = {arena, diags, source, text, size, 0, {0}};
+  lexer_t lexer = {arena, diags, source, text, size, 0, {0}};
   for (;;) {
     bool first_on_line = skip_blank(&lexer);
     size_t start = lexer.at;

@@ -6,31 +6,26 @@
 
 #include <string.h>
 
-typedef struct hd_entry {
+typedef struct entry {
   const char *name; // Of the item.
   const char *file;
   const char *text; // From its word to before the next.
   size_t size;
   uint32_t first_line;
   bool loaded;
-} hd_entry_t;
+} entry_t;
 
 // Items of one kind, in a module of their own: a task and a function may share
 // a name.
-typedef struct hd_shelf {
+typedef struct shelf {
   hd_module_t *module;
-  HD_VEC(hd_entry_t) entries;
-} hd_shelf_t;
+  HD_VEC(entry_t) entries;
+} shelf_t;
 
-typedef enum hd_shelf_kind {
-  FUNCTIONS,
-  TASKS,
-  REWRITES,
-  SHELVES
-} hd_shelf_kind_t;
+typedef enum shelf_kind { FUNCTIONS, TASKS, REWRITES, SHELVES } shelf_kind_t;
 
 struct hd_library {
-  hd_shelf_t shelves[SHELVES];
+  shelf_t shelves[SHELVES];
   hd_module_t *templates; // With their kernels; NULL: not read yet.
 };
 
@@ -57,14 +52,14 @@ static const char *next_item(const char *at, const char *end, const char *word,
   return end;
 }
 
-static void index_file(hd_shelf_t *shelf, const char *word,
+static void index_file(shelf_t *shelf, const char *word,
                        const hd_embedded_t *file) {
   hd_arena_t *arena = &shelf->module->arena;
   const char *end = file->text + file->size;
   uint32_t line = 1;
   const char *at = next_item(file->text, end, word, &line);
   while (at < end) {
-    hd_entry_t entry = {.file = file->name, .text = at, .first_line = line};
+    entry_t entry = {.file = file->name, .text = at, .first_line = line};
     const char *name = at + strlen(word);
     entry.name = hd_arena_strndup(arena, name, strcspn(name, "( \n"));
     line++;
@@ -75,10 +70,10 @@ static void index_file(hd_shelf_t *shelf, const char *word,
   }
 }
 
-static hd_shelf_t *get(hd_context_t *context, hd_shelf_kind_t kind) {
+static shelf_t *get(hd_context_t *context, shelf_kind_t kind) {
   if (context->library)
     return &context->library->shelves[kind];
-  hd_shelf_t shelves[SHELVES] = {0};
+  shelf_t shelves[SHELVES] = {0};
   for (int k = 0; k < SHELVES; k++) {
     shelves[k].module = hd_module_create(context);
     const char *folder = places[k].folder;
@@ -95,10 +90,10 @@ static hd_shelf_t *get(hd_context_t *context, hd_shelf_kind_t kind) {
 
 // Reads what has the name into the shelf's module; NULL where nothing has it,
 // or after errors.
-static hd_module_t *load(hd_shelf_t *shelf, const char *name) {
+static hd_module_t *load(shelf_t *shelf, const char *name) {
   bool found = false, ok = true;
   for (size_t i = 0; i < shelf->entries.size; i++) {
-    hd_entry_t *entry = &shelf->entries.data[i];
+    entry_t *entry = &shelf->entries.data[i];
     if (strcmp(entry->name, name) != 0)
       continue;
     found = true;
@@ -112,7 +107,7 @@ static hd_module_t *load(hd_shelf_t *shelf, const char *name) {
   return found && ok ? shelf->module : NULL;
 }
 
-static const char *name_at(const hd_shelf_t *shelf, size_t index) {
+static const char *name_at(const shelf_t *shelf, size_t index) {
   return index < shelf->entries.size ? shelf->entries.data[index].name : NULL;
 }
 
@@ -141,7 +136,7 @@ const char *hd_library_name(hd_context_t *context, size_t index) {
 //   task transpose_102(x: T[a0, a1, a2]) -> y: T[a1, a0, a2] where T in any {
 //     y[j1, j0, j2] = x[j0, j1, j2]
 //   }
-static void write_transpose(hd_shelf_t *shelf, const char *name) {
+static void write_transpose(shelf_t *shelf, const char *name) {
   static const char prefix[] = "transpose_", digits[] = "0123456789abcdef";
   size_t rank = strlen(name) - (sizeof prefix - 1);
   unsigned axes[16], seen = 0;
@@ -164,9 +159,9 @@ static void write_transpose(hd_shelf_t *shelf, const char *name) {
     lists[2] = hd_arena_printf(arena, "%s%sj%u", lists[2], comma, i);
     lists[3] = hd_arena_printf(arena, "%s%sj%u", lists[3], comma, axes[i]);
   }
-  hd_entry_t entry = {.name = hd_arena_strndup(arena, name, strlen(name)),
-                      .file = "transpose",
-                      .first_line = 1};
+  entry_t entry = {.name = hd_arena_strndup(arena, name, strlen(name)),
+                   .file = "transpose",
+                   .first_line = 1};
   entry.text = hd_arena_printf(
       arena,
       "task %s(x: T[%s]) -> y: T[%s] where T in any {\n  y[%s] = x[%s]\n}\n",
@@ -176,7 +171,7 @@ static void write_transpose(hd_shelf_t *shelf, const char *name) {
 }
 
 const hd_task_t *hd_library_task(hd_context_t *context, const char *name) {
-  hd_shelf_t *shelf = get(context, TASKS);
+  shelf_t *shelf = get(context, TASKS);
   if (strncmp(name, "transpose_", 10) == 0 && strlen(name) <= 26)
     write_transpose(shelf, name);
   const hd_module_t *module = load(shelf, name);
@@ -205,7 +200,7 @@ hd_module_t *hd_library_templates(hd_context_t *context) {
 }
 
 const hd_module_t *hd_library_rewrites(hd_context_t *context) {
-  hd_shelf_t *shelf = get(context, REWRITES);
+  shelf_t *shelf = get(context, REWRITES);
   for (size_t i = 0; i < shelf->entries.size; i++)
     if (!load(shelf, shelf->entries.data[i].name))
       return NULL;

@@ -14,11 +14,11 @@ enum { MAX_ARGS = 64 };
 
 static const hd_parsed_t failed = {NULL, false};
 
-typedef struct hd_args {
+typedef struct args {
   unsigned count;
   hd_parsed_t values[MAX_ARGS];
   bool are_words[MAX_ARGS]; // relaxed, device ...
-} hd_args_t;
+} args_t;
 
 static const hd_expr_t *make(hd_parser_t *p, hd_expr_kind_t kind,
                              hd_type_t type, hd_loc_t loc,
@@ -61,7 +61,7 @@ bool hd_at_call(const hd_parser_t *p) {
          next->kind == HD_TOKEN_PUNCTUATION && strcmp(next->text, "(") == 0;
 }
 
-static bool parse_args(hd_parser_t *p, const char *callee, hd_args_t *args) {
+static bool parse_args(hd_parser_t *p, const char *callee, args_t *args) {
   args->count = 0;
   bool ok = true;
   if (!hd_expect(p, "("))
@@ -85,7 +85,7 @@ static bool parse_args(hd_parser_t *p, const char *callee, hd_args_t *args) {
 }
 
 static bool count_is(hd_parser_t *p, hd_loc_t loc, const char *callee,
-                     const hd_args_t *args, unsigned count) {
+                     const args_t *args, unsigned count) {
   if (args->count == count)
     return true;
   hd_error(p->diags, loc, HD_E0206, callee, (int)count,
@@ -95,7 +95,7 @@ static bool count_is(hd_parser_t *p, hd_loc_t loc, const char *callee,
 
 // f16(x), f32x4(a, b, c, d), f32x4(x).
 static hd_parsed_t conversion(hd_parser_t *p, hd_type_t type, hd_loc_t loc,
-                              const hd_args_t *args) {
+                              const args_t *args) {
   const char *name = hd_type_name(type);
   const hd_expr_t *operands[HD_MAX_LANES];
   hd_type_t lane = hd_type_lane(type);
@@ -173,8 +173,7 @@ static bool is_plain(void *argument, const hd_expr_t *e) {
 }
 
 // (a + b - 1) / b
-static hd_parsed_t ceildiv(hd_parser_t *p, hd_loc_t loc,
-                           const hd_args_t *args) {
+static hd_parsed_t ceildiv(hd_parser_t *p, hd_loc_t loc, const args_t *args) {
   if (hd_expr_count(args->values[1].e, MAX_DIVISOR) == MAX_DIVISOR) {
     hd_error(p->diags, loc, HD_E0213, "ceildiv",
              "a divisor that is written shorter");
@@ -194,7 +193,7 @@ static hd_parsed_t ceildiv(hd_parser_t *p, hd_loc_t loc,
 }
 
 // "f32, i32, a number" for messages.
-static const char *list_types(hd_parser_t *p, const hd_args_t *args) {
+static const char *list_types(hd_parser_t *p, const args_t *args) {
   const char *text = "";
   for (unsigned i = 0; i < args->count; i++) {
     const hd_expr_t *e = args->values[i].e;
@@ -216,7 +215,7 @@ static bool may_become(hd_parsed_t value, hd_type_t type) {
 
 // How well a function's parameters take the arguments: 0 not at all; more for
 // numbers that get their default type.
-static int rate_func(const hd_func_t *func, const hd_args_t *args) {
+static int rate_func(const hd_func_t *func, const args_t *args) {
   int rate = 1;
   if (func->num_params != args->count)
     return 0;
@@ -242,7 +241,7 @@ static int rate_func(const hd_func_t *func, const hd_args_t *args) {
 }
 
 static const hd_func_t *best_func(const hd_module_t *module, const char *name,
-                                  const hd_args_t *args, bool *exists) {
+                                  const args_t *args, bool *exists) {
   const hd_func_t *best = NULL;
   int best_rate = 0;
   size_t cursor = 0;
@@ -301,7 +300,7 @@ static bool check_tensors(hd_parser_t *p, const hd_func_t *func,
 }
 
 static hd_parsed_t call_func(hd_parser_t *p, const hd_func_t *func,
-                             const hd_args_t *args, hd_loc_t loc) {
+                             const args_t *args, hd_loc_t loc) {
   const hd_expr_t *operands[MAX_ARGS];
   for (unsigned i = 0; i < args->count; i++) {
     const hd_var_t *param = func->params[i];
@@ -352,7 +351,7 @@ static bool allowed(const hd_intrinsic_info_t *info, hd_type_t type) {
 }
 
 // The type that T stands for, from the first argument that settles it.
-static bool bind_type(const hd_intrinsic_info_t *info, const hd_args_t *args,
+static bool bind_type(const hd_intrinsic_info_t *info, const args_t *args,
                       hd_type_t *bound) {
   bool is_float = false;
   for (unsigned i = 0; i < args->count; i++) {
@@ -369,7 +368,7 @@ static bool bind_type(const hd_intrinsic_info_t *info, const hd_args_t *args,
   return info->num_types == 0 || allowed(info, *bound);
 }
 
-static bool row_takes(const hd_intrinsic_info_t *info, const hd_args_t *args,
+static bool row_takes(const hd_intrinsic_info_t *info, const args_t *args,
                       hd_type_t bound) {
   if (args->count < info->num_required || args->count > info->num_params)
     return false;
@@ -398,7 +397,7 @@ static bool row_takes(const hd_intrinsic_info_t *info, const hd_args_t *args,
 }
 
 static hd_parsed_t call_intrinsic(hd_parser_t *p, hd_intrinsic_t row,
-                                  const hd_args_t *args, hd_type_t bound,
+                                  const args_t *args, hd_type_t bound,
                                   hd_loc_t loc) {
   const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
   const hd_expr_t *operands[HD_INTRINSIC_MAX_PARAMS];
@@ -436,7 +435,7 @@ static hd_parsed_t call_intrinsic(hd_parser_t *p, hd_intrinsic_t row,
 }
 
 static hd_parsed_t call_named(hd_parser_t *p, const char *name, hd_loc_t loc,
-                              const hd_args_t *args) {
+                              const args_t *args) {
   bool exists = false;
   const hd_func_t *func = best_func(p->module, name, args, &exists);
   if (func)
@@ -466,7 +465,7 @@ static hd_parsed_t call_named(hd_parser_t *p, const char *name, hd_loc_t loc,
 // f[name = value](...): of the function that comes of these values.
 static hd_parsed_t call_generic(hd_parser_t *p, const char *name,
                                 hd_loc_t loc) {
-  hd_args_t args;
+  args_t args;
   const hd_func_t *func = hd_parse_func_name(p, name, loc, HD_KINDS_FN);
   if (!func || !parse_args(p, func->name, &args))
     return failed;
@@ -478,7 +477,7 @@ static hd_parsed_t call_generic(hd_parser_t *p, const char *name,
 
 hd_parsed_t hd_parse_call(hd_parser_t *p, const hd_token_t *name) {
   hd_loc_t loc = {p->source, name->offset};
-  hd_args_t args;
+  args_t args;
   hd_type_t type;
   if (strcmp(name->text, "bitcast") == 0)
     return bitcast(p, loc);

@@ -259,14 +259,14 @@ static bool parse_size(hd_task_parser_t *t, hd_definition_t *definition) {
   return definition->term != NULL;
 }
 
-typedef struct hd_targets {
+typedef struct targets {
   unsigned count;
   hd_task_value_t *locals[MAX_TARGETS]; // New ones, else NULL.
   const hd_task_value_t *values[MAX_TARGETS];
-} hd_targets_t;
+} targets_t;
 
 // [index, ...] of the first target; the others repeat the names.
-static bool parse_domain(hd_task_parser_t *t, const hd_targets_t *targets,
+static bool parse_domain(hd_task_parser_t *t, const targets_t *targets,
                          hd_index_t **indices, bool *is_pack, unsigned *count) {
   bool is_first = targets->count == 1;
   unsigned n = 0;
@@ -294,7 +294,7 @@ static bool parse_domain(hd_task_parser_t *t, const hd_targets_t *targets,
 }
 
 // A target is an output, or the local tensor that it makes.
-static bool parse_target(hd_task_parser_t *t, hd_targets_t *targets) {
+static bool parse_target(hd_task_parser_t *t, targets_t *targets) {
   const hd_token_t *token = hd_peek(t->p);
   hd_loc_t loc;
   if (targets->count == MAX_TARGETS)
@@ -338,7 +338,7 @@ static bool settle_ranges(hd_task_parser_t *t, const hd_task_value_t *target,
 
 // target[index, ...], ... = term
 static bool parse_define(hd_task_parser_t *t, hd_definition_t *definition) {
-  hd_targets_t targets = {0};
+  targets_t targets = {0};
   hd_index_t *indices[HD_MAX_RANK];
   bool is_pack[HD_MAX_RANK];
   unsigned count = 0;

@@ -155,14 +155,14 @@ static bool parse_unroll(hd_parser_t *p, int32_t *unroll) {
   return true;
 }
 
-typedef struct hd_names {
+typedef struct names {
   unsigned count;
   const char *names[16];
   hd_loc_t locs[16];
-} hd_names_t;
+} names_t;
 
 static const hd_stmt_t *parse_mapfor(hd_parser_t *p, hd_loc_t loc,
-                                     const hd_names_t *names) {
+                                     const names_t *names) {
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_MAPFOR, loc);
   hd_loc_t mapping_loc = hd_here(p);
   stmt->u.mapfor.mapping = hd_parse_mapping(p);
@@ -220,7 +220,7 @@ static bool parse_range(hd_parser_t *p, hd_stmt_t *stmt, hd_parsed_t first) {
 }
 
 static const hd_stmt_t *parse_for(hd_parser_t *p, hd_loc_t loc) {
-  hd_names_t names = {0};
+  names_t names = {0};
   do {
     if (names.count == 16) {
       hd_error(p->diags, hd_here(p), HD_E0307, "the number of loop variables",

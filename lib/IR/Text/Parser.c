@@ -116,12 +116,12 @@ const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name) {
 
 // What is read in the second round: a function's body; a graph or a rewrite but
 // for its name.
-typedef struct hd_pending {
+typedef struct pending {
   hd_func_t *func; // One of three.
   hd_graph_t *graph;
   hd_rewrite_t *rewrite;
   size_t at; // The body's first token, '{'; of others '('.
-} hd_pending_t;
+} pending_t;
 
 static bool is_new(hd_parser_t *p, const char *name, hd_loc_t loc) {
   size_t cursor = 0;
@@ -187,7 +187,7 @@ void hd_skip_braces(hd_parser_t *p) {
   } while (depth > 0);
 }
 
-typedef HD_VEC(hd_pending_t) hd_pendings_t;
+typedef HD_VEC(pending_t) hd_pendings_t;
 
 static bool parse_task(hd_parser_t *p) {
   if (strcmp(hd_peek(p)->text, "reshape") == 0) // See hd_node_is_reshape().
@@ -204,7 +204,7 @@ static bool parse_graph(hd_parser_t *p, hd_pendings_t *pendings) {
     return false;
   hd_item_t item = {.kind = HD_ITEM_GRAPH, .u.graph = graph};
   hd_vec_push(p->arena, &p->module->items, item);
-  hd_pending_t pending = {.graph = graph, .at = p->at};
+  pending_t pending = {.graph = graph, .at = p->at};
   hd_vec_push(p->arena, pendings, pending);
   while (!hd_at(p, "{") && hd_peek(p)->kind != HD_TOKEN_END &&
          !(hd_at_item(p) && hd_peek(p)->first_on_line))
@@ -222,7 +222,7 @@ static bool parse_rewrite(hd_parser_t *p, hd_pendings_t *pendings) {
     return false;
   hd_item_t item = {.kind = HD_ITEM_REWRITE, .u.rewrite = rewrite};
   hd_vec_push(p->arena, &p->module->items, item);
-  hd_pending_t pending = {.rewrite = rewrite, .at = p->at};
+  pending_t pending = {.rewrite = rewrite, .at = p->at};
   hd_vec_push(p->arena, pendings, pending);
   while (!hd_at(p, "{") && hd_peek(p)->kind != HD_TOKEN_END &&
          !(hd_at_item(p) && hd_peek(p)->first_on_line))
@@ -258,7 +258,7 @@ static bool parse_func(hd_parser_t *p, hd_func_kind_t kind,
   hd_check_duplicate(p, func);
   hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = func};
   hd_vec_push(p->arena, &p->module->items, item);
-  hd_pending_t pending = {.func = func, .at = p->at};
+  pending_t pending = {.func = func, .at = p->at};
   hd_vec_push(p->arena, pendings, pending);
   hd_skip_braces(p);
   return true;
@@ -290,7 +290,7 @@ static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
                         "'rewrite' or 'template'");
 }
 
-static void parse_pending(hd_parser_t *p, const hd_pending_t *pending) {
+static void parse_pending(hd_parser_t *p, const pending_t *pending) {
   p->at = pending->at;
   p->depth = 0;
   p->gave_up = false;

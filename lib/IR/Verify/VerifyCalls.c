@@ -11,27 +11,27 @@
 
 enum { MAX_CALLS = 64 };
 
-typedef struct hd_caller {
+typedef struct caller {
   const hd_func_t *func;
   bool on_path;
   unsigned height; // Calls below it; 0 until it has been walked.
-} hd_caller_t;
+} caller_t;
 
-typedef struct hd_calls {
+typedef struct calls {
   hd_diagnostics_t *diags;
   hd_arena_t arena;
   hd_ptr_map_t callers; // By function.
-  hd_caller_t *top;     // The function being walked.
+  caller_t *top;        // The function being walked.
   unsigned depth;
   bool ok;
-} hd_calls_t;
+} calls_t;
 
-static void walk(hd_calls_t *calls, hd_caller_t *caller);
+static void walk(calls_t *calls, caller_t *caller);
 
-static hd_caller_t *caller_of(hd_calls_t *calls, const hd_func_t *func) {
-  hd_caller_t *caller = hd_ptr_map_find(&calls->callers, func);
+static caller_t *caller_of(calls_t *calls, const hd_func_t *func) {
+  caller_t *caller = hd_ptr_map_find(&calls->callers, func);
   if (!caller) {
-    caller = HD_ARENA_NEW(&calls->arena, hd_caller_t);
+    caller = HD_ARENA_NEW(&calls->arena, caller_t);
     caller->func = func;
     hd_ptr_map_set(&calls->arena, &calls->callers, func, caller);
   }
@@ -39,10 +39,10 @@ static hd_caller_t *caller_of(hd_calls_t *calls, const hd_func_t *func) {
 }
 
 static bool visit_call(void *argument, const hd_expr_t *e) {
-  hd_calls_t *calls = argument;
+  calls_t *calls = argument;
   if (e->kind != HD_EXPR_CALL)
     return true;
-  hd_caller_t *callee = caller_of(calls, e->u.func);
+  caller_t *callee = caller_of(calls, e->u.func);
   if (callee->on_path) {
     calls->ok = hd_error(calls->diags, e->loc, HD_E0215, callee->func->name);
     return true;
@@ -53,11 +53,11 @@ static bool visit_call(void *argument, const hd_expr_t *e) {
   return true;
 }
 
-static void walk(hd_calls_t *calls, hd_caller_t *caller) {
+static void walk(calls_t *calls, caller_t *caller) {
   // A walk that was cut short is taken up again from the module's items.
   if (caller->height || calls->depth > MAX_CALLS)
     return;
-  hd_caller_t *outer = calls->top;
+  caller_t *outer = calls->top;
   calls->top = caller;
   calls->depth++;
   caller->on_path = true;
@@ -74,7 +74,7 @@ static void walk(hd_calls_t *calls, hd_caller_t *caller) {
 }
 
 bool hd_calls_verify(const hd_module_t *module, size_t first) {
-  hd_calls_t calls = {.diags = &module->context->diags, .ok = true};
+  calls_t calls = {.diags = &module->context->diags, .ok = true};
   hd_arena_init_local(&calls.arena, &module->context->budget);
   for (size_t i = first; i < module->items.size; i++)
     if (module->items.data[i].kind == HD_ITEM_FUNC)

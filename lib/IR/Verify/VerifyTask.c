@@ -5,7 +5,7 @@
 // ranks, packs and types fit.
 #include "IR/Graph/Task.h"
 
-typedef struct hd_task_verifier {
+typedef struct task_verifier {
   hd_diagnostics_t *diags;
   hd_arena_t arena; // Scratch.
   const hd_task_t *task;
@@ -16,12 +16,12 @@ typedef struct hd_task_verifier {
   HD_VEC(const hd_size_t *) sizes; // Defined ones, of those that data decides.
   bool in_definitions;             // Where those must be known.
   unsigned errors;
-} hd_task_verifier_t;
+} task_verifier_t;
 
-static void verify_term(hd_task_verifier_t *v, const hd_term_t *term);
+static void verify_term(task_verifier_t *v, const hd_term_t *term);
 
 __attribute__((format(printf, 3, 4))) static void
-fault(hd_task_verifier_t *v, hd_loc_t loc, const char *format, ...) {
+fault(task_verifier_t *v, hd_loc_t loc, const char *format, ...) {
   va_list args;
   va_start(args, format);
   hd_error(v->diags, loc, HD_E0310, hd_arena_vprintf(&v->arena, format, args));
@@ -37,7 +37,7 @@ static bool is_bool(hd_task_type_t type) {
   return !type.var && type.scalar == HD_BOOL;
 }
 
-static void expect_type(hd_task_verifier_t *v, const hd_term_t *term,
+static void expect_type(task_verifier_t *v, const hd_term_t *term,
                         hd_task_type_t type) {
   if (hd_task_type_equal(term->type, type))
     return;
@@ -46,11 +46,11 @@ static void expect_type(hd_task_verifier_t *v, const hd_term_t *term,
   v->errors++;
 }
 
-static void expect_i64(hd_task_verifier_t *v, const hd_term_t *term) {
+static void expect_i64(task_verifier_t *v, const hd_term_t *term) {
   expect_type(v, term, (hd_task_type_t){HD_I64, NULL});
 }
 
-static void expect_single(hd_task_verifier_t *v, const hd_term_t *term) {
+static void expect_single(task_verifier_t *v, const hd_term_t *term) {
   if (term->pack)
     fault(v, term->loc, "a pack of values stands where one is needed");
 }
@@ -86,7 +86,7 @@ static bool is_shape_term(const hd_term_t *term) {
   return true;
 }
 
-static void verify_extent(hd_task_verifier_t *v, const hd_term_t *term,
+static void verify_extent(task_verifier_t *v, const hd_term_t *term,
                           const char *what) {
   verify_term(v, term);
   expect_i64(v, term);
@@ -95,8 +95,7 @@ static void verify_extent(hd_task_verifier_t *v, const hd_term_t *term,
           "%s is computed from sizes, attributes and constants alone", what);
 }
 
-static bool is_defined(const hd_task_verifier_t *v,
-                       const hd_task_value_t *value) {
+static bool is_defined(const task_verifier_t *v, const hd_task_value_t *value) {
   if (value->kind == HD_VALUE_INPUT || value->kind == HD_VALUE_ATTRIBUTE)
     return true;
   for (size_t i = 0; i < v->defined.size; i++)
@@ -105,14 +104,14 @@ static bool is_defined(const hd_task_verifier_t *v,
   return false;
 }
 
-static void expect_defined(hd_task_verifier_t *v, const hd_task_value_t *value,
+static void expect_defined(task_verifier_t *v, const hd_task_value_t *value,
                            hd_loc_t loc) {
   if (!is_defined(v, value))
     fault(v, loc, "'%s' is read before it is defined", value->name);
 }
 
 // operands index the axes of shape.
-static void verify_axes(hd_task_verifier_t *v, const hd_task_value_t *value,
+static void verify_axes(task_verifier_t *v, const hd_task_value_t *value,
                         const hd_term_t *const *operands, unsigned count,
                         hd_loc_t loc) {
   if (count != value->rank) {
@@ -137,7 +136,7 @@ static void verify_axes(hd_task_verifier_t *v, const hd_task_value_t *value,
   }
 }
 
-static bool is_in_scope(const hd_task_verifier_t *v, const hd_index_t *index) {
+static bool is_in_scope(const task_verifier_t *v, const hd_index_t *index) {
   for (size_t i = v->indices.size; i-- > 0;)
     if (v->indices.data[i] == index)
       return true;
@@ -161,7 +160,7 @@ static bool op_is_defined(hd_expr_kind_t op, hd_task_type_t type) {
   return true;
 }
 
-static void verify_operator(hd_task_verifier_t *v, const hd_term_t *term) {
+static void verify_operator(task_verifier_t *v, const hd_term_t *term) {
   const hd_expr_info_t *info = hd_expr_info(term->u.op);
   unsigned arity = info->form == HD_FORM_UNARY ? 1 : 2;
   if (info->form == HD_FORM_LEAF || info->form == HD_FORM_OTHER ||
@@ -186,8 +185,8 @@ static void verify_operator(hd_task_verifier_t *v, const hd_term_t *term) {
   expect_type(v, term, compares ? (hd_task_type_t){HD_BOOL, NULL} : a->type);
 }
 
-static void verify_ranges(hd_task_verifier_t *v,
-                          const hd_index_t *const *indices, unsigned count) {
+static void verify_ranges(task_verifier_t *v, const hd_index_t *const *indices,
+                          unsigned count) {
   for (unsigned i = 0; i < count; i++) {
     verify_extent(v, indices[i]->range, "a range");
     if (is_in_scope(v, indices[i]))
@@ -197,7 +196,7 @@ static void verify_ranges(hd_task_verifier_t *v,
     hd_vec_push(&v->arena, &v->indices, indices[i]);
 }
 
-static void verify_reduction(hd_task_verifier_t *v, const hd_term_t *term) {
+static void verify_reduction(task_verifier_t *v, const hd_term_t *term) {
   const hd_reduction_t *r = term->u.reduction;
   const hd_monoid_t *monoid = r->monoid;
   bool is_declared = monoid->builtin == HD_MONOID_COUNT;
@@ -233,7 +232,7 @@ static void verify_reduction(hd_task_verifier_t *v, const hd_term_t *term) {
 }
 
 // A size that the data decides stands in a signature, and after it is defined.
-static void verify_size(hd_task_verifier_t *v, const hd_term_t *term) {
+static void verify_size(task_verifier_t *v, const hd_term_t *term) {
   bool known = !v->in_definitions || !term->u.size->bound;
   for (size_t i = 0; !known && i < v->sizes.size; i++)
     known = v->sizes.data[i] == term->u.size;
@@ -242,7 +241,7 @@ static void verify_size(hd_task_verifier_t *v, const hd_term_t *term) {
           term->u.size->name);
 }
 
-static void verify_leaf(hd_task_verifier_t *v, const hd_term_t *term) {
+static void verify_leaf(task_verifier_t *v, const hd_term_t *term) {
   if (term->kind == HD_TERM_SIZE)
     verify_size(v, term);
   else if (term->kind == HD_TERM_INDEX && !is_in_scope(v, term->u.index)) {
@@ -273,7 +272,7 @@ static bool same_bits(hd_task_type_t a, hd_task_type_t b) {
   return true;
 }
 
-static void verify_one(hd_task_verifier_t *v, const hd_term_t *term) {
+static void verify_one(task_verifier_t *v, const hd_term_t *term) {
   unsigned count = term->num_operands;
   switch ((hd_term_kind_t)term->kind) {
   case HD_TERM_LIMIT:
@@ -335,7 +334,7 @@ static void verify_one(hd_task_verifier_t *v, const hd_term_t *term) {
   }
 }
 
-static void verify_term(hd_task_verifier_t *v, const hd_term_t *term) {
+static void verify_term(task_verifier_t *v, const hd_term_t *term) {
   if (term->kind == HD_TERM_REDUCE || term->kind == HD_TERM_SCAN) {
     verify_reduction(v, term);
     return;
@@ -352,7 +351,7 @@ static void verify_term(hd_task_verifier_t *v, const hd_term_t *term) {
   verify_one(v, term);
 }
 
-static void verify_value(hd_task_verifier_t *v, const hd_task_value_t *value) {
+static void verify_value(task_verifier_t *v, const hd_task_value_t *value) {
   if (value->rank > HD_MAX_RANK) {
     hd_error(v->diags, value->loc, HD_E0307, "the rank of a tensor", 0LL,
              (long long)HD_MAX_RANK, (long long)value->rank);
@@ -372,7 +371,7 @@ static void verify_value(hd_task_verifier_t *v, const hd_task_value_t *value) {
   }
 }
 
-static void verify_monoid(hd_task_verifier_t *v, const hd_monoid_t *monoid) {
+static void verify_monoid(task_verifier_t *v, const hd_monoid_t *monoid) {
   v->monoid = monoid;
   for (uint32_t i = 0; i < monoid->size; i++) {
     hd_task_type_t type = monoid->left[i]->type;
@@ -389,7 +388,7 @@ static void verify_monoid(hd_task_verifier_t *v, const hd_monoid_t *monoid) {
   v->monoid = NULL;
 }
 
-static void define(hd_task_verifier_t *v, const hd_task_value_t *value,
+static void define(task_verifier_t *v, const hd_task_value_t *value,
                    hd_loc_t loc) {
   if (value->kind != HD_VALUE_OUTPUT && value->kind != HD_VALUE_LOCAL)
     fault(v, loc, "'%s' is read alone", value->name);
@@ -398,7 +397,7 @@ static void define(hd_task_verifier_t *v, const hd_task_value_t *value,
   hd_vec_push(&v->arena, &v->defined, value);
 }
 
-static void verify_targets(hd_task_verifier_t *v, const hd_definition_t *d) {
+static void verify_targets(task_verifier_t *v, const hd_definition_t *d) {
   bool is_tuple = d->num_targets > 1;
   bool reduces =
       d->term->kind == HD_TERM_REDUCE || d->term->kind == HD_TERM_SCAN;
@@ -421,7 +420,7 @@ static void verify_targets(hd_task_verifier_t *v, const hd_definition_t *d) {
   }
 }
 
-static void verify_scatter(hd_task_verifier_t *v, const hd_definition_t *d) {
+static void verify_scatter(task_verifier_t *v, const hd_definition_t *d) {
   const hd_task_value_t *target = d->targets[0];
   for (uint32_t i = 0; i < target->rank; i++) {
     verify_term(v, d->at[i]);
@@ -451,7 +450,7 @@ static void verify_scatter(hd_task_verifier_t *v, const hd_definition_t *d) {
           target->name);
 }
 
-static void verify_definition(hd_task_verifier_t *v, const hd_definition_t *d) {
+static void verify_definition(task_verifier_t *v, const hd_definition_t *d) {
   v->indices.size = 0;
   verify_ranges(v, d->indices, d->num_indices);
   verify_term(v, d->term);
@@ -475,7 +474,7 @@ static void verify_definition(hd_task_verifier_t *v, const hd_definition_t *d) {
     define(v, d->targets[i], d->loc);
 }
 
-static void verify_completeness(hd_task_verifier_t *v) {
+static void verify_completeness(task_verifier_t *v) {
   const hd_task_t *task = v->task;
   if (task->outputs.size == 0)
     fault(v, task->loc, "a task has an output");
@@ -494,7 +493,7 @@ static void verify_completeness(hd_task_verifier_t *v) {
 }
 
 bool hd_task_verify(hd_context_t *context, const hd_task_t *task) {
-  hd_task_verifier_t v = {.diags = &context->diags, .task = task};
+  task_verifier_t v = {.diags = &context->diags, .task = task};
   hd_arena_init_local(&v.arena, &context->budget);
   for (size_t i = 0; i < task->inputs.size; i++)
     verify_value(&v, task->inputs.data[i]);

@@ -8,13 +8,13 @@
 // The floats of 8 bits that have values beyond the greatest finite one: the
 // least number that rounds past it (to nearest, ties to even), and what such
 // numbers, their negatives and NaN become without saturation.
-typedef struct hd_overflow {
+typedef struct overflow {
   hd_scalar_t type;
   double limit;
   unsigned char special[3];
-} hd_overflow_t;
+} overflow_t;
 
-static const hd_overflow_t overflows[] = {
+static const overflow_t overflows[] = {
     // 464 is between 448 and 480 and goes to the even one, 448.
     {HD_F8E4M3, 0x1.d000000000001p8, {0x7f, 0xff, 0x7f}},
     {HD_F8E4M3FNUZ, 248, {0x80, 0x80, 0x80}},
@@ -32,7 +32,7 @@ static const hd_value_t *bytes(hd_lowering_t *l, hd_scalar_t type,
 }
 
 static const hd_value_t *cast_overflow(hd_lowering_t *l, const hd_value_t *x,
-                                       const hd_overflow_t *overflow) {
+                                       const overflow_t *overflow) {
   hd_attributes_t attributes = {0};
   hd_attributes_float(l, &attributes, "limit", overflow->limit);
   const hd_value_t *inputs[] = {x,
@@ -86,7 +86,7 @@ static bool cast(hd_lowering_t *l, hd_scalar_t type) {
   const hd_value_t *x = hd_lower_input(l, 0), *y = NULL;
   bool saturate = hd_lower_int(l, "saturate", 1) != 0;
   bool is_float = hd_type_is_float(hd_type(x->type));
-  const hd_overflow_t *overflow = NULL;
+  const overflow_t *overflow = NULL;
   for (size_t i = 0; i < sizeof overflows / sizeof *overflows; i++)
     if (overflows[i].type == type)
       overflow = &overflows[i];

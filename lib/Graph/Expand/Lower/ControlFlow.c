@@ -116,28 +116,28 @@ bool hd_onnx_if(hd_lowering_t *l) {
 }
 
 // A walk of turns: states go from one to the next, results of each are kept.
-typedef struct hd_turns {
+typedef struct turns {
   const hd_graph_t *body;
   uint32_t num_states, num_results;
   const hd_value_t **states;
   HD_VEC(const hd_value_t *) results; // Of each turn after the other.
-} hd_turns_t;
+} turns_t;
 
-static bool take_turn(hd_lowering_t *l, hd_turns_t *t,
+static bool take_turn(hd_lowering_t *l, turns_t *t,
                       const hd_value_t *const *inputs, uint32_t num_inputs,
                       const hd_value_t **outputs) {
   hd_budget_check(&hd_lower_context(l)->budget);
   return hd_lower_graph(l, t->body, inputs, num_inputs, outputs);
 }
 
-static void keep_results(hd_lowering_t *l, hd_turns_t *t,
+static void keep_results(hd_lowering_t *l, turns_t *t,
                          const hd_value_t *const *results) {
   for (uint32_t i = 0; i < t->num_results; i++)
     hd_vec_push(hd_lower_arena(l), &t->results, results[i]);
 }
 
 // Result i of all turns, along a new axis; reversed: the last one first.
-static const hd_value_t *stack_results(hd_lowering_t *l, const hd_turns_t *t,
+static const hd_value_t *stack_results(hd_lowering_t *l, const turns_t *t,
                                        uint32_t i, int64_t axis, bool reversed,
                                        const hd_value_t *declared) {
   size_t turns = t->results.size / t->num_results;
@@ -153,7 +153,7 @@ static const hd_value_t *stack_results(hd_lowering_t *l, const hd_turns_t *t,
 
 // The graph takes the turn's number, the condition and the states, and gives
 // the condition, the states and results.
-static bool loop(hd_lowering_t *l, hd_turns_t *t, int64_t limit,
+static bool loop(hd_lowering_t *l, turns_t *t, int64_t limit,
                  const hd_value_t *condition) {
   uint32_t states = t->num_states;
   hd_arena_t *arena = hd_lower_arena(l);
@@ -182,10 +182,9 @@ static bool loop(hd_lowering_t *l, hd_turns_t *t, int64_t limit,
 }
 
 bool hd_onnx_loop(hd_lowering_t *l) {
-  hd_turns_t t = {.body = hd_lower_body(l, "body"),
-                  .num_states = hd_lower_num_inputs(l) < 2
-                                    ? 0
-                                    : hd_lower_num_inputs(l) - 2};
+  turns_t t = {.body = hd_lower_body(l, "body"),
+               .num_states =
+                   hd_lower_num_inputs(l) < 2 ? 0 : hd_lower_num_inputs(l) - 2};
   if (!t.body)
     return false;
   size_t gives = t.body->outputs.size;
@@ -232,13 +231,13 @@ bool hd_onnx_loop(hd_lowering_t *l) {
   return set_outputs(l, t.states, t.num_states + t.num_results);
 }
 
-typedef struct hd_scan {
-  hd_turns_t turns;
+typedef struct scan {
+  turns_t turns;
   uint32_t num_scanned;
   const hd_value_t **scanned;
   int64_t *axes, *directions;               // Of what is scanned.
   int64_t *result_axes, *result_directions; // Of the results.
-} hd_scan_t;
+} scan_t;
 
 static int64_t *scan_list(hd_lowering_t *l, const char *name, uint32_t count) {
   size_t given;
@@ -253,7 +252,7 @@ static int64_t *scan_list(hd_lowering_t *l, const char *name, uint32_t count) {
   return values;
 }
 
-static bool scan_length(hd_lowering_t *l, hd_scan_t *s, int64_t *length) {
+static bool scan_length(hd_lowering_t *l, scan_t *s, int64_t *length) {
   for (uint32_t i = 0; i < s->num_scanned; i++) {
     const hd_value_t *x = s->scanned[i];
     if (!hd_lower_wrap_axis(l, x->rank, &s->axes[i]))
@@ -270,8 +269,8 @@ static bool scan_length(hd_lowering_t *l, hd_scan_t *s, int64_t *length) {
 }
 
 // outputs: the states after the last turn, then the results.
-static bool scan(hd_lowering_t *l, hd_scan_t *s, const hd_value_t **outputs) {
-  hd_turns_t *t = &s->turns;
+static bool scan(hd_lowering_t *l, scan_t *s, const hd_value_t **outputs) {
+  turns_t *t = &s->turns;
   hd_arena_t *arena = hd_lower_arena(l);
   size_t takes = t->body->inputs.size;
   const hd_value_t **inputs =
@@ -309,9 +308,9 @@ static bool scan(hd_lowering_t *l, hd_scan_t *s, const hd_value_t **outputs) {
 
 // Before version 9 everything has an axis for the batch in front, and each of
 // it is scanned by itself.
-static bool scan_batch(hd_lowering_t *l, hd_scan_t *s,
+static bool scan_batch(hd_lowering_t *l, scan_t *s,
                        const hd_value_t **outputs) {
-  hd_turns_t *t = &s->turns;
+  turns_t *t = &s->turns;
   hd_arena_t *arena = hd_lower_arena(l);
   uint32_t takes = t->num_states + s->num_scanned;
   size_t gives = t->body->outputs.size;
@@ -347,8 +346,8 @@ static bool scan_batch(hd_lowering_t *l, hd_scan_t *s,
 }
 
 bool hd_onnx_scan(hd_lowering_t *l) {
-  hd_scan_t s = {.turns.body = hd_lower_body(l, "body")};
-  hd_turns_t *t = &s.turns;
+  scan_t s = {.turns.body = hd_lower_body(l, "body")};
+  turns_t *t = &s.turns;
   bool old = hd_lower_version(l) < 9;
   uint32_t given = hd_lower_num_inputs(l);
   given -= old && given > 0;

@@ -11,38 +11,38 @@
 // Letters, and the axes that an ellipsis stands for, counted from the right.
 enum { LETTERS = 52, MAX_LABELS = LETTERS + HD_MAX_RANK, MAX_OPERANDS = 64 };
 
-typedef struct hd_labels {
+typedef struct labels {
   unsigned count;
   int labels[2 * HD_MAX_RANK];
-} hd_labels_t;
+} labels_t;
 
-typedef struct hd_operand {
+typedef struct operand {
   const hd_value_t *value;
-  hd_labels_t labels;
-} hd_operand_t;
+  labels_t labels;
+} operand_t;
 
-typedef struct hd_einsum {
+typedef struct einsum {
   unsigned count;
-  hd_operand_t operands[MAX_OPERANDS];
-  hd_labels_t output;
+  operand_t operands[MAX_OPERANDS];
+  labels_t output;
   int64_t sizes[MAX_LABELS]; // 0: not met.
   unsigned uses[MAX_LABELS]; // How often it stands at the left.
-} hd_einsum_t;
+} einsum_t;
 
-static int find(const hd_labels_t *list, int label) {
+static int find(const labels_t *list, int label) {
   for (unsigned i = 0; i < list->count; i++)
     if (list->labels[i] == label)
       return (int)i;
   return -1;
 }
 
-static void push(hd_labels_t *list, int label) {
+static void push(labels_t *list, int label) {
   list->labels[list->count++] = label;
 }
 
 // Reads the labels of a term up to end; an ellipsis stands for dots axes.
 static bool read_term(hd_lowering_t *l, const char *at, const char *end,
-                      unsigned dots, hd_labels_t *list) {
+                      unsigned dots, labels_t *list) {
   bool seen = false;
   for (; at < end; at++) {
     if (*at == ' ')
@@ -72,9 +72,9 @@ static unsigned count_letters(const char *at, const char *end, bool *dots) {
   return count;
 }
 
-static bool read_operand(hd_lowering_t *l, hd_einsum_t *e, const char *at,
+static bool read_operand(hd_lowering_t *l, einsum_t *e, const char *at,
                          const char *end, unsigned *most_dots) {
-  hd_operand_t *operand = &e->operands[e->count];
+  operand_t *operand = &e->operands[e->count];
   const hd_value_t *x = hd_lower_input(l, e->count);
   bool has_dots;
   unsigned letters = count_letters(at, end, &has_dots);
@@ -102,7 +102,7 @@ static bool read_operand(hd_lowering_t *l, hd_einsum_t *e, const char *at,
   return true;
 }
 
-static bool read_equation(hd_lowering_t *l, hd_einsum_t *e) {
+static bool read_equation(hd_lowering_t *l, einsum_t *e) {
   const char *at = hd_lower_string(l, "equation", NULL);
   uint32_t inputs = hd_lower_num_inputs(l);
   unsigned dots = 0;
@@ -136,8 +136,8 @@ static bool read_equation(hd_lowering_t *l, hd_einsum_t *e) {
 }
 
 // x with its axes in the order of list, of which all are among its labels.
-static const hd_value_t *arrange(hd_lowering_t *l, const hd_operand_t *x,
-                                 const hd_labels_t *list) {
+static const hd_value_t *arrange(hd_lowering_t *l, const operand_t *x,
+                                 const labels_t *list) {
   int64_t order[HD_MAX_RANK];
   for (unsigned i = 0; i < list->count; i++)
     order[i] = find(&x->labels, list->labels[i]);
@@ -145,7 +145,7 @@ static const hd_value_t *arrange(hd_lowering_t *l, const hd_operand_t *x,
 }
 
 // Labels that stand twice: the diagonal.
-static bool take_diagonals(hd_lowering_t *l, hd_operand_t *x) {
+static bool take_diagonals(hd_lowering_t *l, operand_t *x) {
   for (unsigned i = 0; i < x->labels.count; i++)
     for (unsigned j = i + 1; j < x->labels.count; j++) {
       if (x->labels.labels[i] != x->labels.labels[j])
@@ -153,7 +153,7 @@ static bool take_diagonals(hd_lowering_t *l, hd_operand_t *x) {
       if (hd_lower_size(x->value, (int)i) != hd_lower_size(x->value, (int)j))
         return hd_lower_invalid(l, "a diagonal of sizes that differ");
       int64_t order[HD_MAX_RANK];
-      hd_labels_t rest = {0};
+      labels_t rest = {0};
       unsigned n = 0;
       for (unsigned axis = 0; axis < x->labels.count; axis++)
         if (axis != i && axis != j) {
@@ -175,9 +175,9 @@ static bool take_diagonals(hd_lowering_t *l, hd_operand_t *x) {
 }
 
 // Axes of size 1 of labels that are larger elsewhere: any index reads the same.
-static bool drop_ones(hd_lowering_t *l, const hd_einsum_t *e, hd_operand_t *x) {
+static bool drop_ones(hd_lowering_t *l, const einsum_t *e, operand_t *x) {
   int64_t shape[HD_MAX_RANK];
-  hd_labels_t rest = {0};
+  labels_t rest = {0};
   for (unsigned i = 0; i < x->labels.count; i++) {
     int64_t size = hd_lower_size(x->value, (int)i);
     if (size == 1 && e->sizes[x->labels.labels[i]] != 1)
@@ -191,7 +191,7 @@ static bool drop_ones(hd_lowering_t *l, const hd_einsum_t *e, hd_operand_t *x) {
   return x->value != NULL;
 }
 
-static int64_t product(const hd_einsum_t *e, const hd_labels_t *list) {
+static int64_t product(const einsum_t *e, const labels_t *list) {
   int64_t count = 1;
   for (unsigned i = 0; i < list->count; i++)
     if (__builtin_mul_overflow(count, e->sizes[list->labels[i]], &count))
@@ -199,13 +199,13 @@ static int64_t product(const hd_einsum_t *e, const hd_labels_t *list) {
   return count;
 }
 
-static void append(hd_labels_t *list, const hd_labels_t *more) {
+static void append(labels_t *list, const labels_t *more) {
   for (unsigned i = 0; i < more->count; i++)
     push(list, more->labels[i]);
 }
 
-static const hd_value_t *shaped(hd_lowering_t *l, const hd_einsum_t *e,
-                                const hd_value_t *x, const hd_labels_t *list) {
+static const hd_value_t *shaped(hd_lowering_t *l, const einsum_t *e,
+                                const hd_value_t *x, const labels_t *list) {
   int64_t shape[HD_MAX_RANK];
   if (list->count > HD_MAX_RANK)
     return hd_lower_unsupported(l, "more than %d axes", HD_MAX_RANK), NULL;
@@ -215,9 +215,9 @@ static const hd_value_t *shaped(hd_lowering_t *l, const hd_einsum_t *e,
 }
 
 // Sums over the labels that keep has not.
-static bool sum_out(hd_lowering_t *l, const hd_einsum_t *e, hd_operand_t *x,
+static bool sum_out(hd_lowering_t *l, const einsum_t *e, operand_t *x,
                     const bool *keep) {
-  hd_labels_t kept = {0}, summed = {0}, all;
+  labels_t kept = {0}, summed = {0}, all;
   for (unsigned i = 0; i < x->labels.count; i++)
     push(keep[x->labels.labels[i]] ? &kept : &summed, x->labels.labels[i]);
   if (summed.count == 0)
@@ -233,9 +233,9 @@ static bool sum_out(hd_lowering_t *l, const hd_einsum_t *e, hd_operand_t *x,
   return x->value != NULL;
 }
 
-static bool combine(hd_lowering_t *l, const hd_einsum_t *e, hd_operand_t *a,
-                    const hd_operand_t *b, const bool *needed) {
-  hd_labels_t batch = {0}, sums = {0}, rows = {0}, columns = {0};
+static bool combine(hd_lowering_t *l, const einsum_t *e, operand_t *a,
+                    const operand_t *b, const bool *needed) {
+  labels_t batch = {0}, sums = {0}, rows = {0}, columns = {0};
   for (unsigned i = 0; i < a->labels.count; i++) {
     int label = a->labels.labels[i];
     bool both = find(&b->labels, label) >= 0;
@@ -244,7 +244,7 @@ static bool combine(hd_lowering_t *l, const hd_einsum_t *e, hd_operand_t *a,
   for (unsigned i = 0; i < b->labels.count; i++)
     if (find(&a->labels, b->labels.labels[i]) < 0)
       push(&columns, b->labels.labels[i]);
-  hd_labels_t left = batch, right = batch, result = batch;
+  labels_t left = batch, right = batch, result = batch;
   append(&left, &rows);
   append(&left, &sums);
   append(&right, &sums);
@@ -264,20 +264,20 @@ static bool combine(hd_lowering_t *l, const hd_einsum_t *e, hd_operand_t *a,
 }
 
 bool hd_onnx_einsum(hd_lowering_t *l) {
-  hd_einsum_t *e = HD_ARENA_NEW(hd_lower_arena(l), hd_einsum_t);
+  einsum_t *e = HD_ARENA_NEW(hd_lower_arena(l), einsum_t);
   if (!read_equation(l, e))
     return false;
   for (unsigned i = 0; i < e->output.count; i++) {
     int label = e->output.labels[i];
-    hd_labels_t before = {.count = i};
+    labels_t before = {.count = i};
     memcpy(before.labels, e->output.labels, i * sizeof(int));
     if (e->uses[label] == 0 || find(&before, label) >= 0)
       return hd_lower_invalid(l, "a label of the result stands nowhere, or "
                                  "twice");
   }
-  hd_operand_t x = {0};
+  operand_t x = {0};
   for (unsigned i = 0; i < e->count; i++) {
-    hd_operand_t *operand = &e->operands[i];
+    operand_t *operand = &e->operands[i];
     bool needed[MAX_LABELS] = {false}, here[MAX_LABELS] = {false};
     for (unsigned j = 0; j < e->output.count; j++)
       needed[e->output.labels[j]] = true;

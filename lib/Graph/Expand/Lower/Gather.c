@@ -133,13 +133,13 @@ bool hd_onnx_scatter_elements(hd_lowering_t *l) {
 
 // x as [batch, rows, row], and the number of the row that each tuple of
 // index[batch.., .., d] names: [batch, m].
-typedef struct hd_tuples {
+typedef struct tuples {
   const hd_value_t *x, *at;
   int64_t batch, m, row;
   int depth; // Axes of x that a tuple names.
-} hd_tuples_t;
+} tuples_t;
 
-static bool read_tuples(hd_lowering_t *l, int batch_dims, hd_tuples_t *t) {
+static bool read_tuples(hd_lowering_t *l, int batch_dims, tuples_t *t) {
   const hd_value_t *x = hd_lower_input(l, 0), *index = hd_lower_input(l, 1);
   int64_t d = index->rank ? hd_lower_size(index, index->rank - 1) : 0;
   bool fits = index->rank > batch_dims && x->rank >= batch_dims && d >= 1 &&
@@ -179,7 +179,7 @@ bool hd_onnx_gather_nd(hd_lowering_t *l) {
   int64_t batch_dims = hd_lower_int(l, "batch_dims", 0);
   if (batch_dims < 0 || batch_dims > HD_MAX_RANK)
     return hd_lower_invalid(l, "batch_dims is %lld", (long long)batch_dims);
-  hd_tuples_t t;
+  tuples_t t;
   if (!read_tuples(l, (int)batch_dims, &t))
     return false;
   int64_t shape[2 * HD_MAX_RANK];
@@ -198,7 +198,7 @@ bool hd_onnx_gather_nd(hd_lowering_t *l) {
 bool hd_onnx_scatter_nd(hd_lowering_t *l) {
   const hd_value_t *x = hd_lower_input(l, 0), *updates = hd_lower_input(l, 2);
   const char *suffix = reduction_suffix(l);
-  hd_tuples_t t;
+  tuples_t t;
   if (!suffix || !read_tuples(l, 0, &t))
     return false;
   if (hd_lower_count(updates) != hd_size_times(t.m, t.row))

@@ -15,14 +15,14 @@ static bool set(hd_lowering_t *l, uint32_t i, const hd_value_t *y) {
 
 // Axes that lie side by side and are moved as a whole, joined to one: fewer
 // divisions for who computes the indices. moved[i]: axis i must stay by itself.
-typedef struct hd_joined {
+typedef struct joined {
   int rank;
   int64_t shape[HD_MAX_RANK];
   int first[HD_MAX_RANK]; // The first axis that each is made of.
-} hd_joined_t;
+} joined_t;
 
-static hd_joined_t join_axes(const hd_value_t *x, const bool *moved) {
-  hd_joined_t j = {.rank = 0};
+static joined_t join_axes(const hd_value_t *x, const bool *moved) {
+  joined_t j = {.rank = 0};
   for (int i = 0; i < x->rank; i++) {
     if (i > 0 && !moved[i] && !moved[i - 1]) {
       j.shape[j.rank - 1] =
@@ -35,16 +35,16 @@ static hd_joined_t join_axes(const hd_value_t *x, const bool *moved) {
   return j;
 }
 
-typedef struct hd_list {
+typedef struct list {
   const char *name;
   int64_t values[HD_MAX_RANK];
-} hd_list_t;
+} list_t;
 
 // A task over x with joined axes and an attribute for each list; the result
 // has the shape.
 static const hd_value_t *move(hd_lowering_t *l, const char *task,
-                              const hd_value_t *x, const hd_joined_t *j,
-                              const hd_value_t *extra, const hd_list_t *lists,
+                              const hd_value_t *x, const joined_t *j,
+                              const hd_value_t *extra, const list_t *lists,
                               size_t num_lists, const int64_t *shape) {
   hd_attributes_t attributes = {0};
   for (size_t i = 0; i < num_lists; i++)
@@ -70,8 +70,8 @@ const hd_value_t *hd_lower_slice(hd_lowering_t *l, const hd_value_t *x,
   }
   if (!any)
     return x;
-  hd_joined_t j = join_axes(x, moved);
-  hd_list_t lists[] = {{.name = "start"}, {.name = "stride"}, {.name = "size"}};
+  joined_t j = join_axes(x, moved);
+  list_t lists[] = {{.name = "start"}, {.name = "stride"}, {.name = "size"}};
   for (int i = 0; i < j.rank; i++) {
     int axis = j.first[i];
     lists[0].values[i] = start[axis];
@@ -92,8 +92,8 @@ const hd_value_t *hd_lower_tile(hd_lowering_t *l, const hd_value_t *x,
   }
   if (!any)
     return x;
-  hd_joined_t j = join_axes(x, moved);
-  hd_list_t list = {.name = "repeats"};
+  joined_t j = join_axes(x, moved);
+  list_t list = {.name = "repeats"};
   for (int i = 0; i < j.rank; i++)
     list.values[i] = repeats[j.first[i]];
   return move(l, "tile", x, &j, NULL, &list, 1, shape);
@@ -109,8 +109,8 @@ static const hd_value_t *pad(hd_lowering_t *l, const char *task,
   }
   if (!any)
     return x;
-  hd_joined_t j = join_axes(x, moved);
-  hd_list_t lists[] = {{.name = "before"}, {.name = "size"}};
+  joined_t j = join_axes(x, moved);
+  list_t lists[] = {{.name = "before"}, {.name = "size"}};
   for (int i = 0; i < j.rank; i++) {
     int axis = j.first[i];
     lists[0].values[i] = before[axis];
@@ -128,10 +128,10 @@ const hd_value_t *hd_lower_pad(hd_lowering_t *l, const hd_value_t *x,
 
 // --- Slice ---
 
-typedef struct hd_slice {
+typedef struct slice {
   const int64_t *starts, *ends, *steps;
   size_t count; // Of each.
-} hd_slice_t;
+} slice_t;
 
 static bool read_list(hd_lowering_t *l, const char *name, uint32_t input,
                       const int64_t **values, size_t *count) {
@@ -144,7 +144,7 @@ static bool read_list(hd_lowering_t *l, const char *name, uint32_t input,
   return *values || !value;
 }
 
-static bool read_slice(hd_lowering_t *l, int rank, hd_slice_t *s,
+static bool read_slice(hd_lowering_t *l, int rank, slice_t *s,
                        hd_axes_t *axes) {
   size_t ends, steps = 0;
   s->steps = NULL;
@@ -189,7 +189,7 @@ static void slice_axis(int64_t n, int64_t step, int64_t *start, int64_t end,
 
 bool hd_onnx_slice(hd_lowering_t *l) {
   const hd_value_t *x = hd_lower_input(l, 0);
-  hd_slice_t s;
+  slice_t s;
   hd_axes_t axes;
   if (!read_slice(l, x->rank, &s, &axes))
     return false;

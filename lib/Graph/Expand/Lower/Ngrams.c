@@ -8,14 +8,14 @@
 
 #include <string.h>
 
-typedef struct hd_pool {
+typedef struct pool {
   const int64_t *items, *starts, *columns;
   size_t num_items, num_starts, num_columns;
   int64_t width; // Columns of the result.
   int64_t least, most, skips;
-} hd_pool_t;
+} pool_t;
 
-static bool read_pool(hd_lowering_t *l, hd_pool_t *p) {
+static bool read_pool(hd_lowering_t *l, pool_t *p) {
   p->items = hd_lower_ints(l, "pool_int64s", &p->num_items);
   p->starts = hd_lower_ints(l, "ngram_counts", &p->num_starts);
   p->columns = hd_lower_ints(l, "ngram_indexes", &p->num_columns);
@@ -47,10 +47,9 @@ static const hd_value_t *table(hd_lowering_t *l, const int64_t *values,
 }
 
 // Adds the counts of the n-grams of one length.
-static bool add_counts(hd_lowering_t *l, const hd_pool_t *p,
-                       const hd_value_t *x, int64_t n, int64_t from,
-                       int64_t rows, const int64_t *columns,
-                       const hd_value_t **sum) {
+static bool add_counts(hd_lowering_t *l, const pool_t *p, const hd_value_t *x,
+                       int64_t n, int64_t from, int64_t rows,
+                       const int64_t *columns, const hd_value_t **sum) {
   hd_attributes_t attributes = {0};
   // Apart or not is the same for a single one.
   hd_attributes_int(l, &attributes, "skips", n == 1 ? 1 : p->skips + 1);
@@ -64,7 +63,7 @@ static bool add_counts(hd_lowering_t *l, const hd_pool_t *p,
   return *sum != NULL;
 }
 
-static const hd_value_t *count_all(hd_lowering_t *l, const hd_pool_t *p,
+static const hd_value_t *count_all(hd_lowering_t *l, const pool_t *p,
                                    const hd_value_t *x) {
   const hd_value_t *sum = NULL;
   size_t column = 0;
@@ -91,7 +90,7 @@ static const hd_value_t *count_all(hd_lowering_t *l, const hd_pool_t *p,
   return hd_lower_constant(l, HD_F32, shape, 2, &zeros);
 }
 
-static const hd_value_t *weigh(hd_lowering_t *l, const hd_pool_t *p,
+static const hd_value_t *weigh(hd_lowering_t *l, const pool_t *p,
                                const hd_value_t *counts, const char *mode) {
   bool once = strcmp(mode, "IDF") == 0;
   const hd_attribute_t *weights =
@@ -122,7 +121,7 @@ bool hd_onnx_tf_idf(hd_lowering_t *l) {
                             mode);
   if (x->rank < 1 || x->rank > 2)
     return hd_lower_invalid(l, "the input has rank %d, not 1 or 2", x->rank);
-  hd_pool_t pool;
+  pool_t pool;
   if (!read_pool(l, &pool))
     return false;
   int64_t rows = x->rank == 2 ? hd_lower_size(x, 0) : 1;

@@ -119,15 +119,15 @@ bool hd_onnx_compress(hd_lowering_t *l) {
 // --- Unique ---
 
 // The rows of a tensor [outer, n, inner] along n.
-typedef struct hd_rows {
+typedef struct rows {
   const hd_host_tensor_t *data;
   int64_t outer, n, inner;
-} hd_rows_t;
+} rows_t;
 
-typedef struct hd_row {
-  const hd_rows_t *rows;
+typedef struct row {
+  const rows_t *rows;
   int64_t at;
-} hd_row_t;
+} row_t;
 
 // NaN after all others, and equal to NaN.
 static int compare_elements(const hd_host_tensor_t *data, int64_t a,
@@ -145,7 +145,7 @@ static int compare_elements(const hd_host_tensor_t *data, int64_t a,
   return (x > y) - (x < y);
 }
 
-static int compare_rows(const hd_rows_t *rows, int64_t a, int64_t b) {
+static int compare_rows(const rows_t *rows, int64_t a, int64_t b) {
   for (int64_t i = 0; i < rows->outer; i++)
     for (int64_t k = 0; k < rows->inner; k++) {
       int64_t base = i * rows->n * rows->inner + k;
@@ -158,34 +158,33 @@ static int compare_rows(const hd_rows_t *rows, int64_t a, int64_t b) {
 }
 
 static int compare(const void *a, const void *b) {
-  const hd_row_t *x = a, *y = b;
+  const row_t *x = a, *y = b;
   int order = compare_rows(x->rows, x->at, y->at);
   return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
 // Equal rows: where the first one is, how many, and the first's place in the
 // sorted list.
-typedef struct hd_same {
+typedef struct same {
   int64_t first, count, from;
-} hd_same_t;
+} same_t;
 
 static int compare_first(const void *a, const void *b) {
-  const hd_same_t *x = a, *y = b;
+  const same_t *x = a, *y = b;
   return (x->first > y->first) - (x->first < y->first);
 }
 
-static size_t group_rows(const hd_rows_t *rows, hd_row_t *sorted,
-                         hd_same_t *groups) {
+static size_t group_rows(const rows_t *rows, row_t *sorted, same_t *groups) {
   size_t count = 0;
   for (int64_t i = 0; i < rows->n; i++)
-    sorted[i] = (hd_row_t){rows, i};
+    sorted[i] = (row_t){rows, i};
   if (rows->n)
     qsort(sorted, (size_t)rows->n, sizeof *sorted, compare);
   for (int64_t i = 0; i < rows->n; i++)
     if (i > 0 && compare_rows(rows, sorted[i - 1].at, sorted[i].at) == 0)
       groups[count - 1].count++;
     else
-      groups[count++] = (hd_same_t){sorted[i].at, 1, i};
+      groups[count++] = (same_t){sorted[i].at, 1, i};
   return count;
 }
 
@@ -200,7 +199,7 @@ bool hd_onnx_unique(hd_lowering_t *l) {
   const hd_host_tensor_t *data = hd_lower_data(l, x);
   if (!data)
     return false;
-  hd_rows_t rows = {data, 1, data->count, 1};
+  rows_t rows = {data, 1, data->count, 1};
   hd_tensor_type_t type = {.rank = 1};
   int64_t axis = 0;
   if (hd_node_attribute(hd_lower_node(l), "axis")) {
@@ -213,8 +212,8 @@ bool hd_onnx_unique(hd_lowering_t *l) {
   }
   hd_arena_t *arena = hd_lower_arena(l);
   size_t n = (size_t)rows.n + 1; // None of no elements.
-  hd_row_t *sorted = HD_ARENA_ARRAY(arena, hd_row_t, n);
-  hd_same_t *groups = HD_ARENA_ARRAY(arena, hd_same_t, n);
+  row_t *sorted = HD_ARENA_ARRAY(arena, row_t, n);
+  same_t *groups = HD_ARENA_ARRAY(arena, same_t, n);
   int64_t *lists[3]; // Indices, inverse, counts.
   for (int i = 0; i < 3; i++)
     lists[i] = HD_ARENA_ARRAY(arena, int64_t, n);

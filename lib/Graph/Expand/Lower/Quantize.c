@@ -9,12 +9,12 @@
 // How scales and zero points lie beside x: with a scalar they broadcast as they
 // are; of an axis they become a column; of blocks along an axis, x takes a view
 // in which a block is an axis.
-typedef struct hd_scaling {
+typedef struct scaling {
   const hd_value_t *x;
   const hd_value_t *scale, *zero; // zero may be NULL.
   unsigned rank;                  // Of the result: x's shape.
   int64_t shape[HD_MAX_RANK];
-} hd_scaling_t;
+} scaling_t;
 
 // v of size n as [n, 1, ...] with rank - axis axes.
 static const hd_value_t *as_column(hd_lowering_t *l, const hd_value_t *v,
@@ -47,7 +47,7 @@ static const hd_value_t *repeat_blocks(hd_lowering_t *l, const hd_value_t *v,
   return index ? hd_lower_gather(l, v, index, axis) : NULL;
 }
 
-static bool place_blocks(hd_lowering_t *l, hd_scaling_t *s, int64_t axis,
+static bool place_blocks(hd_lowering_t *l, scaling_t *s, int64_t axis,
                          int64_t block) {
   int64_t size = hd_lower_size(s->x, (int)axis);
   int64_t blocks = size / block + (size % block != 0);
@@ -69,7 +69,7 @@ static bool place_blocks(hd_lowering_t *l, hd_scaling_t *s, int64_t axis,
   return s->x != NULL;
 }
 
-static bool place_scales(hd_lowering_t *l, hd_scaling_t *s) {
+static bool place_scales(hd_lowering_t *l, scaling_t *s) {
   int64_t block = hd_lower_int(l, "block_size", 0), axis;
   s->x = hd_lower_input(l, 0);
   s->scale = hd_lower_input(l, 1);
@@ -112,8 +112,7 @@ static hd_scalar_t read_type(hd_lowering_t *l, const char *name,
 }
 
 // Floats below 16 bits have no zero point but 0, f4 apart.
-static const hd_value_t *quantize_to_float(hd_lowering_t *l,
-                                           const hd_scaling_t *s,
+static const hd_value_t *quantize_to_float(hd_lowering_t *l, const scaling_t *s,
                                            hd_scalar_t type,
                                            const hd_attributes_t *list) {
   const hd_value_t *inputs[] = {s->x, s->scale};
@@ -129,7 +128,7 @@ static const hd_value_t *quantize_to_float(hd_lowering_t *l,
 }
 
 bool hd_onnx_quantize(hd_lowering_t *l) {
-  hd_scaling_t s;
+  scaling_t s;
   if (!place_scales(l, &s))
     return false;
   hd_scalar_t type =
@@ -152,7 +151,7 @@ bool hd_onnx_quantize(hd_lowering_t *l) {
 }
 
 bool hd_onnx_dequantize(hd_lowering_t *l) {
-  hd_scaling_t s;
+  scaling_t s;
   if (!place_scales(l, &s))
     return false;
   hd_scalar_t type = read_type(l, "output_dtype", s.scale->type);

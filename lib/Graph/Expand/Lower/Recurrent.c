@@ -32,12 +32,12 @@ static const struct {
     {"Softplus", "softplus", NULL, NULL, 0, 0},
 };
 
-typedef struct hd_activation {
+typedef struct activation {
   size_t function;
   double alpha, beta;
-} hd_activation_t;
+} activation_t;
 
-typedef struct hd_recurrence {
+typedef struct recurrence {
   int gates;
   unsigned num_functions;
   bool usual; // All functions are those that the standard has by default.
@@ -46,21 +46,21 @@ typedef struct hd_recurrence {
   bool linear_before_reset, input_forget;
   int64_t steps, batch, hidden, directions;
   const hd_value_t *lengths; // i64[batch], or NULL.
-  hd_activation_t activations[2 * MAX_FUNCTIONS];
-} hd_recurrence_t;
+  activation_t activations[2 * MAX_FUNCTIONS];
+} recurrence_t;
 
 // What one direction works with.
-typedef struct hd_sweep {
-  const hd_activation_t *functions;
+typedef struct sweep {
+  const activation_t *functions;
   const hd_value_t *x;          // [steps, batch, gates * hidden], with biases.
   const hd_value_t *r;          // [gates * hidden, hidden]
   const hd_value_t *reset_bias; // GRU: [hidden]
   const hd_value_t *peephole;   // LSTM: [3, hidden], or NULL.
   const hd_value_t *state, *cell;
-} hd_sweep_t;
+} sweep_t;
 
-typedef bool (*hd_step_fn_t)(hd_lowering_t *l, const hd_recurrence_t *r,
-                             hd_sweep_t *d, const hd_value_t *x);
+typedef bool (*hd_step_fn_t)(hd_lowering_t *l, const recurrence_t *r,
+                             sweep_t *d, const hd_value_t *x);
 
 static const hd_value_t *zeros(hd_lowering_t *l, hd_scalar_t type,
                                const int64_t *shape, unsigned rank) {
@@ -79,7 +79,7 @@ static const hd_value_t *mul(hd_lowering_t *l, const hd_value_t *a,
 }
 
 // Gates [first, first + count) of [.., gates * hidden].
-static const hd_value_t *gate(hd_lowering_t *l, const hd_recurrence_t *r,
+static const hd_value_t *gate(hd_lowering_t *l, const recurrence_t *r,
                               const hd_value_t *x, int64_t first,
                               int64_t count) {
   int64_t start[HD_MAX_RANK] = {0};
@@ -91,9 +91,8 @@ static const hd_value_t *gate(hd_lowering_t *l, const hd_recurrence_t *r,
   return hd_lower_slice(l, x, start, type.shape, NULL);
 }
 
-static const hd_value_t *activate(hd_lowering_t *l, const hd_recurrence_t *r,
-                                  const hd_activation_t *a,
-                                  const hd_value_t *x) {
+static const hd_value_t *activate(hd_lowering_t *l, const recurrence_t *r,
+                                  const activation_t *a, const hd_value_t *x) {
   if (x && r->clips) {
     const hd_value_t *inputs[] = {x, hd_lower_scalar(l, x->type, -r->clip),
                                   hd_lower_scalar(l, x->type, r->clip)};
@@ -109,25 +108,25 @@ static const hd_value_t *activate(hd_lowering_t *l, const hd_recurrence_t *r,
            : NULL;
 }
 
-static const hd_value_t *recur(hd_lowering_t *l, const hd_sweep_t *d) {
+static const hd_value_t *recur(hd_lowering_t *l, const sweep_t *d) {
   return hd_lower_matmul(l, d->state, d->r, false, true);
 }
 
-static bool step_rnn(hd_lowering_t *l, const hd_recurrence_t *r, hd_sweep_t *d,
+static bool step_rnn(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
                      const hd_value_t *x) {
   d->state = activate(l, r, &d->functions[0], add(l, x, recur(l, d)));
   return d->state != NULL;
 }
 
 // [batch, gates * hidden] by gates.
-static const hd_value_t *by_gates(hd_lowering_t *l, const hd_recurrence_t *r,
+static const hd_value_t *by_gates(hd_lowering_t *l, const recurrence_t *r,
                                   const hd_value_t *x) {
   int64_t shape[] = {r->batch, r->gates, r->hidden};
   return x ? hd_lower_reshape(l, x, shape, 3) : NULL;
 }
 
-static bool step_gru_usual(hd_lowering_t *l, const hd_recurrence_t *r,
-                           hd_sweep_t *d, const hd_value_t *x) {
+static bool step_gru_usual(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
+                           const hd_value_t *x) {
   const hd_value_t *inputs[] = {by_gates(l, r, x), by_gates(l, r, recur(l, d)),
                                 d->state, d->reset_bias};
   d->state = inputs[0] && inputs[1]
@@ -136,7 +135,7 @@ static bool step_gru_usual(hd_lowering_t *l, const hd_recurrence_t *r,
   return d->state != NULL;
 }
 
-static bool step_gru(hd_lowering_t *l, const hd_recurrence_t *r, hd_sweep_t *d,
+static bool step_gru(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
                      const hd_value_t *x) {
   if (r->usual && r->linear_before_reset)
     return step_gru_usual(l, r, d, x);
@@ -165,9 +164,8 @@ static bool step_gru(hd_lowering_t *l, const hd_recurrence_t *r, hd_sweep_t *d,
   return d->state != NULL;
 }
 
-static const hd_value_t *peek(hd_lowering_t *l, const hd_sweep_t *d,
-                              int64_t which, const hd_value_t *gates,
-                              const hd_value_t *cell) {
+static const hd_value_t *peek(hd_lowering_t *l, const sweep_t *d, int64_t which,
+                              const hd_value_t *gates, const hd_value_t *cell) {
   if (!d->peephole || !gates)
     return gates;
   const hd_value_t *weights = hd_lower_take(l, d->peephole, 0, which);
@@ -175,10 +173,10 @@ static const hd_value_t *peek(hd_lowering_t *l, const hd_sweep_t *d,
 }
 
 // Gates stand in the order input, output, forget, cell.
-static bool step_lstm(hd_lowering_t *l, const hd_recurrence_t *r, hd_sweep_t *d,
+static bool step_lstm(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
                       const hd_value_t *x) {
   const hd_value_t *g = add(l, x, recur(l, d));
-  const hd_activation_t *f = d->functions;
+  const activation_t *f = d->functions;
   const hd_value_t *i =
       activate(l, r, &f[0], peek(l, d, 0, gate(l, r, g, 0, 1), d->cell));
   const hd_value_t *c = activate(l, r, &f[1], gate(l, r, g, 3, 1));
@@ -200,8 +198,8 @@ static bool step_lstm(hd_lowering_t *l, const hd_recurrence_t *r, hd_sweep_t *d,
   return d->state != NULL;
 }
 
-static bool step_lstm_usual(hd_lowering_t *l, const hd_recurrence_t *r,
-                            hd_sweep_t *d, const hd_value_t *x) {
+static bool step_lstm_usual(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
+                            const hd_value_t *x) {
   int64_t shape[] = {3, r->hidden};
   const hd_value_t *outputs[2];
   const hd_value_t *inputs[] = {
@@ -217,7 +215,7 @@ static bool step_lstm_usual(hd_lowering_t *l, const hd_recurrence_t *r,
 
 // --- What the node says ---
 
-static bool read_activations(hd_lowering_t *l, hd_recurrence_t *r,
+static bool read_activations(hd_lowering_t *l, recurrence_t *r,
                              const char *const *usual) {
   const hd_attribute_t *names =
       hd_lower_attribute(l, "activations", HD_ATTRIBUTE_STRINGS);
@@ -234,7 +232,7 @@ static bool read_activations(hd_lowering_t *l, hd_recurrence_t *r,
   for (size_t i = 0; i < count; i++) {
     const char *standard = usual[i % r->num_functions];
     const char *name = names ? names->u.strings[i] : standard;
-    hd_activation_t *a = &r->activations[i];
+    activation_t *a = &r->activations[i];
     a->function = 0;
     while (a->function < num &&
            strcasecmp(functions[a->function].name, name) != 0)
@@ -267,7 +265,7 @@ static const hd_value_t *swap(hd_lowering_t *l, const hd_value_t *x) {
   return hd_lower_transpose(l, x, order);
 }
 
-static bool check_shapes(hd_lowering_t *l, const hd_recurrence_t *r,
+static bool check_shapes(hd_lowering_t *l, const recurrence_t *r,
                          const hd_value_t *x, const hd_value_t *const *in) {
   int64_t d = r->directions, rows = r->gates * r->hidden;
   bool fits = has_shape(in[1], d, rows, hd_lower_size(x, 2)) &&
@@ -281,7 +279,7 @@ static bool check_shapes(hd_lowering_t *l, const hd_recurrence_t *r,
   return fits || hd_lower_invalid(l, "the shapes of its inputs do not fit");
 }
 
-static const hd_value_t *reverse(hd_lowering_t *l, const hd_recurrence_t *r,
+static const hd_value_t *reverse(hd_lowering_t *l, const recurrence_t *r,
                                  const hd_value_t *x) {
   const hd_value_t *lengths = r->lengths;
   hd_host_tensor_t *data;
@@ -297,8 +295,8 @@ static const hd_value_t *reverse(hd_lowering_t *l, const hd_recurrence_t *r,
 
 // The products with the inputs, with both biases; but not that which the reset
 // gate of a GRU is applied to.
-static const hd_value_t *project(hd_lowering_t *l, const hd_recurrence_t *r,
-                                 hd_sweep_t *d, const hd_value_t *x,
+static const hd_value_t *project(hd_lowering_t *l, const recurrence_t *r,
+                                 sweep_t *d, const hd_value_t *x,
                                  const hd_value_t *w, const hd_value_t *bias) {
   int64_t rows = r->gates * r->hidden;
   const hd_value_t *y = hd_lower_matmul(l, x, w, false, true);
@@ -320,7 +318,7 @@ static const hd_value_t *project(hd_lowering_t *l, const hd_recurrence_t *r,
   return add(l, add(l, y, first), second);
 }
 
-static const hd_value_t *mask(hd_lowering_t *l, const hd_recurrence_t *r,
+static const hd_value_t *mask(hd_lowering_t *l, const recurrence_t *r,
                               const hd_value_t *x, const hd_value_t *old,
                               int64_t step) {
   const hd_value_t *inputs[] = {x, old, r->lengths};
@@ -330,8 +328,8 @@ static const hd_value_t *mask(hd_lowering_t *l, const hd_recurrence_t *r,
 }
 
 // The states of all steps, [steps, batch, hidden]; d keeps the last ones.
-static const hd_value_t *run_steps(hd_lowering_t *l, const hd_recurrence_t *r,
-                                   hd_sweep_t *d, hd_step_fn_t step) {
+static const hd_value_t *run_steps(hd_lowering_t *l, const recurrence_t *r,
+                                   sweep_t *d, hd_step_fn_t step) {
   const hd_value_t **states =
       HD_ARENA_ARRAY(hd_lower_arena(l), const hd_value_t *, r->steps);
   int64_t shape[] = {r->batch, r->hidden};
@@ -359,9 +357,9 @@ static const hd_value_t *of_direction(hd_lowering_t *l, const hd_value_t *x,
   return x ? hd_lower_take(l, x, 0, d) : NULL;
 }
 
-static const hd_value_t *run_direction(hd_lowering_t *l,
-                                       const hd_recurrence_t *r, hd_sweep_t *d,
-                                       hd_step_fn_t step, const hd_value_t *x,
+static const hd_value_t *run_direction(hd_lowering_t *l, const recurrence_t *r,
+                                       sweep_t *d, hd_step_fn_t step,
+                                       const hd_value_t *x,
                                        const hd_value_t *const *in,
                                        int64_t which, bool backwards) {
   int64_t shape[] = {r->batch, r->hidden}, peepholes[] = {3, r->hidden};
@@ -421,7 +419,7 @@ static bool recurrent(hd_lowering_t *l, int gates, const char *const *usual,
   x = batch_first ? swap(l, x) : x;
   if (!x)
     return false;
-  hd_recurrence_t r = {
+  recurrence_t r = {
       .gates = gates,
       .num_functions = gates == 4   ? 3
                        : gates == 3 ? 2
@@ -445,7 +443,7 @@ static bool recurrent(hd_lowering_t *l, int gates, const char *const *usual,
   if (gates == 4 && r.usual)
     step = step_lstm_usual;
   for (int64_t d = 0; d < r.directions; d++) {
-    hd_sweep_t one = {0};
+    sweep_t one = {0};
     all[d] = run_direction(l, &r, &one, step, x, in, d, reversed || d == 1);
     if (!all[d])
       return false;

@@ -12,14 +12,14 @@ static bool set(hd_lowering_t *l, const hd_value_t *y) {
 
 // Axes that lie side by side and are all reduced or all kept, as one; what has
 // one element is left away.
-typedef struct hd_groups {
+typedef struct groups {
   int count, reduced; // All; those that are reduced.
   int64_t size[HD_MAX_RANK];
   bool chosen[HD_MAX_RANK];
-} hd_groups_t;
+} groups_t;
 
-static hd_groups_t group_axes(const hd_value_t *x, const bool *chosen) {
-  hd_groups_t g = {.count = 0};
+static groups_t group_axes(const hd_value_t *x, const bool *chosen) {
+  groups_t g = {.count = 0};
   for (int i = 0; i < x->rank; i++) {
     int64_t size = hd_lower_size(x, i);
     if (size == 1)
@@ -38,7 +38,7 @@ static hd_groups_t group_axes(const hd_value_t *x, const bool *chosen) {
 // x as [p, n, q] with n what is reduced; transposed where that lies apart.
 static const hd_value_t *bring_together(hd_lowering_t *l, const hd_value_t *x,
                                         const bool *chosen) {
-  hd_groups_t g = group_axes(x, chosen);
+  groups_t g = group_axes(x, chosen);
   int64_t shape[3] = {1, 1, 1}, permutation[HD_MAX_RANK];
   if (g.reduced <= 1) {
     int at = g.reduced ? 0 : 2;

@@ -10,7 +10,7 @@
 
 typedef enum { NEAREST, LINEAR, CUBIC } interpolation_t;
 
-typedef struct hd_resize {
+typedef struct resize {
   interpolation_t mode;
   const char *coordinates, *rounding;
   bool antialias, exclude_outside;
@@ -20,20 +20,19 @@ typedef struct hd_resize {
   double scales[HD_MAX_RANK];
   int64_t sizes[HD_MAX_RANK];
   double start[HD_MAX_RANK], end[HD_MAX_RANK]; // Of the region, 0 to 1.
-} hd_resize_t;
+} resize_t;
 
 // The neighbours of every element along an axis.
-typedef struct hd_taps {
+typedef struct taps {
   int64_t inputs, outputs, count;
   double scale;
   hd_host_tensor_t *at, *weight, *outside;
-} hd_taps_t;
+} taps_t;
 
 static bool is(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
 // Where element i of the result lies among x's.
-static double place(const hd_resize_t *r, int axis, const hd_taps_t *t,
-                    int64_t i) {
+static double place(const resize_t *r, int axis, const taps_t *t, int64_t i) {
   double in = (double)t->inputs, length = r->scales[axis] * in;
   double half = ((double)i + 0.5) / r->scales[axis] - 0.5;
   if (is(r->coordinates, "align_corners"))
@@ -65,7 +64,7 @@ static double cubic_weight(double x, double a) {
 
 // How far the neighbours reach to the left, and how many there are. Narrowing
 // with antialias, more take part.
-static int64_t reach(const hd_resize_t *r, double scale, int64_t *count) {
+static int64_t reach(const resize_t *r, double scale, int64_t *count) {
   double radius = r->mode == CUBIC ? 2 : 1;
   if (r->antialias && scale < 1)
     radius /= scale;
@@ -74,7 +73,7 @@ static int64_t reach(const hd_resize_t *r, double scale, int64_t *count) {
   return start;
 }
 
-static int64_t nearest(const hd_resize_t *r, double x) {
+static int64_t nearest(const resize_t *r, double x) {
   double low = floor(x), ratio = x - low;
   bool up = is(r->rounding, "ceil") ||
             (is(r->rounding, "round_prefer_floor") && ratio > 0.5) ||
@@ -88,8 +87,7 @@ static int64_t clamp(int64_t i, int64_t size) {
 
 // Row i of the tables. An element that lies on one of x's counts as at the end
 // of the step from the one before.
-static void fill_row(const hd_resize_t *r, const hd_taps_t *t, int64_t i,
-                     double x) {
+static void fill_row(const resize_t *r, const taps_t *t, int64_t i, double x) {
   double low = floor(x), ratio = x - low, sum = 0;
   int64_t count = t->count, ignored, first;
   if (r->mode == NEAREST) {
@@ -123,12 +121,12 @@ static void fill_row(const hd_resize_t *r, const hd_taps_t *t, int64_t i,
     }
 }
 
-static const hd_value_t *resize_axis(hd_lowering_t *l, const hd_resize_t *r,
+static const hd_value_t *resize_axis(hd_lowering_t *l, const resize_t *r,
                                      const hd_value_t *x, int axis) {
-  hd_taps_t t = {.inputs = hd_lower_size(x, axis),
-                 .outputs = r->sizes[axis],
-                 .count = 1,
-                 .scale = r->scales[axis]};
+  taps_t t = {.inputs = hd_lower_size(x, axis),
+              .outputs = r->sizes[axis],
+              .count = 1,
+              .scale = r->scales[axis]};
   bool crops = is(r->coordinates, "tf_crop_and_resize");
   bool gathers = r->mode == NEAREST && !crops;
   if (t.inputs == 0)
@@ -162,7 +160,7 @@ static const hd_value_t *resize_axis(hd_lowering_t *l, const hd_resize_t *r,
 }
 
 // Sums of weights and elements are taken in floats.
-static const hd_value_t *resize(hd_lowering_t *l, const hd_resize_t *r,
+static const hd_value_t *resize(hd_lowering_t *l, const resize_t *r,
                                 const hd_value_t *x) {
   bool crops = is(r->coordinates, "tf_crop_and_resize");
   hd_scalar_t type = x->type;
@@ -182,7 +180,7 @@ static const hd_value_t *resize(hd_lowering_t *l, const hd_resize_t *r,
   return x ? hd_lower_cast(l, x, type) : NULL;
 }
 
-static bool read_modes(hd_lowering_t *l, hd_resize_t *r) {
+static bool read_modes(hd_lowering_t *l, resize_t *r) {
   static const char *const coordinates[] = {
       "half_pixel",          "half_pixel_symmetric", "pytorch_half_pixel",
       "align_corners",       "asymmetric",           "tf_crop_and_resize",
@@ -221,7 +219,7 @@ static bool read_modes(hd_lowering_t *l, hd_resize_t *r) {
   return true;
 }
 
-static bool set_scale(hd_lowering_t *l, hd_resize_t *r, const hd_value_t *x,
+static bool set_scale(hd_lowering_t *l, resize_t *r, const hd_value_t *x,
                       int64_t axis, double scale) {
   double size = floor(scale * (double)hd_lower_size(x, (int)axis));
   if (!(scale > 0) || !(size < 0x1p53))
@@ -233,7 +231,7 @@ static bool set_scale(hd_lowering_t *l, hd_resize_t *r, const hd_value_t *x,
 }
 
 // Scales follow from sizes; a policy takes one for all axes named.
-static bool set_sizes(hd_lowering_t *l, hd_resize_t *r, const hd_value_t *x,
+static bool set_sizes(hd_lowering_t *l, resize_t *r, const hd_value_t *x,
                       const hd_axes_t *axes, const int64_t *sizes) {
   const char *policy =
       hd_lower_string(l, "keep_aspect_ratio_policy", "stretch");
@@ -260,7 +258,7 @@ static bool set_sizes(hd_lowering_t *l, hd_resize_t *r, const hd_value_t *x,
   return true;
 }
 
-static bool read_region(hd_lowering_t *l, hd_resize_t *r, const hd_axes_t *axes,
+static bool read_region(hd_lowering_t *l, resize_t *r, const hd_axes_t *axes,
                         const hd_value_t *roi) {
   const hd_host_tensor_t *data = roi ? hd_lower_data(l, roi) : NULL;
   if (roi && !data)
@@ -277,7 +275,7 @@ static bool read_region(hd_lowering_t *l, hd_resize_t *r, const hd_axes_t *axes,
 
 // Scales are an attribute before version 9, the second input before 11; then
 // scales or sizes come behind the region.
-static bool read_scales(hd_lowering_t *l, hd_resize_t *r, const hd_value_t *x,
+static bool read_scales(hd_lowering_t *l, resize_t *r, const hd_value_t *x,
                         const hd_axes_t *axes) {
   bool upsample = is(hd_lower_node(l)->op, "Upsample");
   int version = hd_lower_version(l);
@@ -315,7 +313,7 @@ static bool read_scales(hd_lowering_t *l, hd_resize_t *r, const hd_value_t *x,
 
 bool hd_onnx_resize(hd_lowering_t *l) {
   const hd_value_t *x = hd_lower_input(l, 0);
-  hd_resize_t r = {0};
+  resize_t r = {0};
   hd_axes_t axes;
   if (!read_modes(l, &r) || !hd_lower_axes(l, NULL, "axes", x->rank, &axes))
     return false;

@@ -9,28 +9,27 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct hd_box {
+typedef struct box {
   float low[2], high[2];
-} hd_box_t;
+} box_t;
 
-typedef struct hd_candidate {
+typedef struct candidate {
   float score;
   int64_t index;
-} hd_candidate_t;
+} candidate_t;
 
 // By score, the first among equals first.
 static int compare(const void *a, const void *b) {
-  const hd_candidate_t *x = a, *y = b;
+  const candidate_t *x = a, *y = b;
   if (x->score != y->score)
     return x->score > y->score ? -1 : 1;
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
 // Corners in any order, or the centre and the extents.
-static hd_box_t read_box(const hd_host_tensor_t *boxes, int64_t at,
-                         bool centred) {
+static box_t read_box(const hd_host_tensor_t *boxes, int64_t at, bool centred) {
   float v[4];
-  hd_box_t box;
+  box_t box;
   for (int i = 0; i < 4; i++)
     v[i] = (float)hd_host_tensor_get(boxes, at * 4 + i);
   for (int i = 0; i < 2; i++) {
@@ -42,13 +41,13 @@ static hd_box_t read_box(const hd_host_tensor_t *boxes, int64_t at,
   return box;
 }
 
-static float area(const hd_box_t *b) {
+static float area(const box_t *b) {
   return (b->high[0] - b->low[0]) * (b->high[1] - b->low[1]);
 }
 
 // How much of two boxes together they have in common.
-static bool overlap(const hd_box_t *a, const hd_box_t *b, float threshold) {
-  hd_box_t common;
+static bool overlap(const box_t *a, const box_t *b, float threshold) {
+  box_t common;
   for (int i = 0; i < 2; i++) {
     common.low[i] = fmaxf(a->low[i], b->low[i]);
     common.high[i] = fminf(a->high[i], b->high[i]);
@@ -60,30 +59,30 @@ static bool overlap(const hd_box_t *a, const hd_box_t *b, float threshold) {
   return both > 0 && one > 0 && other > 0 && all > 0 && both / all > threshold;
 }
 
-typedef struct hd_suppression {
+typedef struct suppression {
   hd_lowering_t *l;
   const hd_host_tensor_t *boxes, *scores;
   int64_t batch, classes, count, most;
   float overlap, least;
   bool filters, centred;
   HD_VEC(int64_t) chosen; // Batch, class, box.
-} hd_suppression_t;
+} suppression_t;
 
-static void choose(hd_suppression_t *s, int64_t b, int64_t c) {
+static void choose(suppression_t *s, int64_t b, int64_t c) {
   hd_arena_t *arena = hd_lower_arena(s->l);
-  hd_candidate_t *list = HD_ARENA_ARRAY(arena, hd_candidate_t, s->count + 1);
-  hd_box_t *kept = HD_ARENA_ARRAY(arena, hd_box_t, s->count + 1);
+  candidate_t *list = HD_ARENA_ARRAY(arena, candidate_t, s->count + 1);
+  box_t *kept = HD_ARENA_ARRAY(arena, box_t, s->count + 1);
   int64_t candidates = 0, number = 0;
   for (int64_t i = 0; i < s->count; i++) {
     float score = (float)hd_host_tensor_get(
         s->scores, (b * s->classes + c) * s->count + i);
     if (!isnan(score) && (!s->filters || score > s->least))
-      list[candidates++] = (hd_candidate_t){score, i};
+      list[candidates++] = (candidate_t){score, i};
   }
   qsort(list, (size_t)candidates, sizeof *list, compare);
   for (int64_t i = 0; i < candidates && number < s->most; i++) {
     hd_budget_check(&hd_lower_context(s->l)->budget);
-    hd_box_t box = read_box(s->boxes, b * s->count + list[i].index, s->centred);
+    box_t box = read_box(s->boxes, b * s->count + list[i].index, s->centred);
     bool free = true;
     for (int64_t n = 0; free && n < number; n++)
       free = !overlap(&box, &kept[n], s->overlap);
@@ -120,11 +119,11 @@ bool hd_onnx_non_max_suppression(hd_lowering_t *l) {
       hd_lower_size(boxes, 0) != hd_lower_size(scores, 0) ||
       hd_lower_size(boxes, 1) != hd_lower_size(scores, 2))
     return hd_lower_invalid(l, "boxes and scores that do not fit");
-  hd_suppression_t s = {.l = l,
-                        .batch = hd_lower_size(scores, 0),
-                        .classes = hd_lower_size(scores, 1),
-                        .count = hd_lower_size(scores, 2),
-                        .centred = hd_lower_int(l, "center_point_box", 0) != 0};
+  suppression_t s = {.l = l,
+                     .batch = hd_lower_size(scores, 0),
+                     .classes = hd_lower_size(scores, 1),
+                     .count = hd_lower_size(scores, 2),
+                     .centred = hd_lower_int(l, "center_point_box", 0) != 0};
   if (!read_number(l, 2, 0, &given, &most) ||
       !read_number(l, 3, 0, &given, &threshold) ||
       !read_number(l, 4, 0, &s.filters, &least) ||

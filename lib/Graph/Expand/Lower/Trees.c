@@ -12,18 +12,18 @@
 
 enum { MEMBER = 6, MAX_DEPTH = 1000 };
 
-typedef struct hd_tree_node {
+typedef struct tree_node {
   int64_t feature, mode, yes, no, missing; // yes, no: leaf n as -1 - n.
   double split;
-} hd_tree_node_t;
+} tree_node_t;
 
-typedef struct hd_trees {
+typedef struct trees {
   hd_lowering_t *l;
-  HD_VEC(hd_tree_node_t) nodes;
+  HD_VEC(tree_node_t) nodes;
   int64_t leaves;
   const int64_t *roots;
   size_t num_roots;
-} hd_trees_t;
+} trees_t;
 
 static const hd_host_tensor_t *read_tensor(hd_lowering_t *l, const char *name) {
   const hd_attribute_t *a = hd_lower_attribute(l, name, HD_ATTRIBUTE_TENSOR);
@@ -42,9 +42,9 @@ static const int64_t *read_list(hd_lowering_t *l, const char *name,
 }
 
 // Node i asks whether the feature is among values[*at ..] up to a NaN.
-static bool expand_member(hd_trees_t *t, size_t i,
-                          const hd_host_tensor_t *values, int64_t *at) {
-  hd_tree_node_t node = t->nodes.data[i];
+static bool expand_member(trees_t *t, size_t i, const hd_host_tensor_t *values,
+                          int64_t *at) {
+  tree_node_t node = t->nodes.data[i];
   size_t place = i;
   bool any = false;
   for (; values && *at < values->count; ++*at) {
@@ -72,7 +72,7 @@ static bool expand_member(hd_trees_t *t, size_t i,
   return true;
 }
 
-static bool read_nodes(hd_trees_t *t) {
+static bool read_nodes(trees_t *t) {
   static const char *const names[] = {"nodes_featureids", "nodes_truenodeids",
                                       "nodes_falsenodeids", "nodes_trueleafs",
                                       "nodes_falseleafs"};
@@ -91,10 +91,10 @@ static bool read_nodes(hd_trees_t *t) {
       !(missing = read_list(l, "nodes_missing_value_tracks_true", count)))
     return false;
   for (size_t i = 0; i < count; i++) {
-    hd_tree_node_t node = {.feature = lists[0][i],
-                           .mode = hd_host_tensor_get_int(modes, (int64_t)i),
-                           .missing = missing ? missing[i] : 0,
-                           .split = hd_host_tensor_get(splits, (int64_t)i)};
+    tree_node_t node = {.feature = lists[0][i],
+                        .mode = hd_host_tensor_get_int(modes, (int64_t)i),
+                        .missing = missing ? missing[i] : 0,
+                        .split = hd_host_tensor_get(splits, (int64_t)i)};
     int64_t *branches[] = {&node.yes, &node.no};
     for (int b = 0; b < 2; b++) {
       int64_t to = lists[1 + b][i];
@@ -116,7 +116,7 @@ static bool read_nodes(hd_trees_t *t) {
 
 // Steps to the deepest leaf; 0, reported, where nodes go round or too deep. The
 // nodes that some root reaches in so many steps, until there are none.
-static int64_t find_depth(hd_trees_t *t, int64_t features) {
+static int64_t find_depth(trees_t *t, int64_t features) {
   hd_arena_t *arena = hd_lower_arena(t->l);
   size_t count = t->nodes.size;
   bool *here = HD_ARENA_ARRAY(arena, bool, count + 1);
@@ -133,7 +133,7 @@ static int64_t find_depth(hd_trees_t *t, int64_t features) {
     for (size_t i = 0; i < count; i++) {
       if (!here[i])
         continue;
-      const hd_tree_node_t *node = &t->nodes.data[i];
+      const tree_node_t *node = &t->nodes.data[i];
       if (node->feature < 0 || node->feature >= features)
         return hd_lower_invalid(t->l, "feature %lld of %lld",
                                 (long long)node->feature, (long long)features);
@@ -153,7 +153,7 @@ static int64_t find_depth(hd_trees_t *t, int64_t features) {
 }
 
 // feature, split, mode, yes, no, missing, each [n].
-static bool make_tables(hd_trees_t *t, hd_scalar_t type,
+static bool make_tables(trees_t *t, hd_scalar_t type,
                         const hd_value_t **tables) {
   hd_host_tensor_t *data[6];
   int64_t count = (int64_t)t->nodes.size;
@@ -162,7 +162,7 @@ static bool make_tables(hd_trees_t *t, hd_scalar_t type,
                                         &data[i])))
       return false;
   for (int64_t i = 0; i < count; i++) {
-    const hd_tree_node_t *node = &t->nodes.data[i];
+    const tree_node_t *node = &t->nodes.data[i];
     hd_host_tensor_set_int(data[0], i, node->feature);
     hd_host_tensor_set(data[1], i, node->split);
     hd_host_tensor_set_int(data[2], i, node->mode);
@@ -173,7 +173,7 @@ static bool make_tables(hd_trees_t *t, hd_scalar_t type,
   return true;
 }
 
-static const hd_value_t *descend(hd_trees_t *t, const hd_value_t *x) {
+static const hd_value_t *descend(trees_t *t, const hd_value_t *x) {
   hd_lowering_t *l = t->l;
   const hd_value_t *inputs[8] = {x};
   int64_t depth = find_depth(t, hd_lower_size(x, 1));
@@ -207,8 +207,7 @@ bool hd_onnx_tree_ensemble(hd_lowering_t *l) {
       hd_lower_attribute(l, "leaf_weights", HD_ATTRIBUTE_TENSOR);
   int64_t targets = hd_lower_int(l, "n_targets", 0);
   int64_t aggregate = hd_lower_int(l, "aggregate_function", 1);
-  hd_trees_t t = {.l = l,
-                  .leaves = weight ? hd_lower_count(weight->u.tensor) : 0};
+  trees_t t = {.l = l, .leaves = weight ? hd_lower_count(weight->u.tensor) : 0};
   t.roots = hd_lower_ints(l, "tree_roots", &t.num_roots);
   if (x->rank != 2 || t.num_roots == 0 || targets < 1 || aggregate < 0 ||
       aggregate > 3)
