@@ -25,7 +25,7 @@ typedef struct format {
 // f4e2m1 has no NaN: it becomes the largest value, as cvt.satfinite does.
 // f8e8m0 has neither sign nor zero: what is below it becomes its least value,
 // negative numbers NaN.
-static const format_t *find(hd_scalar_t scalar) {
+static const format_t *format_of(hd_scalar_t scalar) {
   // clang-format off
   static const format_t f16 = {16, 10, 15, true, 0x7bff, 0x7c00, 0x7fff, true, false};
   static const format_t bf16 = {16, 7, 127, true, 0x7f7f, 0x7f80, 0x7fff, true, false};
@@ -143,7 +143,7 @@ LLVMValueRef hd_emit_f32_to_small(hd_emit_t *e, LLVMValueRef value,
                                   hd_scalar_t to) {
   if (to == HD_TF32)
     return tf32_from_f32(e, value);
-  const format_t *f = find(to);
+  const format_t *f = format_of(to);
   LLVMValueRef all = bits_of(e, value);
   LLVMValueRef bits = LLVMBuildAnd(B, all, constant(all, 0x7fffffff), "");
   LLVMValueRef code = round_magnitude(e, f, bits);
@@ -183,7 +183,7 @@ LLVMValueRef hd_emit_small_to_f32(hd_emit_t *e, LLVMValueRef value,
                                   hd_scalar_t from) {
   if (from == HD_TF32)
     return value;
-  const format_t *f = find(from);
+  const format_t *f = format_of(from);
   LLVMTypeRef wide = hd_emit_like(LLVMTypeOf(value), e->i32);
   LLVMValueRef code = LLVMBuildZExt(B, value, wide, "");
   if (from == HD_BF16)

@@ -75,7 +75,7 @@ static void insert(tree_t *t, span_t s, hd_lifetime_t *life, int64_t top) {
 }
 
 // Finds those that live when `life` does, MOST_NEIGHBOURS + 1 at most.
-static void find(tree_t *t, span_t s, const hd_lifetime_t *life) {
+static void find_neighbours(tree_t *t, span_t s, const hd_lifetime_t *life) {
   const node_t *node = &t->nodes[s.node];
   if (life->last < s.first || s.last < life->first || !node->top_within)
     return;
@@ -89,8 +89,8 @@ static void find(tree_t *t, span_t s, const hd_lifetime_t *life) {
   }
   if (s.first == s.last || t->num_found > MOST_NEIGHBOURS)
     return;
-  find(t, half(s, false), life);
-  find(t, half(s, true), life);
+  find_neighbours(t, half(s, false), life);
+  find_neighbours(t, half(s, true), life);
 }
 
 // Where all of them end.
@@ -119,7 +119,7 @@ static int64_t find_gap(tree_t *t, const hd_lifetime_t *life, int64_t align) {
   int64_t best_gap = INT64_MAX;
   t->num_found = 0;
   t->search++;
-  find(t, root_of(t), life);
+  find_neighbours(t, root_of(t), life);
   if (t->num_found > MOST_NEIGHBOURS)
     return find_top(t, root_of(t), life);
   if (t->num_found)

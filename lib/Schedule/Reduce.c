@@ -38,7 +38,8 @@ typedef struct maker {
   const hd_var_t *shared[HD_MAX_COMPONENTS]; // See part_at().
 } maker_t;
 
-static bool find(hd_rules_t *rules, const hd_definition_t *d, maker_t *m) {
+static bool find_reduction(hd_rules_t *rules, const hd_definition_t *d,
+                           maker_t *m) {
   if (!hd_reduced_find(&rules->module->arena, d, &m->reduced))
     return false;
   const hd_term_t *term = m->reduced.reduction;
@@ -323,7 +324,7 @@ static void make(hd_rules_t *rules, maker_t *m) {
 
 bool hd_rule_reduce(hd_rules_t *rules, const hd_definition_t *d) {
   maker_t *m = HD_ARENA_NEW(&rules->module->arena, maker_t);
-  if (!find(rules, d, m))
+  if (!find_reduction(rules, d, m))
     return false;
   if (m->elements < SINGLE && m->points >= LONG &&
       d->num_indices < HD_MAX_RANK) {

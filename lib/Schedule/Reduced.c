@@ -9,7 +9,7 @@ typedef struct finder {
 } finder_t;
 
 // Reductions that are evaluated whatever happens.
-static bool find(void *argument, const hd_term_t *term) {
+static bool find_reductions(void *argument, const hd_term_t *term) {
   finder_t *f = argument;
   if (term->kind == HD_TERM_REDUCE) {
     f->found = term;
@@ -25,7 +25,7 @@ bool hd_reduced_find(hd_arena_t *arena, const hd_definition_t *d,
                      hd_reduced_t *reduced) {
   finder_t f = {0};
   *reduced = (hd_reduced_t){.definition = d};
-  hd_flat_walk(d->term, find, &f);
+  hd_flat_walk(d->term, find_reductions, &f);
   if (f.count != 1)
     return false;
   reduced->reduction = f.found;

@@ -23,8 +23,9 @@ typedef struct settled {
   size_t count;
 } settled_t;
 
-static const hd_func_t *find(const hd_settler_t *s, const hd_func_t *func,
-                             const hd_known_t *known, size_t count) {
+static const hd_func_t *find_settled(const hd_settler_t *s,
+                                     const hd_func_t *func,
+                                     const hd_known_t *known, size_t count) {
   for (const settled_t *made = hd_ptr_map_get(&s->made, func); made;
        made = made->next) {
     bool same = made->count == count;
@@ -79,7 +80,7 @@ static bool settle_block(hd_settler_t *s, hd_block_t *block);
 static const hd_func_t *settle(hd_settler_t *s, const hd_func_t *func,
                                const hd_known_t *known, size_t count) {
   hd_arena_t *arena = &s->module->arena;
-  const hd_func_t *found = find(s, func, known, count);
+  const hd_func_t *found = find_settled(s, func, known, count);
   if (found)
     return found;
   const hd_func_t *special = hd_func_specialize(arena, func, known, count, 0);

@@ -304,7 +304,7 @@ typedef struct search {
   bool found;
 } search_t;
 
-static bool find(void *argument, const hd_term_t *term) {
+static bool find_term(void *argument, const hd_term_t *term) {
   search_t *s = argument;
   s->found |= s->index
                   ? term->kind == HD_TERM_INDEX && term->u.index == s->index
@@ -314,7 +314,7 @@ static bool find(void *argument, const hd_term_t *term) {
 
 bool hd_flat_uses(const hd_term_t *term, const hd_index_t *index) {
   search_t s = {.index = index};
-  hd_flat_walk(term, find, &s);
+  hd_flat_walk(term, find_term, &s);
   return s.found;
 }
 
@@ -338,7 +338,7 @@ bool hd_flat_reads(const hd_term_t *term, const hd_task_value_t *value) {
 
 bool hd_flat_has(const hd_term_t *term, hd_term_kind_t kind) {
   search_t s = {.kind = kind};
-  hd_flat_walk(term, find, &s);
+  hd_flat_walk(term, find_term, &s);
   return s.found;
 }
 

@@ -52,7 +52,7 @@ typedef struct opt {
   bool failed; // Some part had errors.
 } opt_t;
 
-static const hd_option_use_t *find(const opt_t *o, int option) {
+static const hd_option_use_t *find_option(const opt_t *o, int option) {
   return hd_option_find(&o->options, option);
 }
 
@@ -61,13 +61,13 @@ static hd_emit_format_t emit_kind(const opt_t *o) {
 }
 
 static bool run_pass(opt_t *o, const hd_pass_t *pass, const char *options) {
-  hd_pass_args_t args = {options, find(o, OPT_EXPLAIN) != NULL};
+  hd_pass_args_t args = {options, find_option(o, OPT_EXPLAIN) != NULL};
   hd_pass_config_t config = {
       hd_option_number(&o->options, OPT_VERIFY_EACH, 1) != 0};
   hd_pass_prints_t prints = {hd_option_text(&o->options, OPT_BEFORE, NULL),
                              hd_option_text(&o->options, OPT_AFTER, NULL),
-                             find(o, OPT_AFTER_ALL) != NULL,
-                             find(o, OPT_AFTER_CHANGE) != NULL};
+                             find_option(o, OPT_AFTER_ALL) != NULL,
+                             find_option(o, OPT_AFTER_CHANGE) != NULL};
   return hd_tools_run_pass(o->module, pass, &args, &config, &prints, &o->log);
 }
 
@@ -93,7 +93,7 @@ static bool work_on_module(opt_t *o, const hd_text_part_t *part,
                                   OPT_NO_RULE, o->module) &&
          hd_tools_schedule_options(&o->process.context, &o->arena, &o->options,
                                    OPT_NO_TEMPLATE, o->module, o->target,
-                                   find(o, OPT_EXPLAIN) != NULL) &&
+                                   find_option(o, OPT_EXPLAIN) != NULL) &&
          hd_tools_make_entry(o->module, &entry) && run_passes(o) &&
          hd_emit_module(o->module, emit_kind(o), o->target, entry, out);
 }
@@ -112,7 +112,7 @@ static void work_on_part(void *argument, const hd_text_part_t *part) {
     if (o->entries)
       hd_report_entries(o->module, o->entries);
   }
-  if (find(o, OPT_EXPECTED))
+  if (find_option(o, OPT_EXPECTED))
     ok = hd_verify_diagnostics(diags, o->name, part);
   o->failed |= !ok;
   hd_module_destroy(o->module);
@@ -159,11 +159,11 @@ static bool settle_target(opt_t *o) {
 static void write_results(opt_t *o) {
   hd_diagnostics_t *diags = &o->process.context.diags;
   const char *path = hd_option_text(&o->options, OPT_OUTPUT, "-");
-  if (!o->failed || find(o, OPT_EXPECTED))
+  if (!o->failed || find_option(o, OPT_EXPECTED))
     hd_file_write_buffer(diags, path, &o->output);
-  if (find(o, OPT_TIME))
+  if (find_option(o, OPT_TIME))
     hd_report_times(&o->process.context.times);
-  if (find(o, OPT_STATS))
+  if (find_option(o, OPT_STATS))
     hd_report_stats(&o->log, &o->counts, &o->rewrites);
 }
 
@@ -177,7 +177,7 @@ static void write_json(opt_t *o) {
 
 static bool parse_instances(opt_t *o, unsigned *wanted) {
   enum { USUAL = 100, MOST = 1000000 };
-  const char *text = find(o, OPT_PROVE)->value;
+  const char *text = find_option(o, OPT_PROVE)->value;
   int64_t count = USUAL;
   if (text && (!hd_parse_size(text, &count) || count < 1 || count > MOST))
     return hd_error(&o->process.context.diags, nowhere, HD_E1002,
@@ -212,7 +212,7 @@ static void report_templates(opt_t *o) {
 static void report_rewrites(opt_t *o) {
   hd_context_t *context = &o->process.context;
   unsigned wanted;
-  if (find(o, OPT_LIST_RULES)) {
+  if (find_option(o, OPT_LIST_RULES)) {
     if (!read_files(o) ||
         !hd_tools_list_rewrites(context, &o->arena, o->module, &o->output))
       return;
@@ -230,11 +230,11 @@ static void report_rewrites(opt_t *o) {
 
 static void body(void *argument) {
   opt_t *o = argument;
-  if (find(o, OPT_LIST_TEMPLATES)) {
+  if (find_option(o, OPT_LIST_TEMPLATES)) {
     report_templates(o);
     return;
   }
-  if (find(o, OPT_PROVE) || find(o, OPT_LIST_RULES)) {
+  if (find_option(o, OPT_PROVE) || find_option(o, OPT_LIST_RULES)) {
     report_rewrites(o);
     return;
   }
@@ -243,7 +243,7 @@ static void body(void *argument) {
       !hd_tools_read_input(&o->process, &o->options, &o->name, &o->input))
     return;
   const char *text = hd_buffer_text(&o->input);
-  if (find(o, OPT_SPLIT) && !hd_has_suffix(o->name, ".onnx"))
+  if (find_option(o, OPT_SPLIT) && !hd_has_suffix(o->name, ".onnx"))
     hd_text_split(text, o->input.size, work_on_part, o);
   else
     work_on_part(o, &(hd_text_part_t){text, o->input.size, 1});
@@ -280,14 +280,14 @@ static void docs(opt_t *o, int64_t what, hd_buffer_t *out) {
 // What needs no input. Returns whether there was such a thing to do.
 static bool answer(opt_t *o) {
   hd_buffer_t text = {0};
-  if (find(o, OPT_HELP))
+  if (find_option(o, OPT_HELP))
     hd_command_help(&o->command, &text);
-  else if (find(o, OPT_VERSION))
+  else if (find_option(o, OPT_VERSION))
     hd_buffer_printf(&text, "hidet-opt %s\n", hidet_version());
-  else if (find(o, OPT_LIST_PASSES))
+  else if (find_option(o, OPT_LIST_PASSES))
     list_passes(o, &text);
-  else if (find(o, OPT_DOCS))
-    docs(o, find(o, OPT_DOCS)->number, &text);
+  else if (find_option(o, OPT_DOCS))
+    docs(o, find_option(o, OPT_DOCS)->number, &text);
   else
     return false;
   hd_file_write_buffer(&o->process.context.diags, "-", &text);

@@ -33,7 +33,8 @@ static bool fail(hd_module_t *module, hd_loc_t loc, const char *text) {
   return hd_error(&module->context->diags, loc, HD_E1002, "--expand", text);
 }
 
-static bool find(const char *options, const char *wanted, int64_t *value) {
+static bool find_option(const char *options, const char *wanted,
+                        int64_t *value) {
   const char *name;
   size_t size;
   while (hd_pass_option_next(&options, &name, &size, value))
@@ -45,7 +46,7 @@ static bool find(const char *options, const char *wanted, int64_t *value) {
 static bool size_of(void *argument, const hd_expr_t *leaf, hd_number_t *value) {
   const sizes_t *sizes = argument;
   return leaf->kind == HD_EXPR_VAR &&
-         find(sizes->options, leaf->u.var->name, &value->i);
+         find_option(sizes->options, leaf->u.var->name, &value->i);
 }
 
 // Stops at a size that was not given, and keeps its name.
@@ -63,7 +64,7 @@ static bool find_size(sizes_t *sizes, const hd_value_t *input, int axis,
   const hd_expr_t *size = input->shape[axis];
   if (!size) {
     sizes->missing = hd_value_axis_name(sizes->arena, input, axis);
-    return find(sizes->options, sizes->missing, value);
+    return find_option(sizes->options, sizes->missing, value);
   }
   sizes->missing = NULL;
   hd_walk_expr(size, is_given, sizes);

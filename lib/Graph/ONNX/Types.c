@@ -14,7 +14,7 @@ static const row_t rows[] = {
 #undef HD_ONNX_TYPE
 };
 
-static const row_t *find(int32_t data_type) {
+static const row_t *row_of(int32_t data_type) {
   static const row_t unknown = {"unknown", HD_VOID, (hd_onnx_field_t)0};
   return data_type > 0 && (size_t)data_type < sizeof rows / sizeof rows[0]
              ? &rows[data_type]
@@ -22,13 +22,13 @@ static const row_t *find(int32_t data_type) {
 }
 
 hd_scalar_t hd_onnx_scalar(int32_t data_type) {
-  return find(data_type)->scalar;
+  return row_of(data_type)->scalar;
 }
 
 const char *hd_onnx_type_name(int32_t data_type) {
-  return find(data_type)->name;
+  return row_of(data_type)->name;
 }
 
 hd_onnx_field_t hd_onnx_field(int32_t data_type) {
-  return find(data_type)->field;
+  return row_of(data_type)->field;
 }

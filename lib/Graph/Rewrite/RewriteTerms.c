@@ -116,8 +116,9 @@ bool hd_attribute_equal(const hd_attribute_t *a, const hd_attribute_t *b) {
   return false;
 }
 
-static const hd_attribute_t *find(const hd_attribute_t *const *attributes,
-                                  size_t count, const char *name) {
+static const hd_attribute_t *
+attribute_named(const hd_attribute_t *const *attributes, size_t count,
+                const char *name) {
   for (size_t i = 0; i < count; i++)
     if (strcmp(attributes[i]->name, name) == 0)
       return attributes[i];
@@ -169,14 +170,15 @@ bool hd_rule_collect(const hd_rule_node_t *node,
       continue;
     const char *name = bound_name(wanted);
     const hd_attribute_t *given =
-        find(attributes, num_attributes, wanted->name);
+        attribute_named(attributes, num_attributes, wanted->name);
     if (!given)
       given = default_of(node->task, wanted->name, arena);
     if (!given && wanted->kind != HD_RULE_TERM)
       continue; // The operands say it.
     if (!given)
       return false;
-    const hd_attribute_t *before = find(list->data, list->size, name);
+    const hd_attribute_t *before =
+        attribute_named(list->data, list->size, name);
     if (before && !hd_attribute_equal(before, given))
       return false;
     if (before)
@@ -262,7 +264,7 @@ bool hd_rule_check(const hd_rule_node_t *node,
     if (hd_rule_attribute_binds(wanted))
       continue;
     const hd_attribute_t *given =
-        find(attributes, num_attributes, wanted->name);
+        attribute_named(attributes, num_attributes, wanted->name);
     const hd_attribute_t *value =
         hd_rule_evaluate(wanted, binding, HD_PRECISION_MODEL, arena);
     if (!given)

@@ -64,7 +64,7 @@ static bool is_sharable(cse_t *c, const hd_expr_t *e) {
          hd_walk_expr(e, reads_constants, c) && hd_expr_is_pure(e);
 }
 
-static entry_t *find(cse_t *c, const hd_expr_t *e, uint64_t hash) {
+static entry_t *find_entry(cse_t *c, const hd_expr_t *e, uint64_t hash) {
   entry_t *entry = hd_key_map_find(&c->entries, &hash, sizeof hash);
   while (entry && !hd_expr_equal(entry->expr, e))
     entry = entry->next;
@@ -127,7 +127,7 @@ static const hd_expr_t *walk_expr(cse_t *c, const hd_expr_t *e, bool lazy) {
   if (!is_sharable(c, e))
     return walk_operands(c, e, lazy);
   uint64_t hash = hd_expr_hash(e);
-  entry_t *entry = find(c, e, hash);
+  entry_t *entry = find_entry(c, e, hash);
   if (entry) {
     if (!c->replace)
       ++c->counts.data[entry->number];
@@ -148,7 +148,7 @@ static const hd_expr_t *walk_let(cse_t *c, const hd_stmt_t *stmt) {
   if (value->num_operands == 0 || !is_sharable(c, value))
     return walk_expr(c, value, false);
   uint64_t hash = hd_expr_hash(value);
-  if (find(c, value, hash))
+  if (find_entry(c, value, hash))
     return walk_expr(c, value, false);
   entry_t *entry = add(c, value, hash);
   value = walk_operands(c, value, false);

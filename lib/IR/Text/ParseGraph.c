@@ -18,13 +18,14 @@ typedef HD_VEC(hd_graph_entry_t *) entries_t;
 
 typedef HD_VEC(hd_value_t *) results_t;
 
-static hd_graph_entry_t *find(const hd_graph_parser_t *g, const char *name) {
+static hd_graph_entry_t *find_entry(const hd_graph_parser_t *g,
+                                    const char *name) {
   return hd_key_map_find_name(&g->names, name);
 }
 
 static void declare(hd_graph_parser_t *g, entries_t *entries,
                     hd_value_t *value) {
-  hd_graph_entry_t *entry = find(g, value->name);
+  hd_graph_entry_t *entry = find_entry(g, value->name);
   if (entry && entry->value) {
     hd_error(g->p->diags, value->loc, HD_E0202, value->name);
     hd_note(g->p->diags, entry->value->loc, "declared here");
@@ -45,7 +46,7 @@ static void declare(hd_graph_parser_t *g, entries_t *entries,
 // comes later.
 static const hd_value_t *use(hd_graph_parser_t *g, const char *name,
                              hd_loc_t loc) {
-  hd_graph_entry_t *entry = find(g, name);
+  hd_graph_entry_t *entry = find_entry(g, name);
   if (entry && entry->value)
     return entry->value;
   hd_unresolved_t unresolved = {name, loc};
@@ -64,7 +65,7 @@ static void report_unresolved(hd_graph_parser_t *g) {
   for (size_t i = 0; i < g->unresolved.size && !hd_diagnostics_full(diags);
        i++) {
     const hd_unresolved_t *u = &g->unresolved.data[i];
-    const hd_graph_entry_t *entry = find(g, u->name);
+    const hd_graph_entry_t *entry = find_entry(g, u->name);
     if (entry) {
       hd_error(diags, u->loc, HD_E0301, u->name);
       hd_note(diags, entry->loc, "it is given here");
@@ -130,7 +131,7 @@ static bool parse_outputs(hd_graph_parser_t *g, results_t *outputs) {
 static void resolve_outputs(hd_graph_parser_t *g, const results_t *outputs) {
   for (size_t i = 0; i < outputs->size; i++) {
     const hd_value_t *output = outputs->data[i];
-    hd_graph_entry_t *entry = find(g, output->name);
+    hd_graph_entry_t *entry = find_entry(g, output->name);
     if (output->label && entry && entry->value && entry->value->label)
       hd_error(g->p->diags, output->loc, HD_E0303, "a label");
     else if (output->label && entry && entry->value)

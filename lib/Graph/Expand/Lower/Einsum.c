@@ -29,7 +29,7 @@ typedef struct einsum {
   unsigned uses[MAX_LABELS]; // How often it stands at the left.
 } einsum_t;
 
-static int find(const labels_t *list, int label) {
+static int index_of_label(const labels_t *list, int label) {
   for (unsigned i = 0; i < list->count; i++)
     if (list->labels[i] == label)
       return (int)i;
@@ -140,7 +140,7 @@ static const hd_value_t *arrange(hd_lowering_t *l, const operand_t *x,
                                  const labels_t *list) {
   int64_t order[HD_MAX_RANK];
   for (unsigned i = 0; i < list->count; i++)
-    order[i] = find(&x->labels, list->labels[i]);
+    order[i] = index_of_label(&x->labels, list->labels[i]);
   return hd_lower_transpose(l, x->value, order);
 }
 
@@ -238,11 +238,11 @@ static bool combine(hd_lowering_t *l, const einsum_t *e, operand_t *a,
   labels_t batch = {0}, sums = {0}, rows = {0}, columns = {0};
   for (unsigned i = 0; i < a->labels.count; i++) {
     int label = a->labels.labels[i];
-    bool both = find(&b->labels, label) >= 0;
+    bool both = index_of_label(&b->labels, label) >= 0;
     push(!both ? &rows : needed[label] ? &batch : &sums, label);
   }
   for (unsigned i = 0; i < b->labels.count; i++)
-    if (find(&a->labels, b->labels.labels[i]) < 0)
+    if (index_of_label(&a->labels, b->labels.labels[i]) < 0)
       push(&columns, b->labels.labels[i]);
   labels_t left = batch, right = batch, result = batch;
   append(&left, &rows);
@@ -271,7 +271,7 @@ bool hd_onnx_einsum(hd_lowering_t *l) {
     int label = e->output.labels[i];
     labels_t before = {.count = i};
     memcpy(before.labels, e->output.labels, i * sizeof(int));
-    if (e->uses[label] == 0 || find(&before, label) >= 0)
+    if (e->uses[label] == 0 || index_of_label(&before, label) >= 0)
       return hd_lower_invalid(l, "a label of the result stands nowhere, or "
                                  "twice");
   }
