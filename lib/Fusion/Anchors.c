@@ -3,6 +3,7 @@
 // Schedules for the anchors of a graph, each by itself.
 #include "Fusion/Fuse.h"
 #include "Fusion/Views.h"
+#include "IR/Graph/Loop.h"
 #include "Schedule/Settle.h"
 
 static bool check_values(hd_module_t *module, const hd_value_t *const *values,
@@ -29,8 +30,11 @@ bool hd_graph_check_tasks(hd_module_t *module, const hd_graph_t *graph) {
       check_values(module, graph->constants.data, graph->constants.size) &&
       check_values(module, graph->outputs.data, graph->outputs.size);
   for (size_t i = 0; ok && i < graph->nodes.size; i++)
-    ok = check_values(module, graph->nodes.data[i]->outputs,
-                      graph->nodes.data[i]->num_outputs);
+    ok =
+        check_values(module, graph->nodes.data[i]->outputs,
+                     graph->nodes.data[i]->num_outputs) &&
+        (!hd_node_is_loop(graph->nodes.data[i]) ||
+         hd_graph_check_tasks(module, hd_node_loop(graph->nodes.data[i]).body));
   return ok;
 }
 
@@ -63,6 +67,10 @@ static const hd_node_t *settle(hd_settler_t *settler, const hd_node_t *node) {
   return copy;
 }
 
+static const hd_graph_t *settle_body(void *module, const hd_graph_t *body) {
+  return hd_graph_settle(module, body);
+}
+
 const hd_graph_t *hd_graph_settle(hd_module_t *module,
                                   const hd_graph_t *graph) {
   hd_settler_t settler = {.module = module};
@@ -77,26 +85,42 @@ const hd_graph_t *hd_graph_settle(hd_module_t *module,
     if (!made->nodes.data[i])
       return NULL;
   }
-  return made;
+  return hd_graph_change_bodies(&module->arena, made, settle_body, module);
+}
+
+typedef struct anchors {
+  hd_module_t *module;
+  hd_scheduler_t *scheduler;
+} anchors_t;
+
+static bool is_anchor(hd_context_t *context, const hd_node_t *node) {
+  int64_t offsets[HD_MAX_PARTS];
+  if (node->schedule || !node->task || (node->group && !node->anchor))
+    return false;
+  // The plan places its operands, or gives it a kernel.
+  return node->group || !hd_node_concatenates(context, node, offsets);
+}
+
+// The nodes of a settled graph, which is changed in place.
+static const hd_graph_t *schedule(void *argument, const hd_graph_t *graph) {
+  const anchors_t *a = argument;
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    if (!is_anchor(a->module->context, graph->nodes.data[i]))
+      continue;
+    graph->nodes.data[i] =
+        hd_node_schedule(a->module, a->scheduler, graph->nodes.data[i]);
+    if (!graph->nodes.data[i])
+      return NULL;
+  }
+  return hd_graph_change_bodies(&a->module->arena, graph, schedule, argument);
 }
 
 const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
                                             hd_scheduler_t *scheduler,
                                             const hd_graph_t *graph) {
+  anchors_t a = {module, scheduler};
   if (!hd_graph_check_tasks(module, graph) ||
       !(graph = hd_graph_settle(module, graph)))
     return NULL;
-  for (size_t i = 0; i < graph->nodes.size; i++) {
-    const hd_node_t *node = graph->nodes.data[i];
-    int64_t offsets[HD_MAX_PARTS];
-    if (node->schedule || !node->task || (node->group && !node->anchor))
-      continue;
-    // The plan places its operands, or gives it a kernel.
-    if (!node->group && hd_node_concatenates(module->context, node, offsets))
-      continue;
-    graph->nodes.data[i] = hd_node_schedule(module, scheduler, node);
-    if (!graph->nodes.data[i])
-      return NULL;
-  }
-  return graph;
+  return schedule(&a, graph);
 }

@@ -18,6 +18,7 @@
 #include "Fusion/Compose.h"
 #include "Fusion/FormState.h"
 #include "Fusion/Views.h"
+#include "Graph/Loops.h"
 
 #include <string.h>
 
@@ -134,7 +135,7 @@ static const hd_value_t *stored_root(hd_former_t *f, const hd_value_t *value) {
     const hd_forming_t *group = &f->groups.data[giver->group];
     if (giver->is_view || group->is_heavy || group->is_fixed)
       return value;
-    if (giver->node->task)
+    if (!hd_node_is_reshape(giver->node))
       return NULL;
     value = giver->node->inputs[0];
   }
@@ -293,8 +294,8 @@ static void prologues(hd_former_t *f) {
   }
 }
 
-const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
-                                bool explain) {
+static const hd_graph_t *fuse(hd_module_t *module, const hd_graph_t *graph,
+                              bool explain) {
   hd_arena_t *arena = &module->arena;
   hd_former_t f = {.module = module,
                    .arena = arena,
@@ -319,4 +320,23 @@ const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
   if (explain)
     hd_former_explain(&f);
   return hd_former_graph(&f);
+}
+
+typedef struct fuse_bodies {
+  hd_module_t *module;
+  bool explain;
+} fuse_bodies_t;
+
+static const hd_graph_t *fuse_body(void *argument, const hd_graph_t *body) {
+  const fuse_bodies_t *f = argument;
+  return hd_graph_fuse(f->module, hd_loop_outputs_apart(f->module, body),
+                       f->explain);
+}
+
+const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
+                                bool explain) {
+  fuse_bodies_t f = {module, explain};
+  graph = fuse(module, graph, explain);
+  return graph ? hd_graph_change_bodies(&module->arena, graph, fuse_body, &f)
+               : NULL;
 }

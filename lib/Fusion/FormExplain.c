@@ -4,6 +4,7 @@
 // kept them apart. That is what was said when they were tried, or that they
 // were not, because one of them was in a kernel already.
 #include "Fusion/FormState.h"
+#include "IR/Graph/Loop.h"
 
 static const char *kernel_of(hd_former_t *f, uint32_t node) {
   const hd_forming_t *group = &f->groups.data[f->nodes[node].group];
@@ -41,6 +42,8 @@ static const char *reason(hd_former_t *f, uint32_t giver, uint32_t user) {
   const hd_forming_t *group = &f->groups.data[a->group];
   if (b->is_view || a->is_view)
     return b->is_view ? b->why : a->why;
+  if (hd_node_is_loop(a->node) || hd_node_is_loop(b->node))
+    return "a loop is launches of its own";
   if (!a->node->task || !b->node->task)
     return "a reshape moves nothing";
   if (a->why && b->why)

@@ -40,10 +40,10 @@ bool hd_graph_check_tasks(hd_module_t *module, const hd_graph_t *graph);
 // The plan for a graph with schedules; a concatenation that has none, and no
 // group, stores its operands in place where nodes give them (Fusion/Views.h):
 // the kernels of anchors, into whose loads and stores the rest of their groups
-// are put. Its parameters are the graph's inputs, its constants, then those of
-// its outputs that hd_planned_outputs() names, each in the graph's order. A
-// group that cannot be joined after all (a remark says why) becomes several
-// kernels. NULL after an error.
+// are put. Its parameters are the graph's inputs, hd_planned_constants(), then
+// those of its outputs that hd_planned_outputs() names, each in the graph's
+// order. A group that cannot be joined after all (a remark says why) becomes
+// several kernels. NULL after an error.
 const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
                                        hd_scheduler_t *scheduler,
                                        const hd_graph_t *graph, bool explain);
@@ -51,6 +51,10 @@ const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
 // Which of the outputs are parameters of the plan: those that are no input, no
 // constant and no output before.
 const bool *hd_planned_outputs(hd_arena_t *arena, const hd_graph_t *graph);
+
+// The constants that are: the graph's, then those of its loops' bodies.
+typedef HD_VEC(const hd_value_t *) hd_values_t;
+hd_values_t hd_planned_constants(hd_arena_t *arena, const hd_graph_t *graph);
 
 // All of it; `fuse` leaves out the first step.
 typedef struct hd_fuse_options {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Fusion/GroupState.h"
+#include "IR/Graph/Loop.h"
 
 enum { MAX_POINTWISE = 200 }; // Terms.
 
@@ -75,6 +76,8 @@ static bool is_empty(const hd_value_t *value) {
 const char *hd_fusion_pointwise(hd_fusion_t *f, const hd_node_t *node,
                                 hd_pointwise_t *pointwise) {
   *pointwise = (hd_pointwise_t){0};
+  if (hd_node_is_loop(node))
+    return "it is a loop";
   for (uint32_t i = 0; i < node->num_inputs; i++)
     if (is_empty(node->inputs[i]))
       return "what has no elements is not fused";

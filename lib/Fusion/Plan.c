@@ -6,6 +6,7 @@
 #include "Fusion/PlanState.h"
 #include "Fusion/Views.h"
 #include "IR/EarlyLaunch.h"
+#include "IR/Graph/Loop.h"
 #include "Schedule/Build.h"
 
 #include <string.h>
@@ -22,6 +23,21 @@ const bool *hd_planned_outputs(hd_arena_t *arena, const hd_graph_t *graph) {
     hd_ptr_map_set(arena, &seen, graph->outputs.data[k], graph);
   }
   return planned;
+}
+
+static void add_constants(hd_arena_t *arena, const hd_graph_t *graph,
+                          hd_values_t *constants) {
+  for (size_t i = 0; i < graph->constants.size; i++)
+    hd_vec_push(arena, constants, graph->constants.data[i]);
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    if (hd_node_is_loop(graph->nodes.data[i]))
+      add_constants(arena, hd_node_loop(graph->nodes.data[i]).body, constants);
+}
+
+hd_values_t hd_planned_constants(hd_arena_t *arena, const hd_graph_t *graph) {
+  hd_values_t constants = {0};
+  add_constants(arena, graph, &constants);
+  return constants;
 }
 
 static void add_param(hd_planner_t *p, const hd_value_t *value,
@@ -64,24 +80,36 @@ static const hd_value_t *free_root(hd_planner_t *p, const hd_value_t *value) {
   }
 }
 
-static void declare_view(hd_planner_t *p, const hd_value_t *value,
-                         const hd_var_t *base, int64_t offset) {
-  const hd_expr_t *outer = hd_ptr_map_get(&p->views, base);
-  if (outer) {
-    base = outer->u.var;
-    offset += outer->operands[0]->u.i;
-  }
+const hd_var_t *hd_planner_view(hd_planner_t *p, const hd_value_t *value,
+                                const hd_var_t *base, const hd_expr_t *offset) {
   hd_tensor_type_t type = hd_scheduled_type(value);
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_DECLARE, (hd_loc_t){0, 0});
   stmt->u.declare.var = hd_scheduled_tensor(p->arena, value->name, &type);
-  stmt->u.declare.init = hd_expr_access_linear(
-      p->arena, HD_EXPR_REF, base, 1,
-      hd_expr_int(p->arena, hd_type(offset > INT32_MAX ? HD_I64 : HD_I32),
-                  offset));
+  stmt->u.declare.init =
+      hd_expr_access_linear(p->arena, HD_EXPR_REF, base, 1, offset);
   hd_stmt_list_push(p->arena, &p->body, stmt);
-  hd_ptr_map_set(p->arena, &p->tensors, value, stmt->u.declare.var);
   hd_ptr_map_set(p->arena, &p->views, stmt->u.declare.var,
                  stmt->u.declare.init);
+  return stmt->u.declare.var;
+}
+
+static void declare_view(hd_planner_t *p, const hd_value_t *value,
+                         const hd_var_t *base, int64_t offset) {
+  const hd_expr_t *outer = hd_ptr_map_get(&p->views, base);
+  const hd_expr_t *place = hd_expr_int(
+      p->arena, hd_type(offset > INT32_MAX ? HD_I64 : HD_I32), offset);
+  int64_t other;
+  if (outer && hd_expr_fold_int(outer->operands[0], &other)) {
+    offset += other;
+    place = hd_expr_int(p->arena, hd_type(offset > INT32_MAX ? HD_I64 : HD_I32),
+                        offset);
+  } else if (outer) {
+    place =
+        hd_expr_binary(p->arena, HD_EXPR_ADD, outer->operands[0],
+                       hd_expr_int(p->arena, outer->operands[0]->type, offset));
+  }
+  hd_ptr_map_set(p->arena, &p->tensors, value,
+                 hd_planner_view(p, value, outer ? outer->u.var : base, place));
 }
 
 // Operands of concatenations are stored in the result.
@@ -105,8 +133,12 @@ static void place_operands(hd_planner_t *p, const hd_node_t *node) {
   hd_ptr_map_set(p->arena, &p->viewed, node, node);
 }
 
-static bool plan_nodes(hd_planner_t *p) {
+bool hd_planner_nodes(hd_planner_t *p) {
   const hd_graph_t *graph = p->graph;
+  place_reshaped_outputs(p);
+  // Backwards: a result that is an operand is placed before its own operands.
+  for (size_t i = graph->nodes.size; i-- > 0;)
+    place_operands(p, graph->nodes.data[i]);
   for (size_t i = 0; i < graph->nodes.size;) {
     size_t end = i + 1;
     uint32_t group = graph->nodes.data[i]->group;
@@ -123,28 +155,55 @@ static bool plan_nodes(hd_planner_t *p) {
   return true;
 }
 
+// What is known of the plan's launches, when it is first asked for.
+typedef struct settling {
+  hd_planner_t *planner;
+  hd_block_t plan;
+  hd_early_launches_t *launches;
+} settling_t;
+
+static const hd_stmt_t *settle_launch(settling_t *s, const hd_stmt_t *stmt) {
+  hd_planner_t *p = s->planner;
+  if (!stmt->u.launch.programmatic)
+    return stmt;
+  if (!s->launches)
+    s->launches = hd_early_launches_make(p->arena, s->plan);
+  hd_early_proof_t proof = hd_early_launch_prove(s->launches, stmt);
+  if (proof.answer == HD_EARLY_YES)
+    return stmt;
+  hd_stmt_t *copy = hd_stmt_copy(p->arena, stmt);
+  copy->u.launch.programmatic = false;
+  if (p->explain)
+    hd_remark(&p->module->context->diags, stmt->loc,
+              "fuse: the launch of '%s' is no longer programmatic: %s",
+              stmt->u.launch.kernel->name, proof.why);
+  return copy;
+}
+
+static hd_block_t settle_block(settling_t *s, hd_block_t block) {
+  hd_arena_t *arena = s->planner->arena;
+  const hd_stmt_t **stmts =
+      HD_ARENA_ARRAY(arena, const hd_stmt_t *, block.size + 1);
+  for (uint32_t i = 0; i < block.size; i++) {
+    stmts[i] = block.stmts[i];
+    if (stmts[i]->kind == HD_STMT_LAUNCH)
+      stmts[i] = settle_launch(s, stmts[i]);
+    if (stmts[i]->kind != HD_STMT_FOR)
+      continue;
+    hd_stmt_t *copy = hd_stmt_copy(arena, stmts[i]);
+    copy->u.loop.body = settle_block(s, stmts[i]->u.loop.body);
+    stmts[i] = copy;
+  }
+  return hd_block_make(arena, stmts, block.size);
+}
+
 // A launch that was proven to be right when it begins early, in the plan that
 // it comes from, stands among others now, and its kernel may be another.
 static void settle_programmatic(hd_planner_t *p) {
-  hd_early_launches_t *launches = NULL;
-  for (size_t i = 0; i < p->body.size; i++) {
-    const hd_stmt_t *stmt = p->body.data[i];
-    if (stmt->kind != HD_STMT_LAUNCH || !stmt->u.launch.programmatic)
-      continue;
-    if (!launches)
-      launches = hd_early_launches_make(
-          p->arena, hd_block_make(p->arena, p->body.data, p->body.size));
-    hd_early_proof_t proof = hd_early_launch_prove(launches, stmt);
-    if (proof.answer == HD_EARLY_YES)
-      continue;
-    hd_stmt_t *copy = hd_stmt_copy(p->arena, stmt);
-    copy->u.launch.programmatic = false;
-    p->body.data[i] = copy;
-    if (p->explain)
-      hd_remark(&p->module->context->diags, stmt->loc,
-                "fuse: the launch of '%s' is no longer programmatic: %s",
-                stmt->u.launch.kernel->name, proof.why);
-  }
+  settling_t s = {.planner = p,
+                  .plan = hd_block_make(p->arena, p->body.data, p->body.size)};
+  hd_block_t settled = settle_block(&s, s.plan);
+  memcpy(p->body.data, settled.stmts, settled.size * sizeof *settled.stmts);
 }
 
 static const hd_func_t *make_plan(hd_module_t *module,
@@ -161,17 +220,14 @@ static const hd_func_t *make_plan(hd_module_t *module,
   p.fusion = hd_fusion_create(module, scheduler, graph);
   for (size_t i = 0; i < graph->inputs.size; i++)
     add_param(&p, graph->inputs.data[i], HD_DIR_IN);
-  for (size_t i = 0; i < graph->constants.size; i++)
-    add_param(&p, graph->constants.data[i], HD_DIR_IN);
+  hd_values_t constants = hd_planned_constants(p.arena, graph);
+  for (size_t i = 0; i < constants.size; i++)
+    add_param(&p, constants.data[i], HD_DIR_IN);
   const bool *planned = hd_planned_outputs(p.arena, graph);
   for (size_t i = 0; i < graph->outputs.size; i++)
     if (planned[i])
       add_param(&p, graph->outputs.data[i], HD_DIR_OUT);
-  place_reshaped_outputs(&p);
-  // Backwards: a result that is an operand is placed before its own operands.
-  for (size_t i = graph->nodes.size; i-- > 0;)
-    place_operands(&p, graph->nodes.data[i]);
-  if (!plan_nodes(&p))
+  if (!hd_planner_nodes(&p))
     return NULL;
   settle_programmatic(&p);
   return hd_b_plan(module, graph->name ? graph->name : "main", graph->loc,
@@ -187,10 +243,16 @@ const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
   return plan;
 }
 
+typedef struct unfused {
+  hd_module_t *module;
+  hd_scheduler_t *scheduler;
+} unfused_t;
+
 // Of an unfused graph a concatenation is a kernel, too.
-static const hd_graph_t *schedule_rest(hd_module_t *module,
-                                       hd_scheduler_t *scheduler,
+static const hd_graph_t *schedule_rest(void *argument,
                                        const hd_graph_t *graph) {
+  hd_module_t *module = ((unfused_t *)argument)->module;
+  hd_scheduler_t *scheduler = ((unfused_t *)argument)->scheduler;
   hd_graph_t *made = HD_ARENA_NEW(&module->arena, hd_graph_t);
   *made = *graph;
   memset(&made->nodes, 0, sizeof(made->nodes));
@@ -202,13 +264,13 @@ static const hd_graph_t *schedule_rest(hd_module_t *module,
       return NULL;
     hd_vec_push(&module->arena, &made->nodes, node);
   }
-  return made;
+  return hd_graph_change_bodies(&module->arena, made, schedule_rest, argument);
 }
 
 // Groups that the graph itself brings are not joined either.
-static const hd_graph_t *without_groups(hd_module_t *module,
+static const hd_graph_t *without_groups(void *argument,
                                         const hd_graph_t *graph) {
-  hd_arena_t *arena = &module->arena;
+  hd_arena_t *arena = &((unfused_t *)argument)->module->arena;
   hd_graph_t *apart = HD_ARENA_NEW(arena, hd_graph_t);
   *apart = *graph;
   apart->nodes.data =
@@ -221,7 +283,7 @@ static const hd_graph_t *without_groups(hd_module_t *module,
     node->anchor = false;
     apart->nodes.data[i] = node;
   }
-  return apart;
+  return hd_graph_change_bodies(arena, apart, without_groups, argument);
 }
 
 const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,
@@ -229,14 +291,16 @@ const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,
   if (!hd_graph_check_tasks(module, graph))
     return NULL;
   size_t part = hd_times_enter(&module->context->times, "fuse");
-  graph = options->unfused ? without_groups(module, graph)
+  unfused_t unfused = {.module = module};
+  graph = options->unfused ? without_groups(&unfused, graph)
                            : hd_graph_fuse(module, graph, options->explain);
   hd_times_leave(&module->context->times, part);
   hd_scheduler_t *scheduler = hd_scheduler_create(module, &module->arena);
   if (graph)
     graph = hd_graph_schedule_anchors(module, scheduler, graph);
+  unfused.scheduler = scheduler;
   if (graph && options->unfused)
-    graph = schedule_rest(module, scheduler, graph);
+    graph = schedule_rest(&unfused, graph);
   return graph
              ? hd_graph_apply_fusion(module, scheduler, graph, options->explain)
              : NULL;

@@ -2,13 +2,14 @@
 //
 // Nodes that are kernels of their own, and the tensors of the plan.
 #include "Fusion/PlanState.h"
+#include "IR/Graph/Loop.h"
 #include "IR/Text/Library.h"
 #include "Schedule/Build.h"
 
 // --- Tensors of the plan ---
 
-static const hd_var_t *workspace(hd_planner_t *p, const char *name,
-                                 const hd_tensor_type_t *type) {
+const hd_var_t *hd_planner_workspace(hd_planner_t *p, const char *name,
+                                     const hd_tensor_type_t *type) {
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_DECLARE, (hd_loc_t){0, 0});
   stmt->u.declare.var = hd_scheduled_tensor(p->arena, name, type);
   hd_stmt_list_push(p->arena, &p->body, stmt);
@@ -20,7 +21,7 @@ const hd_var_t *hd_planner_tensor(hd_planner_t *p, const hd_value_t *value) {
   if (var)
     return var;
   hd_tensor_type_t type = hd_scheduled_type(value);
-  var = workspace(p, value->name, &type);
+  var = hd_planner_workspace(p, value->name, &type);
   hd_ptr_map_set(p->arena, &p->tensors, value, var);
   return var;
 }
@@ -58,9 +59,9 @@ static void tensors_of(hd_planner_t *p, const hd_node_t *node,
       for (unsigned k = 0; k < type.rank; k++)
         hd_expr_fold_int(param->tensor->shape[k], &type.shape[k]);
     }
-    tensors[node->num_inputs + i] = node->outputs[i]
-                                        ? hd_planner_tensor(p, node->outputs[i])
-                                        : workspace(p, "unused", &type);
+    tensors[node->num_inputs + i] =
+        node->outputs[i] ? hd_planner_tensor(p, node->outputs[i])
+                         : hd_planner_workspace(p, "unused", &type);
   }
 }
 
@@ -82,27 +83,34 @@ static bool plan_schedule(hd_planner_t *p, const hd_node_t *node,
   return true;
 }
 
-// The task that copies: of tensors of one shape, whichever.
-static bool plan_copy(hd_planner_t *p, const hd_node_t *reshape) {
+bool hd_planner_copy(hd_planner_t *p, const hd_value_t *like,
+                     const hd_var_t *from, const hd_var_t *to) {
   hd_node_t *node = HD_ARENA_NEW(p->arena, hd_node_t);
-  *node = *reshape;
-  node->op = "copy";
-  node->task = hd_library_task(p->module->context, "copy");
+  const hd_value_t **values = HD_ARENA_ARRAY(p->arena, const hd_value_t *, 1);
+  values[0] = like;
+  *node = (hd_node_t){.op = "copy",
+                      .task = hd_library_task(p->module->context, "copy"),
+                      .loc = like->loc,
+                      .num_inputs = 1,
+                      .inputs = values,
+                      .num_outputs = 1,
+                      .outputs = values};
   const hd_node_t *scheduled =
       node->task ? hd_node_schedule(p->module, p->scheduler, node) : NULL;
-  const hd_var_t *tensors[] = {hd_ptr_map_get(&p->tensors, node->inputs[0]),
-                               hd_ptr_map_get(&p->tensors, node->outputs[0])};
+  const hd_var_t *tensors[] = {from, to};
   return scheduled && plan_schedule(p, scheduled, tensors);
 }
 
 bool hd_planner_node(hd_planner_t *p, const hd_node_t *node) {
   if (hd_ptr_map_get(&p->viewed, node))
     return true;
+  if (hd_node_is_loop(node))
+    return hd_planner_loop(p, node);
   if (hd_node_is_reshape(node)) {
     const hd_var_t *from = hd_planner_tensor(p, node->inputs[0]);
     const hd_var_t *to = hd_ptr_map_get(&p->tensors, node->outputs[0]);
     if (to && to != from)
-      return plan_copy(p, node);
+      return hd_planner_copy(p, node->inputs[0], from, to);
     hd_ptr_map_set(p->arena, &p->tensors, node->outputs[0], from);
     return true;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the parts of the planner share (Plan.c: the graph and what it gives,
-// PlanNode.c: nodes alone, PlanGroup.c: groups).
+// PlanNode.c: nodes alone, PlanGroup.c: groups, PlanLoop.c: loops).
 #ifndef HIDET_FUSION_PLANSTATE_H
 #define HIDET_FUSION_PLANSTATE_H
 
@@ -36,6 +36,29 @@ hd_stmt_t *hd_planner_launch(hd_planner_t *planner, const hd_func_t *kernel,
                              const hd_expr_t *const *args, hd_loc_t loc);
 // A node by the launches of its schedule. False after an error.
 bool hd_planner_node(hd_planner_t *planner, const hd_node_t *node);
+
+// A tensor that is given by no value.
+const hd_var_t *hd_planner_workspace(hd_planner_t *planner, const char *name,
+                                     const hd_tensor_type_t *type);
+// A tensor of a value's type that lies in another one, no view, from an offset
+// in elements on.
+const hd_var_t *hd_planner_view(hd_planner_t *planner, const hd_value_t *value,
+                                const hd_var_t *base, const hd_expr_t *offset);
+// A launch that copies, between tensors of that value's type. False after an
+// error.
+bool hd_planner_copy(hd_planner_t *planner, const hd_value_t *like,
+                     const hd_var_t *from, const hd_var_t *to);
+
+// --- PlanLoop.c ---
+
+// A loop, by launches in a loop. False after an error.
+bool hd_planner_loop(hd_planner_t *planner, const hd_node_t *node);
+
+// --- Plan.c ---
+
+// All nodes of the planner's graph, whose values that come in and out have
+// their tensors. False after an error.
+bool hd_planner_nodes(hd_planner_t *planner);
 
 // --- PlanGroup.c ---
 

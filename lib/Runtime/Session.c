@@ -172,22 +172,26 @@ static bool evaluate(hd_session_t *s, run_t *run, const hd_node_t *node) {
       return false;
     types[i] = hd_tensor_type_of(inputs[i]);
   }
-  if (!node->task) {
+  if (hd_node_is_reshape(node)) {
     view(run, node->outputs[0], inputs[0]);
     return true;
   }
   const hd_task_binding_t *binding =
-      hd_task_bind(context_of(s), arena, node->task, types, node->num_inputs,
-                   node->attributes, node->num_attributes, node->loc, node->op);
-  if (!binding)
+      node->task ? hd_task_bind(context_of(s), arena, node->task, types,
+                                node->num_inputs, node->attributes,
+                                node->num_attributes, node->loc, node->op)
+                 : NULL;
+  if (node->task && !binding)
     return false;
-  size_t count = node->task->outputs.size;
+  size_t count = node->num_outputs;
   hd_host_tensor_t *outputs =
       HD_ARENA_ARRAY(arena, hd_host_tensor_t, count + 1);
   hd_stored_t **stored = HD_ARENA_ARRAY(arena, hd_stored_t *, count + 1);
   for (uint32_t i = 0; i < node->num_outputs; i++)
     stored[i] = hd_store_find(&run->values, node->outputs[i]);
-  if (!hd_task_evaluate(context_of(s), binding, inputs, outputs, node->loc))
+  if (binding ? !hd_task_evaluate(context_of(s), binding, inputs, outputs,
+                                  node->loc)
+              : !hd_loop_evaluate(s->module, node, inputs, outputs))
     return false;
   // Nothing here unwinds, so that all of them find their owner.
   for (uint32_t i = 0; i < node->num_outputs; i++) {
@@ -269,8 +273,9 @@ static bool place_params(hd_session_t *s, run_t *run) {
   for (size_t i = 0; i < graph->inputs.size; i++)
     if (!place_param(s, run, graph->inputs.data[i], n++, true))
       return false;
-  for (size_t i = 0; i < graph->constants.size; i++) {
-    if (!place_param(s, run, graph->constants.data[i], n, true))
+  hd_values_t constants = hd_planned_constants(&run->values.arena, graph);
+  for (size_t i = 0; i < constants.size; i++) {
+    if (!place_param(s, run, constants.data[i], n, true))
       return false;
     s->stats.weights_bytes += (int64_t)segment->slots[n++].bytes;
   }
@@ -408,7 +413,9 @@ static bool run_device(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
   // What was prepared stands behind the inputs.
   segment_t *segment = &run->segment;
   segment->first_constant = (uint32_t)graph->inputs.size;
-  segment->end_constant = (uint32_t)(rest->inputs.size + rest->constants.size);
+  segment->end_constant =
+      (uint32_t)(rest->inputs.size +
+                 hd_planned_constants(&run->values.arena, rest).size);
   count(s, segment);
   return true;
 }

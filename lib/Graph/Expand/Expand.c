@@ -10,6 +10,8 @@
 // is told at once.
 
 #include "Graph/Expand/Expander.h"
+#include "Graph/Expand/LoweringLoop.h"
+#include "Graph/Loops.h"
 
 #include <string.h>
 
@@ -72,6 +74,31 @@ bool hd_lowering_run(hd_lowering_t *l) {
   return ok;
 }
 
+// A loop of the source: its body is walked once.
+static bool lower_loop(hd_lowering_t *l) {
+  hd_loop_t loop = hd_node_loop(l->node);
+  uint32_t count = l->node->num_inputs;
+  const hd_value_t **inputs =
+      HD_ARENA_ARRAY(hd_lower_arena(l), const hd_value_t *, count + 2);
+  const hd_value_t **results = HD_ARENA_ARRAY(
+      hd_lower_arena(l), const hd_value_t *, l->node->num_outputs + 1);
+  hd_lower_loop_t made;
+  hd_lower_loop_begin(l, &made, loop.steps);
+  if (loop.counts)
+    inputs[0] = hd_lower_loop_turn(l, &made);
+  for (uint32_t i = 0; i < count; i++)
+    inputs[loop.counts + i] = i < loop.states
+                                  ? hd_lower_loop_state(l, &made, l->inputs[i])
+                              : i < loop.states + loop.scanned
+                                  ? hd_lower_loop_slice(l, &made, l->inputs[i])
+                                  : l->inputs[i];
+  bool ok =
+      hd_lower_graph(l, loop.body, inputs, count + loop.counts, results) &&
+      hd_lower_loop_end(l, &made, results, l->node->num_outputs, l->outputs);
+  hd_lower_loop_drop(l, &made);
+  return ok;
+}
+
 // A node of the source that names a task itself.
 static bool lower_own(hd_lowering_t *l) {
   const hd_node_t *node = l->node;
@@ -81,6 +108,8 @@ static bool lower_own(hd_lowering_t *l) {
   if (node->task)
     return hd_lower_task(l, node->op, l->inputs, node->num_inputs, &attributes,
                          l->outputs) != NULL;
+  if (hd_node_is_loop(node))
+    return lower_loop(l);
   const hd_value_t *to = node->outputs[0];
   if (!hd_value_is_concrete(to))
     return hd_lower_unsupported(l, "the shape of '%s' is not known", to->name);
@@ -199,7 +228,7 @@ hd_expand_state_t hd_expander_run(hd_expander_t *x,
   else if (!take_outputs(x))
     return HD_EXPAND_FAILED;
   hd_segment_end(x);
-  *segment = x->segment;
+  *segment = hd_graph_hoist(x->module, x->segment);
   return done ? HD_EXPAND_DONE : HD_EXPAND_MORE;
 }
 

@@ -88,6 +88,9 @@ void hd_attributes_ints(hd_lowering_t *l, hd_attributes_t *list,
 void hd_attributes_type(hd_lowering_t *l, hd_attributes_t *list,
                         const char *name, hd_scalar_t type);
 
+void hd_attributes_graph(hd_lowering_t *l, hd_attributes_t *list,
+                         const char *name, const hd_graph_t *graph);
+
 // Puts a node that computes a task of the library (lib/Graph/operators) or of
 // the module. attributes may be NULL. Where all inputs are known and the work
 // is small it is evaluated at once and the result is a constant. Returns the
@@ -111,6 +114,8 @@ const hd_value_t *hd_lower_cast(hd_lowering_t *l, const hd_value_t *x,
 // x broadcast to a shape (numpy's rule).
 const hd_value_t *hd_lower_expand(hd_lowering_t *l, const hd_value_t *x,
                                   const int64_t *shape, unsigned rank);
+// The name that values of this node get.
+const char *hd_lower_value_name(const hd_lowering_t *l);
 // New constants. The data is made here, zeroed, to be filled in. NULL after an
 // error: too many axes, or more elements (2^27) than are computed on the host.
 const hd_value_t *hd_lower_constant(hd_lowering_t *l, hd_scalar_t type,

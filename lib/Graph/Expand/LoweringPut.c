@@ -51,8 +51,13 @@ void hd_attributes_type(hd_lowering_t *l, hd_attributes_t *list,
       (hd_attribute_t){name, HD_ATTRIBUTE_TYPE, .count = 0, .u.type = type});
 }
 
-// The name that values of this node get.
-static const char *value_name(const hd_lowering_t *l) {
+void hd_attributes_graph(hd_lowering_t *l, hd_attributes_t *list,
+                         const char *name, const hd_graph_t *graph) {
+  add(l, list,
+      (hd_attribute_t){name, HD_ATTRIBUTE_GRAPH, .count = 0, .u.graph = graph});
+}
+
+const char *hd_lower_value_name(const hd_lowering_t *l) {
   while (l->outer)
     l = l->outer;
   for (uint32_t i = 0; i < l->node->num_outputs; i++)
@@ -64,7 +69,7 @@ static const char *value_name(const hd_lowering_t *l) {
 static const hd_value_t *constant_of(hd_lowering_t *l,
                                      const hd_host_tensor_t *data) {
   hd_tensor_type_t type = hd_tensor_type_of(data);
-  hd_value_t *value = hd_segment_value(l->x, value_name(l), &type);
+  hd_value_t *value = hd_segment_value(l->x, hd_lower_value_name(l), &type);
   hd_constant_t *constant = HD_ARENA_NEW(hd_lower_arena(l), hd_constant_t);
   constant->tensor = data;
   value->constant = constant;
@@ -191,7 +196,7 @@ static const hd_task_binding_t *bind(hd_lowering_t *l, const hd_task_t *task,
     types[i] = hd_lower_type(inputs[i]);
   const char *what = hd_arena_printf(
       hd_lower_arena(l), "node '%s' (%s)",
-      l->node->label ? l->node->label : value_name(l), l->node->op);
+      l->node->label ? l->node->label : hd_lower_value_name(l), l->node->op);
   return hd_task_bind(hd_lower_context(l), hd_lower_arena(l), task, types,
                       num_inputs, attributes ? attributes->data : NULL,
                       attributes ? (uint32_t)attributes->size : 0, l->node->loc,
@@ -263,7 +268,7 @@ const hd_value_t *hd_lower_task(hd_lowering_t *l, const char *name,
       .schedule = l->node->schedule,
   };
   const hd_node_t *put =
-      hd_segment_put(l->x, &node, binding->outputs, value_name(l));
+      hd_segment_put(l->x, &node, binding->outputs, hd_lower_value_name(l));
   for (uint32_t i = 0; i < put->num_outputs; i++)
     made[i] = put->outputs[i];
   return made[0];
@@ -333,7 +338,7 @@ const hd_value_t *hd_lower_reshape(hd_lowering_t *l, const hd_value_t *x,
                     .inputs = inputs,
                     .num_outputs = 1,
                     .group = find_group(l)};
-  return hd_segment_put(l->x, &node, &type, value_name(l))->outputs[0];
+  return hd_segment_put(l->x, &node, &type, hd_lower_value_name(l))->outputs[0];
 }
 
 const hd_value_t *hd_lower_cast(hd_lowering_t *l, const hd_value_t *x,
@@ -379,8 +384,10 @@ static const hd_value_t *make_list(hd_lowering_t *l, hd_value_form_t form,
                                    size_t count) {
   hd_arena_t *arena = hd_lower_arena(l);
   hd_list_value_t *list = HD_ARENA_NEW(arena, hd_list_value_t);
-  list->value = (hd_value_t){
-      .name = value_name(l), .loc = l->node->loc, .form = form, .rank = -1};
+  list->value = (hd_value_t){.name = hd_lower_value_name(l),
+                             .loc = l->node->loc,
+                             .form = form,
+                             .rank = -1};
   list->count = count;
   list->items = HD_ARENA_ARRAY(arena, const hd_value_t *, count + 1);
   for (size_t i = 0; i < count; i++) {

@@ -24,6 +24,7 @@
 //
 // Requires: the graph is expanded.
 
+#include "Graph/Loops.h"
 #include "Graph/Precision/PrecisionState.h"
 #include "IR/Text/Library.h"
 
@@ -352,10 +353,8 @@ static void tell(hd_precision_pass_t *l, const hd_value_t *value,
                      : versions->as[versions->stored]);
 }
 
-const hd_graph_t *hd_graph_lower_precision(hd_module_t *module,
-                                           const hd_graph_t *graph,
-                                           hd_precision_t precision,
-                                           hd_ptr_map_t *held) {
+static const hd_graph_t *lower(hd_module_t *module, const hd_graph_t *graph,
+                               hd_precision_t precision, hd_ptr_map_t *held) {
   hd_precision_pass_t l = {.module = module,
                            .arena = &module->arena,
                            .from = graph,
@@ -379,4 +378,27 @@ const hd_graph_t *hd_graph_lower_precision(hd_module_t *module,
       if (graph->nodes.data[i]->outputs[k])
         tell(&l, graph->nodes.data[i]->outputs[k], held);
   return l.changed ? to : graph;
+}
+
+typedef struct bodies {
+  hd_module_t *module;
+  hd_precision_t precision;
+} bodies_t;
+
+static const hd_graph_t *lower_body(void *argument, const hd_graph_t *body) {
+  const bodies_t *b = argument;
+  return hd_graph_lower_precision(b->module, body, b->precision, NULL);
+}
+
+// What goes around and out of a loop keeps its type; conversions of what does
+// not depend on the turn come before the loop.
+const hd_graph_t *hd_graph_lower_precision(hd_module_t *module,
+                                           const hd_graph_t *graph,
+                                           hd_precision_t precision,
+                                           hd_ptr_map_t *held) {
+  bodies_t bodies = {module, precision};
+  graph = lower(module, graph, precision, held);
+  if (graph)
+    graph = hd_graph_change_bodies(&module->arena, graph, lower_body, &bodies);
+  return graph ? hd_graph_hoist(module, graph) : NULL;
 }

@@ -5,6 +5,7 @@
 
 #include "Graph/Bind/Arithmetic.h"
 #include "Graph/Precision/PrecisionState.h"
+#include "IR/Graph/Loop.h"
 
 #include <string.h>
 
@@ -133,7 +134,7 @@ static hd_treatment_t treat_product(hd_precision_pass_t *l,
 }
 
 static hd_treatment_t treat(hd_precision_pass_t *l, const hd_node_t *node) {
-  if (node->schedule || !has_floats(node))
+  if (node->schedule || !has_floats(node) || hd_node_is_loop(node))
     return HD_TREAT_KEEP;
   if (!node->task)
     return HD_TREAT_MOVE;

@@ -18,4 +18,9 @@ bool hd_task_evaluate(hd_context_t *context, const hd_task_binding_t *binding,
                       const hd_host_tensor_t *const *inputs,
                       hd_host_tensor_t *outputs, hd_loc_t loc);
 
+// The same of a loop of a graph (IR/Graph/Loop.h).
+bool hd_loop_evaluate(hd_module_t *module, const hd_node_t *node,
+                      const hd_host_tensor_t *const *inputs,
+                      hd_host_tensor_t *outputs);
+
 #endif

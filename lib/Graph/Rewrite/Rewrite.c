@@ -10,6 +10,7 @@
 //   }
 //   // --rewrite
 //   graph main(x: f32[2, 3]) -> z { z: f32[6] = reshape(x) }
+#include "Graph/Loops.h"
 #include "Graph/Passes.h"
 #include "Graph/Rewrite/RewriteState.h"
 #include "IR/Text/Library.h"
@@ -274,9 +275,9 @@ static void add_stats(const rewriter_t *w, hd_rewrite_stats_t *stats) {
   stats->nodes_after += count_nodes(&w->g);
 }
 
-bool hd_graph_rewrite(hd_module_t *module, const hd_graph_t *graph,
-                      const hd_rewrite_options_t *options,
-                      const hd_graph_t **result, hd_rewrite_stats_t *stats) {
+static bool rewrite(hd_module_t *module, const hd_graph_t *graph,
+                    const hd_rewrite_options_t *options,
+                    const hd_graph_t **result, hd_rewrite_stats_t *stats) {
   rewriter_t w = {.options = options ? options : &hd_rewrite_defaults};
   *result = graph;
   hd_arena_init_local(&w.rules_arena, &module->context->budget);
@@ -290,6 +291,34 @@ bool hd_graph_rewrite(hd_module_t *module, const hd_graph_t *graph,
     *result = hd_rw_finish(&w.g);
   hd_arena_fini(&w.rules_arena);
   return ok;
+}
+
+typedef struct bodies {
+  hd_module_t *module;
+  const hd_rewrite_options_t *options;
+  hd_rewrite_stats_t *stats;
+} bodies_t;
+
+static const hd_graph_t *rewrite_body(void *argument, const hd_graph_t *body) {
+  const bodies_t *b = argument;
+  const hd_graph_t *result;
+  return hd_graph_rewrite(b->module, body, b->options, &result, b->stats)
+             ? result
+             : NULL;
+}
+
+bool hd_graph_rewrite(hd_module_t *module, const hd_graph_t *graph,
+                      const hd_rewrite_options_t *options,
+                      const hd_graph_t **result, hd_rewrite_stats_t *stats) {
+  bodies_t bodies = {module, options, stats};
+  if (!rewrite(module, graph, options, result, stats))
+    return false;
+  *result =
+      hd_graph_change_bodies(&module->arena, *result, rewrite_body, &bodies);
+  if (!*result)
+    return false;
+  *result = hd_graph_hoist(module, *result);
+  return true;
 }
 
 bool hd_pass_rewrite(hd_module_t *module, const hd_graph_t *graph,

@@ -308,6 +308,8 @@ static bool fold(hd_rw_graph_t *g, const hd_node_t *node,
       outputs[0] = reshape_constant(g, base, inputs[0], &types[0]);
     return true;
   }
+  if (!node->task) // A loop.
+    return true;
   const hd_host_tensor_t **data =
       HD_ARENA_ARRAY(g->arena, const hd_host_tensor_t *, node->num_inputs + 1);
   if (!are_known(g, node, inputs, types, data, &failed))

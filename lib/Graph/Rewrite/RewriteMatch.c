@@ -6,6 +6,7 @@
 // several users of a value) each is tried. What fits so far is bound by the
 // binder of tasks, which knows sizes, packs and conditions.
 #include "Graph/Rewrite/RewriteState.h"
+#include "IR/Graph/Loop.h"
 
 #include <string.h>
 
@@ -13,8 +14,8 @@
 
 const void *hd_rw_node_key(const hd_node_t *node) {
   static const char reshape;
-  if (node->group || node->schedule)
-    return node; // What has its kernel stays as it is.
+  if (node->group || node->schedule || (node->op && hd_node_is_loop(node)))
+    return node; // What has its kernel, or several, stays as it is.
   return node->task ? (const void *)node->task : &reshape;
 }
 

@@ -89,6 +89,8 @@ data_of_node(required_t *r, const hd_rw_value_t *value, unsigned depth) {
   for (uint32_t i = 0; i < def->node.num_inputs; i++)
     if (!(data[i] = data_of_value(r, def->inputs[i], depth + 1)))
       return NULL;
+  if (!def->node.task && !hd_node_is_reshape(&def->node))
+    return NULL;
   if (hd_node_is_reshape(&def->node))
     return reshaped(r, data[0], &value->type);
   uint32_t output = 0;

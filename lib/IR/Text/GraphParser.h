@@ -30,6 +30,8 @@ typedef struct hd_graph_parser {
 
 // A graph from its parenthesis on; its name and what is around it are set.
 bool hd_parse_graph_rest(hd_graph_parser_t *g, hd_graph_t *graph);
+// The same of one that sees nothing of what is around it.
+bool hd_parse_graph_alone(hd_graph_parser_t *g, hd_graph_t *graph);
 
 // --- ParseAttribute.c ---
 

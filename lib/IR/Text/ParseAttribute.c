@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Graphs: types of values, elements of constants, attributes.
+#include "IR/Graph/Loop.h"
 #include "IR/Text/GraphParser.h"
 
 #include <math.h>
@@ -355,15 +356,18 @@ static bool parse_attribute_list(hd_parser_t *p, hd_attribute_t *a,
                                              : parse_numbers(p, a, as);
 }
 
-static bool parse_subgraph(hd_graph_parser_t *g, hd_attribute_t *a) {
+static bool parse_subgraph(hd_graph_parser_t *g, const hd_node_t *node,
+                           hd_attribute_t *a) {
   hd_graph_t *graph = HD_ARENA_NEW(g->p->arena, hd_graph_t);
+  bool alone = hd_node_is_loop(node);
   a->kind = HD_ATTRIBUTE_GRAPH;
   a->u.graph = graph;
   graph->loc = a->loc;
-  graph->outer = g->graph;
+  graph->outer = alone ? NULL : g->graph;
   if (!hd_enter(g->p))
     return false;
-  bool ok = hd_parse_graph_rest(g, graph);
+  bool ok =
+      alone ? hd_parse_graph_alone(g, graph) : hd_parse_graph_rest(g, graph);
   g->p->depth--;
   return ok;
 }
@@ -387,8 +391,9 @@ static bool parse_type_attribute(hd_graph_parser_t *g, hd_attribute_t *a) {
   return hd_parse_value_type(g, value, false) && hd_parse_elements(g, value);
 }
 
-static bool parse_attribute_value(hd_graph_parser_t *g, hd_attribute_t *a,
-                                  reading_t as) {
+static bool parse_attribute_value(hd_graph_parser_t *g, const hd_node_t *node,
+                                  hd_attribute_t *a) {
+  reading_t as = {hd_node_float_type(node), hd_node_has_bool(node, a->name)};
   hd_parser_t *p = g->p;
   number_t number;
   if (at_number(p) || (as.takes_bools && at_bool(p))) {
@@ -411,7 +416,7 @@ static bool parse_attribute_value(hd_graph_parser_t *g, hd_attribute_t *a,
     a->kind = floats ? HD_ATTRIBUTE_FLOATS : HD_ATTRIBUTE_STRINGS;
     return hd_expect(p, "[") && hd_expect(p, "]");
   }
-  return hd_accept(p, "graph") ? parse_subgraph(g, a)
+  return hd_accept(p, "graph") ? parse_subgraph(g, node, a)
                                : parse_type_attribute(g, a);
 }
 
@@ -426,8 +431,7 @@ bool hd_parse_attributes(hd_graph_parser_t *g, hd_node_t *node) {
     a->name = token->text;
     a->loc = hd_here(p);
     p->at++;
-    reading_t as = {hd_node_float_type(node), hd_node_has_bool(node, a->name)};
-    if (!hd_expect(p, "=") || !parse_attribute_value(g, a, as))
+    if (!hd_expect(p, "=") || !parse_attribute_value(g, node, a))
       return false;
     hd_vec_push(p->arena, &list, (const hd_attribute_t *)a);
   } while (hd_accept(p, ","));

@@ -2,6 +2,7 @@
 //
 // Graphs: signatures and nodes. After an error the rest of the statement is
 // skipped.
+#include "IR/Graph/Loop.h"
 #include "IR/Text/GraphParser.h"
 #include "IR/Text/Library.h"
 #include "Support/Suggest.h"
@@ -196,7 +197,7 @@ static bool parse_operator(hd_graph_parser_t *g, hd_node_t *node) {
     return hd_expected(p, "an operator");
   p->at++;
   if (!hd_accept(p, ".")) {
-    if (hd_node_is_reshape(node))
+    if (hd_node_is_reshape(node) || hd_node_is_loop(node))
       return true;
     node->task = hd_module_find_task(p->module, node->op);
     if (!node->task)
@@ -395,6 +396,18 @@ bool hd_parse_graph_rest(hd_graph_parser_t *g, hd_graph_t *graph) {
   g->group = group;
   g->groups = groups;
   return ok && hd_expect(p, "}");
+}
+
+bool hd_parse_graph_alone(hd_graph_parser_t *g, hd_graph_t *graph) {
+  hd_graph_parser_t outer = *g;
+  memset(&g->names, 0, sizeof g->names);
+  memset(&g->entries, 0, sizeof g->entries);
+  memset(&g->unresolved, 0, sizeof g->unresolved);
+  bool ok = hd_parse_graph_rest(g, graph);
+  report_unresolved(g);
+  outer.repeated = g->repeated;
+  *g = outer;
+  return ok;
 }
 
 bool hd_parse_graph(hd_parser_t *p, hd_graph_t *graph) {

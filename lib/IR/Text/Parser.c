@@ -190,8 +190,11 @@ void hd_skip_braces(hd_parser_t *p) {
 typedef HD_VEC(pending_t) hd_pendings_t;
 
 static bool parse_task(hd_parser_t *p) {
-  if (strcmp(hd_peek(p)->text, "reshape") == 0) // See hd_node_is_reshape().
-    return hd_error(p->diags, hd_here(p), HD_E0302, "'reshape'",
+  const char *name = hd_peek(p)->text;
+  // See hd_node_is_reshape() and hd_node_is_loop().
+  if (strcmp(name, "reshape") == 0 || strcmp(name, "loop") == 0)
+    return hd_error(p->diags, hd_here(p), HD_E0302,
+                    hd_arena_printf(p->arena, "'%s'", name),
                     "as the name of a task");
   return is_new(p, hd_peek(p)->text, hd_here(p)) && hd_parse_task(p);
 }

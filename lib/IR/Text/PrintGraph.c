@@ -118,7 +118,7 @@ static void print_nodes(hd_printer_t *p, const hd_graph_t *graph,
 void hd_print_graph(hd_printer_t *p, const hd_graph_t *graph) {
   hd_ptr_map_t values = {0};
   hd_scalar_t integer = p->integer;
-  if (!graph->outer)
+  if (graph->name)
     hd_visible_pop(&p->visible, 0);
   size_t outside = hd_visible_size(&p->visible);
   p->integer = HD_I64;
@@ -140,7 +140,7 @@ void hd_print_graph(hd_printer_t *p, const hd_graph_t *graph) {
   }
   print_nodes(p, graph, &values);
   p->indent -= 2;
-  hd_buffer_printf(p->out, "%*s}%s", p->indent, "", graph->outer ? "" : "\n");
+  hd_buffer_printf(p->out, "%*s}%s", p->indent, "", graph->name ? "\n" : "");
   hd_visible_pop(&p->visible, outside);
   p->integer = integer;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Graphs: values and their names, in the order in which they are given.
+#include "IR/Graph/Loop.h"
 #include "IR/Keywords.h"
 #include "IR/Rewrite.h"
 #include "IR/Verify/GraphVerifier.h"
@@ -171,6 +172,17 @@ static bool is_rounded(const hd_attribute_t *a, hd_scalar_t type) {
 // Each is looked for among the others.
 enum { MAX_ATTRIBUTES = 1000 };
 
+// A loop's body sees nothing of what is around it.
+static void verify_body(hd_graph_verifier_t *g, const hd_graph_t *body) {
+  hd_key_map_t names = g->names;
+  g->names = (hd_key_map_t){0};
+  if (body->name || body->outer)
+    hd_verify_fault(&g->v, body->loc, "a loop's body has a name");
+  else
+    verify_graph(g, body);
+  g->names = names;
+}
+
 static void verify_attributes(hd_graph_verifier_t *g, const hd_node_t *node) {
   if (node->num_attributes > MAX_ATTRIBUTES) {
     hd_error(g->v.diags, node->loc, HD_E0307, "the number of attributes", 0LL,
@@ -194,6 +206,10 @@ static void verify_attributes(hd_graph_verifier_t *g, const hd_node_t *node) {
                       a->name);
     if (a->kind != HD_ATTRIBUTE_GRAPH)
       continue;
+    if (hd_node_is_loop(node)) {
+      verify_body(g, a->u.graph);
+      continue;
+    }
     if (a->u.graph->outer != g->graph || a->u.graph->name)
       hd_verify_fault(&g->v, a->loc,
                       "the graph of '%s' is not one of this graph", a->name);

@@ -2,6 +2,7 @@
 //
 // Nodes: that there is such an operator, and of a task what it takes and gives,
 // as far as that is seen before sizes are known; binding does the rest.
+#include "IR/Graph/Loop.h"
 #include "IR/Verify/GraphVerifier.h"
 
 #include <string.h>
@@ -247,6 +248,8 @@ void hd_verify_node(hd_graph_verifier_t *g, const hd_node_t *node) {
       hd_verify_fault(&g->v, node->loc, "a task with a domain");
   } else if (hd_node_is_reshape(node)) {
     verify_reshape(g, node);
+  } else if (hd_node_is_loop(node)) {
+    hd_verify_loop(g, node);
   } else if (!node->task || strcmp(node->task->name, node->op) != 0) {
     hd_verify_fault(&g->v, node->loc, "'%s' is no task", node->op);
   } else {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// RNN, GRU and LSTM: one step after the other. The products with the inputs of
-// all steps come first, as one.
+// RNN, GRU and LSTM: a loop over the steps. The products with the inputs of all
+// steps come first, as one.
 #include "Graph/Expand/Lower/ControlFlow.h"
 #include "Graph/Expand/Lower/Products.h"
-
-#include "Support/Budget.h"
+#include "Graph/Expand/LoweringLoop.h"
 
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_STEPS = 100000, MAX_FUNCTIONS = 3 };
+enum { MAX_STEPS = INT32_MAX, MAX_FUNCTIONS = 3 };
 
 // The functions that activations may name. Parameters that one takes are
 // consumed from the lists activation_alpha and activation_beta.
@@ -320,36 +319,55 @@ static const hd_value_t *project(hd_lowering_t *l, const recurrence_t *r,
 
 static const hd_value_t *mask(hd_lowering_t *l, const recurrence_t *r,
                               const hd_value_t *x, const hd_value_t *old,
-                              int64_t step) {
-  const hd_value_t *inputs[] = {x, old, r->lengths};
-  hd_attributes_t list = {0};
-  hd_attributes_int(l, &list, "at", step);
-  return hd_lower_task(l, "within_length", inputs, 3, &list, NULL);
+                              const hd_value_t *turn) {
+  const hd_value_t *inputs[] = {x, old, r->lengths, turn};
+  return x && old && turn
+             ? hd_lower_task(l, "within_length", inputs, 4, NULL, NULL)
+             : NULL;
+}
+
+// One turn: d->state and d->cell become what they are after it. What is stacked
+// of it; NULL after an error.
+static const hd_value_t *take_turn(hd_lowering_t *l, const recurrence_t *r,
+                                   sweep_t *d, hd_step_fn_t step,
+                                   hd_lower_loop_t *loop) {
+  int64_t shape[] = {r->batch, r->hidden};
+  const hd_value_t *old = d->state = hd_lower_loop_state(l, loop, d->state);
+  const hd_value_t *old_cell = d->cell =
+      d->cell ? hd_lower_loop_state(l, loop, d->cell) : NULL;
+  const hd_value_t *x = hd_lower_loop_slice(l, loop, d->x);
+  if (!x || !step(l, r, d, x))
+    return NULL;
+  if (!r->lengths)
+    return d->state;
+  const hd_value_t *turn = hd_lower_loop_turn(l, loop);
+  const hd_value_t *kept =
+      mask(l, r, d->state, zeros(l, x->type, shape, 2), turn);
+  d->state = mask(l, r, d->state, old, turn);
+  if (old_cell)
+    d->cell = mask(l, r, d->cell, old_cell, turn);
+  return kept && d->state && (!old_cell || d->cell) ? kept : NULL;
 }
 
 // The states of all steps, [steps, batch, hidden]; d keeps the last ones.
 static const hd_value_t *run_steps(hd_lowering_t *l, const recurrence_t *r,
                                    sweep_t *d, hd_step_fn_t step) {
-  const hd_value_t **states =
-      HD_ARENA_ARRAY(hd_lower_arena(l), const hd_value_t *, r->steps);
-  int64_t shape[] = {r->batch, r->hidden};
-  const hd_value_t *zero = zeros(l, d->x->type, shape, 2);
-  for (int64_t t = 0; zero && t < r->steps; t++) {
-    hd_budget_check(&hd_lower_context(l)->budget);
-    const hd_value_t *x = hd_lower_take(l, d->x, 0, t);
-    const hd_value_t *state = d->state, *cell = d->cell;
-    if (!x || !step(l, r, d, x))
-      return NULL;
-    states[t] = d->state;
-    if (!r->lengths)
-      continue;
-    states[t] = mask(l, r, d->state, zero, t);
-    d->state = mask(l, r, d->state, state, t);
-    d->cell = cell && d->cell ? mask(l, r, d->cell, cell, t) : NULL;
-    if (!states[t] || !d->state || (cell && !d->cell))
-      return NULL;
-  }
-  return zero ? hd_lower_stack(l, states, (size_t)r->steps, 0) : NULL;
+  const hd_value_t *results[3], *outputs[3];
+  size_t count = 0;
+  hd_lower_loop_t loop;
+  hd_lower_loop_begin(l, &loop, r->steps);
+  const hd_value_t *kept = take_turn(l, r, d, step, &loop);
+  results[count++] = d->state;
+  if (d->cell)
+    results[count++] = d->cell;
+  results[count++] = kept;
+  bool ok = kept && hd_lower_loop_end(l, &loop, results, count, outputs);
+  hd_lower_loop_drop(l, &loop);
+  if (!ok)
+    return NULL;
+  d->state = outputs[0];
+  d->cell = d->cell ? outputs[1] : NULL;
+  return outputs[count - 1];
 }
 
 static const hd_value_t *of_direction(hd_lowering_t *l, const hd_value_t *x,
