@@ -38,7 +38,7 @@ const hd_value_t *hd_lower_input(const hd_lowering_t *l, uint32_t i);
 uint32_t hd_lower_num_inputs(const hd_lowering_t *l);
 bool hd_lower_wants_output(const hd_lowering_t *l, uint32_t i);
 uint32_t hd_lower_num_outputs(const hd_lowering_t *l);
-// Sets output i.
+// Sets output i. value NULL: what made it has failed; false.
 bool hd_lower_output(hd_lowering_t *l, uint32_t i, const hd_value_t *value);
 
 // Attributes; otherwise where it is absent. One of a wrong kind is reported,

@@ -212,7 +212,7 @@ bool hd_onnx_attention(hd_lowering_t *l) {
     a.stage = &stage;
   const hd_value_t *y = hd_lower_attention(l, &a);
   y = y && flat ? hd_lower_join_heads(l, y) : y;
-  return y && hd_lower_output(l, 0, y) &&
+  return hd_lower_output(l, 0, y) &&
          (!hd_lower_wants_output(l, 1) || hd_lower_output(l, 1, a.key)) &&
          (!hd_lower_wants_output(l, 2) || hd_lower_output(l, 2, a.value)) &&
          (!stage || hd_lower_output(l, 3, stage));
@@ -239,7 +239,7 @@ bool hd_onnx_flex_attention(hd_lowering_t *l) {
     return hd_lower_unsupported(l, "a scale below 0");
   a.value = hd_lower_cast(l, a.value, a.precision);
   const hd_value_t *y = a.value ? hd_lower_attention(l, &a) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // Of positions: the rows of a cache [n, r]; else the cache is [b, s, r].
@@ -291,5 +291,5 @@ bool hd_onnx_rotary_embedding(hd_lowering_t *l) {
                             hd_lower_int(l, "num_heads", 0), cosine, sine,
                             hd_lower_int(l, "interleaved", 0) != 0)
           : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }

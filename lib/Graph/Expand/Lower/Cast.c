@@ -98,7 +98,7 @@ static bool cast(hd_lowering_t *l, hd_scalar_t type) {
     y = cast_power(l, x, saturate);
   else
     y = hd_lower_convert(l, x, type);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 bool hd_onnx_cast(hd_lowering_t *l) {
@@ -134,5 +134,5 @@ bool hd_onnx_bit_cast(hd_lowering_t *l) {
     y = hd_lower_task(l, task, &y, 1, &attributes, NULL);
   }
   y = y ? hd_lower_convert(l, y, type) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }

@@ -45,7 +45,7 @@ bool hd_onnx_constant(hd_lowering_t *l) {
     if (strcmp(a->name, forms[i].name) == 0 &&
         (a->kind == forms[i].kind || (forms[i].list && a->count == 0))) {
       const hd_value_t *value = numbers(l, a, forms[i].list);
-      return value && hd_lower_output(l, 0, value);
+      return hd_lower_output(l, 0, value);
     }
   return hd_lower_unsupported(l, "the attribute '%s', which is %s", a->name,
                               hd_attribute_kind_name(a->kind));

@@ -69,7 +69,7 @@ bool hd_onnx_conv(hd_lowering_t *l) {
   const hd_value_t *y =
       hd_lower_convolution(l, hd_lower_input(l, 0), hd_lower_input(l, 1));
   y = y ? hd_lower_channel_bias(l, y, hd_lower_input(l, 2)) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // The result's sizes are given, or follow from pads or auto_pad.
@@ -136,7 +136,7 @@ bool hd_onnx_conv_transpose(hd_lowering_t *l) {
   const hd_value_t *y =
       hd_lower_task(l, "conv_transpose", inputs, 2, &attributes, NULL);
   y = y ? hd_lower_channel_bias(l, y, hd_lower_input(l, 2)) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 static const hd_value_t *ones(hd_lowering_t *l, hd_scalar_t type,
@@ -181,5 +181,5 @@ bool hd_onnx_conv_deform(hd_lowering_t *l) {
   const hd_value_t *inputs[] = {x, w, offset, mask};
   const hd_value_t *y = hd_lower_task(l, "conv_deform", inputs, 4, &a, NULL);
   y = y ? hd_lower_channel_bias(l, y, hd_lower_input(l, 3)) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }

@@ -13,10 +13,6 @@ static bool is_integer(const hd_value_t *value) {
   return hd_type_is_integer(hd_type(value->type));
 }
 
-static bool set(hd_lowering_t *l, const hd_value_t *y) {
-  return y && hd_lower_output(l, 0, y);
-}
-
 // The node's numbers are the task's attributes, by the same names.
 static bool unary(hd_lowering_t *l, const char *task) {
   const hd_node_t *node = hd_lower_node(l);
@@ -29,7 +25,8 @@ static bool unary(hd_lowering_t *l, const char *task) {
       hd_attributes_int(l, &attributes, a->name, a->u.i);
   }
   const hd_value_t *x = hd_lower_input(l, 0);
-  return set(l, hd_lower_task(l, task, &x, 1, &attributes, NULL));
+  return hd_lower_output(l, 0,
+                         hd_lower_task(l, task, &x, 1, &attributes, NULL));
 }
 
 bool hd_onnx_unary(hd_lowering_t *l) { return unary(l, hd_lower_argument(l)); }
@@ -54,13 +51,15 @@ bool hd_onnx_gelu(hd_lowering_t *l) {
   if (!is_tanh && strcmp(approximate, "none") != 0)
     return hd_lower_invalid(l, "approximate is '%s', not 'none' or 'tanh'",
                             approximate);
-  return set(l, hd_lower_unary(l, is_tanh ? "gelu_tanh" : "gelu",
-                               hd_lower_input(l, 0)));
+  return hd_lower_output(
+      l, 0,
+      hd_lower_unary(l, is_tanh ? "gelu_tanh" : "gelu", hd_lower_input(l, 0)));
 }
 
 static bool binary(hd_lowering_t *l, const char *task) {
-  return set(
-      l, hd_lower_binary(l, task, hd_lower_input(l, 0), hd_lower_input(l, 1)));
+  return hd_lower_output(
+      l, 0,
+      hd_lower_binary(l, task, hd_lower_input(l, 0), hd_lower_input(l, 1)));
 }
 
 bool hd_onnx_binary(hd_lowering_t *l) {
@@ -96,7 +95,8 @@ bool hd_onnx_bit_shift(hd_lowering_t *l) {
 bool hd_onnx_where(hd_lowering_t *l) {
   const hd_value_t *inputs[] = {hd_lower_input(l, 0), hd_lower_input(l, 1),
                                 hd_lower_input(l, 2)};
-  return set(l, hd_lower_task(l, "where", inputs, 3, NULL, NULL));
+  return hd_lower_output(l, 0,
+                         hd_lower_task(l, "where", inputs, 3, NULL, NULL));
 }
 
 // Before version 7: shapes are the same, unless `broadcast` says that those of
@@ -118,7 +118,7 @@ bool hd_onnx_binary_aligned(hd_lowering_t *l) {
     if (!(b = hd_lower_reshape(l, b, shape, (unsigned)a->rank)))
       return false;
   }
-  return set(l, hd_lower_binary(l, hd_lower_argument(l), a, b));
+  return hd_lower_output(l, 0, hd_lower_binary(l, hd_lower_argument(l), a, b));
 }
 
 // Before version 7 the slope is one number, or one for each channel.
@@ -129,7 +129,8 @@ bool hd_onnx_prelu_channels(hd_lowering_t *l) {
     shape[i] = i == 1 ? count : 1;
   if (count > 1)
     slope = hd_lower_reshape(l, slope, shape, (unsigned)x->rank);
-  return set(l, hd_lower_binary(l, hd_lower_argument(l), x, slope));
+  return hd_lower_output(l, 0,
+                         hd_lower_binary(l, hd_lower_argument(l), x, slope));
 }
 
 // --- Any number of operands ---
@@ -142,14 +143,14 @@ static const hd_value_t *fold(hd_lowering_t *l, const char *task) {
 }
 
 bool hd_onnx_variadic(hd_lowering_t *l) {
-  return set(l, fold(l, hd_lower_argument(l)));
+  return hd_lower_output(l, 0, fold(l, hd_lower_argument(l)));
 }
 
 bool hd_onnx_mean(hd_lowering_t *l) {
   const hd_value_t *sum = fold(l, "add");
   const hd_value_t *n =
       sum ? hd_lower_scalar(l, sum->type, hd_lower_num_inputs(l)) : NULL;
-  return n && set(l, hd_lower_binary(l, "div", sum, n));
+  return n && hd_lower_output(l, 0, hd_lower_binary(l, "div", sum, n));
 }
 
 // --- Clip ---
@@ -188,7 +189,8 @@ bool hd_onnx_clip(hd_lowering_t *l) {
   if (count == 1)
     return hd_lower_output(l, 0, x);
   const char *task = count == 3 ? "clip" : low ? "clip_low" : "clip_high";
-  return set(l, hd_lower_task(l, task, inputs, count, NULL, NULL));
+  return hd_lower_output(l, 0,
+                         hd_lower_task(l, task, inputs, count, NULL, NULL));
 }
 
 // --- Dropout ---

@@ -5,10 +5,6 @@
 
 #include <string.h>
 
-static bool set(hd_lowering_t *l, const hd_value_t *y) {
-  return y && hd_lower_output(l, 0, y);
-}
-
 const hd_value_t *hd_lower_gather(hd_lowering_t *l, const hd_value_t *x,
                                   const hd_value_t *index, int64_t axis) {
   int rank = x->rank + index->rank - 1;
@@ -36,7 +32,8 @@ bool hd_onnx_gather(hd_lowering_t *l) {
   const hd_value_t *x = hd_lower_input(l, 0);
   int64_t axis;
   return hd_lower_axis(l, "axis", 0, x->rank, &axis) &&
-         set(l, hd_lower_gather(l, x, hd_lower_input(l, 1), axis));
+         hd_lower_output(l, 0,
+                         hd_lower_gather(l, x, hd_lower_input(l, 1), axis));
 }
 
 // Whether index fits x in all axes but one: not longer anywhere.
@@ -71,8 +68,9 @@ bool hd_onnx_gather_elements(hd_lowering_t *l) {
       inputs[0] && inputs[1]
           ? hd_lower_task(l, "gather_elements", inputs, 2, NULL, NULL)
           : NULL;
-  return set(
-      l, hd_lower_unfold(l, y, index, axis, hd_lower_size(index, (int)axis)));
+  return hd_lower_output(
+      l, 0,
+      hd_lower_unfold(l, y, index, axis, hd_lower_size(index, (int)axis)));
 }
 
 // The suffix of the tasks for an attribute `reduction`; NULL after an error.
@@ -126,7 +124,8 @@ bool hd_onnx_scatter_elements(hd_lowering_t *l) {
   const char *task =
       hd_arena_printf(hd_lower_arena(l), "scatter_elements%s", suffix);
   const hd_value_t *y = hd_lower_task(l, task, inputs, 3, NULL, NULL);
-  return set(l, hd_lower_unfold(l, y, x, axis, hd_lower_size(x, (int)axis)));
+  return hd_lower_output(
+      l, 0, hd_lower_unfold(l, y, x, axis, hd_lower_size(x, (int)axis)));
 }
 
 // --- Tuples of indices ---
@@ -192,7 +191,8 @@ bool hd_onnx_gather_nd(hd_lowering_t *l) {
     return hd_lower_unsupported(l, "a tensor of rank %d", rank);
   const hd_value_t *inputs[] = {t.x, t.at};
   const hd_value_t *y = hd_lower_task(l, "gather_rows", inputs, 2, NULL, NULL);
-  return y && set(l, hd_lower_reshape(l, y, shape, (unsigned)rank));
+  return y &&
+         hd_lower_output(l, 0, hd_lower_reshape(l, y, shape, (unsigned)rank));
 }
 
 bool hd_onnx_scatter_nd(hd_lowering_t *l) {
@@ -214,7 +214,8 @@ bool hd_onnx_scatter_nd(hd_lowering_t *l) {
       hd_arena_printf(hd_lower_arena(l), "scatter_rows%s", suffix);
   const hd_value_t *y = hd_lower_task(l, task, inputs, 3, NULL, NULL);
   hd_tensor_type_t type = hd_lower_type(x);
-  return y && set(l, hd_lower_reshape(l, y, type.shape, type.rank));
+  return y &&
+         hd_lower_output(l, 0, hd_lower_reshape(l, y, type.shape, type.rank));
 }
 
 // --- TensorScatter ---
@@ -254,5 +255,6 @@ bool hd_onnx_tensor_scatter(hd_lowering_t *l) {
   hd_attributes_int(l, &attributes, "circular", circular);
   const hd_value_t *y =
       hd_lower_task(l, "tensor_scatter", inputs, 3, &attributes, NULL);
-  return set(l, hd_lower_unfold(l, y, x, axis, hd_lower_size(x, (int)axis)));
+  return hd_lower_output(
+      l, 0, hd_lower_unfold(l, y, x, axis, hd_lower_size(x, (int)axis)));
 }

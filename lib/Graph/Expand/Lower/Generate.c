@@ -7,10 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool set(hd_lowering_t *l, const hd_value_t *y) {
-  return y && hd_lower_output(l, 0, y);
-}
-
 // The only element of an input that must be known.
 static bool one_int(hd_lowering_t *l, uint32_t input, const char *name,
                     int64_t *value) {
@@ -74,7 +70,8 @@ bool hd_onnx_range(hd_lowering_t *l) {
   hd_attributes_t attributes = {0};
   hd_attributes_int(l, &attributes, "n", n);
   const hd_value_t *inputs[] = {values[0], values[2]};
-  return set(l, hd_lower_task(l, "range", inputs, 2, &attributes, NULL));
+  return hd_lower_output(
+      l, 0, hd_lower_task(l, "range", inputs, 2, &attributes, NULL));
 }
 
 // --- One value, or one place ---
@@ -97,7 +94,8 @@ bool hd_onnx_constant_of_shape(hd_lowering_t *l) {
     return hd_lower_invalid(l, "'value' is no tensor of one element");
   else
     value = hd_lower_reshape(l, hd_lower_tensor(l, a->u.tensor), NULL, 0);
-  return value && set(l, hd_lower_expand(l, value, shape, (unsigned)rank));
+  return value && hd_lower_output(
+                      l, 0, hd_lower_expand(l, value, shape, (unsigned)rank));
 }
 
 bool hd_onnx_eye_like(hd_lowering_t *l) {
@@ -112,7 +110,8 @@ bool hd_onnx_eye_like(hd_lowering_t *l) {
   hd_attributes_int(l, &attributes, "n", hd_lower_size(x, 0));
   hd_attributes_int(l, &attributes, "m", hd_lower_size(x, 1));
   hd_attributes_int(l, &attributes, "k", hd_lower_int(l, "k", 0));
-  return set(l, hd_lower_task(l, "eye", NULL, 0, &attributes, NULL));
+  return hd_lower_output(l, 0,
+                         hd_lower_task(l, "eye", NULL, 0, &attributes, NULL));
 }
 
 bool hd_onnx_one_hot(hd_lowering_t *l) {
@@ -137,7 +136,9 @@ bool hd_onnx_one_hot(hd_lowering_t *l) {
   const hd_value_t *y =
       inputs[0] ? hd_lower_task(l, "one_hot", inputs, 2, &attributes, NULL)
                 : NULL;
-  return y && set(l, hd_lower_reshape(l, y, shape, (unsigned)index->rank + 1));
+  return y &&
+         hd_lower_output(
+             l, 0, hd_lower_reshape(l, y, shape, (unsigned)index->rank + 1));
 }
 
 // --- Windows ---
@@ -166,7 +167,7 @@ bool hd_onnx_window(hd_lowering_t *l) {
     double turn = period > 0 ? two_pi * (double)i / (double)period : 0;
     hd_host_tensor_set(data, i, window(hd_lower_argument(l), turn));
   }
-  return set(l, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // --- Det ---
@@ -221,5 +222,5 @@ bool hd_onnx_det(hd_lowering_t *l) {
     hd_host_tensor_set(result, i,
                        determinant(&hd_lower_context(l)->budget, matrix, n));
   }
-  return set(l, y);
+  return hd_lower_output(l, 0, y);
 }

@@ -75,7 +75,7 @@ bool hd_onnx_grid_sample(hd_lowering_t *l) {
   const hd_value_t *y = hd_lower_task(l, tasks[taps == 1][r - 2], inputs,
                                       taps == 1 ? 2 : 3, NULL, NULL);
   y = y ? hd_lower_reshape(l, y, shape, (unsigned)x->rank) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // The points of a regular grid, [points, r + 1], the last axis first, then 1.
@@ -125,7 +125,7 @@ bool hd_onnx_affine_grid(hd_lowering_t *l) {
   const hd_value_t *y =
       grid ? hd_lower_matmul(l, grid, theta, false, true) : NULL;
   y = y ? hd_lower_reshape(l, y, shape, (unsigned)r + 2) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // What is too much goes at both ends, what is missing comes as zeros.
@@ -155,7 +155,7 @@ bool hd_onnx_center_crop_pad(hd_lowering_t *l) {
     size[axis] = wanted[i];
   }
   const hd_value_t *y = hd_lower_pad(l, x, before, size, NULL);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // x: [n, c * block, places].
@@ -196,7 +196,7 @@ bool hd_onnx_col2im(hd_lowering_t *l) {
   hd_window_attributes(l, &w, &list);
   const hd_value_t *y =
       x ? hd_lower_task(l, "col2im", &x, 1, &list, NULL) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // How many samples of a bin there are at most: as many as the largest region
@@ -256,7 +256,7 @@ bool hd_onnx_roi_align(hd_lowering_t *l) {
   hd_attributes_float(l, &list, "offset", offset);
   hd_attributes_int(l, &list, "takes_max", is(mode, "max"));
   const hd_value_t *y = hd_lower_task(l, "roi_align", inputs, 3, &list, NULL);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 bool hd_onnx_max_roi_pool(hd_lowering_t *l) {
@@ -271,5 +271,5 @@ bool hd_onnx_max_roi_pool(hd_lowering_t *l) {
   hd_attributes_float(l, &list, "scale", hd_lower_float(l, "spatial_scale", 1));
   const hd_value_t *y =
       hd_lower_task(l, "max_roi_pool", inputs, 2, &list, NULL);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }

@@ -31,7 +31,7 @@ static bool class_loss(hd_lowering_t *l, const hd_value_t *x) {
     if (strcmp(reduction, tasks[i].reduction) == 0) {
       const hd_value_t *y =
           hd_lower_task(l, tasks[i].task, inputs, 3, &list, NULL);
-      return y && hd_lower_output(l, 0, y);
+      return hd_lower_output(l, 0, y);
     }
   return hd_lower_invalid(l, "reduction is '%s'", reduction);
 }

@@ -17,7 +17,7 @@ static bool activate(hd_lowering_t *l, const char *task,
   const hd_value_t *x = hd_lower_input(l, 0), *bias = optional_input(l, 1);
   x = bias ? hd_lower_binary(l, "add", x, bias) : x;
   x = x ? hd_lower_task(l, task, &x, 1, list, NULL) : NULL;
-  return x && hd_lower_output(l, 0, x);
+  return hd_lower_output(l, 0, x);
 }
 
 bool hd_onnx_ms_gelu(hd_lowering_t *l) {
@@ -39,7 +39,7 @@ bool hd_onnx_ms_fused_matmul(hd_lowering_t *l) {
                             ? hd_lower_numpy_matmul(l, a, b)
                             : hd_lower_matmul(l, a, b, ta, tb);
   y = y ? hd_lower_scale(l, y, hd_lower_float(l, "alpha", 1)) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // Normalizes a sum, over the last axis, and gives the sum as well.
@@ -71,7 +71,7 @@ static bool skip_norm(hd_lowering_t *l, bool rms) {
       rms || shift ? hd_lower_task(l, rms ? "rms_norm_scale" : "layer_norm",
                                    inputs, rms ? 2 : 3, &list, NULL)
                    : NULL;
-  return y && hd_lower_output(l, 0, y) &&
+  return hd_lower_output(l, 0, y) &&
          (!hd_lower_wants_output(l, 3) || hd_lower_output(l, 3, x));
 }
 
@@ -117,7 +117,7 @@ bool hd_onnx_ms_rotary_embedding(hd_lowering_t *l) {
       sine ? hd_lower_rotary(l, x, heads, cosine, sine,
                              hd_lower_int(l, "interleaved", 0) != 0)
            : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // A mask of ones and zeros over the keys, as what is added to scores.
@@ -164,7 +164,7 @@ static bool attend(hd_lowering_t *l, hd_attention_t *a) {
     return hd_lower_unsupported(l, "a scale below 0");
   const hd_value_t *y = hd_lower_attention(l, a);
   y = y ? hd_lower_join_heads(l, y) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // Columns [start, start + size) of the last axis.

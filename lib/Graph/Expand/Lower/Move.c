@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool set(hd_lowering_t *l, uint32_t i, const hd_value_t *y) {
-  return y && hd_lower_output(l, i, y);
-}
-
 // --- Tasks over every axis, where most axes are left as they are ---
 
 // Axes that lie side by side and are moved as a whole, joined to one: fewer
@@ -211,7 +207,7 @@ bool hd_onnx_slice(hd_lowering_t *l) {
     if (type.shape[axis] == 0)
       start[axis] = 0;
   }
-  return set(l, 0, hd_lower_slice(l, x, start, type.shape, step));
+  return hd_lower_output(l, 0, hd_lower_slice(l, x, start, type.shape, step));
 }
 
 // --- Pad ---
@@ -283,7 +279,7 @@ bool hd_onnx_pad(hd_lowering_t *l) {
     type.shape[axis] = size;
   }
   const char *task = hd_arena_printf(hd_lower_arena(l), "pad_%s", mode);
-  return set(l, 0, pad(l, task, x, before, type.shape, value));
+  return hd_lower_output(l, 0, pad(l, task, x, before, type.shape, value));
 }
 
 // --- Tile, Expand ---
@@ -303,7 +299,7 @@ bool hd_onnx_tile(hd_lowering_t *l) {
         __builtin_mul_overflow(repeats[i], hd_lower_size(x, (int)i), &size))
       return hd_lower_invalid(l, "%lld repeats", (long long)repeats[i]);
   }
-  return set(l, 0, hd_lower_tile(l, x, repeats));
+  return hd_lower_output(l, 0, hd_lower_tile(l, x, repeats));
 }
 
 // Broadcast both ways: where the shape wanted has 1, x's size stays.
@@ -326,7 +322,7 @@ bool hd_onnx_expand(hd_lowering_t *l) {
                               (long long)have, (long long)want);
     shape[i] = have == 1 ? want : have;
   }
-  return set(l, 0, hd_lower_expand(l, x, shape, (unsigned)rank));
+  return hd_lower_output(l, 0, hd_lower_expand(l, x, shape, (unsigned)rank));
 }
 
 // --- Concat, Split ---
@@ -386,7 +382,7 @@ bool hd_onnx_concat(hd_lowering_t *l) {
         __builtin_add_overflow(size, hd_lower_size(item, (int)axis), &size))
       return hd_lower_invalid(l, "input %u does not fit the first one", i);
   }
-  return set(l, 0, hd_lower_concat(l, items, count, axis));
+  return hd_lower_output(l, 0, hd_lower_concat(l, items, count, axis));
 }
 
 // The size of each part.
@@ -442,7 +438,7 @@ bool hd_onnx_split(hd_lowering_t *l) {
   for (uint32_t i = 0; i < outputs; i++) {
     type.shape[axis] = sizes[i];
     if (hd_lower_wants_output(l, i) &&
-        !set(l, i, hd_lower_slice(l, x, start, type.shape, NULL)))
+        !hd_lower_output(l, i, hd_lower_slice(l, x, start, type.shape, NULL)))
       return false;
     start[axis] += sizes[i];
   }
@@ -471,5 +467,6 @@ bool hd_onnx_reverse_sequence(hd_lowering_t *l) {
                                                       : "reverse_batch_first",
                                             inputs, 2, NULL, NULL)
                             : NULL;
-  return y && set(l, 0, hd_lower_reshape(l, y, type.shape, type.rank));
+  return y &&
+         hd_lower_output(l, 0, hd_lower_reshape(l, y, type.shape, type.rank));
 }

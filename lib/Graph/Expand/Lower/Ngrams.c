@@ -131,5 +131,5 @@ bool hd_onnx_tf_idf(hd_lowering_t *l) {
   y = y ? weigh(l, &pool, y, mode) : NULL;
   if (y && x->rank == 1)
     y = hd_lower_reshape(l, y, &pool.width, 1);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }

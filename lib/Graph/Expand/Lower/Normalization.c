@@ -36,7 +36,7 @@ bool hd_onnx_softmax(hd_lowering_t *l) {
     return false;
   if (!flat || axis == x->rank - 1) {
     y = along(l, task, x, axis);
-    return y && hd_lower_output(l, 0, y);
+    return hd_lower_output(l, 0, y);
   }
   int64_t pair[] = {hd_lower_product(x, 0, (int)axis),
                     hd_lower_product(x, (int)axis, x->rank)};
@@ -44,7 +44,7 @@ bool hd_onnx_softmax(hd_lowering_t *l) {
   y = hd_lower_reshape(l, x, pair, 2);
   y = y ? along(l, task, y, 1) : NULL;
   y = y ? hd_lower_reshape(l, y, shape, (unsigned)x->rank) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // Before version 9 statistics may be of each element instead of each channel.
@@ -123,7 +123,7 @@ static bool normalize_groups(hd_lowering_t *l, int64_t groups, bool of_groups,
                     hd_lower_product(x, 1, x->rank) / groups);
   const hd_value_t *y = hd_lower_task(l, "group_norm", inputs, 3, &list, NULL);
   y = y ? hd_lower_reshape(l, y, shape, (unsigned)x->rank) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 bool hd_onnx_instance_norm(hd_lowering_t *l) {
@@ -188,7 +188,7 @@ bool hd_onnx_layer_norm(hd_lowering_t *l) {
   const hd_value_t *inputs[] = {x, scale, bias ? bias : zeros_like(l, scale)};
   const hd_value_t *y =
       inputs[2] ? hd_lower_task(l, "layer_norm", inputs, 3, &list, NULL) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 bool hd_onnx_rms_norm(hd_lowering_t *l) {
@@ -209,7 +209,7 @@ bool hd_onnx_rms_norm(hd_lowering_t *l) {
     y = y ? hd_lower_cast(l, y, scale->type) : NULL;
     y = y ? hd_lower_binary(l, "mul", y, scale) : NULL;
   }
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 bool hd_onnx_lrn(hd_lowering_t *l) {
@@ -224,7 +224,7 @@ bool hd_onnx_lrn(hd_lowering_t *l) {
   hd_attributes_int(l, &list, "size", size);
   const hd_value_t *y =
       hd_lower_task(l, "local_response_norm", &x, 1, &list, NULL);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 bool hd_onnx_lp_norm(hd_lowering_t *l) {
@@ -236,7 +236,7 @@ bool hd_onnx_lp_norm(hd_lowering_t *l) {
     return false;
   const hd_value_t *y =
       along(l, p == 1 ? "l1_normalize" : "l2_normalize", x, axis);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // The axes named come first for the task, and go back after it.
@@ -272,7 +272,7 @@ bool hd_onnx_mean_variance_norm(hd_lowering_t *l) {
   hd_attributes_int(l, &list, "count", hd_lower_product(y, 0, (int)count));
   y = hd_lower_task(l, "mean_variance_normalize", &y, 1, &list, NULL);
   y = y ? hd_lower_transpose(l, y, back) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // Before version 7 it had a training form, too, told by an attribute.

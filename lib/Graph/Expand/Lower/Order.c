@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool set(hd_lowering_t *l, uint32_t i, const hd_value_t *y) {
-  return y && hd_lower_output(l, i, y);
-}
-
 // --- TopK ---
 
 static bool read_k(hd_lowering_t *l, int64_t *k) {
@@ -47,7 +43,7 @@ bool hd_onnx_top_k(hd_lowering_t *l) {
     return false;
   for (uint32_t i = 0; i < 2; i++)
     if (hd_lower_wants_output(l, i) &&
-        !set(l, i, hd_lower_unfold(l, outputs[i], x, axis, k)))
+        !hd_lower_output(l, i, hd_lower_unfold(l, outputs[i], x, axis, k)))
       return false;
   return true;
 }
@@ -113,7 +109,7 @@ bool hd_onnx_compress(hd_lowering_t *l) {
     if (!is_zero(condition, i))
       chosen[count++] = i;
   const hd_value_t *index = hd_lower_ints_constant(l, chosen, count);
-  return index && set(l, 0, hd_lower_gather(l, x, index, axis));
+  return index && hd_lower_output(l, 0, hd_lower_gather(l, x, index, axis));
 }
 
 // --- Unique ---
@@ -191,7 +187,7 @@ static size_t group_rows(const rows_t *rows, row_t *sorted, same_t *groups) {
 static bool set_ints(hd_lowering_t *l, uint32_t i, const int64_t *values,
                      size_t count) {
   return !hd_lower_wants_output(l, i) ||
-         set(l, i, hd_lower_ints_constant(l, values, count));
+         hd_lower_output(l, i, hd_lower_ints_constant(l, values, count));
 }
 
 bool hd_onnx_unique(hd_lowering_t *l) {

@@ -56,7 +56,7 @@ bool hd_onnx_max_pool(hd_lowering_t *l) {
   add_least(l, x->type, &list);
   if (!hd_lower_wants_output(l, 1)) {
     const hd_value_t *y = hd_lower_task(l, "max_pool", &x, 1, &list, NULL);
-    return y && hd_lower_output(l, 0, y);
+    return hd_lower_output(l, 0, y);
   }
   hd_attributes_int(l, &list, "images", hd_lower_product(x, 2, x->rank));
   const hd_value_t *inputs[] = {
@@ -126,7 +126,7 @@ bool hd_onnx_average_pool(hd_lowering_t *l) {
   const hd_value_t *y =
       inputs[1] ? hd_lower_task(l, "average_pool", inputs, 2, &list, NULL)
                 : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 bool hd_onnx_lp_pool(hd_lowering_t *l) {
@@ -139,7 +139,7 @@ bool hd_onnx_lp_pool(hd_lowering_t *l) {
   hd_attributes_ints(l, &list, "window", w.kernel, w.rank);
   hd_attributes_float(l, &list, "p", (double)hd_lower_int(l, "p", 2));
   const hd_value_t *y = hd_lower_task(l, "lp_pool", &x, 1, &list, NULL);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // Over all axes behind batch and channels, which stay with size 1.
@@ -158,7 +158,7 @@ bool hd_onnx_global_pool(hd_lowering_t *l) {
     hd_attributes_float(l, &list, "p", (double)hd_lower_int(l, "p", 2));
   const hd_value_t *y = hd_lower_task(l, task, &x, 1, &list, NULL);
   y = y ? hd_lower_reshape(l, y, shape, (unsigned)x->rank) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // at counts elements of a tensor of the shape that the attributes give; where a
@@ -199,5 +199,5 @@ bool hd_onnx_max_unpool(hd_lowering_t *l) {
           : NULL;
   y = y ? hd_lower_reshape(l, y, shape, (unsigned)x->rank) : NULL;
   y = y && sizes ? hd_lower_pad(l, y, none, sizes, NULL) : y;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }

@@ -46,7 +46,7 @@ const hd_value_t *hd_lower_numpy_matmul(hd_lowering_t *l, const hd_value_t *a,
 bool hd_onnx_matmul(hd_lowering_t *l) {
   const hd_value_t *y =
       hd_lower_numpy_matmul(l, hd_lower_input(l, 0), hd_lower_input(l, 1));
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 const hd_value_t *hd_lower_scale(hd_lowering_t *l, const hd_value_t *x,
@@ -76,5 +76,5 @@ bool hd_onnx_gemm(hd_lowering_t *l) {
     c = hd_lower_scale(l, c, beta);
     y = c ? hd_lower_binary(l, "add", y, c) : NULL;
   }
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }

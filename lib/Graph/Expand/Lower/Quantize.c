@@ -147,7 +147,7 @@ bool hd_onnx_quantize(hd_lowering_t *l) {
     y = inputs[2] ? hd_lower_task(l, "quantize", inputs, 3, &list, NULL) : NULL;
   }
   y = y ? hd_lower_reshape(l, y, s.shape, s.rank) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 bool hd_onnx_dequantize(hd_lowering_t *l) {
@@ -165,7 +165,7 @@ bool hd_onnx_dequantize(hd_lowering_t *l) {
       hd_lower_task(l, plain ? "dequantize_scale" : "dequantize", inputs,
                     plain ? 2 : 3, &list, NULL);
   y = y ? hd_lower_reshape(l, y, s.shape, s.rank) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 bool hd_onnx_dynamic_quantize(hd_lowering_t *l) {
@@ -211,7 +211,7 @@ bool hd_onnx_matmul_integer(hd_lowering_t *l) {
   const hd_value_t *y =
       integer_matmul(l, hd_lower_input(l, 0), hd_lower_input(l, 2),
                      hd_lower_input(l, 1), hd_lower_input(l, 3));
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 static const hd_value_t *requantize(hd_lowering_t *l, const hd_value_t *x,
@@ -235,7 +235,7 @@ bool hd_onnx_qlinear_matmul(hd_lowering_t *l) {
   y = y ? requantize(l, y, of_rows(l, in[1]), in[4], of_rows(l, in[6]),
                      of_rows(l, in[7]))
         : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // The convolution of integers; zero points of w may be of each filter.
@@ -257,7 +257,7 @@ bool hd_onnx_conv_integer(hd_lowering_t *l) {
   const hd_value_t *y =
       integer_convolution(l, hd_lower_input(l, 0), hd_lower_input(l, 2),
                           hd_lower_input(l, 1), hd_lower_input(l, 3));
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 bool hd_onnx_qlinear_conv(hd_lowering_t *l) {
@@ -275,5 +275,5 @@ bool hd_onnx_qlinear_conv(hd_lowering_t *l) {
   const hd_value_t *ys = xs ? hd_lower_reshape(l, in[6], NULL, 0) : NULL;
   const hd_value_t *zy = ys ? hd_lower_reshape(l, in[7], NULL, 0) : NULL;
   y = zy ? requantize(l, y, xs, ws, ys, zy) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }

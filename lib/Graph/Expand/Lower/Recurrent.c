@@ -413,7 +413,7 @@ static bool set_states(hd_lowering_t *l, uint32_t output,
     return true;
   const hd_value_t *y = hd_lower_stack(l, states, (size_t)count, 0);
   y = y && batch_first ? swap(l, y) : y;
-  return y && hd_lower_output(l, output, y);
+  return hd_lower_output(l, output, y);
 }
 
 static bool recurrent(hd_lowering_t *l, int gates, const char *const *usual,

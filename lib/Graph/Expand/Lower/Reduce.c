@@ -6,10 +6,6 @@
 
 #include <string.h>
 
-static bool set(hd_lowering_t *l, const hd_value_t *y) {
-  return y && hd_lower_output(l, 0, y);
-}
-
 // Axes that lie side by side and are all reduced or all kept, as one; what has
 // one element is left away.
 typedef struct groups {
@@ -98,8 +94,9 @@ static bool reduce_over(hd_lowering_t *l, const hd_value_t *input) {
   if (axes.count == 0 && !hd_lower_int(l, "noop_with_empty_axes", 0))
     for (int i = 0; i < x->rank; i++)
       axes.chosen[i] = true;
-  return set(l, reduce(l, hd_lower_argument(l), x, axes.chosen,
-                       hd_lower_int(l, "keepdims", 1) != 0));
+  return hd_lower_output(l, 0,
+                         reduce(l, hd_lower_argument(l), x, axes.chosen,
+                                hd_lower_int(l, "keepdims", 1) != 0));
 }
 
 bool hd_onnx_reduce(hd_lowering_t *l) { return reduce_over(l, NULL); }
@@ -124,8 +121,8 @@ bool hd_onnx_arg_reduce(hd_lowering_t *l) {
     return hd_lower_invalid(l, "axis %lld is empty", (long long)axis);
   bool chosen[HD_MAX_RANK] = {false};
   chosen[axis] = true;
-  return set(l,
-             reduce(l, task, x, chosen, hd_lower_int(l, "keepdims", 1) != 0));
+  return hd_lower_output(
+      l, 0, reduce(l, task, x, chosen, hd_lower_int(l, "keepdims", 1) != 0));
 }
 
 // Before version 13 the axes from the given one on are one.
@@ -143,7 +140,8 @@ bool hd_onnx_hardmax(hd_lowering_t *l) {
   if (!inputs[0] || !(inputs[1] = hd_lower_unary(l, "arg_max", inputs[0])))
     return false;
   const hd_value_t *y = hd_lower_task(l, "hardmax", inputs, 2, NULL, NULL);
-  return set(l, hd_lower_unfold(l, y, x, axis, hd_lower_size(x, (int)axis)));
+  return hd_lower_output(
+      l, 0, hd_lower_unfold(l, y, x, axis, hd_lower_size(x, (int)axis)));
 }
 
 // The argument: cumsum or cumprod.
@@ -164,5 +162,6 @@ bool hd_onnx_cumulate(hd_lowering_t *l) {
                       hd_lower_int(l, "exclusive", 0) ? "_exclusive" : "");
   const hd_value_t *y = hd_lower_around(l, x, axis);
   y = y ? hd_lower_unary(l, task, y) : NULL;
-  return set(l, hd_lower_unfold(l, y, x, axis, hd_lower_size(x, (int)axis)));
+  return hd_lower_output(
+      l, 0, hd_lower_unfold(l, y, x, axis, hd_lower_size(x, (int)axis)));
 }

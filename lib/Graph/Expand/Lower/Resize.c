@@ -330,5 +330,5 @@ bool hd_onnx_resize(hd_lowering_t *l) {
       !read_region(l, &r, &axes, hd_lower_input(l, 1)))
     return false;
   const hd_value_t *y = resize(l, &r, x);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }

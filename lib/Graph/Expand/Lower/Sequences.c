@@ -36,7 +36,7 @@ static bool read_position(hd_lowering_t *l, const hd_value_t *value,
 static bool set_sequence(hd_lowering_t *l, const hd_value_t *const *items,
                          size_t count) {
   const hd_value_t *sequence = hd_lower_sequence(l, items, count);
-  return sequence && hd_lower_output(l, 0, sequence);
+  return hd_lower_output(l, 0, sequence);
 }
 
 bool hd_onnx_sequence_empty(hd_lowering_t *l) {
@@ -101,7 +101,7 @@ bool hd_onnx_sequence_length(hd_lowering_t *l) {
   if (!read_items(l, 0, &count))
     return false;
   const hd_value_t *length = hd_lower_index(l, (int64_t)count);
-  return length && hd_lower_output(l, 0, length);
+  return hd_lower_output(l, 0, length);
 }
 
 bool hd_onnx_concat_from_sequence(hd_lowering_t *l) {
@@ -118,7 +118,7 @@ bool hd_onnx_concat_from_sequence(hd_lowering_t *l) {
   const hd_value_t *y = stacks       ? hd_lower_stack(l, items, count, axis)
                         : count == 1 ? items[0]
                                      : hd_lower_concat(l, items, count, axis);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // Sizes of the parts along an axis: one number for all, a list, or each 1.
@@ -215,7 +215,7 @@ bool hd_onnx_sequence_map(hd_lowering_t *l) {
 
 bool hd_onnx_optional(hd_lowering_t *l) {
   const hd_value_t *y = hd_lower_optional(l, hd_lower_input(l, 0));
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // From version 18 on what is no optional counts as one that holds it.
@@ -239,5 +239,5 @@ bool hd_onnx_optional_has(hd_lowering_t *l) {
   const hd_value_t *y = hd_lower_constant(l, HD_BOOL, NULL, 0, &data);
   if (y)
     hd_host_tensor_set_int(data, 0, present);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }

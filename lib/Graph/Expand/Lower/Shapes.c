@@ -8,7 +8,7 @@
 
 static bool set_shape(hd_lowering_t *l, const int64_t *shape, unsigned rank) {
   const hd_value_t *y = hd_lower_reshape(l, hd_lower_input(l, 0), shape, rank);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // The size of the one entry that is -1: what is left of count elements.
@@ -130,7 +130,7 @@ bool hd_onnx_shape(hd_lowering_t *l) {
   hd_tensor_type_t type = hd_lower_type(x);
   const hd_value_t *y = hd_lower_ints_constant(
       l, type.shape + start, end > start ? (size_t)(end - start) : 0);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 bool hd_onnx_size(hd_lowering_t *l) {
@@ -156,7 +156,7 @@ bool hd_onnx_transpose(hd_lowering_t *l) {
     return hd_lower_invalid(l, "perm has %zu entries for a tensor of rank %d",
                             axes.count, x->rank);
   const hd_value_t *y = hd_lower_transpose(l, x, axes.axes);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // Cut into axes, those permuted, and joined to axes again.
@@ -165,7 +165,7 @@ static bool rearrange(hd_lowering_t *l, const int64_t cut[6],
   const hd_value_t *y = hd_lower_reshape(l, hd_lower_input(l, 0), cut, 6);
   y = y ? hd_lower_transpose(l, y, permutation) : NULL;
   y = y ? hd_lower_reshape(l, y, joined, 4) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // The image of a node that trades channels for pixels.
@@ -236,5 +236,5 @@ bool hd_onnx_trilu(hd_lowering_t *l) {
   const hd_value_t *y = hd_lower_reshape(l, x, shape, 3);
   y = y ? hd_lower_task(l, "trilu", &y, 1, &attributes, NULL) : NULL;
   y = hd_lower_unfold(l, y, x, 0, hd_lower_size(x, 0));
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }

@@ -94,7 +94,7 @@ bool hd_onnx_dft(hd_lowering_t *l) {
   type.shape[axis] = hd_lower_size(y, 1);
   type.shape[type.rank - 1] = hd_lower_size(y, 3);
   y = hd_lower_reshape(l, y, type.shape, type.rank);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 bool hd_onnx_stft(hd_lowering_t *l) {
@@ -138,7 +138,7 @@ bool hd_onnx_stft(hd_lowering_t *l) {
   int64_t shape[] = {hd_lower_size(x, 0), count,
                      onesided ? length / 2 + 1 : length, 2};
   y = y ? hd_lower_reshape(l, y, shape, 4) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 static void add_mel_bin(hd_host_tensor_t *data, int64_t bin, int64_t bins,
@@ -190,5 +190,5 @@ bool hd_onnx_mel_weight_matrix(hd_lowering_t *l) {
   }
   for (int64_t bin = 0; y && bin < bins; bin++)
     add_mel_bin(data, bin, bins, shape[0], edges);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }

@@ -141,5 +141,5 @@ bool hd_onnx_non_max_suppression(hd_lowering_t *l) {
   const hd_value_t *y = hd_lower_constant(l, HD_I64, shape, 2, &data);
   for (size_t i = 0; y && i < s.chosen.size; i++)
     hd_host_tensor_set_int(data, (int64_t)i, s.chosen.data[i]);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }

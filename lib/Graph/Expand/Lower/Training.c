@@ -78,7 +78,7 @@ bool hd_onnx_binarizer(hd_lowering_t *l) {
   hd_attributes_t list = {0};
   copy_float(l, &list, "threshold", "threshold", 0);
   const hd_value_t *y = hd_lower_task(l, "binarize", &x, 1, &list, NULL);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // Chosen along the last axis; of a vector, as a row.
@@ -92,7 +92,7 @@ bool hd_onnx_array_feature_extractor(hd_lowering_t *l) {
   int64_t row[] = {1, count};
   if (y && x->rank == 1)
     y = hd_lower_reshape(l, y, row, 2);
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
 
 // Keys or values: a list of integers, a list of floats, or a tensor.
@@ -146,5 +146,5 @@ bool hd_onnx_label_encoder(hd_lowering_t *l) {
   inputs[3] = inputs[2] ? read_default(l, inputs[2]->type) : NULL;
   const hd_value_t *y =
       inputs[3] ? hd_lower_task(l, "label", inputs, 4, NULL, NULL) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }

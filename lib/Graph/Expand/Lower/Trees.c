@@ -233,5 +233,5 @@ bool hd_onnx_tree_ensemble(hd_lowering_t *l) {
                                                        : "tree_greatest",
                                       inputs, 3, &list, NULL);
   y = y ? transform(l, y) : NULL;
-  return y && hd_lower_output(l, 0, y);
+  return hd_lower_output(l, 0, y);
 }
