@@ -87,7 +87,7 @@ static LLVMValueRef of_thread(hd_emit_t *e, bool is_rest, unsigned bits) {
                  : LLVMBuildLShr(B, thread, constant(e, bits), "");
 }
 
-static LLVMValueRef make(hd_emit_t *e, hd_builtin_t builtin) {
+static LLVMValueRef make_builtin(hd_emit_t *e, hd_builtin_t builtin) {
   switch (builtin) {
   case HD_BUILTIN_THREAD:
     if (e->host)
@@ -138,12 +138,12 @@ static LLVMValueRef make(hd_emit_t *e, hd_builtin_t builtin) {
 // Special registers are read once, at the entry, where they serve all blocks.
 LLVMValueRef hd_emit_builtin(hd_emit_t *e, hd_builtin_t builtin) {
   if (e->host)
-    return make(e, builtin);
+    return make_builtin(e, builtin);
   LLVMValueRef *value = &e->builtins[builtin];
   if (!*value) {
     LLVMBuilderRef outer = e->builder;
     e->builder = e->entry_builder;
-    *value = make(e, builtin);
+    *value = make_builtin(e, builtin);
     e->builder = outer;
   }
   return *value;

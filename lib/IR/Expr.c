@@ -26,8 +26,9 @@ const hd_builtin_info_t *hd_builtin_info(hd_builtin_t builtin) {
   return &builtins[builtin];
 }
 
-static hd_expr_t *make(hd_arena_t *arena, hd_expr_kind_t kind, hd_type_t type,
-                       const hd_expr_t *const *operands, unsigned count) {
+static hd_expr_t *make_expr(hd_arena_t *arena, hd_expr_kind_t kind,
+                            hd_type_t type, const hd_expr_t *const *operands,
+                            unsigned count) {
   hd_expr_t *e =
       hd_arena_alloc(arena, sizeof(hd_expr_t) + count * sizeof(operands[0]));
   e->kind = (uint8_t)kind;
@@ -55,14 +56,14 @@ const hd_expr_t *hd_expr_with(hd_arena_t *arena, const hd_expr_t *e,
 }
 
 const hd_expr_t *hd_expr_int(hd_arena_t *arena, hd_type_t type, int64_t value) {
-  hd_expr_t *e = make(arena, HD_EXPR_CONST, type, NULL, 0);
+  hd_expr_t *e = make_expr(arena, HD_EXPR_CONST, type, NULL, 0);
   e->u.i = value;
   return e;
 }
 
 const hd_expr_t *hd_expr_float(hd_arena_t *arena, hd_type_t type,
                                double value) {
-  hd_expr_t *e = make(arena, HD_EXPR_CONST, type, NULL, 0);
+  hd_expr_t *e = make_expr(arena, HD_EXPR_CONST, type, NULL, 0);
   e->u.f = value;
   return e;
 }
@@ -78,20 +79,20 @@ const hd_expr_t *hd_expr_i32(hd_arena_t *arena, int64_t value) {
 const hd_expr_t *hd_expr_var(hd_arena_t *arena, const hd_var_t *var) {
   hd_expr_kind_t kind =
       var->kind == HD_VAR_TENSOR ? HD_EXPR_TENSOR : HD_EXPR_VAR;
-  hd_expr_t *e = make(arena, kind, var->type, NULL, 0);
+  hd_expr_t *e = make_expr(arena, kind, var->type, NULL, 0);
   e->u.var = var;
   return e;
 }
 
 const hd_expr_t *hd_expr_builtin(hd_arena_t *arena, hd_builtin_t builtin) {
-  hd_expr_t *e = make(arena, HD_EXPR_BUILTIN, hd_type(HD_I32), NULL, 0);
+  hd_expr_t *e = make_expr(arena, HD_EXPR_BUILTIN, hd_type(HD_I32), NULL, 0);
   e->u.builtin = builtin;
   return e;
 }
 
 const hd_expr_t *hd_expr_unary(hd_arena_t *arena, hd_expr_kind_t kind,
                                const hd_expr_t *a) {
-  return make(arena, kind, a->type, &a, 1);
+  return make_expr(arena, kind, a->type, &a, 1);
 }
 
 const hd_expr_t *hd_expr_binary(hd_arena_t *arena, hd_expr_kind_t kind,
@@ -100,20 +101,21 @@ const hd_expr_t *hd_expr_binary(hd_arena_t *arena, hd_expr_kind_t kind,
   hd_type_t type = infos[kind].form == HD_FORM_COMPARE
                        ? hd_type_vector(HD_BOOL, a->type.lanes)
                        : a->type;
-  return make(arena, kind, type, operands, 2);
+  return make_expr(arena, kind, type, operands, 2);
 }
 
 const hd_expr_t *hd_expr_select(hd_arena_t *arena, const hd_expr_t *condition,
                                 const hd_expr_t *then,
                                 const hd_expr_t *otherwise) {
   const hd_expr_t *operands[] = {condition, then, otherwise};
-  return make(arena, HD_EXPR_SELECT, then->type, operands, 3);
+  return make_expr(arena, HD_EXPR_SELECT, then->type, operands, 3);
 }
 
 const hd_expr_t *hd_expr_cast(hd_arena_t *arena, hd_type_t type,
                               const hd_expr_t *a) {
-  return hd_type_equal(type, a->type) ? a
-                                      : make(arena, HD_EXPR_CAST, type, &a, 1);
+  return hd_type_equal(type, a->type)
+             ? a
+             : make_expr(arena, HD_EXPR_CAST, type, &a, 1);
 }
 
 const hd_expr_t *hd_expr_access(hd_arena_t *arena, hd_expr_kind_t kind,
@@ -121,7 +123,7 @@ const hd_expr_t *hd_expr_access(hd_arena_t *arena, hd_expr_kind_t kind,
                                 const hd_expr_t *const *operands,
                                 unsigned num_operands) {
   hd_type_t type = hd_type_vector((hd_scalar_t)tensor->type.scalar, lanes);
-  hd_expr_t *e = make(arena, kind, type, operands, num_operands);
+  hd_expr_t *e = make_expr(arena, kind, type, operands, num_operands);
   e->u.var = tensor;
   return e;
 }
@@ -130,7 +132,7 @@ const hd_expr_t *hd_expr_access_linear(hd_arena_t *arena, hd_expr_kind_t kind,
                                        const hd_var_t *tensor, unsigned lanes,
                                        const hd_expr_t *offset) {
   hd_type_t type = hd_type_vector((hd_scalar_t)tensor->type.scalar, lanes);
-  hd_expr_t *e = make(arena, kind, type, &offset, 1);
+  hd_expr_t *e = make_expr(arena, kind, type, &offset, 1);
   e->u.var = tensor;
   e->linear = true;
   return e;
@@ -140,7 +142,7 @@ const hd_expr_t *hd_expr_make(hd_arena_t *arena, hd_expr_kind_t kind,
                               hd_type_t type, const hd_expr_t *like,
                               const hd_expr_t *const *operands,
                               unsigned num_operands) {
-  hd_expr_t *e = make(arena, kind, type, operands, num_operands);
+  hd_expr_t *e = make_expr(arena, kind, type, operands, num_operands);
   if (like) {
     e->u = like->u;
     e->loc = like->loc;

@@ -33,8 +33,9 @@ static bool is_permutation(const uint32_t *order, unsigned rank) {
   return true;
 }
 
-static hd_mapping_t *make(hd_arena_t *arena, hd_mapping_kind_t kind,
-                          const int64_t *dims, unsigned rank, int64_t workers) {
+static hd_mapping_t *make_mapping(hd_arena_t *arena, hd_mapping_kind_t kind,
+                                  const int64_t *dims, unsigned rank,
+                                  int64_t workers) {
   hd_mapping_t *m = HD_ARENA_NEW(arena, hd_mapping_t);
   int64_t *copy = HD_ARENA_ARRAY(arena, int64_t, rank);
   memcpy(copy, dims, rank * sizeof(*copy));
@@ -63,8 +64,8 @@ static const hd_mapping_t *make_leaf(hd_arena_t *arena, hd_mapping_kind_t kind,
   if (!product_of(dims, rank, &product) ||
       (order && !is_permutation(order, rank)))
     return NULL;
-  hd_mapping_t *m =
-      make(arena, kind, dims, rank, kind == HD_MAPPING_SPATIAL ? product : 1);
+  hd_mapping_t *m = make_mapping(arena, kind, dims, rank,
+                                 kind == HD_MAPPING_SPATIAL ? product : 1);
   bool sorted = true;
   for (unsigned i = 0; order && i < rank; ++i)
     sorted &= order[i] == i;
@@ -102,8 +103,8 @@ const hd_mapping_t *hd_mapping_compose(hd_arena_t *arena,
   }
   if (!product_of(dims, left->rank, &product))
     return NULL;
-  hd_mapping_t *m = make(arena, HD_MAPPING_COMPOSE, dims, left->rank,
-                         left->workers * right->workers);
+  hd_mapping_t *m = make_mapping(arena, HD_MAPPING_COMPOSE, dims, left->rank,
+                                 left->workers * right->workers);
   m->left = left;
   m->right = right;
   m->size += left->size + right->size;
@@ -116,7 +117,7 @@ const hd_mapping_t *hd_mapping_auto(hd_arena_t *arena, const int64_t *dims,
   int64_t product;
   if (!product_of(dims, rank, &product) || workers < 1 || workers > max_product)
     return NULL;
-  return make(arena, HD_MAPPING_AUTO, dims, rank, workers);
+  return make_mapping(arena, HD_MAPPING_AUTO, dims, rank, workers);
 }
 
 const hd_mapping_t *hd_mapping_custom(hd_arena_t *arena, int64_t workers,
@@ -128,7 +129,7 @@ const hd_mapping_t *hd_mapping_custom(hd_arena_t *arena, int64_t workers,
   if (!product_of(dims, rank, &product) || workers < 1 || count < 1 ||
       count > max_product || workers > max_product / count)
     return NULL;
-  hd_mapping_t *m = make(arena, HD_MAPPING_CUSTOM, dims, rank, workers);
+  hd_mapping_t *m = make_mapping(arena, HD_MAPPING_CUSTOM, dims, rank, workers);
   m->worker = worker;
   m->repeat = repeat;
   m->count = count;
@@ -141,8 +142,8 @@ const hd_mapping_t *hd_mapping_within(hd_arena_t *arena,
                                       const hd_expr_t *const *bounds) {
   if (inner->size >= HD_MAPPING_MAX_SIZE)
     return NULL;
-  hd_mapping_t *m =
-      make(arena, HD_MAPPING_WITHIN, inner->dims, inner->rank, inner->workers);
+  hd_mapping_t *m = make_mapping(arena, HD_MAPPING_WITHIN, inner->dims,
+                                 inner->rank, inner->workers);
   m->left = inner;
   m->size += inner->size;
   m->bounds = copy_exprs(arena, bounds, inner->rank);
@@ -155,7 +156,7 @@ hd_mapping_idle(hd_arena_t *arena, const hd_mapping_t *inner, int64_t workers) {
       inner->size >= HD_MAPPING_MAX_SIZE)
     return NULL;
   hd_mapping_t *m =
-      make(arena, HD_MAPPING_IDLE, inner->dims, inner->rank, workers);
+      make_mapping(arena, HD_MAPPING_IDLE, inner->dims, inner->rank, workers);
   m->left = inner;
   m->size += inner->size;
   return m;

@@ -119,7 +119,8 @@ static void put_bytes(hd_kernel_draft_t *draft, const hd_definition_t *d,
                           (unsigned)lanes));
 }
 
-static bool make(hd_rules_t *rules, const hd_definition_t *d, int64_t lanes) {
+static bool make_pointwise(hd_rules_t *rules, const hd_definition_t *d,
+                           int64_t lanes) {
   hd_kernel_draft_t draft;
   hd_draft_begin(&draft, rules);
   int64_t points = hd_flat_points(d->indices, d->num_indices);
@@ -141,6 +142,6 @@ static bool make(hd_rules_t *rules, const hd_definition_t *d, int64_t lanes) {
 
 void hd_rule_pointwise(hd_rules_t *rules, const hd_definition_t *d) {
   int64_t lanes = choose_lanes(d, hd_flat_points(d->indices, d->num_indices));
-  if (!make(rules, d, lanes))
-    make(rules, d, 1);
+  if (!make_pointwise(rules, d, lanes))
+    make_pointwise(rules, d, 1);
 }

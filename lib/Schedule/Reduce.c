@@ -276,7 +276,7 @@ static void place_thread(maker_t *m) {
   m->element = fast ? high : low;
 }
 
-static void make(hd_rules_t *rules, maker_t *m) {
+static void make_reduction(hd_rules_t *rules, maker_t *m) {
   hd_kernel_draft_t *draft = &m->draft;
   const hd_definition_t *d = m->reduced.definition;
   const hd_term_t *term = m->reduced.reduction;
@@ -337,6 +337,6 @@ bool hd_rule_reduce(hd_rules_t *rules, const hd_definition_t *d) {
   }
   if (!hd_can_share(m->reduced.reduction) || !choose_groups(m))
     return false;
-  make(rules, m);
+  make_reduction(rules, m);
   return true;
 }

@@ -296,7 +296,7 @@ static void declare_kept(hd_row_maker_t *m) {
   }
 }
 
-static void make(hd_rules_t *rules, hd_rows_t *rows) {
+static void make_rows(hd_rules_t *rules, hd_rows_t *rows) {
   hd_row_maker_t m = {.rows = rows};
   hd_draft_begin(&m.draft, rules);
   place_thread(&m);
@@ -347,7 +347,7 @@ size_t hd_rule_rows(hd_rules_t *rules, size_t first) {
   hd_arena_t *arena = &rules->module->arena;
   for (size_t end = end_of_run(arena, rules->flat, first); end > first; end--)
     if (is_run(arena, rules->flat, first, end, &rows)) {
-      make(rules, &rows);
+      make_rows(rules, &rows);
       forget_inner(rules->flat, &rows);
       return end - first;
     }

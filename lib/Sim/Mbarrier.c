@@ -193,7 +193,7 @@ static bool is_over(hd_sim_resident_t *block, hd_sim_mbarrier_t *m,
 
 // --- The functions ---
 
-static hd_sim_mbarrier_t *make(hd_sim_task_t *task, uint32_t offset) {
+static hd_sim_mbarrier_t *make_mbarrier(hd_sim_task_t *task, uint32_t offset) {
   hd_sim_resident_t *block = hd_sim_resident_of(task);
   hd_sim_run_t *run = hd_sim_run_of(task);
   for (uint32_t i = 0; i < block->num_mbarriers; i++)
@@ -242,7 +242,7 @@ void hd_sim_mbarrier_init(hd_sim_thread_t *thread, uint64_t *slots) {
     hd_sim_refuse(task, HD_E0704, site_of(slots),
                   "%s makes an mbarrier for %d arrivals; it can take 1 to %d",
                   hd_sim_thread_name(task, me), count, MOST_COUNT);
-  hd_sim_mbarrier_t *m = make(task, offset_of(task, slots));
+  hd_sim_mbarrier_t *m = make_mbarrier(task, offset_of(task, slots));
   uint32_t index = (uint32_t)(m - block->mbarriers);
   if (run->sanitizer && index >= HD_SIM_MBARRIERS)
     hd_sim_refuse(task, HD_E0704, site_of(slots),

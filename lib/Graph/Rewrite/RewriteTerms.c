@@ -10,8 +10,8 @@ static bool is_float(hd_scalar_t type) {
   return hd_scalar_class(type) == HD_CLASS_FLOAT;
 }
 
-static hd_attribute_t *make(hd_arena_t *arena, const char *name,
-                            hd_attribute_kind_t kind) {
+static hd_attribute_t *make_attribute(hd_arena_t *arena, const char *name,
+                                      hd_attribute_kind_t kind) {
   hd_attribute_t *a = HD_ARENA_NEW(arena, hd_attribute_t);
   a->name = name;
   a->kind = kind;
@@ -25,8 +25,8 @@ static hd_attribute_t *evaluate_one(const hd_rule_attribute_t *a,
   bool floats = is_float(hd_binding_type(b, a->term->type));
   if (!hd_binding_number(b, a->term, 0, &number))
     return NULL;
-  hd_attribute_t *made =
-      make(arena, a->name, floats ? HD_ATTRIBUTE_FLOAT : HD_ATTRIBUTE_INT);
+  hd_attribute_t *made = make_attribute(
+      arena, a->name, floats ? HD_ATTRIBUTE_FLOAT : HD_ATTRIBUTE_INT);
   if (floats)
     made->u.f = number.f;
   else
@@ -54,8 +54,8 @@ static hd_attribute_t *evaluate_list(const char *name,
         hd_vec_push(arena, &ints, number.i);
     }
   }
-  hd_attribute_t *made =
-      make(arena, name, floats ? HD_ATTRIBUTE_FLOATS : HD_ATTRIBUTE_INTS);
+  hd_attribute_t *made = make_attribute(
+      arena, name, floats ? HD_ATTRIBUTE_FLOATS : HD_ATTRIBUTE_INTS);
   static const int64_t none;
   static const double no_number;
   made->count = floats ? numbers.size : ints.size;
@@ -77,13 +77,13 @@ hd_attribute_t *hd_rule_evaluate(const hd_rule_attribute_t *a,
   case HD_RULE_LIST:
     return evaluate_list(a->name, a->terms, a->count, b, arena);
   case HD_RULE_TYPE:
-    made = make(arena, a->name, HD_ATTRIBUTE_TYPE);
+    made = make_attribute(arena, a->name, HD_ATTRIBUTE_TYPE);
     made->u.type = hd_binding_type(b, a->type);
     if (a->narrow)
       made->u.type = hd_precision_operand(precision, made->u.type);
     return made;
   case HD_RULE_RANK:
-    made = make(arena, a->name, HD_ATTRIBUTE_INT);
+    made = make_attribute(arena, a->name, HD_ATTRIBUTE_INT);
     made->u.i = hd_binding_rank(b, a->pack);
     return made;
   }
@@ -135,8 +135,8 @@ static const hd_attribute_t *default_of(const hd_task_t *task, const char *name,
       continue;
     bool floats =
         !(hd_task_type_scalars(value->type) & ~hd_scalar_set("float"));
-    hd_attribute_t *a =
-        make(arena, name, floats ? HD_ATTRIBUTE_FLOAT : HD_ATTRIBUTE_INT);
+    hd_attribute_t *a = make_attribute(
+        arena, name, floats ? HD_ATTRIBUTE_FLOAT : HD_ATTRIBUTE_INT);
     if (floats)
       a->u.f = value->initial->u.f;
     else

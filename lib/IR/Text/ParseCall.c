@@ -20,9 +20,10 @@ typedef struct args {
   bool are_words[MAX_ARGS]; // relaxed, device ...
 } args_t;
 
-static const hd_expr_t *make(hd_parser_t *p, hd_expr_kind_t kind,
-                             hd_type_t type, hd_loc_t loc,
-                             const hd_expr_t *const *operands, unsigned count) {
+static const hd_expr_t *make_expr(hd_parser_t *p, hd_expr_kind_t kind,
+                                  hd_type_t type, hd_loc_t loc,
+                                  const hd_expr_t *const *operands,
+                                  unsigned count) {
   hd_expr_t like = {.loc = loc};
   return hd_expr_make(p->arena, kind, type, &like, operands, count);
 }
@@ -104,7 +105,7 @@ static hd_parsed_t conversion(hd_parser_t *p, hd_type_t type, hd_loc_t loc,
       if (!(operands[i] = hd_coerce(p, args->values[i], lane)))
         return failed;
     return (hd_parsed_t){
-        make(p, HD_EXPR_VECTOR, type, loc, operands, args->count), false};
+        make_expr(p, HD_EXPR_VECTOR, type, loc, operands, args->count), false};
   }
   if (!count_is(p, loc, name, args, 1))
     return failed;
@@ -125,9 +126,10 @@ static hd_parsed_t conversion(hd_parser_t *p, hd_type_t type, hd_loc_t loc,
   if (!value.e || hd_type_equal(value.e->type, type))
     return (hd_parsed_t){value.e, false};
   if (value.e->type.lanes == type.lanes)
-    return (hd_parsed_t){make(p, HD_EXPR_CAST, type, loc, &value.e, 1), false};
+    return (hd_parsed_t){make_expr(p, HD_EXPR_CAST, type, loc, &value.e, 1),
+                         false};
   if (value.e->type.lanes == 1 && hd_type_equal(value.e->type, lane))
-    return (hd_parsed_t){make(p, HD_EXPR_VECTOR, type, loc, &value.e, 1),
+    return (hd_parsed_t){make_expr(p, HD_EXPR_VECTOR, type, loc, &value.e, 1),
                          false};
   hd_error(p->diags, loc, HD_E0203, hd_type_name(lane),
            hd_type_name(value.e->type));
@@ -149,7 +151,7 @@ static hd_parsed_t bitcast(hd_parser_t *p, hd_loc_t loc) {
              hd_type_name(e->type));
     return failed;
   }
-  return (hd_parsed_t){make(p, HD_EXPR_BITCAST, type, loc, &e, 1), false};
+  return (hd_parsed_t){make_expr(p, HD_EXPR_BITCAST, type, loc, &e, 1), false};
 }
 
 // bits(T): of a value of that type, a bare number.
