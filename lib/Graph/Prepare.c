@@ -19,7 +19,7 @@ static bool is_prepared(const split_t *s, const hd_node_t *node) {
 }
 
 // Enters, once, what comes into one of the two from outside.
-static void use(split_t *s, bool rest, const hd_value_t *value) {
+static void enter_used(split_t *s, bool rest, const hd_value_t *value) {
   hd_graph_t *graph = rest ? s->rest : s->prepare;
   bool prepared = !value->constant && hd_ptr_map_get(&s->known, value);
   if (hd_ptr_map_get(&s->used[rest], value))
@@ -38,7 +38,7 @@ static void place(split_t *s, const hd_node_t *node) {
   hd_graph_t *graph = rest ? s->rest : s->prepare;
   hd_vec_push(s->arena, &graph->nodes, node);
   for (uint32_t i = 0; i < node->num_inputs; i++)
-    use(s, rest, node->inputs[i]);
+    enter_used(s, rest, node->inputs[i]);
   for (uint32_t i = 0; !rest && i < node->num_outputs; i++)
     hd_ptr_map_set(s->arena, &s->known, node->outputs[i], node);
 }
@@ -62,7 +62,7 @@ void hd_graph_split(hd_arena_t *arena, const hd_graph_t *graph,
   for (size_t i = 0; i < graph->nodes.size; i++)
     place(&s, graph->nodes.data[i]);
   for (size_t i = 0; i < graph->outputs.size; i++) {
-    use(&s, true, graph->outputs.data[i]);
+    enter_used(&s, true, graph->outputs.data[i]);
     hd_vec_push(arena, &s.rest->outputs, graph->outputs.data[i]);
   }
   hd_graph_settle_groups(arena, s.prepare);

@@ -10,8 +10,8 @@ enum { WORKSPACE_ALIGN = 256 };
 
 // A step uses a workspace: that lives then, and if it was there before the loop
 // that the step is in, until the last turn has ended.
-static void use(const hd_program_t *p, hd_lifetime_t *life, size_t step,
-                int64_t declared) {
+static void use_workspace(const hd_program_t *p, hd_lifetime_t *life,
+                          size_t step, int64_t declared) {
   size_t first = step, last = step;
   for (int64_t loop = p->steps.data[step]->loop; loop != declared && loop >= 0;
        loop = p->steps.data[loop]->loop) {
@@ -43,8 +43,8 @@ static hd_lifetime_t *find_lifetimes(hd_program_t *p) {
           p->views.data[(uint32_t)slot - params].base >= 0)
         slot = p->views.data[(uint32_t)slot - params].base;
       if (slot >= (int)params)
-        use(p, &lives[(uint32_t)slot - params], i,
-            p->views.data[(uint32_t)slot - params].loop);
+        use_workspace(p, &lives[(uint32_t)slot - params], i,
+                      p->views.data[(uint32_t)slot - params].loop);
     }
   }
   return lives;

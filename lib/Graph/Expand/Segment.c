@@ -188,7 +188,7 @@ void hd_segment_begin(hd_expander_t *x) {
 
 // Enters a value that the segment needs; what it does not give itself comes
 // from outside.
-static void use(hd_expander_t *x, const hd_value_t *value) {
+static void enter_used(hd_expander_t *x, const hd_value_t *value) {
   hd_arena_t *arena = hd_expander_arena(x);
   if (!value || hd_ptr_map_get(&x->used, value))
     return;
@@ -205,7 +205,7 @@ void hd_segment_end(hd_expander_t *x) {
   hd_arena_t *arena = hd_expander_arena(x);
   hd_graph_t *segment = x->segment;
   for (size_t i = 0; i < segment->outputs.size; i++)
-    use(x, segment->outputs.data[i]);
+    enter_used(x, segment->outputs.data[i]);
   // Backwards, so that what needs a node has been seen before it.
   bool *needed = HD_ARENA_ARRAY(arena, bool, segment->nodes.size + 1);
   for (size_t i = segment->nodes.size; i-- > 0;) {
@@ -213,7 +213,7 @@ void hd_segment_end(hd_expander_t *x) {
     for (uint32_t k = 0; k < node->num_outputs; k++)
       needed[i] |= hd_ptr_map_get(&x->used, node->outputs[k]) != NULL;
     for (uint32_t k = 0; needed[i] && k < node->num_inputs; k++)
-      use(x, node->inputs[k]);
+      enter_used(x, node->inputs[k]);
   }
   size_t kept = 0;
   for (size_t i = 0; i < segment->nodes.size; i++)

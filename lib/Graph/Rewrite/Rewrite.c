@@ -158,7 +158,7 @@ static bool plant(rewriter_t *w) {
 }
 
 // Whether the rule was used.
-static bool use(rewriter_t *w, hd_rule_t *rule, hd_rw_node_t *node) {
+static bool use_rule(rewriter_t *w, hd_rule_t *rule, hd_rw_node_t *node) {
   hd_rw_match_t m = {.g = &w->g, .rule = rule};
   bool changed = false;
   hd_arena_init_local(&w->scratch, &w->g.module->context->budget);
@@ -199,7 +199,7 @@ static bool use_any(rewriter_t *w, hd_rw_node_t *node) {
   const rule_list_t *rules =
       hd_ptr_map_get(&w->by_key, hd_rw_node_key(&node->node));
   for (size_t i = 0; rules && i < rules->size && !is_spent(w); i++)
-    if (use(w, rules->data[i], node))
+    if (use_rule(w, rules->data[i], node))
       return true;
   return false;
 }

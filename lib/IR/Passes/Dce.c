@@ -30,7 +30,7 @@ static bool use_var(void *argument, const hd_expr_t *e) {
   return true;
 }
 
-static const hd_stmt_t *use(dce_t *d, const hd_stmt_t *stmt) {
+static const hd_stmt_t *use_all_of(dce_t *d, const hd_stmt_t *stmt) {
   hd_walk_stmt(stmt, use_var, d);
   return stmt;
 }
@@ -82,23 +82,25 @@ static const hd_stmt_t *sweep_blocks(dce_t *d, const hd_stmt_t *stmt) {
     return NULL;
   if (stmt->kind == HD_STMT_IF && blocks[0].size == 0 && blocks[1].size > 0)
     stmt = turn_around(d, stmt);
-  return use(d, stmt);
+  return use_all_of(d, stmt);
 }
 
 static const hd_stmt_t *sweep_stmt(dce_t *d, const hd_stmt_t *stmt) {
   switch ((hd_stmt_kind_t)stmt->kind) {
   case HD_STMT_LET:
-    return is_used(d, stmt->u.let.var) || !is_pure(stmt) ? use(d, stmt) : NULL;
+    return is_used(d, stmt->u.let.var) || !is_pure(stmt) ? use_all_of(d, stmt)
+                                                         : NULL;
   case HD_STMT_DECLARE:
-    return is_used(d, stmt->u.declare.var) || !is_pure(stmt) ? use(d, stmt)
-                                                             : NULL;
+    return is_used(d, stmt->u.declare.var) || !is_pure(stmt)
+               ? use_all_of(d, stmt)
+               : NULL;
   case HD_STMT_STORE:
     if (is_dead_store(d, stmt))
       return NULL;
     hd_ptr_map_set(d->arena, &d->used, stmt->u.store.var, stmt->u.store.var);
-    return use(d, stmt);
+    return use_all_of(d, stmt);
   case HD_STMT_EVAL:
-    return is_pure(stmt) ? NULL : use(d, stmt);
+    return is_pure(stmt) ? NULL : use_all_of(d, stmt);
   case HD_STMT_FOR:
   case HD_STMT_MAPFOR:
   case HD_STMT_WHILE:
@@ -114,7 +116,7 @@ static const hd_stmt_t *sweep_stmt(dce_t *d, const hd_stmt_t *stmt) {
   case HD_STMT_COUNT:
     break;
   }
-  return use(d, stmt);
+  return use_all_of(d, stmt);
 }
 
 // Up to the first statement that nothing follows.

@@ -45,8 +45,8 @@ static void declare(hd_graph_parser_t *g, entries_t *entries,
 
 // What has not been given is reported at the end, when it is known whether it
 // comes later.
-static const hd_value_t *use(hd_graph_parser_t *g, const char *name,
-                             hd_loc_t loc) {
+static const hd_value_t *use_value(hd_graph_parser_t *g, const char *name,
+                                   hd_loc_t loc) {
   hd_graph_entry_t *entry = find_entry(g, name);
   if (entry && entry->value)
     return entry->value;
@@ -137,7 +137,7 @@ static void resolve_outputs(hd_graph_parser_t *g, const results_t *outputs) {
       hd_error(g->p->diags, output->loc, HD_E0303, "a label");
     else if (output->label && entry && entry->value)
       entry->value->label = output->label;
-    const hd_value_t *value = use(g, output->name, output->loc);
+    const hd_value_t *value = use_value(g, output->name, output->loc);
     hd_vec_push(g->p->arena, &g->graph->outputs, value);
   }
 }
@@ -231,7 +231,7 @@ static bool parse_operands(hd_graph_parser_t *g, hd_node_t *node) {
       const char *name = hd_expect_name(p, &loc);
       if (!name)
         return false;
-      value = use(g, name, loc);
+      value = use_value(g, name, loc);
     }
     hd_vec_push(p->arena, &inputs, value);
     if (!hd_accept(p, ","))
