@@ -156,7 +156,7 @@ typedef struct job {
   bool ok;
 } job_t;
 
-static void run(void *argument) {
+static void run_job(void *argument) {
   job_t *job = argument;
   job->ok = hd_emit_kernel(job->e) && job->body(job->e, job->argument);
 }
@@ -170,12 +170,12 @@ bool hd_emit_run(hd_module_t *module, const hd_func_t *kernel,
   hd_emit_init(&e, module, kernel, options);
   job_t job = {&e, body, argument, false};
   hd_budget_t *budget = &module->context->budget;
-  hd_exhausted_t exhausted = hd_budget_guard(budget, run, &job);
+  hd_exhausted_t exhausted = hd_budget_guard(budget, run_job, &job);
   if (exhausted == HD_EXHAUSTED_NOTHING && e.retry) {
     hd_emit_fini(&e);
     hd_emit_init(&e, module, kernel, options);
     e.in_memory = true;
-    exhausted = hd_budget_guard(budget, run, &job);
+    exhausted = hd_budget_guard(budget, run_job, &job);
   }
   hd_emit_fini(&e);
   hd_times_leave(times, part);

@@ -31,8 +31,8 @@ static void end_outputs(const search_t *s, hd_host_tensor_t *outputs) {
 }
 
 // Runs it with the first steps done, up to a limit.
-static bool run(search_t *s, hd_device_t *device, bool limited, uint64_t limit,
-                hd_host_tensor_t *outputs) {
+static bool run_steps(search_t *s, hd_device_t *device, bool limited,
+                      uint64_t limit, hd_host_tensor_t *outputs) {
   hd_steps_t *steps = &s->module->context->steps;
   hd_session_options_t options = *s->options;
   options.watch = NULL;
@@ -86,7 +86,7 @@ static bool is_wrong(search_t *s, const hd_host_tensor_t *outputs) {
 static bool try_limit(search_t *s, bool limited, uint64_t limit, bool *wrong) {
   hd_host_tensor_t *outputs = HD_ARENA_ARRAY(
       &s->module->arena, hd_host_tensor_t, s->graph->outputs.size + 1);
-  bool ok = run(s, s->device, limited, limit, outputs);
+  bool ok = run_steps(s, s->device, limited, limit, outputs);
   *wrong = ok && is_wrong(s, outputs);
   end_outputs(s, outputs);
   return ok;
@@ -130,7 +130,7 @@ bool hd_bisect(hd_module_t *module, const hd_graph_t *graph,
       HD_ARENA_ARRAY(&module->arena, hd_host_tensor_t, graph->outputs.size + 1);
   steps->watch = note;
   steps->watch_argument = &s;
-  bool ok = run(&s, NULL, true, 0, s.truth) && search(&s, progress);
+  bool ok = run_steps(&s, NULL, true, 0, s.truth) && search(&s, progress);
   end_outputs(&s, s.truth);
   *steps = before;
   return ok;

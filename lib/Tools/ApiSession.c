@@ -224,7 +224,7 @@ static bool copy_input(call_t *call, size_t i) {
   return true;
 }
 
-static void run(void *argument) {
+static void run_session(void *argument) {
   call_t *call = argument;
   for (size_t i = 0; i < call->session->graph->inputs.size; i++)
     if (!copy_input(call, i))
@@ -250,7 +250,7 @@ hidet_status_t hidet_session_run(hidet_session_t *session,
     hd_api_fail(context, "an array for each input and output is needed");
     return HIDET_USAGE;
   }
-  hidet_status_t status = hd_api_call(context, run, &call);
+  hidet_status_t status = hd_api_call(context, run_session, &call);
   end_tensors(session->inputs, size_inputs);
   if (status != HIDET_OK)
     end_tensors(session->outputs, size_outputs);

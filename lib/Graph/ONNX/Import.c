@@ -91,7 +91,7 @@ static void close_folder(void *argument) {
     close(im->folder_fd);
 }
 
-static bool run(hd_onnx_import_t *im, size_t size) {
+static bool import_model(hd_onnx_import_t *im, size_t size) {
   hd_arena_t scratch;
   hd_arena_init_local(&scratch, &im->context->budget);
   hd_cleanup_t cleanup;
@@ -124,7 +124,7 @@ hd_module_t *hd_onnx_import_memory(hd_context_t *context, const char *name,
                          .name = name,
                          .bytes = bytes,
                          .folder = folder};
-  return finish(module, run(&im, size));
+  return finish(module, import_model(&im, size));
 }
 
 hd_module_t *hd_onnx_import(hd_context_t *context, const char *path) {
@@ -145,7 +145,7 @@ hd_module_t *hd_onnx_import(hd_context_t *context, const char *path) {
   bool mapped = !file->on_heap && file->size > 0;
   if (mapped)
     madvise(file->data, file->size, MADV_RANDOM);
-  bool ok = run(&im, file->size);
+  bool ok = import_model(&im, file->size);
   if (mapped)
     madvise(file->data, file->size, MADV_NORMAL);
   return finish(module, ok);

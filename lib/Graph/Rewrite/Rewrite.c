@@ -235,7 +235,7 @@ static bool sweep(rewriter_t *w) {
   return any;
 }
 
-static bool run(rewriter_t *w) {
+static bool run_rules(rewriter_t *w) {
   if (!find_rules(w) || !hd_rw_settle(&w->g))
     return false;
   while (!is_spent(w) && sweep(w)) {
@@ -284,7 +284,7 @@ static bool rewrite(hd_module_t *module, const hd_graph_t *graph,
   bool ok = hd_rw_begin(&w.g, module, graph);
   w.g.precision = w.options->precision;
   w.most_steps = 1000 + 50 * (int64_t)graph->nodes.size;
-  ok = ok && run(&w);
+  ok = ok && run_rules(&w);
   if (ok && stats)
     add_stats(&w, stats);
   if (ok)
