@@ -162,7 +162,7 @@ static void add_waiting(const hd_composer_t *c, const hd_node_t *node) {
   }
 }
 
-static void take(hd_composer_t *c) {
+static void take_set(hd_composer_t *c) {
   for (size_t i = c->low; i < c->high; i++)
     if (c->in[i])
       c->nodes[i].state = HD_COMPOSE_TAKEN;
@@ -213,7 +213,7 @@ static void add_rest(hd_composer_t *c) {
   for (size_t i = c->low; i < c->high; i++)
     c->in[i] |= c->nodes[i].state == HD_COMPOSE_WAITS;
   if (is_composable(c)) {
-    take(c);
+    take_set(c);
     return;
   }
   for (size_t i = c->low; i < c->high; i++) {
@@ -252,7 +252,7 @@ static unsigned search(hd_composer_t *c, size_t first) {
       c->in[i] = true;
       add_waiting(c, info->node);
       if (is_composable(c)) {
-        take(c);
+        take_set(c);
         reductions++;
       }
     }

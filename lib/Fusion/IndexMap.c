@@ -43,7 +43,8 @@ static const hd_term_t *operate(const solver_t *s, hd_expr_kind_t op,
 }
 
 // Takes x / c or x % c apart.
-static bool take(const hd_term_t **term, hd_expr_kind_t op, int64_t *value) {
+static bool take_apart(const hd_term_t **term, hd_expr_kind_t op,
+                       int64_t *value) {
   const hd_term_t *t = *term;
   if (t->kind != HD_TERM_OPERATOR || t->u.op != op ||
       t->operands[1]->kind != HD_TERM_CONST || t->operands[1]->u.i <= 0)
@@ -55,8 +56,8 @@ static bool take(const hd_term_t **term, hd_expr_kind_t op, int64_t *value) {
 
 static bool digit_of(const hd_term_t *atom, digit_t *digit) {
   *digit = (digit_t){.divisor = 1, .modulus = INT64_MAX};
-  take(&atom, HD_EXPR_MOD, &digit->modulus);
-  take(&atom, HD_EXPR_DIV, &digit->divisor);
+  take_apart(&atom, HD_EXPR_MOD, &digit->modulus);
+  take_apart(&atom, HD_EXPR_DIV, &digit->divisor);
   if (atom->kind != HD_TERM_INDEX)
     return false;
   digit->index = atom->u.index;

@@ -55,7 +55,7 @@ static void skip_spaces(reader_t *r) {
     r->next++;
 }
 
-static bool take(reader_t *r, const char *text) {
+static bool take_text(reader_t *r, const char *text) {
   skip_spaces(r);
   size_t size = strlen(text);
   if ((size_t)(r->end - r->next) < size || memcmp(r->next, text, size) != 0)
@@ -109,9 +109,9 @@ static bool parse_descr(reader_t *r) {
 }
 
 static bool parse_order(reader_t *r) {
-  if (take(r, "True"))
+  if (take_text(r, "True"))
     r->column_major = true;
-  else if (!take(r, "False"))
+  else if (!take_text(r, "False"))
     return malformed(r, "its 'fortran_order' is neither True nor False");
   return true;
 }
@@ -131,19 +131,19 @@ static bool parse_size(reader_t *r, int64_t *size) {
 }
 
 static bool parse_shape(reader_t *r) {
-  if (!take(r, "("))
+  if (!take_text(r, "("))
     return malformed(r, "its 'shape' is no tuple");
-  while (!take(r, ")")) {
+  while (!take_text(r, ")")) {
     if (r->rank == HD_TENSOR_MAX_RANK)
       return hd_error(r->diags, nowhere, HD_E0810, r->name,
                       "an array of more than 16 axes");
     if (!parse_size(r, &r->shape[r->rank]))
       return malformed(r, "its 'shape' is no tuple of sizes");
     r->rank++;
-    if (take(r, ","))
+    if (take_text(r, ","))
       continue;
     // (3) is a number in Python, not a tuple.
-    if (r->rank < 2 || !take(r, ")"))
+    if (r->rank < 2 || !take_text(r, ")"))
       return malformed(r, "its 'shape' is no tuple of sizes");
     return true;
   }
@@ -157,11 +157,11 @@ static bool parse_header(reader_t *r) {
   } fields[] = {{"descr", parse_descr},
                 {"fortran_order", parse_order},
                 {"shape", parse_shape}};
-  if (!take(r, "{"))
+  if (!take_text(r, "{"))
     return malformed(r, "its header is no dict");
-  while (!take(r, "}")) {
+  while (!take_text(r, "}")) {
     char key[32];
-    if (!take_string(r, key, sizeof(key)) || !take(r, ":"))
+    if (!take_string(r, key, sizeof(key)) || !take_text(r, ":"))
       return malformed(r, "its header is no dict");
     unsigned i = 0;
     while (i < 3 && strcmp(fields[i].key, key) != 0)
@@ -172,9 +172,9 @@ static bool parse_header(reader_t *r) {
     r->seen |= 1u << i;
     if (!fields[i].parse(r))
       return false;
-    if (take(r, ","))
+    if (take_text(r, ","))
       continue;
-    if (!take(r, "}"))
+    if (!take_text(r, "}"))
       return malformed(r, "its header is no dict");
     break;
   }

@@ -245,7 +245,7 @@ void hd_sim_tma_load_multicast(hd_sim_thread_t *thread, uint64_t *slots) {
 // --- Stores ---
 
 // Takes what lies in shared memory now.
-static void take(hd_sim_task_t *task, hd_sim_bulk_t *store) {
+static void take_bytes(hd_sim_task_t *task, hd_sim_bulk_t *store) {
   if (store->taken)
     return;
   uint32_t bytes = span(&store->piece);
@@ -256,7 +256,7 @@ static void take(hd_sim_task_t *task, hd_sim_bulk_t *store) {
 }
 
 static void finish(hd_sim_task_t *task, hd_sim_bulk_t *store) {
-  take(task, store);
+  take_bytes(task, store);
   if (store->piece.map)
     hd_sim_box_write(&store->piece, store->taken, store->adds);
   else
@@ -341,7 +341,7 @@ void hd_sim_bulk_wait_read(hd_sim_thread_t *thread, uint64_t *slots) {
   hd_sim_task_t *task = hd_sim_task(thread);
   uint32_t group = waited_group(task, slots[0]);
   for (hd_sim_bulk_t *s = task->stores; s && s->group <= group; s = s->next)
-    take(task, s);
+    take_bytes(task, s);
   if (task->bulk_read < group)
     task->bulk_read = group;
 }

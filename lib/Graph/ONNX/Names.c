@@ -56,7 +56,7 @@ const char *hd_import_word(hd_arena_t *arena, const char *name) {
   return hd_arena_strndup(arena, word, size);
 }
 
-static const char *take(hd_onnx_import_t *im, const char *word) {
+static const char *take_name(hd_onnx_import_t *im, const char *word) {
   const char *name = hd_arena_strndup(im->arena, word, strlen(word));
   unsigned *next = HD_ARENA_NEW(im->scratch, unsigned);
   *next = 2;
@@ -72,12 +72,12 @@ const char *hd_import_identifier(hd_onnx_import_t *im, const char *name) {
   // The number to try next where it is taken.
   unsigned *next = hd_key_map_find_name(&im->names, word);
   if (!next)
-    return take(im, word);
+    return take_name(im, word);
   // Numbers only grow, so all the tries together are few.
   do
     snprintf(word + size, sizeof word - size, "_%u", (*next)++);
   while (hd_key_map_find_name(&im->names, word));
-  return take(im, word);
+  return take_name(im, word);
 }
 
 bool hd_import_bind(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
