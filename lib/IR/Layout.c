@@ -11,8 +11,8 @@ static int64_t constant(const hd_expr_t *e) {
 
 // Arithmetic that leaves out what constants settle, so that offsets print the
 // way a person would write them.
-static const hd_expr_t *add(hd_arena_t *arena, const hd_expr_t *a,
-                            const hd_expr_t *b) {
+static const hd_expr_t *add_offsets(hd_arena_t *arena, const hd_expr_t *a,
+                                    const hd_expr_t *b) {
   if (!a || hd_expr_is_int(a, 0))
     return b;
   if (hd_expr_is_int(b, 0))
@@ -80,7 +80,7 @@ static const hd_expr_t *linearize(hd_arena_t *arena, hd_type_t type,
     if (offset)
       offset =
           binary(arena, HD_EXPR_MUL, offset, convert(arena, type, shape[axis]));
-    offset = add(arena, offset, convert(arena, type, indices[axis]));
+    offset = add_offsets(arena, offset, convert(arena, type, indices[axis]));
   }
   return offset ? offset : integer(arena, type, 0);
 }
@@ -91,9 +91,10 @@ static const hd_expr_t *strided(hd_arena_t *arena, hd_type_t type,
                                 unsigned rank) {
   const hd_expr_t *offset = NULL;
   for (unsigned i = 0; i < rank; i++)
-    offset = add(arena, offset,
-                 binary(arena, HD_EXPR_MUL, convert(arena, type, indices[i]),
-                        convert(arena, type, item->values[i])));
+    offset =
+        add_offsets(arena, offset,
+                    binary(arena, HD_EXPR_MUL, convert(arena, type, indices[i]),
+                           convert(arena, type, item->values[i])));
   return offset ? offset : integer(arena, type, 0);
 }
 
@@ -110,8 +111,8 @@ static const hd_expr_t *tiled(hd_arena_t *arena, hd_type_t type,
     index[i] = binary(arena, HD_EXPR_DIV, x, size);
     index[rank + i] = binary(arena, HD_EXPR_MOD, x, size);
     const hd_expr_t *rounded =
-        add(arena, convert(arena, type, tensor->shape[i]),
-            integer(arena, type, tile - 1));
+        add_offsets(arena, convert(arena, type, tensor->shape[i]),
+                    integer(arena, type, tile - 1));
     const hd_expr_t *folded = hd_expr_fold(arena, rounded);
     shape[i] = binary(arena, HD_EXPR_DIV, folded ? folded : rounded, size);
     shape[rank + i] = size;
@@ -139,7 +140,7 @@ static const hd_expr_t *local_place(hd_arena_t *arena,
       if (place)
         place = binary(arena, HD_EXPR_MUL, place, integer(arena, type, dim));
       if (dim > 1)
-        place = add(arena, place, indices[axis]);
+        place = add_offsets(arena, place, indices[axis]);
       *count *= dim;
     }
     return place ? place : hd_expr_i32(arena, 0);
@@ -157,9 +158,9 @@ static const hd_expr_t *local_place(hd_arena_t *arena,
     const hd_expr_t *b =
         local_place(arena, mapping->right, inner, &inner_count);
     *count = outer_count * inner_count;
-    return add(arena,
-               binary(arena, HD_EXPR_MUL, a, integer(arena, type, inner_count)),
-               b);
+    return add_offsets(
+        arena, binary(arena, HD_EXPR_MUL, a, integer(arena, type, inner_count)),
+        b);
   }
   case HD_MAPPING_AUTO:
     // The verifier lets none of these be a layout.
@@ -242,9 +243,9 @@ static const hd_expr_t *swizzled_rows(hd_arena_t *arena,
     number =
         binary(arena, HD_EXPR_MUL, row, integer(arena, type, columns / group));
     if (columns > group)
-      number =
-          add(arena, number,
-              binary(arena, HD_EXPR_DIV, column, integer(arena, type, group)));
+      number = add_offsets(
+          arena, number,
+          binary(arena, HD_EXPR_DIV, column, integer(arena, type, group)));
   } else {
     number =
         binary(arena, HD_EXPR_DIV, row, integer(arena, type, group / columns));
@@ -256,9 +257,9 @@ static const hd_expr_t *swizzled_rows(hd_arena_t *arena,
   const hd_expr_t *place =
       hd_expr_binary(arena, HD_EXPR_BITXOR, column, number);
   const hd_expr_t *folded = hd_expr_fold(arena, place);
-  return add(arena,
-             binary(arena, HD_EXPR_MUL, row, integer(arena, type, columns)),
-             folded ? folded : place);
+  return add_offsets(
+      arena, binary(arena, HD_EXPR_MUL, row, integer(arena, type, columns)),
+      folded ? folded : place);
 }
 
 const hd_expr_t *hd_tensor_bare_offset(hd_arena_t *arena,

@@ -69,8 +69,8 @@ static const hd_expr_t *arith(nest_t *nest, hd_expr_kind_t kind,
   return folded ? folded : e;
 }
 
-static const hd_expr_t *add(nest_t *nest, const hd_expr_t *a,
-                            const hd_expr_t *b) {
+static const hd_expr_t *add_terms(nest_t *nest, const hd_expr_t *a,
+                                  const hd_expr_t *b) {
   if (hd_expr_is_int(a, 0))
     return b;
   if (hd_expr_is_int(b, 0))
@@ -156,8 +156,8 @@ static void take_compose(nest_t *nest, const hd_mapping_t *m,
   take_apart(nest, m->left, left, index);
   take_apart(nest, m->right, right, inner);
   for (unsigned a = 0; a < m->rank; ++a)
-    index[a] = add(nest, arith(nest, HD_EXPR_MUL, index[a], m->right->dims[a]),
-                   inner[a]);
+    index[a] = add_terms(
+        nest, arith(nest, HD_EXPR_MUL, index[a], m->right->dims[a]), inner[a]);
 }
 
 static void take_custom(nest_t *nest, const hd_mapping_t *m,

@@ -15,8 +15,8 @@ enum { MAX_FOLDED = 4096 };
 // What operators' functions may compute here.
 enum { MAX_MADE = 1 << 27 };
 
-static const hd_attribute_t *add(hd_lowering_t *l, hd_attributes_t *list,
-                                 hd_attribute_t like) {
+static const hd_attribute_t *
+add_attribute(hd_lowering_t *l, hd_attributes_t *list, hd_attribute_t like) {
   hd_attribute_t *a = HD_ARENA_NEW(hd_lower_arena(l), hd_attribute_t);
   *a = like;
   hd_vec_push(hd_lower_arena(l), list, a);
@@ -25,13 +25,15 @@ static const hd_attribute_t *add(hd_lowering_t *l, hd_attributes_t *list,
 
 void hd_attributes_int(hd_lowering_t *l, hd_attributes_t *list,
                        const char *name, int64_t value) {
-  add(l, list,
+  add_attribute(
+      l, list,
       (hd_attribute_t){name, HD_ATTRIBUTE_INT, .count = 0, .u.i = value});
 }
 
 void hd_attributes_float(hd_lowering_t *l, hd_attributes_t *list,
                          const char *name, double value) {
-  add(l, list,
+  add_attribute(
+      l, list,
       (hd_attribute_t){name, HD_ATTRIBUTE_FLOAT, .count = 0, .u.f = value});
 }
 
@@ -40,14 +42,15 @@ void hd_attributes_ints(hd_lowering_t *l, hd_attributes_t *list,
   int64_t *copy = HD_ARENA_ARRAY(hd_lower_arena(l), int64_t, count + 1);
   if (count)
     memcpy(copy, values, count * sizeof(*values));
-  add(l, list,
-      (hd_attribute_t){name, HD_ATTRIBUTE_INTS, .count = count,
-                       .u.ints = copy});
+  add_attribute(l, list,
+                (hd_attribute_t){name, HD_ATTRIBUTE_INTS, .count = count,
+                                 .u.ints = copy});
 }
 
 void hd_attributes_type(hd_lowering_t *l, hd_attributes_t *list,
                         const char *name, hd_scalar_t type) {
-  add(l, list,
+  add_attribute(
+      l, list,
       (hd_attribute_t){name, HD_ATTRIBUTE_TYPE, .count = 0, .u.type = type});
 }
 

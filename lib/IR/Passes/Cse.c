@@ -71,7 +71,7 @@ static entry_t *find_entry(cse_t *c, const hd_expr_t *e, uint64_t hash) {
   return entry;
 }
 
-static entry_t *add(cse_t *c, const hd_expr_t *e, uint64_t hash) {
+static entry_t *add_entry(cse_t *c, const hd_expr_t *e, uint64_t hash) {
   entry_t *entry = HD_ARENA_NEW(c->arena, entry_t);
   *entry = (entry_t){e, hash, c->next_number++, NULL,
                      hd_key_map_find(&c->entries, &hash, sizeof hash)};
@@ -135,7 +135,7 @@ static const hd_expr_t *walk_expr(cse_t *c, const hd_expr_t *e, bool lazy) {
   }
   if (lazy)
     return walk_operands(c, e, lazy);
-  entry = add(c, e, hash);
+  entry = add_entry(c, e, hash);
   const hd_expr_t *value = walk_operands(c, e, lazy);
   return c->replace && c->counts.data[entry->number] > 0
              ? name_value(c, entry, value)
@@ -150,7 +150,7 @@ static const hd_expr_t *walk_let(cse_t *c, const hd_stmt_t *stmt) {
   uint64_t hash = hd_expr_hash(value);
   if (find_entry(c, value, hash))
     return walk_expr(c, value, false);
-  entry_t *entry = add(c, value, hash);
+  entry_t *entry = add_entry(c, value, hash);
   value = walk_operands(c, value, false);
   entry->var = stmt->u.let.var;
   return value;

@@ -67,8 +67,8 @@ static const hd_value_t *zeros(hd_lowering_t *l, hd_scalar_t type,
   return hd_lower_constant(l, type, shape, rank, &data);
 }
 
-static const hd_value_t *add(hd_lowering_t *l, const hd_value_t *a,
-                             const hd_value_t *b) {
+static const hd_value_t *add_values(hd_lowering_t *l, const hd_value_t *a,
+                                    const hd_value_t *b) {
   return a && b ? hd_lower_binary(l, "add", a, b) : NULL;
 }
 
@@ -113,7 +113,7 @@ static const hd_value_t *recur(hd_lowering_t *l, const sweep_t *d) {
 
 static bool step_rnn(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
                      const hd_value_t *x) {
-  d->state = activate(l, r, &d->functions[0], add(l, x, recur(l, d)));
+  d->state = activate(l, r, &d->functions[0], add_values(l, x, recur(l, d)));
   return d->state != NULL;
 }
 
@@ -142,22 +142,22 @@ static bool step_gru(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
   const hd_value_t *both = recur(l, d);
   const hd_value_t *z =
       activate(l, r, &d->functions[0],
-               add(l, gate(l, r, x, 0, 1), gate(l, r, both, 0, 1)));
+               add_values(l, gate(l, r, x, 0, 1), gate(l, r, both, 0, 1)));
   const hd_value_t *reset =
       activate(l, r, &d->functions[0],
-               add(l, gate(l, r, x, 1, 1), gate(l, r, both, 1, 1)));
+               add_values(l, gate(l, r, x, 1, 1), gate(l, r, both, 1, 1)));
   if (!z || !reset)
     return false;
   if (r->linear_before_reset) {
-    h = mul(l, reset, add(l, gate(l, r, both, 2, 1), d->reset_bias));
+    h = mul(l, reset, add_values(l, gate(l, r, both, 2, 1), d->reset_bias));
   } else {
     int64_t start[] = {2 * r->hidden, 0}, size[] = {r->hidden, r->hidden};
     const hd_value_t *weights = hd_lower_slice(l, d->r, start, size, NULL);
     h = mul(l, reset, d->state);
     h = h && weights ? hd_lower_matmul(l, h, weights, false, true) : NULL;
-    h = add(l, h, d->reset_bias);
+    h = add_values(l, h, d->reset_bias);
   }
-  h = activate(l, r, &d->functions[1], add(l, gate(l, r, x, 2, 1), h));
+  h = activate(l, r, &d->functions[1], add_values(l, gate(l, r, x, 2, 1), h));
   const hd_value_t *inputs[] = {z, h, d->state};
   d->state = h ? hd_lower_task(l, "mix", inputs, 3, NULL, NULL) : NULL;
   return d->state != NULL;
@@ -168,13 +168,13 @@ static const hd_value_t *peek(hd_lowering_t *l, const sweep_t *d, int64_t which,
   if (!d->peephole || !gates)
     return gates;
   const hd_value_t *weights = hd_lower_take(l, d->peephole, 0, which);
-  return add(l, gates, mul(l, weights, cell));
+  return add_values(l, gates, mul(l, weights, cell));
 }
 
 // Gates stand in the order input, output, forget, cell.
 static bool step_lstm(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
                       const hd_value_t *x) {
-  const hd_value_t *g = add(l, x, recur(l, d));
+  const hd_value_t *g = add_values(l, x, recur(l, d));
   const activation_t *f = d->functions;
   const hd_value_t *i =
       activate(l, r, &f[0], peek(l, d, 0, gate(l, r, g, 0, 1), d->cell));
@@ -187,7 +187,7 @@ static bool step_lstm(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
   } else {
     const hd_value_t *forget =
         activate(l, r, &f[0], peek(l, d, 2, gate(l, r, g, 2, 1), d->cell));
-    d->cell = add(l, mul(l, forget, d->cell), mul(l, i, c));
+    d->cell = add_values(l, mul(l, forget, d->cell), mul(l, i, c));
   }
   const hd_value_t *o =
       d->cell
@@ -314,7 +314,7 @@ static const hd_value_t *project(hd_lowering_t *l, const recurrence_t *r,
                                  zeros(l, x->type, &r->hidden, 1)};
     second = items[0] && items[1] ? hd_lower_concat(l, items, 2, 0) : NULL;
   }
-  return add(l, add(l, y, first), second);
+  return add_values(l, add_values(l, y, first), second);
 }
 
 static const hd_value_t *mask(hd_lowering_t *l, const recurrence_t *r,
