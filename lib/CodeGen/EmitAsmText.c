@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void put(hd_asm_text_t *text, const char *string) {
+static void put_text(hd_asm_text_t *text, const char *string) {
   size_t size = strlen(string);
   if (text->size + size >= HD_ASM_MAX_TEXT)
     size = HD_ASM_MAX_TEXT - 1 - text->size;
@@ -19,7 +19,7 @@ static void put(hd_asm_text_t *text, const char *string) {
 static void put_int(hd_asm_text_t *text, long long value) {
   char number[32];
   snprintf(number, sizeof number, "%lld", value);
-  put(text, number);
+  put_text(text, number);
 }
 
 static const char *type_suffix(hd_type_t type) {
@@ -54,17 +54,17 @@ static void put_operand(hd_asm_text_t *text, const hd_asm_t *a,
   o->is_printed = true;
   bool in_braces = o->count > 1 || o->in_braces;
   if (in_braces)
-    put(text, "{");
+    put_text(text, "{");
   for (unsigned i = 0; i < o->count; i++) {
-    put(text, i ? ", $" : "$");
+    put_text(text, i ? ", $" : "$");
     put_int(text, first + i);
   }
   if (o->displacement) {
-    put(text, "+");
+    put_text(text, "+");
     put_int(text, o->displacement);
   }
   if (in_braces)
-    put(text, "}");
+    put_text(text, "}");
 }
 
 // PTX's word for the order. seq_cst is a fence.sc before and then: what the
@@ -110,13 +110,13 @@ static void put_policy(hd_asm_text_t *text, const hd_asm_t *a, bool is_suffix) {
       [HD_POLICY_EVICT_FIRST] = ", 0x12F0000000000000",
       [HD_POLICY_EVICT_LAST] = ", 0x14F0000000000000"};
   if (operands[a->policy])
-    put(text, is_suffix ? ".L2::cache_hint" : operands[a->policy]);
+    put_text(text, is_suffix ? ".L2::cache_hint" : operands[a->policy]);
 }
 
 static void put_registers(hd_asm_text_t *text, const hd_asm_t *a) {
   unsigned count = hd_emit_asm_count(a->t);
   if (count > 1) {
-    put(text, ".v");
+    put_text(text, ".v");
     put_int(text, count);
   }
 }
@@ -129,11 +129,11 @@ static void put_letter(hd_asm_text_t *text, hd_asm_t *a, char letter) {
     return;
   case 't': {
     const char *suffix = type_suffix(a->t);
-    put(text, suffix ? suffix : "?");
+    put_text(text, suffix ? suffix : "?");
     return;
   }
   case 'b':
-    put(text, "b");
+    put_text(text, "b");
     put_int(text, hd_emit_asm_bits(a->t));
     return;
   case 'w':
@@ -143,16 +143,16 @@ static void put_letter(hd_asm_text_t *text, hd_asm_t *a, char letter) {
     put_registers(text, a);
     return;
   case 's':
-    put(text, a->space == HD_SCOPE_SHARED ? "shared" : "global");
+    put_text(text, a->space == HD_SCOPE_SHARED ? "shared" : "global");
     return;
   case 'o':
-    put(text, order_word(a));
+    put_text(text, order_word(a));
     return;
   case 'c':
-    put(text, scope_word(a));
+    put_text(text, scope_word(a));
     return;
   case 'k':
-    put(text, cache_word(a));
+    put_text(text, cache_word(a));
     return;
   case 'h':
   case 'p':
@@ -166,7 +166,7 @@ static void put_letter(hd_asm_text_t *text, hd_asm_t *a, char letter) {
     put_operand(text, a, &a->operands[10 + letter - 'A']);
     return;
   case '%':
-    put(text, "%");
+    put_text(text, "%");
     return;
   default:
     put_operand(text, a, &a->operands[letter - '0']);
@@ -176,16 +176,16 @@ static void put_letter(hd_asm_text_t *text, hd_asm_t *a, char letter) {
 
 void hd_asm_put_instruction(hd_asm_text_t *text, hd_asm_t *a) {
   if (a->order == HD_SEQ_CST && !(a->info->traits & HD_TRAIT_FENCE)) {
-    put(text, "fence.sc.");
-    put(text, scope_word(a));
-    put(text, "; ");
+    put_text(text, "fence.sc.");
+    put_text(text, scope_word(a));
+    put_text(text, "; ");
   }
   for (const char *p = a->info->ptx; *p; p++) {
     char one[2] = {*p, '\0'};
     if (*p == '%')
       put_letter(text, a, *++p);
     else
-      put(text, one);
+      put_text(text, one);
   }
 }
 
@@ -193,21 +193,21 @@ void hd_asm_put_constraints(hd_emit_t *e, hd_asm_text_t *text,
                             const hd_asm_t *a) {
   const char *comma = "";
   for (unsigned i = 0; i < a->num_outs; i++) {
-    put(text, comma);
-    put(text, "=");
-    put(text, hd_emit_constraint(e, a->out_types[i]));
+    put_text(text, comma);
+    put_text(text, "=");
+    put_text(text, hd_emit_constraint(e, a->out_types[i]));
     comma = ",";
   }
   for (unsigned i = 0; i < a->num_ins; i++) {
-    put(text, comma);
+    put_text(text, comma);
     if (a->ties[i] >= 0)
       put_int(text, a->ties[i]);
     else
-      put(text, hd_emit_constraint(e, a->in_types[i]));
+      put_text(text, hd_emit_constraint(e, a->in_types[i]));
     comma = ",";
   }
   if (a->info->kind != HD_INTRINSIC_PURE) {
-    put(text, comma);
-    put(text, "~{memory}");
+    put_text(text, comma);
+    put_text(text, "~{memory}");
   }
 }

@@ -116,15 +116,16 @@ static void settle(hd_emit_t *e, const hd_cells_t *cells, const held_t *entry) {
   hold(e, block, cell, n, make_phi(e, cells, n, block));
 }
 
-static LLVMValueRef get(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
-                        unsigned n, LLVMBasicBlockRef block);
+static LLVMValueRef get_cells(hd_emit_t *e, const hd_cells_t *cells,
+                              uint32_t cell, unsigned n,
+                              LLVMBasicBlockRef block);
 
 static LLVMValueRef pack(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
                          unsigned n, LLVMBasicBlockRef block) {
   LLVMValueRef vector = LLVMGetUndef(LLVMVectorType(cells->type, n));
   for (unsigned i = 0; i < n; i++) {
     LLVMValueRef one =
-        hd_emit_cast(e, get(e, cells, cell + i, 1, block), cells->type);
+        hd_emit_cast(e, get_cells(e, cells, cell + i, 1, block), cells->type);
     vector = LLVMBuildInsertElement(B, vector, one,
                                     LLVMConstInt(e->i32, i, false), "");
   }
@@ -169,7 +170,7 @@ static void add_operands(hd_emit_t *e, LLVMValueRef phi,
   while (use) {
     LLVMBasicBlockRef from = hd_emit_way_in(&use);
     hd_emit_before_end(e, from);
-    LLVMValueRef value = get(e, cells, cell, n, from);
+    LLVMValueRef value = get_cells(e, cells, cell, n, from);
     value = hd_emit_cast(e, value, LLVMTypeOf(phi));
     LLVMAddIncoming(phi, &value, &from, 1);
   }
@@ -194,7 +195,7 @@ static LLVMValueRef join(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
   while (use) {
     LLVMBasicBlockRef from = hd_emit_way_in(&use);
     hd_emit_before_end(e, from);
-    LLVMValueRef value = get(e, cells, cell, n, from);
+    LLVMValueRef value = get_cells(e, cells, cell, n, from);
     differ |= same && value != same;
     same = value;
   }
@@ -260,8 +261,9 @@ static LLVMValueRef come_in(hd_emit_t *e, const hd_cells_t *cells,
 
 // What n cells hold at the end of a block, where the builder stands: one
 // element, or elements that make a word.
-static LLVMValueRef get(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
-                        unsigned n, LLVMBasicBlockRef block) {
+static LLVMValueRef get_cells(hd_emit_t *e, const hd_cells_t *cells,
+                              uint32_t cell, unsigned n,
+                              LLVMBasicBlockRef block) {
   LLVMBasicBlockRef at = block, next;
   unsigned found;
   while (!(found = count_found(e, at, cell, n)) && at != cells->home &&
@@ -294,7 +296,7 @@ static LLVMValueRef read_wide(hd_emit_t *e, const hd_cells_t *cells,
   LLVMTypeRef type = unit == 1 ? cells->type : e->i32;
   LLVMValueRef vector = LLVMGetUndef(LLVMVectorType(type, n / unit));
   for (unsigned i = 0; i < n / unit; i++) {
-    LLVMValueRef one = get(e, cells, cell + i * unit, unit, block);
+    LLVMValueRef one = get_cells(e, cells, cell + i * unit, unit, block);
     vector = LLVMBuildInsertElement(B, vector, hd_emit_cast(e, one, type),
                                     LLVMConstInt(e->i32, i, false), "");
   }
@@ -328,7 +330,7 @@ LLVMValueRef hd_cells_read(hd_emit_t *e, const hd_cells_t *cells, int64_t index,
   bool in_words = n * cells->bits <= 32 && index % n == 0 && !(n & (n - 1));
   LLVMValueRef value = as_written ? entry->value
                        : n == 1 || in_words
-                           ? get(e, cells, cell, n, block)
+                           ? get_cells(e, cells, cell, n, block)
                            : read_wide(e, cells, cell, n, block);
   fill_postponed(e);
   return hd_emit_cast(e, value, type);

@@ -167,8 +167,8 @@ LLVMValueRef hd_emit_check_overflow(hd_emit_t *e, const hd_access_t *a,
 // --- The simulator's answer ---
 
 // Under --sanitize: asks the simulator whether the access may be done.
-static void check(hd_emit_t *e, const hd_access_t *a, int kind,
-                  hd_place_t *place) {
+static void check_access(hd_emit_t *e, const hd_access_t *a, int kind,
+                         hd_place_t *place) {
   const hd_tensor_t *tensor = a->var->tensor;
   unsigned rank = a->linear ? 1 : tensor->rank;
   if (2 * rank > HD_SIM_CHECK_VALUES) {
@@ -219,7 +219,7 @@ static void check(hd_emit_t *e, const hd_access_t *a, int kind,
 static void check_register(hd_emit_t *e, const hd_access_t *a, int kind,
                            LLVMValueRef offset, hd_place_t *place) {
   if (!hd_emit_is_inside(e, a, offset))
-    check(e, a, kind, place);
+    check_access(e, a, kind, place);
   bool may_be_sums = e->num_slots == HD_EMIT_WIDE_SLOTS && kind != HD_SIM_PLACE;
   int64_t size;
   if (!may_be_sums || !hd_tensor_storage_const(a->var->tensor, &size))
@@ -238,5 +238,5 @@ void hd_emit_check(hd_emit_t *e, const hd_access_t *a, int kind,
   if (a->var->tensor->scope == HD_SCOPE_REGISTER)
     check_register(e, a, kind, offset, place);
   else
-    check(e, a, kind, place);
+    check_access(e, a, kind, place);
 }

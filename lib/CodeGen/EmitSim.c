@@ -133,7 +133,7 @@ static LLVMValueRef slot_address(hd_emit_t *e, unsigned slot) {
   return LLVMBuildInBoundsGEP2(B, e->i64, e->slots, &index, 1, "");
 }
 
-static void put(hd_emit_t *e, unsigned slot, LLVMValueRef value) {
+static void put_slot(hd_emit_t *e, unsigned slot, LLVMValueRef value) {
   LLVMBuildStore(B, value, slot_address(e, slot));
 }
 
@@ -272,19 +272,19 @@ static void fill_slots(hd_emit_t *e, const call_t *c) {
   for (uint32_t i = 0; i < c->x->num_operands; i++) {
     const operand_t *o = &c->operands[i];
     if (o->extra)
-      put(e, o->slot + (o->is_place ? 2 : 1), o->extra);
+      put_slot(e, o->slot + (o->is_place ? 2 : 1), o->extra);
     if (o->is_place) {
-      put(e, o->slot, o->value);
-      put(e, o->slot + 1, o->site);
+      put_slot(e, o->slot, o->value);
+      put_slot(e, o->slot + 1, o->site);
     } else if (o->is_in || o->is_out) {
       if (o->is_in)
         copy_registers(e, o, true);
-      put(e, o->slot, slot_address(e, o->copied));
+      put_slot(e, o->slot, slot_address(e, o->copied));
     } else {
       LLVMValueRef bits = hd_emit_to_bits(e, o->value, o->type);
       LLVMTypeRef wide =
           LLVMIntTypeInContext(e->context, 64 * slots_of_value(o->type));
-      put(e, o->slot, LLVMBuildZExtOrBitCast(B, bits, wide, ""));
+      put_slot(e, o->slot, LLVMBuildZExtOrBitCast(B, bits, wide, ""));
     }
   }
 }

@@ -55,7 +55,7 @@ static hd_map_slot_t *grow(hd_map_table_t *table, hd_map_slot_t *zeros) {
   return old.slots;
 }
 
-static void set(hd_map_table_t *table, hd_map_slot_t entry) {
+static void set_slot(hd_map_table_t *table, hd_map_slot_t entry) {
   hd_map_slot_t *slot = slot_of(table, &entry);
   if (slot->key) {
     slot->value = entry.value;
@@ -91,7 +91,7 @@ void hd_ptr_map_set(hd_arena_t *arena, hd_ptr_map_t *map, const void *key,
     grow(&map->table, hd_arena_alloc(arena, hd_ptr_map_growth(map)));
   hd_map_slot_t entry = pointer_key(key);
   entry.value = value;
-  set(&map->table, entry);
+  set_slot(&map->table, entry);
 }
 
 const void *hd_ptr_map_get(const hd_ptr_map_t *map, const void *key) {
@@ -134,7 +134,7 @@ void hd_key_map_set(hd_arena_t *arena, hd_key_map_t *map, const void *key,
                                                 sizeof(hd_map_slot_t)));
   hd_map_slot_t entry = bytes_key(map, key, size);
   entry.value = value;
-  set(&map->table, entry);
+  set_slot(&map->table, entry);
 }
 
 void *hd_key_map_find(const hd_key_map_t *map, const void *key, size_t size) {

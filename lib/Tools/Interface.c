@@ -71,33 +71,33 @@ static json_t *list_json(const hd_expr_t *const *exprs, uint32_t count) {
   return result;
 }
 
-static void set(json_t *object, const char *key, json_t *value) {
+static void set_key(json_t *object, const char *key, json_t *value) {
   json_object_set_new(object, key, value);
 }
 
 static void add_tensor(const hd_var_t *var, json_t *object) {
   const hd_tensor_t *tensor = var->tensor;
   const hd_layout_t *layout = tensor->layout;
-  set(object, "type", json_string(hd_type_name(var->type)));
-  set(object, "direction", json_string(hd_direction_name(var->direction)));
-  set(object, "shape", list_json(tensor->shape, tensor->rank));
+  set_key(object, "type", json_string(hd_type_name(var->type)));
+  set_key(object, "direction", json_string(hd_direction_name(var->direction)));
+  set_key(object, "shape", list_json(tensor->shape, tensor->rank));
   if (layout && layout->num_items && layout->items[0].kind == HD_LAYOUT_STRIDES)
-    set(object, "strides",
-        list_json(layout->items[0].values, layout->items[0].num_values));
+    set_key(object, "strides",
+            list_json(layout->items[0].values, layout->items[0].num_values));
 }
 
 static void add_map(const hd_map_t *map, json_t *object) {
   uint32_t inner = map->tensor->tensor->rank - 2;
-  set(object, "tensor", json_string(map->tensor->name));
-  set(object, "swizzle", json_integer(map->swizzle));
-  set(object, "l2", json_integer(map->l2));
-  set(object, map->im2col ? "im2col" : "box",
-      list_json(map->box, map->num_box));
+  set_key(object, "tensor", json_string(map->tensor->name));
+  set_key(object, "swizzle", json_integer(map->swizzle));
+  set_key(object, "l2", json_integer(map->l2));
+  set_key(object, map->im2col ? "im2col" : "box",
+          list_json(map->box, map->num_box));
   if (!map->im2col)
     return;
-  set(object, "lower", list_json(map->lower, inner));
-  set(object, "upper", list_json(map->upper, inner));
-  set(object, "step", list_json(map->step, inner));
+  set_key(object, "lower", list_json(map->lower, inner));
+  set_key(object, "upper", list_json(map->upper, inner));
+  set_key(object, "step", list_json(map->step, inner));
 }
 
 static json_t *param_json(const hd_func_t *kernel, uint32_t i) {
@@ -114,7 +114,7 @@ static json_t *param_json(const hd_func_t *kernel, uint32_t i) {
   else if (var->tensor)
     add_tensor(var, object);
   else
-    set(object, "type", json_string(hd_type_name(var->type)));
+    set_key(object, "type", json_string(hd_type_name(var->type)));
   return object;
 }
 

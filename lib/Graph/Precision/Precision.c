@@ -70,7 +70,7 @@ static versions_t *versions_of(hd_precision_pass_t *l,
   return versions;
 }
 
-static void put(hd_precision_pass_t *l, const hd_node_t *node) {
+static void push_node(hd_precision_pass_t *l, const hd_node_t *node) {
   hd_vec_push(l->arena, &l->to->nodes, node);
 }
 
@@ -115,7 +115,7 @@ static void put_cast(hd_precision_pass_t *l, const hd_value_t *from,
                       .outputs = values + 1,
                       .num_attributes = 1,
                       .attributes = attributes};
-  put(l, node);
+  push_node(l, node);
   l->changed = true;
 }
 
@@ -230,7 +230,7 @@ static void put_in(hd_precision_pass_t *l, const hd_node_t *node,
     outputs[i] = output->type == result ? output : like(l, output, result);
     same &= outputs[i] == output;
   }
-  put(l, same ? node : copy);
+  push_node(l, same ? node : copy);
   l->changed |= !same;
   for (uint32_t i = 0; i < node->num_outputs; i++)
     if (node->outputs[i])
@@ -249,7 +249,7 @@ static void put_as_is(hd_precision_pass_t *l, const hd_node_t *node) {
   }
   *copy = *node;
   copy->inputs = inputs;
-  put(l, same ? node : copy);
+  push_node(l, same ? node : copy);
   l->changed |= !same;
   for (uint32_t i = 0; i < node->num_outputs; i++)
     if (node->outputs[i])

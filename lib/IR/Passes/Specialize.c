@@ -180,7 +180,7 @@ static bool find_values(hd_module_t *module, const hd_func_t *func,
 
 // A dimension of 0, or what an assertion rules out, is the user's fault, not
 // the pass's.
-static bool check(hd_module_t *module, const hd_func_t *func) {
+static bool check_instance(hd_module_t *module, const hd_func_t *func) {
   const hd_stmt_t *failed;
   if (hd_func_failed_assert(func, &failed))
     return fail(module, failed->loc, "contradicts this assertion of '%s'",
@@ -212,5 +212,5 @@ const hd_func_t *hd_pass_specialize(hd_module_t *module, const hd_func_t *func,
     return NULL;
   const hd_func_t *result =
       count ? hd_func_specialize(&module->arena, func, known, count, 0) : func;
-  return result == func || check(module, result) ? result : NULL;
+  return result == func || check_instance(module, result) ? result : NULL;
 }

@@ -70,7 +70,7 @@ static void index_file(shelf_t *shelf, const char *word,
   }
 }
 
-static shelf_t *get(hd_context_t *context, shelf_kind_t kind) {
+static shelf_t *get_shelf(hd_context_t *context, shelf_kind_t kind) {
   if (context->library)
     return &context->library->shelves[kind];
   shelf_t shelves[SHELVES] = {0};
@@ -124,11 +124,11 @@ bool hd_library_owns(const hd_context_t *context, const hd_func_t *func) {
 }
 
 hd_module_t *hd_library_load(hd_context_t *context, const char *name) {
-  return load(get(context, FUNCTIONS), name);
+  return load(get_shelf(context, FUNCTIONS), name);
 }
 
 const char *hd_library_name(hd_context_t *context, size_t index) {
-  return name_at(get(context, FUNCTIONS), index);
+  return name_at(get_shelf(context, FUNCTIONS), index);
 }
 
 // Of a rank the permutations are many, and a task's indices are names: so these
@@ -171,7 +171,7 @@ static void write_transpose(shelf_t *shelf, const char *name) {
 }
 
 const hd_task_t *hd_library_task(hd_context_t *context, const char *name) {
-  shelf_t *shelf = get(context, TASKS);
+  shelf_t *shelf = get_shelf(context, TASKS);
   if (strncmp(name, "transpose_", 10) == 0 && strlen(name) <= 26)
     write_transpose(shelf, name);
   const hd_module_t *module = load(shelf, name);
@@ -179,12 +179,12 @@ const hd_task_t *hd_library_task(hd_context_t *context, const char *name) {
 }
 
 const char *hd_library_task_name(hd_context_t *context, size_t index) {
-  return name_at(get(context, TASKS), index);
+  return name_at(get_shelf(context, TASKS), index);
 }
 
 hd_module_t *hd_library_templates(hd_context_t *context) {
   static const char folder[] = "Schedule/templates/";
-  get(context, FUNCTIONS);
+  get_shelf(context, FUNCTIONS);
   struct hd_library *library = context->library;
   if (library->templates)
     return library->templates;
@@ -200,7 +200,7 @@ hd_module_t *hd_library_templates(hd_context_t *context) {
 }
 
 const hd_module_t *hd_library_rewrites(hd_context_t *context) {
-  shelf_t *shelf = get(context, REWRITES);
+  shelf_t *shelf = get_shelf(context, REWRITES);
   for (size_t i = 0; i < shelf->entries.size; i++)
     if (!load(shelf, shelf->entries.data[i].name))
       return NULL;
