@@ -139,11 +139,11 @@ void hd_sim_sync_cluster(hd_sim_resident_t *const *unit, uint32_t num_blocks) {
 typedef struct hd_sim_visits {
   uint32_t count, capacity;
   hd_sim_stamp_t of[]; // The last of each thread.
-} hd_sim_visits_t;
+} visits_t;
 
 static hd_sim_stamp_t *visit_of(hd_sim_run_t *run, hd_sim_resident_t *block,
                                 const hd_sim_stamp_t *stamp) {
-  hd_sim_visits_t *visits = block->visits;
+  visits_t *visits = block->visits;
   for (uint32_t i = 0; visits && i < visits->count; i++)
     if (visits->of[i].block == stamp->block &&
         visits->of[i].agent == stamp->agent)
@@ -206,7 +206,7 @@ static void report_visit(hd_sim_task_t *last, const hd_sim_stamp_t *stamp) {
 void hd_sim_check_visits(hd_sim_task_t *last) {
   hd_sim_resident_t *block = hd_sim_resident_of(last);
   hd_sim_run_t *run = hd_sim_run_of(last);
-  hd_sim_visits_t *visits = block->visits;
+  visits_t *visits = block->visits;
   if (!visits || visits->count == 0)
     return;
   hd_sim_clocks_t *all = hd_sim_clocks_create(run, block->number);

@@ -26,7 +26,7 @@ struct hd_thread_pool {
 };
 
 // Takes pieces until there are none. The lock is held on entry and on return.
-static void work(hd_thread_pool_t *pool, unsigned number) {
+static void work_on_pieces(hd_thread_pool_t *pool, unsigned number) {
   while (pool->next < pool->pieces) {
     unsigned piece = pool->next++;
     pthread_mutex_unlock(&pool->lock);
@@ -47,7 +47,7 @@ static void *worker_main(void *argument) {
       break;
     seen = pool->job;
     pool->running++;
-    work(pool, self->number);
+    work_on_pieces(pool, self->number);
     if (--pool->running == 0)
       pthread_cond_signal(&pool->done);
   }
@@ -118,7 +118,7 @@ void hd_thread_pool_run(hd_thread_pool_t *pool, unsigned pieces,
   pool->pieces = pieces;
   pool->job++;
   pthread_cond_broadcast(&pool->wake);
-  work(pool, 0);
+  work_on_pieces(pool, 0);
   while (pool->running > 0)
     pthread_cond_wait(&pool->done, &pool->lock);
   pthread_mutex_unlock(&pool->lock);

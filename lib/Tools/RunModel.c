@@ -16,11 +16,11 @@
 
 static const hd_loc_t nowhere;
 
-typedef HD_VEC(const hd_var_t *) hd_vars_t;
+typedef HD_VEC(const hd_var_t *) vars_t;
 
 // A size that the model leaves open gets a name, so that --shape can give it.
 static const hd_expr_t *open_size(hd_run_t *run, const hd_value_t *value,
-                                  int axis, hd_vars_t *params) {
+                                  int axis, vars_t *params) {
   hd_arena_t *arena = &run->arena;
   hd_var_t *var = hd_var_make(arena, hd_value_axis_name(arena, value, axis),
                               HD_VAR_PARAM, hd_type(HD_I64), value->loc);
@@ -59,7 +59,7 @@ static bool refuse(hd_run_t *run, const hd_graph_t *graph,
 }
 
 static bool add_input(hd_run_t *run, const hd_graph_t *graph,
-                      const hd_value_t *value, hd_vars_t *params) {
+                      const hd_value_t *value, vars_t *params) {
   hd_arena_t *arena = &run->arena;
   if (value->form != HD_HOLDS_TENSOR || value->type == HD_VOID ||
       value->rank < 0)
@@ -82,7 +82,7 @@ static bool add_input(hd_run_t *run, const hd_graph_t *graph,
 
 // Its type and shape are known when it has been computed.
 static bool add_output(hd_run_t *run, const hd_graph_t *graph,
-                       const hd_value_t *value, hd_vars_t *params) {
+                       const hd_value_t *value, vars_t *params) {
   if (value->form != HD_HOLDS_TENSOR)
     return refuse(run, graph, value, "output");
   hd_tensor_t *tensor = HD_ARENA_NEW(&run->arena, hd_tensor_t);
@@ -96,7 +96,7 @@ static bool add_output(hd_run_t *run, const hd_graph_t *graph,
 }
 
 bool hd_run_take_graph(hd_run_t *run, const hd_graph_t *graph) {
-  hd_vars_t params = {0};
+  vars_t params = {0};
   bool ok = true;
   for (size_t i = 0; i < graph->dims.size; i++)
     hd_vec_push(&run->arena, &params, graph->dims.data[i]);

@@ -196,7 +196,7 @@ static bool compare(hd_run_t *run, hd_run_tensor_t *t, hd_buffer_t *out) {
   return ok;
 }
 
-static bool handle(hd_run_t *run, hd_run_tensor_t *t, hd_buffer_t *out) {
+static bool report_output(hd_run_t *run, hd_run_tensor_t *t, hd_buffer_t *out) {
   bool print = hd_option_given(&run->options, RUN_PRINT);
   bool ok = true;
   if (t->output)
@@ -218,7 +218,7 @@ bool hd_run_outputs(hd_run_t *run) {
   for (uint32_t i = 0; i < run->num_params; i++) {
     hd_run_tensor_t *t = &run->tensors[i];
     if (hd_run_is_output(t))
-      ok &= (run->graph || fetch(run, t)) && handle(run, t, &text);
+      ok &= (run->graph || fetch(run, t)) && report_output(run, t, &text);
   }
   if (text.size)
     ok &= hd_file_write_buffer(hd_run_diags(run), "-", &text);

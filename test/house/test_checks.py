@@ -8,6 +8,7 @@ import unittest
 import check_documents
 import check_includes
 import check_intrinsics
+import check_names
 import check_nulls
 import check_package
 import check_sources
@@ -125,6 +126,32 @@ class Checks(unittest.TestCase):
         self.assertTrue(faults("", {"hidet_a": "**."}))
         self.assertTrue(faults(row, {}))
         self.assertTrue(faults(row, {"hidet_a": "***"}))
+
+    def test_two_types_of_one_name_are_found(self):
+        one = "typedef struct hd_a {\n  int b;\n} hd_a_t;\n"
+        files = {"lib/A.h": "typedef struct hd_a hd_a_t;\n",
+                 "lib/A.c": "struct hd_a {\n  int b;\n};\n"}
+        self.assertEqual([], self.faults(check_names, files))
+        self.assertEqual([], self.faults(check_names, {"lib/A.h": one}))
+        self.assertTrue(self.faults(
+            check_names, {"lib/A.h": one, "unittests/B.h": one}))
+        function = "typedef int (*hd_a_t)(int);\n"
+        self.assertTrue(self.faults(
+            check_names, {"lib/A.h": one, "fuzz/B.h": function}))
+
+    def test_a_prefix_that_no_header_knows_is_found(self):
+        self.assertTrue(self.faults(
+            check_names, {"lib/A.c": "typedef HD_VEC(int) hd_list_t;\n"}))
+        self.assertTrue(self.faults(
+            check_names, {"lib/A.c": "struct hd_a {\n  int b;\n};\n"}))
+        self.assertEqual([], self.faults(
+            check_names, {"lib/A.c": "typedef HD_VEC(int) list_t;\n"}))
+
+    def test_a_bare_verb_is_found(self):
+        text = "static int\nfind(void) {\n  return 1;\n}\n"
+        self.assertTrue(self.faults(check_names, {"lib/A.c": text}))
+        text = "static int find_it(int (*find)(int)) {\n  return find(1);\n}\n"
+        self.assertEqual([], self.faults(check_names, {"lib/A.c": text}))
 
 
 if __name__ == "__main__":

@@ -187,7 +187,7 @@ void hd_skip_braces(hd_parser_t *p) {
   } while (depth > 0);
 }
 
-typedef HD_VEC(pending_t) hd_pendings_t;
+typedef HD_VEC(pending_t) pendings_t;
 
 static bool parse_task(hd_parser_t *p) {
   const char *name = hd_peek(p)->text;
@@ -200,7 +200,7 @@ static bool parse_task(hd_parser_t *p) {
 }
 
 // Its tasks may come later.
-static bool parse_graph(hd_parser_t *p, hd_pendings_t *pendings) {
+static bool parse_graph(hd_parser_t *p, pendings_t *pendings) {
   hd_graph_t *graph = HD_ARENA_NEW(p->arena, hd_graph_t);
   graph->name = hd_expect_name(p, &graph->loc);
   if (!graph->name || !is_new(p, graph->name, graph->loc))
@@ -218,7 +218,7 @@ static bool parse_graph(hd_parser_t *p, hd_pendings_t *pendings) {
 }
 
 // Its tasks may come later.
-static bool parse_rewrite(hd_parser_t *p, hd_pendings_t *pendings) {
+static bool parse_rewrite(hd_parser_t *p, pendings_t *pendings) {
   hd_rewrite_t *rewrite = HD_ARENA_NEW(p->arena, hd_rewrite_t);
   rewrite->name = hd_expect_name(p, &rewrite->loc);
   if (!rewrite->name || !is_new(p, rewrite->name, rewrite->loc))
@@ -245,7 +245,7 @@ static bool parse_template(hd_parser_t *p) {
 // A function; with [name: type] behind its name, one with compile-time
 // parameters, with [name = value] an instance of such.
 static bool parse_func(hd_parser_t *p, hd_func_kind_t kind,
-                       hd_pendings_t *pendings) {
+                       pendings_t *pendings) {
   hd_loc_t loc;
   size_t first = p->at - 1;
   const char *name = hd_expect_name(p, &loc);
@@ -267,7 +267,7 @@ static bool parse_func(hd_parser_t *p, hd_func_kind_t kind,
   return true;
 }
 
-static bool parse_item(hd_parser_t *p, hd_pendings_t *pendings) {
+static bool parse_item(hd_parser_t *p, pendings_t *pendings) {
   static const struct {
     const char *word;
     hd_func_kind_t kind;
@@ -306,7 +306,7 @@ static void parse_pending(hd_parser_t *p, const pending_t *pending) {
 }
 
 static void parse_module(hd_parser_t *p) {
-  hd_pendings_t pendings = {0};
+  pendings_t pendings = {0};
   size_t first = p->module->items.size;
   while (hd_peek(p)->kind != HD_TOKEN_END && !hd_diagnostics_full(p->diags)) {
     p->depth = 0;

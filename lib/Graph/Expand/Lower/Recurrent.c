@@ -58,8 +58,8 @@ typedef struct sweep {
   const hd_value_t *state, *cell;
 } sweep_t;
 
-typedef bool (*hd_step_fn_t)(hd_lowering_t *l, const recurrence_t *r,
-                             sweep_t *d, const hd_value_t *x);
+typedef bool (*step_fn_t)(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
+                          const hd_value_t *x);
 
 static const hd_value_t *zeros(hd_lowering_t *l, hd_scalar_t type,
                                const int64_t *shape, unsigned rank) {
@@ -329,7 +329,7 @@ static const hd_value_t *mask(hd_lowering_t *l, const recurrence_t *r,
 // One turn: d->state and d->cell become what they are after it. What is stacked
 // of it; NULL after an error.
 static const hd_value_t *take_turn(hd_lowering_t *l, const recurrence_t *r,
-                                   sweep_t *d, hd_step_fn_t step,
+                                   sweep_t *d, step_fn_t step,
                                    hd_lower_loop_t *loop) {
   int64_t shape[] = {r->batch, r->hidden};
   const hd_value_t *old = d->state = hd_lower_loop_state(l, loop, d->state);
@@ -351,7 +351,7 @@ static const hd_value_t *take_turn(hd_lowering_t *l, const recurrence_t *r,
 
 // The states of all steps, [steps, batch, hidden]; d keeps the last ones.
 static const hd_value_t *run_steps(hd_lowering_t *l, const recurrence_t *r,
-                                   sweep_t *d, hd_step_fn_t step) {
+                                   sweep_t *d, step_fn_t step) {
   const hd_value_t *results[3], *outputs[3];
   size_t count = 0;
   hd_lower_loop_t loop;
@@ -376,7 +376,7 @@ static const hd_value_t *of_direction(hd_lowering_t *l, const hd_value_t *x,
 }
 
 static const hd_value_t *run_direction(hd_lowering_t *l, const recurrence_t *r,
-                                       sweep_t *d, hd_step_fn_t step,
+                                       sweep_t *d, step_fn_t step,
                                        const hd_value_t *x,
                                        const hd_value_t *const *in,
                                        int64_t which, bool backwards) {
@@ -417,7 +417,7 @@ static bool set_states(hd_lowering_t *l, uint32_t output,
 }
 
 static bool recurrent(hd_lowering_t *l, int gates, const char *const *usual,
-                      hd_step_fn_t step) {
+                      step_fn_t step) {
   static const int64_t batch_order[] = {2, 0, 1, 3};
   const hd_value_t *in[8] = {NULL}, *all[2], *states[2], *cells[2];
   const char *direction = hd_lower_string(l, "direction", "forward");
