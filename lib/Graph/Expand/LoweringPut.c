@@ -56,7 +56,8 @@ void hd_attributes_type(hd_lowering_t *l, hd_attributes_t *list,
 
 void hd_attributes_graph(hd_lowering_t *l, hd_attributes_t *list,
                          const char *name, const hd_graph_t *graph) {
-  add(l, list,
+  add_attribute(
+      l, list,
       (hd_attribute_t){name, HD_ATTRIBUTE_GRAPH, .count = 0, .u.graph = graph});
 }
 

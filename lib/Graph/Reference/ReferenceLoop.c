@@ -160,7 +160,7 @@ static bool evaluate(turns_t *t, size_t index) {
 }
 
 // Takes what the turn has made.
-static bool take(turns_t *t, int64_t turn) {
+static bool take_results(turns_t *t, int64_t turn) {
   for (uint32_t k = 0; k < t->node->num_outputs; k++) {
     const hd_host_tensor_t *made =
         &held_of(t, t->loop.body->outputs.data[k])->tensor;
@@ -183,7 +183,7 @@ static bool take(turns_t *t, int64_t turn) {
   return true;
 }
 
-static bool run(turns_t *t, const hd_host_tensor_t *const *inputs) {
+static bool run_turns(turns_t *t, const hd_host_tensor_t *const *inputs) {
   if (!begin(t, inputs))
     return false;
   for (int64_t turn = 0; turn < t->loop.steps; turn++) {
@@ -192,7 +192,7 @@ static bool run(turns_t *t, const hd_host_tensor_t *const *inputs) {
     for (size_t i = 0; i < t->loop.body->nodes.size; i++)
       if (!evaluate(t, i))
         return false;
-    if (!take(t, turn))
+    if (!take_results(t, turn))
       return false;
     end_turn(t);
   }
@@ -216,7 +216,7 @@ bool hd_loop_evaluate(hd_module_t *module, const hd_node_t *node,
   t.states = HD_ARENA_ARRAY(&t.arena, hd_host_tensor_t, loop.states + 1);
   t.next = HD_ARENA_ARRAY(&t.arena, hd_host_tensor_t, loop.states + 1);
   t.loop = loop; // From here on there are states to end.
-  t.done = run(&t, inputs);
+  t.done = run_turns(&t, inputs);
   hd_budget_clean(budget, &cleanup);
   return t.done;
 }
