@@ -14,7 +14,7 @@
 #include <string.h>
 
 typedef struct place {
-  hd_sim_task_t *task;
+  hd_sim_fiber_t *fiber;
   uintptr_t address;
   bool checked, allowed;
   unsigned order, scope;
@@ -22,35 +22,35 @@ typedef struct place {
 
 static place_t begin(hd_sim_thread_t *thread, const uint64_t *slots,
                      const uint64_t *names, uint32_t bytes, unsigned touch) {
-  place_t place = {.task = hd_sim_task(thread), .address = slots[0]};
+  place_t place = {.fiber = hd_sim_fiber(thread), .address = slots[0]};
   place.order = (unsigned)names[0];
   place.scope = (unsigned)names[1];
   place.allowed = place.address != 0;
-  if (!hd_sim_sanitizer_of(place.task))
+  if (!hd_sim_sanitizer_of(place.fiber))
     return place;
   place.checked = true;
   place.allowed = hd_sim_touch(
-      place.task, place.task, (const hd_sim_site_t *)(uintptr_t)slots[1],
+      place.fiber, place.fiber, (const hd_sim_site_t *)(uintptr_t)slots[1],
       place.address, bytes, touch | HD_SIM_ATOMIC, place.scope);
   return place;
 }
 
 static void order_reads(const place_t *place) {
   if (place->checked)
-    hd_sim_sync_acquire(place->task, place->address, place->order,
+    hd_sim_sync_acquire(place->fiber, place->address, place->order,
                         place->scope);
 }
 
 static void order_writes(const place_t *place, bool read_modify_write) {
   if (place->checked)
-    hd_sim_sync_release(place->task, place->address, place->order, place->scope,
-                        read_modify_write);
+    hd_sim_sync_release(place->fiber, place->address, place->order,
+                        place->scope, read_modify_write);
 }
 
 // A value changes while others spin on it.
 static void note_change(const place_t *place, bool changed) {
   if (place->checked && changed)
-    hd_sim_check_event(place->task);
+    hd_sim_check_event(place->fiber);
 }
 
 // --- Values as the words that hold them ---
@@ -200,8 +200,8 @@ static uint32_t combine_add_bf16x2(uint32_t a, uint32_t b) {
 #include "Sim/Atomics.def"
 
 void hd_sim_fence(hd_sim_thread_t *thread, uint64_t *slots) {
-  hd_sim_task_t *task = hd_sim_task(thread);
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  if (hd_sim_sanitizer_of(task))
-    hd_sim_sync_fence(task, (unsigned)slots[0], (unsigned)slots[1]);
+  if (hd_sim_sanitizer_of(fiber))
+    hd_sim_sync_fence(fiber, (unsigned)slots[0], (unsigned)slots[1]);
 }

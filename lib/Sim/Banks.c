@@ -41,15 +41,15 @@ static hd_sim_bank_turn_t *turn_of(hd_sim_text_site_t *site, uint32_t lane) {
   return &site->turns[number];
 }
 
-void hd_sim_banks_note(hd_sim_sanitizer_t *s, const hd_sim_task_t *task,
+void hd_sim_banks_note(hd_sim_sanitizer_t *s, const hd_sim_fiber_t *fiber,
                        const hd_sim_site_t *at, uintptr_t address,
                        uint32_t bytes) {
-  const hd_sim_resident_t *block = hd_sim_resident_of(task);
+  const hd_sim_resident_t *block = hd_sim_resident_of(fiber);
   uint32_t number = hd_sim_site_number(s, at);
   if (!number)
     return;
   hd_sim_text_site_t *site = &s->sites[number];
-  uint32_t lane = (uint32_t)task->head.linear % HD_SIM_WARP_SIZE;
+  uint32_t lane = (uint32_t)fiber->head.linear % HD_SIM_WARP_SIZE;
   hd_sim_bank_turn_t *turn = turn_of(site, lane);
   if (!turn)
     return;

@@ -54,12 +54,12 @@ typedef struct hd_sim_mbarrier {
 
 // The mbarrier at the place that two slots name, in `block`'s shared memory.
 // NULL: it was out of bounds (reported). The launch ends where there is none.
-hd_sim_mbarrier_t *hd_sim_mbarrier_at(hd_sim_task_t *task,
+hd_sim_mbarrier_t *hd_sim_mbarrier_at(hd_sim_fiber_t *fiber,
                                       hd_sim_resident_t *block,
                                       const uint64_t *slots);
-// The block of that rank of the task's cluster; the launch ends where it cannot
-// be reached.
-hd_sim_resident_t *hd_sim_peer(hd_sim_task_t *task, const hd_sim_site_t *site,
+// The block of that rank of the fiber's cluster; the launch ends where it
+// cannot be reached.
+hd_sim_resident_t *hd_sim_peer(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
                                int32_t rank);
 // Bytes of a copy have arrived.
 void hd_sim_mbarrier_arrived(hd_sim_resident_t *block, hd_sim_mbarrier_t *m,
@@ -68,27 +68,27 @@ void hd_sim_mbarrier_arrived(hd_sim_resident_t *block, hd_sim_mbarrier_t *m,
 const char *hd_sim_mbarrier_name(const hd_sim_mbarrier_t *m, char *text);
 
 // The block's last thread has ended; and its place is used again.
-void hd_sim_mbarriers_end(hd_sim_task_t *last);
+void hd_sim_mbarriers_end(hd_sim_fiber_t *last);
 void hd_sim_mbarriers_forget(hd_sim_resident_t *block);
 
 // Likewise of products (Wgmma.c).
-void hd_sim_warpgroups_end(hd_sim_task_t *last);
+void hd_sim_warpgroups_end(hd_sim_fiber_t *last);
 void hd_sim_warpgroups_forget(hd_sim_resident_t *block);
 
 // A load begins; it lands now or where its phase is waited for.
-void hd_sim_load_begin(hd_sim_task_t *task, hd_sim_resident_t *block,
+void hd_sim_load_begin(hd_sim_fiber_t *fiber, hd_sim_resident_t *block,
                        hd_sim_mbarrier_t *m, const hd_sim_piece_t *piece);
 void hd_sim_load_land(const hd_sim_piece_t *piece);
 // Likewise into `block`, where the slots name its place and its mbarrier as if
 // it were the own one; `from` is the site of what is read.
-void hd_sim_load_into(hd_sim_task_t *task, hd_sim_resident_t *block,
+void hd_sim_load_into(hd_sim_fiber_t *fiber, hd_sim_resident_t *block,
                       const uint64_t *mbarrier, const hd_sim_site_t *to,
                       const hd_sim_site_t *from, hd_sim_piece_t piece);
 // A store begins, in the thread's open group.
-void hd_sim_store_begin(hd_sim_task_t *task, const hd_sim_site_t *site,
+void hd_sim_store_begin(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
                         const hd_sim_piece_t *piece, bool adds);
 void hd_sim_stores_end(hd_sim_resident_t *block);
-void hd_sim_stores_forget(hd_sim_task_t *task);
+void hd_sim_stores_forget(hd_sim_fiber_t *fiber);
 
 // Box.c. Bytes that a box has, those outside the tensor included; copies it
 // to shared memory; from it, or its image, to the tensor; the image (as it lies
@@ -106,7 +106,7 @@ void hd_sim_box_walk(const hd_sim_piece_t *piece, hd_sim_run_fn run,
                      void *argument);
 
 // An error of the launch, sanitized or not: reports and leaves.
-_Noreturn void hd_sim_refuse(hd_sim_task_t *task, hd_diagnostic_code_t code,
+_Noreturn void hd_sim_refuse(hd_sim_fiber_t *fiber, hd_diagnostic_code_t code,
                              const hd_sim_site_t *site, const char *text, ...)
     __attribute__((format(printf, 4, 5)));
 _Noreturn void hd_sim_no_room(hd_sim_run_t *run);

@@ -48,10 +48,10 @@ const char *hd_sim_stamp_name(const hd_sim_run_t *run,
   block.head.block[1] = (int32_t)(stamp->block / x % y);
   block.head.block[2] = (int32_t)(stamp->block / x / y);
   memcpy(block.head.grid_dim, grid, sizeof block.head.grid_dim);
-  hd_sim_task_t task = {0};
-  task.head.block = &block.head;
-  task.head.linear = (int32_t)(stamp->agent % run->num_threads);
-  return hd_sim_thread_name(&task, text);
+  hd_sim_fiber_t fiber = {0};
+  fiber.head.block = &block.head;
+  fiber.head.linear = (int32_t)(stamp->agent % run->num_threads);
+  return hd_sim_thread_name(&fiber, text);
 }
 
 // --- Bounds ---
@@ -85,12 +85,13 @@ static int bad_axis(const hd_sim_site_t *site, const int64_t *values,
   return -1;
 }
 
-static void report_bounds(const hd_sim_task_t *task, const hd_sim_site_t *site,
-                          const int64_t *values, int axis, int64_t index) {
+static void report_bounds(const hd_sim_fiber_t *fiber,
+                          const hd_sim_site_t *site, const int64_t *values,
+                          int axis, int64_t index) {
   char name[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
-  hd_sim_finding(task, HD_E0701, site, NULL,
+  hd_sim_finding(fiber, HD_E0701, site, NULL,
                  "%s %s %s: index %lld of axis %d is not within 0 .. %lld",
-                 hd_sim_thread_name(task, name), verb(site),
+                 hd_sim_thread_name(fiber, name), verb(site),
                  hd_sim_place_name(site, values, place), (long long)index, axis,
                  (long long)values[site->rank + (uint32_t)axis] - 1);
 }
@@ -110,9 +111,9 @@ static hd_sim_shadow_t *find_buffer(hd_sim_sanitizer_t *s, uintptr_t address) {
   return NULL;
 }
 
-static hd_sim_shadow_t *find_shadow(const hd_sim_task_t *task,
+static hd_sim_shadow_t *find_shadow(const hd_sim_fiber_t *fiber,
                                     uintptr_t address) {
-  const hd_sim_resident_t *block = hd_sim_resident_of(task);
+  const hd_sim_resident_t *block = hd_sim_resident_of(fiber);
   hd_sim_shadow_t *shared = block->shadow;
   if (address - shared->base < shared->size)
     return shared;
@@ -121,7 +122,7 @@ static hd_sim_shadow_t *find_shadow(const hd_sim_task_t *task,
     if (address - shared->base < shared->size)
       return shared;
   }
-  return find_buffer(hd_sim_sanitizer_of(task), address);
+  return find_buffer(hd_sim_sanitizer_of(fiber), address);
 }
 
 // What hardware asks for: the size, where it is a power of two. A vector of
@@ -132,17 +133,17 @@ static bool is_aligned(uintptr_t address, uint32_t bytes) {
 }
 
 static bool access_memory(hd_sim_access_info_t *access) {
-  hd_sim_task_t *task = access->task;
-  hd_sim_sanitizer_t *s = hd_sim_sanitizer_of(task);
+  hd_sim_fiber_t *fiber = access->fiber;
+  hd_sim_sanitizer_t *s = hd_sim_sanitizer_of(fiber);
   char name[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
   if (access->bytes == 0) // A copy of nothing: there is no last byte.
     return true;
-  hd_sim_shadow_t *shadow = find_shadow(task, access->address);
+  hd_sim_shadow_t *shadow = find_shadow(fiber, access->address);
   if (!shadow ||
       access->bytes > shadow->size - (access->address - shadow->base)) {
-    hd_sim_finding(task, HD_E0701, access->site, NULL,
+    hd_sim_finding(fiber, HD_E0701, access->site, NULL,
                    "%s touches %u bytes at %s, past the end of %s",
-                   hd_sim_thread_name(task, name), access->bytes,
+                   hd_sim_thread_name(fiber, name), access->bytes,
                    hd_sim_place_name(access->site, access->indices, place),
                    shadow && !shadow->buffer ? "shared memory" : "the tensor");
     return false;
@@ -150,19 +151,19 @@ static bool access_memory(hd_sim_access_info_t *access) {
   // The copy engine's rules are checked where it is called.
   if (!(access->touch & HD_SIM_PROXY) &&
       !is_aligned(access->address, access->bytes)) {
-    hd_sim_finding(task, HD_E0707, access->site, NULL,
+    hd_sim_finding(fiber, HD_E0707, access->site, NULL,
                    "%s touches %u bytes at %s, whose address %u does not "
                    "divide",
-                   hd_sim_thread_name(task, name), access->bytes,
+                   hd_sim_thread_name(fiber, name), access->bytes,
                    hd_sim_place_name(access->site, access->indices, place),
                    access->bytes < 16 ? access->bytes : 16);
     return false;
   }
   if ((access->touch & HD_SIM_WRITES) && !(access->touch & HD_SIM_ATOMIC))
     s->events++;
-  if (shadow == hd_sim_resident_of(task)->shadow &&
+  if (shadow == hd_sim_resident_of(fiber)->shadow &&
       !(access->touch & HD_SIM_BY_ROWS))
-    hd_sim_banks_note(s, task, access->site, access->address, access->bytes);
+    hd_sim_banks_note(s, fiber, access->site, access->address, access->bytes);
   access->in_global = shadow->buffer != NULL;
   if (shadow->buffer && shadow->buffer->before)
     hd_sim_dependent_access(access, shadow->buffer);
@@ -174,11 +175,11 @@ static bool access_memory(hd_sim_access_info_t *access) {
 
 // The operand of an intrinsic: it does the access, of so many bytes as it
 // likes, and reports what is wrong with it then.
-static bool note_place(hd_sim_task_t *task, const hd_sim_site_t *site,
+static bool note_place(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
                        const int64_t *values) {
-  memmove(task->places + 1, task->places,
-          (HD_SIM_PLACES - 1) * sizeof *task->places);
-  hd_sim_place_t *place = &task->places[0];
+  memmove(fiber->places + 1, fiber->places,
+          (HD_SIM_PLACES - 1) * sizeof *fiber->places);
+  hd_sim_place_t *place = &fiber->places[0];
   place->site = site;
   int64_t index;
   place->bad_axis = bad_axis(site, values, &index);
@@ -191,26 +192,26 @@ static bool note_place(hd_sim_task_t *task, const hd_sim_site_t *site,
 
 bool hd_sim_check(hd_sim_thread_t *thread, const hd_sim_site_t *site,
                   const int64_t *values, const void *address) {
-  hd_sim_task_t *task = hd_sim_task(thread);
-  if (!hd_sim_sanitizer_of(task))
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
+  if (!hd_sim_sanitizer_of(fiber))
     return true;
   if (site->access == HD_SIM_PLACE)
-    return note_place(task, site, values);
+    return note_place(fiber, site, values);
   int64_t index;
   int axis = bad_axis(site, values, &index);
   if (axis >= 0) {
-    report_bounds(task, site, values, axis, index);
+    report_bounds(fiber, site, values, axis, index);
     return false;
   }
   if (site->scope == HD_SIM_CONSTANT)
     return true;
   if (site->scope == HD_SCOPE_REGISTER) {
     for (uint32_t i = 0; site->rank == 1 && i < site->lanes; i++)
-      hd_sim_check_registers(task, site, values[0] + i);
+      hd_sim_check_registers(fiber, site, values[0] + i);
     return true;
   }
   hd_sim_access_info_t access = {
-      .task = task,
+      .fiber = fiber,
       .site = site,
       .indices = values,
       .address = (uintptr_t)address,
@@ -222,41 +223,41 @@ bool hd_sim_check(hd_sim_thread_t *thread, const hd_sim_site_t *site,
 
 void hd_sim_unwritten(hd_sim_thread_t *thread, const hd_sim_site_t *site,
                       const int64_t *values, int64_t which) {
-  hd_sim_task_t *task = hd_sim_task(thread);
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
   char name[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
   int64_t indices[HD_SIM_CHECK_VALUES] = {0};
   bool is_operand = site->access == HD_SIM_PLACE && site->lanes > 1;
   memcpy(indices, values, site->rank * sizeof *indices);
   if (!is_operand && site->rank)
     indices[site->rank - 1] += which;
-  hd_sim_thread_name(task, name);
+  hd_sim_thread_name(fiber, name);
   hd_sim_place_name(site, indices, place);
   if (is_operand)
-    hd_sim_finding(task, HD_E0702, site, NULL,
+    hd_sim_finding(fiber, HD_E0702, site, NULL,
                    "%s uses %u registers from %s on, and has not written the "
                    "one at %lld",
                    name, site->lanes, place, (long long)which);
   else
-    hd_sim_finding(task, HD_E0702, site, NULL,
+    hd_sim_finding(fiber, HD_E0702, site, NULL,
                    "%s reads %s, a register that it has not written", name,
                    place);
 }
 
 void hd_sim_wrapped(hd_sim_thread_t *thread, const hd_sim_site_t *site,
                     const int64_t *values, int64_t axis) {
-  hd_sim_task_t *task = hd_sim_task(thread);
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
   char name[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
-  hd_sim_finding(task, HD_E0716, site, NULL,
+  hd_sim_finding(fiber, HD_E0716, site, NULL,
                  "%s %s %s: without wrapping, the index of axis %lld would be "
                  "%lld",
-                 hd_sim_thread_name(task, name), verb(site),
+                 hd_sim_thread_name(fiber, name), verb(site),
                  hd_sim_place_name(site, values, place), (long long)axis,
                  (long long)values[HD_SIM_CHECK_VALUES - 1]);
 }
 
 // --- Asked by intrinsics ---
 
-static const hd_sim_place_t *place_of(const hd_sim_task_t *giver,
+static const hd_sim_place_t *place_of(const hd_sim_fiber_t *giver,
                                       const hd_sim_site_t *site) {
   for (int i = 0; i < HD_SIM_PLACES; i++)
     if (site && giver->places[i].site == site)
@@ -264,7 +265,7 @@ static const hd_sim_place_t *place_of(const hd_sim_task_t *giver,
   return NULL;
 }
 
-static bool touch_memory(hd_sim_task_t *task, const hd_sim_task_t *giver,
+static bool touch_memory(hd_sim_fiber_t *fiber, const hd_sim_fiber_t *giver,
                          const hd_sim_site_t *site, uintptr_t address,
                          uint32_t bytes, unsigned touch, unsigned sync_scope,
                          const hd_sim_agent_t *agent) {
@@ -283,7 +284,7 @@ static bool touch_memory(hd_sim_task_t *task, const hd_sim_task_t *giver,
     return false;
   }
   hd_sim_access_info_t access = {
-      .task = task,
+      .fiber = fiber,
       .site = site,
       .indices = indices,
       .address = address,
@@ -295,16 +296,16 @@ static bool touch_memory(hd_sim_task_t *task, const hd_sim_task_t *giver,
   return access_memory(&access);
 }
 
-bool hd_sim_touch(hd_sim_task_t *task, const hd_sim_task_t *giver,
+bool hd_sim_touch(hd_sim_fiber_t *fiber, const hd_sim_fiber_t *giver,
                   const hd_sim_site_t *site, uintptr_t address, uint32_t bytes,
                   unsigned touch, unsigned sync_scope) {
-  return touch_memory(task, giver, site, address, bytes, touch, sync_scope,
+  return touch_memory(fiber, giver, site, address, bytes, touch, sync_scope,
                       NULL);
 }
 
-bool hd_sim_touch_as(hd_sim_task_t *task, const hd_sim_site_t *site,
+bool hd_sim_touch_as(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
                      uintptr_t address, uint32_t bytes, unsigned touch,
                      const hd_sim_agent_t *agent) {
-  return touch_memory(task, task, site, address, bytes, touch, HD_SYNC_DEVICE,
+  return touch_memory(fiber, fiber, site, address, bytes, touch, HD_SYNC_DEVICE,
                       agent);
 }

@@ -181,53 +181,53 @@ void hd_sim_clocks_learn(hd_sim_run_t *run, hd_sim_clocks_t *into,
 
 // --- Threads ---
 
-static uint32_t own_entry(const hd_sim_task_t *task) {
-  return (uint32_t)task->head.linear;
+static uint32_t own_entry(const hd_sim_fiber_t *fiber) {
+  return (uint32_t)fiber->head.linear;
 }
 
-hd_sim_clocks_t *hd_sim_clocks_of(hd_sim_task_t *task) {
-  if (!task->clocks)
-    task->clocks = hd_sim_clocks_create(hd_sim_run_of(task),
-                                        hd_sim_resident_of(task)->number);
-  return task->clocks;
+hd_sim_clocks_t *hd_sim_clocks_of(hd_sim_fiber_t *fiber) {
+  if (!fiber->clocks)
+    fiber->clocks = hd_sim_clocks_create(hd_sim_run_of(fiber),
+                                         hd_sim_resident_of(fiber)->number);
+  return fiber->clocks;
 }
 
 // Enters its own doings, of which nobody tells it.
-static void add_own(const hd_sim_task_t *task, hd_sim_clocks_t *clocks) {
-  hd_sim_run_t *run = hd_sim_run_of(task);
+static void add_own(const hd_sim_fiber_t *fiber, hd_sim_clocks_t *clocks) {
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
   const uint32_t own[HD_SIM_ENTRY_MBARRIERS] = {
-      [HD_SIM_ENTRY_THREADS] = task->clock,
-      [HD_SIM_ENTRY_COPIES] = task->waited_group,
-      [HD_SIM_ENTRY_FENCED] = task->fenced,
-      [HD_SIM_ENTRY_FENCED_GLOBAL] = task->fenced_global,
-      [HD_SIM_ENTRY_BULK_READS] = task->bulk_read,
-      [HD_SIM_ENTRY_BULK_WRITES] = task->bulk_wrote,
+      [HD_SIM_ENTRY_THREADS] = fiber->clock,
+      [HD_SIM_ENTRY_COPIES] = fiber->waited_group,
+      [HD_SIM_ENTRY_FENCED] = fiber->fenced,
+      [HD_SIM_ENTRY_FENCED_GLOBAL] = fiber->fenced_global,
+      [HD_SIM_ENTRY_BULK_READS] = fiber->bulk_read,
+      [HD_SIM_ENTRY_BULK_WRITES] = fiber->bulk_wrote,
   };
   for (uint32_t i = 0; i < HD_SIM_ENTRY_MBARRIERS; i++) {
-    uint32_t *at = &clocks->at[hd_sim_entry(run, i, own_entry(task))];
+    uint32_t *at = &clocks->at[hd_sim_entry(run, i, own_entry(fiber))];
     if (*at < own[i])
       *at = own[i];
   }
 }
 
-hd_sim_clocks_t *hd_sim_clocks_snapshot(hd_sim_task_t *task) {
+hd_sim_clocks_t *hd_sim_clocks_snapshot(hd_sim_fiber_t *fiber) {
   hd_sim_clocks_t *clocks =
-      hd_sim_clocks_copy(hd_sim_run_of(task), hd_sim_clocks_of(task));
-  add_own(task, clocks);
+      hd_sim_clocks_copy(hd_sim_run_of(fiber), hd_sim_clocks_of(fiber));
+  add_own(fiber, clocks);
   return clocks;
 }
 
 // How far it has waited for its own asynchronous agent.
-static bool waited_for(const hd_sim_task_t *task, uint32_t agent,
+static bool waited_for(const hd_sim_fiber_t *fiber, uint32_t agent,
                        uint32_t *waited) {
-  const hd_sim_run_t *run = hd_sim_run_of(task);
-  uint32_t own = own_entry(task);
+  const hd_sim_run_t *run = hd_sim_run_of(fiber);
+  uint32_t own = own_entry(fiber);
   if (agent == hd_sim_entry(run, HD_SIM_ENTRY_COPIES, own))
-    *waited = task->waited_group;
+    *waited = fiber->waited_group;
   else if (agent == hd_sim_entry(run, HD_SIM_ENTRY_BULK_READS, own))
-    *waited = task->bulk_read;
+    *waited = fiber->bulk_read;
   else if (agent == hd_sim_entry(run, HD_SIM_ENTRY_BULK_WRITES, own))
-    *waited = task->bulk_wrote;
+    *waited = fiber->bulk_wrote;
   else
     return false;
   return true;
@@ -240,23 +240,23 @@ bool hd_sim_clocks_cover(const hd_sim_clocks_t *clocks,
   return clocks && clocks->at[stamp->agent] >= stamp->clock;
 }
 
-bool hd_sim_knows(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp) {
-  const hd_sim_clocks_t *clocks = task->clocks;
-  if (stamp->block != hd_sim_resident_of(task)->number) {
+bool hd_sim_knows(const hd_sim_fiber_t *fiber, const hd_sim_stamp_t *stamp) {
+  const hd_sim_clocks_t *clocks = fiber->clocks;
+  if (stamp->block != hd_sim_resident_of(fiber)->number) {
     clocks = find_foreign(clocks ? clocks->foreign : NULL, stamp->block);
   } else {
-    if (stamp->agent == own_entry(task))
+    if (stamp->agent == own_entry(fiber))
       return true;
     uint32_t waited;
-    if (waited_for(task, stamp->agent, &waited) && waited >= stamp->clock)
+    if (waited_for(fiber, stamp->agent, &waited) && waited >= stamp->clock)
       return true;
   }
   return clocks && clocks->at[stamp->agent] >= stamp->clock;
 }
 
-bool hd_sim_knows_of_any(const hd_sim_task_t *task, uint32_t entry,
+bool hd_sim_knows_of_any(const hd_sim_fiber_t *fiber, uint32_t entry,
                          uint32_t clock) {
-  const hd_sim_clocks_t *clocks = task->clocks;
+  const hd_sim_clocks_t *clocks = fiber->clocks;
   if (!clocks || clocks->at[entry] >= clock)
     return clocks != NULL;
   const hd_sim_foreign_t *foreign = clocks->foreign;
@@ -266,26 +266,27 @@ bool hd_sim_knows_of_any(const hd_sim_task_t *task, uint32_t entry,
   return false;
 }
 
-void hd_sim_sync_copies(hd_sim_task_t *task, uint32_t group) {
-  if (task->waited_group >= group)
+void hd_sim_sync_copies(hd_sim_fiber_t *fiber, uint32_t group) {
+  if (fiber->waited_group >= group)
     return;
-  task->waited_group = group;
-  if (task->num_waited == task->cap_waited) {
-    uint32_t capacity = task->cap_waited ? task->cap_waited * 2 : 8;
-    void *waited = realloc(task->waited, capacity * sizeof *task->waited);
+  fiber->waited_group = group;
+  if (fiber->num_waited == fiber->cap_waited) {
+    uint32_t capacity = fiber->cap_waited ? fiber->cap_waited * 2 : 8;
+    void *waited = realloc(fiber->waited, capacity * sizeof *fiber->waited);
     if (!waited)
-      hd_sim_no_memory(hd_sim_run_of(task));
-    task->waited = waited;
-    task->cap_waited = capacity;
+      hd_sim_no_memory(hd_sim_run_of(fiber));
+    fiber->waited = waited;
+    fiber->cap_waited = capacity;
   }
-  task->waited[task->num_waited++] = (struct hd_sim_waited){group, task->clock};
+  fiber->waited[fiber->num_waited++] =
+      (struct hd_sim_waited){group, fiber->clock};
 }
 
 // --- Barriers ---
 
-void hd_sim_sync_give(hd_sim_task_t *task, hd_sim_clocks_t **joined) {
-  hd_sim_clocks_t *mine = hd_sim_clocks_of(task);
-  hd_sim_run_t *run = hd_sim_run_of(task);
+void hd_sim_sync_give(hd_sim_fiber_t *fiber, hd_sim_clocks_t **joined) {
+  hd_sim_clocks_t *mine = hd_sim_clocks_of(fiber);
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
   if (!*joined)
     *joined = hd_sim_clocks_copy(run, mine);
   else if ((*joined)->merged != mine)
@@ -293,31 +294,31 @@ void hd_sim_sync_give(hd_sim_task_t *task, hd_sim_clocks_t **joined) {
   retain(mine);
   hd_sim_sync_drop(&(*joined)->merged);
   (*joined)->merged = mine;
-  add_own(task, *joined);
-  task->clock++;
+  add_own(fiber, *joined);
+  fiber->clock++;
 }
 
-void hd_sim_sync_take(hd_sim_task_t *task, hd_sim_clocks_t *joined) {
+void hd_sim_sync_take(hd_sim_fiber_t *fiber, hd_sim_clocks_t *joined) {
   if (!joined)
     return;
   hd_sim_sync_drop(&joined->merged);
   retain(joined);
-  hd_sim_sync_drop(&task->clocks);
-  task->clocks = joined;
+  hd_sim_sync_drop(&fiber->clocks);
+  fiber->clocks = joined;
 }
 
 void hd_sim_sync_warp(const hd_sim_warp_t *warp) {
   hd_sim_clocks_t *joined = NULL;
   for (unsigned lane = 0; lane < HD_SIM_WARP_SIZE; lane++) {
     if (warp->threads[lane]) {
-      hd_sim_task_t *task = hd_sim_task(warp->threads[lane]);
-      if (!hd_sim_sanitizer_of(task))
+      hd_sim_fiber_t *fiber = hd_sim_fiber(warp->threads[lane]);
+      if (!hd_sim_sanitizer_of(fiber))
         return;
-      hd_sim_sync_give(task, &joined);
+      hd_sim_sync_give(fiber, &joined);
     }
   }
   for (unsigned lane = 0; lane < HD_SIM_WARP_SIZE; lane++)
     if (warp->threads[lane])
-      hd_sim_sync_take(hd_sim_task(warp->threads[lane]), joined);
+      hd_sim_sync_take(hd_sim_fiber(warp->threads[lane]), joined);
   hd_sim_sync_drop(&joined);
 }

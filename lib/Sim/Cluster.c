@@ -13,22 +13,22 @@
 
 #include <string.h>
 
-hd_sim_resident_t *hd_sim_peer(hd_sim_task_t *task, const hd_sim_site_t *site,
+hd_sim_resident_t *hd_sim_peer(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
                                int32_t rank) {
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
   char me[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
   if (rank < 0 || rank >= block->head.cluster_dim)
-    hd_sim_refuse(task, HD_E0714, site,
+    hd_sim_refuse(fiber, HD_E0714, site,
                   "%s goes to %s in the block of rank %d of a cluster of %d",
-                  hd_sim_thread_name(task, me),
+                  hd_sim_thread_name(fiber, me),
                   hd_sim_place_name(site, NULL, place), rank,
                   block->head.cluster_dim);
   hd_sim_resident_t *peer = block->unit[rank];
   if (peer->num_live == 0)
-    hd_sim_refuse(task, HD_E0714, site,
+    hd_sim_refuse(fiber, HD_E0714, site,
                   "%s goes to %s in block %u of its cluster, which has ended: "
                   "no cluster_sync stands between this and its end",
-                  hd_sim_thread_name(task, me),
+                  hd_sim_thread_name(fiber, me),
                   hd_sim_place_name(site, NULL, place), peer->number);
   return peer;
 }
@@ -60,82 +60,83 @@ static void end_round(hd_sim_resident_t *block) {
   hd_sim_sync_cluster(block->unit, size);
 }
 
-static void arrive(hd_sim_task_t *task) {
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
+static void arrive(hd_sim_fiber_t *fiber) {
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
   char me[HD_SIM_NAME_SIZE];
-  if (task->at_cluster)
-    hd_sim_refuse(task, HD_E0714, task->head.site,
+  if (fiber->at_cluster)
+    hd_sim_refuse(fiber, HD_E0714, fiber->head.site,
                   "%s arrives at the cluster's barrier twice without a "
                   "cluster_wait between",
-                  hd_sim_thread_name(task, me));
-  task->at_cluster = true;
-  task->cluster_round = block->unit[0]->cluster.round;
-  if (hd_sim_sanitizer_of(task))
-    hd_sim_sync_give(task, &block->cluster.joined);
+                  hd_sim_thread_name(fiber, me));
+  fiber->at_cluster = true;
+  fiber->cluster_round = block->unit[0]->cluster.round;
+  if (hd_sim_sanitizer_of(fiber))
+    hd_sim_sync_give(fiber, &block->cluster.joined);
   block->cluster.arrived++;
   end_round(block);
 }
 
-static bool wait(hd_sim_task_t *task) {
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
+static bool wait(hd_sim_fiber_t *fiber) {
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
   char me[HD_SIM_NAME_SIZE];
-  if (!task->at_cluster)
-    hd_sim_refuse(task, HD_E0714, task->head.site,
+  if (!fiber->at_cluster)
+    hd_sim_refuse(fiber, HD_E0714, fiber->head.site,
                   "%s waits at the cluster's barrier and has not arrived there",
-                  hd_sim_thread_name(task, me));
-  if (block->unit[0]->cluster.round == task->cluster_round)
+                  hd_sim_thread_name(fiber, me));
+  if (block->unit[0]->cluster.round == fiber->cluster_round)
     return false;
-  task->at_cluster = false;
+  fiber->at_cluster = false;
   // It may have learned something since it arrived.
-  if (hd_sim_sanitizer_of(task))
-    hd_sim_sync_learn(task, block->cluster.complete, &block->cluster.memo);
+  if (hd_sim_sanitizer_of(fiber))
+    hd_sim_sync_learn(fiber, block->cluster.complete, &block->cluster.memo);
   return true;
 }
 
 void hd_sim_cluster_arrive(hd_sim_thread_t *thread, uint64_t *slots) {
   (void)slots;
-  arrive(hd_sim_task(thread));
+  arrive(hd_sim_fiber(thread));
 }
 
 bool hd_sim_cluster_wait(hd_sim_thread_t *thread, uint64_t *slots) {
   (void)slots;
-  return wait(hd_sim_task(thread));
+  return wait(hd_sim_fiber(thread));
 }
 
 bool hd_sim_cluster_sync(hd_sim_thread_t *thread, uint64_t *slots) {
   (void)slots;
-  hd_sim_task_t *task = hd_sim_task(thread);
-  if (!task->at_cluster)
-    arrive(task);
-  return wait(task);
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
+  if (!fiber->at_cluster)
+    arrive(fiber);
+  return wait(fiber);
 }
 
-bool hd_sim_cluster_explain(const hd_sim_task_t *task) {
-  if (task->head.function != (void *)(uintptr_t)hd_sim_cluster_sync &&
-      task->head.function != (void *)(uintptr_t)hd_sim_cluster_wait)
+bool hd_sim_cluster_explain(const hd_sim_fiber_t *fiber) {
+  if (fiber->head.function != (void *)(uintptr_t)hd_sim_cluster_sync &&
+      fiber->head.function != (void *)(uintptr_t)hd_sim_cluster_wait)
     return false;
-  const hd_sim_resident_t *block = hd_sim_resident_of(task);
+  const hd_sim_resident_t *block = hd_sim_resident_of(fiber);
   char me[HD_SIM_NAME_SIZE];
-  hd_sim_finding(task, HD_E0706, task->head.site, NULL,
+  hd_sim_finding(fiber, HD_E0706, fiber->head.site, NULL,
                  "%s waits for ever at the cluster's barrier: %u of %u threads "
                  "of the cluster's %d blocks have come or ended",
-                 hd_sim_thread_name(task, me), come(block), expected(block),
+                 hd_sim_thread_name(fiber, me), come(block), expected(block),
                  block->head.cluster_dim);
   return true;
 }
 
-void hd_sim_thread_ended(hd_sim_task_t *task) {
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
-  if (task->at_cluster && task->cluster_round == block->unit[0]->cluster.round)
+void hd_sim_thread_ended(hd_sim_fiber_t *fiber) {
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
+  if (fiber->at_cluster &&
+      fiber->cluster_round == block->unit[0]->cluster.round)
     block->cluster.arrived--;
   block->cluster.ended++;
-  bool checked = hd_sim_sanitizer_of(task) != NULL;
+  bool checked = hd_sim_sanitizer_of(fiber) != NULL;
   if (block->num_live == 0) {
     hd_sim_stores_end(block);
     if (checked) {
-      hd_sim_mbarriers_end(task);
-      hd_sim_warpgroups_end(task);
-      hd_sim_check_visits(task);
+      hd_sim_mbarriers_end(fiber);
+      hd_sim_warpgroups_end(fiber);
+      hd_sim_check_visits(fiber);
     }
   }
   if (come(block) > block->cluster.ended)
@@ -147,19 +148,19 @@ void hd_sim_thread_ended(hd_sim_task_t *task) {
 // Where the place is there; NULL: it must not be touched.
 static char *reach(hd_sim_thread_t *thread, const uint64_t *slots,
                    uint32_t bytes, unsigned touch) {
-  hd_sim_task_t *task = hd_sim_task(thread);
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
   const hd_sim_site_t *site = (const hd_sim_site_t *)(uintptr_t)slots[1];
   if (!slots[0]) {
-    hd_sim_touch(task, task, site, 0, bytes, touch, 0);
+    hd_sim_touch(fiber, fiber, site, 0, bytes, touch, 0);
     return NULL;
   }
-  hd_sim_resident_t *peer = hd_sim_peer(task, site, (int32_t)slots[2]);
+  hd_sim_resident_t *peer = hd_sim_peer(fiber, site, (int32_t)slots[2]);
   char *address =
       (char *)(uintptr_t)slots[0] - thread->block->shared + peer->head.shared;
-  if (!hd_sim_sanitizer_of(task))
+  if (!hd_sim_sanitizer_of(fiber))
     return address;
-  hd_sim_check_visit(task, site, peer, NULL);
-  bool allowed = hd_sim_touch(task, task, site, (uintptr_t)address, bytes,
+  hd_sim_check_visit(fiber, site, peer, NULL);
+  bool allowed = hd_sim_touch(fiber, fiber, site, (uintptr_t)address, bytes,
                               touch | HD_SIM_BY_ROWS, HD_SYNC_CLUSTER);
   return allowed ? address : NULL;
 }
@@ -202,8 +203,8 @@ static uint32_t *begin_add(hd_sim_thread_t *thread, uint64_t *slots) {
   char *at =
       reach(thread, slots + 1, 4, HD_SIM_READS | HD_SIM_WRITES | HD_SIM_ATOMIC);
   slots[0] = 0;
-  if (at && hd_sim_sanitizer_of(hd_sim_task(thread)))
-    hd_sim_check_event(hd_sim_task(thread));
+  if (at && hd_sim_sanitizer_of(hd_sim_fiber(thread)))
+    hd_sim_check_event(hd_sim_fiber(thread));
   return (uint32_t *)(void *)at;
 }
 
@@ -237,16 +238,16 @@ void hd_sim_atomic_add_remote_f32(hd_sim_thread_t *thread, uint64_t *slots) {
 
 static void send(hd_sim_thread_t *thread, const uint64_t *slots,
                  uint32_t bytes) {
-  hd_sim_task_t *task = hd_sim_task(thread);
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
   const hd_sim_site_t *site = (const hd_sim_site_t *)(uintptr_t)slots[1];
   if (!slots[0]) {
-    hd_sim_touch(task, task, site, 0, bytes, HD_SIM_WRITES, 0);
+    hd_sim_touch(fiber, fiber, site, 0, bytes, HD_SIM_WRITES, 0);
     return;
   }
   hd_sim_piece_t piece = {.shared = (char *)(uintptr_t)slots[0],
                           .bytes = bytes};
   memcpy(piece.held, slots + 3, bytes);
-  hd_sim_load_into(task, hd_sim_peer(task, site, (int32_t)slots[2]),
+  hd_sim_load_into(fiber, hd_sim_peer(fiber, site, (int32_t)slots[2]),
                    slots + (bytes > 8 ? 5 : 4), site, NULL, piece);
 }
 

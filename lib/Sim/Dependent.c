@@ -11,12 +11,13 @@
 
 bool hd_sim_griddepcontrol_wait(hd_sim_thread_t *thread, uint64_t *slots) {
   (void)slots;
-  hd_sim_task_t *task = hd_sim_task(thread);
-  hd_sim_run_t *run = hd_sim_run_of(task);
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
   if (run->sanitizer && run->kernel->programmatic) {
     run->sanitizer->waited = true;
     hd_sim_memo_t memo = {0};
-    hd_sim_sync_mark(task, hd_sim_entry(run, HD_SIM_ENTRY_BEFORE, 0), 1, &memo);
+    hd_sim_sync_mark(fiber, hd_sim_entry(run, HD_SIM_ENTRY_BEFORE, 0), 1,
+                     &memo);
     hd_sim_memo_drop(&memo);
   }
   return true;
@@ -30,17 +31,17 @@ void hd_sim_griddepcontrol_launch(hd_sim_thread_t *thread, uint64_t *slots) {
 
 void hd_sim_dependent_access(const hd_sim_access_info_t *access,
                              const hd_sim_buffer_t *buffer) {
-  const hd_sim_task_t *task = access->task;
+  const hd_sim_fiber_t *fiber = access->fiber;
   bool writes = access->touch & HD_SIM_WRITES;
   bool written = buffer->before & HD_SIM_BEFORE_WRITTEN;
-  uint32_t entry = hd_sim_entry(hd_sim_run_of(task), HD_SIM_ENTRY_BEFORE, 0);
-  if ((!writes && !written) || hd_sim_knows_of_any(task, entry, 1))
+  uint32_t entry = hd_sim_entry(hd_sim_run_of(fiber), HD_SIM_ENTRY_BEFORE, 0);
+  if ((!writes && !written) || hd_sim_knows_of_any(fiber, entry, 1))
     return;
   char me[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
-  hd_sim_finding(task, HD_E0715, access->site, NULL,
+  hd_sim_finding(fiber, HD_E0715, access->site, NULL,
                  "%s %s %s, which a launch before %s and may not have ended: "
                  "no griddepcontrol_wait comes before",
-                 hd_sim_thread_name(task, me), writes ? "writes" : "reads",
+                 hd_sim_thread_name(fiber, me), writes ? "writes" : "reads",
                  hd_sim_place_name(access->site, access->indices, place),
                  written ? "writes" : "reads");
 }

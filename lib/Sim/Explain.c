@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *site_name(const hd_sim_task_t *task) {
-  const hd_sim_site_t *site = task->head.site;
+static const char *site_name(const hd_sim_fiber_t *fiber) {
+  const hd_sim_site_t *site = fiber->head.site;
   return site && site->tensor ? site->tensor : "a collective";
 }
 
-bool hd_sim_collective_agrees(const hd_sim_task_t *a, const hd_sim_task_t *b) {
+bool hd_sim_collective_agrees(const hd_sim_fiber_t *a,
+                              const hd_sim_fiber_t *b) {
   const hd_sim_site_t *here = a->head.site, *there = b->head.site;
   bool same_place =
       here == there || !here || !there ||
@@ -38,51 +39,51 @@ static uint32_t count_state(const hd_sim_resident_t *block,
   return count;
 }
 
-static const hd_sim_task_t *first_in(const hd_sim_resident_t *block,
-                                     hd_sim_state_t state) {
+static const hd_sim_fiber_t *first_in(const hd_sim_resident_t *block,
+                                      hd_sim_state_t state) {
   for (uint32_t i = 0; i < block->num_threads; i++)
     if (block->threads[i].state == state)
       return &block->threads[i];
   return NULL;
 }
 
-static void note_thread(const hd_sim_task_t *task, const char *what) {
+static void note_thread(const hd_sim_fiber_t *fiber, const char *what) {
   char name[HD_SIM_NAME_SIZE];
-  hd_note(hd_sim_run_of(task)->diags, hd_sim_site_loc(task->head.site), "%s %s",
-          hd_sim_thread_name(task, name), what);
+  hd_note(hd_sim_run_of(fiber)->diags, hd_sim_site_loc(fiber->head.site),
+          "%s %s", hd_sim_thread_name(fiber, name), what);
 }
 
 // Threads wait at a barrier that the others will never reach.
 static void explain_barrier(const hd_sim_resident_t *block,
-                            const hd_sim_task_t *task) {
-  const hd_sim_named_barrier_t *barrier = &block->barriers[task->barrier];
+                            const hd_sim_fiber_t *fiber) {
+  const hd_sim_named_barrier_t *barrier = &block->barriers[fiber->barrier];
   char name[HD_SIM_NAME_SIZE];
-  const hd_sim_task_t *elsewhere = NULL;
+  const hd_sim_fiber_t *elsewhere = NULL;
   for (uint32_t i = 0; i < block->num_threads && !elsewhere; i++)
     if (block->threads[i].state == HD_SIM_AT_BLOCK &&
-        block->threads[i].barrier != task->barrier)
+        block->threads[i].barrier != fiber->barrier)
       elsewhere = &block->threads[i];
-  if (!hd_sim_finding(task, HD_E0704, task->head.site, NULL,
+  if (!hd_sim_finding(fiber, HD_E0704, fiber->head.site, NULL,
                       "%s waits at barrier %d for ever: %u of %u threads "
                       "have come, %u have ended",
-                      hd_sim_thread_name(task, name), task->barrier,
+                      hd_sim_thread_name(fiber, name), fiber->barrier,
                       barrier->arrived, barrier->expected,
                       count_state(block, HD_SIM_ENDED)))
     return;
   if (elsewhere)
     note_thread(elsewhere, "waits at another barrier");
-  const hd_sim_task_t *collective = first_in(block, HD_SIM_AT_WARP);
+  const hd_sim_fiber_t *collective = first_in(block, HD_SIM_AT_WARP);
   if (collective)
     note_thread(collective, "waits for the other threads of its warp");
 }
 
 // Lanes wait for lanes that are at a barrier, or spin.
 static void explain_warp(const hd_sim_resident_t *block,
-                         const hd_sim_task_t *task) {
+                         const hd_sim_fiber_t *fiber) {
   uint32_t first =
-      (uint32_t)task->head.linear / HD_SIM_WARP_SIZE * HD_SIM_WARP_SIZE;
-  const hd_sim_task_t *other = NULL;
-  if (hd_sim_wgmma_explain(task))
+      (uint32_t)fiber->head.linear / HD_SIM_WARP_SIZE * HD_SIM_WARP_SIZE;
+  const hd_sim_fiber_t *other = NULL;
+  if (hd_sim_wgmma_explain(fiber))
     return;
   for (uint32_t i = first;
        i < first + HD_SIM_WARP_SIZE && i < block->num_threads; i++)
@@ -90,11 +91,11 @@ static void explain_warp(const hd_sim_resident_t *block,
         block->threads[i].state == HD_SIM_YIELDED)
       other = &block->threads[i];
   char name[HD_SIM_NAME_SIZE];
-  if (hd_sim_finding(task, HD_E0710, task->head.site,
+  if (hd_sim_finding(fiber, HD_E0710, fiber->head.site,
                      other ? other->head.site : NULL,
                      "%s waits at %s for the other threads of its warp, "
                      "which do not come",
-                     hd_sim_thread_name(task, name), site_name(task)) &&
+                     hd_sim_thread_name(fiber, name), site_name(fiber)) &&
       other)
     note_thread(other, other->state == HD_SIM_YIELDED ? "spins here"
                                                       : "waits at a barrier");
@@ -111,23 +112,23 @@ static bool explain_registers(const hd_sim_resident_t *block) {
 
 // The others that wait at something else, a few of them.
 static void note_others(const hd_sim_resident_t *block,
-                        const hd_sim_task_t *reported) {
-  const hd_sim_task_t *last = reported;
+                        const hd_sim_fiber_t *reported) {
+  const hd_sim_fiber_t *last = reported;
   for (uint32_t i = 0, notes = 0; i < block->num_threads && notes < 3; i++) {
-    const hd_sim_task_t *task = &block->threads[i];
-    if (task->state != HD_SIM_AT_BLOCK ||
-        task->head.function == last->head.function)
+    const hd_sim_fiber_t *fiber = &block->threads[i];
+    if (fiber->state != HD_SIM_AT_BLOCK ||
+        fiber->head.function == last->head.function)
       continue;
-    note_thread(task, "waits here");
-    last = task;
+    note_thread(fiber, "waits here");
+    last = fiber;
     notes++;
   }
 }
 
 static bool explain_block(const hd_sim_resident_t *block) {
-  const hd_sim_task_t *collective = first_in(block, HD_SIM_AT_WARP);
-  const hd_sim_task_t *barrier = first_in(block, HD_SIM_AT_BLOCK);
-  const hd_sim_task_t *bytes = hd_sim_mbarrier_short(block);
+  const hd_sim_fiber_t *collective = first_in(block, HD_SIM_AT_WARP);
+  const hd_sim_fiber_t *barrier = first_in(block, HD_SIM_AT_BLOCK);
+  const hd_sim_fiber_t *bytes = hd_sim_mbarrier_short(block);
   // What others wait for comes first: bytes that never come, registers, then
   // a warp that is torn apart, of which the barrier at which some of it waits
   // is a consequence.

@@ -28,10 +28,10 @@ static bool is_new(hd_sim_sanitizer_t *sanitizer, hd_diagnostic_code_t code,
   return true;
 }
 
-bool hd_sim_finding(const hd_sim_task_t *task, hd_diagnostic_code_t code,
+bool hd_sim_finding(const hd_sim_fiber_t *fiber, hd_diagnostic_code_t code,
                     const hd_sim_site_t *site, const hd_sim_site_t *other,
                     const char *text, ...) {
-  hd_sim_run_t *run = hd_sim_run_of(task);
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
   hd_loc_t here = hd_sim_site_loc(site), there = hd_sim_site_loc(other);
   if (run->sanitizer && !is_new(run->sanitizer, code, here, there))
     return false;
@@ -51,8 +51,8 @@ void hd_sim_assert_failed(hd_sim_thread_t *thread, hd_sim_block_t *block,
   const char *message = site->tensor ? site->tensor : "";
   char name[HD_SIM_NAME_SIZE];
   if (thread)
-    hd_sim_finding(hd_sim_task(thread), HD_E0708, site, NULL, "%s (%s)",
-                   message, hd_sim_thread_name(hd_sim_task(thread), name));
+    hd_sim_finding(hd_sim_fiber(thread), HD_E0708, site, NULL, "%s (%s)",
+                   message, hd_sim_thread_name(hd_sim_fiber(thread), name));
   else
     hd_error(run->diags, hd_sim_site_loc(site), HD_E0708, message);
   hd_sim_fail(run);
@@ -61,8 +61,8 @@ void hd_sim_assert_failed(hd_sim_thread_t *thread, hd_sim_block_t *block,
 
 void hd_sim_divided_by_zero(hd_sim_thread_t *thread,
                             const hd_sim_site_t *site) {
-  const hd_sim_task_t *task = hd_sim_task(thread);
+  const hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
   char name[HD_SIM_NAME_SIZE];
-  hd_sim_finding(task, HD_E0709, site, NULL, "by %s",
-                 hd_sim_thread_name(task, name));
+  hd_sim_finding(fiber, HD_E0709, site, NULL, "by %s",
+                 hd_sim_thread_name(fiber, name));
 }

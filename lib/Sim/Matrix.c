@@ -16,23 +16,23 @@
 enum { ROWS = 8, ELEMENT = 2 };
 
 bool hd_sim_whole_warp(const hd_sim_warp_t *warp) {
-  const hd_sim_task_t *task = NULL;
+  const hd_sim_fiber_t *fiber = NULL;
   unsigned lanes = 0;
   for (unsigned lane = 0; lane < HD_SIM_WARP_SIZE; lane++) {
     lanes += warp->threads[lane] != NULL;
     if (warp->threads[lane])
-      task = (const hd_sim_task_t *)warp->threads[lane];
+      fiber = (const hd_sim_fiber_t *)warp->threads[lane];
   }
   if (lanes == HD_SIM_WARP_SIZE)
     return true;
   char name[HD_SIM_NAME_SIZE];
-  const hd_sim_site_t *site = task->head.site;
-  hd_sim_finding(task, HD_E0710, site, NULL,
+  const hd_sim_site_t *site = fiber->head.site;
+  hd_sim_finding(fiber, HD_E0710, site, NULL,
                  "%s is at %s with %u threads of its warp; it takes 32",
-                 hd_sim_thread_name(task, name),
+                 hd_sim_thread_name(fiber, name),
                  site && site->tensor ? site->tensor : "a matrix instruction",
                  lanes);
-  hd_sim_fail(hd_sim_run_of(task));
+  hd_sim_fail(hd_sim_run_of(fiber));
   hd_sim_leave();
 }
 
@@ -50,10 +50,10 @@ static void element_of(unsigned lane, unsigned e, bool transposed,
 static bool touch(hd_sim_thread_t *thread, hd_sim_thread_t *giver,
                   const uint64_t *row_slots, uint64_t address, uint32_t bytes,
                   unsigned how) {
-  hd_sim_task_t *task = hd_sim_task(thread);
-  if (!hd_sim_sanitizer_of(task))
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
+  if (!hd_sim_sanitizer_of(fiber))
     return address != 0;
-  return hd_sim_touch(task, hd_sim_task(giver),
+  return hd_sim_touch(fiber, hd_sim_fiber(giver),
                       (const hd_sim_site_t *)(uintptr_t)row_slots[1], address,
                       bytes, how | HD_SIM_BY_ROWS, 0);
 }
@@ -86,15 +86,15 @@ static void check_rows(const hd_sim_warp_t *warp, unsigned matrices,
                        bool store) {
   for (unsigned lane = 0; lane < ROWS * matrices; lane++) {
     uint64_t *slots = &warp->slots[lane][store ? 0 : 1];
-    hd_sim_task_t *task = hd_sim_task(warp->threads[lane]);
+    hd_sim_fiber_t *fiber = hd_sim_fiber(warp->threads[lane]);
     const hd_sim_site_t *site = (const hd_sim_site_t *)(uintptr_t)slots[1];
-    hd_sim_banks_note(hd_sim_sanitizer_of(task), task, site, slots[0], 16);
+    hd_sim_banks_note(hd_sim_sanitizer_of(fiber), fiber, site, slots[0], 16);
     char name[HD_SIM_NAME_SIZE];
     if (slots[0] % 16)
-      hd_sim_finding(task, HD_E0707, site, NULL,
+      hd_sim_finding(fiber, HD_E0707, site, NULL,
                      "%s gives a row of '%s' at an address that 16 does not "
                      "divide",
-                     hd_sim_thread_name(task, name),
+                     hd_sim_thread_name(fiber, name),
                      site ? site->tensor : "shared memory");
   }
 }
@@ -103,7 +103,7 @@ static void move(hd_sim_warp_t *warp, unsigned matrices, bool transposed,
                  bool store) {
   if (!hd_sim_whole_warp(warp))
     return;
-  if (hd_sim_sanitizer_of(hd_sim_task(warp->threads[0])))
+  if (hd_sim_sanitizer_of(hd_sim_fiber(warp->threads[0])))
     check_rows(warp, matrices, store);
   for (unsigned j = 0; j < matrices; j++)
     for (unsigned lane = 0; lane < HD_SIM_WARP_SIZE; lane++)

@@ -15,15 +15,15 @@
 static const uint64_t mark = 0x6d626172ull << 32;
 enum { MOST_COUNT = (1 << 20) - 1 };
 
-void hd_sim_refuse(hd_sim_task_t *task, hd_diagnostic_code_t code,
+void hd_sim_refuse(hd_sim_fiber_t *fiber, hd_diagnostic_code_t code,
                    const hd_sim_site_t *site, const char *text, ...) {
   char message[400];
   va_list args;
   va_start(args, text);
   vsnprintf(message, sizeof message, text, args);
   va_end(args);
-  hd_sim_finding(task, code, site, NULL, "%s", message);
-  hd_sim_fail(hd_sim_run_of(task));
+  hd_sim_finding(fiber, code, site, NULL, "%s", message);
+  hd_sim_fail(hd_sim_run_of(fiber));
   hd_sim_leave();
 }
 
@@ -48,16 +48,16 @@ const char *hd_sim_mbarrier_name(const hd_sim_mbarrier_t *m, char *text) {
 
 // --- Finding them ---
 
-static bool in_bounds(hd_sim_task_t *task, const uint64_t *slots) {
+static bool in_bounds(hd_sim_fiber_t *fiber, const uint64_t *slots) {
   if (slots[0])
     return true;
-  hd_sim_touch(task, task, site_of(slots), 0, 8, HD_SIM_READS, 0);
+  hd_sim_touch(fiber, fiber, site_of(slots), 0, 8, HD_SIM_READS, 0);
   return false;
 }
 
-static uint32_t offset_of(const hd_sim_task_t *task, const uint64_t *slots) {
+static uint32_t offset_of(const hd_sim_fiber_t *fiber, const uint64_t *slots) {
   return (uint32_t)((const char *)(uintptr_t)slots[0] -
-                    task->head.block->shared);
+                    fiber->head.block->shared);
 }
 
 static hd_sim_mbarrier_t *state_at(hd_sim_resident_t *block, uint32_t offset) {
@@ -71,39 +71,39 @@ static hd_sim_mbarrier_t *state_at(hd_sim_resident_t *block, uint32_t offset) {
 }
 
 // Whoever uses it must come after the thread that made it.
-static void check_made(hd_sim_task_t *task, const hd_sim_resident_t *block,
+static void check_made(hd_sim_fiber_t *fiber, const hd_sim_resident_t *block,
                        const hd_sim_mbarrier_t *m, const hd_sim_site_t *site) {
   hd_sim_stamp_t made = {.block = block->number,
                          .clock = m->made_at,
                          .agent = (uint16_t)m->made_by,
                          .flags = HD_SIM_VALID};
   char me[HD_SIM_NAME_SIZE], you[HD_SIM_NAME_SIZE], name[HD_SIM_PLACE_SIZE];
-  if (!hd_sim_knows(task, &made))
-    hd_sim_finding(task, HD_E0703, site, NULL,
+  if (!hd_sim_knows(fiber, &made))
+    hd_sim_finding(fiber, HD_E0703, site, NULL,
                    "%s uses %s, which %s has initialized; nothing orders the "
                    "two",
-                   hd_sim_thread_name(task, me), hd_sim_mbarrier_name(m, name),
-                   hd_sim_stamp_name(hd_sim_run_of(task), &made, you));
+                   hd_sim_thread_name(fiber, me), hd_sim_mbarrier_name(m, name),
+                   hd_sim_stamp_name(hd_sim_run_of(fiber), &made, you));
 }
 
-hd_sim_mbarrier_t *hd_sim_mbarrier_at(hd_sim_task_t *task,
+hd_sim_mbarrier_t *hd_sim_mbarrier_at(hd_sim_fiber_t *fiber,
                                       hd_sim_resident_t *block,
                                       const uint64_t *slots) {
-  if (!in_bounds(task, slots))
+  if (!in_bounds(fiber, slots))
     return NULL;
-  uint32_t offset = offset_of(task, slots);
+  uint32_t offset = offset_of(fiber, slots);
   hd_sim_mbarrier_t *m = state_at(block, offset);
   const hd_sim_site_t *site = site_of(slots);
   char name[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
   if (!m)
-    hd_sim_refuse(task, HD_E0704, site,
+    hd_sim_refuse(fiber, HD_E0704, site,
                   "%s uses %s (byte %u of shared memory), which is no mbarrier "
                   "(yet, or no more): there was no mbarrier_init, or its bytes "
                   "were overwritten",
-                  hd_sim_thread_name(task, name),
+                  hd_sim_thread_name(fiber, name),
                   hd_sim_place_name(site, NULL, place), offset);
-  if (hd_sim_sanitizer_of(task)) {
-    check_made(task, block, m, site);
+  if (hd_sim_sanitizer_of(fiber)) {
+    check_made(fiber, block, m, site);
     if (!m->site)
       m->site = site;
   }
@@ -155,20 +155,20 @@ void hd_sim_mbarrier_arrived(hd_sim_resident_t *block, hd_sim_mbarrier_t *m,
   end_phase(block, m);
 }
 
-static void arrive(hd_sim_task_t *task, hd_sim_resident_t *block,
+static void arrive(hd_sim_fiber_t *fiber, hd_sim_resident_t *block,
                    hd_sim_mbarrier_t *m, const hd_sim_site_t *site,
                    int32_t bytes) {
   char me[HD_SIM_NAME_SIZE], name[HD_SIM_PLACE_SIZE];
   if (m->pending == 0)
-    hd_sim_refuse(task, HD_E0704, site,
+    hd_sim_refuse(fiber, HD_E0704, site,
                   "%s arrives at %s once too often: its phase takes %u "
                   "arrivals, which have come, and still waits for %lld bytes",
-                  hd_sim_thread_name(task, me), hd_sim_mbarrier_name(m, name),
+                  hd_sim_thread_name(fiber, me), hd_sim_mbarrier_name(m, name),
                   m->count, (long long)(m->expected - m->arrived));
   m->pending--;
   m->expected += bytes;
-  if (hd_sim_sanitizer_of(task))
-    hd_sim_sync_arrive(task, block, &m->joined);
+  if (hd_sim_sanitizer_of(fiber))
+    hd_sim_sync_arrive(fiber, block, &m->joined);
   end_phase(block, m);
 }
 
@@ -193,9 +193,10 @@ static bool is_over(hd_sim_resident_t *block, hd_sim_mbarrier_t *m,
 
 // --- The functions ---
 
-static hd_sim_mbarrier_t *make_mbarrier(hd_sim_task_t *task, uint32_t offset) {
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
-  hd_sim_run_t *run = hd_sim_run_of(task);
+static hd_sim_mbarrier_t *make_mbarrier(hd_sim_fiber_t *fiber,
+                                        uint32_t offset) {
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
   for (uint32_t i = 0; i < block->num_mbarriers; i++)
     if (block->mbarriers[i].offset == offset)
       return &block->mbarriers[i];
@@ -231,21 +232,21 @@ static void drop(hd_sim_mbarrier_t *m) {
 }
 
 void hd_sim_mbarrier_init(hd_sim_thread_t *thread, uint64_t *slots) {
-  hd_sim_task_t *task = hd_sim_task(thread);
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
-  hd_sim_run_t *run = hd_sim_run_of(task);
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
   int32_t count = (int32_t)slots[2];
-  if (!in_bounds(task, slots))
+  if (!in_bounds(fiber, slots))
     return;
   char me[HD_SIM_NAME_SIZE];
   if (count < 1 || count > MOST_COUNT)
-    hd_sim_refuse(task, HD_E0704, site_of(slots),
+    hd_sim_refuse(fiber, HD_E0704, site_of(slots),
                   "%s makes an mbarrier for %d arrivals; it can take 1 to %d",
-                  hd_sim_thread_name(task, me), count, MOST_COUNT);
-  hd_sim_mbarrier_t *m = make_mbarrier(task, offset_of(task, slots));
+                  hd_sim_thread_name(fiber, me), count, MOST_COUNT);
+  hd_sim_mbarrier_t *m = make_mbarrier(fiber, offset_of(fiber, slots));
   uint32_t index = (uint32_t)(m - block->mbarriers);
   if (run->sanitizer && index >= HD_SIM_MBARRIERS)
-    hd_sim_refuse(task, HD_E0704, site_of(slots),
+    hd_sim_refuse(fiber, HD_E0704, site_of(slots),
                   "a block has more than %d mbarriers, the most that "
                   "--sanitize follows",
                   HD_SIM_MBARRIERS);
@@ -254,8 +255,8 @@ void hd_sim_mbarrier_init(hd_sim_thread_t *thread, uint64_t *slots) {
   *m = (hd_sim_mbarrier_t){.offset = offset,
                            .count = (uint32_t)count,
                            .pending = (uint32_t)count,
-                           .made_by = (uint32_t)task->head.linear,
-                           .made_at = task->clock,
+                           .made_by = (uint32_t)fiber->head.linear,
+                           .made_at = fiber->clock,
                            .site = site_of(slots)};
   m->last = &m->first;
   uint64_t word = mark | index;
@@ -263,33 +264,33 @@ void hd_sim_mbarrier_init(hd_sim_thread_t *thread, uint64_t *slots) {
 }
 
 void hd_sim_mbarrier_arrive(hd_sim_thread_t *thread, uint64_t *slots) {
-  hd_sim_task_t *task = hd_sim_task(thread);
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
-  hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(task, block, slots);
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
+  hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(fiber, block, slots);
   if (m)
-    arrive(task, block, m, site_of(slots), 0);
+    arrive(fiber, block, m, site_of(slots), 0);
 }
 
 void hd_sim_mbarrier_arrive_expect(hd_sim_thread_t *thread, uint64_t *slots) {
-  hd_sim_task_t *task = hd_sim_task(thread);
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
-  hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(task, block, slots);
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
+  hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(fiber, block, slots);
   if (m)
-    arrive(task, block, m, site_of(slots), (int32_t)slots[2]);
+    arrive(fiber, block, m, site_of(slots), (int32_t)slots[2]);
 }
 
 void hd_sim_mbarrier_arrive_remote(hd_sim_thread_t *thread, uint64_t *slots) {
-  hd_sim_task_t *task = hd_sim_task(thread);
-  if (!in_bounds(task, slots))
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
+  if (!in_bounds(fiber, slots))
     return;
   hd_sim_resident_t *block =
-      hd_sim_peer(task, site_of(slots), (int32_t)slots[2]);
-  hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(task, block, slots);
+      hd_sim_peer(fiber, site_of(slots), (int32_t)slots[2]);
+  hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(fiber, block, slots);
   if (!m)
     return;
-  if (hd_sim_sanitizer_of(task))
-    hd_sim_check_visit(task, site_of(slots), block, NULL);
-  arrive(task, block, m, site_of(slots), 0);
+  if (hd_sim_sanitizer_of(fiber))
+    hd_sim_check_visit(fiber, site_of(slots), block, NULL);
+  arrive(fiber, block, m, site_of(slots), 0);
 }
 
 // It orders reads, but no stores, before it; what depends on that is not
@@ -299,38 +300,38 @@ void hd_sim_mbarrier_arrive_remote_relaxed(hd_sim_thread_t *thread,
   hd_sim_mbarrier_arrive_remote(thread, slots);
 }
 
-static void learn(hd_sim_task_t *task, hd_sim_mbarrier_t *m) {
-  if (hd_sim_sanitizer_of(task))
-    hd_sim_sync_learn(task, m->complete, &m->memo);
+static void learn(hd_sim_fiber_t *fiber, hd_sim_mbarrier_t *m) {
+  if (hd_sim_sanitizer_of(fiber))
+    hd_sim_sync_learn(fiber, m->complete, &m->memo);
 }
 
 void hd_sim_mbarrier_test(hd_sim_thread_t *thread, uint64_t *slots) {
-  hd_sim_task_t *task = hd_sim_task(thread);
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
-  hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(task, block, slots + 1);
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
+  hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(fiber, block, slots + 1);
   slots[0] = !m || is_over(block, m, (uint32_t)slots[3]);
   if (m && slots[0])
-    learn(task, m);
+    learn(fiber, m);
 }
 
 bool hd_sim_mbarrier_wait(hd_sim_thread_t *thread, uint64_t *slots) {
-  hd_sim_task_t *task = hd_sim_task(thread);
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
-  hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(task, block, slots);
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
+  hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(fiber, block, slots);
   if (m && !is_over(block, m, (uint32_t)slots[2]))
     return false;
   if (m)
-    learn(task, m);
+    learn(fiber, m);
   return true;
 }
 
 // Barriers that this thread has made.
 void hd_sim_fence_mbarrier_init(hd_sim_thread_t *thread, uint64_t *slots) {
   (void)slots;
-  hd_sim_task_t *task = hd_sim_task(thread);
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
+  hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
   for (uint32_t i = 0; i < block->num_mbarriers; i++)
-    if (block->mbarriers[i].made_by == (uint32_t)task->head.linear)
+    if (block->mbarriers[i].made_by == (uint32_t)fiber->head.linear)
       block->mbarriers[i].fenced = true;
 }
 
@@ -344,9 +345,9 @@ void hd_sim_load_land(const hd_sim_piece_t *piece) {
            piece->bytes);
 }
 
-void hd_sim_load_begin(hd_sim_task_t *task, hd_sim_resident_t *block,
+void hd_sim_load_begin(hd_sim_fiber_t *fiber, hd_sim_resident_t *block,
                        hd_sim_mbarrier_t *m, const hd_sim_piece_t *piece) {
-  hd_sim_run_t *run = hd_sim_run_of(task);
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
   if (run->options->async == HD_SIM_ASYNC_EARLIEST) {
     hd_sim_load_land(piece);
     hd_sim_mbarrier_arrived(block, m, piece->bytes);
@@ -363,14 +364,15 @@ void hd_sim_load_begin(hd_sim_task_t *task, hd_sim_resident_t *block,
 // --- The end ---
 
 // Of a thread that waits at an mbarrier; NULL where it does not.
-static const hd_sim_mbarrier_t *awaited(const hd_sim_task_t *task) {
-  if (task->state != HD_SIM_AT_BLOCK ||
-      task->head.function != (void *)(uintptr_t)hd_sim_mbarrier_wait)
+static const hd_sim_mbarrier_t *awaited(const hd_sim_fiber_t *fiber) {
+  if (fiber->state != HD_SIM_AT_BLOCK ||
+      fiber->head.function != (void *)(uintptr_t)hd_sim_mbarrier_wait)
     return NULL;
-  return state_at(hd_sim_resident_of(task), offset_of(task, task->head.slots));
+  return state_at(hd_sim_resident_of(fiber),
+                  offset_of(fiber, fiber->head.slots));
 }
 
-const hd_sim_task_t *hd_sim_mbarrier_short(const hd_sim_resident_t *block) {
+const hd_sim_fiber_t *hd_sim_mbarrier_short(const hd_sim_resident_t *block) {
   for (uint32_t i = 0; i < block->num_threads; i++) {
     const hd_sim_mbarrier_t *m = awaited(&block->threads[i]);
     if (m && m->pending == 0 && m->expected != m->arrived)
@@ -379,11 +381,11 @@ const hd_sim_task_t *hd_sim_mbarrier_short(const hd_sim_resident_t *block) {
   return NULL;
 }
 
-bool hd_sim_mbarrier_explain(const hd_sim_task_t *task) {
-  if (task->head.function != (void *)(uintptr_t)hd_sim_mbarrier_wait)
+bool hd_sim_mbarrier_explain(const hd_sim_fiber_t *fiber) {
+  if (fiber->head.function != (void *)(uintptr_t)hd_sim_mbarrier_wait)
     return false;
-  const uint64_t *slots = task->head.slots;
-  const hd_sim_mbarrier_t *m = awaited(task);
+  const uint64_t *slots = fiber->head.slots;
+  const hd_sim_mbarrier_t *m = awaited(fiber);
   char me[HD_SIM_NAME_SIZE], name[HD_SIM_PLACE_SIZE];
   const char *what = "it is no mbarrier any more";
   char text[160];
@@ -395,16 +397,16 @@ bool hd_sim_mbarrier_explain(const hd_sim_task_t *task) {
              (long long)m->expected, m->phase);
     what = text;
   }
-  hd_sim_finding(task, HD_E0706, task->head.site, NULL,
+  hd_sim_finding(fiber, HD_E0706, fiber->head.site, NULL,
                  "%s waits for ever for the phase of parity %u of %s: %s",
-                 hd_sim_thread_name(task, me), (unsigned)slots[2] & 1,
+                 hd_sim_thread_name(fiber, me), (unsigned)slots[2] & 1,
                  m ? hd_sim_mbarrier_name(m, name) : "an mbarrier", what);
   return true;
 }
 
 // Copies that nobody has waited for may still write to what is another block's
 // memory by then.
-void hd_sim_mbarriers_end(hd_sim_task_t *last) {
+void hd_sim_mbarriers_end(hd_sim_fiber_t *last) {
   hd_sim_resident_t *block = hd_sim_resident_of(last);
   for (uint32_t i = 0; i < block->num_mbarriers; i++) {
     const hd_sim_mbarrier_t *m = &block->mbarriers[i];

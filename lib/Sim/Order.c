@@ -17,26 +17,26 @@ void hd_sim_memo_drop(hd_sim_memo_t *memo) {
   hd_sim_sync_drop(&memo->to);
 }
 
-// What the task knows becomes what the memo says; false where it cannot tell.
-static bool take_memo(hd_sim_task_t *task, const hd_sim_memo_t *memo) {
-  if (!memo->from || memo->from != task->clocks)
+// What the fiber knows becomes what the memo says; false where it cannot tell.
+static bool take_memo(hd_sim_fiber_t *fiber, const hd_sim_memo_t *memo) {
+  if (!memo->from || memo->from != fiber->clocks)
     return false;
-  hd_sim_sync_drop(&task->clocks);
-  task->clocks = keep(memo->to);
+  hd_sim_sync_drop(&fiber->clocks);
+  fiber->clocks = keep(memo->to);
   return true;
 }
 
-static void set_clocks(hd_sim_task_t *task, hd_sim_clocks_t *own,
+static void set_clocks(hd_sim_fiber_t *fiber, hd_sim_clocks_t *own,
                        hd_sim_memo_t *memo) {
   hd_sim_memo_drop(memo);
-  *memo = (hd_sim_memo_t){task->clocks, keep(own)};
-  task->clocks = own; // The memo has the task's reference to the old ones.
+  *memo = (hd_sim_memo_t){fiber->clocks, keep(own)};
+  fiber->clocks = own; // The memo has the fiber's reference to the old ones.
 }
 
-void hd_sim_sync_arrive(hd_sim_task_t *task, const hd_sim_resident_t *block,
+void hd_sim_sync_arrive(hd_sim_fiber_t *fiber, const hd_sim_resident_t *block,
                         hd_sim_clocks_t **joined) {
-  hd_sim_run_t *run = hd_sim_run_of(task);
-  hd_sim_clocks_t *mine = hd_sim_clocks_snapshot(task);
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
+  hd_sim_clocks_t *mine = hd_sim_clocks_snapshot(fiber);
   if (!*joined) {
     *joined = hd_sim_clocks_create(run, block->number);
   } else if ((*joined)->refs > 1) {
@@ -46,75 +46,76 @@ void hd_sim_sync_arrive(hd_sim_task_t *task, const hd_sim_resident_t *block,
   }
   hd_sim_clocks_learn(run, *joined, mine);
   hd_sim_sync_drop(&mine);
-  task->clock++;
+  fiber->clock++;
 }
 
-void hd_sim_sync_learn(hd_sim_task_t *task, hd_sim_clocks_t *clocks,
+void hd_sim_sync_learn(hd_sim_fiber_t *fiber, hd_sim_clocks_t *clocks,
                        hd_sim_memo_t *memo) {
   if (!clocks)
     return;
-  hd_sim_run_t *run = hd_sim_run_of(task);
-  hd_sim_clocks_of(task);
-  if (take_memo(task, memo))
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
+  hd_sim_clocks_of(fiber);
+  if (take_memo(fiber, memo))
     return;
-  hd_sim_clocks_t *own = hd_sim_clocks_copy(run, task->clocks);
+  hd_sim_clocks_t *own = hd_sim_clocks_copy(run, fiber->clocks);
   hd_sim_clocks_learn(run, own, clocks);
-  set_clocks(task, own, memo);
+  set_clocks(fiber, own, memo);
 }
 
-void hd_sim_sync_mark(hd_sim_task_t *task, uint32_t entry, uint32_t clock,
+void hd_sim_sync_mark(hd_sim_fiber_t *fiber, uint32_t entry, uint32_t clock,
                       hd_sim_memo_t *memo) {
-  if (hd_sim_clocks_of(task)->at[entry] >= clock || take_memo(task, memo))
+  if (hd_sim_clocks_of(fiber)->at[entry] >= clock || take_memo(fiber, memo))
     return;
-  hd_sim_clocks_t *own = hd_sim_clocks_copy(hd_sim_run_of(task), task->clocks);
+  hd_sim_clocks_t *own =
+      hd_sim_clocks_copy(hd_sim_run_of(fiber), fiber->clocks);
   own->at[entry] = clock;
-  set_clocks(task, own, memo);
+  set_clocks(fiber, own, memo);
 }
 
-void hd_sim_sync_proxy_fence(hd_sim_task_t *task, bool global) {
-  hd_sim_run_t *run = hd_sim_run_of(task);
-  hd_sim_clocks_t *own = hd_sim_clocks_copy(run, hd_sim_clocks_of(task));
+void hd_sim_sync_proxy_fence(hd_sim_fiber_t *fiber, bool global) {
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
+  hd_sim_clocks_t *own = hd_sim_clocks_copy(run, hd_sim_clocks_of(fiber));
   uint32_t kind = global ? HD_SIM_ENTRY_FENCED_GLOBAL : HD_SIM_ENTRY_FENCED;
   uint32_t first = hd_sim_entry(run, kind, 0);
   for (uint32_t i = 0; i < run->num_threads; i++)
     if (own->at[first + i] < own->at[i])
       own->at[first + i] = own->at[i];
-  hd_sim_sync_drop(&task->clocks);
-  task->clocks = own;
-  *(global ? &task->fenced_global : &task->fenced) = task->clock++;
+  hd_sim_sync_drop(&fiber->clocks);
+  fiber->clocks = own;
+  *(global ? &fiber->fenced_global : &fiber->fenced) = fiber->clock++;
 }
 
 // What a thread copied counts as written by it when it had waited for it.
-static bool copies_fenced(const hd_sim_task_t *task,
+static bool copies_fenced(const hd_sim_fiber_t *fiber,
                           const hd_sim_stamp_t *stamp) {
-  const hd_sim_resident_t *block = hd_sim_resident_of(task);
+  const hd_sim_resident_t *block = hd_sim_resident_of(fiber);
   uint32_t thread =
-      stamp->agent - hd_sim_entry(hd_sim_run_of(task), HD_SIM_ENTRY_COPIES, 0);
+      stamp->agent - hd_sim_entry(hd_sim_run_of(fiber), HD_SIM_ENTRY_COPIES, 0);
   if (stamp->block != block->number || thread >= block->num_threads)
     return true; // Copies go to the own block's memory alone.
-  const hd_sim_task_t *copier = &block->threads[thread];
+  const hd_sim_fiber_t *copier = &block->threads[thread];
   uint32_t i = 0;
   while (i < copier->num_waited && copier->waited[i].group < stamp->clock)
     i++;
   hd_sim_stamp_t write = *stamp;
   write.agent = (uint16_t)thread;
   write.clock = i < copier->num_waited ? copier->waited[i].clock : UINT32_MAX;
-  return hd_sim_fenced(task, &write, false);
+  return hd_sim_fenced(fiber, &write, false);
 }
 
-bool hd_sim_fenced(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp,
+bool hd_sim_fenced(const hd_sim_fiber_t *fiber, const hd_sim_stamp_t *stamp,
                    bool global) {
-  hd_sim_run_t *run = hd_sim_run_of(task);
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
   if (stamp->agent >= run->num_threads)
-    return copies_fenced(task, stamp);
-  if (stamp->block == hd_sim_resident_of(task)->number &&
-      stamp->agent == (uint32_t)task->head.linear &&
-      (global ? task->fenced_global : task->fenced) >= stamp->clock)
+    return copies_fenced(fiber, stamp);
+  if (stamp->block == hd_sim_resident_of(fiber)->number &&
+      stamp->agent == (uint32_t)fiber->head.linear &&
+      (global ? fiber->fenced_global : fiber->fenced) >= stamp->clock)
     return true;
   hd_sim_stamp_t fence = *stamp;
   uint32_t kind = global ? HD_SIM_ENTRY_FENCED_GLOBAL : HD_SIM_ENTRY_FENCED;
   fence.agent = (uint16_t)hd_sim_entry(run, kind, stamp->agent);
-  return hd_sim_clocks_cover(task->clocks, &fence);
+  return hd_sim_clocks_cover(fiber->clocks, &fence);
 }
 
 void hd_sim_sync_cluster(hd_sim_resident_t *const *unit, uint32_t num_blocks) {
@@ -162,13 +163,14 @@ static hd_sim_stamp_t *visit_of(hd_sim_run_t *run, hd_sim_resident_t *block,
   return &visits->of[visits->count++];
 }
 
-void hd_sim_check_visit(hd_sim_task_t *task, const hd_sim_site_t *site,
+void hd_sim_check_visit(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
                         hd_sim_resident_t *block, const hd_sim_agent_t *agent) {
-  hd_sim_run_t *run = hd_sim_run_of(task);
-  hd_sim_resident_t *own = hd_sim_resident_of(task);
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
+  hd_sim_resident_t *own = hd_sim_resident_of(fiber);
   if (!agent && block == own)
     return;
-  hd_sim_agent_t self = {own->number, (uint32_t)task->head.linear, task->clock};
+  hd_sim_agent_t self = {own->number, (uint32_t)fiber->head.linear,
+                         fiber->clock};
   agent = agent ? agent : &self;
   hd_sim_stamp_t stamp = {
       .block = agent->block,
@@ -180,7 +182,7 @@ void hd_sim_check_visit(hd_sim_task_t *task, const hd_sim_site_t *site,
   *visit_of(run, block, &stamp) = stamp;
 }
 
-static void report_visit(hd_sim_task_t *last, const hd_sim_stamp_t *stamp) {
+static void report_visit(hd_sim_fiber_t *last, const hd_sim_stamp_t *stamp) {
   hd_sim_run_t *run = hd_sim_run_of(last);
   const hd_sim_site_t *site = run->sanitizer->sites[stamp->site].site;
   bool is_copy = stamp->agent >= hd_sim_entry(run, HD_SIM_ENTRY_MBARRIERS, 0);
@@ -203,7 +205,7 @@ static void report_visit(hd_sim_task_t *last, const hd_sim_stamp_t *stamp) {
 
 // The block's shared memory is gone now: whoever was in it must be known to
 // have left by one of its threads at least.
-void hd_sim_check_visits(hd_sim_task_t *last) {
+void hd_sim_check_visits(hd_sim_fiber_t *last) {
   hd_sim_resident_t *block = hd_sim_resident_of(last);
   hd_sim_run_t *run = hd_sim_run_of(last);
   visits_t *visits = block->visits;

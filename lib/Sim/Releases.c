@@ -98,34 +98,35 @@ static void add_release(hd_sim_run_t *run, hd_sim_location_t *location,
   location->releases = release;
 }
 
-void hd_sim_sync_release(hd_sim_task_t *task, uintptr_t address, unsigned order,
-                         unsigned scope, bool read_modify_write) {
-  hd_sim_run_t *run = hd_sim_run_of(task);
+void hd_sim_sync_release(hd_sim_fiber_t *fiber, uintptr_t address,
+                         unsigned order, unsigned scope,
+                         bool read_modify_write) {
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
   hd_sim_sanitizer_t *s = run->sanitizer;
-  bool by_itself = releases(order), by_fence = task->released != NULL;
+  bool by_itself = releases(order), by_fence = fiber->released != NULL;
   hd_sim_location_t *location = by_itself || by_fence
                                     ? make_location(s, address)
                                     : find_location(s, address);
   if (location && !read_modify_write)
     forget_releases(location);
   if (by_itself) {
-    add_release(run, location, hd_sim_clocks_snapshot(task), scope);
-    task->clock++;
+    add_release(run, location, hd_sim_clocks_snapshot(fiber), scope);
+    fiber->clock++;
   } else if (by_fence) {
-    if (scope > task->release_scope)
-      scope = task->release_scope;
-    task->released->refs++;
-    add_release(run, location, task->released, scope);
+    if (scope > fiber->release_scope)
+      scope = fiber->release_scope;
+    fiber->released->refs++;
+    add_release(run, location, fiber->released, scope);
   }
 }
 
 // Teaches *clocks (owned; copied where shared) what the place has to give.
-static void take_releases(hd_sim_task_t *task, hd_sim_clocks_t **clocks,
+static void take_releases(hd_sim_fiber_t *fiber, hd_sim_clocks_t **clocks,
                           const hd_sim_location_t *location, unsigned scope) {
-  hd_sim_run_t *run = hd_sim_run_of(task);
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
   for (hd_sim_release_t *r = location->releases; r; r = r->next) {
     unsigned width = r->scope < scope ? r->scope : scope;
-    uint32_t self = hd_sim_resident_of(task)->number;
+    uint32_t self = hd_sim_resident_of(fiber)->number;
     if (!hd_sim_scope_reaches(run, self, r->clocks->block, width))
       continue;
     if ((*clocks)->refs > 1) {
@@ -137,39 +138,39 @@ static void take_releases(hd_sim_task_t *task, hd_sim_clocks_t **clocks,
   }
 }
 
-void hd_sim_sync_acquire(hd_sim_task_t *task, uintptr_t address, unsigned order,
-                         unsigned scope) {
-  hd_sim_run_t *run = hd_sim_run_of(task);
+void hd_sim_sync_acquire(hd_sim_fiber_t *fiber, uintptr_t address,
+                         unsigned order, unsigned scope) {
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
   const hd_sim_location_t *location = find_location(run->sanitizer, address);
   if (!location || !location->releases)
     return;
   if (acquires(order)) {
-    hd_sim_clocks_of(task);
-    take_releases(task, &task->clocks, location, scope);
+    hd_sim_clocks_of(fiber);
+    take_releases(fiber, &fiber->clocks, location, scope);
     return;
   }
-  if (!task->acquiring)
-    task->acquiring =
-        hd_sim_clocks_create(run, hd_sim_resident_of(task)->number);
-  take_releases(task, &task->acquiring, location, scope);
+  if (!fiber->acquiring)
+    fiber->acquiring =
+        hd_sim_clocks_create(run, hd_sim_resident_of(fiber)->number);
+  take_releases(fiber, &fiber->acquiring, location, scope);
 }
 
-void hd_sim_sync_fence(hd_sim_task_t *task, unsigned order, unsigned scope) {
-  hd_sim_run_t *run = hd_sim_run_of(task);
-  if (acquires(order) && task->acquiring) {
-    hd_sim_clocks_t *own = hd_sim_clocks_copy(run, hd_sim_clocks_of(task));
+void hd_sim_sync_fence(hd_sim_fiber_t *fiber, unsigned order, unsigned scope) {
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
+  if (acquires(order) && fiber->acquiring) {
+    hd_sim_clocks_t *own = hd_sim_clocks_copy(run, hd_sim_clocks_of(fiber));
     if (scope >= HD_SYNC_CLUSTER)
-      hd_sim_clocks_learn(run, own, task->acquiring);
+      hd_sim_clocks_learn(run, own, fiber->acquiring);
     else
-      hd_sim_clocks_raise(own, task->acquiring);
-    hd_sim_sync_drop(&task->clocks);
-    task->clocks = own;
+      hd_sim_clocks_raise(own, fiber->acquiring);
+    hd_sim_sync_drop(&fiber->clocks);
+    fiber->clocks = own;
   }
   if (releases(order)) {
-    hd_sim_sync_drop(&task->released);
-    task->released = hd_sim_clocks_snapshot(task);
-    task->release_scope = scope;
-    task->clock++;
+    hd_sim_sync_drop(&fiber->released);
+    fiber->released = hd_sim_clocks_snapshot(fiber);
+    fiber->release_scope = scope;
+    fiber->clock++;
   }
 }
 

@@ -19,10 +19,10 @@ void hd_sim_fail(hd_sim_run_t *run) {
   pthread_mutex_unlock(&run->lock);
 }
 
-const char *hd_sim_thread_name(const hd_sim_task_t *task, char *text) {
-  const hd_sim_block_t *block = task->head.block;
+const char *hd_sim_thread_name(const hd_sim_fiber_t *fiber, char *text) {
+  const hd_sim_block_t *block = fiber->head.block;
   const int32_t *at = block->block, *grid = block->grid_dim;
-  int thread = task->head.linear;
+  int thread = fiber->head.linear;
   if (grid[2] > 1)
     snprintf(text, HD_SIM_NAME_SIZE, "thread %d of block (%d, %d, %d)", thread,
              at[0], at[1], at[2]);
@@ -91,25 +91,25 @@ void *hd_sim_frame(hd_sim_thread_t *thread, uint64_t size, uint64_t align) {
 }
 
 static void place_thread(hd_sim_resident_t *block, uint32_t linear) {
-  hd_sim_task_t *task = &block->threads[linear];
+  hd_sim_fiber_t *fiber = &block->threads[linear];
   const int32_t *dim = block->head.block_dim;
-  task->head = (hd_sim_thread_t){.block = &block->head};
-  task->head.linear = (int32_t)linear;
-  task->head.thread[0] = (int32_t)linear % dim[0];
-  task->head.thread[1] = (int32_t)linear / dim[0] % dim[1];
-  task->head.thread[2] = (int32_t)linear / dim[0] / dim[1];
-  task->state = HD_SIM_UNBORN;
-  task->barrier = -1;
-  task->first_copy = task->num_copies = 0;
-  task->open_group = 1;
-  task->clock = 1;
-  task->waited_group = 0;
-  hd_sim_stores_forget(task);
-  task->open_bulk = 1;
-  task->num_waited = 0;
-  task->bulk_read = task->bulk_wrote = 0;
-  task->fenced = task->fenced_global = 0;
-  task->at_cluster = false;
+  fiber->head = (hd_sim_thread_t){.block = &block->head};
+  fiber->head.linear = (int32_t)linear;
+  fiber->head.thread[0] = (int32_t)linear % dim[0];
+  fiber->head.thread[1] = (int32_t)linear / dim[0] % dim[1];
+  fiber->head.thread[2] = (int32_t)linear / dim[0] / dim[1];
+  fiber->state = HD_SIM_UNBORN;
+  fiber->barrier = -1;
+  fiber->first_copy = fiber->num_copies = 0;
+  fiber->open_group = 1;
+  fiber->clock = 1;
+  fiber->waited_group = 0;
+  hd_sim_stores_forget(fiber);
+  fiber->open_bulk = 1;
+  fiber->num_waited = 0;
+  fiber->bulk_read = fiber->bulk_wrote = 0;
+  fiber->fenced = fiber->fenced_global = 0;
+  fiber->at_cluster = false;
 }
 
 // Makes the place hold block `rank` of cluster `unit`.

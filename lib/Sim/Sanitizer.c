@@ -153,10 +153,10 @@ void hd_sim_check_begin_block(hd_sim_sanitizer_t *s, hd_sim_resident_t *block) {
 void hd_sim_check_end_block(hd_sim_sanitizer_t *s, hd_sim_resident_t *block) {
   s->events++;
   for (uint32_t i = 0; i < block->num_threads; i++) {
-    hd_sim_task_t *task = &block->threads[i];
-    hd_sim_sync_drop(&task->clocks);
-    hd_sim_sync_drop(&task->released);
-    hd_sim_sync_drop(&task->acquiring);
+    hd_sim_fiber_t *fiber = &block->threads[i];
+    hd_sim_sync_drop(&fiber->clocks);
+    hd_sim_sync_drop(&fiber->released);
+    hd_sim_sync_drop(&fiber->acquiring);
   }
   hd_sim_sync_drop(&block->cluster.joined);
   hd_sim_sync_drop(&block->cluster.complete);
@@ -179,12 +179,12 @@ void hd_sim_check_drop_block(hd_sim_sanitizer_t *s, hd_sim_resident_t *block) {
 
 // --- Deadlock ---
 
-void hd_sim_check_event(const hd_sim_task_t *task) {
-  hd_sim_sanitizer_of(task)->events++;
+void hd_sim_check_event(const hd_sim_fiber_t *fiber) {
+  hd_sim_sanitizer_of(fiber)->events++;
 }
 
-static const char *waits_for(const hd_sim_task_t *task) {
-  switch (task->state) {
+static const char *waits_for(const hd_sim_fiber_t *fiber) {
+  switch (fiber->state) {
   case HD_SIM_YIELDED:
     return "spins";
   case HD_SIM_AT_WARP:
@@ -202,31 +202,31 @@ static const char *waits_for(const hd_sim_task_t *task) {
 enum { MAX_NOTES = 4 };
 
 static void note_waiting(const hd_sim_resident_t *block, uint32_t *notes,
-                         const hd_sim_task_t *reported) {
-  const hd_sim_task_t *last = reported;
+                         const hd_sim_fiber_t *reported) {
+  const hd_sim_fiber_t *last = reported;
   for (uint32_t i = 0; i < block->num_threads && *notes < MAX_NOTES; i++) {
-    const hd_sim_task_t *task = &block->threads[i];
-    if (!waits_for(task) || task == reported ||
-        (task->state == last->state && task->head.site == last->head.site))
+    const hd_sim_fiber_t *fiber = &block->threads[i];
+    if (!waits_for(fiber) || fiber == reported ||
+        (fiber->state == last->state && fiber->head.site == last->head.site))
       continue;
     char name[HD_SIM_NAME_SIZE];
-    hd_note(hd_sim_run_of(task)->diags, hd_sim_site_loc(task->head.site),
-            "%s %s", hd_sim_thread_name(task, name), waits_for(task));
-    last = task;
+    hd_note(hd_sim_run_of(fiber)->diags, hd_sim_site_loc(fiber->head.site),
+            "%s %s", hd_sim_thread_name(fiber, name), waits_for(fiber));
+    last = fiber;
     ++*notes;
   }
 }
 
 static void report_deadlock(hd_sim_worker_t *worker) {
   hd_sim_run_t *run = worker->run;
-  const hd_sim_task_t *first = NULL;
+  const hd_sim_fiber_t *first = NULL;
   uint32_t live = 0, notes = 0;
   for (hd_sim_resident_t *block = run->residents; block; block = block->next) {
     for (uint32_t i = 0; block->active && i < block->num_threads; i++) {
-      const hd_sim_task_t *task = &block->threads[i];
-      live += task->state != HD_SIM_ENDED;
-      if (!first && task->state == HD_SIM_YIELDED)
-        first = task;
+      const hd_sim_fiber_t *fiber = &block->threads[i];
+      live += fiber->state != HD_SIM_ENDED;
+      if (!first && fiber->state == HD_SIM_YIELDED)
+        first = fiber;
     }
   }
   if (!first)

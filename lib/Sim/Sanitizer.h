@@ -78,25 +78,25 @@ typedef struct hd_sim_stamp {
   uint8_t flags, scope;
 } hd_sim_stamp_t;
 
-// Whether what the stamp stands for comes before what the task does now.
-bool hd_sim_knows(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp);
+// Whether what the stamp stands for comes before what the fiber does now.
+bool hd_sim_knows(const hd_sim_fiber_t *fiber, const hd_sim_stamp_t *stamp);
 bool hd_sim_clocks_cover(const hd_sim_clocks_t *clocks,
                          const hd_sim_stamp_t *stamp);
 // Whether it knows that some block's entry of that number has come so far.
-bool hd_sim_knows_of_any(const hd_sim_task_t *task, uint32_t entry,
+bool hd_sim_knows_of_any(const hd_sim_fiber_t *fiber, uint32_t entry,
                          uint32_t clock);
 // Whether a proxy fence stands between a thread's write and now.
-bool hd_sim_fenced(const hd_sim_task_t *task, const hd_sim_stamp_t *stamp,
+bool hd_sim_fenced(const hd_sim_fiber_t *fiber, const hd_sim_stamp_t *stamp,
                    bool global);
 
-// New clocks that know nothing; a copy; what the task knows, its own doings
+// New clocks that know nothing; a copy; what the fiber knows, its own doings
 // left out (it may be shared) or in (it is not). All end the launch where there
 // is no memory.
 hd_sim_clocks_t *hd_sim_clocks_create(hd_sim_run_t *run, uint32_t block);
 hd_sim_clocks_t *hd_sim_clocks_copy(hd_sim_run_t *run,
                                     const hd_sim_clocks_t *from);
-hd_sim_clocks_t *hd_sim_clocks_of(hd_sim_task_t *task);
-hd_sim_clocks_t *hd_sim_clocks_snapshot(hd_sim_task_t *task);
+hd_sim_clocks_t *hd_sim_clocks_of(hd_sim_fiber_t *fiber);
+hd_sim_clocks_t *hd_sim_clocks_snapshot(hd_sim_fiber_t *fiber);
 // into, which nobody shares, learns all that from knows; of its own block
 // alone.
 void hd_sim_clocks_raise(hd_sim_clocks_t *into, const hd_sim_clocks_t *from);
@@ -148,13 +148,13 @@ typedef struct hd_sim_shadow {
 
 // One access, as it is looked at.
 typedef struct hd_sim_access_info {
-  hd_sim_task_t *task;
+  hd_sim_fiber_t *fiber;
   const hd_sim_site_t *site;
   const int64_t *indices; // NULL: not known.
   uintptr_t address;
   uint32_t bytes;
   unsigned touch, sync_scope;
-  const hd_sim_agent_t *agent; // NULL: the task, or its copies.
+  const hd_sim_agent_t *agent; // NULL: the fiber, or its copies.
   bool in_global;              // Not in shared memory.
 } hd_sim_access_info_t;
 

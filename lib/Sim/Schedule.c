@@ -12,48 +12,48 @@ typedef void (*warp_function_t)(hd_sim_warp_t *warp);
 typedef bool (*block_function_t)(hd_sim_thread_t *thread, uint64_t *slots);
 
 // Runs a thread to its next suspension and notes what it asks for.
-static void run_thread(hd_sim_resident_t *block, hd_sim_task_t *task) {
-  task->head.request = HD_SIM_NONE;
-  if (task->state == HD_SIM_UNBORN) {
+static void run_thread(hd_sim_resident_t *block, hd_sim_fiber_t *fiber) {
+  fiber->head.request = HD_SIM_NONE;
+  if (fiber->state == HD_SIM_UNBORN) {
     const hd_sim_kernel_t *kernel = block->worker->run->kernel;
     enter_t enter = (enter_t)(uintptr_t)kernel->entry;
-    task->frame = enter(kernel->args, &task->head);
+    fiber->frame = enter(kernel->args, &fiber->head);
   } else {
-    (*(resume_t *)task->frame)(task->frame);
+    (*(resume_t *)fiber->frame)(fiber->frame);
   }
-  if (*(resume_t *)task->frame == NULL) {
-    task->state = HD_SIM_ENDED;
+  if (*(resume_t *)fiber->frame == NULL) {
+    fiber->state = HD_SIM_ENDED;
     block->num_live--;
-    hd_sim_thread_ended(task);
+    hd_sim_thread_ended(fiber);
     return;
   }
-  switch ((hd_sim_request_t)task->head.request) {
+  switch ((hd_sim_request_t)fiber->head.request) {
   case HD_SIM_WARP:
-    task->state = HD_SIM_AT_WARP;
+    fiber->state = HD_SIM_AT_WARP;
     break;
   case HD_SIM_BLOCK:
-    task->state = HD_SIM_AT_BLOCK;
+    fiber->state = HD_SIM_AT_BLOCK;
     break;
   case HD_SIM_NONE:
   case HD_SIM_YIELD:
-    task->state = HD_SIM_YIELDED;
+    fiber->state = HD_SIM_YIELDED;
     break;
   }
 }
 
-static bool poll_block(hd_sim_task_t *task) {
-  block_function_t ask = (block_function_t)(uintptr_t)task->head.function;
-  if (!ask(&task->head, task->head.slots))
+static bool poll_block(hd_sim_fiber_t *fiber) {
+  block_function_t ask = (block_function_t)(uintptr_t)fiber->head.function;
+  if (!ask(&fiber->head, fiber->head.slots))
     return false;
-  task->state = HD_SIM_READY;
+  fiber->state = HD_SIM_READY;
   return true;
 }
 
 // Every live thread of the warp waits for the others: calls their function.
 // False: it is to be asked again.
-static bool run_collective(hd_sim_task_t *threads, uint32_t lanes) {
+static bool run_collective(hd_sim_fiber_t *threads, uint32_t lanes) {
   hd_sim_warp_t warp = {.wait = false};
-  const hd_sim_task_t *first = NULL;
+  const hd_sim_fiber_t *first = NULL;
   for (uint32_t lane = 0; lane < HD_SIM_WARP_SIZE; lane++) {
     bool takes_part = lane < lanes && threads[lane].state == HD_SIM_AT_WARP;
     warp.threads[lane] = takes_part ? &threads[lane].head : NULL;
@@ -76,7 +76,7 @@ static bool run_collective(hd_sim_task_t *threads, uint32_t lanes) {
 
 // One look at each thread of a warp, in an order drawn from random. Returns
 // whether anything was done beyond spinning.
-static bool sweep_warp(hd_sim_resident_t *block, hd_sim_task_t *threads,
+static bool sweep_warp(hd_sim_resident_t *block, hd_sim_fiber_t *threads,
                        uint32_t lanes, uint64_t random) {
   bool moved = false;
   uint32_t waiting = 0, live = 0;
@@ -85,17 +85,17 @@ static bool sweep_warp(hd_sim_resident_t *block, hd_sim_task_t *threads,
     uint32_t lane = i ^ flip;
     if (lane >= lanes)
       continue;
-    hd_sim_task_t *task = &threads[lane];
-    if (task->state == HD_SIM_AT_BLOCK)
-      moved |= poll_block(task);
-    while (task->state == HD_SIM_READY || task->state == HD_SIM_UNBORN) {
-      run_thread(block, task);
+    hd_sim_fiber_t *fiber = &threads[lane];
+    if (fiber->state == HD_SIM_AT_BLOCK)
+      moved |= poll_block(fiber);
+    while (fiber->state == HD_SIM_READY || fiber->state == HD_SIM_UNBORN) {
+      run_thread(block, fiber);
       moved = true;
-      if (task->state == HD_SIM_AT_BLOCK)
-        poll_block(task);
+      if (fiber->state == HD_SIM_AT_BLOCK)
+        poll_block(fiber);
     }
-    live += task->state != HD_SIM_ENDED;
-    waiting += task->state == HD_SIM_AT_WARP;
+    live += fiber->state != HD_SIM_ENDED;
+    waiting += fiber->state == HD_SIM_AT_WARP;
   }
   if (live > 0 && waiting == live)
     moved |= run_collective(threads, lanes);
@@ -103,17 +103,17 @@ static bool sweep_warp(hd_sim_resident_t *block, hd_sim_task_t *threads,
 }
 
 // Lets each spinning thread look once more. Returns whether one got away.
-static bool wake_spinning(hd_sim_resident_t *block, hd_sim_task_t *threads,
+static bool wake_spinning(hd_sim_resident_t *block, hd_sim_fiber_t *threads,
                           uint32_t lanes) {
   bool moved = false;
   for (uint32_t lane = 0; lane < lanes; lane++) {
-    hd_sim_task_t *task = &threads[lane];
-    if (task->state != HD_SIM_YIELDED)
+    hd_sim_fiber_t *fiber = &threads[lane];
+    if (fiber->state != HD_SIM_YIELDED)
       continue;
-    run_thread(block, task);
-    if (task->state == HD_SIM_AT_BLOCK)
-      poll_block(task);
-    moved |= task->state != HD_SIM_YIELDED;
+    run_thread(block, fiber);
+    if (fiber->state == HD_SIM_AT_BLOCK)
+      poll_block(fiber);
+    moved |= fiber->state != HD_SIM_YIELDED;
   }
   return moved;
 }
@@ -130,7 +130,7 @@ static bool run_block(hd_sim_worker_t *worker, hd_sim_resident_t *block) {
     uint32_t lanes = block->num_threads - first;
     if (lanes > HD_SIM_WARP_SIZE)
       lanes = HD_SIM_WARP_SIZE;
-    hd_sim_task_t *threads = &block->threads[first];
+    hd_sim_fiber_t *threads = &block->threads[first];
     bool moved = wake_spinning(block, threads, lanes);
     while (sweep_warp(block, threads, lanes, random))
       moved = true;

@@ -136,8 +136,8 @@ static const char *past_verb(const hd_sim_run_t *run,
 // A copy that its own thread has not waited for.
 static bool is_under_way(const hd_sim_access_info_t *access,
                          const hd_sim_stamp_t *stamp) {
-  const hd_sim_resident_t *block = hd_sim_resident_of(access->task);
-  const hd_sim_run_t *run = hd_sim_run_of(access->task);
+  const hd_sim_resident_t *block = hd_sim_resident_of(access->fiber);
+  const hd_sim_run_t *run = hd_sim_run_of(access->fiber);
   if (stamp->block != block->number || !is_of(run, stamp, HD_SIM_ENTRY_COPIES))
     return false;
   uint32_t thread = stamp->agent - hd_sim_entry(run, HD_SIM_ENTRY_COPIES, 0);
@@ -165,34 +165,34 @@ static const char *missing_wait(const hd_sim_run_t *run,
 
 static void report_conflict(const hd_sim_access_info_t *access,
                             const hd_sim_stamp_t *stamp) {
-  hd_sim_run_t *run = hd_sim_run_of(access->task);
+  hd_sim_run_t *run = hd_sim_run_of(access->fiber);
   const hd_sim_site_t *other = run->sanitizer->sites[stamp->site].site;
   char me[HD_SIM_NAME_SIZE], you[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
-  hd_sim_thread_name(access->task, me);
+  hd_sim_thread_name(access->fiber, me);
   hd_sim_stamp_name(run, stamp, you);
   hd_sim_place_name(access->site, access->indices, place);
   const char *missing = missing_wait(run, stamp);
   bool reported;
   if (missing)
     reported =
-        hd_sim_finding(access->task, HD_E0705, access->site, other,
+        hd_sim_finding(access->fiber, HD_E0705, access->site, other,
                        "%s %s %s, which %s %s (as far as this thread knows)",
                        me, verb(access), place, you, missing);
   else if (is_under_way(access, stamp))
     reported = hd_sim_finding(
-        access->task, HD_E0705, access->site, other,
+        access->fiber, HD_E0705, access->site, other,
         "%s %s %s, which a cp_async of %s may still be writing: it has not "
         "waited for it",
         me, verb(access), place, you);
-  else if (hd_sim_knows(access->task, stamp))
-    reported = hd_sim_finding(access->task, HD_E0711, access->site, other,
+  else if (hd_sim_knows(access->fiber, stamp))
+    reported = hd_sim_finding(access->fiber, HD_E0711, access->site, other,
                               "%s %s %s, which %s wrote; no "
                               "fence_proxy_async%s stands between",
                               me, verb(access), place, you,
                               access->in_global ? "_global" : "");
   else
     reported =
-        hd_sim_finding(access->task, HD_E0703, access->site, other,
+        hd_sim_finding(access->fiber, HD_E0703, access->site, other,
                        "%s %s %s, which %s %s; nothing orders the two", me,
                        verb(access), place, you, past_verb(run, stamp));
   if (reported)
@@ -201,9 +201,9 @@ static void report_conflict(const hd_sim_access_info_t *access,
 
 static void report_unwritten(const hd_sim_access_info_t *access) {
   char me[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
-  hd_sim_finding(access->task, HD_E0702, access->site, NULL,
+  hd_sim_finding(access->fiber, HD_E0702, access->site, NULL,
                  "%s reads %s, which nobody has written",
-                 hd_sim_thread_name(access->task, me),
+                 hd_sim_thread_name(access->fiber, me),
                  hd_sim_place_name(access->site, access->indices, place));
 }
 
@@ -217,14 +217,14 @@ static bool is_allowed(const hd_sim_access_info_t *access,
   bool crosses = (access->touch & HD_SIM_PROXY) &&
                  (stamp->flags & HD_SIM_STAMP_WRITE) &&
                  !(stamp->flags & HD_SIM_STAMP_PROXY);
-  if (hd_sim_knows(access->task, stamp))
-    return !crosses || hd_sim_fenced(access->task, stamp, access->in_global);
+  if (hd_sim_knows(access->fiber, stamp))
+    return !crosses || hd_sim_fenced(access->fiber, stamp, access->in_global);
   if (!(access->touch & HD_SIM_ATOMIC) || !(stamp->flags & HD_SIM_STAMP_ATOMIC))
     return false;
   unsigned scope =
       access->sync_scope < stamp->scope ? access->sync_scope : stamp->scope;
-  return hd_sim_scope_reaches(hd_sim_run_of(access->task),
-                              hd_sim_resident_of(access->task)->number,
+  return hd_sim_scope_reaches(hd_sim_run_of(access->fiber),
+                              hd_sim_resident_of(access->fiber)->number,
                               stamp->block, scope);
 }
 
@@ -260,9 +260,9 @@ static bool same_agent(const hd_sim_stamp_t *a, const hd_sim_stamp_t *b) {
 // Adds to the list. Where it is full, a thread of the same warp makes room: one
 // of each warp of the block always stays.
 static void remember(hd_sim_shadow_t *shadow, hd_sim_cell_t *cell,
-                     hd_sim_task_t *task, const hd_sim_stamp_t *stamp) {
+                     hd_sim_fiber_t *fiber, const hd_sim_stamp_t *stamp) {
   if (!cell->more)
-    add_readers(hd_sim_run_of(task), shadow, cell);
+    add_readers(hd_sim_run_of(fiber), shadow, cell);
   hd_sim_readers_t *more = readers_of(shadow, cell);
   uint32_t room = more->count, least = 0;
   for (uint32_t i = 0; i < more->count; i++) {
@@ -283,25 +283,25 @@ static void remember(hd_sim_shadow_t *shadow, hd_sim_cell_t *cell,
 }
 
 static void note_read(hd_sim_shadow_t *shadow, hd_sim_cell_t *cell,
-                      hd_sim_task_t *task, const hd_sim_stamp_t *stamp) {
+                      hd_sim_fiber_t *fiber, const hd_sim_stamp_t *stamp) {
   if (!(cell->read.flags & HD_SIM_VALID) || same_agent(&cell->read, stamp) ||
-      (!cell->more && hd_sim_knows(task, &cell->read)))
+      (!cell->more && hd_sim_knows(fiber, &cell->read)))
     cell->read = *stamp;
   else
-    remember(shadow, cell, task, stamp);
+    remember(shadow, cell, fiber, stamp);
 }
 
 static void note_write(hd_sim_shadow_t *shadow, hd_sim_cell_t *cell,
-                       hd_sim_task_t *task, const hd_sim_stamp_t *stamp) {
+                       hd_sim_fiber_t *fiber, const hd_sim_stamp_t *stamp) {
   hd_sim_stamp_t old = cell->write;
   bool both_atomic =
       (old.flags & HD_SIM_STAMP_ATOMIC) && (stamp->flags & HD_SIM_STAMP_ATOMIC);
   if (!both_atomic) {
     drop_readers(shadow, cell);
     cell->read.flags = 0;
-  } else if (!same_agent(&old, stamp) && !hd_sim_knows(task, &old)) {
+  } else if (!same_agent(&old, stamp) && !hd_sim_knows(fiber, &old)) {
     // Both stand; what comes next must be ordered after either.
-    remember(shadow, cell, task, &old);
+    remember(shadow, cell, fiber, &old);
   }
   cell->write = *stamp;
 }
@@ -309,10 +309,10 @@ static void note_write(hd_sim_shadow_t *shadow, hd_sim_cell_t *cell,
 // --- Accesses ---
 
 static hd_sim_stamp_t stamp_of(const hd_sim_access_info_t *access) {
-  hd_sim_task_t *task = access->task;
-  hd_sim_run_t *run = hd_sim_run_of(task);
+  hd_sim_fiber_t *fiber = access->fiber;
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
   bool copies = access->touch & HD_SIM_COPIES;
-  uint32_t agent = (uint32_t)task->head.linear;
+  uint32_t agent = (uint32_t)fiber->head.linear;
   unsigned flags = HD_SIM_VALID;
   if (access->touch & HD_SIM_ATOMIC)
     flags |= HD_SIM_STAMP_ATOMIC;
@@ -320,11 +320,12 @@ static hd_sim_stamp_t stamp_of(const hd_sim_access_info_t *access) {
     flags |= HD_SIM_STAMP_WRITE;
   if (access->touch & HD_SIM_PROXY)
     flags |= HD_SIM_STAMP_PROXY;
-  hd_sim_agent_t self = {hd_sim_resident_of(task)->number, agent, task->clock};
+  hd_sim_agent_t self = {hd_sim_resident_of(fiber)->number, agent,
+                         fiber->clock};
   if (copies)
     self = (hd_sim_agent_t){self.block,
                             hd_sim_entry(run, HD_SIM_ENTRY_COPIES, agent),
-                            task->open_group};
+                            fiber->open_group};
   if (access->agent)
     self = *access->agent;
   return (hd_sim_stamp_t){
@@ -368,7 +369,7 @@ void hd_sim_shadow_access(hd_sim_shadow_t *shadow,
     check_written(shadow, access);
   if (!shadow->cells)
     return;
-  hd_sim_run_t *run = hd_sim_run_of(access->task);
+  hd_sim_run_t *run = hd_sim_run_of(access->fiber);
   size_t from = access->address - shadow->base;
   unsigned fine = (unsigned)__builtin_ctzll(from | access->bytes);
   if (fine < shadow->shift)
@@ -385,8 +386,8 @@ void hd_sim_shadow_access(hd_sim_shadow_t *shadow,
       continue;
     good = good && check_cell(shadow, cell, access);
     if (access->touch & HD_SIM_WRITES)
-      note_write(shadow, cell, access->task, &stamp);
+      note_write(shadow, cell, access->fiber, &stamp);
     else
-      note_read(shadow, cell, access->task, &stamp);
+      note_read(shadow, cell, access->fiber, &stamp);
   }
 }

@@ -46,7 +46,8 @@ typedef struct hd_sim_place {
   int bad_axis;  // Whose index is out of bounds; -1: none.
 } hd_sim_place_t;
 
-typedef struct hd_sim_task {
+// A thread of the kernel as it is run here: all that is known of it.
+typedef struct hd_sim_fiber {
   hd_sim_thread_t head; // What host code sees.
   void *frame;          // Of the coroutine.
   hd_sim_state_t state;
@@ -77,7 +78,7 @@ typedef struct hd_sim_task {
   } *waited;
   uint32_t num_waited, cap_waited;
   hd_sim_place_t places[HD_SIM_PLACES]; // The last operands of intrinsics.
-} hd_sim_task_t;
+} hd_sim_fiber_t;
 
 enum { HD_SIM_BARRIERS = 16, HD_SIM_WARP_SIZE = 32, HD_SIM_WARPGROUPS = 8 };
 typedef struct hd_sim_warpgroup hd_sim_warpgroup_t; // Wgmma.c
@@ -110,7 +111,7 @@ struct hd_sim_resident {
   hd_sim_resident_t **unit; // The cluster's blocks, by rank.
   uint32_t number;          // The block's linear index in the grid.
   uint32_t num_threads, num_live;
-  hd_sim_task_t *threads;
+  hd_sim_fiber_t *threads;
   char *frames;
   size_t frame_stride;
   hd_sim_named_barrier_t barriers[HD_SIM_BARRIERS];
@@ -151,21 +152,22 @@ struct hd_sim_run {
   hd_sim_resident_t *residents;
 };
 
-static inline hd_sim_task_t *hd_sim_task(hd_sim_thread_t *thread) {
-  return (hd_sim_task_t *)thread;
+static inline hd_sim_fiber_t *hd_sim_fiber(hd_sim_thread_t *thread) {
+  return (hd_sim_fiber_t *)thread;
 }
 static inline hd_sim_resident_t *hd_sim_resident(hd_sim_block_t *block) {
   return (hd_sim_resident_t *)block;
 }
-static inline hd_sim_resident_t *hd_sim_resident_of(const hd_sim_task_t *task) {
-  return (hd_sim_resident_t *)task->head.block;
+static inline hd_sim_resident_t *
+hd_sim_resident_of(const hd_sim_fiber_t *fiber) {
+  return (hd_sim_resident_t *)fiber->head.block;
 }
-static inline hd_sim_run_t *hd_sim_run_of(const hd_sim_task_t *task) {
-  return hd_sim_resident_of(task)->worker->run;
+static inline hd_sim_run_t *hd_sim_run_of(const hd_sim_fiber_t *fiber) {
+  return hd_sim_resident_of(fiber)->worker->run;
 }
 static inline hd_sim_sanitizer_t *
-hd_sim_sanitizer_of(const hd_sim_task_t *task) {
-  return hd_sim_run_of(task)->sanitizer;
+hd_sim_sanitizer_of(const hd_sim_fiber_t *fiber) {
+  return hd_sim_run_of(fiber)->sanitizer;
 }
 static inline hd_loc_t hd_sim_site_loc(const hd_sim_site_t *site) {
   return site ? (hd_loc_t){site->source, site->offset} : (hd_loc_t){0, 0};
@@ -182,7 +184,7 @@ static inline uint64_t hd_sim_random(uint64_t *state) {
 // "thread 5 of block (1, 0)": the coordinates of the block in as many axes as
 // the grid has. Text is at least HD_SIM_NAME_SIZE long; returns it.
 enum { HD_SIM_NAME_SIZE = 96 };
-const char *hd_sim_thread_name(const hd_sim_task_t *task, char *text);
+const char *hd_sim_thread_name(const hd_sim_fiber_t *fiber, char *text);
 
 // Zeroed memory for free(), taken from the budget's limit for as long as the
 // launch lasts: shadows, frames, blocks. align is a power of two, or 0. NULL:
@@ -212,14 +214,14 @@ void hd_sim_resident_begin(hd_sim_resident_t *block, uint32_t unit,
 void hd_sim_resident_end(hd_sim_resident_t *block);
 
 // Cluster.c: a thread has ended (it is counted already).
-void hd_sim_thread_ended(hd_sim_task_t *task);
+void hd_sim_thread_ended(hd_sim_fiber_t *fiber);
 // Why a thread waits for ever, where it does so at this: a finding and true.
-bool hd_sim_cluster_explain(const hd_sim_task_t *task);
-bool hd_sim_mbarrier_explain(const hd_sim_task_t *task);
+bool hd_sim_cluster_explain(const hd_sim_fiber_t *fiber);
+bool hd_sim_mbarrier_explain(const hd_sim_fiber_t *fiber);
 // A thread that waits for bytes alone, which nobody will send; NULL: none.
-const hd_sim_task_t *hd_sim_mbarrier_short(const hd_sim_resident_t *block);
-bool hd_sim_registers_explain(const hd_sim_task_t *task);
-bool hd_sim_wgmma_explain(const hd_sim_task_t *task);
+const hd_sim_fiber_t *hd_sim_mbarrier_short(const hd_sim_resident_t *block);
+bool hd_sim_registers_explain(const hd_sim_fiber_t *fiber);
+bool hd_sim_wgmma_explain(const hd_sim_fiber_t *fiber);
 // Roles.c: registers that each thread of a block begins with, at most.
 uint32_t hd_sim_launch_registers(uint32_t num_threads);
 

@@ -24,12 +24,12 @@ static void shuffle(hd_sim_warp_t *warp,
     if (from < 0 || from >= HD_SIM_WARP_SIZE)
       from = (int32_t)lane;
     if (!warp->slots[from]) {
-      hd_sim_task_t *task = hd_sim_task(warp->threads[lane]);
+      hd_sim_fiber_t *fiber = hd_sim_fiber(warp->threads[lane]);
       char name[HD_SIM_NAME_SIZE];
-      if (hd_sim_sanitizer_of(task))
-        hd_sim_finding(task, HD_E0710, task->head.site, NULL,
+      if (hd_sim_sanitizer_of(fiber))
+        hd_sim_finding(fiber, HD_E0710, fiber->head.site, NULL,
                        "%s takes the value of lane %d, which has ended",
-                       hd_sim_thread_name(task, name), from);
+                       hd_sim_thread_name(fiber, name), from);
     }
     warp->slots[lane][0] = values[from];
   }

@@ -20,24 +20,24 @@
 
 // --- State ---
 
-static hd_sim_task_t *first_of(const hd_sim_warp_t *warp) {
-  return hd_sim_task(warp->threads[0]); // The warp is whole.
+static hd_sim_fiber_t *first_of(const hd_sim_warp_t *warp) {
+  return hd_sim_fiber(warp->threads[0]); // The warp is whole.
 }
 
-static hd_sim_warpgroup_t *state_of(hd_sim_task_t *task) {
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
-  uint32_t number = hd_sim_group_of(task);
+static hd_sim_warpgroup_t *state_of(hd_sim_fiber_t *fiber) {
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
+  uint32_t number = hd_sim_group_of(fiber);
   char me[HD_SIM_NAME_SIZE];
   if ((number + 1) * HD_SIM_GROUP_WARPS * HD_SIM_WARP_SIZE > block->num_threads)
-    hd_sim_refuse(task, HD_E0710, task->head.site,
+    hd_sim_refuse(fiber, HD_E0710, fiber->head.site,
                   "%s is at %s, and its warpgroup has less than 128 threads",
-                  hd_sim_thread_name(task, me), task->head.site->tensor);
+                  hd_sim_thread_name(fiber, me), fiber->head.site->tensor);
   hd_sim_warpgroup_t **at = &block->warpgroups[number];
   if (*at)
     return *at;
   *at = calloc(1, sizeof **at);
   if (!*at)
-    hd_sim_no_room(hd_sim_run_of(task));
+    hd_sim_no_room(hd_sim_run_of(fiber));
   (*at)->last = &(*at)->first;
   for (int i = 0; i < HD_SIM_GROUP_WARPS; i++)
     (*at)->open[i] = 1;
@@ -82,11 +82,12 @@ static char *lane_of(hd_sim_sums_t *sums, uint32_t lane) {
   return sums->data + (size_t)lane * sums->count * sums->bytes;
 }
 
-static hd_sim_sums_t *new_sums(hd_sim_task_t *task, const hd_sim_sums_t *like) {
+static hd_sim_sums_t *new_sums(hd_sim_fiber_t *fiber,
+                               const hd_sim_sums_t *like) {
   size_t bytes = (size_t)HD_SIM_WARP_SIZE * like->count * like->bytes;
   hd_sim_sums_t *sums = calloc(1, sizeof *sums + bytes);
   if (!sums)
-    hd_sim_no_room(hd_sim_run_of(task));
+    hd_sim_no_room(hd_sim_run_of(fiber));
   *sums = *like;
   return sums;
 }
@@ -112,7 +113,7 @@ static void copy_lanes(hd_sim_sums_t *to, hd_sim_sums_t *from,
 }
 
 // Takes registers out of a set: what lies before and after stays in the list.
-static void carve(hd_sim_task_t *task, hd_sim_sums_t **at,
+static void carve(hd_sim_fiber_t *fiber, hd_sim_sums_t **at,
                   const hd_sim_sums_t *common) {
   hd_sim_sums_t *sums = *at;
   uint64_t first = sums->which, end = first + sums->count;
@@ -126,7 +127,7 @@ static void carve(hd_sim_task_t *task, hd_sim_sums_t **at,
     like.next = *at;
     like.which = parts[i][0];
     like.count = (uint32_t)(parts[i][1] - parts[i][0]);
-    *at = new_sums(task, &like);
+    *at = new_sums(fiber, &like);
     copy_lanes(*at, sums, &like);
   }
   free(sums);
@@ -136,16 +137,16 @@ static void carve(hd_sim_task_t *task, hd_sim_sums_t **at,
 // for what has come since and no wait has named.
 static hd_sim_sums_t *take_sums(hd_sim_warp_t *warp, hd_sim_sums_t **list,
                                 const hd_sim_product_t *product) {
-  hd_sim_task_t *task = first_of(warp);
+  hd_sim_fiber_t *fiber = first_of(warp);
   hd_sim_sums_t like = {.which = warp->slots[0][2],
                         .count = product->n / 2,
                         .bytes = hd_sim_sum_bytes(product->shape.c),
-                        .site = task->head.site};
+                        .site = fiber->head.site};
   hd_sim_sums_t common, *sums = find_sums(*list, like.which, like.count);
   if (sums)
     return sums;
-  bool later = hd_sim_run_of(task)->options->async == HD_SIM_ASYNC_LATEST;
-  sums = new_sums(task, &like);
+  bool later = hd_sim_run_of(fiber)->options->async == HD_SIM_ASYNC_LATEST;
+  sums = new_sums(fiber, &like);
   for (uint32_t lane = 0; lane < HD_SIM_WARP_SIZE; lane++)
     memcpy(lane_of(sums, lane), (const void *)(uintptr_t)warp->slots[lane][1],
            (size_t)like.count * like.bytes);
@@ -155,7 +156,7 @@ static hd_sim_sums_t *take_sums(hd_sim_warp_t *warp, hd_sim_sums_t **list,
     } else {
       if (later)
         copy_lanes(sums, *at, &common);
-      carve(task, at, &common);
+      carve(fiber, at, &common);
     }
   sums->next = *list;
   *list = sums;
@@ -166,10 +167,10 @@ static hd_sim_sums_t *take_sums(hd_sim_warp_t *warp, hd_sim_sums_t **list,
 // nothing is under way to it any more. What it does not name stays under way:
 // a later wait may name it.
 static void give_back(hd_sim_warp_t *warp, hd_sim_sums_t **list) {
-  hd_sim_task_t *task = first_of(warp);
+  hd_sim_fiber_t *fiber = first_of(warp);
   hd_sim_sums_t common, named = {.which = warp->slots[0][3],
                                  .count = (uint32_t)warp->slots[0][1] / 2};
-  bool later = hd_sim_run_of(task)->options->async ==
+  bool later = hd_sim_run_of(fiber)->options->async ==
                HD_SIM_ASYNC_LATEST; // Else the registers have them already.
   for (hd_sim_sums_t **at = list; *at;) {
     hd_sim_sums_t *sums = *at;
@@ -182,22 +183,22 @@ static void give_back(hd_sim_warp_t *warp, hd_sim_sums_t **list) {
                  (common.which - named.which) * sums->bytes,
              lane_of(sums, lane) + (common.which - sums->which) * sums->bytes,
              (size_t)common.count * sums->bytes);
-    carve(task, at, &common);
+    carve(fiber, at, &common);
   }
 }
 
 // --- Products ---
 
-static hd_sim_view_t view_of(hd_sim_task_t *task, const uint64_t *slots,
+static hd_sim_view_t view_of(hd_sim_fiber_t *fiber, const uint64_t *slots,
                              hd_sim_operand_t type, bool mn_major,
                              uint32_t extent) {
   const hd_sim_site_t *site = (const hd_sim_site_t *)(uintptr_t)slots[1];
   if (!slots[0]) {
-    hd_sim_touch(task, task, site, 0, HD_SIM_LINE, HD_SIM_READS, 0);
-    hd_sim_fail(hd_sim_run_of(task));
+    hd_sim_touch(fiber, fiber, site, 0, HD_SIM_LINE, HD_SIM_READS, 0);
+    hd_sim_fail(hd_sim_run_of(fiber));
     hd_sim_leave();
   }
-  const char *shared = task->head.block->shared;
+  const char *shared = fiber->head.block->shared;
   hd_sim_view_t view = {
       .shared = shared,
       .start = (uint32_t)((const char *)(uintptr_t)slots[0] - shared),
@@ -205,13 +206,13 @@ static hd_sim_view_t view_of(hd_sim_task_t *task, const uint64_t *slots,
       .type = type,
       .mn_major = mn_major,
       .extent = extent};
-  hd_sim_wgmma_check_reach(task, site, &view);
+  hd_sim_wgmma_check_reach(fiber, site, &view);
   return view;
 }
 
-static hd_sim_product_t read_call(hd_sim_task_t *task, hd_sim_shape_t shape,
+static hd_sim_product_t read_call(hd_sim_fiber_t *fiber, hd_sim_shape_t shape,
                                   bool in_registers) {
-  const uint64_t *slots = task->head.slots;
+  const uint64_t *slots = fiber->head.slots;
   // Two bytes may be MN-major; others have no such operands.
   bool has_majors = hd_sim_operand_bytes(shape.a) == 2;
   const uint64_t *b = slots + (in_registers ? 4 : 6);
@@ -221,8 +222,8 @@ static hd_sim_product_t read_call(hd_sim_task_t *task, hd_sim_shape_t shape,
                         .keep = b[3] & 1,
                         .in_registers = in_registers};
   if (!in_registers)
-    p.a = view_of(task, slots + 3, shape.a, has_majors && majors[0], 64);
-  p.b = view_of(task, b, shape.b, has_majors && majors[in_registers ? 0 : 1],
+    p.a = view_of(fiber, slots + 3, shape.a, has_majors && majors[0], 64);
+  p.b = view_of(fiber, b, shape.b, has_majors && majors[in_registers ? 0 : 1],
                 p.n);
   return p;
 }
@@ -279,21 +280,21 @@ static bool same_product(const hd_sim_product_t *a, const hd_sim_product_t *b) {
 }
 
 // The product that this warp asks for: the first to come makes it.
-static hd_sim_product_t *join_product(hd_sim_task_t *task,
+static hd_sim_product_t *join_product(hd_sim_fiber_t *fiber,
                                       hd_sim_warpgroup_t *group,
                                       const hd_sim_product_t *asked) {
-  uint32_t warp = hd_sim_group_warp(task);
+  uint32_t warp = hd_sim_group_warp(fiber);
   hd_sim_product_t *p = group->next[warp];
   char me[HD_SIM_NAME_SIZE];
   if (p && !same_product(p, asked))
-    hd_sim_refuse(task, HD_E0710, task->head.site,
+    hd_sim_refuse(fiber, HD_E0710, fiber->head.site,
                   "%s asks for another product than the other warps of its "
                   "warpgroup: its matrices, n or keep differ",
-                  hd_sim_thread_name(task, me));
+                  hd_sim_thread_name(fiber, me));
   if (!p) {
     p = malloc(sizeof *p);
     if (!p)
-      hd_sim_no_room(hd_sim_run_of(task));
+      hd_sim_no_room(hd_sim_run_of(fiber));
     *p = *asked;
     *group->last = p;
     group->last = &p->next;
@@ -309,19 +310,19 @@ static hd_sim_product_t *join_product(hd_sim_task_t *task,
 static void ask(hd_sim_warp_t *warp, hd_sim_shape_t shape, bool in_registers) {
   if (!hd_sim_whole_warp(warp))
     return;
-  hd_sim_task_t *task = first_of(warp);
-  hd_sim_run_t *run = hd_sim_run_of(task);
-  hd_sim_warpgroup_t *group = state_of(task);
-  uint32_t number = hd_sim_group_warp(task);
-  hd_sim_product_t asked = read_call(task, shape, in_registers);
+  hd_sim_fiber_t *fiber = first_of(warp);
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
+  hd_sim_warpgroup_t *group = state_of(fiber);
+  uint32_t number = hd_sim_group_warp(fiber);
+  hd_sim_product_t asked = read_call(fiber, shape, in_registers);
   asked.group = group->open[number];
   if (run->sanitizer)
-    hd_sim_wgmma_check(task, group, &asked);
-  hd_sim_product_t *p = join_product(task, group, &asked);
+    hd_sim_wgmma_check(fiber, group, &asked);
+  hd_sim_product_t *p = join_product(fiber, group, &asked);
   hd_sim_sums_t *sums = take_sums(warp, &group->sums[number], p);
   p->sums[number] = sums;
   sums->under_way++;
-  sums->site = task->head.site;
+  sums->site = fiber->head.site;
   if (run->options->async == HD_SIM_ASYNC_EARLIEST)
     multiply_now(warp, p);
   else if (in_registers)
@@ -359,28 +360,28 @@ WGMMA(i32_u8, U8, U8, I32)
 void hd_sim_wgmma_fence(hd_sim_warp_t *warp) {
   if (!hd_sim_whole_warp(warp))
     return;
-  hd_sim_task_t *task = first_of(warp);
-  state_of(task)->fenced[hd_sim_group_warp(task)] = true;
+  hd_sim_fiber_t *fiber = first_of(warp);
+  state_of(fiber)->fenced[hd_sim_group_warp(fiber)] = true;
 }
 
 void hd_sim_wgmma_commit(hd_sim_warp_t *warp) {
   if (!hd_sim_whole_warp(warp))
     return;
-  hd_sim_task_t *task = first_of(warp);
-  state_of(task)->open[hd_sim_group_warp(task)]++;
+  hd_sim_fiber_t *fiber = first_of(warp);
+  state_of(fiber)->open[hd_sim_group_warp(fiber)]++;
 }
 
-static void finish(hd_sim_task_t *task, hd_sim_warpgroup_t *group,
+static void finish(hd_sim_fiber_t *fiber, hd_sim_warpgroup_t *group,
                    uint32_t last) {
-  bool now = hd_sim_run_of(task)->options->async == HD_SIM_ASYNC_EARLIEST;
+  bool now = hd_sim_run_of(fiber)->options->async == HD_SIM_ASYNC_EARLIEST;
   while (group->first && group->first->group <= last) {
     hd_sim_product_t *p = group->first;
     char me[HD_SIM_NAME_SIZE];
     if (p->asked != (1u << HD_SIM_GROUP_WARPS) - 1)
-      hd_sim_refuse(task, HD_E0710, task->head.site,
+      hd_sim_refuse(fiber, HD_E0710, fiber->head.site,
                     "%s waits for a product that not all warps of its "
                     "warpgroup have asked for",
-                    hd_sim_thread_name(task, me));
+                    hd_sim_thread_name(fiber, me));
     if (now)
       for (int i = 0; i < HD_SIM_GROUP_WARPS; i++)
         p->sums[i]->under_way--;
@@ -396,9 +397,10 @@ static void finish(hd_sim_task_t *task, hd_sim_warpgroup_t *group,
 void hd_sim_wgmma_wait(hd_sim_warp_t *warp) {
   if (!hd_sim_whole_warp(warp))
     return;
-  hd_sim_task_t *task = first_of(warp);
-  hd_sim_warpgroup_t *group = state_of(task);
-  uint32_t number = hd_sim_group_warp(task), left = (uint32_t)warp->slots[0][0];
+  hd_sim_fiber_t *fiber = first_of(warp);
+  hd_sim_warpgroup_t *group = state_of(fiber);
+  uint32_t number = hd_sim_group_warp(fiber),
+           left = (uint32_t)warp->slots[0][0];
   uint32_t closed = group->open[number] - 1;
   uint32_t last = closed > left ? closed - left : 0;
   for (int i = 0; i < HD_SIM_GROUP_WARPS; i++)
@@ -406,14 +408,14 @@ void hd_sim_wgmma_wait(hd_sim_warp_t *warp) {
       warp->wait = true; // Not all of the warpgroup have come so far.
       return;
     }
-  finish(task, group, last);
+  finish(fiber, group, last);
   give_back(warp, &group->sums[number]);
-  hd_sim_run_t *run = hd_sim_run_of(task);
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
   if (!run->sanitizer)
     return;
   uint32_t entry =
-      hd_sim_entry(run, HD_SIM_ENTRY_WARPGROUPS, hd_sim_group_of(task));
+      hd_sim_entry(run, HD_SIM_ENTRY_WARPGROUPS, hd_sim_group_of(fiber));
   for (uint32_t lane = 0; lane < HD_SIM_WARP_SIZE; lane++)
-    hd_sim_sync_mark(hd_sim_task(warp->threads[lane]), entry, last,
+    hd_sim_sync_mark(hd_sim_fiber(warp->threads[lane]), entry, last,
                      &group->memo);
 }

@@ -44,19 +44,19 @@ struct hd_sim_warpgroup {
   hd_sim_memo_t memo;
 };
 
-// A task's warpgroup, and its warp within.
-static inline uint32_t hd_sim_group_of(const hd_sim_task_t *task) {
-  return (uint32_t)task->head.linear / (HD_SIM_GROUP_WARPS * HD_SIM_WARP_SIZE);
+// A fiber's warpgroup, and its warp within.
+static inline uint32_t hd_sim_group_of(const hd_sim_fiber_t *fiber) {
+  return (uint32_t)fiber->head.linear / (HD_SIM_GROUP_WARPS * HD_SIM_WARP_SIZE);
 }
-static inline uint32_t hd_sim_group_warp(const hd_sim_task_t *task) {
-  return (uint32_t)task->head.linear / HD_SIM_WARP_SIZE % HD_SIM_GROUP_WARPS;
+static inline uint32_t hd_sim_group_warp(const hd_sim_fiber_t *fiber) {
+  return (uint32_t)fiber->head.linear / HD_SIM_WARP_SIZE % HD_SIM_GROUP_WARPS;
 }
 
 // The launch ends where a descriptor leads out of shared memory.
-void hd_sim_wgmma_check_reach(hd_sim_task_t *task, const hd_sim_site_t *site,
+void hd_sim_wgmma_check_reach(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
                               const hd_sim_view_t *view);
 // Under sanitize: fences, and what the warp's part of the product reads.
-void hd_sim_wgmma_check(hd_sim_task_t *task, const hd_sim_warpgroup_t *group,
+void hd_sim_wgmma_check(hd_sim_fiber_t *fiber, const hd_sim_warpgroup_t *group,
                         const hd_sim_product_t *p);
 
 #endif

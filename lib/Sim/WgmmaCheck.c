@@ -9,26 +9,26 @@
 
 // --- Registers ---
 
-void hd_sim_check_registers(hd_sim_task_t *task, const hd_sim_site_t *site,
+void hd_sim_check_registers(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
                             int64_t element) {
-  hd_sim_resident_t *block = hd_sim_resident_of(task);
-  const hd_sim_warpgroup_t *group = block->warpgroups[hd_sim_group_of(task)];
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
+  const hd_sim_warpgroup_t *group = block->warpgroups[hd_sim_group_of(fiber)];
   char me[HD_SIM_NAME_SIZE];
-  for (const hd_sim_sums_t *s = group ? group->sums[hd_sim_group_warp(task)]
+  for (const hd_sim_sums_t *s = group ? group->sums[hd_sim_group_warp(fiber)]
                                       : NULL;
        s; s = s->next) {
     int64_t first = (int64_t)(uint32_t)s->which;
     if (s->which >> 32 != site->declaration || element < first ||
         element >= first + s->count)
       continue;
-    if (hd_sim_finding(task, HD_E0705, site, s->site,
+    if (hd_sim_finding(fiber, HD_E0705, site, s->site,
                        "%s %s register %lld of '%s', an accumulator that a "
                        "wgmma may still be writing: no wgmma_wait that names "
                        "it stands between",
-                       hd_sim_thread_name(task, me),
+                       hd_sim_thread_name(fiber, me),
                        site->access == HD_SIM_STORE ? "writes" : "reads",
                        (long long)element, site->tensor))
-      hd_note(hd_sim_run_of(task)->diags, hd_sim_site_loc(s->site),
+      hd_note(hd_sim_run_of(fiber)->diags, hd_sim_site_loc(s->site),
               "the wgmma");
     return;
   }
@@ -37,7 +37,7 @@ void hd_sim_check_registers(hd_sim_task_t *task, const hd_sim_site_t *site,
 // --- Shared memory ---
 
 typedef struct look {
-  hd_sim_task_t *task;
+  hd_sim_fiber_t *fiber;
   const hd_sim_site_t *site;
   hd_sim_agent_t agent;
   const hd_sim_view_t *view;
@@ -54,20 +54,20 @@ static void look_at(void *argument, uint32_t line, uint32_t offset) {
   }
   if (row < look->first || row >= look->end)
     return;
-  hd_sim_touch_as(look->task, look->site,
-                  (uintptr_t)look->task->head.block->shared + offset,
+  hd_sim_touch_as(look->fiber, look->site,
+                  (uintptr_t)look->fiber->head.block->shared + offset,
                   HD_SIM_LINE, HD_SIM_READS | HD_SIM_ENGINE, &look->agent);
 }
 
-static void check_reads(hd_sim_task_t *task, const hd_sim_site_t *site,
+static void check_reads(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
                         const hd_sim_view_t *view, uint32_t group,
                         uint32_t first, uint32_t end) {
-  hd_sim_run_t *run = hd_sim_run_of(task);
-  look_t look = {.task = task,
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
+  look_t look = {.fiber = fiber,
                  .site = site,
-                 .agent = {hd_sim_resident_of(task)->number,
+                 .agent = {hd_sim_resident_of(fiber)->number,
                            hd_sim_entry(run, HD_SIM_ENTRY_WARPGROUPS,
-                                        hd_sim_group_of(task)),
+                                        hd_sim_group_of(fiber)),
                            group},
                  .view = view,
                  .first = first,
@@ -88,75 +88,75 @@ static void reach_to(void *argument, uint32_t line, uint32_t offset) {
 }
 
 // The hardware takes no lower bits of an address than a line's.
-static void check_start(hd_sim_task_t *task, const hd_sim_site_t *site,
+static void check_start(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
                         const hd_sim_view_t *view) {
   char me[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
   if (view->start % HD_SIM_LINE)
-    hd_sim_refuse(task, HD_E0707, site,
+    hd_sim_refuse(fiber, HD_E0707, site,
                   "%s has a product read %s, which does not begin at a "
                   "multiple of 16 bytes",
-                  hd_sim_thread_name(task, me),
+                  hd_sim_thread_name(fiber, me),
                   hd_sim_place_name(site, NULL, place));
 }
 
-void hd_sim_wgmma_check_reach(hd_sim_task_t *task, const hd_sim_site_t *site,
+void hd_sim_wgmma_check_reach(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
                               const hd_sim_view_t *view) {
-  check_start(task, site, view);
-  size_t size = hd_sim_run_of(task)->kernel->shared_bytes;
+  check_start(fiber, site, view);
+  size_t size = hd_sim_run_of(fiber)->kernel->shared_bytes;
   reach_t reach = {0};
   hd_sim_view_walk(view, reach_to, &reach);
   char me[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
   if (reach.most + HD_SIM_LINE > size)
-    hd_sim_refuse(task, HD_E0701, site,
+    hd_sim_refuse(fiber, HD_E0701, site,
                   "%s has a product read %s as far as byte %u of shared "
                   "memory, which has %zu",
-                  hd_sim_thread_name(task, me),
+                  hd_sim_thread_name(fiber, me),
                   hd_sim_place_name(site, NULL, place),
                   reach.most + HD_SIM_LINE, size);
 }
 
-void hd_sim_wgmma_check(hd_sim_task_t *task, const hd_sim_warpgroup_t *group,
+void hd_sim_wgmma_check(hd_sim_fiber_t *fiber, const hd_sim_warpgroup_t *group,
                         const hd_sim_product_t *p) {
-  const uint64_t *slots = task->head.slots;
-  uint32_t warp = hd_sim_group_warp(task);
+  const uint64_t *slots = fiber->head.slots;
+  uint32_t warp = hd_sim_group_warp(fiber);
   char me[HD_SIM_NAME_SIZE];
   if (!group->fenced[warp])
-    hd_sim_finding(task, HD_E0711, task->head.site, NULL,
+    hd_sim_finding(fiber, HD_E0711, fiber->head.site, NULL,
                    "%s begins products without a wgmma_fence",
-                   hd_sim_thread_name(task, me));
+                   hd_sim_thread_name(fiber, me));
   if (!p->in_registers)
-    check_reads(task, (const hd_sim_site_t *)(uintptr_t)slots[4], &p->a,
+    check_reads(fiber, (const hd_sim_site_t *)(uintptr_t)slots[4], &p->a,
                 p->group, warp * HD_SIM_PRODUCT_ROWS,
                 (warp + 1) * HD_SIM_PRODUCT_ROWS);
-  check_reads(task,
+  check_reads(fiber,
               (const hd_sim_site_t *)(uintptr_t)slots[p->in_registers ? 5 : 7],
               &p->b, p->group, 0, HD_SIM_PRODUCT_N);
 }
 
 // --- The end ---
 
-bool hd_sim_wgmma_explain(const hd_sim_task_t *task) {
-  if (task->head.function != (void *)(uintptr_t)hd_sim_wgmma_wait)
+bool hd_sim_wgmma_explain(const hd_sim_fiber_t *fiber) {
+  if (fiber->head.function != (void *)(uintptr_t)hd_sim_wgmma_wait)
     return false;
   const hd_sim_warpgroup_t *group =
-      hd_sim_resident_of(task)->warpgroups[hd_sim_group_of(task)];
+      hd_sim_resident_of(fiber)->warpgroups[hd_sim_group_of(fiber)];
   char me[HD_SIM_NAME_SIZE];
-  uint32_t self = hd_sim_group_warp(task), behind = self;
+  uint32_t self = hd_sim_group_warp(fiber), behind = self;
   for (uint32_t i = 0; group && i < HD_SIM_GROUP_WARPS; i++)
     if (group->open[i] < group->open[behind])
       behind = i;
   if (!group || behind == self)
     return false;
   hd_sim_finding(
-      task, HD_E0710, task->head.site, NULL,
+      fiber, HD_E0710, fiber->head.site, NULL,
       "%s waits for ever for products of its warpgroup: its warp has "
       "committed %u groups, warp %u of the warpgroup %u",
-      hd_sim_thread_name(task, me), group->open[self] - 1, behind,
+      hd_sim_thread_name(fiber, me), group->open[self] - 1, behind,
       group->open[behind] - 1);
   return true;
 }
 
-void hd_sim_warpgroups_end(hd_sim_task_t *last) {
+void hd_sim_warpgroups_end(hd_sim_fiber_t *last) {
   hd_sim_resident_t *block = hd_sim_resident_of(last);
   for (uint32_t i = 0; i < HD_SIM_WARPGROUPS; i++) {
     const hd_sim_warpgroup_t *group = block->warpgroups[i];

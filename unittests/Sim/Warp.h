@@ -14,7 +14,7 @@ typedef struct fixture {
   hd_sim_run_t run;
   hd_sim_worker_t worker;
   hd_sim_resident_t block;
-  hd_sim_task_t tasks[32];
+  hd_sim_fiber_t fibers[32];
   hd_sim_warp_t warp;
   uint64_t slots[32][8];
 } fixture_t;
@@ -27,13 +27,13 @@ static inline void make_warp(fixture_t *x, uint32_t missing) {
   x->worker.run = &x->run;
   x->block.worker = &x->worker;
   x->block.num_threads = 32;
-  x->block.threads = x->tasks;
+  x->block.threads = x->fibers;
   for (uint32_t lane = 0; lane < 32; lane++) {
-    x->tasks[lane].head.block = &x->block.head;
-    x->tasks[lane].head.linear = (int32_t)lane;
+    x->fibers[lane].head.block = &x->block.head;
+    x->fibers[lane].head.linear = (int32_t)lane;
     if (missing >> lane & 1)
       continue;
-    x->warp.threads[lane] = &x->tasks[lane].head;
+    x->warp.threads[lane] = &x->fibers[lane].head;
     x->warp.slots[lane] = x->slots[lane];
   }
 }
