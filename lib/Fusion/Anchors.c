@@ -43,15 +43,15 @@ const hd_node_t *hd_node_schedule(hd_module_t *module,
                                   const hd_node_t *node) {
   hd_times_t *times = &module->context->times;
   size_t part = hd_times_enter(times, "schedule");
-  hd_prepared_t *prepared = hd_scheduler_prepare(scheduler, node);
-  if (!prepared) {
+  hd_flattened_t *flattened = hd_scheduler_flatten(scheduler, node);
+  if (!flattened) {
     hd_times_leave(times, part);
     return NULL;
   }
   hd_node_t *copy = HD_ARENA_NEW(&module->arena, hd_node_t);
   *copy = *node;
   copy->schedule =
-      hd_scheduler_schedule(scheduler, prepared, node->op, node->loc);
+      hd_scheduler_schedule(scheduler, flattened, node->op, node->loc);
   hd_times_leave(times, part);
   return copy;
 }

@@ -67,9 +67,9 @@ static void look(hd_composer_t *c, hd_fusion_t *fusion) {
     const hd_node_t *node = info->node = c->graph->nodes.data[i];
     hd_pointwise_t p;
     info->is_pointwise = !hd_fusion_pointwise(fusion, node, &p);
-    const hd_prepared_t *prepared =
-        node->task && !node->schedule ? hd_fusion_prepare(fusion, node) : NULL;
-    info->flat = prepared ? prepared->flat : NULL;
+    const hd_flattened_t *flattened =
+        node->task && !node->schedule ? hd_fusion_flatten(fusion, node) : NULL;
+    info->flat = flattened ? flattened->flat : NULL;
     info->reduces = !info->is_pointwise && info->flat &&
                     all_defined(info->flat) && has_reduction(info->flat) &&
                     hd_rows_fit(c->arena, info->flat);

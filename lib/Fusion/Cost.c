@@ -61,14 +61,14 @@ static double reads_of(hd_former_t *f, const hd_node_t *node,
                        const hd_value_t *value) {
   if (!node->task)
     return count_of(value);
-  const hd_prepared_t *prepared = hd_fusion_prepare(f->fusion, node);
+  const hd_flattened_t *flattened = hd_fusion_flatten(f->fusion, node);
   double times = 0, count = count_of(value);
-  for (uint32_t i = 0; prepared && i < node->num_inputs; i++) {
+  for (uint32_t i = 0; flattened && i < node->num_inputs; i++) {
     if (node->inputs[i] != value)
       continue;
-    reads_t r = {.value = prepared->flat->inputs.data[i]};
-    for (size_t k = 0; k < prepared->flat->definitions.size; k++) {
-      const hd_definition_t *d = prepared->flat->definitions.data[k];
+    reads_t r = {.value = flattened->flat->inputs.data[i]};
+    for (size_t k = 0; k < flattened->flat->definitions.size; k++) {
+      const hd_definition_t *d = flattened->flat->definitions.data[k];
       r.scope = (double)hd_flat_points(d->indices, d->num_indices);
       count_reads(&r, d->term);
       for (uint32_t n = 0; d->at && n < d->targets[0]->rank; n++)

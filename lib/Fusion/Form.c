@@ -70,10 +70,10 @@ static void look(hd_former_t *f) {
 static const char *closed(hd_former_t *f, const hd_node_t *node) {
   if (node->schedule)
     return NULL; // Its kernel tells, when it is joined.
-  const hd_prepared_t *prepared = hd_fusion_prepare(f->fusion, node);
-  if (!prepared)
+  const hd_flattened_t *flattened = hd_fusion_flatten(f->fusion, node);
+  if (!flattened)
     return "it cannot be scheduled";
-  const hd_task_t *flat = prepared->flat;
+  const hd_task_t *flat = flattened->flat;
   for (size_t i = 0; i < flat->definitions.size; i++) {
     const hd_definition_t *d = flat->definitions.data[i];
     if (d->kind == HD_SCATTER)

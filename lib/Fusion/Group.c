@@ -47,14 +47,14 @@ unsigned hd_fusion_readers(const hd_fusion_t *f, const hd_value_t *value) {
   return readers ? readers->count : 0;
 }
 
-hd_prepared_t *hd_fusion_prepare(hd_fusion_t *f, const hd_node_t *node) {
-  hd_prepared_t *prepared = hd_ptr_map_find(&f->prepared, node);
-  if (prepared)
-    return prepared;
-  prepared = hd_scheduler_prepare(f->scheduler, node);
-  if (prepared)
-    hd_ptr_map_set(f->arena, &f->prepared, node, prepared);
-  return prepared;
+hd_flattened_t *hd_fusion_flatten(hd_fusion_t *f, const hd_node_t *node) {
+  hd_flattened_t *flattened = hd_ptr_map_find(&f->flattened, node);
+  if (flattened)
+    return flattened;
+  flattened = hd_scheduler_flatten(f->scheduler, node);
+  if (flattened)
+    hd_ptr_map_set(f->arena, &f->flattened, node, flattened);
+  return flattened;
 }
 
 // --- Pointwise nodes ---
@@ -89,10 +89,10 @@ const char *hd_fusion_pointwise(hd_fusion_t *f, const hd_node_t *node,
     return NULL;
   if (node->schedule)
     return "it has a schedule of its own";
-  const hd_prepared_t *prepared = hd_fusion_prepare(f, node);
-  if (!prepared || prepared->flat->definitions.size != 1)
+  const hd_flattened_t *flattened = hd_fusion_flatten(f, node);
+  if (!flattened || flattened->flat->definitions.size != 1)
     return "it is computed in several steps";
-  const hd_definition_t *d = prepared->flat->definitions.data[0];
+  const hd_definition_t *d = flattened->flat->definitions.data[0];
   if (d->kind != HD_DEFINE || d->num_targets != 1)
     return "it scatters";
   if (hd_flat_has(d->term, HD_TERM_REDUCE) ||
@@ -102,7 +102,7 @@ const char *hd_fusion_pointwise(hd_fusion_t *f, const hd_node_t *node,
   hd_flat_walk(d->term, count_terms, &count);
   if (count > MAX_POINTWISE)
     return "its term is too large";
-  *pointwise = (hd_pointwise_t){prepared->flat, d};
+  *pointwise = (hd_pointwise_t){flattened->flat, d};
   return NULL;
 }
 

@@ -24,9 +24,9 @@ typedef struct hd_fusion {
   hd_module_t *module;
   hd_arena_t *arena;
   hd_scheduler_t *scheduler;
-  hd_ptr_map_t givers;   // Values to the nodes that give them.
-  hd_ptr_map_t readers;  // Values to how many read them.
-  hd_ptr_map_t prepared; // Nodes of tasks to what is known of them.
+  hd_ptr_map_t givers;    // Values to the nodes that give them.
+  hd_ptr_map_t readers;   // Values to how many read them.
+  hd_ptr_map_t flattened; // Nodes of tasks to what is known of them.
 } hd_fusion_t;
 
 // What a node's element is, as a function of its place.
@@ -80,7 +80,7 @@ typedef struct hd_group {
 hd_fusion_t *hd_fusion_create(hd_module_t *module, hd_scheduler_t *scheduler,
                               const hd_graph_t *graph);
 // NULL after an error.
-hd_prepared_t *hd_fusion_prepare(hd_fusion_t *fusion, const hd_node_t *node);
+hd_flattened_t *hd_fusion_flatten(hd_fusion_t *fusion, const hd_node_t *node);
 
 // Whether a node is pointwise: NULL, or why not. A reshape is, without a
 // definition.

@@ -64,13 +64,13 @@ static bool count_loads(void *argument, const hd_term_t *term) {
 // How often input i stands in what a node computes.
 static unsigned loads_of(const hd_group_t *g, const hd_node_t *node,
                          uint32_t i) {
-  const hd_prepared_t *prepared =
-      node->task ? hd_fusion_prepare(g->fusion, node) : NULL;
-  if (!prepared)
+  const hd_flattened_t *flattened =
+      node->task ? hd_fusion_flatten(g->fusion, node) : NULL;
+  if (!flattened)
     return 1;
-  loads_t l = {.value = prepared->flat->inputs.data[i]};
-  for (size_t k = 0; k < prepared->flat->definitions.size; k++)
-    hd_flat_walk(prepared->flat->definitions.data[k]->term, count_loads, &l);
+  loads_t l = {.value = flattened->flat->inputs.data[i]};
+  for (size_t k = 0; k < flattened->flat->definitions.size; k++)
+    hd_flat_walk(flattened->flat->definitions.data[k]->term, count_loads, &l);
   return l.count;
 }
 

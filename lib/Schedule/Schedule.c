@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A task is made flat and prepared, a rule makes kernels for each of its
+// A task is made flat, a rule makes kernels for each of its
 // definitions, and a plan runs them. What was made for a node is used again for
 // one that computes the same.
 #include "Schedule/Schedule.h"
@@ -14,7 +14,7 @@
 
 // NULL: it could not be.
 typedef struct known {
-  hd_prepared_t *prepared;
+  hd_flattened_t *flattened;
 } known_t;
 
 struct hd_scheduler {
@@ -85,21 +85,21 @@ static const hd_task_binding_t *bind(hd_scheduler_t *s, const hd_node_t *node) {
                       node->loc, node->label ? node->label : node->op);
 }
 
-hd_prepared_t *hd_scheduler_prepare_binding(hd_scheduler_t *s,
-                                            const hd_task_binding_t *binding,
-                                            hd_loc_t loc) {
+hd_flattened_t *hd_scheduler_flatten_binding(hd_scheduler_t *s,
+                                             const hd_task_binding_t *binding,
+                                             hd_loc_t loc) {
   hd_task_t *flat = hd_task_flatten(s->module->context, s->arena, binding, loc);
   if (!flat)
     return NULL;
   hd_task_hoist(s->arena, flat);
   hd_task_inline(s->arena, flat);
   hd_task_widen(s->arena, flat);
-  hd_prepared_t *prepared = HD_ARENA_NEW(s->arena, hd_prepared_t);
-  *prepared = (hd_prepared_t){.binding = binding, .flat = flat};
-  return prepared;
+  hd_flattened_t *flattened = HD_ARENA_NEW(s->arena, hd_flattened_t);
+  *flattened = (hd_flattened_t){.binding = binding, .flat = flat};
+  return flattened;
 }
 
-hd_prepared_t *hd_scheduler_prepare(hd_scheduler_t *s, const hd_node_t *node) {
+hd_flattened_t *hd_scheduler_flatten(hd_scheduler_t *s, const hd_node_t *node) {
   hd_arena_t *arena = s->arena;
   hd_buffer_t key = {0};
   hd_node_key(&key, node);
@@ -111,10 +111,10 @@ hd_prepared_t *hd_scheduler_prepare(hd_scheduler_t *s, const hd_node_t *node) {
                         hd_arena_strndup(arena, text, key.size), known);
     const hd_task_binding_t *binding = bind(s, node);
     if (binding)
-      known->prepared = hd_scheduler_prepare_binding(s, binding, node->loc);
+      known->flattened = hd_scheduler_flatten_binding(s, binding, node->loc);
   }
   hd_buffer_fini(&key);
-  return known->prepared;
+  return known->flattened;
 }
 
 // --- Schedules ---
@@ -196,17 +196,17 @@ static const hd_func_t *make_plan(hd_scheduler_t *s, const hd_rules_t *rules) {
 }
 
 const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
-                                       hd_prepared_t *prepared,
+                                       hd_flattened_t *flattened,
                                        const char *name, hd_loc_t loc) {
-  if (prepared->schedule)
-    return prepared->schedule;
+  if (flattened->schedule)
+    return flattened->schedule;
   hd_rules_t rules = {
-      .module = s->module, .flat = prepared->flat, .name = name, .loc = loc};
-  for (size_t i = 0; i < prepared->flat->definitions.size;) {
+      .module = s->module, .flat = flattened->flat, .name = name, .loc = loc};
+  for (size_t i = 0; i < flattened->flat->definitions.size;) {
     size_t count = hd_rule_rows(&rules, i);
     if (!count)
-      hd_rules_apply(&rules, prepared->flat->definitions.data[i]);
+      hd_rules_apply(&rules, flattened->flat->definitions.data[i]);
     i += count ? count : 1;
   }
-  return prepared->schedule = make_plan(s, &rules);
+  return flattened->schedule = make_plan(s, &rules);
 }

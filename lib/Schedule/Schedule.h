@@ -13,11 +13,11 @@ typedef struct hd_scheduler hd_scheduler_t;
 
 // A node's task, made flat and brought into the form that the rules want.
 // Nodes that compute the same, of inputs of the same types, share one.
-typedef struct hd_prepared {
+typedef struct hd_flattened {
   const hd_task_binding_t *binding;
   hd_task_t *flat;
   const hd_func_t *schedule; // hd_scheduler_schedule() fills it in.
-} hd_prepared_t;
+} hd_flattened_t;
 
 // Kernels and plans that are made go into the module as items. The arena is the
 // module's, or lives as long.
@@ -25,17 +25,17 @@ hd_scheduler_t *hd_scheduler_create(hd_module_t *module, hd_arena_t *arena);
 
 // Of a task's node whose shapes are known. Reports what does not bind (E1103,
 // E1104); then NULL.
-hd_prepared_t *hd_scheduler_prepare(hd_scheduler_t *scheduler,
-                                    const hd_node_t *node);
+hd_flattened_t *hd_scheduler_flatten(hd_scheduler_t *scheduler,
+                                     const hd_node_t *node);
 // The same for a binding; a new one each time.
-hd_prepared_t *hd_scheduler_prepare_binding(hd_scheduler_t *scheduler,
-                                            const hd_task_binding_t *binding,
-                                            hd_loc_t loc);
+hd_flattened_t *hd_scheduler_flatten_binding(hd_scheduler_t *scheduler,
+                                             const hd_task_binding_t *binding,
+                                             hd_loc_t loc);
 
 // The plan that computes it: its parameters are the task's tensor inputs, then
 // its outputs. Made once. name begins the names of the kernels and of the plan.
 const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *scheduler,
-                                       hd_prepared_t *prepared,
+                                       hd_flattened_t *flattened,
                                        const char *name, hd_loc_t loc);
 
 // Type and shape of a value, which are known.

@@ -126,11 +126,11 @@ static void check_text(hd_task_run_t *run) {
 static const hd_func_t *schedule(hd_task_run_t *run) {
   run->made = hd_module_create(&run->context);
   hd_scheduler_t *s = hd_scheduler_create(run->made, &run->made->arena);
-  hd_prepared_t *prepared =
-      hd_scheduler_prepare_binding(s, run->binding, (hd_loc_t){0, 0});
-  if (!prepared)
+  hd_flattened_t *flattened =
+      hd_scheduler_flatten_binding(s, run->binding, (hd_loc_t){0, 0});
+  if (!flattened)
     fail_with(run, "not scheduled");
-  return hd_scheduler_schedule(s, prepared, run->binding->task->name,
+  return hd_scheduler_schedule(s, flattened, run->binding->task->name,
                                (hd_loc_t){0, 0});
 }
 
