@@ -8,21 +8,21 @@
 // it.
 enum { WORKSPACE_ALIGN = 256 };
 
-// A step uses a workspace: that lives then, and if it was there before the loop
-// that the step is in, until the last turn has ended.
+// An action uses a workspace: that lives then, and if it was there before the
+// loop that the action is in, until the last turn has ended.
 static void use_workspace(const hd_program_t *p, hd_lifetime_t *life,
-                          size_t step, int64_t declared) {
-  size_t first = step, last = step;
-  for (int64_t loop = p->steps.data[step]->loop; loop != declared && loop >= 0;
-       loop = p->steps.data[loop]->loop) {
+                          size_t action, int64_t declared) {
+  size_t first = action, last = action;
+  for (int64_t loop = p->actions.data[action]->loop;
+       loop != declared && loop >= 0; loop = p->actions.data[loop]->loop) {
     first = (size_t)loop;
-    last = p->steps.data[loop]->other;
+    last = p->actions.data[loop]->other;
   }
   life->first = first < life->first ? first : life->first;
   life->last = last > life->last ? last : life->last;
 }
 
-// When each workspace lives: from the step that uses it first to the last.
+// When each workspace lives: from the action that uses it first to the last.
 static hd_lifetime_t *find_lifetimes(hd_program_t *p) {
   size_t count = p->workspaces.size;
   uint32_t params = p->entry->num_params;
@@ -33,12 +33,12 @@ static hd_lifetime_t *find_lifetimes(hd_program_t *p) {
                                      ? (int64_t)p->workspaces.data[i].bytes
                                      : 0,
                         .first = SIZE_MAX};
-  for (size_t i = 0; i < p->steps.size; i++) {
-    const hd_step_t *step = p->steps.data[i];
-    if (step->does != HD_STEP_LAUNCHES && step->does != HD_STEP_FILLS)
+  for (size_t i = 0; i < p->actions.size; i++) {
+    const hd_action_t *action = p->actions.data[i];
+    if (action->does != HD_ACTION_LAUNCHES && action->does != HD_ACTION_FILLS)
       continue;
-    for (uint32_t k = 0; k < (step->kernel ? step->num_args : 1); k++) {
-      int slot = step->kernel ? step->slots[k] : step->slot;
+    for (uint32_t k = 0; k < (action->kernel ? action->num_args : 1); k++) {
+      int slot = action->kernel ? action->slots[k] : action->slot;
       if (slot >= (int)params &&
           p->views.data[(uint32_t)slot - params].base >= 0)
         slot = p->views.data[(uint32_t)slot - params].base;
@@ -68,7 +68,7 @@ static bool place_workspaces(hd_program_t *p) {
   if (count == 0)
     return true;
   hd_lifetime_t *lives = find_lifetimes(p);
-  p->block_bound = hd_lifetimes_bound(&p->arena, lives, count, p->steps.size,
+  p->block_bound = hd_lifetimes_bound(&p->arena, lives, count, p->actions.size,
                                       WORKSPACE_ALIGN);
   p->block_bytes = hd_lifetimes_place(&p->arena, lives, count, WORKSPACE_ALIGN);
   if (p->apart)

@@ -19,14 +19,14 @@ typedef struct hd_slot {
   size_t bytes;
 } hd_slot_t;
 
-typedef struct hd_step hd_step_t;
+typedef struct hd_action hd_action_t;
 
 // A workspace of a plan: whether it lies in memory that is another tensor's.
 typedef struct hd_view {
   int base; // That tensor's slot, never a view's; -1: it is no view.
   size_t offset;
   bool moves;   // With the turns of a loop: offset is of the last.
-  int64_t loop; // The step that begins the loop that declares it; -1: none.
+  int64_t loop; // The action that begins the loop that declares it; -1: none.
 } hd_view_t;
 
 // A launch of the entry, in order.
@@ -67,7 +67,7 @@ typedef struct hd_program {
   hd_address_t block;      // That the workspaces share; 0: none, or apart.
   int64_t block_bytes, block_bound; // Its size, and the least possible.
   bool apart;
-  HD_VEC(hd_step_t *) steps;
+  HD_VEC(hd_action_t *) actions;
   int64_t open_loop;    // While they are made: the one around; -1: none.
   int64_t num_launches; // Of a run.
 } hd_program_t;
@@ -102,9 +102,9 @@ bool hd_program_init(hd_program_t *program, hd_device_t *device,
 bool hd_program_load(hd_program_t *program);
 void hd_program_fini(hd_program_t *program);
 
-// Does every step. params[i] is the memory of the entry's parameter i (scalars:
-// not looked at), of the size that hd_storage_bytes() says. What is written may
-// not lie in the memory of another parameter: E0809.
+// Does every action. params[i] is the memory of the entry's parameter i
+// (scalars: not looked at), of the size that hd_storage_bytes() says. What is
+// written may not lie in the memory of another parameter: E0809.
 bool hd_program_run(hd_program_t *program, const hd_slot_t *params);
 
 typedef struct hd_moved {

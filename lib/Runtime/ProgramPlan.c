@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The steps of a program, in a list: those of a loop stand between two that
+// The actions of a program, in a list: those of a loop stand between two that
 // begin and end it. Everything but what is another in each turn is worked out
 // here.
 #include "IR/Rewrite.h"
@@ -44,9 +44,9 @@ static const char *slot_name(const hd_program_t *p, int slot) {
 }
 
 // A tensor argument must hold what the kernel takes it for.
-static bool add_tensor(hd_program_t *p, hd_step_t *step, const hd_env_t *env,
-                       uint32_t arg) {
-  const hd_func_t *kernel = step->kernel->func;
+static bool add_tensor(hd_program_t *p, hd_action_t *action,
+                       const hd_env_t *env, uint32_t arg) {
+  const hd_func_t *kernel = action->kernel->func;
   const hd_var_t *param = kernel->params[arg];
   int64_t needed, present;
   char text[300];
@@ -57,17 +57,17 @@ static bool add_tensor(hd_program_t *p, hd_step_t *step, const hd_env_t *env,
   }
   if (!hd_storage_bytes(env, &p->arena, param->tensor, &needed))
     return hd_error(hd_program_diags(p), param->loc, HD_E0309, param->name);
-  if (!hd_program_slot_bytes(p, step->slots[arg], &present) ||
+  if (!hd_program_slot_bytes(p, action->slots[arg], &present) ||
       present < needed) {
     snprintf(text, sizeof(text),
              "'%.80s' needs %lld bytes, and '%.80s' has %lld", param->name,
-             (long long)needed, slot_name(p, step->slots[arg]),
+             (long long)needed, slot_name(p, action->slots[arg]),
              (long long)present);
     return hd_program_fail(p, kernel, text);
   }
   unsigned bits = hd_type_bits(param->type);
-  step->tensor_args[step->launch.num_tensors] = (int)arg;
-  step->tensors[step->launch.num_tensors++] = (hd_launch_tensor_t){
+  action->tensor_args[action->launch.num_tensors] = (int)arg;
+  action->tensors[action->launch.num_tensors++] = (hd_launch_tensor_t){
       .name = param->name,
       .bytes = (size_t)needed,
       .element_bytes = bits < 8 ? 1 : bits / 8,
@@ -76,60 +76,61 @@ static bool add_tensor(hd_program_t *p, hd_step_t *step, const hd_env_t *env,
   return true;
 }
 
-static hd_step_t *new_launch(hd_program_t *p, const hd_call_site_t *site) {
-  hd_step_t *step = HD_ARENA_NEW(&p->arena, hd_step_t);
-  step->kernel = p->kernels[site->variant];
-  uint32_t count = step->kernel->func->num_params;
-  step->num_args = count;
-  step->slots = HD_ARENA_ARRAY(&p->arena, int, count + 1);
-  step->values = HD_ARENA_ARRAY(&p->arena, uint64_t, count + 1);
-  uint32_t maps = step->kernel->func->num_maps;
-  step->args = HD_ARENA_ARRAY(&p->arena, void *, count + maps + 1);
-  step->tensor_args = HD_ARENA_ARRAY(&p->arena, int, count + 1);
-  step->tensors = HD_ARENA_ARRAY(&p->arena, hd_launch_tensor_t, count + 1);
+static hd_action_t *new_launch(hd_program_t *p, const hd_call_site_t *site) {
+  hd_action_t *action = HD_ARENA_NEW(&p->arena, hd_action_t);
+  action->kernel = p->kernels[site->variant];
+  uint32_t count = action->kernel->func->num_params;
+  action->num_args = count;
+  action->slots = HD_ARENA_ARRAY(&p->arena, int, count + 1);
+  action->values = HD_ARENA_ARRAY(&p->arena, uint64_t, count + 1);
+  uint32_t maps = action->kernel->func->num_maps;
+  action->args = HD_ARENA_ARRAY(&p->arena, void *, count + maps + 1);
+  action->tensor_args = HD_ARENA_ARRAY(&p->arena, int, count + 1);
+  action->tensors = HD_ARENA_ARRAY(&p->arena, hd_launch_tensor_t, count + 1);
   for (uint32_t i = 0; i < count; i++)
-    step->args[i] = &step->values[i];
-  step->maps = HD_ARENA_ARRAY(&p->arena, hd_tensor_map_t, maps + 1);
-  step->map_args = HD_ARENA_ARRAY(&p->arena, uint32_t, maps + 1);
+    action->args[i] = &action->values[i];
+  action->maps = HD_ARENA_ARRAY(&p->arena, hd_tensor_map_t, maps + 1);
+  action->map_args = HD_ARENA_ARRAY(&p->arena, uint32_t, maps + 1);
   for (uint32_t i = 0; i < maps; i++)
-    step->args[count + i] = &step->maps[i];
-  step->launch.maps = step->maps;
-  step->launch.args = step->args;
-  step->launch.tensors = step->tensors;
-  return step;
+    action->args[count + i] = &action->maps[i];
+  action->launch.maps = action->maps;
+  action->launch.args = action->args;
+  action->launch.tensors = action->tensors;
+  return action;
 }
 
-static bool add_maps(hd_program_t *p, hd_step_t *step, const hd_env_t *env) {
-  const hd_func_t *kernel = step->kernel->func;
+static bool add_maps(hd_program_t *p, hd_action_t *action,
+                     const hd_env_t *env) {
+  const hd_func_t *kernel = action->kernel->func;
   for (uint32_t i = 0; i < kernel->num_maps; i++) {
     if (!hd_tensor_map_make(hd_program_diags(p), env, kernel, i,
-                            &step->maps[i]))
+                            &action->maps[i]))
       return false;
     for (uint32_t k = 0; k < kernel->num_params; k++)
       if (kernel->params[k] == kernel->maps[i]->map->tensor)
-        step->map_args[i] = k;
+        action->map_args[i] = k;
   }
-  step->launch.num_maps = kernel->num_maps;
+  action->launch.num_maps = kernel->num_maps;
   return true;
 }
 
-static void push(hd_program_t *p, hd_step_t *step) {
-  step->loop = p->open_loop;
-  hd_vec_push(&p->arena, &p->steps, step);
+static void push(hd_program_t *p, hd_action_t *action) {
+  action->loop = p->open_loop;
+  hd_vec_push(&p->arena, &p->actions, action);
 }
 
-// step->slots are set; env holds the kernel's own parameters.
-static bool finish_launch(hd_program_t *p, hd_step_t *step,
+// action->slots are set; env holds the kernel's own parameters.
+static bool finish_launch(hd_program_t *p, hd_action_t *action,
                           const hd_env_t *env) {
-  const hd_func_t *kernel = step->kernel->func;
-  hd_kernel_launch_t *launch = &step->launch;
-  for (uint32_t i = 0; i < step->num_args; i++) {
+  const hd_func_t *kernel = action->kernel->func;
+  hd_kernel_launch_t *launch = &action->launch;
+  for (uint32_t i = 0; i < action->num_args; i++) {
     const hd_var_t *param = kernel->params[i];
     if (param->tensor) {
-      if (!add_tensor(p, step, env, i))
+      if (!add_tensor(p, action, env, i))
         return false;
     } else {
-      step->values[i] =
+      action->values[i] =
           hd_program_encode(param->type, *hd_env_find(env, param));
     }
   }
@@ -140,15 +141,15 @@ static bool finish_launch(hd_program_t *p, hd_step_t *step,
   if (!hd_eval_int(env, shared->size, &launch->shared_bytes))
     return hd_program_fail(p, kernel,
                            "the size of its shared memory is not known");
-  if (!hd_launch_check(p->device, step->kernel, launch))
+  if (!hd_launch_check(p->device, action->kernel, launch))
     return false;
   // No blocks, nothing to do: as a loop that does not run.
   if (!launch->grid[0] || !launch->grid[1] || !launch->grid[2]) {
     p->num_launches++;
     return true;
   }
-  push(p, step);
-  return add_maps(p, step, env);
+  push(p, action);
+  return add_maps(p, action, env);
 }
 
 // The slot of a tensor variable of the entry.
@@ -171,12 +172,12 @@ static bool moves(const hd_expr_t *e) {
 }
 
 // Sizes decide on code, and on memory: they are the same in each turn.
-static bool find_moving(hd_program_t *p, hd_step_t *step,
+static bool find_moving(hd_program_t *p, hd_action_t *action,
                         const hd_stmt_t *stmt) {
   const hd_func_t *kernel = stmt->u.launch.kernel;
   char text[200];
-  step->moving = HD_ARENA_ARRAY(&p->arena, hd_moving_t, step->num_args + 1);
-  for (uint32_t i = 0; i < step->num_args; i++) {
+  action->moving = HD_ARENA_ARRAY(&p->arena, hd_moving_t, action->num_args + 1);
+  for (uint32_t i = 0; i < action->num_args; i++) {
     const hd_expr_t *arg = stmt->u.launch.args[i];
     if (kernel->params[i]->tensor || !moves(arg))
       continue;
@@ -186,22 +187,22 @@ static bool find_moving(hd_program_t *p, hd_step_t *step,
                kernel->params[i]->name);
       return hd_program_fail(p, kernel, text);
     }
-    step->moving[step->num_moving++] = (hd_moving_t){i, arg};
+    action->moving[action->num_moving++] = (hd_moving_t){i, arg};
   }
   return true;
 }
 
 static bool plan_launch(hd_program_t *p, const hd_call_site_t *site) {
-  hd_step_t *step = new_launch(p, site);
-  const hd_func_t *kernel = step->kernel->func;
-  for (uint32_t i = 0; i < step->num_args; i++)
-    step->slots[i] = !kernel->params[i]->tensor ? -1
-                     : !site->stmt
-                         ? (int)i
-                         : find_slot(p, site->stmt->u.launch.args[i]->u.var);
-  step->programmatic = site->stmt && site->stmt->u.launch.programmatic;
-  return (!site->stmt || find_moving(p, step, site->stmt)) &&
-         finish_launch(p, step, &site->env);
+  hd_action_t *action = new_launch(p, site);
+  const hd_func_t *kernel = action->kernel->func;
+  for (uint32_t i = 0; i < action->num_args; i++)
+    action->slots[i] = !kernel->params[i]->tensor ? -1
+                       : !site->stmt
+                           ? (int)i
+                           : find_slot(p, site->stmt->u.launch.args[i]->u.var);
+  action->programmatic = site->stmt && site->stmt->u.launch.programmatic;
+  return (!site->stmt || find_moving(p, action, site->stmt)) &&
+         finish_launch(p, action, &site->env);
 }
 
 static bool add_fill(hd_program_t *p, const hd_slot_t *slot, int index,
@@ -210,16 +211,16 @@ static bool add_fill(hd_program_t *p, const hd_slot_t *slot, int index,
   if (!hd_eval(&p->env, init, &value))
     return hd_error(hd_program_diags(p), init->loc, HD_E0210, "");
   unsigned bits = hd_type_bits(slot->var->type);
-  hd_step_t *step = HD_ARENA_NEW(&p->arena, hd_step_t);
-  step->does = HD_STEP_FILLS;
-  step->slot = index;
-  step->bits = hd_program_encode(slot->var->type, value);
+  hd_action_t *action = HD_ARENA_NEW(&p->arena, hd_action_t);
+  action->does = HD_ACTION_FILLS;
+  action->slot = index;
+  action->bits = hd_program_encode(slot->var->type, value);
   // Below a byte: whole bytes of copies.
   for (; bits < 8; bits *= 2)
-    step->bits = (step->bits & ((1u << bits) - 1)) * (1 + (1u << bits));
-  step->element_bytes = bits / 8;
-  step->count = slot->bytes / step->element_bytes;
-  push(p, step);
+    action->bits = (action->bits & ((1u << bits) - 1)) * (1 + (1u << bits));
+  action->element_bytes = bits / 8;
+  action->count = slot->bytes / action->element_bytes;
+  push(p, action);
   return true;
 }
 
@@ -248,11 +249,11 @@ bool hd_program_place_view(hd_program_t *p, const hd_stmt_t *stmt,
 }
 
 static void add_place(hd_program_t *p, const hd_stmt_t *stmt, int index) {
-  hd_step_t *step = HD_ARENA_NEW(&p->arena, hd_step_t);
-  step->does = HD_STEP_PLACES;
-  step->slot = index;
-  step->stmt = stmt;
-  push(p, step);
+  hd_action_t *action = HD_ARENA_NEW(&p->arena, hd_action_t);
+  action->does = HD_ACTION_PLACES;
+  action->slot = index;
+  action->stmt = stmt;
+  push(p, action);
 }
 
 static bool plan_workspace(hd_program_t *p, const hd_stmt_t *stmt) {
@@ -288,18 +289,18 @@ static bool plan_workspace(hd_program_t *p, const hd_stmt_t *stmt) {
 static bool plan_block(hd_program_t *p, hd_block_t block, size_t *site);
 
 static bool plan_loop(hd_program_t *p, const hd_stmt_t *stmt, size_t *site) {
-  hd_step_t *begin = HD_ARENA_NEW(&p->arena, hd_step_t);
-  hd_step_t *end = HD_ARENA_NEW(&p->arena, hd_step_t);
-  begin->does = HD_STEP_BEGINS_LOOP;
+  hd_action_t *begin = HD_ARENA_NEW(&p->arena, hd_action_t);
+  hd_action_t *end = HD_ARENA_NEW(&p->arena, hd_action_t);
+  begin->does = HD_ACTION_BEGINS_LOOP;
   begin->stmt = stmt;
-  end->does = HD_STEP_ENDS_LOOP;
+  end->does = HD_ACTION_ENDS_LOOP;
   push(p, begin);
-  end->other = p->steps.size - 1;
+  end->other = p->actions.size - 1;
   p->open_loop = (int64_t)end->other;
   if (!plan_block(p, stmt->u.loop.body, site))
     return false;
   push(p, end);
-  begin->other = p->steps.size - 1;
+  begin->other = p->actions.size - 1;
   p->open_loop = begin->loop;
   return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Running a program: a walk over its steps, through loops turn by turn.
+// Running a program: a walk over its actions, through loops turn by turn.
 #include "Runtime/ProgramState.h"
 
 #include <stdio.h>
@@ -92,13 +92,13 @@ static bool eval(const hd_program_t *p, const hd_expr_t *e, int64_t *value) {
          hd_program_fail(p, p->entry, "an argument divides by zero");
 }
 
-static void set_turn(hd_program_t *p, const hd_step_t *loop) {
+static void set_turn(hd_program_t *p, const hd_action_t *loop) {
   hd_env_set(&p->arena, &p->env, loop->stmt->u.loop.var,
              (hd_number_t){.i = loop->turn});
 }
 
-// *next: the step that comes then.
-static bool begin_loop(hd_program_t *p, hd_step_t *loop, size_t *next) {
+// *next: the action that comes then.
+static bool begin_loop(hd_program_t *p, hd_action_t *loop, size_t *next) {
   const hd_stmt_t *stmt = loop->stmt;
   loop->step = 1;
   if (!eval(p, stmt->u.loop.first, &loop->turn) ||
@@ -114,8 +114,8 @@ static bool begin_loop(hd_program_t *p, hd_step_t *loop, size_t *next) {
   return true;
 }
 
-static void end_loop(hd_program_t *p, const hd_step_t *end, size_t *next) {
-  hd_step_t *loop = p->steps.data[end->other];
+static void end_loop(hd_program_t *p, const hd_action_t *end, size_t *next) {
+  hd_action_t *loop = p->actions.data[end->other];
   hd_budget_check(&p->device->context->budget);
   if (loop->limit - loop->turn <= loop->step)
     return;
@@ -124,49 +124,50 @@ static void end_loop(hd_program_t *p, const hd_step_t *end, size_t *next) {
   *next = end->other + 1;
 }
 
-static bool place(hd_program_t *p, const hd_step_t *step) {
-  uint32_t at = (uint32_t)step->slot - p->entry->num_params;
-  return hd_program_place_view(p, step->stmt, &p->workspaces.data[at],
+static bool place(hd_program_t *p, const hd_action_t *action) {
+  uint32_t at = (uint32_t)action->slot - p->entry->num_params;
+  return hd_program_place_view(p, action->stmt, &p->workspaces.data[at],
                                &p->views.data[at]);
 }
 
-static bool move_arguments(hd_program_t *p, hd_step_t *step) {
-  for (uint32_t k = 0; k < step->num_moving; k++) {
+static bool move_arguments(hd_program_t *p, hd_action_t *action) {
+  for (uint32_t k = 0; k < action->num_moving; k++) {
     hd_number_t value;
-    const hd_moving_t *moving = &step->moving[k];
+    const hd_moving_t *moving = &action->moving[k];
     if (!hd_eval(&p->env, moving->value, &value))
-      return hd_program_fail(p, step->kernel->func,
+      return hd_program_fail(p, action->kernel->func,
                              "an argument divides by zero");
-    step->values[moving->arg] =
-        hd_program_encode(step->kernel->func->params[moving->arg]->type, value);
+    action->values[moving->arg] = hd_program_encode(
+        action->kernel->func->params[moving->arg]->type, value);
   }
   return true;
 }
 
 // Before the first launch, and after a fill, there is none to overlap.
-static bool launch(runner_t *r, hd_step_t *step) {
+static bool launch(runner_t *r, hd_action_t *action) {
   hd_program_t *p = r->program;
-  for (uint32_t k = 0; k < step->launch.num_tensors; k++) {
-    int arg = step->tensor_args[k];
-    hd_address_t address = address_of(p, r->params, step->slots[arg]);
-    step->values[arg] = address;
-    step->tensors[k].address = address;
+  for (uint32_t k = 0; k < action->launch.num_tensors; k++) {
+    int arg = action->tensor_args[k];
+    hd_address_t address = address_of(p, r->params, action->slots[arg]);
+    action->values[arg] = address;
+    action->tensors[k].address = address;
   }
-  for (uint32_t k = 0; k < step->launch.num_maps; k++)
-    if (!hd_tensor_map_place(hd_program_diags(p), step->kernel->func,
-                             &step->maps[k], step->values[step->map_args[k]]))
+  for (uint32_t k = 0; k < action->launch.num_maps; k++)
+    if (!hd_tensor_map_place(hd_program_diags(p), action->kernel->func,
+                             &action->maps[k],
+                             action->values[action->map_args[k]]))
       return false;
-  step->launch.programmatic = step->programmatic && r->after_launch;
+  action->launch.programmatic = action->programmatic && r->after_launch;
   r->after_launch = true;
-  return p->device->ops->launch(p->device, step->kernel, &step->launch);
+  return p->device->ops->launch(p->device, action->kernel, &action->launch);
 }
 
-static bool fill(runner_t *r, const hd_step_t *step) {
+static bool fill(runner_t *r, const hd_action_t *action) {
   hd_device_t *device = r->program->device;
   r->after_launch = false;
   return device->ops->fill(device,
-                           address_of(r->program, r->params, step->slot),
-                           step->bits, step->element_bytes, step->count);
+                           address_of(r->program, r->params, action->slot),
+                           action->bits, action->element_bytes, action->count);
 }
 
 // Where a tensor is: in which slot, and from which byte on.
@@ -181,49 +182,49 @@ static int find_base(const hd_program_t *p, int slot, size_t *offset,
 }
 
 // Of views that move: the verifier knows of the others.
-static bool check_apart(const hd_program_t *p, const hd_step_t *step,
+static bool check_apart(const hd_program_t *p, const hd_action_t *action,
                         uint32_t a, uint32_t b) {
-  const hd_launch_tensor_t *x = &step->tensors[a], *y = &step->tensors[b];
+  const hd_launch_tensor_t *x = &action->tensors[a], *y = &action->tensors[b];
   size_t at, bt;
   bool x_moves, y_moves;
   char text[300];
   if (x->read_only && y->read_only)
     return true;
-  if (find_base(p, step->slots[step->tensor_args[a]], &at, &x_moves) !=
-          find_base(p, step->slots[step->tensor_args[b]], &bt, &y_moves) ||
+  if (find_base(p, action->slots[action->tensor_args[a]], &at, &x_moves) !=
+          find_base(p, action->slots[action->tensor_args[b]], &bt, &y_moves) ||
       !(x_moves || y_moves) || at + x->bytes <= bt || bt + y->bytes <= at)
     return true;
   snprintf(text, sizeof(text),
            "'%.80s' and '%.80s' overlap in a turn, and one is written", x->name,
            y->name);
-  return hd_program_fail(p, step->kernel->func, text);
+  return hd_program_fail(p, action->kernel->func, text);
 }
 
-static bool check_launch(hd_program_t *p, hd_step_t *step) {
-  step->times++;
+static bool check_launch(hd_program_t *p, hd_action_t *action) {
+  action->times++;
   p->num_launches++;
-  for (uint32_t a = 0; a < step->launch.num_tensors; a++)
+  for (uint32_t a = 0; a < action->launch.num_tensors; a++)
     for (uint32_t b = 0; b < a; b++)
-      if (!check_apart(p, step, a, b))
+      if (!check_apart(p, action, a, b))
         return false;
   return true;
 }
 
-// *next is the step behind.
-static bool take_step(runner_t *r, hd_step_t *step, size_t *next) {
+// *next is the action behind.
+static bool take_step(runner_t *r, hd_action_t *action, size_t *next) {
   hd_program_t *p = r->program;
-  switch (step->does) {
-  case HD_STEP_LAUNCHES:
-    return move_arguments(p, step) &&
-           (r->params ? launch(r, step) : check_launch(p, step));
-  case HD_STEP_FILLS:
-    return !r->params || fill(r, step);
-  case HD_STEP_PLACES:
-    return place(p, step);
-  case HD_STEP_BEGINS_LOOP:
-    return begin_loop(p, step, next);
-  case HD_STEP_ENDS_LOOP:
-    end_loop(p, step, next);
+  switch (action->does) {
+  case HD_ACTION_LAUNCHES:
+    return move_arguments(p, action) &&
+           (r->params ? launch(r, action) : check_launch(p, action));
+  case HD_ACTION_FILLS:
+    return !r->params || fill(r, action);
+  case HD_ACTION_PLACES:
+    return place(p, action);
+  case HD_ACTION_BEGINS_LOOP:
+    return begin_loop(p, action, next);
+  case HD_ACTION_ENDS_LOOP:
+    end_loop(p, action, next);
     break;
   }
   return true;
@@ -231,9 +232,9 @@ static bool take_step(runner_t *r, hd_step_t *step, size_t *next) {
 
 static bool take_steps(runner_t *r) {
   hd_program_t *p = r->program;
-  for (size_t at = 0, next; at < p->steps.size; at = next) {
+  for (size_t at = 0, next; at < p->actions.size; at = next) {
     next = at + 1;
-    if (!take_step(r, p->steps.data[at], &next))
+    if (!take_step(r, p->actions.data[at], &next))
       return false;
   }
   return true;
@@ -255,15 +256,16 @@ bool hd_program_run(hd_program_t *program, const hd_slot_t *params) {
 hd_moved_t hd_program_moved(const hd_program_t *program, uint32_t first,
                             uint32_t end) {
   hd_moved_t moved = {0};
-  for (size_t i = 0; i < program->steps.size; i++) {
-    const hd_step_t *step = program->steps.data[i];
-    for (uint32_t k = 0; k < step->launch.num_tensors; k++) {
-      int arg = step->tensor_args[k], slot = step->slots[arg];
-      const hd_var_t *param = step->kernel->func->params[arg];
-      int64_t times = step->times * (param->direction == HD_DIR_INOUT ? 2 : 1);
+  for (size_t i = 0; i < program->actions.size; i++) {
+    const hd_action_t *action = program->actions.data[i];
+    for (uint32_t k = 0; k < action->launch.num_tensors; k++) {
+      int arg = action->tensor_args[k], slot = action->slots[arg];
+      const hd_var_t *param = action->kernel->func->params[arg];
+      int64_t times =
+          action->times * (param->direction == HD_DIR_INOUT ? 2 : 1);
       bool constant = slot >= (int)first && slot < (int)end;
       *(constant ? &moved.constants : &moved.activations) +=
-          times * (int64_t)step->tensors[k].bytes;
+          times * (int64_t)action->tensors[k].bytes;
     }
   }
   return moved;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the parts of a program share (Program.c: memory, ProgramPlan.c: the
-// steps, ProgramRun.c: a run).
+// actions, ProgramRun.c: a run).
 #ifndef HIDET_RUNTIME_PROGRAMSTATE_H
 #define HIDET_RUNTIME_PROGRAMSTATE_H
 
 #include "Runtime/Program.h"
 
-typedef enum hd_step_does {
-  HD_STEP_LAUNCHES,
-  HD_STEP_FILLS,       // A workspace.
-  HD_STEP_PLACES,      // A view that lies elsewhere in each turn.
-  HD_STEP_BEGINS_LOOP, // Its turns are the steps up to its end.
-  HD_STEP_ENDS_LOOP,
-} hd_step_does_t;
+typedef enum hd_action_does {
+  HD_ACTION_LAUNCHES,
+  HD_ACTION_FILLS,       // A workspace.
+  HD_ACTION_PLACES,      // A view that lies elsewhere in each turn.
+  HD_ACTION_BEGINS_LOOP, // Its turns are the actions up to its end.
+  HD_ACTION_ENDS_LOOP,
+} hd_action_does_t;
 
 // An argument that is another in each turn.
 typedef struct hd_moving {
@@ -23,9 +23,9 @@ typedef struct hd_moving {
 
 // A tensor is named by its slot: the entry's parameters first, then the
 // workspaces.
-struct hd_step {
-  hd_step_does_t does;
-  int64_t loop; // The step that begins the loop around it; -1: none.
+struct hd_action {
+  hd_action_does_t does;
+  int64_t loop; // The action that begins the loop around it; -1: none.
   // LAUNCHES
   hd_kernel_t *kernel;
   hd_kernel_launch_t launch;
@@ -61,7 +61,7 @@ bool hd_program_fail(const hd_program_t *p, const hd_func_t *kernel,
 
 // --- ProgramPlan.c ---
 
-// Makes the steps; the kernels have been loaded. False after an error.
+// Makes the actions; the kernels have been loaded. False after an error.
 bool hd_program_plan(hd_program_t *p);
 uint64_t hd_program_encode(hd_type_t type, hd_number_t value);
 // The bytes of a slot, as the entry's sizes say.
