@@ -5,11 +5,13 @@
 //
 //   scatter sum(i: n, j: m) y[at[i], j] = x[i, j] onto z
 //
-// Targets that differ in j never meet: a thread for each j goes over i in
-// order, so results are the same each time. Where j leaves few threads, a
-// thread for each point uses atomics instead, if the order cannot be seen:
-// integers are combined; or of `first` and `last` the number of the point that
-// wins is found for every element, before the winners store.
+// What lies outside the target fails an assertion, as a gather's index does,
+// unless the task says `else drop`. Targets that differ in j never meet: a
+// thread for each j goes over i in order, so results are the same each time.
+// Where j leaves few threads, a thread for each point uses atomics instead, if
+// the order cannot be seen: integers are combined; or of `first` and `last` the
+// number of the point that wins is found for every element, before the winners
+// store.
 #include "Schedule/Rules.h"
 
 #include "IR/Intrinsic.h"
@@ -92,15 +94,21 @@ static const hd_expr_t *combined(hd_kernel_draft_t *draft,
   return result;
 }
 
-// Where the point at hand goes to; returns whether that is inside, NULL: it is.
+// Where the point at hand goes to; returns whether that is inside, NULL: it is,
+// or the data is wrong, which is asserted.
 static const hd_expr_t *find_places(hd_kernel_draft_t *draft,
                                     const hd_definition_t *d,
                                     const hd_expr_t **places) {
   hd_builder_t *b = &draft->b;
   const hd_expr_t *inside = NULL;
   for (uint32_t i = 0; i < d->targets[0]->rank; i++) {
-    hd_worth_t at = hd_translate_worth(&draft->t, d->at[i]);
     int64_t size = hd_flat_size(d->targets[0], i);
+    if (!d->drops) {
+      places[i] =
+          hd_b_let(b, "to", hd_translate_place(&draft->t, d->at[i], size));
+      continue;
+    }
+    hd_worth_t at = hd_translate_worth(&draft->t, d->at[i]);
     places[i] = hd_b_let(b, "to", at.e);
     if (at.least < 0)
       inside = hd_b_and(b, inside, hd_b_op_int(b, HD_EXPR_GE, places[i], 0));
@@ -173,7 +181,7 @@ static void put_value(hd_kernel_draft_t *draft, const hd_definition_t *d,
              combined(draft, d, old, value));
 }
 
-// What the point at hand does; outside the target, nothing.
+// What the point at hand does; outside a target that drops, nothing.
 static void put_point(hd_kernel_draft_t *draft, const hd_definition_t *d,
                       int atomic) {
   const hd_expr_t *places[HD_MAX_RANK];

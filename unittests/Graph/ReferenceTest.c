@@ -405,12 +405,15 @@ static void scatters_combine(void **state) {
             "task t(g: f32[k, m], at: i32[k], z: f32[n, m]) ->\n"
             "  a: f32[n, m], b: f32[n, m], c: f32[n, m], d: f32[n],\n"
             "  e: f32[n] {\n"
-            "  scatter sum(i: k, j: m) a[i64(at[i]), j] = g[i, j] onto z\n"
-            "  scatter first(i: k, j: m) b[i64(at[i]), j] = g[i, j] onto z\n"
-            "  scatter last(i: k, j: m) c[i64(at[i]), j] = g[i, j] onto z\n"
-            "  scatter max(i: k) d[i64(at[i])] = g[i, 0]\n"
+            "  scatter sum(i: k, j: m) a[i64(at[i]), j] else drop = g[i, j]\n"
+            "    onto z\n"
+            "  scatter first(i: k, j: m) b[i64(at[i]), j] else drop = g[i, j]\n"
+            "    onto z\n"
+            "  scatter last(i: k, j: m) c[i64(at[i]), j] else drop = g[i, j]\n"
+            "    onto z\n"
+            "  scatter max(i: k) d[i64(at[i])] else drop = g[i, 0]\n"
             "  monoid same(v: f32)(w) from (7.0) = (v * 10.0 + w)\n"
-            "  scatter same(i: k) e[i64(at[i])] = g[i, 1]\n}\n",
+            "  scatter same(i: k) e[i64(at[i])] else drop = g[i, 1]\n}\n",
             "f32[4, 2] i32[4] f32[3, 2]",
             {0}});
   SET(&run, 0, 1, 2, 3, 4, 5, 6, 7, 8);
@@ -663,7 +666,8 @@ static const char nonzero[] =
     "  before[i: n] = scan sum(p: n before i) (x[p] != 0 ? 1 : 0)\n"
     "  size count = sum(p: n) (x[p] != 0 ? 1 : 0)\n"
     "  zero[i: count] = 0\n"
-    "  scatter last(i: n) at[x[i] != 0 ? before[i] : n] = i onto zero\n}\n";
+    "  scatter last(i: n) at[x[i] != 0 ? before[i] : n] else drop = i onto "
+    "zero\n}\n";
 
 static void data_decides_sizes(void **state) {
   (void)state;

@@ -4,6 +4,7 @@
 // the operator library, for sizes that lead to each of the rules.
 #include "ScheduleHelp.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,10 +142,18 @@ static void expect_same(const hd_task_run_t *run, const row_t *row,
   }
 }
 
+// Rows count from the front alone: what is drawn below 0 is taken as if above.
+static void keep_rows_inside(hd_task_run_t *run, const char *task) {
+  hd_host_tensor_t *at = &run->inputs[1];
+  for (int64_t k = 0; !strncmp(task, "scatter_rows", 12) && k < at->count; k++)
+    hd_host_tensor_set_int(at, k, imaxabs(hd_host_tensor_get_int(at, k)));
+}
+
 static void compare(const row_t *row) {
   hd_task_run_t run;
   hd_host_tensor_t expected[MAX_TENSORS];
   hd_run_prepare(&run, row->task, row->inputs, row->attributes);
+  keep_rows_inside(&run, row->task);
   hd_run_evaluate(&run, expected);
   hd_run_task(&run);
   for (unsigned i = 0; i < run.num_outputs; i++)

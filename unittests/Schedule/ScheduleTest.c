@@ -129,7 +129,8 @@ static void scatter(const char *how, const char *type, int64_t n) {
   char text[256], inputs[64];
   snprintf(text, sizeof text,
            "task put(z: T[k, m], at: i64[n], x: T[n, m]) -> y: T[k, m] {\n"
-           "  scatter %s(i: n, j: m) y[at[i], j] = x[i, j] onto z\n"
+           "  scatter %s(i: n, j: m) y[at[i], j] else drop = x[i, j]\n"
+           "    onto z\n"
            "}\n",
            how);
   snprintf(inputs, sizeof inputs, "%s[6, 3] i64[%d] %s[%d, 3]", type, (int)n,

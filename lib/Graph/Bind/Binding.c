@@ -424,7 +424,7 @@ static bool bind_all(hd_binder_t *b) {
     if (task->inputs.data[i]->kind == HD_VALUE_INPUT && !bind_shape(b, i))
       return false;
   return bind_other_packs(b, true) && bind_data_sizes(b) &&
-         check_conditions(b) && bind_outputs(b);
+         check_conditions(b) && bind_outputs(b) && hd_bind_bounds(b);
 }
 
 static hd_binder_t begin(hd_context_t *context, hd_arena_t *arena,

@@ -67,7 +67,8 @@ typedef struct hd_task_binding {
 // Reports at loc what does not fit: an element type outside its set (E1104), a
 // rank, sizes that differ, a condition that does not hold, an attribute
 // unknown, missing or of a wrong kind or length, a size below 0 or a tensor of
-// more than 2^62 elements, counting the local ones (E1103); then NULL. what
+// more than 2^62 elements, counting the local ones, an access that leaves its
+// tensor whatever the data is (E1103); then NULL. what
 // names the node for messages. Lives in the arena.
 const hd_task_binding_t *
 hd_task_bind(hd_context_t *context, hd_arena_t *arena, const hd_task_t *task,

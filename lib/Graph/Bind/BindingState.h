@@ -41,6 +41,11 @@ const hd_attribute_t *hd_bind_find(const hd_binder_t *b, const char *name);
 // How many axes each pack has.
 bool hd_bind_ranks(hd_binder_t *b);
 
+// --- BindBounds.c ---
+
+// That no access leaves its tensor whatever the data is; when all is bound.
+bool hd_bind_bounds(hd_binder_t *b);
+
 // --- BindTerms.c ---
 
 // Where something stands in the task's lists.

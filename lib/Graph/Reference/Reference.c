@@ -137,6 +137,8 @@ static bool define_size(evaluation_t *e, hd_ref_t *r) {
 
 typedef struct scatter {
   hd_host_tensor_t *target;
+  const char *name;
+  bool drops;
   unsigned rank;
   hd_ref_node_t **at, *value;
   hd_ref_fold_t *fold; // Of duplicates that are combined.
@@ -144,7 +146,22 @@ typedef struct scatter {
   unsigned char *met; // Of those whose first value stays.
 } scatter_t;
 
-// The elements that the lanes go to; those outside of the target are dropped.
+static bool report_outside(hd_ref_t *r, const scatter_t *s, int lane) {
+  int64_t at[HD_MAX_RANK];
+  char index[HD_MAX_RANK * 24], shape[HD_MAX_RANK * 24];
+  for (unsigned n = 0; n < s->rank; n++)
+    at[n] = s->at[n]->out.i[s->at[n]->varies ? lane : 0];
+  hd_shape_text(at, s->rank, index, sizeof index);
+  hd_shape_text(s->target->shape, s->rank, shape, sizeof shape);
+  return hd_error(
+      &r->context->diags, r->loc, HD_E1103, r->binding->task->name,
+      hd_arena_printf(r->arena,
+                      "'%s' is written at %s, outside of its shape %s", s->name,
+                      index, shape));
+}
+
+// The elements that the lanes go to, and which of them lie inside of the
+// target.
 static bool find_places(hd_ref_t *r, scatter_t *s, int64_t *places,
                         uint8_t *inside) {
   memset(places, 0, sizeof *places * HD_REF_LANES);
@@ -160,6 +177,9 @@ static bool find_places(hd_ref_t *r, scatter_t *s, int64_t *places,
       places[i] += is_inside ? index * s->strides[n] : 0;
     }
   }
+  for (int i = 0; i < r->num_lanes && !s->drops; i++)
+    if (!inside[i])
+      return report_outside(r, s, i);
   return true;
 }
 
@@ -232,7 +252,9 @@ static bool scatter(evaluation_t *e, hd_ref_t *r) {
       lane_level = (int)i;
   if (!make_tensor(e, d->targets[0]))
     return false;
-  scatter_t s = {.target = tensor_of(e, d->targets[0])};
+  scatter_t s = {.target = tensor_of(e, d->targets[0]),
+                 .name = d->targets[0]->name,
+                 .drops = d->drops};
   strides_of(s.target, s.strides);
   s.at = hd_ref_build_indices(r, d->targets[0], d->at, &s.rank);
   s.value = hd_ref_build(r, d->term, 0);

@@ -185,8 +185,9 @@ typedef struct hd_definition {
   uint32_t num_indices;  // The domain.
   const hd_index_t *const *indices;
   const hd_term_t *term;
-  // SCATTER: what is outside is dropped; elements not met keep the value of
-  // onto, or the monoid's identity where that is NULL.
+  // SCATTER: what is outside is an error of the data, or dropped; elements not
+  // met keep the value of onto, or the monoid's identity where that is NULL.
+  bool drops;
   hd_duplicates_t duplicates;
   const hd_monoid_t *monoid;
   const hd_term_t *const *at; // An entry for each axis of the target.

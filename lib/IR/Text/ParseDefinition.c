@@ -196,7 +196,7 @@ static bool parse_monoid(hd_task_parser_t *t, hd_loc_t loc) {
   return ok;
 }
 
-// scatter how(i: n, ...) target[at, ...] = term [onto value]
+// scatter how(i: n, ...) target[at, ...] [else drop] = term [onto value]
 static bool parse_scatter(hd_task_parser_t *t, hd_definition_t *definition) {
   terms_t at = {0};
   hd_reduction_t domain = {0};
@@ -235,7 +235,11 @@ static bool parse_scatter(hd_task_parser_t *t, hd_definition_t *definition) {
   definition->at = at.data;
   definition->targets = target;
   definition->num_targets = 1;
-  if (!hd_expect(t->p, "]") || !hd_expect(t->p, "=") ||
+  if (!hd_expect(t->p, "]"))
+    return false;
+  definition->drops = hd_accept(t->p, "else");
+  if ((definition->drops && !hd_expect(t->p, "drop")) ||
+      !hd_expect(t->p, "=") ||
       !(definition->term = hd_parse_term_as(t, (*target)->type)))
     return false;
   if (hd_accept(t->p, "onto")) {

@@ -403,7 +403,7 @@ static void print_scatter(hd_buffer_t *out, const hd_definition_t *d) {
   print_indices(out, d->indices, d->num_indices);
   hd_buffer_printf(out, ") %s[", d->targets[0]->name);
   print_axes(out, d->at, d->targets[0]->rank, true);
-  hd_buffer_puts(out, "] = ");
+  hd_buffer_puts(out, d->drops ? "] else drop = " : "] = ");
   print_term(out, d->term, 0, true);
   if (d->onto)
     hd_buffer_printf(out, " onto %s", d->onto->name);
