@@ -490,3 +490,9 @@ hd_task_try_bind(hd_context_t *context, hd_arena_t *arena,
   return place_inputs(&b, inputs, num_inputs) && bind_all(&b) ? b.binding
                                                               : NULL;
 }
+
+bool hd_tensor_type_equal(const hd_tensor_type_t *a,
+                          const hd_tensor_type_t *b) {
+  return a->type == b->type && a->rank == b->rank &&
+         memcmp(a->shape, b->shape, a->rank * sizeof a->shape[0]) == 0;
+}

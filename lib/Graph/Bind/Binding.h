@@ -25,6 +25,8 @@ hd_tensor_type_of(const hd_host_tensor_t *tensor) {
   return type;
 }
 
+bool hd_tensor_type_equal(const hd_tensor_type_t *a, const hd_tensor_type_t *b);
+
 // The sizes of a pack's axes; or the values of an attribute over one.
 typedef struct hd_extents {
   unsigned rank;

@@ -93,10 +93,13 @@ static bool lower_loop(hd_lowering_t *l) {
                                   ? hd_lower_loop_slice(l, &made, l->inputs[i])
                                   : l->inputs[i];
   bool ok =
-      hd_lower_graph(l, loop.body, inputs, count + loop.counts, results) &&
+      hd_lower_graph_once(l, loop.body, inputs, count + loop.counts, results) &&
       hd_lower_loop_end(l, &made, results, l->node->num_outputs, l->outputs);
   hd_lower_loop_drop(l, &made);
-  return ok;
+  if (!l->x->wanted)
+    return ok;
+  l->x->wanted = NULL;
+  return hd_lower_unsupported(l, "shapes in a loop's body depend on data");
 }
 
 // A node of the source that names a task itself.

@@ -142,6 +142,11 @@ bool hd_lower_graph(hd_lowering_t *l, const hd_graph_t *graph,
                     const hd_value_t *const *inputs, uint32_t num_inputs,
                     const hd_value_t **outputs);
 
+// The same of a walk that is not gone on with when it stops.
+bool hd_lower_graph_once(hd_lowering_t *l, const hd_graph_t *graph,
+                         const hd_value_t *const *inputs, uint32_t num_inputs,
+                         const hd_value_t **outputs);
+
 // Lowers as another operator of the same domain would be: for compositions.
 // attributes may be NULL.
 const hd_value_t *hd_lower_as(hd_lowering_t *l, const char *op, int version,

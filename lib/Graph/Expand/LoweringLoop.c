@@ -232,7 +232,7 @@ bool hd_lower_loop_end(hd_lowering_t *l, hd_lower_loop_t *loop,
   take_nodes(&c, x->segment);
   for (size_t i = 0; i < count; i++)
     hd_vec_push(c.arena, &made->outputs, bring_in(&c, results[i]));
-  if (loop->turn)
+  if (loop->turn && hd_ptr_map_get(&c.needed, loop->turn))
     hd_vec_push(c.arena, &made->inputs, loop->turn);
   push_inputs(&c, &loop->states);
   push_inputs(&c, &loop->slices);

@@ -454,11 +454,11 @@ static hd_walk_t *find_walk(hd_lowering_t *l, const hd_graph_t *graph) {
   return child.walk;
 }
 
-bool hd_lower_graph(hd_lowering_t *l, const hd_graph_t *graph,
-                    const hd_value_t *const *inputs, uint32_t num_inputs,
-                    const hd_value_t **outputs) {
+static bool walk_graph(hd_lowering_t *l, hd_walk_t *walk,
+                       const hd_value_t *const *inputs, uint32_t num_inputs,
+                       const hd_value_t **outputs) {
   hd_arena_t *arena = hd_lower_arena(l);
-  hd_walk_t *walk = find_walk(l, graph);
+  const hd_graph_t *graph = walk->graph;
   if (num_inputs != graph->inputs.size)
     return hd_lower_invalid(l, "its graph has %zu inputs, and %u are given",
                             graph->inputs.size, num_inputs);
@@ -475,6 +475,22 @@ bool hd_lower_graph(hd_lowering_t *l, const hd_graph_t *graph,
       return false; // Reported where it was.
   }
   return true;
+}
+
+bool hd_lower_graph(hd_lowering_t *l, const hd_graph_t *graph,
+                    const hd_value_t *const *inputs, uint32_t num_inputs,
+                    const hd_value_t **outputs) {
+  return walk_graph(l, find_walk(l, graph), inputs, num_inputs, outputs);
+}
+
+bool hd_lower_graph_once(hd_lowering_t *l, const hd_graph_t *graph,
+                         const hd_value_t *const *inputs, uint32_t num_inputs,
+                         const hd_value_t **outputs) {
+  const hd_lowering_t *root = l;
+  while (root->outer)
+    root = root->outer;
+  return walk_graph(l, hd_walk_make(l->x, graph, root->walk), inputs,
+                    num_inputs, outputs);
 }
 
 const hd_value_t *hd_lower_as(hd_lowering_t *l, const char *op, int version,

@@ -171,7 +171,6 @@ bool hd_attribute_equal(const hd_attribute_t *a, const hd_attribute_t *b);
 // The type that is written of a value that the right side gives.
 hd_tensor_type_t hd_rule_written_type(const hd_task_binding_t *binding,
                                       const hd_rule_value_t *value);
-bool hd_tensor_type_equal(const hd_tensor_type_t *a, const hd_tensor_type_t *b);
 int64_t hd_tensor_type_count(const hd_tensor_type_t *type); // Saturates.
 
 #endif

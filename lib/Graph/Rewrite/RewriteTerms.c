@@ -314,12 +314,6 @@ hd_tensor_type_t hd_rule_written_type(const hd_task_binding_t *binding,
   return binding->outputs[i];
 }
 
-bool hd_tensor_type_equal(const hd_tensor_type_t *a,
-                          const hd_tensor_type_t *b) {
-  return a->type == b->type && a->rank == b->rank &&
-         memcmp(a->shape, b->shape, a->rank * sizeof a->shape[0]) == 0;
-}
-
 int64_t hd_tensor_type_count(const hd_tensor_type_t *type) {
   int64_t count;
   return hd_shape_count(type->shape, type->rank, &count) ? count : INT64_MAX;

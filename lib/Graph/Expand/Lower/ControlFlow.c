@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// If, Loop and Scan: walked, turn by turn. What decides must be known, or the
-// walk stops until it is.
+// If, Loop and Scan. What decides must be known, or the walk stops until it is.
+// A Loop or a Scan becomes a loop where its turns differ in data alone; else it
+// is walked, turn by turn.
 #include "Graph/Expand/Lower/ControlFlow.h"
+#include "Graph/Expand/Lower/ControlLoop.h"
 
 #include "Support/Budget.h"
 
@@ -151,6 +153,22 @@ static const hd_value_t *stack_results(hd_lowering_t *l, const turns_t *t,
   return hd_lower_stack(l, items, turns, axis);
 }
 
+// As one loop. outputs: the states, then the results.
+static hd_control_t loop_at_once(hd_lowering_t *l, const turns_t *t,
+                                 int64_t limit, const hd_value_t *condition,
+                                 const hd_value_t **outputs) {
+  const hd_host_tensor_t *data = hd_lower_find_data(l, condition);
+  if (!data || data->count != 1 || !hd_host_tensor_get_int(data, 0))
+    return HD_CONTROL_TURNS;
+  hd_control_loop_t c = {.body = t->body,
+                         .steps = limit,
+                         .condition = condition,
+                         .num_states = t->num_states,
+                         .num_results = t->num_results,
+                         .states = t->states};
+  return hd_lower_control_loop(l, &c, outputs);
+}
+
 // The graph takes the turn's number, the condition and the states, and gives
 // the condition, the states and results.
 static bool loop(hd_lowering_t *l, turns_t *t, int64_t limit,
@@ -195,6 +213,8 @@ bool hd_onnx_loop(hd_lowering_t *l) {
                             t.body->inputs.size, gives, t.num_states);
   t.num_results = (uint32_t)gives - 1 - t.num_states;
   t.states = HD_ARENA_ARRAY(hd_lower_arena(l), const hd_value_t *, gives + 1);
+  const hd_value_t **outputs =
+      HD_ARENA_ARRAY(hd_lower_arena(l), const hd_value_t *, gives + 1);
   for (uint32_t i = 0; i < t.num_states; i++)
     if (!(t.states[i] = hd_lower_input(l, i + 2)))
       return hd_lower_invalid(l, "input %u is missing", i + 2);
@@ -217,6 +237,9 @@ bool hd_onnx_loop(hd_lowering_t *l) {
       return false;
     hd_host_tensor_set_int(data, 0, 1);
   }
+  hd_control_t done = loop_at_once(l, &t, limit, condition, outputs);
+  if (done != HD_CONTROL_TURNS)
+    return done == HD_CONTROL_DONE && set_outputs(l, outputs, gives - 1);
   if (!loop(l, &t, limit, condition))
     return false;
   for (uint32_t i = 0; i < t.num_results; i++) {
@@ -263,9 +286,68 @@ static bool scan_length(hd_lowering_t *l, scan_t *s, int64_t *length) {
                               (long long)*length, (long long)size);
     *length = size;
   }
-  if (*length > MAX_TURNS)
-    return hd_lower_unsupported(l, "more than %d turns", MAX_TURNS);
   return true;
+}
+
+// The axis that is scanned comes first, in the order of the turns; backwards:
+// or goes back to its place.
+static const hd_value_t *move_axis(hd_lowering_t *l, const hd_value_t *x,
+                                   int64_t axis, bool backwards) {
+  int64_t order[HD_MAX_RANK];
+  for (int64_t i = 0; i < x->rank; i++)
+    order[i] = backwards ? (i < axis    ? i + 1
+                            : i == axis ? 0
+                                        : i)
+                         : (i == 0      ? axis
+                            : i <= axis ? i - 1
+                                        : i);
+  return axis ? hd_lower_transpose(l, x, order) : x;
+}
+
+static const hd_value_t *reverse_first(hd_lowering_t *l, const hd_value_t *x,
+                                       bool reversed) {
+  int64_t start[HD_MAX_RANK] = {0}, size[HD_MAX_RANK], step[HD_MAX_RANK];
+  for (int i = 0; i < x->rank; i++) {
+    size[i] = hd_lower_size(x, i);
+    step[i] = 1;
+  }
+  start[0] = size[0] - 1;
+  step[0] = -1;
+  return reversed ? hd_lower_slice(l, x, start, size, step) : x;
+}
+
+// As one loop.
+static hd_control_t scan_at_once(hd_lowering_t *l, scan_t *s, int64_t length,
+                                 const hd_value_t **outputs) {
+  turns_t *t = &s->turns;
+  const hd_value_t **wholes =
+      HD_ARENA_ARRAY(hd_lower_arena(l), const hd_value_t *, s->num_scanned + 1);
+  for (uint32_t i = 0; i < s->num_scanned; i++) {
+    wholes[i] = move_axis(l, s->scanned[i], s->axes[i], false);
+    wholes[i] =
+        wholes[i] ? reverse_first(l, wholes[i], s->directions[i] != 0) : NULL;
+    if (!wholes[i])
+      return HD_CONTROL_FAILED;
+  }
+  hd_control_loop_t c = {.body = t->body,
+                         .steps = length,
+                         .num_states = t->num_states,
+                         .num_slices = s->num_scanned,
+                         .num_results = t->num_results,
+                         .states = t->states,
+                         .wholes = wholes};
+  hd_control_t done = hd_lower_control_loop(l, &c, outputs);
+  if (done != HD_CONTROL_DONE)
+    return done;
+  for (uint32_t i = 0; i < t->num_results; i++) {
+    const hd_value_t **y = &outputs[t->num_states + i];
+    int64_t axis = s->result_axes[i];
+    if (!hd_lower_wrap_axis(l, (*y)->rank, &axis) ||
+        !(*y = reverse_first(l, *y, s->result_directions[i] != 0)) ||
+        !(*y = move_axis(l, *y, axis, true)))
+      return HD_CONTROL_FAILED;
+  }
+  return HD_CONTROL_DONE;
 }
 
 // outputs: the states after the last turn, then the results.
@@ -278,6 +360,11 @@ static bool scan(hd_lowering_t *l, scan_t *s, const hd_value_t **outputs) {
   int64_t length = 0;
   if (!scan_length(l, s, &length))
     return false;
+  hd_control_t done = scan_at_once(l, s, length, outputs);
+  if (done != HD_CONTROL_TURNS)
+    return done == HD_CONTROL_DONE;
+  if (length > MAX_TURNS)
+    return hd_lower_unsupported(l, "more than %d turns", MAX_TURNS);
   memcpy(outputs, t->states, t->num_states * sizeof *outputs);
   for (int64_t turn = 0; turn < length; turn++) {
     memcpy(inputs, outputs, t->num_states * sizeof *inputs);
