@@ -266,7 +266,12 @@ DIMENSIONS = {
     "constant's elements, plan": (numbers, PLAN),
 }
 
-EMPTY = {OPT: kernel(""), RUN: kernel("  a[thread] = 1.0\n")}
+
+
+def empty(parts):
+    if parts in (PLAN, REF):
+        return chain(1)
+    return kernel("  a[thread] = 1.0\n" if parts[0] == RUN else "")
 
 
 # --- Measuring ---
@@ -319,7 +324,7 @@ def dimension(name, args, folder, base):
             return {"name": name, "failed": size}
         results.append(result)
     (s, small), (t, large) = results
-    s0, small0 = base[parts[0]]
+    s0, small0 = base[tuple(parts)]
     return {"name": name, "seconds": [s, t], "mib": [small, large],
             "time": grows(s - s0, t - s0),
             "memory": (large - small0) / max(small - small0, LEAST_MIB)}
@@ -340,9 +345,10 @@ def main():
              if not args.names or any(part in name for part in args.names)]
     rows, ok = [], True
     with tempfile.TemporaryDirectory() as folder:
-        base = {tool: best(command_of(args.tools, parts,
-                                      write(folder, EMPTY[tool])), args)
-                for tool, parts in ((OPT, PTX), (RUN, SIM))}
+        base = {tuple(parts): best(command_of(args.tools, parts,
+                                              write(folder, empty(parts))),
+                                   args)
+                for parts in (DIMENSIONS[name][1] for name in names)}
         for name in names:
             row = dimension(name, args, folder, base)
             rows.append(row)

@@ -49,6 +49,12 @@ void hd_arena_fini(hd_arena_t *arena) {
   arena->next = arena->end = NULL;
 }
 
+static void check_time(hd_budget_t *budget, size_t taken) {
+  budget->bytes_used -= taken; // If it unwinds, this was not given.
+  hd_budget_check(budget);
+  budget->bytes_used += taken;
+}
+
 static void grow(hd_arena_t *arena, size_t size) {
   size_t chunk_size = arena->chunks ? arena->chunks->size * 2 : FIRST_CHUNK;
   if (chunk_size > LAST_CHUNK)
@@ -60,6 +66,8 @@ static void grow(hd_arena_t *arena, size_t size) {
   if (chunk_size > SIZE_MAX - sizeof(hd_arena_chunk_t))
     hd_budget_exhausted(arena->budget, HD_EXHAUSTED_MEMORY);
   hd_budget_take(arena->budget, chunk_size);
+  if (arena->budget && arena->budget->recovery)
+    check_time(arena->budget, chunk_size);
   hd_arena_chunk_t *chunk = calloc(1, sizeof(*chunk) + chunk_size);
   if (!chunk) {
     if (arena->budget)

@@ -26,7 +26,10 @@ void hd_arena_init_local(hd_arena_t *arena, hd_budget_t *budget);
 void hd_arena_fini(hd_arena_t *arena);
 
 // Returns zeroed memory aligned for any type. Never returns NULL: where memory
-// or the budget is used up it unwinds through hd_budget_exhausted().
+// or the budget is used up it unwinds through hd_budget_exhausted(). So it does
+// now and then where time is: work that is long takes memory, and ends in time
+// wherever it is. Without a recovery point time is not looked at: what went
+// wrong can be reported.
 void *hd_arena_alloc(hd_arena_t *arena, size_t size);
 
 char *hd_arena_strndup(hd_arena_t *arena, const char *text, size_t size);

@@ -41,8 +41,9 @@ typedef struct hd_budget {
 // Takes bytes from the budget, or unwinds.
 void hd_budget_take(hd_budget_t *budget, size_t bytes);
 
-// To be called now and then by loops that a user's numbers drive: unwinds when
-// the deadline has passed or the work was interrupted.
+// To be called now and then by loops that a user's numbers drive and that take
+// no memory (arenas look themselves): unwinds when the deadline has passed or
+// the work was interrupted.
 void hd_budget_check(hd_budget_t *budget);
 
 // From here on unwinding runs run(argument), the last registered first, before

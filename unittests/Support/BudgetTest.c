@@ -93,6 +93,32 @@ static void local_arenas_end(void **state) {
   assert_int_equal(budget.bytes_used, 0);
 }
 
+// Work that looks at nothing but takes memory ends in time.
+static void allocating_ends_in_time(void **state) {
+  (void)state;
+  hd_budget_t late = {.deadline_ns = 1};
+  assert_int_equal(hd_budget_guard(&late, fill_arena, &late),
+                   HD_EXHAUSTED_TIME);
+  assert_int_equal(late.bytes_used, 0);
+  const atomic_bool interrupted = true;
+  hd_budget_t stopped = {.interrupted = &interrupted};
+  assert_int_equal(hd_budget_guard(&stopped, fill_arena, &stopped),
+                   HD_EXHAUSTED_INTERRUPT);
+  assert_int_equal(stopped.bytes_used, 0);
+}
+
+// What reports it may still take memory.
+static void reports_take_memory_when_it_is_late(void **state) {
+  (void)state;
+  hd_budget_t late = {.deadline_ns = 1};
+  hd_arena_t arena;
+  hd_arena_init(&arena, &late);
+  assert_non_null(hd_arena_alloc(&arena, 100));
+  hd_arena_fini(&arena);
+}
+
 HD_UNIT_TESTS(cmocka_unit_test(unwinding_cleans_up),
               cmocka_unit_test(cleaning_runs_once),
-              cmocka_unit_test(guards_nest), cmocka_unit_test(local_arenas_end))
+              cmocka_unit_test(guards_nest), cmocka_unit_test(local_arenas_end),
+              cmocka_unit_test(allocating_ends_in_time),
+              cmocka_unit_test(reports_take_memory_when_it_is_late))
