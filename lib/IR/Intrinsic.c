@@ -180,6 +180,8 @@ static void add_trait(hd_intrinsic_info_t *info, const char *text) {
 
 static void parse_row(const row_t *row, hd_intrinsic_info_t *info) {
   info->name = row->name;
+  info->signature = row->signature;
+  info->type_names = row->types;
   info->kind = row->kind;
   info->target = row->target;
   info->ptx = row->ptx;

@@ -118,6 +118,7 @@ enum { HD_INTRINSIC_MAX_PARAMS = 12 };
 
 typedef struct hd_intrinsic_info {
   const char *name;
+  const char *signature, *type_names; // As the table has them.
   hd_intrinsic_kind_t kind;
   unsigned traits;
   int target;

@@ -9,5 +9,6 @@
 // Whether a name means something in the language and cannot be declared: a
 // keyword (Keywords.def) or the name of a type.
 bool hd_is_reserved(const char *name);
+bool hd_is_keyword(const char *name);
 
 #endif

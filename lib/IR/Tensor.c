@@ -33,6 +33,12 @@ const char *hd_layout_kind_name(hd_layout_kind_t kind) {
   return names[kind];
 }
 
+const char *hd_rank_text(hd_arena_t *arena, size_t rank, size_t found) {
+  const char *text = hd_arena_printf(arena, "%zu %s in brackets", rank,
+                                     rank == 1 ? "index" : "indices");
+  return found ? hd_arena_printf(arena, "%s, found %zu", text, found) : text;
+}
+
 const char *hd_var_read_only(const hd_var_t *var) {
   return var->table                    ? "it is a constant"
          : var->direction == HD_DIR_IN ? "it is an 'in' parameter"

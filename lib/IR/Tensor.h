@@ -120,6 +120,9 @@ bool hd_table_find(const hd_expr_t *access, int64_t *element);
 // Why a tensor is only read: "it is an 'in' parameter"; NULL where it is not.
 const char *hd_var_read_only(const hd_var_t *var);
 
+// "2 indices in brackets", and how many were found, where some were.
+const char *hd_rank_text(hd_arena_t *arena, size_t rank, size_t found);
+
 const char *hd_scope_name(hd_scope_t scope);
 const char *hd_direction_name(hd_direction_t direction); // "" for none.
 const char *hd_layout_kind_name(hd_layout_kind_t kind);

@@ -23,6 +23,7 @@ static hd_parser_t reader_of(const hd_parser_t *p, const hd_generic_t *generic,
                        .at = at,
                        .visible = {.arena = p->arena},
                        .bound = {.arena = p->arena},
+                       .failed = p->failed,
                        .nested = p->nested + 1};
 }
 

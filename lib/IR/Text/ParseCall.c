@@ -2,11 +2,9 @@
 //
 // Calls: conversions, operators spelled as functions, device functions and
 // intrinsics, with their overloads.
-#include "IR/Call.h"
 #include "IR/Rewrite.h"
 #include "IR/Text/Library.h"
 #include "IR/Text/ParserState.h"
-#include "IR/Text/Printer.h"
 
 #include <string.h>
 
@@ -82,7 +80,9 @@ static bool parse_args(hd_parser_t *p, const char *callee, args_t *args) {
     ok &= value->e != NULL;
     args->count++;
   } while (hd_accept(p, ","));
-  return hd_expect(p, ")") && ok;
+  if (!ok)
+    hd_skip_closed(p);
+  return ok && hd_expect(p, ")");
 }
 
 static bool count_is(hd_parser_t *p, hd_loc_t loc, const char *callee,
@@ -261,46 +261,6 @@ static const hd_func_t *best_func(const hd_module_t *module, const char *name,
   return best;
 }
 
-static const char *tensor_text(hd_parser_t *p, const hd_tensor_t *tensor) {
-  hd_buffer_t out = {0};
-  hd_tensor_print(tensor, &out);
-  const char *text = hd_arena_strndup(p->arena, hd_buffer_text(&out), out.size);
-  hd_buffer_fini(&out);
-  return text;
-}
-
-// A size is an i32, unless the function says otherwise.
-static void note_types(hd_parser_t *p, const hd_func_t *func,
-                       const hd_expr_t *const *operands, uint32_t param) {
-  const hd_tensor_t *given = operands[param]->u.var->tensor;
-  for (uint32_t i = 0; i < func->num_sizes; i++) {
-    const hd_func_size_t *size = &func->sizes[i];
-    if (size->param != param || size->is_stride)
-      continue;
-    const hd_expr_t *found = given->shape[size->place];
-    if (!hd_expr_is_const(found) &&
-        !hd_type_equal(found->type, size->var->type))
-      hd_note(p->diags, size->var->loc, "'%s' is an %s; write '%s: %s'",
-              size->var->name, hd_type_name(size->var->type), size->var->name,
-              hd_type_name(found->type));
-  }
-}
-
-static bool check_tensors(hd_parser_t *p, const hd_func_t *func,
-                          const hd_expr_t *const *operands) {
-  const hd_tensor_t *wanted;
-  int i = hd_call_disagrees(p->arena, func, operands, &wanted);
-  if (i < 0)
-    return true;
-  hd_error(p->diags, operands[i]->loc, HD_E0221, func->name,
-           func->params[i]->name, tensor_text(p, wanted),
-           operands[i]->u.var->name,
-           tensor_text(p, operands[i]->u.var->tensor));
-  hd_note(p->diags, func->params[i]->loc, "declared here");
-  note_types(p, func, operands, (uint32_t)i);
-  return false;
-}
-
 static hd_parsed_t call_func(hd_parser_t *p, const hd_func_t *func,
                              const args_t *args, hd_loc_t loc) {
   const hd_expr_t *operands[MAX_ARGS];
@@ -314,7 +274,7 @@ static hd_parsed_t call_func(hd_parser_t *p, const hd_func_t *func,
     else if (!(operands[i] = hd_coerce(p, args->values[i], param->type)))
       return failed;
   }
-  if (!check_tensors(p, func, operands))
+  if (!hd_check_tensors(p, func, operands))
     return failed;
   hd_expr_t like = {.u.func = func, .loc = loc};
   return (hd_parsed_t){hd_expr_make(p->arena, HD_EXPR_CALL, func->result, &like,
@@ -458,7 +418,7 @@ static hd_parsed_t call_named(hd_parser_t *p, const char *name, hd_loc_t loc,
   if (func)
     return call_func(p, func, args, loc);
   if (exists)
-    hd_error(p->diags, loc, HD_E0212, name, list_types(p, args));
+    hd_report_no_call(p, name, loc, list_types(p, args));
   else
     hd_report_unknown(p, name, loc);
   return failed;
@@ -473,7 +433,7 @@ static hd_parsed_t call_generic(hd_parser_t *p, const char *name,
     return failed;
   if (rate_func(func, &args))
     return call_func(p, func, &args, loc);
-  hd_error(p->diags, loc, HD_E0212, func->name, list_types(p, &args));
+  hd_report_no_call(p, func->name, loc, list_types(p, &args));
   return failed;
 }
 

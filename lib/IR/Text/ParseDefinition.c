@@ -230,8 +230,7 @@ static bool parse_scatter(hd_task_parser_t *t, hd_definition_t *definition) {
   }
   if (at.size != (*target)->rank)
     return hd_error(t->p->diags, hd_here(t->p), HD_E0207, (*target)->name,
-                    (int)(*target)->rank,
-                    (*target)->rank == 1 ? "index" : "indices");
+                    hd_rank_text(t->p->arena, (*target)->rank, at.size));
   definition->at = at.data;
   definition->targets = target;
   definition->num_targets = 1;
@@ -327,7 +326,7 @@ static bool settle_ranges(hd_task_parser_t *t, const hd_task_value_t *target,
   bool is_output = target->kind == HD_VALUE_OUTPUT;
   if (is_output && target->rank != count)
     return hd_error(t->p->diags, hd_here(t->p), HD_E0207, target->name,
-                    (int)target->rank, target->rank == 1 ? "index" : "indices");
+                    hd_rank_text(t->p->arena, target->rank, count));
   for (unsigned i = 0; i < count; i++) {
     if (!indices[i]->range)
       indices[i]->range = is_output

@@ -35,8 +35,8 @@ const char *hd_operator_name(hd_parser_t *p, hd_expr_kind_t kind) {
 // A whole tensor is no value.
 static void reject_tensor(hd_parser_t *p, const hd_expr_t *e) {
   const hd_var_t *var = e->u.var;
-  hd_error(p->diags, e->loc, HD_E0207, var->name, (int)var->tensor->rank,
-           var->tensor->rank == 1 ? "index" : "indices");
+  hd_error(p->diags, e->loc, HD_E0207, var->name,
+           hd_rank_text(p->arena, var->tensor->rank, 0));
 }
 
 static hd_type_t bare_type(const hd_expr_t *a, const hd_expr_t *b) {
@@ -63,6 +63,14 @@ static hd_parsed_t build_untyped(hd_parser_t *p, hd_expr_kind_t kind,
                        !compares};
 }
 
+// Of two types of numbers the one that holds more of the other's values.
+static hd_type_t wider(hd_type_t a, hd_type_t b) {
+  bool a_is_float = hd_type_is_float(a), b_is_float = hd_type_is_float(b);
+  if (a_is_float != b_is_float)
+    return a_is_float ? a : b;
+  return hd_type_bits(a) >= hd_type_bits(b) ? a : b;
+}
+
 hd_parsed_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_parsed_t a,
                             hd_parsed_t b, hd_loc_t loc) {
   if (!a.e || !b.e)
@@ -82,7 +90,7 @@ hd_parsed_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_parsed_t a,
     return build_untyped(p, kind, a, b, loc);
   if (!a.untyped && !b.untyped && !hd_type_equal(a.e->type, b.e->type)) {
     hd_error(p->diags, loc, HD_E0204, hd_type_name(a.e->type),
-             hd_type_name(b.e->type));
+             hd_conversion_text(p, b.e->type, wider(a.e->type, b.e->type)));
     return failed;
   }
   const hd_expr_t *x = hd_coerce(p, a, type), *y = hd_coerce(p, b, type);
@@ -184,12 +192,16 @@ const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
   if (hd_accept(p, "[") || hd_accept(p, "@[")) {
     do {
       const hd_expr_t *index = hd_parse_index(p);
-      if (!index)
+      if (!index) {
+        hd_skip_closed(p);
         return NULL;
+      }
       hd_vec_push(p->arena, &indices, index);
     } while (hd_accept(p, ","));
-    if (hd_accept(p, "+:") && !hd_parse_constant(p, &lanes))
+    if (hd_accept(p, "+:") && !hd_parse_constant(p, &lanes)) {
+      hd_skip_closed(p);
       return NULL;
+    }
     if (!hd_expect(p, "]"))
       return NULL;
     if (lanes != 1 && !is_vector_access(var->tensor, linear, lanes)) {
@@ -200,8 +212,8 @@ const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
     }
   }
   if (indices.size != rank) {
-    hd_error(p->diags, loc, HD_E0207, var->name, (int)rank,
-             rank == 1 ? "index" : "indices");
+    hd_error(p->diags, loc, HD_E0207, var->name,
+             hd_rank_text(p->arena, rank, indices.size));
     return NULL;
   }
   const hd_expr_t *e =
@@ -312,7 +324,7 @@ static hd_parsed_t parse_primary(hd_parser_t *p) {
     return parse_name(p);
   if (hd_accept(p, "(")) {
     hd_parsed_t value = hd_parse_value(p);
-    if (!hd_expect(p, ")"))
+    if (value.e ? !hd_expect(p, ")") : !hd_skip_closed(p))
       return failed;
     return value;
   }
@@ -374,6 +386,8 @@ static hd_parsed_t parse_unary(hd_parser_t *p) {
     }
   if (!found)
     value = parse_lanes(p, parse_primary(p));
+  if (!value.e)
+    hd_skip_access(p);
   p->depth--;
   return value;
 }

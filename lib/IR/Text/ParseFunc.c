@@ -204,6 +204,7 @@ static void declare_again(hd_parser_t *p, const hd_var_t *var) {
 
 void hd_parse_body(hd_parser_t *p, hd_func_t *func) {
   p->func = func;
+  p->odd_block = (hd_loc_t){0};
   hd_visible_pop(&p->visible, 0);
   for (uint32_t i = 0; i < func->num_sizes; i++)
     declare_again(p, func->sizes[i].var);

@@ -249,6 +249,8 @@ static void report_no_func(hd_parser_t *p, const char *name, hd_loc_t loc,
   static const char *const words[] = {"kernel", "fn", "plan"};
   const hd_generic_t *generic = find_generic(p->module, name);
   const hd_func_t *func = hd_module_find(p->module, name, -1);
+  if (hd_has_failed(p, name))
+    return;
   if (func && is_allowed(func->kind, kinds)) {
     hd_error(p->diags, loc, HD_E0206, name, 0, "compile-time parameters",
              (int)given);

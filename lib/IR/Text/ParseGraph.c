@@ -173,6 +173,8 @@ static bool report_no_task(hd_graph_parser_t *g, const hd_node_t *node) {
   char text[128];
   const char *known;
   hd_suggestion_t near = {.wanted = node->op};
+  if (hd_has_failed(p, node->op))
+    return false;
   for (size_t i = 0; i < p->module->items.size; i++)
     if (p->module->items.data[i].kind == HD_ITEM_TASK)
       hd_suggestion_add(&near, hd_item_name(&p->module->items.data[i]));
@@ -348,7 +350,7 @@ static void skip_statement(hd_parser_t *p, size_t start) {
 static void parse_statements(hd_graph_parser_t *g, entries_t *entries) {
   hd_parser_t *p = g->p;
   while (!hd_at(p, "}") && hd_peek(p)->kind != HD_TOKEN_END &&
-         !hd_diagnostics_full(p->diags)) {
+         !hd_at_next_item(p) && !hd_diagnostics_full(p->diags)) {
     hd_budget_check(&p->module->context->budget);
     size_t start = p->at;
     if (!parse_statement(g, entries))
@@ -359,14 +361,14 @@ static void parse_statements(hd_graph_parser_t *g, entries_t *entries) {
 // group { node ... }
 static bool parse_group(hd_graph_parser_t *g, entries_t *entries) {
   hd_parser_t *p = g->p;
-  hd_loc_t loc = hd_here(p);
+  hd_loc_t loc = hd_here(p), open = {p->source, hd_peek_ahead(p, 1)->offset};
   size_t before = g->graph->nodes.size;
   p->at += 2;
   g->group = ++g->groups;
   parse_statements(g, entries);
   g->group = 0;
-  if (!hd_accept(p, "}"))
-    return false; // The graph's own is missing, too, and asked for.
+  if (!hd_close_block(p, open))
+    return false;
   if (g->graph->nodes.size == before)
     hd_error(p->diags, loc, HD_E0315, "it has no node");
   if (!hd_peek(p)->first_on_line && !hd_at(p, "}"))
@@ -383,8 +385,9 @@ bool hd_parse_graph_rest(hd_graph_parser_t *g, hd_graph_t *graph) {
   results_t outputs = {0};
   g->graph = graph;
   g->group = g->groups = 0;
-  bool ok = parse_inputs(g, &entries) && parse_outputs(g, &outputs) &&
-            hd_expect(p, "{");
+  bool ok = parse_inputs(g, &entries) && parse_outputs(g, &outputs);
+  hd_loc_t open = hd_here(p);
+  ok = ok && hd_expect(p, "{");
   if (ok)
     parse_statements(g, &entries);
   if (ok)
@@ -395,7 +398,7 @@ bool hd_parse_graph_rest(hd_graph_parser_t *g, hd_graph_t *graph) {
   g->graph = outer;
   g->group = group;
   g->groups = groups;
-  return ok && hd_expect(p, "}");
+  return ok && hd_close_block(p, open);
 }
 
 bool hd_parse_graph_alone(hd_graph_parser_t *g, hd_graph_t *graph) {
@@ -414,6 +417,7 @@ bool hd_parse_graph(hd_parser_t *p, hd_graph_t *graph) {
   hd_graph_parser_t g = {.p = p};
   hd_visible_pop(&p->visible, 0);
   p->func = NULL;
+  p->odd_block = (hd_loc_t){0};
   bool ok = hd_parse_graph_rest(&g, graph);
   report_unresolved(&g);
   return ok;

@@ -4,6 +4,7 @@
 #include "IR/Text/ParserState.h"
 
 #include "IR/Intrinsic.h"
+#include "IR/Keywords.h"
 #include "IR/Text/Library.h"
 #include "Support/Suggest.h"
 
@@ -63,6 +64,8 @@ static const char *what_is(hd_parser_t *p, const char *name) {
   const hd_item_t *item = hd_module_next(p->module, name, &cursor);
   if (item)
     return what_item_is(item);
+  if (hd_is_keyword(name))
+    return "a keyword";
   bool is_func = hd_intrinsic_find(name) < HD_INTRINSIC_COUNT;
   const char *known;
   for (size_t i = 0;
@@ -72,7 +75,7 @@ static const char *what_is(hd_parser_t *p, const char *name) {
 }
 
 void hd_report_unknown(hd_parser_t *p, const char *name, hd_loc_t loc) {
-  if (hd_diagnostics_full(p->diags))
+  if (hd_diagnostics_full(p->diags) || hd_has_failed(p, name))
     return;
   const char *what = what_is(p, name);
   if (!what) {

@@ -67,6 +67,15 @@ static const hd_expr_t *retype(hd_parser_t *p, const hd_expr_t *e,
                       e->num_operands);
 }
 
+const char *hd_conversion_text(hd_parser_t *p, hd_type_t found, hd_type_t to) {
+  bool converts = (hd_type_is_float(found) || hd_type_is_integer(found)) &&
+                  (hd_type_is_float(to) || hd_type_is_integer(to)) &&
+                  found.lanes == to.lanes;
+  return converts ? hd_arena_printf(p->arena, "%s; %s(...) converts",
+                                    hd_type_name(found), hd_type_name(to))
+                  : hd_type_name(found);
+}
+
 const hd_expr_t *hd_coerce(hd_parser_t *p, hd_parsed_t value, hd_type_t type) {
   const hd_expr_t *e = value.e;
   if (!e)
@@ -75,7 +84,7 @@ const hd_expr_t *hd_coerce(hd_parser_t *p, hd_parsed_t value, hd_type_t type) {
     if (hd_type_equal(e->type, type))
       return e;
     hd_error(p->diags, e->loc, HD_E0203, hd_type_name(type),
-             hd_type_name(e->type));
+             hd_conversion_text(p, e->type, type));
     return NULL;
   }
   const hd_expr_t *result = retype(p, e, hd_type_lane(type));

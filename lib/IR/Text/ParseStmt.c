@@ -10,6 +10,13 @@
 static const hd_stmt_t *parse_let(hd_parser_t *p, hd_loc_t loc);
 static const hd_stmt_t *parse_tensor(hd_parser_t *p, hd_loc_t loc);
 static const hd_stmt_t *parse_for(hd_parser_t *p, hd_loc_t loc);
+// False where neither is there a condition, nor the block behind one, which
+// would be read for more errors.
+static bool parse_condition(hd_parser_t *p, hd_stmt_t *stmt) {
+  stmt->u.branch.condition = hd_parse_as(p, hd_type(HD_BOOL));
+  return stmt->u.branch.condition || hd_at(p, "{");
+}
+
 static const hd_stmt_t *parse_while(hd_parser_t *p, hd_loc_t loc);
 static const hd_stmt_t *parse_if(hd_parser_t *p, hd_loc_t loc);
 static const hd_stmt_t *parse_assert(hd_parser_t *p, hd_loc_t loc);
@@ -260,7 +267,8 @@ static bool is_known(const hd_parser_t *p, const hd_expr_t *condition,
 
 static const hd_stmt_t *parse_while(hd_parser_t *p, hd_loc_t loc) {
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_WHILE, loc);
-  stmt->u.branch.condition = hd_parse_as(p, hd_type(HD_BOOL));
+  if (!parse_condition(p, stmt))
+    return NULL;
   stmt->u.branch.then = hd_parse_block(p);
   return stmt->u.branch.condition ? stmt : NULL;
 }
@@ -323,9 +331,8 @@ static const hd_stmt_t *parse_if(hd_parser_t *p, hd_loc_t loc) {
   if (!hd_enter(p))
     return NULL;
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_IF, loc);
-  stmt->u.branch.condition = hd_parse_as(p, hd_type(HD_BOOL));
-  bool ok = stmt->u.branch.condition != NULL;
-  ok &= parse_branches(p, stmt);
+  bool ok = parse_condition(p, stmt) && parse_branches(p, stmt) &&
+            stmt->u.branch.condition;
   p->depth--;
   return ok ? stmt : NULL;
 }
@@ -378,6 +385,13 @@ static bool takes_tensor(const hd_var_t *param, const hd_expr_t *e) {
            hd_tensor_storage_const(param->tensor, &elements)));
 }
 
+static const char *found_text(hd_parser_t *p, const hd_expr_t *e) {
+  return e->kind == HD_EXPR_TENSOR
+             ? hd_arena_printf(p->arena, ", found one of %s and rank %u",
+                               hd_type_name(e->type), e->u.var->tensor->rank)
+             : ", found a value";
+}
+
 static const hd_stmt_t *parse_launch(hd_parser_t *p, hd_loc_t loc) {
   HD_VEC(const hd_expr_t *) args = {0};
   const hd_token_t *name = hd_peek(p);
@@ -403,9 +417,9 @@ static const hd_stmt_t *parse_launch(hd_parser_t *p, hd_loc_t loc) {
         e = hd_expr_var(p->arena, e->u.var);
       if (!takes_tensor(param, e)) {
         hd_error(p->diags, value.e->loc, HD_E0213, param->name,
-                 hd_arena_printf(p->arena, "a tensor of %s and rank %u",
-                                 hd_type_name(param->type),
-                                 param->tensor->rank));
+                 hd_arena_printf(p->arena, "a tensor of %s and rank %u%s",
+                                 hd_type_name(param->type), param->tensor->rank,
+                                 found_text(p, e)));
         return NULL;
       }
     } else if (param && !(e = hd_coerce(p, value, param->type))) {
@@ -420,6 +434,7 @@ static const hd_stmt_t *parse_launch(hd_parser_t *p, hd_loc_t loc) {
   if (args.size != kernel->num_params) {
     hd_error(p->diags, loc, HD_E0206, kernel->name, (int)kernel->num_params,
              "arguments", (int)args.size);
+    hd_note_signature(p, kernel);
     return NULL;
   }
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_LAUNCH, loc);
@@ -459,9 +474,33 @@ static const hd_stmt_t *parse_store(hd_parser_t *p, const hd_expr_t *place) {
   return stmt->u.store.value ? stmt : NULL;
 }
 
+// Why a name is no place, and what would be.
+static const char *fixed_text(hd_parser_t *p, const hd_var_t *var) {
+  const char *type = hd_type_name(var->type);
+  switch (var->kind) {
+  case HD_VAR_LET:
+    return hd_arena_printf(p->arena,
+                           "it is a name for a value; what changes is declared "
+                           "by 'register %s: %s = ...'",
+                           var->name, type);
+  case HD_VAR_LOOP:
+    return "it is the variable of a loop";
+  case HD_VAR_PARAM:
+    return hd_arena_printf(p->arena,
+                           "it is a parameter; what changes is declared by "
+                           "'register ...: %s = %s'",
+                           type, var->name);
+  case HD_VAR_TENSOR:
+  case HD_VAR_MAPPING:
+  case HD_VAR_MAP:
+    break;
+  }
+  return "it is no tensor";
+}
+
 static bool may_store(hd_parser_t *p, const hd_var_t *var, hd_loc_t loc) {
   const char *why =
-      var->kind != HD_VAR_TENSOR ? "it is no tensor" : hd_var_read_only(var);
+      var->kind == HD_VAR_TENSOR ? hd_var_read_only(var) : fixed_text(p, var);
   if (why)
     hd_error(p->diags, loc, HD_E0209, var->name, why);
   return !why;
@@ -539,7 +578,7 @@ static void skip_statement(hd_parser_t *p, size_t start) {
   int depth = 0;
   if (p->at > start && hd_peek(p)->first_on_line)
     return;
-  while (hd_peek(p)->kind != HD_TOKEN_END) {
+  while (hd_peek(p)->kind != HD_TOKEN_END && !hd_at_next_item(p)) {
     if (hd_at(p, "}") && hd_peek(p)->kind == HD_TOKEN_PUNCTUATION) {
       if (depth == 0)
         return;
@@ -559,9 +598,10 @@ typedef HD_VEC(const hd_stmt_t *) stmts_t;
 static bool parse_local_const(hd_parser_t *p) {
   hd_loc_t loc;
   const char *name = hd_expect_name(p, &loc);
-  if (!name || !hd_expect(p, "="))
+  if (!name)
     return false;
-  const hd_const_t *constant = hd_parse_const(p, name, loc);
+  const hd_const_t *constant =
+      hd_expect(p, "=") ? hd_parse_const(p, name, loc) : NULL;
   if (!constant) {
     declare_poison(p, name, loc);
     return false;
@@ -594,6 +634,7 @@ static bool parse_into(hd_parser_t *p, stmts_t *stmts) {
 hd_block_t hd_parse_block(hd_parser_t *p) {
   stmts_t stmts = {0};
   hd_block_t none = {0, NULL};
+  hd_loc_t open = hd_here(p);
   if (!hd_expect(p, "{"))
     return none;
   if (!hd_enter(p))
@@ -603,7 +644,7 @@ hd_block_t hd_parse_block(hd_parser_t *p) {
   size_t outer = hd_visible_size(&p->visible);
   size_t outer_bound = hd_visible_size(&p->bound);
   while (!hd_at(p, "}") && hd_peek(p)->kind != HD_TOKEN_END &&
-         !hd_diagnostics_full(p->diags)) {
+         !hd_at_next_item(p) && !hd_diagnostics_full(p->diags)) {
     size_t start = p->at;
     hd_budget_check(&p->module->context->budget);
     bool ok = parse_into(p, &stmts);
@@ -616,7 +657,7 @@ hd_block_t hd_parse_block(hd_parser_t *p) {
   hd_visible_pop(&p->visible, outer);
   hd_visible_pop(&p->bound, outer_bound);
   p->depth--;
-  if (!hd_expect(p, "}"))
+  if (!hd_close_block(p, open))
     return none;
   return (hd_block_t){(uint32_t)stmts.size, stmts.data};
 }

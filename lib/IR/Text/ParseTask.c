@@ -391,9 +391,14 @@ bool hd_parse_task(hd_parser_t *p) {
   task->name = name;
   task->loc = loc;
   hd_task_parser_t t = {.p = p, .task = task};
-  if (!parse_signature(&t) || !hd_expect(p, "{"))
+  if (!parse_signature(&t))
+    return false;
+  hd_loc_t open = hd_here(p);
+  if (!hd_expect(p, "{"))
     return false;
   while (!hd_at(p, "}")) {
+    if (hd_peek(p)->kind == HD_TOKEN_END || hd_at_next_item(p))
+      return hd_close_block(p, open);
     hd_budget_check(&p->module->context->budget);
     if (!hd_parse_definition(&t))
       return false;

@@ -252,8 +252,8 @@ static const hd_term_t *parse_variable(hd_task_parser_t *t, const char *name,
         value->pack && value->pack->like ? value->pack->like : value->pack;
   } else {
     if (value)
-      hd_error(t->p->diags, loc, HD_E0207, name, (int)value->rank,
-               value->rank == 1 ? "index" : "indices");
+      hd_error(t->p->diags, loc, HD_E0207, name,
+               hd_rank_text(t->p->arena, value->rank, 0));
     else
       hd_error(t->p->diags, loc, HD_E0201, name, hd_similar(t->p, name));
     return NULL;

@@ -320,11 +320,11 @@ static const hd_mapping_t *parse_term(hd_parser_t *p) {
       if (kind == HD_MAPPING_COMPOSE ||
           !hd_accept(p, hd_mapping_kind_name((hd_mapping_kind_t)kind)))
         continue;
-      unsigned errors = p->diags->num_errors;
+      unsigned errors = p->diags->num_errors, silenced = p->silenced;
       if (!hd_expect(p, "("))
         return NULL;
       const hd_mapping_t *mapping = parse_kind(p, (hd_mapping_kind_t)kind, loc);
-      if (!mapping && p->diags->num_errors == errors)
+      if (!mapping && p->diags->num_errors == errors && p->silenced == silenced)
         hd_error(p->diags, loc, HD_E0404,
                  hd_mapping_kind_name((hd_mapping_kind_t)kind),
                  "dimensions and workers must be at least 1, fit each other "
@@ -336,9 +336,33 @@ static const hd_mapping_t *parse_term(hd_parser_t *p) {
       p->at++;
       return constant->mapping;
     }
+    if (hd_is_poisoned(p, token->text)) {
+      p->silenced++;
+      return NULL;
+    }
   }
   hd_expected(p, "a mapping");
   return NULL;
+}
+
+static bool is_mapping_word(const char *text) {
+  for (int kind = 0; kind <= HD_MAPPING_IDLE; kind++)
+    if (strcmp(text, hd_mapping_kind_name((hd_mapping_kind_t)kind)) == 0)
+      return true;
+  return false;
+}
+
+// Of a name whose declaration was reported: whether what stands behind it, on
+// its line and before a block, is what stands behind mappings.
+static bool may_be_mapping(const hd_token_t *token) {
+  for (token++; token->kind != HD_TOKEN_END && !token->first_on_line; token++) {
+    if (strcmp(token->text, "..") == 0)
+      return false;
+    if (strcmp(token->text, "{") == 0 || strcmp(token->text, "on") == 0 ||
+        is_mapping_word(token->text))
+      return true;
+  }
+  return false;
 }
 
 bool hd_at_mapping(const hd_parser_t *p) {
@@ -347,11 +371,11 @@ bool hd_at_mapping(const hd_parser_t *p) {
     token++;
   if (token->kind != HD_TOKEN_NAME)
     return false;
-  for (int kind = 0; kind <= HD_MAPPING_IDLE; kind++)
-    if (strcmp(token->text, hd_mapping_kind_name((hd_mapping_kind_t)kind)) == 0)
-      return true;
+  if (is_mapping_word(token->text))
+    return true;
   const hd_const_t *constant = hd_find_const(p, token->text);
-  return constant && constant->mapping;
+  return constant ? constant->mapping != NULL
+                  : hd_is_poisoned(p, token->text) && may_be_mapping(token);
 }
 
 const hd_mapping_t *hd_parse_mapping(hd_parser_t *p) {

@@ -80,8 +80,14 @@ const char *hd_expect_name(hd_parser_t *p, hd_loc_t *loc) {
     return NULL;
   }
   if (hd_is_reserved(token->text)) {
+    bool is_keyword = hd_is_keyword(token->text);
     hd_error(p->diags, *loc, HD_E0302,
-             hd_arena_printf(p->arena, "'%s'", token->text), "as a name");
+             hd_arena_printf(p->arena, "%s '%s'",
+                             is_keyword ? "the keyword" : "the type",
+                             token->text),
+             "as a name");
+    if (p->func) // What uses it is not wrong for that.
+      hd_poison(p, token->text, *loc);
     return NULL;
   }
   p->at++;
@@ -172,19 +178,6 @@ bool hd_at_item(const hd_parser_t *p) {
   return hd_at(p, "const") || hd_at(p, "fn") || hd_at(p, "kernel") ||
          hd_at(p, "plan") || hd_at(p, "task") || hd_at(p, "graph") ||
          hd_at(p, "rewrite") || hd_at(p, "template");
-}
-
-void hd_skip_braces(hd_parser_t *p) {
-  int depth = 0;
-  do {
-    if (hd_peek(p)->kind == HD_TOKEN_PUNCTUATION) {
-      depth += hd_at(p, "{");
-      depth -= hd_at(p, "}");
-    }
-    if (hd_peek(p)->kind == HD_TOKEN_END)
-      return;
-    p->at++;
-  } while (depth > 0);
 }
 
 typedef HD_VEC(pending_t) pendings_t;
@@ -305,14 +298,30 @@ static void parse_pending(hd_parser_t *p, const pending_t *pending) {
     hd_parse_body(p, pending->func);
 }
 
+// The name of the item that begins at a token.
+static void note_failed(hd_parser_t *p, hd_visible_t *failed, size_t start) {
+  const hd_token_t *name = &p->tokens[start + 1];
+  if (p->tokens[start].kind == HD_TOKEN_END || name->kind != HD_TOKEN_NAME)
+    return;
+  hd_loc_t loc = {p->source, name->offset};
+  hd_visible_push(
+      failed,
+      hd_var_make(p->arena, name->text, HD_VAR_LET, hd_type(HD_VOID), loc),
+      name->text);
+}
+
 static void parse_module(hd_parser_t *p) {
   pendings_t pendings = {0};
+  hd_visible_t failed = {.arena = p->arena};
+  p->failed = &failed;
   size_t first = p->module->items.size;
   while (hd_peek(p)->kind != HD_TOKEN_END && !hd_diagnostics_full(p->diags)) {
     p->depth = 0;
     p->gave_up = false;
+    size_t start = p->at;
     if (parse_item(p, &pendings))
       continue;
+    note_failed(p, &failed, start);
     // To the next item that begins a line, over the braces of this one.
     if (hd_at_item(p) && !hd_peek(p)->first_on_line)
       p->at++;
@@ -327,6 +336,7 @@ static void parse_module(hd_parser_t *p) {
   hd_parse_unasked(p, first);
   for (size_t i = 0; i < pendings.size && !hd_diagnostics_full(p->diags); i++)
     parse_pending(p, &pendings.data[i]);
+  p->failed = NULL;
 }
 
 bool hd_module_parse_into(hd_module_t *module, const char *name,

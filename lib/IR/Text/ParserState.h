@@ -48,8 +48,12 @@ typedef struct hd_parser {
   hd_visible_t bound;    // The variables are those of hd_bound_t.
   int nested;            // Instances that are being read around this; 0: none.
   hd_func_sizes_t
-      *sizes;   // Where new names in a shape go; NULL: there are none.
-  bool probing; // The values mean nothing: the syntax alone counts.
+      *sizes; // Where new names in a shape go; NULL: there are none.
+  const hd_visible_t *failed; // Names of items that were reported.
+  hd_loc_t odd_block; // The '{' of the first block of the function that ends as
+                      // nobody would indent it.
+  bool probing;       // The values mean nothing: the syntax alone counts.
+  unsigned silenced;  // Uses of names whose declaration was reported.
 } hd_parser_t;
 
 // A parsed expression. A bare number has no type yet: it takes the one that its
@@ -81,9 +85,16 @@ static inline const hd_bound_t *hd_find_bound(const hd_parser_t *p,
   return (const hd_bound_t *)hd_visible_find(&p->bound, name);
 }
 hd_bound_t *hd_bound_make(hd_parser_t *p, const char *name, hd_loc_t loc);
+// Makes a name visible whose declaration was reported: uses of it are not.
+void hd_poison(hd_parser_t *p, const char *name, hd_loc_t loc);
+bool hd_is_poisoned(const hd_parser_t *p, const char *name);
 const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name);
 // "; did you mean 'x'?" or "".
 const char *hd_similar(hd_parser_t *p, const char *name);
+// Whether an item of the name was reported: uses of it are not.
+static inline bool hd_has_failed(const hd_parser_t *p, const char *name) {
+  return p->failed && hd_visible_find(p->failed, name);
+}
 // Reports a name that is no value: what it is instead, or that nobody knows it.
 void hd_report_unknown(hd_parser_t *p, const char *name, hd_loc_t loc);
 
@@ -105,6 +116,8 @@ const hd_expr_t *hd_parse_index(hd_parser_t *p); // An integer; i32 by default.
 bool hd_parse_constant(hd_parser_t *p, int64_t *value);
 // Reports that e is no constant, or why it has no value; false.
 bool hd_not_constant(hd_parser_t *p, const hd_expr_t *e);
+// A type that was found, and what makes the other one of it.
+const char *hd_conversion_text(hd_parser_t *p, hd_type_t found, hd_type_t to);
 const hd_expr_t *hd_coerce(hd_parser_t *p, hd_parsed_t value, hd_type_t type);
 const hd_expr_t *hd_default_type(hd_parser_t *p, hd_parsed_t value);
 // Bare numbers, and whether every one of a tree fits i32.
@@ -126,6 +139,17 @@ const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
 bool hd_at_call(const hd_parser_t *p);
 // name(...) from the parenthesis on.
 hd_parsed_t hd_parse_call(hd_parser_t *p, const hd_token_t *name);
+
+// Whether a call's tensors are what the function takes; reports the first one
+// that is not.
+bool hd_check_tensors(hd_parser_t *p, const hd_func_t *func,
+                      const hd_expr_t *const *operands);
+// Adds a function's signature to an error, at its declaration.
+void hd_note_signature(hd_parser_t *p, const hd_func_t *func);
+// Reports that no function of the name takes what is given, and lists those
+// that there are.
+void hd_report_no_call(hd_parser_t *p, const char *name, hd_loc_t loc,
+                       const char *given);
 
 // The infix operator at hand, where it binds at least so tightly.
 bool hd_find_infix(hd_parser_t *p, int least, hd_expr_kind_t *kind);
@@ -149,6 +173,15 @@ void hd_parse_body(hd_parser_t *p, hd_func_t *func);
 // Reports a function whose name is taken.
 void hd_check_duplicate(hd_parser_t *p, const hd_func_t *func);
 bool hd_at_item(const hd_parser_t *p);
+// At a line that begins an item, which nothing within one does.
+bool hd_at_next_item(const hd_parser_t *p);
+// The '}' of a block that begins at open; reports a block that does not end.
+bool hd_close_block(hd_parser_t *p, hd_loc_t open);
+// After an error in a bracket that is open was reported: to behind what closes
+// it, before the next statement. False, and no further, where nothing does.
+bool hd_skip_closed(hd_parser_t *p);
+// Indices, and `else`, of what is no tensor for an error.
+void hd_skip_access(hd_parser_t *p);
 void hd_skip_braces(hd_parser_t *p); // To behind the '}' of the '{' at hand.
 // From the '[' behind a name on; first: the token that the item begins with.
 bool hd_parse_generic(hd_parser_t *p, hd_func_kind_t kind, size_t first,

@@ -321,10 +321,9 @@ static void print_dims(hd_printer_t *p, const char *word,
   hd_buffer_puts(p->out, ")");
 }
 
-static void print_func(hd_printer_t *p, const hd_func_t *func) {
-  static const char *const words[] = {"kernel", "fn", "plan"};
+static void print_signature(hd_printer_t *p, const hd_func_t *func) {
   hd_visible_pop(&p->visible, 0);
-  hd_buffer_printf(p->out, "%s %s(", words[func->kind], func->name);
+  hd_buffer_printf(p->out, "%s(", func->name);
   for (uint32_t i = 0; i < func->num_params; i++) {
     if (i)
       hd_buffer_puts(p->out, ", ");
@@ -337,6 +336,12 @@ static void print_func(hd_printer_t *p, const hd_func_t *func) {
   hd_buffer_puts(p->out, ")");
   if (!hd_type_equal(func->result, hd_type(HD_VOID)))
     hd_buffer_printf(p->out, " -> %s", hd_type_name(func->result));
+}
+
+static void print_func(hd_printer_t *p, const hd_func_t *func) {
+  static const char *const words[] = {"kernel", "fn", "plan"};
+  hd_buffer_printf(p->out, "%s ", words[func->kind]);
+  print_signature(p, func);
   print_dims(p, "grid", func->launch.grid);
   print_dims(p, "block", func->launch.block);
   print_dims(p, "cluster", func->launch.cluster);
@@ -428,6 +433,13 @@ void hd_table_print(const hd_var_t *table, hd_buffer_t *out) {
   hd_printer_t p;
   start(&p, out);
   print_table(&p, table);
+  hd_arena_fini(&p.arena);
+}
+
+void hd_signature_print(const hd_func_t *func, hd_buffer_t *out) {
+  hd_printer_t p;
+  start(&p, out);
+  print_signature(&p, func);
   hd_arena_fini(&p.arena);
 }
 

@@ -10,6 +10,8 @@ void hd_module_print(const hd_module_t *module, hd_buffer_t *out);
 // A table's item.
 void hd_table_print(const hd_var_t *table, hd_buffer_t *out);
 void hd_func_print(const hd_func_t *func, hd_buffer_t *out);
+// name(parameters) -> result
+void hd_signature_print(const hd_func_t *func, hd_buffer_t *out);
 // Number i of a function's parameters and, behind them, its maps, as its
 // signature has it: "in a: f32[n]".
 void hd_param_print(const hd_func_t *func, uint32_t i, hd_buffer_t *out);

@@ -115,8 +115,8 @@ static void verify_axes(task_verifier_t *v, const hd_task_value_t *value,
                         const hd_term_t *const *operands, unsigned count,
                         hd_loc_t loc) {
   if (count != value->rank) {
-    hd_error(v->diags, loc, HD_E0207, value->name, (int)value->rank,
-             value->rank == 1 ? "index" : "indices");
+    hd_error(v->diags, loc, HD_E0207, value->name,
+             hd_rank_text(&v->arena, value->rank, count));
     v->errors++;
     return;
   }
