@@ -5,20 +5,24 @@ For each dimension a module of SIZE and one of 10 * SIZE are made and given to
 the tools. A line for each: processor time and peak memory of both, and the
 larger over the smaller. Above --most (12) they are too much, and the exit
 status is 1. Processor time, the least of --runs, less that of an empty module,
-so that starting the tool does not hide what grows.
+so that starting the tool does not hide what grows. With --instructions they are
+counted, by valgrind, instead: slowly, but alike on a machine that is busy.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import re
 import resource
+import subprocess
 import sys
 import tempfile
 
 # Below these a number says nothing.
 LEAST_SECONDS = 0.02
 LEAST_MIB = 16
+LEAST_INSTRUCTIONS = 5e6
 
 
 # --- Kernels ---
@@ -291,8 +295,21 @@ def measure(command, timeout):
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
+def count(command, timeout):
+    """Instructions, and no memory; None where it did not end well."""
+    result = subprocess.run(
+        ["valgrind", "--tool=cachegrind", "--cache-sim=no",
+         "--cachegrind-out-file=/dev/null"] + command, text=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=50 * timeout)
+    found = re.search(r"I +refs: +([0-9,]+)", result.stderr)
+    if result.returncode or not found:
+        return None
+    return int(found[1].replace(",", "")), 0
+
+
 def best(command, args):
-    results = [measure(command, args.timeout) for _ in range(args.runs)]
+    one = count if args.instructions else measure
+    results = [one(command, args.timeout) for _ in range(args.runs)]
     if None in results:
         return None
     return tuple(min(values) for values in zip(*results))
@@ -309,9 +326,10 @@ def command_of(tools, parts, path):
     return [str(pathlib.Path(tools) / parts[0])] + parts[1:] + [path]
 
 
-def grows(small, large):
+def grows(small, large, args):
     """How much faster than nothing: large over small."""
-    return large / max(small, LEAST_SECONDS)
+    return large / max(small, LEAST_INSTRUCTIONS if args.instructions
+                       else LEAST_SECONDS)
 
 
 def dimension(name, args, folder, base):
@@ -326,7 +344,7 @@ def dimension(name, args, folder, base):
     (s, small), (t, large) = results
     s0, small0 = base[tuple(parts)]
     return {"name": name, "seconds": [s, t], "mib": [small, large],
-            "time": grows(s - s0, t - s0),
+            "time": grows(s - s0, t - s0, args),
             "memory": (large - small0) / max(small - small0, LEAST_MIB)}
 
 
@@ -335,6 +353,7 @@ def main():
     parser.add_argument("--tools", default="build/bin")
     parser.add_argument("--size", type=int, default=10000)
     parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--instructions", action="store_true")
     parser.add_argument("--most", type=float, default=12)
     parser.add_argument("--timeout", type=int, default=300,
                         help="seconds of processor time")
@@ -359,6 +378,10 @@ def main():
             bad = row["time"] > args.most or row["memory"] > args.most
             ok &= not bad
             (s, t), (small, large) = row["seconds"], row["mib"]
+            if args.instructions:
+                print(f"{name:28} {s / 1e6:7.1f} {t / 1e6:8.1f} million "
+                      f"{row['time']:6.1f} x{'  *' if bad else ''}", flush=True)
+                continue
             print(f"{name:28} {s:7.2f} {t:8.2f} s {row['time']:6.1f} x"
                   f" {small:8.0f} {large:8.0f} MiB {row['memory']:6.1f} x"
                   f"{'  *' if bad else ''}", flush=True)

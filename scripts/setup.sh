@@ -14,6 +14,7 @@ packages=(
   libprotobuf-c-dev protobuf-c-compiler          # ONNX files
   g++ libzstd-dev zlib1g-dev                     # archives that LLVM's need
   libcmocka-dev libmpfr-dev                      # unit tests
+  valgrind                                       # counts instructions
   python3 python3-venv                           # lit, comparison with numpy
 )
 if [ "${1:-}" = --all ]; then

@@ -62,6 +62,7 @@ config.substitutions += [
     ("%examples", os.path.join(config.hidet_source_dir, "examples")),
     ("%intrinsics", os.path.join(config.hidet_source_dir, "lib/IR/Intrinsics.def")),
     ("%scalars", os.path.join(config.hidet_source_dir, "lib/IR/Scalars.def")),
+    ("%tools", config.hidet_tools_dir),
     ("%unittests", os.path.join(config.hidet_binary_dir, "unittests")),
     (
         "%fakecuda",
@@ -113,5 +114,7 @@ features = {
     "cuda": has_cuda(),
     "asan": "address" in config.hidet_sanitize,
     "tsan": "thread" in config.hidet_sanitize,
+    "valgrind": (shutil.which("valgrind") is not None
+                 and not config.hidet_sanitize),
 }
 config.available_features.update(n for n, present in features.items() if present)
