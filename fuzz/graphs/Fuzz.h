@@ -82,8 +82,7 @@ bool fuzz_rule_range(const char *text, random_t *random, fuzz_lookup_t lookup,
 
 // --- Tasks.c: the tasks there are, and how often each was taken ---
 
-// The library's in its order, then `transpose`, which stands for all
-// transpose_P, and `reshape`.
+// The library's in its order, then `reshape`.
 extern const char *fuzz_tasks[FUZZ_MAX_TASKS];
 extern size_t fuzz_num_tasks;
 void fuzz_tasks_init(hd_context_t *context);

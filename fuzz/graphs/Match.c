@@ -199,9 +199,44 @@ static bool match_pack(fuzz_pick_t *p, const hd_pack_t *pack,
   return true;
 }
 
+// The axis of an input's tensor at which each axis of its shape lies; how they
+// lie is drawn where it is not known.
+static void place_axes(fuzz_pick_t *p, const hd_task_value_t *input,
+                       unsigned rank, unsigned *places) {
+  size_t by = 0;
+  for (unsigned i = 0; i < rank; i++)
+    places[i] = i;
+  if (!input->by)
+    return;
+  while (p->task->inputs.data[by] != input->by)
+    by++;
+  bool is_drawn = p->counts[by] > 0;
+  p->counts[by] = input->by->pack ? rank : 1;
+  for (unsigned i = 0; !is_drawn && i < p->counts[by]; i++) {
+    unsigned k = (unsigned)fuzz_in(p->g, 0, i);
+    p->numbers[by][i] = p->numbers[by][k];
+    p->numbers[by][k] = i;
+  }
+  if (!is_drawn && !input->by->pack)
+    p->numbers[by][0] = fuzz_once_in(p->g, 3);
+  for (unsigned i = 0; input->by->pack && i < rank; i++)
+    places[i] = (unsigned)p->numbers[by][i];
+  if (!input->by->pack && p->numbers[by][0] != 0) {
+    places[rank - 1] = rank - 2;
+    places[rank - 2] = rank - 1;
+  }
+}
+
 static bool match_shape(fuzz_pick_t *p, const hd_task_value_t *input,
-                        const hd_tensor_type_t *type) {
-  unsigned axis = 0;
+                        const hd_tensor_type_t *given) {
+  unsigned axis = 0, places[HD_MAX_RANK];
+  hd_tensor_type_t ordered = *given;
+  const hd_tensor_type_t *type = &ordered;
+  if (given->rank < input->rank && input->by && !input->by->pack)
+    return false;
+  place_axes(p, input, given->rank, places);
+  for (unsigned i = 0; i < given->rank; i++)
+    ordered.shape[i] = given->shape[places[i]];
   for (uint32_t i = 0; i < input->rank; i++) {
     const hd_term_t *term = input->shape[i];
     if (term->kind == HD_TERM_PACK) {
@@ -293,5 +328,10 @@ bool fuzz_pick_complete(fuzz_pick_t *p, size_t i, hd_tensor_type_t *type) {
       return false;
     }
   }
+  unsigned places[HD_MAX_RANK];
+  const hd_tensor_type_t ordered = *type;
+  place_axes(p, input, type->rank, places);
+  for (unsigned n = 0; n < type->rank; n++)
+    type->shape[places[n]] = ordered.shape[n];
   return fuzz_count(type) <= 20000;
 }

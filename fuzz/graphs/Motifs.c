@@ -150,13 +150,46 @@ static void there_and_back(fuzz_graph_t *g) {
 
 // --- Products ---
 
+// x * w, which is given transposed.
+static V times(fuzz_graph_t *g, V x, V w, bool turned) {
+  hd_attribute_t *a = HD_ARENA_NEW(&g->arena, hd_attribute_t);
+  *a = (hd_attribute_t){.name = "tb", .kind = HD_ATTRIBUTE_INT, .u.i = 1};
+  const hd_attribute_t *list[] = {a};
+  V inputs[] = {x, w};
+  fuzz_node_t *node =
+      x && w ? fuzz_node(g, "matmul", inputs, 2, list, turned, 1) : NULL;
+  return node ? node->outputs[0] : NULL;
+}
+
+static V permuted(fuzz_graph_t *g, V x, const int64_t *order) {
+  if (!x)
+    return NULL;
+  hd_attribute_t *a = HD_ARENA_NEW(&g->arena, hd_attribute_t);
+  unsigned rank = x->data->rank;
+  int64_t *ints = HD_ARENA_ARRAY(&g->arena, int64_t, rank);
+  for (unsigned i = 0; i < rank; i++)
+    ints[i] = order[i];
+  *a = (hd_attribute_t){.name = "order",
+                        .kind = HD_ATTRIBUTE_INTS,
+                        .count = rank,
+                        .u.ints = ints};
+  const hd_attribute_t *list[] = {a};
+  fuzz_node_t *node = fuzz_node(g, "transpose", &x, 1, list, 1, 1);
+  return node ? node->outputs[0] : NULL;
+}
+
+// The first two of three axes change places.
+static V exchanged(fuzz_graph_t *g, V x) {
+  static const int64_t order[] = {1, 0, 2};
+  return permuted(g, x, order);
+}
+
 static V product(fuzz_graph_t *g, V x, int64_t n) {
   hd_scalar_t type = x->data->type;
   bool turned = fuzz_once_in(g, 3);
   int64_t k = last_of(x);
-  return two(
-      g, turned ? "matmul_nt" : "matmul", x,
-      weight(g, turned ? shape(type, 2, n, k, 0) : shape(type, 2, k, n, 0)));
+  V w = weight(g, turned ? shape(type, 2, n, k, 0) : shape(type, 2, k, n, 0));
+  return times(g, x, w, turned);
 }
 
 static V with_bias(fuzz_graph_t *g, V x) {
@@ -259,21 +292,20 @@ static void rotary(fuzz_graph_t *g) {
 
 static V heads(fuzz_graph_t *g, V x, int64_t m, int64_t h, int64_t e) {
   V y = reshaped(g, product(g, x, h * e), shape(x->data->type, 3, m, h, e));
-  return one(g, "transpose_102", y);
+  return exchanged(g, y);
 }
 
 static void attention(fuzz_graph_t *g) {
   V x = some(g, 2, 2);
   int64_t m = x->data->shape[0], h = fuzz_in(g, 1, 3), e = fuzz_in(g, 1, 4);
   V q = heads(g, x, m, h, e), k = heads(g, x, m, h, e);
-  V s = two(g, "matmul_nt", q, k);
+  V s = times(g, q, k, true);
   s = s ? two(g, "mul", s, number(g, s, 1 / sqrt((double)e))) : NULL;
   if (s && fuzz_once_in(g, 2))
     s = with(g, fuzz_once_in(g, 2) ? "mask_causal" : "add", s);
   s = s ? with(g, "softmax", s) : NULL;
   V y = two(g, "matmul", s, heads(g, x, m, h, e));
-  y = reshaped(g, one(g, "transpose_102", y),
-               shape(x->data->type, 2, m, h * e, 0));
+  y = reshaped(g, exchanged(g, y), shape(x->data->type, 2, m, h * e, 0));
   y = y ? product(g, y, last_of(x)) : NULL;
   two(g, "add", x, y);
 }
@@ -400,16 +432,14 @@ static void moved(fuzz_graph_t *g) {
 }
 
 static V turned(fuzz_graph_t *g, V x) {
-  unsigned rank = x->data->rank, order[16];
-  char name[32] = "transpose_";
+  unsigned rank = x->data->rank;
+  int64_t order[16];
   for (unsigned i = 0; i < rank; i++) {
     unsigned k = (unsigned)fuzz_in(g, 0, i);
     order[i] = order[k];
     order[k] = i;
   }
-  for (unsigned i = 0; i < rank; i++)
-    name[10 + i] = "0123456789abcdef"[order[i]];
-  return rank ? one(g, name, x) : x;
+  return rank ? permuted(g, x, order) : x;
 }
 
 // The same elements under a shape of some other axes.
@@ -482,7 +512,7 @@ static void packed_weights(fuzz_graph_t *g) {
 }
 
 static void packed_between(fuzz_graph_t *g) {
-  V x = fuzz_once_in(g, 3) ? two(g, "matmul_nt", some(g, 2, 2), some(g, 2, 2))
+  V x = fuzz_once_in(g, 3) ? times(g, some(g, 2, 2), some(g, 2, 2), true)
                            : some(g, 1, 4);
   x = chain(g, x ? x : some(g, 1, 4), fuzz_in(g, 0, 2));
   V y = cast_to(g, x, packed_type(g));

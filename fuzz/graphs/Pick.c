@@ -71,7 +71,7 @@ static fuzz_value_t *sliced(fuzz_graph_t *g, fuzz_value_t *x,
 static fuzz_value_t *transposed(fuzz_graph_t *g, fuzz_value_t *x,
                                 const hd_tensor_type_t *want) {
   const hd_tensor_type_t have = fuzz_type_of(x);
-  char name[32] = "transpose_";
+  int64_t order[HD_MAX_RANK];
   unsigned used = 0;
   for (unsigned i = 0; i < want->rank; i++) {
     unsigned k = 0;
@@ -80,9 +80,10 @@ static fuzz_value_t *transposed(fuzz_graph_t *g, fuzz_value_t *x,
     if (k == have.rank)
       return NULL;
     used |= 1u << k;
-    name[10 + i] = "0123456789abcdef"[k];
+    order[i] = k;
   }
-  return one(g, name, x, NULL, 0);
+  const hd_attribute_t *attribute = of_ints(g, "order", order, want->rank);
+  return one(g, "transpose", x, &attribute, 1);
 }
 
 // What x has to be for one step to make it what is wanted.
@@ -288,10 +289,13 @@ static bool choose_attributes(fuzz_pick_t *p, attributes_t *list) {
   }
   for (size_t i = 0; i < task->inputs.size; i++) {
     const hd_task_value_t *value = task->inputs.data[i];
-    if (value->kind != HD_VALUE_ATTRIBUTE ||
-        (value->initial && fuzz_once_in(g, 2)))
+    if (value->kind != HD_VALUE_ATTRIBUTE)
       continue;
-    if (!draw_attribute(p, i))
+    bool is_order = p->counts[i] > 0; // The inputs' axes lie so.
+    bool is_default = is_order ? p->numbers[i][0] == 0 : true;
+    if (value->initial && is_default && fuzz_once_in(g, 2))
+      continue;
+    if (!is_order && !draw_attribute(p, i))
       return false;
     hd_vec_push(&g->arena, list, make_attribute(p, i));
   }

@@ -22,14 +22,11 @@ void fuzz_tasks_init(hd_context_t *context) {
   const char *name;
   for (size_t i = 0; (name = hd_library_task_name(context, i)); i++)
     add(name);
-  add("transpose");
   add("reshape");
 }
 
 size_t fuzz_task_at(const char *name) {
   size_t i = 0;
-  if (strncmp(name, "transpose_", 10) == 0)
-    name = "transpose";
   while (strcmp(fuzz_tasks[i], name) != 0)
     i++;
   return i;

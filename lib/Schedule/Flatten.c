@@ -118,13 +118,13 @@ static const hd_term_t *flat_attribute(flattener_t *f, const hd_term_t *term,
   return hd_flat_float(f->arena, type, bound->floats[at]);
 }
 
-// One index for each axis of a tensor. An index over axes to which those of the
-// tensor broadcast is 0 where the tensor's size is 1.
+// One index for each axis of a tensor, where it lies. An index over axes to
+// which those of the tensor broadcast is 0 where the tensor's size is 1.
 static void flat_places(flattener_t *f, const hd_task_value_t *value,
                         const hd_term_t *const *operands,
                         const hd_term_t **places) {
   const hd_task_value_t *flat = flat_value(f, value);
-  unsigned at = 0;
+  unsigned count = 0;
   for (uint32_t i = 0; i < value->rank; i++) {
     hd_extents_t own = {.rank = 1}, from = {.rank = 1};
     const hd_pack_t *pack = value->shape[i]->pack;
@@ -133,12 +133,14 @@ static void flat_places(flattener_t *f, const hd_task_value_t *value,
       hd_binding_extents(f->binding, f->arena, value->shape[i], &own);
     if (stretches)
       from = *pack_extents(f, operands[i]->pack);
-    for (unsigned axis = 0; axis < own.rank; axis++, at++)
+    for (unsigned axis = 0; axis < own.rank; axis++, count++) {
+      unsigned at = hd_binding_place(f->binding, value, flat->rank, count);
       places[at] =
           stretches && hd_flat_size(flat, at) == 1
               ? hd_flat_int(f->arena, HD_I64, 0)
               : flatten(f, operands[i],
                         stretches ? from.rank - own.rank + axis : axis);
+    }
   }
 }
 
@@ -272,6 +274,11 @@ static const hd_term_t *flatten(flattener_t *f, const hd_term_t *term,
   case HD_TERM_BROADCAST:
     return hd_flat_int(f->arena, HD_I64,
                        pack_extents(f, term->u.pack)->values[axis]);
+  case HD_TERM_PERMUTE: {
+    int64_t from = 0;
+    hd_binding_extent(f->binding, term->operands[1], axis, &from);
+    return flatten(f, term->operands[0], (unsigned)from);
+  }
   case HD_TERM_INDEX: {
     const hd_term_t *const *terms = hd_ptr_map_get(&f->indices, term->u.index);
     return terms[term->pack ? axis : 0];

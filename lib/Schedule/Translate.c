@@ -291,6 +291,7 @@ hd_worth_t hd_translate_worth(hd_translator_t *t, const hd_term_t *term) {
   case HD_TERM_SIZE:
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:
+  case HD_TERM_PERMUTE:
   case HD_TERM_ATTRIBUTE:
   case HD_TERM_COUNT:
     break; // Not in a flat task.

@@ -129,8 +129,7 @@ void hd_docs_tasks(hd_context_t *context, hd_buffer_t *out) {
       "what they compute; [IR.md](IR.md), \"Tasks\", says how to read it. A "
       "node of a graph calls one: `y = softmax(x) { s = 1 }`. `T` and other "
       "capitals are types, of operands or as attributes of the node, `..s` "
-      "are axes. Any `transpose_P` is a task, too, where P is a permutation of "
-      "the axes, a hexadecimal digit for each: `transpose_0213`.\n");
+      "are axes, which lie as an attribute says where `by` names one.\n");
   for (size_t i = 0; i < hd_embedded_count; i++)
     if (strncmp(hd_embedded_files[i].name, folder, strlen(folder)) == 0)
       put_file(context, &hd_embedded_files[i], out);

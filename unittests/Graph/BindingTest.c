@@ -278,6 +278,59 @@ static void attributes_have_their_types(void **state) {
   hd_context_fini(&context);
 }
 
+static void axes_lie_as_attributes_say(void **state) {
+  (void)state;
+  static const char product[] =
+      "task t(a: T[..s, m, k] by ta, b: T[k, n], ta: bool = false) ->\n"
+      "  c: T[..s, m, n] {\n"
+      "  c[..i, x, y] = sum(p: k) a[..i, x, p] * b[p, y]\n}\n";
+  expect(&(hd_test_case_t){product, "f32[4, 2, 3] f32[3, 5]", {0}},
+         "f32[4, 2, 5]");
+  expect(&(hd_test_case_t){product,
+                           "f32[4, 3, 2] f32[3, 5]",
+                           {hd_test_int("ta", 1)}},
+         "f32[4, 2, 5]");
+  refuse(&(hd_test_case_t){product,
+                           "f32[4, 2, 3] f32[3, 5]",
+                           {hd_test_int("ta", 1)}},
+         HD_E1103, "axis 0 of input 'b' has size 3, and 2 is needed");
+  static const char transpose[] =
+      "task t(x: T[..s] by order, order: i64 over s) ->\n"
+      "  y: T[..s], z: T[..permute(s, order)] {\n"
+      "  y[..i] = x[..i]\n  z[..i] = T(i64(0))\n}\n";
+  // numpy.transpose's shapes of (2, 3, 5) by (1, 2, 0), and of that again.
+  expect(&(hd_test_case_t){transpose,
+                           "f32[2, 3, 5]",
+                           {hd_test_ints("order", 3, (int64_t[]){1, 2, 0})}},
+         "f32[3, 5, 2] f32[5, 2, 3]");
+  expect(
+      &(hd_test_case_t){transpose, "f32[]", {hd_test_ints("order", 0, NULL)}},
+      "f32[] f32[]");
+  static const int64_t wrong[][3] = {{0, 1, 1}, {0, 1, 3}, {-1, 1, 2}};
+  for (size_t i = 0; i < 3; i++)
+    refuse(&(hd_test_case_t){transpose,
+                             "f32[2, 3, 5]",
+                             {hd_test_ints("order", 3, wrong[i])}},
+           HD_E1103, "attribute 'order' is no order of the axes of 'x'");
+}
+
+static void types_are_chosen(void **state) {
+  (void)state;
+  static const char product[] =
+      "task t(a: T[m, k], b: T[k, n]) -> c: R[m, n]\n"
+      "  where R = T or A, A = acc(T) {\n"
+      "  c[x, y] = R(sum(p: k) A(a[x, p]) * A(b[p, y]))\n}\n";
+  expect(&(hd_test_case_t){product, "i8[2, 3] i8[3, 5]", {0}}, "i8[2, 5]");
+  expect(&(hd_test_case_t){product,
+                           "i8[2, 3] i8[3, 5]",
+                           {hd_test_type_of("R", HD_I32)}},
+         "i32[2, 5]");
+  refuse(&(hd_test_case_t){product,
+                           "i8[2, 3] i8[3, 5]",
+                           {hd_test_type_of("R", HD_I64)}},
+         HD_E1103, "type R of task 't' is i8 or i32, not i64");
+}
+
 static void packs_come_from_attributes(void **state) {
   (void)state;
   static const int64_t shape[] = {4, 1, 3}, sizes[] = {5, 0};
@@ -349,6 +402,8 @@ HD_UNIT_TESTS(cmocka_unit_test(types_are_bound),
               cmocka_unit_test(ranks_of_packs_are_found),
               cmocka_unit_test(attributes_are_bound),
               cmocka_unit_test(attributes_have_their_types),
+              cmocka_unit_test(axes_lie_as_attributes_say),
+              cmocka_unit_test(types_are_chosen),
               cmocka_unit_test(packs_come_from_attributes),
               cmocka_unit_test(data_sizes_are_at_their_bounds),
               cmocka_unit_test(locals_and_terms_are_known))

@@ -102,6 +102,8 @@ static void every_row_reads_back(void **state) {
              "monoid m(v: T)(u) from (1) = (v * u)\n"
              "  y[..i] = x[..i] + z[..i]\n"
              "  w[..i] = T(m(p: 3) T(p)) + x[..(i / k)] else 0");
+  check_body("(x: T[..s] by o, o: i64 over s) -> y: T[..permute(s, o)]",
+             "y[..i] = x[..min(permute(i, o), s - 1)]");
   check_body("(x: f32[n]) -> y: i32[n]", "y[i] = bitcast(i32, x[i]) + 1");
   check_body("(x: T[n]) -> y: T[n]", "y[i] = min(x[i], largest(T))");
   check_body("(x: T[n]) -> y: T[n]", "y[i] = max(x[i], smallest(T))");
@@ -223,6 +225,7 @@ static double evaluate(evaluator_t *e, const hd_term_t *term) {
   case HD_TERM_LIMIT:
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:
+  case HD_TERM_PERMUTE:
   case HD_TERM_ATTRIBUTE:
   case HD_TERM_BOUND:
   case HD_TERM_SELECT:

@@ -31,7 +31,7 @@ static const char text[] =
     "  v: f32[4, 8] = relu(u) as \"act\"\n"
     "  s: f32[4, 8] = softmax(v) { s = 1 } as \"soft\"\n"
     "  e: f32[4, 8] = exp(s) as \"exp\"\n"
-    "  y: f32[4, 4] = matmul_nt(e, v) as \"mix\"\n"
+    "  y: f32[4, 4] = matmul(e, v) { tb = true } as \"mix\"\n"
     "  c: f32[1, 3, 4, 4] = conv(image, k) { strides = [1, 1], pads = [0, 0], "
     "dilations = [1, 1], sizes = [4, 4] } as \"conv\"\n"
     "  d: f32[1, 3, 4, 4] = mul(c, scale) as \"scale\"\n"
@@ -48,15 +48,15 @@ typedef struct fault {
 
 static const fault_t faults[] = {
     {HD_STEP_REWRITE, "neg_of_neg at 'plus'", "neg", "act"},
-    {HD_STEP_REWRITE, "scale_of_conv at 'scale'", "abs", "act2"},
-    {HD_STEP_PRECISION, "f16 for matmul 'dense'", "matmul_nt", NULL},
-    {HD_STEP_PRECISION, "f16 for matmul_nt 'mix'", "swapped", NULL},
+    {HD_STEP_REWRITE, "factor_of_conv_each_times at 'scale'", "abs", "act2"},
+    {HD_STEP_PRECISION, "f16 for matmul 'dense'", "turned", NULL},
+    {HD_STEP_PRECISION, "f16 for matmul 'mix'", "swapped", NULL},
     {HD_STEP_FUSION, "of add 'bias' into matmul 'dense'", "sub", NULL},
     {HD_STEP_FUSION, "of relu 'act' into matmul 'dense'", "neg", NULL},
     {HD_STEP_FUSION, "of mul 'scale' into conv 'conv'", "add", NULL},
     {HD_STEP_FUSION, "of relu 'act2' into conv 'conv'", "abs", NULL},
     {HD_STEP_KERNEL, "of softmax 'soft'", "log_softmax", NULL},
-    {HD_STEP_KERNEL, "of matmul_nt 'mix'", "swapped", NULL},
+    {HD_STEP_KERNEL, "of matmul 'mix'", "swapped", NULL},
     {HD_STEP_KERNEL, "of conv 'conv'", "moved", NULL},
     {HD_STEP_PASS, "simplify on 'matmul", NULL, NULL},
     {HD_STEP_PASS, "cse on 'matmul", NULL, NULL},
@@ -100,14 +100,24 @@ static const hd_attribute_t *padded(hd_arena_t *arena,
   return copy;
 }
 
-// Another task on the same operands; the operands the other way round; windows
-// that begin elsewhere.
+// Another task on the same operands; the second one transposed; the operands
+// the other way round; windows that begin elsewhere.
 static const hd_node_t *spoil_node(fixture_t *f, const hd_node_t *node,
                                    const char *op) {
   hd_arena_t *arena = &f->module->arena;
   hd_node_t *copy = HD_ARENA_NEW(arena, hd_node_t);
   *copy = *node;
-  if (strcmp(op, "swapped") == 0) {
+  if (strcmp(op, "turned") == 0) {
+    const hd_attribute_t **attributes =
+        HD_ARENA_ARRAY(arena, const hd_attribute_t *, node->num_attributes + 1);
+    hd_attribute_t *turned = HD_ARENA_NEW(arena, hd_attribute_t);
+    *turned = (hd_attribute_t){
+        .name = "tb", .kind = HD_ATTRIBUTE_INT, .loc = node->loc, .u.i = 1};
+    for (uint32_t i = 0; i < node->num_attributes; i++)
+      attributes[i] = node->attributes[i];
+    attributes[copy->num_attributes++] = turned;
+    copy->attributes = attributes;
+  } else if (strcmp(op, "swapped") == 0) {
     const hd_value_t **inputs = HD_ARENA_ARRAY(arena, const hd_value_t *, 2);
     inputs[0] = node->inputs[1];
     inputs[1] = node->inputs[0];

@@ -116,6 +116,7 @@ static bool picks(const hd_term_t *term) {
   case HD_TERM_SIZE:
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:
+  case HD_TERM_PERMUTE:
   case HD_TERM_INDEX:
   case HD_TERM_BITCAST:
   case HD_TERM_SCAN:

@@ -153,6 +153,12 @@ static bool number_of(const hd_task_binding_t *b, const hd_term_t *term,
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:
     return pack_size(b, term->u.pack, axis, &out->i);
+  case HD_TERM_PERMUTE: {
+    hd_number_t from;
+    return number_of(b, term->operands[1], axis, &from) && from.i >= 0 &&
+           from.i < hd_binding_rank(b, term->pack) &&
+           number_of(b, term->operands[0], (unsigned)from.i, out);
+  }
   case HD_TERM_ATTRIBUTE:
     *out = hd_binding_attribute(b, term->u.value, axis);
     return true;
@@ -209,18 +215,34 @@ bool hd_binding_extents(const hd_task_binding_t *binding, hd_arena_t *arena,
   return true;
 }
 
+unsigned hd_binding_place(const hd_task_binding_t *binding,
+                          const hd_task_value_t *value, unsigned rank,
+                          unsigned axis) {
+  if (!value->by)
+    return axis;
+  const hd_bound_attribute_t *order =
+      &binding->attributes[hd_task_input_at(binding->task, value->by)];
+  if (!value->by->pack)
+    return order->ints[0] && axis + 2 >= rank ? 2 * rank - 3 - axis : axis;
+  int64_t place = axis < order->rank ? order->ints[axis] : -1;
+  return place >= 0 && place < rank ? (unsigned)place : axis;
+}
+
 hd_tensor_type_t hd_binding_tensor(const hd_task_binding_t *binding,
                                    const hd_task_value_t *value) {
   hd_tensor_type_t type = {hd_binding_type(binding, value->type), 0, {0}};
+  int64_t shape[HD_MAX_RANK];
   for (uint32_t i = 0; i < value->rank; i++) {
     const hd_term_t *axis = value->shape[i];
     unsigned rank = axis->pack ? hd_binding_rank(binding, axis->pack) : 1;
     for (unsigned n = 0; n < rank; n++, type.rank++) {
       bool known = type.rank < HD_MAX_RANK &&
-                   hd_binding_extent(binding, axis, n, &type.shape[type.rank]);
+                   hd_binding_extent(binding, axis, n, &shape[type.rank]);
       assert(known && "asked when it was bound");
       (void)known;
     }
   }
+  for (unsigned axis = 0; axis < type.rank; axis++)
+    type.shape[hd_binding_place(binding, value, type.rank, axis)] = shape[axis];
   return type;
 }

@@ -217,11 +217,34 @@ static bool set_size(hd_binder_t *b, const char *name, int64_t value,
          hd_bind_fault(b, "size '%s' is %lld", name, (long long)value);
 }
 
+// An order that is given names each axis once.
+static bool check_order(hd_binder_t *b, size_t input) {
+  const hd_task_value_t *value = b->task->inputs.data[input];
+  unsigned rank = b->inputs[input].rank;
+  uint64_t seen = 0;
+  if (!value->by || !value->by->pack)
+    return true;
+  const hd_bound_attribute_t *order =
+      &b->values[hd_task_input_at(b->task, value->by)];
+  for (unsigned i = 0; i < order->rank; i++)
+    if (order->ints[i] >= 0 && order->ints[i] < rank)
+      seen |= UINT64_C(1) << order->ints[i];
+  return (order->rank == rank && seen == (UINT64_C(1) << rank) - 1) ||
+         hd_bind_fault(b, "attribute '%s' is no order of the axes of '%s'",
+                       value->by->name, value->name);
+}
+
+static int64_t found_size(const hd_binder_t *b, size_t input, unsigned axis) {
+  const hd_tensor_type_t *type = &b->inputs[input];
+  return type->shape[hd_binding_place(b->binding, b->task->inputs.data[input],
+                                      type->rank, axis)];
+}
+
 // An axis of an input: binds what is new, and is the same where it is not.
 static bool bind_axis(hd_binder_t *b, size_t input, unsigned axis,
                       const hd_term_t *term, unsigned part) {
   const hd_task_value_t *value = b->task->inputs.data[input];
-  int64_t found = b->inputs[input].shape[axis], needed;
+  int64_t found = found_size(b, input, axis), needed;
   if (term->kind == HD_TERM_SIZE) {
     int64_t *size = &b->sizes[hd_task_size_at(b->task, term->u.size)];
     if (*size == HD_UNBOUND_SIZE)
@@ -239,8 +262,9 @@ static bool bind_axis(hd_binder_t *b, size_t input, unsigned axis,
 
 static bool bind_shape(hd_binder_t *b, size_t input) {
   const hd_task_value_t *value = b->task->inputs.data[input];
-  const hd_tensor_type_t *type = &b->inputs[input];
   unsigned axis = 0;
+  if (!check_order(b, input))
+    return false;
   for (uint32_t i = 0; i < value->rank; i++) {
     const hd_term_t *term = value->shape[i];
     unsigned rank = term->pack ? hd_binding_rank(b->binding, term->pack) : 1;
@@ -249,7 +273,8 @@ static bool bind_shape(hd_binder_t *b, size_t input) {
                              : NULL;
     if (pack && !pack->values) {
       int64_t *values = HD_ARENA_ARRAY(b->arena, int64_t, rank + 1);
-      memcpy(values, type->shape + axis, rank * sizeof *values);
+      for (unsigned n = 0; n < rank; n++)
+        values[n] = found_size(b, input, axis + n);
       pack->values = values;
     }
     for (unsigned n = 0; n < rank; n++, axis++)

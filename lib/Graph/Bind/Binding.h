@@ -96,6 +96,11 @@ unsigned hd_binding_rank(const hd_task_binding_t *binding,
 // The type of any tensor of the task, local ones too.
 hd_tensor_type_t hd_binding_tensor(const hd_task_binding_t *binding,
                                    const hd_task_value_t *value);
+// The axis of a tensor, of that rank, at which an axis of its shape lies, where
+// an attribute orders them (hd_task_value_t.by).
+unsigned hd_binding_place(const hd_task_binding_t *binding,
+                          const hd_task_value_t *value, unsigned rank,
+                          unsigned axis);
 // What a term over sizes, packs, attributes and constants is worth on an axis
 // of its pack (0 where it has none). False where it overflows or divides by
 // zero, or does not depend on those alone.

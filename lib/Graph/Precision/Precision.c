@@ -6,10 +6,10 @@
 //
 //   c = matmul(a, b)            a_f16 = cast(a) { U = f16 }
 //   d = add(c, bias)            b_f16 = cast(b) { U = f16 }
-//   e = transpose_10(d)         c = matmul(a_f16, b_f16) { R = f32 }
+//   e = transpose(d) { ... }    c = matmul(a_f16, b_f16) { R = f32 }
 //   f = matmul(e, w)            d = add(c, bias)                // f32
 //                               d_f16 = cast(d) { U = f16 }
-//                               e_f16 = transpose_10(d_f16)
+//                               e_f16 = transpose(d_f16) { ... }
 //                               f = matmul(e_f16, w_f16) { R = f32 }
 //
 // What a task computes says how it is treated (Graph/Arithmetic.h). Products

@@ -218,7 +218,13 @@ hd_ref_node_t **hd_ref_build_indices(hd_ref_t *r, const hd_task_value_t *value,
       nodes[(*rank)++] = node;
     }
   }
-  return nodes;
+  if (!value->by)
+    return nodes;
+  hd_ref_node_t **placed =
+      HD_ARENA_ARRAY(r->arena, hd_ref_node_t *, HD_MAX_RANK);
+  for (unsigned i = 0; i < *rank; i++)
+    placed[hd_binding_place(r->binding, value, *rank, i)] = nodes[i];
+  return placed;
 }
 
 static hd_ref_node_t *build_load(hd_ref_t *r, const hd_term_t *term,
@@ -457,6 +463,9 @@ hd_ref_node_t *hd_ref_build(hd_ref_t *r, const hd_term_t *term, unsigned axis) {
   case HD_TERM_ATTRIBUTE:
     return make_constant(r, type,
                          hd_binding_attribute(r->binding, term->u.value, axis));
+  case HD_TERM_PERMUTE:
+    hd_binding_extent(r->binding, term->operands[1], axis, &number.i);
+    return hd_ref_build(r, term->operands[0], (unsigned)number.i);
   case HD_TERM_INDEX:
     return build_index(r, term->u.index, axis);
   case HD_TERM_BOUND:

@@ -188,6 +188,7 @@ static bool run_node(hd_ref_t *r, hd_ref_node_t *node, const uint8_t *mask) {
   case HD_TERM_SIZE:
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:
+  case HD_TERM_PERMUTE:
   case HD_TERM_ATTRIBUTE: // Constants by now.
   case HD_TERM_COUNT:
     break;

@@ -185,7 +185,9 @@ static uint32_t where_it_was_none(hd_comparison_t *c,
     return overflow;
   if (isfinite(l) ? false : hd_float_round(c->type, exact) == r)
     return overflow;
-  return may_overflow(c, value, i) ? HD_FREEDOM_BIT(ORDER) : HD_NO_FREEDOM;
+  if (may_overflow(c, value, i))
+    return HD_FREEDOM_BIT(ORDER);
+  return isnan(l) ? HD_FREEDOM_BIT(NAN) : HD_NO_FREEDOM;
 }
 
 // r is an infinity or NaN, l a number.

@@ -89,11 +89,24 @@ static bool is_of_operands(const hd_instance_t *n, const hd_size_t *size,
   return false;
 }
 
+// Whether an order of axes is an attribute of a node: only from three on does
+// it matter which of two comes first.
+static bool has_order(const hd_rewrite_t *rule) {
+  for (size_t i = 0; i < rule->left.size; i++) {
+    const hd_task_t *task = rule->left.data[i]->task;
+    for (size_t k = 0; task && k < task->inputs.size; k++)
+      if (task->inputs.data[k]->by && task->inputs.data[k]->by->pack)
+        return true;
+  }
+  return false;
+}
+
 static void draw_packs(hd_instance_t *n, const hd_task_t *s) {
+  int64_t most = has_order(n->rule) ? 8 : 5; // 3 axes; 2.
   for (size_t i = 0; i < s->packs.size; i++) {
     const hd_pack_t *pack = s->packs.data[i];
     if (pack->name && !pack->like)
-      n->packs[i].rank = (unsigned)(pick(n, 5) + 2) / 3; // 0, 1 and 2 axes.
+      n->packs[i].rank = (unsigned)(pick(n, most) + 2) / 3;
   }
   for (size_t i = 0; i < s->packs.size; i++) {
     const hd_pack_t *pack = s->packs.data[i];
@@ -134,6 +147,15 @@ static int64_t draw_int(hd_instance_t *n, bool is_bool) {
   }
 }
 
+// 0 .. count - 1 in some order.
+static void draw_order(hd_instance_t *n, int64_t *ints, unsigned count) {
+  for (unsigned a = 0; a < count; a++) {
+    int64_t at = pick(n, a + 1);
+    ints[a] = ints[at];
+    ints[at] = a;
+  }
+}
+
 static void draw_attribute(hd_instance_t *n, const hd_task_binding_t *b,
                            size_t i) {
   const hd_task_value_t *value = b->task->inputs.data[i];
@@ -147,6 +169,8 @@ static void draw_attribute(hd_instance_t *n, const hd_task_binding_t *b,
     if (is_float(type))
       floats[a] = hd_float_round(type, floats[a]);
   }
+  if (value->pack && has_order(n->rule) && pick(n, 4))
+    draw_order(n, ints, rank);
   n->attributes[i] = (hd_bound_attribute_t){rank, is_float(type) ? NULL : ints,
                                             is_float(type) ? floats : NULL};
 }

@@ -87,6 +87,26 @@ hd_scalar_t hd_scalar_accumulator(hd_scalar_t scalar) {
   return hd_type_is_signed(type) ? HD_I32 : HD_U32;
 }
 
+const char *hd_task_order_fault(const hd_task_value_t *value) {
+  const hd_task_value_t *by = value->by;
+  uint32_t rank = value->rank;
+  if (!by)
+    return NULL;
+  if (by->kind != HD_VALUE_ATTRIBUTE || by->type.var)
+    return "is no attribute that says an order";
+  if (!by->pack && by->type.scalar == HD_BOOL)
+    return rank >= 2 && !value->shape[rank - 1]->pack &&
+                   !value->shape[rank - 2]->pack
+               ? NULL
+               : "is a bool, for a tensor whose last two axes are no pack";
+  if (!by->pack || by->type.scalar != HD_I64)
+    return "is neither a bool nor an i64 over a pack";
+  return rank == 1 && value->shape[0]->kind == HD_TERM_PACK &&
+                 hd_pack_root(value->shape[0]->u.pack) == hd_pack_root(by->pack)
+             ? NULL
+             : "is over another pack than the one that is the shape";
+}
+
 bool hd_task_type_is_free(hd_task_type_t type) {
   return type.var && !type.var->accumulates && !type.var->either[0];
 }

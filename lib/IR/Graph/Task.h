@@ -101,7 +101,12 @@ typedef struct hd_task_value {
   uint32_t rank;                 // Of entries in shape; a pack counts once.
   const hd_term_t *const *shape; // Sizes and packs.
   const hd_pack_t *pack;         // ATTRIBUTE over a pack, else NULL.
-  const hd_term_t *initial;      // ATTRIBUTE: its default, or NULL.
+  // Of an input, whose axes may lie in another order than the shape has them:
+  // the attribute that says it. A bool: the last two have changed places. One
+  // over the pack that is the shape: axis n of the shape is the tensor's axis
+  // by[n]. NULL: they lie as in the shape.
+  const struct hd_task_value *by;
+  const hd_term_t *initial; // ATTRIBUTE: its default, or NULL.
 } hd_task_value_t;
 
 typedef struct hd_variable {
@@ -222,6 +227,8 @@ hd_expr_kind_t hd_monoid_operator(hd_builtin_monoid_t monoid);
 const char *hd_monoid_name(hd_builtin_monoid_t monoid);
 const char *hd_limit_name(hd_limit_t limit); // "largest"
 
+// What is wrong with the order of a value's axes; NULL: nothing.
+const char *hd_task_order_fault(const hd_task_value_t *value);
 // Whether a type is one that operands or attributes bind: a variable that
 // follows from no other.
 bool hd_task_type_is_free(hd_task_type_t type);

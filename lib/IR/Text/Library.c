@@ -131,49 +131,8 @@ const char *hd_library_name(hd_context_t *context, size_t index) {
   return name_at(get_shelf(context, FUNCTIONS), index);
 }
 
-// Of a rank the permutations are many, and a task's indices are names: so these
-// tasks are written when they are named.
-//   task transpose_102(x: T[a0, a1, a2]) -> y: T[a1, a0, a2] where T in any {
-//     y[j1, j0, j2] = x[j0, j1, j2]
-//   }
-static void write_transpose(shelf_t *shelf, const char *name) {
-  static const char prefix[] = "transpose_", digits[] = "0123456789abcdef";
-  size_t rank = strlen(name) - (sizeof prefix - 1);
-  unsigned axes[16], seen = 0;
-  for (size_t i = 0; i < shelf->entries.size; i++)
-    if (strcmp(shelf->entries.data[i].name, name) == 0)
-      return;
-  for (size_t i = 0; i < rank; i++) {
-    const char *digit = strchr(digits, name[sizeof prefix - 1 + i]);
-    if (!digit || (axes[i] = (unsigned)(digit - digits)) >= rank ||
-        seen >> axes[i] & 1)
-      return;
-    seen |= 1u << axes[i];
-  }
-  hd_arena_t *arena = &shelf->module->arena;
-  const char *lists[4] = {"", "", "", ""}; // Of x, of y; of each the indices.
-  for (unsigned i = 0; i < rank; i++) {
-    const char *comma = i ? ", " : "";
-    lists[0] = hd_arena_printf(arena, "%s%sa%u", lists[0], comma, i);
-    lists[1] = hd_arena_printf(arena, "%s%sa%u", lists[1], comma, axes[i]);
-    lists[2] = hd_arena_printf(arena, "%s%sj%u", lists[2], comma, i);
-    lists[3] = hd_arena_printf(arena, "%s%sj%u", lists[3], comma, axes[i]);
-  }
-  entry_t entry = {.name = hd_arena_strndup(arena, name, strlen(name)),
-                   .file = "transpose",
-                   .first_line = 1};
-  entry.text = hd_arena_printf(
-      arena,
-      "task %s(x: T[%s]) -> y: T[%s] where T in any {\n  y[%s] = x[%s]\n}\n",
-      name, lists[0], lists[1], lists[3], lists[2]);
-  entry.size = strlen(entry.text);
-  hd_vec_push(arena, &shelf->entries, entry);
-}
-
 const hd_task_t *hd_library_task(hd_context_t *context, const char *name) {
   shelf_t *shelf = get_shelf(context, TASKS);
-  if (strncmp(name, "transpose_", 10) == 0 && strlen(name) <= 26)
-    write_transpose(shelf, name);
   const hd_module_t *module = load(shelf, name);
   return module ? hd_module_find_task(module, name) : NULL;
 }

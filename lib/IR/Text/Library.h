@@ -23,8 +23,7 @@ bool hd_library_owns(const hd_context_t *context, const hd_func_t *func);
 const char *hd_library_name(hd_context_t *context, size_t index);
 
 // A task of the operator library; it lives as long as the context. NULL where
-// there is none, or after errors (reported). Any transpose_P is one, where P is
-// a permutation of the axes, a hexadecimal digit for each: transpose_0213.
+// there is none, or after errors (reported).
 const hd_task_t *hd_library_task(hd_context_t *context, const char *name);
 // The module of all rewrites of graphs, in order of the files; NULL after
 // errors (reported).

@@ -348,6 +348,7 @@ bool hd_parse_rewrite(hd_parser_t *p, hd_rewrite_t *rewrite) {
   rewrite->signature = signature;
   rule_parser_t r = {.t = {.p = p, .task = signature, .allows_const = true},
                      .rewrite = rewrite};
-  return parse_parameters(&r) && parse_sides(&r) &&
+  return parse_parameters(&r) && hd_settle_task_orders(&r.t) &&
+         parse_sides(&r) && hd_settle_task_orders(&r.t) &&
          hd_settle_task_defaults(&r.t);
 }

@@ -191,6 +191,27 @@ static bool parse_shape(hd_task_parser_t *t, hd_task_value_t *value) {
   return hd_expect(t->p, "]");
 }
 
+// by name: how the tensor's axes lie.
+static bool parse_order(hd_task_parser_t *t, hd_task_value_t *value) {
+  if (!hd_accept(t->p, "by"))
+    return true;
+  hd_task_order_t order = {.value = value};
+  order.name = hd_expect_name(t->p, &order.loc);
+  hd_vec_push(t->p->arena, &t->orders, order);
+  return order.name != NULL;
+}
+
+bool hd_settle_task_orders(hd_task_parser_t *t) {
+  for (size_t i = 0; i < t->orders.size; i++) {
+    const hd_task_order_t *order = &t->orders.data[i];
+    order->value->by = hd_task_find_value(t->task, order->name);
+    if (!order->value->by)
+      return hd_error(t->p->diags, order->loc, HD_E0201, order->name, "");
+  }
+  t->orders.size = 0;
+  return true;
+}
+
 // A pack that is known; or a new one, whose sizes are the attribute's values.
 static bool parse_over(hd_task_parser_t *t, hd_task_value_t *value) {
   const hd_token_t *token = hd_peek(t->p);
@@ -223,7 +244,7 @@ bool hd_parse_task_input(hd_task_parser_t *t) {
   if (!hd_parse_task_type(t, &value->type))
     return false;
   if (hd_accept(t->p, "[")) {
-    if (!parse_shape(t, value))
+    if (!parse_shape(t, value) || !parse_order(t, value))
       return false;
   } else {
     value->kind = HD_VALUE_ATTRIBUTE;
@@ -247,7 +268,7 @@ const hd_task_value_t *hd_parse_task_result(hd_task_parser_t *t,
   value->name = name;
   value->loc = loc;
   if (!hd_parse_task_type(t, &value->type) || !hd_expect(t->p, "[") ||
-      !parse_shape(t, value))
+      !parse_shape(t, value) || !parse_order(t, value))
     return NULL;
   if (binds)
     hd_vec_push(t->p->arena, &t->task->inputs, value);
@@ -368,7 +389,8 @@ static bool parse_signature(hd_task_parser_t *t) {
     if (!hd_accept(t->p, ","))
       break;
   }
-  if (!hd_expect(t->p, ")") || !hd_expect(t->p, "->"))
+  if (!hd_expect(t->p, ")") || !hd_settle_task_orders(t) ||
+      !hd_expect(t->p, "->"))
     return false;
   do {
     if (!parse_output(t))
@@ -379,7 +401,7 @@ static bool parse_signature(hd_task_parser_t *t) {
       if (!hd_parse_task_condition(t))
         return false;
     } while (hd_accept(t->p, ","));
-  return hd_settle_task_defaults(t);
+  return hd_settle_task_orders(t) && hd_settle_task_defaults(t);
 }
 
 bool hd_parse_task(hd_parser_t *p) {

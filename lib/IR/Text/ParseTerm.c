@@ -172,6 +172,8 @@ static const hd_term_t *parse_function(hd_task_parser_t *t, const char *name,
     term->u.pack = term->pack = broadcast_of(t, args, count);
     return term;
   }
+  if (strcmp(name, "permute") == 0)
+    return hd_term_permute(t, args, count, loc);
   hd_task_function_t function = HD_TASK_ABS;
   while (function < HD_TASK_FUNCTION_COUNT &&
          strcmp(hd_task_function_info(function)->name, name) != 0)

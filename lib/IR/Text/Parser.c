@@ -9,6 +9,7 @@
 #include "IR/Graph/RewriteRule.h"
 #include "IR/Keywords.h"
 #include "IR/Template.h"
+#include "IR/Text/Alternatives.h"
 #include "IR/Text/Library.h"
 #include "IR/Text/ParserState.h"
 #include "IR/Verify/Verifier.h"
@@ -126,7 +127,9 @@ typedef struct pending {
   hd_func_t *func; // One of three.
   hd_graph_t *graph;
   hd_rewrite_t *rewrite;
-  size_t at; // The body's first token, '{'; of others '('.
+  const hd_token_t *tokens; // Of an alternative of a rewrite; NULL: the text's.
+  size_t at;                // The body's first token, '{'; of others '('.
+  bool follows; // It is a further alternative of the rewrite before.
 } pending_t;
 
 static bool is_new(hd_parser_t *p, const char *name, hd_loc_t loc) {
@@ -212,14 +215,31 @@ static bool parse_graph(hd_parser_t *p, pendings_t *pendings) {
 
 // Its tasks may come later.
 static bool parse_rewrite(hd_parser_t *p, pendings_t *pendings) {
-  hd_rewrite_t *rewrite = HD_ARENA_NEW(p->arena, hd_rewrite_t);
-  rewrite->name = hd_expect_name(p, &rewrite->loc);
-  if (!rewrite->name || !is_new(p, rewrite->name, rewrite->loc))
+  hd_loc_t loc;
+  hd_alternatives_t alternatives;
+  const char *name = hd_expect_name(p, &loc);
+  if (!name || !hd_alternatives_read(p, &alternatives))
     return false;
-  hd_item_t item = {.kind = HD_ITEM_REWRITE, .u.rewrite = rewrite};
-  hd_vec_push(p->arena, &p->module->items, item);
-  pending_t pending = {.rewrite = rewrite, .at = p->at};
-  hd_vec_push(p->arena, pendings, pending);
+  for (unsigned way = 0; way < alternatives.count; way++) {
+    hd_rewrite_t *rewrite = HD_ARENA_NEW(p->arena, hd_rewrite_t);
+    rewrite->name = hd_alternatives_name(p, &alternatives, way, name);
+    rewrite->loc = loc;
+    if (!is_new(p, rewrite->name, loc))
+      return false;
+    hd_item_t item = {.kind = HD_ITEM_REWRITE, .u.rewrite = rewrite};
+    hd_vec_push(p->arena, &p->module->items, item);
+    pending_t pending = {.rewrite = rewrite, .at = p->at};
+    if (alternatives.num_choices) {
+      pending.tokens = hd_alternatives_choose(p, &alternatives, way);
+      pending.at = 0;
+      pending.follows = way > 0;
+    }
+    hd_vec_push(p->arena, pendings, pending);
+  }
+  if (alternatives.limit > p->at) {
+    p->at = alternatives.limit;
+    return true;
+  }
   while (!hd_at(p, "{") && hd_peek(p)->kind != HD_TOKEN_END &&
          !(hd_at_item(p) && hd_peek(p)->first_on_line))
     p->at++;
@@ -286,6 +306,16 @@ static bool parse_item(hd_parser_t *p, pendings_t *pendings) {
                         "'rewrite' or 'template'");
 }
 
+// Other tokens than the text has are read by another parser.
+static bool parse_chosen(const hd_parser_t *p, const pending_t *pending) {
+  hd_parser_t reader = *p;
+  reader.tokens = pending->tokens;
+  reader.at = 0;
+  reader.depth = 0;
+  reader.gave_up = false;
+  return hd_parse_rewrite(&reader, pending->rewrite);
+}
+
 static void parse_pending(hd_parser_t *p, const pending_t *pending) {
   p->at = pending->at;
   p->depth = 0;
@@ -334,8 +364,14 @@ static void parse_module(hd_parser_t *p) {
     }
   }
   hd_parse_unasked(p, first);
-  for (size_t i = 0; i < pendings.size && !hd_diagnostics_full(p->diags); i++)
-    parse_pending(p, &pendings.data[i]);
+  bool ok = true; // What is wrong in one alternative is not said of all.
+  for (size_t i = 0; i < pendings.size && !hd_diagnostics_full(p->diags); i++) {
+    const pending_t *pending = &pendings.data[i];
+    if (!pending->tokens)
+      parse_pending(p, pending);
+    else if (ok || !pending->follows)
+      ok = parse_chosen(p, pending);
+  }
   p->failed = NULL;
 }
 

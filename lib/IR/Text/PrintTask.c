@@ -174,6 +174,7 @@ static int precedence_of(const hd_term_t *term) {
   case HD_TERM_SIZE:
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:
+  case HD_TERM_PERMUTE:
   case HD_TERM_INDEX:
   case HD_TERM_ATTRIBUTE:
   case HD_TERM_BOUND:
@@ -213,6 +214,11 @@ static void print_bare(hd_buffer_t *out, const hd_term_t *term, bool asked) {
     hd_buffer_puts(out, ")");
     break;
   }
+  case HD_TERM_PERMUTE:
+    hd_buffer_puts(out, "permute(");
+    print_axes(out, operands, count, false);
+    hd_buffer_puts(out, ")");
+    break;
   case HD_TERM_INDEX:
     hd_buffer_puts(out, term->u.index->name);
     break;
@@ -320,6 +326,8 @@ void hd_print_task_type(hd_buffer_t *out, const hd_task_t *task,
   hd_buffer_puts(out, hd_task_type_name(value->type));
   if (value->kind != HD_VALUE_ATTRIBUTE) {
     print_shape(out, task, value);
+    if (value->by)
+      hd_buffer_printf(out, " by %s", value->by->name);
     return;
   }
   if (value->pack)

@@ -8,13 +8,21 @@
 #include "IR/Graph/Task.h"
 #include "IR/Text/ParserState.h"
 
+// by name, behind a shape.
+typedef struct hd_task_order {
+  hd_task_value_t *value;
+  const char *name;
+  hd_loc_t loc;
+} hd_task_order_t;
+
 typedef struct hd_task_parser {
   hd_parser_t *p;
   hd_task_t *task;
   HD_VEC(const hd_index_t *) indices;      // In scope, innermost last.
   HD_VEC(const hd_variable_t *) variables; // Of the monoid being read.
   HD_VEC(hd_task_value_t *) defaults;      // Attributes that have one.
-  bool allows_const; // Before the type of an input: of a rewrite.
+  HD_VEC(hd_task_order_t) orders; // Whose attributes are not looked up yet.
+  bool allows_const;              // Before the type of an input: of a rewrite.
 } hd_task_parser_t;
 
 // NULL or false: an error was reported.
@@ -42,6 +50,8 @@ const hd_task_value_t *hd_parse_task_result(hd_task_parser_t *t,
                                             bool binds);
 // One of those after 'where'.
 bool hd_parse_task_condition(hd_task_parser_t *t);
+// Finds the attributes that orders of axes name, when all have been read.
+bool hd_settle_task_orders(hd_task_parser_t *t);
 // Defaults get their types, when it is known what variables may be.
 bool hd_settle_task_defaults(hd_task_parser_t *t);
 
@@ -62,6 +72,10 @@ const hd_term_t *hd_term_binary(hd_task_parser_t *t, hd_expr_kind_t op,
 // Brings two operands to one type.
 bool hd_term_unify(hd_task_parser_t *t, const hd_term_t **a,
                    const hd_term_t **b, hd_loc_t loc);
+// permute(a, order)
+const hd_term_t *hd_term_permute(hd_task_parser_t *t,
+                                 const hd_term_t *const *args, unsigned count,
+                                 hd_loc_t loc);
 // A bare number without a neighbour becomes an i64 or an f32.
 const hd_term_t *hd_term_settle(hd_task_parser_t *t, const hd_term_t *term);
 // A bare number gets a type; NULL, and reported, where it cannot have it.

@@ -92,6 +92,25 @@ const hd_term_t *hd_term_settle(hd_task_parser_t *t, const hd_term_t *term) {
 }
 
 // Two operands in one type.
+const hd_term_t *hd_term_permute(hd_task_parser_t *t,
+                                 const hd_term_t *const *args, unsigned count,
+                                 hd_loc_t loc) {
+  if (count != 2) {
+    hd_error(t->p->diags, loc, HD_E0206, "permute", 2, "arguments", (int)count);
+    return NULL;
+  }
+  const hd_term_t *operands[2];
+  for (unsigned i = 0; i < 2; i++)
+    if (!(operands[i] = hd_term_settle(t, args[i])))
+      return NULL;
+  if (!operands[0]->pack || operands[0]->pack != operands[1]->pack) {
+    hd_error(t->p->diags, loc, HD_E0213, "permute",
+             "a pack of values, and an order over it");
+    return NULL;
+  }
+  return hd_build_term(t, HD_TERM_PERMUTE, operands[0]->type, loc, operands, 2);
+}
+
 bool hd_term_unify(hd_task_parser_t *t, const hd_term_t **a,
                    const hd_term_t **b, hd_loc_t loc) {
   if (!*a || !*b)

@@ -74,6 +74,7 @@ static bool is_known_term(const rule_verifier_t *v, const hd_term_t *term) {
   case HD_TERM_SIZE:
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:
+  case HD_TERM_PERMUTE:
   case HD_TERM_ATTRIBUTE:
   case HD_TERM_OPERATOR:
   case HD_TERM_SELECT:
@@ -105,6 +106,10 @@ static void verify_term(rule_verifier_t *v, const hd_term_t *term) {
 }
 
 static void verify_shape(rule_verifier_t *v, const hd_task_value_t *value) {
+  const char *why = hd_task_order_fault(value);
+  if (why)
+    fault(v, value->loc, "'%s', the order of the axes of '%s', %s",
+          value->by->name, value->name, why);
   for (uint32_t i = 0; i < value->rank; i++)
     verify_term(v, value->shape[i]);
 }

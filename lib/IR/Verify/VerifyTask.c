@@ -64,6 +64,7 @@ static bool is_shape_term(const hd_term_t *term) {
   case HD_TERM_SIZE:
   case HD_TERM_PACK:
   case HD_TERM_BROADCAST:
+  case HD_TERM_PERMUTE:
   case HD_TERM_ATTRIBUTE:
   case HD_TERM_OPERATOR:
   case HD_TERM_SELECT:
@@ -291,6 +292,9 @@ static void verify_one(task_verifier_t *v, const hd_term_t *term) {
   case HD_TERM_BOUND:
     verify_leaf(v, term);
     break;
+  case HD_TERM_PERMUTE:
+    verify_extent(v, term->operands[1], "an order");
+    break;
   case HD_TERM_OPERATOR:
     verify_operator(v, term);
     break;
@@ -363,6 +367,12 @@ static void verify_value(task_verifier_t *v, const hd_task_value_t *value) {
     if (axis->kind == HD_TERM_SIZE && axis->u.size->bound)
       verify_extent(v, axis->u.size->bound, "a bound");
   }
+  const char *why = value->kind == HD_VALUE_INPUT ? hd_task_order_fault(value)
+                    : value->by ? "is for tensors that are read"
+                                : NULL;
+  if (why)
+    fault(v, value->loc, "'%s', the order of the axes of '%s', %s",
+          value->by->name, value->name, why);
   if (value->initial) {
     verify_term(v, value->initial);
     expect_type(v, value->initial, value->type);

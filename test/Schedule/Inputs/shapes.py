@@ -34,12 +34,12 @@ def case(number):
     text = """graph main(x: f16[{z}, {m}, {k}], w: f16[{w}], b: f16[{n}]) -> y {{
   xt: {t}[{z}, {m}, {k}] = cast(x) {{ U = {t} }}
   wt: {t}[{w}] = cast(w) {{ U = {t} }}
-  p: f32[{z}, {m}, {n}] = matmul{nt}(xt, wt)
+  p: f32[{z}, {m}, {n}] = matmul(xt, wt){nt}
   bw: f32[{n}] = cast(b) {{ U = f32 }}
   s: f32[{z}, {m}, {n}] = add(p, bw)
   y: f32[{z}, {m}, {n}] = relu(s)
 }}
-""".format(z=z, m=m, n=n, k=k, t=kind, nt="_nt" if rows else "",
+""".format(z=z, m=m, n=n, k=k, t=kind, nt=" { tb = true }" if rows else "",
            w=", ".join(map(str, w.shape)))
     (folder / "shape.hir").write_text(text)
     for name, value in {"x": x, "w": w, "b": b, "y": y.astype(numpy.float32)}.items():

@@ -8,11 +8,13 @@
 const hd_value_t *hd_lower_matmul(hd_lowering_t *l, const hd_value_t *a,
                                   const hd_value_t *b, bool transpose_a,
                                   bool transpose_b) {
-  static const char *const tasks[2][2] = {{"matmul", "matmul_nt"},
-                                          {"matmul_tn", "matmul_tt"}};
   const hd_value_t *inputs[] = {a, b};
-  return hd_lower_task(l, tasks[transpose_a][transpose_b], inputs, 2, NULL,
-                       NULL);
+  hd_attributes_t attributes = {0};
+  if (transpose_a)
+    hd_attributes_int(l, &attributes, "ta", 1);
+  if (transpose_b)
+    hd_attributes_int(l, &attributes, "tb", 1);
+  return hd_lower_task(l, "matmul", inputs, 2, &attributes, NULL);
 }
 
 // numpy's rule: a vector is a row at the left, a column at the right, and the

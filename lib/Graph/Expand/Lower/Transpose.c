@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Transpositions: brought to as few axes as possible, for which there is a task
-// of each permutation.
+// Transpositions, of as few axes as possible.
 #include "Graph/Expand/Lower/Lower.h"
-
-#include <string.h>
 
 // Axes that stay neighbours are one; those of one element are none.
 static const hd_value_t *transpose(hd_lowering_t *l, const hd_value_t *x,
@@ -35,13 +32,13 @@ static const hd_value_t *transpose(hd_lowering_t *l, const hd_value_t *x,
     }
     from[number[part[i]]] = hd_size_times(from[number[part[i]]], size);
   }
-  char name[32] = "transpose_";
-  size_t at = strlen(name);
+  int64_t places[HD_MAX_RANK];
   for (unsigned i = 0; i < parts; i++)
-    name[at++] = "0123456789abcdef"[number[i]];
+    places[i] = number[i];
+  hd_attributes_t attributes = {0};
+  hd_attributes_ints(l, &attributes, "order", places, parts);
   const hd_value_t *y = hd_lower_reshape(l, x, from, rank);
-  return hd_lower_task(l, hd_arena_strndup(hd_lower_arena(l), name, at), &y, 1,
-                       NULL, NULL);
+  return hd_lower_task(l, "transpose", &y, 1, &attributes, NULL);
 }
 
 const hd_value_t *hd_lower_transpose(hd_lowering_t *l, const hd_value_t *x,
