@@ -68,9 +68,12 @@ static bool add_branch(hd_parser_t *p, hd_alternatives_t *a, unsigned choice,
   }
   if (option < 0)
     return hd_error(p->diags, loc_of(p, at + 1), HD_E0201, label, "");
+  size_t after = behind(p, at + 2, "{", "}");
+  if (!after || after > a->limit) // Not within what is around it.
+    return hd_error(p->diags, loc_of(p, at + 2), HD_E0109);
   hd_branch_t branch = {.word = at,
                         .first = at + 3,
-                        .limit = behind(p, at + 2, "{", "}") - 1,
+                        .limit = after - 1,
                         .choice = choice,
                         .option = (unsigned)option};
   for (size_t i = branch.first; i < branch.limit; i++)
