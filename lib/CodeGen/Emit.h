@@ -61,7 +61,8 @@ typedef struct hd_binding {
   bool is_table;           // A constant of the module.
   LLVMValueRef written;    // Of registers under --sanitize: a byte an element;
                            // NULL where they have an initial value.
-  uint32_t number;         // hd_sim_site_t.declaration
+  LLVMValueRef exact; // Of those of i32: the elements without wrapping, i64.
+  uint32_t number;    // hd_sim_site_t.declaration
 } hd_binding_t;
 
 // Where `return` goes, of the kernel or of a fn that is being inlined.
@@ -142,6 +143,7 @@ typedef struct hd_emit {
   unsigned num_slots;
   LLVMValueRef slots;        // Of intrinsics, and copies of registers.
   LLVMValueRef check_values; // Of hd_sim_check().
+  hd_ptr_map_t exacts; // By the load of an i32: the value without wrapping.
   LLVMValueRef coro_handle;
   LLVMBasicBlockRef coro_suspend; // Where a suspension returns to the caller.
   LLVMBasicBlockRef stopped;      // Where a loop goes that was told to stop.
@@ -352,6 +354,9 @@ void hd_emit_store_to(hd_emit_t *e, const hd_expr_t *place, hd_type_t type,
                       LLVMValueRef value);
 LLVMValueRef hd_emit_load_else(hd_emit_t *e, const hd_expr_t *x);
 void hd_emit_declare(hd_emit_t *e, const hd_stmt_t *stmt);
+// Sets every element of an alloca.
+void hd_emit_fill(hd_emit_t *e, LLVMTypeRef type, LLVMValueRef slot,
+                  int64_t count, LLVMValueRef value);
 // A constant hd_sim_site_t.
 LLVMValueRef hd_emit_site(hd_emit_t *e, hd_loc_t loc, const char *name,
                           int access, const hd_binding_t *binding,
@@ -380,10 +385,20 @@ void hd_emit_check_written(hd_emit_t *e, const hd_access_t *a, int kind,
                            const hd_place_t *place, unsigned count,
                            LLVMValueRef condition);
 
-// EmitExact.c: the index without wrapping; NULL: it cannot wrap. Notes that a
-// value is i32 arithmetic.
-LLVMValueRef hd_emit_exact(hd_emit_t *e, LLVMValueRef index);
+// EmitExact.c: a value, of 32 or 64 bits, without wrapping; NULL: it cannot
+// wrap. Notes that a value is i32 arithmetic.
+LLVMValueRef hd_emit_exact(hd_emit_t *e, LLVMValueRef value);
 void hd_emit_mark_wrapping(hd_emit_t *e, LLVMValueRef value);
+// Registers of i32 keep what their elements would be: makes room for that, each
+// element being initial (NULL: nothing yet); notes that a value was loaded or
+// stored, or that several elements were written by other means.
+void hd_emit_begin_exact(hd_emit_t *e, hd_binding_t *binding, int64_t count,
+                         LLVMValueRef initial);
+void hd_emit_load_exact(hd_emit_t *e, const hd_place_t *place,
+                        LLVMValueRef value);
+void hd_emit_store_exact(hd_emit_t *e, const hd_place_t *place,
+                         LLVMValueRef value);
+void hd_emit_renew_exact(hd_emit_t *e, const hd_place_t *place, unsigned count);
 
 // EmitRegisters.c: the registers of PTX that a value takes.
 enum { HD_EMIT_MAX_REGISTERS = 160 };

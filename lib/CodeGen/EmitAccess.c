@@ -275,6 +275,8 @@ static LLVMValueRef load_from(hd_emit_t *e, const hd_access_t *a,
   }
   LLVMTypeRef type = hd_emit_type(e, a->type);
   LLVMValueRef value = LLVMBuildLoad2(B, type, hd_emit_displaced(e, place), "");
+  if (place->binding->exact && a->type.lanes == 1)
+    hd_emit_load_exact(e, place, value);
   return finish_load(e, value, a, place);
 }
 
@@ -350,6 +352,10 @@ static void store_to(hd_emit_t *e, const hd_access_t *a,
   LLVMSetAlignment(store, alignment(e, a));
   if (place->binding->written)
     hd_emit_mark_written(e, place, a->type.lanes);
+  if (place->binding->exact && a->type.lanes == 1)
+    hd_emit_store_exact(e, place, value);
+  else if (place->binding->exact)
+    hd_emit_renew_exact(e, place, a->type.lanes);
 }
 
 static void store(hd_emit_t *e, const hd_access_t *a, LLVMValueRef value) {

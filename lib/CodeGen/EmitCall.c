@@ -25,6 +25,7 @@ static void bind_tensor(hd_emit_t *e, const hd_var_t *param,
   binding->is_table = source.is_table;
   binding->number = source.number;
   binding->written = source.written;
+  binding->exact = source.exact;
 }
 
 // All values come before the first binding: an argument may hold a call of the

@@ -30,10 +30,10 @@ static void declare_shared(hd_emit_t *e, const hd_stmt_t *stmt) {
       e->kernel->num_params + e->num_declarations++;
 }
 
-// Every element to the initial value: by stores of constants' indices, for SROA
+// By stores of constants' indices, for SROA
 // to see through, or by a loop where the tensor is large.
-static void fill(hd_emit_t *e, LLVMTypeRef type, LLVMValueRef slot,
-                 int64_t count, LLVMValueRef value) {
+void hd_emit_fill(hd_emit_t *e, LLVMTypeRef type, LLVMValueRef slot,
+                  int64_t count, LLVMValueRef value) {
   enum { MANY = 4096 };
   if (count <= MANY || !e->host) {
     for (int64_t i = 0; i < count && hd_emit_count(e, e->kernel->loc); i++) {
@@ -94,16 +94,19 @@ static void declare_register(hd_emit_t *e, const hd_stmt_t *stmt) {
   }
   LLVMTypeRef type = hd_emit_memory_type(e, tensor->element);
   LLVMValueRef slot = hd_emit_alloca(e, type, count ? count : 1, 16, var->name);
+  LLVMValueRef value = NULL;
   if (stmt->u.declare.init) {
-    LLVMValueRef value = hd_emit_expr(e, stmt->u.declare.init);
+    value = hd_emit_expr(e, stmt->u.declare.init);
     if (hd_type_is_bool(tensor->element))
       value = LLVMBuildZExt(B, value, e->i8, "");
-    fill(e, type, slot, count, value);
+    hd_emit_fill(e, type, slot, count, value);
   }
   hd_binding_t *binding = hd_emit_bind(e, var, slot);
   binding->number = e->kernel->num_params + e->num_declarations++;
-  if (e->sanitize && !stmt->u.declare.init)
+  if (e->sanitize && !value)
     hd_emit_begin_unwritten(e, binding, type, count);
+  if (e->sanitize && tensor->element.scalar == HD_I32)
+    hd_emit_begin_exact(e, binding, count, value);
 }
 
 void hd_emit_declare(hd_emit_t *e, const hd_stmt_t *stmt) {

@@ -6,10 +6,10 @@
 //   %i = add i32 (mul i32 %block, 65536), %thread
 //   %exact = add i64 (mul i64 (sext %block), 65536), (sext %thread)
 //
-// through names, but not through memory. Where that is another number, the
-// arithmetic wrapped; a sum that wraps and a difference that wraps back give
-// the same one, and are right. Where ranges say that it cannot, nothing is
-// emitted.
+// through names and mutable scalars (registers keep both), but not through
+// other memory. Where that is another number, the arithmetic wrapped; a sum
+// that wraps and a difference that wraps back give the same one, and are right.
+// Where ranges say that it cannot, nothing is emitted.
 #include "CodeGen/Emit.h"
 
 #include <string.h>
@@ -45,8 +45,14 @@ enum { WIDE_SHIFT = 31 }; // Shifts by more leave nothing to be looked at.
 
 static wide_t any_i32(void) { return (wide_t){INT32_MIN, INT32_MAX, NULL}; }
 
-static wide_t leaf(const exact_t *x, LLVMValueRef value) {
+static wide_t leaf(exact_t *x, LLVMValueRef value) {
   hd_emit_t *e = x->e;
+  LLVMValueRef kept =
+      (LLVMValueRef)(uintptr_t)hd_ptr_map_get(&e->exacts, value);
+  if (kept) {
+    x->may_wrap = true;
+    return (wide_t){INT64_MIN, INT64_MAX, kept};
+  }
   bool is_wide = LLVMTypeOf(value) == e->i64;
   wide_t result = is_wide ? (wide_t){INT64_MIN, INT64_MAX, NULL} : any_i32();
   unsigned kind = LLVMGetMDKindIDInContext(e->context, "range", 5);
@@ -209,14 +215,60 @@ static wide_t wide_of(exact_t *x, LLVMValueRef value) {
   }
 }
 
-LLVMValueRef hd_emit_exact(hd_emit_t *e, LLVMValueRef index) {
+LLVMValueRef hd_emit_exact(hd_emit_t *e, LLVMValueRef value) {
   enum { MOST = 64 };
   exact_t x = {.e = e, .left = MOST};
   x.kind = LLVMGetMDKindIDInContext(e->context, MARK, (unsigned)strlen(MARK));
-  wide_of(&x, index);
+  wide_of(&x, value);
   if (!x.may_wrap)
     return NULL;
   x.left = MOST;
   x.builds = true;
-  return wide_of(&x, index).value;
+  return wide_of(&x, value).value;
+}
+
+// --- Registers ---
+
+static LLVMValueRef exact_at(hd_emit_t *e, const hd_place_t *place,
+                             unsigned i) {
+  LLVMValueRef at =
+      LLVMBuildAdd(B, place->offset, LLVMConstInt(e->i64, i, false), "");
+  return LLVMBuildGEP2(B, e->i64, place->binding->exact, &at, 1, "");
+}
+
+static LLVMValueRef exact_or_same(hd_emit_t *e, LLVMValueRef value) {
+  LLVMValueRef wide = hd_emit_exact(e, value);
+  return wide ? wide : LLVMBuildSExt(B, value, e->i64, "");
+}
+
+void hd_emit_begin_exact(hd_emit_t *e, hd_binding_t *binding, int64_t count,
+                         LLVMValueRef initial) {
+  binding->exact = hd_emit_alloca(e, e->i64, count ? count : 1, 8, "exact");
+  if (initial)
+    hd_emit_fill(e, e->i64, binding->exact, count, exact_or_same(e, initial));
+  else
+    hd_emit_fill(e, e->i64, binding->exact, count,
+                 LLVMConstAllOnes(e->i64)); // As the elements.
+}
+
+void hd_emit_load_exact(hd_emit_t *e, const hd_place_t *place,
+                        LLVMValueRef value) {
+  LLVMValueRef kept = LLVMBuildLoad2(B, e->i64, exact_at(e, place, 0), "");
+  hd_ptr_map_set(&e->arena, &e->exacts, value, kept);
+}
+
+void hd_emit_store_exact(hd_emit_t *e, const hd_place_t *place,
+                         LLVMValueRef value) {
+  LLVMBuildStore(B, exact_or_same(e, value), exact_at(e, place, 0));
+}
+
+void hd_emit_renew_exact(hd_emit_t *e, const hd_place_t *place,
+                         unsigned count) {
+  for (unsigned i = 0; i < count; i++) {
+    LLVMValueRef at = LLVMConstInt(e->i64, i, false);
+    LLVMValueRef from = LLVMBuildGEP2(B, e->i32, place->pointer, &at, 1, "");
+    LLVMValueRef value = LLVMBuildLoad2(B, e->i32, from, "");
+    LLVMBuildStore(B, LLVMBuildSExt(B, value, e->i64, ""),
+                   exact_at(e, place, i));
+  }
 }

@@ -256,6 +256,8 @@ static void check_registers(hd_emit_t *e, const call_t *c, bool after) {
   for (uint32_t i = 0; i < c->x->num_operands && !e->failed; i++) {
     const operand_t *o = &c->operands[i];
     LLVMValueRef condition = NULL;
+    if (after && o->is_out && o->place.binding && o->place.binding->exact)
+      hd_emit_renew_exact(e, &o->place, o->type.lanes);
     bool is_sum = o->is_in && o->is_out && c->info->params[i].divisor;
     if (!o->place.binding || !o->place.binding->written ||
         (is_sum && !reads_sums(c, &condition)))
