@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the files of pass vectorize share. Vectorize.c has the loops,
+// VectorPlaces.c answers what can be asked of accesses and conditions.
+#ifndef HIDET_IR_PASSES_VECTORIZER_H
+#define HIDET_IR_PASSES_VECTORIZER_H
+
+#include "IR/Passes/Simplifier.h"
+
+enum {
+  HD_VECTOR_MAX_WIDTH = 16,
+  HD_VECTOR_MAX_LOADS = 32,
+  HD_VECTOR_BITS = 128
+};
+
+typedef struct hd_vector_load {
+  const hd_expr_t *load;
+  const hd_expr_t *value; // The vector, in this chunk; NULL: stays scalar.
+} hd_vector_load_t;
+
+typedef struct hd_vectorizer {
+  hd_simplifier_t *s;
+  hd_arena_t *arena;
+  const hd_stmt_t *loop;
+  hd_stmt_list_t *out;
+  int64_t first, trips, width;
+  unsigned num_loads;
+  hd_vector_load_t loads[HD_VECTOR_MAX_LOADS];
+  hd_ptr_map_t stores; // Tensors that the loop stores to, to a statement.
+  hd_ptr_map_t stored; // Of those, the ones that statements so far stored to.
+  hd_ptr_map_t lets;   // The body's, to their values: for looking at indices.
+  hd_ptr_map_t copies; // The body's, to this chunk's copies, by lanes.
+  int64_t turn;        // The iteration at hand; < 0: any.
+  int64_t lane;        // Its lane; < 0: no vectors.
+} hd_vectorizer_t;
+
+// e with the loop's variable (where turn >= 0) and the body's lets replaced by
+// what they are: by this iteration's copies, or with copies off by their
+// values.
+const hd_expr_t *hd_vector_copy(hd_vectorizer_t *v, const hd_expr_t *e,
+                                bool copies);
+const hd_expr_t *const *hd_vector_copies(hd_vectorizer_t *v,
+                                         const hd_expr_t *const *exprs,
+                                         unsigned count, bool copies);
+
+// Whether the accesses of every `width` iterations are one of a vector.
+bool hd_vector_is_access(hd_vectorizer_t *v, const hd_var_t *var,
+                         const hd_expr_t *const *indices, unsigned rank,
+                         int64_t width);
+
+// Whether a condition is the same in every `width` iterations, the first of
+// which is a multiple of that behind the loop's first: `j < n` is, where the
+// first j and n have the width as a common divisor.
+bool hd_vector_is_uniform(hd_vectorizer_t *v, const hd_expr_t *condition,
+                          int64_t width);
+
+#endif
