@@ -7,6 +7,7 @@
 #define HIDET_TASKMAPPING_POINTS_H
 
 #include "IR/Intrinsic.h"
+#include "IR/Passes/Facts.h"
 #include "IR/Passes/Pass.h"
 #include "IR/Rewrite.h"
 #include "Support/Map.h"
@@ -19,6 +20,7 @@ typedef struct hd_point_lowering {
   const hd_func_t *func;
   bool explain;
   hd_ptr_map_t lets; // What they are, for those met so far.
+  hd_facts_t *facts; // Of all names met so far.
   bool has_bulk; // Stores by the copy engine are to be waited for at the end.
 } hd_point_lowering_t;
 
@@ -114,6 +116,11 @@ void hd_push_call(const hd_tile_t *tile, hd_intrinsic_t intrinsic,
                   const hd_expr_t *const *operands, unsigned count,
                   hd_stmt_list_t *out);
 
+// Loads of guarded, the point's value or 0, through registers, several a thread
+// at a time. False, and nothing, where the mapping cannot be divided so.
+bool hd_push_in_batches(const hd_tile_t *tile, const hd_mapping_t *mapping,
+                        const hd_expr_t *guarded, hd_stmt_list_t *out);
+void hd_lower_load(const hd_tile_t *tile);
 void hd_lower_yield(const hd_tile_t *tile);
 // Stores value to the staging of a yield by stmatrix; false, and nothing, where
 // the tile's mapping is not that of fragments.

@@ -55,6 +55,11 @@ const hd_expr_t *hd_resolve_select(hd_simplifier_t *s, const hd_expr_t *e);
 bool hd_vectorize_loop(hd_simplifier_t *s, const hd_stmt_t *loop,
                        hd_stmt_list_t *out);
 
+// Whether all of a loop would be one vector each: what it stores, what it loads
+// but for elements that are the same each time, and its conditions. Of s, facts
+// and memory are used.
+bool hd_loop_is_vector(hd_simplifier_t *s, const hd_stmt_t *loop);
+
 // The walk over a function that three passes share.
 typedef enum hd_simplify_mode {
   HD_SIMPLIFY_ALONE,

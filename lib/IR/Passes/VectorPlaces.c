@@ -131,6 +131,15 @@ bool hd_vector_is_access(hd_vectorizer_t *v, const hd_var_t *var,
   return hd_facts_divisor(v->s->facts, offset) % width == 0;
 }
 
+bool hd_vector_is_fixed(hd_vectorizer_t *v, const hd_expr_t *const *indices,
+                        unsigned rank) {
+  v->turn = -1;
+  for (unsigned a = 0; a < rank; ++a)
+    if (depends(v, index_of(v, indices[a])))
+      return false;
+  return true;
+}
+
 // Whether a - b, where it is `constant + v + what does not change` or the same
 // with -v, has one sign for every `width` iterations; before: a < b is asked,
 // else a <= b.

@@ -71,7 +71,17 @@ typedef struct contents {
   bool ok, has_registers, has_branches;
 } contents_t;
 
-// One store to a tensor of memory; of conditions, those that read no memory.
+// Whether both store to the same element; true where there is none before.
+static bool is_same_place(const hd_stmt_t *before, const hd_stmt_t *stmt) {
+  unsigned rank = stmt->u.store.num_indices;
+  bool same = !before || before->u.store.num_indices == rank;
+  for (unsigned a = 0; before && same && a < rank; ++a)
+    same = hd_expr_equal(before->u.store.indices[a], stmt->u.store.indices[a]);
+  return same;
+}
+
+// One place of a tensor of memory is stored to; of conditions, those that read
+// no memory.
 static void note_contents(contents_t *c, hd_block_t block, unsigned depth) {
   c->ok &= depth < MAX_NESTED;
   c->statements += block.size;
@@ -86,7 +96,8 @@ static void note_contents(contents_t *c, hd_block_t block, unsigned depth) {
       hd_ptr_map_t *stores = &c->v->stores;
       const hd_var_t *var = stmt->u.store.var;
       c->has_registers |= !is_memory_store(stmt);
-      c->ok = !is_memory_store(stmt) || !hd_ptr_map_get(stores, var);
+      c->ok = !is_memory_store(stmt) ||
+              is_same_place(hd_ptr_map_get(stores, var), stmt);
       hd_ptr_map_set(c->v->arena, stores, var, stmt);
     } else if (stmt->kind != HD_STMT_LET) {
       c->ok = false;
@@ -350,29 +361,84 @@ static void emit_block(hd_vectorizer_t *v, hd_block_t block) {
   }
 }
 
+// Learns of the loop. False where it is none to be looked at.
+static bool begin(hd_vectorizer_t *v, hd_simplifier_t *s,
+                  const hd_stmt_t *loop) {
+  int64_t limit;
+  *v = (hd_vectorizer_t){.s = s, .arena = s->arena, .loop = loop, .lane = -1};
+  if (loop->u.loop.unroll == 1 || loop->u.loop.step ||
+      !hd_expr_fold_int(loop->u.loop.first, &v->first) ||
+      !hd_expr_fold_int(loop->u.loop.limit, &limit) || v->first < 0 ||
+      limit < v->first || limit > INT32_MAX)
+    return false;
+  v->trips = limit - v->first;
+  return v->trips >= 2 && v->trips <= MAX_TRIPS && is_possible(v);
+}
+
+static hd_facts_mark_t enter_loop(hd_vectorizer_t *v) {
+  hd_facts_mark_t mark = hd_facts_mark(v->s->facts);
+  hd_facts_loop(v->s->facts, v->loop->u.loop.var, v->loop->u.loop.first,
+                v->loop->u.loop.limit, NULL);
+  return mark;
+}
+
 bool hd_vectorize_loop(hd_simplifier_t *s, const hd_stmt_t *loop,
                        hd_stmt_list_t *out) {
-  hd_vectorizer_t v = {
-      .s = s, .arena = s->arena, .loop = loop, .out = out, .lane = -1};
-  int64_t limit;
-  if (loop->u.loop.unroll == 1 || loop->u.loop.step ||
-      !hd_expr_fold_int(loop->u.loop.first, &v.first) ||
-      !hd_expr_fold_int(loop->u.loop.limit, &limit) || v.first < 0 ||
-      limit < v.first || limit > INT32_MAX)
+  hd_vectorizer_t v;
+  if (!begin(&v, s, loop))
     return false;
-  v.trips = limit - v.first;
-  if (v.trips < 2 || v.trips > MAX_TRIPS || !is_possible(&v))
-    return false;
-  hd_facts_mark_t mark = hd_facts_mark(s->facts);
-  hd_facts_loop(s->facts, loop->u.loop.var, loop->u.loop.first,
-                loop->u.loop.limit, NULL);
+  v.out = out;
+  hd_facts_mark_t mark = enter_loop(&v);
   v.width = find_width(&v);
-  for (; v.width > 1 && v.first < limit; v.first += v.width) {
+  for (int64_t left = v.trips; v.width > 1 && left > 0; left -= v.width) {
     v.num_loads = 0;
     emit_block(&v, loop->u.loop.body);
+    v.first += v.width;
   }
   hd_facts_reset(s->facts, mark);
   return v.width > 1;
+}
+
+// Whether a load is of a vector, or of the same element each time.
+static bool is_covered(void *argument, const hd_expr_t *e) {
+  hd_vectorizer_t *v = argument;
+  if (e->kind == HD_EXPR_LOADELSE)
+    return false;
+  return e->kind != HD_EXPR_LOAD ||
+         hd_vector_is_fixed(v, e->operands, e->num_operands) ||
+         (!e->linear && e->type.lanes == 1 &&
+          hd_vector_is_access(v, e->u.var, e->operands, e->num_operands,
+                              v->trips));
+}
+
+static bool covers_block(hd_vectorizer_t *v, hd_block_t block) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < block.size; ++i) {
+    const hd_stmt_t *stmt = block.stmts[i];
+    if (stmt->kind != HD_STMT_IF) {
+      ok = hd_walk_expr(value_of(stmt), is_covered, v);
+      continue;
+    }
+    hd_facts_mark_t mark = enter(v, stmt->u.branch.condition, true);
+    ok = covers_block(v, stmt->u.branch.then);
+    hd_facts_reset(v->s->facts, mark);
+    mark = enter(v, stmt->u.branch.condition, false);
+    ok = ok && covers_block(v, stmt->u.branch.otherwise);
+    hd_facts_reset(v->s->facts, mark);
+  }
+  return ok;
+}
+
+bool hd_loop_is_vector(hd_simplifier_t *s, const hd_stmt_t *loop) {
+  hd_vectorizer_t v;
+  if (!begin(&v, s, loop))
+    return false;
+  hd_facts_mark_t mark = enter_loop(&v);
+  bool any = false;
+  bool ok = fits_block(&v, loop->u.loop.body, v.trips, &any) &&
+            covers_block(&v, loop->u.loop.body);
+  hd_facts_reset(s->facts, mark);
+  return ok;
 }
 
 const hd_func_t *hd_pass_vectorize(hd_module_t *module, const hd_func_t *func,

@@ -48,6 +48,10 @@ bool hd_vector_is_access(hd_vectorizer_t *v, const hd_var_t *var,
                          const hd_expr_t *const *indices, unsigned rank,
                          int64_t width);
 
+// Whether no index changes with the loop.
+bool hd_vector_is_fixed(hd_vectorizer_t *v, const hd_expr_t *const *indices,
+                        unsigned rank);
+
 // Whether a condition is the same in every `width` iterations, the first of
 // which is a multiple of that behind the loop's first: `j < n` is, where the
 // first j and n have the width as a common divisor.
