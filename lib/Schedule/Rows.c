@@ -25,6 +25,8 @@
 // to others are the results of reductions alone.
 #include "Schedule/Rows.h"
 
+#include "Schedule/Machine.h"
+
 #include "Schedule/Contract.h"
 #include "Schedule/Merge.h"
 #include "Schedule/Prepare.h"
@@ -327,8 +329,9 @@ static size_t end_of_run(hd_arena_t *arena, const hd_task_t *flat,
 
 // Of first .. end - 1.
 static bool is_run(hd_arena_t *arena, const hd_task_t *flat, size_t first,
-                   size_t end, hd_rows_t *rows) {
-  return hd_rows_find(arena, flat, first, end, rows) && hd_rows_plan(rows) &&
+                   size_t end, int multiprocessors, hd_rows_t *rows) {
+  return hd_rows_find(arena, flat, first, end, rows) &&
+         hd_rows_plan(rows, multiprocessors) &&
          (end > first + 1 || hd_rows_pay(rows));
 }
 
@@ -345,8 +348,10 @@ static void forget_inner(hd_task_t *flat, const hd_rows_t *rows) {
 size_t hd_rule_rows(hd_rules_t *rules, size_t first) {
   hd_rows_t rows;
   hd_arena_t *arena = &rules->module->arena;
+  const hd_schedule_options_t *options = rules->module->context->schedules;
+  int count = options ? options->machine.count : 0;
   for (size_t end = end_of_run(arena, rules->flat, first); end > first; end--)
-    if (is_run(arena, rules->flat, first, end, &rows)) {
+    if (is_run(arena, rules->flat, first, end, count, &rows)) {
       make_rows(rules, &rows);
       forget_inner(rules->flat, &rows);
       return end - first;
@@ -370,5 +375,5 @@ bool hd_rows_fit(hd_arena_t *arena, const hd_task_t *flat) {
   hd_task_widen(arena, &copy);
   size_t count = copy.definitions.size;
   return end_of_run(arena, &copy, 0) == count &&
-         is_run(arena, &copy, 0, count, &rows);
+         is_run(arena, &copy, 0, count, 0, &rows);
 }

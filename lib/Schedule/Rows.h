@@ -70,7 +70,8 @@ typedef struct hd_rows {
 bool hd_rows_find(hd_arena_t *arena, const hd_task_t *flat, size_t first,
                   size_t end, hd_rows_t *rows);
 // Phases, threads and what is kept; false where rows are too few and too long.
-bool hd_rows_plan(hd_rows_t *rows);
+// multiprocessors: of the GPU that is meant; 0: it runs on a host.
+bool hd_rows_plan(hd_rows_t *rows, int multiprocessors);
 // Whether that pays for one definition alone: elements are read at plain
 // indices, and neighbours by neighbouring threads, or there are many.
 bool hd_rows_pay(const hd_rows_t *rows);

@@ -4,8 +4,9 @@
 // their registers.
 //
 // Where the elements of a row lie side by side in memory, so many threads take
-// a row that each has some EACH of them, in vectors; short rows share a block.
-// Else neighbouring threads take neighbouring rows.
+// a row that each has EACH of them or more, in vectors, as long as threads have
+// work; short rows share a block. Else neighbouring threads take neighbouring
+// rows.
 //
 // What several phases read stays in registers where a thread has KEEP elements
 // at most: inputs, and what costs more to compute again than a few operations.
@@ -15,7 +16,9 @@
 enum {
   EACH = 16,        // Elements of a thread; up to
   MOST_EACH = 32,   // where there are so many that
-  PLENTY = 1 << 13, // threads have work.
+  PLENTY = 1 << 13, // threads have work. On a GPU a thread that waits costs
+  GPU_EACH = 8,     // nothing, and what it waits for is the time: so few, and
+  GPU_PLENTY = 512, // threads for each multiprocessor.
   KEEP = 32,        // Elements of a thread,
   KEPT_BITS = 2048, // and bits of all that it keeps at a time.
   WARP = 32,
@@ -212,10 +215,12 @@ static void choose_lanes(hd_rows_t *rows, const hd_term_t *load) {
     rows->lanes /= 2;
 }
 
-static void choose_along(hd_rows_t *rows) {
+static void choose_along(hd_rows_t *rows, int multiprocessors) {
   int64_t count = rows->row.points, points = rows->element.points;
-  int64_t each = EACH;
-  while (each < MOST_EACH && each < count * points / PLENTY)
+  int64_t each = multiprocessors ? GPU_EACH : EACH;
+  int64_t plenty =
+      multiprocessors ? (int64_t)multiprocessors * GPU_PLENTY : PLENTY;
+  while (each < MOST_EACH && each < count * points / plenty)
     each *= 2;
   int64_t chunks = points / rows->lanes, threads = 1;
   while (threads < MOST && threads * each < points && threads < chunks)
@@ -272,14 +277,14 @@ static bool ends_in_numbers(const hd_rows_t *rows) {
   return true;
 }
 
-bool hd_rows_plan(hd_rows_t *rows) {
+bool hd_rows_plan(hd_rows_t *rows, int multiprocessors) {
   planner_t p = {.rows = rows};
   if ((rows->row.points < FEW && rows->element.points >= LONG) ||
       !find_phases(&p))
     return false;
   choose_lanes(rows, main_load(rows));
   if (rows->along) {
-    choose_along(rows);
+    choose_along(rows, multiprocessors);
   } else {
     rows->lanes = 1;
     choose_across(rows);
