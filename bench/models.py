@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whole models in f16, batch 1: ours, one inference a CUDA graph, against
-PyTorch's in f16 as a CUDA graph. Errors are the largest against PyTorch in f32
+"""Whole models in f16, batch 1: ours, one inference a CUDA graph, and the same
+with no launch begun before the last one has ended, against PyTorch's in f16 as
+a CUDA graph. Errors are the largest against PyTorch in f32
 over the largest value, ours and PyTorch's f16.
 
 usage: models.py --tools=FOLDER [--json=FILE] FOLDER NAME...
@@ -21,14 +22,14 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import export_models  # noqa: E402
 
 
-def ours(tools, folder, name, precision):
+def ours(tools, folder, name, precision, *more):
     report = folder / (name + ".report.json")
     output = folder / (name + ".ours.npy")
     command = [str(pathlib.Path(tools) / "hidet-run"),
                str(folder / (name + ".onnx")), "--device=cuda",
                "--precision=" + precision, "--bench", "--json=%s" % report,
                "--input=@%s" % (folder / (name + ".in0.npy")),
-               "--output=@%s" % output, "--no-cache", "-q"]
+               "--output=@%s" % output, "--no-cache", "-q", *more]
     done = subprocess.run(command, text=True, capture_output=True, timeout=300)
     if done.returncode:
         raise SystemExit("%s: exit %d\n%s" % (name, done.returncode, done.stderr))
@@ -94,17 +95,21 @@ def main():
     for name in options.names:
         expected = numpy.load(options.folder / (name + ".out0.npy"))
         report, y = ours(options.tools, options.folder, name, "f16")
+        in_turn, _ = ours(options.tools, options.folder, name, "f16",
+                          "--no-early-launches")
         times, half = peers(options.folder, name)
         case = {"model": name, "precision": "f16",
-                "ms": report["median_ms"], "launches": report["launches"],
+                "ms": report["median_ms"], "in_turn_ms": in_turn["median_ms"],
+                "launches": report["launches"],
                 "compile_ms": report["compile_ms"], "load_ms": report["load_ms"],
                 "error": error(y.reshape(expected.shape), expected),
                 "torch_f16_error": error(half.reshape(expected.shape), expected),
                 **times}
         cases.append(case)
-        print("%-14s %7.3f ms in %d launches, compiled in %.0f ms; PyTorch %s; "
-              "error %.2e, PyTorch's %.2e"
-              % (name, case["ms"], case["launches"], case["compile_ms"],
+        print("%-14s %7.3f ms (%.3f in turn) in %d launches, compiled in %.0f "
+              "ms; PyTorch %s; error %.2e, PyTorch's %.2e"
+              % (name, case["ms"], case["in_turn_ms"], case["launches"],
+                 case["compile_ms"],
                  ", ".join("%s %.3f" % (k[:-3], v) for k, v in times.items()),
                  case["error"], case["torch_f16_error"]), flush=True)
         measure.write(options.json, cases)

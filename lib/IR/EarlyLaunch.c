@@ -360,9 +360,10 @@ hd_early_launches_t *hd_early_launches_make(hd_arena_t *arena,
   return launches;
 }
 
-// Given to the plan, and written by no launch: whatever runs, it is the same.
-static bool is_constant(const hd_early_launches_t *launches,
-                        const hd_expr_t *arg) {
+bool hd_early_launch_is_constant(const hd_early_launches_t *launches,
+                                 const hd_expr_t *arg) {
+  if (!is_tensor(arg))
+    return true;
   const hd_var_t *var = whole(launches, arg->u.var);
   return !hd_ptr_map_get(&launches->declared, var) &&
          !hd_ptr_map_get(&launches->written, var);
@@ -384,7 +385,7 @@ hd_early_proof_t hd_early_launch_prove(hd_early_launches_t *launches,
        i++) {
     const hd_expr_t *arg = launch->u.launch.args[i];
     const lack_t *access = &summary->accesses[i];
-    if (access->found && is_tensor(arg) && !is_constant(launches, arg))
+    if (access->found && !hd_early_launch_is_constant(launches, arg))
       keep_worse(&worst, *access);
   }
   if (summary->exit.found)

@@ -26,6 +26,12 @@ typedef struct hd_early_proof {
 typedef struct hd_early_launches hd_early_launches_t;
 hd_early_launches_t *hd_early_launches_make(hd_arena_t *arena, hd_block_t plan);
 
+// Whether what a launch of the plan is given is the same whatever runs: a
+// number, or a tensor that is given to the plan and that no launch of it
+// writes.
+bool hd_early_launch_is_constant(const hd_early_launches_t *launches,
+                                 const hd_expr_t *arg);
+
 // Whether a launch of the plan may be programmatic: the wait dominates each
 // access to global memory but those to constants, tensors that are given to the
 // plan and that no launch of it writes, and it dominates each end of the

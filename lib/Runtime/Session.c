@@ -7,6 +7,7 @@
 
 #include "Runtime/Session.h"
 #include "Fusion/Fuse.h"
+#include "Fusion/Passes.h"
 #include "Graph/Prepare.h"
 #include "Graph/Reference/Reference.h"
 #include "Graph/Rewrite/Rewrite.h"
@@ -220,11 +221,26 @@ static bool counts_steps(const hd_session_t *s) {
   return hd_steps_matter(&s->module->context->steps);
 }
 
-static const hd_pass_t *lower_pass(void) {
-  size_t i = 0;
-  while (strcmp(hd_task_mapping_passes[i].name, "lower") != 0)
-    i++;
-  return &hd_task_mapping_passes[i];
+static const hd_pass_t *find_pass(const hd_pass_t *passes, const char *name) {
+  while (strcmp(passes->name, name) != 0)
+    passes++;
+  return passes;
+}
+
+// A graph's plan, and its kernels.
+static const hd_func_t *make_plan(hd_session_t *s, segment_t *segment,
+                                  const hd_pass_config_t *config) {
+  hd_fuse_options_t fuse = {s->options.unfused || s->options.watch ||
+                                counts_steps(s),
+                            s->options.explain};
+  hd_pass_args_t args = {NULL, s->options.explain};
+  const hd_pass_t *early = find_pass(hd_fusion_passes, "early-launches");
+  const hd_func_t *plan =
+      hd_graph_compile(segment->made, segment->graph, &fuse);
+  return !plan || s->options.in_turn ||
+                 hd_pass_run(segment->made, early, &args, config).ok
+             ? plan
+             : NULL;
 }
 
 static bool compile(hd_session_t *s, segment_t *segment) {
@@ -236,18 +252,16 @@ static bool compile(hd_session_t *s, segment_t *segment) {
   hd_program_t *program = &segment->program;
   const hd_env_t none = {0};
   segment->made = hd_module_create(context_of(s));
-  hd_fuse_options_t fuse = {s->options.unfused || s->options.watch ||
-                                counts_steps(s),
-                            s->options.explain};
   const hd_schedule_options_t *outer = context_of(s)->schedules;
   context_of(s)->schedules = &s->schedules;
-  const hd_func_t *plan =
-      hd_graph_compile(segment->made, segment->graph, &fuse);
+  const hd_func_t *plan = make_plan(s, segment, &config);
   context_of(s)->schedules = outer;
   return plan &&
          hd_program_init(program, s->device, segment->made, plan, &none,
                          &options) &&
-         hd_pass_run(program->module, lower_pass(), &args, &config).ok &&
+         hd_pass_run(program->module,
+                     find_pass(hd_task_mapping_passes, "lower"), &args, &config)
+             .ok &&
          hd_program_load(program);
 }
 

@@ -25,6 +25,7 @@ typedef struct hd_session_options {
   bool explain;
   bool unrewritten;         // No rules are used on the graph.
   bool unfused;             // Every node has kernels of its own.
+  bool in_turn;             // No launch begins before the last one has ended.
   hd_precision_t precision; // That the graph is compiled for.
   // Where set, sees what each node of the expanded graph gives, after it was
   // run: what stands for it where the precision is another. Then every one is

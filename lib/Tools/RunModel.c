@@ -292,6 +292,7 @@ hd_session_options_t hd_run_session_options(const hd_run_t *run) {
       .explain = hd_option_given(&run->options, RUN_EXPLAIN),
       .unrewritten = hd_option_given(&run->options, RUN_NO_REWRITES),
       .unfused = hd_option_given(&run->options, RUN_NO_FUSION),
+      .in_turn = hd_option_given(&run->options, RUN_NO_EARLY_LAUNCHES),
       .precision = hd_run_precision(run)};
 }
 

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pass early-launches: a plan's launches become programmatic, so that each may
+// begin while the one before it still runs.
+//
+//   plan p(in x: f32[64], in w: f32[64], out y: f32[64]) {
+//     h: f32[64]
+//     first(x, h)
+//     second(h, w, y)
+//   }
+//
+// where second begins with a load of w, which no launch of the plan writes:
+//
+//   kernel second(in h: f32[64], in w: f32[64], out y: f32[64]) block(64) {
+//     griddepcontrol_launch()
+//     let a = w[thread]
+//     griddepcontrol_wait()
+//     let b = h[thread]
+//     ...
+//
+// and its launch is `second(h, w, y) programmatic`. The next launch may begin
+// at once; a kernel itself waits before the first statement of its body that
+// names anything that a launch may write. A kernel that waits somewhere by
+// itself stays as it is. Whether a launch may be programmatic is then proven
+// (IR/EarlyLaunch.h): where it cannot be, it is not.
+//
+// For GPUs from sm_90 on, which have the instructions.
+
+#include "Fusion/Passes.h"
+#include "IR/EarlyLaunch.h"
+#include "IR/Intrinsic.h"
+#include "Schedule/Build.h"
+#include "Schedule/Machine.h"
+
+enum { LEAST_SM = 90 };
+
+typedef struct overlapper {
+  hd_module_t *module;
+  hd_arena_t *arena;
+  const hd_func_t *plan;
+  hd_early_launches_t *launches;
+  bool explain;
+} overlapper_t;
+
+// --- Where a kernel waits ---
+
+// The parameters of a kernel that some launch of the plan gives something that
+// changes.
+typedef struct changing {
+  const hd_early_launches_t *launches;
+  const hd_func_t *kernel;
+  hd_arena_t *arena;
+  hd_ptr_map_t params;
+} changing_t;
+
+static bool note_launch(void *argument, const hd_stmt_t *stmt) {
+  changing_t *c = argument;
+  if (stmt->kind != HD_STMT_LAUNCH || stmt->u.launch.kernel != c->kernel)
+    return true;
+  for (uint32_t i = 0; i < stmt->u.launch.num_args; i++)
+    if (!hd_early_launch_is_constant(c->launches, stmt->u.launch.args[i]))
+      hd_ptr_map_set(c->arena, &c->params, c->kernel->params[i],
+                     c->kernel->params[i]);
+  return true;
+}
+
+static bool is_fixed(const changing_t *c, const hd_var_t *var) {
+  var = var->map ? var->map->tensor : var;
+  return !hd_ptr_map_get(&c->params, var);
+}
+
+static bool is_quiet_expr(void *argument, const hd_expr_t *e) {
+  bool names = hd_expr_is_access(e) || e->kind == HD_EXPR_TENSOR ||
+               e->kind == HD_EXPR_VAR;
+  return !names || is_fixed(argument, e->u.var);
+}
+
+static bool is_quiet_stmt(void *argument, const hd_stmt_t *stmt) {
+  return stmt->kind != HD_STMT_RETURN &&
+         (stmt->kind != HD_STMT_STORE ||
+          is_fixed(argument, stmt->u.store.var)) &&
+         (stmt->kind != HD_STMT_POINT ||
+          is_fixed(argument, stmt->u.point.place->u.var));
+}
+
+// How many statements of the body come before the wait.
+static uint32_t find_place(overlapper_t *o, const hd_func_t *kernel) {
+  changing_t changing = {
+      .launches = o->launches, .kernel = kernel, .arena = o->arena};
+  hd_walk_block(o->plan->body, note_launch, NULL, &changing);
+  uint32_t i = 0;
+  while (i < kernel->body.size &&
+         hd_walk_block((hd_block_t){1, kernel->body.stmts + i}, is_quiet_stmt,
+                       is_quiet_expr, &changing))
+    i++;
+  return i;
+}
+
+static void push_intrinsic(hd_builder_t *b, hd_intrinsic_t intrinsic) {
+  hd_b_call(b, hd_b_intrinsic(b, intrinsic, hd_type(HD_VOID), NULL, 0));
+}
+
+static void make_wait(overlapper_t *o, hd_func_t *kernel) {
+  hd_builder_t b = {
+      .context = o->module->context, .arena = o->arena, .loc = kernel->loc};
+  hd_open_block_t block;
+  uint32_t place = find_place(o, kernel);
+  hd_b_open(&b, &block);
+  push_intrinsic(&b, HD_INTRINSIC_GRIDDEPCONTROL_LAUNCH);
+  for (uint32_t i = 0; i <= kernel->body.size; i++) {
+    if (i == place)
+      push_intrinsic(&b, HD_INTRINSIC_GRIDDEPCONTROL_WAIT);
+    if (i < kernel->body.size)
+      hd_b_push(&b, kernel->body.stmts[i]);
+  }
+  hd_func_t version = *kernel;
+  version.body = hd_b_close(&b);
+  hd_func_replace(kernel, &version);
+}
+
+// --- Plans ---
+
+static void prepare_kernels(overlapper_t *o) {
+  hd_module_t *module = o->module;
+  hd_ptr_map_t launched = {0};
+  for (uint32_t i = 0; i < o->plan->body.size; i++) {
+    const hd_stmt_t *stmt = o->plan->body.stmts[i];
+    if (stmt->kind == HD_STMT_LAUNCH)
+      hd_ptr_map_set(o->arena, &launched, stmt->u.launch.kernel, stmt);
+  }
+  for (size_t i = 0; i < module->items.size; i++) {
+    const hd_item_t *item = &module->items.data[i];
+    hd_budget_check(&module->context->budget);
+    if (item->kind == HD_ITEM_FUNC && hd_ptr_map_get(&launched, item->u.func) &&
+        !hd_func_waits(o->arena, item->u.func))
+      make_wait(o, item->u.func);
+  }
+}
+
+static const hd_stmt_t *with_early(overlapper_t *o, const hd_stmt_t *stmt) {
+  hd_early_proof_t proof = hd_early_launch_prove(o->launches, stmt);
+  if (proof.answer == HD_EARLY_YES) {
+    hd_stmt_t *copy = hd_stmt_copy(o->arena, stmt);
+    copy->u.launch.programmatic = true;
+    return copy;
+  }
+  if (o->explain)
+    hd_remark(&o->module->context->diags, stmt->loc,
+              "early-launches: '%s' waits for the launch before it: %s",
+              stmt->u.launch.kernel->name, proof.why);
+  return stmt;
+}
+
+const hd_func_t *hd_pass_early_launches(hd_module_t *module,
+                                        const hd_func_t *func,
+                                        const hd_pass_args_t *args) {
+  const hd_schedule_options_t *options = module->context->schedules;
+  if (func->kind != HD_FUNC_PLAN || !options ||
+      options->machine.sm < LEAST_SM || !options->machine.count)
+    return func;
+  overlapper_t o = {.module = module,
+                    .arena = &module->arena,
+                    .plan = func,
+                    .launches =
+                        hd_early_launches_make(&module->arena, func->body),
+                    .explain = args->explain};
+  prepare_kernels(&o);
+  hd_stmt_list_t body = {0};
+  for (uint32_t i = 0; i < func->body.size; i++) {
+    const hd_stmt_t *stmt = func->body.stmts[i];
+    hd_stmt_list_push(o.arena, &body,
+                      stmt->kind == HD_STMT_LAUNCH ? with_early(&o, stmt)
+                                                   : stmt);
+  }
+  hd_func_t *version = HD_ARENA_NEW(o.arena, hd_func_t);
+  *version = *func;
+  version->body = hd_block_make(o.arena, body.data, body.size);
+  return version;
+}
