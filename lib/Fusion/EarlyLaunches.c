@@ -29,6 +29,7 @@
 #include "Fusion/Passes.h"
 #include "IR/EarlyLaunch.h"
 #include "IR/Intrinsic.h"
+#include "IR/Rewrite.h"
 #include "Schedule/Build.h"
 #include "Schedule/Machine.h"
 
@@ -39,6 +40,7 @@ typedef struct overlapper {
   hd_arena_t *arena;
   const hd_func_t *plan;
   hd_early_launches_t *launches;
+  hd_ptr_map_t launched; // Kernels.
   bool explain;
 } overlapper_t;
 
@@ -120,35 +122,40 @@ static void make_wait(overlapper_t *o, hd_func_t *kernel) {
 
 // --- Plans ---
 
+static bool note_kernel(void *argument, const hd_stmt_t *stmt) {
+  overlapper_t *o = argument;
+  if (stmt->kind == HD_STMT_LAUNCH)
+    hd_ptr_map_set(o->arena, &o->launched, stmt->u.launch.kernel, stmt);
+  return true;
+}
+
 static void prepare_kernels(overlapper_t *o) {
   hd_module_t *module = o->module;
-  hd_ptr_map_t launched = {0};
-  for (uint32_t i = 0; i < o->plan->body.size; i++) {
-    const hd_stmt_t *stmt = o->plan->body.stmts[i];
-    if (stmt->kind == HD_STMT_LAUNCH)
-      hd_ptr_map_set(o->arena, &launched, stmt->u.launch.kernel, stmt);
-  }
+  hd_walk_block(o->plan->body, note_kernel, NULL, o);
   for (size_t i = 0; i < module->items.size; i++) {
     const hd_item_t *item = &module->items.data[i];
     hd_budget_check(&module->context->budget);
-    if (item->kind == HD_ITEM_FUNC && hd_ptr_map_get(&launched, item->u.func) &&
+    if (item->kind == HD_ITEM_FUNC &&
+        hd_ptr_map_get(&o->launched, item->u.func) &&
         !hd_func_waits(o->arena, item->u.func))
       make_wait(o, item->u.func);
   }
 }
 
-static const hd_stmt_t *with_early(overlapper_t *o, const hd_stmt_t *stmt) {
+static bool begin_early(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
+                        hd_stmt_list_t *out) {
+  overlapper_t *o = rewriter->argument;
+  if (stmt->kind != HD_STMT_LAUNCH)
+    return false;
   hd_early_proof_t proof = hd_early_launch_prove(o->launches, stmt);
-  if (proof.answer == HD_EARLY_YES) {
-    hd_stmt_t *copy = hd_stmt_copy(o->arena, stmt);
-    copy->u.launch.programmatic = true;
-    return copy;
-  }
-  if (o->explain)
+  hd_stmt_t *copy = hd_stmt_copy(o->arena, stmt);
+  copy->u.launch.programmatic = proof.answer == HD_EARLY_YES;
+  if (!copy->u.launch.programmatic && o->explain)
     hd_remark(&o->module->context->diags, stmt->loc,
               "early-launches: '%s' waits for the launch before it: %s",
               stmt->u.launch.kernel->name, proof.why);
-  return stmt;
+  hd_stmt_list_push(o->arena, out, copy);
+  return true;
 }
 
 const hd_func_t *hd_pass_early_launches(hd_module_t *module,
@@ -165,15 +172,7 @@ const hd_func_t *hd_pass_early_launches(hd_module_t *module,
                         hd_early_launches_make(&module->arena, func->body),
                     .explain = args->explain};
   prepare_kernels(&o);
-  hd_stmt_list_t body = {0};
-  for (uint32_t i = 0; i < func->body.size; i++) {
-    const hd_stmt_t *stmt = func->body.stmts[i];
-    hd_stmt_list_push(o.arena, &body,
-                      stmt->kind == HD_STMT_LAUNCH ? with_early(&o, stmt)
-                                                   : stmt);
-  }
-  hd_func_t *version = HD_ARENA_NEW(o.arena, hd_func_t);
-  *version = *func;
-  version->body = hd_block_make(o.arena, body.data, body.size);
-  return version;
+  hd_rewriter_t rewriter = {
+      .arena = o.arena, .argument = &o, .enter = begin_early};
+  return hd_rewrite_func(&rewriter, func);
 }

@@ -103,20 +103,29 @@ static bool find_device(hd_cuda_t *cuda, hd_diagnostics_t *diags, int ordinal) {
 }
 
 static bool read_attributes(hd_cuda_t *cuda, hd_diagnostics_t *diags) {
-  static const int attributes[] = {HD_CU_DEVICE_MAJOR, HD_CU_DEVICE_MINOR,
-                                   HD_CU_DEVICE_SMS, HD_CU_DEVICE_L2_BYTES,
-                                   HD_CU_DEVICE_MAX_SHARED_OPTIN};
-  int values[5];
-  for (int i = 0; i < 5; i++)
+  enum { MAJOR, MINOR, SMS, L2, MAX_SHARED, SM_SHARED, RESERVED, COUNT };
+  static const int attributes[COUNT] = {
+      [MAJOR] = HD_CU_DEVICE_MAJOR,
+      [MINOR] = HD_CU_DEVICE_MINOR,
+      [SMS] = HD_CU_DEVICE_SMS,
+      [L2] = HD_CU_DEVICE_L2_BYTES,
+      [MAX_SHARED] = HD_CU_DEVICE_MAX_SHARED_OPTIN,
+      [SM_SHARED] = HD_CU_DEVICE_SM_SHARED,
+      [RESERVED] = HD_CU_DEVICE_RESERVED_SHARED,
+  };
+  int values[COUNT];
+  for (int i = 0; i < COUNT; i++)
     if (!hd_cuda_check(cuda, diags,
                        cuda->driver.device_attribute(&values[i], attributes[i],
                                                      cuda->device),
                        "cuDeviceGetAttribute"))
       return false;
-  cuda->sm = values[0] * 10 + values[1];
-  cuda->sms = values[2];
-  cuda->l2_bytes = values[3];
-  cuda->max_shared_bytes = values[4];
+  cuda->sm = values[MAJOR] * 10 + values[MINOR];
+  cuda->sms = values[SMS];
+  cuda->l2_bytes = values[L2];
+  cuda->max_shared_bytes = values[MAX_SHARED];
+  cuda->sm_shared_bytes = values[SM_SHARED];
+  cuda->reserved_shared_bytes = values[RESERVED];
   return hd_cuda_check(
       cuda, diags,
       cuda->driver.device_name(cuda->name, sizeof(cuda->name), cuda->device),

@@ -39,7 +39,9 @@ enum {
   HD_CU_DEVICE_L2_BYTES = 38,
   HD_CU_DEVICE_MAJOR = 75,
   HD_CU_DEVICE_MINOR = 76,
+  HD_CU_DEVICE_SM_SHARED = 81,
   HD_CU_DEVICE_MAX_SHARED_OPTIN = 97,
+  HD_CU_DEVICE_RESERVED_SHARED = 111, // Of each block, by the system.
 };
 
 // CUfunction_attribute.

@@ -216,10 +216,32 @@ static bool set_arguments(hd_cuda_device_t *d, const cuda_kernel_t *k,
   return true;
 }
 
+// Blocks of a launch that begins early come while the one before it has its
+// multiprocessors still, and the hardware would put them where there is room:
+// several on a few of them, with all others idle soon. (Measured: BERT-base is
+// a tenth faster where they are kept apart, MobileNet-V2 a fifth.) So a launch
+// asks for as much shared memory as lets no more of its blocks be together than
+// there were on an idle GPU.
+static int64_t spread_bytes(const hd_cuda_t *cuda, const cuda_kernel_t *k,
+                            const hd_kernel_launch_t *launch) {
+  enum { MOST_TOGETHER = 3 }; // Of more, an uneven share costs little.
+  int64_t blocks = (int64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+  int64_t together = (blocks + cuda->sms - 1) / cuda->sms;
+  if (!launch->programmatic || together > MOST_TOGETHER)
+    return launch->shared_bytes;
+  int64_t least = cuda->sm_shared_bytes / (together + 1);
+  int64_t most = cuda->sm_shared_bytes / together - cuda->reserved_shared_bytes;
+  int64_t bytes = (least < most ? least : most) - k->static_shared;
+  return bytes > launch->shared_bytes ? bytes : launch->shared_bytes;
+}
+
 bool hd_cuda_launch(hd_device_t *device, hd_kernel_t *kernel,
-                    const hd_kernel_launch_t *launch) {
+                    const hd_kernel_launch_t *given) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
   cuda_kernel_t *k = (cuda_kernel_t *)kernel;
+  hd_kernel_launch_t spread = *given;
+  const hd_kernel_launch_t *launch = &spread;
+  spread.shared_bytes = spread_bytes(d->cuda, k, given);
   hd_cu_launch_attribute_t attributes[2];
   hd_cu_launch_t config = {.shared_bytes = (unsigned)launch->shared_bytes,
                            .stream = d->stream,
