@@ -162,8 +162,7 @@ const hd_func_t *hd_pass_early_launches(hd_module_t *module,
                                         const hd_func_t *func,
                                         const hd_pass_args_t *args) {
   const hd_schedule_options_t *options = module->context->schedules;
-  if (func->kind != HD_FUNC_PLAN || !options ||
-      options->machine.sm < LEAST_SM || !options->machine.count)
+  if (!options || options->machine.sm < LEAST_SM || !options->machine.count)
     return func;
   overlapper_t o = {.module = module,
                     .arena = &module->arena,

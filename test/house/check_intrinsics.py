@@ -16,11 +16,13 @@ import sys
 
 TABLE = "lib/IR/Intrinsics.def"
 MAKERS = {
+    "lib/Fusion/EarlyLaunches.c",
     "lib/Schedule/AccessYield.c",
     "lib/Schedule/Build.c",
     "lib/Schedule/Contract.c",
     "lib/Schedule/RowsCombine.c",
     "lib/Schedule/Scatter.c",
+    "lib/TaskMapping/LowerLoad.c",
     "lib/TaskMapping/LowerPoints.c",
     "lib/TaskMapping/LowerYield.c",
     "lib/TaskMapping/PointMatrix.c",

@@ -3,8 +3,10 @@
 // Passes. A pass is a row of a table (lib/*/Passes.def):
 //   HD_PASS(name, function, level, needs, options, summary)
 // and a function of its level: one that takes a function of a module (KERNEL),
-// or one that takes a graph (GRAPH). The driver runs it over all of these in
-// the module, and leaves the others alone; it verifies, prints, times.
+// of which some are for its plans alone (PLAN) and may replace the kernels that
+// these launch, or one that takes a graph (GRAPH). The driver runs it over all
+// of these in the module, and leaves the others alone; it verifies, prints,
+// times.
 #ifndef HIDET_IR_PASSES_PASS_H
 #define HIDET_IR_PASSES_PASS_H
 
@@ -29,7 +31,11 @@ typedef bool (*hd_graph_pass_fn_t)(hd_module_t *module, const hd_graph_t *graph,
                                    const hd_pass_args_t *args,
                                    hd_item_t *version);
 
-typedef enum hd_pass_level { HD_LEVEL_KERNEL, HD_LEVEL_GRAPH } hd_pass_level_t;
+typedef enum hd_pass_level {
+  HD_LEVEL_KERNEL,
+  HD_LEVEL_PLAN,
+  HD_LEVEL_GRAPH
+} hd_pass_level_t;
 
 typedef enum hd_pass_needs {
   HD_NEEDS_NOTHING,
@@ -39,7 +45,7 @@ typedef enum hd_pass_needs {
 
 typedef struct hd_pass {
   const char *name; // As in --name.
-  hd_pass_fn_t run; // KERNEL
+  hd_pass_fn_t run; // KERNEL, PLAN
   hd_pass_level_t level;
   const char *options;          // What it takes: see IR/Passes.def.
   const char *summary;          // One line.
@@ -62,12 +68,14 @@ hd_pass_before_t hd_pass_before(const hd_pass_t *pass);
    .summary = summary_,                                                        \
    HD_PASS_RUN_##level_ = function},
 #define HD_PASS_RUN_KERNEL .run
+#define HD_PASS_RUN_PLAN .run
 #define HD_PASS_RUN_GRAPH .run_graph
 #define HD_PASS_DECLARATION(name, function, level, needs, options, summary)    \
   HD_PASS_DECLARE_##level(function)
 #define HD_PASS_DECLARE_KERNEL(function)                                       \
   const hd_func_t *function(hd_module_t *module, const hd_func_t *func,        \
                             const hd_pass_args_t *args);
+#define HD_PASS_DECLARE_PLAN HD_PASS_DECLARE_KERNEL
 #define HD_PASS_DECLARE_GRAPH(function)                                        \
   bool function(hd_module_t *module, const hd_graph_t *graph,                  \
                 const hd_pass_args_t *args, hd_item_t *version);

@@ -147,7 +147,9 @@ static void run_on_functions(hd_module_t *module, const hd_pass_t *pass,
     for (size_t i = 0; i < count; ++i) {
       const hd_item_t *item = &module->items.data[i];
       if (item->kind == HD_ITEM_FUNC &&
-          (item->u.func->kind == HD_FUNC_FN) == (fns == 1))
+          (item->u.func->kind == HD_FUNC_FN) == (fns == 1) &&
+          (pass->level == HD_LEVEL_KERNEL ||
+           item->u.func->kind == HD_FUNC_PLAN))
         run_on(module, item->u.func, pass, args, verify, result);
     }
   if (verify && result->changed)
@@ -210,6 +212,7 @@ hd_pass_result_t hd_pass_run(hd_module_t *module, const hd_pass_t *pass,
   bool verify = config && config->verify_each;
   switch (pass->level) {
   case HD_LEVEL_KERNEL:
+  case HD_LEVEL_PLAN:
     run_on_functions(module, pass, args ? args : &no_args, verify, &result);
     break;
   case HD_LEVEL_GRAPH:
