@@ -22,6 +22,8 @@ typedef struct hd_launch {
   const hd_expr_t *block[3];   // Constants.
   const hd_expr_t *cluster[3]; // Constants.
   int32_t min_blocks; // Blocks an SM that registers must allow; 0: not said.
+  int32_t
+      max_blocks; // Of the launch, that an SM may have at once; 0: not said.
 } hd_launch_t;
 
 // A size that a fn does not take as an argument, but finds in the shape or the

@@ -103,12 +103,25 @@ static bool find_device(hd_cuda_t *cuda, hd_diagnostics_t *diags, int ordinal) {
 }
 
 static bool read_attributes(hd_cuda_t *cuda, hd_diagnostics_t *diags) {
-  enum { MAJOR, MINOR, SMS, L2, MAX_SHARED, SM_SHARED, RESERVED, COUNT };
+  enum {
+    MAJOR,
+    MINOR,
+    SMS,
+    L2,
+    MEMORY_KHZ,
+    MEMORY_BITS,
+    MAX_SHARED,
+    SM_SHARED,
+    RESERVED,
+    COUNT
+  };
   static const int attributes[COUNT] = {
       [MAJOR] = HD_CU_DEVICE_MAJOR,
       [MINOR] = HD_CU_DEVICE_MINOR,
       [SMS] = HD_CU_DEVICE_SMS,
       [L2] = HD_CU_DEVICE_L2_BYTES,
+      [MEMORY_KHZ] = HD_CU_DEVICE_MEMORY_KHZ,
+      [MEMORY_BITS] = HD_CU_DEVICE_MEMORY_BITS,
       [MAX_SHARED] = HD_CU_DEVICE_MAX_SHARED_OPTIN,
       [SM_SHARED] = HD_CU_DEVICE_SM_SHARED,
       [RESERVED] = HD_CU_DEVICE_RESERVED_SHARED,
@@ -123,6 +136,7 @@ static bool read_attributes(hd_cuda_t *cuda, hd_diagnostics_t *diags) {
   cuda->sm = values[MAJOR] * 10 + values[MINOR];
   cuda->sms = values[SMS];
   cuda->l2_bytes = values[L2];
+  cuda->memory_gbs = 2e-6 * values[MEMORY_KHZ] * values[MEMORY_BITS] / 8;
   cuda->max_shared_bytes = values[MAX_SHARED];
   cuda->sm_shared_bytes = values[SM_SHARED];
   cuda->reserved_shared_bytes = values[RESERVED];

@@ -18,6 +18,7 @@ typedef struct hd_cuda {
   int sm;      // 90
   int sms;
   int64_t l2_bytes, max_shared_bytes;
+  double memory_gbs;
   int64_t sm_shared_bytes;       // Of a multiprocessor,
   int64_t reserved_shared_bytes; // and of that, what the system takes a block.
   char name[128];

@@ -36,6 +36,8 @@ enum {
 enum {
   HD_CU_DEVICE_MAX_SHARED = 8,
   HD_CU_DEVICE_SMS = 16,
+  HD_CU_DEVICE_MEMORY_KHZ = 36,
+  HD_CU_DEVICE_MEMORY_BITS = 37, // Of its bus, which moves two a cycle.
   HD_CU_DEVICE_L2_BYTES = 38,
   HD_CU_DEVICE_MAJOR = 75,
   HD_CU_DEVICE_MINOR = 76,

@@ -216,18 +216,12 @@ static bool set_arguments(hd_cuda_device_t *d, const cuda_kernel_t *k,
   return true;
 }
 
-// Blocks of a launch that begins early come while the one before it has its
-// multiprocessors still, and the hardware would put them where there is room:
-// several on a few of them, with all others idle soon. (Measured: BERT-base is
-// a tenth faster where they are kept apart, MobileNet-V2 a fifth.) So a launch
-// asks for as much shared memory as lets no more of its blocks be together than
-// there were on an idle GPU.
+// As much shared memory as lets no more blocks be on a multiprocessor together
+// than the kernel says.
 static int64_t spread_bytes(const hd_cuda_t *cuda, const cuda_kernel_t *k,
                             const hd_kernel_launch_t *launch) {
-  enum { MOST_TOGETHER = 3 }; // Of more, an uneven share costs little.
-  int64_t blocks = (int64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
-  int64_t together = (blocks + cuda->sms - 1) / cuda->sms;
-  if (!launch->programmatic || together > MOST_TOGETHER)
+  int64_t together = k->base.func->launch.max_blocks;
+  if (!together)
     return launch->shared_bytes;
   int64_t least = cuda->sm_shared_bytes / (together + 1);
   int64_t most = cuda->sm_shared_bytes / together - cuda->reserved_shared_bytes;

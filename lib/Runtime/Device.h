@@ -23,6 +23,7 @@ typedef struct hd_device_info {
   const hd_target_t *target; // Of the GPU that the launches are for.
   int sms;
   int64_t l2_bytes;
+  double memory_gbs;        // That its memory moves at most; 0: not known.
   int64_t max_shared_bytes; // A block's, with the opt-in.
 } hd_device_info_t;
 

@@ -150,6 +150,7 @@ static bool init(hd_cuda_device_t *d, int ordinal,
   memcpy(info->name, d->cuda->name, sizeof(info->name));
   info->sms = d->cuda->sms;
   info->l2_bytes = d->cuda->l2_bytes;
+  info->memory_gbs = d->cuda->memory_gbs;
   info->max_shared_bytes = d->cuda->max_shared_bytes;
   d->threads = options->threads;
   if (options->cache_dir)

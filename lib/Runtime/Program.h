@@ -107,6 +107,27 @@ void hd_program_fini(hd_program_t *program);
 // written may not lie in the memory of another parameter: E0809.
 bool hd_program_run(hd_program_t *program, const hd_slot_t *params);
 
+// A launch, or a loop of launches: then the first of its kernels stands for
+// all.
+typedef struct hd_profile_row {
+  const hd_kernel_t *kernel;
+  const hd_kernel_launch_t *launch;
+  int64_t launches; // In one run.
+  int64_t bytes;    // That they read and write.
+  double us;        // By which a run takes longer; noise may be negative.
+} hd_profile_row_t;
+
+typedef struct hd_profile {
+  HD_VEC(hd_profile_row_t) rows; // In order; in the arena that was given.
+  double us;                     // Of a run.
+} hd_profile_t;
+
+// Measures what each launch adds to the time of a run, on a device that records
+// (ops->replay). What the program writes is written again and again. False
+// after an error.
+bool hd_program_profile(hd_program_t *program, const hd_slot_t *params,
+                        hd_arena_t *arena, hd_profile_t *profile);
+
 typedef struct hd_moved {
   int64_t activations, constants; // In bytes.
 } hd_moved_t;

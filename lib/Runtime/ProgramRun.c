@@ -230,9 +230,9 @@ static bool take_step(runner_t *r, hd_action_t *action, size_t *next) {
   return true;
 }
 
-static bool take_steps(runner_t *r) {
+static bool take_steps(runner_t *r, size_t end) {
   hd_program_t *p = r->program;
-  for (size_t at = 0, next; at < p->actions.size; at = next) {
+  for (size_t at = 0, next; at < end; at = next) {
     next = at + 1;
     if (!take_step(r, p->actions.data[at], &next))
       return false;
@@ -241,14 +241,19 @@ static bool take_steps(runner_t *r) {
 }
 
 bool hd_program_check_turns(hd_program_t *p) {
-  return take_steps(&(runner_t){.program = p});
+  return take_steps(&(runner_t){.program = p}, p->actions.size);
 }
 
 bool hd_program_run(hd_program_t *program, const hd_slot_t *params) {
+  return hd_program_run_until(program, params, program->actions.size);
+}
+
+bool hd_program_run_until(hd_program_t *program, const hd_slot_t *params,
+                          size_t end) {
   hd_times_t *times = &program->device->context->times;
   size_t part = hd_times_enter(times, "run");
   bool ok = check_params(program, params) &&
-            take_steps(&(runner_t){.program = program, .params = params});
+            take_steps(&(runner_t){.program = program, .params = params}, end);
   hd_times_leave(times, part);
   return ok;
 }

@@ -72,6 +72,10 @@ bool hd_program_place_view(hd_program_t *p, const hd_stmt_t *stmt,
 
 // --- ProgramRun.c ---
 
+// The actions of a run up to one, which is left out and in no loop.
+bool hd_program_run_until(hd_program_t *program, const hd_slot_t *params,
+                          size_t end);
+
 // Goes through all turns of the loops, launches nothing, and counts: views lie
 // where they may, and no launch is given what it writes twice. False after an
 // error.

@@ -218,6 +218,11 @@ static bool load_data(hd_run_t *run) {
   return ok;
 }
 
+static void measure(hd_run_t *run) {
+  if ((!given(run, RUN_BENCH) || hd_run_bench(run)) && given(run, RUN_PROFILE))
+    hd_run_profile(run);
+}
+
 static void body(void *argument) {
   hd_run_t *run = argument;
   if (!hd_run_check_bench(run) || !settle_target(run) || !import_module(run))
@@ -237,15 +242,14 @@ static void body(void *argument) {
   if (!open_device(run))
     return;
   if (run->graph) {
-    if (hd_run_model(run) && given(run, RUN_BENCH) && run->session)
-      hd_run_bench(run);
+    if (hd_run_model(run) && run->session)
+      measure(run);
     return;
   }
   if (!hd_run_bind(run) || !compile(run) || !load_data(run) || !first_run(run))
     return;
   hd_run_outputs(run);
-  if (given(run, RUN_BENCH))
-    hd_run_bench(run);
+  measure(run);
 }
 
 static void docs(const hd_run_t *run, hd_buffer_t *out) {

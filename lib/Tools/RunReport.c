@@ -89,6 +89,30 @@ static void add_measurement(hd_run_t *run, json_t *object) {
     set_real(object, "host_us", m->host_us);
 }
 
+static void add_profile(const hd_run_t *run, json_t *object) {
+  if (!run->profile.rows.size)
+    return;
+  json_t *rows = json_array();
+  for (size_t i = 0; i < run->profile.rows.size; i++) {
+    const hd_profile_row_t *p = &run->profile.rows.data[i];
+    json_t *row = json_object();
+    set_text(row, "kernel", p->kernel->func->name);
+    set_real(row, "us", p->us);
+    set_int(row, "launches", p->launches);
+    set_int(row, "bytes", p->bytes);
+    set_int(row, "blocks",
+            (int64_t)p->launch->grid[0] * p->launch->grid[1] *
+                p->launch->grid[2]);
+    set_int(row, "threads",
+            (int64_t)p->launch->block[0] * p->launch->block[1] *
+                p->launch->block[2]);
+    set_int(row, "registers", p->kernel->registers);
+    set_int(row, "shared_bytes", p->launch->shared_bytes);
+    json_array_append_new(rows, row);
+  }
+  json_object_set_new(object, "profile", rows);
+}
+
 static void add_bisection(const hd_run_t *run, json_t *object) {
   const hd_bisection_t *b = run->bisection;
   if (!b)
@@ -135,6 +159,7 @@ bool hd_run_write_json(hd_run_t *run, const char *path) {
   add_program(run, object);
   add_times(run, object);
   add_measurement(run, object);
+  add_profile(run, object);
   if (getrusage(RUSAGE_SELF, &usage) == 0)
     set_int(object, "peak_host_bytes", (int64_t)usage.ru_maxrss << 10);
   bool examined = run->layers.size || run->bisection; // In place of a run.

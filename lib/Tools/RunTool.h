@@ -85,6 +85,7 @@ typedef struct hd_run {
   int64_t weights_bytes, arena_bytes, arena_bound; // Of a graph.
   int64_t device_bytes;
   hd_measurement_t measurement;
+  hd_profile_t profile;            // No rows: not measured.
   HD_VEC(hd_run_layer_t) layers;   // --compare
   const hd_bisection_t *bisection; // --bisect; NULL: not done.
   hd_address_t *sets;              // More operands, to be rotated: RunBench.c.
@@ -134,6 +135,8 @@ bool hd_run_model_again(hd_run_t *run);
 // What --bench says, before anything is done; then to do it.
 bool hd_run_check_bench(hd_run_t *run);
 bool hd_run_bench(hd_run_t *run);
+// --profile: on a GPU.
+bool hd_run_profile(hd_run_t *run);
 bool hd_run_write_json(hd_run_t *run, const char *path);
 
 #endif

@@ -148,26 +148,26 @@ FAKE(cuDeviceGetName, char *name, int size, int device) {
   return 0;
 }
 FAKE(cuDeviceGetAttribute, int *value, int attribute, int device) {
+  const struct {
+    int attribute, value;
+  } rows[] = {
+      {HD_CU_DEVICE_SMS, 132},
+      {HD_CU_DEVICE_MEMORY_KHZ, 3201000},
+      {HD_CU_DEVICE_MEMORY_BITS, 6144},
+      {HD_CU_DEVICE_L2_BYTES, 1 << 20},
+      {HD_CU_DEVICE_MAJOR, number("FAKE_CUDA_SM", 90) / 10},
+      {HD_CU_DEVICE_MINOR, number("FAKE_CUDA_SM", 90) % 10},
+      {HD_CU_DEVICE_SM_SHARED, 228 << 10},
+      {HD_CU_DEVICE_MAX_SHARED_OPTIN, 227 << 10},
+      {HD_CU_DEVICE_RESERVED_SHARED, 1 << 10},
+  };
   (void)device;
-  switch (attribute) {
-  case HD_CU_DEVICE_SMS:
-    *value = 132;
-    return 0;
-  case HD_CU_DEVICE_L2_BYTES:
-    *value = 1 << 20;
-    return 0;
-  case HD_CU_DEVICE_MAJOR:
-    *value = number("FAKE_CUDA_SM", 90) / 10;
-    return 0;
-  case HD_CU_DEVICE_MINOR:
-    *value = number("FAKE_CUDA_SM", 90) % 10;
-    return 0;
-  case HD_CU_DEVICE_MAX_SHARED_OPTIN:
-    *value = 227 << 10;
-    return 0;
-  default:
-    return HD_CU_INVALID_VALUE;
-  }
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+    if (rows[i].attribute == attribute) {
+      *value = rows[i].value;
+      return 0;
+    }
+  return HD_CU_INVALID_VALUE;
 }
 FAKE(cuDevicePrimaryCtxRetain, hd_cu_context_t *context, int device) {
   MAY_FAIL("cuDevicePrimaryCtxRetain");

@@ -352,6 +352,8 @@ static void launch_clauses(hd_generator_t *g, hd_launch_t *launch) {
     launch->cluster[0] = hd_expr_i32(g->arena, 2);
   if (hd_random_below(g, 3) == 0)
     launch->min_blocks = 2;
+  if (hd_random_below(g, 3) == 0)
+    launch->max_blocks = 3;
 }
 
 static hd_func_t *header(hd_generator_t *g, hd_func_kind_t kind,

@@ -96,6 +96,19 @@ static bool parse_dims(hd_parser_t *p, const hd_expr_t *dims[3]) {
   return hd_expect(p, ")");
 }
 
+// Of an SM.
+static bool parse_blocks(hd_parser_t *p, const char *clause, int32_t *blocks) {
+  int64_t count;
+  hd_loc_t loc = hd_here(p);
+  if (!hd_expect(p, "(") || !hd_parse_constant(p, &count) || !hd_expect(p, ")"))
+    return false;
+  if (count < 1 || count > 32)
+    return hd_error(p->diags, loc, HD_E0307, clause, 1LL, 32LL,
+                    (long long)count);
+  *blocks = (int32_t)count;
+  return true;
+}
+
 static bool parse_launch_clauses(hd_parser_t *p, hd_launch_t *launch) {
   for (;;) {
     if (hd_accept(p, "grid")) {
@@ -108,15 +121,11 @@ static bool parse_launch_clauses(hd_parser_t *p, hd_launch_t *launch) {
       if (!parse_dims(p, launch->cluster))
         return false;
     } else if (hd_accept(p, "min_blocks")) {
-      int64_t count;
-      hd_loc_t loc = hd_here(p);
-      if (!hd_expect(p, "(") || !hd_parse_constant(p, &count) ||
-          !hd_expect(p, ")"))
+      if (!parse_blocks(p, "min_blocks", &launch->min_blocks))
         return false;
-      if (count < 1 || count > 32)
-        return hd_error(p->diags, loc, HD_E0307, "min_blocks", 1LL, 32LL,
-                        (long long)count);
-      launch->min_blocks = (int32_t)count;
+    } else if (hd_accept(p, "max_blocks")) {
+      if (!parse_blocks(p, "max_blocks", &launch->max_blocks))
+        return false;
     } else {
       return true;
     }

@@ -347,6 +347,8 @@ static void print_func(hd_printer_t *p, const hd_func_t *func) {
   print_dims(p, "cluster", func->launch.cluster);
   if (func->launch.min_blocks)
     hd_buffer_printf(p->out, " min_blocks(%d)", func->launch.min_blocks);
+  if (func->launch.max_blocks)
+    hd_buffer_printf(p->out, " max_blocks(%d)", func->launch.max_blocks);
   print_block(p, func->body);
   hd_buffer_puts(p->out, "\n");
 }
