@@ -345,7 +345,7 @@ static void fail(hidet_context_t *context) {
   check(context, hidet_module_parse(context, NULL, text, strlen(text), &module),
         HIDET_OK, "parse without a name");
   check(context, hidet_module_emit(module, "ptx", NULL, NULL, &out),
-        HIDET_UNSUPPORTED, "no target");
+        HIDET_USAGE, "no target");
   hidet_module_destroy(module);
   hidet_context_limit(context, 100, 0);
   check(context,
