@@ -178,6 +178,38 @@ def firings(n):
     return graph("x: f32[64]", f"v{n // 2}", lines)
 
 
+def graph_loops(n):
+    lines = []
+    for i in range(n // 10):
+        lines.append(f"""  v{i + 1}: f32[8] = loop(v{i}, x) {{ steps = 9, states = 1, scanned = 0, body = graph(h: f32[8], x: f32[8]) -> g {{
+    a: f32[8] = exp(h)
+    b: f32[8] = exp(x)
+    g: f32[8] = add(a, b)
+  }} }}
+""")
+    return graph("x: f32[8], v0: f32[8]", f"v{n // 10}", lines)
+
+
+def graph_inputs(n):
+    names = ", ".join(f"x{i}: f32[8]" for i in range(n))
+    return graph(names, f"v{n - 1}", ["  v0: f32[8] = exp(x0)\n"] + [
+        f"  v{i}: f32[8] = add(v{i - 1}, x{i})\n" for i in range(1, n)])
+
+
+def loop_body(n):
+    lines = [f"    v{i + 1}: f32[64] = exp(v{i})\n" for i in range(n)]
+    return graph("x: f32[64]", "y", [
+        "  y: f32[64] = loop(x) { steps = 9, states = 1, scanned = 0, "
+        f"body = graph(v0: f32[64]) -> v{n} {{\n", *lines, "  } }\n"])
+
+
+def loop_steps(n):
+    return graph("x: f32[64]", "y, z", [f"""  y: f32[64], z: f32[{n}, 64] = loop(x) {{ steps = {n}, states = 1, scanned = 0, body = graph(h: f32[64]) -> g, g {{
+    g: f32[64] = exp(h)
+  }} }}
+"""])
+
+
 def group(n):
     return graph("x: f32[64, 64]", f"v{n}",
                  ["  group {\n  anchor v0: f32[64, 64] = matmul(x, x)\n"] +
@@ -245,6 +277,7 @@ DIMENSIONS = {
     "loops, PTX": (loops, PTX),
     "loops, sim": (loops, SIM_N),
     "functions, PTX": (functions, PTX),
+    "functions, sim": (functions, SIM),
     "functions put in place, text": (lowered, LOWER),
     "module's constants, PTX": (module_constants, PTX),
     "launches, text": (launches, PRINT),
@@ -263,6 +296,11 @@ DIMENSIONS = {
     "graph's constants, sim": (constants, SIM),
     "rewrites' firings, plan": (firings, PLAN),
     "group's nodes, plan": (group, PLAN),
+    "graph's loops, plan": (graph_loops, PLAN),
+    "graph's inputs, plan": (graph_inputs, PLAN),
+    "a loop's nodes, plan": (loop_body, PLAN),
+    "a loop's steps, plan": (loop_steps, PLAN),
+    "a loop's steps, sim": (loop_steps, SIM),
     "task's definitions, plan": (locals_of_task, PLAN),
     "task's definitions, ref": (locals_of_task, REF),
     "tasks, plan": (tasks, PLAN),

@@ -42,6 +42,7 @@ typedef struct hd_variant {
   const hd_known_t *known; // The sizes, as they stand among the parameters.
   size_t num_known;
   hd_func_t *func; // In the program's module.
+  size_t next;     // The number + 1 of another one of the source; 0: none.
 } hd_variant_t;
 
 typedef struct hd_program_options {

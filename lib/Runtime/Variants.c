@@ -13,16 +13,12 @@
 
 static const hd_loc_t nowhere;
 
-typedef struct copied {
-  const hd_func_t *from;
-  hd_func_t *to;
-} copied_t;
-
 typedef struct maker {
   hd_program_t *program;
   const hd_module_t *from;
   const hd_program_options_t *options;
-  HD_VEC(copied_t) copies; // Of functions.
+  hd_ptr_map_t copies; // Of functions.
+  hd_ptr_map_t first;  // Of each kernel: its first variant's number + 1.
 } maker_t;
 
 static hd_arena_t *arena_of(const maker_t *m) {
@@ -44,12 +40,11 @@ static const hd_expr_t *relink(hd_rewriter_t *rewriter, const hd_expr_t *e) {
   maker_t *m = rewriter->argument;
   if (e->kind != HD_EXPR_CALL)
     return e;
-  const hd_func_t *func = e->u.func;
-  for (size_t i = 0; i < m->copies.size; i++)
-    if (m->copies.data[i].from == func)
-      func = m->copies.data[i].to;
-  if (func == e->u.func && !hd_library_owns(m->from->context, func))
-    func = copy_func(m, func);
+  const hd_func_t *func = hd_ptr_map_get(&m->copies, e->u.func);
+  if (!func)
+    func = hd_library_owns(m->from->context, e->u.func)
+               ? e->u.func
+               : copy_func(m, e->u.func);
   if (func == e->u.func)
     return e;
   hd_expr_t like = {.u.func = func, .loc = e->loc};
@@ -61,9 +56,9 @@ static const hd_expr_t *relink(hd_rewriter_t *rewriter, const hd_expr_t *e) {
 static hd_func_t *copy_func(maker_t *m, const hd_func_t *func) {
   hd_rewriter_t rewriter = {
       .arena = arena_of(m), .argument = m, .expr = relink};
-  copied_t copy = {func, add_func(m, hd_rewrite_func(&rewriter, func))};
-  hd_vec_push(arena_of(m), &m->copies, copy);
-  return copy.to;
+  hd_func_t *copy = add_func(m, hd_rewrite_func(&rewriter, func));
+  hd_ptr_map_set(arena_of(m), &m->copies, func, copy);
+  return copy;
 }
 
 // The same rules as for what a user writes; their wording is nobody's business.
@@ -144,17 +139,20 @@ static bool add_site(maker_t *m, hd_call_site_t *site,
   hd_variant_t variant = {.source = source};
   if (m->options->specialize)
     collect_sizes(m, site, &variant);
-  site->variant = 0;
-  while (site->variant < p->variants.size &&
-         !is_same(&p->variants.data[site->variant], &variant))
-    site->variant++;
-  if (site->variant == p->variants.size) {
+  variant.next = (size_t)(uintptr_t)hd_ptr_map_get(&m->first, source);
+  size_t number = variant.next;
+  while (number && !is_same(&p->variants.data[number - 1], &variant))
+    number = p->variants.data[number - 1].next;
+  if (!number) {
     const hd_func_t *func = specialize(m, site, &variant);
     if (!func)
       return false;
     variant.func = copy_func(m, func);
     hd_vec_push(&p->arena, &p->variants, variant);
+    number = p->variants.size;
+    hd_ptr_map_set(arena_of(m), &m->first, source, (const void *)number);
   }
+  site->variant = number - 1;
   hd_vec_push(&p->arena, &p->sites, *site);
   return true;
 }
