@@ -46,7 +46,7 @@ bool hd_tools_list_rewrites(hd_context_t *context, hd_arena_t *arena,
 
 static bool is_rule(const hd_rewrites_t *rules, const char *name) {
   for (size_t i = 0; i < rules->size; i++)
-    if (strcmp(rules->data[i]->name, name) == 0)
+    if (hd_rewrite_is_called(rules->data[i], name))
       return true;
   return false;
 }

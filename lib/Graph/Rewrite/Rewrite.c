@@ -34,11 +34,23 @@ typedef struct rewriter {
   bool failed;
 } rewriter_t;
 
+// Whether a module has a rule of the same name, or of the same family.
 static bool replaces(const hd_module_t *module, const hd_rewrite_t *rule) {
+  for (size_t i = 0; i < module->items.size; i++) {
+    const hd_item_t *item = &module->items.data[i];
+    if (item->kind == HD_ITEM_REWRITE &&
+        (hd_rewrite_is_called(rule, item->u.rewrite->name) ||
+         hd_rewrite_is_called(item->u.rewrite, rule->family)))
+      return true;
+  }
+  return false;
+}
+
+static bool is_of(const hd_module_t *module, const hd_rewrite_t *rule) {
   size_t cursor = 0;
   const hd_item_t *item;
   while ((item = hd_module_next(module, rule->name, &cursor)))
-    if (item->kind == HD_ITEM_REWRITE)
+    if (item->kind == HD_ITEM_REWRITE && item->u.rewrite == rule)
       return true;
   return false;
 }
@@ -66,7 +78,7 @@ bool hd_rewrites_find(hd_context_t *context, const hd_module_t *module,
 
 static bool is_disabled(const rewriter_t *w, const hd_rewrite_t *rewrite) {
   for (size_t i = 0; i < w->options->num_disabled; i++)
-    if (strcmp(w->options->disabled[i], rewrite->name) == 0)
+    if (hd_rewrite_is_called(rewrite, w->options->disabled[i]))
       return true;
   return false;
 }
@@ -75,7 +87,7 @@ static bool is_disabled(const rewriter_t *w, const hd_rewrite_t *rewrite) {
 static bool is_trusted(rewriter_t *w, const hd_rewrite_t *rewrite) {
   hd_context_t *context = w->g.module->context;
   unsigned valid;
-  return !replaces(w->g.module, rewrite) ||
+  return !is_of(w->g.module, rewrite) ||
          hd_rewrite_prove(context, rewrite, PROVEN, 1, &valid);
 }
 

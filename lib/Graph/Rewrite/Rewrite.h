@@ -11,7 +11,7 @@
 #include "IR/Graph/RewriteRule.h"
 
 typedef struct hd_rewrite_options {
-  const char *const *disabled; // Names of rules that are left out.
+  const char *const *disabled; // Rules or families that are left out, by name.
   size_t num_disabled;
   int64_t max_steps; // Only so many steps are done; below 0: all.
   bool explain;      // A remark for each step.

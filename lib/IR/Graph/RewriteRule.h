@@ -72,6 +72,7 @@ typedef enum hd_freedom {
 
 struct hd_rewrite {
   const char *name;
+  const char *family; // What its text is called; of alternatives all are one.
   hd_loc_t loc;
   // What stands for types, sizes, packs and attributes. Its inputs are the
   // operands, the attributes, and what the left side gives with a type; its
@@ -83,6 +84,8 @@ struct hd_rewrite {
       freedoms; // A bit for each hd_freedom_t; none: results stay the same.
 };
 
+// Whether a rewrite, or its family, is called so.
+bool hd_rewrite_is_called(const hd_rewrite_t *rewrite, const char *name);
 const char *hd_freedom_name(hd_freedom_t freedom); // "rounding"
 
 // The value of the left side or the operand that an input of the signature is

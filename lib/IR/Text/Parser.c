@@ -223,6 +223,7 @@ static bool parse_rewrite(hd_parser_t *p, pendings_t *pendings) {
   for (unsigned way = 0; way < alternatives.count; way++) {
     hd_rewrite_t *rewrite = HD_ARENA_NEW(p->arena, hd_rewrite_t);
     rewrite->name = hd_alternatives_name(p, &alternatives, way, name);
+    rewrite->family = name;
     rewrite->loc = loc;
     if (!is_new(p, rewrite->name, loc))
       return false;

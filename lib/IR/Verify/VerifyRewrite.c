@@ -47,6 +47,10 @@ bool hd_rule_attribute_binds(const hd_rule_attribute_t *attribute) {
   return false;
 }
 
+bool hd_rewrite_is_called(const hd_rewrite_t *rewrite, const char *name) {
+  return strcmp(rewrite->name, name) == 0 || strcmp(rewrite->family, name) == 0;
+}
+
 bool hd_rule_node_is_reshape(const hd_rule_node_t *node) {
   return node->op && !node->task && strcmp(node->op, "reshape") == 0;
 }
