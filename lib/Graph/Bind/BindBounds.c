@@ -6,22 +6,22 @@
 //
 // A device that runs such a node by itself would find it, one that computes
 // the element where another kernel reads it might take another one for it. So
-// it is said here, of accesses that are done for certain and whose index
-// reaches what its range says: each of its indices stands in it once, and all
-// is monotone. What is not known here is left to the run.
+// it is said here, of accesses that are done for certain, at points of their
+// indices' ranges: at the corners, where sums of multiples are least and
+// greatest, and, of what is no such sum, at many others. What is not found here
+// is left to the run.
 #include "Graph/Bind/BindingState.h"
 
-enum { MOST_INDICES = 16 };
+enum { MOST_INDICES = 8, MOST_POINTS = 1000 };
 
-typedef struct span {
-  int64_t least, most;
-} span_t;
-
-typedef struct reach {
+// The indices of a term, and a point that they stand at.
+typedef struct points {
   const hd_task_binding_t *binding;
-  const hd_index_t *used[MOST_INDICES];
-  unsigned num_used;
-} reach_t;
+  const hd_index_t *indices[MOST_INDICES];
+  int64_t sizes[MOST_INDICES], at[MOST_INDICES];
+  unsigned count;
+  bool is_monotone; // In each index, so that its corners are enough.
+} points_t;
 
 static bool is_settled(const hd_term_t *term) {
   if (term->kind == HD_TERM_SIZE && term->u.size->bound)
@@ -32,98 +32,129 @@ static bool is_settled(const hd_term_t *term) {
   return true;
 }
 
-static bool span_of(reach_t *r, const hd_term_t *term, unsigned axis,
-                    span_t *s);
-
-static bool span_of_index(reach_t *r, const hd_term_t *term, unsigned axis,
-                          span_t *s) {
+static bool add_index(points_t *p, const hd_term_t *term, unsigned axis) {
   const hd_index_t *index = term->u.index;
-  int64_t size;
-  for (unsigned i = 0; i < r->num_used; i++)
-    if (r->used[i] == index)
-      return false;
-  if (r->num_used == MOST_INDICES || !is_settled(index->range) ||
-      !hd_binding_extent(r->binding, index->range, axis, &size) || size < 1)
+  for (unsigned i = 0; i < p->count; i++)
+    if (p->indices[i] == index)
+      return true;
+  if (p->count == MOST_INDICES || !is_settled(index->range) ||
+      !hd_binding_extent(p->binding, index->range, axis, &p->sizes[p->count]) ||
+      p->sizes[p->count] < 1)
     return false;
-  r->used[r->num_used++] = index;
-  *s = (span_t){0, size - 1};
+  p->indices[p->count++] = index;
   return true;
 }
 
-static bool sum_of(span_t a, span_t b, span_t *s) {
-  return !__builtin_add_overflow(a.least, b.least, &s->least) &&
-         !__builtin_add_overflow(a.most, b.most, &s->most);
-}
-
-static bool product_of(span_t a, span_t b, span_t *s) {
-  span_t by = a.least == a.most ? a : b, of = a.least == a.most ? b : a;
-  int64_t ends[2];
-  if (by.least != by.most ||
-      __builtin_mul_overflow(of.least, by.least, &ends[0]) ||
-      __builtin_mul_overflow(of.most, by.least, &ends[1]))
-    return false;
-  *s = by.least < 0 ? (span_t){ends[1], ends[0]} : (span_t){ends[0], ends[1]};
-  return true;
-}
-
-static bool operation_of(reach_t *r, const hd_term_t *term, unsigned axis,
-                         span_t *s) {
-  span_t a, b = {0};
-  if (!span_of(r, term->operands[0], axis, &a) ||
-      (term->num_operands > 1 && !span_of(r, term->operands[1], axis, &b)))
-    return false;
-  bool is_bare = term->operands[0]->kind == HD_TERM_INDEX;
+static bool is_monotone(const points_t *p, const hd_term_t *term,
+                        unsigned axis) {
+  int64_t value;
   switch (term->u.op) {
   case HD_EXPR_ADD:
-    return sum_of(a, b, s);
   case HD_EXPR_SUB:
-    return b.least != INT64_MIN && b.most != INT64_MIN &&
-           sum_of(a, (span_t){-b.most, -b.least}, s);
   case HD_EXPR_NEG:
-    *s = (span_t){-a.most, -a.least};
-    return a.least != INT64_MIN;
+    return true;
   case HD_EXPR_MUL:
-    return product_of(a, b, s);
-  case HD_EXPR_DIV:
-    if (b.least != b.most || b.least < 1)
-      return false;
-    *s = (span_t){a.least / b.least, a.most / b.least};
-    return true;
-  case HD_EXPR_MOD: // 0, 1, .. one after the other.
-    if (b.least != b.most || b.least < 1 || !is_bare)
-      return false;
-    *s = (span_t){0, a.most < b.least ? a.most : b.least - 1};
-    return true;
-  case HD_EXPR_MIN:
-    *s = (span_t){a.least < b.least ? a.least : b.least,
-                  a.most < b.most ? a.most : b.most};
-    return true;
-  case HD_EXPR_MAX:
-    *s = (span_t){a.least > b.least ? a.least : b.least,
-                  a.most > b.most ? a.most : b.most};
-    return true;
+    return hd_binding_extent(p->binding, term->operands[0], axis, &value) ||
+           hd_binding_extent(p->binding, term->operands[1], axis, &value);
   default:
     return false;
   }
 }
 
-// The least and the greatest value that the term takes; false: not known.
-static bool span_of(reach_t *r, const hd_term_t *term, unsigned axis,
-                    span_t *s) {
-  int64_t value;
-  if (!term->pack)
-    axis = 0;
-  if (term->type.scalar != HD_I64)
+// False: the term is of something else than indices, sizes and attributes.
+static bool find_indices(points_t *p, const hd_term_t *term, unsigned axis) {
+  axis = term->pack ? axis : 0;
+  switch ((hd_term_kind_t)term->kind) {
+  case HD_TERM_INDEX:
+    return add_index(p, term, axis);
+  case HD_TERM_CONST:
+  case HD_TERM_SIZE:
+  case HD_TERM_PACK:
+  case HD_TERM_BROADCAST:
+  case HD_TERM_ATTRIBUTE:
+    return is_settled(term);
+  case HD_TERM_OPERATOR:
+    p->is_monotone &= is_monotone(p, term, axis);
+    break;
+  case HD_TERM_SELECT:
+  case HD_TERM_CAST:
+    p->is_monotone = false;
+    break;
+  default:
     return false;
-  if (term->kind == HD_TERM_INDEX)
-    return span_of_index(r, term, axis, s);
-  if (is_settled(term) && hd_binding_extent(r->binding, term, axis, &value)) {
-    *s = (span_t){value, value};
+  }
+  for (unsigned i = 0; i < term->num_operands; i++)
+    if (!find_indices(p, term->operands[i], axis))
+      return false;
+  return true;
+}
+
+// What the term is worth at the point; false: it divides by zero.
+static bool worth(const points_t *p, const hd_term_t *term, unsigned axis,
+                  hd_number_t *out) {
+  hd_number_t x, y = {0};
+  axis = term->pack ? axis : 0;
+  if (term->kind == HD_TERM_INDEX) {
+    unsigned i = 0;
+    while (p->indices[i] != term->u.index)
+      i++;
+    out->i = p->at[i];
     return true;
   }
-  return term->kind == HD_TERM_OPERATOR &&
-         term->operands[0]->type.scalar == HD_I64 &&
-         operation_of(r, term, axis, s);
+  if (term->num_operands == 0)
+    return hd_binding_number(p->binding, term, axis, out);
+  hd_scalar_t type = hd_binding_type(p->binding, term->operands[0]->type);
+  if (!worth(p, term->operands[0], axis, &x))
+    return false;
+  if (term->kind == HD_TERM_SELECT)
+    return worth(p, term->operands[x.i ? 1 : 2], axis, out);
+  if (term->kind == HD_TERM_CAST) {
+    *out = hd_scalar_convert(hd_binding_type(p->binding, term->type), type, x);
+    return true;
+  }
+  if ((term->u.op == HD_EXPR_AND && !x.i) ||
+      (term->u.op == HD_EXPR_OR && x.i)) {
+    *out = x;
+    return true;
+  }
+  return (term->num_operands == 1 || worth(p, term->operands[1], axis, &y)) &&
+         hd_scalar_operate(term->u.op, type, x, y, out);
+}
+
+static bool is_outside(const points_t *p, const hd_term_t *term, unsigned axis,
+                       int64_t size, int64_t *found) {
+  hd_number_t number;
+  if (!worth(p, term, axis, &number) || (number.i >= 0 && number.i < size))
+    return false;
+  *found = number.i;
+  return true;
+}
+
+// Whether a term leaves 0 .. size - 1, and where it goes.
+static bool leaves(points_t *p, const hd_term_t *term, unsigned axis,
+                   int64_t size, int64_t *found) {
+  int64_t all = 1;
+  p->is_monotone = true;
+  if (!find_indices(p, term, axis))
+    return false;
+  for (unsigned corner = 0; corner < 1u << p->count; corner++) {
+    for (unsigned i = 0; i < p->count; i++)
+      p->at[i] = corner >> i & 1 ? p->sizes[i] - 1 : 0;
+    if (is_outside(p, term, axis, size, found))
+      return true;
+  }
+  for (unsigned i = 0; i < p->count; i++)
+    if (__builtin_mul_overflow(all, p->sizes[i], &all))
+      return false;
+  int64_t step = all / MOST_POINTS + 1;
+  for (int64_t point = 0; point < all && !p->is_monotone; point += step) {
+    int64_t rest = point;
+    for (unsigned i = 0; i < p->count; rest /= p->sizes[i++])
+      p->at[i] = rest % p->sizes[i];
+    if (is_outside(p, term, axis, size, found))
+      return true;
+  }
+  return false;
 }
 
 // --- Accesses ---
@@ -131,13 +162,12 @@ static bool span_of(reach_t *r, const hd_term_t *term, unsigned axis,
 static bool check_axis(hd_binder_t *b, const hd_task_value_t *value,
                        const hd_term_t *at, unsigned part, unsigned axis,
                        int64_t size, const char *verb) {
-  reach_t r = {.binding = b->binding};
-  span_t s;
-  if (!span_of(&r, at, part, &s) || (s.least >= 0 && s.most < size))
+  points_t p = {.binding = b->binding};
+  int64_t found;
+  if (!leaves(&p, at, part, size, &found))
     return true;
   hd_bind_fault(b, "'%s' is %s at %lld on axis %u, whose size is %lld",
-                value->name, verb, (long long)(s.least < 0 ? s.least : s.most),
-                axis, (long long)size);
+                value->name, verb, (long long)found, axis, (long long)size);
   if (!b->quiet)
     hd_note(&b->context->diags, at->loc, "by this index");
   return false;
