@@ -3,6 +3,7 @@
 // Graphs: signatures and nodes. After an error the rest of the statement is
 // skipped.
 #include "IR/Graph/Loop.h"
+#include "IR/Keywords.h"
 #include "IR/Text/GraphParser.h"
 #include "IR/Text/Library.h"
 #include "Support/Suggest.h"
@@ -346,6 +347,34 @@ static void skip_statement(hd_parser_t *p, size_t start) {
   p->at = at;
 }
 
+// What a statement that was reported would have given: uses of it are not.
+static void give_up_values(hd_graph_parser_t *g, entries_t *entries,
+                           size_t start) {
+  hd_parser_t *p = g->p;
+  bool begins = true; // A name here is a result's.
+  for (size_t at = start; p->tokens[at].kind != HD_TOKEN_END; at++) {
+    const hd_token_t *token = &p->tokens[at];
+    if ((at > start && token->first_on_line) || strcmp(token->text, "=") == 0 ||
+        strcmp(token->text, "{") == 0)
+      return;
+    bool is_word = strcmp(token->text, "const") == 0 ||
+                   strcmp(token->text, "anchor") == 0 ||
+                   strcmp(token->text, "group") == 0;
+    if (begins && token->kind == HD_TOKEN_NAME && !is_word) {
+      const hd_graph_entry_t *entry = find_entry(g, token->text);
+      hd_value_t *value = HD_ARENA_NEW(p->arena, hd_value_t);
+      value->name = token->text;
+      value->loc = (hd_loc_t){p->source, token->offset};
+      value->rank = -1;
+      if (hd_is_reserved(value->name))
+        hd_poison(p, value->name, value->loc);
+      else if (!entry || !entry->value)
+        declare(g, entries, value);
+    }
+    begins = is_word || strcmp(token->text, ",") == 0;
+  }
+}
+
 // Up to the '}'.
 static void parse_statements(hd_graph_parser_t *g, entries_t *entries) {
   hd_parser_t *p = g->p;
@@ -353,8 +382,10 @@ static void parse_statements(hd_graph_parser_t *g, entries_t *entries) {
          !hd_at_next_item(p) && !hd_diagnostics_full(p->diags)) {
     hd_budget_check(&p->module->context->budget);
     size_t start = p->at;
-    if (!parse_statement(g, entries))
-      skip_statement(p, start);
+    if (parse_statement(g, entries))
+      continue;
+    give_up_values(g, entries, start);
+    skip_statement(p, start);
   }
 }
 

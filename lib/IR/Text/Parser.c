@@ -81,6 +81,8 @@ const char *hd_expect_name(hd_parser_t *p, hd_loc_t *loc) {
     return NULL;
   }
   if (hd_is_reserved(token->text)) {
+    if (hd_visible(p, token->text)) // It was reported here.
+      return NULL;
     bool is_keyword = hd_is_keyword(token->text);
     hd_error(p->diags, *loc, HD_E0302,
              hd_arena_printf(p->arena, "%s '%s'",
