@@ -313,6 +313,8 @@ DIMENSIONS = {
 def empty(parts):
     if parts in (PLAN, REF):
         return chain(1)
+    if parts == SIM_N:
+        return kernel("  a[thread] = 1.0\n", "n: i32, inout a: f32[1024]")
     return kernel("  a[thread] = 1.0\n" if parts[0] == RUN else "")
 
 
