@@ -7,7 +7,8 @@
 //   concatenations         of what anchors' kernels store are none of a
 //   kernel's
 //                          business: it is stored in place;
-//   hubs, forwards         so does a pointwise node that several others read;
+//   hubs, forwards         so does a pointwise node that several others read,
+//                          or that others read and that comes out;
 //   prologues, backwards   what is left is computed where it is read, when all
 //                          who read it are in groups and that costs less, or
 //                          begins a group of its own;
@@ -177,7 +178,8 @@ static void concatenations(hd_former_t *f) {
 
 // --- Hubs ---
 
-// A node that several read, and that is too dear to be computed for each.
+// A node that several read, and that is too dear to be computed for each; one
+// that is stored anyway, for it comes out of the graph, and that others read.
 static void hubs(hd_former_t *f) {
   for (uint32_t i = 0; i < f->graph->nodes.size; i++) {
     if (!is_left(f, i) || !f->nodes[i].node->task)
@@ -186,13 +188,16 @@ static void hubs(hd_former_t *f) {
     size_t left = 0;
     for (size_t k = 0; k < uses->nodes.size; k++)
       left += is_left(f, uses->nodes.data[k]);
-    if (left < 1 || uses->nodes.size < 2 || hd_former_is_cheap(f, i))
+    if (left < 1 || (!uses->is_output &&
+                     (uses->nodes.size < 2 || hd_former_is_cheap(f, i))))
       continue;
-    f->nodes[i].no_prologue.why = hd_arena_printf(
-        f->arena,
-        "%zu nodes read it, and at %.0f operations an element it is "
-        "computed once",
-        uses->nodes.size, f->nodes[i].cost);
+    f->nodes[i].no_prologue.why =
+        uses->is_output
+            ? "it comes out of the graph, so it is stored"
+            : hd_arena_printf(f->arena,
+                              "%zu nodes read it, and at %.0f operations an "
+                              "element it is computed once",
+                              uses->nodes.size, f->nodes[i].cost);
     hd_former_grow(f, hd_former_begin(f, i));
   }
 }
