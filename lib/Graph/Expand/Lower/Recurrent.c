@@ -197,19 +197,17 @@ static bool step_lstm(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
   return d->state != NULL;
 }
 
+// The cell's state and what the gate makes of it: one kernel stores both.
 static bool step_lstm_usual(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
                             const hd_value_t *x) {
   int64_t shape[] = {3, r->hidden};
-  const hd_value_t *outputs[2];
   const hd_value_t *inputs[] = {
       by_gates(l, r, x), by_gates(l, r, recur(l, d)), d->cell,
       d->peephole ? d->peephole : zeros(l, x->type, shape, 2)};
-  if (!inputs[0] || !inputs[1] || !inputs[3] ||
-      !hd_lower_task(l, "lstm_cell", inputs, 4, NULL, outputs))
-    return false;
-  d->state = outputs[0];
-  d->cell = outputs[1];
-  return true;
+  d->cell = hd_lower_task(l, "lstm_cell", inputs, 4, NULL, NULL);
+  inputs[2] = d->cell;
+  d->state = hd_lower_task(l, "lstm_state", inputs, 4, NULL, NULL);
+  return d->state != NULL;
 }
 
 // --- What the node says ---
