@@ -90,8 +90,7 @@ static void check_place(bounds_t *b, const hd_var_t *var,
   for (uint32_t i = 0; i < tensor->rank; i++) {
     int64_t index, size, more = i + 1 == tensor->rank ? lanes - 1 : 0;
     if (!hd_expr_fold_int(tensor->shape[i], &size) ||
-        !hd_expr_fold_int(indices[i], &index) ||
-        (index >= 0 && index < size - more))
+        !fold(b, indices[i], &index) || (index >= 0 && index < size - more))
       continue;
     report(b, var->name, loc, index < 0 ? index : index + more, i, size - 1);
     return;
