@@ -50,7 +50,7 @@ typedef struct overlapper {
   const hd_func_t *plan;
   hd_early_launches_t *launches;
   hd_ptr_map_t launched; // Kernels.
-  int64_t multiprocessors;
+  const hd_machine_t *machine;
   bool explain;
 } overlapper_t;
 
@@ -115,14 +115,17 @@ static void push_intrinsic(hd_builder_t *b, hd_intrinsic_t intrinsic) {
 // How many of the kernel's blocks a multiprocessor has where all are idle; 0:
 // many, or not known.
 static int32_t blocks_together(const overlapper_t *o, const hd_func_t *kernel) {
-  int64_t blocks = 1, extent;
+  int64_t blocks = 1, cluster = 1, extent;
   for (int i = 0; i < 3; i++) {
     const hd_expr_t *grid = kernel->launch.grid[i];
     if (grid && (!hd_expr_fold_int(grid, &extent) || extent < 1 ||
                  __builtin_mul_overflow(blocks, extent, &blocks)))
       return 0;
+    if (kernel->launch.cluster[i] &&
+        hd_expr_fold_int(kernel->launch.cluster[i], &extent))
+      cluster *= extent;
   }
-  int64_t together = (blocks - 1) / o->multiprocessors + 1;
+  int64_t together = (blocks - 1) / hd_machine_reach(o->machine, cluster) + 1;
   return together <= MOST_TOGETHER ? (int32_t)together : 0;
 }
 
@@ -195,7 +198,7 @@ const hd_func_t *hd_pass_early_launches(hd_module_t *module,
                     .plan = func,
                     .launches =
                         hd_early_launches_make(&module->arena, func->body),
-                    .multiprocessors = options->machine.count,
+                    .machine = &options->machine,
                     .explain = args->explain};
   prepare_kernels(&o);
   hd_rewriter_t rewriter = {

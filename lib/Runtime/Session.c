@@ -88,7 +88,7 @@ static void settle_schedules(hd_session_t *s) {
   s->schedules.explain = s->options.explain;
   hd_machine_t *machine = &s->schedules.machine;
   if (s->device && hd_machine_find(s->device->info.target->sm, machine))
-    machine->count = s->device->info.sms;
+    hd_machine_resize(machine, s->device->info.sms);
 }
 
 hd_session_t *hd_session_create(hd_module_t *module, const hd_graph_t *graph,

@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 static const hd_machine_t machines[] = {
-#define HD_MACHINE(sm, count, mhz, kib, l2, gbs, launch)                       \
-  {sm, count, mhz, (int64_t)kib << 10, l2, gbs, launch},
+#define HD_MACHINE(sm, count, clustered, mhz, kib, l2, gbs, launch)            \
+  {sm, count, clustered, mhz, (int64_t)kib << 10, l2, gbs, launch},
 #include "Schedule/Machines.def"
 #undef HD_MACHINE
 };
@@ -19,4 +19,16 @@ bool hd_machine_find(int sm, hd_machine_t *machine) {
       found = true;
     }
   return found;
+}
+
+void hd_machine_resize(hd_machine_t *machine, int count) {
+  if (machine->count)
+    machine->clustered =
+        (int)((int64_t)machine->clustered * count / machine->count);
+  machine->count = count;
+}
+
+int hd_machine_reach(const hd_machine_t *machine, int64_t cluster) {
+  return cluster > 2 && machine->clustered ? machine->clustered
+                                           : machine->count;
 }

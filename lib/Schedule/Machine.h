@@ -10,7 +10,8 @@
 
 typedef struct hd_machine {
   int sm;         // 90 for sm_90a, too.
-  int count;      // Of multiprocessors.
+  int count;      // Of multiprocessors, and of those the ones that clusters of
+  int clustered;  // more than two blocks reach: the others are left over.
   double mhz;     // Of their clock.
   int64_t shared; // Bytes of shared memory of a multiprocessor.
   double l2;      // Bytes a cycle that one of them reads from the L2 cache.
@@ -31,5 +32,9 @@ typedef struct hd_schedule_options {
 // The machine of an architecture (90 or 901 for sm_90a), or the last one below
 // it; false where there is none.
 bool hd_machine_find(int sm, hd_machine_t *machine);
+// The same with another number of multiprocessors.
+void hd_machine_resize(hd_machine_t *machine, int count);
+// Multiprocessors that blocks in clusters of so many may be on.
+int hd_machine_reach(const hd_machine_t *machine, int64_t cluster);
 
 #endif

@@ -14,12 +14,12 @@
 #include <math.h>
 
 enum {
-  LOAD_CYCLES = 700,   // Of a load that comes from the L2 cache.
+  LOAD_CYCLES = 570,   // Of a load that comes from the L2 cache.
   CROWD_CYCLES = 1100, // The same, of loads through registers.
-  BEGIN_CYCLES = 1250, // Before the first step, behind the last one.
-  SYNC_CYCLES = 3000,  // Of a cluster: it begins, and waits twice.
-  STEP_CYCLES = 130,   // Of a step's barrier and addresses.
-  COPY_CYCLES = 8,     // That a warp takes to issue a copy of 16 bytes each.
+  BEGIN_CYCLES = 800,  // Before the first step, behind the last one.
+  SYNC_CYCLES = 800,   // Of a cluster: it begins, and waits twice.
+  STEP_CYCLES = 50,    // Of a step's barrier.
+  COPY_CYCLES = 6,     // That a warp takes to issue a copy of 16 bytes each.
   COPY_BYTES = 16,
   SCHEDULERS = 4,        // Of a multiprocessor: so many warps issue at once.
   BATCH = 16,            // Loads of a thread through registers at once,
@@ -29,7 +29,7 @@ enum {
   RESERVED_SHARED = 1024 // Of each block.
 };
 
-static const double result_cycles = 1.8; // Of an element, on its way out.
+static const double result_cycles = 1.5; // Of an element, on its way out.
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -62,8 +62,9 @@ double hd_candidate_price(const hd_machine_t *machine,
   double most = residents(machine, c);
   if (most < 1)
     return INFINITY;
-  double together = at_most(most, ceil(blocks / machine->count));
-  double waves = ceil(blocks / (machine->count * together));
+  double reach = hd_machine_reach(machine, c->figures[HD_FIGURE_SPLIT]);
+  double together = at_most(most, ceil(blocks / reach));
+  double waves = ceil(blocks / (reach * together));
   double steps = ceil(ceil((double)form->sizes[HD_AXIS_K] / bk) / split);
   double warps = (double)c->figures[HD_FIGURE_THREADS] / 32 * together;
   double multiply =
