@@ -89,6 +89,7 @@ static void settle_schedules(hd_session_t *s) {
   hd_machine_t *machine = &s->schedules.machine;
   if (s->device && hd_machine_find(s->device->info.target->sm, machine))
     hd_machine_resize(machine, s->device->info.sms);
+  s->schedules.simulated = s->device && !s->device->ops->replay;
 }
 
 hd_session_t *hd_session_create(hd_module_t *module, const hd_graph_t *graph,
@@ -237,7 +238,9 @@ static const hd_func_t *make_plan(hd_session_t *s, segment_t *segment,
   const hd_pass_t *early = find_pass(hd_fusion_passes, "early-launches");
   const hd_func_t *plan =
       hd_graph_compile(segment->made, segment->graph, &fuse);
-  return !plan || s->options.in_turn ||
+  // What runs one after the other gains nothing, but may be looked at.
+  bool overlaps = !s->schedules.simulated || s->options.keep_layouts;
+  return !plan || s->options.in_turn || !overlaps ||
                  hd_pass_run(segment->made, early, &args, config).ok
              ? plan
              : NULL;

@@ -22,6 +22,7 @@ typedef struct hd_machine {
 // What schedules are chosen by.
 typedef struct hd_schedule_options {
   hd_machine_t machine; // count 0: no GPU is meant, and templates are left out.
+  bool simulated;       // A host takes the GPU's place: threads cost it time.
   // Whose templates count beside the library's; NULL: nobody's.
   struct hd_module *module;
   const char *const *disabled; // Names of templates.

@@ -349,7 +349,7 @@ size_t hd_rule_rows(hd_rules_t *rules, size_t first) {
   hd_rows_t rows;
   hd_arena_t *arena = &rules->module->arena;
   const hd_schedule_options_t *options = rules->module->context->schedules;
-  int count = options ? options->machine.count : 0;
+  int count = options && !options->simulated ? options->machine.count : 0;
   for (size_t end = end_of_run(arena, rules->flat, first); end > first; end--)
     if (is_run(arena, rules->flat, first, end, count, &rows)) {
       make_rows(rules, &rows);
