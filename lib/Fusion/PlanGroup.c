@@ -129,6 +129,7 @@ static void plan_recipe(hd_planner_t *p, const hd_plan_recipe_t *recipe,
     hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_DECLARE, (hd_loc_t){0, 0});
     hd_var_t *copy = HD_ARENA_NEW(p->arena, hd_var_t);
     *copy = *var;
+    copy->direction = HD_DIR_NONE; // A parameter of the schedule, perhaps.
     stmt->u.declare.var = copy;
     hd_stmt_list_push(p->arena, &p->body, stmt);
     hd_ptr_map_set(p->arena, &workspaces, var, copy);
