@@ -41,7 +41,8 @@
 
 enum {
   LEAST_SM = 90,
-  MOST_TOGETHER = 3 // Of more, an uneven share costs little.
+  MOST_TOGETHER = 3, // Of more, an uneven share costs little.
+  MOST_CLUSTER = 8   // Larger ones may not find room as it is.
 };
 
 typedef struct overlapper {
@@ -49,36 +50,31 @@ typedef struct overlapper {
   hd_arena_t *arena;
   const hd_func_t *plan;
   hd_early_launches_t *launches;
-  hd_ptr_map_t launched; // Kernels.
+  hd_ptr_map_t launched; // Kernels,
+  hd_ptr_map_t changing; // and parameters of theirs.
   const hd_machine_t *machine;
   bool explain;
 } overlapper_t;
 
 // --- Where a kernel waits ---
 
-// The parameters of a kernel that some launch of the plan gives something that
-// changes.
-typedef struct changing {
-  const hd_early_launches_t *launches;
-  const hd_func_t *kernel;
-  hd_arena_t *arena;
-  hd_ptr_map_t params;
-} changing_t;
-
+// The kernels that are launched, and of their parameters those that some launch
+// gives something that changes.
 static bool note_launch(void *argument, const hd_stmt_t *stmt) {
-  changing_t *c = argument;
-  if (stmt->kind != HD_STMT_LAUNCH || stmt->u.launch.kernel != c->kernel)
+  overlapper_t *o = argument;
+  if (stmt->kind != HD_STMT_LAUNCH)
     return true;
+  const hd_func_t *kernel = stmt->u.launch.kernel;
+  hd_ptr_map_set(o->arena, &o->launched, kernel, stmt);
   for (uint32_t i = 0; i < stmt->u.launch.num_args; i++)
-    if (!hd_early_launch_is_constant(c->launches, stmt->u.launch.args[i]))
-      hd_ptr_map_set(c->arena, &c->params, c->kernel->params[i],
-                     c->kernel->params[i]);
+    if (!hd_early_launch_is_constant(o->launches, stmt->u.launch.args[i]))
+      hd_ptr_map_set(o->arena, &o->changing, kernel->params[i], stmt);
   return true;
 }
 
-static bool is_fixed(const changing_t *c, const hd_var_t *var) {
+static bool is_fixed(const overlapper_t *o, const hd_var_t *var) {
   var = var->map ? var->map->tensor : var;
-  return !hd_ptr_map_get(&c->params, var);
+  return !hd_ptr_map_get(&o->changing, var);
 }
 
 static bool is_quiet_expr(void *argument, const hd_expr_t *e) {
@@ -97,13 +93,10 @@ static bool is_quiet_stmt(void *argument, const hd_stmt_t *stmt) {
 
 // How many statements of the body come before the wait.
 static uint32_t find_place(overlapper_t *o, const hd_func_t *kernel) {
-  changing_t changing = {
-      .launches = o->launches, .kernel = kernel, .arena = o->arena};
-  hd_walk_block(o->plan->body, note_launch, NULL, &changing);
   uint32_t i = 0;
   while (i < kernel->body.size &&
          hd_walk_block((hd_block_t){1, kernel->body.stmts + i}, is_quiet_stmt,
-                       is_quiet_expr, &changing))
+                       is_quiet_expr, o))
     i++;
   return i;
 }
@@ -126,7 +119,9 @@ static int32_t blocks_together(const overlapper_t *o, const hd_func_t *kernel) {
       cluster *= extent;
   }
   int64_t together = (blocks - 1) / hd_machine_reach(o->machine, cluster) + 1;
-  return together <= MOST_TOGETHER ? (int32_t)together : 0;
+  return together <= MOST_TOGETHER && cluster <= MOST_CLUSTER
+             ? (int32_t)together
+             : 0;
 }
 
 static void make_wait(overlapper_t *o, hd_func_t *kernel) {
@@ -151,16 +146,9 @@ static void make_wait(overlapper_t *o, hd_func_t *kernel) {
 
 // --- Plans ---
 
-static bool note_kernel(void *argument, const hd_stmt_t *stmt) {
-  overlapper_t *o = argument;
-  if (stmt->kind == HD_STMT_LAUNCH)
-    hd_ptr_map_set(o->arena, &o->launched, stmt->u.launch.kernel, stmt);
-  return true;
-}
-
 static void prepare_kernels(overlapper_t *o) {
   hd_module_t *module = o->module;
-  hd_walk_block(o->plan->body, note_kernel, NULL, o);
+  hd_walk_block(o->plan->body, note_launch, NULL, o);
   for (size_t i = 0; i < module->items.size; i++) {
     const hd_item_t *item = &module->items.data[i];
     hd_budget_check(&module->context->budget);

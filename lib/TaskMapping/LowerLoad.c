@@ -179,22 +179,13 @@ static choice_t choice_of(hd_point_lowering_t *l, const hd_expr_t *value) {
   return choice;
 }
 
-// Whether chunks are read, and stored, as one wherever they are, which facts
-// tell where indices are no windows: `a[0, (row + i) * 768 + head * 64 + p]`.
-static bool is_chunk(const hd_nest_t *nest, const choice_t *choice) {
+static bool asks_facts(const hd_nest_t *nest, const hd_expr_t *condition,
+                       const hd_expr_t *value, bool fixed) {
   const hd_tile_t *tile = nest->tile;
   hd_point_lowering_t *l = tile->l;
   const hd_expr_t *place = hd_nest_expr(nest, tile->point->u.point.place);
-  const hd_expr_t *value = hd_nest_expr(nest, choice->value);
-  const hd_expr_t *inside =
-      choice->condition ? hd_nest_expr(nest, choice->condition) : NULL;
-  sources_t sources = sources_of(value);
-  for (unsigned i = 0; i < sources.count; ++i)
-    inside = hd_inside(l, sources.loads[i], inside);
-  if (!sources.ok || sources.count == 0)
-    return false;
   hd_stmt_list_t list = {0};
-  hd_push_if(tile, inside,
+  hd_push_if(tile, condition,
              hd_block_of_one(l->arena, hd_make_store(tile, place, value)),
              (hd_block_t){0}, &list);
   hd_block_t lanes = hd_nest_lanes(nest, hd_block_of(l->arena, &list));
@@ -206,14 +197,37 @@ static bool is_chunk(const hd_nest_t *nest, const choice_t *choice) {
   for (unsigned a = 0; a < nest->mapping->rank; ++a)
     hd_facts_loop(l->facts, nest->vars[a], hd_expr_i32(l->arena, 0),
                   hd_expr_i32(l->arena, nest->mapping->dims[a]), NULL);
-  bool ok = hd_loop_is_vector(&simplifier, lanes.stmts[0]);
+  bool ok = hd_loop_is_vector(&simplifier, lanes.stmts[0], fixed);
   hd_facts_reset(l->facts, mark);
   return ok;
 }
 
-static hd_block_t chunk_of(const hd_nest_t *nest, const choice_t *choice) {
+// Whether chunks are read, and stored, as one wherever they are, which facts
+// tell where indices are no windows: `a[0, (row + i) * 768 + head * 64 + p]`.
+// *copies: by hardware, which is given the place even where nothing is read
+// there, so that it has to be aligned whatever the condition says.
+static bool is_chunk(const hd_nest_t *nest, const choice_t *choice,
+                     bool *copies) {
   const hd_tile_t *tile = nest->tile;
-  if (!is_copy(tile, choice->value))
+  const hd_expr_t *value = hd_nest_expr(nest, choice->value);
+  const hd_expr_t *inside =
+      choice->condition ? hd_nest_expr(nest, choice->condition) : NULL;
+  sources_t sources = sources_of(value);
+  for (unsigned i = 0; i < sources.count; ++i)
+    inside = hd_inside(tile->l, sources.loads[i], inside);
+  if (!sources.ok || sources.count == 0 ||
+      !asks_facts(nest, inside, value, true))
+    return false;
+  *copies = is_copy(tile, choice->value) &&
+            asks_facts(nest, NULL, value, false) &&
+            asks_facts(nest, inside, value, false);
+  return true;
+}
+
+static hd_block_t chunk_of(const hd_nest_t *nest, const choice_t *choice,
+                           bool copies) {
+  const hd_tile_t *tile = nest->tile;
+  if (!copies)
     return store_chunk(nest, choice);
   return copy_bytes(tile, hd_nest_first(nest, tile->point->u.point.place),
                     hd_nest_first(nest, choice->value),
@@ -257,19 +271,19 @@ void hd_lower_load(const hd_tile_t *tile) {
       hd_nest_begin(tile, chunks, width, tile->loop->u.mapfor.unroll);
   choice_t choice = {NULL, tile->point->u.point.value};
   bool is_window = has_chunks(tile, width, &all);
+  bool copies = is_window && is_copy(tile, choice.value);
   if (!is_window && is_shared)
     choice = choice_of(l, choice.value);
-  if (!is_window && !(is_shared && is_chunk(&nest, &choice))) {
+  if (!is_window && !(is_shared && is_chunk(&nest, &choice, &copies))) {
     hd_push_if(tile, NULL, by_elements(tile, is_shared), (hd_block_t){0},
                tile->out);
     return;
   }
   hd_stmt_list_t list = {0};
-  hd_nest_end(&nest, NULL, chunk_of(&nest, &choice), &list);
+  hd_nest_end(&nest, NULL, chunk_of(&nest, &choice, copies), &list);
   if (l->explain)
     hd_remark(&l->module->context->diags, tile->point->loc, "%s of 16 bytes%s",
-              is_copy(tile, choice.value) ? "asynchronous copies"
-                                          : "loads and stores",
+              copies ? "asynchronous copies" : "loads and stores",
               is_window ? ", where rows are aligned" : "");
   hd_push_if(tile, all, hd_block_of(l->arena, &list),
              all ? by_elements(tile, is_shared) : (hd_block_t){0}, tile->out);

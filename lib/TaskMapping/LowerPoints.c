@@ -69,26 +69,43 @@ static const hd_expr_t *name_worker(hd_point_lowering_t *l,
   return hd_expr_var(l->arena, let->u.let.var);
 }
 
-// What is known of names, wherever they can be met.
+static bool is_loop(const hd_stmt_t *stmt) {
+  return stmt->kind == HD_STMT_FOR || stmt->kind == HD_STMT_MAPFOR;
+}
+
+// What is known of a name: of a loop's variable in its body alone, for there
+// the loop has a turn.
 static void learn(hd_point_lowering_t *l, const hd_stmt_t *stmt) {
   if (stmt->kind == HD_STMT_LET) {
     hd_ptr_map_set(l->arena, &l->lets, stmt->u.let.var, stmt->u.let.value);
     hd_facts_let(l->facts, stmt->u.let.var, stmt->u.let.value);
-  } else if (stmt->kind == HD_STMT_FOR) {
+  }
+  if (!is_loop(stmt))
+    return;
+  hd_vec_push(l->arena, &l->marks, hd_facts_mark(l->facts));
+  if (stmt->kind == HD_STMT_FOR) {
     hd_facts_loop(l->facts, stmt->u.loop.var, stmt->u.loop.first,
                   stmt->u.loop.limit, stmt->u.loop.step);
-  } else if (stmt->kind == HD_STMT_MAPFOR) {
-    const hd_mapping_t *mapping = stmt->u.mapfor.mapping;
-    for (unsigned a = 0; a < mapping->rank; ++a)
-      hd_facts_loop(l->facts, stmt->u.mapfor.vars[a], hd_expr_i32(l->arena, 0),
-                    hd_expr_i32(l->arena, mapping->dims[a]), NULL);
+    return;
   }
+  const hd_mapping_t *mapping = stmt->u.mapfor.mapping;
+  for (unsigned a = 0; a < mapping->rank; ++a)
+    hd_facts_loop(l->facts, stmt->u.mapfor.vars[a], hd_expr_i32(l->arena, 0),
+                  hd_expr_i32(l->arena, mapping->dims[a]), NULL);
+}
+
+static bool forget(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
+                   hd_stmt_list_t *out) {
+  hd_point_lowering_t *l = rewriter->argument;
+  (void)out;
+  if (is_loop(stmt))
+    hd_facts_reset(l->facts, l->marks.data[--l->marks.size]);
+  return false;
 }
 
 static bool lower_point(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
                         hd_stmt_list_t *out) {
   hd_tile_t tile = {.l = rewriter->argument, .out = out, .point = stmt};
-  learn(tile.l, stmt);
   if (stmt->kind == HD_STMT_MAPFOR && stmt->u.mapfor.body.size == 1 &&
       stmt->u.mapfor.body.stmts[0]->kind == HD_STMT_POINT) {
     tile.point = stmt->u.mapfor.body.stmts[0];
@@ -96,6 +113,7 @@ static bool lower_point(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
     tile.mapping = stmt->u.mapfor.mapping;
     tile.worker = name_worker(tile.l, stmt, out);
   } else if (stmt->kind != HD_STMT_POINT) {
+    learn(tile.l, stmt);
     return false;
   }
   lowerings[tile.point->u.point.kind](&tile);
@@ -135,8 +153,10 @@ const hd_func_t *hd_pass_lower_points(hd_module_t *module,
                            .func = func,
                            .facts = hd_facts_create(&module->arena, func),
                            .explain = args->explain};
-  hd_rewriter_t rewriter = {
-      .arena = &module->arena, .argument = &l, .enter = lower_point};
+  hd_rewriter_t rewriter = {.arena = &module->arena,
+                            .argument = &l,
+                            .enter = lower_point,
+                            .leave = forget};
   const hd_func_t *result = hd_rewrite_func(&rewriter, func);
   if (!l.has_bulk)
     return result;

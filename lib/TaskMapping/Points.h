@@ -19,8 +19,9 @@ typedef struct hd_point_lowering {
   hd_arena_t *arena;
   const hd_func_t *func;
   bool explain;
-  hd_ptr_map_t lets; // What they are, for those met so far.
-  hd_facts_t *facts; // Of all names met so far.
+  hd_ptr_map_t lets;             // What they are, for those met so far.
+  hd_facts_t *facts;             // Of the names at hand,
+  HD_VEC(hd_facts_mark_t) marks; // and before each loop around.
   bool has_bulk; // Stores by the copy engine are to be waited for at the end.
 } hd_point_lowering_t;
 

@@ -56,9 +56,9 @@ bool hd_vectorize_loop(hd_simplifier_t *s, const hd_stmt_t *loop,
                        hd_stmt_list_t *out);
 
 // Whether all of a loop would be one vector each: what it stores, what it loads
-// but for elements that are the same each time, and its conditions. Of s, facts
-// and memory are used.
-bool hd_loop_is_vector(hd_simplifier_t *s, const hd_stmt_t *loop);
+// (fixed: or elements that are the same each time), and its conditions. Of s,
+// facts and memory are used.
+bool hd_loop_is_vector(hd_simplifier_t *s, const hd_stmt_t *loop, bool fixed);
 
 // The walk over a function that three passes share.
 typedef enum hd_simplify_mode {

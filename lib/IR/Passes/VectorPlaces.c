@@ -124,7 +124,6 @@ bool hd_vector_is_access(hd_vectorizer_t *v, const hd_var_t *var,
       !stays_together(tensor, width) || !has_fixed_place(v, indices, rank) ||
       !runs_along(v, indices, rank))
     return false;
-  // The vectors start `width` apart: so the first one's place decides.
   v->turn = v->first;
   const hd_expr_t *offset = hd_tensor_offset(
       v->arena, tensor, hd_vector_copies(v, indices, rank, false));
@@ -164,9 +163,12 @@ static bool has_one_side(hd_vectorizer_t *v, const hd_expr_t *a,
                                   left.terms[i].factor % width != 0))
       return false;
   }
+  int64_t first;
   if (factor == 1)
-    return (rest + v->first) % width == 0;
-  return factor == -1 && (rest - v->first + 1) % width == 0;
+    return !__builtin_add_overflow(rest, v->first, &first) &&
+           first % width == 0;
+  return factor == -1 && !__builtin_sub_overflow(rest, v->first - 1, &first) &&
+         first % width == 0;
 }
 
 static bool compares_integers(const hd_expr_t *e) {

@@ -220,15 +220,25 @@ static void note_block(hd_vectorizer_t *v, hd_block_t block) {
       note_loads(v, value_of(block.stmts[i]));
 }
 
+// Each vector by itself: what is known in a branch is of the vector at hand.
+static bool fits_loop(hd_vectorizer_t *v, int64_t width, bool *any) {
+  int64_t first = v->first;
+  bool ok = v->trips % width == 0;
+  for (int64_t at = 0; ok && at < v->trips; at += width) {
+    v->first = first + at;
+    ok = fits_block(v, v->loop->u.loop.body, width, any);
+  }
+  v->first = first;
+  return ok;
+}
+
 // The most lanes for which every store is of a vector, or where there is none,
 // a load; 1: none.
 static int64_t find_width(hd_vectorizer_t *v) {
   note_block(v, v->loop->u.loop.body);
   for (int64_t width = HD_VECTOR_MAX_WIDTH; width > 1; width /= 2) {
     bool any = false;
-    if (v->trips % width == 0 &&
-        fits_block(v, v->loop->u.loop.body, width, &any) &&
-        (any || loads_vector(v, width)))
+    if (fits_loop(v, width, &any) && (any || loads_vector(v, width)))
       return width;
   }
   return 1;
@@ -399,13 +409,14 @@ bool hd_vectorize_loop(hd_simplifier_t *s, const hd_stmt_t *loop,
   return v.width > 1;
 }
 
-// Whether a load is of a vector, or of the same element each time.
+// Whether a load is of a vector, or where that is allowed, of the same element
+// each time.
 static bool is_covered(void *argument, const hd_expr_t *e) {
   hd_vectorizer_t *v = argument;
   if (e->kind == HD_EXPR_LOADELSE)
     return false;
   return e->kind != HD_EXPR_LOAD ||
-         hd_vector_is_fixed(v, e->operands, e->num_operands) ||
+         (v->fixed && hd_vector_is_fixed(v, e->operands, e->num_operands)) ||
          (!e->linear && e->type.lanes == 1 &&
           hd_vector_is_access(v, e->u.var, e->operands, e->num_operands,
                               v->trips));
@@ -429,10 +440,11 @@ static bool covers_block(hd_vectorizer_t *v, hd_block_t block) {
   return ok;
 }
 
-bool hd_loop_is_vector(hd_simplifier_t *s, const hd_stmt_t *loop) {
+bool hd_loop_is_vector(hd_simplifier_t *s, const hd_stmt_t *loop, bool fixed) {
   hd_vectorizer_t v;
   if (!begin(&v, s, loop))
     return false;
+  v.fixed = fixed;
   hd_facts_mark_t mark = enter_loop(&v);
   bool any = false;
   bool ok = fits_block(&v, loop->u.loop.body, v.trips, &any) &&

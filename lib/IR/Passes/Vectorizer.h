@@ -32,6 +32,7 @@ typedef struct hd_vectorizer {
   hd_ptr_map_t copies; // The body's, to this chunk's copies, by lanes.
   int64_t turn;        // The iteration at hand; < 0: any.
   int64_t lane;        // Its lane; < 0: no vectors.
+  bool fixed;          // An element may be loaded for all lanes.
 } hd_vectorizer_t;
 
 // e with the loop's variable (where turn >= 0) and the body's lets replaced by
