@@ -36,8 +36,9 @@ const hd_pass_t *hd_pass_list_find(const hd_pass_list_t *list,
 const char *hd_pass_level_name(hd_pass_level_t level) {
   switch (level) {
   case HD_LEVEL_KERNEL:
-  case HD_LEVEL_PLAN:
     return "kernel";
+  case HD_LEVEL_PLAN:
+    return "plan";
   case HD_LEVEL_GRAPH:
     return "graph";
   }
