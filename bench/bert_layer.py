@@ -390,6 +390,7 @@ def torch_chain(chain, replays=REPLAYS, runs=4):
     half = [{k: torch.from_numpy(np.asarray(v, dtype="f2")).cuda()
              for k, v in layer.items()} for layer in chain.layers]
     x = torch.from_numpy(chain.x).cuda()
+    result = None
 
     def once():
         y = x
@@ -406,26 +407,12 @@ def torch_chain(chain, replays=REPLAYS, runs=4):
             y = h1 + torch.addmm(w["bd"], u, w["wd"].t())
         return y
 
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            once()
-    stream.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
-        for _ in range(runs):
-            y = once()
-    times = []
-    for replay in range(replays + 5):
-        begin = torch.cuda.Event(enable_timing=True)
-        end = torch.cuda.Event(enable_timing=True)
-        begin.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        if replay >= 5:
-            times.append(begin.elapsed_time(end) / runs)
-    return sorted(times)[len(times) // 2] * 1e3, y.cpu().numpy()
+    def kept():
+        nonlocal result
+        result = once()
+
+    ms = measure.replayed([kept] * runs, replays)
+    return ms * 1e3, result.cpu().numpy()
 
 
 # --- All of it ---

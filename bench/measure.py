@@ -66,25 +66,33 @@ def peer(make, run):
     size = sum(x.numel() * x.element_size() for x in first)
     l2 = torch.cuda.get_device_properties(0).L2_cache_size
     copies = [first] + [make() for _ in range(-(-2 * l2 // size) - 1)]
+    return replayed([lambda operands=operands: run(*operands)
+                     for operands in copies])
+
+
+def replayed(calls, replays=REPLAYS, skipped=5):
+    """Milliseconds of a call: the median of so many replays of a CUDA graph of
+    all calls, after some that are not looked at."""
+    import torch
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
-        for operands in copies[:3]:
-            run(*operands)
+        for call in (calls * 3)[:3]:
+            call()
     stream.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=stream):
-        for operands in copies:
-            run(*operands)
+        for call in calls:
+            call()
     times = []
-    for replay in range(REPLAYS + 5):
+    for replay in range(skipped + replays):
         start = torch.cuda.Event(enable_timing=True)
         end = torch.cuda.Event(enable_timing=True)
         start.record()
         graph.replay()
         end.record()
         end.synchronize()
-        if replay >= 5:
-            times.append(start.elapsed_time(end) / len(copies))
+        if replay >= skipped:
+            times.append(start.elapsed_time(end) / len(calls))
     return statistics.median(times)
 
 

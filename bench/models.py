@@ -10,7 +10,6 @@ usage: models.py --tools=FOLDER [--json=FILE] FOLDER NAME...
 import argparse
 import json
 import pathlib
-import statistics
 import subprocess
 import sys
 
@@ -36,35 +35,6 @@ def ours(tools, folder, name, precision, *more):
     return json.loads(report.read_text()), numpy.load(output)
 
 
-def replayed(run):
-    """Milliseconds of run() as a CUDA graph, median of 50 replays."""
-    import torch
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            run()
-    stream.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
-        run()
-    return timed(graph.replay)
-
-
-def timed(run):
-    import torch
-    times = []
-    for turn in range(60):
-        start = torch.cuda.Event(enable_timing=True)
-        end = torch.cuda.Event(enable_timing=True)
-        start.record()
-        run()
-        end.record()
-        end.synchronize()
-        if turn >= 10:
-            times.append(start.elapsed_time(end))
-    return statistics.median(times)
-
-
 def peers(folder, name):
     import torch
     torch.manual_seed(0)
@@ -75,7 +45,7 @@ def peers(folder, name):
     x = x.half() if x.is_floating_point() else x
     with torch.no_grad():
         y = network(x)
-        times = {"eager_graph_ms": replayed(lambda: network(x))}
+        times = {"eager_graph_ms": measure.replayed([lambda: network(x)], skipped=10)}
     return times, y.float().cpu().numpy()
 
 
