@@ -218,9 +218,8 @@ static bool is_chunk(const hd_nest_t *nest, const choice_t *choice,
   if (!sources.ok || sources.count == 0 ||
       !asks_facts(nest, inside, value, true))
     return false;
-  *copies = is_copy(tile, choice->value) &&
-            asks_facts(nest, NULL, value, false) &&
-            asks_facts(nest, inside, value, false);
+  *copies =
+      is_copy(tile, choice->value) && asks_facts(nest, NULL, value, false);
   return true;
 }
 
