@@ -53,7 +53,7 @@ const hd_node_t *hd_node_schedule(hd_module_t *module,
   copy->schedule =
       hd_scheduler_schedule(scheduler, flattened, node->op, node->loc);
   hd_times_leave(times, part);
-  return copy;
+  return copy->schedule ? copy : NULL;
 }
 
 // A schedule that is there already, made for the node's sizes.

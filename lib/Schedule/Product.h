@@ -54,9 +54,11 @@ const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
 // A template with values for its choices.
 typedef struct hd_candidate {
   const hd_template_t *template;
+  hd_module_t *home; // That the template's kernel is an item of.
   int64_t values[HD_MAX_CHOICES];
   int64_t figures[HD_FIGURE_COUNT];
-  double us; // What it is expected to take.
+  double us;     // What it is expected to take.
+  size_t number; // In the order of the heads.
 } hd_candidate_t;
 
 // The microseconds that a candidate is expected to take for a product; grows
@@ -66,5 +68,20 @@ typedef struct hd_candidate {
 double hd_candidate_price(const hd_machine_t *machine,
                           const hd_product_form_t *form,
                           const hd_candidate_t *candidate);
+
+typedef HD_VEC(hd_candidate_t) hd_candidates_t;
+
+// The candidates of all templates for a form and the machine that the context's
+// schedules are for, none left out by name, by what they are expected to take;
+// of those that are as good, in the order of the heads. pin, which may be NULL:
+// those alone that it allows; it is no HD_PIN_RULES. False after an error: pins
+// that no head knows (E0201, E0320).
+bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
+                        const hd_product_form_t *form, const hd_pin_t *pin,
+                        hd_candidates_t *candidates);
+
+// All that a candidate settles.
+const hd_pin_t *hd_candidate_pin(hd_arena_t *arena,
+                                 const hd_candidate_t *candidate);
 
 #endif

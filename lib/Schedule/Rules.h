@@ -6,6 +6,7 @@
 #ifndef HIDET_SCHEDULE_RULES_H
 #define HIDET_SCHEDULE_RULES_H
 
+#include "IR/Graph/Pin.h"
 #include "Schedule/Translate.h"
 
 // A launch among those that compute a task: which of its tensors a kernel's
@@ -23,6 +24,10 @@ typedef struct hd_rules {
   const char *name;    // Begins theirs.
   hd_loc_t loc;
   hd_rule_launches_t launches; // So far, in order.
+  const hd_pin_t *pin; // What is to be chosen for products; NULL: the best.
+  bool pinned;         // It could be.
+  const char *why;     // Else.
+  bool failed;         // An error was reported.
 } hd_rules_t;
 
 // A kernel in the making.

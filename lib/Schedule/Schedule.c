@@ -64,6 +64,10 @@ void hd_node_key(hd_buffer_t *key, const hd_node_t *node) {
   hd_buffer_printf(key, ")");
   if (!node->task) // A reshape is known by its result.
     type_key(key, node->outputs[0]);
+  if (node->pin) {
+    hd_buffer_puts(key, " with ");
+    hd_pin_print(node->pin, key);
+  }
 }
 
 // --- Preparation ---
@@ -112,6 +116,8 @@ hd_flattened_t *hd_scheduler_flatten(hd_scheduler_t *s, const hd_node_t *node) {
     const hd_task_binding_t *binding = bind(s, node);
     if (binding)
       known->flattened = hd_scheduler_flatten_binding(s, binding, node->loc);
+    if (known->flattened)
+      known->flattened->pin = node->pin;
   }
   hd_buffer_fini(&key);
   return known->flattened;
@@ -122,8 +128,9 @@ hd_flattened_t *hd_scheduler_flatten(hd_scheduler_t *s, const hd_node_t *node) {
 void hd_rules_apply(hd_rules_t *rules, const hd_definition_t *d) {
   if (d->kind == HD_SCATTER)
     hd_rule_scatter(rules, d);
-  else if (!hd_rule_template(rules, d) && !hd_rule_contract(rules, d) &&
-           !hd_rule_reduce(rules, d) && !hd_rule_scan(rules, d))
+  else if (!hd_rule_template(rules, d) && !rules->failed &&
+           !hd_rule_contract(rules, d) && !hd_rule_reduce(rules, d) &&
+           !hd_rule_scan(rules, d))
     hd_rule_pointwise(rules, d);
 }
 
@@ -200,13 +207,23 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
                                        const char *name, hd_loc_t loc) {
   if (flattened->schedule)
     return flattened->schedule;
-  hd_rules_t rules = {
-      .module = s->module, .flat = flattened->flat, .name = name, .loc = loc};
-  for (size_t i = 0; i < flattened->flat->definitions.size;) {
+  hd_rules_t rules = {.module = s->module,
+                      .flat = flattened->flat,
+                      .name = name,
+                      .loc = loc,
+                      .pin = flattened->pin};
+  size_t count_definitions = flattened->flat->definitions.size;
+  for (size_t i = 0; i < count_definitions && !rules.failed;) {
     size_t count = hd_rule_rows(&rules, i);
     if (!count)
       hd_rules_apply(&rules, flattened->flat->definitions.data[i]);
     i += count ? count : 1;
   }
+  if (rules.pin && !rules.pinned && !rules.failed)
+    rules.failed = !hd_error(
+        &s->module->context->diags, loc, HD_E0320, name, rules.pin->name,
+        rules.why ? rules.why : "it is no sum of products");
+  if (rules.failed)
+    return NULL;
   return flattened->schedule = make_plan(s, &rules);
 }

@@ -16,6 +16,7 @@ typedef struct hd_scheduler hd_scheduler_t;
 typedef struct hd_flattened {
   const hd_task_binding_t *binding;
   hd_task_t *flat;
+  const hd_pin_t *pin;       // The node's.
   const hd_func_t *schedule; // hd_scheduler_schedule() fills it in.
 } hd_flattened_t;
 
@@ -34,6 +35,8 @@ hd_flattened_t *hd_scheduler_flatten_binding(hd_scheduler_t *scheduler,
 
 // The plan that computes it: its parameters are the task's tensor inputs, then
 // its outputs. Made once. name begins the names of the kernels and of the plan.
+// NULL after an error: a pin that cannot be kept (E0201, E0320), a template's
+// kernel that cannot be made.
 const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *scheduler,
                                        hd_flattened_t *flattened,
                                        const char *name, hd_loc_t loc);

@@ -10,7 +10,6 @@
 // knows the form alone. Where an operand is a tensor of the task, element for
 // element, that takes its place; else its loads become the operand's term, as
 // those of a prologue do (Access.h).
-#include "IR/Eval.h"
 #include "IR/Passes/Passes.h"
 #include "IR/Passes/Specialize.h"
 #include "IR/Text/Library.h"
@@ -19,124 +18,7 @@
 #include "Schedule/Product.h"
 #include "Schedule/Templates.h"
 
-#include <math.h>
 #include <string.h>
-
-// --- Candidates ---
-
-// Nothing of a candidate's kernel has been read when it is priced.
-typedef struct search {
-  const hd_machine_t *machine;
-  const hd_product_form_t *form;
-  hd_arena_t *arena;
-  hd_env_t env; // Of the template at hand: axes, sm, bits, then the choices.
-  hd_candidate_t at, best;
-  hd_module_t *home; // Of the best one.
-  unsigned count;    // Of candidates so far.
-} search_t;
-
-static void bind_int(search_t *s, const hd_var_t *var, int64_t value) {
-  hd_env_add(s->arena, &s->env, var, (hd_number_t){.i = value});
-}
-
-static bool is_allowed(search_t *s) {
-  const hd_template_t *t = s->at.template;
-  for (size_t i = 0; i < t->demands.size; i++) {
-    int64_t holds;
-    if (!hd_eval_int(&s->env, t->demands.data[i], &holds) || !holds)
-      return false;
-  }
-  for (int i = 0; i < HD_FIGURE_COUNT; i++)
-    if (!hd_eval_int(&s->env, t->figures[i], &s->at.figures[i]) ||
-        s->at.figures[i] < 0)
-      return false;
-  return true;
-}
-
-// The first of those that are as good: the order of the choices is the user's.
-static void try_candidate(search_t *s, hd_module_t *home) {
-  if (!is_allowed(s))
-    return;
-  s->at.us = hd_candidate_price(s->machine, s->form, &s->at);
-  s->count++;
-  if (!isfinite(s->at.us) || (s->best.template && s->at.us >= s->best.us))
-    return;
-  s->best = s->at;
-  s->home = home;
-}
-
-static void try_choices(search_t *s, hd_module_t *home, size_t n) {
-  const hd_template_t *t = s->at.template;
-  if (n == t->choices.size) {
-    try_candidate(s, home);
-    return;
-  }
-  const hd_choice_t *choice = &t->choices.data[n];
-  size_t first = s->env.values.size;
-  for (uint32_t i = 0; i < choice->count; i++) {
-    s->at.values[n] = choice->values[i];
-    bind_int(s, choice->var, choice->values[i]);
-    try_choices(s, home, n + 1);
-    s->env.values.size = first;
-  }
-}
-
-static void try_template(search_t *s, const hd_found_template_t *found) {
-  const hd_template_t *template = found->template;
-  bool serves = false;
-  for (size_t i = 0; i < template->types.size; i++)
-    serves |= template->types.data[i] == s->form->type;
-  if (!serves)
-    return;
-  s->at.template = template;
-  s->env.values.size = 0;
-  for (int i = 0; i < HD_FORM_AXES; i++)
-    bind_int(s, template->axes[i], s->form->sizes[i]);
-  bind_int(s, template->sm, s->machine->sm);
-  bind_int(s, template->bits, (int64_t)hd_scalar_bits(s->form->type));
-  try_choices(s, found->home, 0);
-}
-
-static bool is_disabled(const hd_schedule_options_t *options,
-                        const char *name) {
-  for (size_t i = 0; i < options->num_disabled; i++)
-    if (strcmp(options->disabled[i], name) == 0)
-      return true;
-  return false;
-}
-
-static bool has_template(const hd_module_t *module, const char *name) {
-  size_t cursor = 0;
-  const hd_item_t *item;
-  while (module && (item = hd_module_next(module, name, &cursor)))
-    if (item->kind == HD_ITEM_TEMPLATE)
-      return true;
-  return false;
-}
-
-static void add_templates(hd_arena_t *arena, hd_module_t *module,
-                          const hd_module_t *over, hd_templates_t *templates) {
-  for (size_t i = 0; i < module->items.size; i++) {
-    const hd_item_t *item = &module->items.data[i];
-    hd_found_template_t found = {NULL, module};
-    if (item->kind != HD_ITEM_TEMPLATE ||
-        has_template(over, item->u.template->name))
-      continue;
-    found.template = item->u.template;
-    hd_vec_push(arena, templates, found);
-  }
-}
-
-bool hd_templates_find(hd_context_t *context, hd_module_t *module,
-                       hd_arena_t *arena, hd_templates_t *templates) {
-  hd_module_t *library = hd_library_templates(context);
-  if (!library)
-    return false;
-  add_templates(arena, library, module, templates);
-  if (module)
-    add_templates(arena, module, NULL, templates);
-  return true;
-}
 
 // --- The kernel for a candidate ---
 
@@ -243,12 +125,11 @@ static const hd_task_value_t *value_of(const joint_t *joint,
   return NULL;
 }
 
-static bool make_kernel(hd_rules_t *rules, hd_module_t *home,
-                        const hd_product_form_t *form,
+static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
                         const hd_candidate_t *candidate) {
   hd_arena_t *arena = &rules->module->arena;
-  const hd_func_t *func =
-      hd_module_ask(home, "template", instance_name(arena, form, candidate));
+  const hd_func_t *func = hd_module_ask(candidate->home, "template",
+                                        instance_name(arena, form, candidate));
   if (!func)
     return false;
   hd_func_t *kernel = specialize(rules->module, func, form);
@@ -280,45 +161,72 @@ static bool make_kernel(hd_rules_t *rules, hd_module_t *home,
   return true;
 }
 
-static void explain(const hd_rules_t *rules, const search_t *s) {
+static void explain(const hd_rules_t *rules, const hd_product_form_t *form,
+                    const hd_candidates_t *candidates) {
   hd_diagnostics_t *diags = &rules->module->context->diags;
-  if (!s->best.template) {
+  const hd_pin_t *pin = rules->pin;
+  if (!candidates->size) {
     hd_remark(diags, rules->loc,
               "schedule: %s: no template answers for %s operands", rules->name,
-              hd_scalar_name(s->form->type));
+              hd_scalar_name(form->type));
     return;
   }
-  hd_remark(diags, rules->loc,
-            "schedule: %s: %s, the best of %u candidates, for which %.2f us "
-            "are expected",
-            rules->name, instance_name(s->arena, s->form, &s->best), s->count,
-            s->best.us);
+  const hd_candidate_t *best = &candidates->data[0];
+  const char *name = instance_name(&rules->module->arena, form, best);
+  if (pin)
+    hd_remark(diags, rules->loc, "schedule: %s: %s, %s; %.2f us were expected",
+              rules->name, name, pin->origin ? pin->origin : "as the text says",
+              best->us);
+  else
+    hd_remark(diags, rules->loc,
+              "schedule: %s: %s, the best of %zu candidates, for which %.2f us "
+              "are expected",
+              rules->name, name, candidates->size, best->us);
+}
+
+// Another rule takes the definition; a pin needs one that a template takes.
+static bool leave(hd_rules_t *rules, const char *why) {
+  hd_context_t *context = rules->module->context;
+  rules->why = why;
+  if (context->schedules && context->schedules->explain)
+    hd_remark(&context->diags, rules->loc, "schedule: %s: no template: %s",
+              rules->name, why);
+  return false;
 }
 
 bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d) {
   hd_context_t *context = rules->module->context;
   const hd_schedule_options_t *options = context->schedules;
   hd_arena_t *arena = &rules->module->arena;
-  hd_product_form_t *form = HD_ARENA_NEW(arena, hd_product_form_t);
-  hd_templates_t templates = {0};
-  if (!options || !options->machine.count)
-    return false;
-  const char *why = hd_product_form_find(arena, d, form);
-  if (why) {
-    if (options->explain)
-      hd_remark(&context->diags, rules->loc, "schedule: %s: no template: %s",
-                rules->name, why);
+  const hd_pin_t *pin = rules->pin;
+  hd_candidates_t candidates = {0};
+  if (pin && strcmp(pin->name, HD_PIN_RULES) == 0) {
+    rules->pinned = true;
+    if (options && options->explain)
+      hd_remark(&context->diags, rules->loc, "schedule: %s: no template, %s",
+                rules->name, pin->origin ? pin->origin : "as the text says");
     return false;
   }
-  search_t search = {
-      .machine = &options->machine, .form = form, .arena = arena};
-  if (!hd_templates_find(context, options->module, arena, &templates))
+  if (!options || !options->machine.count) {
+    rules->why = "no GPU is meant; --target names one";
     return false;
-  for (size_t i = 0; i < templates.size; i++)
-    if (!is_disabled(options, templates.data[i].template->name))
-      try_template(&search, &templates.data[i]);
+  }
+  hd_product_form_t *form = HD_ARENA_NEW(arena, hd_product_form_t);
+  const char *why = hd_product_form_find(arena, d, form);
+  if (why)
+    return leave(rules, why);
+  if (!hd_candidates_find(context, arena, form, pin, &candidates)) {
+    rules->failed = true;
+    return false;
+  }
+  if (pin && !candidates.size)
+    return leave(rules, "what the template requires holds for none of the "
+                        "candidates with these values");
   if (options->explain)
-    explain(rules, &search);
-  return search.best.template &&
-         make_kernel(rules, search.home, form, &search.best);
+    explain(rules, form, &candidates);
+  rules->pinned = true;
+  if (candidates.size && make_kernel(rules, form, &candidates.data[0]))
+    return true;
+  rules->failed |= candidates.size > 0; // It has been reported.
+  return false;
 }

@@ -270,6 +270,7 @@ const hd_value_t *hd_lower_task(hd_lowering_t *l, const char *name,
       .group = find_group(l),
       .anchor = l->node->anchor,
       .schedule = l->node->schedule,
+      .pin = l->node->pin,
   };
   const hd_node_t *put =
       hd_segment_put(l->x, &node, binding->outputs, hd_lower_value_name(l));

@@ -83,7 +83,8 @@ static bool nodes_equal(const hd_node_t *a, const hd_node_t *b,
                         const hd_tensor_type_t *types) {
   if (a->task != b->task || strcmp(a->op, b->op) != 0 || a->group != b->group ||
       a->anchor != b->anchor || a->schedule != b->schedule ||
-      a->num_inputs != b->num_inputs || a->num_outputs != b->num_outputs ||
+      a->pin != b->pin || a->num_inputs != b->num_inputs ||
+      a->num_outputs != b->num_outputs ||
       a->num_attributes != b->num_attributes ||
       memcmp(a->inputs, b->inputs, a->num_inputs * sizeof(*a->inputs)) != 0)
     return false;

@@ -14,7 +14,8 @@
 
 const void *hd_rw_node_key(const hd_node_t *node) {
   static const char reshape;
-  if (node->group || node->schedule || (node->op && hd_node_is_loop(node)))
+  if (node->group || node->schedule || node->pin ||
+      (node->op && hd_node_is_loop(node)))
     return node; // What has its kernel, or several, stays as it is.
   return node->task ? (const void *)node->task : &reshape;
 }

@@ -9,6 +9,7 @@
 #define HIDET_IR_GRAPH_GRAPH_H
 
 #include "IR/Graph/HostTensor.h"
+#include "IR/Graph/Pin.h"
 #include "IR/Graph/Task.h"
 
 typedef struct hd_node hd_node_t;
@@ -96,6 +97,9 @@ struct hd_node {
   // Computes a node of a task: a kernel or a plan whose parameters are the
   // node's inputs, then its outputs. NULL: not scheduled yet.
   const hd_func_t *schedule;
+  // Where there is no schedule: what is to be chosen for it. NULL: nothing is
+  // said.
+  const hd_pin_t *pin;
 };
 
 struct hd_graph {

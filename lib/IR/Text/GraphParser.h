@@ -43,6 +43,12 @@ bool hd_parse_elements(hd_graph_parser_t *g, hd_value_t *value);
 // name = value, ... up to the '}'.
 bool hd_parse_attributes(hd_graph_parser_t *g, hd_node_t *node);
 
+// --- ParsePin.c ---
+
+// The values of `with NAME(values)`, from the parenthesis on; what they mean is
+// looked at when the node is scheduled. NULL after an error.
+const hd_pin_t *hd_parse_pin(hd_parser_t *p, const char *name, hd_loc_t loc);
+
 // --- NodeTypes.c ---
 
 // Gives a task's node the attributes that the types written of its results say.

@@ -256,12 +256,14 @@ static bool accept_word(hd_parser_t *p, const char *word) {
   return true;
 }
 
-// [with NAME[values]]
+// [with NAME[values]], or [with NAME(values)]
 static bool parse_schedule(hd_parser_t *p, hd_node_t *node) {
   hd_loc_t loc;
   if (!accept_word(p, "with"))
     return true;
   const char *name = hd_expect_name(p, &loc);
+  if (name && hd_at(p, "("))
+    return (node->pin = hd_parse_pin(p, name, loc));
   if (name)
     node->schedule = hd_parse_func_name(p, name, loc, HD_KINDS_SCHEDULE);
   return node->schedule;

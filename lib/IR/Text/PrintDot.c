@@ -69,6 +69,10 @@ static void print_node_box(dot_t *d, const hd_node_t *node) {
   }
   if (node->schedule)
     hd_buffer_printf(d->p.out, "\\nwith %s", node->schedule->name);
+  else if (node->pin) {
+    hd_buffer_puts(d->p.out, "\\nwith ");
+    hd_pin_print(node->pin, d->p.out);
+  }
   end_box(d);
   hd_ptr_map_set(&d->p.arena, &d->places, node, box);
   for (uint32_t i = 0; i < node->num_outputs; i++)

@@ -91,6 +91,10 @@ static void print_node(hd_printer_t *p, const hd_node_t *node,
   hd_buffer_puts(p->out, node->num_attributes ? " }" : "");
   if (node->schedule)
     hd_buffer_printf(p->out, " with %s", node->schedule->name);
+  else if (node->pin) {
+    hd_buffer_puts(p->out, " with ");
+    hd_pin_print(node->pin, p->out);
+  }
   print_label(p, node->label);
   hd_buffer_puts(p->out, "\n");
 }
