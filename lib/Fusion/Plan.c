@@ -3,6 +3,7 @@
 // The plan for a graph whose anchors are scheduled. A reshape moves nothing:
 // both values are one tensor of the plan; nor does a concatenation whose
 // operands are stored in place.
+#include "Fusion/Choose.h"
 #include "Fusion/PlanState.h"
 #include "Fusion/Views.h"
 #include "IR/EarlyLaunch.h"
@@ -296,6 +297,8 @@ const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,
                            : hd_graph_fuse(module, graph, options->explain);
   hd_times_leave(&module->context->times, part);
   hd_scheduler_t *scheduler = hd_scheduler_create(module, &module->arena);
+  if (graph)
+    graph = hd_graph_choose(module, scheduler, graph);
   if (graph)
     graph = hd_graph_schedule_anchors(module, scheduler, graph);
   unfused.scheduler = scheduler;

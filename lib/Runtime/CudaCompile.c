@@ -50,11 +50,8 @@ static bool link_ptx(hd_cuda_device_t *d, hd_diagnostics_t *diags,
   return true;
 }
 
-static bool compile(void *argument, unsigned piece, hd_module_t *module) {
-  const jobs_t *jobs = argument;
-  hd_cuda_device_t *d = jobs->device;
-  const hd_func_t *func = jobs->funcs[piece];
-  hd_cuda_code_t *code = &jobs->codes[piece];
+static bool make_code(hd_cuda_device_t *d, hd_module_t *module,
+                      const hd_func_t *func, hd_cuda_code_t *code) {
   hd_cache_key_t key = text_key(d, module, func);
   if (hd_cache_get(d->cache, key, &code->cubin)) {
     code->origin = HD_CUDA_FROM_TEXT;
@@ -72,6 +69,29 @@ static bool compile(void *argument, unsigned piece, hd_module_t *module) {
   hd_budget_clean(budget, &cleanup);
   if (ok)
     hd_cache_put(d->cache, key, &code->cubin);
+  return ok;
+}
+
+static bool compile(void *argument, unsigned piece, hd_module_t *module) {
+  const jobs_t *jobs = argument;
+  return make_code(jobs->device, module, jobs->funcs[piece],
+                   &jobs->codes[piece]);
+}
+
+static void end_code(void *argument) {
+  hd_buffer_fini(&((hd_cuda_code_t *)argument)->cubin);
+}
+
+bool hd_cuda_make(hd_device_t *device, hd_module_t *module,
+                  const hd_func_t *func, hd_buffer_t *out) {
+  hd_cuda_code_t code = {0};
+  hd_cleanup_t cleanup;
+  hd_budget_t *budget = &module->context->budget;
+  hd_budget_defer(budget, &cleanup, end_code, &code);
+  bool ok = make_code(hd_cuda_device_of(device), module, func, &code);
+  if (ok)
+    hd_buffer_write(out, hd_buffer_text(&code.cubin), code.cubin.size);
+  hd_budget_clean(budget, &cleanup);
   return ok;
 }
 

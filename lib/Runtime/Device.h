@@ -73,6 +73,11 @@ typedef struct hd_device_ops {
   // Sets elements of 1, 2, 4 or 8 bytes; in order with the launches.
   bool (*fill)(hd_device_t *device, hd_address_t to, uint64_t bits,
                unsigned element_bytes, size_t count);
+  // Machine code of a lowered kernel as bytes, from the cache where it is kept,
+  // and into it: no GPU's memory or stream is touched. For threads side by
+  // side; module, which is empty, and what is reported are the caller's.
+  bool (*make)(hd_device_t *device, hd_module_t *module, const hd_func_t *func,
+               hd_buffer_t *code);
   // Makes code of lowered kernels; kernels[i], NULL before, is that of
   // funcs[i]. They must not outlive the device or the functions. To be called
   // by hd_device_load(), which unloads those that are there after an error.

@@ -110,6 +110,7 @@ static const hd_device_ops_t ops = {
     .upload = upload,
     .download = download,
     .fill = fill,
+    .make = hd_cuda_make,
     .load = hd_cuda_load,
     .unload = hd_cuda_unload,
     .launch = hd_cuda_launch,

@@ -50,6 +50,8 @@ bool hd_cuda_compile(hd_cuda_device_t *d, const hd_func_t *const *funcs,
                      unsigned count, hd_cuda_code_t *codes);
 
 // The rows of hd_device_ops_t.
+bool hd_cuda_make(hd_device_t *device, hd_module_t *module,
+                  const hd_func_t *func, hd_buffer_t *out);
 bool hd_cuda_load(hd_device_t *device, const hd_func_t *const *funcs,
                   unsigned count, hd_kernel_t **kernels);
 void hd_cuda_unload(hd_device_t *device, hd_kernel_t *kernel);

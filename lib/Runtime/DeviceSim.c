@@ -136,21 +136,19 @@ typedef struct jobs {
   sim_device_t *device;
   const hd_func_t *const *funcs;
   hd_kernel_t **kernels;
-  hd_codegen_options_t options;
 } jobs_t;
 
 // Code names the places of barriers, so these are part of its key.
-static hd_cache_key_t key_of(const jobs_t *jobs, hd_module_t *module,
+static hd_cache_key_t key_of(const sim_device_t *d, hd_module_t *module,
                              const hd_func_t *func) {
-  const char *host = jobs->device->cache ? hd_codegen_host() : NULL;
+  const char *host = d->cache ? hd_codegen_host() : NULL;
   hd_buffer_t salt = {0};
   hd_cache_key_t key = {0, 0};
   hd_cleanup_t cleanup;
   if (!host)
     return key;
   hd_budget_defer(&module->context->budget, &cleanup, hd_buffer_end, &salt);
-  hd_buffer_printf(&salt, "host%s %s", jobs->options.quick ? " quick" : "",
-                   host);
+  hd_buffer_printf(&salt, "host%s %s", d->quick ? " quick" : "", host);
   if (!salt.failed)
     key = hd_code_key(module, func, hd_buffer_text(&salt), true);
   hd_budget_clean(&module->context->budget, &cleanup);
@@ -158,15 +156,18 @@ static hd_cache_key_t key_of(const jobs_t *jobs, hd_module_t *module,
 }
 
 // The bytes of the code, kept ones where there are some.
-static bool make_code(const jobs_t *jobs, hd_module_t *module,
+static bool make_code(hd_device_t *device, hd_module_t *module,
                       const hd_func_t *func, hd_buffer_t *bytes) {
-  hd_cache_t *cache = jobs->device->cache;
-  hd_cache_key_t key = key_of(jobs, module, func);
-  if (hd_cache_get(cache, key, bytes))
+  const sim_device_t *d = of(device);
+  hd_codegen_options_t options = {.target = hd_target_find("host"),
+                                  .sanitize = d->options.sanitize,
+                                  .quick = d->quick};
+  hd_cache_key_t key = key_of(d, module, func);
+  if (hd_cache_get(d->cache, key, bytes))
     return true;
-  if (!hd_host_code_make(module, func, &jobs->options, bytes))
+  if (!hd_host_code_make(module, func, &options, bytes))
     return false;
-  hd_cache_put(cache, key, bytes);
+  hd_cache_put(d->cache, key, bytes);
   return true;
 }
 
@@ -187,7 +188,7 @@ static bool compile(void *argument, unsigned piece, hd_module_t *module) {
     return hd_error(&module->context->diags, nowhere, HD_E0904,
                     "out of memory");
   hd_budget_defer(budget, &cleanup, hd_buffer_end, &bytes);
-  if (make_code(jobs, module, func, &bytes))
+  if (make_code(&jobs->device->base, module, func, &bytes))
     k->code = hd_host_code_load(module->context, func, &bytes);
   hd_budget_clean(budget, &cleanup);
   return k->code != NULL;
@@ -196,12 +197,7 @@ static bool compile(void *argument, unsigned piece, hd_module_t *module) {
 static bool load(hd_device_t *device, const hd_func_t *const *funcs,
                  unsigned count, hd_kernel_t **kernels) {
   sim_device_t *d = of(device);
-  jobs_t jobs = {d,
-                 funcs,
-                 kernels,
-                 {.target = hd_target_find("host"),
-                  .sanitize = d->options.sanitize,
-                  .quick = d->quick}};
+  jobs_t jobs = {d, funcs, kernels};
   return hd_compile_all(device->context, d->options.pool, count, compile,
                         &jobs);
 }
@@ -285,6 +281,7 @@ static const hd_device_ops_t ops = {
     .upload = upload,
     .download = download,
     .fill = fill,
+    .make = make_code,
     .load = load,
     .unload = unload,
     .launch = launch_kernel,

@@ -7,13 +7,11 @@
 
 #include "Runtime/Session.h"
 #include "Fusion/Fuse.h"
-#include "Fusion/Passes.h"
 #include "Graph/Prepare.h"
 #include "Graph/Reference/Reference.h"
 #include "Graph/Rewrite/Rewrite.h"
+#include "Runtime/GraphProgram.h"
 #include "Runtime/Store.h"
-#include "Schedule/Machine.h"
-#include "TaskMapping/Passes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +45,7 @@ struct hd_session {
   hd_session_options_t options;
   hd_session_stats_t stats;
   hd_schedule_options_t schedules;
+  bool prepares;        // What is compiled runs once, on constants.
   hd_ptr_map_t shared;  // The model's constants.
   hd_store_t constants; // Those on the device, for every run.
   run_t *kept;          // Runs that can be run again.
@@ -222,50 +221,18 @@ static bool counts_steps(const hd_session_t *s) {
   return hd_steps_matter(&s->module->context->steps);
 }
 
-static const hd_pass_t *find_pass(const hd_pass_t *passes, const char *name) {
-  while (strcmp(passes->name, name) != 0)
-    passes++;
-  return passes;
-}
-
-// A graph's plan, and its kernels.
-static const hd_func_t *make_plan(hd_session_t *s, segment_t *segment,
-                                  const hd_pass_config_t *config) {
-  hd_fuse_options_t fuse = {s->options.unfused || s->options.watch ||
-                                counts_steps(s),
-                            s->options.explain};
-  hd_pass_args_t args = {NULL, s->options.explain};
-  const hd_pass_t *early = find_pass(hd_fusion_passes, "early-launches");
-  const hd_func_t *plan =
-      hd_graph_compile(segment->made, segment->graph, &fuse);
-  // What runs one after the other gains nothing, but may be looked at.
-  bool overlaps = !s->schedules.simulated || s->options.keep_layouts;
-  return !plan || s->options.in_turn || !overlaps ||
-                 hd_pass_run(segment->made, early, &args, config).ok
-             ? plan
-             : NULL;
-}
-
 static bool compile(hd_session_t *s, segment_t *segment) {
-  hd_pass_args_t args = {s->options.keep_layouts ? "layouts=keep" : NULL,
-                         s->options.explain};
-  hd_pass_config_t config = {.verify_each = true};
-  hd_program_options_t options = {.specialize = true,
-                                  .apart = s->options.keep_layouts};
-  hd_program_t *program = &segment->program;
-  const hd_env_t none = {0};
+  hd_graph_program_options_t options = {
+      .keep_layouts = s->options.keep_layouts,
+      .explain = s->options.explain,
+      .unfused = s->options.unfused || s->options.watch || counts_steps(s),
+      .in_turn = s->options.in_turn};
+  s->schedules.choose = s->prepares ? NULL : s->options.choose;
+  s->schedules.choose_argument = s->options.choose_argument;
   segment->made = hd_module_create(context_of(s));
-  const hd_schedule_options_t *outer = context_of(s)->schedules;
-  context_of(s)->schedules = &s->schedules;
-  const hd_func_t *plan = make_plan(s, segment, &config);
-  context_of(s)->schedules = outer;
-  return plan &&
-         hd_program_init(program, s->device, segment->made, plan, &none,
-                         &options) &&
-         hd_pass_run(program->module,
-                     find_pass(hd_task_mapping_passes, "lower"), &args, &config)
-             .ok &&
-         hd_program_load(program);
+  return hd_graph_program_init(&segment->program, s->device, segment->made,
+                               segment->graph, &s->schedules, &options) &&
+         hd_program_load(&segment->program);
 }
 
 // Settles where parameter n of the plan is.
@@ -415,8 +382,10 @@ static bool run_device(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
   const hd_graph_t *prepare, *rest;
   hd_graph_split(&s->module->arena, graph, &prepare, &rest);
   double before = s->stats.run_ms; // Of the segments before.
+  s->prepares = true;
   if (prepare->nodes.size > 0 && !run_part(s, run, prepare))
     return false;
+  s->prepares = false;
   s->stats.load_ms += s->stats.run_ms - before;
   s->stats.run_ms = before;
   if (rest->nodes.size == 0) {

@@ -16,6 +16,7 @@
 #include "Graph/Expand/Expand.h"
 #include "Graph/Precision/Precision.h"
 #include "Runtime/Program.h"
+#include "Schedule/Machine.h"
 
 typedef struct hd_session hd_session_t;
 
@@ -33,6 +34,9 @@ typedef struct hd_session_options {
   void (*watch)(void *argument, const hd_node_t *node, uint32_t output,
                 const hd_host_tensor_t *data);
   void *watch_argument;
+  // hd_schedule_options_t.choose, but for what runs once.
+  hd_choose_fn_t choose;
+  void *choose_argument;
 } hd_session_options_t;
 
 typedef struct hd_session_stats {

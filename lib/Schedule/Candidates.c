@@ -234,3 +234,14 @@ bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
           by_price);
   return true;
 }
+
+bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
+                        const hd_task_t *flat, hd_candidates_t *candidates) {
+  for (size_t i = 0; i < flat->definitions.size; i++) {
+    hd_product_form_t form;
+    const hd_definition_t *d = flat->definitions.data[i];
+    if (d->kind == HD_DEFINE && !hd_product_form_find(arena, d, &form))
+      return hd_candidates_find(context, arena, &form, NULL, candidates);
+  }
+  return true;
+}

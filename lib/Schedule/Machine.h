@@ -19,6 +19,15 @@ typedef struct hd_machine {
   double launch;  // Microseconds from one launch of a graph to the next.
 } hd_machine_t;
 
+struct hd_module;
+struct hd_tunables;
+
+// Chooses for the groups of a graph before they are scheduled
+// (Fusion/Choose.h); what it makes lies in the module's arena. False after an
+// error.
+typedef bool (*hd_choose_fn_t)(void *argument, struct hd_module *module,
+                               const struct hd_tunables *groups);
+
 // What schedules are chosen by.
 typedef struct hd_schedule_options {
   hd_machine_t machine; // count 0: no GPU is meant, and templates are left out.
@@ -27,7 +36,9 @@ typedef struct hd_schedule_options {
   struct hd_module *module;
   const char *const *disabled; // Names of templates.
   size_t num_disabled;
-  bool explain; // Say by remarks what was chosen, and why nothing was.
+  bool explain;          // Say by remarks what was chosen, and why nothing was.
+  hd_choose_fn_t choose; // NULL: the model of the hardware does.
+  void *choose_argument;
 } hd_schedule_options_t;
 
 // The machine of an architecture (90 or 901 for sm_90a), or the last one below

@@ -80,6 +80,11 @@ bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
                         const hd_product_form_t *form, const hd_pin_t *pin,
                         hd_candidates_t *candidates);
 
+// The same for a flat task: of the first of its definitions that is a product,
+// none where there is no such.
+bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
+                        const hd_task_t *flat, hd_candidates_t *candidates);
+
 // All that a candidate settles.
 const hd_pin_t *hd_candidate_pin(hd_arena_t *arena,
                                  const hd_candidate_t *candidate);
