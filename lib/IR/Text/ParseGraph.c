@@ -196,8 +196,10 @@ static bool parse_operator(hd_graph_parser_t *g, hd_node_t *node) {
   const hd_token_t *token = hd_peek(p);
   node->loc = hd_here(p);
   node->op = token->text;
-  if (token->kind != HD_TOKEN_NAME)
-    return hd_expected(p, "an operator");
+  const char *next = hd_peek_ahead(p, 1)->text;
+  if (token->kind != HD_TOKEN_NAME ||
+      (strcmp(next, "(") != 0 && strcmp(next, ".") != 0))
+    return hd_expected(p, "an operator and its operands");
   p->at++;
   if (!hd_accept(p, ".")) {
     if (hd_node_is_reshape(node) || hd_node_is_loop(node))

@@ -39,7 +39,10 @@ static hd_term_t *coerce_const(hd_task_parser_t *t, const hd_term_t *term,
           !hd_int_fits(scalar, term->u.i)) {
         hd_error(t->p->diags, term->loc, HD_E0214,
                  hd_arena_printf(t->p->arena, "%lld", (long long)term->u.i),
-                 hd_scalar_name((hd_scalar_t)i));
+                 type.var ? hd_arena_printf(t->p->arena, "%s, which %s may be",
+                                            hd_scalar_name((hd_scalar_t)i),
+                                            type.var->name)
+                          : hd_scalar_name((hd_scalar_t)i));
         return NULL;
       }
     }
