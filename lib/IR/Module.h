@@ -77,7 +77,8 @@ typedef struct hd_const {
   const hd_expr_t *value;
   const hd_mapping_t *mapping;
   const hd_var_t *table;
-  bool untyped; // A bare number: takes the type that its use asks for.
+  bool untyped;  // A bare number: takes the type that its use asks for.
+  bool is_local; // A table of a function's block, which text cannot name.
   hd_loc_t loc;
 } hd_const_t;
 

@@ -13,6 +13,11 @@
 // Takes time for each name, so only so many are looked at.
 enum { MAX_SUGGESTED = 2000 };
 
+// Not a local table, whose name in the module is none in the text.
+static bool has_name(const hd_item_t *item) {
+  return item->kind != HD_ITEM_CONST || !item->u.constant->is_local;
+}
+
 const char *hd_similar(hd_parser_t *p, const char *name) {
   hd_suggestion_t near = {.wanted = name};
   if (hd_diagnostics_full(p->diags))
@@ -21,7 +26,8 @@ const char *hd_similar(hd_parser_t *p, const char *name) {
   for (size_t i = 0; i < size && i < MAX_SUGGESTED; i++)
     hd_suggestion_add(&near, hd_visible_at(&p->visible, size - 1 - i)->name);
   for (size_t i = 0; i < p->module->items.size && i < MAX_SUGGESTED; i++)
-    hd_suggestion_add(&near, hd_item_name(&p->module->items.data[i]));
+    if (has_name(&p->module->items.data[i]))
+      hd_suggestion_add(&near, hd_item_name(&p->module->items.data[i]));
   const char *known;
   for (size_t i = 0; (known = hd_library_name(p->module->context, i)); i++)
     hd_suggestion_add(&near, known);
@@ -62,7 +68,7 @@ static const char *what_item_is(const hd_item_t *item) {
 static const char *what_is(hd_parser_t *p, const char *name) {
   size_t cursor = 0;
   const hd_item_t *item = hd_module_next(p->module, name, &cursor);
-  if (item)
+  if (item && has_name(item))
     return what_item_is(item);
   if (hd_is_keyword(name))
     return "a keyword";

@@ -594,14 +594,18 @@ static void skip_statement(hd_parser_t *p, size_t start) {
 
 typedef HD_VEC(const hd_stmt_t *) stmts_t;
 
-// const name = value, visible to the end of the block.
+// const name = value or const name: type = elements, visible to the end of the
+// block.
 static bool parse_local_const(hd_parser_t *p) {
   hd_loc_t loc;
   const char *name = hd_expect_name(p, &loc);
   if (!name)
     return false;
-  const hd_const_t *constant =
-      hd_expect(p, "=") ? hd_parse_const(p, name, loc) : NULL;
+  const hd_const_t *constant = NULL;
+  if (hd_accept(p, ":"))
+    constant = hd_parse_local_table(p, name, loc);
+  else if (hd_expect(p, "="))
+    constant = hd_parse_const(p, name, loc);
   if (!constant) {
     declare_poison(p, name, loc);
     return false;

@@ -3,8 +3,13 @@
 // Tables: constants of a module that code reads by indices.
 //
 //   const weights: f32[2, 2] = [0.5, 1, 1.5, 2]
+//
+// One that stands in a block is known there alone, and an item of the module
+// behind its function: in the text that is printed it is like any other.
 #include "IR/Graph/HostTensor.h"
 #include "IR/Text/ParserState.h"
+
+#include <string.h>
 
 enum { MAX_ELEMENTS = 1 << 20 };
 
@@ -55,19 +60,19 @@ static bool settle_shape(hd_parser_t *p, hd_tensor_t *tensor, int64_t *sizes,
   for (uint32_t i = 0; i < tensor->rank; i++) {
     if (!hd_expr_fold_int(tensor->shape[i], &sizes[i]))
       return hd_not_constant(p, tensor->shape[i]);
-    if (sizes[i] < 1 || sizes[i] > MAX_ELEMENTS / count)
+    if (__builtin_mul_overflow(count, sizes[i], &count))
+      count = INT64_MAX;
+    if (sizes[i] < 1 || count > MAX_ELEMENTS)
       return hd_error(p->diags, loc, HD_E0307, "the elements of a table", 1LL,
                       (long long)MAX_ELEMENTS,
-                      sizes[i] < 1 ? (long long)sizes[i]
-                                   : (long long)MAX_ELEMENTS + 1);
-    count *= sizes[i];
+                      (long long)(sizes[i] < 1 ? sizes[i] : count));
     shape[i] = hd_expr_i32(p->arena, sizes[i]);
   }
   tensor->shape = shape;
   return true;
 }
 
-const hd_var_t *hd_parse_table(hd_parser_t *p, const char *name, hd_loc_t loc) {
+static hd_var_t *parse_table(hd_parser_t *p, const char *name, hd_loc_t loc) {
   hd_loc_t type_loc = hd_here(p);
   const hd_tensor_t *type = hd_parse_tensor(p, HD_SCOPE_GLOBAL);
   if (!type)
@@ -94,4 +99,45 @@ const hd_var_t *hd_parse_table(hd_parser_t *p, const char *name, hd_loc_t loc) {
   var->direction = HD_DIR_IN;
   var->table = table;
   return var;
+}
+
+static const hd_const_t *push_table(hd_parser_t *p, const hd_var_t *table,
+                                    bool is_local) {
+  hd_const_t *constant = HD_ARENA_NEW(p->arena, hd_const_t);
+  *constant = (hd_const_t){.name = table->name,
+                           .table = table,
+                           .is_local = is_local,
+                           .loc = table->loc};
+  hd_item_t item = {.kind = HD_ITEM_CONST, .u.constant = constant};
+  if (!p->probing)
+    hd_vec_push(p->arena, &p->module->items, item);
+  return constant;
+}
+
+bool hd_parse_table(hd_parser_t *p, const char *name, hd_loc_t loc) {
+  const hd_var_t *table = parse_table(p, name, loc);
+  return table && push_table(p, table, false);
+}
+
+// function_name, or where that is taken function_name_1...
+static const char *name_in_module(hd_parser_t *p, const char *name) {
+  int length = (int)strcspn(p->func->name, "["); // Of an instance.
+  const char *plain =
+      hd_arena_printf(p->arena, "%.*s_%s", length, p->func->name, name);
+  const char *fresh = plain;
+  size_t cursor = 0;
+  for (unsigned i = 1; hd_module_next(p->module, fresh, &cursor); i++) {
+    fresh = hd_arena_printf(p->arena, "%s_%u", plain, i);
+    cursor = 0;
+  }
+  return fresh;
+}
+
+const hd_const_t *hd_parse_local_table(hd_parser_t *p, const char *name,
+                                       hd_loc_t loc) {
+  hd_var_t *table = parse_table(p, name, loc);
+  if (!table)
+    return NULL;
+  table->name = name_in_module(p, name);
+  return push_table(p, table, true);
 }

@@ -118,7 +118,7 @@ const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name) {
   size_t cursor = 0;
   for (const hd_item_t *item;
        (item = hd_module_next(p->module, name, &cursor));)
-    if (item->kind == HD_ITEM_CONST)
+    if (item->kind == HD_ITEM_CONST && !item->u.constant->is_local)
       return item->u.constant;
   return NULL;
 }
@@ -167,12 +167,10 @@ static bool parse_const(hd_parser_t *p) {
   bool is_table = name && hd_accept(p, ":");
   if (!name || (!is_table && !hd_expect(p, "=")) || !is_new(p, name, loc))
     return false;
-  hd_const_t *constant = is_table ? HD_ARENA_NEW(p->arena, hd_const_t)
-                                  : hd_parse_const(p, name, loc);
   if (is_table)
-    *constant = (hd_const_t){
-        .name = name, .loc = loc, .table = hd_parse_table(p, name, loc)};
-  if (!constant || (is_table && !constant->table))
+    return hd_parse_table(p, name, loc);
+  hd_const_t *constant = hd_parse_const(p, name, loc);
+  if (!constant)
     return false;
   hd_item_t item = {.kind = HD_ITEM_CONST, .u.constant = constant};
   hd_vec_push(p->arena, &p->module->items, item);

@@ -130,8 +130,11 @@ const char *hd_operator_name(hd_parser_t *p, hd_expr_kind_t kind);
 // Both operands in one type; the checks of the operator; NULL after errors.
 hd_parsed_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_parsed_t a,
                             hd_parsed_t b, hd_loc_t loc);
-// A table, past ':'.
-const hd_var_t *hd_parse_table(hd_parser_t *p, const char *name, hd_loc_t loc);
+// A table, past ':', becomes an item of the module; a local one, of the
+// function that is being read, has another name there.
+bool hd_parse_table(hd_parser_t *p, const char *name, hd_loc_t loc);
+const hd_const_t *hd_parse_local_table(hd_parser_t *p, const char *name,
+                                       hd_loc_t loc);
 // name[...] or name@[...] from the bracket on (none for rank 0).
 const hd_expr_t *hd_parse_access(hd_parser_t *p, const hd_var_t *var,
                                  hd_loc_t loc);
