@@ -20,6 +20,7 @@
 
 #include "IR/Effects.h"
 #include "IR/Parts.h"
+#include "IR/Rewrite.h"
 
 static hd_block_t rewrite_block(hd_accessor_t *a, hd_block_t block);
 
@@ -276,6 +277,38 @@ static bool is_left(const hd_accessor_t *a, hd_block_t body,
                         &(accessed_t){param});
 }
 
+typedef struct staged_body {
+  const hd_accessor_t *a;
+  hd_block_t body;
+} staged_body_t;
+
+// A staging tensor that nobody uses any more is not declared; what took its
+// place is.
+static bool declare_staged(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
+                           hd_stmt_list_t *out) {
+  const staged_body_t *staged = rewriter->argument;
+  if (stmt->kind != HD_STMT_DECLARE)
+    return false;
+  for (size_t i = 0; i < staged->a->staged.size; i++) {
+    const hd_access_staged_t *pair = &staged->a->staged.data[i];
+    if (stmt->u.declare.var != pair->from)
+      continue;
+    hd_stmt_t *made = hd_stmt_copy(rewriter->arena, stmt);
+    made->u.declare.var = pair->to;
+    hd_stmt_list_push(rewriter->arena, out, made);
+    return hd_walk_block(staged->body, is_other_stmt, is_other_expr,
+                         &(accessed_t){pair->from});
+  }
+  return false;
+}
+
+static hd_block_t declare_all_staged(const hd_accessor_t *a, hd_block_t body) {
+  staged_body_t staged = {a, body};
+  hd_rewriter_t rewriter = {
+      .arena = a->b.arena, .argument = &staged, .enter = declare_staged};
+  return a->staged.size ? hd_rewrite_block(&rewriter, body) : body;
+}
+
 // The same map of another tensor.
 static const hd_var_t *map_of(hd_accessor_t *a, const hd_var_t *var,
                               const hd_var_t *tensor) {
@@ -299,7 +332,7 @@ hd_func_t *hd_access_rewrite(hd_module_t *module, const hd_func_t *kernel,
   hd_func_t *result = HD_ARENA_NEW(arena, hd_func_t);
   *result = *kernel;
   result->name = name;
-  result->body = rewrite_block(&a, kernel->body);
+  result->body = declare_all_staged(&a, rewrite_block(&a, kernel->body));
   HD_VEC(const hd_var_t *) params = {0}, maps = {0};
   for (uint32_t i = 0; i < kernel->num_params; i++)
     if (is_left(&a, result->body, kernel->params[i]))

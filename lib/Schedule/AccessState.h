@@ -21,6 +21,11 @@ typedef struct hd_access_moved {
   const hd_var_t *from, *to;
 } hd_access_moved_t;
 
+// What results are staged in has elements of another type now.
+typedef struct hd_access_staged {
+  const hd_var_t *from, *to;
+} hd_access_staged_t;
+
 typedef struct hd_accessor {
   hd_builder_t b;
   const hd_access_hook_t *hooks;
@@ -36,6 +41,7 @@ typedef struct hd_accessor {
   bool is_guarded;
   HD_VEC(hd_access_guard_t) guards;
   HD_VEC(hd_access_moved_t) moved;
+  HD_VEC(hd_access_staged_t) staged;
 } hd_accessor_t;
 
 // NULL where there is none.

@@ -177,6 +177,43 @@ static void note_moved(hd_accessor_t *a, const hd_var_t *from,
   hd_vec_push(a->b.arena, &a->moved, moved);
 }
 
+// A staging tensor for elements of another type, in the same layout, which
+// takes the old one's place; NULL: there would be no room.
+static const hd_var_t *staged_as(hd_accessor_t *a, const hd_var_t *from,
+                                 hd_type_t type) {
+  for (size_t i = 0; i < a->staged.size; i++)
+    if (a->staged.data[i].from == from)
+      return hd_type_equal(a->staged.data[i].to->type, type)
+                 ? a->staged.data[i].to
+                 : NULL;
+  if (hd_type_bits(type) < 8 || hd_type_bits(type) > hd_type_bits(from->type))
+    return NULL;
+  hd_tensor_t *tensor = HD_ARENA_NEW(a->b.arena, hd_tensor_t);
+  *tensor = *from->tensor;
+  tensor->element = type;
+  hd_access_staged_t staged = {
+      from, hd_var_make_tensor(a->b.arena, from->name, tensor, from->loc)};
+  hd_vec_push(a->b.arena, &a->staged, staged);
+  return staged.to;
+}
+
+// Of results of another type. Those that go to several places do without: all
+// of their stagings would not have room.
+static void change_staging(hd_accessor_t *a, hd_stmt_t *point, bool alone) {
+  const hd_expr_t *staging = point->u.point.staging;
+  const hd_var_t *var = staging && alone ? staged_as(a, staging->u.var,
+                                                     point->u.point.place->type)
+                                         : NULL;
+  if (var) {
+    point->u.point.staging =
+        hd_expr_access(a->b.arena, HD_EXPR_REF, var, 1, staging->operands,
+                       staging->num_operands);
+    return;
+  }
+  point->u.point.staging = NULL;
+  point->u.point.barrier = point->u.point.threads = NULL;
+}
+
 static void push_yields(const hd_access_tile_t *tile, const yields_t *yields) {
   hd_accessor_t *a = tile->a;
   for (unsigned i = 0; i < yields->count; i++) {
@@ -186,10 +223,8 @@ static void push_yields(const hd_access_tile_t *tile, const yields_t *yields) {
     point->u.point.value = yields->values[i];
     if (yields->count > 1)
       point->u.point.buffers = 1; // The place comes round at once.
-    if (!hd_type_equal(old->type, place->type)) {
-      point->u.point.staging = NULL;
-      point->u.point.barrier = point->u.point.threads = NULL;
-    }
+    if (!hd_type_equal(old->type, place->type))
+      change_staging(a, point, yields->count == 1);
     if (is_same_place(old, place))
       note_moved(a, old->u.var, place->u.var);
     hd_access_push_point(tile, point);

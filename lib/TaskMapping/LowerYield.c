@@ -210,7 +210,8 @@ static bool is_box(const hd_tile_t *tile, const hd_map_t *map,
         return false;
       wanted = tile->mapping->dims[axis++];
     }
-    if (!hd_expr_is_int(map->box[t], wanted))
+    int64_t extent;
+    if (!hd_expr_fold_int(map->box[t], &extent) || extent != wanted)
       return false;
   }
   return axis == (int)tile->mapping->rank;
