@@ -38,9 +38,35 @@ bool hd_graph_check_tasks(hd_module_t *module, const hd_graph_t *graph) {
   return ok;
 }
 
+// Whether a node of the group gives a value, reshapes left aside.
+static bool is_computed(const hd_value_t *value, const hd_node_t *const *group,
+                        size_t count) {
+  for (size_t i = count; value && i-- > 0;) {
+    const hd_node_t *node = group[i];
+    bool gives = false;
+    for (uint32_t k = 0; k < node->num_outputs; k++)
+      gives |= node->outputs[k] == value;
+    if (gives && !hd_node_is_reshape(node))
+      return true;
+    if (gives)
+      value = node->inputs[0];
+  }
+  return false;
+}
+
+static uint64_t computed_inputs(const hd_node_t *node,
+                                const hd_node_t *const *group, size_t count) {
+  uint64_t computed = 0;
+  for (uint32_t i = 0; i < node->num_inputs && i < 64; i++)
+    if (is_computed(node->inputs[i], group, count))
+      computed |= UINT64_C(1) << i;
+  return computed;
+}
+
 const hd_node_t *hd_node_schedule(hd_module_t *module,
                                   hd_scheduler_t *scheduler,
-                                  const hd_node_t *node) {
+                                  const hd_node_t *node,
+                                  const hd_node_t *const *group, size_t count) {
   hd_times_t *times = &module->context->times;
   size_t part = hd_times_enter(times, "schedule");
   hd_flattened_t *flattened = hd_scheduler_flatten(scheduler, node);
@@ -50,8 +76,9 @@ const hd_node_t *hd_node_schedule(hd_module_t *module,
   }
   hd_node_t *copy = HD_ARENA_NEW(&module->arena, hd_node_t);
   *copy = *node;
-  copy->schedule =
-      hd_scheduler_schedule(scheduler, flattened, node->op, node->loc);
+  copy->schedule = hd_scheduler_schedule(scheduler, flattened,
+                                         computed_inputs(node, group, count),
+                                         node->op, node->loc);
   hd_times_leave(times, part);
   return copy->schedule ? copy : NULL;
 }
@@ -107,8 +134,13 @@ static const hd_graph_t *schedule(void *argument, const hd_graph_t *graph) {
   for (size_t i = 0; i < graph->nodes.size; i++) {
     if (!is_anchor(a->module->context, graph->nodes.data[i]))
       continue;
+    size_t first = i; // Of its group, whose nodes stand together.
+    while (graph->nodes.data[i]->group && first > 0 &&
+           graph->nodes.data[first - 1]->group == graph->nodes.data[i]->group)
+      first--;
     graph->nodes.data[i] =
-        hd_node_schedule(a->module, a->scheduler, graph->nodes.data[i]);
+        hd_node_schedule(a->module, a->scheduler, graph->nodes.data[i],
+                         graph->nodes.data + first, i - first);
     if (!graph->nodes.data[i])
       return NULL;
   }

@@ -28,10 +28,13 @@ const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
 // NULL after an error: E0316.
 const hd_graph_t *hd_graph_settle(hd_module_t *module, const hd_graph_t *graph);
 
-// A node that names its schedule. NULL after an error.
+// A node that names its schedule. group: `count` nodes that will be one kernel
+// with it, in their order (0: it stays alone); those before it that it reads
+// are computed where it loads, but for reshapes. NULL after an error.
 const hd_node_t *hd_node_schedule(hd_module_t *module,
                                   hd_scheduler_t *scheduler,
-                                  const hd_node_t *node);
+                                  const hd_node_t *node,
+                                  const hd_node_t *const *group, size_t count);
 
 // Whether a graph can be scheduled: of tasks, and of known shapes. Reports
 // E1104.

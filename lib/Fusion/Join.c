@@ -2,6 +2,7 @@
 #include "Fusion/Join.h"
 #include "IR/Passes/Passes.h"
 #include "Schedule/Access.h"
+#include "Schedule/Affine.h"
 #include "Schedule/Translate.h"
 
 #include <string.h>
@@ -216,10 +217,41 @@ static const hd_store_point_t *store_point(const joiner_t *j,
 
 typedef HD_VEC(hd_access_hook_t) hooks_t;
 
+// The tensor that is loaded, element for element in row-major order, so that it
+// may take the parameter's place; NULL: none.
+static const hd_value_t *loaded_as_it_is(const hook_t *h,
+                                         const int64_t *shape) {
+  hd_arena_t *arena = h->j->arena;
+  const hd_tensor_t *tensor = h->param->tensor;
+  if (h->term->kind != HD_TERM_LOAD || tensor->layout)
+    return NULL;
+  const hd_task_value_t *value = h->term->u.value;
+  const hd_term_t *own[HD_MAX_RANK];
+  int64_t given[HD_MAX_RANK], count = 1;
+  for (uint32_t i = 0; i < tensor->rank; i++) {
+    own[i] = shape[i] == 1 ? hd_flat_int(arena, HD_I64, 0)
+                           : hd_flat_index(arena, h->indices[i]);
+    count *= shape[i];
+  }
+  for (uint32_t i = 0; i < value->rank; i++)
+    given[i] = hd_flat_size(value, i);
+  return value->type.scalar == h->param->type.scalar &&
+                 hd_flat_count(value) == count &&
+                 hd_affine_same(
+                     arena,
+                     hd_index_linear(arena, given, value->rank,
+                                     h->term->operands),
+                     hd_index_linear(arena, shape, tensor->rank, own))
+             ? hd_group_value(h->j->group, value)
+             : NULL;
+}
+
 // What is to be done to parameter i, which stands for a value of the anchor.
-static void add_hooks(joiner_t *j, const hd_func_t *kernel, uint32_t i,
-                      const hd_value_t *value, bool is_output,
-                      hd_translator_t *t, hooks_t *hooks) {
+// Returns the value that it is given.
+static const hd_value_t *add_hooks(joiner_t *j, const hd_func_t *kernel,
+                                   uint32_t i, const hd_value_t *value,
+                                   bool is_output, hd_translator_t *t,
+                                   hooks_t *hooks) {
   const hd_var_t *param = kernel->params[i];
   const hd_store_point_t *store = is_output ? store_point(j, value) : NULL;
   bool loads = !is_output && hd_ptr_map_get(&j->group->inlined, value);
@@ -231,23 +263,27 @@ static void add_hooks(joiner_t *j, const hd_func_t *kernel, uint32_t i,
         same_shape(&type, shape, param->tensor->rank) && !is_output)
       hd_ptr_map_set(j->arena, &t->tensors, hd_group_tensor(j->group, value),
                      param);
-    return;
+    return value;
   }
   if (!param_shape(param, shape)) {
     refuse(j, kernel, param, "has no constant shape");
-    return;
+    return value;
   }
+  hook_t *h = loads ? hook_load(j, t, param, shape, value)
+                    : hook_store(j, t, param, shape, store);
+  const hd_value_t *same = loads ? loaded_as_it_is(h, shape) : NULL;
+  if (same)
+    return same;
   const char *why = hd_access_obstacle(
       kernel, param, loads ? HD_ACCESS_LOADS : HD_ACCESS_STORES);
   if (why) {
     refuse(j, kernel, param, why);
-    return;
+    return value;
   }
-  hook_t *h = loads ? hook_load(j, t, param, shape, value)
-                    : hook_store(j, t, param, shape, store);
   hd_access_hook_t hook = {param, h, loads ? on_load : NULL,
                            loads ? NULL : on_store};
   hd_vec_push(j->arena, hooks, hook);
+  return value;
 }
 
 // Of a parameter of the kernel that was made: an argument of the one that it
@@ -290,7 +326,8 @@ static void join_launch(joiner_t *j, const hd_stmt_t *stmt) {
     bool is_output = false;
     args[i].value = var ? anchor_value(j, var, &is_output) : NULL;
     if (args[i].value)
-      add_hooks(j, kernel, i, args[i].value, is_output, &t, &hooks);
+      args[i].value =
+          add_hooks(j, kernel, i, args[i].value, is_output, &t, &hooks);
     else if (var)
       args[i].workspace = var;
     else

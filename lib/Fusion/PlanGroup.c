@@ -151,7 +151,7 @@ static bool schedule_group(hd_planner_t *p, const hd_node_t **nodes,
                            size_t count) {
   for (size_t i = 0; i < count; i++)
     if (nodes[i]->anchor && !nodes[i]->schedule) {
-      nodes[i] = hd_node_schedule(p->module, p->scheduler, nodes[i]);
+      nodes[i] = hd_node_schedule(p->module, p->scheduler, nodes[i], nodes, i);
       if (!nodes[i])
         return false;
     }

@@ -96,7 +96,8 @@ bool hd_planner_copy(hd_planner_t *p, const hd_value_t *like,
                       .num_outputs = 1,
                       .outputs = values};
   const hd_node_t *scheduled =
-      node->task ? hd_node_schedule(p->module, p->scheduler, node) : NULL;
+      node->task ? hd_node_schedule(p->module, p->scheduler, node, NULL, 0)
+                 : NULL;
   const hd_var_t *tensors[] = {from, to};
   return scheduled && plan_schedule(p, scheduled, tensors);
 }
@@ -115,7 +116,7 @@ bool hd_planner_node(hd_planner_t *p, const hd_node_t *node) {
     return true;
   }
   if (!node->schedule)
-    node = hd_node_schedule(p->module, p->scheduler, node);
+    node = hd_node_schedule(p->module, p->scheduler, node, NULL, 0);
   if (!node)
     return false;
   const hd_var_t **tensors = HD_ARENA_ARRAY(p->arena, const hd_var_t *,

@@ -371,3 +371,21 @@ void hd_index_places(hd_arena_t *arena, const hd_term_t *number,
         arena, hd_flat_operate(arena, HD_EXPR_DIV, number, size));
   }
 }
+
+bool hd_affine_same(hd_arena_t *arena, const hd_term_t *x, const hd_term_t *y) {
+  hd_affine_t a, b;
+  if (!hd_affine_of(arena, x, &a) || !hd_affine_of(arena, y, &b) ||
+      a.constant != b.constant || a.num_parts != b.num_parts)
+    return false;
+  for (unsigned i = 0; i < a.num_parts; i++) {
+    bool found = false;
+    for (unsigned k = 0; k < b.num_parts; k++)
+      found |= a.parts[i].factor == b.parts[k].factor &&
+               a.parts[i].atom->kind == HD_TERM_INDEX &&
+               b.parts[k].atom->kind == HD_TERM_INDEX &&
+               a.parts[i].atom->u.index == b.parts[k].atom->u.index;
+    if (!found)
+      return false;
+  }
+  return true;
+}

@@ -36,6 +36,10 @@ hd_span_t hd_affine_span(const hd_affine_t *sum);
 bool hd_affine_of(hd_arena_t *arena, const hd_term_t *term, hd_affine_t *sum);
 const hd_term_t *hd_affine_term(hd_arena_t *arena, const hd_affine_t *sum);
 
+// Whether two i64 terms are the same sum of multiples of indices; false for
+// others, too.
+bool hd_affine_same(hd_arena_t *arena, const hd_term_t *x, const hd_term_t *y);
+
 // An equal i64 term; equal ones of the maps above mostly become the same, up to
 // addresses.
 const hd_term_t *hd_index_simplify(hd_arena_t *arena, const hd_term_t *term);

@@ -21,6 +21,7 @@ typedef HD_VEC(hd_rule_launch_t) hd_rule_launches_t;
 typedef struct hd_rules {
   hd_module_t *module; // Kernels go there.
   hd_task_t *flat;     // Rules may add local tensors.
+  uint64_t computed;   // Of its inputs, as hd_scheduler_schedule() has it.
   const char *name;    // Begins theirs.
   hd_loc_t loc;
   hd_rule_launches_t launches; // So far, in order.

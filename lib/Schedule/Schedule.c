@@ -202,13 +202,23 @@ static const hd_func_t *make_plan(hd_scheduler_t *s, const hd_rules_t *rules) {
                    &p.body);
 }
 
+// For which inputs it was made.
+struct hd_made_schedule {
+  uint64_t computed;
+  const hd_func_t *func;
+  struct hd_made_schedule *next;
+};
+
 const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
                                        hd_flattened_t *flattened,
-                                       const char *name, hd_loc_t loc) {
-  if (flattened->schedule)
-    return flattened->schedule;
+                                       uint64_t computed, const char *name,
+                                       hd_loc_t loc) {
+  for (struct hd_made_schedule *m = flattened->schedules; m; m = m->next)
+    if (m->computed == computed)
+      return m->func;
   hd_rules_t rules = {.module = s->module,
                       .flat = flattened->flat,
+                      .computed = computed,
                       .name = name,
                       .loc = loc,
                       .pin = flattened->pin};
@@ -225,5 +235,10 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
         rules.why ? rules.why : "it is no sum of products");
   if (rules.failed)
     return NULL;
-  return flattened->schedule = make_plan(s, &rules);
+  struct hd_made_schedule *made =
+      HD_ARENA_NEW(s->arena, struct hd_made_schedule);
+  *made = (struct hd_made_schedule){computed, make_plan(s, &rules),
+                                    flattened->schedules};
+  flattened->schedules = made;
+  return made->func;
 }

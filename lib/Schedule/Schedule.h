@@ -16,8 +16,8 @@ typedef struct hd_scheduler hd_scheduler_t;
 typedef struct hd_flattened {
   const hd_task_binding_t *binding;
   hd_task_t *flat;
-  const hd_pin_t *pin;       // The node's.
-  const hd_func_t *schedule; // hd_scheduler_schedule() fills it in.
+  const hd_pin_t *pin;                // The node's.
+  struct hd_made_schedule *schedules; // By hd_scheduler_schedule().
 } hd_flattened_t;
 
 // Kernels and plans that are made go into the module as items. The arena is the
@@ -34,12 +34,15 @@ hd_flattened_t *hd_scheduler_flatten_binding(hd_scheduler_t *scheduler,
                                              hd_loc_t loc);
 
 // The plan that computes it: its parameters are the task's tensor inputs, then
-// its outputs. Made once. name begins the names of the kernels and of the plan.
-// NULL after an error: a pin that cannot be kept (E0201, E0320), a template's
-// kernel that cannot be made.
+// its outputs. Made once for the same `computed`: a bit for each of the first
+// 64 tensor inputs, which is set where a computation will take the place of
+// what is loaded, so that kernels have to load it element by element. name
+// begins the names of the kernels and of the plan. NULL after an error: a pin
+// that cannot be kept (E0201, E0320), a template's kernel that cannot be made.
 const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *scheduler,
                                        hd_flattened_t *flattened,
-                                       const char *name, hd_loc_t loc);
+                                       uint64_t computed, const char *name,
+                                       hd_loc_t loc);
 
 // Type and shape of a value, which are known.
 hd_tensor_type_t hd_scheduled_type(const hd_value_t *value);
