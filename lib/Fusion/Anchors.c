@@ -54,8 +54,8 @@ static bool is_computed(const hd_value_t *value, const hd_node_t *const *group,
   return false;
 }
 
-static uint64_t computed_inputs(const hd_node_t *node,
-                                const hd_node_t *const *group, size_t count) {
+uint64_t hd_node_computed(const hd_node_t *node, const hd_node_t *const *group,
+                          size_t count) {
   uint64_t computed = 0;
   for (uint32_t i = 0; i < node->num_inputs && i < 64; i++)
     if (is_computed(node->inputs[i], group, count))
@@ -77,7 +77,7 @@ const hd_node_t *hd_node_schedule(hd_module_t *module,
   hd_node_t *copy = HD_ARENA_NEW(&module->arena, hd_node_t);
   *copy = *node;
   copy->schedule = hd_scheduler_schedule(scheduler, flattened,
-                                         computed_inputs(node, group, count),
+                                         hd_node_computed(node, group, count),
                                          node->op, node->loc);
   hd_times_leave(times, part);
   return copy->schedule ? copy : NULL;

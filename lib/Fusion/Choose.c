@@ -225,8 +225,9 @@ static bool look_at_group(chooser_t *c, const hd_node_t *const *nodes,
   if (!anchor || !anchor->task || anchor->pin)
     return true;
   hd_flattened_t *flattened = hd_fusion_flatten(c->fusion, anchor);
-  if (!flattened || !hd_task_candidates(c->module->context, c->arena,
-                                        flattened->flat, &candidates))
+  if (!flattened ||
+      !hd_task_candidates(c->module->context, c->arena, flattened->flat,
+                          hd_node_computed(anchor, nodes, count), &candidates))
     return false;
   if (!candidates.size)
     return true;

@@ -28,6 +28,11 @@ const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
 // NULL after an error: E0316.
 const hd_graph_t *hd_graph_settle(hd_module_t *module, const hd_graph_t *graph);
 
+// Which inputs of an anchor other nodes of its group give, reshapes left aside,
+// as hd_scheduler_schedule() takes them. group: `count` nodes, in their order.
+uint64_t hd_node_computed(const hd_node_t *node, const hd_node_t *const *group,
+                          size_t count);
+
 // A node that names its schedule. group: `count` nodes that will be one kernel
 // with it, in their order (0: it stays alone); those before it that it reads
 // are computed where it loads, but for reshapes. NULL after an error.

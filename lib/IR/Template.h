@@ -18,9 +18,9 @@
 #include "IR/Tensor.h"
 #include "Support/Vec.h"
 
-// What of a head is a figure, HD_FIGURE(enumerator, clause, place in it, what).
+// What of a head is a figure.
 typedef enum hd_figure {
-#define HD_FIGURE(name, clause, place, text) HD_FIGURE_##name,
+#define HD_FIGURE(name, clause, place, otherwise, text) HD_FIGURE_##name,
 #include "IR/Figures.def"
 #undef HD_FIGURE
   HD_FIGURE_COUNT
@@ -32,20 +32,35 @@ typedef struct hd_choice {
   const int64_t *values;
 } hd_choice_t;
 
-enum { HD_FORM_AXES = 4, HD_MAX_CHOICES = 12 };
+// What a candidate must not break.
+typedef struct hd_demand {
+  const hd_expr_t *holds;
+  const char *text; // As it was written.
+} hd_demand_t;
 
-// Expressions are of the form's axes, the choices, `sm` (90 for sm_90a, too)
-// and `bits` (of an operand's element), all i32.
+// The names of a head beside the form's axes and the choices, all i32.
+typedef enum hd_template_name {
+  HD_TEMPLATE_SM,     // Of the GPU: 90 for sm_90a, too.
+  HD_TEMPLATE_NATIVE, // 1: the code is for this GPU alone (sm_90a), else 0.
+  HD_TEMPLATE_BITS,   // Of an operand's element.
+  HD_TEMPLATE_ROWS,   // 1: b is [z, n, k], else 0.
+  HD_TEMPLATE_NAMES
+} hd_template_name_t;
+
+enum { HD_FORM_AXES = 4, HD_FORM_OPERANDS = 2, HD_MAX_CHOICES = 12 };
+
+// Expressions are of the form's axes, the choices and the names above.
 typedef struct hd_template {
   const char *name;
   hd_loc_t loc;
   const char *text; // As it was written.
   const hd_var_t *axes[HD_FORM_AXES];
-  const hd_var_t *sm, *bits;
+  const hd_var_t *names[HD_TEMPLATE_NAMES];
   const char *kernel; // Of the same module.
   HD_VEC(hd_choice_t) choices;
-  HD_VEC(hd_scalar_t) types; // That the operands may have.
-  HD_VEC(const hd_expr_t *) demands;
+  HD_VEC(hd_scalar_t) types;   // That the operands may have.
+  bool maps[HD_FORM_OPERANDS]; // That the kernel has tensor maps of.
+  HD_VEC(hd_demand_t) demands;
   const hd_expr_t *figures[HD_FIGURE_COUNT];
 } hd_template_t;
 

@@ -17,21 +17,28 @@ typedef struct search {
   const hd_product_form_t *form;
   hd_arena_t *arena;
   const hd_pin_t *pin; // NULL: all values.
-  hd_env_t env; // Of the template at hand: axes, sm, bits, then the choices.
+  hd_env_t env; // Of the template at hand: axes, names, then the choices.
   hd_candidate_t at;
   hd_candidates_t *found;
+  size_t met;      // Demands that a candidate of the template at hand met
+  const char *why; // before one that none meets; NULL: there is none.
 } search_t;
 
 static void bind_int(search_t *s, const hd_var_t *var, int64_t value) {
   hd_env_add(s->arena, &s->env, var, (hd_number_t){.i = value});
 }
 
+// Of the candidates that are refused, the one that got the furthest says why.
 static bool is_allowed(search_t *s) {
   const hd_template_t *t = s->at.template;
   for (size_t i = 0; i < t->demands.size; i++) {
     int64_t holds;
-    if (!hd_eval_int(&s->env, t->demands.data[i], &holds) || !holds)
-      return false;
+    if (hd_eval_int(&s->env, t->demands.data[i].holds, &holds) && holds)
+      continue;
+    if (!s->why || i > s->met)
+      s->why = t->demands.data[i].text;
+    s->met = i > s->met ? i : s->met;
+    return false;
   }
   for (int i = 0; i < HD_FIGURE_COUNT; i++)
     if (!hd_eval_int(&s->env, t->figures[i], &s->at.figures[i]) ||
@@ -75,21 +82,46 @@ static void try_choices(search_t *s, size_t n) {
   }
 }
 
-static void try_template(search_t *s, const hd_found_template_t *found) {
+static void bind_names(search_t *s, const hd_template_t *template) {
+  const hd_product_form_t *form = s->form;
+  const int64_t values[HD_TEMPLATE_NAMES] = {
+      [HD_TEMPLATE_SM] = s->machine->sm,
+      [HD_TEMPLATE_NATIVE] = s->machine->native,
+      [HD_TEMPLATE_BITS] = (int64_t)hd_scalar_bits(form->type),
+      [HD_TEMPLATE_ROWS] = form->rows,
+  };
+  s->env.values.size = 0;
+  for (int i = 0; i < HD_FORM_AXES; i++)
+    bind_int(s, template->axes[i], form->sizes[i]);
+  for (int i = 0; i < HD_TEMPLATE_NAMES; i++)
+    bind_int(s, template->names[i], values[i]);
+}
+
+// Why a template answers with no candidate; NULL: it has some.
+static const char *try_template(search_t *s, const hd_found_template_t *found) {
   const hd_template_t *template = found->template;
+  const hd_form_tensor_t *operands[HD_FORM_OPERANDS] = {&s->form->a,
+                                                        &s->form->b};
   bool serves = false;
   for (size_t i = 0; i < template->types.size; i++)
     serves |= template->types.data[i] == s->form->type;
-  if (!serves || (s->pin && strcmp(s->pin->name, template->name) != 0))
-    return;
+  if (!serves)
+    return "it is not for operands of this type";
+  for (int i = 0; i < HD_FORM_OPERANDS; i++)
+    if (template->maps[i] && operands[i]->no_map)
+      return hd_arena_printf(s->arena, "its operand '%c' %s", 'a' + i,
+                             operands[i]->no_map);
   s->at.template = template;
   s->at.home = found->home;
-  s->env.values.size = 0;
-  for (int i = 0; i < HD_FORM_AXES; i++)
-    bind_int(s, template->axes[i], s->form->sizes[i]);
-  bind_int(s, template->sm, s->machine->sm);
-  bind_int(s, template->bits, (int64_t)hd_scalar_bits(s->form->type));
+  s->met = 0;
+  s->why = NULL;
+  bind_names(s, template);
+  size_t before = s->found->size;
   try_choices(s, 0);
+  if (s->found->size > before)
+    return NULL;
+  return s->why ? hd_arena_printf(s->arena, "it requires %s", s->why)
+                : "no multiprocessor has room for any of its candidates";
 }
 
 static bool is_disabled(const hd_schedule_options_t *options,
@@ -215,7 +247,7 @@ static int by_price(const void *a, const void *b) {
 
 bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
                         const hd_product_form_t *form, const hd_pin_t *pin,
-                        hd_candidates_t *candidates) {
+                        hd_candidates_t *candidates, hd_refusals_t *refused) {
   const hd_schedule_options_t *options = context->schedules;
   hd_templates_t templates = {0};
   search_t search = {.machine = &options->machine,
@@ -226,9 +258,15 @@ bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
   if (!hd_templates_find(context, options->module, arena, &templates) ||
       (pin && !check_pin(context, arena, pin, &templates)))
     return false;
-  for (size_t i = 0; i < templates.size; i++)
-    if (!is_disabled(options, templates.data[i].template->name))
-      try_template(&search, &templates.data[i]);
+  for (size_t i = 0; i < templates.size; i++) {
+    hd_refused_t no = {templates.data[i].template, NULL};
+    if (is_disabled(options, no.template->name) ||
+        (pin && strcmp(pin->name, no.template->name) != 0))
+      continue;
+    no.why = try_template(&search, &templates.data[i]);
+    if (no.why)
+      hd_vec_push(arena, refused, no);
+  }
   if (candidates->size)
     qsort(candidates->data, candidates->size, sizeof(*candidates->data),
           by_price);
@@ -236,12 +274,17 @@ bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
 }
 
 bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
-                        const hd_task_t *flat, hd_candidates_t *candidates) {
+                        const hd_task_t *flat, uint64_t computed,
+                        hd_candidates_t *candidates) {
+  hd_refusals_t refused = {0};
   for (size_t i = 0; i < flat->definitions.size; i++) {
     hd_product_form_t form;
     const hd_definition_t *d = flat->definitions.data[i];
-    if (d->kind == HD_DEFINE && !hd_product_form_find(arena, d, &form))
-      return hd_candidates_find(context, arena, &form, NULL, candidates);
+    if (d->kind != HD_DEFINE || hd_product_form_find(arena, d, &form))
+      continue;
+    hd_product_form_mark(&form, flat, computed);
+    return hd_candidates_find(context, arena, &form, NULL, candidates,
+                              &refused);
   }
   return true;
 }

@@ -5,7 +5,7 @@
 
 static const hd_machine_t machines[] = {
 #define HD_MACHINE(sm, count, clustered, mhz, kib, l2, gbs, launch)            \
-  {sm, count, clustered, mhz, (int64_t)kib << 10, l2, gbs, launch},
+  {sm, count, clustered, mhz, (int64_t)kib << 10, l2, gbs, launch, false},
 #include "Schedule/Machines.def"
 #undef HD_MACHINE
 };
@@ -16,6 +16,7 @@ bool hd_machine_find(int sm, hd_machine_t *machine) {
   for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
     if (machines[i].sm <= wanted) {
       *machine = machines[i];
+      machine->native = sm > 200;
       found = true;
     }
   return found;

@@ -17,6 +17,7 @@ typedef struct hd_machine {
   double l2;      // Bytes a cycle that one of them reads from the L2 cache.
   double gbs;     // Device memory.
   double launch;  // Microseconds from one launch of a graph to the next.
+  bool native;    // Code is for this GPU alone, with all that it can (sm_90a).
 } hd_machine_t;
 
 struct hd_module;

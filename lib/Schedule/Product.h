@@ -33,6 +33,8 @@ typedef struct hd_form_tensor {
   // Neighbours along the last axis lie side by side in memory, whole pieces of
   // 16 bytes: the hardware copies them.
   bool wide;
+  const char *no_map; // Why there is no tensor map of an operand, as the end of
+                      // a sentence that begins with it; NULL: there is one.
 } hd_form_tensor_t;
 
 typedef struct hd_product_form {
@@ -50,6 +52,12 @@ typedef struct hd_product_form {
 // NULL, or why a definition has no such form; accumulated in f32.
 const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
                                  hd_product_form_t *form);
+
+// Those of a flat task's inputs that will be computed where they are loaded, as
+// hd_scheduler_schedule() has it: they are no tensors, although they look like
+// some here.
+void hd_product_form_mark(hd_product_form_t *form, const hd_task_t *flat,
+                          uint64_t computed);
 
 // A template with values for its choices.
 typedef struct hd_candidate {
@@ -71,19 +79,28 @@ double hd_candidate_price(const hd_machine_t *machine,
 
 typedef HD_VEC(hd_candidate_t) hd_candidates_t;
 
+// A template that answers with no candidate, and why, as a sentence.
+typedef struct hd_refused {
+  const hd_template_t *template;
+  const char *why;
+} hd_refused_t;
+
+typedef HD_VEC(hd_refused_t) hd_refusals_t;
+
 // The candidates of all templates for a form and the machine that the context's
 // schedules are for, none left out by name, by what they are expected to take;
 // of those that are as good, in the order of the heads. pin, which may be NULL:
 // those alone that it allows; it is no HD_PIN_RULES. False after an error: pins
-// that no head knows (E0201, E0320).
+// that no head knows (E0201, E0320). refused: templates without any.
 bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
                         const hd_product_form_t *form, const hd_pin_t *pin,
-                        hd_candidates_t *candidates);
+                        hd_candidates_t *candidates, hd_refusals_t *refused);
 
 // The same for a flat task: of the first of its definitions that is a product,
-// none where there is no such.
+// none where there is no such. computed: as hd_scheduler_schedule() has it.
 bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
-                        const hd_task_t *flat, hd_candidates_t *candidates);
+                        const hd_task_t *flat, uint64_t computed,
+                        hd_candidates_t *candidates);
 
 // All that a candidate settles.
 const hd_pin_t *hd_candidate_pin(hd_arena_t *arena,

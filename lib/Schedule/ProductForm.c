@@ -55,26 +55,11 @@ static bool same_number(hd_arena_t *arena, const hd_form_tensor_t *tensor,
   for (int i = 0; i < 3; i++)
     own[i] = tensor->shape[i] == 1 ? hd_flat_int(arena, HD_I64, 0)
                                    : hd_flat_index(arena, tensor->indices[i]);
-  hd_affine_t given, wanted;
   int64_t count = tensor->shape[0] * tensor->shape[1] * tensor->shape[2];
-  if (hd_flat_count(value) != count ||
-      !hd_affine_of(arena, hd_index_linear(arena, shape, value->rank, places),
-                    &given) ||
-      !hd_affine_of(arena, hd_index_linear(arena, tensor->shape, 3, own),
-                    &wanted) ||
-      given.constant != wanted.constant || given.num_parts != wanted.num_parts)
-    return false;
-  for (unsigned i = 0; i < given.num_parts; i++) {
-    bool found = false;
-    for (unsigned k = 0; k < wanted.num_parts; k++)
-      found |= given.parts[i].factor == wanted.parts[k].factor &&
-               given.parts[i].atom->kind == HD_TERM_INDEX &&
-               wanted.parts[k].atom->kind == HD_TERM_INDEX &&
-               given.parts[i].atom->u.index == wanted.parts[k].atom->u.index;
-    if (!found)
-      return false;
-  }
-  return true;
+  return hd_flat_count(value) == count &&
+         hd_affine_same(arena,
+                        hd_index_linear(arena, shape, value->rank, places),
+                        hd_index_linear(arena, tensor->shape, 3, own));
 }
 
 static void set_axes(hd_form_tensor_t *tensor, const digits_t *digits,
@@ -123,6 +108,13 @@ static void set_operand(hd_form_tensor_t *tensor, digits_t *digits,
                   tensor->term->operands))
     tensor->same = tensor->term->u.value;
   tensor->wide = is_wide(digits->arena, tensor);
+  int64_t row = tensor->shape[2] * (int64_t)hd_scalar_bits(term->type.scalar);
+  if (tensor->term->kind != HD_TERM_LOAD)
+    tensor->no_map = "is computed where it is loaded";
+  else if (!tensor->same)
+    tensor->no_map = "does not lie row after row in memory";
+  else if (row % 128 != 0)
+    tensor->no_map = "has rows that are no multiples of 16 bytes";
 }
 
 // f32(x), of x in a narrower type.
@@ -190,4 +182,14 @@ const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
   set_operand(&form->b, &digits, b);
   set_result(form, &digits);
   return NULL;
+}
+
+void hd_product_form_mark(hd_product_form_t *form, const hd_task_t *flat,
+                          uint64_t computed) {
+  hd_form_tensor_t *operands[HD_FORM_OPERANDS] = {&form->a, &form->b};
+  for (int k = 0; k < HD_FORM_OPERANDS; k++)
+    for (size_t i = 0; i < flat->inputs.size && i < 64; i++)
+      if (computed >> i & 1 && operands[k]->same &&
+          operands[k]->same == flat->inputs.data[i])
+        operands[k]->no_map = "is computed where it is loaded";
 }

@@ -83,6 +83,20 @@ static const char *instance_name(hd_arena_t *arena,
   return hd_arena_printf(arena, "%s]", name);
 }
 
+// The maps that a launch can make: rows of c may be no multiples of 16 bytes.
+static void keep_maps(hd_arena_t *arena, hd_func_t *func,
+                      const hd_product_form_t *form) {
+  const hd_var_t **maps =
+      HD_ARENA_ARRAY(arena, const hd_var_t *, func->num_maps + 1);
+  uint32_t count = 0;
+  int64_t bits = form->c.shape[2] * (int64_t)hd_scalar_bits(form->result);
+  for (uint32_t i = 0; i < func->num_maps; i++)
+    if (func->maps[i]->map->tensor->direction == HD_DIR_IN || bits % 128 == 0)
+      maps[count++] = func->maps[i];
+  func->maps = maps;
+  func->num_maps = count;
+}
+
 // The instance with the form's sizes for its scalar parameters, and its
 // functions put in place.
 static hd_func_t *specialize(hd_module_t *module, const hd_func_t *func,
@@ -109,6 +123,7 @@ static hd_func_t *specialize(hd_module_t *module, const hd_func_t *func,
   const hd_func_t *inlined = hd_pass_inline(module, copy, &args);
   if (inlined != copy)
     *copy = *inlined;
+  keep_maps(arena, copy, form);
   return copy;
 }
 
@@ -162,8 +177,12 @@ static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
 }
 
 static void explain(const hd_rules_t *rules, const hd_product_form_t *form,
-                    const hd_candidates_t *candidates) {
+                    const hd_candidates_t *candidates,
+                    const hd_refusals_t *refused) {
   hd_diagnostics_t *diags = &rules->module->context->diags;
+  for (size_t i = 0; i < refused->size; i++)
+    hd_remark(diags, rules->loc, "schedule: %s: not %s: %s", rules->name,
+              refused->data[i].template->name, refused->data[i].why);
   const hd_pin_t *pin = rules->pin;
   if (!candidates->size) {
     hd_remark(diags, rules->loc,
@@ -200,6 +219,7 @@ bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d) {
   hd_arena_t *arena = &rules->module->arena;
   const hd_pin_t *pin = rules->pin;
   hd_candidates_t candidates = {0};
+  hd_refusals_t refused = {0};
   if (pin && strcmp(pin->name, HD_PIN_RULES) == 0) {
     rules->pinned = true;
     if (options && options->explain)
@@ -215,7 +235,8 @@ bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d) {
   const char *why = hd_product_form_find(arena, d, form);
   if (why)
     return leave(rules, why);
-  if (!hd_candidates_find(context, arena, form, pin, &candidates)) {
+  hd_product_form_mark(form, rules->flat, rules->computed);
+  if (!hd_candidates_find(context, arena, form, pin, &candidates, &refused)) {
     rules->failed = true;
     return false;
   }
@@ -223,7 +244,7 @@ bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d) {
     return leave(rules, "what the template requires holds for none of the "
                         "candidates with these values");
   if (options->explain)
-    explain(rules, form, &candidates);
+    explain(rules, form, &candidates, &refused);
   rules->pinned = true;
   if (candidates.size && make_kernel(rules, form, &candidates.data[0]))
     return true;

@@ -9,10 +9,19 @@
 static const struct {
   const char *clause;
   unsigned place;
+  int otherwise;
 } figures[HD_FIGURE_COUNT] = {
-#define HD_FIGURE(name, clause, place, text) {clause, place},
+#define HD_FIGURE(name, clause, place, otherwise, text)                        \
+  {clause, place, otherwise},
 #include "IR/Figures.def"
 #undef HD_FIGURE
+};
+
+static const char *const names[HD_TEMPLATE_NAMES] = {
+    [HD_TEMPLATE_SM] = "sm",
+    [HD_TEMPLATE_NATIVE] = "native",
+    [HD_TEMPLATE_BITS] = "bits",
+    [HD_TEMPLATE_ROWS] = "rows",
 };
 
 static const hd_var_t *declare(hd_parser_t *p, const char *name, hd_loc_t loc) {
@@ -115,14 +124,38 @@ static bool parse_types(hd_parser_t *p, hd_template_t *template) {
   return hd_expect(p, "}");
 }
 
+// The text of the tokens from number `first` on that have been read.
+static const char *text_since(hd_parser_t *p, size_t first) {
+  const hd_token_t *last = &p->tokens[p->at - 1];
+  uint32_t start = p->tokens[first].offset;
+  return hd_arena_strndup(p->arena,
+                          p->diags->sources[p->source - 1].text + start,
+                          last->offset + last->size - start);
+}
+
 static bool parse_demands(hd_parser_t *p, hd_template_t *template) {
   do {
-    const hd_expr_t *e = hd_parse_as(p, hd_type(HD_BOOL));
-    if (!e)
+    size_t first = p->at;
+    hd_demand_t demand = {hd_parse_as(p, hd_type(HD_BOOL)), NULL};
+    if (!demand.holds)
       return false;
-    hd_vec_push(p->arena, &template->demands, e);
+    demand.text = text_since(p, first);
+    hd_vec_push(p->arena, &template->demands, demand);
   } while (hd_accept(p, ","));
   return true;
+}
+
+// maps {a, b}
+static bool parse_maps(hd_parser_t *p, hd_template_t *template) {
+  if (!hd_expect(p, "{"))
+    return false;
+  do {
+    bool is_b = hd_accept(p, "b");
+    if (!is_b && !hd_accept(p, "a"))
+      return hd_expected(p, "'a' or 'b'");
+    template->maps[is_b] = true;
+  } while (hd_accept(p, ","));
+  return hd_expect(p, "}");
 }
 
 // clause(e, ...)
@@ -140,7 +173,7 @@ static bool parse_figures(hd_parser_t *p, hd_template_t *template) {
       return false;
   }
   if (!found)
-    return hd_expected(p, "'kernel', 'types', 'requires' or a figure");
+    return hd_expected(p, "'kernel', 'types', 'maps', 'requires' or a figure");
   return hd_expect(p, ")");
 }
 
@@ -151,15 +184,19 @@ static bool parse_clauses(hd_parser_t *p, hd_template_t *template) {
     return false;
   while (!hd_at(p, "}")) {
     bool ok = hd_accept(p, "types")      ? parse_types(p, template)
+              : hd_accept(p, "maps")     ? parse_maps(p, template)
               : hd_accept(p, "requires") ? parse_demands(p, template)
                                          : parse_figures(p, template);
     if (!ok)
       return false;
   }
-  for (int i = 0; i < HD_FIGURE_COUNT; i++)
-    if (!template->figures[i])
+  for (int i = 0; i < HD_FIGURE_COUNT; i++) {
+    if (!template->figures[i] && figures[i].otherwise < 0)
       return hd_expected(p,
                          hd_arena_printf(p->arena, "'%s'", figures[i].clause));
+    if (!template->figures[i])
+      template->figures[i] = hd_expr_i32(p->arena, figures[i].otherwise);
+  }
   if (!template->types.size)
     return hd_error(p->diags, loc, HD_E0102, "'types'", "none");
   return hd_expect(p, "}");
@@ -169,15 +206,11 @@ bool hd_parse_template(hd_parser_t *p, hd_template_t *template) {
   size_t first = p->at - 2;
   hd_visible_pop(&p->visible, 0);
   p->func = NULL;
-  template->sm = declare(p, "sm", template->loc);
-  template->bits = declare(p, "bits", template->loc);
+  for (int i = 0; i < HD_TEMPLATE_NAMES; i++)
+    template->names[i] = declare(p, names[i], template->loc);
   if (!parse_form(p, template) || !parse_clauses(p, template))
     return false;
-  const hd_token_t *last = &p->tokens[p->at - 1];
-  uint32_t start = p->tokens[first].offset;
-  template->text =
-      hd_arena_strndup(p->arena, p->diags->sources[p->source - 1].text + start,
-                       last->offset + last->size - start);
+  template->text = text_since(p, first);
   hd_item_t item = {.kind = HD_ITEM_TEMPLATE, .u.template = template};
   hd_vec_push(p->arena, &p->module->items, item);
   return true;
