@@ -12,6 +12,7 @@ packages=(
   llvm-19-tools clang-format-19                  # lit, FileCheck; format test
   libjansson-dev libxxhash-dev                   # reports; tables, the cache
   libprotobuf-c-dev protobuf-c-compiler          # ONNX files
+  libsqlite3-dev                                 # what was measured
   g++ libzstd-dev zlib1g-dev                     # archives that LLVM's need
   libcmocka-dev libmpfr-dev                      # unit tests
   valgrind                                       # counts instructions

@@ -137,11 +137,13 @@ static bool device_options(hd_run_t *run, bool sim,
     *cache_dir = dir ? strdup(dir) : sim ? NULL : hd_cache_default_dir();
     options->cache_dir = *cache_dir;
   }
+  if (!options->cache_dir)
+    options->cache_dir = hd_run_tune_cache(run);
   return true;
 }
 
 static bool open_device(hd_run_t *run) {
-  hd_device_options_t options;
+  hd_device_options_t options = {0};
   char *cache_dir = NULL;
   const char *device = settle_device(run);
   bool sim = strcmp(device, "sim") == 0;
@@ -149,7 +151,7 @@ static bool open_device(hd_run_t *run) {
   if (!sim && (given(run, RUN_SANITIZE) || given(run, RUN_SEED) ||
                given(run, RUN_ASYNC)))
     return fail(run, "--sanitize, --seed and --async are for --device=sim");
-  if (strcmp(device, "ref") == 0)
+  if (strcmp(device, "ref") == 0 && run->entry)
     return run->graph ||
            hd_error(hd_run_diags(run), nowhere, HD_E0609,
                     run->entry->kind == HD_FUNC_PLAN ? "a plan" : "a kernel",
@@ -161,8 +163,9 @@ static bool open_device(hd_run_t *run) {
     run->device =
         sim ? hd_device_open_sim(&run->process.context, &options)
             : hd_device_open_cuda(&run->process.context, ordinal, &options);
+  bool ok = run->device && hd_run_make_tuner(run, cache_dir);
   free(cache_dir);
-  return run->device != NULL;
+  return ok;
 }
 
 static bool compile(hd_run_t *run) {
@@ -225,7 +228,15 @@ static void measure(hd_run_t *run) {
 
 static void body(void *argument) {
   hd_run_t *run = argument;
-  if (!hd_run_check_bench(run) || !settle_target(run) || !import_module(run))
+  if (!hd_run_check_bench(run) || !hd_run_check_tune(run) ||
+      !settle_target(run) || hd_run_copy_measurements(run))
+    return;
+  if (given(run, RUN_TUNE_WORKER)) {
+    if (open_device(run))
+      hd_run_work(run);
+    return;
+  }
+  if (!import_module(run))
     return;
   if (given(run, RUN_CHECK)) {
     if (run->graph)
@@ -303,6 +314,7 @@ static void free_all(hd_run_t *run) {
       run->device->ops->free(run->device, t->slot.address);
   }
   hd_session_destroy(run->session);
+  hd_run_end_tuner(run);
   hd_program_fini(&run->program);
   hd_device_close(run->device);
   hd_module_destroy(run->module);

@@ -293,6 +293,8 @@ hd_session_options_t hd_run_session_options(const hd_run_t *run) {
       .unrewritten = hd_option_given(&run->options, RUN_NO_REWRITES),
       .unfused = hd_option_given(&run->options, RUN_NO_FUSION),
       .in_turn = hd_option_given(&run->options, RUN_NO_EARLY_LAUNCHES),
+      .choose = run->tuner ? hd_tuner_choose : NULL,
+      .choose_argument = run->tuner,
       .precision = hd_run_precision(run)};
 }
 

@@ -113,6 +113,42 @@ static void add_profile(const hd_run_t *run, json_t *object) {
   json_object_set_new(object, "profile", rows);
 }
 
+static json_t *tuned_row(const hd_tuned_t *tuned) {
+  json_t *row = json_object(), *candidates = json_array();
+  set_text(row, "group", tuned->name);
+  set_text(row, "key", tuned->key);
+  set_text(row, "text", tuned->text);
+  set_int(row, "uses", tuned->uses);
+  set_text(row, "chosen", tuned->best ? tuned->best->choice : NULL);
+  for (size_t i = 0; i < tuned->candidates.size; i++) {
+    const hd_tune_candidate_t *c = &tuned->candidates.data[i];
+    json_t *candidate = json_object();
+    set_text(candidate, "choice", c->choice);
+    set_text(candidate, "status", hd_tune_status_text(c->status));
+    if (c->expected_us > 0)
+      set_real(candidate, "expected_us", c->expected_us);
+    if (c->status == HD_TUNE_MEASURED)
+      set_real(candidate, "us", c->us);
+    set_text(candidate, "note", c->note[0] ? c->note : NULL);
+    json_object_set_new(candidate, "known", json_boolean(c->was_known));
+    json_array_append_new(candidates, candidate);
+  }
+  json_object_set_new(row, "candidates", candidates);
+  return row;
+}
+
+static void add_tuning(const hd_run_t *run, json_t *object) {
+  if (!run->tuner || !hd_option_given(&run->options, RUN_TUNE))
+    return;
+  const hd_tune_report_t *report = hd_tuner_report(run->tuner);
+  json_t *rows = json_array();
+  for (size_t i = 0; i < report->groups.size; i++)
+    json_array_append_new(rows, tuned_row(report->groups.data[i]));
+  set_real(object, "tune_ms", report->ms);
+  set_int(object, "candidates", report->measured);
+  json_object_set_new(object, "tune", rows);
+}
+
 static void add_bisection(const hd_run_t *run, json_t *object) {
   const hd_bisection_t *b = run->bisection;
   if (!b)
@@ -160,6 +196,7 @@ bool hd_run_write_json(hd_run_t *run, const char *path) {
   add_times(run, object);
   add_measurement(run, object);
   add_profile(run, object);
+  add_tuning(run, object);
   if (getrusage(RUSAGE_SELF, &usage) == 0)
     set_int(object, "peak_host_bytes", (int64_t)usage.ru_maxrss << 10);
   bool examined = run->layers.size || run->bisection; // In place of a run.

@@ -12,6 +12,8 @@
 #include "Runtime/Tolerance.h"
 #include "Tools/Input.h"
 #include "Tools/Passes.h"
+#include "Tools/Progress.h"
+#include "Tune/Tune.h"
 
 enum {
 #define HD_OPTION(id, name, letter, type, argument, group, summary) RUN_##id,
@@ -90,6 +92,9 @@ typedef struct hd_run {
   const hd_bisection_t *bisection; // --bisect; NULL: not done.
   hd_address_t *sets;              // More operands, to be rotated: RunBench.c.
   size_t num_sets;
+  hd_tuner_t *tuner;    // NULL: nobody measures, and nothing is known.
+  hd_progress_t tuning; // Its.
+  char *tune_cache;     // A folder for its code alone; NULL: there is none.
 } hd_run_t;
 
 static inline hd_diagnostics_t *hd_run_diags(hd_run_t *run) {
@@ -137,6 +142,17 @@ bool hd_run_check_bench(hd_run_t *run);
 bool hd_run_bench(hd_run_t *run);
 // --profile: on a GPU.
 bool hd_run_profile(hd_run_t *run);
+// RunTune.c, --tune: what the options say, before anything is done.
+bool hd_run_check_tune(hd_run_t *run);
+// --tune-export and --tune-merge: whether that was asked for, and done.
+bool hd_run_copy_measurements(hd_run_t *run);
+// Code of candidates goes through a cache: this one, where there is no other.
+const char *hd_run_tune_cache(hd_run_t *run);
+// The tuner for the device that is open; cache_dir: of its code, or NULL.
+bool hd_run_make_tuner(hd_run_t *run, const char *cache_dir);
+void hd_run_end_tuner(hd_run_t *run);
+// --tune-worker: works for another process.
+void hd_run_work(hd_run_t *run);
 bool hd_run_write_json(hd_run_t *run, const char *path);
 
 #endif

@@ -14,7 +14,7 @@ import re
 import sys
 
 FOLDERS = ["Support", "IR", "TaskMapping", "Graph", "Schedule", "Fusion",
-           "CodeGen", "Sim", "Runtime", "Tools"]
+           "CodeGen", "Sim", "Runtime", "Tune", "Tools"]
 
 # Rooms of a folder, from the ground up; "" is the folder itself. Those of one
 # level may include each other.

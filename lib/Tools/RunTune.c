@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// --tune and what belongs to it.
+#include "Runtime/Cache.h"
+#include "Tools/RunTool.h"
+#include "Tune/Database.h"
+#include "Tune/Worker.h"
+
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { MOST = 8, LIMIT_MS = 5000, MOST_ARGUMENTS = 12 };
+
+static const hd_loc_t nowhere;
+
+static bool given(const hd_run_t *run, int option) {
+  return hd_option_given(&run->options, option);
+}
+
+// off, all, a number of candidates or a time, which has a unit.
+static bool parse_tune(const char *text, hd_tune_options_t *options) {
+  char *end;
+  options->most = MOST;
+  if (!text || strcmp(text, "off") == 0) {
+    options->most = 0;
+    return true;
+  }
+  if (strcmp(text, "all") == 0) {
+    options->most = UINT32_MAX;
+    return true;
+  }
+  unsigned long count = strtoul(text, &end, 10);
+  if (text[0] < '0' || text[0] > '9')
+    return false;
+  if (*end)
+    return hd_parse_duration(text, &options->time_ms);
+  options->most = (unsigned)count;
+  return count > 0 && count < UINT32_MAX;
+}
+
+bool hd_run_check_tune(hd_run_t *run) {
+  hd_tune_options_t options = {0};
+  return parse_tune(hd_option_text(&run->options, RUN_TUNE, NULL), &options) ||
+         hd_error(hd_run_diags(run), nowhere, HD_E1002, "--tune",
+                  "is off, all, a number of candidates, or a time such as "
+                  "30s");
+}
+
+// --- The database ---
+
+// In the arena; NULL: there is none.
+static const char *database_path(hd_run_t *run, const char *cache_dir) {
+  const char *path = hd_option_text(&run->options, RUN_TUNE_DB, NULL);
+  if (path || !cache_dir)
+    return path;
+  return hd_arena_printf(&run->arena, "%s/tune.db", cache_dir);
+}
+
+bool hd_run_copy_measurements(hd_run_t *run) {
+  const char *to = hd_option_text(&run->options, RUN_TUNE_EXPORT, NULL);
+  if (!to && !given(run, RUN_TUNE_MERGE))
+    return false;
+  const char *dir = hd_option_text(&run->options, RUN_CACHE_DIR, NULL);
+  char *own = dir ? strdup(dir) : hd_cache_default_dir();
+  const char *path = database_path(run, own);
+  free(own);
+  int64_t rows = 0, all = 0;
+  bool ok = path || hd_error(hd_run_diags(run), nowhere, HD_E1002, "--tune-db",
+                             "is needed: there is no folder for a cache");
+  for (size_t i = 0; ok && i < run->options.uses.size; i++) {
+    const hd_option_use_t *use = &run->options.uses.data[i];
+    if (use->option != RUN_TUNE_MERGE)
+      continue;
+    ok = hd_tune_database_copy(hd_run_diags(run), use->value, path, &rows);
+    all += rows;
+  }
+  if (ok && to) {
+    ok = hd_tune_database_copy(hd_run_diags(run), path, to, &rows);
+    all += rows;
+  }
+  if (ok && !run->process.quiet)
+    fprintf(stderr, "hidet-run: %lld measurements taken over\n",
+            (long long)all);
+  return true;
+}
+
+// --- The tuner ---
+
+const char *hd_run_tune_cache(hd_run_t *run) {
+  char folder[] = "/tmp/hidet-tune-XXXXXX";
+  hd_tune_options_t options = {0};
+  parse_tune(hd_option_text(&run->options, RUN_TUNE, NULL), &options);
+  if (options.most && !run->tune_cache && mkdtemp(folder))
+    run->tune_cache = strdup(folder);
+  return run->tune_cache;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type,
+                        struct FTW *walk) {
+  (void)status;
+  (void)type;
+  (void)walk;
+  return remove(path);
+}
+
+void hd_run_end_tuner(hd_run_t *run) {
+  hd_tuner_destroy(run->tuner);
+  run->tuner = NULL;
+  if (run->tune_cache)
+    nftw(run->tune_cache, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+  free(run->tune_cache);
+  run->tune_cache = NULL;
+}
+
+static void show_progress(void *argument, double done, double total) {
+  hd_run_t *run = argument;
+  hd_progress_step(&run->tuning, done, total);
+  if (done >= total)
+    hd_progress_end(&run->tuning);
+}
+
+// This program on the same device, with the same cache.
+static const char *const *worker_command(hd_run_t *run, const char *cache_dir) {
+  const char **command =
+      HD_ARENA_ARRAY(&run->arena, const char *, MOST_ARGUMENTS);
+  const char *device = hd_option_text(&run->options, RUN_DEVICE, "auto");
+  const char *cache = cache_dir ? cache_dir : run->tune_cache;
+  size_t n = 0;
+  command[n++] = "/proc/self/exe";
+  command[n++] = "--tune-worker";
+  command[n++] = "--quiet";
+  command[n++] = hd_arena_printf(&run->arena, "--device=%s",
+                                 strcmp(device, "auto")     ? device
+                                 : run->device->ops->replay ? "cuda"
+                                                            : "sim");
+  if (cache)
+    command[n++] = hd_arena_printf(&run->arena, "--cache-dir=%s", cache);
+  if (run->target)
+    command[n++] =
+        hd_arena_printf(&run->arena, "--target=%s", run->target->name);
+  return command;
+}
+
+bool hd_run_make_tuner(hd_run_t *run, const char *cache_dir) {
+  hd_tune_options_t options = {
+      .limit_ms = hd_option_number(&run->options, RUN_TUNE_LIMIT, LIMIT_MS),
+      .threads = (unsigned)hd_option_number(&run->options, RUN_JOBS, 0),
+      .database = database_path(run, cache_dir),
+      .verbose = given(run, RUN_VERBOSE),
+      .progress = show_progress,
+      .progress_argument = run};
+  parse_tune(hd_option_text(&run->options, RUN_TUNE, NULL), &options);
+  bool looks = given(run, RUN_SANITIZE) || given(run, RUN_BISECT) ||
+               given(run, RUN_COMPARE);
+  if (options.most && (looks || !run->graph))
+    return hd_error(hd_run_diags(run), nowhere, HD_E1002, "--tune",
+                    looks ? "measures, which --sanitize, --bisect and "
+                            "--compare do not"
+                          : "is for models");
+  if (!run->graph || looks || (!options.most && !options.database))
+    return true;
+  options.worker = worker_command(run, cache_dir);
+  hd_progress_begin(&run->tuning, "tune: candidates", run->process.quiet);
+  run->tuner = hd_tuner_create(run->device, &options);
+  return run->tuner ||
+         hd_error(hd_run_diags(run), nowhere, HD_E0904, "out of memory");
+}
+
+// --- The worker ---
+
+void hd_run_work(hd_run_t *run) {
+  // Its parent may be killed while a kernel hangs here.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (run->device)
+    hd_tune_work(run->device, STDIN_FILENO);
+}

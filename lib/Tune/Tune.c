@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Tune/Tune.h"
+#include "IR/Text/Printer.h"
+#include "Runtime/Cache.h"
+#include "Support/BuildId.h"
+#include "Tune/Candidate.h"
+#include "Tune/TunerState.h"
+#include "hidet/Version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const statuses[] = {
+#define HD_TUNE_STATUS(name, text) text,
+#include "Tune/Statuses.def"
+#undef HD_TUNE_STATUS
+};
+
+const char *hd_tune_status_text(hd_tune_status_t status) {
+  return statuses[status];
+}
+
+const hd_tune_report_t *hd_tuner_report(const hd_tuner_t *t) {
+  return &t->report;
+}
+
+hd_tuner_t *hd_tuner_create(hd_device_t *device,
+                            const hd_tune_options_t *options) {
+  hd_tuner_t *t = calloc(1, sizeof(*t));
+  if (!t)
+    return NULL;
+  t->device = device;
+  t->options = *options;
+  hd_arena_init(&t->arena, &device->context->budget);
+  char build[128] = "";
+  hd_build_id(build, sizeof build);
+  if (options->database)
+    t->database = hd_tune_database_open(
+        &device->context->diags, options->database, options->most > 0,
+        device->info.name,
+        hd_arena_printf(&t->arena, "%s %s", hidet_version(), build));
+  return t;
+}
+
+void hd_tuner_destroy(hd_tuner_t *t) {
+  if (!t)
+    return;
+  hd_tune_process_end(&t->process);
+  hd_buffer_fini(&t->message.text);
+  hd_tune_database_close(t->database);
+  hd_thread_pool_destroy(t->pool);
+  hd_arena_fini(&t->arena);
+  free(t);
+}
+
+void hd_tuner_step(hd_tuner_t *t) {
+  t->done++;
+  if (t->options.progress)
+    t->options.progress(t->options.progress_argument, t->done, t->total);
+}
+
+void hd_tuner_settle(hd_tuner_t *t, hd_tune_work_t *work, size_t candidate,
+                     hd_tune_status_t status, double us, const char *note) {
+  hd_tuned_t *tuned = work->tuned;
+  hd_tune_candidate_t *c = &tuned->candidates.data[candidate];
+  c->status = status;
+  c->us = us;
+  c->note = hd_arena_printf(&t->arena, "%s", note);
+  t->report.measured += status == HD_TUNE_MEASURED;
+  hd_tune_row_t row = {c->choice, statuses[status], c->note, us};
+  hd_tune_database_put(t->database, tuned->key, tuned->text, &row);
+  if (status != HD_TUNE_MEASURED)
+    hd_warning(&t->device->context->diags, work->tunable->loc,
+               "tune: %s: %s is left out: it %s: %s", tuned->name, c->choice,
+               statuses[status], c->note);
+}
+
+// --- Texts ---
+
+// What a candidate may use of the user's: all items but graphs, and but what
+// was made of functions with compile-time parameters.
+static const char *prelude_of(hd_tuner_t *t, hd_module_t *module) {
+  if (!module)
+    return "";
+  if (t->prelude && t->prelude_of == module)
+    return t->prelude;
+  hd_module_t items = *module;
+  memset(&items.items, 0, sizeof(items.items));
+  for (size_t i = 0; i < module->items.size; i++) {
+    const hd_item_t *item = &module->items.data[i];
+    if (item->kind != HD_ITEM_GRAPH &&
+        (item->kind != HD_ITEM_FUNC || !item->u.func->generic))
+      hd_vec_push(&t->arena, &items.items, *item);
+  }
+  hd_buffer_t text = {0};
+  if (items.items.size)
+    hd_module_print(&items, &text);
+  t->prelude_of = module;
+  t->prelude = hd_arena_strndup(&t->arena, hd_buffer_text(&text), text.size);
+  hd_buffer_fini(&text);
+  return t->prelude;
+}
+
+static const char *text_of(hd_tuner_t *t, const hd_tunable_t *tunable,
+                           const hd_pin_t *pin) {
+  hd_buffer_t text = {0};
+  hd_buffer_printf(&text, "%s\n", t->prelude);
+  hd_tunable_print(&t->arena, tunable, pin, &text);
+  const char *copy =
+      hd_arena_strndup(&t->arena, hd_buffer_text(&text), text.size);
+  hd_buffer_fini(&text);
+  return copy;
+}
+
+static const char *choice_of(hd_arena_t *arena, const hd_pin_t *pin) {
+  hd_buffer_t text = {0};
+  hd_pin_print(pin, &text);
+  const char *copy = hd_arena_strndup(arena, hd_buffer_text(&text), text.size);
+  hd_buffer_fini(&text);
+  return copy;
+}
+
+static const hd_pin_t rules = {.name = HD_PIN_RULES};
+
+// --- What is known ---
+
+static hd_tuned_t *find_tuned(const hd_tuner_t *t, const char *key) {
+  for (size_t i = 0; i < t->report.groups.size; i++)
+    if (strcmp(t->report.groups.data[i]->key, key) == 0)
+      return t->report.groups.data[i];
+  return NULL;
+}
+
+static void take_row(hd_tune_candidate_t *c, const hd_tune_rows_t *rows) {
+  for (size_t i = 0; i < rows->size; i++) {
+    const hd_tune_row_t *row = &rows->data[i];
+    if (strcmp(row->choice, c->choice) != 0)
+      continue;
+    for (int s = 0; s < HD_TUNE_STATUSES; s++)
+      if (strcmp(row->status, statuses[s]) == 0)
+        c->status = (hd_tune_status_t)s;
+    c->us = row->us;
+    c->note = row->note;
+    c->was_known = true;
+  }
+}
+
+// A group's candidates with what is known of them; of those that are not among
+// the best, and of which nothing is known, there is nothing to say.
+static hd_tuned_t *make_tuned(hd_tuner_t *t, const hd_tunable_t *tunable,
+                              const char *key, hd_tune_work_t *work) {
+  hd_tuned_t *tuned = HD_ARENA_NEW(&t->arena, hd_tuned_t);
+  hd_tune_rows_t rows = {0};
+  hd_tune_database_list(t->database, &t->arena, key, &rows);
+  *tuned = (hd_tuned_t){.name = hd_arena_printf(&t->arena, "%s", tunable->name),
+                        .text = hd_arena_printf(&t->arena, "%s", tunable->text),
+                        .key = key,
+                        .uses = tunable->uses};
+  size_t count = tunable->candidates.size;
+  work->pins = HD_ARENA_ARRAY(&t->arena, const hd_pin_t *, count + 1);
+  for (size_t i = 0; i <= count; i++) {
+    bool is_wanted = i < t->options.most || (t->options.most && i == count);
+    if (!is_wanted && !rows.size)
+      continue;
+    const hd_candidate_t *candidate =
+        i < count ? &tunable->candidates.data[i] : NULL;
+    const hd_pin_t *pin =
+        candidate ? hd_candidate_pin(&t->arena, candidate) : &rules;
+    hd_tune_candidate_t c = {.choice = choice_of(&t->arena, pin),
+                             .expected_us = candidate ? candidate->us : 0,
+                             .note = ""};
+    take_row(&c, &rows);
+    if (!is_wanted && !c.was_known)
+      continue;
+    work->pins[tuned->candidates.size] = pin;
+    hd_vec_push(&t->arena, &tuned->candidates, c);
+  }
+  work->tuned = tuned;
+  work->tunable = tunable;
+  hd_vec_push(&t->arena, &t->report.groups, tuned);
+  return tuned;
+}
+
+static unsigned count_open(const hd_tuned_t *tuned) {
+  unsigned count = 0;
+  for (size_t i = 0; i < tuned->candidates.size; i++)
+    count += tuned->candidates.data[i].status == HD_TUNE_OPEN;
+  return count;
+}
+
+static void make_texts(hd_tuner_t *t, hd_tune_work_t *work) {
+  size_t count = work->tuned->candidates.size;
+  work->texts = HD_ARENA_ARRAY(&t->arena, const char *, count + 1);
+  work->reference = text_of(t, work->tunable, &rules);
+  for (size_t i = 0; i < count; i++)
+    work->texts[i] = work->pins[i] == &rules
+                         ? work->reference
+                         : text_of(t, work->tunable, work->pins[i]);
+}
+
+// --- What is chosen ---
+
+static void find_best(hd_tuned_t *tuned) {
+  for (size_t i = 0; i < tuned->candidates.size; i++) {
+    const hd_tune_candidate_t *c = &tuned->candidates.data[i];
+    if (c->status == HD_TUNE_MEASURED &&
+        (!tuned->best || c->us < tuned->best->us))
+      tuned->best = c;
+  }
+}
+
+// The pin that says what a group's best candidate does, which lives as long as
+// the module.
+static const hd_pin_t *pin_of(hd_module_t *module, const hd_tuned_t *tuned,
+                              const hd_tunable_t *tunable) {
+  hd_arena_t *arena = &module->arena;
+  unsigned count = 0;
+  if (!tuned->best)
+    return NULL;
+  for (size_t i = 0; i < tuned->candidates.size; i++)
+    count += tuned->candidates.data[i].status == HD_TUNE_MEASURED;
+  hd_pin_t *pin = HD_ARENA_NEW(arena, hd_pin_t);
+  *pin = rules;
+  for (size_t i = 0; i < tunable->candidates.size; i++) {
+    const hd_pin_t *made =
+        hd_candidate_pin(arena, &tunable->candidates.data[i]);
+    if (strcmp(choice_of(arena, made), tuned->best->choice) == 0)
+      *pin = *made;
+  }
+  pin->origin = hd_arena_printf(
+      arena, "the best of %u measured, %.2f us with what gives its input",
+      count, tuned->best->us);
+  return pin;
+}
+
+static const char *key_of(hd_tuner_t *t, const hd_tunable_t *tunable) {
+  hd_cache_key_t key =
+      hd_cache_key(t->prelude, tunable->text, strlen(tunable->text));
+  return hd_arena_printf(&t->arena, "%016llx%016llx",
+                         (unsigned long long)key.high,
+                         (unsigned long long)key.low);
+}
+
+static void measure_all(hd_tuner_t *t, hd_tune_work_t *works, size_t count) {
+  t->done = t->total = 0;
+  for (size_t i = 0; i < count; i++) {
+    t->total += count_open(works[i].tuned);
+    make_texts(t, &works[i]);
+  }
+  if (!t->pool)
+    t->pool = hd_thread_pool_create(t->options.threads);
+  hd_tuner_compile(t, works, count);
+  for (size_t i = 0; i < count; i++) {
+    hd_budget_check(&t->device->context->budget);
+    if (!t->until_ns || hd_clock_ns() < t->until_ns)
+      hd_tuner_measure(t, &works[i]);
+  }
+}
+
+static void end_worker(void *tuner) {
+  hd_tune_process_end(&((hd_tuner_t *)tuner)->process);
+}
+
+bool hd_tuner_choose(void *argument, hd_module_t *module,
+                     const hd_tunables_t *groups) {
+  hd_tuner_t *t = argument;
+  uint64_t start = hd_clock_ns();
+  hd_budget_t *budget = &t->device->context->budget;
+  size_t count = groups->list.size, open = 0;
+  hd_tune_work_t *works = HD_ARENA_ARRAY(&t->arena, hd_tune_work_t, count + 1);
+  hd_tuned_t **tuned = HD_ARENA_ARRAY(&t->arena, hd_tuned_t *, count + 1);
+  prelude_of(t, module->context->schedules->module);
+  if (t->options.time_ms && !t->until_ns)
+    t->until_ns = start + (uint64_t)t->options.time_ms * 1000000u;
+  for (size_t i = 0; i < count; i++) {
+    const char *key = key_of(t, groups->list.data[i]);
+    tuned[i] = find_tuned(t, key);
+    if (tuned[i])
+      continue;
+    tuned[i] = make_tuned(t, groups->list.data[i], key, &works[open]);
+    open += t->options.most && count_open(tuned[i]);
+  }
+  hd_cleanup_t cleanup;
+  hd_budget_defer(budget, &cleanup, end_worker, t);
+  if (open)
+    measure_all(t, works, open);
+  hd_budget_clean(budget, &cleanup);
+  for (size_t i = 0; i < count; i++) {
+    if (!tuned[i]->best)
+      find_best(tuned[i]);
+    groups->list.data[i]->pin = pin_of(module, tuned[i], groups->list.data[i]);
+  }
+  t->report.ms += (double)(hd_clock_ns() - start) * 1e-6;
+  return true;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of the tuner share: Tune.c (what is known, what is chosen),
+// Compile.c (candidates to code), Measure.c (the worker at work).
+#ifndef HIDET_TUNE_TUNERSTATE_H
+#define HIDET_TUNE_TUNERSTATE_H
+
+#include "Tune/Database.h"
+#include "Tune/Message.h"
+#include "Tune/Process.h"
+#include "Tune/Tune.h"
+
+// A group at work.
+typedef struct hd_tune_work {
+  hd_tuned_t *tuned;
+  const hd_tunable_t *tunable;
+  const hd_pin_t **pins; // One for each candidate.
+  const char *reference; // The text of the rules' kernel.
+  const char **texts;    // One for each candidate.
+} hd_tune_work_t;
+
+struct hd_tuner {
+  hd_device_t *device;
+  hd_tune_options_t options;
+  hd_arena_t arena;
+  hd_thread_pool_t *pool;
+  hd_tune_database_t *database;
+  hd_tune_process_t process;
+  hd_message_t message; // The last that came.
+  hd_tune_report_t report;
+  const hd_module_t *prelude_of; // Whose items these are:
+  const char *prelude;
+  double done, total;
+  uint64_t until_ns; // 0: no limit.
+};
+
+// Settles what became of a candidate: it is kept, and where it is left out, a
+// warning names it.
+void hd_tuner_settle(hd_tuner_t *tuner, hd_tune_work_t *work, size_t candidate,
+                     hd_tune_status_t status, double us, const char *note);
+void hd_tuner_step(hd_tuner_t *tuner); // For the progress.
+
+// Compiles the candidates that are open, into the cache of the device's code,
+// on all threads; those that do not compile are settled.
+void hd_tuner_compile(hd_tuner_t *tuner, hd_tune_work_t *works, size_t count);
+
+// Runs what is open of a group, and settles it.
+void hd_tuner_measure(hd_tuner_t *tuner, hd_tune_work_t *work);
+
+#endif
