@@ -271,7 +271,7 @@ static void tuples_are_reduced(void **state) {
   EXPECT(&run, 0, 0);
   EXPECT(&run, 1, -1);
   end(&run);
-  // Along lanes, and across them.
+  // Long rows, and short ones.
   static const char *const inputs[] = {"f32[2, 1000]", "f32[1000, 2]"};
   for (int n = 0; n < 2; n++) {
     begin(&run, &(hd_test_case_t){argmax, inputs[n], {0}});
@@ -288,6 +288,22 @@ static void tuples_are_reduced(void **state) {
     }
     end(&run);
   }
+}
+
+// What stands inside of a combination is computed for each.
+static void combinations_may_reduce(void **state) {
+  (void)state;
+  run_t run;
+  begin(&run, &(hd_test_case_t){"task t(x: T[n]) -> y: T[] {\n"
+                                "  monoid twice(v: T)(w) from (T(0))\n"
+                                "    = (sum(p: 2) (v + w))\n"
+                                "  y[] = twice(i: n) (x[i])\n}\n",
+                                "i32[3]",
+                                {0}});
+  SET(&run, 0, 1, 2, 3);
+  compute(&run);
+  EXPECT(&run, 0, 2 * (2 * (2 * 1 + 2) + 3)); // ((0 + 1) 2 + 2) 2 ...
+  end(&run);
 }
 
 static void every_monoid_reduces(void **state) {
@@ -371,7 +387,8 @@ static void scans_have_four_parts(void **state) {
                     expected[n]);
     }
   end(&run);
-  // A body that varies with the lanes; a position that is computed; a tuple.
+  // A body that varies with what is around it; a position that is computed; a
+  // tuple.
   begin(
       &run,
       &(hd_test_case_t){
@@ -724,6 +741,7 @@ HD_UNIT_TESTS(cmocka_unit_test(products),
               cmocka_unit_test(windows_stick_out),
               cmocka_unit_test(softmax_along_any_axis),
               cmocka_unit_test(tuples_are_reduced),
+              cmocka_unit_test(combinations_may_reduce),
               cmocka_unit_test(every_monoid_reduces),
               cmocka_unit_test(scans_have_four_parts),
               cmocka_unit_test(scatters_combine),
