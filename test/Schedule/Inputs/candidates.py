@@ -5,8 +5,8 @@ every candidate that the head allows for some size, sizes that no tile divides,
 
 usage: candidates.py FOLDER TEMPLATE.hir COUNT SEED [hidet-run's options...]
 
-What the head demands of sizes is left out, so that small sizes do. Alignment
-stays: the copy engine takes rows of whole 16 bytes.
+What the head demands of rows and columns is left out, so that small sizes do.
+Alignment stays: the copy engine takes rows of whole 16 bytes.
 """
 import pathlib
 import re
@@ -40,18 +40,18 @@ AFTER = {
 
 
 def demands():
-    """Those of parameters alone, as Python."""
+    """Those of parameters and k, as Python."""
     found = re.search(r"requires (.*?)\n  \w+\(", head, re.S).group(1)
     for demand in re.split(r",\s*(?![^()]*\))", found):
-        if not re.search(r"\b[zmnk]\b|\bsm\b|\bnative\b", demand):
+        if not re.search(r"\b[zmn]\b|\bsm\b|\bnative\b", demand):
             yield demand.replace("&&", " and ").replace("||", " or ").replace("/", "//")
 
 
-def candidate(rows, bits):
+def candidate(rows, k):
     """One that the head allows."""
     while True:
         values = {key: int(rng.choice(vs)) for key, vs in CHOICES.items()}
-        if all(eval(demand, {"rows": rows, "bits": bits}, values) for demand in demands()):
+        if all(eval(demand, {"rows": rows, "k": k}, values) for demand in demands()):
             return values
 
 
@@ -67,7 +67,7 @@ def case(number):
     z, m, n, k = int(rng.choice([1, 1, 2])), int(rng.choice(SIZES + [1])), int(
         rng.choice(SIZES if rows else EVEN)), int(rng.choice(EVEN + [520]))
     kind, after = str(rng.choice(["f16", "f16", "bf16"])), str(rng.choice(list(AFTER)))
-    values = candidate(rows, 16)
+    values = candidate(rows, k)
     if min(m, n) < 8:
         m = n = 8  # Below, it is no product to the scheduler.
     draw = lambda *shape: numpy.round(rng.standard_normal(shape) * 8) / 8
