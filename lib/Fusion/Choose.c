@@ -186,29 +186,41 @@ static size_t find_anchor(const hd_graph_t *graph) {
   return i;
 }
 
-// The tunable for a graph's text, made where there is none.
+// What is known of a graph's text; *known is false where it is new.
 static hd_tunable_t *find_tunable(chooser_t *c, const hd_graph_t *graph,
-                                  const hd_node_t *anchor,
-                                  const hd_candidates_t *candidates) {
+                                  bool *known) {
   hd_tunable_t *tunable = HD_ARENA_NEW(c->arena, hd_tunable_t);
   hd_buffer_t text = {0};
-  *tunable = (hd_tunable_t){.graph = graph,
-                            .anchor = find_anchor(graph),
-                            .loc = anchor->loc,
-                            .candidates = *candidates};
+  *tunable = (hd_tunable_t){.graph = graph, .anchor = find_anchor(graph)};
   hd_tunable_print(c->arena, tunable, NULL, &text);
-  hd_tunable_t *known = hd_key_map_find_name(&c->known, hd_buffer_text(&text));
-  if (!known) {
-    known = tunable;
-    known->text = hd_arena_strndup(c->arena, hd_buffer_text(&text), text.size);
-    known->name =
-        hd_arena_printf(c->arena, "%s '%s'", anchor->op, hd_node_label(anchor));
-    hd_key_map_set_name(c->arena, &c->known, known->text, known);
-    hd_vec_push(c->arena, &c->tunables.list, known);
+  hd_tunable_t *found = hd_key_map_find_name(&c->known, hd_buffer_text(&text));
+  *known = found;
+  if (!found) {
+    found = tunable;
+    found->text = hd_arena_strndup(c->arena, hd_buffer_text(&text), text.size);
+    hd_key_map_set_name(c->arena, &c->known, found->text, found);
   }
   hd_buffer_fini(&text);
-  known->uses++;
-  return known;
+  return found;
+}
+
+// One that was met for the first time; without candidates there is nothing to
+// choose. False after an error.
+static bool look_at_new(chooser_t *c, hd_tunable_t *tunable,
+                        const hd_node_t *anchor, const hd_node_t *const *nodes,
+                        size_t count) {
+  hd_flattened_t *flattened = hd_fusion_flatten(c->fusion, anchor);
+  if (!flattened ||
+      !hd_task_candidates(c->module->context, c->arena, flattened->flat,
+                          hd_node_computed(anchor, nodes, count),
+                          &tunable->candidates))
+    return false;
+  tunable->name =
+      hd_arena_printf(c->arena, "%s '%s'", anchor->op, hd_node_label(anchor));
+  tunable->loc = anchor->loc;
+  if (tunable->candidates.size)
+    hd_vec_push(c->arena, &c->tunables.list, tunable);
+  return true;
 }
 
 // False after an error.
@@ -221,20 +233,13 @@ static bool look_at_group(chooser_t *c, const hd_node_t *const *nodes,
     if (nodes[i]->anchor || !nodes[i]->group)
       anchor = nodes[i];
   }
-  hd_candidates_t candidates = {0};
   if (!anchor || !anchor->task || anchor->pin)
     return true;
-  hd_flattened_t *flattened = hd_fusion_flatten(c->fusion, anchor);
-  if (!flattened ||
-      !hd_task_candidates(c->module->context, c->arena, flattened->flat,
-                          hd_node_computed(anchor, nodes, count), &candidates))
-    return false;
-  if (!candidates.size)
-    return true;
-  const hd_tunable_t *tunable =
-      find_tunable(c, extract(c, nodes, count), anchor, &candidates);
+  bool known;
+  hd_tunable_t *tunable = find_tunable(c, extract(c, nodes, count), &known);
+  tunable->uses++;
   hd_ptr_map_set(c->arena, &c->of_anchors, anchor, tunable);
-  return true;
+  return known || look_at_new(c, tunable, anchor, nodes, count);
 }
 
 static bool look(chooser_t *c, const hd_graph_t *graph) {

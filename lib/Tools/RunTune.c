@@ -162,7 +162,8 @@ bool hd_run_make_tuner(hd_run_t *run, const char *cache_dir) {
                     looks ? "measures, which --sanitize, --bisect and "
                             "--compare do not"
                           : "is for models");
-  if (!run->graph || looks || (!options.most && !options.database))
+  bool knows = options.database && access(options.database, F_OK) == 0;
+  if (!run->graph || looks || (!options.most && !knows))
     return true;
   options.worker = worker_command(run, cache_dir);
   hd_progress_begin(&run->tuning, "tune: candidates", run->process.quiet);
