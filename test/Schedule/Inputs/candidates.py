@@ -24,6 +24,9 @@ kernel, head = text[:at], text[at:]
 name = re.search(r"template (\w+)", head).group(1)
 CHOICES = {key: [int(v) for v in values.split(",")]
            for key, values in re.findall(r"(\w+) in \{([^}]*)\}", head)}
+OTHERS = ["--disable-template=" + line.split()[0] for line in subprocess.run(
+    ["hidet-opt", "--list-templates"], text=True, capture_output=True).stdout.splitlines()
+    if line.split()[0] != name]
 SIZES = [8, 9, 24, 31, 64, 67, 96, 127, 129, 200, 257, 320]
 EVEN = [8, 16, 40, 64, 72, 104, 128, 136, 200, 264, 320]  # Rows of 16 bytes.
 # What follows the product: of f32[z, m, n] and a row of n numbers.
@@ -83,7 +86,7 @@ def case(number):
 """.format(z=z, m=m, n=n, k=k, t=kind, nt=" { tb = true }" if rows else "",
            w=", ".join(map(str, w.shape)), after=AFTER[after][0].format(z=z, m=m, n=n)))
     command = ["hidet-run", str(folder / "case.hir"), "--rtol=1e-3", "--atol=1e-3", "--explain",
-               "--load=%s" % (folder / "candidate.hir"), "--disable-template=product_mma",
+               "--load=%s" % (folder / "candidate.hir"), *OTHERS,
                "--expected=y=@%s" % (folder / "case_y.npy")]
     for key, value in {"x": x, "w": w, "v": v, "y": y}.items():
         numpy.save(folder / ("case_%s.npy" % key),
