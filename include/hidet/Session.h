@@ -52,6 +52,15 @@ HIDET_API hidet_status_t hidet_session_create(hidet_module_t *module,
                                               hidet_session_t **session);
 HIDET_API void hidet_session_destroy(hidet_session_t *session);
 
+// From here on what is compiled takes the schedules that `hidet-run --tune` has
+// found to be the fastest, on a device of the same name and by the same build
+// of the library, and kept in the file (docs/TUNING.md); what is not known is
+// chosen by what is expected. NULL: all is. A file that is not there holds
+// nothing, nor does one that is damaged: a warning says so. HIDET_USAGE for a
+// session without a device.
+HIDET_API hidet_status_t hidet_session_use_measured(hidet_session_t *session,
+                                                    const char *file);
+
 HIDET_API size_t hidet_session_num_inputs(const hidet_session_t *session);
 HIDET_API size_t hidet_session_num_outputs(const hidet_session_t *session);
 // i is less than their number, or *value is one of which nothing is known.

@@ -136,6 +136,13 @@ void hd_session_destroy(hd_session_t *s) {
   free(s);
 }
 
+void hd_session_choose(hd_session_t *s, hd_choose_fn_t choose, void *argument) {
+  s->options.choose = choose;
+  s->options.choose_argument = argument;
+}
+
+hd_device_t *hd_session_device(const hd_session_t *s) { return s->device; }
+
 const hd_session_stats_t *hd_session_stats(const hd_session_t *s) {
   return &s->stats;
 }

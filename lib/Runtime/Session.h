@@ -58,6 +58,11 @@ void hd_session_destroy(hd_session_t *session);
 bool hd_session_run(hd_session_t *session, const hd_host_tensor_t *inputs,
                     hd_host_tensor_t *outputs);
 
+// Sets options.choose and its argument for what is compiled from here on.
+void hd_session_choose(hd_session_t *session, hd_choose_fn_t choose,
+                       void *argument);
+hd_device_t *hd_session_device(const hd_session_t *session); // NULL: ref.
+
 // Of the last run. What was compiled before takes no time.
 const hd_session_stats_t *hd_session_stats(const hd_session_t *session);
 

@@ -3,6 +3,7 @@
 #include "IR/Verify/Verifier.h"
 #include "Runtime/Session.h"
 #include "Tools/Api.h"
+#include "Tune/Tune.h"
 #include "hidet/Session.h"
 
 #include <assert.h>
@@ -17,6 +18,7 @@ struct hidet_session {
   hd_session_t *session;
   // Of the last run; the inputs are copies, aligned as devices want them.
   hd_host_tensor_t *inputs, *outputs;
+  hd_tuner_t *tuner; // That knows what was measured; NULL: nobody does.
 };
 
 typedef struct call {
@@ -109,6 +111,7 @@ void hidet_session_destroy(hidet_session_t *session) {
   if (!session)
     return;
   hd_session_destroy(session->session);
+  hd_tuner_destroy(session->tuner);
   if (session->graph) {
     end_tensors(session->inputs, session->graph->inputs.size);
     end_tensors(session->outputs, session->graph->outputs.size);
@@ -116,6 +119,32 @@ void hidet_session_destroy(hidet_session_t *session) {
   free(session->inputs);
   free(session->outputs);
   free(session);
+}
+
+static void use_measured(void *argument) {
+  call_t *call = argument;
+  hidet_session_t *session = call->session;
+  hd_device_t *device = hd_session_device(session->session);
+  hd_tune_options_t options = {.database = call->name};
+  if (!device) {
+    hd_api_fail(call->context, "the session has no device");
+    return;
+  }
+  hd_tuner_t *tuner = call->name ? hd_tuner_create(device, &options) : NULL;
+  if (call->name && !tuner)
+    hd_budget_exhausted(&device->context->budget, HD_EXHAUSTED_MEMORY);
+  hd_session_choose(session->session, tuner ? hd_tuner_choose : NULL, tuner);
+  hd_tuner_destroy(session->tuner);
+  session->tuner = tuner;
+}
+
+hidet_status_t hidet_session_use_measured(hidet_session_t *session,
+                                          const char *file) {
+  if (!session)
+    return hd_api_needs(NULL);
+  call_t call = {
+      .context = session->module->owner, .session = session, .name = file};
+  return hd_api_call(session->module->owner, use_measured, &call);
 }
 
 size_t hidet_session_num_inputs(const hidet_session_t *session) {

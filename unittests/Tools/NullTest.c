@@ -222,6 +222,15 @@ static int session_output(int null) {
   return describe(hidet_session_output, null);
 }
 
+static int session_use_measured(int null) {
+  hidet_session_t *made;
+  int status = hidet_session_create(module, "g", device, &made);
+  if (status == HIDET_OK)
+    status = hidet_session_use_measured(ARG(0, made), ARG(1, "none.db"));
+  hidet_session_destroy(made);
+  return status;
+}
+
 static int session_run(int null) {
   hidet_array_t input = {"f32", 1, {4}, data}, output;
   return hidet_session_run(ARG(0, session), ARG(1, &input), 1, ARG(3, &output),
@@ -284,6 +293,7 @@ static const struct {
     {"hidet_session_input",       "0.0",    session_input},
     {"hidet_session_output",      "0.0",    session_output},
     {"hidet_session_run",         "!!.!.",  session_run},
+    {"hidet_session_use_measured", "!0",    session_use_measured},
     {"hidet_opt_main",            ".!",     opt_main},
     {"hidet_run_main",            ".!",     run_main},
     // clang-format on
