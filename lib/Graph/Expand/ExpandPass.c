@@ -152,6 +152,18 @@ static bool check_names(hd_module_t *module, const char *options) {
   return ok;
 }
 
+// The graph takes what it took before, in that order, whether it is used or
+// not: who gives the inputs need not know what expand made of them.
+static const hd_graph_t *with_inputs(hd_arena_t *arena, const hd_expander_t *x,
+                                     const hd_graph_t *made, size_t count) {
+  hd_graph_t *graph = HD_ARENA_NEW(arena, hd_graph_t);
+  *graph = *made;
+  memset(&graph->inputs, 0, sizeof(graph->inputs));
+  for (size_t i = 0; i < count; i++)
+    hd_vec_push(arena, &graph->inputs, hd_expander_input(x, i));
+  return graph;
+}
+
 bool hd_pass_expand(hd_module_t *module, const hd_graph_t *graph,
                     const hd_pass_args_t *args, hd_item_t *version) {
   size_t count = graph->inputs.size;
@@ -163,7 +175,8 @@ bool hd_pass_expand(hd_module_t *module, const hd_graph_t *graph,
   if (!ok)
     return false;
   hd_expander_t *x = hd_expander_create(module, graph, types, NULL);
-  switch (hd_expander_run(x, &version->u.graph)) {
+  const hd_graph_t *made;
+  switch (hd_expander_run(x, &made)) {
   case HD_EXPAND_FAILED:
     return false;
   case HD_EXPAND_MORE:
@@ -174,5 +187,6 @@ bool hd_pass_expand(hd_module_t *module, const hd_graph_t *graph,
   case HD_EXPAND_DONE:
     break;
   }
+  version->u.graph = with_inputs(&module->arena, x, made, count);
   return true;
 }
