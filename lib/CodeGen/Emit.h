@@ -437,8 +437,6 @@ LLVMValueRef hd_emit_call(hd_emit_t *e, const hd_expr_t *x);
 
 // EmitIntrinsic.c, EmitAsm.c, EmitSim.c
 LLVMValueRef hd_emit_intrinsic(hd_emit_t *e, const hd_expr_t *x);
-LLVMValueRef hd_emit_llvm_row(hd_emit_t *e, const char *name,
-                              const hd_expr_t *x);
 LLVMValueRef hd_emit_asm(hd_emit_t *e, const hd_expr_t *x);
 LLVMValueRef hd_emit_sim(hd_emit_t *e, const hd_expr_t *x);
 // What T stands for in a call.

@@ -20,38 +20,41 @@ static LLVMValueRef sign_mask(LLVMTypeRef type, hd_type_t t, bool sign) {
   return hd_emit_int(type, sign ? mask : mask - 1);
 }
 
-// fabs and copysign of small floats: bits, so that NaNs keep theirs too.
-static LLVMValueRef sign_operation(hd_emit_t *e, bool is_abs, hd_type_t type,
-                                   const LLVMValueRef *args) {
+// Of floats of 16 bits: the first operand without its sign, or with that of the
+// second, if there is one.
+static LLVMValueRef emit_sign(hd_emit_t *e, const hd_expr_t *x) {
+  hd_type_t type = x->operands[0]->type;
   LLVMTypeRef bits = hd_emit_type(e, (hd_type_t){HD_U16, type.lanes});
-  LLVMValueRef a = LLVMBuildBitCast(B, args[0], bits, "");
-  a = LLVMBuildAnd(B, a, sign_mask(bits, type, false), "");
-  if (!is_abs) {
-    LLVMValueRef b = LLVMBuildBitCast(B, args[1], bits, "");
-    b = LLVMBuildAnd(B, b, sign_mask(bits, type, true), "");
-    a = LLVMBuildOr(B, a, b, "");
+  LLVMValueRef parts[2] = {NULL};
+  for (uint32_t i = 0; i < x->num_operands; i++) {
+    LLVMValueRef value = hd_emit_expr(e, x->operands[i]);
+    value = LLVMBuildBitCast(B, value, bits, "");
+    parts[i] = LLVMBuildAnd(B, value, sign_mask(bits, type, i > 0), "");
   }
-  return LLVMBuildBitCast(B, a, hd_emit_type(e, type), "");
+  LLVMValueRef result =
+      parts[1] ? LLVMBuildOr(B, parts[0], parts[1], "") : parts[0];
+  return LLVMBuildBitCast(B, result, hd_emit_type(e, type), "");
 }
 
-LLVMValueRef hd_emit_llvm_row(hd_emit_t *e, const char *name,
-                              const hd_expr_t *x) {
-  LLVMValueRef args[HD_INTRINSIC_MAX_PARAMS];
+// name: NAME or NAME,0.
+static LLVMValueRef emit_llvm_row(hd_emit_t *e, const char *name,
+                                  const hd_expr_t *x) {
+  LLVMValueRef args[HD_INTRINSIC_MAX_PARAMS + 1];
   unsigned n = 0;
   hd_type_t type = x->operands[0]->type;
   for (uint32_t i = 0; i < x->num_operands; i++)
     args[n++] = hd_emit_expr(e, x->operands[i]);
-  bool is_abs = !strcmp(name, "llvm.fabs");
   bool is_small = type.scalar == HD_F16 || type.scalar == HD_BF16;
-  if (is_small && (is_abs || !strcmp(name, "llvm.copysign")))
-    return sign_operation(e, is_abs, type, args);
   hd_type_t wide = {HD_F32, type.lanes};
   for (unsigned i = 0; is_small && i < n; i++)
     args[i] = hd_emit_convert(e, args[i], type, wide);
   LLVMTypeRef overload = LLVMTypeOf(args[0]);
-  if (!strcmp(name, "llvm.abs")) // The least value is no poison.
+  char text[64];
+  size_t size = strcspn(name, ",");
+  snprintf(text, sizeof(text), "%.*s", (int)size, name);
+  if (name[size])
     args[n++] = LLVMConstInt(e->i1, 0, false);
-  LLVMValueRef result = hd_emit_llvm(e, name, overload, args, n);
+  LLVMValueRef result = hd_emit_llvm(e, text, overload, args, n);
   return is_small ? hd_emit_convert(e, result, wide, type) : result;
 }
 
@@ -74,8 +77,11 @@ LLVMValueRef hd_emit_intrinsic(hd_emit_t *e, const hd_expr_t *x) {
                   e->target->name);
     return hd_emit_poison(e, x->type);
   }
-  const char *name = llvm_name(e->host ? info->sim : info->ptx);
+  const char *column = e->host ? info->sim : info->ptx;
+  const char *name = llvm_name(column);
   if (name)
-    return hd_emit_llvm_row(e, name, x);
+    return emit_llvm_row(e, name, x);
+  if (strcmp(column, "sign") == 0)
+    return emit_sign(e, x);
   return e->host ? hd_emit_sim(e, x) : hd_emit_asm(e, x);
 }
