@@ -6,8 +6,7 @@
 // millisecond, and the differences of their medians are given. They add up to
 // what a run takes.
 #include "Runtime/ProgramState.h"
-
-#include <stdlib.h>
+#include "Support/Samples.h"
 
 enum { REPLAYS = 15, WARM_UP = 2, MAX_RUNS = 1024 };
 
@@ -36,11 +35,6 @@ static bool record(profiler_t *p, size_t end, unsigned runs) {
   return ok && p->recording;
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static bool replay(profiler_t *p, unsigned runs, double *us) {
   hd_device_t *device = p->program->device;
   double samples[REPLAYS], ms, host_us;
@@ -51,8 +45,8 @@ static bool replay(profiler_t *p, unsigned runs, double *us) {
     if (i >= 0)
       samples[i] = ms;
   }
-  qsort(samples, REPLAYS, sizeof(samples[0]), by_value);
-  *us = samples[REPLAYS / 2] * 1000 / runs;
+  hd_samples_sort(samples, REPLAYS);
+  *us = hd_samples_percentile(samples, REPLAYS, 0.5) * 1000 / runs;
   return true;
 }
 

@@ -6,6 +6,7 @@
 // together they pass twice the L2 cache, and so many runs that a replay takes a
 // millisecond at least. Without such a clock a sample is a run by the host's.
 #include "Support/File.h"
+#include "Support/Samples.h"
 #include "Tools/Progress.h"
 #include "Tools/RunTool.h"
 
@@ -188,22 +189,13 @@ static bool bench_by_host(bench_t *b) {
   return true;
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-// Between the two samples next to it.
 static double percentile(const bench_t *b, double p) {
-  double at = p * (double)(b->samples.size - 1);
-  size_t low = (size_t)at, high = low + (low + 1 < b->samples.size);
-  return b->samples.data[low] +
-         (at - (double)low) * (b->samples.data[high] - b->samples.data[low]);
+  return hd_samples_percentile(b->samples.data, b->samples.size, p);
 }
 
 static bool finish(bench_t *b) {
   hd_run_t *run = b->run;
-  qsort(b->samples.data, b->samples.size, sizeof(double), by_value);
+  hd_samples_sort(b->samples.data, b->samples.size);
   hd_measurement_t *m = &run->measurement;
   *m = (hd_measurement_t){.runs = (unsigned)b->samples.size,
                           .median_ms = percentile(b, 0.5),

@@ -8,30 +8,25 @@
 
 static const hd_loc_t nowhere;
 
-// The rows of one kernel together.
-static hd_profile_row_t *find_total(hd_profile_row_t *totals, size_t count,
-                                    const hd_kernel_t *kernel) {
-  for (size_t i = 0; i < count; i++)
-    if (totals[i].kernel == kernel)
-      return &totals[i];
-  return NULL;
-}
-
 static int by_time(const void *a, const void *b) {
   double x = ((const hd_profile_row_t *)a)->us;
   double y = ((const hd_profile_row_t *)b)->us;
   return (x < y) - (x > y);
 }
 
+// The rows of one kernel together.
 static size_t add_up(hd_run_t *run, hd_profile_row_t **totals) {
   const hd_profile_t *profile = &run->profile;
+  hd_ptr_map_t of_kernel = {0};
   size_t count = 0;
   *totals = HD_ARENA_ARRAY(&run->arena, hd_profile_row_t, profile->rows.size);
   for (size_t i = 0; i < profile->rows.size; i++) {
     const hd_profile_row_t *row = &profile->rows.data[i];
-    hd_profile_row_t *total = find_total(*totals, count, row->kernel);
+    hd_profile_row_t *total = hd_ptr_map_find(&of_kernel, row->kernel);
     if (!total) {
-      (*totals)[count++] = *row;
+      total = &(*totals)[count++];
+      *total = *row;
+      hd_ptr_map_set(&run->arena, &of_kernel, row->kernel, total);
       continue;
     }
     total->launches += row->launches;
