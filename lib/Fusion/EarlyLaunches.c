@@ -51,7 +51,8 @@ typedef struct overlapper {
   const hd_func_t *plan;
   hd_early_launches_t *launches;
   hd_ptr_map_t launched; // Kernels,
-  hd_ptr_map_t changing; // and parameters of theirs.
+  hd_ptr_map_t changing; // parameters of theirs,
+  hd_ptr_map_t waiting;  // and those that were made to wait.
   const hd_machine_t *machine;
   bool explain;
 } overlapper_t;
@@ -139,9 +140,8 @@ static void make_wait(overlapper_t *o, hd_func_t *kernel) {
   }
   hd_func_t version = *kernel;
   version.body = hd_b_close(&b);
-  if (!version.launch.max_blocks)
-    version.launch.max_blocks = blocks_together(o, kernel);
   hd_func_replace(kernel, &version);
+  hd_ptr_map_set(o->arena, &o->waiting, kernel, kernel);
 }
 
 // --- Plans ---
@@ -159,6 +159,17 @@ static void prepare_kernels(overlapper_t *o) {
   }
 }
 
+// For a launch that is proven to begin early; others of the same kernel, if
+// any, find multiprocessors that are idle.
+static void keep_apart(overlapper_t *o, const hd_stmt_t *launch) {
+  hd_func_t *kernel = hd_ptr_map_find(&o->waiting, launch->u.launch.kernel);
+  if (!kernel || kernel->launch.max_blocks)
+    return;
+  hd_func_t version = *kernel;
+  version.launch.max_blocks = blocks_together(o, kernel);
+  hd_func_replace(kernel, &version);
+}
+
 static bool begin_early(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
                         hd_stmt_list_t *out) {
   overlapper_t *o = rewriter->argument;
@@ -167,6 +178,8 @@ static bool begin_early(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
   hd_early_proof_t proof = hd_early_launch_prove(o->launches, stmt);
   hd_stmt_t *copy = hd_stmt_copy(o->arena, stmt);
   copy->u.launch.programmatic = proof.answer == HD_EARLY_YES;
+  if (copy->u.launch.programmatic)
+    keep_apart(o, stmt);
   if (!copy->u.launch.programmatic && o->explain)
     hd_remark(&o->module->context->diags, stmt->loc,
               "early-launches: '%s' waits for the launch before it: %s",
