@@ -386,20 +386,8 @@ static void check_launches(joiner_t *j, const hd_block_t *body) {
   }
 }
 
-// What the anchor stores and nobody reads goes somewhere nonetheless.
-static void add_unused(joiner_t *j) {
-  const hd_node_t *anchor = j->group->anchor;
-  for (uint32_t k = 0; k < anchor->num_outputs; k++) {
-    if (anchor->outputs[k])
-      continue;
-    const hd_var_t *param = anchor->schedule->params[anchor->num_inputs + k];
-    hd_vec_push(j->arena, &j->joined->workspaces, param);
-  }
-}
-
 static void join_plan(joiner_t *j) {
   const hd_func_t *schedule = j->group->anchor->schedule;
-  add_unused(j);
   if (schedule->kind == HD_FUNC_KERNEL) {
     join_launch(j, launch_of(j, schedule));
     return;
@@ -409,9 +397,7 @@ static void join_plan(joiner_t *j) {
     const hd_stmt_t *stmt = schedule->body.stmts[i];
     if (stmt->kind == HD_STMT_LAUNCH)
       join_launch(j, stmt);
-    else if (stmt->kind == HD_STMT_DECLARE && !stmt->u.declare.init)
-      hd_vec_push(j->arena, &j->joined->workspaces, stmt->u.declare.var);
-    else
+    else if (stmt->kind != HD_STMT_DECLARE || stmt->u.declare.init)
       j->why = "the anchor's plan is no list of launches";
   }
 }

@@ -7,8 +7,9 @@
 
 #include "Fusion/Group.h"
 
-// An argument of a launch: a value of the graph, a workspace of the anchor's
-// plan, or an expression without tensors.
+// An argument of a launch: a value of the graph, a tensor of the anchor's
+// schedule that is none (a workspace, or a result that nobody reads), or an
+// expression without tensors.
 typedef struct hd_joined_arg {
   const hd_value_t *value;
   const hd_var_t *workspace;
@@ -23,7 +24,6 @@ typedef struct hd_joined_launch {
 
 typedef struct hd_joined {
   HD_VEC(hd_joined_launch_t) launches;
-  HD_VEC(const hd_var_t *) workspaces;
 } hd_joined_t;
 
 // The nodes of a group, in the graph's order; exactly one is the anchor and has

@@ -111,11 +111,17 @@ static const hd_expr_t *place_arg(hd_planner_t *p,
                                   const hd_plan_recipe_t *recipe,
                                   const hd_node_t *const *nodes,
                                   const hd_joined_arg_t *arg,
-                                  const hd_ptr_map_t *workspaces) {
+                                  hd_ptr_map_t *workspaces) {
   if (arg->expr)
     return arg->expr;
-  if (arg->workspace)
-    return hd_expr_var(p->arena, hd_ptr_map_get(workspaces, arg->workspace));
+  if (arg->workspace) {
+    const hd_var_t *var = hd_ptr_map_get(workspaces, arg->workspace);
+    if (!var) {
+      var = hd_planner_declare(p, arg->workspace);
+      hd_ptr_map_set(p->arena, workspaces, arg->workspace, var);
+    }
+    return hd_expr_var(p->arena, var);
+  }
   const position_t *at = hd_ptr_map_get(&recipe->positions, arg->value);
   return hd_expr_var(p->arena, hd_planner_tensor(p, at_position(nodes, at)));
 }
@@ -124,16 +130,6 @@ static void plan_recipe(hd_planner_t *p, const hd_plan_recipe_t *recipe,
                         const hd_node_t *const *nodes, size_t count) {
   hd_ptr_map_t workspaces = {0};
   const hd_joined_t *joined = &recipe->joined;
-  for (size_t i = 0; i < joined->workspaces.size; i++) {
-    const hd_var_t *var = joined->workspaces.data[i];
-    hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_DECLARE, (hd_loc_t){0, 0});
-    hd_var_t *copy = HD_ARENA_NEW(p->arena, hd_var_t);
-    *copy = *var;
-    copy->direction = HD_DIR_NONE; // A parameter of the schedule, perhaps.
-    stmt->u.declare.var = copy;
-    hd_stmt_list_push(p->arena, &p->body, stmt);
-    hd_ptr_map_set(p->arena, &workspaces, var, copy);
-  }
   for (size_t i = 0; i < joined->launches.size; i++) {
     const hd_joined_launch_t *launch = &joined->launches.data[i];
     uint32_t num_args = launch->kernel->num_params;

@@ -8,12 +8,19 @@
 
 // --- Tensors of the plan ---
 
+const hd_var_t *hd_planner_declare(hd_planner_t *p, const hd_var_t *like) {
+  hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_DECLARE, (hd_loc_t){0, 0});
+  hd_var_t *var = HD_ARENA_NEW(p->arena, hd_var_t);
+  *var = *like;
+  var->direction = HD_DIR_NONE;
+  stmt->u.declare.var = var;
+  hd_stmt_list_push(p->arena, &p->body, stmt);
+  return var;
+}
+
 const hd_var_t *hd_planner_workspace(hd_planner_t *p, const char *name,
                                      const hd_tensor_type_t *type) {
-  hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_DECLARE, (hd_loc_t){0, 0});
-  stmt->u.declare.var = hd_scheduled_tensor(p->arena, name, type);
-  hd_stmt_list_push(p->arena, &p->body, stmt);
-  return stmt->u.declare.var;
+  return hd_planner_declare(p, hd_scheduled_tensor(p->arena, name, type));
 }
 
 const hd_var_t *hd_planner_tensor(hd_planner_t *p, const hd_value_t *value) {
@@ -51,17 +58,11 @@ static void tensors_of(hd_planner_t *p, const hd_node_t *node,
                        const hd_var_t **tensors) {
   for (uint32_t i = 0; i < node->num_inputs; i++)
     tensors[i] = hd_planner_tensor(p, node->inputs[i]);
-  for (uint32_t i = 0; i < node->num_outputs; i++) {
-    const hd_var_t *param = node->schedule->params[node->num_inputs + i];
-    hd_tensor_type_t type = {(hd_scalar_t)param->type.scalar, 0, {0}};
-    if (!node->outputs[i]) {
-      type.rank = param->tensor->rank;
-      for (unsigned k = 0; k < type.rank; k++)
-        hd_expr_fold_int(param->tensor->shape[k], &type.shape[k]);
-    }
-    tensors[node->num_inputs + i] =
-        node->outputs[i] ? hd_planner_tensor(p, node->outputs[i])
-                         : hd_planner_workspace(p, "unused", &type);
+  for (uint32_t k = 0; k < node->num_outputs; k++) {
+    uint32_t i = node->num_inputs + k;
+    tensors[i] = node->outputs[k]
+                     ? hd_planner_tensor(p, node->outputs[k])
+                     : hd_planner_declare(p, node->schedule->params[i]);
   }
 }
 

@@ -37,6 +37,9 @@ hd_stmt_t *hd_planner_launch(hd_planner_t *planner, const hd_func_t *kernel,
 // A node by the launches of its schedule. False after an error.
 bool hd_planner_node(hd_planner_t *planner, const hd_node_t *node);
 
+// A tensor of its own like another: a schedule's workspace, or a parameter of
+// it for what it stores and nobody reads.
+const hd_var_t *hd_planner_declare(hd_planner_t *planner, const hd_var_t *like);
 // A tensor that is given by no value.
 const hd_var_t *hd_planner_workspace(hd_planner_t *planner, const char *name,
                                      const hd_tensor_type_t *type);
