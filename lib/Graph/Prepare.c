@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Graph/Prepare.h"
+
+#include "Graph/Passes.h"
 #include "Support/Map.h"
 
 #include <string.h>
@@ -112,4 +114,22 @@ const hd_graph_t *hd_graph_exposed(hd_arena_t *arena, const hd_graph_t *graph) {
       if (graph->nodes.data[i]->outputs[k])
         enter(arena, &entered, graph->nodes.data[i]->outputs[k], exposed);
   return exposed;
+}
+
+bool hd_pass_prepare(hd_module_t *module, const hd_graph_t *graph,
+                     const hd_pass_args_t *args, hd_item_t *version) {
+  const hd_graph_t *prepare, *rest;
+  (void)args;
+  hd_graph_split(&module->arena, graph, &prepare, &rest);
+  version->u.graph = rest;
+  if (prepare->nodes.size == 0)
+    return true;
+  hd_graph_t *named = HD_ARENA_NEW(&module->arena, hd_graph_t);
+  *named = *prepare;
+  named->name = hd_module_fresh_name(
+      &module->arena, module,
+      hd_arena_printf(&module->arena, "%s_prepare", graph->name));
+  hd_item_t item = {.kind = HD_ITEM_GRAPH, .u.graph = named};
+  hd_vec_push(&module->arena, &module->items, item);
+  return true;
 }

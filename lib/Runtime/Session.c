@@ -7,6 +7,7 @@
 
 #include "Runtime/Session.h"
 #include "Fusion/Fuse.h"
+#include "Fusion/Layouts.h"
 #include "Graph/Prepare.h"
 #include "Graph/Reference/Reference.h"
 #include "Graph/Rewrite/Rewrite.h"
@@ -383,10 +384,28 @@ static bool run_part(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
   return counts_steps(s) ? run_steps(s, run, graph) : run_graph(s, run, graph);
 }
 
+// Who watches nodes sees their values as the model has them.
+static const hd_graph_t *choose_layouts(hd_session_t *s,
+                                        const hd_graph_t *graph) {
+  hd_context_t *context = context_of(s);
+  if (s->options.watch)
+    return graph;
+  const hd_schedule_options_t *outer = context->schedules;
+  size_t part = hd_times_enter(&context->times, "choose-layouts");
+  context->schedules = &s->schedules;
+  graph = hd_graph_choose_layouts(s->module, graph, s->options.explain);
+  context->schedules = outer;
+  hd_times_leave(&context->times, part);
+  return graph;
+}
+
 // What depends on constants alone is computed once; its results stay where the
 // rest reads them.
 static bool run_device(hd_session_t *s, run_t *run, const hd_graph_t *graph) {
   const hd_graph_t *prepare, *rest;
+  graph = choose_layouts(s, graph);
+  if (!graph)
+    return false;
   hd_graph_split(&s->module->arena, graph, &prepare, &rest);
   double before = s->stats.run_ms; // Of the segments before.
   s->prepares = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Schedule/Flatten.h"
 
+#include "Schedule/Affine.h"
 #include "Schedule/Terms.h"
 #include "Support/Map.h"
 
@@ -144,6 +145,17 @@ static void flat_places(flattener_t *f, const hd_task_value_t *value,
   }
 }
 
+// Whether an access is never outside, by the ranges of its indices.
+static bool is_inside(const hd_task_value_t *value,
+                      const hd_term_t *const *places) {
+  for (uint32_t i = 0; i < value->rank; i++) {
+    hd_span_t span = hd_term_span(places[i]);
+    if (span.least < 0 || span.most >= hd_flat_size(value, i))
+      return false;
+  }
+  return true;
+}
+
 static const hd_term_t *flat_load(flattener_t *f, const hd_term_t *term) {
   const hd_task_value_t *value = flat_value(f, term->u.value);
   const hd_term_t *operands[HD_MAX_RANK + 1];
@@ -159,9 +171,10 @@ static const hd_term_t *flat_load(flattener_t *f, const hd_term_t *term) {
                ? hd_flat_float(f->arena, value->type.scalar, 0)
                : hd_flat_int(f->arena, value->type.scalar, 0);
   flat_places(f, term->u.value, term->operands, operands);
+  is_guarded &= !is_inside(value, operands);
   hd_term_t *load =
-      hd_term_make(f->arena, (hd_term_kind_t)term->kind, value->type, operands,
-                   value->rank + is_guarded);
+      hd_term_make(f->arena, is_guarded ? HD_TERM_LOADELSE : HD_TERM_LOAD,
+                   value->type, operands, value->rank + is_guarded);
   load->u.value = value;
   load->loc = term->loc;
   return load;

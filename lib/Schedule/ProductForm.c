@@ -71,33 +71,102 @@ static void set_axes(hd_form_tensor_t *tensor, const digits_t *digits,
   }
 }
 
-// Whether it is an element as it is, and all but the last index move by whole
-// pieces of 16 bytes.
+static bool is_element(const hd_term_t *term) {
+  return term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+}
+
+// Where in memory an element is, over the indices of its places.
+static bool number_of(hd_arena_t *arena, const hd_term_t *element,
+                      hd_affine_t *number) {
+  int64_t shape[HD_MAX_RANK];
+  const hd_task_value_t *value = element->u.value;
+  for (uint32_t i = 0; i < value->rank; i++)
+    shape[i] = hd_flat_size(value, i);
+  return hd_affine_of(
+      arena, hd_index_linear(arena, shape, value->rank, element->operands),
+      number);
+}
+
+typedef struct pieces {
+  hd_arena_t *arena;
+  const hd_index_t *last;
+  const hd_term_t *as; // What stands for it.
+} pieces_t;
+
+static const hd_term_t *put_pieces(void *argument, const hd_term_t *term) {
+  const pieces_t *p = argument;
+  return term->kind == HD_TERM_INDEX && term->u.index == p->last ? p->as : term;
+}
+
+// Whether it is an element of a tensor, whose neighbours along the last index
+// lie side by side in pieces of 16 bytes: that index is piece * more + rest, and
+// all but rest moves by whole pieces.
 static bool is_wide(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
   const hd_term_t *term = tensor->term;
-  int64_t shape[HD_MAX_RANK];
-  hd_affine_t number;
-  if (term->kind != HD_TERM_LOAD)
-    return false;
   int64_t piece = 128 / (int64_t)hd_scalar_bits(term->type.scalar);
-  for (uint32_t i = 0; i < term->u.value->rank; i++)
-    shape[i] = hd_flat_size(term->u.value, i);
-  if (!hd_affine_of(
-          arena,
-          hd_index_linear(arena, shape, term->u.value->rank, term->operands),
-          &number) ||
+  if (!is_element(term) || tensor->shape[2] % piece != 0)
+    return false;
+  const hd_index_t *more =
+      hd_flat_index_make(arena, "more", tensor->shape[2] / piece);
+  const hd_index_t *rest = hd_flat_index_make(arena, "rest", piece);
+  pieces_t pieces = {
+      arena, tensor->indices[2],
+      hd_flat_operate(arena, HD_EXPR_ADD,
+                      hd_flat_operate(arena, HD_EXPR_MUL,
+                                      hd_flat_index(arena, more),
+                                      hd_flat_int(arena, HD_I64, piece)),
+                      hd_flat_index(arena, rest))};
+  hd_affine_t number;
+  if (!number_of(arena, hd_flat_rewrite(arena, term, put_pieces, &pieces),
+                 &number) ||
       number.constant % piece != 0)
     return false;
   bool along = false;
   for (unsigned i = 0; i < number.num_parts; i++) {
     const hd_affine_part_t *part = &number.parts[i];
-    bool is_last = part->atom->kind == HD_TERM_INDEX &&
-                   part->atom->u.index == tensor->indices[2];
-    along |= is_last && part->factor == 1;
-    if (part->factor % piece != 0 && !(is_last && part->factor == 1))
+    bool is_rest = part->atom->kind == HD_TERM_INDEX &&
+                   part->atom->u.index == rest && part->factor == 1;
+    along |= is_rest;
+    if (part->factor % piece != 0 && !is_rest)
       return false;
   }
   return along;
+}
+
+// How far apart neighbours along an index lie; INT64_MAX: not known.
+static int64_t stride_of(hd_arena_t *arena, const hd_term_t *term,
+                         const hd_index_t *index) {
+  hd_affine_t number;
+  if (!is_element(term) || !number_of(arena, term, &number))
+    return INT64_MAX;
+  for (unsigned i = 0; i < number.num_parts; i++)
+    if (number.parts[i].atom->kind == HD_TERM_INDEX &&
+        number.parts[i].atom->u.index == index)
+      return number.parts[i].factor;
+  return INT64_MAX;
+}
+
+// The sum's indices, along which b lies, and a where it leaves that open.
+static void order_sum(hd_arena_t *arena, const hd_reduction_t *r,
+                      const hd_term_t *a, const hd_term_t *b, hd_axis_t *k) {
+  int64_t strides[2][HD_MAX_RANK];
+  k->count = 0;
+  for (uint32_t i = 0; i < r->num_indices; i++) {
+    int64_t along_a = stride_of(arena, a, r->indices[i]);
+    int64_t along_b = stride_of(arena, b, r->indices[i]);
+    unsigned at = k->count++;
+    while (at > 0 && (strides[0][at - 1] < along_b ||
+                      (strides[0][at - 1] == along_b &&
+                       strides[1][at - 1] < along_a))) {
+      k->indices[at] = k->indices[at - 1];
+      strides[0][at] = strides[0][at - 1];
+      strides[1][at] = strides[1][at - 1];
+      at--;
+    }
+    k->indices[at] = r->indices[i];
+    strides[0][at] = along_b;
+    strides[1][at] = along_a;
+  }
 }
 
 static void set_operand(hd_form_tensor_t *tensor, digits_t *digits,
@@ -160,11 +229,7 @@ const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
     return "its operands are not of one narrow type, summed in f32";
   *form =
       (hd_product_form_t){.d = d, .reduced = c.reduced, .type = a->type.scalar};
-  // In the order of the sum, along which constants mostly lie.
-  const hd_reduction_t *r = c.sum->u.reduction;
-  c.k.count = 0;
-  for (uint32_t i = 0; i < r->num_indices; i++)
-    c.k.indices[c.k.count++] = r->indices[i];
+  order_sum(arena, c.sum->u.reduction, a, b, &c.k);
   hd_axis_t axes[HD_FORM_AXES] = {c.batch, c.m, c.n, c.k};
   const hd_index_t *places[HD_FORM_AXES];
   static const char *const names[HD_FORM_AXES] = {"z", "i", "j", "p"};

@@ -79,14 +79,15 @@ hd_tensor_type_t hd_scheduled_type(const hd_value_t *value) {
   return type;
 }
 
-static const hd_task_binding_t *bind(hd_scheduler_t *s, const hd_node_t *node) {
+const hd_task_binding_t *hd_node_bind(hd_context_t *context, hd_arena_t *arena,
+                                      const hd_node_t *node) {
   hd_tensor_type_t *inputs =
-      HD_ARENA_ARRAY(s->arena, hd_tensor_type_t, node->num_inputs + 1);
+      HD_ARENA_ARRAY(arena, hd_tensor_type_t, node->num_inputs + 1);
   for (uint32_t i = 0; i < node->num_inputs; i++)
     inputs[i] = hd_scheduled_type(node->inputs[i]);
-  return hd_task_bind(s->module->context, s->arena, node->task, inputs,
-                      node->num_inputs, node->attributes, node->num_attributes,
-                      node->loc, node->label ? node->label : node->op);
+  return hd_task_bind(context, arena, node->task, inputs, node->num_inputs,
+                      node->attributes, node->num_attributes, node->loc,
+                      node->label ? node->label : node->op);
 }
 
 hd_flattened_t *hd_scheduler_flatten_binding(hd_scheduler_t *s,
@@ -113,7 +114,8 @@ hd_flattened_t *hd_scheduler_flatten(hd_scheduler_t *s, const hd_node_t *node) {
     known = HD_ARENA_NEW(arena, known_t);
     hd_key_map_set_name(arena, &s->known,
                         hd_arena_strndup(arena, text, key.size), known);
-    const hd_task_binding_t *binding = bind(s, node);
+    const hd_task_binding_t *binding =
+        hd_node_bind(s->module->context, arena, node);
     if (binding)
       known->flattened = hd_scheduler_flatten_binding(s, binding, node->loc);
     if (known->flattened)

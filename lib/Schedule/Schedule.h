@@ -44,6 +44,11 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *scheduler,
                                        uint64_t computed, const char *name,
                                        hd_loc_t loc);
 
+// A task's node, bound by the shapes of its inputs, which are known. Reports
+// what does not bind (E1103); then NULL.
+const hd_task_binding_t *hd_node_bind(hd_context_t *context, hd_arena_t *arena,
+                                      const hd_node_t *node);
+
 // Type and shape of a value, which are known.
 hd_tensor_type_t hd_scheduled_type(const hd_value_t *value);
 // A tensor in global memory. An empty one has room for an element that nobody

@@ -167,7 +167,7 @@ static bool has_chunks(const hd_tile_t *tile, int64_t width,
   return true;
 }
 
-// `c ? x : 0` in two.
+// `c ? x : 0` in two; `x[...] else 0` is x[...], for what is outside is 0.
 static choice_t choice_of(hd_point_lowering_t *l, const hd_expr_t *value) {
   choice_t choice = {NULL, value};
   while (choice.value->kind == HD_EXPR_SELECT &&
@@ -176,6 +176,12 @@ static choice_t choice_of(hd_point_lowering_t *l, const hd_expr_t *value) {
     choice.condition = hd_both(l, choice.condition, choice.value->operands[0]);
     choice.value = choice.value->operands[1];
   }
+  const hd_expr_t *x = choice.value;
+  if (x->kind == HD_EXPR_LOADELSE &&
+      hd_expr_equal(x->operands[x->num_operands - 1],
+                    hd_zero(l->arena, x->type)))
+    choice.value = hd_expr_access(l->arena, HD_EXPR_LOAD, x->u.var, 1,
+                                  x->operands, x->num_operands - 1);
   return choice;
 }
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of choosing layouts share (Layouts.c: which axis is last in
+// memory, LayoutTasks.c: the graph that comes out).
+#ifndef HIDET_FUSION_LAYOUTSTATE_H
+#define HIDET_FUSION_LAYOUTSTATE_H
+
+#include "Fusion/Layouts.h"
+#include "Schedule/Terms.h"
+#include "Support/Map.h"
+
+typedef struct hd_laid_value hd_laid_value_t;
+
+// Where the one value has this axis last, the other one should have that.
+typedef struct hd_layout_link {
+  unsigned axis;
+  hd_laid_value_t *other;
+  unsigned other_axis;
+} hd_layout_link_t;
+
+struct hd_laid_value {
+  const hd_value_t *value;
+  bool fixed;    // Stays as it is.
+  bool prepared; // Depends on constants alone: may be had in any layout.
+  int last;      // The axis that is last in memory; -1: as in the graph.
+  HD_VEC(hd_layout_link_t) links;
+  const hd_value_t *made; // What stands for it; NULL: not made yet.
+};
+
+typedef struct hd_layouts {
+  hd_module_t *module;
+  hd_arena_t *arena;
+  const hd_graph_t *graph;
+  hd_ptr_map_t values;             // To hd_laid_value_t.
+  const hd_task_t **flats;         // Of each node; NULL: has none.
+  hd_key_map_t known;              // Flat tasks by what nodes compute,
+  hd_key_map_t tasks;              // tasks by their texts,
+  hd_key_map_t copies;             // weights by name and axis.
+  hd_key_map_t names;              // Of values.
+  HD_VEC(hd_laid_value_t *) chosen; // Whose layout changes, in order.
+  hd_graph_t *made;
+} hd_layouts_t;
+
+// NULL of NULL.
+static inline hd_laid_value_t *hd_laid_value(const hd_layouts_t *l,
+                                             const hd_value_t *value) {
+  return hd_ptr_map_find(&l->values, value);
+}
+
+// The index that alone, and once, says where an access is along an axis; NULL.
+const hd_index_t *hd_layout_index(hd_arena_t *arena, const hd_term_t *place);
+
+// The graph with layouts as they were chosen. NULL after an error.
+const hd_graph_t *hd_layouts_apply(hd_layouts_t *l);
+
+#endif

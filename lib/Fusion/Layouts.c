@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which values of a graph have another axis last in memory.
+//
+//   y[b, f, i, j] = sum(p, u, v) x[b, p, i + u, j + v] * w[f, p, u, v]
+//
+// A template's kernel wants pieces of 16 bytes along the sum. Along u and v they
+// lie apart; along p they lie together where p is x's last axis. So x wants
+// that: it is a seed. From there it spreads: a node whose result's axis runs
+// with the operand's (an activation, a pooling, a residual) wants both alike;
+// and a sum of products wants its result's axis that comes from the weights
+// last where its operand's axis that it sums over is, for who reads it is
+// mostly one again. It ends at what has its last axis last already, and at what
+// stays as it is.
+#include "Fusion/Fuse.h"
+#include "Fusion/LayoutState.h"
+#include "Fusion/Passes.h"
+#include "Schedule/Affine.h"
+#include "Schedule/Flatten.h"
+#include "Schedule/Product.h"
+#include "Schedule/Schedule.h"
+
+#include <string.h>
+
+enum { PIECE = 128 }; // Bits that are copied as one.
+
+// --- The flat tasks of nodes ---
+
+// y[i] = x[p(i)], for a reshape.
+static const hd_task_t *flat_reshape(hd_layouts_t *l, const hd_node_t *node) {
+  hd_arena_t *arena = l->arena;
+  hd_tensor_type_t from = hd_scheduled_type(node->inputs[0]);
+  hd_tensor_type_t to = hd_scheduled_type(node->outputs[0]);
+  hd_task_t *flat = HD_ARENA_NEW(arena, hd_task_t);
+  const hd_task_value_t *x = hd_flat_value_make(arena, "x", HD_VALUE_INPUT,
+                                                from.type, from.shape,
+                                                from.rank);
+  const hd_task_value_t **y = HD_ARENA_ARRAY(arena, const hd_task_value_t *, 1);
+  y[0] = hd_flat_value_make(arena, "y", HD_VALUE_OUTPUT, to.type, to.shape,
+                            to.rank);
+  const hd_index_t **indices =
+      HD_ARENA_ARRAY(arena, const hd_index_t *, to.rank + 1);
+  const hd_term_t *at[HD_MAX_RANK], *places[HD_MAX_RANK];
+  for (unsigned i = 0; i < to.rank; i++) {
+    indices[i] = hd_flat_index_make(
+        arena, hd_arena_printf(arena, "i%u", i), to.shape[i]);
+    at[i] = to.shape[i] == 1 ? hd_flat_int(arena, HD_I64, 0)
+                             : hd_flat_index(arena, indices[i]);
+  }
+  hd_index_places(arena, hd_index_linear(arena, to.shape, to.rank, at),
+                  from.shape, from.rank, places);
+  hd_definition_t *d = HD_ARENA_NEW(arena, hd_definition_t);
+  *d = (hd_definition_t){.kind = HD_DEFINE,
+                         .loc = node->loc,
+                         .num_targets = 1,
+                         .targets = y,
+                         .num_indices = to.rank,
+                         .indices = indices,
+                         .term = hd_flat_load(arena, x, places)};
+  flat->name = "reshape";
+  flat->loc = node->loc;
+  hd_vec_push(arena, &flat->inputs, x);
+  hd_vec_push(arena, &flat->outputs, y[0]);
+  hd_vec_push(arena, &flat->definitions, d);
+  return flat;
+}
+
+static const hd_task_t *make_flat(hd_layouts_t *l, const hd_node_t *node) {
+  hd_context_t *context = l->module->context;
+  if (!node->task)
+    return flat_reshape(l, node);
+  const hd_task_binding_t *binding = hd_node_bind(context, l->arena, node);
+  return binding ? hd_task_flatten(context, l->arena, binding, node->loc)
+                 : NULL;
+}
+
+// Nodes that compute the same share one.
+static const hd_task_t *flat_of(hd_layouts_t *l, const hd_node_t *node) {
+  hd_buffer_t key = {0};
+  hd_node_key(&key, node);
+  const char *text = hd_buffer_text(&key);
+  const hd_task_t *flat = hd_key_map_find_name(&l->known, text);
+  if (!flat && (flat = make_flat(l, node)))
+    hd_key_map_set_name(l->arena, &l->known,
+                        hd_arena_strndup(l->arena, text, key.size), flat);
+  hd_buffer_fini(&key);
+  return flat;
+}
+
+// Whether a node's operands and results may have any layout.
+static bool is_free(const hd_node_t *node, const hd_task_t *flat) {
+  bool ok = flat && !node->schedule && !node->group;
+  for (size_t i = 0; ok && i < flat->definitions.size; i++)
+    ok = flat->definitions.data[i]->kind == HD_DEFINE &&
+         flat->definitions.data[i]->num_targets == 1;
+  return ok;
+}
+
+// --- Values ---
+
+static hd_laid_value_t *add_value(hd_layouts_t *l, const hd_value_t *value) {
+  hd_laid_value_t *laid = hd_laid_value(l, value);
+  if (laid || !value)
+    return laid;
+  laid = HD_ARENA_NEW(l->arena, hd_laid_value_t);
+  *laid = (hd_laid_value_t){.value = value, .last = -1};
+  laid->fixed = !hd_value_is_concrete(value) || hd_value_is_packed(value);
+  hd_ptr_map_set(l->arena, &l->values, value, laid);
+  return laid;
+}
+
+static void add_fixed(hd_layouts_t *l, const hd_value_t *value) {
+  if (value)
+    add_value(l, value)->fixed = true;
+}
+
+static void add_node(hd_layouts_t *l, size_t n) {
+  const hd_node_t *node = l->graph->nodes.data[n];
+  bool prepared = true, known = node->task || hd_node_is_reshape(node);
+  for (uint32_t i = 0; i < node->num_inputs; i++) {
+    hd_laid_value_t *x = add_value(l, node->inputs[i]);
+    prepared &= !x || x->prepared;
+  }
+  const hd_task_t *flat = known && !prepared ? flat_of(l, node) : NULL;
+  if (!is_free(node, flat))
+    flat = NULL;
+  l->flats[n] = flat;
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    if (!flat)
+      add_fixed(l, node->inputs[i]);
+  for (uint32_t i = 0; i < node->num_outputs; i++)
+    if (node->outputs[i]) {
+      hd_laid_value_t *y = add_value(l, node->outputs[i]);
+      y->prepared = prepared;
+      y->fixed |= !flat;
+    }
+}
+
+static void add_values(hd_layouts_t *l) {
+  const hd_graph_t *graph = l->graph;
+  for (size_t i = 0; i < graph->inputs.size; i++)
+    add_fixed(l, graph->inputs.data[i]);
+  for (size_t i = 0; i < graph->constants.size; i++) {
+    add_fixed(l, graph->constants.data[i]);
+    hd_laid_value(l, graph->constants.data[i])->prepared = true;
+  }
+  l->flats =
+      HD_ARENA_ARRAY(l->arena, const hd_task_t *, graph->nodes.size + 1);
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    add_node(l, i);
+  for (size_t i = 0; i < graph->outputs.size; i++)
+    add_fixed(l, graph->outputs.data[i]);
+}
+
+// --- Links ---
+
+typedef struct linker {
+  hd_layouts_t *l;
+  const hd_node_t *node;
+  const hd_task_t *flat;
+  const hd_definition_t *d;
+  hd_laid_value_t *result; // Of the definition at hand.
+  const hd_contraction_t *sum; // Which that is; NULL: none.
+} linker_t;
+
+const hd_index_t *hd_layout_index(hd_arena_t *arena, const hd_term_t *place) {
+  hd_affine_t sum;
+  const hd_index_t *index = NULL;
+  if (!hd_affine_of(arena, place, &sum))
+    return NULL;
+  for (unsigned i = 0; i < sum.num_parts; i++)
+    if (sum.parts[i].factor == 1 && sum.parts[i].atom->kind == HD_TERM_INDEX) {
+      if (index)
+        return NULL;
+      index = sum.parts[i].atom->u.index;
+    }
+  return index;
+}
+
+static int find_index(const hd_index_t *const *indices, unsigned count,
+                      const hd_index_t *index) {
+  for (unsigned i = 0; i < count; i++)
+    if (indices[i] == index)
+      return (int)i;
+  return -1;
+}
+
+// The result's axis that comes from the other operand: the longest.
+static int other_axis(const linker_t *k, const hd_task_value_t *operand) {
+  const hd_axis_t *axis =
+      hd_flat_reads(k->sum->a, operand) ? &k->sum->n : &k->sum->m;
+  const hd_index_t *longest = NULL;
+  for (unsigned i = 0; i < axis->count; i++)
+    if (!longest || hd_flat_range(axis->indices[i]) > hd_flat_range(longest))
+      longest = axis->indices[i];
+  return find_index(k->d->indices, k->d->num_indices, longest);
+}
+
+static void link_values(linker_t *k, hd_laid_value_t *x, unsigned axis,
+                        unsigned result_axis) {
+  hd_arena_t *arena = k->l->arena;
+  hd_layout_link_t there = {axis, k->result, result_axis};
+  hd_layout_link_t back = {result_axis, x, axis};
+  hd_vec_push(arena, &x->links, there);
+  hd_vec_push(arena, &k->result->links, back);
+}
+
+static bool is_load(const hd_term_t *term) {
+  return term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+}
+
+// The graph's value that a task's tensor is; NULL: a local one.
+static hd_laid_value_t *value_of(const linker_t *k,
+                                 const hd_task_value_t *tensor) {
+  for (size_t i = 0; i < k->flat->inputs.size; i++)
+    if (k->flat->inputs.data[i] == tensor)
+      return hd_laid_value(k->l, k->node->inputs[i]);
+  for (size_t i = 0; i < k->flat->outputs.size; i++)
+    if (k->flat->outputs.data[i] == tensor)
+      return hd_laid_value(k->l, k->node->outputs[i]);
+  return NULL;
+}
+
+static bool link_load(void *argument, const hd_term_t *term) {
+  linker_t *k = argument;
+  hd_laid_value_t *x = is_load(term) ? value_of(k, term->u.value) : NULL;
+  if (!x || x->prepared)
+    return true;
+  for (uint32_t a = 0; a < term->u.value->rank; a++) {
+    const hd_index_t *index = hd_layout_index(k->l->arena, term->operands[a]);
+    if (!index)
+      continue;
+    int axis = find_index(k->d->indices, k->d->num_indices, index);
+    if (axis < 0 && k->sum &&
+        find_index(k->sum->k.indices, k->sum->k.count, index) >= 0)
+      axis = other_axis(k, term->u.value);
+    if (axis >= 0)
+      link_values(k, x, a, (unsigned)axis);
+  }
+  return true;
+}
+
+static void link_node(hd_layouts_t *l, size_t n) {
+  linker_t k = {.l = l, .node = l->graph->nodes.data[n], .flat = l->flats[n]};
+  for (size_t i = 0; k.flat && i < k.flat->definitions.size; i++) {
+    hd_contraction_t sum;
+    k.d = k.flat->definitions.data[i];
+    k.result = value_of(&k, k.d->targets[0]);
+    k.sum = hd_contraction_find(l->arena, k.d, &sum) ? &sum : NULL;
+    if (k.result)
+      hd_flat_walk(k.d->term, link_load, &k);
+  }
+}
+
+// --- Choosing ---
+
+static bool has_one(const hd_value_t *value, int axis) {
+  int64_t size;
+  return hd_expr_fold_int(value->shape[axis], &size) && size == 1;
+}
+
+// Whether an axis is last as it is.
+static bool is_last(const hd_value_t *value, unsigned axis) {
+  for (int i = (int)axis + 1; i < value->rank; i++)
+    if (!has_one(value, i))
+      return false;
+  return true;
+}
+
+static void choose(hd_layouts_t *l, hd_laid_value_t *x, unsigned axis) {
+  if (x->fixed || x->prepared || x->last >= 0 || is_last(x->value, axis))
+    return;
+  if (!hd_step(&l->module->context->steps, HD_STEP_FUSION,
+               "of axis %u of '%s', which is last in memory", axis,
+               hd_value_label(x->value)))
+    return;
+  x->last = (int)axis;
+  hd_vec_push(l->arena, &l->chosen, x);
+}
+
+// Whether what a kernel of a template reads along the sum lies apart only
+// because an axis is not last; *axis is which.
+static bool is_gathered(hd_layouts_t *l, const hd_contraction_t *sum,
+                        const hd_term_t *term, unsigned *axis) {
+  int64_t piece = PIECE / (int64_t)hd_scalar_bits(term->type.scalar);
+  unsigned windows = 0;
+  bool found = false;
+  for (unsigned i = 0; i < sum->k.count; i++)
+    windows += hd_flat_range(sum->k.indices[i]) > 1;
+  for (uint32_t a = 0; is_load(term) && a < term->u.value->rank; a++) {
+    const hd_index_t *index = hd_layout_index(l->arena, term->operands[a]);
+    if (windows < 2 || term->operands[a]->kind != HD_TERM_INDEX ||
+        find_index(sum->k.indices, sum->k.count, index) < 0 ||
+        hd_flat_size(term->u.value, a) % piece != 0)
+      continue;
+    found = true;
+    *axis = a;
+  }
+  return found;
+}
+
+static void seed_operand(linker_t *k, const hd_term_t *term,
+                         const hd_term_t *other) {
+  const hd_term_t *load = term->kind == HD_TERM_CAST ? term->operands[0] : term;
+  const hd_term_t *weight =
+      other->kind == HD_TERM_CAST ? other->operands[0] : other;
+  hd_laid_value_t *x = is_load(load) ? value_of(k, load->u.value) : NULL;
+  hd_laid_value_t *w = is_load(weight) ? value_of(k, weight->u.value) : NULL;
+  unsigned axis;
+  if (x && w && w->prepared && is_gathered(k->l, k->sum, load, &axis))
+    choose(k->l, x, axis);
+}
+
+static void seed(hd_layouts_t *l, size_t n) {
+  linker_t k = {.l = l, .node = l->graph->nodes.data[n], .flat = l->flats[n]};
+  for (size_t i = 0; k.flat && i < k.flat->definitions.size; i++) {
+    hd_product_form_t form;
+    hd_contraction_t sum;
+    k.d = k.flat->definitions.data[i];
+    if (hd_product_form_find(l->arena, k.d, &form) ||
+        hd_scalar_bits(form.type) > 16 ||
+        !hd_contraction_find(l->arena, k.d, &sum))
+      continue;
+    k.sum = &sum;
+    seed_operand(&k, sum.a, sum.b);
+    seed_operand(&k, sum.b, sum.a);
+  }
+}
+
+static void spread(hd_layouts_t *l) {
+  for (size_t i = 0; i < l->chosen.size; i++) {
+    hd_laid_value_t *x = l->chosen.data[i];
+    for (size_t n = 0; n < x->links.size; n++)
+      if (x->links.data[n].axis == (unsigned)x->last)
+        choose(l, x->links.data[n].other, x->links.data[n].other_axis);
+  }
+}
+
+const hd_graph_t *hd_graph_choose_layouts(hd_module_t *module,
+                                          const hd_graph_t *graph,
+                                          bool explain) {
+  const hd_schedule_options_t *options = module->context->schedules;
+  if (!options || !options->machine.count) // No template answers.
+    return graph;
+  hd_layouts_t l = {.module = module, .arena = &module->arena, .graph = graph};
+  add_values(&l);
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    link_node(&l, i);
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    seed(&l, i);
+  spread(&l);
+  for (size_t i = 0; explain && i < l.chosen.size; i++)
+    hd_remark(&module->context->diags, l.chosen.data[i]->value->loc,
+              "layout: axis %d of '%s' is last in memory",
+              l.chosen.data[i]->last, hd_value_label(l.chosen.data[i]->value));
+  return l.chosen.size ? hd_layouts_apply(&l) : graph;
+}
+
+bool hd_pass_choose_layouts(hd_module_t *module, const hd_graph_t *graph,
+                            const hd_pass_args_t *args, hd_item_t *version) {
+  version->u.graph =
+      hd_graph_check_tasks(module, graph)
+          ? hd_graph_choose_layouts(module, graph, args->explain)
+          : NULL;
+  return version->u.graph != NULL;
+}
