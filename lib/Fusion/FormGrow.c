@@ -2,9 +2,13 @@
 //
 // How a group begins and takes epilogues.
 #include "Fusion/FormState.h"
+#include "Fusion/Views.h"
 
+// Why a group that had a node will not have it again.
 static const char by_bytes[] =
     "its elements, of less than a byte, are stored by whole bytes";
+static const char by_readers[] =
+    "what it is made of is stored anyway, so that who reads it computes it";
 
 void hd_former_add(hd_former_t *f, uint32_t node, uint32_t group) {
   hd_vec_push(f->arena, &f->groups.data[group].members, node);
@@ -69,8 +73,9 @@ static hd_refusal_t *refusal_of(hd_former_t *f, uint32_t node, uint32_t group) {
 static const char *try_epilogue(hd_former_t *f, uint32_t node, uint32_t group) {
   const char *why = f->nodes[node].why;
   const hd_refusal_t *before = refusal_of(f, node, group);
-  if (!why && before && before->why == by_bytes)
-    why = by_bytes;
+  if (!why && before &&
+      (before->why == by_bytes || before->why == by_readers))
+    why = before->why;
   if (!why)
     why = hd_former_cycle(f, node, group);
   if (!why)
@@ -122,27 +127,83 @@ static void take_epilogues(hd_former_t *f, uint32_t group) {
   }
 }
 
-// The first epilogue of elements below a byte that somebody else reads; the
-// number of members: there is none.
-static size_t first_stored(hd_former_t *f, uint32_t group) {
+// Elements below a byte may be computed on the way, but not stored one by one.
+static bool is_stored_by_bytes(const hd_forming_t *g, const hd_node_t *node) {
+  return hd_value_is_packed(node->outputs[0]) &&
+         hd_group_is_kept(g->group, node->outputs[0]);
+}
+
+// Whether a node computes each element of one operand's at the same place.
+static bool keeps_places(hd_former_t *f, const hd_node_t *node) {
+  hd_pointwise_t p;
+  if (node->num_inputs != 1 || hd_fusion_pointwise(f->fusion, node, &p) ||
+      !p.definition)
+    return false;
+  const hd_definition_t *d = p.definition;
+  const hd_term_t *term = d->term;
+  while (term->kind == HD_TERM_CAST)
+    term = term->operands[0];
+  if (term->kind != HD_TERM_LOAD || term->num_operands != d->num_indices)
+    return false;
+  for (uint32_t i = 0; i < d->num_indices; i++) {
+    const hd_term_t *at = term->operands[i];
+    if (!(at->kind == HD_TERM_INDEX && at->u.index == d->indices[i]) &&
+        !(hd_flat_is_int(at, 0) && hd_flat_range(d->indices[i]) == 1))
+      return false;
+  }
+  return true;
+}
+
+// Whether every reader computes with single elements, at places that it knows.
+static bool is_read_by_elements(hd_former_t *f, const hd_value_t *value) {
+  const hd_uses_t *uses = hd_former_uses(f, value);
+  int64_t offsets[HD_MAX_PARTS];
+  for (size_t i = 0; i < uses->nodes.size; i++) {
+    const hd_formed_t *reader = &f->nodes[uses->nodes.data[i]];
+    if (reader->why || hd_node_is_reshape(reader->node) ||
+        hd_fusion_reads_by_data(f->fusion, reader->node, value) ||
+        hd_node_concatenates(f->module->context, reader->node, offsets))
+      return false;
+  }
+  return !uses->is_output;
+}
+
+// A value in a wider type is not stored beside the value: a residual in f16,
+// which a product reads, is converted where it is added in f32.
+static bool is_read_twice(hd_former_t *f, const hd_forming_t *g,
+                          const hd_node_t *node) {
+  const hd_value_t *from = node->inputs[0], *to = node->outputs[0];
+  return keeps_places(f, node) && hd_group_is_kept(g->group, from) &&
+         hd_group_is_kept(g->group, to) && !hd_group_reader(g->group, to, 0) &&
+         hd_scalar_bits(to->type) >= hd_scalar_bits(from->type) &&
+         is_read_by_elements(f, to);
+}
+
+// The first epilogue that is better not one, and why; the number of members:
+// there is none.
+static size_t first_unwanted(hd_former_t *f, uint32_t group, const char **why) {
   const hd_forming_t *g = &f->groups.data[group];
   for (size_t i = 1; i < g->members.size; i++) {
     const hd_node_t *node = f->nodes[g->members.data[i]].node;
-    if (hd_value_is_packed(node->outputs[0]) &&
-        hd_group_is_kept(g->group, node->outputs[0]))
-      return i;
+    if (is_stored_by_bytes(g, node))
+      *why = by_bytes;
+    else if (node->num_outputs == 1 && is_read_twice(f, g, node))
+      *why = by_readers;
+    else
+      continue;
+    return i;
   }
   return g->members.size;
 }
 
-// Elements below a byte may be computed on the way, but not stored one by one.
-// Whether one that would be is taken out again, with all that came after it.
+// Whether one is taken out again, with all that came after it.
 static bool withdraw(hd_former_t *f, uint32_t group) {
   hd_forming_t *g = &f->groups.data[group];
-  size_t first = first_stored(f, group);
+  const char *why;
+  size_t first = first_unwanted(f, group, &why);
   if (first == g->members.size)
     return false;
-  refuse(f, g->members.data[first], group, by_bytes);
+  refuse(f, g->members.data[first], group, why);
   while (g->members.size > first) {
     uint32_t last = g->members.data[--g->members.size];
     hd_group_drop_epilogue(g->group, f->nodes[last].node);
