@@ -20,11 +20,22 @@ static LLVMValueRef constant(hd_emit_t *e, const hd_expr_t *x) {
   return hd_emit_splat(e, value, x->type.lanes);
 }
 
+// A quotient or remainder by a constant is a product and a few more.
+static unsigned nodes_of(const hd_expr_t *x) {
+  enum { QUOTIENT = 4 };
+  bool divides = x->kind == HD_EXPR_DIV || x->kind == HD_EXPR_MOD;
+  return divides && hd_type_is_integer(x->type) ? QUOTIENT : 1;
+}
+
 // Counts nodes down from limit; false: too many, or not to be evaluated unless
 // the program does.
 static bool is_cheap(const hd_expr_t *x, unsigned *limit) {
-  if ((*limit)-- == 0)
+  unsigned nodes = nodes_of(x);
+  if (*limit < nodes) {
+    *limit = 0;
     return false;
+  }
+  *limit -= nodes;
   switch ((hd_expr_kind_t)x->kind) {
   case HD_EXPR_LOAD:
   case HD_EXPR_LOADELSE:
@@ -32,9 +43,13 @@ static bool is_cheap(const hd_expr_t *x, unsigned *limit) {
   case HD_EXPR_TENSOR:
   case HD_EXPR_CALL:
   case HD_EXPR_INTRINSIC:
+    return false;
   case HD_EXPR_DIV:
   case HD_EXPR_MOD:
-    return false;
+    if (!hd_type_is_integer(x->type) || !hd_expr_is_const(x->operands[1]) ||
+        x->operands[1]->u.i == 0)
+      return false;
+    break;
   default:
     break;
   }
@@ -48,7 +63,7 @@ static bool is_cheap(const hd_expr_t *x, unsigned *limit) {
 }
 
 bool hd_emit_is_cheap(const hd_expr_t *x) {
-  unsigned limit = 12;
+  unsigned limit = 20;
   return is_cheap(x, &limit);
 }
 

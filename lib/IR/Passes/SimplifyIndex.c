@@ -8,6 +8,8 @@
 //   R = g G + T,  g | c,
 //   0 <= T < g:                R / c = G / (c / g)      R % c = G % (c / g) g +
 //   T
+//   the same, of a G that      R / c = (R - T) / c      R % c = (R - T) % c + T
+//   is only known to be there
 //
 // and for atoms that are quotients and remainders themselves
 //
@@ -82,6 +84,40 @@ static int64_t common_factor(hd_simplifier_t *s, const hd_linear_t *sum,
   return best;
 }
 
+// The numbers that a term is known to be a multiple of, as one.
+static int64_t divisor_of(hd_simplifier_t *s, const hd_linear_term_t *term) {
+  int64_t divisor = hd_facts_divisor(s->facts, term->atom), product;
+  return __builtin_mul_overflow(divisor, term->factor, &product)
+             ? term->factor
+             : product;
+}
+
+// The largest g > 1 dividing c for which sum = high + low with low in
+// 0 .. g - 1, and high is a multiple of g by what is known of its atoms; 1 where
+// there is none, or low would be nothing.
+static int64_t low_part(hd_simplifier_t *s, const hd_linear_t *sum, int64_t c,
+                        hd_linear_t *high, hd_linear_t *low) {
+  int64_t best = 1;
+  for (unsigned i = 0; i < sum->size; ++i) {
+    int64_t g = hd_gcd(c, divisor_of(s, &sum->terms[i]));
+    hd_linear_t upper = empty_like(sum), lower = empty_like(sum);
+    lower.constant = (sum->constant % g + g) % g;
+    upper.constant = sum->constant - lower.constant;
+    for (unsigned k = 0; k < sum->size; ++k) {
+      hd_linear_t *to =
+          divisor_of(s, &sum->terms[k]) % g == 0 ? &upper : &lower;
+      to->terms[to->size++] = sum->terms[k];
+    }
+    if (g <= best || is_zero(&lower) ||
+        !hd_linear_is_below(s->facts, &lower, g))
+      continue;
+    best = g;
+    *high = upper;
+    *low = lower;
+  }
+  return best;
+}
+
 static bool fits_type(hd_type_t type, int64_t value) {
   hd_range_t range = hd_type_range(type);
   return value >= range.least && value <= range.greatest;
@@ -151,7 +187,9 @@ static const hd_expr_t *divide_sum(hd_simplifier_t *s, const hd_linear_t *sum,
   if (!exact_nonnegative(s, &rest))
     return NULL;
   int64_t g = common_factor(s, &rest, c, &outer, &low);
-  if (g == 1 && is_zero(&quotient))
+  if (g == 1 && low_part(s, &rest, c, &outer, &low) > 1)
+    rest = outer;
+  else if (g == 1 && is_zero(&quotient))
     return NULL;
   const hd_expr_t *part =
       quotient_of(s, build(s, g > 1 ? &outer : &rest), c / g);
@@ -173,11 +211,13 @@ static const hd_expr_t *reduce_sum(hd_simplifier_t *s, const hd_linear_t *sum,
   if (!exact_nonnegative(s, &rest))
     return NULL;
   int64_t g = common_factor(s, &rest, c, &outer, &low);
-  if (g == 1)
+  bool stays = g == 1 && low_part(s, &rest, c, &outer, &low) > 1;
+  if (g == 1 && !stays)
     return is_zero(&quotient) ? NULL : remainder_of(s, build(s, &rest), c);
   const hd_expr_t *part = remainder_of(s, build(s, &outer), c / g);
-  part = hd_simplify_node(s, hd_expr_binary(s->arena, HD_EXPR_MUL, part,
-                                            constant(s, sum->type, g)));
+  if (!stays)
+    part = hd_simplify_node(s, hd_expr_binary(s->arena, HD_EXPR_MUL, part,
+                                              constant(s, sum->type, g)));
   if (is_zero(&low))
     return part;
   return hd_simplify_node(
