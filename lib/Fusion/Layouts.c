@@ -4,9 +4,10 @@
 //
 //   y[b, f, i, j] = sum(p, u, v) x[b, p, i + u, j + v] * w[f, p, u, v]
 //
-// A template's kernel wants pieces of 16 bytes along the sum. Along u and v they
-// lie apart; along p they lie together where p is x's last axis. So x wants
-// that: it is a seed. From there it spreads: a node whose result's axis runs
+// A template's kernel wants pieces of 16 bytes, along the sum or along the
+// result. Along u and v, and along i and j, elements lie apart or are not
+// aligned; along p they lie together where p is x's last axis. So x wants that:
+// it is a seed. From there it spreads: a node whose result's axis runs
 // with the operand's (an activation, a pooling, a residual) wants both alike;
 // and a sum of products wants its result's axis that comes from the weights
 // last where its operand's axis that it sums over is, for who reads it is
@@ -17,6 +18,7 @@
 #include "Fusion/Passes.h"
 #include "Schedule/Affine.h"
 #include "Schedule/Flatten.h"
+#include "Schedule/Prepare.h"
 #include "Schedule/Product.h"
 #include "Schedule/Schedule.h"
 
@@ -70,8 +72,11 @@ static const hd_task_t *make_flat(hd_layouts_t *l, const hd_node_t *node) {
   if (!node->task)
     return flat_reshape(l, node);
   const hd_task_binding_t *binding = hd_node_bind(context, l->arena, node);
-  return binding ? hd_task_flatten(context, l->arena, binding, node->loc)
-                 : NULL;
+  hd_task_t *flat =
+      binding ? hd_task_flatten(context, l->arena, binding, node->loc) : NULL;
+  if (flat)
+    hd_task_inline(l->arena, flat);
+  return flat;
 }
 
 // Nodes that compute the same share one.
@@ -278,18 +283,15 @@ static void choose(hd_layouts_t *l, hd_laid_value_t *x, unsigned axis) {
   hd_vec_push(l->arena, &l->chosen, x);
 }
 
-// Whether what a kernel of a template reads along the sum lies apart only
-// because an axis is not last; *axis is which.
-static bool is_gathered(hd_layouts_t *l, const hd_contraction_t *sum,
-                        const hd_term_t *term, unsigned *axis) {
+// Whether an axis that a sum runs along would be read in whole pieces if it
+// were last; *axis is which.
+static bool has_axis(hd_layouts_t *l, const hd_contraction_t *sum,
+                     const hd_term_t *term, unsigned *axis) {
   int64_t piece = PIECE / (int64_t)hd_scalar_bits(term->type.scalar);
-  unsigned windows = 0;
   bool found = false;
-  for (unsigned i = 0; i < sum->k.count; i++)
-    windows += hd_flat_range(sum->k.indices[i]) > 1;
   for (uint32_t a = 0; is_load(term) && a < term->u.value->rank; a++) {
     const hd_index_t *index = hd_layout_index(l->arena, term->operands[a]);
-    if (windows < 2 || term->operands[a]->kind != HD_TERM_INDEX ||
+    if (term->operands[a]->kind != HD_TERM_INDEX ||
         find_index(sum->k.indices, sum->k.count, index) < 0 ||
         hd_flat_size(term->u.value, a) % piece != 0)
       continue;
@@ -307,7 +309,7 @@ static void seed_operand(linker_t *k, const hd_term_t *term,
   hd_laid_value_t *x = is_load(load) ? value_of(k, load->u.value) : NULL;
   hd_laid_value_t *w = is_load(weight) ? value_of(k, weight->u.value) : NULL;
   unsigned axis;
-  if (x && w && w->prepared && is_gathered(k->l, k->sum, load, &axis))
+  if (x && w && w->prepared && has_axis(k->l, k->sum, load, &axis))
     choose(k->l, x, axis);
 }
 
@@ -322,8 +324,10 @@ static void seed(hd_layouts_t *l, size_t n) {
         !hd_contraction_find(l->arena, k.d, &sum))
       continue;
     k.sum = &sum;
-    seed_operand(&k, sum.a, sum.b);
-    seed_operand(&k, sum.b, sum.a);
+    if (!form.a.wide)
+      seed_operand(&k, sum.a, sum.b);
+    if (!form.b.wide)
+      seed_operand(&k, sum.b, sum.a);
   }
 }
 
