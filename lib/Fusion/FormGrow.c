@@ -73,8 +73,7 @@ static hd_refusal_t *refusal_of(hd_former_t *f, uint32_t node, uint32_t group) {
 static const char *try_epilogue(hd_former_t *f, uint32_t node, uint32_t group) {
   const char *why = f->nodes[node].why;
   const hd_refusal_t *before = refusal_of(f, node, group);
-  if (!why && before &&
-      (before->why == by_bytes || before->why == by_readers))
+  if (!why && before && (before->why == by_bytes || before->why == by_readers))
     why = before->why;
   if (!why)
     why = hd_former_cycle(f, node, group);

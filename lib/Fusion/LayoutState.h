@@ -31,12 +31,12 @@ typedef struct hd_layouts {
   hd_module_t *module;
   hd_arena_t *arena;
   const hd_graph_t *graph;
-  hd_ptr_map_t values;             // To hd_laid_value_t.
-  const hd_task_t **flats;         // Of each node; NULL: has none.
-  hd_key_map_t known;              // Flat tasks by what nodes compute,
-  hd_key_map_t tasks;              // tasks by their texts,
-  hd_key_map_t copies;             // weights by name and axis.
-  hd_key_map_t names;              // Of values.
+  hd_ptr_map_t values;              // To hd_laid_value_t.
+  const hd_task_t **flats;          // Of each node; NULL: has none.
+  hd_key_map_t known;               // Flat tasks by what nodes compute,
+  hd_key_map_t tasks;               // tasks by their texts,
+  hd_key_map_t copies;              // weights by name and axis.
+  hd_key_map_t names;               // Of values.
   HD_VEC(hd_laid_value_t *) chosen; // Whose layout changes, in order.
   hd_graph_t *made;
 } hd_layouts_t;

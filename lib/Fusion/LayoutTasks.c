@@ -16,7 +16,7 @@ typedef struct laid_node {
   const hd_node_t *node;
   const hd_task_t *flat;
   int *inputs, *outputs;
-  hd_ptr_map_t tensors; // Of the task, to moved_t.
+  hd_ptr_map_t tensors;             // Of the task, to moved_t.
   HD_VEC(const hd_index_t *) along; // Indices that run along last axes.
 } laid_node_t;
 
@@ -110,8 +110,7 @@ static const hd_value_t *copy_of(hd_layouts_t *l, const hd_value_t *value,
       HD_ARENA_ARRAY(l->arena, const hd_attribute_t *, 1);
   ends[0] = value;
   ends[1] = copy;
-  attributes[0] =
-      order_attribute(l, (unsigned)value->rank, last, value->loc);
+  attributes[0] = order_attribute(l, (unsigned)value->rank, last, value->loc);
   hd_node_t *node = HD_ARENA_NEW(l->arena, hd_node_t);
   *node = (hd_node_t){.op = "transpose",
                       .task = hd_library_task(l->module->context, "transpose"),
@@ -319,8 +318,7 @@ static void put_node(laid_node_t *n) {
   for (uint32_t i = 0; i < n->node->num_inputs; i++) {
     const hd_value_t *value = n->node->inputs[i];
     bool copies = n->inputs[i] >= 0 && last_of(l, value) < 0;
-    inputs[i] =
-        copies ? copy_of(l, value, n->inputs[i]) : made_of(l, value);
+    inputs[i] = copies ? copy_of(l, value, n->inputs[i]) : made_of(l, value);
   }
   for (uint32_t i = 0; i < n->node->num_outputs; i++)
     outputs[i] = made_of(l, n->node->outputs[i]);

@@ -34,9 +34,8 @@ static const hd_task_t *flat_reshape(hd_layouts_t *l, const hd_node_t *node) {
   hd_tensor_type_t from = hd_scheduled_type(node->inputs[0]);
   hd_tensor_type_t to = hd_scheduled_type(node->outputs[0]);
   hd_task_t *flat = HD_ARENA_NEW(arena, hd_task_t);
-  const hd_task_value_t *x = hd_flat_value_make(arena, "x", HD_VALUE_INPUT,
-                                                from.type, from.shape,
-                                                from.rank);
+  const hd_task_value_t *x = hd_flat_value_make(
+      arena, "x", HD_VALUE_INPUT, from.type, from.shape, from.rank);
   const hd_task_value_t **y = HD_ARENA_ARRAY(arena, const hd_task_value_t *, 1);
   y[0] = hd_flat_value_make(arena, "y", HD_VALUE_OUTPUT, to.type, to.shape,
                             to.rank);
@@ -44,8 +43,8 @@ static const hd_task_t *flat_reshape(hd_layouts_t *l, const hd_node_t *node) {
       HD_ARENA_ARRAY(arena, const hd_index_t *, to.rank + 1);
   const hd_term_t *at[HD_MAX_RANK], *places[HD_MAX_RANK];
   for (unsigned i = 0; i < to.rank; i++) {
-    indices[i] = hd_flat_index_make(
-        arena, hd_arena_printf(arena, "i%u", i), to.shape[i]);
+    indices[i] = hd_flat_index_make(arena, hd_arena_printf(arena, "i%u", i),
+                                    to.shape[i]);
     at[i] = to.shape[i] == 1 ? hd_flat_int(arena, HD_I64, 0)
                              : hd_flat_index(arena, indices[i]);
   }
@@ -149,8 +148,7 @@ static void add_values(hd_layouts_t *l) {
     add_fixed(l, graph->constants.data[i]);
     hd_laid_value(l, graph->constants.data[i])->prepared = true;
   }
-  l->flats =
-      HD_ARENA_ARRAY(l->arena, const hd_task_t *, graph->nodes.size + 1);
+  l->flats = HD_ARENA_ARRAY(l->arena, const hd_task_t *, graph->nodes.size + 1);
   for (size_t i = 0; i < graph->nodes.size; i++)
     add_node(l, i);
   for (size_t i = 0; i < graph->outputs.size; i++)
@@ -164,7 +162,7 @@ typedef struct linker {
   const hd_node_t *node;
   const hd_task_t *flat;
   const hd_definition_t *d;
-  hd_laid_value_t *result; // Of the definition at hand.
+  hd_laid_value_t *result;     // Of the definition at hand.
   const hd_contraction_t *sum; // Which that is; NULL: none.
 } linker_t;
 
@@ -362,9 +360,8 @@ const hd_graph_t *hd_graph_choose_layouts(hd_module_t *module,
 
 bool hd_pass_choose_layouts(hd_module_t *module, const hd_graph_t *graph,
                             const hd_pass_args_t *args, hd_item_t *version) {
-  version->u.graph =
-      hd_graph_check_tasks(module, graph)
-          ? hd_graph_choose_layouts(module, graph, args->explain)
-          : NULL;
+  version->u.graph = hd_graph_check_tasks(module, graph)
+                         ? hd_graph_choose_layouts(module, graph, args->explain)
+                         : NULL;
   return version->u.graph != NULL;
 }

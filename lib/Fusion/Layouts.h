@@ -13,8 +13,8 @@
 // say so, made from theirs and added to the module; weights are transposed by
 // nodes of constants alone. Inputs and outputs stay as they are. The graph
 // itself where nothing changes. Of graphs of tasks whose shapes are known,
-// before groups are formed. Asks for each of its changes to a value as a step of
-// fusion (Support/Steps.h). NULL after an error.
+// before groups are formed. Asks for each of its changes to a value as a step
+// of fusion (Support/Steps.h). NULL after an error.
 const hd_graph_t *hd_graph_choose_layouts(hd_module_t *module,
                                           const hd_graph_t *graph,
                                           bool explain);

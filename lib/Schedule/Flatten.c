@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Schedule/Flatten.h"
 
+#include "IR/Keywords.h"
 #include "Schedule/Affine.h"
 #include "Schedule/Terms.h"
 #include "Support/Map.h"
@@ -78,6 +79,8 @@ static void flat_indices(flattener_t *f, const hd_index_t *const *indices,
       const char *name = index->range->pack ? hd_arena_printf(f->arena, "%s%u",
                                                               index->name, axis)
                                             : index->name;
+      if (hd_is_reserved(name)) // i2, a type.
+        name = hd_arena_printf(f->arena, "%s_", name);
       hd_index_t *flat =
           hd_flat_index_make(f->arena, name, extents.values[axis]);
       flat->loc = index->loc;

@@ -99,8 +99,8 @@ static const hd_term_t *put_pieces(void *argument, const hd_term_t *term) {
 }
 
 // Whether it is an element of a tensor, whose neighbours along the last index
-// lie side by side in pieces of 16 bytes: that index is piece * more + rest, and
-// all but rest moves by whole pieces.
+// lie side by side in pieces of 16 bytes: that index is piece * more + rest,
+// and all but rest moves by whole pieces.
 static bool is_wide(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
   const hd_term_t *term = tensor->term;
   int64_t piece = 128 / (int64_t)hd_scalar_bits(term->type.scalar);
@@ -155,9 +155,9 @@ static void order_sum(hd_arena_t *arena, const hd_reduction_t *r,
     int64_t along_a = stride_of(arena, a, r->indices[i]);
     int64_t along_b = stride_of(arena, b, r->indices[i]);
     unsigned at = k->count++;
-    while (at > 0 && (strides[0][at - 1] < along_b ||
-                      (strides[0][at - 1] == along_b &&
-                       strides[1][at - 1] < along_a))) {
+    while (at > 0 &&
+           (strides[0][at - 1] < along_b ||
+            (strides[0][at - 1] == along_b && strides[1][at - 1] < along_a))) {
       k->indices[at] = k->indices[at - 1];
       strides[0][at] = strides[0][at - 1];
       strides[1][at] = strides[1][at - 1];

@@ -87,14 +87,13 @@ static int64_t common_factor(hd_simplifier_t *s, const hd_linear_t *sum,
 // The numbers that a term is known to be a multiple of, as one.
 static int64_t divisor_of(hd_simplifier_t *s, const hd_linear_term_t *term) {
   int64_t divisor = hd_facts_divisor(s->facts, term->atom), product;
-  return __builtin_mul_overflow(divisor, term->factor, &product)
-             ? term->factor
-             : product;
+  return __builtin_mul_overflow(divisor, term->factor, &product) ? term->factor
+                                                                 : product;
 }
 
 // The largest g > 1 dividing c for which sum = high + low with low in
-// 0 .. g - 1, and high is a multiple of g by what is known of its atoms; 1 where
-// there is none, or low would be nothing.
+// 0 .. g - 1, and high is a multiple of g by what is known of its atoms; 1
+// where there is none, or low would be nothing.
 static int64_t low_part(hd_simplifier_t *s, const hd_linear_t *sum, int64_t c,
                         hd_linear_t *high, hd_linear_t *low) {
   int64_t best = 1;
