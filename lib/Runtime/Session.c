@@ -243,6 +243,32 @@ static bool compile(hd_session_t *s, segment_t *segment) {
          hd_program_load(&segment->program);
 }
 
+bool hd_session_compile_again(hd_session_t *s, hd_session_version_t *version) {
+  segment_t segment = {.graph = s->now->segment.graph};
+  bool explain = s->options.explain;
+  *version = (hd_session_version_t){0};
+  s->options.explain = s->schedules.explain = false; // It has been said.
+  bool ok = compile(s, &segment);
+  s->options.explain = s->schedules.explain = explain;
+  *version = (hd_session_version_t){segment.made, segment.program};
+  return ok;
+}
+
+void hd_session_version_end(hd_session_version_t *version) {
+  hd_program_fini(&version->program);
+  hd_module_destroy(version->made);
+  *version = (hd_session_version_t){0};
+}
+
+void hd_session_version_take(hd_session_t *s, hd_session_version_t *version) {
+  segment_t *segment = &s->now->segment;
+  hd_session_version_t before = {segment->made, segment->program};
+  segment->made = version->made;
+  segment->program = version->program;
+  *version = (hd_session_version_t){0};
+  hd_session_version_end(&before);
+}
+
 // Settles where parameter n of the plan is.
 static bool place_param(hd_session_t *s, run_t *run, const hd_value_t *value,
                         uint32_t n, bool fill) {

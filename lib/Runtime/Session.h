@@ -63,6 +63,23 @@ void hd_session_choose(hd_session_t *session, hd_choose_fn_t choose,
                        void *argument);
 hd_device_t *hd_session_device(const hd_session_t *session); // NULL: ref.
 
+// What the last run's graph comes to when it is compiled once more: another
+// program for the same slots.
+typedef struct hd_session_version {
+  hd_module_t *made;
+  hd_program_t program;
+} hd_session_version_t;
+
+// Compiles it with what options.choose says now, where hd_session_program() is
+// not NULL. To be ended, or taken, in any case. False after an error.
+bool hd_session_compile_again(hd_session_t *session,
+                              hd_session_version_t *version);
+void hd_session_version_end(hd_session_version_t *version);
+// From here on the last run's shapes are run by it, and what was there before
+// is ended; *version is empty then.
+void hd_session_version_take(hd_session_t *session,
+                             hd_session_version_t *version);
+
 // Of the last run. What was compiled before takes no time.
 const hd_session_stats_t *hd_session_stats(const hd_session_t *session);
 

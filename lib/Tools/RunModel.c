@@ -322,5 +322,5 @@ bool hd_run_model(hd_run_t *run) {
   if (hd_option_given(&run->options, RUN_TEST_DATA))
     return run_test_data(run);
   return hd_run_bind(run) && hd_run_make_inputs(run) && run_once(run) &&
-         hd_run_outputs(run);
+         hd_run_exchange(run) && hd_run_outputs(run);
 }

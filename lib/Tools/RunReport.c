@@ -137,6 +137,17 @@ static json_t *tuned_row(const hd_tuned_t *tuned) {
   return row;
 }
 
+static json_t *exchange_row(const hd_tune_exchange_t *x) {
+  json_t *row = json_object();
+  set_text(row, "group", x->group->name);
+  set_text(row, "from", x->from->choice);
+  set_text(row, "to", x->to->choice);
+  set_real(row, "from_us", x->from_us);
+  set_real(row, "to_us", x->to_us);
+  json_object_set_new(row, "taken", json_boolean(x->taken));
+  return row;
+}
+
 static void add_tuning(const hd_run_t *run, json_t *object) {
   if (!run->tuner || !hd_option_given(&run->options, RUN_TUNE))
     return;
@@ -144,6 +155,10 @@ static void add_tuning(const hd_run_t *run, json_t *object) {
   json_t *rows = json_array();
   for (size_t i = 0; i < report->groups.size; i++)
     json_array_append_new(rows, tuned_row(report->groups.data[i]));
+  json_t *exchanges = json_array();
+  for (size_t i = 0; i < report->exchanges.size; i++)
+    json_array_append_new(exchanges, exchange_row(&report->exchanges.data[i]));
+  json_object_set_new(object, "exchanges", exchanges);
   set_real(object, "tune_ms", report->ms);
   set_int(object, "candidates", report->measured);
   json_object_set_new(object, "tune", rows);

@@ -151,6 +151,9 @@ const char *hd_run_tune_cache(hd_run_t *run);
 // The tuner for the device that is open; cache_dir: of its code, or NULL.
 bool hd_run_make_tuner(hd_run_t *run, const char *cache_dir);
 void hd_run_end_tuner(hd_run_t *run);
+// After the first run: exchanges choices in the whole, and runs it again where
+// some were.
+bool hd_run_exchange(hd_run_t *run);
 // --tune-worker: works for another process.
 void hd_run_work(hd_run_t *run);
 bool hd_run_write_json(hd_run_t *run, const char *path);

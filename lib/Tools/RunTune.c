@@ -172,6 +172,18 @@ bool hd_run_make_tuner(hd_run_t *run, const char *cache_dir) {
          hd_error(hd_run_diags(run), nowhere, HD_E0904, "out of memory");
 }
 
+bool hd_run_exchange(hd_run_t *run) {
+  if (!run->tuner)
+    return true;
+  if (!hd_tuner_exchange(run->tuner, run->session))
+    return false;
+  const hd_tune_report_t *report = hd_tuner_report(run->tuner);
+  bool changed = false;
+  for (size_t i = 0; i < report->exchanges.size; i++)
+    changed |= report->exchanges.data[i].taken;
+  return !changed || hd_run_model_again(run);
+}
+
 // --- The worker ---
 
 void hd_run_work(hd_run_t *run) {

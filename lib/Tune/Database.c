@@ -21,7 +21,11 @@ static const char tables[] =
     "CREATE TABLE IF NOT EXISTS measured (name TEXT NOT NULL, device TEXT NOT "
     "NULL, compiler TEXT NOT NULL, choice TEXT NOT NULL, status TEXT NOT NULL, "
     "note TEXT NOT NULL, us REAL NOT NULL, at INTEGER NOT NULL, "
-    "PRIMARY KEY (name, device, compiler, choice)) WITHOUT ROWID;";
+    "PRIMARY KEY (name, device, compiler, choice)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS exchanged (whole TEXT NOT NULL, name TEXT NOT "
+    "NULL, device TEXT NOT NULL, compiler TEXT NOT NULL, choice TEXT NOT NULL, "
+    "at INTEGER NOT NULL, PRIMARY KEY (whole, name, device, compiler)) "
+    "WITHOUT ROWID;";
 
 struct hd_tune_database {
   hd_diagnostics_t *diags;
@@ -185,6 +189,53 @@ void hd_tune_database_put(hd_tune_database_t *d, const char *group,
   run(d, s);
 }
 
+void hd_tune_database_exchange(hd_tune_database_t *d, const char *whole,
+                               const char *group, const char *choice) {
+  sqlite3_stmt *s = prepare(
+      d, "INSERT OR REPLACE INTO exchanged VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
+  if (!s)
+    return;
+  bind(s, 1, whole);
+  bind(s, 2, group);
+  bind(s, 3, d->device);
+  bind(s, 4, d->compiler);
+  bind(s, 5, choice);
+  sqlite3_bind_int64(s, 6, (sqlite3_int64)time(NULL));
+  run(d, s);
+}
+
+void hd_tune_database_forget(hd_tune_database_t *d, const char *whole) {
+  sqlite3_stmt *s = prepare(d, "DELETE FROM exchanged WHERE whole = ?1 AND "
+                               "device = ?2 AND compiler = ?3");
+  if (!s)
+    return;
+  bind(s, 1, whole);
+  bind(s, 2, d->device);
+  bind(s, 3, d->compiler);
+  run(d, s);
+}
+
+const char *hd_tune_database_exchanged(hd_tune_database_t *d, hd_arena_t *arena,
+                                       const char *whole, const char *group) {
+  const char *choice = NULL;
+  sqlite3_stmt *s =
+      prepare(d, "SELECT choice FROM exchanged WHERE whole = ?1 AND name = ?2 "
+                 "AND device = ?3 AND compiler = ?4");
+  if (!s)
+    return NULL;
+  bind(s, 1, whole);
+  bind(s, 2, group);
+  bind(s, 3, d->device);
+  bind(s, 4, d->compiler);
+  int code = sqlite3_step(s);
+  if (code == SQLITE_ROW)
+    choice = text_of(arena, s, 0);
+  sqlite3_finalize(s);
+  if (code != SQLITE_ROW && code != SQLITE_DONE)
+    give_up(d);
+  return choice;
+}
+
 // --- Copies ---
 
 static bool fail(hd_diagnostics_t *diags, const char *path, sqlite3 *file) {
@@ -203,6 +254,10 @@ static bool copy_rows(sqlite3 *to, const char *from, int64_t *rows) {
       "ON CONFLICT DO UPDATE SET status = excluded.status, note = "
       "excluded.note, us = excluded.us, at = excluded.at "
       "WHERE excluded.at > at;";
+  static const char take_exchanged[] =
+      "INSERT INTO main.exchanged SELECT whole, name, device, compiler, "
+      "choice, at FROM given.exchanged WHERE true ON CONFLICT DO UPDATE SET "
+      "choice = excluded.choice, at = excluded.at WHERE excluded.at > at;";
   sqlite3_stmt *attach = NULL;
   bool ok = sqlite3_prepare_v2(to, "ATTACH ?1 AS given", -1, &attach, NULL) ==
             SQLITE_OK;
@@ -213,6 +268,7 @@ static bool copy_rows(sqlite3 *to, const char *from, int64_t *rows) {
   sqlite3_finalize(attach);
   ok = ok && sqlite3_exec(to, take, NULL, NULL, NULL) == SQLITE_OK;
   *rows = sqlite3_changes(to);
+  ok = ok && sqlite3_exec(to, take_exchanged, NULL, NULL, NULL) == SQLITE_OK;
   return ok && sqlite3_exec(to, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
 }
 

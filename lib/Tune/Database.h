@@ -39,6 +39,17 @@ void hd_tune_database_list(hd_tune_database_t *database, hd_arena_t *arena,
 void hd_tune_database_put(hd_tune_database_t *database, const char *group,
                           const char *text, const hd_tune_row_t *row);
 
+// The same for what a graph's groups, of one key together, take for what is the
+// best of each alone: choice, for a group among them.
+void hd_tune_database_exchange(hd_tune_database_t *database, const char *whole,
+                               const char *group, const char *choice);
+// There are other candidates now: nothing is known of the whole any more.
+void hd_tune_database_forget(hd_tune_database_t *database, const char *whole);
+// In the arena; NULL: nothing is known.
+const char *hd_tune_database_exchanged(hd_tune_database_t *database,
+                                       hd_arena_t *arena, const char *whole,
+                                       const char *group);
+
 // Copies all rows of a file to another, which is made where it is not there; of
 // two for the same candidate the later one stays. *rows: how many were taken
 // over. False after an error: E0801, E0802, E0812.

@@ -201,7 +201,23 @@ static void make_texts(hd_tuner_t *t, hd_tune_work_t *work) {
 
 // --- What is chosen ---
 
-static void find_best(hd_tuned_t *tuned) {
+const hd_tune_candidate_t *hd_tuned_find(const hd_tuned_t *tuned,
+                                         const char *choice) {
+  for (size_t i = 0; i < tuned->candidates.size; i++)
+    if (tuned->candidates.data[i].status == HD_TUNE_MEASURED &&
+        strcmp(tuned->candidates.data[i].choice, choice) == 0)
+      return &tuned->candidates.data[i];
+  return NULL;
+}
+
+// What the whole takes, where that is known; else the fastest.
+static void find_best(hd_tuner_t *t, hd_tuned_t *tuned) {
+  const char *known =
+      hd_tune_database_exchanged(t->database, &t->arena, t->whole, tuned->key);
+  t->was_exchanged |= known != NULL;
+  tuned->best = known ? hd_tuned_find(tuned, known) : NULL;
+  if (tuned->best)
+    return;
   for (size_t i = 0; i < tuned->candidates.size; i++) {
     const hd_tune_candidate_t *c = &tuned->candidates.data[i];
     if (c->status == HD_TUNE_MEASURED &&
@@ -258,6 +274,21 @@ static void measure_all(hd_tuner_t *t, hd_tune_work_t *works, size_t count) {
   }
 }
 
+// The groups that are asked for, as one.
+static void note_whole(hd_tuner_t *t, hd_tuned_t *const *tuned, size_t count) {
+  const char *all = "";
+  t->last.size = 0;
+  for (size_t i = 0; i < count; i++) {
+    hd_vec_push(&t->arena, &t->last, tuned[i]);
+    all = hd_arena_printf(&t->arena, "%s %s*%u", all, tuned[i]->key,
+                          tuned[i]->uses);
+  }
+  hd_cache_key_t key = hd_cache_key("whole", all, strlen(all));
+  t->whole =
+      hd_arena_printf(&t->arena, "%016llx%016llx", (unsigned long long)key.high,
+                      (unsigned long long)key.low);
+}
+
 static void end_worker(void *tuner) {
   hd_tune_process_end(&((hd_tuner_t *)tuner)->process);
 }
@@ -286,9 +317,12 @@ bool hd_tuner_choose(void *argument, hd_module_t *module,
   if (open)
     measure_all(t, works, open);
   hd_budget_clean(budget, &cleanup);
+  note_whole(t, tuned, count);
+  if (open)
+    hd_tune_database_forget(t->database, t->whole);
   for (size_t i = 0; i < count; i++) {
     if (!tuned[i]->best)
-      find_best(tuned[i]);
+      find_best(t, tuned[i]);
     groups->list.data[i]->pin = pin_of(module, tuned[i], groups->list.data[i]);
   }
   t->report.ms += (double)(hd_clock_ns() - start) * 1e-6;

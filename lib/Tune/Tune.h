@@ -11,7 +11,7 @@
 #define HIDET_TUNE_TUNE_H
 
 #include "Fusion/Choose.h"
-#include "Runtime/Device.h"
+#include "Runtime/Session.h"
 
 typedef struct hd_tuner hd_tuner_t;
 
@@ -57,8 +57,17 @@ typedef struct hd_tuned {
   const hd_tune_candidate_t *best; // NULL: none was measured.
 } hd_tuned_t;
 
+// A group's choice, exchanged for another one in the whole inference.
+typedef struct hd_tune_exchange {
+  const hd_tuned_t *group;
+  const hd_tune_candidate_t *from, *to;
+  double from_us, to_us; // Of a run of the whole.
+  bool taken;            // It gains.
+} hd_tune_exchange_t;
+
 typedef struct hd_tune_report {
-  HD_VEC(hd_tuned_t *) groups; // What was asked for, in order.
+  HD_VEC(hd_tuned_t *) groups;          // What was asked for, in order.
+  HD_VEC(hd_tune_exchange_t) exchanges; // That were tried, in order.
   double ms;
   unsigned measured; // Candidates, of this process.
 } hd_tune_report_t;
@@ -72,6 +81,14 @@ void hd_tuner_destroy(hd_tuner_t *tuner);
 // For hd_schedule_options_t.choose, with the tuner as the argument.
 bool hd_tuner_choose(void *tuner, hd_module_t *module,
                      const hd_tunables_t *groups);
+
+// Tries the next best candidates of the groups that take the longest in the
+// last run of the session, one at a time, and keeps what makes the whole
+// faster: a candidate that is the best by itself need not be that among its
+// neighbours. What is found is kept in the database for graphs of the same
+// groups. Nothing where the session has no program, the tuner measures nothing,
+// or the whole was tried before. False after an error.
+bool hd_tuner_exchange(hd_tuner_t *tuner, hd_session_t *session);
 
 const hd_tune_report_t *hd_tuner_report(const hd_tuner_t *tuner);
 

@@ -30,6 +30,9 @@ struct hd_tuner {
   hd_tune_report_t report;
   const hd_module_t *prelude_of; // Whose items these are:
   const char *prelude;
+  HD_VEC(hd_tuned_t *) last; // The groups that were asked for last.
+  const char *whole;         // The key of all of them.
+  bool was_exchanged;        // That is known.
   double done, total;
   uint64_t until_ns; // 0: no limit.
 };
@@ -38,6 +41,9 @@ struct hd_tuner {
 // warning names it.
 void hd_tuner_settle(hd_tuner_t *tuner, hd_tune_work_t *work, size_t candidate,
                      hd_tune_status_t status, double us, const char *note);
+// The candidate of a choice that was measured; NULL: none.
+const hd_tune_candidate_t *hd_tuned_find(const hd_tuned_t *tuned,
+                                         const char *choice);
 void hd_tuner_step(hd_tuner_t *tuner); // For the progress.
 
 // Compiles the candidates that are open, into the cache of the device's code,

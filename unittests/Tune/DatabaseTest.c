@@ -214,6 +214,35 @@ static void copies_keep_the_later(void **state) {
   assert_int_equal(f->diags.num_errors, 0);
 }
 
+static void exchanges_belong_to_the_whole(void **state) {
+  fixture_t *f = *state;
+  int64_t rows;
+  hd_tune_database_t *d = open_file(f, true);
+  assert_null(hd_tune_database_exchanged(d, &f->arena, "w", "a"));
+  hd_tune_database_exchange(d, "w", "a", "x()");
+  hd_tune_database_exchange(d, "w", "a", "y()");
+  hd_tune_database_exchange(d, "v", "a", "z()");
+  hd_tune_database_close(d);
+  assert_true(hd_tune_database_copy(&f->diags, f->path, f->other, &rows));
+  d = hd_tune_database_open(&f->diags, f->other, false, "gpu", "1");
+  assert_string_equal(hd_tune_database_exchanged(d, &f->arena, "w", "a"),
+                      "y()");
+  assert_string_equal(hd_tune_database_exchanged(d, &f->arena, "v", "a"),
+                      "z()");
+  assert_null(hd_tune_database_exchanged(d, &f->arena, "w", "b"));
+  hd_tune_database_close(d);
+  d = open_file(f, true);
+  hd_tune_database_forget(d, "w");
+  assert_null(hd_tune_database_exchanged(d, &f->arena, "w", "a"));
+  assert_string_equal(hd_tune_database_exchanged(d, &f->arena, "v", "a"),
+                      "z()");
+  hd_tune_database_close(d);
+  d = hd_tune_database_open(&f->diags, f->other, false, "gpu", "2");
+  assert_null(hd_tune_database_exchanged(d, &f->arena, "w", "a"));
+  hd_tune_database_close(d);
+  assert_int_equal(count_warnings(f), 0);
+}
+
 static void strangers_are_refused(void **state) {
   fixture_t *f = *state;
   int64_t rows;
@@ -245,4 +274,5 @@ HD_UNIT_TESTS(DATABASE_TEST(rows_come_back_by_time),
               DATABASE_TEST(processes_share_it),
               DATABASE_TEST(damage_is_a_miss),
               DATABASE_TEST(copies_keep_the_later),
+              DATABASE_TEST(exchanges_belong_to_the_whole),
               DATABASE_TEST(strangers_are_refused))
