@@ -48,57 +48,104 @@ static double residents(const hd_machine_t *machine, const hd_candidate_t *c) {
       at_most(by_shared, at_most(65536 / registers, 2048.0 / threads)));
 }
 
+// What is done by all blocks that are on a multiprocessor at a time.
+typedef struct load {
+  const hd_machine_t *machine;
+  const hd_product_form_t *form;
+  const hd_candidate_t *c;
+  double bm, bn, bk, split, share, threads;
+  double bytes;    // Of an operand's element.
+  double together; // Blocks, of
+  double waves;    // so many one after the other.
+} load_t;
+
+static double figure(const hd_candidate_t *c, hd_figure_t which) {
+  return (double)c->figures[which];
+}
+
+// False where a multiprocessor has no room for a block.
+static bool place_blocks(load_t *l) {
+  const int64_t *sizes = l->form->sizes;
+  double blocks = (double)sizes[HD_AXIS_BATCH] *
+                  ceil((double)sizes[HD_AXIS_M] / (l->bm * l->share)) *
+                  l->share * ceil((double)sizes[HD_AXIS_N] / l->bn) * l->split;
+  double most = residents(l->machine, l->c);
+  if (most < 1)
+    return false;
+  double reach =
+      hd_machine_reach(l->machine, l->c->figures[HD_FIGURE_SPLIT] *
+                                       l->c->figures[HD_FIGURE_SHARE]);
+  l->together = at_most(most, ceil(blocks / reach));
+  l->waves = ceil(blocks / (reach * l->together));
+  return true;
+}
+
+// Cycles that warps take to issue the instructions of a step. The copy engine
+// needs none of them.
+static double issue_cycles(const load_t *l, double warps) {
+  const bool *maps = l->c->template->maps;
+  double copied = (l->form->a.wide && !maps[0] ? l->bm * l->bk : 0) +
+                  (l->form->b.wide && !maps[1] ? l->bn * l->bk : 0);
+  double copies = copied * l->bytes / COPY_BYTES / l->threads;
+  return warps / SCHEDULERS *
+         (figure(l->c, HD_FIGURE_ISSUE) + copies * COPY_CYCLES);
+}
+
+static double step_cycles(const load_t *l) {
+  double warps = l->threads / 32 * l->together;
+  double multiply =
+      l->together * l->bm * l->bn * l->bk /
+      (figure(l->c, HD_FIGURE_RATE) * at_most(1, warps / FULL_WARPS));
+  double load = l->together * (l->bm + l->bn / l->share) * l->bk * l->bytes /
+                l->machine->l2;
+  double wait = LOAD_CYCLES / (figure(l->c, HD_FIGURE_STAGES) - 1);
+  // What passes through registers is waited for, a batch at a time.
+  double elements = (l->form->a.wide ? 0 : l->bm * l->bk) +
+                    (l->form->b.wide ? 0 : l->bn * l->bk);
+  double by_thread = elements / l->threads;
+  return at_least(at_least(multiply, issue_cycles(l, warps)),
+                  at_least(load, wait)) +
+         figure(l->c, HD_FIGURE_BARRIER) +
+         by_thread * l->together * ELEMENT_CYCLES +
+         ceil(by_thread / BATCH) * CROWD_CYCLES;
+}
+
+// Behind the last step, of all waves.
+static double end_cycles(const load_t *l) {
+  double sums = l->waves * l->together * l->bm * l->bn;
+  double cycles = sums / l->split * figure(l->c, HD_FIGURE_RESULT) * 0.01;
+  if (l->split > 1)
+    cycles +=
+        SYNC_CYCLES + sums * 4 * ((l->split - 1) / l->split) / REMOTE_BYTES;
+  return cycles;
+}
+
+// Bytes that are in device memory, each once.
+static double moved_bytes(const load_t *l) {
+  const int64_t *sizes = l->form->sizes;
+  double m = (double)sizes[HD_AXIS_M], n = (double)sizes[HD_AXIS_N],
+         k = (double)sizes[HD_AXIS_K];
+  return l->bytes * (double)sizes[HD_AXIS_BATCH] * (m * k + n * k + m * n);
+}
+
 double hd_candidate_price(const hd_machine_t *machine,
                           const hd_product_form_t *form,
                           const hd_candidate_t *c) {
-  double bm = (double)c->figures[HD_FIGURE_TILE_M];
-  double bn = (double)c->figures[HD_FIGURE_TILE_N];
-  double bk = (double)c->figures[HD_FIGURE_TILE_K];
-  double split = (double)c->figures[HD_FIGURE_SPLIT];
-  double share = (double)c->figures[HD_FIGURE_SHARE];
-  double bytes = hd_scalar_bits(form->type) / 8.0;
-  double blocks = (double)form->sizes[HD_AXIS_BATCH] *
-                  ceil((double)form->sizes[HD_AXIS_M] / (bm * share)) * share *
-                  ceil((double)form->sizes[HD_AXIS_N] / bn) * split;
-  double most = residents(machine, c);
-  if (most < 1)
+  load_t l = {.machine = machine,
+              .form = form,
+              .c = c,
+              .bm = figure(c, HD_FIGURE_TILE_M),
+              .bn = figure(c, HD_FIGURE_TILE_N),
+              .bk = figure(c, HD_FIGURE_TILE_K),
+              .split = figure(c, HD_FIGURE_SPLIT),
+              .share = figure(c, HD_FIGURE_SHARE),
+              .threads = figure(c, HD_FIGURE_THREADS),
+              .bytes = hd_scalar_bits(form->type) / 8.0};
+  if (!place_blocks(&l))
     return INFINITY;
-  double reach = hd_machine_reach(machine, c->figures[HD_FIGURE_SPLIT] *
-                                               c->figures[HD_FIGURE_SHARE]);
-  double together = at_most(most, ceil(blocks / reach));
-  double waves = ceil(blocks / (reach * together));
-  double steps = ceil(ceil((double)form->sizes[HD_AXIS_K] / bk) / split);
-  double warps = (double)c->figures[HD_FIGURE_THREADS] / 32 * together;
-  double multiply =
-      together * bm * bn * bk /
-      ((double)c->figures[HD_FIGURE_RATE] * at_most(1, warps / FULL_WARPS));
-  double load = together * (bm + bn / share) * bk * bytes / machine->l2;
-  double wait = LOAD_CYCLES / (double)(c->figures[HD_FIGURE_STAGES] - 1);
-  // What passes through registers is waited for, a batch at a time.
-  double elements = (form->a.wide ? 0 : bm * bk) + (form->b.wide ? 0 : bn * bk);
-  double by_thread = elements / (double)c->figures[HD_FIGURE_THREADS];
-  const bool *maps = c->template->maps; // The copy engine needs no warps.
-  double copied = (form->a.wide && !maps[0] ? bm * bk : 0) +
-                  (form->b.wide && !maps[1] ? bn * bk : 0);
-  double copies =
-      copied * bytes / COPY_BYTES / (double)c->figures[HD_FIGURE_THREADS];
-  double issue = warps / SCHEDULERS *
-                 ((double)c->figures[HD_FIGURE_ISSUE] + copies * COPY_CYCLES);
-  double step = at_least(at_least(multiply, issue), at_least(load, wait)) +
-                (double)c->figures[HD_FIGURE_BARRIER] +
-                by_thread * together * ELEMENT_CYCLES +
-                ceil(by_thread / BATCH) * CROWD_CYCLES;
-  double cycles = BEGIN_CYCLES + LOAD_CYCLES + waves * steps * step;
-  if (split > 1)
-    cycles += SYNC_CYCLES + waves * together * bm * bn * 4 *
-                                ((split - 1) / split) / REMOTE_BYTES;
-  cycles += waves * together * bm * bn / split *
-            (double)c->figures[HD_FIGURE_RESULT] * 0.01;
-  double moved =
-      bytes * (double)form->sizes[HD_AXIS_BATCH] *
-      ((double)form->sizes[HD_AXIS_M] * (double)form->sizes[HD_AXIS_K] +
-       (double)form->sizes[HD_AXIS_N] * (double)form->sizes[HD_AXIS_K] +
-       (double)form->sizes[HD_AXIS_M] * (double)form->sizes[HD_AXIS_N]);
+  double steps = ceil(ceil((double)form->sizes[HD_AXIS_K] / l.bk) / l.split);
+  double cycles = BEGIN_CYCLES + LOAD_CYCLES +
+                  l.waves * steps * step_cycles(&l) + end_cycles(&l);
   return machine->launch +
-         at_least(cycles / machine->mhz, moved / machine->gbs * 1e-3);
+         at_least(cycles / machine->mhz, moved_bytes(&l) / machine->gbs * 1e-3);
 }
