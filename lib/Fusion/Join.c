@@ -15,8 +15,9 @@ typedef struct joiner {
   hd_group_t *group;
   const hd_node_t *const *nodes;
   size_t num_nodes;
-  const char *name; // Of the kernels.
-  const char *why;  // It cannot be done.
+  const char *name;      // Of the kernels.
+  const char *why;       // It cannot be done.
+  hd_ptr_map_t reshaped; // Parameters in the shape of a kernel's own result.
   hd_joined_t *joined;
 } joiner_t;
 
@@ -32,10 +33,12 @@ typedef struct hook {
   const hd_store_point_t *store;
   const hd_term_t *places[HD_MAX_RANK]; // Of the value that is stored.
   const hd_term_t **terms;              // Of the store's epilogues.
+  const hd_expr_t *const *at;           // The place at hand.
 } hook_t;
 
 static void bind(hook_t *h, hd_builder_t *b, const hd_expr_t *const *at) {
   h->t->b = b;
+  h->at = at;
   for (uint32_t i = 0; i < h->param->tensor->rank; i++)
     hd_translate_bind(h->t, h->indices[i], at[i]);
 }
@@ -47,10 +50,52 @@ static const hd_expr_t *on_load(void *argument, hd_builder_t *b,
   return hd_translate(h->t, h->term);
 }
 
+// The shape of a parameter; false where it is not known.
+static bool param_shape(const hd_var_t *param, int64_t *shape) {
+  for (uint32_t i = 0; i < param->tensor->rank; i++)
+    if (!hd_expr_fold_int(param->tensor->shape[i], &shape[i]))
+      return false;
+  return true;
+}
+
+// A parameter for a tensor whose elements are those of the kernel's own result
+// in their order, in the result's shape: its places are plain there. NULL: it
+// is another one, or has that shape.
+static const hd_var_t *in_shape_of_result(hook_t *h,
+                                          const hd_task_value_t *tensor,
+                                          const hd_term_t *const *places) {
+  const hd_store_point_t *store = h->store;
+  hd_tensor_type_t type = hd_scheduled_type(store->value);
+  int64_t shape[HD_MAX_RANK], own[HD_MAX_RANK];
+  uint32_t rank = h->param->tensor->rank;
+  for (uint32_t i = 0; i < tensor->rank; i++)
+    shape[i] = hd_flat_size(tensor, i);
+  if (h->param->tensor->layout || !param_shape(h->param, own) ||
+      (tensor->rank == rank && memcmp(own, shape, rank * sizeof(own[0])) == 0))
+    return NULL;
+  const hd_var_t *known = hd_ptr_map_get(&h->t->tensors, tensor);
+  if (known ||
+      !hd_index_same_number(
+          h->j->arena, &(hd_index_place_t){tensor->rank, shape, places},
+          &(hd_index_place_t){type.rank, type.shape, store->places}))
+    return known && hd_ptr_map_get(&h->j->reshaped, known) ? known : NULL;
+  const hd_var_t *var = hd_b_param(h->t->b, tensor->name, HD_DIR_OUT,
+                                   tensor->type.scalar, own, rank);
+  hd_ptr_map_set(h->t->b->arena, &h->t->tensors, tensor, var);
+  hd_vec_push(h->t->b->arena, &h->t->args, tensor);
+  hd_ptr_map_set(h->j->arena, &h->j->reshaped, var, var);
+  return var;
+}
+
 static void put_store(hook_t *h, const hd_value_t *value,
                       const hd_term_t *const *places, const hd_expr_t *e) {
   const hd_task_value_t *tensor = hd_group_tensor(h->j->group, value);
-  const hd_var_t *param = hd_translate_tensor(h->t, tensor, HD_DIR_OUT);
+  const hd_var_t *param = in_shape_of_result(h, tensor, places);
+  if (param) {
+    hd_b_store(h->t->b, param, h->at, param->tensor->rank, e);
+    return;
+  }
+  param = hd_translate_tensor(h->t, tensor, HD_DIR_OUT);
   const hd_expr_t *at[HD_MAX_RANK];
   for (uint32_t i = 0; i < tensor->rank; i++)
     at[i] = hd_translate_worth(h->t, places[i]).e;
@@ -109,14 +154,6 @@ static void on_store(void *argument, hd_builder_t *b,
   if (hd_group_is_kept(h->j->group, store->value))
     hd_b_store(b, h->param, at, h->param->tensor->rank, value);
   emit_scope(h, 0);
-}
-
-// The shape of a parameter; false where it is not known.
-static bool param_shape(const hd_var_t *param, int64_t *shape) {
-  for (uint32_t i = 0; i < param->tensor->rank; i++)
-    if (!hd_expr_fold_int(param->tensor->shape[i], &shape[i]))
-      return false;
-  return true;
 }
 
 static bool same_shape(const hd_tensor_type_t *type, const int64_t *shape,
@@ -229,19 +266,17 @@ static const hd_value_t *loaded_as_it_is(const hook_t *h,
   const hd_term_t *own[HD_MAX_RANK];
   int64_t given[HD_MAX_RANK], count = 1;
   for (uint32_t i = 0; i < tensor->rank; i++) {
-    own[i] = shape[i] == 1 ? hd_flat_int(arena, HD_I64, 0)
-                           : hd_flat_index(arena, h->indices[i]);
+    own[i] = hd_flat_index(arena, h->indices[i]);
     count *= shape[i];
   }
   for (uint32_t i = 0; i < value->rank; i++)
     given[i] = hd_flat_size(value, i);
   return value->type.scalar == h->param->type.scalar &&
                  hd_flat_count(value) == count &&
-                 hd_affine_same(
+                 hd_index_same_number(
                      arena,
-                     hd_index_linear(arena, given, value->rank,
-                                     h->term->operands),
-                     hd_index_linear(arena, shape, tensor->rank, own))
+                     &(hd_index_place_t){value->rank, given, h->term->operands},
+                     &(hd_index_place_t){tensor->rank, shape, own})
              ? hd_group_value(h->j->group, value)
              : NULL;
 }

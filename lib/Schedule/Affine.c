@@ -372,20 +372,35 @@ void hd_index_places(hd_arena_t *arena, const hd_term_t *number,
   }
 }
 
-bool hd_affine_same(hd_arena_t *arena, const hd_term_t *x, const hd_term_t *y) {
+// Axes of one element left aside.
+static bool place_number(hd_arena_t *arena, const hd_index_place_t *place,
+                         hd_affine_t *number) {
+  const hd_term_t *places[HD_MAX_RANK];
+  for (unsigned i = 0; i < place->rank; i++)
+    places[i] =
+        place->shape[i] == 1 ? hd_flat_int(arena, HD_I64, 0) : place->places[i];
+  return hd_affine_of(
+      arena, hd_index_linear(arena, place->shape, place->rank, places), number);
+}
+
+static bool has_part(const hd_affine_t *sum, const hd_affine_part_t *part) {
+  for (unsigned i = 0; i < sum->num_parts; i++)
+    if (sum->parts[i].factor == part->factor &&
+        sum->parts[i].atom->kind == HD_TERM_INDEX &&
+        part->atom->kind == HD_TERM_INDEX &&
+        sum->parts[i].atom->u.index == part->atom->u.index)
+      return true;
+  return false;
+}
+
+bool hd_index_same_number(hd_arena_t *arena, const hd_index_place_t *x,
+                          const hd_index_place_t *y) {
   hd_affine_t a, b;
-  if (!hd_affine_of(arena, x, &a) || !hd_affine_of(arena, y, &b) ||
+  if (!place_number(arena, x, &a) || !place_number(arena, y, &b) ||
       a.constant != b.constant || a.num_parts != b.num_parts)
     return false;
-  for (unsigned i = 0; i < a.num_parts; i++) {
-    bool found = false;
-    for (unsigned k = 0; k < b.num_parts; k++)
-      found |= a.parts[i].factor == b.parts[k].factor &&
-               a.parts[i].atom->kind == HD_TERM_INDEX &&
-               b.parts[k].atom->kind == HD_TERM_INDEX &&
-               a.parts[i].atom->u.index == b.parts[k].atom->u.index;
-    if (!found)
+  for (unsigned i = 0; i < a.num_parts; i++)
+    if (!has_part(&b, &a.parts[i]))
       return false;
-  }
   return true;
 }

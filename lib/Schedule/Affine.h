@@ -36,10 +36,6 @@ hd_span_t hd_affine_span(const hd_affine_t *sum);
 bool hd_affine_of(hd_arena_t *arena, const hd_term_t *term, hd_affine_t *sum);
 const hd_term_t *hd_affine_term(hd_arena_t *arena, const hd_affine_t *sum);
 
-// Whether two i64 terms are the same sum of multiples of indices; false for
-// others, too.
-bool hd_affine_same(hd_arena_t *arena, const hd_term_t *x, const hd_term_t *y);
-
 // An equal i64 term; equal ones of the maps above mostly become the same, up to
 // addresses.
 const hd_term_t *hd_index_simplify(hd_arena_t *arena, const hd_term_t *term);
@@ -50,5 +46,17 @@ const hd_term_t *hd_index_linear(hd_arena_t *arena, const int64_t *shape,
 void hd_index_places(hd_arena_t *arena, const hd_term_t *number,
                      const int64_t *shape, unsigned rank,
                      const hd_term_t **places);
+
+// A place in a tensor of that shape.
+typedef struct hd_index_place {
+  unsigned rank;
+  const int64_t *shape;
+  const hd_term_t *const *places;
+} hd_index_place_t;
+
+// Whether two places have the same row-major number, each in its tensor, as a
+// sum of multiples of the same indices; false where that is not to be seen.
+bool hd_index_same_number(hd_arena_t *arena, const hd_index_place_t *x,
+                          const hd_index_place_t *y);
 
 #endif

@@ -53,13 +53,12 @@ static bool same_number(hd_arena_t *arena, const hd_form_tensor_t *tensor,
   for (uint32_t i = 0; i < value->rank; i++)
     shape[i] = hd_flat_size(value, i);
   for (int i = 0; i < 3; i++)
-    own[i] = tensor->shape[i] == 1 ? hd_flat_int(arena, HD_I64, 0)
-                                   : hd_flat_index(arena, tensor->indices[i]);
-  int64_t count = tensor->shape[0] * tensor->shape[1] * tensor->shape[2];
-  return hd_flat_count(value) == count &&
-         hd_affine_same(arena,
-                        hd_index_linear(arena, shape, value->rank, places),
-                        hd_index_linear(arena, tensor->shape, 3, own));
+    own[i] = hd_flat_index(arena, tensor->indices[i]);
+  return hd_flat_count(value) ==
+             tensor->shape[0] * tensor->shape[1] * tensor->shape[2] &&
+         hd_index_same_number(arena,
+                              &(hd_index_place_t){value->rank, shape, places},
+                              &(hd_index_place_t){3, tensor->shape, own});
 }
 
 static void set_axes(hd_form_tensor_t *tensor, const digits_t *digits,
