@@ -250,6 +250,21 @@ static const hd_pin_t *pin_of(hd_module_t *module, const hd_tuned_t *tuned,
   return pin;
 }
 
+// What is known of a group's candidates.
+static void explain(hd_tuner_t *t, const hd_tuned_t *tuned, hd_loc_t loc) {
+  hd_diagnostics_t *diags = &t->device->context->diags;
+  for (size_t i = 0; i < tuned->candidates.size; i++) {
+    const hd_tune_candidate_t *c = &tuned->candidates.data[i];
+    const char *from = c->was_known ? ", as the database has it" : "";
+    if (c->status == HD_TUNE_MEASURED)
+      hd_remark(diags, loc, "tune: %s: %s: %.2f us, %.2f expected%s",
+                tuned->name, c->choice, c->us, c->expected_us, from);
+    else
+      hd_remark(diags, loc, "tune: %s: %s: %s%s", tuned->name, c->choice,
+                statuses[c->status], from);
+  }
+}
+
 static const char *key_of(hd_tuner_t *t, const hd_tunable_t *tunable) {
   hd_cache_key_t key =
       hd_cache_key(t->prelude, tunable->text, strlen(tunable->text));
@@ -324,6 +339,8 @@ bool hd_tuner_choose(void *argument, hd_module_t *module,
     if (!tuned[i]->best)
       find_best(t, tuned[i]);
     groups->list.data[i]->pin = pin_of(module, tuned[i], groups->list.data[i]);
+    if (module->context->schedules->explain)
+      explain(t, tuned[i], groups->list.data[i]->loc);
   }
   t->report.ms += (double)(hd_clock_ns() - start) * 1e-6;
   return true;
