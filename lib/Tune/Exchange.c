@@ -9,7 +9,8 @@
 
 enum {
   GROUPS = 4,       // The heaviest ones,
-  NEXT_BEST = 2,    // and so many candidates of each;
+  NEXT_BEST = 2,    // and so many candidates of each,
+  PASSES = 3,       // again while something gains;
   ROUNDS = 15,      // times of each program.
   HOST_ROUNDS = 3,  // Where a device has no clock.
   REPLAY_US = 1000, // A recording takes so long at least.
@@ -180,6 +181,20 @@ static bool try_group(exchange_t *x, hd_tuned_t *group) {
   return true;
 }
 
+// Each of the heaviest groups once. False after an error, or where nothing
+// gained.
+static bool try_groups(exchange_t *x, hd_tuned_t *const *groups, size_t count,
+                       bool *ok) {
+  const hd_tune_report_t *report = &x->t->report;
+  size_t before = report->exchanges.size;
+  for (size_t i = 0; *ok && i < count && i < GROUPS; i++)
+    *ok = !groups[i]->best || try_group(x, groups[i]);
+  for (size_t i = before; *ok && i < report->exchanges.size; i++)
+    if (report->exchanges.data[i].taken)
+      return true;
+  return false;
+}
+
 bool hd_tuner_exchange(hd_tuner_t *t, hd_session_t *session) {
   exchange_t x = {.t = t, .session = session};
   if (!t->options.most || !t->last.size || t->was_exchanged ||
@@ -195,8 +210,8 @@ bool hd_tuner_exchange(hd_tuner_t *t, hd_session_t *session) {
   hd_budget_t *budget = &t->device->context->budget;
   hd_budget_defer(budget, &cleanup, end_exchange, &x);
   bool ok = true;
-  for (size_t i = 0; ok && i < count && i < GROUPS; i++)
-    ok = !groups[i]->best || try_group(&x, groups[i]);
+  for (int pass = 0; pass < PASSES && try_groups(&x, groups, count, &ok);)
+    pass++;
   hd_budget_clean(budget, &cleanup);
   for (size_t i = 0; ok && i < count; i++)
     if (groups[i]->best)

@@ -72,7 +72,7 @@ static hd_received_t receive_bytes(int socket, uint64_t deadline_ns,
 
 hd_received_t hd_message_receive(int socket, uint64_t deadline_ns,
                                  hd_budget_t *budget, hd_message_t *message) {
-  head_t head;
+  head_t head = {0};
   hd_received_t result =
       receive_bytes(socket, deadline_ns, budget, &head, sizeof head);
   message->text.size = 0;

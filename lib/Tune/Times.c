@@ -55,7 +55,7 @@ static bool prepare(hd_tune_worker_t *w, hd_tune_entry_t *e) {
     return false;
   double rounds = ceil(REPLAY_US / (us * w->num_sets));
   if (rounds * w->num_sets > MAX_RUNS)
-    rounds = MAX_RUNS / w->num_sets;
+    rounds = floor((double)MAX_RUNS / w->num_sets);
   return rounds <= 1 || record(w, e, (unsigned)rounds * w->num_sets);
 }
 
