@@ -151,15 +151,15 @@ static const hd_expr_t *assume_inside(hd_product_t *k,
   for (uint32_t i = 0; i < access->u.value->rank; i++) {
     int64_t size = hd_flat_size(access->u.value, i);
     hd_worth_t at = hd_translate_worth(t, access->operands[i]);
-    if (at.least >= 0 && at.most < size)
+    if (at.range.least >= 0 && at.range.greatest < size)
       continue;
     if (hd_flat_uses(access->operands[i], inner))
       return NULL;
-    if (at.least < 0)
+    if (at.range.least < 0)
       inside = hd_b_and(b, inside, hd_b_op_int(b, HD_EXPR_GE, at.e, 0));
-    if (at.most >= size)
+    if (at.range.greatest >= size)
       inside = hd_b_and(b, inside, hd_b_op_int(b, HD_EXPR_LT, at.e, size));
-    hd_fact_t fact = {at.e, 0, size - 1};
+    hd_worth_t fact = {at.e, {0, size - 1}};
     hd_vec_push(b->arena, &t->facts, fact);
   }
   return inside;

@@ -110,9 +110,9 @@ static const hd_expr_t *find_places(hd_kernel_draft_t *draft,
     }
     hd_worth_t at = hd_translate_worth(&draft->t, d->at[i]);
     places[i] = hd_b_let(b, "to", at.e);
-    if (at.least < 0)
+    if (at.range.least < 0)
       inside = hd_b_and(b, inside, hd_b_op_int(b, HD_EXPR_GE, places[i], 0));
-    if (at.most >= size)
+    if (at.range.greatest >= size)
       inside = hd_b_and(b, inside, hd_b_op_int(b, HD_EXPR_LT, places[i], size));
   }
   return inside;

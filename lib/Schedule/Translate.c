@@ -97,19 +97,14 @@ static const hd_expr_t *translate_function(hd_translator_t *t,
 
 // --- Choices ---
 
-static hd_worth_t merge(const hd_expr_t *e, hd_worth_t a, hd_worth_t b) {
-  return (hd_worth_t){e, a.least < b.least ? a.least : b.least,
-                      a.most > b.most ? a.most : b.most};
-}
-
 // a, or b, whose statements are in the blocks.
 static hd_worth_t join(hd_translator_t *t, const hd_expr_t *condition,
                        hd_worth_t values[2], hd_open_block_t blocks[2]) {
   hd_translate_unify(t, &values[0], &values[1]);
   if (blocks[0].stmts.size + blocks[1].stmts.size == 0)
-    return merge(
+    return (hd_worth_t){
         hd_expr_select(t->b->arena, condition, values[0].e, values[1].e),
-        values[0], values[1]);
+        hd_range_hull(values[0].range, values[1].range)};
   const hd_var_t *cell = hd_b_register(
       t->b, "chosen", (hd_scalar_t)values[0].e->type.scalar, NULL, 0, NULL);
   hd_block_t done[2];
@@ -121,7 +116,8 @@ static hd_worth_t join(hd_translator_t *t, const hd_expr_t *condition,
     done[i] = hd_b_close(t->b);
   }
   hd_b_if(t->b, condition, done[0], done[1]);
-  return merge(hd_b_get(t->b, cell), values[0], values[1]);
+  return (hd_worth_t){hd_b_get(t->b, cell),
+                      hd_range_hull(values[0].range, values[1].range)};
 }
 
 // condition ? then : otherwise; NULL stands for a bool.
@@ -132,7 +128,7 @@ static hd_worth_t choose(hd_translator_t *t, const hd_term_t *condition,
   if (hd_expr_is_const(test) && hd_expr_fold_int(test, &known)) {
     const hd_term_t *taken = branches[known ? 0 : 1];
     return taken ? hd_translate_worth(t, taken)
-                 : (hd_worth_t){hd_expr_bool(t->b->arena, otherwise), 0, 1};
+                 : hd_translate_any(hd_expr_bool(t->b->arena, otherwise));
   }
   hd_worth_t values[2];
   hd_open_block_t blocks[2];
@@ -142,7 +138,7 @@ static hd_worth_t choose(hd_translator_t *t, const hd_term_t *condition,
     hd_translate_assume(t, condition, i == 0);
     values[i] = branches[i]
                     ? hd_translate_worth(t, branches[i])
-                    : (hd_worth_t){hd_expr_bool(t->b->arena, otherwise), 0, 1};
+                    : hd_translate_any(hd_expr_bool(t->b->arena, otherwise));
     t->facts.size = facts;
     t->b->block = blocks[i].outer;
   }
@@ -168,7 +164,7 @@ static hd_worth_t translate_logic(hd_translator_t *t, const hd_term_t *term) {
 const hd_expr_t *hd_translate_place(hd_translator_t *t, const hd_term_t *term,
                                     int64_t size) {
   hd_worth_t at = hd_translate_axis(t, term);
-  bool above = at.least < 0, below = at.most >= size;
+  bool above = at.range.least < 0, below = at.range.greatest >= size;
   if (above || below) {
     at.e = hd_b_let(t->b, "place", at.e);
     const hd_expr_t *is_above =
@@ -207,9 +203,9 @@ static const hd_expr_t *translate_guarded(hd_translator_t *t,
     hd_worth_t at = hd_translate_axis(t, term->operands[i]);
     places[i] = at.e;
     int64_t size = hd_flat_size(value, i);
-    if (at.least < 0)
+    if (at.range.least < 0)
       inside = hd_b_and(t->b, inside, hd_b_op_int(t->b, HD_EXPR_GE, at.e, 0));
-    if (at.most >= size)
+    if (at.range.greatest >= size)
       inside =
           hd_b_and(t->b, inside, hd_b_op_int(t->b, HD_EXPR_LT, at.e, size));
   }
@@ -221,7 +217,8 @@ static const hd_expr_t *translate_guarded(hd_translator_t *t,
   const hd_expr_t *otherwise = hd_translate(t, term->operands[value->rank]);
   t->b->block = blocks[1].outer;
   if (blocks[1].stmts.size) {
-    hd_worth_t values[2] = {{load, 0, 0}, {otherwise, 0, 0}};
+    hd_worth_t values[2] = {hd_translate_any(load),
+                            hd_translate_any(otherwise)};
     return join(t, inside, values, blocks).e;
   }
   places[value->rank] = otherwise;

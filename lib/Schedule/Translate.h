@@ -11,6 +11,7 @@
 #ifndef HIDET_SCHEDULE_TRANSLATE_H
 #define HIDET_SCHEDULE_TRANSLATE_H
 
+#include "IR/Range.h"
 #include "Schedule/Build.h"
 #include "Schedule/Terms.h"
 #include "Support/Map.h"
@@ -18,13 +19,8 @@
 // What a term is worth. Of a term of type i64 the expression may be an i32.
 typedef struct hd_worth {
   const hd_expr_t *e;
-  int64_t least, most; // Of integers.
+  hd_range_t range; // Of integers.
 } hd_worth_t;
-
-typedef struct hd_fact {
-  const hd_expr_t *e;
-  int64_t least, most;
-} hd_fact_t;
 
 typedef struct hd_translator {
   hd_builder_t *b;
@@ -34,7 +30,7 @@ typedef struct hd_translator {
   hd_ptr_map_t values;    // Values that are no tensors of the kernel, to
                           // expressions for the element at hand.
   HD_VEC(const hd_task_value_t *) args; // What the parameters stand for.
-  HD_VEC(hd_fact_t) facts; // That hold where statements are put just now.
+  HD_VEC(hd_worth_t) facts; // That hold where statements are put just now.
 } hd_translator_t;
 
 // The kernel's parameter for a tensor; IN where it is met first.

@@ -59,25 +59,6 @@ static bool as_sum(hd_facts_t *facts, hd_expr_kind_t kind, const hd_expr_t *a,
   }
 }
 
-static hd_expr_kind_t opposite(hd_expr_kind_t kind) {
-  switch (kind) {
-  case HD_EXPR_LT:
-    return HD_EXPR_GE;
-  case HD_EXPR_LE:
-    return HD_EXPR_GT;
-  case HD_EXPR_GT:
-    return HD_EXPR_LE;
-  case HD_EXPR_GE:
-    return HD_EXPR_LT;
-  case HD_EXPR_EQ:
-    return HD_EXPR_NE;
-  case HD_EXPR_NE:
-    return HD_EXPR_EQ;
-  default:
-    return kind;
-  }
-}
-
 static hd_wide_t floor_div(hd_wide_t a, hd_wide_t b) {
   return a / b - (a % b != 0 && a < 0);
 }
@@ -149,7 +130,7 @@ static void assume_comparison(hd_facts_t *facts, const hd_expr_t *e,
                               bool holds) {
   hd_expr_kind_t kind = (hd_expr_kind_t)e->kind;
   if (!holds)
-    kind = opposite(kind);
+    kind = hd_comparison_opposite(kind);
   if (kind == HD_EXPR_EQ) {
     assume_divisor(facts, e);
     assume_sum(facts, HD_EXPR_LE, e->operands[0], e->operands[1]);
@@ -240,7 +221,7 @@ static int decide_comparison(hd_facts_t *facts, const hd_expr_t *e) {
   }
   if (proves(facts, kind, a, b))
     return 1;
-  return proves(facts, opposite(kind), a, b) ? 0 : -1;
+  return proves(facts, hd_comparison_opposite(kind), a, b) ? 0 : -1;
 }
 
 int hd_facts_decide(hd_facts_t *facts, const hd_expr_t *e) {

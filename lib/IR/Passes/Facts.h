@@ -9,13 +9,7 @@
 #define HIDET_IR_PASSES_FACTS_H
 
 #include "IR/Effects.h"
-
-// Wide enough for sums and products of any two integers of the language.
-typedef __int128 hd_wide_t;
-
-typedef struct hd_range {
-  hd_wide_t least, greatest; // Inclusive.
-} hd_range_t;
+#include "IR/Range.h"
 
 typedef struct hd_facts hd_facts_t;
 
@@ -59,10 +53,5 @@ int hd_facts_decide(hd_facts_t *facts, const hd_expr_t *condition);
 // What a let stands for, where the expression means the same here as there
 // (it reads no memory); NULL otherwise.
 const hd_expr_t *hd_facts_value(hd_facts_t *facts, const hd_var_t *var);
-
-hd_range_t hd_type_range(hd_type_t type);
-static inline bool hd_range_inside(hd_range_t inner, hd_range_t outer) {
-  return inner.least >= outer.least && inner.greatest <= outer.greatest;
-}
 
 #endif

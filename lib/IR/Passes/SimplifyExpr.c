@@ -47,22 +47,17 @@ static const hd_expr_t *simplify_float(hd_simplifier_t *s, const hd_expr_t *e) {
 }
 
 static const hd_expr_t *simplify_unary(hd_simplifier_t *s, const hd_expr_t *e) {
-  static const hd_expr_kind_t opposites[][2] = {
-      {HD_EXPR_LT, HD_EXPR_GE}, {HD_EXPR_LE, HD_EXPR_GT},
-      {HD_EXPR_EQ, HD_EXPR_NE}, {HD_EXPR_NE, HD_EXPR_EQ},
-      {HD_EXPR_GT, HD_EXPR_LE}, {HD_EXPR_GE, HD_EXPR_LT},
-  };
   const hd_expr_t *a = e->operands[0];
   if (a->kind == e->kind)
     return a->operands[0]; // --x, !!x, ~~x
   if (e->kind != HD_EXPR_NOT || a->num_operands != 2 ||
       !is_integer(a->operands[0])) // NaN is not less and not greater.
     return e;
-  for (size_t i = 0; i < sizeof opposites / sizeof opposites[0]; ++i)
-    if (a->kind == opposites[i][0])
-      return hd_expr_binary(s->arena, opposites[i][1], a->operands[0],
-                            a->operands[1]);
-  return e;
+  hd_expr_kind_t kind = (hd_expr_kind_t)a->kind;
+  return hd_expr_info(kind)->form == HD_FORM_COMPARE
+             ? hd_expr_binary(s->arena, hd_comparison_opposite(kind),
+                              a->operands[0], a->operands[1])
+             : e;
 }
 
 static const hd_expr_t *simplify_logic(hd_simplifier_t *s, const hd_expr_t *e) {
