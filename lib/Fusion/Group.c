@@ -202,9 +202,9 @@ static const char *read_input(hd_arena_t *arena, const hd_pointwise_t *p,
   // An element that reads nothing of it would not be made.
   bool outside = r->guarded;
   for (unsigned i = 0; r->load && i < r->input->rank; i++) {
-    hd_span_t span =
-        hd_term_span(hd_index_simplify(arena, r->load->operands[i]));
-    outside |= span.least < 0 || span.most >= hd_flat_size(r->input, i);
+    hd_range_t range =
+        hd_term_range(hd_index_simplify(arena, r->load->operands[i]));
+    outside |= range.least < 0 || range.greatest >= hd_flat_size(r->input, i);
   }
   return outside ? "some of its elements are made of something else" : NULL;
 }

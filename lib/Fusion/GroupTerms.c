@@ -42,13 +42,13 @@ static const hd_term_t *is_inside(hd_arena_t *arena, const hd_task_value_t *of,
                                   const hd_term_t *const *places) {
   const hd_term_t *inside = hd_flat_int(arena, HD_BOOL, 1);
   for (uint32_t i = 0; i < of->rank; i++) {
-    hd_span_t span = hd_term_span(places[i]);
+    hd_range_t range = hd_term_range(places[i]);
     int64_t size = hd_flat_size(of, i);
-    if (span.least < 0)
+    if (range.least < 0)
       inside = hd_flat_operate(arena, HD_EXPR_AND, inside,
                                hd_flat_operate(arena, HD_EXPR_GE, places[i],
                                                hd_flat_int(arena, HD_I64, 0)));
-    if (span.most >= size)
+    if (range.greatest >= size)
       inside =
           hd_flat_operate(arena, HD_EXPR_AND, inside,
                           hd_flat_operate(arena, HD_EXPR_LT, places[i],
@@ -76,14 +76,14 @@ static const hd_term_t *load_else(hd_group_t *g, const hd_value_t *value,
 // condition is known nothing is computed for it.
 static const hd_term_t *confined(hd_arena_t *arena, const hd_term_t *place,
                                  int64_t size) {
-  hd_span_t span = hd_term_span(place);
-  if (span.least == INT64_MIN || span.most == INT64_MAX ||
+  hd_range_t range = hd_term_range(place);
+  if (range.least == INT64_MIN || range.greatest == INT64_MAX ||
       hd_flat_has(place, HD_TERM_LOAD) || place->kind == HD_TERM_CONST)
     return place; // Data decide, or did: what is outside is a mistake.
-  if (span.least < 0)
+  if (range.least < 0)
     place = hd_flat_operate(arena, HD_EXPR_MAX, place,
                             hd_flat_int(arena, HD_I64, 0));
-  if (span.most >= size)
+  if (range.greatest >= size)
     place = hd_flat_operate(arena, HD_EXPR_MIN, place,
                             hd_flat_int(arena, HD_I64, size - 1));
   return place;

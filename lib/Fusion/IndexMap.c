@@ -71,8 +71,8 @@ static int64_t digit_most(const digit_t *digit) {
 }
 
 static int by_factor(const void *a, const void *b) {
-  int64_t x = ((const hd_affine_part_t *)a)->factor;
-  int64_t y = ((const hd_affine_part_t *)b)->factor;
+  int64_t x = ((const hd_linear_term_t *)a)->factor;
+  int64_t y = ((const hd_linear_term_t *)b)->factor;
   return (x < y) - (x > y);
 }
 
@@ -92,12 +92,12 @@ static bool add_digit(solver_t *s, digit_t digit) {
 // rest, known to be 0 .. most.
 static const hd_term_t *confine(solver_t *s, const hd_term_t *rest,
                                 int64_t most) {
-  hd_span_t span = hd_term_span(rest);
-  if (span.least >= 0 && span.most <= most)
+  hd_range_t range = hd_term_range(rest);
+  if (range.least >= 0 && range.greatest <= most)
     return rest;
-  if (span.least < 0)
+  if (range.least < 0)
     require_op(s, HD_EXPR_GE, rest, 0);
-  if (span.most > most)
+  if (range.greatest > most)
     require_op(s, HD_EXPR_LE, rest, most);
   const hd_index_t *index = hd_flat_index_make(s->arena, "part", most + 1);
   s->map->lets[s->map->num_lets++] = (hd_index_let_t){index, rest};
@@ -106,13 +106,13 @@ static const hd_term_t *confine(solver_t *s, const hd_term_t *rest,
 
 // What the digits from part i on come to at most; false where it is too much,
 // or where one of them is no digit.
-static bool greatest(const hd_affine_t *p, unsigned i, int64_t *sum) {
+static bool greatest(const hd_linear_t *p, unsigned i, int64_t *sum) {
   *sum = 0;
-  for (; i < p->num_parts; i++) {
+  for (; i < p->size; i++) {
     digit_t digit;
     int64_t most;
-    if (p->parts[i].factor <= 0 || !digit_of(p->parts[i].atom, &digit) ||
-        __builtin_mul_overflow(p->parts[i].factor, digit_most(&digit), &most) ||
+    if (p->terms[i].factor <= 0 || !digit_of(p->terms[i].term, &digit) ||
+        __builtin_mul_overflow(p->terms[i].factor, digit_most(&digit), &most) ||
         __builtin_add_overflow(*sum, most, sum))
       return false;
   }
@@ -121,33 +121,33 @@ static bool greatest(const hd_affine_t *p, unsigned i, int64_t *sum) {
 
 // at = constant + sum of factor * digit, each factor greater than what the
 // smaller ones come to: like a number in a mixed radix.
-static bool solve_axis(solver_t *s, hd_affine_t *p, const hd_term_t *at) {
+static bool solve_axis(solver_t *s, hd_linear_t *p, const hd_term_t *at) {
   const hd_term_t *constant = hd_flat_int(s->arena, HD_I64, p->constant);
-  bool falls = p->num_parts == 1 && p->parts[0].factor < 0;
+  bool falls = p->size == 1 && p->terms[0].factor < 0;
   if (falls)
-    p->parts[0].factor = -p->parts[0].factor;
+    p->terms[0].factor = -p->terms[0].factor;
   const hd_term_t *rest = hd_index_simplify(
       s->arena, hd_flat_operate(s->arena, HD_EXPR_SUB, falls ? constant : at,
                                 falls ? at : constant));
-  qsort(p->parts, p->num_parts, sizeof(p->parts[0]), by_factor);
+  qsort(p->terms, p->size, sizeof(p->terms[0]), by_factor);
   int64_t most;
   if (!greatest(p, 0, &most))
     return false;
   rest = confine(s, rest, most);
-  for (unsigned i = 0; i < p->num_parts; i++) {
+  for (unsigned i = 0; i < p->size; i++) {
     digit_t digit;
-    int64_t factor = p->parts[i].factor, below;
+    int64_t factor = p->terms[i].factor, below;
     if (!greatest(p, i + 1, &below) || below >= factor)
       return false;
-    digit_of(p->parts[i].atom, &digit);
+    digit_of(p->terms[i].term, &digit);
     digit.value = operate(s, HD_EXPR_DIV, rest, factor);
     rest = operate(s, HD_EXPR_MOD, rest, factor);
-    if (hd_term_span(digit.value).most > digit_most(&digit))
+    if (hd_term_range(digit.value).greatest > digit_most(&digit))
       require_op(s, HD_EXPR_LE, digit.value, digit_most(&digit));
     if (!add_digit(s, digit))
       return false;
   }
-  if (hd_term_span(rest).most > 0)
+  if (hd_term_range(rest).greatest > 0)
     require_op(s, HD_EXPR_EQ, rest, 0);
   return true;
 }
@@ -183,7 +183,7 @@ bool hd_index_invert(hd_arena_t *arena, const hd_term_t *const *p,
   map->condition = NULL;
   map->num_lets = 0;
   for (unsigned i = 0; i < rank; i++) {
-    hd_affine_t sum;
+    hd_linear_t sum;
     if (!hd_affine_of(arena, p[i], &sum) || !solve_axis(&s, &sum, at[i]))
       return false;
   }
@@ -192,7 +192,7 @@ bool hd_index_invert(hd_arena_t *arena, const hd_term_t *const *p,
     if (!map->places[i])
       return false;
     // The digits may say more than the range: a last one that is not full.
-    if (hd_term_span(map->places[i]).most >= hd_flat_range(indices[i]))
+    if (hd_term_range(map->places[i]).greatest >= hd_flat_range(indices[i]))
       require_op(&s, HD_EXPR_LT, map->places[i], hd_flat_range(indices[i]));
   }
   for (unsigned i = 0; i < s.num_digits; i++)

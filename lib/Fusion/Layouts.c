@@ -167,15 +167,15 @@ typedef struct linker {
 } linker_t;
 
 const hd_index_t *hd_layout_index(hd_arena_t *arena, const hd_term_t *place) {
-  hd_affine_t sum;
+  hd_linear_t sum;
   const hd_index_t *index = NULL;
   if (!hd_affine_of(arena, place, &sum))
     return NULL;
-  for (unsigned i = 0; i < sum.num_parts; i++)
-    if (sum.parts[i].factor == 1 && sum.parts[i].atom->kind == HD_TERM_INDEX) {
+  for (unsigned i = 0; i < sum.size; i++)
+    if (sum.terms[i].factor == 1 && sum.terms[i].term->kind == HD_TERM_INDEX) {
       if (index)
         return NULL;
-      index = sum.parts[i].atom->u.index;
+      index = sum.terms[i].term->u.index;
     }
   return index;
 }

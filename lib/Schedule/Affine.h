@@ -1,40 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Index terms of flat tasks in a normal form: sums of multiples of atoms, where
-// an atom is an index, or a quotient or remainder of such a sum by a constant,
-// or anything else as it is. Everything is computed without overflow or left
-// alone. These are the quasi-affine mixed-radix maps of permutations, reshapes,
-// slices and repetitions.
+// Index terms of flat tasks in a normal form: sums (IR/Linear.h) of multiples
+// of atoms, where an atom is an index, or a quotient or remainder of such a sum
+// by a constant, or anything else as it is. Everything is computed without
+// overflow or left alone. These are the quasi-affine mixed-radix maps of
+// permutations, reshapes, slices and repetitions.
 #ifndef HIDET_SCHEDULE_AFFINE_H
 #define HIDET_SCHEDULE_AFFINE_H
 
+#include "IR/Linear.h"
 #include "Schedule/Terms.h"
 
-enum { HD_AFFINE_PARTS = 12 };
-
-typedef struct hd_affine_part {
-  const hd_term_t *atom;
-  int64_t factor; // Not 0.
-} hd_affine_part_t;
-
-typedef struct hd_affine {
-  int64_t constant;
-  unsigned num_parts;
-  hd_affine_part_t parts[HD_AFFINE_PARTS];
-} hd_affine_t;
-
-// What values a term may have.
-typedef struct hd_span {
-  int64_t least, most;
-} hd_span_t;
-
-// By the ranges of its indices; everything where that does not tell.
-hd_span_t hd_term_span(const hd_term_t *term);
-hd_span_t hd_affine_span(const hd_affine_t *sum);
+// What an i64 may be, by the ranges of its indices; any i64 where that does not
+// tell.
+hd_range_t hd_term_range(const hd_term_t *term);
 
 // The sum that an i64 term is; false where it has too many parts.
-bool hd_affine_of(hd_arena_t *arena, const hd_term_t *term, hd_affine_t *sum);
-const hd_term_t *hd_affine_term(hd_arena_t *arena, const hd_affine_t *sum);
+bool hd_affine_of(hd_arena_t *arena, const hd_term_t *term, hd_linear_t *sum);
+const hd_term_t *hd_affine_term(hd_arena_t *arena, const hd_linear_t *sum);
 
 // An equal i64 term; equal ones of the maps above mostly become the same, up to
 // addresses.

@@ -152,8 +152,8 @@ static void flat_places(flattener_t *f, const hd_task_value_t *value,
 static bool is_inside(const hd_task_value_t *value,
                       const hd_term_t *const *places) {
   for (uint32_t i = 0; i < value->rank; i++) {
-    hd_span_t span = hd_term_span(places[i]);
-    if (span.least < 0 || span.most >= hd_flat_size(value, i))
+    hd_range_t range = hd_term_range(places[i]);
+    if (range.least < 0 || range.greatest >= hd_flat_size(value, i))
       return false;
   }
   return true;

@@ -255,13 +255,13 @@ static void name_indices(merger_t *m) {
 }
 
 bool hd_flat_merge(hd_arena_t *arena, const char *name,
-                   const hd_merge_part_t *parts, size_t num_parts,
+                   const hd_merge_part_t *parts, size_t size,
                    const hd_value_t *const *outputs, size_t num_outputs,
                    hd_merged_t *merged) {
   *merged = (hd_merged_t){.flat = HD_ARENA_NEW(arena, hd_task_t)};
   merged->flat->name = name;
   merger_t m = {.arena = arena, .merged = merged, .fits = true};
-  for (size_t i = 0; i < num_parts; i++) {
+  for (size_t i = 0; i < size; i++) {
     const hd_node_t *node = parts[i].node;
     if (!parts[i].flat)
       hd_ptr_map_set(arena, &m.aliases, node->outputs[0], node->inputs[0]);
@@ -283,7 +283,7 @@ bool hd_flat_merge(hd_arena_t *arena, const char *name,
     else
       copies[i] = tensor;
   }
-  for (size_t i = 0; m.fits && i < num_parts; i++)
+  for (size_t i = 0; m.fits && i < size; i++)
     put_part(&m, &parts[i]);
   for (size_t i = 0; m.fits && i < num_outputs; i++)
     if (copies[i])

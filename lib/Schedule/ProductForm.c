@@ -76,7 +76,7 @@ static bool is_element(const hd_term_t *term) {
 
 // Where in memory an element is, over the indices of its places.
 static bool number_of(hd_arena_t *arena, const hd_term_t *element,
-                      hd_affine_t *number) {
+                      hd_linear_t *number) {
   int64_t shape[HD_MAX_RANK];
   const hd_task_value_t *value = element->u.value;
   for (uint32_t i = 0; i < value->rank; i++)
@@ -115,16 +115,16 @@ static bool is_wide(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
                                       hd_flat_index(arena, more),
                                       hd_flat_int(arena, HD_I64, piece)),
                       hd_flat_index(arena, rest))};
-  hd_affine_t number;
+  hd_linear_t number;
   if (!number_of(arena, hd_flat_rewrite(arena, term, put_pieces, &pieces),
                  &number) ||
       number.constant % piece != 0)
     return false;
   bool along = false;
-  for (unsigned i = 0; i < number.num_parts; i++) {
-    const hd_affine_part_t *part = &number.parts[i];
-    bool is_rest = part->atom->kind == HD_TERM_INDEX &&
-                   part->atom->u.index == rest && part->factor == 1;
+  for (unsigned i = 0; i < number.size; i++) {
+    const hd_linear_term_t *part = &number.terms[i];
+    bool is_rest = part->term->kind == HD_TERM_INDEX &&
+                   part->term->u.index == rest && part->factor == 1;
     along |= is_rest;
     if (part->factor % piece != 0 && !is_rest)
       return false;
@@ -135,13 +135,13 @@ static bool is_wide(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
 // How far apart neighbours along an index lie; INT64_MAX: not known.
 static int64_t stride_of(hd_arena_t *arena, const hd_term_t *term,
                          const hd_index_t *index) {
-  hd_affine_t number;
+  hd_linear_t number;
   if (!is_element(term) || !number_of(arena, term, &number))
     return INT64_MAX;
-  for (unsigned i = 0; i < number.num_parts; i++)
-    if (number.parts[i].atom->kind == HD_TERM_INDEX &&
-        number.parts[i].atom->u.index == index)
-      return number.parts[i].factor;
+  for (unsigned i = 0; i < number.size; i++)
+    if (number.terms[i].term->kind == HD_TERM_INDEX &&
+        number.terms[i].term->u.index == index)
+      return number.terms[i].factor;
   return INT64_MAX;
 }
 

@@ -57,18 +57,18 @@ static bool look_at_digit(splitter_t *s, const hd_term_t *atom) {
 }
 
 // a * c + b with 0 <= b < c splits the axis.
-static bool look_at_sum(splitter_t *s, const hd_affine_t *sum,
+static bool look_at_sum(splitter_t *s, const hd_linear_t *sum,
                         const hd_task_value_t *value, unsigned axis) {
   unsigned top = 0;
-  for (unsigned i = 1; i < sum->num_parts; i++)
-    if (sum->parts[i].factor > sum->parts[top].factor)
+  for (unsigned i = 1; i < sum->size; i++)
+    if (sum->terms[i].factor > sum->terms[top].factor)
       top = i;
-  int64_t at = sum->parts[top].factor;
-  hd_affine_t rest = *sum;
-  rest.parts[top] = rest.parts[--rest.num_parts];
-  hd_span_t span = hd_affine_span(&rest);
-  if (sum->constant != 0 || span.least < 0 || span.most >= at ||
-      hd_term_span(sum->parts[top].atom).least < 0 ||
+  int64_t at = sum->terms[top].factor;
+  hd_linear_t rest = *sum;
+  rest.terms[top] = rest.terms[--rest.size];
+  hd_range_t range = hd_linear_range(NULL, &rest);
+  if (sum->constant != 0 || range.least < 0 || range.greatest >= at ||
+      hd_term_range(sum->terms[top].term).least < 0 ||
       !divides(at, hd_flat_size(value, axis)) || value->rank == HD_MAX_RANK)
     return false;
   s->value = value;
@@ -79,12 +79,12 @@ static bool look_at_sum(splitter_t *s, const hd_affine_t *sum,
 
 static bool look_at_place(splitter_t *s, const hd_term_t *place,
                           const hd_task_value_t *value, unsigned axis) {
-  hd_affine_t sum;
+  hd_linear_t sum;
   if (place->kind == HD_TERM_CONST || place->kind == HD_TERM_INDEX ||
-      !hd_affine_of(s->arena, place, &sum) || sum.num_parts == 0)
+      !hd_affine_of(s->arena, place, &sum) || sum.size == 0)
     return false;
-  for (unsigned i = 0; i < sum.num_parts; i++)
-    if (look_at_digit(s, sum.parts[i].atom))
+  for (unsigned i = 0; i < sum.size; i++)
+    if (look_at_digit(s, sum.terms[i].term))
       return true;
   return look_at_sum(s, &sum, value, axis);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Random index terms are worth after simplification what they were before, at
-// every point, and lie in the span that is said of them.
+// every point, and lie in the range that is said of them.
 #include "Random.h"
 #include "TermEval.h"
 
@@ -84,19 +84,19 @@ static void keeps_values(void **state) {
     const hd_term_t *term =
         make_term(&m, (unsigned)random_in(&m.random, 1, MAX_DEPTH));
     const hd_term_t *simple = hd_index_simplify(&m.arena, term);
-    hd_span_t span = hd_term_span(term), tight = hd_term_span(simple);
+    hd_range_t range = hd_term_range(term), tight = hd_term_range(simple);
     changed += simple != term;
     term_values_t at;
     first_point(&m, &at);
     do {
       int64_t wanted = term_eval(&at, term), got = term_eval(&at, simple);
-      if (got != wanted || wanted < span.least || wanted > span.most ||
-          wanted < tight.least || wanted > tight.most)
-        fail_msg("HIDET_TEST_SEED=%llu: %lld became %lld; spans %lld .. %lld, "
+      if (got != wanted || wanted < range.least || wanted > range.greatest ||
+          wanted < tight.least || wanted > tight.greatest)
+        fail_msg("HIDET_TEST_SEED=%llu: %lld became %lld; ranges %lld .. %lld, "
                  "%lld .. %lld",
                  (unsigned long long)seed, (long long)wanted, (long long)got,
-                 (long long)span.least, (long long)span.most,
-                 (long long)tight.least, (long long)tight.most);
+                 (long long)range.least, (long long)range.greatest,
+                 (long long)tight.least, (long long)tight.greatest);
     } while (next_point(&m, &at));
     hd_arena_fini(&m.arena);
   }
@@ -145,9 +145,9 @@ static void survives_large_numbers(void **state) {
       apply(&m, HD_EXPR_DIV, apply(&m, HD_EXPR_MUL, i, large),
             hd_flat_int(&m.arena, HD_I64, 7));
   const hd_term_t *simple = hd_index_simplify(&m.arena, term);
-  hd_span_t span = hd_term_span(simple);
-  assert_int_equal(span.least, INT64_MIN / 7); // Of anything.
-  assert_int_equal(span.most, INT64_MAX / 7);
+  hd_range_t range = hd_term_range(simple);
+  assert_int_equal(range.least, INT64_MIN / 7); // Of anything.
+  assert_int_equal(range.greatest, INT64_MAX / 7);
   hd_arena_fini(&m.arena);
 }
 

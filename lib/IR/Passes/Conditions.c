@@ -68,10 +68,10 @@ static void narrow_atoms(hd_facts_t *facts, const hd_linear_t *sum) {
   hd_range_t whole = hd_linear_range(facts, sum);
   for (unsigned i = 0; i < sum->size; ++i) {
     int64_t factor = sum->terms[i].factor;
-    hd_range_t atom = hd_facts_range(facts, sum->terms[i].atom);
+    hd_range_t atom = hd_facts_range(facts, sum->terms[i].expr);
     hd_wide_t rest =
         whole.greatest - factor * (factor > 0 ? atom.greatest : atom.least);
-    hd_atom_fact_t fact = {sum->terms[i].atom, atom, 1};
+    hd_atom_fact_t fact = {sum->terms[i].expr, atom, 1};
     if (factor > 0) // factor * atom >= -rest
       fact.range.least = -floor_div(rest, factor);
     else // -factor * atom <= rest
@@ -200,7 +200,7 @@ static bool never_equal(hd_facts_t *facts, const hd_expr_t *a,
     return false;
   int64_t divisor = 0;
   for (unsigned i = 0; i < sum.size; ++i) {
-    int64_t x = hd_facts_divisor(facts, sum.terms[i].atom);
+    int64_t x = hd_facts_divisor(facts, sum.terms[i].expr);
     if (__builtin_mul_overflow(x, sum.terms[i].factor, &x) || x == INT64_MIN)
       return false;
     divisor = hd_gcd(divisor, x);

@@ -6,7 +6,7 @@
 
 #include "IR/Intrinsic.h"
 #include "IR/Passes/Facts.h"
-#include "IR/Passes/Linear.h"
+#include "IR/Passes/LinearExpr.h"
 #include "IR/Rewrite.h"
 #include "Support/Map.h"
 #include "Support/Vec.h"

@@ -59,13 +59,12 @@ static void expand_unrolled(hd_simplifier_t *s, hd_linear_t *sum) {
   for (unsigned n = 0, i = 0; i < sum->size && n < MAX_EXPANSIONS;) {
     hd_linear_term_t term = sum->terms[i];
     const hd_expr_t *value =
-        term.atom->kind == HD_EXPR_VAR &&
-                hd_simplify_level(s, term.atom) >= HD_LEVEL_UNROLLED
-            ? hd_facts_value(s->facts, term.atom->u.var)
+        term.expr->kind == HD_EXPR_VAR &&
+                hd_simplify_level(s, term.expr) >= HD_LEVEL_UNROLLED
+            ? hd_facts_value(s->facts, term.expr->u.var)
             : NULL;
-    hd_linear_t inner, other = *sum;
-    hd_linear_t self = {
-        .type = sum->type, .size = 1, .terms = {{term.atom, 1}}};
+    hd_linear_t inner, self, other = *sum;
+    hd_linear_of_atom(term.expr, &self);
     if (!value || !hd_linear_of(s->facts, value, HD_LINEAR_DEEP, &inner) ||
         !hd_linear_add(&other, &self, -term.factor) ||
         !hd_linear_add(&other, &inner, term.factor)) {
@@ -83,7 +82,7 @@ static void sort_terms(hd_simplifier_t *s, hd_linear_t *sum) {
   unsigned levels[HD_LINEAR_MAX_TERMS];
   for (unsigned i = 0; i < sum->size; ++i) {
     hd_linear_term_t term = sum->terms[i];
-    unsigned level = hd_simplify_level(s, term.atom), at = i;
+    unsigned level = hd_simplify_level(s, term.expr), at = i;
     for (; at > 0 && levels[at - 1] > level; --at) {
       levels[at] = levels[at - 1];
       sum->terms[at] = sum->terms[at - 1];
@@ -101,7 +100,7 @@ static const hd_expr_t *arrange(hd_simplifier_t *s, const hd_expr_t *offset) {
   sort_terms(s, &sum);
   bool unrolled =
       sum.size > 0 &&
-      hd_simplify_level(s, sum.terms[sum.size - 1].atom) >= HD_LEVEL_UNROLLED;
+      hd_simplify_level(s, sum.terms[sum.size - 1].expr) >= HD_LEVEL_UNROLLED;
   const hd_expr_t *other = hd_linear_build(s->facts, s->arena, &sum);
   if (hd_expr_equal(other, offset))
     return offset;

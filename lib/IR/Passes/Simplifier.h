@@ -7,7 +7,7 @@
 #define HIDET_IR_PASSES_SIMPLIFIER_H
 
 #include "IR/Passes/Facts.h"
-#include "IR/Passes/Linear.h"
+#include "IR/Passes/LinearExpr.h"
 #include "IR/Rewrite.h"
 #include "Support/Map.h"
 

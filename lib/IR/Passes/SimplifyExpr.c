@@ -83,7 +83,7 @@ static const hd_expr_t *undo_division(hd_simplifier_t *s, const hd_expr_t *e) {
       !hd_linear_of(s->facts, a, HD_LINEAR_DEEP, &sum) || sum.size != 1 ||
       sum.constant != 0 || sum.terms[0].factor != 1)
     return e;
-  const hd_expr_t *div = sum.terms[0].atom;
+  const hd_expr_t *div = sum.terms[0].expr;
   if (div->kind != HD_EXPR_DIV || !hd_expr_is_const(div->operands[1]) ||
       div->operands[1]->u.i < 1 || b->u.i < 0 ||
       !hd_facts_nonnegative(s->facts, div->operands[0]) ||

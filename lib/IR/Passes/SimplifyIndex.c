@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Simplifying index arithmetic. An integer expression is taken as an exact sum
-// S of multiples of atoms (Linear.h). With S >= 0 and
-//
-//   S = c Q + R,  0 <= R:      S / c = Q + R / c        S % c = R % c
-//   and R < c:                 S / c = Q                S % c = R
-//   R = g G + T,  g | c,
-//   0 <= T < g:                R / c = G / (c / g)      R % c = G % (c / g) g +
-//   T
-//   the same, of a G that      R / c = (R - T) / c      R % c = (R - T) % c + T
-//   is only known to be there
-//
-// and for atoms that are quotients and remainders themselves
+// of multiples of atoms, whose quotients and remainders IR/Linear.h finds; and
+// for atoms that are quotients and remainders themselves
 //
 //   x / a / c = x / (a c);  c | a:  x % a % c = x % c,  x % a / c = x / c % (a
 //   / c)
@@ -19,7 +10,6 @@
 // What is left of divisions by powers of two becomes shifts and masks.
 
 #include "IR/Passes/Simplifier.h"
-#include "Support/Gcd.h"
 
 unsigned hd_expr_cost(const hd_expr_t *e) {
   unsigned cost = e->num_operands > 0;
@@ -57,66 +47,6 @@ static const hd_expr_t *simplify_sum(hd_simplifier_t *s, const hd_expr_t *e) {
   return e;
 }
 
-static hd_linear_t empty_like(const hd_linear_t *sum) {
-  return (hd_linear_t){.type = sum->type};
-}
-
-static bool is_zero(const hd_linear_t *sum) {
-  return sum->size == 0 && sum->constant == 0;
-}
-
-// The largest g > 1 dividing c for which sum = g * quotient + rest with rest in
-// 0 .. g - 1; 1 where there is none.
-static int64_t common_factor(hd_simplifier_t *s, const hd_linear_t *sum,
-                             int64_t c, hd_linear_t *quotient,
-                             hd_linear_t *rest) {
-  int64_t best = 1;
-  for (unsigned i = 0; i < sum->size; ++i) {
-    int64_t g = hd_gcd(c, sum->terms[i].factor);
-    if (g <= best)
-      continue;
-    hd_linear_split(sum, g, quotient, rest);
-    if (hd_linear_is_below(s->facts, rest, g))
-      best = g;
-  }
-  if (best > 1)
-    hd_linear_split(sum, best, quotient, rest);
-  return best;
-}
-
-// The numbers that a term is known to be a multiple of, as one.
-static int64_t divisor_of(hd_simplifier_t *s, const hd_linear_term_t *term) {
-  int64_t divisor = hd_facts_divisor(s->facts, term->atom), product;
-  return __builtin_mul_overflow(divisor, term->factor, &product) ? term->factor
-                                                                 : product;
-}
-
-// The largest g > 1 dividing c for which sum = high + low with low in
-// 0 .. g - 1, and high is a multiple of g by what is known of its atoms; 1
-// where there is none, or low would be nothing.
-static int64_t low_part(hd_simplifier_t *s, const hd_linear_t *sum, int64_t c,
-                        hd_linear_t *high, hd_linear_t *low) {
-  int64_t best = 1;
-  for (unsigned i = 0; i < sum->size; ++i) {
-    int64_t g = hd_gcd(c, divisor_of(s, &sum->terms[i]));
-    hd_linear_t upper = empty_like(sum), lower = empty_like(sum);
-    lower.constant = (sum->constant % g + g) % g;
-    upper.constant = sum->constant - lower.constant;
-    for (unsigned k = 0; k < sum->size; ++k) {
-      hd_linear_t *to =
-          divisor_of(s, &sum->terms[k]) % g == 0 ? &upper : &lower;
-      to->terms[to->size++] = sum->terms[k];
-    }
-    if (g <= best || is_zero(&lower) ||
-        !hd_linear_is_below(s->facts, &lower, g))
-      continue;
-    best = g;
-    *high = upper;
-    *low = lower;
-  }
-  return best;
-}
-
 static bool fits_type(hd_type_t type, int64_t value) {
   hd_range_t range = hd_type_range(type);
   return value >= range.least && value <= range.greatest;
@@ -130,7 +60,7 @@ static const hd_expr_t *inner_of(const hd_linear_t *sum, hd_expr_kind_t kind,
                                  int64_t *c) {
   if (sum->size != 1 || sum->constant != 0 || sum->terms[0].factor != 1)
     return NULL;
-  const hd_expr_t *atom = sum->terms[0].atom;
+  const hd_expr_t *atom = sum->terms[0].expr;
   if (atom->kind != kind || !hd_expr_is_const(atom->operands[1]) ||
       atom->operands[1]->u.i < 1)
     return NULL;
@@ -176,51 +106,41 @@ static bool exact_nonnegative(hd_simplifier_t *s, const hd_linear_t *sum) {
 // not negative and no larger than it.
 static const hd_expr_t *divide_sum(hd_simplifier_t *s, const hd_linear_t *sum,
                                    int64_t c) {
-  hd_linear_t quotient, rest, outer, low;
+  hd_linear_digits_t digits;
   const hd_expr_t *nested = nested_quotient(s, sum, c);
   if (nested)
     return nested;
-  hd_linear_split(sum, c, &quotient, &rest);
-  if (hd_linear_is_below(s->facts, &rest, c))
-    return build(s, &quotient);
-  if (!exact_nonnegative(s, &rest))
+  if (!hd_linear_divide(s->facts, sum, c, &digits))
     return NULL;
-  int64_t g = common_factor(s, &rest, c, &outer, &low);
-  if (g == 1 && low_part(s, &rest, c, &outer, &low) > 1)
-    rest = outer;
-  else if (g == 1 && is_zero(&quotient))
-    return NULL;
-  const hd_expr_t *part =
-      quotient_of(s, build(s, g > 1 ? &outer : &rest), c / g);
-  if (is_zero(&quotient))
+  if (digits.g == c)
+    return build(s, &digits.quotient);
+  const hd_expr_t *part = quotient_of(s, build(s, &digits.outer), c / digits.g);
+  if (hd_linear_is_zero(&digits.quotient))
     return part;
-  return hd_simplify_node(
-      s, hd_expr_binary(s->arena, HD_EXPR_ADD, build(s, &quotient), part));
+  return hd_simplify_node(s, hd_expr_binary(s->arena, HD_EXPR_ADD,
+                                            build(s, &digits.quotient), part));
 }
 
 static const hd_expr_t *reduce_sum(hd_simplifier_t *s, const hd_linear_t *sum,
                                    int64_t c) {
-  hd_linear_t quotient, rest, outer, low;
+  hd_linear_digits_t digits;
   const hd_expr_t *nested = nested_remainder(s, sum, c);
   if (nested)
     return nested;
-  hd_linear_split(sum, c, &quotient, &rest);
-  if (hd_linear_is_below(s->facts, &rest, c))
-    return build(s, &rest);
-  if (!exact_nonnegative(s, &rest))
+  if (!hd_linear_divide(s->facts, sum, c, &digits))
     return NULL;
-  int64_t g = common_factor(s, &rest, c, &outer, &low);
-  bool stays = g == 1 && low_part(s, &rest, c, &outer, &low) > 1;
-  if (g == 1 && !stays)
-    return is_zero(&quotient) ? NULL : remainder_of(s, build(s, &rest), c);
-  const hd_expr_t *part = remainder_of(s, build(s, &outer), c / g);
-  if (!stays)
-    part = hd_simplify_node(s, hd_expr_binary(s->arena, HD_EXPR_MUL, part,
-                                              constant(s, sum->type, g)));
-  if (is_zero(&low))
+  if (digits.g == c)
+    return build(s, &digits.low);
+  const hd_expr_t *part =
+      remainder_of(s, build(s, &digits.outer), c / digits.g);
+  if (digits.g > 1)
+    part =
+        hd_simplify_node(s, hd_expr_binary(s->arena, HD_EXPR_MUL, part,
+                                           constant(s, sum->type, digits.g)));
+  if (hd_linear_is_zero(&digits.low))
     return part;
   return hd_simplify_node(
-      s, hd_expr_binary(s->arena, HD_EXPR_ADD, part, build(s, &low)));
+      s, hd_expr_binary(s->arena, HD_EXPR_ADD, part, build(s, &digits.low)));
 }
 
 typedef const hd_expr_t *(*sum_rule_t)(hd_simplifier_t *, const hd_linear_t *,
@@ -308,10 +228,10 @@ static const hd_expr_t *simplify_xor(hd_simplifier_t *s, const hd_expr_t *e) {
   hd_linear_split(&middle, low, &outer, &bottom);
   if (!hd_linear_is_below(s->facts, &bottom, low)) {
     outer = middle;
-    bottom = empty_like(&sum);
+    hd_linear_set_like(&bottom, &sum, 0);
     low = 1;
   }
-  if (is_zero(&upper) && is_zero(&bottom))
+  if (hd_linear_is_zero(&upper) && hd_linear_is_zero(&bottom))
     return e;
   const hd_expr_t *mask = quotient_of(s, b, low);
   const hd_expr_t *result = hd_simplify_node(
@@ -319,7 +239,8 @@ static const hd_expr_t *simplify_xor(hd_simplifier_t *s, const hd_expr_t *e) {
   if (low > 1)
     result = hd_expr_binary(s->arena, HD_EXPR_MUL, result,
                             constant(s, e->type, low));
-  hd_linear_t around = empty_like(&sum);
+  hd_linear_t around;
+  hd_linear_set_like(&around, &sum, 0);
   if (!hd_linear_add(&around, &upper, high) ||
       !hd_linear_add(&around, &bottom, 1))
     return e;

@@ -68,7 +68,7 @@ static bool runs_along(hd_vectorizer_t *v, const hd_expr_t *const *indices,
     return false;
   bool found = false;
   for (unsigned i = 0; i < sum.size; ++i) {
-    const hd_expr_t *atom = sum.terms[i].atom;
+    const hd_expr_t *atom = sum.terms[i].expr;
     bool self = atom->kind == HD_EXPR_VAR && atom->u.var == v->loop->u.loop.var;
     if (self && sum.terms[i].factor == 1)
       found = true;
@@ -156,7 +156,7 @@ static bool has_one_side(hd_vectorizer_t *v, const hd_expr_t *a,
   if (__builtin_add_overflow(rest, left.constant, &rest))
     return false;
   for (unsigned i = 0; i < left.size; ++i) {
-    const hd_expr_t *atom = left.terms[i].atom;
+    const hd_expr_t *atom = left.terms[i].expr;
     if (atom->kind == HD_EXPR_VAR && atom->u.var == v->loop->u.loop.var)
       factor = left.terms[i].factor;
     else if (depends(v, atom) || (hd_facts_divisor(facts, atom) % width != 0 &&

@@ -1,105 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Sums of multiples of atoms.
+// Expressions as sums, and sums as expressions.
 
 #include "IR/Passes/FactsState.h"
 
 // Expressions larger than this are no index arithmetic.
 enum { MAX_NODES = 512 };
 
-// Factors beyond this are left alone, so that ranges never overflow 128 bits.
-static const int64_t max_factor = INT64_C(1) << 40;
-
-// value modulo 2^bits, as the signed number nearest to zero.
-static int64_t wrap(hd_type_t type, int64_t value) {
-  unsigned bits = hd_type_bits(type);
-  if (bits >= 64)
-    return value;
-  unsigned shift = 64 - bits;
-  return (int64_t)((uint64_t)value << shift) >> shift;
+static bool atoms_equal(const void *a, const void *b) {
+  return hd_expr_equal(a, b);
 }
 
-static bool fits(int64_t factor) {
-  return factor >= -max_factor && factor <= max_factor;
+static hd_range_t atom_range(void *facts, const void *atom) {
+  return hd_facts_range(facts, atom);
 }
 
-// Sets *result to a + b * c. False where numbers with a sign would wrap: the
-// sum would be right modulo 2^bits, but an index that overflows (which the
-// sanitizer looks for) would no longer be one.
-static bool multiply_add(hd_type_t type, int64_t a, int64_t b, int64_t c,
-                         int64_t *result) {
-  hd_wide_t exact = (hd_wide_t)a + (hd_wide_t)b * c;
-  *result = wrap(type, (int64_t)exact);
-  return hd_type_is_unsigned(type) || exact == *result;
+static int64_t atom_divisor(void *facts, const void *atom) {
+  return hd_facts_divisor(facts, atom);
 }
 
-static bool add_term(hd_linear_t *sum, const hd_expr_t *atom, int64_t factor) {
-  for (unsigned i = 0; i < sum->size; ++i) {
-    hd_linear_term_t *term = &sum->terms[i];
-    if (!hd_expr_equal(term->atom, atom))
-      continue;
-    if (!multiply_add(sum->type, term->factor, factor, 1, &factor) ||
-        !fits(factor))
-      return false;
-    term->factor = factor;
-    if (factor == 0) {
-      for (unsigned j = i + 1; j < sum->size; ++j)
-        sum->terms[j - 1] = sum->terms[j];
-      --sum->size;
-    }
-    return true;
-  }
-  if (!multiply_add(sum->type, 0, factor, 1, &factor))
-    return false;
-  if (factor == 0)
-    return true;
-  if (sum->size == HD_LINEAR_MAX_TERMS || !fits(factor))
-    return false;
-  sum->terms[sum->size++] = (hd_linear_term_t){atom, factor};
-  return true;
+static const hd_linear_atoms_t atoms = {atoms_equal, atom_range, atom_divisor};
+
+static void set(hd_linear_t *sum, hd_type_t type, int64_t value) {
+  hd_linear_set(sum, &atoms, type, value);
 }
 
-bool hd_linear_add(hd_linear_t *sum, const hd_linear_t *other, int64_t factor) {
-  if (!multiply_add(sum->type, sum->constant, other->constant, factor,
-                    &sum->constant))
-    return false;
-  for (unsigned i = 0; i < other->size; ++i) {
-    int64_t product;
-    if (!multiply_add(sum->type, 0, other->terms[i].factor, factor, &product) ||
-        !add_term(sum, other->terms[i].atom, product))
-      return false;
-  }
-  return true;
-}
-
-bool hd_linear_equal(const hd_linear_t *a, const hd_linear_t *b) {
-  bool equal = a->size == b->size && a->constant == b->constant;
-  for (unsigned i = 0; equal && i < a->size; ++i)
-    equal = a->terms[i].factor == b->terms[i].factor &&
-            hd_expr_equal(a->terms[i].atom, b->terms[i].atom);
-  return equal;
+void hd_linear_of_atom(const hd_expr_t *atom, hd_linear_t *out) {
+  set(out, atom->type, 0);
+  hd_linear_add_term(out, atom, 1);
 }
 
 // k * c * (x / c) + k * (x % c) is k * x.
 static bool join_quotients(hd_facts_t *facts, hd_linear_mode_t mode,
                            hd_linear_t *sum) {
   for (unsigned i = 0; i < sum->size; ++i) {
-    const hd_expr_t *mod = sum->terms[i].atom;
+    const hd_expr_t *mod = sum->terms[i].expr;
     if (mod->kind != HD_EXPR_MOD || !hd_expr_is_const(mod->operands[1]))
       continue;
     int64_t factor = sum->terms[i].factor, c = mod->operands[1]->u.i;
     for (unsigned j = 0; j < sum->size; ++j) {
-      const hd_expr_t *div = sum->terms[j].atom;
+      const hd_expr_t *div = sum->terms[j].expr;
       int64_t product;
       if (div->kind != HD_EXPR_DIV || !hd_expr_is_int(div->operands[1], c) ||
-          __builtin_mul_overflow(factor, c, &product) || !fits(product) ||
-          sum->terms[j].factor != wrap(sum->type, product) ||
+          __builtin_mul_overflow(factor, c, &product) ||
+          sum->terms[j].factor != hd_linear_wrap(sum->type, product) ||
           !hd_expr_equal(div->operands[0], mod->operands[0]))
         continue;
       hd_linear_t inner;
       if (!hd_linear_of(facts, mod->operands[0], mode, &inner) ||
-          !add_term(sum, div, -sum->terms[j].factor) ||
-          !add_term(sum, mod, -factor) || !hd_linear_add(sum, &inner, factor))
+          !hd_linear_add_term(sum, div, -sum->terms[j].factor) ||
+          !hd_linear_add_term(sum, mod, -factor) ||
+          !hd_linear_add(sum, &inner, factor))
         return false;
       return join_quotients(facts, mode, sum);
     }
@@ -148,34 +99,10 @@ static bool collect_scaled(hd_facts_t *facts, const hd_expr_t *e,
   hd_linear_t inner;
   if (!collect(facts, e, mode, &inner))
     return false;
-  *out = (hd_linear_t){.type = e->type};
+  set(out, e->type, 0);
   if (mode == HD_LINEAR_SHALLOW && inner.size + (inner.constant != 0) > 1)
-    return add_term(out, e, factor);
+    return hd_linear_add_term(out, e, factor);
   return hd_linear_add(out, &inner, factor);
-}
-
-void hd_linear_split(const hd_linear_t *sum, int64_t c, hd_linear_t *quotient,
-                     hd_linear_t *rest) {
-  *quotient = *rest = (hd_linear_t){.type = sum->type};
-  for (unsigned i = 0; i < sum->size; ++i) {
-    hd_linear_term_t term = sum->terms[i];
-    if (term.factor % c == 0) {
-      term.factor /= c;
-      quotient->terms[quotient->size++] = term;
-    } else {
-      rest->terms[rest->size++] = term;
-    }
-  }
-  rest->constant = sum->constant % c;
-  if (rest->constant < 0)
-    rest->constant += c;
-  quotient->constant =
-      (int64_t)(((hd_wide_t)sum->constant - rest->constant) / c);
-}
-
-bool hd_linear_is_below(hd_facts_t *facts, const hd_linear_t *sum, int64_t c) {
-  hd_range_t range = hd_linear_range(facts, sum);
-  return range.least >= 0 && range.greatest < c;
 }
 
 // With lets taken apart a quotient or remainder may come out even, as that of
@@ -201,8 +128,9 @@ static bool collect_even(hd_facts_t *facts, const hd_expr_t *e,
 
 static bool collect_atom(hd_facts_t *facts, const hd_expr_t *e,
                          hd_linear_t *out) {
-  *out = (hd_linear_t){.type = e->type};
-  return hd_expr_is_pure(e) && add_term(out, canonical_atom(facts, e), 1);
+  set(out, e->type, 0);
+  return hd_expr_is_pure(e) &&
+         hd_linear_add_term(out, canonical_atom(facts, e), 1);
 }
 
 static bool collect(hd_facts_t *facts, const hd_expr_t *e,
@@ -212,7 +140,7 @@ static bool collect(hd_facts_t *facts, const hd_expr_t *e,
     return false;
   switch ((hd_expr_kind_t)e->kind) {
   case HD_EXPR_CONST:
-    *out = (hd_linear_t){.type = e->type, .constant = wrap(e->type, e->u.i)};
+    set(out, e->type, hd_linear_wrap(e->type, e->u.i));
     return true;
   case HD_EXPR_ADD:
     return collect_sum(facts, e, mode, 1, out);
@@ -264,21 +192,6 @@ bool hd_linear_of(hd_facts_t *facts, const hd_expr_t *e, hd_linear_mode_t mode,
   bool ok = collect(facts, e, mode, out) && join_quotients(facts, mode, out);
   facts->fuel = outer <= 0 ? 0 : facts->fuel;
   return ok;
-}
-
-hd_range_t hd_linear_range(hd_facts_t *facts, const hd_linear_t *sum) {
-  hd_range_t range = {sum->constant, sum->constant};
-  for (unsigned i = 0; i < sum->size; ++i) {
-    hd_range_t atom = hd_facts_range(facts, sum->terms[i].atom);
-    int64_t factor = sum->terms[i].factor;
-    range.least += factor * (factor > 0 ? atom.least : atom.greatest);
-    range.greatest += factor * (factor > 0 ? atom.greatest : atom.least);
-  }
-  return range;
-}
-
-bool hd_linear_is_exact(hd_facts_t *facts, const hd_linear_t *sum) {
-  return hd_range_inside(hd_linear_range(facts, sum), hd_type_range(sum->type));
 }
 
 static unsigned log2_of(int64_t value) {
@@ -333,7 +246,7 @@ static int64_t negated(int64_t value) { return (int64_t)-(uint64_t)value; }
 static const hd_expr_t *build_term(hd_facts_t *facts, hd_arena_t *arena,
                                    hd_type_t type, const hd_linear_term_t *term,
                                    bool negate) {
-  const hd_expr_t *atom = build_atom(facts, arena, term->atom);
+  const hd_expr_t *atom = build_atom(facts, arena, term->expr);
   int64_t factor = negate ? negated(term->factor) : term->factor;
   if (factor == 1)
     return atom;
