@@ -30,6 +30,9 @@
 // a tenth faster where they are kept apart, MobileNet-V2 a fifth.) So no more
 // of them may be together than there are where all multiprocessors are idle.
 //
+// Small tensors that no launch writes, biases and scales, are prefetched at the
+// kernel's beginning.
+//
 // For GPUs from sm_90 on, which have the instructions.
 
 #include "Fusion/Passes.h"
@@ -41,8 +44,10 @@
 
 enum {
   LEAST_SM = 90,
-  MOST_TOGETHER = 3, // Of more, an uneven share costs little.
-  MOST_CLUSTER = 8   // Larger ones may not find room as it is.
+  MOST_TOGETHER = 3,  // Of more, an uneven share costs little.
+  MOST_CLUSTER = 8,   // Larger ones may not find room as it is.
+  MOST_VECTOR = 8192, // Elements of what is brought to the L2 cache,
+  LINE = 128          // so many bytes at a time.
 };
 
 typedef struct overlapper {
@@ -125,6 +130,60 @@ static int32_t blocks_together(const overlapper_t *o, const hd_func_t *kernel) {
              : 0;
 }
 
+// Bytes of a small tensor whose elements nobody changes; 0: it is none.
+static int64_t vector_bytes(const overlapper_t *o, const hd_var_t *param) {
+  int64_t bytes = 1, extent;
+  if (!param->tensor || param->direction != HD_DIR_IN || !is_fixed(o, param) ||
+      param->tensor->layout || hd_type_bits(param->type) < 8)
+    return 0;
+  for (uint32_t i = 0; i < param->tensor->rank; i++)
+    if (!hd_expr_fold_int(param->tensor->shape[i], &extent) ||
+        __builtin_mul_overflow(bytes, extent, &bytes))
+      return 0;
+  return bytes < MOST_VECTOR ? bytes * hd_type_bits(param->type) / 8 : 0;
+}
+
+static int64_t threads_of(const hd_func_t *kernel) {
+  int64_t threads = 1, extent;
+  for (int i = 0; i < 3; i++)
+    if (kernel->launch.block[i] &&
+        hd_expr_fold_int(kernel->launch.block[i], &extent))
+      threads *= extent;
+  return threads;
+}
+
+// if block == 0 && thread < lines { prefetch_l2(bias@[thread * 32]) }
+static void push_prefetch(hd_builder_t *b, const hd_var_t *param,
+                          int64_t lines) {
+  const hd_expr_t *offset = hd_b_op_int(b, HD_EXPR_MUL, hd_b_thread(b),
+                                        LINE * 8 / hd_type_bits(param->type));
+  const hd_expr_t *place =
+      hd_expr_access_linear(b->arena, HD_EXPR_REF, param, 1, offset);
+  hd_open_block_t then;
+  hd_b_open(b, &then);
+  hd_b_call(b, hd_b_intrinsic(b, HD_INTRINSIC_PREFETCH_L2, hd_type(HD_VOID),
+                              &place, 1));
+  hd_block_t body = hd_b_close(b);
+  const hd_expr_t *first = hd_b_op_int(
+      b, HD_EXPR_EQ, hd_expr_builtin(b->arena, HD_BUILTIN_BLOCK), 0);
+  hd_b_if(b,
+          hd_b_and(b, first, hd_b_op_int(b, HD_EXPR_LT, hd_b_thread(b), lines)),
+          body, (hd_block_t){0});
+}
+
+// Biases and scales come from device memory, and are asked for at the end of a
+// kernel, one load after the other: one block has them brought to the L2 cache
+// while the launch before still runs.
+static void push_prefetches(overlapper_t *o, hd_builder_t *b,
+                            const hd_func_t *kernel) {
+  int64_t threads = threads_of(kernel);
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    int64_t lines = (vector_bytes(o, kernel->params[i]) + LINE - 1) / LINE;
+    if (lines > 0)
+      push_prefetch(b, kernel->params[i], lines < threads ? lines : threads);
+  }
+}
+
 static void make_wait(overlapper_t *o, hd_func_t *kernel) {
   hd_builder_t b = {
       .context = o->module->context, .arena = o->arena, .loc = kernel->loc};
@@ -132,6 +191,7 @@ static void make_wait(overlapper_t *o, hd_func_t *kernel) {
   uint32_t place = find_place(o, kernel);
   hd_b_open(&b, &block);
   push_intrinsic(&b, HD_INTRINSIC_GRIDDEPCONTROL_LAUNCH);
+  push_prefetches(o, &b, kernel);
   for (uint32_t i = 0; i <= kernel->body.size; i++) {
     if (i == place)
       push_intrinsic(&b, HD_INTRINSIC_GRIDDEPCONTROL_WAIT);
