@@ -279,6 +279,9 @@ static void measure_all(hd_tuner_t *t, hd_tune_work_t *works, size_t count) {
     t->total += count_open(works[i].tuned);
     make_texts(t, &works[i]);
   }
+  // Its device opens while the threads compile.
+  if (!t->process.pid)
+    hd_tune_process_start(&t->process, t->options.worker, t->options.verbose);
   if (!t->pool)
     t->pool = hd_thread_pool_create(t->options.threads);
   hd_tuner_compile(t, works, count);
