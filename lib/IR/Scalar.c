@@ -37,11 +37,12 @@ int64_t hd_int_saturate(hd_scalar_t type, double value) {
 }
 
 double hd_float_round(hd_scalar_t scalar, double value) {
-  if (scalar == HD_F64 || isnan(value))
+  if (scalar == HD_F64)
     return value;
   hd_float_format_t format =
       (hd_float_format_t)(scalar - HD_F4E2M1 + HD_FLOAT_F4E2M1);
-  return hd_float_decode(format, hd_float_encode(format, value));
+  double rounded = hd_float_decode(format, hd_float_encode(format, value));
+  return isnan(rounded) ? value : rounded; // Not every format has a NaN.
 }
 
 static int64_t shift(hd_expr_kind_t op, hd_scalar_t type, int64_t a,
