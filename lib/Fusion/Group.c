@@ -242,7 +242,8 @@ static bool is_aligned(hd_group_t *g, const hd_node_t *node,
                        const hd_pointwise_t *p, const reading_t *r,
                        hd_index_map_t *map, const hd_term_t *const *wanted) {
   hd_arena_t *arena = g->fusion->arena;
-  hd_substitution_t s = {g, node, p, map->places};
+  hd_substitution_t s = {
+      .group = g, .node = node, .pointwise = p, .places = map->places};
   for (unsigned i = 0; i < r->input->rank; i++) {
     const hd_term_t *at =
         hd_flat_rewrite(arena, r->load->operands[i], hd_group_put_place, &s);

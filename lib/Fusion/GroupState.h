@@ -35,6 +35,7 @@ typedef struct hd_substitution {
   const hd_node_t *node;
   const hd_pointwise_t *pointwise;
   const hd_term_t *const *places;
+  bool data_decides; // What of the term is evaluated.
 } hd_substitution_t;
 
 // For hd_flat_rewrite(): an index of the substitution's definition becomes its

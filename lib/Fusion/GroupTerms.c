@@ -71,9 +71,9 @@ static const hd_term_t *load_else(hd_group_t *g, const hd_value_t *value,
   return term;
 }
 
-// A place that is inside for reasons that do not show in it: a condition around
-// it. Said once more, it makes the maps of what is read there simple; where the
-// condition is known nothing is computed for it.
+// A place that is inside for reasons that do not show in it: conditions on
+// indices around it. Said once more, it makes the maps of what is read there
+// simple; where the condition is known nothing is computed for it.
 static const hd_term_t *confined(hd_arena_t *arena, const hd_term_t *place,
                                  int64_t size) {
   hd_range_t range = hd_term_range(place);
@@ -103,7 +103,7 @@ static const hd_term_t *put_element(void *argument, const hd_term_t *term) {
   for (uint32_t i = 0; i < input->rank; i++)
     places[i] = hd_index_simplify(arena, term->operands[i]);
   if (term->kind == HD_TERM_LOAD) {
-    for (uint32_t i = 0; i < input->rank; i++)
+    for (uint32_t i = 0; i < input->rank && !s->data_decides; i++)
       places[i] = confined(arena, places[i], hd_flat_size(input, i));
     return hd_group_element(s->group, value, places);
   }
@@ -118,6 +118,24 @@ static const hd_term_t *put_element(void *argument, const hd_term_t *term) {
                         hd_group_element(s->group, value, places), otherwise);
 }
 
+static bool is_access(const hd_term_t *term) {
+  return hd_flat_has(term, HD_TERM_LOAD) || hd_flat_has(term, HD_TERM_LOADELSE);
+}
+
+// Whether data says what of a term is evaluated. Then it says whether a place
+// there is inside, too, and what is outside is a mistake to be found by a run.
+static bool depends_on_data(const hd_term_t *term) {
+  bool chooses = term->kind == HD_TERM_SELECT ||
+                 (term->kind == HD_TERM_OPERATOR &&
+                  (term->u.op == HD_EXPR_AND || term->u.op == HD_EXPR_OR));
+  if (chooses && is_access(term->operands[0]))
+    return true;
+  for (unsigned i = 0; i < term->num_operands; i++)
+    if (depends_on_data(term->operands[i]))
+      return true;
+  return false;
+}
+
 static const hd_term_t *element_of(hd_group_t *g, const hd_node_t *node,
                                    const hd_term_t *const *places) {
   hd_pointwise_t p;
@@ -127,7 +145,11 @@ static const hd_term_t *element_of(hd_group_t *g, const hd_node_t *node,
     hd_group_reshape(g->fusion, node->outputs[0], node->inputs[0], places, at);
     return hd_group_element(g, node->inputs[0], at);
   }
-  hd_substitution_t s = {g, node, &p, places};
+  hd_substitution_t s = {.group = g,
+                         .node = node,
+                         .pointwise = &p,
+                         .places = places,
+                         .data_decides = depends_on_data(p.definition->term)};
   const hd_term_t *term =
       hd_flat_rewrite(g->fusion->arena, p.definition->term, put_element, &s);
   hd_task_type_t type = hd_flat_type(node->outputs[0]->type);

@@ -8,11 +8,24 @@
 // the element where another kernel reads it might take another one for it. So
 // it is said here, of accesses that are done for certain, at points of their
 // indices' ranges: at the corners, where sums of multiples are least and
-// greatest, and, of what is no such sum, at many others. What is not found here
-// is left to the run.
+// greatest, and, of what is no such sum, at many others. Under conditions on
+// indices it is looked at the points where they hold. What is not found here is
+// left to the run.
 #include "Graph/Bind/BindingState.h"
 
-enum { MOST_INDICES = 8, MOST_POINTS = 1000 };
+enum { MOST_INDICES = 8, MOST_POINTS = 1000, MOST_GUARDS = 8 };
+
+// A condition around an access, and what it has to be.
+typedef struct guard {
+  const hd_term_t *condition;
+  bool holds;
+} guard_t;
+
+typedef struct bounds_walk {
+  hd_binder_t *b;
+  guard_t guards[MOST_GUARDS];
+  unsigned num_guards;
+} bounds_walk_t;
 
 // The indices of a term, and a point that they stand at.
 typedef struct points {
@@ -121,9 +134,14 @@ static bool worth(const points_t *p, const hd_term_t *term, unsigned axis,
          hd_scalar_operate(term->u.op, type, x, y, out);
 }
 
-static bool is_outside(const points_t *p, const hd_term_t *term, unsigned axis,
-                       int64_t size, int64_t *found) {
+static bool is_outside(const bounds_walk_t *w, const points_t *p,
+                       const hd_term_t *term, unsigned axis, int64_t size,
+                       int64_t *found) {
   hd_number_t number;
+  for (unsigned i = 0; i < w->num_guards; i++)
+    if (!worth(p, w->guards[i].condition, 0, &number) ||
+        !number.i == w->guards[i].holds)
+      return false;
   if (!worth(p, term, axis, &number) || (number.i >= 0 && number.i < size))
     return false;
   *found = number.i;
@@ -131,16 +149,21 @@ static bool is_outside(const points_t *p, const hd_term_t *term, unsigned axis,
 }
 
 // Whether a term leaves 0 .. size - 1, and where it goes.
-static bool leaves(points_t *p, const hd_term_t *term, unsigned axis,
+static bool leaves(const bounds_walk_t *w, const hd_term_t *term, unsigned axis,
                    int64_t size, int64_t *found) {
   int64_t all = 1;
-  p->is_monotone = true;
+  points_t points = {.binding = w->b->binding, .is_monotone = true};
+  points_t *p = &points;
   if (!find_indices(p, term, axis))
     return false;
+  for (unsigned i = 0; i < w->num_guards; i++)
+    if (!find_indices(p, w->guards[i].condition, 0))
+      return false;
+  p->is_monotone &= w->num_guards == 0;
   for (unsigned corner = 0; corner < 1u << p->count; corner++) {
     for (unsigned i = 0; i < p->count; i++)
       p->at[i] = corner >> i & 1 ? p->sizes[i] - 1 : 0;
-    if (is_outside(p, term, axis, size, found))
+    if (is_outside(w, p, term, axis, size, found))
       return true;
   }
   for (unsigned i = 0; i < p->count; i++)
@@ -151,7 +174,7 @@ static bool leaves(points_t *p, const hd_term_t *term, unsigned axis,
     int64_t rest = point;
     for (unsigned i = 0; i < p->count; rest /= p->sizes[i++])
       p->at[i] = rest % p->sizes[i];
-    if (is_outside(p, term, axis, size, found))
+    if (is_outside(w, p, term, axis, size, found))
       return true;
   }
   return false;
@@ -159,12 +182,12 @@ static bool leaves(points_t *p, const hd_term_t *term, unsigned axis,
 
 // --- Accesses ---
 
-static bool check_axis(hd_binder_t *b, const hd_task_value_t *value,
+static bool check_axis(const bounds_walk_t *w, const hd_task_value_t *value,
                        const hd_term_t *at, unsigned part, unsigned axis,
                        int64_t size, const char *verb) {
-  points_t p = {.binding = b->binding};
+  hd_binder_t *b = w->b;
   int64_t found;
-  if (!leaves(&p, at, part, size, &found))
+  if (!leaves(w, at, part, size, &found))
     return true;
   hd_bind_fault(b, "'%s' is %s at %lld on axis %u, whose size is %lld",
                 value->name, verb, (long long)found, axis, (long long)size);
@@ -175,8 +198,9 @@ static bool check_axis(hd_binder_t *b, const hd_task_value_t *value,
 
 // Broadcasts are aligned at the right; where the tensor's axis has one element
 // that one is meant.
-static bool check_access(hd_binder_t *b, const hd_task_value_t *value,
+static bool check_access(const bounds_walk_t *w, const hd_task_value_t *value,
                          const hd_term_t *const *at, const char *verb) {
+  const hd_binder_t *b = w->b;
   unsigned axis = 0;
   for (uint32_t i = 0; i < value->rank; i++) {
     const hd_pack_t *axes = value->shape[i]->pack, *pack = at[i]->pack;
@@ -188,7 +212,7 @@ static bool check_access(hd_binder_t *b, const hd_task_value_t *value,
           !hd_binding_extent(b->binding, value->shape[i], n, &size) ||
           (axes && pack != axes && size == 1))
         continue;
-      if (!check_axis(b, value, at[i], skip + n, axis, size, verb))
+      if (!check_axis(w, value, at[i], skip + n, axis, size, verb))
         return false;
     }
   }
@@ -210,23 +234,34 @@ static bool is_run(const hd_binder_t *b, const hd_index_t *const *indices,
   return true;
 }
 
-// A term that is evaluated for certain. Conditions that sizes and attributes
-// settle are followed; a scan combines nothing at its first or last element.
-static bool check_term(hd_binder_t *b, const hd_term_t *term) {
+static bool check_term(bounds_walk_t *w, const hd_term_t *term);
+
+// A term that is evaluated where the condition holds, or does not.
+static bool check_guarded(bounds_walk_t *w, const hd_term_t *condition,
+                          bool holds, const hd_term_t *term) {
+  if (condition->pack || w->num_guards == MOST_GUARDS)
+    return true;
+  w->guards[w->num_guards++] = (guard_t){condition, holds};
+  bool ok = check_term(w, term);
+  w->num_guards--;
+  return ok;
+}
+
+// A term that is evaluated for certain where the guards allow it. A scan
+// combines nothing at its first or last element.
+static bool check_term(bounds_walk_t *w, const hd_term_t *term) {
+  const hd_binder_t *b = w->b;
+  const hd_term_t *const *x = term->operands;
   unsigned count = term->num_operands;
-  int64_t chosen;
   if (term->kind == HD_TERM_SCAN)
     return true;
-  if (term->kind == HD_TERM_SELECT) {
-    const hd_term_t *condition = term->operands[0];
-    bool is_known = !condition->pack && is_settled(condition) &&
-                    hd_binding_extent(b->binding, condition, 0, &chosen);
-    return check_term(b, condition) &&
-           (!is_known || check_term(b, term->operands[chosen ? 1 : 2]));
-  }
+  if (term->kind == HD_TERM_SELECT)
+    return check_term(w, x[0]) && check_guarded(w, x[0], true, x[1]) &&
+           check_guarded(w, x[0], false, x[2]);
   if (term->kind == HD_TERM_OPERATOR &&
       (term->u.op == HD_EXPR_AND || term->u.op == HD_EXPR_OR))
-    count = 1;
+    return check_term(w, x[0]) &&
+           check_guarded(w, x[0], term->u.op == HD_EXPR_AND, x[1]);
   if (term->kind == HD_TERM_LOADELSE)
     count--;
   if (term->kind == HD_TERM_REDUCE) {
@@ -237,23 +272,24 @@ static bool check_term(hd_binder_t *b, const hd_term_t *term) {
       return true;
   }
   for (unsigned i = 0; i < count; i++)
-    if (!check_term(b, term->operands[i]))
+    if (!check_term(w, x[i]))
       return false;
   return term->kind != HD_TERM_LOAD ||
          term->u.value->kind == HD_VALUE_ATTRIBUTE ||
-         check_access(b, term->u.value, term->operands, "read");
+         check_access(w, term->u.value, x, "read");
 }
 
 static bool check_definition(hd_binder_t *b, const hd_definition_t *d) {
+  bounds_walk_t w = {.b = b};
   if (!is_run(b, d->indices, d->num_indices))
     return true;
   for (uint32_t i = 0; d->at && i < d->targets[0]->rank; i++)
-    if (!check_term(b, d->at[i]))
+    if (!check_term(&w, d->at[i]))
       return false;
   if (d->drops)
     return true; // Where a point lies outside, its value is not asked for.
-  return (!d->at || check_access(b, d->targets[0], d->at, "written")) &&
-         check_term(b, d->term);
+  return (!d->at || check_access(&w, d->targets[0], d->at, "written")) &&
+         check_term(&w, d->term);
 }
 
 bool hd_bind_bounds(hd_binder_t *b) {
