@@ -10,6 +10,7 @@
 //   }
 #include "Fusion/Choose.h"
 #include "Fusion/GroupState.h"
+#include "IR/Graph/Loop.h"
 #include "IR/Text/Library.h"
 
 #include <string.h>
@@ -22,6 +23,8 @@ typedef struct chooser {
   hd_tunables_t tunables;
   hd_key_map_t known;      // By text.
   hd_ptr_map_t of_anchors; // Anchors to their tunables.
+  hd_ptr_map_t turning;    // What a loop's body gets of launches.
+  int64_t times;           // That the graph at hand runs.
 } chooser_t;
 
 // --- A group as a graph of its own ---
@@ -76,7 +79,9 @@ static const hd_value_t *take_input(extract_t *e, const hd_value_t *value) {
   }
   const hd_value_t *made = new_value(e, value, "x%u", e->inputs++);
   hd_vec_push(arena, &e->graph->inputs, made);
-  return hd_ptr_map_get(&e->c->fusion->givers, value) ? copy_of(e, made) : made;
+  bool is_given = hd_ptr_map_get(&e->c->fusion->givers, value) ||
+                  hd_ptr_map_get(&e->c->turning, value);
+  return is_given ? copy_of(e, made) : made;
 }
 
 static bool is_given(const extract_t *e, const hd_value_t *value) {
@@ -237,25 +242,47 @@ static bool look_at_group(chooser_t *c, const hd_node_t *const *nodes,
     return true;
   bool known;
   hd_tunable_t *tunable = find_tunable(c, extract(c, nodes, count), &known);
-  tunable->uses++;
+  tunable->uses += (unsigned)c->times;
   hd_ptr_map_set(c->arena, &c->of_anchors, anchor, tunable);
   return known || look_at_new(c, tunable, anchor, nodes, count);
 }
 
+static bool look(chooser_t *c, const hd_graph_t *graph);
+
+// A loop's body, which runs at each turn. States and slices change with it.
+static bool look_at_body(chooser_t *c, const hd_loop_t *loop) {
+  hd_fusion_t *outer = c->fusion;
+  int64_t times = c->times;
+  for (uint32_t i = 0; i < loop->counts + loop->states + loop->scanned; i++)
+    hd_ptr_map_set(c->arena, &c->turning, loop->body->inputs.data[i], loop);
+  c->fusion = hd_fusion_create(c->module, c->scheduler, loop->body);
+  c->times *= loop->steps;
+  bool ok = look(c, loop->body);
+  c->fusion = outer;
+  c->times = times;
+  return ok;
+}
+
 static bool look(chooser_t *c, const hd_graph_t *graph) {
   for (size_t i = 0, end; i < graph->nodes.size; i = end) {
-    uint32_t group = graph->nodes.data[i]->group;
+    const hd_node_t *first = graph->nodes.data[i];
     end = i + 1;
-    while (group && end < graph->nodes.size &&
-           graph->nodes.data[end]->group == group)
+    while (first->group && end < graph->nodes.size &&
+           graph->nodes.data[end]->group == first->group)
       end++;
-    if (!look_at_group(c, &graph->nodes.data[i], end - i))
+    if (hd_node_is_loop(first)) {
+      hd_loop_t loop = hd_node_loop(first);
+      if (!look_at_body(c, &loop))
+        return false;
+    } else if (!look_at_group(c, &graph->nodes.data[i], end - i)) {
       return false;
+    }
   }
   return true;
 }
 
-static const hd_graph_t *with_pins(chooser_t *c, const hd_graph_t *graph) {
+static const hd_graph_t *with_pins(void *argument, const hd_graph_t *graph) {
+  chooser_t *c = argument;
   hd_graph_t *made = HD_ARENA_NEW(c->arena, hd_graph_t);
   *made = *graph;
   memset(&made->nodes, 0, sizeof(made->nodes));
@@ -270,7 +297,7 @@ static const hd_graph_t *with_pins(chooser_t *c, const hd_graph_t *graph) {
     }
     hd_vec_push(c->arena, &made->nodes, node);
   }
-  return made;
+  return hd_graph_change_bodies(c->arena, made, with_pins, c);
 }
 
 const hd_graph_t *hd_graph_choose(hd_module_t *module,
@@ -280,8 +307,10 @@ const hd_graph_t *hd_graph_choose(hd_module_t *module,
   if (!options || !options->choose || !options->machine.count)
     return graph;
   size_t part = hd_times_enter(&module->context->times, "choose");
-  chooser_t c = {
-      .module = module, .arena = &module->arena, .scheduler = scheduler};
+  chooser_t c = {.module = module,
+                 .arena = &module->arena,
+                 .scheduler = scheduler,
+                 .times = 1};
   c.fusion = hd_fusion_create(module, scheduler, graph);
   bool ok = look(&c, graph) &&
             (!c.tunables.list.size ||

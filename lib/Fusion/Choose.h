@@ -20,7 +20,7 @@ typedef struct hd_tunable {
   const char *text; // Of the graph.
   const char *name; // For messages: operator and name of the first anchor.
   hd_loc_t loc;     // Likewise.
-  unsigned uses;    // So many groups.
+  unsigned uses;    // So many groups; in loops, in all turns.
   hd_candidates_t candidates; // By what they are expected to take, one or more.
   // What is chosen; NULL: by what is expected. Lives as long as the module.
   const hd_pin_t *pin;

@@ -256,9 +256,13 @@ static void explain(hd_tuner_t *t, const hd_tuned_t *tuned, hd_loc_t loc) {
   for (size_t i = 0; i < tuned->candidates.size; i++) {
     const hd_tune_candidate_t *c = &tuned->candidates.data[i];
     const char *from = c->was_known ? ", as the database has it" : "";
+    const char *expected =
+        c->expected_us > 0
+            ? hd_arena_printf(&t->arena, ", %.2f expected", c->expected_us)
+            : "";
     if (c->status == HD_TUNE_MEASURED)
-      hd_remark(diags, loc, "tune: %s: %s: %.2f us, %.2f expected%s",
-                tuned->name, c->choice, c->us, c->expected_us, from);
+      hd_remark(diags, loc, "tune: %s: %s: %.2f us%s%s", tuned->name, c->choice,
+                c->us, expected, from);
     else
       hd_remark(diags, loc, "tune: %s: %s: %s%s", tuned->name, c->choice,
                 statuses[c->status], from);
