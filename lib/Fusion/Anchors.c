@@ -120,19 +120,19 @@ typedef struct anchors {
   hd_scheduler_t *scheduler;
 } anchors_t;
 
-static bool is_anchor(hd_context_t *context, const hd_node_t *node) {
-  int64_t offsets[HD_MAX_PARTS];
+static bool is_anchor(hd_scheduler_t *scheduler, const hd_node_t *node) {
+  hd_concatenation_t c;
   if (node->schedule || !node->task || (node->group && !node->anchor))
     return false;
   // The plan places its operands, or gives it a kernel.
-  return node->group || !hd_node_concatenates(context, node, offsets);
+  return node->group || !hd_node_concatenates(scheduler, node, &c);
 }
 
 // The nodes of a settled graph, which is changed in place.
 static const hd_graph_t *schedule(void *argument, const hd_graph_t *graph) {
   const anchors_t *a = argument;
   for (size_t i = 0; i < graph->nodes.size; i++) {
-    if (!is_anchor(a->module->context, graph->nodes.data[i]))
+    if (!is_anchor(a->scheduler, graph->nodes.data[i]))
       continue;
     size_t first = i; // Of its group, whose nodes stand together.
     while (graph->nodes.data[i]->group && first > 0 &&

@@ -20,6 +20,7 @@
 #include "Fusion/FormState.h"
 #include "Fusion/Views.h"
 #include "Graph/Loops.h"
+#include "Schedule/Product.h"
 
 #include <string.h>
 
@@ -126,11 +127,13 @@ static bool is_left(const hd_former_t *f, uint32_t node) {
 // --- Concatenations ---
 
 // The value that the kernel of an anchor stores, of which this one is another
-// shape; NULL: some other thing gives it.
-static const hd_value_t *stored_root(hd_former_t *f, const hd_value_t *value) {
+// shape; NULL: some other thing gives it. alone: nobody else may read it, or
+// what is between.
+static const hd_value_t *stored_root(hd_former_t *f, const hd_value_t *value,
+                                     bool alone) {
   for (;;) {
     const hd_uses_t *uses = hd_former_uses(f, value);
-    if (uses->giver < 0 || uses->is_output)
+    if (uses->giver < 0 || uses->is_output || (alone && uses->nodes.size > 1))
       return NULL;
     const hd_formed_t *giver = &f->nodes[uses->giver];
     const hd_forming_t *group = &f->groups.data[giver->group];
@@ -143,13 +146,12 @@ static const hd_value_t *stored_root(hd_former_t *f, const hd_value_t *value) {
 }
 
 static bool is_view(hd_former_t *f, const hd_node_t *node) {
-  int64_t offsets[HD_MAX_PARTS];
+  hd_concatenation_t c;
   const hd_value_t *roots[HD_MAX_PARTS];
-  if (node->schedule || hd_value_is_packed(node->outputs[0]) ||
-      !hd_node_concatenates(f->module->context, node, offsets))
+  if (node->schedule || !hd_node_concatenates(f->fusion->scheduler, node, &c))
     return false;
   for (uint32_t i = 0; i < node->num_inputs; i++) {
-    roots[i] = stored_root(f, node->inputs[i]);
+    roots[i] = stored_root(f, node->inputs[i], c.rows > 1);
     if (!roots[i] || hd_ptr_map_get(&f->placed, roots[i]))
       return false;
     for (uint32_t k = 0; k < i; k++)
@@ -234,6 +236,52 @@ static const char *reading_groups(hd_former_t *f, uint32_t node,
   return NULL;
 }
 
+// Whether a value is what an operand of a product is read from, as it is or by
+// prologues that move elements.
+static bool is_operand(hd_former_t *f, const hd_forming_t *g,
+                       const hd_form_tensor_t *operand,
+                       const hd_value_t *value) {
+  const hd_node_t *anchor = f->nodes[g->anchor].node;
+  const hd_task_t *flat = hd_fusion_flatten(f->fusion, anchor)->flat;
+  const hd_term_t *term = operand->term;
+  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
+    return false;
+  for (size_t i = 0; i < flat->inputs.size; i++)
+    if (flat->inputs.data[i] == term->u.value &&
+        hd_group_leads_to(g->group, value, anchor->inputs[i]))
+      return true;
+  return false;
+}
+
+// Whether a prologue would make a product compute what it now copies: pieces of
+// 16 bytes, asked for long before they are needed, would pass through registers,
+// while everybody waits, in each of many steps.
+static bool spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
+  enum { FEW = 128 }; // Along the sum.
+  const hd_forming_t *g = &f->groups.data[group];
+  const hd_schedule_options_t *options = f->module->context->schedules;
+  const hd_node_t *anchor = f->nodes[g->anchor].node;
+  hd_pointwise_t p;
+  if (!options || !options->machine.count || !anchor->task ||
+      anchor->schedule ||
+      hd_fusion_pointwise(f->fusion, f->nodes[node].node, &p) ||
+      !p.definition || p.definition->term->kind == HD_TERM_LOAD)
+    return false;
+  const hd_flattened_t *flattened = hd_fusion_flatten(f->fusion, anchor);
+  const hd_value_t *value = f->nodes[node].node->outputs[0];
+  for (size_t i = 0; flattened && i < flattened->flat->definitions.size; i++) {
+    hd_product_form_t form;
+    if (hd_product_form_find(f->arena, flattened->flat->definitions.data[i],
+                             &form) ||
+        hd_scalar_bits(form.type) > 16 || form.sizes[HD_AXIS_K] <= FEW)
+      continue;
+    if ((form.a.wide && is_operand(f, g, &form.a, value)) ||
+        (form.b.wide && is_operand(f, g, &form.b, value)))
+      return true;
+  }
+  return false;
+}
+
 static const char *prologue_obstacle(hd_former_t *f, uint32_t node,
                                      uint32_t group) {
   hd_group_t *g = f->groups.data[group].group;
@@ -244,6 +292,8 @@ static const char *prologue_obstacle(hd_former_t *f, uint32_t node,
   for (size_t i = 0; (reader = hd_group_reader(g, value, i)); i++)
     if (hd_fusion_reads_by_data(f->fusion, reader, value))
       return "data decide which of its elements are read";
+  if (spoils_copies(f, node, group))
+    return "a product copies it to shared memory, and would compute it there";
   const char *why = hd_former_cycle(f, node, group);
   if (why)
     return why;

@@ -148,8 +148,8 @@ static void write_node(writer_t *w, uint32_t node, uint32_t number,
 // A concatenation of no group is none of a kernel's business: one that is a
 // kernel after all is a group by itself.
 static bool is_kernel(const hd_former_t *f, uint32_t node) {
-  int64_t offsets[HD_MAX_PARTS];
-  return hd_node_concatenates(f->module->context, f->nodes[node].node, offsets);
+  hd_concatenation_t c;
+  return hd_node_concatenates(f->fusion->scheduler, f->nodes[node].node, &c);
 }
 
 static int by_number(const void *a, const void *b) {

@@ -156,12 +156,12 @@ static bool keeps_places(hd_former_t *f, const hd_node_t *node) {
 // Whether every reader computes with single elements, at places that it knows.
 static bool is_read_by_elements(hd_former_t *f, const hd_value_t *value) {
   const hd_uses_t *uses = hd_former_uses(f, value);
-  int64_t offsets[HD_MAX_PARTS];
+  hd_concatenation_t c;
   for (size_t i = 0; i < uses->nodes.size; i++) {
     const hd_formed_t *reader = &f->nodes[uses->nodes.data[i]];
     if (reader->why || hd_node_is_reshape(reader->node) ||
         hd_fusion_reads_by_data(f->fusion, reader->node, value) ||
-        hd_node_concatenates(f->module->context, reader->node, offsets))
+        hd_node_concatenates(f->fusion->scheduler, reader->node, &c))
       return false;
   }
   return !uses->is_output;

@@ -357,6 +357,17 @@ bool hd_fusion_reads_by_data(hd_fusion_t *f, const hd_node_t *node,
   return false;
 }
 
+bool hd_group_leads_to(const hd_group_t *g, const hd_value_t *value,
+                       const hd_value_t *to) {
+  if (value == to)
+    return true;
+  const hd_node_t *node = hd_ptr_map_get(&g->inlined, to);
+  for (uint32_t i = 0; node && i < node->num_inputs; i++)
+    if (hd_group_leads_to(g, value, node->inputs[i]))
+      return true;
+  return false;
+}
+
 const char *hd_group_add_prologue(hd_group_t *g, const hd_node_t *node,
                                   uint64_t most_terms) {
   hd_pointwise_t p;

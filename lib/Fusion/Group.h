@@ -113,6 +113,10 @@ bool hd_group_is_kept(const hd_group_t *group, const hd_value_t *value);
 const hd_node_t *hd_group_reader(const hd_group_t *group,
                                  const hd_value_t *value, size_t i);
 
+// Whether a value is another one, or what prologues make that one of.
+bool hd_group_leads_to(const hd_group_t *group, const hd_value_t *value,
+                       const hd_value_t *to);
+
 // The element of a value at a place, which is given by terms, one for each
 // axis: what is computed for a prologue, the variable of what is live (at the
 // place that is being stored), a load of everything else.

@@ -5,6 +5,7 @@
 #include "Fusion/LayoutState.h"
 #include "Graph/Names.h"
 #include "IR/Text/Library.h"
+#include "Schedule/Affine.h"
 #include "Schedule/Schedule.h"
 
 #include <string.h>
@@ -287,7 +288,7 @@ static const hd_task_t *known_task(hd_layouts_t *l, const hd_task_t *made,
   return task;
 }
 
-static const hd_task_t *moved_task(laid_node_t *n) {
+static const hd_task_t *move_task(laid_node_t *n) {
   hd_arena_t *arena = n->l->arena;
   hd_task_t *task = HD_ARENA_NEW(arena, hd_task_t);
   *task = *n->flat;
@@ -301,7 +302,24 @@ static const hd_task_t *moved_task(laid_node_t *n) {
   for (size_t i = 0; i < n->flat->definitions.size; i++)
     hd_vec_push(arena, &task->definitions,
                 move_definition(n, n->flat->definitions.data[i]));
-  return known_task(n->l, task, n->node->op);
+  return task;
+}
+
+// Whether a task moves nothing: each element has the number that it had.
+static bool moves_nothing(hd_arena_t *arena, const hd_task_t *task) {
+  const hd_definition_t *d = task->definitions.data[0];
+  const hd_task_value_t *x = task->inputs.data[0], *y = task->outputs.data[0];
+  const hd_term_t *at[HD_MAX_RANK];
+  int64_t from[HD_MAX_RANK], to[HD_MAX_RANK];
+  for (uint32_t i = 0; i < x->rank; i++)
+    from[i] = hd_flat_size(x, i);
+  for (uint32_t i = 0; i < y->rank; i++) {
+    to[i] = hd_flat_size(y, i);
+    at[i] = to[i] == 1 ? hd_flat_int(arena, HD_I64, 0)
+                       : hd_flat_index(arena, d->indices[i]);
+  }
+  return hd_term_equal(hd_index_linear(arena, from, x->rank, d->term->operands),
+                       hd_index_linear(arena, to, y->rank, at));
 }
 
 static void put_node(laid_node_t *n) {
@@ -323,9 +341,11 @@ static void put_node(laid_node_t *n) {
   for (uint32_t i = 0; i < n->node->num_outputs; i++)
     outputs[i] = made_of(l, n->node->outputs[i]);
   *node = *n->node;
-  node->domain = NULL;
-  node->task = moved_task(n);
-  node->op = node->task->name;
+  const hd_task_t *task = move_task(n);
+  if (n->node->task || !moves_nothing(l->arena, task)) {
+    node->task = known_task(l, task, n->node->op);
+    node->op = node->task->name;
+  }
   node->inputs = inputs;
   node->outputs = outputs;
   node->num_attributes = 0;

@@ -81,44 +81,67 @@ static const hd_value_t *free_root(hd_planner_t *p, const hd_value_t *value) {
   }
 }
 
-const hd_var_t *hd_planner_view(hd_planner_t *p, const hd_value_t *value,
+// Declares a tensor that lies in another one, no view.
+static const hd_var_t *put_view(hd_planner_t *p, hd_var_t *var,
                                 const hd_var_t *base, const hd_expr_t *offset) {
-  hd_tensor_type_t type = hd_scheduled_type(value);
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_DECLARE, (hd_loc_t){0, 0});
-  stmt->u.declare.var = hd_scheduled_tensor(p->arena, value->name, &type);
+  stmt->u.declare.var = var;
   stmt->u.declare.init =
       hd_expr_access_linear(p->arena, HD_EXPR_REF, base, 1, offset);
   hd_stmt_list_push(p->arena, &p->body, stmt);
-  hd_ptr_map_set(p->arena, &p->views, stmt->u.declare.var,
-                 stmt->u.declare.init);
-  return stmt->u.declare.var;
+  hd_ptr_map_set(p->arena, &p->views, var, stmt->u.declare.init);
+  return var;
 }
 
-static void declare_view(hd_planner_t *p, const hd_value_t *value,
-                         const hd_var_t *base, int64_t offset) {
-  const hd_expr_t *outer = hd_ptr_map_get(&p->views, base);
-  const hd_expr_t *place = hd_expr_int(
-      p->arena, hd_type(offset > INT32_MAX ? HD_I64 : HD_I32), offset);
-  int64_t other;
-  if (outer && hd_expr_fold_int(outer->operands[0], &other)) {
-    offset += other;
-    place = hd_expr_int(p->arena, hd_type(offset > INT32_MAX ? HD_I64 : HD_I32),
-                        offset);
-  } else if (outer) {
-    place =
-        hd_expr_binary(p->arena, HD_EXPR_ADD, outer->operands[0],
-                       hd_expr_int(p->arena, outer->operands[0]->type, offset));
-  }
-  hd_ptr_map_set(p->arena, &p->tensors, value,
-                 hd_planner_view(p, value, outer ? outer->u.var : base, place));
+const hd_var_t *hd_planner_view(hd_planner_t *p, const hd_value_t *value,
+                                const hd_var_t *base, const hd_expr_t *offset) {
+  hd_tensor_type_t type = hd_scheduled_type(value);
+  return put_view(p, hd_scheduled_tensor(p->arena, value->name, &type), base,
+                  offset);
+}
+
+// An offset that many elements behind a view's own (NULL: of none).
+static const hd_expr_t *place_behind(hd_planner_t *p, const hd_expr_t *outer,
+                                     int64_t offset) {
+  int64_t other = 0;
+  if (outer && !hd_expr_fold_int(outer->operands[0], &other))
+    return hd_expr_binary(
+        p->arena, HD_EXPR_ADD, outer->operands[0],
+        hd_expr_int(p->arena, outer->operands[0]->type, offset));
+  offset += other;
+  return hd_expr_int(p->arena, hd_type(offset > INT32_MAX ? HD_I64 : HD_I32),
+                     offset);
+}
+
+// A value's tensor as rows of that width in those of `whole`, which is
+// row-major or has rows of the concatenation's pitch itself; NULL where it has
+// no such rows.
+static hd_var_t *row_tensor(hd_planner_t *p, const hd_value_t *value,
+                            const hd_var_t *whole, const hd_concatenation_t *c,
+                            unsigned part) {
+  hd_tensor_type_t type = hd_scheduled_type(value);
+  hd_var_t *var = hd_scheduled_tensor(p->arena, value->name, &type);
+  int64_t width = c->pitch, pitch = c->pitch;
+  bool has_rows = hd_layout_find_rows(whole->tensor, &width, &pitch);
+  if (c->rows == 1 && !has_rows)
+    return var;
+  if (p->only_pieces || width != c->pitch)
+    return NULL;
+  hd_tensor_t *tensor = HD_ARENA_NEW(p->arena, hd_tensor_t);
+  *tensor = *var->tensor;
+  tensor->layout =
+      hd_layout_rows(p->arena, type.shape, type.rank, c->widths[part], pitch);
+  var->tensor = tensor;
+  return tensor->layout ? var : NULL;
 }
 
 // Operands of concatenations are stored in the result.
 static void place_operands(hd_planner_t *p, const hd_node_t *node) {
-  int64_t offsets[HD_MAX_PARTS];
+  hd_concatenation_t c;
   const hd_value_t *roots[HD_MAX_PARTS];
+  hd_var_t *views[HD_MAX_PARTS];
   if (node->group || node->schedule ||
-      !hd_node_concatenates(p->module->context, node, offsets))
+      !hd_node_concatenates(p->scheduler, node, &c))
     return;
   for (uint32_t i = 0; i < node->num_inputs; i++) {
     roots[i] = free_root(p, node->inputs[i]);
@@ -130,7 +153,13 @@ static void place_operands(hd_planner_t *p, const hd_node_t *node) {
   }
   const hd_var_t *whole = hd_planner_tensor(p, node->outputs[0]);
   for (uint32_t i = 0; i < node->num_inputs; i++)
-    declare_view(p, roots[i], whole, offsets[i]);
+    if (!(views[i] = row_tensor(p, roots[i], whole, &c, i)))
+      return;
+  const hd_expr_t *outer = hd_ptr_map_get(&p->views, whole);
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    hd_ptr_map_set(p->arena, &p->tensors, roots[i],
+                   put_view(p, views[i], outer ? outer->u.var : whole,
+                            place_behind(p, outer, c.offsets[i])));
   hd_ptr_map_set(p->arena, &p->viewed, node, node);
 }
 
@@ -207,17 +236,18 @@ static void settle_programmatic(hd_planner_t *p) {
   memcpy(p->body.data, settled.stmts, settled.size * sizeof *settled.stmts);
 }
 
+// *fits: whether every launch takes the tensors that it is given, which it does
+// where only_pieces.
 static const hd_func_t *make_plan(hd_module_t *module,
                                   hd_scheduler_t *scheduler,
-                                  const hd_graph_t *graph, bool explain) {
-  if (!hd_graph_check_tasks(module, graph) ||
-      !(graph = hd_graph_settle(module, graph)))
-    return NULL;
+                                  const hd_graph_t *graph, bool explain,
+                                  bool only_pieces, bool *fits) {
   hd_planner_t p = {.module = module,
                     .arena = &module->arena,
                     .graph = graph,
                     .scheduler = scheduler,
-                    .explain = explain};
+                    .explain = explain,
+                    .only_pieces = only_pieces};
   p.fusion = hd_fusion_create(module, scheduler, graph);
   for (size_t i = 0; i < graph->inputs.size; i++)
     add_param(&p, graph->inputs.data[i], HD_DIR_IN);
@@ -230,6 +260,9 @@ static const hd_func_t *make_plan(hd_module_t *module,
       add_param(&p, graph->outputs.data[i], HD_DIR_OUT);
   if (!hd_planner_nodes(&p))
     return NULL;
+  *fits = hd_planner_fit(&p);
+  if (!*fits)
+    return NULL;
   settle_programmatic(&p);
   return hd_b_plan(module, graph->name ? graph->name : "main", graph->loc,
                    p.params.data, p.params.size, &p.body);
@@ -239,7 +272,13 @@ const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
                                        hd_scheduler_t *scheduler,
                                        const hd_graph_t *graph, bool explain) {
   size_t part = hd_times_enter(&module->context->times, "join");
-  const hd_func_t *plan = make_plan(module, scheduler, graph, explain);
+  const hd_func_t *plan = NULL;
+  bool fits = true;
+  if (hd_graph_check_tasks(module, graph) &&
+      (graph = hd_graph_settle(module, graph)))
+    plan = make_plan(module, scheduler, graph, explain, false, &fits);
+  if (!fits)
+    plan = make_plan(module, scheduler, graph, explain, true, &fits);
   hd_times_leave(&module->context->times, part);
   return plan;
 }

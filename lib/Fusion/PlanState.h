@@ -18,6 +18,7 @@ typedef struct hd_planner {
   hd_scheduler_t *scheduler;
   hd_fusion_t *fusion;
   bool explain;
+  bool only_pieces;     // Views are row-major.
   hd_ptr_map_t tensors; // Values to tensors of the plan.
   hd_ptr_map_t viewed;  // Nodes that cost nothing: their operands are views.
   hd_ptr_map_t views;   // Tensors to what they are views of, REF.
@@ -62,6 +63,12 @@ bool hd_planner_loop(hd_planner_t *planner, const hd_node_t *node);
 // All nodes of the planner's graph, whose values that come in and out have
 // their tensors. False after an error.
 bool hd_planner_nodes(hd_planner_t *planner);
+
+// --- PlanRows.c ---
+
+// Launches that are given views of rows get kernels that know of the rows.
+// False where a parameter's shape has no such rows.
+bool hd_planner_fit(hd_planner_t *planner);
 
 // --- PlanGroup.c ---
 

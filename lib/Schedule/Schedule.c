@@ -30,6 +30,8 @@ hd_scheduler_t *hd_scheduler_create(hd_module_t *module, hd_arena_t *arena) {
   return s;
 }
 
+hd_arena_t *hd_scheduler_arena(const hd_scheduler_t *s) { return s->arena; }
+
 // --- Keys ---
 
 static void type_key(hd_buffer_t *key, const hd_value_t *value) {

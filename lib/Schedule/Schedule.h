@@ -23,6 +23,7 @@ typedef struct hd_flattened {
 // Kernels and plans that are made go into the module as items. The arena is the
 // module's, or lives as long.
 hd_scheduler_t *hd_scheduler_create(hd_module_t *module, hd_arena_t *arena);
+hd_arena_t *hd_scheduler_arena(const hd_scheduler_t *scheduler);
 
 // Of a task's node whose shapes are known. Reports what does not bind (E1103,
 // E1104); then NULL.
