@@ -22,6 +22,7 @@ import export_models  # noqa: E402
 
 
 def ours(tools, folder, name, precision, *more):
+    name = name.replace("/", "-")  # as export_models.py names files
     report = folder / (name + ".report.json")
     output = folder / (name + ".ours.npy")
     command = [str(pathlib.Path(tools) / "hidet-run"),
@@ -41,7 +42,7 @@ def peers(folder, name):
     model = export_models.find_model(name)
     network = export_models.settle(model.make(), model)
     network = network.cuda().half()
-    x = torch.from_numpy(numpy.load(folder / (name + ".in0.npy"))).cuda()
+    x = torch.from_numpy(numpy.load(folder / (name.replace("/", "-") + ".in0.npy"))).cuda()
     x = x.half() if x.is_floating_point() else x
     with torch.no_grad():
         y = network(x)
@@ -63,7 +64,8 @@ def main():
     options = parser.parse_args()
     cases = []
     for name in options.names:
-        expected = numpy.load(options.folder / (name + ".out0.npy"))
+        expected = numpy.load(
+            options.folder / (name.replace("/", "-") + ".out0.npy"))
         report, y = ours(options.tools, options.folder, name, "f16")
         in_turn, _ = ours(options.tools, options.folder, name, "f16",
                           "--no-early-launches")
