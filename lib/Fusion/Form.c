@@ -254,8 +254,8 @@ static bool is_operand(hd_former_t *f, const hd_forming_t *g,
 }
 
 // Whether a prologue would make a product compute what it now copies: pieces of
-// 16 bytes, asked for long before they are needed, would pass through registers,
-// while everybody waits, in each of many steps.
+// 16 bytes, asked for long before they are needed, would pass through
+// registers, while everybody waits, in each of many steps.
 static bool spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
   enum { FEW = 128 }; // Along the sum.
   const hd_forming_t *g = &f->groups.data[group];

@@ -318,8 +318,9 @@ static bool moves_nothing(hd_arena_t *arena, const hd_task_t *task) {
     at[i] = to[i] == 1 ? hd_flat_int(arena, HD_I64, 0)
                        : hd_flat_index(arena, d->indices[i]);
   }
-  return hd_term_equal(hd_index_linear(arena, from, x->rank, d->term->operands),
-                       hd_index_linear(arena, to, y->rank, at));
+  hd_index_place_t before = {x->rank, from, d->term->operands};
+  hd_index_place_t after = {y->rank, to, at};
+  return hd_index_same_number(arena, &before, &after);
 }
 
 static void put_node(laid_node_t *n) {

@@ -34,7 +34,7 @@ static bool is_same_axis(const parts_t *p, const hd_term_t *place,
 // Whether a term is the next input's element, from where the last one ended.
 static bool take_part(parts_t *p, const hd_term_t *term) {
   int64_t begin = p->count ? p->ends[p->count - 1] : 0;
-  hd_affine_t at;
+  hd_linear_t at;
   if (term->kind != HD_TERM_LOAD || p->count == p->flat->inputs.size ||
       p->count == HD_MAX_PARTS ||
       term->u.value != p->flat->inputs.data[p->count] ||
@@ -45,8 +45,8 @@ static bool take_part(parts_t *p, const hd_term_t *term) {
       return false;
   const hd_term_t *place = term->operands[p->axis];
   if (!hd_affine_of(p->arena, place, &at) || at.constant != -begin ||
-      at.num_parts != 1 || at.parts[0].factor != 1 ||
-      axis_of(p, at.parts[0].atom) != p->axis)
+      at.size != 1 || at.terms[0].factor != 1 ||
+      axis_of(p, at.terms[0].term) != p->axis)
     return false;
   p->ends[p->count++] = begin + hd_flat_size(term->u.value, (unsigned)p->axis);
   return true;
