@@ -30,8 +30,8 @@
 // a tenth faster where they are kept apart, MobileNet-V2 a fifth.) So no more
 // of them may be together than there are where all multiprocessors are idle.
 //
-// Small tensors that no launch writes, biases and scales, are prefetched at the
-// kernel's beginning.
+// Small tensors that no launch writes, biases and scales, and tensor maps are
+// prefetched at the kernel's beginning.
 //
 // For GPUs from sm_90 on, which have the instructions.
 
@@ -171,12 +171,30 @@ static void push_prefetch(hd_builder_t *b, const hd_var_t *param,
           body, (hd_block_t){0});
 }
 
+// if thread == 0 { prefetch_map(map_a) }: the copy engine needs to know a
+// tensor before it copies, and no launch writes the map itself.
+static void push_map_prefetches(hd_builder_t *b, const hd_func_t *kernel) {
+  hd_open_block_t then;
+  if (!kernel->num_maps)
+    return;
+  hd_b_open(b, &then);
+  for (uint32_t i = 0; i < kernel->num_maps; i++) {
+    const hd_expr_t *map = hd_expr_var(b->arena, kernel->maps[i]);
+    hd_b_call(b, hd_b_intrinsic(b, HD_INTRINSIC_PREFETCH_MAP, hd_type(HD_VOID),
+                                &map, 1));
+  }
+  hd_block_t body = hd_b_close(b);
+  hd_b_if(b, hd_b_op_int(b, HD_EXPR_EQ, hd_b_thread(b), 0), body,
+          (hd_block_t){0});
+}
+
 // Biases and scales come from device memory, and are asked for at the end of a
 // kernel, one load after the other: one block has them brought to the L2 cache
 // while the launch before still runs.
 static void push_prefetches(overlapper_t *o, hd_builder_t *b,
                             const hd_func_t *kernel) {
   int64_t threads = threads_of(kernel);
+  push_map_prefetches(b, kernel);
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     int64_t lines = (vector_bytes(o, kernel->params[i]) + LINE - 1) / LINE;
     if (lines > 0)
