@@ -78,35 +78,59 @@ void hd_tuner_settle(hd_tuner_t *t, hd_tune_work_t *work, size_t candidate,
 
 // --- Texts ---
 
-// What a candidate may use of the user's: all items but graphs, and but what
-// was made of functions with compile-time parameters.
-static const char *prelude_of(hd_tuner_t *t, hd_module_t *module) {
-  if (!module)
-    return "";
-  if (t->prelude && t->prelude_of == module)
-    return t->prelude;
+// What every candidate may use of the module: all items but graphs and tasks,
+// and but what was made of functions with compile-time parameters.
+static const char *base_of(hd_tuner_t *t, const hd_module_t *module) {
+  if (t->base && t->base_of == module && t->base_items == module->items.size)
+    return t->base;
   hd_module_t items = *module;
   memset(&items.items, 0, sizeof(items.items));
   for (size_t i = 0; i < module->items.size; i++) {
     const hd_item_t *item = &module->items.data[i];
-    if (item->kind != HD_ITEM_GRAPH &&
+    if (item->kind != HD_ITEM_GRAPH && item->kind != HD_ITEM_TASK &&
         (item->kind != HD_ITEM_FUNC || !item->u.func->generic))
       hd_vec_push(&t->arena, &items.items, *item);
   }
   hd_buffer_t text = {0};
   if (items.items.size)
     hd_module_print(&items, &text);
-  t->prelude_of = module;
-  t->prelude = hd_arena_strndup(&t->arena, hd_buffer_text(&text), text.size);
+  t->base_of = module;
+  t->base_items = module->items.size;
+  t->base = hd_arena_strndup(&t->arena, hd_buffer_text(&text), text.size);
   hd_buffer_fini(&text);
-  return t->prelude;
+  return t->base;
 }
 
-static const char *text_of(hd_tuner_t *t, const hd_tunable_t *tunable,
+static bool uses_task(const hd_graph_t *graph, const hd_task_t *task) {
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    if (graph->nodes.data[i]->task == task)
+      return true;
+  return false;
+}
+
+// That, and the module's tasks that the group's nodes are of.
+static const char *prelude_of(hd_tuner_t *t, const hd_module_t *module,
+                              const hd_tunable_t *tunable) {
+  hd_buffer_t text = {0};
+  if (!module)
+    return "";
+  hd_buffer_puts(&text, base_of(t, module));
+  for (size_t i = 0; i < module->items.size; i++) {
+    const hd_item_t *item = &module->items.data[i];
+    if (item->kind == HD_ITEM_TASK && uses_task(tunable->graph, item->u.task))
+      hd_task_print(item->u.task, &text);
+  }
+  const char *copy =
+      hd_arena_strndup(&t->arena, hd_buffer_text(&text), text.size);
+  hd_buffer_fini(&text);
+  return copy;
+}
+
+static const char *text_of(hd_tuner_t *t, const hd_tune_work_t *work,
                            const hd_pin_t *pin) {
   hd_buffer_t text = {0};
-  hd_buffer_printf(&text, "%s\n", t->prelude);
-  hd_tunable_print(&t->arena, tunable, pin, &text);
+  hd_buffer_printf(&text, "%s\n", work->prelude);
+  hd_tunable_print(&t->arena, work->tunable, pin, &text);
   const char *copy =
       hd_arena_strndup(&t->arena, hd_buffer_text(&text), text.size);
   hd_buffer_fini(&text);
@@ -192,11 +216,10 @@ static unsigned count_open(const hd_tuned_t *tuned) {
 static void make_texts(hd_tuner_t *t, hd_tune_work_t *work) {
   size_t count = work->tuned->candidates.size;
   work->texts = HD_ARENA_ARRAY(&t->arena, const char *, count + 1);
-  work->reference = text_of(t, work->tunable, &rules);
+  work->reference = text_of(t, work, &rules);
   for (size_t i = 0; i < count; i++)
-    work->texts[i] = work->pins[i] == &rules
-                         ? work->reference
-                         : text_of(t, work->tunable, work->pins[i]);
+    work->texts[i] = work->pins[i] == &rules ? work->reference
+                                             : text_of(t, work, work->pins[i]);
 }
 
 // --- What is chosen ---
@@ -269,9 +292,10 @@ static void explain(hd_tuner_t *t, const hd_tuned_t *tuned, hd_loc_t loc) {
   }
 }
 
-static const char *key_of(hd_tuner_t *t, const hd_tunable_t *tunable) {
+static const char *key_of(hd_tuner_t *t, const char *prelude,
+                          const hd_tunable_t *tunable) {
   hd_cache_key_t key =
-      hd_cache_key(t->prelude, tunable->text, strlen(tunable->text));
+      hd_cache_key(prelude, tunable->text, strlen(tunable->text));
   return hd_arena_printf(&t->arena, "%016llx%016llx",
                          (unsigned long long)key.high,
                          (unsigned long long)key.low);
@@ -323,11 +347,13 @@ bool hd_tuner_choose(void *argument, hd_module_t *module,
   size_t count = groups->list.size, open = 0;
   hd_tune_work_t *works = HD_ARENA_ARRAY(&t->arena, hd_tune_work_t, count + 1);
   hd_tuned_t **tuned = HD_ARENA_ARRAY(&t->arena, hd_tuned_t *, count + 1);
-  prelude_of(t, module->context->schedules->module);
   if (t->options.time_ms && !t->until_ns)
     t->until_ns = start + (uint64_t)t->options.time_ms * 1000000u;
   for (size_t i = 0; i < count; i++) {
-    const char *key = key_of(t, groups->list.data[i]);
+    const hd_tunable_t *group = groups->list.data[i];
+    works[open].prelude =
+        prelude_of(t, module->context->schedules->module, group);
+    const char *key = key_of(t, works[open].prelude, group);
     tuned[i] = find_tuned(t, key);
     if (tuned[i])
       continue;

@@ -14,6 +14,7 @@
 typedef struct hd_tune_work {
   hd_tuned_t *tuned;
   const hd_tunable_t *tunable;
+  const char *prelude;   // Before each text: what it may use.
   const hd_pin_t **pins; // One for each candidate.
   const char *reference; // The text of the rules' kernel.
   const char **texts;    // One for each candidate.
@@ -28,8 +29,9 @@ struct hd_tuner {
   hd_tune_process_t process;
   hd_message_t message; // The last that came.
   hd_tune_report_t report;
-  const hd_module_t *prelude_of; // Whose items these are:
-  const char *prelude;
+  const hd_module_t *base_of; // Whose items these are, and of how many:
+  size_t base_items;
+  const char *base;
   HD_VEC(hd_tuned_t *) last; // The groups that were asked for last.
   const char *whole;         // The key of all of them.
   bool was_exchanged;        // That is known.
