@@ -151,26 +151,28 @@ def peer_chain(up, gelu):
 
 
 def run_large(bench, options):
-    for (m, n, k), gelu, rows in itertools.product(SHAPES, (False, True), (True, False)):
+    ways = ((True, False), (True, True), (False, False))  # Rows, bias and gelu.
+    for pin, (rows, gelu), (m, n, k) in itertools.product(
+            [None] + (LARGE if options.candidates else []), ways, SHAPES):
+        if bench.late():
+            return
+        if pin and not rows:
+            continue
         copies = max(1, -(-100_000_000 // (2 * (m * k + n * k + m * n))))
-        pins = [None] + (LARGE if options.candidates and rows else [])
-        for pin in pins:
-            if bench.late():
-                return
-            text = large(m, n, k, rows, gelu, pin, copies)
+        text = large(m, n, k, rows, gelu, pin, copies)
 
-            def ours():
-                ms, report = bench.ours(text, "--no-early-launches")
-                return ms and ms / copies, report
-            times, report = measure.in_turns({
-                "ours": ours, "peer": lambda: peer_large(m, n, k, rows, gelu)})
-            label = "%dx%dx%d %s%s" % (m, n, k, "[n, k]" if rows else "[k, n]",
-                                       " bias gelu" if gelu else "")
-            if times is None:
-                print("%s %s FAILED: %s" % (label, pin or "", report.strip()[-300:]), flush=True)
-                continue
-            bench.note(label, times["ours"] * 1000, times["peer"] * 1000, pin=pin or "",
-                       tflops=2e-9 * m * n * k / times["ours"])
+        def ours():
+            ms, report = bench.ours(text, "--no-early-launches")
+            return ms and ms / copies, report
+        times, report = measure.in_turns({
+            "ours": ours, "peer": lambda: peer_large(m, n, k, rows, gelu)})
+        label = "%dx%dx%d %s%s" % (m, n, k, "[n, k]" if rows else "[k, n]",
+                                   " bias gelu" if gelu else "")
+        if times is None:
+            print("%s %s FAILED: %s" % (label, pin or "", report.strip()[-300:]), flush=True)
+            continue
+        bench.note(label, times["ours"] * 1000, times["peer"] * 1000, pin=pin or "",
+                   tflops=2e-9 * m * n * k / times["ours"])
 
 
 def timed_chain(bench, up, gelu, pins):
