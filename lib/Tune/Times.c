@@ -70,8 +70,14 @@ static void leave_slow_ones(hd_tune_worker_t *w) {
   double best = INFINITY;
   for (size_t i = 0; i < w->entries.size; i++)
     best = fmin(best, least(w->entries.data[i]));
-  for (size_t i = 0; i < w->entries.size; i++)
-    w->entries.data[i]->out |= least(w->entries.data[i]) > slow * best;
+  for (size_t i = 0; i < w->entries.size; i++) {
+    hd_tune_entry_t *e = w->entries.data[i];
+    e->out |= least(e) > slow * best;
+    if (e->out && e->recording) {
+      w->device->ops->recording_free(w->device, e->recording);
+      e->recording = NULL;
+    }
+  }
 }
 
 static int by_value(const void *a, const void *b) {
