@@ -6,14 +6,10 @@
 #include "Graph/Rewrite/RewriteState.h"
 
 #include "Graph/Names.h"
-#include "Graph/Reference/Reference.h"
 
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-
-// More elements than that are computed where the rest is.
-enum { MAX_FOLDED = 4096 };
 
 // What a node computes, and the latest that does.
 typedef struct known_node {
@@ -23,8 +19,8 @@ typedef struct known_node {
 
 // --- Names and values ---
 
-static hd_value_t *make_value(hd_rw_graph_t *g, const char *base,
-                              const hd_tensor_type_t *type) {
+hd_value_t *hd_rw_value_make(hd_rw_graph_t *g, const char *base,
+                             const hd_tensor_type_t *type) {
   hd_value_t *value = HD_ARENA_NEW(g->arena, hd_value_t);
   const hd_expr_t **shape =
       HD_ARENA_ARRAY(g->arena, const hd_expr_t *, type->rank + 1);
@@ -37,37 +33,25 @@ static hd_value_t *make_value(hd_rw_graph_t *g, const char *base,
   return value;
 }
 
-static hd_rw_value_t *enter(hd_rw_graph_t *g, const hd_value_t *value,
-                            const hd_tensor_type_t *type) {
+hd_rw_value_t *hd_rw_enter(hd_rw_graph_t *g, const hd_value_t *value,
+                           const hd_tensor_type_t *type) {
   hd_rw_value_t *entered = HD_ARENA_NEW(g->arena, hd_rw_value_t);
   entered->value = value;
   entered->type = *type;
   return entered;
 }
 
-static hd_rw_value_t *enter_constant(hd_rw_graph_t *g, const hd_value_t *value,
-                                     const hd_tensor_type_t *type) {
-  hd_rw_value_t *entered = enter(g, value, type);
+hd_rw_value_t *hd_rw_enter_constant(hd_rw_graph_t *g, const hd_value_t *value,
+                                    const hd_tensor_type_t *type) {
+  hd_rw_value_t *entered = hd_rw_enter(g, value, type);
   entered->constant = true;
   hd_vec_push(g->arena, &g->constants, entered);
   return entered;
 }
 
-const hd_host_tensor_t *hd_rw_known(hd_rw_graph_t *g, hd_rw_value_t *value,
-                                    bool *failed) {
-  if (value->asked || value->def || !value->constant)
-    return value->known;
-  value->asked = true;
-  if (hd_tensor_type_count(&value->type) > MAX_FOLDED)
-    return NULL;
-  value->known = hd_constant_load(g->module, value->value);
-  *failed |= !value->known;
-  return value->known;
-}
-
 // --- The list ---
 
-static void insert(hd_rw_graph_t *g, hd_rw_node_t *node, hd_rw_node_t *before) {
+void hd_rw_insert(hd_rw_graph_t *g, hd_rw_node_t *node, hd_rw_node_t *before) {
   hd_rw_node_t *previous = before ? before->previous : g->last;
   node->previous = previous;
   node->next = before;
@@ -80,8 +64,8 @@ static void take_out(hd_rw_graph_t *g, hd_rw_node_t *node) {
   *(node->next ? &node->next->previous : &g->last) = node->previous;
 }
 
-static void add_user(hd_rw_graph_t *g, hd_rw_value_t *value,
-                     hd_rw_node_t *user) {
+void hd_rw_add_user(hd_rw_graph_t *g, hd_rw_value_t *value,
+                    hd_rw_node_t *user) {
   hd_vec_push(g->arena, &value->users, user);
 }
 
@@ -92,7 +76,7 @@ static void remove_user(hd_rw_value_t *value, const hd_rw_node_t *user) {
   value->users.data[i] = value->users.data[--value->users.size];
 }
 
-static bool is_used(const hd_rw_value_t *value) {
+bool hd_rw_is_used(const hd_rw_value_t *value) {
   return value && (value->users.size || value->num_outputs);
 }
 
@@ -103,7 +87,7 @@ void hd_rw_drop(hd_rw_graph_t *g, hd_rw_node_t *node) {
     node = open.data[--open.size];
     bool used = node->dead;
     for (uint32_t i = 0; i < node->node.num_outputs; i++)
-      used |= is_used(node->outputs[i]);
+      used |= hd_rw_is_used(node->outputs[i]);
     if (used)
       continue;
     node->dead = true;
@@ -112,7 +96,7 @@ void hd_rw_drop(hd_rw_graph_t *g, hd_rw_node_t *node) {
     for (uint32_t i = 0; i < node->node.num_inputs; i++) {
       hd_rw_value_t *input = node->inputs[i];
       remove_user(input, node);
-      if (input->def && !is_used(input))
+      if (input->def && !hd_rw_is_used(input))
         hd_vec_push(g->arena, &open, input->def);
     }
   }
@@ -129,7 +113,7 @@ void hd_rw_replace(hd_rw_graph_t *g, hd_rw_value_t *old, hd_rw_value_t *value) {
     for (uint32_t n = 0; n < user->node.num_inputs; n++)
       if (user->inputs[n] == old) {
         user->inputs[n] = value;
-        add_user(g, value, user);
+        hd_rw_add_user(g, value, user);
       }
   }
   old->users.size = 0;
@@ -209,114 +193,6 @@ static bool computes(const hd_rw_node_t *there, const hd_node_t *node,
   return true;
 }
 
-// --- Constants ---
-
-typedef struct folded {
-  hd_host_tensor_t *results;
-  size_t count;
-} folded_t;
-
-static void end_folded(void *argument) {
-  folded_t *f = argument;
-  for (size_t i = 0; i < f->count; i++)
-    hd_host_tensor_fini(&f->results[i]);
-}
-
-static hd_rw_value_t *constant_of(hd_rw_graph_t *g, const char *base,
-                                  const hd_host_tensor_t *data) {
-  hd_tensor_type_t type = hd_tensor_type_of(data);
-  hd_value_t *value = make_value(g, base, &type);
-  hd_constant_t *constant = HD_ARENA_NEW(g->arena, hd_constant_t);
-  constant->tensor = data;
-  value->constant = constant;
-  return enter_constant(g, value, &type);
-}
-
-// The same elements under another shape, wherever they are.
-static hd_rw_value_t *reshape_constant(hd_rw_graph_t *g, const char *base,
-                                       const hd_rw_value_t *x,
-                                       const hd_tensor_type_t *type) {
-  hd_value_t *value = make_value(g, base, type);
-  hd_constant_t *constant = HD_ARENA_NEW(g->arena, hd_constant_t);
-  *constant = *x->value->constant;
-  if (constant->tensor) {
-    hd_host_tensor_t *view = HD_ARENA_NEW(g->arena, hd_host_tensor_t);
-    *view = *constant->tensor;
-    view->rank = type->rank;
-    memcpy(view->shape, type->shape, type->rank * sizeof(int64_t));
-    constant->tensor = view;
-  }
-  value->constant = constant;
-  return enter_constant(g, value, type);
-}
-
-static bool are_known(hd_rw_graph_t *g, const hd_node_t *node,
-                      hd_rw_value_t *const *inputs,
-                      const hd_tensor_type_t *types,
-                      const hd_host_tensor_t **data, bool *failed) {
-  if (!node->num_inputs)
-    return false;
-  for (uint32_t i = 0; i < node->num_inputs; i++)
-    if (inputs[i]->def || !inputs[i]->constant ||
-        hd_tensor_type_count(&inputs[i]->type) > MAX_FOLDED)
-      return false;
-  for (uint32_t i = 0; i < node->num_outputs; i++)
-    if (hd_tensor_type_count(&types[i]) > MAX_FOLDED)
-      return false;
-  for (uint32_t i = 0; i < node->num_inputs; i++)
-    if (!(data[i] = hd_rw_known(g, inputs[i], failed)))
-      return false;
-  return true;
-}
-
-static bool evaluate(hd_rw_graph_t *g, const hd_node_t *node,
-                     const hd_host_tensor_t *const *data, const char *base,
-                     hd_rw_value_t **outputs) {
-  hd_context_t *context = g->module->context;
-  hd_tensor_type_t *types =
-      HD_ARENA_ARRAY(g->arena, hd_tensor_type_t, node->num_inputs + 1);
-  for (uint32_t i = 0; i < node->num_inputs; i++)
-    types[i] = hd_tensor_type_of(data[i]);
-  const hd_task_binding_t *binding =
-      hd_task_bind(context, g->arena, node->task, types, node->num_inputs,
-                   node->attributes, node->num_attributes, node->loc, NULL);
-  folded_t f = {.count = node->num_outputs};
-  f.results = HD_ARENA_ARRAY(g->arena, hd_host_tensor_t, f.count + 1);
-  if (!binding ||
-      !hd_task_evaluate(context, binding, data, f.results, node->loc))
-    return false;
-  hd_cleanup_t cleanup;
-  hd_budget_defer(&context->budget, &cleanup, end_folded, &f);
-  for (size_t i = 0; i < f.count; i++) {
-    const hd_host_tensor_t *result = &f.results[i];
-    hd_host_tensor_t *copy = hd_host_tensor_make(g->arena, result->type,
-                                                 result->shape, result->rank);
-    memcpy(copy->data, result->data, copy->bytes);
-    outputs[i] = constant_of(g, base, copy);
-  }
-  hd_budget_clean(&context->budget, &cleanup);
-  return true;
-}
-
-// Sets the outputs where they can be computed now. False after an error.
-static bool fold(hd_rw_graph_t *g, const hd_node_t *node,
-                 hd_rw_value_t *const *inputs, const hd_tensor_type_t *types,
-                 const char *base, hd_rw_value_t **outputs) {
-  bool failed = false;
-  if (hd_node_is_reshape(node)) {
-    if (inputs[0]->constant && !inputs[0]->def)
-      outputs[0] = reshape_constant(g, base, inputs[0], &types[0]);
-    return true;
-  }
-  if (!node->task) // A loop.
-    return true;
-  const hd_host_tensor_t **data =
-      HD_ARENA_ARRAY(g->arena, const hd_host_tensor_t *, node->num_inputs + 1);
-  if (!are_known(g, node, inputs, types, data, &failed))
-    return !failed;
-  return evaluate(g, node, data, base, outputs);
-}
-
 static known_node_t *find_known(const hd_rw_graph_t *g, uint64_t key) {
   return hd_key_map_find(&g->known, &key, sizeof(key));
 }
@@ -366,7 +242,7 @@ hd_rw_value_t **hd_rw_put(hd_rw_graph_t *g, const hd_node_t *node,
     return known->node->outputs;
   hd_rw_value_t **outputs =
       HD_ARENA_ARRAY(g->arena, hd_rw_value_t *, node->num_outputs + 1);
-  if (!given && !fold(g, node, inputs, types, base, outputs))
+  if (!given && !hd_rw_fold(g, node, inputs, types, base, outputs))
     return NULL;
   if (node->num_outputs && outputs[0])
     return remember_folded(g, key, node, inputs, outputs);
@@ -374,15 +250,16 @@ hd_rw_value_t **hd_rw_put(hd_rw_graph_t *g, const hd_node_t *node,
   bool constant = true;
   for (uint32_t i = 0; i < node->num_inputs; i++) {
     constant &= inputs[i]->constant;
-    add_user(g, inputs[i], made);
+    hd_rw_add_user(g, inputs[i], made);
   }
   for (uint32_t i = 0; i < node->num_outputs; i++) {
-    outputs[i] = enter(g, make_value(g, base, &types[i]), &types[i]);
+    outputs[i] =
+        hd_rw_enter(g, hd_rw_value_make(g, base, &types[i]), &types[i]);
     outputs[i]->def = made;
     outputs[i]->constant = constant;
     outputs[i]->fresh = true;
   }
-  insert(g, made, before);
+  hd_rw_insert(g, made, before);
   hd_vec_push(g->arena, &g->made, made);
   remember(g, key, made);
   return outputs;
@@ -410,12 +287,12 @@ static void place(hd_rw_graph_t *g, hd_rw_node_t *node) {
     }
     open.size--;
     if (node->visit != DONE)
-      insert(g, node, NULL);
+      hd_rw_insert(g, node, NULL);
     node->visit = DONE;
   }
 }
 
-static void sort(hd_rw_graph_t *g) {
+void hd_rw_sort(hd_rw_graph_t *g) {
   HD_VEC(hd_rw_node_t *) nodes = {0};
   for (hd_rw_node_t *node = g->first; node; node = node->next) {
     node->visit = NEW;
@@ -449,8 +326,9 @@ static bool settle_node(hd_rw_graph_t *g, hd_rw_node_t *node) {
   else if (known && known->node != node &&
            computes(known->node, n, node->inputs, types))
     outputs = known->node->outputs;
-  else if (!fold(g, n, node->inputs, types,
-                 n->num_outputs ? node->outputs[0]->value->name : "t", outputs))
+  else if (!hd_rw_fold(g, n, node->inputs, types,
+                       n->num_outputs ? node->outputs[0]->value->name : "t",
+                       outputs))
     return false;
   for (uint32_t i = 0; n->num_outputs && outputs[0] && i < n->num_outputs; i++)
     hd_rw_replace(g, node->outputs[i], outputs[i]);
@@ -460,7 +338,7 @@ static bool settle_node(hd_rw_graph_t *g, hd_rw_node_t *node) {
 }
 
 bool hd_rw_settle(hd_rw_graph_t *g) {
-  sort(g);
+  hd_rw_sort(g);
   g->known = (hd_key_map_t){0};
   for (size_t i = 0; i < g->folded.size; i++) {
     hd_rw_node_t *node = g->folded.data[i];
@@ -474,150 +352,4 @@ bool hd_rw_settle(hd_rw_graph_t *g) {
       return false;
   }
   return true;
-}
-
-// --- In and out ---
-
-static bool type_of(const hd_value_t *value, hd_tensor_type_t *type) {
-  if (!hd_value_is_concrete(value))
-    return false;
-  *type =
-      (hd_tensor_type_t){.type = value->type, .rank = (unsigned)value->rank};
-  for (int i = 0; i < value->rank; i++)
-    type->shape[i] = value->shape[i]->u.i;
-  return true;
-}
-
-static bool not_expanded(hd_rw_graph_t *g, hd_loc_t loc, const char *name) {
-  return hd_error(&g->module->context->diags, loc, HD_E1104, name,
-                  "rewriting takes a graph of tasks with sizes that are "
-                  "numbers: expand it first");
-}
-
-static hd_rw_value_t *enter_named(hd_rw_graph_t *g, const hd_value_t *value,
-                                  const hd_tensor_type_t *type) {
-  hd_rw_value_t *entered =
-      value->constant ? enter_constant(g, value, type) : enter(g, value, type);
-  hd_ptr_map_set(g->arena, &g->values, value, entered);
-  hd_name_unique(g->arena, &g->names, value->name);
-  return entered;
-}
-
-// Types of results that nobody has written follow from the task.
-static const hd_tensor_type_t *result_types(hd_rw_graph_t *g,
-                                            const hd_rw_node_t *node) {
-  const hd_node_t *n = &node->node;
-  hd_tensor_type_t *types = HD_ARENA_ARRAY(g->arena, hd_tensor_type_t,
-                                           n->num_inputs + n->num_outputs + 1);
-  bool concrete = true;
-  for (uint32_t i = 0; i < n->num_outputs; i++)
-    concrete &= n->outputs[i] && type_of(n->outputs[i], &types[i]);
-  if (concrete || !n->task)
-    return concrete ? types : NULL;
-  for (uint32_t i = 0; i < n->num_inputs; i++)
-    types[i] = node->inputs[i]->type;
-  const hd_task_binding_t *binding =
-      hd_task_bind(g->module->context, g->arena, n->task, types, n->num_inputs,
-                   n->attributes, n->num_attributes, n->loc, NULL);
-  return binding ? binding->outputs : NULL;
-}
-
-static bool enter_node(hd_rw_graph_t *g, const hd_node_t *n) {
-  hd_rw_node_t *node = HD_ARENA_NEW(g->arena, hd_rw_node_t);
-  bool constant = true;
-  if (n->domain)
-    return not_expanded(g, n->loc, n->op);
-  node->node = *n;
-  node->inputs = HD_ARENA_ARRAY(g->arena, hd_rw_value_t *, n->num_inputs + 1);
-  node->outputs = HD_ARENA_ARRAY(g->arena, hd_rw_value_t *, n->num_outputs + 1);
-  for (uint32_t i = 0; i < n->num_inputs; i++) {
-    node->inputs[i] =
-        (hd_rw_value_t *)(uintptr_t)hd_ptr_map_get(&g->values, n->inputs[i]);
-    constant &= node->inputs[i]->constant;
-    add_user(g, node->inputs[i], node);
-  }
-  unsigned errors = g->module->context->diags.num_errors;
-  const hd_tensor_type_t *types = result_types(g, node);
-  if (!types)
-    return errors == g->module->context->diags.num_errors
-               ? not_expanded(g, n->loc, n->op)
-               : false;
-  for (uint32_t i = 0; i < n->num_outputs; i++) {
-    if (!n->outputs[i])
-      continue;
-    node->outputs[i] = enter_named(g, n->outputs[i], &types[i]);
-    node->outputs[i]->def = node;
-    node->outputs[i]->constant = constant;
-  }
-  insert(g, node, NULL);
-  return true;
-}
-
-bool hd_rw_begin(hd_rw_graph_t *g, hd_module_t *module,
-                 const hd_graph_t *graph) {
-  *g = (hd_rw_graph_t){
-      .module = module, .arena = &module->arena, .graph = graph};
-  hd_tensor_type_t type;
-  for (int constants = 0; constants < 2; constants++) {
-    size_t count = constants ? graph->constants.size : graph->inputs.size;
-    for (size_t i = 0; i < count; i++) {
-      const hd_value_t *value =
-          constants ? graph->constants.data[i] : graph->inputs.data[i];
-      if (!type_of(value, &type))
-        return not_expanded(g, value->loc, value->name);
-      enter_named(g, value, &type);
-    }
-  }
-  for (size_t i = 0; i < graph->nodes.size; i++)
-    if (!enter_node(g, graph->nodes.data[i]))
-      return false;
-  for (size_t i = 0; i < graph->outputs.size; i++) {
-    hd_rw_value_t *value = (hd_rw_value_t *)(uintptr_t)hd_ptr_map_get(
-        &g->values, graph->outputs.data[i]);
-    value->num_outputs++;
-    hd_vec_push(g->arena, &g->outputs, value);
-  }
-  HD_VEC(hd_rw_node_t *) nodes = {0};
-  for (hd_rw_node_t *node = g->first; node; node = node->next)
-    hd_vec_push(g->arena, &nodes, node);
-  while (nodes.size)
-    hd_rw_drop(g, nodes.data[--nodes.size]);
-  return true;
-}
-
-static const hd_node_t *finish_node(hd_rw_graph_t *g,
-                                    const hd_rw_node_t *node) {
-  hd_node_t *n = HD_ARENA_NEW(g->arena, hd_node_t);
-  *n = node->node;
-  const hd_value_t **inputs =
-      HD_ARENA_ARRAY(g->arena, const hd_value_t *, n->num_inputs + 1);
-  const hd_value_t **outputs =
-      HD_ARENA_ARRAY(g->arena, const hd_value_t *, n->num_outputs + 1);
-  for (uint32_t i = 0; i < n->num_inputs; i++)
-    inputs[i] = node->inputs[i]->value;
-  for (uint32_t i = 0; i < n->num_outputs; i++)
-    outputs[i] = node->outputs[i] ? node->outputs[i]->value : NULL;
-  n->inputs = inputs;
-  n->outputs = outputs;
-  return n;
-}
-
-const hd_graph_t *hd_rw_finish(hd_rw_graph_t *g) {
-  if (!g->changed)
-    return g->graph;
-  sort(g);
-  hd_graph_t *graph = HD_ARENA_NEW(g->arena, hd_graph_t);
-  *graph = *g->graph;
-  memset(&graph->outputs, 0, sizeof graph->outputs);
-  memset(&graph->constants, 0, sizeof graph->constants);
-  memset(&graph->nodes, 0, sizeof graph->nodes);
-  for (size_t i = 0; i < g->constants.size; i++)
-    if (is_used(g->constants.data[i]))
-      hd_vec_push(g->arena, &graph->constants, g->constants.data[i]->value);
-  for (const hd_rw_node_t *node = g->first; node; node = node->next)
-    hd_vec_push(g->arena, &graph->nodes, finish_node(g, node));
-  for (size_t i = 0; i < g->outputs.size; i++)
-    hd_vec_push(g->arena, &graph->outputs, g->outputs.data[i]->value);
-  hd_graph_settle_groups(g->arena, graph);
-  return graph;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the parts of rewriting share: RewriteGraph.c (a graph that changes),
+// RewriteFold.c (its constants), RewriteInOut.c (from a graph and back),
 // RewriteMatch.c, RewriteApply.c, RewriteRequire.c (what is asked of
 // constants), RewriteTerms.c (attributes under a binding), RewriteProve.c.
 #ifndef HIDET_GRAPH_REWRITE_REWRITESTATE_H
@@ -50,18 +51,42 @@ typedef struct hd_rw_graph {
   bool changed;
 } hd_rw_graph_t;
 
-// --- RewriteGraph.c ---
+// --- RewriteInOut.c ---
 
 // False after an error: the graph is not expanded.
 bool hd_rw_begin(hd_rw_graph_t *g, hd_module_t *module,
                  const hd_graph_t *graph);
-// Puts nodes into order, shares equal ones, computes constants.
-bool hd_rw_settle(hd_rw_graph_t *g);
 const hd_graph_t *hd_rw_finish(hd_rw_graph_t *g);
+
+// --- RewriteFold.c ---
+
 // The elements of a small constant; NULL where they are not known. *failed is
 // set after an error.
 const hd_host_tensor_t *hd_rw_known(hd_rw_graph_t *g, hd_rw_value_t *value,
                                     bool *failed);
+// Sets the outputs of a node where they can be computed now, as hd_rw_put()
+// takes it. False after an error.
+bool hd_rw_fold(hd_rw_graph_t *g, const hd_node_t *node,
+                hd_rw_value_t *const *inputs, const hd_tensor_type_t *types,
+                const char *base, hd_rw_value_t **outputs);
+
+// --- RewriteGraph.c ---
+
+// A value of its own, with a name that nobody has.
+hd_value_t *hd_rw_value_make(hd_rw_graph_t *g, const char *base,
+                             const hd_tensor_type_t *type);
+// What the graph that changes knows of a value.
+hd_rw_value_t *hd_rw_enter(hd_rw_graph_t *g, const hd_value_t *value,
+                           const hd_tensor_type_t *type);
+hd_rw_value_t *hd_rw_enter_constant(hd_rw_graph_t *g, const hd_value_t *value,
+                                    const hd_tensor_type_t *type);
+void hd_rw_add_user(hd_rw_graph_t *g, hd_rw_value_t *value, hd_rw_node_t *user);
+bool hd_rw_is_used(const hd_rw_value_t *value); // NULL: it is not.
+// before: NULL: at the end.
+void hd_rw_insert(hd_rw_graph_t *g, hd_rw_node_t *node, hd_rw_node_t *before);
+void hd_rw_sort(hd_rw_graph_t *g); // Each node after what it needs.
+// Puts nodes into order, shares equal ones, computes constants.
+bool hd_rw_settle(hd_rw_graph_t *g);
 // The results of a node with that operator, operands and attributes (node
 // holds all but values): of an equal one that is there, or computed, or of a
 // new one, put before `before`. given: an output of the graph that they take

@@ -16,6 +16,10 @@ void hd_poison(hd_parser_t *p, const char *name, hd_loc_t loc) {
       hd_var_make(p->arena, name, HD_VAR_LET, hd_type(HD_VOID), loc), name);
 }
 
+void hd_declare_poison(hd_parser_t *p, const char *name, hd_loc_t loc) {
+  hd_declare(p, hd_var_make(p->arena, name, HD_VAR_LET, hd_type(HD_VOID), loc));
+}
+
 bool hd_is_poisoned(const hd_parser_t *p, const char *name) {
   const hd_var_t *var = hd_visible_find(&p->visible, name);
   return var ? var->kind == HD_VAR_LET && var->type.scalar == HD_VOID

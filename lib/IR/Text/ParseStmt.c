@@ -9,7 +9,6 @@
 // What may begin a statement by name.
 static const hd_stmt_t *parse_let(hd_parser_t *p, hd_loc_t loc);
 static const hd_stmt_t *parse_tensor(hd_parser_t *p, hd_loc_t loc);
-static const hd_stmt_t *parse_for(hd_parser_t *p, hd_loc_t loc);
 // False where neither is there a condition, nor the block behind one, which
 // would be read for more errors.
 static bool parse_condition(hd_parser_t *p, hd_stmt_t *stmt) {
@@ -23,7 +22,6 @@ static const hd_stmt_t *parse_assert(hd_parser_t *p, hd_loc_t loc);
 static const hd_stmt_t *parse_return(hd_parser_t *p, hd_loc_t loc);
 static const hd_stmt_t *parse_break(hd_parser_t *p, hd_loc_t loc);
 static const hd_stmt_t *parse_continue(hd_parser_t *p, hd_loc_t loc);
-static const hd_stmt_t *parse_launch(hd_parser_t *p, hd_loc_t loc);
 
 enum { IN_CODE = 1, IN_PLAN = 2 }; // Kernels and fns; plans.
 
@@ -36,7 +34,7 @@ static const struct {
     {"shared", parse_tensor, IN_CODE},
     {"register", parse_tensor, IN_CODE},
     {"workspace", parse_tensor, IN_PLAN},
-    {"for", parse_for, IN_CODE | IN_PLAN},
+    {"for", hd_parse_for, IN_CODE | IN_PLAN},
     {"while", parse_while, IN_CODE},
     {"if", parse_if, IN_CODE},
     {"assert", parse_assert, IN_CODE},
@@ -44,13 +42,8 @@ static const struct {
     {"break", parse_break, IN_CODE},
     {"continue", parse_continue, IN_CODE},
     {"printf", hd_parse_print, IN_CODE},
-    {"launch", parse_launch, IN_PLAN},
+    {"launch", hd_parse_launch, IN_PLAN},
 };
-
-// A variable whose declaration failed; uses of it are not reported again.
-static void declare_poison(hd_parser_t *p, const char *name, hd_loc_t loc) {
-  hd_declare(p, hd_var_make(p->arena, name, HD_VAR_LET, hd_type(HD_VOID), loc));
-}
 
 static const hd_stmt_t *parse_let(hd_parser_t *p, hd_loc_t loc) {
   hd_loc_t name_loc;
@@ -71,7 +64,7 @@ static const hd_stmt_t *parse_let(hd_parser_t *p, hd_loc_t loc) {
     value = NULL;
   }
   if (!value) {
-    declare_poison(p, name, name_loc);
+    hd_declare_poison(p, name, name_loc);
     return NULL;
   }
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_LET, loc);
@@ -94,7 +87,7 @@ static const hd_stmt_t *parse_tensor(hd_parser_t *p, hd_loc_t loc) {
   const hd_tensor_t *tensor =
       hd_expect(p, ":") ? hd_parse_tensor(p, scope) : NULL;
   if (!tensor) {
-    declare_poison(p, name, name_loc);
+    hd_declare_poison(p, name, name_loc);
     return NULL;
   }
   if (scope == HD_SCOPE_REGISTER && tensor->rank == 0 &&
@@ -109,152 +102,6 @@ static const hd_stmt_t *parse_tensor(hd_parser_t *p, hd_loc_t loc) {
     ok = stmt->u.declare.init != NULL;
   }
   hd_declare(p, var);
-  return ok ? stmt : NULL;
-}
-
-// view name: T[..] = tensor@[offset]
-static const hd_stmt_t *parse_view(hd_parser_t *p, hd_loc_t loc) {
-  hd_loc_t name_loc;
-  const char *name = hd_expect_name(p, &name_loc);
-  if (!name)
-    return NULL;
-  const hd_tensor_t *tensor =
-      hd_expect(p, ":") ? hd_parse_tensor(p, HD_SCOPE_GLOBAL) : NULL;
-  if (!tensor) {
-    declare_poison(p, name, name_loc);
-    return NULL;
-  }
-  hd_var_t *var = hd_var_make_tensor(p->arena, name, tensor, name_loc);
-  hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_DECLARE, loc);
-  hd_loc_t base_loc = hd_here(p);
-  const hd_expr_t *e =
-      hd_expect(p, "=") ? hd_parse_as(p, tensor->element) : NULL;
-  hd_declare(p, var);
-  stmt->u.declare.var = var;
-  if (!e)
-    return NULL;
-  if (e->kind != HD_EXPR_LOAD || !e->linear) {
-    hd_error(p->diags, base_loc, HD_E0302, "anything but tensor@[offset]",
-             "as what a view is of");
-    return NULL;
-  }
-  stmt->u.declare.init = hd_expr_make(p->arena, HD_EXPR_REF, e->type, e,
-                                      e->operands, e->num_operands);
-  return stmt;
-}
-
-// [unroll | unroll(n)]
-static bool parse_unroll(hd_parser_t *p, int32_t *unroll) {
-  *unroll = 0;
-  if (!hd_accept(p, "unroll"))
-    return true;
-  *unroll = HD_UNROLL_FULL;
-  if (!hd_accept(p, "("))
-    return true;
-  int64_t count;
-  hd_loc_t loc = hd_here(p);
-  if (!hd_parse_constant(p, &count) || !hd_expect(p, ")"))
-    return false;
-  if (count < 1 || count > 1024)
-    return hd_error(p->diags, loc, HD_E0307, "unroll", 1LL, 1024LL,
-                    (long long)count);
-  *unroll = (int32_t)count;
-  return true;
-}
-
-typedef struct names {
-  unsigned count;
-  const char *names[16];
-  hd_loc_t locs[16];
-} names_t;
-
-static const hd_stmt_t *parse_mapfor(hd_parser_t *p, hd_loc_t loc,
-                                     const names_t *names) {
-  hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_MAPFOR, loc);
-  hd_loc_t mapping_loc = hd_here(p);
-  stmt->u.mapfor.mapping = hd_parse_mapping(p);
-  bool ok = stmt->u.mapfor.mapping != NULL;
-  if (ok && hd_accept(p, "on")) {
-    stmt->u.mapfor.worker = hd_parse_as(p, hd_type(HD_I32));
-    ok = stmt->u.mapfor.worker != NULL;
-  }
-  ok = ok && parse_unroll(p, &stmt->u.mapfor.unroll);
-  if (ok && stmt->u.mapfor.mapping->rank != names->count) {
-    hd_buffer_t text = {0};
-    hd_mapping_print(stmt->u.mapfor.mapping, &text);
-    ok = hd_error(p->diags, mapping_loc, HD_E0401, hd_buffer_text(&text),
-                  (int)stmt->u.mapfor.mapping->rank, (int)names->count);
-    hd_buffer_fini(&text);
-  }
-  while (!ok && !hd_at(p, "{") && !hd_peek(p)->first_on_line)
-    p->at++; // The body is read for more errors.
-  size_t outer = hd_visible_size(&p->visible);
-  const hd_var_t **vars =
-      HD_ARENA_ARRAY(p->arena, const hd_var_t *, names->count);
-  for (unsigned i = 0; i < names->count; i++) {
-    vars[i] = hd_var_make(p->arena, names->names[i], HD_VAR_LOOP,
-                          hd_type(ok ? HD_I32 : HD_VOID), names->locs[i]);
-    hd_declare(p, vars[i]);
-  }
-  stmt->u.mapfor.vars = vars;
-  stmt->u.mapfor.body = hd_parse_block(p);
-  hd_visible_pop(&p->visible, outer);
-  return ok ? stmt : NULL;
-}
-
-// One type for both ends of a range: that of the end that has one.
-static bool parse_range(hd_parser_t *p, hd_stmt_t *stmt, hd_parsed_t first) {
-  hd_parsed_t limit = hd_parse_value(p);
-  if (!first.e || !limit.e)
-    return false;
-  hd_type_t type = hd_type(HD_I32);
-  if (!first.untyped)
-    type = first.e->type;
-  else if (!limit.untyped)
-    type = limit.e->type;
-  if (!hd_type_is_integer(type) || type.lanes != 1)
-    return hd_error(p->diags, limit.e->loc, HD_E0203, "i32",
-                    hd_type_name(type));
-  if (!(stmt->u.loop.first = hd_coerce(p, first, type)) ||
-      !(stmt->u.loop.limit = hd_coerce(p, limit, type)))
-    return false;
-  if (hd_accept(p, "step")) {
-    stmt->u.loop.step = hd_parse_as(p, type);
-    if (!stmt->u.loop.step)
-      return false;
-  }
-  return parse_unroll(p, &stmt->u.loop.unroll);
-}
-
-static const hd_stmt_t *parse_for(hd_parser_t *p, hd_loc_t loc) {
-  names_t names = {0};
-  do {
-    if (names.count == 16) {
-      hd_error(p->diags, hd_here(p), HD_E0307, "the number of loop variables",
-               1LL, 16LL, 17LL);
-      return NULL;
-    }
-    const char *name = hd_expect_name(p, &names.locs[names.count]);
-    if (!name)
-      return NULL;
-    names.names[names.count++] = name;
-  } while (hd_accept(p, ","));
-  if (!hd_expect(p, "in"))
-    return NULL;
-  if (names.count > 1 || hd_at_mapping(p))
-    return parse_mapfor(p, loc, &names);
-  hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_FOR, loc);
-  hd_parsed_t first = hd_parse_value(p);
-  bool ok = hd_expect(p, "..") && parse_range(p, stmt, first);
-  if (!ok && !hd_at(p, "{"))
-    return NULL;
-  size_t outer = hd_visible_size(&p->visible);
-  hd_type_t type = ok ? stmt->u.loop.first->type : hd_type(HD_VOID);
-  stmt->u.loop.var =
-      hd_var_make(p->arena, names.names[0], HD_VAR_LOOP, type, names.locs[0]);
-  hd_declare(p, stmt->u.loop.var);
-  stmt->u.loop.body = hd_parse_block(p);
-  hd_visible_pop(&p->visible, outer);
   return ok ? stmt : NULL;
 }
 
@@ -375,76 +222,6 @@ static const hd_stmt_t *parse_continue(hd_parser_t *p, hd_loc_t loc) {
   return hd_stmt_make(p->arena, HD_STMT_CONTINUE, loc);
 }
 
-// Whether a kernel may take a tensor for one of its parameters: of as many
-// axes, or both of constant shape. That it holds enough is seen by the launch.
-static bool takes_tensor(const hd_var_t *param, const hd_expr_t *e) {
-  int64_t elements;
-  return e->kind == HD_EXPR_TENSOR && hd_type_equal(e->type, param->type) &&
-         (e->u.var->tensor->rank == param->tensor->rank ||
-          (hd_tensor_storage_const(e->u.var->tensor, &elements) &&
-           hd_tensor_storage_const(param->tensor, &elements)));
-}
-
-static const char *found_text(hd_parser_t *p, const hd_expr_t *e) {
-  return e->kind == HD_EXPR_TENSOR
-             ? hd_arena_printf(p->arena, ", found one of %s and rank %u",
-                               hd_type_name(e->type), e->u.var->tensor->rank)
-             : ", found a value";
-}
-
-static const hd_stmt_t *parse_launch(hd_parser_t *p, hd_loc_t loc) {
-  HD_VEC(const hd_expr_t *) args = {0};
-  const hd_token_t *name = hd_peek(p);
-  if (name->kind != HD_TOKEN_NAME) {
-    hd_expected(p, "a kernel");
-    return NULL;
-  }
-  hd_loc_t kernel_loc = hd_here(p);
-  p->at++;
-  const hd_func_t *kernel =
-      hd_parse_func_name(p, name->text, kernel_loc, HD_KINDS_KERNEL);
-  if (!kernel || !hd_expect(p, "("))
-    return NULL;
-  while (!hd_at(p, ")")) {
-    hd_parsed_t value = hd_parse_value(p);
-    if (!value.e)
-      return NULL;
-    const hd_var_t *param =
-        args.size < kernel->num_params ? kernel->params[args.size] : NULL;
-    const hd_expr_t *e = value.e;
-    if (param && param->tensor) {
-      if (e->kind == HD_EXPR_LOAD && e->num_operands == 0)
-        e = hd_expr_var(p->arena, e->u.var);
-      if (!takes_tensor(param, e)) {
-        hd_error(p->diags, value.e->loc, HD_E0213, param->name,
-                 hd_arena_printf(p->arena, "a tensor of %s and rank %u%s",
-                                 hd_type_name(param->type), param->tensor->rank,
-                                 found_text(p, e)));
-        return NULL;
-      }
-    } else if (param && !(e = hd_coerce(p, value, param->type))) {
-      return NULL;
-    }
-    hd_vec_push(p->arena, &args, e);
-    if (!hd_accept(p, ","))
-      break;
-  }
-  if (!hd_expect(p, ")"))
-    return NULL;
-  if (args.size != kernel->num_params) {
-    hd_error(p->diags, loc, HD_E0206, kernel->name, (int)kernel->num_params,
-             "arguments", (int)args.size);
-    hd_note_signature(p, kernel);
-    return NULL;
-  }
-  hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_LAUNCH, loc);
-  stmt->u.launch.kernel = kernel;
-  stmt->u.launch.args = args.data;
-  stmt->u.launch.num_args = (uint32_t)args.size;
-  stmt->u.launch.programmatic = hd_accept(p, "programmatic");
-  return stmt;
-}
-
 // = e, += e, -= e, *= e
 static const hd_stmt_t *parse_store(hd_parser_t *p, const hd_expr_t *place) {
   static const struct {
@@ -553,7 +330,7 @@ static const hd_stmt_t *parse_stmt(hd_parser_t *p) {
     return hd_parse_point(p, loc);
   int here = p->func->kind == HD_FUNC_PLAN ? IN_PLAN : IN_CODE;
   if (here == IN_PLAN && hd_accept(p, "view"))
-    return parse_view(p, loc);
+    return hd_parse_view(p, loc);
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     if (hd_peek(p)->kind != HD_TOKEN_NAME || !hd_at(p, words[i].word))
       continue;
@@ -607,7 +384,7 @@ static bool parse_local_const(hd_parser_t *p) {
   else if (hd_expect(p, "="))
     constant = hd_parse_const(p, name, loc);
   if (!constant) {
-    declare_poison(p, name, loc);
+    hd_declare_poison(p, name, loc);
     return false;
   }
   hd_bound_t *bound = hd_bound_make(p, name, loc);

@@ -86,6 +86,8 @@ static inline const hd_bound_t *hd_find_bound(const hd_parser_t *p,
 }
 hd_bound_t *hd_bound_make(hd_parser_t *p, const char *name, hd_loc_t loc);
 // Makes a name visible whose declaration was reported: uses of it are not.
+// hd_declare_poison() reports a name that is taken besides.
+void hd_declare_poison(hd_parser_t *p, const char *name, hd_loc_t loc);
 void hd_poison(hd_parser_t *p, const char *name, hd_loc_t loc);
 bool hd_is_poisoned(const hd_parser_t *p, const char *name);
 const hd_const_t *hd_find_const(const hd_parser_t *p, const char *name);
@@ -216,6 +218,10 @@ const hd_expr_t *hd_vector_value(hd_parser_t *p, const hd_var_t *var,
 // vector[index] of a VAR, where the index is no constant yet.
 const hd_expr_t *hd_lane_at(hd_parser_t *p, const hd_expr_t *vector,
                             const hd_expr_t *index, hd_loc_t loc);
+// Loops, views and launches, past their words.
+const hd_stmt_t *hd_parse_for(hd_parser_t *p, hd_loc_t loc);
+const hd_stmt_t *hd_parse_view(hd_parser_t *p, hd_loc_t loc);
+const hd_stmt_t *hd_parse_launch(hd_parser_t *p, hd_loc_t loc);
 // printf, past its name.
 const hd_stmt_t *hd_parse_print(hd_parser_t *p, hd_loc_t loc);
 // tensor = value for every element, past the tensor's name.
