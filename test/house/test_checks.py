@@ -101,6 +101,30 @@ class Checks(unittest.TestCase):
                 dynamic % ("libstdc++.so.6", "$ORIGIN:/usr/lib"),
                 sections + "  [30] .symtab SYMTAB 0\n")))
 
+    def test_a_long_file_is_found(self):
+        long = LICENCE + "\n" * check_sources.MOST_LINES
+        [fault] = self.faults(check_sources, {"lib/A/a.c": long})
+        self.assertIn("lib/A/a.c: 451 lines, more than 450", fault)
+        self.assertEqual([], self.faults(
+            check_sources, {"lib/A/a.c": long[:-1]}))
+        listed = min(check_sources.LONG)
+        self.assertEqual([], self.faults(check_sources, {listed: long}))
+        [fault] = self.faults(check_sources, {listed: LICENCE})
+        self.assertIn(listed + ": is short", fault)
+
+    def test_a_room_names_its_files(self):
+        files = {"lib/A/README.md": "`a.c` `B/b*.hir` `c.c`\n",
+                 "lib/A/a.c": "", "lib/A/a.h": "", "lib/A/B/b1.hir": "",
+                 "lib/A/c.c": ""}
+        self.assertEqual([], self.faults(check_documents, files))
+        [fault] = self.faults(check_documents, dict(files, **{
+            "lib/A/d.h": ""}))
+        self.assertEqual("lib/A/README.md: does not name d.h", fault)
+        del files["lib/A/c.c"]
+        [fault] = self.faults(check_documents, files)
+        self.assertEqual("lib/A/README.md: no such file: c.c", fault)
+        self.assertTrue(self.faults(check_documents, {"lib/C/a.c": ""}))
+
     def test_a_dead_link_is_found(self):
         text = {"docs/b.md": "", "README.md": "[b](docs/b.md#there)\n"}
         self.assertEqual([], self.faults(check_documents, text))
