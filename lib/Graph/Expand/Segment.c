@@ -53,31 +53,6 @@ const hd_value_t *hd_segment_constant(hd_expander_t *x,
   return entered;
 }
 
-static bool attributes_equal(const hd_attribute_t *a, const hd_attribute_t *b) {
-  if (a->kind != b->kind || a->count != b->count ||
-      strcmp(a->name, b->name) != 0)
-    return false;
-  switch (a->kind) {
-  case HD_ATTRIBUTE_INT:
-    return a->u.i == b->u.i;
-  case HD_ATTRIBUTE_FLOAT:
-    return memcmp(&a->u.f, &b->u.f, sizeof(double)) == 0;
-  case HD_ATTRIBUTE_INTS:
-    return memcmp(a->u.ints, b->u.ints, a->count * sizeof(int64_t)) == 0;
-  case HD_ATTRIBUTE_FLOATS:
-    return memcmp(a->u.floats, b->u.floats, a->count * sizeof(double)) == 0;
-  case HD_ATTRIBUTE_TYPE:
-    return a->u.type == b->u.type;
-  case HD_ATTRIBUTE_STRING:
-  case HD_ATTRIBUTE_STRINGS:
-  case HD_ATTRIBUTE_TENSOR:
-  case HD_ATTRIBUTE_GRAPH:
-  case HD_ATTRIBUTE_KINDS:
-    break;
-  }
-  return false;
-}
-
 // Of values of those types: a reshape is known by its result's shape.
 static bool nodes_equal(const hd_node_t *a, const hd_node_t *b,
                         const hd_tensor_type_t *types) {
@@ -89,7 +64,8 @@ static bool nodes_equal(const hd_node_t *a, const hd_node_t *b,
       memcmp(a->inputs, b->inputs, a->num_inputs * sizeof(*a->inputs)) != 0)
     return false;
   for (uint32_t i = 0; i < a->num_attributes; i++)
-    if (!attributes_equal(a->attributes[i], b->attributes[i]))
+    if (strcmp(a->attributes[i]->name, b->attributes[i]->name) != 0 ||
+        !hd_attribute_equal(a->attributes[i], b->attributes[i]))
       return false;
   for (uint32_t i = 0; i < a->num_outputs; i++) {
     hd_tensor_type_t type = hd_lower_type(a->outputs[i]);
@@ -104,29 +80,6 @@ static uint64_t hash(uint64_t key, const void *data, size_t size) {
   return XXH3_64bits_withSeed(data, size, key);
 }
 
-static uint64_t attribute_key(uint64_t key, const hd_attribute_t *a) {
-  key = hash(key, a->name, strlen(a->name));
-  switch (a->kind) {
-  case HD_ATTRIBUTE_INT:
-    return hash(key, &a->u.i, sizeof(a->u.i));
-  case HD_ATTRIBUTE_FLOAT:
-    return hash(key, &a->u.f, sizeof(a->u.f));
-  case HD_ATTRIBUTE_INTS:
-    return hash(key, a->u.ints, a->count * sizeof(int64_t));
-  case HD_ATTRIBUTE_FLOATS:
-    return hash(key, a->u.floats, a->count * sizeof(double));
-  case HD_ATTRIBUTE_TYPE:
-    return hash(key, &a->u.type, sizeof(a->u.type));
-  case HD_ATTRIBUTE_STRING:
-  case HD_ATTRIBUTE_STRINGS:
-  case HD_ATTRIBUTE_TENSOR:
-  case HD_ATTRIBUTE_GRAPH:
-  case HD_ATTRIBUTE_KINDS:
-    break;
-  }
-  return key;
-}
-
 // Of all that nodes_equal() compares.
 static uint64_t node_key(const hd_node_t *node, const hd_tensor_type_t *types) {
   uint64_t key =
@@ -134,7 +87,7 @@ static uint64_t node_key(const hd_node_t *node, const hd_tensor_type_t *types) {
   key = hash(key + node->group, &node->schedule, sizeof(node->schedule));
   key = hash(key, node->inputs, node->num_inputs * sizeof(*node->inputs));
   for (uint32_t i = 0; i < node->num_attributes; i++)
-    key = attribute_key(key, node->attributes[i]);
+    key = hd_attribute_key(key, node->attributes[i]);
   for (uint32_t i = 0; i < node->num_outputs; i++)
     key = hash(key + types[i].type, types[i].shape,
                types[i].rank * sizeof(int64_t));

@@ -138,29 +138,6 @@ static uint64_t hash(uint64_t key, const void *data, size_t size) {
   return XXH3_64bits_withSeed(data, size, key);
 }
 
-uint64_t hd_attribute_key(uint64_t key, const hd_attribute_t *a) {
-  key = hash(key, a->name, strlen(a->name));
-  switch (a->kind) {
-  case HD_ATTRIBUTE_INT:
-    return hash(key, &a->u.i, sizeof(a->u.i));
-  case HD_ATTRIBUTE_FLOAT:
-    return hash(key, &a->u.f, sizeof(a->u.f));
-  case HD_ATTRIBUTE_INTS:
-    return hash(key, a->u.ints, a->count * sizeof(int64_t));
-  case HD_ATTRIBUTE_FLOATS:
-    return hash(key, a->u.floats, a->count * sizeof(double));
-  case HD_ATTRIBUTE_TYPE:
-    return hash(key, &a->u.type, sizeof(a->u.type));
-  case HD_ATTRIBUTE_STRING:
-  case HD_ATTRIBUTE_STRINGS:
-  case HD_ATTRIBUTE_TENSOR:
-  case HD_ATTRIBUTE_GRAPH:
-  case HD_ATTRIBUTE_KINDS:
-    break;
-  }
-  return key;
-}
-
 static uint64_t node_key(const hd_node_t *node, hd_rw_value_t *const *inputs,
                          const hd_tensor_type_t *types) {
   uint64_t key = (uint64_t)(uintptr_t)hd_rw_node_key(node);

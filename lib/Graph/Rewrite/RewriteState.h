@@ -191,8 +191,6 @@ bool hd_rule_check(const hd_rule_node_t *node,
                    const hd_attribute_t *const *attributes,
                    uint32_t num_attributes, const hd_task_binding_t *binding,
                    hd_arena_t *arena);
-uint64_t hd_attribute_key(uint64_t key, const hd_attribute_t *a); // A hash.
-bool hd_attribute_equal(const hd_attribute_t *a, const hd_attribute_t *b);
 // The type that is written of a value that the right side gives.
 hd_tensor_type_t hd_rule_written_type(const hd_task_binding_t *binding,
                                       const hd_rule_value_t *value);

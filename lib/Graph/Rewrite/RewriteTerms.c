@@ -92,30 +92,6 @@ hd_attribute_t *hd_rule_evaluate(const hd_rule_attribute_t *a,
 
 // --- Of nodes ---
 
-bool hd_attribute_equal(const hd_attribute_t *a, const hd_attribute_t *b) {
-  if (a->kind != b->kind || a->count != b->count)
-    return false;
-  switch (a->kind) {
-  case HD_ATTRIBUTE_INT:
-    return a->u.i == b->u.i;
-  case HD_ATTRIBUTE_FLOAT:
-    return memcmp(&a->u.f, &b->u.f, sizeof(double)) == 0;
-  case HD_ATTRIBUTE_INTS:
-    return memcmp(a->u.ints, b->u.ints, a->count * sizeof(int64_t)) == 0;
-  case HD_ATTRIBUTE_FLOATS:
-    return memcmp(a->u.floats, b->u.floats, a->count * sizeof(double)) == 0;
-  case HD_ATTRIBUTE_TYPE:
-    return a->u.type == b->u.type;
-  case HD_ATTRIBUTE_STRING:
-  case HD_ATTRIBUTE_STRINGS:
-  case HD_ATTRIBUTE_TENSOR:
-  case HD_ATTRIBUTE_GRAPH:
-  case HD_ATTRIBUTE_KINDS:
-    break;
-  }
-  return false;
-}
-
 static const hd_attribute_t *
 attribute_named(const hd_attribute_t *const *attributes, size_t count,
                 const char *name) {

@@ -113,6 +113,13 @@ struct hd_graph {
   HD_VEC(const hd_node_t *) nodes; // Each after those whose results it uses.
 };
 
+// Whether two attributes have the same value of the same kind, floats bit by
+// bit; their names may differ. False of strings, tensors and graphs.
+bool hd_attribute_equal(const hd_attribute_t *a, const hd_attribute_t *b);
+// A hash that goes on from key: of the name, and of what hd_attribute_equal()
+// compares.
+uint64_t hd_attribute_key(uint64_t key, const hd_attribute_t *a);
+
 // Whether several elements share a byte in a device's memory.
 static inline bool hd_value_is_packed(const hd_value_t *value) {
   return hd_scalar_bits(value->type) < 8;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/Graph/Graph.h"
+
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+bool hd_attribute_equal(const hd_attribute_t *a, const hd_attribute_t *b) {
+  if (a->kind != b->kind || a->count != b->count)
+    return false;
+  switch (a->kind) {
+  case HD_ATTRIBUTE_INT:
+    return a->u.i == b->u.i;
+  case HD_ATTRIBUTE_FLOAT:
+    return memcmp(&a->u.f, &b->u.f, sizeof(double)) == 0;
+  case HD_ATTRIBUTE_INTS:
+    return memcmp(a->u.ints, b->u.ints, a->count * sizeof(int64_t)) == 0;
+  case HD_ATTRIBUTE_FLOATS:
+    return memcmp(a->u.floats, b->u.floats, a->count * sizeof(double)) == 0;
+  case HD_ATTRIBUTE_TYPE:
+    return a->u.type == b->u.type;
+  case HD_ATTRIBUTE_STRING:
+  case HD_ATTRIBUTE_STRINGS:
+  case HD_ATTRIBUTE_TENSOR:
+  case HD_ATTRIBUTE_GRAPH:
+  case HD_ATTRIBUTE_KINDS:
+    break;
+  }
+  return false;
+}
+
+static uint64_t hash(uint64_t key, const void *data, size_t size) {
+  return XXH3_64bits_withSeed(data, size, key);
+}
+
+uint64_t hd_attribute_key(uint64_t key, const hd_attribute_t *a) {
+  key = hash(key, a->name, strlen(a->name));
+  switch (a->kind) {
+  case HD_ATTRIBUTE_INT:
+    return hash(key, &a->u.i, sizeof(a->u.i));
+  case HD_ATTRIBUTE_FLOAT:
+    return hash(key, &a->u.f, sizeof(a->u.f));
+  case HD_ATTRIBUTE_INTS:
+    return hash(key, a->u.ints, a->count * sizeof(int64_t));
+  case HD_ATTRIBUTE_FLOATS:
+    return hash(key, a->u.floats, a->count * sizeof(double));
+  case HD_ATTRIBUTE_TYPE:
+    return hash(key, &a->u.type, sizeof(a->u.type));
+  case HD_ATTRIBUTE_STRING:
+  case HD_ATTRIBUTE_STRINGS:
+  case HD_ATTRIBUTE_TENSOR:
+  case HD_ATTRIBUTE_GRAPH:
+  case HD_ATTRIBUTE_KINDS:
+    break;
+  }
+  return key;
+}
