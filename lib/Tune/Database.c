@@ -157,7 +157,7 @@ void hd_tune_database_list(hd_tune_database_t *d, hd_arena_t *arena,
     give_up(d);
 }
 
-static bool run(hd_tune_database_t *d, sqlite3_stmt *s) {
+static bool run_statement(hd_tune_database_t *d, sqlite3_stmt *s) {
   bool ok = sqlite3_step(s) == SQLITE_DONE;
   sqlite3_finalize(s);
   if (!ok)
@@ -172,7 +172,7 @@ void hd_tune_database_put(hd_tune_database_t *d, const char *group,
     return;
   bind(s, 1, group);
   bind(s, 2, text);
-  if (!run(d, s))
+  if (!run_statement(d, s))
     return;
   s = prepare(d, "INSERT OR REPLACE INTO measured VALUES "
                  "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
@@ -186,7 +186,7 @@ void hd_tune_database_put(hd_tune_database_t *d, const char *group,
   bind(s, 6, row->note);
   sqlite3_bind_double(s, 7, row->us);
   sqlite3_bind_int64(s, 8, (sqlite3_int64)time(NULL));
-  run(d, s);
+  run_statement(d, s);
 }
 
 void hd_tune_database_exchange(hd_tune_database_t *d, const char *whole,
@@ -201,7 +201,7 @@ void hd_tune_database_exchange(hd_tune_database_t *d, const char *whole,
   bind(s, 4, d->compiler);
   bind(s, 5, choice);
   sqlite3_bind_int64(s, 6, (sqlite3_int64)time(NULL));
-  run(d, s);
+  run_statement(d, s);
 }
 
 void hd_tune_database_forget(hd_tune_database_t *d, const char *whole) {
@@ -212,7 +212,7 @@ void hd_tune_database_forget(hd_tune_database_t *d, const char *whole) {
   bind(s, 1, whole);
   bind(s, 2, d->device);
   bind(s, 3, d->compiler);
-  run(d, s);
+  run_statement(d, s);
 }
 
 const char *hd_tune_database_exchanged(hd_tune_database_t *d, hd_arena_t *arena,

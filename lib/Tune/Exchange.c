@@ -65,7 +65,7 @@ static bool record(exchange_t *x, timed_t *timed, unsigned runs) {
   return ok && timed->recording;
 }
 
-static bool run(exchange_t *x, timed_t *timed, double *us) {
+static bool run_timed(exchange_t *x, timed_t *timed, double *us) {
   hd_device_t *device = x->t->device;
   double ms, host_us;
   uint64_t start = hd_clock_ns();
@@ -81,7 +81,8 @@ static bool prepare(exchange_t *x, timed_t *timed) {
   double us;
   if (!x->t->device->ops->replay)
     return true;
-  if (!record(x, timed, 1) || !run(x, timed, &us) || !run(x, timed, &us))
+  if (!record(x, timed, 1) || !run_timed(x, timed, &us) ||
+      !run_timed(x, timed, &us))
     return false;
   double runs = REPLAY_US / us + 1;
   return runs < 2 ||
@@ -107,7 +108,7 @@ static bool time_both(exchange_t *x) {
     for (int i = 0; i < 2; i++) {
       timed_t *timed = &x->timed[i];
       hd_budget_check(&x->t->device->context->budget);
-      if (!run(x, timed, &timed->us[timed->samples]))
+      if (!run_timed(x, timed, &timed->us[timed->samples]))
         return false;
       timed->samples++;
     }

@@ -42,7 +42,7 @@ static bool load(hd_tune_worker_t *w, hd_tune_entry_t *e) {
 
 // A launch that the device refuses is a candidate that does not fit; any other
 // error of a run leaves the device behind as it is.
-static bool run(hd_tune_worker_t *w, hd_tune_entry_t *e) {
+static bool run_entry(hd_tune_worker_t *w, hd_tune_entry_t *e) {
   if (hd_program_run(&e->p.program, w->slots))
     return true;
   const hd_diagnostic_t *d = w->context->diags.first;
@@ -55,7 +55,7 @@ static bool run(hd_tune_worker_t *w, hd_tune_entry_t *e) {
 static bool begin_group(hd_tune_worker_t *w) {
   end_group(w);
   hd_tune_entry_t *e = add_entry(w);
-  return load(w, e) && hd_tune_make_operands(w) && run(w, e) &&
+  return load(w, e) && hd_tune_make_operands(w) && run_entry(w, e) &&
          hd_tune_take_expected(w);
 }
 
@@ -67,7 +67,7 @@ static void drop_last(hd_tune_worker_t *w) {
 static bool try_candidate(hd_tune_worker_t *w) {
   hd_tune_entry_t *e = add_entry(w);
   return load(w, e) && e->p.program.entry->num_params == w->num_params &&
-         hd_tune_wipe_results(w) && run(w, e) && hd_tune_check_results(w);
+         hd_tune_wipe_results(w) && run_entry(w, e) && hd_tune_check_results(w);
 }
 
 static void answer(void *argument) {
