@@ -170,6 +170,32 @@ static void take_row(hd_tune_candidate_t *c, const hd_tune_rows_t *rows) {
   }
 }
 
+// Whether a candidate is one of the first n of its template.
+static bool is_among_first(const hd_candidates_t *candidates, size_t i,
+                           size_t n) {
+  size_t before = 0;
+  for (size_t k = 0; k < i; k++)
+    before += candidates->data[k].template == candidates->data[i].template;
+  return before < n;
+}
+
+// Which candidates are measured, so many: the best quarter of that of each
+// template, for templates are expected to take what they do by figures of their
+// own; then the best of all.
+static bool *find_wanted(hd_tuner_t *t, const hd_candidates_t *candidates,
+                         size_t most) {
+  bool *wanted = HD_ARENA_ARRAY(&t->arena, bool, candidates->size + 1);
+  size_t each = most / 4 ? most / 4 : 1;
+  for (int pass = 0; pass < 2; pass++)
+    for (size_t i = 0; i < candidates->size && most; i++) {
+      if (wanted[i] || (pass == 0 && !is_among_first(candidates, i, each)))
+        continue;
+      wanted[i] = true;
+      most--;
+    }
+  return wanted;
+}
+
 // A group's candidates with what is known of them; of those that are not among
 // the best, and of which nothing is known, there is nothing to say.
 static hd_tuned_t *make_tuned(hd_tuner_t *t, const hd_tunable_t *tunable,
@@ -182,9 +208,10 @@ static hd_tuned_t *make_tuned(hd_tuner_t *t, const hd_tunable_t *tunable,
                         .key = key,
                         .uses = tunable->uses};
   size_t count = tunable->candidates.size;
+  const bool *wanted = find_wanted(t, &tunable->candidates, t->options.most);
   work->pins = HD_ARENA_ARRAY(&t->arena, const hd_pin_t *, count + 1);
   for (size_t i = 0; i <= count; i++) {
-    bool is_wanted = i < t->options.most || (t->options.most && i == count);
+    bool is_wanted = i < count ? wanted[i] : t->options.most > 0;
     if (!is_wanted && !rows.size)
       continue;
     const hd_candidate_t *candidate =
