@@ -42,7 +42,8 @@ double hd_float_round(hd_scalar_t scalar, double value) {
   hd_float_format_t format =
       (hd_float_format_t)(scalar - HD_F4E2M1 + HD_FLOAT_F4E2M1);
   double rounded = hd_float_decode(format, hd_float_encode(format, value));
-  return isnan(rounded) ? value : rounded; // Not every format has a NaN.
+  // Not every format has a NaN; where one has, a NaN keeps its payload.
+  return isnan(rounded) && isnan(value) ? value : rounded;
 }
 
 static int64_t shift(hd_expr_kind_t op, hd_scalar_t type, int64_t a,

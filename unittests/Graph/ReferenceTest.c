@@ -577,6 +577,23 @@ static void check_binary(const char *type, const char *op, double x, double y,
   end(&run);
 }
 
+// What is not in memory is rounded as well: f8e8m0 has powers of two from
+// 2^-127 on, and NaN for what is below 0; f4e2m1 has no NaN.
+static void narrow_values_are_rounded(void **state) {
+  (void)state;
+  run_t run;
+  begin(&run, &(hd_test_case_t){"task t(x: f32[n]) -> y: f32[n], z: f32[n] {\n"
+                                "  y[i] = f32(f8e8m0(x[i]))\n"
+                                "  z[i] = f32(f4e2m1(x[i]))\n}\n",
+                                "f32[5]",
+                                {0}});
+  SET(&run, 0, -3, 0.3, 5, 0, NAN);
+  compute(&run);
+  EXPECT(&run, 0, NAN, 0.25, 4, 0x1p-127, NAN);
+  EXPECT(&run, 1, -3, 0.5, 4, 0, 6);
+  end(&run);
+}
+
 static void arithmetic_wraps_and_rounds(void **state) {
   (void)state;
   check_binary("i4", "x[i] + y[i]", 7, 1, -8);
@@ -748,6 +765,7 @@ HD_UNIT_TESTS(cmocka_unit_test(products),
               cmocka_unit_test(gathers_look_where_data_says),
               cmocka_unit_test(only_what_is_needed_is_read),
               cmocka_unit_test(casts_saturate_and_wrap),
+              cmocka_unit_test(narrow_values_are_rounded),
               cmocka_unit_test(arithmetic_wraps_and_rounds),
               cmocka_unit_test(types_have_limits),
               cmocka_unit_test(shapes_and_attributes_are_numbers),
