@@ -42,7 +42,7 @@ static hd_range_t atom_range(void *known, const void *atom) {
 
 static const hd_linear_atoms_t atoms = {atoms_equal, atom_range, NULL};
 
-static void set(hd_linear_t *sum, int64_t value) {
+static void set_constant(hd_linear_t *sum, int64_t value) {
   hd_linear_set(sum, &atoms, hd_type(HD_I64), value);
 }
 
@@ -78,7 +78,7 @@ static bool join_digits(hd_arena_t *arena, hd_linear_t *sum) {
           !hd_term_equal(sum->terms[k].term, q.terms[0].term))
         continue;
       hd_linear_t rest;
-      set(&rest, sum->constant);
+      set_constant(&rest, sum->constant);
       for (unsigned n = 0; n < sum->size; n++)
         if (n != i && n != k)
           rest.terms[rest.size++] = sum->terms[n];
@@ -132,7 +132,7 @@ static bool quotient(hd_arena_t *arena, const hd_linear_t *x, int64_t d,
   hd_linear_t part;
   if (!is_nonnegative(x))
     return false;
-  set(q, 0);
+  set_constant(q, 0);
   if (!hd_linear_divide(NULL, x, d, &digits))
     return add_digit(arena, q, HD_EXPR_DIV, x, d);
   *q = digits.quotient;
@@ -147,7 +147,7 @@ static bool remainder_of(hd_arena_t *arena, const hd_linear_t *x, int64_t d,
   hd_linear_t part;
   if (!is_nonnegative(x))
     return false;
-  set(r, 0);
+  set_constant(r, 0);
   if (!hd_linear_divide(NULL, x, d, &digits))
     return add_digit(arena, r, HD_EXPR_MOD, x, d);
   *r = digits.low;
@@ -184,14 +184,14 @@ static bool affine_operator(hd_arena_t *arena, const hd_term_t *term,
 }
 
 bool hd_affine_of(hd_arena_t *arena, const hd_term_t *term, hd_linear_t *sum) {
-  set(sum, 0);
+  set_constant(sum, 0);
   if (term->kind == HD_TERM_CONST) {
     sum->constant = term->u.i;
     return true;
   }
   if (term->kind == HD_TERM_OPERATOR && affine_operator(arena, term, sum))
     return join_digits(arena, sum);
-  set(sum, 0);
+  set_constant(sum, 0);
   return hd_linear_add_term(sum, simplify_operands(arena, term), 1);
 }
 

@@ -21,12 +21,12 @@ static int64_t atom_divisor(void *facts, const void *atom) {
 
 static const hd_linear_atoms_t atoms = {atoms_equal, atom_range, atom_divisor};
 
-static void set(hd_linear_t *sum, hd_type_t type, int64_t value) {
+static void set_constant(hd_linear_t *sum, hd_type_t type, int64_t value) {
   hd_linear_set(sum, &atoms, type, value);
 }
 
 void hd_linear_of_atom(const hd_expr_t *atom, hd_linear_t *out) {
-  set(out, atom->type, 0);
+  set_constant(out, atom->type, 0);
   hd_linear_add_term(out, atom, 1);
 }
 
@@ -99,7 +99,7 @@ static bool collect_scaled(hd_facts_t *facts, const hd_expr_t *e,
   hd_linear_t inner;
   if (!collect(facts, e, mode, &inner))
     return false;
-  set(out, e->type, 0);
+  set_constant(out, e->type, 0);
   if (mode == HD_LINEAR_SHALLOW && inner.size + (inner.constant != 0) > 1)
     return hd_linear_add_term(out, e, factor);
   return hd_linear_add(out, &inner, factor);
@@ -128,7 +128,7 @@ static bool collect_even(hd_facts_t *facts, const hd_expr_t *e,
 
 static bool collect_atom(hd_facts_t *facts, const hd_expr_t *e,
                          hd_linear_t *out) {
-  set(out, e->type, 0);
+  set_constant(out, e->type, 0);
   return hd_expr_is_pure(e) &&
          hd_linear_add_term(out, canonical_atom(facts, e), 1);
 }
@@ -140,7 +140,7 @@ static bool collect(hd_facts_t *facts, const hd_expr_t *e,
     return false;
   switch ((hd_expr_kind_t)e->kind) {
   case HD_EXPR_CONST:
-    set(out, e->type, hd_linear_wrap(e->type, e->u.i));
+    set_constant(out, e->type, hd_linear_wrap(e->type, e->u.i));
     return true;
   case HD_EXPR_ADD:
     return collect_sum(facts, e, mode, 1, out);
