@@ -9,7 +9,16 @@ typedef struct digits {
   hd_arena_t *arena;
   const hd_axis_t *axes;           // By hd_form_axis_t.
   const hd_index_t *const *places; // The form's index for each of them.
+  const struct groups *groups;     // NULL: no index was split.
 } digits_t;
+
+// An index of the definition that is split in two: y[b, f] = sum(p: 8)
+// x[b, f / 16 * 8 + p] * w[f, p] is as many products as f / 16 has values.
+typedef struct groups {
+  hd_arena_t *arena;
+  const hd_index_t *index, *group, *member;
+  int64_t size; // Of a group.
+} groups_t;
 
 static const hd_term_t *digit_of(const digits_t *digits, unsigned n,
                                  unsigned at) {
@@ -27,9 +36,23 @@ static const hd_term_t *digit_of(const digits_t *digits, unsigned n,
                          hd_flat_int(arena, HD_I64, range));
 }
 
+// group * size + member
+static const hd_term_t *member_of(const groups_t *groups) {
+  hd_arena_t *arena = groups->arena;
+  return hd_flat_operate(
+      arena, HD_EXPR_ADD,
+      hd_flat_operate(arena, HD_EXPR_MUL, hd_flat_index(arena, groups->group),
+                      hd_flat_int(arena, HD_I64, groups->size)),
+      hd_flat_index(arena, groups->member));
+}
+
 // For hd_flat_rewrite().
 static const hd_term_t *put_digit(void *argument, const hd_term_t *term) {
   const digits_t *digits = argument;
+  const groups_t *groups = digits->groups;
+  if (groups && term->kind == HD_TERM_INDEX && term->u.index == groups->index)
+    return hd_flat_rewrite(digits->arena, member_of(groups), put_digit,
+                           argument);
   if (term->kind == HD_TERM_INDEX)
     for (unsigned n = 0; n < HD_FORM_AXES; n++)
       for (unsigned i = 0; i < digits->axes[n].count; i++)
@@ -217,10 +240,75 @@ static void set_result(hd_product_form_t *form, digits_t *digits) {
     form->c.same = d->targets[0];
 }
 
+// --- Groups ---
+
+// Whether a term divides an index of the definition into groups.
+static bool note_group(void *argument, const hd_term_t *term) {
+  groups_t *groups = argument;
+  if (term->kind != HD_TERM_OPERATOR || term->u.op != HD_EXPR_DIV ||
+      term->operands[0]->kind != HD_TERM_INDEX ||
+      term->operands[1]->kind != HD_TERM_CONST)
+    return true;
+  int64_t size = term->operands[1]->u.i;
+  int64_t range = hd_flat_range(term->operands[0]->u.index);
+  if (groups->index || size <= 1 || size >= range || range % size != 0)
+    return true;
+  groups->index = term->operands[0]->u.index;
+  groups->size = size;
+  return true;
+}
+
+static const hd_term_t *put_member(void *argument, const hd_term_t *term) {
+  const groups_t *groups = argument;
+  if (term->kind == HD_TERM_INDEX && term->u.index == groups->index)
+    return member_of(groups);
+  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
+    return term;
+  const hd_term_t *operands[HD_MAX_RANK + 1];
+  for (unsigned i = 0; i < term->num_operands; i++)
+    operands[i] = i < term->u.value->rank
+                      ? hd_index_simplify(groups->arena, term->operands[i])
+                      : term->operands[i];
+  return hd_flat_rebuild(groups->arena, term, operands);
+}
+
+// The definition with two indices in the place of the one that has groups; NULL
+// where none has.
+static const hd_definition_t *split_groups(hd_arena_t *arena,
+                                           const hd_definition_t *d,
+                                           groups_t *groups) {
+  *groups = (groups_t){.arena = arena};
+  hd_flat_walk(d->term, note_group, groups);
+  unsigned at = 0;
+  while (at < d->num_indices && d->indices[at] != groups->index)
+    at++;
+  if (at == d->num_indices || d->num_indices == HD_MAX_RANK)
+    return NULL;
+  int64_t range = hd_flat_range(groups->index);
+  groups->group = hd_flat_index_make(arena, "group", range / groups->size);
+  groups->member = hd_flat_index_make(arena, "member", groups->size);
+  hd_definition_t *split = HD_ARENA_NEW(arena, hd_definition_t);
+  const hd_index_t **indices =
+      HD_ARENA_ARRAY(arena, const hd_index_t *, d->num_indices + 1);
+  for (unsigned i = 0; i < d->num_indices; i++)
+    indices[i < at ? i : i + 1] = d->indices[i];
+  indices[at] = groups->group;
+  indices[at + 1] = groups->member;
+  *split = *d;
+  split->num_indices = d->num_indices + 1;
+  split->indices = indices;
+  split->term = hd_flat_rewrite(arena, d->term, put_member, groups);
+  return split;
+}
+
 const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
                                  hd_product_form_t *form) {
   hd_contraction_t c;
-  if (!hd_contraction_find(arena, d, &c))
+  groups_t groups;
+  bool is_whole = hd_contraction_find(arena, d, &c);
+  const hd_definition_t *split =
+      is_whole ? NULL : split_groups(arena, d, &groups);
+  if (!is_whole && !(split && hd_contraction_find(arena, split, &c)))
     return "it is no sum of products, or a small one";
   const hd_term_t *a = without_cast(c.a), *b = without_cast(c.b);
   if (!a || !b || c.sum->type.scalar != HD_F32 ||
@@ -236,7 +324,7 @@ const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
     form->sizes[n] = axes[n].size;
     places[n] = hd_flat_index_make(arena, names[n], axes[n].size);
   }
-  digits_t digits = {arena, axes, places};
+  digits_t digits = {arena, axes, places, split ? &groups : NULL};
   form->rows = !hd_reads_along(c.b, c.n.indices, c.n.count);
   set_axes(&form->a, &digits, form->sizes, HD_AXIS_M, HD_AXIS_K);
   set_axes(&form->b, &digits, form->sizes, form->rows ? HD_AXIS_N : HD_AXIS_K,
