@@ -237,14 +237,51 @@ static void prepare_kernels(overlapper_t *o) {
   }
 }
 
+typedef struct reads {
+  unsigned depth; // Of loops around.
+  bool shares, again;
+} reads_t;
+
+static bool note_read(void *argument, const hd_expr_t *e) {
+  reads_t *r = argument;
+  r->again |= r->depth > 1 && e->kind != HD_EXPR_REF && hd_expr_is_access(e) &&
+              e->u.var->tensor->scope == HD_SCOPE_GLOBAL;
+  return true;
+}
+
+static bool note_body(void *argument, const hd_stmt_t *stmt) {
+  reads_t *r = argument;
+  r->shares |= stmt->kind == HD_STMT_DECLARE &&
+               stmt->u.declare.var->tensor->scope == HD_SCOPE_SHARED;
+  if (stmt->kind != HD_STMT_FOR)
+    return true;
+  reads_t inner = {.depth = r->depth + 1};
+  hd_walk_block(stmt->u.loop.body, note_body, note_read, &inner);
+  r->shares |= inner.shares;
+  r->again |= inner.again;
+  return true;
+}
+
+// Whether a kernel reads memory in loops of loops, without keeping anything of
+// it in shared memory: a window, a sum. It lives on the L1 cache, which is what
+// shared memory leaves over.
+static bool lives_on_cache(const hd_func_t *kernel) {
+  reads_t reads = {0};
+  hd_walk_block(kernel->body, note_body, NULL, &reads);
+  return reads.again && !reads.shares;
+}
+
 // For a launch that is proven to begin early; others of the same kernel, if
 // any, find multiprocessors that are idle.
 static void keep_apart(overlapper_t *o, const hd_stmt_t *launch) {
   hd_func_t *kernel = hd_ptr_map_find(&o->waiting, launch->u.launch.kernel);
   if (!kernel || kernel->launch.max_blocks)
     return;
+  int32_t blocks = blocks_together(o, kernel);
+  if (blocks > 1 && lives_on_cache(kernel))
+    return;
   hd_func_t version = *kernel;
-  version.launch.max_blocks = blocks_together(o, kernel);
+  version.launch.max_blocks = blocks;
   hd_func_replace(kernel, &version);
 }
 

@@ -274,9 +274,8 @@ static const hd_term_t *put_member(void *argument, const hd_term_t *term) {
 
 // The definition with two indices in the place of the one that has groups; NULL
 // where none has.
-static const hd_definition_t *split_groups(hd_arena_t *arena,
-                                           const hd_definition_t *d,
-                                           groups_t *groups) {
+static const hd_definition_t *
+split_groups(hd_arena_t *arena, const hd_definition_t *d, groups_t *groups) {
   *groups = (groups_t){.arena = arena};
   hd_flat_walk(d->term, note_group, groups);
   unsigned at = 0;
