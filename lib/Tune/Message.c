@@ -75,7 +75,7 @@ hd_received_t hd_message_receive(int socket, uint64_t deadline_ns,
   head_t head = {0};
   hd_received_t result =
       receive_bytes(socket, deadline_ns, budget, &head, sizeof head);
-  message->text.size = 0;
+  hd_buffer_fini(&message->text);
   if (result == HD_RECEIVED &&
       (head.kind > HD_MESSAGE_TIMES || head.size > MOST_BYTES))
     return HD_RECEIVED_END;

@@ -96,7 +96,7 @@ void hd_tune_work(hd_device_t *device, int socket) {
   while (!w.has_ended &&
          hd_message_receive(socket, 0, NULL, &message) == HD_RECEIVED) {
     size_t entries = w.entries.size;
-    w.said.size = 0;
+    hd_buffer_fini(&w.said);
     hd_exhausted_t exhausted = hd_budget_guard(&context->budget, answer, &w);
     if (exhausted != HD_EXHAUSTED_NOTHING) {
       w.answer = HD_MESSAGE_FAILED;
@@ -115,7 +115,6 @@ void hd_tune_work(hd_device_t *device, int socket) {
   }
   hd_buffer_fini(&message.text);
   hd_buffer_fini(&w.said);
-  if (!w.has_ended)
-    end_group(&w);
+  end_group(&w);
   hd_arena_fini(&w.arena);
 }
