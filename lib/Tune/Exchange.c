@@ -20,6 +20,8 @@ enum {
 // Over the best alone: what is slower by more gains nothing; and below what is
 // there: else it may be noise.
 static const double near = 1.15, gain = 0.997;
+// What made the whole so much slower is not tried again.
+static const double far = 1.01;
 
 typedef struct timed {
   hd_program_t *program;
@@ -168,6 +170,17 @@ static const hd_tune_candidate_t *next_best(const hd_tuned_t *tuned,
   return next;
 }
 
+static bool was_far(const exchange_t *x, const hd_tuned_t *group,
+                    const hd_tune_candidate_t *to) {
+  const hd_tune_report_t *report = &x->t->report;
+  for (size_t i = 0; i < report->exchanges.size; i++) {
+    const hd_tune_exchange_t *row = &report->exchanges.data[i];
+    if (row->group == group && row->to == to && row->to_us > far * row->from_us)
+      return true;
+  }
+  return false;
+}
+
 static bool try_group(exchange_t *x, hd_tuned_t *group) {
   const hd_tune_candidate_t *first = group->best, *at = first;
   for (int i = 0; i < NEXT_BEST; i++) {
@@ -176,7 +189,7 @@ static bool try_group(exchange_t *x, hd_tuned_t *group) {
       return true;
     if (x->t->until_ns && hd_clock_ns() > x->t->until_ns)
       return true;
-    if (!try_candidate(x, group, at))
+    if (!was_far(x, group, at) && !try_candidate(x, group, at))
       return false;
   }
   return true;
