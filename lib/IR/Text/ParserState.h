@@ -132,6 +132,13 @@ const char *hd_operator_name(hd_parser_t *p, hd_expr_kind_t kind);
 // Both operands in one type; the checks of the operator; NULL after errors.
 hd_parsed_t hd_build_binary(hd_parser_t *p, hd_expr_kind_t kind, hd_parsed_t a,
                             hd_parsed_t b, hd_loc_t loc);
+hd_parsed_t hd_build_unary(hd_parser_t *p, hd_expr_kind_t kind, hd_parsed_t a,
+                           hd_loc_t loc);
+// condition ? a : b
+hd_parsed_t hd_build_select(hd_parser_t *p, hd_parsed_t condition,
+                            hd_parsed_t a, hd_parsed_t b, hd_loc_t loc);
+// Reports that a whole tensor is no value.
+void hd_reject_tensor(hd_parser_t *p, const hd_expr_t *e);
 // A table, past ':', becomes an item of the module; a local one, of the
 // function that is being read, has another name there.
 bool hd_parse_table(hd_parser_t *p, const char *name, hd_loc_t loc);
