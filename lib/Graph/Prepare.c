@@ -116,10 +116,32 @@ const hd_graph_t *hd_graph_exposed(hd_arena_t *arena, const hd_graph_t *graph) {
   return exposed;
 }
 
+static bool are_concrete(const hd_value_t *const *values, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (values[i] && !hd_value_is_concrete(values[i]))
+      return false;
+  return true;
+}
+
+// What becomes an input of the rest is declared with its type, and nodes of a
+// standard's operators may leave inputs out.
+static bool is_expanded(const hd_graph_t *graph) {
+  bool expanded = are_concrete(graph->inputs.data, graph->inputs.size);
+  for (size_t i = 0; expanded && i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    expanded = !node->domain && are_concrete(node->outputs, node->num_outputs);
+  }
+  return expanded;
+}
+
 bool hd_pass_prepare(hd_module_t *module, const hd_graph_t *graph,
                      const hd_pass_args_t *args, hd_item_t *version) {
   const hd_graph_t *prepare, *rest;
   (void)args;
+  if (!is_expanded(graph))
+    return hd_error(&module->context->diags, graph->loc, HD_E1104, graph->name,
+                    "what depends on constants alone is taken out of a graph "
+                    "of tasks with sizes that are numbers: expand it first");
   hd_graph_split(&module->arena, graph, &prepare, &rest);
   version->u.graph = rest;
   if (prepare->nodes.size == 0)
