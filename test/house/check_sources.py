@@ -37,7 +37,6 @@ LONG = {
     "lib/IR/Text/PrintTask.c",
     "lib/IR/Text/Printer.c",
     "lib/IR/Verify/Verifier.c",
-    "lib/IR/Verify/VerifyTask.c",
     "lib/Runtime/Session.c",
     "lib/Schedule/RowsFind.c",
     "unittests/FakeCuda/FakeCuda.c",
