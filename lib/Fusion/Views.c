@@ -25,10 +25,14 @@ static int axis_of(const parts_t *p, const hd_term_t *term) {
   return -1;
 }
 
-static bool is_same_axis(const parts_t *p, const hd_term_t *place,
+// Whether a tensor is read along the whole of an axis, which is the result's.
+static bool is_same_axis(const parts_t *p, const hd_term_t *load,
                          uint32_t axis) {
-  return axis_of(p, place) == (int)axis ||
-         (hd_flat_is_int(place, 0) && hd_flat_range(p->d->indices[axis]) == 1);
+  const hd_term_t *place = load->operands[axis];
+  int64_t range = hd_flat_range(p->d->indices[axis]);
+  return hd_flat_size(load->u.value, axis) == range &&
+         (axis_of(p, place) == (int)axis ||
+          (hd_flat_is_int(place, 0) && range == 1));
 }
 
 // Whether a term is the next input's element, from where the last one ended.
@@ -41,7 +45,7 @@ static bool take_part(parts_t *p, const hd_term_t *term) {
       term->num_operands != p->d->num_indices)
     return false;
   for (uint32_t i = 0; i < term->num_operands; i++)
-    if ((int)i != p->axis && !is_same_axis(p, term->operands[i], i))
+    if ((int)i != p->axis && !is_same_axis(p, term, i))
       return false;
   const hd_term_t *place = term->operands[p->axis];
   if (!hd_affine_of(p->arena, place, &at) || at.constant != -begin ||
