@@ -253,6 +253,12 @@ static bool is_operand(hd_former_t *f, const hd_forming_t *g,
   return false;
 }
 
+// Whether what a term reads differs from element to element.
+static bool chooses(const hd_term_t *term) {
+  return hd_flat_has(term, HD_TERM_LOADELSE) ||
+         hd_flat_has(term, HD_TERM_SELECT);
+}
+
 // Whether a prologue would make a product compute what it now copies: pieces of
 // 16 bytes, asked for long before they are needed, would pass through
 // registers, while everybody waits, in each of many steps.
@@ -273,7 +279,8 @@ static bool spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
     hd_product_form_t form;
     if (hd_product_form_find(f->arena, flattened->flat->definitions.data[i],
                              &form) ||
-        hd_scalar_bits(form.type) > 16 || form.sizes[HD_AXIS_K] <= FEW)
+        hd_scalar_bits(form.type) > 16 ||
+        (form.sizes[HD_AXIS_K] <= FEW && !chooses(p.definition->term)))
       continue;
     if ((form.a.wide && is_operand(f, g, &form.a, value)) ||
         (form.b.wide && is_operand(f, g, &form.b, value)))

@@ -50,6 +50,21 @@ static inline hd_laid_value_t *hd_laid_value(const hd_layouts_t *l,
 // The index that alone, and once, says where an access is along an axis; NULL.
 const hd_index_t *hd_layout_index(hd_arena_t *arena, const hd_term_t *place);
 
+// A value of another shape for one of the new graph, named after it.
+hd_value_t *hd_layouts_value(hd_layouts_t *l, const hd_value_t *like,
+                             const int64_t *shape, unsigned rank,
+                             const char *suffix);
+// The task of the module that is the same but for its name, which is made of
+// the operator's; added where there is none.
+const hd_task_t *hd_layouts_task(hd_layouts_t *l, const hd_task_t *made,
+                                 const char *op);
+// Before names are made.
+void hd_layouts_take_names(hd_layouts_t *l);
+
+// The graph with padded copies for convolutions of few channels; the same where
+// there are none (LayoutPads.c).
+const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain);
+
 // The graph with layouts as they were chosen. NULL after an error.
 const hd_graph_t *hd_layouts_apply(hd_layouts_t *l);
 

@@ -42,7 +42,7 @@ static void take_name(hd_layouts_t *l, const hd_value_t *value) {
     hd_name_unique(l->arena, &l->names, value->name);
 }
 
-static void take_names(hd_layouts_t *l) {
+void hd_layouts_take_names(hd_layouts_t *l) {
   const hd_graph_t *graph = l->graph;
   for (size_t i = 0; i < graph->inputs.size; i++)
     take_name(l, graph->inputs.data[i]);
@@ -65,6 +65,24 @@ static hd_value_t *moved_value(hd_layouts_t *l, const hd_value_t *value,
   moved->constant = NULL;
   moved->shape = shape;
   return moved;
+}
+
+hd_value_t *hd_layouts_value(hd_layouts_t *l, const hd_value_t *like,
+                             const int64_t *sizes, unsigned rank,
+                             const char *suffix) {
+  hd_value_t *value = HD_ARENA_NEW(l->arena, hd_value_t);
+  const hd_expr_t **shape = HD_ARENA_ARRAY(l->arena, const hd_expr_t *, rank);
+  for (unsigned i = 0; i < rank; i++)
+    shape[i] = hd_expr_int(l->arena, hd_type(HD_I64), sizes[i]);
+  *value = *like;
+  value->constant = NULL;
+  value->label = NULL;
+  value->rank = (int)rank;
+  value->shape = shape;
+  value->name =
+      hd_name_unique(l->arena, &l->names,
+                     hd_arena_printf(l->arena, "%s_%s", like->name, suffix));
+  return value;
 }
 
 // What stands for a value in the new graph.
@@ -268,8 +286,8 @@ static const hd_definition_t *move_definition(laid_node_t *n,
 }
 
 // The same task where the text is the same.
-static const hd_task_t *known_task(hd_layouts_t *l, const hd_task_t *made,
-                                   const char *op) {
+const hd_task_t *hd_layouts_task(hd_layouts_t *l, const hd_task_t *made,
+                                 const char *op) {
   hd_buffer_t text = {0};
   hd_task_print(made, &text);
   hd_task_t *task = hd_key_map_find_name(&l->tasks, hd_buffer_text(&text));
@@ -279,8 +297,7 @@ static const hd_task_t *known_task(hd_layouts_t *l, const hd_task_t *made,
         l->arena, &l->tasks,
         hd_arena_strndup(l->arena, hd_buffer_text(&text), text.size), task);
     *task = *made;
-    task->name = hd_module_fresh_name(
-        l->arena, l->module, hd_arena_printf(l->arena, "%s_moved", op));
+    task->name = hd_module_fresh_name(l->arena, l->module, op);
     hd_item_t item = {.kind = HD_ITEM_TASK, .u.task = task};
     hd_vec_push(l->arena, &l->module->items, item);
   }
@@ -344,7 +361,8 @@ static void put_node(laid_node_t *n) {
   *node = *n->node;
   const hd_task_t *task = move_task(n);
   if (n->node->task || !moves_nothing(l->arena, task)) {
-    node->task = known_task(l, task, n->node->op);
+    node->task = hd_layouts_task(
+        l, task, hd_arena_printf(l->arena, "%s_moved", n->node->op));
     node->op = node->task->name;
   }
   node->inputs = inputs;
@@ -357,7 +375,6 @@ const hd_graph_t *hd_layouts_apply(hd_layouts_t *l) {
   l->made = HD_ARENA_NEW(l->arena, hd_graph_t);
   *l->made = *l->graph;
   memset(&l->made->nodes, 0, sizeof(l->made->nodes));
-  take_names(l);
   for (size_t i = 0; i < l->graph->nodes.size; i++) {
     laid_node_t n = {
         .l = l, .node = l->graph->nodes.data[i], .flat = l->flats[i]};

@@ -180,6 +180,18 @@ const hd_index_t *hd_layout_index(hd_arena_t *arena, const hd_term_t *place) {
   return index;
 }
 
+// Whether a place moves with one index alone, and at most by groups with
+// others: not a window's, which moves with the result's, too.
+static bool is_no_window(hd_arena_t *arena, const hd_term_t *place) {
+  hd_linear_t sum;
+  unsigned indices = 0;
+  if (!hd_affine_of(arena, place, &sum))
+    return false;
+  for (unsigned i = 0; i < sum.size; i++)
+    indices += sum.terms[i].term->kind == HD_TERM_INDEX;
+  return indices == 1;
+}
+
 static int find_index(const hd_index_t *const *indices, unsigned count,
                       const hd_index_t *index) {
   for (unsigned i = 0; i < count; i++)
@@ -234,7 +246,7 @@ static bool link_load(void *argument, const hd_term_t *term) {
     if (!index)
       continue;
     int axis = find_index(k->d->indices, k->d->num_indices, index);
-    if (axis < 0 && k->sum &&
+    if (axis < 0 && k->sum && is_no_window(k->l->arena, term->operands[a]) &&
         find_index(k->sum->k.indices, k->sum->k.count, index) >= 0)
       axis = other_axis(k, term->u.value);
     if (axis >= 0)
@@ -345,7 +357,17 @@ const hd_graph_t *hd_graph_choose_layouts(hd_module_t *module,
   if (!options || !options->machine.count) // No template answers.
     return graph;
   hd_layouts_t l = {.module = module, .arena = &module->arena, .graph = graph};
+  hd_layouts_take_names(&l);
   add_values(&l);
+  const hd_graph_t *padded = hd_layouts_pad(&l, explain);
+  if (padded != graph) {
+    l = (hd_layouts_t){.module = module,
+                       .arena = &module->arena,
+                       .graph = padded,
+                       .tasks = l.tasks,
+                       .names = l.names};
+    add_values(&l);
+  }
   for (size_t i = 0; i < graph->nodes.size; i++)
     link_node(&l, i);
   for (size_t i = 0; i < graph->nodes.size; i++)
@@ -355,7 +377,7 @@ const hd_graph_t *hd_graph_choose_layouts(hd_module_t *module,
     hd_remark(&module->context->diags, l.chosen.data[i]->value->loc,
               "layout: axis %d of '%s' is last in memory",
               l.chosen.data[i]->last, hd_value_label(l.chosen.data[i]->value));
-  return l.chosen.size ? hd_layouts_apply(&l) : graph;
+  return l.chosen.size ? hd_layouts_apply(&l) : padded;
 }
 
 bool hd_pass_choose_layouts(hd_module_t *module, const hd_graph_t *graph,

@@ -19,7 +19,7 @@ folder.mkdir(parents=True, exist_ok=True)
 
 
 class Network:
-    """Nodes from x, [1, 16, side, side], with random weights."""
+    """Nodes from x, [1, channels, side, side], with random weights."""
 
     def __init__(self, side):
         self.side, self.nodes, self.weights = side, [], []
@@ -93,19 +93,31 @@ def normalized(n):
     return n.put("ReduceMean", [c], axes=[1], keepdims=0)
 
 
-def run(make, side):
+def stem(n):
+    """As networks of images begin."""
+    a = n.put("Relu", [n.conv("x", 3, 16, 7, strides=[2, 2])])
+    return n.conv(a, 16, 24, 3)
+
+
+def stem_of_every_pixel(n):
+    a = n.put("Relu", [n.conv("x", 3, 16, 3)])
+    b = n.put("Relu", [n.conv("x", 3, 16, 5)])
+    return n.conv(n.put("Add", [a, b]), 16, 8)
+
+
+def run(make, side, channels=16):
     network = Network(side)
     last = make(network)
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
         network.nodes, make.__name__,
-        [value("x", TensorProto.FLOAT, [1, 16, side, side])],
+        [value("x", TensorProto.FLOAT, [1, channels, side, side])],
         [value(last, TensorProto.FLOAT, None)], network.weights)
     model = helper.make_model(graph, ir_version=8,
                               opset_imports=[helper.make_opsetid("", 14)])
     path = folder / (make.__name__ + "%d.onnx" % side)
     onnx.save(model, path)
-    x = random.standard_normal((1, 16, side, side)).astype(np.float32)
+    x = random.standard_normal((1, channels, side, side)).astype(np.float32)
     y, = ReferenceEvaluator(model).run(None, {"x": x})
     np.save(folder / "x.npy", x)
     for more in ([], ["--no-fusion"], ["--sanitize", "--async=latest"]):
@@ -121,3 +133,6 @@ def run(make, side):
 for make in (residual, separable, branches, grouped, tokens, normalized):
     for side in (8, 7):
         run(make, side)
+for make in (stem, stem_of_every_pixel):
+    for side in (16, 15):
+        run(make, side, channels=3)

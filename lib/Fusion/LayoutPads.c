@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Images of a few channels, as networks begin. No order of axes makes pieces of
+// 16 bytes of them, so what a convolution reads is copied once, with its
+// channels last and filled up, and with its borders:
+//
+//   y[b, f, i, j] = sum(p: 3, u: 7, v: 7) x[b, p, i * 2 + u - 3, j * 2 + v - 3]
+//   else 0 * w[f, p, u, v]
+//
+// becomes
+//
+//   padded[b, r, e] = x[b, e % 4, r - 3, e / 4 - 3] else 0
+//   filled[f, u, e: 32] = w[f, e % 4, u, e / 4] else 0
+//   y[b, f, i, j] = sum(u: 7, e: 32) padded[b, i * 2 + u, j * 8 + e] *
+//   filled[f, u, e]
+//
+// where elements of a row lie side by side, pixel after pixel.
+#include "Fusion/LayoutState.h"
+#include "Schedule/Affine.h"
+#include "Schedule/Product.h"
+
+#include <string.h>
+
+enum { PIECE = 8 }; // Elements of 16 bits that are copied as one.
+
+// The one place of an operand along an axis: domain * stride + window - pad.
+typedef struct window {
+  const hd_index_t *at; // Of the result; NULL: none.
+  const hd_index_t *in; // Of the sum; NULL: none.
+  int64_t stride, step, pad;
+} window_t;
+
+typedef struct padding {
+  hd_layouts_t *l;
+  const hd_node_t *node;
+  const hd_task_t *flat;
+  const hd_definition_t *d;
+  const hd_term_t *x, *w; // Loads.
+  unsigned channel;       // Axes of x: the channels'.
+  window_t windows[HD_MAX_RANK];
+  const hd_index_t *p, *v;  // Of the sum: the channels' and the last window's,
+  const hd_index_t *e;      // and what stands for both.
+  int64_t channels, window; // Filled up.
+  const hd_task_value_t *padded, *filled;
+} padding_t;
+
+static bool is_load(const hd_term_t *term) {
+  return term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+}
+
+static bool is_in(const hd_index_t *const *indices, unsigned count,
+                  const hd_index_t *index) {
+  for (unsigned i = 0; i < count; i++)
+    if (indices[i] == index)
+      return true;
+  return false;
+}
+
+static bool is_zero(const hd_term_t *term) {
+  return term->kind == HD_TERM_CONST &&
+         (hd_type_is_float(hd_type(term->type.scalar)) ? term->u.f == 0
+                                                       : term->u.i == 0);
+}
+
+// What a place is along one axis of x.
+static bool find_window(padding_t *p, const hd_contraction_t *sum,
+                        const hd_term_t *place, window_t *window) {
+  hd_linear_t at;
+  *window = (window_t){0};
+  if (!hd_affine_of(p->l->arena, place, &at) || at.size > 2)
+    return false;
+  window->pad = -at.constant;
+  for (unsigned i = 0; i < at.size; i++) {
+    const hd_term_t *atom = at.terms[i].term;
+    int64_t factor = at.terms[i].factor;
+    if (atom->kind != HD_TERM_INDEX || factor < 1)
+      return false;
+    const hd_index_t *index = atom->u.index;
+    if (is_in(sum->k.indices, sum->k.count, index) && !window->in) {
+      window->in = index;
+      window->step = factor;
+    } else if (is_in(p->d->indices, p->d->num_indices, index) && !window->at) {
+      window->at = index;
+      window->stride = factor;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Of x: few channels somewhere, and a window along the last axis whose pieces
+// are aligned when channels are filled up.
+static bool find_windows(padding_t *p, const hd_contraction_t *sum) {
+  uint32_t rank = p->x->u.value->rank;
+  bool found = false;
+  for (uint32_t a = 0; a < rank; a++) {
+    window_t *window = &p->windows[a];
+    if (!find_window(p, sum, p->x->operands[a], window))
+      return false;
+    bool is_channel =
+        window->in && !window->at && window->pad == 0 && window->step == 1 &&
+        !found && hd_flat_range(window->in) == hd_flat_size(p->x->u.value, a);
+    if (is_channel && hd_flat_range(window->in) < PIECE) {
+      found = true;
+      p->channel = a;
+      p->p = window->in;
+    }
+  }
+  if (!found || rank < 2 || p->channel == rank - 1)
+    return false;
+  const window_t *last = &p->windows[rank - 1];
+  // Windows that do not overlap read each element once.
+  if (!last->in || !last->at || last->step != 1 ||
+      last->stride >= hd_flat_range(last->in))
+    return false;
+  p->v = last->in;
+  bool halves = hd_flat_range(p->p) <= PIECE / 2 && last->stride % 2 == 0;
+  p->channels = halves ? PIECE / 2 : PIECE;
+  return true;
+}
+
+static const hd_term_t *without_cast(const hd_term_t *term) {
+  return term->kind == HD_TERM_CAST ? term->operands[0] : term;
+}
+
+static const hd_value_t *value_of(const padding_t *p,
+                                  const hd_task_value_t *tensor) {
+  for (size_t i = 0; i < p->flat->inputs.size; i++)
+    if (p->flat->inputs.data[i] == tensor)
+      return p->node->inputs[i];
+  return NULL;
+}
+
+// Whether w is read at plain indices, p and v among them.
+static bool has_plain_places(const padding_t *p) {
+  bool channels = false, window = false;
+  for (uint32_t a = 0; a < p->w->u.value->rank; a++) {
+    const hd_term_t *place = p->w->operands[a];
+    if (place->kind != HD_TERM_INDEX && !hd_flat_is_int(place, 0))
+      return false;
+    channels |= place->kind == HD_TERM_INDEX && place->u.index == p->p;
+    window |= place->kind == HD_TERM_INDEX && place->u.index == p->v;
+  }
+  return channels && window;
+}
+
+// Whether the node is such a convolution.
+static bool find(padding_t *p) {
+  hd_contraction_t sum;
+  hd_product_form_t form;
+  if (!p->flat || p->flat->definitions.size != 1)
+    return false;
+  p->d = p->flat->definitions.data[0];
+  if (p->d->kind != HD_DEFINE ||
+      hd_product_form_find(p->l->arena, p->d, &form) ||
+      hd_scalar_bits(form.type) != 128 / PIECE ||
+      !hd_contraction_find(p->l->arena, p->d, &sum))
+    return false;
+  for (int swap = 0; swap < 2; swap++) {
+    p->x = without_cast(swap ? sum.b : sum.a);
+    p->w = without_cast(swap ? sum.a : sum.b);
+    if (!is_load(p->x) || p->w->kind != HD_TERM_LOAD ||
+        (p->x->kind == HD_TERM_LOADELSE &&
+         !is_zero(p->x->operands[p->x->num_operands - 1])) ||
+        !value_of(p, p->x->u.value) || !value_of(p, p->w->u.value))
+      continue;
+    const hd_laid_value_t *w = hd_laid_value(p->l, value_of(p, p->w->u.value));
+    const hd_laid_value_t *x = hd_laid_value(p->l, value_of(p, p->x->u.value));
+    if (w->prepared && !x->prepared && find_windows(p, &sum) &&
+        has_plain_places(p))
+      return true;
+  }
+  return false;
+}
+
+// --- The tasks ---
+
+static hd_definition_t *define(hd_arena_t *arena, const hd_task_value_t *target,
+                               const hd_index_t *const *indices,
+                               const hd_term_t *term) {
+  hd_definition_t *d = HD_ARENA_NEW(arena, hd_definition_t);
+  const hd_task_value_t **targets =
+      HD_ARENA_ARRAY(arena, const hd_task_value_t *, 1);
+  targets[0] = target;
+  *d = (hd_definition_t){.kind = HD_DEFINE,
+                         .num_targets = 1,
+                         .targets = targets,
+                         .num_indices = target->rank,
+                         .indices = indices,
+                         .term = term};
+  return d;
+}
+
+// y[indices] = x[places] else 0
+static hd_task_t *copying_task(hd_arena_t *arena, const hd_task_value_t *from,
+                               const int64_t *shape,
+                               const hd_index_t *const *indices,
+                               const hd_term_t *const *places) {
+  hd_scalar_t type = from->type.scalar;
+  int64_t sizes[HD_MAX_RANK];
+  const hd_term_t *operands[HD_MAX_RANK + 1];
+  for (uint32_t i = 0; i < from->rank; i++) {
+    sizes[i] = hd_flat_size(from, i);
+    operands[i] = places[i];
+  }
+  operands[from->rank] = hd_flat_float(arena, type, 0);
+  const hd_task_value_t *x =
+      hd_flat_value_make(arena, "x", HD_VALUE_INPUT, type, sizes, from->rank);
+  const hd_task_value_t *y = hd_flat_value_make(arena, "y", HD_VALUE_OUTPUT,
+                                                type, shape, from->rank - 1);
+  hd_term_t *load =
+      hd_term_make(arena, HD_TERM_LOADELSE, x->type, operands, from->rank + 1);
+  load->u.value = x;
+  hd_task_t *task = HD_ARENA_NEW(arena, hd_task_t);
+  hd_vec_push(arena, &task->inputs, x);
+  hd_vec_push(arena, &task->outputs, y);
+  hd_vec_push(arena, &task->definitions, define(arena, y, indices, load));
+  return task;
+}
+
+static int64_t range_of(const hd_index_t *index) {
+  return index ? hd_flat_range(index) : 1;
+}
+
+static const hd_index_t *name_axis(hd_arena_t *arena, unsigned n,
+                                   int64_t size) {
+  return hd_flat_index_make(arena, hd_arena_printf(arena, "at%u", n), size);
+}
+
+static const hd_term_t *index_term(hd_arena_t *arena, const hd_index_t *index) {
+  return hd_flat_range(index) == 1 ? hd_flat_int(arena, HD_I64, 0)
+                                   : hd_flat_index(arena, index);
+}
+
+static const hd_term_t *operate(hd_arena_t *arena, hd_expr_kind_t op,
+                                const hd_term_t *term, int64_t value) {
+  return hd_index_simplify(
+      arena,
+      hd_flat_operate(arena, op, term, hd_flat_int(arena, HD_I64, value)));
+}
+
+// x with its channels last, filled up, and all that windows reach.
+static hd_task_t *pad_task(padding_t *p, int64_t *shape) {
+  hd_arena_t *arena = p->l->arena;
+  const hd_task_value_t *x = p->x->u.value;
+  uint32_t last = x->rank - 1;
+  const hd_index_t **indices =
+      HD_ARENA_ARRAY(arena, const hd_index_t *, x->rank);
+  const hd_term_t *places[HD_MAX_RANK];
+  unsigned n = 0;
+  for (uint32_t a = 0; a < last; a++) {
+    const window_t *window = &p->windows[a];
+    if (a == p->channel)
+      continue;
+    shape[n] = (range_of(window->at) - 1) * window->stride +
+               (range_of(window->in) - 1) * window->step + 1;
+    indices[n] = name_axis(arena, n, shape[n]);
+    places[a] =
+        operate(arena, HD_EXPR_SUB, index_term(arena, indices[n]), window->pad);
+    n++;
+  }
+  const window_t *row = &p->windows[last];
+  int64_t pixels = (range_of(row->at) - 1) * row->stride + p->window;
+  while (pixels * p->channels % PIECE != 0)
+    pixels++;
+  shape[n] = pixels * p->channels;
+  indices[n] = name_axis(arena, n, shape[n]);
+  const hd_term_t *e = hd_flat_index(arena, indices[n]);
+  places[last] = operate(arena, HD_EXPR_SUB,
+                         operate(arena, HD_EXPR_DIV, e, p->channels), row->pad);
+  places[p->channel] = operate(arena, HD_EXPR_MOD, e, p->channels);
+  return copying_task(arena, x, shape, indices, places);
+}
+
+// Whether a weight's place is that index.
+static bool is_place(const hd_term_t *place, const hd_index_t *index) {
+  return place->kind == HD_TERM_INDEX && place->u.index == index;
+}
+
+// w with v and the channels last, as one axis, filled up.
+static hd_task_t *fill_task(padding_t *p, int64_t *shape) {
+  hd_arena_t *arena = p->l->arena;
+  const hd_task_value_t *w = p->w->u.value;
+  const hd_index_t **indices =
+      HD_ARENA_ARRAY(arena, const hd_index_t *, w->rank);
+  const hd_term_t *places[HD_MAX_RANK];
+  unsigned n = 0, last = w->rank - 2;
+  shape[last] = p->window * p->channels;
+  indices[last] = name_axis(arena, last, shape[last]);
+  const hd_term_t *e = hd_flat_index(arena, indices[last]);
+  for (uint32_t a = 0; a < w->rank; a++) {
+    if (is_place(p->w->operands[a], p->p)) {
+      places[a] = operate(arena, HD_EXPR_MOD, e, p->channels);
+    } else if (is_place(p->w->operands[a], p->v)) {
+      places[a] = operate(arena, HD_EXPR_DIV, e, p->channels);
+    } else {
+      shape[n] = hd_flat_size(w, a);
+      indices[n] = name_axis(arena, n, shape[n]);
+      places[a] = index_term(arena, indices[n++]);
+    }
+  }
+  return copying_task(arena, w, shape, indices, places);
+}
+
+// For hd_flat_rewrite(): the sum over what is filled up. p and v are 0, where
+// they are added up with other indices.
+static const hd_term_t *leave(void *argument, const hd_term_t *term) {
+  padding_t *p = argument;
+  hd_arena_t *arena = p->l->arena;
+  const hd_term_t *operands[HD_MAX_RANK];
+  unsigned n = 0;
+  if (is_place(term, p->p) || is_place(term, p->v))
+    return hd_flat_int(arena, HD_I64, 0);
+  if (is_load(term) && term->u.value == p->x->u.value) {
+    uint32_t last = p->x->u.value->rank - 1;
+    for (uint32_t a = 0; a < last; a++)
+      if (a != p->channel)
+        operands[n++] =
+            operate(arena, HD_EXPR_ADD, term->operands[a], p->windows[a].pad);
+    const hd_term_t *pixel =
+        operate(arena, HD_EXPR_ADD, term->operands[last], p->windows[last].pad);
+    operands[n] = hd_index_simplify(
+        arena, hd_flat_operate(arena, HD_EXPR_ADD,
+                               operate(arena, HD_EXPR_MUL, pixel, p->channels),
+                               hd_flat_index(arena, p->e)));
+    return hd_flat_load(arena, p->padded, operands);
+  }
+  if (is_load(term) && term->u.value == p->w->u.value) {
+    for (uint32_t a = 0; a < p->w->u.value->rank; a++)
+      if (!is_place(p->w->operands[a], p->p) &&
+          !is_place(p->w->operands[a], p->v))
+        operands[n++] = term->operands[a];
+    operands[n] = hd_flat_index(arena, p->e);
+    return hd_flat_load(arena, p->filled, operands);
+  }
+  if (term->kind != HD_TERM_REDUCE)
+    return term;
+  hd_reduction_t *reduction = HD_ARENA_NEW(arena, hd_reduction_t);
+  *reduction = *term->u.reduction;
+  const hd_index_t **indices =
+      HD_ARENA_ARRAY(arena, const hd_index_t *, reduction->num_indices);
+  for (uint32_t i = 0; i < reduction->num_indices; i++)
+    if (reduction->indices[i] != p->p && reduction->indices[i] != p->v)
+      indices[n++] = reduction->indices[i];
+  indices[n++] = p->e;
+  reduction->indices = indices;
+  reduction->num_indices = n;
+  hd_term_t *made = hd_term_make(arena, HD_TERM_REDUCE, term->type,
+                                 term->operands, term->num_operands);
+  made->u.reduction = reduction;
+  made->loc = term->loc;
+  return made;
+}
+
+static hd_task_t *convolution_task(padding_t *p) {
+  hd_arena_t *arena = p->l->arena;
+  hd_task_t *task = HD_ARENA_NEW(arena, hd_task_t);
+  *task = *p->flat;
+  memset(&task->inputs, 0, sizeof(task->inputs));
+  memset(&task->definitions, 0, sizeof(task->definitions));
+  for (size_t i = 0; i < p->flat->inputs.size; i++) {
+    const hd_task_value_t *input = p->flat->inputs.data[i];
+    if (input == p->x->u.value)
+      input = p->padded;
+    else if (input == p->w->u.value)
+      input = p->filled;
+    hd_vec_push(arena, &task->inputs, input);
+  }
+  hd_definition_t *d = HD_ARENA_NEW(arena, hd_definition_t);
+  *d = *p->d;
+  d->term = hd_flat_rewrite(arena, p->d->term, leave, p);
+  hd_vec_push(arena, &task->definitions, (const hd_definition_t *)d);
+  return task;
+}
+
+// --- The nodes ---
+
+static const hd_value_t *put_copy(padding_t *p, const hd_value_t *value,
+                                  const hd_task_t *task, const int64_t *shape,
+                                  const char *what) {
+  hd_layouts_t *l = p->l;
+  const hd_value_t **ends = HD_ARENA_ARRAY(l->arena, const hd_value_t *, 2);
+  ends[0] = value;
+  ends[1] = hd_layouts_value(l, value, shape, (unsigned)value->rank - 1, what);
+  hd_node_t *node = HD_ARENA_NEW(l->arena, hd_node_t);
+  const hd_task_t *known =
+      hd_layouts_task(l, task, hd_arena_printf(l->arena, "copy_%s", what));
+  *node = (hd_node_t){.op = known->name,
+                      .task = known,
+                      .loc = p->node->loc,
+                      .num_inputs = 1,
+                      .inputs = &ends[0],
+                      .num_outputs = 1,
+                      .outputs = &ends[1]};
+  hd_vec_push(l->arena, &l->made->nodes, (const hd_node_t *)node);
+  return ends[1];
+}
+
+static const hd_task_value_t *tensor_of(padding_t *p, const hd_task_value_t *as,
+                                        const int64_t *shape) {
+  return hd_flat_value_make(p->l->arena, as->name, HD_VALUE_INPUT,
+                            as->type.scalar, shape, as->rank - 1);
+}
+
+static void put_padded(padding_t *p) {
+  hd_layouts_t *l = p->l;
+  int64_t x[HD_MAX_RANK], w[HD_MAX_RANK];
+  p->window = hd_flat_range(p->v);
+  while (p->window * p->channels % PIECE != 0)
+    p->window++;
+  p->e = hd_flat_index_make(l->arena, "e", p->window * p->channels);
+  const hd_task_t *pad = pad_task(p, x), *fill = fill_task(p, w);
+  p->padded = tensor_of(p, p->x->u.value, x);
+  p->filled = tensor_of(p, p->w->u.value, w);
+  const hd_value_t *from = value_of(p, p->x->u.value);
+  const hd_value_t *weight = value_of(p, p->w->u.value);
+  const hd_value_t *padded = put_copy(p, from, pad, x, "padded");
+  const hd_value_t *filled = put_copy(p, weight, fill, w, "filled");
+  hd_node_t *node = HD_ARENA_NEW(l->arena, hd_node_t);
+  const hd_value_t **inputs =
+      HD_ARENA_ARRAY(l->arena, const hd_value_t *, p->node->num_inputs);
+  for (uint32_t i = 0; i < p->node->num_inputs; i++)
+    inputs[i] = p->node->inputs[i] == from     ? padded
+                : p->node->inputs[i] == weight ? filled
+                                               : p->node->inputs[i];
+  *node = *p->node;
+  node->task =
+      hd_layouts_task(l, convolution_task(p),
+                      hd_arena_printf(l->arena, "%s_filled", p->node->op));
+  node->op = node->task->name;
+  node->inputs = inputs;
+  node->num_attributes = 0;
+  hd_vec_push(l->arena, &l->made->nodes, (const hd_node_t *)node);
+}
+
+const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain) {
+  bool any = false;
+  l->made = HD_ARENA_NEW(l->arena, hd_graph_t);
+  *l->made = *l->graph;
+  memset(&l->made->nodes, 0, sizeof(l->made->nodes));
+  for (size_t i = 0; i < l->graph->nodes.size; i++) {
+    padding_t p = {
+        .l = l, .node = l->graph->nodes.data[i], .flat = l->flats[i]};
+    if (!find(&p) ||
+        !hd_step(&l->module->context->steps, HD_STEP_FUSION,
+                 "of '%s', whose channels are filled up for %s",
+                 hd_value_label(value_of(&p, p.x->u.value)), p.node->op)) {
+      hd_vec_push(l->arena, &l->made->nodes, p.node);
+      continue;
+    }
+    any = true;
+    if (explain)
+      hd_remark(&l->module->context->diags, p.node->loc,
+                "layout: the %lld channels of '%s' are filled up to %lld, and "
+                "borders are kept with them",
+                (long long)hd_flat_range(p.p),
+                hd_value_label(value_of(&p, p.x->u.value)),
+                (long long)p.channels);
+    put_padded(&p);
+  }
+  return any ? l->made : l->graph;
+}
