@@ -44,16 +44,11 @@ typedef struct padding {
   const hd_task_value_t *padded, *filled;
 } padding_t;
 
-static bool is_load(const hd_term_t *term) {
-  return term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
-}
-
 static bool is_in(const hd_index_t *const *indices, unsigned count,
                   const hd_index_t *index) {
-  for (unsigned i = 0; i < count; i++)
-    if (indices[i] == index)
-      return true;
-  return false;
+  while (count > 0 && indices[count - 1] != index)
+    count--;
+  return count > 0;
 }
 
 static bool is_zero(const hd_term_t *term) {
@@ -120,10 +115,6 @@ static bool find_windows(padding_t *p, const hd_contraction_t *sum) {
   return true;
 }
 
-static const hd_term_t *without_cast(const hd_term_t *term) {
-  return term->kind == HD_TERM_CAST ? term->operands[0] : term;
-}
-
 static const hd_value_t *value_of(const padding_t *p,
                                   const hd_task_value_t *tensor) {
   for (size_t i = 0; i < p->flat->inputs.size; i++)
@@ -158,9 +149,9 @@ static bool find(padding_t *p) {
       !hd_contraction_find(p->l->arena, p->d, &sum))
     return false;
   for (int swap = 0; swap < 2; swap++) {
-    p->x = without_cast(swap ? sum.b : sum.a);
-    p->w = without_cast(swap ? sum.a : sum.b);
-    if (!is_load(p->x) || p->w->kind != HD_TERM_LOAD ||
+    p->x = swap ? sum.b->operands[0] : sum.a->operands[0];
+    p->w = swap ? sum.a->operands[0] : sum.b->operands[0];
+    if (!hd_layout_loads(p->x) || p->w->kind != HD_TERM_LOAD ||
         (p->x->kind == HD_TERM_LOADELSE &&
          !is_zero(p->x->operands[p->x->num_operands - 1])) ||
         !value_of(p, p->x->u.value) || !value_of(p, p->w->u.value))
@@ -312,7 +303,7 @@ static const hd_term_t *leave(void *argument, const hd_term_t *term) {
   unsigned n = 0;
   if (is_place(term, p->p) || is_place(term, p->v))
     return hd_flat_int(arena, HD_I64, 0);
-  if (is_load(term) && term->u.value == p->x->u.value) {
+  if (hd_layout_loads(term) && term->u.value == p->x->u.value) {
     uint32_t last = p->x->u.value->rank - 1;
     for (uint32_t a = 0; a < last; a++)
       if (a != p->channel)
@@ -326,7 +317,7 @@ static const hd_term_t *leave(void *argument, const hd_term_t *term) {
                                hd_flat_index(arena, p->e)));
     return hd_flat_load(arena, p->padded, operands);
   }
-  if (is_load(term) && term->u.value == p->w->u.value) {
+  if (hd_layout_loads(term) && term->u.value == p->w->u.value) {
     for (uint32_t a = 0; a < p->w->u.value->rank; a++)
       if (!is_place(p->w->operands[a], p->p) &&
           !is_place(p->w->operands[a], p->v))
@@ -397,12 +388,6 @@ static const hd_value_t *put_copy(padding_t *p, const hd_value_t *value,
   return ends[1];
 }
 
-static const hd_task_value_t *tensor_of(padding_t *p, const hd_task_value_t *as,
-                                        const int64_t *shape) {
-  return hd_flat_value_make(p->l->arena, as->name, HD_VALUE_INPUT,
-                            as->type.scalar, shape, as->rank - 1);
-}
-
 static void put_padded(padding_t *p) {
   hd_layouts_t *l = p->l;
   int64_t x[HD_MAX_RANK], w[HD_MAX_RANK];
@@ -411,8 +396,10 @@ static void put_padded(padding_t *p) {
     p->window++;
   p->e = hd_flat_index_make(l->arena, "e", p->window * p->channels);
   const hd_task_t *pad = pad_task(p, x), *fill = fill_task(p, w);
-  p->padded = tensor_of(p, p->x->u.value, x);
-  p->filled = tensor_of(p, p->w->u.value, w);
+  p->padded = hd_flat_value_make(l->arena, "x", HD_VALUE_INPUT,
+                                 p->x->type.scalar, x, p->x->u.value->rank - 1);
+  p->filled = hd_flat_value_make(l->arena, "w", HD_VALUE_INPUT,
+                                 p->w->type.scalar, w, p->w->u.value->rank - 1);
   const hd_value_t *from = value_of(p, p->x->u.value);
   const hd_value_t *weight = value_of(p, p->w->u.value);
   const hd_value_t *padded = put_copy(p, from, pad, x, "padded");

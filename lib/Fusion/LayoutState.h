@@ -47,6 +47,10 @@ static inline hd_laid_value_t *hd_laid_value(const hd_layouts_t *l,
   return hd_ptr_map_find(&l->values, value);
 }
 
+static inline bool hd_layout_loads(const hd_term_t *term) {
+  return term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+}
+
 // The index that alone, and once, says where an access is along an axis; NULL.
 const hd_index_t *hd_layout_index(hd_arena_t *arena, const hd_term_t *place);
 

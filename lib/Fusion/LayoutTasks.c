@@ -146,10 +146,6 @@ static const hd_value_t *copy_of(hd_layouts_t *l, const hd_value_t *value,
 
 // --- What weights want ---
 
-static bool is_load(const hd_term_t *term) {
-  return term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
-}
-
 static int input_number(const laid_node_t *n, const hd_task_value_t *tensor) {
   for (size_t i = 0; i < n->flat->inputs.size; i++)
     if (n->flat->inputs.data[i] == tensor)
@@ -159,7 +155,7 @@ static int input_number(const laid_node_t *n, const hd_task_value_t *tensor) {
 
 static bool note_along(void *argument, const hd_term_t *term) {
   laid_node_t *n = argument;
-  int i = is_load(term) ? input_number(n, term->u.value) : -1;
+  int i = hd_layout_loads(term) ? input_number(n, term->u.value) : -1;
   if (i < 0 || n->inputs[i] < 0)
     return true;
   const hd_index_t *index =
@@ -187,7 +183,7 @@ static bool has_extent(const hd_task_value_t *tensor, uint32_t from) {
 // products that is the one that both are summed over.
 static bool note_weight(void *argument, const hd_term_t *term) {
   laid_node_t *n = argument;
-  int i = is_load(term) ? input_number(n, term->u.value) : -1;
+  int i = hd_layout_loads(term) ? input_number(n, term->u.value) : -1;
   if (i < 0 || n->inputs[i] >= 0 || !n->node->inputs[i] ||
       !hd_laid_value(n->l, n->node->inputs[i])->prepared)
     return true;
@@ -247,7 +243,7 @@ static void move_tensor(laid_node_t *n, const hd_task_value_t *tensor, int last,
 static const hd_term_t *move_load(void *argument, const hd_term_t *term) {
   laid_node_t *n = argument;
   const moved_t *moved =
-      is_load(term) ? hd_ptr_map_get(&n->tensors, term->u.value) : NULL;
+      hd_layout_loads(term) ? hd_ptr_map_get(&n->tensors, term->u.value) : NULL;
   if (!moved)
     return term;
   const hd_term_t *operands[HD_MAX_RANK + 1];

@@ -220,10 +220,6 @@ static void link_values(linker_t *k, hd_laid_value_t *x, unsigned axis,
   hd_vec_push(arena, &k->result->links, back);
 }
 
-static bool is_load(const hd_term_t *term) {
-  return term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
-}
-
 // The graph's value that a task's tensor is; NULL: a local one.
 static hd_laid_value_t *value_of(const linker_t *k,
                                  const hd_task_value_t *tensor) {
@@ -238,7 +234,8 @@ static hd_laid_value_t *value_of(const linker_t *k,
 
 static bool link_load(void *argument, const hd_term_t *term) {
   linker_t *k = argument;
-  hd_laid_value_t *x = is_load(term) ? value_of(k, term->u.value) : NULL;
+  hd_laid_value_t *x =
+      hd_layout_loads(term) ? value_of(k, term->u.value) : NULL;
   if (!x || x->prepared)
     return true;
   for (uint32_t a = 0; a < term->u.value->rank; a++) {
@@ -299,7 +296,7 @@ static bool has_axis(hd_layouts_t *l, const hd_contraction_t *sum,
                      const hd_term_t *term, unsigned *axis) {
   int64_t piece = PIECE / (int64_t)hd_scalar_bits(term->type.scalar);
   bool found = false;
-  for (uint32_t a = 0; is_load(term) && a < term->u.value->rank; a++) {
+  for (uint32_t a = 0; hd_layout_loads(term) && a < term->u.value->rank; a++) {
     const hd_index_t *index = hd_layout_index(l->arena, term->operands[a]);
     if (term->operands[a]->kind != HD_TERM_INDEX ||
         find_index(sum->k.indices, sum->k.count, index) < 0 ||
@@ -316,8 +313,10 @@ static void seed_operand(linker_t *k, const hd_term_t *term,
   const hd_term_t *load = term->kind == HD_TERM_CAST ? term->operands[0] : term;
   const hd_term_t *weight =
       other->kind == HD_TERM_CAST ? other->operands[0] : other;
-  hd_laid_value_t *x = is_load(load) ? value_of(k, load->u.value) : NULL;
-  hd_laid_value_t *w = is_load(weight) ? value_of(k, weight->u.value) : NULL;
+  hd_laid_value_t *x =
+      hd_layout_loads(load) ? value_of(k, load->u.value) : NULL;
+  hd_laid_value_t *w =
+      hd_layout_loads(weight) ? value_of(k, weight->u.value) : NULL;
   unsigned axis;
   if (x && w && w->prepared && has_axis(k->l, k->sum, load, &axis))
     choose(k->l, x, axis);
