@@ -51,12 +51,6 @@ static bool is_in(const hd_index_t *const *indices, unsigned count,
   return count > 0;
 }
 
-static bool is_zero(const hd_term_t *term) {
-  return term->kind == HD_TERM_CONST &&
-         (hd_type_is_float(hd_type(term->type.scalar)) ? term->u.f == 0
-                                                       : term->u.i == 0);
-}
-
 // What a place is along one axis of x.
 static bool find_window(padding_t *p, const hd_contraction_t *sum,
                         const hd_term_t *place, window_t *window) {
@@ -123,17 +117,26 @@ static const hd_value_t *value_of(const padding_t *p,
   return NULL;
 }
 
-// Whether w is read at plain indices, p and v among them.
+// Whether a weight's place is that index.
+static bool is_place(const hd_term_t *place, const hd_index_t *index) {
+  return place->kind == HD_TERM_INDEX && place->u.index == index;
+}
+
+// Whether w is read at plain indices, p and v among them, each once and over
+// the whole of its axis; x uses them once as well.
 static bool has_plain_places(const padding_t *p) {
-  bool channels = false, window = false;
   for (uint32_t a = 0; a < p->w->u.value->rank; a++) {
     const hd_term_t *place = p->w->operands[a];
     if (place->kind != HD_TERM_INDEX && !hd_flat_is_int(place, 0))
       return false;
-    channels |= place->kind == HD_TERM_INDEX && place->u.index == p->p;
-    window |= place->kind == HD_TERM_INDEX && place->u.index == p->v;
+    if ((is_place(place, p->p) || is_place(place, p->v)) &&
+        hd_flat_range(place->u.index) != hd_flat_size(p->w->u.value, a))
+      return false;
   }
-  return channels && window;
+  return p->p != p->v && hd_layout_count_places(p->w, p->p) == 1 &&
+         hd_layout_count_places(p->w, p->v) == 1 &&
+         hd_layout_count_places(p->x, p->p) == 1 &&
+         hd_layout_count_places(p->x, p->v) == 1;
 }
 
 // Whether the node is such a convolution.
@@ -153,13 +156,15 @@ static bool find(padding_t *p) {
     p->w = swap ? sum.a->operands[0] : sum.b->operands[0];
     if (!hd_layout_loads(p->x) || p->w->kind != HD_TERM_LOAD ||
         (p->x->kind == HD_TERM_LOADELSE &&
-         !is_zero(p->x->operands[p->x->num_operands - 1])) ||
+         !hd_layout_is_zero(p->x->operands[p->x->num_operands - 1])) ||
         !value_of(p, p->x->u.value) || !value_of(p, p->w->u.value))
       continue;
     const hd_laid_value_t *w = hd_laid_value(p->l, value_of(p, p->w->u.value));
     const hd_laid_value_t *x = hd_laid_value(p->l, value_of(p, p->x->u.value));
     if (w->prepared && !x->prepared && find_windows(p, &sum) &&
-        has_plain_places(p))
+        has_plain_places(p) &&
+        hd_layout_is_read_once(p->d->term, p->x->u.value) &&
+        hd_layout_is_read_once(p->d->term, p->w->u.value))
       return true;
   }
   return false;
@@ -251,7 +256,7 @@ static hd_task_t *pad_task(padding_t *p, int64_t *shape) {
         operate(arena, HD_EXPR_SUB, index_term(arena, indices[n]), window->pad);
     n++;
   }
-  const window_t *row = &p->windows[last];
+  const window_t *row = p->windows + last;
   int64_t pixels = (range_of(row->at) - 1) * row->stride + p->window;
   while (pixels * p->channels % PIECE != 0)
     pixels++;
@@ -262,11 +267,6 @@ static hd_task_t *pad_task(padding_t *p, int64_t *shape) {
                          operate(arena, HD_EXPR_DIV, e, p->channels), row->pad);
   places[p->channel] = operate(arena, HD_EXPR_MOD, e, p->channels);
   return copying_task(arena, x, shape, indices, places);
-}
-
-// Whether a weight's place is that index.
-static bool is_place(const hd_term_t *place, const hd_index_t *index) {
-  return place->kind == HD_TERM_INDEX && place->u.index == index;
 }
 
 // w with v and the channels last, as one axis, filled up.
@@ -408,9 +408,9 @@ static void put_padded(padding_t *p) {
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(l->arena, const hd_value_t *, p->node->num_inputs);
   for (uint32_t i = 0; i < p->node->num_inputs; i++)
-    inputs[i] = p->node->inputs[i] == from     ? padded
-                : p->node->inputs[i] == weight ? filled
-                                               : p->node->inputs[i];
+    inputs[i] = p->flat->inputs.data[i] == p->x->u.value   ? padded
+                : p->flat->inputs.data[i] == p->w->u.value ? filled
+                                                           : p->node->inputs[i];
   *node = *p->node;
   node->task =
       hd_layouts_task(l, convolution_task(p),

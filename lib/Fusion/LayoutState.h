@@ -72,4 +72,12 @@ const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain);
 // The graph with layouts as they were chosen. NULL after an error.
 const hd_graph_t *hd_layouts_apply(hd_layouts_t *l);
 
+// Whether a term is the constant 0.
+bool hd_layout_is_zero(const hd_term_t *term);
+// How many of a load's places use an index.
+unsigned hd_layout_count_places(const hd_term_t *load, const hd_index_t *index);
+// Whether a task's term loads from a tensor in one place alone.
+bool hd_layout_is_read_once(const hd_term_t *term,
+                            const hd_task_value_t *tensor);
+
 #endif

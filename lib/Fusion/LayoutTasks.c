@@ -378,3 +378,37 @@ const hd_graph_t *hd_layouts_apply(hd_layouts_t *l) {
   }
   return l->made;
 }
+
+// --- What tasks read ---
+
+bool hd_layout_is_zero(const hd_term_t *term) {
+  return term->kind == HD_TERM_CONST &&
+         (hd_type_is_float(hd_type(term->type.scalar)) ? term->u.f == 0
+                                                       : term->u.i == 0);
+}
+
+unsigned hd_layout_count_places(const hd_term_t *load,
+                                const hd_index_t *index) {
+  unsigned count = 0;
+  for (uint32_t a = 0; a < load->u.value->rank; a++)
+    count += hd_flat_uses(load->operands[a], index);
+  return count;
+}
+
+typedef struct counting {
+  const hd_task_value_t *tensor;
+  unsigned loads;
+} counting_t;
+
+static bool count_load(void *argument, const hd_term_t *term) {
+  counting_t *c = argument;
+  c->loads += hd_layout_loads(term) && term->u.value == c->tensor;
+  return true;
+}
+
+bool hd_layout_is_read_once(const hd_term_t *term,
+                            const hd_task_value_t *tensor) {
+  counting_t c = {tensor, 0};
+  hd_flat_walk(term, count_load, &c);
+  return c.loads == 1;
+}
