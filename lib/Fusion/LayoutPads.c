@@ -140,7 +140,7 @@ static bool has_plain_places(const padding_t *p) {
 }
 
 // Whether the node is such a convolution.
-static bool find(padding_t *p) {
+static bool find_convolution(padding_t *p) {
   hd_contraction_t sum;
   hd_product_form_t form;
   if (!p->flat || p->flat->definitions.size != 1)
@@ -429,7 +429,7 @@ const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain) {
   for (size_t i = 0; i < l->graph->nodes.size; i++) {
     padding_t p = {
         .l = l, .node = l->graph->nodes.data[i], .flat = l->flats[i]};
-    if (!find(&p) ||
+    if (!find_convolution(&p) ||
         !hd_step(&l->module->context->steps, HD_STEP_FUSION,
                  "of '%s', whose channels are filled up for %s",
                  hd_value_label(value_of(&p, p.x->u.value)), p.node->op)) {
