@@ -43,7 +43,7 @@ static const hd_task_t *flat_reshape(hd_layouts_t *l, const hd_node_t *node) {
       HD_ARENA_ARRAY(arena, const hd_index_t *, to.rank + 1);
   const hd_term_t *at[HD_MAX_RANK], *places[HD_MAX_RANK];
   for (unsigned i = 0; i < to.rank; i++) {
-    indices[i] = hd_flat_index_make(arena, hd_arena_printf(arena, "i%u", i),
+    indices[i] = hd_flat_index_make(arena, hd_arena_printf(arena, "at%u", i),
                                     to.shape[i]);
     at[i] = to.shape[i] == 1 ? hd_flat_int(arena, HD_I64, 0)
                              : hd_flat_index(arena, indices[i]);
@@ -367,9 +367,9 @@ const hd_graph_t *hd_graph_choose_layouts(hd_module_t *module,
                        .names = l.names};
     add_values(&l);
   }
-  for (size_t i = 0; i < graph->nodes.size; i++)
+  for (size_t i = 0; i < padded->nodes.size; i++)
     link_node(&l, i);
-  for (size_t i = 0; i < graph->nodes.size; i++)
+  for (size_t i = 0; i < padded->nodes.size; i++)
     seed(&l, i);
   spread(&l);
   for (size_t i = 0; explain && i < l.chosen.size; i++)
