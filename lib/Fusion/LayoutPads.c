@@ -224,11 +224,6 @@ static const hd_index_t *name_axis(hd_arena_t *arena, unsigned n,
   return hd_flat_index_make(arena, hd_arena_printf(arena, "at%u", n), size);
 }
 
-static const hd_term_t *index_term(hd_arena_t *arena, const hd_index_t *index) {
-  return hd_flat_range(index) == 1 ? hd_flat_int(arena, HD_I64, 0)
-                                   : hd_flat_index(arena, index);
-}
-
 static const hd_term_t *operate(hd_arena_t *arena, hd_expr_kind_t op,
                                 const hd_term_t *term, int64_t value) {
   return hd_index_simplify(
@@ -252,8 +247,8 @@ static hd_task_t *pad_task(padding_t *p, int64_t *shape) {
     shape[n] = (range_of(window->at) - 1) * window->stride +
                (range_of(window->in) - 1) * window->step + 1;
     indices[n] = name_axis(arena, n, shape[n]);
-    places[a] =
-        operate(arena, HD_EXPR_SUB, index_term(arena, indices[n]), window->pad);
+    places[a] = operate(arena, HD_EXPR_SUB,
+                        hd_layout_index_term(arena, indices[n]), window->pad);
     n++;
   }
   const window_t *row = p->windows + last;
@@ -288,7 +283,7 @@ static hd_task_t *fill_task(padding_t *p, int64_t *shape) {
     } else {
       shape[n] = hd_flat_size(w, a);
       indices[n] = name_axis(arena, n, shape[n]);
-      places[a] = index_term(arena, indices[n++]);
+      places[a] = hd_layout_index_term(arena, indices[n++]);
     }
   }
   return copying_task(arena, w, shape, indices, places);

@@ -51,6 +51,13 @@ static inline bool hd_layout_loads(const hd_term_t *term) {
   return term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
 }
 
+// An index in a flat task's terms: 0 where it runs over one value alone.
+static inline const hd_term_t *hd_layout_index_term(hd_arena_t *arena,
+                                                    const hd_index_t *index) {
+  return hd_flat_range(index) == 1 ? hd_flat_int(arena, HD_I64, 0)
+                                   : hd_flat_index(arena, index);
+}
+
 // The index that alone, and once, says where an access is along an axis; NULL.
 const hd_index_t *hd_layout_index(hd_arena_t *arena, const hd_term_t *place);
 

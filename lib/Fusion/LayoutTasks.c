@@ -328,8 +328,7 @@ static bool moves_nothing(hd_arena_t *arena, const hd_task_t *task) {
     from[i] = hd_flat_size(x, i);
   for (uint32_t i = 0; i < y->rank; i++) {
     to[i] = hd_flat_size(y, i);
-    at[i] = to[i] == 1 ? hd_flat_int(arena, HD_I64, 0)
-                       : hd_flat_index(arena, d->indices[i]);
+    at[i] = hd_layout_index_term(arena, d->indices[i]);
   }
   hd_index_place_t before = {x->rank, from, d->term->operands};
   hd_index_place_t after = {y->rank, to, at};

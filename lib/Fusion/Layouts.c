@@ -45,8 +45,7 @@ static const hd_task_t *flat_reshape(hd_layouts_t *l, const hd_node_t *node) {
   for (unsigned i = 0; i < to.rank; i++) {
     indices[i] = hd_flat_index_make(arena, hd_arena_printf(arena, "at%u", i),
                                     to.shape[i]);
-    at[i] = to.shape[i] == 1 ? hd_flat_int(arena, HD_I64, 0)
-                             : hd_flat_index(arena, indices[i]);
+    at[i] = hd_layout_index_term(arena, indices[i]);
   }
   hd_index_places(arena, hd_index_linear(arena, to.shape, to.rank, at),
                   from.shape, from.rank, places);

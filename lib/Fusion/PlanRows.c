@@ -93,27 +93,21 @@ static const hd_stmt_t *fit_launch(fitting_t *f, const hd_stmt_t *stmt) {
   return copy;
 }
 
-static hd_block_t fit_block(fitting_t *f, hd_block_t block) {
-  hd_arena_t *arena = f->p->arena;
-  const hd_stmt_t **stmts =
-      HD_ARENA_ARRAY(arena, const hd_stmt_t *, block.size + 1);
-  for (uint32_t i = 0; i < block.size; i++) {
-    stmts[i] = block.stmts[i];
-    if (stmts[i]->kind == HD_STMT_LAUNCH)
-      stmts[i] = fit_launch(f, stmts[i]);
-    if (stmts[i]->kind != HD_STMT_FOR)
-      continue;
-    hd_stmt_t *copy = hd_stmt_copy(arena, stmts[i]);
-    copy->u.loop.body = fit_block(f, stmts[i]->u.loop.body);
-    stmts[i] = copy;
-  }
-  return hd_block_make(arena, stmts, block.size);
+static bool enter_launch(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
+                         hd_stmt_list_t *out) {
+  if (stmt->kind != HD_STMT_LAUNCH)
+    return false;
+  hd_stmt_list_push(rewriter->arena, out, fit_launch(rewriter->argument, stmt));
+  return true;
 }
 
 bool hd_planner_fit(hd_planner_t *p) {
   fitting_t f = {.p = p, .ok = true};
-  hd_block_t fitted =
-      fit_block(&f, hd_block_make(p->arena, p->body.data, p->body.size));
-  memcpy(p->body.data, fitted.stmts, fitted.size * sizeof *fitted.stmts);
+  hd_rewriter_t rewriter = {
+      .arena = p->arena, .argument = &f, .enter = enter_launch};
+  hd_stmt_list_t fitted = {0};
+  hd_rewrite_into(&rewriter,
+                  hd_block_make(p->arena, p->body.data, p->body.size), &fitted);
+  p->body = fitted;
   return f.ok;
 }
