@@ -18,9 +18,17 @@
 #include "IR/Tensor.h"
 #include "Support/Vec.h"
 
+// What a template implements.
+typedef enum hd_form_kind {
+#define HD_FORM(name, text, axes, operands) HD_FORM_KIND_##name,
+#include "IR/Forms.def"
+#undef HD_FORM
+  HD_FORM_KIND_COUNT
+} hd_form_kind_t;
+
 // What of a head is a figure.
 typedef enum hd_figure {
-#define HD_FIGURE(name, clause, place, otherwise, text) HD_FIGURE_##name,
+#define HD_FIGURE(name, clause, place, product, rows, text) HD_FIGURE_##name,
 #include "IR/Figures.def"
 #undef HD_FIGURE
   HD_FIGURE_COUNT
@@ -43,25 +51,36 @@ typedef enum hd_template_name {
   HD_TEMPLATE_SM,     // Of the GPU: 90 for sm_90a, too.
   HD_TEMPLATE_NATIVE, // 1: the code is for this GPU alone (sm_90a), else 0.
   HD_TEMPLATE_BITS,   // Of an operand's element.
-  HD_TEMPLATE_ROWS,   // 1: b is [z, n, k], else 0.
+  HD_TEMPLATE_ROWS,   // Of a product, 1: b is [z, n, k], else 0.
+  HD_TEMPLATE_LANES,  // Of rows: so many elements lie side by side, wherever a
+                      // multiple of them begins; 0: neighbours are elsewhere.
   HD_TEMPLATE_NAMES
 } hd_template_name_t;
 
 enum { HD_FORM_AXES = 4, HD_FORM_OPERANDS = 2, HD_MAX_CHOICES = 12 };
+
+typedef struct hd_form_info {
+  const char *name;
+  unsigned axes;
+  const char *operands; // A letter for each that there may be a map of.
+} hd_form_info_t;
+
+const hd_form_info_t *hd_form_info(hd_form_kind_t kind);
 
 // Expressions are of the form's axes, the choices and the names above.
 typedef struct hd_template {
   const char *name;
   hd_loc_t loc;
   const char *text; // As it was written.
-  const hd_var_t *axes[HD_FORM_AXES];
+  hd_form_kind_t form;
+  const hd_var_t *axes[HD_FORM_AXES]; // As many as the form has.
   const hd_var_t *names[HD_TEMPLATE_NAMES];
   const char *kernel; // Of the same module.
   HD_VEC(hd_choice_t) choices;
   HD_VEC(hd_scalar_t) types;   // That the operands may have.
   bool maps[HD_FORM_OPERANDS]; // That the kernel has tensor maps of.
   HD_VEC(hd_demand_t) demands;
-  const hd_expr_t *figures[HD_FIGURE_COUNT];
+  const hd_expr_t *figures[HD_FIGURE_COUNT]; // 0 for those that mean nothing.
 } hd_template_t;
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The candidates of templates for a product: every choice of values that their
+// The candidates of templates for a form: every choice of values that their
 // heads allow, with its price. Nothing of a kernel has been read then.
 #include "IR/Eval.h"
 #include "IR/Text/Library.h"
@@ -14,7 +14,7 @@
 
 typedef struct search {
   const hd_machine_t *machine;
-  const hd_product_form_t *form;
+  const hd_form_t *form;
   hd_arena_t *arena;
   const hd_pin_t *pin; // NULL: all values.
   hd_env_t env; // Of the template at hand: axes, names, then the choices.
@@ -50,7 +50,7 @@ static bool is_allowed(search_t *s) {
 static void try_candidate(search_t *s) {
   if (!is_allowed(s))
     return;
-  s->at.us = hd_candidate_price(s->machine, s->form, &s->at);
+  s->at.us = s->form->price(s->machine, s->form, &s->at);
   s->at.number = s->found->size;
   if (isfinite(s->at.us))
     hd_vec_push(s->arena, s->found, s->at);
@@ -83,15 +83,15 @@ static void try_choices(search_t *s, size_t n) {
 }
 
 static void bind_names(search_t *s, const hd_template_t *template) {
-  const hd_product_form_t *form = s->form;
-  const int64_t values[HD_TEMPLATE_NAMES] = {
-      [HD_TEMPLATE_SM] = s->machine->sm,
-      [HD_TEMPLATE_NATIVE] = s->machine->native,
-      [HD_TEMPLATE_BITS] = (int64_t)hd_scalar_bits(form->type),
-      [HD_TEMPLATE_ROWS] = form->rows,
-  };
+  const hd_form_t *form = s->form;
+  int64_t values[HD_TEMPLATE_NAMES];
+  for (int i = 0; i < HD_TEMPLATE_NAMES; i++)
+    values[i] = form->names[i];
+  values[HD_TEMPLATE_SM] = s->machine->sm;
+  values[HD_TEMPLATE_NATIVE] = s->machine->native;
+  values[HD_TEMPLATE_BITS] = (int64_t)hd_scalar_bits(form->type);
   s->env.values.size = 0;
-  for (int i = 0; i < HD_FORM_AXES; i++)
+  for (unsigned i = 0; i < hd_form_info(form->kind)->axes; i++)
     bind_int(s, template->axes[i], form->sizes[i]);
   for (int i = 0; i < HD_TEMPLATE_NAMES; i++)
     bind_int(s, template->names[i], values[i]);
@@ -100,17 +100,16 @@ static void bind_names(search_t *s, const hd_template_t *template) {
 // Why a template answers with no candidate; NULL: it has some.
 static const char *try_template(search_t *s, const hd_found_template_t *found) {
   const hd_template_t *template = found->template;
-  const hd_form_tensor_t *operands[HD_FORM_OPERANDS] = {&s->form->a,
-                                                        &s->form->b};
+  const hd_form_info_t *info = hd_form_info(s->form->kind);
   bool serves = false;
   for (size_t i = 0; i < template->types.size; i++)
     serves |= template->types.data[i] == s->form->type;
   if (!serves)
     return "it is not for operands of this type";
   for (int i = 0; i < HD_FORM_OPERANDS; i++)
-    if (template->maps[i] && operands[i]->no_map)
-      return hd_arena_printf(s->arena, "its operand '%c' %s", 'a' + i,
-                             operands[i]->no_map);
+    if (template->maps[i] && s->form->no_map[i])
+      return hd_arena_printf(s->arena, "its operand '%c' %s", info->operands[i],
+                             s->form->no_map[i]);
   s->at.template = template;
   s->at.home = found->home;
   s->met = 0;
@@ -246,7 +245,7 @@ static int by_price(const void *a, const void *b) {
 }
 
 bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
-                        const hd_product_form_t *form, const hd_pin_t *pin,
+                        const hd_form_t *form, const hd_pin_t *pin,
                         hd_candidates_t *candidates, hd_refusals_t *refused) {
   const hd_schedule_options_t *options = context->schedules;
   hd_templates_t templates = {0};
@@ -260,7 +259,8 @@ bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
     return false;
   for (size_t i = 0; i < templates.size; i++) {
     hd_refused_t no = {templates.data[i].template, NULL};
-    if (is_disabled(options, no.template->name) ||
+    if (no.template->form != form->kind ||
+        is_disabled(options, no.template->name) ||
         (pin && strcmp(pin->name, no.template->name) != 0))
       continue;
     no.why = try_template(&search, &templates.data[i]);
@@ -283,7 +283,8 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
     if (d->kind != HD_DEFINE || hd_product_form_find(arena, d, &form))
       continue;
     hd_product_form_mark(&form, flat, computed);
-    return hd_candidates_find(context, arena, &form, NULL, candidates,
+    hd_form_t asked = hd_product_form_ask(&form);
+    return hd_candidates_find(context, arena, &asked, NULL, candidates,
                               &refused);
   }
   return true;

@@ -10,9 +10,8 @@
 #ifndef HIDET_SCHEDULE_PRODUCT_H
 #define HIDET_SCHEDULE_PRODUCT_H
 
-#include "IR/Template.h"
+#include "Schedule/Candidates.h"
 #include "Schedule/Contract.h"
-#include "Schedule/Machine.h"
 
 typedef enum hd_form_axis {
   HD_AXIS_BATCH,
@@ -59,51 +58,10 @@ const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
 void hd_product_form_mark(hd_product_form_t *form, const hd_task_t *flat,
                           uint64_t computed);
 
-// A template with values for its choices.
-typedef struct hd_candidate {
-  const hd_template_t *template;
-  hd_module_t *home; // That the template's kernel is an item of.
-  int64_t values[HD_MAX_CHOICES];
-  int64_t figures[HD_FIGURE_COUNT];
-  double us;     // What it is expected to take.
-  size_t number; // In the order of the heads.
-} hd_candidate_t;
-
-// The microseconds that a candidate is expected to take for a product; grows
-// with what it does, and is right within a factor of two or so. Source: the
-// roofline of a step (tensor cores against the L2 cache), the latency of what
-// is not under way, waves of blocks.
-double hd_candidate_price(const hd_machine_t *machine,
-                          const hd_product_form_t *form,
-                          const hd_candidate_t *candidate);
-
-typedef HD_VEC(hd_candidate_t) hd_candidates_t;
-
-// A template that answers with no candidate, and why, as a sentence.
-typedef struct hd_refused {
-  const hd_template_t *template;
-  const char *why;
-} hd_refused_t;
-
-typedef HD_VEC(hd_refused_t) hd_refusals_t;
-
-// The candidates of all templates for a form and the machine that the context's
-// schedules are for, none left out by name, by what they are expected to take;
-// of those that are as good, in the order of the heads. pin, which may be NULL:
-// those alone that it allows; it is no HD_PIN_RULES. False after an error: pins
-// that no head knows (E0201, E0320). refused: templates without any.
-bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
-                        const hd_product_form_t *form, const hd_pin_t *pin,
-                        hd_candidates_t *candidates, hd_refusals_t *refused);
-
-// The same for a flat task: of the first of its definitions that is a product,
-// none where there is no such. computed: as hd_scheduler_schedule() has it.
-bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
-                        const hd_task_t *flat, uint64_t computed,
-                        hd_candidates_t *candidates);
-
-// All that a candidate settles.
-const hd_pin_t *hd_candidate_pin(hd_arena_t *arena,
-                                 const hd_candidate_t *candidate);
+// The form as templates are asked about it. The microseconds that a candidate
+// is expected to take grow with what it does, and are right within a factor of
+// two or so. Source: the roofline of a step (tensor cores against the L2
+// cache), the latency of what is not under way, waves of blocks.
+hd_form_t hd_product_form_ask(const hd_product_form_t *form);
 
 #endif

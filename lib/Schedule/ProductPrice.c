@@ -128,9 +128,9 @@ static double moved_bytes(const load_t *l) {
   return l->bytes * (double)sizes[HD_AXIS_BATCH] * (m * k + n * k + m * n);
 }
 
-double hd_candidate_price(const hd_machine_t *machine,
-                          const hd_product_form_t *form,
-                          const hd_candidate_t *c) {
+static double price(const hd_machine_t *machine, const hd_form_t *asked,
+                    const hd_candidate_t *c) {
+  const hd_product_form_t *form = asked->of;
   load_t l = {.machine = machine,
               .form = form,
               .c = c,
@@ -148,4 +148,16 @@ double hd_candidate_price(const hd_machine_t *machine,
                   l.waves * steps * step_cycles(&l) + end_cycles(&l);
   return machine->launch +
          at_least(cycles / machine->mhz, moved_bytes(&l) / machine->gbs * 1e-3);
+}
+
+hd_form_t hd_product_form_ask(const hd_product_form_t *form) {
+  hd_form_t asked = {.kind = HD_FORM_KIND_PRODUCT,
+                     .type = form->type,
+                     .names = {[HD_TEMPLATE_ROWS] = form->rows},
+                     .no_map = {form->a.no_map, form->b.no_map},
+                     .price = price,
+                     .of = form};
+  for (int i = 0; i < HD_FORM_AXES; i++)
+    asked.sizes[i] = form->sizes[i];
+  return asked;
 }

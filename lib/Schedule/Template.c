@@ -236,7 +236,8 @@ bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d) {
   if (why)
     return leave(rules, why);
   hd_product_form_mark(form, rules->flat, rules->computed);
-  if (!hd_candidates_find(context, arena, form, pin, &candidates, &refused)) {
+  hd_form_t asked = hd_product_form_ask(form);
+  if (!hd_candidates_find(context, arena, &asked, pin, &candidates, &refused)) {
     rules->failed = true;
     return false;
   }

@@ -9,19 +9,28 @@
 static const struct {
   const char *clause;
   unsigned place;
-  int otherwise;
+  int otherwise[HD_FORM_KIND_COUNT]; // By what the template implements.
 } figures[HD_FIGURE_COUNT] = {
-#define HD_FIGURE(name, clause, place, otherwise, text)                        \
-  {clause, place, otherwise},
+#define HD_FIGURE(name, clause, place, product, rows, text)                    \
+  {clause, place, {product, rows}},
 #include "IR/Figures.def"
 #undef HD_FIGURE
 };
 
+enum { GIVEN = -1, MEANINGLESS = -2 }; // Of what a figure is otherwise.
+
+static const hd_form_info_t forms[HD_FORM_KIND_COUNT] = {
+#define HD_FORM(name, text, axes, operands) {text, axes, operands},
+#include "IR/Forms.def"
+#undef HD_FORM
+};
+
+const hd_form_info_t *hd_form_info(hd_form_kind_t kind) { return &forms[kind]; }
+
 static const char *const names[HD_TEMPLATE_NAMES] = {
-    [HD_TEMPLATE_SM] = "sm",
-    [HD_TEMPLATE_NATIVE] = "native",
-    [HD_TEMPLATE_BITS] = "bits",
-    [HD_TEMPLATE_ROWS] = "rows",
+    [HD_TEMPLATE_SM] = "sm",       [HD_TEMPLATE_NATIVE] = "native",
+    [HD_TEMPLATE_BITS] = "bits",   [HD_TEMPLATE_ROWS] = "rows",
+    [HD_TEMPLATE_LANES] = "lanes",
 };
 
 static const hd_var_t *declare(hd_parser_t *p, const char *name, hd_loc_t loc) {
@@ -31,15 +40,28 @@ static const hd_var_t *declare(hd_parser_t *p, const char *name, hd_loc_t loc) {
   return var;
 }
 
+static bool parse_form_name(hd_parser_t *p, hd_template_t *template) {
+  const char *list = "";
+  for (unsigned i = 0; i < HD_FORM_KIND_COUNT; i++) {
+    template->form = (hd_form_kind_t)i;
+    if (hd_accept(p, forms[i].name))
+      return true;
+    list = hd_arena_printf(p->arena, "%s%s'%s'", list, i ? " or " : "",
+                           forms[i].name);
+  }
+  return hd_expected(p, list);
+}
+
 // implements product(z, m, n, k)
 static bool parse_form(hd_parser_t *p, hd_template_t *template) {
-  if (!hd_expect(p, "implements") || !hd_expect(p, "product") ||
+  if (!hd_expect(p, "implements") || !parse_form_name(p, template) ||
       !hd_expect(p, "("))
     return false;
-  for (unsigned i = 0; i < HD_FORM_AXES; i++) {
+  unsigned axes = forms[template->form].axes;
+  for (unsigned i = 0; i < axes; i++) {
     hd_loc_t loc;
     const char *name = hd_expect_name(p, &loc);
-    if (!name || !hd_expect(p, i + 1 < HD_FORM_AXES ? "," : ")"))
+    if (!name || !hd_expect(p, i + 1 < axes ? "," : ")"))
       return false;
     template->axes[i] = declare(p, name, loc);
   }
@@ -145,15 +167,26 @@ static bool parse_demands(hd_parser_t *p, hd_template_t *template) {
   return true;
 }
 
+// An operand of the form, by its letter.
+static bool parse_map(hd_parser_t *p, hd_template_t *template) {
+  const char *operands = forms[template->form].operands, *list = "";
+  for (unsigned i = 0; operands[i]; i++) {
+    const char letter[] = {operands[i], 0};
+    template->maps[i] |= hd_at(p, letter);
+    if (hd_accept(p, letter))
+      return true;
+    list = hd_arena_printf(p->arena, "%s%s'%s'", list, i ? " or " : "", letter);
+  }
+  return hd_expected(p, *list ? list : "no operand");
+}
+
 // maps {a, b}
 static bool parse_maps(hd_parser_t *p, hd_template_t *template) {
   if (!hd_expect(p, "{"))
     return false;
   do {
-    bool is_b = hd_accept(p, "b");
-    if (!is_b && !hd_accept(p, "a"))
-      return hd_expected(p, "'a' or 'b'");
-    template->maps[is_b] = true;
+    if (!parse_map(p, template))
+      return false;
   } while (hd_accept(p, ","));
   return hd_expect(p, "}");
 }
@@ -163,7 +196,8 @@ static bool parse_figures(hd_parser_t *p, hd_template_t *template) {
   const char *clause = hd_peek(p)->text;
   bool found = false;
   for (int i = 0; i < HD_FIGURE_COUNT; i++) {
-    if (strcmp(figures[i].clause, clause) != 0)
+    if (strcmp(figures[i].clause, clause) != 0 ||
+        figures[i].otherwise[template->form] == MEANINGLESS)
       continue;
     if (!found)
       p->at++;
@@ -191,11 +225,13 @@ static bool parse_clauses(hd_parser_t *p, hd_template_t *template) {
       return false;
   }
   for (int i = 0; i < HD_FIGURE_COUNT; i++) {
-    if (!template->figures[i] && figures[i].otherwise < 0)
+    int otherwise = figures[i].otherwise[template->form];
+    if (!template->figures[i] && otherwise == GIVEN)
       return hd_expected(p,
                          hd_arena_printf(p->arena, "'%s'", figures[i].clause));
     if (!template->figures[i])
-      template->figures[i] = hd_expr_i32(p->arena, figures[i].otherwise);
+      template->figures[i] =
+          hd_expr_i32(p->arena, otherwise == MEANINGLESS ? 0 : otherwise);
   }
   if (!template->types.size)
     return hd_error(p->diags, loc, HD_E0102, "'types'", "none");

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What templates answer for a form and a machine.
+#ifndef HIDET_SCHEDULE_CANDIDATES_H
+#define HIDET_SCHEDULE_CANDIDATES_H
+
+#include "IR/Graph/Pin.h"
+#include "IR/Graph/Task.h"
+#include "IR/Template.h"
+#include "Schedule/Machine.h"
+
+// A template with values for its choices.
+typedef struct hd_candidate {
+  const hd_template_t *template;
+  hd_module_t *home; // That the template's kernel is an item of.
+  int64_t values[HD_MAX_CHOICES];
+  int64_t figures[HD_FIGURE_COUNT];
+  double us;     // What it is expected to take.
+  size_t number; // In the order of the heads.
+} hd_candidate_t;
+
+typedef HD_VEC(hd_candidate_t) hd_candidates_t;
+
+// What templates are asked about a form.
+typedef struct hd_form {
+  hd_form_kind_t kind;
+  int64_t sizes[HD_FORM_AXES];
+  hd_scalar_t type;                     // Of the operands.
+  int64_t names[HD_TEMPLATE_NAMES];     // But for those of the machine.
+  const char *no_map[HD_FORM_OPERANDS]; // Why there is no tensor map of an
+                                        // operand, as hd_form_tensor_t has it.
+  // The microseconds that a candidate is expected to take; infinite where a
+  // multiprocessor has no room for it.
+  double (*price)(const hd_machine_t *machine, const struct hd_form *form,
+                  const hd_candidate_t *candidate);
+  const void *of; // The form itself, for price.
+} hd_form_t;
+
+// A template that answers with no candidate, and why, as a sentence.
+typedef struct hd_refused {
+  const hd_template_t *template;
+  const char *why;
+} hd_refused_t;
+
+typedef HD_VEC(hd_refused_t) hd_refusals_t;
+
+// The candidates of all templates for a form and the machine that the context's
+// schedules are for, none left out by name, by what they are expected to take;
+// of those that are as good, in the order of the heads. pin, which may be NULL:
+// those alone that it allows; it is no HD_PIN_RULES. False after an error: pins
+// that no head knows (E0201, E0320). refused: templates without any.
+bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
+                        const hd_form_t *form, const hd_pin_t *pin,
+                        hd_candidates_t *candidates, hd_refusals_t *refused);
+
+// The same for a flat task: of the first of its definitions that is a product,
+// none where there is no such. computed: as hd_scheduler_schedule() has it.
+bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
+                        const hd_task_t *flat, uint64_t computed,
+                        hd_candidates_t *candidates);
+
+// All that a candidate settles.
+const hd_pin_t *hd_candidate_pin(hd_arena_t *arena,
+                                 const hd_candidate_t *candidate);
+
+#endif
