@@ -10,11 +10,9 @@
 // knows the form alone. Where an operand is a tensor of the task, element for
 // element, that takes its place; else its loads become the operand's term, as
 // those of a prologue do (Access.h).
-#include "IR/Passes/Passes.h"
-#include "IR/Passes/Specialize.h"
 #include "IR/Text/Library.h"
-#include "IR/Text/Parser.h"
 #include "Schedule/Access.h"
+#include "Schedule/Instance.h"
 #include "Schedule/Product.h"
 #include "Schedule/Templates.h"
 
@@ -71,16 +69,10 @@ static void on_store(void *argument, hd_builder_t *b,
 static const char *instance_name(hd_arena_t *arena,
                                  const hd_product_form_t *form,
                                  const hd_candidate_t *candidate) {
-  const hd_template_t *t = candidate->template;
-  const char *name =
-      hd_arena_printf(arena, "%s[T = %s, O = %s, ROWS = %s", t->kernel,
-                      hd_scalar_name(form->type), hd_scalar_name(form->result),
-                      form->rows ? "true" : "false");
-  for (size_t i = 0; i < t->choices.size; i++)
-    name = hd_arena_printf(arena, "%s, %s = %lld", name,
-                           t->choices.data[i].var->name,
-                           (long long)candidate->values[i]);
-  return hd_arena_printf(arena, "%s]", name);
+  const char *first = hd_arena_printf(
+      arena, "T = %s, O = %s, ROWS = %s", hd_scalar_name(form->type),
+      hd_scalar_name(form->result), form->rows ? "true" : "false");
+  return hd_candidate_instance(arena, candidate, first);
 }
 
 // The maps that a launch can make: rows of c may be no multiples of 16 bytes.
@@ -97,36 +89,6 @@ static void keep_maps(hd_arena_t *arena, hd_func_t *func,
   func->num_maps = count;
 }
 
-// The instance with the form's sizes for its scalar parameters, and its
-// functions put in place.
-static hd_func_t *specialize(hd_module_t *module, const hd_func_t *func,
-                             const hd_product_form_t *form) {
-  hd_arena_t *arena = &module->arena;
-  hd_known_t known[HD_FORM_AXES];
-  size_t count = 0;
-  for (uint32_t i = 0; i < func->num_params && count < HD_FORM_AXES; i++)
-    if (!func->params[i]->tensor) {
-      known[count] = (hd_known_t){func->params[i], form->sizes[count]};
-      count++;
-    }
-  func = hd_func_specialize(arena, func, known, count, 0);
-  hd_func_t *copy = HD_ARENA_NEW(arena, hd_func_t);
-  const hd_var_t **params = HD_ARENA_ARRAY(arena, const hd_var_t *, 4);
-  *copy = *func;
-  copy->params = params;
-  copy->num_params = 0;
-  copy->generic = NULL;
-  for (uint32_t i = 0; i < func->num_params; i++)
-    if (func->params[i]->tensor)
-      params[copy->num_params++] = func->params[i];
-  hd_pass_args_t args = {0};
-  const hd_func_t *inlined = hd_pass_inline(module, copy, &args);
-  if (inlined != copy)
-    *copy = *inlined;
-  keep_maps(arena, copy, form);
-  return copy;
-}
-
 static const hd_task_value_t *value_of(const joint_t *joint,
                                        const hd_func_t *from,
                                        const hd_form_tensor_t *const *tensors,
@@ -141,13 +103,14 @@ static const hd_task_value_t *value_of(const joint_t *joint,
 }
 
 static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
-                        const hd_candidate_t *candidate) {
+                        const hd_candidate_t *candidate, const char *instance) {
   hd_arena_t *arena = &rules->module->arena;
-  const hd_func_t *func = hd_module_ask(candidate->home, "template",
-                                        instance_name(arena, form, candidate));
-  if (!func)
+  hd_form_t asked = hd_product_form_ask(form);
+  hd_func_t *kernel =
+      hd_candidate_kernel(rules->module, candidate, instance, &asked);
+  if (!kernel)
     return false;
-  hd_func_t *kernel = specialize(rules->module, func, form);
+  keep_maps(arena, kernel, form);
   joint_t joint = {.form = form, .arena = arena};
   const hd_form_tensor_t *tensors[3] = {&form->a, &form->b, &form->c};
   hd_access_hook_t hooks[3];
@@ -174,33 +137,6 @@ static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
   hd_rule_launch_t launch = {made, args};
   hd_vec_push(arena, &rules->launches, launch);
   return true;
-}
-
-static void explain(const hd_rules_t *rules, const hd_product_form_t *form,
-                    const hd_candidates_t *candidates,
-                    const hd_refusals_t *refused) {
-  hd_diagnostics_t *diags = &rules->module->context->diags;
-  for (size_t i = 0; i < refused->size; i++)
-    hd_remark(diags, rules->loc, "schedule: %s: not %s: %s", rules->name,
-              refused->data[i].template->name, refused->data[i].why);
-  const hd_pin_t *pin = rules->pin;
-  if (!candidates->size) {
-    hd_remark(diags, rules->loc,
-              "schedule: %s: no template answers for %s operands", rules->name,
-              hd_scalar_name(form->type));
-    return;
-  }
-  const hd_candidate_t *best = &candidates->data[0];
-  const char *name = instance_name(&rules->module->arena, form, best);
-  if (pin)
-    hd_remark(diags, rules->loc, "schedule: %s: %s, %s; %.2f us were expected",
-              rules->name, name, pin->origin ? pin->origin : "as the text says",
-              best->us);
-  else
-    hd_remark(diags, rules->loc,
-              "schedule: %s: %s, the best of %zu candidates, for which %.2f us "
-              "are expected",
-              rules->name, name, candidates->size, best->us);
 }
 
 // Another rule takes the definition; a pin needs one that a template takes.
@@ -244,10 +180,13 @@ bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d) {
   if (pin && !candidates.size)
     return leave(rules, "what the template requires holds for none of the "
                         "candidates with these values");
+  const char *instance =
+      candidates.size ? instance_name(arena, form, &candidates.data[0]) : "";
   if (options->explain)
-    explain(rules, form, &candidates, &refused);
+    hd_candidates_explain(rules, &asked, instance, &candidates, &refused);
   rules->pinned = true;
-  if (candidates.size && make_kernel(rules, form, &candidates.data[0]))
+  if (candidates.size &&
+      make_kernel(rules, form, &candidates.data[0], instance))
     return true;
   rules->failed |= candidates.size > 0; // It has been reported.
   return false;

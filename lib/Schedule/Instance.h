@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The kernel of a candidate, before it knows its task.
+#ifndef HIDET_SCHEDULE_INSTANCE_H
+#define HIDET_SCHEDULE_INSTANCE_H
+
+#include "Schedule/Candidates.h"
+#include "Schedule/Rules.h"
+
+// The instance of its template's kernel that a candidate asks for:
+// tiles[T = f16, BM = 64, ...], where first is "T = f16": what the form gives.
+const char *hd_candidate_instance(hd_arena_t *arena,
+                                  const hd_candidate_t *candidate,
+                                  const char *first);
+
+// That instance with a form's sizes for its first scalar parameters, and its
+// functions put in place; no item of the module yet. NULL after an error, which
+// stands in the template's text.
+hd_func_t *hd_candidate_kernel(hd_module_t *module,
+                               const hd_candidate_t *candidate,
+                               const char *instance, const hd_form_t *form);
+
+// Remarks: which candidate is taken, and why templates have none.
+void hd_candidates_explain(const hd_rules_t *rules, const hd_form_t *form,
+                           const char *instance,
+                           const hd_candidates_t *candidates,
+                           const hd_refusals_t *refused);
+
+#endif
