@@ -11,7 +11,7 @@
 #define HIDET_SCHEDULE_PRODUCT_H
 
 #include "Schedule/Candidates.h"
-#include "Schedule/Contract.h"
+#include "Schedule/FormTensor.h"
 
 typedef enum hd_form_axis {
   HD_AXIS_BATCH,
@@ -19,22 +19,6 @@ typedef enum hd_form_axis {
   HD_AXIS_N,
   HD_AXIS_K
 } hd_form_axis_t;
-
-// a, b or c as a function of three of the form's axes, in the order of the
-// kernel's tensor.
-typedef struct hd_form_tensor {
-  const hd_index_t *indices[3];
-  int64_t shape[3];
-  const hd_term_t *term; // An operand's element.
-  // The tensor of the task that it is, element for element in row-major order;
-  // NULL: it is computed, or lies otherwise.
-  const hd_task_value_t *same;
-  // Neighbours along the last axis lie side by side in memory, whole pieces of
-  // 16 bytes: the hardware copies them.
-  bool wide;
-  const char *no_map; // Why there is no tensor map of an operand, as the end of
-                      // a sentence that begins with it; NULL: there is one.
-} hd_form_tensor_t;
 
 typedef struct hd_product_form {
   const hd_definition_t *d;

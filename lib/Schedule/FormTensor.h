@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Tensors of a normal form: what a template's kernel has for the terms of a
+// task.
+#ifndef HIDET_SCHEDULE_FORMTENSOR_H
+#define HIDET_SCHEDULE_FORMTENSOR_H
+
+#include "Schedule/Contract.h"
+
+// An operand or a result as a function of three of the form's axes, in the
+// order of the kernel's tensor.
+typedef struct hd_form_tensor {
+  const hd_index_t *indices[3];
+  int64_t shape[3];
+  const hd_term_t *term; // An operand's element.
+  // The tensor of the task that it is, element for element in row-major order;
+  // NULL: it is computed, or lies otherwise.
+  const hd_task_value_t *same;
+  // Neighbours along the last axis lie side by side in memory, whole pieces of
+  // 16 bytes: the hardware copies them.
+  bool wide;
+  const char *no_map; // Why there is no tensor map of an operand, as the end of
+                      // a sentence that begins with it; NULL: there is one.
+} hd_form_tensor_t;
+
+// The indices of a definition as digits of a form's: each axis of the form is
+// some of them, counted row-major.
+typedef struct hd_form_digits {
+  hd_arena_t *arena;
+  unsigned count;
+  const hd_axis_t *axes;
+  const hd_index_t *const *places; // The form's index for each of the axes.
+  // An index that is none of them, but this term of others; NULL: none.
+  const hd_index_t *split;
+  const hd_term_t *as;
+} hd_form_digits_t;
+
+// A term of the definition's indices by those of the form.
+const hd_term_t *hd_form_put_digits(const hd_form_digits_t *digits,
+                                    const hd_term_t *term);
+
+// A tensor over three of the form's axes, without its element.
+void hd_form_tensor_begin(hd_form_tensor_t *tensor,
+                          const hd_form_digits_t *digits, unsigned first,
+                          unsigned middle, unsigned last);
+// What an operand is, by the definition's term for an element.
+void hd_form_tensor_load(hd_form_tensor_t *tensor,
+                         const hd_form_digits_t *digits, const hd_term_t *term);
+// Whether the element of a value at these places, terms of the form's indices,
+// is that of the tensor, in row-major order both.
+bool hd_form_tensor_is(hd_arena_t *arena, const hd_form_tensor_t *tensor,
+                       const hd_task_value_t *value,
+                       const hd_term_t *const *places);
+
+// f32(x), of x in a narrower type: x; else NULL.
+const hd_term_t *hd_form_narrow(const hd_term_t *term);
+// Orders a sum's indices by how far apart neighbours along them lie in b, and
+// in a where that leaves it open.
+void hd_form_order_sum(hd_arena_t *arena, const hd_reduction_t *r,
+                       const hd_term_t *a, const hd_term_t *b, hd_axis_t *k);
+
+#endif
