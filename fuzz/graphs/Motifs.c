@@ -261,7 +261,7 @@ static V joined(fuzz_graph_t *g, V a, V b) {
   hd_scalar_t t = type.type;
   type.shape[type.rank - 1] += last_of(b);
   return reshaped(g,
-                  two(g, "concat2",
+                  two(g, "concat",
                       reshaped(g, a, shape(t, 3, rows_of(a), last_of(a), 1)),
                       reshaped(g, b, shape(t, 3, rows_of(b), last_of(b), 1))),
                   type);
@@ -421,8 +421,8 @@ static void pooled(fuzz_graph_t *g) {
 
 static void moved(fuzz_graph_t *g) {
   static const char *const tasks[] = {
-      "slice", "pad_constant", "expand",   "tile",   "concat2",
-      "trilu", "concat3",      "pad_edge", "gather", "slice"};
+      "slice", "pad_constant", "expand",   "tile",   "concat",
+      "trilu", "concat",       "pad_edge", "gather", "slice"};
   V x = some(g, 0, 4);
   for (int64_t n = fuzz_in(g, 1, 3); x && n > 0; n--) {
     V y = with(g, tasks[fuzz_in(g, 0, 9)], x);

@@ -6,6 +6,7 @@
 
 #include "Graph/Reference/Reference.h"
 #include "IR/Text/Library.h"
+#include "IR/Text/Parser.h"
 
 #include <math.h>
 #include <string.h>
@@ -191,7 +192,7 @@ fuzz_node_t *fuzz_node(fuzz_graph_t *g, const char *task,
   hd_tensor_type_t types[FUZZ_MAX_INPUTS];
   for (uint32_t i = 0; i < num_inputs; i++)
     types[i] = fuzz_type_of(inputs[i]);
-  node->node.task = hd_library_task(g->context, task);
+  node->node.task = hd_task_for(hd_library_task(g->context, task), num_inputs);
   node->node.num_attributes = num_attributes;
   const hd_attribute_t **list =
       HD_ARENA_ARRAY(&g->arena, const hd_attribute_t *, num_attributes + 1);

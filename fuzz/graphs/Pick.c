@@ -5,9 +5,12 @@
 #include "Pick.h"
 
 #include "IR/Text/Library.h"
+#include "IR/Text/Parser.h"
 
 #include <math.h>
 #include <string.h>
+
+enum { MOST_LISTED = 6 };
 
 // --- One value from another ---
 
@@ -327,6 +330,8 @@ static bool choose_inputs(fuzz_pick_t *p, fuzz_value_t *first) {
 
 fuzz_node_t *fuzz_pick(fuzz_graph_t *g, const char *name, fuzz_value_t *first) {
   const hd_task_t *task = hd_library_task(g->context, name);
+  if (task && task->text) // A list of operands.
+    task = hd_task_for(task, (uint32_t)fuzz_in(g, 1, MOST_LISTED));
   if (!task || task->inputs.size > FUZZ_MAX_INPUTS)
     return NULL;
   fuzz_pick_t p;

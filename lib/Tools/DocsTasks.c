@@ -62,13 +62,35 @@ static void put_values(hd_buffer_t *out, const hd_task_t *task,
   hd_buffer_puts(out, " | ");
 }
 
+// What stands between two words of a task's text, without their spaces.
+static void put_written(hd_buffer_t *out, const char *text, const char *from,
+                        const char *to) {
+  const char *start = strstr(text, from) + strlen(from);
+  hd_buffer_t words = {0};
+  hd_buffer_write(&words, start, (size_t)(strstr(start, to) - start));
+  hd_docs_code_cell(out, hd_buffer_text(&words));
+  hd_buffer_fini(&words);
+}
+
+// A list of operands stands in the text alone: the task is one for each number.
+static void put_signature(hd_buffer_t *out, const hd_task_t *task) {
+  if (!task->text) {
+    put_values(out, task, HD_VALUE_INPUT);
+    put_values(out, task, HD_VALUE_ATTRIBUTE);
+    put_values(out, task, HD_VALUE_OUTPUT);
+    return;
+  }
+  put_written(out, task->text->text, "(", ") ->");
+  hd_buffer_puts(out, " |  | ");
+  put_written(out, task->text->text, "-> ", " where");
+  hd_buffer_puts(out, " | ");
+}
+
 static void put_task(hd_buffer_t *out, const hd_task_t *task,
                      const hd_buffer_t *words) {
   hd_buffer_t where = {0};
   hd_buffer_printf(out, "| `%s` | ", task->name);
-  put_values(out, task, HD_VALUE_INPUT);
-  put_values(out, task, HD_VALUE_ATTRIBUTE);
-  put_values(out, task, HD_VALUE_OUTPUT);
+  put_signature(out, task);
   if (hd_print_task_where(&where, task, ""))
     hd_docs_code_cell(out, hd_buffer_text(&where));
   hd_buffer_fini(&where);

@@ -103,7 +103,7 @@ static const char *base_of(hd_tuner_t *t, const hd_module_t *module) {
 
 static bool uses_task(const hd_graph_t *graph, const hd_task_t *task) {
   for (size_t i = 0; i < graph->nodes.size; i++)
-    if (graph->nodes.data[i]->task == task)
+    if (hd_task_is_same_item(graph->nodes.data[i]->task, task))
       return true;
   return false;
 }

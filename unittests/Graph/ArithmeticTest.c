@@ -20,7 +20,7 @@ static void what_moves_or_picks_is_no_arithmetic(void **state) {
   (void)state;
   static const char *const names[] = {
       "copy",        "relu",        "abs",          "neg",
-      "transpose",   "slice",       "concat3",      "pad_constant",
+      "transpose",   "slice",       "concat",       "pad_constant",
       "tile",        "trilu",       "where",        "maximum",
       "clip",        "clip_low",    "max_pool",     "global_max_pool",
       "gather",      "gather_rows", "scatter_rows", "reduce_max",

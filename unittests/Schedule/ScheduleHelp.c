@@ -90,6 +90,7 @@ void hd_run_prepare(hd_task_run_t *run, const char *text, const char *inputs,
   hd_tensor_type_t types[MAX_TENSORS];
   while (*inputs)
     types[run->num_inputs++] = hd_test_read_type(&inputs);
+  task = hd_task_for(task, run->num_inputs);
   const hd_attribute_t *list[16];
   uint32_t count = 0;
   while (*attributes)

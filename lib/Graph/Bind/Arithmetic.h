@@ -9,7 +9,7 @@
 
 typedef enum hd_arithmetic {
   // Brings elements to other places or picks among them: of rounded elements
-  // it gives the rounded result. relu, max_pool, concat2, where.
+  // it gives the rounded result. relu, max_pool, concat, where.
   HD_ARITHMETIC_NONE,
   // Sums, kept in the type of accumulation, of products of its inputs, of which
   // each is a factor: matmul, conv.

@@ -6,6 +6,7 @@
 #include "Graph/Expand/Expander.h"
 #include "Graph/Reference/Reference.h"
 #include "IR/Text/Library.h"
+#include "IR/Text/Parser.h"
 
 #include <string.h>
 
@@ -239,6 +240,7 @@ const hd_value_t *hd_lower_task(hd_lowering_t *l, const char *name,
   if (!are_tensors(l, inputs, num_inputs))
     return NULL;
   const hd_task_t *task = find_task(l, name);
+  task = task ? hd_task_for(task, num_inputs) : NULL;
   if (!task)
     return NULL;
   const hd_task_binding_t *binding =

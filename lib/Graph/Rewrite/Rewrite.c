@@ -14,6 +14,7 @@
 #include "Graph/Passes.h"
 #include "Graph/Rewrite/RewriteState.h"
 #include "IR/Text/Library.h"
+#include "IR/Text/Parser.h"
 #include "Support/Steps.h"
 
 #include <string.h>
@@ -28,7 +29,9 @@ typedef struct rewriter {
   const hd_rewrite_options_t *options;
   hd_arena_t rules_arena, scratch;
   rule_list_t rules;
-  hd_ptr_map_t by_key; // rule_list_t, by the operator a match begins with.
+  hd_ptr_map_t by_key;     // rule_list_t, by the operator a match begins with.
+  rule_list_t listed;      // Rules with lists of operands, for one of each.
+  hd_ptr_map_t by_rewrite; // hd_rule_t, of those for other numbers.
   int64_t steps, most_steps;
   bool planted;
   bool failed;
@@ -102,6 +105,10 @@ static bool find_rules(rewriter_t *w) {
     if (!is_trusted(w, found.data[i]))
       return false;
     hd_rule_t *rule = hd_rule_make(arena, found.data[i]);
+    if (found.data[i]->text) {
+      hd_vec_push(arena, &w->listed, rule);
+      continue;
+    }
     hd_vec_push(arena, &w->rules, rule);
     const void *key = hd_rule_key(rule);
     rule_list_t *list =
@@ -205,6 +212,54 @@ static bool is_constant(const hd_rw_node_t *node) {
   return false;
 }
 
+// --- Lists of operands ---
+
+typedef struct listed_use {
+  rewriter_t *w;
+  const hd_rewrite_t *rewrite; // The item.
+  hd_rw_node_t *node;
+} listed_use_t;
+
+// A user's is proven for each number of operands that it is used for.
+static hd_rule_t *rule_for(rewriter_t *w, const hd_rewrite_t *item,
+                           const uint32_t *counts) {
+  const hd_rewrite_t *rewrite = hd_rewrite_for(item, counts);
+  hd_rule_t *rule = NULL;
+  unsigned valid;
+  if (rewrite)
+    rule = (hd_rule_t *)(uintptr_t)hd_ptr_map_get(&w->by_rewrite, rewrite);
+  if (rule || !rewrite)
+    return rule;
+  if (rewrite != item && is_of(w->g.module, item) &&
+      !hd_rewrite_prove(w->g.module->context, rewrite, PROVEN, 1, &valid))
+    return NULL;
+  rule = hd_rule_make(&w->rules_arena, rewrite);
+  hd_vec_push(&w->rules_arena, &w->rules, rule);
+  hd_ptr_map_set(&w->rules_arena, &w->by_rewrite, rewrite, rule);
+  return rule;
+}
+
+static bool use_counts(void *argument, const uint32_t *counts) {
+  const listed_use_t *use = argument;
+  hd_rule_t *rule = rule_for(use->w, use->rewrite, counts);
+  use->w->failed |= !rule;
+  return use->w->failed || use_rule(use->w, rule, use->node);
+}
+
+static bool use_listed(rewriter_t *w, hd_rw_node_t *node) {
+  for (size_t i = 0; i < w->listed.size && !is_spent(w); i++) {
+    listed_use_t use = {w, w->listed.data[i]->rewrite, node};
+    hd_arena_t scratch;
+    hd_arena_init_local(&scratch, &w->g.module->context->budget);
+    bool used =
+        hd_rw_walk_lists(w->listed.data[i], &scratch, node, use_counts, &use);
+    hd_arena_fini(&scratch);
+    if (used)
+      return !w->failed;
+  }
+  return false;
+}
+
 static bool use_any(rewriter_t *w, hd_rw_node_t *node) {
   if (is_constant(node))
     return false;
@@ -213,7 +268,7 @@ static bool use_any(rewriter_t *w, hd_rw_node_t *node) {
   for (size_t i = 0; rules && i < rules->size && !is_spent(w); i++)
     if (use_rule(w, rules->data[i], node))
       return true;
-  return false;
+  return use_listed(w, node);
 }
 
 // The node, then what takes its place, and so on.

@@ -4,6 +4,7 @@
 // compares what both sides give of it. Those at the edges of each type come
 // first, all of them, then random ones.
 #include "Graph/Rewrite/RewriteInstance.h"
+#include "IR/Text/Parser.h"
 
 // Instances that are drawn for each that is wanted: at random, and of edges.
 enum { MAX_TRIES = 400, MAX_EDGE_TRIES = 20 };
@@ -152,27 +153,76 @@ static bool prove_edges(prover_t *p, hd_random_t *random) {
   return true;
 }
 
-bool hd_rewrite_prove(hd_context_t *context, const hd_rewrite_t *rule,
-                      unsigned wanted, uint64_t seed, unsigned *valid) {
+// What is wrong is reported; *valid counts the random instances.
+static bool prove_rule(hd_context_t *context, const hd_rewrite_t *rule,
+                       bool edges, unsigned wanted, int64_t most_tries,
+                       uint64_t seed, unsigned *valid) {
   prover_t p = {.context = context, .rule = rule};
   hd_random_t random = {seed * 0x9e3779b97f4a7c15 + 1};
   const hd_draw_t ordinary = {HD_DRAW_ORDINARY, 0, 0};
   unsigned num_trivial = 0;
   *valid = 0;
-  if (!prove_edges(&p, &random))
+  if (edges && !prove_edges(&p, &random))
     return false;
-  for (int64_t tries = 0;
-       *valid < wanted && tries < (int64_t)wanted * MAX_TRIES; tries++) {
+  for (int64_t tries = 0; *valid < wanted && tries < most_tries; tries++) {
     bool is_valid, trivial;
     hd_budget_check(&context->budget);
     if (!prove_one(&p, &random, ordinary, &is_valid, &trivial))
       return false;
     num_trivial += trivial;
     // Unless there seem to be no others.
-    bool counts = !trivial || num_trivial <= wanted / 5 ||
-                  tries > (int64_t)wanted * MAX_TRIES / 2;
+    bool counts =
+        !trivial || num_trivial <= wanted / 5 || tries > most_tries / 2;
     *valid += is_valid && counts;
   }
+  return true;
+}
+
+// Of a rule with lists, for one way to count the operands of each.
+static bool prove_way(hd_context_t *context, const hd_rewrite_t *rule,
+                      const uint32_t *counts, bool edges, unsigned wanted,
+                      uint64_t seed, unsigned *valid) {
+  enum { TRIES = 20 };
+  unsigned found = 0;
+  if (!hd_rewrite_keeps_operands(rule, counts))
+    return true;
+  const hd_rewrite_t *made = hd_rewrite_for(rule, counts);
+  bool ok = made && prove_rule(context, made, edges && made == rule, wanted,
+                               (int64_t)wanted * TRIES, seed, &found);
+  *valid += found;
+  return ok;
+}
+
+// With lists of operands, for none, one and two of each, as far as nodes keep
+// operands: what conditions do not allow needs no proof. The edges are those of
+// one each.
+static bool prove_lists(hd_context_t *context, const hd_rewrite_t *rule,
+                        unsigned wanted, uint64_t seed, unsigned *valid) {
+  enum { MOST = 3, ROUNDS = 20 };
+  unsigned ways = 1, num_lists = rule->text->num_lists;
+  for (unsigned i = 0; i < num_lists; i++)
+    ways *= MOST;
+  for (unsigned round = 0; round < ROUNDS && *valid < wanted; round++)
+    for (unsigned way = 0; way < ways; way++) {
+      uint32_t counts[HD_MAX_LISTS] = {0};
+      for (unsigned i = 0, rest = way; i < num_lists; i++, rest /= MOST)
+        counts[i] = rest % MOST;
+      if (!prove_way(context, rule, counts, round == 0, wanted / 4 + 1,
+                     seed + round, valid))
+        return false;
+    }
+  *valid = *valid > wanted ? wanted : *valid;
+  return true;
+}
+
+bool hd_rewrite_prove(hd_context_t *context, const hd_rewrite_t *rule,
+                      unsigned wanted, uint64_t seed, unsigned *valid) {
+  *valid = 0;
+  bool has_lists = rule->text && rule->text->rewrites.data[0] == rule;
+  if (has_lists ? !prove_lists(context, rule, wanted, seed, valid)
+                : !prove_rule(context, rule, true, wanted,
+                              (int64_t)wanted * MAX_TRIES, seed, valid))
+    return false;
   if (*valid >= wanted)
     return true;
   hd_arena_t arena;

@@ -144,6 +144,21 @@ const void *hd_rule_key(const hd_rule_t *rule);
 const void *hd_rw_node_key(const hd_node_t *node);
 bool hd_rw_match(hd_rw_match_t *m, hd_rw_node_t *root);
 
+// --- RewriteLists.c ---
+
+// Whether each node that has operands, of a rule read for one of each list, has
+// some with so many.
+bool hd_rewrite_keeps_operands(const hd_rewrite_t *rewrite,
+                               const uint32_t *counts);
+// Whether the rule for so many operands of each list was used; the graph is
+// another one then.
+typedef bool hd_rw_lists_fn_t(void *argument, const uint32_t *counts);
+// Of a rule with lists, made for one of each: asks for each way to divide the
+// operands of nodes around the root among the lists, until one is used.
+bool hd_rw_walk_lists(const hd_rule_t *rule, hd_arena_t *scratch,
+                      const hd_rw_node_t *root, hd_rw_lists_fn_t *use,
+                      void *argument);
+
 // --- RewriteApply.c ---
 
 // What the right side's nodes are under the match's binding; false where they

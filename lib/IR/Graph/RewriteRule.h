@@ -16,6 +16,7 @@ typedef struct hd_rule_value {
   hd_loc_t loc;
   uint32_t index; // In hd_rewrite_t.values.
   bool operand;
+  uint32_t list; // Of operands, that it is one of, from 1 on; 0: of none.
   bool constant; // Of an operand: it depends on constants alone.
   // An operand's, or as written behind a result: of what the left side gives an
   // input of the signature, of what the right side gives an output; else NULL.
@@ -70,10 +71,26 @@ typedef enum hd_freedom {
   HD_FREEDOM_COUNT
 } hd_freedom_t;
 
+// Lists of operands in a rewrite.
+enum { HD_MAX_LISTS = 8 };
+
+// A rewrite with lists of operands: its text, and what was read of it for
+// numbers of operands (hd_rewrite_for(), IR/Text/Parser.h).
+typedef struct hd_rewrite_text {
+  hd_module_t *module;           // Which all of them belong to.
+  const char *text;              // From its first word to its last brace.
+  uint32_t source;               // Where the tokens come from.
+  const struct hd_token *tokens; // The first is behind the name.
+  uint32_t num_lists;
+  HD_VEC(hd_rewrite_t *) rewrites; // The first, of one each, is the item.
+} hd_rewrite_text_t;
+
 struct hd_rewrite {
   const char *name;
   const char *family; // What its text is called; of alternatives all are one.
   hd_loc_t loc;
+  hd_rewrite_text_t *text;       // That it is read from; NULL: it has no list.
+  uint32_t counts[HD_MAX_LISTS]; // Of the operands of each list.
   // What stands for types, sizes, packs and attributes. Its inputs are the
   // operands, the attributes, and what the left side gives with a type; its
   // outputs what the right side gives with one.

@@ -87,6 +87,10 @@ hd_scalar_t hd_scalar_accumulator(hd_scalar_t scalar) {
   return hd_type_is_signed(type) ? HD_I32 : HD_U32;
 }
 
+bool hd_task_is_same_item(const hd_task_t *a, const hd_task_t *b) {
+  return a == b || (a && b && a->text && a->text == b->text);
+}
+
 const char *hd_task_order_fault(const hd_task_value_t *value) {
   const hd_task_value_t *by = value->by;
   uint32_t rank = value->rank;

@@ -15,6 +15,9 @@
 #include "IR/Module.h"
 #include "IR/Scalar.h"
 
+// Operands that a list stands for, at most.
+enum { HD_MAX_LISTED = 64 };
+
 typedef struct hd_term hd_term_t;
 
 typedef enum hd_term_kind {
@@ -199,9 +202,21 @@ typedef struct hd_definition {
   const hd_task_value_t *onto;
 } hd_definition_t;
 
+// A task with a list of operands, x...: its text, and the tasks that it is read
+// as, one for each number of operands (hd_task_for(), IR/Text/Parser.h).
+typedef struct hd_task_text {
+  hd_module_t *module;           // Which all of them belong to.
+  const char *text;              // From its first word to its last brace.
+  uint32_t source;               // Where the tokens come from.
+  const struct hd_token *tokens; // The first is behind the name.
+  uint32_t num_others;           // Operands that are none of the list.
+  const hd_task_t *tasks[HD_MAX_LISTED]; // Of 1, 2, ...; NULL: not read yet.
+} hd_task_text_t;
+
 struct hd_task {
   const char *name;
   hd_loc_t loc;
+  hd_task_text_t *text; // That it is read from; NULL: it has no list.
   HD_VEC(hd_type_var_t *) types;
   HD_VEC(const hd_size_t *) sizes;
   HD_VEC(const hd_pack_t *) packs;
@@ -240,6 +255,9 @@ uint32_t hd_task_type_scalars(hd_task_type_t type);
 uint32_t hd_scalar_set(const char *name);
 // The scalar in which sums of another are kept.
 hd_scalar_t hd_scalar_accumulator(hd_scalar_t scalar);
+
+// Whether both are one item of a module: the same, or read from one text.
+bool hd_task_is_same_item(const hd_task_t *a, const hd_task_t *b);
 
 // Structural equality; indices and values by address.
 bool hd_term_equal(const hd_term_t *a, const hd_term_t *b);

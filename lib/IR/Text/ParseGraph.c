@@ -244,6 +244,8 @@ static bool parse_operands(hd_graph_parser_t *g, hd_node_t *node) {
   }
   node->inputs = inputs.data;
   node->num_inputs = (uint32_t)inputs.size;
+  if (node->task && !(node->task = hd_task_for(node->task, node->num_inputs)))
+    return false;
   return hd_expect(p, ")");
 }
 

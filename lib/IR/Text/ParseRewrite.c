@@ -39,23 +39,30 @@ static hd_rule_value_t *add_value(rule_parser_t *r, const char *name,
   return value;
 }
 
-// name: [const] T[shape] | name: T [over pack] [= constant]
+// name[...]: [const] T[shape] | name: T [over pack] [= constant]
 static bool parse_parameter(rule_parser_t *r) {
-  bool is_const = strcmp(hd_peek_ahead(r->t.p, 2)->text, "const") == 0 &&
-                  hd_peek_ahead(r->t.p, 2)->kind == HD_TOKEN_NAME;
+  bool is_list = strcmp(hd_peek_ahead(r->t.p, 1)->text, "...") == 0;
+  const hd_token_t *type = hd_peek_ahead(r->t.p, is_list ? 3 : 2);
+  bool is_const =
+      strcmp(type->text, "const") == 0 && type->kind == HD_TOKEN_NAME;
+  const hd_task_t *task = r->t.task;
+  size_t first = task->inputs.size;
+  uint32_t lists = r->t.num_lists;
   if (!hd_parse_task_input(&r->t))
     return false;
-  const hd_task_t *task = r->t.task;
-  const hd_task_value_t *input = task->inputs.data[task->inputs.size - 1];
-  if (input->kind == HD_VALUE_ATTRIBUTE)
-    return !is_const || hd_error(r->t.p->diags, input->loc, HD_E0302, "'const'",
-                                 "before an attribute");
-  hd_rule_value_t *value = add_value(r, input->name, input->loc);
-  if (!value)
-    return false;
-  value->operand = true;
-  value->constant = is_const;
-  value->type = input;
+  for (size_t i = first; i < task->inputs.size; i++) {
+    const hd_task_value_t *input = task->inputs.data[i];
+    if (input->kind == HD_VALUE_ATTRIBUTE)
+      return !is_const || hd_error(r->t.p->diags, input->loc, HD_E0302,
+                                   "'const'", "before an attribute");
+    hd_rule_value_t *value = add_value(r, input->name, input->loc);
+    if (!value)
+      return false;
+    value->operand = true;
+    value->list = r->t.num_lists > lists ? r->t.num_lists : 0;
+    value->constant = is_const;
+    value->type = input;
+  }
   return true;
 }
 
@@ -124,20 +131,42 @@ static const hd_rule_value_t *parse_use(rule_parser_t *r) {
   return value;
 }
 
+typedef HD_VEC(const hd_rule_value_t *) inputs_t;
+
+// name | name..., all operands of a list
+static bool parse_operand(rule_parser_t *r, inputs_t *inputs) {
+  hd_parser_t *p = r->t.p;
+  if (strcmp(hd_peek_ahead(p, 1)->text, "...") != 0) {
+    const hd_rule_value_t *value = parse_use(r);
+    hd_vec_push(p->arena, inputs, value);
+    return value != NULL;
+  }
+  const char *name = hd_peek(p)->text;
+  const hd_listed_t *listed = hd_find_listed(&r->t, name);
+  if (!listed || listed->is_size)
+    return hd_expected(p, "a list of operands before '...'");
+  for (uint32_t part = 1; part <= r->t.counts[listed->list]; part++)
+    hd_vec_push(p->arena, inputs,
+                (const hd_rule_value_t *)find_value(
+                    r, hd_listed_part(&r->t, name, part)));
+  p->at += 2;
+  return true;
+}
+
 static bool parse_operands(rule_parser_t *r, hd_rule_node_t *node) {
-  HD_VEC(const hd_rule_value_t *) inputs = {0};
+  inputs_t inputs = {0};
   if (!hd_expect(r->t.p, "("))
     return false;
   while (!hd_at(r->t.p, ")")) {
-    const hd_rule_value_t *value = parse_use(r);
-    if (!value)
+    if (!parse_operand(r, &inputs))
       return false;
-    hd_vec_push(r->t.p->arena, &inputs, value);
     if (!hd_accept(r->t.p, ","))
       break;
   }
   node->inputs = inputs.data;
   node->num_inputs = (uint32_t)inputs.size;
+  if (node->task && !(node->task = hd_task_for(node->task, node->num_inputs)))
+    return false;
   return hd_expect(r->t.p, ")");
 }
 
@@ -348,7 +377,12 @@ bool hd_parse_rewrite(hd_parser_t *p, hd_rewrite_t *rewrite) {
   rewrite->signature = signature;
   rule_parser_t r = {.t = {.p = p, .task = signature, .allows_const = true},
                      .rewrite = rewrite};
-  return parse_parameters(&r) && hd_settle_task_orders(&r.t) &&
-         parse_sides(&r) && hd_settle_task_orders(&r.t) &&
-         hd_settle_task_defaults(&r.t);
+  r.t.counts = rewrite->counts;
+  r.t.max_lists = rewrite->text ? HD_MAX_LISTS : 0;
+  if (!parse_parameters(&r))
+    return false;
+  if (rewrite->text)
+    rewrite->text->num_lists = r.t.num_lists;
+  return hd_settle_task_orders(&r.t) && parse_sides(&r) &&
+         hd_settle_task_orders(&r.t) && hd_settle_task_defaults(&r.t);
 }

@@ -8,73 +8,6 @@
 
 static const hd_task_type_t bool_type = {HD_BOOL, NULL};
 
-// Names are looked for one after the other.
-enum { MAX_NAMES = 500 };
-
-const hd_task_value_t *hd_task_find_value(const hd_task_t *task,
-                                          const char *name) {
-  for (size_t i = 0; i < task->inputs.size; i++)
-    if (strcmp(task->inputs.data[i]->name, name) == 0)
-      return task->inputs.data[i];
-  for (size_t i = 0; i < task->outputs.size; i++)
-    if (strcmp(task->outputs.data[i]->name, name) == 0)
-      return task->outputs.data[i];
-  for (size_t i = 0; i < task->locals.size; i++)
-    if (strcmp(task->locals.data[i]->name, name) == 0)
-      return task->locals.data[i];
-  return NULL;
-}
-
-const hd_pack_t *hd_task_find_pack(const hd_task_t *task, const char *name) {
-  for (size_t i = 0; i < task->packs.size; i++)
-    if (task->packs.data[i]->name &&
-        strcmp(task->packs.data[i]->name, name) == 0)
-      return task->packs.data[i];
-  return NULL;
-}
-
-const hd_size_t *hd_task_find_size(const hd_task_t *task, const char *name) {
-  for (size_t i = 0; i < task->sizes.size; i++)
-    if (strcmp(task->sizes.data[i]->name, name) == 0)
-      return task->sizes.data[i];
-  return NULL;
-}
-
-static hd_type_var_t *find_type(const hd_task_t *task, const char *name) {
-  for (size_t i = 0; i < task->types.size; i++)
-    if (strcmp(task->types.data[i]->name, name) == 0)
-      return task->types.data[i];
-  return NULL;
-}
-
-bool hd_task_declares(hd_task_parser_t *t, const char *name, hd_loc_t loc) {
-  const hd_task_t *task = t->task;
-  size_t count = task->types.size + task->sizes.size + task->packs.size +
-                 task->inputs.size + task->outputs.size + task->locals.size +
-                 task->monoids.size;
-  if (count >= MAX_NAMES) {
-    hd_error(t->p->diags, loc, HD_E0307, "the number of a task's names", 1LL,
-             (long long)MAX_NAMES, (long long)count + 1);
-    return true;
-  }
-  bool taken = hd_task_find_value(task, name) ||
-               hd_task_find_pack(task, name) || hd_task_find_size(task, name) ||
-               find_type(task, name);
-  for (size_t i = 0; i < task->monoids.size; i++)
-    taken |= strcmp(task->monoids.data[i]->name, name) == 0;
-  for (size_t i = 0; i < t->indices.size; i++)
-    taken |= strcmp(t->indices.data[i]->name, name) == 0;
-  if (taken)
-    hd_error(t->p->diags, loc, HD_E0202, name);
-  return taken;
-}
-
-// A name that the task does not know yet; NULL, and reported, otherwise.
-const char *hd_task_new_name(hd_task_parser_t *t, hd_loc_t *loc) {
-  const char *name = hd_expect_name(t->p, loc);
-  return name && !hd_task_declares(t, name, *loc) ? name : NULL;
-}
-
 bool hd_parse_task_type(hd_task_parser_t *t, hd_task_type_t *type) {
   const hd_token_t *token = hd_peek(t->p);
   hd_loc_t loc = hd_here(t->p);
@@ -90,7 +23,7 @@ bool hd_parse_task_type(hd_task_parser_t *t, hd_task_type_t *type) {
       return true;
     return hd_error(t->p->diags, loc, HD_E0205, "a task", hd_type_name(scalar));
   }
-  hd_type_var_t *var = find_type(t->task, token->text);
+  hd_type_var_t *var = hd_task_find_type(t->task, token->text);
   t->p->at++;
   if (!var) {
     if (hd_task_declares(t, token->text, loc))
@@ -157,7 +90,7 @@ static bool bind_data_size(hd_task_parser_t *t) {
   return size->bound != NULL;
 }
 
-static const hd_term_t *size_term(hd_task_parser_t *t, const hd_size_t *size) {
+const hd_term_t *hd_size_term(hd_task_parser_t *t, const hd_size_t *size) {
   hd_task_type_t i64 = {HD_I64, NULL};
   hd_term_t *term = hd_term_make(t->p->arena, HD_TERM_SIZE, i64, NULL, 0);
   term->u.size = size;
@@ -171,11 +104,17 @@ static bool parse_shape(hd_task_parser_t *t, hd_task_value_t *value) {
   bool is_input = value->kind == HD_VALUE_INPUT;
   while (!hd_at(t->p, "]")) {
     size_t sizes = t->task->sizes.size;
-    if (!(is_input ? bind_axis(t) : bind_data_size(t)))
+    const hd_term_t *axis = NULL;
+    bool is_listed = is_input && t->pattern.part &&
+                     strcmp(hd_peek_ahead(t->p, 1)->text, "...") == 0;
+    if (!(is_listed  ? hd_bind_listed_size(t, &axis)
+          : is_input ? bind_axis(t)
+                     : bind_data_size(t)))
       return false;
     bool is_data = !is_input && t->task->sizes.size > sizes;
-    const hd_term_t *axis =
-        is_data ? size_term(t, t->task->sizes.data[sizes]) : hd_parse_axis(t);
+    if (!axis)
+      axis = is_data ? hd_size_term(t, t->task->sizes.data[sizes])
+                     : hd_parse_axis(t);
     axis = hd_term_coerce(t, axis, (hd_task_type_t){HD_I64, NULL});
     if (!axis)
       return false;
@@ -235,9 +174,20 @@ static bool parse_over(hd_task_parser_t *t, hd_task_value_t *value) {
 }
 
 bool hd_parse_task_input(hd_task_parser_t *t) {
+  hd_loc_t loc;
+  const char *name = hd_task_new_name(t, &loc);
+  if (!name)
+    return false;
+  return hd_accept(t->p, "...") ? hd_parse_listed_input(t, name, loc)
+                                : hd_parse_task_input_type(t, name, loc);
+}
+
+bool hd_parse_task_input_type(hd_task_parser_t *t, const char *name,
+                              hd_loc_t loc) {
   hd_task_value_t *value = HD_ARENA_NEW(t->p->arena, hd_task_value_t);
-  value->name = hd_task_new_name(t, &value->loc);
-  if (!value->name || !hd_expect(t->p, ":"))
+  value->name = name;
+  value->loc = loc;
+  if (!hd_expect(t->p, ":"))
     return false;
   if (t->allows_const)
     hd_accept(t->p, "const");
@@ -362,7 +312,7 @@ bool hd_parse_task_condition(hd_task_parser_t *t) {
       return false;
     if (!type.var)
       return hd_expected(t->p, "a type variable before");
-    return restrict_type(t, find_type(t->task, type.var->name));
+    return restrict_type(t, hd_task_find_type(t->task, type.var->name));
   }
   const hd_term_t *condition = hd_parse_term_as(t, bool_type);
   if (condition)
@@ -404,17 +354,9 @@ static bool parse_signature(hd_task_parser_t *t) {
   return hd_settle_task_orders(t) && hd_settle_task_defaults(t);
 }
 
-bool hd_parse_task(hd_parser_t *p) {
-  hd_loc_t loc;
-  const char *name = hd_expect_name(p, &loc);
-  if (!name)
-    return false;
-  hd_task_t *task = HD_ARENA_NEW(p->arena, hd_task_t);
-  task->name = name;
-  task->loc = loc;
-  hd_task_parser_t t = {.p = p, .task = task};
-  if (!parse_signature(&t))
-    return false;
+// { definition, ... }
+static bool parse_definitions(hd_task_parser_t *t) {
+  hd_parser_t *p = t->p;
   hd_loc_t open = hd_here(p);
   if (!hd_expect(p, "{"))
     return false;
@@ -422,12 +364,35 @@ bool hd_parse_task(hd_parser_t *p) {
     if (hd_peek(p)->kind == HD_TOKEN_END || hd_at_next_item(p))
       return hd_close_block(p, open);
     hd_budget_check(&p->module->context->budget);
-    if (!hd_parse_definition(&t))
+    if (!hd_parse_definition(t))
       return false;
     if (!hd_peek(p)->first_on_line && !hd_at(p, "}"))
       return hd_expected(p, "the end of the line");
   }
   p->at++;
+  return true;
+}
+
+hd_task_t *hd_parse_task_rest(hd_parser_t *p, const char *name, hd_loc_t loc,
+                              const uint32_t *counts, uint32_t num_lists) {
+  hd_task_t *task = HD_ARENA_NEW(p->arena, hd_task_t);
+  task->name = name;
+  task->loc = loc;
+  hd_task_parser_t t = {
+      .p = p, .task = task, .counts = counts, .max_lists = num_lists};
+  return parse_signature(&t) && parse_definitions(&t) ? task : NULL;
+}
+
+bool hd_parse_task(hd_parser_t *p) {
+  hd_loc_t loc;
+  const char *name = hd_expect_name(p, &loc);
+  if (!name)
+    return false;
+  if (hd_at_listed_signature(p))
+    return hd_parse_task_text(p, name, loc);
+  hd_task_t *task = hd_parse_task_rest(p, name, loc, NULL, 0);
+  if (!task)
+    return false;
   hd_item_t item = {.kind = HD_ITEM_TASK, .u.task = task};
   hd_vec_push(p->arena, &p->module->items, item);
   return true;

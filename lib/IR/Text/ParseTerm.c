@@ -10,6 +10,16 @@
 static const hd_term_t *parse_infix(hd_task_parser_t *t, int least);
 static const hd_term_t *parse_unary(hd_task_parser_t *t);
 
+// A whole term, which may be a pattern.
+static const hd_term_t *parse_whole(hd_task_parser_t *t) {
+  hd_pattern_t outer = t->pattern;
+  bool begins = hd_begin_pattern(t, false);
+  const hd_term_t *term = parse_infix(t, 0);
+  if (begins)
+    t->pattern = outer;
+  return term;
+}
+
 static bool parse_list(hd_task_parser_t *t, const char *close, unsigned most,
                        const hd_term_t **terms, unsigned *count) {
   *count = 0;
@@ -69,6 +79,8 @@ static const hd_term_t *parse_reduction(hd_task_parser_t *t, bool is_scan,
   }
   t->indices.size = outer;
   for (unsigned i = 0; ok && i < count; i++) {
+    if (bodies[i] && hd_term_is_nothing(bodies[i]))
+      return hd_expected(t->p, "a component before"), NULL;
     bodies[i] = i < monoid->size
                     ? hd_term_coerce(t, bodies[i], monoid->left[i]->type)
                     : hd_term_settle(t, bodies[i]);
@@ -85,7 +97,7 @@ static const hd_term_t *parse_reduction(hd_task_parser_t *t, bool is_scan,
 
 static const hd_term_t *parse_conversion(hd_task_parser_t *t,
                                          hd_task_type_t type, hd_loc_t loc) {
-  const hd_term_t *a = hd_expect(t->p, "(") ? parse_infix(t, 0) : NULL;
+  const hd_term_t *a = hd_expect(t->p, "(") ? parse_whole(t) : NULL;
   if (!a || !hd_expect(t->p, ")"))
     return NULL;
   if (a->untyped)
@@ -102,7 +114,7 @@ static const hd_term_t *parse_bitcast(hd_task_parser_t *t, hd_loc_t loc) {
   if (!hd_expect(t->p, "(") || !hd_parse_task_type(t, &type) ||
       !hd_expect(t->p, ","))
     return NULL;
-  const hd_term_t *a = hd_term_settle(t, parse_infix(t, 0));
+  const hd_term_t *a = hd_term_settle(t, parse_whole(t));
   return a && hd_expect(t->p, ")")
              ? hd_build_term(t, HD_TERM_BITCAST, type, loc, &a, 1)
              : NULL;
@@ -179,6 +191,9 @@ static const hd_term_t *parse_function(hd_task_parser_t *t, const char *name,
          strcmp(hd_task_function_info(function)->name, name) != 0)
     function++;
   bool is_two = is_min || is_max || is_ceildiv;
+  if (count && hd_term_is_nothing(args[count - 1]))
+    return count == 2 ? args[0]
+                      : (hd_expected(t->p, "2 operands before"), NULL);
   if (!is_two && function == HD_TASK_FUNCTION_COUNT)
     return hd_error(t->p->diags, loc, HD_E0201, name, hd_similar(t->p, name)),
            NULL;
@@ -284,9 +299,13 @@ static bool binds_index(const hd_parser_t *p) {
 
 static const hd_term_t *parse_name(hd_task_parser_t *t) {
   const hd_token_t *token = hd_peek(t->p);
-  const char *name = token->text;
   hd_loc_t loc = hd_here(t->p);
   hd_type_t scalar;
+  if (hd_at_listed_function(t))
+    return hd_parse_listed_function(t);
+  const char *name = hd_listed_name(t, token->text, loc);
+  if (!name)
+    return NULL;
   if (strcmp(name, "scan") == 0 &&
       hd_peek_ahead(t->p, 1)->kind == HD_TOKEN_NAME) {
     t->p->at++;
@@ -307,8 +326,13 @@ static const hd_term_t *parse_name(hd_task_parser_t *t) {
     for (int i = HD_LIMIT_LARGEST; i <= HD_LIMIT_SMALLEST; i++)
       if (strcmp(name, hd_limit_name((hd_limit_t)i)) == 0)
         return parse_limit(t, (hd_limit_t)i, loc);
+    hd_pattern_t outer = t->pattern;
+    bool begins = hd_begin_pattern(t, true);
     t->p->at++;
-    return parse_function(t, name, loc);
+    const hd_term_t *call = parse_function(t, name, loc);
+    if (begins)
+      t->pattern = outer;
+    return call;
   }
   t->p->at++;
   const hd_task_value_t *value = hd_task_find_value(t->task, name);
@@ -351,9 +375,11 @@ static const hd_term_t *parse_primary(hd_task_parser_t *t) {
   if (token->kind == HD_TOKEN_NAME)
     return parse_name(t);
   if (hd_accept(t->p, "(")) {
-    const hd_term_t *term = parse_infix(t, 0);
+    const hd_term_t *term = parse_whole(t);
     return term && hd_expect(t->p, ")") ? term : NULL;
   }
+  if (hd_at(t->p, "..."))
+    return hd_parse_others(t);
   hd_expected(t->p, "a term");
   return NULL;
 }
@@ -402,7 +428,8 @@ static const hd_term_t *parse_infix(hd_task_parser_t *t, int least) {
     hd_loc_t loc = hd_here(t->p);
     t->p->at++;
     const hd_term_t *right = parse_infix(t, hd_expr_info(op)->precedence + 1);
-    left = hd_term_binary(t, op, left, right, loc);
+    if (!right || !hd_term_is_nothing(right))
+      left = hd_term_binary(t, op, left, right, loc);
   }
   hd_loc_t loc = hd_here(t->p);
   if (!left || least > hd_expr_info(HD_EXPR_SELECT)->precedence ||
@@ -413,6 +440,8 @@ static const hd_term_t *parse_infix(hd_task_parser_t *t, int least) {
   const hd_term_t *a = parse_infix(t, 0);
   const hd_term_t *b = a && hd_expect(t->p, ":") ? parse_infix(t, 0) : NULL;
   t->p->depth--;
+  if (a && b && hd_term_is_nothing(b))
+    return hd_term_coerce(t, left, hd_bool_type) ? a : NULL;
   if (a && b && a->untyped && b->untyped) {
     bool one_float =
         hd_task_type_is_float(a->type) || hd_task_type_is_float(b->type);
@@ -428,21 +457,29 @@ static const hd_term_t *parse_infix(hd_task_parser_t *t, int least) {
 }
 
 const hd_term_t *hd_parse_term(hd_task_parser_t *t) {
-  return hd_term_settle(t, parse_infix(t, 0));
+  return hd_term_settle(t, parse_whole(t));
 }
 
-const hd_term_t *hd_parse_bare_term(hd_task_parser_t *t) {
+const hd_term_t *hd_parse_infix_term(hd_task_parser_t *t) {
   return parse_infix(t, 0);
 }
 
+const hd_term_t *hd_parse_primary_term(hd_task_parser_t *t) {
+  return parse_primary(t);
+}
+
+const hd_term_t *hd_parse_bare_term(hd_task_parser_t *t) {
+  return parse_whole(t);
+}
+
 const hd_term_t *hd_parse_term_as(hd_task_parser_t *t, hd_task_type_t type) {
-  return hd_term_coerce(t, parse_infix(t, 0), type);
+  return hd_term_coerce(t, parse_whole(t), type);
 }
 
 const hd_term_t *hd_parse_axis(hd_task_parser_t *t) {
   hd_loc_t loc = hd_here(t->p);
   if (!hd_accept(t->p, ".."))
-    return parse_infix(t, 0);
+    return parse_whole(t);
   const hd_term_t *term = parse_infix(t, 15);
   if (term && !term->pack)
     return hd_error(t->p->diags, loc, HD_E0102, "a pack after '..'",

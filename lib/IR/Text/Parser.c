@@ -220,6 +220,10 @@ static bool parse_rewrite(hd_parser_t *p, pendings_t *pendings) {
   const char *name = hd_expect_name(p, &loc);
   if (!name || !hd_alternatives_read(p, &alternatives))
     return false;
+  bool is_listed = alternatives.limit > p->at && hd_at_listed_signature(p);
+  if (is_listed && alternatives.num_choices)
+    return hd_error(p->diags, loc, HD_E0302, "a list of operands",
+                    "in a rewrite with alternatives");
   for (unsigned way = 0; way < alternatives.count; way++) {
     hd_rewrite_t *rewrite = HD_ARENA_NEW(p->arena, hd_rewrite_t);
     rewrite->name = hd_alternatives_name(p, &alternatives, way, name);
@@ -229,6 +233,8 @@ static bool parse_rewrite(hd_parser_t *p, pendings_t *pendings) {
       return false;
     hd_item_t item = {.kind = HD_ITEM_REWRITE, .u.rewrite = rewrite};
     hd_vec_push(p->arena, &p->module->items, item);
+    if (is_listed)
+      hd_rewrite_keep_text(p, rewrite, p->at - 2, alternatives.limit);
     pending_t pending = {.rewrite = rewrite, .at = p->at};
     if (alternatives.num_choices) {
       pending.tokens = hd_alternatives_choose(p, &alternatives, way);
@@ -323,6 +329,8 @@ static void parse_pending(hd_parser_t *p, const pending_t *pending) {
   p->gave_up = false;
   if (pending->graph)
     hd_parse_graph(p, pending->graph);
+  else if (pending->rewrite && pending->rewrite->text)
+    hd_parse_rewrite_text(p, pending->rewrite);
   else if (pending->rewrite)
     hd_parse_rewrite(p, pending->rewrite);
   else

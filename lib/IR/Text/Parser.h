@@ -24,4 +24,15 @@ bool hd_module_parse_into(hd_module_t *module, const char *name,
 // Verified, but for its mappings. NULL after an error (reported).
 const hd_func_t *hd_module_ask(hd_module_t *module, const char *source,
                                const char *text);
+
+// The task that a node with so many operands calls: the one itself, unless it
+// has a list of operands. Where the list cannot have so many it is one that
+// differs, which the verifier of the node reports. NULL after an error
+// (reported).
+const hd_task_t *hd_task_for(const hd_task_t *task, uint32_t num_inputs);
+
+// What a rewrite with lists of operands is for so many of each list, none or up
+// to HD_MAX_LISTED. NULL after an error (reported).
+const hd_rewrite_t *hd_rewrite_for(const hd_rewrite_t *rewrite,
+                                   const uint32_t *counts);
 #endif

@@ -172,6 +172,14 @@ bool hd_int_fits(hd_type_t type, int64_t value);
 bool hd_parse_task(hd_parser_t *p);
 // A rewrite from the parenthesis after its name on.
 bool hd_parse_rewrite(hd_parser_t *p, hd_rewrite_t *rewrite);
+// Of a rewrite with lists of operands, from its parenthesis on: keeps the text
+// from a token up to another one; when all tasks are there, reads it.
+void hd_rewrite_keep_text(hd_parser_t *p, hd_rewrite_t *rewrite, size_t first,
+                          size_t limit);
+bool hd_parse_rewrite_text(hd_parser_t *p, hd_rewrite_t *rewrite);
+// Whether the parameters that begin here, of a task or a rewrite, have a list
+// among them.
+bool hd_at_listed_signature(const hd_parser_t *p);
 // A template, past its name, which is set; adds the item.
 bool hd_parse_template(hd_parser_t *p, hd_template_t *template);
 // A graph from the parenthesis after its name on.

@@ -105,6 +105,10 @@ static void print_freedoms(hd_buffer_t *out, const hd_rewrite_t *rewrite) {
 }
 
 void hd_rewrite_print(const hd_rewrite_t *rewrite, hd_buffer_t *out) {
+  if (rewrite->text) {
+    hd_buffer_printf(out, "%s\n", rewrite->text->text);
+    return;
+  }
   hd_buffer_printf(out, "rewrite %s", rewrite->name);
   print_parameters(out, rewrite);
   hd_buffer_puts(out, " {\n");

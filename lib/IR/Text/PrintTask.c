@@ -447,6 +447,10 @@ static void print_definition(hd_buffer_t *out, const hd_definition_t *d) {
 }
 
 void hd_task_print(const hd_task_t *task, hd_buffer_t *out) {
+  if (task->text) {
+    hd_buffer_printf(out, "%s\n", task->text->text);
+    return;
+  }
   hd_buffer_printf(out, "task %s(", task->name);
   for (size_t i = 0; i < task->inputs.size; i++) {
     hd_buffer_puts(out, i ? ", " : "");

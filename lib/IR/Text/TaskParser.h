@@ -15,6 +15,23 @@ typedef struct hd_task_order {
   hd_loc_t loc;
 } hd_task_order_t;
 
+// A name that stands for several, x_1, x_2 and so on: a list of operands, or a
+// size of each.
+typedef struct hd_listed {
+  const char *name;
+  uint32_t list; // Its number.
+  bool is_size;
+} hd_listed_t;
+
+// A term that is read for one operand of a list after the other.
+typedef struct hd_pattern {
+  size_t start;              // Its first token.
+  bool is_call;              // It is one, and no more.
+  uint32_t part;             // The number of the operand; 0: there is none.
+  const hd_listed_t *listed; // The first such name in it; NULL: none yet.
+  bool is_read;              // To its end, for this operand.
+} hd_pattern_t;
+
 typedef struct hd_task_parser {
   hd_parser_t *p;
   hd_task_t *task;
@@ -23,6 +40,10 @@ typedef struct hd_task_parser {
   HD_VEC(hd_task_value_t *) defaults;      // Attributes that have one.
   HD_VEC(hd_task_order_t) orders; // Whose attributes are not looked up yet.
   bool allows_const;              // Before the type of an input: of a rewrite.
+  const uint32_t *counts;         // Of operands, of each list.
+  uint32_t num_lists, max_lists;  // Read so far; that there may be.
+  HD_VEC(hd_listed_t) listed;
+  hd_pattern_t pattern;
 } hd_task_parser_t;
 
 // NULL or false: an error was reported.
@@ -32,6 +53,10 @@ const hd_term_t *hd_parse_term_as(hd_task_parser_t *t, hd_task_type_t type);
 const hd_term_t *hd_parse_bare_term(hd_task_parser_t *t);
 // size | ..term
 const hd_term_t *hd_parse_axis(hd_task_parser_t *t);
+// A term, or the first one of it, of a pattern that was begun.
+const hd_term_t *hd_parse_infix_term(hd_task_parser_t *t);
+const hd_term_t *hd_parse_primary_term(hd_task_parser_t *t);
+const hd_term_t *hd_size_term(hd_task_parser_t *t, const hd_size_t *size);
 // A type, or a variable, which is declared by its first use.
 bool hd_parse_task_type(hd_task_parser_t *t, hd_task_type_t *type);
 // ( index: range, ... [to at] ): the indices are in scope from then on.
@@ -43,6 +68,9 @@ const hd_monoid_t *hd_parse_monoid_name(hd_task_parser_t *t);
 
 // name: type[shape] | name: type [over pack] [= constant]; the last input then.
 bool hd_parse_task_input(hd_task_parser_t *t);
+// The same behind the name.
+bool hd_parse_task_input_type(hd_task_parser_t *t, const char *name,
+                              hd_loc_t loc);
 // type[shape] of a value of that name; binds: as an input of the signature,
 // whose new names are bound there, else as an output.
 const hd_task_value_t *hd_parse_task_result(hd_task_parser_t *t,
@@ -82,8 +110,41 @@ const hd_term_t *hd_term_settle(hd_task_parser_t *t, const hd_term_t *term);
 const hd_term_t *hd_term_coerce(hd_task_parser_t *t, const hd_term_t *term,
                                 hd_task_type_t type);
 
+// --- ParseListed.c ---
+
+const hd_listed_t *hd_find_listed(const hd_task_parser_t *t, const char *name);
+// "x_2"
+const char *hd_listed_part(const hd_task_parser_t *t, const char *name,
+                           uint32_t part);
+// Behind the name of a list and '...': its operands are inputs then.
+bool hd_parse_listed_input(hd_task_parser_t *t, const char *name, hd_loc_t loc);
+// At n... in the shape of such an operand: its own size is declared.
+bool hd_bind_listed_size(hd_task_parser_t *t, const hd_term_t **axis);
+// Whether the term, or the call, that begins here ends with '...': it is read
+// as a pattern then, until t->pattern is what it was.
+bool hd_begin_pattern(hd_task_parser_t *t, bool is_call);
+// At '...': the pattern for the operands that are left, or nothing.
+const hd_term_t *hd_parse_others(hd_task_parser_t *t);
+bool hd_term_is_nothing(const hd_term_t *term);
+// What a name is in the pattern that is being read: "x_2"; names that stand for
+// one thing are what they were. NULL after an error.
+const char *hd_listed_name(hd_task_parser_t *t, const char *name, hd_loc_t loc);
+// before(n), count(x)
+bool hd_at_listed_function(const hd_task_parser_t *t);
+const hd_term_t *hd_parse_listed_function(hd_task_parser_t *t);
+
+// --- ParseTask.c, TaskText.c ---
+
+// A task from its parenthesis on, its lists of as many operands as counts says.
+hd_task_t *hd_parse_task_rest(hd_parser_t *p, const char *name, hd_loc_t loc,
+                              const uint32_t *counts, uint32_t num_lists);
+// A task with a list of operands from there on, as an item of the module.
+bool hd_parse_task_text(hd_parser_t *p, const char *name, hd_loc_t loc);
+
 // A definition, or the declaration of a monoid.
 bool hd_parse_definition(hd_task_parser_t *t);
+
+// --- TaskNames.c ---
 
 // A name that the task does not know yet; NULL, and reported, otherwise.
 const char *hd_task_new_name(hd_task_parser_t *t, hd_loc_t *loc);
@@ -92,6 +153,7 @@ bool hd_task_declares(hd_task_parser_t *t, const char *name, hd_loc_t loc);
 const hd_task_value_t *hd_task_find_value(const hd_task_t *task,
                                           const char *name);
 const hd_pack_t *hd_task_find_pack(const hd_task_t *task, const char *name);
+hd_type_var_t *hd_task_find_type(const hd_task_t *task, const char *name);
 const hd_size_t *hd_task_find_size(const hd_task_t *task, const char *name);
 
 #endif

@@ -437,6 +437,16 @@ bool hd_func_verify(hd_context_t *context, const hd_func_t *func) {
   return v.errors == 0;
 }
 
+// Of one with a list of operands what it is for each number that was asked for.
+static bool verify_task_item(hd_context_t *context, const hd_task_t *task) {
+  bool ok = true;
+  if (!task->text)
+    return hd_task_verify(context, task);
+  for (uint32_t i = 0; i < HD_MAX_LISTED && ok; i++)
+    ok = !task->text->tasks[i] || hd_task_verify(context, task->text->tasks[i]);
+  return ok;
+}
+
 // Calls come first: other rules look into what is called, which has to end.
 bool hd_module_verify_from(hd_module_t *module, size_t first) {
   bool ok = true;
@@ -448,7 +458,7 @@ bool hd_module_verify_from(hd_module_t *module, size_t first) {
       ok &= hd_func_verify(module->context, module->items.data[i].u.func);
       break;
     case HD_ITEM_TASK:
-      ok &= hd_task_verify(module->context, module->items.data[i].u.task);
+      ok &= verify_task_item(module->context, module->items.data[i].u.task);
       break;
     case HD_ITEM_GRAPH:
       ok &= hd_graph_verify(module->context, module->items.data[i].u.graph);

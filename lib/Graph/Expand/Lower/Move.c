@@ -330,7 +330,6 @@ bool hd_onnx_expand(hd_lowering_t *l) {
 static const hd_value_t *concat_few(hd_lowering_t *l,
                                     const hd_value_t *const *items,
                                     size_t count, int64_t axis) {
-  static const char *const tasks[] = {"concat2", "concat3", "concat4"};
   if (count == 1)
     return items[0];
   const hd_value_t *inputs[4];
@@ -341,7 +340,7 @@ static const hd_value_t *concat_few(hd_lowering_t *l,
     size += hd_lower_size(items[i], (int)axis);
   }
   const hd_value_t *y =
-      hd_lower_task(l, tasks[count - 2], inputs, (uint32_t)count, NULL, NULL);
+      hd_lower_task(l, "concat", inputs, (uint32_t)count, NULL, NULL);
   return hd_lower_unfold(l, y, items[0], axis, size);
 }
 
