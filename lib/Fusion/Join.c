@@ -315,8 +315,10 @@ static const hd_value_t *add_hooks(joiner_t *j, const hd_func_t *kernel,
     refuse(j, kernel, param, why);
     return value;
   }
-  hd_access_hook_t hook = {param, h, loads ? on_load : NULL,
-                           loads ? NULL : on_store};
+  hd_access_hook_t hook = {.param = param,
+                           .argument = h,
+                           .load = loads ? on_load : NULL,
+                           .store = loads ? NULL : on_store};
   hd_vec_push(j->arena, hooks, hook);
   return value;
 }

@@ -24,8 +24,13 @@ const char *hd_stmt_kind_text(hd_stmt_kind_t kind) {
 }
 
 const char *hd_point_name(hd_point_t point) {
-  static const char *const names[] = {"load", "register", "yield"};
+  static const char *const names[] = {"load", "register", "yield", "rows"};
   return names[point];
+}
+
+const char *hd_across_name(hd_across_t across) {
+  static const char *const names[] = {"lane", "warp", "thread", "cluster"};
+  return names[across];
 }
 
 hd_block_t hd_block_make(hd_arena_t *arena, const hd_stmt_t *const *stmts,

@@ -26,10 +26,22 @@ typedef enum hd_point {
   HD_POINT_LOAD,     // From global memory, to shared memory or a register.
   HD_POINT_REGISTER, // To a register.
   HD_POINT_YIELD,    // A result, to global memory.
+  HD_POINT_ROWS, // Elements of a row, to global memory: what a task makes of
+                 // a row takes its place.
   HD_POINT_COUNT
 } hd_point_t;
 
+// Who has a row of a ROWS point, the fastest first.
+typedef enum hd_across {
+  HD_ACROSS_LANE,    // Neighbouring lanes of a warp,
+  HD_ACROSS_WARP,    // and neighbouring warps of them.
+  HD_ACROSS_THREAD,  // Threads of the block, as far apart as it has rows.
+  HD_ACROSS_CLUSTER, // Blocks of a cluster.
+  HD_ACROSS_COUNT
+} hd_across_t;
+
 const char *hd_point_name(hd_point_t point);
+const char *hd_across_name(hd_across_t across);
 
 // How often a loop's body is repeated in the code: 0: as the compiler likes;
 // HD_UNROLL_FULL: once for each iteration, its variable a constant; n > 1: n
@@ -58,6 +70,7 @@ struct hd_stmt {
     } store;
     // load | register | yield place <- value
     //   [through staging [buffers(n)] [sync(barrier, threads)]]
+    // rows place <- value [across lane(n), ...]
     struct {
       uint8_t kind;             // hd_point_t
       uint8_t buffers;          // Of staging, in turns; at least 1.
@@ -66,6 +79,7 @@ struct hd_stmt {
       const hd_expr_t *staging; // YIELD: a REF in shared memory, or NULL.
       const hd_expr_t *barrier; // NULL: that of the whole block.
       const hd_expr_t *threads; // That meet at it; NULL where barrier is.
+      uint16_t across[HD_ACROSS_COUNT]; // ROWS: how many; 0: not named, one.
     } point;
     struct { // for var in first..limit [step step] [unroll]
       const hd_var_t *var;

@@ -34,6 +34,10 @@ typedef struct hd_access_hook {
   // storing it at `at`. NULL: stores stay.
   void (*store)(void *argument, hd_builder_t *b, const hd_expr_t *const *at,
                 const hd_expr_t *value);
+  // Pushes what a ROWS point of the parameter, in its loop, becomes. Such a
+  // point is called for once, and may be given what it likes: it is the
+  // kernel's author who asks for it. NULL: it is a yield.
+  void (*rows)(void *argument, hd_builder_t *b, const hd_stmt_t *loop);
 } hd_access_hook_t;
 
 typedef enum hd_access_kind {

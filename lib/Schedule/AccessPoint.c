@@ -46,7 +46,7 @@ static bool is_kept(void *argument, const hd_expr_t *e) {
 bool hd_access_has_point(const hd_accessor_t *a, const hd_stmt_t *point) {
   const hd_access_hook_t *hook =
       hd_accessor_hook(a, point->u.point.place->u.var);
-  return (hook && hook->store) ||
+  return (hook && (hook->store || hook->rows)) ||
          !hd_walk_expr(point->u.point.value, is_kept, (void *)(uintptr_t)a);
 }
 
@@ -267,6 +267,24 @@ static void replace_in_register(const hd_access_tile_t *tile) {
     push_store(tile, old);
 }
 
+// --- Rows ---
+
+static void replace_rows(const hd_access_tile_t *tile) {
+  hd_accessor_t *a = tile->a;
+  const hd_access_hook_t *hook =
+      hd_accessor_hook(a, tile->point->u.point.place->u.var);
+  if (hook && hook->rows && tile->loop) {
+    hook->rows(hook->argument, &a->b, tile->loop);
+    return;
+  }
+  hd_stmt_t *point = hd_stmt_copy(a->b.arena, tile->point);
+  point->u.point.kind = HD_POINT_YIELD;
+  for (int i = 0; i < HD_ACROSS_COUNT; i++)
+    point->u.point.across[i] = 0;
+  hd_access_tile_t yield = {a, tile->loop, point};
+  hd_access_yield(&yield);
+}
+
 // --- Points ---
 
 void hd_access_point(hd_accessor_t *a, const hd_stmt_t *loop,
@@ -275,6 +293,7 @@ void hd_access_point(hd_accessor_t *a, const hd_stmt_t *loop,
       [HD_POINT_LOAD] = replace_in_load,
       [HD_POINT_REGISTER] = replace_in_register,
       [HD_POINT_YIELD] = hd_access_yield,
+      [HD_POINT_ROWS] = replace_rows,
   };
   hd_access_tile_t tile = {a, loop, point};
   a->b.loc = point->loc;

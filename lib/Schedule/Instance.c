@@ -7,6 +7,8 @@
 #include "IR/Passes/Specialize.h"
 #include "IR/Text/Parser.h"
 
+#include <string.h>
+
 const char *hd_candidate_instance(hd_arena_t *arena,
                                   const hd_candidate_t *candidate,
                                   const char *first) {
@@ -59,7 +61,10 @@ void hd_candidates_explain(const hd_rules_t *rules, const hd_form_t *form,
   for (size_t i = 0; i < refused->size; i++)
     hd_remark(diags, rules->loc, "schedule: %s: not %s: %s", rules->name,
               refused->data[i].template->name, refused->data[i].why);
-  const hd_pin_t *pin = rules->pin;
+  const hd_pin_t *pin = rules->pin; // It may be for other definitions.
+  if (pin && candidates->size &&
+      strcmp(pin->name, candidates->data[0].template->name) != 0)
+    pin = NULL;
   if (!candidates->size)
     hd_remark(diags, rules->loc,
               "schedule: %s: no template answers for %s operands", rules->name,

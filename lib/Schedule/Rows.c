@@ -31,232 +31,9 @@
 #include "Schedule/Merge.h"
 #include "Schedule/Prepare.h"
 
-enum { MAX_RUN = 32 }; // Definitions of a kernel.
-
-// An element of the row: the thread's in its turn, and there.
-typedef struct place {
-  const hd_expr_t *chunk; // Of the row, of so many lanes.
-  const hd_expr_t *turn;
-  const hd_expr_t *lane;
-} place_t;
-
-static bool computes(const hd_rows_t *rows, const hd_row_step_t *step,
-                     unsigned phase) {
-  return step->kind == HD_ROW_REDUCE
-             ? step->phase == phase
-             : step->kind == HD_ROW_VECTOR && phase == rows->phases &&
-                   step->stored;
-}
-
-static const hd_expr_t *kept_at(hd_row_maker_t *m, const place_t *place) {
-  hd_builder_t *b = &m->draft.b;
-  return hd_b_op(b, HD_EXPR_ADD,
-                 hd_b_op_int(b, HD_EXPR_MUL, place->turn, m->rows->lanes),
-                 place->lane);
-}
-
-// What a step is worth at the element, for later steps to find.
-static void put_vector(hd_row_maker_t *m, const hd_row_step_t *step,
-                       unsigned phase, const place_t *place) {
-  hd_builder_t *b = &m->draft.b;
-  const hd_task_value_t *value = step->values[0];
-  uint32_t before = (UINT32_C(1) << phase) - 1;
-  const hd_expr_t *at = step->is_kept ? kept_at(m, place) : NULL;
-  const hd_expr_t *e;
-  if (step->is_kept && (step->phases & before)) {
-    e = hd_b_load(b, step->cells[0], &at, 1);
-  } else {
-    e = hd_translate(&m->draft.t, step->term);
-    e = hd_b_let(b, value->name, hd_b_cast(b, value->type.scalar, e));
-    if (step->is_kept)
-      hd_b_store(b, step->cells[0], &at, 1, e);
-  }
-  hd_ptr_map_set(b->arena, &m->draft.t.values, value, e);
-}
-
-static void put_element(hd_row_maker_t *m, unsigned phase,
-                        const place_t *place) {
-  hd_rows_t *rows = m->rows;
-  hd_translator_t *t = &m->draft.t;
-  for (size_t i = 0; i < rows->steps.size; i++) {
-    const hd_row_step_t *step = rows->steps.data[i];
-    if (step->kind == HD_ROW_VECTOR && (step->phases >> phase & 1))
-      put_vector(m, step, phase, place);
-    if (!computes(rows, step, phase))
-      continue;
-    if (step->kind == HD_ROW_REDUCE)
-      hd_translate_step(t, step->term, step->cells);
-    else
-      hd_draft_store(&m->draft, step->definition, 0,
-                     hd_ptr_map_get(&t->values, step->values[0]));
-  }
-}
-
-// The elements of a chunk.
-static void put_chunk(hd_row_maker_t *m, unsigned phase, place_t *place) {
-  hd_builder_t *b = &m->draft.b;
-  const hd_rows_t *rows = m->rows;
-  hd_row_axes_t axes = rows->element;
-  if (rows->lanes == 1) {
-    place->lane = hd_b_i32(b, 0);
-    hd_draft_place(&m->draft, place->chunk, axes.indices, axes.count);
-    put_element(m, phase, place);
-    return;
-  }
-  const hd_index_t *last = axes.indices[axes.count - 1];
-  const hd_index_t *chunk =
-      hd_flat_index_make(b->arena, "chunk", hd_flat_range(last) / rows->lanes);
-  axes.indices[axes.count - 1] = chunk;
-  hd_draft_place(&m->draft, place->chunk, axes.indices, axes.count);
-  const hd_expr_t *first = hd_b_op_int(
-      b, HD_EXPR_MUL, hd_ptr_map_get(&m->draft.t.indices, chunk), rows->lanes);
-  const hd_var_t *var = hd_b_loop_var(b, "v", HD_I32);
-  hd_open_block_t block;
-  hd_b_open(b, &block);
-  place->lane = hd_expr_var(b->arena, var);
-  hd_translate_bind(&m->draft.t, last,
-                    hd_b_op(b, HD_EXPR_ADD, first, place->lane));
-  put_element(m, phase, place);
-  hd_block_t body = hd_b_close(b);
-  hd_b_for(b, var, hd_b_i32(b, 0), hd_b_i32(b, rows->lanes), NULL,
-           HD_UNROLL_FULL, body);
-}
-
-// The thread's chunk of a turn; guarded: if there is one.
-static void put_turn(hd_row_maker_t *m, unsigned phase, const hd_expr_t *turn,
-                     bool guarded) {
-  hd_builder_t *b = &m->draft.b;
-  const hd_rows_t *rows = m->rows;
-  const hd_expr_t *chunk =
-      rows->ordered
-          ? hd_b_op(b, HD_EXPR_ADD,
-                    hd_b_op_int(b, HD_EXPR_MUL, m->worker, rows->turns), turn)
-          : hd_b_op(b, HD_EXPR_ADD,
-                    hd_b_op_int(b, HD_EXPR_MUL, turn, rows->threads),
-                    m->worker);
-  place_t place = {.chunk = hd_b_let(b, "at", chunk), .turn = turn};
-  hd_open_block_t block;
-  hd_b_open(b, &block);
-  put_chunk(m, phase, &place);
-  hd_block_t body = hd_b_close(b);
-  hd_b_if(b,
-          guarded ? hd_b_op_int(b, HD_EXPR_LT, place.chunk,
-                                rows->element.points / rows->lanes)
-                  : NULL,
-          body, (hd_block_t){0});
-}
-
-static void put_turns(hd_row_maker_t *m, unsigned phase, int64_t count,
-                      bool guarded) {
-  hd_builder_t *b = &m->draft.b;
-  if (count == 1) {
-    put_turn(m, phase, hd_b_i32(b, 0), guarded);
-    return;
-  }
-  const hd_var_t *var = hd_b_loop_var(b, "turn", HD_I32);
-  hd_open_block_t block;
-  hd_b_open(b, &block);
-  put_turn(m, phase, hd_expr_var(b->arena, var), guarded);
-  hd_block_t body = hd_b_close(b);
-  hd_b_for(b, var, hd_b_i32(b, 0), hd_b_i32(b, count), NULL, 0, body);
-}
-
-// All elements of the thread. Turns that everyone has are not guarded.
-static void put_elements(hd_row_maker_t *m, unsigned phase) {
-  const hd_rows_t *rows = m->rows;
-  int64_t chunks = rows->element.points / rows->lanes;
-  int64_t whole = chunks / rows->threads;
-  bool even = chunks % rows->threads == 0;
-  if (rows->ordered && !even) {
-    put_turns(m, phase, rows->turns, true);
-    return;
-  }
-  if (whole)
-    put_turns(m, phase, whole, false);
-  if (!even)
-    put_turn(m, phase, hd_b_i32(&m->draft.b, whole), true);
-}
-
-// --- Phases ---
-
-// Numbers for each row that can be known now; those of tensors are stored by
-// one thread.
-static void put_row_values(hd_row_maker_t *m, const hd_row_step_t *step) {
-  hd_builder_t *b = &m->draft.b;
-  hd_translator_t *t = &m->draft.t;
-  const hd_expr_t *values[HD_MAX_COMPONENTS];
-  for (uint32_t i = 0; i < step->num_values; i++) {
-    hd_scalar_t type = step->values[i]->type.scalar;
-    const hd_expr_t *e = step->kind == HD_ROW_REDUCE
-                             ? hd_b_get(b, step->cells[i])
-                             : hd_translate(t, step->term);
-    values[i] = hd_b_let(b, step->values[i]->name, hd_b_cast(b, type, e));
-    hd_ptr_map_set(b->arena, &t->values, step->values[i], values[i]);
-  }
-  if (!step->stored)
-    return;
-  hd_open_block_t block;
-  hd_b_open(b, &block);
-  for (uint32_t i = 0; i < step->num_values; i++)
-    if (step->stored >> i & 1)
-      hd_draft_store(&m->draft, step->definition, i, values[i]);
-  hd_block_t then = hd_b_close(b);
-  const hd_expr_t *first =
-      m->rows->threads > 1 ? hd_b_op_int(b, HD_EXPR_EQ, m->worker, 0) : NULL;
-  hd_b_if(b, hd_b_and(b, first, m->exists), then, (hd_block_t){0});
-}
-
-// Of reductions, those of the phase before.
-static void put_rows(hd_row_maker_t *m, unsigned phase) {
-  const hd_rows_t *rows = m->rows;
-  for (size_t i = 0; i < rows->steps.size; i++) {
-    const hd_row_step_t *step = rows->steps.data[i];
-    if ((step->kind == HD_ROW_SCALAR && step->phase == phase) ||
-        (step->kind == HD_ROW_REDUCE && step->phase + 1 == phase))
-      put_row_values(m, step);
-  }
-}
-
-static void put_phase(hd_row_maker_t *m, unsigned phase) {
-  hd_rows_t *rows = m->rows;
-  bool any = false;
-  put_rows(m, phase);
-  for (size_t i = 0; i < rows->steps.size; i++) {
-    hd_row_step_t *step = rows->steps.data[i];
-    bool does = computes(rows, step, phase);
-    any |= does;
-    if (does && step->kind == HD_ROW_REDUCE)
-      hd_translate_begin(&m->draft.t, step->term, step->cells);
-  }
-  if (!any)
-    return;
-  hd_builder_t *b = &m->draft.b;
-  hd_open_block_t block;
-  hd_b_open(b, &block);
-  put_elements(m, phase);
-  hd_block_t body = hd_b_close(b);
-  hd_b_if(b, phase == rows->phases ? m->exists : NULL, body, (hd_block_t){0});
-  for (size_t i = 0; i < rows->steps.size; i++)
-    if (rows->steps.data[i]->kind == HD_ROW_REDUCE &&
-        rows->steps.data[i]->phase == phase)
-      hd_rows_combine(m, rows->steps.data[i]);
-}
+enum { MAX_RUN = 32, WARP = 32 }; // Definitions of a kernel.
 
 // --- The kernel ---
-
-static void place_thread(hd_row_maker_t *m) {
-  hd_builder_t *b = &m->draft.b;
-  const hd_rows_t *rows = m->rows;
-  const hd_expr_t *thread = hd_b_thread(b);
-  int64_t fast = rows->along ? rows->threads : rows->rows;
-  int64_t slow = rows->along ? rows->rows : rows->threads;
-  const hd_expr_t *low =
-      slow == 1 ? thread : hd_b_op_int(b, HD_EXPR_MOD, thread, fast);
-  const hd_expr_t *high =
-      slow == 1 ? hd_b_i32(b, 0) : hd_b_op_int(b, HD_EXPR_DIV, thread, fast);
-  m->worker = hd_b_let(b, "worker", rows->along ? low : high);
-  m->slot = hd_b_let(b, "slot", rows->along ? high : low);
-}
 
 // Rows past the end are the last one again, and not stored.
 static int64_t place_row(hd_row_maker_t *m) {
@@ -281,31 +58,19 @@ static int64_t place_row(hd_row_maker_t *m) {
   return blocks;
 }
 
-static void declare_kept(hd_row_maker_t *m) {
-  hd_builder_t *b = &m->draft.b;
-  int64_t each = m->rows->turns * m->rows->lanes;
-  for (size_t i = 0; i < m->rows->steps.size; i++) {
-    hd_row_step_t *step = m->rows->steps.data[i];
-    const hd_task_value_t *value = step->values[0];
-    if (step->is_kept)
-      step->cells[0] =
-          hd_b_register(b, hd_arena_printf(b->arena, "%s_kept", value->name),
-                        value->type.scalar, &each, 1, NULL);
-    const hd_definition_t *d = step->definition;
-    for (uint32_t k = 0; d && k < d->num_indices; k++)
-      if (hd_flat_range(d->indices[k]) == 1)
-        hd_translate_bind(&m->draft.t, d->indices[k], hd_b_i32(b, 0));
-  }
-}
-
 static void make_rows(hd_rules_t *rules, hd_rows_t *rows) {
-  hd_row_maker_t m = {.rows = rows};
+  int64_t lanes = rows->threads < WARP ? rows->threads : WARP;
+  hd_row_maker_t m = {.rows = rows, .slots = rows->rows};
+  if (rows->along) {
+    m.across[HD_ACROSS_LANE] = (uint16_t)lanes;
+    m.across[HD_ACROSS_WARP] = (uint16_t)(rows->threads / lanes);
+  } else {
+    m.across[HD_ACROSS_THREAD] = (uint16_t)rows->threads;
+  }
   hd_draft_begin(&m.draft, rules);
-  place_thread(&m);
+  hd_rows_place_thread(&m);
   int64_t blocks = place_row(&m);
-  declare_kept(&m);
-  for (unsigned phase = 0; phase <= rows->phases; phase++)
-    put_phase(&m, phase);
+  hd_rows_put(&m);
   hd_draft_finish_linear(&m.draft, "", blocks, rows->threads * rows->rows);
 }
 
@@ -330,7 +95,7 @@ static size_t end_of_run(hd_arena_t *arena, const hd_task_t *flat,
 // Of first .. end - 1.
 static bool is_run(hd_arena_t *arena, const hd_task_t *flat, size_t first,
                    size_t end, int multiprocessors, hd_rows_t *rows) {
-  return hd_rows_find(arena, flat, first, end, rows) &&
+  return hd_rows_find(arena, flat, first, end, rows) && hd_rows_order(rows) &&
          hd_rows_plan(rows, multiprocessors) &&
          (end > first + 1 || hd_rows_pay(rows));
 }
@@ -352,7 +117,10 @@ size_t hd_rule_rows(hd_rules_t *rules, size_t first) {
   int count = options && !options->simulated ? options->machine.count : 0;
   for (size_t end = end_of_run(arena, rules->flat, first); end > first; end--)
     if (is_run(arena, rules->flat, first, end, count, &rows)) {
-      make_rows(rules, &rows);
+      if (!hd_rows_by_template(rules, &rows) && !rules->failed) {
+        hd_rows_plan(&rows, count);
+        make_rows(rules, &rows);
+      }
       forget_inner(rules->flat, &rows);
       return end - first;
     }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the parts of the rule for rows share: RowsFind.c, which definitions are
-// one kernel over rows; RowsPlan.c, who computes what when; Rows.c, the kernel;
-// RowsCombine.c, what the threads of a row combine to.
+// What the files share that make kernels over rows: RowsFind.c, which
+// definitions are one kernel; RowsPlan.c, what is computed when, and by whom
+// where no template says; RowsKernel.c, the statements; RowsCombine.c, what the
+// threads of a row combine to; RowsTemplate.c, kernels by templates; Rows.c,
+// the rule.
 //
 // Some axes number the rows, others the elements of a row. What is computed is
 // a list of steps, each of which reads the inputs and what steps before it
@@ -18,6 +20,7 @@
 #ifndef HIDET_SCHEDULE_ROWS_H
 #define HIDET_SCHEDULE_ROWS_H
 
+#include "Schedule/Candidates.h"
 #include "Schedule/Rules.h"
 
 typedef enum hd_row_kind {
@@ -57,7 +60,14 @@ typedef struct hd_rows {
   hd_arena_t *arena;
   hd_row_axes_t row, element;
   HD_VEC(hd_row_step_t *) steps;
-  bool ordered;    // A monoid may not commute: threads take neighbours.
+  bool ordered; // A monoid may not commute: threads take neighbours.
+  // The step that reads the largest tensor of which each element is read once;
+  // NULL: there is none.
+  const hd_row_step_t *main;
+  double bytes, main_bytes; // Of all that is read and stored; of main's tensor.
+  double kept;              // Registers that an element of a row may take.
+  bool is_simulated;        // A host takes the GPU's place.
+  bool is_given;   // A template has its elements at hand: they are not kept.
   unsigned phases; // Before the last, which stores.
   // Threads of a row; rows of a block; elements side by side that a thread
   // takes at a time; times.
@@ -69,22 +79,50 @@ typedef struct hd_rows {
 // Whether the definitions first .. end - 1 are one kernel; then its steps.
 bool hd_rows_find(hd_arena_t *arena, const hd_task_t *flat, size_t first,
                   size_t end, hd_rows_t *rows);
-// Phases, threads and what is kept; false where rows are too few and too long.
-// multiprocessors: of the GPU that is meant; 0: it runs on a host.
+// Which phase computes what; how the axes are best counted: rows->lanes
+// elements lie side by side where a row, and each multiple of them, begins;
+// along: those of a row are closer to each other than rows. False where the
+// phases are too many.
+bool hd_rows_order(hd_rows_t *rows);
+// What stays in registers where a thread has so many elements of a row.
+void hd_rows_keep(hd_rows_t *rows, int64_t each);
+// Of rows in order, threads and what is kept; false where rows are too few and
+// too long. multiprocessors: of the GPU that is meant; 0: it runs on a host.
 bool hd_rows_plan(hd_rows_t *rows, int multiprocessors);
 // Whether that pays for one definition alone: elements are read at plain
 // indices, and neighbours by neighbouring threads, or there are many.
 bool hd_rows_pay(const hd_rows_t *rows);
+
+// --- Templates ---
+
+// Rows in order as templates are asked about them; or why they are not.
+const char *hd_rows_ask(hd_rows_t *rows, bool simulated, hd_form_t *form);
+// The kernel by the best template. False where there is none; after an error
+// (reported) rules->failed.
+bool hd_rows_by_template(hd_rules_t *rules, hd_rows_t *rows);
 
 // --- The kernel ---
 
 typedef struct hd_row_maker {
   hd_kernel_draft_t draft;
   hd_rows_t *rows;
-  const hd_expr_t *worker; // The thread's number among those of its row,
+  uint16_t across[HD_ACROSS_COUNT]; // Who has a row; thread 0: neighbours have.
+  int64_t slots;                    // Rows of a block.
+  const hd_expr_t *worker; // The thread's number among the block's of its row,
   const hd_expr_t *slot;   // the row's number in its block.
+  const hd_expr_t *first;  // It is the row's first thread; NULL: the only one.
   const hd_expr_t *exists; // The row does; NULL: always.
+  // Of a template: the loop over a row's elements whose point is being replaced
+  // (NULL: turns of the rule), and what it has for the element of rows->main;
+  // NULL: that is read.
+  const hd_stmt_t *loop;
+  const hd_expr_t *given;
 } hd_row_maker_t;
+
+// Names worker, slot and first, of across and slots.
+void hd_rows_place_thread(hd_row_maker_t *m);
+// All that is done with the row, whose indices are bound.
+void hd_rows_put(hd_row_maker_t *m);
 
 // From what each thread of a row has combined to what all have, in the
 // reduction's registers of every thread, or of the first one where that is

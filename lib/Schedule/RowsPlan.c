@@ -63,16 +63,26 @@ static bool look_at_phase(void *argument, const hd_term_t *term) {
   return true;
 }
 
+static void note_maker(planner_t *p, hd_row_step_t *step) {
+  hd_row_step_t **box = HD_ARENA_NEW(p->rows->arena, hd_row_step_t *);
+  *box = step;
+  for (uint32_t k = 0; k < step->num_values; k++)
+    hd_ptr_map_set(p->rows->arena, &p->makers, step->values[k], box);
+}
+
+static void note_makers(planner_t *p) {
+  for (size_t i = 0; i < p->rows->steps.size; i++)
+    note_maker(p, p->rows->steps.data[i]);
+}
+
 static bool find_phases(planner_t *p) {
   hd_rows_t *rows = p->rows;
   for (size_t i = 0; i < rows->steps.size; i++) {
-    hd_row_step_t **box = HD_ARENA_NEW(rows->arena, hd_row_step_t *);
-    hd_row_step_t *step = *box = rows->steps.data[i];
+    hd_row_step_t *step = rows->steps.data[i];
     p->phase = 0;
     hd_flat_walk(step->term, look_at_phase, p);
     step->phase = p->phase;
-    for (uint32_t k = 0; k < step->num_values; k++)
-      hd_ptr_map_set(rows->arena, &p->makers, step->values[k], box);
+    note_maker(p, step);
     if (step->kind == HD_ROW_REDUCE && step->phase >= rows->phases)
       rows->phases = step->phase + 1;
   }
@@ -124,14 +134,14 @@ static void find_needs(planner_t *p, bool keep) {
       step->phases |= UINT32_C(1) << rows->phases;
     uint32_t first = step->phases & (0 - step->phases);
     step->is_kept = keep && step->kind == HD_ROW_VECTOR &&
+                    !(rows->is_given && step == rows->main) &&
                     step->phases != first && !is_cheap(p, step);
     p->phases = step->is_kept ? first : step->phases;
     hd_flat_walk(step->term, mark_need, p);
   }
 }
 
-static bool fits_registers(const hd_rows_t *rows) {
-  int64_t each = rows->turns * rows->lanes;
+static bool fits_registers(const hd_rows_t *rows, int64_t each) {
   for (unsigned phase = 0; phase < rows->phases; phase++) {
     int64_t bits = 0;
     uint32_t done = (UINT32_C(2) << phase) - 1;
@@ -176,15 +186,15 @@ static void sort_axes(hd_row_axes_t *axes, const hd_term_t *load) {
 }
 
 // The largest tensor of which each element is read once.
-static const hd_term_t *main_load(const hd_rows_t *rows) {
-  const hd_term_t *found = NULL;
+static const hd_row_step_t *find_main(const hd_rows_t *rows) {
+  const hd_row_step_t *found = NULL;
   for (size_t i = 0; i < rows->steps.size; i++) {
     const hd_term_t *term = rows->steps.data[i]->term;
     bool loads = rows->steps.data[i]->kind == HD_ROW_VECTOR &&
                  term->kind == HD_TERM_LOAD && term->num_operands;
-    if (loads && (!found ||
-                  hd_flat_count(term->u.value) > hd_flat_count(found->u.value)))
-      found = term;
+    if (loads && (!found || hd_flat_count(term->u.value) >
+                                hd_flat_count(found->term->u.value)))
+      found = rows->steps.data[i];
   }
   return found;
 }
@@ -277,23 +287,34 @@ static bool ends_in_numbers(const hd_rows_t *rows) {
   return true;
 }
 
-bool hd_rows_plan(hd_rows_t *rows, int multiprocessors) {
-  planner_t p = {.rows = rows};
-  if ((rows->row.points < FEW && rows->element.points >= LONG) ||
-      !find_phases(&p))
+bool hd_rows_order(hd_rows_t *rows) {
+  if (!find_phases(&(planner_t){.rows = rows}))
     return false;
-  choose_lanes(rows, main_load(rows));
-  if (rows->along) {
-    choose_along(rows, multiprocessors);
-  } else {
-    rows->lanes = 1;
-    choose_across(rows);
-  }
+  rows->main = find_main(rows);
   rows->first_alone = ends_in_numbers(rows);
-  rows->turns = divide_up(rows->element.points, rows->lanes * rows->threads);
-  find_needs(&p, rows->turns * rows->lanes <= KEEP);
-  if (!fits_registers(rows))
+  choose_lanes(rows, rows->main ? rows->main->term : NULL);
+  if (!rows->along)
+    rows->lanes = 1;
+  return true;
+}
+
+void hd_rows_keep(hd_rows_t *rows, int64_t each) {
+  planner_t p = {.rows = rows};
+  note_makers(&p);
+  find_needs(&p, each <= KEEP);
+  if (!fits_registers(rows, each))
     find_needs(&p, false);
+}
+
+bool hd_rows_plan(hd_rows_t *rows, int multiprocessors) {
+  if (rows->row.points < FEW && rows->element.points >= LONG)
+    return false;
+  if (rows->along)
+    choose_along(rows, multiprocessors);
+  else
+    choose_across(rows);
+  rows->turns = divide_up(rows->element.points, rows->lanes * rows->threads);
+  hd_rows_keep(rows, rows->turns * rows->lanes);
   return true;
 }
 
@@ -315,6 +336,6 @@ bool hd_rows_pay(const hd_rows_t *rows) {
   for (size_t i = 0; i < rows->steps.size; i++)
     if (rows->steps.data[i]->kind == HD_ROW_REDUCE)
       hd_flat_walk(rows->steps.data[i]->term, look_at_access, &p);
-  return p.plain && main_load(rows) &&
+  return p.plain && rows->main &&
          rows->element.points >= (rows->along ? SHORT : SERIAL);
 }

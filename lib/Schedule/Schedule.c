@@ -236,7 +236,8 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
   if (rules.pin && !rules.pinned && !rules.failed)
     rules.failed = !hd_error(
         &s->module->context->diags, loc, HD_E0320, name, rules.pin->name,
-        rules.why ? rules.why : "it is no sum of products");
+        rules.why ? rules.why
+                  : "nothing that it computes has the form that this is for");
   if (rules.failed)
     return NULL;
   struct hd_made_schedule *made =

@@ -10,13 +10,10 @@
 // knows the form alone. Where an operand is a tensor of the task, element for
 // element, that takes its place; else its loads become the operand's term, as
 // those of a prologue do (Access.h).
-#include "IR/Text/Library.h"
 #include "Schedule/Access.h"
 #include "Schedule/Instance.h"
 #include "Schedule/Product.h"
 #include "Schedule/Templates.h"
-
-#include <string.h>
 
 // --- The kernel for a candidate ---
 
@@ -65,14 +62,11 @@ static void on_store(void *argument, hd_builder_t *b,
   hd_b_store(b, param, places, form->d->num_indices, value);
 }
 
-// product_mma_tiles[T = f16, O = f16, ROWS = true, BM = 64, ...]
-static const char *instance_name(hd_arena_t *arena,
-                                 const hd_product_form_t *form,
-                                 const hd_candidate_t *candidate) {
-  const char *first = hd_arena_printf(
+// What the form gives of the kernel's compile-time parameters.
+static const char *given_by(hd_arena_t *arena, const hd_product_form_t *form) {
+  return hd_arena_printf(
       arena, "T = %s, O = %s, ROWS = %s", hd_scalar_name(form->type),
       hd_scalar_name(form->result), form->rows ? "true" : "false");
-  return hd_candidate_instance(arena, candidate, first);
 }
 
 // The maps that a launch can make: rows of c may be no multiples of 16 bytes.
@@ -119,9 +113,10 @@ static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
   for (uint32_t i = 0; i < kernel->num_params && i < 3; i++) {
     hook[i] = (hook_t){&joint, tensors[i]};
     if (!tensors[i]->same)
-      hooks[count++] =
-          (hd_access_hook_t){kernel->params[i], &hook[i],
-                             i < 2 ? on_load : NULL, i < 2 ? NULL : on_store};
+      hooks[count++] = (hd_access_hook_t){.param = kernel->params[i],
+                                          .argument = &hook[i],
+                                          .load = i < 2 ? on_load : NULL,
+                                          .store = i < 2 ? NULL : on_store};
   }
   const char *name = hd_module_fresh_name(arena, rules->module, rules->name);
   hd_func_t *made = kernel;
@@ -139,55 +134,23 @@ static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
   return true;
 }
 
-// Another rule takes the definition; a pin needs one that a template takes.
-static bool leave(hd_rules_t *rules, const char *why) {
-  hd_context_t *context = rules->module->context;
-  rules->why = why;
-  if (context->schedules && context->schedules->explain)
-    hd_remark(&context->diags, rules->loc, "schedule: %s: no template: %s",
-              rules->name, why);
-  return false;
-}
-
 bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d) {
-  hd_context_t *context = rules->module->context;
-  const hd_schedule_options_t *options = context->schedules;
   hd_arena_t *arena = &rules->module->arena;
-  const hd_pin_t *pin = rules->pin;
-  hd_candidates_t candidates = {0};
-  hd_refusals_t refused = {0};
-  if (pin && strcmp(pin->name, HD_PIN_RULES) == 0) {
-    rules->pinned = true;
-    if (options && options->explain)
-      hd_remark(&context->diags, rules->loc, "schedule: %s: no template, %s",
-                rules->name, pin->origin ? pin->origin : "as the text says");
-    return false;
-  }
-  if (!options || !options->machine.count) {
-    rules->why = "no GPU is meant; --target names one";
-    return false;
-  }
   hd_product_form_t *form = HD_ARENA_NEW(arena, hd_product_form_t);
+  const hd_pin_t *pin;
+  if (!hd_template_may_serve(rules, HD_FORM_KIND_PRODUCT, &pin))
+    return false;
   const char *why = hd_product_form_find(arena, d, form);
   if (why)
-    return leave(rules, why);
+    return hd_template_leave(rules, pin, why);
   hd_product_form_mark(form, rules->flat, rules->computed);
   hd_form_t asked = hd_product_form_ask(form);
-  if (!hd_candidates_find(context, arena, &asked, pin, &candidates, &refused)) {
-    rules->failed = true;
+  hd_candidate_t best;
+  const char *instance = "";
+  if (!hd_template_choose(rules, &asked, pin, given_by(arena, form), &best,
+                          &instance))
     return false;
-  }
-  if (pin && !candidates.size)
-    return leave(rules, "what the template requires holds for none of the "
-                        "candidates with these values");
-  const char *instance =
-      candidates.size ? instance_name(arena, form, &candidates.data[0]) : "";
-  if (options->explain)
-    hd_candidates_explain(rules, &asked, instance, &candidates, &refused);
-  rules->pinned = true;
-  if (candidates.size &&
-      make_kernel(rules, form, &candidates.data[0], instance))
-    return true;
-  rules->failed |= candidates.size > 0; // It has been reported.
-  return false;
+  rules->failed =
+      !make_kernel(rules, form, &best, instance); // It has been reported.
+  return !rules->failed;
 }

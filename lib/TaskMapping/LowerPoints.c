@@ -26,8 +26,8 @@
 // is the compiler's choice: all of a tile is there for all after a wait and a
 // barrier.
 //
-// A register point is a store. LowerLoad.c has the loads, LowerYield.c the
-// results.
+// A register point is a store. A row that no task has taken is stored as it is.
+// LowerLoad.c has the loads, LowerYield.c the results.
 //
 // Requires nothing; looks at loops over mappings, so it comes before they are
 // lowered, but after the functions that hold points have been inlined.
@@ -52,6 +52,7 @@ static void (*const lowerings[])(const hd_tile_t *) = {
     [HD_POINT_LOAD] = hd_lower_load,
     [HD_POINT_REGISTER] = lower_register,
     [HD_POINT_YIELD] = hd_lower_yield,
+    [HD_POINT_ROWS] = hd_lower_yield,
 };
 
 // The worker of a loop that several take the place of: evaluated once.

@@ -129,6 +129,32 @@ static const hd_stmt_t *point(hd_generator_t *g, bool tile) {
   return NULL;
 }
 
+// A point of rows, across the workers of the loop that is all its own.
+static const hd_stmt_t *rows(hd_generator_t *g, const hd_mapping_t *mapping,
+                             const hd_var_t *element) {
+  const hd_expr_t *place =
+      mapping->rank == 1 && mapping->workers <= 1024
+          ? hd_generate_access(g, HD_EXPR_REF, hd_type(HD_F32), HD_SCOPE_GLOBAL,
+                               1)
+          : NULL;
+  if (!place || place->num_operands != 2 || place->linear ||
+      !may_store(place->u.var))
+    return NULL;
+  const hd_expr_t *at[] = {hd_expr_i32(g->arena, 3),
+                           hd_expr_var(g->arena, element)};
+  hd_stmt_t *stmt = make(g, HD_STMT_POINT);
+  stmt->u.point.kind = HD_POINT_ROWS;
+  stmt->u.point.buffers = 1;
+  stmt->u.point.place =
+      hd_expr_access(g->arena, HD_EXPR_REF, place->u.var, 1, at, 2);
+  stmt->u.point.value = hd_generate_expr(g, place->type, 4);
+  bool is_lane = mapping->workers == 2 || mapping->workers == 4;
+  stmt->u.point.across[is_lane ? HD_ACROSS_LANE : HD_ACROSS_THREAD] =
+      (uint16_t)mapping->workers;
+  g->counts->points[HD_POINT_ROWS]++;
+  return stmt;
+}
+
 static int32_t unroll(hd_generator_t *g) {
   static const int32_t values[] = {0, 0, HD_UNROLL_FULL, 1, 4};
   return values[hd_random_below(g, 5)];
@@ -171,7 +197,10 @@ static const hd_stmt_t *mapfor(hd_generator_t *g, int depth) {
   for (unsigned i = 0; i < rank; i++)
     vars[i] = declare(g, HD_VAR_LOOP, hd_type(HD_I32));
   stmt->u.mapfor.vars = vars;
-  const hd_stmt_t *own = hd_random_below(g, 2) ? point(g, true) : NULL;
+  const hd_stmt_t *own =
+      hd_random_below(g, 2) ? rows(g, mapping, vars[0]) : NULL;
+  if (!own && hd_random_below(g, 2))
+    own = point(g, true);
   stmt->u.mapfor.body =
       own ? hd_block_make(g->arena, &own, 1) : loop_body(g, depth);
   g->vars.size = outer;

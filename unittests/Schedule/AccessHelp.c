@@ -227,9 +227,10 @@ void hd_access_change(hd_access_run_t *run, const char *names,
     assert_null(hd_access_obstacle(run->kernel, param, kind_of(param)));
     bool loads = kind_of(param) == HD_ACCESS_LOADS;
     mirrors[count] = (mirror_t){run, param, NULL, style};
-    hooks[count] =
-        (hd_access_hook_t){param, &mirrors[count], loads ? load_mirror : NULL,
-                           loads ? NULL : store_mirror};
+    hooks[count] = (hd_access_hook_t){.param = param,
+                                      .argument = &mirrors[count],
+                                      .load = loads ? load_mirror : NULL,
+                                      .store = loads ? NULL : store_mirror};
     count++;
   }
   hd_module_t *made = hd_module_create(&run->context);

@@ -77,8 +77,10 @@ bool hd_kernel_replace_accesses(hd_module_t *module, hd_func_t *kernel) {
                            loads ? HD_ACCESS_LOADS : HD_ACCESS_STORES))
       continue;
     twins[count] = (twin_t){.param = param, .calls = (unsigned)count};
-    hooks[count] = (hd_access_hook_t){param, &twins[count], loads ? load : NULL,
-                                      loads ? NULL : store};
+    hooks[count] = (hd_access_hook_t){.param = param,
+                                      .argument = &twins[count],
+                                      .load = loads ? load : NULL,
+                                      .store = loads ? NULL : store};
     count++;
   }
   hd_func_t *made = hd_access_rewrite(module, old, hooks, count, kernel->name);

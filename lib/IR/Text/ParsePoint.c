@@ -6,13 +6,14 @@
 //   register PLACE <- VALUE
 //   yield    PLACE <- VALUE [through PLACE [buffers(N)] [sync(BARRIER,
 //   THREADS)]]
+//   rows     PLACE <- VALUE [across lane(N), warp(N), thread(N), cluster(N)]
 #include "IR/Text/ParserState.h"
 
 #include "IR/Stmt.h"
 
 #include <string.h>
 
-enum { MAX_BUFFERS = 16 };
+enum { MAX_BUFFERS = 16, MAX_ACROSS = 1024 };
 
 bool hd_at_point(const hd_parser_t *p) {
   const hd_token_t *name = hd_peek_ahead(p, 1), *next = hd_peek_ahead(p, 2);
@@ -49,18 +50,41 @@ static const hd_expr_t *parse_place(hd_parser_t *p) {
            : NULL;
 }
 
-static bool parse_buffers(hd_parser_t *p, uint8_t *buffers) {
-  int64_t count;
-  *buffers = 1;
-  if (!hd_accept(p, "buffers"))
-    return true;
+// (N)
+static bool parse_count(hd_parser_t *p, const char *what, int64_t most,
+                        int64_t *count) {
   hd_loc_t loc = hd_here(p);
-  if (!hd_expect(p, "(") || !hd_parse_constant(p, &count) || !hd_expect(p, ")"))
+  if (!hd_expect(p, "(") || !hd_parse_constant(p, count) || !hd_expect(p, ")"))
     return false;
-  if (count < 1 || count > MAX_BUFFERS)
-    return hd_error(p->diags, loc, HD_E0307, "buffers", 1LL,
-                    (long long)MAX_BUFFERS, (long long)count);
+  return (*count >= 1 && *count <= most) ||
+         hd_error(p->diags, loc, HD_E0307, what, 1LL, (long long)most,
+                  (long long)*count);
+}
+
+static bool parse_buffers(hd_parser_t *p, uint8_t *buffers) {
+  int64_t count = 1;
+  if (hd_accept(p, "buffers") &&
+      !parse_count(p, "buffers", MAX_BUFFERS, &count))
+    return false;
   *buffers = (uint8_t)count;
+  return true;
+}
+
+static bool parse_across(hd_parser_t *p, hd_stmt_t *stmt) {
+  do {
+    int which = 0;
+    while (which < HD_ACROSS_COUNT &&
+           !(hd_at(p, hd_across_name((hd_across_t)which)) &&
+             !stmt->u.point.across[which]))
+      which++;
+    if (which == HD_ACROSS_COUNT)
+      return hd_expected(p, "'lane', 'warp', 'thread' or 'cluster', each once");
+    int64_t count;
+    p->at++;
+    if (!parse_count(p, hd_across_name((hd_across_t)which), MAX_ACROSS, &count))
+      return false;
+    stmt->u.point.across[which] = (uint16_t)count;
+  } while (hd_accept(p, ","));
   return true;
 }
 
@@ -90,6 +114,8 @@ const hd_stmt_t *hd_parse_point(hd_parser_t *p, hd_loc_t loc) {
   stmt->u.point.value = hd_parse_as(p, stmt->u.point.place->type);
   if (!stmt->u.point.value)
     return NULL;
+  if (stmt->u.point.kind == HD_POINT_ROWS && hd_accept(p, "across"))
+    return parse_across(p, stmt) ? stmt : NULL;
   if (!hd_accept(p, "through"))
     return stmt;
   stmt->u.point.staging = parse_place(p);

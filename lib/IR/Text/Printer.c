@@ -89,6 +89,13 @@ static void print_point(hd_printer_t *p, const hd_stmt_t *stmt) {
   hd_print_expr(p, stmt->u.point.place, 0);
   hd_buffer_puts(p->out, " <- ");
   hd_print_expr(p, stmt->u.point.value, 0);
+  const char *before = " across ";
+  for (int i = 0; i < HD_ACROSS_COUNT; i++)
+    if (stmt->u.point.across[i]) {
+      hd_buffer_printf(p->out, "%s%s(%d)", before,
+                       hd_across_name((hd_across_t)i), stmt->u.point.across[i]);
+      before = ", ";
+    }
   if (!stmt->u.point.staging)
     return;
   hd_buffer_puts(p->out, " through ");

@@ -23,6 +23,7 @@ static const char *why_not(hd_point_t kind, const hd_expr_t *place) {
   case HD_POINT_REGISTER:
     return scope == HD_SCOPE_REGISTER ? NULL : "it goes to a register";
   case HD_POINT_YIELD:
+  case HD_POINT_ROWS:
     return scope != HD_SCOPE_GLOBAL               ? "it goes to global memory"
            : place->u.var->direction == HD_DIR_IN ? "it goes to an 'in' tensor"
                                                   : NULL;
@@ -94,6 +95,39 @@ static void verify_staging(hd_verifier_t *v, const hd_stmt_t *stmt) {
   }
 }
 
+static int64_t count_across(const hd_stmt_t *stmt, hd_across_t which) {
+  int64_t count = stmt->u.point.across[which];
+  return count ? count : 1;
+}
+
+// A loop over the elements of a row, by those who have it.
+static void verify_rows(hd_verifier_t *v, const hd_stmt_t *stmt) {
+  int64_t lanes = count_across(stmt, HD_ACROSS_LANE);
+  int64_t warps = count_across(stmt, HD_ACROSS_WARP);
+  int64_t threads = count_across(stmt, HD_ACROSS_THREAD);
+  int64_t all = lanes * warps * threads * count_across(stmt, HD_ACROSS_CLUSTER);
+  const hd_expr_t *place = stmt->u.point.place;
+  const hd_stmt_t *tile = v->tile;
+  const char *why = NULL;
+  if (!tile || tile->u.mapfor.mapping->rank != 1)
+    why = "it must be all that a loop over a mapping of one axis does";
+  else if (place->num_operands != 2 || place->linear ||
+           depends(place->operands[0], tile) ||
+           !depends(place->operands[1], tile))
+    why = "it stores to y[row, element], of which the element alone changes "
+          "with the tasks";
+  else if (all != tile->u.mapfor.mapping->workers)
+    why = "those that it is across are not as many as the mapping's workers";
+  else if (lanes > 32 || (lanes & (lanes - 1)))
+    why = "a row has 1, 2, 4, 8, 16 or 32 lanes of a warp";
+  else if (warps > 1 && lanes < 32)
+    why = "a row of several warps has all of their lanes";
+  else if (threads > 1 && lanes * warps > 1)
+    why = "threads are neighbours in it, by lane and warp, or apart, by thread";
+  if (why)
+    fault(v, stmt->loc, HD_POINT_ROWS, why);
+}
+
 void hd_verify_point(hd_verifier_t *v, const hd_stmt_t *stmt) {
   const hd_expr_t *place = stmt->u.point.place;
   const hd_expr_t *value = stmt->u.point.value;
@@ -113,4 +147,6 @@ void hd_verify_point(hd_verifier_t *v, const hd_stmt_t *stmt) {
   hd_verify_type(v, value, place->u.var->type);
   if (stmt->u.point.staging)
     verify_staging(v, stmt);
+  if (kind == HD_POINT_ROWS)
+    verify_rows(v, stmt);
 }

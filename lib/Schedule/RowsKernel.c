@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The statements of a kernel over rows: what a thread does with its elements in
+// each phase, and what it does between them. The elements that it takes are
+// those of a loop over a task mapping that a template says (m->loop), or turns
+// of so many threads.
+#include "Schedule/Rows.h"
+
+#include "TaskMapping/Points.h"
+
+#include <string.h>
+
+// An element of the row: the thread's in its turn, and there.
+typedef struct place {
+  const hd_expr_t *chunk; // Of the row, of so many lanes.
+  const hd_expr_t *turn;
+  const hd_expr_t *lane;
+  const hd_expr_t *element; // Its number, where a loop over a mapping says who
+                            // takes it.
+} place_t;
+
+static bool computes(const hd_rows_t *rows, const hd_row_step_t *step,
+                     unsigned phase) {
+  return step->kind == HD_ROW_REDUCE
+             ? step->phase == phase
+             : step->kind == HD_ROW_VECTOR && phase == rows->phases &&
+                   step->stored;
+}
+
+static const hd_expr_t *kept_at(hd_row_maker_t *m, const place_t *place) {
+  hd_builder_t *b = &m->draft.b;
+  if (m->loop)
+    return place->element;
+  return hd_b_op(b, HD_EXPR_ADD,
+                 hd_b_op_int(b, HD_EXPR_MUL, place->turn, m->rows->lanes),
+                 place->lane);
+}
+
+// The element that the kernel's text has for the one that is read.
+static const hd_expr_t *given_at(hd_row_maker_t *m, const place_t *place) {
+  hd_rewriter_t rewriter = {.arena = m->draft.b.arena};
+  hd_rewriter_substitute(&rewriter, m->loop->u.mapfor.vars[0], place->element);
+  return hd_rewrite_expr(&rewriter, m->given);
+}
+
+// What a step is worth at the element, for later steps to find.
+static void put_vector(hd_row_maker_t *m, const hd_row_step_t *step,
+                       unsigned phase, const place_t *place) {
+  hd_builder_t *b = &m->draft.b;
+  const hd_task_value_t *value = step->values[0];
+  uint32_t before = (UINT32_C(1) << phase) - 1;
+  const hd_expr_t *at = step->is_kept ? kept_at(m, place) : NULL;
+  const hd_expr_t *e;
+  if (step->is_kept && (step->phases & before)) {
+    e = hd_b_load(b, step->cells[0], &at, 1);
+  } else {
+    e = m->given && step == m->rows->main
+            ? given_at(m, place)
+            : hd_translate(&m->draft.t, step->term);
+    e = hd_b_let(b, value->name, hd_b_cast(b, value->type.scalar, e));
+    if (step->is_kept)
+      hd_b_store(b, step->cells[0], &at, 1, e);
+  }
+  hd_ptr_map_set(b->arena, &m->draft.t.values, value, e);
+}
+
+static void put_element(hd_row_maker_t *m, unsigned phase,
+                        const place_t *place) {
+  hd_rows_t *rows = m->rows;
+  hd_translator_t *t = &m->draft.t;
+  for (size_t i = 0; i < rows->steps.size; i++) {
+    const hd_row_step_t *step = rows->steps.data[i];
+    if (step->kind == HD_ROW_VECTOR && (step->phases >> phase & 1))
+      put_vector(m, step, phase, place);
+    if (!computes(rows, step, phase))
+      continue;
+    if (step->kind == HD_ROW_REDUCE)
+      hd_translate_step(t, step->term, step->cells);
+    else
+      hd_draft_store(&m->draft, step->definition, 0,
+                     hd_ptr_map_get(&t->values, step->values[0]));
+  }
+}
+
+// The elements of a chunk.
+static void put_chunk(hd_row_maker_t *m, unsigned phase, place_t *place) {
+  hd_builder_t *b = &m->draft.b;
+  const hd_rows_t *rows = m->rows;
+  hd_row_axes_t axes = rows->element;
+  if (rows->lanes == 1) {
+    place->lane = hd_b_i32(b, 0);
+    hd_draft_place(&m->draft, place->chunk, axes.indices, axes.count);
+    put_element(m, phase, place);
+    return;
+  }
+  const hd_index_t *last = axes.indices[axes.count - 1];
+  const hd_index_t *chunk =
+      hd_flat_index_make(b->arena, "chunk", hd_flat_range(last) / rows->lanes);
+  axes.indices[axes.count - 1] = chunk;
+  hd_draft_place(&m->draft, place->chunk, axes.indices, axes.count);
+  const hd_expr_t *first = hd_b_op_int(
+      b, HD_EXPR_MUL, hd_ptr_map_get(&m->draft.t.indices, chunk), rows->lanes);
+  const hd_var_t *var = hd_b_loop_var(b, "v", HD_I32);
+  hd_open_block_t block;
+  hd_b_open(b, &block);
+  place->lane = hd_expr_var(b->arena, var);
+  hd_translate_bind(&m->draft.t, last,
+                    hd_b_op(b, HD_EXPR_ADD, first, place->lane));
+  put_element(m, phase, place);
+  hd_block_t body = hd_b_close(b);
+  hd_b_for(b, var, hd_b_i32(b, 0), hd_b_i32(b, rows->lanes), NULL,
+           HD_UNROLL_FULL, body);
+}
+
+// The thread's chunk of a turn; guarded: if there is one.
+static void put_turn(hd_row_maker_t *m, unsigned phase, const hd_expr_t *turn,
+                     bool guarded) {
+  hd_builder_t *b = &m->draft.b;
+  const hd_rows_t *rows = m->rows;
+  const hd_expr_t *chunk =
+      rows->ordered
+          ? hd_b_op(b, HD_EXPR_ADD,
+                    hd_b_op_int(b, HD_EXPR_MUL, m->worker, rows->turns), turn)
+          : hd_b_op(b, HD_EXPR_ADD,
+                    hd_b_op_int(b, HD_EXPR_MUL, turn, rows->threads),
+                    m->worker);
+  place_t place = {.chunk = hd_b_let(b, "at", chunk), .turn = turn};
+  hd_open_block_t block;
+  hd_b_open(b, &block);
+  put_chunk(m, phase, &place);
+  hd_block_t body = hd_b_close(b);
+  hd_b_if(b,
+          guarded ? hd_b_op_int(b, HD_EXPR_LT, place.chunk,
+                                rows->element.points / rows->lanes)
+                  : NULL,
+          body, (hd_block_t){0});
+}
+
+static void put_turns(hd_row_maker_t *m, unsigned phase, int64_t count,
+                      bool guarded) {
+  hd_builder_t *b = &m->draft.b;
+  if (count == 1) {
+    put_turn(m, phase, hd_b_i32(b, 0), guarded);
+    return;
+  }
+  const hd_var_t *var = hd_b_loop_var(b, "turn", HD_I32);
+  hd_open_block_t block;
+  hd_b_open(b, &block);
+  put_turn(m, phase, hd_expr_var(b->arena, var), guarded);
+  hd_block_t body = hd_b_close(b);
+  hd_b_for(b, var, hd_b_i32(b, 0), hd_b_i32(b, count), NULL, 0, body);
+}
+
+// All elements of the thread. Turns that everyone has are not guarded.
+static void put_all_turns(hd_row_maker_t *m, unsigned phase) {
+  const hd_rows_t *rows = m->rows;
+  int64_t chunks = rows->element.points / rows->lanes;
+  int64_t whole = chunks / rows->threads;
+  bool even = chunks % rows->threads == 0;
+  if (rows->ordered && !even) {
+    put_turns(m, phase, rows->turns, true);
+    return;
+  }
+  if (whole)
+    put_turns(m, phase, whole, false);
+  if (!even)
+    put_turn(m, phase, hd_b_i32(&m->draft.b, whole), true);
+}
+
+// --- Elements by a loop over a mapping ---
+
+// repeat(turns) * rest, of which a worker takes `lanes` neighbours at a time.
+typedef struct tile {
+  const hd_mapping_t *rest; // Divided by lanes.
+  int64_t turns, lanes;
+} tile_t;
+
+static const hd_mapping_t *without_bounds(const hd_mapping_t *m) {
+  return m->kind == HD_MAPPING_WITHIN ? m->left : m;
+}
+
+// What is composed with a leading repeat(n); NULL: the mapping does not begin
+// with one, or is nothing else.
+static const hd_mapping_t *
+without_turns(hd_arena_t *arena, const hd_mapping_t *m, int64_t *turns) {
+  if (m->kind != HD_MAPPING_COMPOSE)
+    return NULL;
+  if (m->left->kind == HD_MAPPING_REPEAT) {
+    *turns = m->left->dims[0];
+    return m->right;
+  }
+  const hd_mapping_t *left = without_turns(arena, m->left, turns);
+  return left ? hd_mapping_compose(arena, left, m->right) : NULL;
+}
+
+static tile_t take_apart(hd_arena_t *arena, const hd_mapping_t *m,
+                         int64_t points) {
+  tile_t tile = {without_bounds(m), 1, 1};
+  const hd_mapping_t *rest = without_turns(arena, tile.rest, &tile.turns);
+  const hd_mapping_t *last = tile.rest = rest ? rest : tile.rest;
+  while (last->kind == HD_MAPPING_COMPOSE)
+    last = last->right;
+  const hd_mapping_t *divided =
+      last->kind == HD_MAPPING_REPEAT && points % last->dims[0] == 0
+          ? hd_mapping_divide(arena, tile.rest, last->dims[0])
+          : NULL;
+  if (divided) {
+    tile.lanes = last->dims[0];
+    tile.rest = divided;
+  }
+  return tile;
+}
+
+// The thread's chunks from number `first` on, of so many that are left.
+static void put_chunks(hd_row_maker_t *m, unsigned phase, const tile_t *tile,
+                       const hd_expr_t *first, int64_t left) {
+  hd_builder_t *b = &m->draft.b;
+  const hd_stmt_t *loop = m->loop;
+  const hd_row_axes_t *axes = &m->rows->element;
+  const hd_var_t **vars = HD_ARENA_ARRAY(b->arena, const hd_var_t *, 1);
+  const hd_var_t *chunk = vars[0] = hd_b_loop_var(b, "chunk", HD_I32);
+  const hd_var_t *lane = hd_b_loop_var(b, "v", HD_I32);
+  const hd_expr_t *bound = hd_b_i32(b, left);
+  hd_open_block_t chunks, lanes;
+  hd_b_open(b, &chunks);
+  const hd_expr_t *at =
+      hd_b_op(b, HD_EXPR_ADD, first, hd_expr_var(b->arena, chunk));
+  at = hd_b_let(b, "at", hd_b_op_int(b, HD_EXPR_MUL, at, tile->lanes));
+  hd_b_open(b, &lanes);
+  place_t place = {.element = at};
+  if (tile->lanes > 1)
+    place.element = hd_b_op(b, HD_EXPR_ADD, at, hd_expr_var(b->arena, lane));
+  hd_draft_place(&m->draft, place.element, axes->indices, axes->count);
+  put_element(m, phase, &place);
+  hd_block_t body = hd_b_close(b);
+  if (tile->lanes > 1)
+    hd_b_for(b, lane, hd_b_i32(b, 0), hd_b_i32(b, tile->lanes), NULL,
+             HD_UNROLL_FULL, body);
+  else
+    hd_b_if(b, NULL, body, (hd_block_t){0});
+  body = hd_b_close(b);
+  hd_b_mapfor(b, vars,
+              left < tile->rest->dims[0]
+                  ? hd_mapping_within(b->arena, tile->rest, &bound)
+                  : tile->rest,
+              loop->u.mapfor.worker, 0, body);
+}
+
+static void put_tile(hd_row_maker_t *m, unsigned phase) {
+  hd_builder_t *b = &m->draft.b;
+  int64_t points = m->rows->element.points;
+  tile_t tile = take_apart(b->arena, m->loop->u.mapfor.mapping, points);
+  int64_t chunks = points / tile.lanes, each = tile.rest->dims[0];
+  int64_t whole = chunks / each < tile.turns ? chunks / each : tile.turns;
+  const hd_var_t *turn = hd_b_loop_var(b, "turn", HD_I32);
+  hd_open_block_t block;
+  hd_b_open(b, &block);
+  const hd_expr_t *first = hd_b_op_int(
+      b, HD_EXPR_MUL, whole > 1 ? hd_expr_var(b->arena, turn) : hd_b_i32(b, 0),
+      each);
+  if (whole)
+    put_chunks(m, phase, &tile, first, each);
+  hd_block_t body = hd_b_close(b);
+  if (whole > 1)
+    hd_b_for(b, turn, hd_b_i32(b, 0), hd_b_i32(b, whole), NULL,
+             m->loop->u.mapfor.unroll, body);
+  else
+    hd_b_if(b, NULL, body, (hd_block_t){0});
+  if (chunks > whole * each && whole < tile.turns)
+    put_chunks(m, phase, &tile, hd_b_i32(b, whole * each),
+               chunks - whole * each);
+}
+
+static void put_elements(hd_row_maker_t *m, unsigned phase) {
+  if (m->loop)
+    put_tile(m, phase);
+  else
+    put_all_turns(m, phase);
+}
+
+// --- Phases ---
+
+// Numbers for each row that can be known now; those of tensors are stored by
+// one thread.
+static void put_row_values(hd_row_maker_t *m, const hd_row_step_t *step) {
+  hd_builder_t *b = &m->draft.b;
+  hd_translator_t *t = &m->draft.t;
+  const hd_expr_t *values[HD_MAX_COMPONENTS];
+  for (uint32_t i = 0; i < step->num_values; i++) {
+    hd_scalar_t type = step->values[i]->type.scalar;
+    const hd_expr_t *e = step->kind == HD_ROW_REDUCE
+                             ? hd_b_get(b, step->cells[i])
+                             : hd_translate(t, step->term);
+    values[i] = hd_b_let(b, step->values[i]->name, hd_b_cast(b, type, e));
+    hd_ptr_map_set(b->arena, &t->values, step->values[i], values[i]);
+  }
+  if (!step->stored)
+    return;
+  hd_open_block_t block;
+  hd_b_open(b, &block);
+  for (uint32_t i = 0; i < step->num_values; i++)
+    if (step->stored >> i & 1)
+      hd_draft_store(&m->draft, step->definition, i, values[i]);
+  hd_block_t then = hd_b_close(b);
+  hd_b_if(b, hd_b_and(b, m->first, m->exists), then, (hd_block_t){0});
+}
+
+// Of reductions, those of the phase before.
+static void put_rows(hd_row_maker_t *m, unsigned phase) {
+  const hd_rows_t *rows = m->rows;
+  for (size_t i = 0; i < rows->steps.size; i++) {
+    const hd_row_step_t *step = rows->steps.data[i];
+    if ((step->kind == HD_ROW_SCALAR && step->phase == phase) ||
+        (step->kind == HD_ROW_REDUCE && step->phase + 1 == phase))
+      put_row_values(m, step);
+  }
+}
+
+static void put_phase(hd_row_maker_t *m, unsigned phase) {
+  hd_rows_t *rows = m->rows;
+  bool any = false;
+  put_rows(m, phase);
+  for (size_t i = 0; i < rows->steps.size; i++) {
+    hd_row_step_t *step = rows->steps.data[i];
+    bool does = computes(rows, step, phase);
+    any |= does;
+    if (does && step->kind == HD_ROW_REDUCE)
+      hd_translate_begin(&m->draft.t, step->term, step->cells);
+  }
+  if (!any)
+    return;
+  hd_builder_t *b = &m->draft.b;
+  hd_open_block_t block;
+  hd_b_open(b, &block);
+  put_elements(m, phase);
+  hd_block_t body = hd_b_close(b);
+  hd_b_if(b, phase == rows->phases ? m->exists : NULL, body, (hd_block_t){0});
+  for (size_t i = 0; i < rows->steps.size; i++)
+    if (rows->steps.data[i]->kind == HD_ROW_REDUCE &&
+        rows->steps.data[i]->phase == phase)
+      hd_rows_combine(m, rows->steps.data[i]);
+}
+
+// --- All of it ---
+
+void hd_rows_place_thread(hd_row_maker_t *m) {
+  hd_builder_t *b = &m->draft.b;
+  int64_t apart = m->across[HD_ACROSS_THREAD];
+  int64_t workers =
+      apart ? apart
+            : (int64_t)m->across[HD_ACROSS_LANE] * m->across[HD_ACROSS_WARP];
+  const hd_expr_t *thread = hd_b_thread(b);
+  int64_t fast = apart ? m->slots : workers, slow = apart ? workers : m->slots;
+  const hd_expr_t *low =
+      slow == 1 ? thread : hd_b_op_int(b, HD_EXPR_MOD, thread, fast);
+  const hd_expr_t *high =
+      slow == 1 ? hd_b_i32(b, 0) : hd_b_op_int(b, HD_EXPR_DIV, thread, fast);
+  m->worker = hd_b_let(b, "worker", apart ? high : low);
+  m->slot = hd_b_let(b, "slot", apart ? low : high);
+  if (workers > 1)
+    m->first = hd_b_op_int(b, HD_EXPR_EQ, m->worker, 0);
+  if (m->across[HD_ACROSS_CLUSTER] > 1)
+    m->first =
+        hd_b_and(b, m->first,
+                 hd_b_op_int(b, HD_EXPR_EQ,
+                             hd_expr_builtin(b->arena, HD_BUILTIN_CLUSTER), 0));
+}
+
+// Of a thread's own elements of a mapping.
+static const hd_layout_t *local_layout(hd_arena_t *arena,
+                                       const hd_mapping_t *mapping) {
+  hd_layout_t *layout =
+      hd_arena_alloc(arena, sizeof(*layout) + sizeof(layout->items[0]));
+  memset(layout, 0, sizeof(*layout) + sizeof(layout->items[0]));
+  layout->num_items = 1;
+  layout->items[0] =
+      (hd_layout_item_t){.kind = HD_LAYOUT_LOCAL, .mapping = mapping};
+  return layout;
+}
+
+static void declare_kept(hd_row_maker_t *m) {
+  hd_builder_t *b = &m->draft.b;
+  const hd_mapping_t *mapping =
+      m->loop ? without_bounds(m->loop->u.mapfor.mapping) : NULL;
+  int64_t each = mapping ? mapping->dims[0] : m->rows->turns * m->rows->lanes;
+  const hd_layout_t *layout = mapping ? local_layout(b->arena, mapping) : NULL;
+  for (size_t i = 0; i < m->rows->steps.size; i++) {
+    hd_row_step_t *step = m->rows->steps.data[i];
+    const hd_task_value_t *value = step->values[0];
+    if (step->is_kept) {
+      hd_var_t *kept =
+          hd_b_tensor(b, HD_SCOPE_REGISTER,
+                      hd_arena_printf(b->arena, "%s_kept", value->name),
+                      value->type.scalar, &each, 1, layout);
+      hd_b_declare(b, kept, NULL);
+      step->cells[0] = kept;
+    }
+    const hd_definition_t *d = step->definition;
+    for (uint32_t k = 0; d && k < d->num_indices; k++)
+      if (hd_flat_range(d->indices[k]) == 1)
+        hd_translate_bind(&m->draft.t, d->indices[k], hd_b_i32(b, 0));
+  }
+}
+
+void hd_rows_put(hd_row_maker_t *m) {
+  declare_kept(m);
+  for (unsigned phase = 0; phase <= m->rows->phases; phase++)
+    put_phase(m, phase);
+}
