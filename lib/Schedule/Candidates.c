@@ -5,6 +5,7 @@
 #include "IR/Eval.h"
 #include "IR/Text/Library.h"
 #include "Schedule/Product.h"
+#include "Schedule/Rows.h"
 #include "Schedule/Templates.h"
 #include "Support/Suggest.h"
 
@@ -287,5 +288,9 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
     return hd_candidates_find(context, arena, &asked, NULL, candidates,
                               &refused);
   }
-  return true;
+  hd_rows_t *rows = HD_ARENA_NEW(arena, hd_rows_t);
+  hd_form_t asked;
+  return !hd_rows_first(arena, flat, rows) ||
+         hd_rows_ask(rows, context->schedules->simulated, &asked) ||
+         hd_candidates_find(context, arena, &asked, NULL, candidates, &refused);
 }

@@ -54,7 +54,8 @@ bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
                         hd_candidates_t *candidates, hd_refusals_t *refused);
 
 // The same for a flat task: of the first of its definitions that is a product,
-// none where there is no such. computed: as hd_scheduler_schedule() has it.
+// else of the first that are rows, none where there are no such. computed: as
+// hd_scheduler_schedule() has it.
 bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
                         const hd_task_t *flat, uint64_t computed,
                         hd_candidates_t *candidates);

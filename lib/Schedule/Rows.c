@@ -58,7 +58,7 @@ static int64_t place_row(hd_row_maker_t *m) {
   return blocks;
 }
 
-static void make_rows(hd_rules_t *rules, hd_rows_t *rows) {
+static bool make_rows(hd_rules_t *rules, hd_rows_t *rows) {
   int64_t lanes = rows->threads < WARP ? rows->threads : WARP;
   hd_row_maker_t m = {.rows = rows, .slots = rows->rows};
   if (rows->along) {
@@ -72,6 +72,7 @@ static void make_rows(hd_rules_t *rules, hd_rows_t *rows) {
   int64_t blocks = place_row(&m);
   hd_rows_put(&m);
   hd_draft_finish_linear(&m.draft, "", blocks, rows->threads * rows->rows);
+  return true;
 }
 
 // --- Runs ---
@@ -94,9 +95,8 @@ static size_t end_of_run(hd_arena_t *arena, const hd_task_t *flat,
 
 // Of first .. end - 1.
 static bool is_run(hd_arena_t *arena, const hd_task_t *flat, size_t first,
-                   size_t end, int multiprocessors, hd_rows_t *rows) {
+                   size_t end, hd_rows_t *rows) {
   return hd_rows_find(arena, flat, first, end, rows) && hd_rows_order(rows) &&
-         hd_rows_plan(rows, multiprocessors) &&
          (end > first + 1 || hd_rows_pay(rows));
 }
 
@@ -116,11 +116,12 @@ size_t hd_rule_rows(hd_rules_t *rules, size_t first) {
   const hd_schedule_options_t *options = rules->module->context->schedules;
   int count = options && !options->simulated ? options->machine.count : 0;
   for (size_t end = end_of_run(arena, rules->flat, first); end > first; end--)
-    if (is_run(arena, rules->flat, first, end, count, &rows)) {
-      if (!hd_rows_by_template(rules, &rows) && !rules->failed) {
-        hd_rows_plan(&rows, count);
-        make_rows(rules, &rows);
-      }
+    if (is_run(arena, rules->flat, first, end, &rows) && !rules->failed) {
+      bool made = hd_rows_by_template(rules, &rows);
+      if (!made && !rules->failed && hd_rows_plan(&rows, count))
+        made = make_rows(rules, &rows);
+      if (!made)
+        continue;
       forget_inner(rules->flat, &rows);
       return end - first;
     }
@@ -143,5 +144,13 @@ bool hd_rows_fit(hd_arena_t *arena, const hd_task_t *flat) {
   hd_task_widen(arena, &copy);
   size_t count = copy.definitions.size;
   return end_of_run(arena, &copy, 0) == count &&
-         is_run(arena, &copy, 0, count, 0, &rows);
+         is_run(arena, &copy, 0, count, &rows) && hd_rows_plan(&rows, 0);
+}
+
+bool hd_rows_first(hd_arena_t *arena, const hd_task_t *flat, hd_rows_t *rows) {
+  for (size_t i = 0; i < flat->definitions.size; i++)
+    for (size_t end = end_of_run(arena, flat, i); end > i; end--)
+      if (is_run(arena, flat, i, end, rows))
+        return true;
+  return false;
 }

@@ -95,6 +95,9 @@ bool hd_rows_pay(const hd_rows_t *rows);
 
 // --- Templates ---
 
+// The first definitions of a flat task that are rows, in order; false where
+// there are none.
+bool hd_rows_first(hd_arena_t *arena, const hd_task_t *flat, hd_rows_t *rows);
 // Rows in order as templates are asked about them; or why they are not.
 const char *hd_rows_ask(hd_rows_t *rows, bool simulated, hd_form_t *form);
 // The kernel by the best template. False where there is none; after an error
