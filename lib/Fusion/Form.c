@@ -391,7 +391,7 @@ typedef struct fuse_bodies {
 
 static const hd_graph_t *fuse_body(void *argument, const hd_graph_t *body) {
   const fuse_bodies_t *f = argument;
-  return hd_graph_fuse(f->module, hd_loop_outputs_apart(f->module, body),
+  return hd_graph_fuse(f->module, hd_graph_outputs_apart(f->module, body),
                        f->explain);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Fusion/Fuse.h"
 #include "Fusion/Passes.h"
+#include "Graph/Loops.h"
 #include "IR/Rewrite.h"
 #include "Support/Map.h"
 
@@ -62,12 +63,21 @@ static void take_plan(hd_module_t *module, size_t added, hd_item_t *version) {
   hd_module_reindex(module);
 }
 
+// A plan that stands alone gives every output of the graph; one in a session
+// need not give what is there already (hd_planned_outputs()).
+static const hd_func_t *make_plan(hd_module_t *module,
+                                  hd_scheduler_t *scheduler,
+                                  const hd_graph_t *graph,
+                                  const hd_pass_args_t *args) {
+  return hd_graph_apply_fusion(
+      module, scheduler, hd_graph_outputs_apart(module, graph), args->explain);
+}
+
 bool hd_pass_apply_fusion(hd_module_t *module, const hd_graph_t *graph,
                           const hd_pass_args_t *args, hd_item_t *version) {
   size_t added = module->items.size;
   hd_scheduler_t *scheduler = hd_scheduler_create(module, &module->arena);
-  const hd_func_t *plan =
-      hd_graph_apply_fusion(module, scheduler, graph, args->explain);
+  const hd_func_t *plan = make_plan(module, scheduler, graph, args);
   if (!plan)
     return false;
   take_plan(module, added, version);
@@ -81,9 +91,7 @@ bool hd_pass_schedule(hd_module_t *module, const hd_graph_t *graph,
   const hd_graph_t *scheduled =
       hd_graph_schedule_anchors(module, scheduler, graph);
   const hd_func_t *plan =
-      scheduled
-          ? hd_graph_apply_fusion(module, scheduler, scheduled, args->explain)
-          : NULL;
+      scheduled ? make_plan(module, scheduler, scheduled, args) : NULL;
   if (!plan)
     return false;
   take_plan(module, added, version);

@@ -52,8 +52,8 @@ static const hd_node_t *copy_node(hd_module_t *module, const hd_value_t *from,
   return node;
 }
 
-const hd_graph_t *hd_loop_outputs_apart(hd_module_t *module,
-                                        const hd_graph_t *body) {
+const hd_graph_t *hd_graph_outputs_apart(hd_module_t *module,
+                                         const hd_graph_t *body) {
   hd_arena_t *arena = &module->arena;
   hd_ptr_map_t free = {0}; // What nodes give, until it is a result.
   hd_key_map_t names = {0};

@@ -10,9 +10,10 @@
 // turn is computed before the loop.
 const hd_graph_t *hd_graph_hoist(hd_module_t *module, const hd_graph_t *graph);
 
-// A body like that, in which each result is a value of its own that a node
-// gives: by copies, which join the kernels that give the values.
-const hd_graph_t *hd_loop_outputs_apart(hd_module_t *module,
-                                        const hd_graph_t *body);
+// A graph like that, or a loop's body, in which each result is a value of its
+// own that a node gives: by copies, which join the kernels that give the
+// values.
+const hd_graph_t *hd_graph_outputs_apart(hd_module_t *module,
+                                         const hd_graph_t *graph);
 
 #endif
