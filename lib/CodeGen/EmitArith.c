@@ -114,19 +114,28 @@ static LLVMValueRef safe_divisor(hd_emit_t *e, hd_type_t type, LLVMValueRef b) {
   return hd_emit_select(e, is_special, one, b);
 }
 
+static bool is_power_of_two(LLVMValueRef value) {
+  unsigned long long bits = LLVMConstIntGetZExtValue(value);
+  return (bits & (bits - 1)) == 0;
+}
+
 // On the GPU a division by zero gives any value, but is no undefined operation
 // of LLVM's. The least integer by -1 wraps. Quotient and remainder of the same
-// numbers are one division.
+// numbers are one division, in whatever blocks they stand.
 static LLVMValueRef divide_on_gpu(hd_emit_t *e, const hd_expr_t *x,
                                   LLVMValueRef a, LLVMValueRef b) {
   enum { DIVISOR = HD_EXPR_COUNT + 16, QUOTIENT };
-  if (LLVMIsAConstantInt(b) && !LLVMIsNull(b) && !is_minus_one(b))
+  bool is_safe = LLVMIsAConstantInt(b) && !LLVMIsNull(b) && !is_minus_one(b);
+  if (is_safe && is_power_of_two(b)) // Shifts.
     return quotient(e, (hd_expr_kind_t)x->kind, x->type, a, b);
   uint32_t type = (uint32_t)(x->type.scalar << 8 | x->type.lanes);
-  LLVMValueRef *known = hd_emit_number(e, DIVISOR, type, b, NULL);
-  if (!*known)
-    *known = safe_divisor(e, x->type, b);
-  LLVMValueRef divisor = *known;
+  LLVMValueRef divisor = b, *known;
+  if (!is_safe) {
+    known = hd_emit_number(e, DIVISOR, type, b, NULL);
+    if (!*known)
+      *known = safe_divisor(e, x->type, b);
+    divisor = *known;
+  }
   known = hd_emit_number(e, QUOTIENT, type, a, divisor);
   if (!*known)
     *known = quotient(e, HD_EXPR_DIV, x->type, a, divisor);
@@ -245,6 +254,9 @@ static LLVMValueRef int_binary(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
     return mark(e, x->type, LLVMBuildMul(B, a, b, ""));
   case HD_EXPR_DIV:
   case HD_EXPR_MOD:
+    if (hd_type_is_signed(x->type) && is_minus_one(b)) // The least one wraps.
+      return kind == HD_EXPR_DIV ? LLVMBuildNeg(B, a, "")
+                                 : hd_emit_int(LLVMTypeOf(a), 0);
     return divide(e, x, a, b);
   case HD_EXPR_SHL:
   case HD_EXPR_SHR:
