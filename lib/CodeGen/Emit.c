@@ -35,7 +35,7 @@ void hd_emit_error(hd_emit_t *e, hd_loc_t loc, hd_diagnostic_code_t code, ...) {
   e->failed = true;
 }
 
-bool hd_emit_count(hd_emit_t *e, hd_loc_t loc) {
+bool hd_emit_count(hd_emit_t *e) {
   if (e->instructions_left-- > 0 || e->failed) {
     if ((e->instructions_left & 1023) == 0)
       hd_budget_check(&e->module->context->budget);
@@ -44,7 +44,7 @@ bool hd_emit_count(hd_emit_t *e, hd_loc_t loc) {
   int64_t limit = e->options->max_instructions;
   if (!limit)
     limit = DEFAULT_INSTRUCTIONS;
-  hd_emit_error(e, loc, HD_E0506, e->kernel->name, (long long)limit + 1,
+  hd_emit_error(e, e->place, HD_E0506, e->kernel->name, (long long)limit + 1,
                 (long long)limit);
   return false;
 }
@@ -69,6 +69,7 @@ bool hd_emit_init(hd_emit_t *e, hd_module_t *module, const hd_func_t *kernel,
                    .options = options,
                    .target = options->target};
   hd_llvm_init();
+  e->place = kernel->loc;
   e->host = e->target->arch == HD_ARCH_HOST;
   e->sanitize = e->host && options->sanitize;
   e->quick = e->host && (options->quick || options->sanitize);

@@ -98,6 +98,8 @@ typedef struct hd_emit {
   bool failed;
   bool native_f16; // Conversions between half and float are instructions.
   int64_t instructions_left;
+  hd_loc_t place;          // In the kernel's own text, of what is emitted.
+  unsigned calls;          // Whose bodies are being emitted.
   unsigned stmts_in_block; // At most, of the block at hand.
   hd_dynamic_t *dynamic;   // The first; NULL: there is none.
   hd_arena_t arena;        // Scratch.
@@ -165,7 +167,7 @@ hd_binding_t *hd_emit_bind(hd_emit_t *e, const hd_var_t *var,
 // A table is bound when it is first looked for.
 const hd_binding_t *hd_emit_find(hd_emit_t *e, const hd_var_t *var);
 // Counts an expression or statement against the budget; false: stop.
-bool hd_emit_count(hd_emit_t *e, hd_loc_t loc);
+bool hd_emit_count(hd_emit_t *e);
 
 // EmitNvptx.c, EmitHost.c: the function around the body.
 void hd_emit_nvptx_kernel(hd_emit_t *e);

@@ -58,9 +58,7 @@ static bool returns_at_end(const hd_func_t *f) {
   return !hd_block_holds_return(before);
 }
 
-LLVMValueRef hd_emit_call(hd_emit_t *e, const hd_expr_t *x) {
-  const hd_func_t *f = x->u.func;
-  bind_params(e, x);
+static LLVMValueRef emit_body(hd_emit_t *e, const hd_func_t *f) {
   bool is_void = f->result.scalar == HD_VOID;
   if (!is_void && returns_at_end(f)) {
     hd_emit_block(e, (hd_block_t){f->body.size - 1, f->body.stmts});
@@ -84,5 +82,13 @@ LLVMValueRef hd_emit_call(hd_emit_t *e, const hd_expr_t *x) {
     result =
         LLVMBuildLoad2(e->builder, e->frame.result_type, e->frame.result, "");
   e->frame = outer;
+  return result;
+}
+
+LLVMValueRef hd_emit_call(hd_emit_t *e, const hd_expr_t *x) {
+  bind_params(e, x);
+  e->calls++;
+  LLVMValueRef result = emit_body(e, x->u.func);
+  e->calls--;
   return result;
 }

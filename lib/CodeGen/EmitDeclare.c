@@ -36,7 +36,7 @@ void hd_emit_fill(hd_emit_t *e, LLVMTypeRef type, LLVMValueRef slot,
                   int64_t count, LLVMValueRef value) {
   enum { MANY = 4096 };
   if (count <= MANY || !e->host) {
-    for (int64_t i = 0; i < count && hd_emit_count(e, e->kernel->loc); i++) {
+    for (int64_t i = 0; i < count && hd_emit_count(e); i++) {
       LLVMValueRef index = LLVMConstInt(e->i64, (uint64_t)i, false);
       LLVMBuildStore(B, value, LLVMBuildGEP2(B, type, slot, &index, 1, ""));
     }
@@ -66,7 +66,7 @@ static void declare_cells(hd_emit_t *e, const hd_stmt_t *stmt, uint32_t count) {
       hd_cells_create(e, hd_emit_type(e, element), bits, count);
   if (stmt->u.declare.init) {
     LLVMValueRef value = hd_emit_expr(e, stmt->u.declare.init);
-    for (uint32_t i = 0; i < count && hd_emit_count(e, stmt->loc); i++)
+    for (uint32_t i = 0; i < count && hd_emit_count(e); i++)
       hd_cells_write(e, cells, i, 1, value);
   }
   hd_emit_bind(e, stmt->u.declare.var, NULL)->cells = cells;

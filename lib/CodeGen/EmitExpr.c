@@ -264,7 +264,7 @@ static LLVMValueRef misplaced(hd_emit_t *e, const hd_expr_t *x) {
 }
 
 LLVMValueRef hd_emit_expr(hd_emit_t *e, const hd_expr_t *x) {
-  if (!hd_emit_count(e, x->loc))
+  if (!hd_emit_count(e))
     return hd_emit_poison(e, x->type);
   switch ((hd_expr_kind_t)x->kind) {
   case HD_EXPR_CONST:

@@ -92,14 +92,14 @@ static LLVMValueRef is_below(hd_emit_t *e, const loop_t *loop, LLVMValueRef a,
 
 static void emit_unrolled(hd_emit_t *e, const loop_t *loop) {
   LLVMValueRef value = loop->first;
-  hd_loc_t loc = loop->stmt->loc;
   if (!LLVMIsAConstantInt(loop->first) || !LLVMIsAConstantInt(loop->limit) ||
       !LLVMIsAConstantInt(loop->step)) {
-    hd_emit_error(e, loc, HD_E0210, ": the bounds of an unrolled loop");
+    hd_emit_error(e, loop->stmt->loc, HD_E0210,
+                  ": the bounds of an unrolled loop");
     return;
   }
   while (is_true(is_below(e, loop, value, loop->limit))) {
-    if (!hd_emit_count(e, loc) || hd_emit_terminated(e))
+    if (!hd_emit_count(e) || hd_emit_terminated(e))
       return;
     emit_iteration(e, loop, value);
     LLVMValueRef next = LLVMConstAdd(value, loop->step);
@@ -446,7 +446,9 @@ static void split_block(hd_emit_t *e) {
 void hd_emit_block(hd_emit_t *e, hd_block_t block) {
   for (uint32_t i = 0; i < block.size; i++) {
     // What follows a return, break or continue is never reached.
-    if (!hd_emit_count(e, block.stmts[i]->loc) || hd_emit_terminated(e))
+    if (!e->calls && block.stmts[i]->loc.source)
+      e->place = block.stmts[i]->loc;
+    if (!hd_emit_count(e) || hd_emit_terminated(e))
       return;
     split_block(e);
     emit_stmt(e, block.stmts[i]);
