@@ -67,7 +67,7 @@ static void look(hd_former_t *f) {
 
 // --- Anchors ---
 
-// Why the anchor's outputs may not be changed on their way, or NULL: each is
+// Why none of the anchor's outputs may be changed on its way, or NULL: some are
 // written once and not read again.
 static const char *closed(hd_former_t *f, const hd_node_t *node) {
   if (node->schedule)
@@ -76,15 +76,14 @@ static const char *closed(hd_former_t *f, const hd_node_t *node) {
   if (!flattened)
     return "it cannot be scheduled";
   const hd_task_t *flat = flattened->flat;
-  for (size_t i = 0; i < flat->definitions.size; i++) {
-    const hd_definition_t *d = flat->definitions.data[i];
-    if (d->kind == HD_SCATTER)
+  for (size_t i = 0; i < flat->definitions.size; i++)
+    if (flat->definitions.data[i]->kind == HD_SCATTER)
       return "it scatters, so an element is not final when it is stored";
-    for (size_t k = 0; k < flat->outputs.size; k++)
-      if (hd_flat_reads(d->term, flat->outputs.data[k]))
-        return "it reads its own results again";
-  }
-  return NULL;
+  const char *why = NULL;
+  for (uint32_t k = 0; k < node->num_outputs; k++)
+    if (!(why = hd_former_read_again(f, node, k)))
+      return NULL;
+  return why;
 }
 
 // The groups that the graph has already stay what they are.

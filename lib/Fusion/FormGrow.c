@@ -116,13 +116,39 @@ static void grow_from(hd_former_t *f, const hd_value_t *value, uint32_t group) {
   }
 }
 
+const char *hd_former_read_again(hd_former_t *f, const hd_node_t *anchor,
+                                 uint32_t output) {
+  const hd_flattened_t *flattened = anchor->task && !anchor->schedule
+                                        ? hd_fusion_flatten(f->fusion, anchor)
+                                        : NULL;
+  if (!flattened)
+    return NULL;
+  const hd_task_t *flat = flattened->flat;
+  for (size_t i = 0; i < flat->definitions.size; i++)
+    if (hd_flat_reads(flat->definitions.data[i]->term,
+                      flat->outputs.data[output]))
+      return "it reads its own results again";
+  return NULL;
+}
+
+static void refuse_readers(hd_former_t *f, const hd_value_t *value,
+                           uint32_t group, const char *why) {
+  const hd_numbers_t *users = &hd_former_uses(f, value)->nodes;
+  for (size_t i = 0; i < users->size; i++)
+    refuse(f, users->data[i], group, why);
+}
+
 static void take_epilogues(hd_former_t *f, uint32_t group) {
   for (size_t i = 0; i < f->groups.data[group].members.size; i++) {
     const hd_node_t *node =
         f->nodes[f->groups.data[group].members.data[i]].node;
-    for (uint32_t k = 0; k < node->num_outputs; k++)
-      if (node->outputs[k])
+    for (uint32_t k = 0; k < node->num_outputs; k++) {
+      const char *why = i == 0 ? hd_former_read_again(f, node, k) : NULL;
+      if (node->outputs[k] && why)
+        refuse_readers(f, node->outputs[k], group, why);
+      else if (node->outputs[k])
         grow_from(f, node->outputs[k], group);
+    }
   }
 }
 

@@ -80,6 +80,10 @@ bool hd_former_asks(hd_former_t *former, uint32_t node, uint32_t group);
 void hd_former_plant(hd_former_t *former, uint32_t node, uint32_t group,
                      bool is_epilogue);
 
+// Why an anchor's output may not be changed on its way; NULL: nobody says so.
+const char *hd_former_read_again(hd_former_t *former, const hd_node_t *anchor,
+                                 uint32_t output);
+
 // --- FormCycles.c ---
 
 typedef enum hd_answer { HD_NO, HD_YES, HD_NOT_KNOWN } hd_answer_t;

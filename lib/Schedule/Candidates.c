@@ -278,8 +278,16 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
                         const hd_task_t *flat, uint64_t computed,
                         hd_candidates_t *candidates) {
   hd_refusals_t refused = {0};
+  hd_product_form_t form;
+  if (!hd_normed_form_find(arena, flat, &form)) {
+    hd_product_form_mark(&form, flat, computed);
+    hd_form_t asked = hd_product_form_ask(&form);
+    if (!hd_candidates_find(context, arena, &asked, NULL, candidates, &refused))
+      return false;
+    if (candidates->size)
+      return true;
+  }
   for (size_t i = 0; i < flat->definitions.size; i++) {
-    hd_product_form_t form;
     const hd_definition_t *d = flat->definitions.data[i];
     if (d->kind != HD_DEFINE || hd_product_form_find(arena, d, &form))
       continue;

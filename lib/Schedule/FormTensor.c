@@ -67,7 +67,7 @@ void hd_form_tensor_begin(hd_form_tensor_t *tensor,
                           const hd_form_digits_t *digits, unsigned first,
                           unsigned middle, unsigned last) {
   unsigned axes[3] = {first, middle, last};
-  *tensor = (hd_form_tensor_t){0};
+  *tensor = (hd_form_tensor_t){.rank = 3};
   for (int i = 0; i < 3; i++) {
     tensor->indices[i] = digits->places[axes[i]];
     tensor->shape[i] = digits->axes[axes[i]].size;

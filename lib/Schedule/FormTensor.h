@@ -7,9 +7,10 @@
 
 #include "Schedule/Contract.h"
 
-// An operand or a result as a function of three of the form's axes, in the
-// order of the kernel's tensor.
+// An operand or a result as a function of some of the form's axes, mostly
+// three, in the order of the kernel's tensor.
 typedef struct hd_form_tensor {
+  unsigned rank;
   const hd_index_t *indices[3];
   int64_t shape[3];
   const hd_term_t *term; // An operand's element.

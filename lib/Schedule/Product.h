@@ -30,11 +30,35 @@ typedef struct hd_product_form {
   hd_form_tensor_t a, b, c;
   const hd_term_t *places[HD_MAX_RANK]; // Of the target, by c's indices.
   const hd_term_t *value; // What is stored, of reduced.cell; NULL: it itself.
+  const struct hd_normed *normed; // NULL: the product alone.
 } hd_product_form_t;
+
+// A product of rows that are normalized first,
+//
+//   c[z, i, j] = (sum(p) a[z, i, p] * b[z, p, j] - mean[z, i] * u[j])
+//                * inverse[z, i] + v[j]
+//
+// where inverse is 1 / sqrt(variance + epsilon); without a mean, and what is
+// multiplied with it or added, inverse is of the mean of squares.
+typedef struct hd_normed {
+  bool centred; // There is a mean.
+  hd_form_tensor_t u, v, epsilon, mean, inverse;
+} hd_normed_t;
+
+enum { HD_MAX_FORM_TENSORS = 8 }; // That a kernel has parameters for.
 
 // NULL, or why a definition has no such form; accumulated in f32.
 const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
                                  hd_product_form_t *form);
+
+// The kernel computes all that the definition makes of the sum, and rounds it:
+// c is the target, where that lies as c does.
+void hd_product_form_round(hd_arena_t *arena, hd_product_form_t *form);
+
+// NULL, or why the definitions of a flat task are no such product: the
+// statistics of the rows, then what is made of them.
+const char *hd_normed_form_find(hd_arena_t *arena, const hd_task_t *flat,
+                                hd_product_form_t *form);
 
 // Those of a flat task's inputs that will be computed where they are loaded, as
 // hd_scheduler_schedule() has it: they are no tensors, although they look like

@@ -46,6 +46,13 @@ static void set_result(hd_product_form_t *form,
     form->c.same = d->targets[0];
 }
 
+void hd_product_form_round(hd_arena_t *arena, hd_product_form_t *form) {
+  form->result = form->d->targets[0]->type.scalar;
+  form->value = NULL;
+  if (hd_form_tensor_is(arena, &form->c, form->d->targets[0], form->places))
+    form->c.same = form->d->targets[0];
+}
+
 // --- Groups ---
 
 // Whether a term divides an index of the definition into groups.

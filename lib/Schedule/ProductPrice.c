@@ -151,7 +151,8 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
 }
 
 hd_form_t hd_product_form_ask(const hd_product_form_t *form) {
-  hd_form_t asked = {.kind = HD_FORM_KIND_PRODUCT,
+  hd_form_t asked = {.kind = form->normed ? HD_FORM_KIND_NORMED
+                                          : HD_FORM_KIND_PRODUCT,
                      .type = form->type,
                      .names = {[HD_TEMPLATE_ROWS] = form->rows},
                      .no_map = {form->a.no_map, form->b.no_map},

@@ -227,7 +227,8 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
                       .loc = loc,
                       .pin = flattened->pin};
   size_t count_definitions = flattened->flat->definitions.size;
-  for (size_t i = 0; i < count_definitions && !rules.failed;) {
+  for (size_t i = hd_rule_normed(&rules);
+       i < count_definitions && !rules.failed;) {
     size_t count = hd_rule_rows(&rules, i);
     if (!count)
       hd_rules_apply(&rules, flattened->flat->definitions.data[i]);

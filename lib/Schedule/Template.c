@@ -21,7 +21,6 @@ typedef struct joint {
   const hd_product_form_t *form;
   hd_arena_t *arena;
   hd_translator_t t;
-  const hd_form_tensor_t *loads[2]; // What on_load() is given one of.
 } joint_t;
 
 typedef struct hook {
@@ -32,7 +31,7 @@ typedef struct hook {
 static void bind_places(hook_t *h, hd_builder_t *b,
                         const hd_expr_t *const *at) {
   h->joint->t.b = b;
-  for (int i = 0; i < 3; i++)
+  for (unsigned i = 0; i < h->tensor->rank; i++)
     hd_translate_bind(&h->joint->t, h->tensor->indices[i], at[i]);
 }
 
@@ -64,9 +63,13 @@ static void on_store(void *argument, hd_builder_t *b,
 
 // What the form gives of the kernel's compile-time parameters.
 static const char *given_by(hd_arena_t *arena, const hd_product_form_t *form) {
-  return hd_arena_printf(
+  const char *given = hd_arena_printf(
       arena, "T = %s, O = %s, ROWS = %s", hd_scalar_name(form->type),
       hd_scalar_name(form->result), form->rows ? "true" : "false");
+  return form->normed
+             ? hd_arena_printf(arena, "%s, MEAN = %s", given,
+                               form->normed->centred ? "true" : "false")
+             : given;
 }
 
 // The maps that a launch can make: rows of c may be no multiples of 16 bytes.
@@ -96,6 +99,21 @@ static const hd_task_value_t *value_of(const joint_t *joint,
   return NULL;
 }
 
+// What the kernel's tensors stand for, in the order of its parameters.
+typedef struct tensors {
+  unsigned num_inputs, count;
+  const hd_form_tensor_t *data[HD_MAX_FORM_TENSORS];
+} tensors_t;
+
+static tensors_t tensors_of(const hd_product_form_t *form) {
+  const hd_normed_t *n = form->normed;
+  return n ? (tensors_t){5,
+                         8,
+                         {&form->a, &form->b, &n->u, &n->v, &n->epsilon,
+                          &form->c, &n->mean, &n->inverse}}
+           : (tensors_t){2, 3, {&form->a, &form->b, &form->c}};
+}
+
 static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
                         const hd_candidate_t *candidate, const char *instance) {
   hd_arena_t *arena = &rules->module->arena;
@@ -106,17 +124,18 @@ static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
     return false;
   keep_maps(arena, kernel, form);
   joint_t joint = {.form = form, .arena = arena};
-  const hd_form_tensor_t *tensors[3] = {&form->a, &form->b, &form->c};
-  hd_access_hook_t hooks[3];
-  hook_t hook[3];
+  tensors_t tensors = tensors_of(form);
+  hd_access_hook_t hooks[HD_MAX_FORM_TENSORS];
+  hook_t hook[HD_MAX_FORM_TENSORS];
   size_t count = 0;
-  for (uint32_t i = 0; i < kernel->num_params && i < 3; i++) {
-    hook[i] = (hook_t){&joint, tensors[i]};
-    if (!tensors[i]->same)
+  for (uint32_t i = 0; i < kernel->num_params && i < tensors.count; i++) {
+    bool loads = i < tensors.num_inputs;
+    hook[i] = (hook_t){&joint, tensors.data[i]};
+    if (!tensors.data[i]->same)
       hooks[count++] = (hd_access_hook_t){.param = kernel->params[i],
                                           .argument = &hook[i],
-                                          .load = i < 2 ? on_load : NULL,
-                                          .store = i < 2 ? NULL : on_store};
+                                          .load = loads ? on_load : NULL,
+                                          .store = loads ? NULL : on_store};
   }
   const char *name = hd_module_fresh_name(arena, rules->module, rules->name);
   hd_func_t *made = kernel;
@@ -128,10 +147,38 @@ static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
   const hd_task_value_t **args =
       HD_ARENA_ARRAY(arena, const hd_task_value_t *, made->num_params + 1);
   for (uint32_t i = 0; i < made->num_params; i++)
-    args[i] = value_of(&joint, kernel, tensors, made->params[i]);
+    args[i] = value_of(&joint, kernel, tensors.data, made->params[i]);
   hd_rule_launch_t launch = {made, args};
   hd_vec_push(arena, &rules->launches, launch);
   return true;
+}
+
+// The best candidate for a form, made; false where there is none, or after an
+// error, which has been reported.
+static bool take_best(hd_rules_t *rules, const hd_product_form_t *form,
+                      const hd_pin_t *pin) {
+  hd_form_t asked = hd_product_form_ask(form);
+  hd_candidate_t best;
+  const char *instance = "";
+  if (!hd_template_choose(rules, &asked, pin,
+                          given_by(&rules->module->arena, form), &best,
+                          &instance))
+    return false;
+  rules->failed = !make_kernel(rules, form, &best, instance);
+  return !rules->failed;
+}
+
+size_t hd_rule_normed(hd_rules_t *rules) {
+  hd_arena_t *arena = &rules->module->arena;
+  hd_product_form_t *form = HD_ARENA_NEW(arena, hd_product_form_t);
+  const hd_pin_t *pin;
+  if (hd_normed_form_find(arena, rules->flat, form) ||
+      (rules->pin && strcmp(rules->pin->name, HD_PIN_RULES) == 0) ||
+      !hd_template_may_serve(rules, HD_FORM_KIND_NORMED, &pin) ||
+      pin != rules->pin)
+    return 0;
+  hd_product_form_mark(form, rules->flat, rules->computed);
+  return take_best(rules, form, pin) ? rules->flat->definitions.size : 0;
 }
 
 bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d) {
@@ -144,13 +191,5 @@ bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d) {
   if (why)
     return hd_template_leave(rules, pin, why);
   hd_product_form_mark(form, rules->flat, rules->computed);
-  hd_form_t asked = hd_product_form_ask(form);
-  hd_candidate_t best;
-  const char *instance = "";
-  if (!hd_template_choose(rules, &asked, pin, given_by(arena, form), &best,
-                          &instance))
-    return false;
-  rules->failed =
-      !make_kernel(rules, form, &best, instance); // It has been reported.
-  return !rules->failed;
+  return take_best(rules, form, pin);
 }

@@ -12,7 +12,11 @@ static const struct {
   int otherwise[HD_FORM_KIND_COUNT]; // By what the template implements.
 } figures[HD_FIGURE_COUNT] = {
 #define HD_FIGURE(name, clause, place, product, rows, text)                    \
-  {clause, place, {product, rows}},
+  {clause,                                                                     \
+   place,                                                                      \
+   {[HD_FORM_KIND_PRODUCT] = product,                                          \
+    [HD_FORM_KIND_ROWS] = rows,                                                \
+    [HD_FORM_KIND_NORMED] = product}},
 #include "IR/Figures.def"
 #undef HD_FIGURE
 };
