@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Norms folded into products, against NumPy in f64, and against norms that are
+kernels.
+
+usage: fold.py FOLDER layer    a layer after attention, in f32 lowered to f16:
+                               writes main.hir, inputs, y.npy
+       fold.py FOLDER rms      a norm without a mean that two products read
+       fold.py FOLDER far      rows whose mean is 100 deviations, in f16: fails
+                               where the error is more than 1.05 times that of
+                               norms of their own (geometric mean of 8 inputs)
+"""
+import pathlib
+import subprocess
+import sys
+
+import numpy
+
+folder = pathlib.Path(sys.argv[1])
+folder.mkdir(parents=True, exist_ok=True)
+
+
+def write(rng, kind, constants):
+    """Constants as files; what they are in f64."""
+    made = {}
+    for name, value in constants.items():
+        value = value.astype(kind)
+        value.tofile(folder / (name + ".bin"))
+        made[name] = value.astype(numpy.float64)
+    return made
+
+
+def norm(x, g, b, epsilon):
+    x = x - x.mean(-1, keepdims=True)
+    return x / numpy.sqrt((x * x).mean(-1, keepdims=True) + epsilon) * g + b
+
+
+def layer():
+    rng = numpy.random.default_rng(11)
+    normal = rng.standard_normal
+    c = write(rng, numpy.float32, {
+        "wp": normal((256, 256)) / 16, "g": 1 + normal(256) / 4, "b": normal(256) / 4,
+        "wu": normal((256, 1024)) / 16, "wd": normal((1024, 256)) / 32})
+    a, r = (normal((1, 100, 256)).astype(numpy.float32) for _ in range(2))
+    h = norm(a @ c["wp"] + r + 3, c["g"], c["b"], 1e-5)
+    y = norm(numpy.maximum(h @ c["wu"], 0) @ c["wd"] + h, c["g"], c["b"], 1e-5) @ c["wp"]
+    for name, value in {"a": a, "r": r + 3, "y": y}.items():
+        numpy.save(folder / (name + ".npy"), value.astype(numpy.float32))
+    (folder / "main.hir").write_text("""graph main(a: f32[1, 100, 256], r: f32[1, 100, 256]) -> y {
+  const wp: f32[256, 256] = file("wp.bin", 0)
+  const g: f32[256] = file("g.bin", 0)
+  const b: f32[256] = file("b.bin", 0)
+  const wu: f32[256, 1024] = file("wu.bin", 0)
+  const wd: f32[1024, 256] = file("wd.bin", 0)
+  p: f32[1, 100, 256] = matmul(a, wp)
+  s: f32[1, 100, 256] = add(p, r)
+  h: f32[1, 100, 256] = layer_norm(s, g, b) { s = 2, epsilon = 1e-5, count = 256 }
+  u: f32[1, 100, 1024] = matmul(h, wu)
+  e: f32[1, 100, 1024] = relu(u)
+  d: f32[1, 100, 256] = matmul(e, wd)
+  t: f32[1, 100, 256] = add(d, h)
+  i: f32[1, 100, 256] = layer_norm(t, g, b) { s = 2, epsilon = 1e-5, count = 256 }
+  y: f32[1, 100, 256] = matmul(i, wp)
+}
+""")
+
+
+def rms():
+    rng = numpy.random.default_rng(12)
+    normal = rng.standard_normal
+    c = write(rng, numpy.float32, {
+        "wp": normal((256, 256)) / 16, "g": 1 + normal(256) / 4,
+        "wu": normal((256, 512)) / 16, "wv": normal((512, 256)) / 16})
+    a, r = (normal((48, 256)).astype(numpy.float32) for _ in range(2))
+    x = a @ c["wp"] + r
+    h = x / numpy.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * c["g"]
+    y, z = (h @ c["wu"]).reshape(6, 8, 512), h @ c["wv"].T
+    for name, value in {"a": a, "r": r, "y": y, "z": z}.items():
+        numpy.save(folder / (name + ".npy"), value.astype(numpy.float32))
+    (folder / "main.hir").write_text("""graph main(a: f32[48, 256], r: f32[48, 256]) -> y, z {
+  const wp: f32[256, 256] = file("wp.bin", 0)
+  const g: f32[256] = file("g.bin", 0)
+  const wu: f32[256, 512] = file("wu.bin", 0)
+  const wv: f32[512, 256] = file("wv.bin", 0)
+  p: f32[48, 256] = matmul(a, wp)
+  x: f32[48, 256] = add(p, r)
+  q: f32[48, 256] = rms_norm_scale(x, g) { s = 1, epsilon = 1e-5, count = 256 }
+  h: f32[6, 8, 256] = reshape(q)
+  y: f32[6, 8, 512] = matmul(h, wu)
+  z: f32[48, 512] = matmul(q, wv) { tb = true }
+}
+""")
+
+
+def error_of(options, expected):
+    subprocess.run(["hidet-run", str(folder / "far.hir"), "--device=sim",
+                    "--input=a=@%s" % (folder / "a.npy"), "--input=r=@%s" % (folder / "r.npy"),
+                    "--output=y=@%s" % (folder / "far.npy"), *options], check=True)
+    y = numpy.load(folder / "far.npy").astype(numpy.float64)
+    return numpy.sqrt(((y - expected) ** 2).mean())
+
+
+def far():
+    (folder / "far.hir").write_text("""graph main(a: f16[64, 256], r: f16[64, 256]) -> y {
+  const wp: f16[256, 256] = file("wp.bin", 0)
+  const g: f16[256] = file("g.bin", 0)
+  const b: f16[256] = file("b.bin", 0)
+  const wu: f16[256, 1024] = file("wu.bin", 0)
+  p: f16[64, 256] = matmul(a, wp)
+  s: f16[64, 256] = add(p, r)
+  h: f16[64, 256] = layer_norm(s, g, b) { s = 1, epsilon = 1e-5, count = 256 }
+  y: f16[64, 1024] = matmul(h, wu)
+}
+""")
+    ratios = []
+    for seed in range(8):
+        rng = numpy.random.default_rng(seed)
+        normal = rng.standard_normal
+        c = write(rng, numpy.float16, {
+            "wp": normal((256, 256)) / 16, "g": 1 + normal(256) / 4, "b": normal(256) / 4,
+            "wu": normal((256, 1024)) / 16})
+        sides = numpy.where(rng.integers(2, size=(64, 1)), 1, -1)
+        a, r = normal((64, 256)), normal((64, 256)) + 100 * numpy.sqrt(2) * sides
+        for name, value in {"a": a, "r": r}.items():
+            numpy.save(folder / (name + ".npy"), value.astype(numpy.float16))
+        a, r = (value.astype(numpy.float16).astype(numpy.float64) for value in (a, r))
+        # The norm's own operand is f16 in the graph.
+        s = ((a @ c["wp"]).astype(numpy.float16).astype(numpy.float64) + r).astype(numpy.float16)
+        expected = norm(s.astype(numpy.float64), c["g"], c["b"], 1e-5) @ c["wu"]
+        ratios.append(error_of([], expected) /
+                      error_of(["--disable-template=product_normed"], expected))
+    mean = numpy.exp(numpy.log(ratios).mean())
+    print("%.3f times the error of norms of their own, at most %.3f" % (mean, max(ratios)))
+    return int(mean > 1.05)
+
+
+sys.exit({"layer": layer, "rms": rms, "far": far}[sys.argv[2]]())
