@@ -119,6 +119,26 @@ static void put_cast(hd_precision_pass_t *l, const hd_value_t *from,
   l->changed = true;
 }
 
+// A constant of one element, rounded here and now: who reads it has a number
+// then, and no tensor. NULL: it is none.
+static const hd_value_t *rounded(hd_precision_pass_t *l,
+                                 const hd_value_t *value, hd_scalar_t type) {
+  const hd_host_tensor_t *data =
+      value->constant ? hd_constant_elements(l->arena, value) : NULL;
+  if (!data || data->count != 1)
+    return NULL;
+  hd_value_t *made = HD_ARENA_NEW(l->arena, hd_value_t);
+  *made = *like(l, value, type);
+  hd_host_tensor_t *tensor =
+      hd_host_tensor_make(l->arena, type, data->shape, data->rank);
+  hd_host_tensor_set(tensor, 0, hd_host_tensor_get(data, 0));
+  made->constant = HD_ARENA_NEW(l->arena, hd_constant_t);
+  made->constant->tensor = tensor;
+  hd_vec_push(l->arena, &l->to->constants, (const hd_value_t *)made);
+  l->changed = true;
+  return made;
+}
+
 // The value in a type, converted where it is not there yet.
 static const hd_value_t *as_type(hd_precision_pass_t *l,
                                  const hd_value_t *value, hd_scalar_t type) {
@@ -126,8 +146,11 @@ static const hd_value_t *as_type(hd_precision_pass_t *l,
   if (versions->as[type])
     return versions->as[type];
   const hd_value_t *from = versions->as[versions->stored];
-  const hd_value_t *to = like(l, value, type);
-  put_cast(l, from, to);
+  const hd_value_t *to = rounded(l, from, type);
+  if (!to) {
+    to = like(l, value, type);
+    put_cast(l, from, to);
+  }
   versions->as[type] = to;
   return to;
 }
