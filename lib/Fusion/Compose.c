@@ -58,7 +58,7 @@ static bool has_reduction(const hd_task_t *flat) {
   return false;
 }
 
-static void look(hd_composer_t *c, hd_fusion_t *fusion) {
+void hd_composer_look(hd_composer_t *c, hd_fusion_t *fusion) {
   c->num_nodes = c->graph->nodes.size;
   c->nodes = HD_ARENA_ARRAY(c->arena, hd_composed_node_t, c->num_nodes + 1);
   c->in = HD_ARENA_ARRAY(c->arena, bool, c->num_nodes + 1);
@@ -116,9 +116,9 @@ static void add_reshapes(const hd_composer_t *c, hd_arena_t *arena,
   }
 }
 
-// The task of the set; false where that is not one kernel over rows.
-static bool compose(hd_composer_t *c, hd_arena_t *arena, hd_composite_t *out) {
-  *out = (hd_composite_t){0};
+bool hd_composer_merge(hd_composer_t *c, hd_arena_t *arena, const char *name,
+                       hd_composite_t *out) {
+  *out = (hd_composite_t){.name = name};
   out->members = HD_ARENA_ARRAY(arena, uint32_t, MOST_NODES);
   for (size_t i = c->low; i < c->high; i++) {
     if (c->in[i] && out->num_members == MOST_NODES)
@@ -136,8 +136,13 @@ static bool compose(hd_composer_t *c, hd_arena_t *arena, hd_composite_t *out) {
         hd_vec_push(arena, &out->outputs, info->node->outputs[k]);
   }
   hd_budget_check(&c->module->context->budget);
-  return hd_flat_merge(arena, "rows", parts.data, parts.size, out->outputs.data,
-                       out->outputs.size, &out->merged) &&
+  return hd_flat_merge(arena, name, parts.data, parts.size, out->outputs.data,
+                       out->outputs.size, &out->merged);
+}
+
+// The task of the set; false where that is not one kernel over rows.
+static bool compose(hd_composer_t *c, hd_arena_t *arena, hd_composite_t *out) {
+  return hd_composer_merge(c, arena, "rows", out) &&
          hd_rows_fit(arena, out->merged.flat);
 }
 
@@ -310,13 +315,19 @@ static bool comes_back(hd_composer_t *c) {
   return false;
 }
 
-static bool is_asked_for(hd_composer_t *c, const hd_composite_t *found) {
+bool hd_composer_asks(hd_composer_t *c, const hd_composite_t *found) {
   const hd_node_t *first = c->nodes[found->members[0]].node;
   const hd_node_t *last = c->nodes[found->members[found->num_members - 1]].node;
   return hd_step(&c->module->context->steps, HD_STEP_FUSION,
                  "of %zu nodes from %s '%s' to %s '%s' into one task",
                  found->num_members, first->op, hd_node_label(first), last->op,
                  hd_node_label(last));
+}
+
+void hd_composer_take(hd_composer_t *c, hd_composite_t *found) {
+  hd_vec_push(c->arena, &c->composites, found);
+  for (size_t i = 0; i < found->num_members; i++)
+    c->nodes[found->members[i]].composite = (uint32_t)c->composites.size;
 }
 
 static void compose_from(hd_composer_t *c, size_t first) {
@@ -328,18 +339,15 @@ static void compose_from(hd_composer_t *c, size_t first) {
   if (comes_back(c))
     return;
   hd_composite_t *found = HD_ARENA_NEW(c->arena, hd_composite_t);
-  if (!compose(c, c->arena, found) || !is_asked_for(c, found))
-    return;
-  hd_vec_push(c->arena, &c->composites, found);
-  for (size_t i = 0; i < found->num_members; i++)
-    c->nodes[found->members[i]].composite = (uint32_t)c->composites.size;
+  if (compose(c, c->arena, found) && hd_composer_asks(c, found))
+    hd_composer_take(c, found);
 }
 
 const hd_graph_t *hd_graph_compose(hd_fusion_t *fusion, const hd_graph_t *graph,
                                    bool explain) {
   hd_composer_t c = {
       .module = fusion->module, .arena = fusion->arena, .graph = graph};
-  look(&c, fusion);
+  hd_composer_look(&c, fusion);
   for (size_t i = 0; i < c.num_nodes; i++)
     if (c.nodes[i].reduces && !c.nodes[i].composite)
       compose_from(&c, i);

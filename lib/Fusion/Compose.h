@@ -13,4 +13,11 @@
 const hd_graph_t *hd_graph_compose(hd_fusion_t *fusion, const hd_graph_t *graph,
                                    bool explain);
 
+// The same for two products with rows between them, where a template makes one
+// kernel of them (Schedule/Attention.h). explain: says of each pair that is
+// not, why.
+const hd_graph_t *hd_graph_compose_products(hd_fusion_t *fusion,
+                                            const hd_graph_t *graph,
+                                            bool explain);
+
 #endif

@@ -22,8 +22,8 @@ static const hd_task_t *find_task(hd_composer_t *c, hd_composite_t *made) {
     *task = *made->merged.flat;
     task->name = hd_module_fresh_name(
         c->arena, c->module,
-        hd_arena_printf(c->arena, "%s_rows",
-                        c->nodes[made->members[0]].node->op));
+        hd_arena_printf(c->arena, "%s_%s", c->nodes[made->members[0]].node->op,
+                        made->name));
     hd_item_t item = {.kind = HD_ITEM_TASK, .u.task = task};
     hd_vec_push(c->arena, &c->module->items, item);
   }
@@ -175,8 +175,8 @@ static void drop_dead(hd_composer_t *c) {
 static void explain_composite(hd_composer_t *c, const hd_composite_t *made) {
   const hd_node_t *first = c->nodes[made->members[0]].node;
   hd_remark(&c->module->context->diags, first->loc,
-            "fuse: %zu nodes from %s '%s' on are one task over rows, '%s'",
-            made->num_members, first->op, hd_node_label(first),
+            "fuse: %zu nodes from %s '%s' on are one task over %s, '%s'",
+            made->num_members, first->op, hd_node_label(first), made->name,
             made->task->name);
 }
 

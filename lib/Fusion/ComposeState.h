@@ -25,6 +25,7 @@ typedef struct hd_composed_node {
 } hd_composed_node_t;
 
 typedef struct hd_composite {
+  const char *name;  // Of what the members come to.
   uint32_t *members; // In the graph's order.
   size_t num_members;
   HD_VEC(const hd_value_t *) outputs;
@@ -60,6 +61,16 @@ static inline hd_composed_node_t *hd_composer_giver(const hd_composer_t *c,
       value ? hd_ptr_map_get(&c->givers, value) : NULL;
   return box ? *box : NULL;
 }
+
+// What there is of the graph's nodes.
+void hd_composer_look(hd_composer_t *composer, hd_fusion_t *fusion);
+// The task of the nodes that are `in`, from `low` to before `high`. False where
+// they cannot be one.
+bool hd_composer_merge(hd_composer_t *composer, hd_arena_t *arena,
+                       const char *name, hd_composite_t *out);
+// Whether they are to become one: a step of the compilation.
+bool hd_composer_asks(hd_composer_t *composer, const hd_composite_t *found);
+void hd_composer_take(hd_composer_t *composer, hd_composite_t *found);
 
 // The graph with its composites in the place of their nodes; their tasks are
 // added to the module.

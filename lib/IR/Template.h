@@ -28,7 +28,8 @@ typedef enum hd_form_kind {
 
 // What of a head is a figure.
 typedef enum hd_figure {
-#define HD_FIGURE(name, clause, place, product, rows, text) HD_FIGURE_##name,
+#define HD_FIGURE(name, clause, place, product, rows, attention, text)         \
+  HD_FIGURE_##name,
 #include "IR/Figures.def"
 #undef HD_FIGURE
   HD_FIGURE_COUNT
@@ -57,7 +58,8 @@ typedef enum hd_template_name {
   HD_TEMPLATE_NAMES
 } hd_template_name_t;
 
-enum { HD_FORM_AXES = 4, HD_FORM_OPERANDS = 2, HD_MAX_CHOICES = 12 };
+// Axes and operands at most.
+enum { HD_FORM_AXES = 5, HD_FORM_OPERANDS = 2, HD_MAX_CHOICES = 12 };
 
 typedef struct hd_form_info {
   const char *name;

@@ -4,6 +4,7 @@
 // heads allow, with its price. Nothing of a kernel has been read then.
 #include "IR/Eval.h"
 #include "IR/Text/Library.h"
+#include "Schedule/Attention.h"
 #include "Schedule/Product.h"
 #include "Schedule/Rows.h"
 #include "Schedule/Templates.h"
@@ -278,6 +279,13 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
                         const hd_task_t *flat, uint64_t computed,
                         hd_candidates_t *candidates) {
   hd_refusals_t refused = {0};
+  hd_attention_form_t attention;
+  if (!hd_attention_form_find(arena, flat, &attention)) {
+    hd_attention_form_mark(&attention, flat, computed);
+    hd_form_t asked = hd_attention_form_ask(&attention);
+    return hd_candidates_find(context, arena, &asked, NULL, candidates,
+                              &refused);
+  }
   hd_product_form_t form;
   if (!hd_normed_form_find(arena, flat, &form)) {
     hd_product_form_mark(&form, flat, computed);

@@ -17,13 +17,14 @@ typedef enum hd_form_axis {
   HD_AXIS_BATCH,
   HD_AXIS_M,
   HD_AXIS_N,
-  HD_AXIS_K
+  HD_AXIS_K,
+  HD_PRODUCT_AXES
 } hd_form_axis_t;
 
 typedef struct hd_product_form {
   const hd_definition_t *d;
   hd_reduced_t reduced;
-  int64_t sizes[HD_FORM_AXES];
+  int64_t sizes[HD_PRODUCT_AXES];
   hd_scalar_t type;   // Of the operands.
   hd_scalar_t result; // Of c.
   bool rows;          // b is [z, j, p]: neighbours along the sum.

@@ -129,15 +129,15 @@ const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
   *form =
       (hd_product_form_t){.d = d, .reduced = c.reduced, .type = a->type.scalar};
   hd_form_order_sum(arena, c.sum->u.reduction, a, b, &c.k);
-  hd_axis_t axes[HD_FORM_AXES] = {c.batch, c.m, c.n, c.k};
-  const hd_index_t *places[HD_FORM_AXES];
-  static const char *const names[HD_FORM_AXES] = {"z", "i", "j", "p"};
-  for (int n = 0; n < HD_FORM_AXES; n++) {
+  hd_axis_t axes[HD_PRODUCT_AXES] = {c.batch, c.m, c.n, c.k};
+  const hd_index_t *places[HD_PRODUCT_AXES];
+  static const char *const names[HD_PRODUCT_AXES] = {"z", "i", "j", "p"};
+  for (int n = 0; n < HD_PRODUCT_AXES; n++) {
     form->sizes[n] = axes[n].size;
     places[n] = hd_flat_index_make(arena, names[n], axes[n].size);
   }
   hd_form_digits_t digits = {.arena = arena,
-                             .count = HD_FORM_AXES,
+                             .count = HD_PRODUCT_AXES,
                              .axes = axes,
                              .places = places,
                              .split = split ? groups.index : NULL,

@@ -158,7 +158,7 @@ hd_form_t hd_product_form_ask(const hd_product_form_t *form) {
                      .no_map = {form->a.no_map, form->b.no_map},
                      .price = price,
                      .of = form};
-  for (int i = 0; i < HD_FORM_AXES; i++)
+  for (int i = 0; i < HD_PRODUCT_AXES; i++)
     asked.sizes[i] = form->sizes[i];
   return asked;
 }

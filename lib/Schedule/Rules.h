@@ -115,6 +115,10 @@ void hd_rules_apply(hd_rules_t *rules, const hd_definition_t *d);
 // A thread for each element, or for a few neighbours. Takes every HD_DEFINE.
 void hd_rule_pointwise(hd_rules_t *rules, const hd_definition_t *d);
 
+// All of a task, two products with rows between them, by the best template for
+// the machine.
+bool hd_rule_attention(hd_rules_t *rules);
+
 // A sum of products, by the best template for the machine.
 bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d);
 

@@ -188,6 +188,17 @@ static void put_launch(planner_t *p, const hd_rule_launch_t *launch,
   hd_stmt_list_push(arena, &p->body, stmt);
 }
 
+// Whether a kernel has it, and not registers alone.
+static bool is_launched(const hd_rules_t *rules, const hd_task_value_t *value) {
+  for (size_t i = 0; i < rules->launches.size; i++) {
+    const hd_rule_launch_t *launch = &rules->launches.data[i];
+    for (uint32_t k = 0; k < launch->kernel->num_params; k++)
+      if (launch->args[k] == value)
+        return true;
+  }
+  return false;
+}
+
 static const hd_func_t *make_plan(hd_scheduler_t *s, const hd_rules_t *rules) {
   planner_t p = {.s = s};
   const hd_task_t *flat = rules->flat;
@@ -196,7 +207,7 @@ static const hd_func_t *make_plan(hd_scheduler_t *s, const hd_rules_t *rules) {
   for (size_t i = 0; i < flat->outputs.size; i++)
     plan_tensor(&p, flat->outputs.data[i]);
   for (size_t i = 0; i < flat->locals.size; i++)
-    if (hd_flat_count(flat->locals.data[i]) > 0)
+    if (is_launched(rules, flat->locals.data[i]))
       plan_tensor(&p, flat->locals.data[i]);
   for (size_t i = 0; i < rules->launches.size; i++)
     put_launch(&p, &rules->launches.data[i], rules->loc);
@@ -227,8 +238,10 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
                       .loc = loc,
                       .pin = flattened->pin};
   size_t count_definitions = flattened->flat->definitions.size;
-  for (size_t i = hd_rule_normed(&rules);
-       i < count_definitions && !rules.failed;) {
+  size_t first = hd_rule_normed(&rules);
+  if (!first && !rules.failed && hd_rule_attention(&rules))
+    first = count_definitions;
+  for (size_t i = first; i < count_definitions && !rules.failed;) {
     size_t count = hd_rule_rows(&rules, i);
     if (!count)
       hd_rules_apply(&rules, flattened->flat->definitions.data[i]);

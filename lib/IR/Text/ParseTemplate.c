@@ -11,12 +11,13 @@ static const struct {
   unsigned place;
   int otherwise[HD_FORM_KIND_COUNT]; // By what the template implements.
 } figures[HD_FIGURE_COUNT] = {
-#define HD_FIGURE(name, clause, place, product, rows, text)                    \
+#define HD_FIGURE(name, clause, place, product, rows, attention, text)         \
   {clause,                                                                     \
    place,                                                                      \
    {[HD_FORM_KIND_PRODUCT] = product,                                          \
     [HD_FORM_KIND_ROWS] = rows,                                                \
-    [HD_FORM_KIND_NORMED] = product}},
+    [HD_FORM_KIND_NORMED] = product,                                           \
+    [HD_FORM_KIND_ATTENTION] = attention}},
 #include "IR/Figures.def"
 #undef HD_FIGURE
 };

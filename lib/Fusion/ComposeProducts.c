@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Two products with rows between them become one node, where a template makes
+// one kernel of that:
+//
+//   s = matmul(q, k)        t = add(s, mask)
+//   r = softmax(t)          o = matmul(r, v)
+//
+// becomes o = matmul_attention(q, k, mask, v), whose task is all of theirs.
+//
+// From each product the graph is walked back to the next products that its
+// operands follow from. What lies on the ways between the two is taken if
+// nobody else reads anything of it: then no path leads out of it and back.
+#include "Fusion/ComposeState.h"
+#include "Fusion/GroupState.h"
+#include "Schedule/Attention.h"
+#include "Schedule/Contract.h"
+
+enum { MOST_BETWEEN = 100 }; // Nodes, of the graph's order.
+
+static bool is_product(hd_composer_t *c, const hd_composed_node_t *info) {
+  hd_contraction_t found;
+  for (size_t i = 0; info->flat && i < info->flat->definitions.size; i++) {
+    const hd_definition_t *d = info->flat->definitions.data[i];
+    if (d->kind == HD_DEFINE && hd_contraction_find(c->arena, d, &found))
+      return true;
+  }
+  return false;
+}
+
+static bool depends_on_set(const hd_composer_t *c, const hd_node_t *node) {
+  for (uint32_t k = 0; k < node->num_inputs; k++) {
+    const hd_composed_node_t *giver = hd_composer_giver(c, node->inputs[k]);
+    if (giver && c->in[giver - c->nodes])
+      return true;
+  }
+  return false;
+}
+
+static bool is_read_in(const hd_composer_t *c, const bool *needed,
+                       const hd_composed_node_t *info) {
+  for (uint32_t k = 0; k < info->node->num_outputs; k++) {
+    const hd_numbers_t *readers =
+        info->node->outputs[k]
+            ? hd_ptr_map_get(&c->readers, info->node->outputs[k])
+            : NULL;
+    for (size_t i = 0; readers && i < readers->size; i++)
+      if (readers->data[i] >= c->low && readers->data[i] < c->high &&
+          needed[readers->data[i] - c->low])
+        return true;
+  }
+  return false;
+}
+
+static bool is_read_outside(const hd_composer_t *c, const hd_node_t *node) {
+  for (uint32_t k = 0; k < node->num_outputs; k++) {
+    const hd_value_t *value = node->outputs[k];
+    const hd_numbers_t *readers =
+        value ? hd_ptr_map_get(&c->readers, value) : NULL;
+    if (value && hd_ptr_map_get(&c->outputs, value))
+      return true;
+    for (size_t i = 0; readers && i < readers->size; i++)
+      if (!c->in[readers->data[i]])
+        return true;
+  }
+  return false;
+}
+
+// Puts all that lies between two nodes, and them, into the set. False where one
+// of them is in another composite, has a kernel of its own or is read by
+// others, and where none reduces.
+static bool set_between(hd_composer_t *c, size_t first, size_t last) {
+  bool needed[MOST_BETWEEN + 1] = {false};
+  c->low = first;
+  c->high = last + 1;
+  for (size_t i = first; i <= last; i++)
+    c->in[i] = i == first || depends_on_set(c, c->nodes[i].node);
+  needed[last - first] = true;
+  for (size_t i = last; i-- > first;)
+    needed[i - first] = is_read_in(c, needed, &c->nodes[i]);
+  bool fits = true, reduces = false;
+  for (size_t i = first; i <= last; i++) {
+    const hd_composed_node_t *info = &c->nodes[i];
+    c->in[i] &= needed[i - first];
+    reduces |= c->in[i] && i != first && i != last && info->reduces;
+    fits &= !c->in[i] || (!info->composite && !info->node->group &&
+                          (info->flat || hd_node_is_reshape(info->node)));
+  }
+  for (size_t i = first; i < last; i++)
+    fits &= !c->in[i] || !is_read_outside(c, c->nodes[i].node);
+  return fits && reduces && c->in[last];
+}
+
+static void clear(hd_composer_t *c) {
+  for (size_t i = c->low; i < c->high; i++)
+    c->in[i] = false;
+}
+
+// --- Numbers ---
+
+typedef struct literal {
+  hd_arena_t *arena;
+  const hd_task_value_t *input;
+  const hd_term_t *number;
+} literal_t;
+
+static const hd_term_t *put_literal(void *argument, const hd_term_t *term) {
+  const literal_t *l = argument;
+  bool reads = term->kind == HD_TERM_LOAD && term->u.value == l->input;
+  return reads ? l->number : term;
+}
+
+static bool loads_else(void *argument, const hd_term_t *term) {
+  literal_t *l = argument;
+  if (term->kind == HD_TERM_LOADELSE && term->u.value == l->input)
+    l->number = NULL;
+  return l->number;
+}
+
+static void put_number(hd_task_t *flat, literal_t *l) {
+  for (size_t i = 0; i < flat->definitions.size; i++)
+    hd_flat_walk(flat->definitions.data[i]->term, loads_else, l);
+  for (size_t i = 0; l->number && i < flat->definitions.size; i++) {
+    hd_definition_t *copy = HD_ARENA_NEW(l->arena, hd_definition_t);
+    *copy = *flat->definitions.data[i];
+    copy->term = hd_flat_rewrite(l->arena, copy->term, put_literal, l);
+    flat->definitions.data[i] = copy;
+  }
+}
+
+// Constants of one element are numbers in the task, and no inputs of it.
+static void put_numbers(hd_arena_t *arena, hd_merged_t *merged) {
+  hd_task_t *flat = merged->flat;
+  size_t kept = 0;
+  for (size_t i = 0; i < flat->inputs.size; i++) {
+    const hd_value_t *value = merged->inputs.data[i];
+    const hd_host_tensor_t *data =
+        hd_group_is_literal(value) ? hd_constant_elements(arena, value) : NULL;
+    literal_t l = {arena, flat->inputs.data[i], NULL};
+    if (data && hd_type_is_float(hd_type(value->type)))
+      l.number = hd_flat_float(arena, value->type, hd_host_tensor_get(data, 0));
+    if (l.number)
+      put_number(flat, &l);
+    if (l.number)
+      continue;
+    flat->inputs.data[kept] = flat->inputs.data[i];
+    merged->inputs.data[kept++] = value;
+  }
+  flat->inputs.size = merged->inputs.size = kept;
+}
+
+// --- The search ---
+
+static const char *compose(hd_composer_t *c, hd_arena_t *arena,
+                           hd_composite_t *out) {
+  if (!hd_composer_merge(c, arena, "attention", out))
+    return "what is between cannot be one task";
+  put_numbers(arena, &out->merged);
+  return hd_attention_obstacle(c->module->context, arena, out->merged.flat);
+}
+
+static bool take_between(hd_composer_t *c, size_t first, size_t last,
+                         bool explain) {
+  hd_arena_t scratch;
+  hd_composite_t tried;
+  if (!set_between(c, first, last)) {
+    clear(c);
+    return false;
+  }
+  hd_arena_init_local(&scratch, &c->module->context->budget);
+  const char *why = compose(c, &scratch, &tried);
+  if (why && explain)
+    hd_remark(&c->module->context->diags, c->nodes[last].node->loc,
+              "fuse: not one kernel, %s '%s' and %s '%s': %s",
+              c->nodes[first].node->op, hd_node_label(c->nodes[first].node),
+              c->nodes[last].node->op, hd_node_label(c->nodes[last].node), why);
+  hd_arena_fini(&scratch);
+  hd_composite_t *found = HD_ARENA_NEW(c->arena, hd_composite_t);
+  bool taken =
+      !why && !compose(c, c->arena, found) && hd_composer_asks(c, found);
+  clear(c);
+  if (taken)
+    hd_composer_take(c, found);
+  return taken;
+}
+
+// The products that the operands of one follow from, the nearest first; what
+// they follow from is theirs.
+static void compose_to(hd_composer_t *c, size_t last, const bool *products,
+                       bool explain) {
+  bool seen[MOST_BETWEEN + 1] = {false};
+  size_t low = last > MOST_BETWEEN ? last - MOST_BETWEEN : 0;
+  seen[last - low] = true;
+  for (size_t i = last + 1; i-- > low;) {
+    if (!seen[i - low])
+      continue;
+    if (i != last && products[i]) {
+      if (take_between(c, i, last, explain))
+        return;
+      continue;
+    }
+    const hd_node_t *node = c->nodes[i].node;
+    for (uint32_t k = 0; k < node->num_inputs; k++) {
+      const hd_composed_node_t *giver = hd_composer_giver(c, node->inputs[k]);
+      if (giver && (size_t)(giver - c->nodes) >= low)
+        seen[(size_t)(giver - c->nodes) - low] = true;
+    }
+  }
+}
+
+const hd_graph_t *hd_graph_compose_products(hd_fusion_t *fusion,
+                                            const hd_graph_t *graph,
+                                            bool explain) {
+  hd_composer_t c = {
+      .module = fusion->module, .arena = fusion->arena, .graph = graph};
+  const hd_schedule_options_t *options = c.module->context->schedules;
+  if (!options || !options->machine.count)
+    return graph;
+  hd_composer_look(&c, fusion);
+  bool *products = HD_ARENA_ARRAY(c.arena, bool, c.num_nodes + 1);
+  for (size_t i = 0; i < c.num_nodes; i++)
+    products[i] = is_product(&c, &c.nodes[i]);
+  for (size_t i = 0; i < c.num_nodes; i++)
+    if (products[i] && !c.nodes[i].composite)
+      compose_to(&c, i, products, explain);
+  return c.composites.size ? hd_composer_graph(&c, explain) : graph;
+}

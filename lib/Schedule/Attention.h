@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The normal form of two products with rows between them, attention above all:
+//
+//   s[z, i, j] = sum(p) q[z, i, p] * k[z, j, p]
+//   t[z, i, j] = any term of s[z, i, j] and of z, i and j
+//   r[z, i, j] = exp(t[z, i, j] - max(j) t) / d(max(j) t, sum(j) exp(...))
+//   o[z, i, e] = sum(j) r[z, i, j] * v[z, j, e]
+//
+// What is between the products has a running form: the maximum and the sum over
+// the j seen so far are all that has to be known of them, and what was summed
+// up is made smaller when a larger t comes. So nothing of size i x j needs to
+// be in memory.
+#ifndef HIDET_SCHEDULE_ATTENTION_H
+#define HIDET_SCHEDULE_ATTENTION_H
+
+#include "Schedule/Candidates.h"
+#include "Schedule/FormTensor.h"
+
+typedef enum hd_attention_axis {
+  HD_ATTENTION_BATCH,
+  HD_ATTENTION_QUERY, // i
+  HD_ATTENTION_KEY,   // j
+  HD_ATTENTION_INNER, // p
+  HD_ATTENTION_VALUE, // e
+  HD_ATTENTION_AXES
+} hd_attention_axis_t;
+
+typedef struct hd_attention_form {
+  const hd_definition_t *d; // Of the task's output.
+  hd_reduced_t reduced;     // The second product's sum.
+  int64_t sizes[HD_ATTENTION_AXES];
+  hd_scalar_t type;   // Of q, k and v.
+  hd_scalar_t result; // Of o.
+  const hd_index_t *indices[HD_ATTENTION_AXES];
+  hd_form_tensor_t q, k, v, o; // [z, i, p], [z, j, p], [z, j, e], [z, i, e]
+  // t, of `score` (f32); d, of `top` and `total` (f32), which is infinite where
+  // a row is to be 0 whatever stands in it.
+  const hd_variable_t *score, *top, *total;
+  const hd_term_t *term, *divisor;
+  const hd_term_t *places[HD_MAX_RANK]; // Of the target, by o's indices.
+  const hd_term_t *value; // What is stored, of reduced.cell; NULL: it itself.
+} hd_attention_form_t;
+
+// NULL, or why a flat task, prepared or not, is no attention with products of
+// narrow operands summed in f32.
+const char *hd_attention_form_find(hd_arena_t *arena, const hd_task_t *flat,
+                                   hd_attention_form_t *form);
+
+// As hd_product_form_mark() does.
+void hd_attention_form_mark(hd_attention_form_t *form, const hd_task_t *flat,
+                            uint64_t computed);
+
+// The form as templates are asked about it.
+hd_form_t hd_attention_form_ask(const hd_attention_form_t *form);
+
+// NULL, or why a flat task does not become one kernel on the machine that the
+// context's schedules are for.
+const char *hd_attention_obstacle(hd_context_t *context, hd_arena_t *arena,
+                                  const hd_task_t *flat);
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which flat tasks are two products with rows between them that have a running
+// form (AttentionRows.c).
+#include "Schedule/AttentionState.h"
+
+#include "Schedule/Affine.h"
+
+const hd_definition_t *hd_attention_definition(const hd_attention_finder_t *f,
+                                               const hd_task_value_t *value) {
+  for (size_t i = 0; i < f->flat->definitions.size; i++)
+    for (uint32_t k = 0; k < f->flat->definitions.data[i]->num_targets; k++)
+      if (f->flat->definitions.data[i]->targets[k] == value)
+        return f->flat->definitions.data[i];
+  return NULL;
+}
+
+static bool reads_made(const hd_attention_finder_t *f, const hd_term_t *term) {
+  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  if (loads && hd_attention_definition(f, term->u.value))
+    return true;
+  for (unsigned i = 0; i < term->num_operands; i++)
+    if (reads_made(f, term->operands[i]))
+      return true;
+  return false;
+}
+
+// The first definition that is a sum of products of what comes in.
+static bool find_scores(hd_attention_finder_t *f) {
+  for (size_t i = 0; i + 1 < f->flat->definitions.size; i++) {
+    const hd_definition_t *d = f->flat->definitions.data[i];
+    if (d->kind == HD_DEFINE && d->num_targets == 1 &&
+        !reads_made(f, d->term) && hd_contraction_find(f->arena, d, &f->first))
+      return true;
+  }
+  return false;
+}
+
+static void set_result(hd_attention_form_t *form,
+                       const hd_form_digits_t *digits) {
+  const hd_definition_t *d = form->d;
+  const hd_term_t *result = form->reduced.result;
+  hd_scalar_t target = d->targets[0]->type.scalar;
+  bool is_sum = result->kind == HD_TERM_BOUND ||
+                (result->kind == HD_TERM_CAST &&
+                 result->operands[0]->kind == HD_TERM_BOUND);
+  bool plain = is_sum && result->type.scalar == target &&
+               hd_scalar_bits(target) >= 16 &&
+               hd_type_is_float(hd_type(target));
+  form->result = plain ? target : HD_F32;
+  form->value = plain ? NULL : hd_form_put_digits(digits, result);
+  for (uint32_t i = 0; i < d->num_indices; i++)
+    form->places[i] = hd_index_simplify(
+        digits->arena,
+        hd_form_put_digits(digits,
+                           hd_flat_index(digits->arena, d->indices[i])));
+  if (plain &&
+      hd_form_tensor_is(digits->arena, &form->o, d->targets[0], form->places))
+    form->o.same = d->targets[0];
+}
+
+// By the form's own indices.
+static void set_form(hd_attention_finder_t *f, hd_attention_form_t *form,
+                     const hd_axis_t *i, const hd_axis_t *e,
+                     const hd_term_t *const operands[3]) {
+  static const char *const names[] = {"z", "i", "j", "p", "e"};
+  hd_axis_t axes[] = {f->last.batch, *i, f->last.k, f->first.k, *e};
+  hd_form_order_sum(f->arena, f->first.sum->u.reduction, operands[0],
+                    operands[1], &axes[HD_ATTENTION_INNER]);
+  for (int n = 0; n < HD_ATTENTION_AXES; n++) {
+    form->sizes[n] = axes[n].size;
+    form->indices[n] = hd_flat_index_make(f->arena, names[n], axes[n].size);
+  }
+  hd_form_digits_t digits = {.arena = f->arena,
+                             .count = HD_ATTENTION_AXES,
+                             .axes = axes,
+                             .places = form->indices};
+  enum { Z = HD_ATTENTION_BATCH, I, J, P, E };
+  hd_form_tensor_begin(&form->q, &digits, Z, I, P);
+  hd_form_tensor_begin(&form->k, &digits, Z, J, P);
+  hd_form_tensor_begin(&form->v, &digits, Z, J, E);
+  hd_form_tensor_begin(&form->o, &digits, Z, I, E);
+  hd_form_tensor_load(&form->q, &digits, operands[0]);
+  hd_form_tensor_load(&form->k, &digits, operands[1]);
+  hd_form_tensor_load(&form->v, &digits, operands[2]);
+  form->term = hd_form_put_digits(&digits, form->term);
+  form->divisor = hd_form_put_digits(&digits, form->divisor);
+  set_result(form, &digits);
+}
+
+const char *hd_attention_form_find(hd_arena_t *arena, const hd_task_t *flat,
+                                   hd_attention_form_t *form) {
+  size_t count = flat->definitions.size;
+  hd_attention_finder_t f = {.arena = arena, .flat = flat};
+  const hd_definition_t *d = count ? flat->definitions.data[count - 1] : NULL;
+  if (flat->outputs.size != 1 || !d || d->kind != HD_DEFINE ||
+      d->num_targets != 1 || d->targets[0] != flat->outputs.data[0] ||
+      !hd_contraction_find(arena, d, &f.last) || !find_scores(&f))
+    return "it is no product of what follows from another product";
+  bool swap = reads_made(&f, f.last.b);
+  const hd_term_t *weight = swap ? f.last.b : f.last.a;
+  const hd_term_t *value = swap ? f.last.a : f.last.b;
+  const hd_axis_t *i = swap ? &f.last.n : &f.last.m;
+  const hd_axis_t *e = swap ? &f.last.m : &f.last.n;
+  if (reads_made(&f, value))
+    return "both operands of the second product are computed";
+  f.score = f.first.reduced.cell;
+  *form = (hd_attention_form_t){.d = d, .reduced = f.last.reduced};
+  weight = hd_attention_expand(&f, weight);
+  if (!f.why && !f.is_read)
+    f.why = "the second product does not follow from the first one";
+  if (!f.why)
+    f.why = hd_attention_running(&f, weight, form);
+  if (f.why)
+    return f.why;
+  const hd_definition_t *s = f.first.d;
+  const hd_term_t *x =
+      hd_attention_put(arena, f.first.a, s->indices, f.places, s->num_indices);
+  const hd_term_t *y =
+      hd_attention_put(arena, f.first.b, s->indices, f.places, s->num_indices);
+  bool y_is_q = hd_attention_uses(y, i);
+  const hd_term_t *operands[3] = {hd_form_narrow(y_is_q ? y : x),
+                                  hd_form_narrow(y_is_q ? x : y),
+                                  hd_form_narrow(value)};
+  for (int n = 0; n < 3; n++)
+    if (!operands[n] || operands[n]->type.scalar != operands[0]->type.scalar)
+      return "the products' operands are not of one narrow type";
+  if (f.first.sum->type.scalar != HD_F32 || f.last.sum->type.scalar != HD_F32)
+    return "the products are not summed in f32";
+  if (hd_attention_uses(operands[0], &f.last.k) ||
+      hd_attention_uses(operands[0], e) || hd_attention_uses(operands[1], i) ||
+      hd_attention_uses(operands[1], e) || hd_attention_uses(operands[2], i))
+    return "the two products do not run along the same axes";
+  form->type = operands[0]->type.scalar;
+  set_form(&f, form, i, e, operands);
+  return NULL;
+}
+
+void hd_attention_form_mark(hd_attention_form_t *form, const hd_task_t *flat,
+                            uint64_t computed) {
+  hd_form_tensor_t *operands[] = {&form->q, &form->k, &form->v};
+  for (int k = 0; k < 3; k++)
+    for (size_t i = 0; i < flat->inputs.size && i < 64; i++)
+      if (computed >> i & 1 && operands[k]->same &&
+          operands[k]->same == flat->inputs.data[i])
+        operands[k]->wide = false;
+}

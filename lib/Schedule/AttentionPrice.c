@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What an attention is expected to take by a candidate, as ProductPrice.c does
+// for products: a step is bound by the tensor cores, by what the L2 cache gives
+// a multiprocessor, by how fast its warps issue (exponentials are most of that)
+// or by the latency of a load; blocks go in waves.
+#include "Schedule/Attention.h"
+
+#include <math.h>
+
+enum {
+  LOAD_CYCLES = 570,   // Of a load that comes from the L2 cache.
+  BEGIN_CYCLES = 1200, // Before the first step, behind the last one.
+  SCHEDULERS = 4,
+  RESERVED_SHARED = 1024, // Of each block.
+};
+
+static double at_most(double a, double b) { return a < b ? a : b; }
+static double at_least(double a, double b) { return a > b ? a : b; }
+
+static double figure(const hd_candidate_t *c, hd_figure_t which) {
+  return (double)c->figures[which];
+}
+
+// Blocks that share a multiprocessor.
+static double residents(const hd_machine_t *machine, const hd_candidate_t *c) {
+  double threads = figure(c, HD_FIGURE_THREADS);
+  double by_shared = floor((double)machine->shared /
+                           (figure(c, HD_FIGURE_SHARED) + RESERVED_SHARED));
+  double by_registers =
+      floor(65536 / (at_least(figure(c, HD_FIGURE_REGISTERS), 1) * threads));
+  return at_most(by_shared, at_most(by_registers, floor(2048 / threads)));
+}
+
+static double price(const hd_machine_t *machine, const hd_form_t *form,
+                    const hd_candidate_t *c) {
+  const int64_t *sizes = form->sizes;
+  double z = (double)sizes[HD_ATTENTION_BATCH],
+         m = (double)sizes[HD_ATTENTION_QUERY],
+         n = (double)sizes[HD_ATTENTION_KEY];
+  double widths =
+      (double)(sizes[HD_ATTENTION_INNER] + sizes[HD_ATTENTION_VALUE]);
+  double bytes = hd_scalar_bits(form->type) / 8.0;
+  double bm = figure(c, HD_FIGURE_TILE_M), bn = figure(c, HD_FIGURE_TILE_K);
+  double blocks = z * ceil(m / bm), most = residents(machine, c);
+  if (most < 1)
+    return INFINITY;
+  double together = at_most(most, ceil(blocks / machine->count));
+  double waves = ceil(blocks / (machine->count * together));
+  double warps = figure(c, HD_FIGURE_THREADS) / 32 * together;
+  double multiply = together * bm * bn * widths / figure(c, HD_FIGURE_RATE);
+  double load = together * bn * widths * bytes / machine->l2;
+  double wait = LOAD_CYCLES / at_least(figure(c, HD_FIGURE_STAGES) - 1, 1);
+  double issue = warps / SCHEDULERS * figure(c, HD_FIGURE_ISSUE);
+  // A warp's own instructions follow each other at about half of that speed.
+  double alone = figure(c, HD_FIGURE_ISSUE) * 2;
+  double step = at_least(at_least(multiply, load),
+                         at_least(at_least(issue, alone), wait)) +
+                figure(c, HD_FIGURE_BARRIER);
+  double results = together * bm * figure(c, HD_FIGURE_TILE_N) *
+                   figure(c, HD_FIGURE_RESULT) * 0.01;
+  double cycles =
+      BEGIN_CYCLES + LOAD_CYCLES + waves * (ceil(n / bn) * step + results);
+  double moved = bytes * z * (m + n) * widths;
+  return machine->launch +
+         at_least(cycles / machine->mhz, moved / machine->gbs * 1e-3);
+}
+
+hd_form_t hd_attention_form_ask(const hd_attention_form_t *form) {
+  hd_form_t asked = {.kind = HD_FORM_KIND_ATTENTION,
+                     .type = form->type,
+                     .price = price,
+                     .of = form};
+  for (int i = 0; i < HD_ATTENTION_AXES; i++)
+    asked.sizes[i] = form->sizes[i];
+  return asked;
+}
