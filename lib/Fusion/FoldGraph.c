@@ -140,6 +140,7 @@ static const hd_value_t *wide(maker_t *m, const hd_value_t *value) {
     known = new_value(f, m->name, HD_F32, type.shape, type.rank, m->loc);
     hd_node_t *node =
         put(m, giver->op, giver->num_inputs, inputs, 1, &known, NULL);
+    node->task = giver->task; // That for as many operands.
     node->num_attributes = giver->num_attributes;
     node->attributes = giver->attributes;
   } else {

@@ -4,7 +4,8 @@ kernels.
 
 usage: fold.py FOLDER layer    a layer after attention, in f32 lowered to f16:
                                writes main.hir, inputs, y.npy
-       fold.py FOLDER rms      a norm without a mean that two products read
+       fold.py FOLDER rms      a norm without a mean that products read, two
+                                of which are merged
        fold.py FOLDER far      rows whose mean is 100 deviations, in f16: fails
                                where the error is more than 1.05 times that of
                                norms of their own (geometric mean of 8 inputs)
@@ -73,10 +74,10 @@ def rms():
     a, r = (normal((48, 256)).astype(numpy.float32) for _ in range(2))
     x = a @ c["wp"] + r
     h = x / numpy.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * c["g"]
-    y, z = (h @ c["wu"]).reshape(6, 8, 512), h @ c["wv"].T
-    for name, value in {"a": a, "r": r, "y": y, "z": z}.items():
+    y, z, o = h @ c["wu"], (h @ c["wv"].T).reshape(6, 8, 512), h @ c["wp"]
+    for name, value in {"a": a, "r": r, "y": y, "z": z, "o": o}.items():
         numpy.save(folder / (name + ".npy"), value.astype(numpy.float32))
-    (folder / "main.hir").write_text("""graph main(a: f32[48, 256], r: f32[48, 256]) -> y, z {
+    (folder / "main.hir").write_text("""graph main(a: f32[48, 256], r: f32[48, 256]) -> y, z, o {
   const wp: f32[256, 256] = file("wp.bin", 0)
   const g: f32[256] = file("g.bin", 0)
   const wu: f32[256, 512] = file("wu.bin", 0)
@@ -85,8 +86,9 @@ def rms():
   x: f32[48, 256] = add(p, r)
   q: f32[48, 256] = rms_norm_scale(x, g) { s = 1, epsilon = 1e-5, count = 256 }
   h: f32[6, 8, 256] = reshape(q)
-  y: f32[6, 8, 512] = matmul(h, wu)
-  z: f32[48, 512] = matmul(q, wv) { tb = true }
+  y: f32[48, 512] = matmul(q, wu)
+  z: f32[6, 8, 512] = matmul(h, wv) { tb = true }
+  o: f32[48, 256] = matmul(q, wp)
 }
 """)
 
