@@ -45,6 +45,7 @@ typedef struct hd_row_step {
   // Of a reduction the phase that computes it, else the first one that could.
   unsigned phase;
   uint32_t phases; // VECTOR: a bit for each phase that reads it.
+  bool is_early;   // VECTOR: it reads what all rows have in common, before all.
   bool is_kept;    // VECTOR: in registers, from the first phase to the last.
   const hd_var_t *cells[HD_MAX_COMPONENTS]; // The registers.
 } hd_row_step_t;
@@ -67,6 +68,7 @@ typedef struct hd_rows {
   double bytes, main_bytes; // Of all that is read and stored; of main's tensor.
   double kept;              // Registers that an element of a row may take.
   bool is_simulated;        // A host takes the GPU's place.
+  bool has_early;           // Some step is.
   bool is_given;   // A template has its elements at hand: they are not kept.
   unsigned phases; // Before the last, which stores.
   // Threads of a row; rows of a block; elements side by side that a thread
@@ -84,6 +86,10 @@ bool hd_rows_find(hd_arena_t *arena, const hd_task_t *flat, size_t first,
 // along: those of a row are closer to each other than rows. False where the
 // phases are too many.
 bool hd_rows_order(hd_rows_t *rows);
+// What is asked for before all else, of what all rows have in common, where a
+// thread has so many elements of a row and registers for it: of constants that
+// is before the kernel waits for the one before it. What is kept is known.
+void hd_rows_ask_early(hd_rows_t *rows, int64_t each);
 // What stays in registers where a thread has so many elements of a row.
 void hd_rows_keep(hd_rows_t *rows, int64_t each);
 // Of rows in order, threads and what is kept; false where rows are too few and

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { EARLY = HD_MAX_PHASES + 1 }; // Before all phases.
+
 // An element of the row: the thread's in its turn, and there.
 typedef struct place {
   const hd_expr_t *chunk; // Of the row, of so many lanes.
@@ -43,31 +45,53 @@ static const hd_expr_t *given_at(hd_row_maker_t *m, const place_t *place) {
   return hd_rewrite_expr(&rewriter, m->given);
 }
 
+// Evaluates a step at the element, and keeps it where that is wanted.
+static const hd_expr_t *make_vector(hd_row_maker_t *m,
+                                    const hd_row_step_t *step,
+                                    const place_t *place) {
+  hd_builder_t *b = &m->draft.b;
+  const hd_task_value_t *value = step->values[0];
+  const hd_expr_t *e = m->given && step == m->rows->main
+                           ? given_at(m, place)
+                           : hd_translate(&m->draft.t, step->term);
+  e = hd_b_let(b, value->name, hd_b_cast(b, value->type.scalar, e));
+  if (step->is_kept) {
+    const hd_expr_t *at = kept_at(m, place);
+    hd_b_store(b, step->cells[0], &at, 1, e);
+  }
+  return e;
+}
+
 // What a step is worth at the element, for later steps to find.
 static void put_vector(hd_row_maker_t *m, const hd_row_step_t *step,
                        unsigned phase, const place_t *place) {
   hd_builder_t *b = &m->draft.b;
   const hd_task_value_t *value = step->values[0];
   uint32_t before = (UINT32_C(1) << phase) - 1;
-  const hd_expr_t *at = step->is_kept ? kept_at(m, place) : NULL;
   const hd_expr_t *e;
-  if (step->is_kept && (step->phases & before)) {
+  if (step->is_kept && (step->is_early || (step->phases & before))) {
+    const hd_expr_t *at = kept_at(m, place);
     e = hd_b_load(b, step->cells[0], &at, 1);
   } else {
-    e = m->given && step == m->rows->main
-            ? given_at(m, place)
-            : hd_translate(&m->draft.t, step->term);
-    e = hd_b_let(b, value->name, hd_b_cast(b, value->type.scalar, e));
-    if (step->is_kept)
-      hd_b_store(b, step->cells[0], &at, 1, e);
+    e = make_vector(m, step, place);
   }
   hd_ptr_map_set(b->arena, &m->draft.t.values, value, e);
+}
+
+static void put_early(hd_row_maker_t *m, const place_t *place) {
+  for (size_t i = 0; i < m->rows->steps.size; i++)
+    if (m->rows->steps.data[i]->is_early)
+      make_vector(m, m->rows->steps.data[i], place);
 }
 
 static void put_element(hd_row_maker_t *m, unsigned phase,
                         const place_t *place) {
   hd_rows_t *rows = m->rows;
   hd_translator_t *t = &m->draft.t;
+  if (phase == EARLY) {
+    put_early(m, place);
+    return;
+  }
   for (size_t i = 0; i < rows->steps.size; i++) {
     const hd_row_step_t *step = rows->steps.data[i];
     if (step->kind == HD_ROW_VECTOR && (step->phases >> phase & 1))
@@ -404,6 +428,8 @@ static void declare_kept(hd_row_maker_t *m) {
 
 void hd_rows_put(hd_row_maker_t *m) {
   declare_kept(m);
+  if (m->rows->has_early)
+    put_elements(m, EARLY);
   for (unsigned phase = 0; phase <= m->rows->phases; phase++)
     put_phase(m, phase);
 }

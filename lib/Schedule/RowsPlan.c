@@ -20,7 +20,8 @@ enum {
   GPU_EACH = 8,     // nothing, and what it waits for is the time: so few, and
   GPU_PLENTY = 512, // threads for each multiprocessor.
   KEEP = 32,        // Elements of a thread,
-  KEPT_BITS = 2048, // and bits of all that it keeps at a time.
+  KEPT_BITS = 2048, // and bits of all that it keeps at a time,
+  EARLY_BITS = 768, // of what it asks for before all else.
   WARP = 32,
   THREADS = 128,    // Of a block of several rows.
   MOST = 512,       // Of any block.
@@ -304,6 +305,31 @@ void hd_rows_keep(hd_rows_t *rows, int64_t each) {
   find_needs(&p, each <= KEEP);
   if (!fits_registers(rows, each))
     find_needs(&p, false);
+}
+
+// It reads one element of a row, which all rows have in common.
+static bool is_common(const hd_rows_t *rows, const hd_row_step_t *step) {
+  if (step->kind != HD_ROW_VECTOR || step->term->kind != HD_TERM_LOAD ||
+      !step->term->num_operands || step == rows->main)
+    return false;
+  for (unsigned i = 0; i < rows->row.count; i++)
+    if (hd_flat_uses(step->term, rows->row.indices[i]))
+      return false;
+  return true;
+}
+
+void hd_rows_ask_early(hd_rows_t *rows, int64_t each) {
+  int64_t bits = 0;
+  rows->has_early = false;
+  for (size_t i = 0; i < rows->steps.size; i++) {
+    hd_row_step_t *step = rows->steps.data[i];
+    int64_t own = hd_scalar_bits(step->values[0]->type.scalar);
+    step->is_early = is_common(rows, step) && bits + own * each <= EARLY_BITS;
+    if (!step->is_early)
+      continue;
+    bits += own * each;
+    step->is_kept = rows->has_early = true;
+  }
 }
 
 bool hd_rows_plan(hd_rows_t *rows, int multiprocessors) {

@@ -11,6 +11,7 @@
 
 enum {
   BEGIN_CYCLES = 700,   // Before the first load, behind the last store.
+  BLOCK_CYCLES = 100,   // From one block that begins to the next.
   L2_CYCLES = 570,      // Of a load that comes from the L2 cache,
   MEMORY_CYCLES = 900,  // from device memory.
   L2_BYTES = 32 << 20,  // What stays in the L2 cache.
@@ -20,12 +21,14 @@ enum {
   CLUSTER_CYCLES = 900, // that the blocks of a cluster do.
   ELEMENT_CYCLES = 6,   // Instructions of an element in a phase, and
   ACCESS_CYCLES = 8,    // for each access of all lanes.
-  CHAIN_CYCLES = 6,     // An element of a thread behind the one before it.
+  CHAIN_CYCLES = 12,    // An element of a thread behind the one before it.
   MULTIPROCESSOR_LANES = 128,
   OWN_REGISTERS = 36, // Of a thread, beside what it keeps.
   RESERVED_SHARED = 1024,
   MOST_BLOCKS = 32, // Of a multiprocessor.
 };
+
+static const double UNHIDDEN = 0.1;
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -44,7 +47,8 @@ static double price_on_host(const hd_rows_t *rows, const hd_candidate_t *c) {
 
 typedef struct share {
   double blocks;
-  double rows, threads, split, elements; // Of a block; elements of each row.
+  double rows, threads, split, elements; // Of a block; elements of each row,
+  double each;                           // and those of a thread.
   double together;                       // On a multiprocessor at a time,
   double turns;                          // so often.
 } share_t;
@@ -59,12 +63,14 @@ static bool place_blocks(const hd_machine_t *machine, const hd_rows_t *rows,
   s->elements = ceil((double)rows->element.points / s->split);
   double blocks = ceil((double)rows->row.points / s->rows) * s->split;
   s->blocks = blocks;
-  double each = s->elements * s->rows / s->threads;
+  // In whole vectors.
+  double chunk = (double)rows->lanes * s->threads / s->rows;
+  s->each = ceil(s->elements / chunk) * (double)rows->lanes;
   double shared = (double)c->figures[HD_FIGURE_SHARED];
   bool keeps = c->figures[HD_FIGURE_PASSES] == 1 && shared <= 0;
   double registers = (double)c->figures[HD_FIGURE_REGISTERS];
   if (registers <= 0)
-    registers = OWN_REGISTERS + (keeps ? each * (double)rows->kept : 0);
+    registers = OWN_REGISTERS + (keeps ? s->each * (double)rows->kept : 0);
   if (registers > 255)
     return false;
   double most = floor(
@@ -108,17 +114,20 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   double asked = s.together * s.rows *
                  at_most((double)c->figures[HD_FIGURE_TILE_N], s.elements) *
                  hd_scalar_bits(form->type) / 8.0;
-  double elements = s.together * s.rows * s.elements;
+  double elements = s.together * s.threads * s.each; // With those left idle.
   double work = elements * phases * ELEMENT_CYCLES / MULTIPROCESSOR_LANES +
                 elements * passes / (double)rows->lanes * ACCESS_CYCLES /
                     MULTIPROCESSOR_LANES;
   double moving = at_least(bytes / wide, bytes / asked * latency);
-  double each = s.elements * s.rows / s.threads;
   double waiting = latency * passes + rows->phases * meeting_cycles(&s) +
-                   each * phases * CHAIN_CYCLES;
-  // Alone on a multiprocessor, a block waits while nothing moves.
-  double turn = s.together > 1 ? at_least(at_least(moving, work), waiting)
-                               : at_least(moving, work) + waiting;
+                   s.each * phases * CHAIN_CYCLES;
+  double begins = s.together * BLOCK_CYCLES;
+  // What several blocks do hides behind the longest, but for a little; alone on
+  // a multiprocessor, a block waits while nothing moves.
+  double longest = at_least(at_least(moving, work), begins);
+  double all_of_it = moving + work + begins + waiting;
+  double turn = s.together > 1 ? at_least(longest, waiting) : longest + waiting;
+  turn += (all_of_it - at_most(turn, all_of_it)) * UNHIDDEN;
   return machine->launch +
          (BEGIN_CYCLES + waiting + s.turns * turn) / machine->mhz;
 }

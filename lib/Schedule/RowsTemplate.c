@@ -101,6 +101,7 @@ static void on_rows(void *argument, hd_builder_t *b, const hd_stmt_t *loop) {
                  : value;
   m->rows->is_given = m->given;
   hd_rows_keep(m->rows, mapping->dims[0] / mapping->workers);
+  hd_rows_ask_early(m->rows, mapping->dims[0] / mapping->workers);
   hd_rows_place_thread(m);
   place_row(taker, point->u.point.place->operands[0]);
   hd_rows_put(m);
