@@ -33,6 +33,20 @@ bool hd_parse_graph_rest(hd_graph_parser_t *g, hd_graph_t *graph);
 // The same of one that sees nothing of what is around it.
 bool hd_parse_graph_alone(hd_graph_parser_t *g, hd_graph_t *graph);
 
+// A use of a value by its name; of what nobody has given, which is reported
+// when the graph ends, one without a type.
+const hd_value_t *hd_graph_use_value(hd_graph_parser_t *g, const char *name,
+                                     hd_loc_t loc);
+// [as "label"]
+bool hd_parse_label(hd_parser_t *p, const char **label);
+
+// --- ParseNode.c ---
+
+// [anchor], in a group.
+bool hd_parse_anchor(hd_graph_parser_t *g, hd_node_t *node);
+// From the operator on, behind the results.
+bool hd_parse_node(hd_graph_parser_t *g, hd_node_t *node);
+
 // --- ParseAttribute.c ---
 
 // The type of a value, after ':'. binds: names that nobody knows are

@@ -3,20 +3,12 @@
 // Calls: conversions, operators spelled as functions, device functions and
 // intrinsics, with their overloads.
 #include "IR/Rewrite.h"
+#include "IR/Text/CallParser.h"
 #include "IR/Text/Library.h"
-#include "IR/Text/ParserState.h"
 
 #include <string.h>
 
-enum { MAX_ARGS = 64 };
-
 static const hd_parsed_t failed = {NULL, false};
-
-typedef struct args {
-  unsigned count;
-  hd_parsed_t values[MAX_ARGS];
-  bool are_words[MAX_ARGS]; // relaxed, device ...
-} args_t;
 
 static const hd_expr_t *make_expr(hd_parser_t *p, hd_expr_kind_t kind,
                                   hd_type_t type, hd_loc_t loc,
@@ -26,41 +18,13 @@ static const hd_expr_t *make_expr(hd_parser_t *p, hd_expr_kind_t kind,
   return hd_expr_make(p->arena, kind, type, &like, operands, count);
 }
 
-// relaxed, device, ca ...: words that stand for themselves, where a row of the
-// intrinsic expects one.
-static bool parse_word(hd_parser_t *p, const char *callee, unsigned index,
-                       hd_parsed_t *value) {
-  const hd_token_t *token = hd_peek(p);
-  if (token->kind != HD_TOKEN_NAME)
-    return false;
-  hd_intrinsic_t row = hd_intrinsic_find(callee);
-  for (; row < HD_INTRINSIC_COUNT; row++) {
-    const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
-    if (strcmp(info->name, callee) != 0)
-      break;
-    if (index >= info->num_params ||
-        !hd_param_is_name(info->params[index].form))
-      continue;
-    int word = hd_intrinsic_name_find(info->params[index].form, token->text);
-    if (word < 0)
-      continue;
-    hd_expr_t like = {.u.i = word, .loc = hd_here(p)};
-    *value = (hd_parsed_t){
-        hd_expr_make(p->arena, HD_EXPR_CONST, hd_type(HD_I32), &like, NULL, 0),
-        false};
-    p->at++;
-    return true;
-  }
-  return false;
-}
-
 bool hd_at_call(const hd_parser_t *p) {
   const hd_token_t *next = hd_peek_ahead(p, 1);
   return hd_peek(p)->kind == HD_TOKEN_NAME &&
          next->kind == HD_TOKEN_PUNCTUATION && strcmp(next->text, "(") == 0;
 }
 
-static bool parse_args(hd_parser_t *p, const char *callee, args_t *args) {
+static bool parse_args(hd_parser_t *p, const char *callee, hd_args_t *args) {
   args->count = 0;
   bool ok = true;
   if (!hd_expect(p, "("))
@@ -69,12 +33,12 @@ static bool parse_args(hd_parser_t *p, const char *callee, args_t *args) {
     return true;
   do {
     hd_loc_t loc = hd_here(p);
-    if (args->count == MAX_ARGS)
-      return hd_error(p->diags, loc, HD_E0206, callee, MAX_ARGS, "arguments",
-                      MAX_ARGS + 1);
+    if (args->count == HD_MAX_ARGS)
+      return hd_error(p->diags, loc, HD_E0206, callee, HD_MAX_ARGS, "arguments",
+                      HD_MAX_ARGS + 1);
     hd_parsed_t *value = &args->values[args->count];
     bool *is_word = &args->are_words[args->count];
-    *is_word = parse_word(p, callee, args->count, value);
+    *is_word = hd_parse_intrinsic_word(p, callee, args->count, value);
     if (!*is_word)
       *value = hd_parse_value(p);
     ok &= value->e != NULL;
@@ -86,7 +50,7 @@ static bool parse_args(hd_parser_t *p, const char *callee, args_t *args) {
 }
 
 static bool count_is(hd_parser_t *p, hd_loc_t loc, const char *callee,
-                     const args_t *args, unsigned count) {
+                     const hd_args_t *args, unsigned count) {
   if (args->count == count)
     return true;
   hd_error(p->diags, loc, HD_E0206, callee, (int)count,
@@ -96,7 +60,7 @@ static bool count_is(hd_parser_t *p, hd_loc_t loc, const char *callee,
 
 // f16(x), f32x4(a, b, c, d), f32x4(x).
 static hd_parsed_t conversion(hd_parser_t *p, hd_type_t type, hd_loc_t loc,
-                              const args_t *args) {
+                              const hd_args_t *args) {
   const char *name = hd_type_name(type);
   const hd_expr_t *operands[HD_MAX_LANES];
   hd_type_t lane = hd_type_lane(type);
@@ -175,7 +139,8 @@ static bool is_plain(void *argument, const hd_expr_t *e) {
 }
 
 // (a + b - 1) / b
-static hd_parsed_t ceildiv(hd_parser_t *p, hd_loc_t loc, const args_t *args) {
+static hd_parsed_t ceildiv(hd_parser_t *p, hd_loc_t loc,
+                           const hd_args_t *args) {
   if (hd_expr_count(args->values[1].e, MAX_DIVISOR) == MAX_DIVISOR) {
     hd_error(p->diags, loc, HD_E0213, "ceildiv",
              "a divisor that is written shorter");
@@ -195,7 +160,7 @@ static hd_parsed_t ceildiv(hd_parser_t *p, hd_loc_t loc, const args_t *args) {
 }
 
 // "f32, i32, a number" for messages.
-static const char *list_types(hd_parser_t *p, const args_t *args) {
+static const char *list_types(hd_parser_t *p, const hd_args_t *args) {
   const char *text = "";
   for (unsigned i = 0; i < args->count; i++) {
     const hd_expr_t *e = args->values[i].e;
@@ -208,7 +173,7 @@ static const char *list_types(hd_parser_t *p, const args_t *args) {
 }
 
 // A number without a type may become this one.
-static bool may_become(hd_parsed_t value, hd_type_t type) {
+bool hd_may_become(hd_parsed_t value, hd_type_t type) {
   if (!value.untyped)
     return hd_type_equal(value.e->type, type);
   return hd_type_is_float(type) ||
@@ -217,7 +182,7 @@ static bool may_become(hd_parsed_t value, hd_type_t type) {
 
 // How well a function's parameters take the arguments: 0 not at all; more for
 // numbers that get their default type.
-static int rate_func(const hd_func_t *func, const args_t *args) {
+static int rate_func(const hd_func_t *func, const hd_args_t *args) {
   int rate = 1;
   if (func->num_params != args->count)
     return 0;
@@ -232,7 +197,7 @@ static int rate_func(const hd_func_t *func, const args_t *args) {
           !hd_type_equal(e->u.var->type, param->type))
         return 0;
     } else if (e->kind == HD_EXPR_TENSOR ||
-               !may_become(args->values[i], param->type)) {
+               !hd_may_become(args->values[i], param->type)) {
       return 0;
     } else if (args->values[i].untyped) {
       bool is_float = hd_type_is_float(e->type);
@@ -243,7 +208,7 @@ static int rate_func(const hd_func_t *func, const args_t *args) {
 }
 
 static const hd_func_t *best_func(const hd_module_t *module, const char *name,
-                                  const args_t *args, bool *exists) {
+                                  const hd_args_t *args, bool *exists) {
   const hd_func_t *best = NULL;
   int best_rate = 0;
   size_t cursor = 0;
@@ -262,8 +227,8 @@ static const hd_func_t *best_func(const hd_module_t *module, const char *name,
 }
 
 static hd_parsed_t call_func(hd_parser_t *p, const hd_func_t *func,
-                             const args_t *args, hd_loc_t loc) {
-  const hd_expr_t *operands[MAX_ARGS];
+                             const hd_args_t *args, hd_loc_t loc) {
+  const hd_expr_t *operands[HD_MAX_ARGS];
   for (unsigned i = 0; i < args->count; i++) {
     const hd_var_t *param = func->params[i];
     const hd_expr_t *e = args->values[i].e;
@@ -282,137 +247,15 @@ static hd_parsed_t call_func(hd_parser_t *p, const hd_func_t *func,
                        false};
 }
 
-static bool scope_fits(hd_param_form_t form, hd_scope_t scope) {
-  switch (form) {
-  case HD_PARAM_SHARED:
-  case HD_PARAM_MATRIX:
-    return scope == HD_SCOPE_SHARED;
-  case HD_PARAM_GLOBAL:
-    return scope == HD_SCOPE_GLOBAL;
-  case HD_PARAM_MEMORY:
-    return scope != HD_SCOPE_REGISTER;
-  case HD_PARAM_REGISTER:
-    return scope == HD_SCOPE_REGISTER;
-  case HD_PARAM_VALUE:
-  case HD_PARAM_CONST:
-  case HD_PARAM_ORDER:
-  case HD_PARAM_SCOPE:
-  case HD_PARAM_CACHE:
-  case HD_PARAM_POLICY:
-  case HD_PARAM_MAJOR:
-    return false;
-  }
-  return false;
-}
-
-static bool allowed(const hd_intrinsic_info_t *info, hd_type_t type) {
-  for (unsigned i = 0; i < info->num_types; i++)
-    if (hd_type_equal(info->types[i], type))
-      return true;
-  return false;
-}
-
-// The type that T stands for, from the first argument that settles it.
-static bool bind_type(const hd_intrinsic_info_t *info, const args_t *args,
-                      hd_type_t *bound) {
-  bool is_float = false;
-  for (unsigned i = 0; i < args->count; i++) {
-    const hd_intrinsic_param_t *param = &info->params[i];
-    if (!param->generic)
-      continue;
-    is_float |= hd_type_is_float(args->values[i].e->type);
-    if (args->values[i].untyped)
-      continue;
-    *bound = args->values[i].e->type;
-    return allowed(info, *bound);
-  }
-  *bound = hd_type(is_float ? HD_F32 : HD_I32);
-  return info->num_types == 0 || allowed(info, *bound);
-}
-
-static bool row_takes(const hd_intrinsic_info_t *info, const args_t *args,
-                      hd_type_t bound) {
-  if (args->count < info->num_required || args->count > info->num_params)
-    return false;
-  for (unsigned i = 0; i < args->count; i++) {
-    const hd_intrinsic_param_t *param = &info->params[i];
-    const hd_expr_t *e = args->values[i].e;
-    hd_type_t type = param->generic ? bound : param->type;
-    if (args->are_words[i] != hd_param_is_name(param->form))
-      return false;
-    if (!hd_param_is_place(param->form)) {
-      if (e->kind == HD_EXPR_TENSOR || !may_become(args->values[i], type))
-        return false;
-      continue;
-    }
-    if (e->kind != HD_EXPR_LOAD ||
-        !scope_fits(param->form, e->u.var->tensor->scope))
-      return false;
-    if (param->any)
-      continue;
-    if (param->form == HD_PARAM_REGISTER
-            ? e->type.lanes != 1 || e->type.scalar != type.scalar
-            : !hd_type_equal(e->type, type))
-      return false;
-  }
-  return true;
-}
-
-static hd_parsed_t call_intrinsic(hd_parser_t *p, hd_intrinsic_t row,
-                                  const args_t *args, hd_type_t bound,
-                                  hd_loc_t loc) {
-  const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
-  const hd_expr_t *operands[HD_INTRINSIC_MAX_PARAMS];
-  for (unsigned i = 0; i < info->num_params; i++) {
-    const hd_intrinsic_param_t *param = &info->params[i];
-    if (i >= args->count) {
-      operands[i] =
-          hd_expr_i32(p->arena, hd_intrinsic_name_default(param->form));
-      continue;
-    }
-    const hd_expr_t *e = args->values[i].e;
-    if (hd_param_is_place(param->form)) {
-      operands[i] = hd_expr_make(p->arena, HD_EXPR_REF, e->type, e, e->operands,
-                                 e->num_operands);
-      continue;
-    }
-    operands[i] =
-        hd_coerce(p, args->values[i], param->generic ? bound : param->type);
-    int64_t value;
-    if (!operands[i])
-      return failed;
-    if (param->form == HD_PARAM_CONST) {
-      if (!hd_expr_fold_int(operands[i], &value)) {
-        hd_error(p->diags, e->loc, HD_E0210, "");
-        return failed;
-      }
-      operands[i] = hd_expr_int(p->arena, operands[i]->type, value);
-    }
-  }
-  hd_expr_t like = {.u.intrinsic = (int)row, .loc = loc};
-  hd_type_t type = info->result_generic ? bound : info->result;
-  return (hd_parsed_t){hd_expr_make(p->arena, HD_EXPR_INTRINSIC, type, &like,
-                                    operands, info->num_params),
-                       false};
-}
-
 static hd_parsed_t call_named(hd_parser_t *p, const char *name, hd_loc_t loc,
-                              const args_t *args) {
+                              const hd_args_t *args) {
   bool exists = false;
   const hd_func_t *func = best_func(p->module, name, args, &exists);
   if (func)
     return call_func(p, func, args, loc);
-  for (hd_intrinsic_t row = hd_intrinsic_find(name); row < HD_INTRINSIC_COUNT;
-       row++) {
-    const hd_intrinsic_info_t *info = hd_intrinsic_info(row);
-    hd_type_t bound;
-    if (strcmp(info->name, name) != 0)
-      break;
-    exists = true;
-    if (args->count <= info->num_params && bind_type(info, args, &bound) &&
-        row_takes(info, args, bound))
-      return call_intrinsic(p, row, args, bound, loc);
-  }
+  hd_parsed_t result;
+  if (hd_parse_intrinsic(p, name, loc, args, &exists, &result))
+    return result;
   func =
       best_func(hd_library_load(p->module->context, name), name, args, &exists);
   if (func)
@@ -427,7 +270,7 @@ static hd_parsed_t call_named(hd_parser_t *p, const char *name, hd_loc_t loc,
 // f[name = value](...): of the function that comes of these values.
 static hd_parsed_t call_generic(hd_parser_t *p, const char *name,
                                 hd_loc_t loc) {
-  args_t args;
+  hd_args_t args;
   const hd_func_t *func = hd_parse_func_name(p, name, loc, HD_KINDS_FN);
   if (!func || !parse_args(p, func->name, &args))
     return failed;
@@ -439,7 +282,7 @@ static hd_parsed_t call_generic(hd_parser_t *p, const char *name,
 
 hd_parsed_t hd_parse_call(hd_parser_t *p, const hd_token_t *name) {
   hd_loc_t loc = {p->source, name->offset};
-  args_t args;
+  hd_args_t args;
   hd_type_t type;
   if (strcmp(name->text, "bitcast") == 0)
     return bitcast(p, loc);

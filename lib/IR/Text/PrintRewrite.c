@@ -48,10 +48,10 @@ static void print_attribute(hd_buffer_t *out, const hd_rule_attribute_t *a) {
   if (bare) {
     hd_buffer_puts(out, bare);
   } else if (a->kind == HD_RULE_TERM) {
-    hd_print_task_axes(out, &a->term, 1);
+    hd_print_task_axes(out, &a->term, 1, false);
   } else {
     hd_buffer_puts(out, "[");
-    hd_print_task_axes(out, a->terms, a->count);
+    hd_print_task_axes(out, a->terms, a->count, false);
     hd_buffer_puts(out, "]");
   }
 }

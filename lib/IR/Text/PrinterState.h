@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the parts of the printer share: Printer.c (functions and statements),
+// What the parts of the printer share: Printer.c (functions), PrintStmt.c,
 // PrintExpr.c, PrintTensor.c (tensors, layouts, mappings), PrintGraph.c,
 // PrintConstant.c (attributes and constants of graphs).
 #ifndef HIDET_IR_TEXT_PRINTERSTATE_H
@@ -24,6 +24,8 @@ typedef struct hd_printer {
 // Names are unique among the visible ones: a variable that passes have left
 // with a taken name is printed with a number behind it.
 const char *hd_print_declare(hd_printer_t *p, const hd_var_t *var);
+// The name that it would get, which is not visible yet.
+const char *hd_print_pick_name(hd_printer_t *p, const hd_var_t *var);
 const char *hd_print_name_of(const hd_printer_t *p, const hd_var_t *var);
 
 // least: the loosest precedence that needs no parentheses here.
@@ -37,6 +39,9 @@ void hd_print_place(hd_printer_t *p, const hd_var_t *var, bool linear,
 void hd_print_mapping(hd_printer_t *p, const hd_mapping_t *mapping);
 void hd_print_layout(hd_printer_t *p, const hd_layout_t *layout);
 void hd_print_tensor(hd_printer_t *p, const hd_tensor_t *tensor);
+
+// " { ... }", its variables visible in it alone.
+void hd_print_block(hd_printer_t *p, hd_block_t block);
 
 // In quotes; bytes that are no text by \xHH.
 void hd_print_string(hd_printer_t *p, const char *text);

@@ -57,6 +57,13 @@ const hd_term_t *hd_parse_axis(hd_task_parser_t *t);
 const hd_term_t *hd_parse_infix_term(hd_task_parser_t *t);
 const hd_term_t *hd_parse_primary_term(hd_task_parser_t *t);
 const hd_term_t *hd_size_term(hd_task_parser_t *t, const hd_size_t *size);
+// Axes with commas, up to a closing bracket; most: as many as there is room
+// for.
+bool hd_parse_terms(hd_task_parser_t *t, const char *close, unsigned most,
+                    const hd_term_t **terms, unsigned *count);
+// A call of a function of terms, from the parenthesis on (ParseFunction.c).
+const hd_term_t *hd_parse_function(hd_task_parser_t *t, const char *name,
+                                   hd_loc_t loc);
 // A type, or a variable, which is declared by its first use.
 bool hd_parse_task_type(hd_task_parser_t *t, hd_task_type_t *type);
 // ( index: range, ... [to at] ): the indices are in scope from then on.

@@ -35,6 +35,12 @@ void hd_verify_map(hd_verifier_t *v, const hd_var_t *var);
 // is called with one.
 void hd_verify_copy(hd_verifier_t *v, const hd_expr_t *intrinsic);
 void hd_verify_copies(hd_verifier_t *v, const hd_expr_t *call);
+void hd_verify_block(hd_verifier_t *v, hd_block_t block);
+// Makes a variable visible; one that is already is declared twice.
+void hd_verifier_declare(hd_verifier_t *v, const hd_var_t *var);
+// A value of that type; what: it is called so where it has another.
+void hd_verify_value(hd_verifier_t *v, const hd_expr_t *e, hd_type_t type,
+                     const char *what);
 // An integer over constants and parameters.
 void hd_verify_size(hd_verifier_t *v, const hd_expr_t *e, const char *what);
 void hd_verify_index(hd_verifier_t *v, const hd_expr_t *e);
