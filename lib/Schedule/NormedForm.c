@@ -24,11 +24,10 @@ typedef struct finder {
   const hd_task_value_t *x, *mean;
 } finder_t;
 
-// The operand of a conversion, of several; else the term itself.
-static const hd_term_t *without_casts(const hd_term_t *term) {
-  while (term->kind == HD_TERM_CAST)
-    term = term->operands[0];
-  return term;
+// What is converted to f32, once; else the term itself.
+static const hd_term_t *without_cast(const hd_term_t *term) {
+  const hd_term_t *narrow = hd_form_narrow(term);
+  return narrow ? narrow : term;
 }
 
 static bool is_operator(const hd_term_t *term, hd_expr_kind_t op) {
@@ -36,7 +35,7 @@ static bool is_operator(const hd_term_t *term, hd_expr_kind_t op) {
 }
 
 static bool is_number(const hd_term_t *term, double number) {
-  term = without_casts(term);
+  term = without_cast(term);
   return term->kind == HD_TERM_CONST &&
          (hd_type_is_float(hd_type(term->type.scalar))
               ? term->u.f
@@ -50,7 +49,7 @@ static bool is_element_at(const finder_t *f, const hd_term_t *term,
                           const hd_index_t *const *indices, unsigned count) {
   int64_t shape[HD_MAX_RANK], own[HD_MAX_RANK];
   const hd_term_t *places[HD_MAX_RANK];
-  term = without_casts(term);
+  term = without_cast(term);
   if (term->kind != HD_TERM_LOAD || term->u.value != value)
     return false;
   for (unsigned i = 0; i < count; i++) {
@@ -119,7 +118,7 @@ static bool is_inverse(finder_t *f, const hd_definition_t *d) {
           ? root->operands[0]
           : NULL;
   if (!sum || !is_operator(sum, HD_EXPR_ADD) ||
-      without_casts(sum->operands[1])->kind != HD_TERM_CONST)
+      without_cast(sum->operands[1])->kind != HD_TERM_CONST)
     return false;
   f->normed->epsilon.term = sum->operands[1];
   const hd_term_t *square = summand(f, d, sum->operands[0], indices);
@@ -145,7 +144,10 @@ static bool is_result(const finder_t *f, const hd_term_t *term,
                       const hd_task_value_t *inverse) {
   const hd_index_t *const *rows = f->form->c.indices;
   hd_normed_t *normed = f->normed;
-  term = without_casts(term);
+  if (term->kind == HD_TERM_CAST) // Rounded by what the kernel stores.
+    term = term->operands[0];
+  if (term->type.scalar != HD_F32)
+    return false;
   if (f->mean) {
     if (!is_operator(term, HD_EXPR_ADD) ||
         !is_column(f, term->operands[1], &normed->v))
