@@ -121,22 +121,23 @@ static bool moves(const hd_node_t *node) {
 }
 
 // What depends on constants alone in f32: not what was rounded, but what it was
-// made of.
-static const hd_value_t *wide(maker_t *m, const hd_value_t *value) {
+// made of, a few steps back.
+static const hd_value_t *wider(maker_t *m, const hd_value_t *value,
+                               unsigned steps) {
   hd_folder_t *f = m->f;
   const hd_value_t *known = hd_ptr_map_get(&f->wide, value);
   const hd_node_t *giver = hd_ptr_map_get(&f->givers, value);
   if (known || value->type == HD_F32)
     return known ? known : value;
-  if (giver && giver->task && strcmp(giver->op, "cast") == 0 &&
+  if (steps > 0 && giver && giver->task && strcmp(giver->op, "cast") == 0 &&
       hd_type_is_float(hd_type(giver->inputs[0]->type)) &&
       hd_scalar_bits(giver->inputs[0]->type) > hd_scalar_bits(value->type)) {
-    known = wide(m, giver->inputs[0]);
-  } else if (giver && moves(giver) && giver->num_inputs <= 8) {
+    known = wider(m, giver->inputs[0], steps - 1);
+  } else if (steps > 0 && giver && moves(giver) && giver->num_inputs <= 8) {
     const hd_value_t *inputs[8];
     hd_tensor_type_t type = hd_scheduled_type(value);
     for (uint32_t i = 0; i < giver->num_inputs; i++)
-      inputs[i] = wide(m, giver->inputs[i]);
+      inputs[i] = wider(m, giver->inputs[i], steps - 1);
     known = new_value(f, m->name, HD_F32, type.shape, type.rank, m->loc);
     hd_node_t *node =
         put(m, giver->op, giver->num_inputs, inputs, 1, &known, NULL);
@@ -148,6 +149,11 @@ static const hd_value_t *wide(maker_t *m, const hd_value_t *value) {
   }
   hd_ptr_map_set(f->arena, &f->wide, value, known);
   return known;
+}
+
+static const hd_value_t *wide(maker_t *m, const hd_value_t *value) {
+  enum { STEPS = 16 };
+  return wider(m, value, STEPS);
 }
 
 // What stands beside x in a product: the matrix with the scale in its rows, the
@@ -305,23 +311,40 @@ void hd_fold_make(hd_folder_t *f, const hd_norm_t *norm,
 
 // --- The graph ---
 
+// A node, of which so many inputs have been looked at.
+typedef struct pending {
+  const hd_node_t *node;
+  uint32_t inputs;
+} pending_t;
+
 typedef struct order {
   hd_folder_t *f;
   hd_graph_t *graph;
-  hd_ptr_map_t done; // Nodes.
+  hd_ptr_map_t begun; // Nodes.
+  HD_VEC(pending_t) pending;
 } order_t;
+
+static void begin_node(order_t *o, const hd_node_t *node) {
+  if (!node || hd_ptr_map_get(&o->begun, node))
+    return;
+  hd_ptr_map_set(o->f->arena, &o->begun, node, node);
+  hd_vec_push(o->f->arena, &o->pending, ((pending_t){node, 0}));
+}
 
 // After all that it reads.
 static void put_node(order_t *o, const hd_node_t *node) {
-  if (hd_ptr_map_get(&o->done, node))
-    return;
-  hd_ptr_map_set(o->f->arena, &o->done, node, node);
-  for (uint32_t i = 0; i < node->num_inputs; i++) {
-    const hd_node_t *giver = hd_ptr_map_get(&o->f->givers, node->inputs[i]);
-    if (giver)
-      put_node(o, giver);
+  begin_node(o, node);
+  while (o->pending.size) {
+    pending_t *last = &o->pending.data[o->pending.size - 1];
+    if (last->inputs == last->node->num_inputs) {
+      hd_vec_push(o->f->arena, &o->graph->nodes, last->node);
+      o->pending.size--;
+      continue;
+    }
+    const hd_value_t *input = last->node->inputs[last->inputs++];
+    if (input)
+      begin_node(o, hd_ptr_map_get(&o->f->givers, input));
   }
-  hd_vec_push(o->f->arena, &o->graph->nodes, node);
 }
 
 static bool is_needed(const hd_ptr_map_t *needed, const hd_node_t *node) {

@@ -36,6 +36,11 @@
 
 #include <string.h>
 
+enum {
+  MOST_LOOKS = 64, // At nodes before a norm.
+  MOST_STEPS = 8   // From a norm to a product, that round or reshape.
+};
+
 // Cycles of a kernel over rows, whatever it reads: loads, two sums across
 // threads, stores, one after the other.
 static const double ROWS_CYCLES = 1800;
@@ -142,17 +147,17 @@ static bool find_norm(const hd_folder_t *f, const hd_node_t *node,
 // Whether the kernel of an anchor computes a value on the way of its result:
 // from there on, elements stay what they are.
 static bool is_stored_on_the_way(hd_folder_t *f, const hd_value_t *value,
-                                 unsigned depth) {
-  enum { DEEP = 16 };
+                                 unsigned *looks) {
   const hd_node_t *node = hd_ptr_map_get(&f->givers, value);
   hd_pointwise_t p;
-  if (!node || depth == DEEP || hd_node_is_loop(node) || is_known(f, value))
+  if (!node || !*looks || hd_node_is_loop(node) || is_known(f, value))
     return false;
+  --*looks;
   if (hd_fusion_pointwise(f->fusion, node, &p))
     return node->task != NULL;
   for (uint32_t i = 0; i < node->num_inputs; i++)
     if (count_of(node->inputs[i]) == count_of(value) &&
-        is_stored_on_the_way(f, node->inputs[i], depth + 1))
+        is_stored_on_the_way(f, node->inputs[i], looks))
       return true;
   return false;
 }
@@ -178,23 +183,26 @@ static bool is_product(const found_t *found, const hd_node_t *node,
 }
 
 // What reads a norm, rounded and in other shapes: products, and others.
-static void find_readers(found_t *found, const hd_value_t *value) {
+static void find_readers(found_t *found, const hd_value_t *value,
+                         unsigned steps) {
   hd_folder_t *f = found->f;
   const hd_numbers_t *readers = readers_of(f, value);
   found->norm->others |= hd_ptr_map_get(&f->outputs, value) != NULL;
   for (size_t i = 0; i < readers->size; i++) {
     const hd_node_t *node = f->graph->nodes.data[readers->data[i]];
-    hd_scalar_t type = node->num_outputs ? node->outputs[0]->type : HD_VOID;
+    const hd_value_t *output = node->num_outputs ? node->outputs[0] : NULL;
+    hd_scalar_t type = output ? output->type : HD_VOID;
     bool is_cast = is_task(f, node, "cast") && hd_type_is_float(hd_type(type));
-    if (is_product(found, node, value))
+    if (output && is_product(found, node, value))
       hd_vec_push(f->arena, &found->products, node);
     else if (is_cast && type == found->norm->node->outputs[0]->type) {
       hd_vec_push(f->arena, &found->back, node);
       found->norm->others = true;
-    } else if (is_cast || hd_node_is_reshape(node))
-      find_readers(found, node->outputs[0]);
-    else
+    } else if (steps > 0 && (is_cast || hd_node_is_reshape(node))) {
+      find_readers(found, output, steps - 1);
+    } else {
       found->norm->others = true;
+    }
   }
 }
 
@@ -293,7 +301,8 @@ static const char *obstacle(found_t *found) {
       return "products read it in several types";
   if (norm->others && own != type && own != HD_F32)
     return "it is read in another type";
-  if (!is_stored_on_the_way(f, norm->x, 0))
+  unsigned looks = MOST_LOOKS;
+  if (!is_stored_on_the_way(f, norm->x, &looks))
     return "no kernel computes what it reads on the way of its result";
   double folded = 0, apart = price_of_norm(f, norm);
   for (size_t i = 0; i < found->products.size; i++) {
@@ -316,9 +325,10 @@ static const char *obstacle(found_t *found) {
 static bool fold(hd_folder_t *f, const hd_node_t *node, bool explain) {
   hd_norm_t norm;
   found_t found = {.f = f, .norm = &norm};
-  if (!find_norm(f, node, &norm))
+  if (!node->num_outputs || !node->outputs[0] || !find_norm(f, node, &norm))
     return false;
-  find_readers(&found, node->outputs[0]);
+  hd_budget_check(&f->module->context->budget);
+  find_readers(&found, node->outputs[0], MOST_STEPS);
   const char *why = obstacle(&found);
   if (!why && !hd_step(&f->module->context->steps, HD_STEP_FUSION,
                        "of %s '%s' into the products that read it", node->op,
