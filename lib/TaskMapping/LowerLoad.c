@@ -259,7 +259,16 @@ static hd_block_t by_elements(const hd_tile_t *tile, bool chunked) {
   return hd_block_of(l->arena, &list);
 }
 
-void hd_lower_load(const hd_tile_t *tile) {
+// Without conditions that always hold here: a batch that the grid bounds, say.
+static const hd_expr_t *decided(hd_point_lowering_t *l,
+                                const hd_expr_t *value) {
+  while (value->kind == HD_EXPR_SELECT &&
+         hd_facts_decide(l->facts, value->operands[0]) == 1)
+    value = value->operands[1];
+  return value;
+}
+
+static void lower_decided(const hd_tile_t *tile) {
   const hd_expr_t *place = tile->point->u.point.place, *all = NULL;
   hd_point_lowering_t *l = tile->l;
   bool is_shared = place->u.var->tensor->scope == HD_SCOPE_SHARED;
@@ -292,4 +301,16 @@ void hd_lower_load(const hd_tile_t *tile) {
               is_window ? ", where rows are aligned" : "");
   hd_push_if(tile, all, hd_block_of(l->arena, &list),
              all ? by_elements(tile, is_shared) : (hd_block_t){0}, tile->out);
+}
+
+void hd_lower_load(const hd_tile_t *tile) {
+  hd_tile_t copy = *tile;
+  const hd_expr_t *value = tile->point->u.point.value;
+  const hd_expr_t *known = decided(tile->l, value);
+  if (known != value) {
+    hd_stmt_t *point = hd_stmt_copy(tile->l->arena, tile->point);
+    point->u.point.value = known;
+    copy.point = point;
+  }
+  lower_decided(&copy);
 }
