@@ -20,6 +20,7 @@
 #include "Fusion/FormState.h"
 #include "Fusion/Views.h"
 #include "Graph/Loops.h"
+#include "Schedule/Attention.h"
 #include "Schedule/Product.h"
 
 #include <string.h>
@@ -258,6 +259,17 @@ static bool chooses(const hd_term_t *term) {
          hd_flat_has(term, HD_TERM_SELECT);
 }
 
+// The same for an attention: keys and values pass by for each block of queries,
+// which are read once.
+static bool spoils_keys(hd_former_t *f, const hd_forming_t *g,
+                        const hd_attention_form_t *form, const hd_term_t *term,
+                        const hd_value_t *value) {
+  enum { BLOCK = 64 }; // Of queries.
+  return (form->sizes[HD_ATTENTION_QUERY] > BLOCK || chooses(term)) &&
+         ((form->k.wide && is_operand(f, g, &form->k, value)) ||
+          (form->v.wide && is_operand(f, g, &form->v, value)));
+}
+
 // Whether a prologue would make a product compute what it now copies: pieces of
 // 16 bytes, asked for long before they are needed, would pass through
 // registers, while everybody waits, in each of many steps.
@@ -274,6 +286,10 @@ static bool spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
     return false;
   const hd_flattened_t *flattened = hd_fusion_flatten(f->fusion, anchor);
   const hd_value_t *value = f->nodes[node].node->outputs[0];
+  hd_attention_form_t attention;
+  if (flattened &&
+      !hd_attention_form_find(f->arena, flattened->flat, &attention))
+    return spoils_keys(f, g, &attention, p.definition->term, value);
   for (size_t i = 0; flattened && i < flattened->flat->definitions.size; i++) {
     hd_product_form_t form;
     if (hd_product_form_find(f->arena, flattened->flat->definitions.data[i],
