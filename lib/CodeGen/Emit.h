@@ -316,7 +316,7 @@ typedef struct hd_access {
   bool bare; // The layout's swizzle is left to the hardware.
 } hd_access_t;
 
-// EmitAccess.c, EmitAddress.c
+// EmitPlace.c, EmitAddress.c
 // The address of an element and what is known of it.
 typedef struct hd_place {
   const hd_binding_t *binding;
@@ -327,6 +327,15 @@ typedef struct hd_place {
   LLVMValueRef allowed; // i1, under --sanitize; NULL: always.
   LLVMValueRef site;    // Under --sanitize, else NULL.
 } hd_place_t;
+// Each index once: one that holds accesses is emitted and named.
+const hd_expr_t *const *hd_emit_name_indices(hd_emit_t *e,
+                                             const hd_expr_t *const *indices,
+                                             uint32_t count);
+hd_access_t hd_emit_access(hd_emit_t *e, const hd_expr_t *x);
+// In elements, from the tensor's base.
+const hd_expr_t *hd_emit_offset(hd_emit_t *e, const hd_access_t *a);
+// kind: of access, for the sanitizer (HD_SIM_LOAD ...).
+hd_place_t hd_emit_access_place(hd_emit_t *e, const hd_access_t *a, int kind);
 hd_place_t hd_emit_place(hd_emit_t *e, const hd_expr_t *access, int kind);
 // Where a matrix begins: the swizzle is the hardware's to apply.
 hd_place_t hd_emit_matrix_place(hd_emit_t *e, const hd_expr_t *matrix);
@@ -340,6 +349,11 @@ LLVMValueRef hd_emit_displaced(hd_emit_t *e, const hd_place_t *place);
 // when the code runs, and emission starts again with the tensor in memory.
 bool hd_emit_cell(hd_emit_t *e, const hd_expr_t *access,
                   const hd_cells_t **cells, int64_t *index);
+bool hd_emit_access_cell(hd_emit_t *e, const hd_access_t *a,
+                         const hd_cells_t **cells, int64_t *index);
+static inline unsigned hd_emit_element_bits(hd_type_t type) {
+  return hd_scalar_bits((hd_scalar_t)type.scalar);
+}
 // The operand i of an intrinsic takes several elements of a register tensor,
 // from first on: an error where it has not as many. Likewise of a place, as far
 // as it is known.
@@ -433,6 +447,13 @@ void hd_emit_predicated_block(hd_emit_t *e, LLVMValueRef condition,
                               hd_block_t block);
 
 // EmitStmt.c
+// --- EmitLoop.c ---
+
+void hd_emit_for(hd_emit_t *e, const hd_stmt_t *stmt);
+void hd_emit_while(hd_emit_t *e, const hd_stmt_t *stmt);
+// break and continue: to a block of e->exits, which is made at its first use.
+void hd_emit_exit(hd_emit_t *e, LLVMBasicBlockRef *to);
+
 void hd_emit_block(hd_emit_t *e, hd_block_t block);
 // EmitCall.c: inlines.
 LLVMValueRef hd_emit_call(hd_emit_t *e, const hd_expr_t *x);

@@ -36,6 +36,13 @@ bool hd_bind_fault(hd_binder_t *b, const char *format, ...)
 // An attribute as it is given; NULL: it is not.
 const hd_attribute_t *hd_bind_find(const hd_binder_t *b, const char *name);
 
+// --- BindAttributes.c ---
+
+bool hd_bind_types(hd_binder_t *b);
+// The attribute that is an input of the task, when the ranks of packs are
+// known.
+bool hd_bind_attribute(hd_binder_t *b, size_t input);
+
 // --- BindRanks.c ---
 
 // How many axes each pack has.
