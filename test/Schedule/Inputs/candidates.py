@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Products of drawn shapes by drawn candidates of one template, against NumPy:
 every candidate that the head allows for some size, sizes that no tile divides,
-1s, both layouts of b, batches, f16 and bf16, and neighbours fused into it.
+1s, both layouts of b, batches, the types of its head, and neighbours fused into
+it.
 
 usage: candidates.py FOLDER TEMPLATE.hir COUNT SEED [hidet-run's options...]
 
@@ -24,6 +25,8 @@ kernel, head = text[:at], text[at:]
 name = re.search(r"template (\w+)", head).group(1)
 CHOICES = {key: [int(v) for v in values.split(",")]
            for key, values in re.findall(r"(\w+) in \{([^}]*)\}", head)}
+TYPES = re.search(r"types \{([^}]*)\}", head).group(1).split(", ")
+BITS = {"f64": 64, "f32": 32, "tf32": 32}  # Of others 16.
 OTHERS = ["--disable-template=" + line.split()[0] for line in subprocess.run(
     ["hidet-opt", "--list-templates"], text=True, capture_output=True).stdout.splitlines()
     if line.split()[0] != name]
@@ -50,11 +53,11 @@ def demands():
             yield demand.replace("&&", " and ").replace("||", " or ").replace("/", "//")
 
 
-def candidate(rows, k):
+def candidate(rows, k, bits):
     """One that the head allows."""
     while True:
         values = {key: int(rng.choice(vs)) for key, vs in CHOICES.items()}
-        if all(eval(demand, {"rows": rows, "k": k}, values) for demand in demands()):
+        if all(eval(demand, {"rows": rows, "k": k, "bits": bits}, values) for demand in demands()):
             return values
 
 
@@ -69,8 +72,8 @@ def case(number):
     rows = bool(rng.integers(2))
     z, m, n, k = int(rng.choice([1, 1, 2])), int(rng.choice(SIZES + [1])), int(
         rng.choice(SIZES if rows else EVEN)), int(rng.choice(EVEN + [520]))
-    kind, after = str(rng.choice(["f16", "f16", "bf16"])), str(rng.choice(list(AFTER)))
-    values = candidate(rows, k)
+    kind, after = str(rng.choice(TYPES)), str(rng.choice(list(AFTER)))
+    values = candidate(rows, k, BITS.get(kind, 16))
     if min(m, n) < 8:
         m = n = 8  # Below, it is no product to the scheduler.
     draw = lambda *shape: numpy.round(rng.standard_normal(shape) * 8) / 8
