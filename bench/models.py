@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whole models in f16, batch 1: ours, one inference a CUDA graph, and the same
-with no launch begun before the last one has ended, against PyTorch's in f16 as
-a CUDA graph. Errors are the largest against PyTorch in f32
-over the largest value, ours and PyTorch's f16.
+"""Whole models, batch 1: ours, one inference a CUDA graph, and the same with no
+launch begun before the last one has ended, against PyTorch's eager in the same
+precision as a CUDA graph. Errors are the largest against PyTorch in f32 over the
+largest value, ours and PyTorch's.
 
-usage: models.py --tools=FOLDER [--json=FILE] FOLDER NAME...
+usage: models.py --tools=FOLDER [--json=FILE] [--precision=f16|tf32|f32]
+           FOLDER NAME...
   FOLDER: what scripts/export_models.py has written
 """
 import argparse
@@ -36,14 +37,18 @@ def ours(tools, folder, name, precision, *more):
     return json.loads(report.read_text()), numpy.load(output)
 
 
-def peers(folder, name):
+def peers(folder, name, precision):
     import torch
     torch.manual_seed(0)
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
     model = export_models.find_model(name)
     network = export_models.settle(model.make(), model)
-    network = network.cuda().half()
+    network = network.cuda()
+    if precision == "f16":
+        network = network.half()
     x = torch.from_numpy(numpy.load(folder / (name.replace("/", "-") + ".in0.npy"))).cuda()
-    x = x.half() if x.is_floating_point() else x
+    x = x.to(next(network.parameters()).dtype) if x.is_floating_point() else x
     with torch.no_grad():
         y = network(x)
         times = {"eager_graph_ms": measure.replayed([lambda: network(x)], skipped=10)}
@@ -59,6 +64,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tools", required=True)
     parser.add_argument("--json")
+    parser.add_argument("--precision", default="f16", choices=["f16", "tf32", "f32"])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("names", nargs="+")
     options = parser.parse_args()
@@ -66,16 +72,16 @@ def main():
     for name in options.names:
         expected = numpy.load(
             options.folder / (name.replace("/", "-") + ".out0.npy"))
-        report, y = ours(options.tools, options.folder, name, "f16")
-        in_turn, _ = ours(options.tools, options.folder, name, "f16",
+        report, y = ours(options.tools, options.folder, name, options.precision)
+        in_turn, _ = ours(options.tools, options.folder, name, options.precision,
                           "--no-early-launches")
-        times, half = peers(options.folder, name)
-        case = {"model": name, "precision": "f16",
+        times, theirs = peers(options.folder, name, options.precision)
+        case = {"model": name, "precision": options.precision,
                 "ms": report["median_ms"], "in_turn_ms": in_turn["median_ms"],
                 "launches": report["launches"],
                 "compile_ms": report["compile_ms"], "load_ms": report["load_ms"],
                 "error": error(y.reshape(expected.shape), expected),
-                "torch_f16_error": error(half.reshape(expected.shape), expected),
+                "torch_error": error(theirs.reshape(expected.shape), expected),
                 **times}
         cases.append(case)
         print("%-14s %7.3f ms (%.3f in turn) in %d launches, compiled in %.0f "
@@ -83,7 +89,7 @@ def main():
               % (name, case["ms"], case["in_turn_ms"], case["launches"],
                  case["compile_ms"],
                  ", ".join("%s %.3f" % (k[:-3], v) for k, v in times.items()),
-                 case["error"], case["torch_f16_error"]), flush=True)
+                 case["error"], case["torch_error"]), flush=True)
         measure.write(options.json, cases)
 
 

@@ -294,7 +294,6 @@ static bool spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
     hd_product_form_t form;
     if (hd_product_form_find(f->arena, flattened->flat->definitions.data[i],
                              &form) ||
-        hd_scalar_bits(form.type) > 16 ||
         (form.sizes[HD_AXIS_K] <= FEW && !chooses(p.definition->term)))
       continue;
     if ((form.a.wide && is_operand(f, g, &form.a, value)) ||

@@ -328,7 +328,6 @@ static void seed(hd_layouts_t *l, size_t n) {
     hd_contraction_t sum;
     k.d = k.flat->definitions.data[i];
     if (hd_product_form_find(l->arena, k.d, &form) ||
-        hd_scalar_bits(form.type) > 16 ||
         !hd_contraction_find(l->arena, k.d, &sum))
       continue;
     k.sum = &sum;

@@ -53,7 +53,7 @@ bool hd_form_tensor_is(hd_arena_t *arena, const hd_form_tensor_t *tensor,
                        const hd_task_value_t *value,
                        const hd_term_t *const *places);
 
-// f32(x), of x in a narrower type: x; else NULL.
+// f32(x), of x in a type that tensor cores multiply: x; else NULL.
 const hd_term_t *hd_form_narrow(const hd_term_t *term);
 // Orders a sum's indices by how far apart neighbours along them lie in b, and
 // in a where that leaves it open.

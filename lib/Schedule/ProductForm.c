@@ -122,10 +122,13 @@ const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
       is_whole ? NULL : split_groups(arena, d, &groups);
   if (!is_whole && !(split && hd_contraction_find(arena, split, &c)))
     return "it is no sum of products, or a small one";
+  if (c.sum->type.scalar != HD_F32)
+    return "its products are not summed in f32";
   const hd_term_t *a = hd_form_narrow(c.a), *b = hd_form_narrow(c.b);
-  if (!a || !b || c.sum->type.scalar != HD_F32 ||
-      a->type.scalar != b->type.scalar)
-    return "its operands are not of one narrow type, summed in f32";
+  if (!a || !b || a->type.scalar != b->type.scalar) {
+    a = c.a;
+    b = c.b;
+  }
   *form =
       (hd_product_form_t){.d = d, .reduced = c.reduced, .type = a->type.scalar};
   hd_form_order_sum(arena, c.sum->u.reduction, a, b, &c.k);
