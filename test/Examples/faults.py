@@ -104,7 +104,7 @@ FAULTS = [
      "    cluster_wait() // Nobody ends while its sums are being copied.\n", "",
      "E0714", "may have ended"),
     ("bert_layer", "fewer bytes expected than are sent",
-     "mbarrier_arrive_expect(landed, BM * BN * 4)",
+     "mbarrier_arrive_expect(landed, (PUSH ? BM - own : BM) * BN * 4)",
      "mbarrier_arrive_expect(landed, own * BN * 4)",
      "E070", "mbarrier 'landed'|into block"),
     ("bert_layer", "a barrier of another block that may not be there yet",
