@@ -67,8 +67,8 @@ static bool is_read_outside(const hd_composer_t *c, const hd_node_t *node) {
 }
 
 // Puts all that lies between two nodes, and them, into the set. False where one
-// of them is in another composite, has a kernel of its own or is read by
-// others, and where none reduces.
+// of them is in another composite, has a kernel of its own, is pinned or is
+// read by others, and where none reduces.
 static bool set_between(hd_composer_t *c, size_t first, size_t last) {
   bool needed[MOST_BETWEEN + 1] = {false};
   c->low = first;
@@ -83,8 +83,9 @@ static bool set_between(hd_composer_t *c, size_t first, size_t last) {
     const hd_composed_node_t *info = &c->nodes[i];
     c->in[i] &= needed[i - first];
     reduces |= c->in[i] && i != first && i != last && info->reduces;
-    fits &= !c->in[i] || (!info->composite && !info->node->group &&
-                          (info->flat || hd_node_is_reshape(info->node)));
+    fits &= !c->in[i] ||
+            (!info->composite && !info->node->group && !info->node->pin &&
+             (info->flat || hd_node_is_reshape(info->node)));
   }
   for (size_t i = first; i < last; i++)
     fits &= !c->in[i] || !is_read_outside(c, c->nodes[i].node);
