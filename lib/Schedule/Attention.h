@@ -38,6 +38,9 @@ typedef struct hd_attention_form {
   // a row is to be 0 whatever stands in it.
   const hd_variable_t *score, *top, *total;
   const hd_term_t *term, *divisor;
+  // Keys from there on are -inf in a row, by the terms alone; grows with i, and
+  // is that of the keys' number where nothing is known.
+  const hd_term_t *limit;
   const hd_term_t *places[HD_MAX_RANK]; // Of the target, by o's indices.
   const hd_term_t *value; // What is stored, of reduced.cell; NULL: it itself.
 } hd_attention_form_t;

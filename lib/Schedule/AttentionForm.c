@@ -85,6 +85,7 @@ static void set_form(hd_attention_finder_t *f, hd_attention_form_t *form,
   hd_form_tensor_load(&form->v, &digits, operands[2]);
   form->term = hd_form_put_digits(&digits, form->term);
   form->divisor = hd_form_put_digits(&digits, form->divisor);
+  form->limit = hd_attention_limit(f->arena, form);
   set_result(form, &digits);
 }
 

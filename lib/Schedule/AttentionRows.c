@@ -105,8 +105,16 @@ static const hd_term_t *expand_load(hd_attention_finder_t *f,
   return hd_attention_expand(f, at);
 }
 
-// -inf
-static bool is_lowest(const hd_term_t *term) {
+const hd_term_t *hd_attention_unrounded(const hd_term_t *term) {
+  while (term->kind == HD_TERM_CAST &&
+         hd_type_is_float(hd_type(term->type.scalar)) &&
+         hd_type_is_float(hd_type(term->operands[0]->type.scalar)))
+    term = term->operands[0];
+  return term;
+}
+
+bool hd_attention_is_lowest(const hd_term_t *term) {
+  term = hd_attention_unrounded(term);
   if (term->kind == HD_TERM_OPERATOR && term->u.op == HD_EXPR_NEG)
     return term->operands[0]->kind == HD_TERM_CONST &&
            term->operands[0]->u.f == INFINITY;
@@ -138,7 +146,7 @@ static bool is_maximum(const hd_monoid_t *m) {
     c = c->operands[0];
   return is_operation(c, HD_EXPR_GT, v, w) &&
          is_variable(choice->operands[1], v) &&
-         is_variable(choice->operands[2], w) && is_lowest(from);
+         is_variable(choice->operands[2], w) && hd_attention_is_lowest(from);
 }
 
 // A reduction over all of j, whatever its own indices are called.
@@ -199,33 +207,24 @@ const hd_term_t *hd_attention_expand(hd_attention_finder_t *f,
 
 // --- The running form ---
 
-// Without conversions between floats: what a kernel computes in f32.
-static const hd_term_t *unrounded(const hd_term_t *term) {
-  while (term->kind == HD_TERM_CAST &&
-         hd_type_is_float(hd_type(term->type.scalar)) &&
-         hd_type_is_float(hd_type(term->operands[0]->type.scalar)))
-    term = term->operands[0];
-  return term;
-}
-
 static bool is_operator(const hd_term_t *term, hd_expr_kind_t op) {
   return term->kind == HD_TERM_OPERATOR && term->u.op == op;
 }
 
 static bool is_cell(const hd_term_t *term, const hd_variable_t *cell) {
-  term = unrounded(term);
+  term = hd_attention_unrounded(term);
   return term->kind == HD_TERM_BOUND && term->u.variable == cell;
 }
 
 // exp(t - top)
 static bool is_weight(const hd_attention_finder_t *f, const hd_term_t *term) {
-  term = unrounded(term);
+  term = hd_attention_unrounded(term);
   if (term->kind != HD_TERM_FUNCTION || term->u.function != HD_TASK_EXP)
     return false;
-  const hd_term_t *difference = unrounded(term->operands[0]);
+  const hd_term_t *difference = hd_attention_unrounded(term->operands[0]);
   return is_operator(difference, HD_EXPR_SUB) &&
-         hd_term_equal(unrounded(difference->operands[0]),
-                       unrounded(f->rows[0].body)) &&
+         hd_term_equal(hd_attention_unrounded(difference->operands[0]),
+                       hd_attention_unrounded(f->rows[0].body)) &&
          is_cell(difference->operands[1], f->rows[0].cell);
 }
 
@@ -266,7 +265,8 @@ static bool masks_nan(const hd_term_t *term, const hd_term_t **of) {
   *of = term->operands[2];
   return is_operator(c, HD_EXPR_NE) &&
          hd_term_equal(c->operands[0], c->operands[1]) &&
-         hd_term_equal(unrounded(c->operands[0]), unrounded(*of)) &&
+         hd_term_equal(hd_attention_unrounded(c->operands[0]),
+                       hd_attention_unrounded(*of)) &&
          zero->kind == HD_TERM_CONST &&
          hd_type_is_float(hd_type(zero->type.scalar)) && zero->u.f == 0;
 }
@@ -276,7 +276,7 @@ static bool masks_nan(const hd_term_t *term, const hd_term_t **of) {
 static bool find_divisor(hd_attention_finder_t *f, const hd_term_t *term,
                          const hd_term_t **divisor) {
   const hd_term_t *of;
-  term = unrounded(term);
+  term = hd_attention_unrounded(term);
   if (is_weight(f, term))
     return true;
   if (masks_nan(term, &of)) {
@@ -319,7 +319,7 @@ const char *hd_attention_running(hd_attention_finder_t *f,
            "exponential over what is the same for its row";
   if (!divisor)
     divisor = hd_flat_float(f->arena, HD_F32, 1);
-  form->term = wide(f, unrounded(f->rows[0].body));
+  form->term = wide(f, hd_attention_unrounded(f->rows[0].body));
   form->divisor = f->masks_nan ? masked_divisor(f, divisor) : divisor;
   form->score = f->score;
   form->top = f->rows[0].cell;

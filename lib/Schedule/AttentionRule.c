@@ -10,13 +10,13 @@
 // D and E are k and e, filled up to whole fragments. What it stores in score,
 // and loads again at once, comes back as the task's term of it; top and whole
 // are a row's largest term and the sum of its exponentials, and what is loaded
-// of whole is the divisor.
+// of whole is the divisor. Keys from limit on do not count for a row.
 #include "Schedule/Access.h"
 #include "Schedule/Attention.h"
 #include "Schedule/Instance.h"
 #include "Schedule/Templates.h"
 
-enum { Q, K, V, O, SCORE, TOP, WHOLE, PARAMS, FRAGMENT = 16 };
+enum { Q, K, V, O, SCORE, TOP, WHOLE, LIMIT, PARAMS, FRAGMENT = 16 };
 
 typedef struct joint {
   const hd_attention_form_t *form;
@@ -49,6 +49,8 @@ static const hd_expr_t *on_load(void *argument, hd_builder_t *b,
   }
   bool is_score = h->variable == form->score;
   bind(h->joint, b, form->indices, at, is_score ? 3 : 2);
+  if (!h->variable)
+    return hd_b_cast(b, HD_I32, hd_translate_worth(t, form->limit).e);
   return hd_translate(t, is_score ? form->term : form->divisor);
 }
 
@@ -129,9 +131,9 @@ static bool make_kernel(hd_rules_t *rules, const hd_attention_form_t *form,
           (hd_access_hook_t){.param = kernel->params[i],
                              .argument = &hook[i],
                              .load = i == O || i == TOP ? NULL : on_load,
-                             .store = i == O  ? on_store
-                                      : i > O ? note
-                                              : NULL};
+                             .store = i == O         ? on_store
+                                      : variables[i] ? note
+                                                     : NULL};
   }
   const char *name = hd_module_fresh_name(arena, rules->module, rules->name);
   hd_func_t *made =

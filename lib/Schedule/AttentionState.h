@@ -35,6 +35,9 @@ const hd_definition_t *
 hd_attention_definition(const hd_attention_finder_t *finder,
                         const hd_task_value_t *value);
 bool hd_attention_uses(const hd_term_t *term, const hd_axis_t *axis);
+// Without conversions between floats: what a kernel computes in f32.
+const hd_term_t *hd_attention_unrounded(const hd_term_t *term);
+bool hd_attention_is_lowest(const hd_term_t *term); // -inf
 // A term with others in the place of indices.
 const hd_term_t *hd_attention_put(hd_arena_t *arena, const hd_term_t *term,
                                   const hd_index_t *const *indices,
@@ -50,5 +53,9 @@ const hd_term_t *hd_attention_expand(hd_attention_finder_t *finder,
 const char *hd_attention_running(hd_attention_finder_t *finder,
                                  const hd_term_t *weight,
                                  hd_attention_form_t *form);
+
+// hd_attention_form_t's limit, of a form that is complete but for it.
+const hd_term_t *hd_attention_limit(hd_arena_t *arena,
+                                    const hd_attention_form_t *form);
 
 #endif

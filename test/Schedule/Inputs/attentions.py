@@ -53,7 +53,7 @@ def mask_of(g, s, scores, shape, choice):
         return (g.node("f32", shape, "where(%s, %s, %s)" % (g.input("keep", keep, "bool"), s, low)),
                 numpy.where(keep, scores, -numpy.inf))
     if choice == "causal":
-        past = int(rng.integers(0, n))
+        past = int(rng.integers(-8, n))
         seen = numpy.arange(n)[None, :] <= numpy.arange(m)[:, None] + past
         return (g.node("f32", shape, "mask_causal(%s) { past = %d }" % (s, past)),
                 numpy.where(seen, scores, -numpy.inf))
