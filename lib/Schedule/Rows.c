@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One kernel for several definitions over rows (Rows.h):
+// One kernel for several definitions over rows (Rows.h), by the best template
+// (RowsTemplate.c), or by the rule, where no GPU is meant or no template takes
+// them:
 //
 //   m[i]    = max(p: 768) x[i, p]
 //   e[i, p] = exp(x[i, p] - m[i])
@@ -9,12 +11,14 @@
 //
 // becomes, 64 threads taking a row and a thread three vectors of it,
 //
-//   register x_kept: f32[12]; register e_kept: f32[12]
-//   register acc: f32 = -inf
-//   for turn in 0..3 {
-//     for v in 0..4 unroll {
-//       x_kept[turn * 4 + v] = x[block, (turn * 64 + thread) * 4 + v]
-//       acc = max(acc, ...)
+//   register x_kept: f32[768] layout(local(repeat(3) * spatial(64) *
+//   repeat(4))) register acc: f32 = -inf for turn in 0..3 {
+//     for chunk in spatial(64) on thread {
+//       let at = (turn * 64 + chunk) * 4
+//       for v in 0..4 unroll {
+//         x_kept[at + v] = x[block, at + v]
+//         acc = max(acc, ...)
+//       }
 //     }
 //   }
 //   combine acc over the threads
@@ -58,6 +62,25 @@ static int64_t place_row(hd_row_maker_t *m) {
   return blocks;
 }
 
+// Threads take neighbours where operands have to keep their order.
+static const hd_stmt_t *make_loop(const hd_row_maker_t *m) {
+  const hd_rows_t *rows = m->rows;
+  hd_arena_t *arena = rows->arena;
+  int64_t own = rows->turns * rows->lanes;
+  const hd_mapping_t *threads =
+      hd_mapping_spatial(arena, &rows->threads, NULL, 1);
+  const hd_mapping_t *last =
+      hd_mapping_repeat(arena, rows->ordered ? &own : &rows->lanes, NULL, 1);
+  const hd_mapping_t *mapping = hd_mapping_compose(arena, threads, last);
+  if (!rows->ordered)
+    mapping = hd_mapping_compose(
+        arena, hd_mapping_repeat(arena, &rows->turns, NULL, 1), mapping);
+  hd_stmt_t *loop = hd_stmt_make(arena, HD_STMT_MAPFOR, m->draft.b.loc);
+  loop->u.mapfor.mapping = mapping;
+  loop->u.mapfor.worker = m->worker;
+  return loop;
+}
+
 static bool make_rows(hd_rules_t *rules, hd_rows_t *rows) {
   int64_t lanes = rows->threads < WARP ? rows->threads : WARP;
   hd_row_maker_t m = {.rows = rows, .slots = rows->rows};
@@ -70,6 +93,7 @@ static bool make_rows(hd_rules_t *rules, hd_rows_t *rows) {
   hd_draft_begin(&m.draft, rules);
   hd_rows_place_thread(&m);
   int64_t blocks = place_row(&m);
+  m.loop = make_loop(&m);
   hd_rows_put(&m);
   hd_draft_finish_linear(&m.draft, "", blocks, rows->threads * rows->rows);
   return true;

@@ -121,9 +121,10 @@ typedef struct hd_row_maker {
   const hd_expr_t *slot;   // the row's number in its block.
   const hd_expr_t *first;  // It is the row's first thread; NULL: the only one.
   const hd_expr_t *exists; // The row does; NULL: always.
-  // Of a template: the loop over a row's elements whose point is being replaced
-  // (NULL: turns of the rule), and what it has for the element of rows->main;
-  // NULL: that is read.
+  // The loop over a row's elements, one axis, by those of a block or cluster
+  // who have it; only its mapping, worker and unroll count. And what a template
+  // has for the element of rows->main, by the loop's variable; NULL: that is
+  // read.
   const hd_stmt_t *loop;
   const hd_expr_t *given;
 } hd_row_maker_t;

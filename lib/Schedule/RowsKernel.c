@@ -2,24 +2,17 @@
 //
 // The statements of a kernel over rows: what a thread does with its elements in
 // each phase, and what it does between them. The elements that it takes are
-// those of a loop over a task mapping that a template says (m->loop), or turns
-// of so many threads.
+// those of a loop over a task mapping, which a template or the rule says.
 #include "Schedule/Rows.h"
 
 #include "TaskMapping/Points.h"
 
 #include <string.h>
 
-enum { EARLY = HD_MAX_PHASES + 1 }; // Before all phases.
-
-// An element of the row: the thread's in its turn, and there.
-typedef struct place {
-  const hd_expr_t *chunk; // Of the row, of so many lanes.
-  const hd_expr_t *turn;
-  const hd_expr_t *lane;
-  const hd_expr_t *element; // Its number, where a loop over a mapping says who
-                            // takes it.
-} place_t;
+enum {
+  EARLY = HD_MAX_PHASES + 1, // Before all phases.
+  MOST_LANES = 16,           // Neighbours that are taken as one.
+};
 
 static bool computes(const hd_rows_t *rows, const hd_row_step_t *step,
                      unsigned phase) {
@@ -29,73 +22,60 @@ static bool computes(const hd_rows_t *rows, const hd_row_step_t *step,
                    step->stored;
 }
 
-static const hd_expr_t *kept_at(hd_row_maker_t *m, const place_t *place) {
-  hd_builder_t *b = &m->draft.b;
-  if (m->loop)
-    return place->element;
-  return hd_b_op(b, HD_EXPR_ADD,
-                 hd_b_op_int(b, HD_EXPR_MUL, place->turn, m->rows->lanes),
-                 place->lane);
-}
-
 // The element that the kernel's text has for the one that is read.
-static const hd_expr_t *given_at(hd_row_maker_t *m, const place_t *place) {
+static const hd_expr_t *given_at(hd_row_maker_t *m, const hd_expr_t *at) {
   hd_rewriter_t rewriter = {.arena = m->draft.b.arena};
-  hd_rewriter_substitute(&rewriter, m->loop->u.mapfor.vars[0], place->element);
+  hd_rewriter_substitute(&rewriter, m->loop->u.mapfor.vars[0], at);
   return hd_rewrite_expr(&rewriter, m->given);
 }
 
 // Evaluates a step at the element, and keeps it where that is wanted.
-static const hd_expr_t *make_vector(hd_row_maker_t *m,
-                                    const hd_row_step_t *step,
-                                    const place_t *place) {
+static const hd_expr_t *
+make_vector(hd_row_maker_t *m, const hd_row_step_t *step, const hd_expr_t *at) {
   hd_builder_t *b = &m->draft.b;
   const hd_task_value_t *value = step->values[0];
   const hd_expr_t *e = m->given && step == m->rows->main
-                           ? given_at(m, place)
+                           ? given_at(m, at)
                            : hd_translate(&m->draft.t, step->term);
   e = hd_b_let(b, value->name, hd_b_cast(b, value->type.scalar, e));
-  if (step->is_kept) {
-    const hd_expr_t *at = kept_at(m, place);
+  if (step->is_kept)
     hd_b_store(b, step->cells[0], &at, 1, e);
-  }
   return e;
 }
 
 // What a step is worth at the element, for later steps to find.
 static void put_vector(hd_row_maker_t *m, const hd_row_step_t *step,
-                       unsigned phase, const place_t *place) {
+                       unsigned phase, const hd_expr_t *at) {
   hd_builder_t *b = &m->draft.b;
   const hd_task_value_t *value = step->values[0];
   uint32_t before = (UINT32_C(1) << phase) - 1;
   const hd_expr_t *e;
   if (step->is_kept && (step->is_early || (step->phases & before))) {
-    const hd_expr_t *at = kept_at(m, place);
     e = hd_b_load(b, step->cells[0], &at, 1);
   } else {
-    e = make_vector(m, step, place);
+    e = make_vector(m, step, at);
   }
   hd_ptr_map_set(b->arena, &m->draft.t.values, value, e);
 }
 
-static void put_early(hd_row_maker_t *m, const place_t *place) {
+static void put_early(hd_row_maker_t *m, const hd_expr_t *at) {
   for (size_t i = 0; i < m->rows->steps.size; i++)
     if (m->rows->steps.data[i]->is_early)
-      make_vector(m, m->rows->steps.data[i], place);
+      make_vector(m, m->rows->steps.data[i], at);
 }
 
 static void put_element(hd_row_maker_t *m, unsigned phase,
-                        const place_t *place) {
+                        const hd_expr_t *at) {
   hd_rows_t *rows = m->rows;
   hd_translator_t *t = &m->draft.t;
   if (phase == EARLY) {
-    put_early(m, place);
+    put_early(m, at);
     return;
   }
   for (size_t i = 0; i < rows->steps.size; i++) {
     const hd_row_step_t *step = rows->steps.data[i];
     if (step->kind == HD_ROW_VECTOR && (step->phases >> phase & 1))
-      put_vector(m, step, phase, place);
+      put_vector(m, step, phase, at);
     if (!computes(rows, step, phase))
       continue;
     if (step->kind == HD_ROW_REDUCE)
@@ -104,91 +84,6 @@ static void put_element(hd_row_maker_t *m, unsigned phase,
       hd_draft_store(&m->draft, step->definition, 0,
                      hd_ptr_map_get(&t->values, step->values[0]));
   }
-}
-
-// The elements of a chunk.
-static void put_chunk(hd_row_maker_t *m, unsigned phase, place_t *place) {
-  hd_builder_t *b = &m->draft.b;
-  const hd_rows_t *rows = m->rows;
-  hd_row_axes_t axes = rows->element;
-  if (rows->lanes == 1) {
-    place->lane = hd_b_i32(b, 0);
-    hd_draft_place(&m->draft, place->chunk, axes.indices, axes.count);
-    put_element(m, phase, place);
-    return;
-  }
-  const hd_index_t *last = axes.indices[axes.count - 1];
-  const hd_index_t *chunk =
-      hd_flat_index_make(b->arena, "chunk", hd_flat_range(last) / rows->lanes);
-  axes.indices[axes.count - 1] = chunk;
-  hd_draft_place(&m->draft, place->chunk, axes.indices, axes.count);
-  const hd_expr_t *first = hd_b_op_int(
-      b, HD_EXPR_MUL, hd_ptr_map_get(&m->draft.t.indices, chunk), rows->lanes);
-  const hd_var_t *var = hd_b_loop_var(b, "v", HD_I32);
-  hd_open_block_t block;
-  hd_b_open(b, &block);
-  place->lane = hd_expr_var(b->arena, var);
-  hd_translate_bind(&m->draft.t, last,
-                    hd_b_op(b, HD_EXPR_ADD, first, place->lane));
-  put_element(m, phase, place);
-  hd_block_t body = hd_b_close(b);
-  hd_b_for(b, var, hd_b_i32(b, 0), hd_b_i32(b, rows->lanes), NULL,
-           HD_UNROLL_FULL, body);
-}
-
-// The thread's chunk of a turn; guarded: if there is one.
-static void put_turn(hd_row_maker_t *m, unsigned phase, const hd_expr_t *turn,
-                     bool guarded) {
-  hd_builder_t *b = &m->draft.b;
-  const hd_rows_t *rows = m->rows;
-  const hd_expr_t *chunk =
-      rows->ordered
-          ? hd_b_op(b, HD_EXPR_ADD,
-                    hd_b_op_int(b, HD_EXPR_MUL, m->worker, rows->turns), turn)
-          : hd_b_op(b, HD_EXPR_ADD,
-                    hd_b_op_int(b, HD_EXPR_MUL, turn, rows->threads),
-                    m->worker);
-  place_t place = {.chunk = hd_b_let(b, "at", chunk), .turn = turn};
-  hd_open_block_t block;
-  hd_b_open(b, &block);
-  put_chunk(m, phase, &place);
-  hd_block_t body = hd_b_close(b);
-  hd_b_if(b,
-          guarded ? hd_b_op_int(b, HD_EXPR_LT, place.chunk,
-                                rows->element.points / rows->lanes)
-                  : NULL,
-          body, (hd_block_t){0});
-}
-
-static void put_turns(hd_row_maker_t *m, unsigned phase, int64_t count,
-                      bool guarded) {
-  hd_builder_t *b = &m->draft.b;
-  if (count == 1) {
-    put_turn(m, phase, hd_b_i32(b, 0), guarded);
-    return;
-  }
-  const hd_var_t *var = hd_b_loop_var(b, "turn", HD_I32);
-  hd_open_block_t block;
-  hd_b_open(b, &block);
-  put_turn(m, phase, hd_expr_var(b->arena, var), guarded);
-  hd_block_t body = hd_b_close(b);
-  hd_b_for(b, var, hd_b_i32(b, 0), hd_b_i32(b, count), NULL, 0, body);
-}
-
-// All elements of the thread. Turns that everyone has are not guarded.
-static void put_all_turns(hd_row_maker_t *m, unsigned phase) {
-  const hd_rows_t *rows = m->rows;
-  int64_t chunks = rows->element.points / rows->lanes;
-  int64_t whole = chunks / rows->threads;
-  bool even = chunks % rows->threads == 0;
-  if (rows->ordered && !even) {
-    put_turns(m, phase, rows->turns, true);
-    return;
-  }
-  if (whole)
-    put_turns(m, phase, whole, false);
-  if (!even)
-    put_turn(m, phase, hd_b_i32(&m->draft.b, whole), true);
 }
 
 // --- Elements by a loop over a mapping ---
@@ -224,14 +119,11 @@ static tile_t take_apart(hd_arena_t *arena, const hd_mapping_t *m,
   const hd_mapping_t *last = tile.rest = rest ? rest : tile.rest;
   while (last->kind == HD_MAPPING_COMPOSE)
     last = last->right;
-  const hd_mapping_t *divided =
-      last->kind == HD_MAPPING_REPEAT && points % last->dims[0] == 0
-          ? hd_mapping_divide(arena, tile.rest, last->dims[0])
-          : NULL;
-  if (divided) {
-    tile.lanes = last->dims[0];
-    tile.rest = divided;
-  }
+  if (last->kind == HD_MAPPING_REPEAT)
+    for (tile.lanes = MOST_LANES;
+         last->dims[0] % tile.lanes || points % tile.lanes;)
+      tile.lanes /= 2;
+  tile.rest = hd_mapping_divide(arena, tile.rest, tile.lanes);
   return tile;
 }
 
@@ -251,11 +143,10 @@ static void put_chunks(hd_row_maker_t *m, unsigned phase, const tile_t *tile,
       hd_b_op(b, HD_EXPR_ADD, first, hd_expr_var(b->arena, chunk));
   at = hd_b_let(b, "at", hd_b_op_int(b, HD_EXPR_MUL, at, tile->lanes));
   hd_b_open(b, &lanes);
-  place_t place = {.element = at};
   if (tile->lanes > 1)
-    place.element = hd_b_op(b, HD_EXPR_ADD, at, hd_expr_var(b->arena, lane));
-  hd_draft_place(&m->draft, place.element, axes->indices, axes->count);
-  put_element(m, phase, &place);
+    at = hd_b_op(b, HD_EXPR_ADD, at, hd_expr_var(b->arena, lane));
+  hd_draft_place(&m->draft, at, axes->indices, axes->count);
+  put_element(m, phase, at);
   hd_block_t body = hd_b_close(b);
   if (tile->lanes > 1)
     hd_b_for(b, lane, hd_b_i32(b, 0), hd_b_i32(b, tile->lanes), NULL,
@@ -270,7 +161,8 @@ static void put_chunks(hd_row_maker_t *m, unsigned phase, const tile_t *tile,
               loop->u.mapfor.worker, 0, body);
 }
 
-static void put_tile(hd_row_maker_t *m, unsigned phase) {
+// All elements of the thread. Turns that everyone has are not guarded.
+static void put_elements(hd_row_maker_t *m, unsigned phase) {
   hd_builder_t *b = &m->draft.b;
   int64_t points = m->rows->element.points;
   tile_t tile = take_apart(b->arena, m->loop->u.mapfor.mapping, points);
@@ -293,13 +185,6 @@ static void put_tile(hd_row_maker_t *m, unsigned phase) {
   if (chunks > whole * each && whole < tile.turns)
     put_chunks(m, phase, &tile, hd_b_i32(b, whole * each),
                chunks - whole * each);
-}
-
-static void put_elements(hd_row_maker_t *m, unsigned phase) {
-  if (m->loop)
-    put_tile(m, phase);
-  else
-    put_all_turns(m, phase);
 }
 
 // --- Phases ---
@@ -404,10 +289,8 @@ static const hd_layout_t *local_layout(hd_arena_t *arena,
 
 static void declare_kept(hd_row_maker_t *m) {
   hd_builder_t *b = &m->draft.b;
-  const hd_mapping_t *mapping =
-      m->loop ? without_bounds(m->loop->u.mapfor.mapping) : NULL;
-  int64_t each = mapping ? mapping->dims[0] : m->rows->turns * m->rows->lanes;
-  const hd_layout_t *layout = mapping ? local_layout(b->arena, mapping) : NULL;
+  const hd_mapping_t *mapping = without_bounds(m->loop->u.mapfor.mapping);
+  const hd_layout_t *layout = local_layout(b->arena, mapping);
   for (size_t i = 0; i < m->rows->steps.size; i++) {
     hd_row_step_t *step = m->rows->steps.data[i];
     const hd_task_value_t *value = step->values[0];
@@ -415,7 +298,7 @@ static void declare_kept(hd_row_maker_t *m) {
       hd_var_t *kept =
           hd_b_tensor(b, HD_SCOPE_REGISTER,
                       hd_arena_printf(b->arena, "%s_kept", value->name),
-                      value->type.scalar, &each, 1, layout);
+                      value->type.scalar, mapping->dims, 1, layout);
       hd_b_declare(b, kept, NULL);
       step->cells[0] = kept;
     }
