@@ -68,6 +68,7 @@ typedef struct hd_rows {
   double bytes, main_bytes; // Of all that is read and stored; of main's tensor.
   double kept;              // Registers that an element of a row may take.
   bool is_simulated;        // A host takes the GPU's place.
+  bool is_coarse;           // Only numbers of 16 bits are stored.
   bool has_early;           // Some step is.
   bool is_given;   // A template has its elements at hand: they are not kept.
   unsigned phases; // Before the last, which stores.
@@ -106,6 +107,9 @@ bool hd_rows_pay(const hd_rows_t *rows);
 bool hd_rows_first(hd_arena_t *arena, const hd_task_t *flat, hd_rows_t *rows);
 // Rows in order as templates are asked about them; or why they are not.
 const char *hd_rows_ask(hd_rows_t *rows, bool simulated, hd_form_t *form);
+// Makes what is computed for each element cheaper, where nothing but numbers of
+// 16 bits is stored (is_coarse); the steps are to be put in order again.
+void hd_rows_coarsen(hd_rows_t *rows);
 // The kernel by the best template. False where there is none; after an error
 // (reported) rules->failed.
 bool hd_rows_by_template(hd_rules_t *rules, hd_rows_t *rows);

@@ -289,6 +289,7 @@ static bool ends_in_numbers(const hd_rows_t *rows) {
 }
 
 bool hd_rows_order(hd_rows_t *rows) {
+  rows->phases = 0;
   if (!find_phases(&(planner_t){.rows = rows}))
     return false;
   rows->main = find_main(rows);

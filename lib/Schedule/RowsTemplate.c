@@ -131,6 +131,7 @@ static bool make_kernel(hd_rules_t *rules, hd_rows_t *rows,
     return false;
   taker_t taker = {.m = {.rows = rows}, .kernel = kernel};
   hd_draft_begin(&taker.m.draft, rules);
+  taker.m.draft.t.is_coarse = rows->is_coarse;
   const hd_access_hook_t hooks[] = {
       {.param = param_of(kernel, false), .argument = &taker, .load = on_load},
       {.param = param_of(kernel, true), .argument = &taker, .rows = on_rows}};
@@ -156,6 +157,8 @@ bool hd_rows_by_template(hd_rules_t *rules, hd_rows_t *rows) {
   if (!hd_template_may_serve(rules, HD_FORM_KIND_ROWS, &pin))
     return false;
   hd_form_t form;
+  hd_rows_coarsen(rows);
+  hd_rows_order(rows);
   const char *why = hd_rows_ask(rows, options->simulated, &form);
   if (why)
     return pin ? hd_template_leave(rules, pin, why) : false;

@@ -31,6 +31,9 @@ typedef struct hd_translator {
                           // expressions for the element at hand.
   HD_VEC(const hd_task_value_t *) args; // What the parameters stand for.
   HD_VEC(hd_worth_t) facts; // That hold where statements are put just now.
+  // Functions of f32 may be off by some units of their last place: nothing but
+  // numbers of 16 bits comes out of them.
+  bool is_coarse;
 } hd_translator_t;
 
 // The kernel's parameter for a tensor; IN where it is met first.
