@@ -2,7 +2,8 @@
 """Attentions of drawn shapes, masks, groups of heads and types, against NumPy in
 f64: each is one kernel.
 
-usage: attentions.py FOLDER COUNT SEED [hidet-run's options...]
+usage: attentions.py FOLDER COUNT SEED [large] [hidet-run's options...]
+large: shapes that attention_wgmma takes, and no other template
 """
 import pathlib
 import subprocess
@@ -12,6 +13,10 @@ import numpy
 
 folder, count, seed = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 rng = numpy.random.default_rng(seed)
+options = sys.argv[4:]
+LARGE = options[:1] == ["large"]
+if LARGE:
+    options = ["--disable-template=attention_mma"] + options[1:]
 SIZES = [8, 9, 16, 24, 31, 33, 40, 61, 64, 67, 96, 104, 128, 131, 197]
 WIDTHS = [8, 16, 24, 32, 40, 64, 72, 80, 96, 128, 11, 35]
 
@@ -71,8 +76,9 @@ def mask_of(g, s, scores, shape, choice):
 def case(number):
     b, h = int(rng.choice([1, 1, 2])), int(rng.choice([1, 2, 3, 4]))
     group = int(rng.choice([1, 1, 2])) if h % 2 == 0 else 1
-    m, n = (int(rng.choice(SIZES)) for _ in range(2))
-    d, e = (int(rng.choice(WIDTHS)) for _ in range(2))
+    m, n = (int(rng.choice([64, 72, 131, 192, 197, 256] if LARGE else SIZES)) for _ in range(2))
+    n += 65 if LARGE else 0
+    d, e = (int(rng.choice([52, 56, 64, 120, 128] if LARGE else WIDTHS)) for _ in range(2))
     kind = str(rng.choice(["f16", "f16", "bf16"]))
     choice = str(rng.choice(["none", "added", "keys", "causal", "finite", "capped"]))
     flipped, guarded, merged = (bool(rng.integers(2)) for _ in range(3))
@@ -123,9 +129,9 @@ def case(number):
     for name, (value, _) in g.inputs.items():
         numpy.save(folder / ("attention_%s.npy" % name), value)
         command.append("--input=%s=@%s" % (name, folder / ("attention_%s.npy" % name)))
-    done = subprocess.run(command + sys.argv[4:], text=True, capture_output=True)
+    done = subprocess.run(command + options, text=True, capture_output=True)
     said = subprocess.run(["hidet-opt", "--target=sm_90a", "--fuse", "--explain", "-o", "/dev/null",
-                           str(folder / "attention.hir")], text=True, capture_output=True)
+                           *options[:LARGE], str(folder / "attention.hir")], text=True, capture_output=True)
     one = "are one task over attention" in said.stderr
     if done.returncode or not one:
         print("case %d of seed %d: b %d h %d/%d m %d n %d d %d e %d %s %s%s%s%s: exit %d%s\n%s%s" % (
