@@ -33,10 +33,12 @@ TASK = """task attention(q: f16[z, m, k], key: f16[z, n, k], v: f16[z, n, e]) ->
 SHORT = [(1, 12, n, 64, False) for n in (128, 197, 512)]
 LONG = [(16384 // n, 2048 // d, n, d, causal)
         for n in (128, 512, 1024, 2048, 4096, 8192) for d in (64, 128) for causal in (False, True)]
-CANDIDATES = [(wm, wn, bn, stages)
+CANDIDATES = [("attention_mma(WM = %d, WN = %d, BN = %d, STAGES = %d)" % (wm, wn, bn, stages),
+               bn if stages == 1 else -bn)
               for wm, wn, bn, stages in itertools.product(
                   (1, 2, 4, 8), (1, 2, 4), (32, 64, 128), (1, 2, 3))
               if 2 <= wm * wn <= 8 and 16 <= bn // wn <= 64]
+CANDIDATES += [("attention_wgmma(G = %d, BN = %d)" % (g, bn), -bn) for g in (1, 2) for bn in (64, 128)]
 
 
 def text(case, copies, pin):
@@ -111,8 +113,8 @@ def main():
         theirs, name = peer(case)
         b, h, n, d, causal = case
         flops = 4.0 * b * h * n * n * d / (2 if causal else 1)
-        pins = [""] + (["attention_mma(WM = %d, WN = %d, BN = %d, STAGES = %d)" % c
-                        for c in CANDIDATES if (c[3] == 1) == (n <= c[2])]
+        # For so many keys at most, or for more than so many.
+        pins = [""] + ([pin for pin, keys in CANDIDATES if (n <= keys if keys > 0 else n > -keys)]
                        if options.candidates else [])
         for pin in pins:
             ms, report = ours(options, folder, case, pin)
