@@ -104,6 +104,10 @@ static const hd_mapping_t *
 without_turns(hd_arena_t *arena, const hd_mapping_t *m, int64_t *turns) {
   if (m->kind != HD_MAPPING_COMPOSE)
     return NULL;
+  if (m->left->kind == HD_MAPPING_SPATIAL && m->left->workers == 1) {
+    const hd_mapping_t *rest = without_turns(arena, m->right, turns);
+    return rest ? rest : m->right;
+  }
   if (m->left->kind == HD_MAPPING_REPEAT) {
     *turns = m->left->dims[0];
     return m->right;
@@ -158,7 +162,8 @@ static void put_chunks(hd_row_maker_t *m, unsigned phase, const tile_t *tile,
               left < tile->rest->dims[0]
                   ? hd_mapping_within(b->arena, tile->rest, &bound)
                   : tile->rest,
-              loop->u.mapfor.worker, 0, body);
+              loop->u.mapfor.worker,
+              tile->turns > 1 ? 0 : loop->u.mapfor.unroll, body);
 }
 
 // All elements of the thread. Turns that everyone has are not guarded.
