@@ -63,6 +63,17 @@ static hd_wide_t floor_div(hd_wide_t a, hd_wide_t b) {
   return a / b - (a % b != 0 && a < 0);
 }
 
+// The multiples of a divisor in a range.
+static hd_range_t round_range(hd_range_t range, int64_t divisor) {
+  if (divisor > 1) {
+    hd_wide_t least = -floor_div(-(hd_wide_t)range.least, divisor) * divisor;
+    hd_wide_t greatest = floor_div(range.greatest, divisor) * divisor;
+    if (least <= INT64_MAX && greatest >= INT64_MIN)
+      range = (hd_range_t){(int64_t)least, (int64_t)greatest};
+  }
+  return range;
+}
+
 // From sum >= 0: how small or large each of its atoms can be.
 static void narrow_atoms(hd_facts_t *facts, const hd_linear_t *sum) {
   hd_range_t whole = hd_linear_range(facts, sum);
@@ -78,6 +89,8 @@ static void narrow_atoms(hd_facts_t *facts, const hd_linear_t *sum) {
       fact.range.greatest = floor_div(rest, -factor);
     bool news = factor > 0 ? fact.range.least > atom.least
                            : fact.range.greatest < atom.greatest;
+    if (news)
+      fact.range = round_range(fact.range, hd_facts_divisor(facts, fact.atom));
     if (news && fact.range.least <= fact.range.greatest)
       hd_vec_push(facts->arena, &facts->atoms, fact);
   }

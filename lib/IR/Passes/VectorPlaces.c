@@ -15,11 +15,12 @@ const hd_expr_t *hd_vector_copy(hd_vectorizer_t *v, const hd_expr_t *e,
   }
   // Where it is needed alone, too, if it is certain to be done elsewhere.
   for (unsigned i = 0; copies && i < v->num_loads; ++i)
-    if (v->loads[i].value && v->lane >= 0 &&
+    if (v->loads[i].width && v->lane >= 0 &&
         hd_expr_equal(v->loads[i].load, e)) {
-      hd_expr_t like = {.u.i = v->lane, .loc = e->loc};
+      const hd_vector_load_t *load = &v->loads[i];
+      hd_expr_t like = {.u.i = v->lane % load->width, .loc = e->loc};
       return hd_expr_make(v->arena, HD_EXPR_LANE, e->type, &like,
-                          &v->loads[i].value, 1);
+                          &load->values[v->lane / load->width], 1);
     }
   if (e->num_operands == 0)
     return e;

@@ -17,7 +17,8 @@
 // stores and conditions that are the same in all iterations of a vector (not at
 // those marked unroll(1)). A store to memory has to run along the last axis
 // with the loop, side by side in the layout, and its offset must be provably a
-// multiple of the vector; so must those of loads, or they stay scalar. What is
+// multiple of the vector; so must those of loads, or they stay scalar (wide
+// elements may be several vectors for one that is stored). What is
 // loaded must not be stored by another iteration: a tensor that is stored is
 // loaded at the same place only. Registers are accessed one by one, in their
 // order.
@@ -257,19 +258,28 @@ static const hd_expr_t *name_value(hd_vectorizer_t *v, const hd_var_t *like,
   return hd_expr_var(v->arena, var);
 }
 
+// The most lanes of a load that are one vector: wide elements are loaded by
+// several for one that is stored. 0: none are.
+static int64_t load_width(hd_vectorizer_t *v, const hd_expr_t *load) {
+  int64_t width = v->width;
+  while (width > 1 && !hd_vector_is_access(v, load->u.var, load->operands,
+                                           load->num_operands, width))
+    width = width % 2 == 0 ? width / 2 : 1;
+  return width > 1 ? width : 0;
+}
+
 static void load_vectors(hd_vectorizer_t *v, unsigned from) {
   for (unsigned i = from; i < v->num_loads; ++i) {
     const hd_expr_t *load = v->loads[i].load;
-    v->loads[i].value = NULL;
-    if (!hd_vector_is_access(v, load->u.var, load->operands, load->num_operands,
-                             v->width))
-      continue;
-    v->turn = v->first;
-    const hd_expr_t *vector = hd_expr_access(
-        v->arena, HD_EXPR_LOAD, load->u.var, (unsigned)v->width,
-        hd_vector_copies(v, load->operands, load->num_operands, false),
-        load->num_operands);
-    v->loads[i].value = name_value(v, load->u.var, vector);
+    int64_t width = v->loads[i].width = load_width(v, load);
+    for (int64_t part = 0; width && part < v->width / width; ++part) {
+      v->turn = v->first + part * width;
+      const hd_expr_t *vector = hd_expr_access(
+          v->arena, HD_EXPR_LOAD, load->u.var, (unsigned)width,
+          hd_vector_copies(v, load->operands, load->num_operands, false),
+          load->num_operands);
+      v->loads[i].values[part] = name_value(v, load->u.var, vector);
+    }
   }
 }
 

@@ -15,7 +15,9 @@ enum {
 
 typedef struct hd_vector_load {
   const hd_expr_t *load;
-  const hd_expr_t *value; // The vector, in this chunk; NULL: stays scalar.
+  // The lanes, in this chunk: vectors of so many each; 0: stays scalar.
+  int64_t width;
+  const hd_expr_t *values[HD_VECTOR_MAX_WIDTH / 2];
 } hd_vector_load_t;
 
 typedef struct hd_vectorizer {
