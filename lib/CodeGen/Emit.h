@@ -271,9 +271,8 @@ LLVMValueRef hd_emit_split(LLVMValueRef value, uint64_t *constant);
 LLVMValueRef hd_emit_operation(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
                                LLVMValueRef b);
 
-// EmitKnown.c: the integer constant that a value is, bit by bit; else itself.
-LLVMValueRef hd_emit_known(hd_emit_t *e, LLVMValueRef value);
-// Whether value + constant is the same in more bits: it does not overflow.
+// EmitKnown.c: whether value + constant is the same in more bits: it does not
+// overflow.
 bool hd_emit_is_exact_sum(hd_emit_t *e, LLVMValueRef value, int64_t constant,
                           bool is_signed);
 // Says that a call's or load's value lies in least .. greatest.

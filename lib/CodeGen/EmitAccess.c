@@ -117,8 +117,7 @@ static LLVMValueRef load(hd_emit_t *e, const hd_access_t *a) {
 LLVMValueRef hd_emit_load(hd_emit_t *e, const hd_expr_t *x) {
   hd_access_t a = hd_emit_access(e, x);
   if (a.var->table) {
-    LLVMValueRef offset =
-        hd_emit_known(e, hd_emit_expr(e, hd_emit_offset(e, &a)));
+    LLVMValueRef offset = hd_emit_expr(e, hd_emit_offset(e, &a));
     LLVMValueRef element = hd_emit_table_element(e, x, offset);
     if (element && (!e->sanitize || hd_emit_is_inside(e, &a, offset)))
       return element;

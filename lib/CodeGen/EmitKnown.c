@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Bits that are known of a value while it is being emitted. A register tensor
-// shared out by a task mapping is indexed by the place in the thread's own
-// list, computed from the task's index,
+// Bits that are known of a value while it is being emitted: whether adding a
+// constant to it carries into the sign, so that
 //
-//   i = ((thread >> 6) * 2 + r) * 16 + ...      the element at (i >> 4) & 1
+//   (i64)(thread * 4 + 256)    is    (i64)(thread * 4) + 256
 //
-// where r is a constant of an unrolled loop: bit by bit, that is r. Found here,
-// the index is a constant from the start; left to LLVM, the tensor would stay
-// in memory through the first passes.
+// whose constant goes into the instruction, and whose rest unrolled copies
+// share. No pass can tell: which constants meet is known when loops have been
+// unrolled.
 //
 // The rules are those of LLVM's KnownBits, for the operations that index
 // arithmetic has.
@@ -158,17 +157,6 @@ static known_t known_of(search_t *s, LLVMValueRef value) {
   if (!LLVMIsAInstruction(value))
     return narrow(nothing, width);
   return narrow(of_instruction(s, value, width), width);
-}
-
-LLVMValueRef hd_emit_known(hd_emit_t *e, LLVMValueRef value) {
-  enum { MOST = 256 };
-  if (LLVMIsAConstantInt(value))
-    return value;
-  search_t s = {e, MOST};
-  known_t known = known_of(&s, value);
-  if ((known.zero | known.one) != ~UINT64_C(0))
-    return value;
-  return LLVMConstInt(LLVMTypeOf(value), known.one, false);
 }
 
 bool hd_emit_is_exact_sum(hd_emit_t *e, LLVMValueRef value, int64_t constant,

@@ -80,7 +80,6 @@ static void mark_dynamic(hd_emit_t *e, const hd_access_t *a, LLVMValueRef gep) {
 static LLVMValueRef register_address(hd_emit_t *e, const hd_access_t *a,
                                      LLVMValueRef base, LLVMValueRef offset) {
   LLVMTypeRef type = hd_emit_memory_type(e, a->var->tensor->element);
-  offset = hd_emit_known(e, offset);
   LLVMValueRef gep = LLVMBuildGEP2(B, type, base, &offset, 1, "");
   if (!e->host && !LLVMIsAConstantInt(offset))
     mark_dynamic(e, a, gep);
@@ -153,7 +152,7 @@ hd_place_t hd_emit_matrix_place(hd_emit_t *e, const hd_expr_t *matrix) {
 bool hd_emit_access_cell(hd_emit_t *e, const hd_access_t *a,
                          const hd_cells_t **cells, int64_t *index) {
   *cells = hd_emit_find(e, a->var)->cells;
-  LLVMValueRef offset = hd_emit_known(e, hd_emit_expr(e, hd_emit_offset(e, a)));
+  LLVMValueRef offset = hd_emit_expr(e, hd_emit_offset(e, a));
   bool is_known = LLVMIsAConstantInt(offset);
   if (is_known)
     *index = LLVMConstIntGetSExtValue(offset);
@@ -194,8 +193,7 @@ void hd_emit_check_registers(hd_emit_t *e, const hd_expr_t *x,
 
 hd_place_t hd_emit_registers(hd_emit_t *e, const hd_expr_t *call, unsigned i) {
   hd_place_t place = hd_emit_place(e, call->operands[i], HD_SIM_PLACE);
-  LLVMValueRef offset = place.offset ? hd_emit_known(e, place.offset) : NULL;
-  if (offset && LLVMIsAConstantInt(offset))
-    hd_emit_has_registers(e, call, i, LLVMConstIntGetSExtValue(offset));
+  if (place.offset && LLVMIsAConstantInt(place.offset))
+    hd_emit_has_registers(e, call, i, LLVMConstIntGetSExtValue(place.offset));
   return place;
 }
