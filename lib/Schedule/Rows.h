@@ -47,6 +47,7 @@ typedef struct hd_row_step {
   uint32_t phases; // VECTOR: a bit for each phase that reads it.
   bool is_early;   // VECTOR: it reads what all rows have in common, before all.
   bool is_kept;    // VECTOR: in registers, from the first phase to the last.
+  bool in_place;   // VECTOR: it takes the place that main's element had.
   const hd_var_t *cells[HD_MAX_COMPONENTS]; // The registers.
 } hd_row_step_t;
 
@@ -69,9 +70,11 @@ typedef struct hd_rows {
   double kept;              // Registers that an element of a row may take.
   bool is_simulated;        // A host takes the GPU's place.
   bool is_coarse;           // Only numbers of 16 bits are stored.
-  bool has_early;           // Some step is.
-  bool is_given;   // A template has its elements at hand: they are not kept.
-  unsigned phases; // Before the last, which stores.
+  hd_scalar_t place; // Of those elements, which are at hand in places of their
+                     // own that may be written; HD_VOID: they are not.
+  bool has_early;    // Some step is.
+  bool is_given;     // A template has its elements at hand: they are not kept.
+  unsigned phases;   // Before the last, which stores.
   // Threads of a row; rows of a block; elements side by side that a thread
   // takes at a time; times.
   int64_t threads, rows, lanes, turns;

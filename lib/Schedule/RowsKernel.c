@@ -40,6 +40,10 @@ make_vector(hd_row_maker_t *m, const hd_row_step_t *step, const hd_expr_t *at) {
   e = hd_b_let(b, value->name, hd_b_cast(b, value->type.scalar, e));
   if (step->is_kept)
     hd_b_store(b, step->cells[0], &at, 1, e);
+  if (step->in_place) {
+    const hd_expr_t *place = given_at(m, at);
+    hd_b_store(b, place->u.var, place->operands, place->num_operands, e);
+  }
   return e;
 }
 
@@ -52,6 +56,8 @@ static void put_vector(hd_row_maker_t *m, const hd_row_step_t *step,
   const hd_expr_t *e;
   if (step->is_kept && (step->is_early || (step->phases & before))) {
     e = hd_b_load(b, step->cells[0], &at, 1);
+  } else if (step->in_place && (step->phases & before)) {
+    e = hd_b_let(b, value->name, given_at(m, at));
   } else {
     e = make_vector(m, step, at);
   }

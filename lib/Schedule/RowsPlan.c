@@ -123,6 +123,7 @@ static bool is_cheap(planner_t *p, const hd_row_step_t *step) {
 
 static void find_needs(planner_t *p, bool keep) {
   hd_rows_t *rows = p->rows;
+  bool is_taken = false;
   for (size_t i = 0; i < rows->steps.size; i++)
     rows->steps.data[i]->phases = 0;
   for (size_t i = rows->steps.size; i-- > 0;) {
@@ -134,12 +135,27 @@ static void find_needs(planner_t *p, bool keep) {
     else if (step->stored)
       step->phases |= UINT32_C(1) << rows->phases;
     uint32_t first = step->phases & (0 - step->phases);
-    step->is_kept = keep && step->kind == HD_ROW_VECTOR &&
+    bool is_worth = step->kind == HD_ROW_VECTOR &&
                     !(rows->is_given && step == rows->main) &&
                     step->phases != first && !is_cheap(p, step);
-    p->phases = step->is_kept ? first : step->phases;
+    step->is_kept = keep && is_worth;
+    step->in_place = !keep && is_worth && !is_taken &&
+                     step->values[0]->type.scalar == rows->place;
+    is_taken |= step->in_place;
+    p->phases = step->is_kept || step->in_place ? first : step->phases;
     hd_flat_walk(step->term, mark_need, p);
   }
+}
+
+// Whether nobody reads main's elements when another step has their place.
+static bool leaves_place(const hd_rows_t *rows) {
+  for (size_t i = 0; i < rows->steps.size; i++) {
+    const hd_row_step_t *step = rows->steps.data[i];
+    uint32_t first = step->phases & (0 - step->phases);
+    if (step->in_place && rows->main->phases >= first << 1)
+      return false;
+  }
+  return true;
 }
 
 static bool fits_registers(const hd_rows_t *rows, int64_t each) {
@@ -306,6 +322,10 @@ void hd_rows_keep(hd_rows_t *rows, int64_t each) {
   find_needs(&p, each <= KEEP);
   if (!fits_registers(rows, each))
     find_needs(&p, false);
+  if (!leaves_place(rows)) {
+    rows->place = HD_VOID;
+    find_needs(&p, false);
+  }
 }
 
 // It reads one element of a row, which all rows have in common.

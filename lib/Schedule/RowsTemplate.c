@@ -81,6 +81,12 @@ static bool take_across(taker_t *taker, const hd_stmt_t *point) {
   return threads % workers == 0;
 }
 
+// Whether it is an element of shared memory, which is its thread's alone.
+static bool is_shared_place(const hd_expr_t *e) {
+  return e && e->kind == HD_EXPR_LOAD && !e->linear &&
+         e->u.var->tensor->scope == HD_SCOPE_SHARED;
+}
+
 static void on_rows(void *argument, hd_builder_t *b, const hd_stmt_t *loop) {
   taker_t *taker = argument;
   hd_row_maker_t *m = &taker->m;
@@ -100,6 +106,8 @@ static void on_rows(void *argument, hd_builder_t *b, const hd_stmt_t *loop) {
                  ? NULL
                  : value;
   m->rows->is_given = m->given;
+  m->rows->place =
+      is_shared_place(m->given) ? (hd_scalar_t)m->given->type.scalar : HD_VOID;
   hd_rows_keep(m->rows, mapping->dims[0] / mapping->workers);
   hd_rows_ask_early(m->rows, mapping->dims[0] / mapping->workers);
   hd_rows_place_thread(m);
