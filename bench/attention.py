@@ -9,8 +9,8 @@ short   batch 1, 12 heads of 64: 128, 197 and 512 tokens
 long    16,384 tokens in all, 2,048 features: 128 to 8,192 tokens, heads of 64
         and 128, causal and not
 
-A graph of several attentions with operands of their own, programmatic launches,
-one CUDA graph; f16. One line a case; --candidates also pins every candidate
+A graph of several attentions, each of the one before as queries and keys and
+values of its own, programmatic launches, one CUDA graph; f16. One line a case; --candidates also pins every candidate
 that runs in the time.
 """
 import argparse
@@ -36,7 +36,7 @@ LONG = [(16384 // n, 2048 // d, n, d, causal)
 CANDIDATES = [("attention_mma(WM = %d, WN = %d, BN = %d, STAGES = %d)" % (wm, wn, bn, stages),
                bn if stages == 1 else -bn)
               for wm, wn, bn, stages in itertools.product(
-                  (1, 2, 4, 8), (1, 2, 4), (32, 64, 128), (1, 2, 3))
+                  (1, 2, 4, 8), (1, 2, 4), (32, 64, 128, 256), (1, 2, 3))
               if 2 <= wm * wn <= 8 and 16 <= bn // wn <= 64]
 CANDIDATES += [("attention_wgmma(G = %d, BN = %d)" % (g, bn), -bn) for g in (1, 2) for bn in (64, 128)]
 
@@ -47,11 +47,12 @@ def text(case, copies, pin):
     if causal:
         term = "j > i ? -inf : " + term
     shape = "f16[%d, %d, %d]" % (b * h, n, d)
-    inputs = ", ".join("%s%d: %s" % (name, i, shape) for i in range(copies) for name in "qkv")
-    body = "\n".join("  o%d: %s = attention(q%d, k%d, v%d)%s" % (
-        i, shape, i, i, i, " with " + pin if pin else "") for i in range(copies))
-    return TASK % term + "graph main(%s) -> %s {\n%s\n}\n" % (
-        inputs, ", ".join("o%d" % i for i in range(copies)), body)
+    inputs = ", ".join(["q: " + shape] + ["%s%d: %s" % (name, i, shape)
+                                          for i in range(copies) for name in "kv"])
+    body = "\n".join("  o%d: %s = attention(%s, k%d, v%d)%s" % (
+        i, shape, "o%d" % (i - 1) if i else "q", i, i, " with " + pin if pin else "")
+                     for i in range(copies))
+    return TASK % term + "graph main(%s) -> o%d {\n%s\n}\n" % (inputs, copies - 1, body)
 
 
 def copies_of(case):

@@ -50,7 +50,9 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   double warps = figure(c, HD_FIGURE_THREADS) / 32 * together;
   double multiply = together * bm * bn * widths / figure(c, HD_FIGURE_RATE);
   double load = together * bn * widths * bytes / machine->l2;
-  double wait = LOAD_CYCLES / at_least(figure(c, HD_FIGURE_STAGES) - 1, 1);
+  // One step has nothing to wait for but what all wait for in the beginning.
+  double stages = figure(c, HD_FIGURE_STAGES);
+  double wait = stages > 1 ? LOAD_CYCLES / (stages - 1) : 0;
   double issue = warps / SCHEDULERS * figure(c, HD_FIGURE_ISSUE);
   // A warp's own instructions follow each other at about half of that speed.
   double alone = figure(c, HD_FIGURE_ISSUE) * 2;

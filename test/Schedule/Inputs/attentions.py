@@ -18,7 +18,7 @@ LARGE = options[:1] == ["large"]
 if LARGE:
     options = ["--disable-template=attention_mma"] + options[1:]
 SIZES = [8, 9, 16, 24, 31, 33, 40, 61, 64, 67, 96, 104, 128, 131, 197]
-WIDTHS = [8, 16, 24, 32, 40, 64, 72, 80, 96, 128, 11, 35]
+WIDTHS = [8, 16, 24, 32, 40, 64, 72, 80, 96, 128, 200, 256, 11, 35]
 
 
 class Graph:
