@@ -262,12 +262,10 @@ static bool chooses(const hd_term_t *term) {
 // The same for an attention: keys and values pass by for each block of queries,
 // which are read once.
 static bool spoils_keys(hd_former_t *f, const hd_forming_t *g,
-                        const hd_attention_form_t *form, const hd_term_t *term,
+                        const hd_attention_form_t *form,
                         const hd_value_t *value) {
-  enum { BLOCK = 64 }; // Of queries.
-  return (form->sizes[HD_ATTENTION_QUERY] > BLOCK || chooses(term)) &&
-         ((form->k.wide && is_operand(f, g, &form->k, value)) ||
-          (form->v.wide && is_operand(f, g, &form->v, value)));
+  return (form->k.wide && is_operand(f, g, &form->k, value)) ||
+         (form->v.wide && is_operand(f, g, &form->v, value));
 }
 
 // Whether a prologue would make a product compute what it now copies: pieces of
@@ -289,7 +287,7 @@ static bool spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
   hd_attention_form_t attention;
   if (flattened &&
       !hd_attention_form_find(f->arena, flattened->flat, &attention))
-    return spoils_keys(f, g, &attention, p.definition->term, value);
+    return spoils_keys(f, g, &attention, value);
   for (size_t i = 0; flattened && i < flattened->flat->definitions.size; i++) {
     hd_product_form_t form;
     if (hd_product_form_find(f->arena, flattened->flat->definitions.data[i],
