@@ -334,7 +334,8 @@ static bool bind(hd_rw_match_t *m) {
 
 static bool match_step(hd_rw_match_t *m, uint32_t step) {
   if (step == m->rule->num_steps)
-    return inner_values_die(m) && bind(m) && is_acyclic(m) && hd_rw_plan(m);
+    return inner_values_die(m) && hd_rw_are_apart(m) && bind(m) &&
+           is_acyclic(m) && hd_rw_plan(m);
   const hd_rule_step_t *s = &m->rule->steps[step];
   hd_rw_value_t *from = m->values[s->from->index];
   if (s->defines)

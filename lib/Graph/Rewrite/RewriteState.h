@@ -2,8 +2,9 @@
 //
 // What the parts of rewriting share: RewriteGraph.c (a graph that changes),
 // RewriteFold.c (its constants), RewriteInOut.c (from a graph and back),
-// RewriteMatch.c, RewriteApply.c, RewriteRequire.c (what is asked of
-// constants), RewriteTerms.c (attributes under a binding), RewriteProve.c.
+// RewriteMatch.c, RewriteApart.c, RewriteApply.c, RewriteRequire.c (what is
+// asked of constants), RewriteTerms.c (attributes under a binding),
+// RewriteProve.c.
 #ifndef HIDET_GRAPH_REWRITE_REWRITESTATE_H
 #define HIDET_GRAPH_REWRITE_REWRITESTATE_H
 
@@ -158,6 +159,11 @@ typedef bool hd_rw_lists_fn_t(void *argument, const uint32_t *counts);
 bool hd_rw_walk_lists(const hd_rule_t *rule, hd_arena_t *scratch,
                       const hd_rw_node_t *root, hd_rw_lists_fn_t *use,
                       void *argument);
+
+// --- RewriteApart.c ---
+
+// Whether what the rule says to be apart is; true where it says nothing.
+bool hd_rw_are_apart(hd_rw_match_t *m);
 
 // --- RewriteApply.c ---
 

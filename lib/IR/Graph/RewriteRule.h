@@ -97,6 +97,9 @@ struct hd_rewrite {
   const hd_task_t *signature;
   HD_VEC(hd_rule_value_t *) values; // Operands first.
   hd_rule_nodes_t left, right;
+  // Results that no chain of nodes, element by element, leads together; NULL
+  // both: nothing is said.
+  const hd_rule_value_t *apart[2];
   uint32_t
       freedoms; // A bit for each hd_freedom_t; none: results stay the same.
 };

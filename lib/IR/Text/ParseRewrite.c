@@ -319,9 +319,17 @@ static bool at_may(const hd_parser_t *p) {
   return hd_at(p, "may") && strcmp(hd_peek_ahead(p, 1)->text, "change") == 0;
 }
 
+// Before two names; else it is a name.
+static bool at_apart(const hd_parser_t *p) {
+  return hd_at(p, "apart") && hd_peek_ahead(p, 1)->kind == HD_TOKEN_NAME &&
+         strcmp(hd_peek_ahead(p, 2)->text, ",") == 0 &&
+         hd_peek_ahead(p, 2)->kind != HD_TOKEN_STRING;
+}
+
 static bool parse_nodes(rule_parser_t *r, const char *first_end,
                         const char *end) {
-  while (!hd_at(r->t.p, first_end) && !hd_at(r->t.p, end) && !at_may(r->t.p)) {
+  while (!hd_at(r->t.p, first_end) && !hd_at(r->t.p, end) && !at_may(r->t.p) &&
+         !at_apart(r->t.p)) {
     hd_budget_check(&r->t.p->module->context->budget);
     if (!parse_node(r))
       return false;
@@ -351,7 +359,8 @@ static bool parse_freedoms(rule_parser_t *r) {
   return true;
 }
 
-// left nodes [where condition, ...] [may change freedom, ...] => right nodes }
+// left nodes [where condition, ...] [apart result, result]
+// [may change freedom, ...] => right nodes }
 static bool parse_sides(rule_parser_t *r) {
   hd_parser_t *p = r->t.p;
   if (!hd_expect(p, "{") || !parse_nodes(r, "where", "=>"))
@@ -361,6 +370,13 @@ static bool parse_sides(rule_parser_t *r) {
       if (!hd_parse_task_condition(&r->t))
         return false;
     } while (hd_accept(p, ","));
+  if (at_apart(p)) {
+    p->at++;
+    r->rewrite->apart[0] = parse_use(r);
+    if (!r->rewrite->apart[0] || !hd_expect(p, ",") ||
+        !(r->rewrite->apart[1] = parse_use(r)))
+      return false;
+  }
   if (at_may(p)) {
     p->at++;
     if (!parse_freedoms(r))

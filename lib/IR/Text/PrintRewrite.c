@@ -116,6 +116,9 @@ void hd_rewrite_print(const hd_rewrite_t *rewrite, hd_buffer_t *out) {
     print_node(out, rewrite, rewrite->left.data[i], false);
   if (hd_print_task_where(out, rewrite->signature, "  where "))
     hd_buffer_puts(out, "\n");
+  if (rewrite->apart[0])
+    hd_buffer_printf(out, "  apart %s, %s\n", rewrite->apart[0]->name,
+                     rewrite->apart[1]->name);
   print_freedoms(out, rewrite);
   hd_buffer_puts(out, "  =>\n");
   for (size_t i = 0; i < rewrite->right.size; i++)

@@ -262,6 +262,19 @@ static bool is_used(const hd_rule_node_t *const *nodes, size_t count,
   return false;
 }
 
+// What is apart are two results that the rule keeps.
+static void verify_apart(rule_verifier_t *v) {
+  const hd_rule_value_t *const *apart = v->rewrite->apart;
+  if (!apart[0])
+    return;
+  if (apart[0] == apart[1])
+    fault(v, v->rewrite->loc, "'%s' is not apart from itself", apart[0]->name);
+  for (int i = 0; i < 2; i++)
+    if (!apart[i]->left || !apart[i]->right)
+      fault(v, v->rewrite->loc, "'%s' is apart, but not given by both sides",
+            apart[i]->name);
+}
+
 // Grows from the last node by what shares a value with it.
 static void verify_connected(rule_verifier_t *v) {
   const hd_rewrite_t *r = v->rewrite;
@@ -337,6 +350,7 @@ static void verify_left(rule_verifier_t *v) {
       fault(v, input->loc, "no node on the left gives '%s'", input->name);
   }
   verify_connected(v);
+  verify_apart(v);
 }
 
 // What is no node of a graph, and read by what is required alone.
