@@ -67,6 +67,7 @@ typedef struct hd_rows {
   // NULL: there is none.
   const hd_row_step_t *main;
   double bytes, main_bytes; // Of all that is read and stored; of main's tensor.
+  double instructions;      // Of an element.
   double kept;              // Registers that an element of a row may take.
   bool is_simulated;        // A host takes the GPU's place.
   bool is_coarse;           // Only numbers of 16 bits are stored.
@@ -90,6 +91,8 @@ bool hd_rows_find(hd_arena_t *arena, const hd_task_t *flat, size_t first,
 // along: those of a row are closer to each other than rows. False where the
 // phases are too many.
 bool hd_rows_order(hd_rows_t *rows);
+// Whether a term of a step is a number for each row.
+bool hd_rows_is_number(const hd_rows_t *rows, const hd_term_t *term);
 // What is asked for before all else, of what all rows have in common, where a
 // thread has so many elements of a row and registers for it: of constants that
 // is before the kernel waits for the one before it. What is kept is known.

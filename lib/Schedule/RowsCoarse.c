@@ -23,34 +23,7 @@ typedef struct coarsener {
   HD_VEC(const hd_term_t *) divisors;
   HD_VEC(const hd_term_t *) factors;
   HD_VEC(const hd_term_t *) inverses; // Of each of them.
-  bool is_row;                        // What is looked at is a row's number.
 } coarsener_t;
-
-static bool is_vector_value(const hd_rows_t *rows,
-                            const hd_task_value_t *value) {
-  for (size_t i = 0; i < rows->steps.size; i++)
-    if (rows->steps.data[i]->kind == HD_ROW_VECTOR &&
-        rows->steps.data[i]->values[0] == value)
-      return true;
-  return false;
-}
-
-static bool look_at_number(void *argument, const hd_term_t *term) {
-  coarsener_t *c = argument;
-  if (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE)
-    c->is_row &= !is_vector_value(c->rows, term->u.value);
-  for (unsigned i = 0; i < c->rows->element.count; i++)
-    c->is_row &= term->kind != HD_TERM_INDEX ||
-                 term->u.index != c->rows->element.indices[i];
-  return c->is_row;
-}
-
-// A number for each row, certainly there.
-static bool is_number(coarsener_t *c, const hd_term_t *term) {
-  c->is_row = !hd_flat_is_risky(term);
-  hd_flat_walk(term, look_at_number, c);
-  return c->is_row;
-}
 
 // A step for a number of each row, and what stands for it.
 static const hd_term_t *add_number(coarsener_t *c, const char *name,
@@ -91,12 +64,17 @@ static size_t find_divisor(coarsener_t *c, const hd_term_t *divisor) {
   return c->divisors.size - 1;
 }
 
+// A number for each row, certainly there.
+static bool is_number(const hd_rows_t *rows, const hd_term_t *term) {
+  return hd_rows_is_number(rows, term) && !hd_flat_is_risky(term);
+}
+
 // For hd_flat_rewrite().
 static const hd_term_t *put_inverse(void *argument, const hd_term_t *term) {
   coarsener_t *c = argument;
   if (term->kind != HD_TERM_OPERATOR || term->u.op != HD_EXPR_DIV ||
-      term->type.scalar != HD_F32 || !is_number(c, term->operands[1]) ||
-      is_number(c, term->operands[0]))
+      term->type.scalar != HD_F32 || !is_number(c->rows, term->operands[1]) ||
+      is_number(c->rows, term->operands[0]))
     return term;
   size_t i = find_divisor(c, term->operands[1]);
   const hd_term_t *scaled = hd_flat_operate(

@@ -304,6 +304,36 @@ static bool ends_in_numbers(const hd_rows_t *rows) {
   return true;
 }
 
+static bool is_vector_value(const hd_rows_t *rows,
+                            const hd_task_value_t *value) {
+  for (size_t i = 0; i < rows->steps.size; i++)
+    if (rows->steps.data[i]->kind == HD_ROW_VECTOR &&
+        rows->steps.data[i]->values[0] == value)
+      return true;
+  return false;
+}
+
+typedef struct number {
+  const hd_rows_t *rows;
+  bool is_row;
+} number_t;
+
+static bool look_at_number(void *argument, const hd_term_t *term) {
+  number_t *n = argument;
+  if (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE)
+    n->is_row &= !is_vector_value(n->rows, term->u.value);
+  for (unsigned i = 0; i < n->rows->element.count; i++)
+    n->is_row &= term->kind != HD_TERM_INDEX ||
+                 term->u.index != n->rows->element.indices[i];
+  return n->is_row;
+}
+
+bool hd_rows_is_number(const hd_rows_t *rows, const hd_term_t *term) {
+  number_t n = {rows, true};
+  hd_flat_walk(term, look_at_number, &n);
+  return n.is_row;
+}
+
 bool hd_rows_order(hd_rows_t *rows) {
   rows->phases = 0;
   if (!find_phases(&(planner_t){.rows = rows}))

@@ -10,25 +10,32 @@
 #include <math.h>
 
 enum {
-  BEGIN_CYCLES = 700,   // Before the first load, behind the last store.
-  BLOCK_CYCLES = 100,   // From one block that begins to the next.
-  L2_CYCLES = 570,      // Of a load that comes from the L2 cache,
-  MEMORY_CYCLES = 900,  // from device memory.
-  L2_BYTES = 32 << 20,  // What stays in the L2 cache.
-  LANE_CYCLES = 30,     // Each time that lanes meet,
-  WARPS_CYCLES = 110,   // that warps do by shared memory,
-  WARP_CYCLES = 12,     // for each of them;
-  CLUSTER_CYCLES = 900, // that the blocks of a cluster do.
-  ELEMENT_CYCLES = 6,   // Instructions of an element in a phase, and
-  ACCESS_CYCLES = 8,    // for each access of all lanes.
-  CHAIN_CYCLES = 12,    // An element of a thread behind the one before it.
+  BEGIN_CYCLES = 700,         // Before the first load, behind the last store.
+  BLOCK_CYCLES = 100,         // From one block that begins to the next.
+  L2_CYCLES = 570,            // Of a load that comes from the L2 cache,
+  MEMORY_CYCLES = 900,        // from device memory.
+  L2_BYTES = 32 << 20,        // What stays in the L2 cache.
+  LANE_CYCLES = 30,           // Each time that lanes meet,
+  WARPS_CYCLES = 110,         // that warps do by shared memory,
+  WARP_CYCLES = 12,           // for each of them;
+  CLUSTER_CYCLES = 900,       // that the blocks of a cluster do.
+  STEP_INSTRUCTIONS = 1,      // Of an element: for each step of a term,
+  DIVIDE_INSTRUCTIONS = 12,   // for a division of floats,
+  FUNCTION_INSTRUCTIONS = 24, // for a function; where they may be coarse,
+  COARSE_INSTRUCTIONS = 4,
+  ACCESS_INSTRUCTIONS = 8,  // for each access of all lanes.
+  THREAD_INSTRUCTIONS = 40, // Of a thread, beside those;
+  LANE_INSTRUCTIONS = 2,    // each time that lanes meet,
+  WARPS_INSTRUCTIONS = 14,  // that warps do by shared memory, and
+  WARP_INSTRUCTIONS = 2,    // for each of them.
+  CHAIN_CYCLES = 12,        // An element of a thread behind the one before it.
   MULTIPROCESSOR_LANES = 128,
   OWN_REGISTERS = 36, // Of a thread, beside what it keeps.
   RESERVED_SHARED = 1024,
   MOST_BLOCKS = 32, // Of a multiprocessor.
 };
 
-static const double UNHIDDEN = 0.1;
+static const double UNHIDDEN = 0.1, IDLE = 0.25;
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -79,7 +86,9 @@ static bool place_blocks(const hd_machine_t *machine, const hd_rows_t *rows,
                       (double)machine->shared / (shared + RESERVED_SHARED))));
   double reach = hd_machine_reach(machine, c->figures[HD_FIGURE_SPLIT]);
   s->together = at_most(most, ceil(blocks / reach));
-  s->turns = most < 1 ? 0 : ceil(blocks / (reach * s->together));
+  // A block begins when another ends: of the last turn, a part is idle.
+  double turns = most < 1 ? 0 : blocks / (reach * s->together);
+  s->turns = turns <= 1 ? 1 : turns + (ceil(turns) - turns) * IDLE;
   return most >= 1;
 }
 
@@ -90,6 +99,15 @@ static double meeting_cycles(const share_t *s) {
   if (warps > 1)
     cycles += WARPS_CYCLES + warps * WARP_CYCLES;
   return cycles + (s->split > 1 ? CLUSTER_CYCLES : 0);
+}
+
+// Instructions of a thread beside those of its elements.
+static double thread_instructions(const hd_rows_t *rows, const share_t *s) {
+  double workers = s->threads / s->rows, warps = ceil(workers / 32);
+  double meet = ceil(log2(at_most(workers, 32))) * LANE_INSTRUCTIONS;
+  if (warps > 1)
+    meet += WARPS_INSTRUCTIONS + warps * WARP_INSTRUCTIONS;
+  return THREAD_INSTRUCTIONS + rows->phases * meet;
 }
 
 static double price(const hd_machine_t *machine, const hd_form_t *form,
@@ -114,10 +132,12 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   double asked = s.together * s.rows *
                  at_most((double)c->figures[HD_FIGURE_TILE_N], s.elements) *
                  hd_scalar_bits(form->type) / 8.0;
-  double elements = s.together * s.threads * s.each; // With those left idle.
-  double work = elements * phases * ELEMENT_CYCLES / MULTIPROCESSOR_LANES +
-                elements * passes / (double)rows->lanes * ACCESS_CYCLES /
-                    MULTIPROCESSOR_LANES;
+  double threads = s.together * s.threads;
+  double work = threads *
+                (s.each * (rows->instructions +
+                           passes / (double)rows->lanes * ACCESS_INSTRUCTIONS) +
+                 thread_instructions(rows, &s)) /
+                MULTIPROCESSOR_LANES;
   double moving = at_least(bytes / wide, bytes / asked * latency);
   double waiting = latency * passes + rows->phases * meeting_cycles(&s) +
                    s.each * phases * CHAIN_CYCLES;
@@ -136,6 +156,35 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
 
 static double bytes_of(const hd_task_value_t *value) {
   return (double)hd_flat_count(value) * hd_scalar_bits(value->type.scalar) / 8;
+}
+
+typedef struct counter {
+  const hd_rows_t *rows;
+  double instructions;
+} counter_t;
+
+static bool count_term(void *argument, const hd_term_t *term) {
+  counter_t *c = argument;
+  if (hd_rows_is_number(c->rows, term))
+    return false;
+  bool divides = term->kind == HD_TERM_OPERATOR && term->u.op == HD_EXPR_DIV;
+  if (term->kind == HD_TERM_FUNCTION)
+    c->instructions +=
+        c->rows->is_coarse ? COARSE_INSTRUCTIONS : FUNCTION_INSTRUCTIONS;
+  else if (divides)
+    c->instructions += DIVIDE_INSTRUCTIONS;
+  else if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_INDEX)
+    c->instructions += STEP_INSTRUCTIONS;
+  return true;
+}
+
+// Of an element, each step once.
+static double count_instructions(const hd_rows_t *rows) {
+  counter_t c = {rows, 0};
+  for (size_t i = 0; i < rows->steps.size; i++)
+    if (rows->steps.data[i]->kind != HD_ROW_SCALAR)
+      hd_flat_walk(rows->steps.data[i]->term, count_term, &c);
+  return c.instructions;
 }
 
 // Bytes of all that is read by elements, or stored.
@@ -165,6 +214,7 @@ const char *hd_rows_ask(hd_rows_t *rows, bool simulated, hd_form_t *form) {
   rows->is_simulated = simulated;
   hd_rows_keep(rows, 1);
   count_bytes(rows);
+  rows->instructions = count_instructions(rows);
   *form = (hd_form_t){
       .kind = HD_FORM_KIND_ROWS,
       .sizes = {rows->row.points, rows->element.points},
