@@ -113,6 +113,28 @@ split_groups(hd_arena_t *arena, const hd_definition_t *d, groups_t *groups) {
   return split;
 }
 
+static void load_second(hd_product_form_t *form, const hd_form_digits_t *digits,
+                        const hd_term_t *term, bool rows) {
+  form->rows = rows;
+  hd_form_tensor_begin(&form->b, digits, HD_AXIS_BATCH,
+                       rows ? HD_AXIS_N : HD_AXIS_K,
+                       rows ? HD_AXIS_K : HD_AXIS_N);
+  hd_form_tensor_load(&form->b, digits, term);
+}
+
+// b's rows run along n where neighbours along n are neighbours in memory, or
+// may be; but along the sum where pieces of it lie side by side that way alone:
+// windows that do not overlap.
+static void set_second(hd_product_form_t *form, const hd_form_digits_t *digits,
+                       const hd_term_t *term, bool along_n) {
+  load_second(form, digits, term, !along_n);
+  if (form->b.wide || !along_n)
+    return;
+  load_second(form, digits, term, true);
+  if (!form->b.wide)
+    load_second(form, digits, term, false);
+}
+
 const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
                                  hd_product_form_t *form) {
   hd_contraction_t c;
@@ -145,14 +167,10 @@ const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
                              .places = places,
                              .split = split ? groups.index : NULL,
                              .as = split ? member_of(&groups) : NULL};
-  form->rows = !hd_reads_along(c.b, c.n.indices, c.n.count);
   hd_form_tensor_begin(&form->a, &digits, HD_AXIS_BATCH, HD_AXIS_M, HD_AXIS_K);
-  hd_form_tensor_begin(&form->b, &digits, HD_AXIS_BATCH,
-                       form->rows ? HD_AXIS_N : HD_AXIS_K,
-                       form->rows ? HD_AXIS_K : HD_AXIS_N);
   hd_form_tensor_begin(&form->c, &digits, HD_AXIS_BATCH, HD_AXIS_M, HD_AXIS_N);
   hd_form_tensor_load(&form->a, &digits, a);
-  hd_form_tensor_load(&form->b, &digits, b);
+  set_second(form, &digits, b, hd_reads_along(c.b, c.n.indices, c.n.count));
   set_result(form, &digits);
   return NULL;
 }
