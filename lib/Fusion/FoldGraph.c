@@ -51,10 +51,11 @@ static const hd_attribute_t *type_attribute(maker_t *m, const char *name,
 
 // A node of the library's task, or a reshape; entries of attributes may be
 // NULL.
-static hd_node_t *put(maker_t *m, const char *op, unsigned num_inputs,
-                      const hd_value_t *const *inputs, unsigned num_outputs,
-                      const hd_value_t *const *outputs,
-                      const hd_attribute_t *const *attributes) {
+static hd_node_t *put_made(maker_t *m, const char *op, unsigned num_inputs,
+                           const hd_value_t *const *inputs,
+                           unsigned num_outputs,
+                           const hd_value_t *const *outputs,
+                           const hd_attribute_t *const *attributes) {
   hd_arena_t *arena = m->f->arena;
   hd_node_t *node = HD_ARENA_NEW(arena, hd_node_t);
   const hd_value_t **values =
@@ -87,7 +88,7 @@ static const hd_value_t *put_one(maker_t *m, const char *op,
                                  const hd_value_t *output,
                                  const hd_attribute_t *only) {
   const hd_attribute_t *attributes[MAX_ATTRIBUTES] = {only};
-  put(m, op, num_inputs, inputs, 1, &output, attributes);
+  put_made(m, op, num_inputs, inputs, 1, &output, attributes);
   return output;
 }
 
@@ -140,7 +141,7 @@ static const hd_value_t *wider(maker_t *m, const hd_value_t *value,
       inputs[i] = wider(m, giver->inputs[i], steps - 1);
     known = new_value(f, m->name, HD_F32, type.shape, type.rank, m->loc);
     hd_node_t *node =
-        put(m, giver->op, giver->num_inputs, inputs, 1, &known, NULL);
+        put_made(m, giver->op, giver->num_inputs, inputs, 1, &known, NULL);
     node->task = giver->task; // That for as many operands.
     node->num_attributes = giver->num_attributes;
     node->attributes = giver->attributes;
@@ -233,7 +234,7 @@ static const hd_value_t *put_rounded(maker_t *m, hd_scalar_t type,
                                     .kind = HD_ATTRIBUTE_FLOAT,
                                     .u.f = smaller}),
       NULL};
-  put(m, "narrow", 1, &x, 1, &y, attributes);
+  put_made(m, "narrow", 1, &x, 1, &y, attributes);
   return y;
 }
 
@@ -263,8 +264,8 @@ static void put_product(maker_t *m, const hd_node_t *product,
                                     .kind = HD_ATTRIBUTE_FLOAT,
                                     .u.f = epsilon})};
   hd_node_t *node =
-      centred ? put(m, "norm_matmul", 4, inputs, 3, outputs, attributes)
-              : put(m, "rms_matmul", 2, inputs, 2, outputs, attributes);
+      centred ? put_made(m, "norm_matmul", 4, inputs, 3, outputs, attributes)
+              : put_made(m, "rms_matmul", 2, inputs, 2, outputs, attributes);
   node->label = product->label;
 }
 
@@ -284,8 +285,8 @@ static void put_again(maker_t *m, const hd_value_t *rounded,
   const hd_attribute_t *attributes[MAX_ATTRIBUTES] = {
       y->type != rounded->type ? type_attribute(m, "R", y->type) : NULL};
   hd_node_t *node =
-      mean ? put(m, "normalize_rows", 5, centred, 1, &y, attributes)
-           : put(m, "scale_rows", 3, scaled, 1, &y, attributes);
+      mean ? put_made(m, "normalize_rows", 5, centred, 1, &y, attributes)
+           : put_made(m, "scale_rows", 3, scaled, 1, &y, attributes);
   node->label = norm->node->label;
 }
 
