@@ -23,8 +23,6 @@ LONG = {
     "fuzz/graphs/Main.c",
     "fuzz/graphs/Motifs.c",
     "lib/Fusion/Join.c",
-    "lib/Graph/Expand/Lower/Recurrent.c",
-    "lib/IR/Passes/Vectorize.c",
     "lib/Schedule/RowsFind.c",
     "unittests/FakeCuda/FakeCuda.c",
     "unittests/Graph/ReferenceTest.c",

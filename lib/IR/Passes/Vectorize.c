@@ -30,222 +30,7 @@
 #include "IR/Passes/Vectorizer.h"
 #include "IR/Rewrite.h"
 
-enum {
-  MAX_TRIPS = 32,
-  MAX_STATEMENTS = 100, // What fusion puts into a loop is a few dozen.
-  MAX_NESTED = 8,       // Conditions in conditions.
-};
-
-static bool is_noted(const hd_vectorizer_t *v, const hd_expr_t *load) {
-  for (unsigned i = 0; i < v->num_loads; ++i)
-    if (hd_expr_equal(v->loads[i].load, load))
-      return true;
-  return false;
-}
-
-// Loads that are certain to be done.
-static void note_loads(hd_vectorizer_t *v, const hd_expr_t *e) {
-  if (e->kind == HD_EXPR_LOAD && !e->linear && e->type.lanes == 1 &&
-      v->num_loads < HD_VECTOR_MAX_LOADS && !is_noted(v, e))
-    v->loads[v->num_loads++].load = e;
-  for (unsigned i = 0; i < e->num_operands; ++i)
-    if (!hd_expr_is_lazy(e, i))
-      note_loads(v, e->operands[i]);
-}
-
-static bool is_memory_store(const hd_stmt_t *stmt) {
-  return stmt->kind == HD_STMT_STORE &&
-         stmt->u.store.var->tensor->scope != HD_SCOPE_REGISTER;
-}
-
-// The value of a let or a store.
-static const hd_expr_t *value_of(const hd_stmt_t *stmt) {
-  return stmt->kind == HD_STMT_LET ? stmt->u.let.value : stmt->u.store.value;
-}
-
-// --- Whether it may be done ---
-
-// What stands in a body.
-typedef struct contents {
-  hd_vectorizer_t *v;
-  unsigned statements;
-  bool ok, has_registers, has_branches;
-} contents_t;
-
-// Whether both store to the same element; true where there is none before.
-static bool is_same_place(const hd_stmt_t *before, const hd_stmt_t *stmt) {
-  unsigned rank = stmt->u.store.num_indices;
-  bool same = !before || before->u.store.num_indices == rank;
-  for (unsigned a = 0; before && same && a < rank; ++a)
-    same = hd_expr_equal(before->u.store.indices[a], stmt->u.store.indices[a]);
-  return same;
-}
-
-// One place of a tensor of memory is stored to; of conditions, those that read
-// no memory.
-static void note_contents(contents_t *c, hd_block_t block, unsigned depth) {
-  c->ok &= depth < MAX_NESTED;
-  c->statements += block.size;
-  for (size_t i = 0; c->ok && i < block.size; ++i) {
-    const hd_stmt_t *stmt = block.stmts[i];
-    if (stmt->kind == HD_STMT_IF) {
-      c->has_branches = true;
-      c->ok = hd_expr_is_stable(stmt->u.branch.condition);
-      note_contents(c, stmt->u.branch.then, depth + 1);
-      note_contents(c, stmt->u.branch.otherwise, depth + 1);
-    } else if (stmt->kind == HD_STMT_STORE) {
-      hd_ptr_map_t *stores = &c->v->stores;
-      const hd_var_t *var = stmt->u.store.var;
-      c->has_registers |= !is_memory_store(stmt);
-      c->ok = !is_memory_store(stmt) ||
-              is_same_place(hd_ptr_map_get(stores, var), stmt);
-      hd_ptr_map_set(c->v->arena, stores, var, stmt);
-    } else if (stmt->kind != HD_STMT_LET) {
-      c->ok = false;
-    }
-  }
-}
-
-// No load of a tensor that the loop stores, but at the place that it stores,
-// and before: vectors are loaded ahead of all lanes and stored after them.
-static bool is_harmless(void *argument, const hd_expr_t *e) {
-  hd_vectorizer_t *v = argument;
-  if (!hd_expr_is_access(e) || e->u.var->tensor->scope == HD_SCOPE_REGISTER)
-    return true;
-  const hd_stmt_t *store = hd_ptr_map_get(&v->stores, e->u.var);
-  if (!store)
-    return true;
-  if (e->kind != HD_EXPR_LOAD || e->linear ||
-      hd_ptr_map_get(&v->stored, e->u.var) ||
-      e->num_operands != store->u.store.num_indices)
-    return false;
-  v->turn = -1;
-  for (unsigned a = 0; a < e->num_operands; ++a)
-    if (!hd_expr_equal(hd_vector_copy(v, e->operands[a], false),
-                       hd_vector_copy(v, store->u.store.indices[a], false)))
-      return false;
-  return true;
-}
-
-static bool look_at_block(hd_vectorizer_t *v, hd_block_t block);
-
-// Whether the statement may be done for all lanes side by side.
-static bool look_at(hd_vectorizer_t *v, const hd_stmt_t *stmt) {
-  if (stmt->kind == HD_STMT_IF)
-    return look_at_block(v, stmt->u.branch.then) &&
-           look_at_block(v, stmt->u.branch.otherwise);
-  const hd_expr_t *value = value_of(stmt);
-  if (!hd_expr_is_pure(value) || !hd_walk_expr(value, is_harmless, v))
-    return false;
-  if (stmt->kind == HD_STMT_LET) {
-    hd_ptr_map_set(v->arena, &v->lets, stmt->u.let.var, value);
-    return true;
-  }
-  for (unsigned a = 0; a < stmt->u.store.num_indices; ++a)
-    if (!hd_expr_is_stable(stmt->u.store.indices[a]))
-      return false;
-  hd_ptr_map_set(v->arena, &v->stored, stmt->u.store.var, stmt);
-  return !stmt->u.store.linear &&
-         (!is_memory_store(stmt) || value->type.lanes == 1);
-}
-
-static bool look_at_block(hd_vectorizer_t *v, hd_block_t block) {
-  for (size_t i = 0; i < block.size; ++i)
-    if (!look_at(v, block.stmts[i]))
-      return false;
-  return true;
-}
-
-// Registers are accessed in their order, which conditions would cut.
-static bool is_possible(hd_vectorizer_t *v) {
-  contents_t contents = {.v = v, .ok = true};
-  hd_block_t body = v->loop->u.loop.body;
-  note_contents(&contents, body, 0);
-  return contents.ok && contents.statements <= MAX_STATEMENTS &&
-         !(contents.has_registers && contents.has_branches) &&
-         look_at_block(v, body);
-}
-
-// --- How wide ---
-
-// The facts of a branch: of any iteration, and of the first.
-static hd_facts_mark_t enter(hd_vectorizer_t *v, const hd_expr_t *condition,
-                             bool holds) {
-  hd_facts_mark_t mark = hd_facts_mark(v->s->facts);
-  v->turn = -1;
-  hd_facts_assume(v->s->facts, hd_vector_copy(v, condition, false), holds);
-  v->turn = v->first;
-  hd_facts_assume(v->s->facts, hd_vector_copy(v, condition, false), holds);
-  return mark;
-}
-
-// Whether every store is of a vector, and every condition the same for it; *any
-// for one store.
-static bool fits_block(hd_vectorizer_t *v, hd_block_t block, int64_t width,
-                       bool *any) {
-  bool ok = true;
-  for (size_t i = 0; ok && i < block.size; ++i) {
-    const hd_stmt_t *stmt = block.stmts[i];
-    if (stmt->kind == HD_STMT_IF) {
-      const hd_expr_t *condition = stmt->u.branch.condition;
-      if (!hd_vector_is_uniform(v, condition, width))
-        return false;
-      hd_facts_mark_t mark = enter(v, condition, true);
-      ok = fits_block(v, stmt->u.branch.then, width, any);
-      hd_facts_reset(v->s->facts, mark);
-      mark = enter(v, condition, false);
-      ok = ok && fits_block(v, stmt->u.branch.otherwise, width, any);
-      hd_facts_reset(v->s->facts, mark);
-    } else if (is_memory_store(stmt)) {
-      *any = true;
-      ok = hd_vector_is_access(v, stmt->u.store.var, stmt->u.store.indices,
-                               stmt->u.store.num_indices, width);
-    }
-  }
-  return ok;
-}
-
-static bool loads_vector(hd_vectorizer_t *v, int64_t width) {
-  for (unsigned i = 0; i < v->num_loads; ++i) {
-    const hd_expr_t *load = v->loads[i].load;
-    if (hd_vector_is_access(v, load->u.var, load->operands, load->num_operands,
-                            width))
-      return true;
-  }
-  return false;
-}
-
-static void note_block(hd_vectorizer_t *v, hd_block_t block) {
-  for (size_t i = 0; i < block.size; ++i)
-    if (block.stmts[i]->kind != HD_STMT_IF)
-      note_loads(v, value_of(block.stmts[i]));
-}
-
-// Each vector by itself: what is known in a branch is of the vector at hand.
-static bool fits_loop(hd_vectorizer_t *v, int64_t width, bool *any) {
-  int64_t first = v->first;
-  bool ok = v->trips % width == 0;
-  for (int64_t at = 0; ok && at < v->trips; at += width) {
-    v->first = first + at;
-    ok = fits_block(v, v->loop->u.loop.body, width, any);
-  }
-  v->first = first;
-  return ok;
-}
-
-// The most lanes for which every store is of a vector, or where there is none,
-// a load; 1: none.
-static int64_t find_width(hd_vectorizer_t *v) {
-  note_block(v, v->loop->u.loop.body);
-  for (int64_t width = HD_VECTOR_MAX_WIDTH; width > 1; width /= 2) {
-    bool any = false;
-    if (fits_loop(v, width, &any) && (any || loads_vector(v, width)))
-      return width;
-  }
-  return 1;
-}
-
-// --- The vectors ---
+enum { MAX_TRIPS = 32 };
 
 static const hd_expr_t *name_value(hd_vectorizer_t *v, const hd_var_t *like,
                                    const hd_expr_t *value) {
@@ -327,7 +112,7 @@ static void emit_run(hd_vectorizer_t *v, const hd_stmt_t *const *stmts,
       const hd_stmt_t *stmt = stmts[i];
       if (stmt->kind == HD_STMT_LET)
         copy_let(v, stmt);
-      else if (is_memory_store(stmt))
+      else if (hd_vector_is_store(stmt))
         values[i * HD_VECTOR_MAX_WIDTH + (size_t)v->lane] = name_value(
             v, stmt->u.store.var, hd_vector_copy(v, stmt->u.store.value, true));
       else
@@ -336,7 +121,7 @@ static void emit_run(hd_vectorizer_t *v, const hd_stmt_t *const *stmts,
   }
   v->lane = -1;
   for (size_t i = 0; i < count; ++i)
-    if (is_memory_store(stmts[i]))
+    if (hd_vector_is_store(stmts[i]))
       store_vector(v, stmts[i], values + i * HD_VECTOR_MAX_WIDTH);
 }
 
@@ -346,7 +131,7 @@ static hd_block_t emit_branch(hd_vectorizer_t *v, const hd_stmt_t *stmt,
                               bool holds) {
   hd_stmt_list_t list = {0}, *out = v->out;
   unsigned num_loads = v->num_loads;
-  hd_facts_mark_t mark = enter(v, stmt->u.branch.condition, holds);
+  hd_facts_mark_t mark = hd_vector_enter(v, stmt->u.branch.condition, holds);
   v->out = &list;
   emit_block(v, holds ? stmt->u.branch.then : stmt->u.branch.otherwise);
   v->out = out;
@@ -367,7 +152,7 @@ static void emit_if(hd_vectorizer_t *v, const hd_stmt_t *stmt) {
 // The next `width` iterations of a block.
 static void emit_block(hd_vectorizer_t *v, hd_block_t block) {
   unsigned from = v->num_loads;
-  note_block(v, block);
+  hd_vector_note_loads(v, block);
   load_vectors(v, from);
   for (size_t i = 0; i < block.size;) {
     size_t end = i;
@@ -392,7 +177,7 @@ static bool begin(hd_vectorizer_t *v, hd_simplifier_t *s,
       limit < v->first || limit > INT32_MAX)
     return false;
   v->trips = limit - v->first;
-  return v->trips >= 2 && v->trips <= MAX_TRIPS && is_possible(v);
+  return v->trips >= 2 && v->trips <= MAX_TRIPS && hd_vector_is_possible(v);
 }
 
 static hd_facts_mark_t enter_loop(hd_vectorizer_t *v) {
@@ -409,7 +194,7 @@ bool hd_vectorize_loop(hd_simplifier_t *s, const hd_stmt_t *loop,
     return false;
   v.out = out;
   hd_facts_mark_t mark = enter_loop(&v);
-  v.width = find_width(&v);
+  v.width = hd_vector_width(&v);
   for (int64_t left = v.trips; v.width > 1 && left > 0; left -= v.width) {
     v.num_loads = 0;
     emit_block(&v, loop->u.loop.body);
@@ -437,13 +222,13 @@ static bool covers_block(hd_vectorizer_t *v, hd_block_t block) {
   for (size_t i = 0; ok && i < block.size; ++i) {
     const hd_stmt_t *stmt = block.stmts[i];
     if (stmt->kind != HD_STMT_IF) {
-      ok = hd_walk_expr(value_of(stmt), is_covered, v);
+      ok = hd_walk_expr(hd_vector_given(stmt), is_covered, v);
       continue;
     }
-    hd_facts_mark_t mark = enter(v, stmt->u.branch.condition, true);
+    hd_facts_mark_t mark = hd_vector_enter(v, stmt->u.branch.condition, true);
     ok = covers_block(v, stmt->u.branch.then);
     hd_facts_reset(v->s->facts, mark);
-    mark = enter(v, stmt->u.branch.condition, false);
+    mark = hd_vector_enter(v, stmt->u.branch.condition, false);
     ok = ok && covers_block(v, stmt->u.branch.otherwise);
     hd_facts_reset(v->s->facts, mark);
   }
@@ -457,7 +242,7 @@ bool hd_loop_is_vector(hd_simplifier_t *s, const hd_stmt_t *loop, bool fixed) {
   v.fixed = fixed;
   hd_facts_mark_t mark = enter_loop(&v);
   bool any = false;
-  bool ok = fits_block(&v, loop->u.loop.body, v.trips, &any) &&
+  bool ok = hd_vector_fits(&v, loop->u.loop.body, v.trips, &any) &&
             covers_block(&v, loop->u.loop.body);
   hd_facts_reset(s->facts, mark);
   return ok;

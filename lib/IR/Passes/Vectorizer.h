@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the files of pass vectorize share. Vectorize.c has the loops,
-// VectorPlaces.c answers what can be asked of accesses and conditions.
+// VectorFits.c says which and how wide, VectorPlaces.c answers what can be
+// asked of accesses and conditions.
 #ifndef HIDET_IR_PASSES_VECTORIZER_H
 #define HIDET_IR_PASSES_VECTORIZER_H
 
@@ -60,5 +61,25 @@ bool hd_vector_is_fixed(hd_vectorizer_t *v, const hd_expr_t *const *indices,
 // first j and n have the width as a common divisor.
 bool hd_vector_is_uniform(hd_vectorizer_t *v, const hd_expr_t *condition,
                           int64_t width);
+
+// --- VectorFits.c ---
+
+bool hd_vector_is_store(const hd_stmt_t *stmt); // To memory.
+// The value of a let or a store.
+const hd_expr_t *hd_vector_given(const hd_stmt_t *stmt);
+// Notes the loads of a block, but for those of its branches, which are certain
+// to be done where the block is.
+void hd_vector_note_loads(hd_vectorizer_t *v, hd_block_t block);
+// The facts of a branch: of any iteration, and of the first.
+hd_facts_mark_t hd_vector_enter(hd_vectorizer_t *v, const hd_expr_t *condition,
+                                bool holds);
+// Whether every store of a block is of a vector, and every condition the same
+// for it; *any for one store.
+bool hd_vector_fits(hd_vectorizer_t *v, hd_block_t block, int64_t width,
+                    bool *any);
+bool hd_vector_is_possible(hd_vectorizer_t *v);
+// The most lanes for which every store is of a vector, or where there is none,
+// a load; 1: none. Notes the loads of the body.
+int64_t hd_vector_width(hd_vectorizer_t *v);
 
 #endif

@@ -2,6 +2,7 @@
 //
 // RNN, GRU and LSTM: a loop over the steps. The products with the inputs of all
 // steps come first, as one.
+#include "Graph/Expand/Lower/Recurrent.h"
 #include "Graph/Expand/Lower/ControlFlow.h"
 #include "Graph/Expand/Lower/Products.h"
 #include "Graph/Expand/LoweringLoop.h"
@@ -9,15 +10,11 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_STEPS = INT32_MAX, MAX_FUNCTIONS = 3 };
+enum { MAX_STEPS = INT32_MAX };
 
 // The functions that activations may name. Parameters that one takes are
 // consumed from the lists activation_alpha and activation_beta.
-static const struct {
-  const char *name, *task;
-  const char *alpha_name, *beta_name; // NULL: takes none.
-  double alpha, beta;
-} functions[] = {
+static const hd_activation_info_t functions[] = {
     {"Relu", "relu", NULL, NULL, 0, 0},
     {"Tanh", "tanh", NULL, NULL, 0, 0},
     {"Sigmoid", "sigmoid", NULL, NULL, 0, 0},
@@ -31,188 +28,16 @@ static const struct {
     {"Softplus", "softplus", NULL, NULL, 0, 0},
 };
 
-typedef struct activation {
-  size_t function;
-  double alpha, beta;
-} activation_t;
-
-typedef struct recurrence {
-  int gates;
-  unsigned num_functions;
-  bool usual; // All functions are those that the standard has by default.
-  bool clips;
-  double clip;
-  bool linear_before_reset, input_forget;
-  int64_t steps, batch, hidden, directions;
-  const hd_value_t *lengths; // i64[batch], or NULL.
-  activation_t activations[2 * MAX_FUNCTIONS];
-} recurrence_t;
-
-// What one direction works with.
-typedef struct sweep {
-  const activation_t *functions;
-  const hd_value_t *x;          // [steps, batch, gates * hidden], with biases.
-  const hd_value_t *r;          // [gates * hidden, hidden]
-  const hd_value_t *reset_bias; // GRU: [hidden]
-  const hd_value_t *peephole;   // LSTM: [3, hidden], or NULL.
-  const hd_value_t *state, *cell;
-} sweep_t;
-
-typedef bool (*step_fn_t)(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
-                          const hd_value_t *x);
-
-static const hd_value_t *zeros(hd_lowering_t *l, hd_scalar_t type,
-                               const int64_t *shape, unsigned rank) {
-  hd_host_tensor_t *data;
-  return hd_lower_constant(l, type, shape, rank, &data);
-}
-
-static const hd_value_t *add_values(hd_lowering_t *l, const hd_value_t *a,
-                                    const hd_value_t *b) {
-  return a && b ? hd_lower_binary(l, "add", a, b) : NULL;
-}
-
-static const hd_value_t *mul(hd_lowering_t *l, const hd_value_t *a,
-                             const hd_value_t *b) {
-  return a && b ? hd_lower_binary(l, "mul", a, b) : NULL;
-}
-
-// Gates [first, first + count) of [.., gates * hidden].
-static const hd_value_t *gate(hd_lowering_t *l, const recurrence_t *r,
-                              const hd_value_t *x, int64_t first,
-                              int64_t count) {
-  int64_t start[HD_MAX_RANK] = {0};
-  if (!x)
-    return NULL;
-  hd_tensor_type_t type = hd_lower_type(x);
-  start[type.rank - 1] = first * r->hidden;
-  type.shape[type.rank - 1] = count * r->hidden;
-  return hd_lower_slice(l, x, start, type.shape, NULL);
-}
-
-static const hd_value_t *activate(hd_lowering_t *l, const recurrence_t *r,
-                                  const activation_t *a, const hd_value_t *x) {
-  if (x && r->clips) {
-    const hd_value_t *inputs[] = {x, hd_lower_scalar(l, x->type, -r->clip),
-                                  hd_lower_scalar(l, x->type, r->clip)};
-    x = inputs[1] && inputs[2] ? hd_lower_task(l, "clip", inputs, 3, NULL, NULL)
-                               : NULL;
-  }
-  hd_attributes_t list = {0};
-  if (functions[a->function].alpha_name)
-    hd_attributes_float(l, &list, "alpha", a->alpha);
-  if (functions[a->function].beta_name)
-    hd_attributes_float(l, &list, "beta", a->beta);
-  return x ? hd_lower_task(l, functions[a->function].task, &x, 1, &list, NULL)
-           : NULL;
-}
-
-static const hd_value_t *recur(hd_lowering_t *l, const sweep_t *d) {
-  return hd_lower_matmul(l, d->state, d->r, false, true);
-}
-
-static bool step_rnn(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
-                     const hd_value_t *x) {
-  d->state = activate(l, r, &d->functions[0], add_values(l, x, recur(l, d)));
-  return d->state != NULL;
-}
-
-// [batch, gates * hidden] by gates.
-static const hd_value_t *by_gates(hd_lowering_t *l, const recurrence_t *r,
-                                  const hd_value_t *x) {
-  int64_t shape[] = {r->batch, r->gates, r->hidden};
-  return x ? hd_lower_reshape(l, x, shape, 3) : NULL;
-}
-
-static bool step_gru_usual(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
-                           const hd_value_t *x) {
-  const hd_value_t *inputs[] = {by_gates(l, r, x), by_gates(l, r, recur(l, d)),
-                                d->state, d->reset_bias};
-  d->state = inputs[0] && inputs[1]
-                 ? hd_lower_task(l, "gru_cell", inputs, 4, NULL, NULL)
-                 : NULL;
-  return d->state != NULL;
-}
-
-static bool step_gru(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
-                     const hd_value_t *x) {
-  if (r->usual && r->linear_before_reset)
-    return step_gru_usual(l, r, d, x);
-  const hd_value_t *h;
-  const hd_value_t *both = recur(l, d);
-  const hd_value_t *z =
-      activate(l, r, &d->functions[0],
-               add_values(l, gate(l, r, x, 0, 1), gate(l, r, both, 0, 1)));
-  const hd_value_t *reset =
-      activate(l, r, &d->functions[0],
-               add_values(l, gate(l, r, x, 1, 1), gate(l, r, both, 1, 1)));
-  if (!z || !reset)
-    return false;
-  if (r->linear_before_reset) {
-    h = mul(l, reset, add_values(l, gate(l, r, both, 2, 1), d->reset_bias));
-  } else {
-    int64_t start[] = {2 * r->hidden, 0}, size[] = {r->hidden, r->hidden};
-    const hd_value_t *weights = hd_lower_slice(l, d->r, start, size, NULL);
-    h = mul(l, reset, d->state);
-    h = h && weights ? hd_lower_matmul(l, h, weights, false, true) : NULL;
-    h = add_values(l, h, d->reset_bias);
-  }
-  h = activate(l, r, &d->functions[1], add_values(l, gate(l, r, x, 2, 1), h));
-  const hd_value_t *inputs[] = {z, h, d->state};
-  d->state = h ? hd_lower_task(l, "mix", inputs, 3, NULL, NULL) : NULL;
-  return d->state != NULL;
-}
-
-static const hd_value_t *peek(hd_lowering_t *l, const sweep_t *d, int64_t which,
-                              const hd_value_t *gates, const hd_value_t *cell) {
-  if (!d->peephole || !gates)
-    return gates;
-  const hd_value_t *weights = hd_lower_take(l, d->peephole, 0, which);
-  return add_values(l, gates, mul(l, weights, cell));
-}
-
-// Gates stand in the order input, output, forget, cell.
-static bool step_lstm(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
-                      const hd_value_t *x) {
-  const hd_value_t *g = add_values(l, x, recur(l, d));
-  const activation_t *f = d->functions;
-  const hd_value_t *i =
-      activate(l, r, &f[0], peek(l, d, 0, gate(l, r, g, 0, 1), d->cell));
-  const hd_value_t *c = activate(l, r, &f[1], gate(l, r, g, 3, 1));
-  if (!i || !c)
-    return false;
-  if (r->input_forget) {
-    const hd_value_t *inputs[] = {i, d->cell, c};
-    d->cell = hd_lower_task(l, "mix", inputs, 3, NULL, NULL);
-  } else {
-    const hd_value_t *forget =
-        activate(l, r, &f[0], peek(l, d, 2, gate(l, r, g, 2, 1), d->cell));
-    d->cell = add_values(l, mul(l, forget, d->cell), mul(l, i, c));
-  }
-  const hd_value_t *o =
-      d->cell
-          ? activate(l, r, &f[0], peek(l, d, 1, gate(l, r, g, 1, 1), d->cell))
-          : NULL;
-  d->state = o ? mul(l, o, activate(l, r, &f[2], d->cell)) : NULL;
-  return d->state != NULL;
-}
-
-// The cell's state and what the gate makes of it: one kernel stores both.
-static bool step_lstm_usual(hd_lowering_t *l, const recurrence_t *r, sweep_t *d,
-                            const hd_value_t *x) {
-  int64_t shape[] = {3, r->hidden};
-  const hd_value_t *inputs[] = {
-      by_gates(l, r, x), by_gates(l, r, recur(l, d)), d->cell,
-      d->peephole ? d->peephole : zeros(l, x->type, shape, 2)};
-  d->cell = hd_lower_task(l, "lstm_cell", inputs, 4, NULL, NULL);
-  inputs[2] = d->cell;
-  d->state = hd_lower_task(l, "lstm_state", inputs, 4, NULL, NULL);
-  return d->state != NULL;
-}
-
 // --- What the node says ---
 
-static bool read_activations(hd_lowering_t *l, recurrence_t *r,
+static const hd_activation_info_t *find_function(const char *name) {
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    if (strcasecmp(functions[i].name, name) == 0)
+      return &functions[i];
+  return NULL;
+}
+
+static bool read_activations(hd_lowering_t *l, hd_recurrence_t *r,
                              const char *const *usual) {
   const hd_attribute_t *names =
       hd_lower_attribute(l, "activations", HD_ATTRIBUTE_STRINGS);
@@ -221,7 +46,7 @@ static bool read_activations(hd_lowering_t *l, recurrence_t *r,
   const hd_attribute_t *betas =
       hd_lower_attribute(l, "activation_beta", HD_ATTRIBUTE_FLOATS);
   size_t count = (size_t)r->directions * r->num_functions;
-  size_t alpha = 0, beta = 0, num = sizeof functions / sizeof *functions;
+  size_t alpha = 0, beta = 0;
   if (names && names->count != count)
     return hd_lower_invalid(l, "%zu activations, and not %zu", names->count,
                             count);
@@ -229,19 +54,16 @@ static bool read_activations(hd_lowering_t *l, recurrence_t *r,
   for (size_t i = 0; i < count; i++) {
     const char *standard = usual[i % r->num_functions];
     const char *name = names ? names->u.strings[i] : standard;
-    activation_t *a = &r->activations[i];
-    a->function = 0;
-    while (a->function < num &&
-           strcasecmp(functions[a->function].name, name) != 0)
-      a->function++;
-    if (a->function == num)
+    hd_activation_t *a = &r->activations[i];
+    a->info = find_function(name);
+    if (!a->info)
       return hd_lower_unsupported(l, "the activation '%s'", name);
     r->usual = r->usual && strcasecmp(name, standard) == 0;
-    a->alpha = functions[a->function].alpha;
-    a->beta = functions[a->function].beta;
-    if (functions[a->function].alpha_name && alphas && alpha < alphas->count)
+    a->alpha = a->info->alpha;
+    a->beta = a->info->beta;
+    if (a->info->alpha_name && alphas && alpha < alphas->count)
       a->alpha = alphas->u.floats[alpha++];
-    if (functions[a->function].beta_name && betas && beta < betas->count)
+    if (a->info->beta_name && betas && beta < betas->count)
       a->beta = betas->u.floats[beta++];
   }
   return true;
@@ -262,7 +84,7 @@ static const hd_value_t *swap(hd_lowering_t *l, const hd_value_t *x) {
   return hd_lower_transpose(l, x, order);
 }
 
-static bool check_shapes(hd_lowering_t *l, const recurrence_t *r,
+static bool check_shapes(hd_lowering_t *l, const hd_recurrence_t *r,
                          const hd_value_t *x, const hd_value_t *const *in) {
   int64_t d = r->directions, rows = r->gates * r->hidden;
   bool fits = has_shape(in[1], d, rows, hd_lower_size(x, 2)) &&
@@ -276,7 +98,7 @@ static bool check_shapes(hd_lowering_t *l, const recurrence_t *r,
   return fits || hd_lower_invalid(l, "the shapes of its inputs do not fit");
 }
 
-static const hd_value_t *reverse(hd_lowering_t *l, const recurrence_t *r,
+static const hd_value_t *reverse(hd_lowering_t *l, const hd_recurrence_t *r,
                                  const hd_value_t *x) {
   const hd_value_t *lengths = r->lengths;
   hd_host_tensor_t *data;
@@ -292,14 +114,14 @@ static const hd_value_t *reverse(hd_lowering_t *l, const recurrence_t *r,
 
 // The products with the inputs, with both biases; but not that which the reset
 // gate of a GRU is applied to.
-static const hd_value_t *project(hd_lowering_t *l, const recurrence_t *r,
-                                 sweep_t *d, const hd_value_t *x,
+static const hd_value_t *project(hd_lowering_t *l, const hd_recurrence_t *r,
+                                 hd_sweep_t *d, const hd_value_t *x,
                                  const hd_value_t *w, const hd_value_t *bias) {
   int64_t rows = r->gates * r->hidden;
   const hd_value_t *y = hd_lower_matmul(l, x, w, false, true);
   if (r->gates == 3)
-    d->reset_bias =
-        bias ? gate(l, r, bias, 5, 1) : zeros(l, x->type, &r->hidden, 1);
+    d->reset_bias = bias ? hd_recurrent_gate(l, r, bias, 5, 1)
+                         : hd_recurrent_zeros(l, x->type, &r->hidden, 1);
   if (!bias || !y)
     return y;
   int64_t start = rows, size = rows, none = 0;
@@ -308,14 +130,14 @@ static const hd_value_t *project(hd_lowering_t *l, const recurrence_t *r,
   if (!first || !second)
     return NULL;
   if (r->gates == 3) {
-    const hd_value_t *items[] = {gate(l, r, second, 0, 2),
-                                 zeros(l, x->type, &r->hidden, 1)};
+    const hd_value_t *items[] = {hd_recurrent_gate(l, r, second, 0, 2),
+                                 hd_recurrent_zeros(l, x->type, &r->hidden, 1)};
     second = items[0] && items[1] ? hd_lower_concat(l, items, 2, 0) : NULL;
   }
-  return add_values(l, add_values(l, y, first), second);
+  return hd_recurrent_add(l, hd_recurrent_add(l, y, first), second);
 }
 
-static const hd_value_t *mask(hd_lowering_t *l, const recurrence_t *r,
+static const hd_value_t *mask(hd_lowering_t *l, const hd_recurrence_t *r,
                               const hd_value_t *x, const hd_value_t *old,
                               const hd_value_t *turn) {
   const hd_value_t *inputs[] = {x, old, r->lengths, turn};
@@ -326,8 +148,8 @@ static const hd_value_t *mask(hd_lowering_t *l, const recurrence_t *r,
 
 // One turn: d->state and d->cell become what they are after it. What is stacked
 // of it; NULL after an error.
-static const hd_value_t *take_turn(hd_lowering_t *l, const recurrence_t *r,
-                                   sweep_t *d, step_fn_t step,
+static const hd_value_t *take_turn(hd_lowering_t *l, const hd_recurrence_t *r,
+                                   hd_sweep_t *d, hd_step_fn_t *step,
                                    hd_lower_loop_t *loop) {
   int64_t shape[] = {r->batch, r->hidden};
   const hd_value_t *old = d->state = hd_lower_loop_state(l, loop, d->state);
@@ -340,7 +162,7 @@ static const hd_value_t *take_turn(hd_lowering_t *l, const recurrence_t *r,
     return d->state;
   const hd_value_t *turn = hd_lower_loop_turn(l, loop);
   const hd_value_t *kept =
-      mask(l, r, d->state, zeros(l, x->type, shape, 2), turn);
+      mask(l, r, d->state, hd_recurrent_zeros(l, x->type, shape, 2), turn);
   d->state = mask(l, r, d->state, old, turn);
   if (old_cell)
     d->cell = mask(l, r, d->cell, old_cell, turn);
@@ -348,8 +170,8 @@ static const hd_value_t *take_turn(hd_lowering_t *l, const recurrence_t *r,
 }
 
 // The states of all steps, [steps, batch, hidden]; d keeps the last ones.
-static const hd_value_t *run_steps(hd_lowering_t *l, const recurrence_t *r,
-                                   sweep_t *d, step_fn_t step) {
+static const hd_value_t *run_steps(hd_lowering_t *l, const hd_recurrence_t *r,
+                                   hd_sweep_t *d, hd_step_fn_t *step) {
   const hd_value_t *results[3], *outputs[3];
   size_t count = 0;
   hd_lower_loop_t loop;
@@ -373,9 +195,9 @@ static const hd_value_t *of_direction(hd_lowering_t *l, const hd_value_t *x,
   return x ? hd_lower_take(l, x, 0, d) : NULL;
 }
 
-static const hd_value_t *run_direction(hd_lowering_t *l, const recurrence_t *r,
-                                       sweep_t *d, step_fn_t step,
-                                       const hd_value_t *x,
+static const hd_value_t *run_direction(hd_lowering_t *l,
+                                       const hd_recurrence_t *r, hd_sweep_t *d,
+                                       hd_step_fn_t *step, const hd_value_t *x,
                                        const hd_value_t *const *in,
                                        int64_t which, bool backwards) {
   int64_t shape[] = {r->batch, r->hidden}, peepholes[] = {3, r->hidden};
@@ -384,11 +206,11 @@ static const hd_value_t *run_direction(hd_lowering_t *l, const recurrence_t *r,
   const hd_value_t *w = of_direction(l, in[1], which);
   const hd_value_t *bias = of_direction(l, in[3], which);
   d->r = of_direction(l, in[2], which);
-  d->state =
-      in[5] ? of_direction(l, in[5], which) : zeros(l, x->type, shape, 2);
+  d->state = in[5] ? of_direction(l, in[5], which)
+                   : hd_recurrent_zeros(l, x->type, shape, 2);
   if (r->gates == 4) {
-    d->cell =
-        in[6] ? of_direction(l, in[6], which) : zeros(l, x->type, shape, 2);
+    d->cell = in[6] ? of_direction(l, in[6], which)
+                    : hd_recurrent_zeros(l, x->type, shape, 2);
     d->peephole = of_direction(l, in[7], which);
     if (d->peephole)
       d->peephole = hd_lower_reshape(l, d->peephole, peepholes, 2);
@@ -415,7 +237,7 @@ static bool set_states(hd_lowering_t *l, uint32_t output,
 }
 
 static bool recurrent(hd_lowering_t *l, int gates, const char *const *usual,
-                      step_fn_t step) {
+                      hd_step_fn_t *step) {
   static const int64_t batch_order[] = {2, 0, 1, 3};
   const hd_value_t *in[8] = {NULL}, *all[2], *states[2], *cells[2];
   const char *direction = hd_lower_string(l, "direction", "forward");
@@ -435,7 +257,7 @@ static bool recurrent(hd_lowering_t *l, int gates, const char *const *usual,
   x = batch_first ? swap(l, x) : x;
   if (!x)
     return false;
-  recurrence_t r = {
+  hd_recurrence_t r = {
       .gates = gates,
       .num_functions = gates == 4   ? 3
                        : gates == 3 ? 2
@@ -457,9 +279,9 @@ static bool recurrent(hd_lowering_t *l, int gates, const char *const *usual,
   if (in[4] && !(r.lengths = hd_lower_cast(l, in[4], HD_I64)))
     return false;
   if (gates == 4 && r.usual)
-    step = step_lstm_usual;
+    step = hd_step_lstm_usual;
   for (int64_t d = 0; d < r.directions; d++) {
-    sweep_t one = {0};
+    hd_sweep_t one = {0};
     all[d] = run_direction(l, &r, &one, step, x, in, d, reversed || d == 1);
     if (!all[d])
       return false;
@@ -478,15 +300,15 @@ static bool recurrent(hd_lowering_t *l, int gates, const char *const *usual,
 
 bool hd_onnx_rnn(hd_lowering_t *l) {
   static const char *const usual[] = {"Tanh"};
-  return recurrent(l, 1, usual, step_rnn);
+  return recurrent(l, 1, usual, hd_step_rnn);
 }
 
 bool hd_onnx_gru(hd_lowering_t *l) {
   static const char *const usual[] = {"Sigmoid", "Tanh"};
-  return recurrent(l, 3, usual, step_gru);
+  return recurrent(l, 3, usual, hd_step_gru);
 }
 
 bool hd_onnx_lstm(hd_lowering_t *l) {
   static const char *const usual[] = {"Sigmoid", "Tanh", "Tanh"};
-  return recurrent(l, 4, usual, step_lstm);
+  return recurrent(l, 4, usual, hd_step_lstm);
 }
