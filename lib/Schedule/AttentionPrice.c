@@ -11,6 +11,7 @@
 enum {
   LOAD_CYCLES = 570,   // Of a load that comes from the L2 cache.
   BEGIN_CYCLES = 1200, // Before the first step, behind the last one.
+  SYNC_CYCLES = 1500,  // Of a cluster: it begins, and waits twice.
   SCHEDULERS = 4,
   RESERVED_SHARED = 1024, // Of each block.
 };
@@ -42,11 +43,13 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
       (double)(sizes[HD_ATTENTION_INNER] + sizes[HD_ATTENTION_VALUE]);
   double bytes = hd_scalar_bits(form->type) / 8.0;
   double bm = figure(c, HD_FIGURE_TILE_M), bn = figure(c, HD_FIGURE_TILE_K);
-  double blocks = z * ceil(m / bm), most = residents(machine, c);
+  double split = figure(c, HD_FIGURE_SPLIT);
+  double blocks = z * ceil(m / bm) * split, most = residents(machine, c);
   if (most < 1)
     return INFINITY;
-  double together = at_most(most, ceil(blocks / machine->count));
-  double waves = ceil(blocks / (machine->count * together));
+  double reach = hd_machine_reach(machine, c->figures[HD_FIGURE_SPLIT]);
+  double together = at_most(most, ceil(blocks / reach));
+  double waves = ceil(blocks / (reach * together));
   double warps = figure(c, HD_FIGURE_THREADS) / 32 * together;
   double multiply = together * bm * bn * widths / figure(c, HD_FIGURE_RATE);
   double load = together * bn * widths * bytes / machine->l2;
@@ -61,8 +64,10 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
                 figure(c, HD_FIGURE_BARRIER);
   double results = together * bm * figure(c, HD_FIGURE_TILE_N) *
                    figure(c, HD_FIGURE_RESULT) * 0.01;
-  double cycles =
-      BEGIN_CYCLES + LOAD_CYCLES + waves * (ceil(n / bn) * step + results);
+  double cycles = BEGIN_CYCLES + LOAD_CYCLES +
+                  waves * (ceil(ceil(n / bn) / split) * step + results);
+  if (split > 1)
+    cycles += SYNC_CYCLES;
   double moved = bytes * z * (m + n) * widths;
   return machine->launch +
          at_least(cycles / machine->mhz, moved / machine->gbs * 1e-3);
