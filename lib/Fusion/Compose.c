@@ -16,6 +16,7 @@
 // needs them, reductions are taken if all so far stay one kernel. What still
 // waits in the end comes along if it fits.
 #include "Fusion/ComposeState.h"
+#include "Schedule/Attention.h"
 
 enum { MOST_AHEAD = 200, MOST_NODES = 40 };
 
@@ -66,13 +67,15 @@ void hd_composer_look(hd_composer_t *c, hd_fusion_t *fusion) {
     hd_composed_node_t *info = &c->nodes[i];
     const hd_node_t *node = info->node = c->graph->nodes.data[i];
     hd_pointwise_t p;
+    hd_attention_form_t attention; // That is one kernel by itself.
     info->is_pointwise = !hd_fusion_pointwise(fusion, node, &p);
     const hd_flattened_t *flattened =
         node->task && !node->schedule ? hd_fusion_flatten(fusion, node) : NULL;
     info->flat = flattened ? flattened->flat : NULL;
     info->reduces = !info->is_pointwise && info->flat &&
                     all_defined(info->flat) && has_reduction(info->flat) &&
-                    hd_rows_fit(c->arena, info->flat);
+                    hd_rows_fit(c->arena, info->flat) &&
+                    hd_attention_form_find(c->arena, info->flat, &attention);
     look_at_values(c, info);
   }
   for (size_t i = 0; i < c->graph->outputs.size; i++)

@@ -22,7 +22,7 @@ static bool is_product(hd_composer_t *c, const hd_composed_node_t *info) {
   hd_contraction_t found;
   for (size_t i = 0; info->flat && i < info->flat->definitions.size; i++) {
     const hd_definition_t *d = info->flat->definitions.data[i];
-    if (d->kind == HD_DEFINE && hd_contraction_find(c->arena, d, &found))
+    if (d->kind == HD_DEFINE && hd_contraction_find_few(c->arena, d, &found))
       return true;
   }
   return false;

@@ -378,12 +378,12 @@ static const hd_graph_t *fuse(hd_module_t *module, const hd_graph_t *graph,
   unsigned errors = module->context->diags.num_errors;
   hd_scheduler_t *scheduler = hd_scheduler_create(module, arena);
   f.fusion = hd_fusion_create(module, scheduler, graph);
-  f.graph = hd_graph_compose(f.fusion, graph, explain);
+  f.graph = hd_graph_compose_products(f.fusion, graph, explain);
   if (f.graph != graph)
     f.fusion = hd_fusion_create(module, scheduler, f.graph);
-  const hd_graph_t *rows = f.graph;
-  f.graph = hd_graph_compose_products(f.fusion, rows, explain);
-  if (f.graph != rows)
+  const hd_graph_t *whole = f.graph;
+  f.graph = hd_graph_compose(f.fusion, whole, explain);
+  if (f.graph != whole)
     f.fusion = hd_fusion_create(module, scheduler, f.graph);
   hd_vec_push(arena, &f.groups, (hd_forming_t){0}); // 0 is none.
   look(&f);

@@ -30,7 +30,8 @@ static bool find_scores(hd_attention_finder_t *f) {
   for (size_t i = 0; i + 1 < f->flat->definitions.size; i++) {
     const hd_definition_t *d = f->flat->definitions.data[i];
     if (d->kind == HD_DEFINE && d->num_targets == 1 &&
-        !reads_made(f, d->term) && hd_contraction_find(f->arena, d, &f->first))
+        !reads_made(f, d->term) &&
+        hd_contraction_find_few(f->arena, d, &f->first))
       return true;
   }
   return false;
@@ -96,7 +97,7 @@ const char *hd_attention_form_find(hd_arena_t *arena, const hd_task_t *flat,
   const hd_definition_t *d = count ? flat->definitions.data[count - 1] : NULL;
   if (flat->outputs.size != 1 || !d || d->kind != HD_DEFINE ||
       d->num_targets != 1 || d->targets[0] != flat->outputs.data[0] ||
-      !hd_contraction_find(arena, d, &f.last) || !find_scores(&f))
+      !hd_contraction_find_few(arena, d, &f.last) || !find_scores(&f))
     return "it is no product of what follows from another product";
   bool swap = reads_made(&f, f.last.b);
   const hd_term_t *weight = swap ? f.last.b : f.last.a;

@@ -71,6 +71,9 @@ typedef struct hd_tile_copy {
 // False where a definition is no sum of products, or a small one.
 bool hd_contraction_find(hd_arena_t *arena, const hd_definition_t *d,
                          hd_contraction_t *c);
+// The same, with a few rows or one.
+bool hd_contraction_find_few(hd_arena_t *arena, const hd_definition_t *d,
+                             hd_contraction_t *c);
 int64_t hd_contraction_blocks(const hd_contraction_t *c);
 
 // --- ContractCopy.c ---

@@ -130,8 +130,8 @@ static void choose_tiles(hd_contraction_t *c) {
   c->threads = c->bm / c->tm * (c->bn / c->tn);
 }
 
-bool hd_contraction_find(hd_arena_t *arena, const hd_definition_t *d,
-                         hd_contraction_t *c) {
+static bool find_contraction(hd_arena_t *arena, const hd_definition_t *d,
+                             int64_t least_m, hd_contraction_t *c) {
   *c = (hd_contraction_t){.d = d};
   if (d->num_targets > 1 || !hd_reduced_find(arena, d, &c->reduced))
     return false;
@@ -139,8 +139,18 @@ bool hd_contraction_find(hd_arena_t *arena, const hd_definition_t *d,
   if (!(c->sum->num_operands == 1 &&
         c->sum->u.reduction->monoid->builtin == HD_MONOID_SUM &&
         hd_scalar_bits(c->sum->type.scalar) >= 8 && split(arena, c) &&
-        c->m.size >= LEAST && c->n.size >= LEAST && c->k.size >= LEAST))
+        c->m.size >= least_m && c->n.size >= LEAST && c->k.size >= LEAST))
     return false;
   choose_tiles(c);
   return true;
+}
+
+bool hd_contraction_find(hd_arena_t *arena, const hd_definition_t *d,
+                         hd_contraction_t *c) {
+  return find_contraction(arena, d, LEAST, c);
+}
+
+bool hd_contraction_find_few(hd_arena_t *arena, const hd_definition_t *d,
+                             hd_contraction_t *c) {
+  return find_contraction(arena, d, 1, c);
 }
