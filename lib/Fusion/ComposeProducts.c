@@ -152,24 +152,31 @@ static void put_numbers(hd_arena_t *arena, hd_merged_t *merged) {
 
 // --- The search ---
 
-static const char *compose(hd_composer_t *c, hd_arena_t *arena,
-                           hd_composite_t *out) {
+static bool merge(hd_composer_t *c, hd_arena_t *arena, hd_composite_t *out) {
   if (!hd_composer_merge(c, arena, "attention", out))
-    return "what is between cannot be one task";
+    return false;
   put_numbers(arena, &out->merged);
-  return hd_attention_obstacle(c->module->context, arena, out->merged.flat);
+  return true;
+}
+
+// NULL, or why the set is not one kernel; nothing of it is kept.
+static const char *obstacle(hd_composer_t *c, hd_arena_t *arena) {
+  hd_composite_t tried;
+  return merge(c, arena, &tried)
+             ? hd_attention_obstacle(c->module->context, arena,
+                                     tried.merged.flat)
+             : "what is between cannot be one task";
 }
 
 static bool take_between(hd_composer_t *c, size_t first, size_t last,
                          bool explain) {
   hd_arena_t scratch;
-  hd_composite_t tried;
   if (!set_between(c, first, last)) {
     clear(c);
     return false;
   }
   hd_arena_init_local(&scratch, &c->module->context->budget);
-  const char *why = compose(c, &scratch, &tried);
+  const char *why = obstacle(c, &scratch);
   if (why && explain)
     hd_remark(&c->module->context->diags, c->nodes[last].node->loc,
               "fuse: not one kernel, %s '%s' and %s '%s': %s",
@@ -177,8 +184,7 @@ static bool take_between(hd_composer_t *c, size_t first, size_t last,
               c->nodes[last].node->op, hd_node_label(c->nodes[last].node), why);
   hd_arena_fini(&scratch);
   hd_composite_t *found = HD_ARENA_NEW(c->arena, hd_composite_t);
-  bool taken =
-      !why && !compose(c, c->arena, found) && hd_composer_asks(c, found);
+  bool taken = !why && merge(c, c->arena, found) && hd_composer_asks(c, found);
   clear(c);
   if (taken)
     hd_composer_take(c, found);

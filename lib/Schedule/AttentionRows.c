@@ -271,6 +271,15 @@ static bool masks_nan(const hd_term_t *term, const hd_term_t **of) {
          hd_type_is_float(hd_type(zero->type.scalar)) && zero->u.f == 0;
 }
 
+static bool has_total(const hd_attention_finder_t *f, const hd_term_t *term) {
+  if (is_cell(term, f->rows[1].cell))
+    return true;
+  for (unsigned i = 0; i < term->num_operands; i++)
+    if (has_total(f, term->operands[i]))
+      return true;
+  return false;
+}
+
 // Whether a term is exp(t - top) over a divisor, which is put into *divisor; it
 // stays NULL where there is none.
 static bool find_divisor(hd_attention_finder_t *f, const hd_term_t *term,
@@ -280,8 +289,13 @@ static bool find_divisor(hd_attention_finder_t *f, const hd_term_t *term,
   if (is_weight(f, term))
     return true;
   if (masks_nan(term, &of)) {
+    // All of a row is NaN where its sum is, but only what is divided by that.
+    const hd_term_t *inner = NULL;
+    if (!find_divisor(f, of, &inner) || !inner || !has_total(f, inner))
+      return false;
     f->masks_nan = true;
-    return find_divisor(f, of, divisor);
+    *divisor = times(f, *divisor, inner);
+    return true;
   }
   bool divides = is_operator(term, HD_EXPR_DIV);
   if (!divides && !is_operator(term, HD_EXPR_MUL))
