@@ -137,6 +137,9 @@ typedef struct hd_row_maker {
   // read.
   const hd_stmt_t *loop;
   const hd_expr_t *given;
+  // What the loop's variable is counted from, where the block has a part of a
+  // row; NULL: 0.
+  const hd_expr_t *base;
 } hd_row_maker_t;
 
 // Names worker, slot and first, of across and slots.

@@ -137,16 +137,16 @@ static tile_t take_apart(hd_arena_t *arena, const hd_mapping_t *m,
   return tile;
 }
 
-// The thread's chunks from number `first` on, of so many that are left.
+// The thread's chunks from number `first` on, of so many that are left; NULL:
+// enough for all of them.
 static void put_chunks(hd_row_maker_t *m, unsigned phase, const tile_t *tile,
-                       const hd_expr_t *first, int64_t left) {
+                       const hd_expr_t *first, const hd_expr_t *left) {
   hd_builder_t *b = &m->draft.b;
   const hd_stmt_t *loop = m->loop;
   const hd_row_axes_t *axes = &m->rows->element;
   const hd_var_t **vars = HD_ARENA_ARRAY(b->arena, const hd_var_t *, 1);
   const hd_var_t *chunk = vars[0] = hd_b_loop_var(b, "chunk", HD_I32);
   const hd_var_t *lane = hd_b_loop_var(b, "v", HD_I32);
-  const hd_expr_t *bound = hd_b_i32(b, left);
   hd_open_block_t chunks, lanes;
   hd_b_open(b, &chunks);
   const hd_expr_t *at =
@@ -155,7 +155,8 @@ static void put_chunks(hd_row_maker_t *m, unsigned phase, const tile_t *tile,
   hd_b_open(b, &lanes);
   if (tile->lanes > 1)
     at = hd_b_op(b, HD_EXPR_ADD, at, hd_expr_var(b->arena, lane));
-  hd_draft_place(&m->draft, at, axes->indices, axes->count);
+  hd_draft_place(&m->draft, m->base ? hd_b_op(b, HD_EXPR_ADD, m->base, at) : at,
+                 axes->indices, axes->count);
   put_element(m, phase, at);
   hd_block_t body = hd_b_close(b);
   if (tile->lanes > 1)
@@ -164,12 +165,87 @@ static void put_chunks(hd_row_maker_t *m, unsigned phase, const tile_t *tile,
   else
     hd_b_if(b, NULL, body, (hd_block_t){0});
   body = hd_b_close(b);
-  hd_b_mapfor(b, vars,
-              left < tile->rest->dims[0]
-                  ? hd_mapping_within(b->arena, tile->rest, &bound)
-                  : tile->rest,
-              loop->u.mapfor.worker,
-              tile->turns > 1 ? 0 : loop->u.mapfor.unroll, body);
+  hd_b_mapfor(
+      b, vars,
+      left ? hd_mapping_within(b->arena, tile->rest, &left) : tile->rest,
+      loop->u.mapfor.worker, tile->turns > 1 ? 0 : loop->u.mapfor.unroll, body);
+}
+
+static bool keeps_registers(const hd_rows_t *rows) {
+  for (size_t i = 0; i < rows->steps.size; i++)
+    if (rows->steps.data[i]->is_kept)
+      return true;
+  return false;
+}
+
+// Registers' elements are known by their turns, so each turn asks.
+static void put_each_turn(hd_row_maker_t *m, unsigned phase, const tile_t *tile,
+                          const hd_expr_t *left) {
+  hd_builder_t *b = &m->draft.b;
+  int64_t each = tile->rest->dims[0];
+  const hd_var_t *turn = hd_b_loop_var(b, "turn", HD_I32);
+  hd_open_block_t block, inner;
+  hd_b_open(b, &block);
+  const hd_expr_t *first =
+      hd_b_op_int(b, HD_EXPR_MUL, hd_expr_var(b->arena, turn), each);
+  const hd_expr_t *rest =
+      hd_b_let(b, "rest", hd_b_op(b, HD_EXPR_SUB, left, first));
+  hd_b_open(b, &inner);
+  put_chunks(m, phase, tile, first, NULL);
+  hd_block_t whole = hd_b_close(b);
+  hd_b_open(b, &inner);
+  put_chunks(m, phase, tile, first, rest);
+  hd_block_t some = hd_b_close(b);
+  hd_b_if(b, hd_b_op_int(b, HD_EXPR_GE, rest, each), whole, some);
+  hd_block_t body = hd_b_close(b);
+  hd_b_for(b, turn, hd_b_i32(b, 0), hd_b_i32(b, tile->turns), NULL,
+           m->loop->u.mapfor.unroll, body);
+}
+
+// Turns from first to limit, of so many chunks that are left; NULL: of enough.
+typedef struct span {
+  const hd_expr_t *first, *limit, *left;
+} span_t;
+
+static void put_turns(hd_row_maker_t *m, unsigned phase, const tile_t *tile,
+                      const span_t *span) {
+  hd_builder_t *b = &m->draft.b;
+  const hd_var_t *turn = hd_b_loop_var(b, "turn", HD_I32);
+  hd_open_block_t block;
+  hd_b_open(b, &block);
+  const hd_expr_t *first = hd_b_op_int(
+      b, HD_EXPR_MUL, hd_expr_var(b->arena, turn), tile->rest->dims[0]);
+  put_chunks(m, phase, tile, first,
+             span->left ? hd_b_let(b, "rest",
+                                   hd_b_op(b, HD_EXPR_SUB, span->left, first))
+                        : NULL);
+  hd_block_t body = hd_b_close(b);
+  hd_b_for(b, turn, span->first, span->limit, NULL,
+           span->left ? 1 : m->loop->u.mapfor.unroll, body);
+}
+
+// Of elements that a block has from m->base on: in which turn they end is known
+// when it runs.
+static void put_part(hd_row_maker_t *m, unsigned phase, const tile_t *tile) {
+  hd_builder_t *b = &m->draft.b;
+  int64_t each = tile->rest->dims[0];
+  hd_b_assert(b,
+              hd_b_op_int(b, HD_EXPR_EQ,
+                          hd_b_op_int(b, HD_EXPR_MOD, m->base, tile->lanes), 0),
+              "a part of a row begins with a whole vector");
+  const hd_expr_t *left =
+      hd_b_op(b, HD_EXPR_SUB, hd_b_i32(b, m->rows->element.points), m->base);
+  left = hd_b_let(b, "left", hd_b_op_int(b, HD_EXPR_DIV, left, tile->lanes));
+  if (keeps_registers(m->rows)) {
+    put_each_turn(m, phase, tile, left);
+    return;
+  }
+  const hd_expr_t *turns = hd_b_i32(b, tile->turns);
+  const hd_expr_t *whole = hd_b_op_int(b, HD_EXPR_DIV, left, each);
+  whole = hd_b_op(b, HD_EXPR_MIN, hd_b_op_int(b, HD_EXPR_MAX, whole, 0), turns);
+  whole = hd_b_let(b, "whole", whole);
+  put_turns(m, phase, tile, &(span_t){hd_b_i32(b, 0), whole, NULL});
+  put_turns(m, phase, tile, &(span_t){whole, turns, left});
 }
 
 // All elements of the thread. Turns that everyone has are not guarded.
@@ -177,6 +253,10 @@ static void put_elements(hd_row_maker_t *m, unsigned phase) {
   hd_builder_t *b = &m->draft.b;
   int64_t points = m->rows->element.points;
   tile_t tile = take_apart(b->arena, m->loop->u.mapfor.mapping, points);
+  if (m->base) {
+    put_part(m, phase, &tile);
+    return;
+  }
   int64_t chunks = points / tile.lanes, each = tile.rest->dims[0];
   int64_t whole = chunks / each < tile.turns ? chunks / each : tile.turns;
   const hd_var_t *turn = hd_b_loop_var(b, "turn", HD_I32);
@@ -186,7 +266,7 @@ static void put_elements(hd_row_maker_t *m, unsigned phase) {
       b, HD_EXPR_MUL, whole > 1 ? hd_expr_var(b->arena, turn) : hd_b_i32(b, 0),
       each);
   if (whole)
-    put_chunks(m, phase, &tile, first, each);
+    put_chunks(m, phase, &tile, first, NULL);
   hd_block_t body = hd_b_close(b);
   if (whole > 1)
     hd_b_for(b, turn, hd_b_i32(b, 0), hd_b_i32(b, whole), NULL,
@@ -195,7 +275,7 @@ static void put_elements(hd_row_maker_t *m, unsigned phase) {
     hd_b_if(b, NULL, body, (hd_block_t){0});
   if (chunks > whole * each && whole < tile.turns)
     put_chunks(m, phase, &tile, hd_b_i32(b, whole * each),
-               chunks - whole * each);
+               hd_b_i32(b, chunks - whole * each));
 }
 
 // --- Phases ---

@@ -87,6 +87,14 @@ static bool is_shared_place(const hd_expr_t *e) {
          e->u.var->tensor->scope == HD_SCOPE_SHARED;
 }
 
+// What an element's number is where the loop's variable is 0.
+static const hd_expr_t *base_of(hd_builder_t *b, const hd_stmt_t *loop,
+                                const hd_expr_t *element) {
+  hd_rewriter_t rewriter = {.arena = b->arena};
+  hd_rewriter_substitute(&rewriter, loop->u.mapfor.vars[0], hd_b_i32(b, 0));
+  return hd_rewrite_expr(&rewriter, element);
+}
+
 static void on_rows(void *argument, hd_builder_t *b, const hd_stmt_t *loop) {
   taker_t *taker = argument;
   hd_row_maker_t *m = &taker->m;
@@ -95,7 +103,10 @@ static void on_rows(void *argument, hd_builder_t *b, const hd_stmt_t *loop) {
   const hd_mapping_t *mapping = loop->u.mapfor.mapping;
   if (!take_across(taker, point))
     taker->why = "its block has no whole number of rows";
-  if (mapping->dims[0] < m->rows->element.points)
+  const hd_expr_t *element = point->u.point.place->operands[1];
+  bool is_part = element->kind != HD_EXPR_VAR;
+  if (mapping->dims[0] * (is_part ? m->across[HD_ACROSS_CLUSTER] : 1) <
+      m->rows->element.points)
     taker->why = "its loop leaves elements of a row out";
   if (taker->why)
     return;
@@ -111,6 +122,9 @@ static void on_rows(void *argument, hd_builder_t *b, const hd_stmt_t *loop) {
   hd_rows_keep(m->rows, mapping->dims[0] / mapping->workers);
   hd_rows_ask_early(m->rows, mapping->dims[0] / mapping->workers);
   hd_rows_place_thread(m);
+  m->base = is_part ? hd_b_let(&m->draft.b, "base",
+                               base_of(&m->draft.b, loop, element))
+                    : NULL;
   place_row(taker, point->u.point.place->operands[0]);
   hd_rows_put(m);
   *b = m->draft.b;

@@ -105,7 +105,7 @@ static void verify_rows(hd_verifier_t *v, const hd_stmt_t *stmt) {
   int64_t lanes = count_across(stmt, HD_ACROSS_LANE);
   int64_t warps = count_across(stmt, HD_ACROSS_WARP);
   int64_t threads = count_across(stmt, HD_ACROSS_THREAD);
-  int64_t all = lanes * warps * threads * count_across(stmt, HD_ACROSS_CLUSTER);
+  int64_t blocks = count_across(stmt, HD_ACROSS_CLUSTER);
   const hd_expr_t *place = stmt->u.point.place;
   const hd_stmt_t *tile = v->tile;
   const char *why = NULL;
@@ -116,7 +116,9 @@ static void verify_rows(hd_verifier_t *v, const hd_stmt_t *stmt) {
            !depends(place->operands[1], tile))
     why = "it stores to y[row, element], of which the element alone changes "
           "with the tasks";
-  else if (all != tile->u.mapfor.mapping->workers)
+  else if (lanes * warps * threads *
+               (place->operands[1]->kind == HD_EXPR_VAR ? blocks : 1) !=
+           tile->u.mapfor.mapping->workers)
     why = "those that it is across are not as many as the mapping's workers";
   else if (lanes > 32 || (lanes & (lanes - 1)))
     why = "a row has 1, 2, 4, 8, 16 or 32 lanes of a warp";

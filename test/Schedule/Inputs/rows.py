@@ -14,7 +14,7 @@ folder, count, seed = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[
 rng = numpy.random.default_rng(seed)
 ROWS = [1, 2, 3, 5, 8, 17, 32, 61, 130]
 LENGTHS = [2, 7, 8, 24, 31, 64, 100, 197, 256, 333, 768, 1031, 2048]
-LONG = [4096, 5003, 9000, 12344]
+LONG = [4096, 5003, 9000, 12344, 20008]
 # The choices of the templates in lib/Schedule/templates. Those that a head
 # refuses are drawn again.
 TEMPLATES = {
