@@ -180,9 +180,7 @@ bool hd_vector_fits(hd_vectorizer_t *v, hd_block_t block, int64_t width,
 
 static bool loads_vector(hd_vectorizer_t *v, int64_t width) {
   for (unsigned i = 0; i < v->num_loads; ++i) {
-    const hd_expr_t *load = v->loads[i].load;
-    if (hd_vector_is_access(v, load->u.var, load->operands, load->num_operands,
-                            width))
+    if (hd_vector_is_load(v, v->loads[i].load, width))
       return true;
   }
   return false;

@@ -115,20 +115,43 @@ static bool has_fixed_place(hd_vectorizer_t *v, const hd_expr_t *const *indices,
   return true;
 }
 
-bool hd_vector_is_access(hd_vectorizer_t *v, const hd_var_t *var,
-                         const hd_expr_t *const *indices, unsigned rank,
-                         int64_t width) {
+// Of the indices, those of the first `axes` axes may not be 0.
+static bool is_vector(hd_vectorizer_t *v, const hd_var_t *var,
+                      const hd_expr_t *const *indices, unsigned rank,
+                      unsigned axes, int64_t width) {
   const hd_tensor_t *tensor = var->tensor;
   int64_t bits = hd_type_bits(tensor->element);
   if (tensor->scope == HD_SCOPE_REGISTER || bits < 8 ||
       hd_type_is_bool(tensor->element) || bits * width > HD_VECTOR_BITS ||
       !stays_together(tensor, width) || !has_fixed_place(v, indices, rank) ||
-      !runs_along(v, indices, rank))
+      !runs_along(v, indices, axes))
     return false;
   v->turn = v->first;
   const hd_expr_t *offset = hd_tensor_offset(
       v->arena, tensor, hd_vector_copies(v, indices, rank, false));
   return hd_facts_divisor(v->s->facts, offset) % width == 0;
+}
+
+bool hd_vector_is_access(hd_vectorizer_t *v, const hd_var_t *var,
+                         const hd_expr_t *const *indices, unsigned rank,
+                         int64_t width) {
+  return is_vector(v, var, indices, rank, rank, width);
+}
+
+unsigned hd_vector_axes(const hd_expr_t *load) {
+  const hd_tensor_t *tensor = load->u.var->tensor;
+  unsigned axes = load->num_operands;
+  while (axes > 1 && !tensor->layout &&
+         hd_expr_is_int(tensor->shape[axes - 1], 1) &&
+         hd_expr_is_int(load->operands[axes - 1], 0))
+    axes--;
+  return axes;
+}
+
+bool hd_vector_is_load(hd_vectorizer_t *v, const hd_expr_t *load,
+                       int64_t width) {
+  return is_vector(v, load->u.var, load->operands, load->num_operands,
+                   hd_vector_axes(load), width);
 }
 
 bool hd_vector_is_fixed(hd_vectorizer_t *v, const hd_expr_t *const *indices,

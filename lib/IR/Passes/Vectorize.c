@@ -47,10 +47,21 @@ static const hd_expr_t *name_value(hd_vectorizer_t *v, const hd_var_t *like,
 // several for one that is stored. 0: none are.
 static int64_t load_width(hd_vectorizer_t *v, const hd_expr_t *load) {
   int64_t width = v->width;
-  while (width > 1 && !hd_vector_is_access(v, load->u.var, load->operands,
-                                           load->num_operands, width))
+  while (width > 1 && !hd_vector_is_load(v, load, width))
     width = width % 2 == 0 ? width / 2 : 1;
   return width > 1 ? width : 0;
+}
+
+static const hd_expr_t *load_vector(hd_vectorizer_t *v, const hd_expr_t *load,
+                                    unsigned width) {
+  const hd_expr_t *const *at =
+      hd_vector_copies(v, load->operands, load->num_operands, false);
+  if (hd_vector_axes(load) == load->num_operands)
+    return hd_expr_access(v->arena, HD_EXPR_LOAD, load->u.var, width, at,
+                          load->num_operands);
+  return hd_expr_access_linear(
+      v->arena, HD_EXPR_LOAD, load->u.var, width,
+      hd_tensor_offset(v->arena, load->u.var->tensor, at));
 }
 
 static void load_vectors(hd_vectorizer_t *v, unsigned from) {
@@ -59,11 +70,8 @@ static void load_vectors(hd_vectorizer_t *v, unsigned from) {
     int64_t width = v->loads[i].width = load_width(v, load);
     for (int64_t part = 0; width && part < v->width / width; ++part) {
       v->turn = v->first + part * width;
-      const hd_expr_t *vector = hd_expr_access(
-          v->arena, HD_EXPR_LOAD, load->u.var, (unsigned)width,
-          hd_vector_copies(v, load->operands, load->num_operands, false),
-          load->num_operands);
-      v->loads[i].values[part] = name_value(v, load->u.var, vector);
+      v->loads[i].values[part] =
+          name_value(v, load->u.var, load_vector(v, load, (unsigned)width));
     }
   }
 }
@@ -213,8 +221,7 @@ static bool is_covered(void *argument, const hd_expr_t *e) {
   return e->kind != HD_EXPR_LOAD ||
          (v->fixed && hd_vector_is_fixed(v, e->operands, e->num_operands)) ||
          (!e->linear && e->type.lanes == 1 &&
-          hd_vector_is_access(v, e->u.var, e->operands, e->num_operands,
-                              v->trips));
+          hd_vector_is_load(v, e, v->trips));
 }
 
 static bool covers_block(hd_vectorizer_t *v, hd_block_t block) {

@@ -52,6 +52,13 @@ bool hd_vector_is_access(hd_vectorizer_t *v, const hd_var_t *var,
                          const hd_expr_t *const *indices, unsigned rank,
                          int64_t width);
 
+// The same for a load, whose last axes may have one element alone: [c, 0, 0]
+// runs along, too, and is loaded by its offset.
+bool hd_vector_is_load(hd_vectorizer_t *v, const hd_expr_t *load,
+                       int64_t width);
+// How many of a load's axes are left without those.
+unsigned hd_vector_axes(const hd_expr_t *load);
+
 // Whether no index changes with the loop.
 bool hd_vector_is_fixed(hd_vectorizer_t *v, const hd_expr_t *const *indices,
                         unsigned rank);
