@@ -6,7 +6,8 @@ usage: fold.py FOLDER layer    a layer after attention, in f32 lowered to f16:
                                writes main.hir, inputs, y.npy
        fold.py FOLDER rms      a norm without a mean that products read, two
                                 of which are merged
-       fold.py FOLDER far      rows whose mean is 100 deviations, in f16: fails
+       fold.py FOLDER far TEMPLATE.hir
+                               rows whose mean is 100 deviations, in f16: fails
                                where the error is more than 1.05 times that of
                                norms of their own (geometric mean of 8 inputs)
 """
@@ -128,7 +129,7 @@ def far():
         # The norm's own operand is f16 in the graph.
         s = ((a @ c["wp"]).astype(numpy.float16).astype(numpy.float64) + r).astype(numpy.float16)
         expected = norm(s.astype(numpy.float64), c["g"], c["b"], 1e-5) @ c["wu"]
-        ratios.append(error_of([], expected) /
+        ratios.append(error_of(["--load=" + sys.argv[3]], expected) /
                       error_of(["--disable-template=product_normed"], expected))
     mean = numpy.exp(numpy.log(ratios).mean())
     print("%.3f times the error of norms of their own, at most %.3f" % (mean, max(ratios)))
