@@ -72,7 +72,6 @@ static const hd_expr_t *call_library(hd_translator_t *t, const char *name,
   return hd_expr_make(t->b->arena, HD_EXPR_CALL, type, &like, args, count);
 }
 
-// Types that have no overload are computed in f32.
 // exp(x) as 2^(x * log2(e)), by an instruction: the product's rounding is |x|
 // units of a result, and what is small enough for that to count is nothing in
 // 16 bits.
@@ -86,6 +85,7 @@ static const hd_expr_t *translate_coarse_exp(hd_translator_t *t,
   return hd_b_intrinsic(t->b, HD_INTRINSIC_EX2_APPROX, x->type, &scaled, 1);
 }
 
+// Types that have no overload are computed in f32.
 static const hd_expr_t *translate_function(hd_translator_t *t,
                                            const hd_term_t *term) {
   const hd_task_function_info_t *info = hd_task_function_info(term->u.function);

@@ -22,6 +22,7 @@ MAKERS = {
     "lib/Schedule/Contract.c",
     "lib/Schedule/RowsCombine.c",
     "lib/Schedule/Scatter.c",
+    "lib/Schedule/Translate.c",
     "lib/TaskMapping/LowerLoad.c",
     "lib/TaskMapping/LowerPoints.c",
     "lib/TaskMapping/LowerYield.c",
