@@ -25,7 +25,6 @@ LONG = {
     "lib/Fusion/Join.c",
     "lib/Schedule/RowsFind.c",
     "unittests/FakeCuda/FakeCuda.c",
-    "unittests/Graph/ReferenceTest.c",
     "unittests/IR/Generator.c",
     "unittests/Schedule/AccessHelp.c",
     "unittests/Tools/KernelStatements.c",
