@@ -18,7 +18,7 @@ enum {
   LANE_CYCLES = 30,           // Each time that lanes meet,
   WARPS_CYCLES = 110,         // that warps do by shared memory,
   WARP_CYCLES = 12,           // for each of them;
-  CLUSTER_CYCLES = 900,       // that the blocks of a cluster do.
+  CLUSTER_CYCLES = 2500,      // that the blocks of a cluster do.
   STEP_INSTRUCTIONS = 1,      // Of an element: for each step of a term,
   DIVIDE_INSTRUCTIONS = 12,   // for a division of floats,
   FUNCTION_INSTRUCTIONS = 24, // for a function; where they may be coarse,
@@ -142,12 +142,15 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   double waiting = latency * passes + rows->phases * meeting_cycles(&s) +
                    s.each * phases * CHAIN_CYCLES;
   double begins = s.together * BLOCK_CYCLES;
-  // What several blocks do hides behind the longest, but for a little; alone on
-  // a multiprocessor, a block waits while nothing moves.
-  double longest = at_least(at_least(moving, work), begins);
-  double all_of_it = moving + work + begins + waiting;
-  double turn = s.together > 1 ? at_least(longest, waiting) : longest + waiting;
-  turn += (all_of_it - at_most(turn, all_of_it)) * UNHIDDEN;
+  // What several blocks do hides behind the longest, but for a little. A block
+  // alone does one after the other, and so do a few that bring all of their
+  // rows to shared memory first, for they begin together.
+  double longest = at_least(at_least(moving, work), at_least(begins, waiting));
+  double others = moving + work + begins + waiting - longest;
+  bool is_staged = c->figures[HD_FIGURE_SHARED] > 0 || s.together <= 1;
+  double turn =
+      longest +
+      others * (is_staged ? at_least(UNHIDDEN, 1 / s.together) : UNHIDDEN);
   return machine->launch +
          (BEGIN_CYCLES + waiting + s.turns * turn) / machine->mhz;
 }
