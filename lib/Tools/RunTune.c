@@ -180,8 +180,9 @@ bool hd_run_exchange(hd_run_t *run) {
   const hd_tune_report_t *report = hd_tuner_report(run->tuner);
   bool changed = false;
   if (given(run, RUN_TUNE) && !report->groups.size && !run->process.quiet)
-    fprintf(stderr, "hidet-run: --tune has nothing to measure: no template "
-                    "answers for a product of this model (--explain)\n");
+    fprintf(stderr,
+            "hidet-run: --tune has nothing to measure: no template "
+            "answers for a product or rows of this model (--explain)\n");
   for (size_t i = 0; i < report->exchanges.size; i++)
     changed |= report->exchanges.data[i].taken;
   return !changed || hd_run_model_again(run);
