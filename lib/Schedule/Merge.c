@@ -122,6 +122,10 @@ static const hd_term_t *with_payload(merger_t *m, const hd_term_t *like,
 static const hd_term_t *put_access(merger_t *m, const hd_term_t *term,
                                    const hd_value_t *value) {
   const hd_value_t *base = resolve(m, value);
+  // Bounds are those of the shape that it is read in.
+  m->fits &= base == value || term->kind == HD_TERM_LOAD;
+  if (!m->fits)
+    return term;
   const hd_task_value_t *tensor = tensor_of(m, base);
   const hd_term_t *operands[HD_MAX_RANK + 1];
   for (unsigned i = 0; i < term->num_operands; i++)
@@ -130,7 +134,6 @@ static const hd_term_t *put_access(merger_t *m, const hd_term_t *term,
     int64_t from[HD_MAX_RANK], to[HD_MAX_RANK];
     unsigned rank = shape_of(value, from);
     shape_of(base, to);
-    m->fits &= term->kind == HD_TERM_LOAD;
     const hd_term_t *number =
         hd_index_linear(m->arena, from, rank, term->operands);
     hd_index_places(m->arena, number, to, tensor->rank, operands);
