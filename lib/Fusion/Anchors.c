@@ -6,14 +6,35 @@
 #include "IR/Graph/Loop.h"
 #include "Schedule/Settle.h"
 
+// Whether no dimension of a kernel's tensor holds an axis, be there elements or
+// not.
+static bool is_too_long(const hd_value_t *value) {
+  int64_t size;
+  for (int i = 0; i < value->rank; i++)
+    if (hd_expr_fold_int(value->shape[i], &size) && size > INT32_MAX)
+      return true;
+  return false;
+}
+
+// Why no kernel takes or gives a value, or NULL.
+static const char *unscheduled(const hd_value_t *value) {
+  if (!hd_value_is_concrete(value))
+    return "a tensor whose shape is not known cannot be scheduled; --expand "
+           "finds shapes";
+  return is_too_long(value)
+             ? "an axis of more than 2147483647 elements cannot be scheduled; "
+               "two axes can"
+             : NULL;
+}
+
 static bool check_values(hd_module_t *module, const hd_value_t *const *values,
                          size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (values[i] && !hd_value_is_concrete(values[i]))
+  for (size_t i = 0; i < count; i++) {
+    const char *why = values[i] ? unscheduled(values[i]) : NULL;
+    if (why)
       return hd_error(&module->context->diags, values[i]->loc, HD_E1104,
-                      values[i]->name,
-                      "a tensor whose shape is not known cannot be scheduled; "
-                      "--expand finds shapes");
+                      values[i]->name, why);
+  }
   return true;
 }
 
