@@ -145,7 +145,8 @@ typedef struct hd_emit {
   unsigned num_slots;
   LLVMValueRef slots;        // Of intrinsics, and copies of registers.
   LLVMValueRef check_values; // Of hd_sim_check().
-  hd_ptr_map_t exacts; // By the load of an i32: the value without wrapping.
+  hd_ptr_map_t exacts; // By the load of an i32, or a constant that wrapped: the
+                       // value without wrapping.
   LLVMValueRef coro_handle;
   LLVMBasicBlockRef coro_suspend; // Where a suspension returns to the caller.
   LLVMBasicBlockRef stopped;      // Where a loop goes that was told to stop.
@@ -401,9 +402,10 @@ void hd_emit_check_written(hd_emit_t *e, const hd_access_t *a, int kind,
                            LLVMValueRef condition);
 
 // EmitExact.c: a value, of 32 or 64 bits, without wrapping; NULL: it cannot
-// wrap. Notes that a value is i32 arithmetic.
+// wrap. Builds i32 arithmetic that is followed so.
 LLVMValueRef hd_emit_exact(hd_emit_t *e, LLVMValueRef value);
-void hd_emit_mark_wrapping(hd_emit_t *e, LLVMValueRef value);
+LLVMValueRef hd_emit_wrapping(hd_emit_t *e, LLVMOpcode opcode, LLVMValueRef a,
+                              LLVMValueRef b);
 // Registers of i32 keep what their elements would be: makes room for that, each
 // element being initial (NULL: nothing yet); notes that a value was loaded or
 // stored, or that several elements were written by other means.

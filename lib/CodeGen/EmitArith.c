@@ -34,11 +34,12 @@ static LLVMValueRef wrap(hd_emit_t *e, LLVMValueRef value, hd_type_t type) {
   return hd_emit_convert(e, value, byte, type);
 }
 
-// Under --sanitize an index is looked at again (EmitExact.c).
-static LLVMValueRef mark(hd_emit_t *e, hd_type_t type, LLVMValueRef value) {
+// What may wrap: under --sanitize an index is looked at again (EmitExact.c).
+static LLVMValueRef wrapping(hd_emit_t *e, hd_type_t type, LLVMOpcode opcode,
+                             LLVMValueRef a, LLVMValueRef b) {
   if (e->sanitize && type.scalar == HD_I32 && type.lanes == 1)
-    hd_emit_mark_wrapping(e, value);
-  return value;
+    return hd_emit_wrapping(e, opcode, a, b);
+  return LLVMBuildBinOp(B, opcode, a, b, "");
 }
 
 static LLVMValueRef shift(hd_emit_t *e, hd_expr_kind_t kind, hd_type_t type,
@@ -54,7 +55,7 @@ static LLVMValueRef shift(hd_emit_t *e, hd_expr_kind_t kind, hd_type_t type,
   if (is_arithmetic)
     return LLVMBuildAShr(B, a, safe, "");
   LLVMValueRef result = kind == HD_EXPR_SHL
-                            ? mark(e, type, LLVMBuildShl(B, a, safe, ""))
+                            ? wrapping(e, type, LLVMShl, a, safe)
                             : LLVMBuildLShr(B, a, safe, "");
   return hd_emit_select(e, fits, result, hd_emit_int(t, 0));
 }
@@ -247,11 +248,11 @@ static LLVMValueRef int_binary(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
     return known;
   switch (kind) {
   case HD_EXPR_ADD:
-    return mark(e, x->type, LLVMBuildAdd(B, a, b, ""));
+    return wrapping(e, x->type, LLVMAdd, a, b);
   case HD_EXPR_SUB:
-    return mark(e, x->type, LLVMBuildSub(B, a, b, ""));
+    return wrapping(e, x->type, LLVMSub, a, b);
   case HD_EXPR_MUL:
-    return mark(e, x->type, LLVMBuildMul(B, a, b, ""));
+    return wrapping(e, x->type, LLVMMul, a, b);
   case HD_EXPR_DIV:
   case HD_EXPR_MOD:
     if (hd_type_is_signed(x->type) && is_minus_one(b)) // The least one wraps.
@@ -325,7 +326,8 @@ LLVMValueRef hd_emit_binary(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
 // but for e8m0, which has none, and fnuz's zero.
 static LLVMValueRef negate(hd_emit_t *e, hd_type_t type, LLVMValueRef a) {
   if (!hd_type_is_float(type))
-    return wrap(e, mark(e, type, LLVMBuildNeg(B, a, "")), type);
+    return wrap(e, wrapping(e, type, LLVMSub, LLVMConstNull(LLVMTypeOf(a)), a),
+                type);
   if (type.scalar == HD_TF32 || type.scalar == HD_F16 ||
       is_native(e, type, HD_EXPR_NEG))
     return LLVMBuildFNeg(B, a, "");

@@ -18,13 +18,38 @@
 
 #define MARK "hidet.wraps"
 
-void hd_emit_mark_wrapping(hd_emit_t *e, LLVMValueRef value) {
+static LLVMValueRef extended(hd_emit_t *e, LLVMValueRef constant) {
+  return LLVMConstInt(
+      e->i64, (unsigned long long)LLVMConstIntGetSExtValue(constant), true);
+}
+
+// Arithmetic on constants is a constant, of which nothing is left to follow:
+// one that wraps is made an instruction, and what it would be is kept.
+static LLVMValueRef wrapping_constant(hd_emit_t *e, LLVMOpcode opcode,
+                                      LLVMValueRef a, LLVMValueRef b,
+                                      LLVMValueRef value) {
+  LLVMValueRef exact =
+      LLVMBuildBinOp(B, opcode, extended(e, a), extended(e, b), "");
+  if (exact == extended(e, value))
+    return value;
+  LLVMValueRef kept = LLVMBuildFreeze(B, value, "");
+  hd_ptr_map_set(&e->arena, &e->exacts, kept, exact);
+  return kept;
+}
+
+LLVMValueRef hd_emit_wrapping(hd_emit_t *e, LLVMOpcode opcode, LLVMValueRef a,
+                              LLVMValueRef b) {
   unsigned kind =
       LLVMGetMDKindIDInContext(e->context, MARK, (unsigned)strlen(MARK));
+  LLVMValueRef value = LLVMBuildBinOp(B, opcode, a, b, "");
+  if (LLVMIsAConstantInt(a) && LLVMIsAConstantInt(b) &&
+      LLVMIsAConstantInt(value))
+    return wrapping_constant(e, opcode, a, b, value);
   if (LLVMIsAInstruction(value))
     LLVMSetMetadata(value, kind,
                     LLVMMetadataAsValue(
                         e->context, LLVMMDNodeInContext2(e->context, NULL, 0)));
+  return value;
 }
 
 typedef struct exact {

@@ -275,7 +275,13 @@ static const hd_expr_t *by_kind(hd_simplifier_t *s, const hd_expr_t *e) {
 
 const hd_expr_t *hd_simplify_node(hd_simplifier_t *s, const hd_expr_t *e) {
   int64_t value;
+  hd_number_t number;
+  bool wrapped = false;
   if (e->kind == HD_EXPR_CONST)
+    return e;
+  // Left as it is for --sanitize: what an index would be without wrapping could
+  // not be told from a number.
+  if (hd_expr_value(&(hd_fold_t){.wrapped = &wrapped}, e, &number), wrapped)
     return e;
   // Names of orders and the like are constants already; only values here.
   if (is_integer(e) && hd_facts_constant(s->facts, e, &value) &&
