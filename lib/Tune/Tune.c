@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tune/Tune.h"
+#include "IR/Text/Library.h"
 #include "IR/Text/Printer.h"
 #include "Runtime/Cache.h"
 #include "Support/BuildId.h"
@@ -108,7 +109,32 @@ static bool uses_task(const hd_graph_t *graph, const hd_task_t *task) {
   return false;
 }
 
-// That, and the module's tasks that the group's nodes are of.
+// Whether a task is found by its name: in the library or among the items.
+static bool is_item(const hd_module_t *module, const hd_task_t *task) {
+  const hd_task_t *known = hd_library_task(module->context, task->name);
+  if (known && hd_task_is_same_item(task, known))
+    return true;
+  for (size_t i = 0; i < module->items.size; i++)
+    if (module->items.data[i].kind == HD_ITEM_TASK &&
+        hd_task_is_same_item(task, module->items.data[i].u.task))
+      return true;
+  return false;
+}
+
+// Tasks that were made of several nodes' are nobody's items.
+static void print_made(const hd_module_t *module, const hd_graph_t *graph,
+                       hd_buffer_t *text) {
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_task_t *task = graph->nodes.data[i]->task;
+    bool seen = !task || is_item(module, task);
+    for (size_t k = 0; k < i && !seen; k++)
+      seen = graph->nodes.data[k]->task == task;
+    if (!seen)
+      hd_task_print(task, text);
+  }
+}
+
+// That, and the tasks that the group's nodes are of, but for the library's.
 static const char *prelude_of(hd_tuner_t *t, const hd_module_t *module,
                               const hd_tunable_t *tunable) {
   hd_buffer_t text = {0};
@@ -120,6 +146,7 @@ static const char *prelude_of(hd_tuner_t *t, const hd_module_t *module,
     if (item->kind == HD_ITEM_TASK && uses_task(tunable->graph, item->u.task))
       hd_task_print(item->u.task, &text);
   }
+  print_made(module, tunable->graph, &text);
   const char *copy =
       hd_arena_strndup(&t->arena, hd_buffer_text(&text), text.size);
   hd_buffer_fini(&text);
