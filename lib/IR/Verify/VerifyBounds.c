@@ -14,16 +14,30 @@
 //       y[m] = 0
 //
 // and what they print is read again. What constants rule out is not looked at.
+//
+// The variable of a loop that is unrolled is a constant in each copy:
+//
+//   for i in 0..5 unroll
+//     t[i] = 0
+//
+// Where a function has such loops it is looked at again for their first turns,
+// and for their last ones. Only what is certain is said of these.
 #include "IR/Verify/Verifier.h"
 
 #include "IR/Generic.h"
 #include "IR/Rewrite.h"
 #include "Support/Map.h"
 
+typedef enum turn { TURN_ANY, TURN_FIRST, TURN_LAST, TURN_COUNT } turn_t;
+
 typedef struct bounds {
   hd_diagnostics_t *diags;
-  hd_arena_t arena;    // Scratch.
-  hd_ptr_map_t values; // Of lets that are constants.
+  hd_arena_t arena;     // Scratch.
+  turn_t turn;          // Of unrolled loops.
+  hd_ptr_map_t values;  // Of lets that are constants, and variables of loops.
+  hd_ptr_map_t told;    // By the indices of an access.
+  hd_ptr_map_t leaving; // Loops that may be left before their last turn.
+  bool has_unrolled;
   bool is_certain; // Whether what is looked at is reached wherever the function
                    // is called, unless...
   bool has_left;   // ...a return, break or continue came before.
@@ -76,7 +90,7 @@ static void report(bounds_t *b, const char *name, hd_loc_t loc, int64_t index,
   if (b->is_certain && !b->has_left)
     b->ok = hd_error(b->diags, loc, HD_E0319, name, (long long)index, (int)axis,
                      (long long)last);
-  else
+  else if (b->turn == TURN_ANY)
     hd_warning(b->diags, loc,
                "where this is reached, '%s' is accessed out of bounds: index "
                "%lld of axis %d is not within 0 .. %lld",
@@ -92,7 +106,10 @@ static void check_place(bounds_t *b, const hd_var_t *var,
     if (!hd_expr_fold_int(tensor->shape[i], &size) ||
         !fold(b, indices[i], &index) || (index >= 0 && index < size - more))
       continue;
-    report(b, var->name, loc, index < 0 ? index : index + more, i, size - 1);
+    if (!hd_ptr_map_get(&b->told, indices))
+      report(b, var->name, loc, index < 0 ? index : index + more, i, size - 1);
+    if (b->turn == TURN_ANY || (b->is_certain && !b->has_left))
+      hd_ptr_map_set(&b->arena, &b->told, indices, b);
     return;
   }
 }
@@ -148,12 +165,37 @@ static bool has_task(const hd_mapping_t *mapping) {
   return mapping->kind != HD_MAPPING_WITHIN && mapping->kind != HD_MAPPING_IDLE;
 }
 
+// Gives the variable of a loop that is unrolled its value in the turn that is
+// looked at.
+static void take_turn(bounds_t *b, const hd_stmt_t *stmt, int64_t first,
+                      int64_t limit) {
+  const hd_var_t *var = stmt->u.loop.var;
+  int64_t step = 1;
+  b->has_unrolled = true;
+  if (b->turn == TURN_ANY ||
+      (stmt->u.loop.step && (!fold(b, stmt->u.loop.step, &step) || step <= 0)))
+    return;
+  if (b->turn == TURN_LAST)
+    first += (limit - 1 - first) / step * step;
+  hd_ptr_map_set(&b->arena, &b->values, var,
+                 hd_expr_int(&b->arena, var->type, first));
+}
+
 static void look_at_loop(bounds_t *b, const hd_stmt_t *stmt) {
   int64_t first = 0, limit = 0;
   bool is_known = fold(b, stmt->u.loop.first, &first) &&
                   fold(b, stmt->u.loop.limit, &limit);
-  if (!is_known || first < limit)
-    look_at_some(b, stmt->u.loop.body, is_known);
+  bool had_left = b->has_left;
+  bool leaves = hd_ptr_map_get(&b->leaving, stmt) != NULL;
+  if (is_known && first >= limit)
+    return;
+  if (is_known && stmt->u.loop.unroll == HD_UNROLL_FULL)
+    take_turn(b, stmt, first, limit);
+  b->has_left = had_left || (leaves && b->turn == TURN_LAST);
+  look_at_some(b, stmt->u.loop.body, is_known);
+  if (b->turn == TURN_ANY && !had_left && b->has_left)
+    hd_ptr_map_set(&b->arena, &b->leaving, stmt, b);
+  b->has_left = b->has_left || leaves;
 }
 
 static bool look_at_stmt(bounds_t *b, const hd_stmt_t *stmt) {
@@ -208,12 +250,19 @@ static bool look_at_block(bounds_t *b, hd_block_t block) {
 }
 
 bool hd_func_verify_bounds(hd_context_t *context, const hd_func_t *func) {
-  bounds_t b = {.diags = &context->diags, .is_certain = true, .ok = true};
+  bounds_t b = {.diags = &context->diags, .ok = true};
   if (func->kind == HD_FUNC_PLAN)
     return true;
   hd_diagnostics_mark_t mark = hd_diagnostics_mark(&context->diags);
   hd_arena_init_local(&b.arena, &context->budget);
-  look_at_block(&b, func->body);
+  for (b.turn = TURN_ANY; b.turn < TURN_COUNT; b.turn++) {
+    b.values = (hd_ptr_map_t){0};
+    b.is_certain = true;
+    b.has_left = false;
+    look_at_block(&b, func->body);
+    if (!b.has_unrolled)
+      break;
+  }
   hd_arena_fini(&b.arena);
   hd_func_note_instance(&context->diags, mark, func);
   return b.ok;
