@@ -22,8 +22,10 @@
 //
 // It is one decision for all who read a norm. Where x comes from no anchor that
 // would store it on the way, where a product is not with a constant matrix,
-// where no template answers, or where products become slower by more than the
-// norm's kernel takes, the norm stays a kernel.
+// where x would be rounded before it is normalized (which loses what is small
+// beside the mean, and what f16 does not hold), where no template answers, or
+// where products become slower by more than the norm's kernel takes, the norm
+// stays a kernel.
 #include "Fusion/FoldNorms.h"
 #include "Fusion/FoldState.h"
 #include "Fusion/Fuse.h"
@@ -299,6 +301,8 @@ static const char *obstacle(found_t *found) {
   for (size_t i = 0; i < found->products.size; i++)
     if (found->products.data[i]->inputs[0]->type != type)
       return "products read it in several types";
+  if (!f->rounds && hd_scalar_bits(norm->x->type) > hd_scalar_bits(type))
+    return "its rows would be rounded before they are normalized";
   if (norm->others && own != type && own != HD_F32)
     return "it is read in another type";
   unsigned looks = MOST_LOOKS;
@@ -347,11 +351,15 @@ static bool fold(hd_folder_t *f, const hd_node_t *node, bool explain) {
 }
 
 const hd_graph_t *hd_graph_fold_norms(hd_module_t *module,
-                                      const hd_graph_t *graph, bool explain) {
+                                      const hd_graph_t *graph, bool rounds,
+                                      bool explain) {
   const hd_schedule_options_t *options = module->context->schedules;
   if (!options || !options->machine.count) // No template answers.
     return graph;
-  hd_folder_t f = {.module = module, .arena = &module->arena, .graph = graph};
+  hd_folder_t f = {.module = module,
+                   .arena = &module->arena,
+                   .graph = graph,
+                   .rounds = rounds};
   f.fusion = hd_fusion_create(
       module, hd_scheduler_create(module, &module->arena), graph);
   look(&f);
@@ -363,8 +371,12 @@ const hd_graph_t *hd_graph_fold_norms(hd_module_t *module,
 
 bool hd_pass_fold_norms(hd_module_t *module, const hd_graph_t *graph,
                         const hd_pass_args_t *args, hd_item_t *version) {
-  version->u.graph = hd_graph_check_tasks(module, graph)
-                         ? hd_graph_fold_norms(module, graph, args->explain)
-                         : NULL;
+  version->u.graph =
+      hd_graph_check_tasks(module, graph)
+          ? hd_graph_fold_norms(
+                module, graph,
+                hd_pass_option_is(args->options, "rows", "rounded"),
+                args->explain)
+          : NULL;
   return version->u.graph != NULL;
 }

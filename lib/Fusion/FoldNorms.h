@@ -9,8 +9,10 @@
 // The graph in which products find the statistics of the rows that they read,
 // where that is expected to be faster than norms of their own; the same where
 // none is. Of tasks with known shapes, in their final types, before what
-// depends on constants alone is taken out.
+// depends on constants alone is taken out. rounds: also norms of rows that a
+// product then reads in a narrower type, rounded before they are normalized.
 const hd_graph_t *hd_graph_fold_norms(hd_module_t *module,
-                                      const hd_graph_t *graph, bool explain);
+                                      const hd_graph_t *graph, bool rounds,
+                                      bool explain);
 
 #endif

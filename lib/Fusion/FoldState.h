@@ -22,6 +22,7 @@ typedef struct hd_folder {
   hd_module_t *module;
   hd_arena_t *arena;
   const hd_graph_t *graph;
+  bool rounds;          // Rows may be rounded before they are normalized.
   hd_fusion_t *fusion;  // Of the graph.
   hd_ptr_map_t known;   // Values that depend on constants alone.
   hd_ptr_map_t readers; // Values to hd_numbers_t, the nodes that read them.
