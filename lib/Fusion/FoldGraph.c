@@ -163,18 +163,10 @@ typedef struct beside {
   const hd_value_t *w, *u, *v;
 } beside_t;
 
-static const hd_attribute_t *find_attribute(const hd_node_t *node,
-                                            const char *name) {
-  for (uint32_t i = 0; i < node->num_attributes; i++)
-    if (strcmp(node->attributes[i]->name, name) == 0)
-      return node->attributes[i];
-  return NULL;
-}
-
 static beside_t put_beside(maker_t *m, const hd_node_t *product) {
   const hd_norm_t *norm = m->norm;
   const hd_value_t *given = product->inputs[1];
-  const hd_attribute_t *tb = find_attribute(product, "tb");
+  const hd_attribute_t *tb = hd_node_attribute(product, "tb");
   bool turned = tb && tb->u.i;
   hd_tensor_type_t type = hd_scheduled_type(given);
   int64_t k = type.shape[turned], n = type.shape[!turned];
@@ -259,7 +251,7 @@ static void put_product(maker_t *m, const hd_node_t *product,
   if (inverse)
     outputs[centred ? 2 : 1] = *inverse;
   const hd_attribute_t *attributes[] = {
-      find_attribute(product, "tb"), find_attribute(product, "R"),
+      hd_node_attribute(product, "tb"), hd_node_attribute(product, "R"),
       attribute(m, (hd_attribute_t){.name = "epsilon",
                                     .kind = HD_ATTRIBUTE_FLOAT,
                                     .u.f = epsilon})};

@@ -106,14 +106,6 @@ static bool is_task(const hd_folder_t *f, const hd_node_t *node,
          !node->schedule && !node->pin && !node->group;
 }
 
-static const hd_attribute_t *find_attribute(const hd_node_t *node,
-                                            const char *name) {
-  for (uint32_t i = 0; i < node->num_attributes; i++)
-    if (strcmp(node->attributes[i]->name, name) == 0)
-      return node->attributes[i];
-  return NULL;
-}
-
 static int64_t count_of(const hd_value_t *value) {
   hd_tensor_type_t type = hd_scheduled_type(value);
   int64_t count = 1;
@@ -135,7 +127,7 @@ static bool find_norm(const hd_folder_t *f, const hd_node_t *node,
   bool centred = is_task(f, node, "layer_norm");
   if (!centred && !is_task(f, node, "rms_norm_scale"))
     return false;
-  const hd_attribute_t *epsilon = find_attribute(node, "epsilon");
+  const hd_attribute_t *epsilon = hd_node_attribute(node, "epsilon");
   *norm = (hd_norm_t){.node = node,
                       .x = node->inputs[0],
                       .scale = node->inputs[1],
@@ -179,7 +171,7 @@ static bool is_product(const found_t *found, const hd_node_t *node,
   if (!is_task(f, node, "matmul") || node->inputs[0] != operand ||
       node->inputs[1]->rank != 2 || !is_known(f, node->inputs[1]))
     return false;
-  const hd_attribute_t *ta = find_attribute(node, "ta");
+  const hd_attribute_t *ta = hd_node_attribute(node, "ta");
   return !(ta && ta->u.i) && operand->rank >= 1 &&
          last_of(operand) == last_of(found->norm->x);
 }
@@ -271,7 +263,7 @@ static const hd_node_t *probe(hd_folder_t *f, const hd_norm_t *norm,
   outputs[0] = product->outputs[0];
   const char *const kept[] = {"tb", "R"};
   for (int i = 0; i < 2; i++) {
-    const hd_attribute_t *a = find_attribute(product, kept[i]);
+    const hd_attribute_t *a = hd_node_attribute(product, kept[i]);
     if (a)
       attributes[node->num_attributes++] = a;
   }

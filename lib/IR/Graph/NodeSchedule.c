@@ -167,14 +167,6 @@ static const char *check_all(fit_t *f, bool symbolic, check_t check) {
   return why;
 }
 
-static const hd_attribute_t *find_attribute(const hd_node_t *node,
-                                            const char *name) {
-  for (uint32_t i = 0; i < node->num_attributes; i++)
-    if (strcmp(node->attributes[i]->name, name) == 0)
-      return node->attributes[i];
-  return NULL;
-}
-
 static bool fits(hd_type_t type, int64_t value) {
   unsigned bits = hd_scalar_bits((hd_scalar_t)type.scalar);
   bool is_unsigned = hd_type_is_unsigned(type);
@@ -210,7 +202,7 @@ static const char *bind_attributes(fit_t *f) {
   for (uint32_t i = 0; !why && i < f->func->num_params; i++) {
     const hd_var_t *param = f->func->params[i];
     const hd_attribute_t *a =
-        param->tensor ? NULL : find_attribute(f->node, param->name);
+        param->tensor ? NULL : hd_node_attribute(f->node, param->name);
     if (a && param->type.lanes == 1)
       why = bind_attribute(f, i, a);
   }

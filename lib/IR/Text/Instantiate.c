@@ -15,16 +15,11 @@ enum { MAX_NESTED = 16, MAX_INSTANCES = 4096 };
 // A parser of a generic's tokens, from one of them on.
 static hd_parser_t reader_of(const hd_parser_t *p, const hd_generic_t *generic,
                              size_t at) {
-  return (hd_parser_t){.module = p->module,
-                       .arena = p->arena,
-                       .diags = p->diags,
-                       .source = generic->source,
-                       .tokens = generic->tokens,
-                       .at = at,
-                       .visible = {.arena = p->arena},
-                       .bound = {.arena = p->arena},
-                       .failed = p->failed,
-                       .nested = p->nested + 1};
+  hd_parser_t reader =
+      hd_parser_again(p, p->module, generic->source, generic->tokens);
+  reader.at = at;
+  reader.nested = p->nested + 1;
+  return reader;
 }
 
 static void bind(hd_parser_t *reader, hd_bound_t *bound,

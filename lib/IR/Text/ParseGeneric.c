@@ -126,11 +126,7 @@ bool hd_parse_generic(hd_parser_t *p, hd_func_kind_t kind, size_t first,
     p->at++;
   }
   hd_skip_braces(p);
-  const hd_token_t *last = &p->tokens[p->at - 1];
-  uint32_t start = p->tokens[first].offset;
-  generic->text =
-      hd_arena_strndup(p->arena, p->diags->sources[p->source - 1].text + start,
-                       last->offset + last->size - start);
+  generic->text = hd_text_of_tokens(p, first, p->at);
   hd_item_t item = {.kind = HD_ITEM_GENERIC, .u.generic = generic};
   hd_vec_push(p->arena, &p->module->items, item);
   return true;

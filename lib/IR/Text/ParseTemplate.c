@@ -151,22 +151,13 @@ static bool parse_types(hd_parser_t *p, hd_template_t *template) {
   return hd_expect(p, "}");
 }
 
-// The text of the tokens from number `first` on that have been read.
-static const char *text_since(hd_parser_t *p, size_t first) {
-  const hd_token_t *last = &p->tokens[p->at - 1];
-  uint32_t start = p->tokens[first].offset;
-  return hd_arena_strndup(p->arena,
-                          p->diags->sources[p->source - 1].text + start,
-                          last->offset + last->size - start);
-}
-
 static bool parse_demands(hd_parser_t *p, hd_template_t *template) {
   do {
     size_t first = p->at;
     hd_demand_t demand = {hd_parse_as(p, hd_type(HD_BOOL)), NULL};
     if (!demand.holds)
       return false;
-    demand.text = text_since(p, first);
+    demand.text = hd_text_of_tokens(p, first, p->at);
     hd_vec_push(p->arena, &template->demands, demand);
   } while (hd_accept(p, ","));
   return true;
@@ -251,7 +242,7 @@ bool hd_parse_template(hd_parser_t *p, hd_template_t *template) {
     template->names[i] = declare(p, names[i], template->loc);
   if (!parse_form(p, template) || !parse_clauses(p, template))
     return false;
-  template->text = text_since(p, first);
+  template->text = hd_text_of_tokens(p, first, p->at);
   hd_item_t item = {.kind = HD_ITEM_TEMPLATE, .u.template = template};
   hd_vec_push(p->arena, &p->module->items, item);
   return true;

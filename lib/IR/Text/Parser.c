@@ -45,6 +45,26 @@ hd_loc_t hd_here(const hd_parser_t *p) {
   return (hd_loc_t){p->source, hd_peek(p)->offset};
 }
 
+const char *hd_text_of_tokens(hd_parser_t *p, size_t first, size_t limit) {
+  const hd_token_t *last = &p->tokens[limit - 1];
+  uint32_t start = p->tokens[first].offset;
+  return hd_arena_strndup(p->arena,
+                          p->diags->sources[p->source - 1].text + start,
+                          last->offset + last->size - start);
+}
+
+hd_parser_t hd_parser_again(const hd_parser_t *p, hd_module_t *module,
+                            uint32_t source, const hd_token_t *tokens) {
+  return (hd_parser_t){.module = module,
+                       .arena = p->arena,
+                       .diags = p->diags,
+                       .source = source,
+                       .tokens = tokens,
+                       .visible = {.arena = p->arena},
+                       .bound = {.arena = p->arena},
+                       .failed = p->failed};
+}
+
 bool hd_expected(hd_parser_t *p, const char *what) {
   if (p->gave_up)
     return false;

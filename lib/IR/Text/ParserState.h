@@ -193,6 +193,12 @@ void hd_parse_body(hd_parser_t *p, hd_func_t *func);
 // Reports a function whose name is taken.
 void hd_check_duplicate(hd_parser_t *p, const hd_func_t *func);
 bool hd_at_item(const hd_parser_t *p);
+// The text of tokens from number `first` on, before number `limit`.
+const char *hd_text_of_tokens(hd_parser_t *p, size_t first, size_t limit);
+// What reads tokens again that were kept of a module's text, with the memory
+// and the diagnostics of p.
+hd_parser_t hd_parser_again(const hd_parser_t *p, hd_module_t *module,
+                            uint32_t source, const hd_token_t *tokens);
 // At a line that begins an item, which nothing within one does.
 bool hd_at_next_item(const hd_parser_t *p);
 // The '}' of a block that begins at open; reports a block that does not end.

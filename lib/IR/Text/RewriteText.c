@@ -10,14 +10,8 @@
 
 static bool read_rewrite(hd_parser_t *p, hd_rewrite_t *rewrite) {
   const hd_rewrite_text_t *text = rewrite->text;
-  hd_parser_t reader = {.module = text->module,
-                        .arena = p->arena,
-                        .diags = p->diags,
-                        .source = text->source,
-                        .tokens = text->tokens,
-                        .visible = {.arena = p->arena},
-                        .bound = {.arena = p->arena},
-                        .failed = p->failed};
+  hd_parser_t reader =
+      hd_parser_again(p, text->module, text->source, text->tokens);
   return hd_parse_rewrite(&reader, rewrite) &&
          hd_rewrite_verify(text->module->context, rewrite);
 }
@@ -25,13 +19,9 @@ static bool read_rewrite(hd_parser_t *p, hd_rewrite_t *rewrite) {
 void hd_rewrite_keep_text(hd_parser_t *p, hd_rewrite_t *rewrite, size_t first,
                           size_t limit) {
   hd_rewrite_text_t *text = HD_ARENA_NEW(p->arena, hd_rewrite_text_t);
-  const hd_token_t *last = &p->tokens[limit - 1];
-  uint32_t start = p->tokens[first].offset;
   *text = (hd_rewrite_text_t){
       .module = p->module, .source = p->source, .tokens = &p->tokens[p->at]};
-  text->text =
-      hd_arena_strndup(p->arena, p->diags->sources[p->source - 1].text + start,
-                       last->offset + last->size - start);
+  text->text = hd_text_of_tokens(p, first, limit);
   rewrite->text = text;
   for (int i = 0; i < HD_MAX_LISTS; i++)
     rewrite->counts[i] = 1;

@@ -29,14 +29,8 @@ bool hd_at_listed_signature(const hd_parser_t *p) {
 static const hd_task_t *read_task(hd_parser_t *p, hd_task_text_t *text,
                                   const char *name, hd_loc_t loc,
                                   uint32_t count) {
-  hd_parser_t reader = {.module = p->module,
-                        .arena = p->arena,
-                        .diags = p->diags,
-                        .source = text->source,
-                        .tokens = text->tokens,
-                        .visible = {.arena = p->arena},
-                        .bound = {.arena = p->arena},
-                        .failed = p->failed};
+  hd_parser_t reader =
+      hd_parser_again(p, p->module, text->source, text->tokens);
   hd_task_t *task = hd_parse_task_rest(&reader, name, loc, &count, 1);
   if (task)
     task->text = text;
@@ -61,11 +55,7 @@ bool hd_parse_task_text(hd_parser_t *p, const char *name, hd_loc_t loc) {
   for (size_t i = 0; i < task->inputs.size; i++)
     text->num_others += task->inputs.data[i]->kind == HD_VALUE_INPUT;
   text->num_others--;
-  const hd_token_t *last = &p->tokens[p->at - 1];
-  uint32_t start = p->tokens[first].offset;
-  text->text =
-      hd_arena_strndup(p->arena, p->diags->sources[p->source - 1].text + start,
-                       last->offset + last->size - start);
+  text->text = hd_text_of_tokens(p, first, p->at);
   hd_item_t item = {.kind = HD_ITEM_TASK, .u.task = task};
   hd_vec_push(p->arena, &p->module->items, item);
   return true;
