@@ -27,11 +27,9 @@ typedef enum hd_attention_axis {
 } hd_attention_axis_t;
 
 typedef struct hd_attention_form {
-  const hd_definition_t *d; // Of the task's output.
-  hd_reduced_t reduced;     // The second product's sum.
+  hd_form_result_t result; // In o, of the second product's sum.
   int64_t sizes[HD_ATTENTION_AXES];
-  hd_scalar_t type;   // Of q, k and v.
-  hd_scalar_t result; // Of o.
+  hd_scalar_t type; // Of q, k and v.
   const hd_index_t *indices[HD_ATTENTION_AXES];
   hd_form_tensor_t q, k, v, o; // [z, i, p], [z, j, p], [z, j, e], [z, i, e]
   // t, of `score` (f32); d, of `top` and `total` (f32), which is infinite where
@@ -41,8 +39,6 @@ typedef struct hd_attention_form {
   // Keys from there on are -inf in a row, by the terms alone; grows with i, and
   // is that of the keys' number where nothing is known.
   const hd_term_t *limit;
-  const hd_term_t *places[HD_MAX_RANK]; // Of the target, by o's indices.
-  const hd_term_t *value; // What is stored, of reduced.cell; NULL: it itself.
 } hd_attention_form_t;
 
 // NULL, or why a flat task, prepared or not, is no attention with products of

@@ -37,29 +37,6 @@ static bool find_scores(hd_attention_finder_t *f) {
   return false;
 }
 
-static void set_result(hd_attention_form_t *form,
-                       const hd_form_digits_t *digits) {
-  const hd_definition_t *d = form->d;
-  const hd_term_t *result = form->reduced.result;
-  hd_scalar_t target = d->targets[0]->type.scalar;
-  bool is_sum = result->kind == HD_TERM_BOUND ||
-                (result->kind == HD_TERM_CAST &&
-                 result->operands[0]->kind == HD_TERM_BOUND);
-  bool plain = is_sum && result->type.scalar == target &&
-               hd_scalar_bits(target) >= 16 &&
-               hd_type_is_float(hd_type(target));
-  form->result = plain ? target : HD_F32;
-  form->value = plain ? NULL : hd_form_put_digits(digits, result);
-  for (uint32_t i = 0; i < d->num_indices; i++)
-    form->places[i] = hd_index_simplify(
-        digits->arena,
-        hd_form_put_digits(digits,
-                           hd_flat_index(digits->arena, d->indices[i])));
-  if (plain &&
-      hd_form_tensor_is(digits->arena, &form->o, d->targets[0], form->places))
-    form->o.same = d->targets[0];
-}
-
 // By the form's own indices.
 static void set_form(hd_attention_finder_t *f, hd_attention_form_t *form,
                      const hd_axis_t *i, const hd_axis_t *e,
@@ -87,7 +64,7 @@ static void set_form(hd_attention_finder_t *f, hd_attention_form_t *form,
   form->term = hd_form_put_digits(&digits, form->term);
   form->divisor = hd_form_put_digits(&digits, form->divisor);
   form->limit = hd_attention_limit(f->arena, form);
-  set_result(form, &digits);
+  hd_form_result_set(&form->result, &digits, &form->o);
 }
 
 const char *hd_attention_form_find(hd_arena_t *arena, const hd_task_t *flat,
@@ -107,7 +84,7 @@ const char *hd_attention_form_find(hd_arena_t *arena, const hd_task_t *flat,
   if (reads_made(&f, value))
     return "both operands of the second product are computed";
   f.score = f.first.reduced.cell;
-  *form = (hd_attention_form_t){.d = d, .reduced = f.last.reduced};
+  *form = (hd_attention_form_t){.result = {.d = d, .reduced = f.last.reduced}};
   weight = hd_attention_expand(&f, weight);
   if (!f.why && !f.is_read)
     f.why = "the second product does not follow from the first one";

@@ -66,19 +66,8 @@ static void on_store(void *argument, hd_builder_t *b,
                      const hd_expr_t *const *at, const hd_expr_t *value) {
   hook_t *h = argument;
   const hd_attention_form_t *form = h->joint->form;
-  const hd_task_value_t *target = form->d->targets[0];
-  hd_translator_t *t = &h->joint->t;
-  const hd_expr_t *places[HD_MAX_RANK];
   bind(h->joint, b, h->tensor->indices, at, 3);
-  for (uint32_t i = 0; i < form->d->num_indices; i++)
-    places[i] = hd_translate_worth(t, form->places[i]).e;
-  if (form->value) {
-    value = hd_b_let(b, "value", value);
-    hd_ptr_map_set(h->joint->arena, &t->variables, form->reduced.cell, value);
-    value = hd_b_cast(b, target->type.scalar, hd_translate(t, form->value));
-  }
-  const hd_var_t *param = hd_translate_tensor(t, target, HD_DIR_OUT);
-  hd_b_store(b, param, places, form->d->num_indices, value);
+  hd_form_result_store(&form->result, &h->joint->t, value);
 }
 
 static int64_t filled(int64_t size) {
@@ -90,22 +79,9 @@ static const char *given_by(hd_arena_t *arena,
                             const hd_attention_form_t *form) {
   return hd_arena_printf(arena, "T = %s, O = %s, D = %lld, E = %lld",
                          hd_scalar_name(form->type),
-                         hd_scalar_name(form->result),
+                         hd_scalar_name(form->result.type),
                          (long long)filled(form->sizes[HD_ATTENTION_INNER]),
                          (long long)filled(form->sizes[HD_ATTENTION_VALUE]));
-}
-
-static const hd_task_value_t *value_of(const joint_t *joint,
-                                       const hd_func_t *from,
-                                       const hd_form_tensor_t *const *tensors,
-                                       const hd_var_t *param) {
-  for (uint32_t i = 0; i < from->num_params; i++)
-    if (from->params[i] == param)
-      return tensors[i]->same;
-  for (size_t i = 0; i < joint->t.args.size; i++)
-    if (hd_ptr_map_get(&joint->t.tensors, joint->t.args.data[i]) == param)
-      return joint->t.args.data[i];
-  return NULL;
 }
 
 static bool make_kernel(hd_rules_t *rules, const hd_attention_form_t *form,
@@ -135,17 +111,7 @@ static bool make_kernel(hd_rules_t *rules, const hd_attention_form_t *form,
                                       : variables[i] ? note
                                                      : NULL};
   }
-  const char *name = hd_module_fresh_name(arena, rules->module, rules->name);
-  hd_func_t *made =
-      hd_access_rewrite(rules->module, kernel, hooks, count, name);
-  hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = made};
-  hd_vec_push(arena, &rules->module->items, item);
-  const hd_task_value_t **args =
-      HD_ARENA_ARRAY(arena, const hd_task_value_t *, made->num_params + 1);
-  for (uint32_t i = 0; i < made->num_params; i++)
-    args[i] = value_of(&joint, kernel, tensors, made->params[i]);
-  hd_rule_launch_t launch = {made, args};
-  hd_vec_push(arena, &rules->launches, launch);
+  hd_candidate_launch(rules, &joint.t, kernel, hooks, count, tensors);
   return true;
 }
 

@@ -189,6 +189,31 @@ void hd_form_tensor_load(hd_form_tensor_t *tensor,
     tensor->no_map = "has rows that are no multiples of 16 bytes";
 }
 
+void hd_form_result_set(hd_form_result_t *result,
+                        const hd_form_digits_t *digits,
+                        hd_form_tensor_t *tensor) {
+  const hd_definition_t *d = result->d;
+  const hd_term_t *made = result->reduced.result;
+  hd_scalar_t target = d->targets[0]->type.scalar;
+  bool is_cell =
+      made->kind == HD_TERM_BOUND ||
+      (made->kind == HD_TERM_CAST && made->operands[0]->kind == HD_TERM_BOUND);
+  // Rounded as the task rounds, where it does nothing else.
+  bool plain = is_cell && made->type.scalar == target &&
+               hd_scalar_bits(target) >= 16 &&
+               hd_type_is_float(hd_type(target));
+  result->type = plain ? target : HD_F32;
+  result->value = plain ? NULL : hd_form_put_digits(digits, made);
+  for (uint32_t i = 0; i < d->num_indices; i++)
+    result->places[i] = hd_index_simplify(
+        digits->arena,
+        hd_form_put_digits(digits,
+                           hd_flat_index(digits->arena, d->indices[i])));
+  if (plain &&
+      hd_form_tensor_is(digits->arena, tensor, d->targets[0], result->places))
+    tensor->same = d->targets[0];
+}
+
 const hd_term_t *hd_form_narrow(const hd_term_t *term) {
   return term->kind == HD_TERM_CAST && term->type.scalar == HD_F32
              ? term->operands[0]

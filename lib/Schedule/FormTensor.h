@@ -24,6 +24,17 @@ typedef struct hd_form_tensor {
                       // a sentence that begins with it; NULL: there is one.
 } hd_form_tensor_t;
 
+// What a definition makes of its sum, and where it stores that. The kernel
+// gives elements of the target's type where the definition only rounds the sum
+// as the task does, else the sum in f32.
+typedef struct hd_form_result {
+  const hd_definition_t *d;
+  hd_reduced_t reduced;
+  hd_scalar_t type;                     // That the kernel gives.
+  const hd_term_t *value;               // Of reduced.cell; NULL: it itself.
+  const hd_term_t *places[HD_MAX_RANK]; // Of the target, by the tensor's.
+} hd_form_result_t;
+
 // The indices of a definition as digits of a form's: each axis of the form is
 // some of them, counted row-major.
 typedef struct hd_form_digits {
@@ -52,6 +63,12 @@ void hd_form_tensor_load(hd_form_tensor_t *tensor,
 bool hd_form_tensor_is(hd_arena_t *arena, const hd_form_tensor_t *tensor,
                        const hd_task_value_t *value,
                        const hd_term_t *const *places);
+
+// Of a result whose definition and sum are set: the rest, and what the tensor
+// that the kernel gives is the same as.
+void hd_form_result_set(hd_form_result_t *result,
+                        const hd_form_digits_t *digits,
+                        hd_form_tensor_t *tensor);
 
 // f32(x), of x in a type that tensor cores multiply: x; else NULL.
 const hd_term_t *hd_form_narrow(const hd_term_t *term);

@@ -53,6 +53,55 @@ hd_func_t *hd_candidate_kernel(hd_module_t *module,
   return copy;
 }
 
+void hd_form_result_store(const hd_form_result_t *result, hd_translator_t *t,
+                          const hd_expr_t *value) {
+  const hd_task_value_t *target = result->d->targets[0];
+  const hd_expr_t *places[HD_MAX_RANK];
+  for (uint32_t i = 0; i < result->d->num_indices; i++)
+    places[i] = hd_translate_worth(t, result->places[i]).e;
+  if (result->value) {
+    value = hd_b_let(t->b, "value", value);
+    hd_ptr_map_set(t->b->arena, &t->variables, result->reduced.cell, value);
+    value =
+        hd_b_cast(t->b, target->type.scalar, hd_translate(t, result->value));
+  }
+  const hd_var_t *param = hd_translate_tensor(t, target, HD_DIR_OUT);
+  hd_b_store(t->b, param, places, result->d->num_indices, value);
+}
+
+static const hd_task_value_t *value_of(const hd_translator_t *t,
+                                       const hd_func_t *from,
+                                       const hd_form_tensor_t *const *tensors,
+                                       const hd_var_t *param) {
+  for (uint32_t i = 0; i < from->num_params; i++)
+    if (from->params[i] == param)
+      return tensors[i]->same;
+  for (size_t i = 0; i < t->args.size; i++)
+    if (hd_ptr_map_get(&t->tensors, t->args.data[i]) == param)
+      return t->args.data[i];
+  return NULL;
+}
+
+void hd_candidate_launch(hd_rules_t *rules, const hd_translator_t *t,
+                         hd_func_t *kernel, const hd_access_hook_t *hooks,
+                         size_t num_hooks,
+                         const hd_form_tensor_t *const *tensors) {
+  hd_arena_t *arena = &rules->module->arena;
+  const char *name = hd_module_fresh_name(arena, rules->module, rules->name);
+  hd_func_t *made = kernel;
+  if (num_hooks)
+    made = hd_access_rewrite(rules->module, kernel, hooks, num_hooks, name);
+  made->name = name;
+  hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = made};
+  hd_vec_push(arena, &rules->module->items, item);
+  const hd_task_value_t **args =
+      HD_ARENA_ARRAY(arena, const hd_task_value_t *, made->num_params + 1);
+  for (uint32_t i = 0; i < made->num_params; i++)
+    args[i] = value_of(t, kernel, tensors, made->params[i]);
+  hd_rule_launch_t launch = {made, args};
+  hd_vec_push(arena, &rules->launches, launch);
+}
+
 void hd_candidates_explain(const hd_rules_t *rules, const hd_form_t *form,
                            const char *instance,
                            const hd_candidates_t *candidates,

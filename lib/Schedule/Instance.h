@@ -4,7 +4,9 @@
 #ifndef HIDET_SCHEDULE_INSTANCE_H
 #define HIDET_SCHEDULE_INSTANCE_H
 
+#include "Schedule/Access.h"
 #include "Schedule/Candidates.h"
+#include "Schedule/FormTensor.h"
 #include "Schedule/Rules.h"
 
 // The instance of its template's kernel that a candidate asks for:
@@ -19,6 +21,19 @@ const char *hd_candidate_instance(hd_arena_t *arena,
 hd_func_t *hd_candidate_kernel(hd_module_t *module,
                                const hd_candidate_t *candidate,
                                const char *instance, const hd_form_t *form);
+
+// Stores what a definition makes of an element of its form's result, by the
+// translator that the tensor's places are bound in, with its builder.
+void hd_form_result_store(const hd_form_result_t *result, hd_translator_t *t,
+                          const hd_expr_t *value);
+
+// The kernel, with its accesses replaced as hooks say, becomes an item of the
+// module and the rules' next launch. tensors: what the kernel's parameters are,
+// in their order; others are arguments of the translator.
+void hd_candidate_launch(hd_rules_t *rules, const hd_translator_t *t,
+                         hd_func_t *kernel, const hd_access_hook_t *hooks,
+                         size_t num_hooks,
+                         const hd_form_tensor_t *const *tensors);
 
 // Remarks: which candidate is taken, and why templates have none.
 void hd_candidates_explain(const hd_rules_t *rules, const hd_form_t *form,

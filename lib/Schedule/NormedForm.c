@@ -167,7 +167,7 @@ static bool is_result(const finder_t *f, const hd_term_t *term,
     term = term->operands[0];
   }
   return term->kind == HD_TERM_BOUND &&
-         term->u.variable == f->form->reduced.cell;
+         term->u.variable == f->form->result.reduced.cell;
 }
 
 // The tensors beside a, b and c, as functions of indices of theirs.
@@ -208,14 +208,15 @@ const char *hd_normed_form_find(hd_arena_t *arena, const hd_task_t *flat,
   const hd_definition_t *last = flat->definitions.data[count - 1];
   const hd_definition_t *inverse = flat->definitions.data[count - 2];
   if (last->kind != HD_DEFINE || last->num_targets != 1 ||
-      hd_product_form_find(arena, last, form) || !form->a.same || !form->value)
+      hd_product_form_find(arena, last, form) || !form->a.same ||
+      !form->result.value)
     return no_norm;
   hd_normed_t *normed = HD_ARENA_NEW(arena, hd_normed_t);
   finder_t f = {
       .arena = arena, .form = form, .normed = normed, .x = form->a.same};
   if ((count == 3 && !is_mean(&f, flat->definitions.data[0])) ||
       !is_inverse(&f, inverse) ||
-      !is_result(&f, form->value, inverse->targets[0]))
+      !is_result(&f, form->result.value, inverse->targets[0]))
     return no_norm;
   set_tensors(&f, inverse->targets[0]);
   form->normed = normed;

@@ -22,15 +22,11 @@ typedef enum hd_form_axis {
 } hd_form_axis_t;
 
 typedef struct hd_product_form {
-  const hd_definition_t *d;
-  hd_reduced_t reduced;
+  hd_form_result_t result; // In c.
   int64_t sizes[HD_PRODUCT_AXES];
-  hd_scalar_t type;   // Of the operands.
-  hd_scalar_t result; // Of c.
-  bool rows;          // b is [z, j, p]: neighbours along the sum.
+  hd_scalar_t type; // Of the operands.
+  bool rows;        // b is [z, j, p]: neighbours along the sum.
   hd_form_tensor_t a, b, c;
-  const hd_term_t *places[HD_MAX_RANK]; // Of the target, by c's indices.
-  const hd_term_t *value; // What is stored, of reduced.cell; NULL: it itself.
   const struct hd_normed *normed; // NULL: the product alone.
 } hd_product_form_t;
 

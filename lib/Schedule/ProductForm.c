@@ -22,35 +22,12 @@ static const hd_term_t *member_of(const groups_t *groups) {
       hd_flat_index(arena, groups->member));
 }
 
-static void set_result(hd_product_form_t *form,
-                       const hd_form_digits_t *digits) {
-  const hd_definition_t *d = form->d;
-  const hd_term_t *result = form->reduced.result;
-  hd_scalar_t target = d->targets[0]->type.scalar;
-  bool is_cell = result->kind == HD_TERM_BOUND ||
-                 (result->kind == HD_TERM_CAST &&
-                  result->operands[0]->kind == HD_TERM_BOUND);
-  // Rounded as the task rounds, where it does nothing else.
-  bool plain = is_cell && result->type.scalar == target &&
-               hd_scalar_bits(target) >= 16 &&
-               hd_type_is_float(hd_type(target));
-  form->result = plain ? target : HD_F32;
-  form->value = plain ? NULL : hd_form_put_digits(digits, result);
-  for (uint32_t i = 0; i < d->num_indices; i++)
-    form->places[i] = hd_index_simplify(
-        digits->arena,
-        hd_form_put_digits(digits,
-                           hd_flat_index(digits->arena, d->indices[i])));
-  if (plain &&
-      hd_form_tensor_is(digits->arena, &form->c, d->targets[0], form->places))
-    form->c.same = d->targets[0];
-}
-
 void hd_product_form_round(hd_arena_t *arena, hd_product_form_t *form) {
-  form->result = form->d->targets[0]->type.scalar;
-  form->value = NULL;
-  if (hd_form_tensor_is(arena, &form->c, form->d->targets[0], form->places))
-    form->c.same = form->d->targets[0];
+  const hd_task_value_t *target = form->result.d->targets[0];
+  form->result.type = target->type.scalar;
+  form->result.value = NULL;
+  if (hd_form_tensor_is(arena, &form->c, target, form->result.places))
+    form->c.same = target;
 }
 
 // --- Groups ---
@@ -151,8 +128,8 @@ const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
     a = c.a;
     b = c.b;
   }
-  *form =
-      (hd_product_form_t){.d = d, .reduced = c.reduced, .type = a->type.scalar};
+  *form = (hd_product_form_t){.result = {.d = d, .reduced = c.reduced},
+                              .type = a->type.scalar};
   hd_form_order_sum(arena, c.sum->u.reduction, a, b, &c.k);
   hd_axis_t axes[HD_PRODUCT_AXES] = {c.batch, c.m, c.n, c.k};
   const hd_index_t *places[HD_PRODUCT_AXES];
@@ -171,7 +148,7 @@ const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
   hd_form_tensor_begin(&form->c, &digits, HD_AXIS_BATCH, HD_AXIS_M, HD_AXIS_N);
   hd_form_tensor_load(&form->a, &digits, a);
   set_second(form, &digits, b, hd_reads_along(c.b, c.n.indices, c.n.count));
-  set_result(form, &digits);
+  hd_form_result_set(&form->result, &digits, &form->c);
   return NULL;
 }
 

@@ -19,7 +19,6 @@
 
 typedef struct joint {
   const hd_product_form_t *form;
-  hd_arena_t *arena;
   hd_translator_t t;
 } joint_t;
 
@@ -46,26 +45,15 @@ static void on_store(void *argument, hd_builder_t *b,
                      const hd_expr_t *const *at, const hd_expr_t *value) {
   hook_t *h = argument;
   const hd_product_form_t *form = h->joint->form;
-  const hd_task_value_t *target = form->d->targets[0];
-  hd_translator_t *t = &h->joint->t;
-  const hd_expr_t *places[HD_MAX_RANK];
   bind_places(h, b, at);
-  for (uint32_t i = 0; i < form->d->num_indices; i++)
-    places[i] = hd_translate_worth(t, form->places[i]).e;
-  if (form->value) {
-    value = hd_b_let(b, "value", value);
-    hd_ptr_map_set(h->joint->arena, &t->variables, form->reduced.cell, value);
-    value = hd_b_cast(b, target->type.scalar, hd_translate(t, form->value));
-  }
-  const hd_var_t *param = hd_translate_tensor(t, target, HD_DIR_OUT);
-  hd_b_store(b, param, places, form->d->num_indices, value);
+  hd_form_result_store(&form->result, &h->joint->t, value);
 }
 
 // What the form gives of the kernel's compile-time parameters.
 static const char *given_by(hd_arena_t *arena, const hd_product_form_t *form) {
   const char *given = hd_arena_printf(
       arena, "T = %s, O = %s, ROWS = %s", hd_scalar_name(form->type),
-      hd_scalar_name(form->result), form->rows ? "true" : "false");
+      hd_scalar_name(form->result.type), form->rows ? "true" : "false");
   return form->normed
              ? hd_arena_printf(arena, "%s, MEAN = %s", given,
                                form->normed->centred ? "true" : "false")
@@ -78,25 +66,12 @@ static void keep_maps(hd_arena_t *arena, hd_func_t *func,
   const hd_var_t **maps =
       HD_ARENA_ARRAY(arena, const hd_var_t *, func->num_maps + 1);
   uint32_t count = 0;
-  int64_t bits = form->c.shape[2] * (int64_t)hd_scalar_bits(form->result);
+  int64_t bits = form->c.shape[2] * (int64_t)hd_scalar_bits(form->result.type);
   for (uint32_t i = 0; i < func->num_maps; i++)
     if (func->maps[i]->map->tensor->direction == HD_DIR_IN || bits % 128 == 0)
       maps[count++] = func->maps[i];
   func->maps = maps;
   func->num_maps = count;
-}
-
-static const hd_task_value_t *value_of(const joint_t *joint,
-                                       const hd_func_t *from,
-                                       const hd_form_tensor_t *const *tensors,
-                                       const hd_var_t *param) {
-  for (uint32_t i = 0; i < from->num_params; i++)
-    if (from->params[i] == param)
-      return tensors[i]->same;
-  for (size_t i = 0; i < joint->t.args.size; i++)
-    if (hd_ptr_map_get(&joint->t.tensors, joint->t.args.data[i]) == param)
-      return joint->t.args.data[i];
-  return NULL;
 }
 
 // What the kernel's tensors stand for, in the order of its parameters.
@@ -123,7 +98,7 @@ static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
   if (!kernel)
     return false;
   keep_maps(arena, kernel, form);
-  joint_t joint = {.form = form, .arena = arena};
+  joint_t joint = {.form = form};
   tensors_t tensors = tensors_of(form);
   hd_access_hook_t hooks[HD_MAX_FORM_TENSORS];
   hook_t hook[HD_MAX_FORM_TENSORS];
@@ -137,19 +112,7 @@ static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
                                           .load = loads ? on_load : NULL,
                                           .store = loads ? NULL : on_store};
   }
-  const char *name = hd_module_fresh_name(arena, rules->module, rules->name);
-  hd_func_t *made = kernel;
-  if (count)
-    made = hd_access_rewrite(rules->module, kernel, hooks, count, name);
-  made->name = name;
-  hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = made};
-  hd_vec_push(arena, &rules->module->items, item);
-  const hd_task_value_t **args =
-      HD_ARENA_ARRAY(arena, const hd_task_value_t *, made->num_params + 1);
-  for (uint32_t i = 0; i < made->num_params; i++)
-    args[i] = value_of(&joint, kernel, tensors.data, made->params[i]);
-  hd_rule_launch_t launch = {made, args};
-  hd_vec_push(arena, &rules->launches, launch);
+  hd_candidate_launch(rules, &joint.t, kernel, hooks, count, tensors.data);
   return true;
 }
 
