@@ -96,14 +96,14 @@ def replayed(calls, replays=REPLAYS, skipped=5):
     return statistics.median(times)
 
 
-def in_turns(measures):
-    """Medians of what each measure says, by its name, asked ROUNDS times in
+def in_turns(measures, rounds=ROUNDS):
+    """Medians of what each measure says, by its name, asked so many times in
     turns, each round begun by the next one, for what came before settles the
     clock: a function that returns milliseconds and a report, the milliseconds
     None where it failed. Then: (None, that report)."""
     times = {name: [] for name in measures}
     order = list(measures)
-    for turn in range(ROUNDS):
+    for turn in range(rounds):
         first = turn % len(order)
         for name in order[first:] + order[:first]:
             ms, report = measures[name]()

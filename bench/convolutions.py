@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Convolutions in f16 by what is chosen for them, with bias and relu, against
+cuDNN's plain ones as PyTorch calls them.
+
+usage: convolutions.py --tools=DIR [--json=FILE] [--seconds=N] [--rounds=N]
+           [--part=K/N] [--batch=N,N...] [--tune=N] [--depthwise] [--pin=TEXT]
+           [NAME...]
+
+The distinct dense, grouped and transposed convolutions of networks (NAME: a
+part of one's), bench/shapes/convolutions.json: channels, height and width of
+the image, channels of the result, height and width of the window, stride, pads
+of height and width, groups. Those of squeeze-and-excite, of one pixel, are left
+out. Both sides channels last, plain launches, own images, weights and results
+past twice the L2; cuDNN may try its algorithms, our weights are packed before.
+
+--depthwise  depthwise ones instead: against cuDNN, and the share of the device
+    copy's bandwidth for what an image and its result come to, and of the f32
+    rate that a kernel of multiply-adds alone reaches
+--part=K/N   every N-th case, from the K-th on (of 0..N-1)
+--batch      1,16 where nothing is said; depthwise 1,16,64
+
+One line a case; at last geometric means and the worst, by batch.
+"""
+import argparse
+import json
+import math
+import pathlib
+import tempfile
+import time
+
+import measure
+
+LEAST = 4  # Launches in a graph.
+FMA = """kernel fma_rate(out y: f32[135168]) grid(528) block(256) {
+  register x: f32[8] = 1
+  let f = f32(thread) * 0.001
+  for t in 0..4096 unroll(16) {
+    for i in 0..8 unroll { x[i] = fma(x[i], f, 0.5) }
+  }
+  register sum: f32 = 0
+  for i in 0..8 unroll { sum = sum + x[i] }
+  y[block * 256 + thread] = sum
+}
+"""
+FMA_FLOP = 2.0 * 135168 * 4096 * 8
+
+
+class Case:
+    def __init__(self, network, batch, shape, transposed=False):
+        (self.c, self.h, self.w, self.o, self.kh, self.kw, self.stride,
+         self.pad_h, self.pad_w, self.groups) = shape
+        self.network, self.n, self.transposed = network, batch, transposed
+        if transposed:
+            self.oh, self.ow = self.h * self.stride, self.w * self.stride
+        else:
+            self.oh = (self.h + 2 * self.pad_h - self.kh) // self.stride + 1
+            self.ow = (self.w + 2 * self.pad_w - self.kw) // self.stride + 1
+        self.weights = ((self.c, self.o // self.groups) if transposed
+                        else (self.o, self.c // self.groups)) + (self.kh, self.kw)
+        self.images = 2 * batch * (self.h * self.w * self.c + self.oh * self.ow * self.o)
+        self.bytes = self.images + 2 * math.prod(self.weights)
+        pixels = self.h * self.w if transposed else self.oh * self.ow
+        self.flop = 2.0 * batch * pixels * math.prod(self.weights)
+
+    def __str__(self):
+        return "%-14s %2d x %3dx%-3d %4d -> %4d %s %dx%d%s%s" % (
+            self.network, self.n, self.h, self.w, self.c, self.o,
+            "up" if self.transposed else "  ", self.kh, self.kw,
+            " / %d" % self.stride if self.stride > 1 else "",
+            " of %d groups" % self.groups if self.groups > 1 else "")
+
+    def copies(self, l2):
+        return max(LEAST, -(-2 * l2 // self.bytes))
+
+
+def cases_of(options):
+    shapes = json.loads((measure.SHAPES / "convolutions.json").read_text())
+    kinds = ["depthwise"] if options.depthwise else ["dense", "transposed"]
+    found = [Case(network, batch, shape, kind == "transposed")
+             for kind in kinds for network, row in shapes[kind].items()
+             if not options.names or any(n in network for n in options.names)
+             for shape in row for batch in options.batch]
+    first, of = options.part
+    return found[first::of]
+
+
+TASKS = {
+    # What layouts make of a convolution inside a network.
+    "dense": """task conv_last(x: f16[n, h, l, c], w: f16[o, kh, kw, d], groups: i64, stride: i64,
+               ph: i64, pw: i64, oh: i64, ow: i64) -> y: f32[n, oh, ow, o] {
+  y[b, i, j, f] = sum(p: d, u: kh, v: kw) f32(x[b, i * stride + u - ph, j * stride + v - pw, %s] else 0) * f32(w[f, u, v, p])
+}
+""",
+    "depthwise": """task conv_last(x: f16[n, h, l, c], w: f16[kh, kw, c], stride: i64, ph: i64, pw: i64,
+               oh: i64, ow: i64) -> y: f32[n, oh, ow, c] {
+  y[b, i, j, f] = sum(u: kh, v: kw) f32(x[b, i * stride + u - ph, j * stride + v - pw, f] else 0) * f32(w[u, v, f])
+}
+""",
+    "transposed": """task conv_last(x: f16[n, h, l, c], w: f16[c, d, kh, kw], stride: i64, oh: i64, ow: i64)
+    -> y: f32[n, oh, ow, d] {
+  y[b, i, j, f] = sum(p: c, u: kh, v: kw) f32(x[b, (i - u) % stride == 0 ? (i - u) / stride : -1, (j - v) % stride == 0 ? (j - v) / stride : -1, p] else 0) * f32(w[p, f, u, v])
+}
+""",
+}
+
+
+def stem(case, i, sums):
+    """Of an image as networks get it, channels first."""
+    return [
+        "q%d: f32[%d, %d, %d, %d] = conv(x%d, w%d) { strides = [%d, %d], pads = [%d, %d], "
+        "dilations = [1, 1], sizes = [%d, %d], R = f32 }" % (
+            i, case.n, case.o, case.oh, case.ow, i, i, case.stride, case.stride,
+            case.pad_h, case.pad_w, case.oh, case.ow),
+        "p%d: %s = transpose(q%d) { order = [0, 2, 3, 1] }" % (i, sums, i)]
+
+
+def task_of(case):
+    """Its text, its weights' shape, and its attributes."""
+    size = {"stride": case.stride, "oh": case.oh, "ow": case.ow}
+    if case.transposed:
+        return TASKS["transposed"], case.weights, size
+    size |= {"ph": case.pad_h, "pw": case.pad_w}
+    if case.groups == case.c:
+        return TASKS["depthwise"], (case.kh, case.kw, case.c), size
+    grouped = "f / (o / groups) * d + p" if case.groups > 1 else "p"
+    return (TASKS["dense"] % grouped, (case.o, case.kh, case.kw, case.c // case.groups),
+            size | {"groups": case.groups})
+
+
+def graph(case, copies, pin):
+    n, c, h, w, o, oh, ow = (case.n, case.c, case.h, case.w, case.o, case.oh, case.ow)
+    size = 2 * math.prod(case.weights)
+    task, weights, attributes = task_of(case)
+    image = (n, c, h, w) if c == 3 else (n, h, w, c)
+    if c == 3:
+        task, weights = "", case.weights
+    sums = "f32[%d, %d, %d, %d]" % (n, oh, ow, o)
+    given, constants, body = ["b: f32[%d]" % o], [], []
+    for i in range(copies):
+        given.append("x%d: f16[%d, %d, %d, %d]" % (i, *image))
+        constants.append("const w%d: f16[%s] = file(\"weights\", %d)" % (
+            i, ", ".join(map(str, weights)), i * size))
+        body += stem(case, i, sums) if c == 3 else [
+            "p%d: %s = conv_last(x%d, w%d) { %s }%s" % (
+                i, sums, i, i, ", ".join("%s = %d" % a for a in attributes.items()),
+                " with " + pin if pin else "")]
+        body += ["s%d: %s = add(p%d, b)" % (i, sums, i),
+                 "r%d: %s = relu(s%d)" % (i, sums, i),
+                 "y%d: f16[%d, %d, %d, %d] = cast(r%d)" % (i, n, oh, ow, o, i)]
+    return task + "graph main(%s) -> %s {\n  %s\n}\n" % (
+        ", ".join(given), ", ".join("y%d" % i for i in range(copies)),
+        "\n  ".join(constants + body))
+
+
+def peer(case, copies):
+    """Milliseconds of cuDNN's."""
+    import torch
+    from torch.nn import functional
+    call = functional.conv_transpose2d if case.transposed else functional.conv2d
+
+    def draw(*shape):
+        return torch.randn(*shape, device="cuda", dtype=torch.float16).to(
+            memory_format=torch.channels_last)
+
+    results = [None] * copies
+    operands = [(draw(case.n, case.c, case.h, case.w), draw(*case.weights))
+                for _ in range(copies)]
+
+    def run(i):
+        x, w = operands[i]
+        results[i] = call(x, w, stride=case.stride, groups=case.groups,
+                          padding=(case.pad_h, case.pad_w))
+
+    with torch.no_grad():
+        ms = measure.replayed([lambda i=i: run(i) for i in range(copies)])
+    del results, operands
+    torch.cuda.empty_cache()
+    return ms, None
+
+
+def copy(size, copies):
+    """Milliseconds of a copy that reads and writes so many bytes."""
+    import torch
+
+    def operands():
+        x = torch.empty(max(size // 2, 1), device="cuda", dtype=torch.uint8)
+        return x, torch.empty_like(x)
+
+    pairs = [operands() for _ in range(copies)]
+    ms = measure.replayed([lambda p=p: p[1].copy_(p[0]) for p in pairs])
+    del pairs
+    torch.cuda.empty_cache()
+    return ms, None
+
+
+class Bench:
+    def __init__(self, options):
+        import torch
+        torch.manual_seed(0)
+        torch.backends.cudnn.benchmark = True
+        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+        self.options, self.lines = options, []
+        self.l2 = torch.cuda.get_device_properties(0).L2_cache_size
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.until = time.monotonic() + options.seconds
+        self.rate = self.fma_rate() if options.depthwise else None
+
+    def fma_rate(self):
+        """f32 operations a second of multiply-adds alone."""
+        path = self.folder / "fma.hir"
+        path.write_text(FMA)
+        ms, report = measure.run(self.options.tools, path, ["--no-cache"])
+        if ms is None:
+            raise SystemExit(report)
+        print("multiply-adds alone: %.1f TFLOP/s" % (FMA_FLOP / ms * 1e-9), flush=True)
+        return FMA_FLOP / (ms * 1e-3)
+
+    def weights(self, size):
+        """A file of so many bytes of random weights, at least."""
+        import torch
+        path = self.folder / "weights"
+        if not path.exists() or path.stat().st_size < size:
+            path.write_bytes(torch.randn(size // 2 + 1).half().numpy().tobytes())
+
+    def ours(self, case, copies):
+        self.weights(2 * math.prod(case.weights) * copies)
+        path = self.folder / "graph.hir"
+        path.write_text(graph(case, copies, self.options.pin))
+        more = ["--tune=%d" % self.options.tune] if self.options.tune else ["--no-cache"]
+        ms, report = measure.run(self.options.tools, path, ["--no-early-launches", *more])
+        return ms and ms / copies, report
+
+    def run(self, case):
+        copies = case.copies(self.l2)
+        measures = {"ours": lambda: self.ours(case, copies),
+                    "cudnn": lambda: peer(case, copies)}
+        if self.options.depthwise:
+            measures["copy"] = lambda: copy(case.images, copies)
+        times, report = measure.in_turns(measures, self.options.rounds)
+        if times is None:
+            print("%-62s FAILED: %s" % (case, report.strip()[-300:]), flush=True)
+            self.lines.append({"case": str(case), "failed": report.strip()[-300:]})
+            return
+        us = {key: ms * 1000 for key, ms in times.items()}
+        line = "%-62s %8.2f us %6.1f TFLOP/s  cuDNN %8.2f  %5.3f of it" % (
+            case, us["ours"], case.flop / us["ours"] * 1e-6, us["cudnn"],
+            us["cudnn"] / us["ours"])
+        if self.options.depthwise:
+            line += "  %.3f of the copy  %.3f of the f32 rate" % (
+                us["copy"] / us["ours"], case.flop / (us["ours"] * 1e-6) / self.rate)
+        print(line, flush=True)
+        self.lines.append({"case": str(case), "batch": case.n, "network": case.network,
+                           "us": us, "flop": case.flop, "bytes": case.images,
+                           "ratio": us["cudnn"] / us["ours"]})
+
+    def sum_up(self):
+        for batch in self.options.batch:
+            lines = [x for x in self.lines if x.get("batch") == batch]
+            if not lines:
+                continue
+            worst = min(lines, key=lambda x: x["ratio"])
+            print("batch %d, %d cases: geometric mean %.3f of cuDNN's speed, worst %.3f (%s)" % (
+                batch, len(lines),
+                math.exp(sum(math.log(x["ratio"]) for x in lines) / len(lines)),
+                worst["ratio"], worst["case"].strip()), flush=True)
+
+
+def main():
+    def part(text):
+        first, of = map(int, text.split("/"))
+        return first, of
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tools", default="build/bin")
+    parser.add_argument("--json")
+    parser.add_argument("--seconds", type=float, default=1200)
+    parser.add_argument("--rounds", type=int, default=measure.ROUNDS)
+    parser.add_argument("--part", type=part, default=(0, 1))
+    parser.add_argument("--batch", type=lambda text: [int(n) for n in text.split(",")])
+    parser.add_argument("--tune", type=int, default=0)
+    parser.add_argument("--depthwise", action="store_true")
+    parser.add_argument("--pin")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    options.batch = options.batch or ([1, 16, 64] if options.depthwise else [1, 16])
+    cases = cases_of(options)
+    bench = Bench(options)
+    for i, case in enumerate(cases):
+        if time.monotonic() > bench.until:
+            print("no time for the last %d of %d cases" % (len(cases) - i, len(cases)))
+            break
+        bench.run(case)
+    bench.sum_up()
+    measure.write(options.json, bench.lines)
+
+
+if __name__ == "__main__":
+    main()
