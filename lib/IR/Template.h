@@ -55,6 +55,8 @@ typedef enum hd_template_name {
   HD_TEMPLATE_ROWS,   // Of a product, 1: b is [z, n, k], else 0.
   HD_TEMPLATE_LANES,  // Of rows: so many elements lie side by side, wherever a
                       // multiple of them begins; 0: neighbours are elsewhere.
+  HD_TEMPLATE_KEPT,   // Of a product: bits of an element of b in memory, which
+                      // are fewer where it is computed from that.
   HD_TEMPLATE_NAMES
 } hd_template_name_t;
 

@@ -304,6 +304,13 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
     return hd_candidates_find(context, arena, &asked, NULL, candidates,
                               &refused);
   }
+  if (flat->definitions.size == 1 &&
+      !hd_product_form_find_few(arena, flat->definitions.data[0], &form)) {
+    hd_product_form_mark(&form, flat, computed);
+    hd_form_t few = hd_product_form_ask(&form);
+    if (!hd_candidates_find(context, arena, &few, NULL, candidates, &refused))
+      return false;
+  }
   hd_rows_t *rows = HD_ARENA_NEW(arena, hd_rows_t);
   hd_form_t asked;
   return !hd_rows_first(arena, flat, rows) ||

@@ -171,6 +171,41 @@ void hd_form_order_sum(hd_arena_t *arena, const hd_reduction_t *r,
   }
 }
 
+// What a term reads, each tensor once.
+typedef struct source {
+  hd_form_tensor_t *tensor;
+  int64_t elements; // Of the operand.
+  int64_t largest;  // Of the tensors so far.
+  HD_VEC(const hd_task_value_t *) seen;
+  hd_arena_t *arena;
+} source_t;
+
+static bool note_source(void *argument, const hd_term_t *term) {
+  source_t *s = argument;
+  if (!is_element(term))
+    return true;
+  const hd_task_value_t *value = term->u.value;
+  for (size_t i = 0; i < s->seen.size; i++)
+    if (s->seen.data[i] == value)
+      return true;
+  hd_vec_push(s->arena, &s->seen, value);
+  int64_t count = hd_flat_count(value);
+  count = count < s->elements ? count : s->elements;
+  unsigned bits = hd_scalar_bits(value->type.scalar);
+  s->tensor->bytes += (double)count * bits / 8 / (double)s->elements;
+  if (count > s->largest)
+    s->tensor->kept = bits;
+  s->largest = count > s->largest ? count : s->largest;
+  return true;
+}
+
+static void find_sources(hd_arena_t *arena, hd_form_tensor_t *tensor) {
+  source_t s = {.tensor = tensor, .arena = arena, .elements = 1};
+  for (unsigned i = 0; i < tensor->rank; i++)
+    s.elements *= tensor->shape[i];
+  hd_flat_walk(tensor->term, note_source, &s);
+}
+
 void hd_form_tensor_load(hd_form_tensor_t *tensor,
                          const hd_form_digits_t *digits,
                          const hd_term_t *term) {
@@ -180,6 +215,7 @@ void hd_form_tensor_load(hd_form_tensor_t *tensor,
                         tensor->term->operands))
     tensor->same = tensor->term->u.value;
   tensor->wide = is_wide(digits->arena, tensor);
+  find_sources(digits->arena, tensor);
   int64_t row = tensor->shape[2] * (int64_t)hd_scalar_bits(term->type.scalar);
   if (tensor->term->kind != HD_TERM_LOAD)
     tensor->no_map = "is computed where it is loaded";

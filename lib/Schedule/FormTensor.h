@@ -20,6 +20,10 @@ typedef struct hd_form_tensor {
   // Neighbours along the last axis lie side by side in memory, whole pieces of
   // 16 bytes: the hardware copies them.
   bool wide;
+  // What an element is computed from: the bits of one in the largest tensor,
+  // and the bytes of all tensors, each once, over the operand's elements.
+  unsigned kept;
+  double bytes;
   const char *no_map; // Why there is no tensor map of an operand, as the end of
                       // a sentence that begins with it; NULL: there is one.
 } hd_form_tensor_t;

@@ -48,6 +48,12 @@ enum { HD_MAX_FORM_TENSORS = 8 }; // That a kernel has parameters for.
 const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
                                  hd_product_form_t *form);
 
+// The same, with a few rows or one: what is rows of b where no template takes
+// it.
+const char *hd_product_form_find_few(hd_arena_t *arena,
+                                     const hd_definition_t *d,
+                                     hd_product_form_t *form);
+
 // The kernel computes all that the definition makes of the sum, and rounds it:
 // c is the target, where that lies as c does.
 void hd_product_form_round(hd_arena_t *arena, hd_product_form_t *form);

@@ -112,14 +112,17 @@ static void set_second(hd_product_form_t *form, const hd_form_digits_t *digits,
     load_second(form, digits, term, false);
 }
 
-const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
-                                 hd_product_form_t *form) {
+typedef bool (*contraction_fn_t)(hd_arena_t *, const hd_definition_t *,
+                                 hd_contraction_t *);
+
+static const char *find_form(hd_arena_t *arena, const hd_definition_t *d,
+                             contraction_fn_t find, hd_product_form_t *form) {
   hd_contraction_t c;
   groups_t groups;
-  bool is_whole = hd_contraction_find(arena, d, &c);
+  bool is_whole = find(arena, d, &c);
   const hd_definition_t *split =
       is_whole ? NULL : split_groups(arena, d, &groups);
-  if (!is_whole && !(split && hd_contraction_find(arena, split, &c)))
+  if (!is_whole && !(split && find(arena, split, &c)))
     return "it is no sum of products, or a small one";
   if (c.sum->type.scalar != HD_F32)
     return "its products are not summed in f32";
@@ -150,6 +153,17 @@ const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
   set_second(form, &digits, b, hd_reads_along(c.b, c.n.indices, c.n.count));
   hd_form_result_set(&form->result, &digits, &form->c);
   return NULL;
+}
+
+const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
+                                 hd_product_form_t *form) {
+  return find_form(arena, d, hd_contraction_find, form);
+}
+
+const char *hd_product_form_find_few(hd_arena_t *arena,
+                                     const hd_definition_t *d,
+                                     hd_product_form_t *form) {
+  return find_form(arena, d, hd_contraction_find_few, form);
 }
 
 void hd_product_form_mark(hd_product_form_t *form, const hd_task_t *flat,

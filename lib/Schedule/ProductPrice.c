@@ -21,13 +21,14 @@ enum {
   COPY_CYCLES = 6,     // That a warp takes to issue a copy of 16 bytes each.
   COPY_BYTES = 16,
   SCHEDULERS = 4,         // Of a multiprocessor: so many warps issue at once.
-  BATCH = 16,             // Loads of a thread through registers at once,
-  ELEMENT_CYCLES = 12,    // and what one costs beside its latency.
+  BATCH = 16,             // Loads of a thread through registers at once.
   REMOTE_BYTES = 8,       // A cycle, to another block's shared memory.
   FULL_WARPS = 5,         // That keep the tensor cores busy.
   RESERVED_SHARED = 1024, // Of each block.
   OWN_REGISTERS = 48      // Of a thread, beside its sums.
 };
+
+static const double UNHIDDEN = 0.05;
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -96,17 +97,19 @@ static double step_cycles(const load_t *l) {
   double multiply =
       l->together * l->bm * l->bn * l->bk /
       (figure(l->c, HD_FIGURE_RATE) * at_most(1, warps / FULL_WARPS));
-  double load = l->together * (l->bm + l->bn / l->share) * l->bk * l->bytes /
-                l->machine->l2;
+  const hd_product_form_t *form = l->form;
+  double load = l->together *
+                (l->bm * form->a.bytes + l->bn / l->share * form->b.bytes) *
+                l->bk / l->machine->l2;
   double wait = LOAD_CYCLES / (figure(l->c, HD_FIGURE_STAGES) - 1);
   // What passes through registers is waited for, a batch at a time.
-  double elements = (l->form->a.wide ? 0 : l->bm * l->bk) +
-                    (l->form->b.wide ? 0 : l->bn * l->bk);
-  double by_thread = elements / l->threads;
+  double elements =
+      (form->a.wide ? 0 : l->bm * l->bk) + (form->b.wide ? 0 : l->bn * l->bk);
+  double passing = figure(l->c, HD_FIGURE_PASSING);
+  double by_thread = passing > 0 ? elements / l->threads : 0;
   return at_least(at_least(multiply, issue_cycles(l, warps)),
                   at_least(load, wait)) +
-         figure(l->c, HD_FIGURE_BARRIER) +
-         by_thread * l->together * ELEMENT_CYCLES +
+         figure(l->c, HD_FIGURE_BARRIER) + by_thread * l->together * passing +
          ceil(by_thread / BATCH) * CROWD_CYCLES;
 }
 
@@ -125,7 +128,9 @@ static double moved_bytes(const load_t *l) {
   const int64_t *sizes = l->form->sizes;
   double m = (double)sizes[HD_AXIS_M], n = (double)sizes[HD_AXIS_N],
          k = (double)sizes[HD_AXIS_K];
-  return l->bytes * (double)sizes[HD_AXIS_BATCH] * (m * k + n * k + m * n);
+  return (double)sizes[HD_AXIS_BATCH] *
+         (m * k * l->form->a.bytes + n * k * l->form->b.bytes +
+          m * n * l->bytes);
 }
 
 static double price(const hd_machine_t *machine, const hd_form_t *asked,
@@ -146,18 +151,21 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   double steps = ceil(ceil((double)form->sizes[HD_AXIS_K] / l.bk) / l.split);
   double cycles = BEGIN_CYCLES + LOAD_CYCLES +
                   l.waves * steps * step_cycles(&l) + end_cycles(&l);
-  return machine->launch +
-         at_least(cycles / machine->mhz, moved_bytes(&l) / machine->gbs * 1e-3);
+  double work = cycles / machine->mhz;
+  double moving = moved_bytes(&l) / machine->gbs * 1e-3;
+  // What waits for device memory hides the rest, but for a little.
+  return machine->launch + at_least(work, moving + UNHIDDEN * work);
 }
 
 hd_form_t hd_product_form_ask(const hd_product_form_t *form) {
-  hd_form_t asked = {.kind = form->normed ? HD_FORM_KIND_NORMED
-                                          : HD_FORM_KIND_PRODUCT,
-                     .type = form->type,
-                     .names = {[HD_TEMPLATE_ROWS] = form->rows},
-                     .no_map = {form->a.no_map, form->b.no_map},
-                     .price = price,
-                     .of = form};
+  hd_form_t asked = {
+      .kind = form->normed ? HD_FORM_KIND_NORMED : HD_FORM_KIND_PRODUCT,
+      .type = form->type,
+      .names =
+          {[HD_TEMPLATE_ROWS] = form->rows, [HD_TEMPLATE_KEPT] = form->b.kept},
+      .no_map = {form->a.no_map, form->b.no_map},
+      .price = price,
+      .of = form};
   for (int i = 0; i < HD_PRODUCT_AXES; i++)
     asked.sizes[i] = form->sizes[i];
   return asked;

@@ -121,6 +121,9 @@ bool hd_rule_attention(hd_rules_t *rules);
 
 // A sum of products, by the best template for the machine.
 bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d);
+// A product of a few rows as the task's only definition, by a template that is
+// expected to take less than one for rows.
+bool hd_rule_few(hd_rules_t *rules);
 
 // A sum of products, by tiles in shared memory.
 bool hd_rule_contract(hd_rules_t *rules, const hd_definition_t *d);

@@ -144,6 +144,33 @@ size_t hd_rule_normed(hd_rules_t *rules) {
   return take_best(rules, form, pin) ? rules->flat->definitions.size : 0;
 }
 
+// Of the candidates for a product of a few rows, which are rows of its matrix,
+// too, the best one is for products.
+static bool is_best_product(hd_rules_t *rules) {
+  hd_candidates_t all = {0};
+  rules->failed =
+      !hd_task_candidates(rules->module->context, &rules->module->arena,
+                          rules->flat, rules->computed, &all);
+  return !rules->failed && all.size &&
+         all.data[0].template->form == HD_FORM_KIND_PRODUCT;
+}
+
+bool hd_rule_few(hd_rules_t *rules) {
+  hd_arena_t *arena = &rules->module->arena;
+  hd_product_form_t *form = HD_ARENA_NEW(arena, hd_product_form_t);
+  const hd_definition_t *d = rules->flat->definitions.data[0];
+  const hd_pin_t *pin;
+  if (rules->flat->definitions.size != 1 || d->kind != HD_DEFINE ||
+      !hd_product_form_find(arena, d, form) ||
+      hd_product_form_find_few(arena, d, form) ||
+      (rules->pin && strcmp(rules->pin->name, HD_PIN_RULES) == 0) ||
+      !hd_template_may_serve(rules, HD_FORM_KIND_PRODUCT, &pin) ||
+      pin != rules->pin || (!pin && !is_best_product(rules)))
+    return false;
+  hd_product_form_mark(form, rules->flat, rules->computed);
+  return take_best(rules, form, pin);
+}
+
 bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d) {
   hd_arena_t *arena = &rules->module->arena;
   hd_product_form_t *form = HD_ARENA_NEW(arena, hd_product_form_t);
