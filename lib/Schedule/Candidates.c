@@ -305,6 +305,7 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
                               &refused);
   }
   if (flat->definitions.size == 1 &&
+      flat->definitions.data[0]->kind == HD_DEFINE &&
       !hd_product_form_find_few(arena, flat->definitions.data[0], &form)) {
     hd_product_form_mark(&form, flat, computed);
     hd_form_t few = hd_product_form_ask(&form);

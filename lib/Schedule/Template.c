@@ -158,10 +158,11 @@ static bool is_best_product(hd_rules_t *rules) {
 bool hd_rule_few(hd_rules_t *rules) {
   hd_arena_t *arena = &rules->module->arena;
   hd_product_form_t *form = HD_ARENA_NEW(arena, hd_product_form_t);
-  const hd_definition_t *d = rules->flat->definitions.data[0];
+  const hd_definition_t *d = rules->flat->definitions.size == 1
+                                 ? rules->flat->definitions.data[0]
+                                 : NULL;
   const hd_pin_t *pin;
-  if (rules->flat->definitions.size != 1 || d->kind != HD_DEFINE ||
-      !hd_product_form_find(arena, d, form) ||
+  if (!d || d->kind != HD_DEFINE || !hd_product_form_find(arena, d, form) ||
       hd_product_form_find_few(arena, d, form) ||
       (rules->pin && strcmp(rules->pin->name, HD_PIN_RULES) == 0) ||
       !hd_template_may_serve(rules, HD_FORM_KIND_PRODUCT, &pin) ||
