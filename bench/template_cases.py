@@ -1,0 +1,543 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Graphs that are drawn for schedule templates, with inputs and with what NumPy
+makes of them in f64: products, products of normalized rows, attentions, rows.
+template_shapes.py runs them.
+"""
+
+import math
+import re
+
+import numpy
+
+NUMPY = {"f16": "f2", "f32": "f4", "tf32": "f4", "f64": "f8", "bool": "?"}
+BITS = {"f64": 64, "i64": 64, "u64": 64, "f32": 32, "tf32": 32, "i32": 32,
+        "u32": 32, "i8": 8, "u8": 8}  # Others have 16.
+
+
+class Template:
+    """A template of a file: its kernel's text, and what its head says."""
+
+    def __init__(self, kernel, head):
+        self.kernel, self.head = kernel, head
+        self.name, self.form = re.match(r"(\w+) implements (\w+)", head).groups()
+        self.choices = {
+            key: [int(value) for value in values.split(",")]
+            for key, values in re.findall(r"(\w+) in \{([^}]*)\}", head)}
+        self.types = re.search(r"types \{([^}]*)\}", head)[1].split(", ")
+        found = re.search(r"requires (.*?)\n  \w+\(", head, re.S)[1]
+        self.demands = [as_python(demand) for demand in
+                        re.split(r",\s*(?![^()]*\))", found)]
+        # A block's share of the two axes of results, or of rows.
+        self.tile = self.figure("tile")[:2]
+
+    def figure(self, name, default="0"):
+        """The expressions of a clause of the head, as Python."""
+        found = re.search(r"\b%s\(" % name, self.head)
+        if not found:
+            return [default]
+        depth, end = 1, found.end()
+        while depth:
+            depth += {"(": 1, ")": -1}.get(self.head[end], 0)
+            end += 1
+        return [as_python(part) for part in re.split(
+            r",\s*(?![^()]*\))", self.head[found.end():end - 1])]
+
+    def has_room(self, values, facts):
+        """Whether a multiprocessor has room for a block."""
+        shared, threads, registers = (
+            evaluate(", ".join(self.figure(name)), values, facts)
+            for name in ("shared", "threads", "registers"))
+        return shared <= 227 * 1024 and threads * registers <= 65536
+
+    def allows(self, values, facts, ignored="^$"):
+        """Whether it takes these values: demands that `ignored` is found in
+        are left out."""
+        return all(evaluate(demand, values, facts)
+                   for demand in self.demands if not re.search(ignored, demand))
+
+    def tiles(self, values, facts):
+        """Blocks of a batch, and whether one of them is partial."""
+        axes = ("m", "e") if self.form == "attention" else ("m", "n")
+        tile = [evaluate(text, values, facts) for text in self.tile]
+        if self.form == "rows":  # Blocks share a row, or have several.
+            tile[1] = values["WORKERS"] * max(facts["lanes"], 1)
+        counts = [-(-facts[axis] // each) for axis, each in zip(axes, tile)]
+        partial = any(facts[axis] % each for axis, each in zip(axes, tile))
+        if self.form == "rows":
+            return counts[0] * values.get("BLOCKS", 1), partial
+        return math.prod(counts), partial
+
+    def draw(self, rng):
+        return {key: int(rng.choice(values))
+                for key, values in self.choices.items()}
+
+    def for_any_size(self):
+        """The text, asking nothing of sizes: each case pins its candidate."""
+        return "%s\ntemplate %s" % (self.kernel, re.sub(
+            r"requires .*?(\n  \w+\()", r"requires native == 1\1", self.head,
+            flags=re.S))
+
+    def alone(self, values):
+        """The text with one candidate."""
+        return "%s\ntemplate %s" % (self.kernel, re.sub(
+            r"(\w+) in \{[^}]*\}",
+            lambda found: "%s in {%d}" % (found[1], values[found[1]]), self.head))
+
+
+def evaluate(text, values, facts):
+    known = dict(facts, sm=90, native=1, min=min, max=max,
+                 ceildiv=lambda a, b: -(-a // b))
+    return eval(text, known, dict(values))
+
+
+def as_python(text):
+    """An expression of a head: choices become Python's, innermost first."""
+    kept = []
+
+    def keep(found):
+        kept.append("(%s)" % ", ".join(map(choice, found[1].split(","))))
+        return "<%d>" % (len(kept) - 1)
+
+    count = 1
+    while count:
+        text, count = re.subn(r"\(([^()]*)\)", keep, text)
+    text = ", ".join(map(choice, text.split(",")))
+    while re.search(r"<\d+>", text):
+        text = re.sub(r"<(\d+)>", lambda found: kept[int(found[1])], text)
+    text = text.replace("&&", " and ").replace("||", " or ").replace("/", "//")
+    return " ".join(text.split())
+
+
+def choice(text):
+    found = re.fullmatch(r"([^?]*)\?([^:]*):(.*)", text, re.S)
+    return "%s if %s else %s" % (found[2], found[1], found[3]) if found else text
+
+
+def read_templates(paths):
+    """Templates by name, of files in the library's folder."""
+    templates = {}
+    for path in paths:
+        kernel, *heads = re.split(r"^template ", path.read_text(), flags=re.M)
+        for head in heads:
+            template = Template(kernel, head)
+            templates[template.name] = template
+    return templates
+
+
+def listed(sizes):
+    return ", ".join(map(str, sizes))
+
+
+class Case:
+    """A graph. Its names end in the case's number, so that several are one."""
+
+    def __init__(self, number):
+        self.number, self.lines, self.count = number, [], 0
+        self.inputs, self.outputs, self.says = {}, {}, ""
+        self.blocks, self.partial = 0, False
+
+    def input(self, name, value, kind):
+        """A value that the type has: 'kind' in the graph, and NumPy's."""
+        name = "%s_%d" % (name, self.number)
+        value = numpy.asarray(value)
+        if kind == "bf16":
+            value = (value.astype("f4").view("u4") >> 16).astype("u2")
+        else:
+            value = value.astype(NUMPY.get(kind) or "%s%d" % (
+                kind[0], BITS.get(kind, 16) // 8))
+        self.inputs[name] = value, kind
+        return name
+
+    def operand(self, name, value, kind, is_cast):
+        """An input, or one in f32 that is converted first."""
+        if not is_cast:
+            return self.input(name, value, kind)
+        return self.node(kind, value.shape, "cast(%s) { U = %s }" % (
+            self.input(name, value, "f32"), kind))
+
+    def node(self, kind, shape, call):
+        self.count += 1
+        name = "t%d_%d" % (self.count, self.number)
+        self.lines.append("  %s: %s[%s] = %s" % (name, kind, listed(shape), call))
+        return name
+
+    def add(self, text):
+        self.lines.append("  " + text)
+
+    def expect(self, name, value, bound, more=0):
+        """|result - value| <= bound * (1 + |value|) + more."""
+        with numpy.errstate(invalid="ignore"):
+            self.outputs[name] = value, bound * (1 + numpy.abs(value)) + more
+
+
+def text_of(cases):
+    """One graph of all cases."""
+    inputs = ["%s: %s[%s]" % (name, kind, listed(value.shape)) for case in cases
+              for name, (value, kind) in case.inputs.items()]
+    lines = [line for case in cases for line in case.lines]
+    return "graph main(%s) -> %s {\n%s\n}\n" % (
+        ",\n           ".join(inputs),
+        ", ".join(name for case in cases for name in case.outputs),
+        "\n".join(lines))
+
+
+def pins(template, values):
+    return " with %s(%s)" % (template.name, ", ".join(
+        "%s = %d" % item for item in values.items()))
+
+
+def eighths(rng, *shape):
+    return numpy.round(rng.standard_normal(shape) * 8) / 8
+
+
+# Products.
+
+# Below 8 a product is none to the scheduler, but for its batch.
+SIZES = [8, 9, 24, 31, 64, 67, 96, 127, 129, 200, 257, 320]
+EVEN = [8, 16, 40, 64, 72, 104, 128, 136, 200, 264, 320]  # Rows of 16 bytes.
+
+
+def draw_product(rng, case, template):
+    """What the head demands of rows and columns is left out, so that small
+    sizes do. Alignment stays: the copy engine takes rows of whole 16 bytes."""
+    maps = "maps {a" in template.head
+    rows = bool(rng.integers(2))
+    z, m = int(rng.choice([1, 1, 2, 3])), int(rng.choice(SIZES))
+    n = int(rng.choice(EVEN if maps and not rows else SIZES))
+    k = int(rng.choice(EVEN + [520] if maps else EVEN + SIZES + [520, 1031]))
+    kind, after = str(rng.choice(template.types)), str(rng.choice(list(AFTER)))
+    while True:
+        values = template.draw(rng)
+        facts = {"rows": rows, "k": k, "bits": BITS.get(kind, 16)}
+        if template.allows(values, facts, r"\b[zmn]\b|^k >= \d+$"):
+            break
+    x = eighths(rng, z, m, k)
+    w = eighths(rng, *((z, n, k) if rows else (z, k, n)))
+    # What is computed where it is loaded has no tensor map.
+    is_cast = [not maps and int(rng.integers(3)) == 0 for _ in "ab"]
+    p = case.node("f32", (z, m, n), "matmul(%s, %s) { %sR = f32 }%s" % (
+        case.operand("x", x, kind, is_cast[0]),
+        case.operand("w", w, kind, is_cast[1]),
+        "tb = true, " if rows else "", pins(template, values)))
+    y = x @ (w.transpose(0, 2, 1) if rows else w)
+    AFTER[after](rng, case, p, y)
+    tiles, case.partial = template.tiles(values, dict(facts, m=m, n=n))
+    case.blocks = z * tiles
+    case.says = "%dx%dx%dx%d %s %s %s %s" % (
+        z, m, n, k, kind, "rows" if rows else "columns", after, values)
+
+
+def end_relu(rng, case, p, y):
+    v = eighths(rng, y.shape[-1])
+    s = case.node("f32", y.shape, "add(%s, %s)" % (p, case.input("v", v, "f32")))
+    case.expect(case.node("f32", y.shape, "relu(%s)" % s),
+                numpy.maximum(y + v, 0), 1e-3)
+
+
+def end_cast(rng, case, p, y):
+    v = eighths(rng, y.shape[-1])
+    s = case.node("f32", y.shape, "add(%s, %s)" % (p, case.input("v", v, "f32")))
+    case.expect(case.node("f16", y.shape, "cast(%s)" % s), y + v, 1e-3)
+
+
+def end_none(rng, case, p, y):
+    case.expect(case.node("f32", y.shape, "copy(%s)" % p), y, 1e-3)
+
+
+def end_across(rng, case, p, y):
+    s = case.node("f16", y.shape, "cast(%s)" % p)
+    y = y.transpose(2, 0, 1)
+    case.expect(case.node("f16", y.shape,
+                          "transpose(%s) { order = [2, 0, 1] }" % s), y, 1e-3)
+
+
+AFTER = {"relu": end_relu, "cast": end_cast, "none": end_none,
+         "across": end_across}
+
+
+# Products of normalized rows: with a mean and without, rows whose mean is 100
+# deviations.
+
+def draw_normed(rng, case, template):
+    rows, centred = bool(rng.integers(2)), bool(rng.integers(3))
+    k = int(rng.choice([256, 320, 512, 768]))
+    m = int(rng.choice([9, 11, 31, 64, 67, 128, 130]))
+    n = int(rng.choice([8, 9, 31, 64, 129, 200] if rows
+                       else [8, 24, 64, 104, 200]))
+    kind, wide = str(rng.choice(template.types)), bool(rng.integers(2))
+    while True:
+        values = template.draw(rng)
+        facts = {"rows": rows, "k": k, "bits": 16, "z": 1, "m": m, "n": n}
+        if template.allows(values, facts):
+            break
+    case.blocks, case.partial = template.tiles(values, facts)
+    # Exact in both types; bf16 has 8 bits.
+    far = 100 if kind == "f16" and centred and rng.integers(2) else 0
+    x = eighths(rng, 1, m, k) + far
+    w = eighths(rng, *((n, k) if rows else (k, n))) / 16
+    matrix = w.T if rows else w
+    u, v, b = matrix.sum(0), rng.standard_normal(n), rng.standard_normal(n)
+    mean = x.mean(-1) if centred else numpy.zeros((1, m))
+    inverse = 1 / numpy.sqrt(((x - mean[..., None]) ** 2).mean(-1) + 1e-3)
+    y = ((x - mean[..., None]) * inverse[..., None]) @ matrix + (
+        v if centred else 0)
+    result = "f32" if wide else kind
+    # What distances in T lose, and f32 sums where x is far from 0.
+    bound = {"f32": 2e-4 if kind == "f16" else 2e-3, "f16": 2e-3,
+             "bf16": 2e-2}[result] + far * 5e-6
+    near = 1e-4 if kind == "f16" else 1e-3
+
+    xt, wt = case.input("x", x, kind), case.input("w", w, kind)
+    extra = "".join(", " + case.input(*item, "f32") for item in
+                    (("u", u), ("v", v))) if centred else ""
+    p, tail = "p_%d" % case.number, "_%d: f32[1, %d]" % (case.number, m)
+    case.add("%s: %s[1, %d, %d], %sinverse%s = %s(%s, %s%s) { epsilon = 1e-3, "
+             "tb = %s%s }%s" % (
+                 p, result, m, n, "mean%s, " % tail if centred else "", tail,
+                 "norm_matmul" if centred else "rms_matmul", xt, wt, extra,
+                 "true" if rows else "false", ", R = f32" if wide else "",
+                 pins(template, values)))
+    # Distances of bf16 move the mean.
+    more = near * numpy.abs(u) * inverse[..., None] if kind == "bf16" else 0
+    after = str(rng.choice(["none", "relu", "across"]))
+    if after == "relu":
+        bt = case.node(result, [n], "cast(%s)" % case.input("b", b, "f32"))
+        s = case.node(result, y.shape, "add(%s, %s)" % (p, bt))
+        end, y = case.node(result, y.shape, "relu(%s)" % s), numpy.maximum(y + b, 0)
+    elif after == "across":
+        y, more = (numpy.broadcast_to(v, (1, m, n)).transpose(2, 0, 1)
+                   for v in (y, more))
+        end = case.node(result, y.shape,
+                        "transpose(%s) { order = [2, 0, 1] }" % p)
+    else:
+        end = case.node(result, y.shape, "copy(%s)" % p)
+    case.expect(end, y, bound, more)
+    case.expect("inverse_%d" % case.number, inverse, near)
+    if centred:
+        case.expect("mean_%d" % case.number, mean, near * (1 + far / 20))
+    case.says = "%dx%dx%d %s %s %s %s far %g %s" % (
+        m, n, k, kind, result, "rows" if rows else "columns", after, far, values)
+
+
+# Attentions: masks, groups of heads, decoding.
+
+LENGTHS = [1, 2, 8, 9, 16, 24, 31, 33, 40, 61, 64, 67, 96, 104, 128, 131, 197]
+WIDTHS = [8, 16, 24, 32, 40, 64, 72, 80, 96, 128, 200, 256, 11, 35]
+MASKS = ["none", "added", "keys", "causal", "finite", "capped"]
+
+
+def draw_attention_sizes(rng, template, values):
+    """None where this candidate seems to take nothing."""
+    wgmma = "wgmma" in template.name
+    for _ in range(1000):
+        m, n = (int(rng.choice([64, 72, 131, 192, 197, 256] if wgmma
+                               else LENGTHS)) for _ in range(2))
+        n += 65 if wgmma else 0
+        if not wgmma and rng.integers(4) == 0:  # As in decoding.
+            m, n = int(rng.integers(1, 8)), int(
+                rng.choice([8, 67, 300, 1030, 2048]))
+        d, e = (int(rng.choice([52, 56, 64, 120, 128] if wgmma else WIDTHS))
+                for _ in range(2))
+        facts = {"z": 1, "m": m, "n": n, "k": d, "e": e, "bits": 16}
+        if template.allows(values, facts) and template.has_room(values, facts):
+            return m, n, d, e
+    return None
+
+
+def mask_of(rng, case, s, scores, shape, choice):
+    """Masks the scores, in the graph and in numbers."""
+    b, h, m, n = shape
+    if choice == "added":
+        mask = numpy.where(rng.random((m, n)) < 0.3, -numpy.inf,
+                           rng.standard_normal((m, n))).astype(numpy.float32)
+        name = case.input("mask", mask, "f32")
+        return case.node("f32", shape, "add(%s, %s)" % (s, name)), scores + mask
+    if choice == "keys":
+        keep = rng.random((b, 1, 1, n)) < 0.7
+        if rng.integers(3) == 0:
+            keep[0] = False  # Rows without any key.
+        low = case.input("low", numpy.full((), -numpy.inf), "f32")
+        return (case.node("f32", shape, "where(%s, %s, %s)" % (
+            case.input("keep", keep, "bool"), s, low)),
+            numpy.where(keep, scores, -numpy.inf))
+    if choice == "causal":
+        past = int(rng.integers(-8, n))
+        seen = numpy.arange(n)[None, :] <= numpy.arange(m)[:, None] + past
+        return (case.node("f32", shape, "mask_causal(%s) { past = %d }" % (s, past)),
+                numpy.where(seen, scores, -numpy.inf))
+    if choice == "finite":  # As models write it.
+        mask = numpy.where(rng.random((m, n)) < 0.3, -3.4028235e38, 0)
+        mask[0] = -3.4028235e38
+        mask = mask.astype(numpy.float32)
+        name = case.input("mask", mask, "f32")
+        return (case.node("f32", shape, "add(%s, %s)" % (s, name)),
+                (scores.astype(numpy.float32) + mask).astype(numpy.float64))
+    if choice == "capped":
+        return (case.node("f32", shape, "softcap(%s) { cap = 2.0 }" % s),
+                2 * numpy.tanh(scores / 2))
+    return s, scores
+
+
+def draw_attention(rng, case, template, values):
+    m, n, d, e = draw_attention_sizes(rng, template, values)
+    b, h = int(rng.choice([1, 1, 2])), int(rng.choice([1, 2, 3, 4]))
+    group = int(rng.choice([1, 1, 2])) if h % 2 == 0 else 1
+    kind, choice = str(rng.choice(template.types)), str(rng.choice(MASKS))
+    flipped, guarded, merged = (bool(rng.integers(2)) for _ in range(3))
+    q, k, v = (numpy.round(rng.standard_normal(shape) * 16) / 16 for shape in
+               ((b, h, m, d), (b, h // group, n, d), (b, h // group, n, e)))
+    names = {}
+    for name, value in (("q", q), ("v", v),
+                        ("k", k.transpose(0, 1, 3, 2) if flipped else k)):
+        shape = list(value.shape)
+        at = case.operand(name, value, kind, int(rng.integers(3)) == 0)
+        if name != "q" and group > 1:
+            wide = [shape[0], shape[1], group] + shape[2:]
+            at = case.node(kind, [shape[0], shape[1], 1] + shape[2:],
+                           "reshape(%s)" % at)
+            at = case.node(kind, wide, "expand(%s) { sizes = %s }" % (at, wide))
+            at = case.node(kind, [shape[0], h] + shape[2:], "reshape(%s)" % at)
+        names[name] = at
+    shape = [b, h, m, n]
+    s = case.node("f32", shape, "matmul(%s, %s) { %sR = f32 }" % (
+        names["q"], names["k"], "" if flipped else "tb = true, "))
+    s = case.node("f32", shape, "mul(%s, %s)" % (
+        s, case.input("scale", numpy.array(d ** -0.5), "f32")))
+    k, v = (numpy.repeat(x, group, 1) for x in (k, v))
+    scores = q @ k.transpose(0, 1, 3, 2) * d ** -0.5
+    s, scores = mask_of(rng, case, s, scores, shape, choice)
+    r = case.node("f32", shape, "softmax(%s) { s = 3 }" % s)
+    r = case.node(kind, shape, "cast(%s) { U = %s }" % (r, kind))
+    with numpy.errstate(invalid="ignore"):
+        weights = numpy.exp(scores - scores.max(-1, keepdims=True))
+        weights /= weights.sum(-1, keepdims=True)
+    if guarded:
+        nan = case.node("bool", shape, "is_nan(%s)" % r)
+        zero = "zero_%d" % case.number
+        case.lines.insert(0, "  const %s: %s[] = 0.0" % (zero, kind))
+        r = case.node(kind, shape, "where(%s, %s, %s)" % (nan, zero, r))
+        weights = numpy.where(numpy.isnan(weights), 0, weights)
+    y = case.node("f32", [b, h, m, e], "matmul(%s, %s) { R = f32 }" % (
+        r, names["v"]))
+    o = weights @ v
+    if merged:
+        y = case.node("f32", [b, m, h, e],
+                      "transpose(%s) { order = [0, 2, 1, 3] }" % y)
+        y = case.node("f32", [b, m, h * e], "reshape(%s)" % y)
+        o = o.transpose(0, 2, 1, 3).reshape(b, m, h * e)
+    case.expect(y, o, 4e-3 if kind == "f16" else 3e-2)
+    tiles, case.partial = template.tiles(values, {"m": m, "n": n, "k": d, "e": e})
+    case.blocks = b * h * tiles
+    case.says = "b %d h %d/%d m %d n %d d %d e %d %s %s%s%s%s %s" % (
+        b, h, group, m, n, d, e, kind, choice, " flipped" * flipped,
+        " guarded" * guarded, " merged" * merged, values)
+
+
+# Rows: what is made of all their elements, and a number for each.
+
+ROWS = [1, 2, 3, 5, 8, 17, 32, 61, 130]
+SHORT = [2, 7, 8, 24, 31, 64, 100, 197, 256, 333, 768, 1031, 2048]
+LONG = [4096, 5003, 9000, 12344, 20008]
+VECTORS = {
+    "softmax": "softmax({x}) {{ s = {axis} }}",
+    "log_softmax": "log_softmax({x}) {{ s = {axis} }}",
+    "layer_norm": "layer_norm({x}, {g}, {b}) {{ s = {axis}, epsilon = 1.0e-5, count = {n} }}",
+    "rms_norm": "rms_norm({x}) {{ s = {axis}, epsilon = 1.0e-5, count = {n} }}",
+}
+NUMBERS = {
+    "reduce_log_sum_exp": ["f16", "f32", "f64"],
+    "reduce_sum": ["f32", "i32", "i64"],
+    "reduce_max_integer": ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"],
+}
+NEAR = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 1e-4, "f64": 1e-9}
+
+
+def draw_rows(rng, case, template):
+    across = template.name == "rows_across"
+    is_number = int(rng.integers(3)) == 0
+    tasks = list(NUMBERS) if is_number else list(VECTORS)[:2 if across else 4]
+    task = str(rng.choice(tasks))
+    kind = str(rng.choice(NUMBERS[task] if is_number
+                          else ["f16", "f16", "f32", "bf16", "f64"]))
+    while True:
+        m, values = int(rng.choice(ROWS)), template.draw(rng)
+        n = int(rng.choice(SHORT if template.name == "rows_registers" else LONG))
+        shape, axis = ([m, n], 1) if rng.integers(2) else ([2, m, n], 2)
+        if is_number:
+            shape, axis = [m, n, 1], 1
+        if across:
+            shape, axis = [int(rng.choice([1, 2, 3])),
+                           int(rng.choice([7, 24, 64, 197])), m + 8], 1
+        n, bits = shape[axis], BITS.get(kind, 16)
+        if is_number and n < 64:
+            continue  # So few are no rows to the scheduler.
+        facts = {"m": math.prod(shape) // n, "n": n, "bits": bits,
+                 "lanes": 0 if across else math.gcd(n, 128 // bits)}
+        if template.allows(values, facts):
+            break
+    case.blocks, case.partial = template.tiles(values, facts)
+    with_pins = pins(template, values)
+    (draw_numbers if is_number else draw_vectors)(
+        rng, case, task, kind, shape, axis, with_pins)
+    case.says = "%s %s of %s%s" % (task, kind, shape, with_pins)
+
+
+def draw_numbers(rng, case, task, kind, shape, axis, with_pins):
+    if kind[0] == "f":
+        x = rng.standard_normal(shape).astype(NUMPY[kind]).astype(numpy.float64)
+    else:
+        x = rng.integers(0 if kind[0] == "u" else -100, 100, shape)
+    case.add("y_%d: %s[%d, %d] = %s(%s)%s" % (
+        case.number, kind, shape[0], shape[2], task,
+        case.input("x", x, kind), with_pins))
+    if task == "reduce_log_sum_exp":
+        top = x.max(1)
+        y = numpy.log(numpy.exp(x - top[:, None]).sum(1)) + top
+    else:
+        y = x.max(1) if task == "reduce_max_integer" else x.sum(1)
+    case.expect("y_%d" % case.number, y, NEAR.get(kind, 0))
+
+
+def expect_vectors(task, x, axis, g, b):
+    if task in ("softmax", "log_softmax"):
+        e = x - x.max(axis, keepdims=True)
+        s = numpy.exp(e).sum(axis, keepdims=True)
+        return numpy.exp(e) / s if task == "softmax" else e - numpy.log(s)
+    if task == "rms_norm":
+        return x / numpy.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
+    c = x - x.mean(-1, keepdims=True)
+    return c / numpy.sqrt((c * c).mean(-1, keepdims=True) + 1e-5) * g + b
+
+
+def draw_vectors(rng, case, task, kind, shape, axis, with_pins):
+    """With a prologue of its own, and an epilogue that turns it round."""
+    n = shape[axis]
+    g, b, x = (rng.standard_normal(size) for size in (n, n, shape))
+    if kind in ("f16", "bf16"):  # Numbers that the types have.
+        g, b, x = (numpy.round(v * 8) / 8 for v in (g, b, x))
+    g, b = (v.astype(numpy.float32) for v in (g, b))
+    x = x.astype(numpy.float64 if kind == "f64" else numpy.float32)
+    name = case.input("x", x, "f64" if kind == "f64" else "f32")
+    if kind in ("f32", "f64"):
+        xt, x = case.node(kind, shape, "relu(%s)" % name), numpy.maximum(x, 0)
+    else:
+        xt = case.node(kind, shape, "cast(%s) { U = %s }" % (name, kind))
+    names = {}
+    if task == "layer_norm":
+        names = {"g": case.input("g", g, "f32"), "b": case.input("b", b, "f32")}
+    y = expect_vectors(task, x.astype(numpy.float64), axis,
+                       g.astype(numpy.float64), b.astype(numpy.float64))
+    t = case.node(kind, shape, VECTORS[task].format(
+        x=xt, axis=axis, n=n, **names) + with_pins)
+    if rng.integers(2):
+        order = [len(shape) - 1] + list(range(len(shape) - 1))
+        r = case.node(kind, shape, "relu(%s)" % t)
+        y = numpy.maximum(y, 0).transpose(order)
+        end = case.node(kind, y.shape, "transpose(%s) { order = %s }" % (r, order))
+    else:
+        end, y = case.node(kind, shape, "neg(%s)" % t), -y
+    case.expect(end, y, NEAR[kind])
+
+
+DRAW = {"product": draw_product, "normed": draw_normed, "rows": draw_rows,
+        "attention": draw_attention}
