@@ -110,7 +110,8 @@ def as_python(text):
 
 def choice(text):
     found = re.fullmatch(r"([^?]*)\?([^:]*):(.*)", text, re.S)
-    return "%s if %s else %s" % (found[2], found[1], found[3]) if found else text
+    return ("%s if %s else %s" % (found[2], found[1], choice(found[3])) if found
+            else text)
 
 
 def read_templates(paths):
@@ -198,18 +199,20 @@ EVEN = [8, 16, 40, 64, 72, 104, 128, 136, 200, 264, 320]  # Rows of 16 bytes.
 
 
 def draw_product(rng, case, template):
-    """What the head demands of rows and columns is left out, so that small
-    sizes do. Alignment stays: the copy engine takes rows of whole 16 bytes."""
-    maps = "maps {a" in template.head
-    rows = bool(rng.integers(2))
-    z, m = int(rng.choice([1, 1, 2, 3])), int(rng.choice(SIZES))
-    n = int(rng.choice(EVEN if maps and not rows else SIZES))
-    k = int(rng.choice(EVEN + [520] if maps else EVEN + SIZES + [520, 1031]))
+    """Sizes below what the head demands are drawn, too. Alignment stays: the
+    copy engine takes rows of whole 16 bytes."""
+    maps, few = "maps {a" in template.head, "m <= 16" in template.demands
     kind, after = str(rng.choice(template.types)), str(rng.choice(list(AFTER)))
     while True:
+        rows = bool(rng.integers(2))
+        z, m = int(rng.choice([1, 1, 2, 3])), int(
+            rng.integers(1, 17) if few else rng.choice(SIZES))
+        n = int(rng.choice(EVEN if maps and not rows else SIZES))
+        k = int(rng.choice(EVEN + [520] if maps else EVEN + SIZES + [520, 1031]))
         values = template.draw(rng)
-        facts = {"rows": rows, "k": k, "bits": BITS.get(kind, 16)}
-        if template.allows(values, facts, r"\b[zmn]\b|^k >= \d+$"):
+        facts = {"rows": rows, "z": z, "m": m, "n": n, "k": k,
+                 "bits": BITS.get(kind, 16), "kept": 16}
+        if template.allows(values, facts, r"^(m|k|z \* m \* n) >=? \d+$"):
             break
     x = eighths(rng, z, m, k)
     w = eighths(rng, *((z, n, k) if rows else (z, k, n)))
@@ -221,7 +224,7 @@ def draw_product(rng, case, template):
         "tb = true, " if rows else "", pins(template, values)))
     y = x @ (w.transpose(0, 2, 1) if rows else w)
     AFTER[after](rng, case, p, y)
-    tiles, case.partial = template.tiles(values, dict(facts, m=m, n=n))
+    tiles, case.partial = template.tiles(values, facts)
     case.blocks = z * tiles
     case.says = "%dx%dx%dx%d %s %s %s %s" % (
         z, m, n, k, kind, "rows" if rows else "columns", after, values)
