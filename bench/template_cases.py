@@ -335,7 +335,7 @@ def draw_attention_sizes(rng, template, values):
     for _ in range(1000):
         m, n = (int(rng.choice([64, 72, 131, 192, 197, 256] if wgmma
                                else LENGTHS)) for _ in range(2))
-        n += 65 if wgmma else 0
+        n = n + 65 if wgmma else max(n, 8)  # Of fewer keys it is no attention.
         if not wgmma and rng.integers(4) == 0:  # As in decoding.
             m, n = int(rng.integers(1, 8)), int(
                 rng.choice([8, 67, 300, 1030, 2048]))
