@@ -138,11 +138,27 @@ static void emit_scope(hook_t *h, unsigned scope) {
   }
 }
 
+// Nothing but numbers of 16 bits leaves.
+static bool stores_narrow(const hook_t *h) {
+  const hd_store_point_t *store = h->store;
+  bool narrow = true;
+  for (size_t i = 0; i <= store->epilogues.size; i++) {
+    const hd_value_t *value = i == store->epilogues.size
+                                  ? store->value
+                                  : store->epilogues.data[i]->node->outputs[0];
+    hd_scalar_t type = hd_scheduled_type(value).type;
+    if (hd_group_is_kept(h->j->group, value))
+      narrow &= type == HD_F16 || type == HD_BF16;
+  }
+  return narrow;
+}
+
 static void on_store(void *argument, hd_builder_t *b,
                      const hd_expr_t *const *at, const hd_expr_t *value) {
   hook_t *h = argument;
   const hd_store_point_t *store = h->store;
   bind(h, b, at);
+  h->t->is_coarse = stores_narrow(h);
   unsigned rank = (unsigned)store->value->rank;
   for (unsigned i = 0; i < rank; i++)
     if (store->indices[i] != h->indices[i])

@@ -72,20 +72,8 @@ static const hd_expr_t *call_library(hd_translator_t *t, const char *name,
   return hd_expr_make(t->b->arena, HD_EXPR_CALL, type, &like, args, count);
 }
 
-// exp(x) as 2^(x * log2(e)), by an instruction: the product's rounding is |x|
-// units of a result, and what is small enough for that to count is nothing in
-// 16 bits.
-static const hd_expr_t *translate_coarse_exp(hd_translator_t *t,
-                                             const hd_expr_t *x) {
-  static const double LOG2E = 1.44269504088896340736;
-  hd_arena_t *arena = t->b->arena;
-  const hd_expr_t *log2e =
-      hd_expr_float(arena, x->type, hd_float_round(HD_F32, LOG2E));
-  const hd_expr_t *scaled = hd_expr_binary(arena, HD_EXPR_MUL, x, log2e);
-  return hd_b_intrinsic(t->b, HD_INTRINSIC_EX2_APPROX, x->type, &scaled, 1);
-}
-
-// Types that have no overload are computed in f32.
+// Where is_coarse, by what the library has for that. Types that have no
+// overload are computed in f32.
 static const hd_expr_t *translate_function(hd_translator_t *t,
                                            const hd_term_t *term) {
   const hd_task_function_info_t *info = hd_task_function_info(term->u.function);
@@ -93,10 +81,13 @@ static const hd_expr_t *translate_function(hd_translator_t *t,
   const hd_expr_t *args[3];
   for (unsigned i = 0; i < info->arity; i++)
     args[i] = hd_translate(t, term->operands[i]);
-  if (t->is_coarse && term->u.function == HD_TASK_EXP && type.scalar == HD_F32)
-    return translate_coarse_exp(t, args[0]);
-  const hd_expr_t *call =
-      call_intrinsic(t, info->name, type, args, info->arity);
+  const hd_expr_t *call = NULL;
+  if (t->is_coarse && type.scalar == HD_F32)
+    call =
+        call_library(t, hd_arena_printf(t->b->arena, "%s_coarse", info->name),
+                     type, args, info->arity);
+  if (!call)
+    call = call_intrinsic(t, info->name, type, args, info->arity);
   if (!call)
     call = call_library(t, info->name, type, args, info->arity);
   if (call)

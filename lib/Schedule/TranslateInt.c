@@ -93,11 +93,15 @@ hd_worth_t hd_translate_integers(hd_translator_t *t, const hd_term_t *term) {
                        hd_translate_worth(t, term->operands[1]));
 }
 
-// To i64 from what has fewer bits; from an i64 that is an i32 already.
+// To i64 from what has fewer bits; from an i64 that is an i32 already. What is
+// rounded to 16 bits may be coarse.
 hd_worth_t hd_translate_cast(hd_translator_t *t, const hd_term_t *term) {
-  hd_worth_t a = hd_translate_worth(t, term->operands[0]);
-  hd_type_t from = hd_type(term->operands[0]->type.scalar);
   hd_scalar_t to = term->type.scalar;
+  bool was_coarse = t->is_coarse;
+  t->is_coarse |= to == HD_F16 || to == HD_BF16;
+  hd_worth_t a = hd_translate_worth(t, term->operands[0]);
+  t->is_coarse = was_coarse;
+  hd_type_t from = hd_type(term->operands[0]->type.scalar);
   if (to == HD_I64 && !hd_type_is_float(from)) {
     hd_range_t all = hd_type_range(hd_type(HD_I64));
     hd_range_t range = hd_range_inside(a.range, all) ? a.range : all;

@@ -25,6 +25,7 @@ typedef struct reference {
   quick_t quick;
   // Units in the last place that are promised; 0: not for that type.
   double f32, f64;
+  double coarse; // Those of f32 that NAME_coarse promises; 0: there is none.
 } reference_t;
 
 extern const reference_t references[];

@@ -114,6 +114,13 @@ static bool operate(hd_ref_t *r, const hd_ref_node_t *node, hd_number_t *out) {
   return true;
 }
 
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+// x times a gate that is 0 at minus infinity: the limit there.
+static double gated(double x, double gate) {
+  return gate == 0 ? -0.0 : x * gate;
+}
+
 static double function_of(hd_task_function_t function, double x, double y,
                           double z) {
   // clang-format off
@@ -135,11 +142,15 @@ static double function_of(hd_task_function_t function, double x, double y,
   case HD_TASK_FLOOR: return floor(x);
   case HD_TASK_FMA: return fma(x, y, z);
   case HD_TASK_FMOD: return fmod(x, y);
+  case HD_TASK_GELU: return gated(x, erfc(-x * 0.70710678118654752) / 2);
+  case HD_TASK_GELU_TANH:
+    return gated(x, sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x)));
   case HD_TASK_LOG: return log(x);
   case HD_TASK_LOG1P: return log1p(x);
   case HD_TASK_POW: return pow(x, y);
   case HD_TASK_ROUND_EVEN: return roundeven(x);
   case HD_TASK_RSQRT: return 1 / sqrt(x);
+  case HD_TASK_SIGMOID: return sigmoid(x);
   case HD_TASK_SIN: return sin(x);
   case HD_TASK_SINH: return sinh(x);
   case HD_TASK_SQRT: return sqrt(x);
