@@ -18,7 +18,8 @@ static bool is_noted(const hd_vectorizer_t *v, const hd_expr_t *load) {
 
 // Loads that are certain to be done.
 static void note_loads(hd_vectorizer_t *v, const hd_expr_t *e) {
-  if (e->kind == HD_EXPR_LOAD && !e->linear && e->type.lanes == 1 &&
+  bool loads = e->kind == HD_EXPR_LOAD || e->kind == HD_EXPR_LOADELSE;
+  if (loads && !e->linear && e->type.lanes == 1 &&
       v->num_loads < HD_VECTOR_MAX_LOADS && !is_noted(v, e))
     v->loads[v->num_loads++].load = e;
   for (unsigned i = 0; i < e->num_operands; ++i)

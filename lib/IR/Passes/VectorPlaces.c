@@ -140,18 +140,14 @@ bool hd_vector_is_access(hd_vectorizer_t *v, const hd_var_t *var,
 
 unsigned hd_vector_axes(const hd_expr_t *load) {
   const hd_tensor_t *tensor = load->u.var->tensor;
-  unsigned axes = load->num_operands;
+  unsigned axes = hd_expr_num_indices(load);
+  if (load->kind == HD_EXPR_LOADELSE)
+    return axes;
   while (axes > 1 && !tensor->layout &&
          hd_expr_is_int(tensor->shape[axes - 1], 1) &&
          hd_expr_is_int(load->operands[axes - 1], 0))
     axes--;
   return axes;
-}
-
-bool hd_vector_is_load(hd_vectorizer_t *v, const hd_expr_t *load,
-                       int64_t width) {
-  return is_vector(v, load->u.var, load->operands, load->num_operands,
-                   hd_vector_axes(load), width);
 }
 
 bool hd_vector_is_fixed(hd_vectorizer_t *v, const hd_expr_t *const *indices,
@@ -226,4 +222,28 @@ bool hd_vector_is_uniform(hd_vectorizer_t *v, const hd_expr_t *condition,
   default:
     return false;
   }
+}
+
+// Whether of every `width` iterations all are inside the tensor, or none is,
+// and a constant stands for them.
+static bool is_all_or_none(hd_vectorizer_t *v, const hd_expr_t *load,
+                           int64_t width) {
+  unsigned last = hd_expr_num_indices(load) - 1;
+  const hd_expr_t *index = load->operands[last];
+  const hd_expr_t *size = load->u.var->tensor->shape[last];
+  if (!hd_expr_is_const(load->operands[last + 1]) ||
+      !hd_type_equal(index->type, size->type))
+    return false;
+  const hd_expr_t *zero = hd_expr_int(v->arena, index->type, 0);
+  return hd_vector_is_uniform(
+             v, hd_expr_binary(v->arena, HD_EXPR_GE, index, zero), width) &&
+         hd_vector_is_uniform(
+             v, hd_expr_binary(v->arena, HD_EXPR_LT, index, size), width);
+}
+
+bool hd_vector_is_load(hd_vectorizer_t *v, const hd_expr_t *load,
+                       int64_t width) {
+  return is_vector(v, load->u.var, load->operands, hd_expr_num_indices(load),
+                   hd_vector_axes(load), width) &&
+         (load->kind == HD_EXPR_LOAD || is_all_or_none(v, load, width));
 }

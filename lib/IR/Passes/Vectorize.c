@@ -23,6 +23,9 @@
 // loaded at the same place only. Registers are accessed one by one, in their
 // order.
 //
+// `a[i] else 0` is such a load where of a vector all elements are inside, or
+// none is.
+//
 // Simplifies on the way, for it is the same walk: alignment is a fact about
 // values. Comes before resolve-layouts.
 
@@ -56,6 +59,18 @@ static const hd_expr_t *load_vector(hd_vectorizer_t *v, const hd_expr_t *load,
                                     unsigned width) {
   const hd_expr_t *const *at =
       hd_vector_copies(v, load->operands, load->num_operands, false);
+  if (load->kind == HD_EXPR_LOADELSE) {
+    unsigned rank = load->num_operands - 1;
+    const hd_expr_t *operands[HD_MAX_RANK + 1];
+    for (unsigned i = 0; i < rank; i++)
+      operands[i] = at[i];
+    operands[rank] =
+        hd_expr_make(v->arena, HD_EXPR_VECTOR,
+                     hd_type_vector((hd_scalar_t)load->type.scalar, width),
+                     NULL, &at[rank], 1);
+    return hd_expr_access(v->arena, HD_EXPR_LOADELSE, load->u.var, width,
+                          operands, rank + 1);
+  }
   if (hd_vector_axes(load) == load->num_operands)
     return hd_expr_access(v->arena, HD_EXPR_LOAD, load->u.var, width, at,
                           load->num_operands);
@@ -217,7 +232,8 @@ bool hd_vectorize_loop(hd_simplifier_t *s, const hd_stmt_t *loop,
 static bool is_covered(void *argument, const hd_expr_t *e) {
   hd_vectorizer_t *v = argument;
   if (e->kind == HD_EXPR_LOADELSE)
-    return false;
+    return !e->linear && e->type.lanes == 1 &&
+           hd_vector_is_load(v, e, v->trips);
   return e->kind != HD_EXPR_LOAD ||
          (v->fixed && hd_vector_is_fixed(v, e->operands, e->num_operands)) ||
          (!e->linear && e->type.lanes == 1 &&
