@@ -28,7 +28,7 @@ typedef enum hd_form_kind {
 
 // What of a head is a figure.
 typedef enum hd_figure {
-#define HD_FIGURE(name, clause, place, product, rows, attention, text)         \
+#define HD_FIGURE(name, clause, place, product, rows, attention, window, text) \
   HD_FIGURE_##name,
 #include "IR/Figures.def"
 #undef HD_FIGURE
@@ -55,13 +55,14 @@ typedef enum hd_template_name {
   HD_TEMPLATE_ROWS,   // Of a product, 1: b is [z, n, k], else 0.
   HD_TEMPLATE_LANES,  // Of rows: so many elements lie side by side, wherever a
                       // multiple of them begins; 0: neighbours are elsewhere.
+                      // Of windows so many channels.
   HD_TEMPLATE_KEPT,   // Of a product: bits of an element of b in memory, which
                       // are fewer where it is computed from that.
   HD_TEMPLATE_NAMES
 } hd_template_name_t;
 
 // Axes and operands at most.
-enum { HD_FORM_AXES = 5, HD_FORM_OPERANDS = 2, HD_MAX_CHOICES = 12 };
+enum { HD_FORM_AXES = 8, HD_FORM_OPERANDS = 2, HD_MAX_CHOICES = 12 };
 
 typedef struct hd_form_info {
   const char *name;

@@ -8,6 +8,7 @@
 #include "Schedule/Product.h"
 #include "Schedule/Rows.h"
 #include "Schedule/Templates.h"
+#include "Schedule/Window.h"
 #include "Support/Suggest.h"
 
 #include <math.h>
@@ -311,6 +312,14 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
     hd_form_t few = hd_product_form_ask(&form);
     if (!hd_candidates_find(context, arena, &few, NULL, candidates, &refused))
       return false;
+  }
+  hd_window_form_t window;
+  for (size_t i = 0; i < flat->definitions.size; i++) {
+    if (hd_window_form_find(arena, flat->definitions.data[i], &window))
+      continue;
+    hd_form_t asked = hd_window_form_ask(&window);
+    return hd_candidates_find(context, arena, &asked, NULL, candidates,
+                              &refused);
   }
   hd_rows_t *rows = HD_ARENA_NEW(arena, hd_rows_t);
   hd_form_t asked;

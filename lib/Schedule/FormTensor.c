@@ -51,16 +51,18 @@ bool hd_form_tensor_is(hd_arena_t *arena, const hd_form_tensor_t *tensor,
                        const hd_task_value_t *value,
                        const hd_term_t *const *places) {
   int64_t shape[HD_MAX_RANK];
-  const hd_term_t *own[3];
+  const hd_term_t *own[HD_FORM_RANK];
+  int64_t count = 1;
   for (uint32_t i = 0; i < value->rank; i++)
     shape[i] = hd_flat_size(value, i);
-  for (int i = 0; i < 3; i++)
+  for (unsigned i = 0; i < tensor->rank; i++) {
     own[i] = hd_flat_index(arena, tensor->indices[i]);
-  return hd_flat_count(value) ==
-             tensor->shape[0] * tensor->shape[1] * tensor->shape[2] &&
-         hd_index_same_number(arena,
-                              &(hd_index_place_t){value->rank, shape, places},
-                              &(hd_index_place_t){3, tensor->shape, own});
+    count *= tensor->shape[i];
+  }
+  return hd_flat_count(value) == count &&
+         hd_index_same_number(
+             arena, &(hd_index_place_t){value->rank, shape, places},
+             &(hd_index_place_t){tensor->rank, tensor->shape, own});
 }
 
 void hd_form_tensor_begin(hd_form_tensor_t *tensor,

@@ -7,12 +7,14 @@
 
 #include "Schedule/Contract.h"
 
+enum { HD_FORM_RANK = 4 };
+
 // An operand or a result as a function of some of the form's axes, mostly
 // three, in the order of the kernel's tensor.
 typedef struct hd_form_tensor {
   unsigned rank;
-  const hd_index_t *indices[3];
-  int64_t shape[3];
+  const hd_index_t *indices[HD_FORM_RANK];
+  int64_t shape[HD_FORM_RANK];
   const hd_term_t *term; // An operand's element.
   // The tensor of the task that it is, element for element in row-major order;
   // NULL: it is computed, or lies otherwise.

@@ -125,6 +125,9 @@ bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d);
 // expected to take less than one for rows.
 bool hd_rule_few(hd_rules_t *rules);
 
+// A sum over windows of each channel, by the best template for the machine.
+bool hd_rule_window(hd_rules_t *rules, const hd_definition_t *d);
+
 // A sum of products, by tiles in shared memory.
 bool hd_rule_contract(hd_rules_t *rules, const hd_definition_t *d);
 

@@ -11,13 +11,14 @@ static const struct {
   unsigned place;
   int otherwise[HD_FORM_KIND_COUNT]; // By what the template implements.
 } figures[HD_FIGURE_COUNT] = {
-#define HD_FIGURE(name, clause, place, product, rows, attention, text)         \
+#define HD_FIGURE(name, clause, place, product, rows, attention, window, text) \
   {clause,                                                                     \
    place,                                                                      \
    {[HD_FORM_KIND_PRODUCT] = product,                                          \
     [HD_FORM_KIND_ROWS] = rows,                                                \
     [HD_FORM_KIND_NORMED] = product,                                           \
-    [HD_FORM_KIND_ATTENTION] = attention}},
+    [HD_FORM_KIND_ATTENTION] = attention,                                      \
+    [HD_FORM_KIND_WINDOW] = window}},
 #include "IR/Figures.def"
 #undef HD_FIGURE
 };

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Windows of each channel by itself, drawn, by the template that is chosen for
+them or a drawn candidate of it, against NumPy: of small integers, so that all
+sums are exact and results have to be equal.
+
+usage: windows.py FOLDER TEMPLATES.hir COUNT SEED [hidet-run's options...]
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy
+
+folder, head = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).read_text()
+count, seed = int(sys.argv[3]), int(sys.argv[4])
+rng = numpy.random.default_rng(seed)
+CHOICES = {name: [int(v) for v in values.split(",")] for name, values in re.findall(
+    r"(\w+) in \{([\d, ]+)\}", head[head.index("\ntemplate "):])}
+TASK = """task window(x: {T}[n, h, l, c], w: {T}[kh, kw, c], sh: i64, sw: i64, dh: i64, dw: i64, ph: i64,
+            pw: i64, oh: i64, ow: i64) -> y: f32[n, oh, ow, c] {{
+  y[b, i, j, f] = sum(u: kh, v: kw) f32(x[b, i * sh + u * dh - ph, j * sw + v * dw - pw, f]{outside}) * f32(w[u, v, f])
+}}
+"""
+
+
+def draw(*choices):
+    return int(rng.choice(choices))
+
+
+def reach(size, stride, extent, pads):
+    return max((size + pads - extent) // stride + 1, 0)
+
+
+def compute(x, w, strides, dilations, pads, sizes):
+    room = [(0, 0)] + [(p, p + s * o) for p, s, o in zip(pads, strides, sizes)] + [(0, 0)]
+    x = numpy.pad(x, room)
+    y = 0
+    for u, v in numpy.ndindex(w.shape[:2]):
+        r, c = u * dilations[0], v * dilations[1]
+        y = y + w[u, v] * x[:, r:r + sizes[0] * strides[0]:strides[0],
+                            c:c + sizes[1] * strides[1]:strides[1]]
+    return y
+
+
+def case(number):
+    kind = str(rng.choice(["f16", "f16", "bf16", "f32"]))
+    c = draw(2, 3, 8, 16, 24, 58, 96)
+    n, h, l = draw(1, 1, 2, 3), draw(1, 2, 5, 7, 9, 14), draw(1, 3, 7, 8, 13)
+    kernel = [draw(1, 2, 3, 5), draw(1, 3, 3, 5, 7)]
+    strides, dilations = [draw(1, 1, 2, 3), draw(1, 1, 2)], [draw(1, 1, 2), draw(1, 1, 2)]
+    extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
+    pads = [draw(0, e // 2, e // 2) for e in extents]
+    sizes = [reach(s, t, e, 2 * p) for s, t, e, p in zip((h, l), strides, extents, pads)]
+    if not all(sizes) or kernel == [1, 1]:
+        return case(number)
+    x = rng.integers(-2, 3, (n, h, l, c)).astype(numpy.float32)
+    w = rng.integers(-2, 3, (*kernel, c)).astype(numpy.float32)
+    y = numpy.maximum(compute(x, w, strides, dilations, pads, sizes), 0)
+    pin = ""
+    if rng.integers(2):
+        pin = " with window_registers(%s)" % ", ".join(
+            "%s = %d" % (name, draw(*values)) for name, values in CHOICES.items())
+    given = kind if kind != "bf16" else "f32"
+    text = TASK.format(T=kind, outside=" else 0" if any(pads) else "")
+    text += "graph main(x: {0}[{1}], w: {0}[{2}]) -> y {{\n".format(
+        given, ", ".join(map(str, x.shape)), ", ".join(map(str, w.shape)))
+    names = ["x", "w"]
+    if kind == "bf16":
+        names = ["xt", "wt"]
+        for a, b in zip(names, (x, w)):
+            text += "  %s: bf16[%s] = cast(%s) { U = bf16 }\n" % (
+                a, ", ".join(map(str, b.shape)), a[0])
+    shape = ", ".join(map(str, y.shape))
+    text += "  s: f32[%s] = window(%s, %s) { sh = %d, sw = %d, dh = %d, dw = %d, ph = %d, " \
+            "pw = %d, oh = %d, ow = %d }%s\n  y: f32[%s] = relu(s)\n}\n" % (
+                shape, *names, *strides, *dilations, *pads, *sizes, pin, shape)
+    path = folder / "window.hir"
+    path.write_text(text)
+    for name, value in {"x": x, "w": w}.items():
+        numpy.save(folder / (name + ".npy"),
+                   value.astype(numpy.float16 if given == "f16" else numpy.float32))
+    numpy.save(folder / "y.npy", y.astype(numpy.float32))
+    command = ["hidet-run", str(path), "-q", "--rtol=0", "--atol=0",
+               "--expected=@%s" % (folder / "y.npy")]
+    command += ["--input=%s=@%s" % (name, folder / (name + ".npy")) for name in "xw"]
+    done = subprocess.run(command + sys.argv[5:], text=True, capture_output=True)
+    if done.returncode == 3 and pin and "holds for none" in done.stderr:
+        return case(number)  # Not for these sizes.
+    if done.returncode:
+        print("case %d of seed %d: exit %d\n%s%s%s" % (
+            number, seed, done.returncode, text, done.stdout, done.stderr))
+    return done.returncode == 0
+
+
+right = sum(case(number) for number in range(count))
+print("%d of %d as NumPy says" % (right, count))
+sys.exit(right != count)
