@@ -70,6 +70,7 @@ bool hd_emit_init(hd_emit_t *e, hd_module_t *module, const hd_func_t *kernel,
                    .target = options->target};
   hd_llvm_init();
   e->place = kernel->loc;
+  e->copies = 1;
   e->host = e->target->arch == HD_ARCH_HOST;
   e->sanitize = e->host && options->sanitize;
   e->quick = e->host && (options->quick || options->sanitize);

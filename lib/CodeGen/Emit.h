@@ -118,6 +118,7 @@ typedef struct hd_emit {
   uint32_t num_declarations;
   hd_emit_frame_t frame;
   hd_emit_exits_t *exits;
+  uint64_t copies; // Of what is emitted, by the unrolled loops around it.
 
   hd_key_map_t numbered; // Operations that were emitted (EmitBlocks.c).
   hd_ptr_map_t flows;    // hd_flow_t by block.

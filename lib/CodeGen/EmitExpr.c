@@ -232,7 +232,9 @@ LLVMValueRef hd_emit_operation(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
   if (other)
     return other;
   uint32_t type = types_of(x);
-  bool numbered = is_numbered(e, x);
+  // What is of constants alone is folded, and a constant everywhere.
+  bool numbered =
+      is_numbered(e, x) && !(LLVMIsConstant(a) && (!b || LLVMIsConstant(b)));
   if (numbered) {
     LLVMValueRef known = *hd_emit_number(e, x->kind, type, a, b);
     if (known)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Loops. One marked `unroll` is emitted once for each iteration, its variable a
-// constant, so that indices of register tensors fold while emitting.
+// constant, so that indices of register tensors fold while emitting. The host
+// can index them while it runs: there a loop stays one where it would become
+// thousands of copies.
 #include "CodeGen/Emit.h"
 #include "CodeGen/SimAbi.h"
 #include "IR/Rewrite.h"
@@ -85,28 +87,48 @@ void hd_emit_exit(hd_emit_t *e, LLVMBasicBlockRef *to) {
   LLVMBuildBr(B, *to);
 }
 
+static bool is_known(const loop_t *loop) {
+  return LLVMIsAConstantInt(loop->first) && LLVMIsAConstantInt(loop->limit) &&
+         LLVMIsAConstantInt(loop->step);
+}
+
+// Of a loop that is known, whose first value is below its limit: up to that, or
+// to the type's end. A step that is not positive ends it after one.
+static uint64_t trips_of(const loop_t *loop) {
+  LLVMValueRef step = loop->step;
+  if (LLVMIsNull(step) ||
+      (loop->is_signed && LLVMConstIntGetSExtValue(step) < 0))
+    return 1;
+  uint64_t reach = loop->is_signed
+                       ? (uint64_t)LLVMConstIntGetSExtValue(loop->limit) -
+                             (uint64_t)LLVMConstIntGetSExtValue(loop->first)
+                       : LLVMConstIntGetZExtValue(loop->limit) -
+                             LLVMConstIntGetZExtValue(loop->first);
+  return (reach - 1) / LLVMConstIntGetZExtValue(step) + 1;
+}
+
 static LLVMValueRef is_below(hd_emit_t *e, const loop_t *loop, LLVMValueRef a,
                              LLVMValueRef b) {
   return LLVMBuildICmp(B, loop->is_signed ? LLVMIntSLT : LLVMIntULT, a, b, "");
 }
 
+// An iteration for each value, the first of which is below the limit.
 static void emit_unrolled(hd_emit_t *e, const loop_t *loop) {
-  LLVMValueRef value = loop->first;
-  if (!LLVMIsAConstantInt(loop->first) || !LLVMIsAConstantInt(loop->limit) ||
-      !LLVMIsAConstantInt(loop->step)) {
+  if (!is_known(loop)) {
     hd_emit_error(e, loop->stmt->loc, HD_E0210,
                   ": the bounds of an unrolled loop");
     return;
   }
-  while (is_true(is_below(e, loop, value, loop->limit))) {
+  uint64_t trips = trips_of(loop), outer = e->copies;
+  uint64_t value = LLVMConstIntGetZExtValue(loop->first);
+  uint64_t step = LLVMConstIntGetZExtValue(loop->step);
+  e->copies *= trips;
+  for (uint64_t i = 0; i < trips; i++, value += step) {
     if (!hd_emit_count(e) || hd_emit_terminated(e))
-      return;
-    emit_iteration(e, loop, value);
-    LLVMValueRef next = LLVMConstAdd(value, loop->step);
-    if (!is_true(is_below(e, loop, value, next)))
-      return; // Past the type's end.
-    value = next;
+      break;
+    emit_iteration(e, loop, LLVMConstInt(loop->type, value, false));
   }
+  e->copies = outer;
 }
 
 // Whether value + step stays below the type's end wherever value < limit.
@@ -255,6 +277,17 @@ static LLVMValueRef bound_of(hd_emit_t *e, LLVMTypeRef type,
                                      : hd_emit_expr(e, x);
 }
 
+// On the host, which can index register tensors while it runs. The simulator's
+// checks stand at every access: copies of them would take LLVM seconds. So
+// would many copies of anything, and they are not faster than a loop.
+static bool stays_loop(const hd_emit_t *e, const loop_t *loop) {
+  enum { MOST_COPIES = 4096 };
+  if (!e->host || e->sanitize)
+    return e->sanitize;
+  return loop->stmt->u.loop.unroll == HD_UNROLL_FULL && is_known(loop) &&
+         trips_of(loop) > MOST_COPIES / e->copies;
+}
+
 void hd_emit_for(hd_emit_t *e, const hd_stmt_t *stmt) {
   hd_type_t type = stmt->u.loop.var->type;
   loop_t loop = {.stmt = stmt,
@@ -267,9 +300,7 @@ void hd_emit_for(hd_emit_t *e, const hd_stmt_t *stmt) {
   if (e->failed || is_false(is_below(e, &loop, loop.first, loop.limit)))
     return;
   hd_emit_exits_t exits, *outer = open_exits(e, &exits);
-  // The simulator's checks stand at every access: copies of them would take
-  // LLVM seconds, and the host can index register tensors while it runs.
-  if (e->sanitize)
+  if (stays_loop(e, &loop))
     emit_rolled(e, &loop, loop.first, &loop, 1);
   else if (stmt->u.loop.unroll == HD_UNROLL_FULL)
     emit_unrolled(e, &loop);

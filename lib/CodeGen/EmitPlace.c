@@ -79,6 +79,8 @@ static void mark_dynamic(hd_emit_t *e, const hd_access_t *a, LLVMValueRef gep) {
 
 static LLVMValueRef register_address(hd_emit_t *e, const hd_access_t *a,
                                      LLVMValueRef base, LLVMValueRef offset) {
+  if (LLVMIsAConstantInt(offset) && LLVMIsNull(offset))
+    return base;
   LLVMTypeRef type = hd_emit_memory_type(e, a->var->tensor->element);
   LLVMValueRef gep = LLVMBuildGEP2(B, type, base, &offset, 1, "");
   if (!e->host && !LLVMIsAConstantInt(offset))

@@ -20,7 +20,8 @@ static const char coroutine_passes[] =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
     "simplifycfg,dce)";
 // For code that runs once: what counts is the time to compile it.
-static const char quick_passes[] =
+static const char quick_loop_passes[] = "function(sroa,early-cse,simplifycfg)";
+static const char quick_coroutine_passes[] =
     "coro-early,function(sroa,early-cse,simplifycfg),cgscc(coro-split),"
     "coro-cleanup,function(sroa,early-cse,simplifycfg)";
 
@@ -67,14 +68,18 @@ static bool has_vast_block(const hd_emit_t *e) {
 }
 
 // For code of any size.
-static const char linear_passes[] =
+static const char linear_loop_passes[] = "function(sroa,early-cse)";
+static const char linear_coroutine_passes[] =
     "coro-early,function(sroa,early-cse),cgscc(coro-split),coro-cleanup";
 
 static const char *passes_of(const hd_emit_t *e, bool is_large) {
-  return is_large       ? linear_passes
-         : e->quick     ? quick_passes
-         : e->coroutine ? coroutine_passes
-                        : loop_passes;
+  if (e->coroutine)
+    return is_large   ? linear_coroutine_passes
+           : e->quick ? quick_coroutine_passes
+                      : coroutine_passes;
+  return is_large   ? linear_loop_passes
+         : e->quick ? quick_loop_passes
+                    : loop_passes;
 }
 
 static bool make_machine(hd_emit_t *e, LLVMCodeGenOptLevel level) {
