@@ -3,7 +3,7 @@
 for 128 tokens in f16 as the compiler schedules them, in one CUDA graph.
 
 usage: stamps.py [--tools=DIR] [--device=cuda] [--layers=12] [--json=FILE]
-                 [--load=TEMPLATE.hir]...
+                 [--load=TEMPLATE.hir]... [--text=FILE.hir]
 
 The graph is compiled to a plan and kernels, as text; into that text go
 statements that store the clocks of thread 0 of each block, in the launches of
@@ -11,7 +11,8 @@ the layer in the middle. A line a launch: cycles from the return of
 griddepcontrol_wait() to the first chunk of a product, to the end of its sums and
 to the end of the block (of the blocks the median, and the greatest), and
 nanoseconds from the last block's end of the launch before to the wait's return.
-What a template of products has no place for is left out.
+What a template of products has no place for is left out. --text writes the
+plan with its stamps, and runs nothing.
 """
 
 import argparse
@@ -50,8 +51,8 @@ LAYER = """
   db{i}: f16[{m}, {n}] = add(d{i}, bp{i})
   dx{i}: f16[{m}, {n}] = add(db{i}, x{i})
   y{i}: f16[{m}, {n}] = layer_norm(dx{i}, g{i}, c{i}) {{ s = 1, epsilon = 1.0e-5, count = {n} }}
-  u{i}: f16[{m}, {w}] = matmul(y{i}, wu{i})
-  ub{i}: f16[{m}, {w}] = add(u{i}, bu{i})
+  up{i}: f16[{m}, {w}] = matmul(y{i}, wu{i})
+  ub{i}: f16[{m}, {w}] = add(up{i}, bu{i})
   ug{i}: f16[{m}, {w}] = gelu(ub{i})
   e{i}: f16[{m}, {n}] = matmul(ug{i}, wd{i})
   eb{i}: f16[{m}, {n}] = add(e{i}, bd{i})
@@ -190,6 +191,7 @@ def main():
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--load", action="append", default=[])
     parser.add_argument("--json")
+    parser.add_argument("--text")
     options = parser.parse_args()
     tools = pathlib.Path(options.tools)
     load = ["--load=" + path for path in options.load]
@@ -201,6 +203,9 @@ def main():
             str(folder / "graph.hir"), "-o", str(folder / "plan.hir"))
         text, launches = stamp_plan((folder / "plan.hir").read_text(),
                                     options.layers)
+        if options.text:
+            pathlib.Path(options.text).write_text(text)
+            return
         (folder / "stamped.hir").write_text(text)
         json_file = folder / "bench.json"
         on = "--device=" + options.device
