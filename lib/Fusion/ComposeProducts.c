@@ -16,6 +16,8 @@
 #include "Schedule/Attention.h"
 #include "Schedule/Contract.h"
 
+#include <string.h>
+
 enum { MOST_BETWEEN = 100 }; // Nodes, of the graph's order.
 
 static bool is_product(hd_composer_t *c, const hd_composed_node_t *info) {
@@ -159,13 +161,27 @@ static bool merge(hd_composer_t *c, hd_arena_t *arena, hd_composite_t *out) {
   return true;
 }
 
-// NULL, or why the set is not one kernel; nothing of it is kept.
-static const char *obstacle(hd_composer_t *c, hd_arena_t *arena) {
+// NULL, or why the set is not one kernel. What is asked of a task is asked
+// once: a model's layers are alike.
+static const char *obstacle(hd_composer_t *c, hd_arena_t *scratch) {
   hd_composite_t tried;
-  return merge(c, arena, &tried)
-             ? hd_attention_obstacle(c->module->context, arena,
-                                     tried.merged.flat)
-             : "what is between cannot be one task";
+  hd_buffer_t text = {0};
+  if (!merge(c, scratch, &tried))
+    return "what is between cannot be one task";
+  hd_task_print(tried.merged.flat, &text);
+  const char *key = hd_arena_strndup(scratch, hd_buffer_text(&text), text.size);
+  hd_buffer_fini(&text);
+  hd_verdict_t *verdict = hd_key_map_find_name(&c->asked, key);
+  if (verdict)
+    return verdict->why;
+  const char *why =
+      hd_attention_obstacle(c->module->context, scratch, tried.merged.flat);
+  verdict = HD_ARENA_NEW(c->arena, hd_verdict_t);
+  if (why)
+    verdict->why = hd_arena_strndup(c->arena, why, strlen(why));
+  key = hd_arena_strndup(c->arena, key, strlen(key));
+  hd_key_map_set_name(c->arena, &c->asked, key, verdict);
+  return verdict->why;
 }
 
 static bool take_between(hd_composer_t *c, size_t first, size_t last,

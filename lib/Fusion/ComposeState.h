@@ -34,6 +34,11 @@ typedef struct hd_composite {
   uint32_t seen; // By the walk of this number.
 } hd_composite_t;
 
+// Whether a task is one kernel: NULL, or why not.
+typedef struct hd_verdict {
+  const char *why;
+} hd_verdict_t;
+
 typedef struct hd_composer {
   hd_module_t *module;
   hd_arena_t *arena;
@@ -45,6 +50,7 @@ typedef struct hd_composer {
   hd_ptr_map_t outputs; // Of the graph.
   HD_VEC(hd_composite_t *) composites;
   hd_key_map_t tasks; // Their texts to tasks.
+  hd_key_map_t asked; // Texts of tasks to hd_verdict_t.
   hd_key_map_t names; // Of values.
   hd_graph_t *made;
   // A search looks at the nodes from `low` to before `high`: no others have a

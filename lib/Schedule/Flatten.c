@@ -95,8 +95,7 @@ static void flat_indices(flattener_t *f, const hd_index_t *const *indices,
 
 static const hd_term_t *flat_const(flattener_t *f, const hd_term_t *term) {
   hd_scalar_t type = hd_binding_type(f->binding, term->type);
-  bool of_floats =
-      !(hd_task_type_scalars(term->type) & ~hd_scalar_set("float"));
+  bool of_floats = hd_task_type_is_float(term->type);
   if (!hd_type_is_float(hd_type(type)))
     return hd_flat_int(f->arena, type, term->u.i);
   return hd_flat_float(f->arena, type,

@@ -34,36 +34,55 @@ hd_arena_t *hd_scheduler_arena(const hd_scheduler_t *s) { return s->arena; }
 
 // --- Keys ---
 
+// Keys are made of every node many times, so without printf().
+static void number_key(hd_buffer_t *key, int64_t number) {
+  char text[24], *at = text + sizeof text;
+  uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+  *--at = ',';
+  do
+    *--at = (char)('0' + rest % 10);
+  while (rest /= 10);
+  if (number < 0)
+    *--at = '-';
+  hd_buffer_write(key, at, (size_t)(text + sizeof text - at));
+}
+
 static void type_key(hd_buffer_t *key, const hd_value_t *value) {
   hd_tensor_type_t type = hd_scheduled_type(value);
-  hd_buffer_printf(key, "%s[", hd_scalar_name(type.type));
+  hd_buffer_puts(key, hd_scalar_name(type.type));
+  hd_buffer_puts(key, "[");
   for (unsigned i = 0; i < type.rank; i++)
-    hd_buffer_printf(key, "%lld,", (long long)type.shape[i]);
-  hd_buffer_printf(key, "]");
+    number_key(key, type.shape[i]);
+  hd_buffer_puts(key, "]");
 }
 
 static void attribute_key(hd_buffer_t *key, const hd_attribute_t *a) {
-  hd_buffer_printf(key, " %s=%d:", a->name, (int)a->kind);
+  hd_buffer_puts(key, " ");
+  hd_buffer_puts(key, a->name);
+  hd_buffer_puts(key, "=");
+  number_key(key, (int64_t)a->kind);
   if (a->kind == HD_ATTRIBUTE_INT)
-    hd_buffer_printf(key, "%lld", (long long)a->u.i);
+    number_key(key, a->u.i);
   if (a->kind == HD_ATTRIBUTE_FLOAT)
     hd_buffer_printf(key, "%a", a->u.f);
   if (a->kind == HD_ATTRIBUTE_TYPE)
-    hd_buffer_printf(key, "%s", hd_scalar_name(a->u.type));
+    hd_buffer_puts(key, hd_scalar_name(a->u.type));
   for (size_t i = 0; a->kind == HD_ATTRIBUTE_INTS && i < a->count; i++)
-    hd_buffer_printf(key, "%lld,", (long long)a->u.ints[i]);
+    number_key(key, a->u.ints[i]);
   for (size_t i = 0; a->kind == HD_ATTRIBUTE_FLOATS && i < a->count; i++)
     hd_buffer_printf(key, "%a,", a->u.floats[i]);
 }
 
 void hd_node_key(hd_buffer_t *key, const hd_node_t *node) {
-  hd_buffer_printf(key, "%s@%p", node->op, (const void *)node->task);
+  hd_buffer_puts(key, node->op);
+  hd_buffer_puts(key, "@");
+  number_key(key, (int64_t)(intptr_t)node->task);
   for (uint32_t i = 0; i < node->num_attributes; i++)
     attribute_key(key, node->attributes[i]);
-  hd_buffer_printf(key, "(");
+  hd_buffer_puts(key, "(");
   for (uint32_t i = 0; i < node->num_inputs; i++)
     type_key(key, node->inputs[i]);
-  hd_buffer_printf(key, ")");
+  hd_buffer_puts(key, ")");
   if (!node->task) // A reshape is known by its result.
     type_key(key, node->outputs[0]);
   if (node->pin) {

@@ -8,9 +8,10 @@
 // the element where another kernel reads it might take another one for it. So
 // it is said here, of accesses that are done for certain, at points of their
 // indices' ranges: at the corners, where sums of multiples are least and
-// greatest, and, of what is no such sum, at many others. Under conditions on
-// indices it is looked at the points where they hold. What is not found here is
-// left to the run.
+// greatest, and, of what is no such sum, at many others. Conditions that
+// compare an index with a number make its range smaller; under others it is
+// looked at the points where they hold. What is not found here is left to the
+// run.
 #include "Graph/Bind/BindingState.h"
 
 enum { MOST_INDICES = 8, MOST_POINTS = 1000, MOST_GUARDS = 8 };
@@ -31,7 +32,7 @@ typedef struct bounds_walk {
 typedef struct points {
   const hd_task_binding_t *binding;
   const hd_index_t *indices[MOST_INDICES];
-  int64_t sizes[MOST_INDICES], at[MOST_INDICES];
+  int64_t first[MOST_INDICES], last[MOST_INDICES], at[MOST_INDICES];
   unsigned count;
   bool is_monotone; // In each index, so that its corners are enough.
 } points_t;
@@ -47,15 +48,23 @@ static bool is_settled(const hd_term_t *term) {
 
 static bool add_index(points_t *p, const hd_term_t *term, unsigned axis) {
   const hd_index_t *index = term->u.index;
+  int64_t size;
   for (unsigned i = 0; i < p->count; i++)
     if (p->indices[i] == index)
       return true;
   if (p->count == MOST_INDICES || !is_settled(index->range) ||
-      !hd_binding_extent(p->binding, index->range, axis, &p->sizes[p->count]) ||
-      p->sizes[p->count] < 1)
+      !hd_binding_extent(p->binding, index->range, axis, &size) || size < 1)
     return false;
+  p->last[p->count] = size - 1;
   p->indices[p->count++] = index;
   return true;
+}
+
+static unsigned index_at(const points_t *p, const hd_index_t *index) {
+  unsigned i = 0;
+  while (p->indices[i] != index)
+    i++;
+  return i;
 }
 
 static bool is_monotone(const points_t *p, const hd_term_t *term,
@@ -108,10 +117,7 @@ static bool worth(const points_t *p, const hd_term_t *term, unsigned axis,
   hd_number_t x, y = {0};
   axis = term->pack ? axis : 0;
   if (term->kind == HD_TERM_INDEX) {
-    unsigned i = 0;
-    while (p->indices[i] != term->u.index)
-      i++;
-    out->i = p->at[i];
+    out->i = p->at[index_at(p, term->u.index)];
     return true;
   }
   if (term->num_operands == 0)
@@ -132,6 +138,43 @@ static bool worth(const points_t *p, const hd_term_t *term, unsigned axis,
   }
   return (term->num_operands == 1 || worth(p, term->operands[1], axis, &y)) &&
          hd_scalar_operate(term->u.op, type, x, y, out);
+}
+
+// The points where index < bound, or index >= bound.
+static void narrow_index(points_t *p, const hd_index_t *index, bool below,
+                         int64_t bound) {
+  unsigned i = index_at(p, index);
+  if (below && p->last[i] >= bound)
+    p->last[i] = bound - 1;
+  if (!below && p->first[i] < bound)
+    p->first[i] = bound;
+}
+
+// Leaves the points where a condition, whose indices are known, holds or does
+// not; false: some of those that are left are others.
+static bool narrow(points_t *p, const hd_term_t *condition, bool holds) {
+  if (condition->kind != HD_TERM_OPERATOR || condition->num_operands != 2)
+    return false;
+  const hd_term_t *a = condition->operands[0], *b = condition->operands[1];
+  hd_expr_kind_t op = condition->u.op;
+  if (op == (holds ? HD_EXPR_AND : HD_EXPR_OR)) {
+    bool left = narrow(p, a, holds);
+    return narrow(p, b, holds) && left;
+  }
+  bool is_right = b->kind == HD_TERM_INDEX;
+  int64_t bound;
+  if ((is_right ? b : a)->kind != HD_TERM_INDEX ||
+      !hd_binding_extent(p->binding, is_right ? a : b, 0, &bound) ||
+      bound > INT64_MAX - 1 || bound < INT64_MIN + 1)
+    return false;
+  // index < bound, index <= bound; bound < index is not index <= bound.
+  bool below = (op == HD_EXPR_LT || op == HD_EXPR_LE) != is_right;
+  bool with = (op == HD_EXPR_LE || op == HD_EXPR_GT) != is_right;
+  if (op != HD_EXPR_LT && op != HD_EXPR_LE && op != HD_EXPR_GT &&
+      op != HD_EXPR_GE)
+    return false;
+  narrow_index(p, (is_right ? b : a)->u.index, below == holds, bound + with);
+  return true;
 }
 
 static bool is_outside(const bounds_walk_t *w, const points_t *p,
@@ -156,24 +199,33 @@ static bool leaves(const bounds_walk_t *w, const hd_term_t *term, unsigned axis,
   points_t *p = &points;
   if (!find_indices(p, term, axis))
     return false;
-  for (unsigned i = 0; i < w->num_guards; i++)
+  for (unsigned i = 0; i < w->num_guards; i++) {
+    bool monotone = p->is_monotone;
     if (!find_indices(p, w->guards[i].condition, 0))
       return false;
-  p->is_monotone &= w->num_guards == 0;
+    p->is_monotone =
+        narrow(p, w->guards[i].condition, w->guards[i].holds) && monotone;
+  }
+  for (unsigned i = 0; i < p->count; i++)
+    if (p->first[i] > p->last[i])
+      return false;
   for (unsigned corner = 0; corner < 1u << p->count; corner++) {
     for (unsigned i = 0; i < p->count; i++)
-      p->at[i] = corner >> i & 1 ? p->sizes[i] - 1 : 0;
+      p->at[i] = corner >> i & 1 ? p->last[i] : p->first[i];
     if (is_outside(w, p, term, axis, size, found))
       return true;
   }
   for (unsigned i = 0; i < p->count; i++)
-    if (__builtin_mul_overflow(all, p->sizes[i], &all))
+    if (__builtin_mul_overflow(all, p->last[i] - p->first[i] + 1, &all))
       return false;
   int64_t step = all / MOST_POINTS + 1;
   for (int64_t point = 0; point < all && !p->is_monotone; point += step) {
     int64_t rest = point;
-    for (unsigned i = 0; i < p->count; rest /= p->sizes[i++])
-      p->at[i] = rest % p->sizes[i];
+    for (unsigned i = 0; i < p->count; i++) {
+      int64_t count = p->last[i] - p->first[i] + 1;
+      p->at[i] = p->first[i] + rest % count;
+      rest /= count;
+    }
     if (is_outside(w, p, term, axis, size, found))
       return true;
   }

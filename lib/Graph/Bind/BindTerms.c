@@ -81,8 +81,7 @@ hd_number_t hd_binding_constant(const hd_task_binding_t *binding,
   assert(term->kind == HD_TERM_CONST);
   hd_scalar_t type = hd_binding_type(binding, term->type);
   // Where the type may be a float or not, the text held an integer.
-  bool is_float = !(hd_task_type_scalars(term->type) & ~hd_scalar_set("float"));
-  return is_float
+  return hd_task_type_is_float(term->type)
              ? hd_scalar_convert(type, HD_F64, (hd_number_t){.f = term->u.f})
              : hd_scalar_convert(type, HD_I64, (hd_number_t){.i = term->u.i});
 }

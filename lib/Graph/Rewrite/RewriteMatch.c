@@ -145,6 +145,9 @@ hd_rule_t *hd_rule_make(hd_arena_t *arena, const hd_rewrite_t *rewrite) {
   rule->steps = HD_ARENA_ARRAY(arena, hd_rule_step_t, nodes);
   rule->is_read = HD_ARENA_ARRAY(arena, bool, values);
   rule->is_inner = HD_ARENA_ARRAY(arena, bool, values);
+  rule->values = HD_ARENA_ARRAY(arena, hd_rw_value_t *, values);
+  rule->nodes = HD_ARENA_ARRAY(arena, hd_rw_node_t *, nodes);
+  rule->met = HD_ARENA_ARRAY(arena, uint32_t, values);
   find_read(rewrite, rule->is_read);
   for (size_t i = 0; i < values; i++)
     rule->is_inner[i] = is_inner(rewrite, rewrite->values.data[i]);
@@ -175,7 +178,13 @@ static bool meet_value(hd_rw_match_t *m, const hd_rule_value_t *wanted,
        !hd_rw_known(m->g, value, &m->failed)))
     return false;
   *slot = value;
+  m->rule->met[m->num_met++] = wanted->index;
   return true;
+}
+
+static void forget_values(hd_rw_match_t *m, uint32_t num_met) {
+  while (m->num_met > num_met)
+    m->values[m->rule->met[--m->num_met]] = NULL;
 }
 
 static bool meet_values(hd_rw_match_t *m, const hd_rule_node_t *wanted,
@@ -198,7 +207,7 @@ static bool match_step(hd_rw_match_t *m, uint32_t step);
 
 static bool try_node(hd_rw_match_t *m, uint32_t step, hd_rw_node_t *node) {
   const hd_rule_node_t *wanted = m->rule->steps[step].node;
-  size_t count = m->rule->rewrite->values.size;
+  uint32_t num_met = m->num_met;
   if (node->dead || wanted->num_inputs != node->node.num_inputs ||
       wanted->num_outputs != node->node.num_outputs ||
       hd_rw_node_key(&node->node) !=
@@ -207,14 +216,12 @@ static bool try_node(hd_rw_match_t *m, uint32_t step, hd_rw_node_t *node) {
   for (uint32_t i = 0; i < step; i++)
     if (m->nodes[i] == node)
       return false;
-  hd_rw_value_t **saved = HD_ARENA_ARRAY(m->scratch, hd_rw_value_t *, count);
-  memcpy(saved, m->values, count * sizeof *saved);
   bool swaps = m->rule->steps[step].swaps;
   m->nodes[step] = node;
   for (int swapped = 0; swapped <= swaps && !m->failed; swapped++) {
     if (meet_values(m, wanted, node, swapped) && match_step(m, step + 1))
       return true;
-    memcpy(m->values, saved, count * sizeof *saved);
+    forget_values(m, num_met);
   }
   return false;
 }
@@ -347,8 +354,8 @@ static bool match_step(hd_rw_match_t *m, uint32_t step) {
 }
 
 bool hd_rw_match(hd_rw_match_t *m, hd_rw_node_t *root) {
-  size_t values = m->rule->rewrite->values.size;
-  m->values = HD_ARENA_ARRAY(m->scratch, hd_rw_value_t *, values);
-  m->nodes = HD_ARENA_ARRAY(m->scratch, hd_rw_node_t *, m->rule->num_steps);
+  m->values = m->rule->values;
+  m->nodes = m->rule->nodes;
+  memset(m->values, 0, m->rule->rewrite->values.size * sizeof *m->values);
   return try_node(m, 0, root) && !m->failed;
 }

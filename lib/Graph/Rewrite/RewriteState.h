@@ -122,6 +122,10 @@ typedef struct hd_rule {
   bool *is_inner;       // Of each value: it is gone afterwards.
   uint32_t num_tensors; // Of the signature.
   int64_t count;
+  // Room for a match; most begin and come to nothing.
+  struct hd_rw_value **values;
+  struct hd_rw_node **nodes;
+  uint32_t *met;
   bool is_late; // Used when rewriting should have ended.
 } hd_rule_t;
 
@@ -131,6 +135,7 @@ typedef struct hd_rw_match {
   hd_arena_t *scratch;
   hd_rw_value_t **values; // Of the rule's values; NULL: not met.
   hd_rw_node_t **nodes;   // Of the steps.
+  uint32_t num_met;       // Values, whose indices the rule has room for.
   const hd_task_binding_t *binding;
   // Of the right side, by value and by node:
   hd_tensor_type_t *types;

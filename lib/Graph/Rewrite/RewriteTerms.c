@@ -109,8 +109,7 @@ static const hd_attribute_t *default_of(const hd_task_t *task, const char *name,
     if (value->kind != HD_VALUE_ATTRIBUTE || strcmp(value->name, name) != 0 ||
         !value->initial || value->initial->kind != HD_TERM_CONST)
       continue;
-    bool floats =
-        !(hd_task_type_scalars(value->type) & ~hd_scalar_set("float"));
+    bool floats = hd_task_type_is_float(value->type);
     hd_attribute_t *a = make_attribute(
         arena, name, floats ? HD_ATTRIBUTE_FLOAT : HD_ATTRIBUTE_INT);
     if (floats)

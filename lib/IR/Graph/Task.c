@@ -58,24 +58,34 @@ const char *hd_task_type_name(hd_task_type_t type) {
   return type.var ? type.var->name : hd_scalar_name(type.scalar);
 }
 
+static_assert(HD_SCALAR_COUNT <= 32, "a bit for each scalar");
+
+static const uint32_t float_scalars = 0
+#define HD_SCALAR(scalar, text, bits, class, digits, most, least)              \
+  | (uint32_t)(HD_CLASS_##class == HD_CLASS_FLOAT) << HD_##scalar
+#include "IR/Scalars.def"
+#undef HD_SCALAR
+    ;
+static const uint32_t integer_scalars = 0
+#define HD_SCALAR(scalar, text, bits, class, digits, most, least)              \
+  | (uint32_t)(HD_CLASS_##class == HD_CLASS_SIGNED ||                          \
+               HD_CLASS_##class == HD_CLASS_UNSIGNED)                          \
+          << HD_##scalar
+#include "IR/Scalars.def"
+#undef HD_SCALAR
+    ;
+
 uint32_t hd_scalar_set(const char *name) {
-  static const char *const names[] = {"any", "number", "float", "integer"};
-  static_assert(HD_SCALAR_COUNT <= 32, "a bit for each scalar");
-  int which = 0;
-  while (which < 4 && strcmp(names[which], name) != 0)
-    which++;
-  uint32_t set = 0;
-  for (int i = 0; i < HD_SCALAR_COUNT; i++) {
-    hd_type_t type = hd_type((hd_scalar_t)i);
-    bool is_float = hd_type_is_float(type), is_int = hd_type_is_integer(type);
-    bool in = which == 0   ? is_float || is_int || hd_type_is_bool(type)
-              : which == 1 ? is_float || is_int
-              : which == 2 ? is_float
-                           : which == 3 && is_int;
-    if (in)
-      set |= UINT32_C(1) << i;
-  }
-  return set;
+  uint32_t numbers = float_scalars | integer_scalars;
+  return strcmp(name, "float") == 0     ? float_scalars
+         : strcmp(name, "integer") == 0 ? integer_scalars
+         : strcmp(name, "number") == 0  ? numbers
+         : strcmp(name, "any") == 0     ? numbers | UINT32_C(1) << HD_BOOL
+                                        : 0;
+}
+
+bool hd_task_type_is_float(hd_task_type_t type) {
+  return !(hd_task_type_scalars(type) & ~float_scalars);
 }
 
 hd_scalar_t hd_scalar_accumulator(hd_scalar_t scalar) {

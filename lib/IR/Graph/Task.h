@@ -251,6 +251,8 @@ bool hd_task_type_equal(hd_task_type_t a, hd_task_type_t b);
 const char *hd_task_type_name(hd_task_type_t type);
 // The scalars that a type may be, a bit for each.
 uint32_t hd_task_type_scalars(hd_task_type_t type);
+// Whether it can be nothing but a float.
+bool hd_task_type_is_float(hd_task_type_t type);
 // A set of scalars by name: "any", "number", "float", "integer"; 0: none such.
 uint32_t hd_scalar_set(const char *name);
 // The scalar in which sums of another are kept.

@@ -28,10 +28,6 @@ static bool is_default(hd_task_type_t type) {
   return !type.var && (type.scalar == HD_I64 || type.scalar == HD_F32);
 }
 
-static bool is_float(hd_task_type_t type) {
-  return !(hd_task_type_scalars(type) & ~hd_scalar_set("float"));
-}
-
 static void print_const(hd_buffer_t *out, const hd_term_t *term, bool asked) {
   hd_task_type_t type = term->type;
   if (!type.var && type.scalar == HD_BOOL) {
@@ -41,7 +37,7 @@ static void print_const(hd_buffer_t *out, const hd_term_t *term, bool asked) {
   bool bare = asked || is_default(type);
   if (!bare)
     hd_buffer_printf(out, "%s(", hd_task_type_name(type));
-  if (is_float(type))
+  if (hd_task_type_is_float(type))
     hd_float_print(type.var ? HD_F64 : type.scalar, term->u.f, out);
   else
     hd_buffer_printf(out, "%lld", (long long)term->u.i);
@@ -154,9 +150,9 @@ static void print_broadcast(hd_buffer_t *out, const hd_pack_t *pack) {
 }
 
 static int precedence_of(const hd_term_t *term) {
-  bool negative =
-      term->kind == HD_TERM_CONST &&
-      (is_float(term->type) ? signbit(term->u.f) != 0 : term->u.i < 0);
+  bool negative = term->kind == HD_TERM_CONST &&
+                  (hd_task_type_is_float(term->type) ? signbit(term->u.f) != 0
+                                                     : term->u.i < 0);
   switch ((hd_term_kind_t)term->kind) {
   case HD_TERM_CONST:
     return negative ? UNARY : TIGHT;

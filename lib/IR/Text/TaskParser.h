@@ -95,7 +95,6 @@ bool hd_settle_task_defaults(hd_task_parser_t *t);
 static const hd_task_type_t hd_index_type = {HD_I64, NULL};
 static const hd_task_type_t hd_bool_type = {HD_BOOL, NULL};
 
-bool hd_task_type_is_float(hd_task_type_t type);
 // A node over the pack that an operand is over.
 hd_term_t *hd_build_term(hd_task_parser_t *t, hd_term_kind_t kind,
                          hd_task_type_t type, hd_loc_t loc,

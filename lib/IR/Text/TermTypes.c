@@ -15,9 +15,6 @@ hd_term_t *hd_build_term(hd_task_parser_t *t, hd_term_kind_t kind,
   return term;
 }
 
-bool hd_task_type_is_float(hd_task_type_t type) {
-  return !(hd_task_type_scalars(type) & ~hd_scalar_set("float"));
-}
 static bool is_number(hd_task_type_t type) {
   return !(hd_task_type_scalars(type) & ~hd_scalar_set("number"));
 }
