@@ -3,9 +3,9 @@
 what the example says, and the README.md of each room of lib/ names the files
 that are there.
 
-A file belongs to the nearest README.md above it, which names it in backquotes
-by its path from there, `Name.c`, or by a pattern, `operators/*.hir`. A header
-beside a source of its name need not be named.
+A room is a folder with sources. Its README.md names each of them in backquotes,
+`Name.c`, or by a pattern, `Name*.c`; a header beside a source of its name need
+not be named. What else it names in backquotes as a file or a folder is there.
 
 usage: check_documents.py ROOT
 """
@@ -24,35 +24,31 @@ SOURCES = (".c", ".h", ".def", ".hir", ".proto")
 
 
 def rooms(root):
-    """Each folder of lib/ with a README.md, and the files that belong to it."""
-    found = {path.parent: [] for path in (root / "lib").rglob("README.md")}
+    """Each folder of lib/ with sources, and their names."""
+    found = {}
     for path in sorted((root / "lib").rglob("*")):
         if path.suffix in SOURCES:
-            room = path.parent
-            while room not in found and room != root:
-                room = room.parent
-            found.setdefault(room, []).append(path)
+            found.setdefault(path.parent, []).append(path.name)
     return found
 
 
 def room_faults(root):
-    for room, files in sorted(rooms(root).items()):
+    for room, there in sorted(rooms(root).items()):
         where = (room / "README.md").relative_to(root)
         if not (room / "README.md").exists():
-            yield "%s: there is none, for %s" % (where, files[0].name)
+            yield "%s: there is none, for %s" % (where, there[0])
             continue
         names = NAMED.findall((room / "README.md").read_text())
-        there = [path.relative_to(room).as_posix() for path in files]
         for name in names:
-            if not (fnmatch.filter(there, name) or (room / name).exists() or
+            if not (fnmatch.filter(there, name) or
                     any((above / name).exists()
-                        for above in (root, root / "lib"))):
+                        for above in (room, room.parent, root, root / "lib"))):
                 yield "%s: no such file: %s" % (where, name)
-        for path in there:
-            source = path[:-2] + ".c" if path.endswith(".h") else None
-            if not (any(fnmatch.fnmatch(path, name) for name in names) or
+        for name in there:
+            source = name[:-2] + ".c" if name.endswith(".h") else None
+            if not (any(fnmatch.fnmatch(name, pattern) for pattern in names) or
                     source in there):
-                yield "%s: does not name %s" % (where, path)
+                yield "%s: does not name %s" % (where, name)
 
 
 def documents(root):
