@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the files share that make kernels over rows: RowsFind.c, which
-// definitions are one kernel; RowsPlan.c, what is computed when, and by whom
-// where no template says; RowsKernel.c, the statements; RowsCombine.c, what the
-// threads of a row combine to; RowsTemplate.c, kernels by templates; Rows.c,
-// the rule.
+// definitions are one kernel (RowsAxes.c, over which axes); RowsPlan.c, what is
+// computed when, and by whom where no template says; RowsKernel.c, the
+// statements; RowsCombine.c, what the threads of a row combine to;
+// RowsTemplate.c, kernels by templates; Rows.c, the rule.
 //
 // Some axes number the rows, others the elements of a row. What is computed is
 // a list of steps, each of which reads the inputs and what steps before it
