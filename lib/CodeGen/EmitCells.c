@@ -248,8 +248,10 @@ static LLVMValueRef come_in(hd_emit_t *e, const hd_cells_t *cells,
                             uint32_t cell, unsigned n,
                             LLVMBasicBlockRef block) {
   hd_flow_t *flow = hd_emit_flow(e, block);
+  // What was never written is 0: where one way brings nothing, ptxas 13.0 takes
+  // what another way brings for the value of both, and then for written.
   if (block == cells->home || !LLVMGetFirstUse(LLVMBasicBlockAsValue(block)))
-    return LLVMGetUndef(
+    return LLVMConstNull(
         n == 1 ? cells->type
                : LLVMIntTypeInContext(e->context, n * cells->bits));
   if (!flow->is_open)
