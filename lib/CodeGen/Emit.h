@@ -122,6 +122,8 @@ typedef struct hd_emit {
 
   hd_key_map_t numbered; // Operations that were emitted (EmitBlocks.c).
   hd_ptr_map_t flows;    // hd_flow_t by block.
+  hd_ptr_map_t raised;   // What EmitNarrow.c knows of floats that it made.
+  hd_ptr_map_t packed;   // Vectors of less than bytes: their bits in memory.
   hd_flow_t *loop;       // The innermost loop that is open.
 
   // Register tensors as values, where every index is known while emitting.
@@ -289,6 +291,13 @@ LLVMValueRef hd_emit_binary(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
 // EmitCast.c
 LLVMValueRef hd_emit_convert(hd_emit_t *e, LLVMValueRef value, hd_type_t from,
                              hd_type_t to);
+// EmitNarrow.c: of the GPU; NULL: by instructions that convert.
+LLVMValueRef hd_emit_int_to_f16(hd_emit_t *e, LLVMValueRef value,
+                                hd_type_t from);
+// x, a difference, where a is such a conversion and the other a small integer
+// constant: in one step. NULL: it is none.
+LLVMValueRef hd_emit_int_minus(hd_emit_t *e, const hd_expr_t *x,
+                               LLVMValueRef a);
 // EmitFloat.c: formats of less than 32 bits and tf32, by integer arithmetic.
 LLVMValueRef hd_emit_small_to_f32(hd_emit_t *e, LLVMValueRef value,
                                   hd_scalar_t from);

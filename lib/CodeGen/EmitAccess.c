@@ -67,7 +67,10 @@ static LLVMValueRef load_packed(hd_emit_t *e, const hd_access_t *a,
     value =
         LLVMBuildTrunc(B, value, LLVMIntTypeInContext(e->context, bits), "");
   }
-  return hd_emit_from_bits(e, value, a->type);
+  LLVMValueRef lanes = hd_emit_from_bits(e, value, a->type);
+  if (bits % 32 == 0)
+    hd_ptr_map_set(&e->arena, &e->packed, lanes, value);
+  return lanes;
 }
 
 static LLVMValueRef load_from(hd_emit_t *e, const hd_access_t *a,

@@ -314,6 +314,9 @@ LLVMValueRef hd_emit_binary(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
     return compare(e, x, type, a, b);
   if (!hd_type_is_float(type))
     return wrap(e, int_binary(e, x, a, b), type);
+  LLVMValueRef difference = hd_emit_int_minus(e, x, a);
+  if (difference)
+    return difference;
   if (is_native(e, type, kind))
     return float_binary(e, x, type, a, b);
   hd_type_t wide = f32_like(type);

@@ -188,6 +188,11 @@ static LLVMValueRef gather_low_bits(hd_emit_t *e, LLVMValueRef value,
 static LLVMValueRef int_to_float(hd_emit_t *e, LLVMValueRef value,
                                  hd_type_t from, hd_type_t to) {
   bool is_signed = hd_type_is_signed(from);
+  if (to.scalar == HD_F16) {
+    LLVMValueRef by_bits = hd_emit_int_to_f16(e, value, from);
+    if (by_bits)
+      return by_bits;
+  }
   // f16: f32 holds all integers up to 2^24 and what is larger overflows.
   bool by_f32 = to.scalar == HD_F16 || bits_of(from) <= 16;
   LLVMTypeRef type = is_wide(to) ? hd_emit_type(e, to)

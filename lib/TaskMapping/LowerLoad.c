@@ -10,7 +10,7 @@ static bool is_global_load(const hd_expr_t *e) {
 }
 
 // The tensors' elements that a value reads.
-enum { MAX_SOURCES = 8 };
+enum { MAX_SOURCES = 8, WIDEST = 32 };
 typedef struct sources {
   unsigned count;
   bool ok; // All are scalars, and not too many.
@@ -268,11 +268,35 @@ static const hd_expr_t *decided(hd_point_lowering_t *l,
   return value;
 }
 
+// To registers, where what is loaded lies side by side though it is computed
+// with: by the widest chunks that there are. False where there are none.
+static bool by_chunks(const hd_tile_t *tile) {
+  hd_point_lowering_t *l = tile->l;
+  for (int64_t width = WIDEST; width > 1; width /= 2) {
+    const hd_mapping_t *chunks =
+        hd_mapping_divide(l->arena, tile->mapping, width);
+    bool copies;
+    if (!chunks)
+      continue;
+    hd_nest_t nest =
+        hd_nest_begin(tile, chunks, width, tile->loop->u.mapfor.unroll);
+    choice_t choice = choice_of(l, tile->point->u.point.value);
+    if (!is_chunk(&nest, &choice, &copies))
+      continue;
+    hd_nest_end(&nest, NULL, store_chunk(&nest, &choice), tile->out);
+    return true;
+  }
+  return false;
+}
+
 static void lower_decided(const hd_tile_t *tile) {
   const hd_expr_t *place = tile->point->u.point.place, *all = NULL;
   hd_point_lowering_t *l = tile->l;
   bool is_shared = place->u.var->tensor->scope == HD_SCOPE_SHARED;
   int64_t bits = hd_type_bits(place->type);
+  if (tile->loop && place->u.var->tensor->scope == HD_SCOPE_REGISTER &&
+      !is_global_load(tile->point->u.point.value) && by_chunks(tile))
+    return;
   int64_t width = tile->loop && bits >= 8 ? HD_POINT_CHUNK * 8 / bits : 1;
   const hd_mapping_t *chunks =
       width > 1 ? hd_mapping_divide(l->arena, tile->mapping, width) : NULL;

@@ -115,13 +115,14 @@ static bool has_fixed_place(hd_vectorizer_t *v, const hd_expr_t *const *indices,
   return true;
 }
 
-// Of the indices, those of the first `axes` axes may not be 0.
+// Of the indices, those of the first `axes` axes may not be 0. Vectors are
+// whole bytes.
 static bool is_vector(hd_vectorizer_t *v, const hd_var_t *var,
                       const hd_expr_t *const *indices, unsigned rank,
                       unsigned axes, int64_t width) {
   const hd_tensor_t *tensor = var->tensor;
   int64_t bits = hd_type_bits(tensor->element);
-  if (tensor->scope == HD_SCOPE_REGISTER || bits < 8 ||
+  if (tensor->scope == HD_SCOPE_REGISTER || bits * width % 8 != 0 ||
       hd_type_is_bool(tensor->element) || bits * width > HD_VECTOR_BITS ||
       !stays_together(tensor, width) || !has_fixed_place(v, indices, rank) ||
       !runs_along(v, indices, axes))
@@ -135,7 +136,8 @@ static bool is_vector(hd_vectorizer_t *v, const hd_var_t *var,
 bool hd_vector_is_access(hd_vectorizer_t *v, const hd_var_t *var,
                          const hd_expr_t *const *indices, unsigned rank,
                          int64_t width) {
-  return is_vector(v, var, indices, rank, rank, width);
+  return hd_type_bits(var->tensor->element) >= 8 &&
+         is_vector(v, var, indices, rank, rank, width);
 }
 
 unsigned hd_vector_axes(const hd_expr_t *load) {

@@ -91,12 +91,33 @@ static void load_vectors(hd_vectorizer_t *v, unsigned from) {
   }
 }
 
-static void store_register(hd_vectorizer_t *v, const hd_stmt_t *stmt) {
+// all: the lanes' values as one vector, or NULL.
+static void store_register(hd_vectorizer_t *v, const hd_stmt_t *stmt,
+                           const hd_expr_t *all) {
   hd_stmt_t *copy = hd_stmt_copy(v->arena, stmt);
+  const hd_expr_t *value = stmt->u.store.value;
+  hd_expr_t like = {.u.i = v->lane, .loc = value->loc};
   copy->u.store.indices = hd_vector_copies(v, stmt->u.store.indices,
                                            stmt->u.store.num_indices, true);
-  copy->u.store.value = hd_vector_copy(v, stmt->u.store.value, true);
+  copy->u.store.value =
+      all ? hd_expr_make(v->arena, HD_EXPR_LANE, value->type, &like, &all, 1)
+          : hd_vector_copy(v, value, true);
   hd_stmt_list_push(v->arena, v->out, copy);
+}
+
+// The values of stores to registers that are computed in all lanes at once.
+static const hd_expr_t **
+narrow_values(hd_vectorizer_t *v, const hd_stmt_t *const *stmts, size_t count) {
+  const hd_expr_t **all = HD_ARENA_ARRAY(v->arena, const hd_expr_t *, count);
+  for (size_t i = 0; i < count; ++i) {
+    const hd_expr_t *value =
+        stmts[i]->kind == HD_STMT_STORE && !hd_vector_is_store(stmts[i])
+            ? hd_vector_narrow(v, hd_vector_given(stmts[i]))
+            : NULL;
+    if (value)
+      all[i] = name_value(v, stmts[i]->u.store.var, value);
+  }
+  return all;
 }
 
 static void store_vector(hd_vectorizer_t *v, const hd_stmt_t *stmt,
@@ -129,6 +150,7 @@ static void emit_run(hd_vectorizer_t *v, const hd_stmt_t *const *stmts,
                      size_t count) {
   const hd_expr_t **values = HD_ARENA_ARRAY(v->arena, const hd_expr_t *,
                                             count *HD_VECTOR_MAX_WIDTH + 1);
+  const hd_expr_t **narrow = narrow_values(v, stmts, count);
   for (v->lane = 0; v->lane < v->width; ++v->lane) {
     v->turn = v->first + v->lane;
     for (size_t i = 0; i < count; ++i) {
@@ -139,7 +161,7 @@ static void emit_run(hd_vectorizer_t *v, const hd_stmt_t *const *stmts,
         values[i * HD_VECTOR_MAX_WIDTH + (size_t)v->lane] = name_value(
             v, stmt->u.store.var, hd_vector_copy(v, stmt->u.store.value, true));
       else
-        store_register(v, stmt);
+        store_register(v, stmt, narrow[i]);
     }
   }
   v->lane = -1;

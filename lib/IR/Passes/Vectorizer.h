@@ -9,7 +9,7 @@
 #include "IR/Passes/Simplifier.h"
 
 enum {
-  HD_VECTOR_MAX_WIDTH = 16,
+  HD_VECTOR_MAX_WIDTH = 32,
   HD_VECTOR_MAX_LOADS = 32,
   HD_VECTOR_BITS = 128
 };
@@ -68,6 +68,13 @@ bool hd_vector_is_fixed(hd_vectorizer_t *v, const hd_expr_t *const *indices,
 // first j and n have the width as a common divisor.
 bool hd_vector_is_uniform(hd_vectorizer_t *v, const hd_expr_t *condition,
                           int64_t width);
+
+// --- VectorNarrow.c ---
+
+// What is stored, in all lanes of this chunk at once, where it is computed from
+// narrow integers in 16 bits as well as lane by lane: a vector of the value's
+// type. NULL: it is not.
+const hd_expr_t *hd_vector_narrow(hd_vectorizer_t *v, const hd_expr_t *value);
 
 // --- VectorFits.c ---
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Integers of 4 and 8 bits to f16 on the GPU, two lanes at a time and without
+// instructions that convert, of which a multiprocessor does few.
+//
+// In the bits of 1024.0, 0x6400, the lowest is worth 1: with an integer x of up
+// to 10 bits in their place they are those of 1024 + x. In 64.0, 0x5400, bit 4
+// is worth 1. So an integer is put there, and 1024, or 64, is subtracted, which
+// is exact. A signed one has its sign bit inverted, which adds 8 or 128 to it,
+// and so much more is subtracted.
+//
+//   8 bits   prmt puts bytes b and c beside two of 0x64:  0x64cc64bb
+//   4 bits   prmt puts the byte of both, hi and lo, in two places; of one all
+//            but lo is masked, of the other all but hi:   0x54h0640l
+#include "CodeGen/Emit.h"
+
+#include <math.h>
+
+#define B e->builder
+
+// Floats from which what they are more than the integers is to be subtracted.
+typedef struct raised {
+  LLVMValueRef value;
+  hd_type_t from; // The integers.
+} raised_t;
+
+static LLVMValueRef permuted(hd_emit_t *e, LLVMValueRef low, uint32_t high,
+                             uint32_t selector) {
+  LLVMValueRef args[] = {low, hd_emit_int(e->i32, high),
+                         hd_emit_int(e->i32, selector)};
+  return hd_emit_llvm(e, "llvm.nvvm.prmt", NULL, args, 3);
+}
+
+// (both & mask) ^ others, as one instruction: LLVM and ptxas make two of it.
+static LLVMValueRef masked(hd_emit_t *e, LLVMValueRef both, uint32_t mask,
+                           uint32_t others) {
+  LLVMValueRef args[] = {both, hd_emit_int(e->i32, mask),
+                         hd_emit_int(e->i32, others)};
+  return hd_emit_ptx(e, "lop3.b32 $0, $1, $2, $3, 0x6a;", "=r,r,r,r", e->i32,
+                     args, 3, false);
+}
+
+// The bits of two lanes, `pair` of a word.
+static LLVMValueRef nibbles(hd_emit_t *e, LLVMValueRef word, unsigned pair,
+                            bool is_signed) {
+  LLVMValueRef both = permuted(e, word, 0, pair * 0x1111);
+  return masked(e, both, 0x00f0000f,
+                is_signed ? 0x54006400 ^ 0x00800008 : 0x54006400);
+}
+
+static LLVMValueRef octets(hd_emit_t *e, LLVMValueRef word, unsigned pair,
+                           bool is_signed) {
+  if (is_signed)
+    word = LLVMBuildXor(B, word, hd_emit_int(e->i32, 0x80808080), "");
+  return permuted(e, word, 0x64646464, pair ? 0x4342 : 0x4140);
+}
+
+// What lanes with their offset are more than the integers, and `more`.
+static LLVMValueRef offsets(hd_emit_t *e, hd_type_t of, unsigned bits,
+                            bool is_signed, double more) {
+  LLVMValueRef lanes[HD_MAX_LANES];
+  double half = is_signed ? ldexp(1, (int)bits - 1) : 0;
+  for (unsigned i = 0; i < of.lanes; i++)
+    lanes[i] =
+        LLVMConstReal(e->half, (bits == 4 && i % 2 ? 64 : 1024) + half + more);
+  return LLVMConstVector(lanes, of.lanes);
+}
+
+// The lanes as words of 32 bits, packed as in memory; NULL: not at hand.
+static LLVMValueRef words_of(hd_emit_t *e, LLVMValueRef value, hd_type_t from,
+                             unsigned count) {
+  LLVMValueRef bits = value;
+  if (hd_scalar_bits((hd_scalar_t)from.scalar) < 8)
+    bits = (LLVMValueRef)(uintptr_t)hd_ptr_map_get(&e->packed, value);
+  LLVMTypeRef words = count > 1 ? LLVMVectorType(e->i32, count) : e->i32;
+  return bits ? LLVMBuildBitCast(B, bits, words, "") : NULL;
+}
+
+LLVMValueRef hd_emit_int_to_f16(hd_emit_t *e, LLVMValueRef value,
+                                hd_type_t from) {
+  unsigned bits = hd_scalar_bits((hd_scalar_t)from.scalar);
+  bool is_signed = hd_type_is_signed(from);
+  if (e->host || !e->native_f16 || (bits != 4 && bits != 8) ||
+      bits * from.lanes % 32 != 0 || LLVMIsConstant(value))
+    return NULL;
+  LLVMValueRef words = words_of(e, value, from, bits * from.lanes / 32);
+  if (!words)
+    return NULL;
+  LLVMValueRef raised = LLVMGetPoison(LLVMVectorType(e->half, from.lanes));
+  for (unsigned i = 0; i < from.lanes; i += 2) {
+    LLVMValueRef word = hd_emit_lane(e, words, i * bits / 32);
+    unsigned pair = i % (32 / bits) / 2;
+    LLVMValueRef two = bits == 4 ? nibbles(e, word, pair, is_signed)
+                                 : octets(e, word, pair, is_signed);
+    two = LLVMBuildBitCast(B, two, LLVMVectorType(e->half, 2), "");
+    for (unsigned k = 0; k < 2; k++)
+      raised = LLVMBuildInsertElement(B, raised, hd_emit_lane(e, two, k),
+                                      LLVMConstInt(e->i32, i + k, false), "");
+  }
+  LLVMValueRef lowered =
+      LLVMBuildFSub(B, raised, offsets(e, from, bits, is_signed, 0), "");
+  raised_t *kept = HD_ARENA_NEW(&e->arena, raised_t);
+  *kept = (raised_t){raised, from};
+  hd_ptr_map_set(&e->arena, &e->raised, lowered, kept);
+  return lowered;
+}
+
+LLVMValueRef hd_emit_int_minus(hd_emit_t *e, const hd_expr_t *x,
+                               LLVMValueRef a) {
+  enum { MOST = 512 };
+  const raised_t *raised = hd_ptr_map_get(&e->raised, a);
+  const hd_expr_t *b = x->operands[1];
+  if (!raised || x->kind != HD_EXPR_SUB || b->kind != HD_EXPR_VECTOR ||
+      b->num_operands != 1 || b->operands[0]->kind != HD_EXPR_CONST)
+    return NULL;
+  double less = b->operands[0]->u.f;
+  if (!(fabs(less) <= MOST) || less != nearbyint(less))
+    return NULL;
+  hd_type_t from = raised->from;
+  return LLVMBuildFSub(B, raised->value,
+                       offsets(e, from,
+                               hd_scalar_bits((hd_scalar_t)from.scalar),
+                               hd_type_is_signed(from), less),
+                       "");
+}
