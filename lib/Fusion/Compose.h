@@ -20,4 +20,11 @@ const hd_graph_t *hd_graph_compose_products(hd_fusion_t *fusion,
                                             const hd_graph_t *graph,
                                             bool explain);
 
+// The same for products and what their matrices are computed from, where that
+// is expected to be faster. prepares: those that depend on constants alone, as
+// long as they would be computed once, for all runs.
+const hd_graph_t *hd_graph_compose_weights(hd_fusion_t *fusion,
+                                           const hd_graph_t *graph,
+                                           bool prepares, bool explain);
+
 #endif

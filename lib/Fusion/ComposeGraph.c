@@ -113,6 +113,7 @@ static void put_composite(hd_composer_t *c, hd_composite_t *made) {
   *node = (hd_node_t){.op = made->task->name,
                       .task = made->task,
                       .label = first->label,
+                      .pin = made->pin,
                       .loc = first->loc,
                       .num_inputs = (uint32_t)num_inputs,
                       .inputs = inputs,

@@ -99,65 +99,12 @@ static void clear(hd_composer_t *c) {
     c->in[i] = false;
 }
 
-// --- Numbers ---
-
-typedef struct literal {
-  hd_arena_t *arena;
-  const hd_task_value_t *input;
-  const hd_term_t *number;
-} literal_t;
-
-static const hd_term_t *put_literal(void *argument, const hd_term_t *term) {
-  const literal_t *l = argument;
-  bool reads = term->kind == HD_TERM_LOAD && term->u.value == l->input;
-  return reads ? l->number : term;
-}
-
-static bool loads_else(void *argument, const hd_term_t *term) {
-  literal_t *l = argument;
-  if (term->kind == HD_TERM_LOADELSE && term->u.value == l->input)
-    l->number = NULL;
-  return l->number;
-}
-
-static void put_number(hd_task_t *flat, literal_t *l) {
-  for (size_t i = 0; i < flat->definitions.size; i++)
-    hd_flat_walk(flat->definitions.data[i]->term, loads_else, l);
-  for (size_t i = 0; l->number && i < flat->definitions.size; i++) {
-    hd_definition_t *copy = HD_ARENA_NEW(l->arena, hd_definition_t);
-    *copy = *flat->definitions.data[i];
-    copy->term = hd_flat_rewrite(l->arena, copy->term, put_literal, l);
-    flat->definitions.data[i] = copy;
-  }
-}
-
-// Constants of one element are numbers in the task, and no inputs of it.
-static void put_numbers(hd_arena_t *arena, hd_merged_t *merged) {
-  hd_task_t *flat = merged->flat;
-  size_t kept = 0;
-  for (size_t i = 0; i < flat->inputs.size; i++) {
-    const hd_value_t *value = merged->inputs.data[i];
-    const hd_host_tensor_t *data =
-        hd_group_is_literal(value) ? hd_constant_elements(arena, value) : NULL;
-    literal_t l = {arena, flat->inputs.data[i], NULL};
-    if (data && hd_type_is_float(hd_type(value->type)))
-      l.number = hd_flat_float(arena, value->type, hd_host_tensor_get(data, 0));
-    if (l.number)
-      put_number(flat, &l);
-    if (l.number)
-      continue;
-    flat->inputs.data[kept] = flat->inputs.data[i];
-    merged->inputs.data[kept++] = value;
-  }
-  flat->inputs.size = merged->inputs.size = kept;
-}
-
 // --- The search ---
 
 static bool merge(hd_composer_t *c, hd_arena_t *arena, hd_composite_t *out) {
   if (!hd_composer_merge(c, arena, "attention", out))
     return false;
-  put_numbers(arena, &out->merged);
+  hd_composer_put_numbers(arena, &out->merged);
   return true;
 }
 

@@ -31,7 +31,8 @@ typedef struct hd_composite {
   HD_VEC(const hd_value_t *) outputs;
   hd_merged_t merged;
   const hd_task_t *task;
-  uint32_t seen; // By the walk of this number.
+  const hd_pin_t *pin; // Of the node that is made; NULL: none.
+  uint32_t seen;       // By the walk of this number.
 } hd_composite_t;
 
 // Whether a task is one kernel: NULL, or why not.
@@ -74,6 +75,9 @@ void hd_composer_look(hd_composer_t *composer, hd_fusion_t *fusion);
 // they cannot be one.
 bool hd_composer_merge(hd_composer_t *composer, hd_arena_t *arena,
                        const char *name, hd_composite_t *out);
+// Constants of one element become numbers in the task, and are no inputs of it
+// any more.
+void hd_composer_put_numbers(hd_arena_t *arena, hd_merged_t *merged);
 // Whether they are to become one: a step of the compilation.
 bool hd_composer_asks(hd_composer_t *composer, const hd_composite_t *found);
 void hd_composer_take(hd_composer_t *composer, hd_composite_t *found);

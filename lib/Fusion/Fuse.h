@@ -17,6 +17,14 @@
 const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
                                 bool explain);
 
+// A graph in which products whose matrices are computed from constants of fewer
+// bits are one node with what computes them, where that is expected to be
+// faster than to read the whole matrix, as few rows are; the same where none
+// is. Of tasks with known shapes, in their final types, before what depends on
+// constants alone is taken out.
+const hd_graph_t *hd_graph_fold_weights(hd_module_t *module,
+                                        const hd_graph_t *graph, bool explain);
+
 // A graph whose anchors, and nodes of no group, name their schedules: plans
 // that are added to the module, one for nodes that compute the same. Those
 // that are there are settled. NULL after an error: E0316, E1103, E1104.

@@ -272,6 +272,7 @@ static const hd_graph_t *choose_layouts(hd_session_t *s,
   size_t part = hd_times_enter(&context->times, "choose-layouts");
   context->schedules = &s->schedules;
   graph = hd_graph_fold_norms(s->module, graph, false, s->options.explain);
+  graph = hd_graph_fold_weights(s->module, graph, s->options.explain);
   graph = hd_graph_choose_layouts(s->module, graph, s->options.explain);
   context->schedules = outer;
   hd_times_leave(&context->times, part);

@@ -54,7 +54,9 @@ static double cost_of(const hd_term_t *term) {
   return cost;
 }
 
-static bool is_worth_it(const hd_task_t *task, size_t at) {
+// Whether a local tensor is to be inlined where it is read: where that is
+// possible, and costs no more or is wanted anyway.
+static bool is_worth_it(const hd_task_t *task, size_t at, bool always) {
   const hd_definition_t *d = task->definitions.data[at];
   const hd_task_value_t *value = d->targets[0];
   if (d->kind != HD_DEFINE || d->num_targets > 1 ||
@@ -72,7 +74,8 @@ static bool is_worth_it(const hd_task_t *task, size_t at) {
   }
   double cost = cost_of(d->term), count = (double)hd_flat_count(value);
   return !r.impossible &&
-         r.times * cost <= count * (cost + STORE_COST) + r.times * LOAD_COST;
+         (always ||
+          r.times * cost <= count * (cost + STORE_COST) + r.times * LOAD_COST);
 }
 
 typedef struct substitution {
@@ -110,11 +113,11 @@ static void inline_into(substitution_t *s, const hd_definition_t **user) {
   *user = d;
 }
 
-void hd_task_inline(hd_arena_t *arena, hd_task_t *task) {
+static void inline_locals(hd_arena_t *arena, hd_task_t *task, bool always) {
   size_t kept = 0;
   for (size_t i = 0; i < task->definitions.size; i++) {
     const hd_definition_t *d = task->definitions.data[i];
-    if (!is_worth_it(task, i)) {
+    if (!is_worth_it(task, i, always)) {
       task->definitions.data[kept++] = d;
       continue;
     }
@@ -124,6 +127,14 @@ void hd_task_inline(hd_arena_t *arena, hd_task_t *task) {
     hd_flat_forget_local(task, d->targets[0]);
   }
   task->definitions.size = kept;
+}
+
+void hd_task_inline(hd_arena_t *arena, hd_task_t *task) {
+  inline_locals(arena, task, false);
+}
+
+void hd_task_inline_all(hd_arena_t *arena, hd_task_t *task) {
+  inline_locals(arena, task, true);
 }
 
 static hd_scalar_t wider(hd_scalar_t type) {

@@ -22,6 +22,8 @@ void hd_task_hoist(hd_arena_t *arena, hd_task_t *task);
 // Local tensors that cost less to compute again than to keep are replaced by
 // what they are.
 void hd_task_inline(hd_arena_t *arena, hd_task_t *task);
+// The same whatever it costs, as far as it is possible.
+void hd_task_inline_all(hd_arena_t *arena, hd_task_t *task);
 
 // Elements below a byte are written by pointwise definitions alone, which know
 // to keep bytes together: others get a wider local tensor.
