@@ -305,6 +305,8 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
     return hd_candidates_find(context, arena, &asked, NULL, candidates,
                               &refused);
   }
+  // A host's price of rows says nothing beside that of a product.
+  bool simulated = context->schedules->simulated;
   if (flat->definitions.size == 1 &&
       flat->definitions.data[0]->kind == HD_DEFINE &&
       !hd_product_form_find_few(arena, flat->definitions.data[0], &form)) {
@@ -312,6 +314,7 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
     hd_form_t few = hd_product_form_ask(&form);
     if (!hd_candidates_find(context, arena, &few, NULL, candidates, &refused))
       return false;
+    simulated &= !candidates->size;
   }
   hd_window_form_t window;
   for (size_t i = 0; i < flat->definitions.size; i++) {
@@ -324,6 +327,6 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
   hd_rows_t *rows = HD_ARENA_NEW(arena, hd_rows_t);
   hd_form_t asked;
   return !hd_rows_first(arena, flat, rows) ||
-         hd_rows_ask(rows, context->schedules->simulated, &asked) ||
+         hd_rows_ask(rows, simulated, &asked) ||
          hd_candidates_find(context, arena, &asked, NULL, candidates, &refused);
 }

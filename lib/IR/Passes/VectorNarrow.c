@@ -29,13 +29,15 @@ static hd_type_t lane_of(const narrower_t *n) {
   return hd_type((hd_scalar_t)n->type.scalar);
 }
 
-static const hd_expr_t *make(narrower_t *n, hd_expr_kind_t kind, hd_type_t type,
-                             const hd_expr_t *const *operands, unsigned count) {
+static const hd_expr_t *make_lanes(narrower_t *n, hd_expr_kind_t kind,
+                                   hd_type_t type,
+                                   const hd_expr_t *const *operands,
+                                   unsigned count) {
   return hd_expr_make(n->v->arena, kind, type, NULL, operands, count);
 }
 
 static const hd_expr_t *in_all_lanes(narrower_t *n, const hd_expr_t *scalar) {
-  return make(n, HD_EXPR_VECTOR, n->type, &scalar, 1);
+  return make_lanes(n, HD_EXPR_VECTOR, n->type, &scalar, 1);
 }
 
 // The whole vector of a load; NULL: it is none.
@@ -109,8 +111,9 @@ static const hd_expr_t *exactly(narrower_t *n, const hd_expr_t *e,
     if (!(operands[i] = exactly(n, e->operands[i], &parts[i])))
       return NULL;
   *most = parts[0] + parts[1];
-  return *most <= EXACT ? make(n, (hd_expr_kind_t)e->kind, n->type, operands, 2)
-                        : NULL;
+  return *most <= EXACT
+             ? make_lanes(n, (hd_expr_kind_t)e->kind, n->type, operands, 2)
+             : NULL;
 }
 
 const hd_expr_t *hd_vector_narrow(hd_vectorizer_t *v, const hd_expr_t *value) {
@@ -126,7 +129,7 @@ const hd_expr_t *hd_vector_narrow(hd_vectorizer_t *v, const hd_expr_t *value) {
     for (unsigned i = 0; i < 2; ++i)
       if (!(operands[i] = exactly(&n, e->operands[i], &most)))
         return NULL;
-    all = make(&n, HD_EXPR_MUL, n.type, operands, 2);
+    all = make_lanes(&n, HD_EXPR_MUL, n.type, operands, 2);
   } else {
     all = exactly(&n, e, &most);
   }
