@@ -62,7 +62,7 @@ typedef enum hd_template_name {
 } hd_template_name_t;
 
 // Axes and operands at most.
-enum { HD_FORM_AXES = 8, HD_FORM_OPERANDS = 2, HD_MAX_CHOICES = 12 };
+enum { HD_FORM_AXES = 8, HD_FORM_OPERANDS = 3, HD_MAX_CHOICES = 12 };
 
 typedef struct hd_form_info {
   const char *name;

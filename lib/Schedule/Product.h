@@ -21,6 +21,9 @@ typedef enum hd_form_axis {
   HD_PRODUCT_AXES
 } hd_form_axis_t;
 
+// Of what templates may have maps of, behind a and b: the image.
+enum { HD_PRODUCT_IMAGE = 2 };
+
 typedef struct hd_product_form {
   hd_form_result_t result; // In c.
   int64_t sizes[HD_PRODUCT_AXES];
@@ -28,7 +31,24 @@ typedef struct hd_product_form {
   bool rows;        // b is [z, j, p]: neighbours along the sum.
   hd_form_tensor_t a, b, c;
   const struct hd_normed *normed; // NULL: the product alone.
+  // The image whose windows are a's rows; NULL, and why as no_map has it.
+  const struct hd_product_image *image;
+  const char *no_image;
 } hd_product_form_t;
+
+// a[0, (image, i, j), (u, v, p)]
+//   = x[image, i * step + u * dilation - pad, j * .. + v * .. - .., p]
+//
+// row-major both, and zeros outside x, which lies with its channels last.
+typedef struct hd_product_image {
+  hd_form_tensor_t x;
+  int64_t sizes[2];  // Of x, its height and width; of a line 1 and its length.
+  int64_t places[2]; // Of i and j,
+  int64_t window[2]; // of u and v.
+  int64_t steps[2], dilations[2], pads[2];
+  int64_t channels;
+  const char *given; // Of a kernel's compile-time parameters.
+} hd_product_image_t;
 
 // A product of rows that are normalized first,
 //
@@ -53,6 +73,10 @@ const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
 const char *hd_product_form_find_few(hd_arena_t *arena,
                                      const hd_definition_t *d,
                                      hd_product_form_t *form);
+
+// Sets the form's image, where it has one.
+void hd_product_image_find(hd_arena_t *arena, const hd_contraction_t *c,
+                           const hd_term_t *a, hd_product_form_t *form);
 
 // The kernel computes all that the definition makes of the sum, and rounds it:
 // c is the target, where that lies as c does.

@@ -152,6 +152,7 @@ static const char *find_form(hd_arena_t *arena, const hd_definition_t *d,
   hd_form_tensor_load(&form->a, &digits, a);
   set_second(form, &digits, b, hd_reads_along(c.b, c.n.indices, c.n.count));
   hd_form_result_set(&form->result, &digits, &form->c);
+  hd_product_image_find(arena, &c, a, form);
   return NULL;
 }
 
@@ -168,10 +169,16 @@ const char *hd_product_form_find_few(hd_arena_t *arena,
 
 void hd_product_form_mark(hd_product_form_t *form, const hd_task_t *flat,
                           uint64_t computed) {
-  hd_form_tensor_t *operands[HD_FORM_OPERANDS] = {&form->a, &form->b};
-  for (int k = 0; k < HD_FORM_OPERANDS; k++)
-    for (size_t i = 0; i < flat->inputs.size && i < 64; i++)
-      if (computed >> i & 1 && operands[k]->same &&
-          operands[k]->same == flat->inputs.data[i])
-        operands[k]->no_map = "is computed where it is loaded";
+  static const char *const why = "is computed where it is loaded";
+  hd_form_tensor_t *operands[] = {&form->a, &form->b};
+  for (size_t i = 0; i < flat->inputs.size && i < 64; i++) {
+    const hd_task_value_t *input = flat->inputs.data[i];
+    for (int k = 0; computed >> i & 1 && k < 2; k++)
+      if (operands[k]->same == input)
+        operands[k]->no_map = why;
+    if (computed >> i & 1 && form->image && form->image->x.same == input) {
+      form->image = NULL;
+      form->no_image = why;
+    }
+  }
 }

@@ -85,7 +85,8 @@ static bool place_blocks(load_t *l) {
 // needs none of them.
 static double issue_cycles(const load_t *l, double warps) {
   const bool *maps = l->c->template->maps;
-  double copied = (l->form->a.wide && !maps[0] ? l->bm * l->bk : 0) +
+  bool by_map = maps[0] || maps[HD_PRODUCT_IMAGE];
+  double copied = (l->form->a.wide && !by_map ? l->bm * l->bk : 0) +
                   (l->form->b.wide && !maps[1] ? l->bn * l->bk : 0);
   double copies = copied * l->bytes / COPY_BYTES / l->threads;
   return warps / SCHEDULERS *
@@ -98,8 +99,9 @@ static double step_cycles(const load_t *l) {
       l->together * l->bm * l->bn * l->bk /
       (figure(l->c, HD_FIGURE_RATE) * at_most(1, warps / FULL_WARPS));
   const hd_product_form_t *form = l->form;
+  // An element that several windows have is asked for by each of them.
   double load = l->together *
-                (l->bm * form->a.bytes + l->bn / l->share * form->b.bytes) *
+                (l->bm * form->a.kept + l->bn / l->share * form->b.kept) / 8 *
                 l->bk / l->machine->l2;
   double wait = LOAD_CYCLES / (figure(l->c, HD_FIGURE_STAGES) - 1);
   // What passes through registers is waited for, a batch at a time.
@@ -133,6 +135,15 @@ static double moved_bytes(const load_t *l) {
           m * n * l->bytes);
 }
 
+// Along k: the copy engine takes each element of a window by itself.
+static double steps_of(const load_t *l) {
+  const hd_product_image_t *image = l->form->image;
+  return image && l->c->template->maps[HD_PRODUCT_IMAGE]
+             ? (double)(image->window[0] * image->window[1]) *
+                   ceil((double)image->channels / l->bk)
+             : ceil((double)l->form->sizes[HD_AXIS_K] / l->bk);
+}
+
 static double price(const hd_machine_t *machine, const hd_form_t *asked,
                     const hd_candidate_t *c) {
   const hd_product_form_t *form = asked->of;
@@ -148,7 +159,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
               .bytes = hd_scalar_bits(form->type) / 8.0};
   if (!place_blocks(&l))
     return INFINITY;
-  double steps = ceil(ceil((double)form->sizes[HD_AXIS_K] / l.bk) / l.split);
+  double steps = ceil(steps_of(&l) / l.split);
   double cycles = BEGIN_CYCLES + LOAD_CYCLES +
                   l.waves * steps * step_cycles(&l) + end_cycles(&l);
   double work = cycles / machine->mhz;
@@ -163,7 +174,8 @@ hd_form_t hd_product_form_ask(const hd_product_form_t *form) {
       .type = form->type,
       .names =
           {[HD_TEMPLATE_ROWS] = form->rows, [HD_TEMPLATE_KEPT] = form->b.kept},
-      .no_map = {form->a.no_map, form->b.no_map},
+      .no_map = {form->a.no_map, form->b.no_map, form->no_image},
+      .given = {[HD_PRODUCT_IMAGE] = form->image ? form->image->given : NULL},
       .price = price,
       .of = form};
   for (int i = 0; i < HD_PRODUCT_AXES; i++)

@@ -80,8 +80,11 @@ typedef struct tensors {
   const hd_form_tensor_t *data[HD_MAX_FORM_TENSORS];
 } tensors_t;
 
-static tensors_t tensors_of(const hd_product_form_t *form) {
+static tensors_t tensors_of(const hd_product_form_t *form,
+                            const hd_template_t *template) {
   const hd_normed_t *n = form->normed;
+  if (template->maps[HD_PRODUCT_IMAGE])
+    return (tensors_t){2, 3, {&form->image->x, &form->b, &form->c}};
   return n ? (tensors_t){5,
                          8,
                          {&form->a, &form->b, &n->u, &n->v, &n->epsilon,
@@ -99,7 +102,7 @@ static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
     return false;
   keep_maps(arena, kernel, form);
   joint_t joint = {.form = form};
-  tensors_t tensors = tensors_of(form);
+  tensors_t tensors = tensors_of(form, candidate->template);
   hd_access_hook_t hooks[HD_MAX_FORM_TENSORS];
   hook_t hook[HD_MAX_FORM_TENSORS];
   size_t count = 0;

@@ -78,6 +78,9 @@ bool hd_template_choose(hd_rules_t *rules, const hd_form_t *form,
         "with these values");
   if (candidates.size) {
     *best = candidates.data[0];
+    for (int i = 0; i < HD_FORM_OPERANDS; i++)
+      if (best->template->maps[i] && form->given[i])
+        given = hd_arena_printf(arena, "%s, %s", given, form->given[i]);
     *instance = hd_candidate_instance(arena, best, given);
   }
   if (context->schedules->explain)

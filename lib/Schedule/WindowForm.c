@@ -2,6 +2,7 @@
 //
 // The normal form of a definition that sums over windows, channel by channel.
 #include "Schedule/Affine.h"
+#include "Schedule/Side.h"
 #include "Schedule/Window.h"
 
 enum {
@@ -11,14 +12,6 @@ enum {
   ANYWHERE = 1 << 30 // So far a kernel may read behind the image.
 };
 
-// Of an axis of the image that windows run along: at * step + in * dilation +
-// first. at and in may be NULL: one value. A line has NO_AXIS for its rows.
-typedef struct side {
-  uint32_t axis;
-  const hd_index_t *at, *in;
-  int64_t step, dilation, first;
-} side_t;
-
 typedef struct finder {
   hd_arena_t *arena;
   const hd_definition_t *d;
@@ -26,7 +19,7 @@ typedef struct finder {
   const hd_term_t *x, *w; // Loads.
   const hd_index_t *channel;
   unsigned num_sides, num_batch;
-  side_t sides[SIDES];
+  hd_side_t sides[SIDES]; // A line has NO_AXIS for its rows.
   const hd_index_t *batch[HD_MAX_RANK];
   uint32_t batch_axes[HD_MAX_RANK]; // Of x, where those run.
 } finder_t;
@@ -41,12 +34,6 @@ static bool is_among(const hd_index_t *const *indices, unsigned count,
 
 static bool is_summed(const finder_t *f, const hd_index_t *index) {
   return is_among(f->r->indices, f->r->num_indices, index);
-}
-
-static bool is_zero(const hd_term_t *term) {
-  return term->kind == HD_TERM_CONST &&
-         (hd_type_is_float(hd_type(term->type.scalar)) ? term->u.f == 0
-                                                       : term->u.i == 0);
 }
 
 // The index that a place is; NULL: it is none, or *ok is false.
@@ -78,27 +65,7 @@ static bool find_channel(finder_t *f) {
   return f->channel != NULL;
 }
 
-// What a place of the image is; false where it is nothing that windows read.
-static bool read_place(const finder_t *f, uint32_t axis, side_t *side) {
-  hd_linear_t sum;
-  *side = (side_t){.axis = axis, .step = 1, .dilation = 1};
-  if (!hd_affine_of(f->arena, f->x->operands[axis], &sum))
-    return false;
-  side->first = sum.constant;
-  for (unsigned i = 0; i < sum.size; i++) {
-    const hd_term_t *term = sum.terms[i].term;
-    if (term->kind != HD_TERM_INDEX || sum.terms[i].factor <= 0)
-      return false;
-    bool in = is_summed(f, term->u.index);
-    if (in ? side->in : side->at)
-      return false;
-    *(in ? &side->in : &side->at) = term->u.index;
-    *(in ? &side->dilation : &side->step) = sum.terms[i].factor;
-  }
-  return true;
-}
-
-static bool add_side(finder_t *f, const side_t *side) {
+static bool add_side(finder_t *f, const hd_side_t *side) {
   if (f->num_sides == SIDES)
     return false;
   f->sides[f->num_sides++] = *side;
@@ -110,10 +77,10 @@ static bool find_sides(finder_t *f) {
   unsigned channels = 0;
   f->num_sides = f->num_batch = 0;
   for (uint32_t a = 0; a < f->x->u.value->rank; a++) {
-    side_t side;
-    if (!read_place(f, a, &side))
+    hd_side_t side;
+    if (!hd_side_read(f->arena, f->x, a, f->r, &side))
       return false;
-    bool plain = !side.in && side.first == 0 && side.step == 1;
+    bool plain = !side.in && hd_side_is_plain(&side);
     if (side.at == f->channel) {
       channels += plain;
       continue;
@@ -135,7 +102,7 @@ static void complete_sides(finder_t *f) {
   if (f->num_sides == SIDES || !f->num_batch)
     return;
   uint32_t axis = f->batch_axes[--f->num_batch];
-  side_t side = {axis, f->batch[f->num_batch], NULL, 1, 1, 0};
+  hd_side_t side = {axis, f->batch[f->num_batch], NULL, 1, 1, 0};
   f->sides[f->num_sides++] = side;
   if (f->sides[0].axis > axis) {
     f->sides[1] = f->sides[0];
@@ -166,20 +133,13 @@ static bool is_complete(const finder_t *f) {
   return true;
 }
 
-static bool loads(const hd_term_t *term) {
-  return term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
-}
-
 // Which factor is the image, and which the weights.
 static bool find_operands(finder_t *f, const hd_term_t *a, const hd_term_t *b) {
   for (int swap = 0; swap < 2; swap++) {
     f->x = swap ? b : a;
     f->w = swap ? a : b;
-    if (!loads(f->x) || f->w->kind != HD_TERM_LOAD ||
-        (f->x->kind == HD_TERM_LOADELSE &&
-         !is_zero(f->x->operands[f->x->u.value->rank])))
-      continue;
-    if (!find_channel(f) || !find_sides(f))
+    if (!hd_is_image(f->x) || f->w->kind != HD_TERM_LOAD || !find_channel(f) ||
+        !find_sides(f))
       continue;
     complete_sides(f);
     if (is_complete(f))
@@ -231,13 +191,6 @@ static hd_axis_t axis_of_one(const hd_index_t *index) {
   return axis_of(&index, index != NULL);
 }
 
-// The places of a side that windows reach.
-static int64_t reach_of(const side_t *side) {
-  int64_t at = side->at ? hd_flat_range(side->at) : 1;
-  int64_t in = side->in ? hd_flat_range(side->in) : 1;
-  return (at - 1) * side->step + (in - 1) * side->dilation + 1;
-}
-
 // The image by its own places, zeros beyond it.
 static void set_image(hd_window_form_t *form, const finder_t *f,
                       const hd_form_digits_t *digits) {
@@ -257,7 +210,7 @@ static void set_image(hd_window_form_t *form, const finder_t *f,
                                 hd_form_put_digits(digits, f->x->operands[a]))
             : f->x->operands[a];
   for (unsigned i = 0; i < SIDES; i++) {
-    x->shape[i + 1] = reach_of(&f->sides[i]);
+    x->shape[i + 1] = hd_side_reach(&f->sides[i]);
     x->indices[i + 1] = hd_flat_index_make(arena, names[i], ANYWHERE);
     if (f->sides[i].axis != NO_AXIS)
       operands[f->sides[i].axis] = hd_index_simplify(
@@ -280,7 +233,7 @@ static void set_form(hd_window_form_t *form, finder_t *f) {
   hd_arena_t *arena = f->arena;
   if (f->num_sides == 1) { // A line: its columns.
     f->sides[1] = f->sides[0];
-    f->sides[0] = (side_t){NO_AXIS, NULL, NULL, 1, 1, 0};
+    f->sides[0] = (hd_side_t){NO_AXIS, NULL, NULL, 1, 1, 0};
   }
   hd_axis_t axes[HD_WINDOW_WIDTH + 1] = {
       axis_of(f->batch, f->num_batch), axis_of_one(f->sides[0].at),
