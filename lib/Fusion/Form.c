@@ -282,12 +282,12 @@ static bool spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
       hd_fusion_pointwise(f->fusion, f->nodes[node].node, &p) ||
       !p.definition || p.definition->term->kind == HD_TERM_LOAD)
     return false;
-  const hd_flattened_t *flattened = hd_fusion_flatten(f->fusion, anchor);
+  hd_flattened_t *flattened = hd_fusion_flatten(f->fusion, anchor);
   const hd_value_t *value = f->nodes[node].node->outputs[0];
-  hd_attention_form_t attention;
-  if (flattened &&
-      !hd_attention_form_find(f->arena, flattened->flat, &attention))
-    return spoils_keys(f, g, &attention, value);
+  const hd_attention_form_t *attention =
+      flattened ? hd_flattened_attention(f->arena, flattened) : NULL;
+  if (attention)
+    return spoils_keys(f, g, attention, value);
   for (size_t i = 0; flattened && i < flattened->flat->definitions.size; i++) {
     hd_product_form_t form;
     if (hd_product_form_find(f->arena, flattened->flat->definitions.data[i],

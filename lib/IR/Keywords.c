@@ -12,7 +12,7 @@ bool hd_is_keyword(const char *name) {
 #undef HD_KEYWORD
   };
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-    if (strcmp(words[i], name) == 0)
+    if (words[i][0] == name[0] && strcmp(words[i], name) == 0)
       return true;
   return false;
 }

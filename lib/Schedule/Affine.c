@@ -59,6 +59,31 @@ static const hd_term_t *digit(hd_arena_t *arena, hd_expr_kind_t op,
 
 static bool quotient(hd_arena_t *arena, const hd_linear_t *x, int64_t d,
                      hd_linear_t *q);
+static bool remainder_of(hd_arena_t *arena, const hd_linear_t *x, int64_t d,
+                         hd_linear_t *r);
+
+// Adds the sum that a simple term is written as. What is in it is simple, too,
+// and is not looked at again: places are nested, and each time that their inner
+// parts were made simple twice would double the time with each level.
+static bool add_written(hd_linear_t *sum, const hd_term_t *term,
+                        int64_t factor) {
+  int64_t product;
+  if (term->kind == HD_TERM_CONST)
+    return !__builtin_mul_overflow(term->u.i, factor, &product) &&
+           !__builtin_add_overflow(sum->constant, product, &sum->constant);
+  if (is_op(term, HD_EXPR_ADD))
+    return add_written(sum, term->operands[0], factor) &&
+           add_written(sum, term->operands[1], factor);
+  if (is_op(term, HD_EXPR_MUL) && term->operands[1]->kind == HD_TERM_CONST)
+    return !__builtin_mul_overflow(term->operands[1]->u.i, factor, &product) &&
+           add_written(sum, term->operands[0], product);
+  return hd_linear_add_term(sum, term, factor);
+}
+
+static bool written_sum(const hd_term_t *term, hd_linear_t *sum) {
+  set_constant(sum, 0);
+  return add_written(sum, term, 1);
+}
 
 // (x / d) d + x % d is x: puts x in the place of the two.
 static bool join_digits(hd_arena_t *arena, hd_linear_t *sum) {
@@ -69,7 +94,7 @@ static bool join_digits(hd_arena_t *arena, hd_linear_t *sum) {
     int64_t d = low.term->operands[1]->u.i, factor;
     hd_linear_t x, q;
     if (__builtin_mul_overflow(low.factor, d, &factor) ||
-        !hd_affine_of(arena, low.term->operands[0], &x) ||
+        !written_sum(low.term->operands[0], &x) ||
         !quotient(arena, &x, d, &q) || q.size != 1 || q.constant != 0 ||
         q.terms[0].factor != 1)
       continue;
@@ -93,6 +118,16 @@ static bool join_digits(hd_arena_t *arena, hd_linear_t *sum) {
 
 // --- Digits ---
 
+// y / d % c, where y is simple.
+static const hd_term_t *middle_digit(hd_arena_t *arena, const hd_term_t *y,
+                                     int64_t d, int64_t c) {
+  hd_linear_t x, q, r;
+  if (written_sum(y, &x) && quotient(arena, &x, d, &q) &&
+      remainder_of(arena, &q, c, &r))
+    return hd_affine_term(arena, &r);
+  return digit(arena, HD_EXPR_MOD, digit(arena, HD_EXPR_DIV, y, d), c);
+}
+
 // The atom x / d or x % d, where x is never below 0.
 static const hd_term_t *digit_atom(hd_arena_t *arena, hd_expr_kind_t op,
                                    const hd_linear_t *x, int64_t d) {
@@ -109,9 +144,7 @@ static const hd_term_t *digit_atom(hd_arena_t *arena, hd_expr_kind_t op,
     const hd_term_t *y = term->operands[0];
     if (op == HD_EXPR_MOD)
       return digit(arena, op, y, d);
-    return hd_index_simplify(arena, digit(arena, HD_EXPR_MOD,
-                                          digit(arena, HD_EXPR_DIV, y, d),
-                                          term->operands[1]->u.i / d));
+    return middle_digit(arena, y, d, term->operands[1]->u.i / d);
   }
   return digit(arena, op, term, d);
 }
@@ -123,7 +156,7 @@ static bool add_digit(hd_arena_t *arena, hd_linear_t *sum, hd_expr_kind_t op,
   if (atom->kind == HD_TERM_OPERATOR &&
       (atom->u.op == HD_EXPR_DIV || atom->u.op == HD_EXPR_MOD))
     return hd_linear_add_term(sum, atom, 1);
-  return hd_affine_of(arena, atom, &part) && hd_linear_add(sum, &part, 1);
+  return written_sum(atom, &part) && hd_linear_add(sum, &part, 1);
 }
 
 static bool quotient(hd_arena_t *arena, const hd_linear_t *x, int64_t d,
@@ -156,32 +189,52 @@ static bool remainder_of(hd_arena_t *arena, const hd_linear_t *x, int64_t d,
           hd_linear_add(r, &part, digits.g));
 }
 
-static const hd_term_t *simplify_operands(hd_arena_t *arena,
-                                          const hd_term_t *term);
-
-static bool affine_operator(hd_arena_t *arena, const hd_term_t *term,
-                            hd_linear_t *sum) {
-  hd_linear_t a, b;
-  hd_expr_kind_t op = term->u.op;
-  if (!hd_affine_of(arena, term->operands[0], &a))
-    return false;
+// b: zero where there is one operand.
+static bool operate(hd_arena_t *arena, hd_expr_kind_t op, const hd_linear_t *a,
+                    const hd_linear_t *b, hd_linear_t *sum) {
   if (op == HD_EXPR_NEG)
-    return hd_linear_add(sum, &a, -1);
-  if (term->num_operands < 2 || !hd_affine_of(arena, term->operands[1], &b))
-    return false;
+    return hd_linear_add(sum, a, -1);
   if (op == HD_EXPR_ADD || op == HD_EXPR_SUB)
-    return hd_linear_add(sum, &a, 1) &&
-           hd_linear_add(sum, &b, op == HD_EXPR_ADD ? 1 : -1);
-  if (op == HD_EXPR_MUL && b.size == 0)
-    return hd_linear_add(sum, &a, b.constant);
-  if (op == HD_EXPR_MUL && a.size == 0)
-    return hd_linear_add(sum, &b, a.constant);
-  if (b.size == 0 && b.constant > 0 && op == HD_EXPR_DIV)
-    return quotient(arena, &a, b.constant, sum);
-  if (b.size == 0 && b.constant > 0 && op == HD_EXPR_MOD)
-    return remainder_of(arena, &a, b.constant, sum);
+    return hd_linear_add(sum, a, 1) &&
+           hd_linear_add(sum, b, op == HD_EXPR_ADD ? 1 : -1);
+  if (op == HD_EXPR_MUL && b->size == 0)
+    return hd_linear_add(sum, a, b->constant);
+  if (op == HD_EXPR_MUL && a->size == 0)
+    return hd_linear_add(sum, b, a->constant);
+  if (b->size == 0 && b->constant > 0 && op == HD_EXPR_DIV)
+    return quotient(arena, a, b->constant, sum);
+  if (b->size == 0 && b->constant > 0 && op == HD_EXPR_MOD)
+    return remainder_of(arena, a, b->constant, sum);
   return false;
 }
+
+static bool is_arithmetic(hd_expr_kind_t op) {
+  return op == HD_EXPR_NEG || op == HD_EXPR_ADD || op == HD_EXPR_SUB ||
+         op == HD_EXPR_MUL || op == HD_EXPR_DIV || op == HD_EXPR_MOD;
+}
+
+// The operands are made simple once, whether that makes a sum or not.
+static bool affine_operator(hd_arena_t *arena, const hd_term_t *term,
+                            hd_linear_t *sum) {
+  hd_linear_t parts[2];
+  const hd_term_t *simple[2];
+  bool known = true, changed = false;
+  set_constant(&parts[1], 0);
+  for (unsigned i = 0; i < term->num_operands; i++)
+    known &= hd_affine_of(arena, term->operands[i], &parts[i]);
+  if (known && operate(arena, term->u.op, &parts[0], &parts[1], sum))
+    return join_digits(arena, sum);
+  for (unsigned i = 0; i < term->num_operands; i++) {
+    simple[i] = known ? hd_affine_term(arena, &parts[i]) : term->operands[i];
+    changed |= simple[i] != term->operands[i];
+  }
+  set_constant(sum, 0);
+  return hd_linear_add_term(
+      sum, changed ? hd_flat_rebuild(arena, term, simple) : term, 1);
+}
+
+static const hd_term_t *simplify_operands(hd_arena_t *arena,
+                                          const hd_term_t *term);
 
 bool hd_affine_of(hd_arena_t *arena, const hd_term_t *term, hd_linear_t *sum) {
   set_constant(sum, 0);
@@ -189,9 +242,8 @@ bool hd_affine_of(hd_arena_t *arena, const hd_term_t *term, hd_linear_t *sum) {
     sum->constant = term->u.i;
     return true;
   }
-  if (term->kind == HD_TERM_OPERATOR && affine_operator(arena, term, sum))
-    return join_digits(arena, sum);
-  set_constant(sum, 0);
+  if (term->kind == HD_TERM_OPERATOR && is_arithmetic(term->u.op))
+    return affine_operator(arena, term, sum);
   return hd_linear_add_term(sum, simplify_operands(arena, term), 1);
 }
 

@@ -16,6 +16,7 @@
 
 #include "Schedule/Candidates.h"
 #include "Schedule/FormTensor.h"
+#include "Schedule/Schedule.h"
 
 typedef enum hd_attention_axis {
   HD_ATTENTION_BATCH,
@@ -45,6 +46,11 @@ typedef struct hd_attention_form {
 // narrow operands summed in f32.
 const char *hd_attention_form_find(hd_arena_t *arena, const hd_task_t *flat,
                                    hd_attention_form_t *form);
+
+// The same of a flattened task, looked for once; NULL: it is none. The arena
+// lives as long as what was flattened.
+const hd_attention_form_t *hd_flattened_attention(hd_arena_t *arena,
+                                                  hd_flattened_t *flattened);
 
 // As hd_product_form_mark() does.
 void hd_attention_form_mark(hd_attention_form_t *form, const hd_task_t *flat,

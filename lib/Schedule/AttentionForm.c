@@ -115,6 +115,20 @@ const char *hd_attention_form_find(hd_arena_t *arena, const hd_task_t *flat,
   return NULL;
 }
 
+const hd_attention_form_t *hd_flattened_attention(hd_arena_t *arena,
+                                                  hd_flattened_t *flattened) {
+  hd_attention_form_t form;
+  if (flattened->is_asked)
+    return flattened->attention;
+  flattened->is_asked = true;
+  if (!hd_attention_form_find(arena, flattened->flat, &form)) {
+    hd_attention_form_t *found = HD_ARENA_NEW(arena, hd_attention_form_t);
+    *found = form;
+    flattened->attention = found;
+  }
+  return flattened->attention;
+}
+
 void hd_attention_form_mark(hd_attention_form_t *form, const hd_task_t *flat,
                             uint64_t computed) {
   hd_form_tensor_t *operands[] = {&form->q, &form->k, &form->v};

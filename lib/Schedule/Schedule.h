@@ -18,6 +18,9 @@ typedef struct hd_flattened {
   hd_task_t *flat;
   const hd_pin_t *pin;                // The node's.
   struct hd_made_schedule *schedules; // By hd_scheduler_schedule().
+  // By hd_flattened_attention().
+  const struct hd_attention_form *attention;
+  bool is_asked;
 } hd_flattened_t;
 
 // Kernels and plans that are made go into the module as items. The arena is the

@@ -42,7 +42,8 @@ const hd_operator_row_t *hd_operator_find(const char *domain, const char *op,
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const hd_operator_row_t *row = &rows[i];
     if (row->since <= version && (!found || row->since > found->since) &&
-        strcmp(row->op, op) == 0 && strcmp(row->domain, domain) == 0)
+        row->op[0] == op[0] && strcmp(row->op, op) == 0 &&
+        strcmp(row->domain, domain) == 0)
       found = row;
   }
   return found;

@@ -106,6 +106,24 @@ bool hd_rw_can_replace(const hd_rw_value_t *old, const hd_rw_value_t *value) {
   return !old->num_outputs || (value->def && !value->num_outputs);
 }
 
+// A node's rank is `rank` at least, and so is that of what needs it.
+static void raise_rank(hd_rw_graph_t *g, hd_rw_node_t *node, uint32_t rank) {
+  HD_VEC(hd_rw_node_t *) open = {0};
+  if (node->rank >= rank)
+    return;
+  hd_vec_push(g->arena, &open, node);
+  while (open.size) {
+    node = open.data[--open.size];
+    if (node->rank >= rank)
+      continue;
+    node->rank = rank;
+    for (uint32_t i = 0; i < node->node.num_outputs; i++)
+      for (size_t u = 0; node->outputs[i] && u < node->outputs[i]->users.size;
+           u++)
+        hd_vec_push(g->arena, &open, node->outputs[i]->users.data[u]);
+  }
+}
+
 void hd_rw_replace(hd_rw_graph_t *g, hd_rw_value_t *old, hd_rw_value_t *value) {
   g->changed = true;
   for (size_t i = 0; i < old->users.size; i++) {
@@ -115,6 +133,8 @@ void hd_rw_replace(hd_rw_graph_t *g, hd_rw_value_t *old, hd_rw_value_t *value) {
         user->inputs[n] = value;
         hd_rw_add_user(g, value, user);
       }
+    if (value->def)
+      raise_rank(g, user, value->def->rank);
   }
   old->users.size = 0;
   if (old->num_outputs || (value->fresh && old->def)) {
@@ -228,6 +248,8 @@ hd_rw_value_t **hd_rw_put(hd_rw_graph_t *g, const hd_node_t *node,
   for (uint32_t i = 0; i < node->num_inputs; i++) {
     constant &= inputs[i]->constant;
     hd_rw_add_user(g, inputs[i], made);
+    if (inputs[i]->def && inputs[i]->def->rank > made->rank)
+      made->rank = inputs[i]->def->rank;
   }
   for (uint32_t i = 0; i < node->num_outputs; i++) {
     outputs[i] =
@@ -279,6 +301,9 @@ void hd_rw_sort(hd_rw_graph_t *g) {
   for (size_t i = 0; i < nodes.size; i++)
     if (nodes.data[i]->visit != DONE)
       place(g, nodes.data[i]);
+  uint32_t rank = 0;
+  for (hd_rw_node_t *node = g->first; node; node = node->next)
+    node->rank = ++rank;
 }
 
 // An equal node before it, or its value, takes a node's place.

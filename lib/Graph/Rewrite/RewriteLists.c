@@ -73,13 +73,18 @@ static bool divide(walk_t *w, uint32_t step, const hd_rw_node_t *node,
   return done;
 }
 
+static bool may_be(const hd_rule_node_t *wanted, const hd_rw_node_t *node) {
+  return !node->dead && wanted->num_outputs == node->node.num_outputs &&
+         (hd_rw_node_key(&node->node) ==
+              hd_rw_node_key(&(hd_node_t){.task = wanted->task}) ||
+          (!node->node.group && !node->node.schedule && !node->node.pin &&
+           wanted->task &&
+           hd_task_is_same_item(node->node.task, wanted->task)));
+}
+
 static bool try_node(walk_t *w, uint32_t step, const hd_rw_node_t *node) {
   const hd_rule_node_t *wanted = w->rule->steps[step].node;
-  if (node->dead || wanted->num_outputs != node->node.num_outputs ||
-      (hd_rw_node_key(&node->node) !=
-           hd_rw_node_key(&(hd_node_t){.task = wanted->task}) &&
-       (node->node.group || node->node.schedule || node->node.pin ||
-        !wanted->task || !hd_task_is_same_item(node->node.task, wanted->task))))
+  if (!may_be(wanted, node))
     return false;
   for (uint32_t i = 0; i < wanted->num_outputs; i++)
     if (wanted->outputs[i])
@@ -106,6 +111,8 @@ bool hd_rw_walk_lists(const hd_rule_t *rule, hd_arena_t *scratch,
                       const hd_rw_node_t *root, hd_rw_lists_fn_t *use,
                       void *argument) {
   walk_t w = {.rule = rule, .use = use, .argument = argument};
+  if (!may_be(rule->steps[0].node, root))
+    return false;
   w.values =
       HD_ARENA_ARRAY(scratch, hd_rw_value_t *, rule->rewrite->values.size + 1);
   return try_node(&w, 0, root);

@@ -248,10 +248,15 @@ static bool inner_values_die(const hd_rw_match_t *m) {
   return true;
 }
 
-// Whether a value depends on what one of the nodes gives.
+// Whether a value depends on what one of the nodes gives. What has a lower rank
+// than all of them does not, nor does what it needs.
 static bool depends(hd_rw_match_t *m, const hd_rw_value_t *value,
                     hd_ptr_map_t *seen) {
   HD_VEC(const hd_rw_node_t *) open = {0};
+  uint32_t least = UINT32_MAX;
+  for (uint32_t i = 0; i < m->rule->num_steps; i++)
+    if (m->nodes[i]->rank < least)
+      least = m->nodes[i]->rank;
   if (value->def)
     hd_vec_push(m->scratch, &open, (const hd_rw_node_t *)value->def);
   while (open.size) {
@@ -259,7 +264,7 @@ static bool depends(hd_rw_match_t *m, const hd_rw_value_t *value,
     for (uint32_t i = 0; i < m->rule->num_steps; i++)
       if (m->nodes[i] == node)
         return true;
-    if (hd_ptr_map_get(seen, node))
+    if (node->rank < least || hd_ptr_map_get(seen, node))
       continue;
     hd_ptr_map_set(m->scratch, seen, node, node);
     for (uint32_t i = 0; i < node->node.num_inputs; i++)

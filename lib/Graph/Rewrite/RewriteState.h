@@ -33,6 +33,7 @@ struct hd_rw_node {
   hd_rw_node_t *previous, *next;
   bool dead;
   uint8_t visit; // Of the walk that is going on.
+  uint32_t rank; // Of a node not above that of those that need it.
 };
 
 typedef struct hd_rw_graph {

@@ -3,6 +3,7 @@
 
 #include "IR/Text/Parser.h"
 #include "Support/Embedded.h"
+#include "Support/Map.h"
 
 #include <string.h>
 
@@ -13,6 +14,7 @@ typedef struct entry {
   size_t size;
   uint32_t first_line;
   bool loaded;
+  struct entry *next; // Of the same name.
 } entry_t;
 
 // Items of one kind, in a module of their own: a task and a function may share
@@ -20,6 +22,7 @@ typedef struct entry {
 typedef struct shelf {
   hd_module_t *module;
   HD_VEC(entry_t) entries;
+  hd_key_map_t names; // The first entry of each.
 } shelf_t;
 
 typedef enum shelf_kind { FUNCTIONS, TASKS, REWRITES, SHELVES } shelf_kind_t;
@@ -70,6 +73,15 @@ static void index_file(shelf_t *shelf, const char *word,
   }
 }
 
+static void index_names(shelf_t *shelf) {
+  for (size_t i = shelf->entries.size; i-- > 0;) {
+    entry_t *entry = &shelf->entries.data[i];
+    entry->next = hd_key_map_find_name(&shelf->names, entry->name);
+    hd_key_map_set_name(&shelf->module->arena, &shelf->names, entry->name,
+                        entry);
+  }
+}
+
 static shelf_t *get_shelf(hd_context_t *context, shelf_kind_t kind) {
   if (context->library)
     return &context->library->shelves[kind];
@@ -80,6 +92,7 @@ static shelf_t *get_shelf(hd_context_t *context, shelf_kind_t kind) {
     for (size_t i = 0; i < hd_embedded_count; i++)
       if (strncmp(hd_embedded_files[i].name, folder, strlen(folder)) == 0)
         index_file(&shelves[k], places[k].word, &hd_embedded_files[i]);
+    index_names(&shelves[k]);
   }
   struct hd_library *library =
       HD_ARENA_NEW(&shelves[0].module->arena, struct hd_library);
@@ -92,10 +105,8 @@ static shelf_t *get_shelf(hd_context_t *context, shelf_kind_t kind) {
 // or after errors.
 static hd_module_t *load(shelf_t *shelf, const char *name) {
   bool found = false, ok = true;
-  for (size_t i = 0; i < shelf->entries.size; i++) {
-    entry_t *entry = &shelf->entries.data[i];
-    if (strcmp(entry->name, name) != 0)
-      continue;
+  for (entry_t *entry = hd_key_map_find_name(&shelf->names, name); entry;
+       entry = entry->next) {
     found = true;
     if (entry->loaded)
       continue;
