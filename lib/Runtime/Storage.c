@@ -66,11 +66,14 @@ bool hd_storage_bytes(const hd_env_t *env, hd_arena_t *arena,
   return true;
 }
 
+static bool is_in_rows(const hd_tensor_t *tensor) {
+  return !tensor->layout || tensor->layout->num_items == 0 ||
+         (tensor->layout->num_items == 1 &&
+          tensor->layout->items[0].kind == HD_LAYOUT_ROW);
+}
+
 bool hd_storage_is_plain(const hd_tensor_t *tensor) {
-  bool row = !tensor->layout || tensor->layout->num_items == 0 ||
-             (tensor->layout->num_items == 1 &&
-              tensor->layout->items[0].kind == HD_LAYOUT_ROW);
-  return row && hd_type_bits(tensor->element) >= 8;
+  return is_in_rows(tensor) && hd_type_bits(tensor->element) >= 8;
 }
 
 typedef struct walk {
@@ -143,6 +146,31 @@ static bool next_offset(walk_t *w, const hd_host_tensor_t *tensor,
   return true;
 }
 
+// Elements of less than a byte, in rows: whole bytes at a time, weights have
+// hundreds of millions of them.
+static bool pack_rows(unsigned bits, const hd_host_tensor_t *from,
+                      unsigned char *storage, size_t bytes) {
+  unsigned each = 8 / bits, mask = (1u << bits) - 1;
+  if ((size_t)from->count > bytes * each)
+    return false;
+  for (int64_t i = 0; i < from->count; i++)
+    storage[i / each] |=
+        (unsigned char)((from->data[i] & mask) << (unsigned)(i % each) * bits);
+  return true;
+}
+
+static bool unpack_rows(unsigned bits, const unsigned char *storage,
+                        size_t bytes, hd_host_tensor_t *to) {
+  unsigned each = 8 / bits, mask = (1u << bits) - 1;
+  if ((size_t)to->count > bytes * each)
+    return false;
+  for (int64_t i = 0; i < to->count; i++)
+    to->data[i] =
+        (unsigned char)(storage[i / each] >> (unsigned)(i % each) * bits &
+                        mask);
+  return true;
+}
+
 bool hd_storage_pack(const hd_env_t *env, hd_arena_t *arena,
                      const hd_tensor_t *tensor, const hd_host_tensor_t *from,
                      unsigned char *storage, size_t bytes) {
@@ -151,6 +179,8 @@ bool hd_storage_pack(const hd_env_t *env, hd_arena_t *arena,
     return bytes == from->bytes;
   }
   memset(storage, 0, bytes);
+  if (is_in_rows(tensor))
+    return pack_rows(hd_type_bits(tensor->element), from, storage, bytes);
   walk_t w;
   start_walk(&w, env, arena, tensor, from, bytes);
   size_t size = hd_host_element_bytes(from->type), offset;
@@ -174,6 +204,8 @@ bool hd_storage_unpack(const hd_env_t *env, hd_arena_t *arena,
     memcpy(to->data, storage, bytes < to->bytes ? bytes : to->bytes);
     return bytes == to->bytes;
   }
+  if (is_in_rows(tensor))
+    return unpack_rows(hd_type_bits(tensor->element), storage, bytes, to);
   walk_t w;
   start_walk(&w, env, arena, tensor, to, bytes);
   size_t size = hd_host_element_bytes(to->type), offset;
