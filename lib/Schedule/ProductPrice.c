@@ -121,7 +121,8 @@ static double end_cycles(const load_t *l) {
   double cycles = sums / l->split * figure(l->c, HD_FIGURE_RESULT) * 0.01;
   if (l->split > 1)
     cycles +=
-        SYNC_CYCLES + sums * 4 * ((l->split - 1) / l->split) / REMOTE_BYTES;
+        SYNC_CYCLES * (figure(l->c, HD_FIGURE_PASSING) > 0 ? 1 : l->waves) +
+        sums * 4 * ((l->split - 1) / l->split) / REMOTE_BYTES;
   return cycles;
 }
 
@@ -160,8 +161,11 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   if (!place_blocks(&l))
     return INFINITY;
   double steps = ceil(steps_of(&l) / l.split);
-  double cycles = BEGIN_CYCLES + LOAD_CYCLES +
-                  l.waves * steps * step_cycles(&l) + end_cycles(&l);
+  double begin = BEGIN_CYCLES + LOAD_CYCLES;
+  // What is read to registers is waited for by each block.
+  if (figure(c, HD_FIGURE_PASSING) <= 0)
+    begin *= l.waves;
+  double cycles = begin + l.waves * steps * step_cycles(&l) + end_cycles(&l);
   double work = cycles / machine->mhz;
   double moving = moved_bytes(&l) / machine->gbs * 1e-3;
   // What waits for device memory hides the rest, but for a little.
