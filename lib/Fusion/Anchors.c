@@ -84,10 +84,36 @@ uint64_t hd_node_computed(const hd_node_t *node, const hd_node_t *const *group,
   return computed;
 }
 
+static bool is_read_outside(const hd_members_t *group,
+                            const hd_value_t *value) {
+  unsigned inside = 0;
+  for (size_t i = 0; i < group->count; i++) {
+    bool reads = false;
+    for (uint32_t k = 0; k < group->nodes[i]->num_inputs; k++)
+      reads |= group->nodes[i]->inputs[k] == value;
+    inside += reads;
+  }
+  return inside < hd_fusion_readers(group->fusion, value);
+}
+
+// Bits of the widest element that the anchor and what comes behind it store.
+static unsigned leaving_bits(const hd_members_t *group) {
+  unsigned most = 0;
+  for (size_t i = group->anchor; i < group->count; i++)
+    for (uint32_t k = 0; k < group->nodes[i]->num_outputs; k++) {
+      const hd_value_t *value = group->nodes[i]->outputs[k];
+      if (!value || !is_read_outside(group, value))
+        continue;
+      unsigned bits = hd_scalar_bits(hd_scheduled_type(value).type);
+      most = bits > most ? bits : most;
+    }
+  return most;
+}
+
 const hd_node_t *hd_node_schedule(hd_module_t *module,
                                   hd_scheduler_t *scheduler,
                                   const hd_node_t *node,
-                                  const hd_node_t *const *group, size_t count) {
+                                  const hd_members_t *group) {
   hd_times_t *times = &module->context->times;
   size_t part = hd_times_enter(times, "schedule");
   hd_flattened_t *flattened = hd_scheduler_flatten(scheduler, node);
@@ -97,9 +123,13 @@ const hd_node_t *hd_node_schedule(hd_module_t *module,
   }
   hd_node_t *copy = HD_ARENA_NEW(&module->arena, hd_node_t);
   *copy = *node;
-  copy->schedule = hd_scheduler_schedule(scheduler, flattened,
-                                         hd_node_computed(node, group, count),
-                                         node->op, node->loc);
+  hd_surroundings_t around = {0};
+  if (group)
+    around =
+        (hd_surroundings_t){hd_node_computed(node, group->nodes, group->anchor),
+                            leaving_bits(group)};
+  copy->schedule =
+      hd_scheduler_schedule(scheduler, flattened, &around, node->op, node->loc);
   hd_times_leave(times, part);
   return copy->schedule ? copy : NULL;
 }
@@ -152,16 +182,20 @@ static bool is_anchor(hd_scheduler_t *scheduler, const hd_node_t *node) {
 // The nodes of a settled graph, which is changed in place.
 static const hd_graph_t *schedule(void *argument, const hd_graph_t *graph) {
   const anchors_t *a = argument;
+  const hd_node_t **nodes = graph->nodes.data;
+  const hd_fusion_t *fusion = hd_fusion_create(a->module, a->scheduler, graph);
   for (size_t i = 0; i < graph->nodes.size; i++) {
-    if (!is_anchor(a->scheduler, graph->nodes.data[i]))
+    if (!is_anchor(a->scheduler, nodes[i]))
       continue;
-    size_t first = i; // Of its group, whose nodes stand together.
-    while (graph->nodes.data[i]->group && first > 0 &&
-           graph->nodes.data[first - 1]->group == graph->nodes.data[i]->group)
+    size_t first = i, end = i + 1; // Of its group, whose nodes stand together.
+    while (nodes[i]->group && first > 0 &&
+           nodes[first - 1]->group == nodes[i]->group)
       first--;
-    graph->nodes.data[i] =
-        hd_node_schedule(a->module, a->scheduler, graph->nodes.data[i],
-                         graph->nodes.data + first, i - first);
+    while (nodes[i]->group && end < graph->nodes.size &&
+           nodes[end]->group == nodes[i]->group)
+      end++;
+    hd_members_t group = {fusion, nodes + first, end - first, i - first};
+    nodes[i] = hd_node_schedule(a->module, a->scheduler, nodes[i], &group);
     if (!graph->nodes.data[i])
       return NULL;
   }

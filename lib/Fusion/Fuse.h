@@ -37,17 +37,24 @@ const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
 const hd_graph_t *hd_graph_settle(hd_module_t *module, const hd_graph_t *graph);
 
 // Which inputs of an anchor other nodes of its group give, reshapes left aside,
-// as hd_scheduler_schedule() takes them. group: `count` nodes, in their order.
+// as hd_surroundings_t has them. group: `count` nodes, in their order.
 uint64_t hd_node_computed(const hd_node_t *node, const hd_node_t *const *group,
                           size_t count);
 
-// A node that names its schedule. group: `count` nodes that will be one kernel
-// with it, in their order (0: it stays alone); those before it that it reads
-// are computed where it loads, but for reshapes. NULL after an error.
+// Nodes that will be one kernel, in their order. Those before the anchor that
+// it reads are computed where it loads, but for reshapes.
+typedef struct hd_members {
+  const hd_fusion_t *fusion; // Of their graph.
+  const hd_node_t *const *nodes;
+  size_t count, anchor; // nodes[anchor] is the one to be scheduled.
+} hd_members_t;
+
+// A node that names its schedule. group: NULL where it stays alone. NULL after
+// an error.
 const hd_node_t *hd_node_schedule(hd_module_t *module,
                                   hd_scheduler_t *scheduler,
                                   const hd_node_t *node,
-                                  const hd_node_t *const *group, size_t count);
+                                  const hd_members_t *group);
 
 // Whether a graph can be scheduled: of tasks, and of known shapes. Reports
 // E1104.

@@ -299,7 +299,7 @@ static const hd_graph_t *schedule_rest(void *argument,
   for (size_t i = 0; i < graph->nodes.size; i++) {
     const hd_node_t *node = graph->nodes.data[i];
     if (node->task && !node->group && !node->schedule)
-      node = hd_node_schedule(module, scheduler, node, NULL, 0);
+      node = hd_node_schedule(module, scheduler, node, NULL);
     if (!node)
       return NULL;
     hd_vec_push(&module->arena, &made->nodes, node);

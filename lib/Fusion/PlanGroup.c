@@ -147,7 +147,8 @@ static bool schedule_group(hd_planner_t *p, const hd_node_t **nodes,
                            size_t count) {
   for (size_t i = 0; i < count; i++)
     if (nodes[i]->anchor && !nodes[i]->schedule) {
-      nodes[i] = hd_node_schedule(p->module, p->scheduler, nodes[i], nodes, i);
+      hd_members_t group = {p->fusion, nodes, count, i};
+      nodes[i] = hd_node_schedule(p->module, p->scheduler, nodes[i], &group);
       if (!nodes[i])
         return false;
     }
@@ -172,8 +173,14 @@ bool hd_planner_group(hd_planner_t *p, const hd_node_t *const *given,
         hd_remark(&p->module->context->diags, nodes[i]->loc,
                   "fuse: %s and its group are several kernels after all: %s",
                   nodes[i]->op, recipe->why);
-  for (size_t i = 0; i < count; i++)
-    if (!hd_planner_node(p, nodes[i]))
+  for (size_t i = 0; i < count; i++) {
+    const hd_node_t *node = nodes[i];
+    // What was made for its group need not do without it.
+    if (node->anchor && hd_scheduler_has_made(p->scheduler, node->schedule) &&
+        !(node = hd_node_schedule(p->module, p->scheduler, node, NULL)))
       return false;
+    if (!hd_planner_node(p, node))
+      return false;
+  }
   return true;
 }

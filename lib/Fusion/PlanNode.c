@@ -97,8 +97,7 @@ bool hd_planner_copy(hd_planner_t *p, const hd_value_t *like,
                       .num_outputs = 1,
                       .outputs = values};
   const hd_node_t *scheduled =
-      node->task ? hd_node_schedule(p->module, p->scheduler, node, NULL, 0)
-                 : NULL;
+      node->task ? hd_node_schedule(p->module, p->scheduler, node, NULL) : NULL;
   const hd_var_t *tensors[] = {from, to};
   return scheduled && plan_schedule(p, scheduled, tensors);
 }
@@ -117,7 +116,7 @@ bool hd_planner_node(hd_planner_t *p, const hd_node_t *node) {
     return true;
   }
   if (!node->schedule)
-    node = hd_node_schedule(p->module, p->scheduler, node, NULL, 0);
+    node = hd_node_schedule(p->module, p->scheduler, node, NULL);
   if (!node)
     return false;
   const hd_var_t **tensors = HD_ARENA_ARRAY(p->arena, const hd_var_t *,

@@ -81,6 +81,7 @@ typedef struct hd_template {
   const hd_var_t *axes[HD_FORM_AXES]; // As many as the form has.
   const hd_var_t *names[HD_TEMPLATE_NAMES];
   const char *kernel; // Of the same module.
+  bool takes_leaving; // The kernel has a compile-time parameter LEAVING.
   HD_VEC(hd_choice_t) choices;
   HD_VEC(hd_scalar_t) types;   // That the operands may have.
   bool maps[HD_FORM_OPERANDS]; // That the kernel has tensor maps of.

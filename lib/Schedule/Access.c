@@ -309,13 +309,20 @@ static hd_block_t declare_all_staged(const hd_accessor_t *a, hd_block_t body) {
   return a->staged.size ? hd_rewrite_block(&rewriter, body) : body;
 }
 
-// The same map of another tensor.
+// The same map of another tensor, in as many bytes.
 static const hd_var_t *map_of(hd_accessor_t *a, const hd_var_t *var,
                               const hd_var_t *tensor) {
   hd_map_t *map = HD_ARENA_NEW(a->b.arena, hd_map_t);
   hd_var_t *copy = HD_ARENA_NEW(a->b.arena, hd_var_t);
   *map = *var->map;
   map->tensor = tensor;
+  unsigned from = hd_type_bits(var->map->tensor->type);
+  unsigned to = hd_type_bits(tensor->type);
+  if (from != to && map->num_box) {
+    const hd_expr_t **last = &map->box[map->num_box - 1];
+    *last = hd_expr_binary(a->b.arena, HD_EXPR_MUL, *last,
+                           hd_expr_int(a->b.arena, (*last)->type, from / to));
+  }
   *copy = *var;
   copy->map = map;
   return copy;

@@ -154,12 +154,22 @@ static bool find_yields(const hd_access_tile_t *tile,
           hd_walk_expr(tile->point->u.point.value, reads_shared, NULL));
 }
 
+// Rows that a tensor map may have: of multiples of 16 bytes.
+static bool has_map_rows(const hd_tensor_t *tensor) {
+  const hd_expr_t *last = tensor->rank ? tensor->shape[tensor->rank - 1] : NULL;
+  return last && hd_expr_is_const(last) &&
+         last->u.i * hd_type_bits(tensor->element) % 128 == 0;
+}
+
 // Whether a yield goes to the same elements of a tensor like the old one, so
-// that the old one's maps are maps of the new one.
-static bool is_same_place(const hd_expr_t *old, const hd_expr_t *place) {
+// that the old one's maps are maps of the new one: of narrower elements they
+// take more.
+static bool is_same_place(const hd_expr_t *old, const hd_stmt_t *point) {
+  const hd_expr_t *place = point->u.point.place;
   const hd_tensor_t *from = old->u.var->tensor, *to = place->u.var->tensor;
   if (from->layout || to->layout || from->rank != to->rank ||
-      !hd_type_equal(from->element, to->element))
+      (!hd_type_equal(from->element, to->element) &&
+       !(point->u.point.staging && has_map_rows(to))))
     return false;
   for (unsigned i = 0; i < from->rank; i++)
     if (!hd_access_same_size(from->shape[i], to->shape[i]) ||
@@ -225,7 +235,7 @@ static void push_yields(const hd_access_tile_t *tile, const yields_t *yields) {
       point->u.point.buffers = 1; // The place comes round at once.
     if (!hd_type_equal(old->type, place->type))
       change_staging(a, point, yields->count == 1);
-    if (is_same_place(old, place))
+    if (is_same_place(old, point))
       note_moved(a, old->u.var, place->u.var);
     hd_access_push_point(tile, point);
   }

@@ -11,9 +11,11 @@
 
 const char *hd_candidate_instance(hd_arena_t *arena,
                                   const hd_candidate_t *candidate,
-                                  const char *first) {
+                                  const char *first, unsigned leaving) {
   const hd_template_t *t = candidate->template;
   const char *name = hd_arena_printf(arena, "%s[%s", t->kernel, first);
+  if (t->takes_leaving && leaving)
+    name = hd_arena_printf(arena, "%s, LEAVING = %u", name, leaving);
   for (size_t i = 0; i < t->choices.size; i++)
     name = hd_arena_printf(arena, "%s, %s = %lld", name,
                            t->choices.data[i].var->name,

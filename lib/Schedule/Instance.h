@@ -11,9 +11,10 @@
 
 // The instance of its template's kernel that a candidate asks for:
 // tiles[T = f16, BM = 64, ...], where first is "T = f16": what the form gives.
+// leaving: as hd_surroundings_t has it.
 const char *hd_candidate_instance(hd_arena_t *arena,
                                   const hd_candidate_t *candidate,
-                                  const char *first);
+                                  const char *first, unsigned leaving);
 
 // That instance with a form's sizes for its first scalar parameters, and its
 // functions put in place; no item of the module yet. NULL after an error, which

@@ -88,7 +88,7 @@ const char *hd_normed_form_find(hd_arena_t *arena, const hd_task_t *flat,
                                 hd_product_form_t *form);
 
 // Those of a flat task's inputs that will be computed where they are loaded, as
-// hd_scheduler_schedule() has it: they are no tensors, although they look like
+// hd_surroundings_t has it: they are no tensors, although they look like
 // some here.
 void hd_product_form_mark(hd_product_form_t *form, const hd_task_t *flat,
                           uint64_t computed);

@@ -21,7 +21,8 @@ typedef HD_VEC(hd_rule_launch_t) hd_rule_launches_t;
 typedef struct hd_rules {
   hd_module_t *module; // Kernels go there.
   hd_task_t *flat;     // Rules may add local tensors.
-  uint64_t computed;   // Of its inputs, as hd_scheduler_schedule() has it.
+  uint64_t computed;   // Of its inputs, as hd_surroundings_t has it,
+  unsigned leaving;    // and this, too.
   const char *name;    // Begins theirs.
   hd_loc_t loc;
   hd_rule_launches_t launches; // So far, in order.
@@ -29,6 +30,7 @@ typedef struct hd_rules {
   bool pinned;         // It could be.
   const char *why;     // Else.
   bool failed;         // An error was reported.
+  bool asked_leaving;  // A kernel was made for it.
 } hd_rules_t;
 
 // A kernel in the making.

@@ -21,6 +21,7 @@ struct hd_scheduler {
   hd_module_t *module;
   hd_arena_t *arena;
   hd_key_map_t known; // By what a node computes.
+  hd_ptr_map_t made;  // Schedules.
 };
 
 hd_scheduler_t *hd_scheduler_create(hd_module_t *module, hd_arena_t *arena) {
@@ -237,23 +238,25 @@ static const hd_func_t *make_plan(hd_scheduler_t *s, const hd_rules_t *rules) {
                    &p.body);
 }
 
-// For which inputs it was made.
 struct hd_made_schedule {
-  uint64_t computed;
+  hd_surroundings_t around;
+  bool asked_leaving; // Else it is right for whatever leaves.
   const hd_func_t *func;
   struct hd_made_schedule *next;
 };
 
 const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
                                        hd_flattened_t *flattened,
-                                       uint64_t computed, const char *name,
-                                       hd_loc_t loc) {
+                                       const hd_surroundings_t *around,
+                                       const char *name, hd_loc_t loc) {
   for (struct hd_made_schedule *m = flattened->schedules; m; m = m->next)
-    if (m->computed == computed)
+    if (m->around.computed == around->computed &&
+        (m->around.leaving == around->leaving || !m->asked_leaving))
       return m->func;
   hd_rules_t rules = {.module = s->module,
                       .flat = flattened->flat,
-                      .computed = computed,
+                      .computed = around->computed,
+                      .leaving = around->leaving,
                       .name = name,
                       .loc = loc,
                       .pin = flattened->pin};
@@ -278,8 +281,13 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
     return NULL;
   struct hd_made_schedule *made =
       HD_ARENA_NEW(s->arena, struct hd_made_schedule);
-  *made = (struct hd_made_schedule){computed, make_plan(s, &rules),
-                                    flattened->schedules};
+  *made = (struct hd_made_schedule){*around, rules.asked_leaving,
+                                    make_plan(s, &rules), flattened->schedules};
   flattened->schedules = made;
+  hd_ptr_map_set(s->arena, &s->made, made->func, made);
   return made->func;
+}
+
+bool hd_scheduler_has_made(const hd_scheduler_t *s, const hd_func_t *schedule) {
+  return hd_ptr_map_get(&s->made, schedule);
 }

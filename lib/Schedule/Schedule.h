@@ -37,16 +37,28 @@ hd_flattened_t *hd_scheduler_flatten_binding(hd_scheduler_t *scheduler,
                                              const hd_task_binding_t *binding,
                                              hd_loc_t loc);
 
+// What will be put into a task's kernels.
+typedef struct hd_surroundings {
+  // A bit for each of the first 64 tensor inputs, which is set where a
+  // computation will take the place of what is loaded, so that kernels have to
+  // load it element by element.
+  uint64_t computed;
+  // Bits of the widest element that is stored, where that may be another one
+  // than the task's; 0: not known.
+  unsigned leaving;
+} hd_surroundings_t;
+
 // The plan that computes it: its parameters are the task's tensor inputs, then
-// its outputs. Made once for the same `computed`: a bit for each of the first
-// 64 tensor inputs, which is set where a computation will take the place of
-// what is loaded, so that kernels have to load it element by element. name
-// begins the names of the kernels and of the plan. NULL after an error: a pin
-// that cannot be kept (E0201, E0320), a template's kernel that cannot be made.
+// its outputs. Made once for the same surroundings. name begins the names of
+// the kernels and of the plan. NULL after an error: a pin that cannot be kept
+// (E0201, E0320), a template's kernel that cannot be made.
 const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *scheduler,
                                        hd_flattened_t *flattened,
-                                       uint64_t computed, const char *name,
-                                       hd_loc_t loc);
+                                       const hd_surroundings_t *around,
+                                       const char *name, hd_loc_t loc);
+// Whether it comes from there.
+bool hd_scheduler_has_made(const hd_scheduler_t *scheduler,
+                           const hd_func_t *schedule);
 
 // A task's node, bound by the shapes of its inputs, which are known. Reports
 // what does not bind (E1103); then NULL.

@@ -131,7 +131,8 @@ static const hd_func_t *schedule(hd_task_run_t *run) {
       hd_scheduler_flatten_binding(s, run->binding, (hd_loc_t){0, 0});
   if (!flattened)
     fail_with(run, "not scheduled");
-  return hd_scheduler_schedule(s, flattened, 0, run->binding->task->name,
+  const hd_surroundings_t around = {0};
+  return hd_scheduler_schedule(s, flattened, &around, run->binding->task->name,
                                (hd_loc_t){0, 0});
 }
 

@@ -133,6 +133,7 @@ static bool parse_kernel(hd_parser_t *p, hd_template_t *template) {
       template->kernel ? find_kernel(p, template->kernel, loc) : NULL;
   if (!kernel || !hd_expect(p, "["))
     return false;
+  template->takes_leaving = is_param(kernel, "LEAVING");
   do {
     if (!parse_choice(p, kernel, template))
       return false;
