@@ -33,6 +33,8 @@ typedef struct hd_cells {
   unsigned bits;          // Of an element; 32 where none share a word.
   LLVMTypeRef type;       // Of an element.
   LLVMBasicBlockRef home; // Where it was declared.
+  // Of each: the latest block that had been begun when it was last written.
+  uint32_t *written;
 } hd_cells_t;
 typedef struct hd_open_phi hd_open_phi_t;
 
@@ -41,6 +43,7 @@ typedef struct hd_flow {
   LLVMBasicBlockRef block;
   struct hd_flow *dominator; // The nearest above it; NULL: there is none.
   uint32_t depth;            // Of dominators.
+  uint32_t order;            // In which blocks are begun, from 1 on.
   struct hd_flow *loop;      // The innermost loop's head; NULL: there is none.
   // Of the head of a loop: while it is open, its way back is missing.
   bool is_loop, is_open;
@@ -124,13 +127,14 @@ typedef struct hd_emit {
   hd_ptr_map_t flows;    // hd_flow_t by block.
   hd_ptr_map_t raised;   // What EmitNarrow.c knows of floats that it made.
   hd_ptr_map_t packed;   // Vectors of less than bytes: their bits in memory.
-  hd_flow_t *loop;       // The innermost loop that is open.
+  uint32_t num_flows;
+  hd_flow_t *loop; // The innermost loop that is open.
 
   // Register tensors as values, where every index is known while emitting.
   bool in_memory;    // One was not: they are allocas, left to LLVM's passes.
   bool is_tied;      // An instruction writes the registers that it reads.
   bool retry;        // That was found out just now: emission starts again so.
-  hd_key_map_t held; // What cells hold at the ends of blocks (EmitCells.c).
+  hd_ptr_map_t held; // What cells hold at the ends of blocks (EmitCells.c).
   uint32_t num_cells;
   int depth; // Of blocks being looked through.
   hd_open_phi_t *postponed;

@@ -56,6 +56,7 @@ void hd_emit_at(hd_emit_t *e, LLVMBasicBlockRef block) {
   flow->dominator = dominator_of(e, block);
   flow->depth = flow->dominator ? flow->dominator->depth + 1 : 0;
   flow->loop = e->loop;
+  flow->order = ++e->num_flows;
   hd_ptr_map_set(&e->arena, &e->flows, block, flow);
 }
 

@@ -19,15 +19,9 @@
 
 enum { DEEP = 200, PART = HD_EXPR_COUNT, CAST };
 
-typedef struct cell_at {
-  LLVMBasicBlockRef block;
-  uint64_t cell;
-} cell_at_t;
-
 // What a cell holds at the end of a block: a part of a value. While its paths
 // are being looked through: no value.
 typedef struct held {
-  cell_at_t at;
   LLVMValueRef value;
   uint8_t part, parts;
 } held_t;
@@ -42,21 +36,30 @@ struct hd_open_phi {
   unsigned n;
 };
 
+// A block's number and a cell's: none is 0, for blocks are counted from 1.
+static const void *key_of(const hd_flow_t *flow, uint32_t cell) {
+  return (const void *)(uintptr_t)((uint64_t)flow->order << 32 | cell);
+}
+
 // NULL: nothing that is known.
+static held_t *held_in(const hd_emit_t *e, const hd_flow_t *flow,
+                       uint32_t cell) {
+  return hd_ptr_map_find(&e->held, key_of(flow, cell));
+}
+
 static held_t *held_at(const hd_emit_t *e, LLVMBasicBlockRef block,
-                       uint64_t cell) {
-  const cell_at_t at = {block, cell};
-  return hd_key_map_find(&e->held, &at, sizeof at);
+                       uint32_t cell) {
+  return held_in(e, hd_emit_flow(e, block), cell);
 }
 
 static void hold(hd_emit_t *e, LLVMBasicBlockRef block, uint32_t cell,
                  unsigned n, LLVMValueRef value) {
+  const hd_flow_t *flow = hd_emit_flow(e, block);
   for (unsigned i = 0; i < n; i++) {
-    held_t *held = held_at(e, block, cell + i);
+    held_t *held = held_in(e, flow, cell + i);
     if (!held) {
       held = HD_ARENA_NEW(&e->arena, held_t);
-      held->at = (cell_at_t){block, cell + i};
-      hd_key_map_set(&e->arena, &e->held, &held->at, sizeof held->at, held);
+      hd_ptr_map_set(&e->arena, &e->held, key_of(flow, cell + i), held);
     }
     held->value = value;
     held->part = (uint8_t)i;
@@ -107,13 +110,13 @@ static LLVMValueRef make_phi(hd_emit_t *e, const hd_cells_t *cells, unsigned n,
 }
 
 // A cell that is being looked for further up is needed here after all.
-static void settle(hd_emit_t *e, const hd_cells_t *cells, const held_t *entry) {
+static void settle(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
+                   LLVMBasicBlockRef block) {
+  const held_t *entry = held_at(e, block, cell);
   if (entry->value)
     return;
-  uint32_t cell = (uint32_t)entry->at.cell - entry->part;
   unsigned n = entry->parts;
-  LLVMBasicBlockRef block = entry->at.block;
-  hold(e, block, cell, n, make_phi(e, cells, n, block));
+  hold(e, block, cell - entry->part, n, make_phi(e, cells, n, block));
 }
 
 static LLVMValueRef get_cells(hd_emit_t *e, const hd_cells_t *cells,
@@ -136,7 +139,7 @@ static LLVMValueRef pack(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
 static LLVMValueRef combine(hd_emit_t *e, const hd_cells_t *cells,
                             uint32_t cell, unsigned n,
                             LLVMBasicBlockRef block) {
-  settle(e, cells, held_at(e, block, cell));
+  settle(e, cells, cell, block);
   held_t first = *held_at(e, block, cell);
   bool together = first.parts % n == 0 && first.part % n == 0;
   for (unsigned i = 1; i < n && together; i++) {
@@ -220,27 +223,43 @@ static bool may_write(const hd_flow_t *head, const hd_cells_t *cells) {
   return false;
 }
 
-// The block before where a cell's value is the same; NULL where paths meet.
-static LLVMBasicBlockRef before(const hd_emit_t *e, const hd_cells_t *cells,
-                                LLVMBasicBlockRef block) {
-  const hd_flow_t *flow = hd_emit_flow(e, block);
-  if (flow && flow->is_loop && !may_write(flow, cells))
-    return flow->entered_from;
-  LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(block));
-  if (!use || (flow && flow->is_loop))
+// Whether none of n cells was written after what is emitted of a block.
+static bool is_written_by(const hd_flow_t *flow, const hd_cells_t *cells,
+                          uint32_t cell, unsigned n) {
+  for (unsigned i = 0; i < n; i++)
+    if (cells->written[cell - cells->first + i] > flow->order)
+      return false;
+  return true;
+}
+
+// A block before where what cells hold is the same, as far up as is easily
+// seen; NULL where paths meet on which that may change. Whatever lies between a
+// block and its dominator was begun after that.
+static hd_flow_t *before(const hd_emit_t *e, const hd_cells_t *cells,
+                         uint32_t cell, unsigned n, hd_flow_t *flow) {
+  hd_flow_t *top = flow;
+  while (!top->is_loop && top->block != cells->home && top->dominator &&
+         is_written_by(top->dominator, cells, cell, n))
+    top = top->dominator;
+  if (top != flow)
+    return top;
+  if (flow->is_loop)
+    return may_write(flow, cells) ? NULL : hd_emit_flow(e, flow->entered_from);
+  LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(flow->block));
+  if (!use)
     return NULL;
   LLVMBasicBlockRef from = hd_emit_way_in(&use);
   while (use)
     if (hd_emit_way_in(&use) != from)
       return NULL;
-  return from;
+  return hd_emit_flow(e, from);
 }
 
-static unsigned count_found(const hd_emit_t *e, LLVMBasicBlockRef block,
+static unsigned count_found(const hd_emit_t *e, const hd_flow_t *flow,
                             uint32_t cell, unsigned n) {
   unsigned found = 0;
   for (unsigned i = 0; i < n; i++)
-    found += held_at(e, block, cell + i) != NULL;
+    found += held_in(e, flow, cell + i) != NULL;
   return found;
 }
 
@@ -266,11 +285,12 @@ static LLVMValueRef come_in(hd_emit_t *e, const hd_cells_t *cells,
 static LLVMValueRef get_cells(hd_emit_t *e, const hd_cells_t *cells,
                               uint32_t cell, unsigned n,
                               LLVMBasicBlockRef block) {
-  LLVMBasicBlockRef at = block, next;
+  hd_flow_t *flow = hd_emit_flow(e, block), *next;
   unsigned found;
-  while (!(found = count_found(e, at, cell, n)) && at != cells->home &&
-         (next = before(e, cells, at)))
-    at = next;
+  while (!(found = count_found(e, flow, cell, n)) &&
+         flow->block != cells->home && (next = before(e, cells, cell, n, flow)))
+    flow = next;
+  LLVMBasicBlockRef at = flow->block;
   LLVMValueRef value = found == n ? combine(e, cells, cell, n, at)
                        : found    ? pack(e, cells, cell, n, at)
                                   : come_in(e, cells, cell, n, at);
@@ -308,7 +328,12 @@ static LLVMValueRef read_wide(hd_emit_t *e, const hd_cells_t *cells,
 hd_cells_t *hd_cells_create(hd_emit_t *e, LLVMTypeRef type, unsigned bits,
                             uint32_t count) {
   hd_cells_t *cells = HD_ARENA_NEW(&e->arena, hd_cells_t);
-  *cells = (hd_cells_t){e->num_cells, count, bits, type, LLVMGetInsertBlock(B)};
+  *cells = (hd_cells_t){e->num_cells,
+                        count,
+                        bits,
+                        type,
+                        LLVMGetInsertBlock(B),
+                        HD_ARENA_ARRAY(&e->arena, uint32_t, count + 1)};
   e->num_cells += count;
   return cells;
 }
@@ -340,8 +365,11 @@ LLVMValueRef hd_cells_read(hd_emit_t *e, const hd_cells_t *cells, int64_t index,
 
 void hd_cells_write(hd_emit_t *e, const hd_cells_t *cells, int64_t index,
                     unsigned n, LLVMValueRef value) {
-  if (is_inside(cells, index, n))
-    hold(e, LLVMGetInsertBlock(B), cells->first + (uint32_t)index, n, value);
+  if (!is_inside(cells, index, n))
+    return;
+  hold(e, LLVMGetInsertBlock(B), cells->first + (uint32_t)index, n, value);
+  for (unsigned i = 0; i < n; i++)
+    cells->written[index + i] = e->num_flows;
 }
 
 // The register tensors that a loop's body may write.

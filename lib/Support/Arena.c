@@ -23,7 +23,7 @@ struct hd_arena_chunk {
   alignas(max_align_t) char data[];
 };
 
-enum { FIRST_CHUNK = 4096, LAST_CHUNK = 1 << 20 };
+enum { FIRST_CHUNK = 4096, LAST_CHUNK = 1 << 20, ZEROED_AT_ONCE = 4096 };
 
 void hd_arena_init(hd_arena_t *arena, hd_budget_t *budget) {
   *arena = (hd_arena_t){.budget = budget};
@@ -46,7 +46,7 @@ void hd_arena_fini(hd_arena_t *arena) {
       arena->budget->bytes_used -= chunk->size;
     free(chunk);
   }
-  arena->next = arena->end = NULL;
+  arena->next = arena->end = arena->zeroed = NULL;
 }
 
 static void check_time(hd_budget_t *budget, size_t taken) {
@@ -68,7 +68,10 @@ static void grow(hd_arena_t *arena, size_t size) {
   hd_budget_take(arena->budget, chunk_size);
   if (arena->budget && arena->budget->recovery)
     check_time(arena->budget, chunk_size);
-  hd_arena_chunk_t *chunk = calloc(1, sizeof(*chunk) + chunk_size);
+  // Of what is larger than a chunk the system has pages of zeros.
+  bool is_zeroed = chunk_size > LAST_CHUNK;
+  hd_arena_chunk_t *chunk = is_zeroed ? calloc(1, sizeof(*chunk) + chunk_size)
+                                      : malloc(sizeof(*chunk) + chunk_size);
   if (!chunk) {
     if (arena->budget)
       arena->budget->bytes_used -= chunk_size;
@@ -79,6 +82,18 @@ static void grow(hd_arena_t *arena, size_t size) {
   arena->chunks = chunk;
   arena->next = chunk->data;
   arena->end = chunk->data + chunk_size;
+  arena->zeroed = is_zeroed ? arena->end : chunk->data;
+}
+
+// A chunk is filled with zeros as it is used: half of the last one never is,
+// and what has just been filled is in the cache when it is written.
+static void fill_zeros(hd_arena_t *arena) {
+  size_t left = (size_t)(arena->end - arena->zeroed);
+  size_t size = (size_t)(arena->next - arena->zeroed);
+  if (size < ZEROED_AT_ONCE)
+    size = left < ZEROED_AT_ONCE ? left : ZEROED_AT_ONCE;
+  memset(arena->zeroed, 0, size);
+  arena->zeroed += size;
 }
 
 void *hd_arena_alloc(hd_arena_t *arena, size_t size) {
@@ -91,6 +106,8 @@ void *hd_arena_alloc(hd_arena_t *arena, size_t size) {
     grow(arena, size);
   void *result = arena->next;
   arena->next += size;
+  if (arena->next > arena->zeroed)
+    fill_zeros(arena);
   return result;
 }
 
