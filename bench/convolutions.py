@@ -96,9 +96,8 @@ TASKS = {
   y[b, i, j, f] = sum(u: kh, v: kw) f32(x[b, i * stride + u - ph, j * stride + v - pw, f] else 0) * f32(w[u, v, f])
 }
 """,
-    "transposed": """task conv_last(x: f16[n, h, l, c], w: f16[c, d, kh, kw], stride: i64, oh: i64, ow: i64)
-    -> y: f32[n, oh, ow, d] {
-  y[b, i, j, f] = sum(p: c, u: kh, v: kw) f32(x[b, (i - u) % stride == 0 ? (i - u) / stride : -1, (j - v) % stride == 0 ? (j - v) / stride : -1, p] else 0) * f32(w[p, f, u, v])
+    "transposed": """task conv_last(x: f16[n, h, l, c], w: f16[k, k, d, c]) -> y: f32[n, k * h, k * l, d] {
+  y[b, i, j, f] = sum(p: c) f32(x[b, i / k, j / k, p]) * f32(w[i % k, j % k, f, p])
 }
 """,
 }
@@ -116,9 +115,9 @@ def stem(case, i, sums):
 
 def task_of(case):
     """Its text, its weights' shape, and its attributes."""
+    if case.transposed:  # By as many as the window has.
+        return TASKS["transposed"], (case.kh, case.kw, case.o, case.c), {}
     size = {"stride": case.stride, "oh": case.oh, "ow": case.ow}
-    if case.transposed:
-        return TASKS["transposed"], case.weights, size
     size |= {"ph": case.pad_h, "pw": case.pad_w}
     if case.groups == case.c:
         return TASKS["depthwise"], (case.kh, case.kw, case.c), size
@@ -135,15 +134,15 @@ def graph(case, copies, pin):
     if c == 3:
         task, weights = "", case.weights
     sums = "f32[%d, %d, %d, %d]" % (n, oh, ow, o)
+    listed = ", ".join("%s = %d" % a for a in attributes.items())
     given, constants, body = ["b: f32[%d]" % o], [], []
     for i in range(copies):
         given.append("x%d: f16[%d, %d, %d, %d]" % (i, *image))
         constants.append("const w%d: f16[%s] = file(\"weights\", %d)" % (
             i, ", ".join(map(str, weights)), i * size))
         body += stem(case, i, sums) if c == 3 else [
-            "p%d: %s = conv_last(x%d, w%d) { %s }%s" % (
-                i, sums, i, i, ", ".join("%s = %d" % a for a in attributes.items()),
-                " with " + pin if pin else "")]
+            "p%d: %s = conv_last(x%d, w%d)%s%s" % (
+                i, sums, i, i, listed and " { %s }" % listed, " with " + pin if pin else "")]
         body += ["s%d: %s = add(p%d, b)" % (i, sums, i),
                  "r%d: %s = relu(s%d)" % (i, sums, i),
                  "y%d: f16[%d, %d, %d, %d] = cast(r%d)" % (i, n, oh, ow, o, i)]

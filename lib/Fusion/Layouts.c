@@ -257,7 +257,7 @@ static void link_node(hd_layouts_t *l, size_t n) {
     hd_contraction_t sum;
     k.d = k.flat->definitions.data[i];
     k.result = value_of(&k, k.d->targets[0]);
-    k.sum = hd_contraction_find(l->arena, k.d, &sum) ? &sum : NULL;
+    k.sum = hd_product_contraction_find(l->arena, k.d, &sum) ? &sum : NULL;
     if (k.result)
       hd_flat_walk(k.d->term, link_load, &k);
   }
@@ -328,7 +328,7 @@ static void seed(hd_layouts_t *l, size_t n) {
     hd_contraction_t sum;
     k.d = k.flat->definitions.data[i];
     if (hd_product_form_find(l->arena, k.d, &form) ||
-        !hd_contraction_find(l->arena, k.d, &sum))
+        !hd_product_contraction_find(l->arena, k.d, &sum))
       continue;
     k.sum = &sum;
     if (!form.a.wide)

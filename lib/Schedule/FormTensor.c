@@ -24,8 +24,9 @@ static const hd_term_t *digit_of(const hd_form_digits_t *digits, unsigned n,
 // For hd_flat_rewrite().
 static const hd_term_t *put_digit(void *argument, const hd_term_t *term) {
   const hd_form_digits_t *digits = argument;
-  if (term->kind == HD_TERM_INDEX && term->u.index == digits->split)
-    return hd_flat_rewrite(digits->arena, digits->as, put_digit, argument);
+  for (unsigned n = 0; n < digits->num_splits; n++)
+    if (term->kind == HD_TERM_INDEX && term->u.index == digits->split[n])
+      return hd_flat_rewrite(digits->arena, digits->as[n], put_digit, argument);
   if (term->kind == HD_TERM_INDEX)
     for (unsigned n = 0; n < digits->count; n++)
       for (unsigned i = 0; i < digits->axes[n].count; i++)

@@ -7,7 +7,7 @@
 
 #include "Schedule/Contract.h"
 
-enum { HD_FORM_RANK = 4 };
+enum { HD_FORM_RANK = 4, HD_FORM_SPLITS = 4 };
 
 // An operand or a result as a function of some of the form's axes, mostly
 // three, in the order of the kernel's tensor.
@@ -48,9 +48,10 @@ typedef struct hd_form_digits {
   unsigned count;
   const hd_axis_t *axes;
   const hd_index_t *const *places; // The form's index for each of the axes.
-  // An index that is none of them, but this term of others; NULL: none.
-  const hd_index_t *split;
-  const hd_term_t *as;
+  // Indices that are none of them, but these terms of others.
+  unsigned num_splits;
+  const hd_index_t *split[HD_FORM_SPLITS];
+  const hd_term_t *as[HD_FORM_SPLITS];
 } hd_form_digits_t;
 
 // A term of the definition's indices by those of the form.

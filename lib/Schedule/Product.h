@@ -74,6 +74,11 @@ const char *hd_product_form_find_few(hd_arena_t *arena,
                                      const hd_definition_t *d,
                                      hd_product_form_t *form);
 
+// The contraction that the form is of: of the definition, or of what that is
+// with indices split in two.
+bool hd_product_contraction_find(hd_arena_t *arena, const hd_definition_t *d,
+                                 hd_contraction_t *c);
+
 // Sets the form's image, where it has one.
 void hd_product_image_find(hd_arena_t *arena, const hd_contraction_t *c,
                            const hd_term_t *a, hd_product_form_t *form);

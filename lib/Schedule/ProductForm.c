@@ -8,6 +8,10 @@
 // x[b, f / 16 * 8 + p] * w[f, p] is as many products as f / 16 has values.
 typedef struct groups {
   hd_arena_t *arena;
+  const hd_definition_t *d;
+  // NULL, or what the index has to be one of, for its groups and its members to
+  // be read apart: (i / 2, i % 2) of an axis that both operands use.
+  const hd_axis_t *batch;
   const hd_index_t *index, *group, *member;
   int64_t size; // Of a group.
 } groups_t;
@@ -32,19 +36,56 @@ void hd_product_form_round(hd_arena_t *arena, hd_product_form_t *form) {
 
 // --- Groups ---
 
+// i, of (i + constant) / size and of its remainder; NULL: it is none.
+static const hd_index_t *divided(const groups_t *groups, const hd_term_t *term,
+                                 hd_expr_kind_t op) {
+  hd_linear_t sum;
+  if (term->kind != HD_TERM_OPERATOR || term->u.op != op ||
+      term->operands[1]->kind != HD_TERM_CONST ||
+      !hd_affine_of(groups->arena, term->operands[0], &sum) || sum.size != 1 ||
+      sum.terms[0].factor != 1 || sum.constant < 0 ||
+      sum.terms[0].term->kind != HD_TERM_INDEX)
+    return NULL;
+  const hd_index_t *index = sum.terms[0].term->u.index;
+  int64_t size = term->operands[1]->u.i, range = hd_flat_range(index);
+  return size > 1 && size < range && range % size == 0 ? index : NULL;
+}
+
+typedef struct remainder {
+  const groups_t *groups;
+  const hd_index_t *index;
+  int64_t size;
+  bool found;
+} remainder_t;
+
+static bool note_remainder(void *argument, const hd_term_t *term) {
+  remainder_t *r = argument;
+  r->found |= divided(r->groups, term, HD_EXPR_MOD) == r->index &&
+              term->operands[1]->u.i == r->size;
+  return true;
+}
+
+static bool is_read_apart(const groups_t *groups, const hd_index_t *index,
+                          int64_t size) {
+  remainder_t r = {groups, index, size, false};
+  bool in_batch = false;
+  for (unsigned i = 0; i < groups->batch->count; i++)
+    in_batch |= groups->batch->indices[i] == index;
+  if (in_batch)
+    hd_flat_walk(groups->d->term, note_remainder, &r);
+  return r.found;
+}
+
 // Whether a term divides an index of the definition into groups.
 static bool note_group(void *argument, const hd_term_t *term) {
   groups_t *groups = argument;
-  if (term->kind != HD_TERM_OPERATOR || term->u.op != HD_EXPR_DIV ||
-      term->operands[0]->kind != HD_TERM_INDEX ||
-      term->operands[1]->kind != HD_TERM_CONST)
+  const hd_index_t *index =
+      groups->index ? NULL : divided(groups, term, HD_EXPR_DIV);
+  if (!index ||
+      (groups->batch && !is_read_apart(groups, index, term->operands[1]->u.i)))
     return true;
-  int64_t size = term->operands[1]->u.i;
-  int64_t range = hd_flat_range(term->operands[0]->u.index);
-  if (groups->index || size <= 1 || size >= range || range % size != 0)
-    return true;
-  groups->index = term->operands[0]->u.index;
-  groups->size = size;
+  groups->index = index;
+  groups->size = term->operands[1]->u.i;
   return true;
 }
 
@@ -64,9 +105,11 @@ static const hd_term_t *put_member(void *argument, const hd_term_t *term) {
 
 // The definition with two indices in the place of the one that has groups; NULL
 // where none has.
-static const hd_definition_t *
-split_groups(hd_arena_t *arena, const hd_definition_t *d, groups_t *groups) {
-  *groups = (groups_t){.arena = arena};
+static const hd_definition_t *split_groups(hd_arena_t *arena,
+                                           const hd_definition_t *d,
+                                           const hd_axis_t *batch,
+                                           groups_t *groups) {
+  *groups = (groups_t){.arena = arena, .d = d, .batch = batch};
   hd_flat_walk(d->term, note_group, groups);
   unsigned at = 0;
   while (at < d->num_indices && d->indices[at] != groups->index)
@@ -115,14 +158,34 @@ static void set_second(hd_product_form_t *form, const hd_form_digits_t *digits,
 typedef bool (*contraction_fn_t)(hd_arena_t *, const hd_definition_t *,
                                  hd_contraction_t *);
 
+// The contraction of a definition, or of what it is with indices split in two:
+// until it is one, and then those that are more rows than products.
+static bool find_split(hd_arena_t *arena, const hd_definition_t *d,
+                       contraction_fn_t find, hd_contraction_t *c,
+                       hd_form_digits_t *digits) {
+  bool found = find(arena, d, c);
+  for (unsigned n = 0; n < HD_FORM_SPLITS; n++) {
+    hd_contraction_t parts;
+    groups_t groups;
+    d = split_groups(arena, d, found ? &c->batch : NULL, &groups);
+    if (!d)
+      break;
+    digits->split[n] = groups.index;
+    digits->as[n] = member_of(&groups);
+    if (!find(arena, d, &parts))
+      continue;
+    *c = parts;
+    found = true;
+    digits->num_splits = n + 1;
+  }
+  return found;
+}
+
 static const char *find_form(hd_arena_t *arena, const hd_definition_t *d,
                              contraction_fn_t find, hd_product_form_t *form) {
   hd_contraction_t c;
-  groups_t groups;
-  bool is_whole = find(arena, d, &c);
-  const hd_definition_t *split =
-      is_whole ? NULL : split_groups(arena, d, &groups);
-  if (!is_whole && !(split && find(arena, split, &c)))
+  hd_form_digits_t digits = {.arena = arena, .count = HD_PRODUCT_AXES};
+  if (!find_split(arena, d, find, &c, &digits))
     return "it is no sum of products, or a small one";
   if (c.sum->type.scalar != HD_F32)
     return "its products are not summed in f32";
@@ -141,12 +204,8 @@ static const char *find_form(hd_arena_t *arena, const hd_definition_t *d,
     form->sizes[n] = axes[n].size;
     places[n] = hd_flat_index_make(arena, names[n], axes[n].size);
   }
-  hd_form_digits_t digits = {.arena = arena,
-                             .count = HD_PRODUCT_AXES,
-                             .axes = axes,
-                             .places = places,
-                             .split = split ? groups.index : NULL,
-                             .as = split ? member_of(&groups) : NULL};
+  digits.axes = axes;
+  digits.places = places;
   hd_form_tensor_begin(&form->a, &digits, HD_AXIS_BATCH, HD_AXIS_M, HD_AXIS_K);
   hd_form_tensor_begin(&form->c, &digits, HD_AXIS_BATCH, HD_AXIS_M, HD_AXIS_N);
   hd_form_tensor_load(&form->a, &digits, a);
@@ -154,6 +213,12 @@ static const char *find_form(hd_arena_t *arena, const hd_definition_t *d,
   hd_form_result_set(&form->result, &digits, &form->c);
   hd_product_image_find(arena, &c, a, form);
   return NULL;
+}
+
+bool hd_product_contraction_find(hd_arena_t *arena, const hd_definition_t *d,
+                                 hd_contraction_t *c) {
+  hd_form_digits_t digits = {.arena = arena};
+  return find_split(arena, d, hd_contraction_find, c, &digits);
 }
 
 const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,

@@ -115,6 +115,47 @@ static bool place_transposed(hd_lowering_t *l, hd_window_t *w) {
   return true;
 }
 
+static bool has_phases(const hd_window_t *w) {
+  bool ok = true;
+  for (unsigned i = 0; i < w->rank; i++)
+    ok &= w->dilations[i] == 1 && w->kernel[i] % w->strides[i] == 0 &&
+          w->begin[i] >= 0;
+  return ok;
+}
+
+// By the task that reads nothing in vain, of weights with their channels last.
+static const hd_value_t *by_phases(hd_lowering_t *l, const hd_value_t *x,
+                                   const hd_value_t *w,
+                                   const hd_window_t *window, int64_t groups) {
+  int64_t order[HD_MAX_RANK], taps[HD_MAX_RANK];
+  for (unsigned i = 0; i < window->rank; i++) {
+    order[i] = i + 2;
+    taps[i] = window->kernel[i] / window->strides[i];
+  }
+  order[window->rank] = 1;
+  order[window->rank + 1] = 0;
+  const hd_value_t *inputs[] = {x, hd_lower_transpose(l, w, order)};
+  hd_attributes_t attributes = {0};
+  hd_attributes_int(l, &attributes, "groups", groups);
+  hd_attributes_ints(l, &attributes, "strides", window->strides, window->rank);
+  hd_attributes_ints(l, &attributes, "pads", window->begin, window->rank);
+  hd_attributes_ints(l, &attributes, "taps", taps, window->rank);
+  hd_attributes_ints(l, &attributes, "sizes", window->sizes, window->rank);
+  return inputs[1] ? hd_lower_task(l, "conv_transpose_phases", inputs, 2,
+                                   &attributes, NULL)
+                   : NULL;
+}
+
+static const hd_value_t *by_elements(hd_lowering_t *l,
+                                     const hd_value_t *const *inputs,
+                                     const hd_window_t *window,
+                                     int64_t groups) {
+  hd_attributes_t attributes = {0};
+  hd_window_attributes(l, window, &attributes);
+  hd_attributes_int(l, &attributes, "groups", groups);
+  return hd_lower_task(l, "conv_transpose", inputs, 2, &attributes, NULL);
+}
+
 bool hd_onnx_conv_transpose(hd_lowering_t *l) {
   const hd_value_t *inputs[] = {hd_lower_input(l, 0), hd_lower_input(l, 1)};
   const hd_value_t *x = inputs[0], *w = inputs[1];
@@ -130,11 +171,9 @@ bool hd_onnx_conv_transpose(hd_lowering_t *l) {
                             "%lld",
                             (long long)hd_lower_size(w, 0),
                             (long long)hd_lower_size(x, 1));
-  hd_attributes_t attributes = {0};
-  hd_window_attributes(l, &window, &attributes);
-  hd_attributes_int(l, &attributes, "groups", groups);
-  const hd_value_t *y =
-      hd_lower_task(l, "conv_transpose", inputs, 2, &attributes, NULL);
+  const hd_value_t *y = has_phases(&window)
+                            ? by_phases(l, x, w, &window, groups)
+                            : by_elements(l, inputs, &window, groups);
   y = y ? hd_lower_channel_bias(l, y, hd_lower_input(l, 2)) : NULL;
   return hd_lower_output(l, 0, y);
 }
