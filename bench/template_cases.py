@@ -135,6 +135,7 @@ class Case:
     def __init__(self, number):
         self.number, self.lines, self.count = number, [], 0
         self.inputs, self.outputs, self.says = {}, {}, ""
+        self.items = {}  # Tasks of the case's own, by name.
         self.blocks, self.partial = 0, False
 
     def input(self, name, value, kind):
@@ -176,7 +177,9 @@ def text_of(cases):
     inputs = ["%s: %s[%s]" % (name, kind, listed(value.shape)) for case in cases
               for name, (value, kind) in case.inputs.items()]
     lines = [line for case in cases for line in case.lines]
-    return "graph main(%s) -> %s {\n%s\n}\n" % (
+    items = {name: text for case in cases for name, text in case.items.items()}
+    return "%sgraph main(%s) -> %s {\n%s\n}\n" % (
+        "".join(items.values()),
         ",\n           ".join(inputs),
         ", ".join(name for case in cases for name in case.outputs),
         "\n".join(lines))

@@ -29,8 +29,10 @@ import numpy
 
 import sanitizer
 import template_cases
+import template_windows
 
 TEMPLATES = pathlib.Path(__file__).resolve().parent.parent / "lib/Schedule/templates"
+DRAW = {**template_cases.DRAW, "window": template_windows.draw_each}
 CHUNK = 6  # Cases of a graph; of attentions, which share a candidate.
 PARTNER = {"attention_mma": "attention_wgmma", "attention_wgmma": "attention_mma"}
 
@@ -78,8 +80,10 @@ class Runner:
             rng = numpy.random.default_rng([seed, number])
             for _ in range(10000):
                 case = template_cases.Case(number)
-                template_cases.DRAW[template.form](
-                    rng, case, template, *([values] if values else []))
+                draw = DRAW[template.form]
+                if "maps {x," in template.head:
+                    draw = template_windows.draw_images
+                draw(rng, case, template, *([values] if values else []))
                 if self.serves(template, case, tool):
                     break
             else:
@@ -90,7 +94,8 @@ class Runner:
     @staticmethod
     def serves(template, case, tool):
         return not tool or case.blocks >= 4 and case.partial and not (
-            tool == "initcheck" and template.name == "product_wgmma"
+            tool == "initcheck"
+            and template.name in ("product_wgmma", "product_windows")
             and " across " not in case.says)
 
     def launch(self, template, cases, text, folder, mode):

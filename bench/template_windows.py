@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Graphs that are drawn for templates of windows in images, channels last:
+products of all channels, and of each by itself. Of small integers, so that all
+sums are exact and results have to be equal (template_shapes.py).
+"""
+
+import math
+
+import numpy
+
+import template_cases
+
+TASK = """task {name}(x: {T}[n, h, l, c], w: {T}[{w}], sh: i64, sw: i64, dh: i64,
+    dw: i64, ph: i64, pw: i64, oh: i64, ow: i64) -> y: f32[n, oh, ow, {o}] {{
+  y[b, i, j, f] = sum({p}u: kh, v: kw) f32(x[b, i * sh + u * dh - ph, j * sw + v * dw - pw, {at}]{outside}) * f32(w[{place}])
+}}
+"""
+OF_ALL = {"w": "o, kh, kw, c", "o": "o", "p": "p: c, ", "at": "p",
+          "place": "f, u, v, p"}
+OF_EACH = {"w": "kh, kw, c", "o": "c", "p": "", "at": "f", "place": "u, v, f"}
+
+
+class Windows:
+    """Where windows lie; None of its sizes is 0."""
+
+    def __init__(self, rng):
+        draw = lambda *choices: int(rng.choice(choices))
+        while True:
+            self.count = draw(1, 1, 2, 3)
+            self.image = [draw(1, 3, 5, 7, 12), draw(3, 7, 8, 13)]
+            self.kernel = [draw(1, 1, 3, 5), draw(1, 3, 3, 5)]
+            self.strides = [draw(1, 1, 2, 3), draw(1, 1, 2)]
+            self.dilations = [draw(1, 1, 2), draw(1, 1, 2)]
+            extents = [(k - 1) * d + 1
+                       for k, d in zip(self.kernel, self.dilations)]
+            self.pads = [draw(0, e // 2, e // 2, e) for e in extents]
+            self.sizes = [max((s + 2 * p - e) // t + 1, 0) for s, t, e, p in zip(
+                self.image, self.strides, extents, self.pads)]
+            # One element is no window.
+            if all(self.sizes) and self.kernel != [1, 1]:
+                return
+
+    def parts(self, x):
+        """What each element of the kernel reads."""
+        room = [(0, 0)] + [(p, p + s * o) for p, s, o in zip(
+            self.pads, self.strides, self.sizes)] + [(0, 0)]
+        x = numpy.pad(x, room)
+        for u, v in numpy.ndindex(*self.kernel):
+            r, c = u * self.dilations[0], v * self.dilations[1]
+            yield u, v, x[:, r:r + self.sizes[0] * self.strides[0]:self.strides[0],
+                          c:c + self.sizes[1] * self.strides[1]:self.strides[1]]
+
+    def __str__(self):
+        return "%d of %s by %s strides %s dilations %s pads %s" % (
+            self.count, self.image, self.kernel, self.strides, self.dilations,
+            self.pads)
+
+
+def finish(rng, case, template, values, windows, kind, operands, y):
+    """The node with its candidate, and what follows it."""
+    variant = OF_ALL if operands[1].ndim == 4 else OF_EACH
+    name = "%s_%s%s" % ("all" if variant is OF_ALL else "each", kind,
+                        "_padded" if any(windows.pads) else "")
+    case.items[name] = TASK.format(
+        name=name, T=kind, outside=" else 0" if any(windows.pads) else "",
+        **variant)
+    s = case.node("f32", y.shape, "%s(%s) { %s }%s" % (
+        name, ", ".join(case.input(n, v, kind) for n, v in zip("xw", operands)),
+        ", ".join("%s = %d" % item for item in zip(
+            ("sh", "sw", "dh", "dw", "ph", "pw", "oh", "ow"),
+            windows.strides + windows.dilations + windows.pads + windows.sizes)),
+        template_cases.pins(template, values)))
+    across = int(rng.integers(2))
+    if across:
+        y = y.transpose(3, 0, 1, 2)
+        end = case.node("f32", y.shape,
+                        "transpose(%s) { order = [3, 0, 1, 2] }" % s)
+    else:
+        y = numpy.maximum(y, 0)
+        end = case.node("f32", y.shape, "relu(%s)" % s)
+    case.expect(end, y, 0)
+    case.says = "%s %s %s %s %s" % (windows, [v.shape for v in operands], kind,
+                                    "across" if across else "relu", values)
+
+
+def draw_images(rng, case, template):
+    """What the head demands of sizes is left out."""
+    windows, kind = Windows(rng), str(rng.choice(template.types))
+    while windows.count * math.prod(windows.sizes) < 8:
+        windows = Windows(rng)
+    c, o = int(rng.choice([8, 24, 64, 72, 136])), int(
+        rng.choice([8, 16, 40, 64, 72, 136, 200]))
+    values = template.draw(rng)
+    x = rng.integers(-2, 3, (windows.count, *windows.image, c)).astype(float)
+    w = rng.integers(-1, 2, (o, *windows.kernel, c)).astype(float)
+    y = sum(part @ w[:, u, v].T for u, v, part in windows.parts(x))
+    facts = {"z": 1, "m": y.size // o, "n": o}
+    case.blocks, case.partial = template.tiles(values, facts)
+    finish(rng, case, template, values, windows, kind, (x, w), y)
+
+
+def draw_each(rng, case, template):
+    windows, kind = Windows(rng), str(rng.choice(template.types))
+    bits = template_cases.BITS.get(kind, 16)
+    c = int(rng.choice([2, 3, 8, 16, 24, 58, 96]))
+    facts = {"z": windows.count, "m": windows.sizes[0], "n": windows.sizes[1],
+             "c": c, "u": windows.kernel[0], "v": windows.kernel[1],
+             "s": windows.strides[0], "t": windows.strides[1], "bits": bits,
+             "lanes": math.gcd(c, 128 // bits)}
+    for _ in range(10000):
+        values = template.draw(rng)
+        if template.allows(values, facts):
+            break
+    else:
+        return draw_each(rng, case, template)
+    x = rng.integers(-2, 3, (windows.count, *windows.image, c)).astype(float)
+    w = rng.integers(-2, 3, (*windows.kernel, c)).astype(float)
+    y = sum(part * w[u, v] for u, v, part in windows.parts(x))
+    threads = (windows.count * math.prod(windows.sizes) * c
+               / (values["TH"] * values["TW"] * values["V"]))
+    case.blocks = math.ceil(threads / values["THREADS"])
+    case.partial = threads % values["THREADS"] != 0
+    finish(rng, case, template, values, windows, kind, (x, w), y)
+    return None
