@@ -11,6 +11,8 @@ the layer in the middle. A line a launch: cycles from the return of
 griddepcontrol_wait() to the first chunk of a product, to the end of its sums and
 to the end of the block (of the blocks the median, and the greatest), and
 nanoseconds from the last block's end of the launch before to the wait's return.
+The plan runs twice, and the second time is told; before each a kernel keeps the
+GPU busy for SPIN nanoseconds, so that all launches are there when it ends.
 What a template of products has no place for is left out. --text writes the
 plan with its stamps, and runs nothing.
 """
@@ -28,6 +30,19 @@ import numpy
 TOKENS, WIDTH, WIDE, HEADS = 128, 768, 3072, 12
 FIRST, SUMS, END = "first chunk", "sums", "end"
 SLOTS = {FIRST: 2, SUMS: 3, END: 4}
+SPIN = """kernel spin(for_ns: i64, out at: u64[1]) grid(1) block(32)
+{
+  let start = globaltimer()
+  register now: u64 = start
+  while i64(now - start) < for_ns {
+    now = globaltimer()
+  }
+  if thread == 0 {
+    at[0] = now
+  }
+}
+
+"""
 
 
 # --- The graph ---
@@ -114,7 +129,16 @@ def stamped(kernel):
     return kernel, blocks, (has + [END] if waits else [])
 
 
-def stamp_plan(text, layers):
+def twice(plan, spin_ns):
+    """The plan's body in a loop of two turns."""
+    head, body = plan.split("{\n", 1)
+    end = body.rindex("}")
+    return (head + "{\n  workspace spun: u64[1]\n  for turn in 0..2 {\n"
+            "    launch spin(%d, spun)\n" % spin_ns + body[:end] + "  }\n"
+            + body[end:])
+
+
+def stamp_plan(text, layers, spin_ns):
     """The text with stamps, and the launches that have them: name, output and
     what is stamped."""
     pieces = re.split(r"(?m)^(?=kernel |plan )", text)
@@ -144,8 +168,9 @@ def stamp_plan(text, layers):
         return "launch %s(%s, %s)" % (name, found[2], output)
 
     body = re.sub(r"launch (\w+)\((.*?)\)", change, pieces[plan])
-    pieces[plan] = body.replace(") {", ", %s) {" % ", ".join(outputs), 1)
-    return "".join(pieces), launches
+    pieces[plan] = twice(
+        body.replace(") {", ", %s) {" % ", ".join(outputs), 1), spin_ns)
+    return SPIN + "".join(pieces), launches
 
 
 # --- What they say ---
@@ -201,8 +226,9 @@ def main():
         run(str(tools / "hidet-opt"), *load, "--target=sm_90a", "--rewrite",
             "--prepare", "--fuse", "--schedule", "--early-launches",
             str(folder / "graph.hir"), "-o", str(folder / "plan.hir"))
-        text, launches = stamp_plan((folder / "plan.hir").read_text(),
-                                    options.layers)
+        text, launches = stamp_plan(
+            (folder / "plan.hir").read_text(), options.layers,
+            5000000 if options.device == "cuda" else 1000)
         if options.text:
             pathlib.Path(options.text).write_text(text)
             return
