@@ -218,7 +218,7 @@ static bool finish(bench_t *b) {
   return ok;
 }
 
-// --bench=N or --bench=TIME.
+// --bench=N or --bench=TIME; of nothing there is no median.
 static bool parse_length(const char *text, int64_t *count, int64_t *ms) {
   char *end;
   errno = 0;
@@ -226,7 +226,7 @@ static bool parse_length(const char *text, int64_t *count, int64_t *ms) {
   if (*count && !*end)
     return errno == 0;
   *count = 0;
-  return hd_parse_duration(text, ms);
+  return hd_parse_duration(text, ms) && *ms > 0;
 }
 
 bool hd_run_check_bench(hd_run_t *run) {

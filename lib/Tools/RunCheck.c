@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // hidet-run --check: what of a model is not supported, or what would be run.
+#include "Fusion/Fuse.h"
 #include "IR/Text/Printer.h"
 #include "Support/File.h"
 #include "Tools/RunTool.h"
@@ -19,8 +20,13 @@ static int64_t constant_bytes(const hd_graph_t *graph) {
   return total;
 }
 
-// The tasks that the sizes which are known lead to; a walk that needs a value
-// stops there, since nothing is run.
+static bool is_evaluated(const hd_run_t *run) {
+  return strcmp(hd_option_text(&run->options, RUN_DEVICE, "auto"), "ref") == 0;
+}
+
+// The tasks that the sizes which are known lead to, and whether kernels can be
+// made of them, which the evaluator needs not; a walk that needs a value stops
+// there, since nothing is run.
 static bool check_tasks(hd_run_t *run, size_t *tasks, const char **stop) {
   hd_tensor_type_t *types =
       HD_ARENA_ARRAY(&run->arena, hd_tensor_type_t, run->num_params + 1);
@@ -36,7 +42,8 @@ static bool check_tasks(hd_run_t *run, size_t *tasks, const char **stop) {
   hd_expander_t *x = hd_expander_create(run->module, run->graph, types, NULL);
   const hd_graph_t *segment;
   hd_expand_state_t state = hd_expander_run(x, &segment);
-  if (state == HD_EXPAND_FAILED)
+  if (state == HD_EXPAND_FAILED ||
+      (!is_evaluated(run) && !hd_graph_check_tasks(run->module, segment)))
     return false;
   *tasks = segment->nodes.size;
   *stop = state == HD_EXPAND_MORE ? hd_expander_wanted(x)->name : NULL;
