@@ -135,6 +135,18 @@ static bool rewrite_call(hd_accessor_t *a, hd_stmt_t *stmt) {
 
 // --- Statements ---
 
+static void rewrite_print(hd_accessor_t *a, hd_stmt_t *stmt) {
+  uint32_t count = stmt->u.print.num_args;
+  const hd_expr_t **args =
+      HD_ARENA_ARRAY(a->b.arena, const hd_expr_t *, count + 1);
+  hd_access_exprs(a, stmt->u.print.args, count, args);
+  for (uint32_t i = 0; i < count; i++)
+    if (args[i] != stmt->u.print.args[i]) {
+      stmt->u.print.args = args;
+      break;
+    }
+}
+
 // while c { body } where statements come before c:
 //
 //   while true { S  if !c { break }  body }
@@ -211,6 +223,9 @@ static bool rewrite_parts(hd_accessor_t *a, hd_stmt_t *stmt) {
     return true;
   case HD_STMT_EVAL:
     return rewrite_call(a, stmt);
+  case HD_STMT_PRINT:
+    rewrite_print(a, stmt);
+    return true;
   case HD_STMT_LET:
   case HD_STMT_DECLARE:
   case HD_STMT_IF:
@@ -218,11 +233,11 @@ static bool rewrite_parts(hd_accessor_t *a, hd_stmt_t *stmt) {
   case HD_STMT_RETURN:
   case HD_STMT_BREAK:
   case HD_STMT_CONTINUE:
-  case HD_STMT_PRINT:
   case HD_STMT_LAUNCH:
   case HD_STMT_COUNT:
     break;
   }
+  // These have one expression at most: the order is theirs.
   const hd_part_mapper_t mapper = {.arena = a->b.arena,
                                    .argument = a,
                                    .expr = access_root,

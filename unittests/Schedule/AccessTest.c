@@ -113,6 +113,20 @@ static void keeps_the_order(void **state) {
       "      + s[thread] + (s[thread] > 0 ? atomic_add(s[thread], 0) : x[2])\n"
       "}\n",
       2);
+  // What printf is given, too.
+  expect_same("fn set(register t: i32[1], to: i32) -> i32 {\n"
+              "  t[0] = to\n"
+              "  return to\n"
+              "}\n"
+              "fn put(inout z: i32[32], a: i32) -> i32 {\n"
+              "  z[thread] = a\n"
+              "  return a\n"
+              "}\n"
+              "kernel k(in x: i32[32], inout z: i32[32]) block(32) {\n"
+              "  register t: i32[1] = 0\n"
+              "  printf(\"%d %d\\n\", set(t, thread), put(z, x[t[0]]))\n"
+              "}\n",
+              1);
 }
 
 static void replaces_vectors(void **state) {
