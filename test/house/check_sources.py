@@ -24,7 +24,6 @@ LONG = {
     "fuzz/graphs/Motifs.c",
     "unittests/FakeCuda/FakeCuda.c",
     "unittests/IR/Generator.c",
-    "unittests/Schedule/AccessHelp.c",
     "unittests/Tools/KernelStatements.c",
     "unittests/Tools/KernelValues.c",
 }

@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIRRORED "_mirrored" // Ends the name,
-#define STRAIGHT "_straight" // of one whose axes keep their order, this.
-
 // A parameter that is replaced by one whose axes are reversed.
 typedef struct mirror {
   hd_access_run_t *run;
@@ -22,7 +19,7 @@ typedef struct mirror {
   hd_hook_style_t style;
 } mirror_t;
 
-static void fail_with(hd_access_run_t *run, const char *what) {
+void hd_access_fail(hd_access_run_t *run, const char *what) {
   hd_buffer_t said = {0};
   hd_diagnostics_print(&run->context.diags, false, &said);
   fail_msg("%s\n%s\n%s", what, hd_buffer_text(&said),
@@ -47,7 +44,7 @@ static bool is_moved(hd_scalar_t type) {
   return type == HD_I32 || type == HD_I64;
 }
 
-static double coded(hd_scalar_t type, double x) {
+double hd_access_coded(hd_scalar_t type, double x) {
   return is_doubled(type) ? 2 * x : is_moved(type) ? x + 3 : x;
 }
 
@@ -92,11 +89,11 @@ static void declare_mirror(mirror_t *m, hd_builder_t *b) {
     shape[0] = hd_b_op(b, HD_EXPR_MUL, shape[0], shape[i]);
   if (m->style == HD_HOOK_FLAT)
     tensor->rank = 1;
-  m->var =
-      hd_var_make_tensor(b->arena,
-                         hd_arena_printf(b->arena, "%s%s", m->param->name,
-                                         has_order(m) ? STRAIGHT : MIRRORED),
-                         tensor, m->param->loc);
+  m->var = hd_var_make_tensor(
+      b->arena,
+      hd_arena_printf(b->arena, "%s%s", m->param->name,
+                      has_order(m) ? HD_STRAIGHT : HD_MIRRORED),
+      tensor, m->param->loc);
   m->var->direction = m->param->direction;
   hd_vec_push(b->arena, &b->params, m->var);
 }
@@ -167,7 +164,7 @@ static void store_mirror(void *argument, hd_builder_t *b,
           hd_b_close(b), (hd_block_t){0});
 }
 
-static hd_access_kind_t kind_of(const hd_var_t *param) {
+hd_access_kind_t hd_access_kind(const hd_var_t *param) {
   return param->direction == HD_DIR_IN ? HD_ACCESS_LOADS : HD_ACCESS_STORES;
 }
 
@@ -181,17 +178,15 @@ static bool is_named(const char *names, const char *name) {
 
 // --- Kernels ---
 
-static hd_module_t *parse(hd_access_run_t *run, const char *text) {
+hd_module_t *hd_access_parse(hd_access_run_t *run, const char *text) {
   hd_module_t *module =
       hd_module_parse(&run->context, "test.hir", text, strlen(text), 1);
   if (!module || !hd_module_verify(module))
-    fail_with(run, text);
+    hd_access_fail(run, text);
   return module;
 }
 
-// name NULL: the last.
-static const hd_func_t *find_kernel(const hd_module_t *module,
-                                    const char *name) {
+const hd_func_t *hd_access_kernel(const hd_module_t *module, const char *name) {
   for (size_t i = module->items.size; i-- > 0;) {
     const hd_item_t *item = &module->items.data[i];
     if (item->kind == HD_ITEM_FUNC && item->u.func->kind == HD_FUNC_KERNEL &&
@@ -206,10 +201,10 @@ void hd_access_begin(hd_access_run_t *run, const char *text, const char *kernel,
                      const int64_t *sizes) {
   *run = (hd_access_run_t){0};
   hd_context_init(&run->context);
-  run->module = parse(run, text);
+  run->module = hd_access_parse(run, text);
   hd_pass_args_t args = {0};
   run->kernel =
-      hd_pass_inline(run->module, find_kernel(run->module, kernel), &args);
+      hd_pass_inline(run->module, hd_access_kernel(run->module, kernel), &args);
   for (uint32_t i = 0; i < run->kernel->num_params; i++)
     if (!run->kernel->params[i]->tensor)
       run->sizes[i] = *sizes++;
@@ -224,8 +219,8 @@ void hd_access_change(hd_access_run_t *run, const char *names,
     const hd_var_t *param = run->kernel->params[i];
     if (!param->tensor || !is_named(names, param->name))
       continue;
-    assert_null(hd_access_obstacle(run->kernel, param, kind_of(param)));
-    bool loads = kind_of(param) == HD_ACCESS_LOADS;
+    assert_null(hd_access_obstacle(run->kernel, param, hd_access_kind(param)));
+    bool loads = hd_access_kind(param) == HD_ACCESS_LOADS;
     mirrors[count] = (mirror_t){run, param, NULL, style};
     hooks[count] = (hd_access_hook_t){.param = param,
                                       .argument = &mirrors[count],
@@ -247,232 +242,16 @@ void hd_access_change(hd_access_run_t *run, const char *names,
   }
   hd_module_print(made, &run->printed);
   if (!hd_module_verify(made))
-    fail_with(run, "what was made breaks a rule");
-  hd_module_t *again = parse(run, hd_buffer_text(&run->printed));
+    hd_access_fail(run, "what was made breaks a rule");
+  hd_module_t *again = hd_access_parse(run, hd_buffer_text(&run->printed));
   hd_buffer_t second = {0};
   hd_module_print(again, &second);
   assert_string_equal(hd_buffer_text(&run->printed), hd_buffer_text(&second));
   hd_buffer_fini(&second);
-  run->changed = (hd_func_t *)(uintptr_t)find_kernel(again, NULL);
+  run->changed = (hd_func_t *)(uintptr_t)hd_access_kernel(again, NULL);
 }
 
 bool hd_access_has(const hd_access_run_t *run, const char *part) {
   hd_buffer_t copy = run->printed;
   return strstr(hd_buffer_text(&copy), part) != NULL;
-}
-
-// --- Running ---
-
-typedef struct hd_access_launch {
-  hd_access_run_t *run;
-  const hd_func_t *kernel;
-  hd_arena_t arena;
-  hd_env_t env;
-  hd_device_t *device;
-  hd_program_t program;
-  hd_host_tensor_t tensors[HD_MAX_PARAMS];
-  hd_slot_t slots[HD_MAX_PARAMS];
-} launch_t;
-
-static bool is_straight(const hd_var_t *param) {
-  return strstr(param->name, STRAIGHT) != NULL;
-}
-
-static bool is_mirror(const hd_var_t *param) {
-  return strstr(param->name, MIRRORED) || is_straight(param);
-}
-
-// Which of the kernel's parameters a parameter is, or stands for.
-static uint32_t original(const launch_t *l, const hd_var_t *param) {
-  size_t size = strlen(param->name) - (is_mirror(param) ? strlen(MIRRORED) : 0);
-  for (uint32_t k = 0; k < l->run->kernel->num_params; k++) {
-    const char *name = l->run->kernel->params[k]->name;
-    if (strlen(name) == size && strncmp(name, param->name, size) == 0)
-      return k;
-  }
-  fail_msg("there is no parameter %s", param->name);
-  return 0;
-}
-
-// The place of a tensor's element in what stands for it.
-static int64_t mirrored(const hd_var_t *param, const hd_host_tensor_t *tensor,
-                        int64_t i) {
-  if (!is_mirror(param) || is_straight(param))
-    return i;
-  int64_t index[HD_TENSOR_MAX_RANK], place = 0;
-  for (unsigned a = tensor->rank; a-- > 0; i /= tensor->shape[a])
-    index[a] = i % tensor->shape[a];
-  for (unsigned a = tensor->rank; a-- > 0;)
-    place = place * tensor->shape[a] + index[a];
-  return place;
-}
-
-static void make_data(launch_t *l, uint32_t i) {
-  const hd_var_t *param = l->kernel->params[i];
-  hd_host_tensor_t *to = &l->tensors[i], drawn;
-  int64_t shape[HD_TENSOR_MAX_RANK], reversed[HD_TENSOR_MAX_RANK];
-  unsigned rank = param->tensor->rank;
-  hd_scalar_t type = (hd_scalar_t)param->type.scalar;
-  assert_true(hd_storage_shape(&l->env, param->tensor, shape));
-  for (unsigned a = 0; a < rank; a++)
-    reversed[a] = shape[is_straight(param) ? a : rank - 1 - a];
-  hd_diagnostics_t *diags = &l->run->context.diags;
-  assert_true(hd_host_tensor_init(to, diags, NULL, "x", type, shape, rank));
-  hd_host_tensor_t *filled = to;
-  if (is_mirror(param)) {
-    assert_true(
-        hd_host_tensor_init(&drawn, diags, NULL, "x", type, reversed, rank));
-    filled = &drawn;
-  }
-  hd_host_tensor_fill_random(filled, 1, original(l, param));
-  if (!is_mirror(param))
-    return;
-  for (int64_t e = 0; e < to->count; e++)
-    hd_host_tensor_set(to, mirrored(param, &drawn, e),
-                       coded(type, hd_host_tensor_get(&drawn, e)));
-  hd_host_tensor_fini(&drawn);
-}
-
-static void upload(launch_t *l, uint32_t i) {
-  const hd_tensor_t *tensor = l->kernel->params[i]->tensor;
-  hd_slot_t *slot = &l->slots[i];
-  int64_t bytes;
-  assert_true(hd_storage_bytes(&l->env, &l->arena, tensor, &bytes));
-  unsigned char *storage = calloc(1, (size_t)bytes);
-  slot->bytes = (size_t)bytes;
-  slot->var = l->kernel->params[i];
-  assert_true(hd_storage_pack(&l->env, &l->arena, tensor, &l->tensors[i],
-                              storage, slot->bytes));
-  const hd_device_ops_t *ops = l->device->ops;
-  assert_true(ops->alloc(l->device, "x", slot->bytes, &slot->address));
-  assert_true(ops->upload(l->device, slot->address, storage, slot->bytes));
-  free(storage);
-}
-
-static void download(launch_t *l, uint32_t i) {
-  const hd_slot_t *slot = &l->slots[i];
-  unsigned char *storage = calloc(1, slot->bytes);
-  assert_true(
-      l->device->ops->download(l->device, storage, slot->address, slot->bytes));
-  assert_true(hd_storage_unpack(&l->env, &l->arena,
-                                l->kernel->params[i]->tensor, storage,
-                                slot->bytes, &l->tensors[i]));
-  l->device->ops->free(l->device, slot->address);
-  free(storage);
-}
-
-static void lower_and_run(launch_t *l, const hd_module_t *module) {
-  size_t lower = 0;
-  while (strcmp(hd_task_mapping_passes[lower].name, "lower") != 0)
-    lower++;
-  hd_pass_args_t args = {.options = "layouts=keep"};
-  hd_pass_config_t config = {.verify_each = true};
-  hd_program_options_t options = {.specialize = true, .apart = true};
-  if (!hd_program_init(&l->program, l->device, module, l->kernel, &l->env,
-                       &options) ||
-      !hd_pass_run(l->program.module, &hd_task_mapping_passes[lower], &args,
-                   &config)
-           .ok ||
-      !hd_program_load(&l->program))
-    fail_with(l->run, "not compiled");
-  for (uint32_t i = 0; i < l->kernel->num_params; i++)
-    if (l->kernel->params[i]->tensor)
-      upload(l, i);
-  if (!hd_program_run(&l->program, l->slots))
-    fail_with(l->run, "not run");
-  for (uint32_t i = 0; i < l->kernel->num_params; i++)
-    if (l->kernel->params[i]->tensor)
-      download(l, i);
-  for (const hd_diagnostic_t *d = l->run->context.diags.first; d; d = d->next)
-    if (d->severity != HD_REMARK)
-      fail_with(l->run, "something was said");
-}
-
-static void launch_init(launch_t *l, hd_access_run_t *run,
-                        const hd_module_t *module, const hd_func_t *kernel) {
-  *l = (launch_t){.run = run, .kernel = kernel};
-  hd_arena_init(&l->arena, NULL);
-  hd_device_options_t options = {.threads = 1, .sanitize = true};
-  l->device = hd_device_open_sim(&run->context, &options);
-  l->env.sms = l->device->info.sms;
-  for (uint32_t i = 0; i < l->kernel->num_params; i++) {
-    const hd_var_t *param = l->kernel->params[i];
-    if (!param->tensor)
-      assert_true(hd_bind_int(&run->context, &l->env, &l->arena, param,
-                              run->sizes[original(l, param)]));
-  }
-  for (uint32_t i = 0; i < l->kernel->num_params; i++)
-    if (l->kernel->params[i]->tensor)
-      make_data(l, i);
-  lower_and_run(l, module);
-}
-
-static void launch_fini(launch_t *l) {
-  for (uint32_t i = 0; i < l->kernel->num_params; i++)
-    if (l->kernel->params[i]->tensor)
-      hd_host_tensor_fini(&l->tensors[i]);
-  hd_program_fini(&l->program);
-  hd_device_close(l->device);
-  hd_arena_fini(&l->arena);
-}
-
-static void compare(launch_t *before, launch_t *after) {
-  for (uint32_t i = 0; i < after->kernel->num_params; i++) {
-    const hd_var_t *param = after->kernel->params[i];
-    uint32_t k = original(after, param);
-    const hd_host_tensor_t *x = &before->tensors[k], *y = &after->tensors[i];
-    for (int64_t e = 0; param->tensor && e < x->count; e++) {
-      double wanted = hd_host_tensor_get(x, e);
-      int64_t place = mirrored(param, x, e);
-      if (is_mirror(param))
-        wanted = coded(x->type, wanted);
-      double got = hd_host_tensor_get(y, place);
-      if (!(got == wanted || (got != got && wanted != wanted)))
-        fail_msg("%s: element %lld is %.9g and not %.9g\n%s", param->name,
-                 (long long)e, got, wanted,
-                 hd_buffer_text(&before->run->printed));
-    }
-  }
-}
-
-void hd_access_end(hd_access_run_t *run) {
-  if (run->before)
-    launch_fini(run->before);
-  hd_buffer_fini(&run->printed);
-  hd_context_fini(&run->context);
-}
-
-void hd_access_compare(hd_access_run_t *run) {
-  const char *text = hd_buffer_text(&run->printed);
-  launch_t after;
-  hd_module_t *again = parse(run, text);
-  if (!run->before) {
-    run->before = HD_ARENA_NEW(&run->module->arena, launch_t);
-    launch_init(run->before, run, run->module,
-                find_kernel(run->module, run->kernel->name));
-  }
-  launch_init(&after, run, again, find_kernel(again, NULL));
-  compare(run->before, &after);
-  launch_fini(&after);
-}
-
-unsigned hd_access_compare_all(hd_access_run_t *run) {
-  hd_buffer_t all = {0};
-  unsigned count = 0;
-  for (uint32_t i = 0; i < run->kernel->num_params; i++) {
-    const hd_var_t *param = run->kernel->params[i];
-    if (!param->tensor ||
-        hd_access_obstacle(run->kernel, param, kind_of(param)))
-      continue;
-    count++;
-    hd_buffer_printf(&all, "%s ", param->name);
-    hd_access_change(run, param->name, (hd_hook_style_t)(i % HD_HOOK_STYLES));
-    hd_access_compare(run);
-  }
-  for (int style = 0; count && style < HD_HOOK_STYLES; style++) {
-    hd_access_change(run, hd_buffer_text(&all), (hd_hook_style_t)style);
-    hd_access_compare(run);
-  }
-  hd_buffer_fini(&all);
-  return count;
 }

@@ -14,6 +14,9 @@
 #include "Schedule/Access.h"
 #include "UnitTest.h"
 
+#define HD_MIRRORED "_mirrored" // Ends the name of what stands for a tensor,
+#define HD_STRAIGHT "_straight" // of one whose axes keep their order, this.
+
 // What a hook makes.
 typedef enum hd_hook_style {
   HD_HOOK_EXPRESSION, // Nothing but an expression.
@@ -53,6 +56,21 @@ void hd_access_compare(hd_access_run_t *run);
 // Every parameter without an obstacle by itself, then all of them, in each
 // style. Returns how many parameters there were.
 unsigned hd_access_compare_all(hd_access_run_t *run);
+
+// The same for a kernel of a text (which as above), whose scalars are 37, 21, 5
+// and 3: the test fails unless it has so many parameters without an obstacle.
+void hd_access_expect_same(const char *text, unsigned params);
+
+// A text's module; its kernel of that name (NULL: the last).
+hd_module_t *hd_access_parse(hd_access_run_t *run, const char *text);
+const hd_func_t *hd_access_kernel(const hd_module_t *module, const char *name);
+
+// What stands in another tensor for a number of an element of that type.
+double hd_access_coded(hd_scalar_t type, double x);
+void hd_access_fail(hd_access_run_t *run, const char *what);
+
+// What of a parameter hooks replace: loads of `in` tensors, else stores.
+hd_access_kind_t hd_access_kind(const hd_var_t *param);
 
 // Whether the changed kernel's text has this.
 bool hd_access_has(const hd_access_run_t *run, const char *part);

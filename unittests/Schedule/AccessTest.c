@@ -11,43 +11,35 @@
 #include <stdio.h>
 #include <string.h>
 
-// The kernel's parameters by which names, one after the other and together, in
-// each style; sizes are its scalars.
-static void expect_same(const char *text, unsigned params) {
-  static const int64_t sizes[] = {37, 21, 5, 3};
-  hd_access_run_t run;
-  hd_access_begin(&run, text, NULL, sizes);
-  assert_int_equal(hd_access_compare_all(&run), params);
-  hd_access_end(&run);
-}
-
 static void replaces_loads_and_stores(void **state) {
   (void)state;
-  expect_same("kernel k(n: i32, m: i32, in x: f32[n, m], in y: f32[m],\n"
-              "         out z: f32[n, m]) grid(n) block(32) {\n"
-              "  if thread < m {\n"
-              "    z[block, thread] = x[n - 1 - block, thread] * y[thread]\n"
-              "  }\n"
-              "}\n",
-              3);
+  hd_access_expect_same(
+      "kernel k(n: i32, m: i32, in x: f32[n, m], in y: f32[m],\n"
+      "         out z: f32[n, m]) grid(n) block(32) {\n"
+      "  if thread < m {\n"
+      "    z[block, thread] = x[n - 1 - block, thread] * y[thread]\n"
+      "  }\n"
+      "}\n",
+      3);
 }
 
 // Integers, in indices too, and elements of other types.
 static void replaces_loads_in_indices(void **state) {
   (void)state;
-  expect_same("kernel k(n: i32, in at: i64[n], in x: f16[16], out z: f16[n])\n"
-              "  grid(ceildiv(n, 32)) block(32) {\n"
-              "  let i = block * 32 + thread\n"
-              "  if i < n {\n"
-              "    z[i] = x[at[n - 1 - i] + 8]\n"
-              "  }\n"
-              "}\n",
-              3);
+  hd_access_expect_same(
+      "kernel k(n: i32, in at: i64[n], in x: f16[16], out z: f16[n])\n"
+      "  grid(ceildiv(n, 32)) block(32) {\n"
+      "  let i = block * 32 + thread\n"
+      "  if i < n {\n"
+      "    z[i] = x[at[n - 1 - i] + 8]\n"
+      "  }\n"
+      "}\n",
+      3);
 }
 
 static void replaces_in_every_statement(void **state) {
   (void)state;
-  expect_same(
+  hd_access_expect_same(
       "kernel k(n: i32, m: i32, in x: i32[n], in w: u32[m], in f: f32[m],\n"
       "         out z: i32[64]) block(64) {\n"
       "  register s: i32 = x[thread % n] & 3\n"
@@ -81,7 +73,7 @@ static void replaces_in_every_statement(void **state) {
 // What is out of bounds is not touched: the sanitizer looks.
 static void evaluates_what_is_needed(void **state) {
   (void)state;
-  expect_same(
+  hd_access_expect_same(
       "kernel k(n: i32, m: i32, in x: f32[n], in y: f32[m, n], in at: i32[n],\n"
       "         out z: f32[64], out c: i32[64]) block(64) {\n"
       "  let i = thread - 8\n"
@@ -102,7 +94,7 @@ static void evaluates_what_is_needed(void **state) {
 // A register's value is that of the time when it was read.
 static void keeps_the_order(void **state) {
   (void)state;
-  expect_same(
+  hd_access_expect_same(
       "kernel k(n: i32, in x: i32[n], out z: i32[64]) block(32) {\n"
       "  shared s: i32[32]\n"
       "  s[thread] = thread\n"
@@ -114,24 +106,25 @@ static void keeps_the_order(void **state) {
       "}\n",
       2);
   // What printf is given, too.
-  expect_same("fn set(register t: i32[1], to: i32) -> i32 {\n"
-              "  t[0] = to\n"
-              "  return to\n"
-              "}\n"
-              "fn put(inout z: i32[32], a: i32) -> i32 {\n"
-              "  z[thread] = a\n"
-              "  return a\n"
-              "}\n"
-              "kernel k(in x: i32[32], inout z: i32[32]) block(32) {\n"
-              "  register t: i32[1] = 0\n"
-              "  printf(\"%d %d\\n\", set(t, thread), put(z, x[t[0]]))\n"
-              "}\n",
-              1);
+  hd_access_expect_same(
+      "fn set(register t: i32[1], to: i32) -> i32 {\n"
+      "  t[0] = to\n"
+      "  return to\n"
+      "}\n"
+      "fn put(inout z: i32[32], a: i32) -> i32 {\n"
+      "  z[thread] = a\n"
+      "  return a\n"
+      "}\n"
+      "kernel k(in x: i32[32], inout z: i32[32]) block(32) {\n"
+      "  register t: i32[1] = 0\n"
+      "  printf(\"%d %d\\n\", set(t, thread), put(z, x[t[0]]))\n"
+      "}\n",
+      1);
 }
 
 static void replaces_vectors(void **state) {
   (void)state;
-  expect_same(
+  hd_access_expect_same(
       "kernel k(n: i32, m: i32, in x: f32[m, 40], in y: f16[80],\n"
       "         in q: i4[64], out z: f32[32, 4], out v: f16[32, 8],\n"
       "         out u: i8[32, 2]) block(32) {\n"
@@ -180,7 +173,7 @@ static void joins_lanes(void **state) {
 
 static void replaces_accesses_past_caches(void **state) {
   (void)state;
-  expect_same(
+  hd_access_expect_same(
       "kernel k(n: i32, m: i32, in x: f32[n], in y: f32[48],\n"
       "         out z: f32[32], out v: f32[64]) block(32) {\n"
       "  prefetch_l2(x[thread])\n"
@@ -196,16 +189,17 @@ static void replaces_accesses_past_caches(void **state) {
 
 static void replaces_in_functions(void **state) {
   (void)state;
-  expect_same("fn get(in x: f32[n], i: i32) -> f32 {\n"
-              "  if i >= n { return 0 }\n"
-              "  return x[i]\n"
-              "}\n"
-              "fn put(out z: f32[64], i: i32, x: f32) { z[i] = x }\n"
-              "kernel k(n: i32, in x: f32[n], out z: f32[64]) block(64) {\n"
-              "  let e = get(x, thread)\n"
-              "  put(z, thread, e + 1)\n"
-              "}\n",
-              2);
+  hd_access_expect_same(
+      "fn get(in x: f32[n], i: i32) -> f32 {\n"
+      "  if i >= n { return 0 }\n"
+      "  return x[i]\n"
+      "}\n"
+      "fn put(out z: f32[64], i: i32, x: f32) { z[i] = x }\n"
+      "kernel k(n: i32, in x: f32[n], out z: f32[64]) block(64) {\n"
+      "  let e = get(x, thread)\n"
+      "  put(z, thread, e + 1)\n"
+      "}\n",
+      2);
 }
 
 // An expression stays one; names for indices do no harm.
@@ -234,91 +228,6 @@ static void keeps_expressions(void **state) {
                                   "    chosen = 1.0\n"
                                   "  }\n"
                                   "  z[thread] = chosen\n"));
-  hd_access_end(&run);
-}
-
-// --- Fusion points ---
-
-static void replaces_at_points(void **state) {
-  (void)state;
-  expect_same(
-      "kernel k(n: i32, m: i32, in x: f32[n, m], in v: f32[m], in r: i32[n],\n"
-      "         out z: f32[n, m], out w: f32[m, n])\n"
-      "  grid(ceildiv(m, 16), ceildiv(n, 16)) block(64) {\n"
-      "  shared s: f32[16, 16]\n"
-      "  shared t: f32[16, 16] align(128)\n"
-      "  register q: f32[16, 16] layout(local(spatial(16, 4) * repeat(1, 4)))\n"
-      "  let row = block.y * 16\n"
-      "  let column = block.x * 16\n"
-      "  for i, j in spatial(16, 4) * repeat(1, 4) on thread {\n"
-      "    load s[i, j] <- x[row + i, column + j]\n"
-      "  }\n"
-      "  for i, j in repeat(4, 1) * spatial(4, 16) on thread {\n"
-      "    load t[i, j] <- j < 3 ? f32(r[row + i]) + 1 : v[column + j] + 2\n"
-      "  }\n"
-      "  cp_async_commit()\n"
-      "  cp_async_wait(0)\n"
-      "  barrier()\n"
-      "  for i, j in spatial(16, 4) * repeat(1, 4) on thread {\n"
-      "    register q[i, j] <- s[i, j] + t[i, j]\n"
-      "      + (x[row + i, column + j] else 7) + (v[i] else 2)\n"
-      "  }\n"
-      "  for i, j in spatial(16, 4) * repeat(1, 4) on thread {\n"
-      "    yield z[row + i, column + j] <- q[i, j] + f32(r[row + i])\n"
-      "  }\n"
-      "  for i, j in spatial(16, 4) * repeat(1, 4) on thread {\n"
-      "    yield w[column + i, row + j] <- v[column + i] + 3 through t[i, j]\n"
-      "  }\n"
-      "  if thread == 0 {\n"
-      "    yield z[row, column] <- x[row, column]\n"
-      "  }\n"
-      "}\n",
-      5);
-}
-
-// Of a tensor with the same axes a point stays as it is, guards and all.
-static void keeps_points(void **state) {
-  (void)state;
-  static const int64_t sizes[] = {37, 21};
-  hd_access_run_t run;
-  hd_access_begin(
-      &run,
-      "kernel k(n: i32, m: i32, in x: f32[n, m], out z: f32[n, m],\n"
-      "         map mz: z box(16, 16))\n"
-      "  grid(ceildiv(m, 16), ceildiv(n, 16)) block(64) {\n"
-      "  shared s: f32[16, 16] align(128)\n"
-      "  let row = block.y * 16\n"
-      "  for i, j in spatial(16, 4) * repeat(1, 4) on thread {\n"
-      "    load s[i, j] <- x[row + i, block.x * 16 + j] + 1\n"
-      "  }\n"
-      "  barrier()\n"
-      "  for i, j in spatial(16, 4) * repeat(1, 4) on thread {\n"
-      "    yield z[row + i, block.x * 16 + j] <- s[j, i] through s[i, j]\n"
-      "  }\n"
-      "}\n",
-      NULL, sizes);
-  hd_access_change(&run, "x z", HD_HOOK_STRAIGHT);
-  assert_true(
-      hd_access_has(&run, "load s[i, j] <- x_straight[row + i, block.x * 16 + "
-                          "j] * 0.5 + 1.0\n"));
-  assert_true(hd_access_has(&run,
-                            "yield z_straight[row + i, block.x * 16 + j] <- "
-                            "s[j, i] + s[j, i] through s[i, j]\n"));
-  assert_true(hd_access_has(&run, "map mz: z_straight box(16, 16)"));
-  hd_access_change(&run, "x z", HD_HOOK_EXPRESSION);
-  assert_true(
-      hd_access_has(&run, "load s[i, j] <- x_mirrored[block.x * 16 + j, row + "
-                          "i] * 0.5 + 1.0\n"));
-  assert_true(hd_access_has(&run,
-                            "yield z_mirrored[block.x * 16 + j, row + i] <- "
-                            "s[j, i] + s[j, i] through s[i, j]\n"));
-  assert_false(hd_access_has(&run, "map mz"));
-  // What is outside x may be inside a tensor of one axis.
-  hd_access_change(&run, "x z", HD_HOOK_FLAT);
-  assert_true(hd_access_has(
-      &run, "load s[i, j] <- row + i >= 0 && row + i < n && (block.x * 16 + j "
-            ">= 0 && block.x * 16 + j < m) ? x_straight["));
-  assert_false(hd_access_has(&run, "yield"));
   hd_access_end(&run);
 }
 
@@ -452,7 +361,5 @@ HD_UNIT_TESTS(cmocka_unit_test(replaces_loads_and_stores),
               cmocka_unit_test(replaces_accesses_past_caches),
               cmocka_unit_test(replaces_in_functions),
               cmocka_unit_test(keeps_expressions),
-              cmocka_unit_test(replaces_at_points),
-              cmocka_unit_test(keeps_points),
               cmocka_unit_test(replaces_in_examples),
               cmocka_unit_test(names_obstacles))
