@@ -91,6 +91,12 @@ TASKS = {
   y[b, i, j, f] = sum(p: d, u: kh, v: kw) f32(x[b, i * stride + u - ph, j * stride + v - pw, %s] else 0) * f32(w[f, u, v, p])
 }
 """,
+    # Of an image as networks get it, channels first.
+    "first": """task conv_last(x: f16[n, c, h, l], w: f16[o, c, kh, kw], groups: i64, stride: i64,
+               ph: i64, pw: i64, oh: i64, ow: i64) -> y: f32[n, oh, ow, o] {
+  y[b, i, j, f] = sum(p: c, u: kh, v: kw) f32(x[b, p, i * stride + u - ph, j * stride + v - pw] else 0) * f32(w[f, p, u, v])
+}
+""",
     "depthwise": """task conv_last(x: f16[n, h, l, c], w: f16[kh, kw, c], stride: i64, ph: i64, pw: i64,
                oh: i64, ow: i64) -> y: f32[n, oh, ow, c] {
   y[b, i, j, f] = sum(u: kh, v: kw) f32(x[b, i * stride + u - ph, j * stride + v - pw, f] else 0) * f32(w[u, v, f])
@@ -103,16 +109,6 @@ TASKS = {
 }
 
 
-def stem(case, i, sums):
-    """Of an image as networks get it, channels first."""
-    return [
-        "q%d: f32[%d, %d, %d, %d] = conv(x%d, w%d) { strides = [%d, %d], pads = [%d, %d], "
-        "dilations = [1, 1], sizes = [%d, %d], R = f32 }" % (
-            i, case.n, case.o, case.oh, case.ow, i, i, case.stride, case.stride,
-            case.pad_h, case.pad_w, case.oh, case.ow),
-        "p%d: %s = transpose(q%d) { order = [0, 2, 3, 1] }" % (i, sums, i)]
-
-
 def task_of(case):
     """Its text, its weights' shape, and its attributes."""
     if case.transposed:  # By as many as the window has.
@@ -121,6 +117,8 @@ def task_of(case):
     size |= {"ph": case.pad_h, "pw": case.pad_w}
     if case.groups == case.c:
         return TASKS["depthwise"], (case.kh, case.kw, case.c), size
+    if case.c == 3:
+        return TASKS["first"], case.weights, size | {"groups": case.groups}
     grouped = "f / (o / groups) * d + p" if case.groups > 1 else "p"
     return (TASKS["dense"] % grouped, (case.o, case.kh, case.kw, case.c // case.groups),
             size | {"groups": case.groups})
@@ -131,8 +129,6 @@ def graph(case, copies, pin):
     size = 2 * math.prod(case.weights)
     task, weights, attributes = task_of(case)
     image = (n, c, h, w) if c == 3 else (n, h, w, c)
-    if c == 3:
-        task, weights = "", case.weights
     sums = "f32[%d, %d, %d, %d]" % (n, oh, ow, o)
     listed = ", ".join("%s = %d" % a for a in attributes.items())
     given, constants, body = ["b: f32[%d]" % o], [], []
@@ -140,7 +136,7 @@ def graph(case, copies, pin):
         given.append("x%d: f16[%d, %d, %d, %d]" % (i, *image))
         constants.append("const w%d: f16[%s] = file(\"weights\", %d)" % (
             i, ", ".join(map(str, weights)), i * size))
-        body += stem(case, i, sums) if c == 3 else [
+        body += [
             "p%d: %s = conv_last(x%d, w%d)%s%s" % (
                 i, sums, i, i, listed and " { %s }" % listed, " with " + pin if pin else "")]
         body += ["s%d: %s = add(p%d, b)" % (i, sums, i),
