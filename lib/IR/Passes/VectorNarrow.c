@@ -52,8 +52,7 @@ static const hd_expr_t *whole(const narrower_t *n, const hd_expr_t *load) {
 // An element that is the same for all lanes, as the first has it.
 static const hd_expr_t *fixed(const narrower_t *n, const hd_expr_t *load) {
   hd_vectorizer_t *v = n->v;
-  if (load->linear ||
-      !hd_vector_is_fixed(v, load->operands, load->num_operands))
+  if (!hd_vector_is_same(v, load))
     return NULL;
   v->turn = v->first;
   v->lane = 0;
@@ -105,6 +104,8 @@ static const hd_expr_t *exactly(narrower_t *n, const hd_expr_t *e,
     return element_of(n, behind_names(n, e->operands[0]), most);
   if (e->kind != HD_EXPR_SUB && e->kind != HD_EXPR_ADD)
     return element_of(n, e, most);
+  if (e->type.scalar != HD_F32) // Integers wrap.
+    return NULL;
   double parts[2];
   const hd_expr_t *operands[2];
   for (unsigned i = 0; i < 2; ++i)

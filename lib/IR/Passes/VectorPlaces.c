@@ -161,6 +161,12 @@ bool hd_vector_is_fixed(hd_vectorizer_t *v, const hd_expr_t *const *indices,
   return true;
 }
 
+bool hd_vector_is_same(hd_vectorizer_t *v, const hd_expr_t *load) {
+  return !load->linear && !hd_ptr_map_get(&v->stores, load->u.var) &&
+         hd_vector_is_fixed(v, load->operands, load->num_operands) &&
+         has_fixed_place(v, load->operands, load->num_operands);
+}
+
 // Whether a - b, where it is `constant + v + what does not change` or the same
 // with -v, has one sign for every `width` iterations; before: a < b is asked,
 // else a <= b.

@@ -63,6 +63,10 @@ unsigned hd_vector_axes(const hd_expr_t *load);
 bool hd_vector_is_fixed(hd_vectorizer_t *v, const hd_expr_t *const *indices,
                         unsigned rank);
 
+// Whether a load gives the same in all iterations: of one place, which the loop
+// does not store, registers included.
+bool hd_vector_is_same(hd_vectorizer_t *v, const hd_expr_t *load);
+
 // Whether a condition is the same in every `width` iterations, the first of
 // which is a multiple of that behind the loop's first: `j < n` is, where the
 // first j and n have the width as a common divisor.

@@ -27,6 +27,12 @@ truths[:, 2] = True
 s = (truths * (1 << np.arange(4))).sum(1) + 100 * nibbles.sum(1)
 s = s + 10000 * 2 * (1 + 2 + 3) + (h.sum(1) + 1).astype(int) + 5
 
+# narrow
+q = rng.integers(0, 256, (64, 8)).astype("u1")
+e = rng.integers(-4, 5, (64, 8)).astype("f2")
+
 for name, array in dict(a=a, y=w, z=z.astype("f4"), f=f, b=b, h=h,
-                        s=s.astype("i4")).items():
+                        s=s.astype("i4"), q=q, e=e,
+                        d=(q - q[:, :1]).astype("f2"),
+                        p=((q.astype("f4") - 8) * e).astype("f2")).items():
     np.save(name, array)
