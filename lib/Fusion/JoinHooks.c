@@ -31,6 +31,7 @@ static const hd_expr_t *on_load(void *argument, hd_builder_t *b,
                                 const hd_expr_t *const *at) {
   hook_t *h = argument;
   bind(h, b, at);
+  h->t->is_coarse = false; // Who knows what becomes of it.
   return hd_translate(h->t, h->term);
 }
 
