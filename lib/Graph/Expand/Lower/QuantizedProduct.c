@@ -24,7 +24,9 @@ static bool read_sizes(hd_lowering_t *l, nbits_t *p) {
   if (p->bits != 2 && p->bits != 4 && p->bits != 8)
     return hd_lower_unsupported(l, "matrices of %lld bits", (long long)p->bits);
   bool is_power = p->block >= 16 && (p->block & (p->block - 1)) == 0;
-  if (p->k < 1 || p->n < 1 || !is_power || p->block > INT32_MAX)
+  // What follows from them is far from 2^63.
+  if (p->k < 1 || p->n < 1 || !is_power || p->block > INT32_MAX ||
+      p->k > INT32_MAX || p->n > INT32_MAX)
     return hd_lower_invalid(l, "K is %lld, N is %lld, block_size is %lld",
                             (long long)p->k, (long long)p->n,
                             (long long)p->block);
@@ -92,9 +94,10 @@ static const hd_value_t *matrix_of(const nbits_t *p, const hd_value_t *b,
   const int64_t rows[] = {p->n, p->blocks * p->block};
   b = unpack(p, b, rows[1], "elements of the matrix");
   b = b ? hd_lower_reshape(p->l, b, blocks, 3) : NULL;
-  const hd_value_t *inputs[] = {b, b ? of_blocks(p, scale, "scales") : NULL,
-                                b ? zero_points(p, zero) : NULL};
-  if (!b || !inputs[1] || !inputs[2])
+  scale = b ? of_blocks(p, scale, "scales") : NULL;
+  zero = scale ? zero_points(p, zero) : NULL;
+  const hd_value_t *inputs[] = {b, scale, zero};
+  if (!zero)
     return NULL;
   hd_attributes_t list = {0};
   hd_attributes_type(p->l, &list, "R", type);
