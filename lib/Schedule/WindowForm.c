@@ -264,6 +264,19 @@ static void set_form(hd_window_form_t *form, finder_t *f) {
   hd_form_result_set(&form->result, &digits, &form->y);
 }
 
+// Kernels count in i32 the elements of the result, and those of tiles that
+// stick out.
+static bool is_within_i32(const hd_window_form_t *form) {
+  int64_t elements = 1;
+  for (int i = HD_WINDOW_BATCH; i <= HD_WINDOW_CHANNELS; i++)
+    if (__builtin_mul_overflow(elements, form->sizes[i], &elements))
+      return false;
+  for (int i = 0; i < HD_WINDOW_SIZES; i++)
+    if (form->sizes[i] > INT32_MAX / 4)
+      return false;
+  return elements <= INT32_MAX / 2;
+}
+
 const char *hd_window_form_find(hd_arena_t *arena, const hd_definition_t *d,
                                 hd_window_form_t *form) {
   static const char *const none = "it sums over no windows of channels";
@@ -290,8 +303,5 @@ const char *hd_window_form_find(hd_arena_t *arena, const hd_definition_t *d,
   int64_t along_w = lanes_of(arena, f.w, f.channel);
   form->lanes = along_x < along_w ? along_x : along_w;
   set_form(form, &f);
-  for (int i = 0; i < HD_WINDOW_SIZES; i++)
-    if (form->sizes[i] > INT32_MAX / 4)
-      return "its sizes are too large for it";
-  return NULL;
+  return is_within_i32(form) ? NULL : "its sizes are too large for it";
 }
