@@ -24,8 +24,6 @@ LONG = {
     "fuzz/graphs/Motifs.c",
     "unittests/FakeCuda/FakeCuda.c",
     "unittests/IR/Generator.c",
-    "unittests/Tools/KernelStatements.c",
-    "unittests/Tools/KernelValues.c",
 }
 HOME = re.compile(r"(?<![\w.$}])/(root|home)/")
 

@@ -82,6 +82,14 @@ const char *hd_index(hd_maker_t *m, int size);
 // One that is a constant once loops are unrolled.
 const char *hd_constant_index(hd_maker_t *m, int size);
 const char *hd_kind_text(hd_kind_t kind);
+// A visible name of a kind within a range, or NULL.
+const hd_name_t *hd_find_name(hd_maker_t *m, hd_kind_t kind, int64_t least,
+                              int64_t greatest, bool counter);
+// Of x, which has n rows; an access to it that is in bounds where a condition
+// says so, and only there; an index that may be outside.
+const char *hd_row(hd_maker_t *m);
+const char *hd_guarded(hd_maker_t *m, const char *column);
+const char *hd_guess(hd_maker_t *m);
 
 // An i32 of effects and of what they change, whose order counts.
 const char *hd_hazard(hd_maker_t *m);
@@ -91,6 +99,8 @@ const char *hd_effect(hd_maker_t *m, int depth);
 const char *hd_statements(hd_maker_t *m, int count, int depth, bool uniform);
 const char *hd_observe(hd_maker_t *m, size_t names, size_t arrays);
 const char *hd_mapping_loop(hd_maker_t *m, int depth);
-const char *hd_functions(hd_maker_t *m);
+// A register tensor, declared; a name that what follows may use.
+const char *hd_array(hd_maker_t *m);
+void hd_add_name(hd_maker_t *m, hd_name_t name);
 
 #endif

@@ -16,97 +16,6 @@ const char *hd_kind_text(hd_kind_t kind) {
   return texts[kind];
 }
 
-// A visible name of a kind within a range, or NULL.
-static const hd_name_t *find(hd_maker_t *m, hd_kind_t kind, int64_t least,
-                             int64_t greatest, bool counter) {
-  size_t size = m->names.size, from = size ? (size_t)hd_pick(m, 0, 999) : 0;
-  for (size_t i = 0; i < size; i++) {
-    const hd_name_t *name = &m->names.data[(from + i) % size];
-    if (name->kind == kind && name->least >= least &&
-        name->greatest <= greatest && (name->counter || !counter))
-      return name;
-  }
-  return NULL;
-}
-
-const char *hd_constant_index(hd_maker_t *m, int size) {
-  const hd_name_t *name = find(m, HD_K_I32, 0, size - 1, true);
-  if (!name || hd_chance(m, 25))
-    return hd_text(m, "%d", hd_pick(m, 0, size - 1));
-  int room = size - 1 - (int)name->greatest;
-  switch (hd_pick(m, 0, 3)) {
-  case 0:
-    return hd_text(m, "(%s + %d)", name->text, hd_pick(m, 0, room));
-  case 1:
-    return hd_text(m, "(%d - %s)", size - 1, name->text);
-  case 2:
-    return hd_text(m, "(%s * %d %% %d)", name->text, hd_pick(m, 1, 5), size);
-  default:
-    return name->text;
-  }
-}
-
-static const char *any_index(hd_maker_t *m, int size) {
-  const hd_name_t *a = find(m, HD_K_I32, 0, size - 1, false);
-  const hd_name_t *b = find(m, HD_K_I32, 0, 1000, false);
-  switch (hd_pick(m, 0, 6)) {
-  case 0:
-    return hd_text(m, "%d", hd_pick(m, 0, size - 1));
-  case 1:
-    return hd_text(m, "(%s / %d %% %d)", b ? b->text : "thread",
-                   hd_pick(m, 1, 4), size);
-  case 2:
-    return hd_text(m, "((%s * %d + %s) %% %d)", b ? b->text : "thread",
-                   hd_pick(m, 1, 9), a ? a->text : "3", size);
-  case 3:
-    if ((size & (size - 1)) == 0)
-      return hd_text(m, "(%s & %d)", hd_value(m, HD_K_I32, 2), size - 1);
-    return hd_text(m, "((%s & 255) %% %d)", hd_value(m, HD_K_I32, 1), size);
-  case 4:
-    if (a && a->greatest * 2 < size)
-      return hd_text(m, "(%s * 2 + %d)", a->text, hd_pick(m, 0, 1));
-    return hd_text(m, "(thread %% %d)", size);
-  default:
-    return a ? a->text : hd_text(m, "(lane %% %d)", size);
-  }
-}
-
-const char *hd_index(hd_maker_t *m, int size) {
-  m->quiet++;
-  const char *text = any_index(m, size);
-  m->quiet--;
-  return text;
-}
-
-static const char *any_guess(hd_maker_t *m) { // An index that may be outside.
-  m->quiet++;
-  const char *text = hd_chance(m, 50) ? hd_text(m, "(%s - %d)", hd_index(m, 20),
-                                                hd_pick(m, 0, 4))
-                                      : hd_value(m, HD_K_I32, 1);
-  m->quiet--;
-  return text;
-}
-
-// An access that is in bounds where a condition says so, and only there.
-static const char *guarded(hd_maker_t *m, const char *column) {
-  const char *at = hd_index(m, 60), *other = hd_value(m, HD_K_I32, 1);
-  switch (hd_pick(m, 0, 2)) {
-  case 0:
-    return hd_text(m, "(%s < n ? x[%s, %s] : %s)", at, at, column, other);
-  case 1:
-    return hd_text(m, "(%s >= n ? %s : x[%s, %s])", at, other, at, column);
-  default:
-    return hd_text(m, "(%s < n && x[%s, %s] > %d ? 7 : %s)", at, at, column,
-                   hd_pick(m, 0, 50), other);
-  }
-}
-
-static const char *row(hd_maker_t *m) { // Of x, which has n of them.
-  if (m->row && hd_chance(m, 60))
-    return m->row;
-  return hd_text(m, "(%s %% n)", hd_index(m, hd_chance(m, 50) ? 40 : 4));
-}
-
 // What the loop of a vector reads, side by side.
 static const char *lane_access(hd_maker_t *m) {
   const char *start = m->start;
@@ -116,14 +25,14 @@ static const char *lane_access(hd_maker_t *m) {
     start = hd_text(m, "%d", hd_pick(m, 0, 8));
   switch (hd_pick(m, 0, 4)) {
   case 2:
-    return guarded(m, hd_text(m, "%s + %s", start, m->lane));
+    return hd_guarded(m, hd_text(m, "%s + %s", start, m->lane));
   case 0:
     return hd_text(m, "y[block, thread, %s + %s]", start, m->lane);
   case 1:
-    return hd_text(m, "(x[%s, %s + %s] else %s)", any_guess(m), start, m->lane,
+    return hd_text(m, "(x[%s, %s + %s] else %s)", hd_guess(m), start, m->lane,
                    hd_value(m, HD_K_I32, 1));
   default:
-    return hd_text(m, "x[%s, %s + %s]", row(m), start, m->lane);
+    return hd_text(m, "x[%s, %s + %s]", hd_row(m), start, m->lane);
   }
 }
 
@@ -139,7 +48,7 @@ static const char *from_tile(hd_maker_t *m) {
     return hd_text(m, "get_%s(%s, %s, %s)", tile->text, tile->text, who,
                    column);
   if (hd_chance(m, 20) && !tile->open)
-    return hd_text(m, "(%s[%s, %s] else %s)", tile->text, who, any_guess(m),
+    return hd_text(m, "(%s[%s, %s] else %s)", tile->text, who, hd_guess(m),
                    hd_value(m, HD_K_I32, 1));
   return hd_text(m, "%s[%s, %s]", tile->text, who, column);
 }
@@ -148,14 +57,14 @@ static const char *from_memory(hd_maker_t *m) {
   const char *text;
   switch (hd_pick(m, 0, 6)) {
   case 4:
-    return guarded(m, hd_index(m, 16));
+    return hd_guarded(m, hd_index(m, 16));
   case 0:
     return hd_text(m, "y[block, thread, %s]", hd_index(m, 16));
   case 1:
-    return hd_text(m, "(y[block, thread, %s] else %s)", any_guess(m),
+    return hd_text(m, "(y[block, thread, %s] else %s)", hd_guess(m),
                    hd_value(m, HD_K_I32, 1));
   case 2:
-    return hd_text(m, "(x[%s, %s] else %s)", any_guess(m), hd_index(m, 18),
+    return hd_text(m, "(x[%s, %s] else %s)", hd_guess(m), hd_index(m, 18),
                    hd_value(m, HD_K_I32, 1));
   case 3:
     text = from_tile(m);
@@ -165,7 +74,7 @@ static const char *from_memory(hd_maker_t *m) {
   default:
     break;
   }
-  return hd_text(m, "x[%s, %s]", row(m), hd_index(m, 16));
+  return hd_text(m, "x[%s, %s]", hd_row(m), hd_index(m, 16));
 }
 
 static const char *from_table(hd_maker_t *m) {
@@ -216,7 +125,7 @@ static const char *i32_leaf(hd_maker_t *m) {
                       : from_table(m);
     break;
   case 6:
-    name = find(m, HD_K_X4, INT64_MIN, INT64_MAX, false);
+    name = hd_find_name(m, HD_K_X4, INT64_MIN, INT64_MAX, false);
     text =
         name ? hd_text(m, "%s[%s]", name->text, hd_constant_index(m, 4)) : NULL;
     break;
@@ -225,7 +134,7 @@ static const char *i32_leaf(hd_maker_t *m) {
   }
   if (text)
     return text;
-  name = find(m, HD_K_I32, INT64_MIN, INT64_MAX, false);
+  name = hd_find_name(m, HD_K_I32, INT64_MIN, INT64_MAX, false);
   return name ? name->text : hd_text(m, "%d", hd_pick(m, -4, 9));
 }
 
@@ -347,7 +256,8 @@ static const char *i32_value(hd_maker_t *m, int depth) {
 
 static const char *i64_value(hd_maker_t *m, int depth) {
   static const char *const simple[] = {"+", "-", "*", "^"};
-  const hd_name_t *name = find(m, HD_K_I64, INT64_MIN, INT64_MAX, false);
+  const hd_name_t *name =
+      hd_find_name(m, HD_K_I64, INT64_MIN, INT64_MAX, false);
   if (depth <= 0 || hd_chance(m, 30))
     return name && hd_chance(m, 50)
                ? name->text
@@ -358,7 +268,8 @@ static const char *i64_value(hd_maker_t *m, int depth) {
 
 static const char *bool_value(hd_maker_t *m, int depth) {
   static const char *const compare[] = {"<", "<=", ">", ">=", "==", "!="};
-  const hd_name_t *name = find(m, HD_K_BOOL, INT64_MIN, INT64_MAX, false);
+  const hd_name_t *name =
+      hd_find_name(m, HD_K_BOOL, INT64_MIN, INT64_MAX, false);
   static const char *const settled[] = {"thread < 64", "lane >= 32",
                                         "block >= 0", "warp > 1"};
   if (name && hd_chance(m, 20))
@@ -382,12 +293,13 @@ static const char *bool_value(hd_maker_t *m, int depth) {
 }
 
 static const char *f32_leaf(hd_maker_t *m) {
-  const hd_name_t *name = find(m, HD_K_F32, INT64_MIN, INT64_MAX, false);
+  const hd_name_t *name =
+      hd_find_name(m, HD_K_F32, INT64_MIN, INT64_MAX, false);
   switch (hd_pick(m, m->in_fn ? 2 : 0, 4)) {
   case 0:
     return hd_text(m, "f[%s]", hd_index(m, 64));
   case 1:
-    return hd_text(m, "(g[block, thread, %s] else %s)", any_guess(m),
+    return hd_text(m, "(g[block, thread, %s] else %s)", hd_guess(m),
                    hd_value(m, HD_K_F32, 0));
   case 2:
     return hd_text(m, "%d.%d", hd_pick(m, -3, 3), hd_pick(m, 0, 9));
@@ -441,18 +353,18 @@ const char *hd_value(hd_maker_t *m, hd_kind_t kind, int depth) {
   case HD_K_X4:
     break;
   }
-  const hd_name_t *name = find(m, HD_K_X4, INT64_MIN, INT64_MAX, false);
+  const hd_name_t *name = hd_find_name(m, HD_K_X4, INT64_MIN, INT64_MAX, false);
   if (name && hd_chance(m, 40))
     return hd_text(m, "(%s * %s)", name->text,
                    hd_text(m, "i32x4(%s)", hd_value(m, HD_K_I32, 1)));
   if (hd_chance(m, 40))
-    return hd_text(m, "x[%s, %s * 4 +: 4]", row(m), hd_index(m, 4));
+    return hd_text(m, "x[%s, %s * 4 +: 4]", hd_row(m), hd_index(m, 4));
   m->quiet++;
   const char *a = hd_value(m, HD_K_I32, 1), *b = hd_value(m, HD_K_I32, 1);
   const char *each = hd_text(m, "i32x4(%s, %s, %d, %s)", a, b, hd_pick(m, 0, 9),
                              hd_value(m, HD_K_I32, 0));
   if (hd_chance(m, 50))
-    each = hd_text(m, "(x[%s, %s * 4 +: 4] else %s)", any_guess(m),
+    each = hd_text(m, "(x[%s, %s * 4 +: 4] else %s)", hd_guess(m),
                    hd_index(m, 6), each);
   m->quiet--;
   return each;
