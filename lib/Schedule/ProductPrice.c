@@ -18,6 +18,7 @@ enum {
   CROWD_CYCLES = 1100, // The same, of loads through registers.
   BEGIN_CYCLES = 800,  // Before the first step, behind the last one.
   SYNC_CYCLES = 800,   // Of a cluster: it begins, and waits twice.
+  DIRECT_SYNCS = 3,    // The same where nothing is under way meanwhile.
   COPY_CYCLES = 6,     // That a warp takes to issue a copy of 16 bytes each.
   COPY_BYTES = 16,
   SCHEDULERS = 4,         // Of a multiprocessor: so many warps issue at once.
@@ -29,6 +30,7 @@ enum {
 };
 
 static const double UNHIDDEN = 0.05;
+static const double DIRECT = 0.8; // Of the L2 cache's bytes, to registers.
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -99,16 +101,19 @@ static double step_cycles(const load_t *l) {
       l->together * l->bm * l->bn * l->bk /
       (figure(l->c, HD_FIGURE_RATE) * at_most(1, warps / FULL_WARPS));
   const hd_product_form_t *form = l->form;
+  double passing = figure(l->c, HD_FIGURE_PASSING);
+  bool is_direct = passing <= 0;
+  double rows =
+      is_direct ? at_most(l->bm, (double)form->sizes[HD_AXIS_M]) : l->bm;
   // An element that several windows have is asked for by each of them.
   double load = l->together *
-                (l->bm * form->a.kept + l->bn / l->share * form->b.kept) / 8 *
-                l->bk / l->machine->l2;
+                (rows * form->a.kept + l->bn / l->share * form->b.kept) / 8 *
+                l->bk / (l->machine->l2 * (is_direct ? DIRECT : 1));
   double wait = LOAD_CYCLES / (figure(l->c, HD_FIGURE_STAGES) - 1);
   // What passes through registers is waited for, a batch at a time.
   double elements =
       (form->a.wide ? 0 : l->bm * l->bk) + (form->b.wide ? 0 : l->bn * l->bk);
-  double passing = figure(l->c, HD_FIGURE_PASSING);
-  double by_thread = passing > 0 ? elements / l->threads : 0;
+  double by_thread = is_direct ? 0 : elements / l->threads;
   return at_least(at_least(multiply, issue_cycles(l, warps)),
                   at_least(load, wait)) +
          figure(l->c, HD_FIGURE_BARRIER) + by_thread * l->together * passing +
@@ -120,9 +125,10 @@ static double end_cycles(const load_t *l) {
   double sums = l->waves * l->together * l->bm * l->bn;
   double cycles = sums / l->split * figure(l->c, HD_FIGURE_RESULT) * 0.01;
   if (l->split > 1)
-    cycles +=
-        SYNC_CYCLES * (figure(l->c, HD_FIGURE_PASSING) > 0 ? 1 : l->waves) +
-        sums * 4 * ((l->split - 1) / l->split) / REMOTE_BYTES;
+    cycles += SYNC_CYCLES * (figure(l->c, HD_FIGURE_PASSING) > 0
+                                 ? 1
+                                 : DIRECT_SYNCS * l->waves) +
+              sums * 4 * ((l->split - 1) / l->split) / REMOTE_BYTES;
   return cycles;
 }
 
