@@ -18,6 +18,7 @@
 #include "Fusion/ComposeState.h"
 #include "Fusion/Fuse.h"
 #include "Fusion/Passes.h"
+#include "Fusion/TurnWeights.h"
 #include "Schedule/Candidates.h"
 #include "Schedule/Prepare.h"
 #include "Schedule/Product.h"
@@ -256,11 +257,13 @@ const hd_graph_t *hd_graph_compose_weights(hd_fusion_t *fusion,
 const hd_graph_t *hd_graph_fold_weights(hd_module_t *module,
                                         const hd_graph_t *graph, bool explain) {
   const hd_schedule_options_t *options = module->context->schedules;
-  if (!options || !options->machine.count || !any_grows(graph))
+  if (!options || !options->machine.count)
     return graph;
   hd_scheduler_t *scheduler = hd_scheduler_create(module, &module->arena);
-  return hd_graph_compose_weights(hd_fusion_create(module, scheduler, graph),
-                                  graph, true, explain);
+  hd_fusion_t *fusion = hd_fusion_create(module, scheduler, graph);
+  graph = hd_graph_compose_weights(fusion, graph, true, explain);
+  return hd_graph_turn_weights(hd_fusion_create(module, scheduler, graph),
+                               graph, explain);
 }
 
 bool hd_pass_fold_weights(hd_module_t *module, const hd_graph_t *graph,

@@ -19,9 +19,9 @@ const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
 
 // A graph in which products whose matrices are computed from constants of fewer
 // bits are one node with what computes them, where that is expected to be
-// faster than to read the whole matrix, as few rows are; the same where none
-// is. Of tasks with known shapes, in their final types, before what depends on
-// constants alone is taken out.
+// faster than to read the whole matrix, as few rows are, or read them turned;
+// the same where none is. Of tasks with known shapes, in their final types,
+// before what depends on constants alone is taken out.
 const hd_graph_t *hd_graph_fold_weights(hd_module_t *module,
                                         const hd_graph_t *graph, bool explain);
 
