@@ -27,8 +27,9 @@ enum { MOST_STEPS = 8 }; // From a matrix back.
 
 typedef struct weights {
   hd_composer_t c;
-  bool prepares;      // Of constants, which are computed once, for all runs.
-  hd_ptr_map_t known; // Values that do.
+  bool prepares;       // Of constants, which are computed once, for all runs.
+  hd_ptr_map_t known;  // Values that do.
+  hd_key_map_t prices; // Of flat tasks, by their texts: double.
   bool explain;
 } weights_t;
 
@@ -150,14 +151,24 @@ static bool take_nodes(weights_t *w, const hd_value_t *matrix) {
 
 // --- What it takes ---
 
-// The best candidate for a flat task; NULL: none.
-static const hd_candidate_t *best_of(weights_t *w, hd_arena_t *arena,
-                                     const hd_task_t *flat) {
+// The microseconds that the best candidate for a flat task is expected to take;
+// 0: there is none. Layers alike are asked about once.
+static double price_of(weights_t *w, hd_arena_t *arena, const hd_task_t *flat) {
   hd_candidates_t found = {0};
-  return hd_task_candidates(w->c.module->context, arena, flat, 0, &found) &&
-                 found.size
-             ? &found.data[0]
-             : NULL;
+  hd_buffer_t text = {0};
+  hd_task_print(flat, &text);
+  double *us = hd_key_map_find_name(&w->prices, hd_buffer_text(&text));
+  if (!us) {
+    us = HD_ARENA_NEW(w->c.arena, double);
+    hd_key_map_set_name(
+        w->c.arena, &w->prices,
+        hd_arena_strndup(w->c.arena, hd_buffer_text(&text), text.size), us);
+    if (hd_task_candidates(w->c.module->context, arena, flat, 0, &found) &&
+        found.size)
+      *us = found.data[0].us;
+  }
+  hd_buffer_fini(&text);
+  return *us;
 }
 
 // The matrix by a kernel of its own.
@@ -185,24 +196,24 @@ static const char *obstacle(weights_t *w, hd_arena_t *arena,
   hd_composite_t tried;
   if (!merge(w, arena, &tried))
     return "it cannot be one task";
-  const hd_candidate_t *together = best_of(w, arena, tried.merged.flat);
-  if (!together)
+  double together = price_of(w, arena, tried.merged.flat);
+  if (together == 0)
     return "no template answers where the matrix is computed";
   if (product->node->pin)
     return NULL;
-  const hd_candidate_t *apart = best_of(w, arena, product->flat);
-  if (!apart)
+  double apart = price_of(w, arena, product->flat);
+  if (apart == 0)
     return NULL;
   double read = 0;
   for (size_t i = 0; i < tried.merged.inputs.size; i++)
     read += bytes_of(tried.merged.inputs.data[i]);
-  double us = apart->us + price_of_matrix(w, matrix, read);
-  return together->us < us
+  double us = apart + price_of_matrix(w, matrix, read);
+  return together < us
              ? NULL
              : hd_arena_printf(w->c.arena,
                                "%.2f us are expected where the matrix is "
                                "computed, %.2f us where it is read",
-                               together->us, us);
+                               together, us);
 }
 
 static void explain(const weights_t *w, const hd_node_t *product,

@@ -32,6 +32,7 @@ typedef struct turner {
   hd_ptr_map_t known;  // Values that depend on constants alone.
   hd_ptr_map_t turned; // Of those, to what they are turned.
   hd_key_map_t names;
+  hd_key_map_t asked; // What was found of products alike, bool.
   HD_VEC(const hd_node_t *) nodes;
   bool any, explain;
 } turner_t;
@@ -158,11 +159,37 @@ static double price_of(turner_t *t, const hd_node_t *node) {
              : 0;
 }
 
-static bool is_worth_it(turner_t *t, const hd_node_t *node) {
+static bool is_faster(turner_t *t, const hd_node_t *node) {
   const hd_value_t *probe = turned_value(t, node->inputs[1], "probe");
   double as_it_is = price_of(t, node);
   double turned = as_it_is > 0 ? price_of(t, product_of(t, node, probe)) : 0;
-  return turned > 0 && turned < WORTH * as_it_is &&
+  return turned > 0 && turned < WORTH * as_it_is;
+}
+
+// Types and shapes, which are all that a price looks at.
+static const char *key_of(turner_t *t, const hd_node_t *node) {
+  const hd_value_t *values[] = {node->inputs[0], node->inputs[1],
+                                node->outputs[0]};
+  const hd_attribute_t *ta = hd_node_attribute(node, "ta");
+  const char *key = ta && ta->u.i ? "ta" : "";
+  for (int i = 0; i < 3; i++) {
+    hd_tensor_type_t type = hd_scheduled_type(values[i]);
+    key = hd_arena_printf(t->arena, "%s %s", key, hd_scalar_name(type.type));
+    for (unsigned a = 0; a < type.rank; a++)
+      key = hd_arena_printf(t->arena, "%s,%lld", key, (long long)type.shape[a]);
+  }
+  return key;
+}
+
+static bool is_worth_it(turner_t *t, const hd_node_t *node) {
+  const char *key = key_of(t, node);
+  bool *faster = hd_key_map_find_name(&t->asked, key);
+  if (!faster) {
+    faster = HD_ARENA_NEW(t->arena, bool);
+    *faster = is_faster(t, node);
+    hd_key_map_set_name(t->arena, &t->asked, key, faster);
+  }
+  return *faster &&
          hd_step(&t->module->context->steps, HD_STEP_FUSION,
                  "of '%s', turned for %s '%s'", hd_value_label(node->inputs[1]),
                  node->op, hd_node_label(node));
