@@ -123,7 +123,7 @@ def our_errors(tools, folder, name, precision, cases):
 
 def compare_inputs(options, name, cases):
     ours = our_errors(options.tools, options.folder, name, options.precision, cases)
-    tops = [numpy.abs(expected).max() for _, expected, _ in cases]
+    tops = [float(numpy.abs(expected).max()) for _, expected, _ in cases]
     ours = [each / top for each, top in zip(ours, tops)]
     theirs = [error(found, expected) for _, expected, found in cases]
     over = numpy.array(ours) / numpy.array(theirs)

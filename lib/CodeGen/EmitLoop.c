@@ -300,12 +300,15 @@ void hd_emit_for(hd_emit_t *e, const hd_stmt_t *stmt) {
   if (e->failed || is_false(is_below(e, &loop, loop.first, loop.limit)))
     return;
   hd_emit_exits_t exits, *outer = open_exits(e, &exits);
+  int copies = stmt->u.loop.unroll;
+  bool is_short =
+      copies > 1 && is_known(&loop) && trips_of(&loop) <= (uint64_t)copies;
   if (stays_loop(e, &loop))
     emit_rolled(e, &loop, loop.first, &loop, 1);
-  else if (stmt->u.loop.unroll == HD_UNROLL_FULL)
+  else if (copies == HD_UNROLL_FULL || is_short)
     emit_unrolled(e, &loop);
-  else if (stmt->u.loop.unroll > 1 && fits_type(&loop, stmt->u.loop.unroll))
-    emit_partly_unrolled(e, &loop, stmt->u.loop.unroll);
+  else if (copies > 1 && fits_type(&loop, copies))
+    emit_partly_unrolled(e, &loop, copies);
   else
     emit_rolled(e, &loop, loop.first, &loop, 1);
   close_exits(e, outer);
