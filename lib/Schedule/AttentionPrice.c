@@ -13,7 +13,6 @@ enum {
   BEGIN_CYCLES = 1200, // Before the first step, behind the last one.
   SYNC_CYCLES = 1500,  // Of a cluster: it begins, and waits twice.
   SCHEDULERS = 4,
-  RESERVED_SHARED = 1024, // Of each block.
 };
 
 static double at_most(double a, double b) { return a < b ? a : b; }
@@ -26,11 +25,9 @@ static double figure(const hd_candidate_t *c, hd_figure_t which) {
 // Blocks that share a multiprocessor.
 static double residents(const hd_machine_t *machine, const hd_candidate_t *c) {
   double threads = figure(c, HD_FIGURE_THREADS);
-  double by_shared = floor((double)machine->shared /
-                           (figure(c, HD_FIGURE_SHARED) + RESERVED_SHARED));
-  double by_registers =
-      floor(65536 / (at_least(figure(c, HD_FIGURE_REGISTERS), 1) * threads));
-  return at_most(by_shared, at_most(by_registers, floor(2048 / threads)));
+  double registers = at_least(figure(c, HD_FIGURE_REGISTERS), 1) * threads;
+  return hd_machine_residents(machine, threads, registers,
+                              figure(c, HD_FIGURE_SHARED));
 }
 
 static double price(const hd_machine_t *machine, const hd_form_t *form,

@@ -13,8 +13,11 @@ typedef struct hd_machine {
   int count;      // Of multiprocessors, and of those the ones that clusters of
   int clustered;  // more than two blocks reach: the others are left over.
   double mhz;     // Of their clock.
+  int threads;    // That a multiprocessor has room for, and blocks
+  int blocks;     // likewise.
   int64_t shared; // Bytes of shared memory of a multiprocessor.
-  double l2;      // Bytes a cycle that one of them reads from the L2 cache.
+  int64_t cache;  // Bytes of the L2 cache.
+  double l2;      // Bytes a cycle that one of them reads from it.
   double gbs;     // Device memory.
   double launch;  // Microseconds from one launch of a graph to the next.
   bool native;    // Code is for this GPU alone, with all that it can (sm_90a).
@@ -47,6 +50,12 @@ typedef struct hd_schedule_options {
 bool hd_machine_find(int sm, hd_machine_t *machine);
 // The same with another number of multiprocessors.
 void hd_machine_resize(hd_machine_t *machine, int count);
+// Blocks that a multiprocessor has room for at a time, of so many threads,
+// registers and bytes of shared memory each.
+double hd_machine_residents(const hd_machine_t *machine, double threads,
+                            double registers, double shared);
+// Bytes that one kernel leaves in the L2 cache for the next, more or less.
+int64_t hd_machine_kept(const hd_machine_t *machine);
 // Multiprocessors that blocks in clusters of so many may be on.
 int hd_machine_reach(const hd_machine_t *machine, int64_t cluster);
 

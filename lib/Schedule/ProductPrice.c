@@ -21,12 +21,11 @@ enum {
   DIRECT_SYNCS = 3,    // The same where nothing is under way meanwhile.
   COPY_CYCLES = 6,     // That a warp takes to issue a copy of 16 bytes each.
   COPY_BYTES = 16,
-  SCHEDULERS = 4,         // Of a multiprocessor: so many warps issue at once.
-  BATCH = 16,             // Loads of a thread through registers at once.
-  REMOTE_BYTES = 8,       // A cycle, to another block's shared memory.
-  FULL_WARPS = 5,         // That keep the tensor cores busy.
-  RESERVED_SHARED = 1024, // Of each block.
-  OWN_REGISTERS = 48      // Of a thread, beside its sums.
+  SCHEDULERS = 4,    // Of a multiprocessor: so many warps issue at once.
+  BATCH = 16,        // Loads of a thread through registers at once.
+  REMOTE_BYTES = 8,  // A cycle, to another block's shared memory.
+  FULL_WARPS = 5,    // That keep the tensor cores busy.
+  OWN_REGISTERS = 48 // Of a thread, beside its sums.
 };
 
 static const double UNHIDDEN = 0.05;
@@ -37,9 +36,6 @@ static double at_least(double a, double b) { return a > b ? a : b; }
 
 // Blocks that share a multiprocessor, by shared memory and threads.
 static double residents(const hd_machine_t *machine, const hd_candidate_t *c) {
-  double by_shared =
-      floor((double)machine->shared /
-            (double)(c->figures[HD_FIGURE_SHARED] + RESERVED_SHARED));
   // Half of the registers' file for accumulators is what kernels come to.
   double sums =
       (double)(c->figures[HD_FIGURE_TILE_M] * c->figures[HD_FIGURE_TILE_N]);
@@ -47,8 +43,8 @@ static double residents(const hd_machine_t *machine, const hd_candidate_t *c) {
   double registers = c->figures[HD_FIGURE_REGISTERS]
                          ? (double)c->figures[HD_FIGURE_REGISTERS] * threads
                          : sums * 1.6 + OWN_REGISTERS * threads;
-  return floor(
-      at_most(by_shared, at_most(65536 / registers, 2048.0 / threads)));
+  return hd_machine_residents(machine, threads, registers,
+                              (double)c->figures[HD_FIGURE_SHARED]);
 }
 
 // What is done by all blocks that are on a multiprocessor at a time.

@@ -14,7 +14,6 @@ enum {
   BLOCK_CYCLES = 100,         // From one block that begins to the next.
   L2_CYCLES = 570,            // Of a load that comes from the L2 cache,
   MEMORY_CYCLES = 900,        // from device memory.
-  L2_BYTES = 32 << 20,        // What stays in the L2 cache.
   LANE_CYCLES = 30,           // Each time that lanes meet,
   WARPS_CYCLES = 110,         // that warps do by shared memory,
   WARP_CYCLES = 12,           // for each of them;
@@ -31,8 +30,6 @@ enum {
   CHAIN_CYCLES = 12,        // An element of a thread behind the one before it.
   MULTIPROCESSOR_LANES = 128,
   OWN_REGISTERS = 36, // Of a thread, beside what it keeps.
-  RESERVED_SHARED = 1024,
-  MOST_BLOCKS = 32, // Of a multiprocessor.
 };
 
 static const double UNHIDDEN = 0.1, IDLE = 0.25;
@@ -80,10 +77,8 @@ static bool place_blocks(const hd_machine_t *machine, const hd_rows_t *rows,
     registers = OWN_REGISTERS + (keeps ? s->each * (double)rows->kept : 0);
   if (registers > 255)
     return false;
-  double most = floor(
-      at_most(at_most(MOST_BLOCKS, 2048 / s->threads),
-              at_most(65536 / (registers * s->threads),
-                      (double)machine->shared / (shared + RESERVED_SHARED))));
+  double most =
+      hd_machine_residents(machine, s->threads, registers * s->threads, shared);
   double reach = hd_machine_reach(machine, c->figures[HD_FIGURE_SPLIT]);
   s->together = at_most(most, ceil(blocks / reach));
   // A block begins when another ends: of the last turn, a part is idle.
@@ -123,7 +118,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
                       ? (double)c->figures[HD_FIGURE_PASSES]
                       : phases;
   double all = rows->bytes + rows->main_bytes * (passes - 1);
-  bool is_far = rows->bytes > L2_BYTES;
+  bool is_far = rows->bytes > (double)hd_machine_kept(machine);
   double reach = hd_machine_reach(machine, c->figures[HD_FIGURE_SPLIT]);
   double wide =
       is_far ? machine->gbs * 1e3 / machine->mhz / reach : machine->l2;

@@ -16,8 +16,6 @@ enum {
   SCHEDULERS = 4,
   L1_BYTES = 64, // A cycle.
   OWN_REGISTERS = 32,
-  MOST_THREADS = 2048,
-  L2_BYTES = 32 << 20, // What stays in the L2 cache.
 };
 
 static double at_most(double a, double b) { return a < b ? a : b; }
@@ -62,8 +60,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   double workers = (double)s[HD_WINDOW_BATCH] * m * n * f;
   double blocks = ceil(workers / threads);
   double registers = at_least(figure(c, HD_FIGURE_REGISTERS), OWN_REGISTERS);
-  double most =
-      floor(at_most(65536 / (registers * threads), MOST_THREADS / threads));
+  double most = hd_machine_residents(machine, threads, registers * threads, 0);
   if (most < 1)
     return INFINITY;
   double together = at_most(most, ceil(blocks / machine->count));
@@ -84,7 +81,9 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
                  (double)s[HD_WINDOW_CHANNELS] *
                  ((double)(form->x.shape[1] * form->x.shape[2]) +
                   (double)(s[HD_WINDOW_ROWS] * s[HD_WINDOW_COLUMNS]));
-  double memory = moved < L2_BYTES ? 0 : moved / machine->gbs * 1e-3;
+  double memory = moved < (double)hd_machine_kept(machine)
+                      ? 0
+                      : moved / machine->gbs * 1e-3;
   return machine->launch +
          at_least((BEGIN_CYCLES + at_least(run, issue)) / machine->mhz, memory);
 }
