@@ -84,25 +84,14 @@ uint64_t hd_node_computed(const hd_node_t *node, const hd_node_t *const *group,
   return computed;
 }
 
-static bool is_read_outside(const hd_members_t *group,
-                            const hd_value_t *value) {
-  unsigned inside = 0;
-  for (size_t i = 0; i < group->count; i++) {
-    bool reads = false;
-    for (uint32_t k = 0; k < group->nodes[i]->num_inputs; k++)
-      reads |= group->nodes[i]->inputs[k] == value;
-    inside += reads;
-  }
-  return inside < hd_fusion_readers(group->fusion, value);
-}
-
 // Bits of the widest element that the anchor and what comes behind it store.
 static unsigned leaving_bits(const hd_members_t *group) {
   unsigned most = 0;
   for (size_t i = group->anchor; i < group->count; i++)
     for (uint32_t k = 0; k < group->nodes[i]->num_outputs; k++) {
       const hd_value_t *value = group->nodes[i]->outputs[k];
-      if (!value || !is_read_outside(group, value))
+      if (!value || !hd_fusion_reads_outside(group->fusion, value, group->nodes,
+                                             group->count))
         continue;
       unsigned bits = hd_scalar_bits(hd_scheduled_type(value).type);
       most = bits > most ? bits : most;

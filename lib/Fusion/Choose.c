@@ -125,23 +125,12 @@ static void take_node(extract_t *e, const hd_node_t *node) {
   hd_vec_push(arena, &e->graph->nodes, (const hd_node_t *)made);
 }
 
-// Read by somebody else.
-static bool is_kept(const extract_t *e, const hd_value_t *value) {
-  unsigned readers = 0;
-  for (size_t i = 0; i < e->count; i++) {
-    bool reads = false;
-    for (uint32_t k = 0; k < e->nodes[i]->num_inputs; k++)
-      reads |= e->nodes[i]->inputs[k] == value;
-    readers += reads;
-  }
-  return readers < hd_fusion_readers(e->c->fusion, value);
-}
-
 static void take_outputs(extract_t *e) {
   for (size_t i = 0; i < e->count; i++)
     for (uint32_t k = 0; k < e->nodes[i]->num_outputs; k++) {
       const hd_value_t *value = e->nodes[i]->outputs[k];
-      if (value && is_kept(e, value))
+      if (value &&
+          hd_fusion_reads_outside(e->c->fusion, value, e->nodes, e->count))
         hd_vec_push(e->c->arena, &e->graph->outputs,
                     (const hd_value_t *)hd_ptr_map_get(&e->values, value));
     }

@@ -47,6 +47,18 @@ unsigned hd_fusion_readers(const hd_fusion_t *f, const hd_value_t *value) {
   return readers ? readers->count : 0;
 }
 
+bool hd_fusion_reads_outside(const hd_fusion_t *f, const hd_value_t *value,
+                             const hd_node_t *const *nodes, size_t count) {
+  unsigned inside = 0;
+  for (size_t i = 0; i < count; i++) {
+    bool reads = false;
+    for (uint32_t k = 0; k < nodes[i]->num_inputs; k++)
+      reads |= nodes[i]->inputs[k] == value;
+    inside += reads;
+  }
+  return inside < hd_fusion_readers(f, value);
+}
+
 hd_flattened_t *hd_fusion_flatten(hd_fusion_t *f, const hd_node_t *node) {
   hd_flattened_t *flattened = hd_ptr_map_find(&f->flattened, node);
   if (flattened)
