@@ -19,6 +19,7 @@
 #include "Fusion/Fuse.h"
 #include "Fusion/Passes.h"
 #include "Fusion/TurnWeights.h"
+#include "Graph/Prepare.h"
 #include "Schedule/Candidates.h"
 #include "Schedule/Prepare.h"
 #include "Schedule/Product.h"
@@ -67,21 +68,6 @@ static bool any_grows(const hd_graph_t *graph) {
     if (grows(graph->nodes.data[i]))
       return true;
   return false;
-}
-
-static void learn_known(weights_t *w) {
-  const hd_graph_t *graph = w->c.graph;
-  for (size_t i = 0; i < graph->constants.size; i++)
-    hd_ptr_map_set(w->c.arena, &w->known, graph->constants.data[i], graph);
-  for (size_t i = 0; i < graph->nodes.size; i++) {
-    const hd_node_t *node = graph->nodes.data[i];
-    bool known = true;
-    for (uint32_t k = 0; k < node->num_inputs; k++)
-      known &= node->inputs[k] && hd_ptr_map_get(&w->known, node->inputs[k]);
-    for (uint32_t k = 0; known && k < node->num_outputs; k++)
-      if (node->outputs[k])
-        hd_ptr_map_set(w->c.arena, &w->known, node->outputs[k], node);
-  }
 }
 
 // --- The matrix ---
@@ -259,7 +245,7 @@ const hd_graph_t *hd_graph_compose_weights(hd_fusion_t *fusion,
       .prepares = prepares,
       .explain = explain};
   hd_composer_look(&w.c, fusion);
-  learn_known(&w);
+  w.known = hd_graph_known(w.c.arena, graph);
   for (size_t i = 0; i < w.c.num_nodes; i++)
     compose_at(&w, i);
   return w.c.composites.size ? hd_composer_graph(&w.c, explain) : graph;

@@ -31,6 +31,7 @@
 #include "Fusion/Fuse.h"
 #include "Fusion/Passes.h"
 #include "Graph/Names.h"
+#include "Graph/Prepare.h"
 #include "IR/Graph/Loop.h"
 #include "IR/Text/Library.h"
 #include "Schedule/Candidates.h"
@@ -65,19 +66,14 @@ static void take_value(hd_folder_t *f, const hd_value_t *value) {
 
 static void look_at(hd_folder_t *f, uint32_t number) {
   const hd_node_t *node = f->graph->nodes.data[number];
-  bool known = true;
-  for (uint32_t i = 0; i < node->num_inputs; i++) {
-    known &= node->inputs[i] && hd_ptr_map_get(&f->known, node->inputs[i]);
+  for (uint32_t i = 0; i < node->num_inputs; i++)
     if (node->inputs[i])
       hd_vec_push(f->arena, readers_of(f, node->inputs[i]), number);
-  }
   for (uint32_t i = 0; i < node->num_outputs; i++) {
     if (!node->outputs[i])
       continue;
     take_value(f, node->outputs[i]);
     hd_ptr_map_set(f->arena, &f->givers, node->outputs[i], node);
-    if (known)
-      hd_ptr_map_set(f->arena, &f->known, node->outputs[i], node);
   }
 }
 
@@ -85,10 +81,9 @@ static void look(hd_folder_t *f) {
   const hd_graph_t *graph = f->graph;
   for (size_t i = 0; i < graph->inputs.size; i++)
     take_value(f, graph->inputs.data[i]);
-  for (size_t i = 0; i < graph->constants.size; i++) {
+  for (size_t i = 0; i < graph->constants.size; i++)
     take_value(f, graph->constants.data[i]);
-    hd_ptr_map_set(f->arena, &f->known, graph->constants.data[i], graph);
-  }
+  f->known = hd_graph_known(f->arena, graph);
   for (uint32_t i = 0; i < graph->nodes.size; i++)
     look_at(f, i);
   for (size_t i = 0; i < graph->outputs.size; i++)

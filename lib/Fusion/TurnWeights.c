@@ -16,6 +16,7 @@
 #include "Fusion/TurnWeights.h"
 #include "Fusion/Fuse.h"
 #include "Graph/Names.h"
+#include "Graph/Prepare.h"
 #include "IR/Text/Library.h"
 #include "Schedule/Candidates.h"
 
@@ -44,23 +45,14 @@ static void take_name(turner_t *t, const hd_value_t *value) {
 
 static void look(turner_t *t) {
   const hd_graph_t *graph = t->graph;
+  t->known = hd_graph_known(t->arena, graph);
   for (size_t i = 0; i < graph->inputs.size; i++)
     take_name(t, graph->inputs.data[i]);
-  for (size_t i = 0; i < graph->constants.size; i++) {
+  for (size_t i = 0; i < graph->constants.size; i++)
     take_name(t, graph->constants.data[i]);
-    hd_ptr_map_set(t->arena, &t->known, graph->constants.data[i], graph);
-  }
-  for (size_t i = 0; i < graph->nodes.size; i++) {
-    const hd_node_t *node = graph->nodes.data[i];
-    bool known = true;
-    for (uint32_t k = 0; k < node->num_inputs; k++)
-      known &= node->inputs[k] && hd_ptr_map_get(&t->known, node->inputs[k]);
-    for (uint32_t k = 0; k < node->num_outputs; k++) {
-      take_name(t, node->outputs[k]);
-      if (known && node->outputs[k])
-        hd_ptr_map_set(t->arena, &t->known, node->outputs[k], node);
-    }
-  }
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    for (uint32_t k = 0; k < graph->nodes.data[i]->num_outputs; k++)
+      take_name(t, graph->nodes.data[i]->outputs[k]);
 }
 
 static const hd_attribute_t *attribute(turner_t *t, hd_attribute_t value) {
@@ -166,29 +158,18 @@ static bool is_faster(turner_t *t, const hd_node_t *node) {
   return turned > 0 && turned < WORTH * as_it_is;
 }
 
-// Types and shapes, which are all that a price looks at.
-static const char *key_of(turner_t *t, const hd_node_t *node) {
-  const hd_value_t *values[] = {node->inputs[0], node->inputs[1],
-                                node->outputs[0]};
-  const hd_attribute_t *ta = hd_node_attribute(node, "ta");
-  const char *key = ta && ta->u.i ? "ta" : "";
-  for (int i = 0; i < 3; i++) {
-    hd_tensor_type_t type = hd_scheduled_type(values[i]);
-    key = hd_arena_printf(t->arena, "%s %s", key, hd_scalar_name(type.type));
-    for (unsigned a = 0; a < type.rank; a++)
-      key = hd_arena_printf(t->arena, "%s,%lld", key, (long long)type.shape[a]);
-  }
-  return key;
-}
-
 static bool is_worth_it(turner_t *t, const hd_node_t *node) {
-  const char *key = key_of(t, node);
-  bool *faster = hd_key_map_find_name(&t->asked, key);
+  hd_buffer_t key = {0};
+  hd_node_key(&key, node);
+  bool *faster = hd_key_map_find_name(&t->asked, hd_buffer_text(&key));
   if (!faster) {
     faster = HD_ARENA_NEW(t->arena, bool);
     *faster = is_faster(t, node);
-    hd_key_map_set_name(t->arena, &t->asked, key, faster);
+    hd_key_map_set_name(
+        t->arena, &t->asked,
+        hd_arena_strndup(t->arena, hd_buffer_text(&key), key.size), faster);
   }
+  hd_buffer_fini(&key);
   return *faster &&
          hd_step(&t->module->context->steps, HD_STEP_FUSION,
                  "of '%s', turned for %s '%s'", hd_value_label(node->inputs[1]),

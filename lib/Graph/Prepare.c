@@ -9,15 +9,29 @@
 typedef struct split {
   hd_arena_t *arena;
   hd_graph_t *prepare, *rest;
-  hd_ptr_map_t known;   // Constants, and what prepare's nodes give.
+  hd_ptr_map_t known;   // By hd_graph_known().
   hd_ptr_map_t used[2]; // What prepare and rest have already entered.
 } split_t;
 
-static bool is_prepared(const split_t *s, const hd_node_t *node) {
+static bool is_prepared(const hd_ptr_map_t *known, const hd_node_t *node) {
   for (uint32_t i = 0; i < node->num_inputs; i++)
-    if (!hd_ptr_map_get(&s->known, node->inputs[i]))
+    if (!hd_ptr_map_get(known, node->inputs[i]))
       return false;
   return true;
+}
+
+hd_ptr_map_t hd_graph_known(hd_arena_t *arena, const hd_graph_t *graph) {
+  hd_ptr_map_t known = {0};
+  for (size_t i = 0; i < graph->constants.size; i++)
+    hd_ptr_map_set(arena, &known, graph->constants.data[i], graph);
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    bool prepared = is_prepared(&known, node);
+    for (uint32_t k = 0; prepared && k < node->num_outputs; k++)
+      if (node->outputs[k])
+        hd_ptr_map_set(arena, &known, node->outputs[k], node);
+  }
+  return known;
 }
 
 // Enters, once, what comes into one of the two from outside.
@@ -36,13 +50,11 @@ static void enter_used(split_t *s, bool rest, const hd_value_t *value) {
 }
 
 static void place(split_t *s, const hd_node_t *node) {
-  bool rest = !is_prepared(s, node);
+  bool rest = !is_prepared(&s->known, node);
   hd_graph_t *graph = rest ? s->rest : s->prepare;
   hd_vec_push(s->arena, &graph->nodes, node);
   for (uint32_t i = 0; i < node->num_inputs; i++)
     enter_used(s, rest, node->inputs[i]);
-  for (uint32_t i = 0; !rest && i < node->num_outputs; i++)
-    hd_ptr_map_set(s->arena, &s->known, node->outputs[i], node);
 }
 
 static hd_graph_t *part(hd_arena_t *arena, const hd_graph_t *of) {
@@ -56,11 +68,10 @@ void hd_graph_split(hd_arena_t *arena, const hd_graph_t *graph,
                     const hd_graph_t **prepare, const hd_graph_t **rest) {
   split_t s = {.arena = arena,
                .prepare = part(arena, graph),
-               .rest = part(arena, graph)};
+               .rest = part(arena, graph),
+               .known = hd_graph_known(arena, graph)};
   for (size_t i = 0; i < graph->inputs.size; i++)
     hd_vec_push(arena, &s.rest->inputs, graph->inputs.data[i]);
-  for (size_t i = 0; i < graph->constants.size; i++)
-    hd_ptr_map_set(arena, &s.known, graph->constants.data[i], graph);
   for (size_t i = 0; i < graph->nodes.size; i++)
     place(&s, graph->nodes.data[i]);
   for (size_t i = 0; i < graph->outputs.size; i++) {

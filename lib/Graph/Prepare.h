@@ -6,6 +6,11 @@
 #define HIDET_GRAPH_PREPARE_H
 
 #include "IR/Graph/Graph.h"
+#include "Support/Map.h"
+
+// The values that depend on constants alone: those, and what nodes give that
+// read nothing else. Each is in the map.
+hd_ptr_map_t hd_graph_known(hd_arena_t *arena, const hd_graph_t *graph);
 
 // prepare has no inputs; its outputs are what the rest reads of it, and are
 // inputs of the rest, after the graph's own. The rest has the graph's outputs,
