@@ -116,7 +116,7 @@ const hd_node_t *hd_node_schedule(hd_module_t *module,
   if (group)
     around =
         (hd_surroundings_t){hd_node_computed(node, group->nodes, group->anchor),
-                            leaving_bits(group)};
+                            group->fusion ? leaving_bits(group) : 0};
   copy->schedule =
       hd_scheduler_schedule(scheduler, flattened, &around, node->op, node->loc);
   hd_times_leave(times, part);
@@ -158,6 +158,7 @@ const hd_graph_t *hd_graph_settle(hd_module_t *module,
 typedef struct anchors {
   hd_module_t *module;
   hd_scheduler_t *scheduler;
+  bool joins;
 } anchors_t;
 
 static bool is_anchor(hd_scheduler_t *scheduler, const hd_node_t *node) {
@@ -172,7 +173,8 @@ static bool is_anchor(hd_scheduler_t *scheduler, const hd_node_t *node) {
 static const hd_graph_t *schedule(void *argument, const hd_graph_t *graph) {
   const anchors_t *a = argument;
   const hd_node_t **nodes = graph->nodes.data;
-  const hd_fusion_t *fusion = hd_fusion_create(a->module, a->scheduler, graph);
+  const hd_fusion_t *fusion =
+      a->joins ? hd_fusion_create(a->module, a->scheduler, graph) : NULL;
   for (size_t i = 0; i < graph->nodes.size; i++) {
     if (!is_anchor(a->scheduler, nodes[i]))
       continue;
@@ -193,8 +195,9 @@ static const hd_graph_t *schedule(void *argument, const hd_graph_t *graph) {
 
 const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
                                             hd_scheduler_t *scheduler,
-                                            const hd_graph_t *graph) {
-  anchors_t a = {module, scheduler};
+                                            const hd_graph_t *graph,
+                                            bool joins) {
+  anchors_t a = {module, scheduler, joins};
   if (!hd_graph_check_tasks(module, graph) ||
       !(graph = hd_graph_settle(module, graph)))
     return NULL;

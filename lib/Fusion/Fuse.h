@@ -27,10 +27,13 @@ const hd_graph_t *hd_graph_fold_weights(hd_module_t *module,
 
 // A graph whose anchors, and nodes of no group, name their schedules: plans
 // that are added to the module, one for nodes that compute the same. Those
-// that are there are settled. NULL after an error: E0316, E1103, E1104.
+// that are there are settled. joins: hd_graph_apply_fusion() follows with this
+// scheduler, so that a kernel may need what is behind it in its group; else
+// each is right by itself. NULL after an error: E0316, E1103, E1104.
 const hd_graph_t *hd_graph_schedule_anchors(hd_module_t *module,
                                             hd_scheduler_t *scheduler,
-                                            const hd_graph_t *graph);
+                                            const hd_graph_t *graph,
+                                            bool joins);
 
 // The same graph; schedules that are there are made for their nodes' sizes.
 // NULL after an error: E0316.
@@ -44,7 +47,8 @@ uint64_t hd_node_computed(const hd_node_t *node, const hd_node_t *const *group,
 // Nodes that will be one kernel, in their order. Those before the anchor that
 // it reads are computed where it loads, but for reshapes.
 typedef struct hd_members {
-  const hd_fusion_t *fusion; // Of their graph.
+  const hd_fusion_t *fusion; // Of their graph; NULL: the anchor's kernel has
+                             // to be right without those behind it, too.
   const hd_node_t *const *nodes;
   size_t count, anchor; // nodes[anchor] is the one to be scheduled.
 } hd_members_t;

@@ -28,8 +28,9 @@ bool hd_pass_schedule_anchors(hd_module_t *module, const hd_graph_t *graph,
                               const hd_pass_args_t *args, hd_item_t *version) {
   (void)args;
   return take_graph(
-      version, hd_graph_schedule_anchors(
-                   module, hd_scheduler_create(module, &module->arena), graph));
+      version,
+      hd_graph_schedule_anchors(
+          module, hd_scheduler_create(module, &module->arena), graph, false));
 }
 
 // --- What is left over ---
@@ -89,7 +90,7 @@ bool hd_pass_schedule(hd_module_t *module, const hd_graph_t *graph,
   size_t added = module->items.size;
   hd_scheduler_t *scheduler = hd_scheduler_create(module, &module->arena);
   const hd_graph_t *scheduled =
-      hd_graph_schedule_anchors(module, scheduler, graph);
+      hd_graph_schedule_anchors(module, scheduler, graph, true);
   const hd_func_t *plan =
       scheduled ? make_plan(module, scheduler, scheduled, args) : NULL;
   if (!plan)

@@ -339,7 +339,7 @@ const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,
   if (graph)
     graph = hd_graph_choose(module, scheduler, graph);
   if (graph)
-    graph = hd_graph_schedule_anchors(module, scheduler, graph);
+    graph = hd_graph_schedule_anchors(module, scheduler, graph, true);
   unfused.scheduler = scheduler;
   if (graph && options->unfused)
     graph = schedule_rest(&unfused, graph);

@@ -41,8 +41,7 @@ static const hd_index_t *divided(const groups_t *groups, const hd_term_t *term,
                                  hd_expr_kind_t op) {
   hd_linear_t sum;
   if (term->kind != HD_TERM_OPERATOR || term->u.op != op ||
-      term->type.scalar != HD_I64 ||
-      term->operands[1]->kind != HD_TERM_CONST ||
+      term->type.scalar != HD_I64 || term->operands[1]->kind != HD_TERM_CONST ||
       !hd_affine_of(groups->arena, term->operands[0], &sum) || sum.size != 1 ||
       sum.terms[0].factor != 1 || sum.constant < 0 ||
       sum.terms[0].term->kind != HD_TERM_INDEX)
