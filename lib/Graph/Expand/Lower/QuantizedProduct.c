@@ -121,6 +121,9 @@ bool hd_onnx_ms_matmul_nbits(hd_lowering_t *l) {
   if (a->rank < 1 || hd_lower_size(a, a->rank - 1) != p.k)
     return hd_lower_invalid(l, "rows of %lld elements are expected",
                             (long long)p.k);
+  if (bias && (bias->rank != 1 || hd_lower_size(bias, 0) != p.n))
+    return hd_lower_invalid(l, "a bias of %lld elements is expected",
+                            (long long)p.n);
   const hd_value_t *w = matrix_of(&p, hd_lower_input(l, 1),
                                   hd_lower_input(l, 2), given(l, 3), a->type);
   const hd_value_t *y = w ? hd_lower_matmul(l, a, w, false, true) : NULL;
