@@ -45,10 +45,13 @@ static bool parse_tune(const char *text, hd_tune_options_t *options) {
 
 bool hd_run_check_tune(hd_run_t *run) {
   hd_tune_options_t options = {0};
-  return parse_tune(hd_option_text(&run->options, RUN_TUNE, NULL), &options) ||
-         hd_error(hd_run_diags(run), nowhere, HD_E1002, "--tune",
-                  "is off, all, a number of candidates, or a time such as "
-                  "30s");
+  const char *device = hd_option_text(&run->options, RUN_DEVICE, "auto");
+  if (!parse_tune(hd_option_text(&run->options, RUN_TUNE, NULL), &options))
+    return hd_error(hd_run_diags(run), nowhere, HD_E1002, "--tune",
+                    "is off, all, a number of candidates, or a time such as "
+                    "30s");
+  return !options.most || strcmp(device, "ref") != 0 ||
+         hd_error(hd_run_diags(run), nowhere, HD_E0609, "--tune", device);
 }
 
 // --- The database ---
