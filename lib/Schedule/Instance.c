@@ -104,6 +104,53 @@ void hd_candidate_launch(hd_rules_t *rules, const hd_translator_t *t,
   hd_vec_push(arena, &rules->launches, launch);
 }
 
+typedef struct hook {
+  hd_translator_t *t;
+  const hd_form_result_t *result;
+  const hd_form_tensor_t *tensor;
+} hook_t;
+
+static void bind_places(hook_t *h, hd_builder_t *b,
+                        const hd_expr_t *const *at) {
+  h->t->b = b;
+  for (unsigned i = 0; i < h->tensor->rank; i++)
+    hd_translate_bind(h->t, h->tensor->indices[i], at[i]);
+}
+
+static const hd_expr_t *on_load(void *argument, hd_builder_t *b,
+                                const hd_expr_t *const *at) {
+  hook_t *h = argument;
+  bind_places(h, b, at);
+  return hd_translate(h->t, h->tensor->term);
+}
+
+static void on_store(void *argument, hd_builder_t *b,
+                     const hd_expr_t *const *at, const hd_expr_t *value) {
+  hook_t *h = argument;
+  bind_places(h, b, at);
+  hd_form_result_store(h->result, h->t, value);
+}
+
+void hd_candidate_join(hd_rules_t *rules, hd_func_t *kernel,
+                       const hd_form_result_t *result,
+                       const hd_form_tensor_t *const *tensors,
+                       unsigned num_inputs, unsigned count) {
+  hd_translator_t t = {0};
+  hd_access_hook_t hooks[HD_MAX_FORM_TENSORS];
+  hook_t own[HD_MAX_FORM_TENSORS];
+  size_t num_hooks = 0;
+  for (uint32_t i = 0; i < kernel->num_params && i < count; i++) {
+    bool loads = i < num_inputs;
+    own[i] = (hook_t){&t, result, tensors[i]};
+    if (!tensors[i]->same)
+      hooks[num_hooks++] = (hd_access_hook_t){.param = kernel->params[i],
+                                              .argument = &own[i],
+                                              .load = loads ? on_load : NULL,
+                                              .store = loads ? NULL : on_store};
+  }
+  hd_candidate_launch(rules, &t, kernel, hooks, num_hooks, tensors);
+}
+
 void hd_candidates_explain(const hd_rules_t *rules, const hd_form_t *form,
                            const char *instance,
                            const hd_candidates_t *candidates,

@@ -36,6 +36,15 @@ void hd_candidate_launch(hd_rules_t *rules, const hd_translator_t *t,
                          size_t num_hooks,
                          const hd_form_tensor_t *const *tensors);
 
+// That of a kernel whose parameters are these tensors, num_inputs that it loads
+// and then results: what is no tensor of the task is computed where it is
+// loaded, and stored as the form's result says. count: HD_MAX_FORM_TENSORS at
+// most.
+void hd_candidate_join(hd_rules_t *rules, hd_func_t *kernel,
+                       const hd_form_result_t *result,
+                       const hd_form_tensor_t *const *tensors,
+                       unsigned num_inputs, unsigned count);
+
 // Remarks: which candidate is taken, and why templates have none.
 void hd_candidates_explain(const hd_rules_t *rules, const hd_form_t *form,
                            const char *instance,

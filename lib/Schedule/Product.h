@@ -62,8 +62,6 @@ typedef struct hd_normed {
   hd_form_tensor_t u, v, epsilon, mean, inverse;
 } hd_normed_t;
 
-enum { HD_MAX_FORM_TENSORS = 8 }; // That a kernel has parameters for.
-
 // NULL, or why a definition has no such form; accumulated in f32.
 const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
                                  hd_product_form_t *form);

@@ -17,38 +17,6 @@
 
 // --- The kernel for a candidate ---
 
-typedef struct joint {
-  const hd_product_form_t *form;
-  hd_translator_t t;
-} joint_t;
-
-typedef struct hook {
-  joint_t *joint;
-  const hd_form_tensor_t *tensor;
-} hook_t;
-
-static void bind_places(hook_t *h, hd_builder_t *b,
-                        const hd_expr_t *const *at) {
-  h->joint->t.b = b;
-  for (unsigned i = 0; i < h->tensor->rank; i++)
-    hd_translate_bind(&h->joint->t, h->tensor->indices[i], at[i]);
-}
-
-static const hd_expr_t *on_load(void *argument, hd_builder_t *b,
-                                const hd_expr_t *const *at) {
-  hook_t *h = argument;
-  bind_places(h, b, at);
-  return hd_translate(&h->joint->t, h->tensor->term);
-}
-
-static void on_store(void *argument, hd_builder_t *b,
-                     const hd_expr_t *const *at, const hd_expr_t *value) {
-  hook_t *h = argument;
-  const hd_product_form_t *form = h->joint->form;
-  bind_places(h, b, at);
-  hd_form_result_store(&form->result, &h->joint->t, value);
-}
-
 // What the form gives of the kernel's compile-time parameters.
 static const char *given_by(hd_arena_t *arena, const hd_product_form_t *form) {
   const char *given = hd_arena_printf(
@@ -101,21 +69,9 @@ static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
   if (!kernel)
     return false;
   keep_maps(arena, kernel, form);
-  joint_t joint = {.form = form};
   tensors_t tensors = tensors_of(form, candidate->template);
-  hd_access_hook_t hooks[HD_MAX_FORM_TENSORS];
-  hook_t hook[HD_MAX_FORM_TENSORS];
-  size_t count = 0;
-  for (uint32_t i = 0; i < kernel->num_params && i < tensors.count; i++) {
-    bool loads = i < tensors.num_inputs;
-    hook[i] = (hook_t){&joint, tensors.data[i]};
-    if (!tensors.data[i]->same)
-      hooks[count++] = (hd_access_hook_t){.param = kernel->params[i],
-                                          .argument = &hook[i],
-                                          .load = loads ? on_load : NULL,
-                                          .store = loads ? NULL : on_store};
-  }
-  hd_candidate_launch(rules, &joint.t, kernel, hooks, count, tensors.data);
+  hd_candidate_join(rules, kernel, &form->result, tensors.data,
+                    tensors.num_inputs, tensors.count);
   return true;
 }
 

@@ -14,37 +14,6 @@
 
 enum { X, W, Y, PARAMS };
 
-typedef struct joint {
-  const hd_window_form_t *form;
-  hd_translator_t t;
-} joint_t;
-
-typedef struct hook {
-  joint_t *joint;
-  const hd_form_tensor_t *tensor;
-} hook_t;
-
-static void bind_places(hook_t *h, hd_builder_t *b,
-                        const hd_expr_t *const *at) {
-  h->joint->t.b = b;
-  for (unsigned i = 0; i < h->tensor->rank; i++)
-    hd_translate_bind(&h->joint->t, h->tensor->indices[i], at[i]);
-}
-
-static const hd_expr_t *on_load(void *argument, hd_builder_t *b,
-                                const hd_expr_t *const *at) {
-  hook_t *h = argument;
-  bind_places(h, b, at);
-  return hd_translate(&h->joint->t, h->tensor->term);
-}
-
-static void on_store(void *argument, hd_builder_t *b,
-                     const hd_expr_t *const *at, const hd_expr_t *value) {
-  hook_t *h = argument;
-  bind_places(h, b, at);
-  hd_form_result_store(&h->joint->form->result, &h->joint->t, value);
-}
-
 static const char *given_by(hd_arena_t *arena, const hd_window_form_t *form) {
   const int64_t *s = form->sizes;
   return hd_arena_printf(
@@ -64,20 +33,8 @@ static bool make_kernel(hd_rules_t *rules, const hd_window_form_t *form,
       hd_candidate_kernel(rules->module, candidate, instance, asked);
   if (!kernel)
     return false;
-  joint_t joint = {.form = form};
   const hd_form_tensor_t *tensors[PARAMS] = {&form->x, &form->w, &form->y};
-  hd_access_hook_t hooks[PARAMS];
-  hook_t hook[PARAMS];
-  size_t count = 0;
-  for (uint32_t i = 0; i < kernel->num_params && i < PARAMS; i++) {
-    hook[i] = (hook_t){&joint, tensors[i]};
-    if (!tensors[i]->same)
-      hooks[count++] = (hd_access_hook_t){.param = kernel->params[i],
-                                          .argument = &hook[i],
-                                          .load = i == Y ? NULL : on_load,
-                                          .store = i == Y ? on_store : NULL};
-  }
-  hd_candidate_launch(rules, &joint.t, kernel, hooks, count, tensors);
+  hd_candidate_join(rules, kernel, &form->result, tensors, Y, PARAMS);
   return true;
 }
 
