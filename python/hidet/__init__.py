@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Hidet from Python: models on numpy arrays, torch.compile's backend, kernels
+written in Python. docs/PYTHON.md teaches it.
+
+Importing this package neither loads the library nor imports PyTorch.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from hidet.errors import (
+    DeviceError,
+    HidetError,
+    InternalError,
+    InvalidError,
+    ResourceError,
+    UnsupportedError,
+    UsageError,
+)
+from hidet.model import Model, compile_text, from_onnx, load
+
+__all__ = [
+    "DeviceError",
+    "HidetError",
+    "InternalError",
+    "InvalidError",
+    "Model",
+    "ResourceError",
+    "UnsupportedError",
+    "UsageError",
+    "compile_text",
+    "from_onnx",
+    "load",
+]
+
+# Imported when they are first named.
+LATER = ()
+
+
+def __getattr__(name: str) -> object:
+    if name in LATER:
+        return importlib.import_module(f"hidet.{name}")
+    raise AttributeError(f"module 'hidet' has no attribute '{name}'")

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models: numpy arrays in, numpy arrays out, on the simulator or a GPU."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import numpy
+
+from hidet.errors import UsageError
+from hidet.runtime import Buffer, Device, Module, Session, Signature
+
+NUMPY = {
+    "f64": numpy.float64,
+    "f32": numpy.float32,
+    "f16": numpy.float16,
+    "i64": numpy.int64,
+    "i32": numpy.int32,
+    "i16": numpy.int16,
+    "i8": numpy.int8,
+    "u64": numpy.uint64,
+    "u32": numpy.uint32,
+    "u16": numpy.uint16,
+    "u8": numpy.uint8,
+    "bool": numpy.bool_,
+}
+TYPES = {numpy.dtype(dtype): name for name, dtype in NUMPY.items()}
+
+
+def type_of(dtype: numpy.dtype) -> str:
+    """The language's name of an element type, which may be one of ml_dtypes."""
+    if dtype in TYPES:
+        return TYPES[dtype]
+    if dtype.name == "bfloat16":
+        return "bf16"
+    raise UsageError(f"no element type for numpy's {dtype}")
+
+
+def dtype_of(name: str) -> numpy.dtype:
+    if name in NUMPY:
+        return numpy.dtype(NUMPY[name])
+    if name == "bf16":
+        import ml_dtypes
+
+        return numpy.dtype(ml_dtypes.bfloat16)
+    raise UsageError(f"numpy has no element type for {name}")
+
+
+def as_buffer(array: numpy.ndarray) -> Buffer:
+    """The array where it is, or a row-major copy of it."""
+    whole = numpy.ascontiguousarray(array).reshape(array.shape)
+    return Buffer(type_of(whole.dtype), whole.shape, whole.ctypes.data, whole)
+
+
+class Model:
+    """A graph for a device. Called with arrays for its inputs, in order or by
+    name, it gives its result, or a tuple of them. The first call with other
+    shapes compiles. May be called by any thread; calls follow one another."""
+
+    def __init__(
+        self, module: Module, device: str = "auto", graph: str | None = None
+    ):
+        opened = None if device == "ref" else Device(module.context, device)
+        self.module = module
+        self.device = opened.kind if opened else "ref"
+        self.session = Session(module, opened, graph)
+
+    @property
+    def inputs(self) -> tuple[Signature, ...]:
+        return self.session.inputs
+
+    @property
+    def outputs(self) -> tuple[Signature, ...]:
+        return self.session.outputs
+
+    def __call__(
+        self, *arrays, **named
+    ) -> numpy.ndarray | tuple[numpy.ndarray, ...]:
+        buffers = [as_buffer(array) for array in self.bind(arrays, named)]
+        results = self.session.run(buffers, [None] * len(self.outputs))
+        made = tuple(
+            numpy.frombuffer(r.owner, dtype_of(r.type)).reshape(r.shape)
+            for r in results
+        )
+        return made[0] if len(made) == 1 else made
+
+    def bind(self, arrays: tuple, named: dict) -> list[numpy.ndarray]:
+        """An array for each input; a Python number is one of the input's type."""
+        names = [value.name for value in self.inputs]
+        given = dict(zip(names, arrays))
+        if len(arrays) > len(names):
+            raise UsageError(f"{len(arrays)} arrays for {len(names)} inputs")
+        for name, array in named.items():
+            if name not in names:
+                raise UsageError(
+                    f"no input '{name}'; there are {', '.join(names)}"
+                )
+            if name in given:
+                raise UsageError(f"input '{name}' is given twice")
+            given[name] = array
+        bound = []
+        for value in self.inputs:
+            if value.name not in given:
+                raise UsageError(f"input '{value.name}' is not given")
+            array = given[value.name]
+            if not isinstance(array, numpy.ndarray):
+                array = numpy.asarray(
+                    array, dtype_of(value.type) if value.type else None
+                )
+            bound.append(array)
+        return bound
+
+    def __repr__(self) -> str:
+        def text(value: Signature) -> str:
+            shape = value.shape
+            sizes = (
+                ".."
+                if shape is None
+                else ", ".join("?" if s is None else str(s) for s in shape)
+            )
+            return f"{value.name}: {value.type or '?'}[{sizes}]"
+
+        inputs = ", ".join(map(text, self.inputs))
+        outputs = ", ".join(map(text, self.outputs))
+        return f"<hidet.Model ({inputs}) -> {outputs} on {self.device}>"
+
+
+def from_onnx(path: str | os.PathLike, device: str = "auto") -> Model:
+    """A model from an ONNX file, which stays mapped while the model lives.
+    device: "auto" (a GPU where there is one, else the simulator), "cuda",
+    "cuda:N", "sim", or "ref", the evaluator that compiles nothing."""
+    return Model(Module.load_onnx(os.fspath(path)), device)
+
+
+def compile_text(
+    text: str,
+    device: str = "auto",
+    graph: str | None = None,
+    name: str = "<text>",
+) -> Model:
+    """A model from a graph of the language (docs/IR.md): the one of that name,
+    or the last one. Files that constants name lie beneath the folder of `name`.
+    device: as above."""
+    return Model(Module.parse(text, name), device, graph)
+
+
+def load(path: str | os.PathLike, device: str = "auto") -> Model:
+    """A model from a file: ONNX, or `.hir`."""
+    place = pathlib.Path(path)
+    if place.suffix == ".hir":
+        return compile_text(place.read_text(), device, name=str(place))
+    return from_onnx(place, device)

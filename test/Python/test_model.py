@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""hidet.from_onnx() and hidet.compile_text(): numpy in, numpy out."""
+
+import pathlib
+import threading
+import unittest
+
+import numpy
+
+import hidet
+
+DIGITS = pathlib.Path(__file__).parents[2] / "examples" / "digits"
+SUM = """
+graph main(x: f32[n, 8], y: f32[8]) -> sum, same {
+  sum = onnx13.Add(x, y)
+  same = onnx13.Equal(x, y)
+}
+"""
+
+
+class Onnx(unittest.TestCase):
+    def test_digits(self):
+        """A trained network gives what numpy computed of it."""
+        for device in "sim", "ref":
+            model = hidet.from_onnx(DIGITS / "model.onnx", device=device)
+            images = numpy.load(DIGITS / "images.npy")
+            expected = numpy.load(DIGITS / "expected.npy")
+            numpy.testing.assert_allclose(
+                model(images), expected, rtol=1e-4, atol=1e-6
+            )
+
+    def test_absent(self):
+        with self.assertRaisesRegex(hidet.HidetError, "nowhere.onnx"):
+            hidet.from_onnx("nowhere.onnx", device="sim")
+
+
+class Text(unittest.TestCase):
+    def setUp(self):
+        rng = numpy.random.default_rng(0)
+        self.x = rng.standard_normal((3, 8), numpy.float32)
+        self.y = self.x[1].copy()
+        self.model = hidet.compile_text(SUM, device="sim")
+
+    def test_results(self):
+        total, same = self.model(self.x, y=self.y)
+        numpy.testing.assert_array_equal(total, self.x + self.y)
+        numpy.testing.assert_array_equal(same, self.x == self.y)
+
+    def test_strides(self):
+        """What does not lie row-major is read in its own order."""
+        x = numpy.asfortranarray(self.x)
+        total, _ = self.model(x[::-1], self.y)
+        numpy.testing.assert_array_equal(total, self.x[::-1] + self.y)
+
+    def test_other_shapes(self):
+        for rows in 1, 0, 5:
+            x = numpy.resize(self.x, (rows, 8))
+            total, _ = self.model(x, self.y)
+            numpy.testing.assert_array_equal(total, x + self.y)
+
+    def test_results_stay(self):
+        """A later run does not change what an earlier one gave."""
+        first, _ = self.model(self.x, self.y)
+        self.model(2 * self.x, self.y)
+        numpy.testing.assert_array_equal(first, self.x + self.y)
+
+    def test_threads(self):
+        def work(factor):
+            for _ in range(20):
+                total, _ = self.model(factor * self.x, self.y)
+                expected = numpy.float32(factor) * self.x + self.y
+                same.append(numpy.array_equal(total, expected))
+
+        same = []
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(same, [True] * 80)
+
+    def test_values(self):
+        self.assertEqual(
+            repr(self.model),
+            "<hidet.Model (x: f32[?, 8], y: f32[8]) -> "
+            "sum: ?[..], same: ?[..] on sim>",
+        )
+
+    def test_wrong_calls(self):
+        for arrays, named, message in (
+            ((self.x,), {}, "input 'y' is not given"),
+            ((self.x, self.y, self.y), {}, "3 arrays for 2 inputs"),
+            ((self.x,), {"z": self.y}, "no input 'z'; there are x, y"),
+            ((self.x,), {"x": self.y}, "input 'x' is given twice"),
+            ((self.x.astype("f8"), self.y), {}, "x.*f64"),
+            ((self.x[:, :7], self.y), {}, r"x.*\[3, 7\]"),
+            ((self.x.astype("c8"), self.y), {}, "complex64"),
+        ):
+            with self.assertRaisesRegex(hidet.UsageError, message):
+                self.model(*arrays, **named)
+
+    def test_wrong_text(self):
+        with self.assertRaisesRegex(
+            hidet.InvalidError, r"mine.hir:1:34: .*nope"
+        ):
+            hidet.compile_text(
+                "graph main(x: f32[3]) -> y { y = nope(x) }", name="mine.hir"
+            )
+        with self.assertRaisesRegex(hidet.UnsupportedError, "RandomNormal"):
+            hidet.compile_text(
+                "graph main() -> y {\n  y = onnx13.RandomNormal()"
+                " { shape = [2] }\n}",
+                device="sim",
+            )()
+
+    def test_many(self):
+        """What is dropped is given back."""
+        for _ in range(50):
+            model = hidet.compile_text(SUM, device="sim")
+            model(self.x, self.y)
+
+
+if __name__ == "__main__":
+    unittest.main()
