@@ -48,9 +48,9 @@ static void run_body(void *argument) {
   if (!r->options->plant && r->way % 16 != 2 &&
       !(r->device = hd_device_open_sim(&r->context, &device)))
     return;
-  hd_session_options_t options = {.keep_layouts = sanitize,
-                                  .unfused = r->options->unfused,
-                                  .unrewritten = r->options->unrewritten};
+  hd_model_options_t options = {.keep_layouts = sanitize,
+                                .unfused = r->options->unfused,
+                                .unrewritten = r->options->unrewritten};
   r->session = hd_session_create(module, graph, r->device, &options);
   // In the order of the IR: leaves that are inputs.
   hd_host_tensor_t *inputs =

@@ -8,7 +8,7 @@ typedef struct search {
   hd_module_t *module;
   const hd_graph_t *graph;
   hd_device_t *device;
-  const hd_session_options_t *options;
+  const hd_model_options_t *options;
   const hd_host_tensor_t *inputs;
   hd_host_tensor_t *truth;
   hd_tolerance_t tolerance;
@@ -34,7 +34,7 @@ static void end_outputs(const search_t *s, hd_host_tensor_t *outputs) {
 static bool run_steps(search_t *s, hd_device_t *device, bool limited,
                       uint64_t limit, hd_host_tensor_t *outputs) {
   hd_steps_t *steps = &s->module->context->steps;
-  hd_session_options_t options = *s->options;
+  hd_model_options_t options = *s->options;
   options.watch = NULL;
   options.unrewritten |= device == NULL; // The truth is the graph as it was.
   steps->count = 0;
@@ -113,7 +113,7 @@ static bool search(search_t *s, void (*progress)(uint64_t, uint64_t)) {
 }
 
 bool hd_bisect(hd_module_t *module, const hd_graph_t *graph,
-               hd_device_t *device, const hd_session_options_t *options,
+               hd_device_t *device, const hd_model_options_t *options,
                const hd_host_tensor_t *inputs, hd_tolerance_t tolerance,
                void (*progress)(uint64_t low, uint64_t high),
                hd_bisection_t *bisection) {

@@ -31,7 +31,7 @@ typedef struct hd_bisection {
 // with the range in which the step lies. False after an error that it has
 // reported.
 bool hd_bisect(hd_module_t *module, const hd_graph_t *graph,
-               hd_device_t *device, const hd_session_options_t *options,
+               hd_device_t *device, const hd_model_options_t *options,
                const hd_host_tensor_t *inputs, hd_tolerance_t tolerance,
                void (*progress)(uint64_t low, uint64_t high),
                hd_bisection_t *bisection);

@@ -95,10 +95,18 @@ bool hd_cuda_make(hd_device_t *device, hd_module_t *module,
   return ok;
 }
 
+hd_thread_pool_t *hd_cuda_pool(hd_cuda_device_t *d) {
+  hd_cuda_device_t *first = d->first;
+  pthread_mutex_lock(&first->lock);
+  if (!first->pool)
+    first->pool = hd_thread_pool_create(first->threads);
+  pthread_mutex_unlock(&first->lock);
+  return first->pool;
+}
+
 bool hd_cuda_compile(hd_cuda_device_t *d, const hd_func_t *const *funcs,
                      unsigned count, hd_cuda_code_t *codes) {
   jobs_t jobs = {d, funcs, codes};
-  if (count > 1 && !d->pool)
-    d->pool = hd_thread_pool_create(d->threads);
-  return hd_compile_all(d->base.context, d->pool, count, compile, &jobs);
+  return hd_compile_all(d->base.context, count > 1 ? hd_cuda_pool(d) : NULL,
+                        count, compile, &jobs);
 }

@@ -4,6 +4,8 @@
 #include "IR/Generic.h"
 #include "Runtime/DeviceCuda.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +17,9 @@ typedef struct cuda_kernel {
   hd_cu_module_t module;
   hd_cu_function_t function;
   int static_shared;
-  int dynamic_shared; // What the function is allowed so far.
-  bool wide_cluster;
-  void **args; // Room for a launch's: parameters, then maps,
-  hd_cu_map_t *maps;
+  pthread_mutex_t lock;      // Of the two below, which only grow.
+  atomic_int dynamic_shared; // What the function is allowed so far.
+  atomic_bool wide_cluster;
 } cuda_kernel_t;
 
 static bool read_attributes(hd_cuda_device_t *d, cuda_kernel_t *k) {
@@ -47,8 +48,7 @@ void hd_cuda_unload(hd_device_t *device, hd_kernel_t *kernel) {
     return;
   if (k->module)
     hd_cuda_device_of(device)->cuda->driver.module_unload(k->module);
-  free(k->args);
-  free(k->maps);
+  pthread_mutex_destroy(&k->lock);
   free(k);
 }
 
@@ -56,16 +56,22 @@ static cuda_kernel_t *create_kernel(const hd_func_t *func) {
   cuda_kernel_t *k = calloc(1, sizeof(*k));
   if (!k)
     return NULL;
+  pthread_mutex_init(&k->lock, NULL);
   k->base.func = func;
-  k->args = calloc(func->num_params + func->num_maps + 1, sizeof(*k->args));
-  k->maps = aligned_alloc(_Alignof(hd_cu_map_t),
-                          (func->num_maps + 1) * sizeof(*k->maps));
-  if (k->args && k->maps)
-    return k;
-  free(k->args);
-  free(k->maps);
-  free(k);
-  return NULL;
+  // The maps, which need not begin where the room does, then the arguments.
+  k->base.room_bytes = (func->num_maps + 1) * sizeof(hd_cu_map_t) +
+                       (func->num_params + func->num_maps) * sizeof(void *);
+  return k;
+}
+
+static hd_cu_map_t *maps_of(const hd_kernel_launch_t *launch) {
+  uintptr_t align = _Alignof(hd_cu_map_t);
+  char *room = launch->room;
+  return (void *)(room + (align - (uintptr_t)room % align) % align);
+}
+
+static void **arguments_of(const hd_kernel_launch_t *launch) {
+  return (void *)(maps_of(launch) + launch->num_maps);
 }
 
 static hd_kernel_t *load_cubin(hd_cuda_device_t *d, const hd_func_t *func,
@@ -136,28 +142,41 @@ bool hd_cuda_load(hd_device_t *device, const hd_func_t *const *funcs,
   return ok;
 }
 
-// Shared memory past 48 KiB and clusters past 8 blocks are asked for.
-static bool allow(hd_cuda_device_t *d, cuda_kernel_t *k,
-                  const hd_kernel_launch_t *launch, unsigned cluster) {
+static bool allow_more(hd_cuda_device_t *d, cuda_kernel_t *k,
+                       const hd_kernel_launch_t *launch, unsigned cluster) {
   const hd_cuda_driver_t *driver = &d->cuda->driver;
-  if (launch->shared_bytes > k->dynamic_shared) {
-    k->dynamic_shared = (int)launch->shared_bytes;
+  int shared = (int)launch->shared_bytes;
+  if (shared > k->dynamic_shared) {
     if (!hd_cuda_device_check(
             d,
             driver->function_set(k->function, HD_CU_FUNCTION_MAX_DYNAMIC_SHARED,
-                                 k->dynamic_shared),
+                                 shared),
             "setting the kernel's shared memory"))
       return false;
+    k->dynamic_shared = shared;
   }
   if (cluster > 8 && !k->wide_cluster) {
+    if (!hd_cuda_device_check(
+            d,
+            driver->function_set(k->function,
+                                 HD_CU_FUNCTION_NON_PORTABLE_CLUSTER, 1),
+            "asking for a large cluster"))
+      return false;
     k->wide_cluster = true;
-    return hd_cuda_device_check(
-        d,
-        driver->function_set(k->function, HD_CU_FUNCTION_NON_PORTABLE_CLUSTER,
-                             1),
-        "asking for a large cluster");
   }
   return true;
+}
+
+// Shared memory past 48 KiB and clusters past 8 blocks are asked for, once.
+static bool allow(hd_cuda_device_t *d, cuda_kernel_t *k,
+                  const hd_kernel_launch_t *launch, unsigned cluster) {
+  if (launch->shared_bytes <= k->dynamic_shared &&
+      (cluster <= 8 || k->wide_cluster))
+    return true;
+  pthread_mutex_lock(&k->lock);
+  bool ok = allow_more(d, k, launch, cluster);
+  pthread_mutex_unlock(&k->lock);
+  return ok;
 }
 
 static bool report_launch(hd_cuda_device_t *d, const cuda_kernel_t *k,
@@ -207,11 +226,13 @@ static unsigned set_attributes(const hd_kernel_launch_t *launch,
 static bool set_arguments(hd_cuda_device_t *d, const cuda_kernel_t *k,
                           const hd_kernel_launch_t *launch) {
   const hd_func_t *func = k->base.func;
-  memcpy(k->args, launch->args, func->num_params * sizeof(*k->args));
+  hd_cu_map_t *maps = maps_of(launch);
+  void **args = arguments_of(launch);
+  memcpy(args, launch->args, func->num_params * sizeof(*args));
   for (uint32_t i = 0; i < launch->num_maps; i++) {
-    if (!hd_cuda_encode_map(d, func, &launch->maps[i], &k->maps[i]))
+    if (!hd_cuda_encode_map(d, func, &launch->maps[i], &maps[i]))
       return false;
-    k->args[func->num_params + i] = &k->maps[i];
+    args[func->num_params + i] = &maps[i];
   }
   return true;
 }
@@ -249,7 +270,8 @@ bool hd_cuda_launch(hd_device_t *device, hd_kernel_t *kernel,
   config.num_attributes = set_attributes(launch, cluster > 1, attributes);
   if (!allow(d, k, launch, cluster) || !set_arguments(d, k, launch))
     return false;
-  int error = d->cuda->driver.launch(&config, k->function, k->args, NULL);
+  int error =
+      d->cuda->driver.launch(&config, k->function, arguments_of(launch), NULL);
   if (error)
     return report_launch(d, k, launch, error);
   return d->recording || wait_for(d, k->base.func->name);

@@ -2,7 +2,8 @@
 //
 // Devices: where kernels run. A device is a table of functions; there are two,
 // `cuda` (DeviceCuda.c) and `sim` (DeviceSim.c). Functions that return false or
-// NULL have reported why. A device belongs to one thread at a time.
+// NULL have reported why. A device belongs to one thread at a time: threads
+// side by side have forks of it.
 #ifndef HIDET_RUNTIME_DEVICE_H
 #define HIDET_RUNTIME_DEVICE_H
 
@@ -46,14 +47,17 @@ typedef struct hd_kernel_launch {
   uint32_t num_tensors;
   const hd_tensor_map_t *maps;
   uint32_t num_maps;
+  void *room; // The launch's own, of the kernel's room_bytes.
   // May begin before the launch before it has ended: its kernel waits itself
   // (griddepcontrol_wait). A device may take no notice.
   bool programmatic;
 } hd_kernel_launch_t;
 
-// A kernel made ready for a device.
+// A kernel made ready for a device: for any number of threads, with a launch
+// each.
 struct hd_kernel {
   const hd_func_t *func;
+  size_t room_bytes; // What a launch needs for the device's own purposes.
   // What the code needs; -1 where the device does not know.
   int registers, local_bytes, max_threads;
   size_t code_bytes;
@@ -62,6 +66,11 @@ struct hd_kernel {
 typedef struct hd_device_ops {
   const char *kind; // "cuda", "sim"
   void (*close)(hd_device_t *device);
+  // The same device for another piece of work, perhaps on another thread, at
+  // the same time: with a context, a stream and an account of memory of its
+  // own. Memory and kernels of the one may be used through the other. It is
+  // closed before the first. NULL after an error, which is the new context's.
+  hd_device_t *(*fork)(hd_device_t *device, hd_context_t *context);
   // name is for messages. No bytes are as good as some.
   bool (*alloc)(hd_device_t *device, const char *name, size_t bytes,
                 hd_address_t *address);
@@ -135,6 +144,11 @@ hd_device_t *hd_device_open_sim(hd_context_t *context,
                                 const hd_device_options_t *options);
 hd_device_t *hd_device_open_cuda(hd_context_t *context, int ordinal,
                                  const hd_device_options_t *options);
+// See hd_device_ops_t.
+static inline hd_device_t *hd_device_fork(hd_device_t *device,
+                                          hd_context_t *context) {
+  return device->ops->fork(device, context);
+}
 static inline void hd_device_close(hd_device_t *device) {
   if (device)
     device->ops->close(device);

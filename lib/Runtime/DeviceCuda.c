@@ -48,9 +48,12 @@ static void close_device(hd_device_t *device) {
     if (d->stream)
       driver->stream_destroy(d->stream);
   }
-  hd_cuda_close(d->cuda);
-  hd_thread_pool_destroy(d->pool);
-  hd_cache_close(d->cache);
+  if (d->first == d) {
+    hd_cuda_close(d->cuda);
+    hd_thread_pool_destroy(d->pool);
+    hd_cache_close(d->cache);
+  }
+  pthread_mutex_destroy(&d->lock);
   free(d);
 }
 
@@ -102,9 +105,34 @@ static bool fill(hd_device_t *device, hd_address_t to, uint64_t bits,
   }
 }
 
+static bool make_stream(hd_cuda_device_t *d) {
+  return hd_cuda_device_check(
+      d, d->cuda->driver.stream_create(&d->stream, HD_CU_STREAM_DEFAULT),
+      "cuStreamCreate");
+}
+
+static hd_device_t *fork_device(hd_device_t *device, hd_context_t *context) {
+  hd_cuda_device_t *of = hd_cuda_device_of(device);
+  hd_device_options_t options = {.verbose = device->verbose};
+  hd_cuda_device_t *d =
+      hd_device_create(sizeof(*d), device->ops, context, &options);
+  if (!d)
+    return NULL;
+  pthread_mutex_init(&d->lock, NULL);
+  d->base.info = device->info;
+  d->first = of->first;
+  d->cuda = of->cuda;
+  d->cache = of->cache;
+  if (make_stream(d))
+    return &d->base;
+  close_device(&d->base);
+  return NULL;
+}
+
 static const hd_device_ops_t ops = {
     .kind = "cuda",
     .close = close_device,
+    .fork = fork_device,
     .alloc = alloc_memory,
     .free = free_memory,
     .upload = upload,
@@ -156,9 +184,7 @@ static bool init(hd_cuda_device_t *d, int ordinal,
   d->threads = options->threads;
   if (options->cache_dir)
     d->cache = hd_cache_open(options->cache_dir);
-  return hd_cuda_device_check(
-      d, d->cuda->driver.stream_create(&d->stream, HD_CU_STREAM_DEFAULT),
-      "cuStreamCreate");
+  return make_stream(d);
 }
 
 hd_device_t *hd_device_open_cuda(hd_context_t *context, int ordinal,
@@ -166,6 +192,8 @@ hd_device_t *hd_device_open_cuda(hd_context_t *context, int ordinal,
   hd_cuda_device_t *d = hd_device_create(sizeof(*d), &ops, context, options);
   if (!d)
     return NULL;
+  pthread_mutex_init(&d->lock, NULL);
+  d->first = d;
   if (init(d, ordinal, options))
     return &d->base;
   close_device(&d->base);

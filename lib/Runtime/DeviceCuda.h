@@ -9,12 +9,16 @@
 #include "Runtime/Cuda.h"
 #include "Runtime/Device.h"
 
+#include <pthread.h>
+
 typedef struct hd_cuda_device {
   hd_device_t base;
   hd_cuda_t *cuda;
   hd_cu_stream_t stream;
   hd_cu_event_t start, stop;
-  hd_thread_pool_t *pool;
+  struct hd_cuda_device *first; // That it is a fork of, or itself: whose are
+  hd_thread_pool_t *pool;       // the driver, the threads and the cache.
+  pthread_mutex_t lock;         // While the threads are made.
   unsigned threads;
   hd_cache_t *cache;
   bool recording;
@@ -44,7 +48,10 @@ typedef struct hd_cuda_code {
   hd_cuda_origin_t origin;
 } hd_cuda_code_t;
 
-// CudaCompile.c: machine code of lowered kernels, on all threads; codes are
+// CudaCompile.c. The threads that compile, made at first use; NULL: the
+// caller's alone.
+hd_thread_pool_t *hd_cuda_pool(hd_cuda_device_t *d);
+// Machine code of lowered kernels, on all threads; codes are
 // zeros before, the caller's to free in any case. False after errors.
 bool hd_cuda_compile(hd_cuda_device_t *d, const hd_func_t *const *funcs,
                      unsigned count, hd_cuda_code_t *codes);

@@ -18,13 +18,13 @@ typedef struct sim_device {
   hd_sim_options_t options;
   hd_cache_t *cache; // NULL: code is not kept.
   bool quick;
+  bool forked;  // The threads and the cache are another's.
   uint64_t run; // Of launches that may overlap.
 } sim_device_t;
 
 typedef struct sim_kernel {
   hd_kernel_t base;
   hd_host_code_t *code;
-  hd_sim_buffer_t *buffers; // Room for a launch's.
 } sim_kernel_t;
 
 static sim_device_t *of(hd_device_t *device) { return (sim_device_t *)device; }
@@ -55,8 +55,10 @@ static void free_memory(hd_device_t *device, hd_address_t address) {
 static void close_device(hd_device_t *device) {
   while (device->memory)
     free_memory(device, device->memory->address);
-  hd_thread_pool_destroy(of(device)->options.pool);
-  hd_cache_close(of(device)->cache);
+  if (!of(device)->forked) {
+    hd_thread_pool_destroy(of(device)->options.pool);
+    hd_cache_close(of(device)->cache);
+  }
   free(device);
 }
 
@@ -128,7 +130,6 @@ static void unload(hd_device_t *device, hd_kernel_t *kernel) {
     return;
   if (k->code)
     hd_host_code_destroy(k->code);
-  free(k->buffers);
   free(k);
 }
 
@@ -182,11 +183,12 @@ static bool compile(void *argument, unsigned piece, hd_module_t *module) {
     return hd_error(&module->context->diags, nowhere, HD_E0904,
                     "out of memory");
   jobs->kernels[piece] = &k->base;
-  k->base = (hd_kernel_t){func, -1, -1, 1024, 0};
-  k->buffers = calloc(func->num_params + 1, sizeof(*k->buffers));
-  if (!k->buffers)
-    return hd_error(&module->context->diags, nowhere, HD_E0904,
-                    "out of memory");
+  k->base =
+      (hd_kernel_t){.func = func,
+                    .room_bytes = func->num_params * sizeof(hd_sim_buffer_t),
+                    .registers = -1,
+                    .local_bytes = -1,
+                    .max_threads = 1024};
   hd_budget_defer(budget, &cleanup, hd_buffer_end, &bytes);
   if (make_code(&jobs->device->base, module, func, &bytes))
     k->code = hd_host_code_load(module->context, func, &bytes);
@@ -240,7 +242,7 @@ static bool launch_kernel(hd_device_t *device, hd_kernel_t *kernel,
                           const hd_kernel_launch_t *launch) {
   sim_device_t *d = of(device);
   sim_kernel_t *k = (sim_kernel_t *)kernel;
-  hd_sim_buffer_t *buffers = k->buffers;
+  hd_sim_buffer_t *buffers = launch->room;
   for (uint32_t i = 0; i < launch->num_tensors; i++) {
     const hd_launch_tensor_t *t = &launch->tensors[i];
     hd_memory_t *m = hd_device_find(device, t->address);
@@ -273,9 +275,26 @@ static bool launch_kernel(hd_device_t *device, hd_kernel_t *kernel,
   return ok;
 }
 
+static hd_device_t *fork_device(hd_device_t *device, hd_context_t *context) {
+  const sim_device_t *first = of(device);
+  hd_device_options_t options = {.verbose = device->verbose};
+  sim_device_t *d =
+      hd_device_create(sizeof(*d), device->ops, context, &options);
+  if (!d)
+    return NULL;
+  d->base.info = device->info;
+  d->options = first->options;
+  d->options.budget = &context->budget;
+  d->cache = first->cache;
+  d->quick = first->quick;
+  d->forked = true;
+  return &d->base;
+}
+
 static const hd_device_ops_t ops = {
     .kind = "sim",
     .close = close_device,
+    .fork = fork_device,
     .alloc = alloc_memory,
     .free = free_memory,
     .upload = upload,

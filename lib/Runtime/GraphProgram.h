@@ -9,7 +9,7 @@
 #include "Schedule/Machine.h"
 
 typedef struct hd_graph_program_options {
-  bool keep_layouts, explain, unfused, in_turn; // As hd_session_options_t.
+  bool keep_layouts, explain, unfused, in_turn; // As hd_model_options_t.
 } hd_graph_program_options_t;
 
 // Fuses and schedules the graph, whose shapes are known, into a module that is

@@ -73,11 +73,8 @@ static bool place_workspaces(hd_program_t *p) {
   p->block_bytes = hd_lifetimes_place(&p->arena, lives, count, WORKSPACE_ALIGN);
   if (p->apart)
     return place_apart(p);
-  if (!p->device->ops->alloc(p->device, "the workspaces",
-                             (size_t)p->block_bytes, &p->block))
-    return false;
   for (size_t i = 0; i < count; i++)
-    p->workspaces.data[i].address = p->block + (uint64_t)lives[i].offset;
+    p->workspaces.data[i].address = (uint64_t)lives[i].offset;
   return true;
 }
 
@@ -97,7 +94,7 @@ bool hd_program_init(hd_program_t *program, hd_device_t *device,
   return ok;
 }
 
-bool hd_program_load(hd_program_t *program) {
+bool hd_program_load_kernels(hd_program_t *program) {
   hd_device_t *device = program->device;
   hd_times_t *times = &device->context->times;
   unsigned count = (unsigned)program->variants.size;
@@ -107,10 +104,46 @@ bool hd_program_load(hd_program_t *program) {
     funcs[i] = program->variants.data[i].func;
   program->kernels = HD_ARENA_ARRAY(&program->arena, hd_kernel_t *, count + 1);
   size_t part = hd_times_enter(times, "load");
-  bool ok = hd_device_load(device, funcs, count, program->kernels) &&
-            hd_program_plan(program) && place_workspaces(program);
+  bool ok = hd_device_load(device, funcs, count, program->kernels);
   hd_times_leave(times, part);
   return ok;
+}
+
+bool hd_program_load(hd_program_t *program) {
+  hd_device_t *device = program->device;
+  hd_times_t *times = &device->context->times;
+  if (!hd_program_load_kernels(program))
+    return false;
+  size_t part = hd_times_enter(times, "load");
+  bool ok = hd_program_plan(program) && place_workspaces(program);
+  if (ok && program->workspaces.size && !program->apart)
+    program->owns_block = ok =
+        device->ops->alloc(device, "the workspaces",
+                           (size_t)program->block_bytes, &program->block);
+  hd_times_leave(times, part);
+  return ok;
+}
+
+bool hd_program_share(hd_program_t *program, const hd_program_t *of,
+                      hd_device_t *device) {
+  *program = (hd_program_t){.device = device,
+                            .entry = of->entry,
+                            .kernels = of->kernels,
+                            .apart = of->apart,
+                            .borrows = true};
+  hd_arena_init(&program->arena, &device->context->budget);
+  program->env.sms = of->env.sms;
+  for (size_t i = 0; i < of->env.values.size; i++)
+    hd_vec_push(&program->arena, &program->env.values, of->env.values.data[i]);
+  for (size_t i = 0; i < of->sites.size; i++)
+    hd_vec_push(&program->arena, &program->sites, of->sites.data[i]);
+  for (size_t i = 0; i < of->variants.size; i++)
+    hd_vec_push(&program->arena, &program->variants, of->variants.data[i]);
+  return hd_program_plan(program) && place_workspaces(program);
+}
+
+void hd_program_place(hd_program_t *program, hd_address_t block) {
+  program->block = block;
 }
 
 void hd_program_fini(hd_program_t *program) {
@@ -120,9 +153,11 @@ void hd_program_fini(hd_program_t *program) {
   for (size_t i = 0; program->apart && i < program->workspaces.size; i++)
     if (program->workspaces.data[i].address)
       device->ops->free(device, program->workspaces.data[i].address);
-  if (program->block)
+  if (program->owns_block)
     device->ops->free(device, program->block);
-  for (size_t i = 0; program->kernels && i < program->variants.size; i++)
+  size_t kernels =
+      program->kernels && !program->borrows ? program->variants.size : 0;
+  for (size_t i = 0; i < kernels; i++)
     if (program->kernels[i])
       device->ops->unload(device, program->kernels[i]);
   hd_module_destroy(program->module);

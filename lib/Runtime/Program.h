@@ -12,7 +12,8 @@
 #include "Runtime/Device.h"
 #include "Support/Map.h"
 
-// Memory of one tensor.
+// Memory of one tensor; of a workspace that shares a block, its address is the
+// offset in that.
 typedef struct hd_slot {
   const hd_var_t *var;
   hd_address_t address;
@@ -68,6 +69,8 @@ typedef struct hd_program {
   hd_address_t block;      // That the workspaces share; 0: none, or apart.
   int64_t block_bytes, block_bound; // Its size, and the least possible.
   bool apart;
+  bool owns_block;
+  bool borrows; // The kernels, sites and variants are another program's.
   HD_VEC(hd_action_t *) actions;
   int64_t open_loop;    // While they are made: the one around; -1: none.
   int64_t num_launches; // Of a run.
@@ -101,6 +104,18 @@ bool hd_program_init(hd_program_t *program, hd_device_t *device,
                      const hd_env_t *env, const hd_program_options_t *options);
 // Makes it ready to run; program->module has been lowered.
 bool hd_program_load(hd_program_t *program);
+// The first half of that: its code is on the device, for hd_program_share().
+bool hd_program_load_kernels(hd_program_t *program);
+// Makes of it another one that may run at the same time: it has the code of the
+// first, which outlives it, and of its own all that a run changes. device: the
+// same or a fork of it. Workspaces that share a block have none yet:
+// hd_program_place(). To be ended by hd_program_fini() in any case; false after
+// an error.
+bool hd_program_share(hd_program_t *program, const hd_program_t *of,
+                      hd_device_t *device);
+// The workspaces lie in this memory of program->block_bytes, which is the
+// caller's.
+void hd_program_place(hd_program_t *program, hd_address_t block);
 void hd_program_fini(hd_program_t *program);
 
 // Does every action. params[i] is the memory of the entry's parameter i

@@ -93,6 +93,8 @@ static hd_action_t *new_launch(hd_program_t *p, const hd_call_site_t *site) {
   action->map_args = HD_ARENA_ARRAY(&p->arena, uint32_t, maps + 1);
   for (uint32_t i = 0; i < maps; i++)
     action->args[count + i] = &action->maps[i];
+  action->launch.room =
+      hd_arena_alloc(&p->arena, action->kernel->room_bytes + 1);
   action->launch.maps = action->maps;
   action->launch.args = action->args;
   action->launch.tensors = action->tensors;

@@ -15,8 +15,9 @@ static hd_address_t address_of(const hd_program_t *p, const hd_slot_t *params,
   if ((uint32_t)slot < count)
     return params[slot].address;
   const hd_view_t *view = &p->views.data[(uint32_t)slot - count];
-  return view->base >= 0 ? address_of(p, params, view->base) + view->offset
-                         : p->workspaces.data[(uint32_t)slot - count].address;
+  return view->base >= 0
+             ? address_of(p, params, view->base) + view->offset
+             : p->block + p->workspaces.data[(uint32_t)slot - count].address;
 }
 
 // A tensor parameter of the entry, in the order of addresses.

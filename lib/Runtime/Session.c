@@ -1,105 +1,335 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A run walks the graph with its inputs in hand, segment after segment; values
-// live on the device (or, for `ref`, in the host's memory) until the run ends.
-// A graph that is one segment, whatever is in its inputs, is walked once for
-// each set of shapes: its program, its values' memory and all are kept.
+// A run looks for the executable of its inputs' types: among those that the
+// session has, then in the model, which makes it where there is none.
 
-#include "Runtime/SessionState.h"
-
-#include "Fusion/Fuse.h"
-#include "Graph/Rewrite/Rewrite.h"
+#include "Runtime/ModelState.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// Enters what every run has in common: constants, also of inner graphs.
-static void share(hd_session_t *s, const hd_graph_t *graph) {
-  hd_arena_t *arena = &s->constants.arena;
-  for (size_t i = 0; i < graph->constants.size; i++)
-    hd_ptr_map_set(arena, &s->shared, graph->constants.data[i], graph);
-  for (size_t i = 0; i < graph->nodes.size; i++) {
-    const hd_node_t *node = graph->nodes.data[i];
-    for (uint32_t k = 0; k < node->num_attributes; k++) {
-      const hd_attribute_t *a = node->attributes[k];
-      if (a->kind == HD_ATTRIBUTE_TENSOR)
-        hd_ptr_map_set(arena, &s->shared, a->u.tensor, graph);
-      else if (a->kind == HD_ATTRIBUTE_GRAPH)
-        share(s, a->u.graph);
-    }
-  }
-}
+// How many executables a session keeps ready.
+enum { MAX_READY = 64 };
 
-// Templates are chosen for the GPU that the launches are for.
-static void settle_schedules(hd_session_t *s) {
-  const hd_schedule_options_t *given = hd_session_context(s)->schedules;
-  if (given)
-    s->schedules = *given;
-  s->schedules.module = s->module;
-  s->schedules.explain = s->options.explain;
-  hd_machine_t *machine = &s->schedules.machine;
-  if (s->device && hd_machine_find(s->device->info.target->sm, machine))
-    hd_machine_resize(machine, s->device->info.sms);
-  s->schedules.simulated = s->device && !s->device->ops->replay;
-}
+// An executable, with what a run of it changes.
+typedef struct ready {
+  hd_turn_t *turn;
+  hd_program_t program; // It shares the executable's.
+  hd_store_t values;    // Inputs and outputs.
+  hd_slot_t *slots;
+  bool complete; // False where the work unwound.
+  struct ready *next;
+} ready_t;
 
-hd_session_t *hd_session_create(hd_module_t *module, const hd_graph_t *graph,
-                                hd_device_t *device,
-                                const hd_session_options_t *options) {
+struct hd_session {
+  hd_model_t *model;
+  bool owns_model;
+  hd_context_t *context;
+  hd_device_t *device;
+  hd_session_stats_t stats;
+  ready_t *ready, *now; // Used last first; the last run's, NULL: it has none.
+  hd_address_t block;   // The workspaces of each, in turn.
+  size_t block_bytes;
+};
+
+hd_session_t *hd_session_join(hd_model_t *model, hd_context_t *context,
+                              hd_device_t *device) {
   hd_session_t *s = calloc(1, sizeof(*s));
   if (!s)
-    hd_budget_exhausted(&module->context->budget, HD_EXHAUSTED_MEMORY);
-  s->module = module;
-  s->graph = graph;
+    hd_budget_exhausted(&context->budget, HD_EXHAUSTED_MEMORY);
+  s->model = model;
+  s->context = context;
   s->device = device;
-  s->options = *options;
-  settle_schedules(s);
-  hd_store_init(&s->constants, module, device);
-  share(s, graph);
   return s;
 }
 
-static void end_run(hd_session_turn_t *run) {
-  if (!run)
-    return;
-  hd_session_segment_end(&run->segment);
-  hd_store_fini(&run->values);
-  free(run);
+static void destroy_model(void *model) { hd_model_destroy(model); }
+
+hd_session_t *hd_session_create(hd_module_t *module, const hd_graph_t *graph,
+                                hd_device_t *device,
+                                const hd_model_options_t *options) {
+  hd_model_t *model = hd_model_create(module, graph, device, options);
+  hd_budget_t *budget = &module->context->budget;
+  hd_cleanup_t cleanup;
+  hd_budget_defer(budget, &cleanup, destroy_model, model);
+  hd_session_t *s = hd_session_join(model, module->context, device);
+  hd_budget_keep(budget, &cleanup);
+  s->owns_model = true;
+  return s;
+}
+
+static void end_ready(hd_session_t *s, ready_t *r) {
+  hd_program_fini(&r->program);
+  hd_store_fini(&r->values);
+  hd_model_release(s->model, r->turn);
+  free(r);
 }
 
 void hd_session_destroy(hd_session_t *s) {
   if (!s)
     return;
-  while (s->kept) {
-    hd_session_turn_t *run = s->kept;
-    s->kept = run->next;
-    end_run(run);
+  while (s->ready) {
+    ready_t *r = s->ready;
+    s->ready = r->next;
+    end_ready(s, r);
   }
-  end_run(s->running);
-  if (hd_session_context(s)->schedules == &s->schedules) // It unwound.
-    hd_session_context(s)->schedules = NULL;
-  hd_store_fini(&s->constants);
+  if (s->block)
+    s->device->ops->free(s->device, s->block);
+  if (s->owns_model)
+    hd_model_destroy(s->model);
   free(s);
 }
 
-void hd_session_choose(hd_session_t *s, hd_choose_fn_t choose, void *argument) {
-  s->options.choose = choose;
-  s->options.choose_argument = argument;
-}
-
-hd_device_t *hd_session_device(const hd_session_t *s) { return s->device; }
+hd_model_t *hd_session_model(const hd_session_t *s) { return s->model; }
 
 const hd_session_stats_t *hd_session_stats(const hd_session_t *s) {
   return &s->stats;
 }
 
+// --- Executables made ready ---
+
+// Those beyond the bound that were used longest ago.
+static void end_oldest(hd_session_t *s) {
+  ready_t **at = &s->ready;
+  for (int i = 0; i < MAX_READY && *at; i++)
+    at = &(*at)->next;
+  while (*at) {
+    ready_t *r = *at;
+    *at = r->next;
+    end_ready(s, r);
+  }
+}
+
+// The parameters that come in and go out get memory of the session's own.
+static bool place_params(ready_t *r) {
+  const hd_model_segment_t *segment = &r->turn->segment;
+  const hd_func_t *entry = r->program.entry;
+  const hd_graph_t *last = r->turn->last;
+  uint32_t count = entry->num_params, n = 0;
+  r->slots = HD_ARENA_ARRAY(&r->values.arena, hd_slot_t, count + 1);
+  memcpy(r->slots, segment->slots, count * sizeof(*r->slots));
+  for (size_t i = 0; i < segment->first_constant; i++, n++) {
+    const hd_value_t *value = segment->graph->inputs.data[i];
+    if (!hd_store_place(&r->values, value, entry->params[n], true))
+      return false;
+    r->slots[n] = hd_store_find(&r->values, value)->slot;
+  }
+  n = segment->end_constant;
+  for (size_t i = 0; i < last->outputs.size; i++) {
+    const hd_value_t *value = last->outputs.data[i];
+    if (!r->turn->planned[i])
+      continue;
+    if (!hd_store_place(&r->values, value, entry->params[n], false))
+      return false;
+    r->slots[n++] = hd_store_find(&r->values, value)->slot;
+  }
+  return true;
+}
+
+typedef struct fetching {
+  hd_session_t *session;
+  ready_t *ready;
+  bool ok;
+} fetching_t;
+
+// Outputs that no run gives: constants, and what depends on them alone. (An
+// input that comes out is there.)
+static void fetch_constants(void *argument) {
+  fetching_t *f = argument;
+  hd_turn_t *turn = f->ready->turn;
+  for (size_t i = 0; f->ok && i < turn->last->outputs.size; i++) {
+    const hd_value_t *value = turn->last->outputs.data[i];
+    hd_stored_t *stored = hd_store_find(&f->ready->values, value);
+    if (!turn->planned[i] && !stored->data && !stored->slot.address)
+      stored->data = hd_model_fetch(f->session->model, turn, value);
+    f->ok = turn->planned[i] || stored->data || stored->slot.address;
+  }
+}
+
+// It has the caller's use of the turn.
+static ready_t *add_ready(hd_session_t *s, hd_turn_t *turn,
+                          const hd_host_tensor_t *inputs) {
+  ready_t *r = calloc(1, sizeof(*r));
+  if (!r) {
+    hd_model_release(s->model, turn);
+    hd_budget_exhausted(&s->context->budget, HD_EXHAUSTED_MEMORY);
+  }
+  r->turn = turn;
+  r->next = s->ready;
+  s->ready = r; // So that unwinding does not lose it.
+  hd_store_init(&r->values, s->model->module, s->context, s->device);
+  for (size_t i = 0; i < s->model->graph->inputs.size; i++)
+    hd_store_find(&r->values, hd_expander_input(turn->expander, i))->data =
+        &inputs[i];
+  if (!hd_program_share(&r->program, &turn->segment.program, s->device) ||
+      !place_params(r))
+    return NULL;
+  fetching_t f = {s, r, true};
+  hd_model_enter(s->model, s->context, fetch_constants, &f);
+  r->complete = f.ok;
+  end_oldest(s);
+  return f.ok ? r : NULL;
+}
+
+static bool is_for(const hd_session_t *s, const ready_t *r,
+                   const hd_host_tensor_t *inputs) {
+  const hd_tensor_type_t *types = r->turn->inputs;
+  for (size_t i = 0; i < s->model->graph->inputs.size; i++)
+    if (types[i].type != inputs[i].type || types[i].rank != inputs[i].rank ||
+        memcmp(types[i].shape, inputs[i].shape,
+               sizeof(int64_t) * inputs[i].rank) != 0)
+      return false;
+  return true;
+}
+
+// One that is ready, moved to the front; what unwinding left is ended.
+static ready_t *find_ready(hd_session_t *s, const hd_host_tensor_t *inputs) {
+  for (ready_t **at = &s->ready; *at;) {
+    ready_t *r = *at;
+    if (!r->complete) {
+      *at = r->next;
+      end_ready(s, r);
+    } else if (is_for(s, r, inputs)) {
+      *at = r->next;
+      r->next = s->ready;
+      s->ready = r;
+      return r;
+    } else {
+      at = &r->next;
+    }
+  }
+  return NULL;
+}
+
+// --- Runs ---
+
+typedef struct walking {
+  hd_session_t *session;
+  const hd_tensor_type_t *types;
+  const hd_host_tensor_t *inputs;
+  hd_host_tensor_t *outputs;
+  hd_turn_t *turn;
+  bool ok;
+} walking_t;
+
+// Another thread may have made it while this one waited.
+static void walk(void *argument) {
+  walking_t *w = argument;
+  hd_session_t *s = w->session;
+  w->turn = hd_model_find(s->model, w->types);
+  w->ok = w->turn || hd_model_walk(s->model, s->context, w->types, w->inputs,
+                                   w->outputs, &w->turn);
+  if (w->ok)
+    s->stats = s->model->stats;
+}
+
+static bool make_room(hd_session_t *s, ready_t *r) {
+  size_t bytes = (size_t)r->program.block_bytes;
+  if (r->program.apart)
+    return true;
+  if (!s->block || bytes > s->block_bytes) {
+    if (s->block)
+      s->device->ops->free(s->device, s->block);
+    s->block = 0;
+    if (!s->device->ops->alloc(s->device, "the workspaces", bytes, &s->block))
+      return false;
+    s->block_bytes = bytes;
+  }
+  hd_program_place(&r->program, s->block);
+  return true;
+}
+
+static bool give_inputs(hd_session_t *s, ready_t *r,
+                        const hd_host_tensor_t *inputs) {
+  for (size_t i = 0; i < s->model->graph->inputs.size; i++)
+    if (!hd_store_update(&r->values, hd_expander_input(r->turn->expander, i),
+                         &inputs[i]))
+      return false;
+  for (size_t i = 0; i < r->turn->last->outputs.size; i++)
+    if (r->turn->planned[i])
+      hd_store_find(&r->values, r->turn->last->outputs.data[i])->data = NULL;
+  return true;
+}
+
+static bool take_outputs(hd_session_t *s, ready_t *r,
+                         hd_host_tensor_t *outputs) {
+  const hd_graph_t *last = r->turn->last;
+  for (size_t i = 0; i < last->outputs.size; i++)
+    if (!hd_store_fetch(&r->values, last->outputs.data[i]))
+      return false;
+  // Nothing here unwinds: the caller has no hold on them yet.
+  for (size_t i = 0; i < last->outputs.size; i++) {
+    const hd_value_t *value = last->outputs.data[i];
+    const hd_host_tensor_t *data = hd_store_fetch(&r->values, value);
+    if (!hd_host_tensor_init(&outputs[i], &s->context->diags,
+                             &s->context->budget, value->name, data->type,
+                             data->shape, data->rank))
+      return false;
+    memcpy(outputs[i].data, data->data, data->bytes);
+  }
+  return true;
+}
+
+static bool run_ready(hd_session_t *s, ready_t *r,
+                      const hd_host_tensor_t *inputs,
+                      hd_host_tensor_t *outputs) {
+  s->now = r;
+  hd_model_segment_count(&r->turn->segment, &r->program, &s->stats);
+  if (!make_room(s, r) || !give_inputs(s, r, inputs))
+    return false;
+  uint64_t start = hd_clock_ns();
+  bool ok = hd_program_run(&r->program, r->slots);
+  s->stats.run_ms += hd_ms_since(start);
+  return ok && take_outputs(s, r, outputs);
+}
+
+bool hd_session_run(hd_session_t *s, const hd_host_tensor_t *inputs,
+                    hd_host_tensor_t *outputs) {
+  size_t count = s->model->graph->inputs.size;
+  memset(outputs, 0, sizeof(*outputs) * s->model->graph->outputs.size);
+  s->stats = (hd_session_stats_t){0};
+  s->now = NULL;
+  ready_t *r = find_ready(s, inputs);
+  if (r)
+    return run_ready(s, r, inputs, outputs);
+  hd_arena_t scratch;
+  hd_arena_init_local(&scratch, &s->context->budget);
+  hd_tensor_type_t *types =
+      HD_ARENA_ARRAY(&scratch, hd_tensor_type_t, count + 1);
+  for (size_t i = 0; i < count; i++)
+    types[i] = hd_tensor_type_of(&inputs[i]);
+  walking_t w = {.session = s,
+                 .types = types,
+                 .inputs = inputs,
+                 .outputs = outputs,
+                 .turn = hd_model_find(s->model, types),
+                 .ok = true};
+  if (!w.turn)
+    hd_model_enter(s->model, s->context, walk, &w);
+  hd_arena_fini(&scratch);
+  if (!w.ok || !w.turn) // It has been run, or failed.
+    return w.ok;
+  r = add_ready(s, w.turn, inputs);
+  return r && run_ready(s, r, inputs, outputs);
+}
+
+hd_program_t *hd_session_program(hd_session_t *s, const hd_slot_t **slots) {
+  if (!s->now)
+    return NULL;
+  *slots = s->now->slots;
+  return &s->now->program;
+}
+
+// --- Versions ---
+
 bool hd_session_compile_again(hd_session_t *s, hd_session_version_t *version) {
-  hd_session_segment_t segment = {.graph = s->now->segment.graph};
-  bool explain = s->options.explain;
+  hd_model_t *m = s->model;
+  hd_model_segment_t segment = {.graph = s->now->turn->segment.graph};
+  bool explain = m->options.explain;
   *version = (hd_session_version_t){0};
-  s->options.explain = s->schedules.explain = false; // It has been said.
-  bool ok = hd_session_compile(s, &segment);
-  s->options.explain = s->schedules.explain = explain;
+  m->options.explain = m->schedules.explain = false; // It has been said.
+  bool ok = hd_model_compile(m, &segment, true);
+  m->options.explain = m->schedules.explain = explain;
   *version = (hd_session_version_t){segment.made, segment.program};
   return ok;
 }
@@ -110,186 +340,16 @@ void hd_session_version_end(hd_session_version_t *version) {
   *version = (hd_session_version_t){0};
 }
 
-void hd_session_version_take(hd_session_t *s, hd_session_version_t *version) {
-  hd_session_segment_t *segment = &s->now->segment;
+bool hd_session_version_take(hd_session_t *s, hd_session_version_t *version) {
+  ready_t *r = s->now;
+  hd_model_segment_t *segment = &r->turn->segment;
   hd_session_version_t before = {segment->made, segment->program};
+  hd_program_fini(&r->program);
   segment->made = version->made;
   segment->program = version->program;
   *version = (hd_session_version_t){0};
   hd_session_version_end(&before);
-}
-
-static hd_session_turn_t *begin(hd_session_t *s,
-                                const hd_host_tensor_t *inputs) {
-  hd_session_turn_t *run = calloc(1, sizeof(*run));
-  if (!run)
-    hd_budget_exhausted(&hd_session_context(s)->budget, HD_EXHAUSTED_MEMORY);
-  end_run(s->running); // Of a run that unwound.
-  s->running = run;
-  hd_store_init(&run->values, s->module, s->device);
-  hd_arena_t *arena = &run->values.arena;
-  size_t size = s->graph->inputs.size;
-  const hd_host_tensor_t **data =
-      HD_ARENA_ARRAY(arena, const hd_host_tensor_t *, size + 1);
-  run->inputs = HD_ARENA_ARRAY(arena, hd_tensor_type_t, size + 1);
-  for (size_t i = 0; i < size; i++) {
-    run->inputs[i] = hd_tensor_type_of(&inputs[i]);
-    data[i] = &inputs[i];
-  }
-  run->expander = hd_expander_create(s->module, s->graph, run->inputs, data);
-  for (size_t i = 0; i < size; i++)
-    hd_store_find(&run->values, hd_expander_input(run->expander, i))->data =
-        &inputs[i];
-  return run;
-}
-
-// What the passes over graphs make of a segment; NULL after an error. Rewrites
-// leave no trace of what they replace: who watches nodes sees them as they are.
-static const hd_graph_t *transform(hd_session_t *s, const hd_graph_t *graph,
-                                   hd_ptr_map_t *held) {
-  hd_context_t *context = hd_session_context(s);
-  bool watched = s->options.watch;
-  hd_rewrite_options_t options =
-      context->rewrites ? *context->rewrites : hd_rewrite_defaults;
-  options.precision = s->options.precision;
-  size_t part = hd_times_enter(&context->times, "rewrite");
-  bool ok = s->options.unrewritten || watched ||
-            hd_graph_rewrite(s->module, graph, &options, &graph,
-                             context->rewrite_stats);
-  hd_times_leave(&context->times, part);
-  part = hd_times_enter(&context->times, "lower-precision");
-  if (ok)
-    graph = hd_graph_lower_precision(s->module, graph, s->options.precision,
-                                     watched ? held : NULL);
-  hd_times_leave(&context->times, part);
-  return ok ? graph : NULL;
-}
-
-// Shows what the nodes of the expanded graph have come to.
-static bool show(hd_session_t *s, hd_session_turn_t *run,
-                 const hd_graph_t *tasks, const hd_ptr_map_t *held) {
-  for (size_t i = 0; i < tasks->nodes.size; i++) {
-    const hd_node_t *node = tasks->nodes.data[i];
-    for (uint32_t k = 0; k < node->num_outputs; k++) {
-      const hd_value_t *value = node->outputs[k];
-      const hd_value_t *stands = value ? hd_ptr_map_get(held, value) : NULL;
-      const hd_host_tensor_t *data =
-          value ? hd_session_fetch(s, run, stands ? stands : value) : NULL;
-      if (value && !data)
-        return false;
-      if (data)
-        s->options.watch(s->options.watch_argument, node, k, data);
-    }
-  }
-  return true;
-}
-
-// *walks counts the times that the walk began.
-static bool run_segments(hd_session_t *s, hd_session_turn_t *run,
-                         unsigned *walks) {
-  for (;;) {
-    uint64_t start = hd_clock_ns();
-    size_t part = hd_times_enter(&hd_session_context(s)->times, "expand");
-    hd_expand_state_t state = hd_expander_run(run->expander, &run->last);
-    hd_times_leave(&hd_session_context(s)->times, part);
-    const hd_graph_t *tasks = run->last;
-    hd_ptr_map_t held = {0};
-    if (state != HD_EXPAND_FAILED)
-      run->last = transform(s, tasks, &held);
-    s->stats.expand_ms += hd_ms_since(start);
-    ++*walks;
-    if (state == HD_EXPAND_FAILED || !run->last)
-      return false;
-    if (run->last->nodes.size > 0 && !hd_session_run_segment(s, run))
-      return false;
-    if (s->options.watch && !show(s, run, tasks, &held))
-      return false;
-    if (state == HD_EXPAND_DONE)
-      return true;
-    const hd_value_t *wanted = hd_expander_wanted(run->expander);
-    const hd_host_tensor_t *data = hd_session_fetch(s, run, wanted);
-    if (!data)
-      return false;
-    hd_expander_give(run->expander, wanted, data);
-  }
-}
-
-static bool take_outputs(hd_session_t *s, hd_session_turn_t *run,
-                         hd_host_tensor_t *outputs) {
-  hd_context_t *context = hd_session_context(s);
-  size_t count = run->last->outputs.size;
-  for (size_t i = 0; i < count; i++)
-    if (!hd_session_fetch(s, run, run->last->outputs.data[i]))
-      return false;
-  // Nothing here unwinds: the caller has no hold on them yet.
-  for (size_t i = 0; i < count; i++) {
-    const hd_value_t *value = run->last->outputs.data[i];
-    const hd_host_tensor_t *data = hd_session_fetch(s, run, value);
-    if (!hd_host_tensor_init(&outputs[i], &context->diags, &context->budget,
-                             value->name, data->type, data->shape, data->rank))
-      return false;
-    memcpy(outputs[i].data, data->data, data->bytes);
-  }
-  return true;
-}
-
-// A run of these shapes that was kept.
-static hd_session_turn_t *find_run(hd_session_t *s,
-                                   const hd_host_tensor_t *inputs) {
-  size_t size = s->graph->inputs.size;
-  for (hd_session_turn_t *run = s->kept; run; run = run->next) {
-    size_t same = 0;
-    while (same < size && run->inputs[same].type == inputs[same].type &&
-           run->inputs[same].rank == inputs[same].rank &&
-           memcmp(run->inputs[same].shape, inputs[same].shape,
-                  sizeof(int64_t) * inputs[same].rank) == 0)
-      same++;
-    if (same == size)
-      return run;
-  }
-  return NULL;
-}
-
-static bool run_again(hd_session_t *s, hd_session_turn_t *run,
-                      const hd_host_tensor_t *inputs) {
-  hd_session_count(s, &run->segment);
-  for (size_t i = 0; i < s->graph->inputs.size; i++)
-    if (!hd_store_update(&run->values, hd_expander_input(run->expander, i),
-                         &inputs[i]))
-      return false;
-  if (!run->planned)
-    run->planned = hd_planned_outputs(&run->values.arena, run->last);
-  for (size_t i = 0; i < run->last->outputs.size; i++)
-    if (run->planned[i])
-      hd_store_find(&run->values, run->last->outputs.data[i])->data = NULL;
-  return hd_session_run_program(s, &run->segment);
-}
-
-bool hd_session_run(hd_session_t *s, const hd_host_tensor_t *inputs,
-                    hd_host_tensor_t *outputs) {
-  memset(outputs, 0, sizeof(*outputs) * s->graph->outputs.size);
-  s->stats = (hd_session_stats_t){0};
-  s->now = find_run(s, inputs);
-  if (s->now)
-    return run_again(s, s->now, inputs) && take_outputs(s, s->now, outputs);
-  unsigned walks = 0;
-  hd_session_turn_t *run = begin(s, inputs);
-  bool ok = run_segments(s, run, &walks) && take_outputs(s, run, outputs);
-  s->running = NULL;
-  if (!ok || !s->device || walks > 1 || !run->segment.slots ||
-      hd_session_counts_steps(s) || s->options.watch ||
-      hd_expander_looked(run->expander)) {
-    end_run(run);
-    return ok;
-  }
-  run->next = s->kept;
-  s->kept = s->now = run;
-  return true;
-}
-
-hd_program_t *hd_session_program(hd_session_t *s, const hd_slot_t **slots) {
-  if (!s->now)
-    return NULL;
-  *slots = s->now->segment.slots;
-  return &s->now->segment.program;
+  r->complete = hd_program_share(&r->program, &segment->program, s->device) &&
+                make_room(s, r);
+  return r->complete;
 }

@@ -8,13 +8,10 @@
 static const hd_loc_t nowhere;
 static const hd_env_t no_sizes; // Every shape is known.
 
-static hd_context_t *context_of(const hd_store_t *s) {
-  return s->module->context;
-}
-
-void hd_store_init(hd_store_t *s, hd_module_t *module, hd_device_t *device) {
-  *s = (hd_store_t){.module = module, .device = device};
-  hd_arena_init(&s->arena, &module->context->budget);
+void hd_store_init(hd_store_t *s, hd_module_t *module, hd_context_t *context,
+                   hd_device_t *device) {
+  *s = (hd_store_t){.module = module, .context = context, .device = device};
+  hd_arena_init(&s->arena, &context->budget);
 }
 
 void hd_store_fini(hd_store_t *s) {
@@ -55,7 +52,7 @@ static void free_buffer(void *argument) {
 
 static bool begin_buffer(hd_store_t *s, const hd_stored_t *stored,
                          buffer_t *b) {
-  hd_context_t *context = context_of(s);
+  hd_context_t *context = s->context;
   b->budget = &context->budget;
   b->bytes = stored->slot.bytes;
   b->data = hd_host_memory_alloc(&context->diags, b->budget,
@@ -79,7 +76,7 @@ static bool download_packed(hd_store_t *s, hd_stored_t *stored) {
 }
 
 static bool download(hd_store_t *s, hd_stored_t *stored) {
-  hd_context_t *context = context_of(s);
+  hd_context_t *context = s->context;
   const hd_value_t *value = stored->value;
   hd_tensor_type_t type = {.type = value->type, .rank = (unsigned)value->rank};
   assert(stored->slot.address && "no segment gave the value");
@@ -156,7 +153,7 @@ bool hd_store_place(hd_store_t *s, const hd_value_t *value,
   if (fill && !data)
     return false;
   if (!hd_storage_bytes(&no_sizes, &s->arena, param->tensor, &bytes))
-    return hd_error(&context_of(s)->diags, nowhere, HD_E0309, value->name);
+    return hd_error(&s->context->diags, nowhere, HD_E0309, value->name);
   stored->slot =
       (hd_slot_t){.var = keep_param(s, value, param), .bytes = (size_t)bytes};
   if (!s->device->ops->alloc(s->device, value->name, (size_t)bytes,

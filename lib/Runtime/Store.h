@@ -18,14 +18,16 @@ typedef struct hd_stored {
 } hd_stored_t;
 
 typedef struct hd_store {
-  hd_module_t *module; // Whose constants they may be.
-  hd_device_t *device; // NULL: none.
+  hd_module_t *module;   // Whose constants they may be.
+  hd_context_t *context; // Diagnostics and budget: those of whom uses it.
+  hd_device_t *device;   // NULL: none.
   hd_arena_t arena;
   hd_ptr_map_t values;
   HD_VEC(hd_stored_t *) stored;
 } hd_store_t;
 
-void hd_store_init(hd_store_t *store, hd_module_t *module, hd_device_t *device);
+void hd_store_init(hd_store_t *store, hd_module_t *module,
+                   hd_context_t *context, hd_device_t *device);
 void hd_store_fini(hd_store_t *store);
 
 // Never NULL: a new entry, empty, where there is none.

@@ -49,6 +49,14 @@ void hd_arena_fini(hd_arena_t *arena) {
   arena->next = arena->end = arena->zeroed = NULL;
 }
 
+size_t hd_arena_bytes(const hd_arena_t *arena) {
+  size_t bytes = 0;
+  for (const hd_arena_chunk_t *chunk = arena->chunks; chunk;
+       chunk = chunk->next)
+    bytes += chunk->size;
+  return bytes;
+}
+
 static void check_time(hd_budget_t *budget, size_t taken) {
   budget->bytes_used -= taken; // If it unwinds, this was not given.
   hd_budget_check(budget);

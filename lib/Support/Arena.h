@@ -25,6 +25,8 @@ void hd_arena_init(hd_arena_t *arena, hd_budget_t *budget);
 // frees it.
 void hd_arena_init_local(hd_arena_t *arena, hd_budget_t *budget);
 void hd_arena_fini(hd_arena_t *arena);
+// That it has taken, in use or not.
+size_t hd_arena_bytes(const hd_arena_t *arena);
 
 // Returns zeroed memory aligned for any type. Never returns NULL: where memory
 // or the budget is used up it unwinds through hd_budget_exhausted(). So it does

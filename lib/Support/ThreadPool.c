@@ -13,6 +13,7 @@ typedef struct worker {
 } worker_t;
 
 struct hd_thread_pool {
+  pthread_mutex_t turn; // Held while a job runs.
   pthread_mutex_t lock;
   pthread_cond_t wake; // A job has come, or the end.
   pthread_cond_t done; // The last worker has left the job.
@@ -70,6 +71,7 @@ hd_thread_pool_t *hd_thread_pool_create(unsigned threads) {
       calloc(1, sizeof *pool + (threads - 1) * sizeof(worker_t));
   if (!pool)
     return NULL;
+  pthread_mutex_init(&pool->turn, NULL);
   pthread_mutex_init(&pool->lock, NULL);
   pthread_cond_init(&pool->wake, NULL);
   pthread_cond_init(&pool->done, NULL);
@@ -96,6 +98,7 @@ void hd_thread_pool_destroy(hd_thread_pool_t *pool) {
   pthread_cond_destroy(&pool->done);
   pthread_cond_destroy(&pool->wake);
   pthread_mutex_destroy(&pool->lock);
+  pthread_mutex_destroy(&pool->turn);
   free(pool);
 }
 
@@ -111,6 +114,7 @@ void hd_thread_pool_run(hd_thread_pool_t *pool, unsigned pieces,
       body(argument, piece, 0);
     return;
   }
+  pthread_mutex_lock(&pool->turn);
   pthread_mutex_lock(&pool->lock);
   pool->body = body;
   pool->argument = argument;
@@ -122,4 +126,5 @@ void hd_thread_pool_run(hd_thread_pool_t *pool, unsigned pieces,
   while (pool->running > 0)
     pthread_cond_wait(&pool->done, &pool->lock);
   pthread_mutex_unlock(&pool->lock);
+  pthread_mutex_unlock(&pool->turn);
 }

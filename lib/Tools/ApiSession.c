@@ -60,7 +60,7 @@ static void create(void *argument) {
   call_t *call = argument;
   hidet_session_t *session = call->session;
   hd_module_t *module = call->module->module;
-  static const hd_session_options_t options = {0};
+  static const hd_model_options_t options = {0};
   session->graph = hd_module_find_graph(module, call->name);
   if (!session->graph) {
     hd_api_fail(call->context, "the module has no such graph");
@@ -124,7 +124,7 @@ void hidet_session_destroy(hidet_session_t *session) {
 static void use_measured(void *argument) {
   call_t *call = argument;
   hidet_session_t *session = call->session;
-  hd_device_t *device = hd_session_device(session->session);
+  hd_device_t *device = hd_model_device(hd_session_model(session->session));
   hd_tune_options_t options = {.database = call->name};
   if (!device) {
     hd_api_fail(call->context, "the session has no device");
@@ -133,7 +133,8 @@ static void use_measured(void *argument) {
   hd_tuner_t *tuner = call->name ? hd_tuner_create(device, &options) : NULL;
   if (call->name && !tuner)
     hd_budget_exhausted(&device->context->budget, HD_EXHAUSTED_MEMORY);
-  hd_session_choose(session->session, tuner ? hd_tuner_choose : NULL, tuner);
+  hd_model_choose(hd_session_model(session->session),
+                  tuner ? hd_tuner_choose : NULL, tuner);
   hd_tuner_destroy(session->tuner);
   session->tuner = tuner;
 }

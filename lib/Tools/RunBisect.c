@@ -42,7 +42,7 @@ static bool report(hd_run_t *run, const hd_bisection_t *b) {
 }
 
 bool hd_run_bisect(hd_run_t *run, const hd_host_tensor_t *inputs) {
-  hd_session_options_t options = hd_run_session_options(run);
+  hd_model_options_t options = hd_run_session_options(run);
   hd_bisection_t *b = HD_ARENA_NEW(&run->arena, hd_bisection_t);
   bool verbose = hd_option_given(&run->options, RUN_VERBOSE);
   if (!run->device)

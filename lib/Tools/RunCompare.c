@@ -93,7 +93,7 @@ static void compare(void *argument, const hd_node_t *node, uint32_t output,
 }
 
 static bool run_once(recorder_t *r, const hd_host_tensor_t *inputs,
-                     const hd_session_options_t *options) {
+                     const hd_model_options_t *options) {
   hd_run_t *run = r->run;
   size_t count = run->graph->outputs.size;
   hd_host_tensor_t *outputs =
@@ -108,7 +108,7 @@ static bool run_once(recorder_t *r, const hd_host_tensor_t *inputs,
 }
 
 static bool run_both(recorder_t *r, const hd_host_tensor_t *inputs) {
-  hd_session_options_t options = hd_run_session_options(r->run);
+  hd_model_options_t options = hd_run_session_options(r->run);
   options.watch_argument = r;
   options.watch = keep;
   options.precision = HD_PRECISION_F32;

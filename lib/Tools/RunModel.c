@@ -286,8 +286,8 @@ hd_precision_t hd_run_precision(const hd_run_t *run) {
 
 bool hd_run_model_again(hd_run_t *run) { return run_once(run); }
 
-hd_session_options_t hd_run_session_options(const hd_run_t *run) {
-  return (hd_session_options_t){
+hd_model_options_t hd_run_session_options(const hd_run_t *run) {
+  return (hd_model_options_t){
       .keep_layouts = hd_option_given(&run->options, RUN_SANITIZE),
       .explain = hd_option_given(&run->options, RUN_EXPLAIN),
       .unrewritten = hd_option_given(&run->options, RUN_NO_REWRITES),
@@ -313,7 +313,7 @@ static bool examine(hd_run_t *run) {
 }
 
 bool hd_run_model(hd_run_t *run) {
-  hd_session_options_t options = hd_run_session_options(run);
+  hd_model_options_t options = hd_run_session_options(run);
   if (hd_option_given(&run->options, RUN_COMPARE) ||
       hd_option_given(&run->options, RUN_BISECT))
     return hd_run_bind(run) && hd_run_make_inputs(run) && examine(run);

@@ -127,7 +127,7 @@ bool hd_run_model(hd_run_t *run);
 // --precision.
 hd_precision_t hd_run_precision(const hd_run_t *run);
 // What the options say of a session.
-hd_session_options_t hd_run_session_options(const hd_run_t *run);
+hd_model_options_t hd_run_session_options(const hd_run_t *run);
 // --rtol and --atol.
 hd_tolerance_t hd_run_tolerance(const hd_run_t *run);
 // --compare, --bisect: on these inputs, one for each of the graph.

@@ -136,7 +136,7 @@ static bool try_candidate(exchange_t *x, hd_tuned_t *group,
   }
   end_timed(x);
   if (row.taken)
-    hd_session_version_take(x->session, &x->version);
+    ok = hd_session_version_take(x->session, &x->version) && ok;
   else
     group->best = row.from;
   hd_session_version_end(&x->version);

@@ -204,11 +204,11 @@ static int teardown(void **state) {
 
 static void search(fixture_t *f, hd_bisection_t *bisection) {
   bool narrow = f->fault && f->fault->kind == HD_STEP_PRECISION;
-  hd_session_options_t options = {.precision = narrow ? HD_PRECISION_F16
-                                                      : HD_PRECISION_MODEL,
-                                  // Other faults are planted in nodes of
-                                  // the text.
-                                  .unrewritten = f->fault && !f->fault->node};
+  hd_model_options_t options = {.precision = narrow ? HD_PRECISION_F16
+                                                    : HD_PRECISION_MODEL,
+                                // Other faults are planted in nodes of
+                                // the text.
+                                .unrewritten = f->fault && !f->fault->node};
   f->context.steps.plant = f->fault ? plant : NULL;
   f->context.steps.plant_argument = f;
   assert_true(hd_bisect(f->module, hd_module_find_graph(f->module, "main"),
@@ -247,7 +247,7 @@ static void names_what_was_planted(void **state) {
 static void every_limit_gives_the_same(void **state) {
   fixture_t *f = *state;
   const hd_graph_t *graph = hd_module_find_graph(f->module, "main");
-  hd_session_options_t options = {0}, plain = {.unrewritten = true};
+  hd_model_options_t options = {0}, plain = {.unrewritten = true};
   hd_steps_t *steps = &f->context.steps;
   hd_host_tensor_t truth[2], out[2];
   hd_session_t *ref = hd_session_create(f->module, graph, NULL, &plain);

@@ -38,8 +38,8 @@ static void run(const char *more, chosen_t *chosen) {
       hd_tuner_create(device, &(hd_tune_options_t){.database = path});
   hd_session_t *session =
       hd_session_create(module, hd_module_find_graph(module, "main"), device,
-                        &(hd_session_options_t){.choose = hd_tuner_choose,
-                                                .choose_argument = tuner});
+                        &(hd_model_options_t){.choose = hd_tuner_choose,
+                                              .choose_argument = tuner});
   const int64_t shapes[][2] = {{32, 64}, {64, 32}};
   hd_host_tensor_t inputs[2], output;
   for (int i = 0; i < 2; i++)

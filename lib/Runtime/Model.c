@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A walk goes through the graph, segment after segment, with the inputs' types
+// in hand. A graph that is one segment, whatever is in its inputs, is walked
+// once for each set of types, and what comes of it is kept. Another is run
+// while it is walked: its values live on the device (or, for `ref`, in the
+// host's memory) until that ends.
+
+#include "Runtime/ModelState.h"
+
+#include "Fusion/Fuse.h"
+#include "Graph/Rewrite/Rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Enters what every run has in common: constants, also of inner graphs.
+static void share(hd_model_t *m, const hd_graph_t *graph) {
+  hd_arena_t *arena = &m->constants.arena;
+  for (size_t i = 0; i < graph->constants.size; i++)
+    hd_ptr_map_set(arena, &m->shared, graph->constants.data[i], graph);
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    for (uint32_t k = 0; k < node->num_attributes; k++) {
+      const hd_attribute_t *a = node->attributes[k];
+      if (a->kind == HD_ATTRIBUTE_TENSOR)
+        hd_ptr_map_set(arena, &m->shared, a->u.tensor, graph);
+      else if (a->kind == HD_ATTRIBUTE_GRAPH)
+        share(m, a->u.graph);
+    }
+  }
+}
+
+// Templates are chosen for the GPU that the launches are for.
+static void settle_schedules(hd_model_t *m) {
+  const hd_schedule_options_t *given = hd_model_context(m)->schedules;
+  if (given)
+    m->schedules = *given;
+  m->schedules.module = m->module;
+  m->schedules.explain = m->options.explain;
+  hd_machine_t *machine = &m->schedules.machine;
+  if (m->device && hd_machine_find(m->device->info.target->sm, machine))
+    hd_machine_resize(machine, m->device->info.sms);
+  m->schedules.simulated = m->device && !m->device->ops->replay;
+}
+
+static void destroy_model(void *model) { hd_model_destroy(model); }
+
+hd_model_t *hd_model_create(hd_module_t *module, const hd_graph_t *graph,
+                            hd_device_t *device,
+                            const hd_model_options_t *options) {
+  hd_model_t *m = calloc(1, sizeof(*m));
+  if (!m)
+    hd_budget_exhausted(&module->context->budget, HD_EXHAUSTED_MEMORY);
+  m->module = module;
+  m->graph = graph;
+  m->device = device;
+  m->options = *options;
+  if (!m->options.kept_bytes)
+    m->options.kept_bytes = HD_MODEL_KEPT_BYTES;
+  pthread_mutex_init(&m->own_world, NULL);
+  pthread_mutex_init(&m->lock, NULL);
+  m->world = options->world ? options->world : &m->own_world;
+  settle_schedules(m);
+  hd_store_init(&m->constants, module, module->context, device);
+  hd_cleanup_t cleanup;
+  hd_budget_defer(&module->context->budget, &cleanup, destroy_model, m);
+  share(m, graph);
+  hd_budget_keep(&module->context->budget, &cleanup);
+  return m;
+}
+
+static void end_turn(hd_turn_t *turn) {
+  if (!turn)
+    return;
+  hd_model_segment_end(&turn->segment);
+  hd_store_fini(&turn->values);
+  free(turn);
+}
+
+void hd_model_destroy(hd_model_t *m) {
+  if (!m)
+    return;
+  while (m->kept) {
+    hd_turn_t *turn = m->kept;
+    m->kept = turn->next;
+    end_turn(turn);
+  }
+  end_turn(m->running);
+  hd_store_fini(&m->constants);
+  pthread_mutex_destroy(&m->lock);
+  pthread_mutex_destroy(&m->own_world);
+  free(m);
+}
+
+void hd_model_choose(hd_model_t *m, hd_choose_fn_t choose, void *argument) {
+  m->options.choose = choose;
+  m->options.choose_argument = argument;
+}
+
+hd_device_t *hd_model_device(const hd_model_t *m) { return m->device; }
+
+hd_model_counts_t hd_model_counts(hd_model_t *m) {
+  pthread_mutex_lock(&m->lock);
+  hd_model_counts_t counts = {.compiled = m->compiled};
+  for (const hd_turn_t *turn = m->kept; turn; turn = turn->next)
+    counts.kept++;
+  pthread_mutex_unlock(&m->lock);
+  return counts;
+}
+
+// --- The world ---
+
+// What is left of a bound on time and of an interruption is the caller's.
+static void begin_call(hd_context_t *context, const hd_context_t *caller) {
+  hd_diagnostics_clear(&context->diags);
+  context->budget.deadline_ns = caller->budget.deadline_ns;
+  context->budget.interrupted = caller->budget.interrupted;
+}
+
+void hd_model_enter(hd_model_t *m, hd_context_t *caller,
+                    void (*body)(void *argument), void *argument) {
+  hd_context_t *context = hd_model_context(m);
+  pthread_mutex_lock(m->world);
+  if (context != caller)
+    begin_call(context, caller);
+  hd_exhausted_t what = hd_budget_guard(&context->budget, body, argument);
+  if (context->schedules == &m->schedules) // It unwound.
+    context->schedules = NULL;
+  m->prepares = false;
+  if (context != caller) {
+    hd_diagnostics_take(&caller->diags, &context->diags);
+    hd_diagnostics_clear(&context->diags);
+  }
+  pthread_mutex_unlock(m->world);
+  if (what != HD_EXHAUSTED_NOTHING)
+    hd_budget_exhausted(&caller->budget, what);
+}
+
+// --- What is kept ---
+
+static bool is_for(const hd_model_t *m, const hd_turn_t *turn,
+                   const hd_tensor_type_t *inputs) {
+  for (size_t i = 0; i < m->graph->inputs.size; i++)
+    if (turn->inputs[i].type != inputs[i].type ||
+        turn->inputs[i].rank != inputs[i].rank ||
+        memcmp(turn->inputs[i].shape, inputs[i].shape,
+               sizeof(int64_t) * inputs[i].rank) != 0)
+      return false;
+  return true;
+}
+
+hd_turn_t *hd_model_find(hd_model_t *m, const hd_tensor_type_t *inputs) {
+  pthread_mutex_lock(&m->lock);
+  hd_turn_t *turn = m->kept;
+  while (turn && !is_for(m, turn, inputs))
+    turn = turn->next;
+  if (turn) {
+    turn->users++;
+    turn->used = ++m->clock;
+  }
+  pthread_mutex_unlock(&m->lock);
+  return turn;
+}
+
+void hd_model_release(hd_model_t *m, hd_turn_t *turn) {
+  pthread_mutex_lock(&m->lock);
+  turn->users--;
+  pthread_mutex_unlock(&m->lock);
+}
+
+// The one without users that was used least recently, where all together are
+// too many; taken out.
+static hd_turn_t *take_oldest(hd_model_t *m) {
+  hd_turn_t **oldest = NULL;
+  size_t bytes = 0;
+  for (hd_turn_t **at = &m->kept; *at; at = &(*at)->next) {
+    bytes += (*at)->bytes;
+    if (!(*at)->users && (!oldest || (*at)->used < (*oldest)->used))
+      oldest = at;
+  }
+  if (!oldest || bytes <= m->options.kept_bytes)
+    return NULL;
+  hd_turn_t *turn = *oldest;
+  *oldest = turn->next;
+  return turn;
+}
+
+static size_t bytes_of(const hd_turn_t *turn) {
+  const hd_program_t *program = &turn->segment.program;
+  size_t bytes = hd_arena_bytes(&turn->segment.made->arena) +
+                 hd_arena_bytes(&program->module->arena);
+  for (size_t i = 0; i < program->variants.size; i++)
+    bytes += program->kernels[i]->code_bytes;
+  return bytes;
+}
+
+// Others see it from here on.
+static void keep(hd_model_t *m, hd_turn_t *turn) {
+  turn->bytes = bytes_of(turn);
+  turn->users = 1;
+  m->running = NULL;
+  hd_turn_t *ended = NULL;
+  pthread_mutex_lock(&m->lock);
+  turn->used = ++m->clock;
+  turn->next = m->kept;
+  m->kept = turn;
+  m->compiled++;
+  while ((ended = take_oldest(m)) != NULL) {
+    pthread_mutex_unlock(&m->lock);
+    end_turn(ended);
+    pthread_mutex_lock(&m->lock);
+  }
+  pthread_mutex_unlock(&m->lock);
+}
+
+// --- A walk ---
+
+static hd_turn_t *begin(hd_model_t *m, const hd_tensor_type_t *inputs,
+                        const hd_host_tensor_t *data) {
+  hd_turn_t *turn = calloc(1, sizeof(*turn));
+  if (!turn)
+    hd_budget_exhausted(&hd_model_context(m)->budget, HD_EXHAUSTED_MEMORY);
+  end_turn(m->running); // Of a walk that unwound.
+  m->running = turn;
+  hd_store_init(&turn->values, m->module, hd_model_context(m), m->device);
+  hd_arena_t *arena = &turn->values.arena;
+  size_t size = m->graph->inputs.size;
+  const hd_host_tensor_t **known =
+      HD_ARENA_ARRAY(arena, const hd_host_tensor_t *, size + 1);
+  turn->inputs = HD_ARENA_ARRAY(arena, hd_tensor_type_t, size + 1);
+  for (size_t i = 0; i < size; i++) {
+    turn->inputs[i] = inputs[i];
+    known[i] = data ? &data[i] : NULL;
+  }
+  turn->expander = hd_expander_create(m->module, m->graph, turn->inputs, known);
+  for (size_t i = 0; data && i < size; i++)
+    hd_store_find(&turn->values, hd_expander_input(turn->expander, i))->data =
+        &data[i];
+  return turn;
+}
+
+// What the passes over graphs make of a segment; NULL after an error. Rewrites
+// leave no trace of what they replace: who watches nodes sees them as they are.
+static const hd_graph_t *transform(hd_model_t *m, const hd_graph_t *graph,
+                                   hd_ptr_map_t *held) {
+  hd_context_t *context = hd_model_context(m);
+  bool watched = m->options.watch;
+  hd_rewrite_options_t options =
+      context->rewrites ? *context->rewrites : hd_rewrite_defaults;
+  options.precision = m->options.precision;
+  size_t part = hd_times_enter(&context->times, "rewrite");
+  bool ok = m->options.unrewritten || watched ||
+            hd_graph_rewrite(m->module, graph, &options, &graph,
+                             context->rewrite_stats);
+  hd_times_leave(&context->times, part);
+  part = hd_times_enter(&context->times, "lower-precision");
+  if (ok)
+    graph = hd_graph_lower_precision(m->module, graph, m->options.precision,
+                                     watched ? held : NULL);
+  hd_times_leave(&context->times, part);
+  return ok ? graph : NULL;
+}
+
+// Shows what the nodes of the expanded graph have come to.
+static bool show(hd_model_t *m, hd_turn_t *run, const hd_graph_t *tasks,
+                 const hd_ptr_map_t *held) {
+  for (size_t i = 0; i < tasks->nodes.size; i++) {
+    const hd_node_t *node = tasks->nodes.data[i];
+    for (uint32_t k = 0; k < node->num_outputs; k++) {
+      const hd_value_t *value = node->outputs[k];
+      const hd_value_t *stands = value ? hd_ptr_map_get(held, value) : NULL;
+      const hd_host_tensor_t *data =
+          value ? hd_model_fetch(m, run, stands ? stands : value) : NULL;
+      if (value && !data)
+        return false;
+      if (data)
+        m->options.watch(m->options.watch_argument, node, k, data);
+    }
+  }
+  return true;
+}
+
+// Expands the next segment and transforms it: *tasks as it was expanded, and
+// turn->last; held: what stands for its values.
+static hd_expand_state_t expand(hd_model_t *m, hd_turn_t *turn,
+                                const hd_graph_t **tasks, hd_ptr_map_t *held) {
+  uint64_t start = hd_clock_ns();
+  size_t part = hd_times_enter(&hd_model_context(m)->times, "expand");
+  hd_expand_state_t state = hd_expander_run(turn->expander, &turn->last);
+  hd_times_leave(&hd_model_context(m)->times, part);
+  *tasks = turn->last;
+  if (state != HD_EXPAND_FAILED)
+    turn->last = transform(m, *tasks, held);
+  m->stats.expand_ms += hd_ms_since(start);
+  return turn->last ? state : HD_EXPAND_FAILED;
+}
+
+// Whether what a first segment came to may be kept for inputs of these types.
+static bool is_whole(const hd_model_t *m, const hd_turn_t *turn,
+                     hd_expand_state_t state) {
+  return state == HD_EXPAND_DONE && m->device && turn->last->nodes.size > 0 &&
+         !hd_model_counts_steps(m) && !m->options.watch &&
+         !hd_expander_looked(turn->expander);
+}
+
+static bool fail_data(const hd_model_t *m) {
+  return hd_error(&hd_model_context(m)->diags, m->graph->loc, HD_E1104,
+                  m->graph->name,
+                  "shapes or branches depend on what is in the inputs, and "
+                  "types and shapes alone are known here");
+}
+
+static bool run_segments(hd_model_t *m, hd_turn_t *turn,
+                         const hd_host_tensor_t *data, bool *kept) {
+  for (bool first = true;; first = false) {
+    const hd_graph_t *tasks;
+    hd_ptr_map_t held = {0};
+    hd_expand_state_t state = expand(m, turn, &tasks, &held);
+    if (state == HD_EXPAND_FAILED)
+      return false;
+    bool whole = first && is_whole(m, turn, state);
+    if (!whole && !data && m->graph->inputs.size)
+      return fail_data(m);
+    if (turn->last->nodes.size > 0 && !hd_model_run_segment(m, turn, whole))
+      return false;
+    *kept = whole && turn->segment.slots;
+    if (m->options.watch && !show(m, turn, tasks, &held))
+      return false;
+    if (state == HD_EXPAND_DONE)
+      return true;
+    const hd_value_t *wanted = hd_expander_wanted(turn->expander);
+    const hd_host_tensor_t *found = hd_model_fetch(m, turn, wanted);
+    if (!found)
+      return false;
+    hd_expander_give(turn->expander, wanted, found);
+  }
+}
+
+static bool take_outputs(hd_model_t *m, hd_context_t *caller, hd_turn_t *turn,
+                         hd_host_tensor_t *outputs) {
+  size_t count = turn->last->outputs.size;
+  for (size_t i = 0; i < count; i++)
+    if (!hd_model_fetch(m, turn, turn->last->outputs.data[i]))
+      return false;
+  // Nothing here unwinds: the caller has no hold on them yet.
+  for (size_t i = 0; i < count; i++) {
+    const hd_value_t *value = turn->last->outputs.data[i];
+    const hd_host_tensor_t *data = hd_model_fetch(m, turn, value);
+    if (!hd_host_tensor_init(&outputs[i], &hd_model_context(m)->diags,
+                             &caller->budget, value->name, data->type,
+                             data->shape, data->rank))
+      return false;
+    memcpy(outputs[i].data, data->data, data->bytes);
+  }
+  return true;
+}
+
+bool hd_model_walk(hd_model_t *m, hd_context_t *caller,
+                   const hd_tensor_type_t *inputs, const hd_host_tensor_t *data,
+                   hd_host_tensor_t *outputs, hd_turn_t **turn) {
+  m->stats = (hd_session_stats_t){0};
+  hd_turn_t *walked = begin(m, inputs, data);
+  bool kept = false;
+  *turn = NULL;
+  bool ok = run_segments(m, walked, data, &kept);
+  if (ok && kept) {
+    keep(m, walked);
+    *turn = walked;
+    return true;
+  }
+  ok = ok && (!outputs || take_outputs(m, caller, walked, outputs));
+  end_turn(walked);
+  m->running = NULL;
+  return ok;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Models: a graph that runs on one device, in any number of sessions
+// (Runtime/Session.h), perhaps on threads side by side. For each set of shapes
+// that they ask for, the graph is expanded, scheduled and compiled once, while
+// others who want it wait; what comes of it is an executable: code on the
+// device and constants, which nothing changes any more. Constants are on the
+// device once, whoever reads them.
+//
+// What compiles, what is reported and what memory it takes belong to the
+// module's context, a world that one thread at a time is in, under a lock
+// (hd_model_enter()).
+#ifndef HIDET_RUNTIME_MODEL_H
+#define HIDET_RUNTIME_MODEL_H
+
+#include "Graph/Expand/Expand.h"
+#include "Graph/Precision/Precision.h"
+#include "Runtime/Program.h"
+#include "Schedule/Machine.h"
+
+typedef struct hd_model hd_model_t;
+
+typedef struct hd_model_options {
+  bool keep_layouts; // For the sanitizer: indices stay as they are written, and
+                     // workspaces share no memory.
+  bool explain;
+  bool unrewritten;         // No rules are used on the graph.
+  bool unfused;             // Every node has kernels of its own.
+  bool in_turn;             // No launch begins before the last one has ended.
+  hd_precision_t precision; // That the graph is compiled for.
+  // Where set, sees what each node of the expanded graph gives, after it was
+  // run: what stands for it where the precision is another. Then every one is
+  // stored, and nothing is fused.
+  void (*watch)(void *argument, const hd_node_t *node, uint32_t output,
+                const hd_host_tensor_t *data);
+  void *watch_argument;
+  // hd_schedule_options_t.choose, but for what runs once.
+  hd_choose_fn_t choose;
+  void *choose_argument;
+  // Code and IR of executables that no session has, beyond which those that
+  // were used last are ended; 0: HD_MODEL_KEPT_BYTES.
+  size_t kept_bytes;
+  // What locks the module's context where models share it (on other devices);
+  // NULL: a lock of its own.
+  pthread_mutex_t *world;
+} hd_model_options_t;
+
+enum { HD_MODEL_KEPT_BYTES = 256 << 20 };
+
+// What was done for all of its sessions together.
+typedef struct hd_model_counts {
+  unsigned compiled; // Executables that were made,
+  unsigned kept;     // and those that are there.
+} hd_model_counts_t;
+
+// device: NULL is `ref`, where tasks are evaluated. The module, which holds the
+// graph, and the device, of the module's context, outlive the model, and the
+// model its sessions. Unwinds where memory runs out.
+hd_model_t *hd_model_create(hd_module_t *module, const hd_graph_t *graph,
+                            hd_device_t *device,
+                            const hd_model_options_t *options);
+void hd_model_destroy(hd_model_t *model);
+
+// Sets options.choose and its argument for what is compiled from here on.
+void hd_model_choose(hd_model_t *model, hd_choose_fn_t choose, void *argument);
+hd_device_t *hd_model_device(const hd_model_t *model); // NULL: ref.
+hd_model_counts_t hd_model_counts(hd_model_t *model);
+
+// Runs body(argument) in the module's context: with the deadline and the
+// interruption of the caller's, which gets what is reported, and unwinds where
+// the work did. The two contexts may be the same.
+void hd_model_enter(hd_model_t *model, hd_context_t *caller,
+                    void (*body)(void *argument), void *argument);
+
+#endif

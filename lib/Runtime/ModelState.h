@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of a model and its sessions share (Model.c: walks and what is
+// kept of them; ModelSegment.c: what a segment of a walk computes; Session.c:
+// runs).
+#ifndef HIDET_RUNTIME_MODELSTATE_H
+#define HIDET_RUNTIME_MODELSTATE_H
+
+#include "Runtime/Model.h"
+#include "Runtime/Session.h"
+#include "Runtime/Store.h"
+
+// A segment, compiled.
+typedef struct hd_model_segment {
+  const hd_graph_t *graph;
+  hd_module_t *made; // Its plan and kernels.
+  hd_program_t program;
+  hd_slot_t *slots; // The plan's parameters.
+  // Those that depend on constants alone: from the first to before the end.
+  uint32_t first_constant, end_constant;
+} hd_model_segment_t;
+
+// A walk for one set of shapes, and what it made. One that is kept is an
+// executable: of its slots, those of inputs and outputs are empty.
+typedef struct hd_turn {
+  hd_expander_t *expander;
+  hd_tensor_type_t *inputs;
+  const hd_graph_t *last;
+  const bool *planned; // Which of its outputs a plan gives; where it is kept.
+  hd_store_t values;   // All but the model's constants.
+  hd_model_segment_t segment; // The one at work.
+  size_t bytes;               // Of what is made, about.
+  unsigned users;             // Sessions that have it: under the model's lock,
+  uint64_t used;              // as is when one took it last.
+  struct hd_turn *next;
+} hd_turn_t;
+
+struct hd_model {
+  hd_module_t *module;
+  const hd_graph_t *graph;
+  hd_device_t *device;
+  hd_model_options_t options;
+  hd_session_stats_t stats; // Of the walk at work.
+  hd_schedule_options_t schedules;
+  bool prepares;        // What is compiled runs once, on constants.
+  hd_ptr_map_t shared;  // The model's constants.
+  hd_store_t constants; // Those on the device, for every run.
+  hd_turn_t *running;   // Not kept yet: so that unwinding does not lose it.
+  pthread_mutex_t own_world, *world;
+  pthread_mutex_t lock; // Of what follows. Whoever has it waits for nothing.
+  hd_turn_t *kept;
+  uint64_t clock; // Counts what is taken.
+  unsigned compiled;
+};
+
+static inline hd_context_t *hd_model_context(const hd_model_t *m) {
+  return m->module->context;
+}
+
+static inline double hd_ms_since(uint64_t start) {
+  return (double)(hd_clock_ns() - start) * 1e-6;
+}
+
+// --- Model.c ---
+
+// The executable for inputs of these types, with the caller as a user; NULL
+// where there is none.
+hd_turn_t *hd_model_find(hd_model_t *m, const hd_tensor_type_t *inputs);
+void hd_model_release(hd_model_t *m, hd_turn_t *turn);
+
+// In the model's world: walks through the graph. Where that needs no look at
+// what is in the inputs, what comes of it is an executable, kept with the
+// caller as a user, and *turn is it; nothing has been run then. Else everything
+// has been run, and *turn is NULL: outputs, if that is not NULL, have been made
+// by the caller's context. data: NULL, or the inputs' elements; without them a
+// walk that needs them ends with E1104. False after an error.
+bool hd_model_walk(hd_model_t *m, hd_context_t *caller,
+                   const hd_tensor_type_t *inputs, const hd_host_tensor_t *data,
+                   hd_host_tensor_t *outputs, hd_turn_t **turn);
+
+// --- ModelSegment.c ---
+
+// The elements of a value in the host's memory; NULL after an error.
+const hd_host_tensor_t *hd_model_fetch(hd_model_t *m, hd_turn_t *turn,
+                                       const hd_value_t *value);
+// Whether a compilation is one of those of a search (Support/Steps.h).
+bool hd_model_counts_steps(const hd_model_t *m);
+// Makes the program of a segment whose graph is set; loaded: ready to run, else
+// its code alone. False after an error.
+bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded);
+// Computes the graph that the turn's expander gave last; keep: what depends on
+// constants alone, and the rest, if there is one, is compiled.
+bool hd_model_run_segment(hd_model_t *m, hd_turn_t *turn, bool keep);
+// Adds what a run of it does to the figures.
+void hd_model_segment_count(const hd_model_segment_t *segment,
+                            const hd_program_t *program,
+                            hd_session_stats_t *stats);
+void hd_model_segment_end(hd_model_segment_t *segment);
+
+#endif
