@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 # Imported when they are first named.
-LATER = ()
+LATER = ("torch",)
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""torch.compile(model, backend="hidet").
+
+Dynamo gives a graph; aot_autograd makes of it one of ATen's operators without
+mutation; what of it the table has is taken, in parts as large as they can be,
+and the rest stays PyTorch's. Graphs of training are PyTorch's as a whole.
+"""
+
+from __future__ import annotations
+
+import logging
+import operator
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import fx
+from torch._functorch.aot_autograd import aot_module_simplified
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from hidet.torch.config import Options, settings
+from hidet.torch.emit import refusal
+from hidet.torch.part import Part
+from hidet.torch.table import decompositions
+
+log = logging.getLogger("hidet.torch")
+said: set[str] = set()
+
+
+def hidet_backend(
+    module: fx.GraphModule,
+    example_inputs: Sequence[torch.Tensor],
+    mode: str | None = None,
+    options: dict | None = None,
+) -> Callable:
+    """What torch.compile calls."""
+    chosen = settings(mode, options)
+
+    def inference(graph: fx.GraphModule, inputs: Sequence) -> Callable:
+        return boxed(Compiled(graph, static_inputs(), chosen))
+
+    def training(graph: fx.GraphModule, inputs: Sequence) -> Callable:
+        say("a graph of training runs in PyTorch; use torch.no_grad()")
+        return boxed(graph)
+
+    return aot_module_simplified(
+        module,
+        example_inputs,
+        fw_compiler=training,
+        bw_compiler=training,
+        inference_compiler=inference,
+        decompositions=decompositions(),
+    )
+
+
+def boxed(function: Callable) -> Callable:
+    """Takes the list of the arguments, and empties it."""
+
+    def call(arguments: list) -> object:
+        given = list(arguments)
+        arguments.clear()
+        return function(*given)
+
+    call._boxed_call = True
+    return call
+
+
+def say(text: str) -> None:
+    """Once a process."""
+    if text not in said:
+        said.add(text)
+        log.warning("%s", text)
+
+
+def static_inputs() -> list[int]:
+    """Which inputs are parameters and buffers of the model."""
+    context = torch._guards.TracingContext.try_get()
+    metadata = context.fw_metadata if context else None
+    return list(metadata.static_input_indices) if metadata else []
+
+
+class Support(OperatorSupportBase):
+    """Asks of each node whether it is ours, and says of which operators none is."""
+
+    def __init__(self) -> None:
+        self.answers: dict[fx.Node, str | None] = {}
+
+    def is_node_supported(self, _modules: object, node: fx.Node) -> bool:
+        if node.op != "call_function":
+            return False
+        if node not in self.answers:
+            self.answers[node] = refusal(node)
+        return self.answers[node] is None
+
+    def reasons(self) -> dict[str, str]:
+        """By operator: why PyTorch runs it."""
+        return {
+            str(node.target): reason
+            for node, reason in self.answers.items()
+            if reason is not None and node.target is not operator.getitem
+        }
+
+
+class Compiled:
+    """A graph of ATen operators, made ready for each set of sizes that comes."""
+
+    def __init__(
+        self, graph: fx.GraphModule, static: list[int], options: Options
+    ) -> None:
+        self.graph = graph
+        self.static = static
+        self.options = options
+        inputs = [n for n in graph.graph.nodes if n.op == "placeholder"]
+        self.symbolic = any(
+            has_symbols(n.meta.get("val")) for n in graph.graph.nodes
+        )
+        self.number = len(inputs)
+        self.versions: dict[object, Callable] = {}
+
+    def __call__(self, *arguments: object) -> object:
+        key = sizes_of(arguments) if self.symbolic else None
+        version = self.versions.get(key)
+        if version is None:
+            graph = self.graph
+            if self.symbolic:
+                graph = with_sizes(graph, arguments)
+            version = divide(graph, self.static, self.options)
+            self.versions[key] = version
+        return version(*arguments)
+
+
+def has_symbols(value: object) -> bool:
+    if isinstance(value, torch.Tensor):
+        return not all(
+            isinstance(n, int) for n in (*value.shape, *value.stride())
+        )
+    if isinstance(value, (list, tuple)):
+        return any(map(has_symbols, value))
+    return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
+
+
+def sizes_of(arguments: Sequence) -> tuple:
+    return tuple(
+        (tuple(a.shape), a.stride()) if isinstance(a, torch.Tensor) else a
+        for a in arguments
+    )
+
+
+def with_sizes(graph: fx.GraphModule, arguments: Sequence) -> fx.GraphModule:
+    """The graph for these sizes: traced again with fake tensors of them."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    fakes = [
+        mode.from_tensor(a, static_shapes=True)
+        if isinstance(a, torch.Tensor)
+        else a
+        for a in arguments
+    ]
+    with mode, torch._guards.tracing(None):
+        return make_fx(graph, tracing_mode="real")(*fakes)
+
+
+def divide(
+    graph: fx.GraphModule, static: Sequence[int], options: Options
+) -> Callable:
+    """The graph with its parts in the place of their nodes."""
+    keep_constants(graph)
+    support = Support()
+    partitioner = CapabilityBasedPartitioner(
+        graph, support, allows_single_node_partition=True
+    )
+    fused = partitioner.fuse_partitions(partitioner.propose_partitions())
+    for name, reason in support.reasons().items():
+        say(f"{name} runs in PyTorch: {reason}")
+    inputs = [n for n in fused.graph.nodes if n.op == "placeholder"]
+    fixed = {inputs[i] for i in static}
+    calls = [n for n in fused.graph.nodes if n.op == "call_module"]
+    for node in calls:
+        constants = [
+            i
+            for i, a in enumerate(node.args)
+            if a in fixed or a.op == "get_attr"
+        ]
+        inner = fused.get_submodule(node.target)
+        take_meta(inner, node.args)
+        part = Part(inner, constants, options)
+        put_part(fused, node, part)
+    fused.graph.lint()
+    fused.recompile()
+    return fused
+
+
+def keep_constants(graph: fx.GraphModule) -> None:
+    """Attributes of the graph have values that are known."""
+    for node in graph.graph.nodes:
+        if node.op == "get_attr" and "val" not in node.meta:
+            node.meta["val"] = getattr(graph, node.target)
+
+
+def take_meta(inner: fx.GraphModule, arguments: Sequence[fx.Node]) -> None:
+    places = [n for n in inner.graph.nodes if n.op == "placeholder"]
+    for place, source in zip(places, arguments):
+        place.meta["val"] = source.meta["val"]
+
+
+def put_part(fused: fx.GraphModule, node: fx.Node, part: Part) -> None:
+    """A part gives a tuple, also where it has one result."""
+    results = part.module.graph.output_node().args[0]
+    setattr(fused, node.target, part)
+    if isinstance(results, (list, tuple)):
+        return
+    with fused.graph.inserting_after(node):
+        only = fused.graph.call_function(operator.getitem, (node, 0))
+    node.replace_all_uses_with(only, lambda user: user is not only)

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products of matrices, convolutions, attention."""
+
+from __future__ import annotations
+
+import math
+
+from hidet.torch.operators.call import NARROW, Call
+from hidet.torch.text import Unsupported, Value
+
+
+def product(c: Call, a: Value, b: Value, kind: str | None = None) -> Value:
+    """a times b, whose last two axes are matrices."""
+    if a.type == "bool" or not a.shape[-1]:
+        raise Unsupported("a product of bools, or over nothing")
+    shape = (*a.shape[:-1], b.shape[-1])
+    return c.node("matmul", [a, b], kind or a.type, shape)
+
+
+def matmul(c: Call, a: Value, b: Value, *_: object) -> Value:
+    return product(c, a, b)
+
+
+def vector_product(c: Call, a: Value, b: Value) -> Value:
+    """mv and dot: what has one axis is a matrix of one column or one row."""
+    x = a if a.rank == 2 else c.reshape(a, (1, a.size))
+    y = c.reshape(b, (b.size, 1))
+    return c.reshape(product(c, x, y), c.shape)
+
+
+def outer(c: Call, a: Value, b: Value) -> Value:
+    return c.binary(
+        "mul", c.reshape(c.cast(a, c.type), (a.size, 1)), c.cast(b, c.type)
+    )
+
+
+def linear(
+    c: Call, x: Value, weight: Value, bias: Value | None = None
+) -> Value:
+    turned = c.permute(weight, list(range(weight.rank))[::-1])
+    if weight.rank == 1:
+        made = product(
+            c,
+            c.reshape(x, (x.size // weight.size, weight.size)),
+            c.reshape(weight, (weight.size, 1)),
+        )
+        made = c.reshape(made, c.shape)
+    else:
+        flat = c.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
+        made = c.reshape(product(c, flat, turned), c.shape)
+    return c.binary("add", made, bias) if bias else made
+
+
+def add_product(
+    c: Call, bias: Value, a: Value, b: Value, beta=1, alpha=1
+) -> Value:
+    """addmm, baddbmm, addmv: beta bias + alpha a b."""
+    kind = c.type
+    if not a.is_float and (
+        float(beta) != int(beta) or float(alpha) != int(alpha)
+    ):
+        raise Unsupported("fractions of integers")
+    plain = alpha == 1 and beta == 1
+    wide = "f32" if kind in NARROW and not plain else kind
+    if b.rank == 1:
+        b = c.reshape(b, (b.size, 1))
+        made = c.reshape(product(c, a, b, wide), c.shape)
+    else:
+        made = product(c, a, b, wide)
+    if alpha != 1:
+        made = c.binary("mul", made, c.constant(alpha, wide))
+    if beta == 0:
+        return c.cast(made, kind)
+    bias = c.cast(bias, wide)
+    if beta != 1:
+        bias = c.binary("mul", bias, c.constant(beta, wide))
+    return c.cast(c.expand(c.binary("add", made, bias), c.shape), kind)
+
+
+def per_axis(value, rank: int) -> list[int]:
+    value = list(value) if isinstance(value, (list, tuple)) else [value]
+    return value * rank if len(value) == 1 else value
+
+
+def convolution(
+    c: Call,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    stride,
+    padding,
+    dilation,
+    transposed: bool = False,
+    output_padding=(0,),
+    groups: int = 1,
+    *_: object,
+) -> Value:
+    if not x.is_float:
+        raise Unsupported(f"a convolution of {x.type}")
+    rank = weight.rank - 2
+    shape = c.shape
+    single = x.rank == rank + 1
+    if single:
+        x, shape = c.reshape(x, (1, *x.shape)), (1, *shape)
+    if not x.size or not math.prod(shape):
+        raise Unsupported("a convolution of nothing")
+    pads = per_axis(padding, rank)
+    attributes = {
+        "strides": per_axis(stride, rank),
+        "pads": pads + pads,
+        "dilations": per_axis(dilation, rank),
+        "group": groups,
+    }
+    if transposed:
+        attributes["output_padding"] = per_axis(output_padding, rank)
+    made = c.node(
+        ".ConvTranspose" if transposed else ".Conv",
+        [x, weight, bias] if bias else [x, weight],
+        shape=shape,
+        **attributes,
+    )
+    return c.reshape(made, c.shape)
+
+
+def attention(
+    c: Call,
+    q: Value,
+    k: Value,
+    v: Value,
+    mask: Value | None,
+    causal: bool,
+    scale: float | None,
+) -> list[Value | None]:
+    if any(i in c.used for i in range(1, len(c.results))):
+        raise Unsupported("what attention keeps beside its result")
+    if q.rank != 4 or not q.size or not k.size:
+        raise Unsupported(f"attention of {q.rank} axes, or of nothing")
+    attributes = {"is_causal": int(causal)}
+    if scale is not None:
+        if scale <= 0:
+            raise Unsupported("attention by a scale that is not above 0")
+        attributes["scale"] = float(scale)
+    operands = [q, k, v]
+    if mask is not None:
+        shape = (1,) * (4 - mask.rank) + mask.shape
+        operands.append(c.reshape(mask, shape))
+        if mask.type not in ("bool", q.type):
+            operands[-1] = c.cast(operands[-1], q.type)
+    made = c.node(".Attention", operands, q.type, c.shape, **attributes)
+    return [made] + [None] * (len(c.results) - 1)
+
+
+def attention_flash_cpu(
+    c, q, k, v, dropout=0.0, causal=False, attn_mask=None, scale=None
+):
+    refuse_dropout(dropout)
+    return attention(c, q, k, v, attn_mask, causal, scale)
+
+
+def attention_flash(
+    c, q, k, v, dropout=0.0, causal=False, debug=False, scale=None
+):
+    refuse_dropout(dropout)
+    return attention(c, q, k, v, None, causal, scale)
+
+
+def attention_efficient(
+    c, q, k, v, bias, _lse, dropout=0.0, causal=False, scale=None
+):
+    refuse_dropout(dropout)
+    return attention(c, q, k, v, bias, causal, scale)
+
+
+def attention_cudnn(
+    c, q, k, v, bias, _lse, dropout=0.0, causal=False, debug=False, scale=None
+):
+    refuse_dropout(dropout)
+    return attention(c, q, k, v, bias, causal, scale)
+
+
+def attention_any(
+    c, q, k, v, bias=None, dropout=0.0, causal=False, debug=False, scale=None
+):
+    refuse_dropout(dropout)
+    return attention(c, q, k, v, bias, causal, scale)
+
+
+def refuse_dropout(p: float) -> None:
+    if p:
+        raise Unsupported("dropout, which draws numbers")

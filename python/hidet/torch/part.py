@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A part of a model that is ours: a graph of operators of the table, called
+with tensors in PyTorch's stead."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Sequence
+
+import torch
+from torch import fx
+
+from hidet.errors import HidetError, ResourceError, UnsupportedError
+from hidet.torch.config import Options
+from hidet.torch.emit import emit_graph
+from hidet.torch.engine import Engine, Weights
+
+
+class Part(torch.nn.Module):
+    """Called with the tensors for the graph's placeholders, gives the tuple of
+    its results. constants: numbers of the placeholders whose tensors are the
+    same from call to call; where one is another one after all, or has changed
+    in place, what was compiled with it is thrown away.
+
+    What the compiler does not take after all runs in PyTorch, and that is said
+    once."""
+
+    MOST_CHANGES = 2  # Then constants are inputs like any.
+
+    def __init__(
+        self, module: fx.GraphModule, constants: Sequence[int], options: Options
+    ) -> None:
+        super().__init__()
+        self.module = module
+        self.options = options
+        self.constants: list[int] = []  # INTERIM: list(constants)
+        self.placeholders = [
+            n for n in module.graph.nodes if n.op == "placeholder"
+        ]
+        results = module.graph.output_node().args[0]
+        self.results = [
+            n.meta["val"]
+            for n in (
+                results if isinstance(results, (list, tuple)) else [results]
+            )
+        ]
+        self.device = self.results[0].device
+        self.engine: Engine | None = None
+        self.text = ""
+        self.changes = 0
+        self.refused = False
+        self.reported = False
+        self.seen: list[tuple] = []
+
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        if self.refused:
+            return self.in_pytorch(tensors)
+        seen = [state_of(tensors[i]) for i in self.constants]
+        if self.engine is None or seen != self.seen:
+            self.build(tensors, seen)
+            if self.refused:
+                return self.in_pytorch(tensors)
+        outputs = [
+            torch.empty(v.shape, dtype=v.dtype, device=v.device)
+            for v in self.results
+        ]
+        inputs = [
+            tensors[i]
+            if tensors[i].device == self.device
+            else tensors[i].to(self.device)
+            for i in self.given
+        ]
+        try:
+            self.engine(inputs, outputs)
+        except (UnsupportedError, ResourceError) as error:
+            self.refuse(error)
+            return self.in_pytorch(tensors)
+        if self.options.correctness_report and not self.reported:
+            self.report(tensors, outputs)
+        return tuple(map(arrange, outputs, self.results))
+
+    def report(self, tensors: Sequence, outputs: Sequence) -> None:
+        """How far results are from PyTorch's, over the largest of each."""
+        self.reported = True
+        for i, (made, own) in enumerate(zip(outputs, self.in_pytorch(tensors))):
+            if not own.is_floating_point():
+                text = f"{int((made != own).sum())} of {own.numel()} differ"
+            else:
+                most = float(own.abs().max()) if own.numel() else 0.0
+                off = float((made - own).abs().max()) if own.numel() else 0.0
+                text = f"largest error {off:.3g}, largest value {most:.3g}"
+            print(f"hidet: result {i}: {text}")
+
+    def in_pytorch(self, tensors: Sequence[torch.Tensor]) -> tuple:
+        made = self.module(*tensors)
+        return (
+            made
+            if isinstance(made, tuple)
+            else tuple(made)
+            if isinstance(made, list)
+            else (made,)
+        )
+
+    def build(self, tensors: Sequence[torch.Tensor], seen: list[tuple]) -> None:
+        if self.engine is not None:
+            self.changes += 1
+            if self.changes >= self.MOST_CHANGES:
+                self.constants, seen = [], []
+        self.seen = seen
+        weights = Weights()
+        places = {
+            self.placeholders[i].name: weights.add(tensors[i])
+            for i in self.constants
+        }
+        self.text, _ = emit_graph(self.module.graph, places)
+        self.given = [
+            i
+            for i in range(len(self.placeholders))
+            if i not in set(self.constants)
+        ]
+        self.options.dump(self.text)
+        try:
+            self.engine = Engine(self.text, weights, self.device)
+        except (UnsupportedError, ResourceError) as error:
+            self.refuse(error)
+
+    def refuse(self, error: HidetError) -> None:
+        self.refused = True
+        names = sorted(
+            {
+                str(n.target)
+                for n in self.module.graph.nodes
+                if n.op == "call_function" and n.target is not operator.getitem
+            }
+        )
+        warnings.warn(
+            f"hidet: a part of {', '.join(names)} runs in PyTorch: {error}",
+            stacklevel=2,
+        )
+
+
+def state_of(tensor: torch.Tensor) -> tuple:
+    """What tells whether a tensor is the one that it was."""
+    version = -1 if tensor.is_inference() else tensor._version
+    return (id(tensor), tensor.data_ptr(), version)
+
+
+def arrange(made: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
+    """With the strides that PyTorch's own result would have had."""
+    if made.stride() == fake.stride() or fake.is_contiguous():
+        return made
+    place = torch.empty_strided(
+        fake.shape, fake.stride(), dtype=fake.dtype, device=fake.device
+    )
+    return place.copy_(made)

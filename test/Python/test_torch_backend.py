@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""torch.compile(backend="hidet") on CPU tensors, that is on the simulator,
+against PyTorch's own results."""
+
+import logging
+import pathlib
+import sys
+import tempfile
+import threading
+import unittest
+import warnings
+
+try:
+    import torch
+except ImportError:
+    print("needs PyTorch (pip install torch), or -DHIDET_TORCH_PYTHON=PYTHON")
+    sys.exit(77)
+
+import hidet
+import hidet.torch
+from hidet.torch import backend, part
+from torch import nn
+
+
+class Parts:
+    """Counts the parts that are made, and keeps their texts."""
+
+    def __init__(self):
+        self.made = []
+        self.init = part.Part.__init__
+
+    def __enter__(self):
+        def init(this, *arguments):
+            self.init(this, *arguments)
+            self.made.append(this)
+
+        part.Part.__init__ = init
+        return self
+
+    def __exit__(self, *_):
+        part.Part.__init__ = self.init
+
+
+class Backend(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        torch._dynamo.reset()
+        backend.said.clear()
+        hidet.torch.dynamo_config.reset()
+
+    def compare(self, function, *inputs, parts=1, **options):
+        """The same results as PyTorch's, from so many parts; twice."""
+        with torch.no_grad(), Parts() as found:
+            compiled = torch.compile(function, backend="hidet", **options)
+            for _ in range(2):
+                own = function(*[x.clone() for x in inputs])
+                made = compiled(*[x.clone() for x in inputs])
+                torch.testing.assert_close(made, own)
+                strides = torch.utils._pytree.tree_map(
+                    lambda t: t.stride() if torch.is_tensor(t) else t,
+                    (made, own),
+                )
+                self.assertEqual(*strides)
+        self.assertEqual(len(found.made), parts)
+        return found.made
+
+    def test_network(self):
+        model = nn.Sequential(
+            nn.Conv2d(3, 8, 3, padding=1, bias=False),
+            nn.BatchNorm2d(8),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(8 * 16, 10),
+        ).eval()
+        self.compare(model, torch.randn(2, 3, 8, 8))
+
+    def test_types(self):
+        def function(x):
+            return torch.nn.functional.gelu(x @ x.T), x.sum(1), x * 0.3 + 1
+
+        for dtype in (
+            torch.float32,
+            torch.float16,
+            torch.bfloat16,
+            torch.float64,
+        ):
+            self.compare(function, torch.randn(5, 7).to(dtype))
+
+    def test_strides(self):
+        """Inputs and results that do not lie row-major."""
+        x = torch.randn(4, 6, 5).transpose(0, 2)
+        self.compare(lambda x: (x.transpose(0, 1) + 1, x.exp()), x)
+        x = torch.randn(2, 4, 6, 6).to(memory_format=torch.channels_last)
+        self.compare(nn.Conv2d(4, 4, 3).eval(), x)
+        self.compare(lambda x: x[1:, ::2] * 2, torch.randn(5, 9))
+        self.compare(lambda x: x + 1, torch.randn(9)[1:])
+
+    def test_results(self):
+        """What is an input, a view of one, a constant, or given twice."""
+
+        def function(x):
+            y = x + 1
+            return y, y, x, x[0], torch.ones(3), y.T, 3
+
+        self.compare(function, torch.randn(3, 3))
+
+    def test_mutation(self):
+        """Inputs and buffers that change in place."""
+
+        def function(x, cache):
+            cache[1] = x.sum(0)
+            x.mul_(2)
+            return x + cache
+
+        self.compare(function, torch.randn(3, 4), torch.zeros(3, 4))
+
+        class Counter(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("n", torch.zeros(2))
+
+            def forward(self, x):
+                self.n.add_(x)
+                return self.n * x
+
+        own, ours = Counter(), Counter()
+        compiled = torch.compile(ours, backend="hidet")
+        x = torch.tensor([1.0, 2.0])
+        with torch.no_grad():
+            for _ in range(4):
+                torch.testing.assert_close(compiled(x), own(x))
+        torch.testing.assert_close(ours.n, own.n)
+
+    def test_weights_change(self):
+        """In place, by another tensor, or by loading."""
+        model = nn.Linear(4, 3).eval()
+        compiled = torch.compile(model, backend="hidet")
+        x = torch.randn(2, 4)
+        other = nn.Linear(4, 3)
+
+        def replaced():
+            model.weight = nn.Parameter(torch.randn(3, 4))
+
+        changes = (
+            lambda: None,
+            lambda: model.weight.mul_(2),
+            lambda: model.load_state_dict(other.state_dict()),
+            replaced,
+            lambda: model.bias.zero_(),
+        )
+        with torch.no_grad():
+            for change in changes:
+                change()
+                torch.testing.assert_close(compiled(x), model(x))
+
+    def test_other_sizes(self):
+        """A size that changes becomes symbolic; each is compiled for itself."""
+        model = nn.Sequential(nn.Linear(4, 8), nn.Tanh()).eval()
+        compiled = torch.compile(model, backend="hidet")
+        dynamic = torch.compile(
+            lambda x: x.reshape(-1, x.shape[0]).sum(0) * x.shape[1],
+            backend="hidet",
+            dynamic=True,
+        )
+        with torch.no_grad():
+            for n in 2, 5, 3, 5:
+                x = torch.randn(n, 4)
+                torch.testing.assert_close(compiled(x), model(x))
+                own = x.reshape(-1, n).sum(0) * 4
+                torch.testing.assert_close(dynamic(x), own)
+
+    def test_not_ours(self):
+        """An operator that nobody knows runs in PyTorch, and is named once."""
+
+        def function(x):
+            y = (x + 1).relu()
+            z = torch.linalg.inv(y @ y.T + 5 * torch.eye(3))
+            return z.sum(1) * 2
+
+        with self.assertLogs("hidet.torch", logging.WARNING) as logs:
+            self.compare(function, torch.randn(3, 3), parts=2)
+        text = "\n".join(logs.output)
+        self.assertEqual(text.count("aten.linalg_inv_ex.default runs"), 1)
+
+    def test_complex(self):
+        """Types that we have not stay PyTorch's."""
+
+        def function(x):
+            z = torch.fft.fft(x)
+            return (z * z.conj()).real + 1
+
+        self.compare(function, torch.randn(8))
+
+    def test_random(self):
+        """What draws numbers is PyTorch's."""
+
+        def function(x):
+            return torch.rand(4) * 0 + x * 2
+
+        self.compare(function, torch.randn(4))
+
+    def test_training(self):
+        """Graphs that gradients are asked of are PyTorch's."""
+        model = nn.Linear(4, 3)
+        compiled = torch.compile(model, backend="hidet")
+        x = torch.randn(2, 4)
+        with (
+            self.assertLogs("hidet.torch", logging.WARNING) as logs,
+            Parts() as p,
+        ):
+            compiled(x).sum().backward()
+        self.assertIn("training", logs.output[0])
+        self.assertEqual(len(p.made), 0)
+        own = torch.autograd.grad(model(x).sum(), model.weight)[0]
+        torch.testing.assert_close(model.weight.grad, own)
+
+    def test_inference_mode(self):
+        model = nn.Linear(4, 3)
+        compiled = torch.compile(model, backend="hidet")
+        with torch.inference_mode():
+            for _ in range(2):
+                x = torch.randn(2, 4)
+                torch.testing.assert_close(compiled(x), model(x))
+
+    def test_nothing(self):
+        """Tensors without elements or axes."""
+        self.compare(lambda x: (x + 1).sum(0), torch.randn(0, 3))
+        self.compare(lambda x: x * 2 + x.abs(), torch.tensor(-3.0))
+
+    def test_threads(self):
+        model = nn.Sequential(
+            nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2)
+        ).eval()
+        compiled = torch.compile(model, backend="hidet")
+        with torch.no_grad():
+            compiled(torch.randn(3, 4))
+        faults = []
+
+        def work():
+            with torch.no_grad():
+                for _ in range(10):
+                    x = torch.randn(3, 4)
+                    try:
+                        torch.testing.assert_close(compiled(x), model(x))
+                    except Exception as fault:
+                        faults.append(fault)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(faults, [])
+
+    def test_refused_by_the_compiler(self):
+        """What the table takes and the compiler does not runs in PyTorch."""
+        engine = part.Engine
+
+        def refuse(*_):
+            raise hidet.UnsupportedError("not today")
+
+        part.Engine = refuse
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                self.compare(lambda x: x.exp() + 1, torch.randn(3))
+        finally:
+            part.Engine = engine
+        texts = [str(w.message) for w in caught if "hidet" in str(w.message)]
+        self.assertEqual(len(texts), 1)
+        self.assertRegex(texts[0], r"aten.exp.default.*not today")
+
+
+class Options(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+        hidet.torch.dynamo_config.reset()
+        self.x = torch.randn(3)
+
+    def run_with(self, **options):
+        compiled = torch.compile(
+            lambda x: x.exp() + 1, backend="hidet", **options
+        )
+        torch.testing.assert_close(compiled(self.x), self.x.exp() + 1)
+
+    def test_config(self):
+        hidet.torch.dynamo_config.use_tensor_core(True)
+        hidet.torch.dynamo_config.search_space(2).parallel_build(False)
+        hidet.torch.dynamo_config.use_cuda_graph(False)
+        self.run_with()
+
+    def test_modes(self):
+        for mode in "default", "reduce-overhead", "max-autotune":
+            torch._dynamo.reset()
+            self.run_with(mode=mode)
+
+    def test_dump(self):
+        with tempfile.TemporaryDirectory() as folder:
+            hidet.torch.dynamo_config.dump_graph_ir(folder)
+            self.run_with()
+            text = (pathlib.Path(folder) / "graph_0.hir").read_text()
+        self.assertIn("= exp(x1)", text)
+        run = hidet.compile_text(text, device="ref")
+        torch.testing.assert_close(
+            torch.from_numpy(run(self.x.numpy()).copy()), self.x.exp() + 1
+        )
+
+    def test_wrong(self):
+        config = hidet.torch.dynamo_config
+        with self.assertRaisesRegex(
+            hidet.UsageError, "search_space is 0, 1 or"
+        ):
+            config.search_space(3)
+        with self.assertRaisesRegex(hidet.UnsupportedError, "use_fast_math"):
+            config.use_fast_math()
+        with self.assertRaisesRegex(Exception, "no option 'speed'"):
+            self.run_with(options={"speed": 9})
+
+
+if __name__ == "__main__":
+    unittest.main()
