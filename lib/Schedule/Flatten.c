@@ -219,8 +219,21 @@ static const hd_monoid_t *flat_monoid(flattener_t *f,
   return flat;
 }
 
-// A reduction over nothing is the identity, one over single values alone its
-// operand.
+// A reduction over one value alone: that value, but where the identity and it
+// are something else together: 0 + -0 is 0, the greater of -inf and NaN -inf.
+static const hd_term_t *combined_once(flattener_t *f, const hd_monoid_t *monoid,
+                                      const hd_term_t *operand) {
+  hd_scalar_t type = (hd_scalar_t)operand->type.scalar;
+  bool changes = monoid->builtin == HD_MONOID_SUM ||
+                 monoid->builtin == HD_MONOID_MAX ||
+                 monoid->builtin == HD_MONOID_MIN;
+  if (!changes || !hd_type_is_float(hd_type(type)))
+    return operand;
+  return hd_flat_operate(f->arena, hd_monoid_operator(monoid->builtin),
+                         hd_flat_identity(f->arena, monoid, 0, type), operand);
+}
+
+// A reduction over nothing is the identity.
 static const hd_term_t *flat_reduction(flattener_t *f, const hd_term_t *term) {
   const hd_reduction_t *r = term->u.reduction;
   indices_t indices = {0};
@@ -240,7 +253,7 @@ static const hd_term_t *flat_reduction(flattener_t *f, const hd_term_t *term) {
                     : flatten(f, term->operands[i], 0);
   bool is_plain = term->kind == HD_TERM_REDUCE && points <= 1;
   if (is_plain && term->num_operands == 1)
-    return operands[0];
+    return points ? combined_once(f, flat->monoid, operands[0]) : operands[0];
   if (points == 0) // Of a tuple: what is combined is the identity.
     indices.data[0] = hd_flat_index_make(f->arena, "one", 1);
   for (size_t i = 0; points == 0 && i < indices.size; i++)
