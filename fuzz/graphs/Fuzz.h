@@ -111,8 +111,10 @@ fuzz_value_t *fuzz_result(fuzz_graph_t *g, const char *name,
                           hd_host_tensor_t *data,
                           hd_host_tensor_t *const *noisy);
 // Moves elements by units in the last place as rounding may have; nothing of
-// integers. single: units of f32, of f64 too. seed picks how.
-void fuzz_disturb(hd_host_tensor_t *tensor, bool single, uint64_t seed);
+// integers. single: units of f32, of f64 too. terms: about how many were added
+// for an element. seed picks how.
+void fuzz_disturb(hd_host_tensor_t *tensor, bool single, double terms,
+                  uint64_t seed);
 // The furthest that two tensors of one type are apart; INFINITY where one is
 // not finite and the other is something else.
 double fuzz_apart(const hd_host_tensor_t *a, const hd_host_tensor_t *b);

@@ -17,10 +17,35 @@ bool fuzz_node_has(const fuzz_node_t *node, const char *word) {
   return fuzz_rule_has(fuzz_rule_of(fuzz_tasks[node->task]), word);
 }
 
+// About what it takes to evaluate a task.
+static double work_of(const hd_task_binding_t *b) {
+  double work = 1;
+  for (size_t i = 0; i < b->task->sizes.size; i++)
+    work *= (double)(b->sizes[i] ? b->sizes[i] : 1);
+  for (size_t i = 0; i < b->task->packs.size; i++)
+    for (unsigned k = 0; b->task->packs.data[i]->name && k < b->packs[i].rank;
+         k++)
+      work *= (double)(b->packs[i].values[k] ? b->packs[i].values[k] : 1);
+  return work;
+}
+
+// It is done many times.
+static bool is_small(const hd_task_binding_t *b) {
+  if (work_of(b) > MAX_WORK)
+    return false;
+  for (size_t i = 0; i < b->task->outputs.size; i++)
+    if (fuzz_count(&b->outputs[i]) > MAX_ELEMENTS)
+      return false;
+  return true;
+}
+
 void fuzz_disturb_result(const fuzz_node_t *node, hd_host_tensor_t *result,
                          uint64_t seed) {
-  if (!fuzz_node_has(node, "exact"))
-    fuzz_disturb(result, fuzz_node_has(node, "single"), seed);
+  if (fuzz_node_has(node, "exact"))
+    return;
+  double terms = node->binding ? work_of(node->binding) : 1;
+  fuzz_disturb(result, fuzz_node_has(node, "single"),
+               terms / fmax(1, (double)result->count), seed);
 }
 
 static hd_host_tensor_t *view(fuzz_graph_t *g, const hd_host_tensor_t *x,
@@ -51,23 +76,6 @@ bool fuzz_evaluate(fuzz_graph_t *g, const fuzz_node_t *node,
     hd_vec_push(&g->arena, &g->tensors, outputs[i]);
   }
   return ok;
-}
-
-// About what it takes to evaluate a task; it is done many times.
-static bool is_small(const hd_task_binding_t *b) {
-  double work = 1;
-  for (size_t i = 0; i < b->task->sizes.size; i++)
-    work *= (double)(b->sizes[i] ? b->sizes[i] : 1);
-  for (size_t i = 0; i < b->task->packs.size; i++)
-    for (unsigned k = 0; b->task->packs.data[i]->name && k < b->packs[i].rank;
-         k++)
-      work *= (double)(b->packs[i].values[k] ? b->packs[i].values[k] : 1);
-  if (work > MAX_WORK)
-    return false;
-  for (size_t i = 0; i < b->task->outputs.size; i++)
-    if (fuzz_count(&b->outputs[i]) > MAX_ELEMENTS)
-      return false;
-  return true;
 }
 
 // How far what is beside a value may be from it, in parts of its scale.

@@ -168,7 +168,7 @@ fuzz_value_t *fuzz_leaf_of(fuzz_graph_t *g, hd_host_tensor_t *data,
   hd_host_tensor_t *noisy[FUZZ_NOISY];
   for (int k = 0; k < FUZZ_NOISY; k++) {
     noisy[k] = copy_of(g, data);
-    fuzz_disturb(noisy[k], false, random_bits(&g->random));
+    fuzz_disturb(noisy[k], false, 1, random_bits(&g->random));
   }
   fuzz_value_t *v = fuzz_result(
       g,
@@ -201,8 +201,12 @@ fuzz_value_t *fuzz_leaf(fuzz_graph_t *g, const hd_tensor_type_t *type,
 // Sums in another order differ by units of the last place of their greatest
 // parts, of which the greatest element is a measure. Types narrower than f32
 // are rounded once, from f32: of them an element moves now and then, by one
-// unit; of few elements each does.
-void fuzz_disturb(hd_host_tensor_t *tensor, bool single, uint64_t seed) {
+// unit; of few elements each does. One after the other, terms that are alike
+// are rounded alike: the sum of n is off by up to n / 2 units, and noise in the
+// terms does not show that.
+void fuzz_disturb(hd_host_tensor_t *tensor, bool single, double terms,
+                  uint64_t seed) {
+  enum { TERMS_A_UNIT = 256 };
   random_t random = {seed};
   if (!fuzz_is_float(tensor->type))
     return;
@@ -211,6 +215,8 @@ void fuzz_disturb(hd_host_tensor_t *tensor, bool single, uint64_t seed) {
       fuzz_epsilon(single && tensor->type == HD_F64 ? HD_F32 : tensor->type);
   double scale = fuzz_scale(tensor);
   bool narrow = hd_scalar_bits(tensor->type) < 32;
+  if (!narrow)
+    unit *= 1 + terms / TERMS_A_UNIT;
   for (int64_t i = 0; i < tensor->count; i++) {
     double x = hd_host_tensor_get(tensor, i);
     // Of few elements each moves: else none of them might.
