@@ -11,7 +11,7 @@
 // greatest, and, of what is no such sum, at many others. Conditions that
 // compare an index with a number make its range smaller; under others it is
 // looked at the points where they hold. What is not found here is left to the
-// run.
+// run. Divisors that sizes and attributes make 0 are found beside it.
 #include "Graph/Bind/BindingState.h"
 
 enum { MOST_INDICES = 8, MOST_POINTS = 1000, MOST_GUARDS = 8 };
@@ -271,6 +271,27 @@ static bool check_access(const bounds_walk_t *w, const hd_task_value_t *value,
   return true;
 }
 
+// Whether the term, which is evaluated for certain, divides by a size or an
+// attribute that is 0.
+static bool check_divisor(const bounds_walk_t *w, const hd_term_t *term) {
+  hd_binder_t *b = w->b;
+  hd_extents_t by;
+  const hd_term_t *divisor = term->operands[term->num_operands - 1];
+  if ((term->u.op != HD_EXPR_DIV && term->u.op != HD_EXPR_MOD) ||
+      !hd_type_is_integer(hd_type(hd_binding_type(b->binding, term->type))) ||
+      !is_settled(divisor) ||
+      !hd_binding_extents(b->binding, b->arena, divisor, &by))
+    return true;
+  for (unsigned n = 0; n < by.rank; n++)
+    if (by.values[n] == 0) {
+      hd_bind_fault(b, "an integer is divided by 0");
+      if (!b->quiet)
+        hd_note(&b->context->diags, divisor->loc, "by this");
+      return false;
+    }
+  return true;
+}
+
 // Whether every index has something to run over, as far as is known here.
 static bool is_run(const hd_binder_t *b, const hd_index_t *const *indices,
                    uint32_t count) {
@@ -314,6 +335,9 @@ static bool check_term(bounds_walk_t *w, const hd_term_t *term) {
       (term->u.op == HD_EXPR_AND || term->u.op == HD_EXPR_OR))
     return check_term(w, x[0]) &&
            check_guarded(w, x[0], term->u.op == HD_EXPR_AND, x[1]);
+  if (term->kind == HD_TERM_OPERATOR && !w->num_guards &&
+      !check_divisor(w, term))
+    return false;
   if (term->kind == HD_TERM_LOADELSE)
     count--;
   if (term->kind == HD_TERM_REDUCE) {
