@@ -50,6 +50,9 @@ bool hd_run_check_tune(hd_run_t *run) {
     return hd_error(hd_run_diags(run), nowhere, HD_E1002, "--tune",
                     "is off, all, a number of candidates, or a time such as "
                     "30s");
+  if (hd_option_number(&run->options, RUN_TUNE_LIMIT, LIMIT_MS) < 1)
+    return hd_error(hd_run_diags(run), nowhere, HD_E1002, "--tune-limit",
+                    "needs a time of 1 ms or more");
   return !options.most || strcmp(device, "ref") != 0 ||
          hd_error(hd_run_diags(run), nowhere, HD_E0609, "--tune", device);
 }

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -272,11 +273,20 @@ static bool copy_rows(sqlite3 *to, const char *from, int64_t *rows) {
   return ok && sqlite3_exec(to, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
 }
 
+static bool is_same_file(const char *a, const char *b) {
+  struct stat left, right;
+  return stat(a, &left) == 0 && stat(b, &right) == 0 &&
+         left.st_dev == right.st_dev && left.st_ino == right.st_ino;
+}
+
 bool hd_tune_database_copy(hd_diagnostics_t *diags, const char *from,
                            const char *to, int64_t *rows) {
   sqlite3 *file = NULL;
   if (access(from, R_OK) != 0)
     return hd_error(diags, nowhere, HD_E0801, from, "it cannot be read");
+  if (is_same_file(from, to))
+    return hd_error(diags, nowhere, HD_E0802, to,
+                    "it is what the measurements are copied from");
   bool ok = open_file(from, false, &file) || fail(diags, from, file);
   sqlite3_close(file);
   file = NULL;
