@@ -64,7 +64,7 @@ static void index_file(shelf_t *shelf, const char *word,
   while (at < end) {
     entry_t entry = {.file = file->name, .text = at, .first_line = line};
     const char *name = at + strlen(word);
-    entry.name = hd_arena_strndup(arena, name, strcspn(name, "( \n"));
+    entry.name = hd_arena_strndup(arena, name, strcspn(name, "([ \n"));
     line++;
     const char *newline = memchr(at, '\n', (size_t)(end - at));
     at = newline ? next_item(newline + 1, end, word, &line) : end;
@@ -136,6 +136,17 @@ bool hd_library_owns(const hd_context_t *context, const hd_func_t *func) {
 
 hd_module_t *hd_library_load(hd_context_t *context, const char *name) {
   return load(get_shelf(context, FUNCTIONS), name);
+}
+
+hd_generic_t *hd_library_generic(hd_context_t *context, const char *name) {
+  shelf_t *shelf = get_shelf(context, FUNCTIONS);
+  const entry_t *entry = hd_key_map_find_name(&shelf->names, name);
+  size_t before = strlen(places[FUNCTIONS].word) + strlen(name);
+  if (!entry || entry->text[before] != '[' || !load(shelf, name))
+    return NULL;
+  size_t cursor = 0;
+  const hd_item_t *item = hd_module_next(shelf->module, name, &cursor);
+  return item && item->kind == HD_ITEM_GENERIC ? item->u.generic : NULL;
 }
 
 const char *hd_library_name(hd_context_t *context, size_t index) {

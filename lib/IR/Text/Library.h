@@ -14,6 +14,11 @@
 // where the library has none, or after errors (reported).
 hd_module_t *hd_library_load(hd_context_t *context, const char *name);
 
+// The function of that name that has compile-time parameters; NULL where the
+// library has none, or after errors (reported). Its instances belong to the
+// module that asks for them, as if the function stood in it.
+hd_generic_t *hd_library_generic(hd_context_t *context, const char *name);
+
 // Whether a function is one of the library's: it belongs to the context, and is
 // never changed. All others are the users', whatever module they lie in.
 bool hd_library_owns(const hd_context_t *context, const hd_func_t *func);

@@ -3,6 +3,7 @@
 // Functions with compile-time parameters: their declarations, and uses of them.
 #include "IR/Text/GenericParser.h"
 
+#include "IR/Text/Library.h"
 #include "IR/Text/Printer.h"
 #include "Support/Suggest.h"
 
@@ -223,10 +224,13 @@ static bool parse_list(hd_parser_t *p, const hd_generic_t *generic,
   return hd_expect(p, "]");
 }
 
+// The module's, or where nothing there has the name, the library's.
 static hd_generic_t *find_generic(const hd_module_t *module, const char *name) {
   size_t cursor = 0;
   const hd_item_t *item = hd_module_next(module, name, &cursor);
-  return item && item->kind == HD_ITEM_GENERIC ? item->u.generic : NULL;
+  if (!item)
+    return hd_library_generic(module->context, name);
+  return item->kind == HD_ITEM_GENERIC ? item->u.generic : NULL;
 }
 
 static bool is_allowed(hd_func_kind_t kind, unsigned kinds) {
