@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Each source file carries its licence and names no machine's home folder; no
 Python file hides a module of Python's own library from those beside it; C files
-have a length that can be read.
+and schedule templates have a length that can be read.
 
 usage: check_sources.py ROOT
 """
@@ -25,6 +25,8 @@ LONG = {
     "unittests/FakeCuda/FakeCuda.c",
     "unittests/IR/Generator.c",
 }
+TEMPLATES = "lib/Schedule/templates"
+MOST_TEMPLATE = 150  # Without comments and empty lines.
 HOME = re.compile(r"(?<![\w.$}])/(root|home)/")
 
 
@@ -51,6 +53,12 @@ def faults(root):
                 where, len(lines), MOST_LINES)
         if str(where) in LONG and len(lines) <= MOST_LINES:
             yield "%s: is short, and stands in LONG" % where
+        count = sum(not re.match(r"\s*(//|$)", line) for line in lines)
+        if str(where.parent) == TEMPLATES and path.suffix == ".hir" and \
+                count > MOST_TEMPLATE:
+            yield "%s: %d lines without comments, more than %d: what templates " \
+                "share is a function of lib/IR/library" % (
+                    where, count, MOST_TEMPLATE)
         for number, line in enumerate(lines, 1):
             if HOME.search(line):
                 yield "%s:%d: a home folder's path" % (where, number)

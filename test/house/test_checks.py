@@ -112,6 +112,15 @@ class Checks(unittest.TestCase):
         [fault] = self.faults(check_sources, {listed: LICENCE})
         self.assertIn(listed + ": is short", fault)
 
+    def test_a_long_template_is_found(self):
+        text = LICENCE + "  // says why\n\n" + "x\n" * 150
+        path = check_sources.TEMPLATES + "/t.hir"
+        self.assertEqual([], self.faults(check_sources, {path: text}))
+        self.assertEqual([], self.faults(
+            check_sources, {"lib/IR/library/t.hir": text + "x\n"}))
+        [fault] = self.faults(check_sources, {path: text + "x\n"})
+        self.assertIn(": 151 lines without comments", fault)
+
     def test_a_room_names_its_files(self):
         files = {"lib/A/README.md": "`a.c` `b*.hir` `c.c`\n",
                  "lib/A/a.c": "", "lib/A/a.h": "", "lib/A/b1.hir": "",
