@@ -12,6 +12,7 @@ import numpy
 NUMPY = {"f16": "f2", "f32": "f4", "tf32": "f4", "f64": "f8", "bool": "?"}
 BITS = {"f64": 64, "i64": 64, "u64": 64, "f32": 32, "tf32": 32, "i32": 32,
         "u32": 32, "i8": 8, "u8": 8}  # Others have 16.
+KEPT = {"u4": 4, "i4": 4, "u8": 8, "i8": 8}  # What matrices are computed from.
 
 
 class Template:
@@ -146,7 +147,7 @@ class Case:
             value = (value.astype("f4").view("u4") >> 16).astype("u2")
         else:
             value = value.astype(NUMPY.get(kind) or "%s%d" % (
-                kind[0], BITS.get(kind, 16) // 8))
+                kind[0], 1 if kind in KEPT else BITS.get(kind, 16) // 8))
         self.inputs[name] = value, kind
         return name
 
@@ -194,10 +195,18 @@ def eighths(rng, *shape):
     return numpy.round(rng.standard_normal(shape) * 8) / 8
 
 
+def size_of(rng, listed, step=1):
+    """One of a list, or any between the least and the largest of them."""
+    if rng.integers(2):
+        return int(rng.choice(listed))
+    return int(rng.integers(min(listed) // step, max(listed) // step + 1)) * step
+
+
 # Products.
 
 # Below 8 a product is none to the scheduler, but for its batch.
 SIZES = [8, 9, 24, 31, 64, 67, 96, 127, 129, 200, 257, 320]
+MOST = 1 << 24  # Multiply-adds, of two tiles along each axis: sim does them, too.
 EVEN = [8, 16, 40, 64, 72, 104, 128, 136, 200, 264, 320]  # Rows of 16 bytes.
 
 
@@ -209,28 +218,64 @@ def draw_product(rng, case, template):
     while True:
         rows = bool(rng.integers(2))
         z, m = int(rng.choice([1, 1, 2, 3])), int(
-            rng.integers(1, 17) if few else rng.choice(SIZES))
-        n = int(rng.choice(EVEN if maps and not rows else SIZES))
-        k = int(rng.choice(EVEN + [520] if maps else EVEN + SIZES + [520, 1031]))
+            rng.integers(1, 17) if few else size_of(rng, SIZES))
+        n = size_of(rng, EVEN, 8) if maps and not rows else size_of(rng, SIZES)
+        k = size_of(rng, EVEN + [520], 8) if maps else size_of(
+            rng, EVEN + SIZES + [520, 1031])
         values = template.draw(rng)
+        kept = str(rng.choice(list(KEPT))) if "kept" in template.head and int(
+            rng.integers(3)) else None
+        group = int(rng.choice([16, 32, 48, 128]))
+        if kept:
+            k = k // group * group
         facts = {"rows": rows, "z": z, "m": m, "n": n, "k": k,
-                 "bits": BITS.get(kind, 16), "kept": 16}
-        if template.allows(values, facts, r"^(m|k|z \* m \* n) >=? \d+$"):
+                 "bits": BITS.get(kind, 16), "kept": KEPT.get(kept, 16)}
+        if z * m * n * k <= MOST and template.allows(
+                values, facts, r"^(m|k|z \* m \* n) >=? \d+$"):
             break
     x = eighths(rng, z, m, k)
     w = eighths(rng, *((z, n, k) if rows else (z, k, n)))
     # What is computed where it is loaded has no tensor map.
     is_cast = [not maps and int(rng.integers(3)) == 0 for _ in "ab"]
+    if kept:
+        w, matrix = draw_narrow(rng, case, kind, kept, group, w.shape)
+    else:
+        matrix = case.operand("w", w, kind, is_cast[1])
     p = case.node("f32", (z, m, n), "matmul(%s, %s) { %sR = f32 }%s" % (
-        case.operand("x", x, kind, is_cast[0]),
-        case.operand("w", w, kind, is_cast[1]),
+        case.operand("x", x, kind, is_cast[0]), matrix,
         "tb = true, " if rows else "", pins(template, values)))
     y = x @ (w.transpose(0, 2, 1) if rows else w)
     AFTER[after](rng, case, p, y)
     tiles, case.partial = template.tiles(values, facts)
     case.blocks = z * tiles
-    case.says = "%dx%dx%dx%d %s %s %s %s" % (
-        z, m, n, k, kind, "rows" if rows else "columns", after, values)
+    case.says = "%dx%dx%dx%d %s %s %s %s%s" % (
+        z, m, n, k, kind, "rows" if rows else "columns", after, values,
+        " of %s by %d" % (kept, group) if kept else "")
+
+
+def draw_narrow(rng, case, kind, kept, group, shape):
+    """A matrix of narrow integers with scales of groups along k, which are powers
+    of 2, and zero points: its numbers, and the node that computes it."""
+    z, n, k = shape
+    parts = z, n, k // group
+    low, bits = (-1 if kept[0] == "i" else 0) << KEPT[kept] - 1, KEPT[kept]
+    q = rng.integers(low, low + (1 << bits), (*parts, group))
+    scale = 2.0 ** rng.integers(-1, 2, (*parts, 1)) / (1 << bits)
+    zero = rng.integers(low, low + (1 << bits), (*parts, 1))
+    numbers = (q - zero) * scale
+    if kind == "bf16":
+        numbers = as_bf16(numbers)
+    whole = case.node(kind, q.shape, "dequantize(%s, %s, %s) { R = %s }" % (
+        case.input("q", q, kept), case.input("s", scale, kind),
+        case.input("zero", zero, kept), kind))
+    return numbers.reshape(shape), case.node(
+        kind, shape, "reshape(%s)" % whole)
+
+
+def as_bf16(x):
+    bits = x.astype(numpy.float32).view(numpy.uint32).astype(numpy.uint64)
+    even = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000
+    return even.astype(numpy.uint32).view(numpy.float32).astype(float)
 
 
 def end_relu(rng, case, p, y):
@@ -266,10 +311,10 @@ AFTER = {"relu": end_relu, "cast": end_cast, "none": end_none,
 
 def draw_normed(rng, case, template):
     rows, centred = bool(rng.integers(2)), bool(rng.integers(3))
-    k = int(rng.choice([256, 320, 512, 768]))
-    m = int(rng.choice([9, 11, 31, 64, 67, 128, 130]))
-    n = int(rng.choice([8, 9, 31, 64, 129, 200] if rows
-                       else [8, 24, 64, 104, 200]))
+    k = size_of(rng, [256, 320, 512, 768], 64)
+    m = size_of(rng, [9, 11, 31, 64, 67, 128, 130])
+    n = size_of(rng, [8, 9, 31, 64, 129, 200], 1 if rows else 8)
+    n = n if rows else -(-n // 8) * 8
     kind, wide = str(rng.choice(template.types)), bool(rng.integers(2))
     while True:
         values = template.draw(rng)
@@ -336,13 +381,13 @@ def draw_attention_sizes(rng, template, values):
     """None where this candidate seems to take nothing."""
     wgmma = "wgmma" in template.name
     for _ in range(1000):
-        m, n = (int(rng.choice([64, 72, 131, 192, 197, 256] if wgmma
-                               else LENGTHS)) for _ in range(2))
+        m, n = (size_of(rng, [64, 72, 131, 192, 197, 256] if wgmma
+                        else LENGTHS) for _ in range(2))
         n = n + 65 if wgmma else max(n, 8)  # Of fewer keys it is no attention.
         if not wgmma and rng.integers(4) == 0:  # As in decoding.
             m, n = int(rng.integers(1, 8)), int(
                 rng.choice([8, 67, 300, 1030, 2048]))
-        d, e = (int(rng.choice([52, 56, 64, 120, 128] if wgmma else WIDTHS))
+        d, e = (size_of(rng, [52, 56, 64, 120, 128] if wgmma else WIDTHS)
                 for _ in range(2))
         facts = {"z": 1, "m": m, "n": n, "k": d, "e": e, "bits": 16}
         if template.allows(values, facts) and template.has_room(values, facts):
@@ -444,6 +489,7 @@ def draw_attention(rng, case, template, values):
 ROWS = [1, 2, 3, 5, 8, 17, 32, 61, 130]
 SHORT = [2, 7, 8, 24, 31, 64, 100, 197, 256, 333, 768, 1031, 2048]
 LONG = [4096, 5003, 9000, 12344, 20008]
+MOST_ROWS = 1 << 18  # Elements.
 VECTORS = {
     "softmax": "softmax({x}) {{ s = {axis} }}",
     "log_softmax": "log_softmax({x}) {{ s = {axis} }}",
@@ -455,6 +501,7 @@ NUMBERS = {
     "reduce_sum": ["f32", "i32", "i64"],
     "reduce_max_integer": ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"],
 }
+EPSILON = float(numpy.float32(1e-5))  # As the tasks have it.
 NEAR = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 1e-4, "f64": 1e-9}
 
 
@@ -466,17 +513,19 @@ def draw_rows(rng, case, template):
     kind = str(rng.choice(NUMBERS[task] if is_number
                           else ["f16", "f16", "f32", "bf16", "f64"]))
     while True:
-        m, values = int(rng.choice(ROWS)), template.draw(rng)
-        n = int(rng.choice(SHORT if template.name == "rows_registers" else LONG))
+        m, values = size_of(rng, ROWS), template.draw(rng)
+        n = size_of(rng, SHORT if template.name == "rows_registers" else LONG)
         shape, axis = ([m, n], 1) if rng.integers(2) else ([2, m, n], 2)
         if is_number:
             shape, axis = [m, n, 1], 1
         if across:
             shape, axis = [int(rng.choice([1, 2, 3])),
-                           int(rng.choice([7, 24, 64, 197])), m + 8], 1
+                           size_of(rng, [7, 24, 64, 197]), m + 8], 1
         n, bits = shape[axis], BITS.get(kind, 16)
         if is_number and n < 64:
             continue  # So few are no rows to the scheduler.
+        if math.prod(shape) > MOST_ROWS:
+            continue
         facts = {"m": math.prod(shape) // n, "n": n, "bits": bits,
                  "lanes": 0 if across else math.gcd(n, 128 // bits)}
         if template.allows(values, facts):
@@ -510,9 +559,9 @@ def expect_vectors(task, x, axis, g, b):
         s = numpy.exp(e).sum(axis, keepdims=True)
         return numpy.exp(e) / s if task == "softmax" else e - numpy.log(s)
     if task == "rms_norm":
-        return x / numpy.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
+        return x / numpy.sqrt((x * x).mean(-1, keepdims=True) + EPSILON)
     c = x - x.mean(-1, keepdims=True)
-    return c / numpy.sqrt((c * c).mean(-1, keepdims=True) + 1e-5) * g + b
+    return c / numpy.sqrt((c * c).mean(-1, keepdims=True) + EPSILON) * g + b
 
 
 def draw_vectors(rng, case, task, kind, shape, axis, with_pins):
