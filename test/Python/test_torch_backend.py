@@ -96,6 +96,11 @@ class Backend(unittest.TestCase):
         self.compare(lambda x: x[1:, ::2] * 2, torch.randn(5, 9))
         self.compare(lambda x: x + 1, torch.randn(9)[1:])
 
+        def function(x):
+            return (x + 1).expand(4, 3), (x[0] * 2).expand(2, 5, -1, 3)
+
+        self.compare(function, torch.randn(1, 3))
+
     def test_results(self):
         """What is an input, a view of one, a constant, or given twice."""
 

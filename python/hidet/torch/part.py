@@ -147,10 +147,22 @@ def state_of(tensor: torch.Tensor) -> tuple:
 
 
 def arrange(made: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
-    """With the strides that PyTorch's own result would have had."""
-    if made.stride() == fake.stride() or fake.is_contiguous():
+    """With the strides that PyTorch's own result would have had, unless its
+    elements lie above each other in another way than an axis that is expanded."""
+    strides = fake.stride()
+    if made.stride() == strides or not made.numel():
         return made
+    kept = made
+    for axis, (size, stride) in enumerate(zip(fake.shape, strides)):
+        if size > 1 and stride == 0:
+            kept = kept.narrow(axis, 0, 1)
+    reach = 1
+    for stride, size in sorted(zip(strides, kept.shape)):
+        if size > 1:
+            if stride < reach:
+                return made
+            reach = stride * (size - 1) + reach
     place = torch.empty_strided(
-        fake.shape, fake.stride(), dtype=fake.dtype, device=fake.device
+        kept.shape, strides, dtype=fake.dtype, device=fake.device
     )
-    return place.copy_(made)
+    return place.copy_(kept).as_strided(fake.shape, strides)
