@@ -18,6 +18,7 @@ from hidet.errors import (
     UnsupportedError,
     UsageError,
 )
+from hidet.scripting import ScriptError, script, script_module
 from hidet.model import Model, compile_text, from_onnx, load
 
 __all__ = [
@@ -27,15 +28,18 @@ __all__ = [
     "InvalidError",
     "Model",
     "ResourceError",
+    "ScriptError",
     "UnsupportedError",
     "UsageError",
     "compile_text",
     "from_onnx",
     "load",
+    "script",
+    "script_module",
 ]
 
 # Imported when they are first named.
-LATER = ("torch",)
+LATER = ("driver", "lang", "torch", "utils")
 
 
 def __getattr__(name: str) -> object:
