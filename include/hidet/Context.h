@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The context: what a piece of work shares. Everything else belongs to one, is
-// used by the same thread as it, and is destroyed before it. Threads that work
-// side by side have a context each.
+// The context: what a piece of work shares. Modules and programs belong to one
+// and are destroyed before it; calls of several threads on what belongs to one
+// context wait for each other. Devices, models and sessions take its limits and
+// have worlds of their own: hidet/Model.h says who may work side by side.
 
 #ifndef HIDET_CONTEXT_H
 #define HIDET_CONTEXT_H
@@ -36,16 +37,17 @@ HIDET_API void hidet_context_destroy(hidet_context_t *context);
 
 // Bounds for what follows: bytes for the IR and the tensors of devices that are
 // the host, milliseconds for each call. 0, the default, is no bound. A call
-// that would pass one ends with HIDET_RESOURCE. What LLVM and a device's driver
-// take is not counted, and they are not cut short: docs/ARCHITECTURE.md,
-// "Limits".
+// that would pass one ends with HIDET_RESOURCE. Devices and sessions have the
+// bounds that there were when they were made, each for itself. What LLVM and a
+// device's driver take is not counted, and they are not cut short:
+// docs/ARCHITECTURE.md, "Limits".
 HIDET_API void hidet_context_limit(hidet_context_t *context, size_t bytes,
                                    unsigned milliseconds);
 
-// What the last call on the context, or on what belongs to it, reported: lines
+// What the calling thread's last call that returns a status reported: lines
 // such as `file:line:col: error[E0201]: ...`, "" where there is nothing. The
-// text belongs to the context and is valid until the next call.
-HIDET_API const char *hidet_context_messages(hidet_context_t *context);
+// text is valid until the thread's next such call.
+HIDET_API const char *hidet_messages(void);
 
 // Frees a text that a call returned. NULL is allowed.
 HIDET_API void hidet_text_free(char *text);

@@ -123,5 +123,11 @@ void *hd_device_create(size_t size, const hd_device_ops_t *ops,
   device->ops = ops;
   device->context = context;
   device->verbose = options->verbose;
+  pthread_mutex_init(&device->lock, NULL);
   return device;
+}
+
+void hd_device_destroy(hd_device_t *device) {
+  pthread_mutex_destroy(&device->lock);
+  free(device);
 }

@@ -12,6 +12,8 @@
 #include "Sim/Sim.h"
 #include "Support/ThreadPool.h"
 
+#include <pthread.h>
+
 typedef uint64_t hd_address_t; // In the device's memory.
 
 typedef struct hd_device hd_device_t;
@@ -123,6 +125,8 @@ struct hd_device {
   const hd_device_ops_t *ops;
   hd_context_t *context; // Diagnostics and budget.
   hd_device_info_t info;
+  hd_device_t *first;       // That it is a fork of; NULL: of none.
+  pthread_mutex_t lock;     // Of memory: forks look into their first's.
   hd_memory_t *memory;      // What is allocated, a tree by address,
   size_t bytes, peak_bytes; // and how many bytes that is.
   uint64_t compile_ns;      // Spent in load so far.
@@ -159,16 +163,18 @@ static inline void hd_device_close(hd_device_t *device) {
 bool hd_device_load(hd_device_t *device, const hd_func_t *const *funcs,
                     unsigned count, hd_kernel_t **kernels);
 
-// For the devices. A new one of so many bytes, which begin with a hd_device_t;
-// NULL and E0904 where memory runs out.
+// For the devices; hd_device_destroy() ends it. A new one of so many bytes,
+// which begin with a hd_device_t; NULL and E0904 where memory runs out.
 void *hd_device_create(size_t size, const hd_device_ops_t *ops,
                        hd_context_t *context,
                        const hd_device_options_t *options);
+void hd_device_destroy(hd_device_t *device);
 // DeviceMemory.c. Enters a block; NULL and E0904 where memory runs out.
 hd_memory_t *hd_device_remember(hd_device_t *device, hd_address_t address,
                                 size_t bytes);
-// The block that an address lies in; NULL where there is none.
-hd_memory_t *hd_device_find(const hd_device_t *device, hd_address_t address);
+// The block that an address lies in, of the device's own or of that which it is
+// a fork of; NULL where there is none.
+hd_memory_t *hd_device_find(hd_device_t *device, hd_address_t address);
 // Takes a block out; *memory is a copy of what it was. False where there is
 // none.
 bool hd_device_forget(hd_device_t *device, hd_address_t address,

@@ -54,7 +54,7 @@ static void close_device(hd_device_t *device) {
     hd_cache_close(d->cache);
   }
   pthread_mutex_destroy(&d->lock);
-  free(d);
+  hd_device_destroy(device);
 }
 
 static bool upload(hd_device_t *device, hd_address_t to, const void *from,
@@ -120,6 +120,7 @@ static hd_device_t *fork_device(hd_device_t *device, hd_context_t *context) {
     return NULL;
   pthread_mutex_init(&d->lock, NULL);
   d->base.info = device->info;
+  d->base.first = device;
   d->first = of->first;
   d->cuda = of->cuda;
   d->cache = of->cache;

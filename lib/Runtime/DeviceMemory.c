@@ -53,6 +53,7 @@ hd_memory_t *hd_device_remember(hd_device_t *device, hd_address_t address,
     return NULL;
   }
   *memory = (hd_memory_t){.address = address, .bytes = bytes};
+  pthread_mutex_lock(&device->lock);
   hd_memory_t **at = &device->memory;
   while (*at && priority(*at) > priority(memory))
     at = (*at)->address < address ? &(*at)->above : &(*at)->below;
@@ -61,10 +62,12 @@ hd_memory_t *hd_device_remember(hd_device_t *device, hd_address_t address,
   device->bytes += bytes;
   if (device->bytes > device->peak_bytes)
     device->peak_bytes = device->bytes;
+  pthread_mutex_unlock(&device->lock);
   return memory;
 }
 
-hd_memory_t *hd_device_find(const hd_device_t *device, hd_address_t address) {
+static hd_memory_t *find_memory(const hd_device_t *device,
+                                hd_address_t address) {
   hd_memory_t *memory = device->memory, *found = NULL;
   while (memory) {
     if (memory->address <= address)
@@ -77,17 +80,34 @@ hd_memory_t *hd_device_find(const hd_device_t *device, hd_address_t address) {
              : NULL;
 }
 
-bool hd_device_forget(hd_device_t *device, hd_address_t address,
-                      hd_memory_t *memory) {
+hd_memory_t *hd_device_find(hd_device_t *device, hd_address_t address) {
+  pthread_mutex_lock(&device->lock);
+  hd_memory_t *found = find_memory(device, address);
+  pthread_mutex_unlock(&device->lock);
+  return found || !device->first ? found
+                                 : hd_device_find(device->first, address);
+}
+
+static hd_memory_t *take_out(hd_device_t *device, hd_address_t address) {
   hd_memory_t **at = &device->memory;
   while (*at && (*at)->address != address)
     at = (*at)->address < address ? &(*at)->above : &(*at)->below;
-  if (!*at)
-    return false;
   hd_memory_t *found = *at;
-  *memory = *found;
+  if (!found)
+    return NULL;
   *at = join(found->below, found->above);
   device->bytes -= found->bytes;
+  return found;
+}
+
+bool hd_device_forget(hd_device_t *device, hd_address_t address,
+                      hd_memory_t *memory) {
+  pthread_mutex_lock(&device->lock);
+  hd_memory_t *found = take_out(device, address);
+  pthread_mutex_unlock(&device->lock);
+  if (!found)
+    return false;
+  *memory = *found;
   free(found);
   return true;
 }

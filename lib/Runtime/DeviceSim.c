@@ -7,6 +7,7 @@
 #include "Runtime/Device.h"
 #include "Support/HostMemory.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,7 @@ typedef struct sim_device {
   hd_sim_options_t options;
   hd_cache_t *cache; // NULL: code is not kept.
   bool quick;
-  bool forked;  // The threads and the cache are another's.
-  uint64_t run; // Of launches that may overlap.
+  uint64_t run; // Of launches that may overlap; of all devices, its alone.
 } sim_device_t;
 
 typedef struct sim_kernel {
@@ -55,11 +55,11 @@ static void free_memory(hd_device_t *device, hd_address_t address) {
 static void close_device(hd_device_t *device) {
   while (device->memory)
     free_memory(device, device->memory->address);
-  if (!of(device)->forked) {
+  if (!device->first) { // Else they are that one's.
     hd_thread_pool_destroy(of(device)->options.pool);
     hd_cache_close(of(device)->cache);
   }
-  free(device);
+  hd_device_destroy(device);
 }
 
 static bool alloc_memory(hd_device_t *device, const char *name, size_t bytes,
@@ -225,8 +225,12 @@ static unsigned before_of(const sim_device_t *d, const hd_memory_t *m) {
 // A launch that begins when all before have ended forgets what they do. Those
 // that may begin early overlap all since: the one before may itself wait still.
 static void note_before(hd_device_t *device, const hd_kernel_launch_t *launch) {
+  static atomic_ullong runs;
   sim_device_t *d = of(device);
-  d->run += !launch->programmatic;
+  if (!d->options.sanitize)
+    return;
+  if (!launch->programmatic)
+    d->run = ++runs;
   for (uint32_t i = 0; i < launch->num_tensors; i++) {
     const hd_launch_tensor_t *t = &launch->tensors[i];
     hd_memory_t *m = hd_device_find(device, t->address);
@@ -245,7 +249,8 @@ static bool launch_kernel(hd_device_t *device, hd_kernel_t *kernel,
   hd_sim_buffer_t *buffers = launch->room;
   for (uint32_t i = 0; i < launch->num_tensors; i++) {
     const hd_launch_tensor_t *t = &launch->tensors[i];
-    hd_memory_t *m = hd_device_find(device, t->address);
+    hd_memory_t *m =
+        d->options.sanitize ? hd_device_find(device, t->address) : NULL;
     buffers[i] =
         (hd_sim_buffer_t){t->name,
                           pointer(t->address),
@@ -283,11 +288,11 @@ static hd_device_t *fork_device(hd_device_t *device, hd_context_t *context) {
   if (!d)
     return NULL;
   d->base.info = device->info;
+  d->base.first = device;
   d->options = first->options;
   d->options.budget = &context->budget;
   d->cache = first->cache;
   d->quick = first->quick;
-  d->forked = true;
   return &d->base;
 }
 

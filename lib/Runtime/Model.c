@@ -129,6 +129,8 @@ void hd_model_enter(hd_model_t *m, hd_context_t *caller,
     context->schedules = NULL;
   m->prepares = false;
   if (context != caller) {
+    if (context->diags.first)
+      hd_diagnostics_see_sources(&caller->diags, &context->diags);
     hd_diagnostics_take(&caller->diags, &context->diags);
     hd_diagnostics_clear(&context->diags);
   }

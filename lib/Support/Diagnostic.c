@@ -126,6 +126,25 @@ void hd_diagnostics_take(hd_diagnostics_t *to, const hd_diagnostics_t *from) {
   pthread_mutex_unlock(&to->lock);
 }
 
+void hd_diagnostics_see_sources(hd_diagnostics_t *diags,
+                                const hd_diagnostics_t *from) {
+  pthread_mutex_lock(&diags->lock);
+  if (from->num_sources > diags->cap_sources) {
+    hd_source_t *sources =
+        realloc(diags->sources, from->num_sources * sizeof(*sources));
+    if (sources) {
+      diags->sources = sources;
+      diags->cap_sources = from->num_sources;
+    }
+  }
+  if (from->num_sources <= diags->cap_sources && from->num_sources)
+    memcpy(diags->sources, from->sources,
+           from->num_sources * sizeof(*diags->sources));
+  if (from->num_sources <= diags->cap_sources)
+    diags->num_sources = from->num_sources;
+  pthread_mutex_unlock(&diags->lock);
+}
+
 hd_diagnostics_mark_t hd_diagnostics_mark(hd_diagnostics_t *diags) {
   pthread_mutex_lock(&diags->lock);
   hd_diagnostics_mark_t mark = {diags->last, diags->num_errors,

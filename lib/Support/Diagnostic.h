@@ -104,6 +104,10 @@ void hd_warning(hd_diagnostics_t *diags, hd_loc_t loc, const char *format, ...)
 // Reports to `to` what was reported to `from`, in order; places are of `to`'s
 // sources.
 void hd_diagnostics_take(hd_diagnostics_t *to, const hd_diagnostics_t *from);
+// For one without sources of its own, which ends before `from`: it has those
+// that `from` has now.
+void hd_diagnostics_see_sources(hd_diagnostics_t *diags,
+                                const hd_diagnostics_t *from);
 
 // What has been reported until now; rewinding forgets what came after it. For
 // work that may fail without anybody being told, on the thread that reports.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the sources of the public interface (include/hidet) share. Each call
-// runs its body inside the context's budget, so that a limit unwinds to here.
+// runs its body inside a context's budget, so that a limit unwinds to here.
+//
+// What threads may use side by side (devices, sessions) has a context of its
+// own, so that no call but one that compiles waits for another.
 #ifndef HIDET_TOOLS_API_H
 #define HIDET_TOOLS_API_H
 
@@ -12,32 +15,50 @@
 #include "hidet/Device.h"
 #include "hidet/Module.h"
 
+#include <pthread.h>
+
 struct hidet_context {
+  pthread_mutex_t lock; // Held by a call, and by models that compile in it.
   hd_context_t context;
-  hd_pass_list_t passes;
-  hd_buffer_t messages;
   unsigned time_limit_ms;
 };
 
 struct hidet_module {
   hidet_context_t *owner;
   hd_module_t *module;
+  unsigned models; // That are made of it: it changes no more.
 };
 
 struct hidet_device {
-  hidet_context_t *owner;
-  hd_device_t *device;
+  hidet_context_t own;
+  hd_device_t *device; // In that; who works beside has a fork.
 };
 
-// Runs body(argument) and returns how it ended. Diagnostics of the call before
-// are forgotten.
+// Limits are those of another, NULL: none.
+void hd_api_context_init(hidet_context_t *context, const hidet_context_t *from);
+void hd_api_context_fini(hidet_context_t *context);
+
+// Runs body(argument) and returns how it ended. What is reported becomes the
+// thread's messages.
 hidet_status_t hd_api_call(hidet_context_t *context, void (*body)(void *),
                            void *argument);
+// The same, as a further part of a call: what the part before reported stays.
+hidet_status_t hd_api_call_on(hidet_context_t *context, void (*body)(void *),
+                              void *argument);
 // Reports E1003 with the text; returns false.
 bool hd_api_fail(hidet_context_t *context, const char *text);
-// For a call without an argument that it needs: reports E1003, to nobody where
-// the context is NULL; returns HIDET_USAGE.
-hidet_status_t hd_api_needs(hidet_context_t *context);
+// A call that ends before it has a context: reports E1003 with the text;
+// returns HIDET_USAGE.
+hidet_status_t hd_api_refuse(const char *text);
+// The same for a call without an argument that it needs.
+hidet_status_t hd_api_needs(void);
+// A call without memory for what it makes; returns HIDET_RESOURCE.
+hidet_status_t hd_api_no_memory(void);
+// HIDET_OK, or HIDET_USAGE of a module that models are made of.
+hidet_status_t hd_api_may_change(hidet_module_t *module);
+// Into a module that is empty.
+bool hd_api_parse(hd_module_t *module, const char *name, const char *text,
+                  size_t size);
 // The pass "lower".
 bool hd_api_lower(hidet_context_t *context, hd_module_t *module);
 

@@ -5,20 +5,96 @@
 
 static const hd_loc_t nowhere;
 
+// --- Messages ---
+
+// A thread's, made when there is something to tell; NULL: nothing has been.
+static pthread_key_t messages_key;
+static pthread_once_t messages_once = PTHREAD_ONCE_INIT;
+
+static void end_messages(void *messages) {
+  hd_buffer_fini(messages);
+  free(messages);
+}
+
+static void make_key(void) { pthread_key_create(&messages_key, end_messages); }
+
+static hd_buffer_t *find_messages(void) {
+  pthread_once(&messages_once, make_key);
+  return pthread_getspecific(messages_key);
+}
+
+// What a thread was told stays in memory that is its own; where there is none,
+// it is told nothing.
+static void tell(const hd_diagnostics_t *diags, bool further) {
+  hd_buffer_t *messages = find_messages();
+  if (messages && !further)
+    hd_buffer_fini(messages);
+  if (!diags->first)
+    return;
+  if (!messages) {
+    messages = calloc(1, sizeof(*messages));
+    if (!messages || pthread_setspecific(messages_key, messages)) {
+      free(messages);
+      return;
+    }
+  }
+  hd_diagnostics_print(diags, false, messages);
+}
+
+const char *hidet_messages(void) {
+  const hd_buffer_t *messages = find_messages();
+  return messages && messages->size ? hd_buffer_text(messages) : "";
+}
+
+hidet_status_t hd_api_refuse(const char *text) {
+  hd_diagnostics_t diags;
+  hd_diagnostics_init(&diags);
+  hd_error(&diags, nowhere, HD_E1003, text);
+  tell(&diags, false);
+  hd_diagnostics_fini(&diags);
+  return HIDET_USAGE;
+}
+
+hidet_status_t hd_api_needs(void) {
+  return hd_api_refuse("an argument is NULL that must not be");
+}
+
+hidet_status_t hd_api_no_memory(void) {
+  hd_diagnostics_t diags;
+  hd_diagnostics_init(&diags);
+  hd_error(&diags, nowhere, HD_E0904, "out of memory");
+  tell(&diags, false);
+  hd_diagnostics_fini(&diags);
+  return HIDET_RESOURCE;
+}
+
+// --- Contexts ---
+
+void hd_api_context_init(hidet_context_t *context,
+                         const hidet_context_t *from) {
+  pthread_mutex_init(&context->lock, NULL);
+  hd_context_init(&context->context);
+  context->context.budget.bytes_limit =
+      from ? from->context.budget.bytes_limit : 0;
+  context->time_limit_ms = from ? from->time_limit_ms : 0;
+}
+
+void hd_api_context_fini(hidet_context_t *context) {
+  hd_context_fini(&context->context);
+  pthread_mutex_destroy(&context->lock);
+}
+
 hidet_context_t *hidet_context_create(void) {
   hidet_context_t *context = calloc(1, sizeof(*context));
-  if (!context)
-    return NULL;
-  hd_context_init(&context->context);
-  hd_pass_list_init(&context->passes);
+  if (context)
+    hd_api_context_init(context, NULL);
   return context;
 }
 
 void hidet_context_destroy(hidet_context_t *context) {
   if (!context)
     return;
-  hd_context_fini(&context->context);
-  hd_buffer_fini(&context->messages);
+  hd_api_context_fini(context);
   free(context);
 }
 
@@ -26,22 +102,18 @@ void hidet_context_limit(hidet_context_t *context, size_t bytes,
                          unsigned milliseconds) {
   if (!context)
     return;
+  pthread_mutex_lock(&context->lock);
   context->context.budget.bytes_limit = bytes;
   context->time_limit_ms = milliseconds;
-}
-
-const char *hidet_context_messages(hidet_context_t *context) {
-  if (!context)
-    return "";
-  hd_buffer_fini(&context->messages);
-  hd_diagnostics_print(&context->context.diags, false, &context->messages);
-  return hd_buffer_text(&context->messages);
+  pthread_mutex_unlock(&context->lock);
 }
 
 void hidet_text_free(char *text) { free(text); }
 
-hidet_status_t hd_api_call(hidet_context_t *context, void (*body)(void *),
-                           void *argument) {
+// --- Calls ---
+
+static hidet_status_t run_call(hidet_context_t *context, void (*body)(void *),
+                               void *argument) {
   hd_context_t *c = &context->context;
   hd_diagnostics_clear(&c->diags);
   c->budget.deadline_ns =
@@ -54,14 +126,25 @@ hidet_status_t hd_api_call(hidet_context_t *context, void (*body)(void *),
   return c->diags.num_errors ? (hidet_status_t)c->diags.exit_class : HIDET_OK;
 }
 
-bool hd_api_fail(hidet_context_t *context, const char *text) {
-  return hd_error(&context->context.diags, nowhere, HD_E1003, text);
+static hidet_status_t call(hidet_context_t *context, void (*body)(void *),
+                           void *argument, bool further) {
+  pthread_mutex_lock(&context->lock);
+  hidet_status_t status = run_call(context, body, argument);
+  tell(&context->context.diags, further);
+  pthread_mutex_unlock(&context->lock);
+  return status;
 }
 
-hidet_status_t hd_api_needs(hidet_context_t *context) {
-  if (context) {
-    hd_diagnostics_clear(&context->context.diags);
-    hd_api_fail(context, "an argument is NULL that must not be");
-  }
-  return HIDET_USAGE;
+hidet_status_t hd_api_call(hidet_context_t *context, void (*body)(void *),
+                           void *argument) {
+  return call(context, body, argument, false);
+}
+
+hidet_status_t hd_api_call_on(hidet_context_t *context, void (*body)(void *),
+                              void *argument) {
+  return call(context, body, argument, true);
+}
+
+bool hd_api_fail(hidet_context_t *context, const char *text) {
+  return hd_error(&context->context.diags, nowhere, HD_E1003, text);
 }

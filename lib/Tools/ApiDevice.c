@@ -21,11 +21,14 @@ struct hidet_tensor {
 
 struct hidet_program {
   hidet_device_t *owner;
+  hidet_context_t *context; // The module's, in which it runs on
+  hd_device_t *device;      // a fork of the device.
   hd_program_t program;
   hd_slot_t *slots;
 };
 
 typedef struct call {
+  hidet_context_t *context;
   hidet_device_t *device;
   const char *name;
   hidet_tensor_t *tensor;
@@ -39,14 +42,9 @@ typedef struct call {
   size_t num_arguments;
 } call_t;
 
-// Whom a call reports to; NULL where it has no device.
-static hidet_context_t *owner_of(const hidet_device_t *device) {
-  return device ? device->owner : NULL;
-}
-
 static void open_device(void *argument) {
   call_t *call = argument;
-  hd_context_t *context = &call->device->owner->context;
+  hd_context_t *context = &call->device->own.context;
   const char *name = call->name;
   hd_device_options_t options = {.sanitize = !strcmp(name, "sim:sanitize")};
   if (strcmp(name, "auto") == 0)
@@ -58,7 +56,7 @@ static void open_device(void *argument) {
     call->device->device = hd_device_open_cuda(context, ordinal, &options);
   else
     hd_api_fail(
-        call->device->owner,
+        &call->device->own,
         "the device is one of auto, cuda, cuda:N, sim and sim:sanitize");
 }
 
@@ -67,15 +65,17 @@ hidet_status_t hidet_device_open(hidet_context_t *context, const char *name,
   if (device)
     *device = NULL;
   if (!context || !name || !device)
-    return hd_api_needs(context);
+    return hd_api_needs();
   *device = calloc(1, sizeof(**device));
   if (!*device)
-    return HIDET_RESOURCE;
-  (*device)->owner = context;
+    return hd_api_no_memory();
+  pthread_mutex_lock(&context->lock);
+  hd_api_context_init(&(*device)->own, context);
+  pthread_mutex_unlock(&context->lock);
   call_t call = {.device = *device, .name = name};
-  hidet_status_t status = hd_api_call(context, open_device, &call);
+  hidet_status_t status = hd_api_call(&(*device)->own, open_device, &call);
   if (status != HIDET_OK) {
-    free(*device);
+    hidet_device_close(*device);
     *device = NULL;
   }
   return status;
@@ -85,6 +85,7 @@ void hidet_device_close(hidet_device_t *device) {
   if (!device)
     return;
   hd_device_close(device->device);
+  hd_api_context_fini(&device->own);
   free(device);
 }
 
@@ -95,7 +96,7 @@ const char *hidet_device_kind(const hidet_device_t *device) {
 void hidet_handle_fault(void) { hd_sim_handle_fault(); }
 
 static bool check_tensor(call_t *call, int64_t *bytes) {
-  hidet_context_t *context = call->device->owner;
+  hidet_context_t *context = &call->device->own;
   hidet_tensor_t *t = call->tensor;
   hd_type_t type;
   if (!hd_type_parse(call->type, &type) || type.lanes != 1 ||
@@ -132,15 +133,15 @@ hidet_status_t hidet_tensor_create(hidet_device_t *device, const char *type,
   if (tensor)
     *tensor = NULL;
   if (!device || !type || (rank && !shape) || !tensor)
-    return hd_api_needs(owner_of(device));
+    return hd_api_needs();
   *tensor = calloc(1, sizeof(**tensor));
   if (!*tensor)
-    return HIDET_RESOURCE;
+    return hd_api_no_memory();
   (*tensor)->owner = device;
   (*tensor)->rank = rank;
   call_t call = {
       .device = device, .tensor = *tensor, .type = type, .shape = shape};
-  hidet_status_t status = hd_api_call(device->owner, create_tensor, &call);
+  hidet_status_t status = hd_api_call(&device->own, create_tensor, &call);
   if (status != HIDET_OK) {
     free(*tensor);
     *tensor = NULL;
@@ -152,7 +153,9 @@ void hidet_tensor_destroy(hidet_tensor_t *tensor) {
   if (!tensor)
     return;
   hd_device_t *device = tensor->owner->device;
+  pthread_mutex_lock(&tensor->owner->own.lock);
   device->ops->free(device, tensor->address);
+  pthread_mutex_unlock(&tensor->owner->own.lock);
   free(tensor);
 }
 
@@ -169,9 +172,9 @@ static void write_tensor(void *argument) {
 
 hidet_status_t hidet_tensor_write(hidet_tensor_t *tensor, const void *data) {
   if (!tensor || (tensor->bytes && !data))
-    return hd_api_needs(tensor ? owner_of(tensor->owner) : NULL);
+    return hd_api_needs();
   call_t call = {.device = tensor->owner, .tensor = tensor, .from = data};
-  return hd_api_call(tensor->owner->owner, write_tensor, &call);
+  return hd_api_call(&tensor->owner->own, write_tensor, &call);
 }
 
 static void read_tensor(void *argument) {
@@ -183,9 +186,9 @@ static void read_tensor(void *argument) {
 
 hidet_status_t hidet_tensor_read(hidet_tensor_t *tensor, void *data) {
   if (!tensor || (tensor->bytes && !data))
-    return hd_api_needs(tensor ? owner_of(tensor->owner) : NULL);
+    return hd_api_needs();
   call_t call = {.device = tensor->owner, .tensor = tensor, .to = data};
-  return hd_api_call(tensor->owner->owner, read_tensor, &call);
+  return hd_api_call(&tensor->owner->own, read_tensor, &call);
 }
 
 static bool fail_argument(hidet_context_t *context, const hd_var_t *param,
@@ -196,9 +199,10 @@ static bool fail_argument(hidet_context_t *context, const hd_var_t *param,
 }
 
 // A tensor argument as the program wants it.
-static bool check_argument(hidet_device_t *device, const hd_var_t *param,
+static bool check_argument(const call_t *call, const hd_var_t *param,
                            const hidet_tensor_t *tensor) {
-  hidet_context_t *context = device->owner;
+  hidet_context_t *context = call->context;
+  const hidet_device_t *device = call->device;
   if (!tensor || tensor->owner != device)
     return fail_argument(context, param, "is no tensor of this device");
   if (tensor->type != (hd_scalar_t)param->type.scalar)
@@ -212,12 +216,12 @@ static bool check_argument(hidet_device_t *device, const hd_var_t *param,
 // Sizes and scalars: given ones first, then what shapes say, then all checked.
 static bool bind(call_t *call, const hd_func_t *entry, hd_env_t *env,
                  hd_arena_t *arena) {
-  hd_context_t *context = &call->device->owner->context;
+  hd_context_t *context = &call->context->context;
   for (uint32_t i = 0; i < entry->num_params; i++) {
     const hd_var_t *param = entry->params[i];
     const hidet_argument_t *value = &call->arguments[i];
     if (param->tensor) {
-      if (!check_argument(call->device, param, value->tensor))
+      if (!check_argument(call, param, value->tensor))
         return false;
     } else if (hd_type_is_float(param->type)) {
       hd_env_add(arena, env, param, (hd_number_t){.f = value->real});
@@ -239,13 +243,14 @@ static void create_program(void *argument) {
   call_t *call = argument;
   hidet_program_t *program = call->program;
   hd_module_t *module = call->module->module;
-  hd_context_t *context = &call->device->owner->context;
-  if (!hd_tools_make_entry(module, &call->name))
+  hd_context_t *context = &call->context->context;
+  program->device = hd_device_fork(call->device->device, context);
+  if (!program->device || !hd_tools_make_entry(module, &call->name))
     return;
   const hd_func_t *entry = call->name ? hd_module_find(module, call->name, -1)
                                       : hd_module_entry(module);
   if (!entry || entry->kind == HD_FUNC_FN) {
-    hd_api_fail(call->device->owner, "the module has no such kernel or plan");
+    hd_api_fail(call->context, "the module has no such kernel or plan");
     return;
   }
   if (call->num_arguments != entry->num_params) {
@@ -258,9 +263,9 @@ static void create_program(void *argument) {
   hd_env_t env = {.sms = call->device->device->info.sms};
   hd_program_options_t options = {.specialize = true};
   if (program->slots && bind(call, entry, &env, arena) &&
-      hd_program_init(&program->program, call->device->device, module, entry,
-                      &env, &options) &&
-      hd_api_lower(call->device->owner, program->program.module))
+      hd_program_init(&program->program, program->device, module, entry, &env,
+                      &options) &&
+      hd_api_lower(call->context, program->program.module))
     hd_program_load(&program->program);
 }
 
@@ -272,18 +277,20 @@ hidet_status_t hidet_program_create(hidet_device_t *device,
   if (program)
     *program = NULL;
   if (!device || !module || (num_arguments && !arguments) || !program)
-    return hd_api_needs(owner_of(device));
+    return hd_api_needs();
   *program = calloc(1, sizeof(**program));
   if (!*program)
-    return HIDET_RESOURCE;
+    return hd_api_no_memory();
   (*program)->owner = device;
-  call_t call = {.device = device,
+  (*program)->context = module->owner;
+  call_t call = {.context = module->owner,
+                 .device = device,
                  .name = entry,
                  .module = module,
                  .program = *program,
                  .arguments = arguments,
                  .num_arguments = num_arguments};
-  hidet_status_t status = hd_api_call(device->owner, create_program, &call);
+  hidet_status_t status = hd_api_call(module->owner, create_program, &call);
   if (status == HIDET_OK && !(*program)->slots)
     status = HIDET_RESOURCE;
   if (status != HIDET_OK) {
@@ -296,7 +303,10 @@ hidet_status_t hidet_program_create(hidet_device_t *device,
 void hidet_program_destroy(hidet_program_t *program) {
   if (!program)
     return;
+  pthread_mutex_lock(&program->context->lock);
   hd_program_fini(&program->program);
+  hd_device_close(program->device);
+  pthread_mutex_unlock(&program->context->lock);
   free(program->slots);
   free(program);
 }
@@ -309,7 +319,7 @@ static bool check_scalar(const call_t *call, const hd_var_t *param,
       !known || (hd_type_is_float(param->type)
                      ? memcmp(&known->f, &value->real, sizeof known->f) == 0
                      : known->i == value->integer);
-  return same || fail_argument(call->device->owner, param,
+  return same || fail_argument(call->context, param,
                                "is not what the program was compiled for");
 }
 
@@ -317,10 +327,9 @@ static void run_program(void *argument) {
   call_t *call = argument;
   hd_program_t *program = &call->program->program;
   const hd_func_t *entry = program->entry;
-  hd_context_t *context = &call->device->owner->context;
+  hd_context_t *context = &call->context->context;
   if (call->num_arguments != entry->num_params) {
-    hd_api_fail(call->device->owner,
-                "an argument for each parameter is needed");
+    hd_api_fail(call->context, "an argument for each parameter is needed");
     return;
   }
   for (uint32_t i = 0; i < entry->num_params; i++) {
@@ -331,7 +340,7 @@ static void run_program(void *argument) {
         return;
       continue;
     }
-    if (!check_argument(call->device, param, tensor) ||
+    if (!check_argument(call, param, tensor) ||
         !hd_bind_check(context, &program->env, param, tensor->shape,
                        tensor->rank))
       return;
@@ -345,10 +354,11 @@ hidet_status_t hidet_program_run(hidet_program_t *program,
                                  const hidet_argument_t *arguments,
                                  size_t num_arguments) {
   if (!program || (num_arguments && !arguments))
-    return hd_api_needs(program ? owner_of(program->owner) : NULL);
-  call_t call = {.device = program->owner,
+    return hd_api_needs();
+  call_t call = {.context = program->context,
+                 .device = program->owner,
                  .program = program,
                  .arguments = arguments,
                  .num_arguments = num_arguments};
-  return hd_api_call(program->owner->owner, run_program, &call);
+  return hd_api_call(program->context, run_program, &call);
 }

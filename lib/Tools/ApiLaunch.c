@@ -90,14 +90,15 @@ hidet_status_t hidet_module_launch(hidet_module_t *module, const char *kernel,
   if (launch)
     *launch = (hidet_launch_t){0};
   if (!module || !kernel || (num_arguments && !arguments) || !launch)
-    return hd_api_needs(module ? module->owner : NULL);
+    return hd_api_needs();
   call_t call = {.module = module,
                  .name = kernel,
                  .arguments = arguments,
                  .num_arguments = num_arguments,
                  .sms = sms,
                  .launch = launch};
-  return hd_api_call(module->owner, get_launch, &call);
+  hidet_status_t status = hd_api_may_change(module);
+  return status ? status : hd_api_call(module->owner, get_launch, &call);
 }
 
 static bool has_param(const call_t *call, const hd_func_t *kernel) {
@@ -132,10 +133,11 @@ hidet_status_t hidet_module_parameter(hidet_module_t *module,
   if (parameter)
     *parameter = (hidet_parameter_t){0};
   if (!module || !kernel || !parameter)
-    return hd_api_needs(module ? module->owner : NULL);
+    return hd_api_needs();
   call_t call = {
       .module = module, .name = kernel, .i = i, .parameter = parameter};
-  return hd_api_call(module->owner, get_parameter, &call);
+  hidet_status_t status = hd_api_may_change(module);
+  return status ? status : hd_api_call(module->owner, get_parameter, &call);
 }
 
 static void get_map(void *argument) {
@@ -162,12 +164,13 @@ hidet_status_t hidet_module_map(hidet_module_t *module, const char *kernel,
   if (map)
     *map = (hidet_map_t){0};
   if (!module || !kernel || (num_arguments && !arguments) || !map)
-    return hd_api_needs(module ? module->owner : NULL);
+    return hd_api_needs();
   call_t call = {.module = module,
                  .name = kernel,
                  .arguments = arguments,
                  .num_arguments = num_arguments,
                  .i = i,
                  .map = map};
-  return hd_api_call(module->owner, get_map, &call);
+  hidet_status_t status = hd_api_may_change(module);
+  return status ? status : hd_api_call(module->owner, get_map, &call);
 }

@@ -22,8 +22,10 @@ typedef struct call {
 
 static bool run_pass(hidet_context_t *context, hd_module_t *module,
                      const char *name, const char *options) {
-  const hd_pass_t *pass = hd_pass_list_find(&context->passes, name);
+  hd_pass_list_t passes;
   char text[160];
+  hd_pass_list_init(&passes);
+  const hd_pass_t *pass = hd_pass_list_find(&passes, name);
   if (!pass) {
     snprintf(text, sizeof(text), "there is no pass '%.100s'", name);
     return hd_api_fail(context, text);
@@ -37,17 +39,21 @@ bool hd_api_lower(hidet_context_t *context, hd_module_t *module) {
   return run_pass(context, module, "lower", NULL);
 }
 
-static void parse(void *argument) {
-  call_t *call = argument;
-  hd_context_t *context = &call->context->context;
-  call->module->module = hd_module_create(context);
-  hd_module_t *module = call->module->module;
-  if (!hd_module_parse_into(module, call->name, call->text, call->size, 1) ||
+bool hd_api_parse(hd_module_t *module, const char *name, const char *text,
+                  size_t size) {
+  if (!hd_module_parse_into(module, name, text, size, 1) ||
       !hd_module_verify(module))
-    return;
+    return false;
   for (size_t i = 0; i < module->items.size; i++)
     if (module->items.data[i].kind == HD_ITEM_FUNC)
-      hd_func_verify_mappings(context, module->items.data[i].u.func);
+      hd_func_verify_mappings(module->context, module->items.data[i].u.func);
+  return !module->context->diags.num_errors;
+}
+
+static void parse(void *argument) {
+  call_t *call = argument;
+  call->module->module = hd_module_create(&call->context->context);
+  hd_api_parse(call->module->module, call->name, call->text, call->size);
 }
 
 hidet_status_t hidet_module_parse(hidet_context_t *context, const char *name,
@@ -56,10 +62,10 @@ hidet_status_t hidet_module_parse(hidet_context_t *context, const char *name,
   if (module)
     *module = NULL;
   if (!context || !module || (size && !text))
-    return hd_api_needs(context);
+    return hd_api_needs();
   *module = calloc(1, sizeof(**module));
   if (!*module)
-    return HIDET_RESOURCE;
+    return hd_api_no_memory();
   (*module)->owner = context;
   call_t call = {.context = context,
                  .module = *module,
@@ -77,8 +83,19 @@ hidet_status_t hidet_module_parse(hidet_context_t *context, const char *name,
 void hidet_module_destroy(hidet_module_t *module) {
   if (!module)
     return;
+  pthread_mutex_lock(&module->owner->lock);
   hd_module_destroy(module->module);
+  pthread_mutex_unlock(&module->owner->lock);
   free(module);
+}
+
+hidet_status_t hd_api_may_change(hidet_module_t *module) {
+  pthread_mutex_lock(&module->owner->lock);
+  bool frozen = module->models > 0;
+  pthread_mutex_unlock(&module->owner->lock);
+  return frozen ? hd_api_refuse("models are made of the module: it changes no "
+                                "more")
+                : HIDET_OK;
 }
 
 static void run_pass_call(void *argument) {
@@ -89,9 +106,10 @@ static void run_pass_call(void *argument) {
 hidet_status_t hidet_module_run_pass(hidet_module_t *module, const char *pass,
                                      const char *options) {
   if (!module || !pass)
-    return hd_api_needs(module ? module->owner : NULL);
+    return hd_api_needs();
   call_t call = {.module = module, .name = pass, .text = options};
-  return hd_api_call(module->owner, run_pass_call, &call);
+  hidet_status_t status = hd_api_may_change(module);
+  return status ? status : hd_api_call(module->owner, run_pass_call, &call);
 }
 
 // The buffer's text, which then belongs to the caller.
@@ -118,7 +136,7 @@ hidet_status_t hidet_module_print(hidet_module_t *module, char **text) {
   if (text)
     *text = NULL;
   if (!module || !text)
-    return hd_api_needs(module ? module->owner : NULL);
+    return hd_api_needs();
   call_t call = {.module = module};
   return give_text(&call, hd_api_call(module->owner, print, &call), text);
 }
@@ -145,8 +163,11 @@ hidet_status_t hidet_module_emit(hidet_module_t *module, const char *format,
   if (text)
     *text = NULL;
   if (!module || !format || !target || !text)
-    return hd_api_needs(module ? module->owner : NULL);
+    return hd_api_needs();
   call_t call = {
       .module = module, .format = format, .target = target, .kernel = kernel};
+  hidet_status_t status = hd_api_may_change(module);
+  if (status)
+    return status;
   return give_text(&call, hd_api_call(module->owner, emit, &call), text);
 }

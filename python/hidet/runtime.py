@@ -53,7 +53,7 @@ class Context:
         with self.lock:
             status = getattr(library(), function)(*arguments)
             if status:
-                text = library().hidet_context_messages(self.pointer)
+                text = library().hidet_messages()
                 kind = KINDS.get(status, HidetError)
                 raise kind(text.decode(errors="replace").strip() or function)
 
@@ -158,31 +158,26 @@ class Device(Owned):
         self.kind = library().hidet_device_kind(pointer).decode()
 
 
-class Session(Owned):
-    """A graph that runs on arrays in the host's memory."""
+class Frozen(Owned):
+    """A graph of a module, which changes no more, for sessions."""
 
-    def __init__(
-        self, module: Module, device: Device | None, graph: str | None = None
-    ):
+    def __init__(self, module: Module, graph: str | None = None):
         context = module.context
         pointer = context.make(
-            "hidet_session_create",
+            "hidet_model_create",
             module.pointer,
             graph.encode() if graph else None,
-            device.pointer if device else None,
         )
-        super().__init__(
-            context, pointer, "hidet_session_destroy", module, device
-        )
+        super().__init__(context, pointer, "hidet_model_destroy", module)
         self.inputs = self.signatures("input")
         self.outputs = self.signatures("output")
 
     def signatures(self, which: str) -> tuple[Signature, ...]:
-        count = getattr(library(), f"hidet_session_num_{which}s")(self.pointer)
+        count = getattr(library(), f"hidet_model_num_{which}s")(self.pointer)
         found = []
         for i in range(count):
             value = Value()
-            getattr(library(), f"hidet_session_{which}")(self.pointer, i, value)
+            getattr(library(), f"hidet_model_{which}")(self.pointer, i, value)
             shape = None
             if value.rank >= 0:
                 shape = tuple(
@@ -191,6 +186,26 @@ class Session(Owned):
             kind = value.type.decode() if value.type else None
             found.append(Signature(value.name.decode(), kind, shape))
         return tuple(found)
+
+
+class Session(Owned):
+    """A graph that runs on arrays in the host's memory."""
+
+    def __init__(
+        self, module: Module, device: Device | None, graph: str | None = None
+    ):
+        context = module.context
+        model = Frozen(module, graph)
+        pointer = context.make(
+            "hidet_session_create",
+            model.pointer,
+            device.pointer if device else None,
+        )
+        super().__init__(
+            context, pointer, "hidet_session_destroy", model, device
+        )
+        self.inputs = model.inputs
+        self.outputs = model.outputs
 
     def run(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None]

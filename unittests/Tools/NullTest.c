@@ -26,6 +26,8 @@ static hidet_module_t *module, *lowered;
 static hidet_device_t *device;
 static hidet_tensor_t *tensor, *other;
 static hidet_program_t *program;
+static hidet_module_t *frozen;
+static hidet_model_t *model;
 static hidet_session_t *session;
 static hidet_argument_t arguments[3];
 static float data[4];
@@ -39,7 +41,9 @@ static int set_up(void **state) {
          hidet_device_open(context, "sim", &device) ||
          hidet_tensor_create(device, "f32", shape, 1, &tensor) ||
          hidet_tensor_create(device, "f32", shape, 1, &other) ||
-         hidet_session_create(module, NULL, NULL, &session) ||
+         hidet_module_parse(context, "f", text, strlen(text), &frozen) ||
+         hidet_model_create(frozen, NULL, &model) ||
+         hidet_session_create(model, NULL, &session) ||
          (arguments[0].integer = 4, arguments[1].tensor = tensor,
           arguments[2].tensor = other,
           hidet_program_create(device, module, "k", arguments, 3, &program));
@@ -48,6 +52,8 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
   (void)state;
   hidet_session_destroy(session);
+  hidet_model_destroy(model);
+  hidet_module_destroy(frozen);
   hidet_program_destroy(program);
   hidet_tensor_destroy(tensor);
   hidet_tensor_destroy(other);
@@ -66,11 +72,6 @@ static int context_limit(int null) {
   return HIDET_OK;
 }
 
-static int context_messages(int null) {
-  const char *messages = hidet_context_messages(ARG(0, context));
-  return null == 0 && messages[0] ? HIDET_INTERNAL : HIDET_OK;
-}
-
 static int destroyers(int null) {
   (void)null;
   hidet_context_destroy(NULL);
@@ -78,6 +79,7 @@ static int destroyers(int null) {
   hidet_device_close(NULL);
   hidet_tensor_destroy(NULL);
   hidet_program_destroy(NULL);
+  hidet_model_destroy(NULL);
   hidet_session_destroy(NULL);
   hidet_text_free(NULL);
   return HIDET_OK;
@@ -138,8 +140,8 @@ static int module_map(int null) {
   hidet_map_t map;
   int status = hidet_module_map(ARG(0, lowered), ARG(1, "k"), ARG(2, arguments),
                                 3, 0, ARG(5, &map));
-  bool told = strstr(hidet_context_messages(context), "fewer parameters") ||
-              strstr(hidet_context_messages(context), "no tensor map");
+  bool told = strstr(hidet_messages(), "fewer parameters") ||
+              strstr(hidet_messages(), "no tensor map");
   return null < 0 ? !told : status;
 }
 
@@ -189,44 +191,75 @@ static int program_run(int null) {
   return hidet_program_run(ARG(0, program), ARG(1, arguments), 3);
 }
 
-static int session_create(int null) {
-  hidet_session_t *made = NULL;
-  int status = hidet_session_create(ARG(0, module), ARG(1, "g"), ARG(2, device),
-                                    ARG(3, &made));
-  hidet_session_destroy(made);
+static int model_create(int null) {
+  hidet_model_t *made = NULL;
+  int status = hidet_model_create(ARG(0, frozen), ARG(1, "g"), ARG(2, &made));
+  hidet_model_destroy(made);
   return status;
 }
 
-static int session_num(int null) {
-  size_t wanted = null == 0 ? 0 : 1;
-  return hidet_session_num_inputs(ARG(0, session)) == wanted &&
-                 hidet_session_num_outputs(ARG(0, session)) == wanted
+static int model_load(int null) {
+  hidet_model_t *made = NULL;
+  int status =
+      hidet_model_load(ARG(0, context), ARG(1, "none.hir"), ARG(2, &made));
+  return null < 0 ? status != HIDET_USAGE : status; // There is no such file.
+}
+
+// All with their arguments are refused: the model has a session.
+static int refused(int null, hidet_status_t status) {
+  bool told = strstr(hidet_messages(), "the model has sessions") != NULL;
+  return null < 0 ? !(status == HIDET_USAGE && told) : (int)status;
+}
+
+static int model_set_weight(int null) {
+  return refused(null, hidet_model_set_weight(ARG(0, model), ARG(1, "w"),
+                                              ARG(2, data), sizeof(data)));
+}
+
+static int model_set_precision(int null) {
+  return refused(null, hidet_model_set_precision(ARG(0, model), ARG(1, "f16")));
+}
+
+static int model_set_measured(int null) {
+  hidet_model_t *made;
+  int status = hidet_model_create(frozen, "g", &made);
+  if (status == HIDET_OK)
+    status = hidet_model_set_measured(ARG(0, made), ARG(1, "none.db"));
+  hidet_model_destroy(made);
+  return status;
+}
+
+static int model_num_compiled(int null) {
+  return hidet_model_num_compiled(ARG(0, model), ARG(1, device)) == 0
              ? HIDET_OK
              : HIDET_INTERNAL;
 }
 
-typedef void session_value_t(const hidet_session_t *, size_t, hidet_value_t *);
+static int model_num(int null) {
+  size_t wanted = null == 0 ? 0 : 1;
+  return hidet_model_num_inputs(ARG(0, model)) == wanted &&
+                 hidet_model_num_outputs(ARG(0, model)) == wanted
+             ? HIDET_OK
+             : HIDET_INTERNAL;
+}
 
-static int describe(session_value_t *function, int null) {
+typedef void model_value_t(const hidet_model_t *, size_t, hidet_value_t *);
+
+static int describe(model_value_t *function, int null) {
   hidet_value_t value = {.rank = 7};
-  function(ARG(0, session), 0, ARG(2, &value));
+  function(ARG(0, model), 0, ARG(2, &value));
   int wanted = null == 0 ? -1 : null == 2 ? 7 : 1;
   return value.rank == wanted ? HIDET_OK : HIDET_INTERNAL;
 }
 
-static int session_input(int null) {
-  return describe(hidet_session_input, null);
-}
+static int model_input(int null) { return describe(hidet_model_input, null); }
 
-static int session_output(int null) {
-  return describe(hidet_session_output, null);
-}
+static int model_output(int null) { return describe(hidet_model_output, null); }
 
-static int session_use_measured(int null) {
-  hidet_session_t *made;
-  int status = hidet_session_create(module, "g", device, &made);
-  if (status == HIDET_OK)
-    status = hidet_session_use_measured(ARG(0, made), ARG(1, "none.db"));
+static int session_create(int null) {
+  hidet_session_t *made = NULL;
+  int status =
+      hidet_session_create(ARG(0, model), ARG(1, device), ARG(2, &made));
   hidet_session_destroy(made);
   return status;
 }
@@ -264,7 +297,7 @@ static const struct {
     {"hidet_context_create",      "",       nothing},
     {"hidet_context_destroy",     "0",      destroyers},
     {"hidet_context_limit",       "0..",    context_limit},
-    {"hidet_context_messages",    "0",      context_messages},
+    {"hidet_messages",            "",       nothing},
     {"hidet_text_free",           "0",      destroyers},
     {"hidet_module_parse",        "!0!.!",  module_parse},
     {"hidet_module_import",       "!!!",    module_import},
@@ -286,14 +319,20 @@ static const struct {
     {"hidet_program_create",      "!!0!.!", program_create},
     {"hidet_program_destroy",     "0",      destroyers},
     {"hidet_program_run",         "!!.",    program_run},
-    {"hidet_session_create",      "!00!",   session_create},
+    {"hidet_model_create",        "!0!",    model_create},
+    {"hidet_model_load",          "!!!",    model_load},
+    {"hidet_model_destroy",       "0",      destroyers},
+    {"hidet_model_set_weight",    "!!!.",   model_set_weight},
+    {"hidet_model_set_precision", "!!",     model_set_precision},
+    {"hidet_model_set_measured",  "!0",     model_set_measured},
+    {"hidet_model_num_inputs",    "0",      model_num},
+    {"hidet_model_num_outputs",   "0",      model_num},
+    {"hidet_model_input",         "0.0",    model_input},
+    {"hidet_model_output",        "0.0",    model_output},
+    {"hidet_model_num_compiled",  "00",     model_num_compiled},
+    {"hidet_session_create",      "!0!",    session_create},
     {"hidet_session_destroy",     "0",      destroyers},
-    {"hidet_session_num_inputs",  "0",      session_num},
-    {"hidet_session_num_outputs", "0",      session_num},
-    {"hidet_session_input",       "0.0",    session_input},
-    {"hidet_session_output",      "0.0",    session_output},
     {"hidet_session_run",         "!!.!.",  session_run},
-    {"hidet_session_use_measured", "!0",    session_use_measured},
     {"hidet_opt_main",            ".!",     opt_main},
     {"hidet_run_main",            ".!",     run_main},
     // clang-format on
@@ -315,8 +354,8 @@ static void takes_null(void **state) {
 static void says_so(void **state) {
   (void)state;
   assert_int_equal(hidet_module_print(module, NULL), HIDET_USAGE);
-  assert_non_null(strstr(hidet_context_messages(context),
-                         "error[E1003]: an argument is NULL"));
+  assert_non_null(
+      strstr(hidet_messages(), "error[E1003]: an argument is NULL"));
   assert_int_equal(context_limit(-1), HIDET_OK);
 }
 

@@ -146,7 +146,7 @@ static void *work(void *argument) {
   for (size_t i = 0; i < CASES; i++)
     wrong += (size_t)compile_and_run(context, &cases[(first + i) % CASES]);
   if (wrong)
-    print_error("%s", hidet_context_messages(context));
+    print_error("%s", hidet_messages());
   hidet_context_destroy(context);
   return (void *)wrong;
 }
@@ -161,7 +161,7 @@ static void compile_alone(product_t *p) {
   assert_non_null(module);
   p->ptx = make_ptx(module, p);
   if (!p->ptx)
-    print_error("%s", hidet_context_messages(context));
+    print_error("%s", hidet_messages());
   assert_non_null(p->ptx);
   hidet_module_destroy(module);
   hidet_context_destroy(context);

@@ -110,27 +110,34 @@ static void an_embedder_takes_them_too(void **state) {
   hidet_context_t *context = hidet_context_create();
   hidet_module_t *module;
   hidet_device_t *device;
+  hidet_model_t *model;
   hidet_session_t *session;
   assert_int_equal(
       hidet_module_parse(context, "test", text, strlen(text), &module), 0);
   assert_int_equal(hidet_device_open(context, "sim", &device), 0);
-  assert_int_equal(hidet_session_create(module, NULL, device, &session), 0);
   FILE *file = fopen(path, "w");
   assert_non_null(file);
   fputs("no database", file);
   fclose(file);
-  assert_int_equal(hidet_session_use_measured(session, path), 0);
-  assert_non_null(strstr(hidet_context_messages(context),
-                         "warning: what was measured cannot be kept or read"));
   static const unsigned char x[32 * 64 * 2];
   hidet_array_t in[] = {{"f16", 2, {32, 64}, x}, {"f16", 2, {64, 32}, x}}, out;
-  assert_int_equal(hidet_session_run(session, in, 2, &out, 1), 0);
-  assert_int_equal(hidet_session_use_measured(session, NULL), 0);
-  assert_int_equal(hidet_session_run(session, in, 2, &out, 1), 0);
-  hidet_session_destroy(session);
-  assert_int_equal(hidet_session_create(module, NULL, NULL, &session), 0);
-  assert_int_equal(hidet_session_use_measured(session, path), HIDET_USAGE);
-  hidet_session_destroy(session);
+  for (int measured = 1; measured >= 0; measured--) {
+    assert_int_equal(hidet_model_create(module, NULL, &model), 0);
+    assert_int_equal(hidet_model_set_measured(model, path), 0);
+    if (!measured)
+      assert_int_equal(hidet_model_set_measured(model, NULL), 0);
+    assert_int_equal(hidet_session_create(model, device, &session), 0);
+    if (measured)
+      assert_non_null(
+          strstr(hidet_messages(),
+                 "warning: what was measured cannot be kept or read"));
+    else
+      assert_string_equal(hidet_messages(), "");
+    assert_int_equal(hidet_model_set_measured(model, path), HIDET_USAGE);
+    assert_int_equal(hidet_session_run(session, in, 2, &out, 1), 0);
+    hidet_session_destroy(session);
+    hidet_model_destroy(model);
+  }
   hidet_device_close(device);
   hidet_module_destroy(module);
   hidet_context_destroy(context);

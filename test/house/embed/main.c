@@ -28,8 +28,7 @@ static void check(hidet_context_t *context, hidet_status_t status,
                   hidet_status_t wanted, const char *what) {
   if (status == wanted)
     return;
-  fprintf(stderr, "%s: status %d\n%s", what, (int)status,
-          hidet_context_messages(context));
+  fprintf(stderr, "%s: status %d\n%s", what, (int)status, hidet_messages());
   exit(1);
 }
 
@@ -224,7 +223,7 @@ static void survive(hidet_context_t *context) {
   sigaction(SIGSEGV, &action, &before);
   for (int i = 0; i < 2; i++) {
     check(context, run_wild(context, "sim"), HIDET_DEVICE, "a wild kernel");
-    require(strstr(hidet_context_messages(context), "E0607") != NULL,
+    require(strstr(hidet_messages(), "E0607") != NULL,
             "the message says what has happened");
   }
   volatile int own = 0;
@@ -239,7 +238,7 @@ static void survive(hidet_context_t *context) {
         "a wild kernel under checks");
 }
 
-static const char model[] =
+static const char model_text[] =
     "graph main(a as \"first\": f32[n, 3], b: f32[3]) -> c, d {\n"
     "  c = onnx14.Mul(a, b)\n"
     "  d = onnx13.ReduceSum(c) { keepdims = 0 }\n"
@@ -248,18 +247,34 @@ static const char model[] =
 static void run_session(hidet_context_t *context, hidet_module_t *module,
                         hidet_device_t *device) {
   static const float a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 10, 100};
-  hidet_session_t *session;
+  hidet_model_t *model;
+  hidet_session_t *session, *other;
   hidet_value_t value;
-  hidet_array_t out[2];
+  char *text;
+  hidet_array_t out[2], more[2];
   hidet_array_t in[] = {{"f32", 2, {2, 3}, a}, {"f32", 1, {3}, b}};
-  check(context, hidet_session_create(module, "other", device, &session),
-        HIDET_USAGE, "no such graph");
-  check(context, hidet_session_create(module, NULL, device, &session), HIDET_OK,
+  check(context, hidet_model_create(module, "other", &model), HIDET_USAGE,
+        "no such graph");
+  check(context, hidet_model_create(module, NULL, &model), HIDET_OK, "model");
+  check(context, hidet_model_set_precision(model, "f16x"), HIDET_USAGE,
+        "no such precision");
+  check(context, hidet_model_set_precision(model, "f32"), HIDET_OK,
+        "precision");
+  check(context, hidet_session_create(model, device, &session), HIDET_OK,
         "session");
-  require(hidet_session_num_inputs(session) == 2 &&
-              hidet_session_num_outputs(session) == 2,
+  check(context, hidet_session_create(model, device, &other), HIDET_OK,
+        "another session");
+  check(context, hidet_model_set_precision(model, "f16"), HIDET_USAGE,
+        "the model has sessions");
+  check(context, hidet_module_run_pass(module, "simplify", NULL), HIDET_USAGE,
+        "the module is a model's");
+  check(context, hidet_module_print(module, &text), HIDET_OK,
+        "it can be printed");
+  hidet_text_free(text);
+  require(hidet_model_num_inputs(model) == 2 &&
+              hidet_model_num_outputs(model) == 2,
           "two inputs, two outputs");
-  hidet_session_input(session, 0, &value);
+  hidet_model_input(model, 0, &value);
   require(strcmp(value.name, "first") == 0 && strcmp(value.type, "f32") == 0 &&
               value.rank == 2 && value.shape[0] == -1 && value.shape[1] == 3,
           "what is known of an input");
@@ -276,30 +291,72 @@ static void run_session(hidet_context_t *context, hidet_module_t *module,
       require(((const float *)out[0].data)[i] == a[i] * b[i % 3], "products");
     }
     require(((const float *)out[1].data)[0] == sum, "their sum");
+    check(context, hidet_session_run(other, in, 2, more, 2), HIDET_OK,
+          "run of another session");
+    require(((const float *)more[1].data)[0] == sum, "the same sum");
   }
+  require(hidet_model_num_compiled(model, device) == (device ? 3 : 0),
+          "each size is compiled once, for both");
   check(context, hidet_session_run(session, in, 1, out, 2), HIDET_USAGE,
         "an input is missing");
   in[0].type = "f64";
   check(context, hidet_session_run(session, in, 2, out, 2), HIDET_USAGE,
         "an input of another type");
-  require(strstr(hidet_context_messages(context), "'first'") != NULL &&
-              out[0].data == NULL,
+  require(strstr(hidet_messages(), "'first'") != NULL && out[0].data == NULL,
           "the message names the input, and there is no result");
   in[0] = (hidet_array_t){"f32", 2, {3, 2}, a};
   check(context, hidet_session_run(session, in, 2, out, 2), HIDET_USAGE,
         "an input of another shape");
+  hidet_session_destroy(other);
   hidet_session_destroy(session);
+  hidet_model_destroy(model);
+  check(context, hidet_module_run_pass(module, "simplify", NULL), HIDET_OK,
+        "nobody's module");
+}
+
+// Weights that the caller has, in the place of a file that is not there.
+static void run_weights(hidet_context_t *context, hidet_device_t *device) {
+  static const char given[] =
+      "graph main(x: f32[4]) -> y {\n"
+      "  const w as \"the.weight\": f32[4] = file(\"none\", 0)\n"
+      "  y: f32[4] = add(x, w)\n"
+      "}\n";
+  static const float w[] = {1, 2, 3, 4}, x[] = {10, 20, 30, 40};
+  hidet_module_t *module;
+  hidet_model_t *model;
+  hidet_session_t *session;
+  hidet_array_t in = {"f32", 1, {4}, x}, out;
+  check(context,
+        hidet_module_parse(context, "w.hir", given, strlen(given), &module),
+        HIDET_OK, "parse");
+  check(context, hidet_model_create(module, NULL, &model), HIDET_OK, "model");
+  check(context, hidet_model_set_weight(model, "w2", w, sizeof(w)), HIDET_USAGE,
+        "no such weight");
+  check(context, hidet_model_set_weight(model, "the.weight", w, 12),
+        HIDET_USAGE, "a weight of another size");
+  check(context, hidet_model_set_weight(model, "the.weight", w, sizeof(w)),
+        HIDET_OK, "a weight");
+  check(context, hidet_session_create(model, device, &session), HIDET_OK,
+        "session");
+  check(context, hidet_session_run(session, &in, 1, &out, 1), HIDET_OK, "run");
+  for (int i = 0; i < 4; i++)
+    require(((const float *)out.data)[i] == x[i] + w[i], "x + w");
+  hidet_session_destroy(session);
+  hidet_model_destroy(model);
+  hidet_module_destroy(module);
 }
 
 static void run_graph(hidet_context_t *context) {
   hidet_module_t *module;
   hidet_device_t *device;
   check(context,
-        hidet_module_parse(context, "model.hir", model, strlen(model), &module),
+        hidet_module_parse(context, "model.hir", model_text, strlen(model_text),
+                           &module),
         HIDET_OK, "parse");
   check(context, hidet_device_open(context, "sim", &device), HIDET_OK, "open");
   run_session(context, module, NULL);
   run_session(context, module, device);
+  run_weights(context, device);
   hidet_device_close(device);
   hidet_module_destroy(module);
 }
@@ -308,25 +365,24 @@ static void run_graph(hidet_context_t *context) {
 // it must say something.
 static void run_model(hidet_context_t *context, const char *path) {
   static const float image[64];
-  hidet_module_t *module;
+  hidet_model_t *model;
   hidet_session_t *session;
   hidet_value_t value;
   hidet_array_t in = {"f32", 4, {1, 1, 8, 8}, image}, out;
-  check(context, hidet_module_import(context, "no.onnx", &module), HIDET_USAGE,
+  check(context, hidet_model_load(context, "no.onnx", &model), HIDET_USAGE,
         "a missing file");
-  require(module == NULL, "no module after an error");
-  check(context, hidet_module_import(context, path, &module), HIDET_OK,
-        "import");
-  check(context, hidet_session_create(module, NULL, NULL, &session), HIDET_OK,
+  require(model == NULL, "no model after an error");
+  check(context, hidet_model_load(context, path, &model), HIDET_OK, "load");
+  check(context, hidet_session_create(model, NULL, &session), HIDET_OK,
         "session");
-  hidet_session_output(session, 0, &value);
+  hidet_model_output(model, 0, &value);
   require(value.name != NULL && value.name[0] != 0, "the name of an output");
   check(context, hidet_session_run(session, &in, 1, &out, 1), HIDET_OK, "run");
   require(out.rank == 2 && out.shape[0] == 1 && out.shape[1] == 10 &&
               ((const float *)out.data)[0] == ((const float *)out.data)[0],
           "a number for each digit");
   hidet_session_destroy(session);
-  hidet_module_destroy(module);
+  hidet_model_destroy(model);
 }
 
 static void fail(hidet_context_t *context) {
@@ -336,7 +392,7 @@ static void fail(hidet_context_t *context) {
         hidet_module_parse(context, "bad.hir", bad, strlen(bad), &module),
         HIDET_INVALID, "an unknown name");
   require(module == NULL, "no module after an error");
-  require(strstr(hidet_context_messages(context),
+  require(strstr(hidet_messages(),
                  "bad.hir:2:3: error[E0201]: unknown name 'x'") != NULL,
           "the message names the place");
   check(context, hidet_module_parse(context, NULL, "@", 1, &module),

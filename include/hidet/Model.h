@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Models: a graph that does not change any more, for instance that of an ONNX
+// file, from which sessions (hidet/Session.h) are made. Any number of threads
+// may use a model at once, with a session each: its weights are on a device
+// once, and code for inputs of given shapes is made once, while others who want
+// it wait.
+
+#ifndef HIDET_MODEL_H
+#define HIDET_MODEL_H
+
+#include "hidet/Device.h"
+
+HIDET_C_BEGIN
+
+typedef struct hidet_model hidet_model_t;
+
+enum { HIDET_MAX_RANK = 16 };
+
+// What is known of an input or an output before a run.
+typedef struct hidet_value {
+  const char *name; // As the model names it. Lives as long as the module.
+  const char *type; // NULL: not known.
+  int rank;         // -1: not known.
+  int64_t shape[HIDET_MAX_RANK]; // -1: the size varies, or is not known.
+} hidet_value_t;
+
+// Reads an ONNX model. On HIDET_OK *module is a new module with the graph
+// `main`; it keeps the model's file mapped until hidet_module_destroy().
+HIDET_API hidet_status_t hidet_module_import(hidet_context_t *context,
+                                             const char *path,
+                                             hidet_module_t **module);
+
+// A model of a graph of the module; graph NULL: the last one. The module
+// changes no more: calls that would change it end with HIDET_USAGE until the
+// model has ended. It is compiled in the module's context, so other calls on
+// that wait then. The model is ended by hidet_model_destroy(), after its
+// sessions and before the module.
+HIDET_API hidet_status_t hidet_model_create(hidet_module_t *module,
+                                            const char *graph,
+                                            hidet_model_t **model);
+// The same of a file, ONNX or (ending in .hir) the language, its last graph: in
+// a context of its own with the limits of the one given.
+HIDET_API hidet_status_t hidet_model_load(hidet_context_t *context,
+                                          const char *path,
+                                          hidet_model_t **model);
+HIDET_API void hidet_model_destroy(hidet_model_t *model);
+
+// The three that follow: before the model's first session, HIDET_USAGE after.
+
+// The elements of the graph's constant of that name are these, wherever the
+// text says that they are: bytes of them, row-major, as many as its type and
+// shape take (elements below a byte packed, the first in the low bits). They
+// are read where they are while the model lives. HIDET_USAGE where there is no
+// such constant, and of another size.
+HIDET_API hidet_status_t hidet_model_set_weight(hidet_model_t *model,
+                                                const char *name,
+                                                const void *data, size_t bytes);
+
+// "model" (the default: as the model says), "f32", "tf32", "f16" or "bf16":
+// f32, or products of narrower operands with the rest in f32.
+HIDET_API hidet_status_t hidet_model_set_precision(hidet_model_t *model,
+                                                   const char *precision);
+
+// What is compiled takes the schedules that `hidet-run --tune` has found to be
+// the fastest, on a device of the same name and by the same build of the
+// library, and kept in the file (docs/TUNING.md); what is not known is chosen
+// by what is expected. NULL: all is. A file that is not there holds nothing,
+// nor does one that is damaged: the first session on a device warns of it.
+HIDET_API hidet_status_t hidet_model_set_measured(hidet_model_t *model,
+                                                  const char *file);
+
+HIDET_API size_t hidet_model_num_inputs(const hidet_model_t *model);
+HIDET_API size_t hidet_model_num_outputs(const hidet_model_t *model);
+// i is less than their number, or *value is one of which nothing is known.
+HIDET_API void hidet_model_input(const hidet_model_t *model, size_t i,
+                                 hidet_value_t *value);
+HIDET_API void hidet_model_output(const hidet_model_t *model, size_t i,
+                                  hidet_value_t *value);
+
+// How often the model was compiled on a device so far: for so many sets of
+// shapes, or again where they had been ended for want of room.
+HIDET_API size_t hidet_model_num_compiled(hidet_model_t *model,
+                                          const hidet_device_t *device);
+
+HIDET_C_END
+
+#endif
