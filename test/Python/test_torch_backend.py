@@ -97,7 +97,7 @@ class Backend(unittest.TestCase):
         self.compare(lambda x: x + 1, torch.randn(9)[1:])
 
         def function(x):
-            return (x + 1).expand(4, 3), (x[0] * 2).expand(2, 5, -1, 3)
+            return (x + 1).expand(4, 3), (x[0] * 2).expand(2, 5, 3)
 
         self.compare(function, torch.randn(1, 3))
 
@@ -187,6 +187,16 @@ class Backend(unittest.TestCase):
             self.compare(function, torch.randn(3, 3), parts=2)
         text = "\n".join(logs.output)
         self.assertEqual(text.count("aten.linalg_inv_ex.default runs"), 1)
+
+    def test_between(self):
+        """A part after what PyTorch does with a part's several results."""
+
+        def function(x, y):
+            values, _ = torch.sort(x)
+            at = torch.searchsorted(values, y)
+            return values[torch.where(at < 5, at, 0)] == y
+
+        self.compare(function, torch.randn(5), torch.randn(4), parts=2)
 
     def test_complex(self):
         """Types that we have not stay PyTorch's."""

@@ -184,7 +184,6 @@ def divide(
             if a in fixed or a.op == "get_attr"
         ]
         inner = fused.get_submodule(node.target)
-        take_meta(inner, node.args)
         part = Part(inner, constants, options)
         put_part(fused, node, part)
     fused.graph.lint()
@@ -197,12 +196,6 @@ def keep_constants(graph: fx.GraphModule) -> None:
     for node in graph.graph.nodes:
         if node.op == "get_attr" and "val" not in node.meta:
             node.meta["val"] = getattr(graph, node.target)
-
-
-def take_meta(inner: fx.GraphModule, arguments: Sequence[fx.Node]) -> None:
-    places = [n for n in inner.graph.nodes if n.op == "placeholder"]
-    for place, source in zip(places, arguments):
-        place.meta["val"] = source.meta["val"]
 
 
 def put_part(fused: fx.GraphModule, node: fx.Node, part: Part) -> None:
