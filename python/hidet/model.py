@@ -9,7 +9,7 @@ import pathlib
 import numpy
 
 from hidet.errors import UsageError
-from hidet.runtime import Buffer, Device, Module, Session, Signature
+from hidet.runtime import Buffer, Device, Frozen, Module, Session, Signature
 
 NUMPY = {
     "f64": numpy.float64,
@@ -64,15 +64,16 @@ class Model:
         opened = None if device == "ref" else Device(module.context, device)
         self.module = module
         self.device = opened.kind if opened else "ref"
-        self.session = Session(module, opened, graph)
+        self.frozen = Frozen(module, graph)
+        self.session = Session(self.frozen, opened)
 
     @property
     def inputs(self) -> tuple[Signature, ...]:
-        return self.session.inputs
+        return self.frozen.inputs
 
     @property
     def outputs(self) -> tuple[Signature, ...]:
-        return self.session.outputs
+        return self.frozen.outputs
 
     def __call__(
         self, *arrays, **named

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import math
 import threading
 import weakref
 from collections.abc import Sequence
@@ -169,6 +170,7 @@ class Frozen(Owned):
             graph.encode() if graph else None,
         )
         super().__init__(context, pointer, "hidet_model_destroy", module)
+        self.weights: list[Buffer] = []
         self.inputs = self.signatures("input")
         self.outputs = self.signatures("output")
 
@@ -187,15 +189,34 @@ class Frozen(Owned):
             found.append(Signature(value.name.decode(), kind, shape))
         return tuple(found)
 
+    def set_weight(self, name: str, buffer: Buffer) -> None:
+        """A constant's elements are these, which stay where they are."""
+        size = item_size(buffer.type) * math.prod(buffer.shape)
+        self.context.call(
+            "hidet_model_set_weight",
+            self.pointer,
+            name.encode(),
+            buffer.address,
+            size,
+        )
+        self.weights.append(buffer)
+
+    def set_precision(self, name: str) -> None:
+        self.context.call(
+            "hidet_model_set_precision", self.pointer, name.encode()
+        )
+
+    def set_measured(self, path: str) -> None:
+        self.context.call(
+            "hidet_model_set_measured", self.pointer, path.encode()
+        )
+
 
 class Session(Owned):
     """A graph that runs on arrays in the host's memory."""
 
-    def __init__(
-        self, module: Module, device: Device | None, graph: str | None = None
-    ):
-        context = module.context
-        model = Frozen(module, graph)
+    def __init__(self, model: Frozen, device: Device | None) -> None:
+        context = model.context
         pointer = context.make(
             "hidet_session_create",
             model.pointer,
@@ -204,8 +225,6 @@ class Session(Owned):
         super().__init__(
             context, pointer, "hidet_session_destroy", model, device
         )
-        self.inputs = model.inputs
-        self.outputs = model.outputs
 
     def run(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None]

@@ -243,6 +243,11 @@ class Backend(unittest.TestCase):
         self.compare(lambda x: (x + 1).sum(0), torch.randn(0, 3))
         self.compare(lambda x: x * 2 + x.abs(), torch.tensor(-3.0))
 
+        def function(x):
+            return torch.cat([torch.tensor([]), x])
+
+        self.compare(function, torch.randn(3))
+
     def test_threads(self):
         model = nn.Sequential(
             nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2)

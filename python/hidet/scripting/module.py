@@ -6,7 +6,6 @@ from __future__ import annotations
 import inspect
 
 from hidet.errors import HidetError
-from hidet.lang.words import ScalarType
 from hidet.runtime import Module
 from hidet.scripting.places import ScriptError, translate_places
 from hidet.scripting.translate import Translated, translate

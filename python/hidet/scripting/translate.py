@@ -9,7 +9,6 @@ that is assigned once, and used below that alone, becomes `let`; others become
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 
 from hidet.lang.words import ScalarType, TensorType

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import torch
 from torch import fx
@@ -145,20 +145,18 @@ def device_of(node: fx.Node) -> torch.device:
 
 
 def emit_graph(
-    graph: fx.Graph, weights: dict[str, str]
-) -> tuple[str, list[fx.Node]]:
-    """A graph as text, and the placeholders that are its inputs, in order.
-    weights: of those that are constants, where their elements stand."""
-    text, values, inputs = Text(), {}, []
+    graph: fx.Graph, constants: Container[fx.Node]
+) -> tuple[str, dict[fx.Node, str]]:
+    """A graph as text, and the names in it of the placeholders, of which those
+    among `constants` are constants whose elements are given later."""
+    text, values, names = Text(), {}, {}
     outputs: list[Value] = []
     for node in graph.nodes:
         if node.op == "placeholder":
             kind, shape = kind_of(node.meta["val"])
-            if node.name in weights:
-                values[node] = text.weight(kind, shape, weights[node.name])
-            else:
-                values[node] = text.input(kind, shape)
-                inputs.append(node)
+            make = text.weight if node in constants else text.input
+            values[node] = make(kind, shape)
+            names[node] = values[node].name
         elif node.op == "call_function":
             values[node] = emit_node(text, node, values.__getitem__)
         elif node.op == "output":
@@ -167,4 +165,4 @@ def emit_graph(
             outputs = [values[n] for n in given]
         else:
             raise Unsupported(f"a node {node.op}")
-    return text.finish(outputs), inputs
+    return text.finish(outputs), names

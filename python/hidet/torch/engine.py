@@ -5,14 +5,12 @@ that stands between PyTorch's tensors and libhidet is here."""
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Sequence
 
 import torch
 
-from hidet.runtime import Buffer, Device, Module, Session
+from hidet.runtime import Buffer, Device, Frozen, Module, Session
+from hidet.torch.config import Options
 from hidet.torch.operators.call import TYPES
 
 ALIGNMENT = 16
@@ -31,39 +29,27 @@ def as_buffer(tensor: torch.Tensor) -> Buffer:
     return Buffer(kind, tuple(tensor.shape), tensor.data_ptr(), tensor)
 
 
-class Weights:
-    """Constants of a text, as bytes in a file that is gone with the object."""
-
-    def __init__(self) -> None:
-        shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self.folder = tempfile.mkdtemp(prefix="hidet-", dir=shared)
-        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-        self.size = 0
-
-    def add(self, tensor: torch.Tensor) -> str:
-        """Where it stands, as a constant says it."""
-        whole = lie(tensor.cpu())
-        at = self.size
-        with open(os.path.join(self.folder, "weights"), "ab") as file:
-            data = whole.reshape(-1).view(torch.uint8).numpy().tobytes()
-            file.write(data)
-            file.write(bytes(-len(data) % 64))
-            self.size = file.tell()
-        return f'file("weights", {at})'
-
-
 class Engine:
-    """Compiles at the first call."""
+    """Compiles at the first call. weights: for constants of the text, by name;
+    those of the CPU are read where they are."""
 
     def __init__(
-        self, text: str, weights: Weights, device: torch.device
+        self,
+        text: str,
+        weights: dict[str, torch.Tensor],
+        device: torch.device,
+        options: Options,
     ) -> None:
-        name = os.path.join(weights.folder, "main.hir")
-        self.text, self.weights, self.device = text, weights, device
-        self.module = Module.parse(text, name)
+        module = Module.parse(text)
+        model = Frozen(module)
+        for name, tensor in weights.items():
+            model.set_weight(name, as_buffer(lie(tensor.cpu())))
+        if options.use_tensor_core:
+            model.set_precision("tf32")
+        if options.search_space:
+            model.set_measured(measured())
         where = "sim" if device.type == "cpu" else f"cuda:{device.index or 0}"
-        self.opened = Device(self.module.context, where)
-        self.session = Session(self.module, self.opened)
+        self.session = Session(model, Device(module.context, where))
 
     def __call__(
         self, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
@@ -80,3 +66,14 @@ class Engine:
         for place, result in zip(outputs, made):
             if place is not result:
                 place.copy_(result)
+
+
+def measured() -> str:
+    """Where `hidet-run --tune` keeps what it measured."""
+    folder = os.environ.get("HIDET_CACHE_DIR")
+    if not folder:
+        cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser(
+            "~/.cache"
+        )
+        folder = os.path.join(cache, "hidet")
+    return os.path.join(folder, "tune.db")

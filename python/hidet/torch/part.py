@@ -14,7 +14,7 @@ from torch import fx
 from hidet.errors import HidetError, ResourceError, UnsupportedError
 from hidet.torch.config import Options
 from hidet.torch.emit import emit_graph
-from hidet.torch.engine import Engine, Weights
+from hidet.torch.engine import Engine
 
 
 class Part(torch.nn.Module):
@@ -34,9 +34,12 @@ class Part(torch.nn.Module):
         super().__init__()
         self.module = module
         self.options = options
-        self.constants: list[int] = []  # INTERIM: list(constants)
         self.placeholders = [
             n for n in module.graph.nodes if n.op == "placeholder"
+        ]
+        # What has no elements has no address either.
+        self.constants = [
+            i for i in constants if self.placeholders[i].meta["val"].numel()
         ]
         results = module.graph.output_node().args[0]
         self.results = [
@@ -108,20 +111,15 @@ class Part(torch.nn.Module):
             if self.changes >= self.MOST_CHANGES:
                 self.constants, seen = [], []
         self.seen = seen
-        weights = Weights()
-        places = {
-            self.placeholders[i].name: weights.add(tensors[i])
-            for i in self.constants
-        }
-        self.text, _ = emit_graph(self.module.graph, places)
+        fixed = {self.placeholders[i]: tensors[i] for i in self.constants}
+        self.text, names = emit_graph(self.module.graph, fixed)
+        weights = {names[node]: tensor for node, tensor in fixed.items()}
         self.given = [
-            i
-            for i in range(len(self.placeholders))
-            if i not in set(self.constants)
+            i for i, node in enumerate(self.placeholders) if node not in fixed
         ]
         self.options.dump(self.text)
         try:
-            self.engine = Engine(self.text, weights, self.device)
+            self.engine = Engine(self.text, weights, self.device, self.options)
         except (UnsupportedError, ResourceError) as error:
             self.refuse(error)
 

@@ -102,11 +102,11 @@ class Text:
         self.inputs.append(value)
         return value
 
-    def weight(self, kind: str, shape: Sequence[int], place: str) -> Value:
-        """A constant whose elements stand elsewhere: `place` says where."""
+    def weight(self, kind: str, shape: Sequence[int]) -> Value:
+        """A constant whose elements are given to the model by its name."""
         value = Value(self.name("w"), kind, tuple(shape))
         self.lines.append(
-            f"const {value.name}: {type_text(kind, shape)} = {place}"
+            f'const {value.name}: {type_text(kind, shape)} = file("given", 0)'
         )
         return value
 
