@@ -42,7 +42,16 @@ HIDET_API hidet_status_t hidet_tensor_create(hidet_device_t *device,
                                              const int64_t *shape,
                                              unsigned rank,
                                              hidet_tensor_t **tensor);
+// The same of memory of the caller's in the device's memory, from address on
+// (for "sim" a pointer), which stays while the tensor is there.
+HIDET_API hidet_status_t hidet_tensor_wrap(hidet_device_t *device,
+                                           const char *type,
+                                           const int64_t *shape, unsigned rank,
+                                           void *address,
+                                           hidet_tensor_t **tensor);
 HIDET_API void hidet_tensor_destroy(hidet_tensor_t *tensor);
+// The address of its first element.
+HIDET_API void *hidet_tensor_data(const hidet_tensor_t *tensor);
 // In bytes.
 HIDET_API size_t hidet_tensor_size(const hidet_tensor_t *tensor);
 // Copies all elements, of hidet_tensor_size() bytes, to and from the device.

@@ -46,6 +46,36 @@ HIDET_API hidet_status_t hidet_session_run(hidet_session_t *session,
                                            hidet_array_t *outputs,
                                            size_t num_outputs);
 
+// What follows is for inputs and outputs that lie in the device's memory: of an
+// array, data is an address there (for "sim", which is the host, a pointer),
+// row-major, from a multiple of 16 bytes on, of a type of one byte or more.
+
+// What comes out for inputs of these types and shapes, whose data are not
+// looked at: outputs take type and shape. Compiles where that is new.
+// HIDET_UNSUPPORTED where shapes depend on what is in the inputs (or nothing is
+// left to run): hidet_session_run() runs that.
+HIDET_API hidet_status_t hidet_session_prepare(hidet_session_t *session,
+                                               const hidet_array_t *inputs,
+                                               size_t num_inputs,
+                                               hidet_array_t *outputs,
+                                               size_t num_outputs);
+
+// Enqueues a run, and returns. outputs are of the types and shapes that
+// hidet_session_prepare() says, and lie apart from each other and from the
+// inputs; nothing is copied. stream: a CUstream of the device's primary
+// context, which is not being captured, NULL the default stream; "sim" has
+// none, and is done at return. Runs of a session follow one another, whatever
+// their streams. Where addresses are those of the session's last run of these
+// shapes, it takes one call of the driver and no memory. HIDET_USAGE for a
+// session without a device.
+HIDET_API hidet_status_t hidet_session_enqueue(
+    hidet_session_t *session, const hidet_array_t *inputs, size_t num_inputs,
+    const hidet_array_t *outputs, size_t num_outputs, void *stream);
+
+// Returns when everything that was enqueued has been done; what went wrong
+// there is reported here, if not before.
+HIDET_API hidet_status_t hidet_session_wait(hidet_session_t *session);
+
 HIDET_C_END
 
 #endif

@@ -67,6 +67,14 @@ bool hd_cuda_replay(hd_device_t *device, hd_recording_t *recording, double *ms,
   return true;
 }
 
+bool hd_cuda_enqueue(hd_device_t *device, hd_recording_t *recording,
+                     void *stream) {
+  hd_cuda_device_t *d = hd_cuda_device_of(device);
+  return hd_cuda_device_check(
+      d, d->cuda->driver.graph_launch(recording->exec, stream),
+      "cuGraphLaunch");
+}
+
 void hd_cuda_recording_free(hd_device_t *device, hd_recording_t *recording) {
   hd_cuda_device_of(device)->cuda->driver.exec_destroy(recording->exec);
   free(recording);

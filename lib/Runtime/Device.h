@@ -107,6 +107,17 @@ typedef struct hd_device_ops {
   bool (*replay)(hd_device_t *device, hd_recording_t *recording, double *ms,
                  double *host_us);
   void (*recording_free)(hd_device_t *device, hd_recording_t *recording);
+  // Streams are the driver's, NULL its default one. Where replay is NULL there
+  // are none: everything is done at once.
+  // Puts a recording on a stream, and returns.
+  bool (*enqueue)(hd_device_t *device, hd_recording_t *recording, void *stream);
+  // Likewise a copy; from: on the device, or the host.
+  bool (*copy)(hd_device_t *device, hd_address_t to, hd_address_t from,
+               size_t bytes, void *stream);
+  // What is put on a stream from here on waits for what is on another.
+  bool (*follow)(hd_device_t *device, void *after, void *stream);
+  // Returns when all that is on the stream has been done.
+  bool (*wait)(hd_device_t *device, void *stream);
 } hd_device_ops_t;
 
 // A block of a device's memory.

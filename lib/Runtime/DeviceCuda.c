@@ -45,6 +45,8 @@ static void close_device(hd_device_t *device) {
       driver->event_destroy(d->start);
     if (d->stop)
       driver->event_destroy(d->stop);
+    if (d->order)
+      driver->event_destroy(d->order);
     if (d->stream)
       driver->stream_destroy(d->stream);
   }
@@ -105,6 +107,34 @@ static bool fill(hd_device_t *device, hd_address_t to, uint64_t bits,
   }
 }
 
+static bool copy(hd_device_t *device, hd_address_t to, hd_address_t from,
+                 size_t bytes, void *stream) {
+  hd_cuda_device_t *d = hd_cuda_device_of(device);
+  return !bytes ||
+         hd_cuda_device_check(d, d->cuda->driver.copy(to, from, bytes, stream),
+                              "cuMemcpyAsync");
+}
+
+static bool follow(hd_device_t *device, void *after, void *stream) {
+  hd_cuda_device_t *d = hd_cuda_device_of(device);
+  const hd_cuda_driver_t *driver = &d->cuda->driver;
+  if (!d->order &&
+      !hd_cuda_device_check(
+          d, driver->event_create(&d->order, HD_CU_EVENT_WITHOUT_TIME),
+          "cuEventCreate"))
+    return false;
+  return hd_cuda_device_check(d, driver->event_record(d->order, after),
+                              "cuEventRecord") &&
+         hd_cuda_device_check(d, driver->stream_follow(stream, d->order, 0),
+                              "cuStreamWaitEvent");
+}
+
+static bool wait(hd_device_t *device, void *stream) {
+  hd_cuda_device_t *d = hd_cuda_device_of(device);
+  return hd_cuda_device_check(d, d->cuda->driver.stream_wait(stream),
+                              "running what was enqueued");
+}
+
 static bool make_stream(hd_cuda_device_t *d) {
   return hd_cuda_device_check(
       d, d->cuda->driver.stream_create(&d->stream, HD_CU_STREAM_DEFAULT),
@@ -147,6 +177,10 @@ static const hd_device_ops_t ops = {
     .record_end = hd_cuda_record_end,
     .replay = hd_cuda_replay,
     .recording_free = hd_cuda_recording_free,
+    .enqueue = hd_cuda_enqueue,
+    .copy = copy,
+    .follow = follow,
+    .wait = wait,
 };
 
 // PTX for sm_90a is for 9.0 alone; other PTX is for its architecture and all

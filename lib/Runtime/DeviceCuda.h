@@ -16,6 +16,7 @@ typedef struct hd_cuda_device {
   hd_cuda_t *cuda;
   hd_cu_stream_t stream;
   hd_cu_event_t start, stop;
+  hd_cu_event_t order;          // Between streams.
   struct hd_cuda_device *first; // That it is a fork of, or itself: whose are
   hd_thread_pool_t *pool;       // the driver, the threads and the cache.
   pthread_mutex_t lock;         // While the threads are made.
@@ -69,6 +70,9 @@ hd_recording_t *hd_cuda_record_end(hd_device_t *device);
 bool hd_cuda_replay(hd_device_t *device, hd_recording_t *recording, double *ms,
                     double *host_us);
 void hd_cuda_recording_free(hd_device_t *device, hd_recording_t *recording);
+
+bool hd_cuda_enqueue(hd_device_t *device, hd_recording_t *recording,
+                     void *stream);
 
 // The map as the hardware takes it; kernel is for messages.
 bool hd_cuda_encode_map(hd_cuda_device_t *d, const hd_func_t *kernel,

@@ -123,6 +123,22 @@ static bool fill(hd_device_t *device, hd_address_t to, uint64_t bits,
   return true;
 }
 
+static bool copy(hd_device_t *device, hd_address_t to, hd_address_t from,
+                 size_t bytes, void *stream) {
+  (void)stream;
+  return upload(device, to, pointer(from), bytes);
+}
+
+static bool follow(hd_device_t *device, void *after, void *stream) {
+  (void)device, (void)after, (void)stream;
+  return true;
+}
+
+static bool wait(hd_device_t *device, void *stream) {
+  (void)device, (void)stream;
+  return true;
+}
+
 static void unload(hd_device_t *device, hd_kernel_t *kernel) {
   (void)device;
   sim_kernel_t *k = (sim_kernel_t *)kernel;
@@ -309,6 +325,9 @@ static const hd_device_ops_t ops = {
     .load = load,
     .unload = unload,
     .launch = launch_kernel,
+    .copy = copy,
+    .follow = follow,
+    .wait = wait,
 };
 
 // SMs and L2 of a usual GPU of each target, so that grids over device.sms and

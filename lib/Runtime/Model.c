@@ -366,6 +366,8 @@ bool hd_model_walk(hd_model_t *m, hd_context_t *caller,
   bool kept = false;
   *turn = NULL;
   bool ok = run_segments(m, walked, data, &kept);
+  // Constants are there for whatever stream reads them.
+  ok = ok && (!kept || m->device->ops->wait(m->device, NULL));
   if (ok && kept) {
     keep(m, walked);
     *turn = walked;

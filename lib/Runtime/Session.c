@@ -3,34 +3,13 @@
 // A run looks for the executable of its inputs' types: among those that the
 // session has, then in the model, which makes it where there is none.
 
-#include "Runtime/ModelState.h"
+#include "Runtime/SessionState.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 // How many executables a session keeps ready.
 enum { MAX_READY = 64 };
-
-// An executable, with what a run of it changes.
-typedef struct ready {
-  hd_turn_t *turn;
-  hd_program_t program; // It shares the executable's.
-  hd_store_t values;    // Inputs and outputs.
-  hd_slot_t *slots;
-  bool complete; // False where the work unwound.
-  struct ready *next;
-} ready_t;
-
-struct hd_session {
-  hd_model_t *model;
-  bool owns_model;
-  hd_context_t *context;
-  hd_device_t *device;
-  hd_session_stats_t stats;
-  ready_t *ready, *now; // Used last first; the last run's, NULL: it has none.
-  hd_address_t block;   // The workspaces of each, in turn.
-  size_t block_bytes;
-};
 
 hd_session_t *hd_session_join(hd_model_t *model, hd_context_t *context,
                               hd_device_t *device) {
@@ -58,7 +37,9 @@ hd_session_t *hd_session_create(hd_module_t *module, const hd_graph_t *graph,
   return s;
 }
 
-static void end_ready(hd_session_t *s, ready_t *r) {
+static void end_ready(hd_session_t *s, hd_ready_t *r) {
+  if (r->recording)
+    s->device->ops->recording_free(s->device, r->recording);
   hd_program_fini(&r->program);
   hd_store_fini(&r->values);
   hd_model_release(s->model, r->turn);
@@ -68,8 +49,9 @@ static void end_ready(hd_session_t *s, ready_t *r) {
 void hd_session_destroy(hd_session_t *s) {
   if (!s)
     return;
+  hd_session_wait(s);
   while (s->ready) {
-    ready_t *r = s->ready;
+    hd_ready_t *r = s->ready;
     s->ready = r->next;
     end_ready(s, r);
   }
@@ -90,66 +72,99 @@ const hd_session_stats_t *hd_session_stats(const hd_session_t *s) {
 
 // Those beyond the bound that were used longest ago.
 static void end_oldest(hd_session_t *s) {
-  ready_t **at = &s->ready;
+  hd_ready_t **at = &s->ready;
   for (int i = 0; i < MAX_READY && *at; i++)
     at = &(*at)->next;
+  if (*at)
+    hd_session_wait(s); // It may be at work.
   while (*at) {
-    ready_t *r = *at;
+    hd_ready_t *r = *at;
     *at = r->next;
     end_ready(s, r);
   }
 }
 
-// The parameters that come in and go out get memory of the session's own.
-static bool place_params(ready_t *r) {
+// Which parameters of the plan are what comes in and goes out.
+static void number_params(hd_session_t *s, hd_ready_t *r) {
   const hd_model_segment_t *segment = &r->turn->segment;
-  const hd_func_t *entry = r->program.entry;
-  const hd_graph_t *last = r->turn->last;
-  uint32_t count = entry->num_params, n = 0;
-  r->slots = HD_ARENA_ARRAY(&r->values.arena, hd_slot_t, count + 1);
-  memcpy(r->slots, segment->slots, count * sizeof(*r->slots));
-  for (size_t i = 0; i < segment->first_constant; i++, n++) {
-    const hd_value_t *value = segment->graph->inputs.data[i];
-    if (!hd_store_place(&r->values, value, entry->params[n], true))
-      return false;
-    r->slots[n] = hd_store_find(&r->values, value)->slot;
+  hd_arena_t *arena = &r->values.arena;
+  size_t inputs = s->model->graph->inputs.size;
+  size_t outputs = r->turn->last->outputs.size;
+  uint32_t count = r->program.entry->num_params;
+  int n = (int)segment->end_constant;
+  r->inputs = HD_ARENA_ARRAY(arena, int, inputs + 1);
+  r->outputs = HD_ARENA_ARRAY(arena, int, outputs + 1);
+  for (size_t i = 0; i < inputs; i++) {
+    const hd_value_t *value = hd_expander_input(r->turn->expander, i);
+    r->inputs[i] = -1;
+    for (uint32_t k = 0; k < segment->first_constant; k++)
+      if (segment->graph->inputs.data[k] == value)
+        r->inputs[i] = (int)k;
   }
-  n = segment->end_constant;
-  for (size_t i = 0; i < last->outputs.size; i++) {
-    const hd_value_t *value = last->outputs.data[i];
-    if (!r->turn->planned[i])
-      continue;
-    if (!hd_store_place(&r->values, value, entry->params[n], false))
-      return false;
-    r->slots[n++] = hd_store_find(&r->values, value)->slot;
-  }
+  for (size_t i = 0; i < outputs; i++)
+    r->outputs[i] = r->turn->planned[i] ? n++ : -1;
+  r->given = HD_ARENA_ARRAY(arena, hd_slot_t, count + 1);
+  memcpy(r->given, segment->slots, count * sizeof(*r->given));
+}
+
+static bool place_param(hd_ready_t *r, const hd_value_t *value, int n,
+                        bool fill) {
+  if (n < 0)
+    return true;
+  if (!hd_store_place(&r->values, value, r->program.entry->params[n], fill))
+    return false;
+  r->slots[n] = hd_store_find(&r->values, value)->slot;
   return true;
+}
+
+// What comes in and goes out gets memory of the session's own.
+static bool place_params(hd_session_t *s, hd_ready_t *r) {
+  uint32_t count = r->program.entry->num_params;
+  const hd_graph_t *last = r->turn->last;
+  hd_slot_t *slots = HD_ARENA_ARRAY(&r->values.arena, hd_slot_t, count + 1);
+  memcpy(slots, r->turn->segment.slots, count * sizeof(*slots));
+  r->slots = slots;
+  bool ok = true;
+  for (size_t i = 0; ok && i < s->model->graph->inputs.size; i++)
+    ok = place_param(r, hd_expander_input(r->turn->expander, i), r->inputs[i],
+                     true);
+  for (size_t i = 0; ok && i < last->outputs.size; i++)
+    ok = place_param(r, last->outputs.data[i], r->outputs[i], false);
+  if (!ok)
+    r->slots = NULL;
+  return ok;
 }
 
 typedef struct fetching {
   hd_session_t *session;
-  ready_t *ready;
+  hd_ready_t *ready;
   bool ok;
 } fetching_t;
 
-// Outputs that no run gives: constants, and what depends on them alone. (An
-// input that comes out is there.)
+static bool is_input(const fetching_t *f, const hd_value_t *value) {
+  for (size_t i = 0; i < f->session->model->graph->inputs.size; i++)
+    if (hd_expander_input(f->ready->turn->expander, i) == value)
+      return true;
+  return false;
+}
+
+// Outputs that no run gives: constants, and what depends on them alone.
 static void fetch_constants(void *argument) {
   fetching_t *f = argument;
   hd_turn_t *turn = f->ready->turn;
   for (size_t i = 0; f->ok && i < turn->last->outputs.size; i++) {
     const hd_value_t *value = turn->last->outputs.data[i];
+    if (turn->planned[i] || is_input(f, value))
+      continue;
     hd_stored_t *stored = hd_store_find(&f->ready->values, value);
-    if (!turn->planned[i] && !stored->data && !stored->slot.address)
-      stored->data = hd_model_fetch(f->session->model, turn, value);
-    f->ok = turn->planned[i] || stored->data || stored->slot.address;
+    stored->data = hd_model_fetch(f->session->model, turn, value);
+    f->ok = stored->data != NULL;
   }
 }
 
 // It has the caller's use of the turn.
-static ready_t *add_ready(hd_session_t *s, hd_turn_t *turn,
-                          const hd_host_tensor_t *inputs) {
-  ready_t *r = calloc(1, sizeof(*r));
+static hd_ready_t *add_ready(hd_session_t *s, hd_turn_t *turn) {
+  hd_ready_t *r = calloc(1, sizeof(*r));
   if (!r) {
     hd_model_release(s->model, turn);
     hd_budget_exhausted(&s->context->budget, HD_EXHAUSTED_MEMORY);
@@ -158,12 +173,9 @@ static ready_t *add_ready(hd_session_t *s, hd_turn_t *turn,
   r->next = s->ready;
   s->ready = r; // So that unwinding does not lose it.
   hd_store_init(&r->values, s->model->module, s->context, s->device);
-  for (size_t i = 0; i < s->model->graph->inputs.size; i++)
-    hd_store_find(&r->values, hd_expander_input(turn->expander, i))->data =
-        &inputs[i];
-  if (!hd_program_share(&r->program, &turn->segment.program, s->device) ||
-      !place_params(r))
+  if (!hd_program_share(&r->program, &turn->segment.program, s->device))
     return NULL;
+  number_params(s, r);
   fetching_t f = {s, r, true};
   hd_model_enter(s->model, s->context, fetch_constants, &f);
   r->complete = f.ok;
@@ -171,25 +183,25 @@ static ready_t *add_ready(hd_session_t *s, hd_turn_t *turn,
   return f.ok ? r : NULL;
 }
 
-static bool is_for(const hd_session_t *s, const ready_t *r,
-                   const hd_host_tensor_t *inputs) {
-  const hd_tensor_type_t *types = r->turn->inputs;
+static bool is_for(const hd_session_t *s, const hd_ready_t *r,
+                   const hd_tensor_type_t *types) {
+  const hd_tensor_type_t *own = r->turn->inputs;
   for (size_t i = 0; i < s->model->graph->inputs.size; i++)
-    if (types[i].type != inputs[i].type || types[i].rank != inputs[i].rank ||
-        memcmp(types[i].shape, inputs[i].shape,
-               sizeof(int64_t) * inputs[i].rank) != 0)
+    if (types[i].type != own[i].type || types[i].rank != own[i].rank ||
+        memcmp(types[i].shape, own[i].shape, sizeof(int64_t) * own[i].rank) !=
+            0)
       return false;
   return true;
 }
 
 // One that is ready, moved to the front; what unwinding left is ended.
-static ready_t *find_ready(hd_session_t *s, const hd_host_tensor_t *inputs) {
-  for (ready_t **at = &s->ready; *at;) {
-    ready_t *r = *at;
+static hd_ready_t *find_ready(hd_session_t *s, const hd_tensor_type_t *types) {
+  for (hd_ready_t **at = &s->ready; *at;) {
+    hd_ready_t *r = *at;
     if (!r->complete) {
       *at = r->next;
       end_ready(s, r);
-    } else if (is_for(s, r, inputs)) {
+    } else if (is_for(s, r, types)) {
       *at = r->next;
       r->next = s->ready;
       s->ready = r;
@@ -223,11 +235,13 @@ static void walk(void *argument) {
     s->stats = s->model->stats;
 }
 
-static bool make_room(hd_session_t *s, ready_t *r) {
+bool hd_session_make_room(hd_session_t *s, hd_ready_t *r) {
   size_t bytes = (size_t)r->program.block_bytes;
   if (r->program.apart)
     return true;
   if (!s->block || bytes > s->block_bytes) {
+    if (!hd_session_wait(s))
+      return false;
     if (s->block)
       s->device->ops->free(s->device, s->block);
     s->block = 0;
@@ -239,7 +253,28 @@ static bool make_room(hd_session_t *s, ready_t *r) {
   return true;
 }
 
-static bool give_inputs(hd_session_t *s, ready_t *r,
+bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,
+                           const hd_host_tensor_t *inputs,
+                           hd_host_tensor_t *outputs, hd_ready_t **ready) {
+  s->stats = (hd_session_stats_t){0};
+  s->now = *ready = find_ready(s, types);
+  if (*ready)
+    return true;
+  walking_t w = {.session = s,
+                 .types = types,
+                 .inputs = inputs,
+                 .outputs = outputs,
+                 .turn = hd_model_find(s->model, types),
+                 .ok = true};
+  if (!w.turn)
+    hd_model_enter(s->model, s->context, walk, &w);
+  if (!w.ok || !w.turn) // It has been run, or failed.
+    return w.ok;
+  s->now = *ready = add_ready(s, w.turn);
+  return *ready != NULL;
+}
+
+static bool give_inputs(hd_session_t *s, hd_ready_t *r,
                         const hd_host_tensor_t *inputs) {
   for (size_t i = 0; i < s->model->graph->inputs.size; i++)
     if (!hd_store_update(&r->values, hd_expander_input(r->turn->expander, i),
@@ -251,7 +286,7 @@ static bool give_inputs(hd_session_t *s, ready_t *r,
   return true;
 }
 
-static bool take_outputs(hd_session_t *s, ready_t *r,
+static bool take_outputs(hd_session_t *s, hd_ready_t *r,
                          hd_host_tensor_t *outputs) {
   const hd_graph_t *last = r->turn->last;
   for (size_t i = 0; i < last->outputs.size; i++)
@@ -270,12 +305,12 @@ static bool take_outputs(hd_session_t *s, ready_t *r,
   return true;
 }
 
-static bool run_ready(hd_session_t *s, ready_t *r,
+static bool run_ready(hd_session_t *s, hd_ready_t *r,
                       const hd_host_tensor_t *inputs,
                       hd_host_tensor_t *outputs) {
-  s->now = r;
   hd_model_segment_count(&r->turn->segment, &r->program, &s->stats);
-  if (!make_room(s, r) || !give_inputs(s, r, inputs))
+  if (!hd_session_make_room(s, r) || !give_inputs(s, r, inputs) ||
+      (!r->slots && !place_params(s, r)))
     return false;
   uint64_t start = hd_clock_ns();
   bool ok = hd_program_run(&r->program, r->slots);
@@ -286,31 +321,19 @@ static bool run_ready(hd_session_t *s, ready_t *r,
 bool hd_session_run(hd_session_t *s, const hd_host_tensor_t *inputs,
                     hd_host_tensor_t *outputs) {
   size_t count = s->model->graph->inputs.size;
-  memset(outputs, 0, sizeof(*outputs) * s->model->graph->outputs.size);
-  s->stats = (hd_session_stats_t){0};
-  s->now = NULL;
-  ready_t *r = find_ready(s, inputs);
-  if (r)
-    return run_ready(s, r, inputs, outputs);
   hd_arena_t scratch;
+  hd_ready_t *r = NULL;
+  memset(outputs, 0, sizeof(*outputs) * s->model->graph->outputs.size);
+  if (!hd_session_wait(s)) // The workspaces are its.
+    return false;
   hd_arena_init_local(&scratch, &s->context->budget);
   hd_tensor_type_t *types =
       HD_ARENA_ARRAY(&scratch, hd_tensor_type_t, count + 1);
   for (size_t i = 0; i < count; i++)
     types[i] = hd_tensor_type_of(&inputs[i]);
-  walking_t w = {.session = s,
-                 .types = types,
-                 .inputs = inputs,
-                 .outputs = outputs,
-                 .turn = hd_model_find(s->model, types),
-                 .ok = true};
-  if (!w.turn)
-    hd_model_enter(s->model, s->context, walk, &w);
+  bool ok = hd_session_make_ready(s, types, inputs, outputs, &r);
   hd_arena_fini(&scratch);
-  if (!w.ok || !w.turn) // It has been run, or failed.
-    return w.ok;
-  r = add_ready(s, w.turn, inputs);
-  return r && run_ready(s, r, inputs, outputs);
+  return ok && (!r || run_ready(s, r, inputs, outputs));
 }
 
 hd_program_t *hd_session_program(hd_session_t *s, const hd_slot_t **slots) {
@@ -341,7 +364,7 @@ void hd_session_version_end(hd_session_version_t *version) {
 }
 
 bool hd_session_version_take(hd_session_t *s, hd_session_version_t *version) {
-  ready_t *r = s->now;
+  hd_ready_t *r = s->now;
   hd_model_segment_t *segment = &r->turn->segment;
   hd_session_version_t before = {segment->made, segment->program};
   hd_program_fini(&r->program);
@@ -350,6 +373,6 @@ bool hd_session_version_take(hd_session_t *s, hd_session_version_t *version) {
   *version = (hd_session_version_t){0};
   hd_session_version_end(&before);
   r->complete = hd_program_share(&r->program, &segment->program, s->device) &&
-                make_room(s, r);
+                hd_session_make_room(s, r);
   return r->complete;
 }

@@ -39,6 +39,29 @@ void hd_session_destroy(hd_session_t *session);
 bool hd_session_run(hd_session_t *session, const hd_host_tensor_t *inputs,
                     hd_host_tensor_t *outputs);
 
+// What comes out for inputs of these types, which is compiled where it is new.
+// False after an error: where nothing is kept for them, since shapes depend on
+// what is in the inputs, E1104.
+bool hd_session_describe(hd_session_t *session, const hd_tensor_type_t *inputs,
+                         hd_tensor_type_t *outputs);
+
+// Row-major, from a multiple of so many bytes on.
+enum { HD_SESSION_ALIGN = 16 };
+typedef struct hd_device_tensor {
+  hd_address_t address;
+  size_t bytes;
+} hd_device_tensor_t;
+
+// Enqueues a run on a stream of the device's driver (NULL: its default one):
+// inputs and outputs, one for each, of the types that hd_session_describe()
+// says, stay where they are until it has ended. A device without streams is
+// done then. Runs of a session follow one another, whatever their streams.
+bool hd_session_enqueue(hd_session_t *session, const hd_tensor_type_t *types,
+                        const hd_device_tensor_t *inputs,
+                        const hd_device_tensor_t *outputs, void *stream);
+// Waits for all that was enqueued.
+bool hd_session_wait(hd_session_t *session);
+
 hd_model_t *hd_session_model(const hd_session_t *session);
 
 // What the last run's graph comes to when it is compiled once more: another

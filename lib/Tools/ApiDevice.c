@@ -17,6 +17,7 @@ struct hidet_tensor {
   int64_t shape[HD_TENSOR_MAX_RANK];
   hd_address_t address;
   size_t bytes;
+  bool wraps; // Memory of the caller's.
 };
 
 struct hidet_program {
@@ -123,22 +124,23 @@ static void create_tensor(void *argument) {
   if (!check_tensor(call, &bytes))
     return;
   call->tensor->bytes = (size_t)bytes;
+  if (call->tensor->wraps)
+    return;
   hd_device_t *device = call->device->device;
   device->ops->alloc(device, "tensor", (size_t)bytes, &call->tensor->address);
 }
 
-hidet_status_t hidet_tensor_create(hidet_device_t *device, const char *type,
-                                   const int64_t *shape, unsigned rank,
-                                   hidet_tensor_t **tensor) {
-  if (tensor)
-    *tensor = NULL;
-  if (!device || !type || (rank && !shape) || !tensor)
-    return hd_api_needs();
+static hidet_status_t make_tensor(hidet_device_t *device, const char *type,
+                                  const int64_t *shape, unsigned rank,
+                                  bool wraps, void *address,
+                                  hidet_tensor_t **tensor) {
   *tensor = calloc(1, sizeof(**tensor));
   if (!*tensor)
     return hd_api_no_memory();
-  (*tensor)->owner = device;
-  (*tensor)->rank = rank;
+  **tensor = (hidet_tensor_t){.owner = device,
+                              .rank = rank,
+                              .wraps = wraps,
+                              .address = (uintptr_t)address};
   call_t call = {
       .device = device, .tensor = *tensor, .type = type, .shape = shape};
   hidet_status_t status = hd_api_call(&device->own, create_tensor, &call);
@@ -149,12 +151,37 @@ hidet_status_t hidet_tensor_create(hidet_device_t *device, const char *type,
   return status;
 }
 
+hidet_status_t hidet_tensor_create(hidet_device_t *device, const char *type,
+                                   const int64_t *shape, unsigned rank,
+                                   hidet_tensor_t **tensor) {
+  if (tensor)
+    *tensor = NULL;
+  if (!device || !type || (rank && !shape) || !tensor)
+    return hd_api_needs();
+  return make_tensor(device, type, shape, rank, false, NULL, tensor);
+}
+
+hidet_status_t hidet_tensor_wrap(hidet_device_t *device, const char *type,
+                                 const int64_t *shape, unsigned rank,
+                                 void *address, hidet_tensor_t **tensor) {
+  if (tensor)
+    *tensor = NULL;
+  if (!device || !type || (rank && !shape) || !address || !tensor)
+    return hd_api_needs();
+  return make_tensor(device, type, shape, rank, true, address, tensor);
+}
+
+void *hidet_tensor_data(const hidet_tensor_t *tensor) {
+  return tensor ? (void *)(uintptr_t)tensor->address : NULL;
+}
+
 void hidet_tensor_destroy(hidet_tensor_t *tensor) {
   if (!tensor)
     return;
   hd_device_t *device = tensor->owner->device;
   pthread_mutex_lock(&tensor->owner->own.lock);
-  device->ops->free(device, tensor->address);
+  if (!tensor->wraps)
+    device->ops->free(device, tensor->address);
   pthread_mutex_unlock(&tensor->owner->own.lock);
   free(tensor);
 }

@@ -15,12 +15,16 @@ struct hidet_session {
   hd_session_t *session;
   // Of the last run; the inputs are copies, aligned as devices want them.
   hd_host_tensor_t *inputs, *outputs;
+  // Room for what is on the device: inputs, then outputs.
+  hd_tensor_type_t *types;
+  hd_device_tensor_t *tensors;
 };
 
 typedef struct call {
   hidet_context_t *context;
   hidet_session_t *session;
-  const hidet_array_t *inputs;
+  const hidet_array_t *inputs, *outputs;
+  void *stream;
   hd_model_t *placed;
 } call_t;
 
@@ -37,7 +41,11 @@ static void create(void *argument) {
   // One more, so that none is a pointer, too.
   session->inputs = calloc(graph->inputs.size + 1, sizeof(*session->inputs));
   session->outputs = calloc(graph->outputs.size + 1, sizeof(*session->outputs));
-  if (!session->inputs || !session->outputs)
+  size_t count = graph->inputs.size + graph->outputs.size + 1;
+  session->types = calloc(count, sizeof(*session->types));
+  session->tensors = calloc(count, sizeof(*session->tensors));
+  if (!session->inputs || !session->outputs || !session->types ||
+      !session->tensors)
     hd_budget_exhausted(&context->budget, HD_EXHAUSTED_MEMORY);
   if (session->on)
     session->device = hd_device_fork(session->on->device, context);
@@ -87,6 +95,8 @@ void hidet_session_destroy(hidet_session_t *session) {
   end_tensors(session->outputs, session->model->graph->outputs.size);
   free(session->inputs);
   free(session->outputs);
+  free(session->types);
+  free(session->tensors);
   hd_api_context_fini(&session->own);
   free(session);
 }
@@ -166,6 +176,12 @@ static void run_session(void *argument) {
                  call->session->outputs);
 }
 
+static bool has_all(const hidet_session_t *session, size_t num_inputs,
+                    size_t num_outputs) {
+  const hd_graph_t *graph = session->model->graph;
+  return num_inputs == graph->inputs.size && num_outputs == graph->outputs.size;
+}
+
 hidet_status_t hidet_session_run(hidet_session_t *session,
                                  const hidet_array_t *inputs, size_t num_inputs,
                                  hidet_array_t *outputs, size_t num_outputs) {
@@ -175,7 +191,7 @@ hidet_status_t hidet_session_run(hidet_session_t *session,
     return hd_api_needs();
   const hd_graph_t *graph = session->model->graph;
   end_tensors(session->outputs, graph->outputs.size);
-  if (num_inputs != graph->inputs.size || num_outputs != graph->outputs.size)
+  if (!has_all(session, num_inputs, num_outputs))
     return hd_api_refuse("an array for each input and output is needed");
   call_t call = {
       .context = &session->own, .session = session, .inputs = inputs};
@@ -190,4 +206,128 @@ hidet_status_t hidet_session_run(hidet_session_t *session,
     memcpy(outputs[i].shape, tensor->shape, sizeof(int64_t) * tensor->rank);
   }
   return status;
+}
+
+// --- On the device ---
+
+static bool take_input(call_t *call, size_t i) {
+  hidet_session_t *s = call->session;
+  const hidet_array_t *array = &call->inputs[i];
+  const hd_value_t *value = s->model->graph->inputs.data[i];
+  hd_tensor_type_t *type = &s->types[i];
+  int64_t count, bytes;
+  if (!check_input(call, value, array, &type->type))
+    return false;
+  type->rank = array->rank;
+  memcpy(type->shape, array->shape, sizeof(int64_t) * array->rank);
+  if (hd_scalar_bits(type->type) < 8)
+    return hd_api_fail(call->context,
+                       "an input on the device has elements below a byte");
+  if (!hd_packed_size(type->type, type->shape, type->rank, &count, &bytes))
+    return hd_error(&call->context->context.diags, (hd_loc_t){0}, HD_E0309,
+                    hd_value_label(value));
+  s->tensors[i] = (hd_device_tensor_t){(uintptr_t)array->data, (size_t)bytes};
+  return true;
+}
+
+static bool take_inputs(call_t *call) {
+  hidet_session_t *s = call->session;
+  size_t inputs = s->model->graph->inputs.size;
+  for (size_t i = 0; i < inputs; i++)
+    if (!take_input(call, i))
+      return false;
+  return hd_session_describe(s->session, s->types, s->types + inputs);
+}
+
+static bool take_output(call_t *call, size_t i) {
+  hidet_session_t *s = call->session;
+  const hidet_array_t *array = &call->outputs[i];
+  size_t n = s->model->graph->inputs.size + i;
+  const hd_tensor_type_t *type = &s->types[n];
+  int64_t count, bytes;
+  bool same =
+      array->type && array->rank == type->rank &&
+      strcmp(array->type, hd_scalar_name(type->type)) == 0 &&
+      memcmp(array->shape, type->shape, sizeof(int64_t) * type->rank) == 0;
+  if (hd_scalar_bits(type->type) < 8)
+    return hd_api_fail(call->context,
+                       "an output on the device has elements below a byte");
+  if (!same ||
+      !hd_packed_size(type->type, type->shape, type->rank, &count, &bytes))
+    return hd_api_fail(call->context,
+                       "an output is not of the type and shape that comes out");
+  s->tensors[n] = (hd_device_tensor_t){(uintptr_t)array->data, (size_t)bytes};
+  return true;
+}
+
+static void prepare(void *argument) { take_inputs(argument); }
+
+static void enqueue(void *argument) {
+  call_t *call = argument;
+  hidet_session_t *s = call->session;
+  const hd_graph_t *graph = s->model->graph;
+  size_t inputs = graph->inputs.size;
+  if (!take_inputs(call))
+    return;
+  for (size_t i = 0; i < graph->outputs.size; i++)
+    if (!take_output(call, i))
+      return;
+  for (size_t i = 0; i < inputs + graph->outputs.size; i++)
+    if (s->tensors[i].bytes && !s->tensors[i].address) {
+      hd_api_fail(call->context, "a tensor has no data");
+      return;
+    }
+  hd_session_enqueue(s->session, s->types, s->tensors, s->tensors + inputs,
+                     call->stream);
+}
+
+static void wait(void *argument) {
+  call_t *call = argument;
+  hd_session_wait(call->session->session);
+}
+
+hidet_status_t hidet_session_prepare(hidet_session_t *session,
+                                     const hidet_array_t *inputs,
+                                     size_t num_inputs, hidet_array_t *outputs,
+                                     size_t num_outputs) {
+  if (outputs)
+    memset(outputs, 0, num_outputs * sizeof(*outputs));
+  if (!session || (num_inputs && !inputs) || (num_outputs && !outputs))
+    return hd_api_needs();
+  if (!has_all(session, num_inputs, num_outputs))
+    return hd_api_refuse("an array for each input and output is needed");
+  call_t call = {
+      .context = &session->own, .session = session, .inputs = inputs};
+  hidet_status_t status = hd_api_call(&session->own, prepare, &call);
+  for (size_t i = 0; status == HIDET_OK && i < num_outputs; i++) {
+    const hd_tensor_type_t *type = &session->types[num_inputs + i];
+    outputs[i].type = hd_scalar_name(type->type);
+    outputs[i].rank = type->rank;
+    memcpy(outputs[i].shape, type->shape, sizeof(int64_t) * type->rank);
+  }
+  return status;
+}
+
+hidet_status_t hidet_session_enqueue(hidet_session_t *session,
+                                     const hidet_array_t *inputs,
+                                     size_t num_inputs,
+                                     const hidet_array_t *outputs,
+                                     size_t num_outputs, void *stream) {
+  if (!session || (num_inputs && !inputs) || (num_outputs && !outputs))
+    return hd_api_needs();
+  if (!has_all(session, num_inputs, num_outputs))
+    return hd_api_refuse("an array for each input and output is needed");
+  call_t call = {.context = &session->own,
+                 .session = session,
+                 .inputs = inputs,
+                 .outputs = outputs,
+                 .stream = stream};
+  return hd_api_call(&session->own, enqueue, &call);
+}
+
+hidet_status_t hidet_session_wait(hidet_session_t *session) {
+  if (!session)
+    return hd_api_needs();
+  call_t call = {.context = &session->own, .session = session};
+  return hd_api_call(&session->own, wait, &call);
 }

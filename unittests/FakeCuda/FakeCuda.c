@@ -233,6 +233,15 @@ FAKE(cuMemcpyDtoH_v2, void *to, uint64_t from, size_t bytes) {
   return 0;
 }
 
+FAKE(cuMemcpyAsync, uint64_t to, uint64_t from, size_t bytes,
+     hd_cu_stream_t stream) {
+  (void)stream;
+  MAY_FAIL("cuMemcpyAsync");
+  note("copy of %zu bytes\n", bytes);
+  memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
+  return 0;
+}
+
 static int set(uint64_t address, const void *value, size_t size, size_t pitch,
                size_t count, hd_cu_stream_t stream) {
   if (!stream->capturing)
@@ -484,7 +493,13 @@ FAKE(cuStreamDestroy_v2, hd_cu_stream_t stream) {
 }
 FAKE(cuStreamSynchronize, hd_cu_stream_t stream) {
   MAY_FAIL("cuStreamSynchronize");
-  return stream->capturing ? 900 : 0;
+  return stream && stream->capturing ? 900 : 0;
+}
+FAKE(cuStreamWaitEvent, hd_cu_stream_t stream, hd_cu_event_t event,
+     unsigned flags) {
+  (void)stream;
+  MAY_FAIL("cuStreamWaitEvent");
+  return event->recorded && !flags ? 0 : HD_CU_INVALID_VALUE;
 }
 FAKE(cuStreamBeginCapture_v2, hd_cu_stream_t stream, int mode) {
   (void)mode;
@@ -515,7 +530,7 @@ FAKE(cuGraphInstantiateWithFlags, hd_cu_exec_t *exec, hd_cu_graph_t graph,
 }
 FAKE(cuGraphLaunch, hd_cu_exec_t exec, hd_cu_stream_t stream) {
   MAY_FAIL("cuGraphLaunch");
-  return stream->capturing || exec->launches == 0 ? 900 : 0;
+  return (stream && stream->capturing) || exec->launches == 0 ? 900 : 0;
 }
 FAKE(cuGraphDestroy, hd_cu_graph_t graph) {
   free(graph);

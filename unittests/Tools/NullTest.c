@@ -166,6 +166,22 @@ static int tensor_create(int null) {
   return status;
 }
 
+static int tensor_wrap(int null) {
+  const int64_t shape[] = {4};
+  hidet_tensor_t *made = NULL;
+  int status = hidet_tensor_wrap(ARG(0, device), ARG(1, "f32"), ARG(2, shape),
+                                 1, ARG(4, data), ARG(5, &made));
+  if (made && hidet_tensor_data(made) != data)
+    return HIDET_INTERNAL;
+  hidet_tensor_destroy(made);
+  return status;
+}
+
+static int tensor_data(int null) {
+  const void *found = hidet_tensor_data(ARG(0, tensor));
+  return (found == NULL) == (null == 0) ? HIDET_OK : HIDET_INTERNAL;
+}
+
 static int tensor_size(int null) {
   size_t size = hidet_tensor_size(ARG(0, tensor));
   return size == (null == 0 ? 0 : sizeof(data)) ? HIDET_OK : HIDET_INTERNAL;
@@ -270,6 +286,27 @@ static int session_run(int null) {
                            1);
 }
 
+// The session has no device.
+static int session_prepare(int null) {
+  hidet_array_t input = {"f32", 1, {4}, NULL}, output;
+  int status = hidet_session_prepare(ARG(0, session), ARG(1, &input), 1,
+                                     ARG(3, &output), 1);
+  bool told = strstr(hidet_messages(), "no device") != NULL;
+  return null < 0 ? !told : status;
+}
+
+static int session_enqueue(int null) {
+  hidet_array_t input = {"f32", 1, {4}, data}, output = input;
+  int status = hidet_session_enqueue(ARG(0, session), ARG(1, &input), 1,
+                                     ARG(3, &output), 1, ARG(5, NULL));
+  bool told = strstr(hidet_messages(), "no device") != NULL;
+  return null < 0 || null == 5 ? !told : status;
+}
+
+static int session_wait(int null) {
+  return hidet_session_wait(ARG(0, session));
+}
+
 static int tool(int (*main_of)(int, char **), int null) {
   char name[] = "tool", option[] = "--version";
   char *argv[] = {name, option, NULL};
@@ -312,6 +349,8 @@ static const struct {
     {"hidet_device_close",        "0",      destroyers},
     {"hidet_device_kind",         "0",      device_kind},
     {"hidet_tensor_create",       "!!!.!",  tensor_create},
+    {"hidet_tensor_wrap",         "!!!.!!", tensor_wrap},
+    {"hidet_tensor_data",         "0",      tensor_data},
     {"hidet_tensor_destroy",      "0",      destroyers},
     {"hidet_tensor_size",         "0",      tensor_size},
     {"hidet_tensor_write",        "!!",     tensor_write},
@@ -333,6 +372,9 @@ static const struct {
     {"hidet_session_create",      "!0!",    session_create},
     {"hidet_session_destroy",     "0",      destroyers},
     {"hidet_session_run",         "!!.!.",  session_run},
+    {"hidet_session_prepare",     "!!.!.",  session_prepare},
+    {"hidet_session_enqueue",     "!!.!.0", session_enqueue},
+    {"hidet_session_wait",        "!",      session_wait},
     {"hidet_opt_main",            ".!",     opt_main},
     {"hidet_run_main",            ".!",     run_main},
     // clang-format on

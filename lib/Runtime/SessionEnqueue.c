@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A run on tensors in the device's memory, on a stream of the caller's. Where a
+// device records (hd_device_ops_t.replay), what a run launches is recorded once
+// for an executable and enqueued as a whole; the recording is made anew where
+// it was made for other addresses. Else it is done at once.
+
+#include "Runtime/SessionState.h"
+
+#include <string.h>
+
+bool hd_session_describe(hd_session_t *s, const hd_tensor_type_t *inputs,
+                         hd_tensor_type_t *outputs) {
+  hd_ready_t *r = NULL;
+  hd_context_t *context = s->context;
+  if (!s->device)
+    return hd_error(&context->diags, (hd_loc_t){0}, HD_E1003,
+                    "the session has no device");
+  if (!hd_session_make_ready(s, inputs, NULL, NULL, &r))
+    return false;
+  if (!r)
+    return hd_error(&context->diags, s->model->graph->loc, HD_E1104,
+                    s->model->graph->name,
+                    "nothing of it runs on the device, or its results are not "
+                    "one program's");
+  for (size_t i = 0; i < r->turn->last->outputs.size; i++) {
+    const hd_value_t *value = r->turn->last->outputs.data[i];
+    outputs[i] =
+        (hd_tensor_type_t){.type = value->type, .rank = (unsigned)value->rank};
+    for (int k = 0; k < value->rank; k++)
+      outputs[i].shape[k] = value->shape[k]->u.i;
+  }
+  return true;
+}
+
+// --- Where things are ---
+
+// Takes the caller's addresses; *moved: where one is another than before.
+static bool give(hd_session_t *s, hd_ready_t *r, const hd_device_tensor_t *in,
+                 const hd_device_tensor_t *out, bool *moved) {
+  const hd_func_t *entry = r->program.entry;
+  size_t inputs = s->model->graph->inputs.size;
+  size_t count = inputs + r->turn->last->outputs.size;
+  for (size_t i = 0; i < count; i++) {
+    int n = i < inputs ? r->inputs[i] : r->outputs[i - inputs];
+    const hd_device_tensor_t *t = i < inputs ? &in[i] : &out[i - inputs];
+    if (n < 0)
+      continue;
+    if (t->address % HD_SESSION_ALIGN && t->bytes)
+      return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E1003,
+                      "a tensor does not begin at a multiple of 16 bytes");
+    hd_slot_t *slot = &r->given[n];
+    *moved |= slot->address != t->address;
+    *slot = (hd_slot_t){entry->params[n], t->address, t->bytes};
+  }
+  return true;
+}
+
+// Whether what a run writes lies apart from what else it is given.
+static bool are_apart(const hd_session_t *s, size_t inputs, size_t outputs,
+                      const hd_device_tensor_t *in,
+                      const hd_device_tensor_t *out) {
+  for (size_t i = 0; i < outputs; i++)
+    for (size_t k = 0; k < inputs + i; k++) {
+      const hd_device_tensor_t *t = k < inputs ? &in[k] : &out[k - inputs];
+      if (t->bytes && out[i].bytes && out[i].address < t->address + t->bytes &&
+          t->address < out[i].address + out[i].bytes)
+        return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E1003,
+                        "an output lies in the memory of another tensor");
+    }
+  return true;
+}
+
+// --- Runs ---
+
+static void drop_recording(hd_session_t *s, hd_ready_t *r) {
+  if (r->recording)
+    s->device->ops->recording_free(s->device, r->recording);
+  r->recording = NULL;
+}
+
+static bool record(hd_session_t *s, hd_ready_t *r) {
+  hd_device_t *device = s->device;
+  drop_recording(s, r);
+  if (!device->ops->record_begin(device))
+    return false;
+  bool ok = hd_program_run(&r->program, r->given);
+  r->recording = device->ops->record_end(device);
+  r->recorded_block = s->block;
+  if (!ok)
+    drop_recording(s, r);
+  return r->recording != NULL;
+}
+
+// Outputs that no launch writes: inputs that come out, and constants.
+static bool copy_rest(hd_session_t *s, hd_ready_t *r,
+                      const hd_device_tensor_t *in,
+                      const hd_device_tensor_t *out) {
+  const hd_graph_t *last = r->turn->last;
+  for (size_t i = 0; i < last->outputs.size; i++) {
+    const hd_value_t *value = last->outputs.data[i];
+    hd_address_t from = 0;
+    if (r->outputs[i] >= 0 || !out[i].bytes)
+      continue;
+    for (size_t k = 0; k < s->model->graph->inputs.size; k++)
+      if (hd_expander_input(r->turn->expander, k) == value)
+        from = in[k].address;
+    for (size_t k = 0; k < i; k++)
+      if (last->outputs.data[k] == value)
+        from = out[k].address;
+    if (!from)
+      from = (uintptr_t)hd_store_find(&r->values, value)->data->data;
+    if (!s->device->ops->copy(s->device, out[i].address, from, out[i].bytes,
+                              s->stream))
+      return false;
+  }
+  return true;
+}
+
+static bool enqueue_ready(hd_session_t *s, hd_ready_t *r, bool moved) {
+  hd_device_t *device = s->device;
+  if (!device->ops->replay)
+    return hd_program_run(&r->program, r->given);
+  if ((!r->recording || moved || r->recorded_block != s->block) &&
+      !record(s, r))
+    return false;
+  return device->ops->enqueue(device, r->recording, s->stream);
+}
+
+bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
+                        const hd_device_tensor_t *in,
+                        const hd_device_tensor_t *out, void *stream) {
+  hd_ready_t *r = NULL;
+  bool moved = false;
+  if (!hd_session_make_ready(s, types, NULL, NULL, &r))
+    return false;
+  if (!r)
+    return hd_error(&s->context->diags, s->model->graph->loc, HD_E1104,
+                    s->model->graph->name, "nothing of it runs on the device");
+  if (!are_apart(s, s->model->graph->inputs.size, r->turn->last->outputs.size,
+                 in, out) ||
+      !give(s, r, in, out, &moved))
+    return false;
+  // Its workspaces are one run's after the other.
+  if (s->pending && stream != s->stream &&
+      !s->device->ops->follow(s->device, s->stream, stream))
+    return false;
+  s->stream = stream;
+  s->pending = true;
+  return hd_session_make_room(s, r) && enqueue_ready(s, r, moved) &&
+         copy_rest(s, r, in, out);
+}
+
+bool hd_session_wait(hd_session_t *s) {
+  if (!s->pending)
+    return true;
+  s->pending = false;
+  return s->device->ops->wait(s->device, s->stream);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the parts of a session share (Session.c: executables made ready, and
+// runs on the host's arrays; SessionEnqueue.c: runs on the device's).
+#ifndef HIDET_RUNTIME_SESSIONSTATE_H
+#define HIDET_RUNTIME_SESSIONSTATE_H
+
+#include "Runtime/ModelState.h"
+
+// An executable, with what a run of it changes.
+typedef struct hd_ready {
+  hd_turn_t *turn;
+  hd_program_t program; // It shares the executable's.
+  hd_store_t values;    // Inputs and outputs.
+  // The plan's parameters, for runs on the host's arrays (NULL: none yet), and
+  // on the device's.
+  hd_slot_t *slots, *given;
+  int *inputs, *outputs;     // Of each the number of its parameter; -1: none.
+  hd_recording_t *recording; // Of the last run on the device's; NULL: none.
+  hd_address_t recorded_block;
+  bool complete; // False where the work unwound.
+  struct hd_ready *next;
+} hd_ready_t;
+
+struct hd_session {
+  hd_model_t *model;
+  bool owns_model;
+  hd_context_t *context;
+  hd_device_t *device;
+  hd_session_stats_t stats;
+  hd_ready_t *ready;  // Used last first.
+  hd_ready_t *now;    // The last run's; NULL: it has none.
+  hd_address_t block; // The workspaces of each, in turn.
+  size_t block_bytes;
+  void *stream; // That the last enqueued run is on,
+  bool pending; // and perhaps not done yet.
+};
+
+// The executable for these types, ready, at the front; compiled where it is
+// new. inputs: NULL, or what may be looked at: then what cannot be kept has
+// been run, and *ready is NULL. False after an error.
+bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,
+                           const hd_host_tensor_t *inputs,
+                           hd_host_tensor_t *outputs, hd_ready_t **ready);
+// Workspaces for it.
+bool hd_session_make_room(hd_session_t *s, hd_ready_t *r);
+
+#endif
