@@ -149,12 +149,16 @@ def library() -> ctypes.CDLL:
             break
     else:
         try:
+            if "HIDET_LIBRARY" in os.environ:
+                raise OSError("HIDET_LIBRARY names no file")
             loaded = ctypes.CDLL(NAMES[0])
         except OSError as error:
             places = ", ".join(str(path) for path in candidates())
             raise OSError(f"no libhidet: {error}; looked at {places}") from None
     for name, (result, *arguments) in FUNCTIONS.items():
-        function = getattr(loaded, name)
+        function = getattr(loaded, name, None)
+        if function is None:
+            raise OSError(f"{loaded._name} is of another version: no {name}()")
         function.restype = result
         function.argtypes = arguments
     return loaded

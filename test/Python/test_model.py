@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """hidet.from_onnx() and hidet.compile_text(): numpy in, numpy out."""
 
+import os
 import pathlib
+import subprocess
+import sys
 import threading
 import unittest
 
@@ -118,6 +121,53 @@ class Text(unittest.TestCase):
         for _ in range(50):
             model = hidet.compile_text(SUM, device="sim")
             model(self.x, self.y)
+
+
+class Tools(unittest.TestCase):
+    def run_tool(self, *words):
+        return subprocess.run(
+            [sys.executable, "-m", "hidet", *words],
+            capture_output=True,
+            text=True,
+        )
+
+    def test_tools(self):
+        done = self.run_tool("opt", "--version")
+        self.assertRegex(done.stdout, r"^hidet-opt \d")
+        done = self.run_tool("run", str(DIGITS / "model.onnx"), "--check")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.run_tool("run", "nowhere.onnx")
+        self.assertIn("nowhere.onnx", done.stderr)
+        self.assertNotEqual(done.returncode, 0)
+
+    def test_usage(self):
+        for words in (), ("walk",):
+            done = self.run_tool(*words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("usage: python -m hidet", done.stdout)
+
+
+class Library(unittest.TestCase):
+    def load(self, path):
+        code = "from hidet._library import library; library()"
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "HIDET_LIBRARY": str(path)},
+            capture_output=True,
+            text=True,
+        ).stderr
+
+    def test_absent(self):
+        self.assertIn(
+            "looked at /nowhere/libhidet.so", self.load("/nowhere/libhidet.so")
+        )
+
+    def test_other(self):
+        """A library that is not ours, or of another version."""
+        other = next(pathlib.Path("/lib").glob("*/libm.so.6"), None)
+        if other is None:
+            self.skipTest("no /lib/*/libm.so.6")
+        self.assertIn("libm.so.6 is of another version", self.load(other))
 
 
 if __name__ == "__main__":

@@ -101,6 +101,14 @@ class Backend(unittest.TestCase):
 
         self.compare(function, torch.randn(1, 3))
 
+        def function(x):
+            y = (x + 1).t()
+            return torch.as_strided(x * 2, (3, 2), (1, 3)), y.as_strided(
+                (2, 3), (1, 2)
+            )
+
+        self.compare(function, torch.randn(2, 3))
+
     def test_results(self):
         """What is an input, a view of one, a constant, or given twice."""
 

@@ -76,9 +76,17 @@ def emit_node(text: Text, node: fx.Node, value_of: Callable) -> object:
         arguments(node),
         lambda a: value_of(a) if isinstance(a, fx.Node) else a,
     )
-    value = row(Call(text, results, used), *given)
+    value = row(Call(text, results, used, first_layout(node)), *given)
     check(value if several else [value], results, used)
     return value
+
+
+def first_layout(node: fx.Node) -> tuple[tuple[int, ...], int] | None:
+    source = node.args[0] if node.args else None
+    fake = source.meta.get("val") if isinstance(source, fx.Node) else None
+    if not isinstance(fake, torch.Tensor):
+        return None
+    return fake.stride(), fake.storage_offset()
 
 
 def check(values: object, results: list, used: set[int]) -> None:

@@ -194,6 +194,7 @@ ROWS = {
     # Shapes
     "_reshape_alias":           s.view,
     "_unsafe_view":             s.view,
+    "as_strided":               s.as_strided,
     "cat":                      s.cat,
     "constant_pad_nd":          s.pad("constant"),
     "diagonal":                 s.diagonal,

@@ -49,15 +49,19 @@ def holds(kind: str, number: float) -> bool:
 
 class Call:
     """One call: where its nodes go, and what it has to give. results: the type
-    and shape of each, as PyTorch says; used: those that somebody asks for."""
+    and shape of each, as PyTorch says; used: those that somebody asks for;
+    first: the strides and the offset that its first operand has in PyTorch, or
+    None."""
 
     def __init__(
         self,
         text: Text,
         results: Sequence[tuple[str, tuple[int, ...]]],
         used: set[int],
+        first: tuple[tuple[int, ...], int] | None = None,
     ) -> None:
         self.text = text
+        self.first = first
         self.results = results
         self.used = used
 

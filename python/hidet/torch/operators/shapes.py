@@ -201,6 +201,42 @@ def diagonal(
     return gather_flat(c, x, at.diagonal(offset, dim1, dim2))
 
 
+def as_strided(
+    c: Call, x: Value, size: list[int], strides: list[int], offset=None
+) -> Value:
+    """Of a tensor that is all of its storage: the places of its elements there,
+    and so what is at the places that are asked for."""
+    own, start = c.first
+    if start or offset or not x.size:
+        raise Unsupported("as_strided of a part of a tensor")
+    at = numpy.arange(x.size).reshape(x.shape)
+    where = sum(
+        (
+            numpy.arange(n).reshape([-1] + [1] * (x.rank - 1 - i)) * stride
+            for i, (n, stride) in enumerate(zip(x.shape, own))
+        ),
+        start=numpy.zeros(x.shape, "i8"),
+    )
+    if where.max() != x.size - 1 or len(numpy.unique(where)) != x.size:
+        raise Unsupported("as_strided of a tensor with gaps")
+    stored = numpy.empty(x.size, "i8")
+    stored[where] = at
+    asked = sum(
+        (
+            numpy.arange(n).reshape([-1] + [1] * (len(size) - 1 - i)) * stride
+            for i, (n, stride) in enumerate(zip(size, strides))
+        ),
+        start=numpy.zeros(size, "i8"),
+    )
+    if asked.size and asked.max() >= x.size:
+        raise Unsupported("as_strided beyond a tensor's end")
+    places = stored[asked]
+    if (places.reshape(-1) == numpy.arange(x.size)[: places.size]).all():
+        if places.size == x.size:
+            return c.reshape(x, size)
+    return gather_flat(c, x, places)
+
+
 def unfold(c: Call, x: Value, dim: int, size: int, step: int) -> Value:
     if not x.rank:
         return c.reshape(x, c.shape)
