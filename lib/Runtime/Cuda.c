@@ -146,9 +146,22 @@ static bool read_attributes(hd_cuda_t *cuda, hd_diagnostics_t *diags) {
       "cuDeviceGetName");
 }
 
-bool hd_cuda_enter(hd_cuda_t *cuda, hd_diagnostics_t *diags) {
-  return hd_cuda_check(cuda, diags, cuda->driver.context_set(cuda->context),
-                       "cuCtxSetCurrent");
+bool hd_cuda_enter(const hd_cuda_t *cuda, hd_diagnostics_t *diags,
+                   bool *entered) {
+  hd_cu_context_t current = NULL;
+  *entered = false;
+  if (cuda->driver.context_get(&current) == 0 && current == cuda->context)
+    return true;
+  *entered =
+      hd_cuda_check(cuda, diags, cuda->driver.context_push(cuda->context),
+                    "cuCtxPushCurrent");
+  return *entered;
+}
+
+void hd_cuda_leave(const hd_cuda_t *cuda, bool entered) {
+  hd_cu_context_t popped;
+  if (entered)
+    cuda->driver.context_pop(&popped);
 }
 
 hd_cuda_t *hd_cuda_open(hd_diagnostics_t *diags, int ordinal) {
@@ -161,8 +174,7 @@ hd_cuda_t *hd_cuda_open(hd_diagnostics_t *diags, int ordinal) {
       find_device(cuda, diags, ordinal) && read_attributes(cuda, diags) &&
       hd_cuda_check(cuda, diags,
                     cuda->driver.context_retain(&cuda->context, cuda->device),
-                    "cuDevicePrimaryCtxRetain") &&
-      hd_cuda_enter(cuda, diags))
+                    "cuDevicePrimaryCtxRetain"))
     return cuda;
   hd_cuda_close(cuda);
   return NULL;
@@ -256,8 +268,9 @@ static int try_link(hd_cuda_t *cuda, const char *name, size_t target,
   return error;
 }
 
-bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
-                  int sm, const char *ptx, size_t size, hd_buffer_t *cubin) {
+static bool link_here(hd_cuda_t *cuda, hd_diagnostics_t *diags,
+                      const char *name, int sm, const char *ptx, size_t size,
+                      hd_buffer_t *cubin) {
   char log[4096], first_log[sizeof(log)];
   bool accelerated = sm > 120;
   size_t target =
@@ -274,4 +287,13 @@ bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
       try_link(cuda, name, target, ptx, size, log, sizeof(log), cubin) == 0)
     return true;
   return report_link(cuda, diags, name, error, first_log);
+}
+
+bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
+                  int sm, const char *ptx, size_t size, hd_buffer_t *cubin) {
+  bool entered;
+  bool ok = hd_cuda_enter(cuda, diags, &entered) &&
+            link_here(cuda, diags, name, sm, ptx, size, cubin);
+  hd_cuda_leave(cuda, entered);
+  return ok;
 }

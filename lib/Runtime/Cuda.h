@@ -24,8 +24,8 @@ typedef struct hd_cuda {
   char name[128];
 } hd_cuda_t;
 
-// Opens the driver, retains the primary context of GPU number ordinal and makes
-// it current in this thread. NULL after an error (E0601, E0602, E0603, E0604).
+// Opens the driver and retains the primary context of GPU number ordinal. NULL
+// after an error (E0601, E0602, E0603, E0604).
 // At the end: hd_cuda_close().
 hd_cuda_t *hd_cuda_open(hd_diagnostics_t *diags, int ordinal);
 void hd_cuda_close(hd_cuda_t *cuda); // NULL is allowed.
@@ -36,8 +36,13 @@ int hd_cuda_present_sm(void);
 // The GPU that "cuda" (0) or "cuda:N" names; -1 where it is neither.
 int hd_cuda_ordinal(const char *name);
 
-// Makes the context current in this thread.
-bool hd_cuda_enter(hd_cuda_t *cuda, hd_diagnostics_t *diags);
+// Makes the context the thread's current one, and after that what it was before
+// that again: around every work with the driver, which is the host program's,
+// too. *entered is for hd_cuda_leave(), which is to be called in any case; no
+// work between may unwind. False after an error.
+bool hd_cuda_enter(const hd_cuda_t *cuda, hd_diagnostics_t *diags,
+                   bool *entered);
+void hd_cuda_leave(const hd_cuda_t *cuda, bool entered);
 
 // "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)".
 const char *hd_cuda_error_text(const hd_cuda_t *cuda, int error, char *text,
@@ -47,8 +52,8 @@ bool hd_cuda_check(const hd_cuda_t *cuda, hd_diagnostics_t *diags, int error,
                    const char *what);
 
 // Machine code of a module of PTX for sm (90; 901 is sm_90a), by the driver's
-// linker. Several threads may do so at once, each after hd_cuda_enter(). name
-// is the kernel's, for messages.
+// linker. Several threads may do so at once. name is the kernel's, for
+// messages.
 bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
                   int sm, const char *ptx, size_t size, hd_buffer_t *cubin);
 

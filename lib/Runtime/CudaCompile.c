@@ -41,8 +41,7 @@ static bool link_ptx(hd_cuda_device_t *d, hd_diagnostics_t *diags,
   }
   // PTX of an older target becomes code of this GPU all the same.
   int target = d->base.info.target->sm;
-  if (!hd_cuda_enter(d->cuda, diags) ||
-      !hd_cuda_link(d->cuda, diags, func->name,
+  if (!hd_cuda_link(d->cuda, diags, func->name,
                     target > 120 ? target : d->cuda->sm, hd_buffer_text(ptx),
                     ptx->size, &code->cubin))
     return false;

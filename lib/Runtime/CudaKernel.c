@@ -133,11 +133,14 @@ bool hd_cuda_load(hd_device_t *device, const hd_func_t *const *funcs,
     return hd_error(hd_cuda_diags(d), nowhere, HD_E0904, "out of memory");
   hd_cleanup_t cleanup;
   hd_budget_defer(&device->context->budget, &cleanup, end_codes, &codes);
-  bool ok = hd_cuda_compile(d, funcs, count, codes.data);
+  bool entered = false;
+  bool ok = hd_cuda_compile(d, funcs, count, codes.data) &&
+            hd_cuda_enter(d->cuda, hd_cuda_diags(d), &entered);
   for (unsigned i = 0; ok && i < count; i++) {
     kernels[i] = load_cubin(d, funcs[i], &codes.data[i]);
     ok = kernels[i] != NULL;
   }
+  hd_cuda_leave(d->cuda, entered);
   hd_budget_clean(&device->context->budget, &cleanup);
   return ok;
 }

@@ -27,7 +27,6 @@ hd_recording_t *hd_cuda_record_end(hd_device_t *device) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
   const hd_cuda_driver_t *driver = &d->cuda->driver;
   hd_cu_graph_t graph = NULL;
-  d->recording = false;
   bool ok = hd_cuda_device_check(d, driver->capture_end(d->stream, &graph),
                                  "cuStreamEndCapture");
   hd_recording_t *recording = ok ? calloc(1, sizeof(*recording)) : NULL;

@@ -37,10 +37,12 @@ static void free_memory(hd_device_t *device, hd_address_t address) {
 
 static void close_device(hd_device_t *device) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
-  while (device->memory)
-    free_memory(device, device->memory->address);
   if (d->cuda) {
     const hd_cuda_driver_t *driver = &d->cuda->driver;
+    bool entered;
+    hd_cuda_enter(d->cuda, hd_cuda_diags(d), &entered);
+    while (device->memory)
+      free_memory(device, device->memory->address);
     if (d->start)
       driver->event_destroy(d->start);
     if (d->stop)
@@ -49,6 +51,7 @@ static void close_device(hd_device_t *device) {
       driver->event_destroy(d->order);
     if (d->stream)
       driver->stream_destroy(d->stream);
+    hd_cuda_leave(d->cuda, entered);
   }
   if (d->first == d) {
     hd_cuda_close(d->cuda);
@@ -136,9 +139,14 @@ static bool wait(hd_device_t *device, void *stream) {
 }
 
 static bool make_stream(hd_cuda_device_t *d) {
-  return hd_cuda_device_check(
-      d, d->cuda->driver.stream_create(&d->stream, HD_CU_STREAM_DEFAULT),
-      "cuStreamCreate");
+  bool entered;
+  bool ok =
+      hd_cuda_enter(d->cuda, hd_cuda_diags(d), &entered) &&
+      hd_cuda_device_check(
+          d, d->cuda->driver.stream_create(&d->stream, HD_CU_STREAM_DEFAULT),
+          "cuStreamCreate");
+  hd_cuda_leave(d->cuda, entered);
+  return ok;
 }
 
 static hd_device_t *fork_device(hd_device_t *device, hd_context_t *context) {
@@ -160,27 +168,98 @@ static hd_device_t *fork_device(hd_device_t *device, hd_context_t *context) {
   return NULL;
 }
 
+// --- In the device's context ---
+
+// A row of the table whose work is done by a function of the same parameters,
+// with the context current.
+#define IN_CONTEXT(row, work, parameters, arguments)                           \
+  static bool row parameters {                                                 \
+    hd_cuda_device_t *d = hd_cuda_device_of(device);                           \
+    bool entered;                                                              \
+    bool ok =                                                                  \
+        hd_cuda_enter(d->cuda, hd_cuda_diags(d), &entered) && work arguments;  \
+    hd_cuda_leave(d->cuda, entered);                                           \
+    return ok;                                                                 \
+  }
+// One that gives nothing back.
+#define ENDS_IN_CONTEXT(row, work, parameters, arguments)                      \
+  static void row parameters {                                                 \
+    hd_cuda_device_t *d = hd_cuda_device_of(device);                           \
+    bool entered;                                                              \
+    if (hd_cuda_enter(d->cuda, hd_cuda_diags(d), &entered))                    \
+      work arguments;                                                          \
+    hd_cuda_leave(d->cuda, entered);                                           \
+  }
+
+// clang-format off
+IN_CONTEXT(alloc_row, alloc_memory,
+           (hd_device_t *device, const char *name, size_t bytes, hd_address_t *address),
+           (device, name, bytes, address))
+ENDS_IN_CONTEXT(free_row, free_memory,
+                (hd_device_t *device, hd_address_t address), (device, address))
+IN_CONTEXT(upload_row, upload,
+           (hd_device_t *device, hd_address_t to, const void *from, size_t bytes),
+           (device, to, from, bytes))
+IN_CONTEXT(download_row, download,
+           (hd_device_t *device, void *to, hd_address_t from, size_t bytes),
+           (device, to, from, bytes))
+IN_CONTEXT(fill_row, fill,
+           (hd_device_t *device, hd_address_t to, uint64_t bits, unsigned element_bytes, size_t count),
+           (device, to, bits, element_bytes, count))
+ENDS_IN_CONTEXT(unload_row, hd_cuda_unload,
+                (hd_device_t *device, hd_kernel_t *kernel), (device, kernel))
+IN_CONTEXT(launch_row, hd_cuda_launch,
+           (hd_device_t *device, hd_kernel_t *kernel, const hd_kernel_launch_t *launch),
+           (device, kernel, launch))
+IN_CONTEXT(record_begin_row, hd_cuda_record_begin, (hd_device_t *device), (device))
+IN_CONTEXT(replay_row, hd_cuda_replay,
+           (hd_device_t *device, hd_recording_t *recording, double *ms, double *host_us),
+           (device, recording, ms, host_us))
+ENDS_IN_CONTEXT(recording_free_row, hd_cuda_recording_free,
+                (hd_device_t *device, hd_recording_t *recording), (device, recording))
+IN_CONTEXT(enqueue_row, hd_cuda_enqueue,
+           (hd_device_t *device, hd_recording_t *recording, void *stream),
+           (device, recording, stream))
+IN_CONTEXT(copy_row, copy,
+           (hd_device_t *device, hd_address_t to, hd_address_t from, size_t bytes, void *stream),
+           (device, to, from, bytes, stream))
+IN_CONTEXT(follow_row, follow,
+           (hd_device_t *device, void *after, void *stream), (device, after, stream))
+IN_CONTEXT(wait_row, wait, (hd_device_t *device, void *stream), (device, stream))
+// clang-format on
+
+static hd_recording_t *record_end_row(hd_device_t *device) {
+  hd_cuda_device_t *d = hd_cuda_device_of(device);
+  bool entered;
+  d->recording = false;
+  hd_recording_t *recording = hd_cuda_enter(d->cuda, hd_cuda_diags(d), &entered)
+                                  ? hd_cuda_record_end(device)
+                                  : NULL;
+  hd_cuda_leave(d->cuda, entered);
+  return recording;
+}
+
 static const hd_device_ops_t ops = {
     .kind = "cuda",
     .close = close_device,
     .fork = fork_device,
-    .alloc = alloc_memory,
-    .free = free_memory,
-    .upload = upload,
-    .download = download,
-    .fill = fill,
+    .alloc = alloc_row,
+    .free = free_row,
+    .upload = upload_row,
+    .download = download_row,
+    .fill = fill_row,
     .make = hd_cuda_make,
     .load = hd_cuda_load,
-    .unload = hd_cuda_unload,
-    .launch = hd_cuda_launch,
-    .record_begin = hd_cuda_record_begin,
-    .record_end = hd_cuda_record_end,
-    .replay = hd_cuda_replay,
-    .recording_free = hd_cuda_recording_free,
-    .enqueue = hd_cuda_enqueue,
-    .copy = copy,
-    .follow = follow,
-    .wait = wait,
+    .unload = unload_row,
+    .launch = launch_row,
+    .record_begin = record_begin_row,
+    .record_end = record_end_row,
+    .replay = replay_row,
+    .recording_free = recording_free_row,
+    .enqueue = enqueue_row,
+    .copy = copy_row,
+    .follow = follow_row,
+    .wait = wait_row,
 };
 
 // PTX for sm_90a is for 9.0 alone; other PTX is for its architecture and all

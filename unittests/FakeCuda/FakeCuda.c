@@ -19,28 +19,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_DEVICES = 4 };
 struct hd_cu_context {
-  int device;
+  int retained;
 };
 struct hd_cu_module {
+  hd_cu_context_t context;
   char *text;
 };
 struct hd_cu_function {
   char name[128];
   int params, maps; // Of its entry; a map is a parameter of 128 bytes.
   int dynamic_shared;
+  hd_cu_context_t context;
   struct hd_cu_function *next;
 };
 struct hd_cu_stream {
+  hd_cu_context_t context;
   int capturing;
 };
 struct hd_cu_event {
+  hd_cu_context_t context;
   int recorded;
 };
 struct hd_cu_graph {
   int launches, programmatic;
 };
 struct hd_cu_exec {
+  hd_cu_context_t context;
   int launches;
 };
 struct hd_cu_link {
@@ -52,14 +58,34 @@ struct hd_cu_link {
 enum { MAX_ALLOCATIONS = 4096 };
 
 static struct {
-  struct hd_cu_context context;
-  uint64_t addresses[MAX_ALLOCATIONS]; // 0: free.
-  int allocated, encoded;              // So far.
+  struct hd_cu_context contexts[MAX_DEVICES]; // The primary ones.
+  uint64_t addresses[MAX_ALLOCATIONS];        // 0: free.
+  hd_cu_context_t owners[MAX_ALLOCATIONS];
+  int allocated, encoded; // So far.
   int allocations, modules, streams, events, graphs, execs;
   atomic_int links, calls;    // Code is linked by several threads.
   int captured, programmatic; // Launches in the capture under way.
   struct hd_cu_function *functions;
 } state;
+
+// Of each thread, the innermost last.
+static _Thread_local struct {
+  hd_cu_context_t contexts[16];
+  int size;
+} current;
+
+static hd_cu_context_t current_context(void) {
+  return current.size ? current.contexts[current.size - 1] : NULL;
+}
+
+// What the driver would say of an object of another context, or without one.
+#define NEEDS(context_)                                                        \
+  do {                                                                         \
+    if (!current_context())                                                    \
+      return 201;                                                              \
+    if ((context_) != current_context())                                       \
+      return 400;                                                              \
+  } while (0)
 
 static void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void note(const char *format, ...) {
@@ -171,13 +197,16 @@ FAKE(cuDeviceGetAttribute, int *value, int attribute, int device) {
 }
 FAKE(cuDevicePrimaryCtxRetain, hd_cu_context_t *context, int device) {
   MAY_FAIL("cuDevicePrimaryCtxRetain");
-  state.context.device = device;
-  *context = &state.context;
+  state.contexts[device].retained++;
+  *context = &state.contexts[device];
   return 0;
 }
-// The process is done: what it left is told.
+// The process is done with the last: what it left is told.
 FAKE(cuDevicePrimaryCtxRelease_v2, int device) {
-  (void)device;
+  state.contexts[device].retained--;
+  for (int i = 0; i < MAX_DEVICES; i++)
+    if (state.contexts[i].retained)
+      return 0;
   note("left: %d allocations, %d modules, %d streams, %d events, %d graphs, %d "
        "executables, %d links\n",
        state.allocations, state.modules, state.streams, state.events,
@@ -189,8 +218,30 @@ FAKE(cuDevicePrimaryCtxRelease_v2, int device) {
   }
   return 0;
 }
+FAKE(cuCtxGetCurrent, hd_cu_context_t *context) {
+  *context = current_context();
+  return 0;
+}
+// For programs that stay in one.
 FAKE(cuCtxSetCurrent, hd_cu_context_t context) {
-  return context == &state.context ? 0 : 201;
+  current.size = current.size ? current.size - 1 : 0;
+  if (context)
+    current.contexts[current.size++] = context;
+  return 0;
+}
+FAKE(cuCtxPushCurrent_v2, hd_cu_context_t context) {
+  MAY_FAIL("cuCtxPushCurrent_v2");
+  if (!context || current.size == 16)
+    return HD_CU_INVALID_VALUE;
+  current.contexts[current.size++] = context;
+  return 0;
+}
+FAKE(cuCtxPopCurrent_v2, hd_cu_context_t *context) {
+  *context = current_context();
+  if (!current.size)
+    return 201;
+  current.size--;
+  return 0;
 }
 
 FAKE(cuMemGetInfo_v2, size_t *free_bytes, size_t *total) {
@@ -198,8 +249,16 @@ FAKE(cuMemGetInfo_v2, size_t *free_bytes, size_t *total) {
   *total = 1 << 30;
   return 0;
 }
+// That an address lies in; NULL: it begins no allocation that is known.
+static hd_cu_context_t owner_of(uint64_t address) {
+  for (int i = 0; i < MAX_ALLOCATIONS; i++)
+    if (state.addresses[i] == address)
+      return state.owners[i];
+  return current_context();
+}
 FAKE(cuMemAlloc_v2, uint64_t *address, size_t bytes) {
   MAY_FAIL("cuMemAlloc_v2");
+  NEEDS(current_context());
   if (bytes == 0)
     return HD_CU_INVALID_VALUE;
   // Aligned as the driver's: calloc() promises 16 bytes alone.
@@ -208,13 +267,15 @@ FAKE(cuMemAlloc_v2, uint64_t *address, size_t bytes) {
   if (memory) {
     memset(memory, 0, bytes);
     if (state.allocated < MAX_ALLOCATIONS)
-      state.addresses[state.allocated] = *address;
+      state.addresses[state.allocated] = *address,
+      state.owners[state.allocated] = current_context();
     state.allocated++;
   }
   state.allocations += memory != NULL;
   return memory ? 0 : HD_CU_OUT_OF_MEMORY;
 }
 FAKE(cuMemFree_v2, uint64_t address) {
+  NEEDS(owner_of(address));
   free((void *)(uintptr_t)address);
   state.allocations--;
   for (int i = 0; i < MAX_ALLOCATIONS; i++)
@@ -224,11 +285,13 @@ FAKE(cuMemFree_v2, uint64_t address) {
 }
 FAKE(cuMemcpyHtoD_v2, uint64_t to, const void *from, size_t bytes) {
   MAY_FAIL("cuMemcpyHtoD_v2");
+  NEEDS(owner_of(to));
   memcpy((void *)(uintptr_t)to, from, bytes);
   return 0;
 }
 FAKE(cuMemcpyDtoH_v2, void *to, uint64_t from, size_t bytes) {
   MAY_FAIL("cuMemcpyDtoH_v2");
+  NEEDS(owner_of(from));
   memcpy(to, (void *)(uintptr_t)from, bytes);
   return 0;
 }
@@ -237,6 +300,7 @@ FAKE(cuMemcpyAsync, uint64_t to, uint64_t from, size_t bytes,
      hd_cu_stream_t stream) {
   (void)stream;
   MAY_FAIL("cuMemcpyAsync");
+  NEEDS(owner_of(to));
   note("copy of %zu bytes\n", bytes);
   memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
   return 0;
@@ -244,6 +308,7 @@ FAKE(cuMemcpyAsync, uint64_t to, uint64_t from, size_t bytes,
 
 static int set(uint64_t address, const void *value, size_t size, size_t pitch,
                size_t count, hd_cu_stream_t stream) {
+  NEEDS(stream->context);
   if (!stream->capturing)
     note("set %zu times %zu bytes\n", count, size);
   for (size_t i = 0; i < count && !stream->capturing; i++)
@@ -270,6 +335,7 @@ FAKE(cuMemsetD2D32Async, uint64_t address, size_t pitch, unsigned value,
 
 FAKE(cuLinkCreate_v2, unsigned count, int *options, void **values,
      hd_cu_link_t *link) {
+  NEEDS(current_context());
   *link = calloc(1, sizeof(**link));
   state.links++;
   for (unsigned i = 0; i < count; i++) {
@@ -313,12 +379,15 @@ FAKE(cuLinkDestroy, hd_cu_link_t link) {
 
 FAKE(cuModuleLoadData, hd_cu_module_t *module, const void *image) {
   MAY_FAIL("cuModuleLoadData");
+  NEEDS(current_context());
   *module = calloc(1, sizeof(**module));
+  (*module)->context = current_context();
   (*module)->text = strdup(image);
   state.modules++;
   return 0;
 }
 FAKE(cuModuleUnload, hd_cu_module_t module) {
+  NEEDS(module->context);
   free(module->text);
   free(module);
   state.modules--;
@@ -342,6 +411,7 @@ FAKE(cuModuleGetFunction, hd_cu_function_t *function, hd_cu_module_t module,
   if (!strstr(module->text, entry))
     return 500;
   *function = calloc(1, sizeof(**function));
+  (*function)->context = module->context;
   snprintf((*function)->name, sizeof((*function)->name), "%s", name);
   count_params(*function, strstr(module->text, entry));
   (*function)->next = state.functions;
@@ -447,6 +517,8 @@ static void note_maps(const struct hd_cu_function *function, void **arguments) {
 FAKE(cuLaunchKernelEx, const hd_cu_launch_t *config, hd_cu_function_t function,
      void **arguments, void **extra) {
   MAY_FAIL("cuLaunchKernelEx");
+  NEEDS(function->context);
+  NEEDS(config->stream->context);
   if (extra || !arguments || !product(config->grid) ||
       !product(config->block) || product(config->block) > 1024 ||
       (config->shared_bytes > 48 << 10 &&
@@ -482,33 +554,43 @@ FAKE(cuLaunchKernelEx, const hd_cu_launch_t *config, hd_cu_function_t function,
 
 FAKE(cuStreamCreate, hd_cu_stream_t *stream, unsigned flags) {
   (void)flags;
+  MAY_FAIL("cuStreamCreate");
+  NEEDS(current_context());
   *stream = calloc(1, sizeof(**stream));
+  (*stream)->context = current_context();
   state.streams++;
   return 0;
 }
 FAKE(cuStreamDestroy_v2, hd_cu_stream_t stream) {
+  NEEDS(stream->context);
   free(stream);
   state.streams--;
   return 0;
 }
 FAKE(cuStreamSynchronize, hd_cu_stream_t stream) {
   MAY_FAIL("cuStreamSynchronize");
+  NEEDS(stream ? stream->context : current_context());
   return stream && stream->capturing ? 900 : 0;
 }
 FAKE(cuStreamWaitEvent, hd_cu_stream_t stream, hd_cu_event_t event,
      unsigned flags) {
   (void)stream;
   MAY_FAIL("cuStreamWaitEvent");
+  NEEDS(event->context);
   return event->recorded && !flags ? 0 : HD_CU_INVALID_VALUE;
 }
 FAKE(cuStreamBeginCapture_v2, hd_cu_stream_t stream, int mode) {
   (void)mode;
+  MAY_FAIL("cuStreamBeginCapture_v2");
+  NEEDS(stream->context);
   stream->capturing = 1;
   state.captured = state.programmatic = 0;
   return 0;
 }
 FAKE(cuStreamEndCapture, hd_cu_stream_t stream, hd_cu_graph_t *graph) {
+  NEEDS(stream->context);
   stream->capturing = 0;
+  MAY_FAIL("cuStreamEndCapture");
   *graph = calloc(1, sizeof(**graph));
   (*graph)->launches = state.captured;
   (*graph)->programmatic = state.programmatic;
@@ -519,7 +601,9 @@ FAKE(cuGraphInstantiateWithFlags, hd_cu_exec_t *exec, hd_cu_graph_t graph,
      unsigned long long flags) {
   MAY_FAIL("cuGraphInstantiateWithFlags");
   (void)flags;
+  NEEDS(current_context());
   *exec = calloc(1, sizeof(**exec));
+  (*exec)->context = current_context();
   (*exec)->launches = graph->launches;
   state.execs++;
   note("graph of %d launches", graph->launches);
@@ -530,6 +614,7 @@ FAKE(cuGraphInstantiateWithFlags, hd_cu_exec_t *exec, hd_cu_graph_t graph,
 }
 FAKE(cuGraphLaunch, hd_cu_exec_t exec, hd_cu_stream_t stream) {
   MAY_FAIL("cuGraphLaunch");
+  NEEDS(exec->context);
   return (stream && stream->capturing) || exec->launches == 0 ? 900 : 0;
 }
 FAKE(cuGraphDestroy, hd_cu_graph_t graph) {
@@ -544,7 +629,10 @@ FAKE(cuGraphExecDestroy, hd_cu_exec_t exec) {
 }
 FAKE(cuEventCreate, hd_cu_event_t *event, unsigned flags) {
   (void)flags;
+  MAY_FAIL("cuEventCreate");
+  NEEDS(current_context());
   *event = calloc(1, sizeof(**event));
+  (*event)->context = current_context();
   state.events++;
   return 0;
 }
@@ -555,6 +643,8 @@ FAKE(cuEventDestroy_v2, hd_cu_event_t event) {
 }
 FAKE(cuEventRecord, hd_cu_event_t event, hd_cu_stream_t stream) {
   (void)stream;
+  MAY_FAIL("cuEventRecord");
+  NEEDS(event->context);
   event->recorded = 1;
   return 0;
 }
