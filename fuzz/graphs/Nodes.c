@@ -39,13 +39,23 @@ static bool is_small(const hd_task_binding_t *b) {
   return true;
 }
 
+// How many terms the longest sum may have: all go into the smallest tensor.
+static double terms_of(const hd_task_binding_t *b) {
+  double fewest = INFINITY;
+  for (size_t i = 0; i < b->task->outputs.size; i++)
+    fewest = fmin(fewest, (double)fuzz_count(&b->outputs[i]));
+  for (size_t i = 0; i < b->task->locals.size; i++) {
+    hd_tensor_type_t type = hd_binding_tensor(b, b->task->locals.data[i]);
+    fewest = fmin(fewest, (double)fuzz_count(&type));
+  }
+  return work_of(b) / fmax(1, fewest);
+}
+
 void fuzz_disturb_result(const fuzz_node_t *node, hd_host_tensor_t *result,
                          uint64_t seed) {
-  if (fuzz_node_has(node, "exact"))
-    return;
-  double terms = node->binding ? work_of(node->binding) : 1;
-  fuzz_disturb(result, fuzz_node_has(node, "single"),
-               terms / fmax(1, (double)result->count), seed);
+  if (!fuzz_node_has(node, "exact"))
+    fuzz_disturb(result, fuzz_node_has(node, "single"),
+                 node->binding ? terms_of(node->binding) : 1, seed);
 }
 
 static hd_host_tensor_t *view(fuzz_graph_t *g, const hd_host_tensor_t *x,
