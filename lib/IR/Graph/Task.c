@@ -129,7 +129,7 @@ uint32_t hd_task_type_scalars(hd_task_type_t type) {
   if (!type.var)
     return UINT32_C(1) << type.scalar;
   uint32_t set = 0;
-  for (int i = 0; type.var->either[i] && i < 2; i++)
+  for (int i = 0; i < 2 && type.var->either[i]; i++)
     set |= hd_task_type_scalars((hd_task_type_t){HD_VOID, type.var->either[i]});
   if (!type.var->accumulates)
     return set ? set : type.var->scalars;
