@@ -150,13 +150,13 @@ static bool operate_on_floats(hd_expr_kind_t op, double a, double b,
 
 bool hd_scalar_operate(hd_expr_kind_t op, hd_scalar_t type, hd_number_t a,
                        hd_number_t b, hd_number_t *out) {
-  hd_expr_form_t form = hd_expr_info(op)->form;
   int64_t i;
   double f;
   if (hd_scalar_class(type) != HD_CLASS_FLOAT) {
     if (!operate_on_integers(op, type, a.i, b.i, &i))
       return false;
-    out->i = form == HD_FORM_COMPARE ? i : hd_int_wrap(type, i);
+    bool compares = hd_expr_info(op)->form == HD_FORM_COMPARE;
+    out->i = compares ? i : hd_int_wrap(type, i);
     return true;
   }
   if (compare_floats(op, a.f, b.f, &i)) {

@@ -58,9 +58,13 @@ static int64_t point_of(const hd_ref_t *r, unsigned num_levels) {
 static bool define(evaluation_t *e, hd_ref_t *r) {
   const hd_definition_t *d = e->definition;
   unsigned num_levels = r->num_levels; // The tree's reductions add theirs.
-  for (uint32_t i = 0; i < d->num_targets; i++)
+  hd_host_tensor_t **targets =
+      HD_ARENA_ARRAY(r->arena, hd_host_tensor_t *, d->num_targets);
+  for (uint32_t i = 0; i < d->num_targets; i++) {
+    targets[i] = tensor_of(e, d->targets[i]);
     if (!make_tensor(e, d->targets[i]))
       return false;
+  }
   const hd_ref_node_t *root = hd_ref_build(r, d->term, 0);
   if (!root)
     return false;
@@ -74,7 +78,7 @@ static bool define(evaluation_t *e, hd_ref_t *r) {
       return false;
     int64_t point = point_of(r, num_levels);
     for (uint32_t i = 0; i < d->num_targets; i++)
-      hd_ref_set(tensor_of(e, d->targets[i]), point,
+      hd_ref_set(targets[i], point,
                  d->num_targets > 1 ? root->u.fold->sums[i] : value);
   } while (hd_ref_advance(r, 0, num_levels, innermost));
   return true;

@@ -129,6 +129,7 @@ hd_ref_access_t *hd_ref_build_access(hd_ref_t *r, const hd_task_value_t *value,
   access->tensor = r->tensors[hd_ref_tensor_at(r->binding->task, value)];
   access->name = value->name;
   access->indices = build_indices(r, value, operands, &access->rank);
+  access->known = HD_ARENA_ARRAY(r->arena, hd_ref_known_t, access->rank + 1);
   return access->indices ? access : NULL;
 }
 

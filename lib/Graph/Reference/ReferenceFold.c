@@ -43,8 +43,7 @@ bool hd_ref_advance(hd_ref_t *r, unsigned first, unsigned count,
   return false;
 }
 
-// Whether a value that was computed then still is what it was.
-static bool is_current(const hd_ref_t *r, uint64_t deps, uint64_t computed) {
+bool hd_ref_is_current(const hd_ref_t *r, uint64_t deps, uint64_t computed) {
   for (; deps && computed; deps &= deps - 1)
     if (r->levels[__builtin_ctzll(deps)].moved > computed)
       return false;
@@ -85,7 +84,7 @@ static bool add_bodies(hd_ref_t *r, hd_ref_fold_t *fold, bool from_right) {
 }
 
 bool hd_ref_reduce(hd_ref_t *r, hd_ref_fold_t *fold) {
-  if (is_current(r, fold->deps, fold->computed))
+  if (hd_ref_is_current(r, fold->deps, fold->computed))
     return true;
   uint64_t now = r->clock;
   if (!evaluate(r, fold, fold->identities, fold->sums))
@@ -140,7 +139,7 @@ static int64_t row_at(const hd_ref_fold_t *fold, int64_t at, int64_t extent) {
 bool hd_ref_scan(hd_ref_t *r, hd_ref_fold_t *fold) {
   uint64_t now = r->clock;
   hd_number_t at;
-  if (!is_current(r, fold->deps, fold->computed)) {
+  if (!hd_ref_is_current(r, fold->deps, fold->computed)) {
     if (!fill_table(r, fold))
       return false;
     fold->computed = now;

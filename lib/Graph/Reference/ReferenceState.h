@@ -8,9 +8,10 @@
 // at a time, by the arithmetic of IR/Scalar.h; ReferenceFold.c what a reduction
 // or a scan is. Reference.c goes through the points of each definition.
 //
-// Nothing is remembered but reductions and scans, until a level moves that they
-// depend on: without that a sum over what is around it would take the square of
-// its time.
+// Nothing is remembered but reductions and scans, and what an index comes to
+// that is not one of the levels, until a level moves that they depend on.
+// Without that a sum over what is around it would take the square of its time,
+// and each element of a gathered row would ask for its row again.
 #ifndef HIDET_GRAPH_REFERENCE_REFERENCESTATE_H
 #define HIDET_GRAPH_REFERENCE_REFERENCESTATE_H
 
@@ -31,12 +32,19 @@ typedef struct hd_ref_level {
 
 typedef struct hd_ref_node hd_ref_node_t;
 
+// What an index of an access came to.
+typedef struct hd_ref_known {
+  hd_number_t at;
+  uint64_t computed; // When; 0: never.
+} hd_ref_known_t;
+
 // A tensor and the element of it: a node for each axis.
 typedef struct hd_ref_access {
   const hd_host_tensor_t *tensor;
   const char *name;
   unsigned rank;
   hd_ref_node_t *const *indices;
+  hd_ref_known_t *known;    // Of each.
   hd_ref_node_t *otherwise; // NULL: outside is an error.
 } hd_ref_access_t;
 
@@ -129,6 +137,8 @@ bool hd_ref_start(hd_ref_t *r, unsigned first, unsigned count);
 // The next point in row-major order; false after the last. Where a level is
 // innermost, that one moves first.
 bool hd_ref_advance(hd_ref_t *r, unsigned first, unsigned count, int innermost);
+// Whether a value that was computed then still is what it was.
+bool hd_ref_is_current(const hd_ref_t *r, uint64_t deps, uint64_t computed);
 // Sets fold->sums.
 bool hd_ref_reduce(hd_ref_t *r, hd_ref_fold_t *fold);
 bool hd_ref_scan(hd_ref_t *r, hd_ref_fold_t *fold);

@@ -49,19 +49,33 @@ void hd_ref_set(hd_host_tensor_t *tensor, int64_t i, hd_number_t number) {
   }
 }
 
+// What an index comes to, computed where a level has moved that it depends on.
+static bool find_index(hd_ref_t *r, const hd_ref_node_t *index,
+                       hd_ref_known_t *known) {
+  if (hd_ref_is_current(r, index->deps, known->computed))
+    return true;
+  uint64_t now = r->clock;
+  if (!hd_ref_value(r, index, &known->at))
+    return false;
+  known->computed = now;
+  return true;
+}
+
 bool hd_ref_place(hd_ref_t *r, const hd_ref_access_t *access, int64_t *place) {
   bool inside = true;
   int64_t element = 0;
   for (unsigned i = 0; i < access->rank; i++) {
     int64_t size = access->tensor->shape[i];
     const hd_ref_node_t *index = access->indices[i];
-    hd_number_t at;
+    int64_t at;
     if (index->kind == HD_TERM_INDEX) // Most are; it saves a call.
-      at.i = r->levels[index->u.level].at;
-    else if (!hd_ref_value(r, index, &at))
+      at = r->levels[index->u.level].at;
+    else if (find_index(r, index, &access->known[i]))
+      at = access->known[i].at.i;
+    else
       return false;
-    inside &= at.i >= 0 && at.i < size;
-    element = inside ? element * size + at.i : -1;
+    inside &= at >= 0 && at < size;
+    element = inside ? element * size + at : -1;
   }
   *place = element;
   return true;
