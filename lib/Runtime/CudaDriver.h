@@ -17,6 +17,7 @@ typedef struct hd_cu_stream *hd_cu_stream_t;
 typedef struct hd_cu_event *hd_cu_event_t;
 typedef struct hd_cu_graph *hd_cu_graph_t;
 typedef struct hd_cu_exec *hd_cu_exec_t;
+typedef struct hd_cu_node *hd_cu_node_t;
 typedef struct hd_cu_link *hd_cu_link_t;
 
 // CUresult.
@@ -119,6 +120,19 @@ typedef struct hd_cu_launch {
   unsigned num_attributes;
 } hd_cu_launch_t;
 
+// CUDA_KERNEL_NODE_PARAMS_v2.
+typedef struct hd_cu_kernel_node {
+  hd_cu_function_t function;
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  void **arguments;
+  void **extra;
+  void *kernel; // Where there is no function.
+  hd_cu_context_t context;
+} hd_cu_kernel_node_t;
+
+_Static_assert(sizeof(hd_cu_kernel_node_t) == 72, "CUDA_KERNEL_NODE_PARAMS");
 _Static_assert(sizeof(hd_cu_launch_attribute_t) == 72, "CUlaunchAttribute");
 _Static_assert(sizeof(hd_cu_launch_t) == 56, "CUlaunchConfig");
 _Static_assert(offsetof(hd_cu_launch_t, stream) == 32, "CUlaunchConfig");

@@ -253,29 +253,57 @@ static int64_t spread_bytes(const hd_cuda_t *cuda, const cuda_kernel_t *k,
   return bytes > launch->shared_bytes ? bytes : launch->shared_bytes;
 }
 
-bool hd_cuda_launch(hd_device_t *device, hd_kernel_t *kernel,
-                    const hd_kernel_launch_t *given) {
-  hd_cuda_device_t *d = hd_cuda_device_of(device);
-  cuda_kernel_t *k = (cuda_kernel_t *)kernel;
-  hd_kernel_launch_t spread = *given;
-  const hd_kernel_launch_t *launch = &spread;
-  spread.shared_bytes = spread_bytes(d->cuda, k, given);
+// What a launch is to the driver, with its arguments encoded.
+typedef struct prepared {
+  hd_kernel_launch_t launch;
   hd_cu_launch_attribute_t attributes[2];
-  hd_cu_launch_t config = {.shared_bytes = (unsigned)launch->shared_bytes,
-                           .stream = d->stream,
-                           .attributes = attributes};
+  hd_cu_launch_t config;
+} prepared_t;
+
+static bool prepare(hd_cuda_device_t *d, cuda_kernel_t *k,
+                    const hd_kernel_launch_t *given, prepared_t *p) {
+  p->launch = *given;
+  p->launch.shared_bytes = spread_bytes(d->cuda, k, given);
+  p->config = (hd_cu_launch_t){.shared_bytes = (unsigned)p->launch.shared_bytes,
+                               .stream = d->stream,
+                               .attributes = p->attributes};
   unsigned cluster = 1;
   for (int i = 0; i < 3; i++) {
-    config.grid[i] = (unsigned)launch->grid[i];
-    config.block[i] = (unsigned)launch->block[i];
-    cluster *= (unsigned)launch->cluster[i];
+    p->config.grid[i] = (unsigned)given->grid[i];
+    p->config.block[i] = (unsigned)given->block[i];
+    cluster *= (unsigned)given->cluster[i];
   }
-  config.num_attributes = set_attributes(launch, cluster > 1, attributes);
-  if (!allow(d, k, launch, cluster) || !set_arguments(d, k, launch))
+  p->config.num_attributes = set_attributes(given, cluster > 1, p->attributes);
+  return allow(d, k, &p->launch, cluster) && set_arguments(d, k, given);
+}
+
+bool hd_cuda_launch(hd_device_t *device, hd_kernel_t *kernel,
+                    const hd_kernel_launch_t *launch) {
+  hd_cuda_device_t *d = hd_cuda_device_of(device);
+  cuda_kernel_t *k = (cuda_kernel_t *)kernel;
+  prepared_t p;
+  if (!prepare(d, k, launch, &p))
     return false;
-  int error =
-      d->cuda->driver.launch(&config, k->function, arguments_of(launch), NULL);
+  int error = d->cuda->driver.launch(&p.config, k->function,
+                                     arguments_of(launch), NULL);
   if (error)
-    return report_launch(d, k, launch, error);
-  return d->recording || wait_for(d, k->base.func->name);
+    return report_launch(d, k, &p.launch, error);
+  return d->recording ? hd_cuda_record_node(d)
+                      : wait_for(d, k->base.func->name);
+}
+
+bool hd_cuda_update(hd_device_t *device, hd_recording_t *recording, size_t n,
+                    hd_kernel_t *kernel, const hd_kernel_launch_t *launch) {
+  hd_cuda_device_t *d = hd_cuda_device_of(device);
+  cuda_kernel_t *k = (cuda_kernel_t *)kernel;
+  prepared_t p;
+  if (!prepare(d, k, launch, &p))
+    return false;
+  hd_cu_kernel_node_t node = {.function = k->function,
+                              .shared_bytes = p.config.shared_bytes,
+                              .arguments = arguments_of(launch),
+                              .context = d->cuda->context};
+  memcpy(node.grid, p.config.grid, sizeof(node.grid));
+  memcpy(node.block, p.config.block, sizeof(node.block));
+  return hd_cuda_set_node(d, recording, n, &node);
 }

@@ -5,9 +5,56 @@
 
 #include <stdlib.h>
 
+static const hd_loc_t nowhere;
+
 struct hd_recording {
+  hd_cu_graph_t graph; // That names the nodes.
   hd_cu_exec_t exec;
+  hd_cu_node_t *nodes;
+  size_t num_nodes;
 };
+
+static void end_recording(hd_cuda_device_t *d, hd_recording_t *recording) {
+  const hd_cuda_driver_t *driver = &d->cuda->driver;
+  if (recording->exec)
+    driver->exec_destroy(recording->exec);
+  if (recording->graph)
+    driver->graph_destroy(recording->graph);
+  free(recording->nodes);
+  free(recording);
+}
+
+bool hd_cuda_record_node(hd_cuda_device_t *d) {
+  const hd_cu_node_t *last = NULL;
+  hd_cu_graph_t graph;
+  uint64_t id;
+  size_t num_last = 0;
+  int status;
+  if (!hd_cuda_device_check(d,
+                            d->cuda->driver.capture_info(d->stream, &status,
+                                                         &id, &graph, &last,
+                                                         &num_last),
+                            "cuStreamGetCaptureInfo"))
+    return false;
+  if (d->num_nodes == d->cap_nodes) {
+    size_t count = d->cap_nodes ? 2 * d->cap_nodes : 64;
+    hd_cu_node_t *nodes = realloc(d->nodes, count * sizeof(*nodes));
+    if (!nodes)
+      return hd_error(hd_cuda_diags(d), nowhere, HD_E0904, "out of memory");
+    d->nodes = nodes;
+    d->cap_nodes = count;
+  }
+  d->nodes[d->num_nodes++] = num_last ? last[0] : NULL;
+  return true;
+}
+
+bool hd_cuda_set_node(hd_cuda_device_t *d, hd_recording_t *recording, size_t n,
+                      const hd_cu_kernel_node_t *kernel) {
+  return hd_cuda_device_check(d,
+                              d->cuda->driver.exec_set_kernel(
+                                  recording->exec, recording->nodes[n], kernel),
+                              "cuGraphExecKernelNodeSetParams");
+}
 
 bool hd_cuda_record_begin(hd_device_t *device) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
@@ -26,19 +73,25 @@ bool hd_cuda_record_begin(hd_device_t *device) {
 hd_recording_t *hd_cuda_record_end(hd_device_t *device) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
   const hd_cuda_driver_t *driver = &d->cuda->driver;
+  hd_recording_t *recording = calloc(1, sizeof(*recording));
   hd_cu_graph_t graph = NULL;
   bool ok = hd_cuda_device_check(d, driver->capture_end(d->stream, &graph),
                                  "cuStreamEndCapture");
-  hd_recording_t *recording = ok ? calloc(1, sizeof(*recording)) : NULL;
-  ok =
-      recording && hd_cuda_device_check(
-                       d, driver->graph_instantiate(&recording->exec, graph, 0),
-                       "cuGraphInstantiate");
-  if (graph)
-    driver->graph_destroy(graph);
-  if (ok)
+  if (!recording) {
+    if (graph)
+      driver->graph_destroy(graph);
+    hd_error(hd_cuda_diags(d), nowhere, HD_E0904, "out of memory");
+    return NULL;
+  }
+  *recording = (hd_recording_t){
+      .graph = graph, .nodes = d->nodes, .num_nodes = d->num_nodes};
+  d->nodes = NULL;
+  d->num_nodes = d->cap_nodes = 0;
+  if (ok && hd_cuda_device_check(
+                d, driver->graph_instantiate(&recording->exec, graph, 0),
+                "cuGraphInstantiate"))
     return recording;
-  free(recording);
+  end_recording(d, recording);
   return NULL;
 }
 
@@ -75,6 +128,5 @@ bool hd_cuda_enqueue(hd_device_t *device, hd_recording_t *recording,
 }
 
 void hd_cuda_recording_free(hd_device_t *device, hd_recording_t *recording) {
-  hd_cuda_device_of(device)->cuda->driver.exec_destroy(recording->exec);
-  free(recording);
+  end_recording(hd_cuda_device_of(device), recording);
 }

@@ -111,6 +111,9 @@ typedef struct hd_device_ops {
   // are none: everything is done at once.
   // Puts a recording on a stream, and returns.
   bool (*enqueue)(hd_device_t *device, hd_recording_t *recording, void *stream);
+  // Gives launch number n of a recording other arguments; all else is the same.
+  bool (*update)(hd_device_t *device, hd_recording_t *recording, size_t n,
+                 hd_kernel_t *kernel, const hd_kernel_launch_t *launch);
   // Likewise a copy; from: on the device, or the host.
   bool (*copy)(hd_device_t *device, hd_address_t to, hd_address_t from,
                size_t bytes, void *stream);

@@ -59,6 +59,7 @@ static void close_device(hd_device_t *device) {
     hd_cache_close(d->cache);
   }
   pthread_mutex_destroy(&d->lock);
+  free(d->nodes);
   hd_device_destroy(device);
 }
 
@@ -217,6 +218,9 @@ IN_CONTEXT(replay_row, hd_cuda_replay,
            (device, recording, ms, host_us))
 ENDS_IN_CONTEXT(recording_free_row, hd_cuda_recording_free,
                 (hd_device_t *device, hd_recording_t *recording), (device, recording))
+IN_CONTEXT(update_row, hd_cuda_update,
+           (hd_device_t *device, hd_recording_t *recording, size_t n, hd_kernel_t *kernel, const hd_kernel_launch_t *launch),
+           (device, recording, n, kernel, launch))
 IN_CONTEXT(enqueue_row, hd_cuda_enqueue,
            (hd_device_t *device, hd_recording_t *recording, void *stream),
            (device, recording, stream))
@@ -257,6 +261,7 @@ static const hd_device_ops_t ops = {
     .replay = replay_row,
     .recording_free = recording_free_row,
     .enqueue = enqueue_row,
+    .update = update_row,
     .copy = copy_row,
     .follow = follow_row,
     .wait = wait_row,

@@ -23,6 +23,8 @@ typedef struct hd_cuda_device {
   unsigned threads;
   hd_cache_t *cache;
   bool recording;
+  hd_cu_node_t *nodes; // Of the recording under way: its launches, in order.
+  size_t num_nodes, cap_nodes;
 } hd_cuda_device_t;
 
 static inline hd_cuda_device_t *hd_cuda_device_of(hd_device_t *device) {
@@ -71,6 +73,13 @@ bool hd_cuda_replay(hd_device_t *device, hd_recording_t *recording, double *ms,
                     double *host_us);
 void hd_cuda_recording_free(hd_device_t *device, hd_recording_t *recording);
 
+// After a launch into a recording: keeps its node.
+bool hd_cuda_record_node(hd_cuda_device_t *d);
+// The node's arguments from here on.
+bool hd_cuda_set_node(hd_cuda_device_t *d, hd_recording_t *recording, size_t n,
+                      const hd_cu_kernel_node_t *kernel);
+bool hd_cuda_update(hd_device_t *device, hd_recording_t *recording, size_t n,
+                    hd_kernel_t *kernel, const hd_kernel_launch_t *launch);
 bool hd_cuda_enqueue(hd_device_t *device, hd_recording_t *recording,
                      void *stream);
 

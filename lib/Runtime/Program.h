@@ -123,6 +123,12 @@ void hd_program_fini(hd_program_t *program);
 // written may not lie in the memory of another parameter: E0809.
 bool hd_program_run(hd_program_t *program, const hd_slot_t *params);
 
+// Gives the launches of a recording of a run, which was the program's last, the
+// parameters' memory as it is now. *updated: false where it has to be recorded
+// anew, since it has loops. False after an error.
+bool hd_program_update(hd_program_t *program, const hd_slot_t *params,
+                       hd_recording_t *recording, bool *updated);
+
 // A launch, or a loop of launches: then the first of its kernels stands for
 // all.
 typedef struct hd_profile_row {

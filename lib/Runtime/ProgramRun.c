@@ -144,20 +144,30 @@ static bool move_arguments(hd_program_t *p, hd_action_t *action) {
   return true;
 }
 
-// Before the first launch, and after a fill, there is none to overlap.
-static bool launch(runner_t *r, hd_action_t *action) {
-  hd_program_t *p = r->program;
+// Settles where a launch's tensors are; *moved: not where they were.
+static bool set_addresses(hd_program_t *p, const hd_slot_t *params,
+                          hd_action_t *action, bool *moved) {
   for (uint32_t k = 0; k < action->launch.num_tensors; k++) {
     int arg = action->tensor_args[k];
-    hd_address_t address = address_of(p, r->params, action->slots[arg]);
+    hd_address_t address = address_of(p, params, action->slots[arg]);
+    *moved |= action->values[arg] != address;
     action->values[arg] = address;
     action->tensors[k].address = address;
   }
-  for (uint32_t k = 0; k < action->launch.num_maps; k++)
+  for (uint32_t k = 0; *moved && k < action->launch.num_maps; k++)
     if (!hd_tensor_map_place(hd_program_diags(p), action->kernel->func,
                              &action->maps[k],
                              action->values[action->map_args[k]]))
       return false;
+  return true;
+}
+
+// Before the first launch, and after a fill, there is none to overlap.
+static bool launch(runner_t *r, hd_action_t *action) {
+  hd_program_t *p = r->program;
+  bool moved = true;
+  if (!set_addresses(p, r->params, action, &moved))
+    return false;
   action->launch.programmatic = action->programmatic && r->after_launch;
   r->after_launch = true;
   return p->device->ops->launch(p->device, action->kernel, &action->launch);
@@ -257,6 +267,28 @@ bool hd_program_run_until(hd_program_t *program, const hd_slot_t *params,
             take_steps(&(runner_t){.program = program, .params = params}, end);
   hd_times_leave(times, part);
   return ok;
+}
+
+bool hd_program_update(hd_program_t *program, const hd_slot_t *params,
+                       hd_recording_t *recording, bool *updated) {
+  hd_device_t *device = program->device;
+  size_t n = 0;
+  *updated = true;
+  for (size_t i = 0; i < program->actions.size; i++)
+    *updated &= program->actions.data[i]->loop < 0 &&
+                program->actions.data[i]->does != HD_ACTION_BEGINS_LOOP;
+  for (size_t i = 0; *updated && i < program->actions.size; i++) {
+    hd_action_t *action = program->actions.data[i];
+    bool moved = false;
+    if (action->does != HD_ACTION_LAUNCHES)
+      continue;
+    if (!set_addresses(program, params, action, &moved) ||
+        (moved && !device->ops->update(device, recording, n, action->kernel,
+                                       &action->launch)))
+      return false;
+    n++;
+  }
+  return true;
 }
 
 hd_moved_t hd_program_moved(const hd_program_t *program, uint32_t first,

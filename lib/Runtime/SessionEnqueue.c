@@ -2,8 +2,8 @@
 //
 // A run on tensors in the device's memory, on a stream of the caller's. Where a
 // device records (hd_device_ops_t.replay), what a run launches is recorded once
-// for an executable and enqueued as a whole; the recording is made anew where
-// it was made for other addresses. Else it is done at once.
+// for an executable and enqueued as a whole; where addresses are others, the
+// launches that are given them are updated. Else it is done at once.
 
 #include "Runtime/SessionState.h"
 
@@ -35,9 +35,9 @@ bool hd_session_describe(hd_session_t *s, const hd_tensor_type_t *inputs,
 
 // --- Where things are ---
 
-// Takes the caller's addresses; *moved: where one is another than before.
+// Takes the caller's addresses.
 static bool give(hd_session_t *s, hd_ready_t *r, const hd_device_tensor_t *in,
-                 const hd_device_tensor_t *out, bool *moved) {
+                 const hd_device_tensor_t *out) {
   const hd_func_t *entry = r->program.entry;
   size_t inputs = s->model->graph->inputs.size;
   size_t count = inputs + r->turn->last->outputs.size;
@@ -50,7 +50,7 @@ static bool give(hd_session_t *s, hd_ready_t *r, const hd_device_tensor_t *in,
       return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E1003,
                       "a tensor does not begin at a multiple of 16 bytes");
     hd_slot_t *slot = &r->given[n];
-    *moved |= slot->address != t->address;
+    r->moved |= slot->address != t->address;
     *slot = (hd_slot_t){entry->params[n], t->address, t->bytes};
   }
   return true;
@@ -117,21 +117,33 @@ static bool copy_rest(hd_session_t *s, hd_ready_t *r,
   return true;
 }
 
-static bool enqueue_ready(hd_session_t *s, hd_ready_t *r, bool moved) {
+// Has the recording be one of a run on what is given.
+static bool settle_recording(hd_session_t *s, hd_ready_t *r) {
+  bool same = r->recording && r->recorded_block == s->block;
+  bool updated = false;
+  if (same && !r->moved)
+    return true;
+  if (same &&
+      !hd_program_update(&r->program, r->given, r->recording, &updated)) {
+    drop_recording(s, r); // Some of it is updated.
+    return false;
+  }
+  r->moved = !updated && !record(s, r);
+  return !r->moved;
+}
+
+static bool enqueue_ready(hd_session_t *s, hd_ready_t *r) {
   hd_device_t *device = s->device;
   if (!device->ops->replay)
     return hd_program_run(&r->program, r->given);
-  if ((!r->recording || moved || r->recorded_block != s->block) &&
-      !record(s, r))
-    return false;
-  return device->ops->enqueue(device, r->recording, s->stream);
+  return settle_recording(s, r) &&
+         device->ops->enqueue(device, r->recording, s->stream);
 }
 
 bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
                         const hd_device_tensor_t *in,
                         const hd_device_tensor_t *out, void *stream) {
   hd_ready_t *r = NULL;
-  bool moved = false;
   if (!hd_session_make_ready(s, types, NULL, NULL, &r))
     return false;
   if (!r)
@@ -139,7 +151,7 @@ bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
                     s->model->graph->name, "nothing of it runs on the device");
   if (!are_apart(s, s->model->graph->inputs.size, r->turn->last->outputs.size,
                  in, out) ||
-      !give(s, r, in, out, &moved))
+      !give(s, r, in, out))
     return false;
   // Its workspaces are one run's after the other.
   if (s->pending && stream != s->stream &&
@@ -147,7 +159,7 @@ bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
     return false;
   s->stream = stream;
   s->pending = true;
-  return hd_session_make_room(s, r) && enqueue_ready(s, r, moved) &&
+  return hd_session_make_room(s, r) && enqueue_ready(s, r) &&
          copy_rest(s, r, in, out);
 }
 

@@ -18,6 +18,7 @@ typedef struct hd_ready {
   int *inputs, *outputs;     // Of each the number of its parameter; -1: none.
   hd_recording_t *recording; // Of the last run on the device's; NULL: none.
   hd_address_t recorded_block;
+  bool moved;    // What is given lies elsewhere than it did there.
   bool complete; // False where the work unwound.
   struct hd_ready *next;
 } hd_ready_t;

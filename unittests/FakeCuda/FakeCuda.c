@@ -42,8 +42,13 @@ struct hd_cu_event {
   hd_cu_context_t context;
   int recorded;
 };
+struct hd_cu_node {
+  hd_cu_function_t function;
+};
+enum { MAX_NODES = 1024 };
 struct hd_cu_graph {
   int launches, programmatic;
+  struct hd_cu_node nodes[MAX_NODES];
 };
 struct hd_cu_exec {
   hd_cu_context_t context;
@@ -64,7 +69,9 @@ static struct {
   int allocated, encoded; // So far.
   int allocations, modules, streams, events, graphs, execs;
   atomic_int links, calls;    // Code is linked by several threads.
-  int captured, programmatic; // Launches in the capture under way.
+  int captured, programmatic; // Launches in the capture under way,
+  hd_cu_graph_t capture;      // and what becomes of it.
+  hd_cu_node_t last;
   struct hd_cu_function *functions;
 } state;
 
@@ -525,7 +532,10 @@ FAKE(cuLaunchKernelEx, const hd_cu_launch_t *config, hd_cu_function_t function,
        (int)config->shared_bytes > function->dynamic_shared))
     return HD_CU_INVALID_VALUE;
   if (config->stream->capturing) {
-    state.captured++;
+    if (state.captured == MAX_NODES)
+      abort();
+    state.last = &state.capture->nodes[state.captured++];
+    state.last->function = function;
     for (unsigned i = 0; i < config->num_attributes; i++)
       state.programmatic +=
           config->attributes[i].id == HD_CU_LAUNCH_PROGRAMMATIC;
@@ -585,17 +595,48 @@ FAKE(cuStreamBeginCapture_v2, hd_cu_stream_t stream, int mode) {
   NEEDS(stream->context);
   stream->capturing = 1;
   state.captured = state.programmatic = 0;
+  state.capture = calloc(1, sizeof(*state.capture));
+  state.graphs++;
+  return 0;
+}
+FAKE(cuStreamGetCaptureInfo_v2, hd_cu_stream_t stream, int *status,
+     uint64_t *id, hd_cu_graph_t *graph, const hd_cu_node_t **last,
+     size_t *num_last) {
+  MAY_FAIL("cuStreamGetCaptureInfo_v2");
+  NEEDS(stream->context);
+  *status = stream->capturing;
+  *id = 1;
+  *graph = state.capture;
+  *last = &state.last;
+  *num_last = state.captured > 0;
+  return 0;
+}
+// The node is of the graph, which is there still.
+FAKE(cuGraphExecKernelNodeSetParams_v2, hd_cu_exec_t exec, hd_cu_node_t node,
+     const hd_cu_kernel_node_t *kernel) {
+  MAY_FAIL("cuGraphExecKernelNodeSetParams_v2");
+  NEEDS(exec->context);
+  if (node->function != kernel->function || !kernel->arguments)
+    return HD_CU_INVALID_VALUE;
+  note("update %s", node->function->name);
+  note_maps(node->function, kernel->arguments);
+  note("\n");
   return 0;
 }
 FAKE(cuStreamEndCapture, hd_cu_stream_t stream, hd_cu_graph_t *graph) {
   NEEDS(stream->context);
   stream->capturing = 0;
-  MAY_FAIL("cuStreamEndCapture");
-  *graph = calloc(1, sizeof(**graph));
+  *graph = state.capture;
+  state.capture = NULL;
   (*graph)->launches = state.captured;
   (*graph)->programmatic = state.programmatic;
-  state.graphs++;
-  return 0;
+  int error = fault("cuStreamEndCapture");
+  if (error) {
+    free(*graph);
+    state.graphs--;
+    *graph = NULL;
+  }
+  return error;
 }
 FAKE(cuGraphInstantiateWithFlags, hd_cu_exec_t *exec, hd_cu_graph_t graph,
      unsigned long long flags) {

@@ -189,6 +189,32 @@ static void refuses_what_is_wrong(void **state) {
   end_set(&s);
 }
 
+// A run whose second tensor is refused leaves nothing of its first behind.
+static void a_refused_run_leaves_nothing(void **state) {
+  (void)state;
+  hidet_session_t *session;
+  set_t s, other;
+  float zeros[16] = {0};
+  make_set(&s, 2);
+  make_set(&other, 2);
+  assert_int_equal(hidet_session_create(model, device, &session), HIDET_OK);
+  enqueue(session, &s, NULL);
+  const hidet_array_t x = s.arrays[0], z = s.arrays[1];
+  assert_int_equal(hidet_tensor_write(s.tensors[0], zeros), HIDET_OK);
+  s.arrays[0] = other.arrays[0];
+  s.arrays[1].data = (const char *)z.data + 4;
+  expect(hidet_session_enqueue(session, s.arrays, 2, s.arrays + 2, 3, NULL),
+         HIDET_USAGE, "a multiple of 16 bytes");
+  s.arrays[1] = z;
+  enqueue(session, &s, NULL); // With x of the other set.
+  assert_int_equal(hidet_session_wait(session), HIDET_OK);
+  check_set(&s, 2);
+  s.arrays[0] = x;
+  hidet_session_destroy(session);
+  end_set(&s);
+  end_set(&other);
+}
+
 // Shapes that what is in the inputs decides.
 static void says_what_cannot_be_known(void **state) {
   (void)state;
@@ -215,6 +241,7 @@ int main(void) {
       cmocka_unit_test(runs_where_tensors_are),
       cmocka_unit_test(goes_with_runs_on_the_host),
       cmocka_unit_test(refuses_what_is_wrong),
+      cmocka_unit_test(a_refused_run_leaves_nothing),
       cmocka_unit_test(says_what_cannot_be_known)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
