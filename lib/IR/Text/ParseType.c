@@ -1,13 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Types, layouts and mappings.
+#include "IR/Graph/Task.h"
 #include "IR/Keywords.h"
 #include "IR/Text/ParserState.h"
 
 #include <string.h>
 
+// acc(T): what values of T are accumulated in.
+static bool parse_accumulator(hd_parser_t *p, hd_type_t *type) {
+  p->at += 2;
+  size_t at = p->at;
+  if (!hd_parse_type(p, type))
+    return false;
+  if (type->lanes != 1) {
+    p->at = at;
+    return hd_expected(p, "a scalar type");
+  }
+  *type = hd_type(hd_scalar_accumulator(type->scalar));
+  return hd_expect(p, ")");
+}
+
 bool hd_parse_type(hd_parser_t *p, hd_type_t *type) {
   const hd_token_t *token = hd_peek(p);
+  if (hd_at(p, "acc") && strcmp(hd_peek_ahead(p, 1)->text, "(") == 0)
+    return parse_accumulator(p, type);
   if (token->kind != HD_TOKEN_NAME)
     return hd_expected(p, "a type");
   if (!hd_find_type(p, token->text, type))
