@@ -222,6 +222,8 @@ def draw_product(rng, case, template):
         n = size_of(rng, EVEN, 8) if maps and not rows else size_of(rng, SIZES)
         k = size_of(rng, EVEN + [520], 8) if maps else size_of(
             rng, EVEN + SIZES + [520, 1031])
+        if maps:  # Whole pieces of 16 bytes, more than 8 of i8.
+            k = -(-k * BITS.get(kind, 16) // 128) * 128 // BITS.get(kind, 16)
         values = template.draw(rng)
         kept = str(rng.choice(list(KEPT))) if "kept" in template.head and int(
             rng.integers(3)) else None
@@ -233,18 +235,22 @@ def draw_product(rng, case, template):
         if z * m * n * k <= MOST and template.allows(
                 values, facts, r"^(m|k|z \* m \* n) >=? \d+$"):
             break
-    x = eighths(rng, z, m, k)
-    w = eighths(rng, *((z, n, k) if rows else (z, k, n)))
+    draw = bytes_of if kind == "i8" else eighths
+    x = draw(rng, z, m, k)
+    w = draw(rng, *((z, n, k) if rows else (z, k, n)))
     # What is computed where it is loaded has no tensor map.
     is_cast = [not maps and int(rng.integers(3)) == 0 for _ in "ab"]
     if kept:
         w, matrix = draw_narrow(rng, case, kind, kept, group, w.shape)
     else:
         matrix = case.operand("w", w, kind, is_cast[1])
-    p = case.node("f32", (z, m, n), "matmul(%s, %s) { %sR = f32 }%s" % (
+    sums = "i32" if kind == "i8" else "f32"
+    p = case.node(sums, (z, m, n), "matmul(%s, %s) { %sR = %s }%s" % (
         case.operand("x", x, kind, is_cast[0]), matrix,
-        "tb = true, " if rows else "", pins(template, values)))
+        "tb = true, " if rows else "", sums, pins(template, values)))
     y = x @ (w.transpose(0, 2, 1) if rows else w)
+    if kind == "i8" and after != "none":
+        p, y = scale_sums(case, p, y)
     AFTER[after](rng, case, p, y)
     tiles, case.partial = template.tiles(values, facts)
     case.blocks = z * tiles
@@ -278,6 +284,17 @@ def as_bf16(x):
     return even.astype(numpy.uint32).view(numpy.float32).astype(float)
 
 
+def bytes_of(rng, *shape):
+    return rng.integers(-128, 128, shape)
+
+
+def scale_sums(case, p, y):
+    """Those of i8 as floats, small enough for f16."""
+    t = case.node("f32", y.shape, "cast(%s) { U = f32 }" % p)
+    return (case.node("f32", y.shape, "mul(%s, %s)" % (
+        t, case.input("unit", numpy.array(2.0 ** -10), "f32"))), y * 2.0 ** -10)
+
+
 def end_relu(rng, case, p, y):
     v = eighths(rng, y.shape[-1])
     s = case.node("f32", y.shape, "add(%s, %s)" % (p, case.input("v", v, "f32")))
@@ -292,7 +309,8 @@ def end_cast(rng, case, p, y):
 
 
 def end_none(rng, case, p, y):
-    case.expect(case.node("f32", y.shape, "copy(%s)" % p), y, 1e-3)
+    kind = "i32" if y.dtype.kind == "i" else "f32"
+    case.expect(case.node(kind, y.shape, "copy(%s)" % p), y, 1e-3)
 
 
 def end_bytes(rng, case, p, y):

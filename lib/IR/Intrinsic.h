@@ -124,7 +124,7 @@ typedef struct hd_intrinsic_info {
   int target;
   const char *ptx, *sim;
   unsigned num_types;
-  hd_type_t types[12]; // What T may be; empty where there is no T.
+  hd_type_t types[16]; // What T may be; empty where there is no T.
   bool result_generic;
   hd_type_t result;
   unsigned num_params;

@@ -98,9 +98,9 @@ const char *hd_attention_form_find(hd_arena_t *arena, const hd_task_t *flat,
   const hd_term_t *y =
       hd_attention_put(arena, f.first.b, s->indices, f.places, s->num_indices);
   bool y_is_q = hd_attention_uses(y, i);
-  const hd_term_t *operands[3] = {hd_form_narrow(y_is_q ? y : x),
-                                  hd_form_narrow(y_is_q ? x : y),
-                                  hd_form_narrow(value)};
+  const hd_term_t *operands[3] = {hd_form_narrow(y_is_q ? y : x, HD_F32),
+                                  hd_form_narrow(y_is_q ? x : y, HD_F32),
+                                  hd_form_narrow(value, HD_F32)};
   for (int n = 0; n < 3; n++)
     if (!operands[n] || operands[n]->type.scalar != operands[0]->type.scalar)
       return "the products' operands are not of one narrow type";

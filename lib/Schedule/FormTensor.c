@@ -238,10 +238,11 @@ void hd_form_result_set(hd_form_result_t *result,
       made->kind == HD_TERM_BOUND ||
       (made->kind == HD_TERM_CAST && made->operands[0]->kind == HD_TERM_BOUND);
   // Rounded as the task rounds, where it does nothing else.
+  hd_scalar_t sum = result->reduced.reduction->type.scalar;
   bool plain = is_cell && made->type.scalar == target &&
                hd_scalar_bits(target) >= 16 &&
-               hd_type_is_float(hd_type(target));
-  result->type = plain ? target : HD_F32;
+               (target == sum || hd_type_is_float(hd_type(target)));
+  result->type = plain ? target : sum;
   result->value = plain ? NULL : hd_form_put_digits(digits, made);
   for (uint32_t i = 0; i < d->num_indices; i++)
     result->places[i] = hd_index_simplify(
@@ -253,8 +254,8 @@ void hd_form_result_set(hd_form_result_t *result,
     tensor->same = d->targets[0];
 }
 
-const hd_term_t *hd_form_narrow(const hd_term_t *term) {
-  return term->kind == HD_TERM_CAST && term->type.scalar == HD_F32
+const hd_term_t *hd_form_narrow(const hd_term_t *term, hd_scalar_t wide) {
+  return term->kind == HD_TERM_CAST && term->type.scalar == wide
              ? term->operands[0]
              : NULL;
 }

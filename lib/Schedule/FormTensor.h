@@ -79,8 +79,8 @@ void hd_form_result_set(hd_form_result_t *result,
                         const hd_form_digits_t *digits,
                         hd_form_tensor_t *tensor);
 
-// f32(x), of x in a type that tensor cores multiply: x; else NULL.
-const hd_term_t *hd_form_narrow(const hd_term_t *term);
+// wide(x), of x in a type whose values are accumulated in that: x; else NULL.
+const hd_term_t *hd_form_narrow(const hd_term_t *term, hd_scalar_t wide);
 // Orders a sum's indices by how far apart neighbours along them lie in b, and
 // in a where that leaves it open.
 void hd_form_order_sum(hd_arena_t *arena, const hd_reduction_t *r,

@@ -26,7 +26,7 @@ typedef struct finder {
 
 // What is converted to f32, once; else the term itself.
 static const hd_term_t *without_cast(const hd_term_t *term) {
-  const hd_term_t *narrow = hd_form_narrow(term);
+  const hd_term_t *narrow = hd_form_narrow(term, HD_F32);
   return narrow ? narrow : term;
 }
 

@@ -187,9 +187,11 @@ static const char *find_form(hd_arena_t *arena, const hd_definition_t *d,
   hd_form_digits_t digits = {.arena = arena, .count = HD_PRODUCT_AXES};
   if (!find_split(arena, d, find, &c, &digits))
     return "it is no sum of products, or a small one";
-  if (c.sum->type.scalar != HD_F32)
-    return "its products are not summed in f32";
-  const hd_term_t *a = hd_form_narrow(c.a), *b = hd_form_narrow(c.b);
+  hd_scalar_t sums = c.sum->type.scalar;
+  if (sums != HD_F32 && sums != HD_I32)
+    return "its products are summed neither in f32 nor in i32";
+  const hd_term_t *a = hd_form_narrow(c.a, sums);
+  const hd_term_t *b = hd_form_narrow(c.b, sums);
   if (!a || !b || a->type.scalar != b->type.scalar) {
     a = c.a;
     b = c.b;

@@ -291,8 +291,8 @@ const char *hd_window_form_find(hd_arena_t *arena, const hd_definition_t *d,
       sum->u.reduction->monoid->builtin != HD_MONOID_SUM ||
       product->kind != HD_TERM_OPERATOR || product->u.op != HD_EXPR_MUL)
     return none;
-  const hd_term_t *a = hd_form_narrow(product->operands[0]);
-  const hd_term_t *b = hd_form_narrow(product->operands[1]);
+  const hd_term_t *a = hd_form_narrow(product->operands[0], HD_F32);
+  const hd_term_t *b = hd_form_narrow(product->operands[1], HD_F32);
   a = a ? a : product->operands[0];
   b = b ? b : product->operands[1];
   finder_t f = {.arena = arena, .d = d, .r = sum->u.reduction};

@@ -192,10 +192,12 @@ REMOTE(f32, 4)
 REMOTE(i32, 4)
 REMOTE(u32, 4)
 REMOTE(f32x2, 8)
+REMOTE(i32x2, 8)
 REMOTE(u32x2, 8)
 REMOTE(f64, 8)
 REMOTE(u64, 8)
 REMOTE(f32x4, 16)
+REMOTE(i32x4, 16)
 REMOTE(u32x4, 16)
 
 // A cluster's blocks have one worker: nobody else is there at the same time.
