@@ -89,6 +89,15 @@ FUNCTIONS = {
     "hidet_tensor_destroy": (None, c_void_p),
     "hidet_tensor_write": (c_int, c_void_p, c_void_p),
     "hidet_tensor_read": (c_int, c_void_p, c_void_p),
+    "hidet_tensor_wrap": (
+        c_int,
+        c_void_p,
+        c_char_p,
+        c_void_p,
+        c_uint,
+        c_void_p,
+        c_void_p,
+    ),
     "hidet_program_create": (
         c_int,
         c_void_p,
@@ -119,6 +128,24 @@ FUNCTIONS = {
         POINTER(Array),
         c_size_t,
     ),
+    "hidet_session_prepare": (
+        c_int,
+        c_void_p,
+        POINTER(Array),
+        c_size_t,
+        POINTER(Array),
+        c_size_t,
+    ),
+    "hidet_session_enqueue": (
+        c_int,
+        c_void_p,
+        POINTER(Array),
+        c_size_t,
+        POINTER(Array),
+        c_size_t,
+        c_void_p,
+    ),
+    "hidet_session_wait": (c_int, c_void_p),
 }
 
 

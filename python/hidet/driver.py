@@ -17,6 +17,9 @@ from hidet.scripting.module import IRModule
 from hidet.scripting.translate import Parameter, Translated
 
 
+ALIGNMENT = 16
+
+
 class CompiledFunction:
     """A kernel. Called with a tensor or a number for each parameter; compiled
     for each set of sizes at the first call with it. Tensors that it writes are
@@ -39,14 +42,12 @@ class CompiledFunction:
             where,
             *(v.shape if isinstance(v, Buffer) else v for v in values),
         )
-        written = [False] * len(self.kernel.sizes)
-        written += [p.written for p in self.kernel.parameters]
+        finish(where)
         with self.lock:
             try:
-                self.program(key, where, values).run(values, written)
+                self.program(key, where, values).run(values)
             except HidetError as error:
                 raise self.ir_module.place(error) from None
-        deliver(arguments, self.kernel.parameters, given)
 
     def program(self, key: tuple, where: str, values: Sequence) -> Program:
         if key not in self.programs:
@@ -88,7 +89,7 @@ def scalar(parameter: Parameter, value: object) -> object:
 
 def buffer_of(parameter: Parameter, value: object, given: dict) -> Buffer:
     """The tensor's memory; of one that is only read, a row-major copy where it
-    does not lie so, and of a GPU's one in the host's memory."""
+    does not lie so."""
     name, kind = parameter.name, parameter.type
     buffer = raw_buffer(parameter, value)
     if buffer.type != kind.element.name:
@@ -106,30 +107,35 @@ def buffer_of(parameter: Parameter, value: object, given: dict) -> Buffer:
 
 
 def raw_buffer(parameter: Parameter, value: object) -> Buffer:
+    name = parameter.name
     if isinstance(value, numpy.ndarray):
-        if parameter.written and not value.flags.c_contiguous:
-            raise UsageError(
-                f"'{parameter.name}' is written, and not row-major"
-            )
-        return as_buffer(value)
-    if hasattr(value, "data_ptr"):
-        from hidet.torch.operators.call import TYPES
+        lies = value.flags.c_contiguous and not value.ctypes.data % ALIGNMENT
+        if lies or not parameter.written:
+            return as_buffer(value if lies else aligned(value))
+    elif hasattr(value, "data_ptr"):
+        from hidet.torch.engine import TYPES, as_buffer as tensor_buffer, lie
 
         if value.dtype not in TYPES:
-            raise UsageError(
-                f"'{parameter.name}': no element type for {value.dtype}"
-            )
-        if parameter.written and not value.is_contiguous():
-            raise UsageError(
-                f"'{parameter.name}' is written, and not contiguous"
-            )
-        lying = value.detach().contiguous().cpu()
-        return Buffer(
-            TYPES[value.dtype], tuple(lying.shape), lying.data_ptr(), lying
-        )
+            raise UsageError(f"'{name}': no element type for {value.dtype}")
+        lying = lie(value.detach())
+        if lying.data_ptr() == value.data_ptr() or not parameter.written:
+            return tensor_buffer(lying)
+    else:
+        raise UsageError(f"'{name}' is a tensor, not {type(value).__name__}")
     raise UsageError(
-        f"'{parameter.name}' is a tensor, not {type(value).__name__}"
+        f"'{name}' is written, and is not row-major or does not begin at a "
+        f"multiple of {ALIGNMENT} bytes"
     )
+
+
+def aligned(value: numpy.ndarray) -> numpy.ndarray:
+    """A row-major copy that begins at a multiple of what kernels count on."""
+    room = numpy.empty(value.nbytes + ALIGNMENT, numpy.uint8)
+    first = -room.ctypes.data % ALIGNMENT
+    place = room[first : first + value.nbytes].view(value.dtype)
+    place = place.reshape(value.shape)
+    place[...] = value
+    return place
 
 
 def refuse_overlap(parameters: Sequence[Parameter], given: dict) -> None:
@@ -170,13 +176,13 @@ def place_of(arguments: Sequence) -> str:
     return places.pop() if places else "auto"
 
 
-def deliver(arguments: Sequence, parameters: Sequence, given: dict) -> None:
-    """Brings what was computed in the host's memory back to a GPU's tensors."""
-    for parameter, value in zip(parameters, arguments):
-        if getattr(parameter, "written", False) and hasattr(value, "data_ptr"):
-            owner = given[parameter.name].owner
-            if owner.data_ptr() != value.data_ptr():
-                value.copy_(owner)
+def finish(where: str) -> None:
+    """Waits for what PyTorch still does on a GPU: a kernel runs on a stream of
+    its own, and has ended when its call returns."""
+    if where.startswith("cuda"):
+        import torch
+
+        torch.cuda.synchronize(where)
 
 
 class CompiledModule:

@@ -247,6 +247,32 @@ class Session(Owned):
                 deliver(array, place) for array, place in zip(made, outputs)
             ]
 
+    def prepare(self, inputs: ctypes.Array, outputs: ctypes.Array) -> None:
+        """Compiles for these types and shapes; outputs take those of the
+        results."""
+        self.context.call(
+            "hidet_session_prepare",
+            self.pointer,
+            inputs,
+            len(inputs),
+            outputs,
+            len(outputs),
+        )
+
+    def enqueue(
+        self, inputs: ctypes.Array, outputs: ctypes.Array, stream: int | None
+    ) -> None:
+        """Runs it on arrays in the device's memory, on a stream of CUDA's."""
+        self.context.call(
+            "hidet_session_enqueue",
+            self.pointer,
+            inputs,
+            len(inputs),
+            outputs,
+            len(outputs),
+            stream,
+        )
+
 
 def as_array(buffer: Buffer) -> Array:
     if len(buffer.shape) > MAX_RANK:
@@ -281,31 +307,26 @@ def item_size(kind: str) -> int:
 
 
 class Tensor(Owned):
-    """A tensor in a device's memory, filled with `buffer`'s elements."""
+    """A buffer of the device's memory as a tensor; on "sim" of the host's."""
 
     def __init__(self, device: Device, buffer: Buffer) -> None:
         context = device.context
         shape = (ctypes.c_int64 * MAX_RANK)(*buffer.shape)
         pointer = context.make(
-            "hidet_tensor_create",
+            "hidet_tensor_wrap",
             device.pointer,
             buffer.type.encode(),
             shape,
             len(buffer.shape),
+            buffer.address,
         )
         super().__init__(context, pointer, "hidet_tensor_destroy", device)
         self.buffer = buffer
-        context.call("hidet_tensor_write", pointer, buffer.address)
-
-    def read_back(self) -> None:
-        self.context.call(
-            "hidet_tensor_read", self.pointer, self.buffer.address
-        )
 
 
 class Program(Owned):
     """A kernel or a plan, compiled for the sizes of its first arguments, which
-    are buffers in the host's memory and numbers."""
+    are buffers in the device's memory and numbers."""
 
     def __init__(
         self,
@@ -330,16 +351,11 @@ class Program(Owned):
         self.device = device
         del kept
 
-    def run(self, arguments: Sequence, written: Sequence[bool]) -> None:
-        """Runs it; buffers that are `written` take what it left in them."""
-        given, tensors = pack_arguments(self.device, arguments)
-        with self.context.lock:
-            self.context.call(
-                "hidet_program_run", self.pointer, given, len(given)
-            )
-            for tensor, changed in zip(tensors, written):
-                if changed and tensor:
-                    tensor.read_back()
+    def run(self, arguments: Sequence) -> None:
+        """Runs it, and returns when that is done."""
+        given, kept = pack_arguments(self.device, arguments)
+        self.context.call("hidet_program_run", self.pointer, given, len(given))
+        del kept
 
 
 def pack_arguments(

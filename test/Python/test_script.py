@@ -198,6 +198,9 @@ class Kernels(unittest.TestCase):
         y = numpy.zeros(32, "f4")
         scale(32, x, y)
         numpy.testing.assert_array_equal(y, x * 2 + 1)
+        x = random(33)[1:]
+        scale(32, x, y)
+        numpy.testing.assert_array_equal(y, x * 2 + 1)
 
 
 class Calls(unittest.TestCase):
@@ -209,7 +212,8 @@ class Calls(unittest.TestCase):
             ((8, x, y.astype("f8")), r"'y' is f32\[n\], not of f64"),
             ((8, x.reshape(2, 4), y), r"'x' is f32\[n\], not of 2 axes"),
             ((8, y, y), "'x' and 'y' overlap"),
-            ((8, x, random(16)[::2]), "'y' is written, and not row-major"),
+            ((8, x, random(16)[::2]), "'y' is written, and is not row-major"),
+            ((8, x, numpy.zeros(9, "f4")[1:]), "'y' is written"),
             ((8.5, x, y), r"'n' is i32, not 8\.5"),
             ((8, 1.0, y), "'x' is a tensor, not float"),
         ):

@@ -183,7 +183,8 @@ class Watch:
 
         def divide(*arguments):
             made = self.divide(*arguments)
-            for node in made.graph.nodes:
+            # What is one part alone is its call, and no graph.
+            for node in getattr(getattr(made, "graph", None), "nodes", ()):
                 if node.op == "call_function":
                     if node.target is not operator.getitem:
                         self.left.add(str(node.target))
@@ -205,6 +206,13 @@ def run(make, arguments):
     torch.manual_seed(0)
     torch._dynamo.reset()
     model, inputs = make(*arguments)
+    if make is vision:
+        # Statistics that keep what goes through a deep network near 1.
+        with torch.no_grad():
+            for module in model.modules():
+                if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+                    module.momentum = None
+            model.train()(torch.cat([torch.randn_like(x) for x in 4 * inputs]))
     model.eval()
     start = time.time()
     with torch.no_grad(), Watch() as watch:
@@ -216,7 +224,7 @@ def run(make, arguments):
         raise AssertionError(f"{len(made)} results for {len(own)}")
     for a, b in zip(made, own):
         if b.is_floating_point():
-            most = max(float(b.abs().max()), 1e-6)
+            most = max(float(b.abs().max()), 1e-30)
             off = max(off, float((a - b).abs().max()) / most)
         elif not torch.equal(a, b):
             off = float("inf")

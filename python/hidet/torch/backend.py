@@ -188,7 +188,35 @@ def divide(
         put_part(fused, node, part)
     fused.graph.lint()
     fused.recompile()
-    return fused
+    return one_part(fused) or fused
+
+
+def one_part(fused: fx.GraphModule) -> Callable | None:
+    """Where a graph is one part: its call alone. None where it is not."""
+    nodes = list(fused.graph.nodes)
+    inputs = [n for n in nodes if n.op == "placeholder"]
+    calls = [n for n in nodes if n.op == "call_module"]
+    results = fused.graph.output_node().args[0]
+    if len(calls) != 1 or not isinstance(results, (list, tuple)):
+        return None
+    (call,) = calls
+    if list(call.args) != inputs or call.kwargs:
+        return None
+    at = []
+    for node in results:
+        if not isinstance(node, fx.Node) or node.target is not operator.getitem:
+            return None
+        at.append(node.args[1])
+    if len(nodes) != len(inputs) + 2 + len(set(results)):
+        return None
+    forward = fused.get_submodule(call.target).forward
+    if at == list(range(len(at))):
+        return forward
+    return lambda *given: pick(forward(*given), at)
+
+
+def pick(made: Sequence, at: Sequence[int]) -> list:
+    return [made[i] for i in at]
 
 
 def keep_constants(graph: fx.GraphModule) -> None:

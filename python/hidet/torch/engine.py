@@ -4,21 +4,28 @@ that stands between PyTorch's tensors and libhidet is here."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import threading
 from collections.abc import Sequence
 
 import torch
 
-from hidet.runtime import Buffer, Device, Frozen, Module, Session
+from hidet._library import Array
+from hidet.errors import InternalError, UnsupportedError, UsageError
+from hidet.runtime import Buffer, Device, Frozen, Module, Session, as_array
 from hidet.torch.config import Options
 from hidet.torch.operators.call import TYPES
 
 ALIGNMENT = 16
+MOVES = 2  # An input that has been elsewhere so often is staged from then on,
+STAGED = 16 << 20  # if it takes no more bytes than this.
 
 
 def lie(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor where it is, or a row-major copy that is aligned."""
-    tensor = tensor.detach().contiguous()
+    if not tensor.is_contiguous():
+        tensor = tensor.contiguous()
     if tensor.data_ptr() % ALIGNMENT:
         tensor = tensor.clone(memory_format=torch.contiguous_format)
     return tensor
@@ -29,9 +36,20 @@ def as_buffer(tensor: torch.Tensor) -> Buffer:
     return Buffer(kind, tuple(tensor.shape), tensor.data_ptr(), tensor)
 
 
+def arrays(tensors: Sequence[torch.Tensor]) -> ctypes.Array:
+    """Types and shapes of tensors, which may be fake; no addresses."""
+    found = [Buffer(TYPES[t.dtype], tuple(t.shape), 0) for t in tensors]
+    return (Array * len(found))(*map(as_array, found))
+
+
 class Engine:
-    """Compiles at the first call. weights: for constants of the text, by name;
-    those of the CPU are read where they are."""
+    """Compiled when it is made. weights: for constants of the text, by name;
+    those of the CPU are read where they are. inputs, results: tensors of the
+    types and shapes that it is for, which may be fake.
+
+    On a GPU a run is one CUDA graph, which is recorded for its addresses. So
+    results are computed in places of the engine's own and copied from there,
+    and an input that is somewhere else each time is copied to such a place."""
 
     def __init__(
         self,
@@ -39,33 +57,108 @@ class Engine:
         weights: dict[str, torch.Tensor],
         device: torch.device,
         options: Options,
+        inputs: Sequence[torch.Tensor],
+        results: Sequence[torch.Tensor],
     ) -> None:
         module = Module.parse(text)
         model = Frozen(module)
         for name, tensor in weights.items():
-            model.set_weight(name, as_buffer(lie(tensor.cpu())))
+            model.set_weight(name, as_buffer(lie(tensor.detach().cpu())))
         if options.use_tensor_core:
             model.set_precision("tf32")
         if options.search_space:
             model.set_measured(measured())
-        where = "sim" if device.type == "cpu" else f"cuda:{device.index or 0}"
+        self.device, self.results = device, results
+        self.on_gpu = device.type == "cuda"
+        where = f"cuda:{device.index or 0}" if self.on_gpu else "sim"
         self.session = Session(model, Device(module.context, where))
+        self.lock = threading.Lock()
+        self.given, self.made = arrays(inputs), arrays(results)
+        self.in_place = self.prepare()
+        self.staged: list[torch.Tensor | None] = [None] * len(inputs)
+        self.moves = [0] * len(inputs)
+        self.places: list[torch.Tensor] = []
+        if self.on_gpu and self.in_place:
+            self.places = [empty(r) for r in results]
+            for array, place in zip(self.made, self.places):
+                array.data = place.data_ptr()
+            self.stream = torch.cuda.current_stream(device)
 
-    def __call__(
-        self, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
-    ) -> None:
-        """outputs: row-major tensors that take the results."""
+    def prepare(self) -> bool:
+        """Compiles; whether it can run on tensors where they are."""
+        expected = arrays(self.results)
+        try:
+            self.session.prepare(self.given, self.made)
+        except UnsupportedError:
+            # Nothing is left to run, or the compiler refuses it: a run says.
+            return False
+        for want, have in zip(expected, self.made):
+            if (want.type, want.rank, list(want.shape[: want.rank])) != (
+                have.type,
+                have.rank,
+                list(have.shape[: have.rank]),
+            ):
+                raise InternalError(f"a result of {have.type} for {want.type}")
+        self.made = expected
+        return True
+
+    def __call__(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The results, row-major tensors of their own."""
+        with self.lock:
+            if not self.in_place:
+                return self.through_host(inputs)
+            if self.on_gpu:
+                return self.on_stream(inputs)
+            kept = [lie(t) for t in inputs]
+            made = [empty(r) for r in self.results]
+            for array, tensor in zip(self.given, kept):
+                array.data = tensor.data_ptr()
+            for array, tensor in zip(self.made, made):
+                array.data = tensor.data_ptr()
+            self.session.enqueue(self.given, self.made, None)
+            return made
+
+    def on_stream(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        stream = torch.cuda.current_stream(self.device)
+        if stream != self.stream:
+            # Nobody reads the engine's places any more, nor writes to them.
+            self.stream.synchronize()
+            self.stream = stream
+        if torch.cuda.is_current_stream_capturing():
+            raise UsageError("a compiled part is not captured in a CUDA graph")
+        kept = []  # Copies, until what reads them is enqueued.
+        for i, (array, tensor) in enumerate(zip(self.given, inputs)):
+            if self.staged[i] is not None:
+                self.staged[i].copy_(tensor)
+                continue
+            tensor = lie(tensor)
+            kept.append(tensor)
+            address = tensor.data_ptr()
+            if address == array.data:
+                continue
+            self.moves[i] += 1
+            if self.moves[i] > MOVES and tensor.nbytes <= STAGED:
+                self.staged[i] = tensor = tensor.clone()
+            array.data = tensor.data_ptr()
+        self.session.enqueue(self.given, self.made, stream.cuda_stream)
+        return [place.clone() for place in self.places]
+
+    def through_host(
+        self, inputs: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
         given = [lie(t.cpu()) for t in inputs]
-        made = [
-            t if t.device.type == "cpu" else torch.empty_like(t, device="cpu")
-            for t in outputs
-        ]
+        made = [empty(r, "cpu") for r in self.results]
         self.session.run(
             [as_buffer(t) for t in given], [as_buffer(t) for t in made]
         )
-        for place, result in zip(outputs, made):
-            if place is not result:
-                place.copy_(result)
+        return [t.to(self.device) for t in made] if self.on_gpu else made
+
+
+def empty(like: torch.Tensor, device: object = None) -> torch.Tensor:
+    """A row-major tensor of its type and shape."""
+    return torch.empty(
+        like.shape, dtype=like.dtype, device=device or like.device
+    )
 
 
 def measured() -> str:

@@ -17,6 +17,10 @@ from hidet.torch.emit import emit_graph
 from hidet.torch.engine import Engine
 
 
+VERSION = operator.attrgetter("_version")
+ADDRESS = torch.Tensor.data_ptr
+
+
 class Part(torch.nn.Module):
     """Called with the tensors for the graph's placeholders, gives the tuple of
     its results. constants: numbers of the placeholders whose tensors are the
@@ -54,34 +58,37 @@ class Part(torch.nn.Module):
         self.changes = 0
         self.refused = False
         self.reported = False
-        self.seen: list[tuple] = []
+        self.fixed: list[torch.Tensor] = []
+        self.versions: list[int] = []
+        self.addresses: list[int] = []
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         if self.refused:
             return self.in_pytorch(tensors)
-        seen = [state_of(tensors[i]) for i in self.constants]
-        if self.engine is None or seen != self.seen:
-            self.build(tensors, seen)
+        fixed = [tensors[i] for i in self.constants]
+        if self.engine is None or not self.same(fixed):
+            self.build(tensors)
             if self.refused:
                 return self.in_pytorch(tensors)
-        outputs = [
-            torch.empty(v.shape, dtype=v.dtype, device=v.device)
-            for v in self.results
-        ]
-        inputs = [
-            tensors[i]
-            if tensors[i].device == self.device
-            else tensors[i].to(self.device)
-            for i in self.given
-        ]
+        device = self.device
+        inputs = [tensors[i] for i in self.given]
+        inputs = [t if t.device == device else t.to(device) for t in inputs]
         try:
-            self.engine(inputs, outputs)
+            outputs = self.engine(inputs)
         except (UnsupportedError, ResourceError) as error:
             self.refuse(error)
             return self.in_pytorch(tensors)
         if self.options.correctness_report and not self.reported:
             self.report(tensors, outputs)
         return tuple(map(arrange, outputs, self.results))
+
+    def same(self, fixed: list[torch.Tensor]) -> bool:
+        """Whether constants are the tensors that they were, unchanged."""
+        return (
+            all(map(operator.is_, fixed, self.fixed))
+            and list(map(VERSION, fixed)) == self.versions
+            and list(map(ADDRESS, fixed)) == self.addresses
+        )
 
     def report(self, tensors: Sequence, outputs: Sequence) -> None:
         """How far results are from PyTorch's, over the largest of each."""
@@ -105,12 +112,19 @@ class Part(torch.nn.Module):
             else (made,)
         )
 
-    def build(self, tensors: Sequence[torch.Tensor], seen: list[tuple]) -> None:
+    def build(self, tensors: Sequence[torch.Tensor]) -> None:
         if self.engine is not None:
             self.changes += 1
-            if self.changes >= self.MOST_CHANGES:
-                self.constants, seen = [], []
-        self.seen = seen
+        # What changes again and again, or cannot say whether it has.
+        self.constants = [
+            i
+            for i in self.constants
+            if self.changes < self.MOST_CHANGES
+            and not tensors[i].is_inference()
+        ]
+        self.fixed = [tensors[i] for i in self.constants]
+        self.versions = list(map(VERSION, self.fixed))
+        self.addresses = list(map(ADDRESS, self.fixed))
         fixed = {self.placeholders[i]: tensors[i] for i in self.constants}
         self.text, names = emit_graph(self.module.graph, fixed)
         weights = {names[node]: tensor for node, tensor in fixed.items()}
@@ -119,7 +133,14 @@ class Part(torch.nn.Module):
         ]
         self.options.dump(self.text)
         try:
-            self.engine = Engine(self.text, weights, self.device, self.options)
+            self.engine = Engine(
+                self.text,
+                weights,
+                self.device,
+                self.options,
+                [self.placeholders[i].meta["val"] for i in self.given],
+                self.results,
+            )
         except (UnsupportedError, ResourceError) as error:
             self.refuse(error)
 
@@ -136,12 +157,6 @@ class Part(torch.nn.Module):
             f"hidet: a part of {', '.join(names)} runs in PyTorch: {error}",
             stacklevel=2,
         )
-
-
-def state_of(tensor: torch.Tensor) -> tuple:
-    """What tells whether a tensor is the one that it was."""
-    version = -1 if tensor.is_inference() else tensor._version
-    return (id(tensor), tensor.data_ptr(), version)
 
 
 def arrange(made: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
