@@ -232,8 +232,9 @@ def draw_product(rng, case, template):
             k = k // group * group
         facts = {"rows": rows, "z": z, "m": m, "n": n, "k": k,
                  "bits": BITS.get(kind, 16), "kept": KEPT.get(kept, 16)}
-        if z * m * n * k <= MOST and template.allows(
-                values, facts, r"^(m|k|z \* m \* n) >=? \d+$"):
+        if (z * m * n * k <= MOST and template.has_room(values, facts)
+                and template.allows(
+                    values, facts, r"^(m|k|z \* m \* n) >=? \d+$")):
             break
     draw = bytes_of if kind == "i8" else eighths
     x = draw(rng, z, m, k)

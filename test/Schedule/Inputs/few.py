@@ -37,7 +37,7 @@ def case(number):
         (x if special else w)[0, 0, int(rng.integers(k))] = rng.choice([numpy.inf, numpy.nan])
     after, wide = str(rng.choice(list(ENDS))), bool(rng.integers(2))
     result, shape = "f32" if wide else kind, "%d, %d, %d" % (batch, m, n)
-    values = {"SPLIT": [1, 2, 4], "WK": [4, 8, 16], "U": [1, 2, 4], "WN": [1]}
+    values = {"SPLIT": [1, 2, 4], "WK": [4, 8, 16], "U": [1, 2, 4]}
     pin = ", ".join("%s = %d" % (name, rng.choice(of)) for name, of in values.items()
                     if rng.integers(2))
     (folder / "few.hir").write_text("""graph main(x: f32[{batch}, {m}, {k}], w: f32[{batch}, {n}, {k}], b: f32[{n}]) -> z {{
