@@ -144,6 +144,11 @@ struct hd_device {
   hd_memory_t *memory;      // What is allocated, a tree by address,
   size_t bytes, peak_bytes; // and how many bytes that is.
   uint64_t compile_ns;      // Spent in load so far.
+  // Where the GPU's memory is used up: ends what is kept for later, and returns
+  // whether there was any; NULL: nothing is. Whoever keeps something sets it
+  // for as long as it allocates.
+  bool (*reclaim)(void *argument);
+  void *reclaim_argument;
   bool verbose;
 };
 

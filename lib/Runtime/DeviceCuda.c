@@ -15,6 +15,9 @@ static bool alloc_memory(hd_device_t *device, const char *name, size_t bytes,
   (void)name;
   // An empty tensor has an address too.
   int error = d->cuda->driver.mem_alloc(address, bytes ? bytes : 1);
+  if (error == HD_CU_OUT_OF_MEMORY && device->reclaim &&
+      device->reclaim(device->reclaim_argument))
+    error = d->cuda->driver.mem_alloc(address, bytes ? bytes : 1);
   if (error == HD_CU_OUT_OF_MEMORY) {
     size_t free_bytes = 0, total = 0;
     d->cuda->driver.mem_info(&free_bytes, &total);

@@ -128,6 +128,8 @@ void hd_model_enter(hd_model_t *m, hd_context_t *caller,
   if (context->schedules == &m->schedules) // It unwound.
     context->schedules = NULL;
   m->prepares = false;
+  if (m->device) // Likewise.
+    m->device->reclaim = NULL;
   if (context != caller) {
     if (context->diags.first)
       hd_diagnostics_see_sources(&caller->diags, &context->diags);
@@ -173,7 +175,7 @@ void hd_model_release(hd_model_t *m, hd_turn_t *turn) {
 
 // The one without users that was used least recently, where all together are
 // too many; taken out.
-static hd_turn_t *take_oldest(hd_model_t *m) {
+static hd_turn_t *take_oldest(hd_model_t *m, size_t most) {
   hd_turn_t **oldest = NULL;
   size_t bytes = 0;
   for (hd_turn_t **at = &m->kept; *at; at = &(*at)->next) {
@@ -181,12 +183,26 @@ static hd_turn_t *take_oldest(hd_model_t *m) {
     if (!(*at)->users && (!oldest || (*at)->used < (*oldest)->used))
       oldest = at;
   }
-  if (!oldest || bytes <= m->options.kept_bytes)
+  if (!oldest || bytes <= most)
     return NULL;
   hd_turn_t *turn = *oldest;
   *oldest = turn->next;
   return turn;
 }
+
+bool hd_model_shrink(hd_model_t *m, size_t bytes) {
+  bool any = false;
+  for (;; any = true) {
+    pthread_mutex_lock(&m->lock);
+    hd_turn_t *turn = take_oldest(m, bytes);
+    pthread_mutex_unlock(&m->lock);
+    if (!turn)
+      return any;
+    end_turn(turn);
+  }
+}
+
+static bool reclaim(void *model) { return hd_model_shrink(model, 0); }
 
 static size_t bytes_of(const hd_turn_t *turn) {
   const hd_program_t *program = &turn->segment.program;
@@ -202,18 +218,13 @@ static void keep(hd_model_t *m, hd_turn_t *turn) {
   turn->bytes = bytes_of(turn);
   turn->users = 1;
   m->running = NULL;
-  hd_turn_t *ended = NULL;
   pthread_mutex_lock(&m->lock);
   turn->used = ++m->clock;
   turn->next = m->kept;
   m->kept = turn;
   m->compiled++;
-  while ((ended = take_oldest(m)) != NULL) {
-    pthread_mutex_unlock(&m->lock);
-    end_turn(ended);
-    pthread_mutex_lock(&m->lock);
-  }
   pthread_mutex_unlock(&m->lock);
+  hd_model_shrink(m, m->options.kept_bytes);
 }
 
 // --- A walk ---
@@ -365,7 +376,13 @@ bool hd_model_walk(hd_model_t *m, hd_context_t *caller,
   hd_turn_t *walked = begin(m, inputs, data);
   bool kept = false;
   *turn = NULL;
+  if (m->device) {
+    m->device->reclaim = reclaim;
+    m->device->reclaim_argument = m;
+  }
   bool ok = run_segments(m, walked, data, &kept);
+  if (m->device)
+    m->device->reclaim = NULL;
   // Constants are there for whatever stream reads them.
   ok = ok && (!kept || m->device->ops->wait(m->device, NULL));
   if (ok && kept) {

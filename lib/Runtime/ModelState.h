@@ -67,6 +67,10 @@ static inline double hd_ms_since(uint64_t start) {
 // where there is none.
 hd_turn_t *hd_model_find(hd_model_t *m, const hd_tensor_type_t *inputs);
 void hd_model_release(hd_model_t *m, hd_turn_t *turn);
+// In the model's world: ends executables without users, those used longest ago
+// first, until the others take no more than so many bytes; whether there was
+// one.
+bool hd_model_shrink(hd_model_t *m, size_t bytes);
 
 // In the model's world: walks through the graph. Where that needs no look at
 // what is in the inputs, what comes of it is an executable, kept with the

@@ -49,6 +49,8 @@ static void end_ready(hd_session_t *s, hd_ready_t *r) {
 void hd_session_destroy(hd_session_t *s) {
   if (!s)
     return;
+  if (s->device)
+    s->device->reclaim = NULL;
   hd_session_wait(s);
   while (s->ready) {
     hd_ready_t *r = s->ready;
@@ -82,6 +84,29 @@ static void end_oldest(hd_session_t *s) {
     *at = r->next;
     end_ready(s, r);
   }
+}
+
+static void shrink_model(void *model) { hd_model_shrink(model, 0); }
+
+// All but the one at work, and what nobody else has of the model.
+static bool reclaim(void *session) {
+  hd_session_t *s = session;
+  bool any = s->ready && s->ready->next;
+  s->device->reclaim = NULL;
+  if (any)
+    hd_session_wait(s);
+  while (s->ready && s->ready->next) {
+    hd_ready_t *r = s->ready->next;
+    s->ready->next = r->next;
+    end_ready(s, r);
+  }
+  hd_model_enter(s->model, s->context, shrink_model, s->model);
+  return true;
+}
+
+static void may_reclaim(hd_session_t *s, bool may) {
+  s->device->reclaim = may ? reclaim : NULL;
+  s->device->reclaim_argument = s;
 }
 
 // Which parameters of the plan are what comes in and goes out.
@@ -119,6 +144,7 @@ static bool place_param(hd_ready_t *r, const hd_value_t *value, int n,
 
 // What comes in and goes out gets memory of the session's own.
 static bool place_params(hd_session_t *s, hd_ready_t *r) {
+  may_reclaim(s, true);
   uint32_t count = r->program.entry->num_params;
   const hd_graph_t *last = r->turn->last;
   hd_slot_t *slots = HD_ARENA_ARRAY(&r->values.arena, hd_slot_t, count + 1);
@@ -132,6 +158,7 @@ static bool place_params(hd_session_t *s, hd_ready_t *r) {
     ok = place_param(r, last->outputs.data[i], r->outputs[i], false);
   if (!ok)
     r->slots = NULL;
+  may_reclaim(s, false);
   return ok;
 }
 
@@ -245,7 +272,11 @@ bool hd_session_make_room(hd_session_t *s, hd_ready_t *r) {
     if (s->block)
       s->device->ops->free(s->device, s->block);
     s->block = 0;
-    if (!s->device->ops->alloc(s->device, "the workspaces", bytes, &s->block))
+    may_reclaim(s, true);
+    bool ok =
+        s->device->ops->alloc(s->device, "the workspaces", bytes, &s->block);
+    may_reclaim(s, false);
+    if (!ok)
       return false;
     s->block_bytes = bytes;
   }

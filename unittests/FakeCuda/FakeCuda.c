@@ -8,6 +8,7 @@
 //   FAKE_CUDA_PTX=FOLDER      keeps what is linked, as FOLDER/<its name>.ptx
 //   FAKE_CUDA_FAIL=NAME=CODE  that function returns the code
 //   FAKE_CUDA_FAIL=NAME=CODE@N  from its N-th call on
+//   FAKE_CUDA_FAIL=NAME=CODE@=N  its N-th call alone
 //   FAKE_CUDA_VERSION=12030   what cuDriverGetVersion says
 //   FAKE_CUDA_SM=90          the compute capability
 //   FAKE_CUDA_DEVICES=N       how many there are (1)
@@ -15,6 +16,7 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,15 +120,22 @@ static void keep(const char *name, const char *ptx) {
     abort();
 }
 
-// The error that FAKE_CUDA_FAIL asks of this call, or 0.
+// The error that FAKE_CUDA_FAIL asks of this call, or 0. Calls are counted from
+// when it asks for another than before.
+static char last_wish[200];
 static int fault(const char *name) {
   const char *wish = getenv("FAKE_CUDA_FAIL");
   size_t size = strlen(name);
   if (!wish || strncmp(wish, name, size) != 0 || wish[size] != '=')
     return 0;
+  if (strcmp(last_wish, wish) != 0) {
+    snprintf(last_wish, sizeof last_wish, "%s", wish);
+    state.calls = 0;
+  }
   const char *at = strchr(wish, '@');
-  int from = at ? atoi(at + 1) : 1;
-  return ++state.calls >= from ? atoi(wish + size + 1) : 0;
+  bool once = at && at[1] == '=';
+  int from = at ? atoi(at + (once ? 2 : 1)) : 1, call = ++state.calls;
+  return call == from || (!once && call > from) ? atoi(wish + size + 1) : 0;
 }
 
 #define FAKE(name, ...)                                                        \
@@ -139,6 +148,17 @@ static int fault(const char *name) {
       return error_;                                                           \
   } while (0)
 
+// For tests: what there is of objects that are made and ended, and how often
+// the function that FAKE_CUDA_FAIL names was called since it did.
+FAKE(fakeCudaLeft, void) {
+  return state.allocations + state.modules + state.streams + state.events +
+         state.graphs + state.execs + state.links;
+}
+FAKE(fakeCudaCalls, void) {
+  const char *wish = getenv("FAKE_CUDA_FAIL");
+  return wish && strcmp(last_wish, wish) == 0 ? state.calls : 0;
+}
+
 static int number(const char *variable, int otherwise) {
   const char *text = getenv(variable);
   return text ? atoi(text) : otherwise;
@@ -150,6 +170,7 @@ FAKE(cuInit, unsigned flags) {
   return number("FAKE_CUDA_DEVICES", 1) ? 0 : HD_CU_NO_DEVICE;
 }
 FAKE(cuDriverGetVersion, int *version) {
+  MAY_FAIL("cuDriverGetVersion");
   *version = number("FAKE_CUDA_VERSION", 12080);
   return 0;
 }
@@ -168,19 +189,23 @@ FAKE(cuGetErrorString, int error, const char **text) {
   return 0;
 }
 FAKE(cuDeviceGetCount, int *count) {
+  MAY_FAIL("cuDeviceGetCount");
   *count = number("FAKE_CUDA_DEVICES", 1);
   return 0;
 }
 FAKE(cuDeviceGet, int *device, int ordinal) {
+  MAY_FAIL("cuDeviceGet");
   *device = ordinal;
   return 0;
 }
 FAKE(cuDeviceGetName, char *name, int size, int device) {
+  MAY_FAIL("cuDeviceGetName");
   (void)device;
   snprintf(name, (size_t)size, "Fake H200");
   return 0;
 }
 FAKE(cuDeviceGetAttribute, int *value, int attribute, int device) {
+  MAY_FAIL("cuDeviceGetAttribute");
   const struct {
     int attribute, value;
   } rows[] = {
@@ -226,6 +251,7 @@ FAKE(cuDevicePrimaryCtxRelease_v2, int device) {
   return 0;
 }
 FAKE(cuCtxGetCurrent, hd_cu_context_t *context) {
+  MAY_FAIL("cuCtxGetCurrent");
   *context = current_context();
   return 0;
 }
@@ -324,24 +350,29 @@ static int set(uint64_t address, const void *value, size_t size, size_t pitch,
 }
 FAKE(cuMemsetD8Async, uint64_t address, unsigned char value, size_t count,
      hd_cu_stream_t stream) {
+  MAY_FAIL("cuMemsetD8Async");
   return set(address, &value, 1, 1, count, stream);
 }
 FAKE(cuMemsetD16Async, uint64_t address, unsigned short value, size_t count,
      hd_cu_stream_t stream) {
+  MAY_FAIL("cuMemsetD16Async");
   return set(address, &value, 2, 2, count, stream);
 }
 FAKE(cuMemsetD32Async, uint64_t address, unsigned value, size_t count,
      hd_cu_stream_t stream) {
+  MAY_FAIL("cuMemsetD32Async");
   return set(address, &value, 4, 4, count, stream);
 }
 FAKE(cuMemsetD2D32Async, uint64_t address, size_t pitch, unsigned value,
      size_t width, size_t height, hd_cu_stream_t stream) {
+  MAY_FAIL("cuMemsetD2D32Async");
   return width == 1 ? set(address, &value, 4, pitch, height, stream)
                     : HD_CU_INVALID_VALUE;
 }
 
 FAKE(cuLinkCreate_v2, unsigned count, int *options, void **values,
      hd_cu_link_t *link) {
+  MAY_FAIL("cuLinkCreate_v2");
   NEEDS(current_context());
   *link = calloc(1, sizeof(**link));
   state.links++;
@@ -413,6 +444,7 @@ static void count_params(struct hd_cu_function *function, const char *text) {
 
 FAKE(cuModuleGetFunction, hd_cu_function_t *function, hd_cu_module_t module,
      const char *name) {
+  MAY_FAIL("cuModuleGetFunction");
   char entry[160];
   snprintf(entry, sizeof(entry), ".entry %s(", name);
   if (!strstr(module->text, entry))
@@ -426,6 +458,7 @@ FAKE(cuModuleGetFunction, hd_cu_function_t *function, hd_cu_module_t module,
   return 0;
 }
 FAKE(cuFuncGetAttribute, int *value, int attribute, hd_cu_function_t function) {
+  MAY_FAIL("cuFuncGetAttribute");
   (void)function;
   *value = attribute == HD_CU_FUNCTION_REGISTERS     ? 40
            : attribute == HD_CU_FUNCTION_MAX_THREADS ? number("FAKE_CUDA_"
@@ -435,6 +468,7 @@ FAKE(cuFuncGetAttribute, int *value, int attribute, hd_cu_function_t function) {
   return 0;
 }
 FAKE(cuFuncSetAttribute, hd_cu_function_t function, int attribute, int value) {
+  MAY_FAIL("cuFuncSetAttribute");
   if (attribute == HD_CU_FUNCTION_MAX_DYNAMIC_SHARED)
     function->dynamic_shared = value;
   note("set attribute %d of %s to %d\n", attribute, function->name, value);

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Every call of the CUDA driver fails in turn: a model that runs on the host's
+// arrays and on the device's reports it, leaves nothing behind, and goes on
+// where the call does not fail again. By a driver that runs nothing
+// (test/Runtime/faults.test); without it there is nothing to do.
+#include "UnitTest.h"
+
+#include <dlfcn.h>
+#include <hidet/Session.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char text[] = "graph main(x: f32[n, 8]) -> y, x {\n"
+                           "  const w: f32[8, 8] = 3\n"
+                           "  t: f32[n, 8] = matmul(x, w)\n"
+                           "  y: f32[n, 8] = relu(t)\n"
+                           "}\n";
+
+// The driver's functions that are called, but those that end things, and
+// whether each failure is told: another way may be found (linking for another
+// name of the target; a context is pushed that is not known to be there).
+static const struct {
+  const char *name;
+  bool told;
+} rows[] = {
+    // clang-format off
+    {"cuInit", true},
+    {"cuDriverGetVersion", true},
+    {"cuDeviceGetCount", true},
+    {"cuDeviceGet", true},
+    {"cuDeviceGetName", true},
+    {"cuDeviceGetAttribute", true},
+    {"cuDevicePrimaryCtxRetain", true},
+    {"cuCtxGetCurrent", false},
+    {"cuMemAlloc_v2", true},
+    {"cuMemcpyHtoD_v2", true},
+    {"cuMemcpyDtoH_v2", true},
+    {"cuMemcpyAsync", true},
+    {"cuLinkCreate_v2", false},
+    {"cuLinkAddData_v2", false},
+    {"cuLinkComplete", false},
+    {"cuModuleLoadData", true},
+    {"cuModuleGetFunction", true},
+    {"cuFuncGetAttribute", true},
+    {"cuFuncSetAttribute", true},
+    {"cuLaunchKernelEx", true},
+    {"cuStreamCreate", true},
+    {"cuStreamSynchronize", true},
+    {"cuStreamBeginCapture_v2", true},
+    {"cuStreamGetCaptureInfo_v2", true},
+    {"cuStreamEndCapture", true},
+    {"cuGraphInstantiateWithFlags", true},
+    {"cuGraphExecKernelNodeSetParams_v2", true},
+    {"cuGraphLaunch", true},
+    {"cuEventCreate", true},
+    // clang-format on
+};
+
+static int (*left)(void), (*calls)(void);
+static unsigned failures, silent, stuck;
+
+static void look(hidet_status_t status) {
+  failures += status != HIDET_OK;
+  silent += status != HIDET_OK && !strstr(hidet_messages(), "error[");
+}
+
+// Twice where it failed: then it must not.
+#define TRY(call)                                                              \
+  do {                                                                         \
+    hidet_status_t first_ = (call);                                            \
+    look(first_);                                                              \
+    if (first_ != HIDET_OK && (call) != HIDET_OK)                              \
+      stuck++;                                                                 \
+  } while (0)
+
+enum { SETS = 2 };
+
+typedef struct flow {
+  hidet_context_t *context;
+  hidet_device_t *device;
+  hidet_module_t *module;
+  hidet_model_t *model;
+  hidet_session_t *session;
+  hidet_tensor_t *tensors[SETS][3];
+} flow_t;
+
+static void enqueue(flow_t *f, int set) {
+  hidet_array_t arrays[3];
+  for (int i = 0; i < 3; i++)
+    arrays[i] = (hidet_array_t){
+        "f32", 2, {2, 8}, hidet_tensor_data(f->tensors[set][i])};
+  TRY(hidet_session_enqueue(f->session, arrays, 1, arrays + 1, 2, NULL));
+}
+
+static void use_session(flow_t *f) {
+  static const float x[16];
+  const int64_t shape[] = {2, 8};
+  hidet_array_t in = {"f32", 2, {2, 8}, x}, out[2];
+  for (int set = 0; set < SETS; set++)
+    for (int i = 0; i < 3; i++) {
+      TRY(hidet_tensor_create(f->device, "f32", shape, 2, &f->tensors[set][i]));
+      if (f->tensors[set][i])
+        TRY(hidet_tensor_write(f->tensors[set][i], x));
+    }
+  for (int set = 0; set < SETS; set++)
+    enqueue(f, set);
+  TRY(hidet_session_wait(f->session));
+  TRY(hidet_session_run(f->session, &in, 1, out, 2));
+}
+
+static void run_flow(void) {
+  flow_t f = {.context = hidet_context_create()};
+  TRY(hidet_device_open(f.context, "cuda", &f.device));
+  TRY(hidet_module_parse(f.context, "m", text, strlen(text), &f.module));
+  TRY(hidet_model_create(f.module, NULL, &f.model));
+  if (f.device)
+    TRY(hidet_session_create(f.model, f.device, &f.session));
+  if (f.session)
+    use_session(&f);
+  hidet_session_destroy(f.session);
+  for (int set = 0; set < SETS; set++)
+    for (int i = 0; i < 3; i++)
+      hidet_tensor_destroy(f.tensors[set][i]);
+  hidet_model_destroy(f.model);
+  hidet_module_destroy(f.module);
+  hidet_device_close(f.device);
+  hidet_context_destroy(f.context);
+}
+
+// Call number n of a function fails. False where there are fewer.
+static int fail_call(const char *name, int n, int code) {
+  char wish[100];
+  snprintf(wish, sizeof(wish), "%s=%d@=%d", name, code, n);
+  setenv("FAKE_CUDA_FAIL", wish, 1);
+  failures = silent = stuck = 0;
+  run_flow();
+  int happened = calls() >= n;
+  unsetenv("FAKE_CUDA_FAIL");
+  if (left() || silent || stuck)
+    fail_msg("%s: %d objects left, %u failures without a message, %u times "
+             "not done the second time: %s",
+             wish, left(), silent, stuck, hidet_messages());
+  return happened;
+}
+
+static void every_call_fails_in_turn(void **state) {
+  (void)state;
+  if (!getenv("HIDET_TEST_FAULTS"))
+    skip();
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+  assert_non_null(driver);
+  *(void **)&left = dlsym(driver, "fakeCudaLeft");
+  *(void **)&calls = dlsym(driver, "fakeCudaCalls");
+  assert_true(left && calls);
+  run_flow();
+  assert_int_equal(failures, 0);
+  assert_int_equal(left(), 0);
+  unsigned total = 0;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    int n = 1;
+    for (; fail_call(rows[i].name, n, 999); n++)
+      if (rows[i].told && !failures)
+        fail_msg("nobody was told that call %d of %s failed", n, rows[i].name);
+    if (n == 1)
+      fail_msg("%s is not called", rows[i].name);
+    total += (unsigned)n - 1;
+  }
+  // Out of memory, once: what the session keeps for itself is tried again.
+  unsigned again = 0;
+  for (int n = 1; fail_call("cuMemAlloc_v2", n, 2); n++, total++)
+    again += !failures;
+  assert_true(again >= 3);
+  print_message("%u calls failed\n", total);
+  dlclose(driver);
+}
+
+HD_UNIT_TESTS(cmocka_unit_test(every_call_fails_in_turn))
