@@ -29,10 +29,12 @@ import numpy
 
 import sanitizer
 import template_cases
+import template_matrices
 import template_windows
 
 TEMPLATES = pathlib.Path(__file__).resolve().parent.parent / "lib/Schedule/templates"
-DRAW = {**template_cases.DRAW, "window": template_windows.draw_each}
+DRAW = {**template_cases.DRAW, **template_matrices.DRAW,
+        "window": template_windows.draw_each}
 CHUNK = 6  # Cases of a graph; of attentions, which share a candidate.
 PARTNER = {"attention_mma": "attention_wgmma", "attention_wgmma": "attention_mma"}
 

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Graphs that are drawn for templates of products, with inputs and with what
+NumPy makes of them in f64: of matrices of all types, of narrow integers with
+scales, of normalized rows (template_shapes.py).
+"""
+
+import numpy
+
+from template_cases import BITS, KEPT, eighths, pins, size_of
+
+
+# Products.
+
+# Below 8 a product is none to the scheduler, but for its batch.
+SIZES = [8, 9, 24, 31, 64, 67, 96, 127, 129, 200, 257, 320]
+MOST = 1 << 24  # Multiply-adds, of two tiles along each axis: sim does them, too.
+EVEN = [8, 16, 40, 64, 72, 104, 128, 136, 200, 264, 320]  # Rows of 16 bytes.
+
+
+def draw_product(rng, case, template):
+    """Sizes below what the head demands are drawn, too. Alignment stays: the
+    copy engine takes rows of whole 16 bytes."""
+    maps, few = "maps {a" in template.head, "m <= 16" in template.demands
+    kind, after = str(rng.choice(template.types)), str(rng.choice(list(AFTER)))
+    while True:
+        rows = bool(rng.integers(2))
+        z, m = int(rng.choice([1, 1, 2, 3])), int(
+            rng.integers(1, 17) if few else size_of(rng, SIZES))
+        n = size_of(rng, EVEN, 8) if maps and not rows else size_of(rng, SIZES)
+        k = size_of(rng, EVEN + [520], 8) if maps else size_of(
+            rng, EVEN + SIZES + [520, 1031])
+        if maps:  # Whole pieces of 16 bytes, more than 8 of i8.
+            k = -(-k * BITS.get(kind, 16) // 128) * 128 // BITS.get(kind, 16)
+        values = template.draw(rng)
+        kept = str(rng.choice(list(KEPT))) if "kept" in template.head and int(
+            rng.integers(3)) else None
+        group = int(rng.choice([16, 32, 48, 128]))
+        if kept:
+            k = k // group * group
+        facts = {"rows": rows, "z": z, "m": m, "n": n, "k": k,
+                 "bits": BITS.get(kind, 16), "kept": KEPT.get(kept, 16)}
+        if (z * m * n * k <= MOST and template.has_room(values, facts)
+                and template.allows(
+                    values, facts, r"^(m|k|z \* m \* n) >=? \d+$")):
+            break
+    draw = bytes_of if kind == "i8" else eighths
+    x = draw(rng, z, m, k)
+    w = draw(rng, *((z, n, k) if rows else (z, k, n)))
+    # What is computed where it is loaded has no tensor map.
+    is_cast = [not maps and int(rng.integers(3)) == 0 for _ in "ab"]
+    if kept:
+        w, matrix = draw_narrow(rng, case, kind, kept, group, w.shape)
+    else:
+        matrix = case.operand("w", w, kind, is_cast[1])
+    sums = "i32" if kind == "i8" else "f32"
+    p = case.node(sums, (z, m, n), "matmul(%s, %s) { %sR = %s }%s" % (
+        case.operand("x", x, kind, is_cast[0]), matrix,
+        "tb = true, " if rows else "", sums, pins(template, values)))
+    y = x @ (w.transpose(0, 2, 1) if rows else w)
+    if kind == "i8" and after != "none":
+        p, y = scale_sums(case, p, y)
+    AFTER[after](rng, case, p, y)
+    tiles, case.partial = template.tiles(values, facts)
+    case.blocks = z * tiles
+    case.says = "%dx%dx%dx%d %s %s %s %s%s" % (
+        z, m, n, k, kind, "rows" if rows else "columns", after, values,
+        " of %s by %d" % (kept, group) if kept else "")
+
+
+def draw_narrow(rng, case, kind, kept, group, shape):
+    """A matrix of narrow integers with scales of groups along k, which are powers
+    of 2, and zero points: its numbers, and the node that computes it."""
+    z, n, k = shape
+    parts = z, n, k // group
+    low, bits = (-1 if kept[0] == "i" else 0) << KEPT[kept] - 1, KEPT[kept]
+    q = rng.integers(low, low + (1 << bits), (*parts, group))
+    scale = 2.0 ** rng.integers(-1, 2, (*parts, 1)) / (1 << bits)
+    zero = rng.integers(low, low + (1 << bits), (*parts, 1))
+    numbers = (q - zero) * scale
+    if kind == "bf16":
+        numbers = as_bf16(numbers)
+    whole = case.node(kind, q.shape, "dequantize(%s, %s, %s) { R = %s }" % (
+        case.input("q", q, kept), case.input("s", scale, kind),
+        case.input("zero", zero, kept), kind))
+    return numbers.reshape(shape), case.node(
+        kind, shape, "reshape(%s)" % whole)
+
+
+def as_bf16(x):
+    bits = x.astype(numpy.float32).view(numpy.uint32).astype(numpy.uint64)
+    even = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000
+    return even.astype(numpy.uint32).view(numpy.float32).astype(float)
+
+
+def bytes_of(rng, *shape):
+    return rng.integers(-128, 128, shape)
+
+
+def scale_sums(case, p, y):
+    """Those of i8 as floats, small enough for f16."""
+    t = case.node("f32", y.shape, "cast(%s) { U = f32 }" % p)
+    return (case.node("f32", y.shape, "mul(%s, %s)" % (
+        t, case.input("unit", numpy.array(2.0 ** -10), "f32"))), y * 2.0 ** -10)
+
+
+def end_relu(rng, case, p, y):
+    v = eighths(rng, y.shape[-1])
+    s = case.node("f32", y.shape, "add(%s, %s)" % (p, case.input("v", v, "f32")))
+    case.expect(case.node("f32", y.shape, "relu(%s)" % s),
+                numpy.maximum(y + v, 0), 1e-3)
+
+
+def end_cast(rng, case, p, y):
+    v = eighths(rng, y.shape[-1])
+    s = case.node("f32", y.shape, "add(%s, %s)" % (p, case.input("v", v, "f32")))
+    case.expect(case.node("f16", y.shape, "cast(%s)" % s), y + v, 1e-3)
+
+
+def end_none(rng, case, p, y):
+    kind = "i32" if y.dtype.kind == "i" else "f32"
+    case.expect(case.node(kind, y.shape, "copy(%s)" % p), y, 1e-3)
+
+
+def end_bytes(rng, case, p, y):
+    """The sums are multiples of what f32 has, so they round as they do here."""
+    q = case.node("i8", y.shape, "quantize(%s, %s, %s) { P = f32 }" % (
+        p, case.input("step", numpy.array(0.25), "f32"),
+        case.input("zero", numpy.array(3), "i8")))
+    case.expect(q, numpy.clip(numpy.rint(y * 4) + 3, -128, 127), 0)
+
+
+def end_across(rng, case, p, y):
+    s = case.node("f16", y.shape, "cast(%s)" % p)
+    y = y.transpose(2, 0, 1)
+    case.expect(case.node("f16", y.shape,
+                          "transpose(%s) { order = [2, 0, 1] }" % s), y, 1e-3)
+
+
+AFTER = {"relu": end_relu, "cast": end_cast, "none": end_none,
+         "across": end_across, "bytes": end_bytes}
+
+
+# Products of normalized rows: with a mean and without, rows whose mean is 100
+# deviations.
+
+def draw_normed(rng, case, template):
+    rows, centred = bool(rng.integers(2)), bool(rng.integers(3))
+    k = size_of(rng, [256, 320, 512, 768], 64)
+    m = size_of(rng, [9, 11, 31, 64, 67, 128, 130])
+    n = size_of(rng, [8, 9, 31, 64, 129, 200], 1 if rows else 8)
+    n = n if rows else -(-n // 8) * 8
+    kind, wide = str(rng.choice(template.types)), bool(rng.integers(2))
+    while True:
+        values = template.draw(rng)
+        facts = {"rows": rows, "k": k, "bits": 16, "z": 1, "m": m, "n": n}
+        if template.allows(values, facts):
+            break
+    case.blocks, case.partial = template.tiles(values, facts)
+    # Exact in both types; bf16 has 8 bits.
+    far = 100 if kind == "f16" and centred and rng.integers(2) else 0
+    x = eighths(rng, 1, m, k) + far
+    w = eighths(rng, *((n, k) if rows else (k, n))) / 16
+    matrix = w.T if rows else w
+    u, v, b = matrix.sum(0), rng.standard_normal(n), rng.standard_normal(n)
+    mean = x.mean(-1) if centred else numpy.zeros((1, m))
+    inverse = 1 / numpy.sqrt(((x - mean[..., None]) ** 2).mean(-1) + 1e-3)
+    y = ((x - mean[..., None]) * inverse[..., None]) @ matrix + (
+        v if centred else 0)
+    result = "f32" if wide else kind
+    # What distances in T lose, and f32 sums where x is far from 0.
+    bound = {"f32": 2e-4 if kind == "f16" else 2e-3, "f16": 2e-3,
+             "bf16": 2e-2}[result] + far * 5e-6
+    near = 1e-4 if kind == "f16" else 1e-3
+
+    xt, wt = case.input("x", x, kind), case.input("w", w, kind)
+    extra = "".join(", " + case.input(*item, "f32") for item in
+                    (("u", u), ("v", v))) if centred else ""
+    p, tail = "p_%d" % case.number, "_%d: f32[1, %d]" % (case.number, m)
+    case.add("%s: %s[1, %d, %d], %sinverse%s = %s(%s, %s%s) { epsilon = 1e-3, "
+             "tb = %s%s }%s" % (
+                 p, result, m, n, "mean%s, " % tail if centred else "", tail,
+                 "norm_matmul" if centred else "rms_matmul", xt, wt, extra,
+                 "true" if rows else "false", ", R = f32" if wide else "",
+                 pins(template, values)))
+    # Distances of bf16 move the mean.
+    more = near * numpy.abs(u) * inverse[..., None] if kind == "bf16" else 0
+    after = str(rng.choice(["none", "relu", "across"]))
+    if after == "relu":
+        bt = case.node(result, [n], "cast(%s)" % case.input("b", b, "f32"))
+        s = case.node(result, y.shape, "add(%s, %s)" % (p, bt))
+        end, y = case.node(result, y.shape, "relu(%s)" % s), numpy.maximum(y + b, 0)
+    elif after == "across":
+        y, more = (numpy.broadcast_to(v, (1, m, n)).transpose(2, 0, 1)
+                   for v in (y, more))
+        end = case.node(result, y.shape,
+                        "transpose(%s) { order = [2, 0, 1] }" % p)
+    else:
+        end = case.node(result, y.shape, "copy(%s)" % p)
+    case.expect(end, y, bound, more)
+    case.expect("inverse_%d" % case.number, inverse, near)
+    if centred:
+        case.expect("mean_%d" % case.number, mean, near * (1 + far / 20))
+    case.says = "%dx%dx%d %s %s %s %s far %g %s" % (
+        m, n, k, kind, result, "rows" if rows else "columns", after, far, values)
+
+
+DRAW = {"product": draw_product, "normed": draw_normed}
