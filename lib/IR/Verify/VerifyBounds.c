@@ -175,8 +175,10 @@ static void take_turn(bounds_t *b, const hd_stmt_t *stmt, int64_t first,
   if (b->turn == TURN_ANY ||
       (stmt->u.loop.step && (!fold(b, stmt->u.loop.step, &step) || step <= 0)))
     return;
-  if (b->turn == TURN_LAST)
-    first += (limit - 1 - first) / step * step;
+  if (b->turn == TURN_LAST) { // As far away as 2^64.
+    uint64_t by = (uint64_t)step, way = (uint64_t)limit - 1 - (uint64_t)first;
+    first = (int64_t)((uint64_t)first + way / by * by);
+  }
   hd_ptr_map_set(&b->arena, &b->values, var,
                  hd_expr_int(&b->arena, var->type, first));
 }
