@@ -196,6 +196,17 @@ class Backend(unittest.TestCase):
         text = "\n".join(logs.output)
         self.assertEqual(text.count("aten.linalg_inv_ex.default runs"), 1)
 
+    def test_dead_code(self):
+        """What nobody asks for is no reason to leave anything to PyTorch."""
+
+        def function(x):
+            values, places = torch.ops.aten.max_pool2d_with_indices(x, 2)
+            torch.linalg.inv(x[0, 0] + 9 * torch.eye(4))
+            return values + 1
+
+        made = self.compare(function, torch.randn(1, 2, 4, 4))
+        self.assertIn("MaxPool", made[0].text)
+
     def test_between(self):
         """A part after what PyTorch does with a part's several results."""
 

@@ -207,8 +207,12 @@ def run(make, arguments):
     torch._dynamo.reset()
     model, inputs = make(*arguments)
     if make is vision:
-        # Statistics that keep what goes through a deep network near 1.
+        # Statistics that keep what goes through a deep network near 1, and
+        # weights that do not make nothing of it.
         with torch.no_grad():
+            for weight in model.parameters():
+                if not weight.any():
+                    weight.normal_(0, 0.1)
             for module in model.modules():
                 if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
                     module.momentum = None

@@ -166,6 +166,7 @@ def divide(
     graph: fx.GraphModule, static: Sequence[int], options: Options
 ) -> Callable:
     """The graph with its parts in the place of their nodes."""
+    graph.graph.eliminate_dead_code()
     keep_constants(graph)
     support = Support()
     partitioner = CapabilityBasedPartitioner(
