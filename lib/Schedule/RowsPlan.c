@@ -358,10 +358,12 @@ void hd_rows_keep(hd_rows_t *rows, int64_t each) {
   }
 }
 
-// It reads one element of a row, which all rows have in common.
+// It reads one element of a row of an input, which all rows have in common:
+// not what a step before it gives, where there is one row alone.
 static bool is_common(const hd_rows_t *rows, const hd_row_step_t *step) {
   if (step->kind != HD_ROW_VECTOR || step->term->kind != HD_TERM_LOAD ||
-      !step->term->num_operands || step == rows->main)
+      !step->term->num_operands || step == rows->main ||
+      is_vector_value(rows, step->term->u.value))
     return false;
   for (unsigned i = 0; i < rows->row.count; i++)
     if (hd_flat_uses(step->term, rows->row.indices[i]))
