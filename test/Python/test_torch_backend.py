@@ -2,6 +2,7 @@
 """torch.compile(backend="hidet") on CPU tensors, that is on the simulator,
 against PyTorch's own results."""
 
+import gc
 import logging
 import pathlib
 import sys
@@ -9,6 +10,7 @@ import tempfile
 import threading
 import unittest
 import warnings
+import weakref
 
 try:
     import torch
@@ -291,6 +293,19 @@ class Backend(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(faults, [])
+
+    def test_dropped(self):
+        """A model that nobody has any more leaves nothing of its own."""
+        kept = []
+        for _ in range(5):
+            with Parts() as found, torch.no_grad():
+                model = nn.Linear(4, 3).eval()
+                torch.compile(model, backend="hidet")(torch.randn(2, 4))
+            kept += [weakref.ref(p.engine) for p in found.made]
+            del model, found
+            torch._dynamo.reset()
+        gc.collect()
+        self.assertEqual([ref() for ref in kept], [None] * 5)
 
     def test_refused_by_the_compiler(self):
         """What the table takes and the compiler does not runs in PyTorch."""
