@@ -55,7 +55,8 @@ typedef bool (*hd_dump_expr_t)(void *argument, const hd_expr_t *e);
 void hd_dump_graph(const hd_graph_t *graph, hd_buffer_t *out,
                    hd_dump_expr_t expr, void *argument);
 
-// For GenerateExpr.c, GenerateTensor.c, GenerateHopper.c and Generator.c.
+// For GenerateExpr.c, GenerateTensor.c, GenerateHopper.c, GenerateStmt.c and
+// Generator.c.
 uint64_t hd_random(hd_generator_t *g);
 unsigned hd_random_below(hd_generator_t *g, unsigned limit);
 const char *hd_random_name(hd_generator_t *g);
@@ -73,6 +74,12 @@ const hd_mapping_t *hd_generate_mapping(hd_generator_t *g, unsigned rank,
 
 hd_layout_item_t hd_generate_item(hd_generator_t *g, hd_layout_kind_t kind,
                                   const int64_t *values, unsigned count);
+// A statement to be filled in, counted; a variable that is visible from now on.
+hd_stmt_t *hd_generate_stmt(hd_generator_t *g, hd_stmt_kind_t kind);
+const hd_var_t *hd_generate_var(hd_generator_t *g, hd_var_kind_t kind,
+                                hd_type_t type);
+// Any statement with blocks so deep at most; NULL: what it needs is missing.
+const hd_stmt_t *hd_generate_statement(hd_generator_t *g, int depth);
 // The declaration of a tensor that is visible from now on: as it is given, or a
 // random one.
 const hd_stmt_t *hd_generate_declaration(hd_generator_t *g,
