@@ -2,13 +2,12 @@
 //
 // graph_fuzz: random graphs, run and compared. Each index is a graph, whatever
 // the number of processes; what dies takes one process with it, and is named.
-#include "Fuzz.h"
+#include "Session.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,34 +33,12 @@ static const char usage[] =
     "  --print        show the graphs, run nothing\n"
     "  --tasks        how often each task was taken\n";
 
-enum { MAX_JOBS = 64, GRAPHS_A_PROCESS = 400 };
-
-// Shared by the processes.
-typedef struct board {
-  _Atomic int64_t next, verdicts[FUZZ_VERDICTS], died, nodes, launches;
-  _Atomic int64_t taken[FUZZ_MAX_TASKS];
-  _Atomic uint32_t types[FUZZ_MAX_TASKS]; // Of first results, a bit for each.
-  _Atomic int64_t rewrites[FUZZ_MAX_RULES];
-  _Atomic int64_t noticed[FUZZ_FAULTS], missed[FUZZ_FAULTS];
-  int64_t current[MAX_JOBS];
-} board_t;
-
-typedef struct fuzzer {
-  fuzz_options_t options;
-  int64_t first, count, time, jobs, least;
-  bool print, tasks;
-  uint64_t start;
-  board_t *board;
-} fuzzer_t;
-
-static double seconds_since(uint64_t start) {
-  return (double)(hd_clock_ns() - start) * 1e-9;
-}
+enum { GRAPHS_A_PROCESS = 400 };
 
 // --- One graph ---
 
 typedef struct job {
-  fuzzer_t *f;
+  fuzz_session_t *f;
   hd_context_t context;
   fuzz_graph_t g;
   int64_t index;
@@ -73,7 +50,7 @@ static void make_body(void *argument) {
             job->f->options.nodes);
 }
 
-static void begin_job(job_t *job, fuzzer_t *f, int64_t index) {
+static void begin_job(job_t *job, fuzz_session_t *f, int64_t index) {
   *job = (job_t){.f = f, .index = index};
   hd_context_init(&job->context);
   // Where memory runs out here, the process ends: that is no graph's fault.
@@ -86,7 +63,7 @@ static void end_job(job_t *job) {
 }
 
 static void count_nodes(job_t *job) {
-  board_t *board = job->f->board;
+  fuzz_board_t *board = job->f->board;
   for (size_t i = 0; i < job->g.nodes.size; i++) {
     const fuzz_node_t *node = job->g.nodes.data[i];
     board->taken[node->task]++;
@@ -141,7 +118,7 @@ static void reduce(job_t *job, fuzz_verdict_t verdict, bool died) {
 
 static void check(job_t *job) {
   const fuzz_options_t *options = &job->f->options;
-  board_t *board = job->f->board;
+  fuzz_board_t *board = job->f->board;
   fuzz_report_t report;
   fuzz_fault_t fault = FUZZ_FAULTS;
   if (options->plant && !fuzz_plant(&job->g, &fault))
@@ -163,7 +140,7 @@ static void check(job_t *job) {
     reduce(job, report.verdict, false);
 }
 
-static void run_one(fuzzer_t *f, int64_t index) {
+static void run_one(fuzz_session_t *f, int64_t index) {
   job_t job;
   begin_job(&job, f, index);
   count_nodes(&job);
@@ -177,12 +154,12 @@ static void run_one(fuzzer_t *f, int64_t index) {
 
 // --- Processes ---
 
-static bool is_over(const fuzzer_t *f) {
-  return f->time && seconds_since(f->start) > (double)f->time;
+static bool is_over(const fuzz_session_t *f) {
+  return f->time && fuzz_seconds_since(f->start) > (double)f->time;
 }
 
-static _Noreturn void work(fuzzer_t *f, int worker) {
-  board_t *board = f->board;
+static _Noreturn void work(fuzz_session_t *f, int worker) {
+  fuzz_board_t *board = f->board;
   for (int done = 0; done < GRAPHS_A_PROCESS && !is_over(f); done++) {
     int64_t index = board->next++;
     if (index >= f->first + f->count)
@@ -197,7 +174,7 @@ static _Noreturn void work(fuzzer_t *f, int worker) {
 }
 
 // Of a graph that ended its process.
-static void look_into(fuzzer_t *f, int64_t index, int status) {
+static void look_into(fuzz_session_t *f, int64_t index, int status) {
   char text[64];
   f->board->died++;
   snprintf(text, sizeof text,
@@ -216,11 +193,11 @@ static void look_into(fuzzer_t *f, int64_t index, int status) {
   waitpid(child, NULL, 0);
 }
 
-static bool has_more(const fuzzer_t *f) {
+static bool has_more(const fuzz_session_t *f) {
   return f->board->next < f->first + f->count && !is_over(f);
 }
 
-static pid_t start(fuzzer_t *f, int worker) {
+static pid_t start(fuzz_session_t *f, int worker) {
   f->board->current[worker] = -1;
   fflush(NULL);
   pid_t child = fork();
@@ -233,8 +210,8 @@ static pid_t start(fuzzer_t *f, int worker) {
   return child;
 }
 
-static void run_all(fuzzer_t *f) {
-  pid_t workers[MAX_JOBS] = {0};
+static void run_all(fuzz_session_t *f) {
+  pid_t workers[FUZZ_MAX_JOBS] = {0};
   int running = 0;
   for (int i = 0; i < (int)f->jobs; i++, running++)
     workers[i] = start(f, i);
@@ -255,85 +232,6 @@ static void run_all(fuzzer_t *f) {
     else
       running--;
   }
-}
-
-// --- The end ---
-
-static int64_t taken(const fuzzer_t *f, size_t task) {
-  return f->board->taken[task];
-}
-
-// Says how often tasks were taken; whether all were often enough.
-static bool tell_tasks(const fuzzer_t *f) {
-  unsigned pairs = 0, never = 0, seldom = 0;
-  for (size_t i = 0; i < fuzz_num_tasks; i++) {
-    pairs += (unsigned)__builtin_popcount(f->board->types[i]);
-    never += taken(f, i) == 0;
-    seldom += taken(f, i) < f->least;
-    if (f->tasks)
-      printf("%8lld  %2d types  %s\n", (long long)taken(f, i),
-             __builtin_popcount(f->board->types[i]), fuzz_tasks[i]);
-  }
-  printf("%zu tasks, %u never taken, %u pairs of a task and a result's type\n",
-         fuzz_num_tasks, never, pairs);
-  for (size_t i = 0; i < fuzz_num_tasks; i++)
-    if (taken(f, i) < f->least)
-      printf("  taken %lld times: %s\n", (long long)taken(f, i), fuzz_tasks[i]);
-  return seldom == 0;
-}
-
-static void tell_rules(const fuzzer_t *f) {
-  int64_t all = 0;
-  unsigned never = 0;
-  for (size_t i = 0; i < fuzz_num_rules; i++) {
-    int64_t count = f->board->rewrites[i];
-    all += count;
-    never += count == 0;
-    if (f->tasks || (f->least && count == 0))
-      printf("%8lld  rewrite %s\n", (long long)count, fuzz_rules[i]);
-  }
-  printf("%zu rewrites, %u never done, %lld steps\n", fuzz_num_rules, never,
-         (long long)all);
-}
-
-// What the comparison noticed of the faults that changed a result.
-static int conclude_planted(const fuzzer_t *f) {
-  static const char *const names[FUZZ_FAULTS] = {
-      "another operator", "inputs in another order", "another attribute",
-      "another element"};
-  const board_t *b = f->board;
-  for (int i = 0; i < FUZZ_FAULTS; i++)
-    printf("%-24s %5lld noticed, %5lld missed (%.1f %%)\n", names[i],
-           (long long)b->noticed[i], (long long)b->missed[i],
-           100.0 * (double)b->missed[i] /
-               fmax(1, (double)(b->noticed[i] + b->missed[i])));
-  printf("%lld refused, %lld without effect\n",
-         (long long)b->verdicts[FUZZ_FAILED],
-         (long long)b->verdicts[FUZZ_IDENTICAL]);
-  return 0;
-}
-
-static int conclude(const fuzzer_t *f) {
-  const board_t *b = f->board;
-  int64_t count = b->died;
-  for (int i = 0; i < FUZZ_VERDICTS; i++)
-    count += b->verdicts[i];
-  bool often = tell_tasks(f);
-  tell_rules(f);
-  double seconds = seconds_since(f->start);
-  printf("%lld graphs, %lld nodes, %lld launches; %lld the same, %lld of them "
-         "to the bit; %lld different, %lld failed, %lld died, %lld unsettled; "
-         "seed %llu, %.1f graphs a second\n",
-         (long long)count, (long long)b->nodes, (long long)b->launches,
-         (long long)(b->verdicts[FUZZ_SAME] + b->verdicts[FUZZ_IDENTICAL]),
-         (long long)b->verdicts[FUZZ_IDENTICAL],
-         (long long)b->verdicts[FUZZ_DIFFERENT],
-         (long long)b->verdicts[FUZZ_FAILED], (long long)b->died,
-         (long long)b->verdicts[FUZZ_UNSETTLED],
-         (unsigned long long)f->options.seed, (double)count / seconds);
-  bool bad = b->verdicts[FUZZ_DIFFERENT] || b->verdicts[FUZZ_FAILED] ||
-             b->died || !often;
-  return bad ? 1 : 0;
 }
 
 // --- Options ---
@@ -388,7 +286,7 @@ static int64_t number(const char *text, int64_t least, int64_t most) {
   return value;
 }
 
-static void take_option(fuzzer_t *f, int option) {
+static void take_option(fuzz_session_t *f, int option) {
   fuzz_options_t *o = &f->options;
   switch (option) {
   case SEED:
@@ -407,7 +305,7 @@ static void take_option(fuzzer_t *f, int option) {
     o->nodes = (unsigned)number(optarg, 1, 1000);
     break;
   case JOBS:
-    f->jobs = number(optarg, 1, MAX_JOBS);
+    f->jobs = number(optarg, 1, FUZZ_MAX_JOBS);
     break;
   case LEAST:
     f->least = number(optarg, 0, INT64_MAX);
@@ -445,7 +343,7 @@ static void take_option(fuzzer_t *f, int option) {
   }
 }
 
-static void begin(fuzzer_t *f) {
+static void begin(fuzz_session_t *f) {
   hd_context_t context;
   hd_context_init(&context);
   fuzz_tasks_init(&context);
@@ -462,9 +360,9 @@ static void begin(fuzzer_t *f) {
 }
 
 int main(int argc, char **argv) {
-  fuzzer_t f = {.options = {.seed = 1, .nodes = 20, .seconds = 60},
-                .count = 1000,
-                .jobs = 1};
+  fuzz_session_t f = {.options = {.seed = 1, .nodes = 20, .seconds = 60},
+                      .count = 1000,
+                      .jobs = 1};
   int option;
   while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
     take_option(&f, option);
@@ -474,5 +372,5 @@ int main(int argc, char **argv) {
   }
   begin(&f);
   run_all(&f);
-  return f.options.plant ? conclude_planted(&f) : conclude(&f);
+  return f.options.plant ? fuzz_conclude_planted(&f) : fuzz_conclude(&f);
 }
