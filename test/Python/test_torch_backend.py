@@ -20,7 +20,7 @@ except ImportError:
 
 import hidet
 import hidet.torch
-from hidet.torch import backend, part
+from hidet.torch import backend, part, table
 from torch import nn
 
 
@@ -105,8 +105,11 @@ class Backend(unittest.TestCase):
 
         def function(x):
             y = (x + 1).t()
-            return torch.as_strided(x * 2, (3, 2), (1, 3)), y.as_strided(
-                (2, 3), (1, 2)
+            z = torch.as_strided(x * 3, (2, 2, 3), (1, 2, 1)) + 1
+            return (
+                z,
+                torch.as_strided(x * 2, (3, 2), (1, 3)),
+                y.as_strided((2, 3), (1, 2)),
             )
 
         self.compare(function, torch.randn(2, 3))
@@ -306,6 +309,24 @@ class Backend(unittest.TestCase):
             torch._dynamo.reset()
         gc.collect()
         self.assertEqual([ref() for ref in kept], [None] * 5)
+
+    def test_fault_of_the_table(self):
+        """A row that breaks is no reason to break a model."""
+        op = torch.ops.aten.exp.default
+        row = table.table()[op]
+
+        def broken(*_):
+            raise IndexError("row")
+
+        table.table()[op] = broken
+        try:
+            with self.assertLogs("hidet.torch", logging.WARNING) as logs:
+                self.compare(lambda x: x.exp() + 1, torch.randn(3))
+        finally:
+            table.table()[op] = row
+        self.assertIn(
+            "aten.exp.default runs in PyTorch: a fault", logs.output[0]
+        )
 
     def test_refused_by_the_compiler(self):
         """What the table takes and the compiler does not runs in PyTorch."""

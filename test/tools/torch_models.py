@@ -248,6 +248,7 @@ def main():
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")
+    torchvision_models()  # transformers imports it, too.
     found = {}
     for name, make, arguments in cases():
         if not re.search(options.filter, name):

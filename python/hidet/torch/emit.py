@@ -128,6 +128,8 @@ def refusal(node: fx.Node) -> str | None:
         emit_node(scratch, node, value_of)
     except Unsupported as reason:
         return str(reason)
+    except Exception as fault:
+        return f"a fault of the table: {fault!r}"
     return None
 
 

@@ -231,9 +231,8 @@ def as_strided(
     if asked.size and asked.max() >= x.size:
         raise Unsupported("as_strided beyond a tensor's end")
     places = stored[asked]
-    if (places.reshape(-1) == numpy.arange(x.size)[: places.size]).all():
-        if places.size == x.size:
-            return c.reshape(x, size)
+    if numpy.array_equal(places.reshape(-1), numpy.arange(x.size)):
+        return c.reshape(x, size)
     return gather_flat(c, x, places)
 
 
