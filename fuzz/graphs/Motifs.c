@@ -3,7 +3,7 @@
 // Chains of nodes that stand together in models, and that fusion and rewriting
 // look for. Each goes on with a value that is there, and ends where one of its
 // nodes is refused.
-#include "Fuzz.h"
+#include "Steps.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,135 +11,37 @@
 
 typedef fuzz_value_t *V;
 
-static hd_tensor_type_t shape(hd_scalar_t type, unsigned rank, int64_t a,
-                              int64_t b, int64_t c) {
-  return (hd_tensor_type_t){type, rank, {a, b, c}};
-}
-
-static V call(fuzz_graph_t *g, const char *task, V a, V b, V c) {
-  V inputs[] = {a, b, c};
-  if (!a || (c && !b))
-    return NULL;
-  fuzz_node_t *node =
-      fuzz_node(g, task, inputs, 1 + (b != NULL) + (c != NULL), NULL, 0, 1);
-  return node ? node->outputs[0] : NULL;
-}
-
-static V one(fuzz_graph_t *g, const char *task, V x) {
-  return x ? call(g, task, x, NULL, NULL) : NULL;
-}
-
-static V two(fuzz_graph_t *g, const char *task, V a, V b) {
-  return a && b ? call(g, task, a, b, NULL) : NULL;
-}
-
-// Whatever the task needs besides x is drawn.
-static V with(fuzz_graph_t *g, const char *task, V x) {
-  fuzz_node_t *node = x ? fuzz_pick(g, task, x) : NULL;
-  for (size_t i = 0; node && i < FUZZ_MAX_INPUTS; i++)
-    if (node->outputs[i])
-      return node->outputs[i];
-  return NULL;
-}
-
-static V reshaped(fuzz_graph_t *g, V x, hd_tensor_type_t type) {
-  return x && x->data->count == fuzz_count(&type) ? fuzz_reshape(g, x, &type)
-                                                  : NULL;
-}
-
-static V weight(fuzz_graph_t *g, hd_tensor_type_t type) {
-  return fuzz_leaf(g, &type, -1, 1, !fuzz_once_in(g, 3));
-}
-
-// A number for every element, of rank 0 or of one element.
-static V number(fuzz_graph_t *g, V like, double value) {
-  hd_tensor_type_t type =
-      shape(like->data->type, (unsigned)fuzz_in(g, 0, 1), 1, 0, 0);
-  return fuzz_leaf(g, &type, value, value, true);
-}
-
-// --- What a motif goes on with ---
-
-static bool suits(const fuzz_value_t *v, unsigned least, unsigned most) {
-  return fuzz_is_float(v->data->type) && hd_scalar_bits(v->data->type) >= 16 &&
-         v->data->type != HD_TF32 && v->data->rank >= least &&
-         v->data->rank <= most && v->data->count > 0 && !v->infinite;
-}
-
-static V some(fuzz_graph_t *g, unsigned least, unsigned most) {
-  size_t size = g->values.size;
-  for (int tries = 0; size && tries < 12; tries++) {
-    double u = fuzz_real(g, 0, 1);
-    V v = g->values.data[size - 1 - (size_t)(u * u * (double)size)];
-    if (suits(v, least, most) && (!v->users || fuzz_once_in(g, 3)))
-      return v;
-  }
-  hd_tensor_type_t type = {
-      fuzz_type(g, 1u << HD_F32 | 1u << HD_F16 | 1u << HD_BF16 | 1u << HD_F64),
-      (unsigned)fuzz_in(g, least, most > 4 ? 4 : most),
-      {0}};
-  do
-    for (unsigned i = 0; i < type.rank; i++)
-      type.shape[i] = fuzz_size(g);
-  while (fuzz_count(&type) > 10000);
-  return fuzz_leaf(g, &type, 1, 0, fuzz_once_in(g, 6));
-}
-
-static int64_t last_of(V x) { return x->data->shape[x->data->rank - 1]; }
-
-static int64_t rows_of(V x) { return x->data->count / last_of(x); }
-
 // --- Pointwise ---
 
-static V activate(fuzz_graph_t *g, V x) {
-  static const char *const tasks[] = {
-      "relu", "gelu", "sigmoid",  "tanh",        "swish", "hard_swish",
-      "elu",  "mish", "softplus", "leaky_relu",  "neg",   "gelu_tanh",
-      "sin",  "erf",  "softsign", "hard_sigmoid"};
-  return with(g, tasks[fuzz_in(g, 0, 15)], x);
-}
-
-static V combine(fuzz_graph_t *g, V x) {
-  static const char *const tasks[] = {"add", "mul",     "sub",     "add",
-                                      "mul", "maximum", "minimum", "div"};
-  return with(g, tasks[fuzz_in(g, 0, 7)], x);
-}
-
-static V chain(fuzz_graph_t *g, V x, int64_t length) {
-  for (; x && length > 0; length--) {
-    V y = fuzz_once_in(g, 2) ? activate(g, x) : combine(g, x);
-    x = y ? y : x;
-  }
-  return x;
-}
-
 static void pointwise(fuzz_graph_t *g) {
-  chain(g, some(g, 0, 5), fuzz_in(g, 1, 5));
+  fuzz_chain(g, fuzz_some(g, 0, 5), fuzz_in(g, 1, 5));
 }
 
 static void scale_and_shift(fuzz_graph_t *g) {
-  V x = some(g, 1, 4);
-  hd_tensor_type_t type = shape(x->data->type, 1, last_of(x), 0, 0);
-  x = two(g, "mul", x, weight(g, type));
-  x = x ? two(g, "add", x, weight(g, type)) : NULL;
+  V x = fuzz_some(g, 1, 4);
+  hd_tensor_type_t type = fuzz_shape(x->data->type, 1, fuzz_last_of(x), 0, 0);
+  x = fuzz_two(g, "mul", x, fuzz_weight(g, type));
+  x = x ? fuzz_two(g, "add", x, fuzz_weight(g, type)) : NULL;
   if (x && fuzz_once_in(g, 2))
-    one(g, "relu", x);
+    fuzz_one(g, "relu", x);
 }
 
 static void gelu_in_parts(fuzz_graph_t *g) {
-  V x = some(g, 1, 4);
-  V e = one(g, "erf", two(g, "mul", x, number(g, x, 0.70710677)));
-  e = e ? two(g, "add", e, number(g, x, 1)) : NULL;
-  e = two(g, "mul", x, e);
+  V x = fuzz_some(g, 1, 4);
+  V e =
+      fuzz_one(g, "erf", fuzz_two(g, "mul", x, fuzz_number(g, x, 0.70710677)));
+  e = e ? fuzz_two(g, "add", e, fuzz_number(g, x, 1)) : NULL;
+  e = fuzz_two(g, "mul", x, e);
   if (e)
-    two(g, "mul", e, number(g, x, 0.5));
+    fuzz_two(g, "mul", e, fuzz_number(g, x, 0.5));
 }
 
 static void there_and_back(fuzz_graph_t *g) {
-  V x = some(g, 0, 4);
+  V x = fuzz_some(g, 0, 4);
   hd_scalar_t from = x->data->type;
-  V y = with(g, "cast", x);
-  y = y && fuzz_is_float(y->data->type) ? chain(g, y, fuzz_in(g, 0, 2)) : y;
+  V y = fuzz_with(g, "cast", x);
+  y = y && fuzz_is_float(y->data->type) ? fuzz_chain(g, y, fuzz_in(g, 0, 2))
+                                        : y;
   hd_attribute_t *a = HD_ARENA_NEW(&g->arena, hd_attribute_t);
   *a = (hd_attribute_t){.name = "U", .kind = HD_ATTRIBUTE_TYPE};
   a->u.type = from;
@@ -187,32 +89,34 @@ static V exchanged(fuzz_graph_t *g, V x) {
 static V product(fuzz_graph_t *g, V x, int64_t n) {
   hd_scalar_t type = x->data->type;
   bool turned = fuzz_once_in(g, 3);
-  int64_t k = last_of(x);
-  V w = weight(g, turned ? shape(type, 2, n, k, 0) : shape(type, 2, k, n, 0));
+  int64_t k = fuzz_last_of(x);
+  V w = fuzz_weight(g, turned ? fuzz_shape(type, 2, n, k, 0)
+                              : fuzz_shape(type, 2, k, n, 0));
   return times(g, x, w, turned);
 }
 
 static V with_bias(fuzz_graph_t *g, V x) {
-  return x ? two(g, "add", x,
-                 weight(g, shape(x->data->type, 1, last_of(x), 0, 0)))
+  return x ? fuzz_two(g, "add", x,
+                      fuzz_weight(g, fuzz_shape(x->data->type, 1,
+                                                fuzz_last_of(x), 0, 0)))
            : NULL;
 }
 
 static void linear(fuzz_graph_t *g) {
-  V x = some(g, 2, 4), y = product(g, x, fuzz_size(g));
+  V x = fuzz_some(g, 2, 4), y = product(g, x, fuzz_size(g));
   y = fuzz_once_in(g, 4) ? y : with_bias(g, y);
-  y = y && fuzz_once_in(g, 2) ? activate(g, y) : y;
-  if (y && last_of(x) == last_of(y) && x->data->rank == y->data->rank)
-    two(g, "add", x, y);
+  y = y && fuzz_once_in(g, 2) ? fuzz_activate(g, y) : y;
+  if (y && fuzz_last_of(x) == fuzz_last_of(y) && x->data->rank == y->data->rank)
+    fuzz_two(g, "add", x, y);
   else
-    chain(g, y, fuzz_in(g, 0, 2));
+    fuzz_chain(g, y, fuzz_in(g, 0, 2));
 }
 
 static void perceptron(fuzz_graph_t *g) {
-  V x = some(g, 2, 3), y = with_bias(g, product(g, x, fuzz_size(g)));
-  y = y ? activate(g, y) : NULL;
-  y = y ? with_bias(g, product(g, y, last_of(x))) : NULL;
-  two(g, "add", x, y);
+  V x = fuzz_some(g, 2, 3), y = with_bias(g, product(g, x, fuzz_size(g)));
+  y = y ? fuzz_activate(g, y) : NULL;
+  y = y ? with_bias(g, product(g, y, fuzz_last_of(x))) : NULL;
+  fuzz_two(g, "add", x, y);
 }
 
 // Of the last axis from..from + size.
@@ -237,20 +141,20 @@ static V part(fuzz_graph_t *g, V x, int64_t from, int64_t size) {
 }
 
 static void gated(fuzz_graph_t *g) {
-  V x = some(g, 2, 3);
+  V x = fuzz_some(g, 2, 3);
   int64_t half = fuzz_in(g, 1, 6);
   V y = product(g, x, 2 * half);
   V a = y ? part(g, y, 0, half) : NULL, b = y ? part(g, y, half, half) : NULL;
-  two(g, "mul", a ? activate(g, a) : NULL, b);
+  fuzz_two(g, "mul", a ? fuzz_activate(g, a) : NULL, b);
 }
 
 static void gated_apart(fuzz_graph_t *g) {
-  V x = some(g, 2, 3);
+  V x = fuzz_some(g, 2, 3);
   int64_t n = fuzz_size(g);
   V a = product(g, x, n), b = product(g, x, n);
-  V y = two(g, "mul", a ? with(g, "swish", a) : NULL, b);
+  V y = fuzz_two(g, "mul", a ? fuzz_with(g, "swish", a) : NULL, b);
   if (y)
-    product(g, y, last_of(x));
+    product(g, y, fuzz_last_of(x));
 }
 
 // Along the last axis.
@@ -259,55 +163,61 @@ static V joined(fuzz_graph_t *g, V a, V b) {
     return NULL;
   hd_tensor_type_t type = fuzz_type_of(a);
   hd_scalar_t t = type.type;
-  type.shape[type.rank - 1] += last_of(b);
-  return reshaped(g,
-                  two(g, "concat",
-                      reshaped(g, a, shape(t, 3, rows_of(a), last_of(a), 1)),
-                      reshaped(g, b, shape(t, 3, rows_of(b), last_of(b), 1))),
-                  type);
+  type.shape[type.rank - 1] += fuzz_last_of(b);
+  return fuzz_reshaped(
+      g,
+      fuzz_two(
+          g, "concat",
+          fuzz_reshaped(g, a,
+                        fuzz_shape(t, 3, fuzz_rows_of(a), fuzz_last_of(a), 1)),
+          fuzz_reshaped(g, b,
+                        fuzz_shape(t, 3, fuzz_rows_of(b), fuzz_last_of(b), 1))),
+      type);
 }
 
 static void parallel(fuzz_graph_t *g) {
-  V x = some(g, 2, 3);
+  V x = fuzz_some(g, 2, 3);
   V a = product(g, x, fuzz_size(g)), b = product(g, x, fuzz_size(g));
   V y = joined(g, a ? with_bias(g, a) : NULL, b);
-  chain(g, y, fuzz_in(g, 0, 2));
+  fuzz_chain(g, y, fuzz_in(g, 0, 2));
 }
 
 static void rotary(fuzz_graph_t *g) {
-  V x = some(g, 2, 4);
-  int64_t half = last_of(x) / 2;
+  V x = fuzz_some(g, 2, 4);
+  int64_t half = fuzz_last_of(x) / 2;
   if (half == 0)
     return;
-  if (2 * half != last_of(x))
+  if (2 * half != fuzz_last_of(x))
     x = part(g, x, 0, 2 * half);
   V a = x ? part(g, x, 0, half) : NULL, b = x ? part(g, x, half, half) : NULL;
-  V r = joined(g, one(g, "neg", b), a);
+  V r = joined(g, fuzz_one(g, "neg", b), a);
   if (!r)
     return;
-  hd_tensor_type_t type = shape(x->data->type, 1, 2 * half, 0, 0);
-  two(g, "add", two(g, "mul", x, weight(g, type)),
-      two(g, "mul", r, weight(g, type)));
+  hd_tensor_type_t type = fuzz_shape(x->data->type, 1, 2 * half, 0, 0);
+  fuzz_two(g, "add", fuzz_two(g, "mul", x, fuzz_weight(g, type)),
+           fuzz_two(g, "mul", r, fuzz_weight(g, type)));
 }
 
 static V heads(fuzz_graph_t *g, V x, int64_t m, int64_t h, int64_t e) {
-  V y = reshaped(g, product(g, x, h * e), shape(x->data->type, 3, m, h, e));
+  V y = fuzz_reshaped(g, product(g, x, h * e),
+                      fuzz_shape(x->data->type, 3, m, h, e));
   return exchanged(g, y);
 }
 
 static void attention(fuzz_graph_t *g) {
-  V x = some(g, 2, 2);
+  V x = fuzz_some(g, 2, 2);
   int64_t m = x->data->shape[0], h = fuzz_in(g, 1, 3), e = fuzz_in(g, 1, 4);
   V q = heads(g, x, m, h, e), k = heads(g, x, m, h, e);
   V s = times(g, q, k, true);
-  s = s ? two(g, "mul", s, number(g, s, 1 / sqrt((double)e))) : NULL;
+  s = s ? fuzz_two(g, "mul", s, fuzz_number(g, s, 1 / sqrt((double)e))) : NULL;
   if (s && fuzz_once_in(g, 2))
-    s = with(g, fuzz_once_in(g, 2) ? "mask_causal" : "add", s);
-  s = s ? with(g, "softmax", s) : NULL;
-  V y = two(g, "matmul", s, heads(g, x, m, h, e));
-  y = reshaped(g, exchanged(g, y), shape(x->data->type, 2, m, h * e, 0));
-  y = y ? product(g, y, last_of(x)) : NULL;
-  two(g, "add", x, y);
+    s = fuzz_with(g, fuzz_once_in(g, 2) ? "mask_causal" : "add", s);
+  s = s ? fuzz_with(g, "softmax", s) : NULL;
+  V y = fuzz_two(g, "matmul", s, heads(g, x, m, h, e));
+  y = fuzz_reshaped(g, exchanged(g, y),
+                    fuzz_shape(x->data->type, 2, m, h * e, 0));
+  y = y ? product(g, y, fuzz_last_of(x)) : NULL;
+  fuzz_two(g, "add", x, y);
 }
 
 // --- Rows ---
@@ -316,50 +226,52 @@ static void attention(fuzz_graph_t *g) {
 static V reduced(fuzz_graph_t *g, const char *task, V x) {
   hd_tensor_type_t type = fuzz_type_of(x);
   type.shape[type.rank - 1] = 1;
-  V y = reshaped(g, x, shape(type.type, 3, rows_of(x), last_of(x), 1));
-  return reshaped(g, one(g, task, y), type);
+  V y = fuzz_reshaped(
+      g, x, fuzz_shape(type.type, 3, fuzz_rows_of(x), fuzz_last_of(x), 1));
+  return fuzz_reshaped(g, fuzz_one(g, task, y), type);
 }
 
 static void softmax_in_parts(fuzz_graph_t *g) {
-  V x = some(g, 1, 3), m = reduced(g, "reduce_max", x);
-  V e = one(g, "exp", two(g, "sub", x, m));
+  V x = fuzz_some(g, 1, 3), m = reduced(g, "reduce_max", x);
+  V e = fuzz_one(g, "exp", fuzz_two(g, "sub", x, m));
   V s = e ? reduced(g, "reduce_sum", e) : NULL;
-  two(g, "div", e, s);
+  fuzz_two(g, "div", e, s);
 }
 
 static void norm_in_parts(fuzz_graph_t *g) {
-  V x = some(g, 1, 3), m = reduced(g, "reduce_mean", x);
-  V d = two(g, "sub", x, m);
-  V v = two(g, "mul", d, d);
+  V x = fuzz_some(g, 1, 3), m = reduced(g, "reduce_mean", x);
+  V d = fuzz_two(g, "sub", x, m);
+  V v = fuzz_two(g, "mul", d, d);
   v = v ? reduced(g, "reduce_mean", v) : NULL;
-  v = v ? one(g, "sqrt", two(g, "add", v, number(g, v, 0.001))) : NULL;
-  V y = two(g, "div", d, v);
+  v = v ? fuzz_one(g, "sqrt", fuzz_two(g, "add", v, fuzz_number(g, v, 0.001)))
+        : NULL;
+  V y = fuzz_two(g, "div", d, v);
   if (!y)
     return;
-  hd_tensor_type_t type = shape(y->data->type, 1, last_of(y), 0, 0);
-  y = two(g, "mul", y, weight(g, type));
+  hd_tensor_type_t type = fuzz_shape(y->data->type, 1, fuzz_last_of(y), 0, 0);
+  y = fuzz_two(g, "mul", y, fuzz_weight(g, type));
   if (y)
-    two(g, "add", y, weight(g, type));
+    fuzz_two(g, "add", y, fuzz_weight(g, type));
 }
 
 static void rows(fuzz_graph_t *g) {
   static const char *const tasks[] = {
       "softmax",        "log_softmax", "layer_norm",   "rms_norm",
       "rms_norm_scale", "group_norm",  "l2_normalize", "layer_norm"};
-  V x = chain(g, some(g, 1, 4), fuzz_in(g, 0, 2));
-  chain(g, with(g, tasks[fuzz_in(g, 0, 7)], x), fuzz_in(g, 0, 2));
+  V x = fuzz_chain(g, fuzz_some(g, 1, 4), fuzz_in(g, 0, 2));
+  fuzz_chain(g, fuzz_with(g, tasks[fuzz_in(g, 0, 7)], x), fuzz_in(g, 0, 2));
 }
 
 static void reduction(fuzz_graph_t *g) {
   static const char *const tasks[] = {
       "reduce_sum", "reduce_mean",       "reduce_max",
       "reduce_l2",  "reduce_sum_square", "reduce_log_sum_exp"};
-  V x = chain(g, some(g, 3, 3), fuzz_in(g, 0, 3));
-  chain(g, with(g, tasks[fuzz_in(g, 0, 5)], x), fuzz_in(g, 0, 2));
+  V x = fuzz_chain(g, fuzz_some(g, 3, 3), fuzz_in(g, 0, 3));
+  fuzz_chain(g, fuzz_with(g, tasks[fuzz_in(g, 0, 5)], x), fuzz_in(g, 0, 2));
 }
 
 static void greatest_first(fuzz_graph_t *g) {
-  V x = some(g, 3, 3), at = with(g, "order", x);
+  V x = fuzz_some(g, 3, 3), at = fuzz_with(g, "order", x);
   if (!at || at->data->type != HD_I64)
     return;
   hd_attribute_t *m = HD_ARENA_NEW(&g->arena, hd_attribute_t);
@@ -373,20 +285,21 @@ static void greatest_first(fuzz_graph_t *g) {
 // --- Images ---
 
 static void convolution(fuzz_graph_t *g) {
-  V x = some(g, 3, 4);
-  V y = with(g, "conv", x);
+  V x = fuzz_some(g, 3, 4);
+  V y = fuzz_with(g, "conv", x);
   if (y && fuzz_once_in(g, 2))
-    y = with(g, "batch_norm", y);
+    y = fuzz_with(g, "batch_norm", y);
   else if (y)
-    y = two(g, "add", y,
-            weight(g, shape(y->data->type, 3, y->data->shape[1], 1, 1)));
-  y = y && !fuzz_once_in(g, 3) ? one(g, "relu", y) : y;
+    y = fuzz_two(
+        g, "add", y,
+        fuzz_weight(g, fuzz_shape(y->data->type, 3, y->data->shape[1], 1, 1)));
+  y = y && !fuzz_once_in(g, 3) ? fuzz_one(g, "relu", y) : y;
   if (y && fuzz_once_in(g, 3))
-    with(g, fuzz_once_in(g, 2) ? "max_pool" : "average_pool", y);
+    fuzz_with(g, fuzz_once_in(g, 2) ? "max_pool" : "average_pool", y);
 }
 
 static void residual(fuzz_graph_t *g) {
-  V x = some(g, 4, 4);
+  V x = fuzz_some(g, 4, 4);
   int64_t c = x->data->shape[1];
   hd_tensor_type_t type = {x->data->type, 4, {c, c, 1, 1}};
   hd_attribute_t ones = {.kind = HD_ATTRIBUTE_INTS, .count = 2};
@@ -402,19 +315,19 @@ static void residual(fuzz_graph_t *g) {
     a->u.ints = values;
     list[k] = a;
   }
-  V inputs[] = {x, weight(g, type)};
+  V inputs[] = {x, fuzz_weight(g, type)};
   fuzz_node_t *node = fuzz_node(g, "conv", inputs, 2, list, 4, 1);
-  V y = node ? with(g, "batch_norm", node->outputs[0]) : NULL;
-  y = two(g, "add", x, y);
+  V y = node ? fuzz_with(g, "batch_norm", node->outputs[0]) : NULL;
+  y = fuzz_two(g, "add", x, y);
   if (y)
-    one(g, "relu", y);
+    fuzz_one(g, "relu", y);
 }
 
 static void pooled(fuzz_graph_t *g) {
   static const char *const tasks[] = {"max_pool", "average_pool",
                                       "global_average_pool", "global_max_pool"};
-  V x = chain(g, some(g, 3, 4), fuzz_in(g, 0, 2));
-  chain(g, with(g, tasks[fuzz_in(g, 0, 3)], x), fuzz_in(g, 0, 2));
+  V x = fuzz_chain(g, fuzz_some(g, 3, 4), fuzz_in(g, 0, 2));
+  fuzz_chain(g, fuzz_with(g, tasks[fuzz_in(g, 0, 3)], x), fuzz_in(g, 0, 2));
 }
 
 // --- Places ---
@@ -423,11 +336,11 @@ static void moved(fuzz_graph_t *g) {
   static const char *const tasks[] = {
       "slice", "pad_constant", "expand",   "tile",   "concat",
       "trilu", "concat",       "pad_edge", "gather", "slice"};
-  V x = some(g, 0, 4);
+  V x = fuzz_some(g, 0, 4);
   for (int64_t n = fuzz_in(g, 1, 3); x && n > 0; n--) {
-    V y = with(g, tasks[fuzz_in(g, 0, 9)], x);
+    V y = fuzz_with(g, tasks[fuzz_in(g, 0, 9)], x);
     x = y ? y : x;
-    x = fuzz_once_in(g, 3) ? chain(g, x, 1) : x;
+    x = fuzz_once_in(g, 3) ? fuzz_chain(g, x, 1) : x;
   }
 }
 
@@ -461,28 +374,28 @@ static V folded(fuzz_graph_t *g, V x) {
 }
 
 static void views(fuzz_graph_t *g) {
-  V x = some(g, 1, 5);
+  V x = fuzz_some(g, 1, 5);
   for (int64_t n = fuzz_in(g, 1, 4); x && n > 0; n--) {
     V y = fuzz_once_in(g, 2) ? turned(g, x) : folded(g, x);
     x = y ? y : x;
-    x = fuzz_once_in(g, 3) ? chain(g, x, 1) : x;
+    x = fuzz_once_in(g, 3) ? fuzz_chain(g, x, 1) : x;
   }
 }
 
 static void embedding(fuzz_graph_t *g) {
   int64_t n = fuzz_in(g, 2, 9), m = fuzz_size(g), d = fuzz_size(g);
-  hd_tensor_type_t type = shape(HD_I64, 1, m, 0, 0);
-  V x = call(g, "gather", weight(g, shape(g->type, 3, 1, n, d)),
-             fuzz_leaf(g, &type, 0, (double)n - 1, false), NULL);
-  x = x ? with(g, "add", x) : NULL;
+  hd_tensor_type_t type = fuzz_shape(HD_I64, 1, m, 0, 0);
+  V x = fuzz_call(g, "gather", fuzz_weight(g, fuzz_shape(g->type, 3, 1, n, d)),
+                  fuzz_leaf(g, &type, 0, (double)n - 1, false), NULL);
+  x = x ? fuzz_with(g, "add", x) : NULL;
   if (x && fuzz_is_float(x->data->type))
-    with(g, "layer_norm", x);
+    fuzz_with(g, "layer_norm", x);
 }
 
 static void quantized(fuzz_graph_t *g) {
-  V q = with(g, "quantize", some(g, 1, 3));
+  V q = fuzz_with(g, "quantize", fuzz_some(g, 1, 3));
   if (q)
-    with(g, "dequantize", q);
+    fuzz_with(g, "dequantize", q);
 }
 
 // --- Elements below a byte ---
@@ -492,33 +405,27 @@ static hd_scalar_t packed_type(fuzz_graph_t *g) {
   return types[fuzz_in(g, 0, 4)];
 }
 
-static V cast_to(fuzz_graph_t *g, V x, hd_scalar_t type) {
-  hd_attribute_t *a = HD_ARENA_NEW(&g->arena, hd_attribute_t);
-  *a = (hd_attribute_t){.name = "U", .kind = HD_ATTRIBUTE_TYPE};
-  a->u.type = type;
-  const hd_attribute_t *list[] = {a};
-  fuzz_node_t *node = x ? fuzz_node(g, "cast", &x, 1, list, 1, 1) : NULL;
-  return node ? node->outputs[0] : NULL;
-}
-
 static void packed_weights(fuzz_graph_t *g) {
-  V x = some(g, 2, 2);
+  V x = fuzz_some(g, 2, 2);
   hd_scalar_t type = x->data->type;
-  hd_tensor_type_t of = shape(packed_type(g), 2, last_of(x), fuzz_size(g), 0);
-  V w = cast_to(g, fuzz_leaf(g, &of, 1, 0, !fuzz_once_in(g, 3)), type);
+  hd_tensor_type_t of =
+      fuzz_shape(packed_type(g), 2, fuzz_last_of(x), fuzz_size(g), 0);
+  V w = fuzz_cast_to(g, fuzz_leaf(g, &of, 1, 0, !fuzz_once_in(g, 3)), type);
   if (w)
-    w = two(g, "mul", w, weight(g, shape(type, 1, last_of(w), 0, 0)));
-  chain(g, two(g, "matmul", x, w), fuzz_in(g, 0, 2));
+    w = fuzz_two(g, "mul", w,
+                 fuzz_weight(g, fuzz_shape(type, 1, fuzz_last_of(w), 0, 0)));
+  fuzz_chain(g, fuzz_two(g, "matmul", x, w), fuzz_in(g, 0, 2));
 }
 
 static void packed_between(fuzz_graph_t *g) {
-  V x = fuzz_once_in(g, 3) ? times(g, some(g, 2, 2), some(g, 2, 2), true)
-                           : some(g, 1, 4);
-  x = chain(g, x ? x : some(g, 1, 4), fuzz_in(g, 0, 2));
-  V y = cast_to(g, x, packed_type(g));
+  V x = fuzz_once_in(g, 3)
+            ? times(g, fuzz_some(g, 2, 2), fuzz_some(g, 2, 2), true)
+            : fuzz_some(g, 1, 4);
+  x = fuzz_chain(g, x ? x : fuzz_some(g, 1, 4), fuzz_in(g, 0, 2));
+  V y = fuzz_cast_to(g, x, packed_type(g));
   if (y && fuzz_once_in(g, 3))
-    y = with(g, fuzz_once_in(g, 2) ? "maximum" : "add", y);
-  chain(g, y ? cast_to(g, y, x->data->type) : NULL, fuzz_in(g, 0, 3));
+    y = fuzz_with(g, fuzz_once_in(g, 2) ? "maximum" : "add", y);
+  fuzz_chain(g, y ? fuzz_cast_to(g, y, x->data->type) : NULL, fuzz_in(g, 0, 3));
 }
 
 typedef void (*motif_t)(fuzz_graph_t *g);
