@@ -84,6 +84,39 @@ void hd_graph_split(hd_arena_t *arena, const hd_graph_t *graph,
   *rest = s.rest;
 }
 
+static bool gives_needed(const hd_ptr_map_t *needed, const hd_node_t *node) {
+  for (uint32_t k = 0; k < node->num_outputs; k++)
+    if (hd_ptr_map_get(needed, node->outputs[k]))
+      return true;
+  return false;
+}
+
+const hd_graph_t *hd_graph_needed(hd_arena_t *arena, const hd_graph_t *graph) {
+  hd_graph_t *part = HD_ARENA_NEW(arena, hd_graph_t);
+  hd_ptr_map_t needed = {0};
+  *part = *graph;
+  memset(&part->nodes, 0, sizeof part->nodes);
+  memset(&part->constants, 0, sizeof part->constants);
+  for (size_t i = 0; i < graph->outputs.size; i++)
+    hd_ptr_map_set(arena, &needed, graph->outputs.data[i], graph);
+  for (size_t i = graph->nodes.size; i-- > 0;) {
+    const hd_node_t *node = graph->nodes.data[i];
+    if (!gives_needed(&needed, node))
+      continue;
+    for (uint32_t k = 0; k < node->num_inputs; k++)
+      if (node->inputs[k])
+        hd_ptr_map_set(arena, &needed, node->inputs[k], graph);
+  }
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    if (gives_needed(&needed, graph->nodes.data[i]))
+      hd_vec_push(arena, &part->nodes, graph->nodes.data[i]);
+  for (size_t i = 0; i < graph->constants.size; i++)
+    if (hd_ptr_map_get(&needed, graph->constants.data[i]))
+      hd_vec_push(arena, &part->constants, graph->constants.data[i]);
+  hd_graph_settle_groups(arena, part);
+  return part;
+}
+
 static void enter(hd_arena_t *arena, hd_ptr_map_t *entered,
                   const hd_value_t *value, hd_graph_t *graph) {
   if (hd_ptr_map_get(entered, value))

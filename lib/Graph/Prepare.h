@@ -18,6 +18,9 @@ hd_ptr_map_t hd_graph_known(hd_arena_t *arena, const hd_graph_t *graph);
 void hd_graph_split(hd_arena_t *arena, const hd_graph_t *graph,
                     const hd_graph_t **prepare, const hd_graph_t **rest);
 
+// The nodes of a graph that its outputs need. Values are those of the graph.
+const hd_graph_t *hd_graph_needed(hd_arena_t *arena, const hd_graph_t *graph);
+
 // The first nodes of a graph, so many; its outputs are what they give that
 // later nodes read or that comes out. Values are those of the graph.
 const hd_graph_t *hd_graph_first(hd_arena_t *arena, const hd_graph_t *graph,

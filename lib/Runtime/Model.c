@@ -63,6 +63,8 @@ hd_model_t *hd_model_create(hd_module_t *module, const hd_graph_t *graph,
   m->world = options->world ? options->world : &m->own_world;
   settle_schedules(m);
   hd_store_init(&m->constants, module, module->context, device);
+  m->numbering =
+      (hd_numbering_t){.arena = &m->constants.arena, .shared = &m->shared};
   hd_cleanup_t cleanup;
   hd_budget_defer(&module->context->budget, &cleanup, destroy_model, m);
   share(m, graph);
@@ -70,9 +72,16 @@ hd_model_t *hd_model_create(hd_module_t *module, const hd_graph_t *graph,
   return m;
 }
 
-static void end_turn(hd_turn_t *turn) {
+static void end_turn(hd_model_t *m, hd_turn_t *turn) {
   if (!turn)
     return;
+  for (size_t i = 0; i < turn->prepared.size; i++) {
+    hd_prepared_t *prepared = turn->prepared.data[i];
+    if (--prepared->users == 0 && prepared->slot.address) {
+      m->device->ops->free(m->device, prepared->slot.address);
+      prepared->slot = (hd_slot_t){0};
+    }
+  }
   hd_model_segment_end(&turn->segment);
   hd_store_fini(&turn->values);
   free(turn);
@@ -84,9 +93,9 @@ void hd_model_destroy(hd_model_t *m) {
   while (m->kept) {
     hd_turn_t *turn = m->kept;
     m->kept = turn->next;
-    end_turn(turn);
+    end_turn(m, turn);
   }
-  end_turn(m->running);
+  end_turn(m, m->running);
   hd_store_fini(&m->constants);
   pthread_mutex_destroy(&m->lock);
   pthread_mutex_destroy(&m->own_world);
@@ -198,7 +207,7 @@ bool hd_model_shrink(hd_model_t *m, size_t bytes) {
     pthread_mutex_unlock(&m->lock);
     if (!turn)
       return any;
-    end_turn(turn);
+    end_turn(m, turn);
   }
 }
 
@@ -234,7 +243,7 @@ static hd_turn_t *begin(hd_model_t *m, const hd_tensor_type_t *inputs,
   hd_turn_t *turn = calloc(1, sizeof(*turn));
   if (!turn)
     hd_budget_exhausted(&hd_model_context(m)->budget, HD_EXHAUSTED_MEMORY);
-  end_turn(m->running); // Of a walk that unwound.
+  end_turn(m, m->running); // Of a walk that unwound.
   m->running = turn;
   hd_store_init(&turn->values, m->module, hd_model_context(m), m->device);
   hd_arena_t *arena = &turn->values.arena;
@@ -391,7 +400,7 @@ bool hd_model_walk(hd_model_t *m, hd_context_t *caller,
     return true;
   }
   ok = ok && (!outputs || take_outputs(m, caller, walked, outputs));
-  end_turn(walked);
+  end_turn(m, walked);
   m->running = NULL;
   return ok;
 }

@@ -289,8 +289,8 @@ static const hd_graph_t *choose_layouts(hd_model_t *m,
 
 // What depends on constants alone is computed once; its results stay where the
 // rest reads them.
-static bool prepare_constants(hd_model_t *m, hd_turn_t *run,
-                              const hd_graph_t *prepare) {
+static bool run_prepare(hd_model_t *m, hd_turn_t *run,
+                        const hd_graph_t *prepare) {
   double before = m->stats.run_ms; // Of the segments before.
   m->prepares = true;
   bool ok = prepare->nodes.size == 0 || run_part(m, run, prepare);
@@ -298,6 +298,87 @@ static bool prepare_constants(hd_model_t *m, hd_turn_t *run,
   m->stats.load_ms += m->stats.run_ms - before;
   m->stats.run_ms = before;
   return ok;
+}
+
+// Reads the value where it is on the device already, of another executable;
+// false where it is not.
+static bool borrow(hd_turn_t *run, const hd_value_t *value,
+                   hd_prepared_t *prepared) {
+  if (!prepared || !prepared->slot.address)
+    return false;
+  hd_vec_push(&run->values.arena, &run->prepared, prepared);
+  prepared->users++;
+  hd_store_borrow(&run->values, value, &prepared->slot);
+  return true;
+}
+
+// Others may read it where it is now.
+static void lend(hd_model_t *m, hd_turn_t *run, const hd_value_t *value,
+                 hd_prepared_t *prepared) {
+  if (!prepared || prepared->slot.address ||
+      !hd_store_find(&run->values, value)->slot.address)
+    return;
+  hd_vec_push(&run->values.arena, &run->prepared, prepared);
+  prepared->users++;
+  hd_store_give(&run->values, value, &m->constants, &prepared->slot);
+}
+
+// What is not on the device already is computed.
+static bool prepare_shared(hd_model_t *m, hd_turn_t *run,
+                           const hd_graph_t *prepare) {
+  hd_arena_t *arena = &run->values.arena;
+  hd_ptr_map_t numbers = {0};
+  hd_graph_t *missing = HD_ARENA_NEW(arena, hd_graph_t);
+  hd_numbering_add(&m->numbering, arena, prepare, &numbers);
+  *missing = *prepare;
+  memset(&missing->outputs, 0, sizeof(missing->outputs));
+  for (size_t i = 0; i < prepare->outputs.size; i++) {
+    const hd_value_t *value = prepare->outputs.data[i];
+    if (!borrow(run, value, hd_ptr_map_find(&numbers, value)))
+      hd_vec_push(arena, &missing->outputs, value);
+  }
+  const hd_graph_t *needed = hd_graph_needed(&m->module->arena, missing);
+  if (!run_prepare(m, run, needed))
+    return false;
+  for (size_t i = 0; i < needed->outputs.size; i++) {
+    const hd_value_t *value = needed->outputs.data[i];
+    lend(m, run, value, hd_ptr_map_find(&numbers, value));
+  }
+  return true;
+}
+
+// Makes the program of the rest. Constants that expansion has made are where
+// those of another executable are.
+static bool make_shared(hd_model_t *m, hd_turn_t *run, const hd_graph_t *rest,
+                        size_t given) {
+  hd_arena_t *arena = &run->values.arena;
+  hd_ptr_map_t numbers = {0};
+  hd_values_t constants = hd_planned_constants(arena, rest);
+  for (size_t i = 0; i < constants.size; i++)
+    if (!hd_ptr_map_get(&m->shared, constants.data[i]))
+      borrow(
+          run, constants.data[i],
+          hd_numbering_find(&m->numbering, arena, constants.data[i], &numbers));
+  if (!make_program(m, run, rest, given, true))
+    return false;
+  for (size_t i = 0; i < constants.size; i++)
+    if (!hd_ptr_map_get(&m->shared, constants.data[i]))
+      lend(m, run, constants.data[i],
+           hd_ptr_map_find(&numbers, constants.data[i]));
+  return true;
+}
+
+// Constants that nothing reads but what has been prepared leave the device.
+static void drop_originals(hd_model_t *m, hd_turn_t *run,
+                           const hd_graph_t *prepare, const hd_graph_t *rest) {
+  hd_arena_t *arena = &run->values.arena;
+  hd_values_t read = hd_planned_constants(arena, rest);
+  hd_values_t constants = hd_planned_constants(arena, prepare);
+  for (size_t i = 0; i < read.size; i++)
+    if (hd_ptr_map_get(&m->shared, read.data[i]))
+      hd_store_find(&m->constants, read.data[i])->pinned = true;
+  for (size_t i = 0; i < constants.size; i++)
+    hd_store_drop(store_of(m, run, constants.data[i]), constants.data[i]);
 }
 
 static bool run_device(hd_model_t *m, hd_turn_t *run, const hd_graph_t *graph,
@@ -308,13 +389,15 @@ static bool run_device(hd_model_t *m, hd_turn_t *run, const hd_graph_t *graph,
   if (!graph)
     return false;
   hd_graph_split(&m->module->arena, graph, &prepare, &rest);
-  if (!prepare_constants(m, run, prepare))
+  if (!(keep ? prepare_shared(m, run, prepare) : run_prepare(m, run, prepare)))
     return false;
+  if (keep)
+    drop_originals(m, run, prepare, rest);
   if (rest->nodes.size == 0) {
     hd_model_segment_end(segment);
     return true;
   }
-  if (keep ? !make_program(m, run, rest, graph->inputs.size, true)
+  if (keep ? !make_shared(m, run, rest, graph->inputs.size)
            : !run_part(m, run, rest))
     return false;
   if (!segment->slots) // Nothing of it was scheduled.

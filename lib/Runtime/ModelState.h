@@ -7,6 +7,7 @@
 #define HIDET_RUNTIME_MODELSTATE_H
 
 #include "Runtime/Model.h"
+#include "Runtime/Prepared.h"
 #include "Runtime/Session.h"
 #include "Runtime/Store.h"
 
@@ -28,10 +29,11 @@ typedef struct hd_turn {
   const hd_graph_t *last;
   const bool *planned; // Which of its outputs a plan gives; where it is kept.
   hd_store_t values;   // All but the model's constants.
-  hd_model_segment_t segment; // The one at work.
-  size_t bytes;               // Of what is made, about.
-  unsigned users;             // Sessions that have it: under the model's lock,
-  uint64_t used;              // as is when one took it last.
+  HD_VEC(hd_prepared_t *) prepared; // That it reads, where it is kept.
+  hd_model_segment_t segment;       // The one at work.
+  size_t bytes;                     // Of what is made, about.
+  unsigned users; // Sessions that have it: under the model's lock,
+  uint64_t used;  // as is when one took it last.
   struct hd_turn *next;
 } hd_turn_t;
 
@@ -42,10 +44,11 @@ struct hd_model {
   hd_model_options_t options;
   hd_session_stats_t stats; // Of the walk at work.
   hd_schedule_options_t schedules;
-  bool prepares;        // What is compiled runs once, on constants.
-  hd_ptr_map_t shared;  // The model's constants.
-  hd_store_t constants; // Those on the device, for every run.
-  hd_turn_t *running;   // Not kept yet: so that unwinding does not lose it.
+  bool prepares;            // What is compiled runs once, on constants.
+  hd_ptr_map_t shared;      // The model's constants.
+  hd_store_t constants;     // Those on the device, for every run.
+  hd_numbering_t numbering; // Of what depends on them alone.
+  hd_turn_t *running;       // Not kept yet: so that unwinding does not lose it.
   pthread_mutex_t own_world, *world;
   pthread_mutex_t lock; // Of what follows. Whoever has it waits for nothing.
   hd_turn_t *kept;

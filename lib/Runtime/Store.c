@@ -18,7 +18,7 @@ void hd_store_fini(hd_store_t *s) {
   for (size_t i = 0; i < s->stored.size; i++) {
     hd_stored_t *stored = s->stored.data[i];
     hd_host_tensor_fini(&stored->own);
-    if (stored->slot.address)
+    if (stored->slot.address && !stored->borrowed)
       s->device->ops->free(s->device, stored->slot.address);
   }
   hd_arena_fini(&s->arena);
@@ -163,6 +163,27 @@ bool hd_store_place(hd_store_t *s, const hd_value_t *value,
     return true;
   forget(s, stored); // The next run is not to find it there.
   return false;
+}
+
+void hd_store_give(hd_store_t *s, const hd_value_t *value, hd_store_t *to,
+                   hd_slot_t *slot) {
+  hd_stored_t *stored = hd_store_find(s, value);
+  *slot = stored->slot;
+  slot->var = keep_param(to, value, stored->slot.var);
+  stored->borrowed = true;
+}
+
+void hd_store_borrow(hd_store_t *s, const hd_value_t *value,
+                     const hd_slot_t *slot) {
+  hd_stored_t *stored = hd_store_find(s, value);
+  stored->slot = *slot;
+  stored->borrowed = true;
+}
+
+void hd_store_drop(hd_store_t *s, const hd_value_t *value) {
+  hd_stored_t *stored = hd_store_find(s, value);
+  if (stored->slot.address && !stored->borrowed && !stored->pinned)
+    forget(s, stored);
 }
 
 bool hd_store_update(hd_store_t *s, const hd_value_t *value,

@@ -14,6 +14,8 @@ typedef struct hd_stored {
   hd_host_tensor_t own;         // Memory that ends with the store, or empty.
   const hd_host_tensor_t *data; // In the host's memory; NULL: not there.
   hd_slot_t slot;               // On the device; no address: not there.
+  bool borrowed;                // Whose memory another store owns.
+  bool pinned;                  // It stays there.
   size_t index;                 // In the store's list.
 } hd_stored_t;
 
@@ -42,6 +44,17 @@ const hd_host_tensor_t *hd_store_fetch(hd_store_t *store,
 // brings the elements there where fill is set.
 bool hd_store_place(hd_store_t *store, const hd_value_t *value,
                     const hd_var_t *param, bool fill);
+
+// Has the memory be that of `to`, which outlives the store and frees it: *slot
+// is what it is there.
+void hd_store_give(hd_store_t *store, const hd_value_t *value, hd_store_t *to,
+                   hd_slot_t *slot);
+// The value lies in memory of another store.
+void hd_store_borrow(hd_store_t *store, const hd_value_t *value,
+                     const hd_slot_t *slot);
+// Frees the value's memory on the device, if it has some and is not pinned: it
+// is brought there again where it is placed.
+void hd_store_drop(hd_store_t *store, const hd_value_t *value);
 
 // Brings other elements, of the same type and shape, to where the value is.
 bool hd_store_update(hd_store_t *store, const hd_value_t *value,

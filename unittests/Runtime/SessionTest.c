@@ -202,6 +202,47 @@ static void weights_are_there_once(void **state) {
   end_world(&w);
 }
 
+// What depends on constants alone is there once, for every size, and what it
+// was computed of is not; with the last executable it leaves.
+static void keeps_once(const char *text, size_t bytes, float wanted) {
+  world_t w;
+  client_t c;
+  begin_world(&w, text, 0);
+  begin_client(&c, &w);
+  for (int64_t size = 1; size <= 3; size++) {
+    assert_int_equal(run(&c, size), HD_EXHAUSTED_NOTHING);
+    assert_true(c.ok);
+    for (int64_t i = 0; i < c.outputs[0].count; i++)
+      assert_true(output(&c, 0, i) == element(i + size) + wanted);
+    assert_int_equal(w.device->bytes, bytes);
+    end_run(&c, &w);
+  }
+  assert_int_equal(hd_model_counts(w.model).compiled, 3);
+  end_client(&c);
+  hd_model_destroy(w.model);
+  w.model = NULL;
+  assert_int_equal(w.device->bytes, 0);
+  end_world(&w);
+}
+
+static void what_is_prepared_is_there_once(void **state) {
+  (void)state;
+  // Computed by the device, and by the expansion.
+  keeps_once("graph main(x: f32[n, 8]) -> y {\n"
+             "  const w: f32[1, 4096] = 1\n"
+             "  const u: f32[4096, 8] = 0.125\n"
+             "  v: f32[1, 8] = matmul(w, u)\n"
+             "  y: f32[n, 8] = add(x, v)\n"
+             "}\n",
+             8 * sizeof(float), 512);
+  keeps_once("graph main(x: f32[n, 8]) -> y {\n"
+             "  const w: f32[8] = 3\n"
+             "  v: f32[8] = add(w, w)\n"
+             "  y: f32[n, 8] = add(x, v)\n"
+             "}\n",
+             8 * sizeof(float), 6);
+}
+
 // Nobody has the first any more when the second is made.
 static void what_nobody_uses_is_bounded(void **state) {
   (void)state;
@@ -272,6 +313,7 @@ static void an_error_is_the_call_s(void **state) {
 
 HD_UNIT_TESTS(cmocka_unit_test(threads_share_what_is_compiled),
               cmocka_unit_test(weights_are_there_once),
+              cmocka_unit_test(what_is_prepared_is_there_once),
               cmocka_unit_test(what_nobody_uses_is_bounded),
               cmocka_unit_test(a_bound_is_the_call_s),
               cmocka_unit_test(an_error_is_the_call_s))
