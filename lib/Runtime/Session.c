@@ -168,7 +168,12 @@ typedef struct fetching {
   bool ok;
 } fetching_t;
 
-static bool is_input(const fetching_t *f, const hd_value_t *value) {
+// An input that comes out, or what a run gives for another output, too.
+static bool is_given(const fetching_t *f, const hd_value_t *value) {
+  const hd_turn_t *turn = f->ready->turn;
+  for (size_t i = 0; i < turn->last->outputs.size; i++)
+    if (turn->last->outputs.data[i] == value && turn->planned[i])
+      return true;
   for (size_t i = 0; i < f->session->model->graph->inputs.size; i++)
     if (hd_expander_input(f->ready->turn->expander, i) == value)
       return true;
@@ -181,7 +186,7 @@ static void fetch_constants(void *argument) {
   hd_turn_t *turn = f->ready->turn;
   for (size_t i = 0; f->ok && i < turn->last->outputs.size; i++) {
     const hd_value_t *value = turn->last->outputs.data[i];
-    if (turn->planned[i] || is_input(f, value))
+    if (is_given(f, value))
       continue;
     hd_stored_t *stored = hd_store_find(&f->ready->values, value);
     stored->data = hd_model_fetch(f->session->model, turn, value);

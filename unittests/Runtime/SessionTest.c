@@ -25,7 +25,7 @@ static const char *const texts[MODELS] = {
     "  v: f32[8] = add(w, w)\n"
     "  y: f32[n, 8] = add(x, v)\n"
     "}\n",
-    "graph main(x: f32[n, 8]) -> y, z {\n"
+    "graph main(x: f32[n, 8]) -> y, z, y, z {\n" // Both come out twice.
     "  y: f32[8, n] = transpose(x) { order = [1, 0] }\n"
     "  z: f32[n, 8] = add(x, x)\n"
     "}\n",
@@ -130,7 +130,8 @@ static unsigned count_wrong(const client_t *c, size_t model) {
                  output(c, 1, i * 8 + j) != x || output(c, 2, j) != 6;
       else
         wrong +=
-            output(c, 0, j * n + i) != x || output(c, 1, i * 8 + j) != x + x;
+            output(c, 0, j * n + i) != x || output(c, 1, i * 8 + j) != x + x ||
+            output(c, 2, j * n + i) != x || output(c, 3, i * 8 + j) != x + x;
     }
   return wrong;
 }
