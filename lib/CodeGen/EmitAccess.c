@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Loads and stores.
-#include "CodeGen/Emit.h"
+#include "CodeGen/EmitAccess.h"
 #include "CodeGen/SimAbi.h"
 #include "IR/Rewrite.h"
 

@@ -5,7 +5,7 @@
 // are numbers of 32 bits until they are accessed. (LLVM's pointers into it have
 // 64, unless an option says otherwise for the whole process, which is not
 // ours.)
-#include "CodeGen/Emit.h"
+#include "CodeGen/EmitAccess.h"
 
 #define B e->builder
 

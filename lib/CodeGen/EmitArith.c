@@ -5,7 +5,7 @@
 // division never traps. Floats that a target does not compute in are widened to
 // f32, computed once and rounded once (innocuous: f32 has more than twice their
 // digits plus two).
-#include "CodeGen/Emit.h"
+#include "CodeGen/EmitAccess.h"
 #include "CodeGen/SimAbi.h"
 
 #define B e->builder

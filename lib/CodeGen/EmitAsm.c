@@ -5,6 +5,7 @@
 // of registers stand in braces, constants as themselves. What is no pure
 // function of its values is convergent, has side effects and clobbers memory.
 #include "CodeGen/EmitAsm.h"
+#include "CodeGen/EmitAccess.h"
 #include "CodeGen/SimAbi.h"
 #include "IR/Matrix.h"
 

@@ -3,7 +3,7 @@
 // What host code asks and notes under --sanitize: whether an access may be done
 // (the simulator's to say), which elements of register tensors were written,
 // which indices wrap.
-#include "CodeGen/Emit.h"
+#include "CodeGen/EmitAccess.h"
 #include "CodeGen/SimAbi.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 //
 // Declarations. A register tensor is an alloca in the entry block, which SROA
 // turns into values; a shared one is an offset into the block's shared memory.
-#include "CodeGen/Emit.h"
+#include "CodeGen/EmitAccess.h"
 #include "CodeGen/SimAbi.h"
 
 #define B e->builder

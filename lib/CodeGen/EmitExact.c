@@ -10,7 +10,7 @@
 // other memory. Where that is another number, the arithmetic wrapped; a sum
 // that wraps and a difference that wraps back give the same one, and are right.
 // Where ranges say that it cannot, nothing is emitted.
-#include "CodeGen/Emit.h"
+#include "CodeGen/EmitAccess.h"
 
 #include <string.h>
 

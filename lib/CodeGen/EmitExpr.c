@@ -2,7 +2,7 @@
 //
 // Expressions. ?:, && and || evaluate lazily: with branches, or with a select
 // where both sides are cheap and cannot fail.
-#include "CodeGen/Emit.h"
+#include "CodeGen/EmitAccess.h"
 
 #define B e->builder
 

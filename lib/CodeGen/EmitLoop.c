@@ -4,7 +4,7 @@
 // constant, so that indices of register tensors fold while emitting. The host
 // can index them while it runs: there a loop stays one where it would become
 // thousands of copies.
-#include "CodeGen/Emit.h"
+#include "CodeGen/EmitAccess.h"
 #include "CodeGen/SimAbi.h"
 #include "IR/Rewrite.h"
 

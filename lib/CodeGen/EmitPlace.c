@@ -4,7 +4,7 @@
 // offset in elements (its layout applied to the indices, or given), and, for
 // elements of less than a byte, the bit within the byte; of a register tensor
 // that is no memory, the cell.
-#include "CodeGen/Emit.h"
+#include "CodeGen/EmitAccess.h"
 #include "CodeGen/SimAbi.h"
 #include "IR/Rewrite.h"
 

@@ -9,7 +9,7 @@
 // in place of two or three for each. The load is a pure function: what an `in`
 // tensor holds does not change, and where the predicate is false nothing is
 // read.
-#include "CodeGen/Emit.h"
+#include "CodeGen/EmitAccess.h"
 
 #include <stdio.h>
 #include <string.h>
