@@ -24,8 +24,11 @@ def draw_product(rng, case, template):
     kind, after = str(rng.choice(template.types)), str(rng.choice(list(AFTER)))
     while True:
         rows = bool(rng.integers(2))
+        turned = "TURNED: bool" in template.kernel and not rng.integers(3)
         z, m = int(rng.choice([1, 1, 2, 3])), int(
             rng.integers(1, 17) if few else size_of(rng, SIZES))
+        if turned:  # Else it is not taken so.
+            m = -(-m // 16) * 16
         n = size_of(rng, EVEN, 8) if maps and not rows else size_of(rng, SIZES)
         k = size_of(rng, EVEN + [520], 8) if maps else size_of(
             rng, EVEN + SIZES + [520, 1031])
@@ -37,7 +40,7 @@ def draw_product(rng, case, template):
         group = int(rng.choice([16, 32, 48, 128]))
         if kept:
             k = k // group * group
-        facts = {"rows": rows, "z": z, "m": m, "n": n, "k": k,
+        facts = {"rows": rows, "turned": turned, "z": z, "m": m, "n": n, "k": k,
                  "bits": BITS.get(kind, 16), "kept": KEPT.get(kept, 16)}
         if (z * m * n * k <= MOST and template.has_room(values, facts)
                 and template.allows(
@@ -54,8 +57,9 @@ def draw_product(rng, case, template):
         matrix = case.operand("w", w, kind, is_cast[1])
     sums = "i32" if kind == "i8" else "f32"
     p = case.node(sums, (z, m, n), "matmul(%s, %s) { %sR = %s }%s" % (
-        case.operand("x", x, kind, is_cast[0]), matrix,
-        "tb = true, " if rows else "", sums, pins(template, values)))
+        case.operand("x", x.transpose(0, 2, 1) if turned else x, kind,
+                     is_cast[0]), matrix,
+        "ta = true, " * turned + "tb = true, " * rows, sums, pins(template, values)))
     y = x @ (w.transpose(0, 2, 1) if rows else w)
     if kind == "i8" and after != "none":
         p, y = scale_sums(case, p, y)
@@ -63,7 +67,8 @@ def draw_product(rng, case, template):
     tiles, case.partial = template.tiles(values, facts)
     case.blocks = z * tiles
     case.says = "%dx%dx%dx%d %s %s %s %s%s" % (
-        z, m, n, k, kind, "rows" if rows else "columns", after, values,
+        z, m, n, k, kind, "turned " * turned + ("rows" if rows else "columns"),
+        after, values,
         " of %s by %d" % (kept, group) if kept else "")
 
 

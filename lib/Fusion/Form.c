@@ -294,7 +294,7 @@ static bool spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
                              &form) ||
         (form.sizes[HD_AXIS_K] <= FEW && !chooses(p.definition->term)))
       continue;
-    if ((form.a.wide && is_operand(f, g, &form.a, value)) ||
+    if (((form.a.wide || form.turned) && is_operand(f, g, &form.a, value)) ||
         (form.b.wide && is_operand(f, g, &form.b, value)))
       return true;
   }

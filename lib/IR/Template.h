@@ -56,6 +56,7 @@ typedef enum hd_template_name {
   HD_TEMPLATE_LANES,  // Of rows: so many elements lie side by side, wherever a
                       // multiple of them begins; 0: neighbours are elsewhere.
                       // Of windows so many channels.
+  HD_TEMPLATE_TURNED, // Likewise, 1: a is [z, k, m], for kernels that take it.
   HD_TEMPLATE_KEPT,   // Of a product: bits of an element of b in memory, which
                       // are fewer where it is computed from that.
   HD_TEMPLATE_NAMES
@@ -81,7 +82,8 @@ typedef struct hd_template {
   const hd_var_t *axes[HD_FORM_AXES]; // As many as the form has.
   const hd_var_t *names[HD_TEMPLATE_NAMES];
   const char *kernel; // Of the same module.
-  bool takes_leaving; // The kernel has a compile-time parameter LEAVING.
+  bool takes_leaving; // The kernel has a compile-time parameter LEAVING,
+  bool takes_turned;  // or TURNED.
   HD_VEC(hd_choice_t) choices;
   HD_VEC(hd_scalar_t) types;   // That the operands may have.
   bool maps[HD_FORM_OPERANDS]; // That the kernel has tensor maps of.

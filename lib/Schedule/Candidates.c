@@ -109,10 +109,14 @@ static const char *try_template(search_t *s, const hd_found_template_t *found) {
     serves |= template->types.data[i] == s->form->type;
   if (!serves)
     return "it is not for operands of this type";
-  for (int i = 0; i < HD_FORM_OPERANDS; i++)
-    if (template->maps[i] && s->form->no_map[i])
+  bool turned = template->takes_turned && s->form->names[HD_TEMPLATE_TURNED];
+  for (int i = 0; i < HD_FORM_OPERANDS; i++) {
+    const char *why =
+        turned && i == 0 ? s->form->no_turned_map : s->form->no_map[i];
+    if (template->maps[i] && why)
       return hd_arena_printf(s->arena, "its operand '%c' %s", info->operands[i],
-                             s->form->no_map[i]);
+                             why);
+  }
   s->at.template = template;
   s->at.home = found->home;
   s->met = 0;

@@ -29,6 +29,7 @@ typedef struct hd_form {
   int64_t names[HD_TEMPLATE_NAMES];     // But for those of the machine.
   const char *no_map[HD_FORM_OPERANDS]; // Why there is no tensor map of an
                                         // operand, as hd_form_tensor_t has it.
+  const char *no_turned_map; // Of a as kernels have it that take it turned.
   // What the form gives of the compile-time parameters of a kernel with a map
   // of the operand: "H = 56, W = 56"; NULL: nothing beside the rest.
   const char *given[HD_FORM_OPERANDS];

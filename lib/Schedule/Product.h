@@ -30,6 +30,10 @@ typedef struct hd_product_form {
   hd_scalar_t type; // Of the operands.
   bool rows;        // b is [z, j, p]: neighbours along the sum.
   hd_form_tensor_t a, b, c;
+  // a as [z, p, i], where that is how whole pieces of 16 bytes lie, for kernels
+  // that take it so.
+  bool turned;
+  hd_form_tensor_t turned_a;
   const struct hd_normed *normed; // NULL: the product alone.
   // The image whose windows are a's rows; NULL, and why as no_map has it.
   const struct hd_product_image *image;
@@ -95,6 +99,13 @@ const char *hd_normed_form_find(hd_arena_t *arena, const hd_task_t *flat,
 // some here.
 void hd_product_form_mark(hd_product_form_t *form, const hd_task_t *flat,
                           uint64_t computed);
+
+// a as a template's kernel has it.
+static inline const hd_form_tensor_t *
+hd_product_form_a(const hd_product_form_t *form,
+                  const hd_template_t *template) {
+  return form->turned && template->takes_turned ? &form->turned_a : &form->a;
+}
 
 // The form as templates are asked about it. The microseconds that a candidate
 // is expected to take grow with what it does, and are right within a factor of

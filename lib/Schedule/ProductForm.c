@@ -155,6 +155,16 @@ static void set_second(hd_product_form_t *form, const hd_form_digits_t *digits,
     load_second(form, digits, term, false);
 }
 
+static void set_first(hd_product_form_t *form, const hd_form_digits_t *digits,
+                      const hd_term_t *term) {
+  hd_form_tensor_begin(&form->a, digits, HD_AXIS_BATCH, HD_AXIS_M, HD_AXIS_K);
+  hd_form_tensor_load(&form->a, digits, term);
+  hd_form_tensor_begin(&form->turned_a, digits, HD_AXIS_BATCH, HD_AXIS_K,
+                       HD_AXIS_M);
+  hd_form_tensor_load(&form->turned_a, digits, term);
+  form->turned = form->turned_a.wide && !form->a.wide;
+}
+
 typedef bool (*contraction_fn_t)(hd_arena_t *, const hd_definition_t *,
                                  hd_contraction_t *);
 
@@ -208,9 +218,8 @@ static const char *find_form(hd_arena_t *arena, const hd_definition_t *d,
   }
   digits.axes = axes;
   digits.places = places;
-  hd_form_tensor_begin(&form->a, &digits, HD_AXIS_BATCH, HD_AXIS_M, HD_AXIS_K);
   hd_form_tensor_begin(&form->c, &digits, HD_AXIS_BATCH, HD_AXIS_M, HD_AXIS_N);
-  hd_form_tensor_load(&form->a, &digits, a);
+  set_first(form, &digits, a);
   set_second(form, &digits, b, hd_reads_along(c.b, c.n.indices, c.n.count));
   hd_form_result_set(&form->result, &digits, &form->c);
   hd_product_image_find(arena, &c, a, form);
@@ -237,10 +246,10 @@ const char *hd_product_form_find_few(hd_arena_t *arena,
 void hd_product_form_mark(hd_product_form_t *form, const hd_task_t *flat,
                           uint64_t computed) {
   static const char *const why = "is computed where it is loaded";
-  hd_form_tensor_t *operands[] = {&form->a, &form->b};
+  hd_form_tensor_t *operands[] = {&form->a, &form->turned_a, &form->b};
   for (size_t i = 0; i < flat->inputs.size && i < 64; i++) {
     const hd_task_value_t *input = flat->inputs.data[i];
-    for (int k = 0; computed >> i & 1 && k < 2; k++)
+    for (int k = 0; computed >> i & 1 && k < 3; k++)
       if (operands[k]->same == input)
         operands[k]->no_map = why;
     if (computed >> i & 1 && form->image && form->image->x.same == input) {

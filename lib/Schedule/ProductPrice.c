@@ -52,6 +52,7 @@ typedef struct load {
   const hd_machine_t *machine;
   const hd_product_form_t *form;
   const hd_candidate_t *c;
+  const hd_form_tensor_t *a; // As the kernel has it.
   double bm, bn, bk, split, share, threads;
   double bytes;    // Of an operand's element.
   double together; // Blocks, of
@@ -84,7 +85,7 @@ static bool place_blocks(load_t *l) {
 static double issue_cycles(const load_t *l, double warps) {
   const bool *maps = l->c->template->maps;
   bool by_map = maps[0] || maps[HD_PRODUCT_IMAGE];
-  double copied = (l->form->a.wide && !by_map ? l->bm * l->bk : 0) +
+  double copied = (l->a->wide && !by_map ? l->bm * l->bk : 0) +
                   (l->form->b.wide && !maps[1] ? l->bn * l->bk : 0);
   double copies = copied * l->bytes / COPY_BYTES / l->threads;
   return warps / SCHEDULERS *
@@ -103,12 +104,12 @@ static double step_cycles(const load_t *l) {
       is_direct ? at_most(l->bm, (double)form->sizes[HD_AXIS_M]) : l->bm;
   // An element that several windows have is asked for by each of them.
   double load = l->together *
-                (rows * form->a.kept + l->bn / l->share * form->b.kept) / 8 *
+                (rows * l->a->kept + l->bn / l->share * form->b.kept) / 8 *
                 l->bk / (l->machine->l2 * (is_direct ? DIRECT : 1));
   double wait = LOAD_CYCLES / (figure(l->c, HD_FIGURE_STAGES) - 1);
   // What passes through registers is waited for, a batch at a time.
   double elements =
-      (form->a.wide ? 0 : l->bm * l->bk) + (form->b.wide ? 0 : l->bn * l->bk);
+      (l->a->wide ? 0 : l->bm * l->bk) + (form->b.wide ? 0 : l->bn * l->bk);
   double by_thread = is_direct ? 0 : elements / l->threads;
   return at_least(at_least(multiply, issue_cycles(l, warps)),
                   at_least(load, wait)) +
@@ -134,8 +135,7 @@ static double moved_bytes(const load_t *l) {
   double m = (double)sizes[HD_AXIS_M], n = (double)sizes[HD_AXIS_N],
          k = (double)sizes[HD_AXIS_K];
   return (double)sizes[HD_AXIS_BATCH] *
-         (m * k * l->form->a.bytes + n * k * l->form->b.bytes +
-          m * n * l->bytes);
+         (m * k * l->a->bytes + n * k * l->form->b.bytes + m * n * l->bytes);
 }
 
 // Along k: the copy engine takes each element of a window by itself.
@@ -153,6 +153,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   load_t l = {.machine = machine,
               .form = form,
               .c = c,
+              .a = hd_product_form_a(form, c->template),
               .bm = figure(c, HD_FIGURE_TILE_M),
               .bn = figure(c, HD_FIGURE_TILE_N),
               .bk = figure(c, HD_FIGURE_TILE_K),
@@ -178,9 +179,11 @@ hd_form_t hd_product_form_ask(const hd_product_form_t *form) {
   hd_form_t asked = {
       .kind = form->normed ? HD_FORM_KIND_NORMED : HD_FORM_KIND_PRODUCT,
       .type = form->type,
-      .names =
-          {[HD_TEMPLATE_ROWS] = form->rows, [HD_TEMPLATE_KEPT] = form->b.kept},
+      .names = {[HD_TEMPLATE_ROWS] = form->rows,
+                [HD_TEMPLATE_TURNED] = form->turned,
+                [HD_TEMPLATE_KEPT] = form->b.kept},
       .no_map = {form->a.no_map, form->b.no_map, form->no_image},
+      .no_turned_map = form->turned_a.no_map,
       .given = {[HD_PRODUCT_IMAGE] = form->image ? form->image->given : NULL},
       .price = price,
       .of = form};

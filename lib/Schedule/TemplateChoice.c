@@ -81,6 +81,8 @@ bool hd_template_choose(hd_rules_t *rules, const hd_form_t *form,
     for (int i = 0; i < HD_FORM_OPERANDS; i++)
       if (best->template->maps[i] && form->given[i])
         given = hd_arena_printf(arena, "%s, %s", given, form->given[i]);
+    if (best->template->takes_turned && form->names[HD_TEMPLATE_TURNED])
+      given = hd_arena_printf(arena, "%s, TURNED = true", given);
     *instance = hd_candidate_instance(arena, best, given, rules->leaving);
     rules->asked_leaving |= best->template->takes_leaving;
   }

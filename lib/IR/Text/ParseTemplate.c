@@ -36,7 +36,8 @@ const hd_form_info_t *hd_form_info(hd_form_kind_t kind) { return &forms[kind]; }
 static const char *const names[HD_TEMPLATE_NAMES] = {
     [HD_TEMPLATE_SM] = "sm",       [HD_TEMPLATE_NATIVE] = "native",
     [HD_TEMPLATE_BITS] = "bits",   [HD_TEMPLATE_ROWS] = "rows",
-    [HD_TEMPLATE_LANES] = "lanes", [HD_TEMPLATE_KEPT] = "kept",
+    [HD_TEMPLATE_LANES] = "lanes", [HD_TEMPLATE_TURNED] = "turned",
+    [HD_TEMPLATE_KEPT] = "kept",
 };
 
 static const hd_var_t *declare(hd_parser_t *p, const char *name, hd_loc_t loc) {
@@ -134,6 +135,7 @@ static bool parse_kernel(hd_parser_t *p, hd_template_t *template) {
   if (!kernel || !hd_expect(p, "["))
     return false;
   template->takes_leaving = is_param(kernel, "LEAVING");
+  template->takes_turned = is_param(kernel, "TURNED");
   do {
     if (!parse_choice(p, kernel, template))
       return false;
