@@ -199,6 +199,23 @@ def erfcx_over(scale, c, center):
     return p
 
 
+def kept_in_f16(p):
+    """What an error of p is to x 2^p, over the least normal f16 below that."""
+    def weight(x):
+        y = x * mp.mpf(2)**p(x)
+        return mp.log(2) * y / max(y, mp.mpf(2)**-14)
+    return weight
+
+
+def GELU_P(x):  # gelu(-x) = -x 2^p
+    return mp.log(mp.erfc(x / mp.sqrt(2)) / 2, 2)
+
+
+def GELU_TANH_P(x):  # likewise of gelu_tanh
+    z = 2 * mp.sqrt(2 / mp.pi) * (x + mp.mpf("0.044715") * x**3)
+    return -mp.log(1 + mp.exp(z), 2)
+
+
 S = floor_of("1e-10", lambda s: s)
 ERFCX = erfcx_over(1, 2, mp.mpf("0.212890625"))
 GELU = erfcx_over(1 / mp.sqrt(2), mp.mpf("2.75"), mp.mpf("0.15625"))
@@ -241,8 +258,10 @@ ROWS = {
                    lambda x: mp.erfc(x) / mp.erf(x), 24, {}),
     "erf coarse, near 0": (remez, lambda s: 1 + erf_q(s), mp.mpf(0), HALF / 2,
                            3, over(lambda s: 1 + erf_q(s)), 24, {}),
-    "gelu coarse": (least_squares(40), lambda x: mp.log(mp.erfc(x / mp.sqrt(2)) / 2, 2),
-                    mp.mpf(0), mp.mpf("14.3"), 9, lambda x: 1, 24, {}),
+    "gelu coarse": (least_squares(40), GELU_P, mp.mpf(0), mp.mpf(6), 5,
+                    kept_in_f16(GELU_P), 24, {}),
+    "gelu_tanh coarse": (least_squares(40), GELU_TANH_P, mp.mpf(0), mp.mpf(6),
+                         7, kept_in_f16(GELU_TANH_P), 24, {}),
     "pow f32": (L12, atanh_q, mp.mpf(0), mp.mpf("0.04"), 3,
                 lambda s: s * s if s > mp.mpf("1e-3") else mp.mpf("1e-6"), 24,
                 {}),
