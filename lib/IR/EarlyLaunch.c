@@ -205,6 +205,8 @@ static bool visit_mapping(walk_t *w, const hd_mapping_t *mapping) {
 
 static void visit_point(walk_t *w, const hd_stmt_t *stmt) {
   const hd_expr_t *place = stmt->u.point.place;
+  if (stmt->u.point.kind == HD_POINT_EXPECT)
+    return;
   visit_expr(w, stmt->u.point.value);
   visit_expr(w, place);
   visit_expr(w, stmt->u.point.staging);

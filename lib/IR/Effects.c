@@ -59,9 +59,10 @@ bool hd_exprs_are_pure(const hd_expr_t *const *exprs, size_t count) {
 // The tensor that a statement stores to, or NULL. A fusion point may store to
 // its staging tensor, too.
 static const hd_var_t *stored_by(const hd_stmt_t *stmt) {
-  return stmt->kind == HD_STMT_STORE   ? stmt->u.store.var
-         : stmt->kind == HD_STMT_POINT ? stmt->u.point.place->u.var
-                                       : NULL;
+  return stmt->kind == HD_STMT_STORE ? stmt->u.store.var
+         : stmt->kind == HD_STMT_POINT && stmt->u.point.kind != HD_POINT_EXPECT
+             ? stmt->u.point.place->u.var
+             : NULL;
 }
 
 static bool visit_pure_stmt(void *argument, const hd_stmt_t *stmt) {

@@ -14,7 +14,7 @@ const hd_part_t *hd_stmt_parts(hd_stmt_kind_t kind) {
 #define BLOCK(member) {HD_PART_BLOCK, AT(member), 0},
 #define HD_STMT(name, text, parts)                                             \
   [HD_STMT_##name] = {parts{HD_PART_END, 0, 0}},
-  static const hd_part_t parts[HD_STMT_COUNT][6] = {
+  static const hd_part_t parts[HD_STMT_COUNT][7] = {
 #include "IR/Stmts.def"
   };
 #undef HD_STMT

@@ -24,8 +24,15 @@ const char *hd_stmt_kind_text(hd_stmt_kind_t kind) {
 }
 
 const char *hd_point_name(hd_point_t point) {
-  static const char *const names[] = {"load", "register", "yield", "rows"};
+  static const char *const names[] = {"load", "register", "yield", "expect",
+                                      "rows"};
   return names[point];
+}
+
+const hd_expr_t *hd_expect_value(hd_arena_t *arena, hd_type_t type) {
+  return hd_type_is_float(type)   ? hd_expr_float(arena, type, 1.0)
+         : type.scalar == HD_BOOL ? hd_expr_bool(arena, true)
+                                  : hd_expr_int(arena, type, 1);
 }
 
 const char *hd_across_name(hd_across_t across) {

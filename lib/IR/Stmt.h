@@ -26,6 +26,7 @@ typedef enum hd_point {
   HD_POINT_LOAD,     // From global memory, to shared memory or a register.
   HD_POINT_REGISTER, // To a register.
   HD_POINT_YIELD,    // A result, to global memory.
+  HD_POINT_EXPECT,   // Nothing: here may be read what its yield will read.
   HD_POINT_ROWS, // Elements of a row, to global memory: what a task makes of
                  // a row takes its place.
   HD_POINT_COUNT
@@ -41,6 +42,8 @@ typedef enum hd_across {
 } hd_across_t;
 
 const char *hd_point_name(hd_point_t point);
+// What stands in place of an EXPECT's value: a 1, which every type has.
+const hd_expr_t *hd_expect_value(hd_arena_t *arena, hd_type_t type);
 const char *hd_across_name(hd_across_t across);
 
 // How often a loop's body is repeated in the code: 0: as the compiler likes;
@@ -69,13 +72,15 @@ struct hd_stmt {
       const hd_expr_t *value; // Its lanes settle the width of the store.
     } store;
     // load | register | yield place <- value
-    //   [through staging [buffers(n)] [sync(barrier, threads)]]
+    //   [in early] [through staging [buffers(n)] [sync(barrier, threads)]]
+    // expect place in early
     // rows place <- value [across lane(n), ...]
     struct {
       uint8_t kind;             // hd_point_t
       uint8_t buffers;          // Of staging, in turns; at least 1.
       const hd_expr_t *place;   // REF
-      const hd_expr_t *value;   // A scalar.
+      const hd_expr_t *value;   // A scalar; of EXPECT none.
+      const hd_expr_t *early;   // EXPECT, YIELD: a REF in registers, or NULL.
       const hd_expr_t *staging; // YIELD: a REF in shared memory, or NULL.
       const hd_expr_t *barrier; // NULL: that of the whole block.
       const hd_expr_t *threads; // That meet at it; NULL where barrier is.

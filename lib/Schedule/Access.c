@@ -297,6 +297,20 @@ typedef struct staged_body {
   hd_block_t body;
 } staged_body_t;
 
+// Registers for what is read before it is yielded, beside those that they lie
+// like.
+static void declare_early(const hd_accessor_t *a, const hd_stmt_t *stmt,
+                          hd_stmt_list_t *out) {
+  for (size_t i = 0; i < a->early.size; i++) {
+    if (stmt->u.declare.var != a->early.data[i].like)
+      continue;
+    hd_stmt_t *made = hd_stmt_copy(a->b.arena, stmt);
+    made->u.declare.var = a->early.data[i].cells;
+    made->u.declare.init = NULL;
+    hd_stmt_list_push(a->b.arena, out, made);
+  }
+}
+
 // A staging tensor that nobody uses any more is not declared; what took its
 // place is.
 static bool declare_staged(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
@@ -304,6 +318,7 @@ static bool declare_staged(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
   const staged_body_t *staged = rewriter->argument;
   if (stmt->kind != HD_STMT_DECLARE)
     return false;
+  declare_early(staged->a, stmt, out);
   for (size_t i = 0; i < staged->a->staged.size; i++) {
     const hd_access_staged_t *pair = &staged->a->staged.data[i];
     if (stmt->u.declare.var != pair->from)
@@ -321,7 +336,8 @@ static hd_block_t declare_all_staged(const hd_accessor_t *a, hd_block_t body) {
   staged_body_t staged = {a, body};
   hd_rewriter_t rewriter = {
       .arena = a->b.arena, .argument = &staged, .enter = declare_staged};
-  return a->staged.size ? hd_rewrite_block(&rewriter, body) : body;
+  return a->staged.size || a->early.size ? hd_rewrite_block(&rewriter, body)
+                                         : body;
 }
 
 // The same map of another tensor, in as many bytes.

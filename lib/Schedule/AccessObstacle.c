@@ -97,7 +97,8 @@ static bool visit_stmt(void *argument, const hd_stmt_t *stmt) {
   }
   if (stmt->kind == HD_STMT_POINT) {
     const hd_expr_t *place = stmt->u.point.place;
-    uses->is_stored |= place->u.var == uses->param;
+    uses->is_stored |=
+        place->u.var == uses->param && stmt->u.point.kind != HD_POINT_EXPECT;
     if (is_used(uses, place->operands, place->num_operands) ||
         is_used(uses, &stmt->u.point.staging, 1) ||
         is_used(uses, &stmt->u.point.barrier, 1) ||

@@ -293,6 +293,7 @@ void hd_access_point(hd_accessor_t *a, const hd_stmt_t *loop,
       [HD_POINT_LOAD] = replace_in_load,
       [HD_POINT_REGISTER] = replace_in_register,
       [HD_POINT_YIELD] = hd_access_yield,
+      [HD_POINT_EXPECT] = hd_access_yield,
       [HD_POINT_ROWS] = replace_rows,
   };
   hd_access_tile_t tile = {a, loop, point};

@@ -14,6 +14,24 @@ typedef struct hd_access_tile {
 
 void hd_access_yield(const hd_access_tile_t *tile);
 
+enum { HD_ACCESS_YIELDS = 8 }; // From one point.
+
+// What a yield becomes: yields of these values at these places.
+typedef struct hd_access_yields {
+  unsigned count;
+  const hd_expr_t *places[HD_ACCESS_YIELDS], *values[HD_ACCESS_YIELDS];
+} hd_access_yields_t;
+
+// Reads what these yields' values will read, as far as registers are there for
+// it: an element of point->early for each of theirs.
+void hd_access_read_early(const hd_access_tile_t *tile,
+                          const hd_access_yields_t *yields);
+// The value of a yield to `to`, of which `open` is what hooks add to any, with
+// what was read before by the registers that it was read into.
+const hd_expr_t *hd_access_with_early(hd_accessor_t *a, const hd_stmt_t *point,
+                                      const hd_var_t *to, const hd_expr_t *open,
+                                      const hd_expr_t *value);
+
 // The block by the tile's loop.
 void hd_access_push_around(const hd_access_tile_t *tile, hd_block_t body);
 // The point by the tile's loop; the tile's own with another value.

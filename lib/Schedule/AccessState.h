@@ -26,6 +26,15 @@ typedef struct hd_access_staged {
   const hd_var_t *from, *to;
 } hd_access_staged_t;
 
+// What yields to a tensor read, the number-th global load of their value, is
+// read before into a register that lies like another.
+typedef struct hd_access_early {
+  const hd_var_t *like, *to;
+  unsigned number;
+  const hd_var_t *tensor; // That is loaded,
+  const hd_var_t *cells;  // and where it is then.
+} hd_access_early_t;
+
 typedef struct hd_accessor {
   hd_builder_t b;
   const hd_access_hook_t *hooks;
@@ -42,6 +51,7 @@ typedef struct hd_accessor {
   HD_VEC(hd_access_guard_t) guards;
   HD_VEC(hd_access_moved_t) moved;
   HD_VEC(hd_access_staged_t) staged;
+  HD_VEC(hd_access_early_t) early;
 } hd_accessor_t;
 
 // NULL where there is none.

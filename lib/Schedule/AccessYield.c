@@ -7,8 +7,6 @@
 
 #include "IR/Intrinsic.h"
 
-enum { MAX_YIELDS = 8 }; // From one point.
-
 typedef struct zeros {
   hd_accessor_t *a;
   bool all; // Else those that hooks replace.
@@ -82,18 +80,12 @@ static void yield_by_element(const hd_access_tile_t *tile,
   hd_access_push_around(tile, hd_b_close(b));
 }
 
-// What a yield becomes: yields of these values at these places.
-typedef struct yields {
-  unsigned count;
-  const hd_expr_t *places[MAX_YIELDS], *values[MAX_YIELDS];
-} yields_t;
-
 // Learns a store that the hook pushed. False where it cannot be a yield.
-static bool learn_store(yields_t *yields, hd_access_names_t *names,
+static bool learn_store(hd_access_yields_t *yields, hd_access_names_t *names,
                         const hd_stmt_t *stmt) {
   const hd_var_t *var = stmt->kind == HD_STMT_STORE ? stmt->u.store.var : NULL;
   const hd_expr_t *indices[HD_MAX_RANK];
-  if (!var || stmt->u.store.linear || yields->count == MAX_YIELDS ||
+  if (!var || stmt->u.store.linear || yields->count == HD_ACCESS_YIELDS ||
       var->tensor->scope != HD_SCOPE_GLOBAL ||
       stmt->u.store.value->type.lanes > 1 || hd_type_bits(var->type) < 8)
     return false;
@@ -128,14 +120,19 @@ static bool reads_shared(void *argument, const hd_expr_t *e) {
   return !hd_expr_is_access(e) || e->u.var->tensor->scope != HD_SCOPE_SHARED;
 }
 
+// is_open: of any value, a name that stands for it.
 static bool find_yields(const hd_access_tile_t *tile,
-                        const hd_access_hook_t *hook, hd_access_names_t *names,
-                        yields_t *yields) {
+                        const hd_access_hook_t *hook, bool is_open,
+                        hd_access_names_t *names, hd_access_yields_t *yields) {
   hd_accessor_t *a = tile->a;
   const hd_expr_t *place = tile->point->u.point.place, *at[HD_MAX_RANK];
   hd_access_begin_names(a, names);
-  const hd_expr_t *value =
-      hd_b_let(&a->b, "value", hd_access_expr(a, yielded(tile, false)));
+  const hd_expr_t *value = tile->point->u.point.value;
+  if (is_open)
+    value = hd_expr_var(a->b.arena, hd_var_make(a->b.arena, "value", HD_VAR_LET,
+                                                value->type, tile->point->loc));
+  else
+    value = hd_b_let(&a->b, "value", hd_access_expr(a, yielded(tile, false)));
   hd_access_name_indices(a, place->operands, place->num_operands, at);
   hd_access_store(a, hook, at, value);
   a->b.block = names->block.outer;
@@ -224,13 +221,24 @@ static void change_staging(hd_accessor_t *a, hd_stmt_t *point, bool alone) {
   point->u.point.barrier = point->u.point.threads = NULL;
 }
 
-static void push_yields(const hd_access_tile_t *tile, const yields_t *yields) {
+// open: as yields, of any value, where something is read early; or NULL.
+static void push_yields(const hd_access_tile_t *tile,
+                        const hd_access_yields_t *yields,
+                        const hd_access_yields_t *open) {
   hd_accessor_t *a = tile->a;
   for (unsigned i = 0; i < yields->count; i++) {
     hd_stmt_t *point = hd_stmt_copy(a->b.arena, tile->point);
     const hd_expr_t *old = point->u.point.place, *place = yields->places[i];
     point->u.point.place = place;
-    point->u.point.value = yields->values[i];
+    if (point->u.point.kind == HD_POINT_EXPECT) {
+      point->u.point.value = hd_expect_value(a->b.arena, place->type);
+      hd_access_push_point(tile, point);
+      continue;
+    }
+    point->u.point.value =
+        open ? hd_access_with_early(a, point, place->u.var, open->values[i],
+                                    yields->values[i])
+             : yields->values[i];
     if (yields->count > 1)
       point->u.point.buffers = 1; // The place comes round at once.
     if (!hd_type_equal(old->type, place->type))
@@ -247,10 +255,16 @@ void hd_access_yield(const hd_access_tile_t *tile) {
       hd_accessor_hook(a, tile->point->u.point.place->u.var);
   if (hook && hook->store) {
     hd_access_names_t names;
-    yields_t yields = {0};
-    if (find_yields(tile, hook, &names, &yields))
-      push_yields(tile, &yields);
-    else
+    hd_access_yields_t yields = {0}, open = {0};
+    bool is_expected = tile->point->u.point.kind == HD_POINT_EXPECT;
+    bool found = find_yields(tile, hook, is_expected, &names, &yields);
+    bool is_early = found && !is_expected && tile->point->u.point.early &&
+                    find_yields(tile, hook, true, &names, &open);
+    if (found && is_expected)
+      hd_access_read_early(tile, &yields);
+    if (found)
+      push_yields(tile, &yields, is_early ? &open : NULL);
+    else if (!is_expected)
       yield_by_element(tile, hook);
     return;
   }

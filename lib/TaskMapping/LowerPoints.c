@@ -48,10 +48,12 @@ static void lower_register(const hd_tile_t *tile) {
   hd_stmt_list_push(tile->l->arena, tile->out, loop);
 }
 
+// What is expected of nobody is nothing.
+static void lower_expect(const hd_tile_t *tile) { (void)tile; }
+
 static void (*const lowerings[])(const hd_tile_t *) = {
-    [HD_POINT_LOAD] = hd_lower_load,
-    [HD_POINT_REGISTER] = lower_register,
-    [HD_POINT_YIELD] = hd_lower_yield,
+    [HD_POINT_LOAD] = hd_lower_load,   [HD_POINT_REGISTER] = lower_register,
+    [HD_POINT_YIELD] = hd_lower_yield, [HD_POINT_EXPECT] = lower_expect,
     [HD_POINT_ROWS] = hd_lower_yield,
 };
 

@@ -92,6 +92,19 @@ static const hd_stmt_t *store(hd_generator_t *g) {
   return NULL;
 }
 
+// A yield's register for what it reads, or an expect in place of the yield.
+static void expect_some(hd_generator_t *g, hd_stmt_t *stmt) {
+  const hd_expr_t *early =
+      hd_generate_access(g, HD_EXPR_REF, hd_type(HD_F32), HD_SCOPE_REGISTER, 2);
+  if (!early || early->linear)
+    return;
+  stmt->u.point.early = early;
+  if (hd_random_below(g, 2))
+    return;
+  stmt->u.point.kind = HD_POINT_EXPECT;
+  stmt->u.point.value = hd_expect_value(g->arena, stmt->u.point.place->type);
+}
+
 // A fusion point; in a loop of its own (tile) it may be staged.
 static const hd_stmt_t *point(hd_generator_t *g, bool tile) {
   static const hd_point_t kinds[][2] = {
@@ -112,9 +125,11 @@ static const hd_stmt_t *point(hd_generator_t *g, bool tile) {
     stmt->u.point.buffers = 1;
     stmt->u.point.place = place;
     stmt->u.point.value = hd_generate_expr(g, place->type, 4);
+    if (stmt->u.point.kind == HD_POINT_YIELD && hd_random_below(g, 2))
+      expect_some(g, stmt);
     g->counts->points[stmt->u.point.kind]++;
     const hd_expr_t *staging =
-        tile && scope == HD_SCOPE_GLOBAL
+        tile && stmt->u.point.kind == HD_POINT_YIELD
             ? hd_generate_access(g, HD_EXPR_REF, var->type, HD_SCOPE_SHARED, 2)
             : NULL;
     if (!staging || staging->linear)

@@ -4,8 +4,9 @@
 //
 //   load     PLACE <- VALUE
 //   register PLACE <- VALUE
-//   yield    PLACE <- VALUE [through PLACE [buffers(N)] [sync(BARRIER,
-//   THREADS)]]
+//   yield    PLACE <- VALUE [in PLACE] [through PLACE [buffers(N)]
+//            [sync(BARRIER, THREADS)]]
+//   expect   PLACE in PLACE
 //   rows     PLACE <- VALUE [across lane(N), warp(N), thread(N), cluster(N)]
 #include "IR/Text/ParserState.h"
 
@@ -96,6 +97,20 @@ static bool parse_sync(hd_parser_t *p, hd_stmt_t *stmt) {
           hd_expect(p, ")"));
 }
 
+// [in PLACE]
+static bool parse_early(hd_parser_t *p, hd_stmt_t *stmt) {
+  return !hd_accept(p, "in") || (stmt->u.point.early = parse_place(p));
+}
+
+static const hd_stmt_t *parse_expect(hd_parser_t *p, hd_stmt_t *stmt) {
+  hd_type_t type = stmt->u.point.place->type;
+  stmt->u.point.value = hd_expect_value(p->arena, type);
+  if (hd_at(p, "in"))
+    return parse_early(p, stmt) ? stmt : NULL;
+  hd_expected(p, "'in'");
+  return NULL;
+}
+
 const hd_stmt_t *hd_parse_point(hd_parser_t *p, hd_loc_t loc) {
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_POINT, loc);
   for (int i = 0; i < HD_POINT_COUNT; i++)
@@ -106,6 +121,8 @@ const hd_stmt_t *hd_parse_point(hd_parser_t *p, hd_loc_t loc) {
   stmt->u.point.place = parse_place(p);
   if (!stmt->u.point.place)
     return NULL;
+  if (stmt->u.point.kind == HD_POINT_EXPECT)
+    return parse_expect(p, stmt);
   if (!hd_at(p, "<") || strcmp(hd_peek_ahead(p, 1)->text, "-") != 0) {
     hd_expected(p, "'<-'");
     return NULL;
@@ -116,6 +133,8 @@ const hd_stmt_t *hd_parse_point(hd_parser_t *p, hd_loc_t loc) {
     return NULL;
   if (stmt->u.point.kind == HD_POINT_ROWS && hd_accept(p, "across"))
     return parse_across(p, stmt) ? stmt : NULL;
+  if (!parse_early(p, stmt))
+    return NULL;
   if (!hd_accept(p, "through"))
     return stmt;
   stmt->u.point.staging = parse_place(p);

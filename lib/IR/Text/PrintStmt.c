@@ -22,8 +22,14 @@ static void print_point(hd_printer_t *p, const hd_stmt_t *stmt) {
   hd_buffer_printf(p->out, "%s ",
                    hd_point_name((hd_point_t)stmt->u.point.kind));
   hd_print_expr(p, stmt->u.point.place, 0);
-  hd_buffer_puts(p->out, " <- ");
-  hd_print_expr(p, stmt->u.point.value, 0);
+  if (stmt->u.point.kind != HD_POINT_EXPECT) {
+    hd_buffer_puts(p->out, " <- ");
+    hd_print_expr(p, stmt->u.point.value, 0);
+  }
+  if (stmt->u.point.early) {
+    hd_buffer_puts(p->out, " in ");
+    hd_print_expr(p, stmt->u.point.early, 0);
+  }
   const char *before = " across ";
   for (int i = 0; i < HD_ACROSS_COUNT; i++)
     if (stmt->u.point.across[i]) {

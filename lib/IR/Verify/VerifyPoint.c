@@ -23,6 +23,7 @@ static const char *why_not(hd_point_t kind, const hd_expr_t *place) {
   case HD_POINT_REGISTER:
     return scope == HD_SCOPE_REGISTER ? NULL : "it goes to a register";
   case HD_POINT_YIELD:
+  case HD_POINT_EXPECT:
   case HD_POINT_ROWS:
     return scope != HD_SCOPE_GLOBAL               ? "it goes to global memory"
            : place->u.var->direction == HD_DIR_IN ? "it goes to an 'in' tensor"
@@ -130,6 +131,18 @@ static void verify_rows(hd_verifier_t *v, const hd_stmt_t *stmt) {
     fault(v, stmt->loc, HD_POINT_ROWS, why);
 }
 
+// What a yield reads and an expect announces.
+static void verify_early(hd_verifier_t *v, const hd_stmt_t *stmt) {
+  const hd_expr_t *early = stmt->u.point.early;
+  hd_point_t kind = (hd_point_t)stmt->u.point.kind;
+  hd_verify_expr(v, early);
+  if (kind != HD_POINT_YIELD && kind != HD_POINT_EXPECT)
+    fault(v, early->loc, kind, "only a yield reads what is expected");
+  else if (early->u.var->tensor->scope != HD_SCOPE_REGISTER || early->linear ||
+           early->type.lanes != 1)
+    fault(v, early->loc, kind, "what is expected is an element of a register");
+}
+
 void hd_verify_point(hd_verifier_t *v, const hd_stmt_t *stmt) {
   const hd_expr_t *place = stmt->u.point.place;
   const hd_expr_t *value = stmt->u.point.value;
@@ -147,6 +160,8 @@ void hd_verify_point(hd_verifier_t *v, const hd_stmt_t *stmt) {
   if (why)
     fault(v, place->loc, kind, why);
   hd_verify_type(v, value, place->u.var->type);
+  if (stmt->u.point.early)
+    verify_early(v, stmt);
   if (stmt->u.point.staging)
     verify_staging(v, stmt);
   if (kind == HD_POINT_ROWS)
