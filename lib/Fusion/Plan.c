@@ -233,7 +233,8 @@ static void settle_programmatic(hd_planner_t *p) {
   settling_t s = {.planner = p,
                   .plan = hd_block_make(p->arena, p->body.data, p->body.size)};
   hd_block_t settled = settle_block(&s, s.plan);
-  memcpy(p->body.data, settled.stmts, settled.size * sizeof *settled.stmts);
+  for (uint32_t i = 0; i < settled.size; i++)
+    p->body.data[i] = settled.stmts[i];
 }
 
 // *fits: whether every launch takes the tensors that it is given, which it does
