@@ -151,7 +151,7 @@ bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
                     s->model->graph->name, "nothing of it runs on the device");
   if (!are_apart(s, s->model->graph->inputs.size, r->turn->last->outputs.size,
                  in, out) ||
-      !give(s, r, in, out))
+      !give(s, r, in, out) || !hd_session_make_room(s, r))
     return false;
   // Its workspaces are one run's after the other.
   if (s->pending && stream != s->stream &&
@@ -159,8 +159,7 @@ bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
     return false;
   s->stream = stream;
   s->pending = true;
-  return hd_session_make_room(s, r) && enqueue_ready(s, r) &&
-         copy_rest(s, r, in, out);
+  return enqueue_ready(s, r) && copy_rest(s, r, in, out);
 }
 
 bool hd_session_wait(hd_session_t *s) {

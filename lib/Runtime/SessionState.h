@@ -43,7 +43,7 @@ struct hd_session {
 bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,
                            const hd_host_tensor_t *inputs,
                            hd_host_tensor_t *outputs, hd_ready_t **ready);
-// Workspaces for it.
+// Workspaces for it; where they have to grow, all that was enqueued is done.
 bool hd_session_make_room(hd_session_t *s, hd_ready_t *r);
 
 #endif

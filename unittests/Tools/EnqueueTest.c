@@ -215,6 +215,27 @@ static void a_refused_run_leaves_nothing(void **state) {
   end_set(&other);
 }
 
+// The first run, too, for which memory is taken, is waited for: what went wrong
+// on the stream is told then.
+static void waits_for_the_first_run(void **state) {
+  (void)state;
+  hidet_session_t *session;
+  set_t s;
+  make_set(&s, 2);
+  assert_int_equal(hidet_session_create(model, device, &session), HIDET_OK);
+  enqueue(session, &s, NULL);
+  setenv("FAKE_CUDA_FAIL", "cuStreamSynchronize=700", 1);
+  hidet_status_t status = hidet_session_wait(session);
+  unsetenv("FAKE_CUDA_FAIL");
+  if (runs_nothing)
+    expect(status, HIDET_DEVICE, "an illegal memory access");
+  else
+    assert_int_equal(status, HIDET_OK);
+  assert_int_equal(hidet_session_wait(session), HIDET_OK);
+  hidet_session_destroy(session);
+  end_set(&s);
+}
+
 // Shapes that what is in the inputs decides.
 static void says_what_cannot_be_known(void **state) {
   (void)state;
@@ -242,6 +263,7 @@ int main(void) {
       cmocka_unit_test(goes_with_runs_on_the_host),
       cmocka_unit_test(refuses_what_is_wrong),
       cmocka_unit_test(a_refused_run_leaves_nothing),
+      cmocka_unit_test(waits_for_the_first_run),
       cmocka_unit_test(says_what_cannot_be_known)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
