@@ -17,9 +17,9 @@ typedef struct hidet_program hidet_program_t;
 // "sim:sanitize" (the same under its checks, docs/SIMULATOR.md: slow, and no
 // kernel accesses what it may not), "auto" (the first GPU where there is one,
 // else the simulator). On HIDET_OK *device is new and ended by
-// hidet_device_close(), after everything made for it. Of the context it takes
-// the limits alone. Any thread may use a device, and several at once; a tensor
-// is one thread's at a time.
+// hidet_device_close(), after everything made for it but models, whose own part
+// of it ends with them. Of the context it takes the limits alone. Any thread
+// may use a device, and several at once; a tensor is one thread's at a time.
 HIDET_API hidet_status_t hidet_device_open(hidet_context_t *context,
                                            const char *name,
                                            hidet_device_t **device);

@@ -24,12 +24,12 @@ typedef struct hidet_array {
   const void *data;
 } hidet_array_t;
 
-// A session of the model on a device, which was not closed since another
-// session of the model had it. device NULL: the reference evaluator, which
-// compiles nothing. Nothing is compiled here: that is done for the first run
-// with inputs of other shapes than any session of the model had on the device
-// before. The session is ended by hidet_session_destroy(), before the model and
-// the device. One thread at a time may use it; sessions are for side by side.
+// A session of the model on a device; device NULL: the reference evaluator,
+// which compiles nothing. Nothing is compiled here: that is done for the first
+// run with inputs of other shapes than any session of the model had on the
+// device before. The session is ended by hidet_session_destroy(), before the
+// model and the device. One thread at a time may use it; sessions are for side
+// by side.
 HIDET_API hidet_status_t hidet_session_create(hidet_model_t *model,
                                               hidet_device_t *device,
                                               hidet_session_t **session);

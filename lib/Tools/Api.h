@@ -16,6 +16,7 @@
 #include "hidet/Module.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct hidet_context {
   pthread_mutex_t lock; // Held by a call, and by models that compile in it.
@@ -32,6 +33,7 @@ struct hidet_module {
 struct hidet_device {
   hidet_context_t own;
   hd_device_t *device; // In that; who works beside has a fork.
+  atomic_uint users;   // Models with forks, and who opened it.
 };
 
 // Limits are those of another, NULL: none.

@@ -70,6 +70,7 @@ hidet_status_t hidet_device_open(hidet_context_t *context, const char *name,
   *device = calloc(1, sizeof(**device));
   if (!*device)
     return hd_api_no_memory();
+  (*device)->users = 1;
   pthread_mutex_lock(&context->lock);
   hd_api_context_init(&(*device)->own, context);
   pthread_mutex_unlock(&context->lock);
@@ -82,8 +83,10 @@ hidet_status_t hidet_device_open(hidet_context_t *context, const char *name,
   return status;
 }
 
+// Models give back what they have on a device when they end, which may be
+// after it was closed.
 void hidet_device_close(hidet_device_t *device) {
-  if (!device)
+  if (!device || --device->users)
     return;
   hd_device_close(device->device);
   hd_api_context_fini(&device->own);

@@ -140,6 +140,7 @@ void hidet_model_destroy(hidet_model_t *model) {
     hd_model_destroy(placed->model);
     hd_tuner_destroy(placed->tuner);
     hd_device_close(placed->device);
+    hidet_device_close(placed->on);
     free(placed);
   }
   model->module->models--;
@@ -274,7 +275,7 @@ static bool fill_placed(hidet_model_t *model, hd_api_placed_t *placed) {
   return true;
 }
 
-hd_model_t *hd_api_place(hidet_model_t *model, const hidet_device_t *device) {
+hd_model_t *hd_api_place(hidet_model_t *model, hidet_device_t *device) {
   hd_api_placed_t *placed = find_placed(model, device);
   if (!placed) {
     placed = calloc(1, sizeof(*placed));
@@ -282,6 +283,8 @@ hd_model_t *hd_api_place(hidet_model_t *model, const hidet_device_t *device) {
       hd_budget_exhausted(&hd_api_world(model)->context.budget,
                           HD_EXHAUSTED_MEMORY);
     placed->on = device;
+    if (device)
+      device->users++;
     placed->next = model->placed;
     model->placed = placed;
   }

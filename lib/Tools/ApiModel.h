@@ -11,9 +11,9 @@
 
 // The model on a device, once it has a session there.
 typedef struct hd_api_placed {
-  const hidet_device_t *on; // NULL: the reference evaluator.
-  hd_device_t *device;      // A fork of it, in the module's context.
-  hd_tuner_t *tuner;        // That knows what was measured; NULL: nobody does.
+  hidet_device_t *on;  // A user of it; NULL: the reference evaluator.
+  hd_device_t *device; // A fork of it, in the module's context.
+  hd_tuner_t *tuner;   // That knows what was measured; NULL: nobody does.
   hd_model_t *model;
   struct hd_api_placed *next;
 } hd_api_placed_t;
@@ -32,7 +32,7 @@ static inline hidet_context_t *hd_api_world(const hidet_model_t *model) {
 }
 
 // In a call on the model's world: the model on a device; NULL after an error.
-hd_model_t *hd_api_place(hidet_model_t *model, const hidet_device_t *device);
+hd_model_t *hd_api_place(hidet_model_t *model, hidet_device_t *device);
 
 // The size of an axis; -1: not a constant.
 int64_t hd_api_axis(const hd_value_t *value, int axis);

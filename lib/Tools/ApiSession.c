@@ -9,7 +9,7 @@ static_assert((int)HIDET_MAX_RANK == (int)HD_TENSOR_MAX_RANK, "one bound");
 
 struct hidet_session {
   hidet_model_t *model;
-  const hidet_device_t *on;
+  hidet_device_t *on;
   hidet_context_t own;
   hd_device_t *device; // A fork, in that.
   hd_session_t *session;

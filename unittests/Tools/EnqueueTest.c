@@ -36,11 +36,12 @@ static int set_up(void **state) {
          hidet_model_create(module, NULL, &model);
 }
 
+// What the model has on the device it gives back, also after that was closed.
 static int tear_down(void **state) {
   (void)state;
+  hidet_device_close(device);
   hidet_model_destroy(model);
   hidet_module_destroy(module);
-  hidet_device_close(device);
   hidet_context_destroy(context);
   return 0;
 }
