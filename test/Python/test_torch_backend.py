@@ -8,6 +8,7 @@ import pathlib
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import warnings
 import weakref
@@ -297,6 +298,51 @@ class Backend(unittest.TestCase):
             thread.join()
         self.assertEqual(faults, [])
 
+    def test_one_thread_compiles(self):
+        """What is compiled anew, for weights that changed and for other sizes,
+        one thread makes for all that want it."""
+        model = nn.Sequential(nn.Linear(4, 8), nn.GELU()).eval()
+        faults, made, engine = [], [], part.Engine
+
+        def slow(*arguments):
+            made.append(engine(*arguments))
+            time.sleep(0.2)
+            return made[-1]
+
+        def work(ready, x):
+            with torch.no_grad():
+                ready.wait()
+                try:
+                    torch.testing.assert_close(compiled(x), model(x))
+                except Exception as fault:
+                    faults.append(fault)
+
+        def run(x):
+            ready = threading.Barrier(4)
+            threads = [
+                threading.Thread(target=work, args=(ready, x))
+                for _ in range(4)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+        part.Engine = slow
+        try:
+            with Parts() as found, torch.no_grad():
+                compiled = torch.compile(model, backend="hidet", dynamic=True)
+                compiled(torch.randn(3, 4))
+                model[0].weight.mul_(2)
+                run(torch.randn(3, 4))
+                counts = [(len(found.made), len(made))]
+                run(torch.randn(5, 4))
+                counts.append((len(found.made), len(made)))
+        finally:
+            part.Engine = engine
+        self.assertEqual(faults, [])
+        self.assertEqual(counts, [(1, 2), (2, 3)])
+
     def test_dropped(self):
         """A model that nobody has any more leaves nothing of its own."""
         kept = []
@@ -304,7 +350,7 @@ class Backend(unittest.TestCase):
             with Parts() as found, torch.no_grad():
                 model = nn.Linear(4, 3).eval()
                 torch.compile(model, backend="hidet")(torch.randn(2, 4))
-            kept += [weakref.ref(p.engine) for p in found.made]
+            kept += [weakref.ref(p.built.engine) for p in found.made]
             del model, found
             torch._dynamo.reset()
         gc.collect()

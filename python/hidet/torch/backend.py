@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import operator
+import threading
 from collections.abc import Callable, Sequence
 
 import torch
@@ -102,7 +103,8 @@ class Support(OperatorSupportBase):
 
 
 class Compiled:
-    """A graph of ATen operators, made ready for each set of sizes that comes."""
+    """A graph of ATen operators, made ready for each set of sizes that comes,
+    by one thread while others wait."""
 
     def __init__(
         self, graph: fx.GraphModule, static: list[int], options: Options
@@ -116,17 +118,21 @@ class Compiled:
         )
         self.number = len(inputs)
         self.versions: dict[object, Callable] = {}
+        self.lock = threading.Lock()  # Of the graph, which dividing changes.
 
     def __call__(self, *arguments: object) -> object:
         key = sizes_of(arguments) if self.symbolic else None
-        version = self.versions.get(key)
-        if version is None:
-            graph = self.graph
-            if self.symbolic:
-                graph = with_sizes(graph, arguments)
-            version = divide(graph, self.static, self.options)
-            self.versions[key] = version
+        version = self.versions.get(key) or self.make_ready(key, arguments)
         return version(*arguments)
+
+    def make_ready(self, key: object, arguments: Sequence) -> Callable:
+        with self.lock:
+            if key not in self.versions:
+                graph = self.graph
+                if self.symbolic:
+                    graph = with_sizes(graph, arguments)
+                self.versions[key] = divide(graph, self.static, self.options)
+            return self.versions[key]
 
 
 def has_symbols(value: object) -> bool:

@@ -120,12 +120,12 @@ class Engine:
 
     def on_stream(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         stream = torch.cuda.current_stream(self.device)
+        if torch.cuda.is_current_stream_capturing():
+            raise UsageError("a compiled part is not captured in a CUDA graph")
         if stream != self.stream:
             # Nobody reads the engine's places any more, nor writes to them.
             self.stream.synchronize()
             self.stream = stream
-        if torch.cuda.is_current_stream_capturing():
-            raise UsageError("a compiled part is not captured in a CUDA graph")
         kept = []  # Copies, until what reads them is enqueued.
         for i, (array, tensor) in enumerate(zip(self.given, inputs)):
             if self.staged[i] is not None:

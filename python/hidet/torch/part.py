@@ -4,7 +4,9 @@ with tensors in PyTorch's stead."""
 
 from __future__ import annotations
 
+import dataclasses
 import operator
+import threading
 import warnings
 from collections.abc import Sequence
 
@@ -21,11 +23,34 @@ VERSION = operator.attrgetter("_version")
 ADDRESS = torch.Tensor.data_ptr
 
 
+@dataclasses.dataclass(frozen=True)
+class Built:
+    """What a part was compiled to. Of its placeholders some are constants, by
+    number, which were these tensors; the rest are the engine's inputs."""
+
+    engine: Engine
+    given: list[int]
+    constants: list[int]
+    fixed: list[torch.Tensor]
+    versions: list[int]
+    addresses: list[int]
+
+    def holds(self, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether constants are the tensors that they were, unchanged."""
+        fixed = [tensors[i] for i in self.constants]
+        return (
+            all(map(operator.is_, fixed, self.fixed))
+            and list(map(VERSION, fixed)) == self.versions
+            and list(map(ADDRESS, fixed)) == self.addresses
+        )
+
+
 class Part(torch.nn.Module):
     """Called with the tensors for the graph's placeholders, gives the tuple of
     its results. constants: numbers of the placeholders whose tensors are the
     same from call to call; where one is another one after all, or has changed
-    in place, what was compiled with it is thrown away.
+    in place, what was compiled with it is thrown away. Any thread may call it:
+    one compiles, while others who want that wait.
 
     What the compiler does not take after all runs in PyTorch, and that is said
     once."""
@@ -53,42 +78,32 @@ class Part(torch.nn.Module):
             )
         ]
         self.device = self.results[0].device
-        self.engine: Engine | None = None
+        self.lock = threading.Lock()  # Of what follows but `reported`.
+        self.built: Built | None = None
         self.text = ""
         self.changes = 0
         self.refused = False
         self.reported = False
-        self.fixed: list[torch.Tensor] = []
-        self.versions: list[int] = []
-        self.addresses: list[int] = []
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         if self.refused:
             return self.in_pytorch(tensors)
-        fixed = [tensors[i] for i in self.constants]
-        if self.engine is None or not self.same(fixed):
-            self.build(tensors)
-            if self.refused:
+        built = self.built
+        if built is None or not built.holds(tensors):
+            built = self.rebuild(tensors)
+            if built is None:
                 return self.in_pytorch(tensors)
         device = self.device
-        inputs = [tensors[i] for i in self.given]
+        inputs = [tensors[i] for i in built.given]
         inputs = [t if t.device == device else t.to(device) for t in inputs]
         try:
-            outputs = self.engine(inputs)
+            outputs = built.engine(inputs)
         except (UnsupportedError, ResourceError) as error:
             self.refuse(error)
             return self.in_pytorch(tensors)
         if self.options.correctness_report and not self.reported:
             self.report(tensors, outputs)
         return tuple(map(arrange, outputs, self.results))
-
-    def same(self, fixed: list[torch.Tensor]) -> bool:
-        """Whether constants are the tensors that they were, unchanged."""
-        return (
-            all(map(operator.is_, fixed, self.fixed))
-            and list(map(VERSION, fixed)) == self.versions
-            and list(map(ADDRESS, fixed)) == self.addresses
-        )
 
     def report(self, tensors: Sequence, outputs: Sequence) -> None:
         """How far results are from PyTorch's, over the largest of each."""
@@ -112,9 +127,18 @@ class Part(torch.nn.Module):
             else (made,)
         )
 
-    def build(self, tensors: Sequence[torch.Tensor]) -> None:
-        if self.engine is not None:
-            self.changes += 1
+    def rebuild(self, tensors: Sequence[torch.Tensor]) -> Built | None:
+        """What another thread has built meanwhile, or anew; None: refused."""
+        with self.lock:
+            if self.refused:
+                return None
+            if self.built is None or not self.built.holds(tensors):
+                if self.built is not None:
+                    self.changes += 1
+                self.built = self.build(tensors)
+            return self.built
+
+    def build(self, tensors: Sequence[torch.Tensor]) -> Built | None:
         # What changes again and again, or cannot say whether it has.
         self.constants = [
             i
@@ -122,27 +146,31 @@ class Part(torch.nn.Module):
             if self.changes < self.MOST_CHANGES
             and not tensors[i].is_inference()
         ]
-        self.fixed = [tensors[i] for i in self.constants]
-        self.versions = list(map(VERSION, self.fixed))
-        self.addresses = list(map(ADDRESS, self.fixed))
+        known = [tensors[i] for i in self.constants]
+        versions = list(map(VERSION, known))
+        addresses = list(map(ADDRESS, known))
         fixed = {self.placeholders[i]: tensors[i] for i in self.constants}
         self.text, names = emit_graph(self.module.graph, fixed)
         weights = {names[node]: tensor for node, tensor in fixed.items()}
-        self.given = [
+        given = [
             i for i, node in enumerate(self.placeholders) if node not in fixed
         ]
         self.options.dump(self.text)
         try:
-            self.engine = Engine(
+            engine = Engine(
                 self.text,
                 weights,
                 self.device,
                 self.options,
-                [self.placeholders[i].meta["val"] for i in self.given],
+                [self.placeholders[i].meta["val"] for i in given],
                 self.results,
             )
         except (UnsupportedError, ResourceError) as error:
             self.refuse(error)
+            return None
+        return Built(
+            engine, given, self.constants, known, versions, addresses
+        )
 
     def refuse(self, error: HidetError) -> None:
         self.refused = True
