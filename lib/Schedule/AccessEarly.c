@@ -122,12 +122,13 @@ static const hd_access_early_t *find(const hd_accessor_t *a,
   return NULL;
 }
 
+// Out of bounds the register has 0, and not what `else` says.
 static bool may_be_early(const hd_expr_t *load) {
   for (unsigned i = 0; i < hd_expr_num_indices(load); i++)
     if (!hd_walk_expr(load->operands[i], is_no_load, NULL))
       return false;
-  return load->type.lanes == 1 && load->u.var->direction == HD_DIR_IN &&
-         hd_type_bits(load->type) >= 8;
+  return load->kind == HD_EXPR_LOAD && load->type.lanes == 1 &&
+         load->u.var->direction == HD_DIR_IN && hd_type_bits(load->type) >= 8;
 }
 
 static const hd_access_early_t *make(const hd_access_tile_t *tile,
