@@ -90,6 +90,34 @@ class Backend(unittest.TestCase):
         ):
             self.compare(function, torch.randn(5, 7).to(dtype))
 
+    def test_numbers_outside(self):
+        """Numbers that an integer type does not hold wrap; hypot's squares
+        do not overflow."""
+        self.compare(
+            lambda x: (x + 300, x * -1000, 260 - x),
+            torch.arange(0, 250, 10).byte(),
+        )
+        self.compare(
+            lambda x: (x + 200, x - 200, x * 1000),
+            torch.arange(-120, 120, 10).to(torch.int8),
+        )
+        most = torch.inf
+        x = torch.tensor([1e30, 1e-30, 3.0, -most, most, 0.0, -0.0])
+        y = torch.tensor([1e30, 2e-30, -4.0, 1.0, torch.nan, 0.0, 3e38])
+        self.compare(torch.hypot, x, y)
+        self.compare(torch.hypot, x.double() * 1e200, y.double() * 1e200)
+
+    def test_attention_of_no_keys(self):
+        """A query that sees no key has 0."""
+        see = torch.rand(2, 1, 7, 5) < 0.5
+        see[0, 0, 3] = see[1] = False
+        add = torch.zeros(7, 5).masked_fill(see[0, 0].logical_not(), -torch.inf)
+        q, k = torch.randn(2, 3, 7, 8), torch.randn(2, 3, 5, 8)
+        attention = nn.functional.scaled_dot_product_attention
+        for mask in see, see[1, 0, 0], add:
+            mask = mask.expand(*mask.shape[:-2], 7, 5)
+            self.compare(lambda q, k, m: attention(q, k, k, m), q, k, mask)
+
     def test_strides(self):
         """Inputs and results that do not lie row-major."""
         x = torch.randn(4, 6, 5).transpose(0, 2)
