@@ -302,6 +302,13 @@ class Backend(unittest.TestCase):
         self.compare(function, torch.randn(3))
 
     def test_threads(self):
+        """Of one size; of many, which are compiled beside other calls."""
+        for sizes in 1, 6:
+            with self.subTest(sizes=sizes):
+                self.call_from_threads(sizes)
+
+    def call_from_threads(self, sizes):
+        torch._dynamo.reset()
         model = nn.Sequential(
             nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2)
         ).eval()
@@ -312,8 +319,8 @@ class Backend(unittest.TestCase):
 
         def work():
             with torch.no_grad():
-                for _ in range(10):
-                    x = torch.randn(3, 4)
+                for i in range(12):
+                    x = torch.randn(3 + i % sizes, 4)
                     try:
                         torch.testing.assert_close(compiled(x), model(x))
                     except Exception as fault:
