@@ -22,8 +22,8 @@ ALIGNMENT = 16
 
 class CompiledFunction:
     """A kernel. Called with a tensor or a number for each parameter; compiled
-    for each set of sizes at the first call with it. Tensors that it writes are
-    row-major, of the parameter's type, and overlap no other one."""
+    for each set of sizes and numbers at the first call with it. Tensors that it
+    writes are row-major, of the parameter's type, and overlap no other one."""
 
     def __init__(self, ir_module: IRModule, kernel: Translated) -> None:
         self.ir_module = ir_module
@@ -81,9 +81,12 @@ class CompiledFunction:
 
 
 def scalar(parameter: Parameter, value: object) -> object:
-    if isinstance(value, (int, float, numpy.number)):
-        if float(value).is_integer() or parameter.type.is_float:
-            return float(value) if parameter.type.is_float else int(value)
+    if isinstance(value, (int, float, numpy.integer, numpy.floating)):
+        if parameter.type.is_float:
+            return float(value)
+        # What has more bits is no argument; the library asks the rest.
+        if value == value // 1 and -(2**63) <= value < 2**63:
+            return int(value)
     raise UsageError(f"'{parameter.name}' is {parameter.type}, not {value!r}")
 
 
@@ -109,6 +112,8 @@ def buffer_of(parameter: Parameter, value: object, given: dict) -> Buffer:
 def raw_buffer(parameter: Parameter, value: object) -> Buffer:
     name = parameter.name
     if isinstance(value, numpy.ndarray):
+        if parameter.written and not value.flags.writeable:
+            raise UsageError(f"'{name}' is written, and the array is not to be")
         lies = value.flags.c_contiguous and not value.ctypes.data % ALIGNMENT
         if lies or not parameter.written:
             return as_buffer(value if lies else aligned(value))

@@ -369,5 +369,6 @@ def pack_arguments(
         if tensor:
             slot.tensor = tensor.pointer
         else:
-            slot.integer, slot.real = int(value), float(value)
+            slot.integer = value if isinstance(value, int) else 0
+            slot.real = value
     return packed, tensors

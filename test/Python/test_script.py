@@ -204,6 +204,32 @@ class Kernels(unittest.TestCase):
 
 
 class Calls(unittest.TestCase):
+    def test_numbers(self):
+        """Any number of a float; of an integer no more than it holds."""
+
+        @hidet.script
+        def fill(k: i64, v: f32, y: f32[2], z: i64[2]):
+            attr.cuda_block_dim = 2
+            y[thread] = v
+            z[thread] = k
+
+        y, z = numpy.zeros(2, "f4"), numpy.zeros(2, "i8")
+        for k, v in (7, numpy.nan), (-(2**63), numpy.inf), (2**63 - 1, 2):
+            fill(k, v, y, z)
+            numpy.testing.assert_array_equal(y, [v, v])
+            self.assertEqual(z.tolist(), [k, k])
+        for k in 2**63, 2**64 + 7, numpy.inf, numpy.nan:
+            with self.assertRaisesRegex(hidet.UsageError, "'k' is i64, not"):
+                fill(k, 0, y, z)
+
+    def test_read_only(self):
+        x, y = random(8), numpy.zeros(8, "f4")
+        x.flags.writeable = False
+        scale(8, x, y)
+        numpy.testing.assert_array_equal(y, x * 2 + 1)
+        with self.assertRaisesRegex(hidet.UsageError, "'y' is written, and"):
+            scale(8, y, x)
+
     def test_wrong(self):
         x, y = random(8), numpy.zeros(8, "f4")
         for arguments, message in (
