@@ -2,8 +2,9 @@
 """Contexts, modules, devices, sessions and programs of libhidet as objects.
 
 What belongs to another object keeps it alive, and each is ended when nobody
-needs it any more. The library wants one thread at a time in a context: calls
-take its lock, and other threads of Python run while one is in the library.
+needs it any more. Any thread may call anything: the library locks what is
+shared, a session is locked here, and other threads of Python run while one is
+in the library.
 """
 
 from __future__ import annotations
@@ -43,7 +44,6 @@ class Context:
     """What a piece of work shares."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
         self.pointer = library().hidet_context_create()
         if not self.pointer:
             raise MemoryError("no memory for a context")
@@ -51,12 +51,11 @@ class Context:
 
     def call(self, function: str, *arguments: object) -> None:
         """Calls a function that returns a status; raises what it is not OK."""
-        with self.lock:
-            status = getattr(library(), function)(*arguments)
-            if status:
-                text = library().hidet_messages()
-                kind = KINDS.get(status, HidetError)
-                raise kind(text.decode(errors="replace").strip() or function)
+        status = getattr(library(), function)(*arguments)
+        if status:
+            text = library().hidet_messages()  # This thread's.
+            kind = KINDS.get(status, HidetError)
+            raise kind(text.decode(errors="replace").strip() or function)
 
     def make(self, function: str, *arguments: object) -> int:
         """Calls one whose last argument takes the new object; returns it."""
@@ -89,8 +88,8 @@ class Owned:
     def end(
         context: Context, pointer: int, destroy: str, _parents: object
     ) -> None:
-        with context.lock:
-            getattr(library(), destroy)(pointer)
+        del context  # Which is there as long.
+        getattr(library(), destroy)(pointer)
 
 
 class Module(Owned):
@@ -213,7 +212,8 @@ class Frozen(Owned):
 
 
 class Session(Owned):
-    """A graph that runs on arrays in the host's memory."""
+    """A graph that runs on arrays, one run after the other: those of several
+    sessions of a model are side by side."""
 
     def __init__(self, model: Frozen, device: Device | None) -> None:
         context = model.context
@@ -225,6 +225,7 @@ class Session(Owned):
         super().__init__(
             context, pointer, "hidet_session_destroy", model, device
         )
+        self.lock = threading.Lock()
 
     def run(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None]
@@ -234,7 +235,7 @@ class Session(Owned):
         back as buffers."""
         given = (Array * len(inputs))(*map(as_array, inputs))
         made = (Array * len(outputs))()
-        with self.context.lock:
+        with self.lock:
             self.context.call(
                 "hidet_session_run",
                 self.pointer,
@@ -250,28 +251,30 @@ class Session(Owned):
     def prepare(self, inputs: ctypes.Array, outputs: ctypes.Array) -> None:
         """Compiles for these types and shapes; outputs take those of the
         results."""
-        self.context.call(
-            "hidet_session_prepare",
-            self.pointer,
-            inputs,
-            len(inputs),
-            outputs,
-            len(outputs),
-        )
+        with self.lock:
+            self.context.call(
+                "hidet_session_prepare",
+                self.pointer,
+                inputs,
+                len(inputs),
+                outputs,
+                len(outputs),
+            )
 
     def enqueue(
         self, inputs: ctypes.Array, outputs: ctypes.Array, stream: int | None
     ) -> None:
         """Runs it on arrays in the device's memory, on a stream of CUDA's."""
-        self.context.call(
-            "hidet_session_enqueue",
-            self.pointer,
-            inputs,
-            len(inputs),
-            outputs,
-            len(outputs),
-            stream,
-        )
+        with self.lock:
+            self.context.call(
+                "hidet_session_enqueue",
+                self.pointer,
+                inputs,
+                len(inputs),
+                outputs,
+                len(outputs),
+                stream,
+            )
 
 
 def as_array(buffer: Buffer) -> Array:

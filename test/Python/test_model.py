@@ -11,6 +11,8 @@ import unittest
 import numpy
 
 import hidet
+from hidet.model import as_buffer
+from hidet.runtime import Device, Frozen, Module, Session
 
 DIGITS = pathlib.Path(__file__).parents[2] / "examples" / "digits"
 SUM = """
@@ -81,6 +83,29 @@ class Text(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(same, [True] * 80)
+
+    def test_sessions(self):
+        """Sessions of one model, each on a thread, with shapes that are new."""
+        module = Module.parse(SUM)
+        model, device = Frozen(module), Device(module.context, "sim")
+
+        def work(rows):
+            session = Session(model, device)
+            for n in rows, 5, rows, 9:
+                x = numpy.resize(self.x, (n, 8)) + numpy.float32(rows)
+                total = session.run(
+                    [as_buffer(x), as_buffer(self.y)], [None, None]
+                )[0]
+                made = numpy.frombuffer(total.owner, "f4").reshape(n, 8)
+                same.append(numpy.array_equal(made, x + self.y))
+
+        same = []
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(same, [True] * 16)
 
     def test_values(self):
         self.assertEqual(
