@@ -61,6 +61,8 @@ def element_text(value: object, kind: str) -> str:
     if kind == "bool":
         return "true" if value else "false"
     if not is_float(kind):
+        if wrapped(int(value), kind) != value:
+            raise Unsupported(f"{value} as {kind}")
         return str(int(value))
     value = float(value)
     if math.isnan(value):
@@ -68,6 +70,14 @@ def element_text(value: object, kind: str) -> str:
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return repr(value)
+
+
+def wrapped(value: int, kind: str) -> int:
+    """The low bits of an integer, as a type of integers has them."""
+    bits = int(kind[1:])
+    value %= 1 << bits
+    signed = kind[0] == "i" and value >> (bits - 1)
+    return value - (1 << bits) if signed else value
 
 
 def attribute_text(value: object) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import torch
 
-from hidet.torch.text import Text, Unsupported, Value, is_float
+from hidet.torch.text import Text, Unsupported, Value, is_float, wrapped
 
 TYPES = {
     torch.float64: "f64",
@@ -187,6 +187,8 @@ class Call:
             return self.cast(value, kind)
         if not isinstance(value, Number):
             raise Unsupported(f"an operand of {type(value).__name__}")
+        if isinstance(value, int) and kind[0] in "iu":
+            value = wrapped(value, kind)
         return self.constant(value, kind)
 
 

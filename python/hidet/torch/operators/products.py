@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 from hidet.torch.operators.call import NARROW, Call
+from hidet.torch.operators.reductions import reduce_to
 from hidet.torch.text import Unsupported, Value
 
 
@@ -147,7 +148,22 @@ def attention(
         if mask.type not in ("bool", q.type):
             operands[-1] = c.cast(operands[-1], q.type)
     made = c.node(".Attention", operands, q.type, c.shape, **attributes)
+    if mask is not None:
+        made = zero_unseeing(c, made, operands[-1])
     return [made] + [None] * (len(c.results) - 1)
+
+
+def zero_unseeing(c: Call, made: Value, mask: Value) -> Value:
+    """Rows of attention's result whose query sees no key: 0 in PyTorch, where
+    ONNX has 0 / 0."""
+    if mask.type == "bool":
+        hidden = c.unary("not", mask)
+    else:
+        lowest = c.constant(-math.inf, mask.type)
+        hidden = c.binary("equal", mask, lowest, "bool")
+    none = reduce_to(c, "reduce_min_bool", hidden, [mask.rank - 1])
+    zero = c.constant(0, made.type)
+    return c.node("where", [none, zero, made], made.type, made.shape)
 
 
 def attention_flash_cpu(
