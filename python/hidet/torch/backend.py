@@ -152,10 +152,31 @@ def sizes_of(arguments: Sequence) -> tuple:
     )
 
 
+class Sized(fx.Interpreter):
+    """Runs a graph on fake tensors and puts what it does into another one,
+    where sizes are numbers. Nothing that a thread beside it sees is changed,
+    as PyTorch's tracers would."""
+
+    def __init__(self, graph: fx.GraphModule) -> None:
+        super().__init__(graph)
+        self.made = fx.Graph()
+        self.copies: dict[fx.Node, object] = {}
+
+    def run_node(self, node: fx.Node) -> object:
+        value = super().run_node(node)
+        number = isinstance(value, (int, float, bool))
+        if number and node.op != "placeholder":
+            self.copies[node] = value
+            return value
+        copy = self.made.node_copy(node, self.copies.__getitem__)
+        copy.meta["val"] = value
+        self.copies[node] = value if number else copy
+        return value
+
+
 def with_sizes(graph: fx.GraphModule, arguments: Sequence) -> fx.GraphModule:
-    """The graph for these sizes: traced again with fake tensors of them."""
+    """The graph for the sizes of these."""
     from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.fx.experimental.proxy_tensor import make_fx
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     fakes = [
@@ -164,8 +185,10 @@ def with_sizes(graph: fx.GraphModule, arguments: Sequence) -> fx.GraphModule:
         else a
         for a in arguments
     ]
+    sized = Sized(graph)
     with mode, torch._guards.tracing(None):
-        return make_fx(graph, tracing_mode="real")(*fakes)
+        sized.run(*fakes)
+    return fx.GraphModule(graph, sized.made)
 
 
 def divide(
