@@ -9,7 +9,8 @@
 //
 // What compiles, what is reported and what memory it takes belong to the
 // module's context, a world that one thread at a time is in, under a lock
-// (hd_model_enter()).
+// (hd_model_enter()). What is done there unwinds by that context alone, or the
+// lock would stay with who has left.
 #ifndef HIDET_RUNTIME_MODEL_H
 #define HIDET_RUNTIME_MODEL_H
 
@@ -37,8 +38,8 @@ typedef struct hd_model_options {
   // hd_schedule_options_t.choose, but for what runs once.
   hd_choose_fn_t choose;
   void *choose_argument;
-  // Code and IR of executables that no session has, beyond which those that
-  // were used last are ended; 0: HD_MODEL_KEPT_BYTES.
+  // Code and IR of all executables, beyond which those that no session has are
+  // ended, the one used longest ago first; 0: HD_MODEL_KEPT_BYTES.
   size_t kept_bytes;
   // What locks the module's context where models share it (on other devices);
   // NULL: a lock of its own.

@@ -165,6 +165,7 @@ static bool place_params(hd_session_t *s, hd_ready_t *r) {
 typedef struct fetching {
   hd_session_t *session;
   hd_ready_t *ready;
+  hd_stored_t **stored; // For each output; NULL: a run gives it.
   bool ok;
 } fetching_t;
 
@@ -180,18 +181,31 @@ static bool is_given(const fetching_t *f, const hd_value_t *value) {
   return false;
 }
 
-// Outputs that no run gives: constants, and what depends on them alone.
+// In the model's world, out of which the session's memory does not unwind: none
+// of it is taken here.
 static void fetch_constants(void *argument) {
   fetching_t *f = argument;
-  hd_turn_t *turn = f->ready->turn;
-  for (size_t i = 0; f->ok && i < turn->last->outputs.size; i++) {
-    const hd_value_t *value = turn->last->outputs.data[i];
-    if (is_given(f, value))
+  const hd_graph_t *last = f->ready->turn->last;
+  for (size_t i = 0; f->ok && i < last->outputs.size; i++) {
+    if (!f->stored[i])
       continue;
-    hd_stored_t *stored = hd_store_find(&f->ready->values, value);
-    stored->data = hd_model_fetch(f->session->model, turn, value);
-    f->ok = stored->data != NULL;
+    f->stored[i]->data = hd_model_fetch(f->session->model, f->ready->turn,
+                                        last->outputs.data[i]);
+    f->ok = f->stored[i]->data != NULL;
   }
+}
+
+// Outputs that no run gives: constants, and what depends on them alone.
+static bool take_constants(hd_session_t *s, hd_ready_t *r) {
+  const hd_graph_t *last = r->turn->last;
+  fetching_t f = {.session = s, .ready = r, .ok = true};
+  f.stored =
+      HD_ARENA_ARRAY(&r->values.arena, hd_stored_t *, last->outputs.size + 1);
+  for (size_t i = 0; i < last->outputs.size; i++)
+    if (!is_given(&f, last->outputs.data[i]))
+      f.stored[i] = hd_store_find(&r->values, last->outputs.data[i]);
+  hd_model_enter(s->model, s->context, fetch_constants, &f);
+  return f.ok;
 }
 
 // It has the caller's use of the turn.
@@ -208,11 +222,9 @@ static hd_ready_t *add_ready(hd_session_t *s, hd_turn_t *turn) {
   if (!hd_program_share(&r->program, &turn->segment.program, s->device))
     return NULL;
   number_params(s, r);
-  fetching_t f = {s, r, true};
-  hd_model_enter(s->model, s->context, fetch_constants, &f);
-  r->complete = f.ok;
+  r->complete = take_constants(s, r);
   end_oldest(s);
-  return f.ok ? r : NULL;
+  return r->complete ? r : NULL;
 }
 
 static bool is_for(const hd_session_t *s, const hd_ready_t *r,

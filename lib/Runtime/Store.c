@@ -168,8 +168,10 @@ bool hd_store_place(hd_store_t *s, const hd_value_t *value,
 void hd_store_give(hd_store_t *s, const hd_value_t *value, hd_store_t *to,
                    hd_slot_t *slot) {
   hd_stored_t *stored = hd_store_find(s, value);
+  const hd_var_t *var = keep_param(to, value, stored->slot.var);
+  // It has one owner, whatever unwinds.
   *slot = stored->slot;
-  slot->var = keep_param(to, value, stored->slot.var);
+  slot->var = var;
   stored->borrowed = true;
 }
 
