@@ -4,6 +4,7 @@ of the CPU on the simulator, PyTorch's of a GPU there."""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 
@@ -12,7 +13,7 @@ import numpy
 from hidet.errors import HidetError, UsageError
 from hidet.lang.words import ScalarType, TensorType
 from hidet.model import as_buffer
-from hidet.runtime import Buffer, Device, Module, Program
+from hidet.runtime import Buffer, Device, Module, Program, item_size
 from hidet.scripting.module import IRModule
 from hidet.scripting.translate import Parameter, Translated
 
@@ -149,14 +150,8 @@ def refuse_overlap(parameters: Sequence[Parameter], given: dict) -> None:
     for parameter in parameters:
         buffer = given[parameter.name]
         if isinstance(buffer, Buffer):
-            size = (
-                numpy.prod(buffer.shape, dtype=int)
-                * (parameter.type.element.bits + 7)
-                // 8
-            )
-            spans.append(
-                (parameter, buffer.address, buffer.address + int(size))
-            )
+            size = item_size(buffer.type) * math.prod(buffer.shape)
+            spans.append((parameter, buffer.address, buffer.address + size))
     for i, (a, first, last) in enumerate(spans):
         for b, start, end in spans[i + 1 :]:
             if (a.written or b.written) and first < end and start < last:

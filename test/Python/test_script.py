@@ -204,6 +204,12 @@ class Kernels(unittest.TestCase):
 
 
 class Calls(unittest.TestCase):
+    def test_neighbours(self):
+        """Tensors side by side do not overlap."""
+        both = numpy.zeros((2, 32), "f2")
+        row_softmax(both[:1], both[1:])
+        numpy.testing.assert_array_equal(both[1:], [[1 / 32] * 32])
+
     def test_numbers(self):
         """Any number of a float; of an integer no more than it holds."""
 
