@@ -270,6 +270,10 @@ class Wrong(unittest.TestCase):
             attr.cuda_block_dim = 4
             x[0] = nowhere  # here # noqa: F821
 
+        def either(x: f32[4]):
+            attr.cuda_block_dim = 4
+            x[0] = x[1] or 5.0  # here
+
         def rank(x: f32[4, 4]):
             attr.cuda_block_dim = 4
             x[0] = 1.0  # here
@@ -304,6 +308,7 @@ class Wrong(unittest.TestCase):
 
         for function, message in (
             (unknown, "name 'nowhere' is not defined"),
+            (either, "and, or of numbers"),
             (rank, "1 indices for 'x', which has 2 axes"),
             (divides, "/ of integers"),
             (iterates, r"range\(...\) or a task mapping"),

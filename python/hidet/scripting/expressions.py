@@ -157,7 +157,11 @@ class Expressions:
         text, level = (
             ("&&", AND) if isinstance(node.op, ast.And) else ("||", OR)
         )
-        parts = [self.truth(self.term(v)).at(level + 1) for v in node.values]
+        terms = [self.term(v) for v in node.values]
+        # Of numbers Python gives one of them, and not whether.
+        if any(t.type not in ("bool", "?") for t in terms):
+            raise self.error(node, "and, or of numbers: write x != 0")
+        parts = [t.at(level + 1) for t in terms]
         return Term(f" {text} ".join(parts), "bool", level)
 
     def of_Compare(self, node: ast.Compare) -> Term:
