@@ -38,8 +38,7 @@ hd_session_t *hd_session_create(hd_module_t *module, const hd_graph_t *graph,
 }
 
 static void end_ready(hd_session_t *s, hd_ready_t *r) {
-  if (r->recording)
-    s->device->ops->recording_free(s->device, r->recording);
+  hd_session_drop_recording(s, r);
   hd_program_fini(&r->program);
   hd_store_fini(&r->values);
   hd_model_release(s->model, r->turn);
@@ -415,6 +414,7 @@ bool hd_session_version_take(hd_session_t *s, hd_session_version_t *version) {
   hd_ready_t *r = s->now;
   hd_model_segment_t *segment = &r->turn->segment;
   hd_session_version_t before = {segment->made, segment->program};
+  hd_session_drop_recording(s, r); // Of launches of what was there before.
   hd_program_fini(&r->program);
   segment->made = version->made;
   segment->program = version->program;

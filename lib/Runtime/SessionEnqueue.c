@@ -73,7 +73,7 @@ static bool are_apart(const hd_session_t *s, size_t inputs, size_t outputs,
 
 // --- Runs ---
 
-static void drop_recording(hd_session_t *s, hd_ready_t *r) {
+void hd_session_drop_recording(hd_session_t *s, hd_ready_t *r) {
   if (r->recording)
     s->device->ops->recording_free(s->device, r->recording);
   r->recording = NULL;
@@ -81,14 +81,14 @@ static void drop_recording(hd_session_t *s, hd_ready_t *r) {
 
 static bool record(hd_session_t *s, hd_ready_t *r) {
   hd_device_t *device = s->device;
-  drop_recording(s, r);
+  hd_session_drop_recording(s, r);
   if (!device->ops->record_begin(device))
     return false;
   bool ok = hd_program_run(&r->program, r->given);
   r->recording = device->ops->record_end(device);
   r->recorded_block = s->block;
   if (!ok)
-    drop_recording(s, r);
+    hd_session_drop_recording(s, r);
   return r->recording != NULL;
 }
 
@@ -125,7 +125,7 @@ static bool settle_recording(hd_session_t *s, hd_ready_t *r) {
     return true;
   if (same &&
       !hd_program_update(&r->program, r->given, r->recording, &updated)) {
-    drop_recording(s, r); // Some of it is updated.
+    hd_session_drop_recording(s, r); // Some of it is updated.
     return false;
   }
   r->moved = !updated && !record(s, r);

@@ -46,4 +46,8 @@ bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,
 // Workspaces for it; where they have to grow, all that was enqueued is done.
 bool hd_session_make_room(hd_session_t *s, hd_ready_t *r);
 
+// --- SessionEnqueue.c ---
+
+void hd_session_drop_recording(hd_session_t *s, hd_ready_t *r);
+
 #endif
