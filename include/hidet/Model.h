@@ -51,8 +51,9 @@ HIDET_API void hidet_model_destroy(hidet_model_t *model);
 // The elements of the graph's constant of that name are these, wherever the
 // text says that they are: bytes of them, row-major, as many as its type and
 // shape take (elements below a byte packed, the first in the low bits). They
-// are read where they are while the model lives. HIDET_USAGE where there is no
-// such constant, and of another size.
+// are read where they are while the module lives, by later models of it, too.
+// HIDET_USAGE where there is no such constant, of another size, and where the
+// module has another model, which would find them changed.
 HIDET_API hidet_status_t hidet_model_set_weight(hidet_model_t *model,
                                                 const char *name,
                                                 const void *data, size_t bytes);

@@ -174,6 +174,10 @@ static void set_weight(void *argument) {
   int64_t shape[HD_TENSOR_MAX_RANK], count, bytes;
   if (!is_open(call))
     return;
+  if (call->model->module->models > 1) {
+    hd_api_fail(call->context, "another model of the module has the constant");
+    return;
+  }
   if (!value) {
     hd_api_fail(call->context, "the graph has no such constant");
     return;

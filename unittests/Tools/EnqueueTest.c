@@ -237,6 +237,28 @@ static void waits_for_the_first_run(void **state) {
   end_set(&s);
 }
 
+// What one model is given no other one finds changed.
+static void weights_are_one_model_s(void **state) {
+  (void)state;
+  static const float w[8];
+  hidet_module_t *parsed;
+  hidet_model_t *one, *other;
+  assert_int_equal(
+      hidet_module_parse(context, "m", text, strlen(text), &parsed), 0);
+  assert_int_equal(hidet_model_create(parsed, NULL, &one), HIDET_OK);
+  assert_int_equal(hidet_model_set_weight(one, "w", w, sizeof(w)), HIDET_OK);
+  assert_int_equal(hidet_model_create(parsed, NULL, &other), HIDET_OK);
+  expect(hidet_model_set_weight(other, "w", w, sizeof(w)), HIDET_USAGE,
+         "another model");
+  expect(hidet_model_set_weight(one, "w", w, sizeof(w)), HIDET_USAGE,
+         "another model");
+  hidet_model_destroy(other);
+  expect(hidet_model_set_weight(one, "w", w, 4), HIDET_USAGE, "bytes");
+  assert_int_equal(hidet_model_set_weight(one, "w", w, sizeof(w)), HIDET_OK);
+  hidet_model_destroy(one);
+  hidet_module_destroy(parsed);
+}
+
 // Shapes that what is in the inputs decides.
 static void says_what_cannot_be_known(void **state) {
   (void)state;
@@ -265,6 +287,7 @@ int main(void) {
       cmocka_unit_test(refuses_what_is_wrong),
       cmocka_unit_test(a_refused_run_leaves_nothing),
       cmocka_unit_test(waits_for_the_first_run),
+      cmocka_unit_test(weights_are_one_model_s),
       cmocka_unit_test(says_what_cannot_be_known)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
