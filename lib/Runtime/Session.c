@@ -194,16 +194,21 @@ static void fetch_constants(void *argument) {
   }
 }
 
-// Outputs that no run gives: constants, and what depends on them alone.
+// Outputs that no run gives: constants, and what depends on them alone. Where
+// there are none, nobody's compilation is waited for.
 static bool take_constants(hd_session_t *s, hd_ready_t *r) {
   const hd_graph_t *last = r->turn->last;
   fetching_t f = {.session = s, .ready = r, .ok = true};
   f.stored =
       HD_ARENA_ARRAY(&r->values.arena, hd_stored_t *, last->outputs.size + 1);
+  bool any = false;
   for (size_t i = 0; i < last->outputs.size; i++)
-    if (!is_given(&f, last->outputs.data[i]))
+    if (!is_given(&f, last->outputs.data[i])) {
       f.stored[i] = hd_store_find(&r->values, last->outputs.data[i]);
-  hd_model_enter(s->model, s->context, fetch_constants, &f);
+      any = true;
+    }
+  if (any)
+    hd_model_enter(s->model, s->context, fetch_constants, &f);
   return f.ok;
 }
 

@@ -33,6 +33,7 @@ static const char *const texts[MODELS] = {
 
 typedef struct world {
   hd_context_t context;
+  pthread_mutex_t lock; // Who has not locked it cannot unlock it.
   hd_device_t *device;
   hd_model_t *model;
   const hd_graph_t *graph;
@@ -41,6 +42,11 @@ typedef struct world {
 static world_t worlds[MODELS];
 
 static void begin_world(world_t *w, const char *text, size_t kept_bytes) {
+  pthread_mutexattr_t checked;
+  pthread_mutexattr_init(&checked);
+  pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
+  pthread_mutex_init(&w->lock, &checked);
+  pthread_mutexattr_destroy(&checked);
   hd_context_init(&w->context);
   hd_module_t *module =
       hd_module_parse(&w->context, "test", text, strlen(text), 1);
@@ -49,14 +55,16 @@ static void begin_world(world_t *w, const char *text, size_t kept_bytes) {
       hd_device_open_sim(&w->context, &(hd_device_options_t){.threads = 2});
   assert_non_null(w->device);
   w->graph = hd_module_find_graph(module, "main");
-  w->model = hd_model_create(module, w->graph, w->device,
-                             &(hd_model_options_t){.kept_bytes = kept_bytes});
+  w->model = hd_model_create(
+      module, w->graph, w->device,
+      &(hd_model_options_t){.kept_bytes = kept_bytes, .world = &w->lock});
 }
 
 static void end_world(world_t *w) {
   hd_model_destroy(w->model);
   hd_device_close(w->device);
   hd_context_fini(&w->context);
+  pthread_mutex_destroy(&w->lock);
 }
 
 // A session on a thread of its own.
@@ -285,6 +293,27 @@ static void a_bound_is_the_call_s(void **state) {
   end_world(&w);
 }
 
+// What is compiled is taken while another thread compiles: here this one, which
+// would give the lock away if it took it once more.
+static void what_is_there_is_not_waited_for(void **state) {
+  (void)state;
+  world_t w;
+  client_t first, second;
+  begin_world(&w, texts[0], 0);
+  begin_client(&first, &w);
+  begin_client(&second, &w);
+  assert_int_equal(run(&first, 2), HD_EXHAUSTED_NOTHING);
+  end_run(&first, &w);
+  assert_int_equal(pthread_mutex_lock(&w.lock), 0);
+  assert_int_equal(run(&second, 2), HD_EXHAUSTED_NOTHING);
+  assert_true(second.ok && count_wrong(&second, 0) == 0);
+  assert_int_equal(pthread_mutex_unlock(&w.lock), 0);
+  end_run(&second, &w);
+  end_client(&first);
+  end_client(&second);
+  end_world(&w);
+}
+
 // What compiling reports goes to the session that asked.
 static void an_error_is_the_call_s(void **state) {
   (void)state;
@@ -317,4 +346,5 @@ HD_UNIT_TESTS(cmocka_unit_test(threads_share_what_is_compiled),
               cmocka_unit_test(what_is_prepared_is_there_once),
               cmocka_unit_test(what_nobody_uses_is_bounded),
               cmocka_unit_test(a_bound_is_the_call_s),
+              cmocka_unit_test(what_is_there_is_not_waited_for),
               cmocka_unit_test(an_error_is_the_call_s))
