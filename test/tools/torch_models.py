@@ -13,6 +13,7 @@ ours; what is left in PyTorch. A model passes if it is one graph of Dynamo's
 import argparse
 import json
 import logging
+import math
 import operator
 import pathlib
 import re
@@ -202,6 +203,19 @@ def tensors(value):
     return [leaf for leaf in leaves if torch.is_tensor(leaf)]
 
 
+def error_of(made, own):
+    """The largest over the largest value; NaN is no number of ours, nor what
+    has another type or shape."""
+    if (made.shape, made.dtype) != (own.shape, own.dtype):
+        return math.inf
+    if not own.is_floating_point():
+        return 0.0 if torch.equal(made, own) else math.inf
+    if not own.numel():
+        return 0.0
+    off = float((made - own).abs().max()) / max(float(own.abs().max()), 1e-30)
+    return math.inf if math.isnan(off) else off
+
+
 def run(make, arguments):
     torch.manual_seed(0)
     torch._dynamo.reset()
@@ -223,15 +237,9 @@ def run(make, arguments):
         own = tensors(model(*inputs))
         ours = torch.compile(model, backend="hidet", fullgraph=True)
         made = tensors(ours(*inputs))
-    off = 0.0
     if len(made) != len(own):
         raise AssertionError(f"{len(made)} results for {len(own)}")
-    for a, b in zip(made, own):
-        if b.is_floating_point():
-            most = max(float(b.abs().max()), 1e-30)
-            off = max(off, float((a - b).abs().max()) / most)
-        elif not torch.equal(a, b):
-            off = float("inf")
+    off = max(map(error_of, made, own), default=0.0)
     left = watch.left | {"refused" for p in watch.parts if p.refused}
     return {
         "error": off,
