@@ -142,6 +142,7 @@ class Case:
     def input(self, name, value, kind):
         """A value that the type has: 'kind' in the graph, and NumPy's."""
         name = "%s_%d" % (name, self.number)
+        assert name not in self.inputs, name
         value = numpy.asarray(value)
         if kind == "bf16":
             value = (value.astype("f4").view("u4") >> 16).astype("u2")

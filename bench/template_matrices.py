@@ -130,7 +130,7 @@ def end_bytes(rng, case, p, y):
     """The sums are multiples of what f32 has, so they round as they do here."""
     q = case.node("i8", y.shape, "quantize(%s, %s, %s) { P = f32 }" % (
         p, case.input("step", numpy.array(0.25), "f32"),
-        case.input("zero", numpy.array(3), "i8")))
+        case.input("middle", numpy.array(3), "i8")))
     case.expect(q, numpy.clip(numpy.rint(y * 4) + 3, -128, 127), 0)
 
 

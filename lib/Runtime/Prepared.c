@@ -39,16 +39,16 @@ static hd_prepared_t *find_number(numberer_t *w) {
   return found;
 }
 
-static void put(numberer_t *w, const void *data, size_t size) {
+static void put_bytes(numberer_t *w, const void *data, size_t size) {
   hd_buffer_write(&w->text, data, size);
 }
 
 static void put_name(numberer_t *w, const char *name) {
-  put(w, name, strlen(name) + 1);
+  put_bytes(w, name, strlen(name) + 1);
 }
 
 static void put_int(numberer_t *w, int64_t value) {
-  put(w, &value, sizeof(value));
+  put_bytes(w, &value, sizeof(value));
 }
 
 static void put_type(numberer_t *w, const hd_value_t *value) {
@@ -62,7 +62,7 @@ static hd_prepared_t *number_constant(numberer_t *w, const hd_value_t *value) {
   const hd_host_tensor_t *data = NULL;
   if (hd_ptr_map_get(w->numbering->shared, value)) {
     put_name(w, "shared");
-    put(w, &value, sizeof(value));
+    put_bytes(w, &value, sizeof(value));
     return find_number(w);
   }
   data = hd_constant_elements(w->arena, value);
@@ -70,7 +70,7 @@ static hd_prepared_t *number_constant(numberer_t *w, const hd_value_t *value) {
     return add_number(w->numbering);
   put_name(w, "constant");
   put_type(w, value);
-  put(w, data->data, data->bytes);
+  put_bytes(w, data->data, data->bytes);
   return find_number(w);
 }
 
@@ -94,13 +94,13 @@ static bool put_attribute(numberer_t *w, const hd_attribute_t *a) {
     put_int(w, a->u.i);
     return true;
   case HD_ATTRIBUTE_FLOAT:
-    put(w, &a->u.f, sizeof(a->u.f));
+    put_bytes(w, &a->u.f, sizeof(a->u.f));
     return true;
   case HD_ATTRIBUTE_INTS:
-    put(w, a->u.ints, a->count * sizeof(int64_t));
+    put_bytes(w, a->u.ints, a->count * sizeof(int64_t));
     return true;
   case HD_ATTRIBUTE_FLOATS:
-    put(w, a->u.floats, a->count * sizeof(double));
+    put_bytes(w, a->u.floats, a->count * sizeof(double));
     return true;
   case HD_ATTRIBUTE_TYPE:
     put_int(w, a->u.type);
@@ -125,7 +125,7 @@ static bool put_node(numberer_t *w, const hd_node_t *node) {
   put_name(w, node->op);
   if (node->task)
     hd_task_print(node->task, &w->text);
-  put(w, "", 1);
+  put_bytes(w, "", 1);
   bool ok = node->task || hd_node_is_reshape(node);
   for (uint32_t i = 0; ok && i < node->num_attributes; i++)
     ok = put_attribute(w, node->attributes[i]);
@@ -150,7 +150,7 @@ static void number_node(numberer_t *w, const hd_node_t *node) {
       put_int(w, (int64_t)same);
       put_int(w, k);
       put_type(w, value);
-      put(w, operands, node->num_inputs * sizeof(*operands));
+      put_bytes(w, operands, node->num_inputs * sizeof(*operands));
       made = find_number(w);
     }
     hd_ptr_map_set(w->arena, w->map, value,

@@ -111,9 +111,10 @@ static int64_t cells_of(const hd_access_tile_t *tile, const hd_expr_t *load) {
   return count;
 }
 
-static const hd_access_early_t *find(const hd_accessor_t *a,
-                                     const hd_var_t *like, const hd_var_t *to,
-                                     unsigned number) {
+static const hd_access_early_t *find_early(const hd_accessor_t *a,
+                                           const hd_var_t *like,
+                                           const hd_var_t *to,
+                                           unsigned number) {
   for (size_t i = 0; i < a->early.size; i++) {
     const hd_access_early_t *early = &a->early.data[i];
     if (early->like == like && early->to == to && early->number == number)
@@ -131,9 +132,9 @@ static bool may_be_early(const hd_expr_t *load) {
          load->u.var->direction == HD_DIR_IN && hd_type_bits(load->type) >= 8;
 }
 
-static const hd_access_early_t *make(const hd_access_tile_t *tile,
-                                     const hd_var_t *to, unsigned number,
-                                     const hd_var_t *loaded) {
+static const hd_access_early_t *make_early(const hd_access_tile_t *tile,
+                                           const hd_var_t *to, unsigned number,
+                                           const hd_var_t *loaded) {
   hd_accessor_t *a = tile->a;
   const hd_var_t *like = tile->point->u.point.early->u.var;
   hd_tensor_t *tensor = HD_ARENA_NEW(a->b.arena, hd_tensor_t);
@@ -173,10 +174,10 @@ void hd_access_read_early(const hd_access_tile_t *tile,
       continue;
     for (unsigned n = 0; n < loads.count; n++) {
       const hd_expr_t *load = loads.loads[n];
-      const hd_access_early_t *early = find(a, like, to, n);
+      const hd_access_early_t *early = find_early(a, like, to, n);
       if (!early && may_be_early(load) &&
           cells + cells_of(tile, load) <= MOST_CELLS)
-        early = make(tile, to, n, load->u.var);
+        early = make_early(tile, to, n, load->u.var);
       if (!early || early->tensor != load->u.var)
         continue;
       cells += cells_of(tile, load);
@@ -197,8 +198,8 @@ static const hd_expr_t *in_register(hd_rewriter_t *rewriter,
   const with_early_t *with = rewriter->argument;
   if (!is_load(e))
     return e;
-  const hd_access_early_t *early =
-      find(with->a, with->early->u.var, with->to, number_of(with->loads, e));
+  const hd_access_early_t *early = find_early(
+      with->a, with->early->u.var, with->to, number_of(with->loads, e));
   if (!early || early->tensor != e->u.var)
     return e;
   return hd_expr_access(rewriter->arena, HD_EXPR_LOAD, early->cells, 1,
