@@ -107,6 +107,17 @@ class Backend(unittest.TestCase):
         self.compare(torch.hypot, x, y)
         self.compare(torch.hypot, x.double() * 1e200, y.double() * 1e200)
 
+    def test_windows_of_nan(self):
+        x = torch.randn(1, 2, 6, 6)
+        x[0, 0, 1, 2] = torch.nan
+        x[0, 1] = -torch.inf
+        x[0, 1, 5, 5] = torch.nan
+        with torch.no_grad():
+            for pad in 0, 1:
+                pool = nn.MaxPool2d(3, 2, pad)
+                made = torch.compile(pool, backend="hidet")(x)
+                torch.testing.assert_close(made, pool(x), equal_nan=True)
+
     def test_attention_of_no_keys(self):
         """A query that sees no key has 0."""
         see = torch.rand(2, 1, 7, 5) < 0.5
