@@ -262,6 +262,24 @@ class Backend(unittest.TestCase):
 
         self.compare(function, torch.randn(5), torch.randn(4), parts=2)
 
+    def test_outside(self):
+        """A place outside of a tensor is an error, as it is PyTorch's."""
+        w = torch.arange(12.0).reshape(3, 4)
+        for function in (
+            lambda at: w[at] + 0,
+            lambda at: w[:, at] + 0,
+            lambda at: w[at - at, at] + 0,
+            lambda at: torch.zeros(4).index_add(0, at.abs(), torch.ones(2)),
+            lambda at: torch.zeros(4).index_put((at,), torch.ones(2)),
+        ):
+            torch._dynamo.reset()
+            self.compare(function, torch.tensor([1, -2]))
+            for wrong in [0, 4], [-5, 0]:
+                torch._dynamo.reset()
+                compiled = torch.compile(function, backend="hidet")
+                with self.assertRaisesRegex(Exception, "E07|index|out of"):
+                    compiled(torch.tensor(wrong))
+
     def test_complex(self):
         """Types that we have not stay PyTorch's."""
 

@@ -97,7 +97,7 @@ def all_places(c: Call, x: Value, axis: int, index: Value) -> Value:
     at = c.cast(index, "i64")
     size = c.constant(x.shape[axis], "i64")
     # From the end where it is negative.
-    at = c.binary("mod_integer", at, size)
+    at = c.binary("place_along", at, size)
     total = None
     for i in range(x.rank):
         stride = math.prod(x.shape[i + 1 :])
@@ -171,7 +171,7 @@ def rows_to(
     x, u = c.reshape(x, shape or (1,)), c.reshape(u, u.shape or (1,))
     axis = axis_of(dim, x.rank)
     place = c.cast(flat(c, integers(c, index)), "i64")
-    place = c.binary("mod_integer", place, c.constant(x.shape[axis], "i64"))
+    place = c.binary("place_along", place, c.constant(x.shape[axis], "i64"))
     a, b = middle(c, x, [axis]), middle(c, u, [axis])
     at = c.expand(c.reshape(place, (1, place.size)), (a.shape[0], place.size))
     return c.reshape(c.node(task, [a, at, b], x.type, a.shape), shape)
@@ -191,7 +191,7 @@ def tuples(c: Call, x: Value, indices: list[Value | None]) -> tuple:
         at = c.cast(integers(c, index), "i64")
         if not x.shape[axis]:
             raise Unsupported("indices along an empty axis")
-        at = c.binary("mod_integer", at, c.constant(x.shape[axis], "i64"))
+        at = c.binary("place_along", at, c.constant(x.shape[axis], "i64"))
         stride = math.prod(x.shape[i] for i in axes[k + 1 :])
         if stride != 1:
             at = c.binary("mul", at, c.constant(stride, "i64"))
