@@ -152,8 +152,8 @@ void hd_model_enter(hd_model_t *m, hd_context_t *caller,
 
 // --- What is kept ---
 
-static bool is_for(const hd_model_t *m, const hd_turn_t *turn,
-                   const hd_tensor_type_t *inputs) {
+bool hd_turn_is_for(const hd_model_t *m, const hd_turn_t *turn,
+                    const hd_tensor_type_t *inputs) {
   for (size_t i = 0; i < m->graph->inputs.size; i++)
     if (turn->inputs[i].type != inputs[i].type ||
         turn->inputs[i].rank != inputs[i].rank ||
@@ -166,7 +166,7 @@ static bool is_for(const hd_model_t *m, const hd_turn_t *turn,
 hd_turn_t *hd_model_find(hd_model_t *m, const hd_tensor_type_t *inputs) {
   pthread_mutex_lock(&m->lock);
   hd_turn_t *turn = m->kept;
-  while (turn && !is_for(m, turn, inputs))
+  while (turn && !hd_turn_is_for(m, turn, inputs))
     turn = turn->next;
   if (turn) {
     turn->users++;

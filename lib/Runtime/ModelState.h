@@ -66,6 +66,10 @@ static inline double hd_ms_since(uint64_t start) {
 
 // --- Model.c ---
 
+// Whether the executable is for inputs of these types: one for each of the
+// graph's.
+bool hd_turn_is_for(const hd_model_t *m, const hd_turn_t *turn,
+                    const hd_tensor_type_t *inputs);
 // The executable for inputs of these types, with the caller as a user; NULL
 // where there is none.
 hd_turn_t *hd_model_find(hd_model_t *m, const hd_tensor_type_t *inputs);

@@ -231,17 +231,6 @@ static hd_ready_t *add_ready(hd_session_t *s, hd_turn_t *turn) {
   return r->complete ? r : NULL;
 }
 
-static bool is_for(const hd_session_t *s, const hd_ready_t *r,
-                   const hd_tensor_type_t *types) {
-  const hd_tensor_type_t *own = r->turn->inputs;
-  for (size_t i = 0; i < s->model->graph->inputs.size; i++)
-    if (types[i].type != own[i].type || types[i].rank != own[i].rank ||
-        memcmp(types[i].shape, own[i].shape, sizeof(int64_t) * own[i].rank) !=
-            0)
-      return false;
-  return true;
-}
-
 // One that is ready, moved to the front; what unwinding left is ended.
 static hd_ready_t *find_ready(hd_session_t *s, const hd_tensor_type_t *types) {
   for (hd_ready_t **at = &s->ready; *at;) {
@@ -249,7 +238,7 @@ static hd_ready_t *find_ready(hd_session_t *s, const hd_tensor_type_t *types) {
     if (!r->complete) {
       *at = r->next;
       end_ready(s, r);
-    } else if (is_for(s, r, types)) {
+    } else if (hd_turn_is_for(s->model, r->turn, types)) {
       *at = r->next;
       r->next = s->ready;
       s->ready = r;
