@@ -11,8 +11,8 @@ the layer in the middle. A line a launch: cycles from the return of
 griddepcontrol_wait() to the first chunk of a product, to the end of its sums and
 to the end of the block (of the blocks the median, and the greatest), and
 nanoseconds from the last block's end of the launch before to the wait's return.
-The plan is recorded and replayed as it is when it is timed, and the last time is
-told.
+The plan is recorded and replayed as it is when it is timed (hidet-run --bench,
+whose outputs are the last replay's); that time, without stamps, is told, too.
 What a template of products has no place for is left out. --text writes the
 plan with its stamps, and runs nothing.
 """

@@ -321,15 +321,16 @@ static bool give_inputs(hd_session_t *s, hd_ready_t *r,
     if (!hd_store_update(&r->values, hd_expander_input(r->turn->expander, i),
                          &inputs[i]))
       return false;
-  for (size_t i = 0; i < r->turn->last->outputs.size; i++)
-    if (r->turn->planned[i])
-      hd_store_find(&r->values, r->turn->last->outputs.data[i])->data = NULL;
   return true;
 }
 
+// What a run has given is on the device, and what was read before is not it.
 static bool take_outputs(hd_session_t *s, hd_ready_t *r,
                          hd_host_tensor_t *outputs) {
   const hd_graph_t *last = r->turn->last;
+  for (size_t i = 0; i < last->outputs.size; i++)
+    if (r->turn->planned[i])
+      hd_store_find(&r->values, last->outputs.data[i])->data = NULL;
   for (size_t i = 0; i < last->outputs.size; i++)
     if (!hd_store_fetch(&r->values, last->outputs.data[i]))
       return false;
@@ -382,6 +383,11 @@ hd_program_t *hd_session_program(hd_session_t *s, const hd_slot_t **slots) {
     return NULL;
   *slots = s->now->slots;
   return &s->now->program;
+}
+
+bool hd_session_outputs(hd_session_t *s, hd_host_tensor_t *outputs) {
+  memset(outputs, 0, sizeof(*outputs) * s->model->graph->outputs.size);
+  return take_outputs(s, s->now, outputs);
 }
 
 // --- Versions ---

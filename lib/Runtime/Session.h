@@ -90,5 +90,9 @@ const hd_session_stats_t *hd_session_stats(const hd_session_t *session);
 // into several segments or none).
 hd_program_t *hd_session_program(hd_session_t *session,
                                  const hd_slot_t **slots);
+// The outputs that running that program again has left, as from
+// hd_session_run(), whose inputs are still there. Only where there is such a
+// program.
+bool hd_session_outputs(hd_session_t *session, hd_host_tensor_t *outputs);
 
 #endif

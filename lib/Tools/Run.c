@@ -221,8 +221,25 @@ static bool load_data(hd_run_t *run) {
   return ok;
 }
 
-static void measure(hd_run_t *run) {
-  if ((!given(run, RUN_BENCH) || hd_run_bench(run)) && given(run, RUN_PROFILE))
+// Of what writes its own inputs, each run has others.
+static bool changes_inputs(const hd_run_t *run) {
+  for (uint32_t i = 0; i < run->num_params; i++)
+    if (hd_run_is_input(&run->tensors[i]) && hd_run_is_output(&run->tensors[i]))
+      return true;
+  return false;
+}
+
+// The outputs are those of the last run that is measured, as it is measured.
+static void report(hd_run_t *run) {
+  bool last = given(run, RUN_BENCH) && !changes_inputs(run);
+  bool done = run->graph && given(run, RUN_TEST_DATA);
+  if (!last && !done)
+    hd_run_outputs(run);
+  if (given(run, RUN_BENCH) && !hd_run_bench(run))
+    return;
+  if (last && !done)
+    hd_run_outputs(run);
+  if (given(run, RUN_PROFILE))
     hd_run_profile(run);
 }
 
@@ -254,13 +271,11 @@ static void body(void *argument) {
     return;
   if (run->graph) {
     if (hd_run_model(run) && run->session)
-      measure(run);
+      report(run);
     return;
   }
-  if (!hd_run_bind(run) || !compile(run) || !load_data(run) || !first_run(run))
-    return;
-  hd_run_outputs(run);
-  measure(run);
+  if (hd_run_bind(run) && compile(run) && load_data(run) && first_run(run))
+    report(run);
 }
 
 static void docs(const hd_run_t *run, hd_buffer_t *out) {

@@ -5,6 +5,7 @@
 // time of a replay over its number of runs. There are so many sets that
 // together they pass twice the L2 cache, and so many runs that a replay takes a
 // millisecond at least. Without such a clock a sample is a run by the host's.
+// What has been measured leaves the outputs that are reported.
 #include "Support/File.h"
 #include "Support/Samples.h"
 #include "Tools/Progress.h"
@@ -193,7 +194,7 @@ static double percentile(const bench_t *b, double p) {
   return hd_samples_percentile(b->samples.data, b->samples.size, p);
 }
 
-static bool finish(bench_t *b) {
+static void finish(bench_t *b) {
   hd_run_t *run = b->run;
   hd_samples_sort(b->samples.data, b->samples.size);
   hd_measurement_t *m = &run->measurement;
@@ -204,7 +205,7 @@ static bool finish(bench_t *b) {
                           .host_us = b->host_us / (double)b->samples.size,
                           .sets = b->sets};
   if (run->process.quiet)
-    return true;
+    return;
   hd_buffer_t text = {0};
   hd_buffer_printf(
       &text,
@@ -213,9 +214,8 @@ static bool finish(bench_t *b) {
       m->median_ms, m->p10_ms, m->p90_ms, m->runs, b->runs, b->sets,
       (double)(run->moved.activations + run->moved.constants) /
           (m->median_ms * 1e6));
-  bool ok = hd_file_write_buffer(hd_run_diags(run), "-", &text);
+  hd_file_write_buffer(hd_run_diags(run), "-", &text);
   hd_buffer_fini(&text);
-  return ok;
 }
 
 // --bench=N or --bench=TIME; of nothing there is no median.
@@ -251,5 +251,7 @@ bool hd_run_bench(hd_run_t *run) {
                     run->process.quiet);
   bool ok = clock ? bench_by_device(&b) : bench_by_host(&b);
   hd_progress_end(&b.progress);
-  return ok && finish(&b);
+  if (ok)
+    finish(&b);
+  return ok && (!run->graph || !b.program || hd_run_model_outputs(run));
 }

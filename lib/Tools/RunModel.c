@@ -152,28 +152,34 @@ static void take_stats(hd_run_t *run) {
     run->device_bytes = (int64_t)run->device->peak_bytes;
 }
 
-// Runs the graph on the inputs that the tensors hold; their outputs take what
-// comes out.
-static bool run_once(hd_run_t *run) {
-  hd_arena_t *arena = &run->arena;
-  size_t num_inputs = run->graph->inputs.size;
-  size_t num_outputs = run->graph->outputs.size;
-  hd_run_tensor_t **inputs = tensors_of(run, true);
+// The tensors of the outputs take what has come out.
+static void keep_outputs(hd_run_t *run, const hd_host_tensor_t *out) {
   hd_run_tensor_t **outputs = tensors_of(run, false);
-  hd_host_tensor_t *in =
-      HD_ARENA_ARRAY(arena, hd_host_tensor_t, num_inputs + 1);
-  hd_host_tensor_t *out =
-      HD_ARENA_ARRAY(arena, hd_host_tensor_t, num_outputs + 1);
-  for (size_t i = 0; i < num_inputs; i++)
-    in[i] = inputs[i]->host;
-  bool ok = hd_session_run(run->session, in, out);
-  take_stats(run);
-  for (size_t i = 0; i < num_outputs; i++) {
+  for (size_t i = 0; i < run->graph->outputs.size; i++) {
     hd_host_tensor_fini(&outputs[i]->host);
     outputs[i]->host = out[i];
     outputs[i]->rank = out[i].rank;
     memcpy(outputs[i]->shape, out[i].shape, sizeof(out[i].shape));
   }
+}
+
+static hd_host_tensor_t *make_outputs(hd_run_t *run) {
+  return HD_ARENA_ARRAY(&run->arena, hd_host_tensor_t,
+                        run->graph->outputs.size + 1);
+}
+
+// Runs the graph on the inputs that the tensors hold.
+static bool run_once(hd_run_t *run) {
+  size_t num_inputs = run->graph->inputs.size;
+  hd_run_tensor_t **inputs = tensors_of(run, true);
+  hd_host_tensor_t *in =
+      HD_ARENA_ARRAY(&run->arena, hd_host_tensor_t, num_inputs + 1);
+  hd_host_tensor_t *out = make_outputs(run);
+  for (size_t i = 0; i < num_inputs; i++)
+    in[i] = inputs[i]->host;
+  bool ok = hd_session_run(run->session, in, out);
+  take_stats(run);
+  keep_outputs(run, out);
   if (ok && hd_option_given(&run->options, RUN_VERBOSE))
     verbose(run);
   return ok;
@@ -286,6 +292,13 @@ hd_precision_t hd_run_precision(const hd_run_t *run) {
 
 bool hd_run_model_again(hd_run_t *run) { return run_once(run); }
 
+bool hd_run_model_outputs(hd_run_t *run) {
+  hd_host_tensor_t *out = make_outputs(run);
+  bool ok = hd_session_outputs(run->session, out);
+  keep_outputs(run, out);
+  return ok;
+}
+
 hd_model_options_t hd_run_session_options(const hd_run_t *run) {
   return (hd_model_options_t){
       .keep_layouts = hd_option_given(&run->options, RUN_SANITIZE),
@@ -322,5 +335,5 @@ bool hd_run_model(hd_run_t *run) {
   if (hd_option_given(&run->options, RUN_TEST_DATA))
     return run_test_data(run);
   return hd_run_bind(run) && hd_run_make_inputs(run) && run_once(run) &&
-         hd_run_exchange(run) && hd_run_outputs(run);
+         hd_run_exchange(run);
 }

@@ -121,7 +121,8 @@ bool hd_run_make_inputs(hd_run_t *run);
 bool hd_run_upload(hd_run_t *run);
 // Fetches the outputs; saves, prints, compares or sums them up.
 bool hd_run_outputs(hd_run_t *run);
-// RunModel.c: takes a graph as what is to be run; then to run it.
+// RunModel.c: takes a graph as what is to be run; then to run it. Of
+// --test-data the outputs have been compared then.
 bool hd_run_take_graph(hd_run_t *run, const hd_graph_t *graph);
 bool hd_run_model(hd_run_t *run);
 // --precision.
@@ -135,9 +136,11 @@ bool hd_run_compare(hd_run_t *run, const hd_host_tensor_t *inputs);
 bool hd_run_bisect(hd_run_t *run, const hd_host_tensor_t *inputs);
 // RunCheck.c, --check: says what of it is not supported, or what would be run.
 bool hd_run_check(hd_run_t *run);
-// Runs it again, outputs left on the device where they are.
+// Runs it again; or takes what running its program again has left.
 bool hd_run_model_again(hd_run_t *run);
-// What --bench says, before anything is done; then to do it.
+bool hd_run_model_outputs(hd_run_t *run);
+// What --bench says, before anything is done; then to do it: whether it could
+// be measured. The outputs are those of the last run then.
 bool hd_run_check_bench(hd_run_t *run);
 bool hd_run_bench(hd_run_t *run);
 // --profile: on a GPU.
