@@ -222,7 +222,8 @@ def divide(
 
 
 def one_part(fused: fx.GraphModule) -> Callable | None:
-    """Where a graph is one part: its call alone. None where it is not."""
+    """Where a graph is one part: its call alone, which costs less. None where
+    it is not, or where what goes in or comes out is more than tensors."""
     nodes = list(fused.graph.nodes)
     inputs = [n for n in nodes if n.op == "placeholder"]
     calls = [n for n in nodes if n.op == "call_module"]
@@ -230,23 +231,36 @@ def one_part(fused: fx.GraphModule) -> Callable | None:
     if len(calls) != 1 or not isinstance(results, (list, tuple)):
         return None
     (call,) = calls
-    if list(call.args) != inputs or call.kwargs:
+    made = [n for n in nodes if n.target is operator.getitem]
+    if len(nodes) != len(inputs) + len(made) + 2 or call.kwargs:
         return None
-    at = []
-    for node in results:
-        if not isinstance(node, fx.Node) or node.target is not operator.getitem:
-            return None
-        at.append(node.args[1])
-    if len(nodes) != len(inputs) + 2 + len(set(results)):
+    if any(n.args[0] is not call for n in made):
         return None
-    forward = fused.get_submodule(call.target).forward
-    if at == list(range(len(at))):
+    if any(n not in inputs for n in call.args):
+        return None
+    if any(n not in made for n in results):
+        return None
+    at = [n.args[1] for n in results]
+    given = [inputs.index(n) for n in call.args]
+    return reorder(fused.get_submodule(call.target).forward, given, at, inputs)
+
+
+def reorder(
+    forward: Callable, given: list[int], at: list[int], inputs: list
+) -> Callable:
+    """Calls with some of the arguments, gives some of the results, both by
+    number."""
+    same = given == list(range(len(inputs)))
+    if same and at == list(range(len(at))):
         return forward
-    return lambda *given: pick(forward(*given), at)
 
+    def call(*arguments: object) -> list:
+        if not same:
+            arguments = [arguments[i] for i in given]
+        made = forward(*arguments)
+        return [made[i] for i in at]
 
-def pick(made: Sequence, at: Sequence[int]) -> list:
-    return [made[i] for i in at]
+    return call
 
 
 def keep_constants(graph: fx.GraphModule) -> None:

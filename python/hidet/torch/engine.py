@@ -18,8 +18,6 @@ from hidet.torch.config import Options
 from hidet.torch.operators.call import TYPES
 
 ALIGNMENT = 16
-MOVES = 2  # An input that has been elsewhere so often is staged from then on,
-STAGED = 16 << 20  # if it takes no more bytes than this.
 
 
 def lie(tensor: torch.Tensor) -> torch.Tensor:
@@ -47,9 +45,8 @@ class Engine:
     those of the CPU are read where they are. inputs, results: tensors of the
     types and shapes that it is for, which may be fake.
 
-    On a GPU a run is one CUDA graph, which is recorded for its addresses. So
-    results are computed in places of the engine's own and copied from there,
-    and an input that is somewhere else each time is copied to such a place."""
+    On a GPU a run is one CUDA graph, whose launches are given the addresses of
+    inputs and results where these are others than the last run's."""
 
     def __init__(
         self,
@@ -75,14 +72,9 @@ class Engine:
         self.lock = threading.Lock()
         self.given, self.made = arrays(inputs), arrays(results)
         self.in_place = self.prepare()
-        self.staged: list[torch.Tensor | None] = [None] * len(inputs)
-        self.moves = [0] * len(inputs)
-        self.places: list[torch.Tensor] = []
-        if self.on_gpu and self.in_place:
-            self.places = [empty(r) for r in results]
-            for array, place in zip(self.made, self.places):
-                array.data = place.data_ptr()
-            self.stream = torch.cuda.current_stream(device)
+        # The elements of the arrays, which are read from them otherwise.
+        self.given_at, self.made_at = list(self.given), list(self.made)
+        self.shapes = [(tuple(r.shape), r.dtype) for r in results]
 
     def prepare(self) -> bool:
         """Compiles; whether it can run on tensors where they are."""
@@ -104,44 +96,23 @@ class Engine:
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """The results, row-major tensors of their own."""
-        with self.lock:
-            if not self.in_place:
+        if not self.in_place:
+            with self.lock:
                 return self.through_host(inputs)
-            if self.on_gpu:
-                return self.on_stream(inputs)
-            kept = [lie(t) for t in inputs]
-            made = [empty(r) for r in self.results]
-            for array, tensor in zip(self.given, kept):
+        stream = current_stream(self.device) if self.on_gpu else None
+        kept = [lie(t) for t in inputs]  # Until what reads them is enqueued.
+        device = self.device
+        made = [
+            torch.empty(shape, dtype=dtype, device=device)
+            for shape, dtype in self.shapes
+        ]
+        with self.lock:
+            for array, tensor in zip(self.given_at, kept):
                 array.data = tensor.data_ptr()
-            for array, tensor in zip(self.made, made):
+            for array, tensor in zip(self.made_at, made):
                 array.data = tensor.data_ptr()
-            self.session.enqueue(self.given, self.made, None)
-            return made
-
-    def on_stream(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        stream = torch.cuda.current_stream(self.device)
-        if torch.cuda.is_current_stream_capturing():
-            raise UsageError("a compiled part is not captured in a CUDA graph")
-        if stream != self.stream:
-            # Nobody reads the engine's places any more, nor writes to them.
-            self.stream.synchronize()
-            self.stream = stream
-        kept = []  # Copies, until what reads them is enqueued.
-        for i, (array, tensor) in enumerate(zip(self.given, inputs)):
-            if self.staged[i] is not None:
-                self.staged[i].copy_(tensor)
-                continue
-            tensor = lie(tensor)
-            kept.append(tensor)
-            address = tensor.data_ptr()
-            if address == array.data:
-                continue
-            self.moves[i] += 1
-            if self.moves[i] > MOVES and tensor.nbytes <= STAGED:
-                self.staged[i] = tensor = tensor.clone()
-            array.data = tensor.data_ptr()
-        self.session.enqueue(self.given, self.made, stream.cuda_stream)
-        return [place.clone() for place in self.places]
+            self.session.enqueue(self.given, self.made, stream)
+        return made
 
     def through_host(
         self, inputs: Sequence[torch.Tensor]
@@ -152,6 +123,13 @@ class Engine:
             [as_buffer(t) for t in given], [as_buffer(t) for t in made]
         )
         return [t.to(self.device) for t in made] if self.on_gpu else made
+
+
+def current_stream(device: torch.device) -> int:
+    """PyTorch's, which is not being captured: UsageError."""
+    if torch.cuda.is_current_stream_capturing():
+        raise UsageError("a compiled part is not captured in a CUDA graph")
+    return torch.cuda.current_stream(device).cuda_stream
 
 
 def empty(like: torch.Tensor, device: object = None) -> torch.Tensor:

@@ -19,7 +19,7 @@ from hidet.torch.emit import emit_graph
 from hidet.torch.engine import Engine
 
 
-VERSION = operator.attrgetter("_version")
+VERSION = torch.Tensor._version.__get__
 ADDRESS = torch.Tensor.data_ptr
 
 
@@ -32,15 +32,16 @@ class Built:
     given: list[int]
     constants: list[int]
     fixed: list[torch.Tensor]
-    versions: list[int]
+    versions: int  # Their sum: a tensor's own only grows.
     addresses: list[int]
 
     def holds(self, tensors: Sequence[torch.Tensor]) -> bool:
-        """Whether constants are the tensors that they were, unchanged."""
+        """Whether constants are the tensors that they were, unchanged. There
+        are hundreds of them, at each call."""
         fixed = [tensors[i] for i in self.constants]
         return (
             all(map(operator.is_, fixed, self.fixed))
-            and list(map(VERSION, fixed)) == self.versions
+            and sum(map(VERSION, fixed)) == self.versions
             and list(map(ADDRESS, fixed)) == self.addresses
         )
 
@@ -147,7 +148,7 @@ class Part(torch.nn.Module):
             and not tensors[i].is_inference()
         ]
         known = [tensors[i] for i in self.constants]
-        versions = list(map(VERSION, known))
+        versions = sum(map(VERSION, known))
         addresses = list(map(ADDRESS, known))
         fixed = {self.placeholders[i]: tensors[i] for i in self.constants}
         self.text, names = emit_graph(self.module.graph, fixed)
