@@ -33,13 +33,15 @@ typedef struct hd_attention_form {
   hd_scalar_t type; // Of q, k and v.
   const hd_index_t *indices[HD_ATTENTION_AXES];
   hd_form_tensor_t q, k, v, o; // [z, i, p], [z, j, p], [z, j, e], [z, i, e]
-  // t, of `score` (f32); d, of `top` and `total` (f32), which is infinite where
-  // a row is to be 0 whatever stands in it.
+  // t over factor, of `score` (f32); d, of `top` and `total` (f32), which is
+  // infinite where a row is to be 0 whatever stands in it.
   const hd_variable_t *score, *top, *total;
   const hd_term_t *term, *divisor;
+  double factor; // Above 0.
   // Keys from there on are -inf in a row, by the terms alone; grows with i, and
   // is that of the keys' number where nothing is known.
   const hd_term_t *limit;
+  const hd_term_t *inside; // `term` of keys before the limit.
 } hd_attention_form_t;
 
 // NULL, or why a flat task, prepared or not, is no attention with products of

@@ -63,7 +63,8 @@ static void set_form(hd_attention_finder_t *f, hd_attention_form_t *form,
   hd_form_tensor_load(&form->v, &digits, operands[2]);
   form->term = hd_form_put_digits(&digits, form->term);
   form->divisor = hd_form_put_digits(&digits, form->divisor);
-  form->limit = hd_attention_limit(f->arena, form);
+  hd_attention_limit(f->arena, form);
+  hd_attention_factor(f->arena, form);
   hd_form_result_set(&form->result, &digits, &form->o);
 }
 
@@ -135,6 +136,8 @@ void hd_attention_form_mark(hd_attention_form_t *form, const hd_task_t *flat,
   for (int k = 0; k < 3; k++)
     for (size_t i = 0; i < flat->inputs.size && i < 64; i++)
       if (computed >> i & 1 && operands[k]->same &&
-          operands[k]->same == flat->inputs.data[i])
+          operands[k]->same == flat->inputs.data[i]) {
         operands[k]->wide = false;
+        operands[k]->no_map = "is computed where it is loaded";
+      }
 }

@@ -69,6 +69,10 @@ static const hd_term_t *in_type(hd_arena_t *arena, const hd_term_t *term,
              : hd_term_make(arena, HD_TERM_CAST, hd_flat_type(type), &term, 1);
 }
 
+const hd_term_t *hd_attention_wide(hd_arena_t *arena, const hd_term_t *term) {
+  return in_type(arena, term, HD_F32);
+}
+
 static const hd_variable_t *variable(hd_arena_t *arena, const char *name) {
   hd_variable_t *v = HD_ARENA_NEW(arena, hd_variable_t);
   *v = (hd_variable_t){.name = name, .type = hd_flat_type(HD_F32)};
@@ -239,20 +243,17 @@ static bool is_of_row(const hd_attention_finder_t *f, const hd_term_t *term) {
   return true;
 }
 
-static const hd_term_t *wide(hd_attention_finder_t *f, const hd_term_t *term) {
-  return in_type(f->arena, term, HD_F32);
-}
-
 static const hd_term_t *inverse(hd_attention_finder_t *f,
                                 const hd_term_t *term) {
   return hd_flat_operate(f->arena, HD_EXPR_DIV,
-                         hd_flat_float(f->arena, HD_F32, 1), wide(f, term));
+                         hd_flat_float(f->arena, HD_F32, 1),
+                         hd_attention_wide(f->arena, term));
 }
 
 static const hd_term_t *times(hd_attention_finder_t *f,
                               const hd_term_t *divisor, const hd_term_t *by) {
-  return divisor ? hd_flat_operate(f->arena, HD_EXPR_MUL, divisor, wide(f, by))
-                 : wide(f, by);
+  by = hd_attention_wide(f->arena, by);
+  return divisor ? hd_flat_operate(f->arena, HD_EXPR_MUL, divisor, by) : by;
 }
 
 // x != x ? 0 : x, whose x is put into *of.
@@ -333,7 +334,8 @@ const char *hd_attention_running(hd_attention_finder_t *f,
            "exponential over what is the same for its row";
   if (!divisor)
     divisor = hd_flat_float(f->arena, HD_F32, 1);
-  form->term = wide(f, hd_attention_unrounded(f->rows[0].body));
+  form->term =
+      hd_attention_wide(f->arena, hd_attention_unrounded(f->rows[0].body));
   form->divisor = f->masks_nan ? masked_divisor(f, divisor) : divisor;
   form->score = f->score;
   form->top = f->rows[0].cell;

@@ -5,27 +5,43 @@
 //   kernel rows[T, O, D, E, ...](z, m, n, k, e, in q: T[z, m, k],
 //       in key: T[z, n, k], in v: T[z, n, e], out o: O[z, m, e],
 //       inout score: f32[z, m, n], inout top: f32[z, m], inout whole: f32[z,
-//       m])
+//       m], in limit: i32[z, m], in factor: f32[1], inout inside: f32[z, m, n])
 //
 // D and E are k and e, filled up to whole fragments. What it stores in score,
-// and loads again at once, comes back as the task's term of it; top and whole
-// are a row's largest term and the sum of its exponentials, and what is loaded
-// of whole is the divisor. Keys from limit on do not count for a row.
+// and loads again at once, comes back as the task's term of it over the factor;
+// top and whole are a row's largest term and the sum of its exponentials, and
+// what is loaded of whole is the divisor. Keys from limit on do not count for a
+// row; inside is score for those before it.
 #include "Schedule/Access.h"
 #include "Schedule/Attention.h"
 #include "Schedule/Instance.h"
 #include "Schedule/Templates.h"
 
-enum { Q, K, V, O, SCORE, TOP, WHOLE, LIMIT, PARAMS, FRAGMENT = 16 };
+enum {
+  Q,
+  K,
+  V,
+  O,
+  SCORE,
+  TOP,
+  WHOLE,
+  LIMIT,
+  FACTOR,
+  INSIDE,
+  PARAMS,
+  FRAGMENT = 16
+};
 
 typedef struct joint {
   const hd_attention_form_t *form;
   hd_arena_t *arena;
+  bool takes_factor; // The kernel; else scores are worth t itself.
   hd_translator_t t;
 } joint_t;
 
 typedef struct hook {
   joint_t *joint;
+  int param;
   const hd_form_tensor_t *tensor; // NULL: it is none of the task's.
   const hd_variable_t *variable;  // That what is stored is worth, then.
 } hook_t;
@@ -47,11 +63,19 @@ static const hd_expr_t *on_load(void *argument, hd_builder_t *b,
     bind(h->joint, b, h->tensor->indices, at, 3);
     return hd_translate(t, h->tensor->term);
   }
-  bool is_score = h->variable == form->score;
-  bind(h->joint, b, form->indices, at, is_score ? 3 : 2);
-  if (!h->variable)
+  if (h->param == FACTOR)
+    return hd_expr_float(b->arena, hd_type(HD_F32), form->factor);
+  bind(h->joint, b, form->indices, at, h->variable == form->score ? 3 : 2);
+  if (h->param == LIMIT)
     return hd_b_cast(b, HD_I32, hd_translate_worth(t, form->limit).e);
-  return hd_translate(t, is_score ? form->term : form->divisor);
+  const hd_expr_t *value =
+      hd_translate(t, h->param == SCORE    ? form->term
+                      : h->param == INSIDE ? form->inside
+                                           : form->divisor);
+  if (h->param != SCORE || h->joint->takes_factor || form->factor == 1)
+    return value;
+  return hd_expr_binary(b->arena, HD_EXPR_MUL, value,
+                        hd_expr_float(b->arena, hd_type(HD_F32), form->factor));
 }
 
 static void note(void *argument, hd_builder_t *b, const hd_expr_t *const *at,
@@ -92,16 +116,21 @@ static bool make_kernel(hd_rules_t *rules, const hd_attention_form_t *form,
       hd_candidate_kernel(rules->module, candidate, instance, asked);
   if (!kernel)
     return false;
-  joint_t joint = {.form = form, .arena = arena};
+  hd_candidate_keep_maps(arena, kernel, &form->o, form->result.type);
+  joint_t joint = {.form = form,
+                   .arena = arena,
+                   .takes_factor = kernel->num_params > FACTOR};
   const hd_form_tensor_t *tensors[PARAMS] = {&form->q, &form->k, &form->v,
                                              &form->o};
-  const hd_variable_t *variables[PARAMS] = {
-      [SCORE] = form->score, [TOP] = form->top, [WHOLE] = form->total};
+  const hd_variable_t *variables[PARAMS] = {[SCORE] = form->score,
+                                            [TOP] = form->top,
+                                            [WHOLE] = form->total,
+                                            [INSIDE] = form->score};
   hd_access_hook_t hooks[PARAMS];
   hook_t hook[PARAMS];
   size_t count = 0;
   for (uint32_t i = 0; i < kernel->num_params && i < PARAMS; i++) {
-    hook[i] = (hook_t){&joint, tensors[i], variables[i]};
+    hook[i] = (hook_t){&joint, (int)i, tensors[i], variables[i]};
     if (!tensors[i] || !tensors[i]->same)
       hooks[count++] =
           (hd_access_hook_t){.param = kernel->params[i],

@@ -37,6 +37,8 @@ hd_attention_definition(const hd_attention_finder_t *finder,
 bool hd_attention_uses(const hd_term_t *term, const hd_axis_t *axis);
 // Without conversions between floats: what a kernel computes in f32.
 const hd_term_t *hd_attention_unrounded(const hd_term_t *term);
+// Converted to f32 where it is something else.
+const hd_term_t *hd_attention_wide(hd_arena_t *arena, const hd_term_t *term);
 bool hd_attention_is_lowest(const hd_term_t *term); // -inf
 // A term with others in the place of indices.
 const hd_term_t *hd_attention_put(hd_arena_t *arena, const hd_term_t *term,
@@ -54,8 +56,9 @@ const char *hd_attention_running(hd_attention_finder_t *finder,
                                  const hd_term_t *weight,
                                  hd_attention_form_t *form);
 
-// hd_attention_form_t's limit, of a form that is complete but for it.
-const hd_term_t *hd_attention_limit(hd_arena_t *arena,
-                                    const hd_attention_form_t *form);
+// Sets limit and inside of a form whose indices and term are set.
+void hd_attention_limit(hd_arena_t *arena, hd_attention_form_t *form);
+// Then the factor, which is taken out of both terms.
+void hd_attention_factor(hd_arena_t *arena, hd_attention_form_t *form);
 
 #endif
