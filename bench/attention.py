@@ -39,6 +39,7 @@ CANDIDATES = [("attention_mma(WM = %d, WN = %d, BN = %d, STAGES = %d)" % (wm, wn
                   (1, 2, 4, 8), (1, 2, 4), (32, 64, 128, 256), (1, 2, 3))
               if 2 <= wm * wn <= 8 and 16 <= bn // wn <= 64]
 CANDIDATES += [("attention_wgmma(G = %d, BN = %d)" % (g, bn), -bn) for g in (1, 2) for bn in (64, 128)]
+CANDIDATES += [("attention_tma(BN = 128, STAGES = %d)" % stages, -64) for stages in (2, 3)]
 
 
 def text(case, copies, pin):

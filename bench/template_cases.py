@@ -79,10 +79,11 @@ class Template:
             flags=re.S))
 
     def alone(self, values):
-        """The text with one candidate."""
+        """The text with one candidate, for batches of any size."""
+        head = re.sub(r"(?<=[ ,])z \* [^,]*,", "", self.head)
         return "%s\ntemplate %s" % (self.kernel, re.sub(
             r"(\w+) in \{[^}]*\}",
-            lambda found: "%s in {%d}" % (found[1], values[found[1]]), self.head))
+            lambda found: "%s in {%d}" % (found[1], values[found[1]]), head))
 
 
 def evaluate(text, values, facts):
@@ -212,7 +213,7 @@ MASKS = ["none", "added", "keys", "causal", "finite", "capped"]
 
 def draw_attention_sizes(rng, template, values):
     """None where this candidate seems to take nothing."""
-    wgmma = "wgmma" in template.name
+    wgmma = template.name in ("attention_wgmma", "attention_tma")
     for _ in range(1000):
         m, n = (size_of(rng, [64, 72, 131, 192, 197, 256] if wgmma
                         else LENGTHS) for _ in range(2))
@@ -223,7 +224,10 @@ def draw_attention_sizes(rng, template, values):
         d, e = (size_of(rng, [52, 56, 64, 120, 128] if wgmma else WIDTHS)
                 for _ in range(2))
         facts = {"z": 1, "m": m, "n": n, "k": d, "e": e, "bits": 16}
-        if template.allows(values, facts) and template.has_room(values, facts):
+        if "maps" in template.head and (d % 8 or e % 8):
+            continue  # Rows are whole pieces of 16 bytes.
+        if template.allows(values, facts, r"^z \*") and template.has_room(
+                values, facts):
             return m, n, d, e
     return None
 
@@ -268,13 +272,17 @@ def draw_attention(rng, case, template, values):
     group = int(rng.choice([1, 1, 2])) if h % 2 == 0 else 1
     kind, choice = str(rng.choice(template.types)), str(rng.choice(MASKS))
     flipped, guarded, merged = (bool(rng.integers(2)) for _ in range(3))
+    whole = "maps" in template.head  # Operands are tensors, as they are.
+    if whole:
+        group, flipped = 1, False
     q, k, v = (numpy.round(rng.standard_normal(shape) * 16) / 16 for shape in
                ((b, h, m, d), (b, h // group, n, d), (b, h // group, n, e)))
     names = {}
     for name, value in (("q", q), ("v", v),
                         ("k", k.transpose(0, 1, 3, 2) if flipped else k)):
         shape = list(value.shape)
-        at = case.operand(name, value, kind, int(rng.integers(3)) == 0)
+        at = case.operand(name, value, kind,
+                          int(rng.integers(3)) == 0 and not whole)
         if name != "q" and group > 1:
             wide = [shape[0], shape[1], group] + shape[2:]
             at = case.node(kind, [shape[0], shape[1], 1] + shape[2:],
@@ -285,8 +293,12 @@ def draw_attention(rng, case, template, values):
     shape = [b, h, m, n]
     s = case.node("f32", shape, "matmul(%s, %s) { %sR = f32 }" % (
         names["q"], names["k"], "" if flipped else "tb = true, "))
-    s = case.node("f32", shape, "mul(%s, %s)" % (
-        s, case.input("scale", numpy.array(d ** -0.5), "f32")))
+    if rng.integers(2):
+        scale = case.input("scale", numpy.array(d ** -0.5), "f32")
+    else:
+        scale = "scale_%d" % case.number
+        case.lines.insert(0, "  const %s: f32[] = %r" % (scale, d ** -0.5))
+    s = case.node("f32", shape, "mul(%s, %s)" % (s, scale))
     k, v = (numpy.repeat(x, group, 1) for x in (k, v))
     scores = q @ k.transpose(0, 1, 3, 2) * d ** -0.5
     s, scores = mask_of(rng, case, s, scores, shape, choice)

@@ -36,7 +36,7 @@ TEMPLATES = pathlib.Path(__file__).resolve().parent.parent / "lib/Schedule/templ
 DRAW = {**template_cases.DRAW, **template_matrices.DRAW,
         "window": template_windows.draw_each}
 CHUNK = 6  # Cases of a graph; of attentions, which share a candidate.
-PARTNER = {"attention_mma": "attention_wgmma", "attention_wgmma": "attention_mma"}
+ATTENTIONS = ("attention_mma", "attention_wgmma", "attention_tma")
 
 
 def read_tensor(path, wanted):
@@ -113,8 +113,9 @@ class Runner:
         if text:
             (folder / "template.hir").write_text(text)
             command.append("--load=%s" % (folder / "template.hir"))
-        if template.name in PARTNER:
-            command.append("--disable-template=" + PARTNER[template.name])
+        if template.name in ATTENTIONS:
+            command += ["--disable-template=" + other for other in ATTENTIONS
+                        if other != template.name]
         for case in cases:
             for name, (value, _) in case.inputs.items():
                 numpy.save(folder / (name + ".npy"), value)

@@ -55,6 +55,19 @@ hd_func_t *hd_candidate_kernel(hd_module_t *module,
   return copy;
 }
 
+void hd_candidate_keep_maps(hd_arena_t *arena, hd_func_t *kernel,
+                            const hd_form_tensor_t *result, hd_scalar_t type) {
+  const hd_var_t **maps =
+      HD_ARENA_ARRAY(arena, const hd_var_t *, kernel->num_maps + 1);
+  uint32_t count = 0;
+  int64_t bits = result->shape[2] * (int64_t)hd_scalar_bits(type);
+  for (uint32_t i = 0; i < kernel->num_maps; i++)
+    if (kernel->maps[i]->map->tensor->direction == HD_DIR_IN || bits % 128 == 0)
+      maps[count++] = kernel->maps[i];
+  kernel->maps = maps;
+  kernel->num_maps = count;
+}
+
 void hd_form_result_store(const hd_form_result_t *result, hd_translator_t *t,
                           const hd_expr_t *value) {
   const hd_task_value_t *target = result->d->targets[0];

@@ -23,6 +23,11 @@ hd_func_t *hd_candidate_kernel(hd_module_t *module,
                                const hd_candidate_t *candidate,
                                const char *instance, const hd_form_t *form);
 
+// Leaves out the maps that a launch cannot make: rows of the result, whose
+// elements are of that type, may be no multiples of 16 bytes.
+void hd_candidate_keep_maps(hd_arena_t *arena, hd_func_t *kernel,
+                            const hd_form_tensor_t *result, hd_scalar_t type);
+
 // Stores what a definition makes of an element of its form's result, by the
 // translator that the tensor's places are bound in, with its builder.
 void hd_form_result_store(const hd_form_result_t *result, hd_translator_t *t,

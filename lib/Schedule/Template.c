@@ -28,20 +28,6 @@ static const char *given_by(hd_arena_t *arena, const hd_product_form_t *form) {
              : given;
 }
 
-// The maps that a launch can make: rows of c may be no multiples of 16 bytes.
-static void keep_maps(hd_arena_t *arena, hd_func_t *func,
-                      const hd_product_form_t *form) {
-  const hd_var_t **maps =
-      HD_ARENA_ARRAY(arena, const hd_var_t *, func->num_maps + 1);
-  uint32_t count = 0;
-  int64_t bits = form->c.shape[2] * (int64_t)hd_scalar_bits(form->result.type);
-  for (uint32_t i = 0; i < func->num_maps; i++)
-    if (func->maps[i]->map->tensor->direction == HD_DIR_IN || bits % 128 == 0)
-      maps[count++] = func->maps[i];
-  func->maps = maps;
-  func->num_maps = count;
-}
-
 // What the kernel's tensors stand for, in the order of its parameters.
 typedef struct tensors {
   unsigned num_inputs, count;
@@ -69,7 +55,7 @@ static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
       hd_candidate_kernel(rules->module, candidate, instance, &asked);
   if (!kernel)
     return false;
-  keep_maps(arena, kernel, form);
+  hd_candidate_keep_maps(arena, kernel, &form->c, form->result.type);
   tensors_t tensors = tensors_of(form, candidate->template);
   hd_candidate_join(rules, kernel, &form->result, tensors.data,
                     tensors.num_inputs, tensors.count);
