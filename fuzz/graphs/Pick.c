@@ -224,12 +224,24 @@ static bool settle_input(fuzz_pick_t *p, size_t i) {
 
 // --- Attributes ---
 
+static double lowest_of(hd_scalar_t type) {
+  if (fuzz_is_float(type))
+    return -INFINITY;
+  return hd_scalar_class(type) == HD_CLASS_SIGNED
+             ? -ldexp(1, (int)hd_scalar_bits(type) - 1)
+             : 0;
+}
+
 static bool draw_attribute(fuzz_pick_t *p, size_t i) {
   const hd_task_value_t *value = p->task->inputs.data[i];
   hd_scalar_t type = fuzz_pick_type(p, &value->type);
   const char *text = fuzz_rule_find(p->rule, value->name, '=');
   bool real = fuzz_is_float(type);
   p->counts[i] = value->pack ? fuzz_pick_rank(p, value->pack) : 1;
+  if (text && strncmp(text, "lowest", 6) == 0) {
+    p->numbers[i][0] = lowest_of(type);
+    return true;
+  }
   for (unsigned k = 0; k < p->counts[i]; k++) {
     double low = real ? 0.5 : 0, high = real ? 1.5 : type == HD_BOOL ? 1 : 2;
     if (text && !fuzz_rule_range(text, &p->g->random, fuzz_pick_lookup, p, k,
