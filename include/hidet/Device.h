@@ -72,7 +72,8 @@ typedef struct hidet_argument {
 // plan, else the last kernel; "k[BM = 64]" is the instance of one with
 // compile-time parameters), for the sizes that the arguments have.
 // arguments: one for each parameter, in order. The module is left as it is, but
-// for such an instance: several programs, for several sizes, may come from one.
+// for such an instance (so there is none of a module that models are made of):
+// several programs, for several sizes, may come from one.
 // The program is ended by hidet_program_destroy(), before the module and the
 // device.
 HIDET_API hidet_status_t hidet_program_create(hidet_device_t *device,

@@ -56,8 +56,10 @@ hidet_status_t hd_api_refuse(const char *text);
 hidet_status_t hd_api_needs(void);
 // A call without memory for what it makes; returns HIDET_RESOURCE.
 hidet_status_t hd_api_no_memory(void);
-// HIDET_OK, or HIDET_USAGE of a module that models are made of.
-hidet_status_t hd_api_may_change(hidet_module_t *module);
+// hd_api_call() for a body that changes the module, in whose context it runs:
+// HIDET_USAGE, where models are made of that.
+hidet_status_t hd_api_change(hidet_module_t *module, void (*body)(void *),
+                             void *argument);
 // Into a module that is empty.
 bool hd_api_parse(hd_module_t *module, const char *name, const char *text,
                   size_t size);

@@ -274,6 +274,11 @@ static void create_program(void *argument) {
   hidet_program_t *program = call->program;
   hd_module_t *module = call->module->module;
   hd_context_t *context = &call->context->context;
+  if (call->module->models && hd_tools_wants_instance(module, call->name)) {
+    hd_api_fail(call->context, "models are made of the module: it takes no "
+                               "more instances of kernels");
+    return;
+  }
   program->device = hd_device_fork(call->device->device, context);
   if (!program->device || !hd_tools_make_entry(module, &call->name))
     return;

@@ -97,8 +97,7 @@ hidet_status_t hidet_module_launch(hidet_module_t *module, const char *kernel,
                  .num_arguments = num_arguments,
                  .sms = sms,
                  .launch = launch};
-  hidet_status_t status = hd_api_may_change(module);
-  return status ? status : hd_api_call(module->owner, get_launch, &call);
+  return hd_api_change(module, get_launch, &call);
 }
 
 static bool has_param(const call_t *call, const hd_func_t *kernel) {
@@ -136,8 +135,7 @@ hidet_status_t hidet_module_parameter(hidet_module_t *module,
     return hd_api_needs();
   call_t call = {
       .module = module, .name = kernel, .i = i, .parameter = parameter};
-  hidet_status_t status = hd_api_may_change(module);
-  return status ? status : hd_api_call(module->owner, get_parameter, &call);
+  return hd_api_change(module, get_parameter, &call);
 }
 
 static void get_map(void *argument) {
@@ -171,6 +169,5 @@ hidet_status_t hidet_module_map(hidet_module_t *module, const char *kernel,
                  .num_arguments = num_arguments,
                  .i = i,
                  .map = map};
-  hidet_status_t status = hd_api_may_change(module);
-  return status ? status : hd_api_call(module->owner, get_map, &call);
+  return hd_api_change(module, get_map, &call);
 }

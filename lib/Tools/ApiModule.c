@@ -89,13 +89,26 @@ void hidet_module_destroy(hidet_module_t *module) {
   free(module);
 }
 
-hidet_status_t hd_api_may_change(hidet_module_t *module) {
-  pthread_mutex_lock(&module->owner->lock);
-  bool frozen = module->models > 0;
-  pthread_mutex_unlock(&module->owner->lock);
-  return frozen ? hd_api_refuse("models are made of the module: it changes no "
-                                "more")
-                : HIDET_OK;
+typedef struct change {
+  hidet_module_t *module;
+  void (*body)(void *);
+  void *argument;
+} change_t;
+
+// Asked where nobody else can make a model before it is done.
+static void change(void *argument) {
+  change_t *c = argument;
+  if (c->module->models)
+    hd_api_fail(c->module->owner,
+                "models are made of the module: it changes no more");
+  else
+    c->body(c->argument);
+}
+
+hidet_status_t hd_api_change(hidet_module_t *module, void (*body)(void *),
+                             void *argument) {
+  change_t c = {module, body, argument};
+  return hd_api_call(module->owner, change, &c);
 }
 
 static void run_pass_call(void *argument) {
@@ -108,8 +121,7 @@ hidet_status_t hidet_module_run_pass(hidet_module_t *module, const char *pass,
   if (!module || !pass)
     return hd_api_needs();
   call_t call = {.module = module, .name = pass, .text = options};
-  hidet_status_t status = hd_api_may_change(module);
-  return status ? status : hd_api_call(module->owner, run_pass_call, &call);
+  return hd_api_change(module, run_pass_call, &call);
 }
 
 // The buffer's text, which then belongs to the caller.
@@ -166,8 +178,5 @@ hidet_status_t hidet_module_emit(hidet_module_t *module, const char *format,
     return hd_api_needs();
   call_t call = {
       .module = module, .format = format, .target = target, .kernel = kernel};
-  hidet_status_t status = hd_api_may_change(module);
-  if (status)
-    return status;
-  return give_text(&call, hd_api_call(module->owner, emit, &call), text);
+  return give_text(&call, hd_api_change(module, emit, &call), text);
 }

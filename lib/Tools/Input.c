@@ -86,11 +86,14 @@ static bool verify_mappings(hd_module_t *module) {
   return ok;
 }
 
-bool hd_tools_make_entry(hd_module_t *module, const char **entry) {
+bool hd_tools_wants_instance(const hd_module_t *module, const char *entry) {
   size_t cursor = 0;
-  const hd_item_t *item =
-      *entry ? hd_module_next(module, *entry, &cursor) : NULL;
-  if (!*entry || (item ? item->kind != HD_ITEM_GENERIC : !strchr(*entry, '[')))
+  const hd_item_t *item = entry ? hd_module_next(module, entry, &cursor) : NULL;
+  return item ? item->kind == HD_ITEM_GENERIC : entry && strchr(entry, '[');
+}
+
+bool hd_tools_make_entry(hd_module_t *module, const char **entry) {
+  if (!hd_tools_wants_instance(module, *entry))
     return true;
   const hd_func_t *func = hd_module_ask(module, "--entry", *entry);
   if (!func || !hd_func_verify_mappings(module->context, func))

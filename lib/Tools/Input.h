@@ -37,9 +37,11 @@ bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
                     int load, const char *name, const hd_text_part_t *part,
                     hd_module_t **module);
 
-// Where entry asks for an instance of a function with compile-time parameters
-// ("scale[B = 64]", or "scale" for the defaults), it is made, and *entry
-// becomes its name. True where it does not; false after an error.
+// Whether entry asks for an instance of a function with compile-time parameters
+// ("scale[B = 64]", or "scale" for the defaults). NULL asks for none.
+bool hd_tools_wants_instance(const hd_module_t *module, const char *entry);
+// Where it does, that is made, and *entry becomes its name. True where it does
+// not; false after an error.
 bool hd_tools_make_entry(hd_module_t *module, const char **entry);
 
 // Parses "-" or a name for diagnostics.

@@ -259,6 +259,45 @@ static void weights_are_one_model_s(void **state) {
   hidet_module_destroy(parsed);
 }
 
+// Passes, and an instance of a kernel, would change it; a kernel that is there
+// does not.
+static void a_module_with_models_stays(void **state) {
+  (void)state;
+  static const char both[] = "kernel fill[V: i32](out y: f32[4]) block(4) {\n"
+                             "  y[thread] = f32(V)\n"
+                             "}\n"
+                             "kernel clear(out y: f32[4]) block(4) {\n"
+                             "  y[thread] = 0.0\n"
+                             "}\n"
+                             "graph main(x: f32[4]) -> y {\n"
+                             "  y: f32[4] = add(x, x)\n"
+                             "}\n";
+  int64_t shape[] = {4};
+  hidet_module_t *parsed;
+  hidet_model_t *made;
+  hidet_program_t *program;
+  hidet_argument_t y = {0};
+  assert_int_equal(
+      hidet_module_parse(context, "m", both, strlen(both), &parsed), 0);
+  assert_int_equal(hidet_tensor_create(device, "f32", shape, 1, &y.tensor), 0);
+  assert_int_equal(hidet_model_create(parsed, NULL, &made), HIDET_OK);
+  expect(hidet_module_run_pass(parsed, "simplify", NULL), HIDET_USAGE,
+         "changes no more");
+  expect(hidet_program_create(device, parsed, "fill[V = 3]", &y, 1, &program),
+         HIDET_USAGE, "no more instances");
+  assert_int_equal(
+      hidet_program_create(device, parsed, "clear", &y, 1, &program), HIDET_OK);
+  hidet_program_destroy(program);
+  hidet_model_destroy(made);
+  assert_int_equal(hidet_module_run_pass(parsed, "simplify", NULL), HIDET_OK);
+  assert_int_equal(
+      hidet_program_create(device, parsed, "fill[V = 3]", &y, 1, &program),
+      HIDET_OK);
+  hidet_program_destroy(program);
+  hidet_tensor_destroy(y.tensor);
+  hidet_module_destroy(parsed);
+}
+
 // Shapes that what is in the inputs decides.
 static void says_what_cannot_be_known(void **state) {
   (void)state;
@@ -288,6 +327,7 @@ int main(void) {
       cmocka_unit_test(a_refused_run_leaves_nothing),
       cmocka_unit_test(waits_for_the_first_run),
       cmocka_unit_test(weights_are_one_model_s),
+      cmocka_unit_test(a_module_with_models_stays),
       cmocka_unit_test(says_what_cannot_be_known)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
