@@ -20,6 +20,10 @@ const hd_graph_t *hd_graph_compose_products(hd_fusion_t *fusion,
                                             const hd_graph_t *graph,
                                             bool explain);
 
+// Puts the nodes that this would make one of into the set, and changes nothing.
+void hd_graph_find_composed(hd_fusion_t *fusion, const hd_graph_t *graph,
+                            hd_ptr_map_t *nodes);
+
 // The same for products and what their matrices are computed from, where that
 // is expected to be faster. prepares: those that depend on constants alone, as
 // long as they would be computed once, for all runs.

@@ -147,7 +147,8 @@ static bool take_between(hd_composer_t *c, size_t first, size_t last,
               c->nodes[last].node->op, hd_node_label(c->nodes[last].node), why);
   hd_arena_fini(&scratch);
   hd_composite_t *found = HD_ARENA_NEW(c->arena, hd_composite_t);
-  bool taken = !why && merge(c, c->arena, found) && hd_composer_asks(c, found);
+  bool taken = !why && merge(c, c->arena, found) &&
+               (c->looks || hd_composer_asks(c, found));
   clear(c);
   if (taken)
     hd_composer_take(c, found);
@@ -178,20 +179,37 @@ static void compose_to(hd_composer_t *c, size_t last, const bool *products,
   }
 }
 
+static void find_composites(hd_composer_t *c, hd_fusion_t *fusion,
+                            bool explain) {
+  const hd_schedule_options_t *options = c->module->context->schedules;
+  if (!options || !options->machine.count)
+    return;
+  hd_composer_look(c, fusion);
+  bool *products = HD_ARENA_ARRAY(c->arena, bool, c->num_nodes + 1);
+  for (size_t i = 0; i < c->num_nodes; i++)
+    products[i] = is_product(c, &c->nodes[i]);
+  for (size_t i = 0; i < c->num_nodes; i++)
+    if (products[i] && !c->nodes[i].composite)
+      compose_to(c, i, products, explain);
+}
+
 const hd_graph_t *hd_graph_compose_products(hd_fusion_t *fusion,
                                             const hd_graph_t *graph,
                                             bool explain) {
   hd_composer_t c = {
       .module = fusion->module, .arena = fusion->arena, .graph = graph};
-  const hd_schedule_options_t *options = c.module->context->schedules;
-  if (!options || !options->machine.count)
-    return graph;
-  hd_composer_look(&c, fusion);
-  bool *products = HD_ARENA_ARRAY(c.arena, bool, c.num_nodes + 1);
-  for (size_t i = 0; i < c.num_nodes; i++)
-    products[i] = is_product(&c, &c.nodes[i]);
-  for (size_t i = 0; i < c.num_nodes; i++)
-    if (products[i] && !c.nodes[i].composite)
-      compose_to(&c, i, products, explain);
+  find_composites(&c, fusion, explain);
   return c.composites.size ? hd_composer_graph(&c, explain) : graph;
+}
+
+void hd_graph_find_composed(hd_fusion_t *fusion, const hd_graph_t *graph,
+                            hd_ptr_map_t *nodes) {
+  hd_composer_t c = {.module = fusion->module,
+                     .arena = fusion->arena,
+                     .graph = graph,
+                     .looks = true};
+  find_composites(&c, fusion, false);
+  for (size_t i = 0; i < c.num_nodes; i++)
+    if (c.nodes[i].composite)
+      hd_ptr_map_set(c.arena, nodes, c.nodes[i].node, c.nodes[i].node);
 }

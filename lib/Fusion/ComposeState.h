@@ -59,6 +59,7 @@ typedef struct hd_composer {
   size_t low, high;
   bool *in;
   uint32_t walk;
+  bool looks; // Nothing is made of what is found: it is no step.
 } hd_composer_t;
 
 // The node that gives a value; NULL: none does.

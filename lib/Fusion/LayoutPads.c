@@ -172,49 +172,6 @@ static bool find_convolution(padding_t *p) {
 
 // --- The tasks ---
 
-static hd_definition_t *define(hd_arena_t *arena, const hd_task_value_t *target,
-                               const hd_index_t *const *indices,
-                               const hd_term_t *term) {
-  hd_definition_t *d = HD_ARENA_NEW(arena, hd_definition_t);
-  const hd_task_value_t **targets =
-      HD_ARENA_ARRAY(arena, const hd_task_value_t *, 1);
-  targets[0] = target;
-  *d = (hd_definition_t){.kind = HD_DEFINE,
-                         .num_targets = 1,
-                         .targets = targets,
-                         .num_indices = target->rank,
-                         .indices = indices,
-                         .term = term};
-  return d;
-}
-
-// y[indices] = x[places] else 0
-static hd_task_t *copying_task(hd_arena_t *arena, const hd_task_value_t *from,
-                               const int64_t *shape,
-                               const hd_index_t *const *indices,
-                               const hd_term_t *const *places) {
-  hd_scalar_t type = from->type.scalar;
-  int64_t sizes[HD_MAX_RANK];
-  const hd_term_t *operands[HD_MAX_RANK + 1];
-  for (uint32_t i = 0; i < from->rank; i++) {
-    sizes[i] = hd_flat_size(from, i);
-    operands[i] = places[i];
-  }
-  operands[from->rank] = hd_flat_float(arena, type, 0);
-  const hd_task_value_t *x =
-      hd_flat_value_make(arena, "x", HD_VALUE_INPUT, type, sizes, from->rank);
-  const hd_task_value_t *y = hd_flat_value_make(arena, "y", HD_VALUE_OUTPUT,
-                                                type, shape, from->rank - 1);
-  hd_term_t *load =
-      hd_term_make(arena, HD_TERM_LOADELSE, x->type, operands, from->rank + 1);
-  load->u.value = x;
-  hd_task_t *task = HD_ARENA_NEW(arena, hd_task_t);
-  hd_vec_push(arena, &task->inputs, x);
-  hd_vec_push(arena, &task->outputs, y);
-  hd_vec_push(arena, &task->definitions, define(arena, y, indices, load));
-  return task;
-}
-
 static int64_t range_of(const hd_index_t *index) {
   return index ? hd_flat_range(index) : 1;
 }
@@ -232,7 +189,7 @@ static const hd_term_t *operate(hd_arena_t *arena, hd_expr_kind_t op,
 }
 
 // x with its channels last, filled up, and all that windows reach.
-static hd_task_t *pad_task(padding_t *p, int64_t *shape) {
+static const hd_task_t *pad_task(padding_t *p, int64_t *shape) {
   hd_arena_t *arena = p->l->arena;
   const hd_task_value_t *x = p->x->u.value;
   uint32_t last = x->rank - 1;
@@ -261,11 +218,11 @@ static hd_task_t *pad_task(padding_t *p, int64_t *shape) {
   places[last] = operate(arena, HD_EXPR_SUB,
                          operate(arena, HD_EXPR_DIV, e, p->channels), row->pad);
   places[p->channel] = operate(arena, HD_EXPR_MOD, e, p->channels);
-  return copying_task(arena, x, shape, indices, places);
+  return hd_layouts_copying_task(arena, x, shape, n + 1, indices, places);
 }
 
 // w with v and the channels last, as one axis, filled up.
-static hd_task_t *fill_task(padding_t *p, int64_t *shape) {
+static const hd_task_t *fill_task(padding_t *p, int64_t *shape) {
   hd_arena_t *arena = p->l->arena;
   const hd_task_value_t *w = p->w->u.value;
   const hd_index_t **indices =
@@ -286,7 +243,7 @@ static hd_task_t *fill_task(padding_t *p, int64_t *shape) {
       places[a] = hd_layout_index_term(arena, indices[n++]);
     }
   }
-  return copying_task(arena, w, shape, indices, places);
+  return hd_layouts_copying_task(arena, w, shape, w->rank - 1, indices, places);
 }
 
 // For hd_flat_rewrite(): the sum over what is filled up. p and v are 0, where
@@ -362,27 +319,6 @@ static hd_task_t *convolution_task(padding_t *p) {
 
 // --- The nodes ---
 
-static const hd_value_t *put_copy(padding_t *p, const hd_value_t *value,
-                                  const hd_task_t *task, const int64_t *shape,
-                                  const char *what) {
-  hd_layouts_t *l = p->l;
-  const hd_value_t **ends = HD_ARENA_ARRAY(l->arena, const hd_value_t *, 2);
-  ends[0] = value;
-  ends[1] = hd_layouts_value(l, value, shape, (unsigned)value->rank - 1, what);
-  hd_node_t *node = HD_ARENA_NEW(l->arena, hd_node_t);
-  const hd_task_t *known =
-      hd_layouts_task(l, task, hd_arena_printf(l->arena, "copy_%s", what));
-  *node = (hd_node_t){.op = known->name,
-                      .task = known,
-                      .loc = p->node->loc,
-                      .num_inputs = 1,
-                      .inputs = &ends[0],
-                      .num_outputs = 1,
-                      .outputs = &ends[1]};
-  hd_vec_push(l->arena, &l->made->nodes, (const hd_node_t *)node);
-  return ends[1];
-}
-
 static void put_padded(padding_t *p) {
   hd_layouts_t *l = p->l;
   int64_t x[HD_MAX_RANK], w[HD_MAX_RANK];
@@ -397,8 +333,10 @@ static void put_padded(padding_t *p) {
                                  p->w->type.scalar, w, p->w->u.value->rank - 1);
   const hd_value_t *from = value_of(p, p->x->u.value);
   const hd_value_t *weight = value_of(p, p->w->u.value);
-  const hd_value_t *padded = put_copy(p, from, pad, x, "padded");
-  const hd_value_t *filled = put_copy(p, weight, fill, w, "filled");
+  const hd_value_t *padded =
+      hd_layouts_put_copy(l, from, pad, "padded", p->node->loc);
+  const hd_value_t *filled =
+      hd_layouts_put_copy(l, weight, fill, "filled", p->node->loc);
   hd_node_t *node = HD_ARENA_NEW(l->arena, hd_node_t);
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(l->arena, const hd_value_t *, p->node->num_inputs);

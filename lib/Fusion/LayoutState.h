@@ -35,7 +35,8 @@ typedef struct hd_layouts {
   const hd_task_t **flats;          // Of each node; NULL: has none.
   hd_key_map_t known;               // Flat tasks by what nodes compute,
   hd_key_map_t tasks;               // tasks by their texts,
-  hd_key_map_t copies;              // weights by name and axis.
+  hd_key_map_t copies;              // copies by name and how they lie,
+  hd_key_map_t prices;              // what flat tasks take by texts: double.
   hd_key_map_t names;               // Of values.
   HD_VEC(hd_laid_value_t *) chosen; // Whose layout changes, in order.
   hd_graph_t *made;
@@ -69,12 +70,27 @@ hd_value_t *hd_layouts_value(hd_layouts_t *l, const hd_value_t *like,
 // the operator's; added where there is none.
 const hd_task_t *hd_layouts_task(hd_layouts_t *l, const hd_task_t *made,
                                  const char *op);
+// y[indices] = x[places] else 0, of a tensor like `from` (LayoutCopies.c).
+const hd_task_t *hd_layouts_copying_task(hd_arena_t *arena,
+                                         const hd_task_value_t *from,
+                                         const int64_t *shape, unsigned rank,
+                                         const hd_index_t *const *indices,
+                                         const hd_term_t *const *places);
+// Puts a node of such a task, which the module will have, into the graph that
+// is made. Returns what it gives, named after the value and by `what`.
+const hd_value_t *hd_layouts_put_copy(hd_layouts_t *l, const hd_value_t *value,
+                                      const hd_task_t *task, const char *what,
+                                      hd_loc_t loc);
 // Before names are made.
 void hd_layouts_take_names(hd_layouts_t *l);
 
 // The graph with padded copies for convolutions of few channels; the same where
 // there are none (LayoutPads.c).
 const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain);
+
+// The graph with copies of operands of products whose rows are no multiples of
+// 16 bytes, in rows that are; the same where there are none (LayoutRows.c).
+const hd_graph_t *hd_layouts_pad_rows(hd_layouts_t *l, bool explain);
 
 // The graph with layouts as they were chosen. NULL after an error.
 const hd_graph_t *hd_layouts_apply(hd_layouts_t *l);

@@ -347,34 +347,51 @@ static void spread(hd_layouts_t *l) {
   }
 }
 
+// Begins anew with what a graph has become.
+static void look(hd_layouts_t *l, const hd_graph_t *graph) {
+  *l = (hd_layouts_t){.module = l->module,
+                      .arena = l->arena,
+                      .graph = graph,
+                      .tasks = l->tasks,
+                      .names = l->names};
+  add_values(l);
+}
+
+// Which axes are last in memory.
+static const hd_graph_t *choose_axes(hd_layouts_t *l, bool explain) {
+  const hd_graph_t *graph = l->graph;
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    link_node(l, i);
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    seed(l, i);
+  spread(l);
+  for (size_t i = 0; explain && i < l->chosen.size; i++)
+    hd_remark(&l->module->context->diags, l->chosen.data[i]->value->loc,
+              "layout: axis %d of '%s' is last in memory",
+              l->chosen.data[i]->last,
+              hd_value_label(l->chosen.data[i]->value));
+  return l->chosen.size ? hd_layouts_apply(l) : graph;
+}
+
 const hd_graph_t *hd_graph_choose_layouts(hd_module_t *module,
                                           const hd_graph_t *graph,
                                           bool explain) {
+  static const hd_graph_t *(*const steps[])(hd_layouts_t *, bool) = {
+      hd_layouts_pad, choose_axes, hd_layouts_pad_rows};
   const hd_schedule_options_t *options = module->context->schedules;
   if (!options || !options->machine.count) // No template answers.
     return graph;
   hd_layouts_t l = {.module = module, .arena = &module->arena, .graph = graph};
   hd_layouts_take_names(&l);
   add_values(&l);
-  const hd_graph_t *padded = hd_layouts_pad(&l, explain);
-  if (padded != graph) {
-    l = (hd_layouts_t){.module = module,
-                       .arena = &module->arena,
-                       .graph = padded,
-                       .tasks = l.tasks,
-                       .names = l.names};
-    add_values(&l);
+  for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+    const hd_graph_t *made = steps[i](&l, explain);
+    if (!made)
+      return NULL;
+    if (made != l.graph)
+      look(&l, made);
   }
-  for (size_t i = 0; i < padded->nodes.size; i++)
-    link_node(&l, i);
-  for (size_t i = 0; i < padded->nodes.size; i++)
-    seed(&l, i);
-  spread(&l);
-  for (size_t i = 0; explain && i < l.chosen.size; i++)
-    hd_remark(&module->context->diags, l.chosen.data[i]->value->loc,
-              "layout: axis %d of '%s' is last in memory",
-              l.chosen.data[i]->last, hd_value_label(l.chosen.data[i]->value));
-  return l.chosen.size ? hd_layouts_apply(&l) : padded;
+  return l.graph;
 }
 
 bool hd_pass_choose_layouts(hd_module_t *module, const hd_graph_t *graph,

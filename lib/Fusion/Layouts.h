@@ -11,10 +11,12 @@
 // an image the channels, as the convolutions that read it sum over them. Such a
 // value has its axes in another order, and nodes that touch it get tasks that
 // say so, made from theirs and added to the module; weights are transposed by
-// nodes of constants alone. Inputs and outputs stay as they are. The graph
-// itself where nothing changes. Of graphs of tasks whose shapes are known,
-// before groups are formed. Asks for each of its changes to a value as a step
-// of fusion (Support/Steps.h). NULL after an error.
+// nodes of constants alone. Inputs and outputs stay as they are. Operands of
+// products whose rows are no multiples of 16 bytes are copied to rows that are,
+// where that is expected to be faster. The graph itself where nothing changes.
+// Of graphs of tasks whose shapes are known, before groups are formed. Asks for
+// each of its changes to a value as a step of fusion (Support/Steps.h). NULL
+// after an error.
 const hd_graph_t *hd_graph_choose_layouts(hd_module_t *module,
                                           const hd_graph_t *graph,
                                           bool explain);

@@ -58,9 +58,9 @@ static void set_form(hd_attention_finder_t *f, hd_attention_form_t *form,
   hd_form_tensor_begin(&form->k, &digits, Z, J, P);
   hd_form_tensor_begin(&form->v, &digits, Z, J, E);
   hd_form_tensor_begin(&form->o, &digits, Z, I, E);
-  hd_form_tensor_load(&form->q, &digits, operands[0]);
-  hd_form_tensor_load(&form->k, &digits, operands[1]);
-  hd_form_tensor_load(&form->v, &digits, operands[2]);
+  hd_form_tensor_load(&form->q, &digits, operands[0], false);
+  hd_form_tensor_load(&form->k, &digits, operands[1], false);
+  hd_form_tensor_load(&form->v, &digits, operands[2], false);
   form->term = hd_form_put_digits(&digits, form->term);
   form->divisor = hd_form_put_digits(&digits, form->divisor);
   hd_attention_limit(f->arena, form);

@@ -75,6 +75,7 @@ void hd_form_tensor_begin(hd_form_tensor_t *tensor,
     tensor->indices[i] = digits->places[axes[i]];
     tensor->shape[i] = digits->axes[axes[i]].size;
   }
+  tensor->pitch = tensor->shape[2];
 }
 
 static bool is_element(const hd_term_t *term) {
@@ -110,10 +111,10 @@ static const hd_term_t *put_pieces(void *argument, const hd_term_t *term) {
 static bool is_wide(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
   const hd_term_t *term = tensor->term;
   int64_t piece = 128 / (int64_t)hd_scalar_bits(term->type.scalar);
-  if (!is_element(term) || tensor->shape[2] % piece != 0)
+  if (!is_element(term) || tensor->pitch % piece != 0)
     return false;
   const hd_index_t *more =
-      hd_flat_index_make(arena, "more", tensor->shape[2] / piece);
+      hd_flat_index_make(arena, "more", tensor->pitch / piece);
   const hd_index_t *rest = hd_flat_index_make(arena, "rest", piece);
   pieces_t pieces = {
       arena, tensor->indices[2],
@@ -209,17 +210,31 @@ static void find_sources(hd_arena_t *arena, hd_form_tensor_t *tensor) {
   hd_flat_walk(tensor->term, note_source, &s);
 }
 
+// The tensor of the task that an operand is, and the pitch of its rows.
+static void find_same(hd_arena_t *arena, hd_form_tensor_t *tensor,
+                      bool goes_on) {
+  if (tensor->term->kind != HD_TERM_LOAD)
+    return;
+  const hd_task_value_t *value = tensor->term->u.value;
+  hd_form_tensor_t longer = *tensor;
+  if (goes_on && value->rank > 0 &&
+      hd_flat_size(value, value->rank - 1) > tensor->pitch)
+    longer.pitch = hd_flat_size(value, value->rank - 1);
+  longer.shape[longer.rank - 1] = longer.pitch;
+  if (!hd_form_tensor_is(arena, &longer, value, tensor->term->operands))
+    return;
+  tensor->same = value;
+  tensor->pitch = longer.pitch;
+}
+
 void hd_form_tensor_load(hd_form_tensor_t *tensor,
-                         const hd_form_digits_t *digits,
-                         const hd_term_t *term) {
+                         const hd_form_digits_t *digits, const hd_term_t *term,
+                         bool goes_on) {
   tensor->term = hd_form_put_digits(digits, term);
-  if (tensor->term->kind == HD_TERM_LOAD &&
-      hd_form_tensor_is(digits->arena, tensor, tensor->term->u.value,
-                        tensor->term->operands))
-    tensor->same = tensor->term->u.value;
+  find_same(digits->arena, tensor, goes_on);
   tensor->wide = is_wide(digits->arena, tensor);
   find_sources(digits->arena, tensor);
-  int64_t row = tensor->shape[2] * (int64_t)hd_scalar_bits(term->type.scalar);
+  int64_t row = tensor->pitch * (int64_t)hd_scalar_bits(term->type.scalar);
   if (tensor->term->kind != HD_TERM_LOAD)
     tensor->no_map = "is computed where it is loaded";
   else if (!tensor->same)

@@ -21,6 +21,10 @@ typedef struct hd_form_tensor {
   // The tensor of the task that it is, element for element in row-major order;
   // NULL: it is computed, or lies otherwise.
   const hd_task_value_t *same;
+  // Elements from a row of it to the next. More than the last axis has where
+  // rows go on behind what is taken of them: a kernel may read that, too, and
+  // what it makes of it goes nowhere.
+  int64_t pitch;
   // Neighbours along the last axis lie side by side in memory, whole pieces of
   // 16 bytes: the hardware copies them.
   bool wide;
@@ -64,9 +68,11 @@ const hd_term_t *hd_form_put_digits(const hd_form_digits_t *digits,
 void hd_form_tensor_begin(hd_form_tensor_t *tensor,
                           const hd_form_digits_t *digits, unsigned first,
                           unsigned middle, unsigned last);
-// What an operand is, by the definition's term for an element.
+// What an operand is, by the definition's term for an element. goes_on: its
+// last axis is the result's, not the sum's, so that its rows may have a pitch.
 void hd_form_tensor_load(hd_form_tensor_t *tensor,
-                         const hd_form_digits_t *digits, const hd_term_t *term);
+                         const hd_form_digits_t *digits, const hd_term_t *term,
+                         bool goes_on);
 // Whether the element of a value at these places, terms of the form's indices,
 // is that of the tensor, in row-major order both.
 bool hd_form_tensor_is(hd_arena_t *arena, const hd_form_tensor_t *tensor,

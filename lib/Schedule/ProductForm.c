@@ -139,7 +139,7 @@ static void load_second(hd_product_form_t *form, const hd_form_digits_t *digits,
   hd_form_tensor_begin(&form->b, digits, HD_AXIS_BATCH,
                        rows ? HD_AXIS_N : HD_AXIS_K,
                        rows ? HD_AXIS_K : HD_AXIS_N);
-  hd_form_tensor_load(&form->b, digits, term);
+  hd_form_tensor_load(&form->b, digits, term, !rows);
 }
 
 // b's rows run along n where neighbours along n are neighbours in memory, or
@@ -158,10 +158,10 @@ static void set_second(hd_product_form_t *form, const hd_form_digits_t *digits,
 static void set_first(hd_product_form_t *form, const hd_form_digits_t *digits,
                       const hd_term_t *term) {
   hd_form_tensor_begin(&form->a, digits, HD_AXIS_BATCH, HD_AXIS_M, HD_AXIS_K);
-  hd_form_tensor_load(&form->a, digits, term);
+  hd_form_tensor_load(&form->a, digits, term, false);
   hd_form_tensor_begin(&form->turned_a, digits, HD_AXIS_BATCH, HD_AXIS_K,
                        HD_AXIS_M);
-  hd_form_tensor_load(&form->turned_a, digits, term);
+  hd_form_tensor_load(&form->turned_a, digits, term, true);
   form->turned = form->turned_a.wide && !form->a.wide;
 }
 

@@ -10,10 +10,13 @@
 // knows the form alone. Where an operand is a tensor of the task, element for
 // element, that takes its place; else its loads become the operand's term, as
 // those of a prologue do (Access.h).
+#include "IR/Rewrite.h"
 #include "Schedule/Access.h"
 #include "Schedule/Instance.h"
 #include "Schedule/Product.h"
 #include "Schedule/Templates.h"
+
+#include <string.h>
 
 // --- The kernel for a candidate ---
 
@@ -47,6 +50,47 @@ static tensors_t tensors_of(const hd_product_form_t *form,
                  2, 3, {hd_product_form_a(form, template), &form->b, &form->c}};
 }
 
+typedef struct longer {
+  const hd_func_t *kernel;
+  const tensors_t *tensors;
+} longer_t;
+
+// For hd_rewriter_t: a parameter whose rows have a pitch.
+static const hd_var_t *with_pitch(hd_rewriter_t *rewriter,
+                                  const hd_var_t *var) {
+  const longer_t *longer = rewriter->argument;
+  const hd_form_tensor_t *operand = NULL;
+  for (uint32_t i = 0; i < longer->kernel->num_params; i++)
+    if (longer->kernel->params[i] == var && i < longer->tensors->num_inputs)
+      operand = longer->tensors->data[i];
+  if (!operand || operand->pitch <= operand->shape[2])
+    return var;
+  hd_tensor_t *tensor = HD_ARENA_NEW(rewriter->arena, hd_tensor_t);
+  hd_var_t *made = HD_ARENA_NEW(rewriter->arena, hd_var_t);
+  const hd_expr_t **shape =
+      HD_ARENA_ARRAY(rewriter->arena, const hd_expr_t *, var->tensor->rank);
+  uint32_t last = var->tensor->rank - 1;
+  memcpy(shape, var->tensor->shape, last * sizeof(*shape));
+  shape[last] = hd_expr_int(rewriter->arena, var->tensor->shape[last]->type,
+                            operand->pitch);
+  *tensor = *var->tensor;
+  tensor->shape = shape;
+  *made = *var;
+  made->tensor = tensor;
+  return made;
+}
+
+// The kernel for rows that go on behind what the form takes of them.
+static hd_func_t *make_longer(hd_arena_t *arena, const hd_func_t *kernel,
+                              const tensors_t *tensors) {
+  longer_t longer = {kernel, tensors};
+  hd_rewriter_t rewriter = {
+      .arena = arena, .argument = &longer, .declare = with_pitch};
+  hd_func_t *made = HD_ARENA_NEW(arena, hd_func_t);
+  *made = *hd_rewrite_func(&rewriter, kernel);
+  return made;
+}
+
 static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
                         const hd_candidate_t *candidate, const char *instance) {
   hd_arena_t *arena = &rules->module->arena;
@@ -55,8 +99,9 @@ static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
       hd_candidate_kernel(rules->module, candidate, instance, &asked);
   if (!kernel)
     return false;
-  hd_candidate_keep_maps(arena, kernel, &form->c, form->result.type);
   tensors_t tensors = tensors_of(form, candidate->template);
+  kernel = make_longer(arena, kernel, &tensors);
+  hd_candidate_keep_maps(arena, kernel, &form->c, form->result.type);
   hd_candidate_join(rules, kernel, &form->result, tensors.data,
                     tensors.num_inputs, tensors.count);
   return true;

@@ -255,7 +255,7 @@ static void set_form(hd_window_form_t *form, finder_t *f) {
   set_image(form, f, &digits);
   hd_form_tensor_begin(&form->w, &digits, HD_WINDOW_HEIGHT, HD_WINDOW_WIDTH,
                        HD_WINDOW_CHANNELS);
-  hd_form_tensor_load(&form->w, &digits, f->w);
+  hd_form_tensor_load(&form->w, &digits, f->w, false);
   form->y = (hd_form_tensor_t){.rank = 4};
   for (int i = 0; i < 4; i++) {
     form->y.indices[i] = places[i];
