@@ -280,6 +280,32 @@ class Backend(unittest.TestCase):
                 with self.assertRaisesRegex(Exception, "E07|index|out of"):
                     compiled(torch.tensor(wrong))
 
+    def test_from_the_front(self):
+        """Where PyTorch takes no place from the end, nor do we."""
+        w = torch.arange(12.0).reshape(3, 4)
+        row, rows = torch.ones(4), torch.ones(1, 4)
+        for function in (
+            lambda w, at: nn.functional.embedding(at, w),
+            lambda w, at: w.index_select(0, at),
+            lambda w, at: w.index_add(0, at, rows),
+            lambda w, at: w.index_copy(0, at, rows),
+            lambda w, at: w.gather(0, at.expand(1, 4)),
+            lambda w, at: w[0].gather(0, at[0]),
+            lambda w, at: w.scatter(0, at.expand(1, 4), rows),
+            lambda w, at: w.scatter(0, at.expand(1, 2), 1.0),
+            lambda w, at: w.scatter_add(0, at.expand(1, 4), rows),
+            lambda w, at: row.scatter_reduce(0, at, row, "amax"),
+        ):
+            torch._dynamo.reset()
+            self.compare(function, w, torch.tensor([2]))
+            compiled = torch.compile(function, backend="hidet")
+            for wrong in -1, -3, 4:
+                at = torch.tensor([wrong])
+                with self.assertRaises((IndexError, RuntimeError)):
+                    function(w, at)
+                with self.assertRaisesRegex(hidet.InvalidError, "E0708"):
+                    compiled(w, at)
+
     def test_complex(self):
         """Types that we have not stay PyTorch's."""
 

@@ -20,12 +20,23 @@ def integers(c: Call, index: Value) -> Value:
     return index if index.type in ("i64", "i32") else c.cast(index, "i64")
 
 
+def axis_size(x: Value, dim: int) -> int:
+    return x.shape[axis_of(dim, x.rank)] if x.rank else 1
+
+
+def from_front(c: Call, index: Value, n: int) -> Value:
+    """Places along an axis of n that PyTorch does not count from its end."""
+    at = c.cast(integers(c, index), "i64")
+    return c.binary("place_from_front", at, c.constant(n, "i64"))
+
+
 def index_select(c: Call, x: Value, dim: int, index: Value) -> Value:
     index = c.reshape(integers(c, index), (index.size,))
     if not x.rank:
         return c.expand(x, c.shape)
     flat = middle(c, x, [axis_of(dim, x.rank)])
-    p, _, q = flat.shape
+    p, n, q = flat.shape
+    index = from_front(c, index, n)
     made = c.node("gather", [flat, index], x.type, (p, index.size, q))
     return c.reshape(made, c.shape)
 
@@ -37,7 +48,7 @@ def embedding(c: Call, weight: Value, index: Value, *_: object) -> Value:
 def gather(
     c: Call, x: Value, dim: int, index: Value, sparse: bool = False
 ) -> Value:
-    index = integers(c, index)
+    index = from_front(c, index, axis_size(x, dim))
     if not x.rank or not index.rank:
         whole = c.reshape(index, (index.size,))
         flat = c.reshape(x, (1, x.size, 1))
@@ -73,11 +84,11 @@ def scatter_along(
     if not index.size:
         return x
     task, shape = f"scatter_elements{SCATTERS[how]}", x.shape
-    index = integers(c, index)
     x = c.reshape(x, x.shape or (1,))
     index = c.reshape(index, index.shape or (1,))
     u = c.reshape(u, u.shape or (1,))
     axis = axis_of(dim, x.rank)
+    index = from_front(c, index, x.shape[axis])
     for other in range(x.rank):
         u = c.slice(u, other, 0, index.shape[other])
     if any(index.shape[i] != x.shape[i] for i in range(x.rank) if i != axis):
@@ -93,16 +104,12 @@ def flat(c: Call, x: Value) -> Value:
 
 
 def all_places(c: Call, x: Value, axis: int, index: Value) -> Value:
-    """The index along an axis as one among all elements of x."""
-    at = c.cast(index, "i64")
-    size = c.constant(x.shape[axis], "i64")
-    # From the end where it is negative.
-    at = c.binary("place_along", at, size)
+    """The place along an axis as one among all elements of x."""
     total = None
     for i in range(x.rank):
         stride = math.prod(x.shape[i + 1 :])
         if i == axis:
-            part = at
+            part = index
         else:
             n = index.shape[i]
             operands = [c.constant(0, "i64"), c.constant(1, "i64")]
@@ -142,10 +149,12 @@ def index_add(
 ) -> Value:
     if alpha != 1:
         u = c.binary("mul", u, c.constant(alpha, u.type))
+    index = from_front(c, index, axis_size(x, dim))
     return rows_to(c, x, dim, index, u, "scatter_rows_add")
 
 
 def index_copy(c: Call, x: Value, dim: int, index: Value, u: Value) -> Value:
+    index = from_front(c, index, axis_size(x, dim))
     return rows_to(c, x, dim, index, u, "scatter_rows")
 
 
