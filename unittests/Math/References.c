@@ -187,7 +187,7 @@ const reference_t references[] = {
     ROW(sigmoid,   1, 1.5, 1.5, 64),
     ROW(silu,      1, 1.8, 0, 0),
     ROW(softplus,  1, 1.7, 0, 0),
-    ROW(gelu,      1, 1.9, 0, 2048),
+    ROW(gelu,      1, 1.9, 2.2, 2048),
     ROW(gelu_tanh, 1, 1.8, 0, 2048),
     ROW(sinh,      1, 1.8, 0, 0),
     ROW(cosh,      1, 1.5, 0, 0),
