@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whole models, batch 1: ours, one inference a CUDA graph, and the same with no
+"""Whole models: ours, one inference a CUDA graph, and the same with no
 launch begun before the last one has ended, against PyTorch's eager in the same
 precision as a CUDA graph, and what Inductor makes of it as one. Errors are the
 largest against PyTorch in f32 over the largest value, ours and PyTorch's; with
@@ -9,7 +9,7 @@ as ONNX writes it.
 
 usage: models.py --tools=FOLDER [--json=FILE] [--precision=f16|tf32|f32]
            [--inductor] [--inputs=1] FOLDER NAME...
-  FOLDER: what scripts/export_models.py has written
+  FOLDER: what scripts/export_models.py has written, of any batch and length
   NAME: a model, or a list of bench/shapes/models.json
 """
 import argparse
@@ -59,7 +59,8 @@ def peers(folder, name, precision, inductor, inputs):
     network = export_models.settle(model.make(), model)
     network = network.cuda()
     x = torch.from_numpy(numpy.load(folder / (name.replace("/", "-") + ".in0.npy"))).cuda()
-    drawn = [export_models.draw_input(model, 1).cuda() for _ in range(inputs)]
+    drawn = [export_models.draw_input(model, len(x), x.shape[-1]).cuda()
+             for _ in range(inputs)]
     with torch.no_grad():
         expected = [network(x) for x in drawn]
     allow_tf32(precision == "tf32")

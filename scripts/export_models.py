@@ -2,7 +2,8 @@
 """Exports published network architectures from PyTorch to ONNX, with inputs
 and what PyTorch computes of them.
 
-usage: export_models.py [--dynamic] [--opset=N] [--list] FOLDER [NAME...]
+usage: export_models.py [--dynamic] [--batch=1] [--tokens=128] [--opset=N]
+           [--list] FOLDER [NAME...]
 
 For each NAME it writes to FOLDER
   NAME.onnx, NAME.onnx.data        the model, with its weights beside it
@@ -34,6 +35,7 @@ import sys
 import warnings
 
 IMAGE, TOKENS = "image", "tokens"
+LENGTH = 128  # in tokens
 DYNAMIC_BATCHES = (1, 3, 8)
 
 
@@ -146,11 +148,11 @@ def find_model(name):
     raise SystemExit("unknown model %s; try --list" % name)
 
 
-def draw_input(model, batch):
+def draw_input(model, batch, tokens=LENGTH):
     import torch
     if model.kind == IMAGE:
         return torch.randn(batch, 3, model.size, model.size)
-    return torch.randint(0, model.size, (batch, 128))
+    return torch.randint(0, model.size, (batch, tokens))
 
 
 def settle(network, model):
@@ -190,27 +192,27 @@ def export(name, options):
     torch.manual_seed(0)
     network = settle(model.make(), model)
     path = os.path.join(options.folder, name.replace("/", "-"))
-    dynamic, sizes = None, (1,)
+    dynamic, sizes, example = None, (options.batch,), options.batch
     if options.dynamic:
         path += "-dynamic"
         dynamic = ({0: torch.export.Dim("batch")},)
-        sizes = DYNAMIC_BATCHES
+        sizes, example = DYNAMIC_BATCHES, 2  # 1 would be taken for a constant.
     for batch in sizes:
         case = path + (".b%d" % batch if options.dynamic else "")
-        shapes = save_case(network, draw_input(model, batch), case)
+        shapes = save_case(network, draw_input(model, batch, options.tokens), case)
         print("%s: %s -> %s" % (case, *shapes), flush=True)
-    # A batch of 1 would be taken for a constant.
-    example = draw_input(model, 2 if options.dynamic else 1)
-    torch.onnx.export(network, (example,), path + ".onnx", dynamo=True,
+    torch.onnx.export(network, (draw_input(model, example, options.tokens),), path + ".onnx", dynamo=True,
                       opset_version=options.opset, external_data=True,
                       dynamic_shapes=dynamic, verbose=False)
 
 
 def main():
     parser = argparse.ArgumentParser(
-        usage=__doc__.split("usage: ")[1].split("\n")[0])
+        usage=__doc__.split("usage: ")[1].split("\n\n")[0])
     parser.add_argument("--dynamic", action="store_true")
     parser.add_argument("--opset", type=int, default=18)
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--tokens", type=int, default=LENGTH)
     parser.add_argument("--list", action="store_true")
     parser.add_argument("folder", nargs="?")
     parser.add_argument("names", nargs="*")
