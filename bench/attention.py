@@ -3,36 +3,48 @@
 better of cuDNN and FlashAttention as PyTorch calls them.
 
 usage: attention.py --tools=DIR [--json=FILE] [--seconds=N] [--candidates]
-           [short] [long]
+           [short] [long] [decode]
 
 short   batch 1, 12 heads of 64: 128, 197 and 512 tokens
 long    16,384 tokens in all, 2,048 features: 128 to 8,192 tokens, heads of 64
         and 128, causal and not
+decode  one query, 32 heads of 128 that share the keys of 8, as many requests as
+        make 256 MiB of keys and values: 512 to 65,536 of them; also the share
+        of the bandwidth that a copy of as many bytes has
 
 A graph of several attentions, each of the one before as queries and keys and
-values of its own, programmatic launches, one CUDA graph; f16. One line a case; --candidates also pins every candidate
-that runs in the time.
+values of its own, programmatic launches, one CUDA graph; f16. One line a case;
+--candidates also pins every candidate that runs in the time.
 """
 import argparse
+import collections
 import itertools
 import json
 import pathlib
 import tempfile
 import time
 
+import bandwidth
 import measure
 
-TASK = """task attention(q: f16[z, m, k], key: f16[z, n, k], v: f16[z, n, e]) -> o: f16[z, m, e] {
-  s[b, i, j] = sum(p: k) f32(q[b, i, p]) * f32(key[b, j, p])
+# Requests, heads, queries, keys, features; `shared` heads have the same keys.
+Case = collections.namedtuple("Case", "b h m n d causal shared", defaults=[False, 1])
+
+TASK = """task attention(q: f16[z, m, k], key: f16[y, n, k], v: f16[y, n, e]) -> o: f16[z, m, e] {
+  s[b, i, j] = sum(p: k) f32(q[b, i, p]) * f32(key[b / (z / y), j, p])
   t[b, i, j] = %s
   w[b, i, j] = exp(t[b, i, j] - (max(x: n) t[b, i, x]))
   r[b, i, j] = f16(w[b, i, j] / (sum(x: n) w[b, i, x]))
-  o[b, i, c] = f16(sum(j: n) f32(r[b, i, j]) * f32(v[b, j, c]))
+  o[b, i, c] = f16(sum(j: n) f32(r[b, i, j]) * f32(v[b / (z / y), j, c]))
 }
 """
-SHORT = [(1, 12, n, 64, False) for n in (128, 197, 512)]
-LONG = [(16384 // n, 2048 // d, n, d, causal)
-        for n in (128, 512, 1024, 2048, 4096, 8192) for d in (64, 128) for causal in (False, True)]
+CASES = {
+    "short": [Case(1, 12, n, n, 64) for n in (128, 197, 512)],
+    "long": [Case(16384 // n, 2048 // d, n, n, d, causal)
+             for n in (128, 512, 1024, 2048, 4096, 8192) for d in (64, 128)
+             for causal in (False, True)],
+    "decode": [Case(65536 // n, 32, 1, n, 128, shared=4) for n in (512, 2048, 8192, 65536)],
+}
 CANDIDATES = [("attention_mma(WM = %d, WN = %d, BN = %d, STAGES = %d)" % (wm, wn, bn, stages),
                bn if stages == 1 else -bn)
               for wm, wn, bn, stages in itertools.product(
@@ -43,12 +55,13 @@ CANDIDATES += [("attention_tma(BN = 128, STAGES = %d)" % stages, -64) for stages
 
 
 def text(case, copies, pin):
-    b, h, n, d, causal = case
-    term = "s[b, i, j] * %r" % (d ** -0.5)
-    if causal:
+    term = "s[b, i, j] * %r" % (case.d ** -0.5)
+    if case.causal:
         term = "j > i ? -inf : " + term
-    shape = "f16[%d, %d, %d]" % (b * h, n, d)
-    inputs = ", ".join(["q: " + shape] + ["%s%d: %s" % (name, i, shape)
+    heads = case.b * case.h
+    shape = "f16[%d, %d, %d]" % (heads, case.m, case.d)
+    keys = "f16[%d, %d, %d]" % (heads // case.shared, case.n, case.d)
+    inputs = ", ".join(["q: " + shape] + ["%s%d: %s" % (name, i, keys)
                                           for i in range(copies) for name in "kv"])
     body = "\n".join("  o%d: %s = attention(%s, k%d, v%d)%s" % (
         i, shape, "o%d" % (i - 1) if i else "q", i, i, " with " + pin if pin else "")
@@ -56,26 +69,31 @@ def text(case, copies, pin):
     return TASK % term + "graph main(%s) -> o%d {\n%s\n}\n" % (inputs, copies - 1, body)
 
 
+def bytes_of(case):
+    """Of queries, results, keys and values."""
+    return 4 * case.b * case.h * case.d * (case.m + case.n // case.shared)
+
+
 def copies_of(case):
-    b, h, n, d, _ = case
-    return max(2, min(24, 2 ** 27 // (b * h * n * d * 8)))
+    return max(2, min(24, 2 ** 27 // bytes_of(case)))
 
 
 def peer(case):
     """The better one's milliseconds, and its name."""
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
-    b, h, n, d, causal = case
 
     def draw():
-        return [torch.randn(b, h, n, d, device="cuda", dtype=torch.float16) for _ in range(3)]
+        return [torch.randn(case.b, h, rows, case.d, device="cuda", dtype=torch.float16)
+                for h, rows in ((case.h, case.m),) + 2 * ((case.h // case.shared, case.n),)]
 
     found = []
     for name, backend in (("cuDNN", SDPBackend.CUDNN_ATTENTION),
                           ("flash", SDPBackend.FLASH_ATTENTION)):
         def run(q, k, v, backend=backend):
             with sdpa_kernel(backend):
-                torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+                torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=case.causal,
+                                                                 enable_gqa=case.shared > 1)
         try:
             found.append((measure.peer(draw, run), name))
         except RuntimeError as error:
@@ -93,7 +111,11 @@ def ours(options, folder, case, pin):
 
 
 def label(case):
-    return "%d x %d heads, %d tokens, %d%s" % (*case[:4], " causal" if case[4] else "")
+    text = "%d x %d heads, " % (case.b, case.h)
+    if case.m < case.n:
+        text += "%d of " % case.m
+    text += "%d tokens, %d%s" % (case.n, case.d, " causal" if case.causal else "")
+    return text + (", %d share keys" % case.shared if case.shared > 1 else "")
 
 
 def main():
@@ -102,32 +124,34 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--seconds", type=int, default=500)
     parser.add_argument("--candidates", action="store_true")
-    parser.add_argument("names", nargs="*")
+    parser.add_argument("names", nargs="*", choices=[[], *CASES])
     options = parser.parse_args()
     folder = pathlib.Path(tempfile.mkdtemp())
     until = time.monotonic() + options.seconds
     lines = []
-    for case in (SHORT if not options.names or "short" in options.names else []) + (
-            LONG if not options.names or "long" in options.names else []):
+    for case in sum((CASES[name] for name in options.names or CASES), []):
         if time.monotonic() > until:
             print("no time for %s" % label(case))
             continue
         theirs, name = peer(case)
-        b, h, n, d, causal = case
-        flops = 4.0 * b * h * n * n * d / (2 if causal else 1)
+        flops = 4.0 * case.b * case.h * case.m * case.n * case.d / (2 if case.causal else 1)
+        copied = bandwidth.copy(bytes_of(case)) if case.m < case.n else None
         # For so many keys at most, or for more than so many.
-        pins = [""] + ([pin for pin, keys in CANDIDATES if (n <= keys if keys > 0 else n > -keys)]
+        pins = [""] + ([pin for pin, keys in CANDIDATES 
+                       if (case.n <= keys if keys > 0 else case.n > -keys)]
                        if options.candidates else [])
         for pin in pins:
             ms, report = ours(options, folder, case, pin)
             if ms is None:
                 print("%s %s: %s" % (label(case), pin, report.strip()[:300]))
                 continue
-            print("%-44s %9.2f us %6.1f TFLOPS  %s %9.2f  %.3f of it  %s" % (
-                label(case), ms * 1e3, flops / ms * 1e-9, name, theirs * 1e3, theirs / ms, pin),
-                  flush=True)
+            print("%-44s %9.2f us %6.1f TFLOPS  %s %9.2f  %.3f of it%s  %s" % (
+                label(case), ms * 1e3, flops / ms * 1e-9, name, theirs * 1e3, theirs / ms,
+                "  %.3f of the copy" % (copied / ms) if copied else "", pin), flush=True)
             lines.append({"case": label(case), "us": ms * 1e3, "peer": name,
                           "peer_us": theirs * 1e3, "pin": pin})
+            if copied:
+                lines[-1]["copy_us"] = copied * 1e3
             if time.monotonic() > until:
                 break
     if options.json:

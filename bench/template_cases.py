@@ -211,7 +211,14 @@ WIDTHS = [8, 16, 24, 32, 40, 64, 72, 80, 96, 128, 200, 256, 11, 35]
 MASKS = ["none", "added", "keys", "causal", "finite", "capped"]
 
 
-def draw_attention_sizes(rng, template, values):
+FRAGMENT = 16  # Heads that share keys are rows where there is room for them.
+
+
+def rows_of(queries, group):
+    return queries * group if queries * group <= FRAGMENT else queries
+
+
+def draw_attention_sizes(rng, template, values, group=1):
     """None where this candidate seems to take nothing."""
     wgmma = template.name in ("attention_wgmma", "attention_tma")
     for _ in range(1000):
@@ -223,7 +230,7 @@ def draw_attention_sizes(rng, template, values):
                 rng.choice([8, 67, 300, 1030, 2048]))
         d, e = (size_of(rng, [52, 56, 64, 120, 128] if wgmma else WIDTHS)
                 for _ in range(2))
-        facts = {"z": 1, "m": m, "n": n, "k": d, "e": e, "bits": 16}
+        facts = {"z": 1, "m": rows_of(m, group), "n": n, "k": d, "e": e, "bits": 16}
         if "maps" in template.head and (d % 8 or e % 8):
             continue  # Rows are whole pieces of 16 bytes.
         if template.allows(values, facts, r"^z \*") and template.has_room(
@@ -267,14 +274,16 @@ def mask_of(rng, case, s, scores, shape, choice):
 
 
 def draw_attention(rng, case, template, values):
-    m, n, d, e = draw_attention_sizes(rng, template, values)
-    b, h = int(rng.choice([1, 1, 2])), int(rng.choice([1, 2, 3, 4]))
-    group = int(rng.choice([1, 1, 2])) if h % 2 == 0 else 1
+    b, h = int(rng.choice([1, 1, 2])), int(rng.choice([1, 2, 3, 4, 8]))
+    group = int(rng.choice([g for g in (1, 1, 2, 3, 4, 8) if h % g == 0]))
+    if "maps" in template.head:
+        group = 1
+    m, n, d, e = draw_attention_sizes(rng, template, values, group)
     kind, choice = str(rng.choice(template.types)), str(rng.choice(MASKS))
     flipped, guarded, merged = (bool(rng.integers(2)) for _ in range(3))
     whole = "maps" in template.head  # Operands are tensors, as they are.
     if whole:
-        group, flipped = 1, False
+        flipped = False
     q, k, v = (numpy.round(rng.standard_normal(shape) * 16) / 16 for shape in
                ((b, h, m, d), (b, h // group, n, d), (b, h // group, n, e)))
     names = {}
@@ -322,8 +331,9 @@ def draw_attention(rng, case, template, values):
         y = case.node("f32", [b, m, h * e], "reshape(%s)" % y)
         o = o.transpose(0, 2, 1, 3).reshape(b, m, h * e)
     case.expect(y, o, 4e-3 if kind == "f16" else 3e-2)
-    tiles, case.partial = template.tiles(values, {"m": m, "n": n, "k": d, "e": e})
-    case.blocks = b * h * tiles
+    rows = rows_of(m, group)
+    tiles, case.partial = template.tiles(values, {"m": rows, "n": n, "k": d, "e": e})
+    case.blocks = b * h * m // rows * tiles
     case.says = "b %d h %d/%d m %d n %d d %d e %d %s %s%s%s%s %s" % (
         b, h, group, m, n, d, e, kind, choice, " flipped" * flipped,
         " guarded" * guarded, " merged" * merged, values)

@@ -15,6 +15,7 @@
 #include "Fusion/GroupState.h"
 #include "Schedule/Attention.h"
 #include "Schedule/Contract.h"
+#include "Schedule/Prepare.h"
 
 #include <string.h>
 
@@ -99,6 +100,44 @@ static void clear(hd_composer_t *c) {
     c->in[i] = false;
 }
 
+// --- Broadcast operands ---
+
+// Whether a node repeats elements of its input, and does nothing else.
+static bool is_broadcast(const hd_composed_node_t *info) {
+  const hd_task_t *flat = info->flat;
+  return flat && flat->definitions.size == 1 && flat->inputs.size == 1 &&
+         flat->outputs.size == 1 && info->is_pointwise && !info->composite &&
+         !info->node->group && !info->node->pin &&
+         flat->definitions.data[0]->term->kind == HD_TERM_LOAD &&
+         hd_flat_count(flat->inputs.data[0]) <
+             hd_flat_count(flat->outputs.data[0]);
+}
+
+// Adds a node and the reshapes between it and what reads it; the set begins
+// with it at the latest.
+static void add_way(hd_composer_t *c, const hd_composed_node_t *node,
+                    const hd_composed_node_t *reader) {
+  for (; reader != node; reader = hd_composer_giver(c, reader->node->inputs[0]))
+    c->in[reader - c->nodes] = true;
+  size_t at = (size_t)(node - c->nodes);
+  c->in[at] = true;
+  c->low = at < c->low ? at : c->low;
+}
+
+// Adds those that give operands of the set.
+static void add_broadcasts(hd_composer_t *c) {
+  for (size_t i = c->low; i < c->high; i++)
+    for (uint32_t k = 0; c->in[i] && k < c->nodes[i].node->num_inputs; k++) {
+      const hd_composed_node_t *first =
+          hd_composer_giver(c, c->nodes[i].node->inputs[k]);
+      const hd_composed_node_t *giver = first;
+      while (giver && hd_node_is_reshape(giver->node))
+        giver = hd_composer_giver(c, giver->node->inputs[0]);
+      if (giver && is_broadcast(giver))
+        add_way(c, giver, first);
+    }
+}
+
 // --- The search ---
 
 static bool merge(hd_composer_t *c, hd_arena_t *arena, hd_composite_t *out) {
@@ -108,12 +147,37 @@ static bool merge(hd_composer_t *c, hd_arena_t *arena, hd_composite_t *out) {
   return true;
 }
 
+typedef bool (*merge_fn_t)(hd_composer_t *, hd_arena_t *, hd_composite_t *);
+
+// As merge() does, of a set with broadcasts, which are read through.
+static bool merge_through(hd_composer_t *c, hd_arena_t *arena,
+                          hd_composite_t *out) {
+  if (!merge(c, arena, out) || out->outputs.size != 1)
+    return false;
+  hd_task_inline(arena, out->merged.flat);
+  return true;
+}
+
+// Adds what repeats keys and values for heads that share them, where the few
+// queries of all those heads are rows of one product: each key is read once
+// then. False where that is not so.
+static bool add_shared(hd_composer_t *c, hd_arena_t *scratch) {
+  hd_composite_t tried;
+  hd_attention_form_t form;
+  size_t low = c->low;
+  add_broadcasts(c);
+  return c->low < low && merge_through(c, scratch, &tried) &&
+         !hd_attention_form_find(scratch, tried.merged.flat, &form) &&
+         form.sizes[HD_ATTENTION_QUERY] <= HD_FRAGMENT_ROWS;
+}
+
 // NULL, or why the set is not one kernel. What is asked of a task is asked
 // once: a model's layers are alike.
-static const char *obstacle(hd_composer_t *c, hd_arena_t *scratch) {
+static const char *obstacle(hd_composer_t *c, hd_arena_t *scratch,
+                            merge_fn_t merge_set) {
   hd_composite_t tried;
   hd_buffer_t text = {0};
-  if (!merge(c, scratch, &tried))
+  if (!merge_set(c, scratch, &tried))
     return "what is between cannot be one task";
   hd_task_print(tried.merged.flat, &text);
   const char *key = hd_arena_strndup(scratch, hd_buffer_text(&text), text.size);
@@ -139,7 +203,15 @@ static bool take_between(hd_composer_t *c, size_t first, size_t last,
     return false;
   }
   hd_arena_init_local(&scratch, &c->module->context->budget);
-  const char *why = obstacle(c, &scratch);
+  merge_fn_t merge_set = merge_through;
+  const char *why = add_shared(c, &scratch) ? obstacle(c, &scratch, merge_set)
+                                            : "no heads share keys";
+  if (why) {
+    clear(c);
+    set_between(c, first, last);
+    merge_set = merge;
+    why = obstacle(c, &scratch, merge_set);
+  }
   if (why && explain)
     hd_remark(&c->module->context->diags, c->nodes[last].node->loc,
               "fuse: not one kernel, %s '%s' and %s '%s': %s",
@@ -147,7 +219,7 @@ static bool take_between(hd_composer_t *c, size_t first, size_t last,
               c->nodes[last].node->op, hd_node_label(c->nodes[last].node), why);
   hd_arena_fini(&scratch);
   hd_composite_t *found = HD_ARENA_NEW(c->arena, hd_composite_t);
-  bool taken = !why && merge(c, c->arena, found) &&
+  bool taken = !why && merge_set(c, c->arena, found) &&
                (c->looks || hd_composer_asks(c, found));
   clear(c);
   if (taken)

@@ -18,6 +18,10 @@
 #include "Schedule/FormTensor.h"
 #include "Schedule/Schedule.h"
 
+// Queries of heads that share keys are rows behind each other where they come
+// to no more than a fragment has.
+enum { HD_FRAGMENT_ROWS = 16 };
+
 typedef enum hd_attention_axis {
   HD_ATTENTION_BATCH,
   HD_ATTENTION_QUERY, // i

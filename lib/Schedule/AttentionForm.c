@@ -37,22 +37,77 @@ static bool find_scores(hd_attention_finder_t *f) {
   return false;
 }
 
+// --- Heads that share keys ---
+
+typedef struct sharing {
+  const hd_index_t *index;
+  int64_t heads; // That look at the same keys and values: index / heads.
+} sharing_t;
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+  return b ? common_divisor(b, a % b) : a;
+}
+
+static bool note_sharing(void *argument, const hd_term_t *term) {
+  sharing_t *s = argument;
+  if (term->kind == HD_TERM_INDEX && term->u.index == s->index)
+    s->heads = 1;
+  bool divides = term->kind == HD_TERM_OPERATOR && term->u.op == HD_EXPR_DIV &&
+                 term->operands[0]->kind == HD_TERM_INDEX &&
+                 term->operands[0]->u.index == s->index &&
+                 term->operands[1]->kind == HD_TERM_CONST;
+  if (divides)
+    s->heads = common_divisor(term->operands[1]->u.i, s->heads);
+  return !divides;
+}
+
+// Heads that share keys are rows of one, behind the queries' own, where there
+// is room for them in a fragment: keys are read once for all of them.
+static void share_keys(hd_arena_t *arena, const hd_term_t *const operands[3],
+                       hd_axis_t axes[], hd_form_digits_t *digits) {
+  hd_axis_t *z = &axes[HD_ATTENTION_BATCH], *i = &axes[HD_ATTENTION_QUERY];
+  for (unsigned n = 0; n < z->count && i->count < HD_MAX_RANK; n++) {
+    int64_t range = hd_flat_range(z->indices[n]);
+    sharing_t s = {z->indices[n], range};
+    hd_flat_walk(operands[1], note_sharing, &s);
+    hd_flat_walk(operands[2], note_sharing, &s);
+    if (s.heads < 2 || range % s.heads || i->size * s.heads > HD_FRAGMENT_ROWS)
+      continue;
+    const hd_index_t *group =
+        hd_flat_index_make(arena, "group", range / s.heads);
+    const hd_index_t *head = hd_flat_index_make(arena, "head", s.heads);
+    digits->split[0] = s.index;
+    digits->as[0] = hd_flat_operate(
+        arena, HD_EXPR_ADD,
+        hd_flat_operate(arena, HD_EXPR_MUL, hd_flat_index(arena, group),
+                        hd_flat_int(arena, HD_I64, s.heads)),
+        hd_flat_index(arena, head));
+    digits->num_splits = 1;
+    z->indices[n] = group;
+    z->size /= s.heads;
+    i->indices[i->count++] = head;
+    i->size *= s.heads;
+    return;
+  }
+}
+
 // By the form's own indices.
 static void set_form(hd_attention_finder_t *f, hd_attention_form_t *form,
                      const hd_axis_t *i, const hd_axis_t *e,
                      const hd_term_t *const operands[3]) {
   static const char *const names[] = {"z", "i", "j", "p", "e"};
   hd_axis_t axes[] = {f->last.batch, *i, f->last.k, f->first.k, *e};
+  hd_form_digits_t digits = {.arena = f->arena,
+                             .count = HD_ATTENTION_AXES,
+                             .axes = axes,
+                             .places = form->indices};
+  share_keys(f->arena, operands, axes, &digits);
   hd_form_order_sum(f->arena, f->first.sum->u.reduction, operands[0],
                     operands[1], &axes[HD_ATTENTION_INNER]);
   for (int n = 0; n < HD_ATTENTION_AXES; n++) {
     form->sizes[n] = axes[n].size;
     form->indices[n] = hd_flat_index_make(f->arena, names[n], axes[n].size);
   }
-  hd_form_digits_t digits = {.arena = f->arena,
-                             .count = HD_ATTENTION_AXES,
-                             .axes = axes,
-                             .places = form->indices};
   enum { Z = HD_ATTENTION_BATCH, I, J, P, E };
   hd_form_tensor_begin(&form->q, &digits, Z, I, P);
   hd_form_tensor_begin(&form->k, &digits, Z, J, P);

@@ -23,17 +23,30 @@ static void add_limit(limits_t *l, const hd_term_t *end) {
       l->limit ? hd_flat_operate(l->arena, HD_EXPR_MIN, l->limit, end) : end;
 }
 
-// factor * i + constant. False: it would not grow with i.
-static bool add_line(limits_t *l, int64_t factor, int64_t constant) {
-  const hd_index_t *i = l->form->indices[HD_ATTENTION_QUERY];
+// Whether a term grows with i: i, or i / constant.
+static bool follows_query(const limits_t *l, const hd_term_t *term) {
+  bool divides = term->kind == HD_TERM_OPERATOR && term->u.op == HD_EXPR_DIV &&
+                 term->operands[1]->kind == HD_TERM_CONST &&
+                 term->operands[1]->u.i > 0;
+  const hd_term_t *of = divides ? term->operands[0] : term;
+  return of->kind == HD_TERM_INDEX &&
+         of->u.index == l->form->indices[HD_ATTENTION_QUERY];
+}
+
+// factor * row + constant; row: NULL: the factor is 0. False: it would not grow
+// with i.
+static bool add_line(limits_t *l, const hd_term_t *row, int64_t factor,
+                     int64_t constant) {
+  const hd_term_t *line = hd_flat_int(l->arena, HD_I64, constant);
   if (factor < 0)
     return false;
-  add_limit(
-      l, hd_flat_operate(l->arena, HD_EXPR_ADD,
-                         hd_flat_operate(l->arena, HD_EXPR_MUL,
-                                         hd_flat_index(l->arena, i),
-                                         hd_flat_int(l->arena, HD_I64, factor)),
-                         hd_flat_int(l->arena, HD_I64, constant)));
+  if (factor > 0)
+    line =
+        hd_flat_operate(l->arena, HD_EXPR_ADD,
+                        hd_flat_operate(l->arena, HD_EXPR_MUL, row,
+                                        hd_flat_int(l->arena, HD_I64, factor)),
+                        line);
+  add_limit(l, line);
   return true;
 }
 
@@ -43,24 +56,27 @@ static bool compare(limits_t *l, const hd_term_t *x, const hd_term_t *y,
                     bool strict, bool hides) {
   hd_linear_t sum;
   int64_t along[2] = {0, 0}; // i, j
+  const hd_term_t *row = NULL;
   if (x->type.scalar != HD_I64 ||
-      !hd_affine_of(l->arena, hd_flat_operate(l->arena, HD_EXPR_SUB, x, y),
+      !hd_affine_of(l->arena,
+                    hd_index_simplify(
+                        l->arena, hd_flat_operate(l->arena, HD_EXPR_SUB, x, y)),
                     &sum))
     return false;
   for (unsigned n = 0; n < sum.size; n++) {
     const hd_term_t *atom = sum.terms[n].term;
-    bool is_i = atom->kind == HD_TERM_INDEX &&
-                atom->u.index == l->form->indices[HD_ATTENTION_QUERY];
+    bool is_i = !row && follows_query(l, atom);
     bool is_j = atom->kind == HD_TERM_INDEX &&
                 atom->u.index == l->form->indices[HD_ATTENTION_KEY];
     if (!is_i && !is_j)
       return false;
     along[is_j] = sum.terms[n].factor;
+    row = is_i ? atom : row;
   }
   if (hides && along[1] == 1) // j > -a i - c
-    return add_line(l, -along[0], strict - sum.constant);
+    return add_line(l, row, -along[0], strict - sum.constant);
   if (!hides && along[1] == -1) // j < a i + c
-    return add_line(l, along[0], sum.constant + !strict);
+    return add_line(l, row, along[0], sum.constant + !strict);
   return false;
 }
 
