@@ -350,6 +350,11 @@ class Backend(unittest.TestCase):
         """Tensors without elements or axes."""
         self.compare(lambda x: (x + 1).sum(0), torch.randn(0, 3))
         self.compare(lambda x: x * 2 + x.abs(), torch.tensor(-3.0))
+        self.compare(
+            lambda x, at: x.gather(0, at) + 1,
+            torch.randn(5),
+            torch.zeros(2, 0, dtype=torch.long),
+        )
 
         def function(x):
             return torch.cat([torch.tensor([]), x])

@@ -48,6 +48,8 @@ def embedding(c: Call, weight: Value, index: Value, *_: object) -> Value:
 def gather(
     c: Call, x: Value, dim: int, index: Value, sparse: bool = False
 ) -> Value:
+    if not index.size:
+        return c.full(0, c.type, c.shape)
     index = from_front(c, index, axis_size(x, dim))
     if not x.rank or not index.rank:
         whole = c.reshape(index, (index.size,))
