@@ -3,7 +3,8 @@
 // What an attention is expected to take by a candidate, as ProductPrice.c does
 // for products: a step is bound by the tensor cores, by what the L2 cache gives
 // a multiprocessor, by how fast its warps issue (exponentials are most of that)
-// or by the latency of a load; blocks go in waves.
+// or by the latency of a load; blocks go in waves. From memory comes no more
+// than all blocks have asked for at a time, in the time that a load takes.
 #include "Schedule/Attention.h"
 
 #include <math.h>
@@ -12,6 +13,7 @@ enum {
   LOAD_CYCLES = 570,   // Of a load that comes from the L2 cache.
   BEGIN_CYCLES = 1200, // Before the first step, behind the last one.
   SYNC_CYCLES = 1500,  // Of a cluster: it begins, and waits twice.
+  FAR_CYCLES = 1800,   // Of a load from memory, where all ask for more.
   SCHEDULERS = 4,
 };
 
@@ -66,8 +68,11 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   if (split > 1)
     cycles += SYNC_CYCLES;
   double moved = bytes * z * (m + n) * widths;
-  return machine->launch +
-         at_least(cycles / machine->mhz, moved / machine->gbs * 1e-3);
+  double asked = at_most(blocks, reach * together) * at_least(stages - 1, 1) *
+                 bn * widths * bytes;
+  double far = at_least(moved / machine->gbs * 1e-3,
+                        moved / asked * FAR_CYCLES / machine->mhz);
+  return machine->launch + at_least(cycles / machine->mhz, far);
 }
 
 hd_form_t hd_attention_form_ask(const hd_attention_form_t *form) {
