@@ -87,15 +87,13 @@ uint64_t hd_node_computed(const hd_node_t *node, const hd_node_t *const *group,
 // Bits of the widest element that the anchor and what comes behind it store.
 static unsigned leaving_bits(const hd_members_t *group) {
   unsigned most = 0;
-  for (size_t i = group->anchor; i < group->count; i++)
-    for (uint32_t k = 0; k < group->nodes[i]->num_outputs; k++) {
-      const hd_value_t *value = group->nodes[i]->outputs[k];
-      if (!value || !hd_fusion_reads_outside(group->fusion, value, group->nodes,
-                                             group->count))
-        continue;
-      unsigned bits = hd_scalar_bits(hd_scheduled_type(value).type);
-      most = bits > most ? bits : most;
-    }
+  hd_values_t values =
+      hd_fusion_leaving(group->fusion, group->nodes + group->anchor,
+                        group->count - group->anchor);
+  for (size_t i = 0; i < values.size; i++) {
+    unsigned bits = hd_scalar_bits(hd_scheduled_type(values.data[i]).type);
+    most = bits > most ? bits : most;
+  }
   return most;
 }
 

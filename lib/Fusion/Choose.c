@@ -126,14 +126,10 @@ static void take_node(extract_t *e, const hd_node_t *node) {
 }
 
 static void take_outputs(extract_t *e) {
-  for (size_t i = 0; i < e->count; i++)
-    for (uint32_t k = 0; k < e->nodes[i]->num_outputs; k++) {
-      const hd_value_t *value = e->nodes[i]->outputs[k];
-      if (value &&
-          hd_fusion_reads_outside(e->c->fusion, value, e->nodes, e->count))
-        hd_vec_push(e->c->arena, &e->graph->outputs,
-                    (const hd_value_t *)hd_ptr_map_get(&e->values, value));
-    }
+  hd_values_t values = hd_fusion_leaving(e->c->fusion, e->nodes, e->count);
+  for (size_t i = 0; i < values.size; i++)
+    hd_vec_push(e->c->arena, &e->graph->outputs,
+                (const hd_value_t *)hd_ptr_map_get(&e->values, values.data[i]));
 }
 
 static const hd_graph_t *extract(chooser_t *c, const hd_node_t *const *nodes,

@@ -80,7 +80,6 @@ const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
 const bool *hd_planned_outputs(hd_arena_t *arena, const hd_graph_t *graph);
 
 // The constants that are: the graph's, then those of its loops' bodies.
-typedef HD_VEC(const hd_value_t *) hd_values_t;
 hd_values_t hd_planned_constants(hd_arena_t *arena, const hd_graph_t *graph);
 
 // All of it; `fuse` leaves out the first step.

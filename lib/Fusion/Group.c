@@ -10,17 +10,23 @@ typedef struct readers {
   unsigned count;
 } readers_t;
 
-static void add_reader(hd_fusion_t *f, const hd_value_t *value,
-                       const void *reader) {
+static void add_reader(hd_arena_t *arena, hd_ptr_map_t *map,
+                       const hd_value_t *value, const void *reader) {
   if (!value)
     return;
-  readers_t *readers = hd_ptr_map_find(&f->readers, value);
+  readers_t *readers = hd_ptr_map_find(map, value);
   if (!readers) {
-    readers = HD_ARENA_NEW(f->arena, readers_t);
-    hd_ptr_map_set(f->arena, &f->readers, value, readers);
+    readers = HD_ARENA_NEW(arena, readers_t);
+    hd_ptr_map_set(arena, map, value, readers);
   }
   readers->count += readers->last != reader;
   readers->last = reader;
+}
+
+static unsigned count_readers(const hd_ptr_map_t *map,
+                              const hd_value_t *value) {
+  const readers_t *readers = hd_ptr_map_get(map, value);
+  return readers ? readers->count : 0;
 }
 
 hd_fusion_t *hd_fusion_create(hd_module_t *module, hd_scheduler_t *scheduler,
@@ -32,31 +38,34 @@ hd_fusion_t *hd_fusion_create(hd_module_t *module, hd_scheduler_t *scheduler,
   for (size_t i = 0; i < graph->nodes.size; i++) {
     const hd_node_t *node = graph->nodes.data[i];
     for (uint32_t k = 0; k < node->num_inputs; k++)
-      add_reader(f, node->inputs[k], node);
+      add_reader(f->arena, &f->readers, node->inputs[k], node);
     for (uint32_t k = 0; k < node->num_outputs; k++)
       if (node->outputs[k])
         hd_ptr_map_set(f->arena, &f->givers, node->outputs[k], node);
   }
   for (size_t i = 0; i < graph->outputs.size; i++)
-    add_reader(f, graph->outputs.data[i], graph);
+    add_reader(f->arena, &f->readers, graph->outputs.data[i], graph);
   return f;
 }
 
 unsigned hd_fusion_readers(const hd_fusion_t *f, const hd_value_t *value) {
-  const readers_t *readers = hd_ptr_map_get(&f->readers, value);
-  return readers ? readers->count : 0;
+  return count_readers(&f->readers, value);
 }
 
-bool hd_fusion_reads_outside(const hd_fusion_t *f, const hd_value_t *value,
-                             const hd_node_t *const *nodes, size_t count) {
-  unsigned inside = 0;
-  for (size_t i = 0; i < count; i++) {
-    bool reads = false;
+hd_values_t hd_fusion_leaving(const hd_fusion_t *f,
+                              const hd_node_t *const *nodes, size_t count) {
+  hd_values_t leaving = {0};
+  hd_ptr_map_t inside = {0}; // Values to how many of the nodes read them.
+  for (size_t i = 0; i < count; i++)
     for (uint32_t k = 0; k < nodes[i]->num_inputs; k++)
-      reads |= nodes[i]->inputs[k] == value;
-    inside += reads;
-  }
-  return inside < hd_fusion_readers(f, value);
+      add_reader(f->arena, &inside, nodes[i]->inputs[k], nodes[i]);
+  for (size_t i = 0; i < count; i++)
+    for (uint32_t k = 0; k < nodes[i]->num_outputs; k++) {
+      const hd_value_t *value = nodes[i]->outputs[k];
+      if (value && count_readers(&inside, value) < hd_fusion_readers(f, value))
+        hd_vec_push(f->arena, &leaving, value);
+    }
+  return leaving;
 }
 
 hd_flattened_t *hd_fusion_flatten(hd_fusion_t *f, const hd_node_t *node) {

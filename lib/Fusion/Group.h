@@ -94,9 +94,10 @@ bool hd_fusion_reads_by_data(hd_fusion_t *fusion, const hd_node_t *node,
 
 // How many nodes read a value; that it comes out counts as one.
 unsigned hd_fusion_readers(const hd_fusion_t *fusion, const hd_value_t *value);
-// Whether others than these nodes do.
-bool hd_fusion_reads_outside(const hd_fusion_t *fusion, const hd_value_t *value,
-                             const hd_node_t *const *nodes, size_t count);
+// The values of these nodes that others read, too, in the nodes' order.
+typedef HD_VEC(const hd_value_t *) hd_values_t;
+hd_values_t hd_fusion_leaving(const hd_fusion_t *fusion,
+                              const hd_node_t *const *nodes, size_t count);
 
 hd_group_t *hd_group_begin(hd_fusion_t *fusion, const hd_node_t *anchor);
 // Adds a node that reads what the group computes. NULL, or why that cannot be;
