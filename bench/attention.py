@@ -137,9 +137,10 @@ def main():
         flops = 4.0 * case.b * case.h * case.m * case.n * case.d / (2 if case.causal else 1)
         copied = bandwidth.copy(bytes_of(case)) if case.m < case.n else None
         # For so many keys at most, or for more than so many.
-        pins = [""] + ([pin for pin, keys in CANDIDATES 
-                       if (case.n <= keys if keys > 0 else case.n > -keys)]
-                       if options.candidates else [])
+        pins = [""]
+        if options.candidates:
+            pins += [pin for pin, keys in CANDIDATES
+                     if (case.n <= keys if keys > 0 else case.n > -keys)]
         for pin in pins:
             ms, report = ours(options, folder, case, pin)
             if ms is None:

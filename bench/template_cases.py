@@ -276,12 +276,12 @@ def mask_of(rng, case, s, scores, shape, choice):
 def draw_attention(rng, case, template, values):
     b, h = int(rng.choice([1, 1, 2])), int(rng.choice([1, 2, 3, 4, 8]))
     group = int(rng.choice([g for g in (1, 1, 2, 3, 4, 8) if h % g == 0]))
-    if "maps" in template.head:
+    whole = "maps" in template.head  # Operands are tensors, as they are.
+    if whole:
         group = 1
     m, n, d, e = draw_attention_sizes(rng, template, values, group)
     kind, choice = str(rng.choice(template.types)), str(rng.choice(MASKS))
     flipped, guarded, merged = (bool(rng.integers(2)) for _ in range(3))
-    whole = "maps" in template.head  # Operands are tensors, as they are.
     if whole:
         flipped = False
     q, k, v = (numpy.round(rng.standard_normal(shape) * 16) / 16 for shape in

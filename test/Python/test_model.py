@@ -23,6 +23,15 @@ graph main(x: f32[n, 8], y: f32[8]) -> sum, same {
 """
 
 
+def in_threads(work, count):
+    """Calls work(0) to work(count - 1), each on a thread of its own."""
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 class Onnx(unittest.TestCase):
     def test_digits(self):
         """A trained network gives what numpy computed of it."""
@@ -77,11 +86,7 @@ class Text(unittest.TestCase):
                 same.append(numpy.array_equal(total, expected))
 
         same = []
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(work, 4)
         self.assertEqual(same, [True] * 80)
 
     def test_sessions(self):
@@ -100,11 +105,7 @@ class Text(unittest.TestCase):
                 same.append(numpy.array_equal(made, x + self.y))
 
         same = []
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(work, 4)
         self.assertEqual(same, [True] * 16)
 
     def test_values(self):
