@@ -84,6 +84,14 @@ uint64_t hd_node_computed(const hd_node_t *node, const hd_node_t *const *group,
   return computed;
 }
 
+const hd_value_t *hd_node_input_of(const hd_node_t *node, const hd_task_t *flat,
+                                   const hd_task_value_t *tensor) {
+  for (size_t i = 0; i < flat->inputs.size; i++)
+    if (flat->inputs.data[i] == tensor)
+      return node->inputs[i];
+  return NULL;
+}
+
 // Bits of the widest element that the anchor and what comes behind it store.
 static unsigned leaving_bits(const hd_members_t *group) {
   unsigned most = 0;

@@ -124,8 +124,9 @@ static void add_way(hd_composer_t *c, const hd_composed_node_t *node,
   c->low = at < c->low ? at : c->low;
 }
 
-// Adds those that give operands of the set.
-static void add_broadcasts(hd_composer_t *c) {
+// Adds those that give operands of the set; whether there are any.
+static bool add_broadcasts(hd_composer_t *c) {
+  bool any = false;
   for (size_t i = c->low; i < c->high; i++)
     for (uint32_t k = 0; c->in[i] && k < c->nodes[i].node->num_inputs; k++) {
       const hd_composed_node_t *first =
@@ -133,51 +134,35 @@ static void add_broadcasts(hd_composer_t *c) {
       const hd_composed_node_t *giver = first;
       while (giver && hd_node_is_reshape(giver->node))
         giver = hd_composer_giver(c, giver->node->inputs[0]);
-      if (giver && is_broadcast(giver))
+      if (giver && is_broadcast(giver)) {
         add_way(c, giver, first);
+        any = true;
+      }
     }
+  return any;
 }
 
 // --- The search ---
 
-static bool merge(hd_composer_t *c, hd_arena_t *arena, hd_composite_t *out) {
-  if (!hd_composer_merge(c, arena, "attention", out))
+// through: broadcasts in the set are read through.
+static bool merge(hd_composer_t *c, hd_arena_t *arena, bool through,
+                  hd_composite_t *out) {
+  if (!hd_composer_merge(c, arena, "attention", out) ||
+      (through && out->outputs.size != 1))
     return false;
   hd_composer_put_numbers(arena, &out->merged);
+  if (through)
+    hd_task_inline(arena, out->merged.flat);
   return true;
-}
-
-typedef bool (*merge_fn_t)(hd_composer_t *, hd_arena_t *, hd_composite_t *);
-
-// As merge() does, of a set with broadcasts, which are read through.
-static bool merge_through(hd_composer_t *c, hd_arena_t *arena,
-                          hd_composite_t *out) {
-  if (!merge(c, arena, out) || out->outputs.size != 1)
-    return false;
-  hd_task_inline(arena, out->merged.flat);
-  return true;
-}
-
-// Adds what repeats keys and values for heads that share them, where the few
-// queries of all those heads are rows of one product: each key is read once
-// then. False where that is not so.
-static bool add_shared(hd_composer_t *c, hd_arena_t *scratch) {
-  hd_composite_t tried;
-  hd_attention_form_t form;
-  size_t low = c->low;
-  add_broadcasts(c);
-  return c->low < low && merge_through(c, scratch, &tried) &&
-         !hd_attention_form_find(scratch, tried.merged.flat, &form) &&
-         form.sizes[HD_ATTENTION_QUERY] <= HD_FRAGMENT_ROWS;
 }
 
 // NULL, or why the set is not one kernel. What is asked of a task is asked
 // once: a model's layers are alike.
 static const char *obstacle(hd_composer_t *c, hd_arena_t *scratch,
-                            merge_fn_t merge_set) {
+                            bool through) {
   hd_composite_t tried;
   hd_buffer_t text = {0};
-  if (!merge_set(c, scratch, &tried))
+  if (!merge(c, scratch, through, &tried))
     return "what is between cannot be one task";
   hd_task_print(tried.merged.flat, &text);
   const char *key = hd_arena_strndup(scratch, hd_buffer_text(&text), text.size);
@@ -195,6 +180,25 @@ static const char *obstacle(hd_composer_t *c, hd_arena_t *scratch,
   return verdict->why;
 }
 
+// Adds what repeats keys and values for heads that share them, where the few
+// queries of all those heads are rows of one product: each key is read once
+// then. False, and the set between two nodes as it was, where that is not so.
+static bool add_shared(hd_composer_t *c, hd_arena_t *scratch, size_t first,
+                       size_t last) {
+  hd_composite_t tried;
+  hd_attention_form_t form;
+  if (!add_broadcasts(c))
+    return false;
+  if (merge(c, scratch, true, &tried) &&
+      !hd_attention_form_find(scratch, tried.merged.flat, &form) &&
+      form.sizes[HD_ATTENTION_QUERY] <= HD_FRAGMENT_ROWS &&
+      !obstacle(c, scratch, true))
+    return true;
+  clear(c);
+  set_between(c, first, last);
+  return false;
+}
+
 static bool take_between(hd_composer_t *c, size_t first, size_t last,
                          bool explain) {
   hd_arena_t scratch;
@@ -203,15 +207,8 @@ static bool take_between(hd_composer_t *c, size_t first, size_t last,
     return false;
   }
   hd_arena_init_local(&scratch, &c->module->context->budget);
-  merge_fn_t merge_set = merge_through;
-  const char *why = add_shared(c, &scratch) ? obstacle(c, &scratch, merge_set)
-                                            : "no heads share keys";
-  if (why) {
-    clear(c);
-    set_between(c, first, last);
-    merge_set = merge;
-    why = obstacle(c, &scratch, merge_set);
-  }
+  bool shares = add_shared(c, &scratch, first, last);
+  const char *why = shares ? NULL : obstacle(c, &scratch, false);
   if (why && explain)
     hd_remark(&c->module->context->diags, c->nodes[last].node->loc,
               "fuse: not one kernel, %s '%s' and %s '%s': %s",
@@ -219,7 +216,7 @@ static bool take_between(hd_composer_t *c, size_t first, size_t last,
               c->nodes[last].node->op, hd_node_label(c->nodes[last].node), why);
   hd_arena_fini(&scratch);
   hd_composite_t *found = HD_ARENA_NEW(c->arena, hd_composite_t);
-  bool taken = !why && merge_set(c, c->arena, found) &&
+  bool taken = !why && merge(c, c->arena, shares, found) &&
                (c->looks || hd_composer_asks(c, found));
   clear(c);
   if (taken)

@@ -83,10 +83,7 @@ static const hd_value_t *matrix_of(weights_t *w,
       hd_product_form_find_few(w->c.arena, flat->definitions.data[0], &form) ||
       form.b.term->kind != HD_TERM_LOAD)
     return NULL;
-  for (size_t i = 0; i < flat->inputs.size; i++)
-    if (flat->inputs.data[i] == form.b.term->u.value)
-      return info->node->inputs[i];
-  return NULL;
+  return hd_node_input_of(info->node, flat, form.b.term->u.value);
 }
 
 static bool is_read_once(const weights_t *w, const hd_value_t *value) {
@@ -137,24 +134,9 @@ static bool take_nodes(weights_t *w, const hd_value_t *matrix) {
 
 // --- What it takes ---
 
-// The microseconds that the best candidate for a flat task is expected to take;
-// 0: there is none. Layers alike are asked about once.
 static double price_of(weights_t *w, hd_arena_t *arena, const hd_task_t *flat) {
-  hd_candidates_t found = {0};
-  hd_buffer_t text = {0};
-  hd_task_print(flat, &text);
-  double *us = hd_key_map_find_name(&w->prices, hd_buffer_text(&text));
-  if (!us) {
-    us = HD_ARENA_NEW(w->c.arena, double);
-    hd_key_map_set_name(
-        w->c.arena, &w->prices,
-        hd_arena_strndup(w->c.arena, hd_buffer_text(&text), text.size), us);
-    if (hd_task_candidates(w->c.module->context, arena, flat, 0, &found) &&
-        found.size)
-      *us = found.data[0].us;
-  }
-  hd_buffer_fini(&text);
-  return *us;
+  return hd_task_price(w->c.module->context, arena, flat, w->c.arena,
+                       &w->prices);
 }
 
 // The matrix by a kernel of its own.

@@ -44,6 +44,11 @@ const hd_graph_t *hd_graph_settle(hd_module_t *module, const hd_graph_t *graph);
 uint64_t hd_node_computed(const hd_node_t *node, const hd_node_t *const *group,
                           size_t count);
 
+// The input of a node that a tensor of its flat task is; NULL: another of its
+// tensors.
+const hd_value_t *hd_node_input_of(const hd_node_t *node, const hd_task_t *flat,
+                                   const hd_task_value_t *tensor);
+
 // Nodes that will be one kernel, in their order. Those before the anchor that
 // it reads are computed where it loads, but for reshapes.
 typedef struct hd_members {

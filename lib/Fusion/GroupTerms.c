@@ -2,6 +2,7 @@
 //
 // The terms that a group computes: an element of a value, with the prologues
 // that it is made of in their places.
+#include "Fusion/Fuse.h"
 #include "Fusion/GroupState.h"
 
 const hd_task_value_t *hd_group_tensor(hd_group_t *g, const hd_value_t *value) {
@@ -26,15 +27,6 @@ static const hd_term_t *bound(hd_group_t *g, const hd_variable_t *v) {
       hd_term_make(g->fusion->arena, HD_TERM_BOUND, v->type, NULL, 0);
   term->u.variable = v;
   return term;
-}
-
-static const hd_value_t *input_of(const hd_substitution_t *s,
-                                  const hd_task_value_t *value) {
-  const hd_task_t *flat = s->pointwise->flat;
-  for (size_t i = 0; i < flat->inputs.size; i++)
-    if (flat->inputs.data[i] == value)
-      return s->node->inputs[i];
-  return NULL;
 }
 
 // Inside the tensor, as far as the terms do not say so themselves.
@@ -96,7 +88,8 @@ static const hd_term_t *put_element(void *argument, const hd_term_t *term) {
   if (!loads)
     return hd_group_put_place(s, term);
   const hd_task_value_t *input = term->u.value;
-  const hd_value_t *value = input_of(s, input);
+  const hd_value_t *value =
+      hd_node_input_of(s->node, s->pointwise->flat, input);
   if (!value) // An operand that has been put already and that was all that is
     return term; // left of its user.
   const hd_term_t *places[HD_MAX_RANK];

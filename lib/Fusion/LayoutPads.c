@@ -15,6 +15,7 @@
 //   filled[f, u, e]
 //
 // where elements of a row lie side by side, pixel after pixel.
+#include "Fusion/Fuse.h"
 #include "Fusion/LayoutState.h"
 #include "Schedule/Affine.h"
 #include "Schedule/Product.h"
@@ -109,12 +110,8 @@ static bool find_windows(padding_t *p, const hd_contraction_t *sum) {
   return true;
 }
 
-static const hd_value_t *value_of(const padding_t *p,
-                                  const hd_task_value_t *tensor) {
-  for (size_t i = 0; i < p->flat->inputs.size; i++)
-    if (p->flat->inputs.data[i] == tensor)
-      return p->node->inputs[i];
-  return NULL;
+static const hd_value_t *input_of(const padding_t *p, const hd_term_t *load) {
+  return hd_node_input_of(p->node, p->flat, load->u.value);
 }
 
 // Whether a weight's place is that index.
@@ -157,10 +154,10 @@ static bool find_convolution(padding_t *p) {
     if (!hd_layout_loads(p->x) || p->w->kind != HD_TERM_LOAD ||
         (p->x->kind == HD_TERM_LOADELSE &&
          !hd_layout_is_zero(p->x->operands[p->x->num_operands - 1])) ||
-        !value_of(p, p->x->u.value) || !value_of(p, p->w->u.value))
+        !input_of(p, p->x) || !input_of(p, p->w))
       continue;
-    const hd_laid_value_t *w = hd_laid_value(p->l, value_of(p, p->w->u.value));
-    const hd_laid_value_t *x = hd_laid_value(p->l, value_of(p, p->x->u.value));
+    const hd_laid_value_t *w = hd_laid_value(p->l, input_of(p, p->w));
+    const hd_laid_value_t *x = hd_laid_value(p->l, input_of(p, p->x));
     if (w->prepared && !x->prepared && find_windows(p, &sum) &&
         has_plain_places(p) &&
         hd_layout_is_read_once(p->d->term, p->x->u.value) &&
@@ -331,27 +328,20 @@ static void put_padded(padding_t *p) {
                                  p->x->type.scalar, x, p->x->u.value->rank - 1);
   p->filled = hd_flat_value_make(l->arena, "w", HD_VALUE_INPUT,
                                  p->w->type.scalar, w, p->w->u.value->rank - 1);
-  const hd_value_t *from = value_of(p, p->x->u.value);
-  const hd_value_t *weight = value_of(p, p->w->u.value);
+  const hd_value_t *from = input_of(p, p->x);
+  const hd_value_t *weight = input_of(p, p->w);
   const hd_value_t *padded =
       hd_layouts_put_copy(l, from, pad, "padded", p->node->loc);
   const hd_value_t *filled =
       hd_layouts_put_copy(l, weight, fill, "filled", p->node->loc);
-  hd_node_t *node = HD_ARENA_NEW(l->arena, hd_node_t);
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(l->arena, const hd_value_t *, p->node->num_inputs);
   for (uint32_t i = 0; i < p->node->num_inputs; i++)
     inputs[i] = p->flat->inputs.data[i] == p->x->u.value   ? padded
                 : p->flat->inputs.data[i] == p->w->u.value ? filled
                                                            : p->node->inputs[i];
-  *node = *p->node;
-  node->task =
-      hd_layouts_task(l, convolution_task(p),
-                      hd_arena_printf(l->arena, "%s_filled", p->node->op));
-  node->op = node->task->name;
-  node->inputs = inputs;
-  node->num_attributes = 0;
-  hd_vec_push(l->arena, &l->made->nodes, (const hd_node_t *)node);
+  hd_layouts_put_task(l, p->node, convolution_task(p), "filled", inputs,
+                      p->node->outputs);
 }
 
 const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain) {
@@ -365,7 +355,7 @@ const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain) {
     if (!find_convolution(&p) ||
         !hd_step(&l->module->context->steps, HD_STEP_FUSION,
                  "of '%s', whose channels are filled up for %s",
-                 hd_value_label(value_of(&p, p.x->u.value)), p.node->op)) {
+                 hd_value_label(input_of(&p, p.x)), p.node->op)) {
       hd_vec_push(l->arena, &l->made->nodes, p.node);
       continue;
     }
@@ -375,8 +365,7 @@ const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain) {
                 "layout: the %lld channels of '%s' are filled up to %lld, and "
                 "borders are kept with them",
                 (long long)hd_flat_range(p.p),
-                hd_value_label(value_of(&p, p.x->u.value)),
-                (long long)p.channels);
+                hd_value_label(input_of(&p, p.x)), (long long)p.channels);
     put_padded(&p);
   }
   return any ? l->made : l->graph;

@@ -18,6 +18,7 @@
 // less that it pays for the copies; those of constants are made once, for all
 // runs. What will be one kernel with other products stays as it is.
 #include "Fusion/Compose.h"
+#include "Fusion/Fuse.h"
 #include "Fusion/LayoutState.h"
 #include "Schedule/Candidates.h"
 #include "Schedule/Product.h"
@@ -46,14 +47,6 @@ typedef struct row_padding {
   operand_t operands[2];
 } row_padding_t;
 
-static const hd_value_t *value_of(const row_padding_t *p,
-                                  const hd_task_value_t *tensor) {
-  for (size_t i = 0; i < p->flat->inputs.size; i++)
-    if (p->flat->inputs.data[i] == tensor)
-      return p->node->inputs[i];
-  return NULL;
-}
-
 // --- Which products ---
 
 // An operand that is an element of an input, at plain places.
@@ -63,7 +56,7 @@ static bool find_operand(const row_padding_t *p, const hd_term_t *term,
   if (o->load->kind != HD_TERM_LOAD)
     return false;
   const hd_task_value_t *tensor = o->load->u.value;
-  o->value = value_of(p, tensor);
+  o->value = hd_node_input_of(p->node, p->flat, tensor);
   if (!o->value || hd_value_is_packed(o->value) || tensor->rank < 2 ||
       !hd_layout_is_read_once(p->d->term, tensor))
     return false;
@@ -193,24 +186,9 @@ static const hd_task_t *product_task(row_padding_t *p) {
 
 // --- What it is worth ---
 
-// The microseconds that the best candidate for a flat task is expected to take;
-// 0: there is none. Layers alike are asked about once.
 static double price_of(hd_layouts_t *l, const hd_task_t *flat) {
-  hd_buffer_t text = {0};
-  hd_task_print(flat, &text);
-  double *us = hd_key_map_find_name(&l->prices, hd_buffer_text(&text));
-  if (!us) {
-    hd_candidates_t found = {0};
-    us = HD_ARENA_NEW(l->arena, double);
-    hd_key_map_set_name(
-        l->arena, &l->prices,
-        hd_arena_strndup(l->arena, hd_buffer_text(&text), text.size), us);
-    if (hd_task_candidates(l->module->context, l->arena, flat, 0, &found) &&
-        found.size)
-      *us = found.data[0].us;
-  }
-  hd_buffer_fini(&text);
-  return *us;
+  return hd_task_price(l->module->context, l->arena, flat, l->arena,
+                       &l->prices);
 }
 
 static const char *copy_key(hd_layouts_t *l, const operand_t *o) {
@@ -272,7 +250,6 @@ static const hd_value_t *copy_of(row_padding_t *p, const operand_t *o) {
 
 static void put_product(row_padding_t *p, const hd_task_t *task) {
   hd_layouts_t *l = p->l;
-  hd_node_t *node = HD_ARENA_NEW(l->arena, hd_node_t);
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(l->arena, const hd_value_t *, p->node->num_inputs);
   for (uint32_t i = 0; i < p->node->num_inputs; i++) {
@@ -281,13 +258,7 @@ static void put_product(row_padding_t *p, const hd_task_t *task) {
       if (p->operands[k].load->u.value == p->flat->inputs.data[i])
         inputs[i] = copy_of(p, &p->operands[k]);
   }
-  *node = *p->node;
-  node->task = hd_layouts_task(
-      l, task, hd_arena_printf(l->arena, "%s_rows", p->node->op));
-  node->op = node->task->name;
-  node->inputs = inputs;
-  node->num_attributes = 0;
-  hd_vec_push(l->arena, &l->made->nodes, (const hd_node_t *)node);
+  hd_layouts_put_task(l, p->node, task, "rows", inputs, p->node->outputs);
 }
 
 // Whether any product could be meant, before others are asked about them.

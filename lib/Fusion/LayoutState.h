@@ -70,6 +70,12 @@ hd_value_t *hd_layouts_value(hd_layouts_t *l, const hd_value_t *like,
 // the operator's; added where there is none.
 const hd_task_t *hd_layouts_task(hd_layouts_t *l, const hd_task_t *made,
                                  const char *op);
+// Puts a node that computes a task instead of its own, under a name of its own
+// and `what`, into the graph that is made; NULL: its own, elsewhere.
+void hd_layouts_put_task(hd_layouts_t *l, const hd_node_t *node,
+                         const hd_task_t *task, const char *what,
+                         const hd_value_t *const *inputs,
+                         const hd_value_t *const *outputs);
 // y[indices] = x[places] else 0, of a tensor like `from` (LayoutCopies.c).
 const hd_task_t *hd_layouts_copying_task(hd_arena_t *arena,
                                          const hd_task_value_t *from,

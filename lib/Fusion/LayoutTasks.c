@@ -301,6 +301,23 @@ const hd_task_t *hd_layouts_task(hd_layouts_t *l, const hd_task_t *made,
   return task;
 }
 
+void hd_layouts_put_task(hd_layouts_t *l, const hd_node_t *node,
+                         const hd_task_t *task, const char *what,
+                         const hd_value_t *const *inputs,
+                         const hd_value_t *const *outputs) {
+  hd_node_t *made = HD_ARENA_NEW(l->arena, hd_node_t);
+  *made = *node;
+  if (task) {
+    made->task = hd_layouts_task(
+        l, task, hd_arena_printf(l->arena, "%s_%s", node->op, what));
+    made->op = made->task->name;
+  }
+  made->inputs = inputs;
+  made->outputs = outputs;
+  made->num_attributes = 0;
+  hd_vec_push(l->arena, &l->made->nodes, (const hd_node_t *)made);
+}
+
 static const hd_task_t *move_task(laid_node_t *n) {
   hd_arena_t *arena = n->l->arena;
   hd_task_t *task = HD_ARENA_NEW(arena, hd_task_t);
@@ -341,7 +358,6 @@ static void put_node(laid_node_t *n) {
     hd_vec_push(l->arena, &l->made->nodes, n->node);
     return;
   }
-  hd_node_t *node = HD_ARENA_NEW(l->arena, hd_node_t);
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(l->arena, const hd_value_t *, n->node->num_inputs + 1);
   const hd_value_t **outputs =
@@ -353,17 +369,10 @@ static void put_node(laid_node_t *n) {
   }
   for (uint32_t i = 0; i < n->node->num_outputs; i++)
     outputs[i] = made_of(l, n->node->outputs[i]);
-  *node = *n->node;
   const hd_task_t *task = move_task(n);
-  if (n->node->task || !moves_nothing(l->arena, task)) {
-    node->task = hd_layouts_task(
-        l, task, hd_arena_printf(l->arena, "%s_moved", n->node->op));
-    node->op = node->task->name;
-  }
-  node->inputs = inputs;
-  node->outputs = outputs;
-  node->num_attributes = 0;
-  hd_vec_push(l->arena, &l->made->nodes, (const hd_node_t *)node);
+  bool keeps = !n->node->task && moves_nothing(l->arena, task);
+  hd_layouts_put_task(l, n->node, keeps ? NULL : task, "moved", inputs,
+                      outputs);
 }
 
 const hd_graph_t *hd_layouts_apply(hd_layouts_t *l) {

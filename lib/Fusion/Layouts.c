@@ -222,9 +222,9 @@ static void link_values(linker_t *k, hd_laid_value_t *x, unsigned axis,
 // The graph's value that a task's tensor is; NULL: a local one.
 static hd_laid_value_t *value_of(const linker_t *k,
                                  const hd_task_value_t *tensor) {
-  for (size_t i = 0; i < k->flat->inputs.size; i++)
-    if (k->flat->inputs.data[i] == tensor)
-      return hd_laid_value(k->l, k->node->inputs[i]);
+  const hd_value_t *input = hd_node_input_of(k->node, k->flat, tensor);
+  if (input)
+    return hd_laid_value(k->l, input);
   for (size_t i = 0; i < k->flat->outputs.size; i++)
     if (k->flat->outputs.data[i] == tensor)
       return hd_laid_value(k->l, k->node->outputs[i]);

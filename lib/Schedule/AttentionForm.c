@@ -5,6 +5,7 @@
 #include "Schedule/AttentionState.h"
 
 #include "Schedule/Affine.h"
+#include "Support/Gcd.h"
 
 const hd_definition_t *hd_attention_definition(const hd_attention_finder_t *f,
                                                const hd_task_value_t *value) {
@@ -44,10 +45,6 @@ typedef struct sharing {
   int64_t heads; // That look at the same keys and values: index / heads.
 } sharing_t;
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-  return b ? common_divisor(b, a % b) : a;
-}
-
 static bool note_sharing(void *argument, const hd_term_t *term) {
   sharing_t *s = argument;
   if (term->kind == HD_TERM_INDEX && term->u.index == s->index)
@@ -57,7 +54,7 @@ static bool note_sharing(void *argument, const hd_term_t *term) {
                  term->operands[0]->u.index == s->index &&
                  term->operands[1]->kind == HD_TERM_CONST;
   if (divides)
-    s->heads = common_divisor(term->operands[1]->u.i, s->heads);
+    s->heads = hd_gcd(term->operands[1]->u.i, s->heads);
   return !divides;
 }
 

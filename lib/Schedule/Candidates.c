@@ -334,3 +334,22 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
          hd_rows_ask(rows, simulated, &asked) ||
          hd_candidates_find(context, arena, &asked, NULL, candidates, &refused);
 }
+
+double hd_task_price(hd_context_t *context, hd_arena_t *scratch,
+                     const hd_task_t *flat, hd_arena_t *arena,
+                     hd_key_map_t *prices) {
+  hd_buffer_t text = {0};
+  hd_task_print(flat, &text);
+  double *us = hd_key_map_find_name(prices, hd_buffer_text(&text));
+  if (!us) {
+    hd_candidates_t found = {0};
+    us = HD_ARENA_NEW(arena, double);
+    hd_key_map_set_name(
+        arena, prices,
+        hd_arena_strndup(arena, hd_buffer_text(&text), text.size), us);
+    if (hd_task_candidates(context, scratch, flat, 0, &found) && found.size)
+      *us = found.data[0].us;
+  }
+  hd_buffer_fini(&text);
+  return *us;
+}

@@ -8,6 +8,7 @@
 #include "IR/Graph/Task.h"
 #include "IR/Template.h"
 #include "Schedule/Machine.h"
+#include "Support/Map.h"
 
 // A template with values for its choices.
 typedef struct hd_candidate {
@@ -65,6 +66,14 @@ bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
 bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
                         const hd_task_t *flat, uint64_t computed,
                         hd_candidates_t *candidates);
+
+// The microseconds that the best of them is expected to take with all operands
+// in memory; 0: there is none. prices: doubles by the texts of tasks, in
+// `arena`, so that tasks alike are asked about once; the candidates lie in
+// `scratch`.
+double hd_task_price(hd_context_t *context, hd_arena_t *scratch,
+                     const hd_task_t *flat, hd_arena_t *arena,
+                     hd_key_map_t *prices);
 
 // All that a candidate settles.
 const hd_pin_t *hd_candidate_pin(hd_arena_t *arena,

@@ -55,6 +55,10 @@ typedef struct longer {
   const tensors_t *tensors;
 } longer_t;
 
+static bool goes_on(const hd_form_tensor_t *operand) {
+  return operand->pitch > operand->shape[2];
+}
+
 // For hd_rewriter_t: a parameter whose rows have a pitch.
 static const hd_var_t *with_pitch(hd_rewriter_t *rewriter,
                                   const hd_var_t *var) {
@@ -63,7 +67,7 @@ static const hd_var_t *with_pitch(hd_rewriter_t *rewriter,
   for (uint32_t i = 0; i < longer->kernel->num_params; i++)
     if (longer->kernel->params[i] == var && i < longer->tensors->num_inputs)
       operand = longer->tensors->data[i];
-  if (!operand || operand->pitch <= operand->shape[2])
+  if (!operand || !goes_on(operand))
     return var;
   hd_tensor_t *tensor = HD_ARENA_NEW(rewriter->arena, hd_tensor_t);
   hd_var_t *made = HD_ARENA_NEW(rewriter->arena, hd_var_t);
@@ -81,8 +85,13 @@ static const hd_var_t *with_pitch(hd_rewriter_t *rewriter,
 }
 
 // The kernel for rows that go on behind what the form takes of them.
-static hd_func_t *make_longer(hd_arena_t *arena, const hd_func_t *kernel,
+static hd_func_t *make_longer(hd_arena_t *arena, hd_func_t *kernel,
                               const tensors_t *tensors) {
+  bool any = false;
+  for (unsigned i = 0; i < tensors->num_inputs; i++)
+    any |= goes_on(tensors->data[i]);
+  if (!any)
+    return kernel;
   longer_t longer = {kernel, tensors};
   hd_rewriter_t rewriter = {
       .arena = arena, .argument = &longer, .declare = with_pitch};
