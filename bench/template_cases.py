@@ -72,6 +72,11 @@ class Template:
         return {key: int(rng.choice(values))
                 for key, values in self.choices.items()}
 
+    def for_blocks(self, count):
+        """The same where a GPU has so many multiprocessors: blocks that stay
+        have more than a tile each."""
+        return Template(self.kernel.replace("device.sms", str(count)), self.head)
+
     def for_any_size(self):
         """The text, asking nothing of sizes: each case pins its candidate."""
         return "%s\ntemplate %s" % (self.kernel, re.sub(

@@ -7,7 +7,8 @@ usage: template_shapes.py [--tools=DIR] [--device=sim] [--count=300]
 
 A line for each template, and one for each case that differs, which says how to
 draw it again. On sim every case runs with --sanitize, where copies land as late
-as they may and where they land as early. Exits 1 where a case is wrong.
+as they may and where they land as early. Blocks that stay for several tiles are
+few, so that each has some. Exits 1 where a case is wrong.
 
 --tool=NAME runs them on the GPU under compute-sanitizer's tool: cases of at
 least four blocks, of which some are partial. initcheck does not see what the
@@ -69,6 +70,9 @@ class Runner:
     def draw(self, template, numbers, tool):
         """Cases, and the template's text for them."""
         seed, values = self.options.seed, None
+        if not tool:
+            rng = numpy.random.default_rng([seed, numbers[0] // CHUNK, 2])
+            template = template.for_blocks(rng.integers(2, 6))
         text = template.for_any_size() if template.form == "product" else None
         if template.form == "attention":
             rng = numpy.random.default_rng([seed, numbers[0] // CHUNK, 1])
