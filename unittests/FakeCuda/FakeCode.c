@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Code of the fake device, which is the text of its PTX.
+#include "FakeCuda.h"
+
+static void keep(const char *name, const char *ptx) {
+  const char *folder = getenv("FAKE_CUDA_PTX");
+  char path[4096];
+  if (!folder)
+    return;
+  snprintf(path, sizeof path, "%s/%s.ptx", folder, name);
+  FILE *file = fopen(path, "w");
+  if (!file || fputs(ptx, file) < 0 || fclose(file) != 0)
+    abort();
+}
+
+FAKE(cuLinkCreate_v2, unsigned count, int *options, void **values,
+     hd_cu_link_t *link) {
+  MAY_FAIL("cuLinkCreate_v2");
+  NEEDS(fake_context());
+  *link = calloc(1, sizeof(**link));
+  fake.links++;
+  for (unsigned i = 0; i < count; i++) {
+    if (options[i] == HD_CU_JIT_ERROR_LOG)
+      (*link)->error_log = values[i];
+    if (options[i] == HD_CU_JIT_ERROR_LOG_SIZE)
+      (*link)->error_log_size = (size_t)values[i];
+    if (options[i] == HD_CU_JIT_TARGET)
+      fake_note("link for target %zu\n", (size_t)values[i]);
+  }
+  return 0;
+}
+FAKE(cuLinkAddData_v2, hd_cu_link_t link, int type, void *data, size_t size,
+     const char *name, unsigned count, int *options, void **values) {
+  (void)count, (void)options, (void)values;
+  int error = fake_fault("cuLinkAddData_v2");
+  const char *text = data;
+  if (type != HD_CU_JIT_INPUT_PTX || size == 0 || text[size - 1] != '\0')
+    return HD_CU_INVALID_VALUE;
+  if (!error && !strstr(text, ".entry"))
+    error = HD_CU_INVALID_PTX;
+  if (error)
+    snprintf(link->error_log, link->error_log_size, "ptxas says no");
+  link->ptx = strdup(text);
+  fake_note("link %s\n", name);
+  keep(name, text);
+  return error;
+}
+FAKE(cuLinkComplete, hd_cu_link_t link, void **cubin, size_t *size) {
+  MAY_FAIL("cuLinkComplete");
+  *cubin = link->ptx;
+  *size = strlen(link->ptx) + 1;
+  return 0;
+}
+FAKE(cuLinkDestroy, hd_cu_link_t link) {
+  free(link->ptx);
+  free(link);
+  fake.links--;
+  return 0;
+}
+
+FAKE(cuModuleLoadData, hd_cu_module_t *module, const void *image) {
+  MAY_FAIL("cuModuleLoadData");
+  NEEDS(fake_context());
+  *module = calloc(1, sizeof(**module));
+  (*module)->context = fake_context();
+  (*module)->text = strdup(image);
+  fake.modules++;
+  return 0;
+}
+FAKE(cuModuleUnload, hd_cu_module_t module) {
+  NEEDS(module->context);
+  free(module->text);
+  free(module);
+  fake.modules--;
+  return 0;
+}
+// From ".entry name(" to ")", as PTX has it.
+static void count_params(struct hd_cu_function *function, const char *text) {
+  const char *end = strchr(strchr(text, '(') + 1, ')');
+  for (const char *at = text; (at = strstr(at, ".param")) && at < end; at++) {
+    const char *line = memchr(at, '\n', (size_t)(end - at));
+    const char *size = strstr(at, "[128]");
+    function->params++;
+    function->maps += size && size < (line ? line : end);
+  }
+}
+
+FAKE(cuModuleGetFunction, hd_cu_function_t *function, hd_cu_module_t module,
+     const char *name) {
+  MAY_FAIL("cuModuleGetFunction");
+  char entry[160];
+  snprintf(entry, sizeof(entry), ".entry %s(", name);
+  if (!strstr(module->text, entry))
+    return 500;
+  *function = calloc(1, sizeof(**function));
+  (*function)->context = module->context;
+  snprintf((*function)->name, sizeof((*function)->name), "%s", name);
+  count_params(*function, strstr(module->text, entry));
+  (*function)->next = fake.functions;
+  fake.functions = *function;
+  return 0;
+}
+FAKE(cuFuncGetAttribute, int *value, int attribute, hd_cu_function_t function) {
+  MAY_FAIL("cuFuncGetAttribute");
+  (void)function;
+  *value = attribute == HD_CU_FUNCTION_REGISTERS ? 40
+           : attribute == HD_CU_FUNCTION_MAX_THREADS
+               ? fake_number("FAKE_CUDA_"
+                             "MAX_THREADS",
+                             1024)
+               : 0;
+  return 0;
+}
+FAKE(cuFuncSetAttribute, hd_cu_function_t function, int attribute, int value) {
+  MAY_FAIL("cuFuncSetAttribute");
+  if (attribute == HD_CU_FUNCTION_MAX_DYNAMIC_SHARED)
+    function->dynamic_shared = value;
+  fake_note("set attribute %d of %s to %d\n", attribute, function->name, value);
+  return 0;
+}
