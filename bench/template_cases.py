@@ -280,11 +280,14 @@ def mask_of(rng, case, s, scores, shape, choice):
 
 def draw_attention(rng, case, template, values):
     b, h = int(rng.choice([1, 1, 2])), int(rng.choice([1, 2, 3, 4, 8]))
-    group = int(rng.choice([g for g in (1, 1, 2, 3, 4, 8) if h % g == 0]))
     whole = "maps" in template.head  # Operands are tensors, as they are.
-    if whole:
-        group = 1
-    m, n, d, e = draw_attention_sizes(rng, template, values, group)
+    sizes = None  # Few fit some candidates.
+    while not sizes:
+        group = int(rng.choice([g for g in (1, 1, 2, 3, 4, 8) if h % g == 0]))
+        if whole:
+            group = 1
+        sizes = draw_attention_sizes(rng, template, values, group)
+    m, n, d, e = sizes
     kind, choice = str(rng.choice(template.types)), str(rng.choice(MASKS))
     flipped, guarded, merged = (bool(rng.integers(2)) for _ in range(3))
     if whole:
