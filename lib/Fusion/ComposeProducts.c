@@ -124,7 +124,8 @@ static void add_way(hd_composer_t *c, const hd_composed_node_t *node,
   c->low = at < c->low ? at : c->low;
 }
 
-// Adds those that give operands of the set; whether there are any.
+// Adds those that give operands of the set and nobody else; whether there are
+// any.
 static bool add_broadcasts(hd_composer_t *c) {
   bool any = false;
   for (size_t i = c->low; i < c->high; i++)
@@ -134,11 +135,14 @@ static bool add_broadcasts(hd_composer_t *c) {
       const hd_composed_node_t *giver = first;
       while (giver && hd_node_is_reshape(giver->node))
         giver = hd_composer_giver(c, giver->node->inputs[0]);
-      if (giver && is_broadcast(giver)) {
+      if (giver && is_broadcast(giver))
         add_way(c, giver, first);
-        any = true;
-      }
     }
+  // Readers come behind what they read; the last node gives the set's result.
+  for (size_t i = c->high - 1; i-- > c->low;) {
+    c->in[i] = c->in[i] && !is_read_outside(c, c->nodes[i].node);
+    any |= c->in[i] && is_broadcast(&c->nodes[i]);
+  }
   return any;
 }
 
