@@ -92,7 +92,7 @@ class Template:
 
 
 def evaluate(text, values, facts):
-    known = dict(facts, sm=90, native=1, min=min, max=max,
+    known = dict(facts, sm=90, sms=132, native=1, min=min, max=max,
                  ceildiv=lambda a, b: -(-a // b))
     return eval(text, known, dict(values))
 

@@ -51,6 +51,7 @@ typedef struct hd_demand {
 typedef enum hd_template_name {
   HD_TEMPLATE_SM,     // Of the GPU: 90 for sm_90a, too.
   HD_TEMPLATE_NATIVE, // 1: the code is for this GPU alone (sm_90a), else 0.
+  HD_TEMPLATE_SMS,    // How many multiprocessors it has.
   HD_TEMPLATE_BITS,   // Of an operand's element.
   HD_TEMPLATE_ROWS,   // Of a product, 1: b is [z, n, k], else 0.
   HD_TEMPLATE_LANES,  // Of rows: so many elements lie side by side, wherever a

@@ -34,10 +34,10 @@ static const hd_form_info_t forms[HD_FORM_KIND_COUNT] = {
 const hd_form_info_t *hd_form_info(hd_form_kind_t kind) { return &forms[kind]; }
 
 static const char *const names[HD_TEMPLATE_NAMES] = {
-    [HD_TEMPLATE_SM] = "sm",       [HD_TEMPLATE_NATIVE] = "native",
-    [HD_TEMPLATE_BITS] = "bits",   [HD_TEMPLATE_ROWS] = "rows",
-    [HD_TEMPLATE_LANES] = "lanes", [HD_TEMPLATE_TURNED] = "turned",
-    [HD_TEMPLATE_KEPT] = "kept",
+    [HD_TEMPLATE_SM] = "sm",         [HD_TEMPLATE_NATIVE] = "native",
+    [HD_TEMPLATE_SMS] = "sms",       [HD_TEMPLATE_BITS] = "bits",
+    [HD_TEMPLATE_ROWS] = "rows",     [HD_TEMPLATE_LANES] = "lanes",
+    [HD_TEMPLATE_TURNED] = "turned", [HD_TEMPLATE_KEPT] = "kept",
 };
 
 static const hd_var_t *declare(hd_parser_t *p, const char *name, hd_loc_t loc) {
