@@ -19,6 +19,7 @@ from torch._functorch.aot_autograd import aot_module_simplified
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
+from hidet.torch.attention import keep_attention
 from hidet.torch.config import Options, settings
 from hidet.torch.emit import refusal
 from hidet.torch.part import Part
@@ -44,6 +45,7 @@ def hidet_backend(
         say("a graph of training runs in PyTorch; use torch.no_grad()")
         return boxed(graph)
 
+    keep_attention(module, list(example_inputs))
     return aot_module_simplified(
         module,
         example_inputs,

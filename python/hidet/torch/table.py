@@ -14,6 +14,7 @@ import functools
 
 import torch
 
+from hidet.torch import attention  # noqa: F401 (its operator has a row)
 from hidet.torch.operators import (
     elementwise as e,
     norms as n,
@@ -300,6 +301,7 @@ ROWS = {
     "mv":                       p.vector_product,
     "outer":                    p.outer,
     "vdot":                     p.vector_product,
+    "hidet::attention":         p.attention_whole,
 
     # Normalization and softmax
     "_fused_rms_norm":          n.rms_norm,

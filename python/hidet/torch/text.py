@@ -101,6 +101,7 @@ class Text:
         self.lines: list[str] = []
         self.tasks: set[str] = set()
         self.known: dict[tuple, Value] = {}
+        self.said: dict[tuple, list[Value | None]] = {}
         self.names = 0
 
     def name(self, prefix: str) -> str:
@@ -160,11 +161,22 @@ class Text:
         results: Sequence[tuple[str, Sequence[int]] | None],
         **attributes: object,
     ) -> list[Value | None]:
-        """One of several; None among the results: nobody asks for it."""
-        made = [
-            Value(self.name("t"), r[0], tuple(r[1])) if r else None
-            for r in results
-        ]
+        """One of several; None among the results: nobody asks for it. What has
+        been said is not said again: nodes do nothing but compute."""
+        kinds = tuple((r[0], tuple(r[1])) if r else None for r in results)
+        key = operator, tuple(operands), kinds, repr(attributes)
+        if key not in self.said:
+            self.said[key] = self.write(operator, operands, kinds, attributes)
+        return list(self.said[key])
+
+    def write(
+        self,
+        operator: str,
+        operands: Sequence[Value | None],
+        results: Sequence[tuple[str, Sequence[int]] | None],
+        attributes: dict,
+    ) -> list[Value | None]:
+        made = [Value(self.name("t"), *r) if r else None for r in results]
         left = ", ".join(
             f"{v.name}: {type_text(v.type, v.shape)}" if v else "_"
             for v in made
@@ -188,9 +200,8 @@ class Text:
         given = []
         for value in outputs:
             # An output is what one node gives, and nothing else is.
-            given.append(
-                self.node("copy", [value], value.type, value.shape).name
-            )
+            made = self.write("copy", [value], [(value.type, value.shape)], {})
+            given.append(made[0].name)
         inputs = ", ".join(
             f"{v.name}: {type_text(v.type, v.shape)}" for v in self.inputs
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import math
 
+import torch
+
 from hidet.torch.operators.call import NARROW, Call
 from hidet.torch.operators.reductions import reduce_to
 from hidet.torch.text import Unsupported, Value
@@ -132,30 +134,67 @@ def attention(
     causal: bool,
     scale: float | None,
 ) -> list[Value | None]:
+    """Of 4 axes: batch, heads, of which queries may have a multiple, rows,
+    features. Scores and weights are as wide as sums, as in PyTorch's kernels;
+    a query that sees no key has 0."""
     if any(i in c.used for i in range(1, len(c.results))):
         raise Unsupported("what attention keeps beside its result")
-    if q.rank != 4 or not q.size or not k.size:
+    q, k, v = (c.cast(x, c.type) for x in (q, k, v))
+    if not q.is_float or q.rank != 4 or not q.size or not k.size or not v.size:
         raise Unsupported(f"attention of {q.rank} axes, or of nothing")
-    attributes = {"is_causal": int(causal)}
-    if scale is not None:
-        if scale <= 0:
-            raise Unsupported("attention by a scale that is not above 0")
-        attributes["scale"] = float(scale)
-    operands = [q, k, v]
+    heads, groups = q.shape[1], k.shape[1]
+    if not q.shape[0] == k.shape[0] == v.shape[0] or heads % groups:
+        raise Unsupported("queries for other batches or heads than keys have")
+    if groups != v.shape[1] or k.shape[2] != v.shape[2]:
+        raise Unsupported("keys without values")
+    if scale is None:
+        scale = 1 / math.sqrt(q.shape[3])
+    wide = "f32" if c.type in NARROW else c.type
+    scores = head_product(c, q, k, wide, tb=True)
+    scores = c.binary("mul", scores, c.constant(scale, wide))
+    scores = mask_scores(c, scores, mask, causal)
+    weights = c.unary("softmax", scores, s=3)
+    made = head_product(c, c.cast(weights, c.type), v, c.type)
     if mask is not None:
-        shape = (1,) * (4 - mask.rank) + mask.shape
-        operands.append(c.reshape(mask, shape))
-        if mask.type not in ("bool", q.type):
-            operands[-1] = c.cast(operands[-1], q.type)
-    made = c.node(".Attention", operands, q.type, c.shape, **attributes)
-    if mask is not None:
-        made = zero_unseeing(c, made, operands[-1])
+        made = zero_unseeing(c, made, mask)
     return [made] + [None] * (len(c.results) - 1)
+
+
+def head_product(c: Call, a: Value, b: Value, kind: str, **given) -> Value:
+    """Of each head with the head of keys or values that it belongs to."""
+    (z, heads, m, k), groups = a.shape, b.shape[1]
+    n = b.shape[2] if "tb" in given else b.shape[3]
+    if heads == groups:
+        return c.node("matmul", [a, b], kind, (z, heads, m, n), **given)
+    a = c.reshape(a, (z, groups, heads // groups, m, k))
+    b = c.reshape(b, (z, groups, 1, *b.shape[2:]))
+    made = c.node(
+        "matmul", [a, b], kind, (z, groups, heads // groups, m, n), **given
+    )
+    return c.reshape(made, (z, heads, m, n))
+
+
+def mask_scores(
+    c: Call, scores: Value, mask: Value | None, causal: bool
+) -> Value:
+    """A bool says which keys a query sees, another number is added."""
+    if causal:
+        scores = c.unary("mask_causal", scores, past=0)
+    if mask is None:
+        return scores
+    if mask.rank > 4 or torch.broadcast_shapes(mask.shape, scores.shape) != (
+        scores.shape
+    ):
+        raise Unsupported(f"a mask {list(mask.shape)}")
+    if mask.type != "bool":
+        return c.binary("add", scores, c.cast(mask, scores.type))
+    hidden = c.constant(-math.inf, scores.type)
+    return c.node("where", [mask, scores, hidden], scores.type, scores.shape)
 
 
 def zero_unseeing(c: Call, made: Value, mask: Value) -> Value:
     """Rows of attention's result whose query sees no key: 0 in PyTorch, where
-    ONNX has 0 / 0."""
+    softmax is 0 / 0."""
     if mask.type == "bool":
         hidden = c.unary("not", mask)
     else:
@@ -164,6 +203,16 @@ def zero_unseeing(c: Call, made: Value, mask: Value) -> Value:
     none = reduce_to(c, "reduce_min_bool", hidden, [mask.rank - 1])
     zero = c.constant(0, made.type)
     return c.node("where", [none, zero, made], made.type, made.shape)
+
+
+def attention_whole(c, q, k, v, mask, causal, scale, grouped):
+    """Our own operator (attention.py): 3 axes are one head."""
+    if q.shape[:-2] != k.shape[:-2] and not grouped:
+        raise Unsupported("attention that is broadcast")
+    if q.rank == 3:
+        q, k, v = (c.reshape(x, (1, *x.shape)) for x in (q, k, v))
+    made = attention(c, q, k, v, mask, causal, scale)[0]
+    return c.reshape(made, c.shape)
 
 
 def attention_flash_cpu(
