@@ -183,6 +183,10 @@ hd_expander_t *hd_expander_create(hd_module_t *module, const hd_graph_t *graph,
   return x;
 }
 
+void hd_expander_follow(hd_expander_t *x, const hd_expander_t *leader) {
+  x->leader = leader;
+}
+
 const hd_value_t *hd_expander_input(const hd_expander_t *x, size_t i) {
   return hd_ptr_map_get(&x->walk->values, x->walk->graph->inputs.data[i]);
 }

@@ -35,6 +35,10 @@ struct hd_expander {
   hd_walk_t *walk;
   const hd_value_t *wanted; // That the walk waits for.
   bool failed, looked;
+  // Whether each task that was put was evaluated at once, in order; and those
+  // of an expander whose choices these follow, or NULL.
+  HD_VEC(bool) choices;
+  const hd_expander_t *leader;
   hd_ptr_map_t inputs; // The data of the whole's inputs: looked at on demand.
   hd_ptr_map_t given;  // The data of what segments computed.
   hd_key_map_t names;

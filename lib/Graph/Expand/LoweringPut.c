@@ -127,21 +127,41 @@ static int64_t count_of(const hd_tensor_type_t *type) {
   return count;
 }
 
-// Whether a bound task is to be evaluated now; *data gets its inputs.
-static bool is_known(hd_lowering_t *l, const hd_task_binding_t *binding,
-                     const hd_value_t *const *inputs, uint32_t num_inputs,
-                     const hd_host_tensor_t **data) {
+// Whether all inputs of a task are known; *data gets them.
+static bool is_known(hd_lowering_t *l, const hd_value_t *const *inputs,
+                     uint32_t num_inputs, const hd_host_tensor_t **data) {
   for (uint32_t i = 0; i < num_inputs; i++) {
-    if (hd_lower_count(inputs[i]) > MAX_FOLDED) // Weights stay where they are.
-      return false;
     data[i] = hd_lower_find_data(l, inputs[i]);
     if (!data[i])
       return false;
   }
+  return true;
+}
+
+static bool is_small(const hd_task_binding_t *binding,
+                     const hd_value_t *const *inputs, uint32_t num_inputs) {
+  for (uint32_t i = 0; i < num_inputs; i++)
+    if (hd_lower_count(inputs[i]) > MAX_FOLDED) // Weights stay where they are.
+      return false;
   for (size_t i = 0; i < binding->task->outputs.size; i++)
     if (count_of(&binding->outputs[i]) > MAX_FOLDED)
       return false;
   return true;
+}
+
+// Whether a bound task is to be evaluated now; *data gets its inputs. Who
+// follows another expander does as that did.
+static bool is_folded(hd_lowering_t *l, const hd_task_binding_t *binding,
+                      const hd_value_t *const *inputs, uint32_t num_inputs,
+                      const hd_host_tensor_t **data) {
+  hd_expander_t *x = l->x;
+  size_t n = x->choices.size;
+  bool folds = x->leader && n < x->leader->choices.size
+                   ? x->leader->choices.data[n]
+                   : is_small(binding, inputs, num_inputs);
+  folds = folds && is_known(l, inputs, num_inputs, data);
+  hd_vec_push(hd_lower_arena(l), &x->choices, folds);
+  return folds;
 }
 
 typedef struct folded {
@@ -252,7 +272,7 @@ const hd_value_t *hd_lower_task(hd_lowering_t *l, const char *name,
               : HD_ARENA_ARRAY(arena, const hd_value_t *, task->outputs.size);
   const hd_host_tensor_t **data =
       HD_ARENA_ARRAY(arena, const hd_host_tensor_t *, num_inputs + 1);
-  if (is_known(l, binding, inputs, num_inputs, data))
+  if (is_folded(l, binding, inputs, num_inputs, data))
     return fold(l, binding, data, made) ? made[0] : NULL;
   const hd_value_t **copy =
       HD_ARENA_ARRAY(arena, const hd_value_t *, num_inputs + 1);

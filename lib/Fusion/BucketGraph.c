@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The graph of a bucket. What comes in with an extent behind another axis is
+// taken apart first (its elements are packed), what goes out is packed last.
+
+#include "Fusion/BucketState.h"
+#include "Fusion/Fuse.h"
+#include "Graph/Names.h"
+#include "IR/Graph/Loop.h"
+#include "Schedule/Schedule.h"
+
+#include <string.h>
+
+// --- Values ---
+
+static void take_names(hd_bucketer_t *b) {
+  const hd_graph_t *graph = b->graphs[0];
+  for (size_t i = 0; i < graph->inputs.size; i++)
+    hd_name_unique(b->arena, &b->names, graph->inputs.data[i]->name);
+  for (size_t i = 0; i < graph->constants.size; i++)
+    hd_name_unique(b->arena, &b->names, graph->constants.data[i]->name);
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    for (uint32_t k = 0; k < graph->nodes.data[i]->num_outputs; k++)
+      if (graph->nodes.data[i]->outputs[k])
+        hd_name_unique(b->arena, &b->names,
+                       graph->nodes.data[i]->outputs[k]->name);
+}
+
+const hd_value_t *hd_bucket_stands(hd_bucketer_t *b, const hd_value_t *value) {
+  const hd_value_t *other = hd_ptr_map_get(&b->replaced, value);
+  return other ? other : value;
+}
+
+hd_value_t *hd_bucket_value(hd_bucketer_t *b, const hd_value_t *like,
+                            const char *suffix) {
+  hd_value_t *value = HD_ARENA_NEW(b->arena, hd_value_t);
+  *value = *like;
+  value->label = NULL;
+  value->constant = NULL;
+  value->name =
+      hd_name_unique(b->arena, &b->names,
+                     hd_arena_printf(b->arena, "%s_%s", like->name, suffix));
+  return value;
+}
+
+static void set_vector(hd_bucketer_t *b, hd_value_t *value, int64_t count) {
+  const hd_expr_t **shape = HD_ARENA_ARRAY(b->arena, const hd_expr_t *, 1);
+  shape[0] = hd_expr_int(b->arena, hd_type(HD_I64), count);
+  value->rank = 1;
+  value->shape = shape;
+}
+
+// --- Nodes ---
+
+void hd_bucket_put(hd_bucketer_t *b, const char *op, hd_task_t *task,
+                   const hd_node_t *like, const hd_value_t *const *inputs,
+                   const hd_value_t *const *outputs) {
+  hd_buffer_t text = {0};
+  task->name = "task";
+  hd_task_print(task, &text);
+  const hd_task_t *known =
+      hd_key_map_find_name(&b->tasks, hd_buffer_text(&text));
+  if (!known) {
+    hd_key_map_set_name(
+        b->arena, &b->tasks,
+        hd_arena_strndup(b->arena, hd_buffer_text(&text), text.size), task);
+    task->name = hd_module_fresh_name(b->arena, b->module,
+                                      hd_arena_printf(b->arena, "%s_to", op));
+    hd_item_t item = {.kind = HD_ITEM_TASK, .u.task = task};
+    hd_vec_push(b->arena, &b->module->items, item);
+    known = task;
+  }
+  hd_buffer_fini(&text);
+  hd_node_t *node = HD_ARENA_NEW(b->arena, hd_node_t);
+  uint32_t count = (uint32_t)known->inputs.size;
+  const hd_value_t **all =
+      HD_ARENA_ARRAY(b->arena, const hd_value_t *, count + 1);
+  for (uint32_t i = 0; i + 1 < count; i++)
+    all[i] = inputs[i];
+  all[count - 1] = b->extents;
+  *node = (hd_node_t){.op = known->name,
+                      .task = known,
+                      .label = like ? like->label : NULL,
+                      .loc = like ? like->loc : (hd_loc_t){0},
+                      .num_inputs = count,
+                      .inputs = all,
+                      .num_outputs = (uint32_t)known->outputs.size,
+                      .outputs = outputs};
+  hd_vec_push(b->arena, &b->made->nodes, (const hd_node_t *)node);
+}
+
+// A flat task y = f(x) of one definition that is not there yet.
+typedef struct small_task {
+  hd_task_t *task;
+  hd_task_value_t *x, *y;
+  const hd_task_value_t *extents;
+  const hd_term_t *places[HD_MAX_RANK]; // The indices of y.
+} small_task_t;
+
+static hd_task_value_t *flat_like(hd_bucketer_t *b, const char *name,
+                                  hd_value_kind_t kind,
+                                  const hd_value_t *value) {
+  hd_tensor_type_t type = hd_scheduled_type(value);
+  return hd_flat_value_make(b->arena, name, kind, type.type, type.shape,
+                            type.rank);
+}
+
+static small_task_t small_begin(hd_bucketer_t *b, const hd_value_t *from,
+                                const hd_value_t *to) {
+  small_task_t s = {.task = HD_ARENA_NEW(b->arena, hd_task_t)};
+  s.x = flat_like(b, "x", HD_VALUE_INPUT, from);
+  s.y = flat_like(b, "y", HD_VALUE_OUTPUT, to);
+  s.extents = hd_bucket_extents(b, s.task);
+  hd_vec_push(b->arena, &s.task->inputs, (const hd_task_value_t *)s.x);
+  hd_vec_push(b->arena, &s.task->inputs, s.extents);
+  hd_vec_push(b->arena, &s.task->outputs, (const hd_task_value_t *)s.y);
+  hd_definition_t *d = HD_ARENA_NEW(b->arena, hd_definition_t);
+  const hd_index_t **indices =
+      HD_ARENA_ARRAY(b->arena, const hd_index_t *, s.y->rank + 1);
+  const hd_task_value_t **target =
+      HD_ARENA_ARRAY(b->arena, const hd_task_value_t *, 1);
+  target[0] = s.y;
+  for (unsigned i = 0; i < s.y->rank; i++) {
+    indices[i] = hd_flat_index_make(
+        b->arena, hd_arena_printf(b->arena, "p%u", i), hd_flat_size(s.y, i));
+    s.places[i] = hd_flat_index(b->arena, indices[i]);
+  }
+  *d = (hd_definition_t){.kind = HD_DEFINE,
+                         .num_targets = 1,
+                         .targets = target,
+                         .num_indices = s.y->rank,
+                         .indices = indices};
+  hd_vec_push(b->arena, &s.task->definitions, (const hd_definition_t *)d);
+  return s;
+}
+
+static void small_put(hd_bucketer_t *b, small_task_t *s, const char *op,
+                      const hd_term_t *term, const hd_value_t *from,
+                      const hd_value_t *to) {
+  hd_definition_t *d = HD_ARENA_NEW(b->arena, hd_definition_t);
+  const hd_value_t **ends = HD_ARENA_ARRAY(b->arena, const hd_value_t *, 2);
+  *d = *s->task->definitions.data[0];
+  d->term = term;
+  s->task->definitions.data[0] = d;
+  ends[0] = from;
+  ends[1] = to;
+  hd_bucket_put(b, op, s->task, NULL, &ends[0], &ends[1]);
+}
+
+static const hd_term_t *number_like(hd_bucketer_t *b, hd_scalar_t type,
+                                    double value) {
+  return hd_type_is_float(hd_type(type))
+             ? hd_flat_float(b->arena, type, value)
+             : hd_flat_int(b->arena, type, (int64_t)value);
+}
+
+const hd_value_t *hd_bucket_sealed(hd_bucketer_t *b, const hd_value_t *value,
+                                   const hd_bucket_seal_t *seal) {
+  const hd_bucket_tensor_t *t = hd_bucket_tensor(b, value);
+  const hd_value_t *from = hd_bucket_stands(b, value);
+  const char *key = hd_arena_printf(b->arena, "%s %g", from->name, seal->value);
+  for (unsigned i = 0; i < t->rank; i++)
+    if (seal->axes[i])
+      key = hd_arena_printf(b->arena, "%s %u", key, i);
+  const hd_value_t *known = hd_key_map_find_name(&b->seals, key);
+  if (known)
+    return known;
+  const hd_value_t *to = hd_bucket_value(b, from, "sealed");
+  small_task_t s = small_begin(b, from, to);
+  const hd_term_t *real = NULL;
+  for (unsigned i = 0; i < t->rank; i++)
+    if (seal->axes[i])
+      real = hd_bucket_both(
+          b->arena, real,
+          hd_bucket_real(b, s.extents, s.places[i], &t->axes[i]));
+  hd_scalar_t type = (hd_scalar_t)value->type;
+  small_put(b, &s, "seal",
+            hd_flat_select(b->arena, real,
+                           hd_flat_load(b->arena, s.x, s.places),
+                           number_like(b, type, seal->value)),
+            from, to);
+  hd_key_map_set_name(b->arena, &b->seals, key, to);
+  return to;
+}
+
+// --- What comes in and goes out ---
+
+// Whether the true elements are the first ones, as the bound has them.
+static bool is_packed(const hd_bucket_tensor_t *t) {
+  bool inner = false;
+  for (unsigned i = 0; i < t->rank; i++) {
+    if (t->axes[i].count > 1 || (inner && hd_digits_vary(&t->axes[i])))
+      return false;
+    inner |= t->sizes[i].bound > 1 || hd_digits_vary(&t->axes[i]);
+  }
+  return true;
+}
+
+static const hd_term_t *extent_of(hd_bucketer_t *b,
+                                  const hd_task_value_t *extents,
+                                  hd_extent_t extent) {
+  return hd_extent_varies(extent) ? hd_bucket_read(b, extents, extent.slot)
+                                  : hd_flat_int(b->arena, HD_I64, extent.bound);
+}
+
+static const hd_term_t *operate(hd_bucketer_t *b, hd_expr_kind_t op,
+                                const hd_term_t *x, const hd_term_t *y) {
+  return hd_flat_operate(b->arena, op, x, y);
+}
+
+// What depends on packed elements reads them where they are.
+static void unpack(hd_bucketer_t *b, const hd_value_t *packed,
+                   const hd_value_t *value) {
+  const hd_bucket_tensor_t *t = hd_bucket_tensor(b, value);
+  small_task_t s = small_begin(b, packed, value);
+  const hd_term_t *number = NULL;
+  for (unsigned i = 0; i < t->rank; i++)
+    number = number ? operate(b, HD_EXPR_ADD,
+                              operate(b, HD_EXPR_MUL, number,
+                                      extent_of(b, s.extents, t->sizes[i])),
+                              s.places[i])
+                    : s.places[i];
+  const hd_term_t *operands[] = {number,
+                                 number_like(b, (hd_scalar_t)value->type, 0)};
+  hd_term_t *load =
+      hd_term_make(b->arena, HD_TERM_LOADELSE, s.x->type, operands, 2);
+  load->u.value = s.x;
+  small_put(b, &s, "unpack", load, packed, value);
+}
+
+static int64_t count_of(const hd_value_t *value) {
+  int64_t count = 1;
+  for (int i = 0; i < value->rank; i++)
+    count *= value->shape[i]->u.i;
+  return count;
+}
+
+// An input, or a constant that comes in.
+static void put_input(hd_bucketer_t *b, const hd_value_t *value, bool given) {
+  const hd_value_t *input = value;
+  if (!is_packed(hd_bucket_tensor(b, value))) {
+    hd_value_t *packed = HD_ARENA_NEW(b->arena, hd_value_t);
+    const hd_value_t *apart = hd_bucket_value(b, value, "apart");
+    *packed = *value;
+    packed->constant = NULL;
+    set_vector(b, packed, count_of(value));
+    hd_bucket_tensor_t *t = hd_bucket_tensor(b, value);
+    hd_ptr_map_set(b->arena, &b->tensors, apart, t);
+    hd_ptr_map_set(b->arena, &b->replaced, value, apart);
+    unpack(b, packed, apart);
+    input = packed;
+  } else if (given) {
+    hd_value_t *own = HD_ARENA_NEW(b->arena, hd_value_t);
+    *own = *value;
+    own->constant = NULL;
+    hd_ptr_map_set(b->arena, &b->replaced, value, own);
+    input = own;
+  }
+  hd_vec_push(b->arena, &b->made->inputs, input);
+}
+
+// The number of a real element, taken apart into digits.
+static const hd_value_t *pack(hd_bucketer_t *b, const hd_value_t *value) {
+  const hd_bucket_tensor_t *t = hd_bucket_tensor(b, value);
+  const hd_value_t *from = hd_bucket_stands(b, value);
+  hd_value_t *to = hd_bucket_value(b, value, "packed");
+  set_vector(b, to, count_of(value));
+  small_task_t s = small_begin(b, from, to);
+  const hd_term_t *rest = s.places[0], *operands[HD_MAX_RANK + 1];
+  for (unsigned i = t->rank; i-- > 0;) {
+    int64_t stride = 1;
+    const hd_term_t *place = NULL;
+    for (unsigned k = t->axes[i].count; k-- > 0;) {
+      hd_extent_t d = t->axes[i].digits[k];
+      const hd_term_t *extent = extent_of(b, s.extents, d);
+      const hd_term_t *digit = operate(b, HD_EXPR_MOD, rest, extent);
+      rest = operate(b, HD_EXPR_DIV, rest, extent);
+      digit =
+          operate(b, HD_EXPR_MUL, digit, hd_flat_int(b->arena, HD_I64, stride));
+      place = place ? operate(b, HD_EXPR_ADD, digit, place) : digit;
+      stride *= d.bound;
+    }
+    operands[i] = place;
+  }
+  operands[t->rank] = number_like(b, (hd_scalar_t)value->type, 0);
+  hd_term_t *load = hd_term_make(b->arena, HD_TERM_LOADELSE, s.x->type,
+                                 operands, t->rank + 1);
+  load->u.value = s.x;
+  small_put(b, &s, "pack", load, from, to);
+  return to;
+}
+
+static bool put_output(hd_bucketer_t *b, const hd_value_t *value) {
+  bool varies = !is_packed(hd_bucket_tensor(b, value));
+  for (int i = 0; i < value->rank; i++)
+    varies |= hd_digits_vary(&hd_bucket_tensor(b, value)->axes[i]);
+  if (varies && !hd_ptr_map_get(&b->givers, value))
+    return hd_bucket_refuse(b, NULL, "what comes in goes out");
+  if (value->constant && hd_bucket_stands(b, value) != value)
+    return hd_bucket_refuse(b, NULL, "a constant that differs goes out");
+  hd_vec_push(b->arena, &b->made->outputs,
+              is_packed(hd_bucket_tensor(b, value)) ? hd_bucket_stands(b, value)
+                                                    : pack(b, value));
+  return true;
+}
+
+// --- The graph ---
+
+static bool put_node(hd_bucketer_t *b, const hd_node_t *node) {
+  return (!hd_node_is_reshape(node) || hd_bucket_reshape(b, node)) &&
+         hd_bucket_put_task(b, node);
+}
+
+static void put_constants(hd_bucketer_t *b) {
+  const hd_graph_t *graph = b->graphs[0];
+  for (size_t i = 0; i < graph->constants.size; i++)
+    if (hd_bucket_stands(b, graph->constants.data[i]) ==
+        graph->constants.data[i])
+      hd_vec_push(b->arena, &b->made->constants, graph->constants.data[i]);
+}
+
+bool hd_bucket_build(hd_bucketer_t *b) {
+  const hd_graph_t *graph = b->graphs[0];
+  b->made = HD_ARENA_NEW(b->arena, hd_graph_t);
+  *b->made = (hd_graph_t){
+      .name = graph->name, .loc = graph->loc, .outer = graph->outer};
+  take_names(b);
+  b->extents = HD_ARENA_NEW(b->arena, hd_value_t);
+  *b->extents =
+      (hd_value_t){.name = hd_name_unique(b->arena, &b->names, "extents"),
+                   .loc = graph->loc,
+                   .type = HD_I64};
+  b->num_extents =
+      hd_term_make(b->arena, HD_TERM_CONST, hd_flat_type(HD_I64), NULL, 0);
+  for (size_t i = 0; i < graph->inputs.size; i++)
+    put_input(b, graph->inputs.data[i], false);
+  size_t inputs = b->made->inputs.size;
+  for (size_t i = 0; i < b->given.size; i++)
+    put_input(b, b->given.data[i], true);
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    if (!put_node(b, graph->nodes.data[i]))
+      return false;
+  for (size_t i = 0; i < graph->outputs.size; i++)
+    if (!put_output(b, graph->outputs.data[i]))
+      return false;
+  put_constants(b);
+  int64_t count = (int64_t)b->record->read.size;
+  b->num_extents->u.i = count;
+  if (count) { // Behind the graph's own inputs.
+    set_vector(b, b->extents, count);
+    hd_vec_push(b->arena, &b->made->inputs, (const hd_value_t *)b->extents);
+    for (size_t i = b->made->inputs.size; --i > inputs;)
+      b->made->inputs.data[i] = b->made->inputs.data[i - 1];
+    b->made->inputs.data[inputs] = b->extents;
+  }
+  return true;
+}
+
+// --- Buckets ---
+
+const hd_bucket_t *hd_bucket_make(hd_module_t *module,
+                                  const hd_graph_t *const *graphs, size_t count,
+                                  hd_bucket_refusal_t *refusal) {
+  hd_bucketer_t b = {.module = module, .arena = &module->arena, .count = count};
+  hd_bucket_t *bucket = HD_ARENA_NEW(b.arena, hd_bucket_t);
+  size_t items = module->items.size;
+  memcpy(b.graphs, graphs, count * sizeof(*graphs));
+  b.record = bucket->record = HD_ARENA_NEW(b.arena, hd_bucket_record_t);
+  b.record->graph = graphs[0];
+  if (!hd_bucket_match(&b) || !hd_bucket_build(&b)) {
+    *refusal = b.refusal;
+    module->items.size = items;
+    return NULL;
+  }
+  b.record->num_slots = b.slots.size;
+  bucket->graph = b.made;
+  bucket->num_extents = b.record->read.size;
+  bucket->extents = bucket->num_extents ? b.extents : NULL;
+  for (size_t i = 0; i < b.given.size; i++)
+    hd_vec_push(b.arena, &bucket->given, b.given.data[i]);
+  return bucket;
+}
+
+bool hd_bucket_fit(hd_module_t *module, const hd_bucket_t *bucket,
+                   const hd_graph_t *graph, int64_t *extents,
+                   const hd_value_t **given) {
+  hd_bucket_record_t *record = bucket->record;
+  hd_bucketer_t b = {.module = module,
+                     .arena = &module->arena,
+                     .count = 2,
+                     .graphs = {record->graph, graph},
+                     .record = record,
+                     .holds = true};
+  for (size_t i = 0; i < bucket->given.size; i++)
+    hd_vec_push(b.arena, &b.given, bucket->given.data[i]);
+  for (size_t i = 0; i < record->num_slots; i++)
+    hd_vec_push(b.arena, &b.slots, ((hd_slot_values_t){{INT64_MIN}}));
+  if (!hd_bucket_match(&b) || b.number != record->numbers.size)
+    return false;
+  int64_t *slots = HD_ARENA_ARRAY(b.arena, int64_t, record->num_slots + 1);
+  bool *known = HD_ARENA_ARRAY(b.arena, bool, record->num_slots + 1);
+  for (size_t i = 0; i < record->num_slots; i++) {
+    slots[i] = b.slots.data[i].values[0];
+    known[i] = slots[i] != INT64_MIN;
+  }
+  if (!hd_bucket_settle(record, slots, known))
+    return false;
+  for (size_t i = 0; i < record->read.size; i++)
+    extents[i] = slots[record->read.data[i]];
+  for (size_t i = 0; i < b.given.size; i++) {
+    const hd_value_t *const *row = hd_ptr_map_get(&b.matched, b.given.data[i]);
+    given[i] = row[1];
+  }
+  return true;
+}
