@@ -4,7 +4,9 @@ against PyTorch's own results."""
 
 import gc
 import logging
+import math
 import pathlib
+import re
 import sys
 import tempfile
 import threading
@@ -106,6 +108,26 @@ class Backend(unittest.TestCase):
         y = torch.tensor([1e30, 2e-30, -4.0, 1.0, torch.nan, 0.0, 3e38])
         self.compare(torch.hypot, x, y)
         self.compare(torch.hypot, x.double() * 1e200, y.double() * 1e200)
+
+    def test_gelu_written_out(self):
+        """As models of PyTorch's write it, in numbers that f16 has not: the
+        operators of a rule that makes one of them (gelu_of_tanh_numbers)."""
+
+        def gelu(x):
+            inner = math.sqrt(2 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))
+            return 0.5 * x * (1.0 + torch.tanh(inner))
+
+        self.compare(gelu, torch.randn(50))
+        torch._dynamo.reset()
+        x = torch.randn(50).half()
+        with torch.no_grad(), Parts() as found:
+            made = torch.compile(gelu, backend="hidet")(x)
+        torch.testing.assert_close(made, gelu(x), rtol=4e-3, atol=1e-4)
+        used = re.findall(r"= (\w+)\([xt]\d", found.made[0].text)
+        self.assertEqual(
+            sorted(used[:-1]),
+            "add add mul mul mul mul mul_number mul_number tanh".split(),
+        )
 
     def test_windows_of_nan(self):
         x = torch.randn(1, 2, 6, 6)

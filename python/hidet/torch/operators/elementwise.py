@@ -191,6 +191,8 @@ def power_number(c: Call, x: Value, exponent: float) -> Value:
         return x
     if exponent == 2:
         return c.binary("mul", x, x)
+    if exponent == 3:
+        return c.binary("mul", c.binary("mul", x, x), x)
     if exponent == 0.5:
         return c.unary("sqrt", x)
     if exponent == -1:
