@@ -270,16 +270,13 @@ static void reduction(fuzz_graph_t *g) {
   fuzz_chain(g, fuzz_with(g, tasks[fuzz_in(g, 0, 5)], x), fuzz_in(g, 0, 2));
 }
 
-static void greatest_first(fuzz_graph_t *g) {
-  V x = fuzz_some(g, 3, 3), at = fuzz_with(g, "order", x);
-  if (!at || at->data->type != HD_I64)
-    return;
-  hd_attribute_t *m = HD_ARENA_NEW(&g->arena, hd_attribute_t);
-  *m = (hd_attribute_t){.name = "m", .kind = HD_ATTRIBUTE_INT};
-  m->u.i = fuzz_in(g, 1, x->data->shape[1]);
-  const hd_attribute_t *list[] = {m};
-  V inputs[] = {x, at};
-  fuzz_node(g, "top_k", inputs, 2, list, 1, (unsigned)fuzz_in(g, 1, 3));
+static void sorted_rows(fuzz_graph_t *g) {
+  V x = fuzz_chain(g, fuzz_some(g, 3, 3), fuzz_in(g, 0, 2));
+  fuzz_chain(
+      g,
+      fuzz_with(g, fuzz_once_in(g, 2) ? "sort_ascending" : "sort_descending",
+                x),
+      fuzz_in(g, 0, 2));
 }
 
 // --- Images ---
@@ -435,7 +432,7 @@ static const motif_t motifs[] = {
     pointwise,      pointwise,     pointwise, scale_and_shift, gelu_in_parts,
     there_and_back, linear,        linear,    perceptron,      gated,
     gated_apart,    parallel,      rotary,    attention,       softmax_in_parts,
-    norm_in_parts,  rows,          rows,      reduction,       greatest_first,
+    norm_in_parts,  rows,          rows,      reduction,       sorted_rows,
     convolution,    convolution,   residual,  pooled,          moved,
     moved,          views,         views,     embedding,       quantized,
     packed_weights, packed_between};

@@ -350,7 +350,11 @@ static void flat_definition(flattener_t *f, const hd_definition_t *d) {
   if (hd_flat_count(targets[0]) == 0)
     return;
   indices_t indices = {0};
-  flat_indices(f, d->indices, d->num_indices, &indices);
+  for (uint32_t i = 0; i < d->num_indices; i++) {
+    flat_indices(f, &d->indices[i], 1, &indices);
+    if (d->kind == HD_SORT && d->indices[i] == d->along)
+      flat->along = indices.data[indices.size - 1];
+  }
   flat->indices = indices.data;
   flat->num_indices = (uint32_t)indices.size;
   flat->term = flatten(f, d->term, 0);

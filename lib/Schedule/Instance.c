@@ -26,15 +26,22 @@ const char *hd_candidate_instance(hd_arena_t *arena,
 hd_func_t *hd_candidate_kernel(hd_module_t *module,
                                const hd_candidate_t *candidate,
                                const char *instance, const hd_form_t *form) {
+  return hd_instance_kernel(module, candidate->home, instance, form->sizes,
+                            hd_form_info(form->kind)->axes);
+}
+
+hd_func_t *hd_instance_kernel(hd_module_t *module, hd_module_t *home,
+                              const char *instance, const int64_t *sizes,
+                              size_t num_sizes) {
   hd_arena_t *arena = &module->arena;
-  const hd_func_t *func = hd_module_ask(candidate->home, "template", instance);
+  const hd_func_t *func = hd_module_ask(home, "template", instance);
   if (!func)
     return NULL;
   hd_known_t known[HD_FORM_AXES];
-  size_t count = 0, axes = hd_form_info(form->kind)->axes;
-  for (uint32_t i = 0; i < func->num_params && count < axes; i++)
+  size_t count = 0;
+  for (uint32_t i = 0; i < func->num_params && count < num_sizes; i++)
     if (!func->params[i]->tensor) {
-      known[count] = (hd_known_t){func->params[i], form->sizes[count]};
+      known[count] = (hd_known_t){func->params[i], sizes[count]};
       count++;
     }
   func = hd_func_specialize(arena, func, known, count, 0);

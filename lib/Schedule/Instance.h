@@ -23,6 +23,12 @@ hd_func_t *hd_candidate_kernel(hd_module_t *module,
                                const hd_candidate_t *candidate,
                                const char *instance, const hd_form_t *form);
 
+// The same of any kernel of a module with such parameters, by its name and
+// their values: tiles[T = f16]. num_sizes: HD_FORM_AXES at most.
+hd_func_t *hd_instance_kernel(hd_module_t *module, hd_module_t *home,
+                              const char *instance, const int64_t *sizes,
+                              size_t num_sizes);
+
 // Leaves out the maps that a launch cannot make: rows of the result, whose
 // elements are of that type, may be no multiples of 16 bytes.
 void hd_candidate_keep_maps(hd_arena_t *arena, hd_func_t *kernel,

@@ -107,6 +107,11 @@ bool hd_reads_along(const hd_term_t *term, const hd_index_t *const *indices,
 // one kernel; returns how many, 0: none.
 size_t hd_rule_rows(hd_rules_t *rules, size_t first);
 
+// A definition that sorts, number first, and what is computed of its result
+// element by element behind it; returns how many, 0: it does not, or an error
+// was reported.
+size_t hd_rule_sort(hd_rules_t *rules, size_t first);
+
 // All definitions of a product of normalized rows as one kernel, by a template;
 // returns how many, 0: they are no such product, or none answers.
 size_t hd_rule_normed(hd_rules_t *rules);

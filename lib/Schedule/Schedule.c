@@ -268,7 +268,9 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
     first = count_definitions;
   for (size_t i = first; i < count_definitions && !rules.failed;) {
     size_t count = hd_rule_rows(&rules, i);
-    if (!count)
+    if (!count && !rules.failed)
+      count = hd_rule_sort(&rules, i);
+    if (!count && !rules.failed)
       hd_rules_apply(&rules, flattened->flat->definitions.data[i]);
     i += count ? count : 1;
   }

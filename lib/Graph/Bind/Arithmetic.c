@@ -129,8 +129,8 @@ static bool picks(const hd_term_t *term) {
 static bool definition_picks(const hd_definition_t *definition) {
   if (definition->kind == HD_DEFINE_SIZE)
     return !reads_elements(definition->term);
-  if (definition->num_targets != 1)
-    return false;
+  if (definition->num_targets != 1 || definition->kind == HD_SORT)
+    return false; // What was told apart may be equal when it is rounded.
   if (!may_be_float(definition->targets[0]->type))
     return chooses(definition->term, definition->term, definition->term);
   if (definition->kind == HD_SCATTER) {

@@ -236,6 +236,15 @@ static bool check_definition(hd_binder_t *b, const hd_definition_t *d) {
   for (uint32_t i = 0; d->at && i < d->targets[0]->rank; i++)
     if (!check_term(b, d->at[i]))
       return false;
+  int64_t places, count;
+  if (d->kind == HD_SORT &&
+      hd_binding_extent(b->binding, d->along->range, 0, &places) &&
+      hd_binding_extent(b->binding, d->indices[d->num_indices - 1]->range, 0,
+                        &count) &&
+      places > count)
+    return hd_bind_fault(b, "'%s' has %lld places for %lld that are sorted",
+                         d->targets[0]->name, (long long)places,
+                         (long long)count);
   return check_term(b, d->term);
 }
 

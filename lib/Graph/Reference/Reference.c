@@ -216,6 +216,10 @@ static bool run_definition(evaluation_t *e, const hd_definition_t *d) {
     case HD_DEFINE_SIZE:
       ok = define_size(e, r);
       break;
+    case HD_SORT:
+      ok = make_tensor(e, d->targets[0]) &&
+           hd_ref_sort(r, d, tensor_of(e, d->targets[0]));
+      break;
     }
   hd_arena_fini(&arena);
   return ok;

@@ -6,7 +6,8 @@
 // types and attributes are numbers, over levels: the axes of its indices.
 // ReferenceValue.c says what a node is worth where the levels stand, one number
 // at a time, by the arithmetic of IR/Scalar.h; ReferenceFold.c what a reduction
-// or a scan is. Reference.c goes through the points of each definition.
+// or a scan is, ReferenceSort.c what a sort is. Reference.c goes through the
+// points of each definition.
 //
 // Nothing is remembered but reductions and scans, and what an index comes to
 // that is not one of the levels, until a level moves that they depend on.
@@ -145,5 +146,11 @@ bool hd_ref_scan(hd_ref_t *r, hd_ref_fold_t *fold);
 // sums = left combined with right, an entry for each component.
 bool hd_ref_combine(hd_ref_t *r, hd_ref_fold_t *fold, const hd_number_t *left,
                     const hd_number_t *right);
+
+// --- ReferenceSort.c ---
+
+// All elements of a definition that sorts, whose levels are the last ones.
+bool hd_ref_sort(hd_ref_t *r, const hd_definition_t *d,
+                 hd_host_tensor_t *target);
 
 #endif

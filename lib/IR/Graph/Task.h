@@ -175,6 +175,7 @@ typedef enum hd_definition_kind {
   HD_DEFINE,      // targets[indices] = term, for each point of the domain
   HD_SCATTER,     // for each point of the domain: combine into target[at]
   HD_DEFINE_SIZE, // size = term
+  HD_SORT,        // target[.., j, ..] = the r whose term is the j-th
 } hd_definition_kind_t;
 
 // What a scatter does with several values for one element.
@@ -200,6 +201,11 @@ typedef struct hd_definition {
   const hd_monoid_t *monoid;
   const hd_term_t *const *at; // An entry for each axis of the target.
   const hd_task_value_t *onto;
+  // SORT: the domain is the target's, and behind it the index r that is sorted;
+  // its places go along one of the target's indices, which the term does not
+  // use. Equal ones keep their order; NaN is greater than all.
+  const hd_index_t *along;
+  bool descends;
 } hd_definition_t;
 
 // A task with a list of operands, x...: its text, and the tasks that it is read

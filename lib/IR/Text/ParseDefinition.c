@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Definitions of tasks: ranges of indices, monoids, scatters, sizes.
+// Definitions of tasks: ranges of indices, scatters, sizes, sorts.
 #include "IR/Text/TaskParser.h"
 
 #include <string.h>
@@ -112,89 +112,7 @@ bool hd_parse_ranges(hd_task_parser_t *t, hd_reduction_t *reduction,
   return hd_expect(t->p, ")");
 }
 
-const hd_monoid_t *hd_parse_monoid_name(hd_task_parser_t *t) {
-  const char *name = hd_peek(t->p)->text;
-  for (size_t i = 0; i < t->task->monoids.size; i++)
-    if (strcmp(t->task->monoids.data[i]->name, name) == 0) {
-      t->p->at++;
-      return t->task->monoids.data[i];
-    }
-  for (int i = 0; i < HD_MONOID_COUNT; i++)
-    if (strcmp(hd_monoid_name((hd_builtin_monoid_t)i), name) == 0) {
-      hd_monoid_t *monoid = HD_ARENA_NEW(t->p->arena, hd_monoid_t);
-      *monoid = (hd_monoid_t){.builtin = (hd_builtin_monoid_t)i, .name = name};
-      t->p->at++;
-      return monoid;
-    }
-  hd_expected(t->p, "a monoid");
-  return NULL;
-}
-
 typedef HD_VEC(const hd_term_t *) terms_t;
-typedef HD_VEC(const hd_variable_t *) variables_t;
-
-// (v: T, i: i64) or, where types is not NULL, (w, j) of the same types.
-static bool parse_variables(hd_task_parser_t *t, variables_t *out,
-                            const variables_t *types) {
-  if (!hd_expect(t->p, "("))
-    return false;
-  do {
-    hd_variable_t *variable = HD_ARENA_NEW(t->p->arena, hd_variable_t);
-    variable->name = hd_task_new_name(t, &variable->loc);
-    if (!variable->name)
-      return false;
-    if (types && out->size < types->size)
-      variable->type = types->data[out->size]->type;
-    else if (types)
-      return hd_expected(t->p, "')'");
-    else if (!hd_expect(t->p, ":") || !hd_parse_task_type(t, &variable->type))
-      return false;
-    hd_vec_push(t->p->arena, out, variable);
-    hd_vec_push(t->p->arena, &t->variables, variable);
-  } while (hd_accept(t->p, ","));
-  if (types && out->size < types->size)
-    return hd_expected(t->p, "','");
-  return hd_expect(t->p, ")");
-}
-
-static bool parse_tuple(hd_task_parser_t *t, const variables_t *types,
-                        terms_t *out) {
-  if (!hd_expect(t->p, "("))
-    return false;
-  for (size_t i = 0; i < types->size; i++) {
-    const hd_term_t *term = hd_parse_term_as(t, types->data[i]->type);
-    if (!term || (i + 1 < types->size && !hd_expect(t->p, ",")))
-      return false;
-    hd_vec_push(t->p->arena, out, term);
-  }
-  return hd_expect(t->p, ")");
-}
-
-// monoid name(v: T, ...)(w, ...) from (identity, ...) = (result, ...)
-static bool parse_monoid(hd_task_parser_t *t, hd_loc_t loc) {
-  variables_t left = {0}, right = {0};
-  terms_t identity = {0}, result = {0};
-  hd_monoid_t *monoid = HD_ARENA_NEW(t->p->arena, hd_monoid_t);
-  monoid->builtin = HD_MONOID_COUNT;
-  monoid->loc = loc;
-  monoid->name = hd_task_new_name(t, &monoid->loc);
-  bool ok = monoid->name && parse_variables(t, &left, NULL) &&
-            parse_variables(t, &right, &left) && hd_expect(t->p, "from");
-  size_t count = t->variables.size;
-  t->variables.size = 0; // An identity is a constant.
-  ok = ok && parse_tuple(t, &left, &identity) && hd_expect(t->p, "=");
-  t->variables.size = count;
-  ok = ok && parse_tuple(t, &left, &result);
-  t->variables.size = 0;
-  monoid->size = (uint32_t)left.size;
-  monoid->left = left.data;
-  monoid->right = right.data;
-  monoid->identity = identity.data;
-  monoid->result = result.data;
-  if (ok)
-    hd_vec_push(t->p->arena, &t->task->monoids, monoid);
-  return ok;
-}
 
 // scatter how(i: n, ...) target[at, ...] [else drop] = term [onto value]
 static bool parse_scatter(hd_task_parser_t *t, hd_definition_t *definition) {
@@ -339,6 +257,43 @@ static bool settle_ranges(hd_task_parser_t *t, const hd_task_value_t *target,
   return true;
 }
 
+static bool at_sort(const hd_task_parser_t *t) {
+  const char *how = hd_peek_ahead(t->p, 1)->text;
+  return hd_at(t->p, "sort") &&
+         (strcmp(how, "ascending") == 0 || strcmp(how, "descending") == 0);
+}
+
+// sort ascending(r: n to j) term, behind '='; the index that is sorted.
+static const hd_index_t *parse_sort(hd_task_parser_t *t,
+                                    hd_definition_t *definition,
+                                    const targets_t *targets) {
+  bool is_pack;
+  t->p->at++;
+  definition->kind = HD_SORT;
+  definition->descends = hd_accept(t->p, "descending");
+  if (!definition->descends)
+    t->p->at++;
+  hd_index_t *sorted = hd_expect(t->p, "(") ? parse_index(t, &is_pack) : NULL;
+  if (!sorted)
+    return NULL;
+  if (is_pack || !sorted->written)
+    return hd_expected(t->p, "one index and its range"), NULL;
+  if (!check_range(t, sorted, false) || !hd_expect(t->p, "to"))
+    return NULL;
+  for (size_t i = 0; i < t->indices.size; i++)
+    if (strcmp(t->indices.data[i]->name, hd_peek(t->p)->text) == 0)
+      definition->along = t->indices.data[i];
+  if (!definition->along || definition->along->range->pack)
+    return hd_expected(t->p, "an index of the target"), NULL;
+  t->p->at++;
+  if (targets->count > 1)
+    return hd_expected(t->p, "one target"), NULL;
+  if (!hd_expect(t->p, ")"))
+    return NULL;
+  hd_vec_push(t->p->arena, &t->indices, sorted);
+  return sorted;
+}
+
 // target[index, ...], ... = term
 static bool parse_define(hd_task_parser_t *t, hd_definition_t *definition) {
   targets_t targets = {0};
@@ -355,9 +310,14 @@ static bool parse_define(hd_task_parser_t *t, hd_definition_t *definition) {
       !settle_ranges(t, targets.values[0], indices, is_pack, count))
     return false;
   const hd_task_value_t *first = targets.values[0];
-  const hd_term_t *term = first->kind == HD_VALUE_OUTPUT && targets.count == 1
-                              ? hd_parse_term_as(t, first->type)
-                              : hd_parse_term(t);
+  bool sorts = at_sort(t);
+  const hd_index_t *sorted = NULL;
+  if (sorts && !(sorted = parse_sort(t, definition, &targets)))
+    return false;
+  const hd_term_t *term =
+      first->kind == HD_VALUE_OUTPUT && targets.count == 1 && !sorts
+          ? hd_parse_term_as(t, first->type)
+          : hd_parse_term(t);
   if (!term)
     return false;
   if (targets.count > 1 && term->num_operands < targets.count)
@@ -365,7 +325,8 @@ static bool parse_define(hd_task_parser_t *t, hd_definition_t *definition) {
                     "several tensors are defined by a reduction or a scan of "
                     "as many components");
   const hd_term_t **shape = HD_ARENA_ARRAY(arena, const hd_term_t *, count);
-  const hd_index_t **domain = HD_ARENA_ARRAY(arena, const hd_index_t *, count);
+  const hd_index_t **domain =
+      HD_ARENA_ARRAY(arena, const hd_index_t *, count + sorts);
   const hd_task_value_t **values =
       HD_ARENA_ARRAY(arena, const hd_task_value_t *, targets.count);
   for (unsigned i = 0; i < count; i++) {
@@ -379,13 +340,17 @@ static bool parse_define(hd_task_parser_t *t, hd_definition_t *definition) {
       continue;
     local->shape = shape;
     local->rank = count;
-    local->type = targets.count > 1 ? term->operands[i]->type : term->type;
+    local->type = sorts               ? hd_index_type
+                  : targets.count > 1 ? term->operands[i]->type
+                                      : term->type;
     hd_vec_push(arena, &t->task->locals, local);
   }
   definition->targets = values;
   definition->num_targets = targets.count;
+  if (sorts)
+    domain[count] = sorted;
   definition->indices = domain;
-  definition->num_indices = count;
+  definition->num_indices = count + sorts;
   definition->term = term;
   return true;
 }
@@ -393,7 +358,7 @@ static bool parse_define(hd_task_parser_t *t, hd_definition_t *definition) {
 bool hd_parse_definition(hd_task_parser_t *t) {
   hd_loc_t loc = hd_here(t->p);
   if (hd_accept(t->p, "monoid"))
-    return parse_monoid(t, loc);
+    return hd_parse_monoid(t, loc);
   if (t->task->definitions.size == MAX_DEFINITIONS)
     return hd_error(t->p->diags, loc, HD_E0307,
                     "the number of a task's definitions", 1LL,

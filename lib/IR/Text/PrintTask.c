@@ -130,6 +130,17 @@ static void print_scatter(hd_buffer_t *out, const hd_definition_t *d) {
     hd_buffer_printf(out, " onto %s", d->onto->name);
 }
 
+static void print_sort(hd_buffer_t *out, const hd_definition_t *d) {
+  uint32_t own = d->num_indices - 1;
+  hd_buffer_printf(out, "%s[", d->targets[0]->name);
+  hd_print_task_indices(out, d->indices, own);
+  hd_buffer_printf(out, "] = sort %s(",
+                   d->descends ? "descending" : "ascending");
+  hd_print_task_indices(out, d->indices + own, 1);
+  hd_buffer_printf(out, " to %s) ", d->along->name);
+  hd_print_term(out, d->term, 0, false);
+}
+
 static void print_definition(hd_buffer_t *out, const hd_definition_t *d) {
   bool asked = d->num_targets == 1 && d->targets[0]->kind == HD_VALUE_OUTPUT;
   hd_buffer_puts(out, "  ");
@@ -150,6 +161,9 @@ static void print_definition(hd_buffer_t *out, const hd_definition_t *d) {
     break;
   case HD_SCATTER:
     print_scatter(out, d);
+    break;
+  case HD_SORT:
+    print_sort(out, d);
     break;
   case HD_DEFINE_SIZE:
     hd_buffer_printf(out, "size %s = ", d->size->name);

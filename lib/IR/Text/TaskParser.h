@@ -69,7 +69,14 @@ bool hd_parse_task_type(hd_task_parser_t *t, hd_task_type_t *type);
 // ( index: range, ... [to at] ): the indices are in scope from then on.
 bool hd_parse_ranges(hd_task_parser_t *t, hd_reduction_t *reduction,
                      bool is_scan);
+
+// --- ParseMonoid.c ---
+
+// A builtin one, or one that the task has declared.
 const hd_monoid_t *hd_parse_monoid_name(hd_task_parser_t *t);
+// monoid name(v: T, ...)(w, ...) from (identity, ...) = (result, ...), from the
+// name on.
+bool hd_parse_monoid(hd_task_parser_t *t, hd_loc_t loc);
 
 // --- ParseTask.c: what rewrites have as well ---
 

@@ -114,6 +114,38 @@ static void verify_scatter(hd_task_verifier_t *v, const hd_definition_t *d) {
                   d->onto->name, target->name);
 }
 
+static bool uses_index(const hd_term_t *term, const hd_index_t *index) {
+  if (term->kind == HD_TERM_INDEX && term->u.index == index)
+    return true;
+  for (unsigned i = 0; i < term->num_operands; i++)
+    if (uses_index(term->operands[i], index))
+      return true;
+  return (term->kind == HD_TERM_SCAN &&
+          uses_index(term->u.reduction->at, index));
+}
+
+static void verify_sort(hd_task_verifier_t *v, const hd_definition_t *d) {
+  const hd_task_value_t *target = d->targets[0];
+  uint32_t own = d->num_indices - 1;
+  bool same = d->num_targets == 1 && target->rank == own, is_own = false;
+  for (uint32_t n = 0; same && n < own; n++) {
+    same = hd_term_equal(target->shape[n], d->indices[n]->range);
+    is_own |= d->indices[n] == d->along;
+  }
+  if (!same || !is_own)
+    hd_task_fault(v, d->loc, "the indices do not run over the shape of '%s'",
+                  target->name);
+  if (!hd_task_type_equal(target->type, (hd_task_type_t){HD_I64, NULL}))
+    hd_task_fault(v, d->loc, "'%s' is to hold indices, which are i64",
+                  target->name);
+  if (!hd_task_op_is_defined(HD_EXPR_LT, d->term->type))
+    hd_task_fault(v, d->term->loc, "values of type %s have no order",
+                  hd_task_type_name(d->term->type));
+  if (uses_index(d->term, d->along))
+    hd_task_fault(v, d->term->loc, "what is sorted depends on '%s', its place",
+                  d->along->name);
+}
+
 static void verify_definition(hd_task_verifier_t *v, const hd_definition_t *d) {
   v->indices.size = 0;
   hd_verify_ranges(v, d->indices, d->num_indices);
@@ -125,6 +157,9 @@ static void verify_definition(hd_task_verifier_t *v, const hd_definition_t *d) {
     break;
   case HD_SCATTER:
     verify_scatter(v, d);
+    break;
+  case HD_SORT:
+    verify_sort(v, d);
     break;
   case HD_DEFINE_SIZE:
     hd_expect_i64(v, d->term);

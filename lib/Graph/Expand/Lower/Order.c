@@ -32,14 +32,12 @@ bool hd_onnx_top_k(hd_lowering_t *l) {
   if (k < 0 || k > n)
     return hd_lower_invalid(l, "the first %lld of %lld elements", (long long)k,
                             (long long)n);
-  hd_attributes_t order = {0}, take = {0};
-  hd_attributes_int(l, &order, "largest", hd_lower_int(l, "largest", 1) != 0);
+  hd_attributes_t take = {0};
   hd_attributes_int(l, &take, "m", k);
-  const hd_value_t *inputs[2] = {hd_lower_around(l, x, axis)}, *outputs[2];
-  if (!inputs[0])
-    return false;
-  inputs[1] = hd_lower_task(l, "order", inputs, 1, &order, NULL);
-  if (!inputs[1] || !hd_lower_task(l, "top_k", inputs, 2, &take, outputs))
+  const char *task =
+      hd_lower_int(l, "largest", 1) ? "sort_descending" : "sort_ascending";
+  const hd_value_t *input = hd_lower_around(l, x, axis), *outputs[2];
+  if (!input || !hd_lower_task(l, task, &input, 1, &take, outputs))
     return false;
   for (uint32_t i = 0; i < 2; i++)
     if (hd_lower_wants_output(l, i) &&

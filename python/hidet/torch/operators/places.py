@@ -11,8 +11,6 @@ from hidet.torch.operators.call import Call, axis_of
 from hidet.torch.operators.reductions import middle
 from hidet.torch.text import Unsupported, Value
 
-MOST_SORTED = 4096  # An order compares each element with each.
-
 
 def integers(c: Call, index: Value) -> Value:
     if index.is_float or index.type == "bool":
@@ -251,18 +249,19 @@ def index_put(c: Call, x: Value, indices, u: Value, accumulate=False) -> Value:
 
 def ordered(c: Call, x: Value, dim: int, largest: bool, m: int) -> list[Value]:
     """The first m elements of an order along an axis, and where they were."""
-    if x.type == "bool":
-        raise Unsupported("an order of bools")
     if not x.rank:
         return [x, c.full(0, "i64", ())]
+    if x.type == "bool":
+        y, at = ordered(c, c.cast(x, "u8"), dim, largest, m)
+        return [c.cast(y, "bool"), at]
     axis = axis_of(dim, x.rank)
-    if x.shape[axis] > MOST_SORTED:
-        raise Unsupported(f"an order of {x.shape[axis]} elements")
     whole = middle(c, x, [axis])
     p, _, q = whole.shape
-    at = c.node("order", [whole], "i64", whole.shape, largest=int(largest))
     made = c.text.nodes(
-        "top_k", [whole, at], [(x.type, (p, m, q)), ("i64", (p, m, q))], m=m
+        "sort_descending" if largest else "sort_ascending",
+        [whole],
+        [(x.type, (p, m, q)), ("i64", (p, m, q))],
+        m=m,
     )
     shape = (*x.shape[:axis], m, *x.shape[axis + 1 :])
     return [c.reshape(v, shape) for v in made]
