@@ -68,14 +68,15 @@ void hd_codegen_on_no_memory(void (*report)(void));
 
 // Host code of one kernel, as CodeGen/SimAbi.h describes it: as bytes, which
 // any process of this build on this CPU may load (hd_codegen_host()), and
-// loaded into this one. create does both. False or NULL after errors, which are
+// loaded into this one. create does both. symbol: what the kernel is called
+// there; NULL: hd_func_symbol(). False or NULL after errors, which are
 // reported.
 typedef struct hd_host_code hd_host_code_t;
 bool hd_host_code_make(hd_module_t *module, const hd_func_t *kernel,
                        const hd_codegen_options_t *options, hd_buffer_t *out);
 hd_host_code_t *hd_host_code_load(hd_context_t *context,
-                                  const hd_func_t *kernel,
-                                  const hd_buffer_t *bytes);
+                                  const hd_func_t *kernel, const char *symbol,
+                                  const char *bytes, size_t size);
 hd_host_code_t *hd_host_code_create(hd_module_t *module,
                                     const hd_func_t *kernel,
                                     const hd_codegen_options_t *options);

@@ -28,6 +28,7 @@ void hd_host_code_set_symbols(hd_symbol_lookup_t lookup) {
 typedef struct loading {
   hd_context_t *context;
   const hd_func_t *kernel;
+  const char *symbol;
   hd_host_code_t *code;
 } loading_t;
 
@@ -39,6 +40,10 @@ static bool is_fine(const loading_t *l, LLVMErrorRef error) {
   hd_error(&l->context->diags, l->kernel->loc, HD_E0504, text);
   LLVMDisposeErrorMessage(text);
   return false;
+}
+
+static bool fail(const loading_t *l, const char *why) {
+  return hd_error(&l->context->diags, l->kernel->loc, HD_E0504, why);
 }
 
 static bool define(const loading_t *l, LLVMOrcJITDylibRef dylib,
@@ -55,14 +60,19 @@ static bool define(const loading_t *l, LLVMOrcJITDylibRef dylib,
 // Tells the JIT where the simulator's functions are. Those that are not there
 // are looked for in the process (memset, fmaf and the like). *names goes on
 // behind the last.
-static bool define_symbols(const loading_t *l, const char **names) {
+static bool define_symbols(const loading_t *l, const char **names,
+                           const char *end) {
   LLVMOrcJITDylibRef dylib = LLVMOrcLLJITGetMainJITDylib(l->code->jit);
   hd_symbol_lookup_t lookup = atomic_load(&symbols);
-  for (; **names; *names += strlen(*names) + 1) {
+  for (; *names < end && **names; *names += strlen(*names) + 1) {
+    if (!memchr(*names, 0, (size_t)(end - *names)))
+      return fail(l, "its names do not end");
     void *address = lookup ? lookup(*names) : NULL;
     if (address && !define(l, dylib, *names, address))
       return false;
   }
+  if (*names >= end)
+    return fail(l, "its names do not end");
   ++*names;
   LLVMOrcDefinitionGeneratorRef process;
   if (!is_fine(l, LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
@@ -73,22 +83,25 @@ static bool define_symbols(const loading_t *l, const char **names) {
   return true;
 }
 
-static bool load(const loading_t *l, const hd_buffer_t *bytes) {
+static bool load(const loading_t *l, const char *at, size_t size) {
   hd_host_code_t *code = l->code;
-  const char *at = bytes->data;
+  const char *end = at + size;
+  if (size == 0)
+    return fail(l, "it is empty");
   code->is_coroutine = *at++ == 'c';
   if (!is_fine(l, LLVMOrcCreateLLJIT(&code->jit, NULL)) ||
-      !define_symbols(l, &at))
+      !define_symbols(l, &at, end))
     return false;
   LLVMMemoryBufferRef object = LLVMCreateMemoryBufferWithMemoryRangeCopy(
-      at, (size_t)(bytes->data + bytes->size - at), "kernel");
+      at, (size_t)(end - at), "kernel");
   LLVMOrcJITDylibRef dylib = LLVMOrcLLJITGetMainJITDylib(code->jit);
   if (!is_fine(l, LLVMOrcLLJITAddObjectFile(code->jit, dylib, object)))
     return false;
   hd_arena_t scratch;
   hd_arena_init(&scratch, NULL);
-  const char *name = hd_arena_printf(&scratch, HD_EMIT_HOST_PREFIX "%s",
-                                     hd_func_symbol(&scratch, l->kernel));
+  const char *name = hd_arena_printf(
+      &scratch, HD_EMIT_HOST_PREFIX "%s",
+      l->symbol ? l->symbol : hd_func_symbol(&scratch, l->kernel));
   LLVMOrcExecutorAddress address = 0;
   bool ok = is_fine(l, LLVMOrcLLJITLookup(code->jit, &address, name));
   hd_arena_fini(&scratch);
@@ -97,14 +110,14 @@ static bool load(const loading_t *l, const hd_buffer_t *bytes) {
 }
 
 hd_host_code_t *hd_host_code_load(hd_context_t *context,
-                                  const hd_func_t *kernel,
-                                  const hd_buffer_t *bytes) {
+                                  const hd_func_t *kernel, const char *symbol,
+                                  const char *bytes, size_t size) {
   hd_llvm_init();
   hd_host_code_t *code = calloc(1, sizeof *code);
   if (!code)
     hd_budget_exhausted(&context->budget, HD_EXHAUSTED_MEMORY);
   size_t part = hd_times_enter(&context->times, "link");
-  bool ok = load(&(loading_t){context, kernel, code}, bytes);
+  bool ok = load(&(loading_t){context, kernel, symbol, code}, bytes, size);
   hd_times_leave(&context->times, part);
   if (ok)
     return code;
@@ -121,7 +134,8 @@ hd_host_code_t *hd_host_code_create(hd_module_t *module,
   hd_budget_defer(budget, &cleanup, hd_buffer_end, &bytes);
   hd_host_code_t *code = NULL;
   if (hd_host_code_make(module, kernel, options, &bytes))
-    code = hd_host_code_load(module->context, kernel, &bytes);
+    code = hd_host_code_load(module->context, kernel, NULL, bytes.data,
+                             bytes.size);
   hd_budget_clean(budget, &cleanup);
   return code;
 }

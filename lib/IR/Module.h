@@ -116,6 +116,9 @@ typedef struct hd_module {
   struct hd_item_index *index; // See hd_module_next().
   hd_mapped_file_t *files;     // See hd_module_map().
   const char *folder; // The files of constants lie beneath it; NULL: none do.
+  // The file of a compiled model that it is of, see Runtime/Artifact.h; NULL:
+  // of none.
+  struct hd_artifact *artifact;
 } hd_module_t;
 
 // What a piece of work shares. One thread at a time; threads that compile side

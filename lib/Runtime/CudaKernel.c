@@ -49,6 +49,7 @@ void hd_cuda_unload(hd_device_t *device, hd_kernel_t *kernel) {
   if (k->module)
     hd_cuda_device_of(device)->cuda->driver.module_unload(k->module);
   pthread_mutex_destroy(&k->lock);
+  hd_buffer_fini(&k->base.kept);
   free(k);
 }
 
@@ -75,9 +76,10 @@ static void **arguments_of(const hd_kernel_launch_t *launch) {
 }
 
 static hd_kernel_t *load_cubin(hd_cuda_device_t *d, const hd_func_t *func,
-                               const hd_cuda_code_t *code) {
+                               hd_code_t code, hd_cuda_origin_t origin) {
   static const char *const origins[] = {"", " (machine code from the cache)",
-                                        " (from the cache)"};
+                                        " (from the cache)",
+                                        " (from the model's file)"};
   cuda_kernel_t *k = create_kernel(func);
   char what[160];
   snprintf(what, sizeof(what), "loading kernel '%.100s'", func->name);
@@ -85,28 +87,27 @@ static hd_kernel_t *load_cubin(hd_cuda_device_t *d, const hd_func_t *func,
     hd_error(hd_cuda_diags(d), nowhere, HD_E0904, "out of memory");
     return NULL;
   }
-  k->base.code_bytes = code->cubin.size;
+  k->base.code = code;
   const hd_cuda_driver_t *driver = &d->cuda->driver;
   hd_arena_t scratch;
   hd_arena_init(&scratch, NULL);
-  bool ok =
-      hd_cuda_device_check(
-          d, driver->module_load(&k->module, hd_buffer_text(&code->cubin)),
-          what) &&
-      hd_cuda_device_check(
-          d,
-          driver->module_function(&k->function, k->module,
-                                  hd_func_symbol(&scratch, func)),
-          what) &&
-      read_attributes(d, k);
+  bool ok = hd_cuda_device_check(d, driver->module_load(&k->module, code.data),
+                                 what) &&
+            hd_cuda_device_check(
+                d,
+                driver->module_function(
+                    &k->function, k->module,
+                    code.symbol ? code.symbol : hd_func_symbol(&scratch, func)),
+                what) &&
+            read_attributes(d, k);
   hd_arena_fini(&scratch);
   if (ok) {
     if (d->base.verbose)
       fprintf(
           stderr,
           "%s: %d registers, %d bytes of local memory, %zu bytes of code%s\n",
-          func->name, k->base.registers, k->base.local_bytes, code->cubin.size,
-          origins[code->origin]);
+          func->name, k->base.registers, k->base.local_bytes, code.size,
+          origins[origin]);
     return &k->base;
   }
   hd_cuda_unload(&d->base, &k->base);
@@ -125,8 +126,25 @@ static void end_codes(void *argument) {
   free(codes->data);
 }
 
+// The kernel keeps the code, if that is nobody else's.
+static hd_kernel_t *load_code(hd_cuda_device_t *d, const hd_func_t *func,
+                              const hd_code_t *given, hd_cuda_code_t *made) {
+  if (given)
+    return load_cubin(d, func, *given, HD_CUDA_GIVEN);
+  hd_kernel_t *k = load_cubin(
+      d, func,
+      (hd_code_t){hd_buffer_text(&made->cubin), made->cubin.size, NULL},
+      made->origin);
+  if (k) {
+    k->kept = made->cubin;
+    made->cubin = (hd_buffer_t){0};
+  }
+  return k;
+}
+
 bool hd_cuda_load(hd_device_t *device, const hd_func_t *const *funcs,
-                  unsigned count, hd_kernel_t **kernels) {
+                  const hd_code_t *given, unsigned count,
+                  hd_kernel_t **kernels) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
   codes_t codes = {calloc(count ? count : 1, sizeof(hd_cuda_code_t)), count};
   if (!codes.data)
@@ -134,10 +152,11 @@ bool hd_cuda_load(hd_device_t *device, const hd_func_t *const *funcs,
   hd_cleanup_t cleanup;
   hd_budget_defer(&device->context->budget, &cleanup, end_codes, &codes);
   bool entered = false;
-  bool ok = hd_cuda_compile(d, funcs, count, codes.data) &&
+  bool ok = (given || hd_cuda_compile(d, funcs, count, codes.data)) &&
             hd_cuda_enter(d->cuda, hd_cuda_diags(d), &entered);
   for (unsigned i = 0; ok && i < count; i++) {
-    kernels[i] = load_cubin(d, funcs[i], &codes.data[i]);
+    kernels[i] =
+        load_code(d, funcs[i], given ? &given[i] : NULL, &codes.data[i]);
     ok = kernels[i] != NULL;
   }
   hd_cuda_leave(d->cuda, entered);

@@ -96,13 +96,14 @@ static bool check_params(hd_device_t *device, const hd_func_t *func) {
 }
 
 bool hd_device_load(hd_device_t *device, const hd_func_t *const *funcs,
-                    unsigned count, hd_kernel_t **kernels) {
+                    const hd_code_t *codes, unsigned count,
+                    hd_kernel_t **kernels) {
   uint64_t start = hd_clock_ns();
   memset(kernels, 0, count * sizeof(*kernels));
   for (unsigned i = 0; i < count; i++)
     if (!check_params(device, funcs[i]))
       return false;
-  bool ok = device->ops->load(device, funcs, count, kernels);
+  bool ok = device->ops->load(device, funcs, codes, count, kernels);
   for (unsigned i = 0; !ok && i < count; i++) {
     if (kernels[i])
       device->ops->unload(device, kernels[i]);

@@ -55,6 +55,13 @@ typedef struct hd_kernel_launch {
   bool programmatic;
 } hd_kernel_launch_t;
 
+// Machine code of a kernel, in memory of somebody else's.
+typedef struct hd_code {
+  const char *data;
+  size_t size;
+  const char *symbol; // What the kernel is called in it; NULL: as it is.
+} hd_code_t;
+
 // A kernel made ready for a device: for any number of threads, with a launch
 // each.
 struct hd_kernel {
@@ -62,7 +69,8 @@ struct hd_kernel {
   size_t room_bytes; // What a launch needs for the device's own purposes.
   // What the code needs; -1 where the device does not know.
   int registers, local_bytes, max_threads;
-  size_t code_bytes;
+  hd_code_t code;   // That it was loaded from, as make gives it: kept's,
+  hd_buffer_t kept; // or, where that is empty, whose it was given.
 };
 
 typedef struct hd_device_ops {
@@ -81,6 +89,8 @@ typedef struct hd_device_ops {
                  size_t bytes);
   bool (*download)(hd_device_t *device, void *to, hd_address_t from,
                    size_t bytes);
+  // Says what the code of kernels depends on beside the device's description.
+  void (*describe)(hd_device_t *device, hd_buffer_t *out);
   // Sets elements of 1, 2, 4 or 8 bytes; in order with the launches.
   bool (*fill)(hd_device_t *device, hd_address_t to, uint64_t bits,
                unsigned element_bytes, size_t count);
@@ -89,11 +99,13 @@ typedef struct hd_device_ops {
   // side; module, which is empty, and what is reported are the caller's.
   bool (*make)(hd_device_t *device, hd_module_t *module, const hd_func_t *func,
                hd_buffer_t *code);
-  // Makes code of lowered kernels; kernels[i], NULL before, is that of
-  // funcs[i]. They must not outlive the device or the functions. To be called
-  // by hd_device_load(), which unloads those that are there after an error.
+  // Makes lowered kernels ready; kernels[i], NULL before, is that of funcs[i].
+  // codes[i] is its code, as make gave it on such a device, and outlives it;
+  // codes NULL: it is made. They must not outlive the device or the functions.
+  // To be called by hd_device_load(), which unloads those that are there after
+  // an error.
   bool (*load)(hd_device_t *device, const hd_func_t *const *funcs,
-               unsigned count, hd_kernel_t **kernels);
+               const hd_code_t *codes, unsigned count, hd_kernel_t **kernels);
   void (*unload)(hd_device_t *device, hd_kernel_t *kernel);
   // The launch has been checked (hd_launch_check()). Outside a recording the
   // kernel has ended when this returns, and errors name it.
@@ -177,10 +189,11 @@ static inline void hd_device_close(hd_device_t *device) {
     device->ops->close(device);
 }
 
-// Makes code of kernels by the device's load, and keeps the time that it took.
+// Makes kernels ready by the device's load, and keeps the time that it took.
 // All or none; where the work unwinds, the caller unloads those that are there.
 bool hd_device_load(hd_device_t *device, const hd_func_t *const *funcs,
-                    unsigned count, hd_kernel_t **kernels);
+                    const hd_code_t *codes, unsigned count,
+                    hd_kernel_t **kernels);
 
 // For the devices; hd_device_destroy() ends it. A new one of so many bytes,
 // which begin with a hd_device_t; NULL and E0904 where memory runs out.

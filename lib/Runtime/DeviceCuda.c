@@ -246,8 +246,14 @@ static hd_recording_t *record_end_row(hd_device_t *device) {
   return recording;
 }
 
+static void describe_code(hd_device_t *device, hd_buffer_t *out) {
+  const hd_cuda_t *cuda = hd_cuda_device_of(device)->cuda;
+  hd_buffer_printf(out, "sm_%d, driver %d", cuda->sm, cuda->version);
+}
+
 static const hd_device_ops_t ops = {
     .kind = "cuda",
+    .describe = describe_code,
     .close = close_device,
     .fork = fork_device,
     .alloc = alloc_row,

@@ -44,6 +44,7 @@ typedef enum hd_cuda_origin {
   HD_CUDA_MADE,      // just now
   HD_CUDA_FROM_PTX,  // kept: PTX was made, but not linked
   HD_CUDA_FROM_TEXT, // kept: nothing was made
+  HD_CUDA_GIVEN,     // likewise: somebody else has it
 } hd_cuda_origin_t;
 
 typedef struct hd_cuda_code {
@@ -63,7 +64,8 @@ bool hd_cuda_compile(hd_cuda_device_t *d, const hd_func_t *const *funcs,
 bool hd_cuda_make(hd_device_t *device, hd_module_t *module,
                   const hd_func_t *func, hd_buffer_t *out);
 bool hd_cuda_load(hd_device_t *device, const hd_func_t *const *funcs,
-                  unsigned count, hd_kernel_t **kernels);
+                  const hd_code_t *codes, unsigned count,
+                  hd_kernel_t **kernels);
 void hd_cuda_unload(hd_device_t *device, hd_kernel_t *kernel);
 bool hd_cuda_launch(hd_device_t *device, hd_kernel_t *kernel,
                     const hd_kernel_launch_t *launch);

@@ -146,12 +146,14 @@ static void unload(hd_device_t *device, hd_kernel_t *kernel) {
     return;
   if (k->code)
     hd_host_code_destroy(k->code);
+  hd_buffer_fini(&k->base.kept);
   free(k);
 }
 
 typedef struct jobs {
   sim_device_t *device;
   const hd_func_t *const *funcs;
+  const hd_code_t *codes; // NULL: they are made.
   hd_kernel_t **kernels;
 } jobs_t;
 
@@ -191,9 +193,6 @@ static bool make_code(hd_device_t *device, hd_module_t *module,
 static bool compile(void *argument, unsigned piece, hd_module_t *module) {
   const jobs_t *jobs = argument;
   const hd_func_t *func = jobs->funcs[piece];
-  hd_budget_t *budget = &module->context->budget;
-  hd_buffer_t bytes = {0};
-  hd_cleanup_t cleanup;
   sim_kernel_t *k = calloc(1, sizeof(*k));
   if (!k)
     return hd_error(&module->context->diags, nowhere, HD_E0904,
@@ -205,17 +204,22 @@ static bool compile(void *argument, unsigned piece, hd_module_t *module) {
                     .registers = -1,
                     .local_bytes = -1,
                     .max_threads = 1024};
-  hd_budget_defer(budget, &cleanup, hd_buffer_end, &bytes);
-  if (make_code(&jobs->device->base, module, func, &bytes))
-    k->code = hd_host_code_load(module->context, func, &bytes);
-  hd_budget_clean(budget, &cleanup);
+  if (jobs->codes)
+    k->base.code = jobs->codes[piece];
+  else if (make_code(&jobs->device->base, module, func, &k->base.kept))
+    k->base.code = (hd_code_t){k->base.kept.data, k->base.kept.size, NULL};
+  else
+    return false;
+  k->code = hd_host_code_load(module->context, func, k->base.code.symbol,
+                              k->base.code.data, k->base.code.size);
   return k->code != NULL;
 }
 
 static bool load(hd_device_t *device, const hd_func_t *const *funcs,
-                 unsigned count, hd_kernel_t **kernels) {
+                 const hd_code_t *codes, unsigned count,
+                 hd_kernel_t **kernels) {
   sim_device_t *d = of(device);
-  jobs_t jobs = {d, funcs, kernels};
+  jobs_t jobs = {d, funcs, codes, kernels};
   return hd_compile_all(device->context, d->options.pool, count, compile,
                         &jobs);
 }
@@ -312,8 +316,23 @@ static hd_device_t *fork_device(hd_device_t *device, hd_context_t *context) {
   return &d->base;
 }
 
+// The CPU, "x86_64-pc-linux-gnu znver4", and a hash of that and its features.
+static void describe_code(hd_device_t *device, hd_buffer_t *out) {
+  const char *host = hd_codegen_host();
+  if (!host)
+    host = "an unknown CPU";
+  size_t triple = strcspn(host, " ");
+  size_t name = triple + strspn(host + triple, " ");
+  name += strcspn(host + name, " ");
+  hd_cache_key_t key = hd_cache_key("host", host, strlen(host));
+  hd_buffer_printf(out, "%.*s, features %016llx%s", (int)name, host,
+                   (unsigned long long)key.low,
+                   of(device)->quick ? ", quick" : "");
+}
+
 static const hd_device_ops_t ops = {
     .kind = "sim",
+    .describe = describe_code,
     .close = close_device,
     .fork = fork_device,
     .alloc = alloc_memory,

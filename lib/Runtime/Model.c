@@ -6,7 +6,7 @@
 // while it is walked: its values live on the device (or, for `ref`, in the
 // host's memory) until that ends.
 
-#include "Runtime/ModelState.h"
+#include "Runtime/Saved.h"
 
 #include "Fusion/Fuse.h"
 #include "Graph/Rewrite/Rewrite.h"
@@ -111,7 +111,7 @@ hd_device_t *hd_model_device(const hd_model_t *m) { return m->device; }
 
 hd_model_counts_t hd_model_counts(hd_model_t *m) {
   pthread_mutex_lock(&m->lock);
-  hd_model_counts_t counts = {.compiled = m->compiled};
+  hd_model_counts_t counts = {.compiled = m->compiled, .loaded = m->loaded};
   for (const hd_turn_t *turn = m->kept; turn; turn = turn->next)
     counts.kept++;
   pthread_mutex_unlock(&m->lock);
@@ -218,12 +218,12 @@ static size_t bytes_of(const hd_turn_t *turn) {
   size_t bytes = hd_arena_bytes(&turn->segment.made->arena) +
                  hd_arena_bytes(&program->module->arena);
   for (size_t i = 0; i < program->variants.size; i++)
-    bytes += program->kernels[i]->code_bytes;
+    bytes += program->kernels[i]->code.size;
   return bytes;
 }
 
 // Others see it from here on.
-static void keep(hd_model_t *m, hd_turn_t *turn) {
+static void keep(hd_model_t *m, hd_turn_t *turn, bool loaded) {
   turn->bytes = bytes_of(turn);
   turn->users = 1;
   m->running = NULL;
@@ -231,7 +231,7 @@ static void keep(hd_model_t *m, hd_turn_t *turn) {
   turn->used = ++m->clock;
   turn->next = m->kept;
   m->kept = turn;
-  m->compiled++;
+  *(loaded ? &m->loaded : &m->compiled) += 1;
   pthread_mutex_unlock(&m->lock);
   hd_model_shrink(m, m->options.kept_bytes);
 }
@@ -378,24 +378,43 @@ static bool take_outputs(hd_model_t *m, hd_context_t *caller, hd_turn_t *turn,
   return true;
 }
 
+// Makes the executable, by what the model's file has or by walking; *kept:
+// whether it is one.
+static bool make(hd_model_t *m, hd_turn_t *turn, const hd_host_tensor_t *data,
+                 bool *loaded, bool *kept) {
+  hd_artifact_t *file = m->module->artifact;
+  hd_times_t *times = &hd_model_context(m)->times;
+  uint64_t start = hd_clock_ns();
+  size_t part = hd_times_enter(times, "load");
+  bool ok = !file || !m->device || m->options.anew || m->options.watch ||
+            hd_saved_take(m, turn, loaded);
+  hd_times_leave(times, part);
+  if (*loaded)
+    m->stats.load_ms += hd_ms_since(start);
+  if (!ok || *loaded)
+    return *kept = ok;
+  return (!file || hd_artifact_check_weights(file)) &&
+         run_segments(m, turn, data, kept);
+}
+
 bool hd_model_walk(hd_model_t *m, hd_context_t *caller,
                    const hd_tensor_type_t *inputs, const hd_host_tensor_t *data,
                    hd_host_tensor_t *outputs, hd_turn_t **turn) {
   m->stats = (hd_session_stats_t){0};
   hd_turn_t *walked = begin(m, inputs, data);
-  bool kept = false;
+  bool kept = false, loaded = false;
   *turn = NULL;
   if (m->device) {
     m->device->reclaim = reclaim;
     m->device->reclaim_argument = m;
   }
-  bool ok = run_segments(m, walked, data, &kept);
+  bool ok = make(m, walked, data, &loaded, &kept);
   if (m->device)
     m->device->reclaim = NULL;
   // Constants are there for whatever stream reads them.
   ok = ok && (!kept || m->device->ops->wait(m->device, NULL));
   if (ok && kept) {
-    keep(m, walked);
+    keep(m, walked, loaded);
     *turn = walked;
     return true;
   }

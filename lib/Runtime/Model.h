@@ -41,6 +41,7 @@ typedef struct hd_model_options {
   // Code and IR of all executables, beyond which those that no session has are
   // ended, the one used longest ago first; 0: HD_MODEL_KEPT_BYTES.
   size_t kept_bytes;
+  bool anew; // Executables of the module's file are left where they are.
   // What locks the module's context where models share it (on other devices);
   // NULL: a lock of its own.
   pthread_mutex_t *world;
@@ -51,6 +52,7 @@ enum { HD_MODEL_KEPT_BYTES = 256 << 20 };
 // What was done for all of its sessions together.
 typedef struct hd_model_counts {
   unsigned compiled; // Executables that were made,
+  unsigned loaded;   // those that came from the model's file,
   unsigned kept;     // and those that are there.
 } hd_model_counts_t;
 
@@ -66,6 +68,11 @@ void hd_model_destroy(hd_model_t *model);
 void hd_model_choose(hd_model_t *model, hd_choose_fn_t choose, void *argument);
 hd_device_t *hd_model_device(const hd_model_t *model); // NULL: ref.
 hd_model_counts_t hd_model_counts(hd_model_t *model);
+
+// In the model's world: writes the graph, its weights and all executables that
+// are there to a file (Runtime/Artifact.h). False after an error: E0815 where
+// there are none, and where the file cannot be written.
+bool hd_model_save(hd_model_t *model, const char *path);
 
 // Runs body(argument) in the module's context: with the deadline and the
 // interruption of the caller's, which gets what is reported, and unwinds where

@@ -113,7 +113,7 @@ bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded) {
   return hd_graph_program_init(&segment->program, m->device, segment->made,
                                segment->graph, &m->schedules, &options) &&
          (loaded ? hd_program_load(&segment->program)
-                 : hd_program_load_kernels(&segment->program));
+                 : hd_program_load_kernels(&segment->program, NULL));
 }
 
 // Settles where parameter n of the plan is.

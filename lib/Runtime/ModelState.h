@@ -48,12 +48,13 @@ struct hd_model {
   hd_ptr_map_t shared;      // The model's constants.
   hd_store_t constants;     // Those on the device, for every run.
   hd_numbering_t numbering; // Of what depends on them alone.
+  hd_prepared_t *saved;     // Of the file: for each section; NULL: none yet.
   hd_turn_t *running;       // Not kept yet: so that unwinding does not lose it.
   pthread_mutex_t own_world, *world;
   pthread_mutex_t lock; // Of what follows. Whoever has it waits for nothing.
   hd_turn_t *kept;
   uint64_t clock; // Counts what is taken.
-  unsigned compiled;
+  unsigned compiled, loaded;
 };
 
 static inline hd_context_t *hd_model_context(const hd_model_t *m) {

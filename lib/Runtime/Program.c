@@ -94,7 +94,7 @@ bool hd_program_init(hd_program_t *program, hd_device_t *device,
   return ok;
 }
 
-bool hd_program_load_kernels(hd_program_t *program) {
+bool hd_program_load_kernels(hd_program_t *program, const hd_code_t *codes) {
   hd_device_t *device = program->device;
   hd_times_t *times = &device->context->times;
   unsigned count = (unsigned)program->variants.size;
@@ -104,7 +104,7 @@ bool hd_program_load_kernels(hd_program_t *program) {
     funcs[i] = program->variants.data[i].func;
   program->kernels = HD_ARENA_ARRAY(&program->arena, hd_kernel_t *, count + 1);
   size_t part = hd_times_enter(times, "load");
-  bool ok = hd_device_load(device, funcs, count, program->kernels);
+  bool ok = hd_device_load(device, funcs, codes, count, program->kernels);
   hd_times_leave(times, part);
   return ok;
 }
@@ -112,7 +112,7 @@ bool hd_program_load_kernels(hd_program_t *program) {
 bool hd_program_load(hd_program_t *program) {
   hd_device_t *device = program->device;
   hd_times_t *times = &device->context->times;
-  if (!hd_program_load_kernels(program))
+  if (!hd_program_load_kernels(program, NULL))
     return false;
   size_t part = hd_times_enter(times, "load");
   bool ok = hd_program_plan(program) && place_workspaces(program);

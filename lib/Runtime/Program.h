@@ -105,7 +105,8 @@ bool hd_program_init(hd_program_t *program, hd_device_t *device,
 // Makes it ready to run; program->module has been lowered.
 bool hd_program_load(hd_program_t *program);
 // The first half of that: its code is on the device, for hd_program_share().
-bool hd_program_load_kernels(hd_program_t *program);
+// codes: of each variant, as hd_device_ops_t.load has it, or NULL.
+bool hd_program_load_kernels(hd_program_t *program, const hd_code_t *codes);
 // Makes of it another one that may run at the same time: it has the code of the
 // first, which outlives it, and of its own all that a run changes. device: the
 // same or a fork of it. Workspaces that share a block have none yet:

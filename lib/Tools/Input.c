@@ -4,6 +4,7 @@
 #include "IR/Generic.h"
 #include "IR/Text/Parser.h"
 #include "IR/Verify/Verifier.h"
+#include "Runtime/Artifact.h"
 #include "Support/File.h"
 #include "TaskMapping/TaskMapping.h"
 
@@ -56,10 +57,8 @@ bool hd_tools_read_input(hd_process_t *process, const hd_options_t *options,
                     "more than one input file is given");
   const char *path = options->files.size ? options->files.data[0] : "-";
   *name = hd_input_name(path);
-  if (hd_has_suffix(path, ".onnx")) // It is mapped.
-    return true;
-  if (hd_has_suffix(path, ".hidet"))
-    return hd_error(diags, nowhere, HD_E0810, path, "a saved model");
+  if (hd_has_suffix(path, ".onnx") || hd_has_suffix(path, ".hidet"))
+    return true; // It is mapped.
   return hd_file_read(diags, path, text_limit(process), text);
 }
 
@@ -108,6 +107,12 @@ static bool is_model(const hd_text_part_t *part) {
   return part->size > 0 && part->text[0] == 8;
 }
 
+static hd_module_t *refuse_stream(hd_context_t *context) {
+  hd_error(&context->diags, nowhere, HD_E1003,
+           "a compiled model is mapped: give the file's name");
+  return NULL;
+}
+
 bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
                     int load_option, const char *name,
                     const hd_text_part_t *part, hd_module_t **module) {
@@ -115,9 +120,14 @@ bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
   hd_times_t *times = &context->times;
   bool is_stdin =
       options->files.size == 0 || strcmp(options->files.data[0], "-") == 0;
+  bool is_saved =
+      hd_has_suffix(name, ".hidet") || hd_artifact_is(part->text, part->size);
   bool is_onnx = hd_has_suffix(name, ".onnx") || is_model(part);
   size_t before = hd_times_enter(times, is_onnx ? "import" : "parse");
-  if (is_onnx)
+  if (is_saved)
+    *module =
+        is_stdin ? refuse_stream(context) : hd_artifact_open(context, name);
+  else if (is_onnx)
     *module = is_stdin ? hd_onnx_import_memory(context, name, part->text,
                                                part->size, ".")
                        : hd_onnx_import(context, name);
@@ -127,12 +137,14 @@ bool hd_tools_parse(hd_process_t *process, const hd_options_t *options,
   for (size_t i = 0; *module && i < options->uses.size; i++)
     if (options->uses.data[i].option == load_option)
       ok &= load(process, options->uses.data[i].value, *module);
-  if (ok && !is_onnx) {
+  if (ok && !is_onnx && !is_saved) {
     hd_module_set_folder(*module, name);
     ok = hd_module_parse_into(*module, name, part->text, part->size,
                               part->first_line);
   }
   hd_times_leave(times, before);
+  if (is_saved) // It has been verified.
+    return ok;
   hd_times_enter(times, "verify");
   ok = ok && hd_module_verify(*module) && verify_mappings(*module);
   hd_times_leave(times, before);

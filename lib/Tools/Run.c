@@ -36,7 +36,9 @@ static bool fail(hd_run_t *run, const char *text) {
 }
 
 static bool find_entry(hd_run_t *run) {
-  const char *name = hd_option_text(&run->options, RUN_ENTRY, NULL);
+  const hd_artifact_t *file = run->module->artifact;
+  const char *name =
+      hd_option_text(&run->options, RUN_ENTRY, file ? file->entry : NULL);
   const hd_graph_t *graph = hd_module_find_graph(run->module, name);
   if (graph)
     return hd_run_take_graph(run, graph);
@@ -270,7 +272,7 @@ static void body(void *argument) {
   if (!open_device(run))
     return;
   if (run->graph) {
-    if (hd_run_model(run) && run->session)
+    if (hd_run_model(run) && run->has_run)
       report(run);
     return;
   }

@@ -286,8 +286,23 @@ static bool run_test_data(hd_run_t *run) {
 }
 
 hd_precision_t hd_run_precision(const hd_run_t *run) {
+  const hd_artifact_t *file = run->module->artifact;
   return (hd_precision_t)hd_option_number(&run->options, RUN_PRECISION,
-                                          HD_PRECISION_MODEL);
+                                          file ? file->precision
+                                               : HD_PRECISION_MODEL);
+}
+
+// Whether the options ask for code that a compiled model's file has not.
+static bool is_anew(const hd_run_t *run) {
+  static const int options[] = {RUN_UNTRUSTED,   RUN_SANITIZE,
+                                RUN_EXPLAIN,     RUN_NO_REWRITES,
+                                RUN_NO_FUSION,   RUN_NO_EARLY_LAUNCHES,
+                                RUN_NO_TEMPLATE, RUN_NO_RULE,
+                                RUN_TUNE,        RUN_LOAD};
+  for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+    if (hd_option_given(&run->options, options[i]))
+      return true;
+  return false;
 }
 
 bool hd_run_model_again(hd_run_t *run) { return run_once(run); }
@@ -308,6 +323,7 @@ hd_model_options_t hd_run_session_options(const hd_run_t *run) {
       .in_turn = hd_option_given(&run->options, RUN_NO_EARLY_LAUNCHES),
       .choose = run->tuner ? hd_tuner_choose : NULL,
       .choose_argument = run->tuner,
+      .anew = is_anew(run),
       .precision = hd_run_precision(run)};
 }
 
@@ -325,6 +341,54 @@ static bool examine(hd_run_t *run) {
           hd_run_bisect(run, inputs));
 }
 
+// --- Saving ---
+
+typedef struct saving {
+  hd_run_t *run;
+  const char *path;
+  bool ok;
+} saving_t;
+
+static void save_model(void *argument) {
+  saving_t *s = argument;
+  s->ok = hd_model_save(hd_session_model(s->run->session), s->path);
+}
+
+static bool save(hd_run_t *run) {
+  saving_t s = {run, hd_option_text(&run->options, RUN_SAVE, NULL), true};
+  if (s.path)
+    hd_model_enter(hd_session_model(run->session), &run->process.context,
+                   save_model, &s);
+  return s.ok;
+}
+
+// Where the file alone is asked for, nothing is run.
+static bool saves_alone(const hd_run_t *run) {
+  static const int options[] = {RUN_INPUT,    RUN_OUTPUT,    RUN_PRINT,
+                                RUN_EXPECTED, RUN_TEST_DATA, RUN_BENCH,
+                                RUN_PROFILE,  RUN_TUNE};
+  for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+    if (hd_option_given(&run->options, options[i]))
+      return false;
+  return hd_option_given(&run->options, RUN_SAVE);
+}
+
+static bool compile_alone(hd_run_t *run) {
+  size_t count = run->graph->inputs.size;
+  hd_run_tensor_t **inputs = tensors_of(run, true);
+  hd_tensor_type_t *types =
+      HD_ARENA_ARRAY(&run->arena, hd_tensor_type_t, count + 1);
+  hd_tensor_type_t *outputs = HD_ARENA_ARRAY(&run->arena, hd_tensor_type_t,
+                                             run->graph->outputs.size + 1);
+  for (size_t i = 0; i < count; i++) {
+    types[i] =
+        (hd_tensor_type_t){.type = (hd_scalar_t)inputs[i]->param->type.scalar,
+                           .rank = inputs[i]->rank};
+    memcpy(types[i].shape, inputs[i]->shape, sizeof(inputs[i]->shape));
+  }
+  return hd_session_describe(run->session, types, outputs);
+}
+
 bool hd_run_model(hd_run_t *run) {
   hd_model_options_t options = hd_run_session_options(run);
   if (hd_option_given(&run->options, RUN_COMPARE) ||
@@ -332,8 +396,10 @@ bool hd_run_model(hd_run_t *run) {
     return hd_run_bind(run) && hd_run_make_inputs(run) && examine(run);
   run->session =
       hd_session_create(run->module, run->graph, run->device, &options);
+  if (saves_alone(run))
+    return hd_run_bind(run) && compile_alone(run) && save(run);
   if (hd_option_given(&run->options, RUN_TEST_DATA))
-    return run_test_data(run);
+    return run_test_data(run) && save(run);
   return hd_run_bind(run) && hd_run_make_inputs(run) && run_once(run) &&
-         hd_run_exchange(run);
+         hd_run_exchange(run) && save(run);
 }

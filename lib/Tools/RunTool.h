@@ -6,6 +6,7 @@
 #define HIDET_TOOLS_RUNTOOL_H
 
 #include "IR/Graph/HostTensor.h"
+#include "Runtime/Artifact.h"
 #include "Runtime/Bisect.h"
 #include "Runtime/Program.h"
 #include "Runtime/Session.h"

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// An executable of a model in a file (Runtime/Artifact.h): SavedWrite.c writes
+// those that a model has, SavedRead.c makes one of what it finds. Its table is
+// a row of i64, little-endian:
+//
+//   HD_SAVED_WORDS  as named below
+//   inputs, of the model:  the plan's parameter or -1, a type
+//   constants, the plan's parameters from first to end:  a WEIGHT or a DATA
+//   outputs, of the model: what gives it, which one of those, a type
+//
+// and a type is the scalar, the rank, and each size.
+#ifndef HIDET_RUNTIME_SAVED_H
+#define HIDET_RUNTIME_SAVED_H
+
+#include "Runtime/Artifact.h"
+#include "Runtime/ModelState.h"
+
+typedef enum hd_saved_word {
+  HD_SAVED_MADE_FOR, // Sections,
+  HD_SAVED_PLAN,
+  HD_SAVED_NAMES,
+  HD_SAVED_CODE,    // the first of them.
+  HD_SAVED_KERNELS, // How many.
+  HD_SAVED_FIRST_CONSTANT,
+  HD_SAVED_END_CONSTANT,
+  HD_SAVED_INPUTS,
+  HD_SAVED_OUTPUTS,
+  HD_SAVED_WORDS
+} hd_saved_word_t;
+
+typedef enum hd_saved_output {
+  HD_SAVED_PARAM, // Of the plan.
+  HD_SAVED_INPUT, // Of the model.
+  HD_SAVED_AGAIN, // An output before.
+  HD_SAVED_DATA,  // The section of a constant, as the host has it.
+  HD_SAVED_GIVERS
+} hd_saved_output_t;
+
+// What the code of an executable depends on, beside its text: one that is made
+// for another text is not used.
+void hd_saved_describe(const hd_model_t *m, hd_buffer_t *out);
+
+// In the model's world: makes of the turn the executable that the model's file
+// has for its inputs. *found: whether it has one. False after an error.
+bool hd_saved_take(hd_model_t *m, hd_turn_t *turn, bool *found);
+
+// In the model's world: has the model keep an executable for each set of types
+// that its file has one for. False after an error.
+bool hd_saved_take_all(hd_model_t *m);
+
+#endif

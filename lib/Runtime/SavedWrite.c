@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A model with its executables to a file. What is large is not copied: weights
+// are written from where they are mapped.
+#include "CodeGen/CodeGen.h"
+#include "Fusion/Fuse.h"
+#include "IR/Generic.h"
+#include "IR/Rewrite.h"
+#include "IR/Text/Printer.h"
+#include "Runtime/Saved.h"
+#include "Support/BuildId.h"
+
+#include <string.h>
+
+static const hd_loc_t nowhere;
+
+// Constants of no more bytes stay in the text.
+enum { MAX_IN_TEXT = 64 };
+
+// A constant, what its text names, and what it names in the file: a section, or
+// nothing, and it has the elements themselves.
+typedef struct renamed {
+  hd_constant_t *constant;
+  const char *file;
+  int64_t offset;
+  const char *section;
+} renamed_t;
+
+typedef struct saver {
+  hd_model_t *model;
+  hd_arena_t arena;
+  hd_artifact_parts_t parts;
+  hd_ptr_map_t weights;   // Constants to their sections.
+  hd_ptr_map_t addresses; // Of what is prepared, likewise.
+  HD_VEC(renamed_t) renamed;
+  HD_VEC(int64_t) words; // Of the table at work.
+} saver_t;
+
+static int64_t add_part(saver_t *s, hd_section_kind_t kind, const void *data,
+                        size_t size) {
+  hd_vec_push(&s->arena, &s->parts, ((hd_artifact_part_t){kind, data, size}));
+  return (int64_t)s->parts.size - 1;
+}
+
+// The text is copied.
+static int64_t add_text(saver_t *s, hd_section_kind_t kind,
+                        const hd_buffer_t *text) {
+  if (text->failed)
+    hd_budget_exhausted(s->arena.budget, HD_EXHAUSTED_MEMORY);
+  return add_part(s, kind,
+                  hd_arena_strndup(&s->arena, hd_buffer_text(text), text->size),
+                  text->size);
+}
+
+void hd_saved_describe(const hd_model_t *m, hd_buffer_t *out) {
+  const hd_device_info_t *info = &m->device->info;
+  char build[128];
+  hd_buffer_printf(out, "build %s, %s; %s, %s, %s, %d multiprocessors, ",
+                   hd_build_id(build, sizeof(build)) ? build : "unknown",
+                   hd_codegen_version(), m->device->ops->kind, info->name,
+                   info->target->name, info->sms);
+  m->device->ops->describe(m->device, out);
+  hd_buffer_printf(out, "; precision %s",
+                   hd_precision_name(m->options.precision));
+}
+
+// --- The graph ---
+
+static unsigned char *pack(hd_arena_t *arena, const hd_host_tensor_t *tensor,
+                           size_t bytes) {
+  unsigned char *packed = hd_arena_alloc(arena, bytes + 1);
+  unsigned bits = hd_scalar_bits(tensor->type), each = 8 / bits;
+  memset(packed, 0, bytes);
+  for (int64_t i = 0; i < tensor->count; i++)
+    packed[i / each] |=
+        (unsigned char)(tensor->data[i] << (unsigned)(i % each) * bits);
+  return packed;
+}
+
+// The section of a constant with many bytes.
+static const char *add_elements(saver_t *s, const hd_value_t *value,
+                                const hd_host_tensor_t *tensor, size_t bytes) {
+  const void *data = value->constant->mapped;
+  if (!data)
+    data = hd_scalar_bits(tensor->type) < 8 ? pack(&s->arena, tensor, bytes)
+                                            : tensor->data;
+  int64_t number = add_part(s, HD_SECTION_WEIGHT, data, bytes);
+  hd_ptr_map_set(&s->arena, &s->weights, value, (const void *)(number + 1));
+  return hd_arena_printf(&s->arena, "#%lld", (long long)number);
+}
+
+static bool add_weight(saver_t *s, const hd_value_t *value) {
+  hd_constant_t *constant = value->constant;
+  if (!constant || hd_ptr_map_get(&s->weights, value))
+    return true;
+  const hd_host_tensor_t *tensor = hd_constant_load(s->model->module, value);
+  if (!tensor)
+    return false;
+  int64_t count, bytes;
+  if (!hd_packed_size(tensor->type, tensor->shape, tensor->rank, &count,
+                      &bytes))
+    return hd_error(&hd_model_context(s->model)->diags, value->loc, HD_E0309,
+                    value->name);
+  renamed_t renamed = {constant, constant->file, constant->offset, NULL};
+  if (bytes > MAX_IN_TEXT)
+    renamed.section = add_elements(s, value, tensor, (size_t)bytes);
+  hd_vec_push(&s->arena, &s->renamed, renamed);
+  return true;
+}
+
+static bool add_weights(saver_t *s, const hd_graph_t *graph) {
+  for (size_t i = 0; i < graph->constants.size; i++)
+    if (!add_weight(s, graph->constants.data[i]))
+      return false;
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    for (uint32_t k = 0; k < node->num_attributes; k++) {
+      const hd_attribute_t *a = node->attributes[k];
+      if (a->kind == HD_ATTRIBUTE_TENSOR
+              ? !add_weight(s, a->u.tensor)
+              : a->kind == HD_ATTRIBUTE_GRAPH && !add_weights(s, a->u.graph))
+        return false;
+    }
+  }
+  return true;
+}
+
+static void restore_names(void *argument) {
+  saver_t *s = argument;
+  for (size_t i = 0; i < s->renamed.size; i++) {
+    s->renamed.data[i].constant->file = s->renamed.data[i].file;
+    s->renamed.data[i].constant->offset = s->renamed.data[i].offset;
+  }
+}
+
+// The first sections: the graph's name, its text, its weights.
+static bool add_graph(saver_t *s) {
+  hd_model_t *m = s->model;
+  hd_budget_t *budget = s->arena.budget;
+  hd_cleanup_t end_text, end_names;
+  hd_buffer_t text = {0};
+  add_part(s, HD_SECTION_ENTRY, m->graph->name, strlen(m->graph->name));
+  int64_t place = add_part(s, HD_SECTION_GRAPH, NULL, 0);
+  for (size_t i = 0; i < m->module->items.size; i++) {
+    const hd_item_t *item = &m->module->items.data[i];
+    if (item->kind == HD_ITEM_GRAPH && !add_weights(s, item->u.graph))
+      return false;
+  }
+  hd_budget_defer(budget, &end_text, hd_buffer_end, &text);
+  hd_budget_defer(budget, &end_names, restore_names, s);
+  for (size_t i = 0; i < s->renamed.size; i++) {
+    s->renamed.data[i].constant->file = s->renamed.data[i].section;
+    s->renamed.data[i].constant->offset = 0;
+  }
+  hd_module_print(m->module, &text);
+  hd_budget_clean(budget, &end_names);
+  add_text(s, HD_SECTION_GRAPH, &text);
+  s->parts.data[place] = s->parts.data[--s->parts.size];
+  hd_budget_clean(budget, &end_text);
+  return true;
+}
+
+// --- An executable ---
+
+static bool is_shared(void *argument, const hd_stmt_t *stmt) {
+  saver_t *s = ((void **)argument)[0];
+  hd_stmt_list_t *list = ((void **)argument)[1];
+  if (stmt->kind == HD_STMT_DECLARE &&
+      stmt->u.declare.var->tensor->scope == HD_SCOPE_SHARED)
+    hd_stmt_list_push(&s->arena, list, stmt);
+  return true;
+}
+
+// What a launch must know of a kernel: all but what it does.
+static hd_func_t *head_of(saver_t *s, const hd_module_t *module,
+                          const hd_func_t *func) {
+  hd_func_t *head = HD_ARENA_NEW(&s->arena, hd_func_t);
+  hd_stmt_list_t shared = {0};
+  void *argument[] = {s, &shared};
+  hd_walk_block(func->body, is_shared, NULL, argument);
+  *head = *func;
+  head->generic = NULL;
+  head->name = hd_module_fresh_name(&s->arena, module,
+                                    hd_func_identifier(&s->arena, func));
+  head->body = hd_block_make(&s->arena, shared.data, shared.size);
+  return head;
+}
+
+typedef struct planner {
+  const hd_program_t *program;
+  hd_func_t **heads;
+} planner_t;
+
+static bool launch_head(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
+                        hd_stmt_list_t *out) {
+  const planner_t *p = rewriter->argument;
+  if (stmt->kind != HD_STMT_LAUNCH)
+    return false;
+  size_t site = 0;
+  while (p->program->sites.data[site].stmt != stmt)
+    site++;
+  hd_stmt_t *launch = hd_stmt_copy(rewriter->arena, stmt);
+  launch->u.launch.kernel = p->heads[p->program->sites.data[site].variant];
+  hd_stmt_list_push(rewriter->arena, out, launch);
+  return true;
+}
+
+// The plan with its kernels' heads; sets the words of those and of their code.
+static void add_plan(saver_t *s, const hd_program_t *program) {
+  hd_context_t *context = hd_model_context(s->model);
+  hd_module_t *module = hd_module_create(context);
+  size_t count = program->variants.size;
+  planner_t planner = {program,
+                       HD_ARENA_ARRAY(&s->arena, hd_func_t *, count + 1)};
+  hd_buffer_t text = {0}, names = {0};
+  hd_cleanup_t end_text, end_names;
+  hd_budget_defer(&context->budget, &end_text, hd_buffer_end, &text);
+  hd_budget_defer(&context->budget, &end_names, hd_buffer_end, &names);
+  for (size_t i = 0; i < count; i++) {
+    const hd_code_t *code = &program->kernels[i]->code;
+    hd_func_t *head = head_of(s, module, program->variants.data[i].func);
+    hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = head};
+    hd_vec_push(&module->arena, &module->items, item);
+    planner.heads[i] = head;
+    const char *symbol =
+        code->symbol ? code->symbol
+                     : hd_func_symbol(&s->arena, program->kernels[i]->func);
+    hd_buffer_write(&names, symbol, strlen(symbol) + 1);
+  }
+  hd_rewriter_t rewriter = {
+      .arena = &s->arena, .argument = &planner, .enter = launch_head};
+  hd_func_t plan = *hd_rewrite_func(&rewriter, program->entry);
+  plan.name = hd_module_fresh_name(&s->arena, module, plan.name);
+  hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = &plan};
+  hd_vec_push(&module->arena, &module->items, item);
+  hd_module_print(module, &text);
+  s->words.data[HD_SAVED_PLAN] = add_text(s, HD_SECTION_PLAN, &text);
+  s->words.data[HD_SAVED_NAMES] = add_text(s, HD_SECTION_NAMES, &names);
+  s->words.data[HD_SAVED_CODE] = (int64_t)s->parts.size;
+  s->words.data[HD_SAVED_KERNELS] = (int64_t)count;
+  for (size_t i = 0; i < count; i++)
+    add_part(s, HD_SECTION_CODE, program->kernels[i]->code.data,
+             program->kernels[i]->code.size);
+  hd_budget_clean(&context->budget, &end_names);
+  hd_budget_clean(&context->budget, &end_text);
+  hd_module_destroy(module);
+}
+
+static void put(saver_t *s, int64_t word) {
+  hd_vec_push(&s->arena, &s->words, word);
+}
+
+static void put_type(saver_t *s, hd_scalar_t type, int64_t rank) {
+  put(s, type);
+  put(s, rank);
+}
+
+static void add_inputs(saver_t *s, const hd_turn_t *turn) {
+  const hd_model_segment_t *segment = &turn->segment;
+  size_t count = s->model->graph->inputs.size;
+  s->words.data[HD_SAVED_INPUTS] = (int64_t)count;
+  for (size_t i = 0; i < count; i++) {
+    int64_t param = -1;
+    const hd_value_t *value = hd_expander_input(turn->expander, i);
+    for (uint32_t k = 0; k < segment->first_constant; k++)
+      if (segment->graph->inputs.data[k] == value)
+        param = k;
+    put(s, param);
+    put_type(s, turn->inputs[i].type, turn->inputs[i].rank);
+    for (unsigned k = 0; k < turn->inputs[i].rank; k++)
+      put(s, turn->inputs[i].shape[k]);
+  }
+}
+
+// What the plan reads beside inputs: a weight as it is in the graph, or what is
+// on the device.
+static bool add_constant(saver_t *s, const hd_value_t *value,
+                         const hd_slot_t *slot) {
+  hd_device_t *device = s->model->device;
+  const void *key = (const void *)(uintptr_t)slot->address;
+  const void *number = hd_ptr_map_get(&s->weights, value);
+  if (!number)
+    number = hd_ptr_map_get(&s->addresses, key);
+  if (!number) {
+    void *data = hd_arena_alloc(&s->arena, slot->bytes + 1);
+    if (!device->ops->download(device, data, slot->address, slot->bytes))
+      return false;
+    number =
+        (const void *)(add_part(s, HD_SECTION_DATA, data, slot->bytes) + 1);
+    hd_ptr_map_set(&s->arena, &s->addresses, key, number);
+  }
+  put(s, (int64_t)(uintptr_t)number - 1);
+  return true;
+}
+
+static bool add_constants(saver_t *s, const hd_turn_t *turn) {
+  const hd_model_segment_t *segment = &turn->segment;
+  const hd_graph_t *graph = segment->graph;
+  hd_values_t constants = hd_planned_constants(&s->arena, graph);
+  s->words.data[HD_SAVED_FIRST_CONSTANT] = segment->first_constant;
+  s->words.data[HD_SAVED_END_CONSTANT] = segment->end_constant;
+  for (uint32_t n = segment->first_constant; n < segment->end_constant; n++) {
+    const hd_value_t *value = n < graph->inputs.size
+                                  ? graph->inputs.data[n]
+                                  : constants.data[n - graph->inputs.size];
+    if (!add_constant(s, value, &segment->slots[n]))
+      return false;
+  }
+  return true;
+}
+
+// What gives an output that the plan does not: an input, an output before, or a
+// constant.
+static bool add_given(saver_t *s, hd_turn_t *turn, size_t i) {
+  const hd_graph_t *last = turn->last;
+  const hd_value_t *value = last->outputs.data[i];
+  for (size_t k = 0; k < s->model->graph->inputs.size; k++)
+    if (hd_expander_input(turn->expander, k) == value) {
+      put(s, HD_SAVED_INPUT);
+      put(s, (int64_t)k);
+      return true;
+    }
+  for (size_t k = 0; k < i; k++)
+    if (last->outputs.data[k] == value) {
+      put(s, HD_SAVED_AGAIN);
+      put(s, (int64_t)k);
+      return true;
+    }
+  const hd_host_tensor_t *data = hd_model_fetch(s->model, turn, value);
+  if (!data)
+    return false;
+  put(s, HD_SAVED_DATA);
+  put(s, add_part(s, HD_SECTION_DATA, data->data, data->bytes));
+  return true;
+}
+
+static bool add_outputs(saver_t *s, hd_turn_t *turn) {
+  const hd_graph_t *last = turn->last;
+  int64_t param = turn->segment.end_constant;
+  s->words.data[HD_SAVED_OUTPUTS] = (int64_t)last->outputs.size;
+  for (size_t i = 0; i < last->outputs.size; i++) {
+    const hd_value_t *value = last->outputs.data[i];
+    if (turn->planned[i]) {
+      put(s, HD_SAVED_PARAM);
+      put(s, param++);
+    } else if (!add_given(s, turn, i)) {
+      return false;
+    }
+    put_type(s, value->type, value->rank);
+    for (int k = 0; k < value->rank; k++)
+      put(s, value->shape[k]->u.i);
+  }
+  return true;
+}
+
+static bool add_turn(saver_t *s, hd_turn_t *turn) {
+  hd_buffer_t text = {0};
+  hd_cleanup_t cleanup;
+  s->words.size = 0;
+  for (int i = 0; i < HD_SAVED_WORDS; i++)
+    put(s, 0);
+  hd_budget_defer(s->arena.budget, &cleanup, hd_buffer_end, &text);
+  hd_saved_describe(s->model, &text);
+  s->words.data[HD_SAVED_MADE_FOR] = add_text(s, HD_SECTION_MADE_FOR, &text);
+  hd_budget_clean(s->arena.budget, &cleanup);
+  add_plan(s, &turn->segment.program);
+  add_inputs(s, turn);
+  if (!add_constants(s, turn) || !add_outputs(s, turn))
+    return false;
+  size_t bytes = s->words.size * sizeof(int64_t);
+  int64_t *table = hd_arena_alloc(&s->arena, bytes);
+  memcpy(table, s->words.data, bytes);
+  add_part(s, HD_SECTION_TABLE, table, bytes);
+  return true;
+}
+
+// --- The model ---
+
+static bool refuse(const hd_model_t *m, const char *why) {
+  return hd_error(&hd_model_context(m)->diags, nowhere, HD_E0815,
+                  m->graph->name, why);
+}
+
+// What the model's own file has stays in the new one; none is ended for want of
+// room meanwhile.
+static bool take_all(hd_model_t *m) {
+  size_t kept_bytes = m->options.kept_bytes;
+  if (m->options.anew)
+    return true;
+  m->options.kept_bytes = SIZE_MAX;
+  bool ok = hd_saved_take_all(m);
+  m->options.kept_bytes = kept_bytes;
+  return ok;
+}
+
+bool hd_model_save(hd_model_t *m, const char *path) {
+  saver_t s = {.model = m};
+  if (!m->device)
+    return refuse(m, "on ref nothing is compiled");
+  if (m->options.keep_layouts)
+    return refuse(m, "what is compiled for --sanitize is for one run");
+  if (!m->kept)
+    return refuse(m, "no code of it is kept: nothing was compiled so far, or "
+                     "shapes and branches depend on what is in the inputs");
+  if (!take_all(m))
+    return false;
+  hd_arena_init_local(&s.arena, &hd_model_context(m)->budget);
+  bool ok = add_graph(&s);
+  for (hd_turn_t *turn = m->kept; ok && turn; turn = turn->next)
+    ok = add_turn(&s, turn);
+  ok = ok && hd_artifact_write(hd_model_context(m), path,
+                               (uint32_t)m->options.precision, &s.parts);
+  hd_arena_fini(&s.arena);
+  return ok;
+}
