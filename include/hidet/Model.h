@@ -25,13 +25,15 @@ typedef struct hidet_value {
   int64_t shape[HIDET_MAX_RANK]; // -1: the size varies, or is not known.
 } hidet_value_t;
 
-// Reads an ONNX model. On HIDET_OK *module is a new module with the graph
-// `main`; it keeps the model's file mapped until hidet_module_destroy().
+// Reads an ONNX model, or one that was saved (ending in .hidet). On HIDET_OK
+// *module is a new module with the graph `main`, or the one that was saved; it
+// keeps the model's file mapped until hidet_module_destroy().
 HIDET_API hidet_status_t hidet_module_import(hidet_context_t *context,
                                              const char *path,
                                              hidet_module_t **module);
 
-// A model of a graph of the module; graph NULL: the last one. The module
+// A model of a graph of the module; graph NULL: the last one, or of a module
+// that hidet_model_save() wrote the one it wrote. The module
 // changes no more: calls that would change it end with HIDET_USAGE until the
 // model has ended. It is compiled in the module's context, so other calls on
 // that wait then. The model is ended by hidet_model_destroy(), after its
@@ -39,14 +41,31 @@ HIDET_API hidet_status_t hidet_module_import(hidet_context_t *context,
 HIDET_API hidet_status_t hidet_model_create(hidet_module_t *module,
                                             const char *graph,
                                             hidet_model_t **model);
-// The same of a file, ONNX or (ending in .hir) the language, its last graph: in
-// a context of its own with the limits of the one given.
+// The same of a file, ONNX, (ending in .hir) the language, its last graph, or
+// (ending in .hidet) what hidet_model_save() wrote: in a context of its own
+// with the limits of the one given. Of the last, what was compiled for a device
+// like the session's, by this build of the library, is loaded and not compiled,
+// and the precision is what it was. It holds machine code, which is run: of a
+// file from somebody who is not trusted use hidet_model_set_untrusted().
 HIDET_API hidet_status_t hidet_model_load(hidet_context_t *context,
                                           const char *path,
                                           hidet_model_t **model);
 HIDET_API void hidet_model_destroy(hidet_model_t *model);
 
-// The three that follow: before the model's first session, HIDET_USAGE after.
+// Writes the model to a file, with its weights and all code that its sessions
+// on the device have had compiled (and that was not ended since, for want of
+// room). The file appears when all of it is written. HIDET_USAGE where the
+// model has no session there, HIDET_UNSUPPORTED where nothing was compiled, or
+// what was is not kept, since shapes depend on what is in the inputs.
+HIDET_API hidet_status_t hidet_model_save(hidet_model_t *model,
+                                          const hidet_device_t *device,
+                                          const char *path);
+
+// The four that follow: before the model's first session, HIDET_USAGE after.
+
+// Of a file that hidet_model_save() wrote the graph and the weights alone are
+// used, and all code is made anew. Does nothing for other models.
+HIDET_API hidet_status_t hidet_model_set_untrusted(hidet_model_t *model);
 
 // The elements of the graph's constant of that name are these, wherever the
 // text says that they are: bytes of them, row-major, as many as its type and

@@ -132,6 +132,12 @@ bool hd_artifact_check_weights(hd_artifact_t *a) {
   return true;
 }
 
+bool hd_artifact_leave(hd_module_t *module) {
+  bool ok = !module->artifact || hd_artifact_check_weights(module->artifact);
+  module->artifact = NULL;
+  return ok;
+}
+
 // A constant that the text has in a section is where that is mapped.
 static bool bind_value(hd_artifact_t *a, const hd_value_t *value) {
   hd_constant_t *constant = value->constant;

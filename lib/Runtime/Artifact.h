@@ -71,6 +71,9 @@ const hd_section_t *hd_artifact_section(hd_artifact_t *artifact, int64_t number,
                                         const char **data);
 // All weights are looked at: to be called before code is made of the text.
 bool hd_artifact_check_weights(hd_artifact_t *artifact);
+// The module changes: its file has no more to do with it than its weights.
+// False after an error.
+bool hd_artifact_leave(hd_module_t *module);
 // Reports E0813; returns false.
 bool hd_artifact_damaged(const hd_artifact_t *artifact, const char *why);
 

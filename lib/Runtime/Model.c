@@ -380,8 +380,8 @@ static bool take_outputs(hd_model_t *m, hd_context_t *caller, hd_turn_t *turn,
 
 // Makes the executable, by what the model's file has or by walking; *kept:
 // whether it is one.
-static bool make(hd_model_t *m, hd_turn_t *turn, const hd_host_tensor_t *data,
-                 bool *loaded, bool *kept) {
+static bool make_turn(hd_model_t *m, hd_turn_t *turn,
+                      const hd_host_tensor_t *data, bool *loaded, bool *kept) {
   hd_artifact_t *file = m->module->artifact;
   hd_times_t *times = &hd_model_context(m)->times;
   uint64_t start = hd_clock_ns();
@@ -408,7 +408,7 @@ bool hd_model_walk(hd_model_t *m, hd_context_t *caller,
     m->device->reclaim = reclaim;
     m->device->reclaim_argument = m;
   }
-  bool ok = make(m, walked, data, &loaded, &kept);
+  bool ok = make_turn(m, walked, data, &loaded, &kept);
   if (m->device)
     m->device->reclaim = NULL;
   // Constants are there for whatever stream reads them.

@@ -25,7 +25,7 @@ static bool damaged(const reader_t *r, const char *why) {
   return hd_artifact_damaged(r->file, why);
 }
 
-static int64_t get(reader_t *r) {
+static int64_t get_word(reader_t *r) {
   int64_t word = -1;
   if (r->words == 0) {
     r->failed = true;
@@ -38,14 +38,14 @@ static int64_t get(reader_t *r) {
 }
 
 static bool get_type(reader_t *r, hd_tensor_type_t *type) {
-  int64_t scalar = get(r), rank = get(r), count;
+  int64_t scalar = get_word(r), rank = get_word(r), count;
   if (r->failed || scalar <= HD_VOID || scalar >= HD_MBARRIER || rank < 0 ||
       rank > HD_TENSOR_MAX_RANK)
     return false;
   *type =
       (hd_tensor_type_t){.type = (hd_scalar_t)scalar, .rank = (unsigned)rank};
   for (int64_t i = 0; i < rank; i++)
-    type->shape[i] = get(r);
+    type->shape[i] = get_word(r);
   return !r->failed && hd_shape_count(type->shape, type->rank, &count);
 }
 
@@ -81,7 +81,7 @@ static bool begin(reader_t *r, uint32_t number, hd_tensor_type_t *types) {
     return false;
   r->words = s->size / sizeof(int64_t);
   for (int i = 0; i < HD_SAVED_WORDS; i++)
-    r->head[i] = get(r);
+    r->head[i] = get_word(r);
   size_t inputs = r->model->graph->inputs.size;
   if (r->failed || r->head[HD_SAVED_INPUTS] != (int64_t)inputs ||
       r->head[HD_SAVED_OUTPUTS] != (int64_t)r->model->graph->outputs.size)
@@ -89,7 +89,7 @@ static bool begin(reader_t *r, uint32_t number, hd_tensor_type_t *types) {
   const char *table = r->table;
   size_t words = r->words;
   for (size_t i = 0; i < inputs; i++) {
-    get(r);
+    get_word(r);
     if (!get_type(r, &types[i]))
       return damaged(r, "a table is wrong");
   }
@@ -211,7 +211,7 @@ static bool take_inputs(reader_t *r, hd_graph_t *graph) {
       HD_ARENA_ARRAY(&turn->values.arena, const hd_value_t *, first + 1);
   for (size_t i = 0; i < r->model->graph->inputs.size; i++) {
     hd_tensor_type_t type;
-    int64_t param = get(r);
+    int64_t param = get_word(r);
     if (!get_type(r, &type))
       return damaged(r, "a table is wrong");
     if (param == -1)
@@ -289,7 +289,7 @@ static bool take_constants(reader_t *r, hd_graph_t *graph) {
   segment->slots = HD_ARENA_ARRAY(&r->turn->values.arena, hd_slot_t,
                                   segment->program.entry->num_params + 1);
   for (uint32_t n = segment->first_constant; n < segment->end_constant; n++) {
-    int64_t number = get(r);
+    int64_t number = get_word(r);
     bool in = number >= 0 && number < r->file->num_sections;
     bool weight = in && r->file->sections[number].kind == HD_SECTION_WEIGHT;
     if (!(weight ? take_weight(r, number, n) : take_data(r, number, n)))
@@ -339,7 +339,7 @@ static bool give_data(reader_t *r, int64_t number, hd_value_t *value,
 static bool take_output(reader_t *r, hd_graph_t *last, bool *planned,
                         size_t i) {
   const hd_func_t *plan = r->turn->segment.program.entry;
-  int64_t giver = get(r), number = get(r);
+  int64_t giver = get_word(r), number = get_word(r);
   hd_tensor_type_t type;
   if (!get_type(r, &type) || giver < 0 || giver >= HD_SAVED_GIVERS)
     return damaged(r, "a table is wrong");

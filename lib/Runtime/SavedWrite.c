@@ -246,13 +246,13 @@ static void add_plan(saver_t *s, const hd_program_t *program) {
   hd_module_destroy(module);
 }
 
-static void put(saver_t *s, int64_t word) {
+static void put_word(saver_t *s, int64_t word) {
   hd_vec_push(&s->arena, &s->words, word);
 }
 
 static void put_type(saver_t *s, hd_scalar_t type, int64_t rank) {
-  put(s, type);
-  put(s, rank);
+  put_word(s, type);
+  put_word(s, rank);
 }
 
 static void add_inputs(saver_t *s, const hd_turn_t *turn) {
@@ -265,10 +265,10 @@ static void add_inputs(saver_t *s, const hd_turn_t *turn) {
     for (uint32_t k = 0; k < segment->first_constant; k++)
       if (segment->graph->inputs.data[k] == value)
         param = k;
-    put(s, param);
+    put_word(s, param);
     put_type(s, turn->inputs[i].type, turn->inputs[i].rank);
     for (unsigned k = 0; k < turn->inputs[i].rank; k++)
-      put(s, turn->inputs[i].shape[k]);
+      put_word(s, turn->inputs[i].shape[k]);
   }
 }
 
@@ -289,7 +289,7 @@ static bool add_constant(saver_t *s, const hd_value_t *value,
         (const void *)(add_part(s, HD_SECTION_DATA, data, slot->bytes) + 1);
     hd_ptr_map_set(&s->arena, &s->addresses, key, number);
   }
-  put(s, (int64_t)(uintptr_t)number - 1);
+  put_word(s, (int64_t)(uintptr_t)number - 1);
   return true;
 }
 
@@ -316,21 +316,21 @@ static bool add_given(saver_t *s, hd_turn_t *turn, size_t i) {
   const hd_value_t *value = last->outputs.data[i];
   for (size_t k = 0; k < s->model->graph->inputs.size; k++)
     if (hd_expander_input(turn->expander, k) == value) {
-      put(s, HD_SAVED_INPUT);
-      put(s, (int64_t)k);
+      put_word(s, HD_SAVED_INPUT);
+      put_word(s, (int64_t)k);
       return true;
     }
   for (size_t k = 0; k < i; k++)
     if (last->outputs.data[k] == value) {
-      put(s, HD_SAVED_AGAIN);
-      put(s, (int64_t)k);
+      put_word(s, HD_SAVED_AGAIN);
+      put_word(s, (int64_t)k);
       return true;
     }
   const hd_host_tensor_t *data = hd_model_fetch(s->model, turn, value);
   if (!data)
     return false;
-  put(s, HD_SAVED_DATA);
-  put(s, add_part(s, HD_SECTION_DATA, data->data, data->bytes));
+  put_word(s, HD_SAVED_DATA);
+  put_word(s, add_part(s, HD_SECTION_DATA, data->data, data->bytes));
   return true;
 }
 
@@ -341,14 +341,14 @@ static bool add_outputs(saver_t *s, hd_turn_t *turn) {
   for (size_t i = 0; i < last->outputs.size; i++) {
     const hd_value_t *value = last->outputs.data[i];
     if (turn->planned[i]) {
-      put(s, HD_SAVED_PARAM);
-      put(s, param++);
+      put_word(s, HD_SAVED_PARAM);
+      put_word(s, param++);
     } else if (!add_given(s, turn, i)) {
       return false;
     }
     put_type(s, value->type, value->rank);
     for (int k = 0; k < value->rank; k++)
-      put(s, value->shape[k]->u.i);
+      put_word(s, value->shape[k]->u.i);
   }
   return true;
 }
@@ -358,7 +358,7 @@ static bool add_turn(saver_t *s, hd_turn_t *turn) {
   hd_cleanup_t cleanup;
   s->words.size = 0;
   for (int i = 0; i < HD_SAVED_WORDS; i++)
-    put(s, 0);
+    put_word(s, 0);
   hd_budget_defer(s->arena.budget, &cleanup, hd_buffer_end, &text);
   hd_saved_describe(s->model, &text);
   s->words.data[HD_SAVED_MADE_FOR] = add_text(s, HD_SECTION_MADE_FOR, &text);

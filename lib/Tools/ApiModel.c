@@ -2,6 +2,7 @@
 #include "Tools/ApiModel.h"
 #include "Graph/ONNX/Import.h"
 #include "IR/Verify/Verifier.h"
+#include "Runtime/Artifact.h"
 #include "Support/File.h"
 
 #include <stdlib.h>
@@ -18,9 +19,19 @@ typedef struct call {
   size_t bytes;
 } call_t;
 
+static bool ends_in(const char *path, const char *suffix) {
+  size_t size = strlen(path), length = strlen(suffix);
+  return size >= length && strcmp(path + size - length, suffix) == 0;
+}
+
 static void import(void *argument) {
   call_t *call = argument;
-  call->module->module = hd_onnx_import(&call->context->context, call->name);
+  hd_context_t *context = &call->context->context;
+  if (ends_in(call->name, ".hidet")) {
+    call->module->module = hd_artifact_open(context, call->name);
+    return;
+  }
+  call->module->module = hd_onnx_import(context, call->name);
   if (call->module->module)
     hd_module_verify(call->module->module);
 }
@@ -69,7 +80,11 @@ hidet_status_t hidet_module_import(hidet_context_t *context, const char *path,
 static void create(void *argument) {
   call_t *call = argument;
   hidet_model_t *model = call->model;
-  model->graph = hd_module_find_graph(call->module->module, call->name);
+  const hd_artifact_t *file = call->module->module->artifact;
+  model->graph = hd_module_find_graph(
+      call->module->module, call->name || !file ? call->name : file->entry);
+  if (file)
+    model->precision = (hd_precision_t)file->precision;
   if (!model->graph)
     hd_api_fail(call->context, "the module has no such graph");
   else
@@ -98,11 +113,6 @@ hidet_status_t hidet_model_create(hidet_module_t *module, const char *graph,
   return status;
 }
 
-static bool is_text(const char *path) {
-  size_t size = strlen(path);
-  return size >= 4 && strcmp(path + size - 4, ".hir") == 0;
-}
-
 hidet_status_t hidet_model_load(hidet_context_t *context, const char *path,
                                 hidet_model_t **model) {
   if (model)
@@ -116,8 +126,8 @@ hidet_status_t hidet_model_load(hidet_context_t *context, const char *path,
   hd_api_context_init(own, context);
   pthread_mutex_unlock(&context->lock);
   hidet_module_t *module;
-  hidet_status_t status =
-      read_module(own, path, is_text(path) ? parse_file : import, &module);
+  hidet_status_t status = read_module(
+      own, path, ends_in(path, ".hir") ? parse_file : import, &module);
   if (status == HIDET_OK)
     status = hidet_model_create(module, NULL, model);
   if (status == HIDET_OK) {
@@ -190,7 +200,9 @@ static void set_weight(void *argument) {
     hd_api_fail(call->context, "the constant takes another number of bytes");
     return;
   }
-  *value->constant = (hd_constant_t){.mapped = call->data};
+  // What the module's file has was made for other elements.
+  if (hd_artifact_leave(call->model->module->module))
+    *value->constant = (hd_constant_t){.mapped = call->data};
 }
 
 hidet_status_t hidet_model_set_weight(hidet_model_t *model, const char *name,
@@ -203,6 +215,19 @@ hidet_status_t hidet_model_set_weight(hidet_model_t *model, const char *name,
                  .data = data,
                  .bytes = bytes};
   return hd_api_call(call.context, set_weight, &call);
+}
+
+static void set_untrusted(void *argument) {
+  call_t *call = argument;
+  if (is_open(call))
+    call->model->untrusted = true;
+}
+
+hidet_status_t hidet_model_set_untrusted(hidet_model_t *model) {
+  if (!model)
+    return hd_api_needs();
+  call_t call = {.context = hd_api_world(model), .model = model};
+  return hd_api_call(call.context, set_untrusted, &call);
 }
 
 static void set_precision(void *argument) {
@@ -273,6 +298,7 @@ static bool fill_placed(hidet_model_t *model, hd_api_placed_t *placed) {
                                 .choose =
                                     placed->tuner ? hd_tuner_choose : NULL,
                                 .choose_argument = placed->tuner,
+                                .anew = model->untrusted,
                                 .world = &world->lock};
   placed->model = hd_model_create(model->module->module, model->graph,
                                   placed->device, &options);
@@ -293,6 +319,27 @@ hd_model_t *hd_api_place(hidet_model_t *model, hidet_device_t *device) {
     model->placed = placed;
   }
   return placed->model || fill_placed(model, placed) ? placed->model : NULL;
+}
+
+static void save(void *argument) {
+  call_t *call = argument;
+  const hd_api_placed_t *placed = find_placed(call->model, call->data);
+  if (!placed || !placed->model)
+    hd_api_fail(call->context, "the model has no session on the device");
+  else
+    hd_model_save(placed->model, call->name);
+}
+
+hidet_status_t hidet_model_save(hidet_model_t *model,
+                                const hidet_device_t *device,
+                                const char *path) {
+  if (!model || !device || !path)
+    return hd_api_needs();
+  call_t call = {.context = hd_api_world(model),
+                 .model = model,
+                 .name = path,
+                 .data = device};
+  return hd_api_call(call.context, save, &call);
 }
 
 size_t hidet_model_num_compiled(hidet_model_t *model,

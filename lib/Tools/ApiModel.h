@@ -23,6 +23,7 @@ struct hidet_model {
   hidet_context_t *own; // The module's, of a model that was loaded; else NULL.
   const hd_graph_t *graph;
   hd_precision_t precision;
+  bool untrusted;
   char *measured;          // The file; NULL: none.
   hd_api_placed_t *placed; // Under the lock of the module's context.
 };

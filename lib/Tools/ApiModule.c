@@ -2,6 +2,7 @@
 #include "IR/Text/Parser.h"
 #include "IR/Text/Printer.h"
 #include "IR/Verify/Verifier.h"
+#include "Runtime/Artifact.h"
 #include "TaskMapping/TaskMapping.h"
 #include "Tools/Api.h"
 #include "Tools/Emit.h"
@@ -101,7 +102,7 @@ static void change(void *argument) {
   if (c->module->models)
     hd_api_fail(c->module->owner,
                 "models are made of the module: it changes no more");
-  else
+  else if (hd_artifact_leave(c->module->module))
     c->body(c->argument);
 }
 

@@ -59,13 +59,32 @@ class Model:
     shapes compiles. May be called by any thread; calls follow one another."""
 
     def __init__(
-        self, module: Module, device: str = "auto", graph: str | None = None
+        self,
+        module: Module,
+        device: str = "auto",
+        graph: str | None = None,
+        trusted: bool = True,
     ):
         opened = None if device == "ref" else Device(module.context, device)
         self.module = module
         self.device = opened.kind if opened else "ref"
+        self.opened = opened
         self.frozen = Frozen(module, graph)
+        if not trusted:
+            self.frozen.set_untrusted()
         self.session = Session(self.frozen, opened)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Keeps the model, its weights and the code for the shapes that it was
+        called with as one file, `.hidet`, for load()."""
+        if not self.opened:
+            raise UsageError("on ref nothing is compiled")
+        self.frozen.save(self.opened, os.fspath(path))
+
+    @property
+    def num_compiled(self) -> int:
+        """How often it was compiled so far."""
+        return self.frozen.num_compiled(self.opened) if self.opened else 0
 
     @property
     def inputs(self) -> tuple[Signature, ...]:
@@ -146,9 +165,13 @@ def compile_text(
     return Model(Module.parse(text, name), device, graph)
 
 
-def load(path: str | os.PathLike, device: str = "auto") -> Model:
-    """A model from a file: ONNX, or `.hir`."""
+def load(
+    path: str | os.PathLike, device: str = "auto", trusted: bool = True
+) -> Model:
+    """A model from a file: ONNX, `.hir`, or what Model.save() wrote, whose code
+    is run as it is, unless it is not trusted: then it is made anew."""
     place = pathlib.Path(path)
     if place.suffix == ".hir":
         return compile_text(place.read_text(), device, name=str(place))
-    return from_onnx(place, device)
+    module = Module.load_onnx(os.fspath(place))
+    return Model(module, device, trusted=trusted)

@@ -205,6 +205,17 @@ class Frozen(Owned):
             "hidet_model_set_precision", self.pointer, name.encode()
         )
 
+    def set_untrusted(self) -> None:
+        self.context.call("hidet_model_set_untrusted", self.pointer)
+
+    def save(self, device: Device, path: str) -> None:
+        self.context.call(
+            "hidet_model_save", self.pointer, device.pointer, path.encode()
+        )
+
+    def num_compiled(self, device: Device) -> int:
+        return library().hidet_model_num_compiled(self.pointer, device.pointer)
+
     def set_measured(self, path: str) -> None:
         self.context.call(
             "hidet_model_set_measured", self.pointer, path.encode()

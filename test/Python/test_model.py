@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -42,6 +43,23 @@ class Onnx(unittest.TestCase):
             numpy.testing.assert_allclose(
                 model(images), expected, rtol=1e-4, atol=1e-6
             )
+
+    def test_saved(self):
+        """One file, loaded and not compiled, gives the same bits."""
+        images = numpy.load(DIGITS / "images.npy")[:4]
+        model = hidet.load(DIGITS / "model.onnx", device="sim")
+        expected = model(images)
+        self.assertEqual(model.num_compiled, 1)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "digits.hidet"
+            model.save(path)
+            loaded = hidet.load(path, device="sim")
+            anew = hidet.load(path, device="sim", trusted=False)
+            for other, compiled in (loaded, 0), (anew, 1):
+                numpy.testing.assert_array_equal(other(images), expected)
+                self.assertEqual(other.num_compiled, compiled)
+            with self.assertRaises(hidet.UsageError):
+                hidet.load(path, device="ref").save(path)
 
     def test_absent(self):
         with self.assertRaisesRegex(hidet.HidetError, "nowhere.onnx"):

@@ -17,16 +17,15 @@
 enum { OUTPUTS = 5 };
 
 // Outputs of every origin: two kernels', an input, a constant, one again.
-static const char text[] =
-    "graph main(x: f32[n, 8]) -> y, z, x, v, y {\n"
-    "  const w: f32[8, 8] = 2\n"
-    "  const b: f32[8] = [1, 2, 3, 4, 5, 6, 7, 8]\n"
-    "  v: f32[8, 8] = add(w, w)\n"
-    "  p: f32[n, 8] = matmul(x, v)\n"
-    "  y: f32[n, 8] = add(p, b)\n"
-    "  q: f32[n, 8] = matmul(x, w)\n"
-    "  z: f32[n, 8] = relu(q)\n"
-    "}\n";
+static const char text[] = "graph main(x: f32[n, 8]) -> y, z, x, v, y {\n"
+                           "  const w: f32[8, 8] = 2\n"
+                           "  const b: f32[8] = [1, 2, 3, 4, 5, 6, 7, 8]\n"
+                           "  v: f32[8, 8] = add(w, w)\n"
+                           "  p: f32[n, 8] = matmul(x, v)\n"
+                           "  y: f32[n, 8] = add(p, b)\n"
+                           "  q: f32[n, 8] = matmul(x, w)\n"
+                           "  z: f32[n, 8] = relu(q)\n"
+                           "}\n";
 
 typedef struct world {
   hd_context_t context;
@@ -63,9 +62,9 @@ static void try_body(void *argument) {
                       : hd_artifact_open(&w->context, w->path);
   if (!w->module)
     return;
-  w->session = hd_session_create(
-      w->module, hd_module_find_graph(w->module, "main"), w->device,
-      &(hd_model_options_t){.anew = w->anew});
+  w->session =
+      hd_session_create(w->module, hd_module_find_graph(w->module, "main"),
+                        w->device, &(hd_model_options_t){.anew = w->anew});
   run(w);
   w->counts = hd_model_counts(hd_session_model(w->session));
 }
@@ -152,8 +151,7 @@ static void loads_without_compiling(void **state) {
   run(&w);
   assert_true(w.ok);
   check_outputs(&w);
-  assert_int_equal(
-      hd_model_counts(hd_session_model(w.session)).compiled, 1);
+  assert_int_equal(hd_model_counts(hd_session_model(w.session)).compiled, 1);
   end_try(&w);
   w.rows = 3;
   begin_try(&w, NULL, true); // Untrusted.

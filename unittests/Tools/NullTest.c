@@ -245,6 +245,20 @@ static int model_set_measured(int null) {
   return status;
 }
 
+// It has no session on the device; set_untrusted: it has one.
+static int model_save(int null) {
+  hidet_model_t *made;
+  int status = hidet_model_create(frozen, "g", &made);
+  if (status == HIDET_OK)
+    status = hidet_model_save(ARG(0, made), ARG(1, device), ARG(2, "none"));
+  hidet_model_destroy(made);
+  return null < 0 ? status != HIDET_USAGE : status;
+}
+
+static int model_set_untrusted(int null) {
+  return refused(null, hidet_model_set_untrusted(ARG(0, model)));
+}
+
 static int model_num_compiled(int null) {
   return hidet_model_num_compiled(ARG(0, model), ARG(1, device)) == 0
              ? HIDET_OK
@@ -364,6 +378,8 @@ static const struct {
     {"hidet_model_set_weight",    "!!!.",   model_set_weight},
     {"hidet_model_set_precision", "!!",     model_set_precision},
     {"hidet_model_set_measured",  "!0",     model_set_measured},
+    {"hidet_model_set_untrusted", "!",      model_set_untrusted},
+    {"hidet_model_save",          "!!!",    model_save},
     {"hidet_model_num_inputs",    "0",      model_num},
     {"hidet_model_num_outputs",   "0",      model_num},
     {"hidet_model_input",         "0.0",    model_input},
