@@ -135,7 +135,7 @@ static bool next(taker_t *t) {
 
 // The digits of an axis of so many places, from the right; the taken ones are
 // put in their order.
-static bool take(taker_t *t, int64_t want, hd_digits_t *axis) {
+static bool take_axis(taker_t *t, int64_t want, hd_digits_t *axis) {
   hd_extent_t taken[64];
   unsigned count = 0;
   while (want > 1) {
@@ -166,7 +166,7 @@ bool hd_bucket_reshape(hd_bucketer_t *b, const hd_node_t *node) {
   const hd_bucket_tensor_t *from = hd_bucket_tensor(b, node->inputs[0]);
   taker_t t = {.b = b, .from = from, .axis = from->rank, .now = {1, -1}};
   for (unsigned i = to->rank; i-- > 0;)
-    if (!take(&t, to->sizes[i].bound, &to->axes[i]) ||
+    if (!take_axis(&t, to->sizes[i].bound, &to->axes[i]) ||
         !check_size(b, to->sizes[i], &to->axes[i]))
       return hd_bucket_refuse(b, node,
                               "a reshape cuts across what depends on a size");
@@ -175,7 +175,7 @@ bool hd_bucket_reshape(hd_bucketer_t *b, const hd_node_t *node) {
 
 // --- Other sizes ---
 
-static bool set(int64_t *slots, bool *known, int slot, int64_t value) {
+static bool set_slot(int64_t *slots, bool *known, int slot, int64_t value) {
   if (known[slot])
     return slots[slot] == value;
   slots[slot] = value;
@@ -195,15 +195,15 @@ static bool settle_rule(const hd_slot_rule_t *rule, int64_t *slots,
         return false;
     }
     return rule->size.slot < 0 ? value == rule->size.bound
-                               : set(slots, known, rule->size.slot, value);
+                               : set_slot(slots, known, rule->size.slot, value);
   }
   if (!known[rule->of])
     return false;
   if (rule->kind == HD_SLOT_TIMES)
     return !__builtin_mul_overflow(slots[rule->of], rule->factor, &value) &&
-           set(slots, known, rule->slot, value);
+           set_slot(slots, known, rule->slot, value);
   return slots[rule->of] % rule->factor == 0 &&
-         set(slots, known, rule->slot, slots[rule->of] / rule->factor);
+         set_slot(slots, known, rule->slot, slots[rule->of] / rule->factor);
 }
 
 bool hd_bucket_settle(const hd_bucket_record_t *record, int64_t *slots,
