@@ -5,6 +5,33 @@
 
 #include <string.h>
 
+enum { MOST_PLACES = 1 << 16 };
+
+// The elements at indices that are known, and go on evenly; NULL: at others.
+static const hd_value_t *gather_evenly(hd_lowering_t *l, const hd_value_t *x,
+                                       const hd_value_t *index, int64_t axis) {
+  const hd_host_tensor_t *data = hd_lower_find_data(l, index);
+  int64_t n = hd_lower_size(x, (int)axis), size[HD_MAX_RANK];
+  hd_spacing_t spacing[HD_MAX_RANK];
+  if (!data || index->rank > 1 || data->count < 1 || data->count > MOST_PLACES)
+    return NULL;
+  int64_t *places = HD_ARENA_ARRAY(hd_lower_arena(l), int64_t, data->count);
+  for (int64_t i = 0; i < data->count; i++) {
+    int64_t at = hd_host_tensor_get_int(data, i);
+    places[i] = at < 0 ? at + n : at;
+    if (places[i] < 0 || places[i] >= n)
+      return NULL;
+  }
+  for (int i = 0; i < x->rank; i++) {
+    spacing[i] = (hd_spacing_t){1, 0, 1};
+    size[i] = hd_lower_size(x, i);
+  }
+  size[axis] = data->count;
+  if (!hd_spacing_find(places, data->count, &spacing[axis]))
+    return NULL;
+  return hd_lower_sample(l, x, spacing, size);
+}
+
 const hd_value_t *hd_lower_gather(hd_lowering_t *l, const hd_value_t *x,
                                   const hd_value_t *index, int64_t axis) {
   int rank = x->rank + index->rank - 1;
@@ -20,6 +47,9 @@ const hd_value_t *hd_lower_gather(hd_lowering_t *l, const hd_value_t *x,
     shape[to++] = hd_lower_size(index, i);
   for (int i = (int)axis + 1; i < x->rank; i++)
     shape[to++] = hd_lower_size(x, i);
+  const hd_value_t *even = gather_evenly(l, x, index, axis);
+  if (even)
+    return hd_lower_reshape(l, even, shape, (unsigned)rank);
   const hd_value_t *inputs[] = {hd_lower_around(l, x, axis),
                                 hd_lower_reshape(l, index, &count, 1)};
   if (!inputs[0] || !inputs[1])

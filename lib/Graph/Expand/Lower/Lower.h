@@ -60,6 +60,21 @@ const hd_value_t *hd_lower_pad(hd_lowering_t *l, const hd_value_t *x,
                                const int64_t *before, const int64_t *size,
                                const hd_value_t *value);
 
+// Places along an axis that go on evenly: place i is (i * step + add) / every,
+// none of them less than 0.
+typedef struct hd_spacing {
+  int64_t step, add, every;
+} hd_spacing_t;
+
+// Whether `count` places, none less than 0, are such.
+bool hd_spacing_find(const int64_t *places, int64_t count,
+                     hd_spacing_t *spacing);
+
+// Elements of x: along each axis size[i], at its steps.
+const hd_value_t *hd_lower_sample(hd_lowering_t *l, const hd_value_t *x,
+                                  const hd_spacing_t *spacing,
+                                  const int64_t *size);
+
 // Rows of x at indices along an axis.
 const hd_value_t *hd_lower_gather(hd_lowering_t *l, const hd_value_t *x,
                                   const hd_value_t *index, int64_t axis);

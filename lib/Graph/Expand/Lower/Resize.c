@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { MOST_PLACES = 1 << 16 };
+
 typedef enum { NEAREST, LINEAR, CUBIC } interpolation_t;
 
 typedef struct resize {
@@ -31,6 +33,17 @@ typedef struct taps {
 
 static bool is(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
+static bool crops(const resize_t *r) {
+  return is(r->coordinates, "tf_crop_and_resize");
+}
+
+// Whether an axis stays as it is.
+static bool keeps(const resize_t *r, const hd_value_t *x, int axis) {
+  return fabs(r->scales[axis] - 1) < 1e-9 &&
+         r->sizes[axis] == hd_lower_size(x, axis) &&
+         (!crops(r) || (r->start[axis] == 0 && r->end[axis] == 1));
+}
+
 // Where element i of the result lies among x's.
 static double place(const resize_t *r, int axis, const taps_t *t, int64_t i) {
   double in = (double)t->inputs, length = r->scales[axis] * in;
@@ -43,7 +56,7 @@ static double place(const resize_t *r, int axis, const taps_t *t, int64_t i) {
     return length == 1 ? -0.5 : half;
   if (is(r->coordinates, "half_pixel_symmetric"))
     return in / 2 * (1 - (double)t->outputs / length) + half;
-  if (!is(r->coordinates, "tf_crop_and_resize"))
+  if (!crops(r))
     return half;
   double span = (r->end[axis] - r->start[axis]) * (in - 1);
   return r->start[axis] * (in - 1) +
@@ -121,14 +134,35 @@ static void fill_row(const resize_t *r, const taps_t *t, int64_t i, double x) {
     }
 }
 
+// Elements of x whose nearest ones along all axes go on evenly; NULL: they do
+// not.
+static const hd_value_t *resize_evenly(hd_lowering_t *l, const resize_t *r,
+                                       const hd_value_t *x) {
+  hd_spacing_t spacing[HD_MAX_RANK];
+  for (int axis = 0; axis < x->rank; axis++) {
+    taps_t t = {.inputs = hd_lower_size(x, axis), .outputs = r->sizes[axis]};
+    if (t.inputs == 0 || t.outputs == 0 || t.outputs > MOST_PLACES)
+      return NULL;
+    int64_t *places = HD_ARENA_ARRAY(hd_lower_arena(l), int64_t, t.outputs);
+    for (int64_t i = 0; i < t.outputs; i++) {
+      double at = keeps(r, x, axis) ? (double)i : place(r, axis, &t, i);
+      if (!(fabs(at) < 1e15))
+        return NULL;
+      places[i] = clamp(nearest(r, at), t.inputs);
+    }
+    if (!hd_spacing_find(places, t.outputs, &spacing[axis]))
+      return NULL;
+  }
+  return hd_lower_sample(l, x, spacing, r->sizes);
+}
+
 static const hd_value_t *resize_axis(hd_lowering_t *l, const resize_t *r,
                                      const hd_value_t *x, int axis) {
   taps_t t = {.inputs = hd_lower_size(x, axis),
               .outputs = r->sizes[axis],
               .count = 1,
               .scale = r->scales[axis]};
-  bool crops = is(r->coordinates, "tf_crop_and_resize");
-  bool gathers = r->mode == NEAREST && !crops;
+  bool gathers = r->mode == NEAREST && !crops(r);
   if (t.inputs == 0)
     return hd_lower_invalid(l, "axis %d is empty", axis), NULL;
   if (r->mode != NEAREST)
@@ -143,7 +177,7 @@ static const hd_value_t *resize_axis(hd_lowering_t *l, const resize_t *r,
     return NULL;
   for (int64_t i = 0; i < t.outputs; i++) {
     double at = place(r, axis, &t, i);
-    bool outside = crops && (at < 0 || at > (double)(t.inputs - 1));
+    bool outside = crops(r) && (at < 0 || at > (double)(t.inputs - 1));
     if (!(fabs(at) < 1e15))
       return hd_lower_invalid(l, "an element lies at %g", at), NULL;
     hd_host_tensor_set_int(t.outside, i, outside);
@@ -153,26 +187,25 @@ static const hd_value_t *resize_axis(hd_lowering_t *l, const resize_t *r,
     return hd_lower_gather(l, x, inputs[1], axis);
   hd_attributes_t list = {0};
   hd_attributes_int(l, &list, "s", axis);
-  if (crops)
+  if (crops(r))
     hd_attributes_float(l, &list, "value", r->extrapolation);
-  return hd_lower_task(l, crops ? "resample_else" : "resample", inputs,
-                       crops ? 4 : 3, &list, NULL);
+  return hd_lower_task(l, crops(r) ? "resample_else" : "resample", inputs,
+                       crops(r) ? 4 : 3, &list, NULL);
 }
 
 // Sums of weights and elements are taken in floats.
 static const hd_value_t *resize(hd_lowering_t *l, const resize_t *r,
                                 const hd_value_t *x) {
-  bool crops = is(r->coordinates, "tf_crop_and_resize");
   hd_scalar_t type = x->type;
-  bool sums = r->mode != NEAREST || crops;
+  bool sums = r->mode != NEAREST || crops(r);
   bool is_float = hd_type_is_float(hd_type(type));
+  const hd_value_t *even = sums ? NULL : resize_evenly(l, r, x);
+  if (even)
+    return even;
   if (sums)
     x = hd_lower_cast(l, x, is_float ? hd_scalar_accumulator(type) : HD_F32);
   for (int axis = 0; x && axis < x->rank; axis++) {
-    bool same = fabs(r->scales[axis] - 1) < 1e-9 &&
-                r->sizes[axis] == hd_lower_size(x, axis) &&
-                (!crops || (r->start[axis] == 0 && r->end[axis] == 1));
-    if (!same)
+    if (!keeps(r, x, axis))
       x = resize_axis(l, r, x, axis);
   }
   if (x && sums && !is_float)
