@@ -56,6 +56,11 @@ static void drop(hd_sim_warpgroup_t *group) {
       group->sums[i] = sums->next;
       free(sums);
     }
+  while (group->used) {
+    hd_sim_used_t *used = group->used;
+    group->used = used->next;
+    free(used);
+  }
   hd_sim_memo_drop(&group->memo);
   free(group);
 }
@@ -362,6 +367,7 @@ void hd_sim_wgmma_fence(hd_sim_warp_t *warp) {
     return;
   hd_sim_fiber_t *fiber = first_of(warp);
   state_of(fiber)->fenced[hd_sim_group_warp(fiber)] = true;
+  hd_sim_wgmma_forget_used(state_of(fiber), hd_sim_group_warp(fiber));
 }
 
 void hd_sim_wgmma_commit(hd_sim_warp_t *warp) {

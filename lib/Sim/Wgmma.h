@@ -8,7 +8,11 @@
 #include "Sim/Bulk.h"
 #include "Sim/Product.h"
 
-enum { HD_SIM_GROUP_WARPS = 4, HD_SIM_FRAGMENT = 16 };
+enum {
+  HD_SIM_GROUP_WARPS = 4,
+  HD_SIM_FRAGMENT = 16,
+  HD_SIM_USED_WORDS = 8 // For more elements than a thread has registers.
+};
 
 // The accumulators of a warp that are under way, or that no wait has given
 // back.
@@ -33,6 +37,15 @@ typedef struct hd_sim_product {
   char fragments[HD_SIM_GROUP_WARPS][HD_SIM_WARP_SIZE][HD_SIM_FRAGMENT];
 } hd_sim_product_t;
 
+// Under sanitize, what threads have read and written of a register tensor since
+// their warp's fence.
+typedef struct hd_sim_used {
+  struct hd_sim_used *next;
+  uint64_t declaration;
+  uint64_t elements[HD_SIM_GROUP_WARPS][HD_SIM_USED_WORDS]; // A bit for each.
+  const hd_sim_site_t *site[HD_SIM_GROUP_WARPS];            // The last one's.
+} hd_sim_used_t;
+
 struct hd_sim_warpgroup {
   hd_sim_product_t *first, **last;
   hd_sim_product_t *next[HD_SIM_GROUP_WARPS]; // That a warp has not asked for;
@@ -41,6 +54,7 @@ struct hd_sim_warpgroup {
                                      // from 1 on.
   bool fenced[HD_SIM_GROUP_WARPS];
   hd_sim_sums_t *sums[HD_SIM_GROUP_WARPS];
+  hd_sim_used_t *used;
   hd_sim_memo_t memo;
 };
 
@@ -55,6 +69,8 @@ static inline uint32_t hd_sim_group_warp(const hd_sim_fiber_t *fiber) {
 // The launch ends where a descriptor leads out of shared memory.
 void hd_sim_wgmma_check_reach(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
                               const hd_sim_view_t *view);
+// A fence of the warp orders what its threads did to registers.
+void hd_sim_wgmma_forget_used(hd_sim_warpgroup_t *group, uint32_t warp);
 // Under sanitize: fences, and what the warp's part of the product reads.
 void hd_sim_wgmma_check(hd_sim_fiber_t *fiber, const hd_sim_warpgroup_t *group,
                         const hd_sim_product_t *p);

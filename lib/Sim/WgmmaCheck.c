@@ -2,18 +2,76 @@
 //
 // What the sanitizer asks of wgmma: reads of shared memory in place of the
 // warpgroup's agent, whose time is the group's number, and accumulators that
-// nobody may touch before a wait has named them.
+// nobody may touch before a wait has named them, nor between a fence and the
+// product that it stands before.
 #include "Sim/Functions.h"
 #include "Sim/Sanitizer.h"
 #include "Sim/Wgmma.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 // --- Registers ---
+
+void hd_sim_wgmma_forget_used(hd_sim_warpgroup_t *group, uint32_t warp) {
+  for (hd_sim_used_t *used = group->used; used; used = used->next)
+    memset(used->elements[warp], 0, sizeof used->elements[warp]);
+}
+
+static hd_sim_used_t *find_used(const hd_sim_warpgroup_t *group,
+                                uint64_t declaration) {
+  hd_sim_used_t *used = group->used;
+  while (used && used->declaration != declaration)
+    used = used->next;
+  return used;
+}
+
+static void note_used(hd_sim_fiber_t *fiber, hd_sim_warpgroup_t *group,
+                      const hd_sim_site_t *site, int64_t element) {
+  uint32_t warp = hd_sim_group_warp(fiber);
+  hd_sim_used_t *used = find_used(group, site->declaration);
+  if (element < 0 || element >= 64 * HD_SIM_USED_WORDS)
+    return;
+  if (!used) {
+    used = calloc(1, sizeof *used);
+    if (!used)
+      hd_sim_no_room(hd_sim_run_of(fiber));
+    used->declaration = site->declaration;
+    used->next = group->used;
+    group->used = used;
+  }
+  used->elements[warp][element / 64] |= UINT64_C(1) << element % 64;
+  used->site[warp] = site;
+}
+
+// Accumulators that threads have used are a product's after a fence only.
+static void check_used(hd_sim_fiber_t *fiber, const hd_sim_warpgroup_t *group,
+                       uint64_t which, uint32_t count) {
+  uint32_t warp = hd_sim_group_warp(fiber);
+  const hd_sim_used_t *used = find_used(group, which >> 32);
+  char me[HD_SIM_NAME_SIZE];
+  for (uint32_t i = (uint32_t)which; used && i < (uint32_t)which + count; i++) {
+    if (i >= 64 * HD_SIM_USED_WORDS ||
+        !(used->elements[warp][i / 64] >> i % 64 & 1))
+      continue;
+    if (hd_sim_finding(fiber, HD_E0711, fiber->head.site, used->site[warp],
+                       "%s begins a product with register %u of '%s', which "
+                       "its warp has used since its last wgmma_fence",
+                       hd_sim_thread_name(fiber, me), i,
+                       used->site[warp]->tensor))
+      hd_note(hd_sim_run_of(fiber)->diags, hd_sim_site_loc(used->site[warp]),
+              "the last use");
+    return;
+  }
+}
 
 void hd_sim_check_registers(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
                             int64_t element) {
   hd_sim_resident_t *block = hd_sim_resident_of(fiber);
-  const hd_sim_warpgroup_t *group = block->warpgroups[hd_sim_group_of(fiber)];
+  hd_sim_warpgroup_t *group = block->warpgroups[hd_sim_group_of(fiber)];
   char me[HD_SIM_NAME_SIZE];
+  if (group)
+    note_used(fiber, group, site, element);
   for (const hd_sim_sums_t *s = group ? group->sums[hd_sim_group_warp(fiber)]
                                       : NULL;
        s; s = s->next) {
@@ -124,6 +182,8 @@ void hd_sim_wgmma_check(hd_sim_fiber_t *fiber, const hd_sim_warpgroup_t *group,
     hd_sim_finding(fiber, HD_E0711, fiber->head.site, NULL,
                    "%s begins products without a wgmma_fence",
                    hd_sim_thread_name(fiber, me));
+  else
+    check_used(fiber, group, slots[2], p->n / 2);
   if (!p->in_registers)
     check_reads(fiber, (const hd_sim_site_t *)(uintptr_t)slots[4], &p->a,
                 p->group, warp * HD_SIM_PRODUCT_ROWS,
