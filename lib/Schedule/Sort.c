@@ -327,7 +327,7 @@ static void merge_runs(sort_t *s, int64_t runs, int64_t length, int64_t last,
 static void select_first(sort_t *s) {
   int64_t n = s->axes[COLUMN].size, m = s->axes[PLACE].size;
   int64_t rows = s->axes[ROW].size;
-  int64_t room = 2 * m > LEAST_ROOM ? 2 * power_from(1, m) : LEAST_ROOM;
+  int64_t room = power_from(LEAST_ROOM, 2 * m + TURN);
   const hd_task_value_t *pairs[2];
   bool first = true;
   while (n > TILE) {
@@ -341,9 +341,9 @@ static void select_first(sort_t *s) {
     const hd_task_value_t *to[2];
     if (parts > 1)
       make_pairs(s, parts * m, to);
-    const char *instance =
-        hd_arena_printf(s->arena, "sort_select_kernel[%s, ROOM = %lld]",
-                        types_of(s, first, parts == 1), (long long)room);
+    const char *instance = hd_arena_printf(
+        s->arena, "sort_select_kernel[%s, ROOM = %lld, LANES = %d]",
+        types_of(s, first, parts == 1), (long long)room, n % 4 == 0 ? 4 : 1);
     int64_t sizes[] = {rows, n, parts, length, m};
     put_kernel(s, instance, sizes, 5, first ? NULL : pairs,
                parts > 1 ? to : NULL);
