@@ -322,6 +322,19 @@ static void merge_runs(sort_t *s, int64_t runs, int64_t length, int64_t last,
   }
 }
 
+static int64_t common_divisor(int64_t a, int64_t b) {
+  return b ? common_divisor(b, a % b) : a;
+}
+
+// So many steps of which meet all of as many turns, early ones everywhere: near
+// the golden section.
+static int64_t stride_of(int64_t turns) {
+  int64_t stride = turns * 618 / 1000;
+  while (stride > 1 && common_divisor(stride, turns) > 1)
+    stride--;
+  return stride > 0 ? stride : 1;
+}
+
 // The first m of n pairs, or of what is loaded, of each row: by blocks that
 // take parts of it, and then of what these leave.
 static void select_first(sort_t *s) {
@@ -335,17 +348,16 @@ static void select_first(sort_t *s) {
     int64_t least = 2 * m > LEAST_PART ? 2 * m : LEAST_PART;
     if (parts > n / least)
       parts = n >= least ? n / least : 1;
-    int64_t length = (n + parts - 1) / parts;
-    length = (length + TURN - 1) / TURN * TURN;
-    parts = (n + length - 1) / length;
+    int64_t turns = (n + parts * TURN - 1) / (parts * TURN);
+    parts = (n + turns * TURN - 1) / (turns * TURN);
     const hd_task_value_t *to[2];
     if (parts > 1)
       make_pairs(s, parts * m, to);
     const char *instance = hd_arena_printf(
         s->arena, "sort_select_kernel[%s, ROOM = %lld, LANES = %d]",
         types_of(s, first, parts == 1), (long long)room, n % 4 == 0 ? 4 : 1);
-    int64_t sizes[] = {rows, n, parts, length, m};
-    put_kernel(s, instance, sizes, 5, first ? NULL : pairs,
+    int64_t sizes[] = {rows, n, parts, turns, stride_of(turns), m};
+    put_kernel(s, instance, sizes, 6, first ? NULL : pairs,
                parts > 1 ? to : NULL);
     if (parts == 1)
       return;
