@@ -151,7 +151,6 @@ static const hd_value_t *mask(hd_lowering_t *l, const hd_recurrence_t *r,
 static const hd_value_t *take_turn(hd_lowering_t *l, const hd_recurrence_t *r,
                                    hd_sweep_t *d, hd_step_fn_t *step,
                                    hd_lower_loop_t *loop) {
-  int64_t shape[] = {r->batch, r->hidden};
   const hd_value_t *old = d->state = hd_lower_loop_state(l, loop, d->state);
   const hd_value_t *old_cell = d->cell =
       d->cell ? hd_lower_loop_state(l, loop, d->cell) : NULL;
@@ -161,8 +160,10 @@ static const hd_value_t *take_turn(hd_lowering_t *l, const hd_recurrence_t *r,
   if (!r->lengths)
     return d->state;
   const hd_value_t *turn = hd_lower_loop_turn(l, loop);
+  hd_tensor_type_t type = hd_lower_type(d->state);
   const hd_value_t *kept =
-      mask(l, r, d->state, hd_recurrent_zeros(l, x->type, shape, 2), turn);
+      mask(l, r, d->state,
+           hd_recurrent_zeros(l, x->type, type.shape, type.rank), turn);
   d->state = mask(l, r, d->state, old, turn);
   if (old_cell)
     d->cell = mask(l, r, d->cell, old_cell, turn);
@@ -226,12 +227,55 @@ static const hd_value_t *run_direction(hd_lowering_t *l,
   return y && backwards ? reverse(l, r, y) : y;
 }
 
-static bool set_states(hd_lowering_t *l, uint32_t output,
-                       const hd_value_t *const *states, int64_t count,
+// What all directions give, [steps, batch, hidden] each, by one loop whose
+// steps are of all of them.
+static bool run_together(hd_lowering_t *l, const hd_recurrence_t *r,
+                         hd_sweep_t *d, hd_step_fn_t *step, const hd_value_t *x,
+                         const hd_value_t *const *in, bool reversed,
+                         const hd_value_t **all) {
+  const hd_value_t *gates[2], *biases[2];
+  int64_t shape[] = {r->directions, r->batch, r->hidden};
+  int64_t peepholes[] = {r->directions, 3, r->hidden};
+  for (int64_t n = 0; n < r->directions; n++) {
+    const hd_value_t *from = reversed || n == 1 ? reverse(l, r, x) : x;
+    const hd_value_t *w = of_direction(l, in[1], n);
+    const hd_value_t *bias = of_direction(l, in[3], n);
+    if (!from || !w || (in[3] && !bias) ||
+        !(gates[n] = project(l, r, d, from, w, bias)))
+      return false;
+    biases[n] = d->reset_bias;
+    if (r->gates == 3 && !biases[n])
+      return false;
+  }
+  d->x = hd_lower_stack(l, gates, (size_t)r->directions, 1);
+  d->r = in[2];
+  d->state = in[5] ? in[5] : hd_recurrent_zeros(l, x->type, shape, 3);
+  if (r->gates == 3) {
+    d->reset_bias = hd_lower_stack(l, biases, (size_t)r->directions, 0);
+    if (!d->reset_bias)
+      return false;
+  } else {
+    d->cell = in[6] ? in[6] : hd_recurrent_zeros(l, x->type, shape, 3);
+    d->peephole = in[7] ? hd_lower_reshape(l, in[7], peepholes, 3)
+                        : hd_recurrent_zeros(l, x->type, peepholes, 3);
+    if (!d->cell || !d->peephole)
+      return false;
+  }
+  const hd_value_t *y = d->x && d->state ? run_steps(l, r, d, step) : NULL;
+  for (int64_t n = 0; y && n < r->directions; n++) {
+    all[n] = hd_lower_take(l, y, 1, n);
+    if (all[n] && (reversed || n == 1))
+      all[n] = reverse(l, r, all[n]);
+    if (!all[n])
+      return false;
+  }
+  return y != NULL;
+}
+
+static bool set_states(hd_lowering_t *l, uint32_t output, const hd_value_t *y,
                        bool batch_first) {
   if (!hd_lower_wants_output(l, output))
     return true;
-  const hd_value_t *y = hd_lower_stack(l, states, (size_t)count, 0);
   y = y && batch_first ? swap(l, y) : y;
   return hd_lower_output(l, output, y);
 }
@@ -278,24 +322,32 @@ static bool recurrent(hd_lowering_t *l, int gates, const char *const *usual,
   r.usual = r.usual && !r.clips && !r.input_forget;
   if (in[4] && !(r.lengths = hd_lower_cast(l, in[4], HD_I64)))
     return false;
-  if (gates == 4 && r.usual)
-    step = hd_step_lstm_usual;
-  for (int64_t d = 0; d < r.directions; d++) {
-    hd_sweep_t one = {0};
-    all[d] = run_direction(l, &r, &one, step, x, in, d, reversed || d == 1);
-    if (!all[d])
+  hd_sweep_t sweep = {0};
+  size_t count = (size_t)r.directions;
+  if (r.usual && (gates == 4 || (gates == 3 && r.linear_before_reset))) {
+    step = gates == 4 ? hd_step_lstm_usual : hd_step_gru_usual;
+    if (!run_together(l, &r, &sweep, step, x, in, reversed, all))
       return false;
-    states[d] = one.state;
-    cells[d] = one.cell;
+  } else {
+    for (int64_t d = 0; d < r.directions; d++) {
+      hd_sweep_t one = {0};
+      all[d] = run_direction(l, &r, &one, step, x, in, d, reversed || d == 1);
+      if (!all[d])
+        return false;
+      states[d] = one.state;
+      cells[d] = one.cell;
+    }
+    sweep.state = hd_lower_stack(l, states, count, 0);
+    sweep.cell = gates == 4 ? hd_lower_stack(l, cells, count, 0) : NULL;
   }
   if (hd_lower_wants_output(l, 0)) {
-    const hd_value_t *y = hd_lower_stack(l, all, (size_t)r.directions, 1);
+    const hd_value_t *y = hd_lower_stack(l, all, count, 1);
     y = y && batch_first ? hd_lower_transpose(l, y, batch_order) : y;
     if (!y || !hd_lower_output(l, 0, y))
       return false;
   }
-  return set_states(l, 1, states, r.directions, batch_first) &&
-         (gates != 4 || set_states(l, 2, cells, r.directions, batch_first));
+  return set_states(l, 1, sweep.state, batch_first) &&
+         (gates != 4 || set_states(l, 2, sweep.cell, batch_first));
 }
 
 bool hd_onnx_rnn(hd_lowering_t *l) {

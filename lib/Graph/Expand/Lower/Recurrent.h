@@ -33,7 +33,8 @@ typedef struct hd_recurrence {
   hd_activation_t activations[2 * HD_MAX_ACTIVATIONS];
 } hd_recurrence_t;
 
-// What one direction works with.
+// What one direction works with; or all together, then with a first axis of
+// them (x: a second one).
 typedef struct hd_sweep {
   const hd_activation_t *functions;
   const hd_value_t *x;          // [steps, batch, gates * hidden], with biases.
@@ -47,8 +48,9 @@ typedef struct hd_sweep {
 typedef bool hd_step_fn_t(hd_lowering_t *l, const hd_recurrence_t *r,
                           hd_sweep_t *d, const hd_value_t *x);
 hd_step_fn_t hd_step_rnn, hd_step_gru, hd_step_lstm;
-// With the functions that the standard has by default: one task.
-hd_step_fn_t hd_step_lstm_usual;
+// With the functions that the standard has by default, of all directions; the
+// LSTM has peepholes, then, and the GRU applies its gate to the product.
+hd_step_fn_t hd_step_gru_usual, hd_step_lstm_usual;
 
 // NULL operands give NULL.
 const hd_value_t *hd_recurrent_zeros(hd_lowering_t *l, hd_scalar_t type,

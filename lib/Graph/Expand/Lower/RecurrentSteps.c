@@ -5,6 +5,8 @@
 #include "Graph/Expand/Lower/Products.h"
 #include "Graph/Expand/Lower/Recurrent.h"
 
+enum { MOST_AGAIN = 8 << 20 }; // Bytes, of the L2 cache mostly.
+
 const hd_value_t *hd_recurrent_zeros(hd_lowering_t *l, hd_scalar_t type,
                                      const int64_t *shape, unsigned rank) {
   hd_host_tensor_t *data;
@@ -62,27 +64,8 @@ bool hd_step_rnn(hd_lowering_t *l, const hd_recurrence_t *r, hd_sweep_t *d,
   return d->state != NULL;
 }
 
-// [batch, gates * hidden] by gates.
-static const hd_value_t *by_gates(hd_lowering_t *l, const hd_recurrence_t *r,
-                                  const hd_value_t *x) {
-  int64_t shape[] = {r->batch, r->gates, r->hidden};
-  return x ? hd_lower_reshape(l, x, shape, 3) : NULL;
-}
-
-static bool step_gru_usual(hd_lowering_t *l, const hd_recurrence_t *r,
-                           hd_sweep_t *d, const hd_value_t *x) {
-  const hd_value_t *inputs[] = {by_gates(l, r, x), by_gates(l, r, recur(l, d)),
-                                d->state, d->reset_bias};
-  d->state = inputs[0] && inputs[1]
-                 ? hd_lower_task(l, "gru_cell", inputs, 4, NULL, NULL)
-                 : NULL;
-  return d->state != NULL;
-}
-
 bool hd_step_gru(hd_lowering_t *l, const hd_recurrence_t *r, hd_sweep_t *d,
                  const hd_value_t *x) {
-  if (r->usual && r->linear_before_reset)
-    return step_gru_usual(l, r, d, x);
   const hd_value_t *h;
   const hd_value_t *both = recur(l, d);
   const hd_value_t *z =
@@ -149,14 +132,67 @@ bool hd_step_lstm(hd_lowering_t *l, const hd_recurrence_t *r, hd_sweep_t *d,
   return d->state != NULL;
 }
 
+// --- All directions at once, with the usual functions ---
+
+// [directions, batch, gates * hidden] by gates.
+static const hd_value_t *by_gates(hd_lowering_t *l, const hd_recurrence_t *r,
+                                  const hd_value_t *x) {
+  int64_t shape[] = {r->directions, r->batch, r->gates, r->hidden};
+  return x ? hd_lower_reshape(l, x, shape, 4) : NULL;
+}
+
+// Whether a step multiplies for itself: by kernels for rows, which read the
+// weights again for each row of the batch. That is to take no longer than the
+// launch that it saves.
+static bool multiplies(const hd_recurrence_t *r, const hd_value_t *x) {
+  double weights = (double)r->directions * (double)(r->gates * r->hidden) *
+                   (double)r->hidden * hd_scalar_bits(x->type) / 8;
+  return (double)(r->batch - 1) * weights <= MOST_AGAIN;
+}
+
+static const hd_value_t *weights_by_gates(hd_lowering_t *l,
+                                          const hd_recurrence_t *r,
+                                          const hd_sweep_t *d) {
+  int64_t shape[] = {r->directions, r->gates, r->hidden, r->hidden};
+  return hd_lower_reshape(l, d->r, shape, 4);
+}
+
+bool hd_step_gru_usual(hd_lowering_t *l, const hd_recurrence_t *r,
+                       hd_sweep_t *d, const hd_value_t *x) {
+  const hd_value_t *own[] = {by_gates(l, r, x), d->state, NULL, d->reset_bias};
+  const hd_value_t *apart[] = {own[0], NULL, d->state, d->reset_bias};
+  bool multiplied = multiplies(r, x);
+  if (multiplied)
+    own[2] = weights_by_gates(l, r, d);
+  else
+    apart[1] = by_gates(l, r, recur(l, d));
+  if (!own[0] || !(multiplied ? own[2] : apart[1]))
+    return false;
+  d->state = hd_lower_task(l, multiplied ? "gru_step" : "gru_cell",
+                           multiplied ? own : apart, 4, NULL, NULL);
+  return d->state != NULL;
+}
+
 // The cell's state and what the gate makes of it: one kernel stores both.
 bool hd_step_lstm_usual(hd_lowering_t *l, const hd_recurrence_t *r,
                         hd_sweep_t *d, const hd_value_t *x) {
-  int64_t shape[] = {3, r->hidden};
-  const hd_value_t *inputs[] = {
-      by_gates(l, r, x), by_gates(l, r, recur(l, d)), d->cell,
-      d->peephole ? d->peephole : hd_recurrent_zeros(l, x->type, shape, 2)};
-  d->cell = hd_lower_task(l, "lstm_cell", inputs, 4, NULL, NULL);
+  const hd_value_t *gates = by_gates(l, r, x), *outputs[2];
+  if (!gates)
+    return false;
+  if (multiplies(r, x)) {
+    const hd_value_t *inputs[] = {gates, d->state, weights_by_gates(l, r, d),
+                                  d->cell, d->peephole};
+    if (!inputs[2] || !hd_lower_task(l, "lstm_step", inputs, 5, NULL, outputs))
+      return false;
+    d->cell = outputs[0];
+    d->state = outputs[1];
+    return true;
+  }
+  const hd_value_t *inputs[] = {gates, by_gates(l, r, recur(l, d)), d->cell,
+                                d->peephole};
+  if (!inputs[1] ||
+      !(d->cell = hd_lower_task(l, "lstm_cell", inputs, 4, NULL, NULL)))
+    return false;
   inputs[2] = d->cell;
   d->state = hd_lower_task(l, "lstm_state", inputs, 4, NULL, NULL);
   return d->state != NULL;

@@ -4,7 +4,9 @@
 usage: recurrent.py OPERATOR STEPS HIDDEN BATCH INPUT DIRECTION FILE [lengths]
 
 FILE.X.npy is the input, FILE.Y.npy, FILE.Y_h.npy and (LSTM) FILE.Y_c.npy are
-the outputs, computed in f64 by the formulas of ONNX's documentation.
+the outputs, computed in f64 by the formulas of ONNX's documentation. OPERATOR
+GRU-reset is a GRU with linear_before_reset. With lengths there are initial
+states, too.
 """
 
 import sys
@@ -13,7 +15,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+GATES = {"RNN": 1, "GRU": 3, "GRU-reset": 3, "LSTM": 4}
 
 
 def sigmoid(x):
@@ -31,6 +33,11 @@ def step(op, x, h, c, w, r, b):
         i, o, f, t = (g[:, k * n:(k + 1) * n] for k in range(4))
         c = sigmoid(f) * c + sigmoid(i) * np.tanh(t)
         return sigmoid(o) * np.tanh(c), c
+    if op == "GRU-reset":
+        xs, hs = np.split(x @ w.T + wb, 3, 1), np.split(h @ r.T + rb, 3, 1)
+        z = sigmoid(xs[0] + hs[0])
+        new = np.tanh(xs[2] + sigmoid(xs[1] + hs[1]) * hs[2])
+        return (1 - z) * new + z * h, c
     g, both = x @ w.T + wb, h @ r[:2 * n].T + rb[:2 * n]
     z = sigmoid(g[:, :n] + both[:, :n])
     reset = sigmoid(g[:, n:2 * n] + both[:, n:])
@@ -38,12 +45,10 @@ def step(op, x, h, c, w, r, b):
     return (1 - z) * new + z * h, c
 
 
-def sweep(op, x, w, r, b, lengths):
+def sweep(op, x, w, r, b, lengths, h, c):
     """All steps of one direction."""
-    steps, batch = x.shape[:2]
-    h = np.zeros((batch, r.shape[1]))
-    c, y = h.copy(), []
-    for t in range(steps):
+    y = []
+    for t in range(len(x)):
         live = (t < lengths)[:, None]
         new, cell = step(op, x[t], h, c, w, r, b)
         h, c = np.where(live, new, h), np.where(live, cell, c)
@@ -74,12 +79,19 @@ def main():
     has_lengths = len(sys.argv) > 8
     if has_lengths:
         lengths = rng.integers(1, steps + 1, batch).astype(np.int32)
+    states = np.zeros((2, len(ways), batch, hidden), np.float32)
+    if has_lengths:
+        states[...] = rng.standard_normal(states.shape)
     outputs = ["Y", "Y_h"] + (["Y_c"] if op == "LSTM" else [])
     constants = {"W": w, "R": r, "B": b}
     if has_lengths:
         constants["lengths"] = lengths
-    node = helper.make_node(op, ["X", *constants], outputs, hidden_size=hidden,
-                            direction=direction)
+        constants["h"] = states[0]
+        if op == "LSTM":
+            constants["c"] = states[1]
+    more = {"linear_before_reset": 1} if op == "GRU-reset" else {}
+    node = helper.make_node(op.split("-")[0], ["X", *constants], outputs,
+                            hidden_size=hidden, direction=direction, **more)
     graph = helper.make_graph(
         [node], "main",
         [helper.make_tensor_value_info("X", TensorProto.FLOAT, x.shape)],
@@ -91,8 +103,9 @@ def main():
     ys, hs, cs = [], [], []
     for d, backwards in enumerate(ways):
         wide = [a.astype(np.float64) for a in (w[d], r[d], b[d])]
+        before = states[:, d].astype(np.float64)
         seen = flip(x, lengths) if backwards else x
-        y, h, c = sweep(op, seen.astype(np.float64), *wide, lengths)
+        y, h, c = sweep(op, seen.astype(np.float64), *wide, lengths, *before)
         ys.append(flip(y, lengths) if backwards else y)
         hs.append(h)
         cs.append(c)
