@@ -70,6 +70,12 @@ hd_scalar_t hd_precision_resolve(const hd_node_t *node, hd_task_type_t type,
   return HD_VOID;
 }
 
+// Whether an operand's type is one float, and another one than asked for.
+static bool is_fixed(hd_task_type_t type, hd_scalar_t floats) {
+  return !type.var && floats != HD_VOID && type.scalar != floats &&
+         hd_precision_is_float(type.scalar);
+}
+
 // Whether a node may compute in a type: every variable takes it, and every
 // result has a type that follows from the operands'.
 bool hd_precision_takes(const hd_node_t *node, hd_scalar_t floats) {
@@ -78,7 +84,7 @@ bool hd_precision_takes(const hd_node_t *node, hd_scalar_t floats) {
     hd_task_type_t type = task->inputs.data[i]->type;
     hd_scalar_t now = hd_precision_resolve(node, type, floats);
     if (operand_of(node, i) &&
-        (now == HD_VOID || !(hd_task_type_scalars(type) >> now & 1)))
+        (now == HD_VOID || is_fixed(type, floats) || !(hd_task_type_scalars(type) >> now & 1)))
       return false;
   }
   for (uint32_t i = 0; i < node->num_outputs; i++)
