@@ -61,7 +61,7 @@ HIDET_API hidet_status_t hidet_model_save(hidet_model_t *model,
                                           const hidet_device_t *device,
                                           const char *path);
 
-// The four that follow: before the model's first session, HIDET_USAGE after.
+// The five that follow: before the model's first session, HIDET_USAGE after.
 
 // Of a file that hidet_model_save() wrote the graph and the weights alone are
 // used, and all code is made anew. Does nothing for other models.
@@ -89,6 +89,18 @@ HIDET_API hidet_status_t hidet_model_set_precision(hidet_model_t *model,
 // nor does one that is damaged: the first session on a device warns of it.
 HIDET_API hidet_status_t hidet_model_set_measured(hidet_model_t *model,
                                                   const char *file);
+
+// One executable for all values of a size up to each of count bounds
+// (ascending), or up to each power of two where count is 0; size: a dimension
+// of the model, or the axis of an input whose size it leaves open ("image_0").
+// Larger values have an executable each, as 1 and 2 have, and so have all of a
+// compiled model's file, and where the model does not allow it: a branch or a
+// loop that the size decides, a scatter. HIDET_USAGE where there is no such
+// size. May be called for several.
+HIDET_API hidet_status_t hidet_model_set_buckets(hidet_model_t *model,
+                                                 const char *size,
+                                                 const int64_t *bounds,
+                                                 size_t count);
 
 HIDET_API size_t hidet_model_num_inputs(const hidet_model_t *model);
 HIDET_API size_t hidet_model_num_outputs(const hidet_model_t *model);

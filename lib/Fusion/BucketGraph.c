@@ -56,6 +56,7 @@ void hd_bucket_put(hd_bucketer_t *b, const char *op, hd_task_t *task,
                    const hd_node_t *like, const hd_value_t *const *inputs,
                    const hd_value_t *const *outputs) {
   hd_buffer_t text = {0};
+  task = hd_bucket_generalize(b, task);
   task->name = "task";
   hd_task_print(task, &text);
   const hd_task_t *known =
@@ -81,7 +82,7 @@ void hd_bucket_put(hd_bucketer_t *b, const char *op, hd_task_t *task,
   *node = (hd_node_t){.op = known->name,
                       .task = known,
                       .label = like ? like->label : NULL,
-                      .loc = like ? like->loc : (hd_loc_t){0},
+                      .loc = like ? like->loc : outputs[0]->loc,
                       .num_inputs = count,
                       .inputs = all,
                       .num_outputs = (uint32_t)known->outputs.size,

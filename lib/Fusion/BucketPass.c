@@ -20,8 +20,6 @@
 #include "Fusion/BucketSizes.h"
 #include "Fusion/Passes.h"
 
-#include <string.h>
-
 static bool fail(hd_module_t *module, hd_loc_t loc, const char *text) {
   return hd_error(&module->context->diags, loc, HD_E1002, "--bucket", text);
 }
@@ -42,21 +40,6 @@ static bool read_sizes(hd_module_t *module, const hd_graph_t *graph,
   return true;
 }
 
-static bool has_size(hd_module_t *module, const hd_graph_t *graph,
-                     const char *name) {
-  for (size_t i = 0; i < graph->dims.size; i++)
-    if (!strcmp(graph->dims.data[i]->name, name))
-      return true;
-  for (size_t i = 0; i < graph->inputs.size; i++)
-    for (int axis = 0; axis < graph->inputs.data[i]->rank; axis++)
-      if (!graph->inputs.data[i]->shape[axis] &&
-          !strcmp(
-              hd_value_axis_name(&module->arena, graph->inputs.data[i], axis),
-              name))
-        return true;
-  return false;
-}
-
 // Whether each name is a size of some graph.
 static bool check_names(hd_module_t *module, const hd_graph_t *graph,
                         const hd_bucket_sizes_t *sizes) {
@@ -64,7 +47,8 @@ static bool check_names(hd_module_t *module, const hd_graph_t *graph,
     bool known = false;
     for (size_t i = 0; i < module->items.size; i++)
       known |= module->items.data[i].kind == HD_ITEM_GRAPH &&
-               has_size(module, module->items.data[i].u.graph, sizes->names[n]);
+               hd_bucket_has_size(&module->arena, module->items.data[i].u.graph,
+                                  sizes->names[n]);
     if (!known)
       return fail(module, graph->loc,
                   hd_arena_printf(&module->arena, "finds no size '%s'",

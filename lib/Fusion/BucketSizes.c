@@ -23,6 +23,17 @@ static const char *name_of(hd_arena_t *arena, const hd_value_t *input,
                                      : NULL;
 }
 
+bool hd_bucket_has_size(hd_arena_t *arena, const hd_graph_t *graph,
+                        const char *name) {
+  for (size_t i = 0; i < graph->inputs.size; i++)
+    for (int axis = 0; axis < graph->inputs.data[i]->rank; axis++) {
+      const char *found = name_of(arena, graph->inputs.data[i], axis);
+      if (found && !strcmp(found, name))
+        return true;
+    }
+  return false;
+}
+
 static bool add_size(hd_bucket_sizes_t *sizes, const char *name,
                      int64_t value) {
   int known = find_size(sizes, name);
@@ -193,7 +204,7 @@ const hd_bucket_t *hd_bucket_of(hd_module_t *module, const hd_graph_t *graph,
   p.count = 1;
   for (size_t i = 0; i < bounds->count; i++) {
     int64_t bound = bounds->values[i];
-    if (bound < HD_BUCKET_LEAST)
+    if (bounds->fixed[i] || bound < HD_BUCKET_LEAST)
       continue;
     bool any = add_probe(&p, i, bound - 1);
     if (bound / 2 + 1 < bound - 1)

@@ -19,8 +19,12 @@ typedef struct hd_bucket_sizes {
   size_t count;
   const char *names[HD_BUCKET_SIZES];
   int64_t values[HD_BUCKET_SIZES];
+  bool fixed[HD_BUCKET_SIZES]; // No bound: there is one value.
 } hd_bucket_sizes_t;
 
+// Whether inputs of the graph have a size of that name.
+bool hd_bucket_has_size(hd_arena_t *arena, const hd_graph_t *graph,
+                        const char *name);
 // By the types of the inputs; false where there are none, too many, or they do
 // not agree. Names live in the arena.
 bool hd_bucket_sizes_find(hd_arena_t *arena, const hd_graph_t *graph,

@@ -204,6 +204,9 @@ const hd_term_t *hd_bucket_both(hd_arena_t *arena, const hd_term_t *a,
 // cannot be.
 hd_task_t *hd_bucket_task(hd_bucket_node_t *n);
 
+// The same task for any float, where it moves elements of one alone.
+hd_task_t *hd_bucket_generalize(hd_bucketer_t *b, hd_task_t *task);
+
 // --- BucketGraph.c ---
 
 const hd_value_t *hd_bucket_stands(hd_bucketer_t *b, const hd_value_t *value);

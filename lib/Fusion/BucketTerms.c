@@ -5,6 +5,7 @@
 // real; what may read outside where it is not real is not evaluated there.
 
 #include "Fusion/BucketState.h"
+#include "Graph/Bind/Arithmetic.h"
 
 #include <string.h>
 
@@ -205,4 +206,98 @@ hd_task_t *hd_bucket_task(hd_bucket_node_t *n) {
                 (const hd_definition_t *)change_definition(&c, d));
   }
   return task;
+}
+
+// --- Types ---
+
+// Puts a type variable in the place of a float.
+typedef struct typer {
+  hd_arena_t *arena;
+  hd_scalar_t type; // HD_VOID: none was met.
+  hd_type_var_t *var;
+  hd_ptr_map_t values;
+} typer_t;
+
+static bool is_of_one(typer_t *t, hd_scalar_t type) {
+  if (!hd_type_is_float(hd_type(type)))
+    return true;
+  if (t->type == HD_VOID)
+    t->type = type;
+  return t->type == type;
+}
+
+static bool are_of_one(typer_t *t, const hd_term_t *term) {
+  bool same = is_of_one(t, (hd_scalar_t)term->type.scalar);
+  for (unsigned i = 0; same && i < term->num_operands; i++)
+    same = are_of_one(t, term->operands[i]);
+  return same;
+}
+
+static hd_task_type_t typed(const typer_t *t, hd_task_type_t type) {
+  return type.scalar == t->type ? (hd_task_type_t){HD_VOID, t->var} : type;
+}
+
+static const hd_task_value_t *typed_value(typer_t *t,
+                                          const hd_task_value_t *value) {
+  const hd_task_value_t *known = hd_ptr_map_get(&t->values, value);
+  if (known)
+    return known;
+  hd_task_value_t *made = HD_ARENA_NEW(t->arena, hd_task_value_t);
+  *made = *value;
+  made->type = typed(t, value->type);
+  hd_ptr_map_set(t->arena, &t->values, value, made);
+  return made;
+}
+
+static const hd_term_t *typed_term(typer_t *t, const hd_term_t *term) {
+  const hd_term_t *operands[HD_MAX_RANK + 1];
+  for (unsigned i = 0; i < term->num_operands; i++)
+    operands[i] = typed_term(t, term->operands[i]);
+  hd_term_t *made =
+      hd_term_make(t->arena, (hd_term_kind_t)term->kind, typed(t, term->type),
+                   operands, term->num_operands);
+  made->u = term->u;
+  made->loc = term->loc;
+  if (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE)
+    made->u.value = typed_value(t, term->u.value);
+  return made;
+}
+
+// One definition, without reductions, conversions and functions.
+static bool may_be_typed(const hd_term_t *term) {
+  bool may = term->num_operands <= HD_MAX_RANK + 1 &&
+             !hd_flat_is_reduction(term) && term->kind != HD_TERM_BITCAST &&
+             term->kind != HD_TERM_LIMIT;
+  for (unsigned i = 0; may && i < term->num_operands; i++)
+    may = may_be_typed(term->operands[i]);
+  return may;
+}
+
+hd_task_t *hd_bucket_generalize(hd_bucketer_t *b, hd_task_t *task) {
+  const hd_definition_t *d = task->definitions.data[0];
+  typer_t t = {.arena = b->arena, .type = HD_VOID};
+  if (task->definitions.size != 1 || task->outputs.size != 1 ||
+      !may_be_typed(d->term) || !are_of_one(&t, d->term) || t.type == HD_VOID ||
+      task->outputs.data[0]->type.scalar != t.type ||
+      hd_task_arithmetic(task) != HD_ARITHMETIC_NONE)
+    return task;
+  t.var = HD_ARENA_NEW(b->arena, hd_type_var_t);
+  *t.var = (hd_type_var_t){
+      .name = "T", .scalars = hd_scalar_set("float"), .restricted = true};
+  hd_task_t *made = HD_ARENA_NEW(b->arena, hd_task_t);
+  hd_definition_t *definition = HD_ARENA_NEW(b->arena, hd_definition_t);
+  const hd_task_value_t **target =
+      HD_ARENA_ARRAY(b->arena, const hd_task_value_t *, 1);
+  *made = (hd_task_t){.name = task->name, .loc = task->loc};
+  hd_vec_push(b->arena, &made->types, t.var);
+  for (size_t i = 0; i < task->inputs.size; i++)
+    hd_vec_push(b->arena, &made->inputs, typed_value(&t, task->inputs.data[i]));
+  target[0] = typed_value(&t, task->outputs.data[0]);
+  hd_vec_push(b->arena, &made->outputs, target[0]);
+  *definition = *d;
+  definition->targets = target;
+  definition->term = typed_term(&t, d->term);
+  hd_vec_push(b->arena, &made->definitions,
+              (const hd_definition_t *)definition);
+  return made;
 }

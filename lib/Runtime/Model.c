@@ -152,17 +152,6 @@ void hd_model_enter(hd_model_t *m, hd_context_t *caller,
 
 // --- What is kept ---
 
-bool hd_turn_is_for(const hd_model_t *m, const hd_turn_t *turn,
-                    const hd_tensor_type_t *inputs) {
-  for (size_t i = 0; i < m->graph->inputs.size; i++)
-    if (turn->inputs[i].type != inputs[i].type ||
-        turn->inputs[i].rank != inputs[i].rank ||
-        memcmp(turn->inputs[i].shape, inputs[i].shape,
-               sizeof(int64_t) * inputs[i].rank) != 0)
-      return false;
-  return true;
-}
-
 hd_turn_t *hd_model_find(hd_model_t *m, const hd_tensor_type_t *inputs) {
   pthread_mutex_lock(&m->lock);
   hd_turn_t *turn = m->kept;
@@ -238,23 +227,29 @@ static void keep(hd_model_t *m, hd_turn_t *turn, bool loaded) {
 
 // --- A walk ---
 
-static hd_turn_t *begin(hd_model_t *m, const hd_tensor_type_t *inputs,
-                        const hd_host_tensor_t *data) {
+static hd_turn_t *begin_turn(hd_model_t *m, const hd_tensor_type_t *inputs) {
   hd_turn_t *turn = calloc(1, sizeof(*turn));
   if (!turn)
     hd_budget_exhausted(&hd_model_context(m)->budget, HD_EXHAUSTED_MEMORY);
   end_turn(m, m->running); // Of a walk that unwound.
   m->running = turn;
   hd_store_init(&turn->values, m->module, hd_model_context(m), m->device);
-  hd_arena_t *arena = &turn->values.arena;
+  size_t size = m->graph->inputs.size;
+  turn->inputs =
+      HD_ARENA_ARRAY(&turn->values.arena, hd_tensor_type_t, size + 1);
+  for (size_t i = 0; i < size; i++)
+    turn->inputs[i] = inputs[i];
+  return turn;
+}
+
+static hd_turn_t *begin(hd_model_t *m, const hd_tensor_type_t *inputs,
+                        const hd_host_tensor_t *data) {
+  hd_turn_t *turn = begin_turn(m, inputs);
   size_t size = m->graph->inputs.size;
   const hd_host_tensor_t **known =
-      HD_ARENA_ARRAY(arena, const hd_host_tensor_t *, size + 1);
-  turn->inputs = HD_ARENA_ARRAY(arena, hd_tensor_type_t, size + 1);
-  for (size_t i = 0; i < size; i++) {
-    turn->inputs[i] = inputs[i];
+      HD_ARENA_ARRAY(&turn->values.arena, const hd_host_tensor_t *, size + 1);
+  for (size_t i = 0; i < size; i++)
     known[i] = data ? &data[i] : NULL;
-  }
   turn->expander = hd_expander_create(m->module, m->graph, turn->inputs, known);
   for (size_t i = 0; data && i < size; i++)
     hd_store_find(&turn->values, hd_expander_input(turn->expander, i))->data =
@@ -397,18 +392,39 @@ static bool make_turn(hd_model_t *m, hd_turn_t *turn,
          run_segments(m, turn, data, kept);
 }
 
+// Makes the executable of a bucket.
+static bool add_bucket(hd_model_t *m, const hd_found_bucket_t *found,
+                       bool *kept) {
+  hd_turn_t *turn = m->running;
+  hd_ptr_map_t held = {0};
+  turn->bucket = found->bucket;
+  turn->fits = found->fit;
+  turn->expander = found->leader;
+  turn->last = transform(m, found->bucket->graph, &held);
+  *kept = true;
+  return turn->last && hd_model_run_segment(m, turn, true);
+}
+
 bool hd_model_walk(hd_model_t *m, hd_context_t *caller,
                    const hd_tensor_type_t *inputs, const hd_host_tensor_t *data,
                    hd_host_tensor_t *outputs, hd_turn_t **turn) {
   m->stats = (hd_session_stats_t){0};
-  hd_turn_t *walked = begin(m, inputs, data);
+  hd_found_bucket_t found;
+  bool bounded = hd_model_find_bucket(m, inputs, &found);
+  if (bounded && found.turn) {
+    *turn = found.turn;
+    return true;
+  }
+  hd_turn_t *walked =
+      bounded ? begin_turn(m, found.bounds) : begin(m, inputs, data);
   bool kept = false, loaded = false;
   *turn = NULL;
   if (m->device) {
     m->device->reclaim = reclaim;
     m->device->reclaim_argument = m;
   }
-  bool ok = make_turn(m, walked, data, &loaded, &kept);
+  bool ok = bounded ? add_bucket(m, &found, &kept)
+                    : make_turn(m, walked, data, &loaded, &kept);
   if (m->device)
     m->device->reclaim = NULL;
   // Constants are there for whatever stream reads them.

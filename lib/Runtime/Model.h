@@ -21,6 +21,17 @@
 
 typedef struct hd_model hd_model_t;
 
+// Executables that serve all values of a size up to a bound: the least of
+// `bounds` (ascending) that is not below it or, where there are none, the next
+// power of two. What is beyond them has executables of its own, as 1 and 2
+// have. A model in which a size cannot be bounded does without (Fusion/Bucket.h
+// says why; `explain` has it told).
+typedef struct hd_bucket_policy {
+  const char *name; // A dimension, or an axis of an input (image_0).
+  const int64_t *bounds;
+  size_t count;
+} hd_bucket_policy_t;
+
 typedef struct hd_model_options {
   bool keep_layouts; // For the sanitizer: indices stay as they are written, and
                      // workspaces share no memory.
@@ -42,6 +53,9 @@ typedef struct hd_model_options {
   // ended, the one used longest ago first; 0: HD_MODEL_KEPT_BYTES.
   size_t kept_bytes;
   bool anew; // Executables of the module's file are left where they are.
+  // They outlive the model.
+  const hd_bucket_policy_t *buckets;
+  size_t num_buckets;
   // What locks the module's context where models share it (on other devices);
   // NULL: a lock of its own.
   pthread_mutex_t *world;

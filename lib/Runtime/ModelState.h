@@ -6,6 +6,7 @@
 #ifndef HIDET_RUNTIME_MODELSTATE_H
 #define HIDET_RUNTIME_MODELSTATE_H
 
+#include "Fusion/Bucket.h"
 #include "Runtime/Model.h"
 #include "Runtime/Prepared.h"
 #include "Runtime/Session.h"
@@ -21,11 +22,21 @@ typedef struct hd_model_segment {
   uint32_t first_constant, end_constant;
 } hd_model_segment_t;
 
+// Sizes that an executable of bounds serves. It does not change.
+typedef struct hd_fit {
+  const hd_tensor_type_t *inputs, *outputs;
+  const int64_t *extents; // hd_bucket_t.extents
+  const hd_host_tensor_t *const *given;
+  struct hd_fit *next;
+} hd_fit_t;
+
 // A walk for one set of shapes, and what it made. One that is kept is an
 // executable: of its slots, those of inputs and outputs are empty.
 typedef struct hd_turn {
   hd_expander_t *expander;
-  hd_tensor_type_t *inputs;
+  hd_tensor_type_t *inputs;  // Of a bucket: at the bounds.
+  const hd_bucket_t *bucket; // NULL: for these shapes alone.
+  _Atomic(hd_fit_t *) fits;  // Of a bucket: shapes that are known to be served.
   const hd_graph_t *last;
   const bool *planned; // Which of its outputs a plan gives; where it is kept.
   hd_store_t values;   // All but the model's constants.
@@ -49,6 +60,7 @@ struct hd_model {
   hd_store_t constants;     // Those on the device, for every run.
   hd_numbering_t numbering; // Of what depends on them alone.
   hd_prepared_t *saved;     // Of the file: for each section; NULL: none yet.
+  hd_fit_t *refused;        // Bounds without a bucket.
   hd_turn_t *running;       // Not kept yet: so that unwinding does not lose it.
   pthread_mutex_t own_world, *world;
   pthread_mutex_t lock; // Of what follows. Whoever has it waits for nothing.
@@ -67,8 +79,8 @@ static inline double hd_ms_since(uint64_t start) {
 
 // --- Model.c ---
 
-// Whether the executable is for inputs of these types: one for each of the
-// graph's.
+// Whether the executable is known to be for inputs of these types: one for each
+// of the graph's.
 bool hd_turn_is_for(const hd_model_t *m, const hd_turn_t *turn,
                     const hd_tensor_type_t *inputs);
 // The executable for inputs of these types, with the caller as a user; NULL
@@ -89,6 +101,32 @@ bool hd_model_shrink(hd_model_t *m, size_t bytes);
 bool hd_model_walk(hd_model_t *m, hd_context_t *caller,
                    const hd_tensor_type_t *inputs, const hd_host_tensor_t *data,
                    hd_host_tensor_t *outputs, hd_turn_t **turn);
+
+// What the executable takes as input i of the graph.
+const hd_value_t *hd_turn_input(const hd_turn_t *turn, size_t i);
+bool hd_types_equal(const hd_tensor_type_t *a, const hd_tensor_type_t *b,
+                    size_t count);
+
+// --- ModelBucket.c ---
+
+// The shapes among those that the executable of bounds serves; NULL: they are
+// not known to be.
+const hd_fit_t *hd_turn_fit(const hd_model_t *m, const hd_turn_t *turn,
+                            const hd_tensor_type_t *inputs);
+
+// In the model's world: looks for a bucket for inputs of these types. NULL
+// where there is none. Else *turn is its executable, now known to serve them,
+// with the caller as a user, or it is NULL: hd_model_add_bucket() is to make
+// it.
+typedef struct hd_found_bucket {
+  const hd_bucket_t *bucket;
+  hd_expander_t *leader;
+  hd_tensor_type_t *bounds; // Of the inputs.
+  hd_fit_t *fit;
+  hd_turn_t *turn;
+} hd_found_bucket_t;
+bool hd_model_find_bucket(hd_model_t *m, const hd_tensor_type_t *inputs,
+                          hd_found_bucket_t *found);
 
 // --- ModelSegment.c ---
 

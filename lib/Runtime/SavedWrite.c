@@ -393,6 +393,14 @@ static bool take_all(hd_model_t *m) {
   return ok;
 }
 
+// Those of bounds are not: what serves other sizes is found with the graph.
+static bool has_bounds(const hd_model_t *m) {
+  for (const hd_turn_t *turn = m->kept; turn; turn = turn->next)
+    if (turn->bucket)
+      return true;
+  return false;
+}
+
 bool hd_model_save(hd_model_t *m, const char *path) {
   saver_t s = {.model = m};
   if (!m->device)
@@ -402,6 +410,8 @@ bool hd_model_save(hd_model_t *m, const char *path) {
   if (!m->kept)
     return refuse(m, "no code of it is kept: nothing was compiled so far, or "
                      "shapes and branches depend on what is in the inputs");
+  if (has_bounds(m))
+    return refuse(m, "code for all sizes up to a bound is for one run");
   if (!take_all(m))
     return false;
   hd_arena_init_local(&s.arena, &hd_model_context(m)->budget);

@@ -108,6 +108,15 @@ static void may_reclaim(hd_session_t *s, bool may) {
   s->device->reclaim_argument = s;
 }
 
+// The plan's parameter that an input of its graph is; -1: none.
+static int find_param(const hd_ready_t *r, const hd_value_t *value) {
+  const hd_model_segment_t *segment = &r->turn->segment;
+  for (size_t k = 0; k < segment->first_constant; k++)
+    if (segment->graph->inputs.data[k] == value)
+      return (int)k;
+  return -1;
+}
+
 // Which parameters of the plan are what comes in and goes out.
 static void number_params(hd_session_t *s, hd_ready_t *r) {
   const hd_model_segment_t *segment = &r->turn->segment;
@@ -118,13 +127,13 @@ static void number_params(hd_session_t *s, hd_ready_t *r) {
   int n = (int)segment->end_constant;
   r->inputs = HD_ARENA_ARRAY(arena, int, inputs + 1);
   r->outputs = HD_ARENA_ARRAY(arena, int, outputs + 1);
-  for (size_t i = 0; i < inputs; i++) {
-    const hd_value_t *value = hd_expander_input(r->turn->expander, i);
-    r->inputs[i] = -1;
-    for (uint32_t k = 0; k < segment->first_constant; k++)
-      if (segment->graph->inputs.data[k] == value)
-        r->inputs[i] = (int)k;
-  }
+  for (size_t i = 0; i < inputs; i++)
+    r->inputs[i] = find_param(r, hd_turn_input(r->turn, i));
+  const hd_bucket_t *bucket = r->turn->bucket;
+  size_t extras = bucket ? bucket->graph->inputs.size - inputs : 0;
+  r->extras = HD_ARENA_ARRAY(arena, int, extras + 1);
+  for (size_t i = 0; i < extras; i++)
+    r->extras[i] = find_param(r, bucket->graph->inputs.data[inputs + i]);
   for (size_t i = 0; i < outputs; i++)
     r->outputs[i] = r->turn->planned[i] ? n++ : -1;
   r->given = HD_ARENA_ARRAY(arena, hd_slot_t, count + 1);
@@ -141,8 +150,9 @@ static bool place_param(hd_ready_t *r, const hd_value_t *value, int n,
   return true;
 }
 
-// What comes in and goes out gets memory of the session's own.
-static bool place_params(hd_session_t *s, hd_ready_t *r) {
+bool hd_session_place(hd_session_t *s, hd_ready_t *r) {
+  if (r->slots)
+    return true;
   may_reclaim(s, true);
   uint32_t count = r->program.entry->num_params;
   const hd_graph_t *last = r->turn->last;
@@ -150,15 +160,20 @@ static bool place_params(hd_session_t *s, hd_ready_t *r) {
   memcpy(slots, r->turn->segment.slots, count * sizeof(*slots));
   r->slots = slots;
   bool ok = true;
-  for (size_t i = 0; ok && i < s->model->graph->inputs.size; i++)
-    ok = place_param(r, hd_expander_input(r->turn->expander, i), r->inputs[i],
-                     true);
+  const hd_bucket_t *bucket = r->turn->bucket;
+  size_t inputs = s->model->graph->inputs.size;
+  for (size_t i = 0; ok && i < inputs; i++)
+    ok = place_param(r, hd_turn_input(r->turn, i), r->inputs[i], !bucket);
+  for (size_t i = 0; ok && bucket && i + inputs < bucket->graph->inputs.size;
+       i++)
+    ok = place_param(r, bucket->graph->inputs.data[inputs + i], r->extras[i],
+                     false);
   for (size_t i = 0; ok && i < last->outputs.size; i++)
     ok = place_param(r, last->outputs.data[i], r->outputs[i], false);
-  if (!ok)
+  if (!ok || (bucket && !hd_session_clear_bucket(s, r)))
     r->slots = NULL;
   may_reclaim(s, false);
-  return ok;
+  return r->slots != NULL;
 }
 
 typedef struct fetching {
@@ -175,7 +190,7 @@ static bool is_given(const fetching_t *f, const hd_value_t *value) {
     if (turn->last->outputs.data[i] == value && turn->planned[i])
       return true;
   for (size_t i = 0; i < f->session->model->graph->inputs.size; i++)
-    if (hd_expander_input(f->ready->turn->expander, i) == value)
+    if (hd_turn_input(f->ready->turn, i) == value)
       return true;
   return false;
 }
@@ -300,7 +315,7 @@ bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,
   s->stats = (hd_session_stats_t){0};
   s->now = *ready = find_ready(s, types);
   if (*ready)
-    return true;
+    return hd_session_fit(s, *ready, types);
   walking_t w = {.session = s,
                  .types = types,
                  .inputs = inputs,
@@ -312,14 +327,13 @@ bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,
   if (!w.ok || !w.turn) // It has been run, or failed.
     return w.ok;
   s->now = *ready = add_ready(s, w.turn);
-  return *ready != NULL;
+  return *ready && hd_session_fit(s, *ready, types);
 }
 
 static bool give_inputs(hd_session_t *s, hd_ready_t *r,
                         const hd_host_tensor_t *inputs) {
   for (size_t i = 0; i < s->model->graph->inputs.size; i++)
-    if (!hd_store_update(&r->values, hd_expander_input(r->turn->expander, i),
-                         &inputs[i]))
+    if (!hd_store_update(&r->values, hd_turn_input(r->turn, i), &inputs[i]))
       return false;
   return true;
 }
@@ -328,6 +342,8 @@ static bool give_inputs(hd_session_t *s, hd_ready_t *r,
 static bool take_outputs(hd_session_t *s, hd_ready_t *r,
                          hd_host_tensor_t *outputs) {
   const hd_graph_t *last = r->turn->last;
+  if (r->turn->bucket)
+    return hd_session_take_bucket(s, r, outputs);
   for (size_t i = 0; i < last->outputs.size; i++)
     if (r->turn->planned[i])
       hd_store_find(&r->values, last->outputs.data[i])->data = NULL;
@@ -351,8 +367,10 @@ static bool run_ready(hd_session_t *s, hd_ready_t *r,
                       const hd_host_tensor_t *inputs,
                       hd_host_tensor_t *outputs) {
   hd_model_segment_count(&r->turn->segment, &r->program, &s->stats);
-  if (!hd_session_make_room(s, r) || !give_inputs(s, r, inputs) ||
-      (!r->slots && !place_params(s, r)))
+  bool bounded = r->turn->bucket != NULL;
+  if (!hd_session_make_room(s, r) || (!bounded && !give_inputs(s, r, inputs)) ||
+      !hd_session_place(s, r) ||
+      (bounded && !hd_session_fill_bucket(s, r, inputs)))
     return false;
   uint64_t start = hd_clock_ns();
   bool ok = hd_program_run(&r->program, r->slots);

@@ -25,6 +25,10 @@ bool hd_session_describe(hd_session_t *s, const hd_tensor_type_t *inputs,
                     "one program's");
   for (size_t i = 0; i < r->turn->last->outputs.size; i++) {
     const hd_value_t *value = r->turn->last->outputs.data[i];
+    if (r->turn->bucket) {
+      outputs[i] = r->fit->outputs[i];
+      continue;
+    }
     outputs[i] =
         (hd_tensor_type_t){.type = value->type, .rank = (unsigned)value->rank};
     for (int k = 0; k < value->rank; k++)
@@ -71,6 +75,30 @@ static bool are_apart(const hd_session_t *s, size_t inputs, size_t outputs,
   return true;
 }
 
+// An executable of bounds has room for them: what comes in is copied there, and
+// what goes out from there.
+static bool place_bucket(hd_session_t *s, hd_ready_t *r) {
+  if (!hd_session_place(s, r) || !hd_session_fill_extents(s, r))
+    return false;
+  memcpy(r->given, r->slots, r->program.entry->num_params * sizeof(*r->given));
+  return true;
+}
+
+static bool copy_bucket(hd_session_t *s, hd_ready_t *r, const int *params,
+                        size_t count, const hd_device_tensor_t *tensors,
+                        bool in) {
+  for (size_t i = 0; i < count; i++) {
+    const hd_device_tensor_t *t = &tensors[i];
+    if (params[i] < 0 || !t->bytes)
+      continue;
+    hd_address_t own = r->slots[params[i]].address;
+    if (!s->device->ops->copy(s->device, in ? own : t->address,
+                              in ? t->address : own, t->bytes, s->stream))
+      return false;
+  }
+  return true;
+}
+
 // --- Runs ---
 
 void hd_session_drop_recording(hd_session_t *s, hd_ready_t *r) {
@@ -103,7 +131,7 @@ static bool copy_rest(hd_session_t *s, hd_ready_t *r,
     if (r->outputs[i] >= 0 || !out[i].bytes)
       continue;
     for (size_t k = 0; k < s->model->graph->inputs.size; k++)
-      if (hd_expander_input(r->turn->expander, k) == value)
+      if (hd_turn_input(r->turn, k) == value)
         from = in[k].address;
     for (size_t k = 0; k < i; k++)
       if (last->outputs.data[k] == value)
@@ -149,9 +177,11 @@ bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
   if (!r)
     return hd_error(&s->context->diags, s->model->graph->loc, HD_E1104,
                     s->model->graph->name, "nothing of it runs on the device");
-  if (!are_apart(s, s->model->graph->inputs.size, r->turn->last->outputs.size,
-                 in, out) ||
-      !give(s, r, in, out) || !hd_session_make_room(s, r))
+  bool bounded = r->turn->bucket != NULL;
+  size_t inputs = s->model->graph->inputs.size;
+  size_t outputs = r->turn->last->outputs.size;
+  if (!are_apart(s, inputs, outputs, in, out) || !hd_session_make_room(s, r) ||
+      !(bounded ? place_bucket(s, r) : give(s, r, in, out)))
     return false;
   // Its workspaces are one run's after the other.
   if (s->pending && stream != s->stream &&
@@ -159,7 +189,10 @@ bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
     return false;
   s->stream = stream;
   s->pending = true;
-  return enqueue_ready(s, r) && copy_rest(s, r, in, out);
+  return (!bounded || copy_bucket(s, r, r->inputs, inputs, in, true)) &&
+         enqueue_ready(s, r) &&
+         (!bounded || copy_bucket(s, r, r->outputs, outputs, out, false)) &&
+         copy_rest(s, r, in, out);
 }
 
 bool hd_session_wait(hd_session_t *s) {

@@ -15,7 +15,11 @@ typedef struct hd_ready {
   // The plan's parameters, for runs on the host's arrays (NULL: none yet), and
   // on the device's.
   hd_slot_t *slots, *given;
-  int *inputs, *outputs;     // Of each the number of its parameter; -1: none.
+  int *inputs, *outputs; // Of each the number of its parameter; -1: none.
+  // Of a bucket: parameters of its extents and of what is given, one after the
+  // other; the shapes at hand, and those whose are on the device.
+  int *extras;
+  const hd_fit_t *fit, *staged;
   hd_recording_t *recording; // Of the last run on the device's; NULL: none.
   hd_address_t recorded_block;
   bool moved;    // What is given lies elsewhere than it did there.
@@ -43,8 +47,29 @@ struct hd_session {
 bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,
                            const hd_host_tensor_t *inputs,
                            hd_host_tensor_t *outputs, hd_ready_t **ready);
+// Has what comes in and goes out be in memory of the session's own.
+bool hd_session_place(hd_session_t *s, hd_ready_t *r);
 // Workspaces for it; where they have to grow, all that was enqueued is done.
 bool hd_session_make_room(hd_session_t *s, hd_ready_t *r);
+
+// --- SessionBucket.c ---
+
+// Has an executable of bounds, which is known to serve them, be for inputs of
+// these types; true.
+bool hd_session_fit(hd_session_t *s, hd_ready_t *r,
+                    const hd_tensor_type_t *types);
+// Puts zeros where elements come in, so that what is past the first shapes is
+// something.
+bool hd_session_clear_bucket(hd_session_t *s, hd_ready_t *r);
+// Brings extents, and what depends on them, to the device, where others are
+// there: waits for what was enqueued then.
+bool hd_session_fill_extents(hd_session_t *s, hd_ready_t *r);
+// That, and elements of the shapes at hand.
+bool hd_session_fill_bucket(hd_session_t *s, hd_ready_t *r,
+                            const hd_host_tensor_t *inputs);
+// outputs as from hd_session_run().
+bool hd_session_take_bucket(hd_session_t *s, hd_ready_t *r,
+                            hd_host_tensor_t *outputs);
 
 // --- SessionEnqueue.c ---
 

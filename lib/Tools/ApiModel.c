@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tools/ApiModel.h"
+#include "Fusion/BucketSizes.h"
 #include "Graph/ONNX/Import.h"
 #include "IR/Verify/Verifier.h"
 #include "Runtime/Artifact.h"
@@ -270,6 +271,44 @@ hidet_status_t hidet_model_set_measured(hidet_model_t *model,
   return hd_api_call(call.context, set_measured, &call);
 }
 
+// A policy, in the module's arena, which outlives the model's sessions.
+static void set_buckets(void *argument) {
+  call_t *call = argument;
+  hidet_model_t *model = call->model;
+  hd_arena_t *arena = &model->module->module->arena;
+  const int64_t *bounds = call->data;
+  size_t count = call->bytes;
+  if (!is_open(call))
+    return;
+  if (model->num_buckets == HD_MAX_RANK ||
+      !hd_bucket_has_size(arena, model->graph, call->name)) {
+    hd_api_fail(call->context, "the model has no such size");
+    return;
+  }
+  for (size_t i = 0; i < count; i++)
+    if (bounds[i] < 1 || (i && bounds[i] <= bounds[i - 1])) {
+      hd_api_fail(call->context, "the bounds of a size do not ascend");
+      return;
+    }
+  int64_t *copy = HD_ARENA_ARRAY(arena, int64_t, count + 1);
+  if (count)
+    memcpy(copy, bounds, count * sizeof(*copy));
+  model->buckets[model->num_buckets++] = (hd_bucket_policy_t){
+      hd_arena_strndup(arena, call->name, strlen(call->name)), copy, count};
+}
+
+hidet_status_t hidet_model_set_buckets(hidet_model_t *model, const char *size,
+                                       const int64_t *bounds, size_t count) {
+  if (!model || !size || (count && !bounds))
+    return hd_api_needs();
+  call_t call = {.context = hd_api_world(model),
+                 .model = model,
+                 .name = size,
+                 .data = bounds,
+                 .bytes = count};
+  return hd_api_call(call.context, set_buckets, &call);
+}
+
 // --- On a device ---
 
 static hd_api_placed_t *find_placed(const hidet_model_t *model,
@@ -299,6 +338,8 @@ static bool fill_placed(hidet_model_t *model, hd_api_placed_t *placed) {
                                     placed->tuner ? hd_tuner_choose : NULL,
                                 .choose_argument = placed->tuner,
                                 .anew = model->untrusted,
+                                .buckets = model->buckets,
+                                .num_buckets = model->num_buckets,
                                 .world = &world->lock};
   placed->model = hd_model_create(model->module->module, model->graph,
                                   placed->device, &options);

@@ -24,7 +24,9 @@ struct hidet_model {
   const hd_graph_t *graph;
   hd_precision_t precision;
   bool untrusted;
-  char *measured;          // The file; NULL: none.
+  char *measured; // The file; NULL: none.
+  hd_bucket_policy_t buckets[HD_MAX_RANK];
+  size_t num_buckets;
   hd_api_placed_t *placed; // Under the lock of the module's context.
 };
 

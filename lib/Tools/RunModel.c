@@ -394,6 +394,8 @@ bool hd_run_model(hd_run_t *run) {
   if (hd_option_given(&run->options, RUN_COMPARE) ||
       hd_option_given(&run->options, RUN_BISECT))
     return hd_run_bind(run) && hd_run_make_inputs(run) && examine(run);
+  if (!hd_run_buckets(run, &options))
+    return false;
   run->session =
       hd_session_create(run->module, run->graph, run->device, &options);
   if (saves_alone(run))

@@ -31,10 +31,10 @@ static hidet_model_t *model;
 static hidet_session_t *session;
 static hidet_argument_t arguments[3];
 static float data[4];
+static const int64_t shape[] = {4};
 
 static int set_up(void **state) {
   (void)state;
-  const int64_t shape[] = {4};
   context = hidet_context_create();
   return hidet_module_parse(context, "m", text, strlen(text), &module) ||
          hidet_module_parse(context, "l", text, strlen(text), &lowered) ||
@@ -158,7 +158,6 @@ static int device_kind(int null) {
 }
 
 static int tensor_create(int null) {
-  const int64_t shape[] = {4};
   hidet_tensor_t *made = NULL;
   int status = hidet_tensor_create(ARG(0, device), ARG(1, "f32"), ARG(2, shape),
                                    1, ARG(4, &made));
@@ -167,7 +166,6 @@ static int tensor_create(int null) {
 }
 
 static int tensor_wrap(int null) {
-  const int64_t shape[] = {4};
   hidet_tensor_t *made = NULL;
   int status = hidet_tensor_wrap(ARG(0, device), ARG(1, "f32"), ARG(2, shape),
                                  1, ARG(4, data), ARG(5, &made));
@@ -234,6 +232,11 @@ static int model_set_weight(int null) {
 
 static int model_set_precision(int null) {
   return refused(null, hidet_model_set_precision(ARG(0, model), ARG(1, "f16")));
+}
+
+static int model_set_buckets(int null) {
+  return refused(null, hidet_model_set_buckets(ARG(0, model), ARG(1, "n"),
+                                               ARG(2, shape), 1));
 }
 
 static int model_set_measured(int null) {
@@ -380,6 +383,7 @@ static const struct {
     {"hidet_model_set_measured",  "!0",     model_set_measured},
     {"hidet_model_set_untrusted", "!",      model_set_untrusted},
     {"hidet_model_save",          "!!!",    model_save},
+    {"hidet_model_set_buckets",   "!!!.",   model_set_buckets},
     {"hidet_model_num_inputs",    "0",      model_num},
     {"hidet_model_num_outputs",   "0",      model_num},
     {"hidet_model_input",         "0.0",    model_input},

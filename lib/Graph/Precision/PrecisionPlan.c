@@ -83,8 +83,8 @@ bool hd_precision_takes(const hd_node_t *node, hd_scalar_t floats) {
   for (size_t i = 0; i < task->inputs.size; i++) {
     hd_task_type_t type = task->inputs.data[i]->type;
     hd_scalar_t now = hd_precision_resolve(node, type, floats);
-    if (operand_of(node, i) &&
-        (now == HD_VOID || is_fixed(type, floats) || !(hd_task_type_scalars(type) >> now & 1)))
+    if (operand_of(node, i) && (now == HD_VOID || is_fixed(type, floats) ||
+                                !(hd_task_type_scalars(type) >> now & 1)))
       return false;
   }
   for (uint32_t i = 0; i < node->num_outputs; i++)

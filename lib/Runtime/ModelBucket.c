@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which executable of bounds serves some sizes, by the policy that the model is
+// given. The graph is expanded for the sizes and held against the bucket's
+// (Fusion/Bucket.h), once for each set of them; what that gives is kept with
+// the executable.
+#include "Fusion/BucketSizes.h"
+#include "Graph/Prepare.h"
+#include "Runtime/ModelState.h"
+
+#include <string.h>
+
+bool hd_types_equal(const hd_tensor_type_t *a, const hd_tensor_type_t *b,
+                    size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (a[i].type != b[i].type || a[i].rank != b[i].rank ||
+        memcmp(a[i].shape, b[i].shape, sizeof(int64_t) * a[i].rank) != 0)
+      return false;
+  return true;
+}
+
+bool hd_turn_is_for(const hd_model_t *m, const hd_turn_t *turn,
+                    const hd_tensor_type_t *inputs) {
+  return turn->bucket
+             ? hd_turn_fit(m, turn, inputs) != NULL
+             : hd_types_equal(turn->inputs, inputs, m->graph->inputs.size);
+}
+
+const hd_value_t *hd_turn_input(const hd_turn_t *turn, size_t i) {
+  return turn->bucket ? turn->bucket->graph->inputs.data[i]
+                      : hd_expander_input(turn->expander, i);
+}
+
+const hd_fit_t *hd_turn_fit(const hd_model_t *m, const hd_turn_t *turn,
+                            const hd_tensor_type_t *inputs) {
+  const hd_fit_t *fit = turn->fits;
+  while (fit && !hd_types_equal(fit->inputs, inputs, m->graph->inputs.size))
+    fit = fit->next;
+  return fit;
+}
+
+// --- Bounds ---
+
+static int64_t next_power(int64_t extent) {
+  int64_t power = 1;
+  while (power < extent && power <= INT64_MAX / 2)
+    power *= 2;
+  return power < extent ? extent : power;
+}
+
+// The bound of a size; 0: it has none.
+static int64_t bound_of(const hd_bucket_policy_t *policy, int64_t extent) {
+  if (extent < HD_BUCKET_LEAST)
+    return 0;
+  if (!policy->count)
+    return next_power(extent);
+  for (size_t i = 0; i < policy->count; i++)
+    if (policy->bounds[i] >= extent)
+      return policy->bounds[i];
+  return 0;
+}
+
+static bool find_bounds(const hd_model_t *m, hd_bucket_sizes_t *sizes) {
+  bool any = false;
+  for (size_t i = 0; i < sizes->count; i++) {
+    int64_t bound = 0;
+    for (size_t k = 0; k < m->options.num_buckets; k++)
+      if (!strcmp(m->options.buckets[k].name, sizes->names[i]))
+        bound = bound_of(&m->options.buckets[k], sizes->values[i]);
+    sizes->fixed[i] = bound == 0;
+    if (bound)
+      sizes->values[i] = bound;
+    any |= bound != 0;
+  }
+  return any;
+}
+
+// --- Buckets ---
+
+// Elements below a byte are not the first ones of their bytes at another size.
+static bool is_packed(const hd_graph_t *graph) {
+  for (size_t i = 0; i < graph->inputs.size; i++)
+    if (hd_value_is_packed(graph->inputs.data[i]))
+      return true;
+  for (size_t i = 0; i < graph->outputs.size; i++)
+    if (hd_value_is_packed(graph->outputs.data[i]))
+      return true;
+  return false;
+}
+
+// Besides what depends on constants alone.
+static bool runs_something(const hd_model_t *m, const hd_graph_t *graph) {
+  const hd_graph_t *prepare, *rest;
+  hd_graph_split(&m->module->arena, graph, &prepare, &rest);
+  return rest->nodes.size > 0;
+}
+
+static void explain(hd_model_t *m, const hd_bucket_sizes_t *bounds,
+                    const hd_bucket_refusal_t *refusal) {
+  hd_diagnostics_t *diags = &hd_model_context(m)->diags;
+  if (!m->options.explain)
+    return;
+  const char *names = "";
+  for (size_t i = 0; i < bounds->count; i++)
+    if (!bounds->fixed[i])
+      names = hd_arena_printf(&m->module->arena, "%s%s%s <= %lld", names,
+                              *names ? ", " : "", bounds->names[i],
+                              (long long)bounds->values[i]);
+  const hd_node_t *node = refusal->node;
+  if (node)
+    hd_remark(diags, node->loc, "bucket: none for %s: node '%s' (%s): %s",
+              names, hd_node_label(node), node->op, refusal->why);
+  else
+    hd_remark(diags, m->graph->loc, "bucket: none for %s: %s", names,
+              refusal->why ? refusal->why
+                           : "the model does not go with the bounds");
+}
+
+static bool is_refused(const hd_model_t *m, const hd_tensor_type_t *bounds) {
+  const hd_fit_t *fit = m->refused;
+  while (fit && !hd_types_equal(fit->inputs, bounds, m->graph->inputs.size))
+    fit = fit->next;
+  return fit != NULL;
+}
+
+static void refuse(hd_model_t *m, const hd_tensor_type_t *bounds) {
+  hd_fit_t *fit = HD_ARENA_NEW(&m->module->arena, hd_fit_t);
+  *fit = (hd_fit_t){.inputs = bounds, .next = m->refused};
+  m->refused = fit;
+}
+
+// A new bucket; what its expansions say of bounds that a model does not go with
+// is nobody's business.
+static bool make_bucket(hd_model_t *m, const hd_bucket_sizes_t *sizes,
+                        hd_found_bucket_t *found) {
+  hd_diagnostics_t *diags = &hd_model_context(m)->diags;
+  hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags);
+  hd_bucket_refusal_t refusal;
+  found->bucket =
+      hd_bucket_of(m->module, m->graph, sizes, &found->leader, &refusal);
+  if (found->bucket && !runs_something(m, found->bucket->graph)) {
+    refusal = (hd_bucket_refusal_t){"nothing depends on what comes in", NULL};
+    found->bucket = NULL;
+  }
+  if (found->bucket && is_packed(found->bucket->graph)) {
+    refusal =
+        (hd_bucket_refusal_t){"elements below a byte come in or go out", NULL};
+    found->bucket = NULL;
+  }
+  if (found->bucket)
+    return true;
+  hd_diagnostics_rewind(diags, mark);
+  explain(m, sizes, &refusal);
+  refuse(m, found->bounds);
+  return false;
+}
+
+static hd_turn_t *find_turn(hd_model_t *m, const hd_tensor_type_t *bounds) {
+  pthread_mutex_lock(&m->lock);
+  hd_turn_t *turn = m->kept;
+  while (turn && !(turn->bucket &&
+                   hd_types_equal(turn->inputs, bounds, m->graph->inputs.size)))
+    turn = turn->next;
+  if (turn) {
+    turn->users++;
+    turn->used = ++m->clock;
+  }
+  pthread_mutex_unlock(&m->lock);
+  return turn;
+}
+
+// --- Sizes ---
+
+static const hd_tensor_type_t *types_of(hd_arena_t *arena,
+                                        const hd_graph_t *graph) {
+  hd_tensor_type_t *types =
+      HD_ARENA_ARRAY(arena, hd_tensor_type_t, graph->outputs.size + 1);
+  for (size_t i = 0; i < graph->outputs.size; i++) {
+    const hd_value_t *value = graph->outputs.data[i];
+    types[i] =
+        (hd_tensor_type_t){.type = value->type, .rank = (unsigned)value->rank};
+    for (int k = 0; k < value->rank; k++)
+      types[i].shape[k] = value->shape[k]->u.i;
+  }
+  return types;
+}
+
+static const hd_tensor_type_t *
+copy_types(hd_arena_t *arena, const hd_tensor_type_t *types, size_t count) {
+  hd_tensor_type_t *copy = HD_ARENA_ARRAY(arena, hd_tensor_type_t, count + 1);
+  memcpy(copy, types, count * sizeof(*types));
+  return copy;
+}
+
+// Whether the bucket serves the sizes.
+static bool fit_bucket(hd_model_t *m, const hd_tensor_type_t *inputs,
+                       hd_found_bucket_t *found) {
+  hd_arena_t *arena = &m->module->arena;
+  hd_diagnostics_t *diags = &hd_model_context(m)->diags;
+  hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags);
+  const hd_bucket_t *bucket = found->bucket;
+  int64_t *extents = HD_ARENA_ARRAY(arena, int64_t, bucket->num_extents + 1);
+  const hd_value_t **given =
+      HD_ARENA_ARRAY(arena, const hd_value_t *, bucket->given.size + 1);
+  const hd_host_tensor_t **data =
+      HD_ARENA_ARRAY(arena, const hd_host_tensor_t *, bucket->given.size + 1);
+  hd_expander_t *expander;
+  const hd_graph_t *graph =
+      hd_bucket_expand(m->module, m->graph, inputs, found->leader, &expander);
+  bool ok = graph && hd_bucket_fit(m->module, bucket, graph, extents, given);
+  for (size_t i = 0; ok && i < bucket->given.size; i++)
+    ok = (data[i] = hd_constant_load(m->module, given[i])) != NULL;
+  if (!ok) { // What is wrong with it, the exact way says.
+    hd_diagnostics_rewind(diags, mark);
+    return false;
+  }
+  found->fit = HD_ARENA_NEW(arena, hd_fit_t);
+  *found->fit =
+      (hd_fit_t){.inputs = copy_types(arena, inputs, m->graph->inputs.size),
+                 .outputs = types_of(arena, graph),
+                 .extents = extents,
+                 .given = data};
+  return true;
+}
+
+bool hd_model_find_bucket(hd_model_t *m, const hd_tensor_type_t *inputs,
+                          hd_found_bucket_t *found) {
+  hd_arena_t *arena = &m->module->arena;
+  hd_bucket_sizes_t sizes;
+  const char *missing;
+  *found = (hd_found_bucket_t){0};
+  if (!m->options.num_buckets || !m->device || m->options.watch ||
+      m->module->artifact || hd_model_counts_steps(m) ||
+      !hd_bucket_sizes_find(arena, m->graph, inputs, &sizes) ||
+      !find_bounds(m, &sizes))
+    return false;
+  found->bounds =
+      HD_ARENA_ARRAY(arena, hd_tensor_type_t, m->graph->inputs.size + 1);
+  if (!hd_bucket_types(arena, m->graph, &sizes, found->bounds, &missing) ||
+      is_refused(m, found->bounds))
+    return false;
+  found->turn = find_turn(m, found->bounds);
+  if (found->turn) {
+    found->bucket = found->turn->bucket;
+    found->leader = found->turn->expander;
+  } else if (!make_bucket(m, &sizes, found)) {
+    return false;
+  }
+  bool fits = fit_bucket(m, inputs, found);
+  if (found->turn && fits) {
+    found->fit->next = found->turn->fits;
+    found->turn->fits = found->fit;
+  } else if (found->turn) {
+    hd_model_release(m, found->turn);
+  }
+  return fits;
+}
