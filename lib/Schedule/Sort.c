@@ -7,9 +7,9 @@
 // Its other indices count the rows. What is computed of the result element by
 // element, y[i, j, k] = x[i, index[i, j, k], k] mostly, is stored with it.
 //
-//   n <= 4096   a block sorts a row, or several
-//   m <= 1024   blocks select the first m of parts of a row, and one sorts them
-//   else        blocks sort parts of a row, which are merged two by two
+// Short rows, several to a block, are sorted there. Of long ones blocks select
+// the first m of parts of a row, where these are few, and one sorts them; else
+// they sort parts, which are merged two by two, the first m of each.
 #include "IR/Text/Library.h"
 #include "Schedule/Affine.h"
 #include "Schedule/Instance.h"
@@ -18,14 +18,16 @@
 enum {
   WARP = 32,
   TILE = 4096,           // Pairs that a block sorts, at most,
+  LEAST_TILE = 1024,     // where blocks are few,
   ELEMENTS = 512,        // and, of small rows together, at most.
   MOST_THREADS = 512,    // Of a block that sorts.
   MOST_SORTED = 1 << 30, // Kernels count in i32.
-  MOST_SELECTED = 1024,
-  TURN = 1024,       // Elements that a block that selects looks at at once,
-  LEAST_ROOM = 2048, // and pairs that it has room for;
-  LEAST_PART = 8192, // elements that are worth a block,
-  BLOCKS = 264,      // until there are as many of them.
+  MOST_SELECTED = 1024,  // Places;
+  FEW_SELECTED = 64,     // where all blocks that sort run at once.
+  TURN = 1024,           // Elements that a block that selects looks at at once,
+  LEAST_ROOM = 2048,     // and pairs that it has room for;
+  LEAST_PART = 4096,     // elements that are worth a block,
+  BLOCKS = 264,          // until there are as many of them.
   MOST_USERS = 8,
 };
 
@@ -369,14 +371,32 @@ static void select_first(sort_t *s) {
   sort_parts(s, n, power_from(2, n), m, first ? NULL : pairs, NULL);
 }
 
+// Parts that are small as long as all blocks run at once: sorting takes the
+// square of a logarithm of one, merging a launch for each time that their
+// number is halved.
 static void sort_all(sort_t *s) {
   int64_t n = s->axes[COLUMN].size, m = s->axes[PLACE].size;
-  int64_t parts = (n + TILE - 1) / TILE, kept = m < TILE ? m : TILE;
+  int64_t tile = LEAST_TILE;
+  while (tile < TILE && s->axes[ROW].size * ((n + tile - 1) / tile) > BLOCKS)
+    tile *= 2;
+  int64_t parts = (n + tile - 1) / tile, kept = m < tile ? m : tile;
   const hd_task_value_t *pairs[2];
   make_pairs(s, parts * kept, pairs);
-  sort_parts(s, n, TILE, kept, NULL, pairs);
-  int64_t last = n - (parts - 1) * TILE;
+  sort_parts(s, n, tile, kept, NULL, pairs);
+  int64_t last = n - (parts - 1) * tile;
   merge_runs(s, parts, kept, last < kept ? last : kept, pairs);
+}
+
+static void sort_rows(sort_t *s) {
+  int64_t n = s->axes[COLUMN].size, m = s->axes[PLACE].size;
+  int64_t parts = (n + LEAST_TILE - 1) / LEAST_TILE;
+  bool few = s->axes[ROW].size * parts <= BLOCKS;
+  if (n <= (few ? 2 * LEAST_TILE : TILE))
+    sort_parts(s, n, power_from(2, n), m, NULL, NULL);
+  else if (n > TILE && m <= (few ? FEW_SELECTED : MOST_SELECTED))
+    select_first(s);
+  else
+    sort_all(s);
 }
 
 size_t hd_rule_sort(hd_rules_t *rules, size_t first) {
@@ -396,9 +416,6 @@ size_t hd_rule_sort(hd_rules_t *rules, size_t first) {
       return 0;
     }
   find_users(s, first);
-  if (s->axes[COLUMN].size <= TILE || s->axes[PLACE].size <= MOST_SELECTED)
-    select_first(s);
-  else
-    sort_all(s);
+  sort_rows(s);
   return rules->failed ? 0 : 1 + s->num_users;
 }
