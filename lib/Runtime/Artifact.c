@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 1, ALIGN = 64, PAGE = 4096, LARGE = 1 << 16 };
+enum { FORMAT = 1, ALIGN = 256, PAGE = 4096, LARGE = 1 << 16 };
 
 typedef struct head {
   char magic[8];

@@ -85,6 +85,10 @@ typedef struct hd_device_ops {
   bool (*alloc)(hd_device_t *device, const char *name, size_t bytes,
                 hd_address_t *address);
   void (*free)(hd_device_t *device, hd_address_t address);
+  // Whether memory of the host's is the device's, too, as it is, where nobody
+  // writes to it and it outlives its use: *address, whose free does nothing.
+  // NULL: never.
+  bool (*adopt)(hd_device_t *device, const void *data, hd_address_t *address);
   bool (*upload)(hd_device_t *device, hd_address_t to, const void *from,
                  size_t bytes);
   bool (*download)(hd_device_t *device, void *to, hd_address_t from,

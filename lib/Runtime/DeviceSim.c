@@ -85,6 +85,15 @@ static bool alloc_memory(hd_device_t *device, const char *name, size_t bytes,
   return false;
 }
 
+// Under sanitize it is to be known what was written. 256: as allocations are.
+static bool adopt(hd_device_t *device, const void *data,
+                  hd_address_t *address) {
+  if (of(device)->options.sanitize || (uintptr_t)data % 256 != 0)
+    return false;
+  *address = (uintptr_t)data;
+  return true;
+}
+
 // The bits of what begins at an address: views begin at multiples of 16 bytes,
 // so theirs begin at a byte. NULL: none are kept.
 static uint8_t *written_at(const hd_memory_t *m, hd_address_t address) {
@@ -337,6 +346,7 @@ static const hd_device_ops_t ops = {
     .fork = fork_device,
     .alloc = alloc_memory,
     .free = free_memory,
+    .adopt = adopt,
     .upload = upload,
     .download = download,
     .fill = fill,

@@ -274,6 +274,8 @@ static bool take_data(reader_t *r, int64_t number, uint32_t n) {
   hd_prepared_t *prepared = &m->saved[number];
   hd_vec_push(&r->turn->values.arena, &r->turn->prepared, prepared);
   prepared->users++;
+  if (!prepared->slot.address && device->ops->adopt)
+    device->ops->adopt(device, data, &prepared->slot.address);
   if (!prepared->slot.address &&
       (!device->ops->alloc(device, param->name, s->size,
                            &prepared->slot.address) ||

@@ -128,6 +128,16 @@ static bool upload(hd_store_t *s, const hd_stored_t *stored,
              : upload_packed(s, stored, data);
 }
 
+// Elements of a constant change no more, and live as long as the module.
+static bool adopt(hd_store_t *s, hd_stored_t *stored,
+                  const hd_host_tensor_t *data) {
+  const hd_constant_t *constant = stored->value->constant;
+  return s->device->ops->adopt && constant && constant->tensor == data &&
+         data->bytes == stored->slot.bytes && data->bytes > 0 &&
+         hd_storage_is_plain(stored->slot.var->tensor) &&
+         s->device->ops->adopt(s->device, data->data, &stored->slot.address);
+}
+
 // The parameter's type, which lives as long as the store.
 static const hd_var_t *keep_param(hd_store_t *s, const hd_value_t *value,
                                   const hd_var_t *param) {
@@ -156,6 +166,8 @@ bool hd_store_place(hd_store_t *s, const hd_value_t *value,
     return hd_error(&s->context->diags, nowhere, HD_E0309, value->name);
   stored->slot =
       (hd_slot_t){.var = keep_param(s, value, param), .bytes = (size_t)bytes};
+  if (fill && adopt(s, stored, data))
+    return true;
   if (!s->device->ops->alloc(s->device, value->name, (size_t)bytes,
                              &stored->slot.address))
     return false;
