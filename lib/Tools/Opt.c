@@ -2,6 +2,7 @@
 //
 // hidet-opt: reads a module, runs passes in the order given, writes it.
 #include "IR/Text/Printer.h"
+#include "Runtime/Artifact.h"
 #include "Schedule/Machine.h"
 #include "Support/File.h"
 #include "Support/Suggest.h"
@@ -89,6 +90,7 @@ static bool work_on_module(opt_t *o, const hd_text_part_t *part,
   const char *entry = hd_option_text(&o->options, OPT_ENTRY, NULL);
   return hd_tools_parse(&o->process, &o->options, OPT_LOAD, o->name, part,
                         &o->module) &&
+         hd_artifact_leave(o->module) &&
          hd_tools_rewrite_options(&o->process.context, &o->arena, &o->options,
                                   OPT_NO_RULE, o->module) &&
          hd_tools_schedule_options(&o->process.context, &o->arena, &o->options,
@@ -196,7 +198,8 @@ static bool read_files(opt_t *o) {
   if (o->options.files.size)
     part = (hd_text_part_t){hd_buffer_text(&o->input), o->input.size, 1};
   return hd_tools_parse(&o->process, &o->options, OPT_LOAD, o->name, &part,
-                        &o->module);
+                        &o->module) &&
+         hd_artifact_leave(o->module);
 }
 
 // Of the library, and of the files that are named.

@@ -96,7 +96,8 @@ static bool has_open_sizes(const hd_run_t *run) {
 bool hd_run_check(hd_run_t *run) {
   const char *stop = NULL;
   size_t tasks = 0;
-  if (!hd_expander_check(run->module, run->graph) || !hd_run_take_sizes(run))
+  if (!hd_artifact_leave(run->module) ||
+      !hd_expander_check(run->module, run->graph) || !hd_run_take_sizes(run))
     return false;
   bool open = has_open_sizes(run);
   if (!open && (!hd_run_settle_sizes(run) || !check_tasks(run, &tasks, &stop)))
