@@ -17,9 +17,11 @@ static bool reduces(const hd_term_t *term) {
 }
 
 // Whether each element comes of those at its place, or may: the shape stays,
-// and nothing is summed up.
+// and nothing is summed up. A reshape keeps elements in their order.
 static bool is_by_element(const hd_rw_node_t *node, const hd_rw_value_t *from) {
   const hd_task_t *task = node->node.task;
+  if (hd_node_is_reshape(&node->node) && node->outputs[0])
+    return true;
   if (!task || node->node.num_outputs != 1 || !node->outputs[0] ||
       node->outputs[0]->type.rank != from->type.rank)
     return false;
