@@ -46,6 +46,12 @@ class Parts:
         part.Part.__init__ = self.init
 
 
+def compiled_graph():
+    graph = torch.fx.Graph()
+    graph.output(graph.placeholder("x"))
+    return torch.fx.GraphModule({}, graph)
+
+
 class Backend(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
@@ -459,6 +465,34 @@ class Backend(unittest.TestCase):
             part.Engine = engine
         self.assertEqual(faults, [])
         self.assertEqual(counts, [(1, 2), (2, 3)])
+
+    def test_many_sizes(self):
+        """Of many sets of sizes those are kept that came last; what is dropped
+        leaves nothing, and is right when it comes again."""
+        model = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 3))
+        model = model.eval()
+        sizes = [2, 3, 4, 2, 5, 6, 2, 3]  # 2 stays; 3 has been dropped.
+        most, kept = backend.Compiled.MOST_SIZES, []
+        backend.Compiled.MOST_SIZES = 3
+        try:
+            with Parts() as found, torch.no_grad():
+                compiled = torch.compile(model, backend="hidet", dynamic=True)
+                for size in sizes:
+                    x = torch.randn(size, 4)
+                    torch.testing.assert_close(compiled(x), model(x))
+                    kept = [weakref.ref(p.built.engine) for p in found.made]
+                self.assertEqual(len(found.made), 6)
+                found.made.clear()
+            gc.collect()
+            alive = [ref() is not None for ref in kept]
+            self.assertEqual(alive, [True, False, False, False, True, True])
+            for limit, number in ((8 << 30, 3), (1, 2)):
+                backend.Compiled.MOST_BYTES = limit
+                weights = backend.Compiled(compiled_graph(), [0], None)
+                self.assertEqual(weights.most([torch.ones(9)]), number)
+        finally:
+            backend.Compiled.MOST_SIZES = most
+            backend.Compiled.MOST_BYTES = 8 << 30
 
     def test_dropped(self):
         """A model that nobody has any more leaves nothing of its own."""

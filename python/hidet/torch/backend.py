@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import operator
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 import torch
@@ -106,7 +107,12 @@ class Support(OperatorSupportBase):
 
 class Compiled:
     """A graph of ATen operators, made ready for each set of sizes that comes,
-    by one thread while others wait."""
+    by one thread while others wait. What is made ready has copies of the
+    weights, so that of many sets those that came last are kept: so many, and as
+    many as hold so much of weights, but two in any case."""
+
+    MOST_SIZES = 64
+    MOST_BYTES = 8 << 30
 
     def __init__(
         self, graph: fx.GraphModule, static: list[int], options: Options
@@ -119,22 +125,46 @@ class Compiled:
             has_symbols(n.meta.get("val")) for n in graph.graph.nodes
         )
         self.number = len(inputs)
-        self.versions: dict[object, Callable] = {}
+        self.only: Callable | None = None  # Where no size is a symbol.
+        self.versions: OrderedDict[object, Callable] = OrderedDict()
+        self.order = threading.Lock()  # Of the versions: the last one is last.
         self.lock = threading.Lock()  # Of the graph, which dividing changes.
 
     def __call__(self, *arguments: object) -> object:
-        key = sizes_of(arguments) if self.symbolic else None
-        version = self.versions.get(key) or self.make_ready(key, arguments)
+        if not self.symbolic:
+            version = self.only or self.make_only()
+        else:
+            key = sizes_of(arguments)
+            version = self.find(key) or self.make_ready(key, arguments)
         return version(*arguments)
+
+    def make_only(self) -> Callable:
+        with self.lock:
+            if self.only is None:
+                self.only = divide(self.graph, self.static, self.options)
+            return self.only
+
+    def find(self, key: object) -> Callable | None:
+        with self.order:
+            if key in self.versions:
+                self.versions.move_to_end(key)
+            return self.versions.get(key)
 
     def make_ready(self, key: object, arguments: Sequence) -> Callable:
         with self.lock:
-            if key not in self.versions:
-                graph = self.graph
-                if self.symbolic:
-                    graph = with_sizes(graph, arguments)
-                self.versions[key] = divide(graph, self.static, self.options)
-            return self.versions[key]
+            version = self.find(key)
+            if version is None:
+                graph = with_sizes(self.graph, arguments)
+                version = divide(graph, self.static, self.options)
+                with self.order:
+                    self.versions[key] = version
+                    while len(self.versions) > self.most(arguments):
+                        self.versions.popitem(last=False)
+            return version
+
+    def most(self, arguments: Sequence) -> int:
+        weights = sum(arguments[i].nbytes for i in self.static)
+        return min(self.MOST_SIZES, max(2, self.MOST_BYTES // (weights or 1)))
 
 
 def has_symbols(value: object) -> bool:
