@@ -114,6 +114,8 @@ static bool put_attribute(numberer_t *w, const hd_attribute_t *a) {
     return true;
   case HD_ATTRIBUTE_TENSOR:
   case HD_ATTRIBUTE_GRAPH:
+  case HD_ATTRIBUTE_SIZE:
+  case HD_ATTRIBUTE_SIZES:
   case HD_ATTRIBUTE_KINDS:
     break;
   }

@@ -102,6 +102,92 @@ static bool lower_loop(hd_lowering_t *l) {
   return hd_lower_unsupported(l, "shapes in a loop's body depend on data");
 }
 
+// --- Sizes ---
+
+// What a dimension of a graph on its way is: the size of an input that has it.
+static bool size_of(void *argument, const hd_expr_t *leaf, hd_number_t *value) {
+  for (const hd_walk_t *walk = argument; walk; walk = walk->outer)
+    for (size_t i = 0; i < walk->graph->inputs.size; i++) {
+      const hd_value_t *source = walk->graph->inputs.data[i];
+      const hd_value_t *made = hd_ptr_map_get(&walk->values, source);
+      for (int n = 0; made && n < source->rank && n < made->rank; n++)
+        if (leaf->kind == HD_EXPR_VAR && source->shape[n] &&
+            source->shape[n]->kind == HD_EXPR_VAR &&
+            source->shape[n]->u.var == leaf->u.var)
+          return hd_expr_fold_int(made->shape[n], &value->i);
+    }
+  return false;
+}
+
+// False where it divides by zero, passes its type, or is of what is not known.
+static bool find_size(const hd_lowering_t *l, const hd_expr_t *size,
+                      int64_t *value) {
+  bool wrapped = false;
+  hd_fold_t fold = {.leaf = size_of, .argument = l->walk, .wrapped = &wrapped};
+  hd_number_t number = {0};
+  if (!size || !hd_expr_value(&fold, size, &number) || wrapped)
+    return false;
+  *value = number.i;
+  return true;
+}
+
+// An attribute of sizes as one of integers.
+static const hd_attribute_t *settle_sizes(hd_lowering_t *l,
+                                          const hd_attribute_t *a) {
+  hd_arena_t *arena = hd_lower_arena(l);
+  hd_attribute_t *made = HD_ARENA_NEW(arena, hd_attribute_t);
+  int64_t *ints = HD_ARENA_ARRAY(arena, int64_t, a->count);
+  *made = *a;
+  for (size_t i = 0; i < a->count; i++)
+    if (!find_size(l, a->u.sizes[i], &ints[i]))
+      return hd_lower_invalid(l, "what attribute '%s' is worth is not known",
+                              a->name),
+             NULL;
+  if (a->kind == HD_ATTRIBUTE_SIZE) {
+    made->kind = HD_ATTRIBUTE_INT;
+    made->u.i = ints[0];
+  } else {
+    made->kind = HD_ATTRIBUTE_INTS;
+    made->u.ints = ints;
+  }
+  return made;
+}
+
+// Puts a node whose attributes are numbers in the place of one that has sizes.
+static bool settle_node(hd_lowering_t *l) {
+  hd_arena_t *arena = hd_lower_arena(l);
+  uint32_t count = l->node->num_attributes;
+  const hd_attribute_t **list = NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    const hd_attribute_t *a = l->node->attributes[i];
+    if (a->kind != HD_ATTRIBUTE_SIZE && a->kind != HD_ATTRIBUTE_SIZES)
+      continue;
+    if (!list) {
+      hd_node_t *node = HD_ARENA_NEW(arena, hd_node_t);
+      list = HD_ARENA_ARRAY(arena, const hd_attribute_t *, count);
+      memcpy(list, l->node->attributes, count * sizeof *list);
+      *node = *l->node;
+      node->attributes = list;
+      l->node = node;
+    }
+    if (!(list[i] = settle_sizes(l, a)))
+      return false;
+  }
+  return true;
+}
+
+static bool lower_reshape(hd_lowering_t *l) {
+  const hd_value_t *to = l->node->outputs[0];
+  int64_t shape[HD_TENSOR_MAX_RANK];
+  bool ok = to->rank >= 0 && to->rank <= HD_TENSOR_MAX_RANK;
+  for (int i = 0; ok && i < to->rank; i++)
+    ok = find_size(l, to->shape[i], &shape[i]);
+  if (!ok)
+    return hd_lower_unsupported(l, "the shape of '%s' is not known", to->name);
+  l->outputs[0] = hd_lower_reshape(l, l->inputs[0], shape, (unsigned)to->rank);
+  return l->outputs[0] != NULL;
+}
+
 // A node of the source that names a task itself.
 static bool lower_own(hd_lowering_t *l) {
   const hd_node_t *node = l->node;
@@ -111,14 +197,7 @@ static bool lower_own(hd_lowering_t *l) {
   if (node->task)
     return hd_lower_task(l, node->op, l->inputs, node->num_inputs, &attributes,
                          l->outputs) != NULL;
-  if (hd_node_is_loop(node))
-    return lower_loop(l);
-  const hd_value_t *to = node->outputs[0];
-  if (!hd_value_is_concrete(to))
-    return hd_lower_unsupported(l, "the shape of '%s' is not known", to->name);
-  hd_tensor_type_t type = hd_lower_type(to);
-  l->outputs[0] = hd_lower_reshape(l, l->inputs[0], type.shape, type.rank);
-  return l->outputs[0] != NULL;
+  return hd_node_is_loop(node) ? lower_loop(l) : lower_reshape(l);
 }
 
 // Finds what the inputs have become. False where one of them could not be made.
@@ -142,8 +221,8 @@ static bool lower_node(hd_expander_t *x, hd_walk_t *walk, size_t index) {
   hd_lowering_t l = {.x = x, .walk = walk, .index = index, .node = node};
   l.inputs = HD_ARENA_ARRAY(arena, const hd_value_t *, node->num_inputs + 1);
   l.outputs = HD_ARENA_ARRAY(arena, const hd_value_t *, node->num_outputs + 1);
-  bool ok =
-      find_inputs(&l) && (node->domain ? hd_lowering_run(&l) : lower_own(&l));
+  bool ok = find_inputs(&l) && settle_node(&l) &&
+            (node->domain ? hd_lowering_run(&l) : lower_own(&l));
   if (!ok && x->wanted)
     return false;
   x->failed |= !ok;

@@ -181,6 +181,8 @@ static double number_at(const hd_attribute_t *a, size_t i, bool *ok) {
   case HD_ATTRIBUTE_TENSOR:
   case HD_ATTRIBUTE_GRAPH:
   case HD_ATTRIBUTE_TYPE:
+  case HD_ATTRIBUTE_SIZE:
+  case HD_ATTRIBUTE_SIZES:
   case HD_ATTRIBUTE_KINDS:
     break;
   }

@@ -19,6 +19,12 @@ bool hd_attribute_equal(const hd_attribute_t *a, const hd_attribute_t *b) {
     return memcmp(a->u.floats, b->u.floats, a->count * sizeof(double)) == 0;
   case HD_ATTRIBUTE_TYPE:
     return a->u.type == b->u.type;
+  case HD_ATTRIBUTE_SIZE:
+  case HD_ATTRIBUTE_SIZES:
+    for (size_t i = 0; i < a->count; i++)
+      if (!hd_expr_equal(a->u.sizes[i], b->u.sizes[i]))
+        return false;
+    return true;
   case HD_ATTRIBUTE_STRING:
   case HD_ATTRIBUTE_STRINGS:
   case HD_ATTRIBUTE_TENSOR:
@@ -46,6 +52,13 @@ uint64_t hd_attribute_key(uint64_t key, const hd_attribute_t *a) {
     return hash(key, a->u.floats, a->count * sizeof(double));
   case HD_ATTRIBUTE_TYPE:
     return hash(key, &a->u.type, sizeof(a->u.type));
+  case HD_ATTRIBUTE_SIZE:
+  case HD_ATTRIBUTE_SIZES:
+    for (size_t i = 0; i < a->count; i++) {
+      uint64_t size = hd_expr_hash(a->u.sizes[i]);
+      key = hash(key, &size, sizeof(size));
+    }
+    return key;
   case HD_ATTRIBUTE_STRING:
   case HD_ATTRIBUTE_STRINGS:
   case HD_ATTRIBUTE_TENSOR:

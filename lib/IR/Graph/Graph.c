@@ -29,8 +29,8 @@ const hd_attribute_t *hd_node_attribute(const hd_node_t *node,
 
 const char *hd_attribute_kind_name(hd_attribute_kind_t kind) {
   static const char *const names[] = {
-      "an integer", "a float",  "a string", "integers", "floats",
-      "strings",    "a tensor", "a graph",  "a type",
+      "an integer", "a float", "a string", "integers", "floats", "strings",
+      "a tensor",   "a graph", "a type",   "a size",   "sizes",
   };
   static_assert(sizeof names / sizeof names[0] == HD_ATTRIBUTE_KINDS,
                 "a name for each kind");

@@ -56,6 +56,8 @@ typedef enum hd_attribute_kind {
   HD_ATTRIBUTE_TENSOR,
   HD_ATTRIBUTE_GRAPH,
   HD_ATTRIBUTE_TYPE, // Of an element: what a task's type variable stands for.
+  HD_ATTRIBUTE_SIZE, // An integer that follows from the graph's dimensions.
+  HD_ATTRIBUTE_SIZES,
   HD_ATTRIBUTE_KINDS
 } hd_attribute_kind_t;
 
@@ -74,6 +76,8 @@ typedef struct hd_attribute {
     const hd_value_t *tensor; // A constant.
     const hd_graph_t *graph;  // May use values of the graphs around it.
     hd_scalar_t type;
+    // i64, over the graph's dimensions: one, or a list.
+    const hd_expr_t *const *sizes;
   } u;
 } hd_attribute_t;
 

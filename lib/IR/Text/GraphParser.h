@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the parts of the parser of graphs share (ParseGraph.c: signatures and
-// nodes, ParseAttribute.c: types, constants, attributes).
+// nodes, ParseSizes.c: types, ParseAttribute.c: constants, attributes).
 #ifndef HIDET_IR_TEXT_GRAPHPARSER_H
 #define HIDET_IR_TEXT_GRAPHPARSER_H
 
@@ -47,11 +47,21 @@ bool hd_parse_anchor(hd_graph_parser_t *g, hd_node_t *node);
 // From the operator on, behind the results.
 bool hd_parse_node(hd_graph_parser_t *g, hd_node_t *node);
 
-// --- ParseAttribute.c ---
+// --- ParseSizes.c ---
 
 // The type of a value, after ':'. binds: names that nobody knows are
 // dimensions, declared here.
 bool hd_parse_value_type(hd_graph_parser_t *g, hd_value_t *value, bool binds);
+// That of an element of it.
+bool hd_parse_element_type(hd_graph_parser_t *g, hd_scalar_t *scalar);
+// Whether a dimension of the graph is named before the end of what begins here:
+// an element, or the list that it stands in.
+bool hd_at_size(const hd_parser_t *p, bool in_list);
+// One size, or a list of them and the ']', as the value of an attribute.
+bool hd_parse_sizes(hd_parser_t *p, hd_attribute_t *a, bool is_list);
+
+// --- ParseAttribute.c ---
+
 // The elements of a constant whose type is known, after '='.
 bool hd_parse_elements(hd_graph_parser_t *g, hd_value_t *value);
 // name = value, ... up to the '}'.

@@ -79,7 +79,8 @@ void hd_print_constant(hd_printer_t *p, const hd_value_t *value) {
 // An empty list says by a word what it is a list of.
 static void print_list(hd_printer_t *p, const hd_attribute_t *a,
                        hd_scalar_t ints, hd_scalar_t floats) {
-  if (a->count == 0 && a->kind != HD_ATTRIBUTE_INTS)
+  if (a->count == 0 && a->kind != HD_ATTRIBUTE_INTS &&
+      a->kind != HD_ATTRIBUTE_SIZES)
     hd_buffer_puts(p->out,
                    a->kind == HD_ATTRIBUTE_FLOATS ? "floats " : "strings ");
   hd_buffer_puts(p->out, "[");
@@ -89,6 +90,8 @@ static void print_list(hd_printer_t *p, const hd_attribute_t *a,
       print_int(p, ints, a->u.ints[i]);
     else if (a->kind == HD_ATTRIBUTE_FLOATS)
       hd_float_print(floats, a->u.floats[i], p->out);
+    else if (a->kind == HD_ATTRIBUTE_SIZES)
+      hd_print_expr(p, a->u.sizes[i], 0);
     else
       hd_print_string(p, a->u.strings[i]);
   }
@@ -123,6 +126,7 @@ void hd_print_attribute(hd_printer_t *p, const hd_node_t *node,
   case HD_ATTRIBUTE_INTS:
   case HD_ATTRIBUTE_FLOATS:
   case HD_ATTRIBUTE_STRINGS:
+  case HD_ATTRIBUTE_SIZES:
     print_list(p, a, ints, floats);
     break;
   case HD_ATTRIBUTE_TENSOR:
@@ -135,6 +139,9 @@ void hd_print_attribute(hd_printer_t *p, const hd_node_t *node,
     break;
   case HD_ATTRIBUTE_TYPE:
     hd_buffer_puts(p->out, hd_scalar_name(a->u.type));
+    break;
+  case HD_ATTRIBUTE_SIZE:
+    hd_print_expr(p, a->u.sizes[0], 0);
     break;
   case HD_ATTRIBUTE_KINDS:
     break;

@@ -42,6 +42,10 @@ static bool is_arithmetic(void *argument, const hd_expr_t *e) {
   }
 }
 
+static bool is_size(hd_graph_verifier_t *g, const hd_expr_t *size) {
+  return size->height <= HD_MAX_HEIGHT && hd_walk_expr(size, is_arithmetic, g);
+}
+
 static bool is_element(hd_scalar_t type) {
   hd_scalar_class_t class = hd_scalar_class(type);
   return class != HD_CLASS_VOID && class != HD_CLASS_OPAQUE;
@@ -62,8 +66,7 @@ static void verify_type(hd_graph_verifier_t *g, const hd_value_t *value) {
   for (int i = 0; i < value->rank; i++) {
     const hd_expr_t *size = value->shape[i];
     int64_t number;
-    if (size &&
-        (size->height > HD_MAX_HEIGHT || !hd_walk_expr(size, is_arithmetic, g)))
+    if (size && !is_size(g, size))
       hd_verify_fault(&g->v, value->loc,
                       "size %d of '%s' is not arithmetic (+ - * / %% min max) "
                       "on dimensions of the graph",
@@ -183,6 +186,17 @@ static void verify_body(hd_graph_verifier_t *g, const hd_graph_t *body) {
   g->names = names;
 }
 
+static void verify_sizes(hd_graph_verifier_t *g, const hd_attribute_t *a) {
+  bool ok = a->count > 0;
+  for (size_t i = 0; i < a->count; i++)
+    ok &= is_size(g, a->u.sizes[i]);
+  if (!ok)
+    hd_verify_fault(&g->v, a->loc,
+                    "attribute '%s' is not arithmetic (+ - * / %% min max) on "
+                    "dimensions of the graph",
+                    a->name);
+}
+
 static void verify_attributes(hd_graph_verifier_t *g, const hd_node_t *node) {
   if (node->num_attributes > MAX_ATTRIBUTES) {
     hd_error(g->v.diags, node->loc, HD_E0307, "the number of attributes", 0LL,
@@ -201,6 +215,8 @@ static void verify_attributes(hd_graph_verifier_t *g, const hd_node_t *node) {
                       a->name, hd_scalar_name(hd_node_float_type(node)));
     if (a->kind == HD_ATTRIBUTE_TENSOR)
       verify_constant(g, a->u.tensor);
+    if (a->kind == HD_ATTRIBUTE_SIZE || a->kind == HD_ATTRIBUTE_SIZES)
+      verify_sizes(g, a);
     if (a->kind == HD_ATTRIBUTE_TYPE && !is_element(a->u.type))
       hd_verify_fault(&g->v, a->loc, "attribute '%s' is no type of elements",
                       a->name);

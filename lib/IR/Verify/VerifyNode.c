@@ -90,9 +90,11 @@ static const hd_task_value_t *find_attribute(const hd_task_t *task,
 static bool takes(const hd_task_value_t *value, hd_attribute_kind_t kind) {
   uint32_t scalars = hd_task_type_scalars(value->type);
   bool floats = scalars & hd_scalar_set("float");
-  return kind == HD_ATTRIBUTE_INT || (floats && kind == HD_ATTRIBUTE_FLOAT) ||
-         (value->pack && (kind == HD_ATTRIBUTE_INTS ||
-                          (floats && kind == HD_ATTRIBUTE_FLOATS)));
+  return kind == HD_ATTRIBUTE_INT || kind == HD_ATTRIBUTE_SIZE ||
+         (floats && kind == HD_ATTRIBUTE_FLOAT) ||
+         (value->pack &&
+          (kind == HD_ATTRIBUTE_INTS || kind == HD_ATTRIBUTE_SIZES ||
+           (floats && kind == HD_ATTRIBUTE_FLOATS)));
 }
 
 static void verify_task_attribute(hd_graph_verifier_t *g, const hd_node_t *node,
