@@ -280,6 +280,22 @@ class Backend(unittest.TestCase):
         made = self.compare(function, torch.randn(1, 2, 4, 4))
         self.assertIn("MaxPool", made[0].text)
 
+    def test_sorts(self):
+        """Rows that pass a block, bools, ties, from either end."""
+        x = torch.randn(2, 5000, 2).mul(4).round()
+        x[0, ::7] = torch.inf
+        for values in x, x > 0, x.to(torch.int16):
+            for descending in False, True:
+                torch._dynamo.reset()
+                self.compare(
+                    lambda v, d=descending: torch.sort(
+                        v, stable=True, dim=1, descending=d
+                    ),
+                    values,
+                )
+        torch._dynamo.reset()
+        self.compare(lambda v: torch.topk(v, 3, dim=1).values, x)
+
     def test_between(self):
         """A part after what PyTorch does with a part's several results."""
 
