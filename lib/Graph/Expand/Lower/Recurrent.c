@@ -254,7 +254,7 @@ static bool run_together(hd_lowering_t *l, const hd_recurrence_t *r,
     d->reset_bias = hd_lower_stack(l, biases, (size_t)r->directions, 0);
     if (!d->reset_bias)
       return false;
-  } else {
+  } else if (r->gates == 4) {
     d->cell = in[6] ? in[6] : hd_recurrent_zeros(l, x->type, shape, 3);
     d->peephole = in[7] ? hd_lower_reshape(l, in[7], peepholes, 3)
                         : hd_recurrent_zeros(l, x->type, peepholes, 3);
@@ -324,8 +324,10 @@ static bool recurrent(hd_lowering_t *l, int gates, const char *const *usual,
     return false;
   hd_sweep_t sweep = {0};
   size_t count = (size_t)r.directions;
-  if (r.usual && (gates == 4 || (gates == 3 && r.linear_before_reset))) {
-    step = gates == 4 ? hd_step_lstm_usual : hd_step_gru_usual;
+  if (r.usual && (gates != 3 || r.linear_before_reset)) {
+    step = gates == 4   ? hd_step_lstm_usual
+           : gates == 3 ? hd_step_gru_usual
+                        : hd_step_rnn_usual;
     if (!run_together(l, &r, &sweep, step, x, in, reversed, all))
       return false;
   } else {

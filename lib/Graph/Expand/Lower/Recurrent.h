@@ -50,7 +50,7 @@ typedef bool hd_step_fn_t(hd_lowering_t *l, const hd_recurrence_t *r,
 hd_step_fn_t hd_step_rnn, hd_step_gru, hd_step_lstm;
 // With the functions that the standard has by default, of all directions; the
 // LSTM has peepholes, then, and the GRU applies its gate to the product.
-hd_step_fn_t hd_step_gru_usual, hd_step_lstm_usual;
+hd_step_fn_t hd_step_rnn_usual, hd_step_gru_usual, hd_step_lstm_usual;
 
 // NULL operands give NULL.
 const hd_value_t *hd_recurrent_zeros(hd_lowering_t *l, hd_scalar_t type,

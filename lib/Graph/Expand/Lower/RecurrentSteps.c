@@ -141,6 +141,14 @@ static const hd_value_t *by_gates(hd_lowering_t *l, const hd_recurrence_t *r,
   return x ? hd_lower_reshape(l, x, shape, 4) : NULL;
 }
 
+bool hd_step_rnn_usual(hd_lowering_t *l, const hd_recurrence_t *r,
+                       hd_sweep_t *d, const hd_value_t *x) {
+  (void)r;
+  const hd_value_t *inputs[] = {x, d->state, d->r};
+  d->state = hd_lower_task(l, "rnn_step", inputs, 3, NULL, NULL);
+  return d->state != NULL;
+}
+
 // Whether a step multiplies for itself: by kernels for rows, which read the
 // weights again for each row of the batch. That is to take no longer than the
 // launch that it saves.
