@@ -165,12 +165,14 @@ bool hd_bucket_reshape(hd_bucketer_t *b, const hd_node_t *node) {
   hd_bucket_tensor_t *to = hd_bucket_tensor(b, node->outputs[0]);
   const hd_bucket_tensor_t *from = hd_bucket_tensor(b, node->inputs[0]);
   taker_t t = {.b = b, .from = from, .axis = from->rank, .now = {1, -1}};
-  for (unsigned i = to->rank; i-- > 0;)
-    if (!take_axis(&t, to->sizes[i].bound, &to->axes[i]) ||
-        !check_size(b, to->sizes[i], &to->axes[i]))
-      return hd_bucket_refuse(b, node,
-                              "a reshape cuts across what depends on a size");
-  return true;
+  size_t rules = b->record->rules.size;
+  bool fits = true;
+  for (unsigned i = to->rank; fits && i-- > 0;)
+    fits = take_axis(&t, to->sizes[i].bound, &to->axes[i]) &&
+           check_size(b, to->sizes[i], &to->axes[i]);
+  if (!fits) // It has not to be so.
+    b->record->rules.size = rules;
+  return fits;
 }
 
 // --- Other sizes ---

@@ -90,100 +90,6 @@ void hd_bucket_put(hd_bucketer_t *b, const char *op, hd_task_t *task,
   hd_vec_push(b->arena, &b->made->nodes, (const hd_node_t *)node);
 }
 
-// A flat task y = f(x) of one definition that is not there yet.
-typedef struct small_task {
-  hd_task_t *task;
-  hd_task_value_t *x, *y;
-  const hd_task_value_t *extents;
-  const hd_term_t *places[HD_MAX_RANK]; // The indices of y.
-} small_task_t;
-
-static hd_task_value_t *flat_like(hd_bucketer_t *b, const char *name,
-                                  hd_value_kind_t kind,
-                                  const hd_value_t *value) {
-  hd_tensor_type_t type = hd_scheduled_type(value);
-  return hd_flat_value_make(b->arena, name, kind, type.type, type.shape,
-                            type.rank);
-}
-
-static small_task_t small_begin(hd_bucketer_t *b, const hd_value_t *from,
-                                const hd_value_t *to) {
-  small_task_t s = {.task = HD_ARENA_NEW(b->arena, hd_task_t)};
-  s.x = flat_like(b, "x", HD_VALUE_INPUT, from);
-  s.y = flat_like(b, "y", HD_VALUE_OUTPUT, to);
-  s.extents = hd_bucket_extents(b, s.task);
-  hd_vec_push(b->arena, &s.task->inputs, (const hd_task_value_t *)s.x);
-  hd_vec_push(b->arena, &s.task->inputs, s.extents);
-  hd_vec_push(b->arena, &s.task->outputs, (const hd_task_value_t *)s.y);
-  hd_definition_t *d = HD_ARENA_NEW(b->arena, hd_definition_t);
-  const hd_index_t **indices =
-      HD_ARENA_ARRAY(b->arena, const hd_index_t *, s.y->rank + 1);
-  const hd_task_value_t **target =
-      HD_ARENA_ARRAY(b->arena, const hd_task_value_t *, 1);
-  target[0] = s.y;
-  for (unsigned i = 0; i < s.y->rank; i++) {
-    indices[i] = hd_flat_index_make(
-        b->arena, hd_arena_printf(b->arena, "p%u", i), hd_flat_size(s.y, i));
-    s.places[i] = hd_flat_index(b->arena, indices[i]);
-  }
-  *d = (hd_definition_t){.kind = HD_DEFINE,
-                         .num_targets = 1,
-                         .targets = target,
-                         .num_indices = s.y->rank,
-                         .indices = indices};
-  hd_vec_push(b->arena, &s.task->definitions, (const hd_definition_t *)d);
-  return s;
-}
-
-static void small_put(hd_bucketer_t *b, small_task_t *s, const char *op,
-                      const hd_term_t *term, const hd_value_t *from,
-                      const hd_value_t *to) {
-  hd_definition_t *d = HD_ARENA_NEW(b->arena, hd_definition_t);
-  const hd_value_t **ends = HD_ARENA_ARRAY(b->arena, const hd_value_t *, 2);
-  *d = *s->task->definitions.data[0];
-  d->term = term;
-  s->task->definitions.data[0] = d;
-  ends[0] = from;
-  ends[1] = to;
-  hd_bucket_put(b, op, s->task, NULL, &ends[0], &ends[1]);
-}
-
-static const hd_term_t *number_like(hd_bucketer_t *b, hd_scalar_t type,
-                                    double value) {
-  return hd_type_is_float(hd_type(type))
-             ? hd_flat_float(b->arena, type, value)
-             : hd_flat_int(b->arena, type, (int64_t)value);
-}
-
-const hd_value_t *hd_bucket_sealed(hd_bucketer_t *b, const hd_value_t *value,
-                                   const hd_bucket_seal_t *seal) {
-  const hd_bucket_tensor_t *t = hd_bucket_tensor(b, value);
-  const hd_value_t *from = hd_bucket_stands(b, value);
-  const char *key = hd_arena_printf(b->arena, "%s %g", from->name, seal->value);
-  for (unsigned i = 0; i < t->rank; i++)
-    if (seal->axes[i])
-      key = hd_arena_printf(b->arena, "%s %u", key, i);
-  const hd_value_t *known = hd_key_map_find_name(&b->seals, key);
-  if (known)
-    return known;
-  const hd_value_t *to = hd_bucket_value(b, from, "sealed");
-  small_task_t s = small_begin(b, from, to);
-  const hd_term_t *real = NULL;
-  for (unsigned i = 0; i < t->rank; i++)
-    if (seal->axes[i])
-      real = hd_bucket_both(
-          b->arena, real,
-          hd_bucket_real(b, s.extents, s.places[i], &t->axes[i]));
-  hd_scalar_t type = (hd_scalar_t)value->type;
-  small_put(b, &s, "seal",
-            hd_flat_select(b->arena, real,
-                           hd_flat_load(b->arena, s.x, s.places),
-                           number_like(b, type, seal->value)),
-            from, to);
-  hd_key_map_set_name(b->arena, &b->seals, key, to);
-  return to;
-}
-
 // --- What comes in and goes out ---
 
 // Whether the true elements are the first ones, as the bound has them.
@@ -195,38 +101,6 @@ static bool is_packed(const hd_bucket_tensor_t *t) {
     inner |= t->sizes[i].bound > 1 || hd_digits_vary(&t->axes[i]);
   }
   return true;
-}
-
-static const hd_term_t *extent_of(hd_bucketer_t *b,
-                                  const hd_task_value_t *extents,
-                                  hd_extent_t extent) {
-  return hd_extent_varies(extent) ? hd_bucket_read(b, extents, extent.slot)
-                                  : hd_flat_int(b->arena, HD_I64, extent.bound);
-}
-
-static const hd_term_t *operate(hd_bucketer_t *b, hd_expr_kind_t op,
-                                const hd_term_t *x, const hd_term_t *y) {
-  return hd_flat_operate(b->arena, op, x, y);
-}
-
-// What depends on packed elements reads them where they are.
-static void unpack(hd_bucketer_t *b, const hd_value_t *packed,
-                   const hd_value_t *value) {
-  const hd_bucket_tensor_t *t = hd_bucket_tensor(b, value);
-  small_task_t s = small_begin(b, packed, value);
-  const hd_term_t *number = NULL;
-  for (unsigned i = 0; i < t->rank; i++)
-    number = number ? operate(b, HD_EXPR_ADD,
-                              operate(b, HD_EXPR_MUL, number,
-                                      extent_of(b, s.extents, t->sizes[i])),
-                              s.places[i])
-                    : s.places[i];
-  const hd_term_t *operands[] = {number,
-                                 number_like(b, (hd_scalar_t)value->type, 0)};
-  hd_term_t *load =
-      hd_term_make(b->arena, HD_TERM_LOADELSE, s.x->type, operands, 2);
-  load->u.value = s.x;
-  small_put(b, &s, "unpack", load, packed, value);
 }
 
 static int64_t count_of(const hd_value_t *value) {
@@ -248,7 +122,7 @@ static void put_input(hd_bucketer_t *b, const hd_value_t *value, bool given) {
     hd_bucket_tensor_t *t = hd_bucket_tensor(b, value);
     hd_ptr_map_set(b->arena, &b->tensors, apart, t);
     hd_ptr_map_set(b->arena, &b->replaced, value, apart);
-    unpack(b, packed, apart);
+    hd_bucket_move(b, "unpack", packed, NULL, apart, t);
     input = packed;
   } else if (given) {
     hd_value_t *own = HD_ARENA_NEW(b->arena, hd_value_t);
@@ -260,34 +134,11 @@ static void put_input(hd_bucketer_t *b, const hd_value_t *value, bool given) {
   hd_vec_push(b->arena, &b->made->inputs, input);
 }
 
-// The number of a real element, taken apart into digits.
 static const hd_value_t *pack(hd_bucketer_t *b, const hd_value_t *value) {
-  const hd_bucket_tensor_t *t = hd_bucket_tensor(b, value);
   const hd_value_t *from = hd_bucket_stands(b, value);
   hd_value_t *to = hd_bucket_value(b, value, "packed");
   set_vector(b, to, count_of(value));
-  small_task_t s = small_begin(b, from, to);
-  const hd_term_t *rest = s.places[0], *operands[HD_MAX_RANK + 1];
-  for (unsigned i = t->rank; i-- > 0;) {
-    int64_t stride = 1;
-    const hd_term_t *place = NULL;
-    for (unsigned k = t->axes[i].count; k-- > 0;) {
-      hd_extent_t d = t->axes[i].digits[k];
-      const hd_term_t *extent = extent_of(b, s.extents, d);
-      const hd_term_t *digit = operate(b, HD_EXPR_MOD, rest, extent);
-      rest = operate(b, HD_EXPR_DIV, rest, extent);
-      digit =
-          operate(b, HD_EXPR_MUL, digit, hd_flat_int(b->arena, HD_I64, stride));
-      place = place ? operate(b, HD_EXPR_ADD, digit, place) : digit;
-      stride *= d.bound;
-    }
-    operands[i] = place;
-  }
-  operands[t->rank] = number_like(b, (hd_scalar_t)value->type, 0);
-  hd_term_t *load = hd_term_make(b->arena, HD_TERM_LOADELSE, s.x->type,
-                                 operands, t->rank + 1);
-  load->u.value = s.x;
-  small_put(b, &s, "pack", load, from, to);
+  hd_bucket_move(b, "pack", from, hd_bucket_tensor(b, value), to, NULL);
   return to;
 }
 
@@ -308,8 +159,11 @@ static bool put_output(hd_bucketer_t *b, const hd_value_t *value) {
 // --- The graph ---
 
 static bool put_node(hd_bucketer_t *b, const hd_node_t *node) {
-  return (!hd_node_is_reshape(node) || hd_bucket_reshape(b, node)) &&
-         hd_bucket_put_task(b, node);
+  if (hd_node_is_reshape(node) && !hd_bucket_reshape(b, node)) {
+    hd_bucket_put_moved(b, node);
+    return true;
+  }
+  return hd_bucket_put_task(b, node);
 }
 
 static void put_constants(hd_bucketer_t *b) {

@@ -3,8 +3,8 @@
 // What the parts of a bucket's making share: BucketMatch.c, BucketCompare.c
 // (graphs side by side, and the numbers in which they differ), BucketDigits.c
 // (which elements of an axis are real), BucketTask.c, BucketPast.c (what a task
-// needs to be right), BucketTerms.c (tasks that read extents), BucketGraph.c
-// (the graph).
+// needs to be right), BucketTerms.c, BucketMove.c (tasks that read extents),
+// BucketGraph.c (the graph).
 #ifndef HIDET_FUSION_BUCKETSTATE_H
 #define HIDET_FUSION_BUCKETSTATE_H
 
@@ -86,6 +86,7 @@ typedef struct hd_bucketer {
   // The graph that is made:
   hd_graph_t *made;
   hd_key_map_t names, tasks, seals;
+  hd_ptr_map_t whole;    // Values with holes, without them.
   hd_ptr_map_t replaced; // Values that another one stands for.
   hd_value_t *extents;
   hd_term_t *num_extents; // The shape of extents in tasks.
@@ -127,7 +128,7 @@ hd_extent_t hd_bucket_number(const hd_bucketer_t *b, const void *term,
 int hd_bucket_slot(hd_bucketer_t *b, const int64_t *values);
 hd_digits_t hd_digits_of(hd_extent_t size);
 bool hd_digits_equal(const hd_digits_t *a, const hd_digits_t *b);
-// The axes of a result by those of what is reshaped.
+// The axes of a result by those of what is reshaped, where nothing moves.
 bool hd_bucket_reshape(hd_bucketer_t *b, const hd_node_t *node);
 // What the values of slots are that follow from others; false where a rule does
 // not hold. known: which are there.
@@ -213,15 +214,28 @@ const hd_value_t *hd_bucket_stands(hd_bucketer_t *b, const hd_value_t *value);
 // A value that is like another one, of another name.
 hd_value_t *hd_bucket_value(hd_bucketer_t *b, const hd_value_t *like,
                             const char *suffix);
+// Makes the graph. False where that cannot be.
+bool hd_bucket_build(hd_bucketer_t *b);
 // Puts a node of a flat task whose last input is extents, which is not among
 // inputs. op begins the task's name. Where there is such a task, it is that.
 void hd_bucket_put(hd_bucketer_t *b, const char *op, hd_task_t *task,
                    const hd_node_t *like, const hd_value_t *const *inputs,
                    const hd_value_t *const *outputs);
+
+// --- BucketMove.c ---
+
+// Puts a node that moves the true elements, in their order, from where the axes
+// of `in` have them to where the sizes of `out` have them; NULL: one after the
+// other.
+void hd_bucket_move(hd_bucketer_t *b, const char *op, const hd_value_t *from,
+                    const hd_bucket_tensor_t *in, const hd_value_t *to,
+                    const hd_bucket_tensor_t *out);
+// Puts a reshape that moves elements: hd_bucket_reshape() has none.
+void hd_bucket_put_moved(hd_bucketer_t *b, const hd_node_t *node);
+// The value without holes in its axes.
+const hd_value_t *hd_bucket_whole(hd_bucketer_t *b, const hd_value_t *value);
 // The value with a number past its extents.
 const hd_value_t *hd_bucket_sealed(hd_bucketer_t *b, const hd_value_t *value,
                                    const hd_bucket_seal_t *seal);
-// Makes the graph. False where that cannot be.
-bool hd_bucket_build(hd_bucketer_t *b);
 
 #endif

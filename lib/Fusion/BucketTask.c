@@ -284,6 +284,32 @@ static bool put_changed(hd_bucket_node_t *n) {
   return true;
 }
 
+// The same node, reading inputs without holes; NULL where that changes nothing.
+static const hd_node_t *with_whole(hd_bucketer_t *b, const hd_node_t *node) {
+  const hd_value_t **inputs =
+      HD_ARENA_ARRAY(b->arena, const hd_value_t *, node->num_inputs + 1);
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    inputs[i] = hd_bucket_whole(b, node->inputs[i]);
+  if (!is_changed(inputs, node->inputs, node->num_inputs))
+    return NULL;
+  hd_node_t *copy = HD_ARENA_NEW(b->arena, hd_node_t);
+  *copy = *node;
+  copy->inputs = inputs;
+  return copy;
+}
+
+// Holes stand in the way of some tasks.
+static bool note_any(hd_bucket_node_t *n) {
+  if (note_task(n))
+    return true;
+  const hd_node_t *node = with_whole(n->b, n->node);
+  if (!node)
+    return false;
+  n->b->refusal = (hd_bucket_refusal_t){0};
+  *n = (hd_bucket_node_t){.b = n->b, .node = node, .flat = n->flat};
+  return note_task(n);
+}
+
 bool hd_bucket_put_task(hd_bucketer_t *b, const hd_node_t *node) {
   hd_bucket_node_t n = {.b = b, .node = node};
   n.flat = hd_ptr_map_get(&b->flats, node);
@@ -291,7 +317,7 @@ bool hd_bucket_put_task(hd_bucketer_t *b, const hd_node_t *node) {
     put_same(&n);
     return true;
   }
-  if (!note_task(&n))
+  if (!note_any(&n))
     return false;
   bool seals = (n.reduces || n.guards) && !n.numbers && !n.risks &&
                hd_bucket_find_seals(&n);

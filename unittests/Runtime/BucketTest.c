@@ -136,6 +136,24 @@ static const model_case_t cases[] = {
      {7},
      true,
      0},
+    {"holes", // Places on an axis with holes, and elements that move.
+     "graph main(x: f32[b, n, 2]) -> y, z {\n"
+     "  const s: i64[2] = [-1, 2]\n"
+     "  const axis: i64[] = 0\n"
+     "  const first: i64[1] = [0]\n"
+     "  const second: i64[1] = [1]\n"
+     "  t = onnx13.Reshape(x, s)\n"
+     "  y = onnx14.CumSum(t, axis)\n"
+     "  d = onnx13.Shape(x)\n"
+     "  b1 = onnx13.Gather(d, first)\n"
+     "  n1 = onnx13.Gather(d, second)\n"
+     "  to = onnx13.Concat(n1, b1, second) { axis = 0 }\n"
+     "  e = onnx13.ReduceMax(x) { axes = [2] }\n"
+     "  z = onnx13.Reshape(e, to)\n"
+     "}",
+     {7},
+     true,
+     0},
     {"prefixes",
      "graph main(x: f32[4, n]) -> y, z {\n"
      "  const axis: i64[] = 1\n"

@@ -264,6 +264,7 @@ hd_expander_t *hd_expander_create(hd_module_t *module, const hd_graph_t *graph,
 
 void hd_expander_follow(hd_expander_t *x, const hd_expander_t *leader) {
   x->leader = leader;
+  x->keeps_reshapes = true;
 }
 
 const hd_value_t *hd_expander_input(const hd_expander_t *x, size_t i) {

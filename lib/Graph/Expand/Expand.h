@@ -29,8 +29,10 @@ hd_expander_t *hd_expander_create(hd_module_t *module, const hd_graph_t *graph,
                                   const hd_tensor_type_t *inputs,
                                   const hd_host_tensor_t *const *data);
 
-// Before the first run: has small tasks be evaluated, or put, as that expander,
-// of the same graph for other sizes, has done it. It outlives this one.
+// Before the first run: has the graph be the same for other sizes, where that
+// can be. Small tasks are evaluated, or put, as that expander, of the same
+// graph for other sizes, has done it (NULL: as ever, to be followed); it
+// outlives this one. A reshape to the shape that is there is put, too.
 void hd_expander_follow(hd_expander_t *expander, const hd_expander_t *leader);
 
 // What input i has become: the value that segments take.

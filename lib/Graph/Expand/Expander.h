@@ -39,6 +39,7 @@ struct hd_expander {
   // of an expander whose choices these follow, or NULL.
   HD_VEC(bool) choices;
   const hd_expander_t *leader;
+  bool keeps_reshapes; // To the same shape, too.
   hd_ptr_map_t inputs; // The data of the whole's inputs: looked at on demand.
   hd_ptr_map_t given;  // The data of what segments computed.
   hd_key_map_t names;

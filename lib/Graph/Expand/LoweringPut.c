@@ -339,9 +339,12 @@ const hd_value_t *hd_lower_reshape(hd_lowering_t *l, const hd_value_t *x,
                      (long long)hd_lower_count(x));
     return NULL;
   }
-  if (same_shape(x, shape, rank))
+  bool same = same_shape(x, shape, rank);
+  if (same && (x->constant || !l->x->keeps_reshapes))
     return x;
   const hd_host_tensor_t *data = hd_lower_find_data(l, x);
+  if (same && data)
+    return x;
   if (data) {
     hd_host_tensor_t *view = HD_ARENA_NEW(hd_lower_arena(l), hd_host_tensor_t);
     *view = *data;
