@@ -5,7 +5,7 @@
 #include "Graph/Expand/Lower/Products.h"
 #include "Graph/Expand/Lower/Recurrent.h"
 
-enum { MOST_AGAIN = 8 << 20 }; // Bytes, of the L2 cache mostly.
+enum { MOST_READ = 8 << 20 }; // Bytes, from the L2 cache mostly.
 
 const hd_value_t *hd_recurrent_zeros(hd_lowering_t *l, hd_scalar_t type,
                                      const int64_t *shape, unsigned rank) {
@@ -150,12 +150,12 @@ bool hd_step_rnn_usual(hd_lowering_t *l, const hd_recurrence_t *r,
 }
 
 // Whether a step multiplies for itself: by kernels for rows, which read the
-// weights again for each row of the batch. That is to take no longer than the
-// launch that it saves.
+// weights for each row of the batch, in the type that the model has them in.
+// That is to take no longer than the launch that it saves.
 static bool multiplies(const hd_recurrence_t *r, const hd_value_t *x) {
   double weights = (double)r->directions * (double)(r->gates * r->hidden) *
                    (double)r->hidden * hd_scalar_bits(x->type) / 8;
-  return (double)(r->batch - 1) * weights <= MOST_AGAIN;
+  return (double)r->batch * weights <= MOST_READ;
 }
 
 static const hd_value_t *weights_by_gates(hd_lowering_t *l,
