@@ -196,7 +196,7 @@ static void evaluate(hd_emit_t *e, call_t *c, unsigned i) {
     o->value = o->place.pointer;
     o->type = (hd_type_t){x->type.scalar,
                           (uint8_t)hd_intrinsic_elements(c->info, c->x, i)};
-    if (param->divisor)
+    if (c->info->count >= 0) // Of wgmma, which goes on after the call.
       o->extra = register_identity(e, x);
     o->is_in = param->reads;
     o->is_out = param->writes;

@@ -6,10 +6,11 @@
 // the latest moment shared memory is read, and accumulators are written, there;
 // at the earliest each warp does its rows when it asks.
 //   product  slots: n, accumulators, which; a: address, site, descriptor, or
-//            its fragment's address; b: address, site, descriptor; keep; majors
+//            its fragment's address, which; b: address, site, descriptor; keep;
+//            majors
 //   wait     slots: left, n, accumulators, which
-// Accumulators under way are known by which registers they are: the tensor's
-// number << 32 | the first element.
+// Registers under way are known by which they are: the tensor's number << 32 |
+// the first element.
 #include "Sim/Wgmma.h"
 #include "Sim/Functions.h"
 #include "Sim/Matrix.h"
@@ -220,7 +221,7 @@ static hd_sim_product_t read_call(hd_sim_fiber_t *fiber, hd_sim_shape_t shape,
   const uint64_t *slots = fiber->head.slots;
   // Two bytes may be MN-major; others have no such operands.
   bool has_majors = hd_sim_operand_bytes(shape.a) == 2;
-  const uint64_t *b = slots + (in_registers ? 4 : 6);
+  const uint64_t *b = slots + (in_registers ? 5 : 6);
   const uint64_t *majors = b + 4;
   hd_sim_product_t p = {.shape = shape,
                         .n = (uint32_t)slots[0],
@@ -326,6 +327,7 @@ static void ask(hd_sim_warp_t *warp, hd_sim_shape_t shape, bool in_registers) {
   hd_sim_product_t *p = join_product(fiber, group, &asked);
   hd_sim_sums_t *sums = take_sums(warp, &group->sums[number], p);
   p->sums[number] = sums;
+  p->which[number] = in_registers ? fiber->head.slots[4] : 0;
   sums->under_way++;
   sums->site = fiber->head.site;
   if (run->options->async == HD_SIM_ASYNC_EARLIEST)

@@ -35,6 +35,7 @@ typedef struct hd_sim_product {
   uint32_t asked; // A bit for each warp.
   hd_sim_sums_t *sums[HD_SIM_GROUP_WARPS];
   char fragments[HD_SIM_GROUP_WARPS][HD_SIM_WARP_SIZE][HD_SIM_FRAGMENT];
+  uint64_t which[HD_SIM_GROUP_WARPS]; // Registers those are.
 } hd_sim_product_t;
 
 // Under sanitize, what threads have read and written of a register tensor since

@@ -44,7 +44,34 @@ static void note_used(hd_sim_fiber_t *fiber, hd_sim_warpgroup_t *group,
   used->site[warp] = site;
 }
 
-// Accumulators that threads have used are a product's after a fence only.
+static uint32_t fragment_size(const hd_sim_product_t *p) {
+  return HD_SIM_FRAGMENT / (uint32_t)hd_sim_operand_bytes(p->shape.a);
+}
+
+// What a product reads stays as it is until that is done.
+static void check_fragments(hd_sim_fiber_t *fiber,
+                            const hd_sim_warpgroup_t *group,
+                            const hd_sim_site_t *site, int64_t element) {
+  uint32_t warp = hd_sim_group_warp(fiber);
+  char me[HD_SIM_NAME_SIZE];
+  for (const hd_sim_product_t *p = group->first; p; p = p->next) {
+    int64_t first = (int64_t)(uint32_t)p->which[warp];
+    if (!p->in_registers || !(p->asked >> warp & 1) ||
+        p->which[warp] >> 32 != site->declaration || element < first ||
+        element >= first + fragment_size(p))
+      continue;
+    if (hd_sim_finding(fiber, HD_E0705, site, p->sums[warp]->site,
+                       "%s writes register %lld of '%s', which a wgmma may "
+                       "still be reading: no wgmma_wait for it stands between",
+                       hd_sim_thread_name(fiber, me), (long long)element,
+                       site->tensor))
+      hd_note(hd_sim_run_of(fiber)->diags, hd_sim_site_loc(p->sums[warp]->site),
+              "the wgmma");
+    return;
+  }
+}
+
+// Registers that threads have used are a product's after a fence only.
 static void check_used(hd_sim_fiber_t *fiber, const hd_sim_warpgroup_t *group,
                        uint64_t which, uint32_t count) {
   uint32_t warp = hd_sim_group_warp(fiber);
@@ -72,6 +99,8 @@ void hd_sim_check_registers(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
   char me[HD_SIM_NAME_SIZE];
   if (group)
     note_used(fiber, group, site, element);
+  if (group && site->access == HD_SIM_STORE)
+    check_fragments(fiber, group, site, element);
   for (const hd_sim_sums_t *s = group ? group->sums[hd_sim_group_warp(fiber)]
                                       : NULL;
        s; s = s->next) {
@@ -184,12 +213,14 @@ void hd_sim_wgmma_check(hd_sim_fiber_t *fiber, const hd_sim_warpgroup_t *group,
                    hd_sim_thread_name(fiber, me));
   else
     check_used(fiber, group, slots[2], p->n / 2);
+  if (group->fenced[warp] && p->in_registers)
+    check_used(fiber, group, slots[4], fragment_size(p));
   if (!p->in_registers)
     check_reads(fiber, (const hd_sim_site_t *)(uintptr_t)slots[4], &p->a,
                 p->group, warp * HD_SIM_PRODUCT_ROWS,
                 (warp + 1) * HD_SIM_PRODUCT_ROWS);
   check_reads(fiber,
-              (const hd_sim_site_t *)(uintptr_t)slots[p->in_registers ? 5 : 7],
+              (const hd_sim_site_t *)(uintptr_t)slots[p->in_registers ? 6 : 7],
               &p->b, p->group, 0, HD_SIM_PRODUCT_N);
 }
 
