@@ -303,7 +303,10 @@ static bool launch_kernel(hd_device_t *device, hd_kernel_t *kernel,
   memcpy(run.block, launch->block, sizeof(run.block));
   memcpy(run.cluster, launch->cluster, sizeof(run.cluster));
   hd_sim_stats_t stats = {0};
+  hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags_of(d));
   bool ok = hd_sim_launch(&run, &d->options, diags_of(d), &stats);
+  if (!ok && !k->base.kept.size) // Code from a file names places of its own.
+    hd_diagnostics_displace(diags_of(d), mark);
   note_before(device, launch);
   say_bank_conflicts(d, kernel, &stats);
   return ok;

@@ -4,10 +4,13 @@
 // are written from where they are mapped.
 #include "CodeGen/CodeGen.h"
 #include "Fusion/Fuse.h"
+#include "IR/EarlyLaunch.h"
 #include "IR/Generic.h"
+#include "IR/Intrinsic.h"
 #include "IR/Rewrite.h"
 #include "IR/Text/Printer.h"
 #include "Runtime/Saved.h"
+#include "Schedule/Build.h"
 #include "Support/BuildId.h"
 
 #include <string.h>
@@ -162,27 +165,33 @@ static bool add_graph(saver_t *s) {
 
 // --- An executable ---
 
-static bool is_shared(void *argument, const hd_stmt_t *stmt) {
-  saver_t *s = ((void **)argument)[0];
-  hd_stmt_list_t *list = ((void **)argument)[1];
+static bool push_shared(void *builder, const hd_stmt_t *stmt) {
   if (stmt->kind == HD_STMT_DECLARE &&
       stmt->u.declare.var->tensor->scope == HD_SCOPE_SHARED)
-    hd_stmt_list_push(&s->arena, list, stmt);
+    hd_b_push(builder, stmt);
   return true;
 }
 
-// What a launch must know of a kernel: all but what it does.
+// What a launch must know of a kernel: all but what it does. One that waits for
+// the launch before waits in its head, too: that it does so in time was proven
+// of the whole, and launches that may begin early ask for it.
 static hd_func_t *head_of(saver_t *s, const hd_module_t *module,
                           const hd_func_t *func) {
   hd_func_t *head = HD_ARENA_NEW(&s->arena, hd_func_t);
-  hd_stmt_list_t shared = {0};
-  void *argument[] = {s, &shared};
-  hd_walk_block(func->body, is_shared, NULL, argument);
+  hd_builder_t b = {.context = hd_model_context(s->model),
+                    .arena = &s->arena,
+                    .loc = func->loc};
+  hd_open_block_t block;
   *head = *func;
   head->generic = NULL;
   head->name = hd_module_fresh_name(&s->arena, module,
                                     hd_func_identifier(&s->arena, func));
-  head->body = hd_block_make(&s->arena, shared.data, shared.size);
+  hd_b_open(&b, &block);
+  hd_walk_block(func->body, push_shared, NULL, &b);
+  if (hd_func_waits(&s->arena, func))
+    hd_b_call(&b, hd_b_intrinsic(&b, HD_INTRINSIC_GRIDDEPCONTROL_WAIT,
+                                 hd_type(HD_VOID), NULL, 0));
+  head->body = hd_b_close(&b);
   return head;
 }
 

@@ -213,6 +213,14 @@ void hd_diagnostics_sift(hd_diagnostics_t *diags, hd_diagnostics_mark_t mark,
   pthread_mutex_unlock(&diags->lock);
 }
 
+void hd_diagnostics_displace(hd_diagnostics_t *diags,
+                             hd_diagnostics_mark_t mark) {
+  pthread_mutex_lock(&diags->lock);
+  for (hd_diagnostic_t *d = *since(diags, mark); d; d = d->next)
+    d->loc = (hd_loc_t){0};
+  pthread_mutex_unlock(&diags->lock);
+}
+
 bool hd_diagnostics_full(const hd_diagnostics_t *diags) {
   return diags->max_errors && diags->num_errors > diags->max_errors;
 }

@@ -128,6 +128,10 @@ void hd_diagnostics_note_each(hd_diagnostics_t *diags,
 void hd_diagnostics_sift(hd_diagnostics_t *diags, hd_diagnostics_mark_t mark,
                          bool (*keep)(hd_diagnostic_code_t));
 
+// What was reported since the mark stands in texts that are not here.
+void hd_diagnostics_displace(hd_diagnostics_t *diags,
+                             hd_diagnostics_mark_t mark);
+
 // Whether further errors would be counted, but not shown.
 bool hd_diagnostics_full(const hd_diagnostics_t *diags);
 

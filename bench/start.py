@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a process's start to its first answer: from the model alone, from the
+model and a cache that is filled, and from a compiled model's file.
+
+Milliseconds, the least of --turns runs of each, one after the other: of the
+whole process without running the kernels (`run` of --time-passes; on the
+simulator that is all but everything), and of the steps that take the most.
+Beside them the size of the file over that of the weights.
+
+usage: start.py [--tools=FOLDER] [--device=sim] [--precision=P] [--json=FILE]
+                MODEL.onnx...
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+import time
+
+ROW = re.compile(r"^ *([0-9.]+) +[0-9.]+%  (.+)$", re.MULTILINE)
+STEPS = ("import", "parse", "load", "link", "code")
+
+
+def measure(command):
+    """Milliseconds of the process without `run`, and those of each step."""
+    start = time.monotonic()
+    result = subprocess.run(command + ["-q", "--time-passes"], text=True,
+                            check=True, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE)
+    wall = 1e3 * (time.monotonic() - start)
+    rows = {step: float(ms) for ms, step in ROW.findall(result.stderr)}
+    return wall - rows.get("run", 0), rows
+
+
+def weights_bytes(tool, model):
+    text = subprocess.run([tool, model, "--check"], text=True, check=True,
+                          stdout=subprocess.PIPE).stdout
+    return 1e6 * float(re.search(r"([0-9.]+) MB of weights", text)[1])
+
+
+def measure_model(tool, model, args, folder):
+    options = ["--device=" + args.device, "--precision=" + args.precision]
+    file, cache = folder / "m.hidet", "--cache-dir=%s" % (folder / "cache")
+    subprocess.run([tool, model, *options, cache, "--save=%s" % file],
+                   check=True)
+    commands = {"nothing": [tool, model, *options, "--no-cache"],
+                "cache": [tool, model, *options, cache],
+                "file": [tool, str(file), options[0], "--no-cache"]}
+    row = {"model": pathlib.Path(model).stem, "device": args.device,
+           "precision": args.precision,
+           "file_over_weights": file.stat().st_size /
+           weights_bytes(tool, model)}
+    found = {name: [] for name in commands}
+    for _ in range(args.turns):
+        for name, command in commands.items():
+            found[name].append(measure(command))
+    for name, times in found.items():
+        row[name + "_ms"], steps = min(times, key=lambda both: both[0])
+        row[name + "_steps_ms"] = {step: steps[step] for step in STEPS
+                                   if step in steps}
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tools", default="build/bin")
+    parser.add_argument("--device", default="sim")
+    parser.add_argument("--precision", default="model")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--json")
+    parser.add_argument("models", nargs="+")
+    args = parser.parse_args()
+    tool = str(pathlib.Path(args.tools) / "hidet-run")
+    rows = []
+    print("%-16s%10s%10s%10s%16s" % ("", "nothing", "cache", "file",
+                                     "file/weights"))
+    for model in args.models:
+        with tempfile.TemporaryDirectory() as folder:
+            row = measure_model(tool, model, args, pathlib.Path(folder))
+        rows.append(row)
+        print("%-16s%10.1f%10.1f%10.1f%16.2f" % (
+            row["model"], row["nothing_ms"], row["cache_ms"], row["file_ms"],
+            row["file_over_weights"]))
+        print("    file: " + ", ".join("%s %.1f" % step for step in
+                                       row["file_steps_ms"].items()))
+    if args.json:
+        pathlib.Path(args.json).write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
