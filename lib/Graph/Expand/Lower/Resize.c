@@ -55,7 +55,7 @@ static double place(const resize_t *r, int axis, const taps_t *t, int64_t i) {
   if (is(r->coordinates, "pytorch_half_pixel"))
     return length == 1 ? -0.5 : half;
   if (is(r->coordinates, "half_pixel_symmetric"))
-    return in / 2 * (1 - (double)t->outputs / length) + half;
+    return (in - 1 + (double)(2 * i + 1 - t->outputs) / r->scales[axis]) / 2;
   if (!crops(r))
     return half;
   double span = (r->end[axis] - r->start[axis]) * (in - 1);
