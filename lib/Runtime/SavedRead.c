@@ -54,7 +54,7 @@ static bool is_same(const hd_tensor_type_t *a, const hd_tensor_type_t *b) {
          memcmp(a->shape, b->shape, sizeof(int64_t) * a->rank) == 0;
 }
 
-// Whether a parameter of the plan is a row-major tensor of that type.
+// Whether a plan has a row-major tensor of that type; sizes of 0 are 1 there.
 static bool is_param(const hd_var_t *param, const hd_tensor_type_t *type,
                      bool written) {
   int64_t size;
@@ -65,7 +65,7 @@ static bool is_param(const hd_var_t *param, const hd_tensor_type_t *type,
     return false;
   for (unsigned i = 0; i < type->rank; i++)
     if (!hd_expr_fold_int(param->tensor->shape[i], &size) ||
-        size != type->shape[i])
+        size != (type->shape[i] ? type->shape[i] : 1))
       return false;
   return true;
 }
