@@ -100,16 +100,13 @@ static bool check_shapes(hd_lowering_t *l, const hd_recurrence_t *r,
 
 static const hd_value_t *reverse(hd_lowering_t *l, const hd_recurrence_t *r,
                                  const hd_value_t *x) {
-  const hd_value_t *lengths = r->lengths;
-  hd_host_tensor_t *data;
-  if (!lengths) {
-    lengths = hd_lower_constant(l, HD_I64, &r->batch, 1, &data);
-    for (int64_t i = 0; lengths && i < r->batch; i++)
-      hd_host_tensor_set_int(data, i, r->steps);
+  if (!r->lengths) {
+    hd_tensor_type_t type = hd_lower_type(x);
+    int64_t start[] = {r->steps - 1, 0, 0}, stride[] = {-1, 1, 1};
+    return hd_lower_slice(l, x, start, type.shape, stride);
   }
-  const hd_value_t *inputs[] = {x, lengths};
-  return lengths ? hd_lower_task(l, "reverse_time_first", inputs, 2, NULL, NULL)
-                 : NULL;
+  const hd_value_t *inputs[] = {x, r->lengths};
+  return hd_lower_task(l, "reverse_time_first", inputs, 2, NULL, NULL);
 }
 
 // The products with the inputs, with both biases; but not that which the reset
