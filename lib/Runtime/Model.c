@@ -410,7 +410,10 @@ bool hd_model_walk(hd_model_t *m, hd_context_t *caller,
                    hd_host_tensor_t *outputs, hd_turn_t **turn) {
   m->stats = (hd_session_stats_t){0};
   hd_found_bucket_t found;
+  hd_times_t *times = &hd_model_context(m)->times;
+  size_t part = hd_times_enter(times, "bucket");
   bool bounded = hd_model_find_bucket(m, inputs, &found);
+  hd_times_leave(times, part);
   if (bounded && found.turn) {
     *turn = found.turn;
     return true;
