@@ -23,7 +23,7 @@ except ImportError:
 
 import hidet
 import hidet.torch
-from hidet.torch import backend, part, table
+from hidet.torch import backend, part, table, text
 from torch import nn
 
 
@@ -44,12 +44,6 @@ class Parts:
 
     def __exit__(self, *_):
         part.Part.__init__ = self.init
-
-
-def compiled_graph():
-    graph = torch.fx.Graph()
-    graph.output(graph.placeholder("x"))
-    return torch.fx.GraphModule({}, graph)
 
 
 class Backend(unittest.TestCase):
@@ -502,13 +496,135 @@ class Backend(unittest.TestCase):
             gc.collect()
             alive = [ref() is not None for ref in kept]
             self.assertEqual(alive, [True, False, False, False, True, True])
-            for limit, number in ((8 << 30, 3), (1, 2)):
-                backend.Compiled.MOST_BYTES = limit
-                weights = backend.Compiled(compiled_graph(), [0], None)
-                self.assertEqual(weights.most([torch.ones(9)]), number)
         finally:
             backend.Compiled.MOST_SIZES = most
-            backend.Compiled.MOST_BYTES = 8 << 30
+
+    def versions_of(self, function, inputs):
+        """How many sets of sizes, models and different texts there are after
+        calls with these, each right."""
+        made, init = [], backend.Compiled.__init__
+
+        def keep(this, *arguments):
+            init(this, *arguments)
+            made.append(this)
+
+        backend.Compiled.__init__ = keep
+        try:
+            with torch.no_grad(), Parts() as found:
+                compiled = torch.compile(
+                    function, backend="hidet", dynamic=True
+                )
+                for given in inputs:
+                    torch.testing.assert_close(
+                        compiled(*given), function(*given)
+                    )
+        finally:
+            backend.Compiled.__init__ = init
+        (only,) = made
+        texts = {p.text for p in found.made}
+        return len(only.versions), len(only.models.made), len(texts)
+
+    def test_one_model_for_all_sizes(self):
+        """Twenty lengths are one text, one model and one copy of weights."""
+
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words = nn.Embedding(50, 16)
+                self.places = nn.Embedding(64, 16)
+                self.norm, self.qkv = nn.LayerNorm(16), nn.Linear(16, 48)
+                self.out, self.up = nn.Linear(16, 16), nn.Linear(16, 32)
+                self.down = nn.Linear(32, 16)
+
+            def forward(self, x):
+                b, n = x.shape
+                h = self.words(x) + self.places(torch.arange(n))
+                q, k, v = (
+                    t.view(b, n, 2, 8).transpose(1, 2)
+                    for t in self.qkv(self.norm(h)).chunk(3, -1)
+                )
+                a = nn.functional.scaled_dot_product_attention(
+                    q, k, v, is_causal=True
+                )
+                h = h + self.out(a.transpose(1, 2).reshape(b, n, 16))
+                return h + self.down(nn.functional.gelu(self.up(h)))
+
+        model = Block().eval()
+        inputs = [(torch.randint(0, 50, (2, n)),) for n in range(5, 25)]
+        self.assertEqual(self.versions_of(model, inputs), (20, 1, 1))
+
+    def test_growing_cache(self):
+        """Two sizes, one of which is made of the other; and one that keys are
+        put into."""
+
+        def step(past, new):
+            keys = torch.cat([past, new], 1)
+            return keys, torch.softmax(new @ keys.transpose(1, 2), -1) @ keys
+
+        past, inputs = torch.randn(2, 3, 8), []
+        for _ in range(6):
+            inputs.append((past, torch.randn(2, 1, 8)))
+            past = torch.cat(inputs[-1], 1)
+        self.assertEqual(self.versions_of(step, inputs), (6, 1, 1))
+
+        def put(cache, at, new):
+            cache = cache.index_copy(1, at, new)
+            return torch.softmax(new @ cache.transpose(1, 2), -1) @ cache
+
+        inputs = [
+            (torch.zeros(2, 9, 8), torch.arange(3, 3 + n), torch.randn(2, n, 8))
+            for n in range(3, 7)
+        ]
+        self.assertEqual(self.versions_of(put, inputs), (4, 1, 1))
+
+    def test_sizes_by_sizes(self):
+        """Halves, products, and what depends on a size in another way has a
+        text for each."""
+
+        def function(x):
+            n = x.shape[0]
+            half = x[: n // 2] * 2
+            return half, x.reshape(-1), torch.arange(n * 2), x.new_ones(n + 1)
+
+        inputs = [(torch.randn(n, 6),) for n in range(4, 9)]
+        self.assertEqual(self.versions_of(function, inputs), (5, 1, 1))
+
+        inputs = [(torch.randn(n),) for n in range(4, 9)]
+        found = self.versions_of(lambda x: x.flip(0).cumsum(0) / len(x), inputs)
+        self.assertEqual(found[0], 5)
+
+    def test_refused_by_dimensions(self):
+        """What is wrong by dimensions, which is a fault of ours, is said, and
+        compiled by numbers."""
+        write = text.size_text
+
+        def broken(value, known):
+            made = write(value, known)
+            return made if made.isdigit() else f"{made} +"
+
+        text.size_text = broken
+        try:
+            with self.assertLogs("hidet.torch", logging.WARNING) as logs:
+                inputs = [(torch.randn(n, 4),) for n in range(3, 5)]
+                found = self.versions_of(lambda x: x.exp() + 1, inputs)
+        finally:
+            text.size_text = write
+        self.assertEqual(found, (2, 2, 2))
+        self.assertIn("compiled for its sizes alone", logs.output[0])
+
+    def test_weights_of_several_models(self):
+        """Where sizes have models of their own, fewer are kept."""
+        most = backend.Compiled.MOST_BYTES
+        backend.Compiled.MOST_BYTES = 1
+        said = backend.sizes_of_value
+        backend.sizes_of_value = lambda *_: None
+        try:
+            inputs = [(torch.randn(n, 4),) for n in range(3, 8)]
+            found = self.versions_of(nn.Linear(4, 3).eval(), inputs)
+        finally:
+            backend.Compiled.MOST_BYTES = most
+            backend.sizes_of_value = said
+        self.assertEqual((found[0], found[2]), (2, 5))
 
     def test_dropped(self):
         """A model that nobody has any more leaves nothing of its own."""

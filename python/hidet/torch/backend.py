@@ -23,7 +23,9 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 from hidet.torch.attention import keep_attention
 from hidet.torch.config import Options, settings
 from hidet.torch.emit import refusal
+from hidet.torch.engine import Models
 from hidet.torch.part import Part
+from hidet.torch.sizes import as_known, numbers_of, sizes_of_value
 from hidet.torch.table import decompositions
 
 log = logging.getLogger("hidet.torch")
@@ -107,9 +109,10 @@ class Support(OperatorSupportBase):
 
 class Compiled:
     """A graph of ATen operators, made ready for each set of sizes that comes,
-    by one thread while others wait. What is made ready has copies of the
-    weights, so that of many sets those that came last are kept: so many, and as
-    many as hold so much of weights, but two in any case."""
+    by one thread while others wait. Parts whose text is the same for several
+    sets have a model together, with one copy of the weights. Of many sets those
+    that came last are kept: so many, and as many as hold so much of weights in
+    models of their own, but two in any case."""
 
     MOST_SIZES = 64
     MOST_BYTES = 8 << 30
@@ -120,6 +123,7 @@ class Compiled:
         self.graph = graph
         self.static = static
         self.options = options
+        self.models = Models()
         inputs = [n for n in graph.graph.nodes if n.op == "placeholder"]
         self.symbolic = any(
             has_symbols(n.meta.get("val")) for n in graph.graph.nodes
@@ -141,7 +145,9 @@ class Compiled:
     def make_only(self) -> Callable:
         with self.lock:
             if self.only is None:
-                self.only = divide(self.graph, self.static, self.options)
+                self.only = divide(
+                    self.graph, self.static, self.options, self.models
+                )
             return self.only
 
     def find(self, key: object) -> Callable | None:
@@ -155,16 +161,21 @@ class Compiled:
             version = self.find(key)
             if version is None:
                 graph = with_sizes(self.graph, arguments)
-                version = divide(graph, self.static, self.options)
+                version = divide(
+                    graph, self.static, self.options, self.models
+                )
                 with self.order:
                     self.versions[key] = version
-                    while len(self.versions) > self.most(arguments):
+                    if self.are_many(arguments):
                         self.versions.popitem(last=False)
             return version
 
-    def most(self, arguments: Sequence) -> int:
+    def are_many(self, arguments: Sequence) -> bool:
         weights = sum(arguments[i].nbytes for i in self.static)
-        return min(self.MOST_SIZES, max(2, self.MOST_BYTES // (weights or 1)))
+        held = weights * len(self.models.made)
+        return len(self.versions) > self.MOST_SIZES or (
+            len(self.versions) > 2 and held > self.MOST_BYTES
+        )
 
 
 def has_symbols(value: object) -> bool:
@@ -189,19 +200,24 @@ class Sized(fx.Interpreter):
     where sizes are numbers. Nothing that a thread beside it sees is changed,
     as PyTorch's tracers would."""
 
-    def __init__(self, graph: fx.GraphModule) -> None:
+    def __init__(self, graph: fx.GraphModule, numbers: dict[str, int]) -> None:
         super().__init__(graph)
         self.made = fx.Graph()
+        self.numbers = numbers
         self.copies: dict[fx.Node, object] = {}
 
     def run_node(self, node: fx.Node) -> object:
         value = super().run_node(node)
         number = isinstance(value, (int, float, bool))
+        symbolic = node.meta.get("val")
+        if isinstance(symbolic, torch.SymInt):
+            value = as_known(symbolic, value, self.numbers)
         if number and node.op != "placeholder":
             self.copies[node] = value
             return value
         copy = self.made.node_copy(node, self.copies.__getitem__)
         copy.meta["val"] = value
+        copy.meta["sizes"] = sizes_of_value(symbolic, value, self.numbers)
         self.copies[node] = value if number else copy
         return value
 
@@ -217,14 +233,19 @@ def with_sizes(graph: fx.GraphModule, arguments: Sequence) -> fx.GraphModule:
         else a
         for a in arguments
     ]
-    sized = Sized(graph)
+    inputs = [n for n in graph.graph.nodes if n.op == "placeholder"]
+    symbolic = [n.meta.get("val") for n in inputs]
+    sized = Sized(graph, numbers_of(symbolic, arguments))
     with mode, torch._guards.tracing(None):
         sized.run(*fakes)
     return fx.GraphModule(graph, sized.made)
 
 
 def divide(
-    graph: fx.GraphModule, static: Sequence[int], options: Options
+    graph: fx.GraphModule,
+    static: Sequence[int],
+    options: Options,
+    models: Models,
 ) -> Callable:
     """The graph with its parts in the place of their nodes."""
     graph.graph.eliminate_dead_code()
@@ -246,7 +267,7 @@ def divide(
             if a in fixed or a.op == "get_attr"
         ]
         inner = fused.get_submodule(node.target)
-        part = Part(inner, constants, options)
+        part = Part(inner, constants, options, models)
         put_part(fused, node, part)
     fused.graph.lint()
     fused.recompile()

@@ -10,14 +10,18 @@ import torch
 from torch import fx
 
 from hidet.torch.operators.call import Call, type_of
+from hidet.torch.sizes import Size
 from hidet.torch.table import table
 from hidet.torch.text import Text, Unsupported, Value
 
 MOST_RANK = 8
 
 
-def kind_of(fake: object) -> tuple[str, tuple[int, ...]]:
-    """Type and shape of a tensor; Unsupported where we have no such one."""
+def kind_of(
+    fake: object, sizes: tuple[int, ...] | None = None
+) -> tuple[str, tuple[int, ...]]:
+    """Type and shape of a tensor; Unsupported where we have no such one. sizes:
+    the same shape, where more is known of it."""
     if not isinstance(fake, torch.Tensor):
         raise Unsupported(f"a value of {type(fake).__name__}")
     if fake.layout != torch.strided or fake.is_quantized:
@@ -28,7 +32,7 @@ def kind_of(fake: object) -> tuple[str, tuple[int, ...]]:
         raise Unsupported("a symbolic size")
     if fake.dim() > MOST_RANK:
         raise Unsupported(f"a tensor of {fake.dim()} axes")
-    return type_of(fake.dtype), tuple(fake.shape)
+    return type_of(fake.dtype), sizes or tuple(fake.shape)
 
 
 def used_results(node: fx.Node) -> set[int]:
@@ -68,8 +72,11 @@ def emit_node(text: Text, node: fx.Node, value_of: Callable) -> object:
     made = node.meta.get("val")
     several = isinstance(made, (list, tuple))
     used = used_results(node) if several else {0}
+    sizes = node.meta.get("sizes")
     results = [
-        kind_of(fake) if not several or i in used else ("", ())
+        kind_of(fake, sizes[i] if several and sizes else sizes)
+        if not several or i in used
+        else ("", ())
         for i, fake in enumerate(made if several else [made])
     ]
     given = fx.node.map_aggregate(
@@ -154,16 +161,32 @@ def device_of(node: fx.Node) -> torch.device:
     return device
 
 
-def emit_graph(
+def letters_of_inputs(
     graph: fx.Graph, constants: Container[fx.Node]
+) -> frozenset[str]:
+    """Those that are sizes of inputs, alone: the text's dimensions."""
+    return frozenset(
+        size.text
+        for node in graph.nodes
+        if node.op == "placeholder" and node not in constants
+        for size in node.meta.get("sizes") or ()
+        if isinstance(size, Size) and size.text in size.letters
+    )
+
+
+def emit_graph(
+    graph: fx.Graph,
+    constants: Container[fx.Node],
+    letters: frozenset[str] = frozenset(),
 ) -> tuple[str, dict[fx.Node, str]]:
     """A graph as text, and the names in it of the placeholders, of which those
-    among `constants` are constants whose elements are given later."""
-    text, values, names = Text(), {}, {}
+    among `constants` are constants whose elements are given later. letters: the
+    dimensions that sizes are said by."""
+    text, values, names = Text(letters), {}, {}
     outputs: list[Value] = []
     for node in graph.nodes:
         if node.op == "placeholder":
-            kind, shape = kind_of(node.meta["val"])
+            kind, shape = kind_of(node.meta["val"], node.meta.get("sizes"))
             make = text.weight if node in constants else text.input
             values[node] = make(kind, shape)
             names[node] = values[node].name

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import weakref
 from collections.abc import Sequence
 
 import torch
@@ -40,13 +41,10 @@ def arrays(tensors: Sequence[torch.Tensor]) -> ctypes.Array:
     return (Array * len(found))(*map(as_array, found))
 
 
-class Engine:
-    """Compiled when it is made. weights: for constants of the text, by name;
-    those of the CPU are read where they are. inputs, results: tensors of the
-    types and shapes that it is for, which may be fake.
-
-    On a GPU a run is one CUDA graph, whose launches are given the addresses of
-    inputs and results where these are others than the last run's."""
+class Model:
+    """A text with its weights, on a device once for all sizes that it is for.
+    weights: for constants of the text, by name; those of the CPU are read where
+    they are."""
 
     def __init__(
         self,
@@ -54,8 +52,6 @@ class Engine:
         weights: dict[str, torch.Tensor],
         device: torch.device,
         options: Options,
-        inputs: Sequence[torch.Tensor],
-        results: Sequence[torch.Tensor],
     ) -> None:
         module = Module.parse(text)
         model = Frozen(module)
@@ -65,11 +61,62 @@ class Engine:
             model.set_precision("tf32")
         if options.search_space:
             model.set_measured(measured())
-        self.device, self.results = device, results
+        self.weights = weights  # As long as somebody may look for this one.
         self.on_gpu = device.type == "cuda"
         where = f"cuda:{device.index or 0}" if self.on_gpu else "sim"
         self.session = Session(model, Device(module.context, where))
         self.lock = threading.Lock()
+
+
+class Models:
+    """Those that engines have, found again by what they were made of: for other
+    sizes the same text may come."""
+
+    def __init__(self) -> None:
+        self.made: weakref.WeakValueDictionary[object, Model] = (
+            weakref.WeakValueDictionary()
+        )
+        self.lock = threading.Lock()
+
+    def find(
+        self,
+        text: str,
+        weights: dict[str, torch.Tensor],
+        device: torch.device,
+        options: Options,
+    ) -> Model:
+        key = text, device, *map(identity, weights.values())
+        with self.lock:
+            model = self.made.get(key)
+            if model is None:
+                model = Model(text, weights, device, options)
+                self.made[key] = model
+            return model
+
+
+def identity(tensor: torch.Tensor) -> tuple[int, int, int]:
+    version = 0 if tensor.is_inference() else tensor._version
+    return id(tensor), version, tensor.data_ptr()
+
+
+class Engine:
+    """A model compiled for tensors of some types and shapes, when it is made.
+    inputs, results: of these types and shapes; they may be fake.
+
+    On a GPU a run is one CUDA graph, whose launches are given the addresses of
+    inputs and results where these are others than the last run's."""
+
+    def __init__(
+        self,
+        model: Model,
+        device: torch.device,
+        inputs: Sequence[torch.Tensor],
+        results: Sequence[torch.Tensor],
+    ) -> None:
+        self.model = model
+        self.device, self.results = device, results
+        self.on_gpu = model.on_gpu
+        self.session, self.lock = model.session, model.lock
         self.given, self.made = arrays(inputs), arrays(results)
         self.in_place = self.prepare()
         # The elements of the arrays, which are read from them otherwise.

@@ -5,6 +5,7 @@ with tensors in PyTorch's stead."""
 from __future__ import annotations
 
 import dataclasses
+import logging
 import operator
 import threading
 import warnings
@@ -13,12 +14,18 @@ from collections.abc import Sequence
 import torch
 from torch import fx
 
-from hidet.errors import HidetError, ResourceError, UnsupportedError
+from hidet.errors import (
+    HidetError,
+    InvalidError,
+    ResourceError,
+    UnsupportedError,
+)
 from hidet.torch.config import Options
-from hidet.torch.emit import emit_graph
-from hidet.torch.engine import Engine
+from hidet.torch.emit import emit_graph, letters_of_inputs
+from hidet.torch.engine import Engine, Models
 
 
+log = logging.getLogger("hidet.torch")
 VERSION = torch.Tensor._version.__get__
 ADDRESS = torch.Tensor.data_ptr
 
@@ -59,11 +66,16 @@ class Part(torch.nn.Module):
     MOST_CHANGES = 2  # Then constants are inputs like any.
 
     def __init__(
-        self, module: fx.GraphModule, constants: Sequence[int], options: Options
+        self,
+        module: fx.GraphModule,
+        constants: Sequence[int],
+        options: Options,
+        models: Models,
     ) -> None:
         super().__init__()
         self.module = module
         self.options = options
+        self.models = models
         self.placeholders = [
             n for n in module.graph.nodes if n.op == "placeholder"
         ]
@@ -151,26 +163,41 @@ class Part(torch.nn.Module):
         versions = sum(map(VERSION, known))
         addresses = list(map(ADDRESS, known))
         fixed = {self.placeholders[i]: tensors[i] for i in self.constants}
-        self.text, names = emit_graph(self.module.graph, fixed)
-        weights = {names[node]: tensor for node, tensor in fixed.items()}
         given = [
             i for i, node in enumerate(self.placeholders) if node not in fixed
         ]
-        self.options.dump(self.text)
         try:
-            engine = Engine(
-                self.text,
-                weights,
-                self.device,
-                self.options,
-                [self.placeholders[i].meta["val"] for i in given],
-                self.results,
-            )
+            engine = self.compile(fixed, given)
         except (UnsupportedError, ResourceError) as error:
             self.refuse(error)
             return None
         return Built(
             engine, given, self.constants, known, versions, addresses
+        )
+
+    def compile(self, fixed: dict, given: list[int]) -> Engine:
+        """By dimensions where the graph has some, for sizes that come later
+        too; where that is refused, which is said, for these numbers."""
+        letters = letters_of_inputs(self.module.graph, fixed)
+        try:
+            return self.make_engine(fixed, given, letters)
+        except InvalidError as error:
+            if not letters:
+                raise
+            log.warning("a part is compiled for its sizes alone: %s", error)
+            return self.make_engine(fixed, given, frozenset())
+
+    def make_engine(
+        self, fixed: dict, given: list[int], letters: frozenset[str]
+    ) -> Engine:
+        self.text, names = emit_graph(self.module.graph, fixed, letters)
+        weights = {names[node]: tensor for node, tensor in fixed.items()}
+        self.options.dump(self.text)
+        return Engine(
+            self.models.find(self.text, weights, self.device, self.options),
+            self.device,
+            [self.placeholders[i].meta["val"] for i in given],
+            self.results,
         )
 
     def refuse(self, error: HidetError) -> None:

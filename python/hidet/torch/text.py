@@ -19,6 +19,8 @@ import pathlib
 import re
 from collections.abc import Iterable, Sequence
 
+from hidet.torch.sizes import Size, size_text
+
 ONNX = "onnx23"  # The version of ONNX's operators that nodes are written in.
 MOST_CONSTANT = 1 << 16  # Elements of a constant that is written out.
 
@@ -52,8 +54,11 @@ def is_float(kind: str) -> bool:
     return kind.startswith(("f", "bf"))
 
 
-def type_text(kind: str, shape: Iterable[int]) -> str:
-    return f"{kind}[{', '.join(map(str, shape))}]"
+def type_text(
+    kind: str, shape: Iterable[int], letters: frozenset[str] = frozenset()
+) -> str:
+    sizes = (size_text(size, letters) for size in shape)
+    return f"{kind}[{', '.join(sizes)}]"
 
 
 def element_text(value: object, kind: str) -> str:
@@ -80,7 +85,7 @@ def wrapped(value: int, kind: str) -> int:
     return value - (1 << bits) if signed else value
 
 
-def attribute_text(value: object) -> str:
+def attribute_text(value: object, letters: frozenset[str]) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -89,20 +94,25 @@ def attribute_text(value: object) -> str:
         # A type stands by its name; there are no other texts among attributes.
         return value
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(attribute_text, value))}]"
-    return str(value)
+        return f"[{', '.join(attribute_text(v, letters) for v in value)}]"
+    return size_text(value, letters)
 
 
 class Text:
-    """A graph in the making."""
+    """A graph in the making. letters: the dimensions that are sizes of its
+    inputs, by which others are said."""
 
-    def __init__(self) -> None:
+    def __init__(self, letters: frozenset[str] = frozenset()) -> None:
+        self.letters = letters
         self.inputs: list[Value] = []
         self.lines: list[str] = []
         self.tasks: set[str] = set()
         self.known: dict[tuple, Value] = {}
         self.said: dict[tuple, list[Value | None]] = {}
         self.names = 0
+
+    def type_text(self, value: Value) -> str:
+        return type_text(value.type, value.shape, self.letters)
 
     def name(self, prefix: str) -> str:
         self.names += 1
@@ -125,7 +135,13 @@ class Text:
         self, value: object, kind: str, shape: Sequence[int] = ()
     ) -> Value:
         """Numbers: one for all of the elements, or a list in row-major order."""
+        if isinstance(value, Size) and kind == "i64" and not shape:
+            if value.letters <= self.letters:
+                return self.node("size", [], kind, (), value=value)
         listed = isinstance(value, (list, tuple))
+        if not listed and any(isinstance(size, Size) for size in shape):
+            one = self.constant(value, kind, (1,) * len(shape))
+            return self.node("expand", [one], kind, shape, sizes=list(shape))
         if listed and len(value) > MOST_CONSTANT:
             raise Unsupported(f"a constant of {len(value)} elements")
         elements = [
@@ -178,7 +194,7 @@ class Text:
     ) -> list[Value | None]:
         made = [Value(self.name("t"), *r) if r else None for r in results]
         left = ", ".join(
-            f"{v.name}: {type_text(v.type, v.shape)}" if v else "_"
+            f"{v.name}: {self.type_text(v)}" if v else "_"
             for v in made
         )
         if operator.startswith("."):
@@ -189,7 +205,8 @@ class Text:
         line = f"{left} = {operator}({given})"
         if attributes:
             pairs = ", ".join(
-                f"{k} = {attribute_text(v)}" for k, v in attributes.items()
+                f"{k} = {attribute_text(v, self.letters)}"
+                for k, v in attributes.items()
             )
             line += f" {{ {pairs} }}"
         self.lines.append(line)
@@ -203,7 +220,7 @@ class Text:
             made = self.write("copy", [value], [(value.type, value.shape)], {})
             given.append(made[0].name)
         inputs = ", ".join(
-            f"{v.name}: {type_text(v.type, v.shape)}" for v in self.inputs
+            f"{v.name}: {self.type_text(v)}" for v in self.inputs
         )
         body = "\n".join("  " + line for line in self.lines)
         tasks = [own_tasks()[name] for name in sorted(self.tasks)]

@@ -35,9 +35,22 @@ def expand(c: Call, x: Value, *_: object) -> Value:
     return c.expand(x, c.shape)
 
 
+def ends_of(start: int | None, stop: int | None, size: int) -> tuple:
+    """As slice(start, stop).indices(size), which forgets what a Size knows."""
+
+    def place(at: int) -> int:
+        at = at + size if at < 0 else at
+        return 0 if at < 0 else size if at >= size else at
+
+    return (
+        0 if start is None else place(start),
+        size if stop is None else place(stop),
+    )
+
+
 def slice_(c: Call, x: Value, dim=0, start=None, end=None, step=1) -> Value:
     axis = axis_of(dim, x.rank)
-    start, stop, _ = slice(start, end).indices(x.shape[axis])
+    start, stop = ends_of(start, end, x.shape[axis])
     return c.slice(x, axis, start, max(stop, start), step)
 
 
@@ -145,7 +158,7 @@ def slice_scatter(
 ) -> Value:
     axis = axis_of(dim, x.rank)
     size = x.shape[axis]
-    start, stop, _ = slice(start, end).indices(size)
+    start, stop = ends_of(start, end, size)
     if step != 1:
         raise Unsupported("slice_scatter in steps")
     source = c.cast(
