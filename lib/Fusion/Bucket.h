@@ -47,9 +47,10 @@ const hd_bucket_t *hd_bucket_make(hd_module_t *module,
                                   hd_bucket_refusal_t *refusal);
 
 // Whether the bucket computes what this graph does. Sets its extents (one for
-// each of num_extents) and what is given (one for each of bucket->given).
-bool hd_bucket_fit(hd_module_t *module, const hd_bucket_t *bucket,
-                   const hd_graph_t *graph, int64_t *extents,
-                   const hd_value_t **given);
+// each of num_extents) and what is given (one for each of bucket->given). The
+// arena is for what is needed meanwhile.
+bool hd_bucket_fit(hd_module_t *module, hd_arena_t *arena,
+                   const hd_bucket_t *bucket, const hd_graph_t *graph,
+                   int64_t *extents, const hd_value_t **given);
 
 #endif

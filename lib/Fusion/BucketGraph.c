@@ -236,12 +236,12 @@ const hd_bucket_t *hd_bucket_make(hd_module_t *module,
   return bucket;
 }
 
-bool hd_bucket_fit(hd_module_t *module, const hd_bucket_t *bucket,
-                   const hd_graph_t *graph, int64_t *extents,
-                   const hd_value_t **given) {
+bool hd_bucket_fit(hd_module_t *module, hd_arena_t *arena,
+                   const hd_bucket_t *bucket, const hd_graph_t *graph,
+                   int64_t *extents, const hd_value_t **given) {
   hd_bucket_record_t *record = bucket->record;
   hd_bucketer_t b = {.module = module,
-                     .arena = &module->arena,
+                     .arena = arena,
                      .count = 2,
                      .graphs = {record->graph, graph},
                      .record = record,

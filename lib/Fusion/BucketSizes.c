@@ -133,21 +133,22 @@ bool hd_bucket_types(hd_arena_t *arena, const hd_graph_t *graph,
 
 // --- Expansion ---
 
-const hd_graph_t *hd_bucket_expand(hd_module_t *module, const hd_graph_t *graph,
+const hd_graph_t *hd_bucket_expand(hd_module_t *module, hd_arena_t *arena,
+                                   const hd_graph_t *graph,
                                    const hd_tensor_type_t *types,
                                    const hd_expander_t *leader,
                                    hd_expander_t **expander) {
   const hd_graph_t *made;
-  hd_expander_t *x = hd_expander_create(module, graph, types, NULL);
+  hd_expander_t *x = hd_expander_create(module, arena, graph, types, NULL);
   hd_expander_follow(x, leader);
   *expander = x;
   if (hd_expander_run(x, &made) != HD_EXPAND_DONE)
     return NULL;
-  hd_graph_t *whole = HD_ARENA_NEW(&module->arena, hd_graph_t);
+  hd_graph_t *whole = HD_ARENA_NEW(arena, hd_graph_t);
   *whole = *made;
   memset(&whole->inputs, 0, sizeof(whole->inputs));
   for (size_t i = 0; i < graph->inputs.size; i++)
-    hd_vec_push(&module->arena, &whole->inputs, hd_expander_input(x, i));
+    hd_vec_push(arena, &whole->inputs, hd_expander_input(x, i));
   return whole;
 }
 
@@ -168,7 +169,8 @@ static const hd_graph_t *probe(prober_t *p, hd_expander_t **expander) {
   hd_tensor_type_t *types =
       HD_ARENA_ARRAY(arena, hd_tensor_type_t, p->graph->inputs.size + 1);
   return hd_bucket_types(arena, p->graph, &p->sizes, types, &missing)
-             ? hd_bucket_expand(p->module, p->graph, types, p->leader, expander)
+             ? hd_bucket_expand(p->module, arena, p->graph, types, p->leader,
+                                expander)
              : NULL;
 }
 

@@ -38,9 +38,10 @@ bool hd_bucket_types(hd_arena_t *arena, const hd_graph_t *graph,
                      const char **missing);
 
 // Expands the graph, all of whose inputs stay, by the leader's choices (NULL:
-// its own); *expander is who did it. NULL where shapes depend on data, or after
-// an error.
-const hd_graph_t *hd_bucket_expand(hd_module_t *module, const hd_graph_t *graph,
+// its own); *expander is who did it. Both are in the arena, the module's or one
+// that ends before it. NULL where shapes depend on data, or after an error.
+const hd_graph_t *hd_bucket_expand(hd_module_t *module, hd_arena_t *arena,
+                                   const hd_graph_t *graph,
                                    const hd_tensor_type_t *types,
                                    const hd_expander_t *leader,
                                    hd_expander_t **expander);

@@ -250,7 +250,8 @@ static hd_turn_t *begin(hd_model_t *m, const hd_tensor_type_t *inputs,
       HD_ARENA_ARRAY(&turn->values.arena, const hd_host_tensor_t *, size + 1);
   for (size_t i = 0; i < size; i++)
     known[i] = data ? &data[i] : NULL;
-  turn->expander = hd_expander_create(m->module, m->graph, turn->inputs, known);
+  turn->expander = hd_expander_create(m->module, &m->module->arena, m->graph,
+                                      turn->inputs, known);
   for (size_t i = 0; data && i < size; i++)
     hd_store_find(&turn->values, hd_expander_input(turn->expander, i))->data =
         &data[i];

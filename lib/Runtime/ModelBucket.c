@@ -116,6 +116,13 @@ static void explain(hd_model_t *m, const hd_bucket_sizes_t *bounds,
                            : "the model does not go with the bounds");
 }
 
+static const hd_tensor_type_t *
+copy_types(hd_arena_t *arena, const hd_tensor_type_t *types, size_t count) {
+  hd_tensor_type_t *copy = HD_ARENA_ARRAY(arena, hd_tensor_type_t, count + 1);
+  memcpy(copy, types, count * sizeof(*types));
+  return copy;
+}
+
 static bool is_refused(const hd_model_t *m, const hd_tensor_type_t *bounds) {
   const hd_fit_t *fit = m->refused;
   while (fit && !hd_types_equal(fit->inputs, bounds, m->graph->inputs.size))
@@ -125,7 +132,9 @@ static bool is_refused(const hd_model_t *m, const hd_tensor_type_t *bounds) {
 
 static void refuse(hd_model_t *m, const hd_tensor_type_t *bounds) {
   hd_fit_t *fit = HD_ARENA_NEW(&m->module->arena, hd_fit_t);
-  *fit = (hd_fit_t){.inputs = bounds, .next = m->refused};
+  *fit = (hd_fit_t){
+      .inputs = copy_types(&m->module->arena, bounds, m->graph->inputs.size),
+      .next = m->refused};
   m->refused = fit;
 }
 
@@ -185,61 +194,77 @@ static const hd_tensor_type_t *types_of(hd_arena_t *arena,
   return types;
 }
 
-static const hd_tensor_type_t *
-copy_types(hd_arena_t *arena, const hd_tensor_type_t *types, size_t count) {
-  hd_tensor_type_t *copy = HD_ARENA_ARRAY(arena, hd_tensor_type_t, count + 1);
-  memcpy(copy, types, count * sizeof(*types));
-  return copy;
+// What there is of it when the expansion has ended.
+static const hd_host_tensor_t *keep_given(hd_model_t *m,
+                                          const hd_value_t *value) {
+  const hd_host_tensor_t *data = hd_constant_load(m->module, value);
+  if (!data)
+    return NULL;
+  hd_host_tensor_t *kept = hd_host_tensor_make(&m->module->arena, data->type,
+                                               data->shape, data->rank);
+  memcpy(kept->data, data->data, data->bytes);
+  return kept;
 }
 
-// Whether the bucket serves the sizes.
-static bool fit_bucket(hd_model_t *m, const hd_tensor_type_t *inputs,
-                       hd_found_bucket_t *found) {
+static hd_fit_t *make_fit(hd_model_t *m, const hd_tensor_type_t *inputs,
+                          const hd_bucket_t *bucket, const hd_graph_t *graph,
+                          const int64_t *extents,
+                          const hd_value_t *const *given) {
   hd_arena_t *arena = &m->module->arena;
-  hd_diagnostics_t *diags = &hd_model_context(m)->diags;
-  hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags);
-  const hd_bucket_t *bucket = found->bucket;
-  int64_t *extents = HD_ARENA_ARRAY(arena, int64_t, bucket->num_extents + 1);
-  const hd_value_t **given =
-      HD_ARENA_ARRAY(arena, const hd_value_t *, bucket->given.size + 1);
+  hd_fit_t *fit = HD_ARENA_NEW(arena, hd_fit_t);
+  int64_t *numbers = HD_ARENA_ARRAY(arena, int64_t, bucket->num_extents + 1);
   const hd_host_tensor_t **data =
       HD_ARENA_ARRAY(arena, const hd_host_tensor_t *, bucket->given.size + 1);
-  hd_expander_t *expander;
-  const hd_graph_t *graph =
-      hd_bucket_expand(m->module, m->graph, inputs, found->leader, &expander);
-  bool ok = graph && hd_bucket_fit(m->module, bucket, graph, extents, given);
-  for (size_t i = 0; ok && i < bucket->given.size; i++)
-    ok = (data[i] = hd_constant_load(m->module, given[i])) != NULL;
-  if (!ok) { // What is wrong with it, the exact way says.
-    hd_diagnostics_rewind(diags, mark);
-    return false;
-  }
-  found->fit = HD_ARENA_NEW(arena, hd_fit_t);
-  *found->fit =
-      (hd_fit_t){.inputs = copy_types(arena, inputs, m->graph->inputs.size),
-                 .outputs = types_of(arena, graph),
-                 .extents = extents,
-                 .given = data};
-  return true;
+  memcpy(numbers, extents, bucket->num_extents * sizeof(*numbers));
+  for (size_t i = 0; i < bucket->given.size; i++)
+    if (!(data[i] = keep_given(m, given[i])))
+      return NULL;
+  *fit = (hd_fit_t){.inputs = copy_types(arena, inputs, m->graph->inputs.size),
+                    .outputs = types_of(arena, graph),
+                    .extents = numbers,
+                    .given = data};
+  return fit;
 }
 
-bool hd_model_find_bucket(hd_model_t *m, const hd_tensor_type_t *inputs,
-                          hd_found_bucket_t *found) {
-  hd_arena_t *arena = &m->module->arena;
+// Whether the bucket serves the sizes. What is wrong with it, if anything is,
+// the exact way says.
+static bool fit_bucket(hd_model_t *m, const hd_tensor_type_t *inputs,
+                       hd_found_bucket_t *found) {
+  hd_context_t *context = hd_model_context(m);
+  hd_diagnostics_mark_t mark = hd_diagnostics_mark(&context->diags);
+  const hd_bucket_t *bucket = found->bucket;
+  hd_arena_t scratch;
+  hd_arena_init_local(&scratch, &context->budget);
+  int64_t *extents = HD_ARENA_ARRAY(&scratch, int64_t, bucket->num_extents + 1);
+  const hd_value_t **given =
+      HD_ARENA_ARRAY(&scratch, const hd_value_t *, bucket->given.size + 1);
+  hd_expander_t *expander;
+  const hd_graph_t *graph = hd_bucket_expand(m->module, &scratch, m->graph,
+                                             inputs, found->leader, &expander);
+  if (graph &&
+      hd_bucket_fit(m->module, &scratch, bucket, graph, extents, given))
+    found->fit = make_fit(m, inputs, bucket, graph, extents, given);
+  hd_arena_fini(&scratch);
+  if (!found->fit)
+    hd_diagnostics_rewind(&context->diags, mark);
+  return found->fit != NULL;
+}
+
+static bool find_bucket(hd_model_t *m, hd_arena_t *scratch,
+                        const hd_tensor_type_t *inputs,
+                        hd_found_bucket_t *found) {
+  size_t count = m->graph->inputs.size;
   hd_bucket_sizes_t sizes;
   const char *missing;
-  *found = (hd_found_bucket_t){0};
-  if (!m->options.num_buckets || !m->device || m->options.watch ||
-      m->module->artifact || hd_model_counts_steps(m) ||
-      !hd_bucket_sizes_find(arena, m->graph, inputs, &sizes) ||
-      !find_bounds(m, &sizes))
+  hd_tensor_type_t *bounds =
+      HD_ARENA_ARRAY(scratch, hd_tensor_type_t, count + 1);
+  if (!hd_bucket_sizes_find(scratch, m->graph, inputs, &sizes) ||
+      !find_bounds(m, &sizes) ||
+      !hd_bucket_types(scratch, m->graph, &sizes, bounds, &missing) ||
+      is_refused(m, bounds))
     return false;
-  found->bounds =
-      HD_ARENA_ARRAY(arena, hd_tensor_type_t, m->graph->inputs.size + 1);
-  if (!hd_bucket_types(arena, m->graph, &sizes, found->bounds, &missing) ||
-      is_refused(m, found->bounds))
-    return false;
-  found->turn = find_turn(m, found->bounds);
+  found->turn = find_turn(m, bounds);
+  found->bounds = bounds;
   if (found->turn) {
     found->bucket = found->turn->bucket;
     found->leader = found->turn->expander;
@@ -253,5 +278,19 @@ bool hd_model_find_bucket(hd_model_t *m, const hd_tensor_type_t *inputs,
   } else if (found->turn) {
     hd_model_release(m, found->turn);
   }
+  found->bounds = copy_types(&m->module->arena, bounds, count);
+  return fits;
+}
+
+bool hd_model_find_bucket(hd_model_t *m, const hd_tensor_type_t *inputs,
+                          hd_found_bucket_t *found) {
+  hd_arena_t scratch;
+  *found = (hd_found_bucket_t){0};
+  if (!m->options.num_buckets || !m->device || m->options.watch ||
+      m->module->artifact || hd_model_counts_steps(m))
+    return false;
+  hd_arena_init_local(&scratch, &hd_model_context(m)->budget);
+  bool fits = find_bucket(m, &scratch, inputs, found);
+  hd_arena_fini(&scratch);
   return fits;
 }

@@ -121,7 +121,7 @@ const hd_fit_t *hd_turn_fit(const hd_model_t *m, const hd_turn_t *turn,
 typedef struct hd_found_bucket {
   const hd_bucket_t *bucket;
   hd_expander_t *leader;
-  hd_tensor_type_t *bounds; // Of the inputs.
+  const hd_tensor_type_t *bounds; // Of the inputs.
   hd_fit_t *fit;
   hd_turn_t *turn;
 } hd_found_bucket_t;

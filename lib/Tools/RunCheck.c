@@ -39,7 +39,8 @@ static bool check_tasks(hd_run_t *run, size_t *tasks, const char **stop) {
         (hd_tensor_type_t){(hd_scalar_t)t->param->type.scalar, t->rank, {0}};
     memcpy(types[count++].shape, t->shape, sizeof(t->shape));
   }
-  hd_expander_t *x = hd_expander_create(run->module, run->graph, types, NULL);
+  hd_expander_t *x = hd_expander_create(run->module, &run->module->arena,
+                                        run->graph, types, NULL);
   const hd_graph_t *segment;
   hd_expand_state_t state = hd_expander_run(x, &segment);
   if (state == HD_EXPAND_FAILED ||

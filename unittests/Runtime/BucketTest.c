@@ -390,4 +390,31 @@ static void test_sizes(void **state) {
     check_case(&cases[i]);
 }
 
-HD_UNIT_TESTS(cmocka_unit_test(test_sizes))
+// Sizes that are known cost the model nothing, new ones what they are.
+static void known_sizes_take_no_memory(void **state) {
+  (void)state;
+  enum { ROUNDS = 3 };
+  size_t bytes[ROUNDS];
+  bucket_world_t w;
+  begin_world(&w, &cases[2]);
+  for (int round = 0; round < ROUNDS; round++) {
+    for (int64_t n = 3; n <= 16; n++) {
+      hd_host_tensor_t inputs[MAX_INPUTS], found[MAX_OUTPUTS];
+      make_inputs(&w, n, 3, inputs);
+      assert_true(hd_session_run(w.session, inputs, found));
+      hd_host_tensor_fini(&found[0]);
+      for (size_t i = 0; i < w.graph->inputs.size; i++)
+        hd_host_tensor_fini(&inputs[i]);
+      if (round == 0 && n == 3)
+        bytes[0] = hd_arena_bytes(&w.module->arena);
+    }
+    if (round > 0)
+      bytes[round] = hd_arena_bytes(&w.module->arena);
+  }
+  assert_in_range(bytes[1] - bytes[0], 0, 32 << 10);
+  assert_int_equal(bytes[2], bytes[1]);
+  end_world(&w);
+}
+
+HD_UNIT_TESTS(cmocka_unit_test(test_sizes),
+              cmocka_unit_test(known_sizes_take_no_memory))

@@ -245,19 +245,21 @@ bool hd_walk_run(hd_expander_t *x, hd_walk_t *walk) {
   return true;
 }
 
-hd_expander_t *hd_expander_create(hd_module_t *module, const hd_graph_t *graph,
+hd_expander_t *hd_expander_create(hd_module_t *module, hd_arena_t *arena,
+                                  const hd_graph_t *graph,
                                   const hd_tensor_type_t *inputs,
                                   const hd_host_tensor_t *const *data) {
-  hd_expander_t *x = HD_ARENA_NEW(&module->arena, hd_expander_t);
+  hd_expander_t *x = HD_ARENA_NEW(arena, hd_expander_t);
   x->module = module;
+  x->arena = arena;
   x->walk = hd_walk_make(x, graph, NULL);
   for (size_t i = 0; i < graph->inputs.size; i++) {
     const hd_value_t *source = graph->inputs.data[i];
     hd_value_t *value = hd_segment_value(x, source->name, &inputs[i]);
     value->label = source->label;
-    hd_ptr_map_set(&module->arena, &x->walk->values, source, value);
+    hd_ptr_map_set(arena, &x->walk->values, source, value);
     if (data && data[i])
-      hd_ptr_map_set(&module->arena, &x->inputs, value, data[i]);
+      hd_ptr_map_set(arena, &x->inputs, value, data[i]);
   }
   return x;
 }
@@ -377,7 +379,7 @@ static void check_graph(check_t *c, const hd_graph_t *graph) {
 }
 
 bool hd_expander_check(hd_module_t *module, const hd_graph_t *graph) {
-  hd_expander_t x = {.module = module};
+  hd_expander_t x = {.module = module, .arena = &module->arena};
   check_t c = {.x = &x};
   check_graph(&c, graph);
   for (size_t i = 0; i < c.blocked.size; i++) {

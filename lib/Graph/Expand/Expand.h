@@ -22,10 +22,12 @@ typedef enum hd_expand_state {
   HD_EXPAND_DONE,   // The last segment.
 } hd_expand_state_t;
 
+// arena: of what is made; the module's, or one that ends before it.
 // inputs: type and shape of each of the graph's inputs; data[i] (data may be
 // NULL) is what is in it where the walk may look at it, else NULL: its shapes
-// and branches may depend on it. Everything lives in the module's arena.
-hd_expander_t *hd_expander_create(hd_module_t *module, const hd_graph_t *graph,
+// and branches may depend on it.
+hd_expander_t *hd_expander_create(hd_module_t *module, hd_arena_t *arena,
+                                  const hd_graph_t *graph,
                                   const hd_tensor_type_t *inputs,
                                   const hd_host_tensor_t *const *data);
 

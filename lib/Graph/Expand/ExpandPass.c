@@ -174,7 +174,8 @@ bool hd_pass_expand(hd_module_t *module, const hd_graph_t *graph,
     ok &= input_type(module, graph->inputs.data[i], args, &types[i]);
   if (!ok)
     return false;
-  hd_expander_t *x = hd_expander_create(module, graph, types, NULL);
+  hd_expander_t *x =
+      hd_expander_create(module, &module->arena, graph, types, NULL);
   const hd_graph_t *made;
   switch (hd_expander_run(x, &made)) {
   case HD_EXPAND_FAILED:

@@ -32,6 +32,7 @@ struct hd_walk {
 
 struct hd_expander {
   hd_module_t *module;
+  hd_arena_t *arena; // Of what is made.
   hd_walk_t *walk;
   const hd_value_t *wanted; // That the walk waits for.
   bool failed, looked;
@@ -81,7 +82,7 @@ typedef struct hd_list_value {
 extern const hd_value_t hd_value_poison;
 
 static inline hd_arena_t *hd_expander_arena(const hd_expander_t *x) {
-  return &x->module->arena;
+  return x->arena;
 }
 
 // Expand.c
