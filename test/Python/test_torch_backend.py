@@ -589,6 +589,13 @@ class Backend(unittest.TestCase):
         inputs = [(torch.randn(n, 6),) for n in range(4, 9)]
         self.assertEqual(self.versions_of(function, inputs), (5, 1, 1))
 
+        def scaled(x):  # Floats of sizes are tensors for PyTorch here.
+            return x * (2.0 / x.shape[0])
+
+        inputs = [(torch.randn(n, 6),) for n in range(4, 9)]
+        self.assertEqual(self.versions_of(scaled, inputs)[0], 5)
+        self.assertEqual(backend.said, set())
+
         inputs = [(torch.randn(n),) for n in range(4, 9)]
         found = self.versions_of(lambda x: x.flip(0).cumsum(0) / len(x), inputs)
         self.assertEqual(found[0], 5)

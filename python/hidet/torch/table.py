@@ -165,6 +165,8 @@ ROWS = {
     "rsub.Tensor":              e.scaled("sub", turned=True),
     "sub.Scalar":               e.scaled("sub"),
     "sub.Tensor":               e.scaled("sub"),
+    "true_divide.Scalar":       e.binary("div"),
+    "true_divide.Tensor":       e.binary("div"),
     "where.self":               e.where,
     "where.Scalar":             e.where,
     "where.ScalarOther":        e.where,
