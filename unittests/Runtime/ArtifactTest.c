@@ -224,6 +224,54 @@ static void cuts_everywhere(void **state) {
   end_world(&w);
 }
 
+// Writes the file anew, as another build of the compiler would have.
+static void age_body(void *argument) {
+  world_t *w = argument;
+  char made_for[1024];
+  w->module = hd_artifact_open(&w->context, w->path);
+  assert_non_null(w->module);
+  const hd_artifact_t *file = w->module->artifact;
+  hd_artifact_part_t rows[64];
+  hd_artifact_parts_t parts = {.data = rows};
+  for (uint32_t i = 0; i < file->num_sections; i++) {
+    const hd_section_t *s = &file->sections[i];
+    hd_artifact_part_t part = {(hd_section_kind_t)s->kind,
+                               file->data + s->offset, s->size};
+    assert_true(parts.size < 64);
+    if (s->kind == HD_SECTION_MADE_FOR) {
+      assert_true(s->size < sizeof(made_for));
+      memcpy(made_for, part.data, s->size);
+      assert_memory_equal(made_for, "build ", 6);
+      memset(made_for + 6, '0', 8);
+      part.data = made_for;
+    }
+    rows[parts.size++] = part;
+  }
+  w->ok = hd_artifact_write(&w->context, w->path, file->precision, &parts);
+}
+
+static void makes_code_of_other_builds_anew(void **state) {
+  (void)state;
+  world_t w;
+  begin_world(&w);
+  hd_budget_guard(&w.context.budget, age_body, &w);
+  assert_true(w.ok);
+  end_try(&w);
+  begin_try(&w, NULL, false);
+  assert_true(w.ok);
+  check_outputs(&w);
+  assert_int_equal(w.counts.compiled, 1);
+  assert_int_equal(w.counts.loaded, 0);
+  assert_non_null(w.context.diags.first);
+  assert_int_equal(w.context.diags.first->severity, HD_REMARK);
+  assert_non_null(strstr(w.context.diags.first->message,
+                         "made for another place; it is made anew (there: "
+                         "build 00000000"));
+  end_try(&w);
+  end_world(&w);
+}
+
 HD_UNIT_TESTS(cmocka_unit_test(loads_without_compiling),
+              cmocka_unit_test(makes_code_of_other_builds_anew),
               cmocka_unit_test(flips_every_byte),
               cmocka_unit_test(cuts_everywhere))
