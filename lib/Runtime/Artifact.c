@@ -5,17 +5,19 @@
 #include "IR/Text/Parser.h"
 #include "IR/Verify/Verifier.h"
 #include "Support/File.h"
+#include "Support/ThreadPool.h"
 #include "TaskMapping/TaskMapping.h"
 #include "hidet/Version.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 1, ALIGN = 256, PAGE = 4096, LARGE = 1 << 16 };
+enum { FORMAT = 1, ALIGN = 256, PAGE = 4096, LARGE = 1 << 16, MANY = 1 << 24 };
 
 typedef struct head {
   char magic[8];
@@ -113,6 +115,34 @@ const hd_section_t *hd_artifact_section(hd_artifact_t *a, int64_t number,
   if (data)
     *data = (const char *)a->data + s->offset;
   return s;
+}
+
+typedef struct look {
+  hd_artifact_t *file;
+  const char *numbers;
+} look_t;
+
+static void look_at(void *argument, unsigned piece, unsigned worker) {
+  const look_t *look = argument;
+  hd_artifact_t *a = look->file;
+  int64_t number;
+  (void)worker;
+  memcpy(&number, look->numbers + piece * sizeof(number), sizeof(number));
+  if (number < 0 || number >= a->num_sections)
+    return;
+  const hd_section_t *s = &a->sections[number];
+  // Two may be at the same one: they find the same.
+  if (XXH3_64bits(a->data + s->offset, s->size) == s->hash)
+    __atomic_store_n(&a->checked[number], true, __ATOMIC_RELAXED);
+}
+
+void hd_artifact_look(hd_artifact_t *a, const char *numbers, size_t count) {
+  look_t look = {a, numbers};
+  if (a->sections[a->num_sections - 1].offset < MANY || count > UINT_MAX)
+    return;
+  hd_thread_pool_t *pool = hd_thread_pool_create(0);
+  hd_thread_pool_run(pool, (unsigned)count, look_at, &look);
+  hd_thread_pool_destroy(pool);
 }
 
 // The first section of a kind.

@@ -69,6 +69,11 @@ bool hd_artifact_is(const void *data, size_t size);
 const hd_section_t *hd_artifact_section(hd_artifact_t *artifact, int64_t number,
                                         hd_section_kind_t kind,
                                         const char **data);
+// Looks at many sections at once, on all cores, where they are large: those
+// that are right need not be looked at again. numbers: i64, of any alignment;
+// what is no section's is left to hd_artifact_section().
+void hd_artifact_look(hd_artifact_t *artifact, const char *numbers,
+                      size_t count);
 // All weights are looked at: to be called before code is made of the text.
 bool hd_artifact_check_weights(hd_artifact_t *artifact);
 // The module changes: its file has no more to do with it than its weights.

@@ -86,15 +86,13 @@ static bool begin(reader_t *r, uint32_t number, hd_tensor_type_t *types) {
   if (r->failed || r->head[HD_SAVED_INPUTS] != (int64_t)inputs ||
       r->head[HD_SAVED_OUTPUTS] != (int64_t)r->model->graph->outputs.size)
     return damaged(r, "an executable is of another graph");
-  const char *table = r->table;
-  size_t words = r->words;
+  const reader_t start = *r;
   for (size_t i = 0; i < inputs; i++) {
     get_word(r);
     if (!get_type(r, &types[i]))
       return damaged(r, "a table is wrong");
   }
-  r->table = table;
-  r->words = words;
+  *r = start;
   return true;
 }
 
@@ -290,6 +288,8 @@ static bool take_constants(reader_t *r, hd_graph_t *graph) {
   hd_model_segment_t *segment = &r->turn->segment;
   segment->slots = HD_ARENA_ARRAY(&r->turn->values.arena, hd_slot_t,
                                   segment->program.entry->num_params + 1);
+  size_t count = segment->end_constant - segment->first_constant;
+  hd_artifact_look(r->file, r->table, count < r->words ? count : r->words);
   for (uint32_t n = segment->first_constant; n < segment->end_constant; n++) {
     int64_t number = get_word(r);
     bool in = number >= 0 && number < r->file->num_sections;
