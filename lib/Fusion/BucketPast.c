@@ -171,9 +171,26 @@ static bool is_number(const hd_term_t *term, past_t *number) {
   return true;
 }
 
+// An access to a constant of one element, the same at all sizes.
+static bool is_constant(const hd_bucket_node_t *n, const hd_term_t *term,
+                        past_t *number) {
+  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  if (!loads || hd_flat_count(term->u.value) != 1)
+    return false;
+  size_t i = input_of(n, term->u.value);
+  const hd_value_t *value =
+      i < n->flat->inputs.size ? n->node->inputs[i] : NULL;
+  if (!value || !value->constant || hd_bucket_stands(n->b, value) != value)
+    return false;
+  const hd_host_tensor_t *data = hd_constant_load(n->b->module, value);
+  if (data)
+    *number = past_number(hd_host_tensor_get(data, 0));
+  return data != NULL;
+}
+
 static past_t look(looker_t *l, const hd_term_t *term, const hd_index_t *g) {
   past_t number;
-  if (is_number(term, &number))
+  if (is_number(term, &number) || is_constant(l->n, term, &number))
     return number;
   if (!hd_flat_uses(term, g))
     return same;
