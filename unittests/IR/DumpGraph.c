@@ -73,6 +73,11 @@ static void dump_attribute(const hd_attribute_t *a, hd_buffer_t *out,
   case HD_ATTRIBUTE_TYPE:
     hd_buffer_printf(out, "%d", a->u.type);
     break;
+  case HD_ATTRIBUTE_SIZE:
+  case HD_ATTRIBUTE_SIZES:
+    for (size_t i = 0; i < a->count; i++)
+      expr(argument, a->u.sizes[i]);
+    break;
   case HD_ATTRIBUTE_KINDS:
     break;
   }

@@ -159,6 +159,18 @@ static void list(maker_t *m, hd_attribute_t *a, hd_scalar_t floats) {
     a->u.strings = strings;
 }
 
+// The first one names a dimension: numbers alone are integers.
+static void sizes(maker_t *m, hd_attribute_t *a) {
+  hd_arena_t *arena = m->g->arena;
+  const hd_expr_t **list = HD_ARENA_ARRAY(arena, const hd_expr_t *, 4);
+  a->count = a->kind == HD_ATTRIBUTE_SIZE ? 1 : 1 + hd_random_below(m->g, 4);
+  for (size_t i = 0; i < a->count; i++)
+    list[i] = any_size(m, 3);
+  list[0] = hd_expr_binary(arena, HD_EXPR_ADD,
+                           hd_expr_var(arena, m->dims.data[0]), list[0]);
+  a->u.sizes = list;
+}
+
 static const hd_attribute_t *attribute(maker_t *m, const char *name,
                                        hd_attribute_kind_t kind,
                                        hd_scalar_t floats) {
@@ -195,6 +207,10 @@ static const hd_attribute_t *attribute(maker_t *m, const char *name,
   case HD_ATTRIBUTE_TYPE:
     a->u.type = any_scalar(m);
     break;
+  case HD_ATTRIBUTE_SIZE:
+  case HD_ATTRIBUTE_SIZES:
+    sizes(m, a);
+    break;
   case HD_ATTRIBUTE_KINDS:
     break;
   }
@@ -209,7 +225,9 @@ static void add_attributes(maker_t *m, hd_node_t *node) {
   for (unsigned i = 0; i < count; i++) {
     hd_attribute_kind_t kind =
         (hd_attribute_kind_t)hd_random_below(m->g, HD_ATTRIBUTE_KINDS);
-    if (kind == HD_ATTRIBUTE_GRAPH && m->depth >= 2)
+    bool is_size = kind == HD_ATTRIBUTE_SIZE || kind == HD_ATTRIBUTE_SIZES;
+    if ((kind == HD_ATTRIBUTE_GRAPH && m->depth >= 2) ||
+        (is_size && !m->dims.size))
       kind = HD_ATTRIBUTE_INT;
     list[i] = attribute(m, names[i], kind, hd_node_float_type(node));
   }
