@@ -34,6 +34,8 @@ static bool read_sizes(hd_module_t *module, const hd_graph_t *graph,
   while (hd_pass_option_next(&options, &name, &size, &value)) {
     if (sizes->count == HD_BUCKET_SIZES)
       return fail(module, graph->loc, "takes 7 sizes at most");
+    if (value < 1)
+      return fail(module, graph->loc, "takes bounds from 1 on");
     sizes->names[sizes->count] = hd_arena_strndup(&module->arena, name, size);
     sizes->values[sizes->count++] = value;
   }
