@@ -250,6 +250,24 @@ class Backend(unittest.TestCase):
                 own = x.reshape(-1, n).sum(0) * 4
                 torch.testing.assert_close(dynamic(x), own)
 
+    def test_views_of_inputs(self):
+        """With sizes that are symbols, too, a result that is a view of an input
+        begins where it should, also where the input begins elsewhere."""
+
+        def function(x):
+            half = x.shape[0] // 2
+            rows = x[half:]
+            return rows, x.T[1], x.narrow(0, half, 2).T, rows * 2
+
+        compiled = torch.compile(function, backend="hidet", dynamic=True)
+        base = torch.arange(96.0)
+        with torch.no_grad():
+            for n, start in (5, 0), (8, 0), (5, 16), (8, 32):
+                x = base[start : start + 4 * n].view(n, 4)
+                for got, own in zip(compiled(x), function(x)):
+                    torch.testing.assert_close(got, own, rtol=0, atol=0)
+                    self.assertEqual(got.stride(), own.stride())
+
     def test_not_ours(self):
         """An operator that nobody knows runs in PyTorch, and is named once."""
 

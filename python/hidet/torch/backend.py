@@ -92,7 +92,7 @@ class Support(OperatorSupportBase):
         self.answers: dict[fx.Node, str | None] = {}
 
     def is_node_supported(self, _modules: object, node: fx.Node) -> bool:
-        if node.op != "call_function":
+        if node.op != "call_function" or node.meta.get("is_given"):
             return False
         if node not in self.answers:
             self.answers[node] = refusal(node)
@@ -161,6 +161,7 @@ class Compiled:
             version = self.find(key)
             if version is None:
                 graph = with_sizes(self.graph, arguments)
+                give_views(graph)
                 version = divide(
                     graph, self.static, self.options, self.models
                 )
@@ -239,6 +240,34 @@ def with_sizes(graph: fx.GraphModule, arguments: Sequence) -> fx.GraphModule:
     with mode, torch._guards.tracing(None):
         sized.run(*fakes)
     return fx.GraphModule(graph, sized.made)
+
+
+def give_views(graph: fx.GraphModule) -> None:
+    """Results that are views of inputs are PyTorch's, in nodes of their own:
+    aot_autograd asks of such a result where in the input it begins."""
+    copies: dict[fx.Node, fx.Node] = {}
+
+    def view(node: fx.Node) -> fx.Node | None:
+        if node.op == "placeholder" or node in copies:
+            return copies.get(node, node)
+        is_item = node.target is operator.getitem
+        if not is_item and not getattr(node.target, "is_view", False):
+            return None
+        base = view(node.args[0])
+        if base is None:
+            return None
+        with graph.graph.inserting_after(node):
+            copy = graph.graph.node_copy(
+                node, lambda n: base if n is node.args[0] else n
+            )
+        copy.meta["is_given"] = True
+        copies[node] = copy
+        return copy
+
+    output = graph.graph.output_node()
+    output.args = (
+        fx.map_arg(output.args[0], lambda result: view(result) or result),
+    )
 
 
 def divide(
