@@ -374,19 +374,26 @@ static bool take_outputs(hd_model_t *m, hd_context_t *caller, hd_turn_t *turn,
   return true;
 }
 
+// By what the model's file has; *loaded: whether it has one.
+static bool load_turn(hd_model_t *m, hd_turn_t *turn, bool *loaded) {
+  if (!m->module->artifact || !m->device || m->options.anew || m->options.watch)
+    return true;
+  hd_times_t *times = &hd_model_context(m)->times;
+  uint64_t start = hd_clock_ns();
+  size_t part = hd_times_enter(times, "load");
+  bool ok = hd_saved_take(m, turn, loaded);
+  hd_times_leave(times, part);
+  if (*loaded)
+    m->stats.load_ms += hd_ms_since(start);
+  return ok;
+}
+
 // Makes the executable, by what the model's file has or by walking; *kept:
 // whether it is one.
 static bool make_turn(hd_model_t *m, hd_turn_t *turn,
                       const hd_host_tensor_t *data, bool *loaded, bool *kept) {
   hd_artifact_t *file = m->module->artifact;
-  hd_times_t *times = &hd_model_context(m)->times;
-  uint64_t start = hd_clock_ns();
-  size_t part = hd_times_enter(times, "load");
-  bool ok = !file || !m->device || m->options.anew || m->options.watch ||
-            hd_saved_take(m, turn, loaded);
-  hd_times_leave(times, part);
-  if (*loaded)
-    m->stats.load_ms += hd_ms_since(start);
+  bool ok = load_turn(m, turn, loaded);
   if (!ok || *loaded)
     return *kept = ok;
   return (!file || hd_artifact_check_weights(file)) &&
