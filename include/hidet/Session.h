@@ -62,12 +62,13 @@ HIDET_API hidet_status_t hidet_session_prepare(hidet_session_t *session,
 
 // Enqueues a run, and returns. outputs are of the types and shapes that
 // hidet_session_prepare() says, and lie apart from each other and from the
-// inputs; nothing is copied. stream: a CUstream of the device's primary
-// context, which is not being captured, NULL the default stream; "sim" has
-// none, and is done at return. Runs of a session follow one another, whatever
-// their streams. Where addresses are those of the session's last run of these
-// shapes, it takes one call of the driver and no memory. HIDET_USAGE for a
-// session without a device.
+// inputs; nothing is copied, but where one executable is for all sizes up to a
+// bound (hidet_model_set_buckets()): there inputs and outputs are, on the
+// stream. stream: a CUstream of the device's primary context, which is not
+// being captured, NULL the default stream; "sim" has none, and is done at
+// return. Runs of a session follow one another, whatever their streams. Where
+// addresses are those of the session's last run of these shapes, it takes one
+// call of the driver and no memory. HIDET_USAGE for a session without a device.
 HIDET_API hidet_status_t hidet_session_enqueue(
     hidet_session_t *session, const hidet_array_t *inputs, size_t num_inputs,
     const hidet_array_t *outputs, size_t num_outputs, void *stream);
