@@ -23,7 +23,7 @@ except ImportError:
 
 import hidet
 import hidet.torch
-from hidet.torch import backend, part, table, text
+from hidet.torch import backend, part, sizes, table, text
 from torch import nn
 
 
@@ -636,6 +636,13 @@ class Backend(unittest.TestCase):
             text.size_text = write
         self.assertEqual(found, (2, 2, 2))
         self.assertIn("compiled for its sizes alone", logs.output[0])
+
+    def test_size_as_a_word(self):
+        """What wraps at 2^64 is as it is, where it does not."""
+        n = sizes.Size(5, "n", frozenset(["n"]))
+        self.assertEqual(((n - 1) % (1 << 64)).text, "(n - 1)")
+        self.assertEqual((0 - n) % (1 << 64), (1 << 64) - 5)
+        self.assertEqual((n % 3).text, "(n % 3)")
 
     def test_weights_of_several_models(self):
         """Where sizes have models of their own, fewer are kept."""

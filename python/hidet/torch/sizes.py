@@ -88,6 +88,8 @@ def combine(sign: str, a: object, b: object, compute) -> int:
     value = compute(int(a), int(b))
     if sign in "/%" and (a < 0 or b <= 0):
         return value
+    if sign == "%" and type(b) is int and b > a and b >= 1 << 63:
+        return a  # As words of 64 bits have it.
     if sign in "*/" and type(b) is int and b == 1:
         return a
     if sign in "+-" and type(b) is int and b == 0:
