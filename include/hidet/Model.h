@@ -54,9 +54,10 @@ HIDET_API void hidet_model_destroy(hidet_model_t *model);
 
 // Writes the model to a file, with its weights and all code that its sessions
 // on the device have had compiled (and that was not ended since, for want of
-// room). The file appears when all of it is written. HIDET_USAGE where the
-// model has no session there, HIDET_UNSUPPORTED where nothing was compiled, or
-// what was is not kept, since shapes depend on what is in the inputs.
+// room). The file, whose name ends in .hidet, appears when all of it is
+// written. HIDET_USAGE where the model has no session there, HIDET_UNSUPPORTED
+// where nothing was compiled, or what was is not kept, since shapes depend on
+// what is in the inputs.
 HIDET_API hidet_status_t hidet_model_save(hidet_model_t *model,
                                           const hidet_device_t *device,
                                           const char *path);

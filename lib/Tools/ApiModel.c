@@ -367,6 +367,8 @@ static void save(void *argument) {
   const hd_api_placed_t *placed = find_placed(call->model, call->data);
   if (!placed || !placed->model)
     hd_api_fail(call->context, "the model has no session on the device");
+  else if (!ends_in(call->name, ".hidet"))
+    hd_api_fail(call->context, "a compiled model's file ends in .hidet");
   else
     hd_model_save(placed->model, call->name);
 }

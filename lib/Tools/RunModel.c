@@ -362,6 +362,17 @@ static bool save(hd_run_t *run) {
   return s.ok;
 }
 
+// By its name a file is read again; nor is a model's own file written over.
+static bool names_saved(hd_run_t *run) {
+  const char *path = hd_option_text(&run->options, RUN_SAVE, ".hidet");
+  return hd_has_suffix(path, ".hidet") ||
+         hd_error(&run->process.context.diags, (hd_loc_t){0}, HD_E1003,
+                  hd_arena_printf(&run->arena,
+                                  "--save takes a file that ends in .hidet, "
+                                  "found '%s'",
+                                  path));
+}
+
 // Where the file alone is asked for, nothing is run.
 static bool saves_alone(const hd_run_t *run) {
   static const int options[] = {RUN_INPUT,    RUN_OUTPUT,    RUN_PRINT,
@@ -394,7 +405,7 @@ bool hd_run_model(hd_run_t *run) {
   if (hd_option_given(&run->options, RUN_COMPARE) ||
       hd_option_given(&run->options, RUN_BISECT))
     return hd_run_bind(run) && hd_run_make_inputs(run) && examine(run);
-  if (!hd_run_buckets(run, &options))
+  if (!names_saved(run) || !hd_run_buckets(run, &options))
     return false;
   run->session =
       hd_session_create(run->module, run->graph, run->device, &options);

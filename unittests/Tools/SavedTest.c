@@ -122,6 +122,7 @@ static void refuses(void **state) {
   assert_int_equal(hidet_model_save(model, device, path), HIDET_USAGE);
   hidet_session_t *session;
   assert_int_equal(hidet_session_create(model, device, &session), HIDET_OK);
+  assert_int_equal(hidet_model_save(model, device, "a.onnx"), HIDET_USAGE);
   hidet_session_destroy(session);
   assert_int_equal(hidet_model_set_untrusted(model), HIDET_USAGE); // Too late.
   hidet_model_destroy(model);
