@@ -378,11 +378,10 @@ static bool take_outputs(hd_model_t *m, hd_context_t *caller, hd_turn_t *turn,
 static bool load_turn(hd_model_t *m, hd_turn_t *turn, bool *loaded) {
   if (!m->module->artifact || !m->device || m->options.anew || m->options.watch)
     return true;
-  hd_times_t *times = &hd_model_context(m)->times;
   uint64_t start = hd_clock_ns();
-  size_t part = hd_times_enter(times, "load");
+  size_t part = hd_times_enter(&hd_model_context(m)->times, "load");
   bool ok = hd_saved_take(m, turn, loaded);
-  hd_times_leave(times, part);
+  hd_times_leave(&hd_model_context(m)->times, part);
   if (*loaded)
     m->stats.load_ms += hd_ms_since(start);
   return ok;
@@ -418,10 +417,9 @@ bool hd_model_walk(hd_model_t *m, hd_context_t *caller,
                    hd_host_tensor_t *outputs, hd_turn_t **turn) {
   m->stats = (hd_session_stats_t){0};
   hd_found_bucket_t found;
-  hd_times_t *times = &hd_model_context(m)->times;
-  size_t part = hd_times_enter(times, "bucket");
+  size_t part = hd_times_enter(&hd_model_context(m)->times, "bucket");
   bool bounded = hd_model_find_bucket(m, inputs, &found);
-  hd_times_leave(times, part);
+  hd_times_leave(&hd_model_context(m)->times, part);
   if (bounded && found.turn) {
     *turn = found.turn;
     return true;

@@ -17,6 +17,7 @@ import sys
 TABLE = "lib/IR/Intrinsics.def"
 MAKERS = {
     "lib/Fusion/EarlyLaunches.c",
+    "lib/Runtime/SavedWrite.c",
     "lib/Schedule/AccessYield.c",
     "lib/Schedule/Build.c",
     "lib/Schedule/Contract.c",
