@@ -108,6 +108,7 @@ class Attention(unittest.TestCase):
         self.compare(attention, q, k, v, add)
         self.compare(attention, q, k, v, torch.rand(2, 1, 7, 1) < 0.5)
         self.compare(attention, q[0], k[0], v[0], add)
+        self.compare(attention, q, k[:, :1], v[:, :1])  # A head for all.
         few = torch.randn(2, 2, 5, 8)
         self.compare(
             lambda *x: attention(*x, is_causal=True, enable_gqa=True),

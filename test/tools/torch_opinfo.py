@@ -33,6 +33,7 @@ from torch.utils import _pytree as pytree
 import hidet.torch
 from hidet.torch import backend, part, table
 from hidet.torch.config import Options
+from hidet.torch.engine import Models
 
 TYPES = {
     "f32": torch.float32,
@@ -181,7 +182,7 @@ def run(count, by_row, info, sample, name):
     try:
         with torch.no_grad(), warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            ready = backend.divide(graph, [], Options())
+            ready = backend.divide(graph, [], Options(), Models())
             if isinstance(ready, torch.fx.GraphModule) and not any(
                 isinstance(m, part.Part) for m in ready.modules()
             ):

@@ -206,8 +206,10 @@ def zero_unseeing(c: Call, made: Value, mask: Value) -> Value:
 
 
 def attention_whole(c, q, k, v, mask, causal, scale, grouped):
-    """Our own operator (attention.py): 3 axes are one head."""
-    if q.shape[:-2] != k.shape[:-2] and not grouped:
+    """Our own operator (attention.py): 3 axes are one head, and one head of
+    keys and values is for all."""
+    shared = q.rank == 4 and k.shape[1] == v.shape[1] == 1
+    if q.shape[:-2] != k.shape[:-2] and not (grouped or shared):
         raise Unsupported("attention that is broadcast")
     if q.rank == 3:
         q, k, v = (c.reshape(x, (1, *x.shape)) for x in (q, k, v))
