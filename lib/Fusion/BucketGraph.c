@@ -13,19 +13,6 @@
 
 // --- Values ---
 
-static void take_names(hd_bucketer_t *b) {
-  const hd_graph_t *graph = b->graphs[0];
-  for (size_t i = 0; i < graph->inputs.size; i++)
-    hd_name_unique(b->arena, &b->names, graph->inputs.data[i]->name);
-  for (size_t i = 0; i < graph->constants.size; i++)
-    hd_name_unique(b->arena, &b->names, graph->constants.data[i]->name);
-  for (size_t i = 0; i < graph->nodes.size; i++)
-    for (uint32_t k = 0; k < graph->nodes.data[i]->num_outputs; k++)
-      if (graph->nodes.data[i]->outputs[k])
-        hd_name_unique(b->arena, &b->names,
-                       graph->nodes.data[i]->outputs[k]->name);
-}
-
 const hd_value_t *hd_bucket_stands(hd_bucketer_t *b, const hd_value_t *value) {
   const hd_value_t *other = hd_ptr_map_get(&b->replaced, value);
   return other ? other : value;
@@ -179,7 +166,7 @@ bool hd_bucket_build(hd_bucketer_t *b) {
   b->made = HD_ARENA_NEW(b->arena, hd_graph_t);
   *b->made = (hd_graph_t){
       .name = graph->name, .loc = graph->loc, .outer = graph->outer};
-  take_names(b);
+  hd_names_take(b->arena, &b->names, graph);
   b->extents = HD_ARENA_NEW(b->arena, hd_value_t);
   *b->extents =
       (hd_value_t){.name = hd_name_unique(b->arena, &b->names, "extents"),

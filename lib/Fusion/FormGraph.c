@@ -89,25 +89,9 @@ void hd_former_trim(hd_former_t *f) {
 
 // --- Names ---
 
-static void take_name(writer_t *w, const char *name) {
-  hd_name_unique(w->arena, &w->names, name);
-}
-
 static const char *fresh_name(writer_t *w, const char *name) {
   return hd_name_unique(w->arena, &w->names,
                         hd_arena_printf(w->arena, "%s_again", name));
-}
-
-static void take_names(writer_t *w) {
-  const hd_graph_t *graph = w->f->graph;
-  for (size_t i = 0; i < graph->inputs.size; i++)
-    take_name(w, graph->inputs.data[i]->name);
-  for (size_t i = 0; i < graph->constants.size; i++)
-    take_name(w, graph->constants.data[i]->name);
-  for (size_t i = 0; i < graph->nodes.size; i++)
-    for (uint32_t k = 0; k < graph->nodes.data[i]->num_outputs; k++)
-      if (graph->nodes.data[i]->outputs[k])
-        take_name(w, graph->nodes.data[i]->outputs[k]->name);
 }
 
 // --- Nodes ---
@@ -266,7 +250,7 @@ const hd_graph_t *hd_former_graph(hd_former_t *f) {
   w.graph = HD_ARENA_NEW(f->arena, hd_graph_t);
   *w.graph = *f->graph;
   memset(&w.graph->nodes, 0, sizeof(w.graph->nodes));
-  take_names(&w);
+  hd_names_take(w.arena, &w.names, f->graph);
   write_nodes(&w);
   return w.graph;
 }

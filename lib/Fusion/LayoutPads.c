@@ -346,9 +346,7 @@ static void put_padded(padding_t *p) {
 
 const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain) {
   bool any = false;
-  l->made = HD_ARENA_NEW(l->arena, hd_graph_t);
-  *l->made = *l->graph;
-  memset(&l->made->nodes, 0, sizeof(l->made->nodes));
+  hd_layouts_begin(l);
   for (size_t i = 0; i < l->graph->nodes.size; i++) {
     padding_t p = {
         .l = l, .node = l->graph->nodes.data[i], .flat = l->flats[i]};

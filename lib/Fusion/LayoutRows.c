@@ -280,9 +280,7 @@ const hd_graph_t *hd_layouts_pad_rows(hd_layouts_t *l, bool explain) {
   hd_fusion_t *fusion = hd_fusion_create(
       l->module, hd_scheduler_create(l->module, l->arena), l->graph);
   hd_graph_find_composed(fusion, l->graph, &composed);
-  l->made = HD_ARENA_NEW(l->arena, hd_graph_t);
-  *l->made = *l->graph;
-  memset(&l->made->nodes, 0, sizeof(l->made->nodes));
+  hd_layouts_begin(l);
   for (size_t i = 0; i < l->graph->nodes.size; i++) {
     row_padding_t p = {
         .l = l, .node = l->graph->nodes.data[i], .flat = l->flats[i]};

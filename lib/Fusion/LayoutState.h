@@ -70,6 +70,8 @@ hd_value_t *hd_layouts_value(hd_layouts_t *l, const hd_value_t *like,
 // the operator's; added where there is none.
 const hd_task_t *hd_layouts_task(hd_layouts_t *l, const hd_task_t *made,
                                  const char *op);
+// Begins the graph that is made: the same, without nodes.
+void hd_layouts_begin(hd_layouts_t *l);
 // Puts a node that computes a task instead of its own, under a name of its own
 // and `what`, into the graph that is made; NULL: its own, elsewhere.
 void hd_layouts_put_task(hd_layouts_t *l, const hd_node_t *node,
@@ -87,9 +89,6 @@ const hd_task_t *hd_layouts_copying_task(hd_arena_t *arena,
 const hd_value_t *hd_layouts_put_copy(hd_layouts_t *l, const hd_value_t *value,
                                       const hd_task_t *task, const char *what,
                                       hd_loc_t loc);
-// Before names are made.
-void hd_layouts_take_names(hd_layouts_t *l);
-
 // The graph with padded copies for convolutions of few channels; the same where
 // there are none (LayoutPads.c).
 const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain);

@@ -37,22 +37,6 @@ static void order_of(unsigned rank, int last, unsigned *order) {
 
 // --- Values ---
 
-static void take_name(hd_layouts_t *l, const hd_value_t *value) {
-  if (value)
-    hd_name_unique(l->arena, &l->names, value->name);
-}
-
-void hd_layouts_take_names(hd_layouts_t *l) {
-  const hd_graph_t *graph = l->graph;
-  for (size_t i = 0; i < graph->inputs.size; i++)
-    take_name(l, graph->inputs.data[i]);
-  for (size_t i = 0; i < graph->constants.size; i++)
-    take_name(l, graph->constants.data[i]);
-  for (size_t i = 0; i < graph->nodes.size; i++)
-    for (uint32_t k = 0; k < graph->nodes.data[i]->num_outputs; k++)
-      take_name(l, graph->nodes.data[i]->outputs[k]);
-}
-
 static hd_value_t *moved_value(hd_layouts_t *l, const hd_value_t *value,
                                int last) {
   hd_value_t *moved = HD_ARENA_NEW(l->arena, hd_value_t);
@@ -301,6 +285,12 @@ const hd_task_t *hd_layouts_task(hd_layouts_t *l, const hd_task_t *made,
   return task;
 }
 
+void hd_layouts_begin(hd_layouts_t *l) {
+  l->made = HD_ARENA_NEW(l->arena, hd_graph_t);
+  *l->made = *l->graph;
+  memset(&l->made->nodes, 0, sizeof(l->made->nodes));
+}
+
 void hd_layouts_put_task(hd_layouts_t *l, const hd_node_t *node,
                          const hd_task_t *task, const char *what,
                          const hd_value_t *const *inputs,
@@ -376,9 +366,7 @@ static void put_node(laid_node_t *n) {
 }
 
 const hd_graph_t *hd_layouts_apply(hd_layouts_t *l) {
-  l->made = HD_ARENA_NEW(l->arena, hd_graph_t);
-  *l->made = *l->graph;
-  memset(&l->made->nodes, 0, sizeof(l->made->nodes));
+  hd_layouts_begin(l);
   for (size_t i = 0; i < l->graph->nodes.size; i++) {
     laid_node_t n = {
         .l = l, .node = l->graph->nodes.data[i], .flat = l->flats[i]};

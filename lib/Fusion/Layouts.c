@@ -16,6 +16,7 @@
 #include "Fusion/Fuse.h"
 #include "Fusion/LayoutState.h"
 #include "Fusion/Passes.h"
+#include "Graph/Names.h"
 #include "Schedule/Affine.h"
 #include "Schedule/Flatten.h"
 #include "Schedule/Prepare.h"
@@ -382,7 +383,7 @@ const hd_graph_t *hd_graph_choose_layouts(hd_module_t *module,
   if (!options || !options->machine.count) // No template answers.
     return graph;
   hd_layouts_t l = {.module = module, .arena = &module->arena, .graph = graph};
-  hd_layouts_take_names(&l);
+  hd_names_take(l.arena, &l.names, l.graph);
   add_values(&l);
   for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
     const hd_graph_t *made = steps[i](&l, explain);

@@ -4,6 +4,7 @@
 #ifndef HIDET_GRAPH_NAMES_H
 #define HIDET_GRAPH_NAMES_H
 
+#include "IR/Graph/Graph.h"
 #include "Support/Map.h"
 
 // name itself, or name_1, ... where it is taken; that is taken from now on.
@@ -11,5 +12,9 @@
 // to these calls alone.
 const char *hd_name_unique(hd_arena_t *arena, hd_key_map_t *names,
                            const char *name);
+
+// Takes the names of all values of a graph, not those of inner ones.
+void hd_names_take(hd_arena_t *arena, hd_key_map_t *names,
+                   const hd_graph_t *graph);
 
 #endif

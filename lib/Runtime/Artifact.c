@@ -169,7 +169,8 @@ bool hd_artifact_leave(hd_module_t *module) {
 }
 
 // A constant that the text has in a section is where that is mapped.
-static bool bind_value(hd_artifact_t *a, const hd_value_t *value) {
+static bool bind_value(void *artifact, const hd_value_t *value) {
+  hd_artifact_t *a = artifact;
   hd_constant_t *constant = value->constant;
   if (!constant->file || constant->file[0] != '#')
     return true;
@@ -192,23 +193,6 @@ static bool bind_value(hd_artifact_t *a, const hd_value_t *value) {
   return true;
 }
 
-static bool bind_graph(hd_artifact_t *a, const hd_graph_t *graph) {
-  for (size_t i = 0; i < graph->constants.size; i++)
-    if (!bind_value(a, graph->constants.data[i]))
-      return false;
-  for (size_t i = 0; i < graph->nodes.size; i++) {
-    const hd_node_t *node = graph->nodes.data[i];
-    for (uint32_t k = 0; k < node->num_attributes; k++) {
-      const hd_attribute_t *at = node->attributes[k];
-      if (at->kind == HD_ATTRIBUTE_TENSOR
-              ? !bind_value(a, at->u.tensor)
-              : at->kind == HD_ATTRIBUTE_GRAPH && !bind_graph(a, at->u.graph))
-        return false;
-    }
-  }
-  return true;
-}
-
 static bool read_graphs(hd_artifact_t *a) {
   hd_module_t *module = a->module;
   const char *text, *entry;
@@ -222,7 +206,8 @@ static bool read_graphs(hd_artifact_t *a) {
     return false;
   for (size_t i = 0; i < module->items.size; i++) {
     const hd_item_t *item = &module->items.data[i];
-    if (item->kind == HD_ITEM_GRAPH && !bind_graph(a, item->u.graph))
+    if (item->kind == HD_ITEM_GRAPH &&
+        !hd_graph_walk_constants(item->u.graph, bind_value, a))
       return false;
     if (item->kind == HD_ITEM_FUNC &&
         !hd_func_verify_mappings(module->context, item->u.func))

@@ -14,21 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Enters what every run has in common: constants, also of inner graphs.
-static void share(hd_model_t *m, const hd_graph_t *graph) {
-  hd_arena_t *arena = &m->constants.arena;
-  for (size_t i = 0; i < graph->constants.size; i++)
-    hd_ptr_map_set(arena, &m->shared, graph->constants.data[i], graph);
-  for (size_t i = 0; i < graph->nodes.size; i++) {
-    const hd_node_t *node = graph->nodes.data[i];
-    for (uint32_t k = 0; k < node->num_attributes; k++) {
-      const hd_attribute_t *a = node->attributes[k];
-      if (a->kind == HD_ATTRIBUTE_TENSOR)
-        hd_ptr_map_set(arena, &m->shared, a->u.tensor, graph);
-      else if (a->kind == HD_ATTRIBUTE_GRAPH)
-        share(m, a->u.graph);
-    }
-  }
+static bool share(void *model, const hd_value_t *constant) {
+  hd_model_t *m = model;
+  hd_ptr_map_set(&m->constants.arena, &m->shared, constant, constant);
+  return true;
 }
 
 // Templates are chosen for the GPU that the launches are for.
@@ -67,7 +56,7 @@ hd_model_t *hd_model_create(hd_module_t *module, const hd_graph_t *graph,
       (hd_numbering_t){.arena = &m->constants.arena, .shared = &m->shared};
   hd_cleanup_t cleanup;
   hd_budget_defer(&module->context->budget, &cleanup, destroy_model, m);
-  share(m, graph);
+  hd_graph_walk_constants(graph, share, m);
   hd_budget_keep(&module->context->budget, &cleanup);
   return m;
 }
@@ -152,10 +141,12 @@ void hd_model_enter(hd_model_t *m, hd_context_t *caller,
 
 // --- What is kept ---
 
-hd_turn_t *hd_model_find(hd_model_t *m, const hd_tensor_type_t *inputs) {
+hd_turn_t *hd_model_find(hd_model_t *m, const hd_tensor_type_t *inputs,
+                         bool bounds) {
   pthread_mutex_lock(&m->lock);
   hd_turn_t *turn = m->kept;
-  while (turn && !hd_turn_is_for(m, turn, inputs))
+  while (turn && !(bounds ? hd_turn_has_bounds(m, turn, inputs)
+                          : hd_turn_is_for(m, turn, inputs)))
     turn = turn->next;
   if (turn) {
     turn->users++;

@@ -31,12 +31,22 @@ const hd_value_t *hd_turn_input(const hd_turn_t *turn, size_t i) {
                       : hd_expander_input(turn->expander, i);
 }
 
-const hd_fit_t *hd_turn_fit(const hd_model_t *m, const hd_turn_t *turn,
-                            const hd_tensor_type_t *inputs) {
-  const hd_fit_t *fit = turn->fits;
+static const hd_fit_t *find_fit(const hd_model_t *m, const hd_fit_t *fit,
+                                const hd_tensor_type_t *inputs) {
   while (fit && !hd_types_equal(fit->inputs, inputs, m->graph->inputs.size))
     fit = fit->next;
   return fit;
+}
+
+const hd_fit_t *hd_turn_fit(const hd_model_t *m, const hd_turn_t *turn,
+                            const hd_tensor_type_t *inputs) {
+  return find_fit(m, turn->fits, inputs);
+}
+
+bool hd_turn_has_bounds(const hd_model_t *m, const hd_turn_t *turn,
+                        const hd_tensor_type_t *bounds) {
+  return turn->bucket &&
+         hd_types_equal(turn->inputs, bounds, m->graph->inputs.size);
 }
 
 // --- Bounds ---
@@ -123,13 +133,6 @@ copy_types(hd_arena_t *arena, const hd_tensor_type_t *types, size_t count) {
   return copy;
 }
 
-static bool is_refused(const hd_model_t *m, const hd_tensor_type_t *bounds) {
-  const hd_fit_t *fit = m->refused;
-  while (fit && !hd_types_equal(fit->inputs, bounds, m->graph->inputs.size))
-    fit = fit->next;
-  return fit != NULL;
-}
-
 static void refuse(hd_model_t *m, const hd_tensor_type_t *bounds) {
   hd_fit_t *fit = HD_ARENA_NEW(&m->module->arena, hd_fit_t);
   *fit = (hd_fit_t){
@@ -162,20 +165,6 @@ static bool make_bucket(hd_model_t *m, const hd_bucket_sizes_t *sizes,
   explain(m, sizes, &refusal);
   refuse(m, found->bounds);
   return false;
-}
-
-static hd_turn_t *find_turn(hd_model_t *m, const hd_tensor_type_t *bounds) {
-  pthread_mutex_lock(&m->lock);
-  hd_turn_t *turn = m->kept;
-  while (turn && !(turn->bucket &&
-                   hd_types_equal(turn->inputs, bounds, m->graph->inputs.size)))
-    turn = turn->next;
-  if (turn) {
-    turn->users++;
-    turn->used = ++m->clock;
-  }
-  pthread_mutex_unlock(&m->lock);
-  return turn;
 }
 
 // --- Sizes ---
@@ -261,9 +250,9 @@ static bool find_bucket(hd_model_t *m, hd_arena_t *scratch,
   if (!hd_bucket_sizes_find(scratch, m->graph, inputs, &sizes) ||
       !find_bounds(m, &sizes) ||
       !hd_bucket_types(scratch, m->graph, &sizes, bounds, &missing) ||
-      is_refused(m, bounds))
+      find_fit(m, m->refused, bounds))
     return false;
-  found->turn = find_turn(m, bounds);
+  found->turn = hd_model_find(m, bounds, true);
   found->bounds = bounds;
   if (found->turn) {
     found->bucket = found->turn->bucket;

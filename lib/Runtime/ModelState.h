@@ -83,9 +83,13 @@ static inline double hd_ms_since(uint64_t start) {
 // of the graph's.
 bool hd_turn_is_for(const hd_model_t *m, const hd_turn_t *turn,
                     const hd_tensor_type_t *inputs);
-// The executable for inputs of these types, with the caller as a user; NULL
-// where there is none.
-hd_turn_t *hd_model_find(hd_model_t *m, const hd_tensor_type_t *inputs);
+// Whether it is for all sizes up to these.
+bool hd_turn_has_bounds(const hd_model_t *m, const hd_turn_t *turn,
+                        const hd_tensor_type_t *bounds);
+// The executable for inputs of these types, or with these bounds, with the
+// caller as a user; NULL where there is none.
+hd_turn_t *hd_model_find(hd_model_t *m, const hd_tensor_type_t *inputs,
+                         bool bounds);
 void hd_model_release(hd_model_t *m, hd_turn_t *turn);
 // In the model's world: ends executables without users, those used longest ago
 // first, until the others take no more than so many bytes; whether there was

@@ -49,11 +49,6 @@ static bool get_type(reader_t *r, hd_tensor_type_t *type) {
   return !r->failed && hd_shape_count(type->shape, type->rank, &count);
 }
 
-static bool is_same(const hd_tensor_type_t *a, const hd_tensor_type_t *b) {
-  return a->type == b->type && a->rank == b->rank &&
-         memcmp(a->shape, b->shape, sizeof(int64_t) * a->rank) == 0;
-}
-
 // Whether a plan has a row-major tensor of that type; sizes of 0 are 1 there.
 static bool is_param(const hd_var_t *param, const hd_tensor_type_t *type,
                      bool written) {
@@ -356,7 +351,7 @@ static bool take_output(reader_t *r, hd_graph_t *last, bool *planned,
     break;
   case HD_SAVED_INPUT:
     ok = number >= 0 && number < (int64_t)r->model->graph->inputs.size &&
-         is_same(&type, &r->turn->inputs[number]);
+         hd_types_equal(&type, &r->turn->inputs[number], 1);
     if (ok)
       value = hd_expander_input(r->turn->expander, (size_t)number);
     break;
@@ -440,7 +435,7 @@ bool hd_saved_take_all(hd_model_t *m) {
       continue;
     if (!begin(&r, i, types))
       return false;
-    hd_turn_t *turn = hd_model_find(m, types);
+    hd_turn_t *turn = hd_model_find(m, types, false);
     if (!turn && !hd_model_walk(m, context, types, NULL, NULL, &turn))
       return false;
     if (turn)

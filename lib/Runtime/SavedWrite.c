@@ -92,7 +92,8 @@ static const char *add_elements(saver_t *s, const hd_value_t *value,
   return hd_arena_printf(&s->arena, "#%lld", (long long)number);
 }
 
-static bool add_weight(saver_t *s, const hd_value_t *value) {
+static bool add_weight(void *saver, const hd_value_t *value) {
+  saver_t *s = saver;
   hd_constant_t *constant = value->constant;
   if (!constant || hd_ptr_map_get(&s->weights, value))
     return true;
@@ -108,23 +109,6 @@ static bool add_weight(saver_t *s, const hd_value_t *value) {
   if (bytes > MAX_IN_TEXT)
     renamed.section = add_elements(s, value, tensor, (size_t)bytes);
   hd_vec_push(&s->arena, &s->renamed, renamed);
-  return true;
-}
-
-static bool add_weights(saver_t *s, const hd_graph_t *graph) {
-  for (size_t i = 0; i < graph->constants.size; i++)
-    if (!add_weight(s, graph->constants.data[i]))
-      return false;
-  for (size_t i = 0; i < graph->nodes.size; i++) {
-    const hd_node_t *node = graph->nodes.data[i];
-    for (uint32_t k = 0; k < node->num_attributes; k++) {
-      const hd_attribute_t *a = node->attributes[k];
-      if (a->kind == HD_ATTRIBUTE_TENSOR
-              ? !add_weight(s, a->u.tensor)
-              : a->kind == HD_ATTRIBUTE_GRAPH && !add_weights(s, a->u.graph))
-        return false;
-    }
-  }
   return true;
 }
 
@@ -146,7 +130,8 @@ static bool add_graph(saver_t *s) {
   int64_t place = add_part(s, HD_SECTION_GRAPH, NULL, 0);
   for (size_t i = 0; i < m->module->items.size; i++) {
     const hd_item_t *item = &m->module->items.data[i];
-    if (item->kind == HD_ITEM_GRAPH && !add_weights(s, item->u.graph))
+    if (item->kind == HD_ITEM_GRAPH &&
+        !hd_graph_walk_constants(item->u.graph, add_weight, s))
       return false;
   }
   hd_budget_defer(budget, &end_text, hd_buffer_end, &text);

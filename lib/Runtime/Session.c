@@ -280,7 +280,7 @@ typedef struct walking {
 static void walk(void *argument) {
   walking_t *w = argument;
   hd_session_t *s = w->session;
-  w->turn = hd_model_find(s->model, w->types);
+  w->turn = hd_model_find(s->model, w->types, false);
   w->ok = w->turn || hd_model_walk(s->model, s->context, w->types, w->inputs,
                                    w->outputs, &w->turn);
   if (w->ok)
@@ -320,7 +320,7 @@ bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,
                  .types = types,
                  .inputs = inputs,
                  .outputs = outputs,
-                 .turn = hd_model_find(s->model, types),
+                 .turn = hd_model_find(s->model, types, false),
                  .ok = true};
   if (!w.turn)
     hd_model_enter(s->model, s->context, walk, &w);

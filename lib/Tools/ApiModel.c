@@ -5,6 +5,7 @@
 #include "IR/Verify/Verifier.h"
 #include "Runtime/Artifact.h"
 #include "Support/File.h"
+#include "Tools/Input.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,15 +21,10 @@ typedef struct call {
   size_t bytes;
 } call_t;
 
-static bool ends_in(const char *path, const char *suffix) {
-  size_t size = strlen(path), length = strlen(suffix);
-  return size >= length && strcmp(path + size - length, suffix) == 0;
-}
-
 static void import(void *argument) {
   call_t *call = argument;
   hd_context_t *context = &call->context->context;
-  if (ends_in(call->name, ".hidet")) {
+  if (hd_has_suffix(call->name, ".hidet")) {
     call->module->module = hd_artifact_open(context, call->name);
     return;
   }
@@ -128,7 +124,7 @@ hidet_status_t hidet_model_load(hidet_context_t *context, const char *path,
   pthread_mutex_unlock(&context->lock);
   hidet_module_t *module;
   hidet_status_t status = read_module(
-      own, path, ends_in(path, ".hir") ? parse_file : import, &module);
+      own, path, hd_has_suffix(path, ".hir") ? parse_file : import, &module);
   if (status == HIDET_OK)
     status = hidet_model_create(module, NULL, model);
   if (status == HIDET_OK) {
@@ -367,7 +363,7 @@ static void save(void *argument) {
   const hd_api_placed_t *placed = find_placed(call->model, call->data);
   if (!placed || !placed->model)
     hd_api_fail(call->context, "the model has no session on the device");
-  else if (!ends_in(call->name, ".hidet"))
+  else if (!hd_has_suffix(call->name, ".hidet"))
     hd_api_fail(call->context, "a compiled model's file ends in .hidet");
   else
     hd_model_save(placed->model, call->name);

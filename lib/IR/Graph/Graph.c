@@ -79,3 +79,24 @@ void hd_graph_settle_groups(hd_arena_t *arena, hd_graph_t *graph) {
       nodes[k] = in_group(arena, nodes[k], anchored ? groups : 0);
   }
 }
+
+bool hd_graph_walk_constants(const hd_graph_t *graph,
+                             bool (*visit)(void *argument,
+                                           const hd_value_t *constant),
+                             void *argument) {
+  for (size_t i = 0; i < graph->constants.size; i++)
+    if (!visit(argument, graph->constants.data[i]))
+      return false;
+  for (size_t i = 0; i < graph->nodes.size; i++) {
+    const hd_node_t *node = graph->nodes.data[i];
+    for (uint32_t k = 0; k < node->num_attributes; k++) {
+      const hd_attribute_t *a = node->attributes[k];
+      if (a->kind == HD_ATTRIBUTE_TENSOR && !visit(argument, a->u.tensor))
+        return false;
+      if (a->kind == HD_ATTRIBUTE_GRAPH &&
+          !hd_graph_walk_constants(a->u.graph, visit, argument))
+        return false;
+    }
+  }
+  return true;
+}

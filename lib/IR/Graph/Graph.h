@@ -192,4 +192,12 @@ void hd_graph_print(const hd_graph_t *graph, hd_buffer_t *out);
 // The same for Graphviz, without constants and attributes.
 void hd_graph_print_dot(const hd_graph_t *graph, hd_buffer_t *out);
 
+// Calls visit with every constant of a graph and of the graphs inside its
+// nodes, those that are attributes, too, until it returns false; whether it
+// never did.
+bool hd_graph_walk_constants(const hd_graph_t *graph,
+                             bool (*visit)(void *argument,
+                                           const hd_value_t *constant),
+                             void *argument);
+
 #endif

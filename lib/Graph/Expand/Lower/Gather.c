@@ -5,15 +5,14 @@
 
 #include <string.h>
 
-enum { MOST_PLACES = 1 << 16 };
-
 // The elements at indices that are known, and go on evenly; NULL: at others.
 static const hd_value_t *gather_evenly(hd_lowering_t *l, const hd_value_t *x,
                                        const hd_value_t *index, int64_t axis) {
   const hd_host_tensor_t *data = hd_lower_find_data(l, index);
   int64_t n = hd_lower_size(x, (int)axis), size[HD_MAX_RANK];
   hd_spacing_t spacing[HD_MAX_RANK];
-  if (!data || index->rank > 1 || data->count < 1 || data->count > MOST_PLACES)
+  if (!data || index->rank > 1 || data->count < 1 ||
+      data->count > HD_SPACING_PLACES)
     return NULL;
   int64_t *places = HD_ARENA_ARRAY(hd_lower_arena(l), int64_t, data->count);
   for (int64_t i = 0; i < data->count; i++) {

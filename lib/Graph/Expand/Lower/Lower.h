@@ -66,6 +66,9 @@ typedef struct hd_spacing {
   int64_t step, add, every;
 } hd_spacing_t;
 
+// That are looked at to find one, at most.
+enum { HD_SPACING_PLACES = 1 << 16 };
+
 // Whether `count` places, none less than 0, are such.
 bool hd_spacing_find(const int64_t *places, int64_t count,
                      hd_spacing_t *spacing);

@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_PLACES = 1 << 16 };
-
 typedef enum { NEAREST, LINEAR, CUBIC } interpolation_t;
 
 typedef struct resize {
@@ -141,7 +139,7 @@ static const hd_value_t *resize_evenly(hd_lowering_t *l, const resize_t *r,
   hd_spacing_t spacing[HD_MAX_RANK];
   for (int axis = 0; axis < x->rank; axis++) {
     taps_t t = {.inputs = hd_lower_size(x, axis), .outputs = r->sizes[axis]};
-    if (t.inputs == 0 || t.outputs == 0 || t.outputs > MOST_PLACES)
+    if (t.inputs == 0 || t.outputs == 0 || t.outputs > HD_SPACING_PLACES)
       return NULL;
     int64_t *places = HD_ARENA_ARRAY(hd_lower_arena(l), int64_t, t.outputs);
     for (int64_t i = 0; i < t.outputs; i++) {
