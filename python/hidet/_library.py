@@ -114,6 +114,13 @@ FUNCTIONS = {
     "hidet_model_set_weight": (c_int, c_void_p, c_char_p, c_void_p, c_size_t),
     "hidet_model_set_precision": (c_int, c_void_p, c_char_p),
     "hidet_model_set_measured": (c_int, c_void_p, c_char_p),
+    "hidet_model_set_buckets": (
+        c_int,
+        c_void_p,
+        c_char_p,
+        POINTER(c_int64),
+        c_size_t,
+    ),
     "hidet_model_set_untrusted": (c_int, c_void_p),
     "hidet_model_save": (c_int, c_void_p, c_void_p, c_char_p),
     "hidet_model_num_compiled": (c_size_t, c_void_p, c_void_p),

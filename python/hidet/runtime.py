@@ -205,6 +205,17 @@ class Frozen(Owned):
             "hidet_model_set_precision", self.pointer, name.encode()
         )
 
+    def set_buckets(self, size: str, bounds: Sequence[int] = ()) -> None:
+        """One executable for all values up to each bound, or to each power of
+        two where there are none."""
+        self.context.call(
+            "hidet_model_set_buckets",
+            self.pointer,
+            size.encode(),
+            (ctypes.c_int64 * len(bounds))(*bounds),
+            len(bounds),
+        )
+
     def set_untrusted(self) -> None:
         self.context.call("hidet_model_set_untrusted", self.pointer)
 

@@ -40,6 +40,15 @@ def compute(query, key, value, mask, causal, scale, grouped):
     )
 
 
+def describe(query, key, value, mask, causal, scale, grouped):
+    """The result's type and shape. PyTorch's does not ask whether there is a
+    value for each key; here two symbols for one size become one."""
+    torch._check(key.shape[-2] == value.shape[-2])
+    if mask is not None and mask.dim() and mask.shape[-1] != 1:
+        torch._check(mask.shape[-1] == key.shape[-2])
+    return compute(query, key, value, mask, causal, scale, grouped)
+
+
 def cast_first(device: str):
     """What autocast makes of a call: its operands are narrow ones."""
     keys = torch._C.DispatchKeySet(
@@ -64,7 +73,7 @@ def register() -> torch.library.Library:
     library.define(SCHEMA, tags=torch.Tag.pt2_compliant_tag)
     for key in "CPU", "CUDA":
         library.impl("attention", compute, key)
-    torch.library.register_fake("hidet::attention", compute, lib=library)
+    torch.library.register_fake("hidet::attention", describe, lib=library)
     for device in "cpu", "cuda":
         key = f"Autocast{device.upper()}"
         library.impl("attention", cast_first(device), key)

@@ -94,6 +94,8 @@ class Support(OperatorSupportBase):
     def is_node_supported(self, _modules: object, node: fx.Node) -> bool:
         if node.op != "call_function" or node.meta.get("is_given"):
             return False
+        if is_number(node.meta.get("val")):
+            return False  # Python's arithmetic, between the parts.
         if node not in self.answers:
             self.answers[node] = refusal(node)
         return self.answers[node] is None
@@ -125,9 +127,7 @@ class Compiled:
         self.options = options
         self.models = Models()
         inputs = [n for n in graph.graph.nodes if n.op == "placeholder"]
-        self.symbolic = any(
-            has_symbols(n.meta.get("val")) for n in graph.graph.nodes
-        )
+        self.symbolic = any(map(asks_sizes, graph.graph.nodes))
         self.number = len(inputs)
         self.only: Callable | None = None  # Where no size is a symbol.
         self.versions: OrderedDict[object, Callable] = OrderedDict()
@@ -177,6 +177,25 @@ class Compiled:
         return len(self.versions) > self.MOST_SIZES or (
             len(self.versions) > 2 and held > self.MOST_BYTES
         )
+
+
+def asks_sizes(node: fx.Node) -> bool:
+    """Whether what a node does depends on sizes that are symbols. Numbers that
+    other numbers alone are made of (the tokens that a cache has seen) are as
+    Python computes them, and nothing is made for each."""
+    value = node.meta.get("val")
+    if node.op == "output" or is_number(value):
+        return False
+    return has_symbols(value) or any(
+        has_symbols(n.meta.get("val")) for n in node.all_input_nodes
+    )
+
+
+def is_number(value: object) -> bool:
+    return isinstance(
+        value,
+        (int, float, torch.SymInt, torch.SymFloat, torch.SymBool),
+    )
 
 
 def has_symbols(value: object) -> bool:

@@ -23,6 +23,7 @@ class Options:
     dump_graph_ir: str | None = None
     correctness_report: bool = False
     parallel_build: bool = True
+    buckets: bool = False
 
     def changed(self, **values: object) -> Options:
         """With other values, which are looked at. UsageError: no such name, or
@@ -105,6 +106,12 @@ class DynamoConfig:
     def parallel_build(self, flag: bool = True) -> DynamoConfig:
         """Kernels are compiled side by side in any case."""
         return self.set(parallel_build=flag)
+
+    def buckets(self, flag: bool = True) -> DynamoConfig:
+        """Code for all values of a symbolic size up to each power of two, in
+        the place of code for each value: for a size that seldom comes twice,
+        such as the length of a cache that grows."""
+        return self.set(buckets=flag)
 
 
 dynamo_config = DynamoConfig()

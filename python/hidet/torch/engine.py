@@ -8,7 +8,7 @@ import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 
@@ -43,6 +43,7 @@ def arrays(tensors: Sequence[torch.Tensor]) -> ctypes.Array:
 
 class Model:
     """A text with its weights, on a device once for all sizes that it is for.
+    letters: the text's dimensions.
     weights: for constants of the text, by name; those of the CPU are read where
     they are."""
 
@@ -52,6 +53,7 @@ class Model:
         weights: dict[str, torch.Tensor],
         device: torch.device,
         options: Options,
+        letters: Iterable[str] = (),
     ) -> None:
         module = Module.parse(text)
         model = Frozen(module)
@@ -61,11 +63,20 @@ class Model:
             model.set_precision("tf32")
         if options.search_space:
             model.set_measured(measured())
+        if options.buckets:
+            for size in sorted(letters):
+                model.set_buckets(size)
         self.weights = weights  # As long as somebody may look for this one.
         self.on_gpu = device.type == "cuda"
         where = f"cuda:{device.index or 0}" if self.on_gpu else "sim"
-        self.session = Session(model, Device(module.context, where))
+        self.frozen, self.opened = model, Device(module.context, where)
+        self.session = Session(model, self.opened)
         self.lock = threading.Lock()
+
+    @property
+    def num_compiled(self) -> int:
+        """For how many sets of sizes, or buckets of them."""
+        return self.frozen.num_compiled(self.opened)
 
 
 class Models:
@@ -84,12 +95,13 @@ class Models:
         weights: dict[str, torch.Tensor],
         device: torch.device,
         options: Options,
+        letters: Iterable[str] = (),
     ) -> Model:
         key = text, device, *map(identity, weights.values())
         with self.lock:
             model = self.made.get(key)
             if model is None:
-                model = Model(text, weights, device, options)
+                model = Model(text, weights, device, options, letters)
                 self.made[key] = model
             return model
 

@@ -194,7 +194,9 @@ class Part(torch.nn.Module):
         weights = {names[node]: tensor for node, tensor in fixed.items()}
         self.options.dump(self.text)
         return Engine(
-            self.models.find(self.text, weights, self.device, self.options),
+            self.models.find(
+                self.text, weights, self.device, self.options, letters
+            ),
             self.device,
             [self.placeholders[i].meta["val"] for i in given],
             self.results,
