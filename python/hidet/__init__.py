@@ -31,12 +31,23 @@ __all__ = [
     "ScriptError",
     "UnsupportedError",
     "UsageError",
+    "compile",
     "compile_text",
     "from_onnx",
     "load",
     "script",
     "script_module",
 ]
+
+
+
+def compile(program, mode=None, options=None):
+    """A program of torch.export, to be called and saved
+    (hidet.torch.export.compile)."""
+    from hidet.torch import export
+
+    return export.compile(program, mode, options)
+
 
 # Imported when they are first named.
 LATER = ("driver", "lang", "torch", "utils")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import torch
 from torch import fx
@@ -178,17 +178,23 @@ def emit_graph(
     graph: fx.Graph,
     constants: Container[fx.Node],
     letters: frozenset[str] = frozenset(),
+    called: Mapping[fx.Node, str] = {},
+    results: Sequence[str] = (),
 ) -> tuple[str, dict[fx.Node, str]]:
     """A graph as text, and the names in it of the placeholders, of which those
     among `constants` are constants whose elements are given later. letters: the
-    dimensions that sizes are said by."""
+    dimensions that sizes are said by. called, results: names for inputs and
+    outputs."""
     text, values, names = Text(letters), {}, {}
+    text.taken.update(called.values(), results)
     outputs: list[Value] = []
     for node in graph.nodes:
         if node.op == "placeholder":
             kind, shape = kind_of(node.meta["val"], node.meta.get("sizes"))
-            make = text.weight if node in constants else text.input
-            values[node] = make(kind, shape)
+            if node in constants:
+                values[node] = text.weight(kind, shape)
+            else:
+                values[node] = text.input(kind, shape, called.get(node))
             names[node] = values[node].name
         elif node.op == "call_function":
             values[node] = emit_node(text, node, values.__getitem__)
@@ -198,4 +204,4 @@ def emit_graph(
             outputs = [values[n] for n in given]
         else:
             raise Unsupported(f"a node {node.op}")
-    return text.finish(outputs), names
+    return text.finish(outputs, results), names

@@ -110,16 +110,22 @@ class Text:
         self.known: dict[tuple, Value] = {}
         self.said: dict[tuple, list[Value | None]] = {}
         self.names = 0
+        self.taken: set[str] = set()  # By names that were asked for.
 
     def type_text(self, value: Value) -> str:
         return type_text(value.type, value.shape, self.letters)
 
     def name(self, prefix: str) -> str:
-        self.names += 1
-        return f"{prefix}{self.names}"
+        while True:
+            self.names += 1
+            name = f"{prefix}{self.names}"
+            if name not in self.taken:
+                return name
 
-    def input(self, kind: str, shape: Sequence[int]) -> Value:
-        value = Value(self.name("x"), kind, tuple(shape))
+    def input(
+        self, kind: str, shape: Sequence[int], name: str | None = None
+    ) -> Value:
+        value = Value(name or self.name("x"), kind, tuple(shape))
         self.inputs.append(value)
         return value
 
@@ -191,8 +197,11 @@ class Text:
         operands: Sequence[Value | None],
         results: Sequence[tuple[str, Sequence[int]] | None],
         attributes: dict,
+        name: str | None = None,
     ) -> list[Value | None]:
-        made = [Value(self.name("t"), *r) if r else None for r in results]
+        made = [
+            Value(name or self.name("t"), *r) if r else None for r in results
+        ]
         left = ", ".join(
             f"{v.name}: {self.type_text(v)}" if v else "_"
             for v in made
@@ -212,12 +221,14 @@ class Text:
         self.lines.append(line)
         return made
 
-    def finish(self, outputs: Sequence[Value]) -> str:
-        """The module. An output may be anything, also given more than once."""
+    def finish(self, outputs: Sequence[Value], names: Sequence[str] = ()) -> str:
+        """The module. An output may be anything, also given more than once.
+        names: of the outputs, among `taken`; none: any."""
         given = []
-        for value in outputs:
+        for value, name in zip(outputs, names or [None] * len(outputs)):
             # An output is what one node gives, and nothing else is.
-            made = self.write("copy", [value], [(value.type, value.shape)], {})
+            kind = value.type, value.shape
+            made = self.write("copy", [value], [kind], {}, name)
             given.append(made[0].name)
         inputs = ", ".join(
             f"{v.name}: {self.type_text(v)}" for v in self.inputs
