@@ -30,6 +30,7 @@ def draw_product(rng, case, template):
         if turned:  # Else it is not taken so.
             m = -(-m // 16) * 16
         n = size_of(rng, EVEN, 8) if maps and not rows else size_of(rng, SIZES)
+        n = n // 2 * 2 if after == "gate" else n
         k = size_of(rng, EVEN + [520], 8) if maps else size_of(
             rng, EVEN + SIZES + [520, 1031])
         if maps:  # Whole pieces of 16 bytes, more than 8 of i8.
@@ -141,7 +142,23 @@ def end_across(rng, case, p, y):
                           "transpose(%s) { order = [2, 0, 1] }" % s), y, 1e-3)
 
 
-AFTER = {"relu": end_relu, "cast": end_cast, "none": end_none,
+def end_gate(rng, case, p, y):
+    """Columns in pairs, of which each makes one."""
+    v = eighths(rng, y.shape[-1] // 2)
+    shape = (*y.shape[:-1], y.shape[-1] // 2)
+    parts = [case.node("f32", shape, "slice(%s) { start = [0, 0, %d], stride = [1, 1, 2], "
+                       "size = [%d, %d, %d] }" % (p, i, *shape)) for i in (0, 1)]
+    low = case.node("f32", shape, "mul(%s, %s)" % (
+        parts[0], case.input("low", numpy.array(2.0 ** -8), "f32")))
+    s = case.node("f32", shape, "add(%s, %s)" % (
+        low, case.input("v", v, "f32")))
+    g = case.node("f32", shape, "mul(%s, %s)" % (
+        case.node("f32", shape, "relu(%s)" % s), parts[1]))
+    case.expect(case.node("f16", shape, "cast(%s)" % g),
+                numpy.maximum(y[..., 0::2] * 2.0 ** -8 + v, 0) * y[..., 1::2], 1e-3)
+
+
+AFTER = {"gate": end_gate, "relu": end_relu, "cast": end_cast, "none": end_none,
          "across": end_across, "bytes": end_bytes}
 
 

@@ -17,6 +17,7 @@
 // waits in the end comes along if it fits.
 #include "Fusion/ComposeState.h"
 #include "Schedule/Attention.h"
+#include "Schedule/Pairs.h"
 
 enum { MOST_AHEAD = 200, MOST_NODES = 40 };
 
@@ -67,7 +68,8 @@ void hd_composer_look(hd_composer_t *c, hd_fusion_t *fusion) {
     hd_composed_node_t *info = &c->nodes[i];
     const hd_node_t *node = info->node = c->graph->nodes.data[i];
     hd_pointwise_t p;
-    hd_attention_form_t attention; // That is one kernel by itself.
+    hd_attention_form_t attention; // That is one kernel by itself,
+    hd_product_form_t pairs;       // as this is.
     info->is_pointwise = !hd_fusion_pointwise(fusion, node, &p);
     const hd_flattened_t *flattened =
         node->task && !node->schedule ? hd_fusion_flatten(fusion, node) : NULL;
@@ -75,7 +77,8 @@ void hd_composer_look(hd_composer_t *c, hd_fusion_t *fusion) {
     info->reduces = !info->is_pointwise && info->flat &&
                     all_defined(info->flat) && has_reduction(info->flat) &&
                     hd_rows_fit(c->arena, info->flat) &&
-                    hd_attention_form_find(c->arena, info->flat, &attention);
+                    hd_attention_form_find(c->arena, info->flat, &attention) &&
+                    hd_pairs_form_find(c->arena, info->flat, &pairs);
     look_at_values(c, info);
   }
   for (size_t i = 0; i < c->graph->outputs.size; i++)

@@ -22,7 +22,8 @@ static const hd_task_t *find_task(hd_composer_t *c, hd_composite_t *made) {
     *task = *made->merged.flat;
     task->name = hd_module_fresh_name(
         c->arena, c->module,
-        hd_arena_printf(c->arena, "%s_%s", c->nodes[made->members[0]].node->op,
+        hd_arena_printf(c->arena, "%s_%s",
+                        c->nodes[made->members[made->lead]].node->op,
                         made->name));
     hd_item_t item = {.kind = HD_ITEM_TASK, .u.task = task};
     hd_vec_push(c->arena, &c->module->items, item);
@@ -91,7 +92,7 @@ static void put_reshape(hd_composer_t *c, const hd_value_t *from,
 
 static void put_composite(hd_composer_t *c, hd_composite_t *made) {
   const hd_task_t *flat = made->merged.flat;
-  const hd_node_t *first = c->nodes[made->members[0]].node;
+  const hd_node_t *first = c->nodes[made->members[made->lead]].node;
   size_t num_inputs = flat->inputs.size, num_outputs = flat->outputs.size;
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(c->arena, const hd_value_t *, num_inputs + 1);
@@ -174,7 +175,7 @@ static void drop_dead(hd_composer_t *c) {
 }
 
 static void explain_composite(hd_composer_t *c, const hd_composite_t *made) {
-  const hd_node_t *first = c->nodes[made->members[0]].node;
+  const hd_node_t *first = c->nodes[made->members[made->lead]].node;
   hd_remark(&c->module->context->diags, first->loc,
             "fuse: %zu nodes from %s '%s' on are one task over %s, '%s'",
             made->num_members, first->op, hd_node_label(first), made->name,

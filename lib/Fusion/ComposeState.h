@@ -28,6 +28,7 @@ typedef struct hd_composite {
   const char *name;  // Of what the members come to.
   uint32_t *members; // In the graph's order.
   size_t num_members;
+  size_t lead; // The member whose name, label and place are the node's.
   HD_VEC(const hd_value_t *) outputs;
   hd_merged_t merged;
   const hd_task_t *task;

@@ -25,6 +25,13 @@ const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
 const hd_graph_t *hd_graph_fold_weights(hd_module_t *module,
                                         const hd_graph_t *graph, bool explain);
 
+// A graph in which two products of one operand that meet element by element, a
+// product and its gate, are one node, and one product of which two columns do,
+// where that is expected to be faster: their matrices become one, which
+// constants are put together for. Of such graphs, too.
+const hd_graph_t *hd_graph_pair_products(hd_module_t *module,
+                                         const hd_graph_t *graph, bool explain);
+
 // A graph whose anchors, and nodes of no group, name their schedules: plans
 // that are added to the module, one for nodes that compute the same. Those
 // that are there are settled. joins: hd_graph_apply_fusion() follows with this

@@ -122,11 +122,20 @@ static bool put_attribute(numberer_t *w, const hd_attribute_t *a) {
   return false;
 }
 
+// What a task computes, whatever it is called: those that passes make have
+// another name in each expansion.
+static void put_task(numberer_t *w, const hd_task_t *task) {
+  hd_task_t unnamed = *task;
+  unnamed.name = "";
+  hd_task_print(&unnamed, &w->text);
+}
+
 // What a node is but for its operands; false as above.
 static bool put_node(numberer_t *w, const hd_node_t *node) {
-  put_name(w, node->op);
   if (node->task)
-    hd_task_print(node->task, &w->text);
+    put_task(w, node->task);
+  else
+    put_name(w, node->op);
   put_bytes(w, "", 1);
   bool ok = node->task || hd_node_is_reshape(node);
   for (uint32_t i = 0; ok && i < node->num_attributes; i++)

@@ -34,6 +34,9 @@ typedef struct hd_access_hook {
   // storing it at `at`. NULL: stores stay.
   void (*store)(void *argument, hd_builder_t *b, const hd_expr_t *const *at,
                 const hd_expr_t *value);
+  // What is stored are pairs, vectors of two elements, at the pair's place: the
+  // kernel is one of Schedule/Pairs.h.
+  bool pairs;
   // Pushes what a ROWS point of the parameter, in its loop, becomes. Such a
   // point is called for once, and may be given what it likes: it is the
   // kernel's author who asks for it. NULL: it is a yield.

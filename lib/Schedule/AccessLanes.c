@@ -117,7 +117,7 @@ void hd_access_store(hd_accessor_t *a, const hd_access_hook_t *hook,
                      const hd_expr_t *const *at, const hd_expr_t *value) {
   hd_builder_t *b = &a->b;
   int64_t count = value->type.lanes;
-  if (count == 1) {
+  if (count == 1 || hook->pairs) {
     hook->store(hook->argument, b, at, value);
     return;
   }

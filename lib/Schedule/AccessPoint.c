@@ -92,8 +92,20 @@ static void push_store(const hd_access_tile_t *tile, const hd_expr_t *value) {
 
 // --- Expressions ---
 
+// An element of a vector whose elements are known.
+static const hd_expr_t *known_lane(hd_rewriter_t *rewriter,
+                                   const hd_expr_t *e) {
+  (void)rewriter;
+  const hd_expr_t *vector = e->kind == HD_EXPR_LANE ? e->operands[0] : NULL;
+  return vector && vector->kind == HD_EXPR_VECTOR &&
+                 vector->num_operands == vector->type.lanes
+             ? vector->operands[e->u.i]
+             : e;
+}
+
 void hd_access_begin_names(hd_accessor_t *a, hd_access_names_t *names) {
-  *names = (hd_access_names_t){.rewriter = {.arena = a->b.arena}};
+  *names = (hd_access_names_t){
+      .rewriter = {.arena = a->b.arena, .expr = known_lane}};
   hd_b_open(&a->b, &names->block);
 }
 

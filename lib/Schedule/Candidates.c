@@ -5,7 +5,7 @@
 #include "IR/Eval.h"
 #include "IR/Text/Library.h"
 #include "Schedule/Attention.h"
-#include "Schedule/Product.h"
+#include "Schedule/Pairs.h"
 #include "Schedule/Rows.h"
 #include "Schedule/Templates.h"
 #include "Schedule/Window.h"
@@ -300,6 +300,12 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
       return false;
     if (candidates->size)
       return true;
+  }
+  if (!hd_pairs_form_find(arena, flat, &form)) {
+    hd_product_form_mark(&form, flat, computed);
+    hd_form_t asked = hd_product_form_ask(&form);
+    return hd_candidates_find(context, arena, &asked, NULL, candidates,
+                              &refused);
   }
   for (size_t i = 0; i < flat->definitions.size; i++) {
     const hd_definition_t *d = flat->definitions.data[i];

@@ -42,8 +42,11 @@ typedef struct hd_form_tensor {
 typedef struct hd_form_result {
   const hd_definition_t *d;
   hd_reduced_t reduced;
-  hd_scalar_t type;                     // That the kernel gives.
-  const hd_term_t *value;               // Of reduced.cell; NULL: it itself.
+  hd_scalar_t type;       // That the kernel gives.
+  const hd_term_t *value; // Of reduced.cell; NULL: it itself.
+  // What stands for the other element of a pair (Schedule/Pairs.h), of which
+  // reduced.cell is the first; NULL: there are no pairs.
+  const hd_variable_t *second;
   const hd_term_t *places[HD_MAX_RANK]; // Of the target, by the tensor's.
 } hd_form_result_t;
 

@@ -75,13 +75,34 @@ void hd_candidate_keep_maps(hd_arena_t *arena, hd_func_t *kernel,
   kernel->num_maps = count;
 }
 
+// The elements of a vector of two are what the pair's variables stand for.
+static void bind_pair(const hd_form_result_t *result, hd_translator_t *t,
+                      const hd_expr_t *pair) {
+  const hd_variable_t *cells[] = {result->reduced.cell, result->second};
+  hd_arena_t *arena = t->b->arena;
+  for (int i = 0; i < 2; i++) {
+    const hd_expr_t like = {.kind = HD_EXPR_LANE, .u.i = i};
+    hd_ptr_map_set(arena, &t->variables, cells[i],
+                   hd_expr_make(arena, HD_EXPR_LANE,
+                                hd_type((hd_scalar_t)pair->type.scalar), &like,
+                                &pair, 1));
+  }
+}
+
 void hd_form_result_store(const hd_form_result_t *result, hd_translator_t *t,
                           const hd_expr_t *value) {
   const hd_task_value_t *target = result->d->targets[0];
   const hd_expr_t *places[HD_MAX_RANK];
   for (uint32_t i = 0; i < result->d->num_indices; i++)
     places[i] = hd_translate_worth(t, result->places[i]).e;
-  if (result->value) {
+  if (result->second) {
+    bool was_coarse = t->is_coarse;
+    hd_scalar_t type = target->type.scalar;
+    t->is_coarse = type == HD_F16 || type == HD_BF16;
+    bind_pair(result, t, hd_b_let(t->b, "pair", value));
+    value = hd_b_cast(t->b, type, hd_translate(t, result->value));
+    t->is_coarse = was_coarse;
+  } else if (result->value) {
     value = hd_b_let(t->b, "value", value);
     hd_ptr_map_set(t->b->arena, &t->variables, result->reduced.cell, value);
     value =
@@ -163,10 +184,12 @@ void hd_candidate_join(hd_rules_t *rules, hd_func_t *kernel,
     bool loads = i < num_inputs;
     own[i] = (hook_t){&t, result, tensors[i]};
     if (!tensors[i]->same)
-      hooks[num_hooks++] = (hd_access_hook_t){.param = kernel->params[i],
-                                              .argument = &own[i],
-                                              .load = loads ? on_load : NULL,
-                                              .store = loads ? NULL : on_store};
+      hooks[num_hooks++] =
+          (hd_access_hook_t){.param = kernel->params[i],
+                             .argument = &own[i],
+                             .load = loads ? on_load : NULL,
+                             .store = loads ? NULL : on_store,
+                             .pairs = !loads && result->second};
   }
   hd_candidate_launch(rules, &t, kernel, hooks, num_hooks, tensors);
 }

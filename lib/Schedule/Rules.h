@@ -116,6 +116,10 @@ size_t hd_rule_sort(hd_rules_t *rules, size_t first);
 // returns how many, 0: they are no such product, or none answers.
 size_t hd_rule_normed(hd_rules_t *rules);
 
+// A product whose columns stand in pairs, and what is made of each
+// (Schedule/Pairs.h), as one kernel, by the best template for the machine.
+bool hd_rule_pairs(hd_rules_t *rules);
+
 // The first rule that takes a definition.
 void hd_rules_apply(hd_rules_t *rules, const hd_definition_t *d);
 

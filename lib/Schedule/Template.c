@@ -13,6 +13,7 @@
 #include "IR/Rewrite.h"
 #include "Schedule/Access.h"
 #include "Schedule/Instance.h"
+#include "Schedule/Pairs.h"
 #include "Schedule/Product.h"
 #include "Schedule/Templates.h"
 
@@ -100,15 +101,26 @@ static hd_func_t *make_longer(hd_arena_t *arena, hd_func_t *kernel,
   return made;
 }
 
+// False after an error, or where a template is left, after all: its results do
+// not leave in pairs.
 static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
                         const hd_candidate_t *candidate, const char *instance) {
   hd_arena_t *arena = &rules->module->arena;
   hd_form_t asked = hd_product_form_ask(form);
   hd_func_t *kernel =
       hd_candidate_kernel(rules->module, candidate, instance, &asked);
+  rules->failed = !kernel;
   if (!kernel)
     return false;
   tensors_t tensors = tensors_of(form, candidate->template);
+  const char *why;
+  if (form->result.second) {
+    kernel = hd_pairs_kernel(arena, kernel, tensors.num_inputs, &why);
+    if (!kernel)
+      return hd_template_leave(rules, NULL,
+                               hd_arena_printf(arena, "the result of %s %s",
+                                               candidate->template->name, why));
+  }
   kernel = make_longer(arena, kernel, &tensors);
   hd_candidate_keep_maps(arena, kernel, &form->c, form->result.type);
   hd_candidate_join(rules, kernel, &form->result, tensors.data,
@@ -127,8 +139,7 @@ static bool take_best(hd_rules_t *rules, const hd_product_form_t *form,
                           given_by(&rules->module->arena, form), &best,
                           &instance))
     return false;
-  rules->failed = !make_kernel(rules, form, &best, instance);
-  return !rules->failed;
+  return make_kernel(rules, form, &best, instance);
 }
 
 size_t hd_rule_normed(hd_rules_t *rules) {
@@ -142,6 +153,19 @@ size_t hd_rule_normed(hd_rules_t *rules) {
     return 0;
   hd_product_form_mark(form, rules->flat, rules->computed);
   return take_best(rules, form, pin) ? rules->flat->definitions.size : 0;
+}
+
+bool hd_rule_pairs(hd_rules_t *rules) {
+  hd_arena_t *arena = &rules->module->arena;
+  hd_product_form_t *form = HD_ARENA_NEW(arena, hd_product_form_t);
+  const hd_pin_t *pin;
+  if (hd_pairs_form_find(arena, rules->flat, form) ||
+      (rules->pin && strcmp(rules->pin->name, HD_PIN_RULES) == 0) ||
+      !hd_template_may_serve(rules, HD_FORM_KIND_PRODUCT, &pin) ||
+      pin != rules->pin)
+    return false;
+  hd_product_form_mark(form, rules->flat, rules->computed);
+  return take_best(rules, form, pin);
 }
 
 // Of the candidates for a product of a few rows, which are rows of its matrix,

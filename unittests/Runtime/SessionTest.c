@@ -250,6 +250,21 @@ static void what_is_prepared_is_there_once(void **state) {
              "  y: f32[n, 8] = add(x, v)\n"
              "}\n",
              8 * sizeof(float), 6);
+  // By tasks of other names.
+  keeps_once("task first(x: f32[n]) -> y: f32[n] {\n"
+             "  y[i] = x[i] * 2\n"
+             "}\n"
+             "task second(x: f32[n]) -> y: f32[n] {\n"
+             "  y[i] = x[i] * 2\n"
+             "}\n"
+             "graph main(x: f32[n, 8]) -> y {\n"
+             "  const w: f32[8] = 3\n"
+             "  v: f32[8] = first(w)\n"
+             "  u: f32[8] = second(w)\n"
+             "  z: f32[n, 8] = add(x, v)\n"
+             "  y: f32[n, 8] = add(z, u)\n"
+             "}\n",
+             8 * sizeof(float), 12);
 }
 
 // Nobody has the first any more when the second is made.
