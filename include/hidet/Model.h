@@ -62,7 +62,7 @@ HIDET_API hidet_status_t hidet_model_save(hidet_model_t *model,
                                           const hidet_device_t *device,
                                           const char *path);
 
-// The five that follow: before the model's first session, HIDET_USAGE after.
+// The six that follow: before the model's first session, HIDET_USAGE after.
 
 // Of a file that hidet_model_save() wrote the graph and the weights alone are
 // used, and all code is made anew. Does nothing for other models.
@@ -102,6 +102,19 @@ HIDET_API hidet_status_t hidet_model_set_buckets(hidet_model_t *model,
                                                  const char *size,
                                                  const int64_t *bounds,
                                                  size_t count);
+
+// An input and an output are one tensor, of which each session has its own on
+// its device from run to run: a cache of keys and values. What comes out of a
+// run is what comes in at the next (hidet/Session.h says how it begins). Where
+// the model puts what is new into it (a Concat in a bucket of sizes, a
+// TensorScatter, a scatter), and reads what was there nowhere else, it is put
+// in place and nothing is copied; else a run copies on the device. Both by the
+// names that hidet_model_input() and hidet_model_output() say; tensors of one
+// type, of a byte or more. HIDET_USAGE for others, and where one of them has a
+// pair already. May be called for several.
+HIDET_API hidet_status_t hidet_model_set_inout(hidet_model_t *model,
+                                               const char *input,
+                                               const char *output);
 
 HIDET_API size_t hidet_model_num_inputs(const hidet_model_t *model);
 HIDET_API size_t hidet_model_num_outputs(const hidet_model_t *model);

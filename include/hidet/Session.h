@@ -39,12 +39,22 @@ HIDET_API void hidet_session_destroy(hidet_session_t *session);
 // in order; HIDET_USAGE otherwise, and where an input has not the type or shape
 // that it must have. The inputs are only read. outputs take type, shape and
 // data of the results, which belong to the session and are valid until its next
-// run or its end. After an error they are all zero.
+// run or its end. After an error they are all zero. Of an input that is one
+// with an output (hidet_model_set_inout()) data may be NULL: it is what the
+// last run left, whose type and shape are given; of the output data is NULL.
 HIDET_API hidet_status_t hidet_session_run(hidet_session_t *session,
                                            const hidet_array_t *inputs,
                                            size_t num_inputs,
                                            hidet_array_t *outputs,
                                            size_t num_outputs);
+
+// Brings what the last run left of an output that is one with an input to the
+// host: *array, whose data belong to the session and are valid until its next
+// run or its end. HIDET_USAGE for other outputs, and where no run left it (or
+// one that failed).
+HIDET_API hidet_status_t hidet_session_read(hidet_session_t *session,
+                                            size_t output,
+                                            hidet_array_t *array);
 
 // What follows is for inputs and outputs that lie in the device's memory: of an
 // array, data is an address there (for "sim", which is the host, a pointer),
@@ -68,7 +78,10 @@ HIDET_API hidet_status_t hidet_session_prepare(hidet_session_t *session,
 // being captured, NULL the default stream; "sim" has none, and is done at
 // return. Runs of a session follow one another, whatever their streams. Where
 // addresses are those of the session's last run of these shapes, it takes one
-// call of the driver and no memory. HIDET_USAGE for a session without a device.
+// call of the driver and no memory. An input that is one with an output is
+// copied into the session's memory, or has data NULL, as in
+// hidet_session_run(); the output's are not looked at. HIDET_USAGE for a
+// session without a device.
 HIDET_API hidet_status_t hidet_session_enqueue(
     hidet_session_t *session, const hidet_array_t *inputs, size_t num_inputs,
     const hidet_array_t *outputs, size_t num_outputs, void *stream);

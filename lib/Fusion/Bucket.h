@@ -13,7 +13,7 @@
 #ifndef HIDET_FUSION_BUCKET_H
 #define HIDET_FUSION_BUCKET_H
 
-#include "IR/Graph/Graph.h"
+#include "Fusion/InPlace.h"
 #include "Support/Map.h"
 
 typedef struct hd_bucket {
@@ -37,6 +37,10 @@ typedef struct hd_bucket_refusal {
 
 enum { HD_BUCKET_GRAPHS = 16 };
 
+// inouts: inputs and outputs of the graphs that are one. Where a graph appends
+// to such an input (Fusion/Append.h), and nothing else reads it, both are as at
+// the bounds, not packed: its input has the output's shape, and zeros past
+// extents, and the output has them then.
 // graphs: the one at the bounds, then up to HD_BUCKET_GRAPHS - 1 probes,
 // expanded from the same source by the choices of the first
 // (hd_expander_follow()). Sizes that are independent are so in the probes. All
@@ -44,6 +48,7 @@ enum { HD_BUCKET_GRAPHS = 16 };
 // cannot be made right for its extents.
 const hd_bucket_t *hd_bucket_make(hd_module_t *module,
                                   const hd_graph_t *const *graphs, size_t count,
+                                  const hd_inouts_t *inouts,
                                   hd_bucket_refusal_t *refusal);
 
 // Whether the bucket computes what this graph does. Sets its extents (one for

@@ -161,6 +161,21 @@ static bool take_axis(taker_t *t, int64_t want, hd_digits_t *axis) {
   return true;
 }
 
+// What is past an extent stays what it is where the axis stays one.
+static void keep_past(const hd_bucket_tensor_t *from, hd_bucket_tensor_t *to) {
+  for (unsigned i = 0; i < to->rank; i++) {
+    unsigned same = 0, known = 0;
+    for (unsigned k = 0; k < from->rank; k++) {
+      if (!hd_digits_equal(&from->axes[k], &to->axes[i]))
+        continue;
+      same++;
+      known += from->known[k] && (!known || to->past[i] == from->past[k]);
+      to->past[i] = from->past[k];
+    }
+    to->known[i] = known && known == same;
+  }
+}
+
 bool hd_bucket_reshape(hd_bucketer_t *b, const hd_node_t *node) {
   hd_bucket_tensor_t *to = hd_bucket_tensor(b, node->outputs[0]);
   const hd_bucket_tensor_t *from = hd_bucket_tensor(b, node->inputs[0]);
@@ -172,6 +187,8 @@ bool hd_bucket_reshape(hd_bucketer_t *b, const hd_node_t *node) {
            check_size(b, to->sizes[i], &to->axes[i]);
   if (!fits) // It has not to be so.
     b->record->rules.size = rules;
+  else
+    keep_past(from, to);
   return fits;
 }
 

@@ -100,7 +100,10 @@ static int64_t count_of(const hd_value_t *value) {
 // An input, or a constant that comes in.
 static void put_input(hd_bucketer_t *b, const hd_value_t *value, bool given) {
   const hd_value_t *input = value;
-  if (!is_packed(hd_bucket_tensor(b, value))) {
+  hd_bucket_append_t *append = hd_bucket_append_at(b, NULL, value, NULL);
+  if (append) {
+    input = hd_bucket_append_input(b, append);
+  } else if (!is_packed(hd_bucket_tensor(b, value))) {
     hd_value_t *packed = HD_ARENA_NEW(b->arena, hd_value_t);
     const hd_value_t *apart = hd_bucket_value(b, value, "apart");
     *packed = *value;
@@ -137,15 +140,18 @@ static bool put_output(hd_bucketer_t *b, const hd_value_t *value) {
     return hd_bucket_refuse(b, NULL, "what comes in goes out");
   if (value->constant && hd_bucket_stands(b, value) != value)
     return hd_bucket_refuse(b, NULL, "a constant that differs goes out");
+  bool whole = is_packed(hd_bucket_tensor(b, value)) ||
+               hd_bucket_append_at(b, NULL, NULL, value);
   hd_vec_push(b->arena, &b->made->outputs,
-              is_packed(hd_bucket_tensor(b, value)) ? hd_bucket_stands(b, value)
-                                                    : pack(b, value));
+              whole ? hd_bucket_stands(b, value) : pack(b, value));
   return true;
 }
 
 // --- The graph ---
 
 static bool put_node(hd_bucketer_t *b, const hd_node_t *node) {
+  if (hd_bucket_is_left_out(b, node))
+    return true;
   if (hd_node_is_reshape(node) && !hd_bucket_reshape(b, node)) {
     hd_bucket_put_moved(b, node);
     return true;
@@ -174,6 +180,7 @@ bool hd_bucket_build(hd_bucketer_t *b) {
                    .type = HD_I64};
   b->num_extents =
       hd_term_make(b->arena, HD_TERM_CONST, hd_flat_type(HD_I64), NULL, 0);
+  hd_bucket_find_appends(b);
   for (size_t i = 0; i < graph->inputs.size; i++)
     put_input(b, graph->inputs.data[i], false);
   size_t inputs = b->made->inputs.size;
@@ -202,8 +209,12 @@ bool hd_bucket_build(hd_bucketer_t *b) {
 
 const hd_bucket_t *hd_bucket_make(hd_module_t *module,
                                   const hd_graph_t *const *graphs, size_t count,
+                                  const hd_inouts_t *inouts,
                                   hd_bucket_refusal_t *refusal) {
-  hd_bucketer_t b = {.module = module, .arena = &module->arena, .count = count};
+  hd_bucketer_t b = {.module = module,
+                     .arena = &module->arena,
+                     .count = count,
+                     .inouts = *inouts};
   hd_bucket_t *bucket = HD_ARENA_NEW(b.arena, hd_bucket_t);
   size_t items = module->items.size;
   memcpy(b.graphs, graphs, count * sizeof(*graphs));

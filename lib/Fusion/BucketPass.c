@@ -78,12 +78,13 @@ bool hd_pass_bucket(hd_module_t *module, const hd_graph_t *graph,
   hd_bucket_sizes_t sizes;
   hd_bucket_refusal_t refusal;
   hd_expander_t *leader;
+  const hd_inouts_t none = {0};
   if (!read_sizes(module, graph, args->options, &sizes) ||
       !check_names(module, graph, &sizes) ||
       !check_types(module, graph, &sizes))
     return false;
   const hd_bucket_t *bucket =
-      hd_bucket_of(module, graph, &sizes, &leader, &refusal);
+      hd_bucket_of(module, graph, &sizes, &none, &leader, &refusal);
   if (bucket) {
     version->u.graph = bucket->graph;
     return true;

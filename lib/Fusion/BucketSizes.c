@@ -192,6 +192,7 @@ static bool add_probe(prober_t *p, size_t i, int64_t value) {
 
 const hd_bucket_t *hd_bucket_of(hd_module_t *module, const hd_graph_t *graph,
                                 const hd_bucket_sizes_t *bounds,
+                                const hd_inouts_t *inouts,
                                 hd_expander_t **leader,
                                 hd_bucket_refusal_t *refusal) {
   prober_t p = {.module = module, .graph = graph, .sizes = *bounds};
@@ -218,5 +219,5 @@ const hd_bucket_t *hd_bucket_of(hd_module_t *module, const hd_graph_t *graph,
       return NULL;
     }
   }
-  return hd_bucket_make(module, p.graphs, p.count, refusal);
+  return hd_bucket_make(module, p.graphs, p.count, inouts, refusal);
 }

@@ -50,6 +50,7 @@ const hd_graph_t *hd_bucket_expand(hd_module_t *module, hd_arena_t *arena,
 // is none.
 const hd_bucket_t *hd_bucket_of(hd_module_t *module, const hd_graph_t *graph,
                                 const hd_bucket_sizes_t *bounds,
+                                const hd_inouts_t *inouts,
                                 hd_expander_t **leader,
                                 hd_bucket_refusal_t *refusal);
 

@@ -66,6 +66,15 @@ typedef struct hd_bucket_record {
   size_t num_slots;
 } hd_bucket_record_t;
 
+// A node that appends to what comes in, and is what goes out (BucketInOut.c).
+typedef struct hd_bucket_append {
+  const hd_node_t *node;
+  uint32_t input; // Of the node.
+  const hd_value_t *in, *out;
+  const hd_value_t *own; // What comes in at the bound.
+  hd_ptr_map_t reshapes; // Nodes between `in` and the node.
+} hd_bucket_append_t;
+
 typedef struct hd_bucketer {
   hd_module_t *module;
   hd_arena_t *arena;
@@ -83,6 +92,8 @@ typedef struct hd_bucketer {
   hd_ptr_map_t stands;  // For parts of the others' flat tasks the first one's.
   hd_ptr_map_t flats;   // For nodes of the first graph.
   HD_VEC(const hd_value_t *) given; // Constants that differ.
+  hd_inouts_t inouts;
+  HD_VEC(hd_bucket_append_t *) appends;
   // The graph that is made:
   hd_graph_t *made;
   hd_key_map_t names, tasks, seals;
@@ -186,6 +197,23 @@ bool hd_bucket_reduces(const hd_bucket_node_t *n, const hd_term_t *term);
 bool hd_bucket_find_seals(hd_bucket_node_t *n);
 // Sets what results are past their extents, where inputs are as n->seals says.
 void hd_bucket_find_past(hd_bucket_node_t *n);
+
+// --- BucketInOut.c ---
+
+// Finds appends, of the first graph.
+void hd_bucket_find_appends(hd_bucketer_t *b);
+// The one whose node, input or output it is (others NULL); NULL: none.
+hd_bucket_append_t *hd_bucket_append_at(const hd_bucketer_t *b,
+                                        const hd_node_t *node,
+                                        const hd_value_t *in,
+                                        const hd_value_t *out);
+// Whether it is a reshape of what comes in, which is not needed.
+bool hd_bucket_is_left_out(const hd_bucketer_t *b, const hd_node_t *node);
+// What comes in, made.
+const hd_value_t *hd_bucket_append_input(hd_bucketer_t *b,
+                                         hd_bucket_append_t *append);
+// Puts the node, which has been looked at.
+bool hd_bucket_put_append(hd_bucket_node_t *n, hd_bucket_append_t *append);
 
 // --- BucketTerms.c ---
 

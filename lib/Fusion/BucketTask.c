@@ -319,6 +319,13 @@ bool hd_bucket_put_task(hd_bucketer_t *b, const hd_node_t *node) {
   }
   if (!note_any(&n))
     return false;
+  hd_bucket_append_t *append = hd_bucket_append_at(b, node, NULL, NULL);
+  if (append) {
+    if (!hd_bucket_put_append(&n, append))
+      return false;
+    set_results(&n);
+    return true;
+  }
   bool seals = (n.reduces || n.guards) && !n.numbers && !n.risks &&
                hd_bucket_find_seals(&n);
   if (n.numbers || n.risks || ((n.reduces || n.guards) && !seals)) {

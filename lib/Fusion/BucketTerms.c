@@ -277,7 +277,8 @@ hd_task_t *hd_bucket_generalize(hd_bucketer_t *b, hd_task_t *task) {
   const hd_definition_t *d = task->definitions.data[0];
   typer_t t = {.arena = b->arena, .type = HD_VOID};
   if (task->definitions.size != 1 || task->outputs.size != 1 ||
-      !may_be_typed(d->term) || !are_of_one(&t, d->term) || t.type == HD_VOID ||
+      d->kind != HD_DEFINE || !may_be_typed(d->term) ||
+      !are_of_one(&t, d->term) || t.type == HD_VOID ||
       task->outputs.data[0]->type.scalar != t.type ||
       hd_task_arithmetic(task) != HD_ARITHMETIC_NONE)
     return task;

@@ -6,6 +6,7 @@
 #define HIDET_FUSION_FUSE_H
 
 #include "Fusion/Group.h"
+#include "Fusion/InPlace.h"
 #include "IR/Passes/Pass.h"
 
 // A graph of the same nodes, in groups. Each task that is not pointwise is the
@@ -80,12 +81,14 @@ bool hd_graph_check_tasks(hd_module_t *module, const hd_graph_t *graph);
 // group, stores its operands in place where nodes give them (Fusion/Views.h):
 // the kernels of anchors, into whose loads and stores the rest of their groups
 // are put. Its parameters are the graph's inputs, hd_planned_constants(), then
-// those of its outputs that hd_planned_outputs() names, each in the graph's
-// order. A group that cannot be joined after all (a remark says why) becomes
+// those of its outputs that hd_planned_outputs() names and that do not lie in
+// an input, each in the graph's order. inouts: which do (hd_graph_in_place()).
+// A group that cannot be joined after all (a remark says why) becomes
 // several kernels. NULL after an error.
 const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
                                        hd_scheduler_t *scheduler,
-                                       const hd_graph_t *graph, bool explain);
+                                       const hd_graph_t *graph,
+                                       const hd_inouts_t *inouts, bool explain);
 
 // Which of the outputs are parameters of the plan: those that are no input, no
 // constant and no output before.
@@ -98,6 +101,8 @@ hd_values_t hd_planned_constants(hd_arena_t *arena, const hd_graph_t *graph);
 typedef struct hd_fuse_options {
   bool unfused; // Every node a kernel of its own, or several.
   bool explain;
+  hd_inouts_t inouts; // The plan's parameter of such an input is `inout` where
+                      // the output is stored in it.
 } hd_fuse_options_t;
 
 const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,

@@ -70,8 +70,10 @@ static const hd_func_t *make_plan(hd_module_t *module,
                                   hd_scheduler_t *scheduler,
                                   const hd_graph_t *graph,
                                   const hd_pass_args_t *args) {
-  return hd_graph_apply_fusion(
-      module, scheduler, hd_graph_outputs_apart(module, graph), args->explain);
+  const hd_inouts_t none = {0};
+  return hd_graph_apply_fusion(module, scheduler,
+                               hd_graph_outputs_apart(module, graph), &none,
+                               args->explain);
 }
 
 bool hd_pass_apply_fusion(hd_module_t *module, const hd_graph_t *graph,

@@ -237,11 +237,30 @@ static void settle_programmatic(hd_planner_t *p) {
     p->body.data[i] = settled.stmts[i];
 }
 
+static void add_params(hd_planner_t *p, const hd_inouts_t *inouts) {
+  const hd_graph_t *graph = p->graph;
+  const bool *planned = hd_planned_outputs(p->arena, graph);
+  for (size_t i = 0; i < graph->inputs.size; i++) {
+    const hd_inout_t *pair = hd_inouts_find(inouts, i);
+    add_param(p, graph->inputs.data[i], pair ? HD_DIR_INOUT : HD_DIR_IN);
+    if (pair)
+      hd_ptr_map_set(p->arena, &p->tensors, graph->outputs.data[pair->output],
+                     p->params.data[i]);
+  }
+  hd_values_t constants = hd_planned_constants(p->arena, graph);
+  for (size_t i = 0; i < constants.size; i++)
+    add_param(p, constants.data[i], HD_DIR_IN);
+  for (size_t i = 0; i < graph->outputs.size; i++)
+    if (planned[i] && !hd_ptr_map_get(&p->tensors, graph->outputs.data[i]))
+      add_param(p, graph->outputs.data[i], HD_DIR_OUT);
+}
+
 // *fits: whether every launch takes the tensors that it is given, which it does
 // where only_pieces.
 static const hd_func_t *make_plan(hd_module_t *module,
                                   hd_scheduler_t *scheduler,
-                                  const hd_graph_t *graph, bool explain,
+                                  const hd_graph_t *graph,
+                                  const hd_inouts_t *inouts, bool explain,
                                   bool only_pieces, bool *fits) {
   hd_planner_t p = {.module = module,
                     .arena = &module->arena,
@@ -250,15 +269,7 @@ static const hd_func_t *make_plan(hd_module_t *module,
                     .explain = explain,
                     .only_pieces = only_pieces};
   p.fusion = hd_fusion_create(module, scheduler, graph);
-  for (size_t i = 0; i < graph->inputs.size; i++)
-    add_param(&p, graph->inputs.data[i], HD_DIR_IN);
-  hd_values_t constants = hd_planned_constants(p.arena, graph);
-  for (size_t i = 0; i < constants.size; i++)
-    add_param(&p, constants.data[i], HD_DIR_IN);
-  const bool *planned = hd_planned_outputs(p.arena, graph);
-  for (size_t i = 0; i < graph->outputs.size; i++)
-    if (planned[i])
-      add_param(&p, graph->outputs.data[i], HD_DIR_OUT);
+  add_params(&p, inouts);
   if (!hd_planner_nodes(&p))
     return NULL;
   *fits = hd_planner_fit(&p);
@@ -271,15 +282,17 @@ static const hd_func_t *make_plan(hd_module_t *module,
 
 const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
                                        hd_scheduler_t *scheduler,
-                                       const hd_graph_t *graph, bool explain) {
+                                       const hd_graph_t *graph,
+                                       const hd_inouts_t *inouts,
+                                       bool explain) {
   size_t part = hd_times_enter(&module->context->times, "join");
   const hd_func_t *plan = NULL;
   bool fits = true;
   if (hd_graph_check_tasks(module, graph) &&
       (graph = hd_graph_settle(module, graph)))
-    plan = make_plan(module, scheduler, graph, explain, false, &fits);
+    plan = make_plan(module, scheduler, graph, inouts, explain, false, &fits);
   if (!fits)
-    plan = make_plan(module, scheduler, graph, explain, true, &fits);
+    plan = make_plan(module, scheduler, graph, inouts, explain, true, &fits);
   hd_times_leave(&module->context->times, part);
   return plan;
 }
@@ -333,6 +346,9 @@ const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,
     return NULL;
   size_t part = hd_times_enter(&module->context->times, "fuse");
   unfused_t unfused = {.module = module};
+  hd_inouts_t placed;
+  graph = hd_graph_in_place(module, graph, &options->inouts, options->explain,
+                            &placed);
   graph = options->unfused ? without_groups(&unfused, graph)
                            : hd_graph_fuse(module, graph, options->explain);
   hd_times_leave(&module->context->times, part);
@@ -344,7 +360,7 @@ const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,
   unfused.scheduler = scheduler;
   if (graph && options->unfused)
     graph = schedule_rest(&unfused, graph);
-  return graph
-             ? hd_graph_apply_fusion(module, scheduler, graph, options->explain)
-             : NULL;
+  return graph ? hd_graph_apply_fusion(module, scheduler, graph, &placed,
+                                       options->explain)
+               : NULL;
 }

@@ -5,11 +5,13 @@
 #ifndef HIDET_RUNTIME_GRAPHPROGRAM_H
 #define HIDET_RUNTIME_GRAPHPROGRAM_H
 
+#include "Fusion/InPlace.h"
 #include "Runtime/Program.h"
 #include "Schedule/Machine.h"
 
 typedef struct hd_graph_program_options {
   bool keep_layouts, explain, unfused, in_turn; // As hd_model_options_t.
+  hd_inouts_t inouts;                           // As hd_fuse_options_t.
 } hd_graph_program_options_t;
 
 // Fuses and schedules the graph, whose shapes are known, into a module that is

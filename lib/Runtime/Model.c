@@ -233,6 +233,11 @@ static hd_turn_t *begin_turn(hd_model_t *m, const hd_tensor_type_t *inputs) {
   return turn;
 }
 
+// What a session has of an input is on its device alone.
+static bool has_data(const hd_host_tensor_t *data) {
+  return data->data || data->count == 0;
+}
+
 static hd_turn_t *begin(hd_model_t *m, const hd_tensor_type_t *inputs,
                         const hd_host_tensor_t *data) {
   hd_turn_t *turn = begin_turn(m, inputs);
@@ -240,12 +245,12 @@ static hd_turn_t *begin(hd_model_t *m, const hd_tensor_type_t *inputs,
   const hd_host_tensor_t **known =
       HD_ARENA_ARRAY(&turn->values.arena, const hd_host_tensor_t *, size + 1);
   for (size_t i = 0; i < size; i++)
-    known[i] = data ? &data[i] : NULL;
+    known[i] = data && has_data(&data[i]) ? &data[i] : NULL;
   turn->expander = hd_expander_create(m->module, &m->module->arena, m->graph,
                                       turn->inputs, known);
   for (size_t i = 0; data && i < size; i++)
     hd_store_find(&turn->values, hd_expander_input(turn->expander, i))->data =
-        &data[i];
+        known[i];
   return turn;
 }
 
@@ -329,7 +334,7 @@ static bool run_segments(hd_model_t *m, hd_turn_t *turn,
     if (state == HD_EXPAND_FAILED)
       return false;
     bool whole = first && is_whole(m, turn, state);
-    if (!whole && !data && m->graph->inputs.size)
+    if (!whole && ((!data && m->graph->inputs.size) || m->options.inouts.count))
       return fail_data(m);
     if (turn->last->nodes.size > 0 && !hd_model_run_segment(m, turn, whole))
       return false;

@@ -14,6 +14,7 @@
 #ifndef HIDET_RUNTIME_MODEL_H
 #define HIDET_RUNTIME_MODEL_H
 
+#include "Fusion/InPlace.h"
 #include "Graph/Expand/Expand.h"
 #include "Graph/Precision/Precision.h"
 #include "Runtime/Program.h"
@@ -56,6 +57,9 @@ typedef struct hd_model_options {
   // They outlive the model.
   const hd_bucket_policy_t *buckets;
   size_t num_buckets;
+  // Inputs and outputs of the graph that a session has memory for, from run to
+  // run (Runtime/Session.h). The pairs outlive the model.
+  hd_inouts_t inouts;
   // What locks the module's context where models share it (on other devices);
   // NULL: a lock of its own.
   pthread_mutex_t *world;

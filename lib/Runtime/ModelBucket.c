@@ -148,8 +148,8 @@ static bool make_bucket(hd_model_t *m, const hd_bucket_sizes_t *sizes,
   hd_diagnostics_t *diags = &hd_model_context(m)->diags;
   hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags);
   hd_bucket_refusal_t refusal;
-  found->bucket =
-      hd_bucket_of(m->module, m->graph, sizes, &found->leader, &refusal);
+  found->bucket = hd_bucket_of(m->module, m->graph, sizes, &m->options.inouts,
+                               &found->leader, &refusal);
   if (found->bucket && !runs_something(m, found->bucket->graph)) {
     refusal = (hd_bucket_refusal_t){"nothing depends on what comes in", NULL};
     found->bucket = NULL;

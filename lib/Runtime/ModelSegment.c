@@ -106,7 +106,8 @@ bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded) {
                                         .unfused = m->options.unfused ||
                                                    m->options.watch ||
                                                    hd_model_counts_steps(m),
-                                        .in_turn = m->options.in_turn};
+                                        .in_turn = m->options.in_turn,
+                                        .inouts = segment->inouts};
   m->schedules.choose = m->prepares ? NULL : m->options.choose;
   m->schedules.choose_argument = m->options.choose_argument;
   segment->made = hd_module_create(hd_model_context(m));
@@ -149,7 +150,7 @@ static bool place_params(hd_model_t *m, hd_turn_t *run, size_t given,
   }
   const bool *planned = hd_planned_outputs(&run->values.arena, graph);
   if (keep)
-    run->planned = planned;
+    hd_model_note_outputs(run, planned);
   for (size_t i = 0; !keep && i < graph->outputs.size; i++)
     if (planned[i] && !place_param(m, run, graph->outputs.data[i], n++, false))
       return false;
@@ -185,6 +186,8 @@ static bool make_program(hd_model_t *m, hd_turn_t *run, const hd_graph_t *graph,
   hd_model_segment_t *segment = &run->segment;
   hd_model_segment_end(segment);
   segment->graph = graph;
+  if (keep)
+    segment->inouts = hd_model_inouts(m, run, graph);
   uint64_t start = hd_clock_ns();
   bool ok = hd_model_compile(m, segment, !keep);
   m->stats.compile_ms += hd_ms_since(start);

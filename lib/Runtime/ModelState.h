@@ -20,6 +20,7 @@ typedef struct hd_model_segment {
   hd_slot_t *slots; // The plan's parameters.
   // Those that depend on constants alone: from the first to before the end.
   uint32_t first_constant, end_constant;
+  hd_inouts_t inouts; // Inputs and outputs of the graph that may be one.
 } hd_model_segment_t;
 
 // Sizes that an executable of bounds serves. It does not change.
@@ -38,8 +39,12 @@ typedef struct hd_turn {
   const hd_bucket_t *bucket; // NULL: for these shapes alone.
   _Atomic(hd_fit_t *) fits;  // Of a bucket: shapes that are known to be served.
   const hd_graph_t *last;
-  const bool *planned; // Which of its outputs a plan gives; where it is kept.
-  hd_store_t values;   // All but the model's constants.
+  // Which of its outputs have a parameter of their own of the plan, and for
+  // each the number of an input's that it is stored in, -1: none; where it is
+  // kept.
+  const bool *planned;
+  const int *stored_in;
+  hd_store_t values;                // All but the model's constants.
   HD_VEC(hd_prepared_t *) prepared; // That it reads, where it is kept.
   hd_model_segment_t segment;       // The one at work.
   size_t bytes;                     // Of what is made, about.
@@ -131,6 +136,16 @@ typedef struct hd_found_bucket {
 } hd_found_bucket_t;
 bool hd_model_find_bucket(hd_model_t *m, const hd_tensor_type_t *inputs,
                           hd_found_bucket_t *found);
+
+// --- ModelInOut.c ---
+
+// The model's pairs by the inputs of a segment's graph, of those that it reads.
+hd_inouts_t hd_model_inouts(const hd_model_t *m, hd_turn_t *run,
+                            const hd_graph_t *graph);
+// Of a turn that is kept, whose plan is made: which outputs have a parameter of
+// the plan (of those planned), and which are stored in an input, since that is
+// written.
+void hd_model_note_outputs(hd_turn_t *run, const bool *planned);
 
 // --- ModelSegment.c ---
 

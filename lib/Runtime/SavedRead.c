@@ -380,7 +380,9 @@ static bool take_outputs(reader_t *r) {
   size_t count = r->model->graph->outputs.size, given = 0;
   hd_graph_t *last = HD_ARENA_NEW(arena, hd_graph_t);
   bool *planned = HD_ARENA_ARRAY(arena, bool, count + 1);
+  int *stored_in = HD_ARENA_ARRAY(arena, int, count + 1);
   for (size_t i = 0; i < count; i++) {
+    stored_in[i] = -1;
     if (!take_output(r, last, planned, i))
       return false;
     given += planned[i];
@@ -390,6 +392,7 @@ static bool take_outputs(reader_t *r) {
     return damaged(r, "a plan gives other outputs than its table");
   turn->last = last;
   turn->planned = planned;
+  turn->stored_in = stored_in;
   return true;
 }
 

@@ -406,6 +406,8 @@ bool hd_model_save(hd_model_t *m, const char *path) {
                      "shapes and branches depend on what is in the inputs");
   if (has_bounds(m))
     return refuse(m, "code for all sizes up to a bound is for one run");
+  if (m->options.inouts.count)
+    return refuse(m, "code that stores outputs in inputs is for one run");
   if (!take_all(m))
     return false;
   hd_arena_init_local(&s.arena, &hd_model_context(m)->budget);

@@ -19,7 +19,11 @@ hd_session_t *hd_session_join(hd_model_t *model, hd_context_t *context,
   s->model = model;
   s->context = context;
   s->device = device;
-  return s;
+  s->states = calloc(model->options.inouts.count + 1, sizeof(*s->states));
+  if (s->states)
+    return s;
+  free(s);
+  hd_budget_exhausted(&context->budget, HD_EXHAUSTED_MEMORY);
 }
 
 static void destroy_model(void *model) { hd_model_destroy(model); }
@@ -58,6 +62,8 @@ void hd_session_destroy(hd_session_t *s) {
   }
   if (s->block)
     s->device->ops->free(s->device, s->block);
+  hd_session_end_states(s);
+  free(s->states);
   if (s->owns_model)
     hd_model_destroy(s->model);
   free(s);
@@ -135,7 +141,7 @@ static void number_params(hd_session_t *s, hd_ready_t *r) {
   for (size_t i = 0; i < extras; i++)
     r->extras[i] = find_param(r, bucket->graph->inputs.data[inputs + i]);
   for (size_t i = 0; i < outputs; i++)
-    r->outputs[i] = r->turn->planned[i] ? n++ : -1;
+    r->outputs[i] = r->turn->planned[i] ? n++ : r->turn->stored_in[i];
   r->given = HD_ARENA_ARRAY(arena, hd_slot_t, count + 1);
   memcpy(r->given, segment->slots, count * sizeof(*r->given));
 }
@@ -163,13 +169,15 @@ bool hd_session_place(hd_session_t *s, hd_ready_t *r) {
   const hd_bucket_t *bucket = r->turn->bucket;
   size_t inputs = s->model->graph->inputs.size;
   for (size_t i = 0; ok && i < inputs; i++)
-    ok = place_param(r, hd_turn_input(r->turn, i), r->inputs[i], !bucket);
+    ok = hd_session_has_state(s, i, true) ||
+         place_param(r, hd_turn_input(r->turn, i), r->inputs[i], !bucket);
   for (size_t i = 0; ok && bucket && i + inputs < bucket->graph->inputs.size;
        i++)
     ok = place_param(r, bucket->graph->inputs.data[inputs + i], r->extras[i],
                      false);
   for (size_t i = 0; ok && i < last->outputs.size; i++)
-    ok = place_param(r, last->outputs.data[i], r->outputs[i], false);
+    ok = hd_session_has_state(s, i, false) ||
+         place_param(r, last->outputs.data[i], r->outputs[i], false);
   if (!ok || (bucket && !hd_session_clear_bucket(s, r)))
     r->slots = NULL;
   may_reclaim(s, false);
@@ -187,7 +195,8 @@ typedef struct fetching {
 static bool is_given(const fetching_t *f, const hd_value_t *value) {
   const hd_turn_t *turn = f->ready->turn;
   for (size_t i = 0; i < turn->last->outputs.size; i++)
-    if (turn->last->outputs.data[i] == value && turn->planned[i])
+    if (turn->last->outputs.data[i] == value &&
+        (turn->planned[i] || turn->stored_in[i] >= 0))
       return true;
   for (size_t i = 0; i < f->session->model->graph->inputs.size; i++)
     if (hd_turn_input(f->ready->turn, i) == value)
@@ -333,9 +342,22 @@ bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,
 static bool give_inputs(hd_session_t *s, hd_ready_t *r,
                         const hd_host_tensor_t *inputs) {
   for (size_t i = 0; i < s->model->graph->inputs.size; i++)
-    if (!hd_store_update(&r->values, hd_turn_input(r->turn, i), &inputs[i]))
+    if (!hd_session_has_state(s, i, true) &&
+        !hd_store_update(&r->values, hd_turn_input(r->turn, i), &inputs[i]))
       return false;
   return true;
+}
+
+bool hd_session_make_output(hd_session_t *s, const hd_ready_t *r, size_t i,
+                            hd_host_tensor_t *output) {
+  hd_tensor_type_t type = hd_ready_output(r, i);
+  hd_diagnostics_t *diags = &s->context->diags;
+  const char *name = s->model->graph->outputs.data[i]->name;
+  return hd_session_has_state(s, i, false)
+             ? hd_host_tensor_describe(output, diags, name, type.type,
+                                       type.shape, type.rank)
+             : hd_host_tensor_init(output, diags, &s->context->budget, name,
+                                   type.type, type.shape, type.rank);
 }
 
 // What a run has given is on the device, and what was read before is not it.
@@ -348,33 +370,38 @@ static bool take_outputs(hd_session_t *s, hd_ready_t *r,
     if (r->turn->planned[i])
       hd_store_find(&r->values, last->outputs.data[i])->data = NULL;
   for (size_t i = 0; i < last->outputs.size; i++)
-    if (!hd_store_fetch(&r->values, last->outputs.data[i]))
+    if (!hd_session_has_state(s, i, false) &&
+        !hd_store_fetch(&r->values, last->outputs.data[i]))
       return false;
   // Nothing here unwinds: the caller has no hold on them yet.
   for (size_t i = 0; i < last->outputs.size; i++) {
-    const hd_value_t *value = last->outputs.data[i];
-    const hd_host_tensor_t *data = hd_store_fetch(&r->values, value);
-    if (!hd_host_tensor_init(&outputs[i], &s->context->diags,
-                             &s->context->budget, value->name, data->type,
-                             data->shape, data->rank))
+    if (!hd_session_make_output(s, r, i, &outputs[i]))
       return false;
+    if (hd_session_has_state(s, i, false))
+      continue;
+    const hd_host_tensor_t *data =
+        hd_store_fetch(&r->values, last->outputs.data[i]);
     memcpy(outputs[i].data, data->data, data->bytes);
   }
   return true;
 }
 
 static bool run_ready(hd_session_t *s, hd_ready_t *r,
+                      const hd_tensor_type_t *types,
                       const hd_host_tensor_t *inputs,
                       hd_host_tensor_t *outputs) {
   hd_model_segment_count(&r->turn->segment, &r->program, &s->stats);
   bool bounded = r->turn->bucket != NULL;
   if (!hd_session_make_room(s, r) || (!bounded && !give_inputs(s, r, inputs)) ||
       !hd_session_place(s, r) ||
-      (bounded && !hd_session_fill_bucket(s, r, inputs)))
+      (bounded && !hd_session_fill_bucket(s, r, inputs)) ||
+      !hd_session_take_states(s, r, types, inputs, NULL, r->slots))
     return false;
   uint64_t start = hd_clock_ns();
   bool ok = hd_program_run(&r->program, r->slots);
   s->stats.run_ms += hd_ms_since(start);
+  if (ok)
+    hd_session_keep_states(s, r);
   return ok && take_outputs(s, r, outputs);
 }
 
@@ -391,9 +418,10 @@ bool hd_session_run(hd_session_t *s, const hd_host_tensor_t *inputs,
       HD_ARENA_ARRAY(&scratch, hd_tensor_type_t, count + 1);
   for (size_t i = 0; i < count; i++)
     types[i] = hd_tensor_type_of(&inputs[i]);
-  bool ok = hd_session_make_ready(s, types, inputs, outputs, &r);
+  bool ok = hd_session_make_ready(s, types, inputs, outputs, &r) &&
+            (!r || run_ready(s, r, types, inputs, outputs));
   hd_arena_fini(&scratch);
-  return ok && (!r || run_ready(s, r, inputs, outputs));
+  return ok;
 }
 
 hd_program_t *hd_session_program(hd_session_t *s, const hd_slot_t **slots) {
@@ -406,39 +434,4 @@ hd_program_t *hd_session_program(hd_session_t *s, const hd_slot_t **slots) {
 bool hd_session_outputs(hd_session_t *s, hd_host_tensor_t *outputs) {
   memset(outputs, 0, sizeof(*outputs) * s->model->graph->outputs.size);
   return take_outputs(s, s->now, outputs);
-}
-
-// --- Versions ---
-
-bool hd_session_compile_again(hd_session_t *s, hd_session_version_t *version) {
-  hd_model_t *m = s->model;
-  hd_model_segment_t segment = {.graph = s->now->turn->segment.graph};
-  bool explain = m->options.explain;
-  *version = (hd_session_version_t){0};
-  m->options.explain = m->schedules.explain = false; // It has been said.
-  bool ok = hd_model_compile(m, &segment, true);
-  m->options.explain = m->schedules.explain = explain;
-  *version = (hd_session_version_t){segment.made, segment.program};
-  return ok;
-}
-
-void hd_session_version_end(hd_session_version_t *version) {
-  hd_program_fini(&version->program);
-  hd_module_destroy(version->made);
-  *version = (hd_session_version_t){0};
-}
-
-bool hd_session_version_take(hd_session_t *s, hd_session_version_t *version) {
-  hd_ready_t *r = s->now;
-  hd_model_segment_t *segment = &r->turn->segment;
-  hd_session_version_t before = {segment->made, segment->program};
-  hd_session_drop_recording(s, r); // Of launches of what was there before.
-  hd_program_fini(&r->program);
-  segment->made = version->made;
-  segment->program = version->program;
-  *version = (hd_session_version_t){0};
-  hd_session_version_end(&before);
-  r->complete = hd_program_share(&r->program, &segment->program, s->device) &&
-                hd_session_make_room(s, r);
-  return r->complete;
 }

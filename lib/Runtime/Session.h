@@ -36,6 +36,9 @@ void hd_session_destroy(hd_session_t *session);
 
 // Runs it. inputs: one for each input of the graph. outputs: one for each
 // output, made here and the caller's to end, also after an error (zero then).
+// An input and an output that are one (hd_model_options_t.inouts) have memory
+// of the session's, on the device: the output comes without data, and the input
+// may, of that type and shape; then it is what the last run left.
 bool hd_session_run(hd_session_t *session, const hd_host_tensor_t *inputs,
                     hd_host_tensor_t *outputs);
 
@@ -52,10 +55,17 @@ typedef struct hd_device_tensor {
   size_t bytes;
 } hd_device_tensor_t;
 
+// Brings what the last run left of such an output to the host; the caller's to
+// end, zero after an error.
+bool hd_session_read_state(hd_session_t *session, size_t output,
+                           hd_host_tensor_t *data);
+
 // Enqueues a run on a stream of the device's driver (NULL: its default one):
 // inputs and outputs, one for each, of the types that hd_session_describe()
 // says, stay where they are until it has ended. A device without streams is
-// done then. Runs of a session follow one another, whatever their streams.
+// done then. Runs of a session follow one another, whatever their streams. An
+// input of memory of the session's is copied there, or has address 0 and is
+// what the last run left; such an output has address 0.
 bool hd_session_enqueue(hd_session_t *session, const hd_tensor_type_t *types,
                         const hd_device_tensor_t *inputs,
                         const hd_device_tensor_t *outputs, void *stream);

@@ -45,7 +45,8 @@ bool hd_session_clear_bucket(hd_session_t *s, hd_ready_t *r) {
   size_t inputs = s->model->graph->inputs.size;
   bool ok = true;
   for (size_t i = 0; ok && i < r->turn->bucket->graph->inputs.size; i++)
-    ok = clear(s, r, i < inputs ? r->inputs[i] : r->extras[i - inputs]);
+    ok = (i < inputs && hd_session_has_state(s, i, true)) ||
+         clear(s, r, i < inputs ? r->inputs[i] : r->extras[i - inputs]);
   return ok;
 }
 
@@ -80,6 +81,8 @@ bool hd_session_fill_bucket(hd_session_t *s, hd_ready_t *r,
                             const hd_host_tensor_t *inputs) {
   for (size_t i = 0; i < s->model->graph->inputs.size; i++) {
     const hd_value_t *value = hd_turn_input(r->turn, i);
+    if (hd_session_has_state(s, i, true))
+      continue;
     hd_store_find(&r->values, value)->data = &inputs[i];
     if (!upload(s, r, value, r->inputs[i], inputs[i].data, inputs[i].bytes))
       return false;
@@ -110,14 +113,9 @@ static bool fetch(hd_session_t *s, hd_ready_t *r, size_t i,
 
 bool hd_session_take_bucket(hd_session_t *s, hd_ready_t *r,
                             hd_host_tensor_t *outputs) {
-  hd_context_t *context = s->context;
-  for (size_t i = 0; i < r->turn->last->outputs.size; i++) {
-    const hd_tensor_type_t *type = &r->fit->outputs[i];
-    if (!hd_host_tensor_init(&outputs[i], &context->diags, &context->budget,
-                             s->model->graph->outputs.data[i]->name, type->type,
-                             type->shape, type->rank) ||
-        !fetch(s, r, i, outputs))
+  for (size_t i = 0; i < r->turn->last->outputs.size; i++)
+    if (!hd_session_make_output(s, r, i, &outputs[i]) ||
+        (!hd_session_has_state(s, i, false) && !fetch(s, r, i, outputs)))
       return false;
-  }
   return true;
 }

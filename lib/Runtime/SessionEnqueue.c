@@ -9,6 +9,16 @@
 
 #include <string.h>
 
+hd_tensor_type_t hd_ready_output(const hd_ready_t *r, size_t i) {
+  const hd_value_t *value = r->turn->last->outputs.data[i];
+  if (r->turn->bucket)
+    return r->fit->outputs[i];
+  hd_tensor_type_t type = {.type = value->type, .rank = (unsigned)value->rank};
+  for (int k = 0; k < value->rank; k++)
+    type.shape[k] = value->shape[k]->u.i;
+  return type;
+}
+
 bool hd_session_describe(hd_session_t *s, const hd_tensor_type_t *inputs,
                          hd_tensor_type_t *outputs) {
   hd_ready_t *r = NULL;
@@ -23,17 +33,8 @@ bool hd_session_describe(hd_session_t *s, const hd_tensor_type_t *inputs,
                     s->model->graph->name,
                     "nothing of it runs on the device, or its results are not "
                     "one program's");
-  for (size_t i = 0; i < r->turn->last->outputs.size; i++) {
-    const hd_value_t *value = r->turn->last->outputs.data[i];
-    if (r->turn->bucket) {
-      outputs[i] = r->fit->outputs[i];
-      continue;
-    }
-    outputs[i] =
-        (hd_tensor_type_t){.type = value->type, .rank = (unsigned)value->rank};
-    for (int k = 0; k < value->rank; k++)
-      outputs[i].shape[k] = value->shape[k]->u.i;
-  }
+  for (size_t i = 0; i < r->turn->last->outputs.size; i++)
+    outputs[i] = hd_ready_output(r, i);
   return true;
 }
 
@@ -48,7 +49,8 @@ static bool give(hd_session_t *s, hd_ready_t *r, const hd_device_tensor_t *in,
   for (size_t i = 0; i < count; i++) {
     int n = i < inputs ? r->inputs[i] : r->outputs[i - inputs];
     const hd_device_tensor_t *t = i < inputs ? &in[i] : &out[i - inputs];
-    if (n < 0)
+    if (n < 0 || (i < inputs ? hd_session_has_state(s, i, true)
+                             : hd_session_has_state(s, i - inputs, false)))
       continue;
     if (t->address % HD_SESSION_ALIGN && t->bytes)
       return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E1003,
@@ -77,8 +79,11 @@ static bool are_apart(const hd_session_t *s, size_t inputs, size_t outputs,
 
 // An executable of bounds has room for them: what comes in is copied there, and
 // what goes out from there.
-static bool place_bucket(hd_session_t *s, hd_ready_t *r) {
-  if (!hd_session_place(s, r) || !hd_session_fill_extents(s, r))
+static bool place_bucket(hd_session_t *s, hd_ready_t *r,
+                         const hd_tensor_type_t *types,
+                         const hd_device_tensor_t *in) {
+  if (!hd_session_place(s, r) || !hd_session_fill_extents(s, r) ||
+      !hd_session_take_states(s, r, types, NULL, in, r->slots))
     return false;
   memcpy(r->given, r->slots, r->program.entry->num_params * sizeof(*r->given));
   return true;
@@ -89,7 +94,7 @@ static bool copy_bucket(hd_session_t *s, hd_ready_t *r, const int *params,
                         bool in) {
   for (size_t i = 0; i < count; i++) {
     const hd_device_tensor_t *t = &tensors[i];
-    if (params[i] < 0 || !t->bytes)
+    if (params[i] < 0 || !t->bytes || hd_session_has_state(s, i, in))
       continue;
     hd_address_t own = r->slots[params[i]].address;
     if (!s->device->ops->copy(s->device, in ? own : t->address,
@@ -128,7 +133,8 @@ static bool copy_rest(hd_session_t *s, hd_ready_t *r,
   for (size_t i = 0; i < last->outputs.size; i++) {
     const hd_value_t *value = last->outputs.data[i];
     hd_address_t from = 0;
-    if (r->outputs[i] >= 0 || !out[i].bytes)
+    if (r->outputs[i] >= 0 || !out[i].bytes ||
+        hd_session_has_state(s, i, false))
       continue;
     for (size_t k = 0; k < s->model->graph->inputs.size; k++)
       if (hd_turn_input(r->turn, k) == value)
@@ -181,7 +187,9 @@ bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
   size_t inputs = s->model->graph->inputs.size;
   size_t outputs = r->turn->last->outputs.size;
   if (!are_apart(s, inputs, outputs, in, out) || !hd_session_make_room(s, r) ||
-      !(bounded ? place_bucket(s, r) : give(s, r, in, out)))
+      !(bounded ? place_bucket(s, r, types, in)
+                : give(s, r, in, out) &&
+                      hd_session_take_states(s, r, types, NULL, in, r->given)))
     return false;
   // Its workspaces are one run's after the other.
   if (s->pending && stream != s->stream &&
@@ -189,9 +197,11 @@ bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
     return false;
   s->stream = stream;
   s->pending = true;
-  return (!bounded || copy_bucket(s, r, r->inputs, inputs, in, true)) &&
-         enqueue_ready(s, r) &&
-         (!bounded || copy_bucket(s, r, r->outputs, outputs, out, false)) &&
+  if ((bounded && !copy_bucket(s, r, r->inputs, inputs, in, true)) ||
+      !enqueue_ready(s, r))
+    return false;
+  hd_session_keep_states(s, r);
+  return (!bounded || copy_bucket(s, r, r->outputs, outputs, out, false)) &&
          copy_rest(s, r, in, out);
 }
 

@@ -27,6 +27,17 @@ typedef struct hd_ready {
   struct hd_ready *next;
 } hd_ready_t;
 
+// What a session has of a pair of an input and an output that are one
+// (hd_model_options_t.inouts).
+typedef struct hd_state {
+  // Its memory, and where a run that does not store it there puts the next.
+  hd_address_t address, spare;
+  size_t bytes, spare_bytes;
+  bool there;                       // The last run left something,
+  hd_tensor_type_t type;            // of this type,
+  int64_t room[HD_TENSOR_MAX_RANK]; // with the strides of this shape.
+} hd_state_t;
+
 struct hd_session {
   hd_model_t *model;
   bool owns_model;
@@ -37,9 +48,13 @@ struct hd_session {
   hd_ready_t *now;    // The last run's; NULL: it has none.
   hd_address_t block; // The workspaces of each, in turn.
   size_t block_bytes;
-  void *stream; // That the last enqueued run is on,
-  bool pending; // and perhaps not done yet.
+  hd_state_t *states; // One for each of the model's pairs.
+  void *stream;       // That the last enqueued run is on,
+  bool pending;       // and perhaps not done yet.
 };
+
+// The type of an output for the sizes at hand.
+hd_tensor_type_t hd_ready_output(const hd_ready_t *r, size_t i);
 
 // The executable for these types, ready, at the front; compiled where it is
 // new. inputs: NULL, or what may be looked at: then what cannot be kept has
@@ -49,6 +64,9 @@ bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,
                            hd_host_tensor_t *outputs, hd_ready_t **ready);
 // Has what comes in and goes out be in memory of the session's own.
 bool hd_session_place(hd_session_t *s, hd_ready_t *r);
+// An output for the host; without data where it is a pair's.
+bool hd_session_make_output(hd_session_t *s, const hd_ready_t *r, size_t i,
+                            hd_host_tensor_t *output);
 // Workspaces for it; where they have to grow, all that was enqueued is done.
 bool hd_session_make_room(hd_session_t *s, hd_ready_t *r);
 
@@ -70,6 +88,24 @@ bool hd_session_fill_bucket(hd_session_t *s, hd_ready_t *r,
 // outputs as from hd_session_run().
 bool hd_session_take_bucket(hd_session_t *s, hd_ready_t *r,
                             hd_host_tensor_t *outputs);
+
+// --- SessionInOut.c ---
+
+// Whether an input, or an output, belongs to a pair.
+bool hd_session_has_state(const hd_session_t *s, size_t i, bool input);
+// Before a run with inputs of these types: has each pair's parameters among the
+// slots be its memory. What it begins with is an array's elements or, where
+// those are NULL, a tensor's; without data it is what the last run left.
+// r->moved is set where one lies elsewhere than it did. All that was enqueued
+// is done where memory or layouts change. False after an error.
+bool hd_session_take_states(hd_session_t *s, hd_ready_t *r,
+                            const hd_tensor_type_t *types,
+                            const hd_host_tensor_t *arrays,
+                            const hd_device_tensor_t *tensors,
+                            hd_slot_t *slots);
+// After it.
+void hd_session_keep_states(hd_session_t *s, hd_ready_t *r);
+void hd_session_end_states(hd_session_t *s);
 
 // --- SessionEnqueue.c ---
 

@@ -15,6 +15,7 @@
 #include "Schedule/Rules.h"
 
 #include "IR/Intrinsic.h"
+#include "Schedule/Affine.h"
 
 enum { THREADS = 128, MIN_ATOMIC_POINTS = 1024, MANY_SLICES = 4096 };
 
@@ -45,11 +46,48 @@ static void fill(hd_rules_t *rules, const hd_definition_t *d) {
 
 // Whether the index stands alone in one of the target's axes, within it, so
 // that points that differ in it go to different elements.
-static bool tells_apart(const hd_definition_t *d, const hd_index_t *index) {
+static bool stands_alone(const hd_definition_t *d, const hd_index_t *index) {
   const hd_task_value_t *target = d->targets[0];
   for (uint32_t i = 0; i < target->rank; i++)
     if (d->at[i]->kind == HD_TERM_INDEX && d->at[i]->u.index == index)
       return hd_flat_range(index) <= hd_flat_size(target, i);
+  return false;
+}
+
+// What a place is where the point is not dropped.
+static const hd_term_t *kept_place(const hd_definition_t *d, uint32_t axis) {
+  const hd_term_t *at = d->at[axis];
+  while (d->drops && at->kind == HD_TERM_SELECT) {
+    bool dropped = hd_flat_is_int(at->operands[1], -1);
+    if (!dropped && !hd_flat_is_int(at->operands[2], -1))
+      break;
+    at = at->operands[dropped ? 2 : 1];
+  }
+  return at;
+}
+
+// The same where it stands in a sum, index + p, with p that other indices alone
+// decide that tell apart.
+static bool tells_apart(hd_arena_t *arena, const hd_definition_t *d,
+                        const hd_index_t *index) {
+  hd_linear_t sum;
+  if (stands_alone(d, index))
+    return true;
+  for (uint32_t i = 0; i < d->targets[0]->rank; i++) {
+    bool found = false, ok = true;
+    if (!hd_affine_of(arena, kept_place(d, i), &sum))
+      continue;
+    for (unsigned k = 0; k < sum.size; k++) {
+      const hd_term_t *atom = sum.terms[k].term;
+      bool is_it = atom->kind == HD_TERM_INDEX && atom->u.index == index;
+      found |= is_it;
+      for (uint32_t n = 0; !is_it && n < d->num_indices; n++)
+        ok &= !hd_flat_uses(atom, d->indices[n]) ||
+              stands_alone(d, d->indices[n]);
+    }
+    if (found && ok)
+      return true;
+  }
   return false;
 }
 
@@ -289,11 +327,12 @@ void hd_rule_scatter(hd_rules_t *rules, const hd_definition_t *d) {
   // Elements below a byte share it with their neighbours: one thread alone.
   bool is_packed = hd_scalar_bits(d->targets[0]->type.scalar) < 8;
   for (uint32_t i = 0; i < d->num_indices; i++)
-    if (!is_packed && tells_apart(d, d->indices[i]))
+    if (!is_packed && tells_apart(&rules->module->arena, d, d->indices[i]))
       slices[num_slices++] = d->indices[i];
     else
       others[num_others++] = d->indices[i];
-  fill(rules, d);
+  if (d->onto != d->targets[0]) // Else it keeps what is there.
+    fill(rules, d);
   int64_t points = hd_flat_points(d->indices, d->num_indices);
   if (points == 0)
     return;

@@ -336,6 +336,7 @@ static bool fill_placed(hidet_model_t *model, hd_api_placed_t *placed) {
                                 .anew = model->untrusted,
                                 .buckets = model->buckets,
                                 .num_buckets = model->num_buckets,
+                                .inouts = model->inouts,
                                 .world = &world->lock};
   placed->model = hd_model_create(model->module->module, model->graph,
                                   placed->device, &options);

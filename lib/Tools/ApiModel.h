@@ -27,6 +27,7 @@ struct hidet_model {
   char *measured; // The file; NULL: none.
   hd_bucket_policy_t buckets[HD_MAX_RANK];
   size_t num_buckets;
+  hd_inouts_t inouts;      // In the module's arena.
   hd_api_placed_t *placed; // Under the lock of the module's context.
 };
 

@@ -25,6 +25,7 @@ typedef struct call {
   hidet_session_t *session;
   const hidet_array_t *inputs, *outputs;
   void *stream;
+  size_t output;
   hd_model_t *placed;
 } call_t;
 
@@ -149,14 +150,28 @@ static bool check_input(call_t *call, const hd_value_t *value,
   return same || fail_shape(call, value, array);
 }
 
+// Whether the session has memory for it.
+static bool has_state(const hidet_session_t *s, size_t i, bool input) {
+  const hd_inouts_t *inouts = &s->model->inouts;
+  for (size_t n = 0; n < inouts->count; n++)
+    if ((input ? inouts->pairs[n].input : inouts->pairs[n].output) == i)
+      return true;
+  return false;
+}
+
 static bool copy_input(call_t *call, size_t i) {
   hd_context_t *context = &call->context->context;
   const hidet_array_t *array = &call->inputs[i];
   const hd_value_t *value = call->session->model->graph->inputs.data[i];
   hd_host_tensor_t *tensor = &call->session->inputs[i];
   hd_scalar_t type;
-  if (!check_input(call, value, array, &type) ||
-      !hd_host_tensor_init(tensor, &context->diags, &context->budget,
+  if (!check_input(call, value, array, &type))
+    return false;
+  if (!array->data && has_state(call->session, i, true))
+    return hd_host_tensor_describe(tensor, &context->diags,
+                                   hd_value_label(value), type, array->shape,
+                                   array->rank);
+  if (!hd_host_tensor_init(tensor, &context->diags, &context->budget,
                            hd_value_label(value), type, array->shape,
                            array->rank))
     return false;
@@ -165,6 +180,13 @@ static bool copy_input(call_t *call, size_t i) {
   if (tensor->bytes)
     memcpy(tensor->data, array->data, tensor->bytes);
   return true;
+}
+
+static hidet_array_t array_of(const hd_host_tensor_t *tensor) {
+  hidet_array_t array = {
+      hd_scalar_name(tensor->type), tensor->rank, {0}, tensor->data};
+  memcpy(array.shape, tensor->shape, sizeof(int64_t) * tensor->rank);
+  return array;
 }
 
 static void run_session(void *argument) {
@@ -199,12 +221,8 @@ hidet_status_t hidet_session_run(hidet_session_t *session,
   end_tensors(session->inputs, graph->inputs.size);
   if (status != HIDET_OK)
     end_tensors(session->outputs, graph->outputs.size);
-  for (size_t i = 0; status == HIDET_OK && i < num_outputs; i++) {
-    const hd_host_tensor_t *tensor = &session->outputs[i];
-    outputs[i] = (hidet_array_t){
-        hd_scalar_name(tensor->type), tensor->rank, {0}, tensor->data};
-    memcpy(outputs[i].shape, tensor->shape, sizeof(int64_t) * tensor->rank);
-  }
+  for (size_t i = 0; status == HIDET_OK && i < num_outputs; i++)
+    outputs[i] = array_of(&session->outputs[i]);
   return status;
 }
 
@@ -227,6 +245,8 @@ static bool take_input(call_t *call, size_t i) {
     return hd_error(&call->context->context.diags, (hd_loc_t){0}, HD_E0309,
                     hd_value_label(value));
   s->tensors[i] = (hd_device_tensor_t){(uintptr_t)array->data, (size_t)bytes};
+  if (!array->data && has_state(s, i, true))
+    s->tensors[i].bytes = 0;
   return true;
 }
 
@@ -257,6 +277,8 @@ static bool take_output(call_t *call, size_t i) {
     return hd_api_fail(call->context,
                        "an output is not of the type and shape that comes out");
   s->tensors[n] = (hd_device_tensor_t){(uintptr_t)array->data, (size_t)bytes};
+  if (has_state(s, i, false))
+    s->tensors[n] = (hd_device_tensor_t){0};
   return true;
 }
 
@@ -323,6 +345,32 @@ hidet_status_t hidet_session_enqueue(hidet_session_t *session,
                  .outputs = outputs,
                  .stream = stream};
   return hd_api_call(&session->own, enqueue, &call);
+}
+
+static void read_state(void *argument) {
+  call_t *call = argument;
+  hd_session_read_state(call->session->session, call->output,
+                        &call->session->outputs[call->output]);
+}
+
+hidet_status_t hidet_session_read(hidet_session_t *session, size_t output,
+                                  hidet_array_t *array) {
+  if (array)
+    *array = (hidet_array_t){0};
+  if (!session || !array)
+    return hd_api_needs();
+  if (output >= session->model->graph->outputs.size ||
+      !has_state(session, output, false))
+    return hd_api_refuse("the session has no memory for such an output");
+  hd_host_tensor_t *tensor = &session->outputs[output];
+  call_t call = {
+      .context = &session->own, .session = session, .output = output};
+  hd_host_tensor_fini(tensor);
+  *tensor = (hd_host_tensor_t){0};
+  hidet_status_t status = hd_api_call(&session->own, read_state, &call);
+  if (status == HIDET_OK)
+    *array = array_of(tensor);
+  return status;
 }
 
 hidet_status_t hidet_session_wait(hidet_session_t *session) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// --buckets=NAME or --buckets=NAME:128,512.
+// --buckets=NAME or --buckets=NAME:128,512, and --inout=INPUT=OUTPUT.
 #include "Fusion/BucketSizes.h"
+#include "Tools/InOut.h"
 #include "Tools/RunTool.h"
 
 #include <errno.h>
@@ -59,5 +60,26 @@ bool hd_run_buckets(hd_run_t *run, hd_model_options_t *options) {
       ok &= take_policy(run, run->options.uses.data[i].value,
                         &policies[options->num_buckets++]);
   options->buckets = policies;
+  return ok;
+}
+
+static bool take_inout(hd_run_t *run, const char *text, hd_inouts_t *inouts) {
+  const char *output = strchr(text, '=');
+  const char *why = "takes INPUT=OUTPUT";
+  if (output)
+    why = hd_inouts_add(
+        &run->arena, run->graph,
+        hd_arena_strndup(&run->arena, text, (size_t)(output - text)),
+        output + 1, inouts);
+  return !why ||
+         hd_error(hd_run_diags(run), (hd_loc_t){0}, HD_E1003,
+                  hd_arena_printf(&run->arena, "--inout=%s: %s", text, why));
+}
+
+bool hd_run_inouts(hd_run_t *run, hd_model_options_t *options) {
+  bool ok = true;
+  for (size_t i = 0; i < run->options.uses.size; i++)
+    if (run->options.uses.data[i].option == RUN_INOUT)
+      ok &= take_inout(run, run->options.uses.data[i].value, &options->inouts);
   return ok;
 }

@@ -168,6 +168,15 @@ static hd_host_tensor_t *make_outputs(hd_run_t *run) {
                         run->graph->outputs.size + 1);
 }
 
+// What the session has is brought here, too.
+static bool read_states(hd_run_t *run, hd_host_tensor_t *out) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < run->graph->outputs.size; i++)
+    if (!out[i].data && out[i].count)
+      ok = hd_session_read_state(run->session, i, &out[i]);
+  return ok;
+}
+
 // Runs the graph on the inputs that the tensors hold.
 static bool run_once(hd_run_t *run) {
   size_t num_inputs = run->graph->inputs.size;
@@ -177,7 +186,7 @@ static bool run_once(hd_run_t *run) {
   hd_host_tensor_t *out = make_outputs(run);
   for (size_t i = 0; i < num_inputs; i++)
     in[i] = inputs[i]->host;
-  bool ok = hd_session_run(run->session, in, out);
+  bool ok = hd_session_run(run->session, in, out) && read_states(run, out);
   take_stats(run);
   keep_outputs(run, out);
   if (ok && hd_option_given(&run->options, RUN_VERBOSE))
@@ -309,7 +318,7 @@ bool hd_run_model_again(hd_run_t *run) { return run_once(run); }
 
 bool hd_run_model_outputs(hd_run_t *run) {
   hd_host_tensor_t *out = make_outputs(run);
-  bool ok = hd_session_outputs(run->session, out);
+  bool ok = hd_session_outputs(run->session, out) && read_states(run, out);
   keep_outputs(run, out);
   return ok;
 }
@@ -405,7 +414,8 @@ bool hd_run_model(hd_run_t *run) {
   if (hd_option_given(&run->options, RUN_COMPARE) ||
       hd_option_given(&run->options, RUN_BISECT))
     return hd_run_bind(run) && hd_run_make_inputs(run) && examine(run);
-  if (!names_saved(run) || !hd_run_buckets(run, &options))
+  if (!names_saved(run) || !hd_run_buckets(run, &options) ||
+      !hd_run_inouts(run, &options))
     return false;
   run->session =
       hd_session_create(run->module, run->graph, run->device, &options);

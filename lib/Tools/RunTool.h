@@ -130,6 +130,8 @@ bool hd_run_model(hd_run_t *run);
 hd_precision_t hd_run_precision(const hd_run_t *run);
 // --buckets: sets options->buckets, which live as long as the run.
 bool hd_run_buckets(hd_run_t *run, hd_model_options_t *options);
+// --inout: sets options->inouts, likewise.
+bool hd_run_inouts(hd_run_t *run, hd_model_options_t *options);
 // What the options say of a session.
 hd_model_options_t hd_run_session_options(const hd_run_t *run);
 // --rtol and --atol.

@@ -122,6 +122,7 @@ FUNCTIONS = {
         c_size_t,
     ),
     "hidet_model_set_untrusted": (c_int, c_void_p),
+    "hidet_model_set_inout": (c_int, c_void_p, c_char_p, c_char_p),
     "hidet_model_save": (c_int, c_void_p, c_void_p, c_char_p),
     "hidet_model_num_compiled": (c_size_t, c_void_p, c_void_p),
     "hidet_model_num_inputs": (c_size_t, c_void_p),
@@ -156,6 +157,7 @@ FUNCTIONS = {
         c_void_p,
     ),
     "hidet_session_wait": (c_int, c_void_p),
+    "hidet_session_read": (c_int, c_void_p, c_size_t, POINTER(Array)),
 }
 
 

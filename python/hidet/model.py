@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+from collections.abc import Mapping, Sequence
 
 import numpy
 
@@ -53,10 +54,21 @@ def as_buffer(array: numpy.ndarray) -> Buffer:
     return Buffer(type_of(whole.dtype), whole.shape, whole.ctypes.data, whole)
 
 
+def as_array(buffer: Buffer) -> numpy.ndarray:
+    array = numpy.frombuffer(buffer.owner, dtype_of(buffer.type))
+    return array.reshape(buffer.shape)
+
+
 class Model:
     """A graph for a device. Called with arrays for its inputs, in order or by
     name, it gives its result, or a tuple of them. The first call with other
-    shapes compiles. May be called by any thread; calls follow one another."""
+    shapes compiles. May be called by any thread; calls follow one another.
+
+    buckets: for names of sizes the bounds up to which one compilation serves
+    all values, () for powers of two. inouts: for names of inputs the outputs
+    that they are one with, as the past and the present of a cache are: it stays
+    on the device. Such an input may be left out, and is then what the last call
+    left; such outputs are not among the results, and read() has them."""
 
     def __init__(
         self,
@@ -64,6 +76,8 @@ class Model:
         device: str = "auto",
         graph: str | None = None,
         trusted: bool = True,
+        buckets: Mapping[str, Sequence[int]] | None = None,
+        inouts: Mapping[str, str] | None = None,
     ):
         opened = None if device == "ref" else Device(module.context, device)
         self.module = module
@@ -72,6 +86,12 @@ class Model:
         self.frozen = Frozen(module, graph)
         if not trusted:
             self.frozen.set_untrusted()
+        for size, bounds in (buckets or {}).items():
+            self.frozen.set_buckets(size, bounds)
+        self.inouts = dict(inouts or {})
+        for taken, given in self.inouts.items():
+            self.frozen.set_inout(taken, given)
+        self.left: dict[str, Buffer] = {}
         self.session = Session(self.frozen, opened)
 
     def save(self, path: str | os.PathLike) -> None:
@@ -97,16 +117,30 @@ class Model:
     def __call__(
         self, *arrays, **named
     ) -> numpy.ndarray | tuple[numpy.ndarray, ...]:
-        buffers = [as_buffer(array) for array in self.bind(arrays, named)]
+        buffers = [
+            array if isinstance(array, Buffer) else as_buffer(array)
+            for array in self.bind(arrays, named)
+        ]
         results = self.session.run(buffers, [None] * len(self.outputs))
-        made = tuple(
-            numpy.frombuffer(r.owner, dtype_of(r.type)).reshape(r.shape)
-            for r in results
-        )
+        found = dict(zip((value.name for value in self.outputs), results))
+        self.left = {
+            taken: found.pop(given) for taken, given in self.inouts.items()
+        }
+        made = tuple(map(as_array, found.values()))
         return made[0] if len(made) == 1 else made
 
-    def bind(self, arrays: tuple, named: dict) -> list[numpy.ndarray]:
-        """An array for each input; a Python number is one of the input's type."""
+    def read(self, name: str) -> numpy.ndarray:
+        """What the last call left of an output that is one with an input."""
+        names = [value.name for value in self.outputs]
+        if name not in names:
+            raise UsageError(f"no output '{name}'; there are {names}")
+        return as_array(self.session.read(names.index(name)))
+
+    def bind(
+        self, arrays: tuple, named: dict
+    ) -> list[numpy.ndarray | Buffer]:
+        """An array for each input; a Python number is one of the input's type.
+        What the last call left is a buffer without an address."""
         names = [value.name for value in self.inputs]
         given = dict(zip(names, arrays))
         if len(arrays) > len(names):
@@ -121,6 +155,9 @@ class Model:
             given[name] = array
         bound = []
         for value in self.inputs:
+            if value.name not in given and value.name in self.left:
+                bound.append(self.left[value.name])
+                continue
             if value.name not in given:
                 raise UsageError(f"input '{value.name}' is not given")
             array = given[value.name]
@@ -146,11 +183,18 @@ class Model:
         return f"<hidet.Model ({inputs}) -> {outputs} on {self.device}>"
 
 
-def from_onnx(path: str | os.PathLike, device: str = "auto") -> Model:
+def from_onnx(
+    path: str | os.PathLike,
+    device: str = "auto",
+    buckets: Mapping[str, Sequence[int]] | None = None,
+    inouts: Mapping[str, str] | None = None,
+) -> Model:
     """A model from an ONNX file, which stays mapped while the model lives.
     device: "auto" (a GPU where there is one, else the simulator), "cuda",
-    "cuda:N", "sim", or "ref", the evaluator that compiles nothing."""
-    return Model(Module.load_onnx(os.fspath(path)), device)
+    "cuda:N", "sim", or "ref", the evaluator that compiles nothing. buckets,
+    inouts: as Model has them."""
+    module = Module.load_onnx(os.fspath(path))
+    return Model(module, device, buckets=buckets, inouts=inouts)
 
 
 def compile_text(
@@ -158,11 +202,14 @@ def compile_text(
     device: str = "auto",
     graph: str | None = None,
     name: str = "<text>",
+    buckets: Mapping[str, Sequence[int]] | None = None,
+    inouts: Mapping[str, str] | None = None,
 ) -> Model:
     """A model from a graph of the language (docs/IR.md): the one of that name,
     or the last one. Files that constants name lie beneath the folder of `name`.
-    device: as above."""
-    return Model(Module.parse(text, name), device, graph)
+    device, buckets, inouts: as above."""
+    module = Module.parse(text, name)
+    return Model(module, device, graph, buckets=buckets, inouts=inouts)
 
 
 def load(

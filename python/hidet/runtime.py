@@ -216,6 +216,15 @@ class Frozen(Owned):
             len(bounds),
         )
 
+    def set_inout(self, input: str, output: str) -> None:
+        """The two are one tensor, which sessions have from run to run."""
+        self.context.call(
+            "hidet_model_set_inout",
+            self.pointer,
+            input.encode(),
+            output.encode(),
+        )
+
     def set_untrusted(self) -> None:
         self.context.call("hidet_model_set_untrusted", self.pointer)
 
@@ -270,6 +279,15 @@ class Session(Owned):
                 deliver(array, place) for array, place in zip(made, outputs)
             ]
 
+    def read(self, output: int) -> Buffer:
+        """What the last run left of an output that is one with an input."""
+        array = Array()
+        with self.lock:
+            self.context.call(
+                "hidet_session_read", self.pointer, output, array
+            )
+            return deliver(array, None)
+
     def prepare(self, inputs: ctypes.Array, outputs: ctypes.Array) -> None:
         """Compiles for these types and shapes; outputs take those of the
         results."""
@@ -312,6 +330,8 @@ def deliver(array: Array, place: Buffer | None) -> Buffer:
     size = item_size(kind)
     for extent in shape:
         size *= extent
+    if place is None and size and not array.data:
+        return Buffer(kind, shape, 0)  # The session has it.
     if place is None:
         memory = ctypes.create_string_buffer(size)
         place = Buffer(kind, shape, ctypes.addressof(memory), memory)

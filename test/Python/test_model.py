@@ -24,6 +24,15 @@ graph main(x: f32[n, 8], y: f32[8]) -> sum, same {
 """
 
 
+GROWS = """
+graph main(past: f32[2, p, 4], x: f32[2, 1, 4]) -> sum, present {
+  const axis: i64[1] = [1]
+  present = onnx13.Concat(past, x) { axis = 1 }
+  sum = onnx13.ReduceSum(present, axis) { keepdims = 0 }
+}
+"""
+
+
 def in_threads(work, count):
     """Calls work(0) to work(count - 1), each on a thread of its own."""
     threads = [threading.Thread(target=work, args=(i,)) for i in range(count)]
@@ -31,6 +40,34 @@ def in_threads(work, count):
         thread.start()
     for thread in threads:
         thread.join()
+
+
+class Caches(unittest.TestCase):
+    def test_grows(self):
+        """What is left out of a call is what the last one left, on the device;
+        integers have exact sums."""
+        model = hidet.compile_text(
+            GROWS,
+            device="sim",
+            buckets={"p": (4, 16)},
+            inouts={"past": "present"},
+        )
+        rows = numpy.arange(160, dtype=numpy.float32).reshape(20, 2, 1, 4)
+        with self.assertRaises(hidet.UsageError):
+            model(x=rows[0])
+        for i, x in enumerate(rows[:16]):
+            start = {} if i else {"past": numpy.zeros((2, 0, 4), "f4")}
+            total = model(x=x, **start)
+            numpy.testing.assert_array_equal(total, rows[: i + 1, :, 0].sum(0))
+        numpy.testing.assert_array_equal(
+            model.read("present"),
+            numpy.concatenate(list(rows[:16]), axis=1),
+        )
+        self.assertEqual(model.num_compiled, 5)  # 0, 1, 2, to 4, to 16.
+        past = numpy.concatenate(list(rows[:7]), axis=1)
+        numpy.testing.assert_array_equal(
+            model(past, rows[7]), rows[:8, :, 0].sum(0)
+        )
 
 
 class Onnx(unittest.TestCase):

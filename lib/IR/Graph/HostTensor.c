@@ -37,24 +37,34 @@ static bool count_bytes(hd_scalar_t type, const int64_t *shape, unsigned rank,
          *bytes <= INT64_C(1) << 62;
 }
 
-bool hd_host_tensor_init(hd_host_tensor_t *tensor, hd_diagnostics_t *diags,
-                         hd_budget_t *budget, const char *name,
-                         hd_scalar_t type, const int64_t *shape,
-                         unsigned rank) {
-  *tensor = (hd_host_tensor_t){.type = type, .rank = rank, .budget = budget};
-  assert(rank <= HD_TENSOR_MAX_RANK);
+bool hd_host_tensor_describe(hd_host_tensor_t *tensor, hd_diagnostics_t *diags,
+                             const char *name, hd_scalar_t type,
+                             const int64_t *shape, unsigned rank) {
   int64_t bytes;
+  assert(rank <= HD_TENSOR_MAX_RANK);
+  *tensor = (hd_host_tensor_t){.type = type, .rank = rank};
   if (!count_bytes(type, shape, rank, &tensor->count, &bytes)) {
     tensor->count = 0;
     return hd_error(diags, nowhere, HD_E0309, name);
   }
   memcpy(tensor->shape, shape, rank * sizeof(*shape));
-  tensor->data = hd_host_memory_alloc(diags, budget, name, (size_t)bytes);
+  return true;
+}
+
+bool hd_host_tensor_init(hd_host_tensor_t *tensor, hd_diagnostics_t *diags,
+                         hd_budget_t *budget, const char *name,
+                         hd_scalar_t type, const int64_t *shape,
+                         unsigned rank) {
+  if (!hd_host_tensor_describe(tensor, diags, name, type, shape, rank))
+    return false;
+  tensor->budget = budget;
+  size_t bytes = (size_t)tensor->count * hd_host_element_bytes(type);
+  tensor->data = hd_host_memory_alloc(diags, budget, name, bytes);
   if (!tensor->data) {
     tensor->count = 0;
     return false;
   }
-  tensor->bytes = (size_t)bytes;
+  tensor->bytes = bytes;
   return true;
 }
 

@@ -36,7 +36,11 @@ bool hd_shape_count(const int64_t *shape, unsigned rank, int64_t *count);
 bool hd_host_tensor_init(hd_host_tensor_t *tensor, hd_diagnostics_t *diags,
                          hd_budget_t *budget, const char *name,
                          hd_scalar_t type, const int64_t *shape, unsigned rank);
-// The same in an arena, which ends it: not to be given to
+// The same without memory: type, shape and count alone. E0309.
+bool hd_host_tensor_describe(hd_host_tensor_t *tensor, hd_diagnostics_t *diags,
+                             const char *name, hd_scalar_t type,
+                             const int64_t *shape, unsigned rank);
+// The first in an arena, which ends it: not to be given to
 // hd_host_tensor_fini(). NULL where the shape has no count or takes more than
 // 2^62 bytes.
 hd_host_tensor_t *hd_host_tensor_make(hd_arena_t *arena, hd_scalar_t type,
