@@ -27,9 +27,22 @@ static unsigned nodes_of(const hd_expr_t *x) {
   return divides && hd_type_is_integer(x->type) ? QUOTIENT : 1;
 }
 
+// Looks for a load in what an expression evaluates whatever comes; false where
+// it has been found.
+static bool misses(const hd_expr_t *in, const hd_expr_t *load) {
+  if (in->kind == HD_EXPR_LOAD && hd_expr_equal(in, load))
+    return false;
+  for (uint32_t i = 0; i < in->num_operands; i++)
+    if (!hd_expr_is_lazy(in, i) && !misses(in->operands[i], load))
+      return false;
+  return true;
+}
+
 // Counts nodes down from limit; false: too many, or not to be evaluated unless
-// the program does.
-static bool is_cheap(const hd_expr_t *x, unsigned *limit) {
+// the program does. known: has been evaluated, and so may be what it loads;
+// NULL: nothing has.
+static bool is_cheap(const hd_expr_t *x, const hd_expr_t *known,
+                     unsigned *limit) {
   unsigned nodes = nodes_of(x);
   if (*limit < nodes) {
     *limit = 0;
@@ -38,6 +51,7 @@ static bool is_cheap(const hd_expr_t *x, unsigned *limit) {
   *limit -= nodes;
   switch ((hd_expr_kind_t)x->kind) {
   case HD_EXPR_LOAD:
+    return known && !misses(known, x);
   case HD_EXPR_LOADELSE:
   case HD_EXPR_REF:
   case HD_EXPR_TENSOR:
@@ -54,7 +68,7 @@ static bool is_cheap(const hd_expr_t *x, unsigned *limit) {
     break;
   }
   for (uint32_t i = 0; i < x->num_operands; i++) {
-    if (!is_cheap(x->operands[i], limit))
+    if (!is_cheap(x->operands[i], known, limit))
       return false;
     if (*limit == 0)
       return false;
@@ -62,10 +76,12 @@ static bool is_cheap(const hd_expr_t *x, unsigned *limit) {
   return true;
 }
 
-bool hd_emit_is_cheap(const hd_expr_t *x) {
+static bool is_cheap_after(const hd_expr_t *x, const hd_expr_t *known) {
   unsigned limit = 20;
-  return is_cheap(x, &limit);
+  return is_cheap(x, known, &limit);
 }
+
+bool hd_emit_is_cheap(const hd_expr_t *x) { return is_cheap_after(x, NULL); }
 
 // condition ? then : otherwise, each emitted in a block of its own.
 static LLVMValueRef branches(hd_emit_t *e, LLVMValueRef condition,
@@ -98,7 +114,7 @@ static LLVMValueRef choose(hd_emit_t *e, const hd_expr_t *condition,
     return hd_emit_expr(e, LLVMConstIntGetZExtValue(c) ? then : otherwise);
   if (hd_emit_is_predicable_load(e, then, otherwise))
     return hd_emit_predicated_load(e, c, then, otherwise);
-  if (!hd_emit_is_cheap(then) || !hd_emit_is_cheap(otherwise))
+  if (!is_cheap_after(then, condition) || !is_cheap_after(otherwise, condition))
     return branches(e, c, then, otherwise, type);
   LLVMValueRef a = hd_emit_expr(e, then);
   return hd_emit_select(e, c, a, hd_emit_expr(e, otherwise));
