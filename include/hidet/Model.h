@@ -62,11 +62,18 @@ HIDET_API hidet_status_t hidet_model_save(hidet_model_t *model,
                                           const hidet_device_t *device,
                                           const char *path);
 
-// The six that follow: before the model's first session, HIDET_USAGE after.
+// The seven that follow: before the model's first session, HIDET_USAGE after.
 
 // Of a file that hidet_model_save() wrote the graph and the weights alone are
 // used, and all code is made anew. Does nothing for other models.
 HIDET_API hidet_status_t hidet_model_set_untrusted(hidet_model_t *model);
+
+// Of what is compiled it is told why: a call that compiles leaves remarks in
+// hidet_messages(), lines as the tools' --explain prints. `plan:` names the
+// kernels of a node and those in one with it, in the order in which they run;
+// `schedule:` says what a template is expected to take, at the first node that
+// it serves; a note has that place at the others' `plan:`.
+HIDET_API hidet_status_t hidet_model_set_explained(hidet_model_t *model);
 
 // The elements of the graph's constant of that name are these, wherever the
 // text says that they are: bytes of them, row-major, as many as its type and

@@ -176,10 +176,13 @@ bool hd_planner_nodes(hd_planner_t *p) {
            graph->nodes.data[end]->group == group)
       end++;
     hd_budget_check(&p->module->context->budget);
+    uint32_t first = p->body.size;
     bool ok = group ? hd_planner_group(p, &graph->nodes.data[i], end - i)
                     : hd_planner_node(p, graph->nodes.data[i]);
     if (!ok)
       return false;
+    if (p->explain)
+      hd_planner_explain(p, &graph->nodes.data[i], end - i, first);
     i = end;
   }
   return true;
@@ -286,13 +289,17 @@ const hd_func_t *hd_graph_apply_fusion(hd_module_t *module,
                                        const hd_inouts_t *inouts,
                                        bool explain) {
   size_t part = hd_times_enter(&module->context->times, "join");
+  hd_diagnostics_t *diags = &module->context->diags;
+  hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags);
   const hd_func_t *plan = NULL;
   bool fits = true;
   if (hd_graph_check_tasks(module, graph) &&
       (graph = hd_graph_settle(module, graph)))
     plan = make_plan(module, scheduler, graph, inouts, explain, false, &fits);
-  if (!fits)
+  if (!fits) {
+    hd_diagnostics_rewind(diags, mark); // What it said is of no plan.
     plan = make_plan(module, scheduler, graph, inouts, explain, true, &fits);
+  }
   hd_times_leave(&module->context->times, part);
   return plan;
 }

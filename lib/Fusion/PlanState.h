@@ -64,6 +64,14 @@ bool hd_planner_loop(hd_planner_t *planner, const hd_node_t *node);
 // their tensors. False after an error.
 bool hd_planner_nodes(hd_planner_t *planner);
 
+// --- PlanExplain.c ---
+
+// A remark: which kernels count nodes, one group or one of them, have become,
+// whose launches are the planner's statements from `first` on.
+void hd_planner_explain(const hd_planner_t *planner,
+                        const hd_node_t *const *nodes, size_t count,
+                        uint32_t first);
+
 // --- PlanRows.c ---
 
 // Launches that are given views of rows get kernels that know of the rows.

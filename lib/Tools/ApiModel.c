@@ -227,6 +227,19 @@ hidet_status_t hidet_model_set_untrusted(hidet_model_t *model) {
   return hd_api_call(call.context, set_untrusted, &call);
 }
 
+static void set_explained(void *argument) {
+  call_t *call = argument;
+  if (is_open(call))
+    call->model->explained = true;
+}
+
+hidet_status_t hidet_model_set_explained(hidet_model_t *model) {
+  if (!model)
+    return hd_api_needs();
+  call_t call = {.context = hd_api_world(model), .model = model};
+  return hd_api_call(call.context, set_explained, &call);
+}
+
 static void set_precision(void *argument) {
   call_t *call = argument;
   if (!is_open(call))
@@ -334,6 +347,7 @@ static bool fill_placed(hidet_model_t *model, hd_api_placed_t *placed) {
                                     placed->tuner ? hd_tuner_choose : NULL,
                                 .choose_argument = placed->tuner,
                                 .anew = model->untrusted,
+                                .explain = model->explained,
                                 .buckets = model->buckets,
                                 .num_buckets = model->num_buckets,
                                 .inouts = model->inouts,

@@ -23,7 +23,7 @@ struct hidet_model {
   hidet_context_t *own; // The module's, of a model that was loaded; else NULL.
   const hd_graph_t *graph;
   hd_precision_t precision;
-  bool untrusted;
+  bool untrusted, explained;
   char *measured; // The file; NULL: none.
   hd_bucket_policy_t buckets[HD_MAX_RANK];
   size_t num_buckets;

@@ -33,6 +33,7 @@ __all__ = [
     "UsageError",
     "compile",
     "compile_text",
+    "explain",
     "from_onnx",
     "load",
     "script",
@@ -47,6 +48,14 @@ def compile(program, mode=None, options=None):
     from hidet.torch import export
 
     return export.compile(program, mode, options)
+
+
+def explain(function, *args, **kwargs):
+    """Calls a compiled model, and says what ran
+    (hidet.torch.explain.explain)."""
+    from hidet.torch.explain import explain as say
+
+    return say(function, *args, **kwargs)
 
 
 # Imported when they are first named.

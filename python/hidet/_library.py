@@ -123,6 +123,7 @@ FUNCTIONS = {
     ),
     "hidet_model_set_untrusted": (c_int, c_void_p),
     "hidet_model_set_inout": (c_int, c_void_p, c_char_p, c_char_p),
+    "hidet_model_set_explained": (c_int, c_void_p),
     "hidet_model_save": (c_int, c_void_p, c_void_p, c_char_p),
     "hidet_model_num_compiled": (c_size_t, c_void_p, c_void_p),
     "hidet_model_num_inputs": (c_size_t, c_void_p),

@@ -228,6 +228,9 @@ class Frozen(Owned):
     def set_untrusted(self) -> None:
         self.context.call("hidet_model_set_untrusted", self.pointer)
 
+    def set_explained(self) -> None:
+        self.context.call("hidet_model_set_explained", self.pointer)
+
     def save(self, device: Device, path: str) -> None:
         self.context.call(
             "hidet_model_save", self.pointer, device.pointer, path.encode()
@@ -288,9 +291,9 @@ class Session(Owned):
             )
             return deliver(array, None)
 
-    def prepare(self, inputs: ctypes.Array, outputs: ctypes.Array) -> None:
+    def prepare(self, inputs: ctypes.Array, outputs: ctypes.Array) -> str:
         """Compiles for these types and shapes; outputs take those of the
-        results."""
+        results. Returns what it was told."""
         with self.lock:
             self.context.call(
                 "hidet_session_prepare",
@@ -300,6 +303,7 @@ class Session(Owned):
                 outputs,
                 len(outputs),
             )
+            return library().hidet_messages().decode(errors="replace")
 
     def enqueue(
         self, inputs: ctypes.Array, outputs: ctypes.Array, stream: int | None

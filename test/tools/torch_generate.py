@@ -171,7 +171,7 @@ class Found:
 
     @property
     def refused(self):
-        return sum(p.refused for p in self.parts)
+        return sum(bool(p.refused) for p in self.parts)
 
 
 def generate(family, cache, tokens, attention=None):

@@ -14,7 +14,6 @@ import argparse
 import json
 import logging
 import math
-import operator
 import pathlib
 import re
 import sys
@@ -184,11 +183,7 @@ class Watch:
 
         def divide(*arguments):
             made = self.divide(*arguments)
-            # What is one part alone is its call, and no graph.
-            for node in getattr(getattr(made, "graph", None), "nodes", ()):
-                if node.op == "call_function":
-                    if node.target is not operator.getitem:
-                        self.left.add(str(node.target))
+            self.left.update(made.left)
             return made
 
         part.Part.__init__, backend.divide = init, divide

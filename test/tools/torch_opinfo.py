@@ -183,14 +183,12 @@ def run(count, by_row, info, sample, name):
         with torch.no_grad(), warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             ready = backend.divide(graph, [], Options(), Models())
-            if isinstance(ready, torch.fx.GraphModule) and not any(
-                isinstance(m, part.Part) for m in ready.modules()
-            ):
+            if not ready.parts:
                 for c in counts:  # All of it is refused, and said.
                     c.tried -= 1
                 return
-            made = ready(*[t.clone() for t in tensors])
-            whole = not left_over(ready) and not any(
+            made = ready.call(*[t.clone() for t in tensors])
+            whole = not left_over(ready.call) and not any(
                 "hidet" in str(w.message) for w in said
             )
         try:

@@ -272,6 +272,10 @@ static int model_set_untrusted(int null) {
   return refused(null, hidet_model_set_untrusted(ARG(0, model)));
 }
 
+static int model_set_explained(int null) {
+  return refused(null, hidet_model_set_explained(ARG(0, model)));
+}
+
 static int model_num_compiled(int null) {
   return hidet_model_num_compiled(ARG(0, model), ARG(1, device)) == 0
              ? HIDET_OK
@@ -396,6 +400,7 @@ static const struct {
     {"hidet_model_set_precision", "!!",     model_set_precision},
     {"hidet_model_set_measured",  "!0",     model_set_measured},
     {"hidet_model_set_untrusted", "!",      model_set_untrusted},
+    {"hidet_model_set_explained", "!",      model_set_explained},
     {"hidet_model_save",          "!!!",    model_save},
     {"hidet_model_set_buckets",   "!!!.",   model_set_buckets},
     {"hidet_model_set_inout",     "!!!",    model_set_inout},

@@ -8,6 +8,7 @@ and the rest stays PyTorch's. Graphs of training are PyTorch's as a whole.
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import operator
 import threading
@@ -30,6 +31,8 @@ from hidet.torch.table import decompositions
 
 log = logging.getLogger("hidet.torch")
 said: set[str] = set()
+# While somebody asks what runs (explain.py): it is told of each graph's call.
+watchers: list[Callable] = []
 
 
 def hidet_backend(
@@ -109,6 +112,16 @@ class Support(OperatorSupportBase):
         }
 
 
+@dataclasses.dataclass(frozen=True)
+class Version:
+    """A graph made ready: what is called, its parts in their order, and why
+    each operator that is left is PyTorch's."""
+
+    call: Callable
+    parts: list[Part]
+    left: dict[str, str]
+
+
 class Compiled:
     """A graph of ATen operators, made ready for each set of sizes that comes,
     by one thread while others wait. Parts whose text is the same for several
@@ -129,8 +142,8 @@ class Compiled:
         inputs = [n for n in graph.graph.nodes if n.op == "placeholder"]
         self.symbolic = any(map(asks_sizes, graph.graph.nodes))
         self.number = len(inputs)
-        self.only: Callable | None = None  # Where no size is a symbol.
-        self.versions: OrderedDict[object, Callable] = OrderedDict()
+        self.only: Version | None = None  # Where no size is a symbol.
+        self.versions: OrderedDict[object, Version] = OrderedDict()
         self.order = threading.Lock()  # Of the versions: the last one is last.
         self.lock = threading.Lock()  # Of the graph, which dividing changes.
 
@@ -140,9 +153,11 @@ class Compiled:
         else:
             key = sizes_of(arguments)
             version = self.find(key) or self.make_ready(key, arguments)
-        return version(*arguments)
+        for watch in watchers:
+            watch(version)
+        return version.call(*arguments)
 
-    def make_only(self) -> Callable:
+    def make_only(self) -> Version:
         with self.lock:
             if self.only is None:
                 self.only = divide(
@@ -150,13 +165,13 @@ class Compiled:
                 )
             return self.only
 
-    def find(self, key: object) -> Callable | None:
+    def find(self, key: object) -> Version | None:
         with self.order:
             if key in self.versions:
                 self.versions.move_to_end(key)
             return self.versions.get(key)
 
-    def make_ready(self, key: object, arguments: Sequence) -> Callable:
+    def make_ready(self, key: object, arguments: Sequence) -> Version:
         with self.lock:
             version = self.find(key)
             if version is None:
@@ -294,7 +309,7 @@ def divide(
     static: Sequence[int],
     options: Options,
     models: Models,
-) -> Callable:
+) -> Version:
     """The graph with its parts in the place of their nodes."""
     graph.graph.eliminate_dead_code()
     keep_constants(graph)
@@ -303,11 +318,13 @@ def divide(
         graph, support, allows_single_node_partition=True
     )
     fused = partitioner.fuse_partitions(partitioner.propose_partitions())
-    for name, reason in support.reasons().items():
+    left = support.reasons()
+    for name, reason in left.items():
         say(f"{name} runs in PyTorch: {reason}")
     inputs = [n for n in fused.graph.nodes if n.op == "placeholder"]
     fixed = {inputs[i] for i in static}
     calls = [n for n in fused.graph.nodes if n.op == "call_module"]
+    parts = []
     for node in calls:
         constants = [
             i
@@ -315,11 +332,11 @@ def divide(
             if a in fixed or a.op == "get_attr"
         ]
         inner = fused.get_submodule(node.target)
-        part = Part(inner, constants, options, models)
-        put_part(fused, node, part)
+        parts.append(Part(inner, constants, options, models))
+        put_part(fused, node, parts[-1])
     fused.graph.lint()
     fused.recompile()
-    return one_part(fused) or fused
+    return Version(one_part(fused) or fused, parts, left)
 
 
 def one_part(fused: fx.GraphModule) -> Callable | None:

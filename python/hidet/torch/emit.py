@@ -180,12 +180,15 @@ def emit_graph(
     letters: frozenset[str] = frozenset(),
     called: Mapping[fx.Node, str] = {},
     results: Sequence[str] = (),
+    origins: dict[str, fx.Node] | None = None,
 ) -> tuple[str, dict[fx.Node, str]]:
     """A graph as text, and the names in it of the placeholders, of which those
     among `constants` are constants whose elements are given later. letters: the
     dimensions that sizes are said by. called, results: names for inputs and
-    outputs."""
+    outputs. origins takes, by the name of what a node of the text gives, the
+    node that it is for."""
     text, values, names = Text(letters), {}, {}
+    origins = {} if origins is None else origins
     text.taken.update(called.values(), results)
     outputs: list[Value] = []
     for node in graph.nodes:
@@ -197,7 +200,10 @@ def emit_graph(
                 values[node] = text.input(kind, shape, called.get(node))
             names[node] = values[node].name
         elif node.op == "call_function":
+            first = text.names
             values[node] = emit_node(text, node, values.__getitem__)
+            for i in range(first, text.names):
+                origins[f"t{i + 1}"] = node
         elif node.op == "output":
             given = node.args[0]
             given = given if isinstance(given, (list, tuple)) else [given]

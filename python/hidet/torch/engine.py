@@ -54,9 +54,12 @@ class Model:
         device: torch.device,
         options: Options,
         letters: Iterable[str] = (),
+        explained: bool = False,
     ) -> None:
         module = Module.parse(text)
         model = Frozen(module)
+        if explained:
+            model.set_explained()
         for name, tensor in weights.items():
             model.set_weight(name, as_buffer(lie(tensor.detach().cpu())))
         if options.use_tensor_core:
@@ -66,6 +69,7 @@ class Model:
         if options.buckets:
             for size in sorted(letters):
                 model.set_buckets(size)
+        self.letters = frozenset(letters)
         self.weights = weights  # As long as somebody may look for this one.
         self.on_gpu = device.type == "cuda"
         where = f"cuda:{device.index or 0}" if self.on_gpu else "sim"
@@ -130,6 +134,7 @@ class Engine:
         self.on_gpu = model.on_gpu
         self.session, self.lock = model.session, model.lock
         self.given, self.made = arrays(inputs), arrays(results)
+        self.told = ""  # By the compiler.
         self.in_place = self.prepare()
         # The elements of the arrays, which are read from them otherwise.
         self.given_at, self.made_at = list(self.given), list(self.made)
@@ -139,7 +144,7 @@ class Engine:
         """Compiles; whether it can run on tensors where they are."""
         expected = arrays(self.results)
         try:
-            self.session.prepare(self.given, self.made)
+            self.told = self.session.prepare(self.given, self.made)
         except UnsupportedError:
             # Nothing is left to run, or the compiler refuses it: a run says.
             return False

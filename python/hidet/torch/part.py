@@ -22,7 +22,7 @@ from hidet.errors import (
 )
 from hidet.torch.config import Options
 from hidet.torch.emit import emit_graph, letters_of_inputs
-from hidet.torch.engine import Engine, Models
+from hidet.torch.engine import Engine, Model, Models
 
 
 log = logging.getLogger("hidet.torch")
@@ -95,7 +95,7 @@ class Part(torch.nn.Module):
         self.built: Built | None = None
         self.text = ""
         self.changes = 0
-        self.refused = False
+        self.refused = ""  # Why.
         self.reported = False
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -202,8 +202,30 @@ class Part(torch.nn.Module):
             self.results,
         )
 
+    def explain(self) -> tuple[str, dict[str, fx.Node]]:
+        """What the compiler says of what was built, which is compiled anew for
+        it, and which node each of its nodes is for, by name."""
+        with self.lock:
+            built = self.built
+        fixed = {
+            self.placeholders[i]: tensor
+            for i, tensor in zip(built.constants, built.fixed)
+        }
+        letters = built.engine.model.letters
+        nodes: dict[str, fx.Node] = {}
+        text, names = emit_graph(
+            self.module.graph, fixed, letters, origins=nodes
+        )
+        weights = {names[node]: tensor for node, tensor in fixed.items()}
+        model = Model(
+            text, weights, self.device, self.options, letters, explained=True
+        )
+        given = [self.placeholders[i].meta["val"] for i in built.given]
+        engine = Engine(model, self.device, given, self.results)
+        return engine.told, nodes
+
     def refuse(self, error: HidetError) -> None:
-        self.refused = True
+        self.refused = str(error)
         names = sorted(
             {
                 str(n.target)
