@@ -8,10 +8,11 @@
 //
 // becomes
 //
-//   m = pairs(w, v)              columns of w and v in turns: once, of
-//   constants y = matmul_pairs(x, m)
+//   m = pairs(w, v)
+//   y = matmul_pairs(x, m)
 //
-// whose task is that of Schedule/Pairs.h. So does one product of which two
+// where m has the columns of w and v in turns, which are constants.
+// The task is that of Schedule/Pairs.h. So does one product of which two
 // halves meet, y = p[:, :n] * gelu(p[:, n:]), and one whose columns stand in
 // pairs already, of any operands.
 //
@@ -25,6 +26,7 @@
 #include "Fusion/Passes.h"
 #include "Graph/Prepare.h"
 #include "Schedule/Candidates.h"
+#include "Schedule/Pairs.h"
 #include "Schedule/Prepare.h"
 #include "Schedule/Product.h"
 
@@ -54,8 +56,8 @@ typedef struct pairs {
 // What was found of merged nodes.
 typedef struct verdict {
   const char *why; // They are not one; NULL: they are.
-  bool rows;       // With a matrix whose neighbours lie along the sum.
-  double us;       // Expected then, and as they are.
+  hd_packing_t packing;
+  double us; // Expected then, and as they are.
   double apart;
 } verdict_t;
 
@@ -73,21 +75,34 @@ static bool is_product(pairs_t *p, const hd_composed_node_t *info) {
                                    &form);
 }
 
-// Whether two products compute the same of operands of which one differs.
-static bool are_alike(const hd_node_t *a, const hd_node_t *b) {
-  if (a->task != b->task || a->num_inputs != b->num_inputs ||
+// What a value is a reshape of.
+static const hd_value_t *base_of(const pairs_t *p, const hd_value_t *value) {
+  const hd_composed_node_t *giver;
+  while ((giver = hd_composer_giver(&p->c, value)) != NULL &&
+         hd_node_is_reshape(giver->node))
+    value = giver->node->inputs[0];
+  return value;
+}
+
+// Whether two products compute the same, of operands of which some are the same
+// and some are not.
+static bool are_alike(const pairs_t *p, const hd_node_t *a,
+                      const hd_node_t *b) {
+  if (!a->task || a->task != b->task || a->num_inputs != b->num_inputs ||
       (a->pin == NULL) != (b->pin == NULL))
     return false;
   unsigned others = 0;
   for (uint32_t i = 0; i < a->num_inputs; i++)
-    others += a->inputs[i] != b->inputs[i];
+    others += base_of(p, a->inputs[i]) != base_of(p, b->inputs[i]);
+  if (others == 0 || others == a->num_inputs)
+    return false;
   hd_buffer_t keys[2] = {{0}, {0}};
   hd_node_key(&keys[0], a);
   hd_node_key(&keys[1], b);
   bool same = strcmp(hd_buffer_text(&keys[0]), hd_buffer_text(&keys[1])) == 0;
   hd_buffer_fini(&keys[0]);
   hd_buffer_fini(&keys[1]);
-  return same && others == 1;
+  return same;
 }
 
 static double count_of(const hd_value_t *value) {
@@ -173,6 +188,7 @@ static void take_way_to(pairs_t *p, const hd_value_t *value) {
       (info = hd_composer_giver(c, value)) != NULL &&
       hd_ptr_map_get(&p->known, value) && is_free(info) && !info->node->pin &&
       info->node->num_inputs == 1 &&
+      hd_type_is_float(hd_type(info->node->inputs[0]->type)) &&
       (hd_node_is_reshape(info->node) || (info->is_pointwise && info->flat)) &&
       !is_read_outside(p, info->node)) {
     size_t at = (size_t)(info - c->nodes);
@@ -210,6 +226,25 @@ static double price_of(pairs_t *p, hd_arena_t *scratch, const hd_task_t *flat) {
                        &p->prices);
 }
 
+// Of pairs by what the products' pin allows.
+static double price_of_pairs(pairs_t *p, hd_arena_t *scratch,
+                             const hd_task_t *flat, const hd_pin_t *pin) {
+  hd_product_form_t form;
+  hd_candidates_t found = {0};
+  hd_refusals_t refused = {0};
+  if (!pin)
+    return price_of(p, scratch, flat);
+  if (strcmp(pin->name, HD_PIN_RULES) == 0 ||
+      hd_pairs_form_find(scratch, flat, &form))
+    return 0;
+  hd_form_t asked = hd_product_form_ask(&form);
+  return hd_candidates_find(p->c.module->context, scratch, &asked, pin, &found,
+                            &refused) &&
+                 found.size
+             ? found.data[0].us
+             : 0;
+}
+
 // Of the products as they are; where it is one, what reads it has a kernel of
 // its own.
 static double price_apart(pairs_t *p, hd_arena_t *scratch, size_t second,
@@ -225,22 +260,39 @@ static double price_apart(pairs_t *p, hd_arena_t *scratch, size_t second,
   return us > 0 ? us + machine->launch + bytes / machine->gbs * 1e-3 : 0;
 }
 
+// Whether a product's matrix is computed from fewer bits where it is read.
+static bool is_narrow(hd_arena_t *arena, const hd_task_t *flat) {
+  hd_product_form_t form;
+  return !hd_product_form_find_few(arena, flat->definitions.data[0], &form) &&
+         form.b.kept < hd_scalar_bits(form.type);
+}
+
 static void judge(pairs_t *p, hd_arena_t *scratch, const hd_merged_t *merged,
                   size_t second, verdict_t *v) {
   const hd_node_t *first = p->c.nodes[p->first].node;
-  for (int rows = 1; rows >= 0; rows--) {
+  // What is pinned is read as it was.
+  hd_packing_t packing =
+      first->pin || is_narrow(scratch, p->c.nodes[p->first].flat)
+          ? HD_PACK_PARTS
+          : HD_PACK_ROWS;
+  for (; packing < HD_PACKINGS; packing++) {
     hd_paired_t paired;
-    const char *why = hd_pair_task(scratch, merged, &p->known, rows, &paired);
-    if (why) {
-      v->why = hd_arena_strndup(p->c.arena, why, strlen(why));
-      return;
-    }
-    double us = price_of(p, scratch, paired.merged.flat);
+    const char *why =
+        hd_pair_task(scratch, merged, &p->known, packing, &paired);
+    double us =
+        why ? 0 : price_of_pairs(p, scratch, paired.merged.flat, first->pin);
     if (us > 0 && (v->us == 0 || us < WORTH * v->us)) {
       v->us = us;
-      v->rows = rows;
+      v->packing = packing;
     }
+    if (why)
+      v->why = hd_arena_strndup(p->c.arena, why, strlen(why));
+    if (first->pin)
+      break;
   }
+  v->why = v->us > 0 ? NULL : v->why;
+  if (v->why)
+    return;
   const hd_composed_node_t *last = &p->c.nodes[p->c.high - 1];
   v->apart = price_apart(p, scratch, second, last->node->outputs[0]);
   if (v->us == 0)
@@ -307,16 +359,18 @@ static void compose(pairs_t *p, size_t second) {
   hd_composite_t *found = HD_ARENA_NEW(c->arena, hd_composite_t);
   hd_paired_t paired;
   if (!merge(p, c->arena, found) || !hd_composer_asks(c, found) ||
-      hd_pair_task(c->arena, &found->merged, &p->known, v->rows, &paired))
+      hd_pair_task(c->arena, &found->merged, &p->known, v->packing, &paired))
     return;
   const hd_node_t *first = c->nodes[p->first].node;
   found->merged = paired.merged;
   found->pin = first->pin;
   while (found->members[found->lead] != p->first)
     found->lead++;
-  if (paired.packing.flat)
-    found->merged.inputs.data[found->merged.inputs.size - 1] =
-        hd_pack_columns(&p->packer, &paired.packing, first->loc);
+  size_t packed = 0;
+  for (size_t i = 0; i < found->merged.inputs.size; i++)
+    if (!found->merged.inputs.data[i])
+      found->merged.inputs.data[i] = hd_pack_columns(
+          &p->packer, &paired.packings.data[packed++], first->loc);
   hd_composer_take(c, found);
 }
 
@@ -339,7 +393,7 @@ static bool compose_from(pairs_t *p, size_t first, size_t second) {
       continue;
     const char *why = take_between(p, i);
     verdict_t refused = {.why = why};
-    if (!why)
+    if (!why && !c->nodes[first].node->pin)
       take_matrices(p, second ? second : first);
     if (!why)
       compose(p, second);
@@ -353,18 +407,12 @@ static bool compose_from(pairs_t *p, size_t first, size_t second) {
 
 // With the first product like this one, of the same operand, that it meets.
 static bool compose_with_twin(pairs_t *p, size_t first) {
-  const hd_node_t *node = p->c.nodes[first].node;
-  for (uint32_t k = 0; k < node->num_inputs; k++) {
-    const hd_numbers_t *readers =
-        node->inputs[k] ? hd_ptr_map_get(&p->c.readers, node->inputs[k]) : NULL;
-    for (size_t i = 0; readers && i < readers->size; i++) {
-      size_t second = readers->data[i];
-      if (second > first && second - first < MOST_BETWEEN &&
-          are_alike(node, p->c.nodes[second].node) &&
-          is_product(p, &p->c.nodes[second]) && compose_from(p, first, second))
-        return true;
-    }
-  }
+  size_t left = p->c.num_nodes - first;
+  size_t end = first + (left > MOST_BETWEEN ? MOST_BETWEEN : left);
+  for (size_t i = first + 1; i < end; i++)
+    if (are_alike(p, p->c.nodes[first].node, p->c.nodes[i].node) &&
+        is_product(p, &p->c.nodes[i]) && compose_from(p, first, i))
+      return true;
   return false;
 }
 

@@ -30,7 +30,8 @@ def sigmoid(x):
 
 def constant(name, kind, value):
     """Elements in the text: no file has to be found."""
-    numbers = ", ".join("%r" % float(each) for each in value.ravel())
+    number = int if kind == "u4" else float
+    numbers = ", ".join("%r" % number(each) for each in value.ravel())
     graph.append("const %s: %s[%s] = [%s]" % (
         name, kind, ", ".join(map(str, value.shape)), numbers))
 
@@ -56,6 +57,49 @@ def with_bias(number, kind, shape, values, name):
     constant("b%d_%s" % (number, name), kind, b)
     return node("c%d_%s" % (number, name), kind, shape,
                 "add(%s, b%d_%s)" % (name, number, name)), values + b
+
+
+def narrow(name, n, k):
+    """A matrix of 4 bits an element with scales and zero points, which is
+    computed where it is read: its numbers, and the node."""
+    groups = k // 32
+    q = rng.integers(0, 16, (n, groups, 32))
+    scale = 2.0 ** rng.integers(-6, -3, (n, groups, 1))
+    zero = rng.integers(0, 16, (n, groups, 1))
+    for part, kind, value in (("q", "u4", q), ("s", "f16", scale), ("z", "u4", zero)):
+        constant(name + part, kind, value)
+    node(name + "d", "f16", q.shape,
+         "dequantize(%sq, %ss, %sz) { R = f16 }" % (name, name, name))
+    node(name, "f16", (n, k), "reshape(%sd)" % name)
+    return ((q - zero) * scale).reshape(n, k)
+
+
+def draw_narrow(number):
+    """Of few rows; a pin, since so small a matrix is not worth it, but one that
+    is not computed before."""
+    m, n, k = int(rng.choice([1, 3, 8])), int(rng.choice([24, 40, 66])), 256
+    x = eighths(m, k)
+    inputs["x%d" % number] = "f16[%d, %d]" % (m, k)
+    save("x%d" % number, "f16", x)
+    pin = "{ tb = true } with product_rows(E = 32)"
+    if rng.integers(2):
+        both = narrow("w%d" % number, 2 * n, k)
+        p = node("p%d" % number, "f16", (m, 2 * n),
+                 "matmul(x%d, w%d) %s" % (number, number, pin))
+        g, h = (node("%s%d" % (name, number), "f16", (m, n),
+                     "slice(%s) { start = [0, %d], stride = 1, size = [%d, %d] }" % (
+                         p, start, m, n))
+                for name, start in (("g", 0), ("h", n)))
+        first, second = x @ both[:n].T, x @ both[n:].T
+    else:
+        first, second = (x @ narrow("%s%d" % (name, number), n, k).T
+                         for name in ("w", "v"))
+        g, h = (node("%s%d" % (name, number), "f16", (m, n),
+                     "matmul(x%d, %s%d) %s" % (number, matrix, number, pin))
+                for name, matrix in (("g", "w"), ("h", "v")))
+    node("y%d" % number, "f16", (m, n),
+         "mul(%s, %s)" % (gate(number, "f16", (m, n), g), h))
+    wanted["y%d" % number] = "f16", first * sigmoid(first) * second
 
 
 def draw(number):
@@ -111,7 +155,7 @@ def read(name, kind):
 
 
 for number in range(int(sys.argv[3])):
-    draw(number)
+    (draw if rng.integers(4) else draw_narrow)(number)
 (folder / "drawn.hir").write_text("graph main(%s) -> %s {\n  %s\n}\n" % (
     ", ".join("%s: %s" % item for item in inputs.items()), ", ".join(wanted),
     "\n  ".join(graph)))
