@@ -30,15 +30,19 @@ struct hd_walk {
   HD_VEC(hd_walk_child_t) children;
 };
 
+// Whether each task that a node put was evaluated at once, in order.
+typedef struct hd_choices {
+  HD_VEC(bool) folds;
+} hd_choices_t;
+
 struct hd_expander {
   hd_module_t *module;
   hd_arena_t *arena; // Of what is made.
   hd_walk_t *walk;
   const hd_value_t *wanted; // That the walk waits for.
   bool failed, looked;
-  // Whether each task that was put was evaluated at once, in order; and those
-  // of an expander whose choices these follow, or NULL.
-  HD_VEC(bool) choices;
+  // For nodes of the source hd_choices_t; and whose these follow, or NULL.
+  hd_ptr_map_t choices;
   const hd_expander_t *leader;
   bool keeps_reshapes; // To the same shape, too.
   hd_ptr_map_t inputs; // The data of the whole's inputs: looked at on demand.

@@ -149,18 +149,34 @@ static bool is_small(const hd_task_binding_t *binding,
   return true;
 }
 
+// What a node of the source has chosen so far.
+static hd_choices_t *choices_of(hd_arena_t *arena, hd_ptr_map_t *choices,
+                                const hd_node_t *node) {
+  hd_choices_t *found = hd_ptr_map_find(choices, node);
+  if (!found) {
+    found = HD_ARENA_NEW(arena, hd_choices_t);
+    hd_ptr_map_set(arena, choices, node, found);
+  }
+  return found;
+}
+
 // Whether a bound task is to be evaluated now; *data gets its inputs. Who
-// follows another expander does as that did.
+// follows another expander does as that did for the same node: another one may
+// put a task at one size alone, as a Slice of the whole puts none.
 static bool is_folded(hd_lowering_t *l, const hd_task_binding_t *binding,
                       const hd_value_t *const *inputs, uint32_t num_inputs,
                       const hd_host_tensor_t **data) {
   hd_expander_t *x = l->x;
-  size_t n = x->choices.size;
-  bool folds = x->leader && n < x->leader->choices.size
-                   ? x->leader->choices.data[n]
+  const hd_node_t *node = l->walk->graph->nodes.data[l->index];
+  hd_choices_t *own = choices_of(hd_lower_arena(l), &x->choices, node);
+  const hd_choices_t *led =
+      x->leader ? hd_ptr_map_get(&x->leader->choices, node) : NULL;
+  size_t n = own->folds.size;
+  bool folds = led && n < led->folds.size
+                   ? led->folds.data[n]
                    : is_small(binding, inputs, num_inputs);
   folds = folds && is_known(l, inputs, num_inputs, data);
-  hd_vec_push(hd_lower_arena(l), &x->choices, folds);
+  hd_vec_push(hd_lower_arena(l), &own->folds, folds);
   return folds;
 }
 
