@@ -248,7 +248,7 @@ const hd_term_t *hd_pair_matrix(hd_pairer_t *p,
                                 const char **why) {
   const hd_term_t *matrix =
       p->packing == HD_PACK_PARTS ? make_parts(p, z_p_j) : make_whole(p, z_p_j);
-  *why = "the products' matrices are no constants, whose columns could be put "
-         "side by side";
+  *why = "the second operand, whose columns would be put side by side, is no "
+         "constant";
   return matrix;
 }

@@ -285,7 +285,8 @@ static const hd_graph_t *choose_layouts(hd_model_t *m,
   graph = hd_graph_fold_norms(m->module, graph, false, m->options.explain);
   graph = hd_graph_fold_weights(m->module, graph, m->options.explain);
   graph = hd_graph_choose_layouts(m->module, graph, m->options.explain);
-  graph = hd_graph_pair_products(m->module, graph, m->options.explain);
+  if (!m->options.unfused)
+    graph = hd_graph_pair_products(m->module, graph, m->options.explain);
   context->schedules = outer;
   hd_times_leave(&context->times, part);
   return graph;
