@@ -37,8 +37,9 @@ static const struct {
 
 // In the order of hd_intrinsic_trait_t.
 static const char *const traits[] = {
-    "load",   "store", "atomic",        "fence",   "copy",    "bulk",
-    "im2col", "polls", "awaits_launch", "shuffle", "aligned", "prefetch"};
+    "load",    "store",    "atomic", "fence",         "copy",
+    "bulk",    "im2col",   "polls",  "awaits_launch", "shuffle",
+    "aligned", "prefetch", "whole"};
 
 static const char *const orders[] = {"relaxed", "acquire", "release", "acq_rel",
                                      "seq_cst"};

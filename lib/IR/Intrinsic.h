@@ -34,6 +34,7 @@ typedef enum hd_intrinsic_trait {
   HD_TRAIT_SHUFFLE = 1 << 9,
   HD_TRAIT_ALIGNED = 1 << 10,
   HD_TRAIT_PREFETCH = 1 << 11,
+  HD_TRAIT_WHOLE = 1 << 12,
 } hd_intrinsic_trait_t;
 
 // The names that an intrinsic may take. Operands hold them as i32 constants.

@@ -221,10 +221,12 @@ static void *as_pointer(size_t value) {
   return u.pointer;
 }
 
-static bool report_link(const hd_cuda_t *cuda, hd_diagnostics_t *diags,
-                        const char *name, int error, const char *log) {
-  char what[128], text[256];
-  snprintf(what, sizeof(what), "making machine code of kernel '%.60s'", name);
+// An error while something of a kernel was done: "making machine code of".
+static bool report_code(const hd_cuda_t *cuda, hd_diagnostics_t *diags,
+                        const char *doing, const char *name, int error,
+                        const char *log) {
+  char what[160], text[256];
+  snprintf(what, sizeof(what), "%s kernel '%.100s'", doing, name);
   hd_cuda_check(cuda, diags, error, what);
   if (log[0])
     hd_note(diags, nowhere, "the driver says: %s", log);
@@ -238,16 +240,24 @@ static bool report_link(const hd_cuda_t *cuda, hd_diagnostics_t *diags,
   return false;
 }
 
+// What the driver says of a link.
+typedef struct link_log {
+  char error[4096], info[8192];
+} link_log_t;
+
 // One try. target: a CUjit_target, or 0 for that of the context.
 static int try_link(hd_cuda_t *cuda, const char *name, size_t target,
-                    const char *ptx, size_t size, char *log, size_t log_size,
+                    const char *ptx, size_t size, link_log_t *log,
                     hd_buffer_t *cubin) {
-  int options[] = {HD_CU_JIT_ERROR_LOG, HD_CU_JIT_ERROR_LOG_SIZE,
-                   HD_CU_JIT_TARGET};
-  void *values[] = {log, as_pointer(log_size), as_pointer(target)};
+  int options[] = {HD_CU_JIT_ERROR_LOG,   HD_CU_JIT_ERROR_LOG_SIZE,
+                   HD_CU_JIT_INFO_LOG,    HD_CU_JIT_INFO_LOG_SIZE,
+                   HD_CU_JIT_LOG_VERBOSE, HD_CU_JIT_TARGET};
+  void *values[] = {log->error,    as_pointer(sizeof(log->error)),
+                    log->info,     as_pointer(sizeof(log->info)),
+                    as_pointer(1), as_pointer(target)};
   hd_cu_link_t link = NULL;
-  log[0] = '\0';
-  int error = cuda->driver.link_create(target ? 3 : 2, options, values, &link);
+  log->error[0] = log->info[0] = '\0';
+  int error = cuda->driver.link_create(target ? 6 : 5, options, values, &link);
   if (error)
     return error;
   // The driver does not write to its input, whose type lacks the const. The
@@ -270,30 +280,42 @@ static int try_link(hd_cuda_t *cuda, const char *name, size_t target,
 
 static bool link_here(hd_cuda_t *cuda, hd_diagnostics_t *diags,
                       const char *name, int sm, const char *ptx, size_t size,
-                      hd_buffer_t *cubin) {
-  char log[4096], first_log[sizeof(log)];
+                      hd_buffer_t *cubin, bool *is_slow) {
+  link_log_t log, second;
   bool accelerated = sm > 120;
   size_t target =
       accelerated ? (size_t)(sm / 10) + HD_CU_TARGET_ACCELERATED : (size_t)sm;
   // The target is left to the context where it is that of the device. A driver
   // that then thinks of the plain architecture is told of the accelerated one.
   bool same = (accelerated ? sm / 10 : sm) == cuda->sm;
-  int error = try_link(cuda, name, same ? 0 : target, ptx, size, log,
-                       sizeof(log), cubin);
-  if (!error)
-    return true;
-  memcpy(first_log, log, sizeof(log));
-  if (same && accelerated &&
-      try_link(cuda, name, target, ptx, size, log, sizeof(log), cubin) == 0)
-    return true;
-  return report_link(cuda, diags, name, error, first_log);
+  const link_log_t *last = &log;
+  int error = try_link(cuda, name, same ? 0 : target, ptx, size, &log, cubin);
+  bool ok = !error;
+  if (!ok && same && accelerated) {
+    last = &second;
+    ok = try_link(cuda, name, target, ptx, size, &second, cubin) == 0;
+  }
+  *is_slow = strstr(last->info, "Performance Loss") != NULL;
+  return ok || report_code(cuda, diags, "making machine code of", name, error,
+                           log.error);
+}
+
+bool hd_cuda_load_code(hd_cuda_t *cuda, hd_diagnostics_t *diags,
+                       const char *name, const void *code,
+                       hd_cu_module_t *module) {
+  char log[4096] = "";
+  int options[] = {HD_CU_JIT_ERROR_LOG, HD_CU_JIT_ERROR_LOG_SIZE};
+  void *values[] = {log, as_pointer(sizeof(log))};
+  int error = cuda->driver.module_load(module, code, 2, options, values);
+  return error == 0 || report_code(cuda, diags, "loading", name, error, log);
 }
 
 bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
-                  int sm, const char *ptx, size_t size, hd_buffer_t *cubin) {
+                  int sm, const char *ptx, size_t size, hd_buffer_t *cubin,
+                  bool *is_slow) {
   bool entered;
   bool ok = hd_cuda_enter(cuda, diags, &entered) &&
-            link_here(cuda, diags, name, sm, ptx, size, cubin);
+            link_here(cuda, diags, name, sm, ptx, size, cubin, is_slow);
   hd_cuda_leave(cuda, entered);
   return ok;
 }

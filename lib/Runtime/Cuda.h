@@ -53,8 +53,19 @@ bool hd_cuda_check(const hd_cuda_t *cuda, hd_diagnostics_t *diags, int error,
 
 // Machine code of a module of PTX for sm (90; 901 is sm_90a), by the driver's
 // linker. Several threads may do so at once. name is the kernel's, for
-// messages.
+// messages. The linker's compiler expects that functions may be added: it does
+// not do what calls with HD_TRAIT_WHOLE ask for. is_slow: it says that
+// something is slow for that or another reason (ptxas: "Potential Performance
+// Loss").
 bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
-                  int sm, const char *ptx, size_t size, hd_buffer_t *cubin);
+                  int sm, const char *ptx, size_t size, hd_buffer_t *cubin,
+                  bool *is_slow);
+
+// Loads machine code, or PTX with its final zero, of which the driver makes
+// code as of a whole program, one thread at a time, and keeps it in a cache of
+// its own. name as above. The context is current; the module is the caller's.
+bool hd_cuda_load_code(hd_cuda_t *cuda, hd_diagnostics_t *diags,
+                       const char *name, const void *code,
+                       hd_cu_module_t *module);
 
 #endif

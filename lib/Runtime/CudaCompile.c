@@ -4,9 +4,16 @@
 // the driver's linker, where most of the time goes (the driver holds a lock
 // while it loads PTX, but not while it links).
 //
+// Some kernels stay PTX, of which the driver makes code when it is loaded. What
+// it makes for its linker is code that functions may be added to: registers are
+// not given from warps to warps (HD_TRAIT_WHOLE), and a call, such as a
+// division's, lets each wgmma wait for its end (the linker says so).
+//
 // The cache is asked twice. By the text of the lowered kernel with all that it
 // calls, and by which build of the compiler this is: then LLVM has nothing to
 // do. And by the PTX, which outlives the build.
+#include "IR/Intrinsic.h"
+#include "IR/Rewrite.h"
 #include "Runtime/CodeKey.h"
 #include "Runtime/Compile.h"
 #include "Runtime/DeviceCuda.h"
@@ -29,30 +36,44 @@ static hd_cache_key_t text_key(const hd_cuda_device_t *d, hd_module_t *module,
                   : (hd_cache_key_t){0, 0};
 }
 
+static bool is_plain(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  return !hd_expr_has_trait(e, HD_TRAIT_WHOLE);
+}
+
+static void keep_ptx(const hd_buffer_t *ptx, hd_cuda_code_t *code) {
+  hd_buffer_fini(&code->image);
+  code->image = (hd_buffer_t){0};
+  hd_buffer_write(&code->image, hd_buffer_text(ptx), ptx->size + 1);
+}
+
 static bool link_ptx(hd_cuda_device_t *d, hd_diagnostics_t *diags,
                      const hd_func_t *func, const hd_buffer_t *ptx,
                      hd_cuda_code_t *code) {
   char salt[64];
   snprintf(salt, sizeof(salt), "cubin %d %d", d->cuda->sm, d->cuda->version);
   hd_cache_key_t key = hd_cache_key(salt, hd_buffer_text(ptx), ptx->size);
-  if (hd_cache_get(d->cache, key, &code->cubin)) {
+  if (hd_cache_get(d->cache, key, &code->image)) {
     code->origin = HD_CUDA_FROM_PTX;
     return true;
   }
   // PTX of an older target becomes code of this GPU all the same.
   int target = d->base.info.target->sm;
+  bool is_slow;
   if (!hd_cuda_link(d->cuda, diags, func->name,
                     target > 120 ? target : d->cuda->sm, hd_buffer_text(ptx),
-                    ptx->size, &code->cubin))
+                    ptx->size, &code->image, &is_slow))
     return false;
-  hd_cache_put(d->cache, key, &code->cubin);
+  if (is_slow)
+    keep_ptx(ptx, code);
+  hd_cache_put(d->cache, key, &code->image);
   return true;
 }
 
 static bool make_code(hd_cuda_device_t *d, hd_module_t *module,
                       const hd_func_t *func, hd_cuda_code_t *code) {
   hd_cache_key_t key = text_key(d, module, func);
-  if (hd_cache_get(d->cache, key, &code->cubin)) {
+  if (hd_cache_get(d->cache, key, &code->image)) {
     code->origin = HD_CUDA_FROM_TEXT;
     return true;
   }
@@ -63,11 +84,14 @@ static bool make_code(hd_cuda_device_t *d, hd_module_t *module,
   hd_budget_defer(budget, &cleanup, hd_buffer_end, &ptx);
   bool ok = hd_codegen_ptx(module, func, &options, &ptx);
   size_t part = hd_times_enter(&module->context->times, "link");
-  ok = ok && link_ptx(d, &module->context->diags, func, &ptx, code);
+  if (ok && !hd_walk_calls(&module->arena, func->body, is_plain, NULL))
+    keep_ptx(&ptx, code);
+  else
+    ok = ok && link_ptx(d, &module->context->diags, func, &ptx, code);
   hd_times_leave(&module->context->times, part);
   hd_budget_clean(budget, &cleanup);
   if (ok)
-    hd_cache_put(d->cache, key, &code->cubin);
+    hd_cache_put(d->cache, key, &code->image);
   return ok;
 }
 
@@ -78,7 +102,7 @@ static bool compile(void *argument, unsigned piece, hd_module_t *module) {
 }
 
 static void end_code(void *argument) {
-  hd_buffer_fini(&((hd_cuda_code_t *)argument)->cubin);
+  hd_buffer_fini(&((hd_cuda_code_t *)argument)->image);
 }
 
 bool hd_cuda_make(hd_device_t *device, hd_module_t *module,
@@ -89,7 +113,7 @@ bool hd_cuda_make(hd_device_t *device, hd_module_t *module,
   hd_budget_defer(budget, &cleanup, end_code, &code);
   bool ok = make_code(hd_cuda_device_of(device), module, func, &code);
   if (ok)
-    hd_buffer_write(out, hd_buffer_text(&code.cubin), code.cubin.size);
+    hd_buffer_write(out, hd_buffer_text(&code.image), code.image.size);
   hd_budget_clean(budget, &cleanup);
   return ok;
 }

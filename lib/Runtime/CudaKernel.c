@@ -75,7 +75,7 @@ static void **arguments_of(const hd_kernel_launch_t *launch) {
   return (void *)(maps_of(launch) + launch->num_maps);
 }
 
-static hd_kernel_t *load_cubin(hd_cuda_device_t *d, const hd_func_t *func,
+static hd_kernel_t *load_image(hd_cuda_device_t *d, const hd_func_t *func,
                                hd_code_t code, hd_cuda_origin_t origin) {
   static const char *const origins[] = {"", " (machine code from the cache)",
                                         " (from the cache)",
@@ -91,8 +91,8 @@ static hd_kernel_t *load_cubin(hd_cuda_device_t *d, const hd_func_t *func,
   const hd_cuda_driver_t *driver = &d->cuda->driver;
   hd_arena_t scratch;
   hd_arena_init(&scratch, NULL);
-  bool ok = hd_cuda_device_check(d, driver->module_load(&k->module, code.data),
-                                 what) &&
+  bool ok = hd_cuda_load_code(d->cuda, hd_cuda_diags(d), func->name, code.data,
+                              &k->module) &&
             hd_cuda_device_check(
                 d,
                 driver->module_function(
@@ -122,7 +122,7 @@ typedef struct codes {
 static void end_codes(void *argument) {
   const codes_t *codes = argument;
   for (unsigned i = 0; i < codes->count; i++)
-    hd_buffer_fini(&codes->data[i].cubin);
+    hd_buffer_fini(&codes->data[i].image);
   free(codes->data);
 }
 
@@ -130,14 +130,14 @@ static void end_codes(void *argument) {
 static hd_kernel_t *load_code(hd_cuda_device_t *d, const hd_func_t *func,
                               const hd_code_t *given, hd_cuda_code_t *made) {
   if (given)
-    return load_cubin(d, func, *given, HD_CUDA_GIVEN);
-  hd_kernel_t *k = load_cubin(
+    return load_image(d, func, *given, HD_CUDA_GIVEN);
+  hd_kernel_t *k = load_image(
       d, func,
-      (hd_code_t){hd_buffer_text(&made->cubin), made->cubin.size, NULL},
+      (hd_code_t){hd_buffer_text(&made->image), made->image.size, NULL},
       made->origin);
   if (k) {
-    k->kept = made->cubin;
-    made->cubin = (hd_buffer_t){0};
+    k->kept = made->image;
+    made->image = (hd_buffer_t){0};
   }
   return k;
 }

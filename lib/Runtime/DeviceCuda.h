@@ -47,8 +47,9 @@ typedef enum hd_cuda_origin {
   HD_CUDA_GIVEN,     // likewise: somebody else has it
 } hd_cuda_origin_t;
 
+// Machine code, or PTX with its final zero.
 typedef struct hd_cuda_code {
-  hd_buffer_t cubin;
+  hd_buffer_t image;
   hd_cuda_origin_t origin;
 } hd_cuda_code_t;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Code of the fake device, which is the text of its PTX.
+// Code of the fake device, which is the text of its PTX; linked, behind a mark.
 #include "FakeCuda.h"
+
+#define LINKED "linked\n"
 
 static void keep(const char *name, const char *ptx) {
   const char *folder = getenv("FAKE_CUDA_PTX");
@@ -25,6 +27,8 @@ FAKE(cuLinkCreate_v2, unsigned count, int *options, void **values,
       (*link)->error_log = values[i];
     if (options[i] == HD_CU_JIT_ERROR_LOG_SIZE)
       (*link)->error_log_size = (size_t)values[i];
+    if (options[i] == HD_CU_JIT_INFO_LOG && getenv("FAKE_CUDA_SLOW"))
+      strcpy(values[i], "ptxas info : (C7509) Potential Performance Loss: ...");
     if (options[i] == HD_CU_JIT_TARGET)
       fake_note("link for target %zu\n", (size_t)values[i]);
   }
@@ -48,8 +52,13 @@ FAKE(cuLinkAddData_v2, hd_cu_link_t link, int type, void *data, size_t size,
 }
 FAKE(cuLinkComplete, hd_cu_link_t link, void **cubin, size_t *size) {
   MAY_FAIL("cuLinkComplete");
-  *cubin = link->ptx;
-  *size = strlen(link->ptx) + 1;
+  *size = sizeof(LINKED) + strlen(link->ptx);
+  char *code = malloc(*size);
+  if (!code)
+    abort();
+  snprintf(code, *size, LINKED "%s", link->ptx);
+  free(link->ptx);
+  *cubin = link->ptx = code;
   return 0;
 }
 FAKE(cuLinkDestroy, hd_cu_link_t link) {
@@ -59,14 +68,25 @@ FAKE(cuLinkDestroy, hd_cu_link_t link) {
   return 0;
 }
 
+// Strangers load PTX without options.
 FAKE(cuModuleLoadData, hd_cu_module_t *module, const void *image) {
-  MAY_FAIL("cuModuleLoadData");
   NEEDS(fake_context());
   *module = calloc(1, sizeof(**module));
   (*module)->context = fake_context();
   (*module)->text = strdup(image);
   fake.modules++;
   return 0;
+}
+FAKE(cuModuleLoadDataEx, hd_cu_module_t *module, const void *image,
+     unsigned count, int *options, void **values) {
+  (void)count, (void)options, (void)values;
+  MAY_FAIL("cuModuleLoadDataEx");
+  const char *text = image;
+  if (strncmp(text, LINKED, sizeof(LINKED) - 1) == 0)
+    image = text + sizeof(LINKED) - 1;
+  else
+    fake_note("compile\n");
+  return cuModuleLoadData(module, image);
 }
 FAKE(cuModuleUnload, hd_cu_module_t module) {
   NEEDS(module->context);

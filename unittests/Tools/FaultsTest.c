@@ -42,7 +42,7 @@ static const struct {
     {"cuLinkCreate_v2", false},
     {"cuLinkAddData_v2", false},
     {"cuLinkComplete", false},
-    {"cuModuleLoadData", true},
+    {"cuModuleLoadDataEx", true},
     {"cuModuleGetFunction", true},
     {"cuFuncGetAttribute", true},
     {"cuFuncSetAttribute", true},
