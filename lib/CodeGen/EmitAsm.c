@@ -79,7 +79,7 @@ static void add_place(hd_emit_t *e, hd_asm_t *a, hd_asm_operand_t *o,
   LLVMTypeRef type = is_shared ? e->i32 : e->i64;
   LLVMValueRef address =
       is_shared ? place.pointer : LLVMBuildPtrToInt(B, place.pointer, type, "");
-  if (is_in_brackets(a, (unsigned)(o - a->operands)))
+  if (is_matrix || is_in_brackets(a, (unsigned)(o - a->operands)))
     o->displacement = place.displacement;
   else if (place.displacement)
     address = LLVMBuildAdd(
@@ -89,7 +89,10 @@ static void add_place(hd_emit_t *e, hd_asm_t *a, hd_asm_operand_t *o,
   add_input(a, address, -1);
 }
 
-// The descriptor of a matrix: its address' bits 17-4, and its layout.
+// The descriptor of a matrix: its address' bits 17-4, and its layout. What is
+// known of the address is added last, with the layout, so that the descriptors
+// of a tensor's parts are an addition each. The rest alone may be negative;
+// above bit 23 it says which block of the cluster the address is of.
 static void add_matrix(hd_emit_t *e, hd_asm_t *a, hd_asm_operand_t *o,
                        uint32_t i) {
   hd_matrix_t matrix;
@@ -98,12 +101,18 @@ static void add_matrix(hd_emit_t *e, hd_asm_t *a, hd_asm_operand_t *o,
   uint64_t bits = hd_matrix_encode(&matrix);
   if (e->failed)
     return;
+  int64_t rest = o->displacement % 16; // The sum is a multiple of 16.
+  int64_t known = (o->displacement - rest) / 16 + (int64_t)(uint32_t)bits;
+  o->displacement = 0;
   LLVMValueRef low = a->ins[o->first];
-  low = LLVMBuildAnd(B, low, LLVMConstInt(e->i32, 0x3ffff, false), "");
-  low = LLVMBuildLShr(B, low, LLVMConstInt(e->i32, 4, false), "");
-  LLVMValueRef wide = LLVMBuildZExt(B, low, e->i64, "");
-  wide = LLVMBuildOr(B, wide, LLVMConstInt(e->i64, bits, false), "");
-  a->ins[o->first] = wide;
+  if (rest)
+    low = LLVMBuildAdd(B, low, LLVMConstInt(e->i32, (uint64_t)rest, true), "");
+  low = LLVMBuildShl(B, low, LLVMConstInt(e->i32, 8, false), "");
+  low = LLVMBuildAShr(B, low, LLVMConstInt(e->i32, 12, false), "");
+  low = LLVMBuildAdd(B, low, LLVMConstInt(e->i32, (uint32_t)known, false), "");
+  LLVMValueRef high = LLVMConstInt(e->i64, bits >> 32 << 32, false);
+  a->ins[o->first] =
+      LLVMBuildOr(B, LLVMBuildZExt(B, low, e->i64, ""), high, "");
   a->in_types[o->first] = e->i64;
 }
 
