@@ -99,12 +99,13 @@ HIDET_API hidet_status_t hidet_model_set_measured(hidet_model_t *model,
                                                   const char *file);
 
 // One executable for all values of a size up to each of count bounds
-// (ascending), or up to each power of two where count is 0; size: a dimension
-// of the model, or the axis of an input whose size it leaves open ("image_0").
-// Larger values have an executable each, as 1 and 2 have, and so have all of a
-// compiled model's file, and where the model does not allow it: a branch or a
-// loop that the size decides, a scatter. HIDET_USAGE where there is no such
-// size. May be called for several.
+// (ascending), or up to each power of two where count is 0 (and to the largest
+// size that the model goes with, where a power is beyond that); size: a
+// dimension of the model, or the axis of an input whose size it leaves open
+// ("image_0"). Larger values have an executable each, as 1 and 2 have, and so
+// have all of a compiled model's file, and where the model does not allow it: a
+// branch or a loop that the size decides, a scatter. HIDET_USAGE where there is
+// no such size. May be called for several.
 HIDET_API hidet_status_t hidet_model_set_buckets(hidet_model_t *model,
                                                  const char *size,
                                                  const int64_t *bounds,

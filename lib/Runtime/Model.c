@@ -56,6 +56,8 @@ hd_model_t *hd_model_create(hd_module_t *module, const hd_graph_t *graph,
       (hd_numbering_t){.arena = &m->constants.arena, .shared = &m->shared};
   hd_cleanup_t cleanup;
   hd_budget_defer(&module->context->budget, &cleanup, destroy_model, m);
+  m->limits =
+      HD_ARENA_ARRAY(&m->constants.arena, int64_t, options->num_buckets + 1);
   hd_graph_walk_constants(graph, share, m);
   hd_budget_keep(&module->context->budget, &cleanup);
   return m;

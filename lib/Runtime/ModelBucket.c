@@ -59,30 +59,80 @@ static int64_t next_power(int64_t extent) {
 }
 
 // The bound of a size; 0: it has none.
-static int64_t bound_of(const hd_bucket_policy_t *policy, int64_t extent) {
+static int64_t bound_of(const hd_bucket_policy_t *policy, int64_t limit,
+                        int64_t extent) {
   if (extent < HD_BUCKET_LEAST)
     return 0;
-  if (!policy->count)
-    return next_power(extent);
+  if (!policy->count) {
+    int64_t power = next_power(extent);
+    return extent <= limit && limit < power ? limit : power;
+  }
   for (size_t i = 0; i < policy->count; i++)
     if (policy->bounds[i] >= extent)
       return policy->bounds[i];
   return 0;
 }
 
+static int policy_of(const hd_model_t *m, const char *name) {
+  for (size_t k = 0; k < m->options.num_buckets; k++)
+    if (!strcmp(m->options.buckets[k].name, name))
+      return (int)k;
+  return -1;
+}
+
 static bool find_bounds(const hd_model_t *m, hd_bucket_sizes_t *sizes) {
   bool any = false;
   for (size_t i = 0; i < sizes->count; i++) {
-    int64_t bound = 0;
-    for (size_t k = 0; k < m->options.num_buckets; k++)
-      if (!strcmp(m->options.buckets[k].name, sizes->names[i]))
-        bound = bound_of(&m->options.buckets[k], sizes->values[i]);
+    int policy = policy_of(m, sizes->names[i]);
+    int64_t bound = policy < 0 ? 0
+                               : bound_of(&m->options.buckets[policy],
+                                          m->limits[policy], sizes->values[i]);
     sizes->fixed[i] = bound == 0;
     if (bound)
       sizes->values[i] = bound;
     any |= bound != 0;
   }
   return any;
+}
+
+static bool expands(hd_model_t *m, hd_arena_t *scratch,
+                    const hd_bucket_sizes_t *sizes) {
+  hd_diagnostics_t *diags = &hd_model_context(m)->diags;
+  hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags);
+  hd_expander_t *expander;
+  const char *missing;
+  hd_tensor_type_t *types =
+      HD_ARENA_ARRAY(scratch, hd_tensor_type_t, m->graph->inputs.size + 1);
+  bool ok =
+      hd_bucket_types(scratch, m->graph, sizes, types, &missing) &&
+      hd_bucket_expand(m->module, scratch, m->graph, types, NULL, &expander);
+  hd_diagnostics_rewind(diags, mark);
+  return ok;
+}
+
+// Where a power of two is one that the model does not go with, as it has fewer
+// places: the largest bound before it. extents: of the sizes at hand.
+static bool find_limit(hd_model_t *m, hd_arena_t *scratch,
+                       const hd_bucket_sizes_t *bounds,
+                       const hd_bucket_sizes_t *extents) {
+  if (expands(m, scratch, bounds))
+    return false;
+  for (size_t i = 0; i < bounds->count; i++) {
+    int policy = policy_of(m, bounds->names[i]);
+    hd_bucket_sizes_t sizes = *bounds;
+    int64_t fits = extents->values[i], fails = bounds->values[i];
+    sizes.values[i] = fits;
+    if (bounds->fixed[i] || m->options.buckets[policy].count || fits == fails ||
+        !expands(m, scratch, &sizes))
+      continue;
+    while (fails - fits > 1) {
+      sizes.values[i] = fits + (fails - fits) / 2;
+      *(expands(m, scratch, &sizes) ? &fits : &fails) = sizes.values[i];
+    }
+    m->limits[policy] = fits;
+    return true;
+  }
+  return false;
 }
 
 // --- Buckets ---
@@ -243,16 +293,25 @@ static bool find_bucket(hd_model_t *m, hd_arena_t *scratch,
                         const hd_tensor_type_t *inputs,
                         hd_found_bucket_t *found) {
   size_t count = m->graph->inputs.size;
-  hd_bucket_sizes_t sizes;
+  hd_bucket_sizes_t sizes, extents;
   const char *missing;
   hd_tensor_type_t *bounds =
       HD_ARENA_ARRAY(scratch, hd_tensor_type_t, count + 1);
-  if (!hd_bucket_sizes_find(scratch, m->graph, inputs, &sizes) ||
-      !find_bounds(m, &sizes) ||
+  if (!hd_bucket_sizes_find(scratch, m->graph, inputs, &sizes))
+    return false;
+  extents = sizes;
+  if (!find_bounds(m, &sizes) ||
       !hd_bucket_types(scratch, m->graph, &sizes, bounds, &missing) ||
       find_fit(m, m->refused, bounds))
     return false;
   found->turn = hd_model_find(m, bounds, true);
+  if (!found->turn && find_limit(m, scratch, &sizes, &extents)) {
+    sizes = extents;
+    find_bounds(m, &sizes);
+    if (!hd_bucket_types(scratch, m->graph, &sizes, bounds, &missing))
+      return false;
+    found->turn = hd_model_find(m, bounds, true);
+  }
   found->bounds = bounds;
   if (found->turn) {
     found->bucket = found->turn->bucket;

@@ -66,7 +66,9 @@ struct hd_model {
   hd_numbering_t numbering; // Of what depends on them alone.
   hd_prepared_t *saved;     // Of the file: for each section; NULL: none yet.
   hd_fit_t *refused;        // Bounds without a bucket.
-  hd_turn_t *running;       // Not kept yet: so that unwinding does not lose it.
+  int64_t *limits; // For each policy the largest size that the model goes with,
+                   // where a power of two is beyond it; 0: not known.
+  hd_turn_t *running; // Not kept yet: so that unwinding does not lose it.
   pthread_mutex_t own_world, *world;
   pthread_mutex_t lock; // Of what follows. Whoever has it waits for nothing.
   hd_turn_t *kept;
