@@ -23,7 +23,6 @@
 #include "Fusion/ComposePairs.h"
 
 #include "Fusion/Fuse.h"
-#include "Fusion/Passes.h"
 #include "Graph/Prepare.h"
 #include "Schedule/Candidates.h"
 #include "Schedule/Pairs.h"
@@ -376,32 +375,36 @@ static void compose(pairs_t *p, size_t second) {
 
 // --- The search ---
 
-// Where what comes of both meets first; second: 0, halves of the first. False
-// where they do not meet.
+// Where what comes of both meets, the first place that nothing leads out of
+// before; second: 0, halves of the first. False where there is none.
 static bool compose_from(pairs_t *p, size_t first, size_t second) {
   hd_composer_t *c = &p->c;
   size_t left = c->num_nodes - first;
+  size_t end = first + (left > MOST_BETWEEN ? MOST_BETWEEN : left);
+  verdict_t refused = {0};
   unsigned halves = 0;
-  c->low = p->first = first;
-  c->high = first + (left > MOST_BETWEEN ? MOST_BETWEEN : left);
+  p->first = first;
   memset(p->of, 0, sizeof(p->of));
   p->of[0] = second ? OF_FIRST : OF_WHOLE;
-  for (size_t i = first + 1; i < c->high; i++) {
+  for (size_t i = first + 1; i < end; i++) {
+    c->low = first;
+    c->high = end;
     unsigned of = i == second ? OF_SECOND : find_of(p, &c->nodes[i], &halves);
     p->of[i - first] = (unsigned char)of;
     if (of != (OF_FIRST | OF_SECOND))
       continue;
     const char *why = take_between(p, i);
-    verdict_t refused = {.why = why};
     if (!why && !c->nodes[first].node->pin)
       take_matrices(p, second ? second : first);
     if (!why)
       compose(p, second);
-    else if (p->explain)
-      explain(p, second, &refused);
     clear(p);
-    return true;
+    if (!why)
+      return true;
+    refused.why = refused.why ? refused.why : why;
   }
+  if (refused.why && p->explain)
+    explain(p, second, &refused);
   return false;
 }
 
@@ -436,12 +439,4 @@ const hd_graph_t *hd_graph_pair_products(hd_module_t *module,
   if (!p.c.composites.size)
     return graph;
   return hd_pack_graph(&p.packer, hd_composer_graph(&p.c, explain));
-}
-
-bool hd_pass_pair_products(hd_module_t *module, const hd_graph_t *graph,
-                           const hd_pass_args_t *args, hd_item_t *version) {
-  version->u.graph = hd_graph_check_tasks(module, graph)
-                         ? hd_graph_pair_products(module, graph, args->explain)
-                         : NULL;
-  return version->u.graph != NULL;
 }

@@ -24,6 +24,13 @@ bool hd_pass_fuse(hd_module_t *module, const hd_graph_t *graph,
          take_graph(version, hd_graph_fuse(module, graph, args->explain));
 }
 
+bool hd_pass_pair_products(hd_module_t *module, const hd_graph_t *graph,
+                           const hd_pass_args_t *args, hd_item_t *version) {
+  return hd_graph_check_tasks(module, graph) &&
+         take_graph(version,
+                    hd_graph_pair_products(module, graph, args->explain));
+}
+
 bool hd_pass_schedule_anchors(hd_module_t *module, const hd_graph_t *graph,
                               const hd_pass_args_t *args, hd_item_t *version) {
   (void)args;
