@@ -80,8 +80,10 @@ HIDET_API hidet_status_t hidet_session_prepare(hidet_session_t *session,
 // addresses are those of the session's last run of these shapes, it takes one
 // call of the driver and no memory. An input that is one with an output is
 // copied into the session's memory, or has data NULL, as in
-// hidet_session_run(); the output's are not looked at. HIDET_USAGE for a
-// session without a device.
+// hidet_session_run(); the output's are not looked at, unless they are the
+// input's: then the run is on them, in place where that can be, and the session
+// has nothing for later runs (HIDET_UNSUPPORTED where an executable of bounds
+// would be run so). HIDET_USAGE for a session without a device.
 HIDET_API hidet_status_t hidet_session_enqueue(
     hidet_session_t *session, const hidet_array_t *inputs, size_t num_inputs,
     const hidet_array_t *outputs, size_t num_outputs, void *stream);

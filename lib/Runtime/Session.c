@@ -394,15 +394,15 @@ static bool run_ready(hd_session_t *s, hd_ready_t *r,
   bool bounded = r->turn->bucket != NULL;
   if (!hd_session_make_room(s, r) || (!bounded && !give_inputs(s, r, inputs)) ||
       !hd_session_place(s, r) ||
-      (bounded && !hd_session_fill_bucket(s, r, inputs)) ||
-      !hd_session_take_states(s, r, types, inputs, NULL, r->slots))
+      (bounded && !hd_session_fill_bucket(s, r, inputs)))
+    return false;
+  hd_session_find_callers(s, NULL, NULL);
+  if (!hd_session_take_states(s, r, types, inputs, NULL, r->slots))
     return false;
   uint64_t start = hd_clock_ns();
   bool ok = hd_program_run(&r->program, r->slots);
   s->stats.run_ms += hd_ms_since(start);
-  if (ok)
-    hd_session_keep_states(s, r);
-  return ok && take_outputs(s, r, outputs);
+  return ok && hd_session_keep_states(s, r) && take_outputs(s, r, outputs);
 }
 
 bool hd_session_run(hd_session_t *s, const hd_host_tensor_t *inputs,

@@ -69,6 +69,8 @@ static bool are_apart(const hd_session_t *s, size_t inputs, size_t outputs,
   for (size_t i = 0; i < outputs; i++)
     for (size_t k = 0; k < inputs + i; k++) {
       const hd_device_tensor_t *t = k < inputs ? &in[k] : &out[k - inputs];
+      if (k < inputs && hd_session_is_callers(s, k, i))
+        continue;
       if (t->bytes && out[i].bytes && out[i].address < t->address + t->bytes &&
           t->address < out[i].address + out[i].bytes)
         return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E1003,
@@ -141,7 +143,9 @@ static bool copy_rest(hd_session_t *s, hd_ready_t *r,
         from = in[k].address;
     for (size_t k = 0; k < i; k++)
       if (last->outputs.data[k] == value)
-        from = out[k].address;
+        from = hd_session_has_state(s, k, false)
+                   ? r->given[r->outputs[k]].address
+                   : out[k].address;
     if (!from)
       from = (uintptr_t)hd_store_find(&r->values, value)->data->data;
     if (!s->device->ops->copy(s->device, out[i].address, from, out[i].bytes,
@@ -174,6 +178,17 @@ static bool enqueue_ready(hd_session_t *s, hd_ready_t *r) {
          device->ops->enqueue(device, r->recording, s->stream);
 }
 
+// What an executable of bounds has lies with their strides.
+static bool are_placed(const hd_session_t *s, const hd_ready_t *r) {
+  for (size_t i = 0; r->turn->bucket && i < r->turn->last->outputs.size; i++)
+    if (hd_session_is_callers(s, SIZE_MAX, i))
+      return hd_error(&s->context->diags, s->model->graph->loc, HD_E1104,
+                      s->model->graph->name,
+                      "an executable of bounds has its own memory for an input "
+                      "and an output that are one");
+  return true;
+}
+
 bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
                         const hd_device_tensor_t *in,
                         const hd_device_tensor_t *out, void *stream) {
@@ -186,7 +201,9 @@ bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
   bool bounded = r->turn->bucket != NULL;
   size_t inputs = s->model->graph->inputs.size;
   size_t outputs = r->turn->last->outputs.size;
-  if (!are_apart(s, inputs, outputs, in, out) || !hd_session_make_room(s, r) ||
+  hd_session_find_callers(s, in, out);
+  if (!are_placed(s, r) || !are_apart(s, inputs, outputs, in, out) ||
+      !hd_session_make_room(s, r) ||
       !(bounded ? place_bucket(s, r, types, in)
                 : give(s, r, in, out) &&
                       hd_session_take_states(s, r, types, NULL, in, r->given)))
@@ -200,9 +217,8 @@ bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
   if ((bounded && !copy_bucket(s, r, r->inputs, inputs, in, true)) ||
       !enqueue_ready(s, r))
     return false;
-  hd_session_keep_states(s, r);
   return (!bounded || copy_bucket(s, r, r->outputs, outputs, out, false)) &&
-         copy_rest(s, r, in, out);
+         copy_rest(s, r, in, out) && hd_session_keep_states(s, r);
 }
 
 bool hd_session_wait(hd_session_t *s) {

@@ -31,6 +31,22 @@ bool hd_session_has_state(const hd_session_t *s, size_t i, bool input) {
   return find_pair(s, i, input) >= 0;
 }
 
+void hd_session_find_callers(hd_session_t *s, const hd_device_tensor_t *in,
+                             const hd_device_tensor_t *out) {
+  for (size_t n = 0; n < s->model->options.inouts.count; n++) {
+    const hd_device_tensor_t *from = in ? &in[pair_at(s, n)->input] : NULL;
+    const hd_device_tensor_t *to = in ? &out[pair_at(s, n)->output] : NULL;
+    bool same = in && from->address == to->address && from->bytes == to->bytes;
+    s->states[n].callers = same ? from->address : 0;
+  }
+}
+
+bool hd_session_is_callers(const hd_session_t *s, size_t input, size_t output) {
+  int n = find_pair(s, output, false);
+  return n >= 0 && s->states[n].callers &&
+         (input == SIZE_MAX || pair_at(s, (size_t)n)->input == input);
+}
+
 void hd_session_end_states(hd_session_t *s) {
   for (size_t n = 0; s->states && n < s->model->options.inouts.count; n++) {
     hd_state_t *state = &s->states[n];
@@ -194,6 +210,30 @@ static bool param_bytes(hd_session_t *s, const hd_ready_t *r, int n,
          hd_error(&s->context->diags, (hd_loc_t){0}, HD_E0309, param->name);
 }
 
+// A run on the caller's memory: where the plan writes what comes out elsewhere,
+// that is the state's second piece, and is copied after the run.
+static bool take_callers(hd_session_t *s, hd_ready_t *r, hd_state_t *state,
+                         const hd_value_t *value, int from, int to,
+                         hd_slot_t *slots) {
+  size_t bytes = 0;
+  state->there = false;
+  if (state->callers % HD_SESSION_ALIGN)
+    return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E1003,
+                    "a tensor does not begin at a multiple of 16 bytes");
+  if (from >= 0) {
+    if (!param_bytes(s, r, from, &bytes))
+      return false;
+    point(r, slots, from, state->callers, bytes);
+  }
+  if (to == from)
+    return true;
+  if (!param_bytes(s, r, to, &bytes) ||
+      !have(s, value->name, bytes, &state->spare, &state->spare_bytes))
+    return false;
+  point(r, slots, to, state->spare, bytes);
+  return true;
+}
+
 static bool take_state(hd_session_t *s, hd_ready_t *r, size_t n,
                        const hd_tensor_type_t *type, hd_address_t start,
                        hd_slot_t *slots) {
@@ -208,6 +248,8 @@ static bool take_state(hd_session_t *s, hd_ready_t *r, size_t n,
     return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E1003,
                     "what comes out is of another type than the input that it "
                     "is one with");
+  if (state->callers && to >= 0)
+    return take_callers(s, r, state, in, from, to, slots);
   if (from < 0 || to < 0)
     return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E1104, in->name,
                     "it is kept from run to run, and no kernel reads it and "
@@ -243,10 +285,25 @@ bool hd_session_take_states(hd_session_t *s, hd_ready_t *r,
   return true;
 }
 
-void hd_session_keep_states(hd_session_t *s, hd_ready_t *r) {
+static bool keep_callers(hd_session_t *s, const hd_ready_t *r, size_t n) {
+  const hd_state_t *state = &s->states[n];
+  int to = r->outputs[pair_at(s, n)->output];
+  size_t bytes = 0;
+  return to == r->inputs[pair_at(s, n)->input] ||
+         (param_bytes(s, r, to, &bytes) &&
+          s->device->ops->copy(s->device, state->callers, state->spare, bytes,
+                               s->stream));
+}
+
+bool hd_session_keep_states(hd_session_t *s, hd_ready_t *r) {
   for (size_t n = 0; n < s->model->options.inouts.count; n++) {
     hd_state_t *state = &s->states[n];
     const hd_inout_t *pair = pair_at(s, n);
+    if (state->callers) {
+      if (!keep_callers(s, r, n))
+        return false;
+      continue;
+    }
     state->type = hd_ready_output(r, pair->output);
     state->there = true;
     if (r->inputs[pair->input] == r->outputs[pair->output])
@@ -255,6 +312,7 @@ void hd_session_keep_states(hd_session_t *s, hd_ready_t *r) {
     find_room(r->turn->last->outputs.data[pair->output], &state->type,
               state->room);
   }
+  return true;
 }
 
 bool hd_session_read_state(hd_session_t *s, size_t output,

@@ -36,6 +36,7 @@ typedef struct hd_state {
   bool there;                       // The last run left something,
   hd_tensor_type_t type;            // of this type,
   int64_t room[HD_TENSOR_MAX_RANK]; // with the strides of this shape.
+  hd_address_t callers; // The run at hand is on the caller's memory; 0: on it.
 } hd_state_t;
 
 struct hd_session {
@@ -93,6 +94,12 @@ bool hd_session_take_bucket(hd_session_t *s, hd_ready_t *r,
 
 // Whether an input, or an output, belongs to a pair.
 bool hd_session_has_state(const hd_session_t *s, size_t i, bool input);
+// Finds the pairs whose output the caller has given where its input is: a run
+// is on that memory, and the session's is not used. in NULL: it has none.
+void hd_session_find_callers(hd_session_t *s, const hd_device_tensor_t *in,
+                             const hd_device_tensor_t *out);
+// Whether input and output are such a pair; input may be any: SIZE_MAX.
+bool hd_session_is_callers(const hd_session_t *s, size_t input, size_t output);
 // Before a run with inputs of these types: has each pair's parameters among the
 // slots be its memory. What it begins with is an array's elements or, where
 // those are NULL, a tensor's; without data it is what the last run left.
@@ -103,8 +110,8 @@ bool hd_session_take_states(hd_session_t *s, hd_ready_t *r,
                             const hd_host_tensor_t *arrays,
                             const hd_device_tensor_t *tensors,
                             hd_slot_t *slots);
-// After it.
-void hd_session_keep_states(hd_session_t *s, hd_ready_t *r);
+// After it, on the session's stream. False after an error.
+bool hd_session_keep_states(hd_session_t *s, hd_ready_t *r);
 void hd_session_end_states(hd_session_t *s);
 
 // --- SessionEnqueue.c ---

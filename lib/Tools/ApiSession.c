@@ -259,6 +259,16 @@ static bool take_inputs(call_t *call) {
   return hd_session_describe(s->session, s->types, s->types + inputs);
 }
 
+// Whether an output that is one with an input is given where that is.
+static bool is_callers(const call_t *call, size_t i) {
+  const hd_inouts_t *inouts = &call->session->model->inouts;
+  for (size_t n = 0; n < inouts->count; n++)
+    if (inouts->pairs[n].output == i)
+      return call->outputs[i].data &&
+             call->inputs[inouts->pairs[n].input].data == call->outputs[i].data;
+  return false;
+}
+
 static bool take_output(call_t *call, size_t i) {
   hidet_session_t *s = call->session;
   const hidet_array_t *array = &call->outputs[i];
@@ -277,7 +287,7 @@ static bool take_output(call_t *call, size_t i) {
     return hd_api_fail(call->context,
                        "an output is not of the type and shape that comes out");
   s->tensors[n] = (hd_device_tensor_t){(uintptr_t)array->data, (size_t)bytes};
-  if (has_state(s, i, false))
+  if (has_state(s, i, false) && !is_callers(call, i))
     s->tensors[n] = (hd_device_tensor_t){0};
   return true;
 }

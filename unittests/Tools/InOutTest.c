@@ -33,6 +33,17 @@ static const char whole[] =
     "  sum = onnx13.ReduceSum(present, axis) { keepdims = 0 }\n"
     "}\n";
 
+// Others read what was there; of any number of rows.
+static const char whole_read_twice[] =
+    "graph main(past: f32[b, 40, 4], x: f32[b, 1, 4], at: i64[b])\n"
+    "  -> sum, present {\n"
+    "  const axis: i64[1] = [1]\n"
+    "  present = onnx24.TensorScatter(past, x, at) { axis = 1 }\n"
+    "  before = onnx13.ReduceSum(past, axis) { keepdims = 0 }\n"
+    "  last = onnx13.ReduceSum(x, axis) { keepdims = 0 }\n"
+    "  sum = onnx13.Add(before, last)\n"
+    "}\n";
+
 enum { STEPS = 40, ROW = 8 };
 
 static hidet_context_t *context;
@@ -235,9 +246,80 @@ static void stays_on_the_device(void **state) {
   hidet_tensor_destroy(sum);
 }
 
+static void create(int rank, const int64_t *shape, const char *type,
+                   const void *data, hidet_tensor_t **made,
+                   hidet_array_t *array) {
+  assert_int_equal(hidet_tensor_create(device, type, shape, rank, made),
+                   HIDET_OK);
+  *array = (hidet_array_t){.type = type, .rank = (unsigned)rank};
+  memcpy(array->shape, shape, sizeof(*shape) * (size_t)rank);
+  array->data = hidet_tensor_data(*made);
+  assert_int_equal(hidet_tensor_write(*made, data), HIDET_OK);
+}
+
+// The cache is a tensor of the caller's, which other tensors take turns with.
+static void run_on_callers(void) {
+  static const int64_t shapes[4][3] = {{2, STEPS, 4}, {2, 1, 4}, {2}, {2, 4}};
+  static const float zeros[2 * STEPS * 4];
+  static float cache[2 * STEPS * 4];
+  hidet_tensor_t *made[5];
+  hidet_array_t in[3], out[2], other, left;
+  create(3, shapes[0], "f32", zeros, &made[0], &in[0]);
+  create(3, shapes[1], "f32", zeros, &made[1], &in[1]);
+  create(1, shapes[2], "i64", zeros, &made[2], &in[2]);
+  create(2, shapes[3], "f32", zeros, &made[3], &out[0]);
+  create(3, shapes[0], "f32", zeros, &made[4], &other);
+  for (int64_t step = 0; step < STEPS; step++) {
+    float row[ROW];
+    int64_t at[2] = {step, step};
+    for (int64_t i = 0; i < ROW; i++)
+      row[i] = element(step, i);
+    hidet_tensor_write(made[1], row);
+    hidet_tensor_write(made[2], at);
+    hidet_array_t again = in[0];
+    if (step % 3 == 1) { // The cache is elsewhere now.
+      hidet_tensor_read(made[0], cache);
+      hidet_tensor_write(made[4], cache);
+      hidet_tensor_write(made[0], zeros);
+      in[0] = other;
+      other = again;
+      hidet_tensor_t *tensor = made[0];
+      made[0] = made[4];
+      made[4] = tensor;
+    }
+    out[1] = in[0];
+    assert_int_equal(hidet_session_enqueue(session, in, 3, out, 2, NULL),
+                     HIDET_OK);
+    assert_int_equal(hidet_session_read(session, 1, &left), HIDET_USAGE);
+    hidet_tensor_read(made[0], cache);
+    left = in[0];
+    left.data = cache;
+    assert_true(is_cache(&left, step + 1, STEPS));
+    hidet_tensor_read(made[3], row);
+    assert_true(is_sum(row, step));
+  }
+  for (int i = 0; i < 5; i++)
+    hidet_tensor_destroy(made[i]);
+}
+
+static void fills_what_the_caller_has(void **state) {
+  (void)state;
+  open_model(whole, false);
+  run_on_callers();
+  assert_int_equal(hidet_model_num_compiled(model, device), 1);
+}
+
+static void fills_it_where_others_read_it(void **state) {
+  (void)state;
+  open_model(whole_read_twice, false);
+  run_on_callers();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 HD_UNIT_TESTS(TEST(keeps_what_grows), TEST(grows_in_place),
               TEST(grows_where_others_read_it), TEST(fills_what_is_there),
               TEST(begins_again), TEST(refuses_what_is_not_there),
-              TEST(refuses_what_is_no_pair), TEST(stays_on_the_device))
+              TEST(refuses_what_is_no_pair), TEST(stays_on_the_device),
+              TEST(fills_what_the_caller_has),
+              TEST(fills_it_where_others_read_it))

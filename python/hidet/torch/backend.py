@@ -59,6 +59,7 @@ def hidet_backend(
         bw_compiler=training,
         inference_compiler=inference,
         decompositions=decompositions(),
+        keep_inference_input_mutations=True,
     )
 
 
@@ -99,6 +100,8 @@ class Support(OperatorSupportBase):
             return False
         if is_number(node.meta.get("val")):
             return False  # Python's arithmetic, between the parts.
+        if is_change(node):
+            return False  # Of an input, where parts do not store it there.
         if node not in self.answers:
             self.answers[node] = refusal(node)
         return self.answers[node] is None
@@ -322,7 +325,8 @@ def divide(
     for name, reason in left.items():
         say(f"{name} runs in PyTorch: {reason}")
     inputs = [n for n in fused.graph.nodes if n.op == "placeholder"]
-    fixed = {inputs[i] for i in static}
+    changes = [n for n in fused.graph.nodes if is_change(n)]
+    fixed = {inputs[i] for i in static} - {n.args[0] for n in changes}
     calls = [n for n in fused.graph.nodes if n.op == "call_module"]
     parts = []
     for node in calls:
@@ -332,8 +336,10 @@ def divide(
             if a in fixed or a.op == "get_attr"
         ]
         inner = fused.get_submodule(node.target)
-        parts.append(Part(inner, constants, options, models))
-        put_part(fused, node, parts[-1])
+        only_result(fused, node)
+        stored = find_stored(node, inner, changes)
+        parts.append(Part(inner, constants, options, models, stored))
+        setattr(fused, node.target, parts[-1])
     fused.graph.lint()
     fused.recompile()
     return Version(one_part(fused) or fused, parts, left)
@@ -350,32 +356,43 @@ def one_part(fused: fx.GraphModule) -> Callable | None:
         return None
     (call,) = calls
     made = [n for n in nodes if n.target is operator.getitem]
-    if len(nodes) != len(inputs) + len(made) + 2 or call.kwargs:
+    changes = [n for n in nodes if is_change(n)]
+    if len(nodes) != len(inputs) + len(made) + len(changes) + 2 or call.kwargs:
         return None
     if any(n.args[0] is not call for n in made):
         return None
     if any(n not in inputs for n in call.args):
         return None
-    if any(n not in made for n in results):
+    if any(n not in made for n in (*results, *(c.args[1] for c in changes))):
         return None
-    at = [n.args[1] for n in results]
-    given = [inputs.index(n) for n in call.args]
-    return reorder(fused.get_submodule(call.target).forward, given, at, inputs)
+    return reorder(
+        fused.get_submodule(call.target).forward,
+        [inputs.index(n) for n in call.args],
+        [n.args[1] for n in results],
+        [(inputs.index(n.args[0]), n.args[1].args[1]) for n in changes],
+        len(inputs),
+    )
 
 
 def reorder(
-    forward: Callable, given: list[int], at: list[int], inputs: list
+    forward: Callable,
+    given: list[int],
+    at: list[int],
+    changes: list[tuple[int, int]],
+    inputs: int,
 ) -> Callable:
-    """Calls with some of the arguments, gives some of the results, both by
-    number."""
-    same = given == list(range(len(inputs)))
-    if same and at == list(range(len(at))):
+    """Calls with some of so many arguments, gives some of the results, and has
+    arguments be the results that they become, all by number."""
+    same = given == list(range(inputs))
+    if same and at == list(range(len(at))) and not changes:
         return forward
 
     def call(*arguments: object) -> list:
-        if not same:
-            arguments = [arguments[i] for i in given]
-        made = forward(*arguments)
+        passed = arguments if same else [arguments[i] for i in given]
+        made = forward(*passed)
+        for i, k in changes:
+            if made[k] is not arguments[i]:
+                arguments[i].copy_(made[k])
         return [made[i] for i in at]
 
     return call
@@ -388,10 +405,52 @@ def keep_constants(graph: fx.GraphModule) -> None:
             node.meta["val"] = getattr(graph, node.target)
 
 
-def put_part(fused: fx.GraphModule, node: fx.Node, part: Part) -> None:
+def is_change(node: fx.Node) -> bool:
+    """Whether it makes an input what was computed for it. Nothing reads an input
+    after that."""
+    return (
+        node.target is torch.ops.aten.copy_.default
+        and node.args[0].op == "placeholder"
+    )
+
+
+def find_stored(
+    part: fx.Node, inner: fx.GraphModule, changes: list[fx.Node]
+) -> dict[int, int]:
+    """Results of a part that may be computed where one of its arguments is,
+    whose new value they are: nobody else reads what was there, and who reads
+    what is new has not given it away as a tensor of its own."""
+    results: dict[int, list[fx.Node]] = {}
+    for user in part.users:
+        results.setdefault(user.args[1], []).append(user)
+    given = inner.graph.output_node().args[0]
+    given = given if isinstance(given, (list, tuple)) else [given]
+    stored = {}
+    for change in changes:
+        place, value = change.args[:2]
+        if value.target is not operator.getitem or value.args[0] is not part:
+            continue
+        at = value.args[1]
+        same = place.meta["val"], given[at].meta["val"]
+        apart = all(
+            user is change or user.op == "call_module"
+            for node in results[at]
+            for user in node.users
+        )
+        if (
+            apart
+            and len(change.users) == 0
+            and set(place.users) == {part, change}
+            and len({(v.dtype, v.shape, v.device) for v in same}) == 1
+        ):
+            stored[at] = part.args.index(place)
+    return stored
+
+
+def only_result(fused: fx.GraphModule, node: fx.Node) -> None:
     """A part gives a tuple, also where it has one result."""
-    results = part.module.graph.output_node().args[0]
-    setattr(fused, node.target, part)
+    inner = fused.get_submodule(node.target)
+    results = inner.graph.output_node().args[0]
     if isinstance(results, (list, tuple)):
         return
     with fused.graph.inserting_after(node):

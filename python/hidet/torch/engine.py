@@ -7,8 +7,9 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import types
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 
@@ -43,7 +44,8 @@ def arrays(tensors: Sequence[torch.Tensor]) -> ctypes.Array:
 
 class Model:
     """A text with its weights, on a device once for all sizes that it is for.
-    letters: the text's dimensions.
+    letters: the text's dimensions. inouts: by the name of an input the number
+    of the output that it is one with.
     weights: for constants of the text, by name; those of the CPU are read where
     they are."""
 
@@ -54,6 +56,7 @@ class Model:
         device: torch.device,
         options: Options,
         letters: Iterable[str] = (),
+        inouts: Mapping[str, int] = types.MappingProxyType({}),
         explained: bool = False,
     ) -> None:
         module = Module.parse(text)
@@ -66,6 +69,8 @@ class Model:
             model.set_precision("tf32")
         if options.search_space:
             model.set_measured(measured())
+        for name, output in inouts.items():
+            model.set_inout(name, model.outputs[output].name)
         if options.buckets:
             for size in sorted(letters):
                 model.set_buckets(size)
@@ -100,12 +105,16 @@ class Models:
         device: torch.device,
         options: Options,
         letters: Iterable[str] = (),
+        inouts: Mapping[str, int] = types.MappingProxyType({}),
     ) -> Model:
-        key = text, device, *map(identity, weights.values())
+        tensors = tuple(map(identity, weights.values()))
+        key = text, device, tensors, tuple(inouts.items())
         with self.lock:
             model = self.made.get(key)
             if model is None:
-                model = Model(text, weights, device, options, letters)
+                model = Model(
+                    text, weights, device, options, letters, inouts
+                )
                 self.made[key] = model
             return model
 
@@ -117,7 +126,9 @@ def identity(tensor: torch.Tensor) -> tuple[int, int, int]:
 
 class Engine:
     """A model compiled for tensors of some types and shapes, when it is made.
-    inputs, results: of these types and shapes; they may be fake.
+    inputs, results: of these types and shapes; they may be fake. stored: results
+    that are one with an input of the model, both by number: a run is on the
+    input's memory, and gives the input.
 
     On a GPU a run is one CUDA graph, whose launches are given the addresses of
     inputs and results where these are others than the last run's."""
@@ -128,9 +139,10 @@ class Engine:
         device: torch.device,
         inputs: Sequence[torch.Tensor],
         results: Sequence[torch.Tensor],
+        stored: Mapping[int, int] = types.MappingProxyType({}),
     ) -> None:
         self.model = model
-        self.device, self.results = device, results
+        self.device, self.results, self.stored = device, results, stored
         self.on_gpu = model.on_gpu
         self.session, self.lock = model.session, model.lock
         self.given, self.made = arrays(inputs), arrays(results)
@@ -138,7 +150,10 @@ class Engine:
         self.in_place = self.prepare()
         # The elements of the arrays, which are read from them otherwise.
         self.given_at, self.made_at = list(self.given), list(self.made)
-        self.shapes = [(tuple(r.shape), r.dtype) for r in results]
+        self.shapes = [
+            (tuple(r.shape), r.dtype, stored.get(i))
+            for i, r in enumerate(results)
+        ]
 
     def prepare(self) -> bool:
         """Compiles; whether it can run on tensors where they are."""
@@ -168,7 +183,9 @@ class Engine:
         device = self.device
         made = [
             torch.empty(shape, dtype=dtype, device=device)
-            for shape, dtype in self.shapes
+            if place is None
+            else kept[place]
+            for shape, dtype, place in self.shapes
         ]
         with self.lock:
             for array, tensor in zip(self.given_at, kept):

@@ -110,6 +110,8 @@ def kernels_of(part: Part) -> list[str]:
         f"{row.kernels}"
         for row in rows
     ]
+    for result in part.built.engine.stored:
+        lines.append(f"result {result} is stored in the input that it is")
     lines.append(
         f"{sum(priced):8.2f} us are expected of {len(priced)} of {len(rows)}"
     )

@@ -8,8 +8,9 @@ import dataclasses
 import logging
 import operator
 import threading
+import types
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import fx
@@ -60,6 +61,10 @@ class Part(torch.nn.Module):
     in place, what was compiled with it is thrown away. Any thread may call it:
     one compiles, while others who want that wait.
 
+    stored: results that become, and are, a placeholder's tensor, which nobody
+    else reads, both by number: they are computed there where that can be, and
+    are then the tensor itself.
+
     What the compiler does not take after all runs in PyTorch, and that is said
     once."""
 
@@ -71,6 +76,7 @@ class Part(torch.nn.Module):
         constants: Sequence[int],
         options: Options,
         models: Models,
+        stored: Mapping[int, int] = types.MappingProxyType({}),
     ) -> None:
         super().__init__()
         self.module = module
@@ -91,6 +97,8 @@ class Part(torch.nn.Module):
             )
         ]
         self.device = self.results[0].device
+        # A report asks for what was there before.
+        self.stored = {} if options.correctness_report else dict(stored)
         self.lock = threading.Lock()  # Of what follows but `reported`.
         self.built: Built | None = None
         self.text = ""
@@ -112,6 +120,9 @@ class Part(torch.nn.Module):
         try:
             outputs = built.engine(inputs)
         except (UnsupportedError, ResourceError) as error:
+            if built.engine.stored:
+                self.store_nothing()
+                return self.forward(*tensors)
             self.refuse(error)
             return self.in_pytorch(tensors)
         if self.options.correctness_report and not self.reported:
@@ -150,6 +161,11 @@ class Part(torch.nn.Module):
                     self.changes += 1
                 self.built = self.build(tensors)
             return self.built
+
+    def store_nothing(self) -> None:
+        """Results are tensors of their own from now on."""
+        with self.lock:
+            self.stored, self.built = {}, None
 
     def build(self, tensors: Sequence[torch.Tensor]) -> Built | None:
         # What changes again and again, or cannot say whether it has.
@@ -193,14 +209,42 @@ class Part(torch.nn.Module):
         self.text, names = emit_graph(self.module.graph, fixed, letters)
         weights = {names[node]: tensor for node, tensor in fixed.items()}
         self.options.dump(self.text)
-        return Engine(
-            self.models.find(
-                self.text, weights, self.device, self.options, letters
-            ),
+        stored = self.stored_of(given, letters)
+        model = self.models.find(
+            self.text,
+            weights,
             self.device,
-            [self.placeholders[i].meta["val"] for i in given],
-            self.results,
+            self.options,
+            letters,
+            self.inouts_of(names, stored),
         )
+        inputs = [self.placeholders[i].meta["val"] for i in given]
+        engine = Engine(model, self.device, inputs, self.results, stored)
+        if stored and not engine.in_place:
+            self.stored = {}
+            return self.make_engine(fixed, given, letters)
+        return engine
+
+    def stored_of(
+        self, given: list[int], letters: frozenset[str]
+    ) -> dict[int, int]:
+        """Of results the number of the engine's input that they are one with;
+        an executable of bounds has memory of its own."""
+        if self.options.buckets and letters:
+            return {}
+        return {
+            result: given.index(i)
+            for result, i in self.stored.items()
+            if i in given
+        }
+
+    def inouts_of(
+        self, names: dict[fx.Node, str], stored: dict[int, int]
+    ) -> dict[str, int]:
+        return {
+            names[self.placeholders[self.stored[result]]]: result
+            for result in stored
+        }
 
     def explain(self) -> tuple[str, dict[str, fx.Node]]:
         """What the compiler says of what was built, which is compiled anew for
@@ -218,10 +262,18 @@ class Part(torch.nn.Module):
         )
         weights = {names[node]: tensor for node, tensor in fixed.items()}
         model = Model(
-            text, weights, self.device, self.options, letters, explained=True
+            text,
+            weights,
+            self.device,
+            self.options,
+            letters,
+            self.inouts_of(names, built.engine.stored),
+            explained=True,
         )
         given = [self.placeholders[i].meta["val"] for i in built.given]
-        engine = Engine(model, self.device, given, self.results)
+        engine = Engine(
+            model, self.device, given, self.results, built.engine.stored
+        )
         return engine.told, nodes
 
     def refuse(self, error: HidetError) -> None:
