@@ -403,6 +403,7 @@ static bool add_bucket(hd_model_t *m, const hd_found_bucket_t *found,
   hd_turn_t *turn = m->running;
   hd_ptr_map_t held = {0};
   turn->bucket = found->bucket;
+  turn->outputs = found->outputs;
   turn->fits = found->fit;
   turn->expander = found->leader;
   turn->last = transform(m, found->bucket->graph, &held);

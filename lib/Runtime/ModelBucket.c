@@ -31,11 +31,36 @@ const hd_value_t *hd_turn_input(const hd_turn_t *turn, size_t i) {
                       : hd_expander_input(turn->expander, i);
 }
 
+// Types and ranks are the graph's: there is no bucket where it says none.
+static bool has_shapes(const hd_model_t *m, const int64_t *shapes,
+                       const hd_tensor_type_t *inputs) {
+  for (size_t i = 0; i < m->graph->inputs.size; i++) {
+    const hd_value_t *value = m->graph->inputs.data[i];
+    if (inputs[i].type != value->type || (int)inputs[i].rank != value->rank ||
+        memcmp(shapes, inputs[i].shape, sizeof(*shapes) * inputs[i].rank) != 0)
+      return false;
+    shapes += inputs[i].rank;
+  }
+  return true;
+}
+
 static const hd_fit_t *find_fit(const hd_model_t *m, const hd_fit_t *fit,
                                 const hd_tensor_type_t *inputs) {
-  while (fit && !hd_types_equal(fit->inputs, inputs, m->graph->inputs.size))
+  while (fit && !has_shapes(m, fit->shapes, inputs))
     fit = fit->next;
   return fit;
+}
+
+hd_tensor_type_t hd_fit_output(const hd_model_t *m, const hd_turn_t *turn,
+                               const hd_fit_t *fit, size_t i) {
+  const int64_t *shape = fit->shapes;
+  hd_tensor_type_t type = turn->outputs[i];
+  for (size_t k = 0; k < m->graph->inputs.size; k++)
+    shape += m->graph->inputs.data[k]->rank;
+  for (size_t k = 0; k < i; k++)
+    shape += turn->outputs[k].rank;
+  memcpy(type.shape, shape, sizeof(*shape) * type.rank);
+  return type;
 }
 
 const hd_fit_t *hd_turn_fit(const hd_model_t *m, const hd_turn_t *turn,
@@ -183,10 +208,30 @@ copy_types(hd_arena_t *arena, const hd_tensor_type_t *types, size_t count) {
   return copy;
 }
 
+// Of inputs, then of outputs.
+static const int64_t *join_shapes(hd_arena_t *arena,
+                                  const hd_tensor_type_t *inputs,
+                                  size_t num_inputs,
+                                  const hd_tensor_type_t *outputs,
+                                  size_t num_outputs) {
+  size_t count = 0;
+  for (size_t i = 0; i < num_inputs + num_outputs; i++)
+    count += (i < num_inputs ? &inputs[i] : &outputs[i - num_inputs])->rank;
+  int64_t *shapes = HD_ARENA_ARRAY(arena, int64_t, count + 1), *at = shapes;
+  for (size_t i = 0; i < num_inputs + num_outputs; i++) {
+    const hd_tensor_type_t *type =
+        i < num_inputs ? &inputs[i] : &outputs[i - num_inputs];
+    memcpy(at, type->shape, sizeof(*at) * type->rank);
+    at += type->rank;
+  }
+  return shapes;
+}
+
 static void refuse(hd_model_t *m, const hd_tensor_type_t *bounds) {
-  hd_fit_t *fit = HD_ARENA_NEW(&m->module->arena, hd_fit_t);
+  hd_arena_t *arena = &m->module->arena;
+  hd_fit_t *fit = HD_ARENA_NEW(arena, hd_fit_t);
   *fit = (hd_fit_t){
-      .inputs = copy_types(&m->module->arena, bounds, m->graph->inputs.size),
+      .shapes = join_shapes(arena, bounds, m->graph->inputs.size, NULL, 0),
       .next = m->refused};
   m->refused = fit;
 }
@@ -219,8 +264,7 @@ static bool make_bucket(hd_model_t *m, const hd_bucket_sizes_t *sizes,
 
 // --- Sizes ---
 
-static const hd_tensor_type_t *types_of(hd_arena_t *arena,
-                                        const hd_graph_t *graph) {
+static hd_tensor_type_t *types_of(hd_arena_t *arena, const hd_graph_t *graph) {
   hd_tensor_type_t *types =
       HD_ARENA_ARRAY(arena, hd_tensor_type_t, graph->outputs.size + 1);
   for (size_t i = 0; i < graph->outputs.size; i++) {
@@ -246,8 +290,8 @@ static const hd_host_tensor_t *keep_given(hd_model_t *m,
 }
 
 static hd_fit_t *make_fit(hd_model_t *m, const hd_tensor_type_t *inputs,
-                          const hd_bucket_t *bucket, const hd_graph_t *graph,
-                          const int64_t *extents,
+                          const hd_tensor_type_t *outputs,
+                          const hd_bucket_t *bucket, const int64_t *extents,
                           const hd_value_t *const *given) {
   hd_arena_t *arena = &m->module->arena;
   hd_fit_t *fit = HD_ARENA_NEW(arena, hd_fit_t);
@@ -258,8 +302,8 @@ static hd_fit_t *make_fit(hd_model_t *m, const hd_tensor_type_t *inputs,
   for (size_t i = 0; i < bucket->given.size; i++)
     if (!(data[i] = keep_given(m, given[i])))
       return NULL;
-  *fit = (hd_fit_t){.inputs = copy_types(arena, inputs, m->graph->inputs.size),
-                    .outputs = types_of(arena, graph),
+  *fit = (hd_fit_t){.shapes = join_shapes(arena, inputs, m->graph->inputs.size,
+                                          outputs, m->graph->outputs.size),
                     .extents = numbers,
                     .given = data};
   return fit;
@@ -281,8 +325,12 @@ static bool fit_bucket(hd_model_t *m, const hd_tensor_type_t *inputs,
   const hd_graph_t *graph = hd_bucket_expand(m->module, &scratch, m->graph,
                                              inputs, found->leader, &expander);
   if (graph &&
-      hd_bucket_fit(m->module, &scratch, bucket, graph, extents, given))
-    found->fit = make_fit(m, inputs, bucket, graph, extents, given);
+      hd_bucket_fit(m->module, &scratch, bucket, graph, extents, given)) {
+    hd_tensor_type_t *outputs =
+        types_of(found->turn ? &scratch : &m->module->arena, graph);
+    found->outputs = found->turn ? NULL : outputs;
+    found->fit = make_fit(m, inputs, outputs, bucket, extents, given);
+  }
   hd_arena_fini(&scratch);
   if (!found->fit)
     hd_diagnostics_rewind(&context->diags, mark);
@@ -326,7 +374,8 @@ static bool find_bucket(hd_model_t *m, hd_arena_t *scratch,
   } else if (found->turn) {
     hd_model_release(m, found->turn);
   }
-  found->bounds = copy_types(&m->module->arena, bounds, count);
+  if (fits && !found->turn)
+    found->bounds = copy_types(&m->module->arena, bounds, count);
   return fits;
 }
 

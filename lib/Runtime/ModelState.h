@@ -25,7 +25,9 @@ typedef struct hd_model_segment {
 
 // Sizes that an executable of bounds serves. It does not change.
 typedef struct hd_fit {
-  const hd_tensor_type_t *inputs, *outputs;
+  // The shapes of the inputs, then of the outputs, one after the other: there
+  // is one of these for each length of a text.
+  const int64_t *shapes;
   const int64_t *extents; // hd_bucket_t.extents
   const hd_host_tensor_t *const *given;
   struct hd_fit *next;
@@ -37,6 +39,7 @@ typedef struct hd_turn {
   hd_expander_t *expander;
   hd_tensor_type_t *inputs;  // Of a bucket: at the bounds.
   const hd_bucket_t *bucket; // NULL: for these shapes alone.
+  hd_tensor_type_t *outputs; // Of a bucket: types and ranks are these.
   _Atomic(hd_fit_t *) fits;  // Of a bucket: shapes that are known to be served.
   const hd_graph_t *last;
   // Which of its outputs have a parameter of their own of the plan, and for
@@ -133,9 +136,13 @@ typedef struct hd_found_bucket {
   const hd_bucket_t *bucket;
   hd_expander_t *leader;
   const hd_tensor_type_t *bounds; // Of the inputs.
+  hd_tensor_type_t *outputs;      // Where it is new.
   hd_fit_t *fit;
   hd_turn_t *turn;
 } hd_found_bucket_t;
+// The type of an output for the sizes.
+hd_tensor_type_t hd_fit_output(const hd_model_t *m, const hd_turn_t *turn,
+                               const hd_fit_t *fit, size_t i);
 bool hd_model_find_bucket(hd_model_t *m, const hd_tensor_type_t *inputs,
                           hd_found_bucket_t *found);
 

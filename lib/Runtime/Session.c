@@ -350,7 +350,7 @@ static bool give_inputs(hd_session_t *s, hd_ready_t *r,
 
 bool hd_session_make_output(hd_session_t *s, const hd_ready_t *r, size_t i,
                             hd_host_tensor_t *output) {
-  hd_tensor_type_t type = hd_ready_output(r, i);
+  hd_tensor_type_t type = hd_ready_output(s, r, i);
   hd_diagnostics_t *diags = &s->context->diags;
   const char *name = s->model->graph->outputs.data[i]->name;
   return hd_session_has_state(s, i, false)

@@ -9,10 +9,11 @@
 
 #include <string.h>
 
-hd_tensor_type_t hd_ready_output(const hd_ready_t *r, size_t i) {
+hd_tensor_type_t hd_ready_output(const hd_session_t *s, const hd_ready_t *r,
+                                 size_t i) {
   const hd_value_t *value = r->turn->last->outputs.data[i];
   if (r->turn->bucket)
-    return r->fit->outputs[i];
+    return hd_fit_output(s->model, r->turn, r->fit, i);
   hd_tensor_type_t type = {.type = value->type, .rank = (unsigned)value->rank};
   for (int k = 0; k < value->rank; k++)
     type.shape[k] = value->shape[k]->u.i;
@@ -34,7 +35,7 @@ bool hd_session_describe(hd_session_t *s, const hd_tensor_type_t *inputs,
                     "nothing of it runs on the device, or its results are not "
                     "one program's");
   for (size_t i = 0; i < r->turn->last->outputs.size; i++)
-    outputs[i] = hd_ready_output(r, i);
+    outputs[i] = hd_ready_output(s, r, i);
   return true;
 }
 

@@ -243,7 +243,7 @@ static bool take_state(hd_session_t *s, hd_ready_t *r, size_t n,
   int from = r->inputs[pair->input], to = r->outputs[pair->output];
   int64_t room[HD_TENSOR_MAX_RANK];
   size_t bytes = 0;
-  hd_tensor_type_t out = hd_ready_output(r, pair->output);
+  hd_tensor_type_t out = hd_ready_output(s, r, pair->output);
   if (out.type != type->type || out.rank != type->rank)
     return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E1003,
                     "what comes out is of another type than the input that it "
@@ -304,7 +304,7 @@ bool hd_session_keep_states(hd_session_t *s, hd_ready_t *r) {
         return false;
       continue;
     }
-    state->type = hd_ready_output(r, pair->output);
+    state->type = hd_ready_output(s, r, pair->output);
     state->there = true;
     if (r->inputs[pair->input] == r->outputs[pair->output])
       continue;

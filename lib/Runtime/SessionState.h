@@ -55,7 +55,8 @@ struct hd_session {
 };
 
 // The type of an output for the sizes at hand.
-hd_tensor_type_t hd_ready_output(const hd_ready_t *r, size_t i);
+hd_tensor_type_t hd_ready_output(const hd_session_t *s, const hd_ready_t *r,
+                                 size_t i);
 
 // The executable for these types, ready, at the front; compiled where it is
 // new. inputs: NULL, or what may be looked at: then what cannot be kept has
