@@ -24,6 +24,7 @@ class Options:
     correctness_report: bool = False
     parallel_build: bool = True
     buckets: bool = False
+    freeze: bool = True
 
     def changed(self, **values: object) -> Options:
         """With other values, which are looked at. UsageError: no such name, or
@@ -106,6 +107,11 @@ class DynamoConfig:
     def parallel_build(self, flag: bool = True) -> DynamoConfig:
         """Kernels are compiled side by side in any case."""
         return self.set(parallel_build=flag)
+
+    def freeze(self, flag: bool = True) -> DynamoConfig:
+        """Parameters and buffers are constants, which are packed in advance. A
+        change behind autograd's back is then not noticed."""
+        return self.set(freeze=flag)
 
     def buckets(self, flag: bool = True) -> DynamoConfig:
         """Code for all values of a symbolic size up to each power of two, in

@@ -11,6 +11,7 @@ import threading
 import types
 import warnings
 from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 import torch
 from torch import fx
@@ -87,7 +88,9 @@ class Part(torch.nn.Module):
         ]
         # What has no elements has no address either.
         self.constants = [
-            i for i in constants if self.placeholders[i].meta["val"].numel()
+            i
+            for i in constants
+            if options.freeze and self.placeholders[i].meta["val"].numel()
         ]
         results = module.graph.output_node().args[0]
         self.results = [
@@ -125,9 +128,29 @@ class Part(torch.nn.Module):
                 return self.forward(*tensors)
             self.refuse(error)
             return self.in_pytorch(tensors)
+        except InvalidError as error:
+            self.fail(tensors, error)
         if self.options.correctness_report and not self.reported:
             self.report(tensors, outputs)
         return tuple(map(arrange, outputs, self.results))
+
+    def fail(self, tensors: Sequence, error: InvalidError) -> NoReturn:
+        """A run has failed: an index is outside of a tensor. What PyTorch says
+        of that is raised; on a GPU, where it would end the process, the error
+        with the operators' names."""
+        if self.device.type != "cuda":
+            self.in_pytorch(tensors)
+        names = ", ".join(self.operators())
+        raise type(error)(f"{error}\nin a part of {names}") from error
+
+    def operators(self) -> list[str]:
+        return sorted(
+            {
+                str(n.target)
+                for n in self.module.graph.nodes
+                if n.op == "call_function" and n.target is not operator.getitem
+            }
+        )
 
     def report(self, tensors: Sequence, outputs: Sequence) -> None:
         """How far results are from PyTorch's, over the largest of each."""
@@ -278,15 +301,8 @@ class Part(torch.nn.Module):
 
     def refuse(self, error: HidetError) -> None:
         self.refused = str(error)
-        names = sorted(
-            {
-                str(n.target)
-                for n in self.module.graph.nodes
-                if n.op == "call_function" and n.target is not operator.getitem
-            }
-        )
         warnings.warn(
-            f"hidet: a part of {', '.join(names)} runs in PyTorch: {error}",
+            f"hidet: a part of {', '.join(self.operators())} runs in PyTorch: {error}",
             stacklevel=2,
         )
 

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A graph of ATen operators divided: parts of ours, as large as they can be, and
+what PyTorch runs between them."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import operator
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import fx
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from hidet.torch.config import Options
+from hidet.torch.emit import refusal
+from hidet.torch.engine import Models
+from hidet.torch.part import Part
+
+log = logging.getLogger("hidet.torch")
+said: set[str] = set()
+
+
+def say(text: str) -> None:
+    """Once a process."""
+    if text not in said:
+        said.add(text)
+        log.warning("%s", text)
+
+
+class Support(OperatorSupportBase):
+    """Asks of each node whether it is ours, and says of which operators none is."""
+
+    def __init__(self) -> None:
+        self.answers: dict[fx.Node, str | None] = {}
+
+    def is_node_supported(self, _modules: object, node: fx.Node) -> bool:
+        if node.op != "call_function" or node.meta.get("is_given"):
+            return False
+        if is_number(node.meta.get("val")):
+            return False  # Python's arithmetic, between the parts.
+        if is_change(node):
+            return False  # Of an input, where parts do not store it there.
+        if node not in self.answers:
+            self.answers[node] = refusal(node)
+        return self.answers[node] is None
+
+    def reasons(self) -> dict[str, str]:
+        """By operator: why PyTorch runs it."""
+        return {
+            str(node.target): reason
+            for node, reason in self.answers.items()
+            if reason is not None and node.target is not operator.getitem
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class Version:
+    """A graph made ready: what is called, its parts in their order, and why
+    each operator that is left is PyTorch's."""
+
+    call: Callable
+    parts: list[Part]
+    left: dict[str, str]
+
+
+def is_number(value: object) -> bool:
+    return isinstance(
+        value,
+        (int, float, torch.SymInt, torch.SymFloat, torch.SymBool),
+    )
+
+
+def divide(
+    graph: fx.GraphModule,
+    static: Sequence[int],
+    options: Options,
+    models: Models,
+) -> Version:
+    """The graph with its parts in the place of their nodes."""
+    graph.graph.eliminate_dead_code()
+    keep_constants(graph)
+    support = Support()
+    partitioner = CapabilityBasedPartitioner(
+        graph, support, allows_single_node_partition=True
+    )
+    fused = partitioner.fuse_partitions(partitioner.propose_partitions())
+    left = support.reasons()
+    for name, reason in left.items():
+        say(f"{name} runs in PyTorch: {reason}")
+    inputs = [n for n in fused.graph.nodes if n.op == "placeholder"]
+    changes = [n for n in fused.graph.nodes if is_change(n)]
+    fixed = {inputs[i] for i in static} - {n.args[0] for n in changes}
+    calls = [n for n in fused.graph.nodes if n.op == "call_module"]
+    parts = []
+    for node in calls:
+        constants = [
+            i
+            for i, a in enumerate(node.args)
+            if a in fixed or a.op == "get_attr"
+        ]
+        inner = fused.get_submodule(node.target)
+        only_result(fused, node)
+        stored = find_stored(node, inner, changes)
+        parts.append(Part(inner, constants, options, models, stored))
+        setattr(fused, node.target, parts[-1])
+    fused.graph.lint()
+    fused.recompile()
+    return Version(one_part(fused) or fused, parts, left)
+
+
+def one_part(fused: fx.GraphModule) -> Callable | None:
+    """Where a graph is one part: its call alone, which costs less. None where
+    it is not, or where what goes in or comes out is more than tensors."""
+    nodes = list(fused.graph.nodes)
+    inputs = [n for n in nodes if n.op == "placeholder"]
+    calls = [n for n in nodes if n.op == "call_module"]
+    results = fused.graph.output_node().args[0]
+    if len(calls) != 1 or not isinstance(results, (list, tuple)):
+        return None
+    (call,) = calls
+    made = [n for n in nodes if n.target is operator.getitem]
+    changes = [n for n in nodes if is_change(n)]
+    if len(nodes) != len(inputs) + len(made) + len(changes) + 2 or call.kwargs:
+        return None
+    if any(n.args[0] is not call for n in made):
+        return None
+    if any(n not in inputs for n in call.args):
+        return None
+    if any(n not in made for n in (*results, *(c.args[1] for c in changes))):
+        return None
+    return reorder(
+        fused.get_submodule(call.target).forward,
+        [inputs.index(n) for n in call.args],
+        [n.args[1] for n in results],
+        [(inputs.index(n.args[0]), n.args[1].args[1]) for n in changes],
+        len(inputs),
+    )
+
+
+def reorder(
+    forward: Callable,
+    given: list[int],
+    at: list[int],
+    changes: list[tuple[int, int]],
+    inputs: int,
+) -> Callable:
+    """Calls with some of so many arguments, gives some of the results, and has
+    arguments be the results that they become, all by number."""
+    same = given == list(range(inputs))
+    if same and at == list(range(len(at))) and not changes:
+        return forward
+
+    def call(*arguments: object) -> list:
+        passed = arguments if same else [arguments[i] for i in given]
+        made = forward(*passed)
+        for i, k in changes:
+            if made[k] is not arguments[i]:
+                arguments[i].copy_(made[k])
+        return [made[i] for i in at]
+
+    return call
+
+
+def keep_constants(graph: fx.GraphModule) -> None:
+    """Attributes of the graph have values that are known."""
+    for node in graph.graph.nodes:
+        if node.op == "get_attr" and "val" not in node.meta:
+            node.meta["val"] = getattr(graph, node.target)
+
+
+def is_change(node: fx.Node) -> bool:
+    """Whether it makes an input what was computed for it. Nothing reads an input
+    after that."""
+    return (
+        node.target is torch.ops.aten.copy_.default
+        and node.args[0].op == "placeholder"
+    )
+
+
+def find_stored(
+    part: fx.Node, inner: fx.GraphModule, changes: list[fx.Node]
+) -> dict[int, int]:
+    """Results of a part that may be computed where one of its arguments is,
+    whose new value they are: nobody else reads what was there, and who reads
+    what is new has not given it away as a tensor of its own."""
+    results: dict[int, list[fx.Node]] = {}
+    for user in part.users:
+        results.setdefault(user.args[1], []).append(user)
+    given = inner.graph.output_node().args[0]
+    given = given if isinstance(given, (list, tuple)) else [given]
+    stored = {}
+    for change in changes:
+        place, value = change.args[:2]
+        if value.target is not operator.getitem or value.args[0] is not part:
+            continue
+        at = value.args[1]
+        same = place.meta["val"], given[at].meta["val"]
+        apart = all(
+            user is change or user.op == "call_module"
+            for node in results[at]
+            for user in node.users
+        )
+        if (
+            apart
+            and len(change.users) == 0
+            and set(place.users) == {part, change}
+            and len({(v.dtype, v.shape, v.device) for v in same}) == 1
+        ):
+            stored[at] = part.args.index(place)
+    return stored
+
+
+def only_result(fused: fx.GraphModule, node: fx.Node) -> None:
+    """A part gives a tuple, also where it has one result."""
+    inner = fused.get_submodule(node.target)
+    results = inner.graph.output_node().args[0]
+    if isinstance(results, (list, tuple)):
+        return
+    with fused.graph.inserting_after(node):
+        only = fused.graph.call_function(operator.getitem, (node, 0))
+    node.replace_all_uses_with(only, lambda user: user is not only)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a compiled model may be given that it was not compiled for, on the
+simulator: the answer is PyTorch's, or an error."""
+
+import copy
+import sys
+import threading
+import unittest
+
+try:
+    import torch
+except ImportError:
+    print("needs PyTorch (pip install torch), or -DHIDET_TORCH_PYTHON=PYTHON")
+    sys.exit(77)
+
+import hidet
+import hidet.torch
+from hidet.torch import backend, divide, part
+from torch import nn
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 8)
+    ).eval()
+
+
+class Inputs(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        torch._dynamo.reset()
+        backend.said.clear()
+        hidet.torch.dynamo_config.reset()
+        grad = torch.no_grad()
+        grad.__enter__()
+        self.addCleanup(grad.__exit__, None, None, None)
+
+    def check(self, compiled, function, *inputs):
+        made = compiled(*[x.clone() for x in inputs])
+        torch.testing.assert_close(made, function(*inputs))
+
+    def test_other_types(self):
+        def function(x):
+            return x * 2 + x.abs()
+
+        compiled = torch.compile(function, backend="hidet")
+        for dtype in (
+            torch.float32,
+            torch.float16,
+            torch.int64,
+            torch.uint8,
+            torch.bfloat16,
+            torch.complex64,  # Runs in PyTorch.
+            torch.float32,
+        ):
+            x = torch.arange(6).to(dtype)
+            if dtype != torch.complex64:
+                self.check(compiled, function, x)
+            else:
+                torch.testing.assert_close(compiled(x), function(x))
+
+    def test_other_devices(self):
+        """Those that we have not are PyTorch's."""
+        model = network()
+        compiled = torch.compile(model, backend="hidet")
+        x = torch.randn(3, 16)
+        self.check(compiled, model, x)
+        with self.assertRaisesRegex(Exception, "device"):
+            compiled(x.to("meta"))
+        function = torch.compile(lambda x: x + 1, backend="hidet")
+        self.assertEqual(function(x.to("meta")).device.type, "meta")
+        self.check(compiled, model, x)
+
+    def test_sizes_and_bounds(self):
+        """Of buckets: 0, 1, 2, those at a bound and beside it, in any order."""
+        model = network()
+        compiled = torch.compile(
+            model, backend="hidet", dynamic=True, options={"buckets": True}
+        )
+        for n in 5, 8, 9, 1, 16, 17, 2, 0, 3, 33, 5, 7:
+            self.check(compiled, model, torch.randn(n, 16))
+
+    def test_how_inputs_lie(self):
+        """Expanded, overlapping, turned, with steps and from an odd address;
+        by the same compiled code as one that is row-major."""
+
+        def function(x):
+            return x.softmax(-1), x.sum(0), x.T + 1
+
+        compiled = torch.compile(function, backend="hidet")
+        base = torch.randn(400)
+        for x in (
+            base[:48].view(6, 8),
+            base[:8].expand(6, 8),
+            base[:6, None].expand(6, 8),
+            torch.as_strided(base, (6, 8), (1, 1)),
+            torch.as_strided(base, (6, 8), (3, 2)),
+            base[:48].view(8, 6).T,
+            base[1:49].view(6, 8),
+            base[:192].view(12, 16)[::2, ::2],
+            base[:48].view(6, 8).flip(1),
+        ):
+            made = compiled(x)
+            torch.testing.assert_close(made, function(x))
+            torch.testing.assert_close(compiled(x), made)
+
+    def test_weights_that_change(self):
+        """What was packed or computed of weights in advance is not used for
+        others; other models with the same code keep their own."""
+        model, other = network(), network()
+        compiled = torch.compile(model, backend="hidet")
+        beside = torch.compile(other, backend="hidet")
+        x = torch.randn(5, 16)
+        moved = copy.deepcopy(model).half().float()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def step():
+            with torch.enable_grad():
+                model(x).square().sum().backward()
+            optimizer.step()
+
+        def assign():
+            weights = {k: v + 1 for k, v in moved.state_dict().items()}
+            model.load_state_dict(weights, assign=True)
+
+        def move():
+            model[0].weight.data = torch.randn(32, 16)
+
+        self.check(beside, other, x)
+        for change in (
+            lambda: None,
+            lambda: model[0].weight[3].mul_(-2),
+            lambda: nn.init.normal_(model[3].bias),
+            step,
+            lambda: model.load_state_dict(moved.state_dict()),
+            assign,
+            move,
+            lambda: model.double() and model.float(),
+        ):
+            change()
+            self.check(compiled, model, x)
+            self.check(beside, other, x)
+
+    def test_weights_that_change_unseen(self):
+        """Where they are no constants."""
+        model = network()
+        compiled = torch.compile(
+            model, backend="hidet", options={"freeze": False}
+        )
+        x = torch.randn(5, 16)
+        for _ in range(3):
+            model[0].weight.data.add_(0.5)
+            self.check(compiled, model, x)
+
+    def test_threads(self):
+        """Several models, sizes and changing weights, each of a thread."""
+        faults = []
+
+        def work(seed):
+            with torch.no_grad():
+                model = network()
+                compiled = torch.compile(model, backend="hidet")
+                for i in range(8):
+                    model[0].bias.add_(i % 3)
+                    x = torch.full((2 + (seed + i) % 3, 16), float(seed))
+                    try:
+                        torch.testing.assert_close(compiled(x), model(x))
+                    except Exception as fault:
+                        faults.append(fault)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(faults, [])
+
+    def test_fails_in_the_middle(self):
+        """PyTorch's own error, and the next call is right."""
+
+        class Words(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.out = nn.Embedding(10, 4), nn.Linear(4, 3)
+
+            def forward(self, at):
+                return self.out(self.words(at)).softmax(-1)
+
+        model = Words().eval()
+        compiled = torch.compile(model, backend="hidet")
+        self.check(compiled, model, torch.tensor([1, 2]))
+        for wrong in [3, 10], [-1, 2]:
+            with self.assertRaisesRegex(IndexError, "out of range"):
+                compiled(torch.tensor(wrong))
+            self.check(compiled, model, torch.tensor([9, 0]))
+
+    def test_error_names_operators(self):
+        """Where PyTorch has nothing to say of a failure of ours."""
+        compiled = torch.compile(lambda x: x.exp() + 1, backend="hidet")
+        x = torch.randn(3)
+        compiled(x)
+        call = part.Engine.__call__
+
+        def broken(*_):
+            raise hidet.InvalidError("error[E0708]: an index")
+
+        part.Engine.__call__ = broken
+        try:
+            with self.assertRaisesRegex(
+                hidet.InvalidError, r"E0708(.|\n)*aten\.add.*aten\.exp"
+            ):
+                compiled(x)
+        finally:
+            part.Engine.__call__ = call
+        torch.testing.assert_close(compiled(x), x.exp() + 1)
+
+    def test_between_that_fails(self):
+        """What PyTorch runs between the parts raises what it raises."""
+
+        def function(x):
+            y = x * 2 + 1
+            return torch.linalg.cholesky(y) * 2
+
+        compiled = torch.compile(function, backend="hidet")
+        self.check(compiled, function, 5 * torch.eye(3))
+        self.assertIn("cholesky", "".join(divide.said))
+        with self.assertRaisesRegex(torch.linalg.LinAlgError, "positive"):
+            compiled(-torch.eye(3))
+
+
+if __name__ == "__main__":
+    unittest.main()
