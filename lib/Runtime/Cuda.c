@@ -280,7 +280,7 @@ static int try_link(hd_cuda_t *cuda, const char *name, size_t target,
 
 static bool link_here(hd_cuda_t *cuda, hd_diagnostics_t *diags,
                       const char *name, int sm, const char *ptx, size_t size,
-                      hd_buffer_t *cubin, bool *is_slow) {
+                      bool is_whole, hd_buffer_t *cubin, bool *is_slow) {
   link_log_t log, second;
   bool accelerated = sm > 120;
   size_t target =
@@ -295,7 +295,8 @@ static bool link_here(hd_cuda_t *cuda, hd_diagnostics_t *diags,
     last = &second;
     ok = try_link(cuda, name, target, ptx, size, &second, cubin) == 0;
   }
-  *is_slow = strstr(last->info, "Performance Loss") != NULL;
+  *is_slow = strstr(last->info, "serialized") ||
+             (is_whole && !strstr(last->info, "ignored"));
   return ok || report_code(cuda, diags, "making machine code of", name, error,
                            log.error);
 }
@@ -311,11 +312,12 @@ bool hd_cuda_load_code(hd_cuda_t *cuda, hd_diagnostics_t *diags,
 }
 
 bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
-                  int sm, const char *ptx, size_t size, hd_buffer_t *cubin,
-                  bool *is_slow) {
+                  int sm, const char *ptx, size_t size, bool is_whole,
+                  hd_buffer_t *cubin, bool *is_slow) {
   bool entered;
-  bool ok = hd_cuda_enter(cuda, diags, &entered) &&
-            link_here(cuda, diags, name, sm, ptx, size, cubin, is_slow);
+  bool ok =
+      hd_cuda_enter(cuda, diags, &entered) &&
+      link_here(cuda, diags, name, sm, ptx, size, is_whole, cubin, is_slow);
   hd_cuda_leave(cuda, entered);
   return ok;
 }

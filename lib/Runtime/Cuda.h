@@ -53,13 +53,13 @@ bool hd_cuda_check(const hd_cuda_t *cuda, hd_diagnostics_t *diags, int error,
 
 // Machine code of a module of PTX for sm (90; 901 is sm_90a), by the driver's
 // linker. Several threads may do so at once. name is the kernel's, for
-// messages. The linker's compiler expects that functions may be added: it does
-// not do what calls with HD_TRAIT_WHOLE ask for. is_slow: it says that
-// something is slow for that or another reason (ptxas: "Potential Performance
-// Loss").
+// messages. is_whole: there are calls with HD_TRAIT_WHOLE, which the linker's
+// compiler ignores, for it expects that functions may be added. is_slow: for
+// that or another reason it lets wgmma wait for each other ("serialized", ptxas
+// says), or says nothing of what it ignores.
 bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
-                  int sm, const char *ptx, size_t size, hd_buffer_t *cubin,
-                  bool *is_slow);
+                  int sm, const char *ptx, size_t size, bool is_whole,
+                  hd_buffer_t *cubin, bool *is_slow);
 
 // Loads machine code, or PTX with its final zero, of which the driver makes
 // code as of a whole program, one thread at a time, and keeps it in a cache of

@@ -4,10 +4,11 @@
 // the driver's linker, where most of the time goes (the driver holds a lock
 // while it loads PTX, but not while it links).
 //
-// Some kernels stay PTX, of which the driver makes code when it is loaded. What
-// it makes for its linker is code that functions may be added to: registers are
-// not given from warps to warps (HD_TRAIT_WHOLE), and a call, such as a
-// division's, lets each wgmma wait for its end (the linker says so).
+// Some kernels stay PTX, of which the driver makes code when it is loaded, one
+// at a time. What it makes for its linker is code that functions may be added
+// to: registers are not given from warps to warps (HD_TRAIT_WHOLE), and where
+// they are too few then, or where something is called, such as a division, each
+// wgmma waits for the one before.
 //
 // The cache is asked twice. By the text of the lowered kernel with all that it
 // calls, and by which build of the compiler this is: then LLVM has nothing to
@@ -47,7 +48,7 @@ static void keep_ptx(const hd_buffer_t *ptx, hd_cuda_code_t *code) {
   hd_buffer_write(&code->image, hd_buffer_text(ptx), ptx->size + 1);
 }
 
-static bool link_ptx(hd_cuda_device_t *d, hd_diagnostics_t *diags,
+static bool link_ptx(hd_cuda_device_t *d, hd_module_t *module,
                      const hd_func_t *func, const hd_buffer_t *ptx,
                      hd_cuda_code_t *code) {
   char salt[64];
@@ -60,9 +61,10 @@ static bool link_ptx(hd_cuda_device_t *d, hd_diagnostics_t *diags,
   // PTX of an older target becomes code of this GPU all the same.
   int target = d->base.info.target->sm;
   bool is_slow;
-  if (!hd_cuda_link(d->cuda, diags, func->name,
+  bool is_whole = !hd_walk_calls(&module->arena, func->body, is_plain, NULL);
+  if (!hd_cuda_link(d->cuda, &module->context->diags, func->name,
                     target > 120 ? target : d->cuda->sm, hd_buffer_text(ptx),
-                    ptx->size, &code->image, &is_slow))
+                    ptx->size, is_whole, &code->image, &is_slow))
     return false;
   if (is_slow)
     keep_ptx(ptx, code);
@@ -84,10 +86,7 @@ static bool make_code(hd_cuda_device_t *d, hd_module_t *module,
   hd_budget_defer(budget, &cleanup, hd_buffer_end, &ptx);
   bool ok = hd_codegen_ptx(module, func, &options, &ptx);
   size_t part = hd_times_enter(&module->context->times, "link");
-  if (ok && !hd_walk_calls(&module->arena, func->body, is_plain, NULL))
-    keep_ptx(&ptx, code);
-  else
-    ok = ok && link_ptx(d, &module->context->diags, func, &ptx, code);
+  ok = ok && link_ptx(d, module, func, &ptx, code);
   hd_times_leave(&module->context->times, part);
   hd_budget_clean(budget, &cleanup);
   if (ok)

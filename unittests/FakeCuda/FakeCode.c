@@ -27,8 +27,9 @@ FAKE(cuLinkCreate_v2, unsigned count, int *options, void **values,
       (*link)->error_log = values[i];
     if (options[i] == HD_CU_JIT_ERROR_LOG_SIZE)
       (*link)->error_log_size = (size_t)values[i];
-    if (options[i] == HD_CU_JIT_INFO_LOG && getenv("FAKE_CUDA_SLOW"))
-      strcpy(values[i], "ptxas info : (C7509) Potential Performance Loss: ...");
+    const char *says = getenv("FAKE_CUDA_SAYS");
+    if (options[i] == HD_CU_JIT_INFO_LOG && says)
+      strcpy(values[i], says);
     if (options[i] == HD_CU_JIT_TARGET)
       fake_note("link for target %zu\n", (size_t)values[i]);
   }
