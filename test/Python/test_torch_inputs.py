@@ -150,7 +150,7 @@ class Inputs(unittest.TestCase):
         )
         x = torch.randn(5, 16)
         for _ in range(3):
-            model[0].weight.data.add_(0.5)
+            model[0].weight.data.mul_(-1.5)
             self.check(compiled, model, x)
 
     def test_threads(self):
