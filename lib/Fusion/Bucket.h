@@ -51,6 +51,10 @@ const hd_bucket_t *hd_bucket_make(hd_module_t *module,
                                   const hd_inouts_t *inouts,
                                   hd_bucket_refusal_t *refusal);
 
+// A number, not 0, for what the inputs of the bucket's graph mean: the same of
+// the same source, bounds and compiler.
+uint64_t hd_bucket_key(const hd_bucket_t *bucket);
+
 // Whether the bucket computes what this graph does. Sets its extents (one for
 // each of num_extents) and what is given (one for each of bucket->given). The
 // arena is for what is needed meanwhile.

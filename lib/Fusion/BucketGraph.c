@@ -10,6 +10,8 @@
 #include "Schedule/Schedule.h"
 
 #include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 // --- Values ---
 
@@ -232,6 +234,20 @@ const hd_bucket_t *hd_bucket_make(hd_module_t *module,
   for (size_t i = 0; i < b.given.size; i++)
     hd_vec_push(b.arena, &bucket->given, b.given.data[i]);
   return bucket;
+}
+
+uint64_t hd_bucket_key(const hd_bucket_t *bucket) {
+  const hd_bucket_record_t *record = bucket->record;
+  uint64_t key =
+      XXH3_64bits(record->numbers.data, record->numbers.size * sizeof(int));
+  key = XXH3_64bits_withSeed(record->read.data, record->read.size * sizeof(int),
+                             key);
+  for (size_t i = 0; i < bucket->graph->inputs.size; i++) {
+    const hd_value_t *value = bucket->graph->inputs.data[i];
+    for (int k = 0; k < value->rank; k++)
+      key = XXH3_64bits_withSeed(&value->shape[k]->u.i, sizeof(int64_t), key);
+  }
+  return key ? key : 1;
 }
 
 bool hd_bucket_fit(hd_module_t *module, hd_arena_t *arena,

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 1, ALIGN = 256, PAGE = 4096, LARGE = 1 << 16, MANY = 1 << 24 };
+enum { FORMAT = 2, ALIGN = 256, PAGE = 4096, LARGE = 1 << 16, MANY = 1 << 24 };
 
 typedef struct head {
   char magic[8];
@@ -154,16 +154,18 @@ find_section(hd_artifact_t *a, hd_section_kind_t kind, const char **data) {
   return hd_artifact_section(a, i, kind, data);
 }
 
-bool hd_artifact_check_weights(hd_artifact_t *a) {
-  for (uint32_t i = 0; i < a->num_sections; i++)
+bool hd_artifact_check_weights(hd_artifact_t *a, uint64_t most) {
+  for (uint32_t i = 0; a && i < a->num_sections; i++)
     if (a->sections[i].kind == HD_SECTION_WEIGHT &&
+        a->sections[i].size <= most &&
         !hd_artifact_section(a, i, HD_SECTION_WEIGHT, NULL))
       return false;
   return true;
 }
 
 bool hd_artifact_leave(hd_module_t *module) {
-  bool ok = !module->artifact || hd_artifact_check_weights(module->artifact);
+  bool ok = !module->artifact ||
+            hd_artifact_check_weights(module->artifact, UINT64_MAX);
   module->artifact = NULL;
   return ok;
 }

@@ -74,8 +74,9 @@ const hd_section_t *hd_artifact_section(hd_artifact_t *artifact, int64_t number,
 // what is no section's is left to hd_artifact_section().
 void hd_artifact_look(hd_artifact_t *artifact, const char *numbers,
                       size_t count);
-// All weights are looked at: to be called before code is made of the text.
-bool hd_artifact_check_weights(hd_artifact_t *artifact);
+// All weights of that many bytes at most are looked at: all of them before code
+// is made of the text, small ones before it is expanded. NULL: there are none.
+bool hd_artifact_check_weights(hd_artifact_t *artifact, uint64_t most);
 // The module changes: its file has no more to do with it than its weights.
 // False after an error.
 bool hd_artifact_leave(hd_module_t *module);

@@ -389,25 +389,26 @@ static bool load_turn(hd_model_t *m, hd_turn_t *turn, bool *loaded) {
 // whether it is one.
 static bool make_turn(hd_model_t *m, hd_turn_t *turn,
                       const hd_host_tensor_t *data, bool *loaded, bool *kept) {
-  hd_artifact_t *file = m->module->artifact;
   bool ok = load_turn(m, turn, loaded);
   if (!ok || *loaded)
     return *kept = ok;
-  return (!file || hd_artifact_check_weights(file)) &&
+  return hd_artifact_check_weights(m->module->artifact, UINT64_MAX) &&
          run_segments(m, turn, data, kept);
 }
 
-// Makes the executable of a bucket.
+// Makes the executable of a bucket, likewise.
 static bool add_bucket(hd_model_t *m, const hd_found_bucket_t *found,
-                       bool *kept) {
+                       bool *loaded, bool *kept) {
   hd_turn_t *turn = m->running;
   hd_ptr_map_t held = {0};
-  turn->bucket = found->bucket;
-  turn->outputs = found->outputs;
-  turn->fits = found->fit;
-  turn->expander = found->leader;
-  turn->last = transform(m, found->bucket->graph, &held);
+  hd_turn_set_bucket(turn, found);
   *kept = true;
+  bool ok = load_turn(m, turn, loaded);
+  if (!ok || *loaded)
+    return ok;
+  if (!hd_artifact_check_weights(m->module->artifact, UINT64_MAX))
+    return false;
+  turn->last = transform(m, found->bucket->graph, &held);
   return turn->last && hd_model_run_segment(m, turn, true);
 }
 
@@ -431,7 +432,7 @@ bool hd_model_walk(hd_model_t *m, hd_context_t *caller,
     m->device->reclaim = reclaim;
     m->device->reclaim_argument = m;
   }
-  bool ok = bounded ? add_bucket(m, &found, &kept)
+  bool ok = bounded ? add_bucket(m, &found, &loaded, &kept)
                     : make_turn(m, walked, data, &loaded, &kept);
   if (m->device)
     m->device->reclaim = NULL;

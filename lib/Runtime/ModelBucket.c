@@ -6,6 +6,7 @@
 // the executable.
 #include "Fusion/BucketSizes.h"
 #include "Graph/Prepare.h"
+#include "Runtime/Artifact.h"
 #include "Runtime/ModelState.h"
 
 #include <string.h>
@@ -379,12 +380,23 @@ static bool find_bucket(hd_model_t *m, hd_arena_t *scratch,
   return fits;
 }
 
+void hd_turn_set_bucket(hd_turn_t *turn, const hd_found_bucket_t *found) {
+  turn->bucket = found->bucket;
+  turn->outputs = found->outputs;
+  turn->fits = found->fit;
+  turn->expander = found->leader;
+}
+
+// What is folded where a graph is expanded is no larger.
+enum { SMALL_WEIGHT = 1 << 16 };
+
 bool hd_model_find_bucket(hd_model_t *m, const hd_tensor_type_t *inputs,
                           hd_found_bucket_t *found) {
   hd_arena_t scratch;
   *found = (hd_found_bucket_t){0};
   if (!m->options.num_buckets || !m->device || m->options.watch ||
-      m->module->artifact || hd_model_counts_steps(m))
+      hd_model_counts_steps(m) ||
+      !hd_artifact_check_weights(m->module->artifact, SMALL_WEIGHT))
     return false;
   hd_arena_init_local(&scratch, &hd_model_context(m)->budget);
   bool fits = find_bucket(m, &scratch, inputs, found);

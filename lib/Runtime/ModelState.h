@@ -140,6 +140,8 @@ typedef struct hd_found_bucket {
   hd_fit_t *fit;
   hd_turn_t *turn;
 } hd_found_bucket_t;
+// Has the turn be what was found, where that has none.
+void hd_turn_set_bucket(hd_turn_t *turn, const hd_found_bucket_t *found);
 // The type of an output for the sizes.
 hd_tensor_type_t hd_fit_output(const hd_model_t *m, const hd_turn_t *turn,
                                const hd_fit_t *fit, size_t i);

@@ -5,7 +5,9 @@
 // a row of i64, little-endian:
 //
 //   HD_SAVED_WORDS  as named below
-//   inputs, of the model:  the plan's parameter or -1, a type
+//   inputs, of the model:  the plan's parameter or -1, a type; of an executable
+//                          of bounds that at the bounds, and behind them the
+//                          others of its graph (hd_bucket_t)
 //   constants, the plan's parameters from first to end:  a WEIGHT or a DATA
 //   outputs, of the model: what gives it, which one of those, a type
 //
@@ -24,6 +26,7 @@ typedef enum hd_saved_word {
   HD_SAVED_KERNELS, // How many.
   HD_SAVED_FIRST_CONSTANT,
   HD_SAVED_END_CONSTANT,
+  HD_SAVED_BUCKET, // hd_bucket_key(); 0: for these sizes alone.
   HD_SAVED_INPUTS,
   HD_SAVED_OUTPUTS,
   HD_SAVED_WORDS
@@ -41,8 +44,13 @@ typedef enum hd_saved_output {
 // for another text is not used.
 void hd_saved_describe(const hd_model_t *m, hd_buffer_t *out);
 
+// Whether what the file's section says code was made for is here; *ok: false
+// after an error. A remark says where it was made.
+bool hd_saved_is_here(hd_model_t *m, int64_t number, bool *ok);
+
 // In the model's world: makes of the turn the executable that the model's file
-// has for its inputs. *found: whether it has one. False after an error.
+// has for its inputs, or for its bucket. *found: whether it has one. False
+// after an error.
 bool hd_saved_take(hd_model_t *m, hd_turn_t *turn, bool *found);
 
 // In the model's world: has the model keep an executable for each set of types

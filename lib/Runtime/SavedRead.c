@@ -7,6 +7,7 @@
 #include "IR/Verify/Verifier.h"
 #include "Runtime/Saved.h"
 #include "Runtime/Storage.h"
+#include "Schedule/Schedule.h"
 #include "TaskMapping/TaskMapping.h"
 
 #include <string.h>
@@ -91,36 +92,6 @@ static bool begin(reader_t *r, uint32_t number, hd_tensor_type_t *types) {
   return true;
 }
 
-static void say_other(const reader_t *r, const char *made_for, size_t size,
-                      const char *here) {
-  hd_remark(&hd_model_context(r->model)->diags, (hd_loc_t){0},
-            "'%s' has code for these sizes, made for another place; it is "
-            "made anew (there: %.*s; here: %s)",
-            r->file->path, (int)(size < 400 ? size : 400), made_for, here);
-}
-
-// Whether the code is for where we are; *ok: false after an error.
-static bool is_here(reader_t *r, bool *ok) {
-  const char *text;
-  const hd_section_t *s = hd_artifact_section(
-      r->file, r->head[HD_SAVED_MADE_FOR], HD_SECTION_MADE_FOR, &text);
-  *ok = s != NULL;
-  if (!s)
-    return false;
-  hd_buffer_t here = {0};
-  hd_cleanup_t cleanup;
-  hd_budget_t *budget = &hd_model_context(r->model)->budget;
-  hd_budget_defer(budget, &cleanup, hd_buffer_end, &here);
-  hd_saved_describe(r->model, &here);
-  bool same = !here.failed && here.size == s->size &&
-              memcmp(here.data, text, s->size) == 0 &&
-              !strstr(here.data, "build unknown");
-  if (!same)
-    say_other(r, text, s->size, hd_buffer_text(&here));
-  hd_budget_clean(budget, &cleanup);
-  return same;
-}
-
 // --- Code ---
 
 static bool parse_plan(reader_t *r) {
@@ -195,24 +166,31 @@ static bool make_program(reader_t *r) {
 
 // --- What it reads and gives ---
 
-// The plan's first parameters are inputs, each of one.
+// The plan's first parameters are inputs, each of one. Those of a bucket have
+// its shapes.
 static bool take_inputs(reader_t *r, hd_graph_t *graph) {
   hd_turn_t *turn = r->turn;
+  const hd_bucket_t *bucket = turn->bucket;
   const hd_func_t *plan = turn->segment.program.entry;
   uint32_t first = turn->segment.first_constant;
+  size_t inputs = r->model->graph->inputs.size;
   const hd_value_t **values =
       HD_ARENA_ARRAY(&turn->values.arena, const hd_value_t *, first + 1);
-  for (size_t i = 0; i < r->model->graph->inputs.size; i++) {
+  for (size_t i = 0; i < (bucket ? bucket->graph->inputs.size : inputs); i++) {
     hd_tensor_type_t type;
     int64_t param = get_word(r);
     if (!get_type(r, &type))
       return damaged(r, "a table is wrong");
     if (param == -1)
       continue;
+    const hd_value_t *value =
+        i < inputs ? hd_turn_input(turn, i) : bucket->graph->inputs.data[i];
+    if (bucket)
+      type = hd_scheduled_type(value);
     if (param < 0 || param >= first || values[param] ||
         !is_param(plan->params[param], &type, false))
       return damaged(r, "an input does not fit its plan");
-    values[param] = hd_expander_input(turn->expander, i);
+    values[param] = value;
   }
   for (uint32_t n = 0; n < first; n++) {
     if (!values[n])
@@ -333,6 +311,14 @@ static bool give_data(reader_t *r, int64_t number, hd_value_t *value,
   return true;
 }
 
+static bool has_type(const hd_turn_t *turn, size_t input,
+                     const hd_tensor_type_t *type) {
+  hd_tensor_type_t own = turn->bucket
+                             ? hd_scheduled_type(hd_turn_input(turn, input))
+                             : turn->inputs[input];
+  return hd_types_equal(type, &own, 1);
+}
+
 static bool take_output(reader_t *r, hd_graph_t *last, bool *planned,
                         size_t i) {
   const hd_func_t *plan = r->turn->segment.program.entry;
@@ -351,9 +337,9 @@ static bool take_output(reader_t *r, hd_graph_t *last, bool *planned,
     break;
   case HD_SAVED_INPUT:
     ok = number >= 0 && number < (int64_t)r->model->graph->inputs.size &&
-         hd_types_equal(&type, &r->turn->inputs[number], 1);
+         has_type(r->turn, (size_t)number, &type);
     if (ok)
-      value = hd_expander_input(r->turn->expander, (size_t)number);
+      value = hd_turn_input(r->turn, (size_t)number);
     break;
   case HD_SAVED_AGAIN:
     ok = number >= 0 && number < (int64_t)i;
@@ -407,6 +393,7 @@ bool hd_saved_take(hd_model_t *m, hd_turn_t *turn, bool *found) {
   hd_artifact_t *file = m->module->artifact;
   hd_tensor_type_t *types = HD_ARENA_ARRAY(
       &turn->values.arena, hd_tensor_type_t, m->graph->inputs.size + 1);
+  int64_t key = turn->bucket ? (int64_t)hd_bucket_key(turn->bucket) : 0;
   *found = false;
   for (uint32_t i = 0; i < file->num_sections; i++) {
     reader_t r = {.model = m, .file = file, .turn = turn};
@@ -415,9 +402,10 @@ bool hd_saved_take(hd_model_t *m, hd_turn_t *turn, bool *found) {
       continue;
     if (!begin(&r, i, types))
       return false;
-    if (!hd_turn_is_for(m, turn, types))
+    if (r.head[HD_SAVED_BUCKET] != key ||
+        !hd_types_equal(turn->inputs, types, m->graph->inputs.size))
       continue;
-    if (is_here(&r, &ok)) {
+    if (hd_saved_is_here(m, r.head[HD_SAVED_MADE_FOR], &ok)) {
       *found = true;
       return read_turn(&r);
     }
@@ -438,7 +426,15 @@ bool hd_saved_take_all(hd_model_t *m) {
       continue;
     if (!begin(&r, i, types))
       return false;
-    hd_turn_t *turn = hd_model_find(m, types, false);
+    bool bounds = r.head[HD_SAVED_BUCKET] != 0;
+    if (bounds && !m->options.num_buckets) {
+      hd_remark(&context->diags, (hd_loc_t){0},
+                "code of '%s' for all sizes up to a bound is left out: no "
+                "bounds are given",
+                file->path);
+      continue;
+    }
+    hd_turn_t *turn = hd_model_find(m, types, bounds);
     if (!turn && !hd_model_walk(m, context, types, NULL, NULL, &turn))
       return false;
     if (turn)

@@ -2,7 +2,6 @@
 //
 // A model with its executables to a file. What is large is not copied: weights
 // are written from where they are mapped.
-#include "CodeGen/CodeGen.h"
 #include "Fusion/Fuse.h"
 #include "IR/EarlyLaunch.h"
 #include "IR/Generic.h"
@@ -11,7 +10,7 @@
 #include "IR/Text/Printer.h"
 #include "Runtime/Saved.h"
 #include "Schedule/Build.h"
-#include "Support/BuildId.h"
+#include "Schedule/Schedule.h"
 
 #include <string.h>
 
@@ -53,18 +52,6 @@ static int64_t add_text(saver_t *s, hd_section_kind_t kind,
   return add_part(s, kind,
                   hd_arena_strndup(&s->arena, hd_buffer_text(text), text->size),
                   text->size);
-}
-
-void hd_saved_describe(const hd_model_t *m, hd_buffer_t *out) {
-  const hd_device_info_t *info = &m->device->info;
-  char build[128];
-  hd_buffer_printf(out, "build %s, %s; %s, %s, %s, %d multiprocessors, ",
-                   hd_build_id(build, sizeof(build)) ? build : "unknown",
-                   hd_codegen_version(), m->device->ops->kind, info->name,
-                   info->target->name, info->sms);
-  m->device->ops->describe(m->device, out);
-  hd_buffer_printf(out, "; precision %s",
-                   hd_precision_name(m->options.precision));
 }
 
 // --- The graph ---
@@ -252,17 +239,22 @@ static void put_type(saver_t *s, hd_scalar_t type, int64_t rank) {
 static void add_inputs(saver_t *s, const hd_turn_t *turn) {
   const hd_model_segment_t *segment = &turn->segment;
   size_t count = s->model->graph->inputs.size;
+  const hd_bucket_t *bucket = turn->bucket;
   s->words.data[HD_SAVED_INPUTS] = (int64_t)count;
-  for (size_t i = 0; i < count; i++) {
+  s->words.data[HD_SAVED_BUCKET] = bucket ? (int64_t)hd_bucket_key(bucket) : 0;
+  for (size_t i = 0; i < (bucket ? bucket->graph->inputs.size : count); i++) {
     int64_t param = -1;
-    const hd_value_t *value = hd_expander_input(turn->expander, i);
+    const hd_value_t *value =
+        i < count ? hd_turn_input(turn, i) : bucket->graph->inputs.data[i];
+    hd_tensor_type_t type =
+        i < count ? turn->inputs[i] : hd_scheduled_type(value);
     for (uint32_t k = 0; k < segment->first_constant; k++)
       if (segment->graph->inputs.data[k] == value)
         param = k;
     put_word(s, param);
-    put_type(s, turn->inputs[i].type, turn->inputs[i].rank);
-    for (unsigned k = 0; k < turn->inputs[i].rank; k++)
-      put_word(s, turn->inputs[i].shape[k]);
+    put_type(s, type.type, type.rank);
+    for (unsigned k = 0; k < type.rank; k++)
+      put_word(s, type.shape[k]);
   }
 }
 
@@ -309,7 +301,7 @@ static bool add_given(saver_t *s, hd_turn_t *turn, size_t i) {
   const hd_graph_t *last = turn->last;
   const hd_value_t *value = last->outputs.data[i];
   for (size_t k = 0; k < s->model->graph->inputs.size; k++)
-    if (hd_expander_input(turn->expander, k) == value) {
+    if (hd_turn_input(turn, k) == value) {
       put_word(s, HD_SAVED_INPUT);
       put_word(s, (int64_t)k);
       return true;
@@ -387,14 +379,6 @@ static bool take_all(hd_model_t *m) {
   return ok;
 }
 
-// Those of bounds are not: what serves other sizes is found with the graph.
-static bool has_bounds(const hd_model_t *m) {
-  for (const hd_turn_t *turn = m->kept; turn; turn = turn->next)
-    if (turn->bucket)
-      return true;
-  return false;
-}
-
 bool hd_model_save(hd_model_t *m, const char *path) {
   saver_t s = {.model = m};
   if (!m->device)
@@ -404,8 +388,6 @@ bool hd_model_save(hd_model_t *m, const char *path) {
   if (!m->kept)
     return refuse(m, "no code of it is kept: nothing was compiled so far, or "
                      "shapes and branches depend on what is in the inputs");
-  if (has_bounds(m))
-    return refuse(m, "code for all sizes up to a bound is for one run");
   if (m->options.inouts.count)
     return refuse(m, "code that stores outputs in inputs is for one run");
   if (!take_all(m))

@@ -213,12 +213,19 @@ def compile_text(
 
 
 def load(
-    path: str | os.PathLike, device: str = "auto", trusted: bool = True
+    path: str | os.PathLike,
+    device: str = "auto",
+    trusted: bool = True,
+    buckets: Mapping[str, Sequence[int]] | None = None,
+    inouts: Mapping[str, str] | None = None,
 ) -> Model:
     """A model from a file: ONNX, `.hir`, or what Model.save() wrote, whose code
-    is run as it is, unless it is not trusted: then it is made anew."""
+    is run as it is, unless it is not trusted: then it is made anew. What it has
+    for buckets is found by the same buckets."""
     place = pathlib.Path(path)
+    given = {"buckets": buckets, "inouts": inouts}
     if place.suffix == ".hir":
-        return compile_text(place.read_text(), device, name=str(place))
+        text = place.read_text()
+        return compile_text(text, device, name=str(place), **given)
     module = Module.load_onnx(os.fspath(place))
-    return Model(module, device, trusted=trusted)
+    return Model(module, device, trusted=trusted, **given)
