@@ -23,12 +23,13 @@ OF_EACH = {"w": "kh, kw, c", "o": "c", "p": "", "at": "f", "place": "u, v, f"}
 class Windows:
     """Where windows lie; None of its sizes is 0."""
 
-    def __init__(self, rng):
+    def __init__(self, rng, large=()):
+        """large: sizes of images and windows beside the rest."""
         draw = lambda *choices: int(rng.choice(choices))
         while True:
             self.count = draw(1, 1, 2, 3)
-            self.image = [draw(1, 3, 5, 7, 12), draw(3, 7, 8, 13)]
-            self.kernel = [draw(1, 1, 3, 5), draw(1, 3, 3, 5)]
+            self.image = [draw(1, 3, 5, 7, 12, *large), draw(3, 7, 8, 13, *large)]
+            self.kernel = [draw(1, 1, 3, 5, *large[:1]), draw(1, 3, 3, 5, *large[:1])]
             self.strides = [draw(1, 1, 2, 3), draw(1, 1, 2)]
             self.dilations = [draw(1, 1, 2), draw(1, 1, 2)]
             extents = [(k - 1) * d + 1
@@ -100,25 +101,32 @@ def draw_images(rng, case, template):
 
 
 def draw_each(rng, case, template):
-    windows, kind = Windows(rng), str(rng.choice(template.types))
+    windows = Windows(rng, (7, 35))
+    kind = str(rng.choice(template.types))
     bits = template_cases.BITS.get(kind, 16)
     c = int(rng.choice([2, 3, 8, 16, 24, 58, 96]))
+    high, wide = ((k - 1) * d + 1
+                  for k, d in zip(windows.kernel, windows.dilations))
     facts = {"z": windows.count, "m": windows.sizes[0], "n": windows.sizes[1],
              "c": c, "u": windows.kernel[0], "v": windows.kernel[1],
              "s": windows.strides[0], "t": windows.strides[1], "bits": bits,
-             "lanes": math.gcd(c, 128 // bits)}
-    for _ in range(10000):
+             "lanes": math.gcd(c, 128 // bits), "high": high, "wide": wide}
+    for _ in range(100):
         values = template.draw(rng)
-        if template.allows(values, facts):
+        if template.allows(values, facts) and template.has_room(values, facts):
             break
     else:
         return draw_each(rng, case, template)
     x = rng.integers(-2, 3, (windows.count, *windows.image, c)).astype(float)
     w = rng.integers(-2, 3, (*windows.kernel, c)).astype(float)
     y = sum(part * w[u, v] for u, v, part in windows.parts(x))
-    threads = (windows.count * math.prod(windows.sizes) * c
-               / (values["TH"] * values["TW"] * values["V"]))
-    case.blocks = math.ceil(threads / values["THREADS"])
-    case.partial = threads % values["THREADS"] != 0
+    tile = [template_cases.evaluate(text, values, facts)
+            for text in template.figure("tile")]
+    sizes = (*windows.sizes, c)
+    tiles = windows.count * math.prod(-(-a // b) for a, b in zip(sizes, tile))
+    # Of a block, or of a thread.
+    of = 1 if template.figure("shared") != ["0"] else values["THREADS"]
+    case.blocks = -(-tiles // of)
+    case.partial = tiles % of != 0 or any(a % b for a, b in zip(sizes, tile))
     finish(rng, case, template, values, windows, kind, (x, w), y)
     return None

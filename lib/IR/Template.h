@@ -60,6 +60,8 @@ typedef enum hd_template_name {
   HD_TEMPLATE_TURNED, // Likewise, 1: a is [z, k, m], for kernels that take it.
   HD_TEMPLATE_KEPT,   // Of a product: bits of an element of b in memory, which
                       // are fewer where it is computed from that.
+  HD_TEMPLATE_HIGH,   // Of windows: rows of the image from the first that one
+  HD_TEMPLATE_WIDE,   // reads to the last, and columns.
   HD_TEMPLATE_NAMES
 } hd_template_name_t;
 
