@@ -75,34 +75,13 @@ void hd_candidate_keep_maps(hd_arena_t *arena, hd_func_t *kernel,
   kernel->num_maps = count;
 }
 
-// The elements of a vector of two are what the pair's variables stand for.
-static void bind_pair(const hd_form_result_t *result, hd_translator_t *t,
-                      const hd_expr_t *pair) {
-  const hd_variable_t *cells[] = {result->reduced.cell, result->second};
-  hd_arena_t *arena = t->b->arena;
-  for (int i = 0; i < 2; i++) {
-    const hd_expr_t like = {.kind = HD_EXPR_LANE, .u.i = i};
-    hd_ptr_map_set(arena, &t->variables, cells[i],
-                   hd_expr_make(arena, HD_EXPR_LANE,
-                                hd_type((hd_scalar_t)pair->type.scalar), &like,
-                                &pair, 1));
-  }
-}
-
 void hd_form_result_store(const hd_form_result_t *result, hd_translator_t *t,
                           const hd_expr_t *value) {
   const hd_task_value_t *target = result->d->targets[0];
   const hd_expr_t *places[HD_MAX_RANK];
   for (uint32_t i = 0; i < result->d->num_indices; i++)
     places[i] = hd_translate_worth(t, result->places[i]).e;
-  if (result->second) {
-    bool was_coarse = t->is_coarse;
-    hd_scalar_t type = target->type.scalar;
-    t->is_coarse = type == HD_F16 || type == HD_BF16;
-    bind_pair(result, t, hd_b_let(t->b, "pair", value));
-    value = hd_b_cast(t->b, type, hd_translate(t, result->value));
-    t->is_coarse = was_coarse;
-  } else if (result->value) {
+  if (result->value) {
     value = hd_b_let(t->b, "value", value);
     hd_ptr_map_set(t->b->arena, &t->variables, result->reduced.cell, value);
     value =
@@ -165,10 +144,56 @@ static const hd_expr_t *on_load(void *argument, hd_builder_t *b,
   return hd_translate(h->t, h->tensor->term);
 }
 
+// The elements of a vector of two are what the pair's variables stand for.
+static void bind_pair(const hd_form_result_t *result, hd_translator_t *t,
+                      const hd_expr_t *pair) {
+  const hd_variable_t *cells[] = {result->reduced.cell, result->second};
+  hd_arena_t *arena = t->b->arena;
+  for (int i = 0; i < 2; i++) {
+    const hd_expr_t like = {.kind = HD_EXPR_LANE, .u.i = i};
+    hd_ptr_map_set(arena, &t->variables, cells[i],
+                   hd_expr_make(arena, HD_EXPR_LANE,
+                                hd_type((hd_scalar_t)pair->type.scalar), &like,
+                                &pair, 1));
+  }
+}
+
+// A parameter for a target whose elements are the tensor's, in their order: in
+// the tensor's shape, so that a kernel's map of that is one of this.
+static const hd_var_t *in_shape_of(const hook_t *h,
+                                   const hd_task_value_t *target) {
+  hd_translator_t *t = h->t;
+  const hd_var_t *known = hd_ptr_map_get(&t->tensors, target);
+  if (known)
+    return known;
+  const hd_var_t *var =
+      hd_b_param(t->b, target->name, HD_DIR_OUT, target->type.scalar,
+                 h->tensor->shape, h->tensor->rank);
+  hd_ptr_map_set(t->b->arena, &t->tensors, target, var);
+  hd_vec_push(t->b->arena, &t->args, target);
+  return var;
+}
+
+static void store_pair(hook_t *h, const hd_expr_t *const *at,
+                       const hd_expr_t *pair) {
+  const hd_task_value_t *target = h->result->d->targets[0];
+  hd_scalar_t type = target->type.scalar;
+  bool was_coarse = h->t->is_coarse;
+  h->t->is_coarse = type == HD_F16 || type == HD_BF16;
+  bind_pair(h->result, h->t, hd_b_let(h->t->b, "pair", pair));
+  hd_b_store(h->t->b, in_shape_of(h, target), at, h->tensor->rank,
+             hd_b_cast(h->t->b, type, hd_translate(h->t, h->result->value)));
+  h->t->is_coarse = was_coarse;
+}
+
 static void on_store(void *argument, hd_builder_t *b,
                      const hd_expr_t *const *at, const hd_expr_t *value) {
   hook_t *h = argument;
   bind_places(h, b, at);
+  if (h->result->second) {
+    store_pair(h, at, value);
+    return;
+  }
   hd_form_result_store(h->result, h->t, value);
 }
 

@@ -25,6 +25,9 @@
 typedef struct pairer {
   hd_point_lowering_t l;
   const hd_var_t *from, *to;
+  const hd_var_t *staging, *half; // What half its rows takes the place of;
+                                  // NULL: staging stays.
+  unsigned points, uses;          // Of the staging.
 } pairer_t;
 
 static const hd_expr_t *operate(const pairer_t *p, hd_expr_kind_t op,
@@ -53,6 +56,14 @@ static const hd_expr_t *both(const pairer_t *p, const hd_stmt_t *point,
                       lanes, 2);
 }
 
+static const hd_expr_t *half_staging(const pairer_t *p,
+                                     const hd_expr_t *staging) {
+  return staging && p->half
+             ? hd_expr_access(p->l.arena, HD_EXPR_REF, p->half, 1,
+                              staging->operands, staging->num_operands)
+             : staging;
+}
+
 // The point of pairs for a tile, whose last variable becomes `var`.
 static const hd_stmt_t *pair_point(const pairer_t *p, const hd_tile_t *tile,
                                    const hd_tile_window_t *window,
@@ -74,7 +85,8 @@ static const hd_stmt_t *pair_point(const pairer_t *p, const hd_tile_t *tile,
       hd_expr_access(arena, HD_EXPR_REF, p->to, 1, at, last + 1);
   point->u.point.value = both(p, tile->point, old, even);
   point->u.point.early = with_value(p, point->u.point.early, old, even);
-  point->u.point.staging = with_value(p, point->u.point.staging, old, number);
+  point->u.point.staging =
+      half_staging(p, with_value(p, point->u.point.staging, old, number));
   return point;
 }
 
@@ -109,6 +121,13 @@ static bool enter(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
   pairer_t *p = rewriter->argument;
   if (stmt->kind == HD_STMT_LET)
     hd_facts_let(p->l.facts, stmt->u.let.var, stmt->u.let.value);
+  if (p->half && stmt->kind == HD_STMT_DECLARE &&
+      stmt->u.declare.var == p->staging) {
+    hd_stmt_t *declare = hd_stmt_copy(p->l.arena, stmt);
+    declare->u.declare.var = p->half;
+    hd_stmt_list_push(p->l.arena, out, declare);
+    return true;
+  }
   if (stmt->kind != HD_STMT_MAPFOR || stmt->u.mapfor.body.size != 1 ||
       stmt->u.mapfor.body.stmts[0]->kind != HD_STMT_POINT)
     return false;
@@ -134,34 +153,122 @@ static bool is_other_stmt(void *argument, const hd_stmt_t *stmt) {
   return stmt->kind != HD_STMT_STORE || stmt->u.store.var != p->from;
 }
 
-// c with half as many columns; NULL: they do not come in pairs.
-static const hd_var_t *half_of(hd_arena_t *arena, const hd_var_t *var) {
-  uint32_t rank = var->tensor->rank;
-  int64_t columns;
-  if (rank == 0 || var->tensor->layout ||
-      !hd_expr_fold_int(var->tensor->shape[rank - 1], &columns) ||
-      columns % 2 != 0)
+// The tensor with half as long rows; NULL: they are odd.
+static hd_tensor_t *half_rows(hd_arena_t *arena, const hd_tensor_t *from) {
+  uint32_t last = from->rank - 1;
+  int64_t size;
+  if (from->rank == 0 || !hd_expr_fold_int(from->shape[last], &size) ||
+      size % 2 != 0)
     return NULL;
   hd_tensor_t *tensor = HD_ARENA_NEW(arena, hd_tensor_t);
-  hd_var_t *half = HD_ARENA_NEW(arena, hd_var_t);
-  const hd_expr_t **shape = HD_ARENA_ARRAY(arena, const hd_expr_t *, rank);
-  memcpy(shape, var->tensor->shape, rank * sizeof(*shape));
-  shape[rank - 1] = hd_expr_int(arena, shape[rank - 1]->type, columns / 2);
-  *tensor = *var->tensor;
+  const hd_expr_t **shape =
+      HD_ARENA_ARRAY(arena, const hd_expr_t *, from->rank);
+  memcpy(shape, from->shape, from->rank * sizeof(*shape));
+  shape[last] = hd_expr_int(arena, shape[last]->type, size / 2);
+  *tensor = *from;
   tensor->shape = shape;
+  return tensor;
+}
+
+static const hd_var_t *half_of(hd_arena_t *arena, const hd_var_t *var) {
+  hd_tensor_t *tensor =
+      var->tensor->layout ? NULL : half_rows(arena, var->tensor);
+  hd_var_t *half = HD_ARENA_NEW(arena, hd_var_t);
   *half = *var;
   half->tensor = tensor;
+  return tensor ? half : NULL;
+}
+
+// --- Staging ---
+
+static bool note_point(void *argument, const hd_stmt_t *stmt) {
+  pairer_t *p = argument;
+  const hd_expr_t *staging =
+      stmt->kind == HD_STMT_POINT && stmt->u.point.place->u.var == p->from
+          ? stmt->u.point.staging
+          : NULL;
+  if (staging && !p->staging)
+    p->staging = staging->u.var;
+  p->points += staging && staging->u.var == p->staging;
+  return true;
+}
+
+static bool count_use(void *argument, const hd_expr_t *e) {
+  pairer_t *p = argument;
+  p->uses += (hd_expr_is_access(e) || e->kind == HD_EXPR_TENSOR) &&
+             e->u.var == p->staging;
+  return true;
+}
+
+// Half of `row, swizzle(n)`; NULL: it lies otherwise.
+static const hd_layout_t *half_layout(hd_arena_t *arena,
+                                      const hd_tensor_t *tensor) {
+  const hd_layout_t *layout = tensor->layout;
+  const hd_layout_item_t *last =
+      layout ? &layout->items[layout->num_items - 1] : NULL;
+  int64_t bytes, size;
+  if (!last || layout->num_items > 2 || last->kind != HD_LAYOUT_SWIZZLE ||
+      last->num_values != 1 ||
+      (layout->num_items == 2 && layout->items[0].kind != HD_LAYOUT_ROW) ||
+      !hd_expr_fold_int(last->values[0], &bytes) || bytes < 64 ||
+      !hd_expr_fold_int(tensor->shape[tensor->rank - 1], &size))
+    return NULL;
+  size_t all = sizeof(*layout) + layout->num_items * sizeof(*last);
+  hd_layout_t *half = hd_arena_alloc(arena, all);
+  memcpy(half, layout, all);
+  const hd_expr_t **values = HD_ARENA_ARRAY(arena, const hd_expr_t *, 1);
+  values[0] = hd_expr_int(arena, last->values[0]->type, bytes / 2);
+  half->items[layout->num_items - 1].values = values;
   return half;
 }
 
-static void drop_maps(hd_arena_t *arena, hd_func_t *kernel,
-                      const hd_var_t *var) {
+static void find_staging(pairer_t *p, const hd_func_t *kernel) {
+  hd_arena_t *arena = p->l.arena;
+  hd_walk_block(kernel->body, note_point, NULL, p);
+  if (!p->staging)
+    return;
+  hd_walk_block(kernel->body, NULL, count_use, p);
+  const hd_layout_t *layout = half_layout(arena, p->staging->tensor);
+  hd_tensor_t *tensor = half_rows(arena, p->staging->tensor);
+  if (p->uses != p->points || !layout || !tensor)
+    return;
+  hd_var_t *half = HD_ARENA_NEW(arena, hd_var_t);
+  tensor->layout = layout;
+  *half = *p->staging;
+  half->tensor = tensor;
+  p->half = half;
+}
+
+// A map of c whose box is half as wide, of d; NULL: there is none.
+static const hd_var_t *half_map(const pairer_t *p, const hd_var_t *var) {
+  const hd_map_t *map = var->map;
+  int64_t size;
+  if (!p->half || map->im2col || map->swizzle < 64 ||
+      !hd_expr_fold_int(map->box[map->num_box - 1], &size) || size % 2 != 0)
+    return NULL;
+  hd_map_t *half = HD_ARENA_NEW(p->l.arena, hd_map_t);
+  hd_var_t *made = HD_ARENA_NEW(p->l.arena, hd_var_t);
+  *half = *map;
+  half->tensor = p->to;
+  half->swizzle = map->swizzle / 2;
+  half->box[map->num_box - 1] =
+      hd_expr_int(p->l.arena, map->box[map->num_box - 1]->type, size / 2);
+  *made = *var;
+  made->map = half;
+  return made;
+}
+
+static void set_maps(const pairer_t *p, hd_func_t *kernel) {
   const hd_var_t **maps =
-      HD_ARENA_ARRAY(arena, const hd_var_t *, kernel->num_maps + 1);
+      HD_ARENA_ARRAY(p->l.arena, const hd_var_t *, kernel->num_maps + 1);
   uint32_t count = 0;
-  for (uint32_t i = 0; i < kernel->num_maps; i++)
-    if (kernel->maps[i]->map->tensor != var)
-      maps[count++] = kernel->maps[i];
+  for (uint32_t i = 0; i < kernel->num_maps; i++) {
+    const hd_var_t *map = kernel->maps[i];
+    if (map->map->tensor == p->from)
+      map = half_map(p, map);
+    if (map)
+      maps[count++] = map;
+  }
   kernel->maps = maps;
   kernel->num_maps = count;
 }
@@ -176,6 +283,7 @@ hd_func_t *hd_pairs_kernel(hd_arena_t *arena, const hd_func_t *kernel,
   *why = "has an odd number of columns";
   if (!p.to)
     return NULL;
+  find_staging(&p, kernel);
   hd_rewriter_t rewriter = {.arena = arena, .argument = &p, .enter = enter};
   hd_func_t *made = HD_ARENA_NEW(arena, hd_func_t);
   const hd_var_t **params =
@@ -188,6 +296,6 @@ hd_func_t *hd_pairs_kernel(hd_arena_t *arena, const hd_func_t *kernel,
   memcpy(params, kernel->params, kernel->num_params * sizeof(*params));
   params[param] = p.to;
   made->params = params;
-  drop_maps(arena, made, p.from);
+  set_maps(&p, made);
   return made;
 }

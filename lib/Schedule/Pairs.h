@@ -21,10 +21,11 @@ const char *hd_pairs_form_find(hd_arena_t *arena, const hd_task_t *flat,
 
 // A kernel that yields pairs: its parameter, c: T[.., 2 * n], is one with n
 // elements along the last axis, and what it yields there are vectors of two
-// elements, which a hook takes apart (hd_access_hook_t.pairs). The parameter
-// has no maps any more. NULL where the kernel does something else to it than
-// yield neighbours in loops that have them one after the other, from an even
-// place on; *why then ends a sentence that begins with the tensor.
+// elements, which a hook takes apart (hd_access_hook_t.pairs). Its maps have
+// boxes that are half as wide, or are left out. NULL where the kernel does
+// something else to it than yield neighbours in loops that have them one after
+// the other, from an even place on; *why then ends a sentence that begins with
+// the tensor.
 hd_func_t *hd_pairs_kernel(hd_arena_t *arena, const hd_func_t *kernel,
                            uint32_t param, const char **why);
 
