@@ -288,15 +288,13 @@ static bool link_here(hd_cuda_t *cuda, hd_diagnostics_t *diags,
   // The target is left to the context where it is that of the device. A driver
   // that then thinks of the plain architecture is told of the accelerated one.
   bool same = (accelerated ? sm / 10 : sm) == cuda->sm;
-  const link_log_t *last = &log;
   int error = try_link(cuda, name, same ? 0 : target, ptx, size, &log, cubin);
   bool ok = !error;
-  if (!ok && same && accelerated) {
-    last = &second;
+  // What is loaded as PTX is made code for the context's target.
+  *is_slow = ok && (strstr(log.info, "serialized") ||
+                    (is_whole && !strstr(log.info, "ignored")));
+  if (!ok && same && accelerated)
     ok = try_link(cuda, name, target, ptx, size, &second, cubin) == 0;
-  }
-  *is_slow = strstr(last->info, "serialized") ||
-             (is_whole && !strstr(last->info, "ignored"));
   return ok || report_code(cuda, diags, "making machine code of", name, error,
                            log.error);
 }

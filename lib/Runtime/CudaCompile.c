@@ -52,7 +52,7 @@ static bool link_ptx(hd_cuda_device_t *d, hd_module_t *module,
                      const hd_func_t *func, const hd_buffer_t *ptx,
                      hd_cuda_code_t *code) {
   char salt[64];
-  snprintf(salt, sizeof(salt), "cubin %d %d", d->cuda->sm, d->cuda->version);
+  snprintf(salt, sizeof(salt), "image %d %d", d->cuda->sm, d->cuda->version);
   hd_cache_key_t key = hd_cache_key(salt, hd_buffer_text(ptx), ptx->size);
   if (hd_cache_get(d->cache, key, &code->image)) {
     code->origin = HD_CUDA_FROM_PTX;
