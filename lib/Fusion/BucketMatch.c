@@ -86,7 +86,7 @@ static bool join(hd_bucketer_t *b, pending_t *pending, const row_t row) {
   if (known)
     return memcmp(known, row, b->count * sizeof(*row)) == 0;
   const hd_value_t **kept =
-      HD_ARENA_ARRAY(b->arena, const hd_value_t *, HD_BUCKET_GRAPHS);
+      HD_ARENA_ARRAY(b->arena, const hd_value_t *, b->count);
   memcpy(kept, row, b->count * sizeof(*row));
   hd_ptr_map_set(b->arena, &b->matched, row[0], kept);
   hd_vec_push(b->arena, pending, row[0]);
@@ -186,12 +186,15 @@ static bool match_ends(hd_bucketer_t *b, pending_t *pending) {
   return true;
 }
 
-// The sizes of a value.
+// The sizes of a value. Where graphs are held against a record alone, which is
+// done for each length of a text, nothing is kept of them.
 static bool meet_value(hd_bucketer_t *b, const hd_value_t *value) {
   const hd_value_t *const *row = hd_ptr_map_get(&b->matched, value);
-  hd_bucket_tensor_t *t = HD_ARENA_NEW(b->arena, hd_bucket_tensor_t);
+  hd_bucket_tensor_t *t =
+      b->holds ? NULL : HD_ARENA_NEW(b->arena, hd_bucket_tensor_t);
   int64_t values[HD_BUCKET_GRAPHS];
-  t->rank = (unsigned)value->rank;
+  if (t)
+    t->rank = (unsigned)value->rank;
   for (int k = 0; k < value->rank; k++) {
     for (size_t i = 0; i < b->count; i++) {
       const hd_value_t *other = row ? row[i] : value;
@@ -199,13 +202,17 @@ static bool meet_value(hd_bucketer_t *b, const hd_value_t *value) {
         return false;
       values[i] = other->shape[k]->u.i;
     }
-    t->sizes[k].bound = values[0];
+    hd_extent_t size = {.bound = values[0]};
     if (!hd_bucket_is_bounded(b, values) ||
-        !hd_bucket_meet(b, values, &t->sizes[k].slot))
+        !hd_bucket_meet(b, values, &size.slot))
       return false;
-    t->axes[k] = hd_digits_of(t->sizes[k]);
+    if (t) {
+      t->sizes[k] = size;
+      t->axes[k] = hd_digits_of(size);
+    }
   }
-  hd_ptr_map_set(b->arena, &b->tensors, value, t);
+  if (t)
+    hd_ptr_map_set(b->arena, &b->tensors, value, t);
   return true;
 }
 
