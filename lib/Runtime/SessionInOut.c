@@ -234,6 +234,22 @@ static bool take_callers(hd_session_t *s, hd_ready_t *r, hd_state_t *state,
   return true;
 }
 
+// Whether what comes in, or goes out, comes out nowhere else: it stays on the
+// device, where nothing would bring it from to another output.
+static bool is_alone(hd_session_t *s, const hd_ready_t *r, size_t n) {
+  const hd_inout_t *pair = pair_at(s, n);
+  const hd_graph_t *last = r->turn->last;
+  const hd_value_t *in = hd_turn_input(r->turn, pair->input);
+  const hd_value_t *out = last->outputs.data[pair->output];
+  for (size_t i = 0; i < last->outputs.size; i++)
+    if (i != pair->output &&
+        (last->outputs.data[i] == in || last->outputs.data[i] == out))
+      return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E1104, in->name,
+                      "it is kept from run to run, and is, or becomes, another "
+                      "output, too");
+  return true;
+}
+
 static bool take_state(hd_session_t *s, hd_ready_t *r, size_t n,
                        const hd_tensor_type_t *type, hd_address_t start,
                        hd_slot_t *slots) {
@@ -250,6 +266,8 @@ static bool take_state(hd_session_t *s, hd_ready_t *r, size_t n,
                     "is one with");
   if (state->callers && to >= 0)
     return take_callers(s, r, state, in, from, to, slots);
+  if (!is_alone(s, r, n))
+    return false;
   if (from < 0 || to < 0)
     return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E1104, in->name,
                     "it is kept from run to run, and no kernel reads it and "
