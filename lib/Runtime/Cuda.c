@@ -291,7 +291,7 @@ static bool link_here(hd_cuda_t *cuda, hd_diagnostics_t *diags,
   int error = try_link(cuda, name, same ? 0 : target, ptx, size, &log, cubin);
   bool ok = !error;
   // What is loaded as PTX is made code for the context's target.
-  *is_slow = ok && (strstr(log.info, "serialized") ||
+  *is_slow = ok && (strstr(log.info, "Performance Loss") ||
                     (is_whole && !strstr(log.info, "ignored")));
   if (!ok && same && accelerated)
     ok = try_link(cuda, name, target, ptx, size, &second, cubin) == 0;

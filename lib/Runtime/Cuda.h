@@ -55,9 +55,8 @@ bool hd_cuda_check(const hd_cuda_t *cuda, hd_diagnostics_t *diags, int error,
 // linker. Several threads may do so at once. name is the kernel's, for
 // messages. is_whole: there are calls with HD_TRAIT_WHOLE, which the linker's
 // compiler ignores, for it expects that functions may be added. is_slow: for
-// that or another reason it lets wgmma wait for each other ("serialized", ptxas
-// says), or says nothing of what it ignores, and hd_cuda_load_code() would know
-// the target.
+// that or another reason it speaks of a "Performance Loss", or says nothing of
+// what it ignores, and hd_cuda_load_code() would know the target.
 bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
                   int sm, const char *ptx, size_t size, bool is_whole,
                   hd_buffer_t *cubin, bool *is_slow);

@@ -6,9 +6,9 @@
 //
 // Some kernels stay PTX, of which the driver makes code when it is loaded, one
 // at a time. What it makes for its linker is code that functions may be added
-// to: registers are not given from warps to warps (HD_TRAIT_WHOLE), and where
-// they are too few then, or where something is called, such as a division, each
-// wgmma waits for the one before.
+// to: registers are not given from warps to warps (HD_TRAIT_WHOLE), so that
+// some spill, and where something is called, such as a division, each wgmma
+// waits for the one before. The linker says so.
 //
 // The cache is asked twice. By the text of the lowered kernel with all that it
 // calls, and by which build of the compiler this is: then LLVM has nothing to
