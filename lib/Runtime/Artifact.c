@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 2, ALIGN = 256, PAGE = 4096, LARGE = 1 << 16, MANY = 1 << 24 };
+enum { FORMAT = 3, ALIGN = 256, PAGE = 4096, LARGE = 1 << 16, MANY = 1 << 24 };
 
 typedef struct head {
   char magic[8];

@@ -27,22 +27,42 @@ typedef enum hd_saved_word {
   HD_SAVED_FIRST_CONSTANT,
   HD_SAVED_END_CONSTANT,
   HD_SAVED_BUCKET, // hd_bucket_key(); 0: for these sizes alone.
+  HD_SAVED_INOUTS, // hd_saved_inouts_key()
   HD_SAVED_INPUTS,
   HD_SAVED_OUTPUTS,
   HD_SAVED_WORDS
 } hd_saved_word_t;
 
 typedef enum hd_saved_output {
-  HD_SAVED_PARAM, // Of the plan.
-  HD_SAVED_INPUT, // Of the model.
-  HD_SAVED_AGAIN, // An output before.
-  HD_SAVED_DATA,  // The section of a constant, as the host has it.
+  HD_SAVED_PARAM,  // Of the plan.
+  HD_SAVED_INPUT,  // Of the model.
+  HD_SAVED_AGAIN,  // An output before.
+  HD_SAVED_DATA,   // The section of a constant, as the host has it.
+  HD_SAVED_STORED, // The plan's parameter of an input, which it is stored in.
   HD_SAVED_GIVERS
 } hd_saved_output_t;
 
 // What the code of an executable depends on, beside its text: one that is made
 // for another text is not used.
 void hd_saved_describe(const hd_model_t *m, hd_buffer_t *out);
+
+// A number for the model's inputs and outputs that are one; 0: there are none.
+int64_t hd_saved_inouts_key(const hd_model_t *m);
+
+// Whether a table of bounds, or not, and of such inputs and outputs is one that
+// the model may ask for; a remark says why not.
+bool hd_saved_is_asked(hd_model_t *m, bool bounds, int64_t inouts);
+
+// Whether a plan's parameter for an input may have an output stored in it.
+bool hd_saved_may_store(const hd_model_t *m, const hd_var_t *param,
+                        size_t input);
+// Whether an output of that type is stored in the plan's parameter of a number,
+// an input's of the segment's graph.
+bool hd_saved_is_stored(const hd_model_t *m, const hd_turn_t *turn,
+                        size_t output, int64_t number,
+                        const hd_tensor_type_t *type);
+// How many inputs' parameters a plan writes.
+size_t hd_saved_count_stores(const hd_turn_t *turn);
 
 // Whether what the file's section says code was made for is here; *ok: false
 // after an error. A remark says where it was made.

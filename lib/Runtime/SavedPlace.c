@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What code in a file was made for, and whether that is here.
+// What code in a file was made for, and whether that is here: the place, and
+// which inputs and outputs are one.
 #include "CodeGen/CodeGen.h"
 #include "Runtime/Saved.h"
+#include "Schedule/Schedule.h"
 #include "Support/BuildId.h"
 
 #include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 void hd_saved_describe(const hd_model_t *m, hd_buffer_t *out) {
   const hd_device_info_t *info = &m->device->info;
@@ -47,4 +51,62 @@ bool hd_saved_is_here(hd_model_t *m, int64_t number, bool *ok) {
     say_other(m, text, s->size, hd_buffer_text(&here));
   hd_budget_clean(budget, &cleanup);
   return same;
+}
+
+int64_t hd_saved_inouts_key(const hd_model_t *m) {
+  const hd_inouts_t *inouts = &m->options.inouts;
+  XXH64_hash_t key =
+      XXH3_64bits(inouts->pairs, inouts->count * sizeof(*inouts->pairs));
+  return inouts->count ? (int64_t)(key ? key : 1) : 0;
+}
+
+bool hd_saved_is_asked(hd_model_t *m, bool bounds, int64_t inouts) {
+  hd_diagnostics_t *diags = &hd_model_context(m)->diags;
+  const char *path = m->module->artifact->path;
+  if (bounds && !m->options.num_buckets)
+    hd_remark(diags, (hd_loc_t){0},
+              "code of '%s' for all sizes up to a bound is left out: no bounds "
+              "are given",
+              path);
+  else if (inouts != hd_saved_inouts_key(m))
+    hd_remark(diags, (hd_loc_t){0},
+              "code of '%s' is left out: other inputs and outputs are one",
+              path);
+  else
+    return true;
+  return false;
+}
+
+// --- Outputs that are stored in inputs ---
+
+bool hd_saved_may_store(const hd_model_t *m, const hd_var_t *param,
+                        size_t input) {
+  return param->direction == HD_DIR_INOUT &&
+         hd_inouts_find(&m->options.inouts, input);
+}
+
+bool hd_saved_is_stored(const hd_model_t *m, const hd_turn_t *turn,
+                        size_t output, int64_t number,
+                        const hd_tensor_type_t *type) {
+  const hd_model_segment_t *segment = &turn->segment;
+  int64_t own, there;
+  if (number < 0 || number >= segment->first_constant)
+    return false;
+  const hd_value_t *value = segment->graph->inputs.data[number];
+  hd_tensor_type_t input = hd_scheduled_type(value);
+  bool pair = false;
+  for (size_t i = 0; i < m->options.inouts.count; i++)
+    pair |= m->options.inouts.pairs[i].output == output &&
+            hd_turn_input(turn, m->options.inouts.pairs[i].input) == value;
+  return pair && input.type == type->type &&
+         segment->program.entry->params[number]->direction == HD_DIR_INOUT &&
+         hd_shape_count(input.shape, input.rank, &there) &&
+         hd_shape_count(type->shape, type->rank, &own) && own == there;
+}
+
+size_t hd_saved_count_stores(const hd_turn_t *turn) {
+  size_t count = 0;
+  for (uint32_t n = 0; n < turn->segment.first_constant; n++)
+    count += turn->segment.program.entry->params[n]->direction == HD_DIR_INOUT;
+  return count;
 }

@@ -188,7 +188,8 @@ static bool take_inputs(reader_t *r, hd_graph_t *graph) {
     if (bucket)
       type = hd_scheduled_type(value);
     if (param < 0 || param >= first || values[param] ||
-        !is_param(plan->params[param], &type, false))
+        !is_param(plan->params[param], &type,
+                  hd_saved_may_store(r->model, plan->params[param], i)))
       return damaged(r, "an input does not fit its plan");
     values[param] = value;
   }
@@ -320,7 +321,7 @@ static bool has_type(const hd_turn_t *turn, size_t input,
 }
 
 static bool take_output(reader_t *r, hd_graph_t *last, bool *planned,
-                        size_t i) {
+                        int *stored_in, size_t i) {
   const hd_func_t *plan = r->turn->segment.program.entry;
   int64_t giver = get_word(r), number = get_word(r);
   hd_tensor_type_t type;
@@ -350,6 +351,10 @@ static bool take_output(reader_t *r, hd_graph_t *last, bool *planned,
     if (!give_data(r, number, made, &type))
       return false;
     break;
+  case HD_SAVED_STORED:
+    ok = hd_saved_is_stored(r->model, r->turn, i, number, &type);
+    stored_in[i] = (int)number;
+    break;
   case HD_SAVED_GIVERS:
     break;
   }
@@ -363,18 +368,20 @@ static bool take_output(reader_t *r, hd_graph_t *last, bool *planned,
 static bool take_outputs(reader_t *r) {
   hd_turn_t *turn = r->turn;
   hd_arena_t *arena = &turn->values.arena;
-  size_t count = r->model->graph->outputs.size, given = 0;
+  size_t count = r->model->graph->outputs.size, given = 0, stored = 0;
   hd_graph_t *last = HD_ARENA_NEW(arena, hd_graph_t);
   bool *planned = HD_ARENA_ARRAY(arena, bool, count + 1);
   int *stored_in = HD_ARENA_ARRAY(arena, int, count + 1);
   for (size_t i = 0; i < count; i++) {
     stored_in[i] = -1;
-    if (!take_output(r, last, planned, i))
+    if (!take_output(r, last, planned, stored_in, i))
       return false;
     given += planned[i];
+    stored += stored_in[i] >= 0;
   }
   if (given + turn->segment.end_constant !=
-      turn->segment.program.entry->num_params)
+          turn->segment.program.entry->num_params ||
+      stored != hd_saved_count_stores(turn))
     return damaged(r, "a plan gives other outputs than its table");
   turn->last = last;
   turn->planned = planned;
@@ -403,6 +410,7 @@ bool hd_saved_take(hd_model_t *m, hd_turn_t *turn, bool *found) {
     if (!begin(&r, i, types))
       return false;
     if (r.head[HD_SAVED_BUCKET] != key ||
+        r.head[HD_SAVED_INOUTS] != hd_saved_inouts_key(m) ||
         !hd_types_equal(turn->inputs, types, m->graph->inputs.size))
       continue;
     if (hd_saved_is_here(m, r.head[HD_SAVED_MADE_FOR], &ok)) {
@@ -427,13 +435,8 @@ bool hd_saved_take_all(hd_model_t *m) {
     if (!begin(&r, i, types))
       return false;
     bool bounds = r.head[HD_SAVED_BUCKET] != 0;
-    if (bounds && !m->options.num_buckets) {
-      hd_remark(&context->diags, (hd_loc_t){0},
-                "code of '%s' for all sizes up to a bound is left out: no "
-                "bounds are given",
-                file->path);
+    if (!hd_saved_is_asked(m, bounds, r.head[HD_SAVED_INOUTS]))
       continue;
-    }
     hd_turn_t *turn = hd_model_find(m, types, bounds);
     if (!turn && !hd_model_walk(m, context, types, NULL, NULL, &turn))
       return false;

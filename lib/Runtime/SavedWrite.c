@@ -241,6 +241,7 @@ static void add_inputs(saver_t *s, const hd_turn_t *turn) {
   size_t count = s->model->graph->inputs.size;
   const hd_bucket_t *bucket = turn->bucket;
   s->words.data[HD_SAVED_INPUTS] = (int64_t)count;
+  s->words.data[HD_SAVED_INOUTS] = hd_saved_inouts_key(s->model);
   s->words.data[HD_SAVED_BUCKET] = bucket ? (int64_t)hd_bucket_key(bucket) : 0;
   for (size_t i = 0; i < (bucket ? bucket->graph->inputs.size : count); i++) {
     int64_t param = -1;
@@ -329,6 +330,9 @@ static bool add_outputs(saver_t *s, hd_turn_t *turn) {
     if (turn->planned[i]) {
       put_word(s, HD_SAVED_PARAM);
       put_word(s, param++);
+    } else if (turn->stored_in[i] >= 0) {
+      put_word(s, HD_SAVED_STORED);
+      put_word(s, turn->stored_in[i]);
     } else if (!add_given(s, turn, i)) {
       return false;
     }
@@ -388,8 +392,6 @@ bool hd_model_save(hd_model_t *m, const char *path) {
   if (!m->kept)
     return refuse(m, "no code of it is kept: nothing was compiled so far, or "
                      "shapes and branches depend on what is in the inputs");
-  if (m->options.inouts.count)
-    return refuse(m, "code that stores outputs in inputs is for one run");
   if (!take_all(m))
     return false;
   hd_arena_init_local(&s.arena, &hd_model_context(m)->budget);
