@@ -158,8 +158,11 @@ static const char *place(placer_t *p, const hd_inout_t *pair) {
     return "their sizes differ";
   if (!giver || !giver->task)
     return "no task gives what comes out";
-  if (!read || reader != giver)
+  if (!read)
     return "others read what comes in, too";
+  if (reader != giver)
+    return hd_arena_printf(p->arena, "%s '%s' stands between them", reader->op,
+                           hd_node_label(reader));
   if (giver->schedule || giver->pin || giver->group)
     return "its schedule is given";
   while (giver->inputs[input] != read)

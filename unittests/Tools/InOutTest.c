@@ -5,6 +5,7 @@
 #include "UnitTest.h"
 
 #include <hidet/Session.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -87,8 +88,8 @@ static float element(int64_t step, int64_t i) {
 }
 
 // A step, on a past of so many elements (NULL: what is there).
-static hidet_status_t run(int64_t step, const float *past,
-                          hidet_array_t *outputs) {
+static hidet_status_t run_on(hidet_session_t *on, int64_t step,
+                             const float *past, hidet_array_t *outputs) {
   float x[ROW];
   int64_t at[2] = {step, step};
   bool grows = hidet_model_num_inputs(model) == 2;
@@ -97,7 +98,12 @@ static hidet_status_t run(int64_t step, const float *past,
                              {"i64", 1, {2}, at}};
   for (int64_t i = 0; i < ROW; i++)
     x[i] = element(step, i);
-  return hidet_session_run(session, inputs, grows ? 2 : 3, outputs, 2);
+  return hidet_session_run(on, inputs, grows ? 2 : 3, outputs, 2);
+}
+
+static hidet_status_t run(int64_t step, const float *past,
+                          hidet_array_t *outputs) {
+  return run_on(session, step, past, outputs);
 }
 
 static bool is_sum(const float *sum, int64_t steps) {
@@ -315,11 +321,38 @@ static void fills_it_where_others_read_it(void **state) {
   run_on_callers();
 }
 
+static void *work(void *argument) {
+  static const float zeros[1];
+  hidet_session_t *own;
+  hidet_array_t out[2];
+  bool right = hidet_session_create(model, device, &own) == HIDET_OK;
+  for (int64_t step = 0; right && step < STEPS; step++)
+    right = run_on(own, step, step ? NULL : zeros, out) == HIDET_OK &&
+            is_sum(out[0].data, step);
+  hidet_session_destroy(own);
+  return right ? NULL : argument;
+}
+
+// Each session has a cache of its own, and all of them one executable.
+static void grows_on_threads(void **state) {
+  (void)state;
+  pthread_t threads[4];
+  open_model(growing, true);
+  for (int i = 0; i < 4; i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, work, threads), 0);
+  for (int i = 0; i < 4; i++) {
+    void *wrong;
+    pthread_join(threads[i], &wrong);
+    assert_null(wrong);
+  }
+  assert_int_equal(hidet_model_num_compiled(model, device), 8);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 HD_UNIT_TESTS(TEST(keeps_what_grows), TEST(grows_in_place),
-              TEST(grows_where_others_read_it), TEST(fills_what_is_there),
-              TEST(begins_again), TEST(refuses_what_is_not_there),
-              TEST(refuses_what_is_no_pair), TEST(stays_on_the_device),
-              TEST(fills_what_the_caller_has),
+              TEST(grows_on_threads), TEST(grows_where_others_read_it),
+              TEST(fills_what_is_there), TEST(begins_again),
+              TEST(refuses_what_is_not_there), TEST(refuses_what_is_no_pair),
+              TEST(stays_on_the_device), TEST(fills_what_the_caller_has),
               TEST(fills_it_where_others_read_it))
