@@ -303,10 +303,12 @@ static void judge(pairs_t *p, hd_arena_t *scratch, const hd_merged_t *merged,
                              v->us, v->apart);
 }
 
-// What is asked of a task is asked once: a model's layers are alike.
+// What is asked of a task is asked once: a model's layers are alike, if their
+// products have the same pin.
 static const verdict_t *verdict_of(pairs_t *p, hd_arena_t *scratch,
                                    const hd_merged_t *merged, size_t second) {
   hd_buffer_t text = {0};
+  hd_node_key(&text, p->c.nodes[p->first].node);
   hd_task_print(merged->flat, &text);
   for (size_t i = 0; i < merged->inputs.size; i++)
     hd_buffer_puts(&text, hd_ptr_map_get(&p->known, merged->inputs.data[i])
