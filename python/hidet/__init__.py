@@ -41,7 +41,6 @@ __all__ = [
 ]
 
 
-
 def compile(program, mode=None, options=None):
     """A program of torch.export, to be called and saved
     (hidet.torch.export.compile)."""

@@ -88,9 +88,10 @@ class Model:
             self.frozen.set_untrusted()
         for size, bounds in (buckets or {}).items():
             self.frozen.set_buckets(size, bounds)
-        self.inouts = dict(inouts or {})
-        for taken, given in self.inouts.items():
+        self.kept: dict[str, int] = {}  # Inputs to numbers of outputs.
+        for taken, given in (inouts or {}).items():
             self.frozen.set_inout(taken, given)
+            self.kept[taken] = self.number_of(given)
         self.left: dict[str, Buffer] = {}
         self.session = Session(self.frozen, opened)
 
@@ -122,19 +123,24 @@ class Model:
             for array in self.bind(arrays, named)
         ]
         results = self.session.run(buffers, [None] * len(self.outputs))
-        found = dict(zip((value.name for value in self.outputs), results))
-        self.left = {
-            taken: found.pop(given) for taken, given in self.inouts.items()
-        }
-        made = tuple(map(as_array, found.values()))
+        self.left = {taken: results[i] for taken, i in self.kept.items()}
+        made = tuple(
+            as_array(result)
+            for i, result in enumerate(results)
+            if i not in self.kept.values()
+        )
         return made[0] if len(made) == 1 else made
 
     def read(self, name: str) -> numpy.ndarray:
         """What the last call left of an output that is one with an input."""
+        return as_array(self.session.read(self.number_of(name)))
+
+    def number_of(self, name: str) -> int:
+        """Of the first output of that name. UsageError: there is none."""
         names = [value.name for value in self.outputs]
         if name not in names:
             raise UsageError(f"no output '{name}'; there are {names}")
-        return as_array(self.session.read(names.index(name)))
+        return names.index(name)
 
     def bind(
         self, arrays: tuple, named: dict

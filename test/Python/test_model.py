@@ -70,6 +70,18 @@ class Caches(unittest.TestCase):
         )
 
 
+class Outputs(unittest.TestCase):
+    def test_twice(self):
+        """One output twice is two results."""
+        model = hidet.compile_text(
+            "graph main(x: f32[4]) -> y, y {\n  y = onnx13.Relu(x)\n}", "sim"
+        )
+        x = numpy.array([-1, 0, 1, 2], "f4")
+        for y in (results := model(x)):
+            numpy.testing.assert_array_equal(y, numpy.maximum(x, 0))
+        self.assertEqual(len(results), 2)
+
+
 class Onnx(unittest.TestCase):
     def test_digits(self):
         """A trained network gives what numpy computed of it."""
