@@ -144,6 +144,15 @@ static const hd_node_t *make_node(placer_t *p, const hd_node_t *node,
   return made;
 }
 
+// Whether the value is an output before that one, too: the plan knows it by the
+// first.
+static bool is_earlier_output(const placer_t *p, uint32_t output) {
+  uint32_t first = 0;
+  while (p->graph->outputs.data[first] != p->graph->outputs.data[output])
+    first++;
+  return first < output;
+}
+
 // Why an output does not take the memory of an input; NULL: it does.
 static const char *place(placer_t *p, const hd_inout_t *pair) {
   const hd_value_t *in = p->graph->inputs.data[pair->input];
@@ -156,6 +165,8 @@ static const char *place(placer_t *p, const hd_inout_t *pair) {
   if (from.type != to.type || !hd_shape_count(from.shape, from.rank, &coming) ||
       !hd_shape_count(to.shape, to.rank, &going) || coming != going)
     return "their sizes differ";
+  if (is_earlier_output(p, pair->output))
+    return "it is an earlier output, too";
   if (!giver || !giver->task)
     return "no task gives what comes out";
   if (!read)

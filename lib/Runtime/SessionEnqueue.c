@@ -67,16 +67,18 @@ static bool give(hd_session_t *s, hd_ready_t *r, const hd_device_tensor_t *in,
 static bool are_apart(const hd_session_t *s, size_t inputs, size_t outputs,
                       const hd_device_tensor_t *in,
                       const hd_device_tensor_t *out) {
-  for (size_t i = 0; i < outputs; i++)
+  for (size_t i = 0; i < outputs; i++) {
+    size_t own = hd_session_callers_input(s, i);
     for (size_t k = 0; k < inputs + i; k++) {
       const hd_device_tensor_t *t = k < inputs ? &in[k] : &out[k - inputs];
-      if (k < inputs && hd_session_is_callers(s, k, i))
+      if (k == own)
         continue;
       if (t->bytes && out[i].bytes && out[i].address < t->address + t->bytes &&
           t->address < out[i].address + out[i].bytes)
         return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E1003,
                         "an output lies in the memory of another tensor");
     }
+  }
   return true;
 }
 
@@ -182,7 +184,7 @@ static bool enqueue_ready(hd_session_t *s, hd_ready_t *r) {
 // What an executable of bounds has lies with their strides.
 static bool are_placed(const hd_session_t *s, const hd_ready_t *r) {
   for (size_t i = 0; r->turn->bucket && i < r->turn->last->outputs.size; i++)
-    if (hd_session_is_callers(s, SIZE_MAX, i))
+    if (hd_session_callers_input(s, i) != SIZE_MAX)
       return hd_error(&s->context->diags, s->model->graph->loc, HD_E1104,
                       s->model->graph->name,
                       "an executable of bounds has its own memory for an input "
@@ -204,7 +206,7 @@ bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
   size_t outputs = r->turn->last->outputs.size;
   hd_session_find_callers(s, in, out);
   if (!are_placed(s, r) || !are_apart(s, inputs, outputs, in, out) ||
-      !hd_session_make_room(s, r) ||
+      !hd_session_make_room(s, r) || !hd_session_await_states(s, in, stream) ||
       !(bounded ? place_bucket(s, r, types, in)
                 : give(s, r, in, out) &&
                       hd_session_take_states(s, r, types, NULL, in, r->given)))

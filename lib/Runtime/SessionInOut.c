@@ -41,10 +41,10 @@ void hd_session_find_callers(hd_session_t *s, const hd_device_tensor_t *in,
   }
 }
 
-bool hd_session_is_callers(const hd_session_t *s, size_t input, size_t output) {
+size_t hd_session_callers_input(const hd_session_t *s, size_t output) {
   int n = find_pair(s, output, false);
-  return n >= 0 && s->states[n].callers &&
-         (input == SIZE_MAX || pair_at(s, (size_t)n)->input == input);
+  return n >= 0 && s->states[n].callers ? pair_at(s, (size_t)n)->input
+                                        : SIZE_MAX;
 }
 
 void hd_session_end_states(hd_session_t *s) {
@@ -286,6 +286,14 @@ static bool take_state(hd_session_t *s, hd_ready_t *r, size_t n,
     return false;
   point(r, slots, to, state->spare, bytes);
   return true;
+}
+
+bool hd_session_await_states(hd_session_t *s, const hd_device_tensor_t *in,
+                             void *stream) {
+  bool starts = false;
+  for (size_t n = 0; n < s->model->options.inouts.count; n++)
+    starts |= !s->states[n].callers && in[pair_at(s, n)->input].address;
+  return !starts || !stream || s->device->ops->follow(s->device, stream, NULL);
 }
 
 bool hd_session_take_states(hd_session_t *s, hd_ready_t *r,

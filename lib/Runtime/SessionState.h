@@ -99,8 +99,12 @@ bool hd_session_has_state(const hd_session_t *s, size_t i, bool input);
 // is on that memory, and the session's is not used. in NULL: it has none.
 void hd_session_find_callers(hd_session_t *s, const hd_device_tensor_t *in,
                              const hd_device_tensor_t *out);
-// Whether input and output are such a pair; input may be any: SIZE_MAX.
-bool hd_session_is_callers(const hd_session_t *s, size_t input, size_t output);
+// The input that an output is such a pair with; SIZE_MAX: none.
+size_t hd_session_callers_input(const hd_session_t *s, size_t output);
+// Before states are taken from tensors that a stream's work makes: the default
+// stream, which copies what runs begin with, waits for that.
+bool hd_session_await_states(hd_session_t *s, const hd_device_tensor_t *in,
+                             void *stream);
 // Before a run with inputs of these types: has each pair's parameters among the
 // slots be its memory. What it begins with is an array's elements or, where
 // those are NULL, a tensor's; without data it is what the last run left.
