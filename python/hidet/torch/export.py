@@ -75,6 +75,7 @@ class ExportedModel:
             for i, spec in enumerate(self.sources)
             if spec.kind is not InputKind.USER_INPUT
         }
+        self.asked = [i for i in range(len(self.fakes)) if i not in self.state]
         # For each output the input that it is the new value of, by number;
         # None: it is a result.
         self.changes = [
@@ -125,10 +126,14 @@ class ExportedModel:
             self.state[i] if i in self.state else next(values)
             for i in range(len(self.sources))
         ]
-        rows = list(zip(self.placeholders, self.fakes, given))
+        rows = [
+            (self.placeholders[i], self.fakes[i], given[i]) for i in self.asked
+        ]
         for node, fake, value in rows:
             check_value(node.name, fake, value)
-        numbers = numbers_of(self.fakes, given)
+        numbers = numbers_of(
+            [fake for _, fake, _ in rows], [value for _, _, value in rows]
+        )
         for node, fake, value in rows:
             check_sizes(node.name, fake, value, numbers)
         for name, number in numbers.items():
