@@ -97,6 +97,35 @@ class Attention(unittest.TestCase):
         self.assertEqual(len(launches), 2)
         self.assertRegex(launches[1], "^matmul_attention")
 
+    def test_written_out(self):
+        """As transformers' eager attention has it, with heads of keys that
+        several of queries share: one kernel, as the operator is."""
+
+        def eager(q, k, v, mask):
+            k, v = [
+                t[:, :, None].expand(1, 2, 2, 64, 32).reshape(1, 4, 64, 32)
+                for t in (k, v)
+            ]
+            weights = q @ k.transpose(2, 3) * 32**-0.5 + mask
+            weights = torch.softmax(weights, -1, dtype=torch.float32)
+            return (weights.to(q.dtype) @ v).transpose(1, 2).contiguous()
+
+        mask = torch.full((64, 64), -torch.inf).triu(1)[None, None]
+        for dtype in torch.float16, torch.bfloat16:
+            torch._dynamo.reset()
+            q = torch.randn(1, 4, 64, 32, dtype=dtype)
+            k, v = torch.randn(2, 1, 2, 64, 32, dtype=dtype)
+            inputs = q, k, v, mask.to(dtype)
+            compiled = torch.compile(eager, backend="hidet")
+            limits = {torch.float16: 2e-3, torch.bfloat16: 2e-2}[dtype]
+            with torch.no_grad():
+                torch.testing.assert_close(
+                    compiled(*inputs), eager(*inputs), rtol=limits, atol=limits
+                )
+            kernels = hidet.explain(compiled, *inputs).splitlines()[2:-1]
+            self.assertEqual(len(kernels), 1, kernels)
+            self.assertRegex(kernels[0], " matmul_attention")
+
     def test_operands(self):
         """All that a call can say."""
         q = torch.randn(2, 4, 7, 8)

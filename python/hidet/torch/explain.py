@@ -10,7 +10,7 @@
 A line is a node of the compiler's and how many are in one kernel with it, the
 module that it comes from, and its kernels. What is expected are the templates'
 prices (docs/TEMPLATES.md), for the GPU at hand or, on the simulator, the one
-that it plans for.
+that it plans for; there those of rows (norms, softmax) are the host's.
 """
 
 from __future__ import annotations
