@@ -14,7 +14,8 @@ import dataclasses
 import math
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from hidet._library import MAX_RANK, Argument, Array, Value, library
 from hidet.errors import KINDS, HidetError, UsageError
@@ -53,9 +54,13 @@ class Context:
         """Calls a function that returns a status; raises what it is not OK."""
         status = getattr(library(), function)(*arguments)
         if status:
-            text = library().hidet_messages()  # This thread's.
-            kind = KINDS.get(status, HidetError)
-            raise kind(text.decode(errors="replace").strip() or function)
+            self.fail(status, function)
+
+    def fail(self, status: int, function: str) -> NoReturn:
+        """Raises what the call of this thread, just now, did not succeed by."""
+        text = library().hidet_messages()
+        kind = KINDS.get(status, HidetError)
+        raise kind(text.decode(errors="replace").strip() or function)
 
     def make(self, function: str, *arguments: object) -> int:
         """Calls one whose last argument takes the new object; returns it."""
@@ -305,20 +310,22 @@ class Session(Owned):
             )
             return library().hidet_messages().decode(errors="replace")
 
-    def enqueue(
-        self, inputs: ctypes.Array, outputs: ctypes.Array, stream: int | None
-    ) -> None:
-        """Runs it on arrays in the device's memory, on a stream of CUDA's."""
-        with self.lock:
-            self.context.call(
-                "hidet_session_enqueue",
-                self.pointer,
-                inputs,
-                len(inputs),
-                outputs,
-                len(outputs),
-                stream,
-            )
+    def enqueuer(
+        self, inputs: ctypes.Array, outputs: ctypes.Array
+    ) -> Callable[[int | None], None]:
+        """What enqueues a run on arrays in the device's memory, on a stream of
+        CUDA's: as little of Python as that takes. It is called with the
+        session's lock, under which the arrays' addresses may be changed, too."""
+        function = library().hidet_session_enqueue
+        numbers = len(inputs), len(outputs)
+        arguments = self.pointer, inputs, numbers[0], outputs, numbers[1]
+
+        def enqueue(stream: int | None) -> None:
+            status = function(*arguments, stream)
+            if status:
+                self.context.fail(status, "hidet_session_enqueue")
+
+        return enqueue
 
 
 def as_array(buffer: Buffer) -> Array:

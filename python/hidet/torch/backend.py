@@ -95,7 +95,12 @@ class Compiled:
         self.models = Models()
         inputs = [n for n in graph.graph.nodes if n.op == "placeholder"]
         self.symbolic = any(map(asks_sizes, graph.graph.nodes))
-        self.number = len(inputs)
+        fakes = [n.meta.get("val") for n in inputs]
+        self.sized = [
+            i
+            for i, fake in enumerate(fakes)
+            if not isinstance(fake, torch.Tensor) or has_symbols(fake)
+        ]
         self.only: Version | None = None  # Where no size is a symbol.
         self.versions: OrderedDict[object, Version] = OrderedDict()
         self.order = threading.Lock()  # Of the versions: the last one is last.
@@ -105,11 +110,18 @@ class Compiled:
         if not self.symbolic:
             version = self.only or self.make_only()
         else:
-            key = sizes_of(arguments)
+            key = self.sizes_of(arguments)
             version = self.find(key) or self.make_ready(key, arguments)
         for watch in watchers:
             watch(version)
         return version.call(*arguments)
+
+    def sizes_of(self, arguments: Sequence) -> tuple:
+        """What is known by symbols of what a call is given."""
+        return tuple(
+            (a.shape, a.stride()) if isinstance(a, torch.Tensor) else a
+            for a in map(arguments.__getitem__, self.sized)
+        )
 
     def make_only(self) -> Version:
         with self.lock:
@@ -168,13 +180,6 @@ def has_symbols(value: object) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(has_symbols, value))
     return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
-
-
-def sizes_of(arguments: Sequence) -> tuple:
-    return tuple(
-        (tuple(a.shape), a.stride()) if isinstance(a, torch.Tensor) else a
-        for a in arguments
-    )
 
 
 class Sized(fx.Interpreter):

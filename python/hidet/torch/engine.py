@@ -80,7 +80,6 @@ class Model:
         where = f"cuda:{device.index or 0}" if self.on_gpu else "sim"
         self.frozen, self.opened = model, Device(module.context, where)
         self.session = Session(model, self.opened)
-        self.lock = threading.Lock()
 
     @property
     def num_compiled(self) -> int:
@@ -144,10 +143,11 @@ class Engine:
         self.model = model
         self.device, self.results, self.stored = device, results, stored
         self.on_gpu = model.on_gpu
-        self.session, self.lock = model.session, model.lock
+        self.session, self.lock = model.session, model.session.lock
         self.given, self.made = arrays(inputs), arrays(results)
         self.told = ""  # By the compiler.
         self.in_place = self.prepare()
+        self.enqueue = self.session.enqueuer(self.given, self.made)
         # The elements of the arrays, which are read from them otherwise.
         self.given_at, self.made_at = list(self.given), list(self.made)
         self.shapes = [
@@ -176,10 +176,13 @@ class Engine:
     def __call__(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """The results, row-major tensors of their own."""
         if not self.in_place:
-            with self.lock:
-                return self.through_host(inputs)
+            return self.through_host(inputs)
         stream = current_stream(self.device) if self.on_gpu else None
-        kept = [lie(t) for t in inputs]  # Until what reads them is enqueued.
+        kept = []  # Until what reads them is enqueued.
+        for tensor in inputs:
+            if tensor.data_ptr() % ALIGNMENT or not tensor.is_contiguous():
+                tensor = lie(tensor)
+            kept.append(tensor)
         device = self.device
         made = [
             torch.empty(shape, dtype=dtype, device=device)
@@ -192,7 +195,7 @@ class Engine:
                 array.data = tensor.data_ptr()
             for array, tensor in zip(self.made_at, made):
                 array.data = tensor.data_ptr()
-            self.session.enqueue(self.given, self.made, stream)
+            self.enqueue(stream)
         return made
 
     def through_host(
@@ -206,10 +209,17 @@ class Engine:
         return [t.to(self.device) for t in made] if self.on_gpu else made
 
 
+# What torch.cuda.current_stream() asks, without making an object of it; PyTorch
+# for the CPU has it not.
+RAW_STREAM = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+
 def current_stream(device: torch.device) -> int:
     """PyTorch's, which is not being captured: UsageError."""
     if torch.cuda.is_current_stream_capturing():
         raise UsageError("a compiled part is not captured in a CUDA graph")
+    if RAW_STREAM is not None and device.index is not None:
+        return RAW_STREAM(device.index)
     return torch.cuda.current_stream(device).cuda_stream
 
 

@@ -10,7 +10,7 @@ import operator
 import threading
 import types
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 import torch
@@ -24,7 +24,7 @@ from hidet.errors import (
 )
 from hidet.torch.config import Options
 from hidet.torch.emit import emit_graph, letters_of_inputs
-from hidet.torch.engine import Engine, Model, Models
+from hidet.torch.engine import Engine, Model, Models, empty
 
 
 log = logging.getLogger("hidet.torch")
@@ -39,20 +39,29 @@ class Built:
 
     engine: Engine
     given: list[int]
+    foreign: list[int]  # Those of the engine's inputs on another device.
     constants: list[int]
-    fixed: list[torch.Tensor]
+    fixed: tuple[torch.Tensor, ...]
     versions: int  # Their sum: a tensor's own only grows.
-    addresses: list[int]
+    addresses: tuple[int, ...]
+    take: Callable[[Sequence], tuple]  # The constants of what a call is given.
 
     def holds(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether constants are the tensors that they were, unchanged. There
         are hundreds of them, at each call."""
-        fixed = [tensors[i] for i in self.constants]
+        fixed = self.take(tensors)
         return (
             all(map(operator.is_, fixed, self.fixed))
             and sum(map(VERSION, fixed)) == self.versions
-            and list(map(ADDRESS, fixed)) == self.addresses
+            and tuple(map(ADDRESS, fixed)) == self.addresses
         )
+
+
+def taker(places: list[int]) -> Callable[[Sequence], tuple]:
+    """Gives the elements at those places as a tuple."""
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    return lambda given: tuple(given[i] for i in places)
 
 
 class Part(torch.nn.Module):
@@ -100,6 +109,12 @@ class Part(torch.nn.Module):
             )
         ]
         self.device = self.results[0].device
+        # Results that do not lie row-major, by number.
+        self.turned = [
+            i
+            for i, fake in enumerate(self.results)
+            if fake.stride() != empty(fake, "meta").stride()
+        ]
         # A report asks for what was there before.
         self.stored = {} if options.correctness_report else dict(stored)
         self.lock = threading.Lock()  # Of what follows but `reported`.
@@ -117,9 +132,9 @@ class Part(torch.nn.Module):
             built = self.rebuild(tensors)
             if built is None:
                 return self.in_pytorch(tensors)
-        device = self.device
         inputs = [tensors[i] for i in built.given]
-        inputs = [t if t.device == device else t.to(device) for t in inputs]
+        for i in built.foreign:
+            inputs[i] = inputs[i].to(self.device)
         try:
             outputs = built.engine(inputs)
         except (UnsupportedError, ResourceError) as error:
@@ -132,7 +147,9 @@ class Part(torch.nn.Module):
             self.fail(tensors, error)
         if self.options.correctness_report and not self.reported:
             self.report(tensors, outputs)
-        return tuple(map(arrange, outputs, self.results))
+        for i in self.turned:
+            outputs[i] = arrange(outputs[i], self.results[i])
+        return tuple(outputs)
 
     def fail(self, tensors: Sequence, error: InvalidError) -> NoReturn:
         """A run has failed: an index is outside of a tensor. What PyTorch says
@@ -198,9 +215,10 @@ class Part(torch.nn.Module):
             if self.changes < self.MOST_CHANGES
             and not tensors[i].is_inference()
         ]
-        known = [tensors[i] for i in self.constants]
+        take = taker(self.constants)
+        known = take(tensors)
         versions = sum(map(VERSION, known))
-        addresses = list(map(ADDRESS, known))
+        addresses = tuple(map(ADDRESS, known))
         fixed = {self.placeholders[i]: tensors[i] for i in self.constants}
         given = [
             i for i, node in enumerate(self.placeholders) if node not in fixed
@@ -210,8 +228,17 @@ class Part(torch.nn.Module):
         except (UnsupportedError, ResourceError) as error:
             self.refuse(error)
             return None
+        fakes = [self.placeholders[i].meta["val"] for i in given]
+        foreign = [i for i, f in enumerate(fakes) if f.device != self.device]
         return Built(
-            engine, given, self.constants, known, versions, addresses
+            engine,
+            given,
+            foreign,
+            self.constants,
+            known,
+            versions,
+            addresses,
+            take,
         )
 
     def compile(self, fixed: dict, given: list[int]) -> Engine:
