@@ -23,9 +23,6 @@ enum {
   OWN_REGISTERS = 32,
 };
 
-// Of what schedulers could issue, measured where windows are large.
-static const double ISSUED = 0.6;
-
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
 
@@ -90,13 +87,22 @@ static double run_threads(const pricing_t *p) {
   double cache = (work.loads + work.weights + work.outputs) *
                  at_least(lanes * p->bytes * 32 / L1_BYTES, 1);
   // Warps of few blocks leave schedulers idle.
-  double busy =
-      ISSUED * at_most(1, p->together * threads / 32 / (2 * SCHEDULERS));
+  double busy = at_most(1, p->together * threads / 32 / (2 * SCHEDULERS));
   double turns = ceil(p->blocks / (p->machine->count * p->together)) *
                  (p->machine->count * p->together) / p->blocks;
   double run =
       warps * at_least(turns, 1) * at_least(issue / SCHEDULERS / busy, cache);
   return at_least(run, issue);
+}
+
+// How much longer threads take than that: large windows leave a multiprocessor
+// registers for few warps, which issue little more than half of what they
+// could. 1.6 from 5x5 on, measured; alike for all candidates.
+static double slowness_of(const hd_window_form_t *form) {
+  enum { SMALL = 9, LARGE = 25 };
+  double taps =
+      (double)(form->sizes[HD_WINDOW_HEIGHT] * form->sizes[HD_WINDOW_WIDTH]);
+  return 1 + 0.6 * at_most(at_least(taps - SMALL, 0) / (LARGE - SMALL), 1);
 }
 
 // Cycles of blocks that bring what they read to shared memory.
@@ -149,7 +155,8 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   if (shares)
     memory += memory > 0 ? BEGIN_CYCLES / machine->mhz : 0;
   return machine->launch +
-         at_least((BEGIN_CYCLES + run) / machine->mhz, memory);
+         (shares ? 1 : slowness_of(form)) *
+             at_least((BEGIN_CYCLES + run) / machine->mhz, memory);
 }
 
 hd_form_t hd_window_form_ask(const hd_window_form_t *form) {
