@@ -107,9 +107,11 @@ def draw_each(rng, case, template):
     c = int(rng.choice([2, 3, 8, 16, 24, 58, 96]))
     high, wide = ((k - 1) * d + 1
                   for k, d in zip(windows.kernel, windows.dilations))
+    steps = [stride if size > 1 else 1  # One window takes no steps.
+             for stride, size in zip(windows.strides, windows.sizes)]
     facts = {"z": windows.count, "m": windows.sizes[0], "n": windows.sizes[1],
              "c": c, "u": windows.kernel[0], "v": windows.kernel[1],
-             "s": windows.strides[0], "t": windows.strides[1], "bits": bits,
+             "s": steps[0], "t": steps[1], "bits": bits,
              "lanes": math.gcd(c, 128 // bits), "high": high, "wide": wide}
     for _ in range(100):
         values = template.draw(rng)
