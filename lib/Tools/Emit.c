@@ -91,6 +91,11 @@ static bool emit_cubin(hd_module_t *module, const hd_func_t *kernel,
             hd_cuda_link(cuda, diags, kernel->name, target->sm,
                          hd_buffer_text(ptx), ptx->size, false, out, &is_slow);
   hd_cuda_close(cuda);
+  if (ok && is_slow)
+    hd_warning(diags, kernel->loc,
+               "the driver's linker says that code of '%s' is slow; hidet-run "
+               "loads its PTX",
+               kernel->name);
   return ok;
 }
 
