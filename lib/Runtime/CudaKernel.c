@@ -103,11 +103,11 @@ static hd_kernel_t *load_image(hd_cuda_device_t *d, const hd_func_t *func,
   hd_arena_fini(&scratch);
   if (ok) {
     if (d->base.verbose)
-      fprintf(stderr,
-              "%s: %d registers, %d bytes of local memory, %zu bytes of code "
-              "or PTX%s\n",
-              func->name, k->base.registers, k->base.local_bytes, code.size,
-              origins[origin]);
+      fprintf(
+          stderr,
+          "%s: %d registers, %d bytes of local memory, %zu bytes of code%s\n",
+          func->name, k->base.registers, k->base.local_bytes, code.size,
+          origins[origin]);
     return &k->base;
   }
   hd_cuda_unload(&d->base, &k->base);
