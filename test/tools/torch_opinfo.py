@@ -20,7 +20,6 @@ import argparse
 import collections
 import json
 import logging
-import operator
 import re
 import sys
 import warnings
@@ -31,7 +30,7 @@ from torch.func import functionalize
 from torch.utils import _pytree as pytree
 
 import hidet.torch
-from hidet.torch import backend, part, table
+from hidet.torch import backend, table
 from hidet.torch.config import Options
 from hidet.torch.engine import Models
 
@@ -124,14 +123,6 @@ def rows_in(graph):
     }
 
 
-def left_over(graph):
-    # What is one part alone is its call, and no graph.
-    return isinstance(graph, torch.fx.GraphModule) and any(
-        node.op == "call_function" and node.target is not operator.getitem
-        for node in graph.graph.nodes
-    )
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--most", type=int, default=8)
@@ -188,7 +179,7 @@ def run(count, by_row, info, sample, name):
                     c.tried -= 1
                 return
             made = ready.call(*[t.clone() for t in tensors])
-            whole = not left_over(ready.call) and not any(
+            whole = not ready.left and not any(
                 "hidet" in str(w.message) for w in said
             )
         try:
