@@ -63,10 +63,10 @@ static bool solve(finder_t *f, const hd_term_t *place, int64_t size) {
 
 static bool find_place(void *argument, const hd_term_t *term) {
   finder_t *f = argument;
-  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  bool loads = term->kind == HD_TERM_LOAD;
   for (unsigned i = 0; loads && !f->place && i < term->u.value->rank; i++)
     solve(f, term->operands[i], hd_flat_size(term->u.value, i));
-  return !f->place;
+  return !f->place && term->kind != HD_TERM_SELECT;
 }
 
 // Puts r + p in the place of j.
