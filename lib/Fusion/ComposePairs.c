@@ -104,16 +104,8 @@ static bool are_alike(const pairs_t *p, const hd_node_t *a,
   return same;
 }
 
-static double count_of(const hd_value_t *value) {
-  hd_tensor_type_t type = hd_scheduled_type(value);
-  double count = 1;
-  for (unsigned i = 0; i < type.rank; i++)
-    count *= (double)type.shape[i];
-  return count;
-}
-
 static double bytes_of(const hd_value_t *value) {
-  return count_of(value) * hd_scalar_bits(value->type) / 8;
+  return hd_scheduled_count(value) * hd_scalar_bits(value->type) / 8;
 }
 
 // --- The nodes between ---
@@ -126,8 +118,8 @@ static unsigned of_value(const pairs_t *p, const hd_value_t *value) {
 
 // Whether a node's elements are half as many as those that it reads.
 static bool is_half(const hd_node_t *node) {
-  return node->num_inputs == 1 &&
-         count_of(node->outputs[0]) * 2 == count_of(node->inputs[0]);
+  return node->num_inputs == 1 && hd_scheduled_count(node->outputs[0]) * 2 ==
+                                      hd_scheduled_count(node->inputs[0]);
 }
 
 // What a node follows from; halves: so many halves of the product so far.

@@ -28,14 +28,6 @@ bool hd_former_is_cheap(const hd_former_t *f, uint32_t node) {
   return f->nodes[node].cost <= 8;
 }
 
-static double count_of(const hd_value_t *value) {
-  hd_tensor_type_t type = hd_scheduled_type(value);
-  double count = 1;
-  for (unsigned i = 0; i < type.rank; i++)
-    count *= (double)type.shape[i];
-  return count;
-}
-
 // Elements of a tensor that a term reads, for every point of its domain.
 typedef struct reads {
   const hd_task_value_t *value;
@@ -60,9 +52,9 @@ static void count_reads(reads_t *r, const hd_term_t *term) {
 static double reads_of(hd_former_t *f, const hd_node_t *node,
                        const hd_value_t *value) {
   if (!node->task)
-    return count_of(value);
+    return hd_scheduled_count(value);
   const hd_flattened_t *flattened = hd_fusion_flatten(f->fusion, node);
-  double times = 0, count = count_of(value);
+  double times = 0, count = hd_scheduled_count(value);
   for (uint32_t i = 0; flattened && i < node->num_inputs; i++) {
     if (node->inputs[i] != value)
       continue;
@@ -92,7 +84,7 @@ static double times_in(hd_former_t *f, uint32_t group,
   double times = 0;
   for (size_t i = 0; (reader = hd_group_reader(g->group, value, i)); i++) {
     const double *own = hd_ptr_map_get(&g->times, reader->outputs[0]);
-    double count = own ? count_of(reader->outputs[0]) : 0;
+    double count = own ? hd_scheduled_count(reader->outputs[0]) : 0;
     double each = reads_of(f, reader, value);
     times += own && *own > count && count > 0 ? each * *own / count : each;
   }
@@ -102,7 +94,7 @@ static double times_in(hd_former_t *f, uint32_t group,
 const char *hd_former_dear(hd_former_t *f, uint32_t node,
                            const uint32_t *groups, size_t num_groups) {
   const hd_value_t *value = f->nodes[node].node->outputs[0];
-  double count = count_of(value), times = 0;
+  double count = hd_scheduled_count(value), times = 0;
   for (size_t i = 0; i < num_groups; i++) {
     double *in = HD_ARENA_NEW(f->arena, double);
     *in = times_in(f, groups[i], value);

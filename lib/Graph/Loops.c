@@ -11,18 +11,6 @@ typedef HD_VEC(const hd_value_t *) values_t;
 
 // --- Names ---
 
-static void take_names(hd_arena_t *arena, hd_key_map_t *names,
-                       const hd_graph_t *graph) {
-  for (size_t i = 0; i < graph->inputs.size; i++)
-    hd_name_unique(arena, names, graph->inputs.data[i]->name);
-  for (size_t i = 0; i < graph->constants.size; i++)
-    hd_name_unique(arena, names, graph->constants.data[i]->name);
-  for (size_t i = 0; i < graph->nodes.size; i++)
-    for (uint32_t k = 0; k < graph->nodes.data[i]->num_outputs; k++)
-      if (graph->nodes.data[i]->outputs[k])
-        hd_name_unique(arena, names, graph->nodes.data[i]->outputs[k]->name);
-}
-
 // A value of the same type under a name of its own; no constant.
 static const hd_value_t *value_like(hd_arena_t *arena, hd_key_map_t *names,
                                     const hd_value_t *value) {
@@ -62,7 +50,7 @@ const hd_graph_t *hd_graph_outputs_apart(hd_module_t *module,
   *made = *body;
   memset(&made->outputs, 0, sizeof made->outputs);
   memset(&made->nodes, 0, sizeof made->nodes);
-  take_names(arena, &names, body);
+  hd_names_take(arena, &names, body);
   for (size_t i = 0; i < body->nodes.size; i++) {
     const hd_node_t *node = body->nodes.data[i];
     hd_vec_push(arena, &made->nodes, node);
@@ -215,7 +203,7 @@ static const hd_node_t *hoist_loop(hoister_t *h, hd_graph_t *graph,
   h->inner = (hd_key_map_t){0};
   h->outside = h->inside = (hd_ptr_map_t){0};
   h->operands = (values_t){0};
-  take_names(h->arena, &h->inner, loop.body);
+  hd_names_take(h->arena, &h->inner, loop.body);
   find_outside(h, node, &loop);
   for (size_t i = 0; i < loop.body->nodes.size; i++) {
     const hd_node_t *inner = loop.body->nodes.data[i];
@@ -250,7 +238,7 @@ const hd_graph_t *hd_graph_hoist(hd_module_t *module, const hd_graph_t *graph) {
   memset(&made->constants, 0, sizeof made->constants);
   for (size_t i = 0; i < graph->constants.size; i++)
     hd_vec_push(h.arena, &made->constants, graph->constants.data[i]);
-  take_names(h.arena, &h.names, graph);
+  hd_names_take(h.arena, &h.names, graph);
   for (size_t i = 0; i < graph->nodes.size; i++) {
     const hd_node_t *node = graph->nodes.data[i], *version = node;
     h.before.size = 0;

@@ -101,6 +101,14 @@ hd_tensor_type_t hd_scheduled_type(const hd_value_t *value) {
   return type;
 }
 
+double hd_scheduled_count(const hd_value_t *value) {
+  hd_tensor_type_t type = hd_scheduled_type(value);
+  double count = 1;
+  for (unsigned i = 0; i < type.rank; i++)
+    count *= (double)type.shape[i];
+  return count;
+}
+
 const hd_task_binding_t *hd_node_bind(hd_context_t *context, hd_arena_t *arena,
                                       const hd_node_t *node) {
   hd_tensor_type_t *inputs =
