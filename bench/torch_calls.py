@@ -14,7 +14,6 @@ One line a model. HIDET_LIBRARY names the library where it is not installed.
 import argparse
 import json
 import pathlib
-import statistics
 import sys
 import time
 
@@ -24,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "python")]
 import export_models  # noqa: E402
 import hidet.torch  # noqa: E402,F401  The backend.
+import hidet.utils  # noqa: E402
 
 CALLS, ROUNDS = 100, 5
 HIDET = {"hidet": {"backend": "hidet"}}
@@ -31,18 +31,8 @@ INDUCTOR = {"default": {}, "reduce-overhead": {"mode": "reduce-overhead"}}
 
 
 def call_us(run, x):
-    import torch
-    for _ in range(10):
-        run(x)
-    times = []
-    for _ in range(ROUNDS):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(CALLS):
-            run(x)
-        torch.cuda.synchronize()
-        times.append(1e6 * (time.perf_counter() - start) / CALLS)
-    return statistics.median(times)
+    return 1e3 * hidet.utils.benchmark_func(
+        lambda: run(x), warmup=10, number=CALLS, repeat=ROUNDS)
 
 
 def first_answer(network, x, how):

@@ -72,16 +72,9 @@ static bool find_place(void *argument, const hd_term_t *term) {
 // Puts r + p in the place of j.
 static const hd_term_t *put_place(void *argument, const hd_term_t *term) {
   finder_t *f = argument;
-  const hd_term_t *operands[HD_MAX_RANK + 1];
   if (is_index(term, f->d->indices[f->axis]) && term->kind == HD_TERM_INDEX)
     return f->place;
-  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
-    return term;
-  for (unsigned i = 0; i < term->num_operands; i++)
-    operands[i] = i < term->u.value->rank
-                      ? hd_index_simplify(f->arena, term->operands[i])
-                      : term->operands[i];
-  return hd_flat_rebuild(f->arena, term, operands);
+  return hd_index_simplify_load(f->arena, term);
 }
 
 static void make_scatter(finder_t *f, const hd_term_t *condition, bool if_true,

@@ -87,7 +87,8 @@ void hd_composer_look(hd_composer_t *c, hd_fusion_t *fusion) {
 
 // --- Sets of nodes ---
 
-static bool is_read_outside(const hd_composer_t *c, const hd_value_t *value) {
+bool hd_composer_is_read_outside(const hd_composer_t *c,
+                                 const hd_value_t *value) {
   if (hd_ptr_map_get(&c->outputs, value))
     return true;
   const hd_numbers_t *readers = hd_ptr_map_get(&c->readers, value);
@@ -138,7 +139,8 @@ bool hd_composer_merge(hd_composer_t *c, hd_arena_t *arena, const char *name,
     add_reshapes(c, arena, info->node, &parts);
     hd_vec_push(arena, &parts, ((hd_merge_part_t){info->flat, info->node}));
     for (uint32_t k = 0; k < info->node->num_outputs; k++)
-      if (info->node->outputs[k] && is_read_outside(c, info->node->outputs[k]))
+      if (info->node->outputs[k] &&
+          hd_composer_is_read_outside(c, info->node->outputs[k]))
         hd_vec_push(arena, &out->outputs, info->node->outputs[k]);
   }
   hd_budget_check(&c->module->context->budget);

@@ -145,16 +145,6 @@ static bool is_read_in_set(const pairs_t *p, const hd_node_t *node) {
   return false;
 }
 
-static bool is_read_outside(const pairs_t *p, const hd_node_t *node) {
-  const hd_numbers_t *readers = hd_ptr_map_get(&p->c.readers, node->outputs[0]);
-  if (hd_ptr_map_get(&p->c.outputs, node->outputs[0]))
-    return true;
-  for (size_t i = 0; readers && i < readers->size; i++)
-    if (!p->c.in[readers->data[i]])
-      return true;
-  return false;
-}
-
 // Puts what lies between the products and the node where they meet into the
 // set. NULL, or why that is more than one kernel.
 static const char *take_between(pairs_t *p, size_t last) {
@@ -164,7 +154,8 @@ static const char *take_between(pairs_t *p, size_t last) {
   for (size_t i = last; i-- > c->low;)
     c->in[i] = p->of[i - p->first] && is_read_in_set(p, c->nodes[i].node);
   for (size_t i = c->low; i < last; i++)
-    if (c->in[i] && is_read_outside(p, c->nodes[i].node))
+    if (c->in[i] &&
+        hd_composer_is_read_outside(c, c->nodes[i].node->outputs[0]))
       return hd_arena_printf(c->arena, "'%s' is read by others, too",
                              hd_value_label(c->nodes[i].node->outputs[0]));
   return NULL;
@@ -181,7 +172,7 @@ static void take_way_to(pairs_t *p, const hd_value_t *value) {
       info->node->num_inputs == 1 &&
       hd_type_is_float(hd_type(info->node->inputs[0]->type)) &&
       (hd_node_is_reshape(info->node) || (info->is_pointwise && info->flat)) &&
-      !is_read_outside(p, info->node)) {
+      !hd_composer_is_read_outside(c, info->node->outputs[0])) {
     size_t at = (size_t)(info - c->nodes);
     c->in[at] = true;
     c->low = at < c->low ? at : c->low;

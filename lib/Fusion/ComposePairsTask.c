@@ -62,14 +62,7 @@ const hd_term_t *hd_pair_put_place(void *argument, const hd_term_t *term) {
   for (int i = 0; term->kind == HD_TERM_INDEX && i < 4; i++)
     if (p->from[i] == term->u.index)
       return p->to[i];
-  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
-    return term;
-  const hd_term_t *operands[HD_MAX_RANK + 1];
-  for (unsigned i = 0; i < term->num_operands; i++)
-    operands[i] = i < term->u.value->rank
-                      ? hd_index_simplify(p->arena, term->operands[i])
-                      : term->operands[i];
-  return hd_flat_rebuild(p->arena, term, operands);
+  return hd_index_simplify_load(p->arena, term);
 }
 
 const hd_term_t *hd_pair_operate(const hd_pairer_t *p, hd_expr_kind_t op,

@@ -56,16 +56,9 @@ static bool is_read_in(const hd_composer_t *c, const bool *needed,
 }
 
 static bool is_read_outside(const hd_composer_t *c, const hd_node_t *node) {
-  for (uint32_t k = 0; k < node->num_outputs; k++) {
-    const hd_value_t *value = node->outputs[k];
-    const hd_numbers_t *readers =
-        value ? hd_ptr_map_get(&c->readers, value) : NULL;
-    if (value && hd_ptr_map_get(&c->outputs, value))
+  for (uint32_t k = 0; k < node->num_outputs; k++)
+    if (node->outputs[k] && hd_composer_is_read_outside(c, node->outputs[k]))
       return true;
-    for (size_t i = 0; readers && i < readers->size; i++)
-      if (!c->in[readers->data[i]])
-        return true;
-  }
   return false;
 }
 

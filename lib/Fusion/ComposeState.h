@@ -71,6 +71,9 @@ static inline hd_composed_node_t *hd_composer_giver(const hd_composer_t *c,
   return box ? *box : NULL;
 }
 
+// Whether a node that is not `in`, or the graph's own reader, reads a value.
+bool hd_composer_is_read_outside(const hd_composer_t *composer,
+                                 const hd_value_t *value);
 // What there is of the graph's nodes.
 void hd_composer_look(hd_composer_t *composer, hd_fusion_t *fusion);
 // The task of the nodes that are `in`, from `low` to before `high`. False where

@@ -210,6 +210,17 @@ static bool param_bytes(hd_session_t *s, const hd_ready_t *r, int n,
          hd_error(&s->context->diags, (hd_loc_t){0}, HD_E0309, param->name);
 }
 
+// Parameter `to` stores the state's next contents, beside those that it has.
+static bool store_apart(hd_session_t *s, hd_ready_t *r, hd_state_t *state,
+                        const hd_value_t *value, int to, hd_slot_t *slots) {
+  size_t bytes;
+  if (!param_bytes(s, r, to, &bytes) ||
+      !have(s, value->name, bytes, &state->spare, &state->spare_bytes))
+    return false;
+  point(r, slots, to, state->spare, bytes);
+  return true;
+}
+
 // A run on the caller's memory: where the plan writes what comes out elsewhere,
 // that is the state's second piece, and is copied after the run.
 static bool take_callers(hd_session_t *s, hd_ready_t *r, hd_state_t *state,
@@ -225,13 +236,7 @@ static bool take_callers(hd_session_t *s, hd_ready_t *r, hd_state_t *state,
       return false;
     point(r, slots, from, state->callers, bytes);
   }
-  if (to == from)
-    return true;
-  if (!param_bytes(s, r, to, &bytes) ||
-      !have(s, value->name, bytes, &state->spare, &state->spare_bytes))
-    return false;
-  point(r, slots, to, state->spare, bytes);
-  return true;
+  return to == from || store_apart(s, r, state, value, to, slots);
 }
 
 // Whether what comes in, or goes out, comes out nowhere else: it stays on the
@@ -279,13 +284,7 @@ static bool take_state(hd_session_t *s, hd_ready_t *r, size_t n,
   state->there = false; // Until the run has ended well.
   memcpy(state->room, room, sizeof(*room) * type->rank);
   point(r, slots, from, state->address, bytes);
-  if (from == to)
-    return true;
-  if (!param_bytes(s, r, to, &bytes) ||
-      !have(s, in->name, bytes, &state->spare, &state->spare_bytes))
-    return false;
-  point(r, slots, to, state->spare, bytes);
-  return true;
+  return to == from || store_apart(s, r, state, in, to, slots);
 }
 
 bool hd_session_await_states(hd_session_t *s, const hd_device_tensor_t *in,

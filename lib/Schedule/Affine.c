@@ -284,6 +284,18 @@ const hd_term_t *hd_index_simplify(hd_arena_t *arena, const hd_term_t *term) {
   return hd_affine_of(arena, term, &sum) ? hd_affine_term(arena, &sum) : term;
 }
 
+const hd_term_t *hd_index_simplify_load(hd_arena_t *arena,
+                                        const hd_term_t *term) {
+  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
+    return term;
+  const hd_term_t *operands[HD_MAX_RANK + 1];
+  for (unsigned i = 0; i < term->num_operands; i++)
+    operands[i] = i < term->u.value->rank
+                      ? hd_index_simplify(arena, term->operands[i])
+                      : term->operands[i];
+  return hd_flat_rebuild(arena, term, operands);
+}
+
 const hd_term_t *hd_index_linear(hd_arena_t *arena, const int64_t *shape,
                                  unsigned rank,
                                  const hd_term_t *const *places) {

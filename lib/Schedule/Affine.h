@@ -22,6 +22,9 @@ const hd_term_t *hd_affine_term(hd_arena_t *arena, const hd_linear_t *sum);
 // An equal i64 term; equal ones of the maps above mostly become the same, up to
 // addresses.
 const hd_term_t *hd_index_simplify(hd_arena_t *arena, const hd_term_t *term);
+// A load whose places are simplified so; any other term as it is.
+const hd_term_t *hd_index_simplify_load(hd_arena_t *arena,
+                                        const hd_term_t *term);
 
 // The row-major number of a place in a tensor; the place of a number.
 const hd_term_t *hd_index_linear(hd_arena_t *arena, const int64_t *shape,

@@ -32,14 +32,7 @@ static const hd_term_t *put_digit(void *argument, const hd_term_t *term) {
       for (unsigned i = 0; i < digits->axes[n].count; i++)
         if (digits->axes[n].indices[i] == term->u.index)
           return digit_of(digits, n, i);
-  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
-    return term;
-  const hd_term_t *operands[HD_MAX_RANK + 1];
-  for (unsigned i = 0; i < term->num_operands; i++)
-    operands[i] = i < term->u.value->rank
-                      ? hd_index_simplify(digits->arena, term->operands[i])
-                      : term->operands[i];
-  return hd_flat_rebuild(digits->arena, term, operands);
+  return hd_index_simplify_load(digits->arena, term);
 }
 
 const hd_term_t *hd_form_put_digits(const hd_form_digits_t *digits,

@@ -60,15 +60,9 @@ static const hd_term_t *put_cells(void *argument, const hd_term_t *term) {
        i++)
     if (f->d->indices[i] == term->u.index)
       return f->places[i];
-  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
-    return term;
-  const hd_term_t *operands[HD_MAX_RANK + 1];
-  for (unsigned i = 0; i < term->num_operands; i++)
-    operands[i] = i < term->u.value->rank
-                      ? hd_index_simplify(f->arena, term->operands[i])
-                      : term->operands[i];
-  term = hd_flat_rebuild(f->arena, term, operands);
-  if (term->u.value != f->t)
+  term = hd_index_simplify_load(f->arena, term);
+  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  if (!loads || term->u.value != f->t)
     return term;
   unsigned which = term->kind == HD_TERM_LOAD ? which_of(f, term) : 2;
   f->fits &= which < 2;

@@ -93,14 +93,7 @@ static const hd_term_t *put_member(void *argument, const hd_term_t *term) {
   const groups_t *groups = argument;
   if (term->kind == HD_TERM_INDEX && term->u.index == groups->index)
     return member_of(groups);
-  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
-    return term;
-  const hd_term_t *operands[HD_MAX_RANK + 1];
-  for (unsigned i = 0; i < term->num_operands; i++)
-    operands[i] = i < term->u.value->rank
-                      ? hd_index_simplify(groups->arena, term->operands[i])
-                      : term->operands[i];
-  return hd_flat_rebuild(groups->arena, term, operands);
+  return hd_index_simplify_load(groups->arena, term);
 }
 
 // The definition with two indices in the place of the one that has groups; NULL
