@@ -11,7 +11,7 @@ pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 find_program(HIDET_PROTOC_C NAMES protoc-c REQUIRED
   DOC "Compiler of protocol buffers to C (protobuf-c-compiler)")
 
-# The static preset's library needs glibc alone.
+# The static preset's library needs glibc and libgcc_s alone.
 if(HIDET_STATIC_LLVM)
   set(hidet_jansson -l:libjansson.a)
   set(hidet_protobuf_c -l:libprotobuf-c.a)

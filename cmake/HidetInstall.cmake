@@ -25,3 +25,7 @@ write_basic_package_version_file(
 install(FILES "${PROJECT_BINARY_DIR}/HidetConfig.cmake"
               "${PROJECT_BINARY_DIR}/HidetConfigVersion.cmake"
         DESTINATION "${package_dir}")
+
+# What `pip install .` takes of it: a wheel has no links.
+install(PROGRAMS "$<TARGET_FILE:hidet>" DESTINATION hidet/lib
+        RENAME libhidet.so.0 COMPONENT python EXCLUDE_FROM_ALL)

@@ -19,14 +19,16 @@ if(HIDET_STATIC_LLVM)
   llvm_map_components_to_libnames(libraries
     core analysis target passes coroutines orcjit native NVPTX
     bitreader bitwriter irreader)
-  # Its own dependencies go in too, so that the library needs glibc alone.
+  # Its own dependencies go in too, so that the library needs glibc alone, and
+  # gcc's unwinder (libgcc_s), which is with it everywhere and which, linked in,
+  # would ask for a newer one. So would arc4random.
   # (Nothing here uses Z3, which LLVMSupport names as well.)
   find_library(HIDET_ZLIB libz.a REQUIRED DOC "Archive of zlib1g-dev")
   find_library(HIDET_ZSTD libzstd.a REQUIRED DOC "Archive of libzstd-dev")
   set_property(TARGET LLVMSupport PROPERTY INTERFACE_LINK_LIBRARIES
     LLVMDemangle "${HIDET_ZLIB}" "${HIDET_ZSTD}" rt ${CMAKE_DL_LIBS} m)
   target_link_libraries(hidet_llvm INTERFACE
-    ${libraries} -l:libstdc++.a -static-libgcc)
+    ${libraries} -l:libstdc++.a -Wl,--defsym=arc4random=hd_random_word)
 else()
   # Of the C++ library, which LLVM brings, the handler for memory is ours to set.
   target_link_libraries(hidet_llvm INTERFACE LLVM -l:libstdc++.so.6)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Builds what is shipped (the static preset, in build-static/) and packs what it
 # installs, stripped, as the folder hidet/ of an archive. On any x86-64 machine
-# with glibc of this one's version or newer, and in any place:
+# with glibc of this one's version or newer and libgcc_s, and in any place:
 #   tar xzf hidet.tar.gz; hidet/bin/hidet-run model.onnx
 # usage: package.sh [--bench] [ARCHIVE.tar.gz]       (build-static/hidet.tar.gz)
 #   --bench: with bench_compile too, which holds an LLVM of its own

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What scripts/package.sh packs is small, needs glibc alone, and runs where it
+"""What scripts/package.sh packs is small, needs glibc and libgcc_s alone, and runs where it
 is unpacked: the examples against numpy, a model, PTX.
 
 usage: check_package.py SOURCE
@@ -14,7 +14,8 @@ import tarfile
 import tempfile
 
 MIB = 64
-GLIBC = re.compile(r"(libc|libm|libdl|libpthread|librt|ld-linux-x86-64)\.so\.\d")
+GLIBC = re.compile(
+    r"(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux-x86-64)\.so\.\d")
 OURS = "libhidet.so.0"
 
 
