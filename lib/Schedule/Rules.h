@@ -145,6 +145,9 @@ bool hd_rule_contract(hd_rules_t *rules, const hd_definition_t *d);
 // Several threads for each element.
 bool hd_rule_reduce(hd_rules_t *rules, const hd_definition_t *d);
 
+// A small reduction, a thread for several neighbours.
+bool hd_rule_slide(hd_rules_t *rules, const hd_definition_t *d);
+
 // A thread for each row along the axis of a scan.
 bool hd_rule_scan(hd_rules_t *rules, const hd_definition_t *d);
 

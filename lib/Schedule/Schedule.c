@@ -163,7 +163,7 @@ void hd_rules_apply(hd_rules_t *rules, const hd_definition_t *d) {
   else if (!hd_rule_template(rules, d) && !rules->failed &&
            !hd_rule_window(rules, d) && !rules->failed &&
            !hd_rule_contract(rules, d) && !hd_rule_reduce(rules, d) &&
-           !hd_rule_scan(rules, d))
+           !hd_rule_slide(rules, d) && !hd_rule_scan(rules, d))
     hd_rule_pointwise(rules, d);
 }
 

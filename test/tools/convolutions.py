@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random networks of one to three convolutions against NumPy: along one to
 three axes, strided, dilated, grouped, transposed, padded by numbers or by name,
-of odd sizes, with biases, activations and residuals, in every type of float and
-in bytes. Numbers are small integers, so that every type has all sums exactly,
-and what comes out has to be equal.
+of odd sizes, with biases, activations, pooling and residuals, in every type of
+float and in bytes. Numbers are small integers, so that every type has all sums
+exactly, and what comes out has to be equal.
 
 usage: convolutions.py [--jobs=N] FOLDER COUNT SEED [hidet-run's options...]
 
@@ -234,11 +234,25 @@ class Network:
             y = numpy.clip(y, -1, 1)
             result = self.put("k%d" % n, self.type, y.shape, "onnx22.Clip(%s, %s, %s)" % (
                 result, *ends))
+        if not is_last and self.rng.integers(2) and min(y.shape[2:]) > 1:
+            result, y = self.pool(result, y)
         if y.shape == x.shape and self.rng.integers(2):
             y = y + x
             result = self.put("a%d" % n, self.type, y.shape, "onnx22.Add(%s, %s)" % (
                 result, name))
         return result, y
+
+    def pool(self, name, x):
+        """The greatest of windows of three, which reach over the borders."""
+        n, rank = len(self.lines), x.ndim - 2
+        stride = int(self.rng.integers(1, 3))
+        sizes = [(i - 1) // stride + 1 for i in x.shape[2:]]
+        x = numpy.pad(x, [(0, 0)] * 2 + [(1, 1)] * rank, constant_values=-numpy.inf)
+        y = numpy.max([x[(slice(None),) * 2 + slices(tap, sizes, [stride] * rank)]
+                       for tap in numpy.ndindex(*[3] * rank)], 0)
+        return self.put("p%d" % n, self.type, y.shape, "onnx22.MaxPool(%s) { %s }" % (
+            name, "kernel_shape = %s, strides = %s, pads = %s" % (
+                [3] * rank, [stride] * rank, [1] * (2 * rank)))), y
 
     def text(self):
         return "graph main(%s) -> %s {\n  %s\n}\n" % (

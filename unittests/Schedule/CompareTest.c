@@ -103,6 +103,7 @@ static const row_t rows[] = {
     {"l1_normalize", "f16[2, 60, 3]", "s=1"},
     {"l2_normalize", "f32[7, 60]", "s=1"},
     {"local_response_norm", "f32[2, 9, 5, 4]", "alpha=1e-2 beta=0.75 bias=1.0 size=3"},
+    {"local_response_norm", "f32[2, 20, 32, 64]", "alpha=1e-2 beta=0.75 bias=1.0 size=3"},
     {"max_pool", "f32[2, 3, 9, 10]",
      "least=-1e30 window=[3, 3] strides=[2, 2] pads=[1, 1] dilations=[1, 1] sizes=[5, 5]"},
     {"global_average_pool", "f16[2, 3, 19, 10]", "count=190"},
