@@ -134,6 +134,19 @@ static const hd_value_t *pack(hd_bucketer_t *b, const hd_value_t *value) {
   return to;
 }
 
+// What goes out as the bound has it is 0 past its extents, so that what nobody
+// needs is seen from there back (Need.h).
+static const hd_value_t *sealed(hd_bucketer_t *b, const hd_value_t *value) {
+  const hd_bucket_tensor_t *t = hd_bucket_tensor(b, value);
+  hd_bucket_seal_t seal = {.wanted = true};
+  for (unsigned i = 0; i < t->rank; i++) {
+    seal.axes[i] = hd_digits_vary(&t->axes[i]);
+    seal.any |= seal.axes[i];
+  }
+  return seal.any ? hd_bucket_sealed(b, value, &seal)
+                  : hd_bucket_stands(b, value);
+}
+
 static bool put_output(hd_bucketer_t *b, const hd_value_t *value) {
   bool varies = !is_packed(hd_bucket_tensor(b, value));
   for (int i = 0; i < value->rank; i++)
@@ -142,10 +155,11 @@ static bool put_output(hd_bucketer_t *b, const hd_value_t *value) {
     return hd_bucket_refuse(b, NULL, "what comes in goes out");
   if (value->constant && hd_bucket_stands(b, value) != value)
     return hd_bucket_refuse(b, NULL, "a constant that differs goes out");
-  bool whole = is_packed(hd_bucket_tensor(b, value)) ||
-               hd_bucket_append_at(b, NULL, NULL, value);
   hd_vec_push(b->arena, &b->made->outputs,
-              whole ? hd_bucket_stands(b, value) : pack(b, value));
+              hd_bucket_append_at(b, NULL, NULL, value)
+                  ? hd_bucket_stands(b, value)
+              : is_packed(hd_bucket_tensor(b, value)) ? sealed(b, value)
+                                                      : pack(b, value));
   return true;
 }
 

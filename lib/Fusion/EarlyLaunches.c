@@ -20,8 +20,9 @@
 //
 // and its launch is `second(h, w, y) programmatic`. The next launch may begin
 // at once; a kernel itself waits before the first statement of its body that
-// names anything that a launch may write. A kernel that waits somewhere by
-// itself stays as it is. Whether a launch may be programmatic is then proven
+// names anything that a launch may write; a branch before that which ends the
+// kernel waits for itself. A kernel that waits somewhere by itself stays as it
+// is. Whether a launch may be programmatic is then proven
 // (IR/EarlyLaunch.h): where it cannot be, it is not.
 //
 // Blocks of a launch that begins early come while the one before it has its
@@ -37,6 +38,7 @@
 
 #include "Fusion/Passes.h"
 #include "IR/EarlyLaunch.h"
+#include "IR/Exits.h"
 #include "IR/Intrinsic.h"
 #include "IR/Rewrite.h"
 #include "Schedule/Build.h"
@@ -97,12 +99,20 @@ static bool is_quiet_stmt(void *argument, const hd_stmt_t *stmt) {
           is_fixed(argument, stmt->u.point.place->u.var));
 }
 
+// if quiet { ...; return }: what is behind it need not wait for it.
+static bool is_way_out(overlapper_t *o, const hd_stmt_t *stmt) {
+  return stmt->kind == HD_STMT_IF && !stmt->u.branch.otherwise.size &&
+         !hd_block_falls_through(stmt->u.branch.then) &&
+         hd_walk_expr(stmt->u.branch.condition, is_quiet_expr, o);
+}
+
 // How many statements of the body come before the wait.
 static uint32_t find_place(overlapper_t *o, const hd_func_t *kernel) {
   uint32_t i = 0;
   while (i < kernel->body.size &&
-         hd_walk_block((hd_block_t){1, kernel->body.stmts + i}, is_quiet_stmt,
-                       is_quiet_expr, o))
+         (is_way_out(o, kernel->body.stmts[i]) ||
+          hd_walk_block((hd_block_t){1, kernel->body.stmts + i}, is_quiet_stmt,
+                        is_quiet_expr, o)))
     i++;
   return i;
 }
@@ -202,6 +212,21 @@ static void push_prefetches(overlapper_t *o, hd_builder_t *b,
   }
 }
 
+// A statement that comes before the wait.
+static void push_early(overlapper_t *o, hd_builder_t *b,
+                       const hd_stmt_t *stmt) {
+  hd_open_block_t then;
+  if (!is_way_out(o, stmt)) {
+    hd_b_push(b, stmt);
+    return;
+  }
+  hd_b_open(b, &then);
+  push_intrinsic(b, HD_INTRINSIC_GRIDDEPCONTROL_WAIT);
+  for (uint32_t i = 0; i < stmt->u.branch.then.size; i++)
+    hd_b_push(b, stmt->u.branch.then.stmts[i]);
+  hd_b_if(b, stmt->u.branch.condition, hd_b_close(b), (hd_block_t){0});
+}
+
 static void make_wait(overlapper_t *o, hd_func_t *kernel) {
   hd_builder_t b = {
       .context = o->module->context, .arena = o->arena, .loc = kernel->loc};
@@ -213,7 +238,9 @@ static void make_wait(overlapper_t *o, hd_func_t *kernel) {
   for (uint32_t i = 0; i <= kernel->body.size; i++) {
     if (i == place)
       push_intrinsic(&b, HD_INTRINSIC_GRIDDEPCONTROL_WAIT);
-    if (i < kernel->body.size)
+    if (i < place)
+      push_early(o, &b, kernel->body.stmts[i]);
+    else if (i < kernel->body.size)
       hd_b_push(&b, kernel->body.stmts[i]);
   }
   hd_func_t version = *kernel;

@@ -278,6 +278,7 @@ static const hd_func_t *make_plan(hd_module_t *module,
   *fits = hd_planner_fit(&p);
   if (!*fits)
     return NULL;
+  hd_planner_trim(&p);
   settle_programmatic(&p);
   return hd_b_plan(module, graph->name ? graph->name : "main", graph->loc,
                    p.params.data, p.params.size, &p.body);

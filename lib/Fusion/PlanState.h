@@ -78,6 +78,12 @@ void hd_planner_explain(const hd_planner_t *planner,
 // False where a parameter's shape has no such rows.
 bool hd_planner_fit(hd_planner_t *planner);
 
+// --- Trim.c ---
+
+// Has blocks that compute nothing that is needed leave early, in a graph that
+// reads extents (Need.h): launches get kernels that do.
+void hd_planner_trim(hd_planner_t *planner);
+
 // --- PlanGroup.c ---
 
 // The nodes of a group as one kernel, or one by one where they cannot be
