@@ -3,14 +3,16 @@
 better of cuDNN and FlashAttention as PyTorch calls them.
 
 usage: attention.py --tools=DIR [--json=FILE] [--seconds=N] [--candidates]
-           [short] [long] [decode]
+           [short] [long] [wide] [decode] [token]
 
 short   batch 1, 12 heads of 64: 128, 197 and 512 tokens
 long    16,384 tokens in all, 2,048 features: 128 to 8,192 tokens, heads of 64
         and 128, causal and not
+wide    the same for heads of 192 and 256, and of 192 with values of 128
 decode  one query, 32 heads of 128 that share the keys of 8, as many requests as
         make 256 MiB of keys and values: 512 to 65,536 of them; also the share
         of the bandwidth that a copy of as many bytes has
+token   the same of one request: 512 to 65,536 keys
 
 A graph of several attentions, each of the one before as queries and keys and
 values of its own, programmatic launches, one CUDA graph; f16. One line a case;
@@ -28,7 +30,8 @@ import bandwidth
 import measure
 
 # Requests, heads, queries, keys, features; `shared` heads have the same keys.
-Case = collections.namedtuple("Case", "b h m n d causal shared", defaults=[False, 1])
+# e: features of values; 0: as many.
+Case = collections.namedtuple("Case", "b h m n d causal shared e", defaults=[False, 1, 0])
 
 TASK = """task attention(q: f16[z, m, k], key: f16[y, n, k], v: f16[y, n, e]) -> o: f16[z, m, e] {
   s[b, i, j] = sum(p: k) f32(q[b, i, p]) * f32(key[b / (z / y), j, p])
@@ -43,6 +46,10 @@ CASES = {
     "long": [Case(16384 // n, 2048 // d, n, n, d, causal)
              for n in (128, 512, 1024, 2048, 4096, 8192) for d in (64, 128)
              for causal in (False, True)],
+    "wide": [Case(16384 // n, 2048 // d, n, n, d, causal, e=e)
+             for n in (128, 512, 2048, 8192) for d, e in ((192, 192), (192, 128), (256, 256))
+             for causal in (False, True)],
+    "token": [Case(1, 32, 1, n, 128, shared=4) for n in (512, 1024, 2048, 4096, 8192, 65536)],
     "decode": [Case(65536 // n, 32, 1, n, 128, shared=4) for n in (512, 2048, 8192, 65536)],
 }
 CANDIDATES = [("attention_mma(WM = %d, WN = %d, BN = %d, STAGES = %d)" % (wm, wn, bn, stages),
@@ -52,6 +59,13 @@ CANDIDATES = [("attention_mma(WM = %d, WN = %d, BN = %d, STAGES = %d)" % (wm, wn
               if 2 <= wm * wn <= 8 and 16 <= bn // wn <= 64]
 CANDIDATES += [("attention_wgmma(G = %d, BN = %d)" % (g, bn), -bn) for g in (1, 2) for bn in (64, 128)]
 CANDIDATES += [("attention_tma(BN = 128, STAGES = %d)" % stages, -64) for stages in (2, 3)]
+# Of few rows; PARTS are of the grid, SPLIT of a cluster.
+SPLITS = ["SPLIT = %d" % blocks for blocks in (1, 4, 8, 16)]
+PARTS = ["PARTS = %d" % blocks for blocks in (32, 48, 64, 96)]
+FEW = ["attention_%s(WM = 1, WN = %d, BN = %d, STAGES = %d, %s)" % (
+    "parts" if split in PARTS else "mma", wn, bn, stages, split)
+       for split in PARTS + SPLITS for wn, bn in ((2, 32), (2, 64), (4, 64), (4, 128))
+       for stages in (2, 3)]
 
 
 def text(case, copies, pin):
@@ -60,22 +74,28 @@ def text(case, copies, pin):
         term = "j > i ? -inf : " + term
     heads = case.b * case.h
     shape = "f16[%d, %d, %d]" % (heads, case.m, case.d)
-    keys = "f16[%d, %d, %d]" % (heads // case.shared, case.n, case.d)
-    inputs = ", ".join(["q: " + shape] + ["%s%d: %s" % (name, i, keys)
-                                          for i in range(copies) for name in "kv"])
-    body = "\n".join("  o%d: %s = attention(%s, k%d, v%d)%s" % (
-        i, shape, "o%d" % (i - 1) if i else "q", i, i, " with " + pin if pin else "")
-                     for i in range(copies))
-    return TASK % term + "graph main(%s) -> o%d {\n%s\n}\n" % (inputs, copies - 1, body)
+    keys = "f16[%d, %d, %%d]" % (heads // case.shared, case.n)
+    # Results of other widths are no queries.
+    chained = not case.e or case.e == case.d
+    given = ["q%d: %s" % (i, shape) for i in range(1 if chained else copies)]
+    given += ["%s%d: %s" % (name, i, keys % width) for i in range(copies)
+              for name, width in (("k", case.d), ("v", case.e or case.d))]
+    body = "\n".join("  o%d: f16[%d, %d, %d] = attention(%s, k%d, v%d)%s" % (
+        i, heads, case.m, case.e or case.d, "o%d" % (i - 1) if i and chained else "q%d" % i,
+        i, i, " with " + pin if pin else "") for i in range(copies))
+    results = ["o%d" % i for i in range(copies - 1 if chained else 0, copies)]
+    return TASK % term + "graph main(%s) -> %s {\n%s\n}\n" % (
+        ", ".join(given), ", ".join(results), body)
 
 
 def bytes_of(case):
     """Of queries, results, keys and values."""
-    return 4 * case.b * case.h * case.d * (case.m + case.n // case.shared)
+    return 2 * case.b * case.h * (case.d + (case.e or case.d)) * (
+        case.m + case.n // case.shared)
 
 
 def copies_of(case):
-    return max(2, min(24, 2 ** 27 // bytes_of(case)))
+    return max(2, min(24 if case.m == case.n else 64, 2 ** 27 // bytes_of(case)))
 
 
 def peer(case):
@@ -84,8 +104,10 @@ def peer(case):
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     def draw():
-        return [torch.randn(case.b, h, rows, case.d, device="cuda", dtype=torch.float16)
-                for h, rows in ((case.h, case.m),) + 2 * ((case.h // case.shared, case.n),)]
+        kept = case.h // case.shared
+        return [torch.randn(case.b, h, rows, width, device="cuda", dtype=torch.float16)
+                for h, rows, width in ((case.h, case.m, case.d), (kept, case.n, case.d),
+                                       (kept, case.n, case.e or case.d))]
 
     found = []
     for name, backend in (("cuDNN", SDPBackend.CUDNN_ATTENTION),
@@ -114,7 +136,8 @@ def label(case):
     text = "%d x %d heads, " % (case.b, case.h)
     if case.m < case.n:
         text += "%d of " % case.m
-    text += "%d tokens, %d%s" % (case.n, case.d, " causal" if case.causal else "")
+    text += "%d tokens, %d%s%s" % (case.n, case.d, " and %d" % case.e if case.e not in (0, case.d)
+                                   else "", " causal" if case.causal else "")
     return text + (", %d share keys" % case.shared if case.shared > 1 else "")
 
 
@@ -134,11 +157,14 @@ def main():
             print("no time for %s" % label(case))
             continue
         theirs, name = peer(case)
-        flops = 4.0 * case.b * case.h * case.m * case.n * case.d / (2 if case.causal else 1)
+        flops = 2.0 * case.b * case.h * case.m * case.n * (case.d + (case.e or case.d)) / (
+            2 if case.causal else 1)
         copied = bandwidth.copy(bytes_of(case)) if case.m < case.n else None
         # For so many keys at most, or for more than so many.
         pins = [""]
-        if options.candidates:
+        if options.candidates and case.m * case.shared <= 16:
+            pins += FEW
+        elif options.candidates:
             pins += [pin for pin, keys in CANDIDATES
                      if (case.n <= keys if keys > 0 else case.n > -keys)]
         for pin in pins:

@@ -37,7 +37,7 @@ TEMPLATES = pathlib.Path(__file__).resolve().parent.parent / "lib/Schedule/templ
 DRAW = {**template_cases.DRAW, **template_matrices.DRAW,
         "window": template_windows.draw_each}
 CHUNK = 6  # Cases of a graph; of attentions, which share a candidate.
-ATTENTIONS = ("attention_mma", "attention_wgmma", "attention_tma")
+ATTENTIONS = ("attention_mma", "attention_parts", "attention_wgmma", "attention_tma")
 
 
 def read_tensor(path, wanted):

@@ -84,7 +84,8 @@ typedef struct hd_template {
   hd_form_kind_t form;
   const hd_var_t *axes[HD_FORM_AXES]; // As many as the form has.
   const hd_var_t *names[HD_TEMPLATE_NAMES];
-  const char *kernel; // Of the same module.
+  const char *kernel;            // Of the same module.
+  const struct hd_generic *then; // A kernel that runs behind it; NULL: none.
   bool takes_leaving; // The kernel has a compile-time parameter LEAVING,
   bool takes_turned;  // or TURNED.
   HD_VEC(hd_choice_t) choices;

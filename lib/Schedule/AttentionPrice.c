@@ -4,7 +4,10 @@
 // for products: a step is bound by the tensor cores, by what the L2 cache gives
 // a multiprocessor, by how fast its warps issue (exponentials are most of that)
 // or by the latency of a load; blocks go in waves. From memory comes no more
-// than all blocks have asked for at a time, in the time that a load takes.
+// than all blocks have asked for at a time, in the time that a load takes, and
+// to a multiprocessor no more than its path to memory carries: what the busiest
+// has to read is not read sooner. Parts that blocks of any place leave cost a
+// launch that puts them together.
 #include "Schedule/Attention.h"
 
 #include <math.h>
@@ -14,6 +17,8 @@ enum {
   BEGIN_CYCLES = 1200, // Before the first step, behind the last one.
   SYNC_CYCLES = 1500,  // Of a cluster: it begins, and waits twice.
   FAR_CYCLES = 1800,   // Of a load from memory, where all ask for more.
+  FAR_BYTES = 21,      // Of a cycle, that come to a multiprocessor from memory.
+  CLUSTERED = 4,       // Clusters of so many blocks fit wherever blocks do.
   SCHEDULERS = 4,
 };
 
@@ -32,6 +37,27 @@ static double residents(const hd_machine_t *machine, const hd_candidate_t *c) {
                               figure(c, HD_FIGURE_SHARED));
 }
 
+// Microseconds that reading takes by itself. blocks, together: at all, and on a
+// multiprocessor at a time; step: bytes that a block asks for in a step.
+static double price_reading(const hd_machine_t *machine, double moved,
+                            double blocks, double reach, double together,
+                            double step) {
+  double asked = at_most(blocks, reach * together) * step;
+  double far = at_least(moved / machine->gbs * 1e-3,
+                        moved / asked * FAR_CYCLES / machine->mhz);
+  double busiest = ceil(blocks / reach) * moved / blocks;
+  return at_least(far, busiest / FAR_BYTES / machine->mhz);
+}
+
+// Microseconds that putting parts of rows together takes, once they are all
+// there: a launch, and two loads one after the other.
+static double price_merging(const hd_machine_t *machine, double rows,
+                            double parts, double width) {
+  double bytes = rows * parts * width * sizeof(float);
+  return machine->launch + 2 * bytes / machine->gbs * 1e-3 +
+         (BEGIN_CYCLES + 2 * LOAD_CYCLES) / (double)machine->mhz;
+}
+
 static double price(const hd_machine_t *machine, const hd_form_t *form,
                     const hd_candidate_t *c) {
   const int64_t *sizes = form->sizes;
@@ -46,7 +72,10 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   double blocks = z * ceil(m / bm) * split, most = residents(machine, c);
   if (most < 1)
     return INFINITY;
-  double reach = hd_machine_reach(machine, c->figures[HD_FIGURE_SPLIT]);
+  bool merges = c->template->then; // Its blocks are no cluster.
+  double reach = merges || split <= CLUSTERED
+                     ? machine->count
+                     : hd_machine_reach(machine, (int64_t)split);
   double together = at_most(most, ceil(blocks / reach));
   double waves = ceil(blocks / (reach * together));
   double warps = figure(c, HD_FIGURE_THREADS) / 32 * together;
@@ -65,14 +94,15 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
                    figure(c, HD_FIGURE_RESULT) * 0.01;
   double cycles = BEGIN_CYCLES + LOAD_CYCLES +
                   waves * (ceil(ceil(n / bn) / split) * step + results);
-  if (split > 1)
+  if (split > 1 && !merges)
     cycles += SYNC_CYCLES;
-  double moved = bytes * z * (m + n) * widths;
-  double asked = at_most(blocks, reach * together) * at_least(stages - 1, 1) *
-                 bn * widths * bytes;
-  double far = at_least(moved / machine->gbs * 1e-3,
-                        moved / asked * FAR_CYCLES / machine->mhz);
-  return machine->launch + at_least(cycles / machine->mhz, far);
+  double far =
+      price_reading(machine, bytes * z * (m + n) * widths, blocks, reach,
+                    together, at_least(stages - 1, 1) * bn * widths * bytes);
+  double us = machine->launch + at_least(cycles / machine->mhz, far);
+  return merges ? us + price_merging(machine, z * m, split,
+                                     (double)sizes[HD_ATTENTION_VALUE])
+                : us;
 }
 
 hd_form_t hd_attention_form_ask(const hd_attention_form_t *form) {

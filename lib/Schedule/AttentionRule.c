@@ -11,11 +11,16 @@
 // and loads again at once, comes back as the task's term of it over the factor;
 // top and whole are a row's largest term and the sum of its exponentials, and
 // what is loaded of whole is the divisor. Keys from limit on do not count for a
-// row; inside is score for those before it.
+// row; inside is score for those before it. Tensors behind these are the first
+// kernel's alone or, by their names, those of the one that the template says
+// runs behind it: they become workspaces.
 #include "Schedule/Access.h"
 #include "Schedule/Attention.h"
 #include "Schedule/Instance.h"
 #include "Schedule/Templates.h"
+#include "Schedule/Terms.h"
+
+#include <string.h>
 
 enum {
   Q,
@@ -29,6 +34,7 @@ enum {
   FACTOR,
   INSIDE,
   PARAMS,
+  MOST_PARAMS = PARAMS + 4,
   FRAGMENT = 16
 };
 
@@ -36,6 +42,10 @@ typedef struct joint {
   const hd_attention_form_t *form;
   hd_arena_t *arena;
   bool takes_factor; // The kernel; else scores are worth t itself.
+  // The kernel, of the template's two the first, and what its tensors are;
+  // NULL: none of the task's, and no workspace.
+  const hd_func_t *first;
+  const hd_form_tensor_t *tensors[MOST_PARAMS];
   hd_translator_t t;
 } joint_t;
 
@@ -108,40 +118,111 @@ static const char *given_by(hd_arena_t *arena,
                          (long long)filled(form->sizes[HD_ATTENTION_VALUE]));
 }
 
-static bool make_kernel(hd_rules_t *rules, const hd_attention_form_t *form,
-                        const hd_form_t *asked, const hd_candidate_t *candidate,
-                        const char *instance) {
+// The tensor of a template that a workspace of the task's becomes.
+static const hd_form_tensor_t *make_workspace(hd_rules_t *rules,
+                                              const hd_var_t *param) {
+  hd_arena_t *arena = &rules->module->arena;
+  hd_form_tensor_t *tensor = HD_ARENA_NEW(arena, hd_form_tensor_t);
+  int64_t shape[HD_MAX_RANK];
+  for (unsigned i = 0; i < param->tensor->rank; i++)
+    if (!hd_expr_fold_int(param->tensor->shape[i], &shape[i]))
+      return NULL;
+  hd_task_value_t *value =
+      hd_flat_value_make(arena, param->name, HD_VALUE_LOCAL, param->type.scalar,
+                         shape, param->tensor->rank);
+  hd_vec_push(arena, &rules->flat->locals, value);
+  tensor->same = value;
+  return tensor;
+}
+
+static void find_tensors(hd_rules_t *rules, joint_t *joint,
+                         const hd_func_t *kernel) {
+  const hd_attention_form_t *form = joint->form;
+  joint->first = kernel;
+  joint->takes_factor = kernel->num_params > FACTOR;
+  joint->tensors[Q] = &form->q;
+  joint->tensors[K] = &form->k;
+  joint->tensors[V] = &form->v;
+  joint->tensors[O] = &form->o;
+  for (uint32_t i = PARAMS; i < kernel->num_params && i < MOST_PARAMS; i++)
+    joint->tensors[i] = make_workspace(rules, kernel->params[i]);
+}
+
+// Which of the first kernel's parameters one of either is, by its name.
+static int place_of(const joint_t *joint, const hd_var_t *param) {
+  for (uint32_t i = 0; i < joint->first->num_params && i < MOST_PARAMS; i++)
+    if (strcmp(joint->first->params[i]->name, param->name) == 0)
+      return (int)i;
+  return -1;
+}
+
+static bool has_map(const hd_func_t *kernel, const hd_var_t *param) {
+  for (uint32_t i = 0; i < kernel->num_maps; i++)
+    if (kernel->maps[i]->map->tensor == param)
+      return true;
+  return false;
+}
+
+static bool launch(hd_rules_t *rules, joint_t *joint, hd_func_t *kernel) {
+  const hd_attention_form_t *form = joint->form;
+  const hd_variable_t *variables[MOST_PARAMS] = {[SCORE] = form->score,
+                                                 [TOP] = form->top,
+                                                 [WHOLE] = form->total,
+                                                 [INSIDE] = form->score};
+  const hd_form_tensor_t *tensors[MOST_PARAMS];
+  hd_access_hook_t hooks[MOST_PARAMS];
+  hook_t hook[MOST_PARAMS];
+  size_t count = 0;
+  for (uint32_t i = 0; i < kernel->num_params && i < MOST_PARAMS; i++) {
+    const hd_var_t *param = kernel->params[i];
+    int at = place_of(joint, param);
+    if (at < 0 || (at >= PARAMS && !joint->tensors[at])) {
+      hd_error(&rules->module->context->diags, kernel->loc, HD_E0201,
+               param->name, "");
+      hd_note(&rules->module->context->diags, joint->first->loc,
+              "a tensor of the kernel before it is meant");
+      return false;
+    }
+    tensors[i] = joint->tensors[at];
+    hook[i] = (hook_t){joint, at, tensors[i], variables[at]};
+    bool is_same = tensors[i] && tensors[i]->same;
+    if (is_same && has_map(kernel, param))
+      continue;
+    // Without replacements it goes where the kernel does not touch it.
+    hooks[count++] = (hd_access_hook_t){
+        .param = param,
+        .argument = &hook[i],
+        .load = is_same || at == O || at == TOP ? NULL : on_load,
+        .store = is_same         ? NULL
+                 : at == O       ? on_store
+                 : variables[at] ? note
+                                 : NULL};
+  }
+  joint->t = (hd_translator_t){0};
+  hd_candidate_launch(rules, &joint->t, kernel, hooks, count, tensors);
+  return true;
+}
+
+static bool make_kernels(hd_rules_t *rules, const hd_attention_form_t *form,
+                         const hd_form_t *asked,
+                         const hd_candidate_t *candidate,
+                         const char *instance) {
   hd_arena_t *arena = &rules->module->arena;
   hd_func_t *kernel =
       hd_candidate_kernel(rules->module, candidate, instance, asked);
   if (!kernel)
     return false;
   hd_candidate_keep_maps(arena, kernel, &form->o, form->result.type);
-  joint_t joint = {.form = form,
-                   .arena = arena,
-                   .takes_factor = kernel->num_params > FACTOR};
-  const hd_form_tensor_t *tensors[PARAMS] = {&form->q, &form->k, &form->v,
-                                             &form->o};
-  const hd_variable_t *variables[PARAMS] = {[SCORE] = form->score,
-                                            [TOP] = form->top,
-                                            [WHOLE] = form->total,
-                                            [INSIDE] = form->score};
-  hd_access_hook_t hooks[PARAMS];
-  hook_t hook[PARAMS];
-  size_t count = 0;
-  for (uint32_t i = 0; i < kernel->num_params && i < PARAMS; i++) {
-    hook[i] = (hook_t){&joint, (int)i, tensors[i], variables[i]};
-    if (!tensors[i] || !tensors[i]->same)
-      hooks[count++] =
-          (hd_access_hook_t){.param = kernel->params[i],
-                             .argument = &hook[i],
-                             .load = i == O || i == TOP ? NULL : on_load,
-                             .store = i == O         ? on_store
-                                      : variables[i] ? note
-                                                     : NULL};
-  }
-  hd_candidate_launch(rules, &joint.t, kernel, hooks, count, tensors);
-  return true;
+  joint_t joint = {.form = form, .arena = arena};
+  find_tensors(rules, &joint, kernel);
+  if (!launch(rules, &joint, kernel))
+    return false;
+  if (!candidate->template->then)
+    return true;
+  kernel =
+      hd_candidate_kernel(rules->module, candidate,
+                          hd_candidate_then(arena, candidate, instance), asked);
+  return kernel && launch(rules, &joint, kernel);
 }
 
 bool hd_rule_attention(hd_rules_t *rules) {
@@ -159,7 +240,7 @@ bool hd_rule_attention(hd_rules_t *rules) {
                           &instance))
     return false;
   rules->failed =
-      !make_kernel(rules, form, &asked, &best, instance); // It was reported.
+      !make_kernels(rules, form, &asked, &best, instance); // It was reported.
   return !rules->failed;
 }
 

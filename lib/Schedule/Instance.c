@@ -3,6 +3,7 @@
 // From a candidate to its kernel, whatever the form.
 #include "Schedule/Instance.h"
 
+#include "IR/Generic.h"
 #include "IR/Passes/Passes.h"
 #include "IR/Passes/Specialize.h"
 #include "IR/Text/Parser.h"
@@ -20,6 +21,26 @@ const char *hd_candidate_instance(hd_arena_t *arena,
     name = hd_arena_printf(arena, "%s, %s = %lld", name,
                            t->choices.data[i].var->name,
                            (long long)candidate->values[i]);
+  return hd_arena_printf(arena, "%s]", name);
+}
+
+const char *hd_candidate_then(hd_arena_t *arena,
+                              const hd_candidate_t *candidate,
+                              const char *instance) {
+  const hd_generic_t *then = candidate->template->then;
+  const char *name = hd_arena_printf(arena, "%s[", then->name), *before = "";
+  const char *at = strchr(instance, '[') + 1;
+  while (*at != ']') {
+    size_t length = strcspn(at, ",]"), word = strcspn(at, " ");
+    for (uint32_t i = 0; i < then->num_params; i++)
+      if (strlen(then->params[i].name) == word &&
+          memcmp(then->params[i].name, at, word) == 0) {
+        name =
+            hd_arena_printf(arena, "%s%s%.*s", name, before, (int)length, at);
+        before = ", ";
+      }
+    at += length + strspn(at + length, ", ");
+  }
   return hd_arena_printf(arena, "%s]", name);
 }
 

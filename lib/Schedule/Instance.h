@@ -16,7 +16,13 @@ const char *hd_candidate_instance(hd_arena_t *arena,
                                   const hd_candidate_t *candidate,
                                   const char *first, unsigned leaving);
 
-// That instance with a form's sizes for its first scalar parameters, and its
+// The instance of the kernel that runs behind it, with those of its values that
+// this one has parameters for. The template has one.
+const char *hd_candidate_then(hd_arena_t *arena,
+                              const hd_candidate_t *candidate,
+                              const char *instance);
+
+// An instance with a form's sizes for its first scalar parameters, and its
 // functions put in place; no item of the module yet. NULL after an error, which
 // stands in the template's text.
 hd_func_t *hd_candidate_kernel(hd_module_t *module,

@@ -128,6 +128,19 @@ static bool parse_choice(hd_parser_t *p, const hd_generic_t *kernel,
   return hd_expect(p, "}");
 }
 
+// then NAME
+static bool parse_then(hd_parser_t *p, hd_template_t *template) {
+  hd_loc_t loc = hd_here(p);
+  if (!hd_accept(p, "then"))
+    return true;
+  if (template->form != HD_FORM_KIND_ATTENTION)
+    return hd_error(p->diags, loc, HD_E0102, "a clause",
+                    "'then', which is for attention");
+  const char *name = hd_expect_name(p, &loc);
+  template->then = name ? find_kernel(p, name, loc) : NULL;
+  return template->then;
+}
+
 static bool parse_kernel(hd_parser_t *p, hd_template_t *template) {
   hd_loc_t loc;
   template->kernel = hd_expect_name(p, &loc);
@@ -141,7 +154,7 @@ static bool parse_kernel(hd_parser_t *p, hd_template_t *template) {
     if (!parse_choice(p, kernel, template))
       return false;
   } while (hd_accept(p, ","));
-  return hd_expect(p, "]");
+  return hd_expect(p, "]") && parse_then(p, template);
 }
 
 static bool parse_types(hd_parser_t *p, hd_template_t *template) {
