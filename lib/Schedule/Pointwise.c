@@ -18,6 +18,15 @@
 // which the pass vectorize makes accesses of 16 bytes. Neighbours go to one
 // thread where all is read along the last axis as it is written, and nothing
 // but expressions is computed. Elements below a byte always go by whole bytes.
+//
+// Where they are read apart, but those of neighbouring threads side by side, as
+// planes are that become channels,
+//
+//   y[i, j] = x[j % 4, i, j / 4]
+//
+// a thread takes so many that this is so: each load is of 128 bytes then for
+// all threads of a warp, and what is stored is vectors again.
+#include "Schedule/Affine.h"
 #include "Schedule/Rules.h"
 
 enum { THREADS = 256, VECTOR_BYTES = 16, MAX_LANES = 8 };
@@ -27,16 +36,16 @@ enum { MIN_VECTOR_POINTS = 1 << 16 };
 
 typedef struct walk {
   const hd_index_t *last;
-  bool apart;
+  bool apart, reduces;
 } walk_t;
 
 // Whether neighbours along the last axis lie apart in what is read.
 static bool is_apart(void *argument, const hd_term_t *term) {
   walk_t *w = argument;
   if (hd_flat_is_reduction(term))
-    w->apart = true;
+    w->apart = w->reduces = true;
   if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
-    return !w->apart;
+    return true;
   uint32_t rank = term->u.value->rank;
   for (uint32_t i = 0; i < rank; i++) {
     const hd_term_t *at = term->operands[i];
@@ -44,11 +53,69 @@ static bool is_apart(void *argument, const hd_term_t *term) {
     if (hd_flat_uses(at, w->last) && !(alone && i + 1 == rank))
       w->apart = true;
   }
-  return !w->apart;
+  return !w->reduces;
+}
+
+typedef struct strides {
+  hd_arena_t *arena;
+  const hd_index_t *last;
+  const hd_term_t *split; // thread * lanes + lane, for the last index.
+  const hd_index_t *thread;
+  bool beside; // So far, in all loads.
+} strides_t;
+
+static const hd_term_t *put_split(void *argument, const hd_term_t *term) {
+  const strides_t *s = argument;
+  return term->kind == HD_TERM_INDEX && term->u.index == s->last ? s->split
+                                                                 : term;
+}
+
+// Whether a load's places lie side by side from thread to thread, or are the
+// same.
+static bool lies_beside(void *argument, const hd_term_t *term) {
+  strides_t *s = argument;
+  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
+    return s->beside;
+  int64_t shape[HD_MAX_RANK];
+  const hd_term_t *places[HD_MAX_RANK];
+  for (uint32_t i = 0; i < term->u.value->rank; i++) {
+    shape[i] = hd_flat_size(term->u.value, i);
+    places[i] = hd_flat_rewrite(s->arena, term->operands[i], put_split, s);
+  }
+  hd_linear_t sum;
+  s->beside &= hd_affine_of(
+      s->arena, hd_index_linear(s->arena, shape, term->u.value->rank, places),
+      &sum);
+  for (unsigned i = 0; s->beside && i < sum.size; i++) {
+    const hd_term_t *atom = sum.terms[i].term;
+    bool self = atom->kind == HD_TERM_INDEX && atom->u.index == s->thread;
+    s->beside =
+        self ? sum.terms[i].factor == 1 : !hd_flat_uses(atom, s->thread);
+  }
+  return s->beside;
+}
+
+// Whether neighbouring threads, of so many lanes each, read neighbours.
+static bool reads_beside(hd_arena_t *arena, const hd_definition_t *d,
+                         int64_t lanes) {
+  const hd_index_t *last = d->indices[d->num_indices - 1];
+  const hd_index_t *thread =
+      hd_flat_index_make(arena, "thread", hd_flat_range(last) / lanes);
+  const hd_index_t *lane = hd_flat_index_make(arena, "lane", lanes);
+  const hd_term_t *first =
+      hd_flat_operate(arena, HD_EXPR_MUL, hd_flat_index(arena, thread),
+                      hd_flat_int(arena, HD_I64, lanes));
+  strides_t s = {
+      arena, last,
+      hd_flat_operate(arena, HD_EXPR_ADD, first, hd_flat_index(arena, lane)),
+      thread, true};
+  hd_flat_walk(d->term, lies_beside, &s);
+  return s.beside;
 }
 
 // How many neighbours a thread takes.
-static int64_t choose_lanes(const hd_definition_t *d, int64_t points) {
+static int64_t choose_lanes(hd_arena_t *arena, const hd_definition_t *d,
+                            int64_t points) {
   unsigned bits = hd_scalar_bits(d->targets[0]->type.scalar);
   if (bits < 8)
     return 8 / bits;
@@ -58,7 +125,14 @@ static int64_t choose_lanes(const hd_definition_t *d, int64_t points) {
   int64_t lanes = VECTOR_BYTES / (bits / 8);
   lanes = lanes > MAX_LANES ? MAX_LANES : lanes;
   hd_flat_walk(d->term, is_apart, &w);
-  return w.apart || hd_flat_range(w.last) % lanes ? 1 : lanes;
+  if (!w.apart)
+    return hd_flat_range(w.last) % lanes ? 1 : lanes;
+  if (w.reduces || reads_beside(arena, d, 1))
+    return 1;
+  while (lanes > 1 &&
+         (hd_flat_range(w.last) % lanes || !reads_beside(arena, d, lanes)))
+    lanes /= 2;
+  return lanes;
 }
 
 static bool is_simple(hd_block_t block) {
@@ -141,7 +215,8 @@ static bool make_pointwise(hd_rules_t *rules, const hd_definition_t *d,
 }
 
 void hd_rule_pointwise(hd_rules_t *rules, const hd_definition_t *d) {
-  int64_t lanes = choose_lanes(d, hd_flat_points(d->indices, d->num_indices));
+  int64_t lanes = choose_lanes(&rules->module->arena, d,
+                               hd_flat_points(d->indices, d->num_indices));
   if (!make_pointwise(rules, d, lanes))
     make_pointwise(rules, d, 1);
 }

@@ -16,15 +16,47 @@ static bool is_noted(const hd_vectorizer_t *v, const hd_expr_t *load) {
   return false;
 }
 
-// Loads that are certain to be done.
-static void note_loads(hd_vectorizer_t *v, const hd_expr_t *e) {
+static bool divides_safely(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  bool divides = e->kind == HD_EXPR_DIV || e->kind == HD_EXPR_MOD;
+  return !divides || hd_expr_is_const(e->operands[1]);
+}
+
+// A load that is evaluated where it is needed alone, as one that does no harm
+// elsewhere: 0 for what is outside. NULL: its place cannot be found elsewhere.
+static const hd_expr_t *load_anywhere(const hd_vectorizer_t *v,
+                                      const hd_expr_t *load) {
+  const hd_expr_t *operands[HD_MAX_RANK + 1];
+  if (load->kind != HD_EXPR_LOAD || load->num_operands == 0 ||
+      load->u.var->tensor->scope != HD_SCOPE_GLOBAL ||
+      hd_type_is_bool(load->type))
+    return NULL;
+  for (unsigned i = 0; i < load->num_operands; ++i) {
+    operands[i] = load->operands[i];
+    if (!hd_expr_is_stable(operands[i]) ||
+        !hd_walk_expr(operands[i], divides_safely, NULL))
+      return NULL;
+  }
+  operands[load->num_operands] = hd_type_is_float(load->type)
+                                     ? hd_expr_float(v->arena, load->type, 0)
+                                     : hd_expr_int(v->arena, load->type, 0);
+  return hd_expr_access(v->arena, HD_EXPR_LOADELSE, load->u.var, 1, operands,
+                        load->num_operands + 1);
+}
+
+// Loads that are certain to be done; of the others those that may be done
+// where they are not needed: lanes that choose alike mostly need them all.
+static void note_loads(hd_vectorizer_t *v, const hd_expr_t *e, bool is_lazy) {
   bool loads = e->kind == HD_EXPR_LOAD || e->kind == HD_EXPR_LOADELSE;
   if (loads && !e->linear && e->type.lanes == 1 &&
-      v->num_loads < HD_VECTOR_MAX_LOADS && !is_noted(v, e))
-    v->loads[v->num_loads++].load = e;
+      v->num_loads < HD_VECTOR_MAX_LOADS && !is_noted(v, e)) {
+    const hd_expr_t *access = is_lazy ? load_anywhere(v, e) : e;
+    if (access)
+      v->loads[v->num_loads++] =
+          (hd_vector_load_t){.load = e, .access = access};
+  }
   for (unsigned i = 0; i < e->num_operands; ++i)
-    if (!hd_expr_is_lazy(e, i))
-      note_loads(v, e->operands[i]);
+    note_loads(v, e->operands[i], is_lazy || hd_expr_is_lazy(e, i));
 }
 
 bool hd_vector_is_store(const hd_stmt_t *stmt) {
@@ -181,7 +213,7 @@ bool hd_vector_fits(hd_vectorizer_t *v, hd_block_t block, int64_t width,
 
 static bool loads_vector(hd_vectorizer_t *v, int64_t width) {
   for (unsigned i = 0; i < v->num_loads; ++i) {
-    if (hd_vector_is_load(v, v->loads[i].load, width))
+    if (hd_vector_is_load(v, v->loads[i].access, width))
       return true;
   }
   return false;
@@ -190,7 +222,7 @@ static bool loads_vector(hd_vectorizer_t *v, int64_t width) {
 void hd_vector_note_loads(hd_vectorizer_t *v, hd_block_t block) {
   for (size_t i = 0; i < block.size; ++i)
     if (block.stmts[i]->kind != HD_STMT_IF)
-      note_loads(v, hd_vector_given(block.stmts[i]));
+      note_loads(v, hd_vector_given(block.stmts[i]), false);
 }
 
 // Each vector by itself: what is known in a branch is of the vector at hand.

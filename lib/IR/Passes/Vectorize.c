@@ -24,7 +24,8 @@
 // order.
 //
 // `a[i] else 0` is such a load where of a vector all elements are inside, or
-// none is.
+// none is. So are those that a choice evaluates where it needs them, which give
+// 0 where they are outside and then are not needed.
 //
 // Simplifies on the way, for it is the same walk: alignment is a fact about
 // values. Comes before resolve-layouts.
@@ -81,7 +82,7 @@ static const hd_expr_t *load_vector(hd_vectorizer_t *v, const hd_expr_t *load,
 
 static void load_vectors(hd_vectorizer_t *v, unsigned from) {
   for (unsigned i = from; i < v->num_loads; ++i) {
-    const hd_expr_t *load = v->loads[i].load;
+    const hd_expr_t *load = v->loads[i].access;
     int64_t width = v->loads[i].width = load_width(v, load);
     for (int64_t part = 0; width && part < v->width / width; ++part) {
       v->turn = v->first + part * width;

@@ -16,6 +16,9 @@ enum {
 
 typedef struct hd_vector_load {
   const hd_expr_t *load;
+  // What is loaded in its place, ahead of all lanes: itself, or where that may
+  // be done needlessly, with a 0 for what is outside.
+  const hd_expr_t *access;
   // The lanes, in this chunk: vectors of so many each; 0: stays scalar.
   int64_t width;
   const hd_expr_t *values[HD_VECTOR_MAX_WIDTH / 2];
@@ -86,7 +89,7 @@ bool hd_vector_is_store(const hd_stmt_t *stmt); // To memory.
 // The value of a let or a store.
 const hd_expr_t *hd_vector_given(const hd_stmt_t *stmt);
 // Notes the loads of a block, but for those of its branches, which are certain
-// to be done where the block is.
+// to be done where the block is, or harmless there.
 void hd_vector_note_loads(hd_vectorizer_t *v, hd_block_t block);
 // The facts of a branch: of any iteration, and of the first.
 hd_facts_mark_t hd_vector_enter(hd_vectorizer_t *v, const hd_expr_t *condition,
