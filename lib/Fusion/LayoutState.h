@@ -11,18 +11,25 @@
 
 typedef struct hd_laid_value hd_laid_value_t;
 
-// Where the one value has this axis last, the other one should have that.
+// Which axes of a value are last in memory: so many, in their order, up to this
+// one; -1: they lie as in the graph.
+typedef struct hd_last {
+  int axis;
+  unsigned count;
+} hd_last_t;
+
+// Where the one value has these axes last, the other one should have those.
 typedef struct hd_layout_link {
-  unsigned axis;
+  hd_last_t last;
   hd_laid_value_t *other;
-  unsigned other_axis;
+  hd_last_t other_last;
 } hd_layout_link_t;
 
 struct hd_laid_value {
   const hd_value_t *value;
   bool fixed;    // Stays as it is.
   bool prepared; // Depends on constants alone: may be had in any layout.
-  int last;      // The axis that is last in memory; -1: as in the graph.
+  hd_last_t last;
   HD_VEC(hd_layout_link_t) links;
   const hd_value_t *made; // What stands for it; NULL: not made yet.
 };
@@ -51,6 +58,23 @@ static inline hd_laid_value_t *hd_laid_value(const hd_layouts_t *l,
 static inline bool hd_layout_loads(const hd_term_t *term) {
   return term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
 }
+
+// How many axes up to an axis of a load and one of the result are one axis: the
+// digits that an index of the result has in the load, or indices of the result
+// that are digits of a place. More than one of one side alone.
+typedef struct hd_layout_digits {
+  unsigned load, result;
+} hd_layout_digits_t;
+hd_layout_digits_t hd_layout_digits(hd_arena_t *arena, const hd_term_t *load,
+                                    unsigned axis, const hd_definition_t *d,
+                                    unsigned result_axis);
+// The axis of the result whose last digit an axis of a load is; -1: of none.
+int hd_layout_digit_of(hd_arena_t *arena, const hd_term_t *load, unsigned axis,
+                       const hd_definition_t *d);
+// The last of the result's axes that are so many of a load's up to an axis, in
+// whatever order; -1: they do not stand side by side there.
+int hd_layout_block(const hd_term_t *load, unsigned axis,
+                    const hd_definition_t *d, unsigned count);
 
 // An index in a flat task's terms: 0 where it runs over one value alone.
 static inline const hd_term_t *hd_layout_index_term(hd_arena_t *arena,

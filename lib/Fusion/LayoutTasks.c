@@ -10,35 +10,36 @@
 
 #include <string.h>
 
-// A node, and for each tensor of its flat task the axis that is last in memory;
-// -1: as it is.
+// A node, and for each tensor of its flat task the axes that are last in
+// memory.
 typedef struct laid_node {
   hd_layouts_t *l;
   const hd_node_t *node;
   const hd_task_t *flat;
-  int *inputs, *outputs;
+  hd_last_t *inputs, *outputs;
   hd_ptr_map_t tensors;             // Of the task, to moved_t.
   HD_VEC(const hd_index_t *) along; // Indices that run along last axes.
 } laid_node_t;
 
 typedef struct moved {
   const hd_task_value_t *tensor;
-  int last;
+  hd_last_t last;
 } moved_t;
 
 // order[i]: which axis comes to place i.
-static void order_of(unsigned rank, int last, unsigned *order) {
-  unsigned n = 0;
+static void order_of(unsigned rank, hd_last_t last, unsigned *order) {
+  unsigned n = 0, first = (unsigned)last.axis + 1 - last.count;
   for (unsigned i = 0; i < rank; i++)
-    if ((int)i != last)
+    if (i < first || i > (unsigned)last.axis)
       order[n++] = i;
-  order[n] = (unsigned)last;
+  for (unsigned i = first; i <= (unsigned)last.axis; i++)
+    order[n++] = i;
 }
 
 // --- Values ---
 
 static hd_value_t *moved_value(hd_layouts_t *l, const hd_value_t *value,
-                               int last) {
+                               hd_last_t last) {
   hd_value_t *moved = HD_ARENA_NEW(l->arena, hd_value_t);
   unsigned rank = (unsigned)value->rank, order[HD_MAX_RANK];
   const hd_expr_t **shape = HD_ARENA_ARRAY(l->arena, const hd_expr_t *, rank);
@@ -72,7 +73,7 @@ hd_value_t *hd_layouts_value(hd_layouts_t *l, const hd_value_t *like,
 // What stands for a value in the new graph.
 static const hd_value_t *made_of(hd_layouts_t *l, const hd_value_t *value) {
   hd_laid_value_t *laid = hd_laid_value(l, value);
-  if (!laid || laid->last < 0)
+  if (!laid || laid->last.axis < 0)
     return value;
   if (!laid->made)
     laid->made = moved_value(l, value, laid->last);
@@ -80,7 +81,7 @@ static const hd_value_t *made_of(hd_layouts_t *l, const hd_value_t *value) {
 }
 
 static const hd_attribute_t *order_attribute(hd_layouts_t *l, unsigned rank,
-                                             int last, hd_loc_t loc) {
+                                             hd_last_t last, hd_loc_t loc) {
   unsigned order[HD_MAX_RANK];
   int64_t *ints = HD_ARENA_ARRAY(l->arena, int64_t, rank);
   order_of(rank, last, order);
@@ -98,8 +99,9 @@ static const hd_attribute_t *order_attribute(hd_layouts_t *l, unsigned rank,
 // A transposed copy of what depends on constants alone, one for all who want
 // it.
 static const hd_value_t *copy_of(hd_layouts_t *l, const hd_value_t *value,
-                                 int last) {
-  const char *key = hd_arena_printf(l->arena, "%s %d", value->name, last);
+                                 hd_last_t last) {
+  const char *key =
+      hd_arena_printf(l->arena, "%s %d %u", value->name, last.axis, last.count);
   const hd_value_t *known = hd_key_map_find_name(&l->copies, key);
   if (known)
     return known;
@@ -140,10 +142,10 @@ static int input_number(const laid_node_t *n, const hd_task_value_t *tensor) {
 static bool note_along(void *argument, const hd_term_t *term) {
   laid_node_t *n = argument;
   int i = hd_layout_loads(term) ? input_number(n, term->u.value) : -1;
-  if (i < 0 || n->inputs[i] < 0)
+  if (i < 0 || n->inputs[i].axis < 0)
     return true;
   const hd_index_t *index =
-      hd_layout_index(n->l->arena, term->operands[n->inputs[i]]);
+      hd_layout_index(n->l->arena, term->operands[n->inputs[i].axis]);
   if (index)
     hd_vec_push(n->l->arena, &n->along, index);
   return true;
@@ -168,31 +170,31 @@ static bool has_extent(const hd_task_value_t *tensor, uint32_t from) {
 static bool note_weight(void *argument, const hd_term_t *term) {
   laid_node_t *n = argument;
   int i = hd_layout_loads(term) ? input_number(n, term->u.value) : -1;
-  if (i < 0 || n->inputs[i] >= 0 || !n->node->inputs[i] ||
+  if (i < 0 || n->inputs[i].axis >= 0 || !n->node->inputs[i] ||
       !hd_laid_value(n->l, n->node->inputs[i])->prepared)
     return true;
   for (uint32_t a = 0; a < term->u.value->rank; a++)
     if (has_extent(term->u.value, a + 1) &&
         runs_along(n, hd_layout_index(n->l->arena, term->operands[a])))
-      n->inputs[i] = (int)a;
+      n->inputs[i] = (hd_last_t){(int)a, 1};
   return true;
 }
 
-static int last_of(const hd_layouts_t *l, const hd_value_t *value) {
+static hd_last_t last_of(const hd_layouts_t *l, const hd_value_t *value) {
   const hd_laid_value_t *laid = hd_laid_value(l, value);
-  return laid ? laid->last : -1;
+  return laid ? laid->last : (hd_last_t){-1, 0};
 }
 
 // Which layouts a node's tensors have; false where they are all as they were.
 static bool find_layouts(laid_node_t *n) {
   hd_arena_t *arena = n->l->arena;
   bool any = false;
-  n->inputs = HD_ARENA_ARRAY(arena, int, n->flat->inputs.size + 1);
-  n->outputs = HD_ARENA_ARRAY(arena, int, n->flat->outputs.size + 1);
+  n->inputs = HD_ARENA_ARRAY(arena, hd_last_t, n->flat->inputs.size + 1);
+  n->outputs = HD_ARENA_ARRAY(arena, hd_last_t, n->flat->outputs.size + 1);
   for (size_t i = 0; i < n->flat->inputs.size; i++)
-    any |= (n->inputs[i] = last_of(n->l, n->node->inputs[i])) >= 0;
+    any |= (n->inputs[i] = last_of(n->l, n->node->inputs[i])).axis >= 0;
   for (size_t i = 0; i < n->flat->outputs.size; i++)
-    any |= (n->outputs[i] = last_of(n->l, n->node->outputs[i])) >= 0;
+    any |= (n->outputs[i] = last_of(n->l, n->node->outputs[i])).axis >= 0;
   for (size_t i = 0; any && i < n->flat->definitions.size; i++)
     hd_flat_walk(n->flat->definitions.data[i]->term, note_along, n);
   for (size_t i = 0; any && i < n->flat->definitions.size; i++)
@@ -202,11 +204,11 @@ static bool find_layouts(laid_node_t *n) {
 
 // --- Tasks ---
 
-static void move_tensor(laid_node_t *n, const hd_task_value_t *tensor, int last,
-                        hd_task_t *task) {
+static void move_tensor(laid_node_t *n, const hd_task_value_t *tensor,
+                        hd_last_t last, hd_task_t *task) {
   hd_arena_t *arena = n->l->arena;
   const hd_task_value_t *made = tensor;
-  if (last >= 0) {
+  if (last.axis >= 0) {
     int64_t shape[HD_MAX_RANK];
     unsigned order[HD_MAX_RANK];
     order_of(tensor->rank, last, order);
@@ -354,7 +356,7 @@ static void put_node(laid_node_t *n) {
       HD_ARENA_ARRAY(l->arena, const hd_value_t *, n->node->num_outputs + 1);
   for (uint32_t i = 0; i < n->node->num_inputs; i++) {
     const hd_value_t *value = n->node->inputs[i];
-    bool copies = n->inputs[i] >= 0 && last_of(l, value) < 0;
+    bool copies = n->inputs[i].axis >= 0 && last_of(l, value).axis < 0;
     inputs[i] = copies ? copy_of(l, value, n->inputs[i]) : made_of(l, value);
   }
   for (uint32_t i = 0; i < n->node->num_outputs; i++)

@@ -107,7 +107,7 @@ static hd_laid_value_t *add_value(hd_layouts_t *l, const hd_value_t *value) {
   if (laid || !value)
     return laid;
   laid = HD_ARENA_NEW(l->arena, hd_laid_value_t);
-  *laid = (hd_laid_value_t){.value = value, .last = -1};
+  *laid = (hd_laid_value_t){.value = value, .last = {-1, 0}};
   laid->fixed = !hd_value_is_concrete(value) || hd_value_is_packed(value);
   hd_ptr_map_set(l->arena, &l->values, value, laid);
   return laid;
@@ -211,13 +211,28 @@ static int other_axis(const linker_t *k, const hd_task_value_t *operand) {
   return find_index(k->d->indices, k->d->num_indices, longest);
 }
 
-static void link_values(linker_t *k, hd_laid_value_t *x, unsigned axis,
-                        unsigned result_axis) {
+static void link_values(linker_t *k, hd_laid_value_t *x, hd_last_t last,
+                        hd_last_t result_last) {
   hd_arena_t *arena = k->l->arena;
-  hd_layout_link_t there = {axis, k->result, result_axis};
-  hd_layout_link_t back = {result_axis, x, axis};
+  hd_layout_link_t there = {last, k->result, result_last};
+  hd_layout_link_t back = {result_last, x, last};
   hd_vec_push(arena, &x->links, there);
   hd_vec_push(arena, &k->result->links, back);
+}
+
+// Of an axis of a load and the result's that runs with it, and of those before
+// them that belong to them.
+static void link_axes(linker_t *k, hd_laid_value_t *x, const hd_term_t *load,
+                      unsigned axis, int result_axis) {
+  hd_layout_digits_t digits =
+      hd_layout_digits(k->l->arena, load, axis, k->d, (unsigned)result_axis);
+  link_values(k, x, (hd_last_t){(int)axis, digits.load},
+              (hd_last_t){result_axis, digits.result});
+  for (unsigned n = 2; n <= axis + 1; n++) {
+    int last = hd_layout_block(load, axis, k->d, n);
+    if (last >= 0)
+      link_values(k, x, (hd_last_t){(int)axis, n}, (hd_last_t){last, n});
+  }
 }
 
 // The graph's value that a task's tensor is; NULL: a local one.
@@ -240,14 +255,17 @@ static bool link_load(void *argument, const hd_term_t *term) {
     return true;
   for (uint32_t a = 0; a < term->u.value->rank; a++) {
     const hd_index_t *index = hd_layout_index(k->l->arena, term->operands[a]);
-    if (!index)
+    int axis = index ? find_index(k->d->indices, k->d->num_indices, index)
+                     : hd_layout_digit_of(k->l->arena, term, a, k->d);
+    if (axis >= 0) {
+      link_axes(k, x, term, a, axis);
       continue;
-    int axis = find_index(k->d->indices, k->d->num_indices, index);
-    if (axis < 0 && k->sum && is_no_window(k->l->arena, term->operands[a]) &&
+    }
+    if (index && k->sum && is_no_window(k->l->arena, term->operands[a]) &&
         find_index(k->sum->k.indices, k->sum->k.count, index) >= 0)
       axis = other_axis(k, term->u.value);
     if (axis >= 0)
-      link_values(k, x, a, (unsigned)axis);
+      link_values(k, x, (hd_last_t){(int)a, 1}, (hd_last_t){axis, 1});
   }
   return true;
 }
@@ -279,14 +297,15 @@ static bool is_last(const hd_value_t *value, unsigned axis) {
   return true;
 }
 
-static void choose(hd_layouts_t *l, hd_laid_value_t *x, unsigned axis) {
-  if (x->fixed || x->prepared || x->last >= 0 || is_last(x->value, axis))
+static void choose(hd_layouts_t *l, hd_laid_value_t *x, unsigned axis,
+                   unsigned count) {
+  if (x->fixed || x->prepared || x->last.axis >= 0 || is_last(x->value, axis))
     return;
   if (!hd_step(&l->module->context->steps, HD_STEP_FUSION,
                "of axis %u of '%s', which is last in memory", axis,
                hd_value_label(x->value)))
     return;
-  x->last = (int)axis;
+  x->last = (hd_last_t){(int)axis, count};
   hd_vec_push(l->arena, &l->chosen, x);
 }
 
@@ -319,7 +338,7 @@ static void seed_operand(linker_t *k, const hd_term_t *term,
       hd_layout_loads(weight) ? value_of(k, weight->u.value) : NULL;
   unsigned axis;
   if (x && w && w->prepared && has_axis(k->l, k->sum, load, &axis))
-    choose(k->l, x, axis);
+    choose(k->l, x, axis, 1);
 }
 
 static void seed(hd_layouts_t *l, size_t n) {
@@ -342,9 +361,15 @@ static void seed(hd_layouts_t *l, size_t n) {
 static void spread(hd_layouts_t *l) {
   for (size_t i = 0; i < l->chosen.size; i++) {
     hd_laid_value_t *x = l->chosen.data[i];
-    for (size_t n = 0; n < x->links.size; n++)
-      if (x->links.data[n].axis == (unsigned)x->last)
-        choose(l, x->links.data[n].other, x->links.data[n].other_axis);
+    // First who has all of its axes, then who has the last one.
+    for (int whole = 1; whole >= 0; whole--)
+      for (size_t n = 0; n < x->links.size; n++) {
+        const hd_layout_link_t *link = &x->links.data[n];
+        if (link->last.axis == x->last.axis &&
+            (!whole || link->last.count == x->last.count))
+          choose(l, link->other, (unsigned)link->other_last.axis,
+                 whole ? link->other_last.count : 1);
+      }
   }
 }
 
@@ -367,10 +392,11 @@ static const hd_graph_t *choose_axes(hd_layouts_t *l, bool explain) {
     seed(l, i);
   spread(l);
   for (size_t i = 0; explain && i < l->chosen.size; i++)
-    hd_remark(&l->module->context->diags, l->chosen.data[i]->value->loc,
-              "layout: axis %d of '%s' is last in memory",
-              l->chosen.data[i]->last,
-              hd_value_label(l->chosen.data[i]->value));
+    hd_remark(
+        &l->module->context->diags, l->chosen.data[i]->value->loc,
+        "layout: axis %d of '%s' is last in memory%s",
+        l->chosen.data[i]->last.axis, hd_value_label(l->chosen.data[i]->value),
+        l->chosen.data[i]->last.count > 1 ? ", with the one before it" : "");
   return l->chosen.size ? hd_layouts_apply(l) : graph;
 }
 
