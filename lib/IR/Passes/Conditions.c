@@ -96,6 +96,28 @@ static void narrow_atoms(hd_facts_t *facts, const hd_linear_t *sum) {
   }
 }
 
+// A number that divides what a sum is but for its constant.
+static int64_t divisor_of(hd_facts_t *facts, const hd_linear_t *sum) {
+  int64_t divisor = 0;
+  for (unsigned i = 0; i < sum->size; ++i) {
+    int64_t x = hd_facts_divisor(facts, sum->terms[i].expr);
+    if (__builtin_mul_overflow(x, sum->terms[i].factor, &x) || x == INT64_MIN)
+      return 1;
+    divisor = hd_gcd(divisor, x);
+  }
+  return divisor;
+}
+
+// A sum that is at least 0 with its constant as small as the divisor of the
+// rest lets it be: 64 x - 705 >= 0 is 64 x - 768 >= 0.
+static void tighten(hd_facts_t *facts, hd_linear_t *sum) {
+  int64_t divisor = divisor_of(facts, sum);
+  hd_wide_t least =
+      divisor > 1 ? floor_div(sum->constant, divisor) * divisor : INT64_MIN;
+  if (least > INT64_MIN)
+    sum->constant = (int64_t)least;
+}
+
 static void assume_sum(hd_facts_t *facts, hd_expr_kind_t kind,
                        const hd_expr_t *a, const hd_expr_t *b) {
   hd_linear_t sum, before = {0};
@@ -104,9 +126,10 @@ static void assume_sum(hd_facts_t *facts, hd_expr_kind_t kind,
     if (!as_sum(facts, kind, a, b, mode, &sum) || sum.size == 0 ||
         hd_linear_equal(&sum, &before))
       continue;
+    before = sum;
+    tighten(facts, &sum);
     narrow_atoms(facts, &sum);
     hd_vec_push(facts->arena, &facts->linears, sum);
-    before = sum;
   }
 }
 
@@ -205,19 +228,13 @@ static bool proves(hd_facts_t *facts, hd_expr_kind_t kind, const hd_expr_t *a,
   return false;
 }
 
-// a == b cannot be where the divisors of a - b leave its constant over.
+// a == b cannot be where the divisor of a - b leaves its constant over.
 static bool never_equal(hd_facts_t *facts, const hd_expr_t *a,
                         const hd_expr_t *b) {
   hd_linear_t sum;
   if (!difference(facts, a, b, 0, HD_LINEAR_EXPAND, &sum) || sum.size == 0)
     return false;
-  int64_t divisor = 0;
-  for (unsigned i = 0; i < sum.size; ++i) {
-    int64_t x = hd_facts_divisor(facts, sum.terms[i].expr);
-    if (__builtin_mul_overflow(x, sum.terms[i].factor, &x) || x == INT64_MIN)
-      return false;
-    divisor = hd_gcd(divisor, x);
-  }
+  int64_t divisor = divisor_of(facts, &sum);
   return divisor > 1 && sum.constant % divisor != 0;
 }
 

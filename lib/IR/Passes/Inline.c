@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pass inline: calls of functions that are not the library's are replaced by
-// their bodies, so that the passes after it see what the arguments are.
+// Pass inline: calls of functions that are not the library's, and of those of
+// integers alone that are, are replaced by their bodies, so that the passes
+// after it see what the arguments are, and what indices are made of.
 //
 //   fn put(shared s: f32[64, 64], i: i32, x: f32) {
 //     if i >= 64 { return }
@@ -16,7 +17,7 @@
 //   if i >= 64 { } else { tile[i, lane] = 0 }
 //
 // Code generation puts the bodies of all calls in place anyway, so this costs
-// no code. Left to it are: the library's functions; calls that may not be
+// no code. Left to it are: the library's other functions; calls that may not be
 // evaluated (in a branch of ?:, behind &&); calls among other effects in one
 // expression; functions that return from inside a loop; and calls whose bodies
 // would nest deeper than programs are written.
@@ -207,13 +208,22 @@ static unsigned nesting(hd_block_t block) {
   return deepest;
 }
 
+static bool is_of_integers(const hd_func_t *func) {
+  bool all = hd_type_is_integer(func->result);
+  for (uint32_t i = 0; i < func->num_params; ++i)
+    all &=
+        !func->params[i]->tensor && hd_type_is_integer(func->params[i]->type);
+  return all;
+}
+
 // Pushes the body of a call to out and returns its value (the call itself where
 // the function is void and all is done); NULL, and nothing pushed, where the
 // call has to stay.
 static const hd_expr_t *inline_call(inliner_t *in, const hd_expr_t *call,
                                     hd_stmt_list_t *out) {
   const hd_func_t *callee = call->u.func;
-  if (hd_library_owns(in->module->context, callee) ||
+  if ((hd_library_owns(in->module->context, callee) &&
+       !is_of_integers(callee)) ||
       callee->kind != HD_FUNC_FN)
     return NULL;
   hd_walk_block(callee->body, count_stmt, NULL, &in->statements);

@@ -133,6 +133,14 @@ static bool is_harmless(void *argument, const hd_expr_t *e) {
   return true;
 }
 
+// Nothing of memory, and of registers what the loop does not change.
+static bool is_settled(void *argument, const hd_expr_t *e) {
+  const hd_vectorizer_t *v = argument;
+  return !hd_expr_is_access(e) ||
+         (e->u.var->tensor->scope == HD_SCOPE_REGISTER &&
+          !hd_ptr_map_get(&v->stores, e->u.var));
+}
+
 static bool look_at_block(hd_vectorizer_t *v, hd_block_t block);
 
 // Whether the statement may be done for all lanes side by side.
@@ -148,7 +156,8 @@ static bool look_at(hd_vectorizer_t *v, const hd_stmt_t *stmt) {
     return true;
   }
   for (unsigned a = 0; a < stmt->u.store.num_indices; ++a)
-    if (!hd_expr_is_stable(stmt->u.store.indices[a]))
+    if (!hd_expr_is_pure(stmt->u.store.indices[a]) ||
+        !hd_walk_expr(stmt->u.store.indices[a], is_settled, v))
       return false;
   hd_ptr_map_set(v->arena, &v->stored, stmt->u.store.var, stmt);
   return !stmt->u.store.linear &&
