@@ -98,7 +98,7 @@ static int64_t tasks_along(const hd_mapping_t *m, unsigned axis) {
   }
 }
 
-// Registers of a thread that the load takes.
+// Registers of a thread that the load takes; narrow elements share them.
 static int64_t cells_of(const hd_access_tile_t *tile, const hd_expr_t *load) {
   const hd_tensor_t *like = tile->point->u.point.early->u.var->tensor;
   const hd_layout_t *layout = like->layout;
@@ -108,7 +108,8 @@ static int64_t cells_of(const hd_access_tile_t *tile, const hd_expr_t *load) {
   for (unsigned i = 0; mapping && i < like->rank; i++)
     if (!is_same_along(tile, load, i))
       count *= tasks_along(mapping, i);
-  return count;
+  int64_t bits = hd_type_bits(load->type);
+  return bits < 32 ? (count * bits + 31) / 32 : count * (bits / 32);
 }
 
 static const hd_access_early_t *find_early(const hd_accessor_t *a,
@@ -123,13 +124,26 @@ static const hd_access_early_t *find_early(const hd_accessor_t *a,
   return NULL;
 }
 
+// Whether a value evaluates a load, whatever its conditions come to. Registers
+// between which it chooses would be one register that is not known by its
+// index.
+static bool evaluates(const hd_expr_t *value, const hd_expr_t *load) {
+  if (hd_expr_equal(value, load))
+    return true;
+  for (unsigned i = 0; i < value->num_operands; i++)
+    if (!hd_expr_is_lazy(value, i) && evaluates(value->operands[i], load))
+      return true;
+  return false;
+}
+
 // Out of bounds the register has 0, and not what `else` says.
-static bool may_be_early(const hd_expr_t *load) {
+static bool may_be_early(const hd_expr_t *value, const hd_expr_t *load) {
   for (unsigned i = 0; i < hd_expr_num_indices(load); i++)
     if (!hd_walk_expr(load->operands[i], is_no_load, NULL))
       return false;
   return load->kind == HD_EXPR_LOAD && load->type.lanes == 1 &&
-         load->u.var->direction == HD_DIR_IN && hd_type_bits(load->type) >= 8;
+         load->u.var->direction == HD_DIR_IN && hd_type_bits(load->type) >= 8 &&
+         evaluates(value, load);
 }
 
 static const hd_access_early_t *make_early(const hd_access_tile_t *tile,
@@ -170,12 +184,13 @@ void hd_access_read_early(const hd_access_tile_t *tile,
   for (unsigned i = 0; i < yields->count; i++) {
     const hd_var_t *to = yields->places[i]->u.var;
     loads_t loads = {0};
-    if (!hd_walk_expr(yields->values[i], collect, &loads))
+    if (yields->conditions[i] ||
+        !hd_walk_expr(yields->values[i], collect, &loads))
       continue;
     for (unsigned n = 0; n < loads.count; n++) {
       const hd_expr_t *load = loads.loads[n];
       const hd_access_early_t *early = find_early(a, like, to, n);
-      if (!early && may_be_early(load) &&
+      if (!early && may_be_early(yields->values[i], load) &&
           cells + cells_of(tile, load) <= MOST_CELLS)
         early = make_early(tile, to, n, load->u.var);
       if (!early || early->tensor != load->u.var)

@@ -150,15 +150,6 @@ bool hd_access_same_size(const hd_expr_t *x, const hd_expr_t *y) {
          (hd_expr_fold_int(x, &a) && hd_expr_fold_int(y, &b) && a == b);
 }
 
-// Whether an access is outside its tensor wherever the guard is not held.
-bool hd_access_says(const hd_expr_t *access, const hd_access_guard_t *guard) {
-  for (unsigned i = 0; i < access->num_operands; i++)
-    if (hd_expr_equal(access->operands[i], guard->index) &&
-        hd_access_same_size(access->u.var->tensor->shape[i], guard->size))
-      return true;
-  return false;
-}
-
 bool hd_access_is_certain(const hd_access_guard_t *guard) {
   int64_t index, size;
   return hd_expr_fold_int(guard->index, &index) &&

@@ -16,10 +16,13 @@ void hd_access_yield(const hd_access_tile_t *tile);
 
 enum { HD_ACCESS_YIELDS = 8 }; // From one point.
 
-// What a yield becomes: yields of these values at these places.
+// What a yield becomes: yields of these values at these places. Where one does
+// not go to all of them a condition says when; NULL: always. It holds wherever
+// the place is inside its tensor.
 typedef struct hd_access_yields {
   unsigned count;
-  const hd_expr_t *places[HD_ACCESS_YIELDS], *values[HD_ACCESS_YIELDS];
+  const hd_expr_t *places[HD_ACCESS_YIELDS], *values[HD_ACCESS_YIELDS],
+      *conditions[HD_ACCESS_YIELDS];
 } hd_access_yields_t;
 
 // Reads what these yields' values will read, as far as registers are there for
@@ -62,5 +65,14 @@ bool hd_access_same_size(const hd_expr_t *x, const hd_expr_t *y);
 // wherever the guard does not hold.
 bool hd_access_is_certain(const hd_access_guard_t *guard);
 bool hd_access_says(const hd_expr_t *access, const hd_access_guard_t *guard);
+// e with numbers whole again that were taken apart: x / c * c + x % c is x.
+const hd_expr_t *hd_access_joined(hd_arena_t *arena, const hd_expr_t *e);
+// Whether a condition holds wherever an access is inside its tensor.
+bool hd_access_says_condition(const hd_expr_t *access,
+                              const hd_expr_t *condition);
+// A condition, without the loop's variables, that holds where the other one
+// holds for some of the loop's tasks; NULL: none is known.
+const hd_expr_t *hd_access_may_hold(hd_builder_t *b, const hd_stmt_t *loop,
+                                    const hd_expr_t *condition);
 
 #endif

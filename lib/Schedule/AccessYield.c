@@ -80,12 +80,13 @@ static void yield_by_element(const hd_access_tile_t *tile,
   hd_access_push_around(tile, hd_b_close(b));
 }
 
-// Learns a store that the hook pushed. False where it cannot be a yield.
+// Learns a store that the hook pushed, under a condition. False where it cannot
+// be a yield.
 static bool learn_store(hd_access_yields_t *yields, hd_access_names_t *names,
-                        const hd_stmt_t *stmt) {
-  const hd_var_t *var = stmt->kind == HD_STMT_STORE ? stmt->u.store.var : NULL;
+                        const hd_stmt_t *stmt, const hd_expr_t *condition) {
+  const hd_var_t *var = stmt->u.store.var;
   const hd_expr_t *indices[HD_MAX_RANK];
-  if (!var || stmt->u.store.linear || yields->count == HD_ACCESS_YIELDS ||
+  if (stmt->u.store.linear || yields->count == HD_ACCESS_YIELDS ||
       var->tensor->scope != HD_SCOPE_GLOBAL ||
       stmt->u.store.value->type.lanes > 1 || hd_type_bits(var->type) < 8)
     return false;
@@ -93,13 +94,47 @@ static bool learn_store(hd_access_yields_t *yields, hd_access_names_t *names,
     indices[i] = hd_access_without_names(names, stmt->u.store.indices[i]);
     if (!indices[i])
       return false;
+    indices[i] = hd_access_joined(names->rewriter.arena, indices[i]);
   }
   const hd_expr_t *value = hd_access_without_names(names, stmt->u.store.value);
-  yields->values[yields->count] = value;
-  yields->places[yields->count++] =
+  const hd_expr_t *place =
       hd_expr_access(names->rewriter.arena, HD_EXPR_REF, var, 1, indices,
                      stmt->u.store.num_indices);
-  return value;
+  yields->values[yields->count] = value;
+  yields->conditions[yields->count] = condition;
+  yields->places[yields->count++] = place;
+  return value && (!condition || hd_access_says_condition(place, condition));
+}
+
+// Learns what the hook pushed. False where it is more than names and stores,
+// some of them under conditions that their places say themselves.
+static bool learn_stores(hd_access_yields_t *yields, hd_access_names_t *names,
+                         const hd_stmt_t *const *stmts, size_t count,
+                         const hd_expr_t *condition) {
+  for (size_t i = 0; i < count; i++) {
+    const hd_stmt_t *stmt = stmts[i];
+    const hd_expr_t *also = NULL;
+    bool ok = false;
+    switch (stmt->kind) {
+    case HD_STMT_STORE:
+      ok = learn_store(yields, names, stmt, condition);
+      break;
+    case HD_STMT_IF:
+      also = hd_access_without_names(names, stmt->u.branch.condition);
+      if (also && condition)
+        also =
+            hd_expr_binary(names->rewriter.arena, HD_EXPR_AND, condition, also);
+      ok = also && stmt->u.branch.otherwise.size == 0 &&
+           learn_stores(yields, names, stmt->u.branch.then.stmts,
+                        stmt->u.branch.then.size, also);
+      break;
+    default:
+      ok = hd_access_learn_name(names, stmt);
+    }
+    if (!ok)
+      return false;
+  }
+  return true;
 }
 
 // Whether each element that is outside the old tensor is outside the new one.
@@ -136,10 +171,9 @@ static bool find_yields(const hd_access_tile_t *tile,
   hd_access_name_indices(a, place->operands, place->num_operands, at);
   hd_access_store(a, hook, at, value);
   a->b.block = names->block.outer;
-  for (size_t i = 0; i < names->block.stmts.size; i++)
-    if (!hd_access_learn_name(names, names->block.stmts.data[i]) &&
-        !learn_store(yields, names, names->block.stmts.data[i]))
-      return false;
+  if (!learn_stores(yields, names, names->block.stmts.data,
+                    names->block.stmts.size, NULL))
+    return false;
   const hd_expr_t *old = hd_expr_access(a->b.arena, HD_EXPR_REF, place->u.var,
                                         1, at, place->num_operands);
   for (unsigned i = 0; i < yields->count; i++)
@@ -204,11 +238,11 @@ static const hd_var_t *staged_as(hd_accessor_t *a, const hd_var_t *from,
   return staged.to;
 }
 
-// Of results of another type. Those that go to several places do without: all
-// of their stagings would not have room.
-static void change_staging(hd_accessor_t *a, hd_stmt_t *point, bool alone) {
+// Of results of another type. Those that go to several places have one where
+// they are of one type, one after the other; there is no room for several.
+static void change_staging(hd_accessor_t *a, hd_stmt_t *point, bool alike) {
   const hd_expr_t *staging = point->u.point.staging;
-  const hd_var_t *var = staging && alone ? staged_as(a, staging->u.var,
+  const hd_var_t *var = staging && alike ? staged_as(a, staging->u.var,
                                                      point->u.point.place->type)
                                          : NULL;
   if (var) {
@@ -219,6 +253,30 @@ static void change_staging(hd_accessor_t *a, hd_stmt_t *point, bool alone) {
   }
   point->u.point.staging = NULL;
   point->u.point.barrier = point->u.point.threads = NULL;
+}
+
+static bool are_alike(const hd_access_yields_t *yields) {
+  for (unsigned i = 1; i < yields->count; i++)
+    if (!hd_type_equal(yields->places[i]->type, yields->places[0]->type))
+      return false;
+  return true;
+}
+
+// The point, where its condition may hold for some of the tile's elements.
+static void push_some(const hd_access_tile_t *tile, const hd_stmt_t *point,
+                      const hd_expr_t *condition) {
+  hd_builder_t *b = &tile->a->b;
+  const hd_expr_t *some = condition && tile->loop
+                              ? hd_access_may_hold(b, tile->loop, condition)
+                              : NULL;
+  if (!some) {
+    hd_access_push_point(tile, point);
+    return;
+  }
+  hd_open_block_t then;
+  hd_b_open(b, &then);
+  hd_access_push_point(tile, point);
+  hd_b_if(b, some, hd_b_close(b), (hd_block_t){0});
 }
 
 // open: as yields, of any value, where something is read early; or NULL.
@@ -242,10 +300,10 @@ static void push_yields(const hd_access_tile_t *tile,
     if (yields->count > 1)
       point->u.point.buffers = 1; // The place comes round at once.
     if (!hd_type_equal(old->type, place->type))
-      change_staging(a, point, yields->count == 1);
+      change_staging(a, point, are_alike(yields));
     if (is_same_place(old, point))
       note_moved(a, old->u.var, place->u.var);
-    hd_access_push_point(tile, point);
+    push_some(tile, point, yields->conditions[i]);
   }
 }
 

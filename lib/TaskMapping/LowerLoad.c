@@ -185,29 +185,6 @@ static choice_t choice_of(hd_point_lowering_t *l, const hd_expr_t *value) {
   return choice;
 }
 
-static bool asks_facts(const hd_nest_t *nest, const hd_expr_t *condition,
-                       const hd_expr_t *value, bool fixed) {
-  const hd_tile_t *tile = nest->tile;
-  hd_point_lowering_t *l = tile->l;
-  const hd_expr_t *place = hd_nest_expr(nest, tile->point->u.point.place);
-  hd_stmt_list_t list = {0};
-  hd_push_if(tile, condition,
-             hd_block_of_one(l->arena, hd_make_store(tile, place, value)),
-             (hd_block_t){0}, &list);
-  hd_block_t lanes = hd_nest_lanes(nest, hd_block_of(l->arena, &list));
-  hd_simplifier_t simplifier = {.budget = &l->module->context->budget,
-                                .arena = l->arena,
-                                .scratch = l->arena,
-                                .facts = l->facts};
-  hd_facts_mark_t mark = hd_facts_mark(l->facts);
-  for (unsigned a = 0; a < nest->mapping->rank; ++a)
-    hd_facts_loop(l->facts, nest->vars[a], hd_expr_i32(l->arena, 0),
-                  hd_expr_i32(l->arena, nest->mapping->dims[a]), NULL);
-  bool ok = hd_loop_is_vector(&simplifier, lanes.stmts[0], fixed);
-  hd_facts_reset(l->facts, mark);
-  return ok;
-}
-
 // Whether chunks are read, and stored, as one wherever they are, which facts
 // tell where indices are no windows: `a[0, (row + i) * 768 + head * 64 + p]`.
 // *copies: by hardware, which is given the place even where nothing is read
@@ -222,10 +199,10 @@ static bool is_chunk(const hd_nest_t *nest, const choice_t *choice,
   for (unsigned i = 0; i < sources.count; ++i)
     inside = hd_inside(tile->l, sources.loads[i], inside);
   if (!sources.ok || sources.count == 0 ||
-      !asks_facts(nest, inside, value, true))
+      !hd_nest_is_vector(nest, inside, value, true))
     return false;
-  *copies =
-      is_copy(tile, choice->value) && asks_facts(nest, NULL, value, false);
+  *copies = is_copy(tile, choice->value) &&
+            hd_nest_is_vector(nest, NULL, value, false);
   return true;
 }
 

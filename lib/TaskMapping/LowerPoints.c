@@ -72,20 +72,26 @@ static const hd_expr_t *name_worker(hd_point_lowering_t *l,
   return hd_expr_var(l->arena, let->u.let.var);
 }
 
-static bool is_loop(const hd_stmt_t *stmt) {
-  return stmt->kind == HD_STMT_FOR || stmt->kind == HD_STMT_MAPFOR;
+// Whether something more is known inside than around it.
+static bool is_scope(const hd_stmt_t *stmt) {
+  return stmt->kind == HD_STMT_FOR || stmt->kind == HD_STMT_MAPFOR ||
+         (stmt->kind == HD_STMT_IF && stmt->u.branch.otherwise.size == 0);
 }
 
 // What is known of a name: of a loop's variable in its body alone, for there
-// the loop has a turn.
+// the loop has a turn; and of what a branch has tested.
 static void learn(hd_point_lowering_t *l, const hd_stmt_t *stmt) {
   if (stmt->kind == HD_STMT_LET) {
     hd_ptr_map_set(l->arena, &l->lets, stmt->u.let.var, stmt->u.let.value);
     hd_facts_let(l->facts, stmt->u.let.var, stmt->u.let.value);
   }
-  if (!is_loop(stmt))
+  if (!is_scope(stmt))
     return;
   hd_vec_push(l->arena, &l->marks, hd_facts_mark(l->facts));
+  if (stmt->kind == HD_STMT_IF) {
+    hd_facts_assume(l->facts, stmt->u.branch.condition, true);
+    return;
+  }
   if (stmt->kind == HD_STMT_FOR) {
     hd_facts_loop(l->facts, stmt->u.loop.var, stmt->u.loop.first,
                   stmt->u.loop.limit, stmt->u.loop.step);
@@ -101,7 +107,7 @@ static bool forget(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
                    hd_stmt_list_t *out) {
   hd_point_lowering_t *l = rewriter->argument;
   (void)out;
-  if (is_loop(stmt))
+  if (is_scope(stmt))
     hd_facts_reset(l->facts, l->marks.data[--l->marks.size]);
   return false;
 }

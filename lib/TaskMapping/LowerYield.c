@@ -103,6 +103,25 @@ static int64_t widest(const hd_tile_t *tile) {
   return bits < 8 ? 1 : HD_POINT_CHUNK * 8 / bits;
 }
 
+// The widest vectors that a loop over chunks stores wherever they are, by what
+// is known of indices that are no windows: `c[x / 64, x % 64]`. 1: none are.
+static int64_t known_width(const hd_tile_t *tile, int64_t width, bool spread) {
+  hd_arena_t *arena = tile->l->arena;
+  for (; width > 1; width /= 2) {
+    const hd_mapping_t *chunks =
+        spread ? hd_tile_spread(tile, width)
+               : hd_mapping_divide(arena, tile->mapping, width);
+    if (!chunks)
+      continue;
+    hd_nest_t nest = hd_nest_begin(tile, chunks, width, 0);
+    const hd_expr_t *place = hd_nest_expr(&nest, place_of(tile));
+    if (hd_nest_is_vector(&nest, hd_inside(tile->l, place, NULL),
+                          hd_zero(arena, place->type), true))
+      return width;
+  }
+  return 1;
+}
+
 static void yield_directly(const hd_tile_t *tile) {
   const hd_expr_t *value = tile->point->u.point.value, *all;
   int32_t unroll = tile->loop->u.mapfor.unroll;
@@ -118,8 +137,11 @@ static void yield_directly(const hd_tile_t *tile) {
     push_choice(tile, all, chunks, width, tile->mapping, unroll, value);
     return;
   }
-  explain(tile, "stored from registers, element by element");
-  push_stores(tile, tile->mapping, 1, unroll, value, tile->out);
+  int64_t width = found ? 1 : known_width(tile, widest(tile), false);
+  explain(tile, width > 1 ? "stored from registers, in vectors"
+                          : "stored from registers, element by element");
+  push_stores(tile, hd_mapping_divide(tile->l->arena, tile->mapping, width),
+              width, unroll, value, tile->out);
 }
 
 static void push_barrier(const hd_tile_t *tile) {
@@ -150,20 +172,28 @@ static const hd_expr_t *guard(hd_rewriter_t *rewriter, const hd_expr_t *e) {
                         operands, e->num_operands + 1);
 }
 
-// All of the tile to shared memory, by whom it belongs to. stmatrix comes with
-// the copy engine.
-static void push_staging(const hd_tile_t *tile, bool matrices) {
+// All of the tile to shared memory, by whom it belongs to: what a worker does
+// one after the other together. Where there are maps there is stmatrix.
+static void push_staging(const hd_tile_t *tile) {
   const hd_stmt_t *point = tile->point;
-  hd_rewriter_t rewriter = {.arena = tile->l->arena, .expr = guard};
+  hd_arena_t *arena = tile->l->arena;
+  hd_rewriter_t rewriter = {.arena = arena, .expr = guard};
   const hd_expr_t *value = hd_rewrite_expr(&rewriter, point->u.point.value);
-  if (matrices && hd_push_matrices(tile, value))
+  if (tile->l->func->num_maps > 0 && hd_push_matrices(tile, value))
     return;
+  int64_t width = widest(tile);
+  const hd_mapping_t *chunks = NULL;
+  while (!chunks) {
+    chunks = hd_mapping_divide(arena, tile->mapping, width);
+    width = chunks ? width : width / 2;
+  }
   hd_nest_t nest =
-      hd_nest_begin(tile, tile->mapping, 1, tile->loop->u.mapfor.unroll);
+      hd_nest_begin(tile, chunks, width, tile->loop->u.mapfor.unroll);
   const hd_stmt_t *store =
       hd_make_store(tile, hd_nest_expr(&nest, point->u.point.staging),
                     hd_nest_expr(&nest, value));
-  hd_nest_end(&nest, NULL, hd_block_of_one(tile->l->arena, store), tile->out);
+  hd_nest_end(&nest, NULL, hd_nest_lanes(&nest, hd_block_of_one(arena, store)),
+              tile->out);
 }
 
 // Whether a loop over the mapping does all of its tasks.
@@ -179,22 +209,25 @@ static void yield_staged(const hd_tile_t *tile) {
       hd_expr_make(arena, HD_EXPR_LOAD, staging->type, staging,
                    staging->operands, staging->num_operands);
   push_barrier(tile); // Who read the staging before is done.
-  push_staging(tile, false);
+  push_staging(tile);
   push_barrier(tile);
   int64_t width = widest(tile);
   bool whole = is_whole(tile->mapping);
   const hd_mapping_t *elements = whole ? hd_tile_spread(tile, 1) : NULL;
   const hd_mapping_t *chunks = whole ? hd_tile_spread(tile, width) : NULL;
   hd_tile_window_t window;
+  bool found = hd_tile_window_find(tile, place_of(tile), &window);
   if (!elements)
     elements = tile->mapping;
   explain(tile, "staged in shared memory, then stored by rows");
-  if (width > 1 && chunks &&
-      hd_tile_window_find(tile, place_of(tile), &window) &&
-      hd_tile_window_is_aligned(tile, &window, width, &all))
+  if (found && width > 1 && chunks &&
+      hd_tile_window_is_aligned(tile, &window, width, &all)) {
     push_choice(tile, all, chunks, width, elements, 1, value);
-  else
-    push_stores(tile, elements, 1, 1, value, tile->out);
+    return;
+  }
+  width = found || !whole ? 1 : known_width(tile, width, true);
+  push_stores(tile, width > 1 ? hd_tile_spread(tile, width) : elements, width,
+              1, value, tile->out);
 }
 
 // Whether a map's box is the tile: its axes in their order, the others 1.
@@ -323,7 +356,7 @@ static void yield_by_map(const hd_tile_t *tile, const hd_var_t *map,
   hd_push_if(tile, leads(tile), hd_block_of(l->arena, &first), (hd_block_t){0},
              tile->out);
   push_barrier(tile);
-  push_staging(tile, true);
+  push_staging(tile);
   hd_push_call(tile, HD_INTRINSIC_FENCE_PROXY_ASYNC, NULL, 0, tile->out);
   push_barrier(tile);
   push_copy(tile, map, window, &last);

@@ -2,6 +2,7 @@
 //
 // Tiles, windows and the loops that pass lower-points makes of them.
 #include "TaskMapping/Points.h"
+#include "IR/Passes/Simplifier.h"
 #include "TaskMapping/TaskMapping.h"
 
 static const hd_expr_t *i32(hd_point_lowering_t *l, int64_t value) {
@@ -299,6 +300,29 @@ hd_block_t hd_nest_lanes(const hd_nest_t *nest, hd_block_t block) {
   loop->u.loop.unroll = HD_UNROLL_FULL;
   loop->u.loop.body = block;
   return hd_block_of_one(l->arena, loop);
+}
+
+bool hd_nest_is_vector(const hd_nest_t *nest, const hd_expr_t *condition,
+                       const hd_expr_t *value, bool fixed) {
+  const hd_tile_t *tile = nest->tile;
+  hd_point_lowering_t *l = tile->l;
+  const hd_expr_t *place = hd_nest_expr(nest, tile->point->u.point.place);
+  hd_stmt_list_t list = {0};
+  hd_push_if(tile, condition,
+             hd_block_of_one(l->arena, hd_make_store(tile, place, value)),
+             (hd_block_t){0}, &list);
+  hd_block_t lanes = hd_nest_lanes(nest, hd_block_of(l->arena, &list));
+  hd_simplifier_t simplifier = {.budget = &l->module->context->budget,
+                                .arena = l->arena,
+                                .scratch = l->arena,
+                                .facts = l->facts};
+  hd_facts_mark_t mark = hd_facts_mark(l->facts);
+  for (unsigned a = 0; a < nest->mapping->rank; ++a)
+    hd_facts_loop(l->facts, nest->vars[a], hd_expr_i32(l->arena, 0),
+                  hd_expr_i32(l->arena, nest->mapping->dims[a]), NULL);
+  bool ok = hd_loop_is_vector(&simplifier, lanes.stmts[0], fixed);
+  hd_facts_reset(l->facts, mark);
+  return ok;
 }
 
 void hd_nest_end(const hd_nest_t *nest, const hd_expr_t *const *bounds,

@@ -101,6 +101,11 @@ const hd_expr_t *hd_nest_first(const hd_nest_t *nest, const hd_expr_t *e);
 hd_block_t hd_nest_lanes(const hd_nest_t *nest, hd_block_t block);
 void hd_nest_end(const hd_nest_t *nest, const hd_expr_t *const *bounds,
                  hd_block_t block, hd_stmt_list_t *out);
+// Whether by what is known of numbers the lanes' values (of the nest, under a
+// condition or NULL) go to the point's place as one vector, and are read so:
+// where that is no window, too. fixed: or are the same for all lanes.
+bool hd_nest_is_vector(const hd_nest_t *nest, const hd_expr_t *condition,
+                       const hd_expr_t *value, bool fixed);
 
 // 0, or the least number of a type without 0 (f8e8m0).
 const hd_expr_t *hd_zero(hd_arena_t *arena, hd_type_t type);
