@@ -2,8 +2,8 @@
 //
 // What is known of a form's term t:
 //   keys that need not be looked at, where it is -inf from some j on, by a
-//     condition that is affine in i and j (a causal mask), and what is left of
-//     it for keys before these;
+//     condition that is affine in i and j (a causal mask) and in numbers that
+//     are read (a length), and what is left of it for keys before these;
 //   a number that it is a multiple of, which costs nothing where exponentials
 //     are computed, and a multiplication an element else.
 #include "Schedule/AttentionState.h"
@@ -33,19 +33,34 @@ static bool follows_query(const limits_t *l, const hd_term_t *term) {
          of->u.index == l->form->indices[HD_ATTENTION_QUERY];
 }
 
-// factor * row + constant; row: NULL: the factor is 0. False: it would not grow
-// with i.
-static bool add_line(limits_t *l, const hd_term_t *row, int64_t factor,
-                     int64_t constant) {
-  const hd_term_t *line = hd_flat_int(l->arena, HD_I64, constant);
-  if (factor < 0)
-    return false;
-  if (factor > 0)
-    line =
-        hd_flat_operate(l->arena, HD_EXPR_ADD,
-                        hd_flat_operate(l->arena, HD_EXPR_MUL, row,
-                                        hd_flat_int(l->arena, HD_I64, factor)),
-                        line);
+static const hd_term_t *add_multiple(const limits_t *l, const hd_term_t *sum,
+                                     const hd_term_t *of, int64_t factor) {
+  const hd_term_t *multiple = hd_flat_operate(
+      l->arena, HD_EXPR_MUL, of, hd_flat_int(l->arena, HD_I64, factor));
+  return hd_flat_operate(l->arena, HD_EXPR_ADD, multiple, sum);
+}
+
+// An element that is the same for all i and j.
+static bool is_number(const hd_term_t *term) {
+  return term->kind == HD_TERM_LOAD && term->num_operands == 1 &&
+         term->operands[0]->kind == HD_TERM_CONST;
+}
+
+// The sum without its multiple of j, times sign, and a constant. False: it
+// would not grow with i.
+static bool add_line(limits_t *l, const hd_linear_t *sum, int64_t sign,
+                     int64_t more) {
+  const hd_term_t *line =
+      hd_flat_int(l->arena, HD_I64, sign * sum->constant + more);
+  for (unsigned n = 0; n < sum->size; n++) {
+    const hd_term_t *atom = sum->terms[n].term;
+    int64_t factor = sign * sum->terms[n].factor;
+    if (!is_number(atom) && !follows_query(l, atom))
+      continue;
+    if (factor < 0 && !is_number(atom))
+      return false;
+    line = add_multiple(l, line, atom, factor);
+  }
   add_limit(l, line);
   return true;
 }
@@ -55,8 +70,8 @@ static bool add_line(limits_t *l, const hd_term_t *row, int64_t factor,
 static bool compare(limits_t *l, const hd_term_t *x, const hd_term_t *y,
                     bool strict, bool hides) {
   hd_linear_t sum;
-  int64_t along[2] = {0, 0}; // i, j
-  const hd_term_t *row = NULL;
+  int64_t along = 0; // j
+  unsigned rows = 0;
   if (x->type.scalar != HD_I64 ||
       !hd_affine_of(l->arena,
                     hd_index_simplify(
@@ -65,18 +80,19 @@ static bool compare(limits_t *l, const hd_term_t *x, const hd_term_t *y,
     return false;
   for (unsigned n = 0; n < sum.size; n++) {
     const hd_term_t *atom = sum.terms[n].term;
-    bool is_i = !row && follows_query(l, atom);
+    bool is_i = follows_query(l, atom);
     bool is_j = atom->kind == HD_TERM_INDEX &&
                 atom->u.index == l->form->indices[HD_ATTENTION_KEY];
-    if (!is_i && !is_j)
+    rows += is_i;
+    if ((!is_i && !is_j && !is_number(atom)) || rows > 1)
       return false;
-    along[is_j] = sum.terms[n].factor;
-    row = is_i ? atom : row;
+    if (is_j)
+      along = sum.terms[n].factor;
   }
-  if (hides && along[1] == 1) // j > -a i - c
-    return add_line(l, row, -along[0], strict - sum.constant);
-  if (!hides && along[1] == -1) // j < a i + c
-    return add_line(l, row, along[0], sum.constant + !strict);
+  if (hides && along == 1) // j > -(a i + c)
+    return add_line(l, &sum, -1, strict);
+  if (!hides && along == -1) // j < a i + c
+    return add_line(l, &sum, 1, !strict);
   return false;
 }
 
