@@ -36,6 +36,7 @@ __all__ = [
     "explain",
     "from_onnx",
     "load",
+    "report",
     "script",
     "script_module",
 ]
@@ -55,6 +56,14 @@ def explain(function, *args, **kwargs):
     from hidet.torch.explain import explain as say
 
     return say(function, *args, **kwargs)
+
+
+def report(model, path, *args, errors=True, **kwargs):
+    """Calls a model, and writes one HTML file that says what it became
+    (hidet.reports.report)."""
+    from hidet.reports import report as write
+
+    write(model, path, *args, errors=errors, **kwargs)
 
 
 # Imported when they are first named.

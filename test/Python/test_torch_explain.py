@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """hidet.explain(): what ran, of a compiled model and of an exported program."""
 
+import pathlib
 import re
 import sys
+import tempfile
 import unittest
 
 try:
@@ -61,6 +63,29 @@ class Explain(unittest.TestCase):
             ],
         )
         self.assertIn("aten.searchsorted.Tensor runs in PyTorch: it is", text)
+
+    def test_report(self):
+        """The page has the parts, their modules, and what is not ours."""
+
+        def function(x):
+            y = self.model(x).cumsum(0)
+            return torch.searchsorted(y[0].sort().values, x) + 1
+
+        compiled = torch.compile(function, backend="hidet", dynamic=True)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "report.html"
+            hidet.report(compiled, path, self.x)
+            text = path.read_text()
+        self.assertTrue("Graph 1, part 2" in text)
+        self.assertTrue("<td>aten.searchsorted.Tensor</td>" in text)
+        self.assertFalse("Not known" in text)
+        modules = re.findall(r'title="(model\.\d)">\1</td>', text)
+        self.assertEqual(modules, ["model.0", "model.2"])
+        self.assertLess(len(text), 100_000)  # No weights are in it.
+
+    def test_report_of_nothing(self):
+        with self.assertRaisesRegex(hidet.UsageError, "not compiled"):
+            hidet.report(self.model, "report.html", self.x)
 
     def test_program(self):
         with torch.no_grad():

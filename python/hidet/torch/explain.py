@@ -51,14 +51,7 @@ def explain(function: Callable, *args: object, **kwargs: object) -> str:
     """Calls what torch.compile or hidet.compile() gave, and says what ran: the
     graphs in their order, the parts of each and what PyTorch ran between them,
     and the kernels of each part, which is compiled once more for it."""
-    ran: list[backend.Version] = []
-    watch = ran.append
-    backend.watchers.append(watch)
-    try:
-        with torch.no_grad():
-            function(*args, **kwargs)
-    finally:
-        backend.watchers.remove(watch)
+    ran = versions_of(function, args, kwargs)
     if not ran:
         return "nothing of it ran by hidet: it is not compiled, or is training"
     lines = []
@@ -73,6 +66,21 @@ def explain(function: Callable, *args: object, **kwargs: object) -> str:
             lines.append(f"  part {k + 1} {about(part)}")
             lines += ["    " + line for line in kernels_of(part)]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def versions_of(
+    function: Callable, args: tuple, kwargs: dict
+) -> list[backend.Version]:
+    """Calls it: what ran of ours, in order."""
+    ran: list[backend.Version] = []
+    watch = ran.append
+    backend.watchers.append(watch)
+    try:
+        with torch.no_grad():
+            function(*args, **kwargs)
+    finally:
+        backend.watchers.remove(watch)
+    return ran
 
 
 def about(part: Part) -> str:
