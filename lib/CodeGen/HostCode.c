@@ -98,7 +98,7 @@ static bool load(const loading_t *l, const char *at, size_t size) {
   if (!is_fine(l, LLVMOrcLLJITAddObjectFile(code->jit, dylib, object)))
     return false;
   hd_arena_t scratch;
-  hd_arena_init(&scratch, NULL);
+  hd_arena_init_local(&scratch, &l->context->budget);
   const char *name = hd_arena_printf(
       &scratch, HD_EMIT_HOST_PREFIX "%s",
       l->symbol ? l->symbol : hd_func_symbol(&scratch, l->kernel));
@@ -109,6 +109,8 @@ static bool load(const loading_t *l, const char *at, size_t size) {
   return ok;
 }
 
+static void end_code(void *code) { hd_host_code_destroy(code); }
+
 hd_host_code_t *hd_host_code_load(hd_context_t *context,
                                   const hd_func_t *kernel, const char *symbol,
                                   const char *bytes, size_t size) {
@@ -116,9 +118,12 @@ hd_host_code_t *hd_host_code_load(hd_context_t *context,
   hd_host_code_t *code = calloc(1, sizeof *code);
   if (!code)
     hd_budget_exhausted(&context->budget, HD_EXHAUSTED_MEMORY);
+  hd_cleanup_t cleanup;
+  hd_budget_defer(&context->budget, &cleanup, end_code, code);
   size_t part = hd_times_enter(&context->times, "link");
   bool ok = load(&(loading_t){context, kernel, symbol, code}, bytes, size);
   hd_times_leave(&context->times, part);
+  hd_budget_keep(&context->budget, &cleanup);
   if (ok)
     return code;
   hd_host_code_destroy(code);

@@ -44,7 +44,8 @@ static void set_vector(hd_bucketer_t *b, hd_value_t *value, int64_t count) {
 void hd_bucket_put(hd_bucketer_t *b, const char *op, hd_task_t *task,
                    const hd_node_t *like, const hd_value_t *const *inputs,
                    const hd_value_t *const *outputs) {
-  hd_buffer_t text = {0};
+  hd_buffer_t text;
+  hd_buffer_init_local(&text, b->arena->budget);
   task = hd_bucket_generalize(b, task);
   task->name = "task";
   hd_task_print(task, &text);

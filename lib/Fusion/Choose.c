@@ -180,7 +180,8 @@ static size_t find_anchor(const hd_graph_t *graph) {
 static hd_tunable_t *find_tunable(chooser_t *c, const hd_graph_t *graph,
                                   bool *known) {
   hd_tunable_t *tunable = HD_ARENA_NEW(c->arena, hd_tunable_t);
-  hd_buffer_t text = {0};
+  hd_buffer_t text;
+  hd_buffer_init_local(&text, c->arena->budget);
   *tunable = (hd_tunable_t){.graph = graph, .anchor = find_anchor(graph)};
   hd_tunable_print(c->arena, tunable, NULL, &text);
   hd_tunable_t *found = hd_key_map_find_name(&c->known, hd_buffer_text(&text));

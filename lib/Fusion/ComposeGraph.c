@@ -11,7 +11,8 @@
 
 // The same task where the text is the same.
 static const hd_task_t *find_task(hd_composer_t *c, hd_composite_t *made) {
-  hd_buffer_t text = {0};
+  hd_buffer_t text;
+  hd_buffer_init_local(&text, c->arena->budget);
   hd_task_print(made->merged.flat, &text);
   hd_task_t *task = hd_key_map_find_name(&c->tasks, hd_buffer_text(&text));
   if (!task) {

@@ -290,7 +290,8 @@ static void judge(pairs_t *p, hd_arena_t *scratch, const hd_merged_t *merged,
 // products have the same pin.
 static const verdict_t *verdict_of(pairs_t *p, hd_arena_t *scratch,
                                    const hd_merged_t *merged, size_t second) {
-  hd_buffer_t text = {0};
+  hd_buffer_t text;
+  hd_buffer_init_local(&text, scratch->budget);
   hd_node_key(&text, p->c.nodes[p->first].node);
   hd_task_print(merged->flat, &text);
   for (size_t i = 0; i < merged->inputs.size; i++)

@@ -12,7 +12,8 @@ void hd_packer_begin(hd_packer_t *p, hd_composer_t *c) {
 }
 
 static const hd_task_t *packing_task(hd_packer_t *p, hd_task_t *flat) {
-  hd_buffer_t text = {0};
+  hd_buffer_t text;
+  hd_buffer_init_local(&text, p->c->arena->budget);
   hd_task_print(flat, &text);
   hd_task_t *task = hd_key_map_find_name(&p->tasks, hd_buffer_text(&text));
   if (!task) {

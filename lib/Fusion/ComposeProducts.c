@@ -158,9 +158,10 @@ static bool merge(hd_composer_t *c, hd_arena_t *arena, bool through,
 static const char *obstacle(hd_composer_t *c, hd_arena_t *scratch,
                             bool through) {
   hd_composite_t tried;
-  hd_buffer_t text = {0};
+  hd_buffer_t text;
   if (!merge(c, scratch, through, &tried))
     return "what is between cannot be one task";
+  hd_buffer_init_local(&text, scratch->budget);
   hd_task_print(tried.merged.flat, &text);
   const char *key = hd_arena_strndup(scratch, hd_buffer_text(&text), text.size);
   hd_buffer_fini(&text);

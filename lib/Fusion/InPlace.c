@@ -103,7 +103,8 @@ static hd_definition_t *scatter_of(placer_t *p, const hd_task_t *flat,
 }
 
 static const hd_task_t *known_task(placer_t *p, hd_task_t *task) {
-  hd_buffer_t text = {0};
+  hd_buffer_t text;
+  hd_buffer_init_local(&text, p->arena->budget);
   hd_task_print(task, &text);
   const hd_task_t *known =
       hd_key_map_find_name(&p->tasks, hd_buffer_text(&text));

@@ -270,7 +270,8 @@ static const hd_definition_t *move_definition(laid_node_t *n,
 // The same task where the text is the same.
 const hd_task_t *hd_layouts_task(hd_layouts_t *l, const hd_task_t *made,
                                  const char *op) {
-  hd_buffer_t text = {0};
+  hd_buffer_t text;
+  hd_buffer_init_local(&text, l->arena->budget);
   hd_task_print(made, &text);
   hd_task_t *task = hd_key_map_find_name(&l->tasks, hd_buffer_text(&text));
   if (!task) {

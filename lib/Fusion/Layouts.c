@@ -80,7 +80,8 @@ static const hd_task_t *make_flat(hd_layouts_t *l, const hd_node_t *node) {
 
 // Nodes that compute the same share one.
 static const hd_task_t *flat_of(hd_layouts_t *l, const hd_node_t *node) {
-  hd_buffer_t key = {0};
+  hd_buffer_t key;
+  hd_buffer_init_local(&key, l->arena->budget);
   hd_node_key(&key, node);
   const char *text = hd_buffer_text(&key);
   const hd_task_t *flat = hd_key_map_find_name(&l->known, text);

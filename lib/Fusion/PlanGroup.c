@@ -92,7 +92,8 @@ static void group_key(hd_planner_t *p, const hd_node_t *const *nodes,
 static hd_plan_recipe_t *
 find_recipe(hd_planner_t *p, const hd_node_t *const *nodes, size_t count) {
   hd_arena_t *arena = p->arena;
-  hd_buffer_t key = {0};
+  hd_buffer_t key;
+  hd_buffer_init_local(&key, arena->budget);
   group_key(p, nodes, count, &key);
   const char *text = hd_buffer_text(&key);
   hd_plan_recipe_t *recipe = hd_key_map_find_name(&p->recipes, text);

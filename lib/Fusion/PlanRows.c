@@ -71,7 +71,8 @@ static void note_rows(fitting_t *f, const hd_stmt_t *stmt, uint32_t n,
 
 static const hd_stmt_t *fit_launch(fitting_t *f, const hd_stmt_t *stmt) {
   const hd_func_t *kernel = stmt->u.launch.kernel;
-  hd_buffer_t key = {0};
+  hd_buffer_t key;
+  hd_buffer_init_local(&key, f->p->arena->budget);
   memset(&f->params, 0, sizeof(f->params));
   for (uint32_t i = 0; i < kernel->num_params; i++)
     note_rows(f, stmt, i, &key);

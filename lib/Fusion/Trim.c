@@ -308,7 +308,8 @@ static made_t *make_for(trimmer_t *r, const hd_stmt_t *stmt) {
 }
 
 static const hd_stmt_t *trim_launch(trimmer_t *r, const hd_stmt_t *stmt) {
-  hd_buffer_t key = {0};
+  hd_buffer_t key;
+  hd_buffer_init_local(&key, r->arena->budget);
   made_t *made = NULL;
   if (launch_key(r, stmt, &key)) {
     const char *text = hd_buffer_text(&key);

@@ -159,7 +159,8 @@ static bool is_faster(turner_t *t, const hd_node_t *node) {
 }
 
 static bool is_worth_it(turner_t *t, const hd_node_t *node) {
-  hd_buffer_t key = {0};
+  hd_buffer_t key;
+  hd_buffer_init_local(&key, t->arena->budget);
   hd_node_key(&key, node);
   bool *faster = hd_key_map_find_name(&t->asked, hd_buffer_text(&key));
   if (!faster) {

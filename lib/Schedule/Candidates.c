@@ -345,7 +345,8 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
 double hd_task_price(hd_context_t *context, hd_arena_t *scratch,
                      const hd_task_t *flat, hd_arena_t *arena,
                      hd_key_map_t *prices) {
-  hd_buffer_t text = {0};
+  hd_buffer_t text;
+  hd_buffer_init_local(&text, scratch->budget);
   hd_task_print(flat, &text);
   double *us = hd_key_map_find_name(prices, hd_buffer_text(&text));
   if (!us) {

@@ -136,7 +136,8 @@ hd_flattened_t *hd_scheduler_flatten_binding(hd_scheduler_t *s,
 
 hd_flattened_t *hd_scheduler_flatten(hd_scheduler_t *s, const hd_node_t *node) {
   hd_arena_t *arena = s->arena;
-  hd_buffer_t key = {0};
+  hd_buffer_t key;
+  hd_buffer_init_local(&key, arena->budget);
   hd_node_key(&key, node);
   const char *text = hd_buffer_text(&key);
   known_t *known = hd_key_map_find_name(&s->known, text);

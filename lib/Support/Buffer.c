@@ -5,9 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-void hd_buffer_fini(hd_buffer_t *buffer) {
+static void unwind(void *argument) {
+  hd_buffer_t *buffer = argument;
   free(buffer->data);
   *buffer = (hd_buffer_t){0};
+}
+
+void hd_buffer_init_local(hd_buffer_t *buffer, hd_budget_t *budget) {
+  *buffer = (hd_buffer_t){.budget = budget};
+  if (budget)
+    hd_budget_defer(budget, &buffer->cleanup, unwind, buffer);
+}
+
+void hd_buffer_fini(hd_buffer_t *buffer) {
+  if (buffer->budget)
+    hd_budget_keep(buffer->budget, &buffer->cleanup);
+  unwind(buffer);
 }
 
 void hd_buffer_end(void *buffer) { hd_buffer_fini(buffer); }
@@ -19,6 +32,8 @@ static bool reserve(hd_buffer_t *buffer, size_t more) {
   while (capacity - buffer->size <= more)
     capacity *= 2;
   char *data = realloc(buffer->data, capacity);
+  if (!data && buffer->budget)
+    hd_budget_exhausted(buffer->budget, HD_EXHAUSTED_MEMORY);
   if (!data) {
     buffer->failed = true;
     return false;

@@ -4,15 +4,22 @@
 #ifndef HIDET_SUPPORT_BUFFER_H
 #define HIDET_SUPPORT_BUFFER_H
 
+#include "Support/Budget.h"
+
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 typedef struct hd_buffer {
   char *data;
   size_t size, capacity;
-  bool failed; // Memory ran out; what was written since is lost.
+  bool failed;         // Memory ran out; what was written since is lost.
+  hd_budget_t *budget; // Of a local one; NULL: it is none.
+  hd_cleanup_t cleanup;
 } hd_buffer_t;
+
+// Empties it. What unwinds ends it, and it unwinds where memory runs out: a
+// text that is compared, or a key, is never cut short. Else zeros are an empty
+// one.
+void hd_buffer_init_local(hd_buffer_t *buffer, hd_budget_t *budget);
 
 void hd_buffer_fini(hd_buffer_t *buffer);
 void hd_buffer_end(void *buffer); // The same, for hd_budget_defer().

@@ -27,22 +27,50 @@ void hd_diagnostics_fini(hd_diagnostics_t *diags) {
   pthread_mutex_destroy(&diags->lock);
 }
 
+// Runs a piece of work that takes of the arena. False where memory ran out.
+static bool with_memory(hd_diagnostics_t *diags, void (*body)(void *),
+                        void *argument) {
+  hd_budget_t budget = {0};
+  diags->arena.budget = &budget;
+  hd_exhausted_t what = hd_budget_guard(&budget, body, argument);
+  diags->arena.budget = NULL;
+  return what == HD_EXHAUSTED_NOTHING;
+}
+
+static bool has_room(hd_diagnostics_t *diags) {
+  if (diags->num_sources < diags->cap_sources)
+    return true;
+  uint32_t count = diags->cap_sources ? diags->cap_sources * 2 : 4;
+  hd_source_t *sources = realloc(diags->sources, count * sizeof(*sources));
+  if (!sources)
+    return false;
+  diags->sources = sources;
+  diags->cap_sources = count;
+  return true;
+}
+
+typedef struct adding {
+  hd_diagnostics_t *diags;
+  hd_source_t source;
+} adding_t;
+
+static void copy_source(void *argument) {
+  adding_t *a = argument;
+  hd_source_t *s = &a->source;
+  s->name = hd_arena_strndup(&a->diags->arena, s->name, strlen(s->name));
+  s->text = hd_arena_strndup(&a->diags->arena, s->text, s->size);
+}
+
 uint32_t hd_diagnostics_add_source(hd_diagnostics_t *diags, const char *name,
                                    const char *text, size_t size,
                                    uint32_t first_line) {
+  adding_t a = {diags, {name, text, size, first_line}};
+  uint32_t id = 0;
   pthread_mutex_lock(&diags->lock);
-  if (diags->num_sources == diags->cap_sources) {
-    diags->cap_sources = diags->cap_sources ? diags->cap_sources * 2 : 4;
-    hd_source_t *sources =
-        realloc(diags->sources, diags->cap_sources * sizeof(*sources));
-    if (!sources)
-      abort();
-    diags->sources = sources;
+  if (has_room(diags) && with_memory(diags, copy_source, &a)) {
+    diags->sources[diags->num_sources] = a.source;
+    id = ++diags->num_sources;
   }
-  diags->sources[diags->num_sources++] = (hd_source_t){
-      hd_arena_strndup(&diags->arena, name, strlen(name)),
-      hd_arena_strndup(&diags->arena, text, size), size, first_line};
-  uint32_t id = diags->num_sources;
   pthread_mutex_unlock(&diags->lock);
   return id;
 }
@@ -55,17 +83,53 @@ hd_exit_t hd_diagnostic_exit(hd_diagnostic_code_t code) {
   return table[code].class;
 }
 
-// Both run under the lock.
+// A message in the making: a text, or a format and what goes into it.
+typedef struct telling {
+  hd_diagnostics_t *diags;
+  hd_diagnostic_t *made;
+  const char *text, *format;
+  va_list *args;
+} telling_t;
+
+static void make_diagnostic(void *argument) {
+  telling_t *t = argument;
+  hd_arena_t *arena = &t->diags->arena;
+  t->made = HD_ARENA_NEW(arena, hd_diagnostic_t);
+  t->made->message = t->format
+                         ? hd_arena_vprintf(arena, t->format, *t->args)
+                         : hd_arena_strndup(arena, t->text, strlen(t->text));
+}
+
+// All run under the lock. Without memory nothing is told, but that errors are
+// counted.
+static void append_made(telling_t t, hd_severity_t severity,
+                        hd_diagnostic_code_t code, hd_loc_t loc) {
+  hd_diagnostics_t *diags = t.diags;
+  if (!with_memory(diags, make_diagnostic, &t))
+    return;
+  *t.made = (hd_diagnostic_t){severity, code, loc, t.made->message, NULL};
+  if (diags->last)
+    diags->last->next = t.made;
+  else
+    diags->first = t.made;
+  diags->last = t.made;
+}
+
 static void append(hd_diagnostics_t *diags, hd_severity_t severity,
                    hd_diagnostic_code_t code, hd_loc_t loc,
                    const char *message) {
-  hd_diagnostic_t *diagnostic = HD_ARENA_NEW(&diags->arena, hd_diagnostic_t);
-  *diagnostic = (hd_diagnostic_t){severity, code, loc, message, NULL};
-  if (diags->last)
-    diags->last->next = diagnostic;
-  else
-    diags->first = diagnostic;
-  diags->last = diagnostic;
+  append_made((telling_t){.diags = diags, .text = message}, severity, code,
+              loc);
+}
+
+static void append_format(hd_diagnostics_t *diags, hd_severity_t severity,
+                          hd_diagnostic_code_t code, hd_loc_t loc,
+                          const char *format, va_list args) {
+  va_list own;
+  va_copy(own, args);
+  append_made((telling_t){.diags = diags, .format = format, .args = &own},
+              severity, code, loc);
+  va_end(own);
 }
 
 static void report(hd_diagnostics_t *diags, hd_severity_t severity,
@@ -73,8 +137,7 @@ static void report(hd_diagnostics_t *diags, hd_severity_t severity,
   pthread_mutex_lock(&diags->lock);
   if (!diags->max_errors || diags->num_errors <= diags->max_errors) {
     hd_diagnostic_code_t code = diags->last ? diags->last->code : HD_E0101;
-    append(diags, severity, code, loc,
-           hd_arena_vprintf(&diags->arena, format, args));
+    append_format(diags, severity, code, loc, format, args);
   }
   pthread_mutex_unlock(&diags->lock);
 }
@@ -85,8 +148,7 @@ bool hd_verror(hd_diagnostics_t *diags, hd_loc_t loc, hd_diagnostic_code_t code,
   if (diags->num_errors++ == 0)
     diags->exit_class = table[code].class;
   if (!diags->max_errors || diags->num_errors <= diags->max_errors) {
-    append(diags, HD_ERROR, code, loc,
-           hd_arena_vprintf(&diags->arena, table[code].format, args));
+    append_format(diags, HD_ERROR, code, loc, table[code].format, args);
   } else if (diags->num_errors == diags->max_errors + 1) {
     append(diags, HD_ERROR, HD_E0106, loc, table[HD_E0106].format);
   }
@@ -118,8 +180,7 @@ bool hd_error_exhausted(hd_diagnostics_t *diags, const hd_budget_t *budget,
 void hd_diagnostics_take(hd_diagnostics_t *to, const hd_diagnostics_t *from) {
   pthread_mutex_lock(&to->lock);
   for (const hd_diagnostic_t *d = from->first; d; d = d->next)
-    append(to, d->severity, d->code, d->loc,
-           hd_arena_strndup(&to->arena, d->message, strlen(d->message)));
+    append(to, d->severity, d->code, d->loc, d->message);
   if (!to->num_errors)
     to->exit_class = from->exit_class;
   to->num_errors += from->num_errors;
@@ -169,14 +230,20 @@ static hd_diagnostic_t **since(hd_diagnostics_t *diags,
   return mark.last ? &mark.last->next : &diags->first;
 }
 
-void hd_diagnostics_note_each(hd_diagnostics_t *diags,
-                              hd_diagnostics_mark_t mark, hd_loc_t loc,
-                              const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  pthread_mutex_lock(&diags->lock);
-  hd_diagnostic_t *d = *since(diags, mark), *next;
-  const char *text = d ? hd_arena_vprintf(&diags->arena, format, args) : NULL;
+typedef struct noting {
+  hd_diagnostics_t *diags;
+  hd_diagnostics_mark_t mark;
+  hd_loc_t loc;
+  const char *format;
+  va_list *args;
+} noting_t;
+
+static void note_each(void *argument) {
+  const noting_t *n = argument;
+  hd_diagnostics_t *diags = n->diags;
+  hd_diagnostic_t *d = *since(diags, n->mark), *next;
+  const char *text =
+      d ? hd_arena_vprintf(&diags->arena, n->format, *n->args) : NULL;
   bool in_error = false;
   for (; d; d = next) {
     next = d->next;
@@ -184,11 +251,21 @@ void hd_diagnostics_note_each(hd_diagnostics_t *diags,
     if (!in_error || (next && next->severity == HD_NOTE))
       continue;
     hd_diagnostic_t *note = HD_ARENA_NEW(&diags->arena, hd_diagnostic_t);
-    *note = (hd_diagnostic_t){HD_NOTE, d->code, loc, text, next};
+    *note = (hd_diagnostic_t){HD_NOTE, d->code, n->loc, text, next};
     d->next = note;
     if (!next)
       diags->last = note;
   }
+}
+
+void hd_diagnostics_note_each(hd_diagnostics_t *diags,
+                              hd_diagnostics_mark_t mark, hd_loc_t loc,
+                              const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  pthread_mutex_lock(&diags->lock);
+  noting_t n = {diags, mark, loc, format, &args};
+  with_memory(diags, note_each, &n);
   pthread_mutex_unlock(&diags->lock);
   va_end(args);
 }

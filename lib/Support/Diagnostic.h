@@ -66,7 +66,9 @@ typedef struct hd_diagnostic {
 // Locked inside: several threads may report to one object.
 typedef struct hd_diagnostics {
   pthread_mutex_t lock;
-  hd_arena_t arena; // Of its own, without a budget: errors can be told always.
+  // Of its own, without a budget: errors can be told always. Where memory runs
+  // out they are counted alone.
+  hd_arena_t arena;
   hd_source_t *sources;
   uint32_t num_sources, cap_sources;
   hd_diagnostic_t *first, *last;
@@ -78,7 +80,8 @@ typedef struct hd_diagnostics {
 void hd_diagnostics_init(hd_diagnostics_t *diags);
 void hd_diagnostics_fini(hd_diagnostics_t *diags);
 
-// Copies name and text. Returns the source's id for hd_loc_t.
+// Copies name and text. Returns the source's id for hd_loc_t; 0 where memory
+// runs out.
 uint32_t hd_diagnostics_add_source(hd_diagnostics_t *diags, const char *name,
                                    const char *text, size_t size,
                                    uint32_t first_line);

@@ -180,11 +180,13 @@ const hd_func_t *hd_module_ask(hd_module_t *module, const char *source,
   const hd_func_t *func = hd_module_find(module, text, -1);
   if (func && func->kind != HD_FUNC_FN)
     return func;
+  uint32_t own = hd_diagnostics_add_source(diags, source, text, size, 1);
+  if (!own)
+    hd_budget_exhausted(&module->context->budget, HD_EXHAUSTED_MEMORY);
   hd_parser_t p = {.module = module,
                    .arena = &module->arena,
                    .diags = diags,
-                   .source =
-                       hd_diagnostics_add_source(diags, source, text, size, 1),
+                   .source = own,
                    .visible = {.arena = &module->arena},
                    .bound = {.arena = &module->arena}};
   p.tokens = hd_lex(p.arena, diags, p.source, text, size, &count);

@@ -13,7 +13,8 @@
 // --- Tensors ---
 
 static const char *tensor_text(hd_parser_t *p, const hd_tensor_t *tensor) {
-  hd_buffer_t out = {0};
+  hd_buffer_t out;
+  hd_buffer_init_local(&out, p->arena->budget);
   hd_tensor_print(tensor, &out);
   const char *text = hd_arena_strndup(p->arena, hd_buffer_text(&out), out.size);
   hd_buffer_fini(&out);
@@ -64,7 +65,8 @@ typedef struct candidates {
 } candidates_t;
 
 static const char *signature_text(hd_parser_t *p, const hd_func_t *func) {
-  hd_buffer_t out = {0};
+  hd_buffer_t out;
+  hd_buffer_init_local(&out, p->arena->budget);
   hd_signature_print(func, &out);
   const char *text = hd_arena_strndup(p->arena, hd_buffer_text(&out), out.size);
   hd_buffer_fini(&out);

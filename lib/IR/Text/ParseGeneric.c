@@ -144,7 +144,8 @@ static const char *value_text(hd_parser_t *p, const hd_bound_t *bound) {
   if (hd_type_is_integer(e->type))
     return hd_arena_printf(p->arena, "%lld", (long long)e->u.i);
   char text[64];
-  hd_buffer_t out = {0};
+  hd_buffer_t out;
+  hd_buffer_init_local(&out, p->arena->budget);
   hd_float_print((hd_scalar_t)e->type.scalar, e->u.f, &out);
   snprintf(text, sizeof text, "%s", hd_buffer_text(&out));
   hd_buffer_fini(&out);

@@ -41,7 +41,8 @@ static const hd_stmt_t *parse_mapfor(hd_parser_t *p, hd_loc_t loc,
   }
   ok = ok && parse_unroll(p, &stmt->u.mapfor.unroll);
   if (ok && stmt->u.mapfor.mapping->rank != names->count) {
-    hd_buffer_t text = {0};
+    hd_buffer_t text;
+    hd_buffer_init_local(&text, p->arena->budget);
     hd_mapping_print(stmt->u.mapfor.mapping, &text);
     ok = hd_error(p->diags, mapping_loc, HD_E0401, hd_buffer_text(&text),
                   (int)stmt->u.mapfor.mapping->rank, (int)names->count);

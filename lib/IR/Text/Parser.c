@@ -410,6 +410,8 @@ bool hd_module_parse_into(hd_module_t *module, const char *name,
   unsigned errors = diags->num_errors;
   uint32_t source =
       hd_diagnostics_add_source(diags, name, text, size, first_line);
+  if (!source)
+    hd_budget_exhausted(&module->context->budget, HD_EXHAUSTED_MEMORY);
   if (size > INT32_MAX || !hd_is_text(text, size))
     return hd_error(diags, (hd_loc_t){source, 0}, HD_E0107);
   size_t count;
