@@ -233,11 +233,13 @@ def draw_attention_sizes(rng, template, values, group=1):
         if not wgmma and rng.integers(4) == 0:  # As in decoding.
             m, n = int(rng.integers(1, 8)), int(
                 rng.choice([8, 67, 300, 1030, 2048]))
-        d, e = (size_of(rng, [52, 56, 64, 120, 128] if wgmma else WIDTHS)
+        whole = "maps" in template.head  # Rows are whole pieces of 16 bytes.
+        d, e = (size_of(rng, [56, 64, 120, 128, 184, 192, 256] if whole
+                        else [52, 56, 64, 120, 128] if wgmma else WIDTHS)
                 for _ in range(2))
         facts = {"z": 1, "m": rows_of(m, group), "n": n, "k": d, "e": e, "bits": 16}
-        if "maps" in template.head and (d % 8 or e % 8):
-            continue  # Rows are whole pieces of 16 bytes.
+        if whole and (d % 8 or e % 8):
+            continue
         if template.allows(values, facts, r"^z \*") and template.has_room(
                 values, facts):
             return m, n, d, e
@@ -284,8 +286,6 @@ def draw_attention(rng, case, template, values):
     sizes = None  # Few fit some candidates.
     while not sizes:
         group = int(rng.choice([g for g in (1, 1, 2, 3, 4, 8) if h % g == 0]))
-        if whole:
-            group = 1
         sizes = draw_attention_sizes(rng, template, values, group)
     m, n, d, e = sizes
     kind, choice = str(rng.choice(template.types)), str(rng.choice(MASKS))

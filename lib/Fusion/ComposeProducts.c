@@ -178,9 +178,10 @@ static const char *obstacle(hd_composer_t *c, hd_arena_t *scratch,
   return verdict->why;
 }
 
-// Adds what repeats keys and values for heads that share them, where the few
-// queries of all those heads are rows of one product: each key is read once
-// then. False, and the set between two nodes as it was, where that is not so.
+// Adds what repeats keys and values for heads that share them: where the few
+// queries of all those heads are rows of one product, each key is read once
+// then; others read keys where they are, by the copy engine, too. False, and
+// the set between two nodes as it was, where that is not so.
 static bool add_shared(hd_composer_t *c, hd_arena_t *scratch, size_t first,
                        size_t last) {
   hd_composite_t tried;
@@ -189,7 +190,8 @@ static bool add_shared(hd_composer_t *c, hd_arena_t *scratch, size_t first,
     return false;
   if (merge(c, scratch, true, &tried) &&
       !hd_attention_form_find(scratch, tried.merged.flat, &form) &&
-      form.sizes[HD_ATTENTION_QUERY] <= HD_FRAGMENT_ROWS &&
+      (form.sizes[HD_ATTENTION_QUERY] <= HD_FRAGMENT_ROWS ||
+       (!form.map_k.no_map && !form.map_v.no_map)) &&
       !obstacle(c, scratch, true))
     return true;
   clear(c);

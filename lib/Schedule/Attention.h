@@ -37,6 +37,11 @@ typedef struct hd_attention_form {
   hd_scalar_t type; // Of q, k and v.
   const hd_index_t *indices[HD_ATTENTION_AXES];
   hd_form_tensor_t q, k, v, o; // [z, i, p], [z, j, p], [z, j, e], [z, i, e]
+  // Keys and values for kernels that have tensor maps of them: [z / sharing, j,
+  // p], of which `sharing` neighbours along z have the same each.
+  hd_form_tensor_t map_k, map_v;
+  int64_t sharing;
+  const char *given; // "SHARING = 4" of such a kernel; NULL: that is 1.
   // t over factor, of `score` (f32); d, of `top` and `total` (f32), which is
   // infinite where a row is to be 0 whatever stands in it.
   const hd_variable_t *score, *top, *total;

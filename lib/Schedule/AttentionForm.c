@@ -7,6 +7,8 @@
 #include "Schedule/Affine.h"
 #include "Support/Gcd.h"
 
+#include <string.h>
+
 const hd_definition_t *hd_attention_definition(const hd_attention_finder_t *f,
                                                const hd_task_value_t *value) {
   for (size_t i = 0; i < f->flat->definitions.size; i++)
@@ -58,47 +60,122 @@ static bool note_sharing(void *argument, const hd_term_t *term) {
   return !divides;
 }
 
+// How many heads that an index counts look at the same keys; 1: each has its
+// own, or groups of them are not whole.
+static int64_t sharing_heads(const hd_term_t *const operands[3],
+                             const hd_index_t *index) {
+  int64_t range = hd_flat_range(index);
+  sharing_t s = {index, range};
+  hd_flat_walk(operands[1], note_sharing, &s);
+  hd_flat_walk(operands[2], note_sharing, &s);
+  return range % s.heads ? 1 : s.heads;
+}
+
+// The n-th index of z becomes heads * group + head, whose group takes its
+// place; head may be NULL, 0.
+static void put_group(hd_form_digits_t *digits, hd_axis_t *z, unsigned n,
+                      int64_t heads, const hd_index_t *head) {
+  hd_arena_t *arena = digits->arena;
+  const hd_index_t *group =
+      hd_flat_index_make(arena, "group", hd_flat_range(z->indices[n]) / heads);
+  const hd_term_t *first =
+      hd_flat_operate(arena, HD_EXPR_MUL, hd_flat_index(arena, group),
+                      hd_flat_int(arena, HD_I64, heads));
+  digits->split[0] = z->indices[n];
+  digits->as[0] = head ? hd_flat_operate(arena, HD_EXPR_ADD, first,
+                                         hd_flat_index(arena, head))
+                       : first;
+  digits->num_splits = 1;
+  z->indices[n] = group;
+  z->size /= heads;
+}
+
 // Heads that share keys are rows of one, behind the queries' own, where there
 // is room for them in a fragment: keys are read once for all of them.
-static void share_keys(hd_arena_t *arena, const hd_term_t *const operands[3],
-                       hd_axis_t axes[], hd_form_digits_t *digits) {
+static void share_keys(const hd_term_t *const operands[3], hd_axis_t axes[],
+                       hd_form_digits_t *digits) {
   hd_axis_t *z = &axes[HD_ATTENTION_BATCH], *i = &axes[HD_ATTENTION_QUERY];
   for (unsigned n = 0; n < z->count && i->count < HD_MAX_RANK; n++) {
-    int64_t range = hd_flat_range(z->indices[n]);
-    sharing_t s = {z->indices[n], range};
-    hd_flat_walk(operands[1], note_sharing, &s);
-    hd_flat_walk(operands[2], note_sharing, &s);
-    if (s.heads < 2 || range % s.heads || i->size * s.heads > HD_FRAGMENT_ROWS)
+    int64_t heads = sharing_heads(operands, z->indices[n]);
+    if (heads < 2 || i->size * heads > HD_FRAGMENT_ROWS)
       continue;
-    const hd_index_t *group =
-        hd_flat_index_make(arena, "group", range / s.heads);
-    const hd_index_t *head = hd_flat_index_make(arena, "head", s.heads);
-    digits->split[0] = s.index;
-    digits->as[0] = hd_flat_operate(
-        arena, HD_EXPR_ADD,
-        hd_flat_operate(arena, HD_EXPR_MUL, hd_flat_index(arena, group),
-                        hd_flat_int(arena, HD_I64, s.heads)),
-        hd_flat_index(arena, head));
-    digits->num_splits = 1;
-    z->indices[n] = group;
-    z->size /= s.heads;
+    const hd_index_t *head = hd_flat_index_make(digits->arena, "head", heads);
+    put_group(digits, z, n, heads, head);
     i->indices[i->count++] = head;
-    i->size *= s.heads;
+    i->size *= heads;
     return;
   }
 }
 
-// By the form's own indices.
-static void set_form(hd_attention_finder_t *f, hd_attention_form_t *form,
+// Keys and values as they are where `sharing` neighbouring heads have the same:
+// of the last index of z that counts something.
+static void share_maps(hd_attention_form_t *form,
+                       const hd_form_digits_t *digits,
+                       const hd_term_t *const operands[3]) {
+  hd_form_digits_t own = *digits;
+  hd_axis_t axes[HD_ATTENTION_AXES];
+  const hd_index_t *places[HD_ATTENTION_AXES];
+  memcpy(axes, digits->axes, sizeof axes);
+  memcpy(places, form->indices, sizeof places);
+  hd_axis_t *z = &axes[HD_ATTENTION_BATCH];
+  unsigned n = z->count;
+  while (n && hd_flat_range(z->indices[n - 1]) == 1)
+    n--;
+  form->sharing =
+      n && !own.num_splits ? sharing_heads(operands, z->indices[n - 1]) : 1;
+  form->map_k = form->k;
+  form->map_v = form->v;
+  if (form->sharing < 2)
+    return;
+  form->given =
+      hd_arena_printf(own.arena, "SHARING = %lld", (long long)form->sharing);
+  put_group(&own, z, n - 1, form->sharing, NULL);
+  places[HD_ATTENTION_BATCH] = hd_flat_index_make(own.arena, "z", z->size);
+  own.axes = axes;
+  own.places = places;
+  hd_form_tensor_begin(&form->map_k, &own, HD_ATTENTION_BATCH, HD_ATTENTION_KEY,
+                       HD_ATTENTION_INNER);
+  hd_form_tensor_begin(&form->map_v, &own, HD_ATTENTION_BATCH, HD_ATTENTION_KEY,
+                       HD_ATTENTION_VALUE);
+  hd_form_tensor_load(&form->map_k, &own, operands[1], false);
+  hd_form_tensor_load(&form->map_v, &own, operands[2], false);
+}
+
+// Rows that several indices count, the last of them many: the others, which are
+// heads that share keys then, become the last of z. False: there are none.
+static bool part_heads(hd_axis_t axes[]) {
+  enum { MANY = 64 };
+  hd_axis_t *z = &axes[HD_ATTENTION_BATCH], *i = &axes[HD_ATTENTION_QUERY];
+  unsigned last = i->count;
+  while (last && hd_flat_range(i->indices[last - 1]) == 1)
+    last--;
+  int64_t rows = last ? hd_flat_range(i->indices[last - 1]) : 0;
+  if (rows < MANY || rows == i->size || z->count + last > HD_MAX_RANK)
+    return false;
+  memcpy(z->indices + z->count, i->indices,
+         (last - 1) * sizeof(const hd_index_t *));
+  z->count += last - 1;
+  z->size *= i->size / rows;
+  i->indices[0] = i->indices[last - 1];
+  i->count = 1;
+  i->size = rows;
+  return true;
+}
+
+// By the form's own indices. Heads that share keys are rows behind each other,
+// or, `apart`, neighbours along z. False: there are none of these.
+static bool set_form(const hd_attention_finder_t *f, hd_attention_form_t *form,
                      const hd_axis_t *i, const hd_axis_t *e,
-                     const hd_term_t *const operands[3]) {
+                     const hd_term_t *const operands[3], bool apart) {
   static const char *const names[] = {"z", "i", "j", "p", "e"};
   hd_axis_t axes[] = {f->last.batch, *i, f->last.k, f->first.k, *e};
+  if (apart && !part_heads(axes))
+    return false;
   hd_form_digits_t digits = {.arena = f->arena,
                              .count = HD_ATTENTION_AXES,
                              .axes = axes,
                              .places = form->indices};
-  share_keys(f->arena, operands, axes, &digits);
+  share_keys(operands, axes, &digits);
   hd_form_order_sum(f->arena, f->first.sum->u.reduction, operands[0],
                     operands[1], &axes[HD_ATTENTION_INNER]);
   for (int n = 0; n < HD_ATTENTION_AXES; n++) {
@@ -113,11 +190,13 @@ static void set_form(hd_attention_finder_t *f, hd_attention_form_t *form,
   hd_form_tensor_load(&form->q, &digits, operands[0], false);
   hd_form_tensor_load(&form->k, &digits, operands[1], false);
   hd_form_tensor_load(&form->v, &digits, operands[2], false);
+  share_maps(form, &digits, operands);
   form->term = hd_form_put_digits(&digits, form->term);
   form->divisor = hd_form_put_digits(&digits, form->divisor);
   hd_attention_limit(f->arena, form);
   hd_attention_factor(f->arena, form);
   hd_form_result_set(&form->result, &digits, &form->o);
+  return true;
 }
 
 const char *hd_attention_form_find(hd_arena_t *arena, const hd_task_t *flat,
@@ -164,7 +243,13 @@ const char *hd_attention_form_find(hd_arena_t *arena, const hd_task_t *flat,
       hd_attention_uses(operands[1], e) || hd_attention_uses(operands[2], i))
     return "the two products do not run along the same axes";
   form->type = operands[0]->type.scalar;
-  set_form(&f, form, i, e, operands);
+  // Keys that a row need not look at are known of rows of one head.
+  hd_attention_form_t parted = *form;
+  if (set_form(&f, &parted, i, e, operands, true) &&
+      parted.limit->kind != HD_TERM_CONST)
+    *form = parted;
+  else
+    set_form(&f, form, i, e, operands, false);
   return NULL;
 }
 
@@ -184,8 +269,9 @@ const hd_attention_form_t *hd_flattened_attention(hd_arena_t *arena,
 
 void hd_attention_form_mark(hd_attention_form_t *form, const hd_task_t *flat,
                             uint64_t computed) {
-  hd_form_tensor_t *operands[] = {&form->q, &form->k, &form->v};
-  for (int k = 0; k < 3; k++)
+  hd_form_tensor_t *operands[] = {&form->q, &form->k, &form->v, &form->map_k,
+                                  &form->map_v};
+  for (int k = 0; k < 5; k++)
     for (size_t i = 0; i < flat->inputs.size && i < 64; i++)
       if (computed >> i & 1 && operands[k]->same &&
           operands[k]->same == flat->inputs.data[i]) {

@@ -106,11 +106,13 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
 }
 
 hd_form_t hd_attention_form_ask(const hd_attention_form_t *form) {
-  hd_form_t asked = {.kind = HD_FORM_KIND_ATTENTION,
-                     .type = form->type,
-                     .price = price,
-                     .no_map = {form->q.no_map, form->k.no_map, form->v.no_map},
-                     .of = form};
+  hd_form_t asked = {
+      .kind = HD_FORM_KIND_ATTENTION,
+      .type = form->type,
+      .price = price,
+      .no_map = {form->q.no_map, form->map_k.no_map, form->map_v.no_map},
+      .given = {NULL, form->given},
+      .of = form};
   for (int i = 0; i < HD_ATTENTION_AXES; i++)
     asked.sizes[i] = form->sizes[i];
   return asked;

@@ -135,14 +135,23 @@ static const hd_form_tensor_t *make_workspace(hd_rules_t *rules,
   return tensor;
 }
 
+static bool has_map(const hd_func_t *kernel, const hd_var_t *param) {
+  for (uint32_t i = 0; i < kernel->num_maps; i++)
+    if (kernel->maps[i]->map->tensor == param)
+      return true;
+  return false;
+}
+
 static void find_tensors(hd_rules_t *rules, joint_t *joint,
                          const hd_func_t *kernel) {
   const hd_attention_form_t *form = joint->form;
   joint->first = kernel;
   joint->takes_factor = kernel->num_params > FACTOR;
   joint->tensors[Q] = &form->q;
-  joint->tensors[K] = &form->k;
-  joint->tensors[V] = &form->v;
+  joint->tensors[K] =
+      has_map(kernel, kernel->params[K]) ? &form->map_k : &form->k;
+  joint->tensors[V] =
+      has_map(kernel, kernel->params[V]) ? &form->map_v : &form->v;
   joint->tensors[O] = &form->o;
   for (uint32_t i = PARAMS; i < kernel->num_params && i < MOST_PARAMS; i++)
     joint->tensors[i] = make_workspace(rules, kernel->params[i]);
@@ -154,13 +163,6 @@ static int place_of(const joint_t *joint, const hd_var_t *param) {
     if (strcmp(joint->first->params[i]->name, param->name) == 0)
       return (int)i;
   return -1;
-}
-
-static bool has_map(const hd_func_t *kernel, const hd_var_t *param) {
-  for (uint32_t i = 0; i < kernel->num_maps; i++)
-    if (kernel->maps[i]->map->tensor == param)
-      return true;
-  return false;
 }
 
 static bool launch(hd_rules_t *rules, joint_t *joint, hd_func_t *kernel) {
