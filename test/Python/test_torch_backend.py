@@ -638,6 +638,61 @@ class Backend(unittest.TestCase):
         self.assertEqual(found, (2, 2, 2))
         self.assertIn("compiled for its sizes alone", logs.output[0])
 
+    def test_numbers_for_symbols(self):
+        """What nodes are by PyTorch's symbols is what they give for tensors of
+        those sizes: types, shapes, strides and where they begin."""
+
+        class Network(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv2d(3, 4, 3, stride=2, padding=1)
+                self.mix = nn.Linear(4, 8)
+
+            def forward(self, x):
+                y = self.conv(x).flatten(2).transpose(1, 2)
+                z = self.mix(y)[:, 1:].unflatten(-1, (2, 4))
+                a, b = z.transpose(1, 2).chunk(2, dim=-1)
+                weights = (a @ b.mT).softmax(-1)
+                weights = weights.tril().masked_fill(weights > 0.9, 0)
+                top, at = weights.flatten(1).topk(2)
+                return weights, top, at, x[:, :, ::2].sum(-1, keepdim=True)
+
+        def describe(value):
+            if isinstance(value, (list, tuple)):
+                return list(map(describe, value))
+            if not isinstance(value, torch.Tensor):
+                return value
+            place = value.stride(), value.storage_offset()
+            return value.dtype, value.device, value.shape, *place
+
+        checked = []
+        with_sizes = backend.with_sizes
+
+        def compare(graph, arguments):
+            found = with_sizes(graph, arguments)
+            value = sizes.Fakes.value
+            sizes.Fakes.value = lambda *_: None
+            try:
+                expected = with_sizes(graph, arguments)
+            finally:
+                sizes.Fakes.value = value
+            pairs = zip(found.graph.nodes, expected.graph.nodes, strict=True)
+            for one, other in pairs:
+                self.assertEqual(one.target, other.target)
+                self.assertEqual(one.meta.get("sizes"), other.meta.get("sizes"))
+                checked.append(describe(one.meta["val"]))
+                self.assertEqual(checked[-1], describe(other.meta["val"]))
+            return found
+
+        network = Network().eval()
+        inputs = [(torch.randn(n, 3, h, 10),) for n, h in ((2, 8), (3, 11))]
+        backend.with_sizes = compare
+        try:
+            self.versions_of(network, inputs)
+        finally:
+            backend.with_sizes = with_sizes
+        self.assertGreater(len(checked), 30)
+
     def test_size_as_a_word(self):
         """What wraps at 2^64 is as it is, where it does not."""
         n = sizes.Size(5, "n", frozenset(["n"]))

@@ -165,6 +165,26 @@ class Export(unittest.TestCase):
             made.save(self.path)
         self.assertFalse(self.path.exists())
 
+    def test_sizes_of_data(self):
+        """What nobody knows the size of before it runs is PyTorch's, and is
+        refused by its name for a file."""
+
+        class Where(nn.Module):
+            def forward(self, x):
+                return torch.nonzero(x > 0) * 2
+
+        x = torch.randn(4, 5)
+        program = torch.export.export(Where(), (x,))
+        compiled = hidet.compile(program)
+        with self.assertLogs("hidet.torch", "WARNING") as logs:
+            torch.testing.assert_close(compiled(x), Where()(x))
+        self.assertIn("aten.nonzero.default", logs.output[0])
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            self.assertRaisesRegex(hidet.UnsupportedError, "aten.nonzero"),
+        ):
+            compiled.save(pathlib.Path(folder) / "m.hidet")
+
     def test_another_for_other_sizes(self):
         """What asks for a size's number is right, and refused for a file."""
 

@@ -16,15 +16,21 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import fx
 from torch._functorch.aot_autograd import aot_module_simplified
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+)
 
+from hidet.errors import UnsupportedError
 from hidet.torch.attention import keep_attention
 from hidet.torch.config import Options, settings
 from hidet.torch.divide import Version, divide, is_number, said, say
 from hidet.torch.engine import Models
-from hidet.torch.sizes import as_known, numbers_of, sizes_of_value
+from hidet.torch.sizes import Fakes, as_known, numbers_of, sizes_of_value
 from hidet.torch.table import decompositions
 
 __all__ = ["Compiled", "divide", "hidet_backend", "said"]
+DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException)
 # While somebody asks what runs (explain.py): it is told of each graph's call.
 watchers: list[Callable] = []
 
@@ -141,16 +147,25 @@ class Compiled:
         with self.lock:
             version = self.find(key)
             if version is None:
-                graph = with_sizes(self.graph, arguments)
-                give_views(graph)
-                version = divide(
-                    graph, self.static, self.options, self.models
-                )
+                version = self.make(arguments)
                 with self.order:
                     self.versions[key] = version
                     if self.are_many(arguments):
                         self.versions.popitem(last=False)
             return version
+
+    def make(self, arguments: Sequence) -> Version:
+        """What sizes cannot be known of before it runs is PyTorch's."""
+        try:
+            graph = with_sizes(self.graph, arguments)
+        except UnsupportedError as error:
+            # PyTorch's interpreter adds lines of its own to what is raised.
+            first = str(error).splitlines()[0]
+            say(f"a graph runs in PyTorch: {first}")
+            name, _, reason = first.partition(" ")
+            return Version(self.graph, [], {name: f"it {reason}"})
+        give_views(graph)
+        return divide(graph, self.static, self.options, self.models)
 
     def are_many(self, arguments: Sequence) -> bool:
         weights = sum(arguments[i].nbytes for i in self.static)
@@ -183,20 +198,32 @@ def has_symbols(value: object) -> bool:
 
 
 class Sized(fx.Interpreter):
-    """Runs a graph on fake tensors and puts what it does into another one,
-    where sizes are numbers. Nothing that a thread beside it sees is changed,
-    as PyTorch's tracers would."""
+    """Puts what a graph does into another one, where sizes are numbers: those
+    that PyTorch has said by symbols, or else what the node gives for fake
+    tensors. Nothing that a thread beside it sees is changed, as PyTorch's
+    tracers would."""
 
     def __init__(self, graph: fx.GraphModule, numbers: dict[str, int]) -> None:
         super().__init__(graph)
         self.made = fx.Graph()
         self.numbers = numbers
+        self.fakes = Fakes(numbers)
         self.copies: dict[fx.Node, object] = {}
 
     def run_node(self, node: fx.Node) -> object:
-        value = super().run_node(node)
-        number = isinstance(value, (int, float, bool))
         symbolic = node.meta.get("val")
+        value = None
+        if node.op == "call_function":
+            value = self.fakes.value(symbolic)
+        if value is None:
+            try:
+                value = super().run_node(node)
+            except DEPENDENT as error:
+                raise UnsupportedError(
+                    f"{node.target} gives what depends on data, and sizes with "
+                    "it"
+                ) from error
+        number = isinstance(value, (int, float, bool))
         if isinstance(symbolic, torch.SymInt):
             value = as_known(symbolic, value, self.numbers)
         if number and node.op != "placeholder":

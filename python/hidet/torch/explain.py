@@ -108,6 +108,8 @@ def kernels_of(part: Part) -> list[str]:
     except HidetError as error:
         return [f"is not compiled alone: {error}"]
     rows = read_rows(remarks, nodes)
+    if not rows:
+        return ["no kernels: its results are known, or are inputs"]
     priced = [row.us for row in rows if row.us is not None]
     wide = [
         max((len(getattr(row, name)) for row in rows), default=0)

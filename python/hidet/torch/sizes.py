@@ -175,3 +175,63 @@ def as_known(symbolic: object, number: int, numbers: dict[str, int]) -> int:
     """The number, by symbols where that is worth it."""
     made = from_symbol(symbolic, numbers)
     return made if made is not None and made == number else int(number)
+
+
+class Fakes:
+    """Values of a graph's nodes where symbols are worth these numbers, found
+    from what PyTorch has said of them by symbols. Those of one type, shape and
+    place are one tensor, which nobody changes."""
+
+    def __init__(self, numbers: dict[str, int]) -> None:
+        self.numbers = numbers
+        self.sizes: dict[object, int | None] = {}
+        self.made: dict[tuple, torch.Tensor] = {}
+
+    def value(self, symbolic: object) -> object:
+        """None where it is not known so: no tensor or size, or of symbols that
+        are not worth a number."""
+        if isinstance(symbolic, torch.Tensor):
+            return self.tensor(symbolic)
+        if isinstance(symbolic, torch.SymInt):
+            return self.number(symbolic)
+        if isinstance(symbolic, (list, tuple)):
+            values = [self.value(each) for each in symbolic]
+            return None if any(v is None for v in values) else values
+        return None
+
+    def number(self, size: object) -> int | None:
+        if isinstance(size, int):
+            return size
+        expression = size.node.expr
+        if expression not in self.sizes:
+            self.sizes[expression] = self.find(expression)
+        return self.sizes[expression]
+
+    def find(self, expression: sympy.Expr) -> int | None:
+        made = evaluate(expression, self.numbers)
+        if made is not None:
+            return int(made)
+        names = {symbol.name for symbol in expression.free_symbols}
+        if not names <= self.numbers.keys():
+            return None
+        made = expression.xreplace(
+            {s: sympy.Integer(self.numbers[s.name]) for s in expression.free_symbols}
+        )
+        return int(made) if made.is_Integer else None
+
+    def tensor(self, fake: torch.Tensor) -> torch.Tensor | None:
+        if fake.layout != torch.strided or fake.is_conj() or fake.is_neg():
+            return None
+        shape = tuple(map(self.number, fake.shape))
+        strides = tuple(map(self.number, fake.stride()))
+        offset = self.number(fake.storage_offset())
+        if None in shape or None in strides or offset is None:
+            return None
+        key = fake.dtype, fake.device, shape, strides, offset
+        if key not in self.made:
+            reach = sum((s - 1) * t for s, t in zip(shape, strides) if s)
+            room = torch.empty(
+                offset + reach + 1, dtype=fake.dtype, device=fake.device
+            )
+            self.made[key] = room.as_strided(shape, strides, offset)
+        return self.made[key]
