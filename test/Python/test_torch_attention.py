@@ -176,6 +176,39 @@ class Attention(unittest.TestCase):
         mha = nn.MultiheadAttention(16, 4, batch_first=True).eval()
         self.compare(lambda x: mha(x, x, x, need_weights=False)[0], x)
 
+    def test_encoder_layers(self):
+        """PyTorch's operator for a whole layer, in one part, with masks of all
+        its types; a sequence of nothing but padding has no numbers."""
+        causal = nn.Transformer.generate_square_subsequent_mask(6)
+        padding = torch.arange(6) >= torch.tensor([[6], [2], [0]])
+        heads = causal.expand(3 * 4, 6, 6)
+        masks = [
+            {},
+            {"src_mask": causal},
+            {"src_key_padding_mask": padding},
+            {"src_mask": causal < 0, "src_key_padding_mask": padding},
+            {"src_mask": heads},
+        ]
+        x = torch.randn(3, 6, 32)
+        for first, activation in (False, "relu"), (True, "gelu"):
+            layer = nn.TransformerEncoderLayer(
+                32, 4, 48, 0.1, activation, batch_first=True, norm_first=first
+            ).eval()
+            for given in masks:
+                torch._dynamo.reset()
+                ran = []
+                backend.watchers.append(ran.append)
+                compiled = torch.compile(layer, backend="hidet")
+                with self.subTest(first=first, masks=list(given)):
+                    with torch.no_grad():
+                        found, expected = compiled(x, **given), layer(x, **given)
+                    torch.testing.assert_close(
+                        found, expected, rtol=1e-4, atol=1e-5, equal_nan=True
+                    )
+                    self.assertEqual([len(v.parts) for v in ran], [1])
+                    self.assertEqual(ran[0].left, {})
+                backend.watchers.clear()
+
     def test_autocast(self):
         q = torch.randn(1, 2, 8, 16)
 

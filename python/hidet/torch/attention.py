@@ -14,6 +14,8 @@ import types
 import torch
 from torch import fx
 
+from hidet.torch.encoder import layer_of
+
 SCHEMA = (
     "attention(Tensor query, Tensor key, Tensor value, Tensor? mask, "
     "bool causal, float? scale, bool grouped) -> Tensor"
@@ -133,6 +135,11 @@ CALLERS = {
     function: with_own(function)
     for function in (torch.nn.functional.multi_head_attention_forward,)
 }
+for whole in (
+    torch._transformer_encoder_layer_fwd,
+    torch.ops.aten._transformer_encoder_layer_fwd.default,
+):
+    CALLERS[whole] = layer_of(attention_or_own)
 
 
 def keep_attention(module: torch.nn.Module, inputs: list) -> None:
