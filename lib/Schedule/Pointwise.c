@@ -29,10 +29,10 @@
 #include "Schedule/Affine.h"
 #include "Schedule/Rules.h"
 
-enum { THREADS = 256, VECTOR_BYTES = 16, MAX_LANES = 8 };
+enum { THREADS = 256, VECTOR_BYTES = 16, MAX_LANES = 8, WARP = 32 };
 
 // Fewer elements than this leave a GPU waiting if threads take several.
-enum { MIN_VECTOR_POINTS = 1 << 16 };
+enum { MIN_VECTOR_POINTS = 1 << 16, MIN_TURNED_THREADS = 1 << 15 };
 
 typedef struct walk {
   const hd_index_t *last;
@@ -113,26 +113,111 @@ static bool reads_beside(hd_arena_t *arena, const hd_definition_t *d,
   return s.beside;
 }
 
-// How many neighbours a thread takes.
+// --- Axes that change places ---
+
+typedef struct turn {
+  hd_arena_t *arena;
+  const hd_definition_t *d;
+  const hd_term_t *load; // The first one that is read across; NULL: none.
+} turn_t;
+
+// The index that a place runs with, by itself.
+static const hd_index_t *runs_with(hd_arena_t *arena, const hd_term_t *place) {
+  hd_linear_t sum;
+  if (!hd_affine_of(arena, place, &sum) || sum.size != 1 ||
+      sum.terms[0].factor != 1 || sum.terms[0].term->kind != HD_TERM_INDEX)
+    return NULL;
+  return sum.terms[0].term->u.index;
+}
+
+// Whether all places run with an index each, every element is read once, and a
+// warp's worth of them lies together for each along the last axis of what is
+// written.
+static bool is_across(void *argument, const hd_term_t *term) {
+  turn_t *t = argument;
+  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  bool across = false;
+  int64_t together = 1;
+  for (uint32_t i = loads ? term->u.value->rank : 0; i-- > 0;) {
+    const hd_index_t *index = runs_with(t->arena, term->operands[i]);
+    if (!index && term->operands[i]->kind != HD_TERM_CONST)
+      return true;
+    across |= index == t->d->indices[t->d->num_indices - 1] && together >= WARP;
+    together *= index ? hd_flat_range(index) : 1;
+  }
+  if (across && together == hd_flat_points(t->d->indices, t->d->num_indices))
+    t->load = term;
+  return !t->load;
+}
+
+static bool is_among(const hd_index_t *const *indices, uint32_t count,
+                     const hd_index_t *index) {
+  for (uint32_t i = 0; i < count; i++)
+    if (indices[i] == index)
+      return true;
+  return false;
+}
+
+// The axes of what is written, those of what is read across last, as they stand
+// there. False where nothing is.
+static bool find_turn(hd_arena_t *arena, const hd_definition_t *d,
+                      const hd_index_t **order) {
+  turn_t t = {arena, d, NULL};
+  const hd_index_t *read[HD_MAX_RANK];
+  uint32_t count = 0, n = 0;
+  hd_flat_walk(d->term, is_across, &t);
+  if (!t.load)
+    return false;
+  for (uint32_t i = 0; i < t.load->u.value->rank; i++) {
+    const hd_index_t *index = runs_with(arena, t.load->operands[i]);
+    if (index && is_among(d->indices, d->num_indices, index) &&
+        !is_among(read, count, index))
+      read[count++] = index;
+  }
+  for (uint32_t i = 0; i < d->num_indices; i++)
+    if (!is_among(read, count, d->indices[i]))
+      order[n++] = d->indices[i];
+  for (uint32_t i = 0; i < count; i++)
+    order[n++] = read[i];
+  return true;
+}
+
+// --- How many neighbours a thread takes ---
+
+typedef struct share {
+  int64_t lanes;
+  // The axes in the order in which threads are counted, the last one fastest.
+  const hd_index_t *order[HD_MAX_RANK];
+} share_t;
+
+static int64_t choose_turned(hd_arena_t *arena, const hd_definition_t *d,
+                             int64_t lanes, int64_t points, share_t *share) {
+  int64_t range = hd_flat_range(d->indices[d->num_indices - 1]);
+  while (lanes > 1 && (range % lanes || points / lanes < MIN_TURNED_THREADS))
+    lanes /= 2;
+  return lanes > 1 && find_turn(arena, d, share->order) ? lanes : 1;
+}
+
 static int64_t choose_lanes(hd_arena_t *arena, const hd_definition_t *d,
-                            int64_t points) {
+                            int64_t points, share_t *share) {
   unsigned bits = hd_scalar_bits(d->targets[0]->type.scalar);
   if (bits < 8)
     return 8 / bits;
   if (d->num_indices == 0 || d->num_targets > 1 || points < MIN_VECTOR_POINTS)
     return 1;
   walk_t w = {.last = d->indices[d->num_indices - 1]};
-  int64_t lanes = VECTOR_BYTES / (bits / 8);
-  lanes = lanes > MAX_LANES ? MAX_LANES : lanes;
+  int64_t most = VECTOR_BYTES / (bits / 8);
+  most = most > MAX_LANES ? MAX_LANES : most;
   hd_flat_walk(d->term, is_apart, &w);
   if (!w.apart)
-    return hd_flat_range(w.last) % lanes ? 1 : lanes;
+    return hd_flat_range(w.last) % most ? 1 : most;
   if (w.reduces || reads_beside(arena, d, 1))
     return 1;
+  int64_t lanes = most;
   while (lanes > 1 &&
          (hd_flat_range(w.last) % lanes || !reads_beside(arena, d, lanes)))
     lanes /= 2;
-  return lanes;
+  return lanes > 1 ? lanes : choose_turned(arena, d, most, points, share);
 }
 
 static bool is_simple(hd_block_t block) {
@@ -145,19 +230,18 @@ static bool is_simple(hd_block_t block) {
 
 // The elements number * lanes .. number * lanes + lanes - 1, of one row.
 static bool put_row(hd_kernel_draft_t *draft, const hd_definition_t *d,
-                    const hd_expr_t *number, int64_t lanes) {
+                    const hd_expr_t *number, const share_t *share) {
   hd_builder_t *b = &draft->b;
   uint32_t rank = d->num_indices;
-  const hd_index_t *indices[HD_MAX_RANK];
-  for (uint32_t i = 0; i < rank; i++)
-    indices[i] = d->indices[i];
-  const hd_index_t *last = indices[rank - 1];
-  indices[rank - 1] =
+  int64_t lanes = share->lanes;
+  const hd_index_t *indices[HD_MAX_RANK], *last = d->indices[rank - 1];
+  const hd_index_t *vectors =
       hd_flat_index_make(b->arena, last->name, hd_flat_range(last) / lanes);
+  for (uint32_t i = 0; i < rank; i++)
+    indices[i] = share->order[i] == last ? vectors : share->order[i];
   hd_draft_place(draft, number, indices, rank);
-  const hd_expr_t *first =
-      hd_b_op_int(b, HD_EXPR_MUL,
-                  hd_ptr_map_get(&draft->t.indices, indices[rank - 1]), lanes);
+  const hd_expr_t *first = hd_b_op_int(
+      b, HD_EXPR_MUL, hd_ptr_map_get(&draft->t.indices, vectors), lanes);
   const hd_var_t *var = hd_b_loop_var(b, "e", (hd_scalar_t)first->type.scalar);
   hd_open_block_t block;
   hd_b_open(b, &block);
@@ -194,8 +278,9 @@ static void put_bytes(hd_kernel_draft_t *draft, const hd_definition_t *d,
 }
 
 static bool make_pointwise(hd_rules_t *rules, const hd_definition_t *d,
-                           int64_t lanes) {
+                           const share_t *share) {
   hd_kernel_draft_t draft;
+  int64_t lanes = share->lanes;
   hd_draft_begin(&draft, rules);
   int64_t points = hd_flat_points(d->indices, d->num_indices);
   hd_grid_t grid = hd_grid_linear((points + lanes - 1) / lanes, THREADS);
@@ -204,7 +289,7 @@ static bool make_pointwise(hd_rules_t *rules, const hd_definition_t *d,
   if (hd_scalar_bits(d->targets[0]->type.scalar) < 8) {
     put_bytes(&draft, d, number, lanes, points);
   } else if (lanes > 1) {
-    if (!put_row(&draft, d, number, lanes))
+    if (!put_row(&draft, d, number, share))
       return false;
   } else {
     hd_draft_place(&draft, number, d->indices, d->num_indices);
@@ -215,8 +300,14 @@ static bool make_pointwise(hd_rules_t *rules, const hd_definition_t *d,
 }
 
 void hd_rule_pointwise(hd_rules_t *rules, const hd_definition_t *d) {
-  int64_t lanes = choose_lanes(&rules->module->arena, d,
-                               hd_flat_points(d->indices, d->num_indices));
-  if (!make_pointwise(rules, d, lanes))
-    make_pointwise(rules, d, 1);
+  share_t share;
+  for (uint32_t i = 0; i < d->num_indices; i++)
+    share.order[i] = d->indices[i];
+  share.lanes =
+      choose_lanes(&rules->module->arena, d,
+                   hd_flat_points(d->indices, d->num_indices), &share);
+  if (make_pointwise(rules, d, &share))
+    return;
+  share.lanes = 1;
+  make_pointwise(rules, d, &share);
 }
