@@ -23,12 +23,15 @@
 // accessed by 16 bytes at once (pass vectorize). The tile t is an axis along
 // which the windows of neighbours overlap: all that is read there is a function
 // of j * step + q * dilation, which is read once for all who have it. Each
-// element is combined in the order of the reduction, whatever the monoid.
+// element is combined in the order of the reduction, whatever the monoid; sums
+// and other monoids whose order is free by columns: what windows of a tile have
+// in common is combined once, too.
 #include "Schedule/Slide.h"
 
 enum {
   THREADS = 128,
-  MOST_UNROLLED = 12, // Vectors that are asked for at once.
+  MOST_UNROLLED = 12, // Vectors that are asked for at once,
+  AT_HAND = 64,       // in so many registers.
 };
 
 typedef struct slide {
@@ -36,7 +39,11 @@ typedef struct slide {
   hd_slide_t of;
   // Where the tile and the lanes begin.
   const hd_expr_t *first_at, *first_lane;
+  // Where what is combined may change its order, all rows of a column are
+  // first: that is what windows of a tile have in common.
+  bool by_columns;
   const hd_var_t *acc[HD_MAX_COMPONENTS], *row[HD_MAX_COMPONENTS];
+  const hd_var_t *column[HD_MAX_COMPONENTS];
 } slide_t;
 
 static const hd_expr_t *plus(slide_t *s, const hd_expr_t *first,
@@ -114,8 +121,9 @@ static void declare(slide_t *s, const char *name, int64_t places, bool begins,
   }
 }
 
-// acc[t] takes row[place] on its right.
-static void combine(slide_t *s, const hd_expr_t *t, const hd_expr_t *place) {
+// to[t] takes from[place] on its right.
+static void combine(slide_t *s, const hd_var_t *const *to, const hd_expr_t *t,
+                    const hd_var_t *const *values, const hd_expr_t *place) {
   hd_builder_t *b = &s->draft.b;
   const hd_expr_t *left[HD_MAX_COMPONENTS], *right[HD_MAX_COMPONENTS];
   const hd_expr_t *both[HD_MAX_COMPONENTS];
@@ -124,26 +132,21 @@ static void combine(slide_t *s, const hd_expr_t *t, const hd_expr_t *place) {
   const hd_var_t *e = open_lanes(s, &block);
   const hd_expr_t *into[] = {t, lane(s, e)}, *from[] = {place, lane(s, e)};
   for (unsigned i = 0; i < count; i++) {
-    left[i] = hd_b_let(b, "left", hd_b_load(b, s->acc[i], into, 2));
-    right[i] = hd_b_let(b, "right", hd_b_load(b, s->row[i], from, 2));
+    left[i] = hd_b_let(b, "left", hd_b_load(b, to[i], into, 2));
+    right[i] = hd_b_let(b, "right", hd_b_load(b, values[i], from, 2));
   }
   hd_translate_combination(&s->draft.t, s->of.reduced.reduction, left, right,
                            both);
   for (unsigned i = 0; i < count; i++)
     both[i] = hd_b_let(b, "both", both[i]);
   for (unsigned i = 0; i < count; i++)
-    hd_b_store(b, s->acc[i], into, 2, both[i]);
+    hd_b_store(b, to[i], into, 2, both[i]);
   close_unrolled(s, e, s->of.lanes);
 }
 
-// A row of windows: all that they read of it, then what each makes of it.
-static void put_row(slide_t *s) {
+// What each window of the tile makes of a row, or of columns.
+static void put_windows(slide_t *s, const hd_var_t *const *values) {
   hd_builder_t *b = &s->draft.b;
-  int64_t t, q;
-  declare(s, "row", hd_slide_width(&s->of, s->of.tile), false, s->row);
-  for (int64_t place = 0; place < hd_slide_width(&s->of, s->of.tile); place++)
-    if (hd_slide_reader(&s->of, s->of.tile, place, &t, &q))
-      read_place(s, place, t, hd_b_i32(b, q));
   const hd_var_t *tv = hd_b_loop_var(b, "t", HD_I32);
   const hd_var_t *qv = hd_b_loop_var(b, "q", HD_I32);
   const hd_expr_t *te = hd_expr_var(b->arena, tv),
@@ -151,18 +154,34 @@ static void put_row(slide_t *s) {
   hd_open_block_t outer, inner;
   hd_b_open(b, &outer);
   hd_b_open(b, &inner);
-  combine(s, te,
+  combine(s, s->acc, te, values,
           plus(s, hd_b_op_int(b, HD_EXPR_MUL, te, s->of.step),
                hd_b_op_int(b, HD_EXPR_MUL, qe, s->of.dilation)));
   close_unrolled(s, qv, hd_flat_range(s->of.in));
   close_unrolled(s, tv, s->of.tile);
 }
 
+// A row of windows: all that they read of it, then what is made of that.
+static void put_row(slide_t *s) {
+  hd_builder_t *b = &s->draft.b;
+  int64_t t, q, width = hd_slide_width(&s->of, s->of.tile);
+  declare(s, "row", width, false, s->row);
+  for (int64_t place = 0; place < width; place++)
+    if (hd_slide_reader(&s->of, s->of.tile, place, &t, &q))
+      read_place(s, place, t, hd_b_i32(b, q));
+  for (int64_t place = 0; place < width && s->by_columns; place++)
+    if (hd_slide_reader(&s->of, s->of.tile, place, &t, &q))
+      combine(s, s->column, hd_b_i32(b, place), s->row, hd_b_i32(b, place));
+  if (!s->by_columns)
+    put_windows(s, s->row);
+}
+
 // Windows longer than a thread has at once, or that move along nothing.
 static void put_element(slide_t *s, const hd_expr_t *q) {
   declare(s, "row", 1, false, s->row);
   read_place(s, 0, 0, q);
-  combine(s, hd_b_i32(&s->draft.b, 0), hd_b_i32(&s->draft.b, 0));
+  combine(s, s->acc, hd_b_i32(&s->draft.b, 0), s->row,
+          hd_b_i32(&s->draft.b, 0));
 }
 
 static void put_loops(slide_t *s, unsigned depth, int unroll) {
@@ -260,8 +279,19 @@ bool hd_rule_slide(hd_rules_t *rules, const hd_definition_t *d) {
   int64_t rows = hd_flat_points(r->indices, r->num_indices) /
                  (s->of.at ? hd_flat_range(s->of.in) : 1);
   int64_t read = rows * (s->of.at ? hd_slide_count(&s->of, s->of.tile) : 1);
-  declare(s, "acc", s->of.tile, true, s->acc);
-  put_loops(s, 0, read <= MOST_UNROLLED ? HD_UNROLL_FULL : 0);
+  bool at_once = read <= MOST_UNROLLED &&
+                 rows * hd_slide_bits(&s->of, s->of.tile) <= AT_HAND * 32;
+  s->by_columns =
+      s->of.tile > 1 && rows > 1 && r->monoid->builtin != HD_MONOID_COUNT;
+  if (s->by_columns)
+    declare(s, "column", hd_slide_width(&s->of, s->of.tile), true, s->column);
+  else
+    declare(s, "acc", s->of.tile, true, s->acc);
+  put_loops(s, 0, at_once ? HD_UNROLL_FULL : 0);
+  if (s->by_columns) {
+    declare(s, "acc", s->of.tile, true, s->acc);
+    put_windows(s, s->column);
+  }
   put_results(s);
   hd_draft_finish_workers(&s->draft, &grid, "");
   return true;

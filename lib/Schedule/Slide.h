@@ -29,7 +29,8 @@ int64_t hd_slide_width(const hd_slide_t *s, int64_t tile);
 // Whether a place among them is read, and by which of the tile first.
 bool hd_slide_reader(const hd_slide_t *s, int64_t tile, int64_t place,
                      int64_t *t, int64_t *q);
-// How many are.
+// How many are; bits of those and of what they are combined to.
 int64_t hd_slide_count(const hd_slide_t *s, int64_t tile);
+int64_t hd_slide_bits(const hd_slide_t *s, int64_t tile);
 
 #endif

@@ -12,7 +12,7 @@ enum {
   MAX_WINDOW = 16,       // Elements of a window that a thread has at once.
   MIN_THREADS = 1 << 14, // Fewer leave a GPU waiting: then they take less,
   MIN_TILED = 1 << 16,   // and with tiles, which wait for more, these.
-  MOST_REGISTERS = 72,   // Of what is at hand.
+  MOST_REGISTERS = 64,   // Of what is at hand.
 };
 
 // --- What the lanes are ---
@@ -39,21 +39,15 @@ static bool look_at_lanes(void *argument, const hd_term_t *term) {
   return s->lanes > 1;
 }
 
-static unsigned widest_target(const hd_definition_t *d) {
-  unsigned bits = 8;
-  for (uint32_t i = 0; i < d->num_targets; i++)
-    if (hd_scalar_bits(d->targets[i]->type.scalar) > bits)
-      bits = hd_scalar_bits(d->targets[i]->type.scalar);
-  return bits;
-}
-
+// 16 bytes of what is reduced, in registers. Wide numbers beside it, such as
+// places, have several accesses.
 static void find_lanes(hd_slide_t *s, int64_t elements) {
+  const hd_term_t *reduced = s->reduced.reduction->operands[0];
   s->last = s->definition->indices[s->definition->num_indices - 1];
-  s->lanes = MAX_LANES;
-  while (s->lanes > 1 &&
-         (s->lanes * widest_target(s->definition) > 4 * VECTOR_BYTES * 8 ||
-          hd_flat_range(s->last) % s->lanes ||
-          elements / s->lanes < MIN_THREADS))
+  s->lanes = VECTOR_BYTES * 8 / hd_scalar_bits(reduced->type.scalar);
+  s->lanes = s->lanes < MAX_LANES ? s->lanes : MAX_LANES;
+  while (s->lanes > 1 && (hd_flat_range(s->last) % s->lanes ||
+                          elements / s->lanes < MIN_THREADS))
     s->lanes /= 2;
   hd_flat_walk(s->definition->term, look_at_lanes, s);
 }
@@ -142,7 +136,7 @@ int64_t hd_slide_count(const hd_slide_t *s, int64_t tile) {
   return count;
 }
 
-static int64_t bits_at_hand(const hd_slide_t *s, int64_t tile) {
+int64_t hd_slide_bits(const hd_slide_t *s, int64_t tile) {
   const hd_term_t *r = s->reduced.reduction;
   int64_t bits = 0;
   for (unsigned i = 0; i < r->num_operands; i++)
@@ -165,7 +159,7 @@ static void choose_tile(hd_slide_t *s, int64_t elements) {
     int64_t apart = tile * s->step < most ? tile * s->step : most;
     int64_t lines = threads * hd_slide_count(s, tile) * apart;
     bool fits = tile == 1 || (tile <= size && threads >= MIN_TILED &&
-                              bits_at_hand(s, tile) <= MOST_REGISTERS * 32);
+                              hd_slide_bits(s, tile) <= MOST_REGISTERS * 32);
     if (fits && lines < least) {
       least = lines;
       s->tile = tile;

@@ -88,13 +88,13 @@ static int64_t count_places(const hd_window_t *w, unsigned axis, int64_t i,
   return count ? count : 1;
 }
 
-// What the sum of each window is divided by.
-static const hd_value_t *count_elements(hd_lowering_t *l, const hd_window_t *w,
+// What each element of a window counts for: 1 over how many there are.
+static const hd_value_t *share_elements(hd_lowering_t *l, const hd_window_t *w,
                                         hd_scalar_t type, bool with_padding) {
   hd_host_tensor_t *data;
-  const hd_value_t *counts =
+  const hd_value_t *shares =
       hd_lower_constant(l, type, w->sizes, w->rank, &data);
-  if (!counts)
+  if (!shares)
     return NULL;
   for (int64_t i = 0; i < data->count; i++)
     hd_host_tensor_set(data, i, 1);
@@ -107,7 +107,9 @@ static const hd_value_t *count_elements(hd_lowering_t *l, const hd_window_t *w,
         for (int64_t j = i; j < i + inner; j++)
           hd_host_tensor_set(data, j, hd_host_tensor_get(data, j) * count);
     }
-  return counts;
+  for (int64_t i = 0; i < data->count; i++)
+    hd_host_tensor_set(data, i, 1 / hd_host_tensor_get(data, i));
+  return shares;
 }
 
 bool hd_onnx_average_pool(hd_lowering_t *l) {
@@ -121,7 +123,7 @@ bool hd_onnx_average_pool(hd_lowering_t *l) {
   hd_attributes_ints(l, &list, "pads", w.begin, w.rank);
   hd_attributes_ints(l, &list, "dilations", w.dilations, w.rank);
   const hd_value_t *inputs[] = {
-      x, count_elements(l, &w, hd_scalar_accumulator(x->type),
+      x, share_elements(l, &w, hd_scalar_accumulator(x->type),
                         hd_lower_int(l, "count_include_pad", 0) != 0)};
   const hd_value_t *y =
       inputs[1] ? hd_lower_task(l, "average_pool", inputs, 2, &list, NULL)
