@@ -3,6 +3,8 @@
 // How a group begins and takes epilogues.
 #include "Fusion/FormState.h"
 #include "Fusion/Views.h"
+#include "Schedule/Product.h"
+#include "Schedule/Slide.h"
 
 // Why a group that had a node will not have it again.
 static const char by_bytes[] =
@@ -179,13 +181,29 @@ static bool keeps_places(hd_former_t *f, const hd_node_t *node) {
   return true;
 }
 
+// Whether a node reduces a few elements for each of its result, which its
+// kernel loads one by one: a pool. Products copy what they read.
+static bool reduces_few(hd_former_t *f, const hd_node_t *node) {
+  const hd_flattened_t *flattened =
+      node->task && !node->schedule ? hd_fusion_flatten(f->fusion, node) : NULL;
+  if (!flattened || flattened->flat->definitions.size != 1)
+    return false;
+  const hd_definition_t *d = flattened->flat->definitions.data[0];
+  hd_contraction_t sum;
+  hd_slide_t slide;
+  return d->kind == HD_DEFINE &&
+         !hd_product_contraction_find(f->arena, d, &sum) &&
+         hd_slide_find(f->arena, d, &slide);
+}
+
 // Whether every reader computes with single elements, at places that it knows.
 static bool is_read_by_elements(hd_former_t *f, const hd_value_t *value) {
   const hd_uses_t *uses = hd_former_uses(f, value);
   hd_concatenation_t c;
   for (size_t i = 0; i < uses->nodes.size; i++) {
     const hd_formed_t *reader = &f->nodes[uses->nodes.data[i]];
-    if (reader->why || hd_node_is_reshape(reader->node) ||
+    if ((reader->why && !reduces_few(f, reader->node)) ||
+        hd_node_is_reshape(reader->node) ||
         hd_fusion_reads_by_data(f->fusion, reader->node, value) ||
         hd_node_concatenates(f->fusion->scheduler, reader->node, &c))
       return false;
