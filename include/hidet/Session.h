@@ -74,9 +74,13 @@ HIDET_API hidet_status_t hidet_session_prepare(hidet_session_t *session,
 // hidet_session_prepare() says, and lie apart from each other and from the
 // inputs; nothing is copied, but where one executable is for all sizes up to a
 // bound (hidet_model_set_buckets()): there inputs and outputs are, on the
-// stream. stream: a CUstream of the device's primary context, which is not
-// being captured, NULL the default stream; "sim" has none, and is done at
-// return. Runs of a session follow one another, whatever their streams. Where
+// stream. stream: a CUstream of the device's primary context, NULL the default
+// stream; "sim" has none, and is done at return. Of a stream that is being
+// captured the run becomes part of the graph: on these tensors, and in the
+// session's memory, so that the session outlives the graph, and has no run on
+// another stream while that runs; HIDET_USAGE where it was not prepared for
+// such inputs, HIDET_UNSUPPORTED with bounds, or an input and an output that
+// are one. Runs of a session follow one another, whatever their streams. Where
 // addresses are those of the session's last run of these shapes, it takes one
 // call of the driver and no memory. An input that is one with an output is
 // copied into the session's memory, or has data NULL, as in

@@ -308,7 +308,7 @@ bool hd_cuda_launch(hd_device_t *device, hd_kernel_t *kernel,
   if (error)
     return report_launch(d, k, &p.launch, error);
   return d->recording ? hd_cuda_record_node(d)
-                      : wait_for(d, k->base.func->name);
+                      : d->own || wait_for(d, k->base.func->name);
 }
 
 bool hd_cuda_update(hd_device_t *device, hd_recording_t *recording, size_t n,

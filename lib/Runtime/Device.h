@@ -133,6 +133,11 @@ typedef struct hd_device_ops {
   // Likewise a copy; from: on the device, or the host.
   bool (*copy)(hd_device_t *device, hd_address_t to, hd_address_t from,
                size_t bytes, void *stream);
+  // Whether what is put on a stream goes into a graph of the caller's.
+  bool (*captures)(hd_device_t *device, void *stream, bool *captures);
+  // Launches and fills go to that stream from here on, and are not waited for;
+  // NULL: to the device's own again.
+  void (*join)(hd_device_t *device, void *stream);
   // What is put on a stream from here on waits for what is on another.
   bool (*follow)(hd_device_t *device, void *after, void *stream);
   // Returns when all that is on the stream has been done.

@@ -136,6 +136,32 @@ static bool follow(hd_device_t *device, void *after, void *stream) {
                               "cuStreamWaitEvent");
 }
 
+static bool captures(hd_device_t *device, void *stream, bool *captures) {
+  hd_cuda_device_t *d = hd_cuda_device_of(device);
+  const hd_cu_node_t *last;
+  hd_cu_graph_t graph;
+  uint64_t id;
+  size_t num_last;
+  int status = 0;
+  // The default stream cannot be captured, nor asked while others are.
+  bool ok = !stream || hd_cuda_device_check(
+                           d,
+                           d->cuda->driver.capture_info(
+                               stream, &status, &id, &graph, &last, &num_last),
+                           "cuStreamGetCaptureInfo");
+  *captures = status != 0;
+  return ok;
+}
+
+static void join(hd_device_t *device, void *stream) {
+  hd_cuda_device_t *d = hd_cuda_device_of(device);
+  if (d->own)
+    d->stream = d->own;
+  d->own = stream ? d->stream : NULL;
+  if (stream)
+    d->stream = stream;
+}
+
 static bool wait(hd_device_t *device, void *stream) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
   return hd_cuda_device_check(d, d->cuda->driver.stream_wait(stream),
@@ -232,6 +258,8 @@ IN_CONTEXT(copy_row, copy,
            (device, to, from, bytes, stream))
 IN_CONTEXT(follow_row, follow,
            (hd_device_t *device, void *after, void *stream), (device, after, stream))
+IN_CONTEXT(captures_row, captures,
+           (hd_device_t *device, void *stream, bool *does), (device, stream, does))
 IN_CONTEXT(wait_row, wait, (hd_device_t *device, void *stream), (device, stream))
 // clang-format on
 
@@ -272,6 +300,8 @@ static const hd_device_ops_t ops = {
     .enqueue = enqueue_row,
     .update = update_row,
     .copy = copy_row,
+    .captures = captures_row,
+    .join = join,
     .follow = follow_row,
     .wait = wait_row,
 };

@@ -23,6 +23,7 @@ typedef struct hd_cuda_device {
   unsigned threads;
   hd_cache_t *cache;
   bool recording;
+  hd_cu_stream_t own;  // While stream is one of the caller's; else NULL.
   hd_cu_node_t *nodes; // Of the recording under way: its launches, in order.
   size_t num_nodes, cap_nodes;
 } hd_cuda_device_t;

@@ -62,6 +62,9 @@ void hd_session_destroy(hd_session_t *s) {
   }
   if (s->block)
     s->device->ops->free(s->device, s->block);
+  for (size_t i = 0; i < s->num_kept; i++)
+    s->device->ops->free(s->device, s->kept[i]);
+  free(s->kept);
   hd_session_end_states(s);
   free(s->states);
   if (s->owns_model)
@@ -77,18 +80,31 @@ const hd_session_stats_t *hd_session_stats(const hd_session_t *s) {
 
 // --- Executables made ready ---
 
+// Ends all from one on, but those that graphs of the caller's have. Returns
+// whether there was any.
+static bool end_from(hd_session_t *s, hd_ready_t **at) {
+  bool any = false;
+  while (*at) {
+    hd_ready_t *r = *at;
+    if (r->captured) {
+      at = &r->next;
+      continue;
+    }
+    if (!any)
+      hd_session_wait(s); // It may be at work.
+    any = true;
+    *at = r->next;
+    end_ready(s, r);
+  }
+  return any;
+}
+
 // Those beyond the bound that were used longest ago.
 static void end_oldest(hd_session_t *s) {
   hd_ready_t **at = &s->ready;
   for (int i = 0; i < MAX_READY && *at; i++)
     at = &(*at)->next;
-  if (*at)
-    hd_session_wait(s); // It may be at work.
-  while (*at) {
-    hd_ready_t *r = *at;
-    *at = r->next;
-    end_ready(s, r);
-  }
+  end_from(s, at);
 }
 
 static void shrink_model(void *model) { hd_model_shrink(model, 0); }
@@ -96,20 +112,14 @@ static void shrink_model(void *model) { hd_model_shrink(model, 0); }
 // All but the one at work, and what nobody else has of the model.
 static bool reclaim(void *session) {
   hd_session_t *s = session;
-  bool any = s->ready && s->ready->next;
   s->device->reclaim = NULL;
-  if (any)
-    hd_session_wait(s);
-  while (s->ready && s->ready->next) {
-    hd_ready_t *r = s->ready->next;
-    s->ready->next = r->next;
-    end_ready(s, r);
-  }
+  if (s->ready)
+    end_from(s, &s->ready->next);
   hd_model_enter(s->model, s->context, shrink_model, s->model);
   return true;
 }
 
-static void may_reclaim(hd_session_t *s, bool may) {
+void hd_session_may_reclaim(hd_session_t *s, bool may) {
   s->device->reclaim = may ? reclaim : NULL;
   s->device->reclaim_argument = s;
 }
@@ -159,7 +169,7 @@ static bool place_param(hd_ready_t *r, const hd_value_t *value, int n,
 bool hd_session_place(hd_session_t *s, hd_ready_t *r) {
   if (r->slots)
     return true;
-  may_reclaim(s, true);
+  hd_session_may_reclaim(s, true);
   uint32_t count = r->program.entry->num_params;
   const hd_graph_t *last = r->turn->last;
   hd_slot_t *slots = HD_ARENA_ARRAY(&r->values.arena, hd_slot_t, count + 1);
@@ -180,7 +190,7 @@ bool hd_session_place(hd_session_t *s, hd_ready_t *r) {
          place_param(r, last->outputs.data[i], r->outputs[i], false);
   if (!ok || (bucket && !hd_session_clear_bucket(s, r)))
     r->slots = NULL;
-  may_reclaim(s, false);
+  hd_session_may_reclaim(s, false);
   return r->slots != NULL;
 }
 
@@ -294,28 +304,6 @@ static void walk(void *argument) {
                                    w->outputs, &w->turn);
   if (w->ok)
     s->stats = s->model->stats;
-}
-
-bool hd_session_make_room(hd_session_t *s, hd_ready_t *r) {
-  size_t bytes = (size_t)r->program.block_bytes;
-  if (r->program.apart)
-    return true;
-  if (!s->block || bytes > s->block_bytes) {
-    if (!hd_session_wait(s))
-      return false;
-    if (s->block)
-      s->device->ops->free(s->device, s->block);
-    s->block = 0;
-    may_reclaim(s, true);
-    bool ok =
-        s->device->ops->alloc(s->device, "the workspaces", bytes, &s->block);
-    may_reclaim(s, false);
-    if (!ok)
-      return false;
-    s->block_bytes = bytes;
-  }
-  hd_program_place(&r->program, s->block);
-  return true;
 }
 
 bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,

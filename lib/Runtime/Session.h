@@ -43,10 +43,11 @@ bool hd_session_run(hd_session_t *session, const hd_host_tensor_t *inputs,
                     hd_host_tensor_t *outputs);
 
 // What comes out for inputs of these types, which is compiled where it is new.
-// False after an error: where nothing is kept for them, since shapes depend on
-// what is in the inputs, E1104.
+// stream: that a run will be enqueued on; NULL: none. False after an error:
+// where nothing is kept for them, since shapes depend on what is in the inputs,
+// E1104; where the stream is being captured, and it is new, E1003.
 bool hd_session_describe(hd_session_t *session, const hd_tensor_type_t *inputs,
-                         hd_tensor_type_t *outputs);
+                         hd_tensor_type_t *outputs, void *stream);
 
 // Row-major, from a multiple of so many bytes on.
 enum { HD_SESSION_ALIGN = 16 };

@@ -20,14 +20,32 @@ hd_tensor_type_t hd_ready_output(const hd_session_t *s, const hd_ready_t *r,
   return type;
 }
 
+// Whether the stream is being captured. What is to become part of the caller's
+// graph has to be there before.
+static bool find_capture(hd_session_t *s, const hd_tensor_type_t *types,
+                         void *stream, bool *captures) {
+  *captures = false;
+  if (!s->device->ops->captures)
+    return true;
+  if (!s->device->ops->captures(s->device, stream, captures))
+    return false;
+  if (!*captures || hd_session_is_ready(s, types))
+    return true;
+  return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E1003,
+                  "the stream is being captured, and the session has not been "
+                  "prepared for these inputs (hidet_session_prepare())");
+}
+
 bool hd_session_describe(hd_session_t *s, const hd_tensor_type_t *inputs,
-                         hd_tensor_type_t *outputs) {
+                         hd_tensor_type_t *outputs, void *stream) {
   hd_ready_t *r = NULL;
   hd_context_t *context = s->context;
   if (!s->device)
     return hd_error(&context->diags, (hd_loc_t){0}, HD_E1003,
                     "the session has no device");
-  if (!hd_session_make_ready(s, inputs, NULL, NULL, &r))
+  bool captures;
+  if (!find_capture(s, inputs, stream, &captures) ||
+      !hd_session_make_ready(s, inputs, NULL, NULL, &r))
     return false;
   if (!r)
     return hd_error(&context->diags, s->model->graph->loc, HD_E1104,
@@ -36,7 +54,7 @@ bool hd_session_describe(hd_session_t *s, const hd_tensor_type_t *inputs,
                     "one program's");
   for (size_t i = 0; i < r->turn->last->outputs.size; i++)
     outputs[i] = hd_ready_output(s, r, i);
-  return true;
+  return hd_session_make_room(s, r);
 }
 
 // --- Where things are ---
@@ -192,19 +210,56 @@ static bool are_placed(const hd_session_t *s, const hd_ready_t *r) {
   return true;
 }
 
+static void leave_stream(void *device) {
+  ((hd_device_t *)device)->ops->join(device, NULL);
+}
+
+// Puts the launches themselves on a stream that is being captured: they become
+// part of the caller's graph, which has what they are given from then on.
+static bool capture(hd_session_t *s, hd_ready_t *r,
+                    const hd_device_tensor_t *in, const hd_device_tensor_t *out,
+                    void *stream) {
+  size_t inputs = s->model->graph->inputs.size;
+  if (r->turn->bucket || s->model->options.inouts.count)
+    return hd_error(&s->context->diags, s->model->graph->loc, HD_E1104,
+                    s->model->graph->name,
+                    "an executable of bounds, or one that keeps an input and "
+                    "output that are one, cannot be part of a CUDA graph");
+  if (!are_apart(s, inputs, r->turn->last->outputs.size, in, out) ||
+      !hd_session_make_room(s, r) || !give(s, r, in, out))
+    return false;
+  hd_session_drop_recording(s, r); // It is of other addresses.
+  r->captured = s->captured = true;
+  hd_cleanup_t cleanup;
+  hd_budget_defer(&s->context->budget, &cleanup, leave_stream, s->device);
+  s->device->ops->join(s->device, stream);
+  bool ok = hd_program_run(&r->program, r->given);
+  hd_budget_clean(&s->context->budget, &cleanup);
+  void *before = s->stream;
+  s->stream = stream;
+  ok = ok && copy_rest(s, r, in, out);
+  s->stream = before;
+  return ok;
+}
+
 bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
                         const hd_device_tensor_t *in,
                         const hd_device_tensor_t *out, void *stream) {
   hd_ready_t *r = NULL;
+  bool captures;
+  if (!find_capture(s, types, stream, &captures))
+    return false;
   if (!hd_session_make_ready(s, types, NULL, NULL, &r))
     return false;
   if (!r)
     return hd_error(&s->context->diags, s->model->graph->loc, HD_E1104,
                     s->model->graph->name, "nothing of it runs on the device");
+  hd_session_find_callers(s, in, out);
+  if (captures)
+    return capture(s, r, in, out, stream);
   bool bounded = r->turn->bucket != NULL;
   size_t inputs = s->model->graph->inputs.size;
   size_t outputs = r->turn->last->outputs.size;
-  hd_session_find_callers(s, in, out);
   if (!are_placed(s, r) || !are_apart(s, inputs, outputs, in, out) ||
       !hd_session_make_room(s, r) || !hd_session_await_states(s, in, stream) ||
       !(bounded ? place_bucket(s, r, types, in)

@@ -23,6 +23,7 @@ typedef struct hd_ready {
   hd_recording_t *recording; // Of the last run on the device's; NULL: none.
   hd_address_t recorded_block;
   bool moved;    // What is given lies elsewhere than it did there.
+  bool captured; // A graph of the caller's has a run of it: it stays.
   bool complete; // False where the work unwound.
   struct hd_ready *next;
 } hd_ready_t;
@@ -49,6 +50,9 @@ struct hd_session {
   hd_ready_t *now;    // The last run's; NULL: it has none.
   hd_address_t block; // The workspaces of each, in turn.
   size_t block_bytes;
+  bool captured;      // A graph of the caller's has the block,
+  hd_address_t *kept; // or one of these, which it was before.
+  size_t num_kept;
   hd_state_t *states; // One for each of the model's pairs.
   void *stream;       // That the last enqueued run is on,
   bool pending;       // and perhaps not done yet.
@@ -64,11 +68,20 @@ hd_tensor_type_t hd_ready_output(const hd_session_t *s, const hd_ready_t *r,
 bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,
                            const hd_host_tensor_t *inputs,
                            hd_host_tensor_t *outputs, hd_ready_t **ready);
+// Whether the device may end what else the session and its model keep, for want
+// of memory: while they take some.
+void hd_session_may_reclaim(hd_session_t *s, bool may);
 // Has what comes in and goes out be in memory of the session's own.
 bool hd_session_place(hd_session_t *s, hd_ready_t *r);
 // An output for the host; without data where it is a pair's.
 bool hd_session_make_output(hd_session_t *s, const hd_ready_t *r, size_t i,
                             hd_host_tensor_t *output);
+
+// --- SessionRoom.c ---
+
+// Whether an executable is ready for these types, and has workspaces: then a
+// run takes no memory and compiles nothing.
+bool hd_session_is_ready(const hd_session_t *s, const hd_tensor_type_t *types);
 // Workspaces for it; where they have to grow, all that was enqueued is done.
 bool hd_session_make_room(hd_session_t *s, hd_ready_t *r);
 

@@ -256,7 +256,8 @@ static bool take_inputs(call_t *call) {
   for (size_t i = 0; i < inputs; i++)
     if (!take_input(call, i))
       return false;
-  return hd_session_describe(s->session, s->types, s->types + inputs);
+  return hd_session_describe(s->session, s->types, s->types + inputs,
+                             call->stream);
 }
 
 // Whether an output that is one with an input is given where that is.

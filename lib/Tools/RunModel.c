@@ -406,7 +406,7 @@ static bool compile_alone(hd_run_t *run) {
                            .rank = inputs[i]->rank};
     memcpy(types[i].shape, inputs[i]->shape, sizeof(inputs[i]->shape));
   }
-  return hd_session_describe(run->session, types, outputs);
+  return hd_session_describe(run->session, types, outputs, NULL);
 }
 
 bool hd_run_model(hd_run_t *run) {

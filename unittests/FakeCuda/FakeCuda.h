@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAKE_MAX_DEVICES = 4 };
+enum { FAKE_MAX_DEVICES = 4, FAKE_CAPTURING = 900 };
 struct hd_cu_context {
   int retained;
 };

@@ -73,7 +73,7 @@ FAKE(cuStreamDestroy_v2, hd_cu_stream_t stream) {
 FAKE(cuStreamSynchronize, hd_cu_stream_t stream) {
   MAY_FAIL("cuStreamSynchronize");
   NEEDS(stream ? stream->context : fake_context());
-  return stream && stream->capturing ? 900 : 0;
+  return stream && stream->capturing ? FAKE_CAPTURING : 0;
 }
 FAKE(cuStreamWaitEvent, hd_cu_stream_t stream, hd_cu_event_t event,
      unsigned flags) {
@@ -149,7 +149,8 @@ FAKE(cuGraphInstantiateWithFlags, hd_cu_exec_t *exec, hd_cu_graph_t graph,
 FAKE(cuGraphLaunch, hd_cu_exec_t exec, hd_cu_stream_t stream) {
   MAY_FAIL("cuGraphLaunch");
   NEEDS(exec->context);
-  return (stream && stream->capturing) || exec->launches == 0 ? 900 : 0;
+  return (stream && stream->capturing) || exec->launches == 0 ? FAKE_CAPTURING
+                                                              : 0;
 }
 FAKE(cuGraphDestroy, hd_cu_graph_t graph) {
   free(graph);

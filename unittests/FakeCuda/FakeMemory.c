@@ -18,6 +18,8 @@ static hd_cu_context_t owner_of(uint64_t address) {
 FAKE(cuMemAlloc_v2, uint64_t *address, size_t bytes) {
   MAY_FAIL("cuMemAlloc_v2");
   NEEDS(fake_context());
+  if (fake.capture) // What is no work of a stream's is not allowed then.
+    return FAKE_CAPTURING;
   if (bytes == 0)
     return HD_CU_INVALID_VALUE;
   // Aligned as the driver's: calloc() promises 16 bytes alone.
@@ -45,6 +47,8 @@ FAKE(cuMemFree_v2, uint64_t address) {
 FAKE(cuMemcpyHtoD_v2, uint64_t to, const void *from, size_t bytes) {
   MAY_FAIL("cuMemcpyHtoD_v2");
   NEEDS(owner_of(to));
+  if (fake.capture)
+    return FAKE_CAPTURING;
   memcpy((void *)(uintptr_t)to, from, bytes);
   return 0;
 }

@@ -3,6 +3,7 @@
 // Runs on tensors in a device's memory. On the simulator results are compared
 // with arithmetic; HIDET_TEST_ENQUEUE=cuda is for a driver that runs nothing,
 // whose log test/Runtime/enqueue.test reads.
+#include "Runtime/CudaDriver.h"
 #include "UnitTest.h"
 
 #include <hidet/Session.h>
@@ -153,9 +154,8 @@ static void goes_with_runs_on_the_host(void **state) {
 
 static void expect(hidet_status_t status, hidet_status_t wanted,
                    const char *message) {
-  assert_int_equal(status, wanted);
-  if (!strstr(hidet_messages(), message))
-    fail_msg("not '%s', but: %s", message, hidet_messages());
+  if (status != wanted || !strstr(hidet_messages(), message))
+    fail_msg("not '%s', but %d: %s", message, (int)status, hidet_messages());
 }
 
 static void refuses_what_is_wrong(void **state) {
@@ -235,6 +235,53 @@ static void waits_for_the_first_run(void **state) {
   assert_int_equal(hidet_session_wait(session), HIDET_OK);
   hidet_session_destroy(session);
   end_set(&s);
+}
+
+// On a stream that is being captured a run becomes part of the caller's graph,
+// if it was prepared; the session goes on with runs of its own.
+static void is_part_of_a_graph(void **state) {
+  (void)state;
+  hd_cuda_driver_t driver;
+  hd_cu_context_t primary, popped;
+  hd_cu_stream_t stream;
+  hd_cu_graph_t graph;
+  hd_cu_exec_t exec;
+  hidet_session_t *session;
+  hidet_array_t like[3];
+  set_t s, other;
+  if (!runs_nothing)
+    skip();
+  make_set(&s, 2);
+  make_set(&other, 2);
+  assert_int_equal(hidet_session_create(model, device, &session), HIDET_OK);
+  assert_null(hd_cuda_driver_open(&driver, "libcuda.so.1"));
+  assert_int_equal(driver.context_retain(&primary, 0), 0);
+  assert_int_equal(driver.context_push(primary), 0);
+  assert_int_equal(driver.stream_create(&stream, 0), 0);
+  assert_int_equal(driver.capture_begin(stream, 0), 0);
+  expect(hidet_session_enqueue(session, s.arrays, 2, s.arrays + 2, 3, stream),
+         HIDET_USAGE, "has not been prepared for these inputs");
+  assert_int_equal(driver.capture_end(stream, &graph), 0);
+  assert_int_equal(driver.graph_destroy(graph), 0);
+  assert_int_equal(hidet_session_prepare(session, s.arrays, 2, like, 3),
+                   HIDET_OK);
+  assert_int_equal(driver.capture_begin(stream, 0), 0);
+  enqueue(session, &s, stream);
+  enqueue(session, &other, stream);
+  assert_int_equal(driver.capture_end(stream, &graph), 0);
+  assert_int_equal(driver.graph_instantiate(&exec, graph, 0), 0);
+  enqueue(session, &s, NULL);
+  enqueue(session, &other, stream);
+  assert_int_equal(hidet_session_wait(session), HIDET_OK);
+  assert_int_equal(driver.exec_destroy(exec), 0);
+  assert_int_equal(driver.graph_destroy(graph), 0);
+  hidet_session_destroy(session);
+  end_set(&s);
+  end_set(&other);
+  assert_int_equal(driver.stream_destroy(stream), 0);
+  assert_int_equal(driver.context_pop(&popped), 0);
+  assert_int_equal(driver.context_release(0), 0);
+  hd_cuda_driver_close(&driver);
 }
 
 // What one model is given no other one finds changed.
@@ -326,6 +373,7 @@ int main(void) {
       cmocka_unit_test(refuses_what_is_wrong),
       cmocka_unit_test(a_refused_run_leaves_nothing),
       cmocka_unit_test(waits_for_the_first_run),
+      cmocka_unit_test(is_part_of_a_graph),
       cmocka_unit_test(weights_are_one_model_s),
       cmocka_unit_test(a_module_with_models_stays),
       cmocka_unit_test(says_what_cannot_be_known)};
