@@ -72,6 +72,54 @@ static const hd_var_t *in_shape_of_result(hook_t *h,
   return var;
 }
 
+// A place with each axis in two whose index is c x + y with y in 0 .. c - 1: so
+// that an index is inside its axis where x and y are, each by itself.
+typedef struct split {
+  unsigned rank;
+  int64_t shape[HD_MAX_RANK];
+  const hd_term_t *places[HD_MAX_RANK];
+} split_t;
+
+static void add_axis(split_t *s, int64_t size, const hd_term_t *place) {
+  s->shape[s->rank] = size;
+  s->places[s->rank++] = place;
+}
+
+static bool divides(const hd_linear_t *sum, int64_t size, int64_t c,
+                    hd_linear_t *x, hd_linear_t *y) {
+  if (c < 2 || size % c != 0 || c == size)
+    return false;
+  hd_linear_split(sum, c, x, y);
+  return x->size > 0 && y->size > 0 && hd_linear_is_below(NULL, y, c);
+}
+
+static void split_axis(hd_arena_t *arena, split_t *s, int64_t size,
+                       const hd_term_t *place) {
+  hd_linear_t sum, x, y;
+  bool ok = s->rank + 2 < HD_MAX_RANK && hd_affine_of(arena, place, &sum);
+  for (unsigned i = 0; ok && i < sum.size; i++)
+    if (divides(&sum, size, sum.terms[i].factor, &x, &y)) {
+      split_axis(arena, s, size / sum.terms[i].factor,
+                 hd_affine_term(arena, &x));
+      add_axis(s, sum.terms[i].factor, hd_affine_term(arena, &y));
+      return;
+    }
+  add_axis(s, size, place);
+}
+
+// The parameter that a tensor is, in the shape of its split.
+static const hd_var_t *in_split_shape(hook_t *h, const hd_task_value_t *tensor,
+                                      const split_t *s) {
+  const hd_var_t *var = hd_ptr_map_get(&h->t->tensors, tensor);
+  if (var)
+    return var->tensor->rank == s->rank ? var : NULL;
+  var = hd_b_param(h->t->b, tensor->name, HD_DIR_OUT, tensor->type.scalar,
+                   s->shape, s->rank);
+  hd_ptr_map_set(h->t->b->arena, &h->t->tensors, tensor, var);
+  hd_vec_push(h->t->b->arena, &h->t->args, tensor);
+  return var;
+}
+
 static void put_store(hook_t *h, const hd_value_t *value,
                       const hd_term_t *const *places, const hd_expr_t *e) {
   const hd_task_value_t *tensor = hd_group_tensor(h->j->group, value);
@@ -80,11 +128,17 @@ static void put_store(hook_t *h, const hd_value_t *value,
     hd_b_store(h->t->b, param, h->at, param->tensor->rank, e);
     return;
   }
-  param = hd_translate_tensor(h->t, tensor, HD_DIR_OUT);
-  const hd_expr_t *at[HD_MAX_RANK];
+  split_t split = {0};
   for (uint32_t i = 0; i < tensor->rank; i++)
-    at[i] = hd_translate_worth(h->t, places[i]).e;
-  hd_b_store(h->t->b, param, at, tensor->rank, e);
+    split_axis(h->j->arena, &split, hd_flat_size(tensor, i), places[i]);
+  param = split.rank > tensor->rank ? in_split_shape(h, tensor, &split) : NULL;
+  uint32_t rank = param ? split.rank : tensor->rank;
+  const hd_expr_t *at[HD_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++)
+    at[i] = hd_translate_worth(h->t, param ? split.places[i] : places[i]).e;
+  if (!param)
+    param = hd_translate_tensor(h->t, tensor, HD_DIR_OUT);
+  hd_b_store(h->t->b, param, at, rank, e);
 }
 
 static void emit_scope(hook_t *h, unsigned scope) {

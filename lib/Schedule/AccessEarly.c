@@ -136,27 +136,39 @@ static bool evaluates(const hd_expr_t *value, const hd_expr_t *load) {
   return false;
 }
 
+// Whether a yield reads it whatever comes; where that depends, whether all do.
+static bool is_read(const hd_access_yields_t *yields, unsigned i,
+                    const hd_expr_t *load) {
+  for (unsigned k = 0; yields->conditions[i] && k < yields->count; k++)
+    if (!evaluates(yields->values[k], load))
+      return false;
+  return evaluates(yields->values[i], load);
+}
+
 // Out of bounds the register has 0, and not what `else` says.
-static bool may_be_early(const hd_expr_t *value, const hd_expr_t *load) {
+static bool may_be_early(const hd_access_yields_t *yields, unsigned yield,
+                         const hd_expr_t *load) {
   for (unsigned i = 0; i < hd_expr_num_indices(load); i++)
     if (!hd_walk_expr(load->operands[i], is_no_load, NULL))
       return false;
   return load->kind == HD_EXPR_LOAD && load->type.lanes == 1 &&
          load->u.var->direction == HD_DIR_IN && hd_type_bits(load->type) >= 8 &&
-         evaluates(value, load);
+         is_read(yields, yield, load);
 }
 
+// cells: those that have it already, or NULL.
 static const hd_access_early_t *make_early(const hd_access_tile_t *tile,
                                            const hd_var_t *to, unsigned number,
-                                           const hd_var_t *loaded) {
+                                           const hd_var_t *loaded,
+                                           const hd_var_t *cells) {
   hd_accessor_t *a = tile->a;
   const hd_var_t *like = tile->point->u.point.early->u.var;
   hd_tensor_t *tensor = HD_ARENA_NEW(a->b.arena, hd_tensor_t);
   *tensor = *like->tensor;
   tensor->element = loaded->tensor->element;
-  hd_access_early_t early = {
-      like, to, number, loaded,
-      hd_var_make_tensor(a->b.arena, loaded->name, tensor, like->loc)};
+  if (!cells)
+    cells = hd_var_make_tensor(a->b.arena, loaded->name, tensor, like->loc);
+  hd_access_early_t early = {like, to, number, loaded, cells};
   hd_vec_push(a->b.arena, &a->early, early);
   return &a->early.data[a->early.size - 1];
 }
@@ -176,28 +188,48 @@ static void push_load(const hd_access_tile_t *tile,
   hd_access_push_point(tile, point);
 }
 
+// What is loaded at a point, and the registers that have it then.
+typedef struct loaded {
+  loads_t loads;
+  const hd_var_t *cells[MOST_LOADS];
+  int64_t taken; // Registers.
+} loaded_t;
+
+// The number-th load of a yield's value: parts of a result may read the same.
+static void load_early(const hd_access_tile_t *tile, loaded_t *loaded,
+                       const hd_access_yields_t *yields, unsigned i,
+                       unsigned number, const hd_expr_t *load) {
+  hd_accessor_t *a = tile->a;
+  const hd_var_t *to = yields->places[i]->u.var;
+  const hd_access_early_t *early =
+      find_early(a, tile->point->u.point.early->u.var, to, number);
+  unsigned same = number_of(&loaded->loads, load);
+  bool is_loaded = same < loaded->loads.count;
+  int64_t cells = is_loaded ? 0 : cells_of(tile, load);
+  if (!early && may_be_early(yields, i, load) &&
+      loaded->taken + cells <= MOST_CELLS && same < MOST_LOADS)
+    early = make_early(tile, to, number, load->u.var,
+                       is_loaded ? loaded->cells[same] : NULL);
+  if (!early || early->tensor != load->u.var ||
+      (is_loaded && early->cells == loaded->cells[same]))
+    return;
+  loaded->taken += cells;
+  if (!is_loaded && same < MOST_LOADS) {
+    loaded->loads.loads[loaded->loads.count] = load;
+    loaded->cells[loaded->loads.count++] = early->cells;
+  }
+  push_load(tile, early, load);
+}
+
 void hd_access_read_early(const hd_access_tile_t *tile,
                           const hd_access_yields_t *yields) {
-  hd_accessor_t *a = tile->a;
-  const hd_var_t *like = tile->point->u.point.early->u.var;
-  int64_t cells = 0;
+  loaded_t loaded = {0};
   for (unsigned i = 0; i < yields->count; i++) {
-    const hd_var_t *to = yields->places[i]->u.var;
     loads_t loads = {0};
-    if (yields->conditions[i] ||
-        !hd_walk_expr(yields->values[i], collect, &loads))
+    if (!hd_walk_expr(yields->values[i], collect, &loads))
       continue;
-    for (unsigned n = 0; n < loads.count; n++) {
-      const hd_expr_t *load = loads.loads[n];
-      const hd_access_early_t *early = find_early(a, like, to, n);
-      if (!early && may_be_early(yields->values[i], load) &&
-          cells + cells_of(tile, load) <= MOST_CELLS)
-        early = make_early(tile, to, n, load->u.var);
-      if (!early || early->tensor != load->u.var)
-        continue;
-      cells += cells_of(tile, load);
-      push_load(tile, early, load);
-    }
+    for (unsigned n = 0; n < loads.count; n++)
+      load_early(tile, &loaded, yields, i, n, loads.loads[n]);
   }
 }
 

@@ -135,37 +135,6 @@ static const char *bound_name(const hd_rule_attribute_t *a) {
   return NULL;
 }
 
-bool hd_rule_collect(const hd_rule_node_t *node,
-                     const hd_attribute_t *const *attributes,
-                     uint32_t num_attributes, hd_arena_t *arena,
-                     hd_attribute_list_t *list) {
-  for (uint32_t i = 0; i < node->num_attributes; i++) {
-    const hd_rule_attribute_t *wanted = node->attributes[i];
-    if (!hd_rule_attribute_binds(wanted))
-      continue;
-    const char *name = bound_name(wanted);
-    const hd_attribute_t *given =
-        attribute_named(attributes, num_attributes, wanted->name);
-    if (!given)
-      given = default_of(node->task, wanted->name, arena);
-    if (!given && wanted->kind != HD_RULE_TERM)
-      continue; // The operands say it.
-    if (!given)
-      return false;
-    const hd_attribute_t *before =
-        attribute_named(list->data, list->size, name);
-    if (before && !hd_attribute_equal(before, given))
-      return false;
-    if (before)
-      continue;
-    hd_attribute_t *bound = HD_ARENA_NEW(arena, hd_attribute_t);
-    *bound = *given;
-    bound->name = name;
-    hd_vec_push(arena, list, (const hd_attribute_t *)bound);
-  }
-  return true;
-}
-
 static double number_at(const hd_attribute_t *a, size_t i, bool *ok) {
   switch (a->kind) {
   case HD_ATTRIBUTE_INT:
@@ -192,6 +161,61 @@ static double number_at(const hd_attribute_t *a, size_t i, bool *ok) {
 
 static bool is_list(const hd_attribute_t *a) {
   return a->kind == HD_ATTRIBUTE_INTS || a->kind == HD_ATTRIBUTE_FLOATS;
+}
+
+// Learns what a name stands for; false where it has been something else.
+static bool learn(hd_arena_t *arena, hd_attribute_list_t *list,
+                  const hd_attribute_t *given, const char *name) {
+  const hd_attribute_t *before = attribute_named(list->data, list->size, name);
+  if (before)
+    return hd_attribute_equal(before, given);
+  hd_attribute_t *bound = HD_ARENA_NEW(arena, hd_attribute_t);
+  *bound = *given;
+  bound->name = name;
+  hd_vec_push(arena, list, (const hd_attribute_t *)bound);
+  return true;
+}
+
+// Names that stand alone in a list, before what is over packs.
+static bool learn_items(hd_arena_t *arena, hd_attribute_list_t *list,
+                        const hd_rule_attribute_t *wanted,
+                        const hd_attribute_t *given) {
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < hd_rule_leading(wanted); i++) {
+    if (!hd_rule_item_binds(wanted->terms[i]))
+      continue;
+    hd_attribute_t *item =
+        make_attribute(arena, wanted->name, HD_ATTRIBUTE_INT);
+    ok = !is_list(given) || i < given->count;
+    item->u.i = ok ? (int64_t)number_at(given, i, &ok) : 0;
+    ok = ok && learn(arena, list, item, wanted->terms[i]->u.value->name);
+  }
+  return ok;
+}
+
+bool hd_rule_collect(const hd_rule_node_t *node,
+                     const hd_attribute_t *const *attributes,
+                     uint32_t num_attributes, hd_arena_t *arena,
+                     hd_attribute_list_t *list) {
+  for (uint32_t i = 0; i < node->num_attributes; i++) {
+    const hd_rule_attribute_t *wanted = node->attributes[i];
+    const hd_attribute_t *given =
+        attribute_named(attributes, num_attributes, wanted->name);
+    if (!given)
+      given = default_of(node->task, wanted->name, arena);
+    if (wanted->kind == HD_RULE_LIST) {
+      if (given && !learn_items(arena, list, wanted, given))
+        return false;
+      continue;
+    }
+    if (!hd_rule_attribute_binds(wanted))
+      continue;
+    if (!given && wanted->kind != HD_RULE_TERM)
+      continue; // The operands say it.
+    if (!given || !learn(arena, list, given, bound_name(wanted)))
+      return false;
+  }
+  return true;
 }
 
 // One number stands for every axis.

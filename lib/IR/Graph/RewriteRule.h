@@ -33,7 +33,8 @@ typedef enum hd_rule_attribute_kind {
 
 // Of a node on the left the attribute binds where it is no more than the name
 // of an attribute, a type variable or a pack of the signature; else it is what
-// the node's attribute has to be.
+// the node's attribute has to be. So do names that stand alone in a list,
+// before anything that is over a pack.
 typedef struct hd_rule_attribute {
   const char *name;
   hd_loc_t loc;
@@ -114,6 +115,9 @@ const hd_rule_value_t *hd_rewrite_typed(const hd_rewrite_t *rewrite,
                                         const hd_task_value_t *type);
 // What a term of the name alone stands for: such an attribute binds.
 bool hd_rule_attribute_binds(const hd_rule_attribute_t *attribute);
+// How many numbers a list begins with; whether one of them binds.
+uint32_t hd_rule_leading(const hd_rule_attribute_t *list);
+bool hd_rule_item_binds(const hd_term_t *item);
 bool hd_rule_node_is_reshape(const hd_rule_node_t *node);
 // For what is required alone: of a constant the largest magnitudes, along the
 // axes where the type written has 1.

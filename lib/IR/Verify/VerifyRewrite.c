@@ -47,6 +47,28 @@ bool hd_rule_attribute_binds(const hd_rule_attribute_t *attribute) {
   return false;
 }
 
+bool hd_rule_item_binds(const hd_term_t *item) {
+  return item->kind == HD_TERM_ATTRIBUTE && !item->u.value->pack;
+}
+
+static bool is_over_pack(const hd_term_t *term) {
+  if (term->kind == HD_TERM_PACK || term->kind == HD_TERM_BROADCAST ||
+      term->kind == HD_TERM_PERMUTE ||
+      (term->kind == HD_TERM_ATTRIBUTE && term->u.value->pack))
+    return true;
+  for (unsigned i = 0; i < term->num_operands; i++)
+    if (is_over_pack(term->operands[i]))
+      return true;
+  return false;
+}
+
+uint32_t hd_rule_leading(const hd_rule_attribute_t *list) {
+  uint32_t i = 0;
+  while (i < list->count && !is_over_pack(list->terms[i]))
+    i++;
+  return i;
+}
+
 bool hd_rewrite_is_called(const hd_rewrite_t *rewrite, const char *name) {
   return strcmp(rewrite->name, name) == 0 || strcmp(rewrite->family, name) == 0;
 }
@@ -331,6 +353,11 @@ static bool binds(const hd_rewrite_t *r, const hd_task_value_t *attribute) {
       if (a->kind == HD_RULE_TERM && a->term->kind == HD_TERM_ATTRIBUTE &&
           a->term->u.value == attribute)
         return true;
+      uint32_t leading = a->kind == HD_RULE_LIST ? hd_rule_leading(a) : 0;
+      for (uint32_t k = 0; k < leading; k++)
+        if (hd_rule_item_binds(a->terms[k]) &&
+            a->terms[k]->u.value == attribute)
+          return true;
     }
   return false;
 }

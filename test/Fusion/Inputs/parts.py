@@ -57,7 +57,11 @@ def turned(name, kind, value):
     node(name + "v", kind, shape, "reshape(%s)" % name)
     node(name + "t", kind, [shape[axis] for axis in order],
          "transpose(%sv) { order = %s }" % (name, order))
-    return name + "t", value.reshape(shape).transpose(order)
+    name, value = name + "t", value.reshape(shape).transpose(order)
+    if rng.integers(3) == 0:
+        joined = (value.shape[0] * value.shape[1],) + value.shape[2:]
+        name, value = node(name + "j", kind, joined, "reshape(%s)" % name), value.reshape(joined)
+    return name, value
 
 
 def draw(number, large):
