@@ -167,7 +167,7 @@ static bool ready_all(work_t *w) {
       HD_ARENA_ARRAY(&w->model->constants.arena, hd_tensor_type_t,
                      w->model->graph->outputs.size + 1);
   for (const hd_turn_t *turn = w->model->kept; turn; turn = turn->next)
-    if (!hd_session_describe(w->session, turn->inputs, outputs))
+    if (!hd_session_describe(w->session, turn->inputs, outputs, NULL))
       return false;
   return true;
 }

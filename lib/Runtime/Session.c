@@ -265,14 +265,17 @@ static hd_ready_t *add_ready(hd_session_t *s, hd_turn_t *turn) {
   return r->complete ? r : NULL;
 }
 
-// One that is ready, moved to the front; what unwinding left is ended.
-static hd_ready_t *find_ready(hd_session_t *s, const hd_tensor_type_t *types) {
+// One that is ready, moved to the front, for these types or (NULL) of that
+// executable; what unwinding left is ended.
+static hd_ready_t *find_ready(hd_session_t *s, const hd_tensor_type_t *types,
+                              const hd_turn_t *turn) {
   for (hd_ready_t **at = &s->ready; *at;) {
     hd_ready_t *r = *at;
     if (!r->complete) {
       *at = r->next;
       end_ready(s, r);
-    } else if (hd_turn_is_for(s->model, r->turn, types)) {
+    } else if (types ? hd_turn_is_for(s->model, r->turn, types)
+                     : r->turn == turn) {
       *at = r->next;
       r->next = s->ready;
       s->ready = r;
@@ -310,7 +313,7 @@ bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,
                            const hd_host_tensor_t *inputs,
                            hd_host_tensor_t *outputs, hd_ready_t **ready) {
   s->stats = (hd_session_stats_t){0};
-  s->now = *ready = find_ready(s, types);
+  s->now = *ready = find_ready(s, types, NULL);
   if (*ready)
     return hd_session_fit(s, *ready, types);
   walking_t w = {.session = s,
@@ -323,7 +326,13 @@ bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,
     hd_model_enter(s->model, s->context, walk, &w);
   if (!w.ok || !w.turn) // It has been run, or failed.
     return w.ok;
-  s->now = *ready = add_ready(s, w.turn);
+  // One of bounds may be there for other sizes.
+  *ready = find_ready(s, NULL, w.turn);
+  if (*ready)
+    hd_model_release(s->model, w.turn);
+  else
+    *ready = add_ready(s, w.turn);
+  s->now = *ready;
   return *ready && hd_session_fit(s, *ready, types);
 }
 

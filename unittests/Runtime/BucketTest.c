@@ -312,7 +312,7 @@ static unsigned run_enqueued(bucket_world_t *w, const hd_host_tensor_t *inputs,
     in[i].address = (uintptr_t)test_malloc(inputs[i].bytes);
     memcpy((void *)in[i].address, inputs[i].data, in[i].bytes);
   }
-  assert_true(hd_session_describe(w->session, types, results));
+  assert_true(hd_session_describe(w->session, types, results, NULL));
   for (size_t i = 0; i < w->graph->outputs.size; i++) {
     found[i] = expected[i];
     assert_int_equal(results[i].rank, expected[i].rank);

@@ -284,6 +284,46 @@ static void is_part_of_a_graph(void **state) {
   hd_cuda_driver_close(&driver);
 }
 
+// An executable of bounds is there once, and recorded once, whatever sizes
+// come.
+static void bounds_are_recorded_once(void **state) {
+  (void)state;
+  static const char one[] = "graph main(x: f32[n, 8], z: f32[8]) -> y {\n"
+                            "  t: f32[n, 8] = add(x, z)\n"
+                            "  y: f32[n, 8] = add(t, t)\n"
+                            "}\n";
+  hidet_module_t *parsed;
+  hidet_model_t *bounded;
+  hidet_session_t *session;
+  set_t sets[2];
+  float y[MAX * 8];
+  assert_int_equal(
+      hidet_module_parse(context, "one", one, strlen(one), &parsed), HIDET_OK);
+  assert_int_equal(hidet_model_create(parsed, NULL, &bounded), HIDET_OK);
+  assert_int_equal(hidet_model_set_buckets(bounded, "n", NULL, 0), HIDET_OK);
+  assert_int_equal(hidet_session_create(bounded, device, &session), HIDET_OK);
+  for (int i = 0; i < 2; i++)
+    make_set(&sets[i], 3 + i);
+  for (int i = 0; i < 4; i++) {
+    set_t *s = &sets[i % 2];
+    assert_int_equal(
+        hidet_session_enqueue(session, s->arrays, 2, s->arrays + 2, 1, NULL),
+        HIDET_OK);
+  }
+  assert_int_equal(hidet_session_wait(session), HIDET_OK);
+  assert_int_equal(hidet_model_num_compiled(bounded, device), 1);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(hidet_tensor_read(sets[i].tensors[2], y), HIDET_OK);
+    for (int k = 0; k < (3 + i) * 8 && !runs_nothing; k++)
+      assert_true(y[k] == (float)(k + 10 * (k % 8)) * 2);
+  }
+  hidet_session_destroy(session);
+  hidet_model_destroy(bounded);
+  hidet_module_destroy(parsed);
+  for (int i = 0; i < 2; i++)
+    end_set(&sets[i]);
+}
+
 // What one model is given no other one finds changed.
 static void weights_are_one_model_s(void **state) {
   (void)state;
@@ -374,6 +414,7 @@ int main(void) {
       cmocka_unit_test(a_refused_run_leaves_nothing),
       cmocka_unit_test(waits_for_the_first_run),
       cmocka_unit_test(is_part_of_a_graph),
+      cmocka_unit_test(bounds_are_recorded_once),
       cmocka_unit_test(weights_are_one_model_s),
       cmocka_unit_test(a_module_with_models_stays),
       cmocka_unit_test(says_what_cannot_be_known)};
