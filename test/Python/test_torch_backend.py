@@ -638,6 +638,24 @@ class Backend(unittest.TestCase):
         self.assertEqual(found, (2, 2, 2))
         self.assertIn("compiled for its sizes alone", logs.output[0])
 
+    def test_whole(self):
+        """What does not wait for PyTorch is one part, connected or not; what
+        does is not in it."""
+
+        def apart(x, y):
+            return x.relu(), torch.zeros(3) + 1, y.sin().t()
+
+        def between(x, y):
+            return torch.searchsorted(x[0].sort().values, y) * 2, y.cos()
+
+        given = torch.randn(4, 5), torch.randn(4, 5)
+        for function, parts in (apart, 1), (between, 2):
+            torch._dynamo.reset()
+            with torch.no_grad(), Parts() as found:
+                made = torch.compile(function, backend="hidet")(*given)
+            self.assertEqual(len(found.made), parts)
+            torch.testing.assert_close(made, function(*given))
+
     def test_numbers_for_symbols(self):
         """What nodes are by PyTorch's symbols is what they give for tensors of
         those sizes: types, shapes, strides and where they begin."""

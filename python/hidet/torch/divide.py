@@ -11,11 +11,14 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import fx
-from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.infra.partitioner import (
+    CapabilityBasedPartitioner,
+    Partition,
+)
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from hidet.torch.config import Options
-from hidet.torch.emit import refusal
+from hidet.torch.emit import device_of, refusal
 from hidet.torch.engine import Models
 from hidet.torch.part import Part
 
@@ -86,7 +89,10 @@ def divide(
     partitioner = CapabilityBasedPartitioner(
         graph, support, allows_single_node_partition=True
     )
-    fused = partitioner.fuse_partitions(partitioner.propose_partitions())
+    whole = whole_of(graph, support)
+    fused = partitioner.fuse_partitions(
+        [whole] if whole else partitioner.propose_partitions()
+    )
     left = support.reasons()
     for name, reason in left.items():
         say(f"{name} runs in PyTorch: {reason}")
@@ -109,6 +115,25 @@ def divide(
     fused.graph.lint()
     fused.recompile()
     return Version(one_part(fused) or fused, parts, left)
+
+
+def whole_of(graph: fx.GraphModule, support: Support) -> Partition | None:
+    """All that is ours as one part, where nothing of it waits for what is not,
+    as of most graphs: then nothing has to be searched for. None elsewhere."""
+    calls = [n for n in graph.graph.nodes if n.op == "call_function"]
+    ours = [n for n in calls if support.is_node_supported(None, n)]
+    others = set(calls).difference(ours)
+    if not ours or any(
+        source in others for node in ours for source in node.all_input_nodes
+    ):
+        return None
+    if len({device_of(node) for node in ours if not is_item(node)}) > 1:
+        return None
+    return Partition(id=0, nodes=ours)
+
+
+def is_item(node: fx.Node) -> bool:
+    return node.target is operator.getitem
 
 
 def one_part(fused: fx.GraphModule) -> Callable | None:
