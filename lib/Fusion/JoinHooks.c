@@ -93,14 +93,16 @@ static bool divides(const hd_linear_t *sum, int64_t size, int64_t c,
   return x->size > 0 && y->size > 0 && hd_linear_is_below(NULL, y, c);
 }
 
+// left: axes that come behind it, for which there has to be room.
 static void split_axis(hd_arena_t *arena, split_t *s, int64_t size,
-                       const hd_term_t *place) {
+                       const hd_term_t *place, unsigned left) {
   hd_linear_t sum, x, y;
-  bool ok = s->rank + 2 < HD_MAX_RANK && hd_affine_of(arena, place, &sum);
+  bool ok =
+      s->rank + 2 + left <= HD_MAX_RANK && hd_affine_of(arena, place, &sum);
   for (unsigned i = 0; ok && i < sum.size; i++)
     if (divides(&sum, size, sum.terms[i].factor, &x, &y)) {
       split_axis(arena, s, size / sum.terms[i].factor,
-                 hd_affine_term(arena, &x));
+                 hd_affine_term(arena, &x), left + 1);
       add_axis(s, sum.terms[i].factor, hd_affine_term(arena, &y));
       return;
     }
@@ -130,7 +132,8 @@ static void put_store(hook_t *h, const hd_value_t *value,
   }
   split_t split = {0};
   for (uint32_t i = 0; i < tensor->rank; i++)
-    split_axis(h->j->arena, &split, hd_flat_size(tensor, i), places[i]);
+    split_axis(h->j->arena, &split, hd_flat_size(tensor, i), places[i],
+               tensor->rank - i - 1);
   param = split.rank > tensor->rank ? in_split_shape(h, tensor, &split) : NULL;
   uint32_t rank = param ? split.rank : tensor->rank;
   const hd_expr_t *at[HD_MAX_RANK];
