@@ -3,12 +3,13 @@
 better of cuDNN and FlashAttention as PyTorch calls them.
 
 usage: attention.py --tools=DIR [--json=FILE] [--seconds=N] [--candidates]
-           [short] [long] [wide] [decode] [token]
+           [short] [long] [wide] [shared] [decode] [token]
 
 short   batch 1, 12 heads of 64: 128, 197 and 512 tokens
 long    16,384 tokens in all, 2,048 features: 128 to 8,192 tokens, heads of 64
         and 128, causal and not
 wide    the same for heads of 192 and 256, and of 192 with values of 128
+shared  32 heads that share the keys of 8, of 64 and 128: 2,048 and 8,192 tokens
 decode  one query, 32 heads of 128 that share the keys of 8, as many requests as
         make 256 MiB of keys and values: 512 to 65,536 of them; also the share
         of the bandwidth that a copy of as many bytes has
@@ -49,6 +50,8 @@ CASES = {
     "wide": [Case(16384 // n, 2048 // d, n, n, d, causal, e=e)
              for n in (128, 512, 2048, 8192) for d, e in ((192, 192), (192, 128), (256, 256))
              for causal in (False, True)],
+    "shared": [Case(16384 // n, 32, n, n, d, causal, shared=4) for n in (2048, 8192)
+               for d in (64, 128) for causal in (False, True)],
     "token": [Case(1, 32, 1, n, 128, shared=4) for n in (512, 1024, 2048, 4096, 8192, 65536)],
     "decode": [Case(65536 // n, 32, 1, n, 128, shared=4) for n in (512, 2048, 8192, 65536)],
 }
