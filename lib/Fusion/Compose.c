@@ -134,6 +134,11 @@ bool hd_composer_merge(hd_composer_t *c, hd_arena_t *arena, const char *name,
       out->members[out->num_members++] = (uint32_t)i;
   }
   parts_t parts = {0};
+  for (size_t i = 0; i < c->copied.size; i++) {
+    const hd_composed_node_t *info = &c->nodes[c->copied.data[i]];
+    add_reshapes(c, arena, info->node, &parts);
+    hd_vec_push(arena, &parts, ((hd_merge_part_t){info->flat, info->node}));
+  }
   for (size_t i = 0; i < out->num_members; i++) {
     const hd_composed_node_t *info = &c->nodes[out->members[i]];
     add_reshapes(c, arena, info->node, &parts);

@@ -155,14 +155,19 @@ static void put_node(hd_composer_t *c, hd_composed_node_t *info) {
   put_composite(c, made);
 }
 
-// Reshapes that nobody reads any more, since composites read what is before.
+// What nobody reads any more: reshapes, since composites read what is before,
+// and what they have copies of.
 static void drop_dead(hd_composer_t *c) {
   hd_ptr_map_t used = {0};
   size_t kept = c->made->nodes.size;
   for (size_t i = c->made->nodes.size; i-- > 0;) {
     const hd_node_t *node = c->made->nodes.data[i];
-    if (hd_node_is_reshape(node) && !hd_ptr_map_get(&used, node->outputs[0]) &&
-        !hd_ptr_map_get(&c->outputs, node->outputs[0]))
+    bool is_used = false;
+    for (uint32_t k = 0; k < node->num_outputs; k++)
+      is_used |=
+          node->outputs[k] && (hd_ptr_map_get(&used, node->outputs[k]) ||
+                               hd_ptr_map_get(&c->outputs, node->outputs[k]));
+    if (!is_used)
       continue;
     for (uint32_t k = 0; k < node->num_inputs; k++)
       if (node->inputs[k])

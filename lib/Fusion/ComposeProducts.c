@@ -199,6 +199,60 @@ static bool add_shared(hd_composer_t *c, hd_arena_t *scratch, size_t first,
   return false;
 }
 
+// --- What says how many keys there are ---
+
+enum { MOST_COPIED = 16 };
+
+// Whether a node makes numbers of numbers, element by element: part of a mask.
+static bool makes_mask(const hd_composed_node_t *info) {
+  const hd_node_t *node = info->node;
+  return info->flat && info->is_pointwise && !info->composite && !node->group &&
+         !node->pin && node->num_outputs == 1 && node->outputs[0] &&
+         !hd_type_is_float(hd_type(node->outputs[0]->type));
+}
+
+// Copies what makes the masks that a node reads, through reshapes.
+static void copy_masks(hd_composer_t *c, const hd_node_t *node) {
+  for (uint32_t k = 0; k < node->num_inputs; k++) {
+    const hd_composed_node_t *giver = hd_composer_giver(c, node->inputs[k]);
+    while (giver && hd_node_is_reshape(giver->node))
+      giver = hd_composer_giver(c, giver->node->inputs[0]);
+    if (!giver || c->in[giver - c->nodes] || !makes_mask(giver))
+      continue;
+    copy_masks(c, giver->node);
+    uint32_t number = (uint32_t)(giver - c->nodes);
+    bool is_there = false;
+    for (size_t i = 0; i < c->copied.size; i++)
+      is_there |= c->copied.data[i] == number;
+    if (!is_there && c->copied.size < MOST_COPIED)
+      hd_vec_push(c->arena, &c->copied, number);
+  }
+}
+
+static bool knows_limit(hd_composer_t *c, hd_arena_t *scratch, bool through) {
+  hd_composite_t tried;
+  hd_attention_form_t form;
+  return merge(c, scratch, through, &tried) &&
+         !hd_attention_form_find(scratch, tried.merged.flat, &form) &&
+         form.limit->kind != HD_TERM_CONST;
+}
+
+// A model computes its mask once for all layers, from positions; where that
+// tells which keys a row need not look at, each attention has it for itself.
+// False, and nothing is copied, where it does not.
+static bool add_masks(hd_composer_t *c, hd_arena_t *scratch, bool through) {
+  if (knows_limit(c, scratch, through))
+    return false;
+  for (size_t i = c->low; i < c->high; i++)
+    if (c->in[i])
+      copy_masks(c, c->nodes[i].node);
+  if (c->copied.size && c->copied.size < MOST_COPIED &&
+      knows_limit(c, scratch, true) && !obstacle(c, scratch, true))
+    return true;
+  c->copied.size = 0;
+  return false;
+}
+
 static bool take_between(hd_composer_t *c, size_t first, size_t last,
                          bool explain) {
   hd_arena_t scratch;
@@ -208,7 +262,8 @@ static bool take_between(hd_composer_t *c, size_t first, size_t last,
   }
   hd_arena_init_local(&scratch, &c->module->context->budget);
   bool shares = add_shared(c, &scratch, first, last);
-  const char *why = shares ? NULL : obstacle(c, &scratch, false);
+  bool through = add_masks(c, &scratch, shares) || shares;
+  const char *why = through ? NULL : obstacle(c, &scratch, false);
   if (why && explain)
     hd_remark(&c->module->context->diags, c->nodes[last].node->loc,
               "fuse: not one kernel, %s '%s' and %s '%s': %s",
@@ -216,8 +271,9 @@ static bool take_between(hd_composer_t *c, size_t first, size_t last,
               c->nodes[last].node->op, hd_node_label(c->nodes[last].node), why);
   hd_arena_fini(&scratch);
   hd_composite_t *found = HD_ARENA_NEW(c->arena, hd_composite_t);
-  bool taken = !why && merge(c, c->arena, shares, found) &&
+  bool taken = !why && merge(c, c->arena, through, found) &&
                (c->looks || hd_composer_asks(c, found));
+  c->copied.size = 0;
   clear(c);
   if (taken)
     hd_composer_take(c, found);

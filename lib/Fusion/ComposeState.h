@@ -59,6 +59,9 @@ typedef struct hd_composer {
   // state, and no others are in a set.
   size_t low, high;
   bool *in;
+  // Nodes that the set has copies of, each behind those that it reads: others
+  // may read them where they are.
+  hd_numbers_t copied;
   uint32_t walk;
   bool looks; // Nothing is made of what is found: it is no step.
 } hd_composer_t;

@@ -141,35 +141,50 @@ static void share_maps(hd_attention_form_t *form,
   hd_form_tensor_load(&form->map_v, &own, operands[2], false);
 }
 
-// Rows that several indices count, the last of them many: the others, which are
-// heads that share keys then, become the last of z. False: there are none.
-static bool part_heads(hd_axis_t axes[]) {
+// How rows that several indices count are arranged, the last of which counts
+// queries, and the others heads that share keys.
+typedef enum rows {
+  ROWS_PLAIN,
+  ROWS_APART,     // Of many queries: heads become the last of z.
+  ROWS_OF_QUERIES // Of few: a query's heads are behind each other.
+} rows_t;
+
+// False: the rows are not so.
+static bool arrange(hd_axis_t axes[], rows_t rows) {
   enum { MANY = 64 };
   hd_axis_t *z = &axes[HD_ATTENTION_BATCH], *i = &axes[HD_ATTENTION_QUERY];
   unsigned last = i->count;
   while (last && hd_flat_range(i->indices[last - 1]) == 1)
     last--;
-  int64_t rows = last ? hd_flat_range(i->indices[last - 1]) : 0;
-  if (rows < MANY || rows == i->size || z->count + last > HD_MAX_RANK)
+  int64_t queries = last ? hd_flat_range(i->indices[last - 1]) : 0;
+  if (rows == ROWS_PLAIN)
+    return true;
+  if (!queries || queries == i->size || z->count + last > HD_MAX_RANK ||
+      (rows == ROWS_APART ? queries < MANY : i->size > HD_FRAGMENT_ROWS))
     return false;
-  memcpy(z->indices + z->count, i->indices,
-         (last - 1) * sizeof(const hd_index_t *));
-  z->count += last - 1;
-  z->size *= i->size / rows;
-  i->indices[0] = i->indices[last - 1];
-  i->count = 1;
-  i->size = rows;
+  const hd_index_t *query = i->indices[last - 1];
+  if (rows == ROWS_OF_QUERIES) {
+    memmove(i->indices + 1, i->indices,
+            (last - 1) * sizeof(const hd_index_t *));
+  } else {
+    memcpy(z->indices + z->count, i->indices,
+           (last - 1) * sizeof(const hd_index_t *));
+    z->count += last - 1;
+    z->size *= i->size / queries;
+    i->count = 1;
+    i->size = queries;
+  }
+  i->indices[0] = query;
   return true;
 }
 
-// By the form's own indices. Heads that share keys are rows behind each other,
-// or, `apart`, neighbours along z. False: there are none of these.
+// By the form's own indices. False: the rows are not to be arranged so.
 static bool set_form(const hd_attention_finder_t *f, hd_attention_form_t *form,
                      const hd_axis_t *i, const hd_axis_t *e,
-                     const hd_term_t *const operands[3], bool apart) {
+                     const hd_term_t *const operands[3], rows_t rows) {
   static const char *const names[] = {"z", "i", "j", "p", "e"};
   hd_axis_t axes[] = {f->last.batch, *i, f->last.k, f->first.k, *e};
-  if (apart && !part_heads(axes))
+  if (!arrange(axes, rows))
     return false;
   hd_form_digits_t digits = {.arena = f->arena,
                              .count = HD_ATTENTION_AXES,
@@ -243,13 +258,17 @@ const char *hd_attention_form_find(hd_arena_t *arena, const hd_task_t *flat,
       hd_attention_uses(operands[1], e) || hd_attention_uses(operands[2], i))
     return "the two products do not run along the same axes";
   form->type = operands[0]->type.scalar;
-  // Keys that a row need not look at are known of rows of one head.
-  hd_attention_form_t parted = *form;
-  if (set_form(&f, &parted, i, e, operands, true) &&
-      parted.limit->kind != HD_TERM_CONST)
-    *form = parted;
-  else
-    set_form(&f, form, i, e, operands, false);
+  // Keys that a row need not look at are known where they are more from row to
+  // row.
+  const hd_attention_form_t plain = *form;
+  bool knows = false;
+  for (int rows = ROWS_OF_QUERIES; !knows && rows >= ROWS_PLAIN; rows--) {
+    hd_attention_form_t arranged = plain;
+    if (!set_form(&f, &arranged, i, e, operands, (rows_t)rows))
+      continue;
+    knows = arranged.limit->kind != HD_TERM_CONST;
+    *form = arranged;
+  }
   return NULL;
 }
 

@@ -42,8 +42,10 @@ static const hd_term_t *add_multiple(const limits_t *l, const hd_term_t *sum,
 
 // An element that is the same for all i and j.
 static bool is_number(const hd_term_t *term) {
-  return term->kind == HD_TERM_LOAD && term->num_operands == 1 &&
-         term->operands[0]->kind == HD_TERM_CONST;
+  bool is_one = term->kind == HD_TERM_LOAD;
+  for (unsigned i = 0; is_one && i < term->num_operands; i++)
+    is_one = term->operands[i]->kind == HD_TERM_CONST;
+  return is_one;
 }
 
 // The sum without its multiple of j, times sign, and a constant. False: it
