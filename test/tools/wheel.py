@@ -30,10 +30,17 @@ with torch.no_grad():
 assert "hidet" in sys.modules
 print("torch", torch.__version__)
 """
+REPORT = """
+import hidet, numpy
+model = hidet.compile_text("graph main(x: f32[n]) -> y { y = relu(x) }")
+hidet.report(model, "report.html", numpy.ones(5, "float32"))
+print(len(open("report.html").read()), "characters")
+"""
 PROGRAMS = {
     "the backend": ["-c", BACKEND],
     "hidet opt": ["-m", "hidet", "opt", "--version"],
     "hidet run": ["-m", "hidet", "run", "--version"],
+    "a report": ["-c", REPORT],
     "naive_matmul.py": ["naive_matmul.py", "--device=cpu"],
     "resnet.py": ["resnet.py", "--device=cpu"],
 }
