@@ -18,7 +18,9 @@ enum {
   SYNC_CYCLES = 1500,  // Of a cluster: it begins, and waits twice.
   FAR_CYCLES = 1800,   // Of a load from memory, where all ask for more.
   FAR_BYTES = 21,      // Of a cycle, that come to a multiprocessor from memory.
-  CLUSTERED = 4,       // Clusters of so many blocks fit wherever blocks do.
+  CLUSTERED = 4,       // Clusters of so many blocks fit wherever blocks do;
+  PORTABLE = 8,        // of more than these wait for each other to end.
+  CROWD_CYCLES = 3000,
   SCHEDULERS = 4,
 };
 
@@ -50,12 +52,12 @@ static double price_reading(const hd_machine_t *machine, double moved,
 }
 
 // Microseconds that putting parts of rows together takes, once they are all
-// there: a launch, and two loads one after the other.
+// there: a launch, which has begun before, and two loads one after the other.
 static double price_merging(const hd_machine_t *machine, double rows,
                             double parts, double width) {
   double bytes = rows * parts * width * sizeof(float);
   return machine->launch + 2 * bytes / machine->gbs * 1e-3 +
-         (BEGIN_CYCLES + 2 * LOAD_CYCLES) / (double)machine->mhz;
+         2 * LOAD_CYCLES / (double)machine->mhz;
 }
 
 static double price(const hd_machine_t *machine, const hd_form_t *form,
@@ -90,16 +92,17 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   double step = at_least(at_least(multiply, load),
                          at_least(at_least(issue, alone), wait)) +
                 figure(c, HD_FIGURE_BARRIER);
-  double results = together * bm * figure(c, HD_FIGURE_TILE_N) *
+  double results = together * at_most(bm, m) * figure(c, HD_FIGURE_TILE_N) *
                    figure(c, HD_FIGURE_RESULT) * 0.01;
-  double cycles = BEGIN_CYCLES + LOAD_CYCLES +
-                  waves * (ceil(ceil(n / bn) / split) * step + results);
+  double begin = BEGIN_CYCLES + LOAD_CYCLES;
+  double steps = waves * (ceil(ceil(n / bn) / split) * step + results);
   if (split > 1 && !merges)
-    cycles += SYNC_CYCLES;
+    begin += SYNC_CYCLES + (split > PORTABLE ? CROWD_CYCLES : 0);
   double far =
       price_reading(machine, bytes * z * (m + n) * widths, blocks, reach,
                     together, at_least(stages - 1, 1) * bn * widths * bytes);
-  double us = machine->launch + at_least(cycles / machine->mhz, far);
+  double us = machine->launch + begin / machine->mhz +
+              at_least(steps / machine->mhz, far);
   return merges ? us + price_merging(machine, z * m, split,
                                      (double)sizes[HD_ATTENTION_VALUE])
                 : us;
