@@ -50,6 +50,21 @@ static void push_store(slicer_t *s, const hd_stmt_t *stmt, const hd_var_t *var,
   hd_stmt_list_push(arena, out, store);
 }
 
+// What is outside is left out, as the point does.
+static void push_yield(slicer_t *s, const hd_stmt_t *stmt,
+                       hd_stmt_list_t *out) {
+  const hd_expr_t *place = stmt->u.point.place;
+  hd_stmt_t *point = hd_stmt_make(s->trim->arena, HD_STMT_POINT, stmt->loc);
+  point->u.point.kind = HD_POINT_YIELD;
+  point->u.point.buffers = 1;
+  point->u.point.place = place;
+  point->u.point.value = hd_ptr_map_get(&s->trim->kept, stmt);
+  for (unsigned i = 0; i < place->num_operands; i++)
+    if (!may_keep(s, place->operands[i]))
+      fail(s);
+  hd_stmt_list_push(s->trim->arena, out, point);
+}
+
 // A statement with blocks, kept for the stores in them.
 static bool slice_blocks(slicer_t *s, const hd_stmt_t *stmt,
                          hd_stmt_list_t *out) {
@@ -103,10 +118,8 @@ static bool slice_stmt(slicer_t *s, const hd_stmt_t *stmt,
                  stmt->u.store.num_indices, out);
     return stored;
   case HD_STMT_POINT: {
-    const hd_expr_t *place = stmt->u.point.place;
     if (stored)
-      push_store(s, stmt, place->u.var, place->operands, place->num_operands,
-                 out);
+      push_yield(s, stmt, out);
     return stored;
   }
   case HD_STMT_IF:
