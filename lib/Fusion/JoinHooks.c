@@ -109,7 +109,8 @@ static void split_axis(hd_arena_t *arena, split_t *s, int64_t size,
   add_axis(s, size, place);
 }
 
-// The parameter that a tensor is, in the shape of its split.
+// The parameter that a tensor is, in the shape of its split; NULL where it has
+// its own already, as an output of the kernel may.
 static const hd_var_t *in_split_shape(hook_t *h, const hd_task_value_t *tensor,
                                       const split_t *s) {
   const hd_var_t *var = hd_ptr_map_get(&h->t->tensors, tensor);

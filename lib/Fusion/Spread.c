@@ -2,6 +2,7 @@
 #include "Fusion/Spread.h"
 
 #include "IR/Effects.h"
+#include "IR/Range.h"
 
 static const hd_spread_t unknown;
 
@@ -240,7 +241,14 @@ static hd_spread_t spread_cast(const hd_spreads_t *s, const hd_expr_t *e) {
   hd_spread_t of = hd_spread_of(s, e->operands[0]);
   if (!hd_type_is_integer(e->type) || !hd_type_is_integer(e->operands[0]->type))
     return unknown;
-  if (of.known && of.base)
+  hd_range_t range = hd_type_range(e->type),
+             before = hd_type_range(e->operands[0]->type);
+  bool wraps =
+      of.base ? before.least < range.least || before.greatest > range.greatest
+              : of.least < range.least || of.most > range.greatest;
+  if (!of.known || wraps)
+    return unknown;
+  if (of.base)
     of.base = hd_expr_cast(s->arena, e->type, of.base);
   return of;
 }

@@ -34,6 +34,7 @@ typedef struct hd_trim {
   hd_spreads_t spreads;
   hd_ptr_map_t lets;   // Names, and registers that hold an extent, to
                        // their values.
+  hd_ptr_map_t others; // Registers that hold something else, to themselves.
   hd_ptr_map_t places; // Those before all effects: their number, from 1 on.
   const hd_trim_guard_t *guards; // Around the statement at hand.
   const hd_stmt_t *walk; // A loop over tiles, as all with its header; or NULL.

@@ -202,6 +202,21 @@ static bool is_global(const hd_var_t *var) {
   return var->tensor && var->tensor->scope == HD_SCOPE_GLOBAL;
 }
 
+// What is read early holds one extent in all of its elements, and nothing else:
+// no value before, either. value: NULL where an operation writes it.
+static void look_at_register(hd_trim_t *t, const hd_var_t *var,
+                             const hd_expr_t *value) {
+  const hd_expr_t *known = hd_ptr_map_get(&t->lets, var);
+  bool extent = value && is_extent(t, value);
+  if (extent && !known)
+    hd_ptr_map_set(t->arena, &t->lets, var, value);
+  if (!extent)
+    hd_ptr_map_set(t->arena, &t->others, var, var);
+  if ((known && extent && !hd_expr_equal(known, value)) ||
+      ((known || extent) && hd_ptr_map_get(&t->others, var)))
+    fail(t, "'%s' is several numbers", var->name);
+}
+
 // Whether an expression leaves global memory as it is.
 static bool look_at_expr(void *argument, const hd_expr_t *e) {
   hd_trim_t *t = argument;
@@ -218,10 +233,13 @@ static bool look_at_expr(void *argument, const hd_expr_t *e) {
       hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic);
   for (unsigned i = 0; i < e->num_operands && i < info->num_params; i++) {
     const hd_expr_t *x = e->operands[i];
-    if (info->params[i].writes &&
-        (x->kind == HD_EXPR_REF || x->kind == HD_EXPR_VAR) &&
-        is_global(x->u.var))
+    if (!info->params[i].writes ||
+        (x->kind != HD_EXPR_REF && x->kind != HD_EXPR_VAR))
+      continue;
+    if (is_global(x->u.var))
       fail(t, "it writes '%s' by other means", x->u.var->name);
+    else
+      look_at_register(t, x->u.var, NULL);
   }
   return true;
 }
@@ -229,16 +247,6 @@ static bool look_at_expr(void *argument, const hd_expr_t *e) {
 // --- Statements ---
 
 static void look_at_block(hd_trim_t *t, hd_block_t block);
-
-// What is read early holds one extent in all of its elements.
-static void look_at_register(hd_trim_t *t, const hd_var_t *var,
-                             const hd_expr_t *value) {
-  const hd_expr_t *known = hd_ptr_map_get(&t->lets, var);
-  if (known && !hd_expr_equal(known, value))
-    fail(t, "'%s' is several numbers", var->name);
-  if (!known && is_extent(t, value))
-    hd_ptr_map_set(t->arena, &t->lets, var, value);
-}
 
 static void look_at_let(hd_trim_t *t, const hd_stmt_t *stmt) {
   const hd_var_t *var = stmt->u.let.var;
@@ -318,6 +326,10 @@ static void look_at_stmt(hd_trim_t *t, const hd_stmt_t *stmt) {
   case HD_STMT_LET:
     look_at_let(t, stmt);
     break;
+  case HD_STMT_DECLARE:
+    if (stmt->u.declare.init)
+      look_at_register(t, stmt->u.declare.var, stmt->u.declare.init);
+    break;
   case HD_STMT_STORE:
     if (is_global(stmt->u.store.var))
       look_at_store(t, stmt, stmt->u.store.var, stmt->u.store.indices,
@@ -354,7 +366,6 @@ static void look_at_stmt(hd_trim_t *t, const hd_stmt_t *stmt) {
     if (t->within)
       fail(t, "it %s from a loop over tiles", "returns");
     break;
-  case HD_STMT_DECLARE:
   case HD_STMT_ASSERT:
   case HD_STMT_EVAL:
   case HD_STMT_BREAK:

@@ -297,20 +297,12 @@ typedef struct staged_body {
   hd_block_t body;
 } staged_body_t;
 
-// Whether an entry before it has the same registers.
-static bool is_declared(const hd_accessor_t *a, size_t entry) {
-  size_t i = 0;
-  while (a->early.data[i].cells != a->early.data[entry].cells)
-    i++;
-  return i < entry;
-}
-
 // Registers for what is read before it is yielded, beside those that they lie
 // like.
 static void declare_early(const hd_accessor_t *a, const hd_stmt_t *stmt,
                           hd_stmt_list_t *out) {
   for (size_t i = 0; i < a->early.size; i++) {
-    if (stmt->u.declare.var != a->early.data[i].like || is_declared(a, i))
+    if (stmt->u.declare.var != a->early.data[i].like || a->early.data[i].shares)
       continue;
     hd_stmt_t *made = hd_stmt_copy(a->b.arena, stmt);
     made->u.declare.var = a->early.data[i].cells;

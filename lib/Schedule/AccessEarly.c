@@ -112,13 +112,12 @@ static int64_t cells_of(const hd_access_tile_t *tile, const hd_expr_t *load) {
   return bits < 32 ? (count * bits + 31) / 32 : count * (bits / 32);
 }
 
-static const hd_access_early_t *find_early(const hd_accessor_t *a,
-                                           const hd_var_t *like,
-                                           const hd_var_t *to,
-                                           unsigned number) {
+static hd_access_early_t *find_early(const hd_accessor_t *a,
+                                     const hd_var_t *like, unsigned yield,
+                                     unsigned number) {
   for (size_t i = 0; i < a->early.size; i++) {
-    const hd_access_early_t *early = &a->early.data[i];
-    if (early->like == like && early->to == to && early->number == number)
+    hd_access_early_t *early = &a->early.data[i];
+    if (early->like == like && early->yield == yield && early->number == number)
       return early;
   }
   return NULL;
@@ -136,7 +135,8 @@ static bool evaluates(const hd_expr_t *value, const hd_expr_t *load) {
   return false;
 }
 
-// Whether a yield reads it whatever comes; where that depends, whether all do.
+// Whether a yield reads it whatever comes. A part of the result is not stored
+// for every tile: what it alone reads is read where it is.
 static bool is_read(const hd_access_yields_t *yields, unsigned i,
                     const hd_expr_t *load) {
   for (unsigned k = 0; yields->conditions[i] && k < yields->count; k++)
@@ -157,18 +157,19 @@ static bool may_be_early(const hd_access_yields_t *yields, unsigned yield,
 }
 
 // cells: those that have it already, or NULL.
-static const hd_access_early_t *make_early(const hd_access_tile_t *tile,
-                                           const hd_var_t *to, unsigned number,
-                                           const hd_var_t *loaded,
-                                           const hd_var_t *cells) {
+static hd_access_early_t *make_early(const hd_access_tile_t *tile,
+                                     unsigned yield, unsigned number,
+                                     const hd_var_t *loaded,
+                                     const hd_var_t *cells) {
   hd_accessor_t *a = tile->a;
   const hd_var_t *like = tile->point->u.point.early->u.var;
   hd_tensor_t *tensor = HD_ARENA_NEW(a->b.arena, hd_tensor_t);
   *tensor = *like->tensor;
   tensor->element = loaded->tensor->element;
+  bool shares = cells != NULL;
   if (!cells)
     cells = hd_var_make_tensor(a->b.arena, loaded->name, tensor, like->loc);
-  hd_access_early_t early = {like, to, number, loaded, cells};
+  hd_access_early_t early = {like, yield, number, loaded, cells, shares};
   hd_vec_push(a->b.arena, &a->early, early);
   return &a->early.data[a->early.size - 1];
 }
@@ -196,23 +197,27 @@ typedef struct loaded {
 } loaded_t;
 
 // The number-th load of a yield's value: parts of a result may read the same.
+// Where two do not that did at another point, nobody has it early.
 static void load_early(const hd_access_tile_t *tile, loaded_t *loaded,
                        const hd_access_yields_t *yields, unsigned i,
                        unsigned number, const hd_expr_t *load) {
   hd_accessor_t *a = tile->a;
-  const hd_var_t *to = yields->places[i]->u.var;
-  const hd_access_early_t *early =
-      find_early(a, tile->point->u.point.early->u.var, to, number);
+  hd_access_early_t *early =
+      find_early(a, tile->point->u.point.early->u.var, i, number);
   unsigned same = number_of(&loaded->loads, load);
   bool is_loaded = same < loaded->loads.count;
   int64_t cells = is_loaded ? 0 : cells_of(tile, load);
   if (!early && may_be_early(yields, i, load) &&
       loaded->taken + cells <= MOST_CELLS && same < MOST_LOADS)
-    early = make_early(tile, to, number, load->u.var,
+    early = make_early(tile, i, number, load->u.var,
                        is_loaded ? loaded->cells[same] : NULL);
-  if (!early || early->tensor != load->u.var ||
-      (is_loaded && early->cells == loaded->cells[same]))
+  if (!early || early->tensor != load->u.var)
     return;
+  if (early->shares) {
+    if (!is_loaded || early->cells != loaded->cells[same])
+      early->tensor = NULL;
+    return;
+  }
   loaded->taken += cells;
   if (!is_loaded && same < MOST_LOADS) {
     loaded->loads.loads[loaded->loads.count] = load;
@@ -236,7 +241,7 @@ void hd_access_read_early(const hd_access_tile_t *tile,
 typedef struct with_early {
   const hd_accessor_t *a;
   const hd_expr_t *early;
-  const hd_var_t *to;
+  unsigned yield;
   const loads_t *loads;
 } with_early_t;
 
@@ -246,7 +251,7 @@ static const hd_expr_t *in_register(hd_rewriter_t *rewriter,
   if (!is_load(e))
     return e;
   const hd_access_early_t *early = find_early(
-      with->a, with->early->u.var, with->to, number_of(with->loads, e));
+      with->a, with->early->u.var, with->yield, number_of(with->loads, e));
   if (!early || early->tensor != e->u.var)
     return e;
   return hd_expr_access(rewriter->arena, HD_EXPR_LOAD, early->cells, 1,
@@ -254,12 +259,12 @@ static const hd_expr_t *in_register(hd_rewriter_t *rewriter,
 }
 
 const hd_expr_t *hd_access_with_early(hd_accessor_t *a, const hd_stmt_t *point,
-                                      const hd_var_t *to, const hd_expr_t *open,
+                                      unsigned yield, const hd_expr_t *open,
                                       const hd_expr_t *value) {
   loads_t loads = {0};
   if (!hd_walk_expr(open, collect, &loads))
     return value;
-  with_early_t with = {a, point->u.point.early, to, &loads};
+  with_early_t with = {a, point->u.point.early, yield, &loads};
   hd_rewriter_t rewriter = {
       .arena = a->b.arena, .argument = &with, .expr = in_register};
   return hd_rewrite_expr(&rewriter, value);

@@ -4,7 +4,7 @@
 // where they lie themselves, and quotients with their remainders what they are
 // of:
 //
-//   c[x / 64, y, x % 64 - 8] of c: f16[12, 2048, 64]: x is in 8 .. 767
+//   c[x / 64, y, x % 64] of c: f16[12, 2048, 64]: x is in 0 .. 767
 //
 // C's division rounds to zero: of x in -63 .. -1 the quotient is 0, but then
 // the remainder is below 0, so both say that x is not.

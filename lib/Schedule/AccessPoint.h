@@ -29,10 +29,10 @@ typedef struct hd_access_yields {
 // it: an element of point->early for each of theirs.
 void hd_access_read_early(const hd_access_tile_t *tile,
                           const hd_access_yields_t *yields);
-// The value of a yield to `to`, of which `open` is what hooks add to any, with
-// what was read before by the registers that it was read into.
+// The value of a point's yield, by its number, of which `open` is what hooks
+// add to any, with what was read before by the registers that it was read into.
 const hd_expr_t *hd_access_with_early(hd_accessor_t *a, const hd_stmt_t *point,
-                                      const hd_var_t *to, const hd_expr_t *open,
+                                      unsigned yield, const hd_expr_t *open,
                                       const hd_expr_t *value);
 
 // The block by the tile's loop.

@@ -26,13 +26,14 @@ typedef struct hd_access_staged {
   const hd_var_t *from, *to;
 } hd_access_staged_t;
 
-// What yields to a tensor read, the number-th global load of their value, is
-// read before into a register that lies like another.
+// What a yield of those that a point becomes reads, the number-th global load
+// of its value, is read before into a register that lies like another.
 typedef struct hd_access_early {
-  const hd_var_t *like, *to;
-  unsigned number;
-  const hd_var_t *tensor; // That is loaded,
+  const hd_var_t *like;
+  unsigned yield, number;
+  const hd_var_t *tensor; // That is loaded (NULL: it is not early after all),
   const hd_var_t *cells;  // and where it is then.
+  bool shares;            // An entry before it has the same registers.
 } hd_access_early_t;
 
 typedef struct hd_accessor {

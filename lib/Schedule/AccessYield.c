@@ -294,7 +294,7 @@ static void push_yields(const hd_access_tile_t *tile,
       continue;
     }
     point->u.point.value =
-        open ? hd_access_with_early(a, point, place->u.var, open->values[i],
+        open ? hd_access_with_early(a, point, i, open->values[i],
                                     yields->values[i])
              : yields->values[i];
     if (yields->count > 1)

@@ -33,6 +33,16 @@ static bool follows_query(const limits_t *l, const hd_term_t *term) {
          of->u.index == l->form->indices[HD_ATTENTION_QUERY];
 }
 
+// A number that is read as one that sums do not overflow by, and that is on the
+// same side of every place.
+static const hd_term_t *clamped(const limits_t *l, const hd_term_t *number) {
+  static const int64_t FAR = INT64_C(1) << 40;
+  const hd_term_t *low = hd_flat_operate(l->arena, HD_EXPR_MAX, number,
+                                         hd_flat_int(l->arena, HD_I64, -FAR));
+  return hd_flat_operate(l->arena, HD_EXPR_MIN, low,
+                         hd_flat_int(l->arena, HD_I64, FAR));
+}
+
 static const hd_term_t *add_multiple(const limits_t *l, const hd_term_t *sum,
                                      const hd_term_t *of, int64_t factor) {
   const hd_term_t *multiple = hd_flat_operate(
@@ -61,7 +71,8 @@ static bool add_line(limits_t *l, const hd_linear_t *sum, int64_t sign,
       continue;
     if (factor < 0 && !is_number(atom))
       return false;
-    line = add_multiple(l, line, atom, factor);
+    line = add_multiple(l, line, is_number(atom) ? clamped(l, atom) : atom,
+                        factor);
   }
   add_limit(l, line);
   return true;

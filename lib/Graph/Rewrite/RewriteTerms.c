@@ -186,8 +186,10 @@ static bool learn_items(hd_arena_t *arena, hd_attribute_list_t *list,
       continue;
     hd_attribute_t *item =
         make_attribute(arena, wanted->name, HD_ATTRIBUTE_INT);
-    ok = !is_list(given) || i < given->count;
-    item->u.i = ok ? (int64_t)number_at(given, i, &ok) : 0;
+    ok = given->kind == HD_ATTRIBUTE_INT ||
+         (given->kind == HD_ATTRIBUTE_INTS && i < given->count);
+    if (ok)
+      item->u.i = is_list(given) ? given->u.ints[i] : given->u.i;
     ok = ok && learn(arena, list, item, wanted->terms[i]->u.value->name);
   }
   return ok;
