@@ -16,6 +16,8 @@ bool hd_bucket_meet(hd_bucketer_t *b, const int64_t *values, int *slot) {
   bool same = true;
   for (size_t i = 1; i < b->count; i++)
     same &= values[i] == values[0];
+  for (size_t i = 0; b->comparing && i < 2; i++)
+    hd_vec_push(b->arena, &b->comparing->numbers, values[i]);
   if (!b->holds) {
     *slot = same ? -1 : hd_bucket_slot(b, values);
     hd_vec_push(b->arena, &b->record->numbers, *slot);
@@ -203,20 +205,74 @@ static bool has_data_sizes(const hd_task_t *task) {
   return false;
 }
 
-bool hd_bucket_compare(hd_bucketer_t *b, const hd_node_t *const *nodes) {
+static const hd_task_t *flatten(hd_bucketer_t *b, const hd_node_t *node) {
+  const hd_task_binding_t *binding =
+      hd_node_bind(b->module->context, b->arena, node);
+  return binding
+             ? hd_task_flatten(b->module->context, b->arena, binding, node->loc)
+             : NULL;
+}
+
+static bool compare(hd_bucketer_t *b, const hd_node_t *const *nodes) {
   const hd_task_t *flats[HD_BUCKET_GRAPHS];
   if (has_data_sizes(nodes[0]->task))
     return hd_bucket_refuse(b, nodes[0], "its data decide a size");
   for (size_t i = 0; i < b->count; i++) {
-    const hd_task_binding_t *binding =
-        hd_node_bind(b->module->context, b->arena, nodes[i]);
-    flats[i] = binding ? hd_task_flatten(b->module->context, b->arena, binding,
-                                         nodes[i]->loc)
-                       : NULL;
+    flats[i] = i == 0 && b->holds ? hd_ptr_map_get(&b->record->flats, nodes[0])
+                                  : flatten(b, nodes[i]);
     if (!flats[i])
       return false;
   }
-  hd_ptr_map_set(b->arena, &b->flats, nodes[0], flats[0]);
+  if (!b->holds)
+    hd_ptr_map_set(b->arena, &b->record->flats, nodes[0], flats[0]);
   return same_flats(b, flats) ||
          hd_bucket_refuse(b, nodes[0], "it computes otherwise at another size");
+}
+
+// --- Nodes like others ---
+
+static bool same_types(const hd_node_t *x, const hd_node_t *y) {
+  for (uint32_t i = 0; i < x->num_inputs; i++)
+    if (x->inputs[i]->type != y->inputs[i]->type)
+      return false;
+  for (uint32_t i = 0; i < x->num_attributes; i++)
+    if (strcmp(x->attributes[i]->name, y->attributes[i]->name) != 0)
+      return false;
+  return true;
+}
+
+static bool is_like(const hd_node_t *x, const hd_node_t *y) {
+  return x->num_inputs == y->num_inputs && x->num_outputs == y->num_outputs &&
+         x->num_attributes == y->num_attributes && same_types(x, y) &&
+         hd_bucket_same_numbers(x, y);
+}
+
+static bool meet_again(hd_bucketer_t *b, const hd_bucket_compared_t *known) {
+  int slot;
+  for (size_t i = 0; i < known->numbers.size; i += 2)
+    if (!hd_bucket_meet(b, &known->numbers.data[i], &slot))
+      return false;
+  return true;
+}
+
+// Layers of a model are alike, and a graph is held against a record for each
+// length of a text.
+static bool hold(hd_bucketer_t *b, const hd_node_t *const *nodes) {
+  const hd_task_t *task = nodes[0]->task;
+  hd_bucket_compared_t *last = hd_ptr_map_find(&b->compared, task);
+  for (const hd_bucket_compared_t *c = last; c; c = c->next)
+    if (is_like(c->nodes[0], nodes[0]) && is_like(c->nodes[1], nodes[1]))
+      return meet_again(b, c);
+  hd_bucket_compared_t *c = HD_ARENA_NEW(b->arena, hd_bucket_compared_t);
+  memcpy(c->nodes, nodes, sizeof(c->nodes));
+  c->next = last;
+  b->comparing = c;
+  bool ok = compare(b, nodes);
+  b->comparing = NULL;
+  hd_ptr_map_set(b->arena, &b->compared, task, c);
+  return ok;
+}
+
+bool hd_bucket_compare(hd_bucketer_t *b, const hd_node_t *const *nodes) {
+  return b->holds ? hold(b, nodes) : compare(b, nodes);
 }

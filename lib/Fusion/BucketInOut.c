@@ -63,7 +63,7 @@ static uint32_t number_of(const hd_node_t *node, const hd_value_t *input) {
 
 static bool may_append(hd_bucketer_t *b, const hd_node_t *node,
                        uint32_t input) {
-  const hd_task_t *flat = hd_ptr_map_get(&b->flats, node);
+  const hd_task_t *flat = hd_ptr_map_get(&b->record->flats, node);
   hd_definition_t scatter;
   return flat && flat->definitions.size == 1 && flat->outputs.size == 1 &&
          !node->schedule && !node->pin && !node->group &&

@@ -31,8 +31,7 @@ static bool same_shapes(const hd_value_t *x, const hd_value_t *y) {
   return same;
 }
 
-// Whether two nodes are the same to the last number.
-static bool same_numbers(const hd_node_t *x, const hd_node_t *y) {
+bool hd_bucket_same_numbers(const hd_node_t *x, const hd_node_t *y) {
   for (uint32_t i = 0; i < x->num_inputs; i++)
     if (!same_shapes(x->inputs[i], y->inputs[i]))
       return false;
@@ -242,7 +241,7 @@ static bool meet_node(hd_bucketer_t *b, size_t n, bool *differs) {
     return hd_bucket_refuse(b, node, "it is not needed");
   for (size_t i = 1; i < b->count; i++) {
     nodes[i] = giver(b, row[i]);
-    same &= same_numbers(node, nodes[i]);
+    same &= hd_bucket_same_numbers(node, nodes[i]);
   }
   for (uint32_t k = 0; k < node->num_outputs; k++) {
     row_t outputs;

@@ -59,12 +59,21 @@ typedef struct hd_slot_rule {
 // What a graph is held against.
 typedef struct hd_bucket_record {
   const hd_graph_t *graph; // At the bounds.
-  const bool *differs;     // Of its nodes: they are looked at as flat tasks.
+  const bool *differs;     // Of its nodes: they are looked at as flat tasks,
+  hd_ptr_map_t flats;      // which these are, at the bounds.
   HD_VEC(int) numbers;     // The slot of each number met, in order.
   HD_VEC(hd_slot_rule_t) rules;
   HD_VEC(int) read; // Slots that kernels read, in the order of the input.
   size_t num_slots;
 } hd_bucket_record_t;
+
+// Two nodes that were compared, when a graph is held against a record, and the
+// numbers that were met: others of the same task and numbers have the same.
+typedef struct hd_bucket_compared {
+  const hd_node_t *nodes[2];
+  HD_VEC(int64_t) numbers; // Of the first node, of the second, and so on.
+  struct hd_bucket_compared *next; // Of the same task.
+} hd_bucket_compared_t;
 
 // A node that appends to what comes in, and is what goes out (BucketInOut.c).
 typedef struct hd_bucket_append {
@@ -85,12 +94,13 @@ typedef struct hd_bucketer {
   bool holds;    // Against the record, which is complete.
   size_t number; // Numbers met.
   HD_VEC(hd_slot_values_t) slots;
-  hd_ptr_map_t givers;  // For each value the node.
-  hd_ptr_map_t matched; // For each of the first graph the others' (array).
-  hd_ptr_map_t tensors; // For each value of the first graph.
-  hd_ptr_map_t numbers; // For terms and indices of flat tasks: extents.
-  hd_ptr_map_t stands;  // For parts of the others' flat tasks the first one's.
-  hd_ptr_map_t flats;   // For nodes of the first graph.
+  hd_ptr_map_t givers;   // For each value the node.
+  hd_ptr_map_t matched;  // For each of the first graph the others' (array).
+  hd_ptr_map_t tensors;  // For each value of the first graph.
+  hd_ptr_map_t numbers;  // For terms and indices of flat tasks: extents.
+  hd_ptr_map_t stands;   // For parts of the others' flat tasks the first one's.
+  hd_ptr_map_t compared; // For tasks, the last of hd_bucket_compared_t;
+  hd_bucket_compared_t *comparing;  // the one under way.
   HD_VEC(const hd_value_t *) given; // Constants that differ.
   hd_inouts_t inouts;
   HD_VEC(hd_bucket_append_t *) appends;
@@ -115,6 +125,9 @@ bool hd_bucket_refuse(hd_bucketer_t *b, const hd_node_t *node, const char *why);
 
 // --- BucketMatch.c ---
 
+// Whether two nodes of one task have the same shapes and attributes, to the
+// last number.
+bool hd_bucket_same_numbers(const hd_node_t *x, const hd_node_t *y);
 // Lays the graphs side by side. False where they are not the same.
 bool hd_bucket_match(hd_bucketer_t *b);
 hd_bucket_tensor_t *hd_bucket_tensor(hd_bucketer_t *b, const hd_value_t *value);

@@ -312,7 +312,7 @@ static bool note_any(hd_bucket_node_t *n) {
 
 bool hd_bucket_put_task(hd_bucketer_t *b, const hd_node_t *node) {
   hd_bucket_node_t n = {.b = b, .node = node};
-  n.flat = hd_ptr_map_get(&b->flats, node);
+  n.flat = hd_ptr_map_get(&b->record->flats, node);
   if (!n.flat) { // It is the same at all sizes.
     put_same(&n);
     return true;

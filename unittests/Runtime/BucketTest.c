@@ -99,6 +99,24 @@ static const model_case_t cases[] = {
      {7},
      false,
      0},
+    {"halves", // Alike at the bound, not at what is odd.
+     "graph main(x: f32[n, 8]) -> u, v {\n"
+     "  const from: i64[1] = [0]\n"
+     "  const one: i64[1] = [1]\n"
+     "  const two: i64[1] = [2]\n"
+     "  size = onnx15.Shape(x) { end = 1 }\n"
+     "  more = onnx13.Add(size, one)\n"
+     "  half = onnx13.Div(size, two)\n"
+     "  most = onnx13.Div(more, two)\n"
+     "  a = onnx13.Add(half, one)\n"
+     "  b = onnx13.Add(most, one)\n"
+     "  u = onnx13.Slice(x, from, a, from)\n"
+     "  e = onnx13.Exp(x)\n"
+     "  v = onnx13.Slice(e, from, b, from)\n"
+     "}",
+     {8}, // Of 3 the second is all.
+     false,
+     0},
     {"grown", // past + new, and what is behind it.
      "graph main(past: f32[b, 2, n, 4], x: f32[b, 2, 1, 4]) -> y, z {\n"
      "  const axis: i64[1] = [2]\n"
