@@ -33,7 +33,7 @@ def draw_product(rng, case, template):
         n = n // 2 * 2 if after == "gate" else n
         k = size_of(rng, EVEN + [520], 8) if maps else size_of(
             rng, EVEN + SIZES + [520, 1031])
-        if maps:  # Whole pieces of 16 bytes, more than 8 of i8.
+        if maps:  # Whole pieces of 16 bytes, more than 8 of bytes.
             k = -(-k * BITS.get(kind, 16) // 128) * 128 // BITS.get(kind, 16)
         values = template.draw(rng)
         kept = str(rng.choice(list(KEPT))) if "kept" in template.head and int(
@@ -47,7 +47,8 @@ def draw_product(rng, case, template):
                 and template.allows(
                     values, facts, r"^(m|k|z \* m \* n) >=? \d+$")):
             break
-    draw = bytes_of if kind == "i8" else eighths
+    is_bytes = kind in BYTES
+    draw = BYTES.get(kind, eighths)
     x = draw(rng, z, m, k)
     w = draw(rng, *((z, n, k) if rows else (z, k, n)))
     # What is computed where it is loaded has no tensor map.
@@ -56,14 +57,14 @@ def draw_product(rng, case, template):
         w, matrix = draw_narrow(rng, case, kind, kept, group, w.shape)
     else:
         matrix = case.operand("w", w, kind, is_cast[1])
-    sums = "i32" if kind == "i8" else "f32"
+    sums = "i32" if is_bytes else "f32"
     p = case.node(sums, (z, m, n), "matmul(%s, %s) { %sR = %s }%s" % (
         case.operand("x", x.transpose(0, 2, 1) if turned else x, kind,
                      is_cast[0]), matrix,
         "ta = true, " * turned + "tb = true, " * rows, sums, pins(template, values)))
     y = x @ (w.transpose(0, 2, 1) if rows else w)
-    if kind == "i8" and after != "none":
-        p, y = scale_sums(case, p, y)
+    if is_bytes and after != "none":
+        p, y = scale_sums(case, p, y, 2.0 ** (-10 if kind == "i8" else -16))
     AFTER[after](rng, case, p, y)
     tiles, case.partial = template.tiles(values, facts)
     case.blocks = z * tiles
@@ -98,15 +99,15 @@ def as_bf16(x):
     return even.astype(numpy.uint32).view(numpy.float32).astype(float)
 
 
-def bytes_of(rng, *shape):
-    return rng.integers(-128, 128, shape)
+BYTES = {"i8": lambda rng, *shape: rng.integers(-128, 128, shape),
+         "u8": lambda rng, *shape: rng.integers(0, 256, shape)}
 
 
-def scale_sums(case, p, y):
-    """Those of i8 as floats, small enough for f16."""
+def scale_sums(case, p, y, unit):
+    """Those of bytes as floats, small enough for f16."""
     t = case.node("f32", y.shape, "cast(%s) { U = f32 }" % p)
     return (case.node("f32", y.shape, "mul(%s, %s)" % (
-        t, case.input("unit", numpy.array(2.0 ** -10), "f32"))), y * 2.0 ** -10)
+        t, case.input("unit", numpy.array(unit), "f32"))), y * unit)
 
 
 def end_relu(rng, case, p, y):

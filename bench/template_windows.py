@@ -11,8 +11,8 @@ import numpy
 import template_cases
 
 TASK = """task {name}(x: {T}[n, h, l, c], w: {T}[{w}], sh: i64, sw: i64, dh: i64,
-    dw: i64, ph: i64, pw: i64, oh: i64, ow: i64) -> y: f32[n, oh, ow, {o}] {{
-  y[b, i, j, f] = sum({p}u: kh, v: kw) f32(x[b, i * sh + u * dh - ph, j * sw + v * dw - pw, {at}]{outside}) * f32(w[{place}])
+    dw: i64, ph: i64, pw: i64, oh: i64, ow: i64) -> y: {A}[n, oh, ow, {o}] {{
+  y[b, i, j, f] = sum({p}u: kh, v: kw) {A}(x[b, i * sh + u * dh - ph, j * sw + v * dw - pw, {at}]{outside}) * {A}(w[{place}])
 }}
 """
 OF_ALL = {"w": "o, kh, kw, c", "o": "o", "p": "p: c, ", "at": "p",
@@ -62,10 +62,11 @@ def finish(rng, case, template, values, windows, kind, operands, y):
     variant = OF_ALL if operands[1].ndim == 4 else OF_EACH
     name = "%s_%s%s" % ("all" if variant is OF_ALL else "each", kind,
                         "_padded" if any(windows.pads) else "")
+    sums = "i32" if kind in ("i8", "u8") else "f32"
     case.items[name] = TASK.format(
-        name=name, T=kind, outside=" else 0" if any(windows.pads) else "",
+        name=name, T=kind, A=sums, outside=" else 0" if any(windows.pads) else "",
         **variant)
-    s = case.node("f32", y.shape, "%s(%s) { %s }%s" % (
+    s = case.node(sums, y.shape, "%s(%s) { %s }%s" % (
         name, ", ".join(case.input(n, v, kind) for n, v in zip("xw", operands)),
         ", ".join("%s = %d" % item for item in zip(
             ("sh", "sw", "dh", "dw", "ph", "pw", "oh", "ow"),
@@ -74,11 +75,11 @@ def finish(rng, case, template, values, windows, kind, operands, y):
     across = int(rng.integers(2))
     if across:
         y = y.transpose(3, 0, 1, 2)
-        end = case.node("f32", y.shape,
+        end = case.node(sums, y.shape,
                         "transpose(%s) { order = [3, 0, 1, 2] }" % s)
     else:
         y = numpy.maximum(y, 0)
-        end = case.node("f32", y.shape, "relu(%s)" % s)
+        end = case.node(sums, y.shape, "relu(%s)" % s)
     case.expect(end, y, 0)
     case.says = "%s %s %s %s %s" % (windows, [v.shape for v in operands], kind,
                                     "across" if across else "relu", values)
@@ -92,8 +93,11 @@ def draw_images(rng, case, template):
     c, o = int(rng.choice([8, 24, 64, 72, 136])), int(
         rng.choice([8, 16, 40, 64, 72, 136, 200]))
     values = template.draw(rng)
-    x = rng.integers(-2, 3, (windows.count, *windows.image, c)).astype(float)
-    w = rng.integers(-1, 2, (o, *windows.kernel, c)).astype(float)
+    least = 0 if kind == "u8" else -1
+    if kind in ("i8", "u8"):  # Whole pieces of 16 bytes.
+        c = -(-c // 16) * 16
+    x = rng.integers(2 * least, 3, (windows.count, *windows.image, c)).astype(float)
+    w = rng.integers(least, 2, (o, *windows.kernel, c)).astype(float)
     y = sum(part @ w[:, u, v].T for u, v, part in windows.parts(x))
     facts = {"z": 1, "m": y.size // o, "n": o}
     case.blocks, case.partial = template.tiles(values, facts)

@@ -87,7 +87,8 @@ typedef struct hd_template {
   const char *kernel;            // Of the same module.
   const struct hd_generic *then; // A kernel that runs behind it; NULL: none.
   bool takes_leaving; // The kernel has a compile-time parameter LEAVING,
-  bool takes_turned;  // or TURNED.
+  bool takes_turned;  // or TURNED,
+  bool takes_second;  // or B.
   HD_VEC(hd_choice_t) choices;
   HD_VEC(hd_scalar_t) types;   // That the operands may have.
   bool maps[HD_FORM_OPERANDS]; // That the kernel has tensor maps of.

@@ -101,15 +101,22 @@ static void bind_names(search_t *s, const hd_template_t *template) {
     bind_int(s, template->names[i], values[i]);
 }
 
+static bool serves(const hd_template_t *template, hd_scalar_t type) {
+  for (size_t i = 0; i < template->types.size; i++)
+    if (template->types.data[i] == type)
+      return true;
+  return false;
+}
+
 // Why a template answers with no candidate; NULL: it has some.
 static const char *try_template(search_t *s, const hd_found_template_t *found) {
   const hd_template_t *template = found->template;
   const hd_form_info_t *info = hd_form_info(s->form->kind);
-  bool serves = false;
-  for (size_t i = 0; i < template->types.size; i++)
-    serves |= template->types.data[i] == s->form->type;
-  if (!serves)
+  if (!serves(template, s->form->type))
     return "it is not for operands of this type";
+  if (s->form->second &&
+      (!template->takes_second || !serves(template, s->form->second)))
+    return "it is not for operands of these two types";
   bool turned = template->takes_turned && s->form->names[HD_TEMPLATE_TURNED];
   for (int i = 0; i < HD_FORM_OPERANDS; i++) {
     const char *why =

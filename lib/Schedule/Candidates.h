@@ -26,7 +26,9 @@ typedef HD_VEC(hd_candidate_t) hd_candidates_t;
 typedef struct hd_form {
   hd_form_kind_t kind;
   int64_t sizes[HD_FORM_AXES];
-  hd_scalar_t type;                     // Of the operands.
+  hd_scalar_t type;   // Of the operands.
+  hd_scalar_t second; // Of b's elements, where it is of another type; else
+                      // void.
   int64_t names[HD_TEMPLATE_NAMES];     // But for those of the machine.
   const char *no_map[HD_FORM_OPERANDS]; // Why there is no tensor map of an
                                         // operand, as hd_form_tensor_t has it.

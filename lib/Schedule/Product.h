@@ -27,8 +27,9 @@ enum { HD_PRODUCT_IMAGE = 2 };
 typedef struct hd_product_form {
   hd_form_result_t result; // In c.
   int64_t sizes[HD_PRODUCT_AXES];
-  hd_scalar_t type; // Of the operands.
-  bool rows;        // b is [z, j, p]: neighbours along the sum.
+  hd_scalar_t type;   // Of the operands.
+  hd_scalar_t second; // Of b, where it is of another; else void.
+  bool rows;          // b is [z, j, p]: neighbours along the sum.
   hd_form_tensor_t a, b, c;
   // a as [z, p, i], where that is how whole pieces of 16 bytes lie, for kernels
   // that take it so.

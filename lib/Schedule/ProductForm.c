@@ -184,6 +184,11 @@ static bool find_split(hd_arena_t *arena, const hd_definition_t *d,
   return found;
 }
 
+// Bytes of either sign are multiplied with each other.
+static bool go_together(hd_scalar_t a, hd_scalar_t b) {
+  return a == b || ((a == HD_I8 || a == HD_U8) && (b == HD_I8 || b == HD_U8));
+}
+
 static const char *find_form(hd_arena_t *arena, const hd_definition_t *d,
                              contraction_fn_t find, hd_product_form_t *form) {
   hd_contraction_t c;
@@ -195,12 +200,14 @@ static const char *find_form(hd_arena_t *arena, const hd_definition_t *d,
     return "its products are summed neither in f32 nor in i32";
   const hd_term_t *a = hd_form_narrow(c.a, sums);
   const hd_term_t *b = hd_form_narrow(c.b, sums);
-  if (!a || !b || a->type.scalar != b->type.scalar) {
+  if (!a || !b || !go_together(a->type.scalar, b->type.scalar)) {
     a = c.a;
     b = c.b;
   }
-  *form = (hd_product_form_t){.result = {.d = d, .reduced = c.reduced},
-                              .type = a->type.scalar};
+  *form = (hd_product_form_t){
+      .result = {.d = d, .reduced = c.reduced},
+      .type = a->type.scalar,
+      .second = a->type.scalar == b->type.scalar ? HD_VOID : b->type.scalar};
   hd_form_order_sum(arena, c.sum->u.reduction, a, b, &c.k);
   hd_axis_t axes[HD_PRODUCT_AXES] = {c.batch, c.m, c.n, c.k};
   const hd_index_t *places[HD_PRODUCT_AXES];

@@ -179,6 +179,7 @@ hd_form_t hd_product_form_ask(const hd_product_form_t *form) {
   hd_form_t asked = {
       .kind = form->normed ? HD_FORM_KIND_NORMED : HD_FORM_KIND_PRODUCT,
       .type = form->type,
+      .second = form->second,
       .names = {[HD_TEMPLATE_ROWS] = form->rows,
                 [HD_TEMPLATE_TURNED] = form->turned,
                 [HD_TEMPLATE_KEPT] = form->b.kept},

@@ -83,6 +83,9 @@ bool hd_template_choose(hd_rules_t *rules, const hd_form_t *form,
         given = hd_arena_printf(arena, "%s, %s", given, form->given[i]);
     if (best->template->takes_turned && form->names[HD_TEMPLATE_TURNED])
       given = hd_arena_printf(arena, "%s, TURNED = true", given);
+    if (form->second)
+      given = hd_arena_printf(arena, "%s, B = %s", given,
+                              hd_scalar_name(form->second));
     *instance = hd_candidate_instance(arena, best, given, rules->leaving);
     rules->asked_leaving |= best->template->takes_leaving;
   }

@@ -94,7 +94,9 @@ hd_scalar_t hd_scalar_accumulator(hd_scalar_t scalar) {
     return scalar == HD_F64 ? HD_F64 : HD_F32;
   if (hd_scalar_bits(scalar) >= 32 || hd_type_is_bool(type))
     return scalar;
-  return hd_type_is_signed(type) ? HD_I32 : HD_U32;
+  // Sums of bytes are what tensor cores have them in, whatever their sign.
+  bool is_signed = hd_type_is_signed(type) || hd_scalar_bits(scalar) <= 8;
+  return is_signed ? HD_I32 : HD_U32;
 }
 
 bool hd_task_is_same_item(const hd_task_t *a, const hd_task_t *b) {

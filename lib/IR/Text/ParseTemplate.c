@@ -150,6 +150,7 @@ static bool parse_kernel(hd_parser_t *p, hd_template_t *template) {
     return false;
   template->takes_leaving = is_param(kernel, "LEAVING");
   template->takes_turned = is_param(kernel, "TURNED");
+  template->takes_second = is_param(kernel, "B");
   do {
     if (!parse_choice(p, kernel, template))
       return false;

@@ -69,9 +69,9 @@ def case(number):
     program += "graph main(x: {0}[{1}], w: {0}[{2}]) -> y {{\n".format(kind, *shapes)
     relu = draw(0, 1)
     program += "  s: %s[%s] = image(x, w) { sh = %d, sw = %d, dh = %d, dw = %d, ph = %d, pw = %d, " \
-               "oh = %d, ow = %d } with product_windows(BN = %d, BK = %d, C = %d)\n" % (
+               "oh = %d, ow = %d } with product_windows(BN = %d, STEP = %d, C = %d)\n" % (
                    result, shapes[2], *strides, *dilations, *pads, *sizes,
-                   draw(32, 64, 96, 128, 160, 192, 256), draw(32, 64), draw(1, 2))
+                   draw(32, 64, 96, 128, 160, 192, 256), draw(64, 128), draw(1, 2))
     last = "s"
     if relu:
         last, y = "r", numpy.maximum(y, 0)
