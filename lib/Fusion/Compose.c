@@ -60,7 +60,31 @@ static bool has_reduction(const hd_task_t *flat) {
   return false;
 }
 
+// Whether nodes may join it: it reduces, and is no kernel by itself, as an
+// attention is, or a product and its gate.
+static bool reduces(const hd_composer_t *c, const hd_task_t *flat) {
+  hd_attention_form_t attention;
+  hd_product_form_t pairs;
+  return all_defined(flat) && has_reduction(flat) &&
+         hd_rows_fit(c->arena, flat) &&
+         hd_attention_form_find(c->arena, flat, &attention) &&
+         hd_pairs_form_find(c->arena, flat, &pairs);
+}
+
+// Nodes that compute the same share a flat task, and are asked about once.
+static bool look_at_task(hd_composer_t *c, hd_ptr_map_t *looked,
+                         const hd_task_t *flat) {
+  static const bool answers[] = {false, true};
+  const bool *known = hd_ptr_map_get(looked, flat);
+  if (!known) {
+    known = &answers[reduces(c, flat)];
+    hd_ptr_map_set(c->arena, looked, flat, known);
+  }
+  return *known;
+}
+
 void hd_composer_look(hd_composer_t *c, hd_fusion_t *fusion) {
+  hd_ptr_map_t looked = {0};
   c->num_nodes = c->graph->nodes.size;
   c->nodes = HD_ARENA_ARRAY(c->arena, hd_composed_node_t, c->num_nodes + 1);
   c->in = HD_ARENA_ARRAY(c->arena, bool, c->num_nodes + 1);
@@ -68,17 +92,12 @@ void hd_composer_look(hd_composer_t *c, hd_fusion_t *fusion) {
     hd_composed_node_t *info = &c->nodes[i];
     const hd_node_t *node = info->node = c->graph->nodes.data[i];
     hd_pointwise_t p;
-    hd_attention_form_t attention; // That is one kernel by itself,
-    hd_product_form_t pairs;       // as this is.
     info->is_pointwise = !hd_fusion_pointwise(fusion, node, &p);
     const hd_flattened_t *flattened =
         node->task && !node->schedule ? hd_fusion_flatten(fusion, node) : NULL;
     info->flat = flattened ? flattened->flat : NULL;
     info->reduces = !info->is_pointwise && info->flat &&
-                    all_defined(info->flat) && has_reduction(info->flat) &&
-                    hd_rows_fit(c->arena, info->flat) &&
-                    hd_attention_form_find(c->arena, info->flat, &attention) &&
-                    hd_pairs_form_find(c->arena, info->flat, &pairs);
+                    look_at_task(c, &looked, info->flat);
     look_at_values(c, info);
   }
   for (size_t i = 0; i < c->graph->outputs.size; i++)

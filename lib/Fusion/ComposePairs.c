@@ -46,6 +46,7 @@ typedef struct pairs {
   hd_ptr_map_t known;  // Values that depend on constants alone.
   hd_key_map_t prices; // Of flat tasks, by their texts: double.
   hd_key_map_t asked;  // What was found of tasks alike, verdict_t.
+  hd_product_forms_t forms;
   hd_packer_t packer;
   size_t first;                       // The product that is looked at.
   unsigned char of[MOST_BETWEEN + 1]; // From there on.
@@ -65,13 +66,11 @@ static bool is_free(const hd_composed_node_t *info) {
 }
 
 static bool is_product(pairs_t *p, const hd_composed_node_t *info) {
-  hd_product_form_t form;
   const hd_task_t *flat = info->flat;
   return flat && is_free(info) && flat->definitions.size == 1 &&
          info->node->num_outputs == 1 && info->node->outputs[0] &&
          flat->definitions.data[0]->kind == HD_DEFINE &&
-         !hd_product_form_find_few(p->c.arena, flat->definitions.data[0],
-                                   &form);
+         hd_product_forms_get(&p->forms, p->c.arena, flat->definitions.data[0]);
 }
 
 // What a value is a reshape of.
@@ -414,6 +413,7 @@ const hd_graph_t *hd_graph_pair_products(hd_module_t *module,
   hd_fusion_t *fusion = hd_fusion_create(
       module, hd_scheduler_create(module, &module->arena), graph);
   pairs_t p = {.c = {.module = module, .arena = &module->arena, .graph = graph},
+               .forms = {.few = true},
                .explain = explain};
   hd_composer_look(&p.c, fusion);
   p.known = hd_graph_known(p.c.arena, graph);

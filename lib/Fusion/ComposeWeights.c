@@ -31,6 +31,7 @@ typedef struct weights {
   bool prepares;       // Of constants, which are computed once, for all runs.
   hd_ptr_map_t known;  // Values that do.
   hd_key_map_t prices; // Of flat tasks, by their texts: double.
+  hd_product_forms_t forms;
   bool explain;
 } weights_t;
 
@@ -76,14 +77,15 @@ static bool any_grows(const hd_graph_t *graph) {
 // product, or that is computed already.
 static const hd_value_t *matrix_of(weights_t *w,
                                    const hd_composed_node_t *info) {
-  hd_product_form_t form;
   const hd_task_t *flat = info->flat;
   if (!flat || flat->definitions.size != 1 || info->node->group ||
-      flat->definitions.data[0]->kind != HD_DEFINE ||
-      hd_product_form_find_few(w->c.arena, flat->definitions.data[0], &form) ||
-      form.b.term->kind != HD_TERM_LOAD)
+      flat->definitions.data[0]->kind != HD_DEFINE)
     return NULL;
-  return hd_node_input_of(info->node, flat, form.b.term->u.value);
+  const hd_product_form_t *form =
+      hd_product_forms_get(&w->forms, w->c.arena, flat->definitions.data[0]);
+  return form && form->b.term->kind == HD_TERM_LOAD
+             ? hd_node_input_of(info->node, flat, form->b.term->u.value)
+             : NULL;
 }
 
 static bool is_read_once(const weights_t *w, const hd_value_t *value) {
@@ -225,6 +227,7 @@ const hd_graph_t *hd_graph_compose_weights(hd_fusion_t *fusion,
   weights_t w = {
       .c = {.module = fusion->module, .arena = fusion->arena, .graph = graph},
       .prepares = prepares,
+      .forms = {.few = true},
       .explain = explain};
   hd_composer_look(&w.c, fusion);
   w.known = hd_graph_known(w.c.arena, graph);

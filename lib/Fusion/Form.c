@@ -21,7 +21,6 @@
 #include "Fusion/Views.h"
 #include "Graph/Loops.h"
 #include "Schedule/Attention.h"
-#include "Schedule/Product.h"
 
 #include <string.h>
 
@@ -289,13 +288,13 @@ static bool spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
   if (attention)
     return spoils_keys(f, g, attention, value);
   for (size_t i = 0; flattened && i < flattened->flat->definitions.size; i++) {
-    hd_product_form_t form;
-    if (hd_product_form_find(f->arena, flattened->flat->definitions.data[i],
-                             &form) ||
-        (form.sizes[HD_AXIS_K] <= FEW && !chooses(p.definition->term)))
+    const hd_product_form_t *form = hd_product_forms_get(
+        &f->forms, f->arena, flattened->flat->definitions.data[i]);
+    if (!form ||
+        (form->sizes[HD_AXIS_K] <= FEW && !chooses(p.definition->term)))
       continue;
-    if (((form.a.wide || form.turned) && is_operand(f, g, &form.a, value)) ||
-        (form.b.wide && is_operand(f, g, &form.b, value)))
+    if (((form->a.wide || form->turned) && is_operand(f, g, &form->a, value)) ||
+        (form->b.wide && is_operand(f, g, &form->b, value)))
       return true;
   }
   return false;

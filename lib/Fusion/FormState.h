@@ -6,6 +6,7 @@
 #define HIDET_FUSION_FORMSTATE_H
 
 #include "Fusion/Fuse.h"
+#include "Schedule/Product.h"
 
 // Who gives a value and who reads it: numbers of nodes.
 typedef struct hd_uses {
@@ -56,6 +57,7 @@ typedef struct hd_former {
   hd_formed_t *nodes;
   HD_VEC(hd_forming_t) groups; // The first is none.
   hd_ptr_map_t placed;         // Values that lie in a concatenation.
+  hd_product_forms_t forms;    // Of what anchors compute.
   uint32_t stamp;
   hd_numbers_t open;      // What the search has still to look at.
   uint32_t first_grouped; // No node before it is in a group.

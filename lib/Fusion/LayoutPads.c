@@ -139,13 +139,14 @@ static bool has_plain_places(const padding_t *p) {
 // Whether the node is such a convolution.
 static bool find_convolution(padding_t *p) {
   hd_contraction_t sum;
-  hd_product_form_t form;
   if (!p->flat || p->flat->definitions.size != 1)
     return false;
   p->d = p->flat->definitions.data[0];
-  if (p->d->kind != HD_DEFINE ||
-      hd_product_form_find(p->l->arena, p->d, &form) ||
-      hd_scalar_bits(form.type) != 128 / PIECE ||
+  const hd_product_form_t *form =
+      p->d->kind == HD_DEFINE
+          ? hd_product_forms_get(&p->l->forms, p->l->arena, p->d)
+          : NULL;
+  if (!form || hd_scalar_bits(form->type) != 128 / PIECE ||
       !hd_contraction_find(p->l->arena, p->d, &sum))
     return false;
   for (int swap = 0; swap < 2; swap++) {

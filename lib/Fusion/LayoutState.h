@@ -6,6 +6,7 @@
 #define HIDET_FUSION_LAYOUTSTATE_H
 
 #include "Fusion/Layouts.h"
+#include "Schedule/Product.h"
 #include "Schedule/Terms.h"
 #include "Support/Map.h"
 
@@ -40,6 +41,7 @@ typedef struct hd_layouts {
   const hd_graph_t *graph;
   hd_ptr_map_t values;              // To hd_laid_value_t.
   const hd_task_t **flats;          // Of each node; NULL: has none.
+  hd_product_forms_t forms;         // Of the flat tasks' definitions.
   hd_key_map_t known;               // Flat tasks by what nodes compute,
   hd_key_map_t tasks;               // tasks by their texts,
   hd_key_map_t copies;              // copies by name and how they lie,

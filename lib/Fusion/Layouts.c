@@ -345,16 +345,16 @@ static void seed_operand(linker_t *k, const hd_term_t *term,
 static void seed(hd_layouts_t *l, size_t n) {
   linker_t k = {.l = l, .node = l->graph->nodes.data[n], .flat = l->flats[n]};
   for (size_t i = 0; k.flat && i < k.flat->definitions.size; i++) {
-    hd_product_form_t form;
     hd_contraction_t sum;
     k.d = k.flat->definitions.data[i];
-    if (hd_product_form_find(l->arena, k.d, &form) ||
-        !hd_product_contraction_find(l->arena, k.d, &sum))
+    const hd_product_form_t *form =
+        hd_product_forms_get(&l->forms, l->arena, k.d);
+    if (!form || !hd_product_contraction_find(l->arena, k.d, &sum))
       continue;
     k.sum = &sum;
-    if (!form.a.wide)
+    if (!form->a.wide)
       seed_operand(&k, sum.a, sum.b);
-    if (!form.b.wide)
+    if (!form->b.wide)
       seed_operand(&k, sum.b, sum.a);
   }
 }
@@ -379,6 +379,8 @@ static void look(hd_layouts_t *l, const hd_graph_t *graph) {
   *l = (hd_layouts_t){.module = l->module,
                       .arena = l->arena,
                       .graph = graph,
+                      .forms = l->forms,
+                      .known = l->known,
                       .tasks = l->tasks,
                       .names = l->names};
   add_values(l);

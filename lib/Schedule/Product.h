@@ -12,6 +12,7 @@
 
 #include "Schedule/Candidates.h"
 #include "Schedule/FormTensor.h"
+#include "Support/Map.h"
 
 typedef enum hd_form_axis {
   HD_AXIS_BATCH,
@@ -76,6 +77,20 @@ const char *hd_product_form_find(hd_arena_t *arena, const hd_definition_t *d,
 const char *hd_product_form_find_few(hd_arena_t *arena,
                                      const hd_definition_t *d,
                                      hd_product_form_t *form);
+
+// Forms of definitions, each looked for once: nodes that compute the same share
+// a flat task, and a look takes more memory than the task. Begins as zeros, and
+// belongs to one arena.
+typedef struct hd_product_forms {
+  bool few;
+  hd_ptr_map_t known;
+} hd_product_forms_t;
+
+// NULL: the definition has no such form. As hd_product_form_find(), or, where
+// `few` is set, as hd_product_form_find_few().
+const hd_product_form_t *hd_product_forms_get(hd_product_forms_t *forms,
+                                              hd_arena_t *arena,
+                                              const hd_definition_t *d);
 
 // The contraction that the form is of: of the definition, or of what that is
 // with indices split in two.

@@ -243,6 +243,24 @@ const char *hd_product_form_find_few(hd_arena_t *arena,
   return find_form(arena, d, hd_contraction_find_few, form);
 }
 
+const hd_product_form_t *hd_product_forms_get(hd_product_forms_t *forms,
+                                              hd_arena_t *arena,
+                                              const hd_definition_t *d) {
+  static const hd_product_form_t none;
+  const hd_product_form_t *known = hd_ptr_map_get(&forms->known, d);
+  if (!known) {
+    hd_product_form_t form, *found = NULL;
+    if (!(forms->few ? hd_product_form_find_few
+                     : hd_product_form_find)(arena, d, &form)) {
+      found = HD_ARENA_NEW(arena, hd_product_form_t);
+      *found = form;
+    }
+    known = found ? found : &none;
+    hd_ptr_map_set(arena, &forms->known, d, known);
+  }
+  return known == &none ? NULL : known;
+}
+
 void hd_product_form_mark(hd_product_form_t *form, const hd_task_t *flat,
                           uint64_t computed) {
   static const char *const why = "is computed where it is loaded";
