@@ -14,7 +14,8 @@
 //   y[b, f, i, j] = sum(u: 7, e: 32) padded[b, i * 2 + u, j * 8 + e] *
 //   filled[f, u, e]
 //
-// where elements of a row lie side by side, pixel after pixel.
+// where elements of a row lie side by side, pixel after pixel. An axis of one
+// element is a channel, too, as sound and pictures in grey have one.
 #include "Fusion/Fuse.h"
 #include "Fusion/LayoutState.h"
 #include "Schedule/Affine.h"
@@ -37,12 +38,16 @@ typedef struct padding {
   const hd_task_t *flat;
   const hd_definition_t *d;
   const hd_term_t *x, *w; // Loads.
-  unsigned channel;       // Axes of x: the channels'.
+  unsigned channel;       // Axes of x and w: the channels'.
+  unsigned channel_of_w;
   window_t windows[HD_MAX_RANK];
-  const hd_index_t *p, *v;  // Of the sum: the channels' and the last window's,
+  const hd_index_t *p, *v;  // Of the sum: the channels', NULL where there is
+                            // one, and the last window's,
   const hd_index_t *e;      // and what stands for both.
   int64_t channels, window; // Filled up.
   const hd_task_value_t *padded, *filled;
+  const hd_task_t *pad, *fill; // They copy;
+  hd_task_t *made;             // what stands for the convolution.
 } padding_t;
 
 static bool is_in(const hd_index_t *const *indices, unsigned count,
@@ -79,25 +84,43 @@ static bool find_window(padding_t *p, const hd_contraction_t *sum,
   return true;
 }
 
+static int64_t range_of(const hd_index_t *index) {
+  return index ? hd_flat_range(index) : 1;
+}
+
+// So many that pieces are aligned wherever a window begins.
+static int64_t fill_channels(int64_t channels, int64_t stride) {
+  int64_t filled = 1;
+  while (filled < channels || (filled < PIECE && filled * stride % PIECE != 0))
+    filled *= 2;
+  return filled;
+}
+
 // Of x: few channels somewhere, and a window along the last axis whose pieces
 // are aligned when channels are filled up.
 static bool find_windows(padding_t *p, const hd_contraction_t *sum) {
   uint32_t rank = p->x->u.value->rank;
-  bool found = false;
+  bool is_summed = false; // Along another axis.
+  p->p = NULL;
+  p->channel = rank;
   for (uint32_t a = 0; a < rank; a++) {
     window_t *window = &p->windows[a];
     if (!find_window(p, sum, p->x->operands[a], window))
       return false;
-    bool is_channel =
-        window->in && !window->at && window->pad == 0 && window->step == 1 &&
-        !found && hd_flat_range(window->in) == hd_flat_size(p->x->u.value, a);
-    if (is_channel && hd_flat_range(window->in) < PIECE) {
-      found = true;
+    int64_t size = hd_flat_size(p->x->u.value, a);
+    bool is_plain = !window->at && window->pad == 0;
+    if (is_plain && window->in && window->step == 1 && !p->p &&
+        hd_flat_range(window->in) == size && size < PIECE) {
       p->channel = a;
       p->p = window->in;
+    } else if (is_plain && window->in) {
+      is_summed = true;
+    } else if (is_plain && !p->p && size == 1) {
+      p->channel = a;
     }
   }
-  if (!found || rank < 2 || p->channel == rank - 1)
+  if (rank < 2 || p->channel >= rank - 1 ||
+      (!p->p && (is_summed || sum->batch.size > 1)))
     return false;
   const window_t *last = &p->windows[rank - 1];
   // Windows that do not overlap read each element once.
@@ -105,8 +128,7 @@ static bool find_windows(padding_t *p, const hd_contraction_t *sum) {
       last->stride >= hd_flat_range(last->in))
     return false;
   p->v = last->in;
-  bool halves = hd_flat_range(p->p) <= PIECE / 2 && last->stride % 2 == 0;
-  p->channels = halves ? PIECE / 2 : PIECE;
+  p->channels = fill_channels(range_of(p->p), last->stride);
   return true;
 }
 
@@ -120,19 +142,26 @@ static bool is_place(const hd_term_t *place, const hd_index_t *index) {
 }
 
 // Whether w is read at plain indices, p and v among them, each once and over
-// the whole of its axis; x uses them once as well.
-static bool has_plain_places(const padding_t *p) {
+// the whole of its axis; x uses them once as well. Where there is no p an axis
+// of one element stands for it.
+static bool has_plain_places(padding_t *p) {
+  p->channel_of_w = p->w->u.value->rank;
   for (uint32_t a = 0; a < p->w->u.value->rank; a++) {
     const hd_term_t *place = p->w->operands[a];
+    int64_t size = hd_flat_size(p->w->u.value, a);
     if (place->kind != HD_TERM_INDEX && !hd_flat_is_int(place, 0))
       return false;
     if ((is_place(place, p->p) || is_place(place, p->v)) &&
-        hd_flat_range(place->u.index) != hd_flat_size(p->w->u.value, a))
+        hd_flat_range(place->u.index) != size)
       return false;
+    if (p->p ? is_place(place, p->p)
+             : place->kind != HD_TERM_INDEX && size == 1)
+      p->channel_of_w = a;
   }
-  return p->p != p->v && hd_layout_count_places(p->w, p->p) == 1 &&
+  return p->p != p->v && p->channel_of_w < p->w->u.value->rank &&
+         (!p->p || (hd_layout_count_places(p->w, p->p) == 1 &&
+                    hd_layout_count_places(p->x, p->p) == 1)) &&
          hd_layout_count_places(p->w, p->v) == 1 &&
-         hd_layout_count_places(p->x, p->p) == 1 &&
          hd_layout_count_places(p->x, p->v) == 1;
 }
 
@@ -169,10 +198,6 @@ static bool find_convolution(padding_t *p) {
 }
 
 // --- The tasks ---
-
-static int64_t range_of(const hd_index_t *index) {
-  return index ? hd_flat_range(index) : 1;
-}
 
 static const hd_index_t *name_axis(hd_arena_t *arena, unsigned n,
                                    int64_t size) {
@@ -231,7 +256,7 @@ static const hd_task_t *fill_task(padding_t *p, int64_t *shape) {
   indices[last] = name_axis(arena, last, shape[last]);
   const hd_term_t *e = hd_flat_index(arena, indices[last]);
   for (uint32_t a = 0; a < w->rank; a++) {
-    if (is_place(p->w->operands[a], p->p)) {
+    if (a == p->channel_of_w) {
       places[a] = operate(arena, HD_EXPR_MOD, e, p->channels);
     } else if (is_place(p->w->operands[a], p->v)) {
       places[a] = operate(arena, HD_EXPR_DIV, e, p->channels);
@@ -269,8 +294,7 @@ static const hd_term_t *leave(void *argument, const hd_term_t *term) {
   }
   if (hd_layout_loads(term) && term->u.value == p->w->u.value) {
     for (uint32_t a = 0; a < p->w->u.value->rank; a++)
-      if (!is_place(p->w->operands[a], p->p) &&
-          !is_place(p->w->operands[a], p->v))
+      if (a != p->channel_of_w && !is_place(p->w->operands[a], p->v))
         operands[n++] = term->operands[a];
     operands[n] = hd_flat_index(arena, p->e);
     return hd_flat_load(arena, p->filled, operands);
@@ -317,32 +341,47 @@ static hd_task_t *convolution_task(padding_t *p) {
 
 // --- The nodes ---
 
-static void put_padded(padding_t *p) {
+static void make_tasks(padding_t *p) {
   hd_layouts_t *l = p->l;
   int64_t x[HD_MAX_RANK], w[HD_MAX_RANK];
   p->window = hd_flat_range(p->v);
   while (p->window * p->channels % PIECE != 0)
     p->window++;
   p->e = hd_flat_index_make(l->arena, "e", p->window * p->channels);
-  const hd_task_t *pad = pad_task(p, x), *fill = fill_task(p, w);
+  p->pad = pad_task(p, x);
+  p->fill = fill_task(p, w);
   p->padded = hd_flat_value_make(l->arena, "x", HD_VALUE_INPUT,
                                  p->x->type.scalar, x, p->x->u.value->rank - 1);
   p->filled = hd_flat_value_make(l->arena, "w", HD_VALUE_INPUT,
                                  p->w->type.scalar, w, p->w->u.value->rank - 1);
+  p->made = convolution_task(p);
+}
+
+// Whether it takes less than as it was, with the copy. Where nothing is known
+// of one of them it does.
+static bool is_worth_it(const padding_t *p) {
+  hd_layouts_t *l = p->l;
+  double before = hd_layouts_price(l, p->flat);
+  double after = hd_layouts_price(l, p->made);
+  double copy = hd_layouts_price_of_copy(l, p->x->u.value, p->padded);
+  return before == 0 || after == 0 || after + copy < before;
+}
+
+static void put_padded(padding_t *p) {
+  hd_layouts_t *l = p->l;
   const hd_value_t *from = input_of(p, p->x);
   const hd_value_t *weight = input_of(p, p->w);
   const hd_value_t *padded =
-      hd_layouts_put_copy(l, from, pad, "padded", p->node->loc);
+      hd_layouts_put_copy(l, from, p->pad, "padded", p->node->loc);
   const hd_value_t *filled =
-      hd_layouts_put_copy(l, weight, fill, "filled", p->node->loc);
+      hd_layouts_put_copy(l, weight, p->fill, "filled", p->node->loc);
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(l->arena, const hd_value_t *, p->node->num_inputs);
   for (uint32_t i = 0; i < p->node->num_inputs; i++)
     inputs[i] = p->flat->inputs.data[i] == p->x->u.value   ? padded
                 : p->flat->inputs.data[i] == p->w->u.value ? filled
                                                            : p->node->inputs[i];
-  hd_layouts_put_task(l, p->node, convolution_task(p), "filled", inputs,
-                      p->node->outputs);
+  hd_layouts_put_task(l, p->node, p->made, "filled", inputs, p->node->outputs);
 }
 
 const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain) {
@@ -351,7 +390,10 @@ const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain) {
   for (size_t i = 0; i < l->graph->nodes.size; i++) {
     padding_t p = {
         .l = l, .node = l->graph->nodes.data[i], .flat = l->flats[i]};
-    if (!find_convolution(&p) ||
+    bool is_one = find_convolution(&p);
+    if (is_one)
+      make_tasks(&p);
+    if (!is_one || !is_worth_it(&p) ||
         !hd_step(&l->module->context->steps, HD_STEP_FUSION,
                  "of '%s', whose channels are filled up for %s",
                  hd_value_label(input_of(&p, p.x)), p.node->op)) {
@@ -363,8 +405,8 @@ const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain) {
       hd_remark(&l->module->context->diags, p.node->loc,
                 "layout: the %lld channels of '%s' are filled up to %lld, and "
                 "borders are kept with them",
-                (long long)hd_flat_range(p.p),
-                hd_value_label(input_of(&p, p.x)), (long long)p.channels);
+                (long long)range_of(p.p), hd_value_label(input_of(&p, p.x)),
+                (long long)p.channels);
     put_padded(&p);
   }
   return any ? l->made : l->graph;

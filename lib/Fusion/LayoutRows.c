@@ -186,7 +186,7 @@ static const hd_task_t *product_task(row_padding_t *p) {
 
 // --- What it is worth ---
 
-static double price_of(hd_layouts_t *l, const hd_task_t *flat) {
+double hd_layouts_price(hd_layouts_t *l, const hd_task_t *flat) {
   return hd_task_price(l->module->context, l->arena, flat, 0, l->arena,
                        &l->prices);
 }
@@ -198,23 +198,26 @@ static const char *copy_key(hd_layouts_t *l, const operand_t *o) {
   return key;
 }
 
-static double price_of_copy(hd_layouts_t *l, const operand_t *o) {
-  const hd_task_value_t *x = o->load->u.value;
+double hd_layouts_price_of_copy(const hd_layouts_t *l,
+                                const hd_task_value_t *from,
+                                const hd_task_value_t *to) {
   const hd_machine_t *machine = &l->module->context->schedules->machine;
-  double count = 1;
+  double bytes = ((double)hd_flat_count(to) + (double)hd_flat_count(from)) *
+                 (double)hd_scalar_bits(to->type.scalar) / 8;
+  return LAUNCHES * machine->launch + bytes / machine->gbs * 1e-3;
+}
+
+static double price_of_copy(hd_layouts_t *l, const operand_t *o) {
   if (!o->changes || hd_laid_value(l, o->value)->prepared ||
       hd_key_map_find_name(&l->copies, copy_key(l, o)))
     return 0;
-  for (uint32_t a = 0; a < x->rank; a++)
-    count *= (double)o->shape[a];
-  double bytes = (count + (double)hd_flat_count(x)) *
-                 (double)hd_scalar_bits(x->type.scalar) / 8;
-  return LAUNCHES * machine->launch + bytes / machine->gbs * 1e-3;
+  return hd_layouts_price_of_copy(l, o->load->u.value, o->made);
 }
 
 static bool is_worth_it(row_padding_t *p, const hd_task_t *task, bool explain) {
   hd_layouts_t *l = p->l;
-  double before = price_of(l, p->flat), after = price_of(l, task);
+  double before = hd_layouts_price(l, p->flat),
+         after = hd_layouts_price(l, task);
   if (before == 0 || after == 0)
     return false;
   double copies =

@@ -119,6 +119,13 @@ const hd_value_t *hd_layouts_put_copy(hd_layouts_t *l, const hd_value_t *value,
 // there are none (LayoutPads.c).
 const hd_graph_t *hd_layouts_pad(hd_layouts_t *l, bool explain);
 
+// The microseconds that the best candidate for a flat task is expected to take;
+// 0: there is none (LayoutRows.c).
+double hd_layouts_price(hd_layouts_t *l, const hd_task_t *flat);
+// Those of a copy between layouts, with the launch that waits for it.
+double hd_layouts_price_of_copy(const hd_layouts_t *l,
+                                const hd_task_value_t *from,
+                                const hd_task_value_t *to);
 // The graph with copies of operands of products whose rows are no multiples of
 // 16 bytes, in rows that are; the same where there are none (LayoutRows.c).
 const hd_graph_t *hd_layouts_pad_rows(hd_layouts_t *l, bool explain);

@@ -105,6 +105,14 @@ def stem_of_every_pixel(n):
     return n.conv(n.put("Add", [a, b]), 16, 8)
 
 
+def grey(n):
+    """One channel, by steps that ask for more or less to be filled up."""
+    steps = [n.put("GlobalAveragePool", [n.put("Relu", [
+        n.conv("x", 1, 128, kernel, strides=[step, step])])])
+        for step, kernel in ((1, 3), (2, 5), (3, 5), (4, 7), (8, 11))]
+    return n.put("Concat", steps, axis=1)
+
+
 def run(make, side, channels=16):
     network = Network(side)
     last = make(network)
@@ -136,3 +144,5 @@ for make in (residual, separable, branches, grouped, tokens, normalized):
 for make in (stem, stem_of_every_pixel):
     for side in (16, 15):
         run(make, side, channels=3)
+for side in (97, 96):
+    run(grey, side, channels=1)
