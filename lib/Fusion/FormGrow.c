@@ -160,25 +160,56 @@ static bool is_stored_by_bytes(const hd_forming_t *g, const hd_node_t *node) {
          hd_group_is_kept(g->group, node->outputs[0]);
 }
 
-// Whether a node computes each element of one operand's at the same place.
-static bool keeps_places(hd_former_t *f, const hd_node_t *node) {
-  hd_pointwise_t p;
-  if (node->num_inputs != 1 || hd_fusion_pointwise(f->fusion, node, &p) ||
-      !p.definition)
-    return false;
-  const hd_definition_t *d = p.definition;
-  const hd_term_t *term = d->term;
-  while (term->kind == HD_TERM_CAST)
-    term = term->operands[0];
-  if (term->kind != HD_TERM_LOAD || term->num_operands != d->num_indices)
+// What a node computes of its first operand's elements.
+typedef struct places {
+  const hd_node_t *node;
+  const hd_task_t *flat;
+  const hd_definition_t *d;
+  unsigned terms;
+  bool kept; // Each by the element at the same place, and by little else.
+} places_t;
+
+enum {
+  MOST_TERMS = 24,      // Of what is as soon computed again as loaded.
+  LEAST_READERS = 1024, // Elements that an element of others serves: a scale.
+};
+
+static bool is_same_place(const hd_definition_t *d, const hd_term_t *load) {
+  if (load->num_operands != d->num_indices)
     return false;
   for (uint32_t i = 0; i < d->num_indices; i++) {
-    const hd_term_t *at = term->operands[i];
+    const hd_term_t *at = load->operands[i];
     if (!(at->kind == HD_TERM_INDEX && at->u.index == d->indices[i]) &&
         !(hd_flat_is_int(at, 0) && hd_flat_range(d->indices[i]) == 1))
       return false;
   }
   return true;
+}
+
+static bool note_place(void *argument, const hd_term_t *term) {
+  places_t *p = argument;
+  p->terms++;
+  if (term->kind != HD_TERM_LOAD)
+    return true;
+  double all = hd_scheduled_count(p->node->outputs[0]);
+  bool is_first = term->u.value == p->flat->inputs.data[0];
+  for (size_t i = 1; i < p->flat->inputs.size; i++)
+    if (term->u.value == p->flat->inputs.data[i])
+      p->kept &= hd_scheduled_count(p->node->inputs[i]) * LEAST_READERS <= all;
+  p->kept &= !is_first || is_same_place(p->d, term);
+  return !is_first; // Its indices are known.
+}
+
+// Whether a node computes each element of its first operand's at the same
+// place.
+static bool keeps_places(hd_former_t *f, const hd_node_t *node) {
+  hd_pointwise_t p;
+  if (hd_fusion_pointwise(f->fusion, node, &p) || !p.definition ||
+      p.flat->inputs.size != node->num_inputs)
+    return false;
+  places_t places = {node, p.flat, p.definition, 0, true};
+  hd_flat_walk(p.definition->term, note_place, &places);
+  return places.kept && places.terms <= MOST_TERMS;
 }
 
 // Whether a node reduces a few elements for each of its result, which its
@@ -211,15 +242,17 @@ static bool is_read_by_elements(hd_former_t *f, const hd_value_t *value) {
   return !uses->is_output;
 }
 
-// A value in a wider type is not stored beside the value: a residual in f16,
-// which a product reads, is converted where it is added in f32.
-static bool is_read_twice(hd_former_t *f, const hd_forming_t *g,
+// A value in a wider type is not stored beside the value: a residual in f16 or
+// i8, which a product reads, is converted where it is added in f32. Nor is it
+// stored in the value's place.
+static bool is_wider_copy(hd_former_t *f, const hd_forming_t *g,
                           const hd_node_t *node) {
   const hd_value_t *from = node->inputs[0], *to = node->outputs[0];
-  return keeps_places(f, node) && hd_group_is_kept(g->group, from) &&
-         hd_group_is_kept(g->group, to) && !hd_group_reader(g->group, to, 0) &&
-         hd_scalar_bits(to->type) >= hd_scalar_bits(from->type) &&
-         is_read_by_elements(f, to);
+  size_t more = hd_scalar_bits(to->type), less = hd_scalar_bits(from->type);
+  return (hd_group_is_kept(g->group, from) ? more >= less : more > less) &&
+         keeps_places(f, node) && hd_group_is_kept(g->group, to) &&
+         !hd_group_reader(g->group, to, 0) &&
+         hd_former_uses(f, from)->giver >= 0 && is_read_by_elements(f, to);
 }
 
 // The first epilogue that is better not one, and why; the number of members:
@@ -230,7 +263,7 @@ static size_t first_unwanted(hd_former_t *f, uint32_t group, const char **why) {
     const hd_node_t *node = f->nodes[g->members.data[i]].node;
     if (is_stored_by_bytes(g, node))
       *why = by_bytes;
-    else if (node->num_outputs == 1 && is_read_twice(f, g, node))
+    else if (node->num_outputs == 1 && is_wider_copy(f, g, node))
       *why = by_readers;
     else
       continue;

@@ -11,7 +11,6 @@
 #include <string.h>
 
 // More elements than that are computed where the rest is.
-enum { MAX_FOLDED = 4096 };
 // What operators' functions may compute here.
 enum { MAX_MADE = 1 << 27 };
 
@@ -120,13 +119,6 @@ const hd_value_t *hd_lower_ints_constant(hd_lowering_t *l,
   return constant;
 }
 
-static int64_t count_of(const hd_tensor_type_t *type) {
-  int64_t count = 1;
-  for (unsigned i = 0; i < type->rank; i++)
-    count = hd_size_times(count, type->shape[i]);
-  return count;
-}
-
 // Whether all inputs of a task are known; *data gets them.
 static bool is_known(hd_lowering_t *l, const hd_value_t *const *inputs,
                      uint32_t num_inputs, const hd_host_tensor_t **data) {
@@ -138,15 +130,14 @@ static bool is_known(hd_lowering_t *l, const hd_value_t *const *inputs,
   return true;
 }
 
-static bool is_small(const hd_task_binding_t *binding,
+static bool is_small(hd_lowering_t *l, const hd_task_binding_t *binding,
                      const hd_value_t *const *inputs, uint32_t num_inputs) {
+  hd_tensor_type_t *types =
+      HD_ARENA_ARRAY(hd_lower_arena(l), hd_tensor_type_t, num_inputs + 1);
   for (uint32_t i = 0; i < num_inputs; i++)
-    if (hd_lower_count(inputs[i]) > MAX_FOLDED) // Weights stay where they are.
-      return false;
-  for (size_t i = 0; i < binding->task->outputs.size; i++)
-    if (count_of(&binding->outputs[i]) > MAX_FOLDED)
-      return false;
-  return true;
+    types[i] = hd_lower_type(inputs[i]);
+  return hd_task_is_small(types, num_inputs, binding->outputs,
+                          (unsigned)binding->task->outputs.size);
 }
 
 // What a node of the source has chosen so far.
@@ -174,7 +165,7 @@ static bool is_folded(hd_lowering_t *l, const hd_task_binding_t *binding,
   size_t n = own->folds.size;
   bool folds = led && n < led->folds.size
                    ? led->folds.data[n]
-                   : is_small(binding, inputs, num_inputs);
+                   : is_small(l, binding, inputs, num_inputs);
   folds = folds && is_known(l, inputs, num_inputs, data);
   hd_vec_push(hd_lower_arena(l), &own->folds, folds);
   return folds;

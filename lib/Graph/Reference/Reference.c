@@ -278,3 +278,30 @@ bool hd_task_evaluate(hd_context_t *context, const hd_task_binding_t *binding,
   hd_arena_fini(&e.arena);
   return ok;
 }
+
+enum { MAX_SMALL = 4096, FEW_BYTES = 16 };
+
+// Saturates.
+static int64_t count_of(const hd_tensor_type_t *type) {
+  int64_t count = 1;
+  for (unsigned i = 0; i < type->rank; i++)
+    if (__builtin_mul_overflow(count, type->shape[i], &count))
+      count = INT64_MAX;
+  return count;
+}
+
+bool hd_task_is_small(const hd_tensor_type_t *inputs, unsigned num_inputs,
+                      const hd_tensor_type_t *outputs, unsigned num_outputs) {
+  bool is_small = true, of_bytes = false, to_floats = false;
+  for (unsigned i = 0; i < num_inputs; i++) {
+    int64_t count = count_of(&inputs[i]);
+    is_small &= count <= MAX_SMALL;
+    of_bytes |= count > FEW_BYTES && hd_scalar_bits(inputs[i].type) <= 8 &&
+                hd_type_is_integer(hd_type(inputs[i].type));
+  }
+  for (unsigned i = 0; i < num_outputs; i++) {
+    is_small &= count_of(&outputs[i]) <= MAX_SMALL;
+    to_floats |= hd_type_is_float(hd_type(outputs[i].type));
+  }
+  return is_small && !(of_bytes && to_floats);
+}

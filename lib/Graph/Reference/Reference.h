@@ -18,6 +18,12 @@ bool hd_task_evaluate(hd_context_t *context, const hd_task_binding_t *binding,
                       const hd_host_tensor_t *const *inputs,
                       hd_host_tensor_t *outputs, hd_loc_t loc);
 
+// Whether a task of constants is computed while a graph is made: what is small
+// (4,096 elements), but for floats that are made of more than a few bytes each.
+// These are weights, which products take as they are.
+bool hd_task_is_small(const hd_tensor_type_t *inputs, unsigned num_inputs,
+                      const hd_tensor_type_t *outputs, unsigned num_outputs);
+
 // The same of a loop of a graph (IR/Graph/Loop.h).
 bool hd_loop_evaluate(hd_module_t *module, const hd_node_t *node,
                       const hd_host_tensor_t *const *inputs,

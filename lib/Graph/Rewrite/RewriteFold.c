@@ -67,13 +67,15 @@ static bool are_known(hd_rw_graph_t *g, const hd_node_t *node,
                       const hd_host_tensor_t **data, bool *failed) {
   if (!node->num_inputs)
     return false;
-  for (uint32_t i = 0; i < node->num_inputs; i++)
-    if (inputs[i]->def || !inputs[i]->constant ||
-        hd_tensor_type_count(&inputs[i]->type) > MAX_FOLDED)
+  hd_tensor_type_t *from =
+      HD_ARENA_ARRAY(g->arena, hd_tensor_type_t, node->num_inputs);
+  for (uint32_t i = 0; i < node->num_inputs; i++) {
+    if (inputs[i]->def || !inputs[i]->constant)
       return false;
-  for (uint32_t i = 0; i < node->num_outputs; i++)
-    if (hd_tensor_type_count(&types[i]) > MAX_FOLDED)
-      return false;
+    from[i] = inputs[i]->type;
+  }
+  if (!hd_task_is_small(from, node->num_inputs, types, node->num_outputs))
+    return false;
   for (uint32_t i = 0; i < node->num_inputs; i++)
     if (!(data[i] = hd_rw_known(g, inputs[i], failed)))
       return false;

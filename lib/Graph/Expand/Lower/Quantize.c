@@ -6,6 +6,22 @@
 
 #include <string.h>
 
+// Zero points that are known to be one number: that; if it is 0 and `or_none`,
+// NULL. Others as they are.
+static const hd_value_t *simplify_zeros(hd_lowering_t *l,
+                                        const hd_value_t *zero, bool or_none) {
+  const hd_host_tensor_t *data = zero ? hd_lower_find_data(l, zero) : NULL;
+  int64_t count = data ? hd_lower_count(zero) : 0;
+  if (!count || !hd_type_is_integer(hd_type(zero->type)))
+    return zero;
+  int64_t first = hd_host_tensor_get_int(data, 0);
+  for (int64_t i = 1; i < count; i++)
+    if (hd_host_tensor_get_int(data, i) != first)
+      return zero;
+  return first == 0 && or_none ? NULL
+                               : hd_lower_scalar(l, zero->type, (double)first);
+}
+
 // How scales and zero points lie beside x: with a scalar they broadcast as they
 // are; of an axis they become a column; of blocks along an axis, x takes a view
 // in which a block is an axis.
@@ -157,6 +173,7 @@ bool hd_onnx_dequantize(hd_lowering_t *l) {
   hd_scalar_t type = read_type(l, "output_dtype", s.scale->type);
   if (type == HD_VOID)
     return false;
+  s.zero = simplify_zeros(l, s.zero, true);
   bool plain = !s.zero || hd_type_is_float(hd_type(s.x->type));
   hd_attributes_t list = {0};
   hd_attributes_type(l, &list, "R", type);
@@ -180,6 +197,7 @@ bool hd_onnx_dynamic_quantize(hd_lowering_t *l) {
 
 static const hd_value_t *subtract_zero(hd_lowering_t *l, const hd_value_t *x,
                                        const hd_value_t *zero) {
+  zero = simplify_zeros(l, zero, true);
   const hd_value_t *inputs[] = {x, zero};
   if (!hd_type_is_integer(hd_type(x->type)))
     return hd_lower_unsupported(l, "elements of type %s",
