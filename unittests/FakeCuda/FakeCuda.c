@@ -67,6 +67,14 @@ FAKE(fakeCudaCalls, void) {
   return wish && strcmp(last_wish, wish) == 0 ? fake.calls : 0;
 }
 
+// A stream of the first device that is the test's own.
+FAKE(fakeCudaStream, void **stream) {
+  static struct hd_cu_stream own;
+  own.context = &fake.contexts[0];
+  *stream = &own;
+  return 0;
+}
+
 int fake_number(const char *variable, int otherwise) {
   const char *text = getenv(variable);
   return text ? atoi(text) : otherwise;
