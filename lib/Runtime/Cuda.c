@@ -280,7 +280,7 @@ static int try_link(hd_cuda_t *cuda, const char *name, size_t target,
 
 static bool link_here(hd_cuda_t *cuda, hd_diagnostics_t *diags,
                       const char *name, int sm, const char *ptx, size_t size,
-                      bool is_whole, hd_buffer_t *cubin, bool *is_slow) {
+                      hd_buffer_t *cubin, bool *is_slow) {
   link_log_t log, second;
   bool accelerated = sm > 120;
   size_t target =
@@ -291,8 +291,7 @@ static bool link_here(hd_cuda_t *cuda, hd_diagnostics_t *diags,
   int error = try_link(cuda, name, same ? 0 : target, ptx, size, &log, cubin);
   bool ok = !error;
   // What is loaded as PTX is made code for the context's target.
-  *is_slow = ok && (strstr(log.info, "Performance Loss") ||
-                    (is_whole && !strstr(log.info, "ignored")));
+  *is_slow = ok && strstr(log.info, "Performance Loss");
   if (!ok && same && accelerated)
     ok = try_link(cuda, name, target, ptx, size, &second, cubin) == 0;
   return ok || report_code(cuda, diags, "making machine code of", name, error,
@@ -301,21 +300,21 @@ static bool link_here(hd_cuda_t *cuda, hd_diagnostics_t *diags,
 
 bool hd_cuda_load_code(hd_cuda_t *cuda, hd_diagnostics_t *diags,
                        const char *name, const void *code,
-                       hd_cu_module_t *module) {
+                       hd_cu_library_t *library) {
   char log[4096] = "";
   int options[] = {HD_CU_JIT_ERROR_LOG, HD_CU_JIT_ERROR_LOG_SIZE};
   void *values[] = {log, as_pointer(sizeof(log))};
-  int error = cuda->driver.module_load(module, code, 2, options, values);
+  int error = cuda->driver.library_load(library, code, options, values, 2, NULL,
+                                        NULL, 0);
   return error == 0 || report_code(cuda, diags, "loading", name, error, log);
 }
 
 bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
-                  int sm, const char *ptx, size_t size, bool is_whole,
-                  hd_buffer_t *cubin, bool *is_slow) {
+                  int sm, const char *ptx, size_t size, hd_buffer_t *cubin,
+                  bool *is_slow) {
   bool entered;
-  bool ok =
-      hd_cuda_enter(cuda, diags, &entered) &&
-      link_here(cuda, diags, name, sm, ptx, size, is_whole, cubin, is_slow);
+  bool ok = hd_cuda_enter(cuda, diags, &entered) &&
+            link_here(cuda, diags, name, sm, ptx, size, cubin, is_slow);
   hd_cuda_leave(cuda, entered);
   return ok;
 }

@@ -53,19 +53,18 @@ bool hd_cuda_check(const hd_cuda_t *cuda, hd_diagnostics_t *diags, int error,
 
 // Machine code of a module of PTX for sm (90; 901 is sm_90a), by the driver's
 // linker. Several threads may do so at once. name is the kernel's, for
-// messages. is_whole: there are calls with HD_TRAIT_WHOLE, which the linker's
-// compiler ignores, for it expects that functions may be added. is_slow: for
-// that or another reason it speaks of a "Performance Loss", or says nothing of
-// what it ignores, and hd_cuda_load_code() would know the target.
+// messages. is_slow: of code that functions may be added to it speaks of a
+// "Performance Loss", and hd_cuda_load_code() would know the target.
 bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
-                  int sm, const char *ptx, size_t size, bool is_whole,
-                  hd_buffer_t *cubin, bool *is_slow);
+                  int sm, const char *ptx, size_t size, hd_buffer_t *cubin,
+                  bool *is_slow);
 
 // Loads machine code, or PTX with its final zero, of which the driver makes
-// code as of a whole program, one thread at a time, and keeps it in a cache of
-// its own. name as above. The context is current; the module is the caller's.
+// code as of a whole program, and keeps it in a cache of its own. Several
+// threads may do so at once. name as above. The context is current; the library
+// is the caller's.
 bool hd_cuda_load_code(hd_cuda_t *cuda, hd_diagnostics_t *diags,
                        const char *name, const void *code,
-                       hd_cu_module_t *module);
+                       hd_cu_library_t *library);
 
 #endif

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels to machine code, each a job of the pool: PTX by LLVM, then code by
-// the driver's linker, where most of the time goes (the driver holds a lock
-// while it loads PTX, but not while it links).
+// A kernel to machine code: PTX by LLVM, then code by the driver's linker.
 //
-// Some kernels stay PTX, of which the driver makes code when it is loaded, one
-// at a time. What it makes for its linker is code that functions may be added
-// to: registers are not given from warps to warps (HD_TRAIT_WHOLE), so that
-// some spill, and where something is called, such as a division, each wgmma
-// waits for the one before. The linker says so.
+// Some kernels stay PTX, of which the driver makes code when it is loaded. What
+// it makes for its linker is code that functions may be added to: registers are
+// not given from warps to warps (HD_TRAIT_WHOLE), so that some spill, and where
+// something is called, such as a division, each wgmma waits for the one before,
+// which the linker says.
 //
 // The cache is asked twice. By the text of the lowered kernel with all that it
 // calls, and by which build of the compiler this is: then LLVM has nothing to
@@ -16,17 +14,10 @@
 #include "IR/Intrinsic.h"
 #include "IR/Rewrite.h"
 #include "Runtime/CodeKey.h"
-#include "Runtime/Compile.h"
 #include "Runtime/DeviceCuda.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-typedef struct jobs {
-  hd_cuda_device_t *device;
-  const hd_func_t *const *funcs;
-  hd_cuda_code_t *codes;
-} jobs_t;
 
 static hd_cache_key_t text_key(const hd_cuda_device_t *d, hd_module_t *module,
                                const hd_func_t *func) {
@@ -51,6 +42,10 @@ static void keep_ptx(const hd_buffer_t *ptx, hd_cuda_code_t *code) {
 static bool link_ptx(hd_cuda_device_t *d, hd_module_t *module,
                      const hd_func_t *func, const hd_buffer_t *ptx,
                      hd_cuda_code_t *code) {
+  if (!hd_walk_calls(&module->arena, func->body, is_plain, NULL)) {
+    keep_ptx(ptx, code);
+    return true;
+  }
   char salt[64];
   snprintf(salt, sizeof(salt), "image %d %d", d->cuda->sm, d->cuda->version);
   hd_cache_key_t key = hd_cache_key(salt, hd_buffer_text(ptx), ptx->size);
@@ -61,10 +56,9 @@ static bool link_ptx(hd_cuda_device_t *d, hd_module_t *module,
   // PTX of an older target becomes code of this GPU all the same.
   int target = d->base.info.target->sm;
   bool is_slow;
-  bool is_whole = !hd_walk_calls(&module->arena, func->body, is_plain, NULL);
   if (!hd_cuda_link(d->cuda, &module->context->diags, func->name,
                     target > 120 ? target : d->cuda->sm, hd_buffer_text(ptx),
-                    ptx->size, is_whole, &code->image, &is_slow))
+                    ptx->size, &code->image, &is_slow))
     return false;
   if (is_slow)
     keep_ptx(ptx, code);
@@ -72,8 +66,8 @@ static bool link_ptx(hd_cuda_device_t *d, hd_module_t *module,
   return true;
 }
 
-static bool make_code(hd_cuda_device_t *d, hd_module_t *module,
-                      const hd_func_t *func, hd_cuda_code_t *code) {
+bool hd_cuda_compile(hd_cuda_device_t *d, hd_module_t *module,
+                     const hd_func_t *func, hd_cuda_code_t *code) {
   hd_cache_key_t key = text_key(d, module, func);
   if (hd_cache_get(d->cache, key, &code->image)) {
     code->origin = HD_CUDA_FROM_TEXT;
@@ -94,10 +88,19 @@ static bool make_code(hd_cuda_device_t *d, hd_module_t *module,
   return ok;
 }
 
-static bool compile(void *argument, unsigned piece, hd_module_t *module) {
-  const jobs_t *jobs = argument;
-  return make_code(jobs->device, module, jobs->funcs[piece],
-                   &jobs->codes[piece]);
+// Of PTX the driver makes code when it is loaded, which takes the longest, and
+// keeps it for who loads it next, perhaps another process.
+static bool load_once(hd_cuda_device_t *d, hd_diagnostics_t *diags,
+                      const hd_func_t *func, const hd_cuda_code_t *code) {
+  hd_cu_library_t library;
+  bool entered;
+  bool ok = hd_cuda_enter(d->cuda, diags, &entered) &&
+            hd_cuda_load_code(d->cuda, diags, func->name,
+                              hd_buffer_text(&code->image), &library);
+  if (ok)
+    d->cuda->driver.library_unload(library);
+  hd_cuda_leave(d->cuda, entered);
+  return ok;
 }
 
 static void end_code(void *argument) {
@@ -110,7 +113,9 @@ bool hd_cuda_make(hd_device_t *device, hd_module_t *module,
   hd_cleanup_t cleanup;
   hd_budget_t *budget = &module->context->budget;
   hd_budget_defer(budget, &cleanup, end_code, &code);
-  bool ok = make_code(hd_cuda_device_of(device), module, func, &code);
+  hd_cuda_device_t *d = hd_cuda_device_of(device);
+  bool ok = hd_cuda_compile(d, module, func, &code) &&
+            load_once(d, &module->context->diags, func, &code);
   if (ok)
     hd_buffer_write(out, hd_buffer_text(&code.image), code.image.size);
   hd_budget_clean(budget, &cleanup);
@@ -124,11 +129,4 @@ hd_thread_pool_t *hd_cuda_pool(hd_cuda_device_t *d) {
     first->pool = hd_thread_pool_create(first->threads);
   pthread_mutex_unlock(&first->lock);
   return first->pool;
-}
-
-bool hd_cuda_compile(hd_cuda_device_t *d, const hd_func_t *const *funcs,
-                     unsigned count, hd_cuda_code_t *codes) {
-  jobs_t jobs = {d, funcs, codes};
-  return hd_compile_all(d->base.context, count > 1 ? hd_cuda_pool(d) : NULL,
-                        count, compile, &jobs);
 }

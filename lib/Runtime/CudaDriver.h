@@ -11,7 +11,8 @@
 
 // Handles.
 typedef struct hd_cu_context *hd_cu_context_t;
-typedef struct hd_cu_module *hd_cu_module_t;
+typedef struct hd_cu_library *hd_cu_library_t;
+typedef struct hd_cu_kernel *hd_cu_kernel_t;
 typedef struct hd_cu_function *hd_cu_function_t;
 typedef struct hd_cu_stream *hd_cu_stream_t;
 typedef struct hd_cu_event *hd_cu_event_t;

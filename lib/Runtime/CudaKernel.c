@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels on the CUDA device: code is loaded, and launched.
+// Kernels on the CUDA device: they are compiled and loaded, each a job of the
+// pool, and launched. Most of the time goes to the driver's linker, and to its
+// compiler where it loads PTX: neither holds a lock (loading a module would).
 #include "IR/Generic.h"
+#include "Runtime/Compile.h"
 #include "Runtime/DeviceCuda.h"
 
 #include <pthread.h>
@@ -14,7 +17,7 @@ static const hd_loc_t nowhere;
 
 typedef struct cuda_kernel {
   hd_kernel_t base;
-  hd_cu_module_t module;
+  hd_cu_library_t library;
   hd_cu_function_t function;
   int static_shared;
   pthread_mutex_t lock;      // Of the two below, which only grow.
@@ -22,8 +25,8 @@ typedef struct cuda_kernel {
   atomic_bool wide_cluster;
 } cuda_kernel_t;
 
-static bool read_attributes(hd_cuda_device_t *d, cuda_kernel_t *k) {
-  const hd_cuda_driver_t *driver = &d->cuda->driver;
+static bool read_attributes(const hd_cuda_t *cuda, hd_diagnostics_t *diags,
+                            cuda_kernel_t *k) {
   const struct {
     int attribute, *value;
   } rows[] = {
@@ -33,11 +36,10 @@ static bool read_attributes(hd_cuda_device_t *d, cuda_kernel_t *k) {
       {HD_CU_FUNCTION_SHARED_BYTES, &k->static_shared},
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-    if (!hd_cuda_device_check(d,
-                              driver->function_attribute(rows[i].value,
-                                                         rows[i].attribute,
-                                                         k->function),
-                              "cuFuncGetAttribute"))
+    if (!hd_cuda_check(cuda, diags,
+                       cuda->driver.function_attribute(
+                           rows[i].value, rows[i].attribute, k->function),
+                       "cuFuncGetAttribute"))
       return false;
   return true;
 }
@@ -46,8 +48,8 @@ void hd_cuda_unload(hd_device_t *device, hd_kernel_t *kernel) {
   cuda_kernel_t *k = (cuda_kernel_t *)kernel;
   if (!k)
     return;
-  if (k->module)
-    hd_cuda_device_of(device)->cuda->driver.module_unload(k->module);
+  if (k->library)
+    hd_cuda_device_of(device)->cuda->driver.library_unload(k->library);
   pthread_mutex_destroy(&k->lock);
   hd_buffer_fini(&k->base.kept);
   free(k);
@@ -75,91 +77,111 @@ static void **arguments_of(const hd_kernel_launch_t *launch) {
   return (void *)(maps_of(launch) + launch->num_maps);
 }
 
-static hd_kernel_t *load_image(hd_cuda_device_t *d, const hd_func_t *func,
-                               hd_code_t code, hd_cuda_origin_t origin) {
-  static const char *const origins[] = {"", " (machine code from the cache)",
-                                        " (from the cache)",
-                                        " (from the model's file)"};
-  cuda_kernel_t *k = create_kernel(func);
+static bool find_function(const hd_cuda_t *cuda, hd_diagnostics_t *diags,
+                          cuda_kernel_t *k) {
+  const hd_func_t *func = k->base.func;
+  const char *symbol = k->base.code.symbol;
   char what[160];
+  hd_cu_kernel_t kernel;
+  hd_arena_t scratch;
   snprintf(what, sizeof(what), "loading kernel '%.100s'", func->name);
+  hd_arena_init(&scratch, NULL);
+  if (!symbol)
+    symbol = hd_func_symbol(&scratch, func);
+  int error = cuda->driver.library_kernel(&kernel, k->library, symbol);
+  hd_arena_fini(&scratch);
+  if (!error)
+    error = cuda->driver.kernel_function(&k->function, kernel);
+  return hd_cuda_check(cuda, diags, error, what) &&
+         read_attributes(cuda, diags, k);
+}
+
+static hd_kernel_t *load_image(hd_cuda_device_t *d, hd_diagnostics_t *diags,
+                               const hd_func_t *func, hd_code_t code) {
+  cuda_kernel_t *k = create_kernel(func);
   if (!k) {
-    hd_error(hd_cuda_diags(d), nowhere, HD_E0904, "out of memory");
+    hd_error(diags, nowhere, HD_E0904, "out of memory");
     return NULL;
   }
   k->base.code = code;
-  const hd_cuda_driver_t *driver = &d->cuda->driver;
-  hd_arena_t scratch;
-  hd_arena_init(&scratch, NULL);
-  bool ok = hd_cuda_load_code(d->cuda, hd_cuda_diags(d), func->name, code.data,
-                              &k->module) &&
-            hd_cuda_device_check(
-                d,
-                driver->module_function(
-                    &k->function, k->module,
-                    code.symbol ? code.symbol : hd_func_symbol(&scratch, func)),
-                what) &&
-            read_attributes(d, k);
-  hd_arena_fini(&scratch);
-  if (ok) {
-    if (d->base.verbose)
-      fprintf(
-          stderr,
-          "%s: %d registers, %d bytes of local memory, %zu bytes of code%s\n",
-          func->name, k->base.registers, k->base.local_bytes, code.size,
-          origins[origin]);
-    return &k->base;
-  }
-  hd_cuda_unload(&d->base, &k->base);
-  return NULL;
+  bool entered;
+  bool ok =
+      hd_cuda_enter(d->cuda, diags, &entered) &&
+      hd_cuda_load_code(d->cuda, diags, func->name, code.data, &k->library) &&
+      find_function(d->cuda, diags, k);
+  if (!ok)
+    hd_cuda_unload(&d->base, &k->base);
+  hd_cuda_leave(d->cuda, entered);
+  return ok ? &k->base : NULL;
 }
 
-typedef struct codes {
-  hd_cuda_code_t *data;
+typedef struct loads {
+  hd_cuda_device_t *device;
+  const hd_func_t *const *funcs;
+  const hd_code_t *given; // NULL: code is made.
+  hd_cuda_code_t *made;
   unsigned count;
-} codes_t;
+  hd_kernel_t **kernels;
+} loads_t;
 
-static void end_codes(void *argument) {
-  const codes_t *codes = argument;
-  for (unsigned i = 0; i < codes->count; i++)
-    hd_buffer_fini(&codes->data[i].image);
-  free(codes->data);
+static void end_loads(void *argument) {
+  const loads_t *l = argument;
+  for (unsigned i = 0; i < l->count; i++)
+    hd_buffer_fini(&l->made[i].image);
+  free(l->made);
 }
 
 // The kernel keeps the code, if that is nobody else's.
-static hd_kernel_t *load_code(hd_cuda_device_t *d, const hd_func_t *func,
-                              const hd_code_t *given, hd_cuda_code_t *made) {
-  if (given)
-    return load_image(d, func, *given, HD_CUDA_GIVEN);
-  hd_kernel_t *k = load_image(
-      d, func,
-      (hd_code_t){hd_buffer_text(&made->image), made->image.size, NULL},
-      made->origin);
-  if (k) {
+static bool load_piece(void *argument, unsigned piece, hd_module_t *module) {
+  const loads_t *l = argument;
+  hd_times_t *times = &module->context->times;
+  hd_cuda_code_t *made = &l->made[piece];
+  if (l->given)
+    made->origin = HD_CUDA_GIVEN;
+  else if (!hd_cuda_compile(l->device, module, l->funcs[piece], made))
+    return false;
+  hd_code_t code = l->given ? l->given[piece]
+                            : (hd_code_t){hd_buffer_text(&made->image),
+                                          made->image.size, NULL};
+  size_t part = hd_times_enter(times, "load");
+  hd_kernel_t *k =
+      load_image(l->device, &module->context->diags, l->funcs[piece], code);
+  hd_times_leave(times, part);
+  if (k && !l->given) {
     k->kept = made->image;
     made->image = (hd_buffer_t){0};
   }
-  return k;
+  l->kernels[piece] = k;
+  return k != NULL;
+}
+
+static void print_loads(const loads_t *l) {
+  static const char *const origins[] = {"", " (machine code from the cache)",
+                                        " (from the cache)",
+                                        " (from the model's file)"};
+  for (unsigned i = 0; i < l->count; i++) {
+    const hd_kernel_t *k = l->kernels[i];
+    fprintf(stderr,
+            "%s: %d registers, %d bytes of local memory, %zu bytes of code%s\n",
+            l->funcs[i]->name, k->registers, k->local_bytes, k->code.size,
+            origins[l->made[i].origin]);
+  }
 }
 
 bool hd_cuda_load(hd_device_t *device, const hd_func_t *const *funcs,
                   const hd_code_t *given, unsigned count,
                   hd_kernel_t **kernels) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
-  codes_t codes = {calloc(count ? count : 1, sizeof(hd_cuda_code_t)), count};
-  if (!codes.data)
+  loads_t loads = {d, funcs, given, NULL, count, kernels};
+  loads.made = calloc(count ? count : 1, sizeof(*loads.made));
+  if (!loads.made)
     return hd_error(hd_cuda_diags(d), nowhere, HD_E0904, "out of memory");
   hd_cleanup_t cleanup;
-  hd_budget_defer(&device->context->budget, &cleanup, end_codes, &codes);
-  bool entered = false;
-  bool ok = (given || hd_cuda_compile(d, funcs, count, codes.data)) &&
-            hd_cuda_enter(d->cuda, hd_cuda_diags(d), &entered);
-  for (unsigned i = 0; ok && i < count; i++) {
-    kernels[i] =
-        load_code(d, funcs[i], given ? &given[i] : NULL, &codes.data[i]);
-    ok = kernels[i] != NULL;
-  }
-  hd_cuda_leave(d->cuda, entered);
+  hd_budget_defer(&device->context->budget, &cleanup, end_loads, &loads);
+  bool ok = hd_compile_all(device->context, count > 1 ? hd_cuda_pool(d) : NULL,
+                           count, load_piece, &loads);
+  if (ok && device->verbose)
+    print_loads(&loads);
   hd_budget_clean(&device->context->budget, &cleanup);
   return ok;
 }

@@ -99,8 +99,9 @@ typedef struct hd_device_ops {
   bool (*fill)(hd_device_t *device, hd_address_t to, uint64_t bits,
                unsigned element_bytes, size_t count);
   // Machine code of a lowered kernel as bytes, from the cache where it is kept,
-  // and into it: no GPU's memory or stream is touched. For threads side by
-  // side; module, which is empty, and what is reported are the caller's.
+  // and into it, and known to the driver: no stream is touched, and nothing
+  // stays on the GPU. For threads side by side; module, which is empty, and
+  // what is reported are the caller's.
   bool (*make)(hd_device_t *device, hd_module_t *module, const hd_func_t *func,
                hd_buffer_t *code);
   // Makes lowered kernels ready; kernels[i], NULL before, is that of funcs[i].

@@ -57,10 +57,11 @@ typedef struct hd_cuda_code {
 // CudaCompile.c. The threads that compile, made at first use; NULL: the
 // caller's alone.
 hd_thread_pool_t *hd_cuda_pool(hd_cuda_device_t *d);
-// Machine code of lowered kernels, on all threads; codes are
-// zeros before, the caller's to free in any case. False after errors.
-bool hd_cuda_compile(hd_cuda_device_t *d, const hd_func_t *const *funcs,
-                     unsigned count, hd_cuda_code_t *codes);
+// Machine code of a lowered kernel. Any threads may do so at once: the module,
+// which is empty, and its context are the caller's. code is zeros before, and
+// its image the caller's to free in any case. False after errors.
+bool hd_cuda_compile(hd_cuda_device_t *d, hd_module_t *module,
+                     const hd_func_t *func, hd_cuda_code_t *code);
 
 // The rows of hd_device_ops_t.
 bool hd_cuda_make(hd_device_t *device, hd_module_t *module,

@@ -98,8 +98,8 @@ void hd_docs_intrinsics(hd_buffer_t *out) {
       "*awaits_launch* returns when the launch before has ended; a *shuffle* "
       "gives its first operand to another lane; to an *aligned* one all "
       "threads of a warp come at the same call; what is *whole* is ignored in "
-      "machine code that a linker may add functions to; where that shows, such "
-      "kernels are loaded as PTX. The target is the least one.\n\n"
+      "machine code that a linker may add functions to, so such kernels are "
+      "loaded as PTX. The target is the least one.\n\n"
       "| name | T | signature | kind | traits | target | PTX |\n"
       "|---|---|---|---|---|---|---|\n");
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

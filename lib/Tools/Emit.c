@@ -87,9 +87,8 @@ static bool emit_cubin(hd_module_t *module, const hd_func_t *kernel,
   hd_diagnostics_t *diags = &module->context->diags;
   hd_cuda_t *cuda = hd_cuda_open(diags, 0);
   bool is_slow;
-  bool ok = cuda &&
-            hd_cuda_link(cuda, diags, kernel->name, target->sm,
-                         hd_buffer_text(ptx), ptx->size, false, out, &is_slow);
+  bool ok = cuda && hd_cuda_link(cuda, diags, kernel->name, target->sm,
+                                 hd_buffer_text(ptx), ptx->size, out, &is_slow);
   hd_cuda_close(cuda);
   if (ok && is_slow)
     hd_warning(diags, kernel->loc,

@@ -69,31 +69,51 @@ FAKE(cuLinkDestroy, hd_cu_link_t link) {
   return 0;
 }
 
-// Strangers load PTX without options.
-FAKE(cuModuleLoadData, hd_cu_module_t *module, const void *image) {
+static int load(hd_cu_library_t *library, const char *text) {
   NEEDS(fake_context());
-  *module = calloc(1, sizeof(**module));
-  (*module)->context = fake_context();
-  (*module)->text = strdup(image);
-  fake.modules++;
+  *library = calloc(1, sizeof(**library));
+  (*library)->text = strdup(text);
+  fake.libraries++;
   return 0;
 }
-FAKE(cuModuleLoadDataEx, hd_cu_module_t *module, const void *image,
-     unsigned count, int *options, void **values) {
-  (void)count, (void)options, (void)values;
-  MAY_FAIL("cuModuleLoadDataEx");
+FAKE(cuLibraryLoadData, hd_cu_library_t *library, const void *image,
+     int *options, void **values, unsigned count, int *library_options,
+     void **library_values, unsigned library_count) {
+  (void)options, (void)values, (void)count;
+  (void)library_options, (void)library_values;
+  MAY_FAIL("cuLibraryLoadData");
+  if (library_count)
+    return HD_CU_INVALID_VALUE;
   const char *text = image;
   if (strncmp(text, LINKED, sizeof(LINKED) - 1) == 0)
-    image = text + sizeof(LINKED) - 1;
+    text += sizeof(LINKED) - 1;
   else
     fake_note("compile\n");
-  return cuModuleLoadData(module, image);
+  return load(library, text);
 }
-FAKE(cuModuleUnload, hd_cu_module_t module) {
-  NEEDS(module->context);
-  free(module->text);
-  free(module);
-  fake.modules--;
+FAKE(cuLibraryUnload, hd_cu_library_t library) {
+  while (library->kernels) {
+    hd_cu_kernel_t kernel = library->kernels;
+    library->kernels = kernel->next;
+    free(kernel);
+  }
+  free(library->text);
+  free(library);
+  fake.libraries--;
+  return 0;
+}
+FAKE(cuLibraryGetKernel, hd_cu_kernel_t *kernel, hd_cu_library_t library,
+     const char *name) {
+  MAY_FAIL("cuLibraryGetKernel");
+  char entry[160];
+  snprintf(entry, sizeof(entry), ".entry %s(", name);
+  if (!strstr(library->text, entry))
+    return 500;
+  *kernel = calloc(1, sizeof(**kernel));
+  snprintf((*kernel)->name, sizeof((*kernel)->name), "%s", name);
+  (*kernel)->library = library;
+  (*kernel)->next = library->kernels;
+  library->kernels = *kernel;
   return 0;
 }
 // From ".entry name(" to ")", as PTX has it.
@@ -107,20 +127,31 @@ static void count_params(struct hd_cu_function *function, const char *text) {
   }
 }
 
-FAKE(cuModuleGetFunction, hd_cu_function_t *function, hd_cu_module_t module,
-     const char *name) {
-  MAY_FAIL("cuModuleGetFunction");
+FAKE(cuKernelGetFunction, hd_cu_function_t *function, hd_cu_kernel_t kernel) {
+  MAY_FAIL("cuKernelGetFunction");
+  NEEDS(fake_context());
   char entry[160];
-  snprintf(entry, sizeof(entry), ".entry %s(", name);
-  if (!strstr(module->text, entry))
-    return 500;
+  snprintf(entry, sizeof(entry), ".entry %s(", kernel->name);
   *function = calloc(1, sizeof(**function));
-  (*function)->context = module->context;
-  snprintf((*function)->name, sizeof((*function)->name), "%s", name);
-  count_params(*function, strstr(module->text, entry));
+  (*function)->context = fake_context();
+  snprintf((*function)->name, sizeof((*function)->name), "%s", kernel->name);
+  count_params(*function, strstr(kernel->library->text, entry));
+  pthread_mutex_lock(&fake.lock);
   (*function)->next = fake.functions;
   fake.functions = *function;
+  pthread_mutex_unlock(&fake.lock);
   return 0;
+}
+
+// Strangers load PTX as modules, which are libraries here.
+FAKE(cuModuleLoadData, hd_cu_library_t *module, const void *image) {
+  return load(module, image);
+}
+FAKE(cuModuleGetFunction, hd_cu_function_t *function, hd_cu_library_t module,
+     const char *name) {
+  hd_cu_kernel_t kernel;
+  int error = cuLibraryGetKernel(&kernel, module, name);
+  return error ? error : cuKernelGetFunction(function, kernel);
 }
 FAKE(cuFuncGetAttribute, int *value, int attribute, hd_cu_function_t function) {
   MAY_FAIL("cuFuncGetAttribute");

@@ -16,7 +16,7 @@
 
 #include <stdarg.h>
 
-fake_state_t fake;
+fake_state_t fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 // Of each thread, the innermost last.
 static _Thread_local struct {
@@ -37,7 +37,7 @@ void fake_note(const char *format, ...) {
   va_start(args, format);
   vfprintf(file, format, args);
   va_end(args);
-  fclose(file);
+  fclose(file); // In one piece, behind what other threads wrote.
 }
 
 static char last_wish[200];
@@ -46,20 +46,23 @@ int fake_fault(const char *name) {
   size_t size = strlen(name);
   if (!wish || strncmp(wish, name, size) != 0 || wish[size] != '=')
     return 0;
+  pthread_mutex_lock(&fake.lock);
   if (strcmp(last_wish, wish) != 0) {
     snprintf(last_wish, sizeof last_wish, "%s", wish);
     fake.calls = 0;
   }
+  int call = ++fake.calls;
+  pthread_mutex_unlock(&fake.lock);
   const char *at = strchr(wish, '@');
   bool once = at && at[1] == '=';
-  int from = at ? atoi(at + (once ? 2 : 1)) : 1, call = ++fake.calls;
+  int from = at ? atoi(at + (once ? 2 : 1)) : 1;
   return call == from || (!once && call > from) ? atoi(wish + size + 1) : 0;
 }
 
 // For tests: what there is of objects that are made and ended, and how often
 // the function that FAKE_CUDA_FAIL names was called since it did.
 FAKE(fakeCudaLeft, void) {
-  return fake.allocations + fake.modules + fake.streams + fake.events +
+  return fake.allocations + fake.libraries + fake.streams + fake.events +
          fake.graphs + fake.execs + fake.links;
 }
 FAKE(fakeCudaCalls, void) {
@@ -155,11 +158,11 @@ FAKE(cuDevicePrimaryCtxRelease_v2, int device) {
   for (int i = 0; i < FAKE_MAX_DEVICES; i++)
     if (fake.contexts[i].retained)
       return 0;
-  fake_note(
-      "left: %d allocations, %d modules, %d streams, %d events, %d graphs, %d "
-      "executables, %d links\n",
-      fake.allocations, fake.modules, fake.streams, fake.events, fake.graphs,
-      fake.execs, fake.links);
+  fake_note("left: %d allocations, %d libraries, %d streams, %d events, %d "
+            "graphs, %d "
+            "executables, %d links\n",
+            fake.allocations, fake.libraries, fake.streams, fake.events,
+            fake.graphs, fake.execs, fake.links);
   while (fake.functions) {
     struct hd_cu_function *function = fake.functions;
     fake.functions = function->next;

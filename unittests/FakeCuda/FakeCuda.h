@@ -6,6 +6,7 @@
 
 #include "Runtime/CudaDriver.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,9 +17,14 @@ enum { FAKE_MAX_DEVICES = 4, FAKE_CAPTURING = 900 };
 struct hd_cu_context {
   int retained;
 };
-struct hd_cu_module {
-  hd_cu_context_t context;
+struct hd_cu_library {
   char *text;
+  struct hd_cu_kernel *kernels; // They end with it.
+};
+struct hd_cu_kernel {
+  struct hd_cu_library *library;
+  struct hd_cu_kernel *next;
+  char name[128];
 };
 struct hd_cu_function {
   char name[128];
@@ -60,12 +66,14 @@ typedef struct fake_state {
   uint64_t addresses[FAKE_MAX_ALLOCATIONS];        // 0: free.
   hd_cu_context_t owners[FAKE_MAX_ALLOCATIONS];
   int allocated, encoded; // So far.
-  int allocations, modules, streams, events, graphs, execs;
-  atomic_int links, calls;    // Code is linked by several threads.
+  int allocations, streams, events, graphs, execs;
+  atomic_int links, libraries; // Code is made and loaded by several threads.
+  int calls;
   int captured, programmatic; // Launches in the capture under way,
   hd_cu_graph_t capture;      // and what becomes of it.
   hd_cu_node_t last;
   struct hd_cu_function *functions;
+  pthread_mutex_t lock; // Of calls, the log and functions.
 } fake_state_t;
 
 extern fake_state_t fake;
