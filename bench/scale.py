@@ -255,8 +255,10 @@ PRINT = [OPT, "-o", "/dev/null"]
 SIM = [RUN, "--device=sim", "-q", "--no-cache"]
 SIM_N = SIM + ["--shape=n=1000000"]
 REF = [RUN, "--device=ref", "-q"]
-PLAN = [OPT, "--expand", "--rewrite", "--fuse", "--schedule", "-o",
-        "/dev/null"]
+# What a model goes through, in its order.
+PLAN = [OPT, "--target=sm_90a", "--expand", "--rewrite", "--fold-norms",
+        "--fold-weights", "--choose-layouts", "--pair-products", "--fuse",
+        "--schedule", "--early-launches", "-o", "/dev/null"]
 
 DIMENSIONS = {
     "statements, text": (statements, PRINT),

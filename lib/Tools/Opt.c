@@ -148,12 +148,24 @@ static bool check_pass_options(opt_t *o) {
   return ok;
 }
 
+// Code is for a target, and so are schedules of graphs: else no driver is asked
+// which GPU there is.
+static bool wants_target(const opt_t *o) {
+  hd_emit_format_t emit = emit_kind(o);
+  bool wants = emit != HD_EMIT_HIR && emit != HD_EMIT_DOT;
+  for (size_t i = 0; i < o->options.uses.size; i++) {
+    const hd_option_use_t *use = &o->options.uses.data[i];
+    wants |=
+        use->option < 0 && o->passes.passes[use->pass]->level == HD_LEVEL_GRAPH;
+  }
+  return wants;
+}
+
 static bool settle_target(opt_t *o) {
   const char *name = hd_option_text(&o->options, OPT_TARGET, NULL);
-  hd_emit_format_t emit = emit_kind(o);
   if (name)
     o->target = hd_tools_find_target(&o->process.context.diags, name);
-  else if (emit != HD_EMIT_HIR && emit != HD_EMIT_DOT)
+  else if (wants_target(o))
     o->target = hd_tools_default_target();
   return o->target || !name;
 }
