@@ -185,7 +185,7 @@ static void write_results(opt_t *o) {
 static void write_json(opt_t *o) {
   const char *json = hd_option_text(&o->options, OPT_JSON, NULL);
   if (json)
-    hd_report_opt_json(&o->process.context.diags, json, &o->log, &o->counts,
+    hd_report_opt_json(&o->process.context, json, &o->log, &o->counts,
                        &o->rewrites, o->entries, hd_process_exit(&o->process));
 }
 

@@ -2,6 +2,7 @@
 #include "Tools/Report.h"
 #include "IR/Graph/Graph.h"
 #include "IR/Rewrite.h"
+#include "Schedule/Machine.h"
 #include "Tools/Interface.h"
 #include "hidet/Version.h"
 
@@ -123,11 +124,24 @@ void hd_report_entries(hd_module_t *module, json_t *entries) {
   }
 }
 
-bool hd_report_opt_json(hd_diagnostics_t *diags, const char *path,
+// What schedules were chosen for, if anything.
+static void add_machine(json_t *object,
+                        const hd_schedule_options_t *schedules) {
+  if (!schedules || !schedules->machine.count)
+    return;
+  const hd_machine_t *machine = &schedules->machine;
+  json_object_set_new(object, "machine",
+                      json_pack("{s:i, s:i, s:f, s:f}", "sm", machine->sm,
+                                "multiprocessors", machine->count, "mhz",
+                                machine->mhz, "gbs", machine->gbs));
+}
+
+bool hd_report_opt_json(hd_context_t *context, const char *path,
                         const hd_pass_log_t *log,
                         const hd_module_counts_t *counts,
                         const hd_rewrite_stats_t *rewrites, json_t *entries,
                         int exit_code) {
+  hd_diagnostics_t *diags = &context->diags;
   json_t *rules = json_array();
   for (size_t i = 0; i < rewrites->rules.size; i++)
     json_array_append_new(
@@ -149,5 +163,6 @@ bool hd_report_opt_json(hd_diagnostics_t *diags, const char *path,
                 (int)counts->groups, "anchors", (int)counts->anchors,
                 "statements", (json_int_t)counts->statements, "rewrites", rules,
                 "exit", exit_code, "diagnostics", hd_json_diagnostics(diags));
+  add_machine(object, context->schedules);
   return hd_json_write(diags, path, object);
 }

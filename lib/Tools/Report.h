@@ -31,7 +31,7 @@ void hd_report_entries(hd_module_t *module, json_t *entries);
 
 // Writes one object, with the keys of `hidet-opt --stats --json`. Takes the
 // array of entries.
-bool hd_report_opt_json(hd_diagnostics_t *diags, const char *path,
+bool hd_report_opt_json(hd_context_t *context, const char *path,
                         const hd_pass_log_t *log,
                         const hd_module_counts_t *counts,
                         const hd_rewrite_stats_t *rewrites, json_t *entries,

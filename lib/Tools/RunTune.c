@@ -98,7 +98,10 @@ bool hd_run_copy_measurements(hd_run_t *run) {
 // --- The tuner ---
 
 const char *hd_run_tune_cache(hd_run_t *run) {
-  char folder[] = "/tmp/hidet-tune-XXXXXX";
+  const char *place = getenv("TMPDIR");
+  char folder[4096];
+  snprintf(folder, sizeof folder, "%s/hidet-tune-XXXXXX",
+           place && *place ? place : "/tmp");
   hd_tune_options_t options = {0};
   parse_tune(hd_option_text(&run->options, RUN_TUNE, NULL), &options);
   if (options.most && !run->tune_cache && mkdtemp(folder))

@@ -111,7 +111,9 @@ class Report(unittest.TestCase):
         self.assertIn(f"{flop / 1e9:.2f} G", self.page.text)
 
     def test_prices(self):
-        self.assertIn("of an H200", self.page.text)
+        machine = "an sm_90 of 132 multiprocessors"
+        self.assertIn(f"expected, of {machine};", self.page.text)
+        self.assertIn("(4.0 TB/s)", self.page.text)
         for row in self.launches:
             self.assertGreater(float(row[-4]), 0.5)
             self.assertLessEqual(int(row[-2].rstrip("%")), 100)

@@ -54,6 +54,40 @@ PRICED = re.compile(
 ABOVE = "with the one above"
 
 
+# Of a multiprocessor of each architecture, as its vendor says: operations a
+# cycle in each type, sums in f32.
+OPERATIONS = {
+    75: {"f16": 1024, "f32": 128},
+    80: {"f16": 2048, "bf16": 2048, "tf32": 1024, "f32": 128},
+    86: {"f16": 512, "bf16": 512, "tf32": 256, "f32": 256},
+    89: {"f16": 512, "bf16": 512, "tf32": 256, "f32": 256},
+    90: {"f16": 4096, "bf16": 4096, "tf32": 2048, "f32": 256},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """What a plan was made for. bandwidth: of its memory, in bytes a second.
+    peaks: operations a second, by type."""
+
+    name: str
+    bandwidth: float
+    peaks: dict[str, float]
+
+
+def machine_of(said: dict) -> Machine:
+    """By what hidet-opt says (lib/Schedule/Machines.def)."""
+    count, hertz = said["multiprocessors"], said["mhz"] * 1e6
+    return Machine(
+        f"an sm_{said['sm']} of {count} multiprocessors",
+        said["gbs"] * 1e9,
+        {
+            kind: operations * count * hertz
+            for kind, operations in OPERATIONS[said["sm"]].items()
+        },
+    )
+
+
 @dataclasses.dataclass
 class Launch:
     """us: what it took, or is expected to; None: not known. flop: 0: it has no
@@ -79,6 +113,7 @@ class Section:
 
     title: str
     device: str
+    machine: Machine
     measured: bool  # Whether times were.
     launches: list[Launch]
     prepared: int  # Launches that run once, of constants alone.
@@ -125,6 +160,7 @@ def collect(
     return Section(
         title,
         device.kind,
+        machine_of(said["machine"]),
         measured,
         launches,
         sum(len(LAUNCH.findall(t)) for n, t in plans.items() if n != "main"),

@@ -10,13 +10,9 @@ import string
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from hidet.reports.collect import Launch, Section
+from hidet.reports.collect import Launch, Machine, Section
 
 ROW = 24  # Pixels, as page.html has it.
-# What an H200 reaches (lib/Schedule/Machines.def), and its vendor says of its
-# tensor cores and, for f32, of the rest: bytes and operations a second.
-BANDWIDTH = 4.0e12
-PEAKS = {"f16": 989e12, "bf16": 989e12, "tf32": 495e12, "f32": 67e12}
 
 
 def render(
@@ -73,7 +69,7 @@ def section_of(section: Section, name: str) -> Iterable[str]:
         yield f"<p>{about(section)}</p>"
         yield launches_of(section, name)
         yield "<h3>Roofline</h3>"
-        yield roofline(section.launches)
+        yield roofline(section.launches, section.machine)
     if section.errors:
         yield "<h3>Errors by node</h3>"
         yield errors_of(section)
@@ -96,33 +92,38 @@ def about(section: Section) -> str:
     times = (
         "Times are what each launch added to a run on the GPU."
         if section.measured
-        else "Times are expected, of an H200; a dashed bar is a launch of which "
-        "nothing is: the least that its bytes take."
+        else f"Times are expected, of {section.machine.name}; a dashed bar is a "
+        "launch of which nothing is: the least that its bytes take."
     )
     text = (
         f"{times} Lines on the left lead from what makes a tensor to what reads "
-        "it. Shares are of what the memory of an H200 moves (4.0 TB/s) and of "
-        "what its multiprocessors compute in the product's type."
+        f"it. Shares are of what the memory of {section.machine.name} moves "
+        f"({section.machine.bandwidth / 1e12:.1f} TB/s) and of what its "
+        "multiprocessors compute in the product's type."
     )
     if section.prepared:
         text += f" Before the first run, once: {section.prepared} more launches."
     return escape(text)
 
 
-def least(launch: Launch) -> float:
+def least(launch: Launch, machine: Machine) -> float:
     """Microseconds that its bytes or its operations take."""
-    peak = peak_of(launch)
-    return 1e6 * max(launch.bytes / BANDWIDTH, launch.flop / peak)
+    return 1e6 * max(
+        launch.bytes / machine.bandwidth,
+        launch.flop / peak_of(launch, machine),
+    )
 
 
-def peak_of(launch: Launch) -> float:
+def peak_of(launch: Launch, machine: Machine) -> float:
     kind = re.search(r"\bT = (\w+)", launch.template)
-    return PEAKS.get(kind[1] if kind else "", PEAKS["f32"])
+    peaks = machine.peaks
+    return peaks.get(kind[1] if kind else "", peaks["f32"])
 
 
 def launches_of(section: Section, name: str) -> str:
     launches = section.launches
-    times = [least(n) if n.us is None else n.us for n in launches]
+    machine = section.machine
+    times = [least(n, machine) if n.us is None else n.us for n in launches]
     total = sum(times) or 1.0
     head = (
         "<th>graph</th><th>operators</th><th>module</th><th>kernel</th>"
@@ -150,7 +151,7 @@ def launches_of(section: Section, name: str) -> str:
             f"{100 * start / total:.2f}%;width:{100 * us / total:.2f}%"
             '"></div></td>'
         )
-        cells += shares_of(launch)
+        cells += shares_of(launch, machine)
         rows.append(f"<tr>{''.join(cells)}</tr>")
         start += us
     return (
@@ -180,11 +181,11 @@ def cells_of(launch: Launch, anchor: str, known: set[str]) -> list[str]:
     ]
 
 
-def shares_of(launch: Launch) -> list[str]:
+def shares_of(launch: Launch, machine: Machine) -> list[str]:
     if not launch.us:
         return [number(""), number("")]
-    memory = launch.bytes / BANDWIDTH / launch.us * 1e6
-    peak = launch.flop / peak_of(launch) / launch.us * 1e6
+    memory = launch.bytes / machine.bandwidth / launch.us * 1e6
+    peak = launch.flop / peak_of(launch, machine) / launch.us * 1e6
     return [
         number(f"{memory:.0%}"),
         number(f"{peak:.0%}" if launch.flop else ""),
@@ -224,7 +225,7 @@ def arcs(launches: Sequence[Launch]) -> str:
     )
 
 
-def roofline(launches: Sequence[Launch]) -> str:
+def roofline(launches: Sequence[Launch], machine: Machine) -> str:
     """Operations a second over operations a byte, both by powers of ten."""
     shown = [n for n in launches if n.us and n.flop and n.bytes]
     if not shown:
@@ -248,11 +249,11 @@ def roofline(launches: Sequence[Launch]) -> str:
         marks.append(f'<line class="grid" x1="40" x2="{wide}" y1="{y}" y2="{y}"/>')
         marks.append(f'<text x="0" y="{y + 4}">1e{power}</text>')
     kinds = {re.sub(r".*\bT = (\w+).*", r"\1", n.template) for n in shown}
-    for kind in sorted(kinds & PEAKS.keys()):
-        peak = PEAKS[kind]
+    for kind in sorted(kinds & machine.peaks.keys()):
+        peak = machine.peaks[kind]
         points = [
-            at(0.1, BANDWIDTH / 10),
-            at(peak / BANDWIDTH, peak),
+            at(0.1, machine.bandwidth / 10),
+            at(peak / machine.bandwidth, peak),
             at(10**4.6, peak),
         ]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
