@@ -79,15 +79,16 @@ HIDET_API hidet_status_t hidet_session_prepare(hidet_session_t *session,
 // captured the run becomes part of the graph: on these tensors, and in the
 // session's memory, so that the session outlives the graph, and has no run on
 // another stream while that runs; HIDET_USAGE where it was not prepared for
-// such inputs, HIDET_UNSUPPORTED with bounds, or an input and an output that
-// are one. Runs of a session follow one another, whatever their streams. Where
-// addresses are those of the session's last run of these shapes, it takes one
-// call of the driver and no memory. An input that is one with an output is
-// copied into the session's memory, or has data NULL, as in
-// hidet_session_run(); the output's are not looked at, unless they are the
-// input's: then the run is on them, in place where that can be, and the session
-// has nothing for later runs (HIDET_UNSUPPORTED where an executable of bounds
-// would be run so). HIDET_USAGE for a session without a device.
+// such inputs, HIDET_UNSUPPORTED with bounds, or where an input and an output
+// are one and not computed in place in the caller's memory. Runs of a session
+// follow one another, whatever their streams. Where addresses are those of the
+// session's last run of these shapes, it takes one call of the driver and no
+// memory. An input that is one with an output is copied into the session's
+// memory, or has data NULL, as in hidet_session_run(); the output's are not
+// looked at, unless they are the input's: then the run is on them, in place
+// where that can be, and the session has nothing for later runs
+// (HIDET_UNSUPPORTED where an executable of bounds would be run so).
+// HIDET_USAGE for a session without a device.
 HIDET_API hidet_status_t hidet_session_enqueue(
     hidet_session_t *session, const hidet_array_t *inputs, size_t num_inputs,
     const hidet_array_t *outputs, size_t num_outputs, void *stream);

@@ -217,16 +217,18 @@ static void leave_stream(void *device) {
 // Puts the launches themselves on a stream that is being captured: they become
 // part of the caller's graph, which has what they are given from then on.
 static bool capture(hd_session_t *s, hd_ready_t *r,
-                    const hd_device_tensor_t *in, const hd_device_tensor_t *out,
-                    void *stream) {
+                    const hd_tensor_type_t *types, const hd_device_tensor_t *in,
+                    const hd_device_tensor_t *out, void *stream) {
   size_t inputs = s->model->graph->inputs.size;
-  if (r->turn->bucket || s->model->options.inouts.count)
+  if (r->turn->bucket || !hd_session_is_in_place(s, r))
     return hd_error(&s->context->diags, s->model->graph->loc, HD_E1104,
                     s->model->graph->name,
-                    "an executable of bounds, or one that keeps an input and "
-                    "output that are one, cannot be part of a CUDA graph");
+                    "an executable of bounds, or with an input and an output "
+                    "that are one, but not stored in place in the caller's "
+                    "memory, cannot be part of a CUDA graph");
   if (!are_apart(s, inputs, r->turn->last->outputs.size, in, out) ||
-      !hd_session_make_room(s, r) || !give(s, r, in, out))
+      !hd_session_make_room(s, r) || !give(s, r, in, out) ||
+      !hd_session_take_states(s, r, types, NULL, in, r->given))
     return false;
   hd_session_drop_recording(s, r); // It is of other addresses.
   r->captured = s->captured = true;
@@ -256,7 +258,7 @@ bool hd_session_enqueue(hd_session_t *s, const hd_tensor_type_t *types,
                     s->model->graph->name, "nothing of it runs on the device");
   hd_session_find_callers(s, in, out);
   if (captures)
-    return capture(s, r, in, out, stream);
+    return capture(s, r, types, in, out, stream);
   bool bounded = r->turn->bucket != NULL;
   size_t inputs = s->model->graph->inputs.size;
   size_t outputs = r->turn->last->outputs.size;

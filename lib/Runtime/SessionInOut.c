@@ -47,6 +47,16 @@ size_t hd_session_callers_input(const hd_session_t *s, size_t output) {
                                         : SIZE_MAX;
 }
 
+bool hd_session_is_in_place(const hd_session_t *s, const hd_ready_t *r) {
+  for (size_t n = 0; n < s->model->options.inouts.count; n++) {
+    int to = r->outputs[pair_at(s, n)->output];
+    if (!s->states[n].callers || to < 0 ||
+        to != r->inputs[pair_at(s, n)->input])
+      return false;
+  }
+  return true;
+}
+
 void hd_session_end_states(hd_session_t *s) {
   for (size_t n = 0; s->states && n < s->model->options.inouts.count; n++) {
     hd_state_t *state = &s->states[n];

@@ -112,6 +112,8 @@ bool hd_session_has_state(const hd_session_t *s, size_t i, bool input);
 // is on that memory, and the session's is not used. in NULL: it has none.
 void hd_session_find_callers(hd_session_t *s, const hd_device_tensor_t *in,
                              const hd_device_tensor_t *out);
+// Whether each pair is such a one, and is computed there.
+bool hd_session_is_in_place(const hd_session_t *s, const hd_ready_t *r);
 // The input that an output is such a pair with; SIZE_MAX: none.
 size_t hd_session_callers_input(const hd_session_t *s, size_t output);
 // Before states are taken from tensors that a stream's work makes: the default
