@@ -27,17 +27,6 @@ static unsigned nodes_of(const hd_expr_t *x) {
   return divides && hd_type_is_integer(x->type) ? QUOTIENT : 1;
 }
 
-// Looks for a load in what an expression evaluates whatever comes; false where
-// it has been found.
-static bool misses(const hd_expr_t *in, const hd_expr_t *load) {
-  if (in->kind == HD_EXPR_LOAD && hd_expr_equal(in, load))
-    return false;
-  for (uint32_t i = 0; i < in->num_operands; i++)
-    if (!hd_expr_is_lazy(in, i) && !misses(in->operands[i], load))
-      return false;
-  return true;
-}
-
 // Counts nodes down from limit; false: too many, or not to be evaluated unless
 // the program does. known: has been evaluated, and so may be what it loads;
 // NULL: nothing has.
@@ -51,7 +40,7 @@ static bool is_cheap(const hd_expr_t *x, const hd_expr_t *known,
   *limit -= nodes;
   switch ((hd_expr_kind_t)x->kind) {
   case HD_EXPR_LOAD:
-    return known && !misses(known, x);
+    return known && hd_expr_evaluates(known, x);
   case HD_EXPR_LOADELSE:
   case HD_EXPR_REF:
   case HD_EXPR_TENSOR:

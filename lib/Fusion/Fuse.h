@@ -57,6 +57,13 @@ uint64_t hd_node_computed(const hd_node_t *node, const hd_node_t *const *group,
 const hd_value_t *hd_node_input_of(const hd_node_t *node, const hd_task_t *flat,
                                    const hd_task_value_t *tensor);
 
+// A node that gives `to` as `from` with its axes in this order: axis i is axis
+// order[i] of `from`.
+const hd_node_t *hd_node_transposing(hd_context_t *context, hd_arena_t *arena,
+                                     const hd_value_t *from,
+                                     const hd_value_t *to,
+                                     const unsigned *order, hd_loc_t loc);
+
 // Nodes that will be one kernel, in their order. Those before the anchor that
 // it reads are computed where it loads, but for reshapes.
 typedef struct hd_members {

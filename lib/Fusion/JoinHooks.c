@@ -64,10 +64,8 @@ static const hd_var_t *in_shape_of_result(hook_t *h,
           h->j->arena, &(hd_index_place_t){tensor->rank, shape, places},
           &(hd_index_place_t){type.rank, type.shape, store->places}))
     return known && hd_ptr_map_get(&h->j->reshaped, known) ? known : NULL;
-  const hd_var_t *var = hd_b_param(h->t->b, tensor->name, HD_DIR_OUT,
-                                   tensor->type.scalar, own, rank);
-  hd_ptr_map_set(h->t->b->arena, &h->t->tensors, tensor, var);
-  hd_vec_push(h->t->b->arena, &h->t->args, tensor);
+  const hd_var_t *var =
+      hd_translate_tensor_as(h->t, tensor, HD_DIR_OUT, own, rank);
   hd_ptr_map_set(h->j->arena, &h->j->reshaped, var, var);
   return var;
 }
@@ -109,20 +107,6 @@ static void split_axis(hd_arena_t *arena, split_t *s, int64_t size,
   add_axis(s, size, place);
 }
 
-// The parameter that a tensor is, in the shape of its split; NULL where it has
-// its own already, as an output of the kernel may.
-static const hd_var_t *in_split_shape(hook_t *h, const hd_task_value_t *tensor,
-                                      const split_t *s) {
-  const hd_var_t *var = hd_ptr_map_get(&h->t->tensors, tensor);
-  if (var)
-    return var->tensor->rank == s->rank ? var : NULL;
-  var = hd_b_param(h->t->b, tensor->name, HD_DIR_OUT, tensor->type.scalar,
-                   s->shape, s->rank);
-  hd_ptr_map_set(h->t->b->arena, &h->t->tensors, tensor, var);
-  hd_vec_push(h->t->b->arena, &h->t->args, tensor);
-  return var;
-}
-
 static void put_store(hook_t *h, const hd_value_t *value,
                       const hd_term_t *const *places, const hd_expr_t *e) {
   const hd_task_value_t *tensor = hd_group_tensor(h->j->group, value);
@@ -135,7 +119,13 @@ static void put_store(hook_t *h, const hd_value_t *value,
   for (uint32_t i = 0; i < tensor->rank; i++)
     split_axis(h->j->arena, &split, hd_flat_size(tensor, i), places[i],
                tensor->rank - i - 1);
-  param = split.rank > tensor->rank ? in_split_shape(h, tensor, &split) : NULL;
+  // A tensor that is a parameter already, as an output of the kernel may be,
+  // keeps its shape.
+  if (split.rank > tensor->rank)
+    param = hd_translate_tensor_as(h->t, tensor, HD_DIR_OUT, split.shape,
+                                   split.rank);
+  if (param && param->tensor->rank != split.rank)
+    param = NULL;
   uint32_t rank = param ? split.rank : tensor->rank;
   const hd_expr_t *at[HD_MAX_RANK];
   for (uint32_t i = 0; i < rank; i++)

@@ -2,6 +2,7 @@
 //
 // The graph in which chosen values lie otherwise: their axes change places, in
 // their shapes and wherever a task's terms name one of their elements.
+#include "Fusion/Fuse.h"
 #include "Fusion/LayoutState.h"
 #include "Graph/Names.h"
 #include "IR/Text/Library.h"
@@ -80,22 +81,6 @@ static const hd_value_t *made_of(hd_layouts_t *l, const hd_value_t *value) {
   return laid->made;
 }
 
-static const hd_attribute_t *order_attribute(hd_layouts_t *l, unsigned rank,
-                                             hd_last_t last, hd_loc_t loc) {
-  unsigned order[HD_MAX_RANK];
-  int64_t *ints = HD_ARENA_ARRAY(l->arena, int64_t, rank);
-  order_of(rank, last, order);
-  for (unsigned i = 0; i < rank; i++)
-    ints[i] = order[i];
-  hd_attribute_t *attribute = HD_ARENA_NEW(l->arena, hd_attribute_t);
-  *attribute = (hd_attribute_t){.name = "order",
-                                .kind = HD_ATTRIBUTE_INTS,
-                                .loc = loc,
-                                .count = rank,
-                                .u.ints = ints};
-  return attribute;
-}
-
 // A transposed copy of what depends on constants alone, one for all who want
 // it.
 static const hd_value_t *copy_of(hd_layouts_t *l, const hd_value_t *value,
@@ -110,23 +95,11 @@ static const hd_value_t *copy_of(hd_layouts_t *l, const hd_value_t *value,
   copy->name = hd_name_unique(
       l->arena, &l->names, hd_arena_printf(l->arena, "%s_moved", value->name));
   hd_key_map_set_name(l->arena, &l->copies, key, copy);
-  const hd_value_t **ends = HD_ARENA_ARRAY(l->arena, const hd_value_t *, 2);
-  const hd_attribute_t **attributes =
-      HD_ARENA_ARRAY(l->arena, const hd_attribute_t *, 1);
-  ends[0] = value;
-  ends[1] = copy;
-  attributes[0] = order_attribute(l, (unsigned)value->rank, last, value->loc);
-  hd_node_t *node = HD_ARENA_NEW(l->arena, hd_node_t);
-  *node = (hd_node_t){.op = "transpose",
-                      .task = hd_library_task(l->module->context, "transpose"),
-                      .loc = value->loc,
-                      .num_inputs = 1,
-                      .inputs = &ends[0],
-                      .num_outputs = 1,
-                      .outputs = &ends[1],
-                      .num_attributes = 1,
-                      .attributes = attributes};
-  hd_vec_push(l->arena, &l->made->nodes, (const hd_node_t *)node);
+  unsigned order[HD_MAX_RANK];
+  order_of((unsigned)value->rank, last, order);
+  hd_vec_push(l->arena, &l->made->nodes,
+              hd_node_transposing(l->module->context, l->arena, value, copy,
+                                  order, value->loc));
   return copy;
 }
 

@@ -386,6 +386,17 @@ static void look(hd_layouts_t *l, const hd_graph_t *graph) {
   add_values(l);
 }
 
+static void say_chosen(const hd_layouts_t *l, const hd_laid_value_t *x) {
+  unsigned before = x->last.count - 1;
+  hd_remark(&l->module->context->diags, x->value->loc,
+            "layout: axis %d of '%s' is last in memory%s", x->last.axis,
+            hd_value_label(x->value),
+            before == 0 ? ""
+            : before == 1
+                ? ", with the one before it"
+                : hd_arena_printf(l->arena, ", with the %u before it", before));
+}
+
 // Which axes are last in memory.
 static const hd_graph_t *choose_axes(hd_layouts_t *l, bool explain) {
   const hd_graph_t *graph = l->graph;
@@ -395,11 +406,7 @@ static const hd_graph_t *choose_axes(hd_layouts_t *l, bool explain) {
     seed(l, i);
   spread(l);
   for (size_t i = 0; explain && i < l->chosen.size; i++)
-    hd_remark(
-        &l->module->context->diags, l->chosen.data[i]->value->loc,
-        "layout: axis %d of '%s' is last in memory%s",
-        l->chosen.data[i]->last.axis, hd_value_label(l->chosen.data[i]->value),
-        l->chosen.data[i]->last.count > 1 ? ", with the one before it" : "");
+    say_chosen(l, l->chosen.data[i]);
   return l->chosen.size ? hd_layouts_apply(l) : graph;
 }
 

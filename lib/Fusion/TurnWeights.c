@@ -55,12 +55,6 @@ static void look(turner_t *t) {
       take_name(t, graph->nodes.data[i]->outputs[k]);
 }
 
-static const hd_attribute_t *attribute(turner_t *t, hd_attribute_t value) {
-  hd_attribute_t *made = HD_ARENA_NEW(t->arena, hd_attribute_t);
-  *made = value;
-  return made;
-}
-
 // A value of the matrix' elements with its axes the other way round.
 static const hd_value_t *turned_value(turner_t *t, const hd_value_t *matrix,
                                       const char *name) {
@@ -82,6 +76,7 @@ static const hd_node_t *product_of(turner_t *t, const hd_node_t *product,
   const hd_value_t **inputs = HD_ARENA_ARRAY(t->arena, const hd_value_t *, 2);
   const hd_attribute_t **attributes = HD_ARENA_ARRAY(
       t->arena, const hd_attribute_t *, product->num_attributes + 1);
+  hd_attribute_t *turns = HD_ARENA_NEW(t->arena, hd_attribute_t);
   *node = *product;
   inputs[0] = product->inputs[0];
   inputs[1] = turned;
@@ -91,32 +86,35 @@ static const hd_node_t *product_of(turner_t *t, const hd_node_t *product,
   for (uint32_t i = 0; i < product->num_attributes; i++)
     if (strcmp(product->attributes[i]->name, "tb") != 0)
       attributes[node->num_attributes++] = product->attributes[i];
-  attributes[node->num_attributes++] =
-      attribute(t, (hd_attribute_t){.name = "tb",
-                                    .kind = HD_ATTRIBUTE_INT,
-                                    .loc = product->loc,
-                                    .u.i = 1});
+  *turns = (hd_attribute_t){
+      .name = "tb", .kind = HD_ATTRIBUTE_INT, .loc = product->loc, .u.i = 1};
+  attributes[node->num_attributes++] = turns;
   return node;
 }
 
-static const hd_node_t *transposition(turner_t *t, const hd_value_t *matrix,
-                                      const hd_value_t *turned, hd_loc_t loc) {
-  hd_node_t *node = HD_ARENA_NEW(t->arena, hd_node_t);
-  const hd_value_t **ends = HD_ARENA_ARRAY(t->arena, const hd_value_t *, 2);
+const hd_node_t *hd_node_transposing(hd_context_t *context, hd_arena_t *arena,
+                                     const hd_value_t *from,
+                                     const hd_value_t *to,
+                                     const unsigned *order, hd_loc_t loc) {
+  unsigned rank = (unsigned)from->rank;
+  hd_node_t *node = HD_ARENA_NEW(arena, hd_node_t);
+  const hd_value_t **ends = HD_ARENA_ARRAY(arena, const hd_value_t *, 2);
   const hd_attribute_t **attributes =
-      HD_ARENA_ARRAY(t->arena, const hd_attribute_t *, 1);
-  int64_t *order = HD_ARENA_ARRAY(t->arena, int64_t, 2);
-  order[0] = 1;
-  order[1] = 0;
-  ends[0] = matrix;
-  ends[1] = turned;
-  attributes[0] = attribute(t, (hd_attribute_t){.name = "order",
-                                                .kind = HD_ATTRIBUTE_INTS,
-                                                .loc = loc,
-                                                .count = 2,
-                                                .u.ints = order});
+      HD_ARENA_ARRAY(arena, const hd_attribute_t *, 1);
+  hd_attribute_t *axes = HD_ARENA_NEW(arena, hd_attribute_t);
+  int64_t *ints = HD_ARENA_ARRAY(arena, int64_t, rank);
+  for (unsigned i = 0; i < rank; i++)
+    ints[i] = order[i];
+  *axes = (hd_attribute_t){.name = "order",
+                           .kind = HD_ATTRIBUTE_INTS,
+                           .loc = loc,
+                           .count = rank,
+                           .u.ints = ints};
+  ends[0] = from;
+  ends[1] = to;
+  attributes[0] = axes;
   *node = (hd_node_t){.op = "transpose",
-                      .task = hd_library_task(t->module->context, "transpose"),
+                      .task = hd_library_task(context, "transpose"),
                       .loc = loc,
                       .num_inputs = 1,
                       .inputs = &ends[0],
@@ -187,7 +185,9 @@ static const hd_value_t *turn(turner_t *t, const hd_node_t *node) {
                      hd_arena_printf(t->arena, "%s_turned", matrix->name));
   turned = turned_value(t, matrix, name);
   hd_ptr_map_set(t->arena, &t->turned, matrix, turned);
-  hd_vec_push(t->arena, &t->nodes, transposition(t, matrix, turned, node->loc));
+  hd_vec_push(t->arena, &t->nodes,
+              hd_node_transposing(t->module->context, t->arena, matrix, turned,
+                                  (const unsigned[]){1, 0}, node->loc));
   if (t->explain)
     hd_remark(&t->module->context->diags, node->loc,
               "weights: '%s' is turned for %s '%s'", hd_value_label(matrix),

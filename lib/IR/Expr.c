@@ -221,6 +221,15 @@ bool hd_expr_equal(const hd_expr_t *a, const hd_expr_t *b) {
   return true;
 }
 
+bool hd_expr_evaluates(const hd_expr_t *e, const hd_expr_t *part) {
+  if (hd_expr_equal(e, part))
+    return true;
+  for (unsigned i = 0; i < e->num_operands; i++)
+    if (!hd_expr_is_lazy(e, i) && hd_expr_evaluates(e->operands[i], part))
+      return true;
+  return false;
+}
+
 static uint64_t mix(uint64_t hash, uint64_t value) {
   // The finalizer of splitmix64.
   hash ^= value + 0x9e3779b97f4a7c15u;

@@ -163,6 +163,9 @@ static inline hd_number_t hd_expr_number(const hd_expr_t *e) {
 bool hd_expr_is_int(const hd_expr_t *e, int64_t value);
 // Structural equality; locations do not matter.
 bool hd_expr_equal(const hd_expr_t *a, const hd_expr_t *b);
+// Whether what equals a part is evaluated with an expression, whatever its
+// conditions come to.
+bool hd_expr_evaluates(const hd_expr_t *e, const hd_expr_t *part);
 // Equal expressions have equal hashes.
 uint64_t hd_expr_hash(const hd_expr_t *e);
 

@@ -359,3 +359,14 @@ const char *hd_tensor_why_apart(const hd_tensor_t *tensor, unsigned lanes) {
   }
   return NULL;
 }
+
+bool hd_layout_item_within(const hd_layout_item_t *item, int64_t least,
+                           int64_t most) {
+  for (uint32_t i = 0; i < item->num_values; i++) {
+    int64_t value;
+    if (!hd_expr_fold_int(item->values[i], &value) || value < least ||
+        value > most)
+      return false;
+  }
+  return true;
+}

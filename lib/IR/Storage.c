@@ -79,16 +79,6 @@ static bool base_size(const hd_tensor_t *tensor, int64_t *elements) {
   return true;
 }
 
-static bool within(const hd_layout_item_t *item, int64_t least, int64_t most) {
-  for (uint32_t i = 0; i < item->num_values; i++) {
-    int64_t value;
-    if (!hd_expr_fold_int(item->values[i], &value) || value < least ||
-        value > most)
-      return false;
-  }
-  return true;
-}
-
 // The verifier asks for sizes also where it has found a layout wrong.
 static bool is_sound(const hd_tensor_t *tensor) {
   if (hd_type_bits(tensor->element) == 0 || tensor->rank > HD_MAX_RANK)
@@ -104,14 +94,16 @@ static bool is_sound(const hd_tensor_t *tensor) {
       sound = per_axis;
       break;
     case HD_LAYOUT_PERMUTE:
-      sound = per_axis && within(item, 0, (int64_t)tensor->rank - 1);
+      sound =
+          per_axis && hd_layout_item_within(item, 0, (int64_t)tensor->rank - 1);
       break;
     case HD_LAYOUT_TILE:
-      sound = per_axis && within(item, 1, HD_MAX_TILE);
+      sound = per_axis && hd_layout_item_within(item, 1, HD_MAX_TILE);
       break;
     case HD_LAYOUT_SWIZZLE:
-      sound = item->num_values == 3   ? within(item, 0, HD_MAX_SWIZZLE_BITS)
-              : item->num_values == 1 ? within(item, 32, 128)
+      sound = item->num_values == 3
+                  ? hd_layout_item_within(item, 0, HD_MAX_SWIZZLE_BITS)
+              : item->num_values == 1 ? hd_layout_item_within(item, 32, 128)
                                       : false;
       break;
     case HD_LAYOUT_LOCAL:

@@ -123,26 +123,15 @@ static hd_access_early_t *find_early(const hd_accessor_t *a,
   return NULL;
 }
 
-// Whether a value evaluates a load, whatever its conditions come to. Registers
-// between which it chooses would be one register that is not known by its
-// index.
-static bool evaluates(const hd_expr_t *value, const hd_expr_t *load) {
-  if (hd_expr_equal(value, load))
-    return true;
-  for (unsigned i = 0; i < value->num_operands; i++)
-    if (!hd_expr_is_lazy(value, i) && evaluates(value->operands[i], load))
-      return true;
-  return false;
-}
-
-// Whether a yield reads it whatever comes. A part of the result is not stored
-// for every tile: what it alone reads is read where it is.
+// Whether a yield reads it whatever comes: registers between which it chooses
+// would be one register that is not known by its index. A part of the result is
+// not stored for every tile: what it alone reads is read where it is.
 static bool is_read(const hd_access_yields_t *yields, unsigned i,
                     const hd_expr_t *load) {
   for (unsigned k = 0; yields->conditions[i] && k < yields->count; k++)
-    if (!evaluates(yields->values[k], load))
+    if (!hd_expr_evaluates(yields->values[k], load))
       return false;
-  return evaluates(yields->values[i], load);
+  return hd_expr_evaluates(yields->values[i], load);
 }
 
 // Out of bounds the register has 0, and not what `else` says.

@@ -179,22 +179,8 @@ static void bind_pair(const hd_form_result_t *result, hd_translator_t *t,
   }
 }
 
-// A parameter for a target whose elements are the tensor's, in their order: in
-// the tensor's shape, so that a kernel's map of that is one of this.
-static const hd_var_t *in_shape_of(const hook_t *h,
-                                   const hd_task_value_t *target) {
-  hd_translator_t *t = h->t;
-  const hd_var_t *known = hd_ptr_map_get(&t->tensors, target);
-  if (known)
-    return known;
-  const hd_var_t *var =
-      hd_b_param(t->b, target->name, HD_DIR_OUT, target->type.scalar,
-                 h->tensor->shape, h->tensor->rank);
-  hd_ptr_map_set(t->b->arena, &t->tensors, target, var);
-  hd_vec_push(t->b->arena, &t->args, target);
-  return var;
-}
-
+// The target has the tensor's elements in their order: it is given the tensor's
+// shape, so that a kernel's map of that is one of this.
 static void store_pair(hook_t *h, const hd_expr_t *const *at,
                        const hd_expr_t *pair) {
   const hd_task_value_t *target = h->result->d->targets[0];
@@ -202,8 +188,11 @@ static void store_pair(hook_t *h, const hd_expr_t *const *at,
   bool was_coarse = h->t->is_coarse;
   h->t->is_coarse = type == HD_F16 || type == HD_BF16;
   bind_pair(h->result, h->t, hd_b_let(h->t->b, "pair", pair));
-  hd_b_store(h->t->b, in_shape_of(h, target), at, h->tensor->rank,
-             hd_b_cast(h->t->b, type, hd_translate(h->t, h->result->value)));
+  const hd_expr_t *value =
+      hd_b_cast(h->t->b, type, hd_translate(h->t, h->result->value));
+  const hd_var_t *param = hd_translate_tensor_as(
+      h->t, target, HD_DIR_OUT, h->tensor->shape, h->tensor->rank);
+  hd_b_store(h->t->b, param, at, h->tensor->rank, value);
   h->t->is_coarse = was_coarse;
 }
 

@@ -7,20 +7,27 @@
 #include "IR/Intrinsic.h"
 #include "IR/Text/Library.h"
 
-const hd_var_t *hd_translate_tensor(hd_translator_t *t,
-                                    const hd_task_value_t *value,
-                                    hd_direction_t direction) {
-  const hd_var_t *known = hd_ptr_map_get(&t->tensors, value);
-  if (known)
-    return known;
-  int64_t shape[HD_MAX_RANK];
-  for (uint32_t i = 0; i < value->rank; i++)
-    shape[i] = hd_flat_size(value, i);
-  const hd_var_t *var = hd_b_param(t->b, value->name, direction,
-                                   value->type.scalar, shape, value->rank);
+const hd_var_t *hd_translate_tensor_as(hd_translator_t *t,
+                                       const hd_task_value_t *value,
+                                       hd_direction_t direction,
+                                       const int64_t *shape, unsigned rank) {
+  const hd_var_t *var = hd_ptr_map_get(&t->tensors, value);
+  if (var)
+    return var;
+  var =
+      hd_b_param(t->b, value->name, direction, value->type.scalar, shape, rank);
   hd_ptr_map_set(t->b->arena, &t->tensors, value, var);
   hd_vec_push(t->b->arena, &t->args, value);
   return var;
+}
+
+const hd_var_t *hd_translate_tensor(hd_translator_t *t,
+                                    const hd_task_value_t *value,
+                                    hd_direction_t direction) {
+  int64_t shape[HD_MAX_RANK];
+  for (uint32_t i = 0; i < value->rank; i++)
+    shape[i] = hd_flat_size(value, i);
+  return hd_translate_tensor_as(t, value, direction, shape, value->rank);
 }
 
 void hd_translate_bind(hd_translator_t *t, const hd_index_t *index,

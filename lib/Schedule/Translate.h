@@ -41,6 +41,12 @@ const hd_var_t *hd_translate_tensor(hd_translator_t *t,
                                     const hd_task_value_t *value,
                                     hd_direction_t direction);
 
+// The same, in a shape of as many elements where it is met first.
+const hd_var_t *hd_translate_tensor_as(hd_translator_t *t,
+                                       const hd_task_value_t *value,
+                                       hd_direction_t direction,
+                                       const int64_t *shape, unsigned rank);
+
 // An index stands for this expression from now on.
 void hd_translate_bind(hd_translator_t *t, const hd_index_t *index,
                        const hd_expr_t *e);

@@ -70,6 +70,7 @@ static const hd_expr_t *draw(maker_t *m, int depth) {
                     : number(m, 0, 40);
   }
   const hd_expr_t *a = draw(m, depth - 1);
+  bool narrow = random_in(&m->random, 0, 3) == 0; // It wraps, and stays one.
   switch (random_in(&m->random, 0, 5)) {
   case 0:
     return hd_expr_binary(&m->arena, HD_EXPR_MUL, a, number(m, 1, 16));
@@ -78,8 +79,9 @@ static const hd_expr_t *draw(maker_t *m, int depth) {
   case 2:
     return hd_expr_binary(&m->arena, HD_EXPR_MOD, a, number(m, 1, 32));
   case 3:
-    return hd_expr_cast(&m->arena, hd_type(HD_I32),
-                        hd_expr_cast(&m->arena, hd_type(HD_I64), a));
+    return hd_expr_cast(
+        &m->arena, hd_type(HD_I32),
+        hd_expr_cast(&m->arena, hd_type(narrow ? HD_U8 : HD_I64), a));
   default:
     return hd_expr_binary(&m->arena, sums[random_in(&m->random, 0, 2)], a,
                           draw(m, depth - 1));

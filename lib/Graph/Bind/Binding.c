@@ -28,16 +28,8 @@ static bool check_names(hd_binder_t *b) {
   const hd_task_t *task = b->task;
   for (uint32_t i = 0; i < b->num_attributes; i++) {
     const char *name = b->attributes[i]->name;
-    bool found = false;
-    for (size_t n = 0; n < task->inputs.size; n++)
-      found |= task->inputs.data[n]->kind == HD_VALUE_ATTRIBUTE &&
-               strcmp(task->inputs.data[n]->name, name) == 0;
-    for (size_t n = 0; n < task->types.size; n++)
-      found |= strcmp(task->types.data[n]->name, name) == 0;
-    for (size_t n = 0; n < task->packs.size; n++)
-      found |= task->packs.data[n]->name &&
-               strcmp(task->packs.data[n]->name, name) == 0;
-    if (!found)
+    if (!hd_task_find_attribute(task, name) && !hd_task_find_type(task, name) &&
+        !hd_task_find_pack(task, name))
       return hd_bind_fault(b, "task '%s' has no attribute '%s'", task->name,
                            name);
     if (hd_bind_find(b, name) != b->attributes[i])

@@ -171,38 +171,14 @@ static bool is_folded(hd_lowering_t *l, const hd_task_binding_t *binding,
   return folds;
 }
 
-typedef struct folded {
-  hd_host_tensor_t *results;
-  size_t count;
-} folded_t;
-
-static void end_folded(void *argument) {
-  folded_t *f = argument;
-  for (size_t i = 0; i < f->count; i++)
-    hd_host_tensor_fini(&f->results[i]);
-}
-
 static bool fold(hd_lowering_t *l, const hd_task_binding_t *binding,
                  const hd_host_tensor_t *const *data,
                  const hd_value_t **outputs) {
-  hd_arena_t *arena = hd_lower_arena(l);
-  hd_budget_t *budget = &hd_lower_context(l)->budget;
-  folded_t f = {.count = binding->task->outputs.size};
-  f.results = HD_ARENA_ARRAY(arena, hd_host_tensor_t, f.count + 1);
-  if (!hd_task_evaluate(hd_lower_context(l), binding, data, f.results,
-                        l->node->loc))
-    return false;
-  hd_cleanup_t cleanup;
-  hd_budget_defer(budget, &cleanup, end_folded, &f);
-  for (size_t i = 0; i < f.count; i++) {
-    const hd_host_tensor_t *result = &f.results[i];
-    hd_host_tensor_t *copy =
-        hd_host_tensor_make(arena, result->type, result->shape, result->rank);
-    memcpy(copy->data, result->data, copy->bytes);
-    outputs[i] = constant_of(l, copy);
-  }
-  hd_budget_clean(budget, &cleanup);
-  return true;
+  hd_host_tensor_t *const *made = hd_task_fold(
+      hd_lower_context(l), hd_lower_arena(l), binding, data, l->node->loc);
+  for (size_t i = 0; made && i < binding->task->outputs.size; i++)
+    outputs[i] = constant_of(l, made[i]);
+  return made != NULL;
 }
 
 static const hd_task_t *find_task(hd_lowering_t *l, const char *name) {

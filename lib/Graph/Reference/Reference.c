@@ -305,3 +305,40 @@ bool hd_task_is_small(const hd_tensor_type_t *inputs, unsigned num_inputs,
   }
   return is_small && !(of_bytes && to_floats);
 }
+
+// --- Constants ---
+
+typedef struct folded {
+  hd_host_tensor_t *results;
+  size_t count;
+} folded_t;
+
+static void end_folded(void *argument) {
+  folded_t *f = argument;
+  for (size_t i = 0; i < f->count; i++)
+    hd_host_tensor_fini(&f->results[i]);
+}
+
+hd_host_tensor_t *const *hd_task_fold(hd_context_t *context, hd_arena_t *arena,
+                                      const hd_task_binding_t *binding,
+                                      const hd_host_tensor_t *const *inputs,
+                                      hd_loc_t loc) {
+  folded_t f = {.count = binding->task->outputs.size};
+  f.results = HD_ARENA_ARRAY(arena, hd_host_tensor_t, f.count + 1);
+  hd_host_tensor_t **made =
+      HD_ARENA_ARRAY(arena, hd_host_tensor_t *, f.count + 1);
+  if (!hd_task_evaluate(context, binding, inputs, f.results, loc)) {
+    end_folded(&f);
+    return NULL;
+  }
+  hd_cleanup_t cleanup;
+  hd_budget_defer(&context->budget, &cleanup, end_folded, &f);
+  for (size_t i = 0; i < f.count; i++) {
+    const hd_host_tensor_t *result = &f.results[i];
+    made[i] =
+        hd_host_tensor_make(arena, result->type, result->shape, result->rank);
+    memcpy(made[i]->data, result->data, made[i]->bytes);
+  }
+  hd_budget_clean(&context->budget, &cleanup);
+  return made;
+}

@@ -18,6 +18,13 @@ bool hd_task_evaluate(hd_context_t *context, const hd_task_binding_t *binding,
                       const hd_host_tensor_t *const *inputs,
                       hd_host_tensor_t *outputs, hd_loc_t loc);
 
+// The same, into tensors of the arena, one for each output; NULL after an
+// error.
+hd_host_tensor_t *const *hd_task_fold(hd_context_t *context, hd_arena_t *arena,
+                                      const hd_task_binding_t *binding,
+                                      const hd_host_tensor_t *const *inputs,
+                                      hd_loc_t loc);
+
 // Whether a task of constants is computed while a graph is made: what is small
 // (4,096 elements), but for floats that are made of more than a few bytes each.
 // These are weights, which products take as they are.

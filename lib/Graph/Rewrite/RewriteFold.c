@@ -22,17 +22,6 @@ const hd_host_tensor_t *hd_rw_known(hd_rw_graph_t *g, hd_rw_value_t *value,
   return value->known;
 }
 
-typedef struct folded {
-  hd_host_tensor_t *results;
-  size_t count;
-} folded_t;
-
-static void end_folded(void *argument) {
-  folded_t *f = argument;
-  for (size_t i = 0; i < f->count; i++)
-    hd_host_tensor_fini(&f->results[i]);
-}
-
 static hd_rw_value_t *constant_of(hd_rw_graph_t *g, const char *base,
                                   const hd_host_tensor_t *data) {
   hd_tensor_type_t type = hd_tensor_type_of(data);
@@ -93,22 +82,12 @@ static bool evaluate(hd_rw_graph_t *g, const hd_node_t *node,
   const hd_task_binding_t *binding =
       hd_task_bind(context, g->arena, node->task, types, node->num_inputs,
                    node->attributes, node->num_attributes, node->loc, NULL);
-  folded_t f = {.count = node->num_outputs};
-  f.results = HD_ARENA_ARRAY(g->arena, hd_host_tensor_t, f.count + 1);
-  if (!binding ||
-      !hd_task_evaluate(context, binding, data, f.results, node->loc))
-    return false;
-  hd_cleanup_t cleanup;
-  hd_budget_defer(&context->budget, &cleanup, end_folded, &f);
-  for (size_t i = 0; i < f.count; i++) {
-    const hd_host_tensor_t *result = &f.results[i];
-    hd_host_tensor_t *copy = hd_host_tensor_make(g->arena, result->type,
-                                                 result->shape, result->rank);
-    memcpy(copy->data, result->data, copy->bytes);
-    outputs[i] = constant_of(g, base, copy);
-  }
-  hd_budget_clean(&context->budget, &cleanup);
-  return true;
+  hd_host_tensor_t *const *made =
+      binding ? hd_task_fold(context, g->arena, binding, data, node->loc)
+              : NULL;
+  for (uint32_t i = 0; made && i < node->num_outputs; i++)
+    outputs[i] = constant_of(g, base, made[i]);
+  return made != NULL;
 }
 
 bool hd_rw_fold(hd_rw_graph_t *g, const hd_node_t *node,

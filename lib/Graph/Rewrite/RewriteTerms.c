@@ -234,21 +234,10 @@ static bool says_same(const hd_attribute_t *a, const hd_attribute_t *b) {
   return ok;
 }
 
-static bool is_of_task(const hd_task_t *task, const char *name) {
-  for (size_t i = 0; i < task->inputs.size; i++)
-    if (task->inputs.data[i]->kind == HD_VALUE_ATTRIBUTE &&
-        strcmp(task->inputs.data[i]->name, name) == 0)
-      return true;
-  return false;
-}
-
 // Of two types, of which the first is the default.
 static bool is_choice(const hd_task_t *task, const char *name) {
-  for (size_t i = 0; task && i < task->types.size; i++)
-    if (task->types.data[i]->either[0] &&
-        strcmp(task->types.data[i]->name, name) == 0)
-      return true;
-  return false;
+  const hd_type_var_t *type = task ? hd_task_find_type(task, name) : NULL;
+  return type && type->either[0];
 }
 
 static bool is_wanted(const hd_rule_node_t *node, const char *name) {
@@ -280,7 +269,7 @@ bool hd_rule_check(const hd_rule_node_t *node,
     const char *name = attributes[i]->name;
     if (!is_wanted(node, name) && is_choice(node->task, name))
       return false;
-    if (is_wanted(node, name) || !is_of_task(node->task, name))
+    if (is_wanted(node, name) || !hd_task_find_attribute(node->task, name))
       continue;
     const hd_attribute_t *usual = default_of(node->task, name, arena);
     if (!usual || !says_same(usual, attributes[i]))

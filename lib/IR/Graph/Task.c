@@ -193,3 +193,50 @@ bool hd_pack_reaches(const hd_pack_t *from, const hd_pack_t *to) {
       return true;
   return false;
 }
+
+// --- Names ---
+
+const hd_task_value_t *hd_task_find_value(const hd_task_t *task,
+                                          const char *name) {
+  for (size_t i = 0; i < task->inputs.size; i++)
+    if (strcmp(task->inputs.data[i]->name, name) == 0)
+      return task->inputs.data[i];
+  for (size_t i = 0; i < task->outputs.size; i++)
+    if (strcmp(task->outputs.data[i]->name, name) == 0)
+      return task->outputs.data[i];
+  for (size_t i = 0; i < task->locals.size; i++)
+    if (strcmp(task->locals.data[i]->name, name) == 0)
+      return task->locals.data[i];
+  return NULL;
+}
+
+const hd_task_value_t *hd_task_find_attribute(const hd_task_t *task,
+                                              const char *name) {
+  for (size_t i = 0; i < task->inputs.size; i++)
+    if (task->inputs.data[i]->kind == HD_VALUE_ATTRIBUTE &&
+        strcmp(task->inputs.data[i]->name, name) == 0)
+      return task->inputs.data[i];
+  return NULL;
+}
+
+const hd_pack_t *hd_task_find_pack(const hd_task_t *task, const char *name) {
+  for (size_t i = 0; i < task->packs.size; i++)
+    if (task->packs.data[i]->name &&
+        strcmp(task->packs.data[i]->name, name) == 0)
+      return task->packs.data[i];
+  return NULL;
+}
+
+const hd_size_t *hd_task_find_size(const hd_task_t *task, const char *name) {
+  for (size_t i = 0; i < task->sizes.size; i++)
+    if (strcmp(task->sizes.data[i]->name, name) == 0)
+      return task->sizes.data[i];
+  return NULL;
+}
+
+hd_type_var_t *hd_task_find_type(const hd_task_t *task, const char *name) {
+  for (size_t i = 0; i < task->types.size; i++)
+    if (strcmp(task->types.data[i]->name, name) == 0)
+      return task->types.data[i];
+  return NULL;
+}

@@ -264,6 +264,15 @@ uint32_t hd_scalar_set(const char *name);
 // The scalar in which sums of another are kept.
 hd_scalar_t hd_scalar_accumulator(hd_scalar_t scalar);
 
+// What a name is in a task; NULL: not that.
+const hd_task_value_t *hd_task_find_value(const hd_task_t *task,
+                                          const char *name);
+const hd_task_value_t *hd_task_find_attribute(const hd_task_t *task,
+                                              const char *name);
+const hd_pack_t *hd_task_find_pack(const hd_task_t *task, const char *name);
+const hd_size_t *hd_task_find_size(const hd_task_t *task, const char *name);
+hd_type_var_t *hd_task_find_type(const hd_task_t *task, const char *name);
+
 // Whether both are one item of a module: the same, or read from one text.
 bool hd_task_is_same_item(const hd_task_t *a, const hd_task_t *b);
 

@@ -215,10 +215,7 @@ static const hd_term_t *parse_name(hd_task_parser_t *t) {
     hd_task_type_t type = {HD_VOID, NULL};
     if (is_monoid(t->task, name) && binds_index(t->p))
       return parse_reduction(t, false, loc);
-    bool is_type = hd_type_parse(name, &scalar);
-    for (size_t i = 0; i < t->task->types.size && !is_type; i++)
-      is_type = strcmp(t->task->types.data[i]->name, name) == 0;
-    if (is_type)
+    if (hd_type_parse(name, &scalar) || hd_task_find_type(t->task, name))
       return hd_parse_task_type(t, &type) ? parse_conversion(t, type, loc)
                                           : NULL;
     if (strcmp(name, "bitcast") == 0)

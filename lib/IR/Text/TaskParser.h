@@ -163,10 +163,5 @@ bool hd_parse_definition(hd_task_parser_t *t);
 const char *hd_task_new_name(hd_task_parser_t *t, hd_loc_t *loc);
 // Reports a name that the task has given already.
 bool hd_task_declares(hd_task_parser_t *t, const char *name, hd_loc_t loc);
-const hd_task_value_t *hd_task_find_value(const hd_task_t *task,
-                                          const char *name);
-const hd_pack_t *hd_task_find_pack(const hd_task_t *task, const char *name);
-hd_type_var_t *hd_task_find_type(const hd_task_t *task, const char *name);
-const hd_size_t *hd_task_find_size(const hd_task_t *task, const char *name);
 
 #endif

@@ -57,32 +57,8 @@ static void verify_reshape(hd_graph_verifier_t *g, const hd_node_t *node) {
                     (long long)before, (long long)after);
 }
 
-static const hd_type_var_t *find_type(const hd_task_t *task, const char *name) {
-  for (size_t i = 0; i < task->types.size; i++)
-    if (strcmp(task->types.data[i]->name, name) == 0)
-      return task->types.data[i];
-  return NULL;
-}
-
 static bool is_attribute(const hd_task_value_t *value) {
   return value->kind == HD_VALUE_ATTRIBUTE;
-}
-
-static bool has_pack(const hd_task_t *task, const char *name) {
-  for (size_t i = 0; i < task->packs.size; i++)
-    if (task->packs.data[i]->name &&
-        strcmp(task->packs.data[i]->name, name) == 0)
-      return true;
-  return false;
-}
-
-static const hd_task_value_t *find_attribute(const hd_task_t *task,
-                                             const char *name) {
-  for (size_t i = 0; i < task->inputs.size; i++)
-    if (is_attribute(task->inputs.data[i]) &&
-        strcmp(task->inputs.data[i]->name, name) == 0)
-      return task->inputs.data[i];
-  return NULL;
 }
 
 // An attribute of integers takes integers, one of floats those too; one over a
@@ -99,12 +75,12 @@ static bool takes(const hd_task_value_t *value, hd_attribute_kind_t kind) {
 
 static void verify_task_attribute(hd_graph_verifier_t *g, const hd_node_t *node,
                                   const hd_attribute_t *a) {
-  const hd_task_value_t *value = find_attribute(node->task, a->name);
-  const hd_type_var_t *type = find_type(node->task, a->name);
+  const hd_task_value_t *value = hd_task_find_attribute(node->task, a->name);
+  const hd_type_var_t *type = hd_task_find_type(node->task, a->name);
   bool fits = value  ? takes(value, a->kind)
               : type ? a->kind == HD_ATTRIBUTE_TYPE
                      : a->kind == HD_ATTRIBUTE_INT;
-  if (!value && !type && !has_pack(node->task, a->name))
+  if (!value && !type && !hd_task_find_pack(node->task, a->name))
     hd_verify_fault(&g->v, a->loc, "task '%s' has no attribute '%s'", node->op,
                     a->name);
   else if (!fits)
@@ -195,7 +171,8 @@ static void verify_operands(hd_graph_verifier_t *g, const hd_node_t *node) {
   bound_t bound = {
       task, HD_ARENA_ARRAY(&g->v.arena, hd_scalar_t, task->types.size + 1)};
   for (uint32_t i = 0; i < node->num_attributes; i++) {
-    const hd_type_var_t *var = find_type(task, node->attributes[i]->name);
+    const hd_type_var_t *var =
+        hd_task_find_type(task, node->attributes[i]->name);
     if (var && node->attributes[i]->kind == HD_ATTRIBUTE_TYPE)
       *bound_type(&bound, var) = node->attributes[i]->u.type;
   }

@@ -155,35 +155,11 @@ static void verify_signature(rule_verifier_t *v) {
 
 // --- Nodes ---
 
-static const hd_task_value_t *find_attribute(const hd_task_t *task,
-                                             const char *name) {
-  for (size_t i = 0; i < task->inputs.size; i++)
-    if (task->inputs.data[i]->kind == HD_VALUE_ATTRIBUTE &&
-        strcmp(task->inputs.data[i]->name, name) == 0)
-      return task->inputs.data[i];
-  return NULL;
-}
-
-static bool has_type_var(const hd_task_t *task, const char *name) {
-  for (size_t i = 0; i < task->types.size; i++)
-    if (strcmp(task->types.data[i]->name, name) == 0)
-      return true;
-  return false;
-}
-
-static bool has_pack(const hd_task_t *task, const char *name) {
-  for (size_t i = 0; i < task->packs.size; i++)
-    if (task->packs.data[i]->name &&
-        strcmp(task->packs.data[i]->name, name) == 0)
-      return true;
-  return false;
-}
-
 static void verify_attribute(rule_verifier_t *v, const hd_rule_node_t *node,
                              const hd_rule_attribute_t *a) {
-  const hd_task_value_t *of = find_attribute(node->task, a->name);
-  bool is_type = !of && has_type_var(node->task, a->name);
-  bool is_rank = !of && !is_type && has_pack(node->task, a->name);
+  const hd_task_value_t *of = hd_task_find_attribute(node->task, a->name);
+  bool is_type = !of && hd_task_find_type(node->task, a->name);
+  bool is_rank = !of && !is_type && hd_task_find_pack(node->task, a->name);
   if (!of && !is_type && !is_rank)
     fault(v, a->loc, "task '%s' has no attribute '%s'", node->op, a->name);
   else if (is_type != (a->kind == HD_RULE_TYPE) ||

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Tensor types: shapes, layouts, vector accesses.
+#include "IR/LayoutParts.h"
 #include "IR/Verify/VerifierState.h"
 
 #include "IR/Call.h"
@@ -86,17 +87,6 @@ static void verify_permute(hd_verifier_t *v, const hd_var_t *var,
   }
 }
 
-static bool constants_within(const hd_layout_item_t *item, int64_t least,
-                             int64_t most) {
-  for (uint32_t i = 0; i < item->num_values; i++) {
-    int64_t value;
-    if (!hd_expr_fold_int(item->values[i], &value) || value < least ||
-        value > most)
-      return false;
-  }
-  return true;
-}
-
 static void verify_swizzle(hd_verifier_t *v, const hd_var_t *var,
                            const hd_layout_item_t *item) {
   int64_t bytes = 0;
@@ -107,7 +97,7 @@ static void verify_swizzle(hd_verifier_t *v, const hd_var_t *var,
                    "'swizzle' takes 32, 64 or 128 bytes, or (bits, "
                    "base, shift)");
   } else if (item->num_values != 3 ||
-             !constants_within(item, 0, HD_MAX_SWIZZLE_BITS) ||
+             !hd_layout_item_within(item, 0, HD_MAX_SWIZZLE_BITS) ||
              hd_expr_is_int(item->values[2], 0)) {
     // Bits combined with themselves would all be 0.
     layout_fault(v, var,
@@ -146,7 +136,7 @@ static void verify_layout_item(hd_verifier_t *v, const hd_var_t *var,
       verify_permute(v, var, item);
     break;
   case HD_LAYOUT_TILE:
-    if (!per_axis || !constants_within(item, 1, HD_MAX_TILE))
+    if (!per_axis || !hd_layout_item_within(item, 1, HD_MAX_TILE))
       layout_fault(v, var, "'tile' takes one positive constant for each axis");
     break;
   case HD_LAYOUT_SWIZZLE:
