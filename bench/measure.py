@@ -3,9 +3,11 @@
 peer's by a CUDA graph in PyTorch, taken one after the other.
 
 Both sides: random normal data, warmed up, as many copies of the operands as
-pass twice the L2 cache together, one launch for each copy in a CUDA graph, 50
-replays, the median, per launch. A GPU at its power limit changes its clock from
-second to second: what is compared with each other is measured in turns.
+pass twice the L2 cache together, one launch for each copy in a CUDA graph, again
+and again until a replay takes a millisecond, 50 replays, the median, per launch. A
+GPU at its power limit changes its clock from second to second, and the sooner the
+longer it is busy: what is compared with each other is measured in turns, and keeps
+the GPU busy for as long.
 """
 
 import argparse
@@ -19,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHAPES = ROOT / "bench" / "shapes"
 REPLAYS = 50
 ROUNDS = 3
+MOST_CALLS = 4096  # Of a graph.
 
 
 def arguments(description):
@@ -72,13 +75,22 @@ def peer(make, run):
 
 def replayed(calls, replays=REPLAYS, skipped=5):
     """Milliseconds of a call: the median of so many replays of a CUDA graph of
-    all calls, after some that are not looked at."""
+    all calls, as often as take a millisecond, after some that are not looked at."""
     import torch
     stream = torch.cuda.Stream()
+    begin, done = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     with torch.cuda.stream(stream):
         for call in (calls * 3)[:3]:
             call()
+        stream.synchronize()
+        begin.record()
+        for call in calls:
+            call()
+        done.record()
     stream.synchronize()
+    ms = max(begin.elapsed_time(done), 1e-3)
+    while ms < 1 and len(calls) * 2 <= MOST_CALLS:
+        calls, ms = calls * 2, ms * 2
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=stream):
         for call in calls:
