@@ -18,8 +18,9 @@ enum {
   CROWD_CYCLES = 1100, // The same, of loads through registers.
   BEGIN_CYCLES = 800,  // Before the first step, behind the last one.
   SYNC_CYCLES = 800,   // Of a cluster: it begins, and waits twice.
-  DIRECT_SYNCS = 3,    // The same where nothing is under way meanwhile.
-  COPY_CYCLES = 6,     // That a warp takes to issue a copy of 16 bytes each.
+  MEET_CYCLES = 900, // Of blocks that share, before the first step and at last.
+  DIRECT_SYNCS = 3,  // The same where nothing is under way meanwhile.
+  COPY_CYCLES = 6,   // That a warp takes to issue a copy of 16 bytes each.
   COPY_BYTES = 16,
   SCHEDULERS = 4,    // Of a multiprocessor: so many warps issue at once.
   BATCH = 16,        // Loads of a thread through registers at once.
@@ -29,7 +30,8 @@ enum {
 };
 
 static const double UNHIDDEN = 0.05;
-static const double DIRECT = 0.8; // Of the L2 cache's bytes, to registers.
+static const double SHARED = 0.06; // Of what sharing saves the L2 cache.
+static const double DIRECT = 0.8;  // Of the L2 cache's bytes, to registers.
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -129,6 +131,16 @@ static double end_cycles(const load_t *l) {
   return cycles;
 }
 
+// What it costs that blocks bring b once for all of a cluster, less what that
+// spares: the L2 cache's time is hidden, but for a little.
+static double share_cycles(const load_t *l, double steps) {
+  if (l->share <= 1)
+    return 0;
+  double spared = l->together * l->bn * (1 - 1 / l->share) * l->form->b.kept /
+                  8 * l->bk / l->machine->l2;
+  return MEET_CYCLES - SHARED * spared * l->waves * steps;
+}
+
 // Bytes that are in device memory, each once.
 static double moved_bytes(const load_t *l) {
   const int64_t *sizes = l->form->sizes;
@@ -168,7 +180,8 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   // What is read to registers is waited for by each block.
   if (figure(c, HD_FIGURE_PASSING) <= 0)
     begin *= l.waves;
-  double cycles = begin + l.waves * steps * step_cycles(&l) + end_cycles(&l);
+  double cycles = begin + l.waves * steps * step_cycles(&l) + end_cycles(&l) +
+                  share_cycles(&l, steps);
   double work = cycles / machine->mhz;
   double moving = moved_bytes(&l) / machine->gbs * 1e-3;
   // What waits for device memory hides the rest, but for a little.
