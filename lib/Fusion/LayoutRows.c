@@ -14,9 +14,11 @@
 //   y[i, j] = sum(p: 1024) a_rows[i, p] * b_rows[p, j]
 //
 // The sum goes over the zeros, too, and of rows along the result what is behind
-// them is not used. It is done where the product is expected to take so much
-// less that it pays for the copies; those of constants are made once, for all
-// runs. What will be one kernel with other products stays as it is.
+// them is not used. So are the channels of an image whose windows are summed
+// over, which are its rows then. It is done where the product is expected to
+// take so much less that it pays for the copies; those of constants are made
+// once, for all runs. What will be one kernel with other products stays as it
+// is.
 #include "Fusion/Compose.h"
 #include "Fusion/Fuse.h"
 #include "Fusion/LayoutState.h"
@@ -53,7 +55,9 @@ typedef struct row_padding {
 static bool find_operand(const row_padding_t *p, const hd_term_t *term,
                          operand_t *o) {
   o->load = term->kind == HD_TERM_CAST ? term->operands[0] : term;
-  if (o->load->kind != HD_TERM_LOAD)
+  if (!hd_layout_loads(o->load) ||
+      (o->load->kind == HD_TERM_LOADELSE &&
+       !hd_layout_is_zero(o->load->operands[o->load->num_operands - 1])))
     return false;
   const hd_task_value_t *tensor = o->load->u.value;
   o->value = hd_node_input_of(p->node, p->flat, tensor);
@@ -102,17 +106,30 @@ static bool fill_sum(const row_padding_t *p, operand_t *o) {
   return found == 1 && hd_layout_count_places(o->load, p->k) == 1;
 }
 
+// Of a sum over several indices the one that rows run along: channels.
+static const hd_index_t *find_summed(const row_padding_t *p,
+                                     const hd_axis_t *k) {
+  for (int i = 0; i < 2; i++) {
+    const hd_term_t *load = p->operands[i].load;
+    const hd_index_t *last = load->operands[load->u.value->rank - 1]->u.index;
+    for (unsigned n = 0; n < k->count; n++)
+      if (k->indices[n] == last)
+        return last;
+  }
+  return k->indices[0];
+}
+
 static bool find_product(row_padding_t *p) {
   hd_contraction_t sum;
   if (!p->flat || p->flat->definitions.size != 1 || p->node->pin)
     return false;
   p->d = p->flat->definitions.data[0];
   if (p->d->kind != HD_DEFINE ||
-      !hd_contraction_find_few(p->l->arena, p->d, &sum) || sum.k.count != 1 ||
+      !hd_contraction_find_few(p->l->arena, p->d, &sum) || sum.k.count < 1 ||
       !find_operand(p, sum.a, &p->operands[0]) ||
       !find_operand(p, sum.b, &p->operands[1]))
     return false;
-  p->filled = p->k = sum.k.indices[0];
+  p->filled = p->k = find_summed(p, &sum.k);
   fill_rows(p, &p->operands[0]);
   fill_rows(p, &p->operands[1]);
   return (p->operands[0].changes || p->operands[1].changes) &&
@@ -140,21 +157,26 @@ static const hd_term_t *read_rows(void *argument, const hd_term_t *term) {
   hd_arena_t *arena = p->l->arena;
   if (term->kind == HD_TERM_INDEX && term->u.index == p->k)
     return hd_flat_index(arena, p->filled);
+  hd_term_t *made = hd_term_make(arena, term->kind, term->type, term->operands,
+                                 term->num_operands);
+  made->loc = term->loc;
   for (int i = 0; i < 2; i++)
-    if (term->kind == HD_TERM_LOAD &&
-        term->u.value == p->operands[i].load->u.value)
-      return hd_flat_load(arena, p->operands[i].made, term->operands);
+    if (hd_layout_loads(term) &&
+        term->u.value == p->operands[i].load->u.value) {
+      made->u.value = p->operands[i].made;
+      return made;
+    }
   if (term->kind != HD_TERM_REDUCE)
     return term;
   hd_reduction_t *reduction = HD_ARENA_NEW(arena, hd_reduction_t);
-  const hd_index_t **indices = HD_ARENA_ARRAY(arena, const hd_index_t *, 1);
-  indices[0] = p->filled;
   *reduction = *term->u.reduction;
+  const hd_index_t **indices =
+      HD_ARENA_ARRAY(arena, const hd_index_t *, reduction->num_indices);
+  for (uint32_t i = 0; i < reduction->num_indices; i++)
+    indices[i] =
+        reduction->indices[i] == p->k ? p->filled : reduction->indices[i];
   reduction->indices = indices;
-  hd_term_t *made = hd_term_make(arena, HD_TERM_REDUCE, term->type,
-                                 term->operands, term->num_operands);
   made->u.reduction = reduction;
-  made->loc = term->loc;
   return made;
 }
 

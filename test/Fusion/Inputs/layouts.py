@@ -113,6 +113,13 @@ def grey(n):
     return n.put("Concat", steps, axis=1)
 
 
+def odd_channels(n):
+    """Rows of channels that are no multiples of 16 bytes, and of them windows
+    that reach past the borders."""
+    a = n.put("Concat", [n.conv("x", 16, 130), n.conv("x", 16, 112)], axis=1)
+    return n.conv(n.conv(a, 242, 90, 3), 90, 33, 3)
+
+
 def run(make, side, channels=16):
     network = Network(side)
     last = make(network)
@@ -146,3 +153,4 @@ for make in (stem, stem_of_every_pixel):
         run(make, side, channels=3)
 for side in (97, 96):
     run(grey, side, channels=1)
+run(odd_channels, 19)
