@@ -128,8 +128,10 @@ const hd_node_t *hd_node_transposing(hd_context_t *context, hd_arena_t *arena,
 // Whether a node is a product with a matrix of constants that lies along the
 // result.
 static bool is_candidate(const turner_t *t, const hd_node_t *node) {
+  hd_context_t *context = t->module->context;
   if (!node->task ||
-      node->task != hd_library_task(t->module->context, "matmul") ||
+      (node->task != hd_library_task(context, "matmul") &&
+       node->task != hd_library_task(context, "matmul_integer")) ||
       node->schedule || node->pin || node->group ||
       node->inputs[1]->rank != 2 || !hd_ptr_map_get(&t->known, node->inputs[1]))
     return false;
