@@ -23,7 +23,7 @@
 
 #include <string.h>
 
-enum { PIECE = 8 }; // Elements of 16 bits that are copied as one.
+enum { PIECE_BITS = 128 }; // That are copied as one.
 
 // The one place of an operand along an axis: domain * stride + window - pad.
 typedef struct window {
@@ -44,6 +44,7 @@ typedef struct padding {
   const hd_index_t *p, *v;  // Of the sum: the channels', NULL where there is
                             // one, and the last window's,
   const hd_index_t *e;      // and what stands for both.
+  int64_t piece;            // Elements that are copied as one.
   int64_t channels, window; // Filled up.
   const hd_task_value_t *padded, *filled;
   const hd_task_t *pad, *fill; // They copy;
@@ -89,9 +90,9 @@ static int64_t range_of(const hd_index_t *index) {
 }
 
 // So many that pieces are aligned wherever a window begins.
-static int64_t fill_channels(int64_t channels, int64_t stride) {
+static int64_t fill_channels(int64_t channels, int64_t stride, int64_t piece) {
   int64_t filled = 1;
-  while (filled < channels || (filled < PIECE && filled * stride % PIECE != 0))
+  while (filled < channels || (filled < piece && filled * stride % piece != 0))
     filled *= 2;
   return filled;
 }
@@ -110,7 +111,7 @@ static bool find_windows(padding_t *p, const hd_contraction_t *sum) {
     int64_t size = hd_flat_size(p->x->u.value, a);
     bool is_plain = !window->at && window->pad == 0;
     if (is_plain && window->in && window->step == 1 && !p->p &&
-        hd_flat_range(window->in) == size && size < PIECE) {
+        hd_flat_range(window->in) == size && size < p->piece) {
       p->channel = a;
       p->p = window->in;
     } else if (is_plain && window->in) {
@@ -128,7 +129,7 @@ static bool find_windows(padding_t *p, const hd_contraction_t *sum) {
       last->stride >= hd_flat_range(last->in))
     return false;
   p->v = last->in;
-  p->channels = fill_channels(range_of(p->p), last->stride);
+  p->channels = fill_channels(range_of(p->p), last->stride, p->piece);
   return true;
 }
 
@@ -175,9 +176,11 @@ static bool find_convolution(padding_t *p) {
       p->d->kind == HD_DEFINE
           ? hd_product_forms_get(&p->l->forms, p->l->arena, p->d)
           : NULL;
-  if (!form || hd_scalar_bits(form->type) != 128 / PIECE ||
+  size_t bits = form ? hd_scalar_bits(form->type) : 0;
+  if ((bits != 8 && bits != 16) ||
       !hd_contraction_find(p->l->arena, p->d, &sum))
     return false;
+  p->piece = PIECE_BITS / (int64_t)bits;
   for (int swap = 0; swap < 2; swap++) {
     p->x = swap ? sum.b->operands[0] : sum.a->operands[0];
     p->w = swap ? sum.a->operands[0] : sum.b->operands[0];
@@ -233,7 +236,7 @@ static const hd_task_t *pad_task(padding_t *p, int64_t *shape) {
   }
   const window_t *row = p->windows + last;
   int64_t pixels = (range_of(row->at) - 1) * row->stride + p->window;
-  while (pixels * p->channels % PIECE != 0)
+  while (pixels * p->channels % p->piece != 0)
     pixels++;
   shape[n] = pixels * p->channels;
   indices[n] = name_axis(arena, n, shape[n]);
@@ -345,7 +348,7 @@ static void make_tasks(padding_t *p) {
   hd_layouts_t *l = p->l;
   int64_t x[HD_MAX_RANK], w[HD_MAX_RANK];
   p->window = hd_flat_range(p->v);
-  while (p->window * p->channels % PIECE != 0)
+  while (p->window * p->channels % p->piece != 0)
     p->window++;
   p->e = hd_flat_index_make(l->arena, "e", p->window * p->channels);
   p->pad = pad_task(p, x);
