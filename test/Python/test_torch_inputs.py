@@ -6,6 +6,7 @@ import copy
 import sys
 import threading
 import unittest
+from unittest import mock
 
 try:
     import torch
@@ -15,7 +16,7 @@ except ImportError:
 
 import hidet
 import hidet.torch
-from hidet.torch import backend, divide, part
+from hidet.torch import backend, divide, engine, part
 from torch import nn
 
 
@@ -80,6 +81,31 @@ class Inputs(unittest.TestCase):
         )
         for n in 5, 8, 9, 1, 16, 17, 2, 0, 3, 33, 5, 7:
             self.check(compiled, model, torch.randn(n, 16))
+
+    def test_sizes_that_are_equal(self):
+        """More sizes than a bucket is for, which are one as long as they are
+        equal: an executable for all of them."""
+        made = []
+        init = engine.Engine.__init__
+
+        def keep(this, model, *arguments):
+            init(this, model, *arguments)
+            made.append(model)
+
+        def function(*xs):
+            return [torch.tanh(x) + 1 for x in xs]
+
+        compiled = torch.compile(
+            function, backend="hidet", dynamic=True, options={"buckets": True}
+        )
+        with mock.patch.object(engine.Engine, "__init__", keep):
+            for sizes in (range(5, 14), [20] * 9, [27] * 9, range(6, 15)):
+                self.check(
+                    compiled, function, *(torch.randn(n, 4) for n in sizes)
+                )
+        self.assertIs(made[1], made[2])
+        self.assertIs(made[0], made[3])
+        self.assertEqual(made[1].num_compiled, 1)
 
     def test_how_inputs_lie(self):
         """Expanded, overlapping, turned, with steps and from an odd address;

@@ -122,7 +122,9 @@ def evaluate(expression: object, numbers: dict[str, int]) -> int | None:
     if isinstance(expression, sympy.Symbol):
         name = expression.name
         number = numbers.get(name)
-        return None if number is None else Size(number, name, frozenset([name]))
+        if number is None or isinstance(number, Size):
+            return number
+        return Size(number, name, frozenset([name]))
     if not isinstance(expression, (sympy.Add, sympy.Mul, FloorDiv)):
         return None
     terms = [evaluate(term, numbers) for term in expression.args]
@@ -140,21 +142,27 @@ def evaluate(expression: object, numbers: dict[str, int]) -> int | None:
 
 
 def numbers_of(fakes: list, given: list) -> dict[str, int]:
-    """What symbols are worth that are inputs, or their sizes, alone."""
+    """What symbols are worth that are inputs, or their sizes, alone. Those that
+    are worth the same, of one axis of tensors that are alike otherwise, have one
+    name: the lengths of a cache's layers, of which PyTorch does not know that
+    they are one."""
     numbers: dict[str, int] = {}
-
-    def learn(symbolic: object, number: int) -> None:
-        if isinstance(symbolic, torch.SymInt):
-            expression = symbolic.node.expr
-            if isinstance(expression, sympy.Symbol):
-                numbers[expression.name] = int(number)
-
-    for fake, value in zip(fakes, given):
-        if isinstance(fake, torch.Tensor):
-            for symbolic, number in zip(fake.shape, value.shape):
-                learn(symbolic, number)
-        else:
-            learn(fake, value)
+    alike: dict[tuple, Size] = {}
+    found = [
+        (size, value.shape[axis], (axis, value.dtype, value.shape))
+        for fake, value in zip(fakes, given)
+        if isinstance(fake, torch.Tensor)
+        for axis, size in enumerate(fake.shape)
+    ]
+    found += [(fake, value, ()) for fake, value in zip(fakes, given)]
+    for symbolic, number, kind in found:
+        expression = getattr(getattr(symbolic, "node", None), "expr", None)
+        if isinstance(expression, sympy.Symbol):
+            name = expression.name
+            size = Size(int(number), name, frozenset([name]))
+            numbers.setdefault(
+                name, alike.setdefault(kind, size) if kind else size
+            )
     return numbers
 
 
@@ -215,7 +223,7 @@ class Fakes:
         if not names <= self.numbers.keys():
             return None
         made = expression.xreplace(
-            {s: sympy.Integer(self.numbers[s.name]) for s in expression.free_symbols}
+            {s: sympy.Integer(int(self.numbers[s.name])) for s in expression.free_symbols}
         )
         return int(made) if made.is_Integer else None
 
