@@ -292,18 +292,22 @@ static int64_t count_of(const hd_tensor_type_t *type) {
 
 bool hd_task_is_small(const hd_tensor_type_t *inputs, unsigned num_inputs,
                       const hd_tensor_type_t *outputs, unsigned num_outputs) {
-  bool is_small = true, of_bytes = false, to_floats = false;
+  bool is_small = true, widens = false;
+  int64_t bytes = FEW_BYTES; // Elements of bytes, the most of an input.
   for (unsigned i = 0; i < num_inputs; i++) {
     int64_t count = count_of(&inputs[i]);
     is_small &= count <= MAX_SMALL;
-    of_bytes |= count > FEW_BYTES && hd_scalar_bits(inputs[i].type) <= 8 &&
-                hd_type_is_integer(hd_type(inputs[i].type));
+    if (hd_type_is_integer(hd_type(inputs[i].type)) &&
+        hd_scalar_bits(inputs[i].type) <= 8 && count > bytes)
+      bytes = count;
   }
   for (unsigned i = 0; i < num_outputs; i++) {
-    is_small &= count_of(&outputs[i]) <= MAX_SMALL;
-    to_floats |= hd_type_is_float(hd_type(outputs[i].type));
+    int64_t count = count_of(&outputs[i]);
+    is_small &= count <= MAX_SMALL;
+    widens |= bytes > FEW_BYTES && count >= bytes &&
+              hd_scalar_bits(outputs[i].type) > 8;
   }
-  return is_small && !(of_bytes && to_floats);
+  return is_small && !widens;
 }
 
 // --- Constants ---

@@ -26,8 +26,8 @@ hd_host_tensor_t *const *hd_task_fold(hd_context_t *context, hd_arena_t *arena,
                                       hd_loc_t loc);
 
 // Whether a task of constants is computed while a graph is made: what is small
-// (4,096 elements), but for floats that are made of more than a few bytes each.
-// These are weights, which products take as they are.
+// (4,096 elements), but for as many wider elements of more than a few bytes:
+// these are weights, which products take as they are.
 bool hd_task_is_small(const hd_tensor_type_t *inputs, unsigned num_inputs,
                       const hd_tensor_type_t *outputs, unsigned num_outputs);
 

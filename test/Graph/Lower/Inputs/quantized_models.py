@@ -52,16 +52,21 @@ class Model:
         common = [0, 0, -128 if kind == "i8" else 128, int(rng.integers(limits.min, limits.max + 1))]
         return numpy.array(common[int(rng.integers(4))], DTYPES[kind])
 
-    def quantized(self, name, numbers):
-        """Of a name in f32."""
+    def narrowed(self, numbers):
+        """Bytes for numbers, with a scale and a zero point."""
         kind = str(rng.choice(["i8", "u8"]))
         zero = self.zero_of(kind)
         reach = max(float(numpy.abs(numbers).max()), 2.0 ** -20)
         scale = 2.0 ** int(numpy.ceil(numpy.log2(reach / 160)))
         limits = numpy.iinfo(DTYPES[kind])
         q = numpy.clip(numpy.rint(numbers / scale) + float(zero), limits.min, limits.max)
+        return q.astype(DTYPES[kind]), scale, zero
+
+    def quantized(self, name, numbers):
+        """Of a name in f32."""
+        q, scale, zero = self.narrowed(numbers)
         made = self.node("QuantizeLinear", name, self.constant(numpy.float32(scale)), self.constant(zero))
-        return Value(made, q.astype(DTYPES[kind]), scale, zero)
+        return Value(made, q, scale, zero)
 
     def dequantized(self, v):
         return self.node("DequantizeLinear", v.name, self.constant(numpy.float32(v.scale)), self.constant(v.zero))
@@ -110,8 +115,9 @@ def add_bias(m, name, y, unit):
     return b, y + b.reshape(column)
 
 
-def draw_conv(m, v):
-    """What v is to a convolution, in f32, and its numbers."""
+def draw_conv(m, v, whole):
+    """What v is to a convolution, in f32, and its numbers; whole: a value, by
+    the operator that has all in one."""
     c = v.q.shape[1]
     k = int(rng.choice([1, 1, 3]))
     groups = int(rng.choice([1, 1, 1, 2])) if c % 2 == 0 else 1
@@ -125,8 +131,17 @@ def draw_conv(m, v):
     b, y = add_bias(m, None, y, v.scale * 2.0 ** -9)
     if numpy.abs(y).max() / (v.scale * scale.min()) >= 2 ** 24:
         return None
-    name = m.node("Conv", m.dequantized(v), m.dequantized_weights(q, scale, zero, 0), m.constant(b.astype("f4")),
-                  strides=strides, pads=pads * 2, dilations=dilations, group=groups)
+    how = {"strides": strides, "pads": pads * 2, "dilations": dilations, "group": groups}
+    if whole:
+        y -= b.reshape(1, -1, 1, 1)
+        b = rng.integers(-2000, 2000, o)
+        y += (b * v.scale * scale).reshape(1, -1, 1, 1)
+        made, to, zero_to = m.narrowed(y)
+        name = m.node("QLinearConv", v.name, m.constant(numpy.float32(v.scale)), m.constant(v.zero), m.constant(q),
+                      m.constant(scale.astype("f4")), m.constant(zero), m.constant(numpy.float32(to)),
+                      m.constant(zero_to), m.constant(b.astype("i4")), **how)
+        return Value(name, made, to, zero_to)
+    name = m.node("Conv", m.dequantized(v), m.dequantized_weights(q, scale, zero, 0), m.constant(b.astype("f4")), **how)
     return name, y
 
 
@@ -144,13 +159,19 @@ def draw_matmul(m, v):
     return m.node("MatMul", m.dequantized(v), matrix), y
 
 
-def draw_integers(m, v):
+def draw_integers(m, v, whole):
     """The operators of integers: sums as they are, scaled behind."""
     k, n = v.q.shape[-1], int(rng.choice([8, 24, 64]))
     q, scale, zero, w = m.weights((k, n), 1)
     y = v.numbers() @ w
     if numpy.abs(y).max() / (v.scale * scale.min()) >= 2 ** 24:
         return None
+    if whole:
+        made, to, zero_to = m.narrowed(y)
+        name = m.node("QLinearMatMul", v.name, m.constant(numpy.float32(v.scale)), m.constant(v.zero), m.constant(q),
+                      m.constant(scale.astype("f4")), m.constant(zero), m.constant(numpy.float32(to)),
+                      m.constant(zero_to))
+        return Value(name, made, to, zero_to)
     s = m.node("MatMulInteger", v.name, m.constant(q), m.constant(v.zero), m.constant(zero))
     f = m.node("Cast", s, to=TensorProto.FLOAT)
     return m.node("Mul", f, m.constant((scale * v.scale).astype("f4"))), y
@@ -165,12 +186,13 @@ def draw_both(m, v, u):
 
 
 def layer(m, v, images):
+    whole = rng.integers(4) == 0
     if images:
-        made = draw_conv(m, v)
+        made = draw_conv(m, v, whole)
     else:
-        made = draw_matmul(m, v) if rng.integers(3) else draw_integers(m, v)
-    if made is None:
-        return None
+        made = draw_matmul(m, v) if rng.integers(3) else draw_integers(m, v, whole)
+    if made is None or isinstance(made, Value):
+        return made
     name, y = made
     if rng.integers(2):
         name, y = m.node("Relu", name), numpy.maximum(y, 0)
