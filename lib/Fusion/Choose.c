@@ -52,19 +52,12 @@ static hd_value_t *new_value(extract_t *e, const hd_value_t *like,
 
 static const hd_value_t *copy_of(extract_t *e, const hd_value_t *from) {
   hd_arena_t *arena = e->c->arena;
-  hd_node_t *node = HD_ARENA_NEW(arena, hd_node_t);
-  const hd_value_t **values = HD_ARENA_ARRAY(arena, const hd_value_t *, 2);
-  values[0] = from;
-  values[1] = new_value(e, from, "v%u", e->made++);
-  *node = (hd_node_t){.op = "copy",
-                      .task = hd_library_task(e->c->module->context, "copy"),
-                      .loc = from->loc,
-                      .num_inputs = 1,
-                      .inputs = &values[0],
-                      .num_outputs = 1,
-                      .outputs = &values[1]};
-  hd_vec_push(arena, &e->graph->nodes, (const hd_node_t *)node);
-  return values[1];
+  const hd_value_t *made = new_value(e, from, "v%u", e->made++);
+  const hd_node_t *node = hd_node_between(
+      arena, "copy", hd_library_task(e->c->module->context, "copy"), from, made,
+      NULL, from->loc);
+  hd_vec_push(arena, &e->graph->nodes, node);
+  return made;
 }
 
 // What the group reads of others. A number stays what it is: it stands in the

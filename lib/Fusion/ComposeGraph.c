@@ -78,17 +78,9 @@ static hd_value_t *shaped_value(hd_composer_t *c, const hd_value_t *like,
 
 static void put_reshape(hd_composer_t *c, const hd_value_t *from,
                         const hd_value_t *to, hd_loc_t loc) {
-  hd_node_t *node = HD_ARENA_NEW(c->arena, hd_node_t);
-  const hd_value_t **ends = HD_ARENA_ARRAY(c->arena, const hd_value_t *, 2);
-  ends[0] = from;
-  ends[1] = to;
-  *node = (hd_node_t){.op = "reshape",
-                      .loc = loc,
-                      .num_inputs = 1,
-                      .inputs = &ends[0],
-                      .num_outputs = 1,
-                      .outputs = &ends[1]};
-  hd_vec_push(c->arena, &c->made->nodes, (const hd_node_t *)node);
+  const hd_node_t *node =
+      hd_node_between(c->arena, "reshape", NULL, from, to, NULL, loc);
+  hd_vec_push(c->arena, &c->made->nodes, node);
 }
 
 static void put_composite(hd_composer_t *c, hd_composite_t *made) {

@@ -34,19 +34,14 @@ const hd_value_t *hd_pack_columns(hd_packer_t *p, hd_merged_t *packing,
   hd_arena_t *arena = p->c->arena;
   const hd_task_value_t *matrix = packing->flat->outputs.data[0];
   const hd_task_t *task = packing_task(p, packing->flat);
-  hd_value_t *value = HD_ARENA_NEW(arena, hd_value_t);
-  const hd_expr_t **shape =
-      HD_ARENA_ARRAY(arena, const hd_expr_t *, matrix->rank);
+  const char *name =
+      hd_arena_printf(arena, "%s_pairs", packing->inputs.data[0]->name);
+  int64_t shape[HD_MAX_RANK];
   for (uint32_t i = 0; i < matrix->rank; i++)
-    shape[i] = hd_expr_int(arena, hd_type(HD_I64), hd_flat_size(matrix, i));
-  *value = (hd_value_t){
-      .name = hd_name_unique(
-          arena, &p->c->names,
-          hd_arena_printf(arena, "%s_pairs", packing->inputs.data[0]->name)),
-      .loc = loc,
-      .type = matrix->type.scalar,
-      .rank = (int)matrix->rank,
-      .shape = shape};
+    shape[i] = hd_flat_size(matrix, i);
+  const hd_value_t *value =
+      hd_value_make(arena, hd_name_unique(arena, &p->c->names, name),
+                    matrix->type.scalar, shape, matrix->rank, loc);
   const hd_value_t **outputs = HD_ARENA_ARRAY(arena, const hd_value_t *, 1);
   outputs[0] = value;
   hd_node_t *node = HD_ARENA_NEW(arena, hd_node_t);

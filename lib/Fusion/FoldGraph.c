@@ -15,17 +15,8 @@ enum { MAX_ATTRIBUTES = 3 };
 static const hd_value_t *new_value(hd_folder_t *f, const char *name,
                                    hd_scalar_t type, const int64_t *shape,
                                    unsigned rank, hd_loc_t loc) {
-  hd_value_t *value = HD_ARENA_NEW(f->arena, hd_value_t);
-  const hd_expr_t **sizes =
-      HD_ARENA_ARRAY(f->arena, const hd_expr_t *, rank + 1);
-  for (unsigned i = 0; i < rank; i++)
-    sizes[i] = hd_expr_int(f->arena, hd_type(HD_I64), shape[i]);
-  *value = (hd_value_t){.name = hd_name_unique(f->arena, &f->names, name),
-                        .loc = loc,
-                        .type = type,
-                        .rank = (int)rank,
-                        .shape = sizes};
-  return value;
+  return hd_value_make(f->arena, hd_name_unique(f->arena, &f->names, name),
+                       type, shape, rank, loc);
 }
 
 typedef struct maker {

@@ -217,18 +217,6 @@ static double price_of(hd_folder_t *f, const hd_node_t *node,
   return *price;
 }
 
-static const hd_value_t *probe_value(hd_folder_t *f, hd_scalar_t type,
-                                     unsigned rank, const int64_t *shape) {
-  hd_value_t *value = HD_ARENA_NEW(f->arena, hd_value_t);
-  const hd_expr_t **sizes =
-      HD_ARENA_ARRAY(f->arena, const hd_expr_t *, rank + 1);
-  for (unsigned i = 0; i < rank; i++)
-    sizes[i] = hd_expr_int(f->arena, hd_type(HD_I64), shape[i]);
-  *value = (hd_value_t){
-      .name = "probe", .type = type, .rank = (int)rank, .shape = sizes};
-  return value;
-}
-
 // What would take a product's place, as far as its price needs it.
 static const hd_node_t *probe(hd_folder_t *f, const hd_norm_t *norm,
                               const hd_node_t *product) {
@@ -254,7 +242,8 @@ static const hd_node_t *probe(hd_folder_t *f, const hd_norm_t *norm,
   inputs[0] = product->inputs[0];
   inputs[1] = product->inputs[1];
   inputs[2] = inputs[3] =
-      probe_value(f, HD_F32, 1, &result.shape[result.rank - 1]);
+      hd_value_make(f->arena, "probe", HD_F32, &result.shape[result.rank - 1],
+                    1, product->loc);
   outputs[0] = product->outputs[0];
   const char *const kept[] = {"tb", "R"};
   for (int i = 0; i < 2; i++) {

@@ -44,23 +44,15 @@ const hd_task_t *hd_layouts_copying_task(hd_arena_t *arena,
 const hd_value_t *hd_layouts_put_copy(hd_layouts_t *l, const hd_value_t *value,
                                       const hd_task_t *task, const char *what,
                                       hd_loc_t loc) {
-  const hd_value_t **ends = HD_ARENA_ARRAY(l->arena, const hd_value_t *, 2);
   const hd_task_value_t *made = task->outputs.data[0];
   int64_t shape[HD_MAX_RANK];
   for (uint32_t i = 0; i < made->rank; i++)
     shape[i] = hd_flat_size(made, i);
-  ends[0] = value;
-  ends[1] = hd_layouts_value(l, value, shape, made->rank, what);
+  const hd_value_t *copy = hd_layouts_value(l, value, shape, made->rank, what);
   const hd_task_t *known =
       hd_layouts_task(l, task, hd_arena_printf(l->arena, "copy_%s", what));
-  hd_node_t *node = HD_ARENA_NEW(l->arena, hd_node_t);
-  *node = (hd_node_t){.op = known->name,
-                      .task = known,
-                      .loc = loc,
-                      .num_inputs = 1,
-                      .inputs = &ends[0],
-                      .num_outputs = 1,
-                      .outputs = &ends[1]};
-  hd_vec_push(l->arena, &l->made->nodes, (const hd_node_t *)node);
-  return ends[1];
+  const hd_node_t *node =
+      hd_node_between(l->arena, known->name, known, value, copy, NULL, loc);
+  hd_vec_push(l->arena, &l->made->nodes, node);
+  return copy;
 }

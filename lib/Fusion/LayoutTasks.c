@@ -56,19 +56,11 @@ static hd_value_t *moved_value(hd_layouts_t *l, const hd_value_t *value,
 hd_value_t *hd_layouts_value(hd_layouts_t *l, const hd_value_t *like,
                              const int64_t *sizes, unsigned rank,
                              const char *suffix) {
-  hd_value_t *value = HD_ARENA_NEW(l->arena, hd_value_t);
-  const hd_expr_t **shape = HD_ARENA_ARRAY(l->arena, const hd_expr_t *, rank);
-  for (unsigned i = 0; i < rank; i++)
-    shape[i] = hd_expr_int(l->arena, hd_type(HD_I64), sizes[i]);
-  *value = *like;
-  value->constant = NULL;
-  value->label = NULL;
-  value->rank = (int)rank;
-  value->shape = shape;
-  value->name =
+  return hd_value_make(
+      l->arena,
       hd_name_unique(l->arena, &l->names,
-                     hd_arena_printf(l->arena, "%s_%s", like->name, suffix));
-  return value;
+                     hd_arena_printf(l->arena, "%s_%s", like->name, suffix)),
+      like->type, sizes, rank, like->loc);
 }
 
 // What stands for a value in the new graph.

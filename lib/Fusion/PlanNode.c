@@ -86,16 +86,9 @@ static bool plan_schedule(hd_planner_t *p, const hd_node_t *node,
 
 bool hd_planner_copy(hd_planner_t *p, const hd_value_t *like,
                      const hd_var_t *from, const hd_var_t *to) {
-  hd_node_t *node = HD_ARENA_NEW(p->arena, hd_node_t);
-  const hd_value_t **values = HD_ARENA_ARRAY(p->arena, const hd_value_t *, 1);
-  values[0] = like;
-  *node = (hd_node_t){.op = "copy",
-                      .task = hd_library_task(p->module->context, "copy"),
-                      .loc = like->loc,
-                      .num_inputs = 1,
-                      .inputs = values,
-                      .num_outputs = 1,
-                      .outputs = values};
+  const hd_node_t *node = hd_node_between(
+      p->arena, "copy", hd_library_task(p->module->context, "copy"), like, like,
+      NULL, like->loc);
   const hd_node_t *scheduled =
       node->task ? hd_node_schedule(p->module, p->scheduler, node, NULL) : NULL;
   const hd_var_t *tensors[] = {from, to};

@@ -97,10 +97,6 @@ const hd_node_t *hd_node_transposing(hd_context_t *context, hd_arena_t *arena,
                                      const hd_value_t *to,
                                      const unsigned *order, hd_loc_t loc) {
   unsigned rank = (unsigned)from->rank;
-  hd_node_t *node = HD_ARENA_NEW(arena, hd_node_t);
-  const hd_value_t **ends = HD_ARENA_ARRAY(arena, const hd_value_t *, 2);
-  const hd_attribute_t **attributes =
-      HD_ARENA_ARRAY(arena, const hd_attribute_t *, 1);
   hd_attribute_t *axes = HD_ARENA_NEW(arena, hd_attribute_t);
   int64_t *ints = HD_ARENA_ARRAY(arena, int64_t, rank);
   for (unsigned i = 0; i < rank; i++)
@@ -110,19 +106,9 @@ const hd_node_t *hd_node_transposing(hd_context_t *context, hd_arena_t *arena,
                            .loc = loc,
                            .count = rank,
                            .u.ints = ints};
-  ends[0] = from;
-  ends[1] = to;
-  attributes[0] = axes;
-  *node = (hd_node_t){.op = "transpose",
-                      .task = hd_library_task(context, "transpose"),
-                      .loc = loc,
-                      .num_inputs = 1,
-                      .inputs = &ends[0],
-                      .num_outputs = 1,
-                      .outputs = &ends[1],
-                      .num_attributes = 1,
-                      .attributes = attributes};
-  return node;
+  return hd_node_between(arena, "transpose",
+                         hd_library_task(context, "transpose"), from, to, axes,
+                         loc);
 }
 
 // Whether a node is a product with a matrix of constants that lies along the

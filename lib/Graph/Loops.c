@@ -25,19 +25,9 @@ static const hd_value_t *value_like(hd_arena_t *arena, hd_key_map_t *names,
 
 static const hd_node_t *copy_node(hd_module_t *module, const hd_value_t *from,
                                   const hd_value_t *to) {
-  hd_arena_t *arena = &module->arena;
-  hd_node_t *node = HD_ARENA_NEW(arena, hd_node_t);
-  const hd_value_t **values = HD_ARENA_ARRAY(arena, const hd_value_t *, 2);
-  values[0] = from;
-  values[1] = to;
-  *node = (hd_node_t){.op = "copy",
-                      .task = hd_library_task(module->context, "copy"),
-                      .loc = from->loc,
-                      .num_inputs = 1,
-                      .inputs = values,
-                      .num_outputs = 1,
-                      .outputs = values + 1};
-  return node;
+  return hd_node_between(&module->arena, "copy",
+                         hd_library_task(module->context, "copy"), from, to,
+                         NULL, from->loc);
 }
 
 const hd_graph_t *hd_graph_outputs_apart(hd_module_t *module,

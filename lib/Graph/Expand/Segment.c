@@ -20,17 +20,8 @@ static const char *unique_name(hd_expander_t *x, const char *name) {
 
 hd_value_t *hd_segment_value(hd_expander_t *x, const char *name,
                              const hd_tensor_type_t *type) {
-  hd_arena_t *arena = hd_expander_arena(x);
-  hd_value_t *value = HD_ARENA_NEW(arena, hd_value_t);
-  const hd_expr_t **shape =
-      HD_ARENA_ARRAY(arena, const hd_expr_t *, type->rank + 1);
-  for (unsigned i = 0; i < type->rank; i++)
-    shape[i] = hd_expr_int(arena, hd_type(HD_I64), type->shape[i]);
-  value->name = unique_name(x, name);
-  value->type = type->type;
-  value->rank = (int)type->rank;
-  value->shape = shape;
-  return value;
+  return hd_value_make(hd_expander_arena(x), unique_name(x, name), type->type,
+                       type->shape, type->rank, (hd_loc_t){0});
 }
 
 const hd_value_t *hd_segment_constant(hd_expander_t *x,

@@ -99,22 +99,9 @@ static const hd_attribute_t *type_attribute(hd_precision_pass_t *l,
 
 static void put_cast(hd_precision_pass_t *l, const hd_value_t *from,
                      const hd_value_t *to) {
-  const hd_attribute_t **attributes =
-      HD_ARENA_ARRAY(l->arena, const hd_attribute_t *, 1);
-  const hd_value_t **values = HD_ARENA_ARRAY(l->arena, const hd_value_t *, 2);
-  attributes[0] = type_attribute(l, "U", to->type, to->loc);
-  values[0] = from;
-  values[1] = to;
-  hd_node_t *node = HD_ARENA_NEW(l->arena, hd_node_t);
-  *node = (hd_node_t){.op = "cast",
-                      .task = hd_library_task(l->module->context, "cast"),
-                      .loc = to->loc,
-                      .num_inputs = 1,
-                      .inputs = values,
-                      .num_outputs = 1,
-                      .outputs = values + 1,
-                      .num_attributes = 1,
-                      .attributes = attributes};
+  const hd_node_t *node = hd_node_between(
+      l->arena, "cast", hd_library_task(l->module->context, "cast"), from, to,
+      type_attribute(l, "U", to->type, to->loc), to->loc);
   push_node(l, node);
   l->changed = true;
 }

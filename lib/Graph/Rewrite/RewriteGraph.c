@@ -21,16 +21,8 @@ typedef struct known_node {
 
 hd_value_t *hd_rw_value_make(hd_rw_graph_t *g, const char *base,
                              const hd_tensor_type_t *type) {
-  hd_value_t *value = HD_ARENA_NEW(g->arena, hd_value_t);
-  const hd_expr_t **shape =
-      HD_ARENA_ARRAY(g->arena, const hd_expr_t *, type->rank + 1);
-  for (unsigned i = 0; i < type->rank; i++)
-    shape[i] = hd_expr_int(g->arena, hd_type(HD_I64), type->shape[i]);
-  value->name = hd_name_unique(g->arena, &g->names, base);
-  value->type = type->type;
-  value->rank = (int)type->rank;
-  value->shape = shape;
-  return value;
+  return hd_value_make(g->arena, hd_name_unique(g->arena, &g->names, base),
+                       type->type, type->shape, type->rank, (hd_loc_t){0});
 }
 
 hd_rw_value_t *hd_rw_enter(hd_rw_graph_t *g, const hd_value_t *value,

@@ -37,6 +37,43 @@ const char *hd_attribute_kind_name(hd_attribute_kind_t kind) {
   return names[kind];
 }
 
+hd_value_t *hd_value_make(hd_arena_t *arena, const char *name, hd_scalar_t type,
+                          const int64_t *shape, unsigned rank, hd_loc_t loc) {
+  hd_value_t *value = HD_ARENA_NEW(arena, hd_value_t);
+  const hd_expr_t **sizes = HD_ARENA_ARRAY(arena, const hd_expr_t *, rank + 1);
+  for (unsigned i = 0; i < rank; i++)
+    sizes[i] = hd_expr_int(arena, hd_type(HD_I64), shape[i]);
+  *value = (hd_value_t){.name = name,
+                        .loc = loc,
+                        .type = type,
+                        .rank = (int)rank,
+                        .shape = sizes};
+  return value;
+}
+
+hd_node_t *hd_node_between(hd_arena_t *arena, const char *op,
+                           const hd_task_t *task, const hd_value_t *from,
+                           const hd_value_t *to,
+                           const hd_attribute_t *attribute, hd_loc_t loc) {
+  hd_node_t *node = HD_ARENA_NEW(arena, hd_node_t);
+  const hd_value_t **ends = HD_ARENA_ARRAY(arena, const hd_value_t *, 2);
+  const hd_attribute_t **attributes =
+      HD_ARENA_ARRAY(arena, const hd_attribute_t *, 1);
+  ends[0] = from;
+  ends[1] = to;
+  attributes[0] = attribute;
+  *node = (hd_node_t){.op = op,
+                      .task = task,
+                      .loc = loc,
+                      .num_inputs = 1,
+                      .inputs = &ends[0],
+                      .num_outputs = 1,
+                      .outputs = &ends[1],
+                      .num_attributes = attribute ? 1 : 0,
+                      .attributes = attributes};
+  return node;
+}
+
 bool hd_node_is_reshape(const hd_node_t *node) {
   return !node->domain && !node->task && strcmp(node->op, "reshape") == 0;
 }

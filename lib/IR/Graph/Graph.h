@@ -124,6 +124,16 @@ bool hd_attribute_equal(const hd_attribute_t *a, const hd_attribute_t *b);
 // compares.
 uint64_t hd_attribute_key(uint64_t key, const hd_attribute_t *a);
 
+// A value of this name and shape.
+hd_value_t *hd_value_make(hd_arena_t *arena, const char *name, hd_scalar_t type,
+                          const int64_t *shape, unsigned rank, hd_loc_t loc);
+// A node that makes one value of another. task: NULL where op is no task.
+// attribute: NULL where it has none.
+hd_node_t *hd_node_between(hd_arena_t *arena, const char *op,
+                           const hd_task_t *task, const hd_value_t *from,
+                           const hd_value_t *to,
+                           const hd_attribute_t *attribute, hd_loc_t loc);
+
 // Whether several elements share a byte in a device's memory.
 static inline bool hd_value_is_packed(const hd_value_t *value) {
   return hd_scalar_bits(value->type) < 8;
