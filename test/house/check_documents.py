@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Links in the documents lead somewhere, what README.md shows of an example is
-what the example says, and the README.md of each room of lib/ names the files
-that are there.
+what the example says, the README.md of each room of lib/ names the files that are
+there, and docs/ARCHITECTURE.md draws the house that is there: it names each
+room, and every file that it names in backquotes exists.
 
 A room is a folder with sources. Its README.md names each of them in backquotes,
 `Name.c`, or by a pattern, `Name*.c`; a header beside a source of its name need
@@ -51,6 +52,25 @@ def room_faults(root):
                 yield "%s: does not name %s" % (where, name)
 
 
+def house_faults(root):
+    drawing = root / "docs" / "ARCHITECTURE.md"
+    if not drawing.exists():
+        return
+    text = drawing.read_text()
+    there = ["/" + str(path.relative_to(root))
+             for top in ("lib", "include", "tools", "test", "unittests")
+             for path in (root / top).rglob("*")]
+    for name in sorted(set(NAMED.findall(text))):
+        if not fnmatch.filter(there, "*/" + name.rstrip("/")) and \
+                not (root / name).exists():
+            yield "docs/ARCHITECTURE.md: no such file: %s" % name
+    for room in rooms(root):
+        name = str(room.relative_to(root / "lib"))
+        drawn = "lib/%s/" % name if "/" not in name else name.split("/")[1] + "/"
+        if "`" + drawn not in text:
+            yield "docs/ARCHITECTURE.md: does not name %s" % drawn
+
+
 def documents(root):
     for folder in (root, root / "docs", root / "bench", root / "examples"):
         yield from sorted(folder.glob("*.md"))
@@ -67,6 +87,7 @@ def faults(root):
             if shown not in (root / example).read_text():
                 yield "%s: %s reads differently" % (where, example)
     yield from room_faults(root)
+    yield from house_faults(root)
 
 
 if __name__ == "__main__":

@@ -132,6 +132,18 @@ class Checks(unittest.TestCase):
             "lib/A/README.md": "`B/b.hir`\n", "lib/A/B/b.hir": ""})
         self.assertEqual("lib/A/B/README.md: there is none, for b.hir", fault)
 
+    def test_a_room_that_is_not_drawn_is_found(self):
+        files = {"docs/ARCHITECTURE.md": "`lib/A/`: `B/`, `a.c`\n",
+                 "lib/A/README.md": "`a.c`\n", "lib/A/a.c": "",
+                 "lib/A/B/README.md": "`b.c`\n", "lib/A/B/b.c": ""}
+        self.assertEqual([], self.faults(check_documents, files))
+        [fault] = self.faults(check_documents, dict(files, **{
+            "lib/A/C/README.md": "`c.c`\n", "lib/A/C/c.c": ""}))
+        self.assertEqual("docs/ARCHITECTURE.md: does not name C/", fault)
+        files["docs/ARCHITECTURE.md"] += "`A/z.c`\n"
+        [fault] = self.faults(check_documents, files)
+        self.assertEqual("docs/ARCHITECTURE.md: no such file: A/z.c", fault)
+
     def test_a_dead_link_is_found(self):
         text = {"docs/b.md": "", "README.md": "[b](docs/b.md#there)\n"}
         self.assertEqual([], self.faults(check_documents, text))
