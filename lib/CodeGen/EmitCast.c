@@ -217,13 +217,39 @@ static LLVMValueRef saturating(hd_emit_t *e, LLVMValueRef value, bool is_signed,
   return LLVMBuildCall2(B, type, f, &value, 1, "");
 }
 
+// What a value is rounded from, to nearest even; NULL: it is not. 0 may be
+// added behind: which zero it is, no integer tells.
+static LLVMValueRef rounded_from(LLVMValueRef value) {
+  static const char name[] = "llvm.roundeven.";
+  if (LLVMIsABinaryOperator(value) &&
+      LLVMGetInstructionOpcode(value) == LLVMFAdd) {
+    LLVMValueRef added = LLVMGetOperand(value, 1);
+    LLVMBool loses;
+    if (!LLVMIsAConstantFP(added) || LLVMConstRealGetDouble(added, &loses) != 0)
+      return NULL;
+    value = LLVMGetOperand(value, 0);
+  }
+  LLVMValueRef called =
+      LLVMIsACallInst(value) ? LLVMGetCalledValue(value) : NULL;
+  size_t length;
+  return called && strncmp(LLVMGetValueName2(called, &length), name,
+                           sizeof name - 1) == 0
+             ? LLVMGetOperand(value, 0)
+             : NULL;
+}
+
 // cvt.rzi saturates at 32 bits and gives 0 for NaN; less than that is clamped.
+// cvt.rni rounds by itself.
 static LLVMValueRef nvptx_lane_to_int(hd_emit_t *e, LLVMValueRef value,
                                       hd_type_t to) {
   unsigned bits = bits_of(to);
   bool is_signed = hd_type_is_signed(to);
+  LLVMValueRef from = rounded_from(value);
+  bool to_signed = is_signed || bits < 32;
   const char *name =
-      is_signed || bits < 32 ? "llvm.nvvm.f2i.rz" : "llvm.nvvm.f2ui.rz";
+      from ? (to_signed ? "llvm.nvvm.f2i.rn" : "llvm.nvvm.f2ui.rn")
+           : (to_signed ? "llvm.nvvm.f2i.rz" : "llvm.nvvm.f2ui.rz");
+  value = from ? from : value;
   value = hd_emit_llvm(e, name, NULL, &value, 1);
   if (bits == 32)
     return value;
