@@ -6,20 +6,41 @@
 
 #include <string.h>
 
-// Zero points that are known to be one number: that; if it is 0 and `or_none`,
-// NULL. Others as they are.
-static const hd_value_t *simplify_zeros(hd_lowering_t *l,
-                                        const hd_value_t *zero, bool or_none) {
-  const hd_host_tensor_t *data = zero ? hd_lower_find_data(l, zero) : NULL;
+// The number that zero points are known to be; false: they are several, or not
+// known.
+static bool one_zero(hd_lowering_t *l, const hd_value_t *zero,
+                     int64_t *number) {
+  const hd_host_tensor_t *data = hd_type_is_integer(hd_type(zero->type))
+                                     ? hd_lower_find_data(l, zero)
+                                     : NULL;
   int64_t count = data ? hd_lower_count(zero) : 0;
-  if (!count || !hd_type_is_integer(hd_type(zero->type)))
-    return zero;
-  int64_t first = hd_host_tensor_get_int(data, 0);
-  for (int64_t i = 1; i < count; i++)
-    if (hd_host_tensor_get_int(data, i) != first)
-      return zero;
-  return first == 0 && or_none ? NULL
-                               : hd_lower_scalar(l, zero->type, (double)first);
+  for (int64_t i = 0; i < count; i++)
+    if (i == 0)
+      *number = hd_host_tensor_get_int(data, 0);
+    else if (hd_host_tensor_get_int(data, i) != *number)
+      return false;
+  return count;
+}
+
+// Bytes and their zero points as products like them: without such where that is
+// possible. Bytes of the other sign have none where it is the least byte, or
+// the middle one. False after an error.
+static bool simplify_zeros(hd_lowering_t *l, const hd_value_t **x,
+                           const hd_value_t **zero) {
+  int64_t number;
+  hd_scalar_t type = (*x)->type;
+  if (!*zero || !one_zero(l, *zero, &number))
+    return true;
+  const char *other = type == HD_I8 && number == -128  ? "to_unsigned"
+                      : type == HD_U8 && number == 128 ? "to_signed"
+                                                       : NULL;
+  if (other)
+    *x = hd_lower_task(l, other, x, 1, NULL, NULL);
+  if (other || number == 0)
+    *zero = NULL;
+  else
+    *zero = hd_lower_scalar(l, (*zero)->type, (double)number);
+  return *x && (other || number == 0 || *zero);
 }
 
 // How scales and zero points lie beside x: with a scalar they broadcast as they
@@ -173,7 +194,8 @@ bool hd_onnx_dequantize(hd_lowering_t *l) {
   hd_scalar_t type = read_type(l, "output_dtype", s.scale->type);
   if (type == HD_VOID)
     return false;
-  s.zero = simplify_zeros(l, s.zero, true);
+  if (!simplify_zeros(l, &s.x, &s.zero))
+    return false;
   bool plain = !s.zero || hd_type_is_float(hd_type(s.x->type));
   hd_attributes_t list = {0};
   hd_attributes_type(l, &list, "R", type);
@@ -197,12 +219,13 @@ bool hd_onnx_dynamic_quantize(hd_lowering_t *l) {
 
 static const hd_value_t *subtract_zero(hd_lowering_t *l, const hd_value_t *x,
                                        const hd_value_t *zero) {
-  zero = simplify_zeros(l, zero, true);
-  const hd_value_t *inputs[] = {x, zero};
   if (!hd_type_is_integer(hd_type(x->type)))
     return hd_lower_unsupported(l, "elements of type %s",
                                 hd_scalar_name(x->type)),
            NULL;
+  if (!simplify_zeros(l, &x, &zero))
+    return NULL;
+  const hd_value_t *inputs[] = {x, zero};
   return zero ? hd_lower_task(l, "subtract_zero", inputs, 2, NULL, NULL)
               : hd_lower_cast(l, x, HD_I32);
 }
