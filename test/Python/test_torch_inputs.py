@@ -182,10 +182,12 @@ class Inputs(unittest.TestCase):
     def test_threads(self):
         """Several models, sizes and changing weights, each of a thread."""
         faults = []
+        # Drawn here: threads would draw from one generator in any order.
+        models = [network() for _ in range(4)]
 
         def work(seed):
             with torch.no_grad():
-                model = network()
+                model = models[seed]
                 compiled = torch.compile(model, backend="hidet")
                 for i in range(8):
                     model[0].bias.add_(i % 3)

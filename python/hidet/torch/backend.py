@@ -24,8 +24,16 @@ from torch._subclasses.fake_tensor import (
 from hidet.errors import UnsupportedError
 from hidet.torch.attention import keep_attention
 from hidet.torch.config import Options, settings
-from hidet.torch.divide import Version, divide, is_number, said, say
+from hidet.torch.divide import (
+    Version,
+    divide,
+    divide_whole,
+    is_number,
+    said,
+    say,
+)
 from hidet.torch.engine import Models
+from hidet.torch.part import Later
 from hidet.torch.sizes import Fakes, as_known, numbers_of, sizes_of_value
 from hidet.torch.table import decompositions
 
@@ -164,8 +172,9 @@ class Compiled:
             say(f"a graph runs in PyTorch: {first}")
             name, _, reason = first.partition(" ")
             return Version(self.graph, [], {name: f"it {reason}"})
-        give_views(graph)
-        return divide(graph, self.static, self.options, self.models)
+        give_views(graph.graph)
+        rest = self.static, self.options, self.models
+        return divide_whole(graph, *rest) or divide(graph.module(), *rest)
 
     def are_many(self, arguments: Sequence) -> bool:
         weights = sum(arguments[i].nbytes for i in self.static)
@@ -236,7 +245,7 @@ class Sized(fx.Interpreter):
         return value
 
 
-def with_sizes(graph: fx.GraphModule, arguments: Sequence) -> fx.GraphModule:
+def with_sizes(graph: fx.GraphModule, arguments: Sequence) -> Later:
     """The graph for the sizes of these."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -252,10 +261,10 @@ def with_sizes(graph: fx.GraphModule, arguments: Sequence) -> fx.GraphModule:
     sized = Sized(graph, numbers_of(symbolic, arguments))
     with mode, torch._guards.tracing(None):
         sized.run(*fakes)
-    return fx.GraphModule(graph, sized.made)
+    return Later(graph, sized.made)
 
 
-def give_views(graph: fx.GraphModule) -> None:
+def give_views(graph: fx.Graph) -> None:
     """Results that are views of inputs are PyTorch's, in nodes of their own:
     aot_autograd asks of such a result where in the input it begins."""
     copies: dict[fx.Node, fx.Node] = {}
@@ -269,15 +278,15 @@ def give_views(graph: fx.GraphModule) -> None:
         base = view(node.args[0])
         if base is None:
             return None
-        with graph.graph.inserting_after(node):
-            copy = graph.graph.node_copy(
+        with graph.inserting_after(node):
+            copy = graph.node_copy(
                 node, lambda n: base if n is node.args[0] else n
             )
         copy.meta["is_given"] = True
         copies[node] = copy
         return copy
 
-    output = graph.graph.output_node()
+    output = graph.output_node()
     output.args = (
         fx.map_arg(output.args[0], lambda result: view(result) or result),
     )

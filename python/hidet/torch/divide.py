@@ -20,7 +20,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 from hidet.torch.config import Options
 from hidet.torch.emit import device_of, refusal
 from hidet.torch.engine import Models
-from hidet.torch.part import Part
+from hidet.torch.part import Later, Part
 
 log = logging.getLogger("hidet.torch")
 said: set[str] = set()
@@ -115,6 +115,42 @@ def divide(
     fused.graph.lint()
     fused.recompile()
     return Version(one_part(fused) or fused, parts, left)
+
+
+def divide_whole(
+    later: Later, static: Sequence[int], options: Options, models: Models
+) -> Version | None:
+    """A graph that is one part from its inputs to its results: it is the part's,
+    and no code is made. None where it is not."""
+    graph = later.graph
+    graph.eliminate_dead_code()
+    nodes = list(graph.nodes)
+    inputs = [n for n in nodes if n.op == "placeholder"]
+    calls = [n for n in nodes if n.op == "call_function"]
+    results = graph.output_node().args[0]
+    if len(nodes) != len(inputs) + len(calls) + 1 or not calls:
+        return None
+    if not isinstance(results, (list, tuple)) or any(
+        not isinstance(r, fx.Node) or r.op == "placeholder" for r in results
+    ):
+        return None
+    support = Support()
+    if not all(support.is_node_supported(None, n) for n in calls):
+        return None
+    if len({device_of(node) for node in calls if not is_item(node)}) > 1:
+        return None
+    fixed = {inputs[i] for i in static}
+    given = [i for i, node in enumerate(inputs) if node.users]
+    constants = [k for k, i in enumerate(given) if inputs[i] in fixed]
+    made = {node: at for at, node in enumerate(dict.fromkeys(results))}
+    for node in inputs:
+        if not node.users:
+            graph.erase_node(node)
+    graph.output_node().args = (tuple(made),)
+    part = Part(later, constants, options, models)
+    at = [made[node] for node in results]
+    call = reorder(part.forward, given, at, [], len(inputs))
+    return Version(call, [part], {})
 
 
 def whole_of(graph: fx.GraphModule, support: Support) -> Partition | None:

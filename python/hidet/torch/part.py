@@ -71,6 +71,22 @@ def taker(places: list[int]) -> Callable[[Sequence], tuple]:
     return lambda given: tuple(given[i] for i in places)
 
 
+class Later:
+    """A graph whose code is made when PyTorch is to run it, if ever."""
+
+    def __init__(self, root: fx.GraphModule, graph: fx.Graph) -> None:
+        self.root, self.graph = root, graph
+        self.made: fx.GraphModule | None = None
+
+    def module(self) -> fx.GraphModule:
+        if self.made is None:
+            self.made = fx.GraphModule(self.root, self.graph)
+        return self.made
+
+    def __call__(self, *tensors: torch.Tensor) -> object:
+        return self.module()(*tensors)
+
+
 class Part(torch.nn.Module):
     """Called with the tensors for the graph's placeholders, gives the tuple of
     its results. constants: numbers of the placeholders whose tensors are the
@@ -89,7 +105,7 @@ class Part(torch.nn.Module):
 
     def __init__(
         self,
-        module: fx.GraphModule,
+        module: fx.GraphModule | Later,
         constants: Sequence[int],
         options: Options,
         models: Models,
