@@ -51,6 +51,14 @@ typedef struct row_padding {
 
 // --- Which products ---
 
+// What rows run along: the last axis that is not of one element.
+static uint32_t row_axis(const hd_task_value_t *tensor) {
+  uint32_t axis = tensor->rank - 1;
+  while (axis > 0 && hd_flat_size(tensor, axis) == 1)
+    axis--;
+  return axis;
+}
+
 // An operand that is an element of an input, at plain places.
 static bool find_operand(const row_padding_t *p, const hd_term_t *term,
                          operand_t *o) {
@@ -66,9 +74,10 @@ static bool find_operand(const row_padding_t *p, const hd_term_t *term,
     return false;
   for (uint32_t a = 0; a < tensor->rank; a++)
     o->shape[a] = hd_flat_size(tensor, a);
-  const hd_term_t *last = o->load->operands[tensor->rank - 1];
-  return last->kind == HD_TERM_INDEX &&
-         hd_flat_range(last->u.index) == o->shape[tensor->rank - 1];
+  uint32_t last = row_axis(tensor);
+  const hd_term_t *place = o->load->operands[last];
+  return place->kind == HD_TERM_INDEX &&
+         hd_flat_range(place->u.index) == o->shape[last];
 }
 
 static int64_t filled_up(int64_t size, hd_scalar_t type) {
@@ -79,7 +88,7 @@ static int64_t filled_up(int64_t size, hd_scalar_t type) {
 // What is last in memory is filled up.
 static void fill_rows(row_padding_t *p, operand_t *o) {
   const hd_task_value_t *tensor = o->load->u.value;
-  uint32_t last = tensor->rank - 1;
+  uint32_t last = row_axis(tensor);
   int64_t size = filled_up(o->shape[last], tensor->type.scalar);
   if (size == o->shape[last])
     return;
@@ -111,7 +120,7 @@ static const hd_index_t *find_summed(const row_padding_t *p,
                                      const hd_axis_t *k) {
   for (int i = 0; i < 2; i++) {
     const hd_term_t *load = p->operands[i].load;
-    const hd_index_t *last = load->operands[load->u.value->rank - 1]->u.index;
+    const hd_index_t *last = load->operands[row_axis(load->u.value)]->u.index;
     for (unsigned n = 0; n < k->count; n++)
       if (k->indices[n] == last)
         return last;

@@ -117,7 +117,8 @@ def odd_channels(n):
     """Rows of channels that are no multiples of 16 bytes, and of them windows
     that reach past the borders."""
     a = n.put("Concat", [n.conv("x", 16, 130), n.conv("x", 16, 112)], axis=1)
-    return n.conv(n.conv(a, 242, 90, 3), 90, 33, 3)
+    b = n.conv(n.conv(a, 242, 90, 3), 90, 116)
+    return n.conv(b, 116, 33, 3)
 
 
 def run(make, side, channels=16):
