@@ -88,6 +88,10 @@ static inline const hd_term_t *hd_layout_index_term(hd_arena_t *arena,
 // The index that alone, and once, says where an access is along an axis; NULL.
 const hd_index_t *hd_layout_index(hd_arena_t *arena, const hd_term_t *place);
 
+// Chooses which axes are last, once values are linked: what products and
+// windows want, and what spreads from there (LayoutSeeds.c).
+void hd_layouts_seed(hd_layouts_t *l);
+
 // A value of another shape for one of the new graph, named after it.
 hd_value_t *hd_layouts_value(hd_layouts_t *l, const hd_value_t *like,
                              const int64_t *shape, unsigned rank,

@@ -7,12 +7,12 @@
 // A template's kernel wants pieces of 16 bytes, along the sum or along the
 // result. Along u and v, and along i and j, elements lie apart or are not
 // aligned; along p they lie together where p is x's last axis. So x wants that:
-// it is a seed. From there it spreads: a node whose result's axis runs
-// with the operand's (an activation, a pooling, a residual) wants both alike;
-// and a sum of products wants its result's axis that comes from the weights
-// last where its operand's axis that it sums over is, for who reads it is
-// mostly one again. It ends at what has its last axis last already, and at what
-// stays as it is.
+// it is a seed (LayoutSeeds.c). From there it spreads: a node whose result's
+// axis runs with the operand's (an activation, a pooling, a residual) wants
+// both alike; and a sum of products wants its result's axis that comes from the
+// weights last where its operand's axis that it sums over is, for who reads it
+// is mostly one again. It ends at what has its last axis last already, and at
+// what stays as it is.
 #include "Fusion/Fuse.h"
 #include "Fusion/LayoutState.h"
 #include "Fusion/Passes.h"
@@ -24,8 +24,6 @@
 #include "Schedule/Schedule.h"
 
 #include <string.h>
-
-enum { PIECE = 128 }; // Bits that are copied as one.
 
 // --- The flat tasks of nodes ---
 
@@ -285,95 +283,6 @@ static void link_node(hd_layouts_t *l, size_t n) {
 
 // --- Choosing ---
 
-static bool has_one(const hd_value_t *value, int axis) {
-  int64_t size;
-  return hd_expr_fold_int(value->shape[axis], &size) && size == 1;
-}
-
-// Whether an axis is last as it is.
-static bool is_last(const hd_value_t *value, unsigned axis) {
-  for (int i = (int)axis + 1; i < value->rank; i++)
-    if (!has_one(value, i))
-      return false;
-  return true;
-}
-
-static void choose(hd_layouts_t *l, hd_laid_value_t *x, unsigned axis,
-                   unsigned count) {
-  if (x->fixed || x->prepared || x->last.axis >= 0 || is_last(x->value, axis))
-    return;
-  if (!hd_step(&l->module->context->steps, HD_STEP_FUSION,
-               "of axis %u of '%s', which is last in memory", axis,
-               hd_value_label(x->value)))
-    return;
-  x->last = (hd_last_t){(int)axis, count};
-  hd_vec_push(l->arena, &l->chosen, x);
-}
-
-// Whether an axis that a sum runs along would be read in whole pieces if it
-// were last; *axis is which.
-static bool has_axis(hd_layouts_t *l, const hd_contraction_t *sum,
-                     const hd_term_t *term, unsigned *axis) {
-  int64_t piece = PIECE / (int64_t)hd_scalar_bits(term->type.scalar);
-  bool found = false;
-  for (uint32_t a = 0; hd_layout_loads(term) && a < term->u.value->rank; a++) {
-    const hd_index_t *index = hd_layout_index(l->arena, term->operands[a]);
-    if (term->operands[a]->kind != HD_TERM_INDEX ||
-        find_index(sum->k.indices, sum->k.count, index) < 0 ||
-        hd_flat_size(term->u.value, a) % piece != 0)
-      continue;
-    found = true;
-    *axis = a;
-  }
-  return found;
-}
-
-static void seed_operand(linker_t *k, const hd_term_t *term,
-                         const hd_term_t *other) {
-  const hd_term_t *load = term->kind == HD_TERM_CAST ? term->operands[0] : term;
-  const hd_term_t *weight =
-      other->kind == HD_TERM_CAST ? other->operands[0] : other;
-  hd_laid_value_t *x =
-      hd_layout_loads(load) ? value_of(k, load->u.value) : NULL;
-  hd_laid_value_t *w =
-      hd_layout_loads(weight) ? value_of(k, weight->u.value) : NULL;
-  unsigned axis;
-  if (x && w && w->prepared && has_axis(k->l, k->sum, load, &axis))
-    choose(k->l, x, axis, 1);
-}
-
-static void seed(hd_layouts_t *l, size_t n) {
-  linker_t k = {.l = l, .node = l->graph->nodes.data[n], .flat = l->flats[n]};
-  for (size_t i = 0; k.flat && i < k.flat->definitions.size; i++) {
-    hd_contraction_t sum;
-    k.d = k.flat->definitions.data[i];
-    const hd_product_form_t *form =
-        hd_product_forms_get(&l->forms, l->arena, k.d);
-    if (!form || !hd_product_contraction_find(l->arena, k.d, &sum))
-      continue;
-    k.sum = &sum;
-    if (!form->a.wide)
-      seed_operand(&k, sum.a, sum.b);
-    if (!form->b.wide)
-      seed_operand(&k, sum.b, sum.a);
-  }
-}
-
-static void spread(hd_layouts_t *l) {
-  for (size_t i = 0; i < l->chosen.size; i++) {
-    hd_laid_value_t *x = l->chosen.data[i];
-    // First who has all of its axes, then who has the last one.
-    for (int whole = 1; whole >= 0; whole--)
-      for (size_t n = 0; n < x->links.size; n++) {
-        const hd_layout_link_t *link = &x->links.data[n];
-        if (link->last.axis == x->last.axis &&
-            (!whole || link->last.count == x->last.count))
-          choose(l, link->other, (unsigned)link->other_last.axis,
-                 whole ? link->other_last.count : 1);
-      }
-  }
-}
-
 // Begins anew with what a graph has become.
 static void look(hd_layouts_t *l, const hd_graph_t *graph) {
   *l = (hd_layouts_t){.module = l->module,
@@ -402,9 +311,7 @@ static const hd_graph_t *choose_axes(hd_layouts_t *l, bool explain) {
   const hd_graph_t *graph = l->graph;
   for (size_t i = 0; i < graph->nodes.size; i++)
     link_node(l, i);
-  for (size_t i = 0; i < graph->nodes.size; i++)
-    seed(l, i);
-  spread(l);
+  hd_layouts_seed(l);
   for (size_t i = 0; explain && i < l->chosen.size; i++)
     say_chosen(l, l->chosen.data[i]);
   return l->chosen.size ? hd_layouts_apply(l) : graph;

@@ -113,6 +113,19 @@ def grey(n):
     return n.put("Concat", steps, axis=1)
 
 
+def volumes(n):
+    """Windows of each channel by itself that slide along three axes, or two of
+    them."""
+    n.weights.append(numpy_helper.from_array(
+        np.array([1, 16, 4, n.side // 2, n.side // 2]), "volume"))
+    a = n.put("Relu", [n.put("Reshape", [n.put("Relu", ["x"]), "volume"])])
+    b = n.put("Conv", [a, n.weight(16, 1, 3, 3, 3), n.weight(16)], group=16,
+              pads=[1] * 6, strides=[1, 2, 2])
+    c = n.put("MaxPool", [n.put("Relu", [b])], kernel_shape=[1, 3, 3],
+              pads=[0, 1, 1] * 2, strides=[1, 2, 2])
+    return n.put("Transpose", [n.put("Relu", [c])], perm=[0, 2, 3, 4, 1])
+
+
 def odd_channels(n):
     """Rows of channels that are no multiples of 16 bytes, and of them windows
     that reach past the borders."""
@@ -155,3 +168,5 @@ for make in (stem, stem_of_every_pixel):
 for side in (97, 96):
     run(grey, side, channels=1)
 run(odd_channels, 19)
+for side in (16, 12):
+    run(volumes, side)
