@@ -203,7 +203,7 @@ static bool merge(pairs_t *p, hd_arena_t *arena, hd_composite_t *out) {
 }
 
 static double price_of(pairs_t *p, hd_arena_t *scratch, const hd_task_t *flat) {
-  return hd_task_price(p->c.module->context, scratch, flat, 0, p->c.arena,
+  return hd_task_price(p->c.module->context, scratch, flat, p->c.arena,
                        &p->prices);
 }
 

@@ -137,7 +137,7 @@ static bool take_nodes(weights_t *w, const hd_value_t *matrix) {
 // --- What it takes ---
 
 static double price_of(weights_t *w, hd_arena_t *arena, const hd_task_t *flat) {
-  return hd_task_price(w->c.module->context, arena, flat, 0, w->c.arena,
+  return hd_task_price(w->c.module->context, arena, flat, w->c.arena,
                        &w->prices);
 }
 

@@ -5,10 +5,6 @@
 // needs: 12 operations in the time of a byte of memory, and a launch of a
 // microsecond saved.
 #include "Fusion/FormState.h"
-#include "Schedule/Attention.h"
-#include "Schedule/Candidates.h"
-#include "Schedule/Product.h"
-#include "Schedule/Templates.h"
 
 enum { FUNCTION_COST = 16, TILE = 64 };
 
@@ -115,115 +111,6 @@ const char *hd_former_dear(hd_former_t *f, uint32_t node,
                          "computing it %.1f times for each of %.0f elements "
                          "would take %.0f ns, storing it %.0f ns",
                          times / count, count, again, kept);
-}
-
-// --- Operands that are copied ---
-
-// Whether a value is what an operand of a product is read from, as it is or by
-// prologues that move elements.
-static bool is_operand(hd_former_t *f, const hd_forming_t *g,
-                       const hd_form_tensor_t *operand,
-                       const hd_value_t *value) {
-  const hd_node_t *anchor = f->nodes[g->anchor].node;
-  const hd_task_t *flat = hd_fusion_flatten(f->fusion, anchor)->flat;
-  const hd_term_t *term = operand->term;
-  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
-    return false;
-  for (size_t i = 0; i < flat->inputs.size; i++)
-    if (flat->inputs.data[i] == term->u.value &&
-        hd_group_leads_to(g->group, value, anchor->inputs[i]))
-      return true;
-  return false;
-}
-
-// Whether what a term reads differs from element to element.
-static bool chooses(const hd_term_t *term) {
-  return hd_flat_has(term, HD_TERM_LOADELSE) ||
-         hd_flat_has(term, HD_TERM_SELECT);
-}
-
-// The same for an attention: keys and values pass by for each block of queries,
-// which are read once.
-static bool spoils_keys(hd_former_t *f, const hd_forming_t *g,
-                        const hd_attention_form_t *form,
-                        const hd_value_t *value) {
-  return (form->k.wide && is_operand(f, g, &form->k, value)) ||
-         (form->v.wide && is_operand(f, g, &form->v, value));
-}
-
-// Whether prologues compute what a node of the group reads as its input.
-static bool is_computed(const hd_forming_t *g, const hd_value_t *value) {
-  const hd_node_t *node;
-  while ((node = hd_ptr_map_find(&g->group->inlined, value)) &&
-         hd_node_is_reshape(node))
-    value = node->inputs[0];
-  return node != NULL;
-}
-
-// The same of few steps, by prices: with the operand in memory the product is
-// as much faster as it takes to store it.
-static bool is_slower_than_stored(hd_former_t *f, const hd_forming_t *g,
-                                  const hd_task_t *flat,
-                                  const hd_value_t *value) {
-  enum { LAUNCHES = 2 }; // That the product waits for what stores it.
-  hd_context_t *context = f->module->context;
-  const hd_machine_t *machine = &context->schedules->machine;
-  const hd_node_t *anchor = f->nodes[g->anchor].node;
-  uint64_t before = 0, after = 0;
-  for (uint32_t i = 0; i < anchor->num_inputs && i < 64; i++) {
-    uint64_t bit = UINT64_C(1) << i;
-    bool computed = is_computed(g, anchor->inputs[i]);
-    before |= computed ? bit : 0;
-    after |= computed || hd_group_leads_to(g->group, value, anchor->inputs[i])
-                 ? bit
-                 : 0;
-  }
-  if (before == after)
-    return false;
-  hd_arena_t scratch;
-  hd_arena_init_local(&scratch, &context->budget);
-  double copied =
-      hd_task_price(context, &scratch, flat, before, f->arena, &f->prices);
-  double computed =
-      hd_task_price(context, &scratch, flat, after, f->arena, &f->prices);
-  hd_arena_fini(&scratch);
-  double bytes =
-      2 * hd_scheduled_count(value) * (double)hd_scalar_bits(value->type) / 8;
-  return copied > 0 && computed > copied + LAUNCHES * machine->launch +
-                                      bytes / machine->gbs * 1e-3;
-}
-
-// Pieces of 16 bytes, asked for long before they are needed, would pass through
-// registers, while everybody waits, in each of many steps.
-bool hd_former_spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
-  enum { FEW = 128 }; // Along the sum.
-  const hd_forming_t *g = &f->groups.data[group];
-  const hd_schedule_options_t *options = f->module->context->schedules;
-  const hd_node_t *anchor = f->nodes[g->anchor].node;
-  hd_pointwise_t p;
-  if (!options || !options->machine.count || !anchor->task ||
-      anchor->schedule ||
-      hd_fusion_pointwise(f->fusion, f->nodes[node].node, &p) ||
-      !p.definition || p.definition->term->kind == HD_TERM_LOAD)
-    return false;
-  hd_flattened_t *flattened = hd_fusion_flatten(f->fusion, anchor);
-  const hd_value_t *value = f->nodes[node].node->outputs[0];
-  const hd_attention_form_t *attention =
-      flattened ? hd_flattened_attention(f->arena, flattened) : NULL;
-  if (attention)
-    return spoils_keys(f, g, attention, value);
-  for (size_t i = 0; flattened && i < flattened->flat->definitions.size; i++) {
-    const hd_product_form_t *form = hd_product_forms_get(
-        &f->forms, f->arena, flattened->flat->definitions.data[i]);
-    if (!form || !(((form->a.wide || form->turned) &&
-                    is_operand(f, g, &form->a, value)) ||
-                   (form->b.wide && is_operand(f, g, &form->b, value))))
-      continue;
-    if (form->sizes[HD_AXIS_K] > FEW || chooses(p.definition->term) ||
-        is_slower_than_stored(f, g, flattened->flat, value))
-      return true;
-  }
-  return false;
 }
 
 unsigned hd_former_most_terms(const hd_former_t *f, uint32_t group) {

@@ -60,7 +60,6 @@ typedef struct hd_former {
   hd_product_forms_t forms;    // Of what anchors compute.
   uint32_t stamp;
   hd_numbers_t open;      // What the search has still to look at.
-  hd_key_map_t prices;    // What flat tasks take by texts: double.
   uint32_t first_grouped; // No node before it is in a group.
 } hd_former_t;
 
@@ -104,10 +103,6 @@ bool hd_former_is_cheap(const hd_former_t *former, uint32_t node);
 // storing it once; else the estimate, in words.
 const char *hd_former_dear(hd_former_t *former, uint32_t node,
                            const uint32_t *groups, size_t num_groups);
-// Whether a prologue would make a product compute what it now copies, and that
-// would take longer than to store it before.
-bool hd_former_spoils_copies(hd_former_t *former, uint32_t node,
-                             uint32_t group);
 // The most terms that pay in one place: the kernels of products load in many.
 unsigned hd_former_most_terms(const hd_former_t *former, uint32_t group);
 // Whether a node reads what a group computes from its anchor on.

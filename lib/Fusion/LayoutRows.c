@@ -218,7 +218,7 @@ static const hd_task_t *product_task(row_padding_t *p) {
 // --- What it is worth ---
 
 double hd_layouts_price(hd_layouts_t *l, const hd_task_t *flat) {
-  return hd_task_price(l->module->context, l->arena, flat, 0, l->arena,
+  return hd_task_price(l->module->context, l->arena, flat, l->arena,
                        &l->prices);
 }
 

@@ -350,12 +350,11 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
 }
 
 double hd_task_price(hd_context_t *context, hd_arena_t *scratch,
-                     const hd_task_t *flat, uint64_t computed,
-                     hd_arena_t *arena, hd_key_map_t *prices) {
+                     const hd_task_t *flat, hd_arena_t *arena,
+                     hd_key_map_t *prices) {
   hd_buffer_t text;
   hd_buffer_init_local(&text, scratch->budget);
   hd_task_print(flat, &text);
-  hd_buffer_printf(&text, "%llx", (unsigned long long)computed);
   double *us = hd_key_map_find_name(prices, hd_buffer_text(&text));
   if (!us) {
     hd_candidates_t found = {0};
@@ -363,8 +362,7 @@ double hd_task_price(hd_context_t *context, hd_arena_t *scratch,
     hd_key_map_set_name(
         arena, prices,
         hd_arena_strndup(arena, hd_buffer_text(&text), text.size), us);
-    if (hd_task_candidates(context, scratch, flat, computed, &found) &&
-        found.size)
+    if (hd_task_candidates(context, scratch, flat, 0, &found) && found.size)
       *us = found.data[0].us;
   }
   hd_buffer_fini(&text);

@@ -70,13 +70,13 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
                         const hd_task_t *flat, uint64_t computed,
                         hd_candidates_t *candidates);
 
-// The microseconds that the best of them is expected to take, with all operands
-// in memory but for those of `computed`; 0: there is none. prices: doubles by
-// the texts of tasks, in `arena`, so that tasks alike are asked about once; the
-// candidates lie in `scratch`.
+// The microseconds that the best of them is expected to take with all operands
+// in memory; 0: there is none. prices: doubles by the texts of tasks, in
+// `arena`, so that tasks alike are asked about once; the candidates lie in
+// `scratch`.
 double hd_task_price(hd_context_t *context, hd_arena_t *scratch,
-                     const hd_task_t *flat, uint64_t computed,
-                     hd_arena_t *arena, hd_key_map_t *prices);
+                     const hd_task_t *flat, hd_arena_t *arena,
+                     hd_key_map_t *prices);
 
 // All that a candidate settles.
 const hd_pin_t *hd_candidate_pin(hd_arena_t *arena,
