@@ -4,6 +4,7 @@
 #include "Fusion/FormState.h"
 #include "Fusion/Views.h"
 #include "Schedule/Product.h"
+#include "Schedule/Rows.h"
 #include "Schedule/Slide.h"
 
 // Why a group that had a node will not have it again.
@@ -227,13 +228,24 @@ static bool reduces_few(hd_former_t *f, const hd_node_t *node) {
          hd_slide_find(f->arena, d, &slide);
 }
 
-// Whether every reader computes with single elements, at places that it knows.
-static bool is_read_by_elements(hd_former_t *f, const hd_value_t *value) {
+// Whether a node is made of rows, whose kernel loads each element by itself.
+static bool is_of_rows(hd_former_t *f, const hd_node_t *node) {
+  const hd_flattened_t *flattened =
+      node->task && !node->schedule ? hd_fusion_flatten(f->fusion, node) : NULL;
+  hd_rows_t *rows = flattened ? HD_ARENA_NEW(f->arena, hd_rows_t) : NULL;
+  return rows && hd_rows_first(f->arena, flattened->flat, rows);
+}
+
+// Whether every reader computes with single elements, at places that it knows;
+// in rows, too, where those are bytes in memory.
+static bool is_read_by_elements(hd_former_t *f, const hd_value_t *value,
+                                bool of_bytes) {
   const hd_uses_t *uses = hd_former_uses(f, value);
   hd_concatenation_t c;
   for (size_t i = 0; i < uses->nodes.size; i++) {
     const hd_formed_t *reader = &f->nodes[uses->nodes.data[i]];
-    if ((reader->why && !reduces_few(f, reader->node)) ||
+    if ((reader->why && !reduces_few(f, reader->node) &&
+         !(of_bytes && is_of_rows(f, reader->node))) ||
         hd_node_is_reshape(reader->node) ||
         hd_fusion_reads_by_data(f->fusion, reader->node, value) ||
         hd_node_concatenates(f->fusion->scheduler, reader->node, &c))
@@ -252,7 +264,8 @@ static bool is_wider_copy(hd_former_t *f, const hd_forming_t *g,
   return (hd_group_is_kept(g->group, from) ? more >= less : more > less) &&
          keeps_places(f, node) && hd_group_is_kept(g->group, to) &&
          !hd_group_reader(g->group, to, 0) &&
-         hd_former_uses(f, from)->giver >= 0 && is_read_by_elements(f, to);
+         hd_former_uses(f, from)->giver >= 0 &&
+         is_read_by_elements(f, to, less <= 8);
 }
 
 // The first epilogue that is better not one, and why; the number of members:
