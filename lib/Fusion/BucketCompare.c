@@ -231,20 +231,13 @@ static bool compare(hd_bucketer_t *b, const hd_node_t *const *nodes) {
 
 // --- Nodes like others ---
 
-static bool same_types(const hd_node_t *x, const hd_node_t *y) {
+static bool is_like(const hd_node_t *x, const hd_node_t *y) {
+  if (!hd_bucket_same_kind(x, y))
+    return false;
   for (uint32_t i = 0; i < x->num_inputs; i++)
     if (x->inputs[i]->type != y->inputs[i]->type)
       return false;
-  for (uint32_t i = 0; i < x->num_attributes; i++)
-    if (strcmp(x->attributes[i]->name, y->attributes[i]->name) != 0)
-      return false;
-  return true;
-}
-
-static bool is_like(const hd_node_t *x, const hd_node_t *y) {
-  return x->num_inputs == y->num_inputs && x->num_outputs == y->num_outputs &&
-         x->num_attributes == y->num_attributes && same_types(x, y) &&
-         hd_bucket_same_numbers(x, y);
+  return hd_bucket_same_numbers(x, y);
 }
 
 static bool meet_again(hd_bucketer_t *b, const hd_bucket_compared_t *known) {

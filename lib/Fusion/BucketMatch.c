@@ -31,20 +31,7 @@ static bool same_shapes(const hd_value_t *x, const hd_value_t *y) {
   return same;
 }
 
-bool hd_bucket_same_numbers(const hd_node_t *x, const hd_node_t *y) {
-  for (uint32_t i = 0; i < x->num_inputs; i++)
-    if (!same_shapes(x->inputs[i], y->inputs[i]))
-      return false;
-  for (uint32_t i = 0; i < x->num_outputs; i++)
-    if (x->outputs[i] && !same_shapes(x->outputs[i], y->outputs[i]))
-      return false;
-  for (uint32_t i = 0; i < x->num_attributes; i++)
-    if (!hd_attribute_equal(x->attributes[i], y->attributes[i]))
-      return false;
-  return true;
-}
-
-static bool same_kind(const hd_node_t *x, const hd_node_t *y) {
+bool hd_bucket_same_kind(const hd_node_t *x, const hd_node_t *y) {
   if (x->task != y->task || x->num_inputs != y->num_inputs ||
       x->num_outputs != y->num_outputs ||
       x->num_attributes != y->num_attributes || strcmp(x->op, y->op) != 0)
@@ -54,6 +41,19 @@ static bool same_kind(const hd_node_t *x, const hd_node_t *y) {
       return false;
   for (uint32_t i = 0; i < x->num_attributes; i++)
     if (strcmp(x->attributes[i]->name, y->attributes[i]->name) != 0)
+      return false;
+  return true;
+}
+
+bool hd_bucket_same_numbers(const hd_node_t *x, const hd_node_t *y) {
+  for (uint32_t i = 0; i < x->num_inputs; i++)
+    if (!same_shapes(x->inputs[i], y->inputs[i]))
+      return false;
+  for (uint32_t i = 0; i < x->num_outputs; i++)
+    if (x->outputs[i] && !same_shapes(x->outputs[i], y->outputs[i]))
+      return false;
+  for (uint32_t i = 0; i < x->num_attributes; i++)
+    if (!hd_attribute_equal(x->attributes[i], y->attributes[i]))
       return false;
   return true;
 }
@@ -121,7 +121,7 @@ static bool match_nodes(hd_bucketer_t *b, pending_t *pending,
   row_t next;
   for (size_t i = 1; i < b->count; i++) {
     const hd_node_t *other = giver(b, row[i]);
-    if (!other || !same_kind(first, other))
+    if (!other || !hd_bucket_same_kind(first, other))
       return hd_bucket_refuse(b, first, "the graph is another at other sizes");
     for (uint32_t k = 0; k < first->num_outputs; k++)
       if (first->outputs[k] == row[0] && other->outputs[k] != row[i])

@@ -125,7 +125,10 @@ bool hd_bucket_refuse(hd_bucketer_t *b, const hd_node_t *node, const char *why);
 
 // --- BucketMatch.c ---
 
-// Whether two nodes of one task have the same shapes and attributes, to the
+// Whether two nodes are of one task, with as many operands, the same results
+// wanted and attributes of the same names.
+bool hd_bucket_same_kind(const hd_node_t *x, const hd_node_t *y);
+// Whether two nodes of one kind have the same shapes and attributes, to the
 // last number.
 bool hd_bucket_same_numbers(const hd_node_t *x, const hd_node_t *y);
 // Lays the graphs side by side. False where they are not the same.

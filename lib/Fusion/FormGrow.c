@@ -190,6 +190,7 @@ static bool is_same_place(const hd_definition_t *d, const hd_term_t *load) {
 static bool note_place(void *argument, const hd_term_t *term) {
   places_t *p = argument;
   p->terms++;
+  p->kept &= term->kind != HD_TERM_LOADELSE; // There are places without one.
   if (term->kind != HD_TERM_LOAD)
     return true;
   double all = hd_scheduled_count(p->node->outputs[0]);
