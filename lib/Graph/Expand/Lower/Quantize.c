@@ -22,6 +22,17 @@ static bool one_zero(hd_lowering_t *l, const hd_value_t *zero,
   return count;
 }
 
+// Whether zero points are of x's type, and as many as there are places along
+// its axes. Of others their task says what is wrong.
+static bool lies_beside(const hd_value_t *x, const hd_value_t *zero) {
+  bool fits = x->type == zero->type && zero->rank <= x->rank;
+  for (int i = 0; fits && i < zero->rank; i++) {
+    int64_t size = hd_lower_size(zero, i);
+    fits = size == 1 || size == hd_lower_size(x, x->rank - zero->rank + i);
+  }
+  return fits;
+}
+
 // Bytes and their zero points as products like them: without such where that is
 // possible. Bytes of the other sign have none where it is the least byte, or
 // the middle one. False after an error.
@@ -29,7 +40,7 @@ static bool simplify_zeros(hd_lowering_t *l, const hd_value_t **x,
                            const hd_value_t **zero) {
   int64_t number;
   hd_scalar_t type = (*x)->type;
-  if (!*zero || !one_zero(l, *zero, &number))
+  if (!*zero || !lies_beside(*x, *zero) || !one_zero(l, *zero, &number))
     return true;
   const char *other = type == HD_I8 && number == -128  ? "to_unsigned"
                       : type == HD_U8 && number == 128 ? "to_signed"
