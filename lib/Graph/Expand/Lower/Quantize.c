@@ -218,14 +218,23 @@ bool hd_onnx_dequantize(hd_lowering_t *l) {
   return hd_lower_output(l, 0, y);
 }
 
+// A row has a thread block or less, and all of x would have no more.
 bool hd_onnx_dynamic_quantize(hd_lowering_t *l) {
-  const hd_value_t *x = hd_lower_input(l, 0), *outputs[3];
-  if (!hd_lower_task(l, "quantize_dynamic", &x, 1, NULL, outputs))
+  const hd_value_t *x = hd_lower_input(l, 0), *range[2], *outputs[3];
+  int64_t n = x->rank ? hd_lower_size(x, x->rank - 1) : 1;
+  const int64_t shape[] = {n ? hd_lower_count(x) / n : 0, n};
+  const hd_value_t *rows = hd_lower_reshape(l, x, shape, 2);
+  if (!rows || !hd_lower_task(l, "range_of_rows", &rows, 1, NULL, range) ||
+      !hd_lower_task(l, "scale_of_range", range, 2, NULL, &outputs[1]))
     return false;
+  hd_attributes_t list = {0};
+  hd_attributes_type(l, &list, "P", HD_F32);
+  const hd_value_t *inputs[] = {x, outputs[1], outputs[2]};
+  outputs[0] = hd_lower_task(l, "quantize", inputs, 3, &list, NULL);
   for (unsigned i = 0; i < 3; i++)
     if (hd_lower_wants_output(l, i) && !hd_lower_output(l, i, outputs[i]))
       return false;
-  return true;
+  return outputs[0];
 }
 
 static const hd_value_t *subtract_zero(hd_lowering_t *l, const hd_value_t *x,
