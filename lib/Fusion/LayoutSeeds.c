@@ -8,8 +8,9 @@
 //
 // A product wants the axis that it sums over, p; windows of each channel by
 // itself, f, so that neighbours along f, which are read and weighed alike, are
-// who reads them. A line of one axis of windows has neighbours along that. What
-// products want goes before.
+// who reads them; where nothing is weighed, and inputs or outputs have channels
+// elsewhere, they would be turned for nothing. A line of one axis of windows
+// has neighbours along that. What products want goes before.
 #include "Fusion/Fuse.h"
 #include "Fusion/LayoutState.h"
 #include "Schedule/Product.h"
@@ -143,6 +144,35 @@ static int find_channel(const seeder_t *s, const hd_reduction_t *sum,
   return sliding > 1 ? channel : -1;
 }
 
+// Whether an axis is one of a value whose layout is given, an input's or an
+// output's, through nodes that leave elements in their order alone: then it
+// would be turned there, and nothing is gained.
+static bool meets_fixed(const seeder_t *s, hd_laid_value_t *image, int axis) {
+  typedef struct place {
+    hd_laid_value_t *value;
+    int axis;
+  } place_t;
+  HD_VEC(place_t) all = {0};
+  hd_ptr_map_t met = {0};
+  place_t first = {image, axis};
+  hd_ptr_map_set(s->l->arena, &met, image, image);
+  hd_vec_push(s->l->arena, &all, first);
+  for (size_t i = 0; i < all.size; i++) {
+    place_t at = all.data[i];
+    if (at.value->fixed)
+      return true;
+    for (size_t n = 0; n < at.value->links.size; n++) {
+      const hd_layout_link_t *link = &at.value->links.data[n];
+      if (link->last.axis != at.axis || hd_ptr_map_get(&met, link->other))
+        continue;
+      place_t next = {link->other, link->other_last.axis};
+      hd_ptr_map_set(s->l->arena, &met, link->other, link->other);
+      hd_vec_push(s->l->arena, &all, next);
+    }
+  }
+  return false;
+}
+
 static void seed_image(const seeder_t *s, const hd_reduction_t *sum,
                        const hd_term_t *x, const hd_term_t *w) {
   hd_laid_value_t *image = operand_of(s, x);
@@ -150,7 +180,7 @@ static void seed_image(const seeder_t *s, const hd_reduction_t *sum,
   if (!image || (w && (!weights || !weights->prepared)))
     return;
   int axis = find_channel(s, sum, x, w);
-  if (axis >= 0)
+  if (axis >= 0 && (w || !meets_fixed(s, image, axis)))
     choose(s->l, image, (unsigned)axis, 1);
 }
 
