@@ -25,7 +25,7 @@
 
 enum {
   MOST_LOADS = 16, // In a value.
-  MOST_CELLS = 64  // A thread's registers for what is read early.
+  MOST_CELLS = 80  // A thread's registers for what is read early.
 };
 
 // The global loads of a value, each once.

@@ -29,7 +29,7 @@
 
 #include "IR/Effects.h"
 
-enum { MAX_NODES = 1000 }; // Of a value.
+enum { MAX_NODES = 8000 }; // Of a value: three quantizations of each other.
 
 bool hd_access_is_replaced(const hd_accessor_t *a, const hd_expr_t *e) {
   if (e->kind != HD_EXPR_LOAD && e->kind != HD_EXPR_LOADELSE &&
