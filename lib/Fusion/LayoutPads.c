@@ -23,8 +23,6 @@
 
 #include <string.h>
 
-enum { PIECE_BITS = 128 }; // That are copied as one.
-
 // The one place of an operand along an axis: domain * stride + window - pad.
 typedef struct window {
   const hd_index_t *at; // Of the result; NULL: none.
@@ -180,7 +178,7 @@ static bool find_convolution(padding_t *p) {
   if ((bits != 8 && bits != 16) ||
       !hd_contraction_find(p->l->arena, p->d, &sum))
     return false;
-  p->piece = PIECE_BITS / (int64_t)bits;
+  p->piece = HD_LAYOUT_PIECE_BITS / (int64_t)bits;
   for (int swap = 0; swap < 2; swap++) {
     p->x = swap ? sum.b->operands[0] : sum.a->operands[0];
     p->w = swap ? sum.a->operands[0] : sum.b->operands[0];

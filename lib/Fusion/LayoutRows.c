@@ -28,8 +28,7 @@
 #include <string.h>
 
 enum {
-  ROW_BITS = 128, // Rows are multiples of that many.
-  LAUNCHES = 2    // That a kernel before another takes as long as, to be there.
+  LAUNCHES = 2 // That a kernel before another takes as long as, to be there.
 };
 
 typedef struct operand {
@@ -81,7 +80,7 @@ static bool find_operand(const row_padding_t *p, const hd_term_t *term,
 }
 
 static int64_t filled_up(int64_t size, hd_scalar_t type) {
-  int64_t piece = ROW_BITS / (int64_t)hd_scalar_bits(type);
+  int64_t piece = HD_LAYOUT_PIECE_BITS / (int64_t)hd_scalar_bits(type);
   return (size + piece - 1) / piece * piece;
 }
 

@@ -16,8 +16,6 @@
 #include "Schedule/Product.h"
 #include "Schedule/Rules.h"
 
-enum { PIECE = 128 }; // Bits that are copied as one.
-
 // A definition of a node's task.
 typedef struct seeder {
   hd_layouts_t *l;
@@ -71,7 +69,8 @@ static void choose(hd_layouts_t *l, hd_laid_value_t *x, unsigned axis,
 }
 
 static bool is_whole_pieces(const hd_term_t *load, unsigned axis) {
-  int64_t piece = PIECE / (int64_t)hd_scalar_bits(load->type.scalar);
+  int64_t piece =
+      HD_LAYOUT_PIECE_BITS / (int64_t)hd_scalar_bits(load->type.scalar);
   return hd_flat_size(load->u.value, axis) % piece == 0;
 }
 

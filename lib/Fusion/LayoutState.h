@@ -10,6 +10,9 @@
 #include "Schedule/Terms.h"
 #include "Support/Map.h"
 
+// That are copied as one: rows that are copied are multiples of it.
+enum { HD_LAYOUT_PIECE_BITS = 128 };
+
 typedef struct hd_laid_value hd_laid_value_t;
 
 // Which axes of a value are last in memory: so many, in their order, up to this
