@@ -3,7 +3,7 @@
 other: eight times M x K by K x N with bias and gelu, then by N x K with bias
 and what came in, all in f16 with weights of their own, one CUDA graph. One of
 the two products is given each candidate in turn, the other is as chosen; times
-are microseconds of a pair. lib/Schedule/ProductPrice.c is fitted to such tables.
+are microseconds of a pair. lib/Schedule/Product/ProductPrice.c is fitted to such tables.
 
 usage: product_tiles.py --tools=FOLDER [--json=FILE] [--seconds=N] M K N
 """

@@ -4,7 +4,7 @@
 #ifndef HIDET_UNITTESTS_TERMEVAL_H
 #define HIDET_UNITTESTS_TERMEVAL_H
 
-#include "Schedule/Terms.h"
+#include "Schedule/Terms/Terms.h"
 #include "UnitTest.h"
 
 enum { MAX_VALUES = 64 };

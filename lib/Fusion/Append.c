@@ -6,7 +6,7 @@
 // condition says, which stands in the scatter's place once more.
 #include "Fusion/Append.h"
 
-#include "Schedule/Affine.h"
+#include "Schedule/Terms/Affine.h"
 
 typedef struct finder {
   hd_arena_t *arena;

@@ -10,13 +10,13 @@
 #ifndef HIDET_FUSION_APPEND_H
 #define HIDET_FUSION_APPEND_H
 
-#include "Schedule/Terms.h"
+#include "Schedule/Terms/Terms.h"
 
-// Whether the definition, of a flat task (Schedule/Flatten.h), gives elements
-// of `onto` in their own places, or of one other tensor, along an axis that it
-// is shorter in. Sets *scatter to the same as a scatter onto that tensor; terms
-// are made in the arena. `onto` may be shorter than the target, where nothing
-// of it is read past its end.
+// Whether the definition, of a flat task (Schedule/Terms/Flatten.h), gives
+// elements of `onto` in their own places, or of one other tensor, along an axis
+// that it is shorter in. Sets *scatter to the same as a scatter onto that
+// tensor; terms are made in the arena. `onto` may be shorter than the target,
+// where nothing of it is read past its end.
 bool hd_append_find(hd_arena_t *arena, const hd_definition_t *d,
                     const hd_task_value_t *onto, hd_definition_t *scatter);
 

@@ -5,7 +5,7 @@
 #ifndef HIDET_FUSION_FUSE_H
 #define HIDET_FUSION_FUSE_H
 
-#include "Fusion/Group.h"
+#include "Fusion/Group/Group.h"
 #include "Fusion/InPlace.h"
 #include "IR/Passes/Pass.h"
 

@@ -14,8 +14,8 @@
 #include "Fusion/InPlace.h"
 
 #include "Fusion/Append.h"
-#include "Schedule/Flatten.h"
 #include "Schedule/Schedule.h"
+#include "Schedule/Terms/Flatten.h"
 #include "Support/Map.h"
 
 typedef struct placer {

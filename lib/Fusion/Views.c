@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Fusion/Views.h"
 
-#include "Schedule/Affine.h"
+#include "Schedule/Terms/Affine.h"
 
 #include <string.h>
 

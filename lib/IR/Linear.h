@@ -3,7 +3,7 @@
 // Sums of multiples of atoms, constant + factor * atom + ..., and their
 // quotients and remainders: the index algebra of the compiler. An atom is
 // whatever is no sum itself, of an expression (IR/Passes/LinearExpr.h) or of a
-// task's term (Schedule/Affine.h).
+// task's term (Schedule/Terms/Affine.h).
 //
 // A sum has a type. Modulo 2^bits of it the sum is always equal to what it was
 // made of; it is the value itself where its range fits the type, since then

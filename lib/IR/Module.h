@@ -133,7 +133,7 @@ struct hd_context {
   // Of the pass `rewrite`, see Graph/Rewrite.h; NULL: the defaults, no counts.
   const struct hd_rewrite_options *rewrites;
   struct hd_rewrite_stats *rewrite_stats;
-  // Of the scheduler, see Schedule/Machine.h; NULL: no GPU is meant.
+  // Of the scheduler, see Schedule/Template/Machine.h; NULL: no GPU is meant.
   const struct hd_schedule_options *schedules;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Arithmetic on ranges of integers: of expressions (IR/Passes/Facts.h), and of
-// the terms of tasks (Schedule/Affine.h, Schedule/Translate.h). Pure functions
-// on mathematical integers: whoever asks says by a type's range whether a
-// result may have wrapped.
+// the terms of tasks (Schedule/Terms/Affine.h, Schedule/Translate/Translate.h).
+// Pure functions on mathematical integers: whoever asks says by a type's range
+// whether a result may have wrapped.
 #ifndef HIDET_IR_RANGE_H
 #define HIDET_IR_RANGE_H
 

@@ -7,7 +7,7 @@
 
 #include "Fusion/InPlace.h"
 #include "Runtime/Program.h"
-#include "Schedule/Machine.h"
+#include "Schedule/Template/Machine.h"
 
 typedef struct hd_graph_program_options {
   bool keep_layouts, explain, unfused, in_turn; // As hd_model_options_t.

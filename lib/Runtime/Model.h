@@ -18,7 +18,7 @@
 #include "Graph/Expand/Expand.h"
 #include "Graph/Precision/Precision.h"
 #include "Runtime/Program.h"
-#include "Schedule/Machine.h"
+#include "Schedule/Template/Machine.h"
 
 typedef struct hd_model hd_model_t;
 
@@ -26,8 +26,8 @@ typedef struct hd_model hd_model_t;
 // `bounds` (ascending) that is not below it or, where there are none, the next
 // power of two, or the largest size that the model goes with before that. What
 // is beyond them has executables of its own, as 1 and 2 have. A model in which
-// a size cannot be bounded does without (Fusion/Bucket.h says why; `explain`
-// has it told).
+// a size cannot be bounded does without (Fusion/Bucket/Bucket.h says why;
+// `explain` has it told).
 typedef struct hd_bucket_policy {
   const char *name; // A dimension, or an axis of an input (image_0).
   const int64_t *bounds;

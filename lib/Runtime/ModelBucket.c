@@ -2,9 +2,9 @@
 //
 // Which executable of bounds serves some sizes, by the policy that the model is
 // given. The graph is expanded for the sizes and held against the bucket's
-// (Fusion/Bucket.h), once for each set of them; what that gives is kept with
-// the executable.
-#include "Fusion/BucketSizes.h"
+// (Fusion/Bucket/Bucket.h), once for each set of them; what that gives is kept
+// with the executable.
+#include "Fusion/Bucket/BucketSizes.h"
 #include "Graph/Prepare.h"
 #include "Runtime/Artifact.h"
 #include "Runtime/ModelState.h"

@@ -5,9 +5,9 @@
 // rest is compiled alone: sessions run it.
 #include "Runtime/ModelState.h"
 
-#include "Fusion/FoldNorms.h"
+#include "Fusion/Compose/FoldNorms.h"
 #include "Fusion/Fuse.h"
-#include "Fusion/Layouts.h"
+#include "Fusion/Layout/Layouts.h"
 #include "Graph/Prepare.h"
 #include "Graph/Reference/Reference.h"
 #include "Runtime/GraphProgram.h"

@@ -6,7 +6,7 @@
 #ifndef HIDET_RUNTIME_MODELSTATE_H
 #define HIDET_RUNTIME_MODELSTATE_H
 
-#include "Fusion/Bucket.h"
+#include "Fusion/Bucket/Bucket.h"
 #include "Runtime/Model.h"
 #include "Runtime/Prepared.h"
 #include "Runtime/Session.h"

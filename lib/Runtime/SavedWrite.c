@@ -9,8 +9,8 @@
 #include "IR/Rewrite.h"
 #include "IR/Text/Printer.h"
 #include "Runtime/Saved.h"
-#include "Schedule/Build.h"
 #include "Schedule/Schedule.h"
+#include "Schedule/Translate/Build.h"
 
 #include <string.h>
 

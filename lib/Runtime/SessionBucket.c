@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs of an executable of bounds (Fusion/Bucket.h). Its tensors have room for
-// the bounds; the elements of the shapes at hand are the first ones.
+// Runs of an executable of bounds (Fusion/Bucket/Bucket.h). Its tensors have
+// room for the bounds; the elements of the shapes at hand are the first ones.
 #include "Runtime/SessionState.h"
 
 #include "Support/HostMemory.h"

@@ -5,9 +5,9 @@
 // one that computes the same.
 #include "Schedule/Schedule.h"
 
-#include "Schedule/Flatten.h"
-#include "Schedule/Prepare.h"
-#include "Schedule/Rules.h"
+#include "Schedule/Rules/Rules.h"
+#include "Schedule/Terms/Flatten.h"
+#include "Schedule/Terms/Prepare.h"
 #include "Support/Map.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tools/ApiModel.h"
-#include "Fusion/BucketSizes.h"
+#include "Fusion/Bucket/BucketSizes.h"
 #include "Graph/ONNX/Import.h"
 #include "IR/Verify/Verifier.h"
 #include "Runtime/Artifact.h"

@@ -3,7 +3,7 @@
 // hidet-opt: reads a module, runs passes in the order given, writes it.
 #include "IR/Text/Printer.h"
 #include "Runtime/Artifact.h"
-#include "Schedule/Machine.h"
+#include "Schedule/Template/Machine.h"
 #include "Support/File.h"
 #include "Support/Suggest.h"
 #include "Tools/Docs.h"

@@ -2,7 +2,7 @@
 #include "Tools/Report.h"
 #include "IR/Graph/Graph.h"
 #include "IR/Rewrite.h"
-#include "Schedule/Machine.h"
+#include "Schedule/Template/Machine.h"
 #include "Tools/Interface.h"
 #include "hidet/Version.h"
 

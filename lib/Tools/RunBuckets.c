@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // --buckets=NAME or --buckets=NAME:128,512, and --inout=INPUT=OUTPUT.
-#include "Fusion/BucketSizes.h"
+#include "Fusion/Bucket/BucketSizes.h"
 #include "Tools/InOut.h"
 #include "Tools/RunTool.h"
 

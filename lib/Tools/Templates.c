@@ -2,7 +2,7 @@
 #include "Tools/Templates.h"
 
 #include "IR/Template.h"
-#include "Schedule/Templates.h"
+#include "Schedule/Template/Templates.h"
 #include "Support/Suggest.h"
 
 #include <string.h>

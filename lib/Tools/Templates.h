@@ -5,7 +5,7 @@
 #define HIDET_TOOLS_TEMPLATES_H
 
 #include "CodeGen/CodeGen.h"
-#include "Schedule/Machine.h"
+#include "Schedule/Template/Machine.h"
 #include "Tools/Options.h"
 
 // The templates of the library and of a module (may be NULL): name, kernel, how

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Choosing by measuring. A tuner is asked for a graph's groups before they are
-// scheduled (Fusion/Choose.h). It looks for what is known of them in a
+// scheduled (Fusion/Form/Choose.h). It looks for what is known of them in a
 // database; what is not, it compiles, all candidates at once on all threads,
 // and lets a worker process run them (Worker.h): each is compared with what the
 // rules' kernel gives, and timed, turn by turn. One that does not compile or
@@ -10,7 +10,7 @@
 #ifndef HIDET_TUNE_TUNE_H
 #define HIDET_TUNE_TUNE_H
 
-#include "Fusion/Choose.h"
+#include "Fusion/Form/Choose.h"
 #include "Runtime/Session.h"
 
 typedef struct hd_tuner hd_tuner_t;

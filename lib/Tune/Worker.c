@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a launch gives in the model comes from a small kernel before the
-// candidate (Fusion/Choose.h), which may begin while that one runs.
+// candidate (Fusion/Form/Choose.h), which may begin while that one runs.
 #include "Tune/Worker.h"
 #include "Tune/WorkerState.h"
 

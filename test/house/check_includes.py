@@ -22,6 +22,10 @@ ROOMS = {
     "IR": [{"", "Graph"}, {"Verify"}, {"Text"}, {"Passes"}],
     "Graph": [{"", "Bind"}, {"Precision"}, {"Reference"}, {"Rewrite"},
               {"ONNX"}, {"Expand", "Expand/Lower"}],
+    "Schedule": [{"Terms"}, {"Translate"}, {"Access"}, {"Rules"},
+                 {"", "Template", "Product", "Attention", "Window", "Rows"}],
+    "Fusion": [{"", "Group"}, {"Compose"}, {"Layout"}, {"Form"}, {"Join"},
+               {"Plan"}, {"Trim"}, {"Bucket"}],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SUFFIXES = {".c", ".h", ".def"}

@@ -16,14 +16,14 @@ import sys
 
 TABLE = "lib/IR/Intrinsics.def"
 MAKERS = {
-    "lib/Fusion/EarlyLaunches.c",
+    "lib/Fusion/Plan/EarlyLaunches.c",
     "lib/Runtime/SavedWrite.c",
-    "lib/Schedule/AccessYield.c",
-    "lib/Schedule/Build.c",
-    "lib/Schedule/Contract.c",
-    "lib/Schedule/RowsCombine.c",
-    "lib/Schedule/Scatter.c",
-    "lib/Schedule/Translate.c",
+    "lib/Schedule/Access/AccessYield.c",
+    "lib/Schedule/Translate/Build.c",
+    "lib/Schedule/Rules/Contract.c",
+    "lib/Schedule/Rows/RowsCombine.c",
+    "lib/Schedule/Rules/Scatter.c",
+    "lib/Schedule/Translate/Translate.c",
     "lib/TaskMapping/LowerLoad.c",
     "lib/TaskMapping/LowerPoints.c",
     "lib/TaskMapping/LowerYield.c",

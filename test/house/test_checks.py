@@ -66,7 +66,7 @@ class Checks(unittest.TestCase):
         self.assertEqual([], self.intrinsics(
             "lib/IR/A.c", 'if (info->traits & HD_TRAIT_LOAD) say("no fma");'))
         self.assertEqual([], self.intrinsics(
-            "lib/Schedule/Contract.c", "make(HD_INTRINSIC_FMA);"))
+            "lib/Schedule/Rules/Contract.c", "make(HD_INTRINSIC_FMA);"))
         self.assertEqual([], self.intrinsics(
             "lib/IR/A.c", "kind == HD_INTRINSIC_PURE"))
         for line in ("make(HD_INTRINSIC_FMA);", 'strcmp(name, "tma_load")',
@@ -74,7 +74,7 @@ class Checks(unittest.TestCase):
                      "e->u.intrinsic == first"):
             self.assertEqual(1, len(self.intrinsics("lib/IR/A.c", line)), line)
         self.assertEqual(1, len(self.intrinsics(
-            "lib/Schedule/Contract.c", "if (row->u.intrinsic == my)")))
+            "lib/Schedule/Rules/Contract.c", "if (row->u.intrinsic == my)")))
 
     def test_a_missing_licence_is_found(self):
         self.assertEqual([], self.faults(check_sources, {"a.c": LICENCE}))

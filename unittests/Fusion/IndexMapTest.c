@@ -6,7 +6,7 @@
 #include "Random.h"
 #include "TermEval.h"
 
-#include "Fusion/IndexMap.h"
+#include "Fusion/Group/IndexMap.h"
 
 enum { MAPS = 6000, MAX_AXES = 4, MAX_STEPS = 5, MAX_COUNT = 96 };
 

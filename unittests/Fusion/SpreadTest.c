@@ -6,7 +6,7 @@
 #include "Random.h"
 #include "UnitTest.h"
 
-#include "Fusion/Spread.h"
+#include "Fusion/Trim/Spread.h"
 
 enum { KERNELS = 300, INDICES = 20, BLOCKS = 12, THREADS = 96, LOOP = 6 };
 

@@ -11,7 +11,7 @@
 #define HIDET_UNITTESTS_FUSION_ACCESSHELP_H
 
 #include "Runtime/Program.h"
-#include "Schedule/Access.h"
+#include "Schedule/Access/Access.h"
 #include "UnitTest.h"
 
 #define HD_MIRRORED "_mirrored" // Ends the name of what stands for a tensor,

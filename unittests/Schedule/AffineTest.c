@@ -5,7 +5,7 @@
 #include "Random.h"
 #include "TermEval.h"
 
-#include "Schedule/Affine.h"
+#include "Schedule/Terms/Affine.h"
 
 enum { TERMS = 20000, INDICES = 3, MAX_RANGE = 7, MAX_DEPTH = 6 };
 

@@ -8,9 +8,9 @@
 #include "IR/Text/Library.h"
 #include "IR/Text/Parser.h"
 #include "IR/Verify/Verifier.h"
-#include "Schedule/Flatten.h"
-#include "Schedule/Merge.h"
-#include "Schedule/Prepare.h"
+#include "Schedule/Terms/Flatten.h"
+#include "Schedule/Terms/Merge.h"
+#include "Schedule/Terms/Prepare.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "KernelAccess.h"
 
 #include "IR/Passes/Passes.h"
-#include "Schedule/Access.h"
+#include "Schedule/Access/Access.h"
 
 enum { MAX_HOOKS = 8 };
 

@@ -76,7 +76,7 @@ class Machine:
 
 
 def machine_of(said: dict) -> Machine:
-    """By what hidet-opt says (lib/Schedule/Machines.def)."""
+    """By what hidet-opt says (lib/Schedule/Template/Machines.def)."""
     count, hertz = said["multiprocessors"], said["mhz"] * 1e6
     return Machine(
         f"an sm_{said['sm']} of {count} multiprocessors",

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What computing an element again costs, and what storing it does. Both are
+// estimated as time on a large GPU, which is all the precision that a yes or no
+// needs: 12 operations in the time of a byte of memory, and a launch of a
+// microsecond saved.
+#include "Fusion/Form/FormState.h"
+
+enum { FUNCTION_COST = 16, TILE = 64 };
+
+static const double OPS_PER_NS = 20000, BYTES_PER_NS = 4000, LAUNCH_NS = 1000;
+
+static double term_cost(const hd_term_t *term) {
+  double cost = term->kind == HD_TERM_FUNCTION ? FUNCTION_COST
+                : term->kind == HD_TERM_CONST || term->kind == HD_TERM_INDEX
+                    ? 0
+                    : 1;
+  for (unsigned i = 0; i < term->num_operands; i++)
+    cost += term_cost(term->operands[i]);
+  return cost;
+}
+
+double hd_fusion_cost(const hd_pointwise_t *p) {
+  return p->definition ? term_cost(p->definition->term) : 1;
+}
+
+bool hd_former_is_cheap(const hd_former_t *f, uint32_t node) {
+  return f->nodes[node].cost <= 8;
+}
+
+// Elements of a tensor that a term reads, for every point of its domain.
+typedef struct reads {
+  const hd_task_value_t *value;
+  double scope, times;
+} reads_t;
+
+static void count_reads(reads_t *r, const hd_term_t *term) {
+  double outer = r->scope;
+  if (hd_flat_is_reduction(term))
+    for (uint32_t i = 0; i < term->u.reduction->num_indices; i++)
+      r->scope *= (double)hd_flat_range(term->u.reduction->indices[i]);
+  for (unsigned i = 0; i < term->num_operands; i++)
+    count_reads(r, term->operands[i]);
+  r->scope = outer;
+  if ((term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE) &&
+      term->u.value == r->value)
+    r->times += r->scope;
+}
+
+// How often a node reads elements of a value. A product reads each once for a
+// tile of the result.
+static double reads_of(hd_former_t *f, const hd_node_t *node,
+                       const hd_value_t *value) {
+  if (!node->task)
+    return hd_scheduled_count(value);
+  const hd_flattened_t *flattened = hd_fusion_flatten(f->fusion, node);
+  double times = 0, count = hd_scheduled_count(value);
+  for (uint32_t i = 0; flattened && i < node->num_inputs; i++) {
+    if (node->inputs[i] != value)
+      continue;
+    reads_t r = {.value = flattened->flat->inputs.data[i]};
+    for (size_t k = 0; k < flattened->flat->definitions.size; k++) {
+      const hd_definition_t *d = flattened->flat->definitions.data[k];
+      r.scope = (double)hd_flat_points(d->indices, d->num_indices);
+      count_reads(&r, d->term);
+      for (uint32_t n = 0; d->at && n < d->targets[0]->rank; n++)
+        count_reads(&r, d->at[n]);
+    }
+    times += r.times;
+  }
+  hd_pointwise_t p;
+  if (times > 4 * count && hd_fusion_pointwise(f->fusion, node, &p))
+    times = times / TILE > count ? times / TILE : count;
+  return times;
+}
+
+// How often the members of a group compute elements of a value, whose readers
+// are all in groups by now: those that are prologues compute theirs as often as
+// was found when they joined.
+static double times_in(hd_former_t *f, uint32_t group,
+                       const hd_value_t *value) {
+  hd_forming_t *g = &f->groups.data[group];
+  const hd_node_t *reader;
+  double times = 0;
+  for (size_t i = 0; (reader = hd_group_reader(g->group, value, i)); i++) {
+    const double *own = hd_ptr_map_get(&g->times, reader->outputs[0]);
+    double count = own ? hd_scheduled_count(reader->outputs[0]) : 0;
+    double each = reads_of(f, reader, value);
+    times += own && *own > count && count > 0 ? each * *own / count : each;
+  }
+  return times;
+}
+
+const char *hd_former_dear(hd_former_t *f, uint32_t node,
+                           const uint32_t *groups, size_t num_groups) {
+  const hd_value_t *value = f->nodes[node].node->outputs[0];
+  double count = hd_scheduled_count(value), times = 0;
+  for (size_t i = 0; i < num_groups; i++) {
+    double *in = HD_ARENA_NEW(f->arena, double);
+    *in = times_in(f, groups[i], value);
+    hd_ptr_map_set(f->arena, &f->groups.data[groups[i]].times, value, in);
+    times += *in;
+  }
+  double bytes = (double)hd_scalar_bits(value->type) / 8;
+  double again = times * f->nodes[node].cost / OPS_PER_NS;
+  double kept =
+      count * bytes * (double)(1 + num_groups) / BYTES_PER_NS + LAUNCH_NS;
+  if (again <= kept)
+    return NULL;
+  return hd_arena_printf(f->arena,
+                         "computing it %.1f times for each of %.0f elements "
+                         "would take %.0f ns, storing it %.0f ns",
+                         times / count, count, again, kept);
+}
+
+unsigned hd_former_most_terms(const hd_former_t *f, uint32_t group) {
+  enum { MOST_HEAVY = 120, MOST_LIGHT = 2000 };
+  return f->groups.data[group].is_heavy ? MOST_HEAVY : MOST_LIGHT;
+}
+
+bool hd_former_reads_live(hd_former_t *f, uint32_t node, uint32_t group) {
+  const hd_node_t *n = f->nodes[node].node;
+  for (uint32_t k = 0; k < n->num_inputs; k++)
+    if (n->inputs[k] &&
+        hd_ptr_map_get(&f->groups.data[group].group->live, n->inputs[k]))
+      return true;
+  return false;
+}

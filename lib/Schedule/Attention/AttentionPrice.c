@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What an attention is expected to take by a candidate, as ProductPrice.c does
+// for products: a step is bound by the tensor cores, by what the L2 cache gives
+// a multiprocessor, by how fast its warps issue (exponentials are most of that)
+// or by the latency of a load; blocks go in waves. From memory comes no more
+// than all blocks have asked for at a time, in the time that a load takes, and
+// to a multiprocessor no more than its path to memory carries: what the busiest
+// has to read is not read sooner. Parts that blocks of any place leave cost a
+// launch that puts them together.
+#include "Schedule/Attention/Attention.h"
+
+#include <math.h>
+
+enum {
+  LOAD_CYCLES = 570,   // Of a load that comes from the L2 cache.
+  BEGIN_CYCLES = 1200, // Before the first step, behind the last one.
+  SYNC_CYCLES = 1500,  // Of a cluster: it begins, and waits twice.
+  FAR_CYCLES = 1800,   // Of a load from memory, where all ask for more.
+  FAR_BYTES = 21,      // Of a cycle, that come to a multiprocessor from memory.
+  CLUSTERED = 4,       // Clusters of so many blocks fit wherever blocks do;
+  PORTABLE = 8,        // of more than these wait for each other to end.
+  CROWD_CYCLES = 3000,
+  SCHEDULERS = 4,
+};
+
+static double at_most(double a, double b) { return a < b ? a : b; }
+static double at_least(double a, double b) { return a > b ? a : b; }
+
+static double figure(const hd_candidate_t *c, hd_figure_t which) {
+  return (double)c->figures[which];
+}
+
+// Blocks that share a multiprocessor.
+static double residents(const hd_machine_t *machine, const hd_candidate_t *c) {
+  double threads = figure(c, HD_FIGURE_THREADS);
+  double registers = at_least(figure(c, HD_FIGURE_REGISTERS), 1) * threads;
+  return hd_machine_residents(machine, threads, registers,
+                              figure(c, HD_FIGURE_SHARED));
+}
+
+// Microseconds that reading takes by itself. blocks, together: at all, and on a
+// multiprocessor at a time; step: bytes that a block asks for in a step.
+static double price_reading(const hd_machine_t *machine, double moved,
+                            double blocks, double reach, double together,
+                            double step) {
+  double asked = at_most(blocks, reach * together) * step;
+  double far = at_least(moved / machine->gbs * 1e-3,
+                        moved / asked * FAR_CYCLES / machine->mhz);
+  double busiest = ceil(blocks / reach) * moved / blocks;
+  return at_least(far, busiest / FAR_BYTES / machine->mhz);
+}
+
+// Microseconds that putting parts of rows together takes, once they are all
+// there: a launch, which has begun before, and two loads one after the other.
+static double price_merging(const hd_machine_t *machine, double rows,
+                            double parts, double width) {
+  double bytes = rows * parts * width * sizeof(float);
+  return machine->launch + 2 * bytes / machine->gbs * 1e-3 +
+         2 * LOAD_CYCLES / (double)machine->mhz;
+}
+
+static double price(const hd_machine_t *machine, const hd_form_t *form,
+                    const hd_candidate_t *c) {
+  const int64_t *sizes = form->sizes;
+  double z = (double)sizes[HD_ATTENTION_BATCH],
+         m = (double)sizes[HD_ATTENTION_QUERY],
+         n = (double)sizes[HD_ATTENTION_KEY];
+  double widths =
+      (double)(sizes[HD_ATTENTION_INNER] + sizes[HD_ATTENTION_VALUE]);
+  double bytes = hd_scalar_bits(form->type) / 8.0;
+  double bm = figure(c, HD_FIGURE_TILE_M), bn = figure(c, HD_FIGURE_TILE_K);
+  double split = figure(c, HD_FIGURE_SPLIT);
+  double blocks = z * ceil(m / bm) * split, most = residents(machine, c);
+  if (most < 1)
+    return INFINITY;
+  bool merges = c->template->then; // Its blocks are no cluster.
+  double reach = merges || split <= CLUSTERED
+                     ? machine->count
+                     : hd_machine_reach(machine, (int64_t)split);
+  double together = at_most(most, ceil(blocks / reach));
+  double waves = ceil(blocks / (reach * together));
+  double warps = figure(c, HD_FIGURE_THREADS) / 32 * together;
+  double multiply = together * bm * bn * widths / figure(c, HD_FIGURE_RATE);
+  double load = together * bn * widths * bytes / machine->l2;
+  // One step has nothing to wait for but what all wait for in the beginning.
+  double stages = figure(c, HD_FIGURE_STAGES);
+  double wait = stages > 1 ? LOAD_CYCLES / (stages - 1) : 0;
+  double issue = warps / SCHEDULERS * figure(c, HD_FIGURE_ISSUE);
+  // A warp's own instructions follow each other at about half of that speed.
+  double alone = figure(c, HD_FIGURE_ISSUE) * 2;
+  double step = at_least(at_least(multiply, load),
+                         at_least(at_least(issue, alone), wait)) +
+                figure(c, HD_FIGURE_BARRIER);
+  double results = together * at_most(bm, m) * figure(c, HD_FIGURE_TILE_N) *
+                   figure(c, HD_FIGURE_RESULT) * 0.01;
+  double begin = BEGIN_CYCLES + LOAD_CYCLES;
+  double steps = waves * (ceil(ceil(n / bn) / split) * step + results);
+  if (split > 1 && !merges)
+    begin += SYNC_CYCLES + (split > PORTABLE ? CROWD_CYCLES : 0);
+  double far =
+      price_reading(machine, bytes * z * (m + n) * widths, blocks, reach,
+                    together, at_least(stages - 1, 1) * bn * widths * bytes);
+  double us = machine->launch + begin / machine->mhz +
+              at_least(steps / machine->mhz, far);
+  return merges ? us + price_merging(machine, z * m, split,
+                                     (double)sizes[HD_ATTENTION_VALUE])
+                : us;
+}
+
+hd_form_t hd_attention_form_ask(const hd_attention_form_t *form) {
+  hd_form_t asked = {
+      .kind = HD_FORM_KIND_ATTENTION,
+      .type = form->type,
+      .price = price,
+      .no_map = {form->q.no_map, form->map_k.no_map, form->map_v.no_map},
+      .given = {NULL, form->given},
+      .of = form};
+  for (int i = 0; i < HD_ATTENTION_AXES; i++)
+    asked.sizes[i] = form->sizes[i];
+  return asked;
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A task of two products with rows between them as one kernel, by a template:
+//
+//   kernel rows[T, O, D, E, ...](z, m, n, k, e, in q: T[z, m, k],
+//       in key: T[z, n, k], in v: T[z, n, e], out o: O[z, m, e],
+//       inout score: f32[z, m, n], inout top: f32[z, m], inout whole: f32[z,
+//       m], in limit: i32[z, m], in factor: f32[1], inout inside: f32[z, m, n])
+//
+// D and E are k and e, filled up to whole fragments. What it stores in score,
+// and loads again at once, comes back as the task's term of it over the factor;
+// top and whole are a row's largest term and the sum of its exponentials, and
+// what is loaded of whole is the divisor. Keys from limit on do not count for a
+// row; inside is score for those before it. Tensors behind these are the first
+// kernel's alone or, by their names, those of the one that the template says
+// runs behind it: they become workspaces.
+#include "Schedule/Access/Access.h"
+#include "Schedule/Attention/Attention.h"
+#include "Schedule/Template/Instance.h"
+#include "Schedule/Template/Templates.h"
+#include "Schedule/Terms/Terms.h"
+
+#include <string.h>
+
+enum {
+  Q,
+  K,
+  V,
+  O,
+  SCORE,
+  TOP,
+  WHOLE,
+  LIMIT,
+  FACTOR,
+  INSIDE,
+  PARAMS,
+  MOST_PARAMS = PARAMS + 4,
+  FRAGMENT = 16
+};
+
+typedef struct joint {
+  const hd_attention_form_t *form;
+  hd_arena_t *arena;
+  bool takes_factor; // The kernel; else scores are worth t itself.
+  // The kernel, of the template's two the first, and what its tensors are;
+  // NULL: none of the task's, and no workspace.
+  const hd_func_t *first;
+  const hd_form_tensor_t *tensors[MOST_PARAMS];
+  hd_translator_t t;
+} joint_t;
+
+typedef struct hook {
+  joint_t *joint;
+  int param;
+  const hd_form_tensor_t *tensor; // NULL: it is none of the task's.
+  const hd_variable_t *variable;  // That what is stored is worth, then.
+} hook_t;
+
+static void bind(joint_t *joint, hd_builder_t *b,
+                 const hd_index_t *const *indices, const hd_expr_t *const *at,
+                 unsigned count) {
+  joint->t.b = b;
+  for (unsigned i = 0; i < count; i++)
+    hd_translate_bind(&joint->t, indices[i], at[i]);
+}
+
+static const hd_expr_t *on_load(void *argument, hd_builder_t *b,
+                                const hd_expr_t *const *at) {
+  hook_t *h = argument;
+  const hd_attention_form_t *form = h->joint->form;
+  hd_translator_t *t = &h->joint->t;
+  if (h->tensor) {
+    bind(h->joint, b, h->tensor->indices, at, 3);
+    return hd_translate(t, h->tensor->term);
+  }
+  if (h->param == FACTOR)
+    return hd_expr_float(b->arena, hd_type(HD_F32), form->factor);
+  bind(h->joint, b, form->indices, at, h->variable == form->score ? 3 : 2);
+  if (h->param == LIMIT)
+    return hd_b_cast(b, HD_I32, hd_translate_worth(t, form->limit).e);
+  const hd_expr_t *value =
+      hd_translate(t, h->param == SCORE    ? form->term
+                      : h->param == INSIDE ? form->inside
+                                           : form->divisor);
+  if (h->param != SCORE || h->joint->takes_factor || form->factor == 1)
+    return value;
+  return hd_expr_binary(b->arena, HD_EXPR_MUL, value,
+                        hd_expr_float(b->arena, hd_type(HD_F32), form->factor));
+}
+
+static void note(void *argument, hd_builder_t *b, const hd_expr_t *const *at,
+                 const hd_expr_t *value) {
+  hook_t *h = argument;
+  (void)b;
+  (void)at;
+  hd_ptr_map_set(h->joint->arena, &h->joint->t.variables, h->variable, value);
+}
+
+static void on_store(void *argument, hd_builder_t *b,
+                     const hd_expr_t *const *at, const hd_expr_t *value) {
+  hook_t *h = argument;
+  const hd_attention_form_t *form = h->joint->form;
+  bind(h->joint, b, h->tensor->indices, at, 3);
+  hd_form_result_store(&form->result, &h->joint->t, value);
+}
+
+static int64_t filled(int64_t size) {
+  return (size + FRAGMENT - 1) / FRAGMENT * FRAGMENT;
+}
+
+// What the form gives of the kernel's compile-time parameters.
+static const char *given_by(hd_arena_t *arena,
+                            const hd_attention_form_t *form) {
+  return hd_arena_printf(arena, "T = %s, O = %s, D = %lld, E = %lld",
+                         hd_scalar_name(form->type),
+                         hd_scalar_name(form->result.type),
+                         (long long)filled(form->sizes[HD_ATTENTION_INNER]),
+                         (long long)filled(form->sizes[HD_ATTENTION_VALUE]));
+}
+
+// The tensor of a template that a workspace of the task's becomes.
+static const hd_form_tensor_t *make_workspace(hd_rules_t *rules,
+                                              const hd_var_t *param) {
+  hd_arena_t *arena = &rules->module->arena;
+  hd_form_tensor_t *tensor = HD_ARENA_NEW(arena, hd_form_tensor_t);
+  int64_t shape[HD_MAX_RANK];
+  for (unsigned i = 0; i < param->tensor->rank; i++)
+    if (!hd_expr_fold_int(param->tensor->shape[i], &shape[i]))
+      return NULL;
+  hd_task_value_t *value =
+      hd_flat_value_make(arena, param->name, HD_VALUE_LOCAL, param->type.scalar,
+                         shape, param->tensor->rank);
+  hd_vec_push(arena, &rules->flat->locals, value);
+  tensor->same = value;
+  return tensor;
+}
+
+static bool has_map(const hd_func_t *kernel, const hd_var_t *param) {
+  for (uint32_t i = 0; i < kernel->num_maps; i++)
+    if (kernel->maps[i]->map->tensor == param)
+      return true;
+  return false;
+}
+
+static void find_tensors(hd_rules_t *rules, joint_t *joint,
+                         const hd_func_t *kernel) {
+  const hd_attention_form_t *form = joint->form;
+  joint->first = kernel;
+  joint->takes_factor = kernel->num_params > FACTOR;
+  joint->tensors[Q] = &form->q;
+  joint->tensors[K] =
+      has_map(kernel, kernel->params[K]) ? &form->map_k : &form->k;
+  joint->tensors[V] =
+      has_map(kernel, kernel->params[V]) ? &form->map_v : &form->v;
+  joint->tensors[O] = &form->o;
+  for (uint32_t i = PARAMS; i < kernel->num_params && i < MOST_PARAMS; i++)
+    joint->tensors[i] = make_workspace(rules, kernel->params[i]);
+}
+
+// Which of the first kernel's parameters one of either is, by its name.
+static int place_of(const joint_t *joint, const hd_var_t *param) {
+  for (uint32_t i = 0; i < joint->first->num_params && i < MOST_PARAMS; i++)
+    if (strcmp(joint->first->params[i]->name, param->name) == 0)
+      return (int)i;
+  return -1;
+}
+
+static bool launch(hd_rules_t *rules, joint_t *joint, hd_func_t *kernel) {
+  const hd_attention_form_t *form = joint->form;
+  const hd_variable_t *variables[MOST_PARAMS] = {[SCORE] = form->score,
+                                                 [TOP] = form->top,
+                                                 [WHOLE] = form->total,
+                                                 [INSIDE] = form->score};
+  const hd_form_tensor_t *tensors[MOST_PARAMS];
+  hd_access_hook_t hooks[MOST_PARAMS];
+  hook_t hook[MOST_PARAMS];
+  size_t count = 0;
+  for (uint32_t i = 0; i < kernel->num_params && i < MOST_PARAMS; i++) {
+    const hd_var_t *param = kernel->params[i];
+    int at = place_of(joint, param);
+    if (at < 0 || (at >= PARAMS && !joint->tensors[at])) {
+      hd_error(&rules->module->context->diags, kernel->loc, HD_E0201,
+               param->name, "");
+      hd_note(&rules->module->context->diags, joint->first->loc,
+              "a tensor of the kernel before it is meant");
+      return false;
+    }
+    tensors[i] = joint->tensors[at];
+    hook[i] = (hook_t){joint, at, tensors[i], variables[at]};
+    bool is_same = tensors[i] && tensors[i]->same;
+    if (is_same && has_map(kernel, param))
+      continue;
+    // Without replacements it goes where the kernel does not touch it.
+    hooks[count++] = (hd_access_hook_t){
+        .param = param,
+        .argument = &hook[i],
+        .load = is_same || at == O || at == TOP ? NULL : on_load,
+        .store = is_same         ? NULL
+                 : at == O       ? on_store
+                 : variables[at] ? note
+                                 : NULL};
+  }
+  joint->t = (hd_translator_t){0};
+  hd_candidate_launch(rules, &joint->t, kernel, hooks, count, tensors);
+  return true;
+}
+
+static bool make_kernels(hd_rules_t *rules, const hd_attention_form_t *form,
+                         const hd_form_t *asked,
+                         const hd_candidate_t *candidate,
+                         const char *instance) {
+  hd_arena_t *arena = &rules->module->arena;
+  hd_func_t *kernel =
+      hd_candidate_kernel(rules->module, candidate, instance, asked);
+  if (!kernel)
+    return false;
+  hd_candidate_keep_maps(arena, kernel, &form->o, form->result.type);
+  joint_t joint = {.form = form, .arena = arena};
+  find_tensors(rules, &joint, kernel);
+  if (!launch(rules, &joint, kernel))
+    return false;
+  if (!candidate->template->then)
+    return true;
+  kernel =
+      hd_candidate_kernel(rules->module, candidate,
+                          hd_candidate_then(arena, candidate, instance), asked);
+  return kernel && launch(rules, &joint, kernel);
+}
+
+bool hd_rule_attention(hd_rules_t *rules) {
+  hd_arena_t *arena = &rules->module->arena;
+  hd_attention_form_t *form = HD_ARENA_NEW(arena, hd_attention_form_t);
+  const hd_pin_t *pin;
+  if (hd_attention_form_find(arena, rules->flat, form) ||
+      !hd_template_may_serve(rules, HD_FORM_KIND_ATTENTION, &pin))
+    return false;
+  hd_attention_form_mark(form, rules->flat, rules->computed);
+  hd_form_t asked = hd_attention_form_ask(form);
+  hd_candidate_t best;
+  const char *instance = "";
+  if (!hd_template_choose(rules, &asked, pin, given_by(arena, form), &best,
+                          &instance))
+    return false;
+  rules->failed =
+      !make_kernels(rules, form, &asked, &best, instance); // It was reported.
+  return !rules->failed;
+}
+
+const char *hd_attention_obstacle(hd_context_t *context, hd_arena_t *arena,
+                                  const hd_task_t *flat) {
+  hd_attention_form_t form;
+  hd_candidates_t candidates = {0};
+  hd_refusals_t refused = {0};
+  if (!context->schedules || !context->schedules->machine.count)
+    return "no GPU is meant; --target names one";
+  const char *why = hd_attention_form_find(arena, flat, &form);
+  if (why)
+    return why;
+  hd_form_t asked = hd_attention_form_ask(&form);
+  if (!hd_candidates_find(context, arena, &asked, NULL, &candidates, &refused))
+    return "templates cannot be asked"; // It has been reported.
+  if (candidates.size)
+    return NULL;
+  return refused.size ? hd_arena_printf(arena, "not %s: %s",
+                                        refused.data[0].template->name,
+                                        refused.data[0].why)
+                      : "there is no template for attention";
+}

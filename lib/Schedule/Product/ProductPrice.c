@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a product is expected to take by a candidate, from the figures in its
+// head and the machine's. A step of a block is bound by the tensor cores, by
+// what the L2 cache gives a multiprocessor, by how fast its warps issue their
+// instructions, or, where too little is under way, by the latency of a load;
+// blocks that are on a multiprocessor together share the first three and hide
+// the last.
+//
+// The numbers were fitted to what an H200 takes for pairs of products of 128
+// and 512 rows, 768 to 3072 columns and back, by 60 candidates each; what
+// blocks that share cost and spare, to products of 1,000 to 4,096 rows with and
+// without.
+#include "Schedule/Product/Product.h"
+
+#include <math.h>
+
+enum {
+  LOAD_CYCLES = 570,   // Of a load that comes from the L2 cache.
+  CROWD_CYCLES = 1100, // The same, of loads through registers.
+  BEGIN_CYCLES = 800,  // Before the first step, behind the last one.
+  SYNC_CYCLES = 800,   // Of a cluster: it begins, and waits twice.
+  MEET_CYCLES = 900, // Of blocks that share, before the first step and at last.
+  DIRECT_SYNCS = 3,  // The same where nothing is under way meanwhile.
+  COPY_CYCLES = 6,   // That a warp takes to issue a copy of 16 bytes each.
+  COPY_BYTES = 16,
+  SCHEDULERS = 4,    // Of a multiprocessor: so many warps issue at once.
+  BATCH = 16,        // Loads of a thread through registers at once.
+  REMOTE_BYTES = 8,  // A cycle, to another block's shared memory.
+  FULL_WARPS = 5,    // That keep the tensor cores busy.
+  OWN_REGISTERS = 48 // Of a thread, beside its sums.
+};
+
+static const double UNHIDDEN = 0.05;
+static const double SHARED = 0.06; // Of what sharing saves the L2 cache.
+static const double DIRECT = 0.8;  // Of the L2 cache's bytes, to registers.
+
+static double at_most(double a, double b) { return a < b ? a : b; }
+static double at_least(double a, double b) { return a > b ? a : b; }
+
+// Blocks that share a multiprocessor, by shared memory and threads.
+static double residents(const hd_machine_t *machine, const hd_candidate_t *c) {
+  // Half of the registers' file for accumulators is what kernels come to.
+  double sums =
+      (double)(c->figures[HD_FIGURE_TILE_M] * c->figures[HD_FIGURE_TILE_N]);
+  double threads = (double)c->figures[HD_FIGURE_THREADS];
+  double registers = c->figures[HD_FIGURE_REGISTERS]
+                         ? (double)c->figures[HD_FIGURE_REGISTERS] * threads
+                         : sums * 1.6 + OWN_REGISTERS * threads;
+  return hd_machine_residents(machine, threads, registers,
+                              (double)c->figures[HD_FIGURE_SHARED]);
+}
+
+// What is done by all blocks that are on a multiprocessor at a time.
+typedef struct load {
+  const hd_machine_t *machine;
+  const hd_product_form_t *form;
+  const hd_candidate_t *c;
+  const hd_form_tensor_t *a; // As the kernel has it.
+  double bm, bn, bk, split, share, threads;
+  double bytes;    // Of an operand's element.
+  double together; // Blocks, of
+  double waves;    // so many one after the other.
+} load_t;
+
+static double figure(const hd_candidate_t *c, hd_figure_t which) {
+  return (double)c->figures[which];
+}
+
+// False where a multiprocessor has no room for a block.
+static bool place_blocks(load_t *l) {
+  const int64_t *sizes = l->form->sizes;
+  double blocks = (double)sizes[HD_AXIS_BATCH] *
+                  ceil((double)sizes[HD_AXIS_M] / (l->bm * l->share)) *
+                  l->share * ceil((double)sizes[HD_AXIS_N] / l->bn) * l->split;
+  double most = residents(l->machine, l->c);
+  if (most < 1)
+    return false;
+  double reach =
+      hd_machine_reach(l->machine, l->c->figures[HD_FIGURE_SPLIT] *
+                                       l->c->figures[HD_FIGURE_SHARE]);
+  l->together = at_most(most, ceil(blocks / reach));
+  l->waves = ceil(blocks / (reach * l->together));
+  return true;
+}
+
+// Cycles that warps take to issue the instructions of a step. The copy engine
+// needs none of them.
+static double issue_cycles(const load_t *l, double warps) {
+  const bool *maps = l->c->template->maps;
+  bool by_map = maps[0] || maps[HD_PRODUCT_IMAGE];
+  double copied = (l->a->wide && !by_map ? l->bm * l->bk : 0) +
+                  (l->form->b.wide && !maps[1] ? l->bn * l->bk : 0);
+  double copies = copied * l->bytes / COPY_BYTES / l->threads;
+  return warps / SCHEDULERS *
+         (figure(l->c, HD_FIGURE_ISSUE) + copies * COPY_CYCLES);
+}
+
+static double step_cycles(const load_t *l) {
+  double warps = l->threads / 32 * l->together;
+  double multiply =
+      l->together * l->bm * l->bn * l->bk /
+      (figure(l->c, HD_FIGURE_RATE) * at_most(1, warps / FULL_WARPS));
+  const hd_product_form_t *form = l->form;
+  double passing = figure(l->c, HD_FIGURE_PASSING);
+  bool is_direct = passing <= 0;
+  double rows =
+      is_direct ? at_most(l->bm, (double)form->sizes[HD_AXIS_M]) : l->bm;
+  // An element that several windows have is asked for by each of them.
+  double load = l->together *
+                (rows * l->a->kept + l->bn / l->share * form->b.kept) / 8 *
+                l->bk / (l->machine->l2 * (is_direct ? DIRECT : 1));
+  double wait = LOAD_CYCLES / (figure(l->c, HD_FIGURE_STAGES) - 1);
+  // What passes through registers is waited for, a batch at a time.
+  double elements =
+      (l->a->wide ? 0 : l->bm * l->bk) + (form->b.wide ? 0 : l->bn * l->bk);
+  double by_thread = is_direct ? 0 : elements / l->threads;
+  return at_least(at_least(multiply, issue_cycles(l, warps)),
+                  at_least(load, wait)) +
+         figure(l->c, HD_FIGURE_BARRIER) + by_thread * l->together * passing +
+         ceil(by_thread / BATCH) * CROWD_CYCLES;
+}
+
+// Behind the last step, of all waves.
+static double end_cycles(const load_t *l) {
+  double sums = l->waves * l->together * l->bm * l->bn;
+  double cycles = sums / l->split * figure(l->c, HD_FIGURE_RESULT) * 0.01;
+  if (l->split > 1)
+    cycles += SYNC_CYCLES * (figure(l->c, HD_FIGURE_PASSING) > 0
+                                 ? 1
+                                 : DIRECT_SYNCS * l->waves) +
+              sums * 4 * ((l->split - 1) / l->split) / REMOTE_BYTES;
+  return cycles;
+}
+
+// What it costs that blocks bring b once for all of a cluster, less what that
+// spares: the L2 cache's time is hidden, but for a little.
+static double share_cycles(const load_t *l, double steps) {
+  if (l->share <= 1)
+    return 0;
+  double spared = l->together * l->bn * (1 - 1 / l->share) * l->form->b.kept /
+                  8 * l->bk / l->machine->l2;
+  return MEET_CYCLES - SHARED * spared * l->waves * steps;
+}
+
+// Bytes that are in device memory, each once.
+static double moved_bytes(const load_t *l) {
+  const int64_t *sizes = l->form->sizes;
+  double m = (double)sizes[HD_AXIS_M], n = (double)sizes[HD_AXIS_N],
+         k = (double)sizes[HD_AXIS_K];
+  return (double)sizes[HD_AXIS_BATCH] *
+         (m * k * l->a->bytes + n * k * l->form->b.bytes + m * n * l->bytes);
+}
+
+// Along k: the copy engine takes each element of a window by itself.
+static double steps_of(const load_t *l) {
+  const hd_product_image_t *image = l->form->image;
+  return image && l->c->template->maps[HD_PRODUCT_IMAGE]
+             ? (double)(image->window[0] * image->window[1]) *
+                   ceil((double)image->channels / l->bk)
+             : ceil((double)l->form->sizes[HD_AXIS_K] / l->bk);
+}
+
+static double price(const hd_machine_t *machine, const hd_form_t *asked,
+                    const hd_candidate_t *c) {
+  const hd_product_form_t *form = asked->of;
+  load_t l = {.machine = machine,
+              .form = form,
+              .c = c,
+              .a = hd_product_form_a(form, c->template),
+              .bm = figure(c, HD_FIGURE_TILE_M),
+              .bn = figure(c, HD_FIGURE_TILE_N),
+              .bk = figure(c, HD_FIGURE_TILE_K),
+              .split = figure(c, HD_FIGURE_SPLIT),
+              .share = figure(c, HD_FIGURE_SHARE),
+              .threads = figure(c, HD_FIGURE_THREADS),
+              .bytes = hd_scalar_bits(form->type) / 8.0};
+  if (!place_blocks(&l))
+    return INFINITY;
+  double steps = ceil(steps_of(&l) / l.split);
+  double begin = BEGIN_CYCLES + LOAD_CYCLES;
+  // What is read to registers is waited for by each block.
+  if (figure(c, HD_FIGURE_PASSING) <= 0)
+    begin *= l.waves;
+  double cycles = begin + l.waves * steps * step_cycles(&l) + end_cycles(&l) +
+                  share_cycles(&l, steps);
+  double work = cycles / machine->mhz;
+  double moving = moved_bytes(&l) / machine->gbs * 1e-3;
+  // What waits for device memory hides the rest, but for a little.
+  return machine->launch + at_least(work, moving + UNHIDDEN * work);
+}
+
+hd_form_t hd_product_form_ask(const hd_product_form_t *form) {
+  hd_form_t asked = {
+      .kind = form->normed ? HD_FORM_KIND_NORMED : HD_FORM_KIND_PRODUCT,
+      .type = form->type,
+      .second = form->second,
+      .names = {[HD_TEMPLATE_ROWS] = form->rows,
+                [HD_TEMPLATE_TURNED] = form->turned,
+                [HD_TEMPLATE_KEPT] = form->b.kept},
+      .no_map = {form->a.no_map, form->b.no_map, form->no_image},
+      .no_turned_map = form->turned_a.no_map,
+      .given = {[HD_PRODUCT_IMAGE] = form->image ? form->image->given : NULL},
+      .price = price,
+      .of = form};
+  for (int i = 0; i < HD_PRODUCT_AXES; i++)
+    asked.sizes[i] = form->sizes[i];
+  return asked;
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What rows are expected to take by a candidate. Bytes come from device memory,
+// or from the L2 cache where everything fits there, as fast as those that are
+// under way allow; elements take instructions in each phase; between phases the
+// threads of a row meet. Blocks that share a multiprocessor hide each other's
+// waiting.
+#include "Schedule/Rows/Rows.h"
+
+#include <math.h>
+
+enum {
+  BEGIN_CYCLES = 700,         // Before the first load, behind the last store.
+  BLOCK_CYCLES = 100,         // From one block that begins to the next.
+  L2_CYCLES = 570,            // Of a load that comes from the L2 cache,
+  MEMORY_CYCLES = 900,        // from device memory.
+  LANE_CYCLES = 30,           // Each time that lanes meet,
+  WARPS_CYCLES = 110,         // that warps do by shared memory,
+  WARP_CYCLES = 12,           // for each of them;
+  CLUSTER_CYCLES = 2500,      // that the blocks of a cluster do.
+  STEP_INSTRUCTIONS = 1,      // Of an element: for each step of a term,
+  DIVIDE_INSTRUCTIONS = 12,   // for a division of floats,
+  FUNCTION_INSTRUCTIONS = 24, // for a function; where they may be coarse,
+  COARSE_INSTRUCTIONS = 4,
+  ACCESS_INSTRUCTIONS = 8,  // for each access of all lanes.
+  THREAD_INSTRUCTIONS = 40, // Of a thread, beside those;
+  LANE_INSTRUCTIONS = 2,    // each time that lanes meet,
+  WARPS_INSTRUCTIONS = 14,  // that warps do by shared memory, and
+  WARP_INSTRUCTIONS = 2,    // for each of them.
+  CHAIN_CYCLES = 12,        // An element of a thread behind the one before it.
+  MULTIPROCESSOR_LANES = 128,
+  OWN_REGISTERS = 36, // Of a thread, beside what it keeps.
+};
+
+static const double UNHIDDEN = 0.1, IDLE = 0.25;
+
+static double at_most(double a, double b) { return a < b ? a : b; }
+static double at_least(double a, double b) { return a > b ? a : b; }
+
+// A number for each thread counts, and each element: that is what a host does
+// one after the other.
+static double price_on_host(const hd_rows_t *rows, const hd_candidate_t *c) {
+  double blocks =
+      ceil((double)rows->row.points / (double)c->figures[HD_FIGURE_TILE_M]) *
+      (double)c->figures[HD_FIGURE_SPLIT];
+  double threads = blocks * (double)c->figures[HD_FIGURE_THREADS];
+  double elements = (double)rows->row.points * (double)rows->element.points;
+  return threads * 0.1 * (rows->phases + 1) +
+         elements * 0.01 * (double)c->figures[HD_FIGURE_PASSES];
+}
+
+typedef struct share {
+  double blocks;
+  double rows, threads, split, elements; // Of a block; elements of each row,
+  double each;                           // and those of a thread.
+  double together;                       // On a multiprocessor at a time,
+  double turns;                          // so often.
+} share_t;
+
+static bool place_blocks(const hd_machine_t *machine, const hd_rows_t *rows,
+                         const hd_candidate_t *c, share_t *s) {
+  s->rows = (double)c->figures[HD_FIGURE_TILE_M];
+  s->threads = (double)c->figures[HD_FIGURE_THREADS];
+  s->split = (double)c->figures[HD_FIGURE_SPLIT];
+  if (s->rows < 1 || s->threads < 1 || s->split < 1)
+    return false;
+  s->elements = ceil((double)rows->element.points / s->split);
+  double blocks = ceil((double)rows->row.points / s->rows) * s->split;
+  s->blocks = blocks;
+  // In whole vectors.
+  double chunk = (double)rows->lanes * s->threads / s->rows;
+  s->each = ceil(s->elements / chunk) * (double)rows->lanes;
+  double shared = (double)c->figures[HD_FIGURE_SHARED];
+  bool keeps = c->figures[HD_FIGURE_PASSES] == 1 && shared <= 0;
+  double registers = (double)c->figures[HD_FIGURE_REGISTERS];
+  if (registers <= 0)
+    registers = OWN_REGISTERS + (keeps ? s->each * (double)rows->kept : 0);
+  if (registers > 255)
+    return false;
+  double most =
+      hd_machine_residents(machine, s->threads, registers * s->threads, shared);
+  double reach = hd_machine_reach(machine, c->figures[HD_FIGURE_SPLIT]);
+  s->together = at_most(most, ceil(blocks / reach));
+  // A block begins when another ends: of the last turn, a part is idle.
+  double turns = most < 1 ? 0 : blocks / (reach * s->together);
+  s->turns = turns <= 1 ? 1 : turns + (ceil(turns) - turns) * IDLE;
+  return most >= 1;
+}
+
+// Cycles in which the threads of a row meet, once.
+static double meeting_cycles(const share_t *s) {
+  double workers = s->threads / s->rows, warps = ceil(workers / 32);
+  double cycles = ceil(log2(at_most(workers, 32))) * LANE_CYCLES;
+  if (warps > 1)
+    cycles += WARPS_CYCLES + warps * WARP_CYCLES;
+  return cycles + (s->split > 1 ? CLUSTER_CYCLES : 0);
+}
+
+// Instructions of a thread beside those of its elements.
+static double thread_instructions(const hd_rows_t *rows, const share_t *s) {
+  double workers = s->threads / s->rows, warps = ceil(workers / 32);
+  double meet = ceil(log2(at_most(workers, 32))) * LANE_INSTRUCTIONS;
+  if (warps > 1)
+    meet += WARPS_INSTRUCTIONS + warps * WARP_INSTRUCTIONS;
+  return THREAD_INSTRUCTIONS + rows->phases * meet;
+}
+
+static double price(const hd_machine_t *machine, const hd_form_t *form,
+                    const hd_candidate_t *c) {
+  const hd_rows_t *rows = form->of;
+  share_t s;
+  if (!place_blocks(machine, rows, c, &s))
+    return INFINITY;
+  if (rows->is_simulated)
+    return price_on_host(rows, c);
+  double phases = rows->phases + 1;
+  double passes = c->figures[HD_FIGURE_PASSES]
+                      ? (double)c->figures[HD_FIGURE_PASSES]
+                      : phases;
+  double all = rows->bytes + rows->main_bytes * (passes - 1);
+  bool is_far = rows->bytes > (double)hd_machine_kept(machine);
+  double reach = hd_machine_reach(machine, c->figures[HD_FIGURE_SPLIT]);
+  double wide =
+      is_far ? machine->gbs * 1e3 / machine->mhz / reach : machine->l2;
+  double latency = is_far ? MEMORY_CYCLES : L2_CYCLES;
+  double bytes = all / s.blocks * s.together; // Of a turn.
+  double asked = s.together * s.rows *
+                 at_most((double)c->figures[HD_FIGURE_TILE_N], s.elements) *
+                 hd_scalar_bits(form->type) / 8.0;
+  double threads = s.together * s.threads;
+  double work = threads *
+                (s.each * (rows->instructions +
+                           passes / (double)rows->lanes * ACCESS_INSTRUCTIONS) +
+                 thread_instructions(rows, &s)) /
+                MULTIPROCESSOR_LANES;
+  double moving = at_least(bytes / wide, bytes / asked * latency);
+  double waiting = latency * passes + rows->phases * meeting_cycles(&s) +
+                   s.each * phases * CHAIN_CYCLES;
+  double begins = s.together * BLOCK_CYCLES;
+  // What several blocks do hides behind the longest, but for a little. A block
+  // alone does one after the other, and so do a few that bring all of their
+  // rows to shared memory first, for they begin together.
+  double longest = at_least(at_least(moving, work), at_least(begins, waiting));
+  double others = moving + work + begins + waiting - longest;
+  bool is_staged = c->figures[HD_FIGURE_SHARED] > 0 || s.together <= 1;
+  double turn =
+      longest +
+      others * (is_staged ? at_least(UNHIDDEN, 1 / s.together) : UNHIDDEN);
+  return machine->launch +
+         (BEGIN_CYCLES + waiting + s.turns * turn) / machine->mhz;
+}
+
+// --- The form ---
+
+static double bytes_of(const hd_task_value_t *value) {
+  return (double)hd_flat_count(value) * hd_scalar_bits(value->type.scalar) / 8;
+}
+
+typedef struct counter {
+  const hd_rows_t *rows;
+  double instructions;
+} counter_t;
+
+static bool count_term(void *argument, const hd_term_t *term) {
+  counter_t *c = argument;
+  if (hd_rows_is_number(c->rows, term))
+    return false;
+  bool divides = term->kind == HD_TERM_OPERATOR && term->u.op == HD_EXPR_DIV;
+  if (term->kind == HD_TERM_FUNCTION)
+    c->instructions +=
+        c->rows->is_coarse ? COARSE_INSTRUCTIONS : FUNCTION_INSTRUCTIONS;
+  else if (divides)
+    c->instructions += DIVIDE_INSTRUCTIONS;
+  else if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_INDEX)
+    c->instructions += STEP_INSTRUCTIONS;
+  return true;
+}
+
+// Of an element, each step once.
+static double count_instructions(const hd_rows_t *rows) {
+  counter_t c = {rows, 0};
+  for (size_t i = 0; i < rows->steps.size; i++)
+    if (rows->steps.data[i]->kind != HD_ROW_SCALAR)
+      hd_flat_walk(rows->steps.data[i]->term, count_term, &c);
+  return c.instructions;
+}
+
+// Bytes of all that is read by elements, or stored.
+static void count_bytes(hd_rows_t *rows) {
+  rows->bytes = 0;
+  rows->kept = 0;
+  rows->main_bytes = bytes_of(rows->main->term->u.value);
+  for (size_t i = 0; i < rows->steps.size; i++) {
+    const hd_row_step_t *step = rows->steps.data[i];
+    bool reads = step->kind == HD_ROW_VECTOR &&
+                 step->term->kind == HD_TERM_LOAD && step->term->num_operands;
+    if (reads)
+      rows->bytes += bytes_of(step->term->u.value);
+    for (uint32_t k = 0; k < step->num_values; k++)
+      if (step->stored >> k & 1)
+        rows->bytes += bytes_of(step->values[k]);
+    if (step->is_kept)
+      rows->kept += hd_scalar_bits(step->values[0]->type.scalar) / 32.0;
+  }
+}
+
+const char *hd_rows_ask(hd_rows_t *rows, bool simulated, hd_form_t *form) {
+  if (!rows->main)
+    return "it reads no tensor element by element";
+  if (rows->ordered)
+    return "it combines what does not commute";
+  rows->is_simulated = simulated;
+  hd_rows_keep(rows, 1);
+  count_bytes(rows);
+  rows->instructions = count_instructions(rows);
+  *form = (hd_form_t){
+      .kind = HD_FORM_KIND_ROWS,
+      .sizes = {rows->row.points, rows->element.points},
+      .type = rows->main->values[0]->type.scalar,
+      .names = {[HD_TEMPLATE_LANES] = rows->along ? rows->lanes : 0},
+      .price = price,
+      .of = rows};
+  return NULL;
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A thread for each row along the axis of a scan: it carries what was combined
+// so far.
+//
+//   y[i, j] = scan sum(p: n to j) x[i, p]
+//
+// becomes, for row i,
+//
+//   register acc: f32 = 0
+//   for p in 0..n {
+//     acc = acc + x[i, p]
+//     y[i, p] = acc
+//   }
+//
+// From the end on (`from`, `after`) the row is walked backwards and values are
+// combined from the left.
+#include "Schedule/Rules/Rules.h"
+
+// A few rows of this many elements are made in chunks, which are scanned side
+// by side, each from what those before it combine to.
+enum { THREADS = 128, LONG = 4096, FEW = 256, CHUNK = 256, MOST_CHUNKS = 2048 };
+
+// Which of the domain's indices a scan stands at, where it has a row of its own
+// to walk; -1: none.
+static int find_axis(const hd_definition_t *d) {
+  if (d->term->kind != HD_TERM_SCAN)
+    return -1;
+  const hd_reduction_t *r = d->term->u.reduction;
+  for (uint32_t i = 0; i < d->num_indices; i++) {
+    const hd_index_t *index = d->indices[i];
+    bool stands = r->at->kind == HD_TERM_INDEX && r->at->u.index == index &&
+                  hd_flat_range(index) == hd_flat_range(r->indices[0]);
+    for (unsigned k = 0; stands && k < d->term->num_operands; k++)
+      stands = !hd_flat_uses(d->term->operands[k], index);
+    if (stands)
+      return (int)i;
+  }
+  return -1;
+}
+
+static void combine(hd_kernel_draft_t *draft, const hd_term_t *scan,
+                    const hd_var_t *const *cells, bool backwards) {
+  hd_translator_t *t = &draft->t;
+  if (!backwards) {
+    hd_translate_step(t, scan, cells);
+    return;
+  }
+  const hd_expr_t *left[HD_MAX_COMPONENTS], *right[HD_MAX_COMPONENTS];
+  const hd_expr_t *result[HD_MAX_COMPONENTS];
+  for (unsigned i = 0; i < scan->num_operands; i++) {
+    left[i] = hd_b_let(&draft->b, "value", hd_translate(t, scan->operands[i]));
+    right[i] = hd_b_get(&draft->b, cells[i]);
+  }
+  hd_translate_combination(t, scan, left, right, result);
+  for (unsigned i = 0; i < scan->num_operands; i++)
+    result[i] = hd_b_let(&draft->b, "both", result[i]);
+  for (unsigned i = 0; i < scan->num_operands; i++)
+    hd_b_set(&draft->b, cells[i], result[i]);
+}
+
+static void store(hd_kernel_draft_t *draft, const hd_definition_t *d,
+                  const hd_var_t *const *cells) {
+  for (uint32_t i = 0; i < d->num_targets; i++)
+    hd_draft_store(draft, d, i, hd_b_get(&draft->b, cells[i]));
+}
+
+// Part of a row: from first on, so many elements, those past the row's end left
+// out. The cells hold what was combined before it.
+typedef struct stretch {
+  const hd_expr_t *first; // NULL: 0.
+  int64_t size;
+} stretch_t;
+
+static void put_row(hd_kernel_draft_t *draft, const hd_definition_t *d,
+                    const hd_index_t *axis, const stretch_t *stretch,
+                    const hd_var_t *const *cells) {
+  hd_builder_t *b = &draft->b;
+  const hd_reduction_t *r = d->term->u.reduction;
+  bool backwards = r->part == HD_SCAN_FROM || r->part == HD_SCAN_AFTER;
+  bool first = r->part == HD_SCAN_TO || r->part == HD_SCAN_FROM;
+  hd_scalar_t type = hd_translate_index_type(axis);
+  const hd_var_t *var = hd_b_loop_var(b, r->indices[0]->name, type);
+  const hd_expr_t *at = hd_expr_var(b->arena, var);
+  hd_open_block_t block, inner;
+  hd_b_open(b, &block);
+  if (backwards)
+    at = hd_b_op(b, HD_EXPR_SUB, hd_b_int(b, type, stretch->size - 1), at);
+  if (stretch->first)
+    at = hd_b_op(b, HD_EXPR_ADD, stretch->first, at);
+  at = hd_b_let(b, "at", at);
+  hd_b_open(b, &inner);
+  hd_translate_bind(&draft->t, axis, at);
+  hd_translate_bind(&draft->t, r->indices[0], at);
+  if (!first)
+    store(draft, d, cells);
+  combine(draft, d->term, cells, backwards);
+  if (first)
+    store(draft, d, cells);
+  hd_block_t then = hd_b_close(b);
+  hd_b_if(b,
+          hd_flat_range(axis) % stretch->size
+              ? hd_b_op_int(b, HD_EXPR_LT, at, hd_flat_range(axis))
+              : NULL,
+          then, (hd_block_t){0});
+  hd_block_t body = hd_b_close(b);
+  hd_b_for(b, var, hd_b_int(b, type, 0), hd_b_int(b, type, stretch->size), NULL,
+           0, body);
+}
+
+// --- Few long rows, in chunks ---
+
+// What is made of a scan: what each chunk combines to, what comes before it,
+// and the rows again, each chunk from there on.
+typedef struct chunks {
+  const hd_index_t *chunk, *point;
+  const hd_index_t **domain; // The rows, then the chunk.
+  uint32_t rank;
+  int64_t size;
+  const hd_task_value_t **before; // A tensor for each component.
+} chunks_t;
+
+typedef struct substitution {
+  const hd_index_t *index;
+  const hd_term_t *place;
+} substitution_t;
+
+static const hd_term_t *put_place(void *argument, const hd_term_t *term) {
+  const substitution_t *s = argument;
+  return term->kind == HD_TERM_INDEX && term->u.index == s->index ? s->place
+                                                                  : term;
+}
+
+static const hd_task_value_t **make_tensors(hd_rules_t *rules,
+                                            const chunks_t *c,
+                                            const hd_term_t *scan,
+                                            const char *name) {
+  hd_arena_t *arena = &rules->module->arena;
+  const hd_task_value_t **values =
+      HD_ARENA_ARRAY(arena, const hd_task_value_t *, scan->num_operands);
+  int64_t shape[HD_MAX_RANK];
+  for (uint32_t i = 0; i < c->rank; i++)
+    shape[i] = hd_flat_range(c->domain[i]);
+  for (unsigned i = 0; i < scan->num_operands; i++) {
+    values[i] =
+        hd_flat_value_make(arena, name, HD_VALUE_LOCAL,
+                           scan->operands[i]->type.scalar, shape, c->rank);
+    hd_vec_push(arena, &rules->flat->locals, values[i]);
+  }
+  return values;
+}
+
+static void define(hd_rules_t *rules, const chunks_t *c,
+                   const hd_task_value_t **targets, const hd_term_t *scan,
+                   const hd_reduction_t *r, hd_term_kind_t kind,
+                   const hd_term_t *const *operands) {
+  hd_arena_t *arena = &rules->module->arena;
+  hd_term_t *term = hd_term_make(arena, kind, operands[0]->type, operands,
+                                 scan->num_operands);
+  term->u.reduction = r;
+  hd_definition_t d = {.kind = HD_DEFINE,
+                       .loc = rules->loc,
+                       .num_targets = scan->num_operands,
+                       .targets = targets,
+                       .num_indices = c->rank,
+                       .indices = c->domain,
+                       .term = term};
+  hd_rules_apply(rules, &d);
+}
+
+// parts[.., chunk] = reduction(point) of the chunk's elements
+static const hd_task_value_t **
+define_parts(hd_rules_t *rules, const chunks_t *c, const hd_term_t *scan) {
+  hd_arena_t *arena = &rules->module->arena;
+  const hd_reduction_t *old = scan->u.reduction;
+  const hd_task_value_t **parts = make_tensors(rules, c, scan, "parts");
+  const hd_index_t **indices = HD_ARENA_ARRAY(arena, const hd_index_t *, 1);
+  indices[0] = c->point;
+  hd_reduction_t *r = HD_ARENA_NEW(arena, hd_reduction_t);
+  *r = (hd_reduction_t){
+      .monoid = old->monoid, .num_indices = 1, .indices = indices};
+  int64_t range = hd_flat_range(old->indices[0]);
+  substitution_t s = {old->indices[0], NULL};
+  s.place = hd_flat_operate(
+      arena, HD_EXPR_ADD,
+      hd_flat_operate(arena, HD_EXPR_MUL, hd_flat_index(arena, c->chunk),
+                      hd_flat_int(arena, HD_I64, c->size)),
+      hd_flat_index(arena, c->point));
+  const hd_term_t *bodies[HD_MAX_COMPONENTS];
+  for (unsigned i = 0; i < scan->num_operands; i++) {
+    bodies[i] = hd_flat_rewrite(arena, scan->operands[i], put_place, &s);
+    if (range % c->size)
+      bodies[i] =
+          hd_flat_select(arena,
+                         hd_flat_operate(arena, HD_EXPR_LT, s.place,
+                                         hd_flat_int(arena, HD_I64, range)),
+                         bodies[i],
+                         hd_flat_identity(arena, old->monoid, i,
+                                          scan->operands[i]->type.scalar));
+  }
+  define(rules, c, parts, scan, r, HD_TERM_REDUCE, bodies);
+  return parts;
+}
+
+// before[.., chunk] = scan(other before chunk, or after it) parts[.., other]
+static void define_before(hd_rules_t *rules, chunks_t *c, const hd_term_t *scan,
+                          const hd_task_value_t *const *parts) {
+  hd_arena_t *arena = &rules->module->arena;
+  const hd_reduction_t *old = scan->u.reduction;
+  bool backwards = old->part == HD_SCAN_FROM || old->part == HD_SCAN_AFTER;
+  const hd_index_t **indices = HD_ARENA_ARRAY(arena, const hd_index_t *, 1);
+  indices[0] = hd_flat_index_make(arena, "other", hd_flat_range(c->chunk));
+  hd_reduction_t *r = HD_ARENA_NEW(arena, hd_reduction_t);
+  *r = (hd_reduction_t){.monoid = old->monoid,
+                        .num_indices = 1,
+                        .indices = indices,
+                        .part = backwards ? HD_SCAN_AFTER : HD_SCAN_BEFORE,
+                        .at = hd_flat_index(arena, c->chunk)};
+  const hd_term_t *places[HD_MAX_RANK], *loads[HD_MAX_COMPONENTS];
+  for (uint32_t i = 0; i + 1 < c->rank; i++)
+    places[i] = hd_flat_index(arena, c->domain[i]);
+  places[c->rank - 1] = hd_flat_index(arena, indices[0]);
+  for (unsigned i = 0; i < scan->num_operands; i++)
+    loads[i] = hd_flat_load(arena, parts[i], places);
+  c->before = make_tensors(rules, c, scan, "before");
+  define(rules, c, c->before, scan, r, HD_TERM_SCAN, loads);
+}
+
+static void put_chunks(hd_rules_t *rules, const hd_definition_t *d,
+                       const hd_index_t *axis, const chunks_t *c) {
+  hd_kernel_draft_t draft;
+  hd_draft_begin(&draft, rules);
+  hd_builder_t *b = &draft.b;
+  hd_grid_t grid = hd_grid_linear(hd_flat_points(c->domain, c->rank), THREADS);
+  hd_open_block_t inner;
+  const hd_expr_t *number = hd_draft_open_workers(&draft, &grid, &inner);
+  hd_draft_place(&draft, number, c->domain, c->rank);
+  const hd_var_t *cells[HD_MAX_COMPONENTS];
+  const hd_term_t *places[HD_MAX_RANK];
+  for (uint32_t i = 0; i < c->rank; i++)
+    places[i] = hd_flat_index(b->arena, c->domain[i]);
+  for (unsigned i = 0; i < d->term->num_operands; i++)
+    cells[i] = hd_b_register(
+        b, "acc", d->term->operands[i]->type.scalar, NULL, 0,
+        hd_translate(&draft.t, hd_flat_load(b->arena, c->before[i], places)));
+  const hd_expr_t *first =
+      hd_b_op_int(b, HD_EXPR_MUL,
+                  hd_b_cast(b, hd_translate_index_type(axis),
+                            hd_ptr_map_get(&draft.t.indices, c->chunk)),
+                  c->size);
+  stretch_t stretch = {hd_b_let(b, "first", first), c->size};
+  put_row(&draft, d, axis, &stretch, cells);
+  hd_draft_finish_workers(&draft, &grid, "_scan");
+}
+
+static bool split(hd_rules_t *rules, const hd_definition_t *d,
+                  const hd_index_t *axis, const hd_index_t *const *rows,
+                  unsigned count) {
+  hd_arena_t *arena = &rules->module->arena;
+  int64_t range = hd_flat_range(axis);
+  if (range < LONG || hd_flat_points(rows, count) >= FEW)
+    return false;
+  chunks_t c = {.rank = count + 1, .size = CHUNK};
+  if (range / c.size > MOST_CHUNKS)
+    c.size = (range + MOST_CHUNKS - 1) / MOST_CHUNKS;
+  c.domain = HD_ARENA_ARRAY(arena, const hd_index_t *, c.rank);
+  for (unsigned i = 0; i < count; i++)
+    c.domain[i] = rows[i];
+  c.chunk = hd_flat_index_make(arena, "chunk", (range + c.size - 1) / c.size);
+  c.point = hd_flat_index_make(arena, "point", c.size);
+  c.domain[count] = c.chunk;
+  define_before(rules, &c, d->term, define_parts(rules, &c, d->term));
+  put_chunks(rules, d, axis, &c);
+  return true;
+}
+
+bool hd_rule_scan(hd_rules_t *rules, const hd_definition_t *d) {
+  int axis = find_axis(d);
+  if (axis < 0)
+    return false;
+  const hd_index_t *rows[HD_MAX_RANK];
+  unsigned count = 0;
+  for (uint32_t i = 0; i < d->num_indices; i++)
+    if ((int)i != axis)
+      rows[count++] = d->indices[i];
+  if (split(rules, d, d->indices[axis], rows, count))
+    return true;
+  hd_kernel_draft_t draft;
+  hd_draft_begin(&draft, rules);
+  hd_grid_t grid = hd_grid_linear(hd_flat_points(rows, count), THREADS);
+  hd_open_block_t inner;
+  const hd_expr_t *number = hd_draft_open_workers(&draft, &grid, &inner);
+  hd_draft_place(&draft, number, rows, count);
+  const hd_var_t *cells[HD_MAX_COMPONENTS];
+  hd_translate_begin(&draft.t, d->term, cells);
+  stretch_t whole = {NULL, hd_flat_range(d->indices[axis])};
+  put_row(&draft, d, d->indices[axis], &whole, cells);
+  hd_draft_finish_workers(&draft, &grid, "_scan");
+  return true;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The GPU that schedules are chosen for, as far as choosing looks at it.
+#ifndef HIDET_SCHEDULE_TEMPLATE_MACHINE_H
+#define HIDET_SCHEDULE_TEMPLATE_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct hd_machine {
+  int sm;         // 90 for sm_90a, too.
+  int count;      // Of multiprocessors, and of those the ones that clusters of
+  int clustered;  // more than two blocks reach: the others are left over.
+  double mhz;     // Of their clock.
+  int threads;    // That a multiprocessor has room for, and blocks
+  int blocks;     // likewise.
+  int64_t shared; // Bytes of shared memory of a multiprocessor.
+  int64_t cache;  // Bytes of the L2 cache.
+  double l2;      // Bytes a cycle that one of them reads from it.
+  double gbs;     // Device memory.
+  double launch;  // Microseconds from one launch of a graph to the next.
+  bool native;    // Code is for this GPU alone, with all that it can (sm_90a).
+} hd_machine_t;
+
+struct hd_module;
+struct hd_tunables;
+
+// Chooses for the groups of a graph before they are scheduled
+// (Fusion/Form/Choose.h); what it makes lies in the module's arena. False after
+// an error.
+typedef bool (*hd_choose_fn_t)(void *argument, struct hd_module *module,
+                               const struct hd_tunables *groups);
+
+// What schedules are chosen by.
+typedef struct hd_schedule_options {
+  hd_machine_t machine; // count 0: no GPU is meant, and templates are left out.
+  bool simulated;       // A host takes the GPU's place: threads cost it time.
+  // Whose templates count beside the library's; NULL: nobody's.
+  struct hd_module *module;
+  const char *const *disabled; // Names of templates.
+  size_t num_disabled;
+  bool explain;          // Say by remarks what was chosen, and why nothing was.
+  hd_choose_fn_t choose; // NULL: the model of the hardware does.
+  void *choose_argument;
+} hd_schedule_options_t;
+
+// The machine of an architecture (90 or 901 for sm_90a), or the last one below
+// it; false where there is none.
+bool hd_machine_find(int sm, hd_machine_t *machine);
+// The same with another number of multiprocessors.
+void hd_machine_resize(hd_machine_t *machine, int count);
+// Blocks that a multiprocessor has room for at a time, of so many threads,
+// registers and bytes of shared memory each.
+double hd_machine_residents(const hd_machine_t *machine, double threads,
+                            double registers, double shared);
+// Bytes that one kernel leaves in the L2 cache for the next, more or less.
+int64_t hd_machine_kept(const hd_machine_t *machine);
+// Multiprocessors that blocks in clusters of so many may be on.
+int hd_machine_reach(const hd_machine_t *machine, int64_t cluster);
+
+#endif

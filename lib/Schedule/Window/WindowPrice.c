@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a sum over windows is expected to take by a candidate.
+//
+// Where threads compute each by itself: their instructions, what they load
+// through the L1 cache, and what one thread takes by itself, whichever is the
+// longest. Where blocks bring their part of the image to shared memory: what
+// the blocks of a multiprocessor take one after the other, instructions or the
+// bytes of the L2 cache, or what one takes that waits for nobody but itself.
+// Neither takes less than the bytes from memory.
+#include "Schedule/Window/Window.h"
+
+#include <math.h>
+
+enum {
+  BEGIN_CYCLES = 1300, // Until the first operands are there, behind the last
+                       // store.
+  THREAD_INSTRUCTIONS = 60,
+  ACCESS_INSTRUCTIONS = 4, // Of a load or a store: its place, and whether it is
+                           // inside.
+  SCHEDULERS = 4,
+  L1_BYTES = 64, // A cycle.
+  OWN_REGISTERS = 32,
+};
+
+static double at_most(double a, double b) { return a < b ? a : b; }
+static double at_least(double a, double b) { return a > b ? a : b; }
+
+static double figure(const hd_candidate_t *c, hd_figure_t which) {
+  return (double)c->figures[which];
+}
+
+// Rows (0) of the image from the first that a window reads to the last, or
+// columns (1).
+static int64_t span(const hd_window_form_t *form, int side) {
+  return (form->sizes[HD_WINDOW_HEIGHT + side] - 1) * form->dilations[side] + 1;
+}
+
+// Of a thread.
+typedef struct work {
+  double outputs, loads, weights, sums; // In vectors.
+} work_t;
+
+static work_t work_of(const hd_window_form_t *form, const hd_candidate_t *c) {
+  const int64_t *s = form->sizes;
+  double rows = figure(c, HD_FIGURE_TILE_M),
+         columns = figure(c, HD_FIGURE_TILE_N);
+  double taps = (double)(s[HD_WINDOW_HEIGHT] * s[HD_WINDOW_WIDTH]);
+  double high =
+      (rows - 1) * (double)s[HD_WINDOW_ROW_STEP] + (double)span(form, 0);
+  double wide =
+      (columns - 1) * (double)s[HD_WINDOW_COLUMN_STEP] + (double)span(form, 1);
+  return (work_t){.outputs = rows * columns,
+                  .loads = at_most(high, rows * (double)s[HD_WINDOW_HEIGHT]) *
+                           at_most(wide, columns * (double)s[HD_WINDOW_WIDTH]),
+                  .weights = taps,
+                  .sums = rows * columns * taps};
+}
+
+// What candidates of either kind are priced by.
+typedef struct pricing {
+  const hd_machine_t *machine;
+  const hd_window_form_t *form;
+  const hd_candidate_t *c;
+  double bytes;            // Of an element.
+  double blocks, together; // Of all, and at one time on a multiprocessor.
+} pricing_t;
+
+static double tiles_of(const hd_window_form_t *form, const hd_candidate_t *c) {
+  const int64_t *s = form->sizes;
+  return ceil((double)s[HD_WINDOW_BATCH] / figure(c, HD_FIGURE_IMAGES)) *
+         ceil((double)s[HD_WINDOW_ROWS] / figure(c, HD_FIGURE_TILE_M)) *
+         ceil((double)s[HD_WINDOW_COLUMNS] / figure(c, HD_FIGURE_TILE_N)) *
+         ceil((double)s[HD_WINDOW_CHANNELS] / figure(c, HD_FIGURE_TILE_K));
+}
+
+// Cycles of threads that compute each by itself.
+static double run_threads(const pricing_t *p) {
+  double lanes = figure(p->c, HD_FIGURE_TILE_K);
+  double threads = figure(p->c, HD_FIGURE_THREADS);
+  work_t work = work_of(p->form, p->c);
+  double warps = p->blocks * threads / 32 / p->machine->count;
+  double converted = p->bytes < 4 ? work.loads + work.weights : 0;
+  double issue =
+      THREAD_INSTRUCTIONS + (work.sums + converted + work.outputs) * lanes +
+      (work.loads + work.weights + work.outputs) * ACCESS_INSTRUCTIONS;
+  double cache = (work.loads + work.weights + work.outputs) *
+                 at_least(lanes * p->bytes * 32 / L1_BYTES, 1);
+  // Warps of few blocks leave schedulers idle.
+  double busy = at_most(1, p->together * threads / 32 / (2 * SCHEDULERS));
+  double turns = ceil(p->blocks / (p->machine->count * p->together)) *
+                 (p->machine->count * p->together) / p->blocks;
+  double run =
+      warps * at_least(turns, 1) * at_least(issue / SCHEDULERS / busy, cache);
+  return at_least(run, issue);
+}
+
+// How much longer threads take than that: large windows leave a multiprocessor
+// registers for few warps, which issue little more than half of what they
+// could. 1.6 from 5x5 on, measured; alike for all candidates.
+static double slowness_of(const hd_window_form_t *form) {
+  enum { SMALL = 9, LARGE = 25 };
+  double taps =
+      (double)(form->sizes[HD_WINDOW_HEIGHT] * form->sizes[HD_WINDOW_WIDTH]);
+  return 1 + 0.6 * at_most(at_least(taps - SMALL, 0) / (LARGE - SMALL), 1);
+}
+
+// Cycles of blocks that bring what they read to shared memory.
+static double run_tiles(const pricing_t *p) {
+  const int64_t *s = p->form->sizes;
+  double high =
+      (figure(p->c, HD_FIGURE_TILE_M) - 1) * (double)s[HD_WINDOW_ROW_STEP] +
+      (double)span(p->form, 0);
+  double wide =
+      (figure(p->c, HD_FIGURE_TILE_N) - 1) * (double)s[HD_WINDOW_COLUMN_STEP] +
+      (double)span(p->form, 1);
+  double read = figure(p->c, HD_FIGURE_IMAGES) * high * wide *
+                figure(p->c, HD_FIGURE_TILE_K) * p->bytes / p->machine->l2;
+  double each = at_least(figure(p->c, HD_FIGURE_ISSUE) *
+                             figure(p->c, HD_FIGURE_THREADS) / 32 / SCHEDULERS,
+                         read);
+  double alone = figure(p->c, HD_FIGURE_BARRIER) + read;
+  // Those of a full house take turns; the last ones are fewer.
+  double house = p->machine->count * p->together;
+  double full = floor(p->blocks / house);
+  double last = ceil((p->blocks - full * house) / p->machine->count);
+  return full * at_least(p->together * each, alone) +
+         (last > 0 ? at_least(last * each, alone) : 0);
+}
+
+static double price(const hd_machine_t *machine, const hd_form_t *asked,
+                    const hd_candidate_t *c) {
+  const hd_window_form_t *form = asked->of;
+  const int64_t *s = form->sizes;
+  pricing_t p = {machine, form, c, hd_scalar_bits(form->type) / 8.0, 0, 0};
+  bool shares = figure(c, HD_FIGURE_SHARED) > 0;
+  double threads = figure(c, HD_FIGURE_THREADS);
+  double registers = at_least(figure(c, HD_FIGURE_REGISTERS), OWN_REGISTERS);
+  double most = hd_machine_residents(machine, threads, registers * threads,
+                                     figure(c, HD_FIGURE_SHARED));
+  if (most < 1)
+    return INFINITY;
+  p.blocks = ceil(tiles_of(form, c) / (shares ? 1 : threads));
+  p.together = at_most(most, ceil(p.blocks / machine->count));
+  double run = shares ? run_tiles(&p) : run_threads(&p);
+  double moved = p.bytes * (double)s[HD_WINDOW_BATCH] *
+                 (double)s[HD_WINDOW_CHANNELS] *
+                 ((double)(form->x.shape[1] * form->x.shape[2]) +
+                  (double)(s[HD_WINDOW_ROWS] * s[HD_WINDOW_COLUMNS]));
+  double memory = moved < (double)hd_machine_kept(machine)
+                      ? 0
+                      : moved / machine->gbs * 1e-3;
+  // Blocks that are all of a multiprocessor's begin and end together: nothing
+  // else is on its way then.
+  if (shares)
+    memory += memory > 0 ? BEGIN_CYCLES / machine->mhz : 0;
+  return machine->launch +
+         (shares ? 1 : slowness_of(form)) *
+             at_least((BEGIN_CYCLES + run) / machine->mhz, memory);
+}
+
+hd_form_t hd_window_form_ask(const hd_window_form_t *form) {
+  hd_form_t asked = {.kind = HD_FORM_KIND_WINDOW,
+                     .type = form->type,
+                     .names = {[HD_TEMPLATE_LANES] = form->lanes,
+                               [HD_TEMPLATE_HIGH] = span(form, 0),
+                               [HD_TEMPLATE_WIDE] = span(form, 1)},
+                     .price = price,
+                     .of = form};
+  for (int i = 0; i < HD_WINDOW_SIZES; i++)
+    asked.sizes[i] = form->sizes[i];
+  return asked;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A sum over windows by a template:
+//
+//   kernel tiles[T, O, KH, KW, SH, SW, DH, DW, ...](z, m, n, c,
+//       in x: T[z, rows, columns, c], in w: T[KH, KW, c], out y: O[z, m, n, c])
+//
+// knows the form alone, whose sizes are its compile-time parameters; what it
+// loads and stores becomes what the task says, the image's borders above all.
+#include "Schedule/Access/Access.h"
+#include "Schedule/Template/Instance.h"
+#include "Schedule/Template/Templates.h"
+#include "Schedule/Window/Window.h"
+
+enum { X, W, Y, PARAMS };
+
+static const char *given_by(hd_arena_t *arena, const hd_window_form_t *form) {
+  const int64_t *s = form->sizes;
+  return hd_arena_printf(
+      arena,
+      "T = %s, O = %s, KH = %lld, KW = %lld, SH = %lld, SW = %lld, DH = %lld, "
+      "DW = %lld",
+      hd_scalar_name(form->type), hd_scalar_name(form->result.type),
+      (long long)s[HD_WINDOW_HEIGHT], (long long)s[HD_WINDOW_WIDTH],
+      (long long)s[HD_WINDOW_ROW_STEP], (long long)s[HD_WINDOW_COLUMN_STEP],
+      (long long)form->dilations[0], (long long)form->dilations[1]);
+}
+
+static bool make_kernel(hd_rules_t *rules, const hd_window_form_t *form,
+                        const hd_form_t *asked, const hd_candidate_t *candidate,
+                        const char *instance) {
+  hd_func_t *kernel =
+      hd_candidate_kernel(rules->module, candidate, instance, asked);
+  if (!kernel)
+    return false;
+  const hd_form_tensor_t *tensors[PARAMS] = {&form->x, &form->w, &form->y};
+  hd_candidate_join(rules, kernel, &form->result, tensors, Y, PARAMS);
+  return true;
+}
+
+bool hd_rule_window(hd_rules_t *rules, const hd_definition_t *d) {
+  hd_arena_t *arena = &rules->module->arena;
+  hd_window_form_t *form = HD_ARENA_NEW(arena, hd_window_form_t);
+  const hd_pin_t *pin;
+  if (hd_window_form_find(arena, d, form) ||
+      !hd_template_may_serve(rules, HD_FORM_KIND_WINDOW, &pin))
+    return false;
+  hd_form_t asked = hd_window_form_ask(form);
+  hd_candidate_t best;
+  const char *instance = "";
+  if (!hd_template_choose(rules, &asked, pin, given_by(arena, form), &best,
+                          &instance))
+    return false;
+  rules->failed = !make_kernel(rules, form, &asked, &best, instance);
+  return !rules->failed;
+}
