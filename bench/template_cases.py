@@ -290,6 +290,7 @@ def draw_attention(rng, case, template, values):
     m, n, d, e = sizes
     kind, choice = str(rng.choice(template.types)), str(rng.choice(MASKS))
     flipped, guarded, merged = (bool(rng.integers(2)) for _ in range(3))
+    across = whole and not merged and not rng.integers(3)
     if whole:
         flipped = False
     q, k, v = (numpy.round(rng.standard_normal(shape) * 16) / 16 for shape in
@@ -338,13 +339,17 @@ def draw_attention(rng, case, template, values):
                       "transpose(%s) { order = [0, 2, 1, 3] }" % y)
         y = case.node("f32", [b, m, h * e], "reshape(%s)" % y)
         o = o.transpose(0, 2, 1, 3).reshape(b, m, h * e)
+    if across:
+        y = case.node("f32", [b, h, e, m],
+                      "transpose(%s) { order = [0, 1, 3, 2] }" % y)
+        o = o.transpose(0, 1, 3, 2)
     case.expect(y, o, 4e-3 if kind == "f16" else 3e-2)
     rows = rows_of(m, group)
     tiles, case.partial = template.tiles(values, {"m": rows, "n": n, "k": d, "e": e})
     case.blocks = b * h * m // rows * tiles
-    case.says = "b %d h %d/%d m %d n %d d %d e %d %s %s%s%s%s %s" % (
+    case.says = "b %d h %d/%d m %d n %d d %d e %d %s %s%s%s%s%s %s" % (
         b, h, group, m, n, d, e, kind, choice, " flipped" * flipped,
-        " guarded" * guarded, " merged" * merged, values)
+        " guarded" * guarded, " merged" * merged, " across" * across, values)
 
 
 # Rows: what is made of all their elements, and a number for each.

@@ -37,6 +37,7 @@ TEMPLATES = pathlib.Path(__file__).resolve().parent.parent / "lib/Schedule/templ
 DRAW = {**template_cases.DRAW, **template_matrices.DRAW,
         "window": template_windows.draw_each}
 CHUNK = 6  # Cases of a graph; of attentions, which share a candidate.
+BULK = ("product_wgmma", "product_windows", "attention_tma")  # Stored by the TMA.
 ATTENTIONS = ("attention_mma", "attention_parts", "attention_wgmma", "attention_tma")
 
 
@@ -101,7 +102,7 @@ class Runner:
     def serves(template, case, tool):
         return not tool or case.blocks >= 4 and case.partial and not (
             tool == "initcheck"
-            and template.name in ("product_wgmma", "product_windows")
+            and template.name in BULK
             and " across " not in case.says)
 
     def launch(self, template, cases, text, folder, mode):
