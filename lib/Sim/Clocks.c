@@ -254,6 +254,10 @@ bool hd_sim_knows(const hd_sim_fiber_t *fiber, const hd_sim_stamp_t *stamp) {
   return clocks && clocks->at[stamp->agent] >= stamp->clock;
 }
 
+bool hd_sim_knows_block(const hd_sim_fiber_t *fiber, uint32_t block) {
+  return fiber->clocks && find_foreign(fiber->clocks->foreign, block);
+}
+
 bool hd_sim_knows_of_any(const hd_sim_fiber_t *fiber, uint32_t entry,
                          uint32_t clock) {
   const hd_sim_clocks_t *clocks = fiber->clocks;

@@ -30,6 +30,13 @@ hd_sim_resident_t *hd_sim_peer(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
                   "no cluster_sync stands between this and its end",
                   hd_sim_thread_name(fiber, me),
                   hd_sim_place_name(site, NULL, place), peer->number);
+  if (peer != block && hd_sim_sanitizer_of(fiber) &&
+      !hd_sim_knows_block(fiber, peer->number))
+    hd_sim_finding(fiber, HD_E0714, site, NULL,
+                   "%s goes to %s in block %u of its cluster, which may not "
+                   "have begun: no cluster_sync stands before this",
+                   hd_sim_thread_name(fiber, me),
+                   hd_sim_place_name(site, NULL, place), peer->number);
   return peer;
 }
 

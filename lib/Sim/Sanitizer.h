@@ -82,6 +82,8 @@ typedef struct hd_sim_stamp {
 bool hd_sim_knows(const hd_sim_fiber_t *fiber, const hd_sim_stamp_t *stamp);
 bool hd_sim_clocks_cover(const hd_sim_clocks_t *clocks,
                          const hd_sim_stamp_t *stamp);
+// Whether it knows of anything that another block has done.
+bool hd_sim_knows_block(const hd_sim_fiber_t *fiber, uint32_t block);
 // Whether it knows that some block's entry of that number has come so far.
 bool hd_sim_knows_of_any(const hd_sim_fiber_t *fiber, uint32_t entry,
                          uint32_t clock);

@@ -140,12 +140,19 @@ typedef struct hd_row_maker {
   // What the loop's variable is counted from, where the block has a part of a
   // row; NULL: 0.
   const hd_expr_t *base;
+  // The cluster's blocks have said that they are there, and nobody has waited
+  // for that.
+  bool arrived;
 } hd_row_maker_t;
 
 // Names worker, slot and first, of across and slots.
 void hd_rows_place_thread(hd_row_maker_t *m);
 // All that is done with the row, whose indices are bound.
 void hd_rows_put(hd_row_maker_t *m);
+
+// Before anything is read, where blocks of a cluster have a row: they say that
+// they have begun, which hd_rows_combine waits for. All threads come here.
+void hd_rows_arrive(hd_row_maker_t *m);
 
 // From what each thread of a row has combined to what all have, in the
 // reduction's registers of every thread, or of the first one where that is

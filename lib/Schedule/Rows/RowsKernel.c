@@ -401,6 +401,7 @@ static void declare_kept(hd_row_maker_t *m) {
 }
 
 void hd_rows_put(hd_row_maker_t *m) {
+  hd_rows_arrive(m);
   declare_kept(m);
   if (m->rows->has_early)
     put_elements(m, EARLY);
