@@ -8,7 +8,10 @@ usage: product_shapes.py --tools=DIR [--json=FILE] [--seconds=N] [--seed=N]
 shapes   60 of f16: squares from 256 to 16384, the products of BERT, GPT-2,
          ViT-B, Llama 1 B and 8 B for 16, 128 and 2,048 rows, primes
 drawn    30 of f16, drawn by the seed
-types    f32, and tf32, bf16, i8 of 8192
+types    f32 of 4096, and tf32, bf16, e4m3, i8 of 8192; f16 of 8192 without wgmma,
+         as older GPUs have it (mma)
+narrow   i4 weights with scales of groups of 128, 4096x14336, of 128 and 2,048
+         rows, against our f16 product (the peer there)
 batched  96 products of f16, operands transposed in all four ways
 
 One line a case, at last the geometric mean and the worst of each kind. b lies as
@@ -32,17 +35,19 @@ PRIMES = ((127, 1009, 509), (1021, 1021, 1021), (2039, 4093, 1019), (4099, 4099,
           (17, 4093, 4093), (509, 8191, 2039), (4100, 4104, 4104), (8209, 1031, 2053),
           (131, 769, 3079), (1031, 257, 8209), (61, 2053, 1031))
 TORCH = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "tf32": "float32",
-         "i8": "int8"}
+         "i8": "int8", "f8e4m3": "float8_e4m3fn"}
+GROUP = 128
 
 
 class Case:
-    def __init__(self, m, n, k, type_="f16", ta=False, tb=True, batch=1):
+    def __init__(self, m, n, k, type_="f16", ta=False, tb=True, batch=1, more=()):
         self.m, self.n, self.k, self.type = m, n, k, type_
-        self.ta, self.tb, self.batch = ta, tb, batch
+        self.ta, self.tb, self.batch, self.more = ta, tb, batch, list(more)
 
     def __str__(self):
-        return "%-4s %s%dx%dx%d%s" % (
-            self.type, "%d x " % self.batch if self.batch > 1 else "", self.m,
+        return "%-4s %s%s%dx%dx%d%s" % (
+            self.type, "mma " if self.more else "",
+            "%d x " % self.batch if self.batch > 1 else "", self.m,
             self.n, self.k, "" if (self.ta, self.tb) == (False, True)
             else " [%s] [%s]" % ("k, m" if self.ta else "m, k",
                                  "n, k" if self.tb else "k, n"))
@@ -62,9 +67,9 @@ class Case:
     def text(self):
         a, b, c = (", ".join(map(str, shape)) for shape in self.shapes())
         given = "f32" if self.type == "tf32" else self.type
-        result = "i32" if given == "i8" else given
+        result = {"i8": "i32", "f8e4m3": "f32"}.get(given, given)
         how = ["ta = true"] * self.ta + ["tb = true"] * self.tb
-        how += ["R = i32"] * (given == "i8")
+        how += ["R = %s" % result] * (given != result)
         copies = max(1, -(-120_000_000 // (2 * self.elements())))
         return "graph main(%s) -> %s {\n%s}\n" % (
             ", ".join("x%d: %s[%s], w%d: %s[%s]" % (i, given, a, i, given, b)
@@ -82,25 +87,60 @@ class Case:
         def draw(shape):
             if self.type == "i8":
                 return torch.randint(-128, 128, shape, device="cuda", dtype=dtype)
-            return torch.randn(*shape, device="cuda", dtype=dtype)
+            return torch.randn(*shape, device="cuda").to(dtype)
 
         def make():
             a, b, c = self.shapes()
-            out = torch.empty(*c, device="cuda",
-                              dtype=torch.int32 if self.type == "i8" else dtype)
+            results = {"i8": torch.int32, "f8e4m3": torch.float32}
+            out = torch.empty(*c, device="cuda", dtype=results.get(self.type, dtype))
             return draw(a), draw(b), out
+
+        one = torch.ones((), device="cuda")
 
         def run(x, w, y):
             x = x.transpose(-1, -2) if self.ta else x
             w = w.transpose(-1, -2) if self.tb else w
             if self.type == "i8":
                 torch._int_mm(x, w, out=y)
+            elif self.type == "f8e4m3":
+                torch._scaled_mm(x, w, one, one, out_dtype=torch.float32, out=y,
+                                 use_fast_accum=True)
             else:
                 torch.matmul(x, w, out=y)
 
         ms = measure.peer(make, run)
         torch.cuda.empty_cache()
         return ms
+
+
+class Narrow(Case):
+    """Weights of 4 bits; what it is compared with has them in f16."""
+
+    def __init__(self, m, n, k):
+        super().__init__(m, n, k, "f16")
+
+    def __str__(self):
+        return "i4   %dx%dx%d" % (self.m, self.n, self.k)
+
+    def text(self):
+        copies = max(1, -(-120_000_000 // (self.n * self.k // 2)))
+        groups = "%d, %d" % (self.n, self.k // GROUP)
+        shape = "f16[%d, %d]" % (self.n, self.k)
+        lines = ["const eight: u4[] = [8]"]
+        for i in range(copies):
+            lines += ["d%d = dequantize(q%d, s%d, eight) { R = f16 }" % (i, i, i),
+                      "w%d: %s = reshape(d%d)" % (i, shape, i),
+                      "y%d: f16[%d, %d] = matmul(x%d, w%d) { tb = true }" % (
+                          i, self.m, self.n, i, i)]
+        return "graph main(%s) -> %s {\n  %s\n}\n" % (
+            ", ".join("x%d: f16[%d, %d], q%d: u4[%s, %d], s%d: f16[%s, 1]" % (
+                i, self.m, self.k, i, groups, GROUP, i, groups) for i in range(copies)),
+            ", ".join("y%d" % i for i in range(copies)), "\n  ".join(lines)), copies
+
+    def own_peer(self, measured):
+        text, copies = super().text()
+        ms, report = measured(text)
+        return ms and ms / copies, report
 
 
 def drawn(seed):
@@ -116,8 +156,12 @@ def cases(kind, seed):
     if kind == "drawn":
         return drawn(seed)
     if kind == "types":
+        older = ["--disable-template=product_wgmma", "--disable-template=product_windows"]
         return [Case(4096, 4096, 4096, "f32")] + [
-            Case(8192, 8192, 8192, type_) for type_ in ("tf32", "bf16", "i8")]
+            Case(8192, 8192, 8192, type_) for type_ in ("tf32", "bf16", "f8e4m3", "i8")] + [
+            Case(8192, 8192, 8192, more=older)]
+    if kind == "narrow":
+        return [Narrow(m, 4096, 14336) for m in (128, 2048)]
     return [Case(m, n, k, "f16", ta, tb, 96)
             for m, n, k in ((128, 128, 64), (128, 64, 128), (197, 197, 64), (512, 512, 64),
                             (512, 512, 128))
@@ -138,7 +182,7 @@ def main():
     until, lines = time.monotonic() + options.seconds, []
     first, step = map(int, options.part.split("/"))
     with tempfile.TemporaryDirectory() as folder:
-        for kind in options.kinds or ("shapes", "drawn", "types", "batched"):
+        for kind in options.kinds or ("shapes", "drawn", "types", "narrow", "batched"):
             todo = cases(kind, options.seed)[first::step]
             ratios = []
             for case in todo:
@@ -146,23 +190,31 @@ def main():
                     break
                 text, copies = case.text()
                 path = pathlib.Path(folder) / "product.hir"
-                path.write_text(text)
-                more = ["--no-cache", "--no-early-launches"]
+                more = ["--no-cache", "--no-early-launches"] + case.more
                 more += ["--precision=tf32"] * (case.type == "tf32")
                 more += ["--tune=%s" % options.tune] * bool(options.tune)
 
+                def measured(text):
+                    path.write_text(text)
+                    return measure.run(options.tools, path, more)
+
                 def ours():
-                    ms, report = measure.run(options.tools, path, more)
+                    ms, report = measured(text)
                     return ms and ms / copies, report
 
+                def theirs():
+                    return (case.own_peer(measured) if kind == "narrow"
+                            else (case.peer(), None))
+
                 times, report = measure.in_turns(
-                    {"ours": ours, "peer": lambda: (case.peer(), None)}, options.rounds)
+                    {"ours": ours, "peer": theirs}, options.rounds)
                 if times is None:
                     print("%-46s failed: %s" % (case, str(report)[-200:]), flush=True)
                     continue
                 us, peer = times["ours"] * 1e3, times["peer"] * 1e3
-                print("%-46s %9.2f us  cuBLAS %9.2f  %.3f of it" % (
-                    case, us, peer, peer / us), flush=True)
+                print("%-46s %9.2f us  %s %9.2f  %.3f of it, %.0f TFLOP/s" % (
+                    case, us, "f16" if kind == "narrow" else "cuBLAS", peer, peer / us,
+                    case.flop() / us / 1e6), flush=True)
                 ratios.append((peer / us, str(case)))
                 lines.append({"kind": kind, "case": str(case), "us": us, "peer_us": peer})
             if ratios:

@@ -11,7 +11,8 @@ import numpy
 
 NUMPY = {"f16": "f2", "f32": "f4", "tf32": "f4", "f64": "f8", "bool": "?"}
 BITS = {"f64": 64, "i64": 64, "u64": 64, "f32": 32, "tf32": 32, "i32": 32,
-        "u32": 32, "i8": 8, "u8": 8}  # Others have 16.
+        "u32": 32, "i8": 8, "u8": 8, "f8e4m3": 8, "f8e5m2": 8}  # Others have 16.
+F8 = {"f8e4m3": (3, 7), "f8e5m2": (2, 15)}  # Bits of the fraction, bias.
 KEPT = {"u4": 4, "i4": 4, "u8": 8, "i8": 8}  # What matrices are computed from.
 
 
@@ -152,6 +153,8 @@ class Case:
         value = numpy.asarray(value)
         if kind == "bf16":
             value = (value.astype("f4").view("u4") >> 16).astype("u2")
+        elif kind in F8:
+            value = f8_bits(value, *F8[kind])
         else:
             value = value.astype(NUMPY.get(kind) or "%s%d" % (
                 kind[0], 1 if kind in KEPT else BITS.get(kind, 16) // 8))
@@ -200,6 +203,20 @@ def pins(template, values):
 
 def eighths(rng, *shape):
     return numpy.round(rng.standard_normal(shape) * 8) / 8
+
+
+def quarters(rng, *shape):
+    """What floats of 8 bits have, too."""
+    return rng.integers(-4, 5, shape) / 4
+
+
+def f8_bits(value, fraction, bias):
+    """Of 0, or a normal number that the type has."""
+    part, exponent = numpy.frexp(numpy.abs(value))
+    digits = (part * 2 - 1) * 2 ** fraction
+    assert (digits[value != 0] % 1 == 0).all()
+    bits = (exponent - 1 + bias << fraction) + digits.astype(int)
+    return numpy.where(value == 0, 0, bits + 128 * (value < 0)).astype("u1")
 
 
 def size_of(rng, listed, step=1):

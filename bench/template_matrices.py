@@ -6,7 +6,7 @@ scales, of normalized rows (template_shapes.py).
 
 import numpy
 
-from template_cases import BITS, KEPT, eighths, pins, size_of
+from template_cases import BITS, F8, KEPT, eighths, pins, quarters, size_of
 
 
 # Products.
@@ -48,7 +48,7 @@ def draw_product(rng, case, template):
                     values, facts, r"^(m|k|z \* m \* n) >=? \d+$")):
             break
     is_bytes = kind in BYTES
-    draw = BYTES.get(kind, eighths)
+    draw = BYTES.get(kind, quarters if kind in F8 else eighths)
     x = draw(rng, z, m, k)
     w = draw(rng, *((z, n, k) if rows else (z, k, n)))
     # What is computed where it is loaded has no tensor map.
