@@ -181,5 +181,5 @@ void hd_sim_locations_fini(hd_sim_sanitizer_t *s) {
     forget_releases(location);
     free(location);
   }
-  free(s->locations.table.slots);
+  free(s->locations.table.entries);
 }

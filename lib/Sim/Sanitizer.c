@@ -51,7 +51,7 @@ void hd_sim_sanitizer_destroy(hd_sim_sanitizer_t *s) {
     next = m->next;
     free(m);
   }
-  free(s->numbers.table.slots);
+  free(s->numbers.table.entries);
   free(s);
 }
 

@@ -20,57 +20,83 @@ static uint64_t draw_seed(void) {
 
 // --- The table ---
 
-static bool has_key(const hd_map_slot_t *slot, const hd_map_slot_t *key) {
-  return slot->key == key->key ||
-         (key->size && slot->hash == key->hash && slot->size == key->size &&
-          memcmp(slot->key, key->key, key->size) == 0);
+static bool has_key(const hd_map_entry_t *entry, const void *key, size_t size) {
+  return entry->key == key ||
+         (size && entry->size == size && memcmp(entry->key, key, size) == 0);
 }
 
 // Where the key is, or is to be put.
-static inline hd_map_slot_t *slot_of(const hd_map_table_t *table,
-                                     const hd_map_slot_t *key) {
+static inline hd_map_place_t *place_of(const hd_map_table_t *table,
+                                       uint32_t hash, const void *key,
+                                       size_t size) {
   size_t last = table->capacity - 1;
-  for (size_t i = key->hash & last;; i = (i + 1) & last) {
-    hd_map_slot_t *slot = &table->slots[i];
-    if (!slot->key || has_key(slot, key))
-      return slot;
+  for (size_t i = hash & last;; i = (i + 1) & last) {
+    hd_map_place_t *place = &table->places[i];
+    if (!place->number ||
+        (place->hash == hash &&
+         has_key(&table->entries[place->number - 1], key, size)))
+      return place;
   }
 }
 
+static const void *value_of(const hd_map_table_t *table, uint32_t hash,
+                            const void *key, size_t size) {
+  const hd_map_place_t *place = place_of(table, hash, key, size);
+  return place->number ? table->entries[place->number - 1].value : NULL;
+}
+
 static bool is_full(const hd_map_table_t *table) {
-  return 2 * (table->size + 1) > table->capacity;
+  return 2 * table->size >= table->capacity;
 }
 
 static size_t next_capacity(const hd_map_table_t *table) {
   return table->capacity ? 2 * table->capacity : FIRST_CAPACITY;
 }
 
-static hd_map_slot_t *grow(hd_map_table_t *table, hd_map_slot_t *zeros) {
-  const hd_map_table_t old = *table;
-  table->slots = zeros;
-  table->capacity = next_capacity(&old);
-  for (size_t i = 0; i < old.capacity; i++)
-    if (old.slots[i].key)
-      *slot_of(table, &old.slots[i]) = old.slots[i];
-  return old.slots;
+static size_t growth(const hd_map_table_t *table) {
+  return next_capacity(table) *
+         (sizeof(hd_map_entry_t) / 2 + sizeof(hd_map_place_t));
 }
 
-static void set_slot(hd_map_table_t *table, hd_map_slot_t entry) {
-  hd_map_slot_t *slot = slot_of(table, &entry);
-  if (slot->key) {
-    slot->value = entry.value;
+static hd_map_entry_t *grow(hd_map_table_t *table, void *zeros) {
+  const hd_map_table_t old = *table;
+  table->capacity = next_capacity(&old);
+  assert(table->capacity <= UINT32_MAX);
+  table->entries = zeros;
+  table->places = (hd_map_place_t *)(table->entries + table->capacity / 2);
+  if (old.size)
+    memcpy(table->entries, old.entries, old.size * sizeof *old.entries);
+  size_t last = table->capacity - 1;
+  for (size_t i = 0; i < old.capacity; i++) {
+    if (!old.places[i].number)
+      continue;
+    size_t at = old.places[i].hash & last;
+    while (table->places[at].number)
+      at = (at + 1) & last;
+    table->places[at] = old.places[i];
+  }
+  return old.entries;
+}
+
+static void set_value(hd_arena_t *arena, hd_map_table_t *table, uint32_t hash,
+                      hd_map_entry_t entry) {
+  if (is_full(table))
+    grow(table, hd_arena_alloc(arena, growth(table)));
+  hd_map_place_t *place = place_of(table, hash, entry.key, entry.size);
+  if (place->number) {
+    table->entries[place->number - 1].value = entry.value;
     return;
   }
-  table->size++;
-  *slot = entry;
+  table->entries[table->size++] = entry;
+  *place = (hd_map_place_t){hash, (uint32_t)table->size};
 }
 
 // --- By address ---
 
-static hd_map_slot_t pointer_key(const void *key) {
+static uint32_t hash_of_pointer(const void *key) {
   assert(key);
   uint64_t mixed = (uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15);
-  return (hd_map_slot_t){.key = key, .hash = (uint32_t)(mixed >> 32)};
+  return (uint32_t)(mixed >> 32);
 }
 
 bool hd_ptr_map_is_full(const hd_ptr_map_t *map) {
@@ -78,7 +104,7 @@ bool hd_ptr_map_is_full(const hd_ptr_map_t *map) {
 }
 
 size_t hd_ptr_map_growth(const hd_ptr_map_t *map) {
-  return next_capacity(&map->table) * sizeof(hd_map_slot_t);
+  return growth(&map->table);
 }
 
 void *hd_ptr_map_grow(hd_ptr_map_t *map, void *zeros) {
@@ -87,18 +113,14 @@ void *hd_ptr_map_grow(hd_ptr_map_t *map, void *zeros) {
 
 void hd_ptr_map_set(hd_arena_t *arena, hd_ptr_map_t *map, const void *key,
                     const void *value) {
-  if (is_full(&map->table))
-    grow(&map->table, hd_arena_alloc(arena, hd_ptr_map_growth(map)));
-  hd_map_slot_t entry = pointer_key(key);
-  entry.value = value;
-  set_slot(&map->table, entry);
+  set_value(arena, &map->table, hash_of_pointer(key),
+            (hd_map_entry_t){.key = key, .value = value});
 }
 
 const void *hd_ptr_map_get(const hd_ptr_map_t *map, const void *key) {
   if (!key || !map->table.size)
     return NULL;
-  const hd_map_slot_t wanted = pointer_key(key);
-  return slot_of(&map->table, &wanted)->value;
+  return value_of(&map->table, hash_of_pointer(key), key, 0);
 }
 
 // The caller set it, and knows that it may be changed.
@@ -116,32 +138,25 @@ void *hd_ptr_map_find(const hd_ptr_map_t *map, const void *key) {
 
 // --- By bytes ---
 
-static hd_map_slot_t bytes_key(const hd_key_map_t *map, const void *key,
-                               size_t size) {
+static uint32_t hash_of_bytes(const hd_key_map_t *map, const void *key,
+                              size_t size) {
   assert(size > 0 && size <= UINT32_MAX);
-  return (hd_map_slot_t){
-      .key = key,
-      .size = (uint32_t)size,
-      .hash = (uint32_t)XXH3_64bits_withSeed(key, size, map->seed)};
+  return (uint32_t)XXH3_64bits_withSeed(key, size, map->seed);
 }
 
 void hd_key_map_set(hd_arena_t *arena, hd_key_map_t *map, const void *key,
                     size_t size, const void *value) {
   if (!map->table.capacity)
     map->seed = draw_seed();
-  if (is_full(&map->table))
-    grow(&map->table, hd_arena_alloc(arena, next_capacity(&map->table) *
-                                                sizeof(hd_map_slot_t)));
-  hd_map_slot_t entry = bytes_key(map, key, size);
-  entry.value = value;
-  set_slot(&map->table, entry);
+  set_value(arena, &map->table, hash_of_bytes(map, key, size),
+            (hd_map_entry_t){key, value, (uint32_t)size});
 }
 
 void *hd_key_map_find(const hd_key_map_t *map, const void *key, size_t size) {
   if (!map->table.size)
     return NULL;
-  const hd_map_slot_t wanted = bytes_key(map, key, size);
-  return changeable(slot_of(&map->table, &wanted)->value);
+  return changeable(
+      value_of(&map->table, hash_of_bytes(map, key, size), key, size));
 }
 
 // The end of the text is part of the key, which so is never empty.

@@ -12,16 +12,23 @@
 
 #include "Support/Arena.h"
 
-typedef struct hd_map_slot {
-  const void *key; // NULL: free.
+typedef struct hd_map_entry {
+  const void *key;
   const void *value;
   uint32_t size; // Of a key of bytes; 0 of a pointer.
-  uint32_t hash;
-} hd_map_slot_t;
+} hd_map_entry_t;
 
+typedef struct hd_map_place {
+  uint32_t hash;
+  uint32_t number; // Of the entry, from 1 on; 0: free.
+} hd_map_place_t;
+
+// Entries stand in the order in which they came, which is mostly the one in
+// which they are asked for, so that what is met at random is small.
 typedef struct hd_map_table {
-  hd_map_slot_t *slots; // Open addressing.
-  size_t size, capacity;
+  hd_map_entry_t *entries; // Half as many as places, which follow them.
+  hd_map_place_t *places;  // Open addressing.
+  size_t size, capacity;   // Entries that there are; places.
 } hd_map_table_t;
 
 // By address. NULL is no key: it can be asked for, and is never there.

@@ -109,7 +109,7 @@ static void a_map_grows_on_the_heap(void **state) {
   }
   for (int i = 0; i < MANY; i++)
     assert_ptr_equal(hd_ptr_map_get(&map, &keys[i]), &keys[MANY - 1 - i]);
-  free(map.table.slots);
+  free(map.table.entries);
 }
 
 int main(void) {

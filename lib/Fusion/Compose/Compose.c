@@ -174,8 +174,13 @@ bool hd_composer_merge(hd_composer_t *c, hd_arena_t *arena, const char *name,
 
 // The task of the set; false where that is not one kernel over rows.
 static bool compose(hd_composer_t *c, hd_arena_t *arena, hd_composite_t *out) {
-  return hd_composer_merge(c, arena, "rows", out) &&
-         hd_rows_fit(arena, out->merged.flat);
+  if (!hd_composer_merge(c, arena, "rows", out))
+    return false;
+  hd_arena_t scratch;
+  hd_arena_init_local(&scratch, &c->module->context->budget);
+  bool fits = hd_rows_fit(&scratch, out->merged.flat);
+  hd_arena_fini(&scratch);
+  return fits;
 }
 
 // Whether the set can be composed; nothing of it is kept.

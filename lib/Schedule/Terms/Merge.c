@@ -5,6 +5,7 @@
 
 typedef struct merger {
   hd_arena_t *arena;
+  hd_arena_t maps; // What they take: more than the task does.
   hd_merged_t *merged;
   hd_ptr_map_t aliases; // Results of reshapes to what they are made of.
   hd_ptr_map_t tensors; // Values that are no such results to the task's.
@@ -65,7 +66,7 @@ static const hd_task_value_t *tensor_of(merger_t *m, const hd_value_t *value) {
     return tensor;
   bool inner = hd_ptr_map_get(&m->given, value);
   tensor = make_tensor(m, value, inner ? HD_VALUE_LOCAL : HD_VALUE_INPUT);
-  hd_ptr_map_set(m->arena, &m->tensors, value, tensor);
+  hd_ptr_map_set(&m->maps, &m->tensors, value, tensor);
   return tensor;
 }
 
@@ -79,8 +80,8 @@ static const hd_index_t *fresh_index(merger_t *m, const hd_index_t *index) {
       m->arena, hd_arena_printf(m->arena, "p%u", m->num_indices++),
       hd_flat_range(index));
   fresh->loc = index->loc;
-  hd_ptr_map_set(m->arena, &m->indices, index, fresh);
-  hd_ptr_map_set(m->arena, &m->indices, fresh, fresh); // Has been put.
+  hd_ptr_map_set(&m->maps, &m->indices, index, fresh);
+  hd_ptr_map_set(&m->maps, &m->indices, fresh, fresh); // Has been put.
   return fresh;
 }
 
@@ -104,8 +105,8 @@ static const hd_monoid_t *fresh_monoid(merger_t *m, const hd_monoid_t *monoid) {
   fresh->name =
       hd_arena_printf(m->arena, "monoid%zu", m->merged->flat->monoids.size);
   hd_vec_push(m->arena, &m->merged->flat->monoids, fresh);
-  hd_ptr_map_set(m->arena, &m->monoids, monoid, fresh);
-  hd_ptr_map_set(m->arena, &m->monoids, fresh, fresh);
+  hd_ptr_map_set(&m->maps, &m->monoids, monoid, fresh);
+  hd_ptr_map_set(&m->maps, &m->monoids, fresh, fresh);
   return fresh;
 }
 
@@ -207,13 +208,13 @@ static void put_part(merger_t *m, const hd_merge_part_t *part) {
     return; // Known as an alias.
   m->values = m->targets = m->indices = (hd_ptr_map_t){0};
   for (size_t i = 0; i < flat->inputs.size; i++)
-    hd_ptr_map_set(m->arena, &m->values, flat->inputs.data[i], node->inputs[i]);
+    hd_ptr_map_set(&m->maps, &m->values, flat->inputs.data[i], node->inputs[i]);
   for (size_t i = 0; i < flat->outputs.size; i++)
-    hd_ptr_map_set(m->arena, &m->targets, flat->outputs.data[i],
+    hd_ptr_map_set(&m->maps, &m->targets, flat->outputs.data[i],
                    node->outputs[i] ? tensor_of(m, node->outputs[i])
                                     : copy_local(m, flat->outputs.data[i]));
   for (size_t i = 0; i < flat->locals.size; i++)
-    hd_ptr_map_set(m->arena, &m->targets, flat->locals.data[i],
+    hd_ptr_map_set(&m->maps, &m->targets, flat->locals.data[i],
                    copy_local(m, flat->locals.data[i]));
   for (size_t i = 0; i < flat->definitions.size; i++)
     put_definition(m, flat->definitions.data[i]);
@@ -264,13 +265,14 @@ bool hd_flat_merge(hd_arena_t *arena, const char *name,
   *merged = (hd_merged_t){.flat = HD_ARENA_NEW(arena, hd_task_t)};
   merged->flat->name = name;
   merger_t m = {.arena = arena, .merged = merged, .fits = true};
+  hd_arena_init_local(&m.maps, arena->budget);
   for (size_t i = 0; i < size; i++) {
     const hd_node_t *node = parts[i].node;
     if (!parts[i].flat)
-      hd_ptr_map_set(arena, &m.aliases, node->outputs[0], node->inputs[0]);
+      hd_ptr_map_set(&m.maps, &m.aliases, node->outputs[0], node->inputs[0]);
     for (uint32_t k = 0; parts[i].flat && k < node->num_outputs; k++)
       if (node->outputs[k])
-        hd_ptr_map_set(arena, &m.given, node->outputs[k], node->outputs[k]);
+        hd_ptr_map_set(&m.maps, &m.given, node->outputs[k], node->outputs[k]);
   }
   // An output is what it is a reshape of, unless that is none, or one already.
   const hd_task_value_t **copies =
@@ -282,7 +284,7 @@ bool hd_flat_merge(hd_arena_t *arena, const char *name,
     const hd_task_value_t *tensor =
         make_tensor(&m, own ? base : outputs[i], HD_VALUE_OUTPUT);
     if (own)
-      hd_ptr_map_set(arena, &m.tensors, base, tensor);
+      hd_ptr_map_set(&m.maps, &m.tensors, base, tensor);
     else
       copies[i] = tensor;
   }
@@ -295,5 +297,6 @@ bool hd_flat_merge(hd_arena_t *arena, const char *name,
     hd_flat_split_axes(arena, merged->flat);
     name_indices(&m);
   }
+  hd_arena_fini(&m.maps);
   return m.fits;
 }
