@@ -162,6 +162,7 @@ static double function_of(hd_task_function_t function, double x, double y,
   case HD_TASK_LOG: return log(x);
   case HD_TASK_LOG1P: return log1p(x);
   case HD_TASK_POW: return pow(x, y);
+  case HD_TASK_QUOTIENT: return x / y;
   case HD_TASK_ROUND_EVEN: return roundeven(x);
   case HD_TASK_RSQRT: return 1 / sqrt(x);
   case HD_TASK_SIGMOID: return sigmoid(x);

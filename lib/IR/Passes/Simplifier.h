@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the files of pass simplify share. Simplify.c walks statements,
-// SimplifyExpr.c has the rules for expressions, SimplifyIndex.c those for sums,
-// quotients and remainders.
+// SimplifyExpr.c has the rules for expressions, SimplifyCast.c those for
+// conversions, SimplifyIndex.c those for sums, quotients and remainders.
 #ifndef HIDET_IR_PASSES_SIMPLIFIER_H
 #define HIDET_IR_PASSES_SIMPLIFIER_H
 
@@ -27,6 +27,8 @@ typedef struct hd_simplifier {
 const hd_expr_t *hd_simplify_expr(hd_simplifier_t *s, const hd_expr_t *e);
 // The rules for one node whose operands are simplified.
 const hd_expr_t *hd_simplify_node(hd_simplifier_t *s, const hd_expr_t *e);
+// Those of conversions.
+const hd_expr_t *hd_simplify_cast(hd_simplifier_t *s, const hd_expr_t *e);
 // Those of integer + - * / % << >> & ^.
 const hd_expr_t *hd_simplify_index(hd_simplifier_t *s, const hd_expr_t *e);
 

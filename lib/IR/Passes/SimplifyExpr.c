@@ -139,25 +139,6 @@ static const hd_expr_t *simplify_select(hd_simplifier_t *s,
   return s->resolve ? hd_resolve_select(s, e) : e;
 }
 
-static bool is_whole(hd_type_t type) {
-  return type.lanes == 1 && (hd_type_is_integer(type) || hd_type_is_bool(type));
-}
-
-static const hd_expr_t *simplify_cast(hd_simplifier_t *s, const hd_expr_t *e) {
-  const hd_expr_t *a = e->operands[0];
-  if (hd_type_equal(a->type, e->type))
-    return a;
-  // A conversion between that keeps the value need not be made.
-  if (e->kind != HD_EXPR_CAST || a->kind != HD_EXPR_CAST || !is_integer(e) ||
-      !is_integer(a) || !is_whole(a->operands[0]->type) ||
-      !hd_range_inside(hd_facts_range(s->facts, a->operands[0]),
-                       hd_type_range(a->type)))
-    return e;
-  if (hd_type_equal(a->operands[0]->type, e->type))
-    return a->operands[0];
-  return hd_expr_cast(s->arena, e->type, a->operands[0]);
-}
-
 // 1: every index of the access is in bounds; 0: one never is, for any lane;
 // -1: not known.
 static int decide_bounds(hd_simplifier_t *s, const hd_expr_t *e) {
@@ -253,7 +234,7 @@ static const hd_expr_t *by_kind(hd_simplifier_t *s, const hd_expr_t *e) {
     return simplify_select(s, e);
   case HD_EXPR_CAST:
   case HD_EXPR_BITCAST:
-    return simplify_cast(s, e);
+    return hd_simplify_cast(s, e);
   case HD_EXPR_LOADELSE:
     return simplify_loadelse(s, e);
   case HD_EXPR_LANE:

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The rules of simplify for conversions: those that need not be made, and
+// floats that are integers already.
+//
+//   let v = min(max(x - 12582912.0, -128.0), 127.0)
+//   f32(i8(v)) * 0.5
+//   i8(v)
+//
+// becomes, for 12582912 is 1.5 * 2^23, and no f32 between 2^23 and 2^24 has a
+// fraction,
+//
+//   v * 0.5
+//   i8(bitcast(i32, min(max(x, 12582784.0), 12583039.0)))
+//
+// the second with resolve-layouts, when all of the first have been seen. Both
+// leave out the unit that converts, an eighth as fast as the one that adds.
+
+#include "IR/Passes/Simplifier.h"
+
+static bool is_integer(const hd_expr_t *e) {
+  return e->type.lanes == 1 && hd_type_is_integer(e->type);
+}
+
+static bool is_whole(hd_type_t type) {
+  return type.lanes == 1 && (hd_type_is_integer(type) || hd_type_is_bool(type));
+}
+
+static bool is_f32(const hd_expr_t *e) {
+  return e->type.scalar == HD_F32 && e->type.lanes == 1;
+}
+
+// e is a kind b with a constant b, which goes to value.
+static const hd_expr_t *left_of(const hd_expr_t *e, hd_expr_kind_t kind,
+                                double *value) {
+  if (e->kind != kind || !hd_expr_is_const(e->operands[1]))
+    return NULL;
+  *value = e->operands[1]->u.f;
+  return e->operands[0];
+}
+
+// min(max(x - shift, least), most)
+typedef struct clamped {
+  const hd_expr_t *x;
+  double shift, least, most;
+} clamped_t;
+
+static bool is_i32(double value) { return value == (int32_t)value; }
+
+// Whether e is one of a type's values, and neither -0 nor NaN: clamped to them,
+// as min and max drop NaN, and where it is not clamped the difference of two
+// integers from 2^23 to 2^24.
+static bool is_one_of(const hd_expr_t *e, hd_type_t type, clamped_t *c) {
+  if (!is_f32(e) || hd_type_bits(type) > 16)
+    return false;
+  e = left_of(e, HD_EXPR_MIN, &c->most);
+  e = e ? left_of(e, HD_EXPR_MAX, &c->least) : NULL;
+  c->x = e ? left_of(e, HD_EXPR_SUB, &c->shift) : NULL;
+  hd_range_t range = hd_type_range(type);
+  return c->x && c->least >= (double)range.least &&
+         c->most <= (double)range.greatest && c->least <= c->most &&
+         c->least + c->shift >= 0x1p23 && c->most + c->shift <= 0x1p24 - 1 &&
+         is_i32(c->least) && is_i32(c->most) && is_i32(c->shift);
+}
+
+// The bits of an f32 from 2^23 to 2^24 count its integers.
+static const hd_expr_t *by_bits(hd_simplifier_t *s, const hd_expr_t *e,
+                                const clamped_t *c) {
+  hd_arena_t *arena = s->arena;
+  hd_type_t type = c->x->type, bits = hd_type(HD_I32);
+  const hd_expr_t *x =
+      hd_expr_binary(arena, HD_EXPR_MAX, c->x,
+                     hd_expr_float(arena, type, c->least + c->shift));
+  x = hd_expr_binary(arena, HD_EXPR_MIN, x,
+                     hd_expr_float(arena, type, c->most + c->shift));
+  x = hd_expr_make(arena, HD_EXPR_BITCAST, bits, e, &x, 1);
+  // Higher ones are cut off.
+  int64_t less =
+      (int64_t)(c->shift - 0x1p23) % (INT64_C(1) << hd_type_bits(e->type));
+  if (less)
+    x = hd_expr_binary(arena, HD_EXPR_SUB, x, hd_expr_int(arena, bits, less));
+  return hd_expr_cast(arena, e->type, x);
+}
+
+const hd_expr_t *hd_simplify_cast(hd_simplifier_t *s, const hd_expr_t *e) {
+  const hd_expr_t *a = e->operands[0];
+  if (hd_type_equal(a->type, e->type))
+    return a;
+  if (e->kind != HD_EXPR_CAST)
+    return e;
+  clamped_t clamped;
+  if (a->kind == HD_EXPR_CAST && is_f32(e) && is_integer(a) &&
+      is_one_of(a->operands[0], a->type, &clamped))
+    return a->operands[0];
+  if (!is_integer(e))
+    return e;
+  if (s->resolve && is_one_of(a, e->type, &clamped))
+    return by_bits(s, e, &clamped);
+  // A conversion between that keeps the value need not be made.
+  if (a->kind != HD_EXPR_CAST || !is_integer(a) ||
+      !is_whole(a->operands[0]->type) ||
+      !hd_range_inside(hd_facts_range(s->facts, a->operands[0]),
+                       hd_type_range(a->type)))
+    return e;
+  if (hd_type_equal(a->operands[0]->type, e->type))
+    return a->operands[0];
+  return hd_expr_cast(s->arena, e->type, a->operands[0]);
+}
