@@ -310,7 +310,8 @@ static bool run_rules(rewriter_t *w) {
     if (w->failed || !hd_rw_settle(&w->g))
       return false;
   }
-  return !w->failed;
+  return !w->failed &&
+         (is_spent(w) || hd_rw_look_up_bytes(&w->g, w->options->explain));
 }
 
 static size_t count_nodes(const hd_rw_graph_t *g) {

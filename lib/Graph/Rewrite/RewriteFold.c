@@ -22,8 +22,8 @@ const hd_host_tensor_t *hd_rw_known(hd_rw_graph_t *g, hd_rw_value_t *value,
   return value->known;
 }
 
-static hd_rw_value_t *constant_of(hd_rw_graph_t *g, const char *base,
-                                  const hd_host_tensor_t *data) {
+hd_rw_value_t *hd_rw_constant(hd_rw_graph_t *g, const char *base,
+                              const hd_host_tensor_t *data) {
   hd_tensor_type_t type = hd_tensor_type_of(data);
   hd_value_t *value = hd_rw_value_make(g, base, &type);
   hd_constant_t *constant = HD_ARENA_NEW(g->arena, hd_constant_t);
@@ -71,9 +71,9 @@ static bool are_known(hd_rw_graph_t *g, const hd_node_t *node,
   return true;
 }
 
-static bool evaluate(hd_rw_graph_t *g, const hd_node_t *node,
-                     const hd_host_tensor_t *const *data, const char *base,
-                     hd_rw_value_t **outputs) {
+bool hd_rw_evaluate(hd_rw_graph_t *g, const hd_node_t *node,
+                    const hd_host_tensor_t *const *data, const char *base,
+                    hd_rw_value_t **outputs) {
   hd_context_t *context = g->module->context;
   hd_tensor_type_t *types =
       HD_ARENA_ARRAY(g->arena, hd_tensor_type_t, node->num_inputs + 1);
@@ -86,7 +86,7 @@ static bool evaluate(hd_rw_graph_t *g, const hd_node_t *node,
       binding ? hd_task_fold(context, g->arena, binding, data, node->loc)
               : NULL;
   for (uint32_t i = 0; made && i < node->num_outputs; i++)
-    outputs[i] = constant_of(g, base, made[i]);
+    outputs[i] = hd_rw_constant(g, base, made[i]);
   return made != NULL;
 }
 
@@ -105,5 +105,5 @@ bool hd_rw_fold(hd_rw_graph_t *g, const hd_node_t *node,
       HD_ARENA_ARRAY(g->arena, const hd_host_tensor_t *, node->num_inputs + 1);
   if (!are_known(g, node, inputs, types, data, &failed))
     return !failed;
-  return evaluate(g, node, data, base, outputs);
+  return hd_rw_evaluate(g, node, data, base, outputs);
 }

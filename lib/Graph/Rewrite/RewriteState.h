@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the parts of rewriting share: RewriteGraph.c (a graph that changes),
-// RewriteFold.c (its constants), RewriteInOut.c (from a graph and back),
-// RewriteMatch.c, RewriteApart.c, RewriteApply.c, RewriteRequire.c (what is
-// asked of constants), RewriteTerms.c (attributes under a binding),
-// RewriteProve.c.
+// RewriteFold.c (its constants), RewriteBytes.c (tables), RewriteInOut.c (from
+// a graph and back), RewriteMatch.c, RewriteApart.c, RewriteApply.c,
+// RewriteRequire.c (what is asked of constants), RewriteTerms.c (attributes
+// under a binding), RewriteProve.c.
 #ifndef HIDET_GRAPH_REWRITE_REWRITESTATE_H
 #define HIDET_GRAPH_REWRITE_REWRITESTATE_H
 
@@ -66,6 +66,13 @@ const hd_graph_t *hd_rw_finish(hd_rw_graph_t *g);
 // set after an error.
 const hd_host_tensor_t *hd_rw_known(hd_rw_graph_t *g, hd_rw_value_t *value,
                                     bool *failed);
+// A constant of its own.
+hd_rw_value_t *hd_rw_constant(hd_rw_graph_t *g, const char *base,
+                              const hd_host_tensor_t *data);
+// Sets the outputs of a node of a task for such operands. False after an error.
+bool hd_rw_evaluate(hd_rw_graph_t *g, const hd_node_t *node,
+                    const hd_host_tensor_t *const *data, const char *base,
+                    hd_rw_value_t **outputs);
 // Sets the outputs of a node where they can be computed now, as hd_rw_put()
 // takes it. False after an error.
 bool hd_rw_fold(hd_rw_graph_t *g, const hd_node_t *node,
@@ -104,6 +111,12 @@ hd_rw_value_t **hd_rw_put(hd_rw_graph_t *g, const hd_node_t *node,
 void hd_rw_replace(hd_rw_graph_t *g, hd_rw_value_t *old, hd_rw_value_t *value);
 bool hd_rw_can_replace(const hd_rw_value_t *old, const hd_rw_value_t *value);
 void hd_rw_drop(hd_rw_graph_t *g, hd_rw_node_t *node); // If nobody uses it.
+
+// --- RewriteBytes.c ---
+
+// Bytes that follow from other bytes, element by element, are looked up in a
+// table where computing them takes long. False after an error.
+bool hd_rw_look_up_bytes(hd_rw_graph_t *g, bool explains);
 
 // --- RewriteMatch.c ---
 
