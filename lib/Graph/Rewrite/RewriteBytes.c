@@ -94,6 +94,13 @@ static bool add_cost(const hd_term_t *term, const hd_definition_t *d,
   return true;
 }
 
+// Whether it is written for any shape, and so for a table's.
+static bool takes_any_shape(const hd_definition_t *d) {
+  return d->num_indices == 1 &&
+         (d->indices[0]->range->kind == HD_TERM_PACK ||
+          d->indices[0]->range->kind == HD_TERM_BROADCAST);
+}
+
 static bool is_by_element(const hd_node_t *node, unsigned *cost) {
   const hd_task_t *task = node->task;
   if (!task || node->num_outputs != 1 || task->definitions.size != 1)
@@ -102,7 +109,7 @@ static bool is_by_element(const hd_node_t *node, unsigned *cost) {
   for (uint32_t i = 0; i < node->num_attributes; i++)
     if (node->attributes[i]->kind != HD_ATTRIBUTE_TYPE)
       return false;
-  return d->kind == HD_DEFINE && d->num_targets == 1 &&
+  return d->kind == HD_DEFINE && d->num_targets == 1 && takes_any_shape(d) &&
          add_cost(d->term, d, cost);
 }
 
