@@ -12,16 +12,23 @@
 //
 //   const t: i8[256] = ...
 //   y: i8[2, 40] = look_up(x, t)
+//
+// A table that is a line, rounded and clamped, as of relu(a), is computed as
+// that,
+//
+//   y: i8[2, 40] = rescale(x, zero, factor, to, least, most) { V = i8 }
+//
+// and what gives the same byte is not computed.
+#include "Graph/Rewrite/Rescale.h"
 #include "Graph/Rewrite/RewriteState.h"
 #include "IR/Text/Library.h"
 
 #include <string.h>
 
-// What is computed in as many operations is not looked up.
-enum { LEAST_COST = 24, FUNCTION_COST = 4, LONG_COST = 16, BYTES = 256 };
-
-// Where a chain is that long, another begins.
-enum { MOST_COST = 1000 };
+// A table is looked up where computing it takes that many operations, and is
+// looked at from fewer on. Where a chain is very long, another begins.
+enum { LOOK_UP_COST = 24, LEAST_COST = 8, MOST_COST = 1000 };
+enum { FUNCTION_COST = 4, LONG_COST = 16 };
 
 // What a value follows from, element by element, and at what cost.
 typedef struct origin {
@@ -155,15 +162,15 @@ static void find_origin(bytes_t *b, const hd_rw_node_t *node) {
 // --- Tables ---
 
 static const hd_host_tensor_t *all_bytes(hd_arena_t *arena, hd_scalar_t type) {
-  unsigned char *bytes = HD_ARENA_ARRAY(arena, unsigned char, BYTES);
+  unsigned char *bytes = HD_ARENA_ARRAY(arena, unsigned char, HD_BYTES);
   hd_host_tensor_t *tensor = HD_ARENA_NEW(arena, hd_host_tensor_t);
   *tensor = (hd_host_tensor_t){.type = type,
                                .rank = 1,
-                               .shape = {BYTES},
-                               .count = BYTES,
+                               .shape = {HD_BYTES},
+                               .count = HD_BYTES,
                                .data = bytes,
-                               .bytes = BYTES};
-  for (int i = 0; i < BYTES; i++)
+                               .bytes = HD_BYTES};
+  for (int i = 0; i < HD_BYTES; i++)
     bytes[i] = (unsigned char)i;
   return tensor;
 }
@@ -193,26 +200,82 @@ static hd_rw_value_t *table_of(bytes_t *b, hd_ptr_map_t *tables,
   return table;
 }
 
-static bool look_up(bytes_t *b, hd_rw_node_t *node, hd_rw_value_t *x) {
+static hd_rw_value_t *number(hd_rw_graph_t *g, const char *base, float x) {
+  float *data = HD_ARENA_NEW(g->arena, float);
+  hd_host_tensor_t *tensor = HD_ARENA_NEW(g->arena, hd_host_tensor_t);
+  *data = x;
+  *tensor = (hd_host_tensor_t){.type = HD_F32,
+                               .count = 1,
+                               .data = (unsigned char *)data,
+                               .bytes = sizeof *data};
+  return hd_rw_constant(g, base, tensor);
+}
+
+// The value in a node's place: of that task, of the inputs.
+static bool put_task(bytes_t *b, hd_rw_node_t *node, const char *task,
+                     hd_rw_value_t *const *inputs, uint32_t num_inputs) {
   hd_rw_graph_t *g = b->g;
   hd_rw_value_t *y = node->outputs[0];
-  hd_ptr_map_t tables = {0};
-  hd_node_t made = {.op = "look_up",
-                    .task = hd_library_task(g->module->context, "look_up"),
+  hd_attribute_t *attribute = HD_ARENA_NEW(g->arena, hd_attribute_t);
+  const hd_attribute_t **attributes =
+      HD_ARENA_ARRAY(g->arena, const hd_attribute_t *, 1);
+  *attribute = (hd_attribute_t){.name = "V", .kind = HD_ATTRIBUTE_TYPE};
+  attribute->u.type = y->type.type;
+  attributes[0] = attribute;
+  hd_node_t made = {.op = task,
+                    .task = hd_library_task(g->module->context, task),
                     .label = node->node.label,
                     .loc = node->node.loc,
-                    .num_inputs = 2,
-                    .num_outputs = 1};
-  hd_ptr_map_set(g->arena, &tables, x,
-                 hd_rw_constant(g, "bytes", all_bytes(g->arena, x->type.type)));
-  hd_rw_value_t *inputs[] = {x, table_of(b, &tables, y)};
-  if (!made.task || !inputs[1])
-    return false;
-  hd_rw_value_t **outputs =
-      hd_rw_put(g, &made, inputs, &y->type, node, y->value->name, NULL);
+                    .num_inputs = num_inputs,
+                    .num_outputs = 1,
+                    .num_attributes = 1,
+                    .attributes = attributes};
+  hd_rw_value_t **outputs = made.task ? hd_rw_put(g, &made, inputs, &y->type,
+                                                  node, y->value->name, NULL)
+                                      : NULL;
   if (outputs && hd_rw_can_replace(y, outputs[0]))
     hd_rw_replace(g, y, outputs[0]);
   return outputs;
+}
+
+static bool put_rescale(bytes_t *b, hd_rw_node_t *node, hd_rw_value_t *x,
+                        const hd_rescale_t *r) {
+  hd_rw_graph_t *g = b->g;
+  hd_rw_value_t *inputs[] = {x,
+                             number(g, "zero", r->zero),
+                             number(g, "factor", r->factor),
+                             number(g, "to", r->to),
+                             number(g, "least", r->least),
+                             number(g, "most", r->most)};
+  return put_task(b, node, "rescale", inputs, 6);
+}
+
+static bool is_same(const unsigned char *table) {
+  for (int i = 0; i < HD_BYTES; i++)
+    if (table[i] != i)
+      return false;
+  return true;
+}
+
+static bool replace(bytes_t *b, hd_rw_node_t *node, const origin_t *origin) {
+  hd_rw_graph_t *g = b->g;
+  hd_rw_value_t *y = node->outputs[0], *x = origin->from;
+  hd_ptr_map_t tables = {0};
+  hd_rescale_t rescale;
+  hd_scalar_t from = x->type.type, to = y->type.type;
+  hd_ptr_map_set(g->arena, &tables, x,
+                 hd_rw_constant(g, "bytes", all_bytes(g->arena, from)));
+  hd_rw_value_t *inputs[] = {x, table_of(b, &tables, y)};
+  if (!inputs[1])
+    return false;
+  const unsigned char *table = inputs[1]->value->constant->tensor->data;
+  if (from == to && is_same(table) && hd_rw_can_replace(y, x)) {
+    hd_rw_replace(g, y, x);
+    return true;
+  }
+  if (hd_rescale_find(table, from == HD_I8, to == HD_I8, &rescale))
+    return put_rescale(b, node, x, &rescale);
+  return origin->cost < LOOK_UP_COST || put_task(b, node, "look_up", inputs, 2);
 }
 
 static bool visit(bytes_t *b, hd_rw_node_t *node, bool explains) {
@@ -222,12 +285,12 @@ static bool visit(bytes_t *b, hd_rw_node_t *node, bool explains) {
   if (node->dead || !origin || !is_byte(y) || origin->cost < LEAST_COST)
     return true;
   const char *label = node->node.label ? node->node.label : y->value->name;
-  if (!hd_step(&context->steps, HD_STEP_REWRITE, "look_up at '%s'", label))
+  if (!hd_step(&context->steps, HD_STEP_REWRITE, "table at '%s'", label))
     return true;
   if (explains)
-    hd_remark(&context->diags, node->node.loc, "'%s' looked up by '%s'", label,
+    hd_remark(&context->diags, node->node.loc, "'%s' is a table of '%s'", label,
               origin->from->value->name);
-  return look_up(b, node, origin->from);
+  return replace(b, node, origin);
 }
 
 bool hd_rw_look_up_bytes(hd_rw_graph_t *g, bool explains) {
