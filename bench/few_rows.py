@@ -14,7 +14,7 @@ i4             weights of u4, zero point 8, f16 scales of groups of 128 along k
 Bytes are weights, scales, rows and results, each once; the copy is the
 best of several sizes in the same process, what it reads and writes together. Copies of the weights
 rotate through more than four times the L2 cache, plain launches. cuBLAS is
-torch.matmul, of f16 and bf16.
+torch.matmul, of f16, bf16 and f32.
 
 A chain is products of N to N or N to K and back, each of what the one before
 gives, weights of their own, programmatic; microseconds of one product.
@@ -109,7 +109,7 @@ def chain(kind, n, k, m, pin):
 
 def peer(kind, n, k, m):
     import torch
-    dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
+    dtype = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[kind]
     size = size_of(kind, n, k, m)
 
     def operands():
@@ -178,7 +178,7 @@ class Bench:
     def run(self, name):
         kind, n, k, m = parts(name)
         theirs = None
-        if self.bandwidth and kind in ("f16", "bf16"):
+        if self.bandwidth and kind in ("f16", "bf16", "f32"):
             theirs = peer_chain(n, k, m) if "chain" in name else peer(kind, n, k, m)
         for pin in [""] + self.options.pin:
             ms, report = self.ours(name, pin)
