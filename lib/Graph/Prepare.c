@@ -91,25 +91,38 @@ static bool gives_needed(const hd_ptr_map_t *needed, const hd_node_t *node) {
   return false;
 }
 
-const hd_graph_t *hd_graph_needed(hd_arena_t *arena, const hd_graph_t *graph) {
-  hd_graph_t *part = HD_ARENA_NEW(arena, hd_graph_t);
-  hd_ptr_map_t needed = {0};
-  *part = *graph;
-  memset(&part->nodes, 0, sizeof part->nodes);
-  memset(&part->constants, 0, sizeof part->constants);
+// needed: takes what outputs, and nodes that stay, read.
+static void keep_needed(hd_arena_t *arena, hd_graph_t *graph,
+                        hd_ptr_map_t *needed) {
+  size_t first = graph->nodes.size;
   for (size_t i = 0; i < graph->outputs.size; i++)
-    hd_ptr_map_set(arena, &needed, graph->outputs.data[i], graph);
+    hd_ptr_map_set(arena, needed, graph->outputs.data[i], graph);
   for (size_t i = graph->nodes.size; i-- > 0;) {
     const hd_node_t *node = graph->nodes.data[i];
-    if (!gives_needed(&needed, node))
+    if (!gives_needed(needed, node))
       continue;
     for (uint32_t k = 0; k < node->num_inputs; k++)
       if (node->inputs[k])
-        hd_ptr_map_set(arena, &needed, node->inputs[k], graph);
+        hd_ptr_map_set(arena, needed, node->inputs[k], graph);
+    graph->nodes.data[--first] = node;
   }
+  graph->nodes.data += first;
+  graph->nodes.size -= first;
+  graph->nodes.capacity -= first;
+}
+
+void hd_graph_drop_unread(hd_arena_t *arena, hd_graph_t *graph) {
+  hd_ptr_map_t needed = {0};
+  keep_needed(arena, graph, &needed);
+}
+
+const hd_graph_t *hd_graph_needed(hd_arena_t *arena, const hd_graph_t *graph) {
+  hd_graph_t *part = hd_graph_without_nodes(arena, graph);
+  hd_ptr_map_t needed = {0};
+  memset(&part->constants, 0, sizeof part->constants);
   for (size_t i = 0; i < graph->nodes.size; i++)
-    if (gives_needed(&needed, graph->nodes.data[i]))
-      hd_vec_push(arena, &part->nodes, graph->nodes.data[i]);
+    hd_vec_push(arena, &part->nodes, graph->nodes.data[i]);
+  keep_needed(arena, part, &needed);
   for (size_t i = 0; i < graph->constants.size; i++)
     if (hd_ptr_map_get(&needed, graph->constants.data[i]))
       hd_vec_push(arena, &part->constants, graph->constants.data[i]);

@@ -20,6 +20,8 @@ void hd_graph_split(hd_arena_t *arena, const hd_graph_t *graph,
 
 // The nodes of a graph that its outputs need. Values are those of the graph.
 const hd_graph_t *hd_graph_needed(hd_arena_t *arena, const hd_graph_t *graph);
+// Takes the others out of a graph in the making; its constants all stay.
+void hd_graph_drop_unread(hd_arena_t *arena, hd_graph_t *graph);
 
 // The first nodes of a graph, so many; its outputs are what they give that
 // later nodes read or that comes out. Values are those of the graph.

@@ -24,14 +24,9 @@ const hd_number_t *hd_env_find(const hd_env_t *env, const hd_var_t *var) {
   return NULL;
 }
 
-typedef struct search {
-  const hd_env_t *env;
-  const hd_var_t *unbound;
-} search_t;
-
 static bool leaf_value(void *argument, const hd_expr_t *leaf,
                        hd_number_t *value) {
-  const hd_env_t *env = ((const search_t *)argument)->env;
+  const hd_env_t *env = *(const hd_env_t *const *)argument;
   if (leaf->kind == HD_EXPR_BUILTIN) {
     value->i = env->sms;
     return leaf->u.builtin == HD_BUILTIN_DEVICE_SMS;
@@ -44,8 +39,7 @@ static bool leaf_value(void *argument, const hd_expr_t *leaf,
 
 static bool eval(const hd_env_t *env, const hd_expr_t *e, hd_number_t *value,
                  bool *wrapped) {
-  search_t search = {env, NULL};
-  const hd_fold_t fold = {leaf_value, &search, wrapped};
+  const hd_fold_t fold = {leaf_value, &env, wrapped};
   return hd_expr_value(&fold, e, value);
 }
 
@@ -65,19 +59,6 @@ bool hd_eval_size(const hd_env_t *env, const hd_expr_t *e, int64_t *value,
     return false;
   *value = number.i;
   return true;
-}
-
-static bool look(void *argument, const hd_expr_t *e) {
-  search_t *search = argument;
-  if (e->kind == HD_EXPR_VAR && !hd_env_find(search->env, e->u.var))
-    search->unbound = e->u.var;
-  return !search->unbound;
-}
-
-const hd_var_t *hd_eval_unbound(const hd_env_t *env, const hd_expr_t *e) {
-  search_t search = {env, NULL};
-  hd_walk_expr(e, look, &search);
-  return search.unbound;
 }
 
 bool hd_eval(const hd_env_t *env, const hd_expr_t *e, hd_number_t *value) {

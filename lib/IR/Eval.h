@@ -36,9 +36,6 @@ bool hd_eval_int(const hd_env_t *env, const hd_expr_t *e, int64_t *value);
 bool hd_eval_size(const hd_env_t *env, const hd_expr_t *e, int64_t *value,
                   bool *wrapped);
 
-// The first variable of an expression without a value; NULL where all have one.
-const hd_var_t *hd_eval_unbound(const hd_env_t *env, const hd_expr_t *e);
-
 // Of any scalar expression.
 bool hd_eval(const hd_env_t *env, const hd_expr_t *e, hd_number_t *value);
 

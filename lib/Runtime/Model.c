@@ -93,13 +93,6 @@ void hd_model_destroy(hd_model_t *m) {
   free(m);
 }
 
-void hd_model_choose(hd_model_t *m, hd_choose_fn_t choose, void *argument) {
-  m->options.choose = choose;
-  m->options.choose_argument = argument;
-}
-
-hd_device_t *hd_model_device(const hd_model_t *m) { return m->device; }
-
 hd_model_counts_t hd_model_counts(hd_model_t *m) {
   pthread_mutex_lock(&m->lock);
   hd_model_counts_t counts = {.compiled = m->compiled, .loaded = m->loaded};

@@ -83,9 +83,6 @@ hd_model_t *hd_model_create(hd_module_t *module, const hd_graph_t *graph,
                             const hd_model_options_t *options);
 void hd_model_destroy(hd_model_t *model);
 
-// Sets options.choose and its argument for what is compiled from here on.
-void hd_model_choose(hd_model_t *model, hd_choose_fn_t choose, void *argument);
-hd_device_t *hd_model_device(const hd_model_t *model); // NULL: ref.
 hd_model_counts_t hd_model_counts(hd_model_t *model);
 
 // In the model's world: writes the graph, its weights and all executables that

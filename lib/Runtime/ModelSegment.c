@@ -207,9 +207,7 @@ static bool run_graph(hd_model_t *m, hd_turn_t *run, const hd_graph_t *graph) {
 
 static const hd_graph_t *with_node(hd_arena_t *arena, const hd_graph_t *graph,
                                    size_t i, const hd_node_t *node) {
-  hd_graph_t *copy = HD_ARENA_NEW(arena, hd_graph_t);
-  *copy = *graph;
-  memset(&copy->nodes, 0, sizeof(copy->nodes));
+  hd_graph_t *copy = hd_graph_without_nodes(arena, graph);
   for (size_t k = 0; k < graph->nodes.size; k++)
     hd_vec_push(arena, &copy->nodes, k == i ? node : graph->nodes.data[k]);
   return copy;

@@ -168,3 +168,7 @@ void hd_key_map_set_name(hd_arena_t *arena, hd_key_map_t *map, const char *name,
 void *hd_key_map_find_name(const hd_key_map_t *map, const char *name) {
   return hd_key_map_find(map, name, strlen(name) + 1);
 }
+
+uint64_t hd_hash(uint64_t hash, const void *data, size_t size) {
+  return XXH3_64bits_withSeed(data, size, hash);
+}

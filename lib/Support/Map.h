@@ -66,4 +66,8 @@ void hd_key_map_set_name(hd_arena_t *arena, hd_key_map_t *map, const char *name,
                          const void *value);
 void *hd_key_map_find_name(const hd_key_map_t *map, const char *name);
 
+// A hash of bytes that goes on from another one, 0 at first; the same in every
+// process.
+uint64_t hd_hash(uint64_t hash, const void *data, size_t size);
+
 #endif

@@ -212,7 +212,3 @@ void hd_process_color(hd_process_t *process, int64_t choice) {
   if (choice)
     process->color = choice == 1;
 }
-
-double hd_process_ms(const hd_process_t *process) {
-  return (double)(hd_clock_ns() - process->start_ns) * 1e-6;
-}

@@ -60,7 +60,4 @@ hd_exit_t hd_process_exit(const hd_process_t *process);
 // choice: 0 auto, 1 always, 2 never.
 void hd_process_color(hd_process_t *process, int64_t choice);
 
-// Milliseconds since the process began.
-double hd_process_ms(const hd_process_t *process);
-
 #endif

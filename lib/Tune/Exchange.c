@@ -3,6 +3,7 @@
 // The best of each group alone, against the next best of one of them in the
 // whole inference. Both programs are there at once and run in turn, so that
 // what changes meanwhile changes both.
+#include "Support/Samples.h"
 #include "Tune/TunerState.h"
 
 #include <stdlib.h>
@@ -91,13 +92,8 @@ static bool prepare(exchange_t *x, timed_t *timed) {
          record(x, timed, runs > MAX_RUNS ? MAX_RUNS : (unsigned)runs);
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static double median(timed_t *timed) {
-  qsort(timed->us, timed->samples, sizeof(double), by_value);
+  hd_samples_sort(timed->us, timed->samples);
   return timed->us[timed->samples / 2];
 }
 

@@ -2,10 +2,10 @@
 //
 // Candidates in turn, so that what changes meanwhile changes all of them; each
 // is a recording of many runs, on one set of operands after the other.
+#include "Support/Samples.h"
 #include "Tune/WorkerState.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum {
   MAX_RUNS = 512,   // Of a replay,
@@ -80,11 +80,6 @@ static void leave_slow_ones(hd_tune_worker_t *w) {
   }
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 // Each candidate once; first: to be prepared.
 static bool measure_round(hd_tune_worker_t *w, bool first) {
   for (size_t i = 0; i < w->entries.size; i++) {
@@ -112,7 +107,7 @@ bool hd_tune_measure(hd_tune_worker_t *w) {
   }
   for (size_t i = 0; i < w->entries.size; i++) {
     hd_tune_entry_t *e = w->entries.data[i];
-    qsort(e->us, e->samples, sizeof(double), by_value);
+    hd_samples_sort(e->us, e->samples);
     hd_buffer_printf(&w->said, "%u %.4f %u\n", e->number, e->us[e->samples / 2],
                      e->samples);
   }

@@ -44,24 +44,11 @@ static void set_vector(hd_bucketer_t *b, hd_value_t *value, int64_t count) {
 void hd_bucket_put(hd_bucketer_t *b, const char *op, hd_task_t *task,
                    const hd_node_t *like, const hd_value_t *const *inputs,
                    const hd_value_t *const *outputs) {
-  hd_buffer_t text;
-  hd_buffer_init_local(&text, b->arena->budget);
   task = hd_bucket_generalize(b, task);
   task->name = "task";
-  hd_task_print(task, &text);
   const hd_task_t *known =
-      hd_key_map_find_name(&b->tasks, hd_buffer_text(&text));
-  if (!known) {
-    hd_key_map_set_name(
-        b->arena, &b->tasks,
-        hd_arena_strndup(b->arena, hd_buffer_text(&text), text.size), task);
-    task->name = hd_module_fresh_name(b->arena, b->module,
-                                      hd_arena_printf(b->arena, "%s_to", op));
-    hd_item_t item = {.kind = HD_ITEM_TASK, .u.task = task};
-    hd_vec_push(b->arena, &b->module->items, item);
-    known = task;
-  }
-  hd_buffer_fini(&text);
+      hd_task_shared(b->arena, b->module, &b->tasks, task,
+                     hd_arena_printf(b->arena, "%s_to", op));
   hd_node_t *node = HD_ARENA_NEW(b->arena, hd_node_t);
   uint32_t count = (uint32_t)known->inputs.size;
   const hd_value_t **all =

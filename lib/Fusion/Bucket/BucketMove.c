@@ -32,23 +32,15 @@ static small_task_t small_begin(hd_bucketer_t *b, const hd_value_t *from,
   hd_vec_push(b->arena, &s.task->inputs, (const hd_task_value_t *)s.x);
   hd_vec_push(b->arena, &s.task->inputs, s.extents);
   hd_vec_push(b->arena, &s.task->outputs, (const hd_task_value_t *)s.y);
-  hd_definition_t *d = HD_ARENA_NEW(b->arena, hd_definition_t);
-  const hd_index_t **indices =
-      HD_ARENA_ARRAY(b->arena, const hd_index_t *, s.y->rank + 1);
-  const hd_task_value_t **target =
-      HD_ARENA_ARRAY(b->arena, const hd_task_value_t *, 1);
-  target[0] = s.y;
+  const hd_index_t *indices[HD_MAX_RANK];
   for (unsigned i = 0; i < s.y->rank; i++) {
     indices[i] = hd_flat_index_make(
         b->arena, hd_arena_printf(b->arena, "p%u", i), hd_flat_size(s.y, i));
     s.places[i] = hd_flat_index(b->arena, indices[i]);
   }
-  *d = (hd_definition_t){.kind = HD_DEFINE,
-                         .num_targets = 1,
-                         .targets = target,
-                         .num_indices = s.y->rank,
-                         .indices = indices};
-  hd_vec_push(b->arena, &s.task->definitions, (const hd_definition_t *)d);
+  hd_vec_push(
+      b->arena, &s.task->definitions,
+      (const hd_definition_t *)hd_flat_define(b->arena, s.y, indices, NULL));
   return s;
 }
 

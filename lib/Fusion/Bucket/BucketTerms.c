@@ -67,11 +67,9 @@ const hd_term_t *hd_bucket_real(hd_bucketer_t *b,
     if (hd_extent_varies(d)) {
       const hd_term_t *digit = place;
       if (stride > 1)
-        digit = hd_flat_operate(b->arena, HD_EXPR_DIV, digit,
-                                hd_flat_int(b->arena, HD_I64, stride));
+        digit = hd_flat_operate_int(b->arena, HD_EXPR_DIV, digit, stride);
       if (i > 0)
-        digit = hd_flat_operate(b->arena, HD_EXPR_MOD, digit,
-                                hd_flat_int(b->arena, HD_I64, d.bound));
+        digit = hd_flat_operate_int(b->arena, HD_EXPR_MOD, digit, d.bound);
       real = hd_bucket_both(b->arena,
                             hd_flat_operate(b->arena, HD_EXPR_LT, digit,
                                             hd_bucket_read(b, extents, d.slot)),

@@ -4,34 +4,7 @@
 // at their edges, all after what they read.
 #include "Fusion/Compose/ComposeState.h"
 #include "Graph/Names.h"
-
-#include <string.h>
-
-// --- Tasks ---
-
-// The same task where the text is the same.
-static const hd_task_t *find_task(hd_composer_t *c, hd_composite_t *made) {
-  hd_buffer_t text;
-  hd_buffer_init_local(&text, c->arena->budget);
-  hd_task_print(made->merged.flat, &text);
-  hd_task_t *task = hd_key_map_find_name(&c->tasks, hd_buffer_text(&text));
-  if (!task) {
-    task = HD_ARENA_NEW(c->arena, hd_task_t);
-    hd_key_map_set_name(
-        c->arena, &c->tasks,
-        hd_arena_strndup(c->arena, hd_buffer_text(&text), text.size), task);
-    *task = *made->merged.flat;
-    task->name = hd_module_fresh_name(
-        c->arena, c->module,
-        hd_arena_printf(c->arena, "%s_%s",
-                        c->nodes[made->members[made->lead]].node->op,
-                        made->name));
-    hd_item_t item = {.kind = HD_ITEM_TASK, .u.task = task};
-    hd_vec_push(c->arena, &c->module->items, item);
-  }
-  hd_buffer_fini(&text);
-  return task;
-}
+#include "Graph/Prepare.h"
 
 // --- The new graph ---
 
@@ -41,21 +14,6 @@ static bool has_shape(const hd_value_t *value, const hd_task_value_t *tensor) {
   for (uint32_t i = 0; same && i < tensor->rank; i++)
     same = type.shape[i] == hd_flat_size(tensor, i);
   return same;
-}
-
-static void take_name(hd_composer_t *c, const hd_value_t *value) {
-  if (value)
-    hd_name_unique(c->arena, &c->names, value->name);
-}
-
-static void take_names(hd_composer_t *c) {
-  for (size_t i = 0; i < c->num_nodes; i++)
-    for (uint32_t k = 0; k < c->nodes[i].node->num_outputs; k++)
-      take_name(c, c->nodes[i].node->outputs[k]);
-  for (size_t i = 0; i < c->graph->inputs.size; i++)
-    take_name(c, c->graph->inputs.data[i]);
-  for (size_t i = 0; i < c->graph->constants.size; i++)
-    take_name(c, c->graph->constants.data[i]);
 }
 
 // A value of the same elements in the tensor's shape.
@@ -147,31 +105,6 @@ static void put_node(hd_composer_t *c, hd_composed_node_t *info) {
   put_composite(c, made);
 }
 
-// What nobody reads any more: reshapes, since composites read what is before,
-// and what they have copies of.
-static void drop_dead(hd_composer_t *c) {
-  hd_ptr_map_t used = {0};
-  size_t kept = c->made->nodes.size;
-  for (size_t i = c->made->nodes.size; i-- > 0;) {
-    const hd_node_t *node = c->made->nodes.data[i];
-    bool is_used = false;
-    for (uint32_t k = 0; k < node->num_outputs; k++)
-      is_used |=
-          node->outputs[k] && (hd_ptr_map_get(&used, node->outputs[k]) ||
-                               hd_ptr_map_get(&c->outputs, node->outputs[k]));
-    if (!is_used)
-      continue;
-    for (uint32_t k = 0; k < node->num_inputs; k++)
-      if (node->inputs[k])
-        hd_ptr_map_set(c->arena, &used, node->inputs[k], node);
-    c->made->nodes.data[--kept] = node;
-  }
-  size_t count = c->made->nodes.size - kept;
-  memmove(&c->made->nodes.data[0], &c->made->nodes.data[kept],
-          count * sizeof(c->made->nodes.data[0]));
-  c->made->nodes.size = count;
-}
-
 static void explain_composite(hd_composer_t *c, const hd_composite_t *made) {
   const hd_node_t *first = c->nodes[made->members[made->lead]].node;
   hd_remark(&c->module->context->diags, first->loc,
@@ -181,17 +114,22 @@ static void explain_composite(hd_composer_t *c, const hd_composite_t *made) {
 }
 
 const hd_graph_t *hd_composer_graph(hd_composer_t *c, bool explain) {
-  c->made = HD_ARENA_NEW(c->arena, hd_graph_t);
-  *c->made = *c->graph;
-  memset(&c->made->nodes, 0, sizeof(c->made->nodes));
-  take_names(c);
+  c->made = hd_graph_without_nodes(c->arena, c->graph);
+  hd_names_take(c->arena, &c->names, c->graph);
   for (size_t i = 0; i < c->composites.size; i++) {
-    c->composites.data[i]->task = find_task(c, c->composites.data[i]);
+    hd_composite_t *made = c->composites.data[i];
+    made->task = hd_task_shared(
+        c->arena, c->module, &c->tasks, made->merged.flat,
+        hd_arena_printf(c->arena, "%s_%s",
+                        c->nodes[made->members[made->lead]].node->op,
+                        made->name));
     if (explain)
-      explain_composite(c, c->composites.data[i]);
+      explain_composite(c, made);
   }
   for (size_t i = 0; i < c->num_nodes; i++)
     put_node(c, &c->nodes[i]);
-  drop_dead(c);
+  // Nobody reads some reshapes any more, since composites read what is before,
+  // and what they have copies of.
+  hd_graph_drop_unread(c->arena, c->made);
   return c->made;
 }

@@ -70,8 +70,6 @@ typedef struct hd_pair_places {
 
 // For hd_flat_rewrite(), by hd_pair_places_t.
 const hd_term_t *hd_pair_put_place(void *argument, const hd_term_t *term);
-const hd_term_t *hd_pair_operate(const hd_pairer_t *p, hd_expr_kind_t op,
-                                 const hd_term_t *term, int64_t number);
 hd_definition_t *hd_pair_define(const hd_pairer_t *p,
                                 const hd_task_value_t *target,
                                 const hd_index_t *const *indices,

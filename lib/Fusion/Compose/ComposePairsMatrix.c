@@ -59,13 +59,15 @@ typedef const hd_term_t *(*at_column_t)(const void *argument, unsigned which,
 
 static const hd_term_t *of_pairs(const hd_pairer_t *p, const hd_term_t *j,
                                  at_column_t at, const void *argument) {
-  const hd_term_t *pair = hd_pair_operate(p, HD_EXPR_DIV, j, 2);
-  const hd_term_t *which = hd_pair_operate(p, HD_EXPR_MOD, j, 2);
+  const hd_term_t *pair = hd_flat_operate_int(p->arena, HD_EXPR_DIV, j, 2);
+  const hd_term_t *which = hd_flat_operate_int(p->arena, HD_EXPR_MOD, j, 2);
   if (p->count == 1)
     return at(argument, 0,
-              hd_flat_operate(p->arena, HD_EXPR_ADD, pair,
-                              hd_pair_operate(p, HD_EXPR_MUL, which, p->n)));
-  return hd_flat_select(p->arena, hd_pair_operate(p, HD_EXPR_EQ, which, 0),
+              hd_flat_operate(
+                  p->arena, HD_EXPR_ADD, pair,
+                  hd_flat_operate_int(p->arena, HD_EXPR_MUL, which, p->n)));
+  return hd_flat_select(p->arena,
+                        hd_flat_operate_int(p->arena, HD_EXPR_EQ, which, 0),
                         at(argument, 0, pair), at(argument, 1, pair));
 }
 

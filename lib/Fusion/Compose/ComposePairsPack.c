@@ -4,36 +4,17 @@
 #include "Fusion/Compose/ComposePairs.h"
 #include "Graph/Names.h"
 
-#include <string.h>
-
 void hd_packer_begin(hd_packer_t *p, hd_composer_t *c) {
   p->c = c;
   hd_names_take(c->arena, &c->names, c->graph);
-}
-
-static const hd_task_t *packing_task(hd_packer_t *p, hd_task_t *flat) {
-  hd_buffer_t text;
-  hd_buffer_init_local(&text, p->c->arena->budget);
-  hd_task_print(flat, &text);
-  hd_task_t *task = hd_key_map_find_name(&p->tasks, hd_buffer_text(&text));
-  if (!task) {
-    task = flat;
-    hd_key_map_set_name(
-        p->c->arena, &p->tasks,
-        hd_arena_strndup(p->c->arena, hd_buffer_text(&text), text.size), task);
-    task->name = hd_module_fresh_name(p->c->arena, p->c->module, task->name);
-    hd_item_t item = {.kind = HD_ITEM_TASK, .u.task = task};
-    hd_vec_push(p->c->arena, &p->c->module->items, item);
-  }
-  hd_buffer_fini(&text);
-  return task;
 }
 
 const hd_value_t *hd_pack_columns(hd_packer_t *p, hd_merged_t *packing,
                                   hd_loc_t loc) {
   hd_arena_t *arena = p->c->arena;
   const hd_task_value_t *matrix = packing->flat->outputs.data[0];
-  const hd_task_t *task = packing_task(p, packing->flat);
+  const hd_task_t *task = hd_task_shared(arena, p->c->module, &p->tasks,
+                                         packing->flat, packing->flat->name);
   const char *name =
       hd_arena_printf(arena, "%s_pairs", packing->inputs.data[0]->name);
   int64_t shape[HD_MAX_RANK];
@@ -57,9 +38,7 @@ const hd_value_t *hd_pack_columns(hd_packer_t *p, hd_merged_t *packing,
 }
 
 const hd_graph_t *hd_pack_graph(hd_packer_t *p, const hd_graph_t *graph) {
-  hd_graph_t *made = HD_ARENA_NEW(p->c->arena, hd_graph_t);
-  *made = *graph;
-  memset(&made->nodes, 0, sizeof(made->nodes));
+  hd_graph_t *made = hd_graph_without_nodes(p->c->arena, graph);
   for (size_t i = 0; i < graph->nodes.size; i++) {
     const hd_node_t *node = graph->nodes.data[i];
     for (uint32_t k = 0; k < node->num_inputs; k++) {

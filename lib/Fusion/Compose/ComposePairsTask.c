@@ -65,51 +65,26 @@ const hd_term_t *hd_pair_put_place(void *argument, const hd_term_t *term) {
   return hd_index_simplify_load(p->arena, term);
 }
 
-const hd_term_t *hd_pair_operate(const hd_pairer_t *p, hd_expr_kind_t op,
-                                 const hd_term_t *term, int64_t number) {
-  return hd_flat_operate(p->arena, op, term,
-                         hd_flat_int(p->arena, HD_I64, number));
-}
-
-static const hd_term_t *as(hd_arena_t *arena, const hd_term_t *term,
-                           hd_scalar_t type) {
-  return term->type.scalar == type
-             ? term
-             : hd_term_make(arena, HD_TERM_CAST, hd_flat_type(type), &term, 1);
-}
-
 hd_definition_t *hd_pair_define(const hd_pairer_t *p,
                                 const hd_task_value_t *target,
                                 const hd_index_t *const *indices,
                                 const hd_term_t *term) {
-  hd_definition_t *d = HD_ARENA_NEW(p->arena, hd_definition_t);
-  const hd_task_value_t **targets =
-      HD_ARENA_ARRAY(p->arena, const hd_task_value_t *, 1);
-  const hd_index_t **own =
-      HD_ARENA_ARRAY(p->arena, const hd_index_t *, target->rank);
-  targets[0] = target;
-  for (uint32_t i = 0; i < target->rank; i++)
-    own[i] = indices[i];
-  *d = (hd_definition_t){.kind = HD_DEFINE,
-                         .loc = p->gate->loc,
-                         .num_targets = 1,
-                         .targets = targets,
-                         .num_indices = target->rank,
-                         .indices = own,
-                         .term = term};
+  hd_definition_t *d = hd_flat_define(p->arena, target, indices, term);
+  d->loc = p->gate->loc;
   return d;
 }
 
 // --- The product, and what is made of pairs ---
 
-// Of form's first operand, and the matrix in pairs: as(sum(p) a * b).
+// Of form's first operand, and the matrix in pairs: hd_flat_cast(sum(p) a * b).
 static const hd_term_t *make_sum(const hd_pairer_t *p, const hd_term_t *a,
                                  const hd_term_t *b, const hd_index_t *summed) {
   hd_arena_t *arena = p->arena;
   const hd_term_t *like = p->forms[0].result.reduced.reduction;
   hd_scalar_t sums = like->type.scalar;
-  const hd_term_t *product = hd_flat_operate(
-      arena, HD_EXPR_MUL, as(arena, a, sums), as(arena, b, sums));
+  const hd_term_t *product =
+      hd_flat_operate(arena, HD_EXPR_MUL, hd_flat_cast(arena, a, sums),
+                      hd_flat_cast(arena, b, sums));
   hd_reduction_t *r = HD_ARENA_NEW(arena, hd_reduction_t);
   const hd_index_t **indices = HD_ARENA_ARRAY(arena, const hd_index_t *, 1);
   indices[0] = summed;
@@ -119,7 +94,7 @@ static const hd_term_t *make_sum(const hd_pairer_t *p, const hd_term_t *a,
   hd_term_t *sum =
       hd_term_make(arena, HD_TERM_REDUCE, hd_flat_type(sums), &product, 1);
   sum->u.reduction = r;
-  return as(arena, sum, p->t->type.scalar);
+  return hd_flat_cast(arena, sum, p->t->type.scalar);
 }
 
 // NULL, and why.
@@ -171,15 +146,16 @@ static const hd_term_t *put_pair(void *argument, const hd_term_t *term) {
                   p->forms[of].c.shape, 3, at);
   hd_range_t range = hd_term_range(at[2]);
   if (range.least >= p->n) {
-    at[2] = hd_pair_operate(p, HD_EXPR_SUB, at[2], p->n);
+    at[2] = hd_flat_operate_int(p->arena, HD_EXPR_SUB, at[2], p->n);
     of = 1;
   }
   p->fits &= term->kind == HD_TERM_LOAD &&
              (range.greatest < p->n || range.least >= p->n);
   p->seen[of] = true;
   at[2] = hd_index_simplify(
-      p->arena, hd_pair_operate(p, HD_EXPR_ADD,
-                                hd_pair_operate(p, HD_EXPR_MUL, at[2], 2), of));
+      p->arena, hd_flat_operate_int(
+                    p->arena, HD_EXPR_ADD,
+                    hd_flat_operate_int(p->arena, HD_EXPR_MUL, at[2], 2), of));
   return hd_flat_load(p->arena, p->t, at);
 }
 

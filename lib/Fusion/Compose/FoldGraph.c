@@ -4,6 +4,7 @@
 // norm and its products, all after what they read.
 #include "Fusion/Compose/FoldState.h"
 #include "Graph/Names.h"
+#include "Graph/Prepare.h"
 #include "IR/Text/Library.h"
 
 #include <string.h>
@@ -331,44 +332,15 @@ static void put_node(order_t *o, const hd_node_t *node) {
   }
 }
 
-static bool is_needed(const hd_ptr_map_t *needed, const hd_node_t *node) {
-  for (uint32_t i = 0; i < node->num_outputs; i++)
-    if (node->outputs[i] && hd_ptr_map_get(needed, node->outputs[i]))
-      return true;
-  return false;
-}
-
-static void drop_unread(hd_folder_t *f, hd_graph_t *graph) {
-  hd_ptr_map_t needed = {0};
-  size_t kept = graph->nodes.size;
-  for (size_t i = 0; i < graph->outputs.size; i++)
-    hd_ptr_map_set(f->arena, &needed, graph->outputs.data[i], graph);
-  for (size_t i = graph->nodes.size; i-- > 0;) {
-    const hd_node_t *node = graph->nodes.data[i];
-    if (!is_needed(&needed, node))
-      continue;
-    for (uint32_t k = 0; k < node->num_inputs; k++)
-      if (node->inputs[k])
-        hd_ptr_map_set(f->arena, &needed, node->inputs[k], node);
-    graph->nodes.data[--kept] = node;
-  }
-  size_t count = graph->nodes.size - kept;
-  memmove(&graph->nodes.data[0], &graph->nodes.data[kept],
-          count * sizeof(graph->nodes.data[0]));
-  graph->nodes.size = count;
-}
-
 const hd_graph_t *hd_fold_graph(hd_folder_t *f) {
-  hd_graph_t *made = HD_ARENA_NEW(f->arena, hd_graph_t);
+  hd_graph_t *made = hd_graph_without_nodes(f->arena, f->graph);
   order_t order = {.f = f, .graph = made};
-  *made = *f->graph;
-  memset(&made->nodes, 0, sizeof(made->nodes));
   for (size_t i = 0; i < f->graph->nodes.size; i++) {
     const hd_node_t *node = f->graph->nodes.data[i];
     for (uint32_t k = 0; k < node->num_outputs; k++)
       if (node->outputs[k])
         put_node(&order, hd_ptr_map_get(&f->givers, node->outputs[k]));
   }
-  drop_unread(f, made);
+  hd_graph_drop_unread(f->arena, made);
   return made;
 }

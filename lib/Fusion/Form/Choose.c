@@ -262,9 +262,7 @@ static bool look(chooser_t *c, const hd_graph_t *graph) {
 
 static const hd_graph_t *with_pins(void *argument, const hd_graph_t *graph) {
   chooser_t *c = argument;
-  hd_graph_t *made = HD_ARENA_NEW(c->arena, hd_graph_t);
-  *made = *graph;
-  memset(&made->nodes, 0, sizeof(made->nodes));
+  hd_graph_t *made = hd_graph_without_nodes(c->arena, graph);
   for (size_t i = 0; i < graph->nodes.size; i++) {
     const hd_node_t *node = graph->nodes.data[i];
     const hd_tunable_t *tunable = hd_ptr_map_get(&c->of_anchors, node);

@@ -5,6 +5,7 @@
 // needs: 12 operations in the time of a byte of memory, and a launch of a
 // microsecond saved.
 #include "Fusion/Form/FormState.h"
+#include "Schedule/Terms/Prepare.h"
 
 enum { FUNCTION_COST = 16, TILE = 64 };
 
@@ -28,25 +29,6 @@ bool hd_former_is_cheap(const hd_former_t *f, uint32_t node) {
   return f->nodes[node].cost <= 8;
 }
 
-// Elements of a tensor that a term reads, for every point of its domain.
-typedef struct reads {
-  const hd_task_value_t *value;
-  double scope, times;
-} reads_t;
-
-static void count_reads(reads_t *r, const hd_term_t *term) {
-  double outer = r->scope;
-  if (hd_flat_is_reduction(term))
-    for (uint32_t i = 0; i < term->u.reduction->num_indices; i++)
-      r->scope *= (double)hd_flat_range(term->u.reduction->indices[i]);
-  for (unsigned i = 0; i < term->num_operands; i++)
-    count_reads(r, term->operands[i]);
-  r->scope = outer;
-  if ((term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE) &&
-      term->u.value == r->value)
-    r->times += r->scope;
-}
-
 // How often a node reads elements of a value. A product reads each once for a
 // tile of the result.
 static double reads_of(hd_former_t *f, const hd_node_t *node,
@@ -58,14 +40,9 @@ static double reads_of(hd_former_t *f, const hd_node_t *node,
   for (uint32_t i = 0; flattened && i < node->num_inputs; i++) {
     if (node->inputs[i] != value)
       continue;
-    reads_t r = {.value = flattened->flat->inputs.data[i]};
-    for (size_t k = 0; k < flattened->flat->definitions.size; k++) {
-      const hd_definition_t *d = flattened->flat->definitions.data[k];
-      r.scope = (double)hd_flat_points(d->indices, d->num_indices);
-      count_reads(&r, d->term);
-      for (uint32_t n = 0; d->at && n < d->targets[0]->rank; n++)
-        count_reads(&r, d->at[n]);
-    }
+    hd_flat_reads_t r = {.value = flattened->flat->inputs.data[i]};
+    for (size_t k = 0; k < flattened->flat->definitions.size; k++)
+      hd_flat_count_reads(flattened->flat->definitions.data[k], &r);
     times += r.times;
   }
   hd_pointwise_t p;

@@ -247,9 +247,7 @@ static void write_nodes(writer_t *w) {
 
 const hd_graph_t *hd_former_graph(hd_former_t *f) {
   writer_t w = {.f = f, .arena = f->arena};
-  w.graph = HD_ARENA_NEW(f->arena, hd_graph_t);
-  *w.graph = *f->graph;
-  memset(&w.graph->nodes, 0, sizeof(w.graph->nodes));
+  w.graph = hd_graph_without_nodes(f->arena, f->graph);
   hd_names_take(w.arena, &w.names, f->graph);
   write_nodes(&w);
   return w.graph;

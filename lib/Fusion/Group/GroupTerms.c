@@ -37,14 +37,13 @@ static const hd_term_t *is_inside(hd_arena_t *arena, const hd_task_value_t *of,
     hd_range_t range = hd_term_range(places[i]);
     int64_t size = hd_flat_size(of, i);
     if (range.least < 0)
-      inside = hd_flat_operate(arena, HD_EXPR_AND, inside,
-                               hd_flat_operate(arena, HD_EXPR_GE, places[i],
-                                               hd_flat_int(arena, HD_I64, 0)));
-    if (range.greatest >= size)
       inside =
           hd_flat_operate(arena, HD_EXPR_AND, inside,
-                          hd_flat_operate(arena, HD_EXPR_LT, places[i],
-                                          hd_flat_int(arena, HD_I64, size)));
+                          hd_flat_operate_int(arena, HD_EXPR_GE, places[i], 0));
+    if (range.greatest >= size)
+      inside = hd_flat_operate(
+          arena, HD_EXPR_AND, inside,
+          hd_flat_operate_int(arena, HD_EXPR_LT, places[i], size));
   }
   return inside;
 }
@@ -73,11 +72,9 @@ static const hd_term_t *confined(hd_arena_t *arena, const hd_term_t *place,
       hd_flat_has(place, HD_TERM_LOAD) || place->kind == HD_TERM_CONST)
     return place; // Data decide, or did: what is outside is a mistake.
   if (range.least < 0)
-    place = hd_flat_operate(arena, HD_EXPR_MAX, place,
-                            hd_flat_int(arena, HD_I64, 0));
+    place = hd_flat_operate_int(arena, HD_EXPR_MAX, place, 0);
   if (range.greatest >= size)
-    place = hd_flat_operate(arena, HD_EXPR_MIN, place,
-                            hd_flat_int(arena, HD_I64, size - 1));
+    place = hd_flat_operate_int(arena, HD_EXPR_MIN, place, size - 1);
   return place;
 }
 

@@ -31,15 +31,13 @@ static void require(solver_t *s, const hd_term_t *condition) {
 
 static void require_op(solver_t *s, hd_expr_kind_t op, const hd_term_t *term,
                        int64_t value) {
-  require(s, hd_flat_operate(s->arena, op, term,
-                             hd_flat_int(s->arena, HD_I64, value)));
+  require(s, hd_flat_operate_int(s->arena, op, term, value));
 }
 
 static const hd_term_t *operate(const solver_t *s, hd_expr_kind_t op,
                                 const hd_term_t *term, int64_t value) {
-  return hd_index_simplify(
-      s->arena, hd_flat_operate(s->arena, op, term,
-                                hd_flat_int(s->arena, HD_I64, value)));
+  return hd_index_simplify(s->arena,
+                           hd_flat_operate_int(s->arena, op, term, value));
 }
 
 // Takes x / c or x % c apart.
@@ -166,8 +164,7 @@ static const hd_term_t *join(solver_t *s, const hd_index_t *index) {
     found->is_used = true;
     sum = hd_flat_operate(
         s->arena, HD_EXPR_ADD, sum,
-        hd_flat_operate(s->arena, HD_EXPR_MUL, found->value,
-                        hd_flat_int(s->arena, HD_I64, divisor)));
+        hd_flat_operate_int(s->arena, HD_EXPR_MUL, found->value, divisor));
     if (found->modulus == INT64_MAX ||
         __builtin_mul_overflow(divisor, found->modulus, &divisor))
       break;

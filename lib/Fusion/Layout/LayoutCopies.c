@@ -2,6 +2,7 @@
 //
 // Copies of values in another shape, zeros where it is larger.
 #include "Fusion/Layout/LayoutState.h"
+#include "Graph/Names.h"
 
 const hd_task_t *hd_layouts_copying_task(hd_arena_t *arena,
                                          const hd_task_value_t *from,
@@ -20,24 +21,16 @@ const hd_task_t *hd_layouts_copying_task(hd_arena_t *arena,
                              : hd_flat_int(arena, type, 0);
   const hd_task_value_t *x =
       hd_flat_value_make(arena, "x", HD_VALUE_INPUT, type, sizes, from->rank);
-  const hd_task_value_t **targets =
-      HD_ARENA_ARRAY(arena, const hd_task_value_t *, 1);
-  targets[0] =
+  const hd_task_value_t *y =
       hd_flat_value_make(arena, "y", HD_VALUE_OUTPUT, type, shape, rank);
   hd_term_t *load =
       hd_term_make(arena, HD_TERM_LOADELSE, x->type, operands, from->rank + 1);
   load->u.value = x;
-  hd_definition_t *d = HD_ARENA_NEW(arena, hd_definition_t);
-  *d = (hd_definition_t){.kind = HD_DEFINE,
-                         .num_targets = 1,
-                         .targets = targets,
-                         .num_indices = rank,
-                         .indices = indices,
-                         .term = load};
   hd_task_t *task = HD_ARENA_NEW(arena, hd_task_t);
   hd_vec_push(arena, &task->inputs, x);
-  hd_vec_push(arena, &task->outputs, targets[0]);
-  hd_vec_push(arena, &task->definitions, (const hd_definition_t *)d);
+  hd_vec_push(arena, &task->outputs, y);
+  hd_vec_push(arena, &task->definitions,
+              (const hd_definition_t *)hd_flat_define(arena, y, indices, load));
   return task;
 }
 
@@ -50,7 +43,8 @@ const hd_value_t *hd_layouts_put_copy(hd_layouts_t *l, const hd_value_t *value,
     shape[i] = hd_flat_size(made, i);
   const hd_value_t *copy = hd_layouts_value(l, value, shape, made->rank, what);
   const hd_task_t *known =
-      hd_layouts_task(l, task, hd_arena_printf(l->arena, "copy_%s", what));
+      hd_task_shared(l->arena, l->module, &l->tasks, task,
+                     hd_arena_printf(l->arena, "copy_%s", what));
   const hd_node_t *node =
       hd_node_between(l->arena, known->name, known, value, copy, NULL, loc);
   hd_vec_push(l->arena, &l->made->nodes, node);

@@ -20,6 +20,7 @@
 #include "Fusion/Layout/LayoutState.h"
 #include "Schedule/Product/Product.h"
 #include "Schedule/Terms/Affine.h"
+#include "Schedule/Terms/Side.h"
 
 #include <string.h>
 
@@ -182,9 +183,7 @@ static bool find_convolution(padding_t *p) {
   for (int swap = 0; swap < 2; swap++) {
     p->x = swap ? sum.b->operands[0] : sum.a->operands[0];
     p->w = swap ? sum.a->operands[0] : sum.b->operands[0];
-    if (!hd_layout_loads(p->x) || p->w->kind != HD_TERM_LOAD ||
-        (p->x->kind == HD_TERM_LOADELSE &&
-         !hd_layout_is_zero(p->x->operands[p->x->num_operands - 1])) ||
+    if (!hd_is_image(p->x) || p->w->kind != HD_TERM_LOAD ||
         !input_of(p, p->x) || !input_of(p, p->w))
       continue;
     const hd_laid_value_t *w = hd_laid_value(p->l, input_of(p, p->w));
@@ -207,9 +206,7 @@ static const hd_index_t *name_axis(hd_arena_t *arena, unsigned n,
 
 static const hd_term_t *operate(hd_arena_t *arena, hd_expr_kind_t op,
                                 const hd_term_t *term, int64_t value) {
-  return hd_index_simplify(
-      arena,
-      hd_flat_operate(arena, op, term, hd_flat_int(arena, HD_I64, value)));
+  return hd_index_simplify(arena, hd_flat_operate_int(arena, op, term, value));
 }
 
 // x with its channels last, filled up, and all that windows reach.
@@ -312,10 +309,8 @@ static const hd_term_t *leave(void *argument, const hd_term_t *term) {
   indices[n++] = p->e;
   reduction->indices = indices;
   reduction->num_indices = n;
-  hd_term_t *made = hd_term_make(arena, HD_TERM_REDUCE, term->type,
-                                 term->operands, term->num_operands);
+  hd_term_t *made = hd_flat_like(arena, term, term->operands);
   made->u.reduction = reduction;
-  made->loc = term->loc;
   return made;
 }
 

@@ -24,6 +24,7 @@
 #include "Fusion/Layout/LayoutState.h"
 #include "Schedule/Product/Product.h"
 #include "Schedule/Template/Candidates.h"
+#include "Schedule/Terms/Side.h"
 
 #include <string.h>
 
@@ -62,9 +63,7 @@ static uint32_t row_axis(const hd_task_value_t *tensor) {
 static bool find_operand(const row_padding_t *p, const hd_term_t *term,
                          operand_t *o) {
   o->load = term->kind == HD_TERM_CAST ? term->operands[0] : term;
-  if (!hd_layout_loads(o->load) ||
-      (o->load->kind == HD_TERM_LOADELSE &&
-       !hd_layout_is_zero(o->load->operands[o->load->num_operands - 1])))
+  if (!hd_is_image(o->load))
     return false;
   const hd_task_value_t *tensor = o->load->u.value;
   o->value = hd_node_input_of(p->node, p->flat, tensor);
@@ -165,9 +164,7 @@ static const hd_term_t *read_rows(void *argument, const hd_term_t *term) {
   hd_arena_t *arena = p->l->arena;
   if (term->kind == HD_TERM_INDEX && term->u.index == p->k)
     return hd_flat_index(arena, p->filled);
-  hd_term_t *made = hd_term_make(arena, term->kind, term->type, term->operands,
-                                 term->num_operands);
-  made->loc = term->loc;
+  hd_term_t *made = hd_flat_like(arena, term, term->operands);
   for (int i = 0; i < 2; i++)
     if (hd_layout_loads(term) &&
         term->u.value == p->operands[i].load->u.value) {

@@ -99,10 +99,6 @@ void hd_layouts_seed(hd_layouts_t *l);
 hd_value_t *hd_layouts_value(hd_layouts_t *l, const hd_value_t *like,
                              const int64_t *shape, unsigned rank,
                              const char *suffix);
-// The task of the module that is the same but for its name, which is made of
-// the operator's; added where there is none.
-const hd_task_t *hd_layouts_task(hd_layouts_t *l, const hd_task_t *made,
-                                 const char *op);
 // Begins the graph that is made: the same, without nodes.
 void hd_layouts_begin(hd_layouts_t *l);
 // Puts a node that computes a task instead of its own, under a name of its own
@@ -140,8 +136,6 @@ const hd_graph_t *hd_layouts_pad_rows(hd_layouts_t *l, bool explain);
 // The graph with layouts as they were chosen. NULL after an error.
 const hd_graph_t *hd_layouts_apply(hd_layouts_t *l);
 
-// Whether a term is the constant 0.
-bool hd_layout_is_zero(const hd_term_t *term);
 // How many of a load's places use an index.
 unsigned hd_layout_count_places(const hd_term_t *load, const hd_index_t *index);
 // Whether a task's term loads from a tensor in one place alone.

@@ -202,10 +202,8 @@ static const hd_term_t *move_load(void *argument, const hd_term_t *term) {
   order_of(rank, moved->last, order);
   for (unsigned i = 0; i < term->num_operands; i++)
     operands[i] = term->operands[i < rank ? order[i] : i];
-  hd_term_t *made = hd_term_make(n->l->arena, (hd_term_kind_t)term->kind,
-                                 term->type, operands, term->num_operands);
+  hd_term_t *made = hd_flat_like(n->l->arena, term, operands);
   made->u.value = moved->tensor;
-  made->loc = term->loc;
   return made;
 }
 
@@ -232,31 +230,8 @@ static const hd_definition_t *move_definition(laid_node_t *n,
   return made;
 }
 
-// The same task where the text is the same.
-const hd_task_t *hd_layouts_task(hd_layouts_t *l, const hd_task_t *made,
-                                 const char *op) {
-  hd_buffer_t text;
-  hd_buffer_init_local(&text, l->arena->budget);
-  hd_task_print(made, &text);
-  hd_task_t *task = hd_key_map_find_name(&l->tasks, hd_buffer_text(&text));
-  if (!task) {
-    task = HD_ARENA_NEW(l->arena, hd_task_t);
-    hd_key_map_set_name(
-        l->arena, &l->tasks,
-        hd_arena_strndup(l->arena, hd_buffer_text(&text), text.size), task);
-    *task = *made;
-    task->name = hd_module_fresh_name(l->arena, l->module, op);
-    hd_item_t item = {.kind = HD_ITEM_TASK, .u.task = task};
-    hd_vec_push(l->arena, &l->module->items, item);
-  }
-  hd_buffer_fini(&text);
-  return task;
-}
-
 void hd_layouts_begin(hd_layouts_t *l) {
-  l->made = HD_ARENA_NEW(l->arena, hd_graph_t);
-  *l->made = *l->graph;
-  memset(&l->made->nodes, 0, sizeof(l->made->nodes));
+  l->made = hd_graph_without_nodes(l->arena, l->graph);
 }
 
 void hd_layouts_put_task(hd_layouts_t *l, const hd_node_t *node,
@@ -266,8 +241,9 @@ void hd_layouts_put_task(hd_layouts_t *l, const hd_node_t *node,
   hd_node_t *made = HD_ARENA_NEW(l->arena, hd_node_t);
   *made = *node;
   if (task) {
-    made->task = hd_layouts_task(
-        l, task, hd_arena_printf(l->arena, "%s_%s", node->op, what));
+    made->task =
+        hd_task_shared(l->arena, l->module, &l->tasks, task,
+                       hd_arena_printf(l->arena, "%s_%s", node->op, what));
     made->op = made->task->name;
   }
   made->inputs = inputs;
@@ -344,12 +320,6 @@ const hd_graph_t *hd_layouts_apply(hd_layouts_t *l) {
 }
 
 // --- What tasks read ---
-
-bool hd_layout_is_zero(const hd_term_t *term) {
-  return term->kind == HD_TERM_CONST &&
-         (hd_type_is_float(hd_type(term->type.scalar)) ? term->u.f == 0
-                                                       : term->u.i == 0);
-}
 
 unsigned hd_layout_count_places(const hd_term_t *load,
                                 const hd_index_t *index) {

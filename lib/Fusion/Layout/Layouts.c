@@ -23,8 +23,6 @@
 #include "Schedule/Terms/Flatten.h"
 #include "Schedule/Terms/Prepare.h"
 
-#include <string.h>
-
 // --- The flat tasks of nodes ---
 
 // y[i] = x[p(i)], for a reshape.
@@ -35,11 +33,9 @@ static const hd_task_t *flat_reshape(hd_layouts_t *l, const hd_node_t *node) {
   hd_task_t *flat = HD_ARENA_NEW(arena, hd_task_t);
   const hd_task_value_t *x = hd_flat_value_make(
       arena, "x", HD_VALUE_INPUT, from.type, from.shape, from.rank);
-  const hd_task_value_t **y = HD_ARENA_ARRAY(arena, const hd_task_value_t *, 1);
-  y[0] = hd_flat_value_make(arena, "y", HD_VALUE_OUTPUT, to.type, to.shape,
-                            to.rank);
-  const hd_index_t **indices =
-      HD_ARENA_ARRAY(arena, const hd_index_t *, to.rank + 1);
+  hd_task_value_t *y = hd_flat_value_make(arena, "y", HD_VALUE_OUTPUT, to.type,
+                                          to.shape, to.rank);
+  const hd_index_t *indices[HD_MAX_RANK];
   const hd_term_t *at[HD_MAX_RANK], *places[HD_MAX_RANK];
   for (unsigned i = 0; i < to.rank; i++) {
     indices[i] = hd_flat_index_make(arena, hd_arena_printf(arena, "at%u", i),
@@ -48,19 +44,14 @@ static const hd_task_t *flat_reshape(hd_layouts_t *l, const hd_node_t *node) {
   }
   hd_index_places(arena, hd_index_linear(arena, to.shape, to.rank, at),
                   from.shape, from.rank, places);
-  hd_definition_t *d = HD_ARENA_NEW(arena, hd_definition_t);
-  *d = (hd_definition_t){.kind = HD_DEFINE,
-                         .loc = node->loc,
-                         .num_targets = 1,
-                         .targets = y,
-                         .num_indices = to.rank,
-                         .indices = indices,
-                         .term = hd_flat_load(arena, x, places)};
+  y->loc = node->loc;
   flat->name = "reshape";
   flat->loc = node->loc;
   hd_vec_push(arena, &flat->inputs, x);
-  hd_vec_push(arena, &flat->outputs, y[0]);
-  hd_vec_push(arena, &flat->definitions, d);
+  hd_vec_push(arena, &flat->outputs, (const hd_task_value_t *)y);
+  hd_vec_push(arena, &flat->definitions,
+              (const hd_definition_t *)hd_flat_define(
+                  arena, y, indices, hd_flat_load(arena, x, places)));
   return flat;
 }
 

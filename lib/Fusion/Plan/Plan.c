@@ -10,8 +10,6 @@
 #include "IR/Graph/Loop.h"
 #include "Schedule/Translate/Build.h"
 
-#include <string.h>
-
 const bool *hd_planned_outputs(hd_arena_t *arena, const hd_graph_t *graph) {
   hd_ptr_map_t seen = {0};
   bool *planned = HD_ARENA_ARRAY(arena, bool, graph->outputs.size + 1);
@@ -315,9 +313,7 @@ static const hd_graph_t *schedule_rest(void *argument,
                                        const hd_graph_t *graph) {
   hd_module_t *module = ((unfused_t *)argument)->module;
   hd_scheduler_t *scheduler = ((unfused_t *)argument)->scheduler;
-  hd_graph_t *made = HD_ARENA_NEW(&module->arena, hd_graph_t);
-  *made = *graph;
-  memset(&made->nodes, 0, sizeof(made->nodes));
+  hd_graph_t *made = hd_graph_without_nodes(&module->arena, graph);
   for (size_t i = 0; i < graph->nodes.size; i++) {
     const hd_node_t *node = graph->nodes.data[i];
     if (node->task && !node->group && !node->schedule)

@@ -70,9 +70,8 @@ struct hd_lowering {
   const hd_node_t *node;
   const hd_operator_row_t *row;
   const hd_value_t **inputs, **outputs;
-  unsigned calls;       // Of hd_lower_graph().
-  hd_lowering_t *outer; // Of hd_lower_as().
-  bool broken;          // An attribute has a wrong kind.
+  unsigned calls; // Of hd_lower_graph().
+  bool broken;    // An attribute has a wrong kind.
 };
 
 // A sequence, or an optional that holds one value or none.

@@ -147,13 +147,6 @@ bool hd_lower_graph_once(hd_lowering_t *l, const hd_graph_t *graph,
                          const hd_value_t *const *inputs, uint32_t num_inputs,
                          const hd_value_t **outputs);
 
-// Lowers as another operator of the same domain would be: for compositions.
-// attributes may be NULL.
-const hd_value_t *hd_lower_as(hd_lowering_t *l, const char *op, int version,
-                              const hd_value_t *const *inputs,
-                              uint32_t num_inputs,
-                              const hd_attributes_t *attributes);
-
 // Errors that name the node. Not supported (E1104, exit 4):
 bool hd_lower_unsupported(hd_lowering_t *l, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -61,8 +61,6 @@ void hd_attributes_graph(hd_lowering_t *l, hd_attributes_t *list,
 }
 
 const char *hd_lower_value_name(const hd_lowering_t *l) {
-  while (l->outer)
-    l = l->outer;
   for (uint32_t i = 0; i < l->node->num_outputs; i++)
     if (l->node->outputs[i])
       return l->node->outputs[i]->name;
@@ -182,12 +180,9 @@ static bool fold(hd_lowering_t *l, const hd_task_binding_t *binding,
 }
 
 static const hd_task_t *find_task(hd_lowering_t *l, const char *name) {
-  size_t cursor = 0;
-  const hd_item_t *item;
-  while ((item = hd_module_next(l->x->module, name, &cursor)))
-    if (item->kind == HD_ITEM_TASK)
-      return item->u.task;
-  const hd_task_t *task = hd_library_task(hd_lower_context(l), name);
+  const hd_task_t *task = hd_module_find_task(l->x->module, name);
+  if (!task)
+    task = hd_library_task(hd_lower_context(l), name);
   if (!task)
     hd_lower_unsupported(l, "there is no task '%s'", name);
   return task;

@@ -61,17 +61,13 @@ const hd_value_t *hd_lower_held(const hd_value_t *optional, bool *present) {
 // before. Its walks were made one after the other, and nothing after them: the
 // node is the one at which the walk stopped.
 static hd_walk_t *find_walk(hd_lowering_t *l, const hd_graph_t *graph) {
-  hd_lowering_t *root = l;
-  while (root->outer)
-    root = root->outer;
-  hd_walk_t *walk = root->walk;
-  unsigned call = root->calls++;
+  hd_walk_t *walk = l->walk;
+  unsigned call = l->calls++;
   size_t size = walk->children.size;
   const hd_walk_child_t *last = size ? &walk->children.data[size - 1] : NULL;
-  if (last && last->node == root->index && call <= last->call)
+  if (last && last->node == l->index && call <= last->call)
     return walk->children.data[size - 1 - (last->call - call)].walk;
-  hd_walk_child_t child = {root->index, call,
-                           hd_walk_make(root->x, graph, walk)};
+  hd_walk_child_t child = {l->index, call, hd_walk_make(l->x, graph, walk)};
   hd_vec_push(hd_lower_arena(l), &walk->children, child);
   return child.walk;
 }
@@ -108,41 +104,6 @@ bool hd_lower_graph(hd_lowering_t *l, const hd_graph_t *graph,
 bool hd_lower_graph_once(hd_lowering_t *l, const hd_graph_t *graph,
                          const hd_value_t *const *inputs, uint32_t num_inputs,
                          const hd_value_t **outputs) {
-  const hd_lowering_t *root = l;
-  while (root->outer)
-    root = root->outer;
-  return walk_graph(l, hd_walk_make(l->x, graph, root->walk), inputs,
-                    num_inputs, outputs);
-}
-
-const hd_value_t *hd_lower_as(hd_lowering_t *l, const char *op, int version,
-                              const hd_value_t *const *inputs,
-                              uint32_t num_inputs,
-                              const hd_attributes_t *attributes) {
-  hd_arena_t *arena = hd_lower_arena(l);
-  hd_node_t *node = HD_ARENA_NEW(arena, hd_node_t);
-  const hd_value_t *output =
-      hd_lower_wants_output(l, 0) ? l->node->outputs[0] : &hd_value_poison;
-  const hd_value_t **outputs = HD_ARENA_ARRAY(arena, const hd_value_t *, 1);
-  outputs[0] = output;
-  *node = (hd_node_t){
-      .domain = l->node->domain,
-      .version = version,
-      .op = op,
-      .label = l->node->label,
-      .loc = l->node->loc,
-      .num_inputs = num_inputs,
-      .inputs = inputs,
-      .num_outputs = 1,
-      .outputs = outputs,
-      .num_attributes = attributes ? (uint32_t)attributes->size : 0,
-      .attributes = attributes ? attributes->data : NULL,
-  };
-  hd_lowering_t inner = {
-      .x = l->x, .walk = l->walk, .index = l->index, .node = node, .outer = l};
-  inner.inputs = HD_ARENA_ARRAY(arena, const hd_value_t *, num_inputs + 1);
-  for (uint32_t i = 0; i < num_inputs; i++)
-    inner.inputs[i] = inputs[i];
-  inner.outputs = HD_ARENA_ARRAY(arena, const hd_value_t *, 1);
-  return hd_lowering_run(&inner) ? inner.outputs[0] : NULL;
+  return walk_graph(l, hd_walk_make(l->x, graph, l->walk), inputs, num_inputs,
+                    outputs);
 }

@@ -6,8 +6,6 @@
 #include "Graph/Expand/Expander.h"
 
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 typedef struct put_node {
   uint64_t key; // Of what the node computes; equal keys are compared.
@@ -50,38 +48,28 @@ static bool nodes_equal(const hd_node_t *a, const hd_node_t *b,
   if (a->task != b->task || strcmp(a->op, b->op) != 0 || a->group != b->group ||
       a->anchor != b->anchor || a->schedule != b->schedule ||
       a->pin != b->pin || a->num_inputs != b->num_inputs ||
-      a->num_outputs != b->num_outputs ||
-      a->num_attributes != b->num_attributes ||
+      a->num_outputs != b->num_outputs || !hd_attributes_equal(a, b) ||
       memcmp(a->inputs, b->inputs, a->num_inputs * sizeof(*a->inputs)) != 0)
     return false;
-  for (uint32_t i = 0; i < a->num_attributes; i++)
-    if (strcmp(a->attributes[i]->name, b->attributes[i]->name) != 0 ||
-        !hd_attribute_equal(a->attributes[i], b->attributes[i]))
-      return false;
   for (uint32_t i = 0; i < a->num_outputs; i++) {
     hd_tensor_type_t type = hd_lower_type(a->outputs[i]);
-    if (type.type != types[i].type || type.rank != types[i].rank ||
-        memcmp(type.shape, types[i].shape, type.rank * sizeof(int64_t)) != 0)
+    if (!hd_tensor_type_equal(&type, &types[i]))
       return false;
   }
   return true;
 }
 
-static uint64_t hash(uint64_t key, const void *data, size_t size) {
-  return XXH3_64bits_withSeed(data, size, key);
-}
-
 // Of all that nodes_equal() compares.
 static uint64_t node_key(const hd_node_t *node, const hd_tensor_type_t *types) {
   uint64_t key =
-      hash((uint64_t)(uintptr_t)node->task, node->op, strlen(node->op));
-  key = hash(key + node->group, &node->schedule, sizeof(node->schedule));
-  key = hash(key, node->inputs, node->num_inputs * sizeof(*node->inputs));
+      hd_hash((uint64_t)(uintptr_t)node->task, node->op, strlen(node->op));
+  key = hd_hash(key + node->group, &node->schedule, sizeof(node->schedule));
+  key = hd_hash(key, node->inputs, node->num_inputs * sizeof(*node->inputs));
   for (uint32_t i = 0; i < node->num_attributes; i++)
     key = hd_attribute_key(key, node->attributes[i]);
   for (uint32_t i = 0; i < node->num_outputs; i++)
-    key = hash(key + types[i].type, types[i].shape,
-               types[i].rank * sizeof(int64_t));
+    key = hd_hash(key + types[i].type, types[i].shape,
+                  types[i].rank * sizeof(int64_t));
   return key;
 }
 

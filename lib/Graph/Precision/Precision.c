@@ -28,8 +28,6 @@
 #include "Graph/Precision/PrecisionState.h"
 #include "IR/Text/Library.h"
 
-#include <string.h>
-
 // What stands for a value in the new graph, by type.
 typedef struct versions {
   struct versions *self; // For who finds it read alone.
@@ -307,20 +305,6 @@ static void put_node(hd_precision_pass_t *l, const hd_node_t *node,
   }
 }
 
-// Names that are taken: in an order in which every one is met once.
-static void take_names(hd_precision_pass_t *l) {
-  const hd_graph_t *graph = l->from;
-  for (size_t i = 0; i < graph->inputs.size; i++)
-    hd_name_unique(l->arena, &l->names, graph->inputs.data[i]->name);
-  for (size_t i = 0; i < graph->constants.size; i++)
-    hd_name_unique(l->arena, &l->names, graph->constants.data[i]->name);
-  for (size_t i = 0; i < graph->nodes.size; i++)
-    for (uint32_t k = 0; k < graph->nodes.data[i]->num_outputs; k++)
-      if (graph->nodes.data[i]->outputs[k])
-        hd_name_unique(l->arena, &l->names,
-                       graph->nodes.data[i]->outputs[k]->name);
-}
-
 // A conversion that a group's node asks for, and that none before the group
 // did, stands within the group: it joins it.
 static void close_groups(hd_precision_pass_t *l) {
@@ -377,11 +361,9 @@ static const hd_graph_t *lower(hd_module_t *module, const hd_graph_t *graph,
   l.treatments = HD_ARENA_ARRAY(l.arena, hd_treatment_t, graph->nodes.size + 1);
   if (!hd_precision_plan(&l))
     return NULL;
-  hd_graph_t *to = HD_ARENA_NEW(l.arena, hd_graph_t);
-  *to = *graph;
-  memset(&to->nodes, 0, sizeof to->nodes);
+  hd_graph_t *to = hd_graph_without_nodes(l.arena, graph);
   l.to = to;
-  take_names(&l);
+  hd_names_take(l.arena, &l.names, graph);
   build(&l);
   for (size_t i = 0; held && i < graph->nodes.size; i++)
     for (uint32_t k = 0; k < graph->nodes.data[i]->num_outputs; k++)

@@ -8,8 +8,6 @@
 #include "Graph/Names.h"
 
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 // What a node computes, and the latest that does.
 typedef struct known_node {
@@ -146,18 +144,14 @@ void hd_rw_replace(hd_rw_graph_t *g, hd_rw_value_t *old, hd_rw_value_t *value) {
 
 // --- Equal nodes ---
 
-static uint64_t hash(uint64_t key, const void *data, size_t size) {
-  return XXH3_64bits_withSeed(data, size, key);
-}
-
 static uint64_t node_key(const hd_node_t *node, hd_rw_value_t *const *inputs,
                          const hd_tensor_type_t *types) {
   uint64_t key = (uint64_t)(uintptr_t)hd_rw_node_key(node);
-  key = hash(key, inputs, node->num_inputs * sizeof(*inputs));
+  key = hd_hash(key, inputs, node->num_inputs * sizeof(*inputs));
   for (uint32_t i = 0; i < node->num_attributes; i++)
     key = hd_attribute_key(key, node->attributes[i]);
   if (hd_node_is_reshape(node))
-    key = hash(key, types[0].shape, types[0].rank * sizeof(int64_t));
+    key = hd_hash(key, types[0].shape, types[0].rank * sizeof(int64_t));
   return key;
 }
 
@@ -167,14 +161,9 @@ static bool computes(const hd_rw_node_t *there, const hd_node_t *node,
   const hd_node_t *a = &there->node;
   if (there->dead || hd_rw_node_key(a) != hd_rw_node_key(node) ||
       a->num_inputs != node->num_inputs ||
-      a->num_outputs != node->num_outputs ||
-      a->num_attributes != node->num_attributes ||
+      a->num_outputs != node->num_outputs || !hd_attributes_equal(a, node) ||
       memcmp(there->inputs, inputs, a->num_inputs * sizeof(*inputs)) != 0)
     return false;
-  for (uint32_t i = 0; i < a->num_attributes; i++)
-    if (strcmp(a->attributes[i]->name, node->attributes[i]->name) != 0 ||
-        !hd_attribute_equal(a->attributes[i], node->attributes[i]))
-      return false;
   for (uint32_t i = 0; i < a->num_outputs; i++)
     if (!there->outputs[i] ||
         !hd_tensor_type_equal(&there->outputs[i]->type, &types[i]))

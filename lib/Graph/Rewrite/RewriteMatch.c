@@ -46,16 +46,9 @@ static void find_read(const hd_rewrite_t *rewrite, bool *is_read) {
     }
 }
 
-static bool uses(const hd_rule_node_t *node, const hd_rule_value_t *value) {
-  for (uint32_t i = 0; i < node->num_inputs; i++)
-    if (node->inputs[i] == value)
-      return true;
-  return false;
-}
-
 static bool is_inner(const hd_rewrite_t *rewrite, const hd_rule_value_t *v) {
   for (size_t i = 0; i < rewrite->right.size; i++)
-    if (uses(rewrite->right.data[i], v))
+    if (hd_rule_node_reads(rewrite->right.data[i], v))
       return false;
   return v->left && !v->right;
 }
@@ -290,7 +283,7 @@ static uint32_t count_roots(const hd_rewrite_t *r) {
 static bool is_used_by_all_ends(const hd_rewrite_t *r,
                                 const hd_rule_value_t *operand) {
   for (size_t i = 0; i < r->left.size; i++)
-    if (!uses(r->left.data[i], operand))
+    if (!hd_rule_node_reads(r->left.data[i], operand))
       return false;
   return true;
 }

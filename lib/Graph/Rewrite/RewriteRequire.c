@@ -9,8 +9,6 @@
 #include "Graph/Reference/Reference.h"
 
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 enum {
   MAX_READ = 1 << 27,     // Elements that are looked at.
@@ -196,7 +194,7 @@ static uint64_t key_of(const hd_rw_match_t *m, const hd_rule_node_t *node,
   uint64_t key = (uint64_t)(uintptr_t)node;
   for (size_t i = 0; i < rewrite->values.size; i++)
     if (rewrite->values.data[i]->constant)
-      key = XXH3_64bits_withSeed(&m->values[i], sizeof m->values[i], key);
+      key = hd_hash(key, &m->values[i], sizeof m->values[i]);
   for (size_t n = 0; n < rewrite->right.size; n++)
     for (uint32_t i = 0; i < m->made[n].num_attributes; i++)
       key = hd_attribute_key(key, m->made[n].attributes[i]);

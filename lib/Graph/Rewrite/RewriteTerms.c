@@ -240,13 +240,6 @@ static bool is_choice(const hd_task_t *task, const char *name) {
   return type && type->either[0];
 }
 
-static bool is_wanted(const hd_rule_node_t *node, const char *name) {
-  for (uint32_t i = 0; i < node->num_attributes; i++)
-    if (strcmp(node->attributes[i]->name, name) == 0)
-      return true;
-  return false;
-}
-
 bool hd_rule_check(const hd_rule_node_t *node,
                    const hd_attribute_t *const *attributes,
                    uint32_t num_attributes, const hd_task_binding_t *binding,
@@ -267,9 +260,10 @@ bool hd_rule_check(const hd_rule_node_t *node,
   // What the rule does not speak of has its default.
   for (uint32_t i = 0; i < num_attributes; i++) {
     const char *name = attributes[i]->name;
-    if (!is_wanted(node, name) && is_choice(node->task, name))
+    if (!hd_rule_node_gives(node, name) && is_choice(node->task, name))
       return false;
-    if (is_wanted(node, name) || !hd_task_find_attribute(node->task, name))
+    if (hd_rule_node_gives(node, name) ||
+        !hd_task_find_attribute(node->task, name))
       continue;
     const hd_attribute_t *usual = default_of(node->task, name, arena);
     if (!usual || !says_same(usual, attributes[i]))

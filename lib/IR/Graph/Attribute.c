@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Graph/Graph.h"
 
+#include "Support/Map.h"
+
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 bool hd_attribute_equal(const hd_attribute_t *a, const hd_attribute_t *b) {
   if (a->kind != b->kind || a->count != b->count)
@@ -35,28 +35,34 @@ bool hd_attribute_equal(const hd_attribute_t *a, const hd_attribute_t *b) {
   return false;
 }
 
-static uint64_t hash(uint64_t key, const void *data, size_t size) {
-  return XXH3_64bits_withSeed(data, size, key);
+bool hd_attributes_equal(const hd_node_t *a, const hd_node_t *b) {
+  if (a->num_attributes != b->num_attributes)
+    return false;
+  for (uint32_t i = 0; i < a->num_attributes; i++)
+    if (strcmp(a->attributes[i]->name, b->attributes[i]->name) != 0 ||
+        !hd_attribute_equal(a->attributes[i], b->attributes[i]))
+      return false;
+  return true;
 }
 
 uint64_t hd_attribute_key(uint64_t key, const hd_attribute_t *a) {
-  key = hash(key, a->name, strlen(a->name));
+  key = hd_hash(key, a->name, strlen(a->name));
   switch (a->kind) {
   case HD_ATTRIBUTE_INT:
-    return hash(key, &a->u.i, sizeof(a->u.i));
+    return hd_hash(key, &a->u.i, sizeof(a->u.i));
   case HD_ATTRIBUTE_FLOAT:
-    return hash(key, &a->u.f, sizeof(a->u.f));
+    return hd_hash(key, &a->u.f, sizeof(a->u.f));
   case HD_ATTRIBUTE_INTS:
-    return hash(key, a->u.ints, a->count * sizeof(int64_t));
+    return hd_hash(key, a->u.ints, a->count * sizeof(int64_t));
   case HD_ATTRIBUTE_FLOATS:
-    return hash(key, a->u.floats, a->count * sizeof(double));
+    return hd_hash(key, a->u.floats, a->count * sizeof(double));
   case HD_ATTRIBUTE_TYPE:
-    return hash(key, &a->u.type, sizeof(a->u.type));
+    return hd_hash(key, &a->u.type, sizeof(a->u.type));
   case HD_ATTRIBUTE_SIZE:
   case HD_ATTRIBUTE_SIZES:
     for (size_t i = 0; i < a->count; i++) {
       uint64_t size = hd_expr_hash(a->u.sizes[i]);
-      key = hash(key, &size, sizeof(size));
+      key = hd_hash(key, &size, sizeof(size));
     }
     return key;
   case HD_ATTRIBUTE_STRING:

@@ -137,3 +137,10 @@ bool hd_graph_walk_constants(const hd_graph_t *graph,
   }
   return true;
 }
+
+hd_graph_t *hd_graph_without_nodes(hd_arena_t *arena, const hd_graph_t *graph) {
+  hd_graph_t *made = HD_ARENA_NEW(arena, hd_graph_t);
+  *made = *graph;
+  memset(&made->nodes, 0, sizeof made->nodes);
+  return made;
+}

@@ -120,6 +120,8 @@ struct hd_graph {
 // Whether two attributes have the same value of the same kind, floats bit by
 // bit; their names may differ. False of strings, tensors and graphs.
 bool hd_attribute_equal(const hd_attribute_t *a, const hd_attribute_t *b);
+// Whether two nodes have the same, of the same names in the same order.
+bool hd_attributes_equal(const hd_node_t *a, const hd_node_t *b);
 // A hash that goes on from key: of the name, and of what hd_attribute_equal()
 // compares.
 uint64_t hd_attribute_key(uint64_t key, const hd_attribute_t *a);
@@ -195,6 +197,9 @@ const char *hd_node_bind_schedule(hd_arena_t *arena, const hd_node_t *node,
 // a group, and is none where it has no anchor. Nodes are copied where they
 // change.
 void hd_graph_settle_groups(hd_arena_t *arena, hd_graph_t *graph);
+
+// The same graph, to be filled with nodes anew.
+hd_graph_t *hd_graph_without_nodes(hd_arena_t *arena, const hd_graph_t *graph);
 
 // The rules of docs/IR.md; reports every fault.
 bool hd_graph_verify(hd_context_t *context, const hd_graph_t *graph);

@@ -118,6 +118,9 @@ bool hd_rule_attribute_binds(const hd_rule_attribute_t *attribute);
 // How many numbers a list begins with; whether one of them binds.
 uint32_t hd_rule_leading(const hd_rule_attribute_t *list);
 bool hd_rule_item_binds(const hd_term_t *item);
+bool hd_rule_node_gives(const hd_rule_node_t *node, const char *attribute);
+bool hd_rule_node_reads(const hd_rule_node_t *node,
+                        const hd_rule_value_t *value);
 bool hd_rule_node_is_reshape(const hd_rule_node_t *node);
 // For what is required alone: of a constant the largest magnitudes, along the
 // axes where the type written has 1.

@@ -289,10 +289,3 @@ void hd_mapping_print(const hd_mapping_t *mapping, hd_buffer_t *out) {
   hd_print_mapping(&p, mapping);
   hd_arena_fini(&p.arena);
 }
-
-void hd_layout_print(const hd_layout_t *layout, hd_buffer_t *out) {
-  hd_printer_t p;
-  start(&p, out);
-  hd_print_layout(&p, layout);
-  hd_arena_fini(&p.arena);
-}

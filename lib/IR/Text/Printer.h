@@ -21,6 +21,5 @@ void hd_expr_print(const hd_expr_t *e, hd_buffer_t *out);
 // Its element type, shape and layout.
 void hd_tensor_print(const hd_tensor_t *tensor, hd_buffer_t *out);
 void hd_mapping_print(const hd_mapping_t *mapping, hd_buffer_t *out);
-void hd_layout_print(const hd_layout_t *layout, hd_buffer_t *out);
 
 #endif

@@ -50,7 +50,9 @@ void hd_expect_defined(hd_task_verifier_t *v, const hd_task_value_t *value,
 bool hd_task_is_defined(const hd_task_verifier_t *v,
                         const hd_task_value_t *value);
 bool hd_task_op_is_defined(hd_expr_kind_t op, hd_task_type_t type);
-// Of sizes, packs, attributes and constants alone.
+// Known before any element is: of sizes, packs, attributes, constants and
+// arithmetic on them alone; whether a term of that kind is one of these.
 bool hd_term_is_shape(const hd_term_t *term);
+bool hd_term_is_known(hd_term_kind_t kind);
 
 #endif

@@ -5,6 +5,7 @@
 // for, the right side gives what others may use. What it computes is proven by
 // running both sides.
 #include "IR/Graph/RewriteRule.h"
+#include "IR/Verify/TaskVerifier.h"
 
 #include <string.h>
 
@@ -93,32 +94,12 @@ static bool is_first_element(const hd_term_t *term) {
 
 // Over sizes, attributes and the one element of constants.
 static bool is_known_term(const rule_verifier_t *v, const hd_term_t *term) {
-  const hd_rule_value_t *value;
-  switch ((hd_term_kind_t)term->kind) {
-  case HD_TERM_CONST:
-  case HD_TERM_LIMIT:
-  case HD_TERM_SIZE:
-  case HD_TERM_PACK:
-  case HD_TERM_BROADCAST:
-  case HD_TERM_PERMUTE:
-  case HD_TERM_ATTRIBUTE:
-  case HD_TERM_OPERATOR:
-  case HD_TERM_SELECT:
-  case HD_TERM_CAST:
-    break;
-  case HD_TERM_LOAD:
-    value = hd_rewrite_typed(v->rewrite, term->u.value);
+  if (term->kind == HD_TERM_LOAD) {
+    const hd_rule_value_t *value = hd_rewrite_typed(v->rewrite, term->u.value);
     return value && value->constant && is_first_element(term);
-  case HD_TERM_INDEX:
-  case HD_TERM_BOUND:
-  case HD_TERM_BITCAST:
-  case HD_TERM_FUNCTION:
-  case HD_TERM_LOADELSE:
-  case HD_TERM_REDUCE:
-  case HD_TERM_SCAN:
-  case HD_TERM_COUNT:
-    return false;
   }
+  if (!hd_term_is_known((hd_term_kind_t)term->kind))
+    return false;
   for (unsigned i = 0; i < term->num_operands; i++)
     if (!is_known_term(v, term->operands[i]))
       return false;
@@ -185,7 +166,7 @@ static uint32_t count_inputs(const hd_task_t *task) {
   return count;
 }
 
-static bool gives_attribute(const hd_rule_node_t *node, const char *name) {
+bool hd_rule_node_gives(const hd_rule_node_t *node, const char *name) {
   for (uint32_t i = 0; i < node->num_attributes; i++)
     if (strcmp(node->attributes[i]->name, name) == 0)
       return true;
@@ -237,7 +218,7 @@ static void verify_call(rule_verifier_t *v, const hd_rule_node_t *node) {
   for (size_t i = 0; node->task && i < node->task->inputs.size; i++) {
     const hd_task_value_t *a = node->task->inputs.data[i];
     if (a->kind == HD_VALUE_ATTRIBUTE && !a->initial &&
-        !gives_attribute(node, a->name))
+        !hd_rule_node_gives(node, a->name))
       fault(v, node->loc, "attribute '%s' of task '%s' is missing", a->name,
             node->op);
   }
@@ -245,7 +226,8 @@ static void verify_call(rule_verifier_t *v, const hd_rule_node_t *node) {
 
 // --- Sides ---
 
-static bool uses(const hd_rule_node_t *node, const hd_rule_value_t *value) {
+bool hd_rule_node_reads(const hd_rule_node_t *node,
+                        const hd_rule_value_t *value) {
   for (uint32_t i = 0; i < node->num_inputs; i++)
     if (node->inputs[i] == value)
       return true;
@@ -255,7 +237,7 @@ static bool uses(const hd_rule_node_t *node, const hd_rule_value_t *value) {
 static bool is_used(const hd_rule_node_t *const *nodes, size_t count,
                     const hd_rule_value_t *value) {
   for (size_t i = 0; i < count; i++)
-    if (uses(nodes[i], value))
+    if (hd_rule_node_reads(nodes[i], value))
       return true;
   return false;
 }
@@ -369,7 +351,8 @@ static void verify_magnitudes(rule_verifier_t *v, const hd_rule_node_t *node) {
     fault(v, node->loc, "'%s' does not depend on constants alone",
           node->inputs[0]->name);
   for (size_t i = 0; i < r->right.size; i++)
-    if (value && !r->right.data[i]->required && uses(r->right.data[i], value))
+    if (value && !r->right.data[i]->required &&
+        hd_rule_node_reads(r->right.data[i], value))
       fault(v, r->right.data[i]->loc, "'%s' is for what is required alone",
             value->name);
 }
@@ -402,7 +385,7 @@ static void verify_right(rule_verifier_t *v) {
     for (size_t n = i; n < r->right.size; n++)
       for (uint32_t o = 0; o < r->right.data[n]->num_outputs; o++)
         if (r->right.data[n]->outputs[o] &&
-            uses(r->right.data[i], r->right.data[n]->outputs[o]))
+            hd_rule_node_reads(r->right.data[i], r->right.data[n]->outputs[o]))
           fault(v, r->right.data[i]->loc, "'%s' is used before it is given",
                 r->right.data[n]->outputs[o]->name);
   if (!gives)

@@ -35,10 +35,8 @@ void hd_expect_single(hd_task_verifier_t *v, const hd_term_t *term) {
     hd_task_fault(v, term->loc, "a pack of values stands where one is needed");
 }
 
-// Known before any element is: constants, sizes, packs, attributes and
-// arithmetic on them.
-bool hd_term_is_shape(const hd_term_t *term) {
-  switch ((hd_term_kind_t)term->kind) {
+bool hd_term_is_known(hd_term_kind_t kind) {
+  switch (kind) {
   case HD_TERM_CONST:
   case HD_TERM_LIMIT:
   case HD_TERM_SIZE:
@@ -49,7 +47,7 @@ bool hd_term_is_shape(const hd_term_t *term) {
   case HD_TERM_OPERATOR:
   case HD_TERM_SELECT:
   case HD_TERM_CAST:
-    break;
+    return true;
   case HD_TERM_INDEX:
   case HD_TERM_BOUND:
   case HD_TERM_BITCAST:
@@ -59,8 +57,14 @@ bool hd_term_is_shape(const hd_term_t *term) {
   case HD_TERM_REDUCE:
   case HD_TERM_SCAN:
   case HD_TERM_COUNT:
-    return false;
+    break;
   }
+  return false;
+}
+
+bool hd_term_is_shape(const hd_term_t *term) {
+  if (!hd_term_is_known((hd_term_kind_t)term->kind))
+    return false;
   for (unsigned i = 0; i < term->num_operands; i++)
     if (!hd_term_is_shape(term->operands[i]))
       return false;

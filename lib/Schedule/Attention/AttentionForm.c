@@ -78,9 +78,8 @@ static void put_group(hd_form_digits_t *digits, hd_axis_t *z, unsigned n,
   hd_arena_t *arena = digits->arena;
   const hd_index_t *group =
       hd_flat_index_make(arena, "group", hd_flat_range(z->indices[n]) / heads);
-  const hd_term_t *first =
-      hd_flat_operate(arena, HD_EXPR_MUL, hd_flat_index(arena, group),
-                      hd_flat_int(arena, HD_I64, heads));
+  const hd_term_t *first = hd_flat_operate_int(
+      arena, HD_EXPR_MUL, hd_flat_index(arena, group), heads);
   digits->split[0] = z->indices[n];
   digits->as[0] = head ? hd_flat_operate(arena, HD_EXPR_ADD, first,
                                          hd_flat_index(arena, head))

@@ -37,16 +37,15 @@ static bool follows_query(const limits_t *l, const hd_term_t *term) {
 // same side of every place.
 static const hd_term_t *clamped(const limits_t *l, const hd_term_t *number) {
   static const int64_t FAR = INT64_C(1) << 40;
-  const hd_term_t *low = hd_flat_operate(l->arena, HD_EXPR_MAX, number,
-                                         hd_flat_int(l->arena, HD_I64, -FAR));
-  return hd_flat_operate(l->arena, HD_EXPR_MIN, low,
-                         hd_flat_int(l->arena, HD_I64, FAR));
+  const hd_term_t *low =
+      hd_flat_operate_int(l->arena, HD_EXPR_MAX, number, -FAR);
+  return hd_flat_operate_int(l->arena, HD_EXPR_MIN, low, FAR);
 }
 
 static const hd_term_t *add_multiple(const limits_t *l, const hd_term_t *sum,
                                      const hd_term_t *of, int64_t factor) {
-  const hd_term_t *multiple = hd_flat_operate(
-      l->arena, HD_EXPR_MUL, of, hd_flat_int(l->arena, HD_I64, factor));
+  const hd_term_t *multiple =
+      hd_flat_operate_int(l->arena, HD_EXPR_MUL, of, factor);
   return hd_flat_operate(l->arena, HD_EXPR_ADD, multiple, sum);
 }
 
@@ -167,10 +166,9 @@ void hd_attention_limit(hd_arena_t *arena, hd_attention_form_t *form) {
   form->inside = hd_attention_wide(arena, look(&l, form->term));
   form->limit = hd_flat_int(arena, HD_I64, form->sizes[HD_ATTENTION_KEY]);
   if (l.limit)
-    form->limit = hd_flat_operate(
+    form->limit = hd_flat_operate_int(
         arena, HD_EXPR_MAX,
-        hd_flat_operate(arena, HD_EXPR_MIN, l.limit, form->limit),
-        hd_flat_int(arena, HD_I64, 0));
+        hd_flat_operate(arena, HD_EXPR_MIN, l.limit, form->limit), 0);
 }
 
 // --- The factor ---

@@ -62,15 +62,8 @@ static const hd_term_t *bound(hd_arena_t *arena, const hd_variable_t *v) {
   return term;
 }
 
-static const hd_term_t *in_type(hd_arena_t *arena, const hd_term_t *term,
-                                hd_scalar_t type) {
-  return term->type.scalar == type
-             ? term
-             : hd_term_make(arena, HD_TERM_CAST, hd_flat_type(type), &term, 1);
-}
-
 const hd_term_t *hd_attention_wide(hd_arena_t *arena, const hd_term_t *term) {
-  return in_type(arena, term, HD_F32);
+  return hd_flat_cast(arena, term, HD_F32);
 }
 
 static const hd_variable_t *variable(hd_arena_t *arena, const char *name) {
@@ -175,8 +168,8 @@ static const hd_term_t *expand_row(hd_attention_finder_t *f,
   for (unsigned i = 0; i < f->num_rows; i++)
     if ((f->rows[i].is_max ? is_max : is_sum) &&
         hd_term_equal(f->rows[i].body, body))
-      return in_type(f->arena, bound(f->arena, f->rows[i].cell),
-                     term->type.scalar);
+      return hd_flat_cast(f->arena, bound(f->arena, f->rows[i].cell),
+                          term->type.scalar);
   bool is_exact = is_max && hd_type_is_float(hd_type(term->type.scalar)) &&
                   hd_scalar_bits(term->type.scalar) <= 32;
   if (f->num_rows == HD_MOST_STATISTICS || !(is_max || is_sum) ||
@@ -184,7 +177,7 @@ static const hd_term_t *expand_row(hd_attention_finder_t *f,
     return no(f, term, "what is reduced over the keys has no running form");
   const hd_variable_t *cell = variable(f->arena, f->num_rows ? "total" : "top");
   f->rows[f->num_rows++] = (hd_statistic_t){is_max, body, cell};
-  return in_type(f->arena, bound(f->arena, cell), term->type.scalar);
+  return hd_flat_cast(f->arena, bound(f->arena, cell), term->type.scalar);
 }
 
 // The term by the first product's sum, rows and inputs.
@@ -211,10 +204,6 @@ const hd_term_t *hd_attention_expand(hd_attention_finder_t *f,
 
 // --- The running form ---
 
-static bool is_operator(const hd_term_t *term, hd_expr_kind_t op) {
-  return term->kind == HD_TERM_OPERATOR && term->u.op == op;
-}
-
 static bool is_cell(const hd_term_t *term, const hd_variable_t *cell) {
   term = hd_attention_unrounded(term);
   return term->kind == HD_TERM_BOUND && term->u.variable == cell;
@@ -226,7 +215,7 @@ static bool is_weight(const hd_attention_finder_t *f, const hd_term_t *term) {
   if (term->kind != HD_TERM_FUNCTION || term->u.function != HD_TASK_EXP)
     return false;
   const hd_term_t *difference = hd_attention_unrounded(term->operands[0]);
-  return is_operator(difference, HD_EXPR_SUB) &&
+  return hd_flat_is_operator(difference, HD_EXPR_SUB) &&
          hd_term_equal(hd_attention_unrounded(difference->operands[0]),
                        hd_attention_unrounded(f->rows[0].body)) &&
          is_cell(difference->operands[1], f->rows[0].cell);
@@ -264,7 +253,7 @@ static bool masks_nan(const hd_term_t *term, const hd_term_t **of) {
   while (c->kind == HD_TERM_CAST)
     c = c->operands[0];
   *of = term->operands[2];
-  return is_operator(c, HD_EXPR_NE) &&
+  return hd_flat_is_operator(c, HD_EXPR_NE) &&
          hd_term_equal(c->operands[0], c->operands[1]) &&
          hd_term_equal(hd_attention_unrounded(c->operands[0]),
                        hd_attention_unrounded(*of)) &&
@@ -298,8 +287,8 @@ static bool find_divisor(hd_attention_finder_t *f, const hd_term_t *term,
     *divisor = times(f, *divisor, inner);
     return true;
   }
-  bool divides = is_operator(term, HD_EXPR_DIV);
-  if (!divides && !is_operator(term, HD_EXPR_MUL))
+  bool divides = hd_flat_is_operator(term, HD_EXPR_DIV);
+  if (!divides && !hd_flat_is_operator(term, HD_EXPR_MUL))
     return false;
   for (unsigned i = 0; i < (divides ? 1 : 2); i++) {
     const hd_term_t *other = term->operands[1 - i];

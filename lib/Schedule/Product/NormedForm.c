@@ -30,10 +30,6 @@ static const hd_term_t *without_cast(const hd_term_t *term) {
   return narrow ? narrow : term;
 }
 
-static bool is_operator(const hd_term_t *term, hd_expr_kind_t op) {
-  return term->kind == HD_TERM_OPERATOR && term->u.op == op;
-}
-
 static bool is_number(const hd_term_t *term, double number) {
   term = without_cast(term);
   return term->kind == HD_TERM_CONST &&
@@ -71,7 +67,7 @@ static const hd_term_t *summand(const finder_t *f, const hd_definition_t *d,
                                 const hd_term_t *term,
                                 const hd_index_t **indices) {
   const hd_term_t *sum =
-      is_operator(term, HD_EXPR_DIV) ? term->operands[0] : term;
+      hd_flat_is_operator(term, HD_EXPR_DIV) ? term->operands[0] : term;
   if (sum == term || sum->kind != HD_TERM_REDUCE || sum->num_operands != 1 ||
       sum->u.reduction->monoid->builtin != HD_MONOID_SUM ||
       sum->u.reduction->num_indices != 1 || sum->type.scalar != HD_F32 ||
@@ -102,14 +98,14 @@ static bool is_distance(const finder_t *f, const hd_term_t *term,
                         const hd_index_t *const *indices, unsigned count) {
   if (!f->mean)
     return is_element_at(f, term, f->x, indices, count);
-  return is_operator(term, HD_EXPR_SUB) &&
+  return hd_flat_is_operator(term, HD_EXPR_SUB) &&
          is_element_at(f, term->operands[0], f->x, indices, count) &&
          is_element_at(f, term->operands[1], f->mean, indices, count - 1);
 }
 
 static bool is_inverse(finder_t *f, const hd_definition_t *d) {
   const hd_index_t *indices[HD_MAX_RANK];
-  if (!is_definition(d) || !is_operator(d->term, HD_EXPR_DIV) ||
+  if (!is_definition(d) || !hd_flat_is_operator(d->term, HD_EXPR_DIV) ||
       !is_number(d->term->operands[0], 1))
     return false;
   const hd_term_t *root = d->term->operands[1];
@@ -117,12 +113,12 @@ static bool is_inverse(finder_t *f, const hd_definition_t *d) {
       root->kind == HD_TERM_FUNCTION && root->u.function == HD_TASK_SQRT
           ? root->operands[0]
           : NULL;
-  if (!sum || !is_operator(sum, HD_EXPR_ADD) ||
+  if (!sum || !hd_flat_is_operator(sum, HD_EXPR_ADD) ||
       without_cast(sum->operands[1])->kind != HD_TERM_CONST)
     return false;
   f->normed->epsilon.term = sum->operands[1];
   const hd_term_t *square = summand(f, d, sum->operands[0], indices);
-  return square && is_operator(square, HD_EXPR_MUL) &&
+  return square && hd_flat_is_operator(square, HD_EXPR_MUL) &&
          is_distance(f, square->operands[0], indices, d->num_indices + 1) &&
          is_distance(f, square->operands[1], indices, d->num_indices + 1);
 }
@@ -149,18 +145,18 @@ static bool is_result(const finder_t *f, const hd_term_t *term,
   if (term->type.scalar != HD_F32)
     return false;
   if (f->mean) {
-    if (!is_operator(term, HD_EXPR_ADD) ||
+    if (!hd_flat_is_operator(term, HD_EXPR_ADD) ||
         !is_column(f, term->operands[1], &normed->v))
       return false;
     term = term->operands[0];
   }
-  if (!is_operator(term, HD_EXPR_MUL) ||
+  if (!hd_flat_is_operator(term, HD_EXPR_MUL) ||
       !is_element_at(f, term->operands[1], inverse, rows, 2))
     return false;
   term = term->operands[0];
   if (f->mean) {
-    if (!is_operator(term, HD_EXPR_SUB) ||
-        !is_operator(term->operands[1], HD_EXPR_MUL) ||
+    if (!hd_flat_is_operator(term, HD_EXPR_SUB) ||
+        !hd_flat_is_operator(term->operands[1], HD_EXPR_MUL) ||
         !is_element_at(f, term->operands[1]->operands[0], f->mean, rows, 2) ||
         !is_column(f, term->operands[1]->operands[1], &normed->u))
       return false;

@@ -39,13 +39,11 @@ static unsigned which_of(const finder_t *f, const hd_term_t *load) {
     at[i] = hd_flat_index(f->arena, f->indices[i]);
   }
   own[2] *= 2;
-  const hd_term_t *even = hd_flat_operate(f->arena, HD_EXPR_MUL, at[2],
-                                          hd_flat_int(f->arena, HD_I64, 2));
+  const hd_term_t *even = hd_flat_operate_int(f->arena, HD_EXPR_MUL, at[2], 2);
   hd_index_place_t given = {f->t->rank, shape, load->operands};
   unsigned which = 0;
   for (; which < 2; which++) {
-    at[2] = hd_flat_operate(f->arena, HD_EXPR_ADD, even,
-                            hd_flat_int(f->arena, HD_I64, which));
+    at[2] = hd_flat_operate_int(f->arena, HD_EXPR_ADD, even, which);
     if (hd_index_same_number(f->arena, &given, &(hd_index_place_t){3, own, at}))
       break;
   }

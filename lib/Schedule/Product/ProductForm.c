@@ -21,8 +21,8 @@ static const hd_term_t *member_of(const groups_t *groups) {
   hd_arena_t *arena = groups->arena;
   return hd_flat_operate(
       arena, HD_EXPR_ADD,
-      hd_flat_operate(arena, HD_EXPR_MUL, hd_flat_index(arena, groups->group),
-                      hd_flat_int(arena, HD_I64, groups->size)),
+      hd_flat_operate_int(arena, HD_EXPR_MUL,
+                          hd_flat_index(arena, groups->group), groups->size),
       hd_flat_index(arena, groups->member));
 }
 

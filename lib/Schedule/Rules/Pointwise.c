@@ -102,9 +102,8 @@ static bool reads_beside(hd_arena_t *arena, const hd_definition_t *d,
   const hd_index_t *thread =
       hd_flat_index_make(arena, "thread", hd_flat_range(last) / lanes);
   const hd_index_t *lane = hd_flat_index_make(arena, "lane", lanes);
-  const hd_term_t *first =
-      hd_flat_operate(arena, HD_EXPR_MUL, hd_flat_index(arena, thread),
-                      hd_flat_int(arena, HD_I64, lanes));
+  const hd_term_t *first = hd_flat_operate_int(
+      arena, HD_EXPR_MUL, hd_flat_index(arena, thread), lanes);
   strides_t s = {
       arena, last,
       hd_flat_operate(arena, HD_EXPR_ADD, first, hd_flat_index(arena, lane)),

@@ -122,8 +122,7 @@ static void split(hd_rules_t *rules, const maker_t *m, hd_definition_t *parts,
   }
   const hd_term_t *number = hd_flat_operate(
       arena, HD_EXPR_ADD,
-      hd_flat_operate(arena, HD_EXPR_MUL, hd_flat_index(arena, part),
-                      hd_flat_int(arena, HD_I64, size)),
+      hd_flat_operate_int(arena, HD_EXPR_MUL, hd_flat_index(arena, part), size),
       hd_flat_index(arena, point));
   substitution_t s = {r,
                       HD_ARENA_ARRAY(arena, const hd_term_t *, r->num_indices)};
@@ -131,8 +130,7 @@ static void split(hd_rules_t *rules, const maker_t *m, hd_definition_t *parts,
   const hd_term_t *inside =
       count * size == m->points
           ? NULL
-          : hd_flat_operate(arena, HD_EXPR_LT, number,
-                            hd_flat_int(arena, HD_I64, m->points));
+          : hd_flat_operate_int(arena, HD_EXPR_LT, number, m->points);
   const hd_task_value_t **targets =
       HD_ARENA_ARRAY(arena, const hd_task_value_t *, term->num_operands);
   const hd_term_t *bodies[HD_MAX_COMPONENTS], *loads[HD_MAX_COMPONENTS];

@@ -181,22 +181,20 @@ define_parts(hd_rules_t *rules, const chunks_t *c, const hd_term_t *scan) {
       .monoid = old->monoid, .num_indices = 1, .indices = indices};
   int64_t range = hd_flat_range(old->indices[0]);
   substitution_t s = {old->indices[0], NULL};
-  s.place = hd_flat_operate(
-      arena, HD_EXPR_ADD,
-      hd_flat_operate(arena, HD_EXPR_MUL, hd_flat_index(arena, c->chunk),
-                      hd_flat_int(arena, HD_I64, c->size)),
-      hd_flat_index(arena, c->point));
+  s.place = hd_flat_operate(arena, HD_EXPR_ADD,
+                            hd_flat_operate_int(arena, HD_EXPR_MUL,
+                                                hd_flat_index(arena, c->chunk),
+                                                c->size),
+                            hd_flat_index(arena, c->point));
   const hd_term_t *bodies[HD_MAX_COMPONENTS];
   for (unsigned i = 0; i < scan->num_operands; i++) {
     bodies[i] = hd_flat_rewrite(arena, scan->operands[i], put_place, &s);
     if (range % c->size)
-      bodies[i] =
-          hd_flat_select(arena,
-                         hd_flat_operate(arena, HD_EXPR_LT, s.place,
-                                         hd_flat_int(arena, HD_I64, range)),
-                         bodies[i],
-                         hd_flat_identity(arena, old->monoid, i,
-                                          scan->operands[i]->type.scalar));
+      bodies[i] = hd_flat_select(
+          arena, hd_flat_operate_int(arena, HD_EXPR_LT, s.place, range),
+          bodies[i],
+          hd_flat_identity(arena, old->monoid, i,
+                           scan->operands[i]->type.scalar));
   }
   define(rules, c, parts, scan, r, HD_TERM_REDUCE, bodies);
   return parts;

@@ -265,12 +265,10 @@ static void put_loops(hd_kernel_draft_t *draft, const hd_definition_t *d,
 static const hd_term_t *number_of(hd_arena_t *arena, const hd_definition_t *d) {
   const hd_term_t *number = hd_flat_int(arena, HD_I64, 0);
   for (uint32_t i = 0; i < d->num_indices; i++)
-    number = hd_flat_operate(
-        arena, HD_EXPR_ADD,
-        hd_flat_operate(
-            arena, HD_EXPR_MUL, number,
-            hd_flat_int(arena, HD_I64, hd_flat_range(d->indices[i]))),
-        hd_flat_index(arena, d->indices[i]));
+    number = hd_flat_operate(arena, HD_EXPR_ADD,
+                             hd_flat_operate_int(arena, HD_EXPR_MUL, number,
+                                                 hd_flat_range(d->indices[i])),
+                             hd_flat_index(arena, d->indices[i]));
   return number;
 }
 

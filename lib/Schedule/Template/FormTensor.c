@@ -15,10 +15,8 @@ static const hd_term_t *digit_of(const hd_form_digits_t *digits, unsigned n,
     stride *= hd_flat_range(axis->indices[i]);
   if (range == 1)
     return hd_flat_int(arena, HD_I64, 0);
-  number = hd_flat_operate(arena, HD_EXPR_DIV, number,
-                           hd_flat_int(arena, HD_I64, stride));
-  return hd_flat_operate(arena, HD_EXPR_MOD, number,
-                         hd_flat_int(arena, HD_I64, range));
+  number = hd_flat_operate_int(arena, HD_EXPR_DIV, number, stride);
+  return hd_flat_operate_int(arena, HD_EXPR_MOD, number, range);
 }
 
 // For hd_flat_rewrite().
@@ -112,9 +110,8 @@ static bool is_wide(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
   pieces_t pieces = {
       arena, tensor->indices[2],
       hd_flat_operate(arena, HD_EXPR_ADD,
-                      hd_flat_operate(arena, HD_EXPR_MUL,
-                                      hd_flat_index(arena, more),
-                                      hd_flat_int(arena, HD_I64, piece)),
+                      hd_flat_operate_int(arena, HD_EXPR_MUL,
+                                          hd_flat_index(arena, more), piece),
                       hd_flat_index(arena, rest))};
   hd_linear_t number;
   if (!number_of(arena, hd_flat_rewrite(arena, term, put_pieces, &pieces),

@@ -3,15 +3,11 @@
 
 // --- Ranges ---
 
-static bool is_op(const hd_term_t *term, hd_expr_kind_t op) {
-  return term->kind == HD_TERM_OPERATOR && term->u.op == op;
-}
-
 // A quotient or remainder by a positive constant, of what is never below 0
 // where that matters to the caller.
 static bool is_digit(const hd_term_t *term, hd_expr_kind_t op) {
-  return is_op(term, op) && term->operands[1]->kind == HD_TERM_CONST &&
-         term->operands[1]->u.i > 0;
+  return hd_flat_is_operator(term, op) &&
+         term->operands[1]->kind == HD_TERM_CONST && term->operands[1]->u.i > 0;
 }
 
 hd_range_t hd_term_range(const hd_term_t *term) {
@@ -52,11 +48,6 @@ static bool is_nonnegative(const hd_linear_t *sum) {
 
 // --- Sums ---
 
-static const hd_term_t *digit(hd_arena_t *arena, hd_expr_kind_t op,
-                              const hd_term_t *x, int64_t d) {
-  return hd_flat_operate(arena, op, x, hd_flat_int(arena, HD_I64, d));
-}
-
 static bool quotient(hd_arena_t *arena, const hd_linear_t *x, int64_t d,
                      hd_linear_t *q);
 static bool remainder_of(hd_arena_t *arena, const hd_linear_t *x, int64_t d,
@@ -71,10 +62,11 @@ static bool add_written(hd_linear_t *sum, const hd_term_t *term,
   if (term->kind == HD_TERM_CONST)
     return !__builtin_mul_overflow(term->u.i, factor, &product) &&
            !__builtin_add_overflow(sum->constant, product, &sum->constant);
-  if (is_op(term, HD_EXPR_ADD))
+  if (hd_flat_is_operator(term, HD_EXPR_ADD))
     return add_written(sum, term->operands[0], factor) &&
            add_written(sum, term->operands[1], factor);
-  if (is_op(term, HD_EXPR_MUL) && term->operands[1]->kind == HD_TERM_CONST)
+  if (hd_flat_is_operator(term, HD_EXPR_MUL) &&
+      term->operands[1]->kind == HD_TERM_CONST)
     return !__builtin_mul_overflow(term->operands[1]->u.i, factor, &product) &&
            add_written(sum, term->operands[0], product);
   return hd_linear_add_term(sum, term, factor);
@@ -125,7 +117,8 @@ static const hd_term_t *middle_digit(hd_arena_t *arena, const hd_term_t *y,
   if (written_sum(y, &x) && quotient(arena, &x, d, &q) &&
       remainder_of(arena, &q, c, &r))
     return hd_affine_term(arena, &r);
-  return digit(arena, HD_EXPR_MOD, digit(arena, HD_EXPR_DIV, y, d), c);
+  return hd_flat_operate_int(arena, HD_EXPR_MOD,
+                             hd_flat_operate_int(arena, HD_EXPR_DIV, y, d), c);
 }
 
 // The atom x / d or x % d, where x is never below 0.
@@ -138,15 +131,15 @@ static const hd_term_t *digit_atom(hd_arena_t *arena, hd_expr_kind_t op,
   if (op == HD_EXPR_DIV && is_digit(term, HD_EXPR_DIV)) {
     int64_t product;
     if (!__builtin_mul_overflow(term->operands[1]->u.i, d, &product))
-      return digit(arena, op, term->operands[0], product);
+      return hd_flat_operate_int(arena, op, term->operands[0], product);
   }
   if (is_digit(term, HD_EXPR_MOD) && term->operands[1]->u.i % d == 0) {
     const hd_term_t *y = term->operands[0];
     if (op == HD_EXPR_MOD)
-      return digit(arena, op, y, d);
+      return hd_flat_operate_int(arena, op, y, d);
     return middle_digit(arena, y, d, term->operands[1]->u.i / d);
   }
-  return digit(arena, op, term, d);
+  return hd_flat_operate_int(arena, op, term, d);
 }
 
 static bool add_digit(hd_arena_t *arena, hd_linear_t *sum, hd_expr_kind_t op,
@@ -268,9 +261,8 @@ static const hd_term_t *simplify_operands(hd_arena_t *arena,
 const hd_term_t *hd_affine_term(hd_arena_t *arena, const hd_linear_t *sum) {
   const hd_term_t *term = NULL;
   for (unsigned i = 0; i < sum->size; i++) {
-    const hd_term_t *part =
-        hd_flat_operate(arena, HD_EXPR_MUL, sum->terms[i].term,
-                        hd_flat_int(arena, HD_I64, sum->terms[i].factor));
+    const hd_term_t *part = hd_flat_operate_int(
+        arena, HD_EXPR_MUL, sum->terms[i].term, sum->terms[i].factor);
     term = term ? hd_flat_operate(arena, HD_EXPR_ADD, term, part) : part;
   }
   const hd_term_t *constant = hd_flat_int(arena, HD_I64, sum->constant);
@@ -301,11 +293,9 @@ const hd_term_t *hd_index_linear(hd_arena_t *arena, const int64_t *shape,
                                  const hd_term_t *const *places) {
   const hd_term_t *number = hd_flat_int(arena, HD_I64, 0);
   for (unsigned i = 0; i < rank; i++)
-    number =
-        hd_flat_operate(arena, HD_EXPR_ADD,
-                        hd_flat_operate(arena, HD_EXPR_MUL, number,
-                                        hd_flat_int(arena, HD_I64, shape[i])),
-                        places[i]);
+    number = hd_flat_operate(
+        arena, HD_EXPR_ADD,
+        hd_flat_operate_int(arena, HD_EXPR_MUL, number, shape[i]), places[i]);
   return hd_index_simplify(arena, number);
 }
 

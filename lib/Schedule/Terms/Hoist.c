@@ -35,30 +35,20 @@ static const hd_term_t *put_local(hoister_t *h, const hd_term_t *term,
                                   unsigned count) {
   int64_t shape[HD_MAX_RANK];
   const hd_term_t *places[HD_MAX_RANK];
-  const hd_index_t **domain =
-      HD_ARENA_ARRAY(h->arena, const hd_index_t *, count);
   for (unsigned i = 0; i < count; i++) {
-    domain[i] = indices[i];
     shape[i] = hd_flat_range(indices[i]);
     places[i] = hd_flat_index(h->arena, indices[i]);
   }
-  const hd_task_value_t **targets =
-      HD_ARENA_ARRAY(h->arena, const hd_task_value_t *, 1);
   const char *name =
       hd_arena_printf(h->arena, "%s_part", h->definition->targets[0]->name);
-  targets[0] = hd_flat_value_make(h->arena, name, HD_VALUE_LOCAL,
-                                  term->type.scalar, shape, count);
-  hd_definition_t *d = HD_ARENA_NEW(h->arena, hd_definition_t);
-  *d = (hd_definition_t){.kind = HD_DEFINE,
-                         .loc = h->definition->loc,
-                         .num_targets = 1,
-                         .targets = targets,
-                         .num_indices = count,
-                         .indices = domain,
-                         .term = term};
-  hd_vec_push(h->arena, &h->task->locals, targets[0]);
-  hd_vec_push(h->arena, &h->out, d);
-  return hd_flat_load(h->arena, targets[0], places);
+  hd_task_value_t *local = hd_flat_value_make(h->arena, name, HD_VALUE_LOCAL,
+                                              term->type.scalar, shape, count);
+  local->loc = h->definition->loc;
+  hd_vec_push(h->arena, &h->task->locals, (const hd_task_value_t *)local);
+  hd_vec_push(
+      h->arena, &h->out,
+      (const hd_definition_t *)hd_flat_define(h->arena, local, indices, term));
+  return hd_flat_load(h->arena, local, places);
 }
 
 static const hd_term_t *hoist(hoister_t *h, const hd_term_t *term, bool lazy,

@@ -8,13 +8,6 @@
 
 enum { LOAD_COST = 3, STORE_COST = 8, FUNCTION_COST = 16 };
 
-typedef struct reads {
-  const hd_task_value_t *value;
-  bool impossible;
-  double times; // An element is computed, if it is inlined everywhere.
-  double scope; // Points of what is around the term being looked at.
-} reads_t;
-
 static bool is_affine(const hd_term_t *term) {
   bool good = term->kind == HD_TERM_INDEX || term->kind == HD_TERM_CONST ||
               term->kind == HD_TERM_OPERATOR;
@@ -23,24 +16,32 @@ static bool is_affine(const hd_term_t *term) {
   return good;
 }
 
-static void count_reads(reads_t *r, const hd_term_t *term) {
-  double outer = r->scope;
+// scope: the points of what is around the term.
+static void count_reads(hd_flat_reads_t *r, const hd_term_t *term,
+                        double scope) {
+  double inner = scope;
   if (hd_flat_is_reduction(term))
-    for (uint32_t i = 0; i < term->u.reduction->num_indices; i++)
-      r->scope *= (double)hd_flat_range(term->u.reduction->indices[i]);
+    inner *= (double)hd_flat_points(term->u.reduction->indices,
+                                    term->u.reduction->num_indices);
   for (unsigned i = 0; i < term->num_operands; i++)
-    count_reads(r, term->operands[i]);
-  r->scope = outer;
+    count_reads(r, term->operands[i], inner);
   if (term->kind == HD_TERM_SCAN)
-    count_reads(r, term->u.reduction->at);
+    count_reads(r, term->u.reduction->at, scope);
   bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
   if (!loads || term->u.value != r->value)
     return;
-  r->times += r->scope;
+  r->times += scope;
   // Data decide the place: it is checked against the tensor.
-  r->impossible |= term->kind == HD_TERM_LOADELSE;
+  r->is_decided |= term->kind == HD_TERM_LOADELSE;
   for (unsigned i = 0; i < term->num_operands; i++)
-    r->impossible |= !is_affine(term->operands[i]);
+    r->is_decided |= !is_affine(term->operands[i]);
+}
+
+void hd_flat_count_reads(const hd_definition_t *d, hd_flat_reads_t *reads) {
+  double points = (double)hd_flat_points(d->indices, d->num_indices);
+  count_reads(reads, d->term, points);
+  for (uint32_t k = 0; d->at && k < d->targets[0]->rank; k++)
+    count_reads(reads, d->at[k], points);
 }
 
 static double cost_of(const hd_term_t *term) {
@@ -63,17 +64,14 @@ static bool is_worth_it(const hd_task_t *task, size_t at, bool always) {
       value->kind != HD_VALUE_LOCAL || hd_flat_has(d->term, HD_TERM_REDUCE) ||
       hd_flat_has(d->term, HD_TERM_SCAN))
     return false;
-  reads_t r = {.value = value};
+  bool possible = true;
+  hd_flat_reads_t r = {.value = value};
   for (size_t i = at + 1; i < task->definitions.size; i++) {
-    const hd_definition_t *user = task->definitions.data[i];
-    r.scope = (double)hd_flat_points(user->indices, user->num_indices);
-    r.impossible |= user->onto == value;
-    count_reads(&r, user->term);
-    for (uint32_t k = 0; user->at && k < user->targets[0]->rank; k++)
-      count_reads(&r, user->at[k]);
+    possible &= task->definitions.data[i]->onto != value;
+    hd_flat_count_reads(task->definitions.data[i], &r);
   }
   double cost = cost_of(d->term), count = (double)hd_flat_count(value);
-  return !r.impossible &&
+  return possible && !r.is_decided &&
          (always ||
           r.times * cost <= count * (cost + STORE_COST) + r.times * LOAD_COST);
 }
@@ -152,14 +150,10 @@ static const hd_definition_t *convert(hd_arena_t *arena,
   for (uint32_t i = 0; i < like->num_indices; i++)
     places[i] = hd_flat_index(arena, like->indices[i]);
   const hd_term_t *load = hd_flat_load(arena, from, places);
-  const hd_task_value_t **targets =
-      HD_ARENA_ARRAY(arena, const hd_task_value_t *, 1);
-  targets[0] = to;
-  hd_definition_t *d = HD_ARENA_NEW(arena, hd_definition_t);
-  *d = *like;
-  d->num_targets = 1;
-  d->targets = targets;
-  d->term = hd_term_make(arena, HD_TERM_CAST, to->type, &load, 1);
+  hd_definition_t *d =
+      hd_flat_define(arena, to, like->indices,
+                     hd_term_make(arena, HD_TERM_CAST, to->type, &load, 1));
+  d->loc = like->loc;
   return d;
 }
 

@@ -110,15 +110,6 @@ static const hd_monoid_t *fresh_monoid(merger_t *m, const hd_monoid_t *monoid) {
   return fresh;
 }
 
-static const hd_term_t *with_payload(merger_t *m, const hd_term_t *like,
-                                     const hd_term_t *const *operands) {
-  hd_term_t *copy = hd_term_make(m->arena, (hd_term_kind_t)like->kind,
-                                 like->type, operands, like->num_operands);
-  copy->u = like->u;
-  copy->loc = like->loc;
-  return copy;
-}
-
 // An element of a value of the graph.
 static const hd_term_t *put_access(merger_t *m, const hd_term_t *term,
                                    const hd_value_t *value) {
@@ -158,7 +149,7 @@ static const hd_term_t *put_term(void *argument, const hd_term_t *term) {
     r->indices = fresh_indices(m, r->indices, r->num_indices);
     hd_term_t like = *term;
     like.u.reduction = r;
-    return with_payload(m, &like, term->operands);
+    return hd_flat_like(m->arena, &like, term->operands);
   }
   if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
     return term;
@@ -170,7 +161,7 @@ static const hd_term_t *put_term(void *argument, const hd_term_t *term) {
     return term; // Put already, and all that is left of its user.
   hd_term_t like = *term;
   like.u.value = target;
-  return with_payload(m, &like, term->operands);
+  return hd_flat_like(m->arena, &like, term->operands);
 }
 
 // --- Parts ---
@@ -223,23 +214,15 @@ static void put_part(merger_t *m, const hd_merge_part_t *part) {
 // y = x, as a reshape.
 static void put_copy(merger_t *m, const hd_task_value_t *y,
                      const hd_value_t *value) {
-  hd_definition_t *d = HD_ARENA_NEW(m->arena, hd_definition_t);
-  const hd_index_t **indices =
-      HD_ARENA_ARRAY(m->arena, const hd_index_t *, y->rank);
-  const hd_task_value_t **targets =
-      HD_ARENA_ARRAY(m->arena, const hd_task_value_t *, 1);
+  const hd_index_t *indices[HD_MAX_RANK];
   const hd_term_t *places[HD_MAX_RANK];
   for (uint32_t i = 0; i < y->rank; i++) {
     indices[i] = hd_flat_index_make(m->arena, "i", hd_flat_size(y, i));
     places[i] = hd_flat_index(m->arena, indices[i]);
   }
-  targets[0] = y;
-  *d = (hd_definition_t){.kind = HD_DEFINE,
-                         .num_targets = 1,
-                         .targets = targets,
-                         .num_indices = y->rank,
-                         .indices = indices};
-  d->term = put_access(m, hd_flat_load(m->arena, y, places), value);
+  const hd_definition_t *d =
+      hd_flat_define(m->arena, y, indices,
+                     put_access(m, hd_flat_load(m->arena, y, places), value));
   hd_vec_push(m->arena, &m->merged->flat->definitions, d);
 }
 

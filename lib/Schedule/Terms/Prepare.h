@@ -25,6 +25,15 @@ void hd_task_inline(hd_arena_t *arena, hd_task_t *task);
 // The same whatever it costs, as far as it is possible.
 void hd_task_inline_all(hd_arena_t *arena, hd_task_t *task);
 
+// How often a definition reads elements of a tensor, for all of its points, is
+// added to `times`. is_decided: somewhere data say which, or whether any.
+typedef struct hd_flat_reads {
+  const hd_task_value_t *value;
+  double times;
+  bool is_decided;
+} hd_flat_reads_t;
+void hd_flat_count_reads(const hd_definition_t *d, hd_flat_reads_t *reads);
+
 // Elements below a byte are written by pointwise definitions alone, which know
 // to keep bytes together: others get a wider local tensor.
 void hd_task_widen(hd_arena_t *arena, hd_task_t *task);

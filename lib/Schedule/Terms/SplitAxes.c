@@ -155,18 +155,14 @@ typedef struct rewriting {
   const hd_task_value_t *from, *to; // The tensor whose axis is split, or NULL.
 } rewriting_t;
 
-static const hd_term_t *digit(hd_arena_t *arena, hd_expr_kind_t op,
-                              const hd_term_t *x, int64_t at) {
-  return hd_flat_operate(arena, op, x, hd_flat_int(arena, HD_I64, at));
-}
-
 static const hd_term_t *put_index(const rewriting_t *r) {
   hd_arena_t *arena = r->s->arena;
-  return hd_flat_operate(arena, HD_EXPR_ADD,
-                         digit(arena, HD_EXPR_MUL,
-                               hd_flat_index(arena, r->halves.high),
-                               hd_flat_range(r->halves.low)),
-                         hd_flat_index(arena, r->halves.low));
+  return hd_flat_operate(
+      arena, HD_EXPR_ADD,
+      hd_flat_operate_int(arena, HD_EXPR_MUL,
+                          hd_flat_index(arena, r->halves.high),
+                          hd_flat_range(r->halves.low)),
+      hd_flat_index(arena, r->halves.low));
 }
 
 static const hd_term_t *put_reduction(const rewriting_t *r,
@@ -176,10 +172,8 @@ static const hd_term_t *put_reduction(const rewriting_t *r,
   *copy = *term->u.reduction;
   copy->indices = put_halves(arena, copy->indices, &copy->num_indices, r->index,
                              &r->halves);
-  hd_term_t *made = hd_term_make(arena, (hd_term_kind_t)term->kind, term->type,
-                                 term->operands, term->num_operands);
+  hd_term_t *made = hd_flat_like(arena, term, term->operands);
   made->u.reduction = copy;
-  made->loc = term->loc;
   return made;
 }
 
@@ -195,10 +189,10 @@ static const hd_term_t *put_load(const rewriting_t *r, const hd_term_t *term) {
     if (i >= value->rank) {
       operands[count++] = place;
     } else if (splits && i == r->s->axis) {
-      operands[count++] =
-          hd_index_simplify(arena, digit(arena, HD_EXPR_DIV, place, r->s->at));
-      operands[count++] =
-          hd_index_simplify(arena, digit(arena, HD_EXPR_MOD, place, r->s->at));
+      operands[count++] = hd_index_simplify(
+          arena, hd_flat_operate_int(arena, HD_EXPR_DIV, place, r->s->at));
+      operands[count++] = hd_index_simplify(
+          arena, hd_flat_operate_int(arena, HD_EXPR_MOD, place, r->s->at));
     } else {
       operands[count++] = hd_index_simplify(arena, place);
     }

@@ -203,14 +203,35 @@ static const hd_term_t *fold_operator(hd_arena_t *arena,
   return NULL;
 }
 
-// Kind, type, payload and place of like.
-static hd_term_t *rebuild_like(hd_arena_t *arena, const hd_term_t *like,
-                               const hd_term_t *const *operands) {
+hd_term_t *hd_flat_like(hd_arena_t *arena, const hd_term_t *like,
+                        const hd_term_t *const *operands) {
   hd_term_t *copy = hd_term_make(arena, (hd_term_kind_t)like->kind, like->type,
                                  operands, like->num_operands);
   copy->u = like->u;
   copy->loc = like->loc;
   return copy;
+}
+
+hd_definition_t *hd_flat_define(hd_arena_t *arena,
+                                const hd_task_value_t *target,
+                                const hd_index_t *const *indices,
+                                const hd_term_t *term) {
+  const hd_task_value_t **targets =
+      HD_ARENA_ARRAY(arena, const hd_task_value_t *, 1);
+  const hd_index_t **own =
+      HD_ARENA_ARRAY(arena, const hd_index_t *, target->rank);
+  targets[0] = target;
+  for (uint32_t i = 0; i < target->rank; i++)
+    own[i] = indices[i];
+  hd_definition_t *d = HD_ARENA_NEW(arena, hd_definition_t);
+  *d = (hd_definition_t){.kind = HD_DEFINE,
+                         .loc = target->loc,
+                         .num_targets = 1,
+                         .targets = targets,
+                         .num_indices = target->rank,
+                         .indices = own,
+                         .term = term};
+  return d;
 }
 
 const hd_term_t *hd_flat_rebuild(hd_arena_t *arena, const hd_term_t *term,
@@ -220,7 +241,7 @@ const hd_term_t *hd_flat_rebuild(hd_arena_t *arena, const hd_term_t *term,
   if (term->kind == HD_TERM_CAST &&
       hd_task_type_equal(operands[0]->type, term->type))
     return operands[0];
-  const hd_term_t *copy = rebuild_like(arena, term, operands);
+  const hd_term_t *copy = hd_flat_like(arena, term, operands);
   const hd_term_t *folded =
       term->kind == HD_TERM_OPERATOR ? fold_operator(arena, copy) : NULL;
   return folded ? folded : copy;
@@ -249,7 +270,7 @@ const hd_term_t *hd_flat_rewrite(hd_arena_t *arena, const hd_term_t *term,
       copy->at = at;
       hd_term_t shape = *term;
       shape.u.reduction = copy;
-      term = rebuild_like(arena, &shape, term->operands);
+      term = hd_flat_like(arena, &shape, term->operands);
     }
   }
   return leave(argument, term);
@@ -265,6 +286,18 @@ const hd_term_t *hd_flat_operate(hd_arena_t *arena, hd_expr_kind_t op,
   term->u.op = op;
   const hd_term_t *folded = fold_operator(arena, term);
   return folded ? folded : term;
+}
+
+const hd_term_t *hd_flat_operate_int(hd_arena_t *arena, hd_expr_kind_t op,
+                                     const hd_term_t *a, int64_t b) {
+  return hd_flat_operate(arena, op, a, hd_flat_int(arena, HD_I64, b));
+}
+
+const hd_term_t *hd_flat_cast(hd_arena_t *arena, const hd_term_t *term,
+                              hd_scalar_t type) {
+  return term->type.scalar == type
+             ? term
+             : hd_term_make(arena, HD_TERM_CAST, hd_flat_type(type), &term, 1);
 }
 
 const hd_term_t *hd_flat_select(hd_arena_t *arena, const hd_term_t *condition,

@@ -30,23 +30,37 @@ const hd_term_t *hd_flat_float(hd_arena_t *arena, hd_scalar_t type,
 const hd_term_t *hd_flat_index(hd_arena_t *arena, const hd_index_t *index);
 const hd_term_t *hd_flat_load(hd_arena_t *arena, const hd_task_value_t *value,
                               const hd_term_t *const *operands);
+// Of a scalar type: the term itself where it has that.
+const hd_term_t *hd_flat_cast(hd_arena_t *arena, const hd_term_t *term,
+                              hd_scalar_t type);
 hd_index_t *hd_flat_index_make(hd_arena_t *arena, const char *name,
                                int64_t range);
 hd_task_value_t *hd_flat_value_make(hd_arena_t *arena, const char *name,
                                     hd_value_kind_t kind, hd_scalar_t type,
                                     const int64_t *shape, unsigned rank);
 
+// target[indices] = term, as many indices as the target has axes.
+hd_definition_t *hd_flat_define(hd_arena_t *arena,
+                                const hd_task_value_t *target,
+                                const hd_index_t *const *indices,
+                                const hd_term_t *term);
+
 // What a component of a monoid begins with.
 const hd_term_t *hd_flat_identity(hd_arena_t *arena, const hd_monoid_t *monoid,
                                   unsigned component, hd_scalar_t type);
 
-// term with other operands: kind, type and payload stay. Folds integers and
-// conditions of constants.
+// A term of the kind, type, payload and place of another, and as many operands.
+hd_term_t *hd_flat_like(hd_arena_t *arena, const hd_term_t *like,
+                        const hd_term_t *const *operands);
+// The same, where integers and conditions of constants are folded.
 const hd_term_t *hd_flat_rebuild(hd_arena_t *arena, const hd_term_t *term,
                                  const hd_term_t *const *operands);
 
 const hd_term_t *hd_flat_operate(hd_arena_t *arena, hd_expr_kind_t op,
                                  const hd_term_t *a, const hd_term_t *b);
+// By a number, an i64.
+const hd_term_t *hd_flat_operate_int(hd_arena_t *arena, hd_expr_kind_t op,
+                                     const hd_term_t *a, int64_t b);
 const hd_term_t *hd_flat_select(hd_arena_t *arena, const hd_term_t *condition,
                                 const hd_term_t *a, const hd_term_t *b);
 // Another term in the place of one, known by its address.
@@ -71,6 +85,10 @@ bool hd_flat_reads(const hd_term_t *term, const hd_task_value_t *value);
 // Whether a term of that kind stands in it.
 bool hd_flat_has(const hd_term_t *term, hd_term_kind_t kind);
 bool hd_flat_is_reduction(const hd_term_t *term); // REDUCE or SCAN
+static inline bool hd_flat_is_operator(const hd_term_t *term,
+                                       hd_expr_kind_t op) {
+  return term->kind == HD_TERM_OPERATOR && term->u.op == op;
+}
 // Whether operand i is evaluated in places alone.
 bool hd_flat_is_lazy(const hd_term_t *term, unsigned i);
 // Whether an access in it may be outside, for all that is seen there.

@@ -214,10 +214,9 @@ static void set_image(hd_window_form_t *form, const finder_t *f,
     x->indices[i + 1] = hd_flat_index_make(arena, names[i], ANYWHERE);
     if (f->sides[i].axis != NO_AXIS)
       operands[f->sides[i].axis] = hd_index_simplify(
-          arena,
-          hd_flat_operate(arena, HD_EXPR_ADD,
-                          hd_flat_index(arena, x->indices[i + 1]),
-                          hd_flat_int(arena, HD_I64, f->sides[i].first)));
+          arena, hd_flat_operate_int(arena, HD_EXPR_ADD,
+                                     hd_flat_index(arena, x->indices[i + 1]),
+                                     f->sides[i].first));
   }
   operands[f->x->u.value->rank] = hd_flat_float(arena, form->type, 0);
   hd_term_t *load = hd_term_make(arena, HD_TERM_LOADELSE, f->x->type, operands,

@@ -171,16 +171,23 @@ static bool layer_norm_parts(hd_lowering_t *l, const hd_value_t *x,
   return true;
 }
 
+static bool read_rows(hd_lowering_t *l, const hd_value_t *x, int64_t *axis,
+                      hd_attributes_t *list) {
+  if (!hd_lower_axis(l, "axis", -1, x->rank, axis))
+    return false;
+  hd_attributes_int(l, list, "s", *axis);
+  hd_attributes_float(l, list, "epsilon", hd_lower_float(l, "epsilon", 1e-5));
+  hd_attributes_int(l, list, "count", hd_lower_product(x, (int)*axis, x->rank));
+  return true;
+}
+
 bool hd_onnx_layer_norm(hd_lowering_t *l) {
   const hd_value_t *x = hd_lower_input(l, 0), *scale = hd_lower_input(l, 1);
   const hd_value_t *bias = hd_lower_input(l, 2);
   int64_t axis;
-  if (!hd_lower_axis(l, "axis", -1, x->rank, &axis))
-    return false;
   hd_attributes_t list = {0};
-  hd_attributes_int(l, &list, "s", axis);
-  hd_attributes_float(l, &list, "epsilon", hd_lower_float(l, "epsilon", 1e-5));
-  hd_attributes_int(l, &list, "count", hd_lower_product(x, (int)axis, x->rank));
+  if (!read_rows(l, x, &axis, &list))
+    return false;
   bool plain =
       has_axes(scale, x, (int)axis) && (!bias || has_axes(bias, x, (int)axis));
   if (!plain || hd_lower_wants_output(l, 1) || hd_lower_wants_output(l, 2))
@@ -195,12 +202,9 @@ bool hd_onnx_rms_norm(hd_lowering_t *l) {
   const hd_value_t *inputs[] = {hd_lower_input(l, 0), hd_lower_input(l, 1)};
   const hd_value_t *x = inputs[0], *scale = inputs[1];
   int64_t axis;
-  if (!hd_lower_axis(l, "axis", -1, x->rank, &axis))
-    return false;
   hd_attributes_t list = {0};
-  hd_attributes_int(l, &list, "s", axis);
-  hd_attributes_float(l, &list, "epsilon", hd_lower_float(l, "epsilon", 1e-5));
-  hd_attributes_int(l, &list, "count", hd_lower_product(x, (int)axis, x->rank));
+  if (!read_rows(l, x, &axis, &list))
+    return false;
   const hd_value_t *y;
   if (has_axes(scale, x, (int)axis)) {
     y = hd_lower_task(l, "rms_norm_scale", inputs, 2, &list, NULL);

@@ -45,14 +45,22 @@ static const hd_value_t *number_places(hd_lowering_t *l, const hd_window_t *w,
   return places;
 }
 
+static bool read_windows(hd_lowering_t *l, hd_window_t *w,
+                         hd_attributes_t *list) {
+  if (!hd_window_read(l, hd_lower_input(l, 0), NULL, w) ||
+      !hd_window_place(l, w))
+    return false;
+  hd_window_attributes(l, w, list);
+  hd_attributes_ints(l, list, "window", w->kernel, w->rank);
+  return true;
+}
+
 bool hd_onnx_max_pool(hd_lowering_t *l) {
   const hd_value_t *x = hd_lower_input(l, 0);
   hd_window_t w = {0};
-  if (!hd_window_read(l, x, NULL, &w) || !hd_window_place(l, &w))
-    return false;
   hd_attributes_t list = {0};
-  hd_window_attributes(l, &w, &list);
-  hd_attributes_ints(l, &list, "window", w.kernel, w.rank);
+  if (!read_windows(l, &w, &list))
+    return false;
   add_least(l, x->type, &list);
   if (!hd_lower_wants_output(l, 1)) {
     const hd_value_t *y = hd_lower_task(l, "max_pool", &x, 1, &list, NULL);
@@ -134,11 +142,9 @@ bool hd_onnx_average_pool(hd_lowering_t *l) {
 bool hd_onnx_lp_pool(hd_lowering_t *l) {
   const hd_value_t *x = hd_lower_input(l, 0);
   hd_window_t w = {0};
-  if (!hd_window_read(l, x, NULL, &w) || !hd_window_place(l, &w))
-    return false;
   hd_attributes_t list = {0};
-  hd_window_attributes(l, &w, &list);
-  hd_attributes_ints(l, &list, "window", w.kernel, w.rank);
+  if (!read_windows(l, &w, &list))
+    return false;
   hd_attributes_float(l, &list, "p", (double)hd_lower_int(l, "p", 2));
   const hd_value_t *y = hd_lower_task(l, "lp_pool", &x, 1, &list, NULL);
   return hd_lower_output(l, 0, y);
