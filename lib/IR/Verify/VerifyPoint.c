@@ -51,16 +51,18 @@ static bool depends(const hd_expr_t *e, const hd_stmt_t *tile) {
   return !hd_walk_expr(e, is_other, &(search_t){tile});
 }
 
-static bool is_whole_block(const hd_func_t *func, int64_t workers) {
-  int64_t threads = 1, size;
+// Whether a kernel's block or cluster has so many threads or blocks.
+static bool has_as_many(const hd_func_t *func, const hd_expr_t *const *dims,
+                        int64_t wanted) {
+  int64_t count = 1, size;
   for (int i = 0; i < 3; i++) {
-    if (!func->launch.block[i])
+    if (!dims[i])
       continue;
-    if (!hd_expr_fold_int(func->launch.block[i], &size))
+    if (!hd_expr_fold_int(dims[i], &size))
       return false;
-    threads *= size;
+    count *= size;
   }
-  return func->kind == HD_FUNC_KERNEL && threads == workers;
+  return func->kind == HD_FUNC_KERNEL && count == wanted;
 }
 
 static void verify_staging(hd_verifier_t *v, const hd_stmt_t *stmt) {
@@ -79,8 +81,8 @@ static void verify_staging(hd_verifier_t *v, const hd_stmt_t *stmt) {
   else if (staging->linear ||
            !hd_type_equal(staging->type, stmt->u.point.place->type))
     why = "the tensor that it goes through has other elements";
-  else if (!barrier &&
-           !is_whole_block(v->func, v->tile->u.mapfor.mapping->workers))
+  else if (!barrier && !has_as_many(v->func, v->func->launch.block,
+                                    v->tile->u.mapfor.mapping->workers))
     why = "its workers are not the block's threads: say who meets, by "
           "sync(barrier, threads)";
   else if (barrier && (depends(barrier, v->tile) ||
@@ -127,6 +129,10 @@ static void verify_rows(hd_verifier_t *v, const hd_stmt_t *stmt) {
     why = "a row of several warps has all of their lanes";
   else if (threads > 1 && lanes * warps > 1)
     why = "threads are neighbours in it, by lane and warp, or apart, by thread";
+  else if (blocks > 1 && !has_as_many(v->func, v->func->launch.cluster, blocks))
+    why = "the kernel's clusters do not have that many blocks";
+  else if (warps * threads * blocks > 1 && v->loops > 1)
+    why = "a row's threads meet in it, which they do in no loop but its own";
   if (why)
     fault(v, stmt->loc, HD_POINT_ROWS, why);
 }
