@@ -7,12 +7,13 @@
 #include "Fusion/Form/FormState.h"
 #include "Schedule/Terms/Prepare.h"
 
-enum { FUNCTION_COST = 16, TILE = 64 };
+enum { TILE = 64 };
 
 static const double OPS_PER_NS = 20000, BYTES_PER_NS = 4000, LAUNCH_NS = 1000;
 
 static double term_cost(const hd_term_t *term) {
-  double cost = term->kind == HD_TERM_FUNCTION ? FUNCTION_COST
+  double cost = term->kind == HD_TERM_FUNCTION
+                    ? hd_task_function_info(term->u.function)->instructions
                 : term->kind == HD_TERM_CONST || term->kind == HD_TERM_INDEX
                     ? 0
                     : 1;

@@ -28,7 +28,7 @@
 // A table is looked up where computing it takes that many operations, and is
 // looked at from fewer on. Where a chain is very long, another begins.
 enum { LOOK_UP_COST = 24, LEAST_COST = 8, MOST_COST = 1000 };
-enum { FUNCTION_COST = 4, LONG_COST = 16 };
+enum { DIVISION_COST = 16 };
 
 // What a value follows from, element by element, and at what cost.
 typedef struct origin {
@@ -60,16 +60,6 @@ static bool is_own_element(const hd_term_t *load, const hd_definition_t *d) {
   return true;
 }
 
-static unsigned cost_of_function(hd_task_function_t function) {
-  static const hd_task_function_t brief[] = {
-      HD_TASK_ABS,  HD_TASK_CEIL,     HD_TASK_FLOOR,      HD_TASK_FMA,
-      HD_TASK_SQRT, HD_TASK_QUOTIENT, HD_TASK_ROUND_EVEN, HD_TASK_TRUNC};
-  for (size_t i = 0; i < sizeof brief / sizeof brief[0]; i++)
-    if (brief[i] == function)
-      return FUNCTION_COST;
-  return LONG_COST;
-}
-
 // Adds what an element takes; false where it is not computed of the same
 // element of the operands alone.
 static bool add_cost(const hd_term_t *term, const hd_definition_t *d,
@@ -81,13 +71,13 @@ static bool add_cost(const hd_term_t *term, const hd_definition_t *d,
   case HD_TERM_LOAD:
     return is_own_element(term, d);
   case HD_TERM_OPERATOR:
-    *cost += term->u.op == HD_EXPR_DIV ? LONG_COST : 1;
+    *cost += term->u.op == HD_EXPR_DIV ? DIVISION_COST : 1;
     break;
   case HD_TERM_SELECT:
     *cost += 1;
     break;
   case HD_TERM_FUNCTION:
-    *cost += cost_of_function(term->u.function);
+    *cost += hd_task_function_info(term->u.function)->instructions;
     break;
   case HD_TERM_CAST:
   case HD_TERM_BITCAST:

@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const hd_task_function_info_t functions[] = {
-#define HD_TASK_FUNCTION(name, text, arity) {text, arity},
+#define HD_TASK_FUNCTION(name, text, arity, instructions)                      \
+  {text, arity, instructions},
 #include "IR/Graph/TaskFunctions.def"
 #undef HD_TASK_FUNCTION
 };

@@ -28,7 +28,7 @@ typedef enum hd_term_kind {
 } hd_term_kind_t;
 
 typedef enum hd_task_function {
-#define HD_TASK_FUNCTION(name, text, arity) HD_TASK_##name,
+#define HD_TASK_FUNCTION(name, text, arity, instructions) HD_TASK_##name,
 #include "IR/Graph/TaskFunctions.def"
 #undef HD_TASK_FUNCTION
   HD_TASK_FUNCTION_COUNT
@@ -237,6 +237,7 @@ struct hd_task {
 typedef struct hd_task_function_info {
   const char *name;
   unsigned arity;
+  unsigned instructions; // Of one of f32, roughly.
 } hd_task_function_info_t;
 
 const hd_task_function_info_t *
