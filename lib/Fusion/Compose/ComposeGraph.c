@@ -102,6 +102,12 @@ static void put_node(hd_composer_t *c, hd_composed_node_t *info) {
     c->nodes[made->members[i]].is_done = true;
   for (size_t i = 0; i < made->num_members; i++)
     put_givers(c, c->nodes[made->members[i]].node);
+  for (size_t i = 0; i < made->merged.inputs.size; i++) {
+    const hd_node_t *packing =
+        hd_ptr_map_get(&c->packed, made->merged.inputs.data[i]);
+    if (packing)
+      hd_vec_push(c->arena, &c->made->nodes, packing);
+  }
   put_composite(c, made);
 }
 

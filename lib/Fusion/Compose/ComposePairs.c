@@ -422,7 +422,5 @@ const hd_graph_t *hd_graph_pair_products(hd_module_t *module,
     if (is_product(&p, &p.c.nodes[i]) && !compose_with_twin(&p, i))
       compose_from(&p, i, 0);
   }
-  if (!p.c.composites.size)
-    return graph;
-  return hd_pack_graph(&p.packer, hd_composer_graph(&p.c, explain));
+  return p.c.composites.size ? hd_composer_graph(&p.c, explain) : graph;
 }

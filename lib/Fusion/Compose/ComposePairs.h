@@ -78,15 +78,13 @@ hd_definition_t *hd_pair_define(const hd_pairer_t *p,
 // Nodes that compute matrices, of one graph.
 typedef struct hd_packer {
   hd_composer_t *c;
-  hd_key_map_t tasks;  // Their tasks, by their texts.
-  hd_ptr_map_t packed; // The nodes, by the matrix.
+  hd_key_map_t tasks; // Their tasks, by their texts.
 } hd_packer_t;
 
 void hd_packer_begin(hd_packer_t *packer, hd_composer_t *composer);
-// The value that a matrix will be; its task goes into the module.
+// The value that a matrix will be, whose node the composer puts before the one
+// that reads it; its task goes into the module.
 const hd_value_t *hd_pack_columns(hd_packer_t *packer, hd_merged_t *packing,
                                   hd_loc_t loc);
-// The graph, with these nodes before those that read them.
-const hd_graph_t *hd_pack_graph(hd_packer_t *packer, const hd_graph_t *graph);
 
 #endif

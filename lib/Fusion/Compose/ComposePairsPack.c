@@ -33,20 +33,6 @@ const hd_value_t *hd_pack_columns(hd_packer_t *p, hd_merged_t *packing,
                       .inputs = packing->inputs.data,
                       .num_outputs = 1,
                       .outputs = outputs};
-  hd_ptr_map_set(arena, &p->packed, value, node);
+  hd_ptr_map_set(arena, &p->c->packed, value, node);
   return value;
-}
-
-const hd_graph_t *hd_pack_graph(hd_packer_t *p, const hd_graph_t *graph) {
-  hd_graph_t *made = hd_graph_without_nodes(p->c->arena, graph);
-  for (size_t i = 0; i < graph->nodes.size; i++) {
-    const hd_node_t *node = graph->nodes.data[i];
-    for (uint32_t k = 0; k < node->num_inputs; k++) {
-      const hd_node_t *packing = hd_ptr_map_get(&p->packed, node->inputs[k]);
-      if (packing)
-        hd_vec_push(p->c->arena, &made->nodes, packing);
-    }
-    hd_vec_push(p->c->arena, &made->nodes, node);
-  }
-  return made;
 }

@@ -54,6 +54,8 @@ typedef struct hd_composer {
   hd_key_map_t tasks; // Their texts to tasks.
   hd_key_map_t asked; // Texts of tasks to hd_verdict_t.
   hd_key_map_t names; // Of values.
+  // Nodes of their own that composites read: by their values, hd_node_t.
+  hd_ptr_map_t packed;
   hd_graph_t *made;
   // A search looks at the nodes from `low` to before `high`: no others have a
   // state, and no others are in a set.
