@@ -41,21 +41,37 @@ static void put_reshape(hd_composer_t *c, const hd_value_t *from,
   hd_vec_push(c->arena, &c->made->nodes, node);
 }
 
+// The values that a flat task reads, in the shapes that it has them in.
+static const hd_value_t **put_inputs(hd_composer_t *c, const hd_task_t *flat,
+                                     const hd_value_t *const *values,
+                                     hd_loc_t loc) {
+  const hd_value_t **inputs =
+      HD_ARENA_ARRAY(c->arena, const hd_value_t *, flat->inputs.size + 1);
+  for (size_t i = 0; i < flat->inputs.size; i++) {
+    inputs[i] = values[i];
+    if (has_shape(values[i], flat->inputs.data[i]))
+      continue;
+    inputs[i] = shaped_value(c, values[i], flat->inputs.data[i]);
+    put_reshape(c, values[i], inputs[i], loc);
+  }
+  return inputs;
+}
+
+static void put_packing(hd_composer_t *c, const hd_node_t *packing) {
+  hd_node_t *node = HD_ARENA_NEW(c->arena, hd_node_t);
+  *node = *packing;
+  node->inputs = put_inputs(c, packing->task, packing->inputs, packing->loc);
+  hd_vec_push(c->arena, &c->made->nodes, (const hd_node_t *)node);
+}
+
 static void put_composite(hd_composer_t *c, hd_composite_t *made) {
   const hd_task_t *flat = made->merged.flat;
   const hd_node_t *first = c->nodes[made->members[made->lead]].node;
   size_t num_inputs = flat->inputs.size, num_outputs = flat->outputs.size;
   const hd_value_t **inputs =
-      HD_ARENA_ARRAY(c->arena, const hd_value_t *, num_inputs + 1);
+      put_inputs(c, flat, made->merged.inputs.data, first->loc);
   const hd_value_t **outputs =
       HD_ARENA_ARRAY(c->arena, const hd_value_t *, num_outputs + 1);
-  for (size_t i = 0; i < num_inputs; i++) {
-    const hd_value_t *value = inputs[i] = made->merged.inputs.data[i];
-    if (has_shape(value, flat->inputs.data[i]))
-      continue;
-    inputs[i] = shaped_value(c, value, flat->inputs.data[i]);
-    put_reshape(c, value, inputs[i], first->loc);
-  }
   for (size_t i = 0; i < num_outputs; i++) {
     outputs[i] = made->outputs.data[i];
     if (!has_shape(outputs[i], flat->outputs.data[i]))
@@ -106,7 +122,7 @@ static void put_node(hd_composer_t *c, hd_composed_node_t *info) {
     const hd_node_t *packing =
         hd_ptr_map_get(&c->packed, made->merged.inputs.data[i]);
     if (packing)
-      hd_vec_push(c->arena, &c->made->nodes, packing);
+      put_packing(c, packing);
   }
   put_composite(c, made);
 }

@@ -102,6 +102,26 @@ def draw_narrow(number):
     wanted["y%d" % number] = "f16", first * sigmoid(first) * second
 
 
+def matrix(name, kind, value):
+    """A constant, every other column of one below its first row, or what a node
+    makes of two."""
+    way = rng.integers(4)
+    if way == 2:
+        wide = eighths(value.shape[0] + 1, 2 * value.shape[1])
+        wide[1:, ::2] = value
+        constant(name + "wide", kind, wide)
+        node(name, kind, value.shape,
+             "slice(%swide) { start = [1, 0], stride = [1, 2], size = [%d, %d] }" % (
+                 name, *value.shape))
+    elif way == 3:
+        factors = 2.0 ** rng.integers(-1, 2, (value.shape[0], 1))
+        constant(name + "whole", kind, value / factors)
+        constant(name + "factors", kind, factors)
+        node(name, kind, value.shape, "mul(%swhole, %sfactors)" % (name, name))
+    else:
+        constant(name, kind, value)
+
+
 def draw(number):
     kind = str(rng.choice(["f16", "f16", "bf16", "f32"]))
     m = int(rng.choice([1, 3, 8, 13, 16, 31, 64, 97]))
@@ -114,7 +134,7 @@ def draw(number):
     save("x%d" % number, kind, x)
     if halves:
         both = numpy.concatenate([w, v], 1)
-        constant("w%d" % number, kind, both.T if rows else both)
+        matrix("w%d" % number, kind, both.T if rows else both)
         p = node("p%d" % number, kind, (m, 2 * n), "matmul(x%d, w%d) %s" % (
             number, number, at))
         p, values = with_bias(number, kind, (m, 2 * n), x @ both, p)
@@ -124,8 +144,8 @@ def draw(number):
                 for name, start in (("g", 0), ("h", n)))
         first, second = values[:, :n], values[:, n:]
     else:
-        constant("w%d" % number, kind, w.T if rows else w)
-        constant("v%d" % number, kind, v.T if rows else v)
+        matrix("w%d" % number, kind, w.T if rows else w)
+        matrix("v%d" % number, kind, v.T if rows else v)
         g = node("g%d" % number, kind, (m, n), "matmul(x%d, w%d) %s" % (number, number, at))
         g, first = with_bias(number, kind, (m, n), x @ w, g)
         u = node("h%d" % number, kind, (m, n), "matmul(x%d, v%d) %s" % (number, number, at))
