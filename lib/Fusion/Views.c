@@ -121,8 +121,6 @@ bool hd_node_concatenates(hd_scheduler_t *scheduler, const hd_node_t *node,
 
 const hd_layout_t *hd_layout_rows(hd_arena_t *arena, const int64_t *shape,
                                   unsigned rank, int64_t width, int64_t pitch) {
-  hd_layout_t *layout =
-      hd_arena_alloc(arena, sizeof(*layout) + sizeof(layout->items[0]));
   const hd_expr_t **values = HD_ARENA_ARRAY(arena, const hd_expr_t *, rank + 1);
   int64_t stride = 1;
   unsigned axis = rank;
@@ -133,11 +131,9 @@ const hd_layout_t *hd_layout_rows(hd_arena_t *arena, const int64_t *shape,
   for (stride = pitch; axis > 0; stride *= shape[axis])
     values[--axis] = hd_expr_int(
         arena, hd_type(stride > INT32_MAX ? HD_I64 : HD_I32), stride);
-  memset(layout, 0, sizeof(*layout) + sizeof(layout->items[0]));
-  layout->num_items = 1;
-  layout->items[0] = (hd_layout_item_t){
-      .kind = HD_LAYOUT_STRIDES, .num_values = rank, .values = values};
-  return layout;
+  return hd_layout_make(arena, (hd_layout_item_t){.kind = HD_LAYOUT_STRIDES,
+                                                  .num_values = rank,
+                                                  .values = values});
 }
 
 bool hd_layout_find_rows(const hd_tensor_t *tensor, int64_t *width,

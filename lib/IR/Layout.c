@@ -196,20 +196,28 @@ hd_swizzle_t hd_swizzle_of(const hd_tensor_t *tensor,
                         log2_of(128 / hd_type_bits(tensor->element)), 3};
 }
 
-static const hd_expr_t *swizzled(hd_arena_t *arena, const hd_tensor_t *tensor,
-                                 const hd_layout_item_t *item,
-                                 const hd_expr_t *offset) {
-  hd_swizzle_t s = hd_swizzle_of(tensor, item);
-  hd_type_t type = offset->type;
-  const hd_expr_t *row = hd_expr_binary(
-      arena, HD_EXPR_SHR, offset, hd_expr_int(arena, type, s.base + s.shift));
+// A place of which bits of the row's number are turned over.
+static const hd_expr_t *swizzled_by(hd_arena_t *arena, hd_swizzle_t s,
+                                    const hd_expr_t *place,
+                                    const hd_expr_t *row) {
+  hd_type_t type = row->type;
   row = hd_expr_binary(arena, HD_EXPR_BITAND, row,
                        hd_expr_int(arena, type, (INT64_C(1) << s.bits) - 1));
   row =
       hd_expr_binary(arena, HD_EXPR_SHL, row, hd_expr_int(arena, type, s.base));
-  const hd_expr_t *e = hd_expr_binary(arena, HD_EXPR_BITXOR, offset, row);
+  const hd_expr_t *e = hd_expr_binary(arena, HD_EXPR_BITXOR, place, row);
   const hd_expr_t *folded = hd_expr_fold(arena, e);
   return folded ? folded : e;
+}
+
+static const hd_expr_t *swizzled(hd_arena_t *arena, const hd_tensor_t *tensor,
+                                 const hd_layout_item_t *item,
+                                 const hd_expr_t *offset) {
+  hd_swizzle_t s = hd_swizzle_of(tensor, item);
+  const hd_expr_t *row =
+      hd_expr_binary(arena, HD_EXPR_SHR, offset,
+                     hd_expr_int(arena, offset->type, s.base + s.shift));
+  return swizzled_by(arena, s, offset, row);
 }
 
 // A swizzle straight on rows whose bits it does not cross: the rows' part stays
@@ -250,17 +258,10 @@ static const hd_expr_t *swizzled_rows(hd_arena_t *arena,
     number = hd_layout_binary(arena, HD_EXPR_DIV, row,
                               hd_expr_int(arena, type, group / columns));
   }
-  number = hd_expr_binary(arena, HD_EXPR_BITAND, number,
-                          hd_expr_int(arena, type, (INT64_C(1) << s.bits) - 1));
-  number = hd_expr_binary(arena, HD_EXPR_SHL, number,
-                          hd_expr_int(arena, type, s.base));
-  const hd_expr_t *place =
-      hd_expr_binary(arena, HD_EXPR_BITXOR, column, number);
-  const hd_expr_t *folded = hd_expr_fold(arena, place);
   return add_offsets(arena,
                      hd_layout_binary(arena, HD_EXPR_MUL, row,
                                       hd_expr_int(arena, type, columns)),
-                     folded ? folded : place);
+                     swizzled_by(arena, s, column, number));
 }
 
 const hd_expr_t *hd_tensor_bare_offset(hd_arena_t *arena,
@@ -369,4 +370,17 @@ bool hd_layout_item_within(const hd_layout_item_t *item, int64_t least,
       return false;
   }
   return true;
+}
+
+const hd_layout_t *hd_layout_make(hd_arena_t *arena, hd_layout_item_t item) {
+  hd_layout_t *layout = hd_arena_alloc(arena, sizeof(*layout) + sizeof(item));
+  layout->num_items = 1;
+  layout->items[0] = item;
+  return layout;
+}
+
+bool hd_tensor_is_row_major(const hd_tensor_t *tensor) {
+  const hd_layout_t *layout = tensor->layout;
+  return !layout ||
+         (layout->num_items == 1 && layout->items[0].kind == HD_LAYOUT_ROW);
 }

@@ -61,45 +61,36 @@ void hd_module_destroy(hd_module_t *module) {
   free(module);
 }
 
-const char *hd_item_name(const hd_item_t *item) {
+typedef struct head {
+  const char *name;
+  hd_loc_t loc;
+} head_t;
+
+static head_t head_of(const hd_item_t *item) {
+#define HEAD(x) ((head_t){(x)->name, (x)->loc})
   switch (item->kind) {
   case HD_ITEM_CONST:
-    return item->u.constant->name;
+    return HEAD(item->u.constant);
   case HD_ITEM_FUNC:
-    return item->u.func->name;
+    return HEAD(item->u.func);
   case HD_ITEM_GENERIC:
-    return item->u.generic->name;
+    return HEAD(item->u.generic);
   case HD_ITEM_TASK:
-    return item->u.task->name;
+    return HEAD(item->u.task);
   case HD_ITEM_GRAPH:
-    return item->u.graph->name;
+    return HEAD(item->u.graph);
   case HD_ITEM_REWRITE:
-    return item->u.rewrite->name;
+    return HEAD(item->u.rewrite);
   case HD_ITEM_TEMPLATE:
-    return item->u.template->name;
+    return HEAD(item->u.template);
   }
-  return "";
+#undef HEAD
+  return (head_t){.name = ""};
 }
 
-hd_loc_t hd_item_loc(const hd_item_t *item) {
-  switch (item->kind) {
-  case HD_ITEM_CONST:
-    return item->u.constant->loc;
-  case HD_ITEM_FUNC:
-    return item->u.func->loc;
-  case HD_ITEM_GENERIC:
-    return item->u.generic->loc;
-  case HD_ITEM_TASK:
-    return item->u.task->loc;
-  case HD_ITEM_GRAPH:
-    return item->u.graph->loc;
-  case HD_ITEM_REWRITE:
-    return item->u.rewrite->loc;
-  case HD_ITEM_TEMPLATE:
-    return item->u.template->loc;
-  }
-  return (hd_loc_t){0};
-}
+const char *hd_item_name(const hd_item_t *item) { return head_of(item).name; }
+
+hd_loc_t hd_item_loc(const hd_item_t *item) { return head_of(item).loc; }
 
 // Takes in what was pushed since it was last asked.
 static void update_index(const hd_module_t *module) {

@@ -22,6 +22,13 @@ void hd_rewriter_map(hd_rewriter_t *rewriter, const hd_var_t *old,
   map_add(rewriter, old, new_var, NULL);
 }
 
+const hd_var_t *hd_rewriter_copy_var(hd_rewriter_t *rewriter,
+                                     const hd_var_t *var) {
+  hd_var_t *copy = HD_ARENA_NEW(rewriter->arena, hd_var_t);
+  *copy = *var;
+  return copy;
+}
+
 void hd_rewriter_substitute(hd_rewriter_t *rewriter, const hd_var_t *old,
                             const hd_expr_t *value) {
   map_add(rewriter, old, NULL, value);

@@ -33,6 +33,10 @@ struct hd_rewriter {
   hd_ptr_map_t vars; // Of its own.
 };
 
+// For `declare`: each version of a body has variables of its own.
+const hd_var_t *hd_rewriter_copy_var(hd_rewriter_t *rewriter,
+                                     const hd_var_t *var);
+
 // Makes later references to old become references to new.
 void hd_rewriter_map(hd_rewriter_t *rewriter, const hd_var_t *old,
                      const hd_var_t *new_var);

@@ -151,4 +151,8 @@ const char *hd_tensor_why_apart(const hd_tensor_t *tensor, unsigned lanes);
 const hd_expr_t *hd_tensor_bare_offset(hd_arena_t *arena,
                                        const hd_tensor_t *tensor,
                                        const hd_expr_t *const *indices);
+// A layout of one item.
+const hd_layout_t *hd_layout_make(hd_arena_t *arena, hd_layout_item_t item);
+bool hd_tensor_is_row_major(const hd_tensor_t *tensor);
+
 #endif

@@ -23,9 +23,6 @@
 
 enum { ALIGN_BYTES = 16, ALIGN_BOX = 128 };
 
-static const hd_sim_site_t *site_of(const uint64_t *slots) {
-  return (const hd_sim_site_t *)(uintptr_t)slots[1];
-}
 static char *address_of(const uint64_t *slots) {
   return (char *)(uintptr_t)slots[0];
 }
@@ -145,7 +142,7 @@ void hd_sim_load_into(hd_sim_fiber_t *fiber, hd_sim_resident_t *block,
 // Whether the two places of a copy are in bounds, and as it takes them.
 static bool check_bytes(hd_sim_fiber_t *fiber, const uint64_t *to,
                         const uint64_t *from, uint64_t bytes) {
-  const hd_sim_site_t *there = site_of(to), *here = site_of(from);
+  const hd_sim_site_t *there = hd_sim_site_of(to), *here = hd_sim_site_of(from);
   bool may_write =
       to[0] || hd_sim_touch(fiber, fiber, there, 0, 16, HD_SIM_WRITES, 0);
   bool may_read =
@@ -165,7 +162,7 @@ void hd_sim_bulk_load(hd_sim_thread_t *thread, uint64_t *slots) {
                           .bytes = (uint32_t)slots[4]};
   if (check_bytes(fiber, slots, slots + 2, slots[4]))
     hd_sim_load_into(fiber, hd_sim_resident_of(fiber), slots + 5,
-                     site_of(slots), site_of(slots + 2), piece);
+                     hd_sim_site_of(slots), hd_sim_site_of(slots + 2), piece);
 }
 
 void hd_sim_bulk_push(hd_sim_thread_t *thread, uint64_t *slots) {
@@ -173,20 +170,21 @@ void hd_sim_bulk_push(hd_sim_thread_t *thread, uint64_t *slots) {
   hd_sim_piece_t piece = {.shared = address_of(slots),
                           .global = address_of(slots + 3),
                           .bytes = (uint32_t)slots[5]};
-  const hd_sim_site_t *to = site_of(slots);
+  const hd_sim_site_t *to = hd_sim_site_of(slots);
   if (check_bytes(fiber, slots, slots + 3, slots[5]))
     hd_sim_load_into(fiber, hd_sim_peer(fiber, to, (int32_t)slots[2]),
-                     slots + 6, to, site_of(slots + 3), piece);
+                     slots + 6, to, hd_sim_site_of(slots + 3), piece);
 }
 
 static bool begin_box(hd_sim_fiber_t *fiber, const uint64_t *place,
                       uint64_t map, const uint64_t *at, unsigned touch,
                       hd_sim_piece_t *piece) {
   if (!place[0]) {
-    hd_sim_touch(fiber, fiber, site_of(place), 0, 16, touch, 0);
+    hd_sim_touch(fiber, fiber, hd_sim_site_of(place), 0, 16, touch, 0);
     return false;
   }
-  check_divides(fiber, site_of(place), place[0], ALIGN_BOX, "an address");
+  check_divides(fiber, hd_sim_site_of(place), place[0], ALIGN_BOX,
+                "an address");
   *piece = (hd_sim_piece_t){.map = (const hd_sim_map_t *)(uintptr_t)map,
                             .shared = address_of(place)};
   piece->bytes = hd_sim_box_bytes(piece->map);
@@ -200,7 +198,7 @@ void hd_sim_tma_load(hd_sim_thread_t *thread, uint64_t *slots) {
   hd_sim_piece_t piece;
   if (begin_box(fiber, slots, slots[2], slots + 5, HD_SIM_WRITES, &piece))
     hd_sim_load_into(fiber, hd_sim_resident_of(fiber), slots + 3,
-                     site_of(slots), site_of(slots), piece);
+                     hd_sim_site_of(slots), hd_sim_site_of(slots), piece);
 }
 
 // The instruction packs the window's offsets: 16 bits of one, 8 each of two, 5
@@ -227,9 +225,9 @@ void hd_sim_tma_load_im2col(hd_sim_thread_t *thread, uint64_t *slots) {
   for (uint32_t i = 0; i + 2 < piece.map->rank; i++)
     piece.offsets[i] = (uint16_t)slots[5 + piece.map->rank + i];
   if (hd_sim_run_of(fiber)->sanitizer)
-    check_offsets(fiber, site_of(slots), &piece);
-  hd_sim_load_into(fiber, hd_sim_resident_of(fiber), slots + 3, site_of(slots),
-                   site_of(slots), piece);
+    check_offsets(fiber, hd_sim_site_of(slots), &piece);
+  hd_sim_load_into(fiber, hd_sim_resident_of(fiber), slots + 3,
+                   hd_sim_site_of(slots), hd_sim_site_of(slots), piece);
 }
 
 void hd_sim_tma_load_multicast(hd_sim_thread_t *thread, uint64_t *slots) {
@@ -239,8 +237,9 @@ void hd_sim_tma_load_multicast(hd_sim_thread_t *thread, uint64_t *slots) {
     return;
   for (int32_t rank = 0; rank < 16; rank++)
     if (slots[5] >> rank & 1)
-      hd_sim_load_into(fiber, hd_sim_peer(fiber, site_of(slots), rank),
-                       slots + 3, site_of(slots), site_of(slots), piece);
+      hd_sim_load_into(fiber, hd_sim_peer(fiber, hd_sim_site_of(slots), rank),
+                       slots + 3, hd_sim_site_of(slots), hd_sim_site_of(slots),
+                       piece);
 }
 
 // --- Stores ---
@@ -311,14 +310,16 @@ void hd_sim_bulk_store(hd_sim_thread_t *thread, uint64_t *slots) {
                           .global = address_of(slots),
                           .bytes = (uint32_t)slots[4]};
   if (check_bytes(fiber, slots, slots + 2, slots[4]))
-    store(fiber, site_of(slots + 2), site_of(slots), &piece, false);
+    store(fiber, hd_sim_site_of(slots + 2), hd_sim_site_of(slots), &piece,
+          false);
 }
 
 static void store_box(hd_sim_thread_t *thread, uint64_t *slots, bool adds) {
   hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
   hd_sim_piece_t piece;
   if (begin_box(fiber, slots + 1, slots[0], slots + 3, HD_SIM_READS, &piece))
-    store(fiber, site_of(slots + 1), site_of(slots + 1), &piece, adds);
+    store(fiber, hd_sim_site_of(slots + 1), hd_sim_site_of(slots + 1), &piece,
+          adds);
 }
 
 void hd_sim_tma_store(hd_sim_thread_t *thread, uint64_t *slots) {

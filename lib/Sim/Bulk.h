@@ -111,4 +111,8 @@ _Noreturn void hd_sim_refuse(hd_sim_fiber_t *fiber, hd_diagnostic_code_t code,
     __attribute__((format(printf, 4, 5)));
 _Noreturn void hd_sim_no_room(hd_sim_run_t *run);
 
+static inline const hd_sim_site_t *hd_sim_site_of(const uint64_t *slots) {
+  return (const hd_sim_site_t *)(uintptr_t)slots[1];
+}
+
 #endif

@@ -33,10 +33,6 @@ void hd_sim_no_room(hd_sim_run_t *run) {
   hd_sim_leave();
 }
 
-static const hd_sim_site_t *site_of(const uint64_t *slots) {
-  return (const hd_sim_site_t *)(uintptr_t)slots[1];
-}
-
 const char *hd_sim_mbarrier_name(const hd_sim_mbarrier_t *m, char *text) {
   if (m->site && m->site->tensor)
     snprintf(text, HD_SIM_PLACE_SIZE, "mbarrier '%.64s' at byte %u",
@@ -51,7 +47,7 @@ const char *hd_sim_mbarrier_name(const hd_sim_mbarrier_t *m, char *text) {
 static bool in_bounds(hd_sim_fiber_t *fiber, const uint64_t *slots) {
   if (slots[0])
     return true;
-  hd_sim_touch(fiber, fiber, site_of(slots), 0, 8, HD_SIM_READS, 0);
+  hd_sim_touch(fiber, fiber, hd_sim_site_of(slots), 0, 8, HD_SIM_READS, 0);
   return false;
 }
 
@@ -93,7 +89,7 @@ hd_sim_mbarrier_t *hd_sim_mbarrier_at(hd_sim_fiber_t *fiber,
     return NULL;
   uint32_t offset = offset_of(fiber, slots);
   hd_sim_mbarrier_t *m = state_at(block, offset);
-  const hd_sim_site_t *site = site_of(slots);
+  const hd_sim_site_t *site = hd_sim_site_of(slots);
   char name[HD_SIM_NAME_SIZE], place[HD_SIM_PLACE_SIZE];
   if (!m)
     hd_sim_refuse(fiber, HD_E0704, site,
@@ -240,13 +236,13 @@ void hd_sim_mbarrier_init(hd_sim_thread_t *thread, uint64_t *slots) {
     return;
   char me[HD_SIM_NAME_SIZE];
   if (count < 1 || count > MOST_COUNT)
-    hd_sim_refuse(fiber, HD_E0704, site_of(slots),
+    hd_sim_refuse(fiber, HD_E0704, hd_sim_site_of(slots),
                   "%s makes an mbarrier for %d arrivals; it can take 1 to %d",
                   hd_sim_thread_name(fiber, me), count, MOST_COUNT);
   hd_sim_mbarrier_t *m = make_mbarrier(fiber, offset_of(fiber, slots));
   uint32_t index = (uint32_t)(m - block->mbarriers);
   if (run->sanitizer && index >= HD_SIM_MBARRIERS)
-    hd_sim_refuse(fiber, HD_E0704, site_of(slots),
+    hd_sim_refuse(fiber, HD_E0704, hd_sim_site_of(slots),
                   "a block has more than %d mbarriers, the most that "
                   "--sanitize follows",
                   HD_SIM_MBARRIERS);
@@ -257,7 +253,7 @@ void hd_sim_mbarrier_init(hd_sim_thread_t *thread, uint64_t *slots) {
                            .pending = (uint32_t)count,
                            .made_by = (uint32_t)fiber->head.linear,
                            .made_at = fiber->clock,
-                           .site = site_of(slots)};
+                           .site = hd_sim_site_of(slots)};
   m->last = &m->first;
   uint64_t word = mark | index;
   memcpy(block->head.shared + offset, &word, sizeof word);
@@ -268,7 +264,7 @@ void hd_sim_mbarrier_arrive(hd_sim_thread_t *thread, uint64_t *slots) {
   hd_sim_resident_t *block = hd_sim_resident_of(fiber);
   hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(fiber, block, slots);
   if (m)
-    arrive(fiber, block, m, site_of(slots), 0);
+    arrive(fiber, block, m, hd_sim_site_of(slots), 0);
 }
 
 void hd_sim_mbarrier_arrive_expect(hd_sim_thread_t *thread, uint64_t *slots) {
@@ -276,7 +272,7 @@ void hd_sim_mbarrier_arrive_expect(hd_sim_thread_t *thread, uint64_t *slots) {
   hd_sim_resident_t *block = hd_sim_resident_of(fiber);
   hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(fiber, block, slots);
   if (m)
-    arrive(fiber, block, m, site_of(slots), (int32_t)slots[2]);
+    arrive(fiber, block, m, hd_sim_site_of(slots), (int32_t)slots[2]);
 }
 
 void hd_sim_mbarrier_arrive_remote(hd_sim_thread_t *thread, uint64_t *slots) {
@@ -284,13 +280,13 @@ void hd_sim_mbarrier_arrive_remote(hd_sim_thread_t *thread, uint64_t *slots) {
   if (!in_bounds(fiber, slots))
     return;
   hd_sim_resident_t *block =
-      hd_sim_peer(fiber, site_of(slots), (int32_t)slots[2]);
+      hd_sim_peer(fiber, hd_sim_site_of(slots), (int32_t)slots[2]);
   hd_sim_mbarrier_t *m = hd_sim_mbarrier_at(fiber, block, slots);
   if (!m)
     return;
   if (hd_sim_sanitizer_of(fiber))
-    hd_sim_check_visit(fiber, site_of(slots), block, NULL);
-  arrive(fiber, block, m, site_of(slots), 0);
+    hd_sim_check_visit(fiber, hd_sim_site_of(slots), block, NULL);
+  arrive(fiber, block, m, hd_sim_site_of(slots), 0);
 }
 
 // It orders reads, but no stores, before it; what depends on that is not

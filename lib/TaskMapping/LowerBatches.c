@@ -78,12 +78,8 @@ static const hd_expr_t *at_tasks(const hd_tile_t *tile, const hd_expr_t *e,
 static hd_var_t *make_batch(hd_point_lowering_t *l, const hd_tile_t *tile,
                             const hd_mapping_t *inner) {
   hd_type_t type = tile->point->u.point.place->type;
-  hd_layout_t *layout =
-      hd_arena_alloc(l->arena, sizeof(*layout) + sizeof(layout->items[0]));
-  memset(layout, 0, sizeof(*layout) + sizeof(layout->items[0]));
-  layout->num_items = 1;
-  layout->items[0] =
-      (hd_layout_item_t){.kind = HD_LAYOUT_LOCAL, .mapping = inner};
+  const hd_layout_t *layout = hd_layout_make(
+      l->arena, (hd_layout_item_t){.kind = HD_LAYOUT_LOCAL, .mapping = inner});
   const hd_expr_t **shape =
       HD_ARENA_ARRAY(l->arena, const hd_expr_t *, inner->rank);
   for (unsigned a = 0; a < inner->rank; ++a)

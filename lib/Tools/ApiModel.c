@@ -19,6 +19,7 @@ typedef struct call {
   const char *name;
   const void *data;
   size_t bytes;
+  bool *flag;
 } call_t;
 
 static void import(void *argument) {
@@ -214,30 +215,23 @@ hidet_status_t hidet_model_set_weight(hidet_model_t *model, const char *name,
   return hd_api_call(call.context, set_weight, &call);
 }
 
-static void set_untrusted(void *argument) {
+static void set_flag(void *argument) {
   call_t *call = argument;
   if (is_open(call))
-    call->model->untrusted = true;
+    *call->flag = true;
+}
+
+static hidet_status_t raise_flag(hidet_model_t *model, bool *flag) {
+  call_t call = {.context = hd_api_world(model), .model = model, .flag = flag};
+  return hd_api_call(call.context, set_flag, &call);
 }
 
 hidet_status_t hidet_model_set_untrusted(hidet_model_t *model) {
-  if (!model)
-    return hd_api_needs();
-  call_t call = {.context = hd_api_world(model), .model = model};
-  return hd_api_call(call.context, set_untrusted, &call);
-}
-
-static void set_explained(void *argument) {
-  call_t *call = argument;
-  if (is_open(call))
-    call->model->explained = true;
+  return model ? raise_flag(model, &model->untrusted) : hd_api_needs();
 }
 
 hidet_status_t hidet_model_set_explained(hidet_model_t *model) {
-  if (!model)
-    return hd_api_needs();
-  call_t call = {.context = hd_api_world(model), .model = model};
-  return hd_api_call(call.context, set_explained, &call);
+  return model ? raise_flag(model, &model->explained) : hd_api_needs();
 }
 
 static void set_precision(void *argument) {

@@ -198,10 +198,17 @@ static void run_session(void *argument) {
                  call->session->outputs);
 }
 
-static bool has_all(const hidet_session_t *session, size_t num_inputs,
-                    size_t num_outputs) {
+static hidet_status_t check_arrays(const hidet_session_t *session,
+                                   const hidet_array_t *inputs,
+                                   size_t num_inputs,
+                                   const hidet_array_t *outputs,
+                                   size_t num_outputs) {
+  if (!session || (num_inputs && !inputs) || (num_outputs && !outputs))
+    return hd_api_needs();
   const hd_graph_t *graph = session->model->graph;
-  return num_inputs == graph->inputs.size && num_outputs == graph->outputs.size;
+  return num_inputs == graph->inputs.size && num_outputs == graph->outputs.size
+             ? HIDET_OK
+             : hd_api_refuse("an array for each input and output is needed");
 }
 
 hidet_status_t hidet_session_run(hidet_session_t *session,
@@ -209,15 +216,15 @@ hidet_status_t hidet_session_run(hidet_session_t *session,
                                  hidet_array_t *outputs, size_t num_outputs) {
   if (outputs)
     memset(outputs, 0, num_outputs * sizeof(*outputs));
-  if (!session || (num_inputs && !inputs) || (num_outputs && !outputs))
-    return hd_api_needs();
+  hidet_status_t status =
+      check_arrays(session, inputs, num_inputs, outputs, num_outputs);
+  if (status != HIDET_OK)
+    return status;
   const hd_graph_t *graph = session->model->graph;
   end_tensors(session->outputs, graph->outputs.size);
-  if (!has_all(session, num_inputs, num_outputs))
-    return hd_api_refuse("an array for each input and output is needed");
   call_t call = {
       .context = &session->own, .session = session, .inputs = inputs};
-  hidet_status_t status = hd_api_call(&session->own, run_session, &call);
+  status = hd_api_call(&session->own, run_session, &call);
   end_tensors(session->inputs, graph->inputs.size);
   if (status != HIDET_OK)
     end_tensors(session->outputs, graph->outputs.size);
@@ -325,13 +332,13 @@ hidet_status_t hidet_session_prepare(hidet_session_t *session,
                                      size_t num_outputs) {
   if (outputs)
     memset(outputs, 0, num_outputs * sizeof(*outputs));
-  if (!session || (num_inputs && !inputs) || (num_outputs && !outputs))
-    return hd_api_needs();
-  if (!has_all(session, num_inputs, num_outputs))
-    return hd_api_refuse("an array for each input and output is needed");
+  hidet_status_t status =
+      check_arrays(session, inputs, num_inputs, outputs, num_outputs);
+  if (status != HIDET_OK)
+    return status;
   call_t call = {
       .context = &session->own, .session = session, .inputs = inputs};
-  hidet_status_t status = hd_api_call(&session->own, prepare, &call);
+  status = hd_api_call(&session->own, prepare, &call);
   for (size_t i = 0; status == HIDET_OK && i < num_outputs; i++) {
     const hd_tensor_type_t *type = &session->types[num_inputs + i];
     outputs[i].type = hd_scalar_name(type->type);
@@ -346,10 +353,10 @@ hidet_status_t hidet_session_enqueue(hidet_session_t *session,
                                      size_t num_inputs,
                                      const hidet_array_t *outputs,
                                      size_t num_outputs, void *stream) {
-  if (!session || (num_inputs && !inputs) || (num_outputs && !outputs))
-    return hd_api_needs();
-  if (!has_all(session, num_inputs, num_outputs))
-    return hd_api_refuse("an array for each input and output is needed");
+  hidet_status_t status =
+      check_arrays(session, inputs, num_inputs, outputs, num_outputs);
+  if (status != HIDET_OK)
+    return status;
   call_t call = {.context = &session->own,
                  .session = session,
                  .inputs = inputs,

@@ -17,16 +17,6 @@ static void print_nodes(hd_buffer_t *out, const hd_rule_node_t *const *nodes,
   }
 }
 
-static void print_freedoms(hd_buffer_t *out, const hd_rewrite_t *rule) {
-  const char *before = " (may change ";
-  for (int i = 0; i < HD_FREEDOM_COUNT; i++)
-    if (rule->freedoms >> i & 1) {
-      hd_buffer_printf(out, "%s%s", before, hd_freedom_name((hd_freedom_t)i));
-      before = ", ";
-    }
-  hd_buffer_puts(out, rule->freedoms ? ")" : "");
-}
-
 bool hd_tools_list_rewrites(hd_context_t *context, hd_arena_t *arena,
                             const hd_module_t *module, hd_buffer_t *out) {
   hd_rewrites_t rules = {0};
@@ -38,7 +28,7 @@ bool hd_tools_list_rewrites(hd_context_t *context, hd_arena_t *arena,
     print_nodes(out, rule->left.data, rule->left.size);
     hd_buffer_puts(out, " => ");
     print_nodes(out, rule->right.data, rule->right.size);
-    print_freedoms(out, rule);
+    hd_freedoms_print(rule, " (may change ", ")", out);
     hd_buffer_puts(out, "\n");
   }
   return true;

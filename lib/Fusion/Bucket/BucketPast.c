@@ -174,7 +174,7 @@ static bool is_number(const hd_term_t *term, past_t *number) {
 // An access to a constant of one element, the same at all sizes.
 static bool is_constant(const hd_bucket_node_t *n, const hd_term_t *term,
                         past_t *number) {
-  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  bool loads = hd_flat_is_load(term);
   if (!loads || hd_flat_count(term->u.value) != 1)
     return false;
   size_t i = input_of(n, term->u.value);

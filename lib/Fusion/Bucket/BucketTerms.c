@@ -256,7 +256,7 @@ static const hd_term_t *typed_term(typer_t *t, const hd_term_t *term) {
                    operands, term->num_operands);
   made->u = term->u;
   made->loc = term->loc;
-  if (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE)
+  if (hd_flat_is_load(term))
     made->u.value = typed_value(t, term->u.value);
   return made;
 }

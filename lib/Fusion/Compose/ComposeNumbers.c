@@ -3,6 +3,7 @@
 // Constants of one element in a composed task: numbers, and no inputs.
 #include "Fusion/Compose/ComposeState.h"
 #include "Fusion/Group/GroupState.h"
+#include "Schedule/Terms/Prepare.h"
 
 typedef struct literal {
   hd_arena_t *arena;
@@ -59,4 +60,13 @@ void hd_composer_put_numbers(hd_arena_t *arena, hd_merged_t *merged) {
     merged->inputs.data[kept++] = value;
   }
   flat->inputs.size = merged->inputs.size = kept;
+}
+
+bool hd_composer_merge_one(hd_composer_t *composer, hd_arena_t *arena,
+                           const char *name, hd_composite_t *out) {
+  if (!hd_composer_merge(composer, arena, name, out) || out->outputs.size != 1)
+    return false;
+  hd_composer_put_numbers(arena, &out->merged);
+  hd_task_inline_all(arena, out->merged.flat);
+  return true;
 }

@@ -194,14 +194,6 @@ static void clear(pairs_t *p) {
 
 // --- What it takes ---
 
-static bool merge(pairs_t *p, hd_arena_t *arena, hd_composite_t *out) {
-  if (!hd_composer_merge(&p->c, arena, "pairs", out) || out->outputs.size != 1)
-    return false;
-  hd_composer_put_numbers(arena, &out->merged);
-  hd_task_inline_all(arena, out->merged.flat);
-  return true;
-}
-
 static double price_of(pairs_t *p, hd_arena_t *scratch, const hd_task_t *flat) {
   return hd_task_price(p->c.module->context, scratch, flat, p->c.arena,
                        &p->prices);
@@ -332,7 +324,7 @@ static void compose(pairs_t *p, size_t second) {
   hd_arena_t scratch;
   hd_composite_t tried;
   hd_arena_init_local(&scratch, &c->module->context->budget);
-  const verdict_t *v = merge(p, &scratch, &tried)
+  const verdict_t *v = hd_composer_merge_one(&p->c, &scratch, "pairs", &tried)
                            ? verdict_of(p, &scratch, &tried.merged, second)
                            : NULL;
   hd_arena_fini(&scratch);
@@ -342,7 +334,8 @@ static void compose(pairs_t *p, size_t second) {
     return;
   hd_composite_t *found = HD_ARENA_NEW(c->arena, hd_composite_t);
   hd_paired_t paired;
-  if (!merge(p, c->arena, found) || !hd_composer_asks(c, found) ||
+  if (!hd_composer_merge_one(c, c->arena, "pairs", found) ||
+      !hd_composer_asks(c, found) ||
       hd_pair_task(c->arena, &found->merged, &p->known, v->packing, &paired))
     return;
   const hd_node_t *first = c->nodes[p->first].node;

@@ -129,8 +129,7 @@ typedef struct loads {
 
 static bool collect(void *argument, const hd_term_t *term) {
   loads_t *loads = argument;
-  if ((term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE) &&
-      loads->count++ < MOST_LOADS)
+  if (hd_flat_is_load(term) && loads->count++ < MOST_LOADS)
     loads->data[loads->count - 1] = term;
   return true;
 }

@@ -19,11 +19,6 @@
 
 // --- What there is ---
 
-static bool is_local(const hd_definition_t *d) {
-  return d->kind == HD_DEFINE && d->num_targets == 1 &&
-         d->targets[0]->kind == HD_VALUE_LOCAL;
-}
-
 static bool is_same_element(const hd_term_t *a, const hd_term_t *b) {
   return a->kind == HD_TERM_LOAD && b->kind == HD_TERM_LOAD &&
          a->u.value == b->u.value;
@@ -37,7 +32,8 @@ static const char *find_products(hd_pairer_t *p) {
   p->gate = from->definitions.data[p->count];
   for (unsigned i = 0; i < p->count; i++) {
     const hd_definition_t *d = from->definitions.data[i];
-    if (!is_local(d) || hd_product_form_find_few(p->arena, d, &p->forms[i]) ||
+    if (!hd_flat_is_local(d) ||
+        hd_product_form_find_few(p->arena, d, &p->forms[i]) ||
         p->forms[i].c.same != d->targets[0])
       return "a product's sums are more than rounded";
   }
@@ -131,7 +127,7 @@ static const hd_definition_t *make_product(hd_pairer_t *p, const char **why) {
 static const hd_term_t *put_pair(void *argument, const hd_term_t *term) {
   hd_pairer_t *p = argument;
   unsigned of = 0;
-  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  bool loads = hd_flat_is_load(term);
   while (loads && of < p->count && p->forms[of].c.same != term->u.value)
     of++;
   if (!loads || of == p->count)

@@ -85,6 +85,10 @@ void hd_composer_look(hd_composer_t *composer, hd_fusion_t *fusion);
 // they cannot be one.
 bool hd_composer_merge(hd_composer_t *composer, hd_arena_t *arena,
                        const char *name, hd_composite_t *out);
+// The same of nodes with one result; constants of one element are numbers in
+// the task then, and nothing in it is local that need not be.
+bool hd_composer_merge_one(hd_composer_t *composer, hd_arena_t *arena,
+                           const char *name, hd_composite_t *out);
 // Constants of one element become numbers in the task, and are no inputs of it
 // any more.
 void hd_composer_put_numbers(hd_arena_t *arena, hd_merged_t *merged);

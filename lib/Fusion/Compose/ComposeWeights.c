@@ -151,12 +151,8 @@ static double price_of_matrix(const weights_t *w, const hd_value_t *matrix,
 }
 
 static bool merge(weights_t *w, hd_arena_t *arena, hd_composite_t *out) {
-  if (!hd_composer_merge(&w->c, arena, "product", out) ||
-      out->outputs.size != 1)
-    return false;
-  hd_composer_put_numbers(arena, &out->merged);
-  hd_task_inline_all(arena, out->merged.flat);
-  return out->merged.flat->definitions.size == 1;
+  return hd_composer_merge_one(&w->c, arena, "product", out) &&
+         out->merged.flat->definitions.size == 1;
 }
 
 // NULL, or why the set is not to be one node; nothing of it is kept.

@@ -243,7 +243,7 @@ static bool is_operand(hd_former_t *f, const hd_forming_t *g,
   const hd_node_t *anchor = f->nodes[g->anchor].node;
   const hd_task_t *flat = hd_fusion_flatten(f->fusion, anchor)->flat;
   const hd_term_t *term = operand->term;
-  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
+  if (!hd_flat_is_load(term))
     return false;
   for (size_t i = 0; i < flat->inputs.size; i++)
     if (flat->inputs.data[i] == term->u.value &&

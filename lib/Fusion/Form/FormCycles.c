@@ -33,6 +33,20 @@ static const uint32_t *members_of(const hd_former_t *f, const uint32_t *node,
   return f->nodes[*node].group ? members->data : node;
 }
 
+// Goes on from what is open, by a function that opens what is beyond a node.
+static hd_answer_t walk(walk_t *w, hd_answer_t answer,
+                        hd_answer_t (*open)(walk_t *w, uint32_t node)) {
+  hd_former_t *f = w->f;
+  while (answer == HD_NO && f->open.size > 0) {
+    size_t count;
+    uint32_t next = f->open.data[--f->open.size];
+    const uint32_t *members = members_of(f, &next, &count);
+    for (size_t i = 0; i < count && answer == HD_NO; i++)
+      answer = open(w, members[i]);
+  }
+  return answer;
+}
+
 // --- From the node, against the edges ---
 
 // What gives what a node reads. A prologue is none of it: it is computed by
@@ -60,14 +74,7 @@ static hd_answer_t walk_back(walk_t *w) {
   f->open.size = 0;
   f->stamp++;
   hd_answer_t answer = open_givers(w, w->node);
-  while (answer == HD_NO && f->open.size > 0) {
-    size_t count;
-    uint32_t next = f->open.data[--f->open.size];
-    const uint32_t *members = members_of(f, &next, &count);
-    for (size_t i = 0; i < count && answer == HD_NO; i++)
-      answer = open_givers(w, members[i]);
-  }
-  return answer;
+  return walk(w, answer, open_givers);
 }
 
 // --- From the group, along the edges ---
@@ -102,6 +109,10 @@ static hd_answer_t open_users(walk_t *w, uint32_t node, bool from_group) {
   return answer;
 }
 
+static hd_answer_t open_others(walk_t *w, uint32_t node) {
+  return open_users(w, node, false);
+}
+
 static hd_answer_t walk_on(walk_t *w) {
   hd_former_t *f = w->f;
   f->open.size = 0;
@@ -111,14 +122,7 @@ static hd_answer_t walk_on(walk_t *w) {
   for (size_t i = 0; i < own->size && answer == HD_NO; i++)
     if (!f->nodes[own->data[i]].is_prologue)
       answer = open_users(w, own->data[i], true);
-  while (answer == HD_NO && f->open.size > 0) {
-    size_t count;
-    uint32_t next = f->open.data[--f->open.size];
-    const uint32_t *members = members_of(f, &next, &count);
-    for (size_t i = 0; i < count && answer == HD_NO; i++)
-      answer = open_users(w, members[i], false);
-  }
-  return answer;
+  return walk(w, answer, open_others);
 }
 
 const char *hd_former_cycle(hd_former_t *f, uint32_t node, uint32_t group) {

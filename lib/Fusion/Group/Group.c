@@ -169,7 +169,7 @@ typedef struct by_data {
 
 static bool find_by_data(void *argument, const hd_term_t *term) {
   by_data_t *b = argument;
-  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  bool loads = hd_flat_is_load(term);
   for (uint32_t i = 0; loads && term->u.value == b->value && i < b->value->rank;
        i++)
     b->found |= hd_flat_has(term->operands[i], HD_TERM_LOAD) ||
@@ -204,7 +204,7 @@ typedef struct reading {
 
 static bool find_loads(void *argument, const hd_term_t *term) {
   reading_t *r = argument;
-  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  bool loads = hd_flat_is_load(term);
   if (!loads || term->u.value != r->input)
     return true;
   r->guarded |= term->kind == HD_TERM_LOADELSE;

@@ -53,9 +53,7 @@ typedef struct loads {
 static bool count_loads(void *argument, const hd_term_t *term) {
   loads_t *l = argument;
   if (l->value)
-    l->count +=
-        (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE) &&
-        term->u.value == l->value;
+    l->count += hd_flat_is_load(term) && term->u.value == l->value;
   else
     l->count += term->kind == HD_TERM_FUNCTION ? FUNCTION_TERMS : 1;
   return true;

@@ -81,7 +81,7 @@ static const hd_term_t *confined(hd_arena_t *arena, const hd_term_t *place,
 static const hd_term_t *put_element(void *argument, const hd_term_t *term) {
   hd_substitution_t *s = argument;
   hd_arena_t *arena = s->group->fusion->arena;
-  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  bool loads = hd_flat_is_load(term);
   if (!loads)
     return hd_group_put_place(s, term);
   const hd_task_value_t *input = term->u.value;

@@ -50,13 +50,6 @@ typedef struct padding {
   hd_task_t *made;             // what stands for the convolution.
 } padding_t;
 
-static bool is_in(const hd_index_t *const *indices, unsigned count,
-                  const hd_index_t *index) {
-  while (count > 0 && indices[count - 1] != index)
-    count--;
-  return count > 0;
-}
-
 // What a place is along one axis of x.
 static bool find_window(padding_t *p, const hd_contraction_t *sum,
                         const hd_term_t *place, window_t *window) {
@@ -71,10 +64,11 @@ static bool find_window(padding_t *p, const hd_contraction_t *sum,
     if (atom->kind != HD_TERM_INDEX || factor < 1)
       return false;
     const hd_index_t *index = atom->u.index;
-    if (is_in(sum->k.indices, sum->k.count, index) && !window->in) {
+    if (hd_flat_is_among(sum->k.indices, sum->k.count, index) && !window->in) {
       window->in = index;
       window->step = factor;
-    } else if (is_in(p->d->indices, p->d->num_indices, index) && !window->at) {
+    } else if (hd_flat_is_among(p->d->indices, p->d->num_indices, index) &&
+               !window->at) {
       window->at = index;
       window->stride = factor;
     } else {
@@ -276,7 +270,7 @@ static const hd_term_t *leave(void *argument, const hd_term_t *term) {
   unsigned n = 0;
   if (is_place(term, p->p) || is_place(term, p->v))
     return hd_flat_int(arena, HD_I64, 0);
-  if (hd_layout_loads(term) && term->u.value == p->x->u.value) {
+  if (hd_flat_is_load(term) && term->u.value == p->x->u.value) {
     uint32_t last = p->x->u.value->rank - 1;
     for (uint32_t a = 0; a < last; a++)
       if (a != p->channel)
@@ -290,7 +284,7 @@ static const hd_term_t *leave(void *argument, const hd_term_t *term) {
                                hd_flat_index(arena, p->e)));
     return hd_flat_load(arena, p->padded, operands);
   }
-  if (hd_layout_loads(term) && term->u.value == p->w->u.value) {
+  if (hd_flat_is_load(term) && term->u.value == p->w->u.value) {
     for (uint32_t a = 0; a < p->w->u.value->rank; a++)
       if (a != p->channel_of_w && !is_place(p->w->operands[a], p->v))
         operands[n++] = term->operands[a];
@@ -316,10 +310,7 @@ static const hd_term_t *leave(void *argument, const hd_term_t *term) {
 
 static hd_task_t *convolution_task(padding_t *p) {
   hd_arena_t *arena = p->l->arena;
-  hd_task_t *task = HD_ARENA_NEW(arena, hd_task_t);
-  *task = *p->flat;
-  memset(&task->inputs, 0, sizeof(task->inputs));
-  memset(&task->definitions, 0, sizeof(task->definitions));
+  hd_task_t *task = hd_flat_emptied(arena, p->flat);
   for (size_t i = 0; i < p->flat->inputs.size; i++) {
     const hd_task_value_t *input = p->flat->inputs.data[i];
     if (input == p->x->u.value)

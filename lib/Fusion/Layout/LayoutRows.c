@@ -166,7 +166,7 @@ static const hd_term_t *read_rows(void *argument, const hd_term_t *term) {
     return hd_flat_index(arena, p->filled);
   hd_term_t *made = hd_flat_like(arena, term, term->operands);
   for (int i = 0; i < 2; i++)
-    if (hd_layout_loads(term) &&
+    if (hd_flat_is_load(term) &&
         term->u.value == p->operands[i].load->u.value) {
       made->u.value = p->operands[i].made;
       return made;
@@ -187,10 +187,7 @@ static const hd_term_t *read_rows(void *argument, const hd_term_t *term) {
 
 static const hd_task_t *product_task(row_padding_t *p) {
   hd_arena_t *arena = p->l->arena;
-  hd_task_t *task = HD_ARENA_NEW(arena, hd_task_t);
-  *task = *p->flat;
-  memset(&task->inputs, 0, sizeof(task->inputs));
-  memset(&task->definitions, 0, sizeof(task->definitions));
+  hd_task_t *task = hd_flat_emptied(arena, p->flat);
   for (size_t i = 0; i < p->flat->inputs.size; i++) {
     const hd_task_value_t *input = p->flat->inputs.data[i];
     for (int k = 0; k < 2; k++) {

@@ -24,20 +24,13 @@ typedef struct seeder {
   const hd_definition_t *d;
 } seeder_t;
 
-static bool is_among(const hd_index_t *const *indices, unsigned count,
-                     const hd_index_t *index) {
-  while (count > 0 && indices[count - 1] != index)
-    count--;
-  return count > 0;
-}
-
 static const hd_term_t *without_cast(const hd_term_t *term) {
   return term->kind == HD_TERM_CAST ? term->operands[0] : term;
 }
 
 // The graph's value that a load reads; NULL: it is none, or reads another.
 static hd_laid_value_t *operand_of(const seeder_t *s, const hd_term_t *load) {
-  return hd_layout_loads(load)
+  return hd_flat_is_load(load)
              ? hd_laid_value(s->l,
                              hd_node_input_of(s->node, s->flat, load->u.value))
              : NULL;
@@ -81,10 +74,10 @@ static bool is_whole_pieces(const hd_term_t *load, unsigned axis) {
 static bool has_axis(const hd_contraction_t *sum, const hd_term_t *load,
                      unsigned *axis) {
   bool found = false;
-  for (uint32_t a = 0; hd_layout_loads(load) && a < load->u.value->rank; a++) {
+  for (uint32_t a = 0; hd_flat_is_load(load) && a < load->u.value->rank; a++) {
     const hd_term_t *place = load->operands[a];
     if (place->kind != HD_TERM_INDEX ||
-        !is_among(sum->k.indices, sum->k.count, place->u.index) ||
+        !hd_flat_is_among(sum->k.indices, sum->k.count, place->u.index) ||
         !is_whole_pieces(load, a))
       continue;
     found = true;
@@ -132,7 +125,7 @@ static int find_channel(const seeder_t *s, const hd_reduction_t *sum,
           place->kind != HD_TERM_INDEX && hd_flat_uses(place, sum->indices[i]);
     sliding += slides;
     if (place->kind != HD_TERM_INDEX || hd_flat_range(place->u.index) == 1 ||
-        !is_among(s->d->indices, s->d->num_indices, place->u.index) ||
+        !hd_flat_is_among(s->d->indices, s->d->num_indices, place->u.index) ||
         (w && !hd_flat_uses(w, place->u.index)))
       continue;
     if (is_whole_pieces(x, a) &&
@@ -189,7 +182,7 @@ static void seed_windows(const seeder_t *s) {
     return;
   const hd_reduction_t *sum = reduced.reduction->u.reduction;
   const hd_term_t *term = without_cast(reduced.reduction->operands[0]);
-  if (hd_layout_loads(term)) {
+  if (hd_flat_is_load(term)) {
     seed_image(s, sum, term, NULL);
   } else if (term->kind == HD_TERM_OPERATOR && term->u.op == HD_EXPR_MUL) {
     const hd_term_t *a = without_cast(term->operands[0]);

@@ -60,10 +60,6 @@ static inline hd_laid_value_t *hd_laid_value(const hd_layouts_t *l,
   return hd_ptr_map_find(&l->values, value);
 }
 
-static inline bool hd_layout_loads(const hd_term_t *term) {
-  return term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
-}
-
 // How many axes up to an axis of a load and one of the result are one axis: the
 // digits that an index of the result has in the load, or indices of the result
 // that are digits of a place. More than one of one side alone.

@@ -106,7 +106,7 @@ static int input_number(const laid_node_t *n, const hd_task_value_t *tensor) {
 
 static bool note_along(void *argument, const hd_term_t *term) {
   laid_node_t *n = argument;
-  int i = hd_layout_loads(term) ? input_number(n, term->u.value) : -1;
+  int i = hd_flat_is_load(term) ? input_number(n, term->u.value) : -1;
   if (i < 0 || n->inputs[i].axis < 0)
     return true;
   const hd_index_t *index =
@@ -134,7 +134,7 @@ static bool has_extent(const hd_task_value_t *tensor, uint32_t from) {
 // products that is the one that both are summed over.
 static bool note_weight(void *argument, const hd_term_t *term) {
   laid_node_t *n = argument;
-  int i = hd_layout_loads(term) ? input_number(n, term->u.value) : -1;
+  int i = hd_flat_is_load(term) ? input_number(n, term->u.value) : -1;
   if (i < 0 || n->inputs[i].axis >= 0 || !n->node->inputs[i] ||
       !hd_laid_value(n->l, n->node->inputs[i])->prepared)
     return true;
@@ -194,7 +194,7 @@ static void move_tensor(laid_node_t *n, const hd_task_value_t *tensor,
 static const hd_term_t *move_load(void *argument, const hd_term_t *term) {
   laid_node_t *n = argument;
   const moved_t *moved =
-      hd_layout_loads(term) ? hd_ptr_map_get(&n->tensors, term->u.value) : NULL;
+      hd_flat_is_load(term) ? hd_ptr_map_get(&n->tensors, term->u.value) : NULL;
   if (!moved)
     return term;
   const hd_term_t *operands[HD_MAX_RANK + 1];
@@ -254,11 +254,8 @@ void hd_layouts_put_task(hd_layouts_t *l, const hd_node_t *node,
 
 static const hd_task_t *move_task(laid_node_t *n) {
   hd_arena_t *arena = n->l->arena;
-  hd_task_t *task = HD_ARENA_NEW(arena, hd_task_t);
-  *task = *n->flat;
-  memset(&task->inputs, 0, sizeof(task->inputs));
+  hd_task_t *task = hd_flat_emptied(arena, n->flat);
   memset(&task->outputs, 0, sizeof(task->outputs));
-  memset(&task->definitions, 0, sizeof(task->definitions));
   for (size_t i = 0; i < n->flat->inputs.size; i++)
     move_tensor(n, n->flat->inputs.data[i], n->inputs[i], task);
   for (size_t i = 0; i < n->flat->outputs.size; i++)
@@ -336,7 +333,7 @@ typedef struct counting {
 
 static bool count_load(void *argument, const hd_term_t *term) {
   counting_t *c = argument;
-  c->loads += hd_layout_loads(term) && term->u.value == c->tensor;
+  c->loads += hd_flat_is_load(term) && term->u.value == c->tensor;
   return true;
 }
 

@@ -240,7 +240,7 @@ static hd_laid_value_t *value_of(const linker_t *k,
 static bool link_load(void *argument, const hd_term_t *term) {
   linker_t *k = argument;
   hd_laid_value_t *x =
-      hd_layout_loads(term) ? value_of(k, term->u.value) : NULL;
+      hd_flat_is_load(term) ? value_of(k, term->u.value) : NULL;
   if (!x || x->prepared)
     return true;
   for (uint32_t a = 0; a < term->u.value->rank; a++) {

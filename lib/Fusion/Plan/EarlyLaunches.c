@@ -117,10 +117,6 @@ static uint32_t find_place(overlapper_t *o, const hd_func_t *kernel) {
   return i;
 }
 
-static void push_intrinsic(hd_builder_t *b, hd_intrinsic_t intrinsic) {
-  hd_b_call(b, hd_b_intrinsic(b, intrinsic, hd_type(HD_VOID), NULL, 0));
-}
-
 // How many of the kernel's blocks a multiprocessor has where all are idle; 0:
 // many, or not known.
 static int32_t blocks_together(const overlapper_t *o, const hd_func_t *kernel) {
@@ -151,15 +147,6 @@ static int64_t vector_bytes(const overlapper_t *o, const hd_var_t *param) {
         __builtin_mul_overflow(bytes, extent, &bytes))
       return 0;
   return bytes < MOST_VECTOR ? bytes * hd_type_bits(param->type) / 8 : 0;
-}
-
-static int64_t threads_of(const hd_func_t *kernel) {
-  int64_t threads = 1, extent;
-  for (int i = 0; i < 3; i++)
-    if (kernel->launch.block[i] &&
-        hd_expr_fold_int(kernel->launch.block[i], &extent))
-      threads *= extent;
-  return threads;
 }
 
 // if block == 0 && thread < lines { prefetch_l2(bias@[thread * 32]) }
@@ -203,7 +190,7 @@ static void push_map_prefetches(hd_builder_t *b, const hd_func_t *kernel) {
 // while the launch before still runs.
 static void push_prefetches(overlapper_t *o, hd_builder_t *b,
                             const hd_func_t *kernel) {
-  int64_t threads = threads_of(kernel);
+  int64_t threads = hd_b_threads(kernel);
   push_map_prefetches(b, kernel);
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     int64_t lines = (vector_bytes(o, kernel->params[i]) + LINE - 1) / LINE;
@@ -221,7 +208,7 @@ static void push_early(overlapper_t *o, hd_builder_t *b,
     return;
   }
   hd_b_open(b, &then);
-  push_intrinsic(b, HD_INTRINSIC_GRIDDEPCONTROL_WAIT);
+  hd_b_command(b, HD_INTRINSIC_GRIDDEPCONTROL_WAIT);
   for (uint32_t i = 0; i < stmt->u.branch.then.size; i++)
     hd_b_push(b, stmt->u.branch.then.stmts[i]);
   hd_b_if(b, stmt->u.branch.condition, hd_b_close(b), (hd_block_t){0});
@@ -233,11 +220,11 @@ static void make_wait(overlapper_t *o, hd_func_t *kernel) {
   hd_open_block_t block;
   uint32_t place = find_place(o, kernel);
   hd_b_open(&b, &block);
-  push_intrinsic(&b, HD_INTRINSIC_GRIDDEPCONTROL_LAUNCH);
+  hd_b_command(&b, HD_INTRINSIC_GRIDDEPCONTROL_LAUNCH);
   push_prefetches(o, &b, kernel);
   for (uint32_t i = 0; i <= kernel->body.size; i++) {
     if (i == place)
-      push_intrinsic(&b, HD_INTRINSIC_GRIDDEPCONTROL_WAIT);
+      hd_b_command(&b, HD_INTRINSIC_GRIDDEPCONTROL_WAIT);
     if (i < place)
       push_early(o, &b, kernel->body.stmts[i]);
     else if (i < kernel->body.size)

@@ -45,14 +45,6 @@ hd_stmt_t *hd_planner_launch(hd_planner_t *p, const hd_func_t *kernel,
 
 // --- A node alone ---
 
-// Tensors that a schedule declares are declared once more for each node.
-static const hd_var_t *declare_again(hd_rewriter_t *rewriter,
-                                     const hd_var_t *var) {
-  hd_var_t *copy = HD_ARENA_NEW(rewriter->arena, hd_var_t);
-  *copy = *var;
-  return copy;
-}
-
 // A tensor for each parameter of the node's schedule.
 static void tensors_of(hd_planner_t *p, const hd_node_t *node,
                        const hd_var_t **tensors) {
@@ -77,7 +69,7 @@ static bool plan_schedule(hd_planner_t *p, const hd_node_t *node,
     hd_planner_launch(p, schedule, args, node->loc);
     return true;
   }
-  hd_rewriter_t rewriter = {.arena = p->arena, .declare = declare_again};
+  hd_rewriter_t rewriter = {.arena = p->arena, .declare = hd_rewriter_copy_var};
   for (uint32_t i = 0; i < schedule->num_params; i++)
     hd_rewriter_map(&rewriter, schedule->params[i], tensors[i]);
   hd_rewrite_into(&rewriter, schedule->body, &p->body);

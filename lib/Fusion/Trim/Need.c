@@ -165,7 +165,7 @@ static const fact_t *learn(const reader_t *r, const fact_t *facts,
 
 static void read_term(reader_t *r, const fact_t *facts, const hd_term_t *term) {
   unsigned first = 0;
-  if (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE) {
+  if (hd_flat_is_load(term)) {
     first = term->u.value->rank;
     read_element(r, facts, term);
     read_places(r, term->operands, first);

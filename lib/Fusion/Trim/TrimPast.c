@@ -149,17 +149,11 @@ static hd_block_t slice(slicer_t *s, hd_block_t block, bool *stores) {
   return hd_block_make(s->trim->arena, out.data, any ? out.size : 0);
 }
 
-static const hd_var_t *declare_again(hd_rewriter_t *rewriter,
-                                     const hd_var_t *var) {
-  hd_var_t *copy = HD_ARENA_NEW(rewriter->arena, hd_var_t);
-  *copy = *var;
-  return copy;
-}
-
 hd_block_t hd_trim_past(hd_trim_t *trim, hd_block_t block) {
   slicer_t s = {.trim = trim};
   bool stores = false;
   hd_block_t sliced = slice(&s, block, &stores);
-  hd_rewriter_t rewriter = {.arena = trim->arena, .declare = declare_again};
+  hd_rewriter_t rewriter = {.arena = trim->arena,
+                            .declare = hd_rewriter_copy_var};
   return stores ? hd_rewrite_block(&rewriter, sliced) : (hd_block_t){0};
 }

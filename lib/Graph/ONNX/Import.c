@@ -17,28 +17,15 @@
 enum { NEWEST_IR = 13 }; // Of onnx 1.22.0.
 
 // Names in messages are cut: one may be as long as the file.
-static const char *subject(hd_onnx_import_t *im, const char *what,
-                           const char *name) {
-  return hd_arena_printf(im->scratch, "%.500s '%.200s'", what, name);
-}
-
-bool hd_import_invalid(hd_onnx_import_t *im, const char *what, const char *name,
-                       const char *format, ...) {
+bool hd_import_fault(hd_onnx_import_t *im, hd_diagnostic_code_t code,
+                     const char *what, const char *name, const char *format,
+                     ...) {
   va_list args;
   va_start(args, format);
   const char *text = hd_arena_vprintf(im->scratch, format, args);
   va_end(args);
-  return hd_error(im->diags, (hd_loc_t){0}, HD_E1103, subject(im, what, name),
-                  text);
-}
-
-bool hd_import_unsupported(hd_onnx_import_t *im, const char *what,
-                           const char *name, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  const char *text = hd_arena_vprintf(im->scratch, format, args);
-  va_end(args);
-  return hd_error(im->diags, (hd_loc_t){0}, HD_E1104, subject(im, what, name),
+  return hd_error(im->diags, (hd_loc_t){0}, code,
+                  hd_arena_printf(im->scratch, "%.500s '%.200s'", what, name),
                   text);
 }
 

@@ -146,11 +146,11 @@ hd_graph_t *hd_import_graph(hd_onnx_import_t *im, hd_onnx_scope_t *scope,
                             const HdOnnx__Graph *proto);
 
 // Reports E1103 (wrong) or E1104 (not supported): "what 'name'" and why.
-bool hd_import_invalid(hd_onnx_import_t *im, const char *what, const char *name,
-                       const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-bool hd_import_unsupported(hd_onnx_import_t *im, const char *what,
-                           const char *name, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+bool hd_import_fault(hd_onnx_import_t *im, hd_diagnostic_code_t code,
+                     const char *what, const char *name, const char *format,
+                     ...) __attribute__((format(printf, 5, 6)));
+#define hd_import_invalid(im, ...) hd_import_fault(im, HD_E1103, __VA_ARGS__)
+#define hd_import_unsupported(im, ...)                                         \
+  hd_import_fault(im, HD_E1104, __VA_ARGS__)
 
 #endif

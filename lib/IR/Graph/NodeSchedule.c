@@ -30,12 +30,6 @@ static bool is_symbolic(const hd_tensor_t *tensor) {
   return false;
 }
 
-static bool is_row_major(const hd_tensor_t *tensor) {
-  const hd_layout_t *layout = tensor->layout;
-  return !layout ||
-         (layout->num_items == 1 && layout->items[0].kind == HD_LAYOUT_ROW);
-}
-
 static bool find_size(void *argument, const hd_expr_t *leaf,
                       hd_number_t *value) {
   const fit_t *f = argument;
@@ -140,7 +134,7 @@ static const char *check_param(fit_t *f, const hd_var_t *param, uint32_t n) {
                            "an %s",
                            param->name, hd_direction_name(param->direction),
                            is_input ? "input" : "output");
-  if (!is_row_major(param->tensor))
+  if (!hd_tensor_is_row_major(param->tensor))
     return hd_arena_printf(f->arena, "'%s' is not row-major", param->name);
   if (value && value->type != HD_VOID &&
       !hd_type_equal(param->type, hd_type(value->type)))

@@ -108,6 +108,10 @@ struct hd_rewrite {
 // Whether a rewrite, or its family, is called so.
 bool hd_rewrite_is_called(const hd_rewrite_t *rewrite, const char *name);
 const char *hd_freedom_name(hd_freedom_t freedom); // "rounding"
+// Names of what a rule may change between `before` and `after`; nothing where
+// there is none.
+void hd_freedoms_print(const struct hd_rewrite *rewrite, const char *before,
+                       const char *after, hd_buffer_t *out);
 
 // The value of the left side or the operand that an input of the signature is
 // the type of; NULL of an attribute.

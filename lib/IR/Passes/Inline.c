@@ -157,13 +157,6 @@ static void bind_arguments(inliner_t *in, hd_rewriter_t *rewriter,
                hd_call_size(in->arena, callee, call->operands, i), out);
 }
 
-// Each copy of a body has variables of its own.
-static const hd_var_t *copy_var(hd_rewriter_t *rewriter, const hd_var_t *var) {
-  hd_var_t *copy = HD_ARENA_NEW(rewriter->arena, hd_var_t);
-  *copy = *var;
-  return copy;
-}
-
 // register result: T[lanes]
 static const hd_var_t *declare_result(inliner_t *in, const hd_func_t *callee,
                                       hd_loc_t loc, hd_stmt_list_t *out) {
@@ -230,7 +223,8 @@ static const hd_expr_t *inline_call(inliner_t *in, const hd_expr_t *call,
   if (in->statements > MAX_STATEMENTS)
     return NULL;
   hd_stmt_list_t list = {0};
-  hd_rewriter_t rewriter = {.arena = in->arena, .declare = copy_var};
+  hd_rewriter_t rewriter = {.arena = in->arena,
+                            .declare = hd_rewriter_copy_var};
   returns_t returns = {.ok = true};
   bool is_void = callee->result.scalar == HD_VOID;
   hd_block_t body = callee->body;

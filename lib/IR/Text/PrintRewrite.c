@@ -94,14 +94,14 @@ const char *hd_freedom_name(hd_freedom_t freedom) {
   return names[freedom];
 }
 
-static void print_freedoms(hd_buffer_t *out, const hd_rewrite_t *rewrite) {
-  const char *before = "  may change ";
+void hd_freedoms_print(const hd_rewrite_t *rewrite, const char *before,
+                       const char *after, hd_buffer_t *out) {
   for (int i = 0; i < HD_FREEDOM_COUNT; i++)
     if (rewrite->freedoms >> i & 1) {
       hd_buffer_printf(out, "%s%s", before, hd_freedom_name((hd_freedom_t)i));
       before = ", ";
     }
-  hd_buffer_puts(out, rewrite->freedoms ? "\n" : "");
+  hd_buffer_puts(out, rewrite->freedoms ? after : "");
 }
 
 void hd_rewrite_print(const hd_rewrite_t *rewrite, hd_buffer_t *out) {
@@ -119,7 +119,7 @@ void hd_rewrite_print(const hd_rewrite_t *rewrite, hd_buffer_t *out) {
   if (rewrite->apart[0])
     hd_buffer_printf(out, "  apart %s, %s\n", rewrite->apart[0]->name,
                      rewrite->apart[1]->name);
-  print_freedoms(out, rewrite);
+  hd_freedoms_print(rewrite, "  may change ", "\n", out);
   hd_buffer_puts(out, "  =>\n");
   for (size_t i = 0; i < rewrite->right.size; i++)
     print_node(out, rewrite, rewrite->right.data[i], true);

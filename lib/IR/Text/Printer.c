@@ -226,33 +226,22 @@ void hd_module_print(const hd_module_t *module, hd_buffer_t *out) {
   hd_arena_fini(&p.arena);
 }
 
-void hd_func_print(const hd_func_t *func, hd_buffer_t *out) {
-  hd_printer_t p;
-  start(&p, out);
-  print_func(&p, func);
-  hd_arena_fini(&p.arena);
-}
+// Something by itself.
+#define PRINT(function, type, ...)                                             \
+  void function(const type *x, hd_buffer_t *out) {                             \
+    hd_printer_t p;                                                            \
+    start(&p, out);                                                            \
+    __VA_ARGS__;                                                               \
+    hd_arena_fini(&p.arena);                                                   \
+  }
 
-void hd_table_print(const hd_var_t *table, hd_buffer_t *out) {
-  hd_printer_t p;
-  start(&p, out);
-  print_table(&p, table);
-  hd_arena_fini(&p.arena);
-}
-
-void hd_signature_print(const hd_func_t *func, hd_buffer_t *out) {
-  hd_printer_t p;
-  start(&p, out);
-  print_signature(&p, func);
-  hd_arena_fini(&p.arena);
-}
-
-void hd_graph_print(const hd_graph_t *graph, hd_buffer_t *out) {
-  hd_printer_t p;
-  start(&p, out);
-  hd_print_graph(&p, graph);
-  hd_arena_fini(&p.arena);
-}
+PRINT(hd_func_print, hd_func_t, print_func(&p, x))
+PRINT(hd_signature_print, hd_func_t, print_signature(&p, x))
+PRINT(hd_table_print, hd_var_t, print_table(&p, x))
+PRINT(hd_graph_print, hd_graph_t, hd_print_graph(&p, x))
+PRINT(hd_expr_print, hd_expr_t, hd_print_expr(&p, x, 0))
+PRINT(hd_tensor_print, hd_tensor_t, hd_print_tensor(&p, x))
+PRINT(hd_mapping_print, hd_mapping_t, hd_print_mapping(&p, x))
 
 void hd_param_print(const hd_func_t *func, uint32_t i, hd_buffer_t *out) {
   hd_printer_t p;
@@ -266,26 +255,5 @@ void hd_param_print(const hd_func_t *func, uint32_t i, hd_buffer_t *out) {
       print_map(&p, func->maps[k - func->num_params]);
   }
   hd_buffer_fini(&before);
-  hd_arena_fini(&p.arena);
-}
-
-void hd_expr_print(const hd_expr_t *e, hd_buffer_t *out) {
-  hd_printer_t p;
-  start(&p, out);
-  hd_print_expr(&p, e, 0);
-  hd_arena_fini(&p.arena);
-}
-
-void hd_tensor_print(const hd_tensor_t *tensor, hd_buffer_t *out) {
-  hd_printer_t p;
-  start(&p, out);
-  hd_print_tensor(&p, tensor);
-  hd_arena_fini(&p.arena);
-}
-
-void hd_mapping_print(const hd_mapping_t *mapping, hd_buffer_t *out) {
-  hd_printer_t p;
-  start(&p, out);
-  hd_print_mapping(&p, mapping);
   hd_arena_fini(&p.arena);
 }

@@ -20,19 +20,13 @@ static bool is_fixed(void *argument, const hd_expr_t *e) {
   return e->kind != HD_EXPR_VAR || e->u.var->kind != HD_VAR_LOOP;
 }
 
-static bool is_row_major(const hd_tensor_t *tensor) {
-  const hd_layout_t *layout = tensor->layout;
-  return !layout ||
-         (layout->num_items == 1 && layout->items[0].kind == HD_LAYOUT_ROW);
-}
-
 // The strides that a layout gives, as far as they are row-major from some axis
 // on; the axes before are rows.
 static bool find_rows(const hd_tensor_t *tensor, span_t *span) {
   const hd_layout_t *layout = tensor->layout;
   if (!hd_tensor_storage_const(tensor, &span->width))
     return false; // Nothing below overflows.
-  if (is_row_major(tensor))
+  if (hd_tensor_is_row_major(tensor))
     return true;
   if (layout->num_items != 1 || layout->items[0].kind != HD_LAYOUT_STRIDES ||
       layout->items[0].num_values != tensor->rank)
@@ -128,7 +122,7 @@ void hd_verify_view(hd_verifier_t *v, const hd_stmt_t *stmt) {
   }
   if (hd_ptr_map_get(&v->views, base))
     hd_verify_fault(v, stmt->loc, "'%s' is a view itself", base->name);
-  else if (!is_row_major(base->tensor))
+  else if (!hd_tensor_is_row_major(base->tensor))
     hd_verify_fault(v, stmt->loc, "'%s' is not row-major", base->name);
   else if (!hd_type_equal(base->type, var->type))
     hd_verify_fault(v, stmt->loc, "view '%s' is %s, and '%s' is %s", var->name,

@@ -19,7 +19,7 @@ const hd_definition_t *hd_attention_definition(const hd_attention_finder_t *f,
 }
 
 static bool reads_made(const hd_attention_finder_t *f, const hd_term_t *term) {
-  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  bool loads = hd_flat_is_load(term);
   if (loads && hd_attention_definition(f, term->u.value))
     return true;
   for (unsigned i = 0; i < term->num_operands; i++)

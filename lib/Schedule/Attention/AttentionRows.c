@@ -18,10 +18,6 @@ static const hd_term_t *no(hd_attention_finder_t *f, const hd_term_t *term,
   return term;
 }
 
-static bool is_load(const hd_term_t *term) {
-  return term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
-}
-
 bool hd_attention_uses(const hd_term_t *term, const hd_axis_t *axis) {
   for (unsigned i = 0; i < axis->count; i++)
     if (hd_flat_range(axis->indices[i]) > 1 &&
@@ -199,7 +195,7 @@ const hd_term_t *hd_attention_expand(hd_attention_finder_t *f,
   }
   if (changed && !f->why)
     term = hd_flat_rebuild(f->arena, term, operands);
-  return is_load(term) ? expand_load(f, term) : term;
+  return hd_flat_is_load(term) ? expand_load(f, term) : term;
 }
 
 // --- The running form ---

@@ -16,11 +16,6 @@ typedef struct finder {
   bool fits;
 } finder_t;
 
-static bool is_local_definition(const hd_definition_t *d) {
-  return d->kind == HD_DEFINE && d->num_targets == 1 &&
-         d->targets[0]->kind == HD_VALUE_LOCAL;
-}
-
 static bool is_pointwise(const hd_definition_t *d) {
   return d->kind == HD_DEFINE && d->num_targets == 1 &&
          d->targets[0]->kind == HD_VALUE_OUTPUT &&
@@ -59,7 +54,7 @@ static const hd_term_t *put_cells(void *argument, const hd_term_t *term) {
     if (f->d->indices[i] == term->u.index)
       return f->places[i];
   term = hd_index_simplify_load(f->arena, term);
-  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  bool loads = hd_flat_is_load(term);
   if (!loads || term->u.value != f->t)
     return term;
   unsigned which = term->kind == HD_TERM_LOAD ? which_of(f, term) : 2;
@@ -90,7 +85,7 @@ const char *hd_pairs_form_find(hd_arena_t *arena, const hd_task_t *flat,
     return no_pairs;
   const hd_definition_t *product = flat->definitions.data[0];
   const hd_definition_t *last = flat->definitions.data[1];
-  if (!is_local_definition(product) || !is_pointwise(last) ||
+  if (!hd_flat_is_local(product) || !is_pointwise(last) ||
       hd_product_form_find_few(arena, product, form) ||
       form->c.same != product->targets[0] || form->sizes[HD_AXIS_N] % 2 != 0 ||
       hd_flat_count(last->targets[0]) * 2 != hd_flat_count(form->c.same) ||

@@ -162,15 +162,11 @@ static void take_sent(hd_row_maker_t *m, const hd_row_step_t *step,
                         hd_b_load(b, parts[i], at, 2));
 }
 
-static void put_call(hd_builder_t *b, hd_intrinsic_t intrinsic) {
-  hd_b_call(b, hd_b_intrinsic(b, intrinsic, hd_type(HD_VOID), NULL, 0));
-}
-
 // A block's shared memory is there once the block has begun.
 void hd_rows_arrive(hd_row_maker_t *m) {
   m->arrived = m->across[HD_ACROSS_CLUSTER] > 1 && m->rows->phases > 0;
   if (m->arrived)
-    put_call(&m->draft.b, HD_INTRINSIC_CLUSTER_ARRIVE);
+    hd_b_command(&m->draft.b, HD_INTRINSIC_CLUSTER_ARRIVE);
 }
 
 // Every block's first thread of a row sends what its block has to all of them,
@@ -187,7 +183,7 @@ static void combine_blocks(hd_row_maker_t *m, const hd_row_step_t *step) {
                            sent_type((hd_scalar_t)step->cells[i]->type.scalar),
                            shape, 2, NULL);
   if (m->arrived)
-    put_call(b, HD_INTRINSIC_CLUSTER_WAIT);
+    hd_b_command(b, HD_INTRINSIC_CLUSTER_WAIT);
   m->arrived = false;
   const hd_var_t *to = hd_b_loop_var(b, "to", HD_I32);
   hd_b_open(b, &block);
@@ -205,7 +201,7 @@ static void combine_blocks(hd_row_maker_t *m, const hd_row_step_t *step) {
   hd_b_for(b, to, hd_b_i32(b, 0), hd_b_i32(b, shape[0]), NULL, 0, body);
   body = hd_b_close(b);
   hd_b_if(b, hd_b_op_int(b, HD_EXPR_EQ, m->worker, 0), body, (hd_block_t){0});
-  put_call(b, HD_INTRINSIC_CLUSTER_SYNC);
+  hd_b_command(b, HD_INTRINSIC_CLUSTER_SYNC);
   take_sent(m, step, parts, hd_b_i32(b, 0), values);
   for (unsigned i = 0; i < step->num_values; i++)
     hd_b_set(b, step->cells[i], values[i]);

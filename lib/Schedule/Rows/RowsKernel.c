@@ -366,22 +366,12 @@ void hd_rows_place_thread(hd_row_maker_t *m) {
                              hd_expr_builtin(b->arena, HD_BUILTIN_CLUSTER), 0));
 }
 
-// Of a thread's own elements of a mapping.
-static const hd_layout_t *local_layout(hd_arena_t *arena,
-                                       const hd_mapping_t *mapping) {
-  hd_layout_t *layout =
-      hd_arena_alloc(arena, sizeof(*layout) + sizeof(layout->items[0]));
-  memset(layout, 0, sizeof(*layout) + sizeof(layout->items[0]));
-  layout->num_items = 1;
-  layout->items[0] =
-      (hd_layout_item_t){.kind = HD_LAYOUT_LOCAL, .mapping = mapping};
-  return layout;
-}
-
 static void declare_kept(hd_row_maker_t *m) {
   hd_builder_t *b = &m->draft.b;
   const hd_mapping_t *mapping = without_bounds(m->loop->u.mapfor.mapping);
-  const hd_layout_t *layout = local_layout(b->arena, mapping);
+  const hd_layout_t *layout =
+      hd_layout_make(b->arena, (hd_layout_item_t){.kind = HD_LAYOUT_LOCAL,
+                                                  .mapping = mapping});
   for (size_t i = 0; i < m->rows->steps.size; i++) {
     hd_row_step_t *step = m->rows->steps.data[i];
     const hd_task_value_t *value = step->values[0];

@@ -320,7 +320,7 @@ typedef struct number {
 
 static bool look_at_number(void *argument, const hd_term_t *term) {
   number_t *n = argument;
-  if (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE)
+  if (hd_flat_is_load(term))
     n->is_row &= !is_vector_value(n->rows, term->u.value);
   for (unsigned i = 0; i < n->rows->element.count; i++)
     n->is_row &= term->kind != HD_TERM_INDEX ||
@@ -404,7 +404,7 @@ typedef struct payer {
 
 static bool look_at_access(void *argument, const hd_term_t *term) {
   payer_t *p = argument;
-  if (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE)
+  if (hd_flat_is_load(term))
     for (unsigned i = 0; i < p->rows->element.count; i++)
       p->plain &= !hd_flat_uses(term, p->rows->element.indices[i]);
   return p->plain;

@@ -56,20 +56,11 @@ static const hd_expr_t *on_load(void *argument, hd_builder_t *b,
   return e;
 }
 
-static int64_t threads_of(const hd_func_t *kernel) {
-  int64_t threads = 1, size;
-  for (int i = 0; i < 3; i++)
-    if (kernel->launch.block[i] &&
-        hd_expr_fold_int(kernel->launch.block[i], &size))
-      threads *= size;
-  return threads;
-}
-
 // Who has a row, from the point; false where the block has no whole number of
 // rows.
 static bool take_across(taker_t *taker, const hd_stmt_t *point) {
   hd_row_maker_t *m = &taker->m;
-  int64_t workers = 1, threads = threads_of(taker->kernel);
+  int64_t workers = 1, threads = hd_b_threads(taker->kernel);
   for (int i = 0; i < HD_ACROSS_COUNT; i++) {
     m->across[i] = point->u.point.across[i];
     if (!m->across[i] && i != HD_ACROSS_THREAD)

@@ -44,7 +44,7 @@ static bool is_apart(void *argument, const hd_term_t *term) {
   walk_t *w = argument;
   if (hd_flat_is_reduction(term))
     w->apart = w->reduces = true;
-  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
+  if (!hd_flat_is_load(term))
     return true;
   uint32_t rank = term->u.value->rank;
   for (uint32_t i = 0; i < rank; i++) {
@@ -74,7 +74,7 @@ static const hd_term_t *put_split(void *argument, const hd_term_t *term) {
 // same.
 static bool lies_beside(void *argument, const hd_term_t *term) {
   strides_t *s = argument;
-  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
+  if (!hd_flat_is_load(term))
     return s->beside;
   int64_t shape[HD_MAX_RANK];
   const hd_term_t *places[HD_MAX_RANK];
@@ -134,7 +134,7 @@ static const hd_index_t *runs_with(hd_arena_t *arena, const hd_term_t *place) {
 // written.
 static bool is_across(void *argument, const hd_term_t *term) {
   turn_t *t = argument;
-  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  bool loads = hd_flat_is_load(term);
   bool across = false;
   int64_t together = 1;
   for (uint32_t i = loads ? term->u.value->rank : 0; i-- > 0;) {

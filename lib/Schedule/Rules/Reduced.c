@@ -68,7 +68,7 @@ typedef struct contiguity {
 
 static bool is_last(void *argument, const hd_term_t *term) {
   contiguity_t *c = argument;
-  if (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE) {
+  if (hd_flat_is_load(term)) {
     uint32_t rank = term->u.value->rank;
     c->found |= rank && hd_flat_uses(term->operands[rank - 1], c->index);
   }

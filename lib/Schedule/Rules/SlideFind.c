@@ -21,7 +21,7 @@ enum {
 // and stored.
 static bool look_at_lanes(void *argument, const hd_term_t *term) {
   hd_slide_t *s = argument;
-  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
+  if (!hd_flat_is_load(term))
     return s->lanes > 1;
   uint32_t rank = term->u.value->rank;
   bool runs = false;
@@ -80,7 +80,7 @@ static bool factors_of(hd_arena_t *arena, const hd_slide_t *s,
 // which the first place says.
 static bool moves_along(hd_arena_t *arena, hd_slide_t *s,
                         const hd_term_t *term) {
-  bool is_load = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  bool is_load = hd_flat_is_load(term);
   if (term->kind == HD_TERM_INDEX)
     return term->u.index != s->at && term->u.index != s->in;
   for (unsigned i = 0; i < term->num_operands; i++) {

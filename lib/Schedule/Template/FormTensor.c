@@ -69,10 +69,6 @@ void hd_form_tensor_begin(hd_form_tensor_t *tensor,
   tensor->pitch = tensor->shape[2];
 }
 
-static bool is_element(const hd_term_t *term) {
-  return term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
-}
-
 // Where in memory an element is, over the indices of its places.
 static bool number_of(hd_arena_t *arena, const hd_term_t *element,
                       hd_linear_t *number) {
@@ -102,7 +98,7 @@ static const hd_term_t *put_pieces(void *argument, const hd_term_t *term) {
 static bool is_wide(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
   const hd_term_t *term = tensor->term;
   int64_t piece = 128 / (int64_t)hd_scalar_bits(term->type.scalar);
-  if (!is_element(term) || tensor->pitch % piece != 0)
+  if (!hd_flat_is_load(term) || tensor->pitch % piece != 0)
     return false;
   const hd_index_t *more =
       hd_flat_index_make(arena, "more", tensor->pitch / piece);
@@ -134,7 +130,7 @@ static bool is_wide(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
 static int64_t stride_of(hd_arena_t *arena, const hd_term_t *term,
                          const hd_index_t *index) {
   hd_linear_t number;
-  if (!is_element(term) || !number_of(arena, term, &number))
+  if (!hd_flat_is_load(term) || !number_of(arena, term, &number))
     return INT64_MAX;
   for (unsigned i = 0; i < number.size; i++)
     if (number.terms[i].term->kind == HD_TERM_INDEX &&
@@ -176,7 +172,7 @@ typedef struct source {
 
 static bool note_source(void *argument, const hd_term_t *term) {
   source_t *s = argument;
-  if (!is_element(term))
+  if (!hd_flat_is_load(term))
     return true;
   const hd_task_value_t *value = term->u.value;
   for (size_t i = 0; i < s->seen.size; i++)

@@ -107,7 +107,7 @@ typedef struct reading {
 // Of the index, the element at hand alone is known.
 static bool look_at_read(void *argument, const hd_term_t *term) {
   reading_t *r = argument;
-  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  bool loads = hd_flat_is_load(term);
   r->fits &= !hd_flat_is_reduction(term);
   if (!loads || term->u.value != r->s->d->targets[0])
     return r->fits;

@@ -278,7 +278,7 @@ const hd_term_t *hd_index_simplify(hd_arena_t *arena, const hd_term_t *term) {
 
 const hd_term_t *hd_index_simplify_load(hd_arena_t *arena,
                                         const hd_term_t *term) {
-  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
+  if (!hd_flat_is_load(term))
     return term;
   const hd_term_t *operands[HD_MAX_RANK + 1];
   for (unsigned i = 0; i < term->num_operands; i++)

@@ -27,7 +27,7 @@ static void count_reads(hd_flat_reads_t *r, const hd_term_t *term,
     count_reads(r, term->operands[i], inner);
   if (term->kind == HD_TERM_SCAN)
     count_reads(r, term->u.reduction->at, scope);
-  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  bool loads = hd_flat_is_load(term);
   if (!loads || term->u.value != r->value)
     return;
   r->times += scope;
@@ -45,11 +45,11 @@ void hd_flat_count_reads(const hd_definition_t *d, hd_flat_reads_t *reads) {
 }
 
 static double cost_of(const hd_term_t *term) {
-  double cost =
-      term->kind == HD_TERM_FUNCTION ? FUNCTION_COST
-      : term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE ? LOAD_COST
-      : term->kind == HD_TERM_CONST || term->kind == HD_TERM_INDEX   ? 0
-                                                                     : 1;
+  double cost = term->kind == HD_TERM_FUNCTION ? FUNCTION_COST
+                : hd_flat_is_load(term)        ? LOAD_COST
+                : term->kind == HD_TERM_CONST || term->kind == HD_TERM_INDEX
+                    ? 0
+                    : 1;
   for (unsigned i = 0; i < term->num_operands; i++)
     cost += cost_of(term->operands[i]);
   return cost;

@@ -151,7 +151,7 @@ static const hd_term_t *put_term(void *argument, const hd_term_t *term) {
     like.u.reduction = r;
     return hd_flat_like(m->arena, &like, term->operands);
   }
-  if (term->kind != HD_TERM_LOAD && term->kind != HD_TERM_LOADELSE)
+  if (!hd_flat_is_load(term))
     return term;
   const hd_value_t *value = hd_ptr_map_get(&m->values, term->u.value);
   if (value)

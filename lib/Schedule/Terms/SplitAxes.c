@@ -91,7 +91,7 @@ static bool look_at_place(splitter_t *s, const hd_term_t *place,
 
 static bool look_at_term(void *argument, const hd_term_t *term) {
   splitter_t *s = argument;
-  bool loads = term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+  bool loads = hd_flat_is_load(term);
   for (uint32_t i = 0; loads && !s->at && i < term->u.value->rank; i++)
     look_at_place(s, term->operands[i], term->u.value, i);
   return !s->at;
@@ -210,7 +210,7 @@ static const hd_term_t *put_term(void *argument, const hd_term_t *term) {
     return put_index(r);
   if (r->index && term->kind == HD_TERM_REDUCE)
     return put_reduction(r, term);
-  if (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE)
+  if (hd_flat_is_load(term))
     return put_load(r, term);
   return term;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Schedule/Terms/Terms.h"
 
+#include <string.h>
+
 #include <math.h>
 
 int64_t hd_flat_count(const hd_task_value_t *value) {
@@ -358,8 +360,7 @@ typedef struct reader {
 
 static bool find_read(void *argument, const hd_term_t *term) {
   reader_t *r = argument;
-  r->found |= (term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE) &&
-              term->u.value == r->value;
+  r->found |= hd_flat_is_load(term) && term->u.value == r->value;
   return !r->found;
 }
 
@@ -408,4 +409,19 @@ void hd_flat_forget_local(hd_task_t *task, const hd_task_value_t *value) {
     if (task->locals.data[i] != value)
       task->locals.data[kept++] = task->locals.data[i];
   task->locals.size = kept;
+}
+
+bool hd_flat_is_among(const hd_index_t *const *indices, unsigned count,
+                      const hd_index_t *index) {
+  while (count > 0 && indices[count - 1] != index)
+    count--;
+  return count > 0;
+}
+
+hd_task_t *hd_flat_emptied(hd_arena_t *arena, const hd_task_t *flat) {
+  hd_task_t *task = HD_ARENA_NEW(arena, hd_task_t);
+  *task = *flat;
+  memset(&task->inputs, 0, sizeof(task->inputs));
+  memset(&task->definitions, 0, sizeof(task->definitions));
+  return task;
 }

@@ -45,6 +45,9 @@ hd_definition_t *hd_flat_define(hd_arena_t *arena,
                                 const hd_index_t *const *indices,
                                 const hd_term_t *term);
 
+// The task without inputs and definitions, to be given others.
+hd_task_t *hd_flat_emptied(hd_arena_t *arena, const hd_task_t *flat);
+
 // What a component of a monoid begins with.
 const hd_term_t *hd_flat_identity(hd_arena_t *arena, const hd_monoid_t *monoid,
                                   unsigned component, hd_scalar_t type);
@@ -79,6 +82,8 @@ const hd_term_t *hd_flat_rewrite(hd_arena_t *arena, const hd_term_t *term,
 typedef bool (*hd_flat_visit_t)(void *argument, const hd_term_t *term);
 void hd_flat_walk(const hd_term_t *term, hd_flat_visit_t visit, void *argument);
 
+bool hd_flat_is_among(const hd_index_t *const *indices, unsigned count,
+                      const hd_index_t *index);
 bool hd_flat_uses(const hd_term_t *term, const hd_index_t *index);
 // Whether it reads elements of a tensor.
 bool hd_flat_reads(const hd_term_t *term, const hd_task_value_t *value);
@@ -89,10 +94,18 @@ static inline bool hd_flat_is_operator(const hd_term_t *term,
                                        hd_expr_kind_t op) {
   return term->kind == HD_TERM_OPERATOR && term->u.op == op;
 }
+static inline bool hd_flat_is_load(const hd_term_t *term) {
+  return term->kind == HD_TERM_LOAD || term->kind == HD_TERM_LOADELSE;
+}
 // Whether operand i is evaluated in places alone.
 bool hd_flat_is_lazy(const hd_term_t *term, unsigned i);
 // Whether an access in it may be outside, for all that is seen there.
 bool hd_flat_is_risky(const hd_term_t *term);
+// Whether a definition gives one local tensor.
+static inline bool hd_flat_is_local(const hd_definition_t *d) {
+  return d->kind == HD_DEFINE && d->num_targets == 1 &&
+         d->targets[0]->kind == HD_VALUE_LOCAL;
+}
 // Takes a tensor out of the task's locals.
 void hd_flat_forget_local(hd_task_t *task, const hd_task_value_t *value);
 static inline bool hd_flat_is_int(const hd_term_t *term, int64_t value) {

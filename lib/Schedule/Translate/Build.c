@@ -142,10 +142,11 @@ void hd_b_call(hd_builder_t *b, const hd_expr_t *call) {
   hd_b_push(b, stmt);
 }
 
-void hd_b_barrier(hd_builder_t *b) {
-  hd_b_call(b,
-            hd_b_intrinsic(b, HD_INTRINSIC_BARRIER, hd_type(HD_VOID), NULL, 0));
+void hd_b_command(hd_builder_t *b, int row) {
+  hd_b_call(b, hd_b_intrinsic(b, row, hd_type(HD_VOID), NULL, 0));
 }
+
+void hd_b_barrier(hd_builder_t *b) { hd_b_command(b, HD_INTRINSIC_BARRIER); }
 
 hd_var_t *hd_b_tensor(hd_builder_t *b, hd_scope_t scope, const char *name,
                       hd_scalar_t type, const int64_t *shape, unsigned rank,
@@ -290,4 +291,13 @@ hd_func_t *hd_b_plan(hd_module_t *module, const char *name, hd_loc_t loc,
   hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = plan};
   hd_vec_push(&module->arena, &module->items, item);
   return plan;
+}
+
+int64_t hd_b_threads(const hd_func_t *kernel) {
+  int64_t threads = 1, size;
+  for (int i = 0; i < 3; i++)
+    if (kernel->launch.block[i] &&
+        hd_expr_fold_int(kernel->launch.block[i], &size))
+      threads *= size;
+  return threads;
 }

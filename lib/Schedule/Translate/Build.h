@@ -66,6 +66,8 @@ void hd_b_set(hd_builder_t *b, const hd_var_t *cell, const hd_expr_t *value);
 void hd_b_assert(hd_builder_t *b, const hd_expr_t *condition,
                  const char *message);
 void hd_b_call(hd_builder_t *b, const hd_expr_t *call);
+// An intrinsic without operands and result.
+void hd_b_command(hd_builder_t *b, int row);
 void hd_b_barrier(hd_builder_t *b);
 
 // A tensor of constant shape; layout may be NULL, init too. Not a statement.
@@ -114,5 +116,8 @@ hd_func_t *hd_b_kernel(hd_builder_t *b, hd_module_t *module, const char *name,
 hd_func_t *hd_b_plan(hd_module_t *module, const char *name, hd_loc_t loc,
                      const hd_var_t *const *params, size_t num_params,
                      const hd_stmt_list_t *body);
+
+// Of a block, as far as that is a constant.
+int64_t hd_b_threads(const hd_func_t *kernel);
 
 #endif

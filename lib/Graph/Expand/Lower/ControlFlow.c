@@ -210,8 +210,7 @@ bool hd_onnx_loop(hd_lowering_t *l) {
   for (uint32_t i = 0; i < t.num_states; i++)
     if (!(t.states[i] = hd_lower_input(l, i + 2)))
       return hd_lower_invalid(l, "input %u is missing", i + 2);
-  const hd_value_t *condition =
-      hd_lower_num_inputs(l) > 1 ? hd_lower_input(l, 1) : NULL;
+  const hd_value_t *condition = hd_lower_input(l, 1);
   int64_t limit = INT64_MAX;
   if (hd_lower_input(l, 0)) {
     size_t count;

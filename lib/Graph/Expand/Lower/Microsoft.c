@@ -7,14 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-static const hd_value_t *optional_input(hd_lowering_t *l, uint32_t i) {
-  return i < hd_lower_num_inputs(l) ? hd_lower_input(l, i) : NULL;
-}
-
 // The sum of its inputs, through a task of one operand.
 static bool activate(hd_lowering_t *l, const char *task,
                      const hd_attributes_t *list) {
-  const hd_value_t *x = hd_lower_input(l, 0), *bias = optional_input(l, 1);
+  const hd_value_t *x = hd_lower_input(l, 0), *bias = hd_lower_input(l, 1);
   x = bias ? hd_lower_binary(l, "add", x, bias) : x;
   x = x ? hd_lower_task(l, task, &x, 1, list, NULL) : NULL;
   return hd_lower_output(l, 0, x);
@@ -46,8 +42,8 @@ bool hd_onnx_ms_fused_matmul(hd_lowering_t *l) {
 static bool skip_norm(hd_lowering_t *l, bool rms) {
   const hd_value_t *x = hd_lower_input(l, 0), *skip = hd_lower_input(l, 1);
   const hd_value_t *scale = hd_lower_input(l, 2);
-  const hd_value_t *shift = rms ? NULL : optional_input(l, 3);
-  const hd_value_t *bias = optional_input(l, rms ? 3 : 4);
+  const hd_value_t *shift = rms ? NULL : hd_lower_input(l, 3);
+  const hd_value_t *bias = hd_lower_input(l, rms ? 3 : 4);
   if (hd_lower_wants_output(l, 1) || hd_lower_wants_output(l, 2))
     return hd_lower_unsupported(l, "mean and deviation as results");
   x = hd_lower_binary(l, "add", x, skip);
@@ -179,11 +175,11 @@ static const hd_value_t *columns(hd_lowering_t *l, const hd_value_t *x,
 
 // Queries, keys and values come from one product.
 bool hd_onnx_ms_attention(hd_lowering_t *l) {
-  const hd_value_t *x = hd_lower_input(l, 0), *bias = optional_input(l, 2);
+  const hd_value_t *x = hd_lower_input(l, 0), *bias = hd_lower_input(l, 2);
   int64_t heads = hd_lower_int(l, "num_heads", 0);
   size_t count;
   const int64_t *given = hd_lower_ints(l, "qkv_hidden_sizes", &count);
-  if (optional_input(l, 4) || hd_lower_wants_output(l, 1) ||
+  if (hd_lower_input(l, 4) || hd_lower_wants_output(l, 1) ||
       hd_lower_int(l, "do_rotary", 0))
     return hd_lower_unsupported(l, "past keys and values, do_rotary");
   if (given && count != 3)
@@ -206,7 +202,7 @@ bool hd_onnx_ms_attention(hd_lowering_t *l) {
     at += size;
   }
   hd_attention_t a = {.query = parts[0], .key = parts[1], .value = parts[2]};
-  return read_masks(l, &a, optional_input(l, 3), optional_input(l, 5)) &&
+  return read_masks(l, &a, hd_lower_input(l, 3), hd_lower_input(l, 5)) &&
          attend(l, &a);
 }
 
@@ -225,9 +221,9 @@ static const hd_value_t *to_heads(hd_lowering_t *l, const hd_value_t *x,
 }
 
 bool hd_onnx_ms_multi_head_attention(hd_lowering_t *l) {
-  const hd_value_t *q = hd_lower_input(l, 0), *k = optional_input(l, 1);
-  const hd_value_t *v = optional_input(l, 2), *bias = optional_input(l, 3);
-  const hd_value_t *past[] = {optional_input(l, 6), optional_input(l, 7)};
+  const hd_value_t *q = hd_lower_input(l, 0), *k = hd_lower_input(l, 1);
+  const hd_value_t *v = hd_lower_input(l, 2), *bias = hd_lower_input(l, 3);
+  const hd_value_t *past[] = {hd_lower_input(l, 6), hd_lower_input(l, 7)};
   int64_t heads = hd_lower_int(l, "num_heads", 0);
   if (!k || !v || q->rank != 3)
     return hd_lower_unsupported(l, "packed queries, keys and values");
@@ -244,7 +240,7 @@ bool hd_onnx_ms_multi_head_attention(hd_lowering_t *l) {
       return false;
   }
   a.past = past[0] ? hd_lower_size(past[0], 2) : 0;
-  return read_masks(l, &a, optional_input(l, 4), optional_input(l, 5)) &&
+  return read_masks(l, &a, hd_lower_input(l, 4), hd_lower_input(l, 5)) &&
          attend(l, &a) &&
          (!hd_lower_wants_output(l, 1) || hd_lower_output(l, 1, a.key)) &&
          (!hd_lower_wants_output(l, 2) || hd_lower_output(l, 2, a.value));

@@ -107,14 +107,10 @@ static const hd_value_t *matrix_of(const nbits_t *p, const hd_value_t *b,
   return w && rows[1] > p->k ? first_columns(p, w, p->k) : w;
 }
 
-static const hd_value_t *given(hd_lowering_t *l, uint32_t i) {
-  return i < hd_lower_num_inputs(l) ? hd_lower_input(l, i) : NULL;
-}
-
 bool hd_onnx_ms_matmul_nbits(hd_lowering_t *l) {
   nbits_t p;
-  const hd_value_t *a = hd_lower_input(l, 0), *bias = given(l, 5);
-  if (given(l, 4))
+  const hd_value_t *a = hd_lower_input(l, 0), *bias = hd_lower_input(l, 5);
+  if (hd_lower_input(l, 4))
     return hd_lower_unsupported(l, "g_idx");
   if (!read_sizes(l, &p))
     return false;
@@ -124,8 +120,9 @@ bool hd_onnx_ms_matmul_nbits(hd_lowering_t *l) {
   if (bias && (bias->rank != 1 || hd_lower_size(bias, 0) != p.n))
     return hd_lower_invalid(l, "a bias of %lld elements is expected",
                             (long long)p.n);
-  const hd_value_t *w = matrix_of(&p, hd_lower_input(l, 1),
-                                  hd_lower_input(l, 2), given(l, 3), a->type);
+  const hd_value_t *w =
+      matrix_of(&p, hd_lower_input(l, 1), hd_lower_input(l, 2),
+                hd_lower_input(l, 3), a->type);
   const hd_value_t *y = w ? hd_lower_matmul(l, a, w, false, true) : NULL;
   y = y && bias ? hd_lower_binary(l, "add", y, bias) : y;
   return hd_lower_output(l, 0, y);

@@ -53,8 +53,7 @@ static const hd_value_t *transform(hd_lowering_t *l, const hd_value_t *x,
 // not known yet.
 static bool read_int(hd_lowering_t *l, uint32_t input, int64_t otherwise,
                      int64_t *value) {
-  const hd_value_t *x =
-      input < hd_lower_num_inputs(l) ? hd_lower_input(l, input) : NULL;
+  const hd_value_t *x = hd_lower_input(l, input);
   size_t count;
   *value = otherwise;
   if (!x)
@@ -99,8 +98,7 @@ bool hd_onnx_dft(hd_lowering_t *l) {
 
 bool hd_onnx_stft(hd_lowering_t *l) {
   const hd_value_t *x = hd_lower_input(l, 0);
-  const hd_value_t *window =
-      hd_lower_num_inputs(l) > 2 ? hd_lower_input(l, 2) : NULL;
+  const hd_value_t *window = hd_lower_input(l, 2);
   bool onesided = hd_lower_int(l, "onesided", 1) != 0;
   int64_t stride, length, n;
   if (x->rank == 2) {

@@ -98,8 +98,7 @@ static void choose(suppression_t *s, int64_t b, int64_t c) {
 // Input i of one element; false where it is not known yet.
 static bool read_number(hd_lowering_t *l, uint32_t i, double otherwise,
                         bool *given, double *number) {
-  const hd_value_t *x =
-      i < hd_lower_num_inputs(l) ? hd_lower_input(l, i) : NULL;
+  const hd_value_t *x = hd_lower_input(l, i);
   *given = x && hd_lower_count(x) > 0;
   *number = otherwise;
   if (!*given)
