@@ -117,19 +117,22 @@ static const char *reduction_suffix(hd_lowering_t *l) {
   return NULL;
 }
 
-// Of what is shorter than x: filled up with indices that are outside, where
-// nothing is written.
-static bool fill_up(hd_lowering_t *l, const hd_value_t *x, int64_t axis,
-                    const hd_value_t **index, const hd_value_t **updates) {
-  static const int64_t before[HD_MAX_RANK] = {0};
-  hd_tensor_type_t type = hd_lower_type(x);
-  type.shape[axis] = hd_lower_size(*index, (int)axis);
-  const hd_value_t *outside =
-      hd_lower_scalar(l, (*index)->type, (double)hd_lower_size(x, (int)axis));
-  *index =
-      outside ? hd_lower_pad(l, *index, before, type.shape, outside) : NULL;
-  *updates = hd_lower_pad(l, *updates, before, type.shape, NULL);
-  return *index && *updates;
+// x with another part from its beginning on; axis by axis, the rest of x stands
+// behind what there is.
+static const hd_value_t *put_back(hd_lowering_t *l, const hd_value_t *x,
+                                  const hd_value_t *part) {
+  for (int i = 0; part && i < x->rank; i++) {
+    int64_t start[HD_MAX_RANK] = {0};
+    hd_tensor_type_t rest = hd_lower_type(part);
+    start[i] = rest.shape[i];
+    rest.shape[i] = hd_lower_size(x, i) - start[i];
+    if (!rest.shape[i])
+      continue;
+    const hd_value_t *items[] = {part,
+                                 hd_lower_slice(l, x, start, rest.shape, NULL)};
+    part = items[1] ? hd_lower_concat(l, items, 2, i) : NULL;
+  }
+  return part;
 }
 
 bool hd_onnx_scatter_elements(hd_lowering_t *l) {
@@ -143,9 +146,11 @@ bool hd_onnx_scatter_elements(hd_lowering_t *l) {
   hd_tensor_type_t a = hd_lower_type(index), b = hd_lower_type(updates);
   if (a.rank != b.rank || memcmp(a.shape, b.shape, a.rank * sizeof *a.shape))
     return hd_lower_invalid(l, "indices and updates differ in shape");
-  if (!fill_up(l, x, axis, &index, &updates))
-    return false;
-  const hd_value_t *inputs[] = {hd_lower_around(l, x, axis),
+  // Only where the indices are is x written.
+  static const int64_t start[HD_MAX_RANK] = {0};
+  a.shape[axis] = hd_lower_size(x, (int)axis);
+  const hd_value_t *part = hd_lower_slice(l, x, start, a.shape, NULL);
+  const hd_value_t *inputs[] = {part ? hd_lower_around(l, part, axis) : NULL,
                                 hd_lower_around(l, index, axis),
                                 hd_lower_around(l, updates, axis)};
   if (!inputs[0] || !inputs[1] || !inputs[2])
@@ -153,8 +158,8 @@ bool hd_onnx_scatter_elements(hd_lowering_t *l) {
   const char *task =
       hd_arena_printf(hd_lower_arena(l), "scatter_elements%s", suffix);
   const hd_value_t *y = hd_lower_task(l, task, inputs, 3, NULL, NULL);
-  return hd_lower_output(
-      l, 0, hd_lower_unfold(l, y, x, axis, hd_lower_size(x, (int)axis)));
+  y = hd_lower_unfold(l, y, part, axis, hd_lower_size(x, (int)axis));
+  return hd_lower_output(l, 0, put_back(l, x, y));
 }
 
 // --- Tuples of indices ---
