@@ -20,7 +20,8 @@
 
 // What a template implements.
 typedef enum hd_form_kind {
-#define HD_FORM(name, text, axes, operands) HD_FORM_KIND_##name,
+#define HD_FORM(name, text, axes, operands, sizes, tensors, fewest)            \
+  HD_FORM_KIND_##name,
 #include "IR/Forms.def"
 #undef HD_FORM
   HD_FORM_KIND_COUNT
@@ -67,11 +68,16 @@ typedef enum hd_template_name {
 
 // Axes and operands at most.
 enum { HD_FORM_AXES = 8, HD_FORM_OPERANDS = 3, HD_MAX_CHOICES = 12 };
+// Likewise of a kernel's tensors that are none of the form's.
+enum { HD_FORM_WORKSPACES = 4 };
 
 typedef struct hd_form_info {
   const char *name;
   unsigned axes;
   const char *operands; // A letter for each that there may be a map of.
+  unsigned sizes;       // That a kernel's parameters begin with.
+  const char *tensors;  // That follow, as Forms.def has them,
+  unsigned fewest;      // the last of which may be left out.
 } hd_form_info_t;
 
 const hd_form_info_t *hd_form_info(hd_form_kind_t kind);

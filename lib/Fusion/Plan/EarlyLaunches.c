@@ -190,7 +190,7 @@ static void push_map_prefetches(hd_builder_t *b, const hd_func_t *kernel) {
 // while the launch before still runs.
 static void push_prefetches(overlapper_t *o, hd_builder_t *b,
                             const hd_func_t *kernel) {
-  int64_t threads = hd_b_threads(kernel);
+  int64_t threads = hd_func_block_threads(kernel);
   push_map_prefetches(b, kernel);
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     int64_t lines = (vector_bytes(o, kernel->params[i]) + LINE - 1) / LINE;

@@ -26,7 +26,8 @@ static const struct {
 enum { GIVEN = -1, MEANINGLESS = -2 }; // Of what a figure is otherwise.
 
 static const hd_form_info_t forms[HD_FORM_KIND_COUNT] = {
-#define HD_FORM(name, text, axes, operands) {text, axes, operands},
+#define HD_FORM(name, text, axes, operands, sizes, tensors, fewest)            \
+  {text, axes, operands, sizes, tensors, fewest},
 #include "IR/Forms.def"
 #undef HD_FORM
 };

@@ -34,7 +34,7 @@ enum {
   FACTOR,
   INSIDE,
   PARAMS,
-  MOST_PARAMS = PARAMS + 4,
+  MOST_PARAMS = PARAMS + HD_FORM_WORKSPACES,
   FRAGMENT = 16
 };
 
@@ -221,9 +221,9 @@ static bool make_kernels(hd_rules_t *rules, const hd_attention_form_t *form,
     return false;
   if (!candidate->template->then)
     return true;
-  kernel =
-      hd_candidate_kernel(rules->module, candidate,
-                          hd_candidate_then(arena, candidate, instance), asked);
+  kernel = hd_instance_kernel(rules->module, candidate->home,
+                              hd_candidate_then(arena, candidate, instance),
+                              asked->sizes, hd_form_info(asked->kind)->sizes);
   return kernel && launch(rules, &joint, kernel);
 }
 

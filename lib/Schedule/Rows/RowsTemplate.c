@@ -60,7 +60,7 @@ static const hd_expr_t *on_load(void *argument, hd_builder_t *b,
 // rows.
 static bool take_across(taker_t *taker, const hd_stmt_t *point) {
   hd_row_maker_t *m = &taker->m;
-  int64_t workers = 1, threads = hd_b_threads(taker->kernel);
+  int64_t workers = 1, threads = hd_func_block_threads(taker->kernel);
   for (int i = 0; i < HD_ACROSS_COUNT; i++) {
     m->across[i] = point->u.point.across[i];
     if (!m->across[i] && i != HD_ACROSS_THREAD)
@@ -148,8 +148,6 @@ static bool make_kernel(hd_rules_t *rules, hd_rows_t *rows,
   const hd_access_hook_t hooks[] = {
       {.param = param_of(kernel, false), .argument = &taker, .load = on_load},
       {.param = param_of(kernel, true), .argument = &taker, .rows = on_rows}};
-  if (!hooks[0].param || !hooks[1].param)
-    return report(rules, candidate, "its kernel takes no x, or no y");
   const char *name =
       hd_module_fresh_name(&rules->module->arena, rules->module, rules->name);
   hd_func_t *made = hd_access_rewrite(rules->module, kernel, hooks, 2, name);

@@ -44,11 +44,49 @@ const char *hd_candidate_then(hd_arena_t *arena,
   return hd_arena_printf(arena, "%s]", name);
 }
 
+// Why a kernel's parameters are not those of a form, or NULL.
+static const char *why_no_params(const hd_func_t *kernel,
+                                 const hd_form_info_t *info) {
+  uint32_t count = 0, listed = (uint32_t)strcspn(info->tensors, "*");
+  uint32_t most = listed + (info->tensors[listed] ? HD_FORM_WORKSPACES : 0);
+  for (uint32_t i = 0; i < kernel->num_params; i++) {
+    const hd_var_t *param = kernel->params[i];
+    if (!param->tensor != (i < info->sizes) ||
+        (!param->tensor && !hd_type_equal(param->type, hd_type(HD_I32))))
+      return "its parameters are the form's sizes, i32, and tensors behind "
+             "them";
+    if (!param->tensor)
+      continue;
+    bool is_read = param->direction == HD_DIR_IN;
+    if (count < listed && is_read != (info->tensors[count] == 'i'))
+      return is_read ? "it reads a tensor that it is to store to"
+                     : "it stores to a tensor that it is to read";
+    count++;
+  }
+  return count < info->fewest ? "it has fewer tensors than the form"
+         : count > most       ? "it has more tensors than the form"
+                              : NULL;
+}
+
 hd_func_t *hd_candidate_kernel(hd_module_t *module,
                                const hd_candidate_t *candidate,
                                const char *instance, const hd_form_t *form) {
+  const hd_form_info_t *info = hd_form_info(form->kind);
+  const hd_func_t *kernel =
+      hd_module_ask(candidate->home, "template", instance);
+  if (!kernel)
+    return NULL;
+  const char *why = why_no_params(kernel, info);
+  if (!why &&
+      hd_func_block_threads(kernel) != candidate->figures[HD_FIGURE_THREADS])
+    why = "its block has other threads than the head says";
+  if (why) {
+    hd_error(&module->context->diags, kernel->loc, HD_E0321, instance,
+             candidate->template->name, why);
+    return NULL;
+  }
   return hd_instance_kernel(module, candidate->home, instance, form->sizes,
-                            hd_form_info(form->kind)->axes);
+                            info->sizes);
 }
 
 hd_func_t *hd_instance_kernel(hd_module_t *module, hd_module_t *home,

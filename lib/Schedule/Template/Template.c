@@ -101,6 +101,31 @@ static hd_func_t *make_longer(hd_arena_t *arena, hd_func_t *kernel,
   return made;
 }
 
+// Whether a kernel's operands have as many elements as the form's; else reports
+// the first that does not. An image has what the kernel says.
+static bool has_sizes(hd_rules_t *rules, const hd_candidate_t *candidate,
+                      const hd_func_t *kernel, const tensors_t *tensors) {
+  bool by_image = candidate->template->maps[HD_PRODUCT_IMAGE];
+  for (unsigned i = by_image; i < tensors->num_inputs; i++) {
+    const hd_tensor_t *tensor = kernel->params[i]->tensor;
+    int64_t count = 1, wanted = 1, size;
+    for (unsigned k = 0; k < tensor->rank; k++)
+      count *= hd_expr_fold_int(tensor->shape[k], &size) ? size : 0;
+    for (unsigned k = 0; k < tensors->data[i]->rank; k++)
+      wanted *= tensors->data[i]->shape[k];
+    if (count != wanted)
+      return hd_error(&rules->module->context->diags, kernel->params[i]->loc,
+                      HD_E0321, candidate->template->kernel,
+                      candidate->template->name,
+                      hd_arena_printf(&rules->module->arena,
+                                      "'%s' has %lld elements, and the form's "
+                                      "tensor %lld",
+                                      kernel->params[i]->name, (long long)count,
+                                      (long long)wanted));
+  }
+  return true;
+}
+
 // False after an error, or where a template is left, after all: its results do
 // not leave in pairs.
 static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
@@ -109,10 +134,10 @@ static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
   hd_form_t asked = hd_product_form_ask(form);
   hd_func_t *kernel =
       hd_candidate_kernel(rules->module, candidate, instance, &asked);
-  rules->failed = !kernel;
-  if (!kernel)
-    return false;
   tensors_t tensors = tensors_of(form, candidate->template);
+  rules->failed = !kernel || !has_sizes(rules, candidate, kernel, &tensors);
+  if (rules->failed)
+    return false;
   const char *why;
   if (form->result.second) {
     kernel = hd_pairs_kernel(arena, kernel, tensors.num_inputs, &why);

@@ -292,12 +292,3 @@ hd_func_t *hd_b_plan(hd_module_t *module, const char *name, hd_loc_t loc,
   hd_vec_push(&module->arena, &module->items, item);
   return plan;
 }
-
-int64_t hd_b_threads(const hd_func_t *kernel) {
-  int64_t threads = 1, size;
-  for (int i = 0; i < 3; i++)
-    if (kernel->launch.block[i] &&
-        hd_expr_fold_int(kernel->launch.block[i], &size))
-      threads *= size;
-  return threads;
-}

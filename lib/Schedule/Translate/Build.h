@@ -117,7 +117,4 @@ hd_func_t *hd_b_plan(hd_module_t *module, const char *name, hd_loc_t loc,
                      const hd_var_t *const *params, size_t num_params,
                      const hd_stmt_list_t *body);
 
-// Of a block, as far as that is a constant.
-int64_t hd_b_threads(const hd_func_t *kernel);
-
 #endif
