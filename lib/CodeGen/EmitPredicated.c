@@ -6,9 +6,11 @@
 //   if inside { c@[x] = v }       @p st.global [c + x], v;
 //
 // So several of them are under way at once, and LLVM has one block to work on
-// in place of two or three for each. The load is a pure function: what an `in`
+// in place of two or three for each. The load is a pure function where what the
 // tensor holds does not change, and where the predicate is false nothing is
-// read.
+// read. Of what may change (the launch before may write it until this one has
+// waited) those of several bytes are such loads, too, but stay in their place:
+// LLVM takes vectors of bytes that come from several blocks through memory.
 #include "CodeGen/EmitAccess.h"
 
 #include <stdio.h>
@@ -30,8 +32,14 @@ static bool is_plain(hd_type_t type) {
          (bits & (bits - 1)) == 0;
 }
 
+static bool divides_by_number(const hd_expr_t *x) {
+  const hd_expr_t *divisor = x->operands[1];
+  return hd_type_is_integer(x->type) && hd_expr_is_const(divisor) &&
+         divisor->u.i != 0 && divisor->u.i != -1;
+}
+
 // Whether an expression may be evaluated where the program would not: it reads
-// no memory but registers and does not divide.
+// no memory but registers and divides by numbers alone.
 static bool is_harmless(const hd_expr_t *x, unsigned *nodes) {
   if ((*nodes)++ == MAX_NODES)
     return false;
@@ -45,9 +53,12 @@ static bool is_harmless(const hd_expr_t *x, unsigned *nodes) {
   case HD_EXPR_TENSOR:
   case HD_EXPR_CALL:
   case HD_EXPR_INTRINSIC:
+    return false;
   case HD_EXPR_DIV:
   case HD_EXPR_MOD:
-    return false;
+    if (!divides_by_number(x))
+      return false;
+    break;
   default:
     break;
   }
@@ -57,6 +68,10 @@ static bool is_harmless(const hd_expr_t *x, unsigned *nodes) {
   return true;
 }
 
+static bool is_bytes(hd_type_t type) {
+  return hd_scalar_bits((hd_scalar_t)type.scalar) == 8 && type.lanes > 1;
+}
+
 bool hd_emit_is_predicable_load(hd_emit_t *e, const hd_expr_t *load,
                                 const hd_expr_t *otherwise) {
   unsigned nodes = 0;
@@ -64,7 +79,7 @@ bool hd_emit_is_predicable_load(hd_emit_t *e, const hd_expr_t *load,
       !is_global(load->u.var) || !is_plain(load->type))
     return false;
   const hd_binding_t *binding = hd_emit_find(e, load->u.var);
-  return binding && binding->invariant &&
+  return binding && (binding->invariant || is_bytes(load->type)) &&
          is_harmless(load->operands[0], &nodes) &&
          is_harmless(otherwise, &nodes);
 }
@@ -112,14 +127,16 @@ LLVMValueRef hd_emit_predicated_load(hd_emit_t *e, LLVMValueRef condition,
     used += (size_t)snprintf(constraints + used, MAX_TEXT - used, "%u,", i);
   snprintf(constraints + used, MAX_TEXT - used, "b,l");
   // Operands: results, what they are tied to, the predicate, the address.
-  int n = snprintf(code, MAX_TEXT, "@$%u ld.global.nc", 2 * count);
+  bool is_pure = hd_emit_find(e, load->u.var)->invariant;
+  int n = snprintf(code, MAX_TEXT, "@$%u ld.global%s", 2 * count,
+                   is_pure ? ".nc" : "");
   n += list(code + n, MAX_TEXT - (size_t)n, type, 0);
   snprintf(code + n, MAX_TEXT - (size_t)n, ", [$%u%s];", 2 * count + 1,
            displacement(e, &place));
   LLVMTypeRef result =
       count == 1 ? one : LLVMStructTypeInContext(e->context, all, count, false);
   LLVMValueRef loaded =
-      hd_emit_ptx(e, code, constraints, result, args, count + 2, false);
+      hd_emit_ptx(e, code, constraints, result, args, count + 2, !is_pure);
   LLVMValueRef registers[HD_EMIT_MAX_REGISTERS];
   for (unsigned i = 0; i < count; i++)
     registers[i] =
