@@ -277,10 +277,11 @@ static bool visit(bytes_t *b, hd_rw_node_t *node, bool explains) {
   const char *label = node->node.label ? node->node.label : y->value->name;
   if (!hd_step(&context->steps, HD_STEP_REWRITE, "table at '%s'", label))
     return true;
-  if (explains)
+  bool ok = replace(b, node, origin);
+  if (ok && explains && node->dead)
     hd_remark(&context->diags, node->node.loc, "'%s' is a table of '%s'", label,
               origin->from->value->name);
-  return replace(b, node, origin);
+  return ok;
 }
 
 bool hd_rw_look_up_bytes(hd_rw_graph_t *g, bool explains) {

@@ -18,6 +18,8 @@
 
 #include "IR/Passes/Simplifier.h"
 
+#include <math.h>
+
 static bool is_integer(const hd_expr_t *e) {
   return e->type.lanes == 1 && hd_type_is_integer(e->type);
 }
@@ -45,7 +47,10 @@ typedef struct clamped {
   double shift, least, most;
 } clamped_t;
 
-static bool is_i32(double value) { return value == (int32_t)value; }
+// Not -0, which an integer would lose.
+static bool is_i32(double value) {
+  return value == (int32_t)value && (value != 0 || !signbit(value));
+}
 
 // Whether e is one of a type's values, and neither -0 nor NaN: clamped to them,
 // as min and max drop NaN, and where it is not clamped the difference of two
