@@ -315,7 +315,7 @@ static LLVMValueRef shuffled_constant(const hd_asm_t *a) {
 
 LLVMValueRef hd_emit_asm(hd_emit_t *e, const hd_expr_t *x) {
   hd_asm_t a = {.x = x};
-  a.info = hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic);
+  a.info = hd_intrinsic_of(x);
   a.t = hd_emit_intrinsic_type(x);
   a.scope = HD_SYNC_DEVICE;
   bool is_void = x->type.scalar == HD_VOID;

@@ -35,8 +35,7 @@ static bool is_free_of_threads(void *argument, const hd_expr_t *x) {
   (void)argument;
   if (x->kind != HD_EXPR_INTRINSIC)
     return true;
-  const hd_intrinsic_info_t *info =
-      hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic);
+  const hd_intrinsic_info_t *info = hd_intrinsic_of(x);
   return info->kind == HD_INTRINSIC_PURE ||
          info->traits & (HD_TRAIT_LOAD | HD_TRAIT_STORE);
 }
@@ -96,8 +95,7 @@ static void add_function(hd_emit_t *e, LLVMTypeRef result) {
 // No operands of as many registers as the call says: wgmma's.
 static bool has_few_registers(void *argument, const hd_expr_t *x) {
   (void)argument;
-  return x->kind != HD_EXPR_INTRINSIC ||
-         hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic)->count < 0;
+  return x->kind != HD_EXPR_INTRINSIC || hd_intrinsic_of(x)->count < 0;
 }
 
 // Slots of intrinsics and copies of registers: one area for all, so that a

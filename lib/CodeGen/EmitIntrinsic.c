@@ -68,8 +68,7 @@ static const char *target_name(int sm, char *text, size_t size) {
 // Where the arithmetic of bf16 is not there yet, f32 and one rounding are not
 // the same for fma, so nothing is emulated: the row's target holds.
 LLVMValueRef hd_emit_intrinsic(hd_emit_t *e, const hd_expr_t *x) {
-  const hd_intrinsic_info_t *info =
-      hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic);
+  const hd_intrinsic_info_t *info = hd_intrinsic_of(x);
   if (!e->host && info->target > e->target->sm) {
     char text[32];
     hd_emit_error(e, x->loc, HD_E0501, info->name,

@@ -171,8 +171,7 @@ bool hd_emit_cell(hd_emit_t *e, const hd_expr_t *access,
 
 bool hd_emit_has_registers(hd_emit_t *e, const hd_expr_t *call, unsigned i,
                            int64_t first) {
-  const hd_intrinsic_info_t *info =
-      hd_intrinsic_info((hd_intrinsic_t)call->u.intrinsic);
+  const hd_intrinsic_info_t *info = hd_intrinsic_of(call);
   const hd_expr_t *x = call->operands[i];
   int64_t storage, count = hd_intrinsic_elements(info, call, i);
   if (!hd_tensor_storage_const(x->u.var->tensor, &storage) ||

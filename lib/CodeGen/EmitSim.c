@@ -43,8 +43,7 @@ static void function_name(const call_t *c, char *text, size_t size) {
 }
 
 hd_type_t hd_emit_intrinsic_type(const hd_expr_t *x) {
-  const hd_intrinsic_info_t *info =
-      hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic);
+  const hd_intrinsic_info_t *info = hd_intrinsic_of(x);
   if (info->result_generic)
     return x->type;
   for (uint32_t i = 0; i < info->num_params && i < x->num_operands; i++) {
@@ -358,9 +357,8 @@ static LLVMValueRef plain_access(hd_emit_t *e, const hd_expr_t *x,
 }
 
 LLVMValueRef hd_emit_sim(hd_emit_t *e, const hd_expr_t *x) {
-  call_t c = {.x = x,
-              .info = hd_intrinsic_info((hd_intrinsic_t)x->u.intrinsic),
-              .t = hd_emit_intrinsic_type(x)};
+  call_t c = {
+      .x = x, .info = hd_intrinsic_of(x), .t = hd_emit_intrinsic_type(x)};
   if (c.info->traits & (HD_TRAIT_LOAD | HD_TRAIT_STORE))
     return plain_access(e, x, c.info->traits & HD_TRAIT_LOAD);
   if (c.info->kind == HD_INTRINSIC_PURE)

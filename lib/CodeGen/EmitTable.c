@@ -20,12 +20,8 @@ static const char *pack(hd_emit_t *e, const hd_host_tensor_t *table,
                         unsigned bits) {
   if (bits >= 8)
     return (const char *)table->data;
-  unsigned each = 8 / bits, mask = (1u << bits) - 1;
   unsigned char *packed = hd_arena_alloc(&e->arena, packed_bytes(table, bits));
-  memset(packed, 0, packed_bytes(table, bits));
-  for (int64_t i = 0; i < table->count; i++)
-    packed[i / each] |=
-        (unsigned char)((table->data[i] & mask) << (unsigned)(i % each) * bits);
+  hd_host_tensor_pack(table, bits, packed);
   return (const char *)packed;
 }
 

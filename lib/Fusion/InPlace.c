@@ -90,8 +90,7 @@ static hd_definition_t *scatter_of(placer_t *p, const hd_task_t *flat,
       flat->definitions.size == 1 ? flat->definitions.data[0] : NULL;
   if (!d || flat->outputs.size != 1 || d->targets[0] != flat->outputs.data[0])
     return NULL;
-  hd_definition_t *scatter = HD_ARENA_NEW(p->arena, hd_definition_t);
-  *scatter = *d;
+  hd_definition_t *scatter = HD_ARENA_COPY(p->arena, hd_definition_t, d);
   if (d->kind != HD_SCATTER &&
       !hd_append_find(p->arena, d, flat->inputs.data[input], scatter))
     return NULL;
@@ -223,8 +222,7 @@ const hd_graph_t *hd_graph_in_place(hd_module_t *module,
       say(&p, &inouts->pairs[i], why);
   }
   placed->pairs = pairs;
-  hd_graph_t *made = HD_ARENA_NEW(p.arena, hd_graph_t);
-  *made = *graph;
+  hd_graph_t *made = HD_ARENA_COPY(p.arena, hd_graph_t, graph);
   made->nodes.data =
       HD_ARENA_ARRAY(p.arena, const hd_node_t *, graph->nodes.size + 1);
   made->nodes.capacity = graph->nodes.size + 1;

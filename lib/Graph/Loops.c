@@ -14,8 +14,7 @@ typedef HD_VEC(const hd_value_t *) values_t;
 // A value of the same type under a name of its own; no constant.
 static const hd_value_t *value_like(hd_arena_t *arena, hd_key_map_t *names,
                                     const hd_value_t *value) {
-  hd_value_t *copy = HD_ARENA_NEW(arena, hd_value_t);
-  *copy = *value;
+  hd_value_t *copy = HD_ARENA_COPY(arena, hd_value_t, value);
   copy->name = hd_name_unique(arena, names, value->name);
   copy->constant = NULL;
   return copy;
@@ -35,9 +34,8 @@ const hd_graph_t *hd_graph_outputs_apart(hd_module_t *module,
   hd_arena_t *arena = &module->arena;
   hd_ptr_map_t free = {0}; // What nodes give, until it is a result.
   hd_key_map_t names = {0};
-  hd_graph_t *made = HD_ARENA_NEW(arena, hd_graph_t);
+  hd_graph_t *made = HD_ARENA_COPY(arena, hd_graph_t, body);
   bool changed = false;
-  *made = *body;
   memset(&made->outputs, 0, sizeof made->outputs);
   memset(&made->nodes, 0, sizeof made->nodes);
   hd_names_take(arena, &names, body);
@@ -87,10 +85,9 @@ static bool is_same_in_turns(const hoister_t *h, const hd_node_t *node) {
 // A node with other values in the place of its own.
 static hd_node_t *with_values(hoister_t *h, const hd_node_t *node,
                               const hd_ptr_map_t *values) {
-  hd_node_t *copy = HD_ARENA_NEW(h->arena, hd_node_t);
+  hd_node_t *copy = HD_ARENA_COPY(h->arena, hd_node_t, node);
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(h->arena, const hd_value_t *, node->num_inputs + 1);
-  *copy = *node;
   for (uint32_t i = 0; i < node->num_inputs; i++) {
     const hd_value_t *other = hd_ptr_map_get(values, node->inputs[i]);
     inputs[i] = other ? other : node->inputs[i];
@@ -150,8 +147,7 @@ static void use_constants(hoister_t *h, hd_graph_t *graph,
     if (!constant->constant ||
         hd_ptr_map_get(&h->outside, constant) != constant)
       continue;
-    hd_value_t *copy = HD_ARENA_NEW(h->arena, hd_value_t);
-    *copy = *constant;
+    hd_value_t *copy = HD_ARENA_COPY(h->arena, hd_value_t, constant);
     copy->name = hd_name_unique(h->arena, &h->names, constant->name);
     hd_ptr_map_set(h->arena, &h->outside, constant, copy);
     hd_vec_push(h->arena, &graph->constants, (const hd_value_t *)copy);
@@ -163,8 +159,7 @@ static void use_constants(hoister_t *h, hd_graph_t *graph,
 static void rebuild_body(hoister_t *h, const hd_loop_t *loop,
                          const nodes_t *kept) {
   const hd_graph_t *body = loop->body;
-  h->body = HD_ARENA_NEW(h->arena, hd_graph_t);
-  *h->body = *body;
+  h->body = HD_ARENA_COPY(h->arena, hd_graph_t, body);
   memset(&h->body->inputs, 0, sizeof h->body->inputs);
   memset(&h->body->constants, 0, sizeof h->body->constants);
   memset(&h->body->nodes, 0, sizeof h->body->nodes);

@@ -203,8 +203,7 @@ bool hd_pass_prepare(hd_module_t *module, const hd_graph_t *graph,
   version->u.graph = rest;
   if (prepare->nodes.size == 0)
     return true;
-  hd_graph_t *named = HD_ARENA_NEW(&module->arena, hd_graph_t);
-  *named = *prepare;
+  hd_graph_t *named = HD_ARENA_COPY(&module->arena, hd_graph_t, prepare);
   named->name = hd_module_fresh_name(
       &module->arena, module,
       hd_arena_printf(&module->arena, "%s_prepare", graph->name));

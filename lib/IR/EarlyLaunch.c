@@ -99,8 +99,7 @@ static bool is_map(const hd_expr_t *e) {
 }
 
 static void visit_intrinsic(walk_t *w, const hd_expr_t *e) {
-  const hd_intrinsic_info_t *info =
-      hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic);
+  const hd_intrinsic_info_t *info = hd_intrinsic_of(e);
   for (unsigned i = 0; i < e->num_operands && i < info->num_params; i++) {
     const hd_expr_t *x = e->operands[i];
     const hd_intrinsic_param_t *param = &info->params[i];

@@ -16,12 +16,9 @@ typedef struct effects {
   const hd_var_t *param; // Of hd_func_writes().
 } effects_t;
 
-static const hd_intrinsic_info_t *info_of(const hd_expr_t *e) {
-  return hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic);
-}
-
 static bool has_effect(const hd_expr_t *e) {
-  return e->kind == HD_EXPR_INTRINSIC && info_of(e)->kind != HD_INTRINSIC_PURE;
+  return e->kind == HD_EXPR_INTRINSIC &&
+         hd_intrinsic_of(e)->kind != HD_INTRINSIC_PURE;
 }
 
 static bool func_is_pure(effects_t *walk, const hd_func_t *func);
@@ -133,7 +130,7 @@ static bool leaves_param_stmt(void *argument, const hd_stmt_t *stmt) {
 static bool leaves_param_expr(void *argument, const hd_expr_t *e) {
   effects_t *walk = argument;
   if (e->kind == HD_EXPR_INTRINSIC) {
-    const hd_intrinsic_info_t *info = info_of(e);
+    const hd_intrinsic_info_t *info = hd_intrinsic_of(e);
     for (unsigned i = 0; i < e->num_operands; i++)
       if (e->operands[i]->kind == HD_EXPR_REF &&
           e->operands[i]->u.var == walk->param && info->params[i].writes)
@@ -161,4 +158,9 @@ static bool leaves_param(effects_t *walk, const hd_func_t *func,
 
 bool hd_func_writes(const hd_func_t *func, const hd_var_t *param) {
   return !leaves_param(&(effects_t){0}, func, param);
+}
+
+bool hd_expr_is_global_load(const hd_expr_t *e) {
+  return e->kind == HD_EXPR_LOAD && !e->linear &&
+         e->u.var->tensor->scope == HD_SCOPE_GLOBAL;
 }

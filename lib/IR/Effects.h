@@ -28,4 +28,7 @@ bool hd_func_is_pure(const hd_func_t *func);
 // or by what it calls.
 bool hd_func_writes(const hd_func_t *func, const hd_var_t *param);
 
+// Whether it is an element, or a few, of a tensor in global memory.
+bool hd_expr_is_global_load(const hd_expr_t *e);
+
 #endif

@@ -240,8 +240,7 @@ hd_intrinsic_t hd_intrinsic_overload(hd_intrinsic_t first, hd_type_t type,
 }
 
 bool hd_expr_has_trait(const hd_expr_t *e, unsigned traits) {
-  return e->kind == HD_EXPR_INTRINSIC &&
-         hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic)->traits & traits;
+  return e->kind == HD_EXPR_INTRINSIC && hd_intrinsic_of(e)->traits & traits;
 }
 
 unsigned hd_intrinsic_elements(const hd_intrinsic_info_t *info,
@@ -318,4 +317,8 @@ bool hd_intrinsic_takes_name(const hd_intrinsic_info_t *info,
   return form == HD_PARAM_CACHE   ? takes_cache(info, (hd_cache_op_t)value)
          : form == HD_PARAM_ORDER ? takes_order(info, (hd_order_t)value)
                                   : true;
+}
+
+const hd_intrinsic_info_t *hd_intrinsic_of(const hd_expr_t *call) {
+  return hd_intrinsic_info((hd_intrinsic_t)call->u.intrinsic);
 }

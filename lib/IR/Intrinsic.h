@@ -136,6 +136,8 @@ typedef struct hd_intrinsic_info {
 
 // Thread-safe; the table is taken apart at the first call.
 const hd_intrinsic_info_t *hd_intrinsic_info(hd_intrinsic_t intrinsic);
+// Of a call of one.
+const hd_intrinsic_info_t *hd_intrinsic_of(const hd_expr_t *call);
 
 // The first row of that name; rows of one name (overloads) follow each other.
 // HD_INTRINSIC_COUNT where there is none.

@@ -220,3 +220,12 @@ size_t hd_func_param_bytes(const hd_func_t *func) {
     end = place_param(end, MAP_BYTES, MAP_ALIGN);
   return end;
 }
+
+const hd_func_t *hd_func_with_body(hd_arena_t *arena, const hd_func_t *func,
+                                   hd_block_t body) {
+  if (body.stmts == func->body.stmts)
+    return func;
+  hd_func_t *copy = HD_ARENA_COPY(arena, hd_func_t, func);
+  copy->body = body;
+  return copy;
+}

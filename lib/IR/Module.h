@@ -173,6 +173,9 @@ const hd_task_t *hd_module_find_task(const hd_module_t *module,
 // name NULL: the last graph.
 const hd_graph_t *hd_module_find_graph(const hd_module_t *module,
                                        const char *name);
+// The function with another body; the same where that is its own.
+const hd_func_t *hd_func_with_body(hd_arena_t *arena, const hd_func_t *func,
+                                   hd_block_t body);
 // The kernel or plan to run where none is named: the last one, plans first.
 const hd_func_t *hd_module_entry(const hd_module_t *module);
 

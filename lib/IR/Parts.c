@@ -68,8 +68,7 @@ const hd_mapping_t *hd_map_bounds(const hd_part_mapper_t *mapper,
   if (left == mapping->left && right == mapping->right &&
       bounds == mapping->bounds)
     return mapping;
-  hd_mapping_t *copy = HD_ARENA_NEW(mapper->arena, hd_mapping_t);
-  *copy = *mapping;
+  hd_mapping_t *copy = HD_ARENA_COPY(mapper->arena, hd_mapping_t, mapping);
   copy->left = left;
   copy->right = right;
   copy->bounds = bounds;

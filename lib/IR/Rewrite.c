@@ -24,8 +24,7 @@ void hd_rewriter_map(hd_rewriter_t *rewriter, const hd_var_t *old,
 
 const hd_var_t *hd_rewriter_copy_var(hd_rewriter_t *rewriter,
                                      const hd_var_t *var) {
-  hd_var_t *copy = HD_ARENA_NEW(rewriter->arena, hd_var_t);
-  *copy = *var;
+  hd_var_t *copy = HD_ARENA_COPY(rewriter->arena, hd_var_t, var);
   return copy;
 }
 
@@ -113,8 +112,7 @@ const hd_tensor_t *hd_rewrite_tensor(hd_rewriter_t *rewriter,
   const hd_layout_t *layout = rewrite_layout(rewriter, tensor->layout);
   if (shape == tensor->shape && layout == tensor->layout)
     return tensor;
-  hd_tensor_t *copy = HD_ARENA_NEW(rewriter->arena, hd_tensor_t);
-  *copy = *tensor;
+  hd_tensor_t *copy = HD_ARENA_COPY(rewriter->arena, hd_tensor_t, tensor);
   copy->shape = shape;
   copy->layout = layout;
   return copy;
@@ -129,18 +127,13 @@ static const hd_var_t *declare(hd_rewriter_t *rewriter, const hd_var_t *var) {
   const hd_tensor_t *tensor =
       result->tensor ? hd_rewrite_tensor(rewriter, result->tensor) : NULL;
   if (tensor != result->tensor) {
-    hd_var_t *copy = HD_ARENA_NEW(rewriter->arena, hd_var_t);
-    *copy = *result;
+    hd_var_t *copy = HD_ARENA_COPY(rewriter->arena, hd_var_t, result);
     copy->tensor = tensor;
     result = copy;
   }
   if (result != var)
     hd_rewriter_map(rewriter, var, result);
   return result;
-}
-
-static bool same_block(hd_block_t a, hd_block_t b) {
-  return a.size == b.size && a.stmts == b.stmts;
 }
 
 static const hd_mapping_t *map_mapping(void *argument,
@@ -232,8 +225,7 @@ static const hd_var_t *declare_map(hd_rewriter_t *rewriter,
   if (changed) {
     hd_map_t *new_map = HD_ARENA_NEW(rewriter->arena, hd_map_t);
     *new_map = map;
-    hd_var_t *copy = HD_ARENA_NEW(rewriter->arena, hd_var_t);
-    *copy = *result;
+    hd_var_t *copy = HD_ARENA_COPY(rewriter->arena, hd_var_t, result);
     copy->map = new_map;
     result = copy;
   }
@@ -280,7 +272,7 @@ const hd_func_t *hd_rewrite_func(hd_rewriter_t *rewriter,
     *e = rewritten;
   }
   new_func.body = hd_rewrite_block(rewriter, func->body);
-  if (!changed && same_block(new_func.body, func->body))
+  if (!changed && hd_block_is(new_func.body, func->body))
     return func;
   hd_func_t *copy = HD_ARENA_NEW(rewriter->arena, hd_func_t);
   *copy = new_func;

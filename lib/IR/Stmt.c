@@ -9,8 +9,7 @@ hd_stmt_t *hd_stmt_make(hd_arena_t *arena, hd_stmt_kind_t kind, hd_loc_t loc) {
 }
 
 hd_stmt_t *hd_stmt_copy(hd_arena_t *arena, const hd_stmt_t *like) {
-  hd_stmt_t *stmt = HD_ARENA_NEW(arena, hd_stmt_t);
-  *stmt = *like;
+  hd_stmt_t *stmt = HD_ARENA_COPY(arena, hd_stmt_t, like);
   return stmt;
 }
 

@@ -19,6 +19,9 @@ typedef struct hd_block {
   uint32_t size;
   const hd_stmt_t *const *stmts;
 } hd_block_t;
+static inline bool hd_block_is(hd_block_t a, hd_block_t b) {
+  return a.size == b.size && a.stmts == b.stmts;
+}
 
 // Where a scheduled kernel may be fused with its neighbours. A store whose
 // physical form is chosen after fusion, by the pass lower-points.

@@ -33,8 +33,8 @@ const hd_host_tensor_t *hd_model_fetch(hd_model_t *m, hd_turn_t *run,
 // A reshape has the same elements; the view does not own them.
 static void view(hd_turn_t *run, const hd_value_t *value,
                  const hd_host_tensor_t *data) {
-  hd_host_tensor_t *as = HD_ARENA_NEW(&run->values.arena, hd_host_tensor_t);
-  *as = *data;
+  hd_host_tensor_t *as =
+      HD_ARENA_COPY(&run->values.arena, hd_host_tensor_t, data);
   as->rank = (unsigned)value->rank;
   for (int i = 0; i < value->rank; i++)
     as->shape[i] = value->shape[i]->u.i;

@@ -59,11 +59,7 @@ static int64_t add_text(saver_t *s, hd_section_kind_t kind,
 static unsigned char *pack(hd_arena_t *arena, const hd_host_tensor_t *tensor,
                            size_t bytes) {
   unsigned char *packed = hd_arena_alloc(arena, bytes + 1);
-  unsigned bits = hd_scalar_bits(tensor->type), each = 8 / bits;
-  memset(packed, 0, bytes);
-  for (int64_t i = 0; i < tensor->count; i++)
-    packed[i / each] |=
-        (unsigned char)(tensor->data[i] << (unsigned)(i % each) * bits);
+  hd_host_tensor_pack(tensor, hd_scalar_bits(tensor->type), packed);
   return packed;
 }
 

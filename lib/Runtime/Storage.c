@@ -150,12 +150,9 @@ static bool next_offset(walk_t *w, const hd_host_tensor_t *tensor,
 // hundreds of millions of them.
 static bool pack_rows(unsigned bits, const hd_host_tensor_t *from,
                       unsigned char *storage, size_t bytes) {
-  unsigned each = 8 / bits, mask = (1u << bits) - 1;
-  if ((size_t)from->count > bytes * each)
+  if ((size_t)from->count > bytes * (8 / bits))
     return false;
-  for (int64_t i = 0; i < from->count; i++)
-    storage[i / each] |=
-        (unsigned char)((from->data[i] & mask) << (unsigned)(i % each) * bits);
+  hd_host_tensor_pack(from, bits, storage);
   return true;
 }
 

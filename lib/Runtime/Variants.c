@@ -26,8 +26,7 @@ static hd_arena_t *arena_of(const maker_t *m) {
 }
 
 static hd_func_t *add_func(maker_t *m, const hd_func_t *like) {
-  hd_func_t *func = HD_ARENA_NEW(arena_of(m), hd_func_t);
-  *func = *like;
+  hd_func_t *func = HD_ARENA_COPY(arena_of(m), hd_func_t, like);
   hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = func};
   hd_vec_push(arena_of(m), &m->program->module->items, item);
   return func;

@@ -58,10 +58,9 @@ static const char *make_name(hd_settler_t *s, const hd_func_t *func,
 // func without the parameters that are known.
 static hd_func_t *without(hd_arena_t *arena, const hd_func_t *func,
                           const hd_known_t *known, size_t count) {
-  hd_func_t *copy = HD_ARENA_NEW(arena, hd_func_t);
+  hd_func_t *copy = HD_ARENA_COPY(arena, hd_func_t, func);
   const hd_var_t **params =
       HD_ARENA_ARRAY(arena, const hd_var_t *, func->num_params + 1);
-  *copy = *func;
   copy->params = params;
   copy->num_params = 0;
   for (uint32_t i = 0; i < func->num_params; i++) {

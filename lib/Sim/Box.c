@@ -147,32 +147,15 @@ void hd_sim_box_read(const hd_sim_piece_t *piece) {
 // Adds words that other workers may add to.
 #define ADD(word, sum)                                                         \
   do {                                                                         \
-    word *to = (word *)(void *)at,                                             \
-         old = __atomic_load_n(to, __ATOMIC_SEQ_CST);                          \
-    word more, new;                                                            \
+    word *to = (word *)(void *)at, old, more, new;                             \
+    __atomic_load(to, &old, __ATOMIC_SEQ_CST);                                 \
     memcpy(&more, from, sizeof more);                                          \
     do                                                                         \
       new = (sum);                                                             \
-    while (!__atomic_compare_exchange_n(to, &old, new, true, __ATOMIC_SEQ_CST, \
-                                        __ATOMIC_SEQ_CST));                    \
+    while (!__atomic_compare_exchange(to, &old, &new, true, __ATOMIC_SEQ_CST,  \
+                                      __ATOMIC_SEQ_CST));                      \
   } while (0)
 
-static uint32_t add_f32(uint32_t a, uint32_t b) {
-  float x, y;
-  memcpy(&x, &a, sizeof x);
-  memcpy(&y, &b, sizeof y);
-  x += y;
-  memcpy(&a, &x, sizeof a);
-  return a;
-}
-static uint64_t add_f64(uint64_t a, uint64_t b) {
-  double x, y;
-  memcpy(&x, &a, sizeof x);
-  memcpy(&y, &b, sizeof y);
-  x += y;
-  memcpy(&a, &x, sizeof a);
-  return a;
-}
 static uint16_t add_f16(uint16_t a, uint16_t b) {
   return hd_f16_from_f64((double)hd_f16_to_f32(a) + (double)hd_f16_to_f32(b));
 }
@@ -184,9 +167,9 @@ static uint16_t add_bf16(uint16_t a, uint16_t b) {
 // The types that the hardware adds (the verifier lets no others through).
 static bool add_element(hd_scalar_t type, char *at, const char *from) {
   if (type == HD_F32)
-    ADD(uint32_t, add_f32(old, more));
+    ADD(float, old + more);
   else if (type == HD_F64)
-    ADD(uint64_t, add_f64(old, more));
+    ADD(double, old + more);
   else if (type == HD_F16)
     ADD(uint16_t, add_f16(old, more));
   else if (type == HD_BF16)

@@ -9,6 +9,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 typedef struct hd_arena_chunk hd_arena_chunk_t;
 
@@ -43,6 +44,10 @@ char *hd_arena_vprintf(hd_arena_t *arena, const char *format, va_list args)
 
 #define HD_ARENA_NEW(arena, type)                                              \
   ((type *)hd_arena_alloc((arena), sizeof(type)))
+// Another one like *from, to be changed.
+#define HD_ARENA_COPY(arena, type, from)                                       \
+  ((type *)memcpy(HD_ARENA_NEW(arena, type), 1 ? (from) : (const type *)NULL,  \
+                  sizeof(type)))
 #define HD_ARENA_ARRAY(arena, type, count)                                     \
   ((type *)hd_arena_alloc((arena), sizeof(type) * (size_t)(count)))
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Part of pass lower-points: how operands come to a kernel.
+#include "IR/Effects.h"
 #include "IR/Passes/Simplifier.h"
 #include "TaskMapping/Points.h"
-
-static bool is_global_load(const hd_expr_t *e) {
-  return e->kind == HD_EXPR_LOAD && !e->linear &&
-         e->u.var->tensor->scope == HD_SCOPE_GLOBAL;
-}
 
 // The tensors' elements that a value reads.
 enum { MAX_SOURCES = 8, WIDEST = 32 };
@@ -19,7 +15,7 @@ typedef struct sources {
 
 static bool visit_source(void *argument, const hd_expr_t *e) {
   sources_t *sources = argument;
-  if (!is_global_load(e))
+  if (!hd_expr_is_global_load(e))
     return true;
   sources->ok &= sources->count < MAX_SOURCES && e->type.lanes == 1;
   if (sources->ok)
@@ -41,7 +37,7 @@ typedef struct guard {
 // After its operands: an index that is itself read is tested first.
 static const hd_expr_t *test_load(hd_rewriter_t *rewriter, const hd_expr_t *e) {
   guard_t *guard = rewriter->argument;
-  if (is_global_load(e))
+  if (hd_expr_is_global_load(e))
     guard->all = hd_inside(guard->l, e, guard->all);
   return e;
 }
@@ -51,7 +47,7 @@ static const hd_expr_t *guarded(hd_point_lowering_t *l,
                                 const hd_expr_t *value) {
   const hd_expr_t *zero = hd_zero(l->arena, value->type);
   sources_t sources = sources_of(value);
-  if (is_global_load(value) && sources.count == 1 &&
+  if (hd_expr_is_global_load(value) && sources.count == 1 &&
       value->u.var->tensor->rank > 0) {
     const hd_expr_t *operands[HD_MAX_RANK + 1];
     for (unsigned i = 0; i < value->num_operands; ++i)
@@ -72,7 +68,7 @@ static const hd_expr_t *guarded(hd_point_lowering_t *l,
 static bool is_copy(const hd_tile_t *tile, const hd_expr_t *value) {
   const hd_expr_t *place = tile->point->u.point.place;
   return place->u.var->tensor->scope == HD_SCOPE_SHARED &&
-         is_global_load(value) && !value->u.var->table &&
+         hd_expr_is_global_load(value) && !value->u.var->table &&
          sources_of(value).count == 1 && value->u.var->tensor->rank > 0;
 }
 
@@ -272,7 +268,7 @@ static void lower_decided(const hd_tile_t *tile) {
   bool is_shared = place->u.var->tensor->scope == HD_SCOPE_SHARED;
   int64_t bits = hd_type_bits(place->type);
   if (tile->loop && place->u.var->tensor->scope == HD_SCOPE_REGISTER &&
-      !is_global_load(tile->point->u.point.value) && by_chunks(tile))
+      !hd_expr_is_global_load(tile->point->u.point.value) && by_chunks(tile))
     return;
   int64_t width = tile->loop && bits >= 8 ? HD_POINT_CHUNK * 8 / bits : 1;
   const hd_mapping_t *chunks =

@@ -169,8 +169,7 @@ const hd_func_t *hd_pass_lower_points(hd_module_t *module,
   const hd_func_t *result = hd_rewrite_func(&rewriter, func);
   if (!l.has_bulk)
     return result;
-  hd_func_t *copy = HD_ARENA_NEW(&module->arena, hd_func_t);
-  *copy = *result;
+  hd_func_t *copy = HD_ARENA_COPY(&module->arena, hd_func_t, result);
   copy->body = wait_at_ends(&l, result->body);
   return copy;
 }

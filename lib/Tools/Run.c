@@ -27,10 +27,6 @@ static const hd_option_t table[] = {
 
 static const hd_loc_t nowhere;
 
-static bool given(const hd_run_t *run, int option) {
-  return hd_option_given(&run->options, option);
-}
-
 static bool fail(hd_run_t *run, const char *text) {
   return hd_error(hd_run_diags(run), nowhere, HD_E1003, text);
 }
@@ -102,8 +98,8 @@ static const char *settle_device(hd_run_t *run) {
   const char *device = hd_option_text(&run->options, RUN_DEVICE, "auto");
   if (strcmp(device, "auto") != 0)
     return device;
-  bool wants_sim =
-      given(run, RUN_SANITIZE) || given(run, RUN_SEED) || given(run, RUN_ASYNC);
+  bool wants_sim = hd_run_given(run, RUN_SANITIZE) ||
+                   hd_run_given(run, RUN_SEED) || hd_run_given(run, RUN_ASYNC);
   device = !wants_sim && hd_cuda_present_sm() ? "cuda" : "sim";
   if (!run->process.quiet)
     fprintf(stderr, "hidet-run: running on %s\n",
@@ -126,15 +122,15 @@ static bool device_options(hd_run_t *run, bool sim,
                            hd_device_options_t *options, char **cache_dir) {
   *options = (hd_device_options_t){
       .target = run->target,
-      .sanitize = given(run, RUN_SANITIZE),
+      .sanitize = hd_run_given(run, RUN_SANITIZE),
       .seed = (uint64_t)hd_option_number(&run->options, RUN_SEED, 0),
       .async = (hd_sim_async_t)hd_option_number(&run->options, RUN_ASYNC, 0),
       .threads = (unsigned)hd_option_number(&run->options, RUN_JOBS, 0),
-      .verbose = given(run, RUN_VERBOSE),
+      .verbose = hd_run_given(run, RUN_VERBOSE),
   };
   if (options->threads > 1024)
     return fail(run, "-j takes at most 1024");
-  if (!given(run, RUN_NO_CACHE)) {
+  if (!hd_run_given(run, RUN_NO_CACHE)) {
     const char *dir = hd_option_text(&run->options, RUN_CACHE_DIR, NULL);
     *cache_dir = dir ? strdup(dir) : sim ? NULL : hd_cache_default_dir();
     options->cache_dir = *cache_dir;
@@ -150,8 +146,8 @@ static bool open_device(hd_run_t *run) {
   const char *device = settle_device(run);
   bool sim = strcmp(device, "sim") == 0;
   int ordinal = hd_cuda_ordinal(device);
-  if (!sim && (given(run, RUN_SANITIZE) || given(run, RUN_SEED) ||
-               given(run, RUN_ASYNC)))
+  if (!sim && (hd_run_given(run, RUN_SANITIZE) || hd_run_given(run, RUN_SEED) ||
+               hd_run_given(run, RUN_ASYNC)))
     return fail(run, "--sanitize, --seed and --async are for --device=sim");
   if (strcmp(device, "ref") == 0 && run->entry)
     return run->graph ||
@@ -172,14 +168,14 @@ static bool open_device(hd_run_t *run) {
 
 static bool compile(hd_run_t *run) {
   // Indices stay as written where findings are to name them.
-  const char *keep = given(run, RUN_SANITIZE) ? "layouts=keep" : NULL;
-  hd_pass_args_t args = {keep, given(run, RUN_EXPLAIN)};
+  const char *keep = hd_run_given(run, RUN_SANITIZE) ? "layouts=keep" : NULL;
+  hd_pass_args_t args = {keep, hd_run_given(run, RUN_EXPLAIN)};
   hd_pass_config_t config = {.verify_each = true};
   hd_pass_prints_t prints = {0};
   hd_program_options_t options = {
       .specialize = hd_option_number(&run->options, RUN_SPECIALIZE, 1) != 0,
       .explain = args.explain,
-      .apart = given(run, RUN_SANITIZE)};
+      .apart = hd_run_given(run, RUN_SANITIZE)};
   uint64_t start = hd_clock_ns();
   bool ok = hd_program_init(&run->program, run->device, run->module, run->entry,
                             &run->env, &options);
@@ -207,7 +203,7 @@ static bool first_run(hd_run_t *run) {
   run->first_run_ms = (double)(hd_clock_ns() - start) * 1e-6;
   run->has_run = true;
   run->device_bytes = (int64_t)run->device->peak_bytes; // Without --bench's.
-  if (ok && given(run, RUN_VERBOSE))
+  if (ok && hd_run_given(run, RUN_VERBOSE))
     fprintf(stderr,
             "hidet-run: %lld launches on %s; compiled in %.1f ms, run in %.3f "
             "ms\n",
@@ -233,15 +229,15 @@ static bool changes_inputs(const hd_run_t *run) {
 
 // The outputs are those of the last run that is measured, as it is measured.
 static void report(hd_run_t *run) {
-  bool last = given(run, RUN_BENCH) && !changes_inputs(run);
-  bool done = run->graph && given(run, RUN_TEST_DATA);
+  bool last = hd_run_given(run, RUN_BENCH) && !changes_inputs(run);
+  bool done = run->graph && hd_run_given(run, RUN_TEST_DATA);
   if (!last && !done)
     hd_run_outputs(run);
-  if (given(run, RUN_BENCH) && !hd_run_bench(run))
+  if (hd_run_given(run, RUN_BENCH) && !hd_run_bench(run))
     return;
   if (last && !done)
     hd_run_outputs(run);
-  if (given(run, RUN_PROFILE))
+  if (hd_run_given(run, RUN_PROFILE))
     hd_run_profile(run);
 }
 
@@ -250,22 +246,23 @@ static void body(void *argument) {
   if (!hd_run_check_bench(run) || !hd_run_check_tune(run) ||
       !settle_target(run) || hd_run_copy_measurements(run))
     return;
-  if (given(run, RUN_TUNE_WORKER)) {
+  if (hd_run_given(run, RUN_TUNE_WORKER)) {
     if (open_device(run))
       hd_run_work(run);
     return;
   }
   if (!import_module(run))
     return;
-  if (given(run, RUN_CHECK)) {
+  if (hd_run_given(run, RUN_CHECK)) {
     if (run->graph)
       hd_run_check(run);
     else
       fail(run, "--check is for models");
     return;
   }
-  if (!run->graph && (given(run, RUN_PRECISION) || given(run, RUN_COMPARE) ||
-                      given(run, RUN_BISECT))) {
+  if (!run->graph &&
+      (hd_run_given(run, RUN_PRECISION) || hd_run_given(run, RUN_COMPARE) ||
+       hd_run_given(run, RUN_BISECT))) {
     fail(run, "--precision, --compare and --bisect are for models");
     return;
   }
@@ -290,11 +287,11 @@ static void docs(const hd_run_t *run, hd_buffer_t *out) {
 // What needs no input. Returns whether there was such a thing to do.
 static bool answer(hd_run_t *run) {
   hd_buffer_t text = {0};
-  if (given(run, RUN_HELP))
+  if (hd_run_given(run, RUN_HELP))
     hd_command_help(&run->command, &text);
-  else if (given(run, RUN_VERSION))
+  else if (hd_run_given(run, RUN_VERSION))
     hd_buffer_printf(&text, "hidet-run %s\n", hidet_version());
-  else if (given(run, RUN_DOCS))
+  else if (hd_run_given(run, RUN_DOCS))
     docs(run, &text);
   else
     return false;
@@ -351,7 +348,7 @@ int hidet_run_main(int argc, char **argv) {
   bool ok = hd_options_parse(&run.options, &run.command, argc, argv,
                              hd_run_diags(&run));
   hd_process_color(&run.process, hd_option_number(&run.options, RUN_COLOR, 0));
-  run.process.quiet = given(&run, RUN_QUIET);
+  run.process.quiet = hd_run_given(&run, RUN_QUIET);
   bool answered = ok && answer(&run);
   if (ok && !answered) {
     hd_process_limit(&run.process,
@@ -359,7 +356,7 @@ int hidet_run_main(int argc, char **argv) {
                      hd_option_number(&run.options, RUN_MAX_TIME, 0));
     hd_process_json(&run.process, hd_option_text(&run.options, RUN_JSON, NULL));
     hd_process_run(&run.process, body, &run);
-    if (given(&run, RUN_TIME))
+    if (hd_run_given(&run, RUN_TIME))
       hd_report_times(&run.process.context.times);
   }
   const char *json = hd_option_text(&run.options, RUN_JSON, NULL);

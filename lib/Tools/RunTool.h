@@ -166,4 +166,8 @@ bool hd_run_exchange(hd_run_t *run);
 void hd_run_work(hd_run_t *run);
 bool hd_run_write_json(hd_run_t *run, const char *path);
 
+static inline bool hd_run_given(const hd_run_t *run, int option) {
+  return hd_option_given(&run->options, option);
+}
+
 #endif

@@ -18,10 +18,6 @@ enum { MOST = 8, LIMIT_MS = 5000, MOST_ARGUMENTS = 12 };
 
 static const hd_loc_t nowhere;
 
-static bool given(const hd_run_t *run, int option) {
-  return hd_option_given(&run->options, option);
-}
-
 // off, all, a number of candidates or a time, which has a unit.
 static bool parse_tune(const char *text, hd_tune_options_t *options) {
   char *end;
@@ -69,7 +65,7 @@ static const char *database_path(hd_run_t *run, const char *cache_dir) {
 
 bool hd_run_copy_measurements(hd_run_t *run) {
   const char *to = hd_option_text(&run->options, RUN_TUNE_EXPORT, NULL);
-  if (!to && !given(run, RUN_TUNE_MERGE))
+  if (!to && !hd_run_given(run, RUN_TUNE_MERGE))
     return false;
   const char *dir = hd_option_text(&run->options, RUN_CACHE_DIR, NULL);
   char *own = dir ? strdup(dir) : hd_cache_default_dir();
@@ -160,12 +156,12 @@ bool hd_run_make_tuner(hd_run_t *run, const char *cache_dir) {
       .limit_ms = hd_option_number(&run->options, RUN_TUNE_LIMIT, LIMIT_MS),
       .threads = (unsigned)hd_option_number(&run->options, RUN_JOBS, 0),
       .database = database_path(run, cache_dir),
-      .verbose = given(run, RUN_VERBOSE),
+      .verbose = hd_run_given(run, RUN_VERBOSE),
       .progress = show_progress,
       .progress_argument = run};
   parse_tune(hd_option_text(&run->options, RUN_TUNE, NULL), &options);
-  bool looks = given(run, RUN_SANITIZE) || given(run, RUN_BISECT) ||
-               given(run, RUN_COMPARE);
+  bool looks = hd_run_given(run, RUN_SANITIZE) ||
+               hd_run_given(run, RUN_BISECT) || hd_run_given(run, RUN_COMPARE);
   if (options.most && (looks || !run->graph))
     return hd_error(hd_run_diags(run), nowhere, HD_E1002, "--tune",
                     looks ? "measures, which --sanitize, --bisect and "
@@ -188,7 +184,8 @@ bool hd_run_exchange(hd_run_t *run) {
     return false;
   const hd_tune_report_t *report = hd_tuner_report(run->tuner);
   bool changed = false;
-  if (given(run, RUN_TUNE) && !report->groups.size && !run->process.quiet)
+  if (hd_run_given(run, RUN_TUNE) && !report->groups.size &&
+      !run->process.quiet)
     fprintf(stderr,
             "hidet-run: --tune has nothing to measure: no template "
             "answers for a product or rows of this model (--explain)\n");

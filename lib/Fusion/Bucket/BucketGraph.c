@@ -22,8 +22,7 @@ const hd_value_t *hd_bucket_stands(hd_bucketer_t *b, const hd_value_t *value) {
 
 hd_value_t *hd_bucket_value(hd_bucketer_t *b, const hd_value_t *like,
                             const char *suffix) {
-  hd_value_t *value = HD_ARENA_NEW(b->arena, hd_value_t);
-  *value = *like;
+  hd_value_t *value = HD_ARENA_COPY(b->arena, hd_value_t, like);
   value->label = NULL;
   value->constant = NULL;
   value->name =
@@ -105,8 +104,7 @@ static void put_input(hd_bucketer_t *b, const hd_value_t *value, bool given) {
     hd_bucket_move(b, "unpack", packed, NULL, apart, t);
     input = packed;
   } else if (given) {
-    hd_value_t *own = HD_ARENA_NEW(b->arena, hd_value_t);
-    *own = *value;
+    hd_value_t *own = HD_ARENA_COPY(b->arena, hd_value_t, value);
     own->constant = NULL;
     hd_ptr_map_set(b->arena, &b->replaced, value, own);
     input = own;

@@ -113,8 +113,7 @@ bool hd_bucket_is_left_out(const hd_bucketer_t *b, const hd_node_t *node) {
 
 const hd_value_t *hd_bucket_append_input(hd_bucketer_t *b,
                                          hd_bucket_append_t *append) {
-  hd_value_t *own = HD_ARENA_NEW(b->arena, hd_value_t);
-  *own = *append->in;
+  hd_value_t *own = HD_ARENA_COPY(b->arena, hd_value_t, append->in);
   own->shape = append->out->shape;
   own->rank = append->out->rank;
   append->own = own;
@@ -189,8 +188,8 @@ bool hd_bucket_put_append(hd_bucket_node_t *n, hd_bucket_append_t *append) {
     return hd_bucket_refuse(b, n->node, "it does not append to a cache");
   if (varies(n, append->input))
     leave_out(n, task->inputs.data[task->inputs.size - 1], scatter);
-  hd_task_value_t *cache = HD_ARENA_NEW(b->arena, hd_task_value_t);
-  *cache = *scatter->onto;
+  hd_task_value_t *cache =
+      HD_ARENA_COPY(b->arena, hd_task_value_t, scatter->onto);
   cache->shape = y->shape;
   scatter->onto = cache;
   task->inputs.data[append->input] = cache;

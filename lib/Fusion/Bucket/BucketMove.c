@@ -47,9 +47,9 @@ static small_task_t small_begin(hd_bucketer_t *b, const hd_value_t *from,
 static void small_put(hd_bucketer_t *b, small_task_t *s, const char *op,
                       const hd_term_t *term, const hd_value_t *from,
                       const hd_value_t *to) {
-  hd_definition_t *d = HD_ARENA_NEW(b->arena, hd_definition_t);
+  hd_definition_t *d =
+      HD_ARENA_COPY(b->arena, hd_definition_t, s->task->definitions.data[0]);
   const hd_value_t **ends = HD_ARENA_ARRAY(b->arena, const hd_value_t *, 2);
-  *d = *s->task->definitions.data[0];
   d->term = term;
   s->task->definitions.data[0] = d;
   ends[0] = from;

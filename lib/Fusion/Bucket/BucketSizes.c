@@ -144,8 +144,7 @@ const hd_graph_t *hd_bucket_expand(hd_module_t *module, hd_arena_t *arena,
   *expander = x;
   if (hd_expander_run(x, &made) != HD_EXPAND_DONE)
     return NULL;
-  hd_graph_t *whole = HD_ARENA_NEW(arena, hd_graph_t);
-  *whole = *made;
+  hd_graph_t *whole = HD_ARENA_COPY(arena, hd_graph_t, made);
   memset(&whole->inputs, 0, sizeof(whole->inputs));
   for (size_t i = 0; i < graph->inputs.size; i++)
     hd_vec_push(arena, &whole->inputs, hd_expander_input(x, i));

@@ -260,8 +260,7 @@ static void put_same(hd_bucket_node_t *n) {
                     : hd_bucket_stands(b, node->inputs[i]);
   }
   if (is_changed(inputs, node->inputs, node->num_inputs)) {
-    hd_node_t *copy = HD_ARENA_NEW(b->arena, hd_node_t);
-    *copy = *node;
+    hd_node_t *copy = HD_ARENA_COPY(b->arena, hd_node_t, node);
     copy->inputs = inputs;
     node = copy;
   }
@@ -292,8 +291,7 @@ static const hd_node_t *with_whole(hd_bucketer_t *b, const hd_node_t *node) {
     inputs[i] = hd_bucket_whole(b, node->inputs[i]);
   if (!is_changed(inputs, node->inputs, node->num_inputs))
     return NULL;
-  hd_node_t *copy = HD_ARENA_NEW(b->arena, hd_node_t);
-  *copy = *node;
+  hd_node_t *copy = HD_ARENA_COPY(b->arena, hd_node_t, node);
   copy->inputs = inputs;
   return copy;
 }

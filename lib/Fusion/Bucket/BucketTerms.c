@@ -178,8 +178,7 @@ static const hd_term_t *where_real(const changer_t *c, const hd_definition_t *d,
 
 static hd_definition_t *change_definition(changer_t *c,
                                           const hd_definition_t *d) {
-  hd_definition_t *made = HD_ARENA_NEW(c->n->b->arena, hd_definition_t);
-  *made = *d;
+  hd_definition_t *made = HD_ARENA_COPY(c->n->b->arena, hd_definition_t, d);
   made->term = hd_flat_rewrite(c->n->b->arena, d->term, change, c);
   if (c->n->risks && d->num_targets == 1)
     made->term = where_real(c, d, made->term);
@@ -189,8 +188,7 @@ static hd_definition_t *change_definition(changer_t *c,
 hd_task_t *hd_bucket_task(hd_bucket_node_t *n) {
   hd_bucketer_t *b = n->b;
   changer_t c = {n, hd_bucket_extents(b, n->flat)};
-  hd_task_t *task = HD_ARENA_NEW(b->arena, hd_task_t);
-  *task = *n->flat;
+  hd_task_t *task = HD_ARENA_COPY(b->arena, hd_task_t, n->flat);
   memset(&task->definitions, 0, sizeof(task->definitions));
   memset(&task->inputs, 0, sizeof(task->inputs));
   for (size_t i = 0; i < n->flat->inputs.size; i++)
@@ -240,8 +238,7 @@ static const hd_task_value_t *typed_value(typer_t *t,
   const hd_task_value_t *known = hd_ptr_map_get(&t->values, value);
   if (known)
     return known;
-  hd_task_value_t *made = HD_ARENA_NEW(t->arena, hd_task_value_t);
-  *made = *value;
+  hd_task_value_t *made = HD_ARENA_COPY(t->arena, hd_task_value_t, value);
   made->type = typed(t, value->type);
   hd_ptr_map_set(t->arena, &t->values, value, made);
   return made;

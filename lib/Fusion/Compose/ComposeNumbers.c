@@ -28,8 +28,8 @@ static void put_number(hd_task_t *flat, literal_t *l) {
   for (size_t i = 0; i < flat->definitions.size; i++)
     hd_flat_walk(flat->definitions.data[i]->term, loads_else, l);
   for (size_t i = 0; l->number && i < flat->definitions.size; i++) {
-    hd_definition_t *copy = HD_ARENA_NEW(l->arena, hd_definition_t);
-    *copy = *flat->definitions.data[i];
+    hd_definition_t *copy =
+        HD_ARENA_COPY(l->arena, hd_definition_t, flat->definitions.data[i]);
     copy->term = hd_flat_rewrite(l->arena, copy->term, put_literal, l);
     flat->definitions.data[i] = copy;
   }

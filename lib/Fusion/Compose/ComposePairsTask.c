@@ -81,10 +81,9 @@ static const hd_term_t *make_sum(const hd_pairer_t *p, const hd_term_t *a,
   const hd_term_t *product =
       hd_flat_operate(arena, HD_EXPR_MUL, hd_flat_cast(arena, a, sums),
                       hd_flat_cast(arena, b, sums));
-  hd_reduction_t *r = HD_ARENA_NEW(arena, hd_reduction_t);
+  hd_reduction_t *r = HD_ARENA_COPY(arena, hd_reduction_t, like->u.reduction);
   const hd_index_t **indices = HD_ARENA_ARRAY(arena, const hd_index_t *, 1);
   indices[0] = summed;
-  *r = *like->u.reduction;
   r->num_indices = 1;
   r->indices = indices;
   hd_term_t *sum =
@@ -195,8 +194,7 @@ const char *hd_pair_task(hd_arena_t *arena, const hd_merged_t *merged,
   p.flat->monoids = merged->flat->monoids;
   hd_vec_push(arena, &p.flat->definitions, product);
   hd_vec_push(arena, &p.flat->locals, p.t);
-  hd_definition_t *gate = HD_ARENA_NEW(arena, hd_definition_t);
-  *gate = *p.gate;
+  hd_definition_t *gate = HD_ARENA_COPY(arena, hd_definition_t, p.gate);
   gate->term = hd_flat_rewrite(arena, gate->term, put_pair, &p);
   hd_vec_push(arena, &p.flat->definitions, (const hd_definition_t *)gate);
   if (!p.fits || !p.seen[0] || !p.seen[1] ||

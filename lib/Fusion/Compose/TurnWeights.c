@@ -72,12 +72,11 @@ static const hd_value_t *turned_value(turner_t *t, const hd_value_t *matrix,
 
 static const hd_node_t *product_of(turner_t *t, const hd_node_t *product,
                                    const hd_value_t *turned) {
-  hd_node_t *node = HD_ARENA_NEW(t->arena, hd_node_t);
+  hd_node_t *node = HD_ARENA_COPY(t->arena, hd_node_t, product);
   const hd_value_t **inputs = HD_ARENA_ARRAY(t->arena, const hd_value_t *, 2);
   const hd_attribute_t **attributes = HD_ARENA_ARRAY(
       t->arena, const hd_attribute_t *, product->num_attributes + 1);
   hd_attribute_t *turns = HD_ARENA_NEW(t->arena, hd_attribute_t);
-  *node = *product;
   inputs[0] = product->inputs[0];
   inputs[1] = turned;
   node->inputs = inputs;
@@ -201,8 +200,7 @@ const hd_graph_t *hd_graph_turn_weights(hd_fusion_t *fusion,
   }
   if (!t.any)
     return graph;
-  hd_graph_t *made = HD_ARENA_NEW(t.arena, hd_graph_t);
-  *made = *graph;
+  hd_graph_t *made = HD_ARENA_COPY(t.arena, hd_graph_t, graph);
   made->nodes.data = t.nodes.data;
   made->nodes.size = t.nodes.size;
   made->nodes.capacity = t.nodes.capacity;

@@ -267,8 +267,7 @@ static const hd_graph_t *with_pins(void *argument, const hd_graph_t *graph) {
     const hd_node_t *node = graph->nodes.data[i];
     const hd_tunable_t *tunable = hd_ptr_map_get(&c->of_anchors, node);
     if (tunable && tunable->pin) {
-      hd_node_t *copy = HD_ARENA_NEW(c->arena, hd_node_t);
-      *copy = *node;
+      hd_node_t *copy = HD_ARENA_COPY(c->arena, hd_node_t, node);
       copy->pin = tunable->pin;
       node = copy;
     }

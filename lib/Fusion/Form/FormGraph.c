@@ -106,8 +106,7 @@ static const hd_value_t *copied(const hd_ptr_map_t *copies,
 // name there. A copy of the node gives a value of its own.
 static void write_node(writer_t *w, uint32_t node, uint32_t number,
                        bool is_anchor, bool is_copy, hd_ptr_map_t *copies) {
-  hd_node_t *made = HD_ARENA_NEW(w->arena, hd_node_t);
-  *made = *w->f->nodes[node].node;
+  hd_node_t *made = HD_ARENA_COPY(w->arena, hd_node_t, w->f->nodes[node].node);
   made->group = number;
   made->anchor = is_anchor;
   const hd_value_t **inputs =
@@ -116,10 +115,9 @@ static void write_node(writer_t *w, uint32_t node, uint32_t number,
     inputs[i] = copied(copies, made->inputs[i]);
   made->inputs = inputs;
   if (is_copy) {
-    hd_value_t *value = HD_ARENA_NEW(w->arena, hd_value_t);
+    hd_value_t *value = HD_ARENA_COPY(w->arena, hd_value_t, made->outputs[0]);
     const hd_value_t **outputs =
         HD_ARENA_ARRAY(w->arena, const hd_value_t *, 1);
-    *value = *made->outputs[0];
     value->label = hd_value_label(value);
     value->name = fresh_name(w, value->name);
     outputs[0] = value;

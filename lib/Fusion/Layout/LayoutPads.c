@@ -293,8 +293,8 @@ static const hd_term_t *leave(void *argument, const hd_term_t *term) {
   }
   if (term->kind != HD_TERM_REDUCE)
     return term;
-  hd_reduction_t *reduction = HD_ARENA_NEW(arena, hd_reduction_t);
-  *reduction = *term->u.reduction;
+  hd_reduction_t *reduction =
+      HD_ARENA_COPY(arena, hd_reduction_t, term->u.reduction);
   const hd_index_t **indices =
       HD_ARENA_ARRAY(arena, const hd_index_t *, reduction->num_indices);
   for (uint32_t i = 0; i < reduction->num_indices; i++)
@@ -319,8 +319,7 @@ static hd_task_t *convolution_task(padding_t *p) {
       input = p->filled;
     hd_vec_push(arena, &task->inputs, input);
   }
-  hd_definition_t *d = HD_ARENA_NEW(arena, hd_definition_t);
-  *d = *p->d;
+  hd_definition_t *d = HD_ARENA_COPY(arena, hd_definition_t, p->d);
   d->term = hd_flat_rewrite(arena, p->d->term, leave, p);
   hd_vec_push(arena, &task->definitions, (const hd_definition_t *)d);
   return task;

@@ -210,9 +210,8 @@ static const hd_term_t *move_load(void *argument, const hd_term_t *term) {
 static const hd_definition_t *move_definition(laid_node_t *n,
                                               const hd_definition_t *d) {
   hd_arena_t *arena = n->l->arena;
-  hd_definition_t *made = HD_ARENA_NEW(arena, hd_definition_t);
+  hd_definition_t *made = HD_ARENA_COPY(arena, hd_definition_t, d);
   const moved_t *moved = hd_ptr_map_get(&n->tensors, d->targets[0]);
-  *made = *d;
   made->term = hd_flat_rewrite(arena, d->term, move_load, n);
   if (!moved)
     return made;
@@ -238,8 +237,7 @@ void hd_layouts_put_task(hd_layouts_t *l, const hd_node_t *node,
                          const hd_task_t *task, const char *what,
                          const hd_value_t *const *inputs,
                          const hd_value_t *const *outputs) {
-  hd_node_t *made = HD_ARENA_NEW(l->arena, hd_node_t);
-  *made = *node;
+  hd_node_t *made = HD_ARENA_COPY(l->arena, hd_node_t, node);
   if (task) {
     made->task =
         hd_task_shared(l->arena, l->module, &l->tasks, task,

@@ -116,8 +116,7 @@ const hd_node_t *hd_node_schedule(hd_module_t *module,
     hd_times_leave(times, part);
     return NULL;
   }
-  hd_node_t *copy = HD_ARENA_NEW(&module->arena, hd_node_t);
-  *copy = *node;
+  hd_node_t *copy = HD_ARENA_COPY(&module->arena, hd_node_t, node);
   hd_surroundings_t around = {0};
   if (group)
     around =
@@ -134,8 +133,7 @@ static const hd_node_t *settle(hd_settler_t *settler, const hd_node_t *node) {
   const hd_func_t *schedule = hd_settler_settle(settler, node);
   if (!schedule || schedule == node->schedule)
     return schedule ? node : NULL;
-  hd_node_t *copy = HD_ARENA_NEW(&settler->module->arena, hd_node_t);
-  *copy = *node;
+  hd_node_t *copy = HD_ARENA_COPY(&settler->module->arena, hd_node_t, node);
   copy->schedule = schedule;
   return copy;
 }
@@ -147,8 +145,7 @@ static const hd_graph_t *settle_body(void *module, const hd_graph_t *body) {
 const hd_graph_t *hd_graph_settle(hd_module_t *module,
                                   const hd_graph_t *graph) {
   hd_settler_t settler = {.module = module};
-  hd_graph_t *made = HD_ARENA_NEW(&module->arena, hd_graph_t);
-  *made = *graph;
+  hd_graph_t *made = HD_ARENA_COPY(&module->arena, hd_graph_t, graph);
   made->nodes.data =
       HD_ARENA_ARRAY(&module->arena, const hd_node_t *, graph->nodes.size + 1);
   made->nodes.capacity = graph->nodes.size + 1;

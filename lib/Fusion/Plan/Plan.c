@@ -125,8 +125,7 @@ static hd_var_t *row_tensor(hd_planner_t *p, const hd_value_t *value,
     return var;
   if (p->only_pieces || width != c->pitch)
     return NULL;
-  hd_tensor_t *tensor = HD_ARENA_NEW(p->arena, hd_tensor_t);
-  *tensor = *var->tensor;
+  hd_tensor_t *tensor = HD_ARENA_COPY(p->arena, hd_tensor_t, var->tensor);
   tensor->layout =
       hd_layout_rows(p->arena, type.shape, type.rank, c->widths[part], pitch);
   var->tensor = tensor;
@@ -329,14 +328,12 @@ static const hd_graph_t *schedule_rest(void *argument,
 static const hd_graph_t *without_groups(void *argument,
                                         const hd_graph_t *graph) {
   hd_arena_t *arena = &((unfused_t *)argument)->module->arena;
-  hd_graph_t *apart = HD_ARENA_NEW(arena, hd_graph_t);
-  *apart = *graph;
+  hd_graph_t *apart = HD_ARENA_COPY(arena, hd_graph_t, graph);
   apart->nodes.data =
       HD_ARENA_ARRAY(arena, const hd_node_t *, graph->nodes.size + 1);
   apart->nodes.capacity = graph->nodes.size + 1;
   for (size_t i = 0; i < graph->nodes.size; i++) {
-    hd_node_t *node = HD_ARENA_NEW(arena, hd_node_t);
-    *node = *graph->nodes.data[i];
+    hd_node_t *node = HD_ARENA_COPY(arena, hd_node_t, graph->nodes.data[i]);
     node->group = 0;
     node->anchor = false;
     apart->nodes.data[i] = node;

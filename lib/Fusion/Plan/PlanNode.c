@@ -10,8 +10,7 @@
 
 const hd_var_t *hd_planner_declare(hd_planner_t *p, const hd_var_t *like) {
   hd_stmt_t *stmt = hd_stmt_make(p->arena, HD_STMT_DECLARE, (hd_loc_t){0, 0});
-  hd_var_t *var = HD_ARENA_NEW(p->arena, hd_var_t);
-  *var = *like;
+  hd_var_t *var = HD_ARENA_COPY(p->arena, hd_var_t, like);
   var->direction = HD_DIR_NONE;
   stmt->u.declare.var = var;
   hd_stmt_list_push(p->arena, &p->body, stmt);

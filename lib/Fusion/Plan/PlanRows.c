@@ -24,12 +24,10 @@ static const hd_var_t *with_rows(fitting_t *f, const hd_var_t *param,
   for (uint32_t i = 0; i < param->tensor->rank; i++)
     if (!hd_expr_fold_int(param->tensor->shape[i], &shape[i]))
       return NULL;
-  hd_tensor_t *tensor = HD_ARENA_NEW(arena, hd_tensor_t);
-  *tensor = *param->tensor;
+  hd_tensor_t *tensor = HD_ARENA_COPY(arena, hd_tensor_t, param->tensor);
   tensor->layout =
       hd_layout_rows(arena, shape, param->tensor->rank, width, pitch);
-  hd_var_t *var = HD_ARENA_NEW(arena, hd_var_t);
-  *var = *param;
+  hd_var_t *var = HD_ARENA_COPY(arena, hd_var_t, param);
   var->tensor = tensor;
   return tensor->layout ? var : NULL;
 }
@@ -45,8 +43,8 @@ static const hd_func_t *make_kernel(fitting_t *f, const hd_func_t *kernel) {
   hd_planner_t *p = f->p;
   hd_rewriter_t rewriter = {
       .arena = p->arena, .argument = f, .declare = declare_param};
-  hd_func_t *made = HD_ARENA_NEW(p->arena, hd_func_t);
-  *made = *hd_rewrite_func(&rewriter, kernel);
+  hd_func_t *made =
+      HD_ARENA_COPY(p->arena, hd_func_t, hd_rewrite_func(&rewriter, kernel));
   made->name = hd_module_fresh_name(p->arena, p->module, kernel->name);
   hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = made};
   hd_vec_push(p->arena, &p->module->items, item);

@@ -8,7 +8,7 @@ static const hd_spread_t unknown;
 
 // --- Bases ---
 
-enum { MAX_NODES = 200, MAX_ARGS = 8 }; // Of a base, of a call in it.
+enum { MAX_NODES = 200 }; // Of a base.
 
 static int64_t common(int64_t a, int64_t b) {
   while (b) {
@@ -265,20 +265,6 @@ static hd_spread_t spread_select(const hd_spreads_t *s, const hd_expr_t *e) {
               a.most > b.most ? a.most : b.most);
 }
 
-// What a function makes of what is the same everywhere.
-static hd_spread_t spread_call(const hd_spreads_t *s, const hd_expr_t *e) {
-  const hd_expr_t *args[MAX_ARGS];
-  if (e->num_operands > MAX_ARGS || !hd_func_is_pure(e->u.func))
-    return unknown;
-  for (unsigned i = 0; i < e->num_operands; i++) {
-    hd_spread_t at = hd_spread_of(s, e->operands[i]);
-    if (!at.known || !is_one(at))
-      return unknown;
-    args[i] = hd_spread_end(s, e->operands[i]->type, at.base, at.least);
-  }
-  return made(hd_expr_with(s->arena, e, args), 0, 0);
-}
-
 hd_spread_t hd_spread_of(const hd_spreads_t *s, const hd_expr_t *e) {
   int64_t number;
   if (!hd_type_is_integer(e->type) || e->type.lanes > 1)
@@ -296,8 +282,6 @@ hd_spread_t hd_spread_of(const hd_spreads_t *s, const hd_expr_t *e) {
     return spread_cast(s, e);
   case HD_EXPR_SELECT:
     return spread_select(s, e);
-  case HD_EXPR_CALL:
-    return spread_call(s, e);
   case HD_EXPR_ADD:
   case HD_EXPR_SUB:
   case HD_EXPR_MUL:

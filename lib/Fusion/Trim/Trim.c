@@ -126,8 +126,7 @@ static const hd_var_t *vector_of(void *argument, const hd_value_t *input) {
   for (size_t i = 0; i < g->vectors.size; i++)
     if (g->vectors.data[i] == vector)
       return g->params.data[i];
-  hd_var_t *param = HD_ARENA_NEW(g->r->arena, hd_var_t);
-  *param = *vector;
+  hd_var_t *param = HD_ARENA_COPY(g->r->arena, hd_var_t, vector);
   param->direction = HD_DIR_IN;
   hd_vec_push(g->r->arena, &g->vectors, vector);
   hd_vec_push(g->r->arena, &g->params, (const hd_var_t *)param);
@@ -210,8 +209,7 @@ static const hd_func_t *make_kernel(trimming_t *g, hd_trim_t *t) {
   walker_t walker = {t, &b};
   hd_rewriter_t rewriter = {
       .arena = r->arena, .argument = &walker, .enter = leave_out};
-  hd_func_t *made = HD_ARENA_NEW(r->arena, hd_func_t);
-  *made = *t->kernel;
+  hd_func_t *made = HD_ARENA_COPY(r->arena, hd_func_t, t->kernel);
   made->body = t->walk ? hd_rewrite_block(&rewriter, t->kernel->body)
                        : leave_first(t, &b);
   if (t->why)

@@ -229,8 +229,7 @@ static bool look_at_expr(void *argument, const hd_expr_t *e) {
   }
   if (e->kind != HD_EXPR_INTRINSIC)
     return true;
-  const hd_intrinsic_info_t *info =
-      hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic);
+  const hd_intrinsic_info_t *info = hd_intrinsic_of(e);
   for (unsigned i = 0; i < e->num_operands && i < info->num_params; i++) {
     const hd_expr_t *x = e->operands[i];
     if (!info->params[i].writes ||

@@ -135,9 +135,8 @@ static bool find_size(const hd_lowering_t *l, const hd_expr_t *size,
 static const hd_attribute_t *settle_sizes(hd_lowering_t *l,
                                           const hd_attribute_t *a) {
   hd_arena_t *arena = hd_lower_arena(l);
-  hd_attribute_t *made = HD_ARENA_NEW(arena, hd_attribute_t);
+  hd_attribute_t *made = HD_ARENA_COPY(arena, hd_attribute_t, a);
   int64_t *ints = HD_ARENA_ARRAY(arena, int64_t, a->count);
-  *made = *a;
   for (size_t i = 0; i < a->count; i++)
     if (!find_size(l, a->u.sizes[i], &ints[i]))
       return hd_lower_invalid(l, "what attribute '%s' is worth is not known",

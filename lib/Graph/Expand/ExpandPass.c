@@ -156,8 +156,7 @@ static bool check_names(hd_module_t *module, const char *options) {
 // not: who gives the inputs need not know what expand made of them.
 static const hd_graph_t *with_inputs(hd_arena_t *arena, const hd_expander_t *x,
                                      const hd_graph_t *made, size_t count) {
-  hd_graph_t *graph = HD_ARENA_NEW(arena, hd_graph_t);
-  *graph = *made;
+  hd_graph_t *graph = HD_ARENA_COPY(arena, hd_graph_t, made);
   memset(&graph->inputs, 0, sizeof(graph->inputs));
   for (size_t i = 0; i < count; i++)
     hd_vec_push(arena, &graph->inputs, hd_expander_input(x, i));

@@ -105,10 +105,9 @@ static void keep(closing_t *c, const hd_value_t *value) {
 }
 
 static const hd_node_t *inner_node(closing_t *c, const hd_node_t *node) {
-  hd_node_t *copy = HD_ARENA_NEW(c->arena, hd_node_t);
+  hd_node_t *copy = HD_ARENA_COPY(c->arena, hd_node_t, node);
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(c->arena, const hd_value_t *, node->num_inputs + 1);
-  *copy = *node;
   for (uint32_t i = 0; i < node->num_inputs; i++)
     inputs[i] = bring_in(c, node->inputs[i]);
   copy->inputs = inputs;

@@ -324,8 +324,8 @@ const hd_value_t *hd_lower_reshape(hd_lowering_t *l, const hd_value_t *x,
   if (same && data)
     return x;
   if (data) {
-    hd_host_tensor_t *view = HD_ARENA_NEW(hd_lower_arena(l), hd_host_tensor_t);
-    *view = *data;
+    hd_host_tensor_t *view =
+        HD_ARENA_COPY(hd_lower_arena(l), hd_host_tensor_t, data);
     view->rank = rank;
     memcpy(view->shape, type.shape, sizeof(type.shape[0]) * rank);
     const hd_value_t *made = constant_of(l, view);

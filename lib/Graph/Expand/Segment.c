@@ -91,8 +91,7 @@ const hd_node_t *hd_segment_put(hd_expander_t *x, const hd_node_t *node,
   if (entry && nodes_equal(entry->node, node, types) &&
       is_there(x, entry->node))
     return entry->node;
-  hd_node_t *copy = HD_ARENA_NEW(arena, hd_node_t);
-  *copy = *node;
+  hd_node_t *copy = HD_ARENA_COPY(arena, hd_node_t, node);
   const hd_value_t **outputs =
       HD_ARENA_ARRAY(arena, const hd_value_t *, node->num_outputs + 1);
   for (uint32_t i = 0; i < node->num_outputs; i++) {

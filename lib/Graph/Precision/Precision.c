@@ -75,8 +75,7 @@ static void push_node(hd_precision_pass_t *l, const hd_node_t *node) {
 // A new value like that one, of a type.
 static const hd_value_t *like(hd_precision_pass_t *l, const hd_value_t *value,
                               hd_scalar_t type) {
-  hd_value_t *copy = HD_ARENA_NEW(l->arena, hd_value_t);
-  *copy = *value;
+  hd_value_t *copy = HD_ARENA_COPY(l->arena, hd_value_t, value);
   copy->type = type;
   copy->constant = NULL;
   copy->label = NULL;
@@ -112,8 +111,7 @@ static const hd_value_t *rounded(hd_precision_pass_t *l,
       value->constant ? hd_constant_elements(l->arena, value) : NULL;
   if (!data || data->count != 1)
     return NULL;
-  hd_value_t *made = HD_ARENA_NEW(l->arena, hd_value_t);
-  *made = *like(l, value, type);
+  hd_value_t *made = HD_ARENA_COPY(l->arena, hd_value_t, like(l, value, type));
   hd_host_tensor_t *tensor =
       hd_host_tensor_make(l->arena, type, data->shape, data->rank);
   hd_host_tensor_set(tensor, 0, hd_host_tensor_get(data, 0));
@@ -209,12 +207,11 @@ static void choose_result(hd_precision_pass_t *l, const hd_node_t *node,
 // Puts a node that computes in a type; results in what follows from it.
 static void put_in(hd_precision_pass_t *l, const hd_node_t *node,
                    hd_scalar_t type, bool wide) {
-  hd_node_t *copy = HD_ARENA_NEW(l->arena, hd_node_t);
+  hd_node_t *copy = HD_ARENA_COPY(l->arena, hd_node_t, node);
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(l->arena, const hd_value_t *, node->num_inputs + 1);
   const hd_value_t **outputs =
       HD_ARENA_ARRAY(l->arena, const hd_value_t *, node->num_outputs + 1);
-  *copy = *node;
   copy->inputs = inputs;
   copy->outputs = outputs;
   bool same = true;
@@ -317,8 +314,7 @@ static void close_groups(hd_precision_pass_t *l) {
     if (!group || nodes[i]->group || next == l->to->nodes.size ||
         nodes[next]->group != group)
       continue;
-    hd_node_t *copy = HD_ARENA_NEW(l->arena, hd_node_t);
-    *copy = *nodes[i];
+    hd_node_t *copy = HD_ARENA_COPY(l->arena, hd_node_t, nodes[i]);
     copy->group = group;
     nodes[i] = copy;
   }

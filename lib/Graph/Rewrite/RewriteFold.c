@@ -37,11 +37,11 @@ static hd_rw_value_t *reshape_constant(hd_rw_graph_t *g, const char *base,
                                        const hd_rw_value_t *x,
                                        const hd_tensor_type_t *type) {
   hd_value_t *value = hd_rw_value_make(g, base, type);
-  hd_constant_t *constant = HD_ARENA_NEW(g->arena, hd_constant_t);
-  *constant = *x->value->constant;
+  hd_constant_t *constant =
+      HD_ARENA_COPY(g->arena, hd_constant_t, x->value->constant);
   if (constant->tensor) {
-    hd_host_tensor_t *view = HD_ARENA_NEW(g->arena, hd_host_tensor_t);
-    *view = *constant->tensor;
+    hd_host_tensor_t *view =
+        HD_ARENA_COPY(g->arena, hd_host_tensor_t, constant->tensor);
     view->rank = type->rank;
     memcpy(view->shape, type->shape, type->rank * sizeof(int64_t));
     constant->tensor = view;

@@ -136,8 +136,7 @@ const hd_graph_t *hd_rw_finish(hd_rw_graph_t *g) {
   if (!g->changed)
     return g->graph;
   hd_rw_sort(g);
-  hd_graph_t *graph = HD_ARENA_NEW(g->arena, hd_graph_t);
-  *graph = *g->graph;
+  hd_graph_t *graph = HD_ARENA_COPY(g->arena, hd_graph_t, g->graph);
   memset(&graph->outputs, 0, sizeof graph->outputs);
   memset(&graph->constants, 0, sizeof graph->constants);
   memset(&graph->nodes, 0, sizeof graph->nodes);

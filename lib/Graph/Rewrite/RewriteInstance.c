@@ -41,8 +41,7 @@ static bool known_type(const hd_task_binding_t *b, const hd_task_value_t *value,
 static const hd_host_tensor_t *reshaped(hd_instance_t *n,
                                         const hd_host_tensor_t *x,
                                         const hd_tensor_type_t *type) {
-  hd_host_tensor_t *view = HD_ARENA_NEW(n->arena, hd_host_tensor_t);
-  *view = *x;
+  hd_host_tensor_t *view = HD_ARENA_COPY(n->arena, hd_host_tensor_t, x);
   view->rank = type->rank;
   memcpy(view->shape, type->shape, type->rank * sizeof(int64_t));
   return view;
@@ -68,8 +67,7 @@ static void widen(hd_instance_t *n, hd_attribute_list_t *attributes) {
     if (a->kind != HD_ATTRIBUTE_TYPE ||
         hd_scalar_class(a->u.type) != HD_CLASS_FLOAT)
       continue;
-    hd_attribute_t *wide = HD_ARENA_NEW(n->arena, hd_attribute_t);
-    *wide = *a;
+    hd_attribute_t *wide = HD_ARENA_COPY(n->arena, hd_attribute_t, a);
     wide->u.type = HD_F64;
     attributes->data[i] = wide;
   }

@@ -44,8 +44,7 @@ data_of(required_t *r, const hd_rule_value_t *value, unsigned depth);
 static const hd_host_tensor_t *reshaped(required_t *r,
                                         const hd_host_tensor_t *x,
                                         const hd_tensor_type_t *type) {
-  hd_host_tensor_t *view = HD_ARENA_NEW(&r->arena, hd_host_tensor_t);
-  *view = *x;
+  hd_host_tensor_t *view = HD_ARENA_COPY(&r->arena, hd_host_tensor_t, x);
   view->rank = type->rank;
   memcpy(view->shape, type->shape, type->rank * sizeof(int64_t));
   return view;

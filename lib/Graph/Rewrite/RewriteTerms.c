@@ -169,8 +169,7 @@ static bool learn(hd_arena_t *arena, hd_attribute_list_t *list,
   const hd_attribute_t *before = attribute_named(list->data, list->size, name);
   if (before)
     return hd_attribute_equal(before, given);
-  hd_attribute_t *bound = HD_ARENA_NEW(arena, hd_attribute_t);
-  *bound = *given;
+  hd_attribute_t *bound = HD_ARENA_COPY(arena, hd_attribute_t, given);
   bound->name = name;
   hd_vec_push(arena, list, (const hd_attribute_t *)bound);
   return true;

@@ -96,8 +96,7 @@ static const hd_node_t *in_group(hd_arena_t *arena, const hd_node_t *node,
                                  uint32_t group) {
   if (node->group == group && (group || !node->anchor))
     return node;
-  hd_node_t *copy = HD_ARENA_NEW(arena, hd_node_t);
-  *copy = *node;
+  hd_node_t *copy = HD_ARENA_COPY(arena, hd_node_t, node);
   copy->group = group;
   copy->anchor = group && node->anchor;
   return copy;
@@ -139,8 +138,7 @@ bool hd_graph_walk_constants(const hd_graph_t *graph,
 }
 
 hd_graph_t *hd_graph_without_nodes(hd_arena_t *arena, const hd_graph_t *graph) {
-  hd_graph_t *made = HD_ARENA_NEW(arena, hd_graph_t);
-  *made = *graph;
+  hd_graph_t *made = HD_ARENA_COPY(arena, hd_graph_t, graph);
   memset(&made->nodes, 0, sizeof made->nodes);
   return made;
 }

@@ -274,3 +274,11 @@ void hd_host_tensor_print_element(const hd_host_tensor_t *tensor, int64_t i,
     hd_buffer_printf(out, "%lld", (long long)hd_host_tensor_get_int(tensor, i));
   }
 }
+
+void hd_host_tensor_pack(const hd_host_tensor_t *tensor, unsigned bits,
+                         unsigned char *storage) {
+  unsigned each = 8 / bits, mask = (1u << bits) - 1;
+  for (int64_t i = 0; i < tensor->count; i++)
+    storage[i / each] |= (unsigned char)((tensor->data[i] & mask)
+                                         << (unsigned)(i % each) * bits);
+}

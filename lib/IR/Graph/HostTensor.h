@@ -52,6 +52,9 @@ void hd_host_tensor_fini(hd_host_tensor_t *tensor);
 // NaN. To set NaN, or what does not fit an integer type, is the caller's to
 // avoid.
 double hd_host_tensor_get(const hd_host_tensor_t *tensor, int64_t i);
+// Elements of less than a byte, behind each other: ored into storage, zeros.
+void hd_host_tensor_pack(const hd_host_tensor_t *tensor, unsigned bits,
+                         unsigned char *storage);
 int64_t hd_host_tensor_get_int(const hd_host_tensor_t *tensor, int64_t i);
 void hd_host_tensor_set(hd_host_tensor_t *tensor, int64_t i, double value);
 void hd_host_tensor_set_int(hd_host_tensor_t *tensor, int64_t i, int64_t value);

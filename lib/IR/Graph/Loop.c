@@ -20,16 +20,14 @@ hd_loop_t hd_node_loop(const hd_node_t *node) {
 
 hd_node_t *hd_loop_with_body(hd_arena_t *arena, const hd_node_t *node,
                              const hd_graph_t *body) {
-  hd_node_t *copy = HD_ARENA_NEW(arena, hd_node_t);
+  hd_node_t *copy = HD_ARENA_COPY(arena, hd_node_t, node);
   const hd_attribute_t **attributes =
       HD_ARENA_ARRAY(arena, const hd_attribute_t *, node->num_attributes);
-  *copy = *node;
   for (uint32_t i = 0; i < node->num_attributes; i++) {
     attributes[i] = node->attributes[i];
     if (attributes[i]->kind != HD_ATTRIBUTE_GRAPH)
       continue;
-    hd_attribute_t *a = HD_ARENA_NEW(arena, hd_attribute_t);
-    *a = *attributes[i];
+    hd_attribute_t *a = HD_ARENA_COPY(arena, hd_attribute_t, attributes[i]);
     a->u.graph = body;
     attributes[i] = a;
   }
@@ -53,8 +51,7 @@ const hd_graph_t *hd_graph_change_bodies(hd_arena_t *arena,
     if (version == body)
       continue;
     if (!made) {
-      made = HD_ARENA_NEW(arena, hd_graph_t);
-      *made = *graph;
+      made = HD_ARENA_COPY(arena, hd_graph_t, graph);
       made->nodes.data =
           HD_ARENA_ARRAY(arena, const hd_node_t *, graph->nodes.size);
       made->nodes.capacity = graph->nodes.size;

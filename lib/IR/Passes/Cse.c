@@ -215,11 +215,5 @@ const hd_func_t *hd_pass_cse(hd_module_t *module, const hd_func_t *func,
   walk_block(&c, func->body);
   c.replace = true;
   c.next_number = 0;
-  hd_block_t body = walk_block(&c, func->body);
-  if (body.stmts == func->body.stmts)
-    return func;
-  hd_func_t *result = HD_ARENA_NEW(&module->arena, hd_func_t);
-  *result = *func;
-  result->body = body;
-  return result;
+  return hd_func_with_body(&module->arena, func, walk_block(&c, func->body));
 }

@@ -162,11 +162,5 @@ const hd_func_t *hd_pass_dce(hd_module_t *module, const hd_func_t *func,
   // The caller may look at what it passed by reference.
   for (uint32_t i = 0; i < func->num_params; ++i)
     hd_ptr_map_set(d.arena, &d.used, func->params[i], func->params[i]);
-  hd_block_t body = sweep(&d, func->body);
-  if (body.stmts == func->body.stmts)
-    return func;
-  hd_func_t *result = HD_ARENA_NEW(&module->arena, hd_func_t);
-  *result = *func;
-  result->body = body;
-  return result;
+  return hd_func_with_body(&module->arena, func, sweep(&d, func->body));
 }

@@ -35,8 +35,7 @@ void hd_facts_reset(hd_facts_t *facts, hd_facts_mark_t mark) {
 }
 
 hd_facts_t *hd_facts_unconditional(const hd_facts_t *facts) {
-  hd_facts_t *copy = HD_ARENA_NEW(facts->arena, hd_facts_t);
-  *copy = *facts;
+  hd_facts_t *copy = HD_ARENA_COPY(facts->arena, hd_facts_t, facts);
   copy->atoms.size = copy->atoms.capacity = 0;
   copy->linears.size = copy->linears.capacity = 0;
   copy->conditions.size = copy->conditions.capacity = 0;

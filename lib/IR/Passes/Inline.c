@@ -370,11 +370,5 @@ const hd_func_t *hd_pass_inline(hd_module_t *module, const hd_func_t *func,
   if (func->kind != HD_FUNC_KERNEL)
     return func; // Others are put into kernels.
   inliner_t in = {.module = module, .arena = &module->arena};
-  hd_block_t body = inlined(&in, func->body);
-  if (body.stmts == func->body.stmts)
-    return func;
-  hd_func_t *result = HD_ARENA_NEW(&module->arena, hd_func_t);
-  *result = *func;
-  result->body = body;
-  return result;
+  return hd_func_with_body(&module->arena, func, inlined(&in, func->body));
 }

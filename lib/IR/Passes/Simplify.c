@@ -50,10 +50,6 @@ static hd_block_t simplified_under(hd_simplifier_t *s,
   return block;
 }
 
-static bool same_block(hd_block_t a, hd_block_t b) {
-  return a.size == b.size && a.stmts == b.stmts;
-}
-
 static const hd_expr_t *simplify_root(void *argument, const hd_expr_t *e) {
   return hd_simplify_expr(argument, e);
 }
@@ -165,7 +161,7 @@ static void simplify_for(hd_simplifier_t *s, const hd_stmt_t *stmt,
   hd_facts_reset(s->facts, mark);
   bool same = first == stmt->u.loop.first && limit == stmt->u.loop.limit &&
               copy.u.loop.step == stmt->u.loop.step &&
-              same_block(copy.u.loop.body, stmt->u.loop.body);
+              hd_block_is(copy.u.loop.body, stmt->u.loop.body);
   push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
 }
 
@@ -184,7 +180,7 @@ static void simplify_mapfor(hd_simplifier_t *s, const hd_stmt_t *stmt,
   hd_facts_reset(s->facts, mark);
   bool same = mapping == stmt->u.mapfor.mapping &&
               copy.u.mapfor.worker == stmt->u.mapfor.worker &&
-              same_block(copy.u.mapfor.body, stmt->u.mapfor.body);
+              hd_block_is(copy.u.mapfor.body, stmt->u.mapfor.body);
   push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
 }
 
@@ -204,8 +200,8 @@ static void simplify_if(hd_simplifier_t *s, const hd_stmt_t *stmt,
   copy.u.branch.otherwise =
       simplified_under(s, condition, false, stmt->u.branch.otherwise);
   bool same = condition == stmt->u.branch.condition &&
-              same_block(copy.u.branch.then, stmt->u.branch.then) &&
-              same_block(copy.u.branch.otherwise, stmt->u.branch.otherwise);
+              hd_block_is(copy.u.branch.then, stmt->u.branch.then) &&
+              hd_block_is(copy.u.branch.otherwise, stmt->u.branch.otherwise);
   push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
 }
 
@@ -219,7 +215,7 @@ static void simplify_while(hd_simplifier_t *s, const hd_stmt_t *stmt,
   copy.u.branch.then =
       simplified_under(s, copy.u.branch.condition, true, stmt->u.branch.then);
   bool same = copy.u.branch.condition == stmt->u.branch.condition &&
-              same_block(copy.u.branch.then, stmt->u.branch.then);
+              hd_block_is(copy.u.branch.then, stmt->u.branch.then);
   push(s, out, same ? stmt : hd_stmt_copy(s->arena, &copy));
 }
 
@@ -327,7 +323,7 @@ const hd_func_t *hd_simplify_func(hd_module_t *module, const hd_func_t *func,
   hd_func_t version = *func;
   bool changed = simplify_launch(&s, &version.launch);
   version.body = simplified(&s, func->body);
-  changed |= !same_block(version.body, func->body);
+  changed |= !hd_block_is(version.body, func->body);
   if (!changed)
     return func;
   hd_func_t *result = HD_ARENA_NEW(&module->arena, hd_func_t);

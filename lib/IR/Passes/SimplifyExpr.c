@@ -288,8 +288,7 @@ static const hd_expr_t *under(hd_simplifier_t *s, const hd_expr_t *condition,
 
 static bool is_matrix(const hd_expr_t *call, unsigned i) {
   return call->kind == HD_EXPR_INTRINSIC &&
-         hd_intrinsic_info((hd_intrinsic_t)call->u.intrinsic)->params[i].form ==
-             HD_PARAM_MATRIX;
+         hd_intrinsic_of(call)->params[i].form == HD_PARAM_MATRIX;
 }
 
 const hd_expr_t *hd_simplify_expr(hd_simplifier_t *s, const hd_expr_t *e) {

@@ -134,8 +134,7 @@ static bool is_plain(void *argument, const hd_expr_t *e) {
   (void)argument;
   return e->kind != HD_EXPR_CALL &&
          (e->kind != HD_EXPR_INTRINSIC ||
-          hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic)->kind ==
-              HD_INTRINSIC_PURE);
+          hd_intrinsic_of(e)->kind == HD_INTRINSIC_PURE);
 }
 
 // (a + b - 1) / b

@@ -215,6 +215,15 @@ static bool parse_task(hd_parser_t *p) {
   return is_new(p, hd_peek(p)->text, hd_here(p)) && hd_parse_task(p);
 }
 
+static bool skip_body(hd_parser_t *p) {
+  while (!hd_at(p, "{") && hd_peek(p)->kind != HD_TOKEN_END &&
+         !(hd_at_item(p) && hd_peek(p)->first_on_line))
+    p->at++;
+  if (hd_at(p, "{"))
+    hd_skip_braces(p);
+  return true;
+}
+
 // Its tasks may come later.
 static bool parse_graph(hd_parser_t *p, pendings_t *pendings) {
   hd_graph_t *graph = HD_ARENA_NEW(p->arena, hd_graph_t);
@@ -225,12 +234,7 @@ static bool parse_graph(hd_parser_t *p, pendings_t *pendings) {
   hd_vec_push(p->arena, &p->module->items, item);
   pending_t pending = {.graph = graph, .at = p->at};
   hd_vec_push(p->arena, pendings, pending);
-  while (!hd_at(p, "{") && hd_peek(p)->kind != HD_TOKEN_END &&
-         !(hd_at_item(p) && hd_peek(p)->first_on_line))
-    p->at++;
-  if (hd_at(p, "{"))
-    hd_skip_braces(p);
-  return true;
+  return skip_body(p);
 }
 
 // Its tasks may come later.
@@ -267,12 +271,7 @@ static bool parse_rewrite(hd_parser_t *p, pendings_t *pendings) {
     p->at = alternatives.limit;
     return true;
   }
-  while (!hd_at(p, "{") && hd_peek(p)->kind != HD_TOKEN_END &&
-         !(hd_at_item(p) && hd_peek(p)->first_on_line))
-    p->at++;
-  if (hd_at(p, "{"))
-    hd_skip_braces(p);
-  return true;
+  return skip_body(p);
 }
 
 static bool parse_template(hd_parser_t *p) {

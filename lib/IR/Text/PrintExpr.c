@@ -109,8 +109,7 @@ void hd_print_place(hd_printer_t *p, const hd_var_t *var, bool linear,
 }
 
 static void print_intrinsic(hd_printer_t *p, const hd_expr_t *e) {
-  const hd_intrinsic_info_t *info =
-      hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic);
+  const hd_intrinsic_info_t *info = hd_intrinsic_of(e);
   hd_buffer_printf(p->out, "%s(", info->name);
   for (unsigned i = 0; i < e->num_operands; i++) {
     hd_param_form_t form = info->params[i].form;

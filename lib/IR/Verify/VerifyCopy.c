@@ -20,10 +20,6 @@ typedef struct frame {
   unsigned *calls;
 } frame_t;
 
-static const hd_intrinsic_info_t *info_of(const hd_expr_t *e) {
-  return hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic);
-}
-
 // The kernel's map that a variable stands for, or NULL.
 static const hd_map_t *resolve(const frame_t *frame, const hd_expr_t *e) {
   if (e->kind != HD_EXPR_VAR)
@@ -97,7 +93,7 @@ static const char *why_not(const hd_map_t *map, const hd_tensor_t *shared) {
 }
 
 static bool verify_one(const frame_t *frame, const hd_expr_t *e) {
-  const hd_intrinsic_info_t *info = info_of(e);
+  const hd_intrinsic_info_t *info = hd_intrinsic_of(e);
   const hd_map_t *map = NULL;
   const hd_intrinsic_param_t *copied = NULL; // The map's tensor.
   const hd_tensor_t *shared = NULL;
@@ -157,7 +153,7 @@ static bool verify_body(const frame_t *frame, const hd_expr_t *call) {
 
 // What is wrong in the function itself is reported there.
 static bool is_whole(const hd_expr_t *e) {
-  const hd_intrinsic_info_t *info = info_of(e);
+  const hd_intrinsic_info_t *info = hd_intrinsic_of(e);
   if (e->num_operands != info->num_params)
     return false;
   for (unsigned i = 0; i < info->num_params; i++)

@@ -9,8 +9,7 @@
 
 void hd_verify_intrinsic_fault(hd_verifier_t *v, const hd_expr_t *e,
                                const char *why) {
-  const hd_intrinsic_info_t *info =
-      hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic);
+  const hd_intrinsic_info_t *info = hd_intrinsic_of(e);
   hd_error(v->diags, e->loc, HD_E0313, info->name, why);
   v->errors++;
 }
@@ -175,8 +174,7 @@ static void verify_matrices(hd_verifier_t *v, const hd_intrinsic_info_t *info,
 }
 
 void hd_verify_intrinsic(hd_verifier_t *v, const hd_expr_t *e) {
-  const hd_intrinsic_info_t *info =
-      hd_intrinsic_info((hd_intrinsic_t)e->u.intrinsic);
+  const hd_intrinsic_info_t *info = hd_intrinsic_of(e);
   if (info->num_params != e->num_operands) {
     hd_error(v->diags, e->loc, HD_E0206, info->name, (int)info->num_params,
              "arguments", (int)e->num_operands);

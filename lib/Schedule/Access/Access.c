@@ -46,8 +46,7 @@ static const hd_mapping_t *put_bounds(hd_accessor_t *a, const hd_mapping_t *m,
                                       bounds_t *bounds) {
   if (!m)
     return NULL;
-  hd_mapping_t *copy = HD_ARENA_NEW(a->b.arena, hd_mapping_t);
-  *copy = *m;
+  hd_mapping_t *copy = HD_ARENA_COPY(a->b.arena, hd_mapping_t, m);
   copy->left = put_bounds(a, m->left, bounds);
   copy->right = put_bounds(a, m->right, bounds);
   bool changed = copy->left != m->left || copy->right != m->right;
@@ -343,9 +342,8 @@ static hd_block_t declare_all_staged(const hd_accessor_t *a, hd_block_t body) {
 // The same map of another tensor, in as many bytes.
 static const hd_var_t *map_of(hd_accessor_t *a, const hd_var_t *var,
                               const hd_var_t *tensor) {
-  hd_map_t *map = HD_ARENA_NEW(a->b.arena, hd_map_t);
+  hd_map_t *map = HD_ARENA_COPY(a->b.arena, hd_map_t, var->map);
   hd_var_t *copy = HD_ARENA_NEW(a->b.arena, hd_var_t);
-  *map = *var->map;
   map->tensor = tensor;
   unsigned from = hd_type_bits(var->map->tensor->type);
   unsigned to = hd_type_bits(tensor->type);
@@ -367,8 +365,7 @@ hd_func_t *hd_access_rewrite(hd_module_t *module, const hd_func_t *kernel,
       .b = {.context = module->context, .arena = arena, .loc = kernel->loc},
       .hooks = hooks,
       .num_hooks = num_hooks};
-  hd_func_t *result = HD_ARENA_NEW(arena, hd_func_t);
-  *result = *kernel;
+  hd_func_t *result = HD_ARENA_COPY(arena, hd_func_t, kernel);
   result->name = name;
   result->body = declare_all_staged(&a, rewrite_block(&a, kernel->body));
   HD_VEC(const hd_var_t *) params = {0}, maps = {0};

@@ -152,8 +152,7 @@ static hd_access_early_t *make_early(const hd_access_tile_t *tile,
                                      const hd_var_t *cells) {
   hd_accessor_t *a = tile->a;
   const hd_var_t *like = tile->point->u.point.early->u.var;
-  hd_tensor_t *tensor = HD_ARENA_NEW(a->b.arena, hd_tensor_t);
-  *tensor = *like->tensor;
+  hd_tensor_t *tensor = HD_ARENA_COPY(a->b.arena, hd_tensor_t, like->tensor);
   tensor->element = loaded->tensor->element;
   bool shares = cells != NULL;
   if (!cells)

@@ -156,13 +156,8 @@ bool hd_access_is_certain(const hd_access_guard_t *guard) {
          hd_expr_fold_int(guard->size, &size) && index >= 0 && index < size;
 }
 
-bool hd_access_is_global_load(const hd_expr_t *e) {
-  return e->kind == HD_EXPR_LOAD && !e->linear &&
-         e->u.var->tensor->scope == HD_SCOPE_GLOBAL;
-}
-
 static bool says_not(void *argument, const hd_expr_t *e) {
-  return !hd_access_is_global_load(e) || !hd_access_says(e, argument);
+  return !hd_expr_is_global_load(e) || !hd_access_says(e, argument);
 }
 
 // --- Loads ---
@@ -184,7 +179,7 @@ static const hd_expr_t *guards_of(hd_accessor_t *a, hd_access_names_t *names,
 
 static bool is_no_twin(void *argument, const hd_expr_t *e) {
   const hd_expr_t *load = argument;
-  if (!hd_access_is_global_load(e) || e->u.var != load->u.var ||
+  if (!hd_expr_is_global_load(e) || e->u.var != load->u.var ||
       e->type.lanes != load->type.lanes)
     return true;
   for (unsigned i = 0; i < e->num_operands; i++)
@@ -239,7 +234,7 @@ typedef struct insides {
 
 static bool visit_inside(void *argument, const hd_expr_t *e) {
   insides_t *insides = argument;
-  if (hd_access_is_global_load(e))
+  if (hd_expr_is_global_load(e))
     insides->all = hd_b_and(&insides->a->b, insides->all,
                             hd_access_inside(insides->a, e->u.var->tensor,
                                              e->operands, e->type.lanes));

@@ -42,7 +42,6 @@ void hd_access_push_point(const hd_access_tile_t *tile, const hd_stmt_t *point);
 void hd_access_push_value(const hd_access_tile_t *tile, const hd_expr_t *value);
 
 bool hd_access_is_replaced(const hd_accessor_t *a, const hd_expr_t *load);
-bool hd_access_is_global_load(const hd_expr_t *e);
 
 // What is pushed while it is open, and the values of the names in it.
 typedef struct hd_access_names {

@@ -3,6 +3,7 @@
 // Replacing accesses at yields: the value's loads, and the tensor that it goes
 // to. See AccessPoint.c.
 
+#include "IR/Effects.h"
 #include "Schedule/Access/AccessPoint.h"
 
 #include "IR/Intrinsic.h"
@@ -15,7 +16,7 @@ typedef struct zeros {
 static const hd_expr_t *else_zero(hd_rewriter_t *rewriter, const hd_expr_t *e) {
   const zeros_t *zeros = rewriter->argument;
   const hd_expr_t *operands[HD_MAX_RANK + 1];
-  if (!hd_access_is_global_load(e) || e->num_operands == 0 ||
+  if (!hd_expr_is_global_load(e) || e->num_operands == 0 ||
       !(zeros->all || hd_access_is_replaced(zeros->a, e)))
     return e;
   for (unsigned i = 0; i < e->num_operands; i++)
@@ -229,8 +230,7 @@ static const hd_var_t *staged_as(hd_accessor_t *a, const hd_var_t *from,
                  : NULL;
   if (hd_type_bits(type) < 8 || hd_type_bits(type) > hd_type_bits(from->type))
     return NULL;
-  hd_tensor_t *tensor = HD_ARENA_NEW(a->b.arena, hd_tensor_t);
-  *tensor = *from->tensor;
+  hd_tensor_t *tensor = HD_ARENA_COPY(a->b.arena, hd_tensor_t, from->tensor);
   tensor->element = type;
   hd_access_staged_t staged = {
       from, hd_var_make_tensor(a->b.arena, from->name, tensor, from->loc)};

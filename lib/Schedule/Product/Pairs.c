@@ -160,12 +160,11 @@ static hd_tensor_t *half_rows(hd_arena_t *arena, const hd_tensor_t *from) {
   if (from->rank == 0 || !hd_expr_fold_int(from->shape[last], &size) ||
       size % 2 != 0)
     return NULL;
-  hd_tensor_t *tensor = HD_ARENA_NEW(arena, hd_tensor_t);
+  hd_tensor_t *tensor = HD_ARENA_COPY(arena, hd_tensor_t, from);
   const hd_expr_t **shape =
       HD_ARENA_ARRAY(arena, const hd_expr_t *, from->rank);
   memcpy(shape, from->shape, from->rank * sizeof(*shape));
   shape[last] = hd_expr_int(arena, shape[last]->type, size / 2);
-  *tensor = *from;
   tensor->shape = shape;
   return tensor;
 }
@@ -173,8 +172,7 @@ static hd_tensor_t *half_rows(hd_arena_t *arena, const hd_tensor_t *from) {
 static const hd_var_t *half_of(hd_arena_t *arena, const hd_var_t *var) {
   hd_tensor_t *tensor =
       var->tensor->layout ? NULL : half_rows(arena, var->tensor);
-  hd_var_t *half = HD_ARENA_NEW(arena, hd_var_t);
-  *half = *var;
+  hd_var_t *half = HD_ARENA_COPY(arena, hd_var_t, var);
   half->tensor = tensor;
   return tensor ? half : NULL;
 }
@@ -232,9 +230,8 @@ static void find_staging(pairer_t *p, const hd_func_t *kernel) {
   hd_tensor_t *tensor = half_rows(arena, p->staging->tensor);
   if (p->uses != p->points || !layout || !tensor)
     return;
-  hd_var_t *half = HD_ARENA_NEW(arena, hd_var_t);
+  hd_var_t *half = HD_ARENA_COPY(arena, hd_var_t, p->staging);
   tensor->layout = layout;
-  *half = *p->staging;
   half->tensor = tensor;
   p->half = half;
 }
@@ -246,9 +243,8 @@ static const hd_var_t *half_map(const pairer_t *p, const hd_var_t *var) {
   if (!p->half || map->im2col || map->swizzle < 64 ||
       !hd_expr_fold_int(map->box[map->num_box - 1], &size) || size % 2 != 0)
     return NULL;
-  hd_map_t *half = HD_ARENA_NEW(p->l.arena, hd_map_t);
+  hd_map_t *half = HD_ARENA_COPY(p->l.arena, hd_map_t, map);
   hd_var_t *made = HD_ARENA_NEW(p->l.arena, hd_var_t);
-  *half = *map;
   half->tensor = p->to;
   half->swizzle = map->swizzle / 2;
   half->box[map->num_box - 1] =
@@ -285,10 +281,9 @@ hd_func_t *hd_pairs_kernel(hd_arena_t *arena, const hd_func_t *kernel,
     return NULL;
   find_staging(&p, kernel);
   hd_rewriter_t rewriter = {.arena = arena, .argument = &p, .enter = enter};
-  hd_func_t *made = HD_ARENA_NEW(arena, hd_func_t);
+  hd_func_t *made = HD_ARENA_COPY(arena, hd_func_t, kernel);
   const hd_var_t **params =
       HD_ARENA_ARRAY(arena, const hd_var_t *, kernel->num_params);
-  *made = *kernel;
   made->body = hd_rewrite_block(&rewriter, kernel->body);
   *why = "does not leave the kernel in pairs";
   if (!hd_walk_block(made->body, is_other_stmt, is_other_expr, &p))

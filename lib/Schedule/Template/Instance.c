@@ -104,10 +104,9 @@ hd_func_t *hd_instance_kernel(hd_module_t *module, hd_module_t *home,
       count++;
     }
   func = hd_func_specialize(arena, func, known, count, 0);
-  hd_func_t *copy = HD_ARENA_NEW(arena, hd_func_t);
+  hd_func_t *copy = HD_ARENA_COPY(arena, hd_func_t, func);
   const hd_var_t **params =
       HD_ARENA_ARRAY(arena, const hd_var_t *, func->num_params + 1);
-  *copy = *func;
   copy->params = params;
   copy->num_params = 0;
   copy->generic = NULL;

@@ -96,8 +96,8 @@ static hd_func_t *make_longer(hd_arena_t *arena, hd_func_t *kernel,
   longer_t longer = {kernel, tensors};
   hd_rewriter_t rewriter = {
       .arena = arena, .argument = &longer, .declare = with_pitch};
-  hd_func_t *made = HD_ARENA_NEW(arena, hd_func_t);
-  *made = *hd_rewrite_func(&rewriter, kernel);
+  hd_func_t *made =
+      HD_ARENA_COPY(arena, hd_func_t, hd_rewrite_func(&rewriter, kernel));
   return made;
 }
 

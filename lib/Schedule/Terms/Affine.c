@@ -48,10 +48,8 @@ static bool is_nonnegative(const hd_linear_t *sum) {
 
 // --- Sums ---
 
-static bool quotient(hd_arena_t *arena, const hd_linear_t *x, int64_t d,
-                     hd_linear_t *q);
-static bool remainder_of(hd_arena_t *arena, const hd_linear_t *x, int64_t d,
-                         hd_linear_t *r);
+static bool digit_of(hd_arena_t *arena, hd_expr_kind_t op, const hd_linear_t *x,
+                     int64_t d, hd_linear_t *result);
 
 // Adds the sum that a simple term is written as. What is in it is simple, too,
 // and is not looked at again: places are nested, and each time that their inner
@@ -87,8 +85,8 @@ static bool join_digits(hd_arena_t *arena, hd_linear_t *sum) {
     hd_linear_t x, q;
     if (__builtin_mul_overflow(low.factor, d, &factor) ||
         !written_sum(low.term->operands[0], &x) ||
-        !quotient(arena, &x, d, &q) || q.size != 1 || q.constant != 0 ||
-        q.terms[0].factor != 1)
+        !digit_of(arena, HD_EXPR_DIV, &x, d, &q) || q.size != 1 ||
+        q.constant != 0 || q.terms[0].factor != 1)
       continue;
     for (unsigned k = 0; k < sum->size; k++) {
       if (sum->terms[k].factor != factor ||
@@ -114,8 +112,8 @@ static bool join_digits(hd_arena_t *arena, hd_linear_t *sum) {
 static const hd_term_t *middle_digit(hd_arena_t *arena, const hd_term_t *y,
                                      int64_t d, int64_t c) {
   hd_linear_t x, q, r;
-  if (written_sum(y, &x) && quotient(arena, &x, d, &q) &&
-      remainder_of(arena, &q, c, &r))
+  if (written_sum(y, &x) && digit_of(arena, HD_EXPR_DIV, &x, d, &q) &&
+      digit_of(arena, HD_EXPR_MOD, &q, c, &r))
     return hd_affine_term(arena, &r);
   return hd_flat_operate_int(arena, HD_EXPR_MOD,
                              hd_flat_operate_int(arena, HD_EXPR_DIV, y, d), c);
@@ -152,34 +150,21 @@ static bool add_digit(hd_arena_t *arena, hd_linear_t *sum, hd_expr_kind_t op,
   return written_sum(atom, &part) && hd_linear_add(sum, &part, 1);
 }
 
-static bool quotient(hd_arena_t *arena, const hd_linear_t *x, int64_t d,
-                     hd_linear_t *q) {
+// x / d, or x % d.
+static bool digit_of(hd_arena_t *arena, hd_expr_kind_t op, const hd_linear_t *x,
+                     int64_t d, hd_linear_t *result) {
   hd_linear_digits_t digits;
   hd_linear_t part;
+  bool divides = op == HD_EXPR_DIV;
   if (!is_nonnegative(x))
     return false;
-  set_constant(q, 0);
+  set_constant(result, 0);
   if (!hd_linear_divide(NULL, x, d, &digits))
-    return add_digit(arena, q, HD_EXPR_DIV, x, d);
-  *q = digits.quotient;
+    return add_digit(arena, result, op, x, d);
+  *result = divides ? digits.quotient : digits.low;
   return digits.g == d ||
-         (quotient(arena, &digits.outer, d / digits.g, &part) &&
-          hd_linear_add(q, &part, 1));
-}
-
-static bool remainder_of(hd_arena_t *arena, const hd_linear_t *x, int64_t d,
-                         hd_linear_t *r) {
-  hd_linear_digits_t digits;
-  hd_linear_t part;
-  if (!is_nonnegative(x))
-    return false;
-  set_constant(r, 0);
-  if (!hd_linear_divide(NULL, x, d, &digits))
-    return add_digit(arena, r, HD_EXPR_MOD, x, d);
-  *r = digits.low;
-  return digits.g == d ||
-         (remainder_of(arena, &digits.outer, d / digits.g, &part) &&
-          hd_linear_add(r, &part, digits.g));
+         (digit_of(arena, op, &digits.outer, d / digits.g, &part) &&
+          hd_linear_add(result, &part, divides ? 1 : digits.g));
 }
 
 // b: zero where there is one operand.
@@ -194,11 +179,9 @@ static bool operate(hd_arena_t *arena, hd_expr_kind_t op, const hd_linear_t *a,
     return hd_linear_add(sum, a, b->constant);
   if (op == HD_EXPR_MUL && a->size == 0)
     return hd_linear_add(sum, b, a->constant);
-  if (b->size == 0 && b->constant > 0 && op == HD_EXPR_DIV)
-    return quotient(arena, a, b->constant, sum);
-  if (b->size == 0 && b->constant > 0 && op == HD_EXPR_MOD)
-    return remainder_of(arena, a, b->constant, sum);
-  return false;
+  return b->size == 0 && b->constant > 0 &&
+         (op == HD_EXPR_DIV || op == HD_EXPR_MOD) &&
+         digit_of(arena, op, a, b->constant, sum);
 }
 
 static bool is_arithmetic(hd_expr_kind_t op) {

@@ -190,8 +190,7 @@ static const hd_monoid_t *flat_monoid(flattener_t *f,
   if (known)
     return known;
   uint32_t size = monoid->size;
-  hd_monoid_t *flat = HD_ARENA_NEW(f->arena, hd_monoid_t);
-  *flat = *monoid;
+  hd_monoid_t *flat = HD_ARENA_COPY(f->arena, hd_monoid_t, monoid);
   const hd_variable_t **sides[2];
   const hd_term_t **terms[2];
   for (int side = 0; side < 2; side++) {
@@ -199,8 +198,7 @@ static const hd_monoid_t *flat_monoid(flattener_t *f,
     terms[side] = HD_ARENA_ARRAY(f->arena, const hd_term_t *, size);
     for (uint32_t i = 0; i < size; i++) {
       const hd_variable_t *old = side ? monoid->right[i] : monoid->left[i];
-      hd_variable_t *variable = HD_ARENA_NEW(f->arena, hd_variable_t);
-      *variable = *old;
+      hd_variable_t *variable = HD_ARENA_COPY(f->arena, hd_variable_t, old);
       variable->type = flat_type(f, old->type);
       sides[side][i] = variable;
       hd_ptr_map_set(f->arena, &f->variables, old, variable);
@@ -237,8 +235,7 @@ static const hd_term_t *combined_once(flattener_t *f, const hd_monoid_t *monoid,
 static const hd_term_t *flat_reduction(flattener_t *f, const hd_term_t *term) {
   const hd_reduction_t *r = term->u.reduction;
   indices_t indices = {0};
-  hd_reduction_t *flat = HD_ARENA_NEW(f->arena, hd_reduction_t);
-  *flat = *r;
+  hd_reduction_t *flat = HD_ARENA_COPY(f->arena, hd_reduction_t, r);
   flat->monoid = flat_monoid(f, r->monoid);
   if (term->kind == HD_TERM_SCAN)
     flat->at = flatten(f, r->at, 0);
@@ -340,8 +337,7 @@ static const hd_term_t *flatten(flattener_t *f, const hd_term_t *term,
 // --- Definitions ---
 
 static void flat_definition(flattener_t *f, const hd_definition_t *d) {
-  hd_definition_t *flat = HD_ARENA_NEW(f->arena, hd_definition_t);
-  *flat = *d;
+  hd_definition_t *flat = HD_ARENA_COPY(f->arena, hd_definition_t, d);
   const hd_task_value_t **targets =
       HD_ARENA_ARRAY(f->arena, const hd_task_value_t *, d->num_targets);
   for (uint32_t i = 0; i < d->num_targets; i++)

@@ -110,8 +110,8 @@ static bool count_heavy(void *argument, const hd_term_t *term) {
 void hd_task_hoist(hd_arena_t *arena, hd_task_t *task) {
   hoister_t h = {.arena = arena, .task = task};
   for (size_t i = 0; i < task->definitions.size; i++) {
-    hd_definition_t *d = HD_ARENA_NEW(arena, hd_definition_t);
-    *d = *task->definitions.data[i];
+    hd_definition_t *d =
+        HD_ARENA_COPY(arena, hd_definition_t, task->definitions.data[i]);
     h.definition = d;
     h.scope.size = 0;
     h.heavy = 0;

@@ -100,8 +100,7 @@ static const hd_term_t *put_value(void *argument, const hd_term_t *term) {
 }
 
 static void inline_into(substitution_t *s, const hd_definition_t **user) {
-  hd_definition_t *d = HD_ARENA_NEW(s->arena, hd_definition_t);
-  *d = **user;
+  hd_definition_t *d = HD_ARENA_COPY(s->arena, hd_definition_t, *user);
   d->term = hd_flat_rewrite(s->arena, d->term, put_value, s);
   const hd_term_t **at = HD_ARENA_ARRAY(s->arena, const hd_term_t *,
                                         d->at ? d->targets[0]->rank : 0);
@@ -170,8 +169,7 @@ void hd_task_widen(hd_arena_t *arena, hd_task_t *task) {
       hd_vec_push(arena, &out, d);
       continue;
     }
-    hd_definition_t *first = HD_ARENA_NEW(arena, hd_definition_t);
-    *first = *d;
+    hd_definition_t *first = HD_ARENA_COPY(arena, hd_definition_t, d);
     const hd_task_value_t **targets =
         HD_ARENA_ARRAY(arena, const hd_task_value_t *, d->num_targets);
     first->targets = targets;

@@ -100,8 +100,7 @@ static const hd_monoid_t *fresh_monoid(merger_t *m, const hd_monoid_t *monoid) {
   const hd_monoid_t *known = hd_ptr_map_get(&m->monoids, monoid);
   if (known)
     return known;
-  hd_monoid_t *fresh = HD_ARENA_NEW(m->arena, hd_monoid_t);
-  *fresh = *monoid;
+  hd_monoid_t *fresh = HD_ARENA_COPY(m->arena, hd_monoid_t, monoid);
   fresh->name =
       hd_arena_printf(m->arena, "monoid%zu", m->merged->flat->monoids.size);
   hd_vec_push(m->arena, &m->merged->flat->monoids, fresh);
@@ -143,8 +142,8 @@ static const hd_term_t *put_term(void *argument, const hd_term_t *term) {
   if (term->kind == HD_TERM_INDEX)
     return hd_flat_index(m->arena, fresh_index(m, term->u.index));
   if (hd_flat_is_reduction(term)) {
-    hd_reduction_t *r = HD_ARENA_NEW(m->arena, hd_reduction_t);
-    *r = *term->u.reduction;
+    hd_reduction_t *r =
+        HD_ARENA_COPY(m->arena, hd_reduction_t, term->u.reduction);
     r->monoid = fresh_monoid(m, r->monoid);
     r->indices = fresh_indices(m, r->indices, r->num_indices);
     hd_term_t like = *term;
@@ -184,8 +183,7 @@ static void put_definition(merger_t *m, const hd_definition_t *d) {
 
 static const hd_task_value_t *copy_local(merger_t *m,
                                          const hd_task_value_t *value) {
-  hd_task_value_t *copy = HD_ARENA_NEW(m->arena, hd_task_value_t);
-  *copy = *value;
+  hd_task_value_t *copy = HD_ARENA_COPY(m->arena, hd_task_value_t, value);
   copy->kind = HD_VALUE_LOCAL;
   copy->name = hd_arena_printf(m->arena, "t%u", m->num_locals++);
   hd_vec_push(m->arena, &m->merged->flat->locals, copy);

@@ -168,8 +168,8 @@ static const hd_term_t *put_index(const rewriting_t *r) {
 static const hd_term_t *put_reduction(const rewriting_t *r,
                                       const hd_term_t *term) {
   hd_arena_t *arena = r->s->arena;
-  hd_reduction_t *copy = HD_ARENA_NEW(arena, hd_reduction_t);
-  *copy = *term->u.reduction;
+  hd_reduction_t *copy =
+      HD_ARENA_COPY(arena, hd_reduction_t, term->u.reduction);
   copy->indices = put_halves(arena, copy->indices, &copy->num_indices, r->index,
                              &r->halves);
   hd_term_t *made = hd_flat_like(arena, term, term->operands);
@@ -234,8 +234,7 @@ static const hd_task_value_t *split_tensor(splitter_t *s,
 static hd_definition_t *rewrite_definition(rewriting_t *r, size_t i) {
   hd_arena_t *arena = r->s->arena;
   const hd_definition_t **slot = &r->s->task->definitions.data[i];
-  hd_definition_t *copy = HD_ARENA_NEW(arena, hd_definition_t);
-  *copy = **slot;
+  hd_definition_t *copy = HD_ARENA_COPY(arena, hd_definition_t, *slot);
   copy->term = hd_flat_rewrite(arena, copy->term, put_term, r);
   *slot = copy;
   return copy;

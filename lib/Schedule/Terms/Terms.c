@@ -267,8 +267,7 @@ const hd_term_t *hd_flat_rewrite(hd_arena_t *arena, const hd_term_t *term,
     const hd_reduction_t *r = term->u.reduction;
     const hd_term_t *at = hd_flat_rewrite(arena, r->at, leave, argument);
     if (at != r->at) {
-      hd_reduction_t *copy = HD_ARENA_NEW(arena, hd_reduction_t);
-      *copy = *r;
+      hd_reduction_t *copy = HD_ARENA_COPY(arena, hd_reduction_t, r);
       copy->at = at;
       hd_term_t shape = *term;
       shape.u.reduction = copy;
@@ -419,8 +418,7 @@ bool hd_flat_is_among(const hd_index_t *const *indices, unsigned count,
 }
 
 hd_task_t *hd_flat_emptied(hd_arena_t *arena, const hd_task_t *flat) {
-  hd_task_t *task = HD_ARENA_NEW(arena, hd_task_t);
-  *task = *flat;
+  hd_task_t *task = HD_ARENA_COPY(arena, hd_task_t, flat);
   memset(&task->inputs, 0, sizeof(task->inputs));
   memset(&task->definitions, 0, sizeof(task->definitions));
   return task;

@@ -3,6 +3,7 @@
 // LinearAttention: a state of a matrix for each head, one step after the other;
 // and CausalConvWithState, which models have before it.
 #include "Graph/Expand/Lower/ControlFlow.h"
+#include "Graph/Expand/Lower/Recurrent.h"
 
 #include "Support/Budget.h"
 
@@ -44,19 +45,14 @@ static bool read_rule(hd_lowering_t *l, linear_t *a) {
   return true;
 }
 
-static const hd_value_t *zeros(hd_lowering_t *l, hd_scalar_t type,
-                               const int64_t *shape, unsigned rank) {
-  hd_host_tensor_t *data;
-  return hd_lower_constant(l, type, shape, rank, &data);
-}
-
 // exp(0) is 1: a state that does not fade.
 static bool read_gates(hd_lowering_t *l, linear_t *a) {
   const int64_t none[] = {a->batch, a->steps, a->groups, 1};
   hd_scalar_t type = a->query->type;
   a->decay = a->gated ? split(l, hd_lower_input(l, 4), "decay", a->groups)
-                      : zeros(l, type, none, 4);
-  a->beta = a->delta ? hd_lower_input(l, 5) : zeros(l, type, none, 3);
+                      : hd_recurrent_zeros(l, type, none, 4);
+  a->beta =
+      a->delta ? hd_lower_input(l, 5) : hd_recurrent_zeros(l, type, none, 3);
   return a->decay && a->beta;
 }
 
@@ -79,7 +75,8 @@ static bool read_operands(hd_lowering_t *l, linear_t *a) {
   const int64_t shape[] = {a->batch, a->groups, width,
                            hd_lower_size(a->value, 3)};
   const hd_value_t *past = hd_lower_input(l, 3);
-  a->state = past ? hd_lower_cast(l, past, HD_F32) : zeros(l, HD_F32, shape, 4);
+  a->state = past ? hd_lower_cast(l, past, HD_F32)
+                  : hd_recurrent_zeros(l, HD_F32, shape, 4);
   return a->state && read_gates(l, a);
 }
 
@@ -113,8 +110,9 @@ bool hd_onnx_linear_attention(hd_lowering_t *l) {
     if (!outputs[i])
       return false;
   }
-  const hd_value_t *y = a.steps ? hd_lower_stack(l, outputs, (size_t)a.steps, 1)
-                                : zeros(l, a.query->type, shape, 3);
+  const hd_value_t *y = a.steps
+                            ? hd_lower_stack(l, outputs, (size_t)a.steps, 1)
+                            : hd_recurrent_zeros(l, a.query->type, shape, 3);
   y = y ? hd_lower_reshape(l, y, shape, 3) : NULL;
   const hd_value_t *past = hd_lower_input(l, 3);
   const hd_value_t *state =
@@ -161,7 +159,7 @@ bool hd_onnx_causal_conv(hd_lowering_t *l) {
                             (long long)(kept + 1));
   x = put_before(l, x, kept);
   if (!bias)
-    bias = zeros(l, filter->type, &channels, 1);
+    bias = hd_recurrent_zeros(l, filter->type, &channels, 1);
   const hd_value_t *inputs[] = {x, filter, bias};
   const hd_value_t *y =
       x && bias ? hd_lower_task(l, "causal_conv", inputs, 3, NULL, NULL) : NULL;
@@ -174,6 +172,6 @@ bool hd_onnx_causal_conv(hd_lowering_t *l) {
   const int64_t start[] = {0, 0, hd_lower_size(x, 2) - kept};
   const int64_t size[] = {hd_lower_size(x, 0), channels, kept};
   const hd_value_t *state = kept ? hd_lower_slice(l, x, start, size, NULL)
-                                 : zeros(l, x->type, size, 3);
+                                 : hd_recurrent_zeros(l, x->type, size, 3);
   return hd_lower_output(l, 1, state);
 }
