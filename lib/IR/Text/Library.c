@@ -82,23 +82,30 @@ static void index_names(shelf_t *shelf) {
   }
 }
 
+// Who compiles kernels alone asks for no tasks: a shelf is looked through when
+// it is first asked for.
 static shelf_t *get_shelf(hd_context_t *context, shelf_kind_t kind) {
-  if (context->library)
-    return &context->library->shelves[kind];
-  shelf_t shelves[SHELVES] = {0};
-  for (int k = 0; k < SHELVES; k++) {
-    shelves[k].module = hd_module_create(context);
-    const char *folder = places[k].folder;
-    for (size_t i = 0; i < hd_embedded_count; i++)
-      if (strncmp(hd_embedded_files[i].name, folder, strlen(folder)) == 0)
-        index_file(&shelves[k], places[k].word, &hd_embedded_files[i]);
-    index_names(&shelves[k]);
+  if (!context->library) {
+    hd_module_t *modules[SHELVES];
+    for (int k = 0; k < SHELVES; k++)
+      modules[k] = hd_module_create(context);
+    struct hd_library *library =
+        HD_ARENA_NEW(&modules[0]->arena, struct hd_library);
+    for (int k = 0; k < SHELVES; k++)
+      library->shelves[k].module = modules[k];
+    context->library = library;
   }
-  struct hd_library *library =
-      HD_ARENA_NEW(&shelves[0].module->arena, struct hd_library);
-  memcpy(library->shelves, shelves, sizeof shelves);
-  context->library = library;
-  return &library->shelves[kind];
+  shelf_t *shelf = &context->library->shelves[kind];
+  if (shelf->entries.size)
+    return shelf;
+  shelf_t indexed = {.module = shelf->module};
+  const char *folder = places[kind].folder;
+  for (size_t i = 0; i < hd_embedded_count; i++)
+    if (strncmp(hd_embedded_files[i].name, folder, strlen(folder)) == 0)
+      index_file(&indexed, places[kind].word, &hd_embedded_files[i]);
+  index_names(&indexed);
+  *shelf = indexed;
+  return shelf;
 }
 
 // Reads what has the name into the shelf's module; NULL where nothing has it,
