@@ -6,6 +6,8 @@
 //   shared a: f16[64, 32]          ->  a at 0
 //   shared b: f32[n]               ->  b at 4096
 //   shared c: f32[8]               ->  c at align(4096 + 4 n, 16)
+//   shared d: f32[9000] overlay(0)    ->  d at 0; what follows is behind the
+//                                      furthest end of them all
 #include "CodeGen/CodeGen.h"
 #include "IR/Rewrite.h"
 
@@ -64,8 +66,12 @@ const hd_shared_plan_t *hd_shared_plan(hd_arena_t *arena,
   const hd_expr_t *end = constant(arena, 0);
   for (size_t i = 0; i < c.tensors.size; i++) {
     const hd_tensor_t *tensor = c.tensors.data[i]->tensor;
-    offsets[i] = round_up(arena, end, hd_tensor_align(tensor));
-    end = binary(arena, HD_EXPR_ADD, offsets[i], bytes(arena, tensor));
+    offsets[i] = tensor->is_overlay
+                     ? constant(arena, tensor->overlay)
+                     : round_up(arena, end, hd_tensor_align(tensor));
+    const hd_expr_t *last =
+        binary(arena, HD_EXPR_ADD, offsets[i], bytes(arena, tensor));
+    end = tensor->is_overlay ? binary(arena, HD_EXPR_MAX, end, last) : last;
   }
   plan->num_tensors = (uint32_t)c.tensors.size;
   plan->tensors = c.tensors.data;

@@ -53,6 +53,10 @@ typedef struct hd_tensor {
   uint32_t align; // In bytes, as written; 0: not. See hd_tensor_align().
   const hd_expr_t *const *shape; // i32 or i64, over size parameters.
   const hd_layout_t *layout;     // NULL: row-major.
+  // SHARED: overlay(n), so many bytes into the block's, in the place of what
+  // lies there.
+  bool is_overlay;
+  uint32_t overlay;
 } hd_tensor_t;
 
 typedef enum hd_var_kind {

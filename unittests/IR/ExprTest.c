@@ -123,7 +123,10 @@ static void linear_accesses_differ(void **state) {
   hd_arena_t *a = &f.module->arena;
   const hd_expr_t *i = hd_expr_i32(a, 3);
   const hd_expr_t *shape[] = {hd_expr_i32(a, 8)};
-  hd_tensor_t tensor = {HD_SCOPE_SHARED, hd_type(HD_F32), 1, 0, shape, NULL};
+  hd_tensor_t tensor = {.scope = HD_SCOPE_SHARED,
+                        .element = hd_type(HD_F32),
+                        .rank = 1,
+                        .shape = shape};
   const hd_var_t *t = hd_var_make_tensor(a, "t", &tensor, (hd_loc_t){0});
   const hd_expr_t *by_index = hd_expr_access(a, HD_EXPR_LOAD, t, 1, &i, 1);
   const hd_expr_t *by_offset = hd_expr_access_linear(a, HD_EXPR_LOAD, t, 1, i);

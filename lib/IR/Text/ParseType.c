@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { MOST_SHARED = 1 << 20 }; // Bytes, more than any GPU has.
+
 // acc(T): what values of T are accumulated in.
 static bool parse_accumulator(hd_parser_t *p, hd_type_t *type) {
   p->at += 2;
@@ -148,6 +150,35 @@ static const hd_layout_t *parse_layout(hd_parser_t *p) {
   return layout;
 }
 
+static bool parse_align(hd_parser_t *p, uint32_t *result) {
+  int64_t align;
+  hd_loc_t loc = hd_here(p);
+  if (!hd_expect(p, "(") || !hd_parse_constant(p, &align) || !hd_expect(p, ")"))
+    return false;
+  if (align < 1 || align > 4096 || (align & (align - 1)))
+    return hd_error(p->diags, loc, HD_E0310,
+                    "an alignment is a power of two up to 4096");
+  *result = (uint32_t)align;
+  return true;
+}
+
+static bool parse_overlay(hd_parser_t *p, hd_tensor_t *tensor) {
+  int64_t overlay;
+  hd_loc_t loc = hd_here(p);
+  if (!hd_expect(p, "(") || !hd_parse_constant(p, &overlay) ||
+      !hd_expect(p, ")"))
+    return false;
+  if (tensor->scope != HD_SCOPE_SHARED)
+    return hd_error(p->diags, loc, HD_E0310,
+                    "a shared tensor alone lies over others");
+  if (overlay < 0 || overlay > MOST_SHARED)
+    return hd_error(p->diags, loc, HD_E0310,
+                    "a place in shared memory is 0 to 1,048,576 bytes");
+  tensor->is_overlay = true;
+  tensor->overlay = (uint32_t)overlay;
+  return true;
+}
+
 const hd_tensor_t *hd_parse_tensor(hd_parser_t *p, hd_scope_t scope) {
   hd_tensor_t tensor = {.scope = scope};
   expr_vec_t shape = {0};
@@ -157,25 +188,18 @@ const hd_tensor_t *hd_parse_tensor(hd_parser_t *p, hd_scope_t scope) {
     return NULL;
   tensor.rank = (uint32_t)shape.size;
   tensor.shape = shape.data;
-  while (hd_at(p, "layout") || hd_at(p, "align")) {
-    if (hd_accept(p, "layout")) {
-      tensor.layout = parse_layout(p);
-      if (!tensor.layout)
-        return NULL;
-      continue;
-    }
-    p->at++;
-    int64_t align;
-    hd_loc_t loc = hd_here(p);
-    if (!hd_expect(p, "(") || !hd_parse_constant(p, &align) ||
-        !hd_expect(p, ")"))
+  bool ok = true;
+  for (;;) {
+    if (hd_accept(p, "layout"))
+      ok = (tensor.layout = parse_layout(p)) != NULL;
+    else if (hd_accept(p, "align"))
+      ok = parse_align(p, &tensor.align);
+    else if (hd_accept(p, "overlay"))
+      ok = parse_overlay(p, &tensor);
+    else
+      break;
+    if (!ok)
       return NULL;
-    if (align < 1 || align > 4096 || (align & (align - 1))) {
-      hd_error(p->diags, loc, HD_E0310,
-               "an alignment is a power of two up to 4096");
-      return NULL;
-    }
-    tensor.align = (uint32_t)align;
   }
   hd_tensor_t *result = HD_ARENA_NEW(p->arena, hd_tensor_t);
   *result = tensor;

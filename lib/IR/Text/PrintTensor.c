@@ -109,4 +109,6 @@ void hd_print_tensor(hd_printer_t *p, const hd_tensor_t *tensor) {
   }
   if (tensor->align)
     hd_buffer_printf(p->out, " align(%u)", tensor->align);
+  if (tensor->is_overlay)
+    hd_buffer_printf(p->out, " overlay(%u)", tensor->overlay);
 }

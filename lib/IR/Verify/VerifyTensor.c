@@ -214,6 +214,14 @@ void hd_verify_tensor(hd_verifier_t *v, const hd_var_t *var) {
     layout_fault(v, var, "it says nothing");
   for (uint32_t i = 0; tensor->layout && i < tensor->layout->num_items; i++)
     verify_layout_item(v, var, i);
+  if (tensor->is_overlay && v->signature)
+    hd_verify_fault(v, var->loc, "a parameter lies where its argument does");
+  if (tensor->is_overlay && tensor->overlay % hd_tensor_align(tensor))
+    hd_verify_fault(
+        v, var->loc,
+        "overlay(%u) is no multiple of what the tensor is aligned to, "
+        "%u bytes",
+        tensor->overlay, hd_tensor_align(tensor));
   if (v->errors == errors)
     verify_storage(v, var);
 }
