@@ -106,6 +106,8 @@ static void keep_needed(hd_arena_t *arena, hd_graph_t *graph,
         hd_ptr_map_set(arena, needed, node->inputs[k], graph);
     graph->nodes.data[--first] = node;
   }
+  if (first == 0)
+    return;
   graph->nodes.data += first;
   graph->nodes.size -= first;
   graph->nodes.capacity -= first;
