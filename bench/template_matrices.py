@@ -45,7 +45,7 @@ def draw_product(rng, case, template):
                  "bits": BITS.get(kind, 16), "kept": KEPT.get(kept, 16)}
         if (z * m * n * k <= MOST and template.has_room(values, facts)
                 and template.allows(
-                    values, facts, r"^(m|k|z \* m \* n) >=? \d+$")):
+                    values, facts, r"^(m|k) >=? \d+$|^z \* m \* n >= ")):
             break
     is_bytes = kind in BYTES
     draw = BYTES.get(kind, quarters if kind in F8 else eighths)

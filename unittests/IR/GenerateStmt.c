@@ -144,11 +144,14 @@ static const hd_stmt_t *point(hd_generator_t *g, bool tile) {
   return NULL;
 }
 
-// A point of rows, across the workers of the loop that is all its own.
+// A point of rows, across the workers of the loop that is all its own; across
+// threads that meet in it in no other loop.
 static const hd_stmt_t *rows(hd_generator_t *g, const hd_mapping_t *mapping,
                              const hd_var_t *element) {
+  bool is_lane = mapping->workers == 2 || mapping->workers == 4;
+  bool meets = !is_lane && mapping->workers > 1;
   const hd_expr_t *place =
-      mapping->rank == 1 && mapping->workers <= 1024
+      mapping->rank == 1 && mapping->workers <= 1024 && !(meets && g->in_loop)
           ? hd_generate_access(g, HD_EXPR_REF, hd_type(HD_F32), HD_SCOPE_GLOBAL,
                                1)
           : NULL;
@@ -163,7 +166,6 @@ static const hd_stmt_t *rows(hd_generator_t *g, const hd_mapping_t *mapping,
   stmt->u.point.place =
       hd_expr_access(g->arena, HD_EXPR_REF, place->u.var, 1, at, 2);
   stmt->u.point.value = hd_generate_expr(g, place->type, 4);
-  bool is_lane = mapping->workers == 2 || mapping->workers == 4;
   stmt->u.point.across[is_lane ? HD_ACROSS_LANE : HD_ACROSS_THREAD] =
       (uint16_t)mapping->workers;
   g->counts->points[HD_POINT_ROWS]++;
