@@ -24,6 +24,7 @@ import statistics
 import tempfile
 import time
 
+import few_rows
 import measure
 
 ROWS = (16, 128, 2048)
@@ -36,10 +37,11 @@ PRIMES = ((127, 1009, 509), (1021, 1021, 1021), (2039, 4093, 1019), (4099, 4099,
           (131, 769, 3079), (1031, 257, 8209), (61, 2053, 1031))
 TORCH = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "tf32": "float32",
          "i8": "int8", "f8e4m3": "float8_e4m3fn"}
-GROUP = 128
 
 
 class Case:
+    against = "cuBLAS"
+
     def __init__(self, m, n, k, type_="f16", ta=False, tb=True, batch=1, more=()):
         self.m, self.n, self.k, self.type = m, n, k, type_
         self.ta, self.tb, self.batch, self.more = ta, tb, batch, list(more)
@@ -79,7 +81,9 @@ class Case:
                 i, result, c, i, i, " { %s }" % ", ".join(how) if how else "")
                 for i in range(copies))), copies
 
-    def peer(self):
+    def theirs(self, measured):
+        """Milliseconds of what it is compared with, and a report; measured:
+        of a text of ours."""
         import torch
         torch.backends.cuda.matmul.allow_tf32 = self.type == "tf32"
         dtype = getattr(torch, TORCH[self.type])
@@ -110,11 +114,13 @@ class Case:
 
         ms = measure.peer(make, run)
         torch.cuda.empty_cache()
-        return ms
+        return ms, None
 
 
 class Narrow(Case):
-    """Weights of 4 bits; what it is compared with has them in f16."""
+    """Weights of 4 bits; what it is compared with is ours, of f16."""
+
+    against = "f16"
 
     def __init__(self, m, n, k):
         super().__init__(m, n, k, "f16")
@@ -123,21 +129,9 @@ class Narrow(Case):
         return "i4   %dx%dx%d" % (self.m, self.n, self.k)
 
     def text(self):
-        copies = max(1, -(-120_000_000 // (self.n * self.k // 2)))
-        groups = "%d, %d" % (self.n, self.k // GROUP)
-        shape = "f16[%d, %d]" % (self.n, self.k)
-        lines = ["const eight: u4[] = [8]"]
-        for i in range(copies):
-            lines += ["d%d = dequantize(q%d, s%d, eight) { R = f16 }" % (i, i, i),
-                      "w%d: %s = reshape(d%d)" % (i, shape, i),
-                      "y%d: f16[%d, %d] = matmul(x%d, w%d) { tb = true }" % (
-                          i, self.m, self.n, i, i)]
-        return "graph main(%s) -> %s {\n  %s\n}\n" % (
-            ", ".join("x%d: f16[%d, %d], q%d: u4[%s, %d], s%d: f16[%s, 1]" % (
-                i, self.m, self.k, i, groups, GROUP, i, groups) for i in range(copies)),
-            ", ".join("y%d" % i for i in range(copies)), "\n  ".join(lines)), copies
+        return few_rows.rotated("i4", self.n, self.k, self.m, "")
 
-    def own_peer(self, measured):
+    def theirs(self, measured):
         text, copies = super().text()
         ms, report = measured(text)
         return ms and ms / copies, report
@@ -202,18 +196,14 @@ def main():
                     ms, report = measured(text)
                     return ms and ms / copies, report
 
-                def theirs():
-                    return (case.own_peer(measured) if kind == "narrow"
-                            else (case.peer(), None))
-
                 times, report = measure.in_turns(
-                    {"ours": ours, "peer": theirs}, options.rounds)
+                    {"ours": ours, "peer": lambda: case.theirs(measured)}, options.rounds)
                 if times is None:
                     print("%-46s failed: %s" % (case, str(report)[-200:]), flush=True)
                     continue
                 us, peer = times["ours"] * 1e3, times["peer"] * 1e3
                 print("%-46s %9.2f us  %s %9.2f  %.3f of it, %.0f TFLOP/s" % (
-                    case, us, "f16" if kind == "narrow" else "cuBLAS", peer, peer / us,
+                    case, us, case.against, peer, peer / us,
                     case.flop() / us / 1e6), flush=True)
                 ratios.append((peer / us, str(case)))
                 lines.append({"kind": kind, "case": str(case), "us": us, "peer_us": peer})

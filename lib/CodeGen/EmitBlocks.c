@@ -16,7 +16,7 @@ LLVMBasicBlockRef hd_emit_new_block(hd_emit_t *e, const char *name) {
 }
 
 hd_flow_t *hd_emit_flow(const hd_emit_t *e, LLVMBasicBlockRef block) {
-  return (hd_flow_t *)(uintptr_t)hd_ptr_map_get(&e->flows, block);
+  return hd_ptr_map_find(&e->flows, block);
 }
 
 LLVMBasicBlockRef hd_emit_way_in(LLVMUseRef *use) {

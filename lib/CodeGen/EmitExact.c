@@ -72,8 +72,7 @@ static wide_t any_i32(void) { return (wide_t){INT32_MIN, INT32_MAX, NULL}; }
 
 static wide_t leaf(exact_t *x, LLVMValueRef value) {
   hd_emit_t *e = x->e;
-  LLVMValueRef kept =
-      (LLVMValueRef)(uintptr_t)hd_ptr_map_get(&e->exacts, value);
+  LLVMValueRef kept = hd_ptr_map_find(&e->exacts, value);
   if (kept) {
     x->may_wrap = true;
     return (wide_t){INT64_MIN, INT64_MAX, kept};

@@ -71,7 +71,7 @@ static LLVMValueRef words_of(hd_emit_t *e, LLVMValueRef value, hd_type_t from,
                              unsigned count) {
   LLVMValueRef bits = value;
   if (hd_scalar_bits((hd_scalar_t)from.scalar) < 8)
-    bits = (LLVMValueRef)(uintptr_t)hd_ptr_map_get(&e->packed, value);
+    bits = hd_ptr_map_find(&e->packed, value);
   LLVMTypeRef words = count > 1 ? LLVMVectorType(e->i32, count) : e->i32;
   return bits ? LLVMBuildBitCast(B, bits, words, "") : NULL;
 }

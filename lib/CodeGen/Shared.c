@@ -6,7 +6,7 @@
 //   shared a: f16[64, 32]          ->  a at 0
 //   shared b: f32[n]               ->  b at 4096
 //   shared c: f32[8]               ->  c at align(4096 + 4 n, 16)
-//   shared d: f32[9000] overlay(0)    ->  d at 0; what follows is behind the
+//   shared d: f32[9000] overlay(0) ->  d at 0; what follows is behind the
 //                                      furthest end of them all
 #include "CodeGen/CodeGen.h"
 #include "IR/Rewrite.h"

@@ -111,8 +111,7 @@ static bool find_rules(rewriter_t *w) {
     }
     hd_vec_push(arena, &w->rules, rule);
     const void *key = hd_rule_key(rule);
-    rule_list_t *list =
-        (rule_list_t *)(uintptr_t)hd_ptr_map_get(&w->by_key, key);
+    rule_list_t *list = hd_ptr_map_find(&w->by_key, key);
     if (!list) {
       list = HD_ARENA_NEW(arena, rule_list_t);
       hd_ptr_map_set(arena, &w->by_key, key, list);
@@ -227,7 +226,7 @@ static hd_rule_t *rule_for(rewriter_t *w, const hd_rewrite_t *item,
   hd_rule_t *rule = NULL;
   unsigned valid;
   if (rewrite)
-    rule = (hd_rule_t *)(uintptr_t)hd_ptr_map_get(&w->by_rewrite, rewrite);
+    rule = hd_ptr_map_find(&w->by_rewrite, rewrite);
   if (rule || !rewrite)
     return rule;
   if (rewrite != item && is_of(w->g.module, item) &&

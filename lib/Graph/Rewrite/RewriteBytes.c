@@ -169,8 +169,7 @@ static const hd_host_tensor_t *all_bytes(hd_arena_t *arena, hd_scalar_t type) {
 // after an error.
 static hd_rw_value_t *table_of(bytes_t *b, hd_ptr_map_t *tables,
                                hd_rw_value_t *value) {
-  hd_rw_value_t *table =
-      (hd_rw_value_t *)(uintptr_t)hd_ptr_map_get(tables, value);
+  hd_rw_value_t *table = hd_ptr_map_find(tables, value);
   if (table || value->constant)
     return table ? table : value;
   hd_arena_t *arena = b->g->arena;
@@ -288,8 +287,7 @@ bool hd_rw_look_up_bytes(hd_rw_graph_t *g, bool explains) {
   bytes_t b = {.g = g};
   HD_VEC(hd_rw_node_t *) nodes = {0};
   for (size_t i = 0; i < g->graph->inputs.size; i++) {
-    hd_rw_value_t *x = (hd_rw_value_t *)(uintptr_t)hd_ptr_map_get(
-        &g->values, g->graph->inputs.data[i]);
+    hd_rw_value_t *x = hd_ptr_map_find(&g->values, g->graph->inputs.data[i]);
     if (x && is_byte(x))
       set_origin(&b, x, x, 0);
   }

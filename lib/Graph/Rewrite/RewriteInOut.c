@@ -61,8 +61,7 @@ static bool enter_node(hd_rw_graph_t *g, const hd_node_t *n) {
   node->inputs = HD_ARENA_ARRAY(g->arena, hd_rw_value_t *, n->num_inputs + 1);
   node->outputs = HD_ARENA_ARRAY(g->arena, hd_rw_value_t *, n->num_outputs + 1);
   for (uint32_t i = 0; i < n->num_inputs; i++) {
-    node->inputs[i] =
-        (hd_rw_value_t *)(uintptr_t)hd_ptr_map_get(&g->values, n->inputs[i]);
+    node->inputs[i] = hd_ptr_map_find(&g->values, n->inputs[i]);
     constant &= node->inputs[i]->constant;
     hd_rw_add_user(g, node->inputs[i], node);
   }
@@ -102,8 +101,7 @@ bool hd_rw_begin(hd_rw_graph_t *g, hd_module_t *module,
     if (!enter_node(g, graph->nodes.data[i]))
       return false;
   for (size_t i = 0; i < graph->outputs.size; i++) {
-    hd_rw_value_t *value = (hd_rw_value_t *)(uintptr_t)hd_ptr_map_get(
-        &g->values, graph->outputs.data[i]);
+    hd_rw_value_t *value = hd_ptr_map_find(&g->values, graph->outputs.data[i]);
     value->num_outputs++;
     hd_vec_push(g->arena, &g->outputs, value);
   }

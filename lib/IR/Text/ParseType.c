@@ -150,10 +150,15 @@ static const hd_layout_t *parse_layout(hd_parser_t *p) {
   return layout;
 }
 
+// ( n )
+static bool parse_number(hd_parser_t *p, int64_t *n) {
+  return hd_expect(p, "(") && hd_parse_constant(p, n) && hd_expect(p, ")");
+}
+
 static bool parse_align(hd_parser_t *p, uint32_t *result) {
   int64_t align;
   hd_loc_t loc = hd_here(p);
-  if (!hd_expect(p, "(") || !hd_parse_constant(p, &align) || !hd_expect(p, ")"))
+  if (!parse_number(p, &align))
     return false;
   if (align < 1 || align > 4096 || (align & (align - 1)))
     return hd_error(p->diags, loc, HD_E0310,
@@ -165,8 +170,7 @@ static bool parse_align(hd_parser_t *p, uint32_t *result) {
 static bool parse_overlay(hd_parser_t *p, hd_tensor_t *tensor) {
   int64_t overlay;
   hd_loc_t loc = hd_here(p);
-  if (!hd_expect(p, "(") || !hd_parse_constant(p, &overlay) ||
-      !hd_expect(p, ")"))
+  if (!parse_number(p, &overlay))
     return false;
   if (tensor->scope != HD_SCOPE_SHARED)
     return hd_error(p->diags, loc, HD_E0310,

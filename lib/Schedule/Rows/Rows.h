@@ -150,8 +150,9 @@ void hd_rows_place_thread(hd_row_maker_t *m);
 // All that is done with the row, whose indices are bound.
 void hd_rows_put(hd_row_maker_t *m);
 
-// Before anything is read, where blocks of a cluster have a row: they say that
-// they have begun, which hd_rows_combine waits for. All threads come here.
+// Before its elements are gone over, where blocks of a cluster have a row: they
+// say that they have begun, which hd_rows_combine waits for. All threads come
+// here.
 void hd_rows_arrive(hd_row_maker_t *m);
 
 // From what each thread of a row has combined to what all have, in the
