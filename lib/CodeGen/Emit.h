@@ -295,6 +295,11 @@ LLVMValueRef hd_emit_binary(hd_emit_t *e, const hd_expr_t *x, LLVMValueRef a,
 // EmitCast.c
 LLVMValueRef hd_emit_convert(hd_emit_t *e, LLVMValueRef value, hd_type_t from,
                              hd_type_t to);
+// EmitBytes.c: bytes that were rounded and clamped, as a vector of them; NULL:
+// by inserting each.
+LLVMValueRef hd_emit_bytes(hd_emit_t *e, hd_type_t type,
+                           const LLVMValueRef *lanes);
+
 // EmitNarrow.c: of the GPU; NULL: by instructions that convert.
 LLVMValueRef hd_emit_int_to_f16(hd_emit_t *e, LLVMValueRef value,
                                 hd_type_t from);

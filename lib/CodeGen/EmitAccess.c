@@ -137,6 +137,13 @@ static LLVMValueRef without_pool(hd_emit_t *e, LLVMValueRef value) {
                                           : value;
 }
 
+// Bytes in the word that they were packed in: LLVM takes pairs of them apart in
+// memory.
+static LLVMValueRef as_packed(hd_emit_t *e, LLVMValueRef value) {
+  LLVMValueRef word = hd_ptr_map_find(&e->packed, value);
+  return word ? word : value;
+}
+
 static void store_to(hd_emit_t *e, const hd_access_t *a,
                      const hd_place_t *place, LLVMValueRef value) {
   if (is_bytewise(a)) {
@@ -157,6 +164,8 @@ static void store_to(hd_emit_t *e, const hd_access_t *a,
   }
   if (e->host)
     value = without_pool(e, value);
+  else if (hd_emit_element_bits(a->type) == 8)
+    value = as_packed(e, value);
   LLVMValueRef store = LLVMBuildStore(B, value, hd_emit_displaced(e, place));
   LLVMSetAlignment(store, alignment(e, a));
   if (place->binding->written)

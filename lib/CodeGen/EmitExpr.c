@@ -133,12 +133,16 @@ static LLVMValueRef vector(hd_emit_t *e, const hd_expr_t *x) {
   LLVMValueRef first = hd_emit_expr(e, x->operands[0]);
   if (x->num_operands == 1)
     return hd_emit_splat(e, first, x->type.lanes);
-  LLVMValueRef result = LLVMGetPoison(hd_emit_type(e, x->type));
-  for (uint32_t i = 0; i < x->num_operands; i++) {
-    LLVMValueRef lane = i ? hd_emit_expr(e, x->operands[i]) : first;
-    result = LLVMBuildInsertElement(B, result, lane,
+  LLVMValueRef lanes[HD_MAX_LANES] = {first};
+  for (uint32_t i = 1; i < x->num_operands; i++)
+    lanes[i] = hd_emit_expr(e, x->operands[i]);
+  LLVMValueRef result = hd_emit_bytes(e, x->type, lanes);
+  if (result)
+    return result;
+  result = LLVMGetPoison(hd_emit_type(e, x->type));
+  for (uint32_t i = 0; i < x->num_operands; i++)
+    result = LLVMBuildInsertElement(B, result, lanes[i],
                                     LLVMConstInt(e->i32, i, false), "");
-  }
   return result;
 }
 
