@@ -60,6 +60,13 @@ static bool find_factor(const int *x, const int *y, hd_rescale_t *r) {
   return true;
 }
 
+static bool is_clamp(const int *x, const int *y, const hd_rescale_t *r) {
+  for (int i = 0; i < HD_BYTES; i++)
+    if ((float)y[i] != fminf(fmaxf((float)x[i], r->least), r->most))
+      return false;
+  return true;
+}
+
 bool hd_rescale_find(const unsigned char *table, bool from_signed,
                      bool to_signed, hd_rescale_t *r) {
   int x[HD_BYTES], y[HD_BYTES];
@@ -71,6 +78,7 @@ bool hd_rescale_find(const unsigned char *table, bool from_signed,
     r->least = fminf(r->least, (float)y[i]);
     r->most = fmaxf(r->most, (float)y[i]);
   }
+  r->is_clamp = is_clamp(x, y, r);
   for (int i = 0; i < HD_BYTES; i++) { // 0 comes first.
     r->zero = (float)x[i];
     r->to = (float)y[i];

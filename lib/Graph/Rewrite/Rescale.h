@@ -10,6 +10,7 @@ enum { HD_BYTES = 256 };
 // factor. With nothing between least and most the clamps are the table's own.
 typedef struct hd_rescale {
   float zero, factor, to, least, most;
+  bool is_clamp; // x itself, clamped, is the same.
 } hd_rescale_t;
 
 // Whether a table of bytes, in order of their bits, of one sign and to one, is

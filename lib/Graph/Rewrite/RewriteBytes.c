@@ -6,7 +6,8 @@
 //
 //   a: f32[2, 40] = dequantize_scale(x, s)
 //   b: f32[2, 40] = erf(a)
-//   y: i8[2, 40] = quantize_times(b, u, r, z)
+//   c: f32[2, 40] = divide_by(b, u)
+//   y: i8[2, 40] = to_byte(c, z)
 //
 // becomes, where that takes longer than to look it up,
 //
@@ -17,6 +18,10 @@
 // that,
 //
 //   y: i8[2, 40] = rescale(x, zero, factor, to, least, most) { V = i8 }
+//
+// where its steps are the byte's own,
+//
+//   y: i8[2, 40] = clamp_byte(x, least, most)
 //
 // and what gives the same byte is not computed.
 #include "Graph/Rewrite/Rescale.h"
@@ -60,6 +65,16 @@ static bool is_own_element(const hd_term_t *load, const hd_definition_t *d) {
   return true;
 }
 
+// Whether it is another number for other elements.
+static bool varies(const hd_term_t *term) {
+  if (term->kind == HD_TERM_LOAD)
+    return term->num_operands > 0;
+  for (unsigned i = 0; i < term->num_operands; i++)
+    if (varies(term->operands[i]))
+      return true;
+  return term->kind == HD_TERM_INDEX;
+}
+
 // Adds what an element takes; false where it is not computed of the same
 // element of the operands alone.
 static bool add_cost(const hd_term_t *term, const hd_definition_t *d,
@@ -71,7 +86,8 @@ static bool add_cost(const hd_term_t *term, const hd_definition_t *d,
   case HD_TERM_LOAD:
     return is_own_element(term, d);
   case HD_TERM_OPERATOR:
-    *cost += term->u.op == HD_EXPR_DIV ? DIVISION_COST : 1;
+    if (varies(term))
+      *cost += term->u.op == HD_EXPR_DIV ? DIVISION_COST : 1;
     break;
   case HD_TERM_SELECT:
     *cost += 1;
@@ -200,9 +216,11 @@ static hd_rw_value_t *number(hd_rw_graph_t *g, const char *base, float x) {
   return hd_rw_constant(g, base, tensor);
 }
 
-// The value in a node's place: of that task, of the inputs.
+// The value in a node's place: of that task, of the inputs. named: its type is
+// the attribute V.
 static bool put_task(bytes_t *b, hd_rw_node_t *node, const char *task,
-                     hd_rw_value_t *const *inputs, uint32_t num_inputs) {
+                     bool named, hd_rw_value_t *const *inputs,
+                     uint32_t num_inputs) {
   hd_rw_graph_t *g = b->g;
   hd_rw_value_t *y = node->outputs[0];
   hd_attribute_t *attribute = HD_ARENA_NEW(g->arena, hd_attribute_t);
@@ -217,7 +235,7 @@ static bool put_task(bytes_t *b, hd_rw_node_t *node, const char *task,
                     .loc = node->node.loc,
                     .num_inputs = num_inputs,
                     .num_outputs = 1,
-                    .num_attributes = 1,
+                    .num_attributes = named,
                     .attributes = attributes};
   hd_rw_value_t **outputs = made.task ? hd_rw_put(g, &made, inputs, &y->type,
                                                   node, y->value->name, NULL)
@@ -236,7 +254,15 @@ static bool put_rescale(bytes_t *b, hd_rw_node_t *node, hd_rw_value_t *x,
                              number(g, "to", r->to),
                              number(g, "least", r->least),
                              number(g, "most", r->most)};
-  return put_task(b, node, "rescale", inputs, 6);
+  return put_task(b, node, "rescale", true, inputs, 6);
+}
+
+static bool put_clamp(bytes_t *b, hd_rw_node_t *node, hd_rw_value_t *x,
+                      const hd_rescale_t *r) {
+  hd_rw_graph_t *g = b->g;
+  hd_rw_value_t *inputs[] = {x, number(g, "least", r->least),
+                             number(g, "most", r->most)};
+  return put_task(b, node, "clamp_byte", false, inputs, 3);
 }
 
 static bool is_same(const unsigned char *table) {
@@ -263,8 +289,10 @@ static bool replace(bytes_t *b, hd_rw_node_t *node, const origin_t *origin) {
     return true;
   }
   if (hd_rescale_find(table, from == HD_I8, to == HD_I8, &rescale))
-    return put_rescale(b, node, x, &rescale);
-  return origin->cost < LOOK_UP_COST || put_task(b, node, "look_up", inputs, 2);
+    return from == to && rescale.is_clamp ? put_clamp(b, node, x, &rescale)
+                                          : put_rescale(b, node, x, &rescale);
+  return origin->cost < LOOK_UP_COST ||
+         put_task(b, node, "look_up", true, inputs, 2);
 }
 
 static bool visit(bytes_t *b, hd_rw_node_t *node, bool explains) {

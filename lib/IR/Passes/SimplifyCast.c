@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The rules of simplify for conversions: those that need not be made, and
-// floats that are integers already.
+// floats that are integers already; and for what is clamped twice.
 //
 //   let v = min(max(x - 12582912.0, -128.0), 127.0)
 //   f32(i8(v)) * 0.5
@@ -39,6 +39,37 @@ static const hd_expr_t *left_of(const hd_expr_t *e, hd_expr_kind_t kind,
     return NULL;
   *value = e->operands[1]->u.f;
   return e->operands[0];
+}
+
+// A bound that no other zero compares equal to.
+static bool is_bound(const hd_expr_t *e) {
+  return hd_expr_is_const(e) && !isnan(e->u.f) &&
+         (e->u.f != 0 || !signbit(e->u.f));
+}
+
+// kind(x, a) and kind(., b) are one; max(min(max(x, a), b), c) is
+// min(max(x, c), max(b, c)) where a <= b and a <= c. Both drop NaN.
+const hd_expr_t *hd_simplify_clamp(hd_simplifier_t *s, const hd_expr_t *e) {
+  const hd_expr_t *inner = e->operands[0], *bound = e->operands[1];
+  hd_expr_kind_t kind = (hd_expr_kind_t)e->kind;
+  double a, b, c = bound->u.f;
+  if (!is_f32(e) || !is_bound(bound) || inner->num_operands != 2 ||
+      !is_bound(inner->operands[1]))
+    return e;
+  const hd_expr_t *x = left_of(inner, kind, &b);
+  if (x) {
+    double one = kind == HD_EXPR_MIN ? fmin(b, c) : fmax(b, c);
+    return hd_expr_binary(s->arena, kind, x,
+                          hd_expr_float(s->arena, e->type, one));
+  }
+  x = kind == HD_EXPR_MAX ? left_of(inner, HD_EXPR_MIN, &b) : NULL;
+  const hd_expr_t *least = x;
+  x = least ? left_of(least, HD_EXPR_MAX, &a) : NULL;
+  if (!x || !is_bound(least->operands[1]) || a > b || a > c)
+    return e;
+  least = hd_expr_binary(s->arena, HD_EXPR_MAX, x, bound);
+  return hd_expr_binary(s->arena, HD_EXPR_MIN, least,
+                        hd_expr_float(s->arena, e->type, fmax(b, c)));
 }
 
 // min(max(x - shift, least), most)

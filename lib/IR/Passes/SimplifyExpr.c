@@ -110,7 +110,7 @@ static const hd_expr_t *simplify_extremum(hd_simplifier_t *s,
   if (hd_expr_equal(a, b))
     return a;
   if (!is_integer(e))
-    return e;
+    return hd_simplify_clamp(s, e);
   const hd_expr_t *first = hd_expr_binary(
       s->scratch, e->kind == HD_EXPR_MIN ? HD_EXPR_LE : HD_EXPR_GE, a, b);
   int known = hd_facts_decide(s->facts, first);

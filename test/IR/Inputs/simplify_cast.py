@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What simplify-cast.hir's kernel `values` gives, by NumPy's rounding.
+"""What simplify-cast.hir's kernels `values` and `twice` give, by NumPy's rounding.
 
 usage: simplify_cast.py FOLDER
 """
@@ -15,3 +15,19 @@ numpy.save(folder / "y.npy", numpy.clip(near, -128, 127).astype("i1"))
 numpy.save(folder / "u.npy", numpy.clip(near + 100, 0, 255).astype("u1"))
 numpy.save(folder / "w.npy", numpy.clip(numpy.rint(t * 100) + 7, -30000, 30001).astype("i2"))
 numpy.save(folder / "v.npy", numpy.clip(near + 100, 3, 255).astype("f4"))
+
+x = numpy.concatenate([numpy.arange(-14, 15) * 10.5, [numpy.nan, numpy.inf, -numpy.inf]]).astype("f4")
+
+
+def clamped(*bounds):
+    """max, min and so on by turns; both drop NaN."""
+    y = x
+    for i, bound in enumerate(bounds):
+        y = (numpy.fmin if i % 2 else numpy.fmax)(y, numpy.float32(bound))
+    return y
+
+
+numpy.save(folder / "x.npy", x)
+numpy.save(folder / "twice.npy", numpy.stack([
+    clamped(-128, 127, 0, 89.5), clamped(-3, 4, 5), clamped(-3, 4, -5), clamped(4, -3, 5), clamped(-3, 4, x[31]),
+    clamped(-3, 4, -0.0)]))
