@@ -92,8 +92,7 @@ void hd_emit_fini(hd_emit_t *e) {
   LLVMDisposeMessage(e->message);
   if (e->output)
     LLVMDisposeMemoryBuffer(e->output);
-  if (e->machine)
-    LLVMDisposeTargetMachine(e->machine);
+  hd_llvm_machine_leave(e);
   LLVMDisposeBuilder(e->builder);
   LLVMDisposeBuilder(e->entry_builder);
   if (e->llvm)

@@ -82,6 +82,22 @@ typedef struct hd_emit_exits {
   LLVMBasicBlockRef end, next;
 } hd_emit_exits_t;
 
+// What LLVM makes a target machine of; equal ones are exchangeable. The strings
+// live as long as the process.
+typedef struct hd_llvm_machine {
+  const char *triple, *cpu, *features;
+  LLVMCodeGenOptLevel level;
+  LLVMRelocMode reloc;
+  LLVMCodeModel model;
+} hd_llvm_machine_t;
+
+// A target machine, while a kernel has it (TargetMachine.c).
+typedef struct hd_target_machine {
+  hd_llvm_machine_t of;
+  LLVMTargetMachineRef llvm; // NULL: there is none.
+  unsigned kernels;          // That it has served before.
+} hd_target_machine_t;
+
 // An index of a register tensor that was no constant while emitting; and the
 // name of the metadata that marks its address.
 typedef struct hd_dynamic {
@@ -109,9 +125,9 @@ typedef struct hd_emit {
 
   LLVMContextRef context;
   LLVMModuleRef llvm;
-  LLVMTargetMachineRef machine; // These three may be NULL.
-  LLVMMemoryBufferRef output;
-  char *message; // LLVM's last.
+  hd_target_machine_t machine;
+  LLVMMemoryBufferRef output; // These two may be NULL.
+  char *message;              // LLVM's last.
   LLVMBuilderRef builder;
   LLVMBuilderRef entry_builder; // At the end of the block of allocas.
   LLVMValueRef function;

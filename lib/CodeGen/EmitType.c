@@ -84,6 +84,8 @@ LLVMValueRef hd_emit_splat(hd_emit_t *e, LLVMValueRef scalar, unsigned lanes) {
   if (lanes == 1)
     return scalar;
   LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), lanes);
+  if (LLVMIsConstant(scalar))
+    return splat_constant(type, scalar);
   LLVMValueRef vector = LLVMGetPoison(type);
   for (unsigned i = 0; i < lanes; i++)
     vector = LLVMBuildInsertElement(e->builder, vector, scalar,

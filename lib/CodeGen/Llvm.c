@@ -108,28 +108,11 @@ bool hd_llvm_error(hd_emit_t *e, LLVMErrorRef error) {
   return hd_llvm_failed(e, message);
 }
 
-bool hd_llvm_machine(hd_emit_t *e, const hd_llvm_machine_t *of) {
-  LLVMTargetRef target;
-  char *message = NULL;
-  if (LLVMGetTargetFromTriple(of->triple, &target, &message))
-    return !hd_llvm_failed(e, message);
-  if (e->machine)
-    LLVMDisposeTargetMachine(e->machine);
-  e->machine =
-      LLVMCreateTargetMachine(target, of->triple, of->cpu, of->features,
-                              of->level, of->reloc, of->model);
-  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(e->machine);
-  LLVMSetModuleDataLayout(e->llvm, layout);
-  LLVMDisposeTargetData(layout);
-  LLVMSetTarget(e->llvm, of->triple);
-  return true;
-}
-
 bool hd_llvm_run_passes(hd_emit_t *e, const char *passes) {
   hd_times_t *times = &e->module->context->times;
   size_t part = hd_times_enter(times, "LLVM's passes");
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(e->llvm, passes, e->machine, options);
+  LLVMErrorRef error = LLVMRunPasses(e->llvm, passes, e->machine.llvm, options);
   LLVMDisposePassBuilderOptions(options);
   hd_times_leave(times, part);
   return !hd_llvm_error(e, error);
@@ -139,8 +122,8 @@ LLVMMemoryBufferRef hd_llvm_generate(hd_emit_t *e, LLVMCodeGenFileType type) {
   char *message = NULL;
   hd_times_t *times = &e->module->context->times;
   size_t part = hd_times_enter(times, e->host ? "LLVM's code" : "LLVM's PTX");
-  bool failed = LLVMTargetMachineEmitToMemoryBuffer(e->machine, e->llvm, type,
-                                                    &message, &e->output);
+  bool failed = LLVMTargetMachineEmitToMemoryBuffer(e->machine.llvm, e->llvm,
+                                                    type, &message, &e->output);
   hd_times_leave(times, part);
   if (!failed)
     return e->output;

@@ -70,4 +70,26 @@ static void threads_compile_side_by_side(void **state) {
     free(expected[t]);
 }
 
-HD_UNIT_TESTS(cmocka_unit_test(threads_compile_side_by_side))
+// A target machine serves so many kernels, then another one takes its place.
+static void kernels_get_the_same_one_after_the_other(void **state) {
+  (void)state;
+  enum { KERNELS = 1100 };
+  char *first = NULL;
+  program_t p;
+  program_init(&p, text);
+  for (int i = 0; i < KERNELS; i++) {
+    char *ptx = program_ptx(&p, "sm_90");
+    assert_non_null(ptx);
+    if (!first) {
+      first = ptx;
+      continue;
+    }
+    assert_string_equal(ptx, first);
+    free(ptx);
+  }
+  free(first);
+  program_fini(&p);
+}
+
+HD_UNIT_TESTS(cmocka_unit_test(threads_compile_side_by_side),
+              cmocka_unit_test(kernels_get_the_same_one_after_the_other))
