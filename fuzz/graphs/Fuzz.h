@@ -85,7 +85,7 @@ bool fuzz_rule_range(const char *text, random_t *random, fuzz_lookup_t lookup,
 // The library's in its order, then `reshape`.
 extern const char *fuzz_tasks[FUZZ_MAX_TASKS];
 extern size_t fuzz_num_tasks;
-void fuzz_tasks_init(hd_context_t *context);
+void fuzz_tasks_init(void);
 size_t fuzz_task_at(const char *name);
 
 // --- Values.c ---

@@ -346,7 +346,7 @@ static void take_option(fuzz_session_t *f, int option) {
 static void begin(fuzz_session_t *f) {
   hd_context_t context;
   hd_context_init(&context);
-  fuzz_tasks_init(&context);
+  fuzz_tasks_init();
   fuzz_rules_init(&context);
   hd_context_fini(&context);
   f->board = mmap(NULL, sizeof *f->board, PROT_READ | PROT_WRITE,

@@ -18,9 +18,9 @@ static void add(const char *name) {
   fuzz_tasks[fuzz_num_tasks++] = strdup(name);
 }
 
-void fuzz_tasks_init(hd_context_t *context) {
+void fuzz_tasks_init(void) {
   const char *name;
-  for (size_t i = 0; (name = hd_library_task_name(context, i)); i++)
+  for (size_t i = 0; (name = hd_library_task_name(i)); i++)
     add(name);
   add("reshape");
 }

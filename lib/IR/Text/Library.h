@@ -25,7 +25,7 @@ bool hd_library_owns(const hd_context_t *context, const hd_func_t *func);
 
 // The names of the functions, in order of the files; an overloaded one comes
 // once for each overload. NULL past the end.
-const char *hd_library_name(hd_context_t *context, size_t index);
+const char *hd_library_name(size_t index);
 
 // A task of the operator library; it lives as long as the context. NULL where
 // there is none, or after errors (reported).
@@ -38,6 +38,6 @@ const hd_module_t *hd_library_rewrites(hd_context_t *context);
 // it. NULL after errors (reported).
 hd_module_t *hd_library_templates(hd_context_t *context);
 // As hd_library_name(), of the tasks.
-const char *hd_library_task_name(hd_context_t *context, size_t index);
+const char *hd_library_task_name(size_t index);
 
 #endif

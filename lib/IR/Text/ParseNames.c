@@ -29,7 +29,7 @@ const char *hd_similar(hd_parser_t *p, const char *name) {
     if (has_name(&p->module->items.data[i]))
       hd_suggestion_add(&near, hd_item_name(&p->module->items.data[i]));
   const char *known;
-  for (size_t i = 0; (known = hd_library_name(p->module->context, i)); i++)
+  for (size_t i = 0; (known = hd_library_name(i)); i++)
     hd_suggestion_add(&near, known);
   for (int i = 0; i < HD_BUILTIN_COUNT; i++)
     hd_suggestion_add(&near, hd_builtin_info((hd_builtin_t)i)->text);
@@ -74,8 +74,7 @@ static const char *what_is(hd_parser_t *p, const char *name) {
     return "a keyword";
   bool is_func = hd_intrinsic_find(name) < HD_INTRINSIC_COUNT;
   const char *known;
-  for (size_t i = 0;
-       !is_func && (known = hd_library_name(p->module->context, i)); i++)
+  for (size_t i = 0; !is_func && (known = hd_library_name(i)); i++)
     is_func = strcmp(known, name) == 0;
   return is_func ? "a function; arguments follow in parentheses" : NULL;
 }

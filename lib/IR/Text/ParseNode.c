@@ -18,7 +18,7 @@ static bool report_no_task(hd_graph_parser_t *g, const hd_node_t *node) {
   for (size_t i = 0; i < p->module->items.size; i++)
     if (p->module->items.data[i].kind == HD_ITEM_TASK)
       hd_suggestion_add(&near, hd_item_name(&p->module->items.data[i]));
-  for (size_t i = 0; (known = hd_library_task_name(p->module->context, i)); i++)
+  for (size_t i = 0; (known = hd_library_task_name(i)); i++)
     hd_suggestion_add(&near, known);
   hd_error(p->diags, node->loc, HD_E0201, node->op,
            hd_suggestion_text(&near, "", text, sizeof text));
