@@ -6,14 +6,6 @@
 // Factors beyond this are left alone, so that ranges never overflow 128 bits.
 static const int64_t max_factor = INT64_C(1) << 40;
 
-int64_t hd_linear_wrap(hd_type_t type, int64_t value) {
-  unsigned bits = hd_type_bits(type);
-  if (bits >= 64)
-    return value;
-  unsigned shift = 64 - bits;
-  return (int64_t)((uint64_t)value << shift) >> shift;
-}
-
 bool hd_linear_is_zero(const hd_linear_t *sum) {
   return sum->size == 0 && sum->constant == 0;
 }
@@ -27,15 +19,21 @@ static bool fits(int64_t factor) {
 // Sets *result to a + b * c. False where numbers with a sign would wrap.
 static bool multiply_add(hd_type_t type, int64_t a, int64_t b, int64_t c,
                          int64_t *result) {
-  hd_wide_t exact = (hd_wide_t)a + (hd_wide_t)b * c;
+  int64_t product, sum;
+  hd_wide_t exact;
+  if (__builtin_mul_overflow(b, c, &product) ||
+      __builtin_add_overflow(a, product, &sum))
+    exact = (hd_wide_t)a + (hd_wide_t)b * c;
+  else
+    exact = sum;
   *result = hd_linear_wrap(type, (int64_t)exact);
-  return hd_type_is_unsigned(type) || exact == *result;
+  return exact == *result || hd_type_is_unsigned(type);
 }
 
 bool hd_linear_add_term(hd_linear_t *sum, const void *atom, int64_t factor) {
   for (unsigned i = 0; i < sum->size; ++i) {
     hd_linear_term_t *term = &sum->terms[i];
-    if (!sum->atoms->equal(term->atom, atom))
+    if (term->atom != atom && !sum->atoms->equal(term->atom, atom))
       continue;
     if (!multiply_add(sum->type, term->factor, factor, 1, &factor) ||
         !fits(factor))

@@ -37,12 +37,19 @@ typedef struct hd_linear {
   hd_type_t type;
   int64_t constant;
   unsigned size;
+  bool is_final; // As hd_linear_of() says; of other sums it is not set.
   hd_linear_term_t terms[HD_LINEAR_MAX_TERMS];
 } hd_linear_t;
 
 // The value modulo 2^bits, as the signed number nearest to zero: as constants
 // and factors are kept.
-int64_t hd_linear_wrap(hd_type_t type, int64_t value);
+static inline int64_t hd_linear_wrap(hd_type_t type, int64_t value) {
+  unsigned bits = hd_type_bits(type);
+  if (bits >= 64)
+    return value;
+  unsigned shift = 64 - bits;
+  return (int64_t)((uint64_t)value << shift) >> shift;
+}
 // A constant. What terms there are beyond its size is not set.
 static inline void hd_linear_set(hd_linear_t *sum,
                                  const hd_linear_atoms_t *atoms, hd_type_t type,

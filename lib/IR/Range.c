@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IR/Range.h"
 
-hd_range_t hd_type_range(hd_type_t type) {
-  unsigned bits = hd_scalar_bits(type.scalar);
-  const hd_wide_t one = 1;
-  switch (hd_scalar_class(type.scalar)) {
-  case HD_CLASS_BOOL:
-    return (hd_range_t){0, 1};
-  case HD_CLASS_SIGNED:
-    return (hd_range_t){-(one << (bits - 1)), (one << (bits - 1)) - 1};
-  case HD_CLASS_UNSIGNED:
-    return (hd_range_t){0, (one << bits) - 1};
-  case HD_CLASS_VOID:
-  case HD_CLASS_FLOAT:
-  case HD_CLASS_OPAQUE:
-    break;
-  }
-  return (hd_range_t){INT64_MIN, INT64_MAX};
-}
+#define RANGE_SIGNED(bits)                                                     \
+  {-((hd_wide_t)1 << ((bits) - 1)), ((hd_wide_t)1 << ((bits) - 1)) - 1}
+#define RANGE_UNSIGNED(bits) {0, ((hd_wide_t)1 << (bits)) - 1}
+#define RANGE_BOOL(bits) {0, 1}
+#define RANGE_VOID(bits) {INT64_MIN, INT64_MAX}
+#define RANGE_FLOAT RANGE_VOID
+#define RANGE_OPAQUE RANGE_VOID
+
+const hd_range_t hd_scalar_ranges[HD_SCALAR_COUNT] = {
+#define HD_SCALAR(name, text, bits, class, digits, most, least)                \
+  RANGE_##class(bits),
+#include "IR/Scalars.def"
+#undef HD_SCALAR
+};
 
 static hd_wide_t smaller(hd_wide_t a, hd_wide_t b) { return a < b ? a : b; }
 static hd_wide_t larger(hd_wide_t a, hd_wide_t b) { return a > b ? a : b; }

@@ -25,7 +25,10 @@ static inline hd_range_t hd_range_one(int64_t value) {
 }
 
 // What the type holds; of a float, of what is no number: what an i64 holds.
-hd_range_t hd_type_range(hd_type_t type);
+extern const hd_range_t hd_scalar_ranges[HD_SCALAR_COUNT];
+static inline hd_range_t hd_type_range(hd_type_t type) {
+  return hd_scalar_ranges[type.scalar];
+}
 // The least range that holds both.
 static inline hd_range_t hd_range_hull(hd_range_t a, hd_range_t b) {
   return (hd_range_t){a.least < b.least ? a.least : b.least,

@@ -6,60 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct scalar_info {
-  const char *name;
-  uint8_t bits;
-  hd_scalar_class_t class;
-  uint8_t digits;
-  int16_t max_exponent, min_exponent;
-} scalar_info_t;
-
-static const scalar_info_t scalars[] = {
+const hd_scalar_info_t hd_scalar_infos[HD_SCALAR_COUNT] = {
 #define HD_SCALAR(name, text, bits, class, digits, most, least)                \
   {text, bits, HD_CLASS_##class, digits, most, least},
 #include "IR/Scalars.def"
 #undef HD_SCALAR
 };
 
-hd_scalar_class_t hd_scalar_class(hd_scalar_t scalar) {
-  return scalars[scalar].class;
-}
-const char *hd_scalar_name(hd_scalar_t scalar) { return scalars[scalar].name; }
-unsigned hd_scalar_bits(hd_scalar_t scalar) { return scalars[scalar].bits; }
-unsigned hd_scalar_digits(hd_scalar_t scalar) { return scalars[scalar].digits; }
-int hd_scalar_max_exponent(hd_scalar_t scalar) {
-  return scalars[scalar].max_exponent;
-}
-int hd_scalar_min_exponent(hd_scalar_t scalar) {
-  return scalars[scalar].min_exponent;
-}
-
-unsigned hd_type_bits(hd_type_t type) {
-  return scalars[type.scalar].bits * type.lanes;
-}
-
-bool hd_type_is_float(hd_type_t type) {
-  return scalars[type.scalar].class == HD_CLASS_FLOAT;
-}
-bool hd_type_is_integer(hd_type_t type) {
-  return hd_type_is_signed(type) || hd_type_is_unsigned(type);
-}
-bool hd_type_is_signed(hd_type_t type) {
-  return scalars[type.scalar].class == HD_CLASS_SIGNED;
-}
-bool hd_type_is_unsigned(hd_type_t type) {
-  return scalars[type.scalar].class == HD_CLASS_UNSIGNED;
-}
-bool hd_type_is_bool(hd_type_t type) {
-  return scalars[type.scalar].class == HD_CLASS_BOOL;
-}
-
 // The scalar whose name text begins with, the longest one; its length in size.
 static hd_scalar_t find_prefix(const char *text, size_t *size) {
   hd_scalar_t best = HD_SCALAR_COUNT;
   *size = 0;
   for (int i = 0; i < HD_SCALAR_COUNT; i++) {
-    const char *name = scalars[i].name;
+    const char *name = hd_scalar_infos[i].name;
     size_t length = 0;
     while (name[length] && name[length] == text[length])
       length++;
@@ -80,7 +39,7 @@ bool hd_type_parse(const char *text, hd_type_t *type) {
     *type = hd_type(scalar);
     return true;
   }
-  hd_scalar_class_t class = scalars[scalar].class;
+  hd_scalar_class_t class = hd_scalar_class(scalar);
   if (text[size] != 'x' || class == HD_CLASS_VOID || class == HD_CLASS_OPAQUE)
     return false;
   const char *digits = text + size + 1;
@@ -102,10 +61,10 @@ static void make_names(void) {
     for (int lanes = 0; lanes <= HD_MAX_LANES; lanes++)
       if (lanes <= 1)
         snprintf(names[i][lanes], sizeof names[i][lanes], "%s",
-                 scalars[i].name);
+                 hd_scalar_infos[i].name);
       else
         snprintf(names[i][lanes], sizeof names[i][lanes], "%sx%d",
-                 scalars[i].name, lanes);
+                 hd_scalar_infos[i].name, lanes);
 }
 
 const char *hd_type_name(hd_type_t type) {

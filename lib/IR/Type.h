@@ -52,22 +52,59 @@ static inline hd_type_t hd_type_lane(hd_type_t type) {
   return (hd_type_t){type.scalar, 1};
 }
 
-hd_scalar_class_t hd_scalar_class(hd_scalar_t scalar);
-const char *hd_scalar_name(hd_scalar_t scalar);
-unsigned hd_scalar_bits(hd_scalar_t scalar);
-unsigned hd_scalar_digits(hd_scalar_t scalar);  // Floats.
-int hd_scalar_max_exponent(hd_scalar_t scalar); // Floats.
-int hd_scalar_min_exponent(hd_scalar_t scalar); // Floats; of normal ones.
+typedef struct hd_scalar_info {
+  const char *name;
+  uint8_t bits;
+  uint8_t class; // hd_scalar_class_t
+  uint8_t digits;
+  int16_t max_exponent, min_exponent;
+} hd_scalar_info_t;
+
+// By hd_scalar_t.
+extern const hd_scalar_info_t hd_scalar_infos[HD_SCALAR_COUNT];
+
+static inline hd_scalar_class_t hd_scalar_class(hd_scalar_t scalar) {
+  return (hd_scalar_class_t)hd_scalar_infos[scalar].class;
+}
+static inline const char *hd_scalar_name(hd_scalar_t scalar) {
+  return hd_scalar_infos[scalar].name;
+}
+static inline unsigned hd_scalar_bits(hd_scalar_t scalar) {
+  return hd_scalar_infos[scalar].bits;
+}
+// The next three of floats.
+static inline unsigned hd_scalar_digits(hd_scalar_t scalar) {
+  return hd_scalar_infos[scalar].digits;
+}
+static inline int hd_scalar_max_exponent(hd_scalar_t scalar) {
+  return hd_scalar_infos[scalar].max_exponent;
+}
+static inline int hd_scalar_min_exponent(hd_scalar_t scalar) { // Normal ones'.
+  return hd_scalar_infos[scalar].min_exponent;
+}
 
 // In memory; 0 for void. Sub-byte scalars take whole bytes only as vectors or
 // tensors, so ask hd_type_bits() for them.
-unsigned hd_type_bits(hd_type_t type);
+static inline unsigned hd_type_bits(hd_type_t type) {
+  return hd_scalar_infos[type.scalar].bits * (unsigned)type.lanes;
+}
 
-bool hd_type_is_float(hd_type_t type);    // Lanes do not matter.
-bool hd_type_is_integer(hd_type_t type);  // Signed or unsigned, not bool.
-bool hd_type_is_signed(hd_type_t type);   // Signed integer.
-bool hd_type_is_unsigned(hd_type_t type); // Unsigned integer.
-bool hd_type_is_bool(hd_type_t type);
+// Lanes do not matter.
+static inline bool hd_type_is_float(hd_type_t type) {
+  return hd_scalar_infos[type.scalar].class == HD_CLASS_FLOAT;
+}
+static inline bool hd_type_is_signed(hd_type_t type) { // Integers.
+  return hd_scalar_infos[type.scalar].class == HD_CLASS_SIGNED;
+}
+static inline bool hd_type_is_unsigned(hd_type_t type) { // Integers, not bool.
+  return hd_scalar_infos[type.scalar].class == HD_CLASS_UNSIGNED;
+}
+static inline bool hd_type_is_integer(hd_type_t type) { // One of the two.
+  return hd_type_is_signed(type) || hd_type_is_unsigned(type);
+}
+static inline bool hd_type_is_bool(hd_type_t type) {
+  return hd_scalar_infos[type.scalar].class == HD_CLASS_BOOL;
+}
 
 // Parses "f16" or "f16x2"; false where it names no type.
 bool hd_type_parse(const char *text, hd_type_t *type);

@@ -35,6 +35,7 @@ static bool difference(hd_facts_t *facts, const hd_expr_t *more,
   if (out->constant > max_constant || out->constant < -max_constant ||
       subtrahend.constant > max_constant || subtrahend.constant < -max_constant)
     return false;
+  out->is_final &= subtrahend.is_final;
   out->type = hd_type(HD_I64); // The difference may pass the operands' type.
   if (!hd_linear_add(out, &subtrahend, -1))
     return false;
@@ -92,7 +93,7 @@ static void narrow_atoms(hd_facts_t *facts, const hd_linear_t *sum) {
     if (news)
       fact.range = round_range(fact.range, hd_facts_divisor(facts, fact.atom));
     if (news && fact.range.least <= fact.range.greatest)
-      hd_vec_push(facts->arena, &facts->atoms, fact);
+      hd_facts_assume_atom(facts, fact);
   }
 }
 
@@ -121,14 +122,19 @@ static void tighten(hd_facts_t *facts, hd_linear_t *sum) {
 static void assume_sum(hd_facts_t *facts, hd_expr_kind_t kind,
                        const hd_expr_t *a, const hd_expr_t *b) {
   hd_linear_t sum, before = {0};
-  for (hd_linear_mode_t mode = HD_LINEAR_DEEP; mode <= HD_LINEAR_EXPAND;
-       ++mode) {
-    if (!as_sum(facts, kind, a, b, mode, &sum) || sum.size == 0 ||
-        hd_linear_equal(&sum, &before))
+  bool is_final = false;
+  for (hd_linear_mode_t mode = HD_LINEAR_DEEP;
+       mode <= HD_LINEAR_EXPAND && !is_final; ++mode) {
+    if (!as_sum(facts, kind, a, b, mode, &sum))
+      continue;
+    is_final = sum.is_final;
+    if (sum.size == 0 || hd_linear_equal(&sum, &before))
       continue;
     before = sum;
     tighten(facts, &sum);
+    size_t known = facts->atoms.size;
     narrow_atoms(facts, &sum);
+    is_final &= facts->atoms.size == known;
     hd_vec_push(facts->arena, &facts->linears, sum);
   }
 }
@@ -147,7 +153,7 @@ static void assume_divisor(hd_facts_t *facts, const hd_expr_t *e) {
     return;
   hd_atom_fact_t fact = {mod->operands[0],
                          hd_facts_range(facts, mod->operands[0]), c};
-  hd_vec_push(facts->arena, &facts->atoms, fact);
+  hd_facts_assume_atom(facts, fact);
 }
 
 // a != b tells something where b is one end of the range.
@@ -218,11 +224,12 @@ static bool proves(hd_facts_t *facts, hd_expr_kind_t kind, const hd_expr_t *a,
   hd_linear_t sum, before = {.constant = -1};
   for (hd_linear_mode_t mode = HD_LINEAR_DEEP; mode <= HD_LINEAR_EXPAND;
        ++mode) {
-    if (!as_sum(facts, kind, a, b, mode, &sum) ||
-        hd_linear_equal(&sum, &before))
+    if (!as_sum(facts, kind, a, b, mode, &sum))
       continue;
-    if (proven(facts, &sum))
+    if (!hd_linear_equal(&sum, &before) && proven(facts, &sum))
       return true;
+    if (sum.is_final)
+      return false;
     before = sum;
   }
   return false;

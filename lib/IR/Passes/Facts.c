@@ -19,6 +19,12 @@ static void set_var(hd_facts_t *facts, const hd_var_t *var,
     hd_ptr_map_set(facts->arena, &facts->vars, var, entry);
   }
   *entry = fact;
+  facts->state++;
+}
+
+void hd_facts_assume_atom(hd_facts_t *facts, hd_atom_fact_t fact) {
+  hd_vec_push(facts->arena, &facts->atoms, fact);
+  facts->state++;
 }
 
 hd_arena_t *hd_facts_arena(const hd_facts_t *facts) { return facts->arena; }
@@ -29,6 +35,7 @@ hd_facts_mark_t hd_facts_mark(const hd_facts_t *facts) {
 }
 
 void hd_facts_reset(hd_facts_t *facts, hd_facts_mark_t mark) {
+  facts->state += facts->atoms.size != mark.atoms;
   facts->atoms.size = mark.atoms;
   facts->linears.size = mark.linears;
   facts->conditions.size = mark.conditions;
@@ -42,12 +49,15 @@ hd_facts_t *hd_facts_unconditional(const hd_facts_t *facts) {
   copy->atoms.data = NULL;
   copy->linears.data = NULL;
   copy->conditions.data = NULL;
+  copy->ranges =
+      HD_ARENA_ARRAY(facts->arena, hd_known_range_t, HD_KNOWN_RANGES);
   return copy;
 }
 
 // What contradicts the table does not run, but a range has to be one.
 static void set_builtin(hd_facts_t *facts, hd_builtin_t builtin,
                         hd_wide_t least, hd_wide_t greatest) {
+  facts->state++;
   hd_range_t *range = &facts->builtins[builtin];
   if (least > range->least)
     range->least = least < range->greatest ? least : range->greatest;
@@ -119,6 +129,8 @@ static void set_sizes(hd_facts_t *facts, const hd_func_t *func) {
 hd_facts_t *hd_facts_create(hd_arena_t *arena, const hd_func_t *func) {
   hd_facts_t *facts = HD_ARENA_NEW(arena, hd_facts_t);
   facts->arena = arena;
+  facts->state = 1;
+  facts->ranges = HD_ARENA_ARRAY(arena, hd_known_range_t, HD_KNOWN_RANGES);
   for (unsigned b = 0; b < HD_BUILTIN_COUNT; ++b) {
     const hd_builtin_info_t *info = hd_builtin_info((hd_builtin_t)b);
     facts->builtins[b] = (hd_range_t){info->least, info->greatest};

@@ -100,8 +100,10 @@ static bool collect_scaled(hd_facts_t *facts, const hd_expr_t *e,
   if (!collect(facts, e, mode, &inner))
     return false;
   set_constant(out, e->type, 0);
-  if (mode == HD_LINEAR_SHALLOW && inner.size + (inner.constant != 0) > 1)
+  if (mode == HD_LINEAR_SHALLOW && inner.size + (inner.constant != 0) > 1) {
+    facts->is_whole = true;
     return hd_linear_add_term(out, e, factor);
+  }
   return hd_linear_add(out, &inner, factor);
 }
 
@@ -166,14 +168,17 @@ static bool collect(hd_facts_t *facts, const hd_expr_t *e,
   case HD_EXPR_MOD:
   case HD_EXPR_SHR:
   case HD_EXPR_BITAND:
-    if (mode >= HD_LINEAR_ONCE && collect_even(facts, e, mode, out))
+    if (mode < HD_LINEAR_ONCE)
+      facts->is_whole |= hd_expr_is_const(e->operands[1]);
+    else if (collect_even(facts, e, mode, out))
       return true;
     break;
   case HD_EXPR_VAR:
-    value = mode >= HD_LINEAR_ONCE ? hd_facts_value(facts, e->u.var) : NULL;
-    if (value)
+    value = hd_facts_value(facts, e->u.var);
+    if (value && mode >= HD_LINEAR_ONCE)
       return collect(facts, value,
                      mode == HD_LINEAR_ONCE ? HD_LINEAR_DEEP : mode, out);
+    facts->is_whole |= value != NULL;
     break;
   default: // Whatever else there is, is an atom.
     break;
@@ -189,8 +194,12 @@ bool hd_linear_of(hd_facts_t *facts, const hd_expr_t *e, hd_linear_mode_t mode,
   int outer = facts->fuel;
   if (outer <= 0)
     facts->fuel = MAX_NODES;
+  bool was_whole = facts->is_whole;
+  facts->is_whole = false;
   bool ok = collect(facts, e, mode, out) && join_quotients(facts, mode, out);
   facts->fuel = outer <= 0 ? 0 : facts->fuel;
+  out->is_final = ok && !facts->is_whole;
+  facts->is_whole |= was_whole;
   return ok;
 }
 

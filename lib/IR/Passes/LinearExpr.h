@@ -17,6 +17,7 @@ typedef enum hd_linear_mode {
 
 // False where e is no integer, has effects, or has too many terms. Shifts right
 // and masks of values that are not negative appear as divisions and remainders.
+// out->is_final: a mode further down the list gives the same sum.
 bool hd_linear_of(hd_facts_t *facts, const hd_expr_t *e, hd_linear_mode_t mode,
                   hd_linear_t *out);
 // An expression as it is.

@@ -5,6 +5,9 @@
 #include "IR/Passes/FactsState.h"
 #include "Support/Gcd.h"
 
+#include <stdalign.h>
+#include <stddef.h>
+
 // Before any wrap; all is the type's.
 static hd_range_t structural_range(hd_facts_t *facts, const hd_expr_t *e,
                                    hd_range_t all) {
@@ -53,7 +56,7 @@ static hd_range_t structural_range(hd_facts_t *facts, const hd_expr_t *e,
   }
 }
 
-hd_range_t hd_facts_range(hd_facts_t *facts, const hd_expr_t *e) {
+static hd_range_t find_range(hd_facts_t *facts, const hd_expr_t *e) {
   hd_range_t all = hd_type_range(e->type);
   hd_range_t range = structural_range(facts, e, all);
   if (!hd_range_inside(range, all))
@@ -65,6 +68,18 @@ hd_range_t hd_facts_range(hd_facts_t *facts, const hd_expr_t *e) {
         hd_expr_equal(facts->atoms.data[i].atom, e))
       range = hd_range_meet(range, facts->atoms.data[i].range);
   return range;
+}
+
+hd_range_t hd_facts_range(hd_facts_t *facts, const hd_expr_t *e) {
+  if (e->kind == HD_EXPR_CONST)
+    return find_range(facts, e);
+  hd_known_range_t *known =
+      &facts->ranges[(uintptr_t)e / alignof(max_align_t) % HD_KNOWN_RANGES];
+  if (known->of != e || known->state != facts->state) {
+    hd_range_t range = find_range(facts, e);
+    *known = (hd_known_range_t){e, facts->state, range};
+  }
+  return known->range;
 }
 
 bool hd_facts_nonnegative(hd_facts_t *facts, const hd_expr_t *e) {

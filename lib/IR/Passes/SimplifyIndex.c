@@ -32,17 +32,24 @@ static const hd_expr_t *constant(hd_simplifier_t *s, hd_type_t type,
 // Takes the sum anew where that is less work.
 static const hd_expr_t *simplify_sum(hd_simplifier_t *s, const hd_expr_t *e) {
   unsigned best = hd_expr_cost(e);
-  for (hd_linear_mode_t mode = HD_LINEAR_SHALLOW; mode <= HD_LINEAR_EXPAND;
-       ++mode) {
-    hd_linear_t sum;
-    if (!hd_linear_of(s->facts, e, mode, &sum))
+  hd_linear_t sums[2], *before = NULL, *sum = &sums[0];
+  bool is_final = false;
+  for (hd_linear_mode_t mode = HD_LINEAR_SHALLOW;
+       mode <= HD_LINEAR_EXPAND && !is_final; ++mode) {
+    if (!hd_linear_of(s->facts, e, mode, sum))
       continue;
-    const hd_expr_t *other = build(s, &sum);
+    is_final = sum->is_final;
+    if (before && hd_linear_equal(sum, before))
+      continue;
+    const hd_expr_t *other = build(s, sum);
     unsigned cost = hd_expr_cost(other);
     if (cost < best) {
       best = cost;
       e = other;
+      is_final = false;
     }
+    before = sum;
+    sum = sum == &sums[0] ? &sums[1] : &sums[0];
   }
   return e;
 }
@@ -158,10 +165,14 @@ static bool is_better(hd_simplifier_t *s, const hd_expr_t *e,
 // Applies a rule to a as a sum.
 static const hd_expr_t *by_sum(hd_simplifier_t *s, const hd_expr_t *a,
                                int64_t c, sum_rule_t rule) {
-  for (hd_linear_mode_t mode = HD_LINEAR_DEEP; mode <= HD_LINEAR_EXPAND;
-       ++mode) {
+  bool is_final = false;
+  for (hd_linear_mode_t mode = HD_LINEAR_DEEP;
+       mode <= HD_LINEAR_EXPAND && !is_final; ++mode) {
     hd_linear_t sum;
-    if (!hd_linear_of(s->facts, a, mode, &sum) || !exact_nonnegative(s, &sum))
+    if (!hd_linear_of(s->facts, a, mode, &sum))
+      continue;
+    is_final = sum.is_final;
+    if (!exact_nonnegative(s, &sum))
       continue;
     const hd_expr_t *e = rule(s, &sum, c);
     if (e && (mode == HD_LINEAR_DEEP || is_better(s, e, a)))
