@@ -152,6 +152,7 @@ static double function_of(hd_task_function_t function, double x, double y,
   case HD_TASK_COSH: return cosh(x);
   case HD_TASK_ERF: return erf(x);
   case HD_TASK_EXP: return exp(x);
+  case HD_TASK_EXP_COARSE: return exp(x);
   case HD_TASK_EXPM1: return expm1(x);
   case HD_TASK_FLOOR: return floor(x);
   case HD_TASK_FMA: return fma(x, y, z);

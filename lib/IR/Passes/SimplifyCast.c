@@ -118,6 +118,13 @@ static const hd_expr_t *by_bits(hd_simplifier_t *s, const hd_expr_t *e,
   return hd_expr_cast(arena, e->type, x);
 }
 
+// What a name stands for, where that is known.
+static const hd_expr_t *named(hd_simplifier_t *s, const hd_expr_t *e) {
+  const hd_expr_t *value =
+      e->kind == HD_EXPR_VAR ? hd_facts_value(s->facts, e->u.var) : NULL;
+  return value ? value : e;
+}
+
 const hd_expr_t *hd_simplify_cast(hd_simplifier_t *s, const hd_expr_t *e) {
   const hd_expr_t *a = e->operands[0];
   if (hd_type_equal(a->type, e->type))
@@ -125,9 +132,10 @@ const hd_expr_t *hd_simplify_cast(hd_simplifier_t *s, const hd_expr_t *e) {
   if (e->kind != HD_EXPR_CAST)
     return e;
   clamped_t clamped;
-  if (a->kind == HD_EXPR_CAST && is_f32(e) && is_integer(a) &&
-      is_one_of(a->operands[0], a->type, &clamped))
-    return a->operands[0];
+  const hd_expr_t *from = named(s, a);
+  if (from->kind == HD_EXPR_CAST && is_f32(e) && is_integer(from) &&
+      is_one_of(from->operands[0], from->type, &clamped))
+    return from->operands[0];
   if (!is_integer(e))
     return e;
   if (s->resolve && is_one_of(a, e->type, &clamped))
