@@ -10,7 +10,9 @@
 //
 //   cvt.rni.s32 a, max(t, least) ...  cvt.pack.sat d, b, a, rest
 //
-// which ptxas makes one of (F2IP). max stays, for it drops NaN.
+// which ptxas makes one of (F2IP). max stays, for it drops NaN. Unsigned bytes
+// are signed ones less 128: of cvt.pack.sat.u8 ptxas 13.0 makes an instruction
+// that an H200 does not know (CUDA_ERROR_ILLEGAL_INSTRUCTION).
 #include "CodeGen/Emit.h"
 
 #include <math.h>
@@ -75,18 +77,18 @@ static bool find_rounded(LLVMValueRef byte, hd_type_t type, rounded_t *r) {
   return r->most <= lowest + 255;
 }
 
-// The byte in 32 bits, as far as it is within its type.
+// The byte in 32 bits, as far as it is within its type; unsigned ones less 128.
 static LLVMValueRef integer(hd_emit_t *e, hd_type_t type, const rounded_t *r) {
   LLVMValueRef value = r->value, added = operand_of(value, LLVMFAdd, 1);
-  double by;
-  if (constant_of(added, &by) && by == r->shift && by == 0x1.8p23)
+  double by, less = hd_type_is_signed(type) ? 0 : 128;
+  if (less == 0 && constant_of(added, &by) && by == r->shift && by == 0x1.8p23)
     value = LLVMGetOperand(value, 0);
   else
-    value = LLVMBuildFSub(B, value, LLVMConstReal(e->f32, r->shift), "");
-  LLVMValueRef args[] = {value, LLVMConstReal(e->f32, r->least)};
+    value = LLVMBuildFSub(B, value, LLVMConstReal(e->f32, r->shift + less), "");
+  LLVMValueRef args[] = {value, LLVMConstReal(e->f32, r->least - less)};
   args[0] = hd_emit_llvm(e, "llvm.maxnum", e->f32, args, 2);
-  args[1] = LLVMConstReal(e->f32, r->most);
-  if (r->most < (hd_type_is_signed(type) ? 127 : 255))
+  args[1] = LLVMConstReal(e->f32, r->most - less);
+  if (r->most - less < 127)
     args[0] = hd_emit_llvm(e, "llvm.minnum", e->f32, args, 2);
   return hd_emit_llvm(e, "llvm.nvvm.f2i.rn", NULL, args, 1);
 }
@@ -94,15 +96,15 @@ static LLVMValueRef integer(hd_emit_t *e, hd_type_t type, const rounded_t *r) {
 // Lanes from first on, 2 or 4, in a word.
 static LLVMValueRef packed(hd_emit_t *e, hd_type_t type, const rounded_t *first,
                            unsigned count) {
-  const char *code = hd_type_is_signed(type)
-                         ? "cvt.pack.sat.s8.s32.b32 $0, $1, $2, $3;"
-                         : "cvt.pack.sat.u8.s32.b32 $0, $1, $2, $3;";
   LLVMValueRef word = hd_emit_int(e->i32, 0);
   for (unsigned i = count; i > 0; i -= 2) {
     LLVMValueRef args[] = {integer(e, type, &first[i - 1]),
                            integer(e, type, &first[i - 2]), word};
-    word = hd_emit_ptx(e, code, "=r,r,r,r", e->i32, args, 3, false);
+    word = hd_emit_ptx(e, "cvt.pack.sat.s8.s32.b32 $0, $1, $2, $3;", "=r,r,r,r",
+                       e->i32, args, 3, false);
   }
+  if (!hd_type_is_signed(type))
+    word = LLVMBuildXor(B, word, hd_emit_int(e->i32, 0x80808080), "");
   return count == 4 ? word : LLVMBuildTrunc(B, word, e->i16, "");
 }
 
