@@ -49,7 +49,8 @@ static bool upload(hd_device_t *device, hd_address_t to, const void *from,
 
 static bool load_kernels(hd_device_t *device, const hd_func_t *const *funcs,
                          const hd_code_t *codes, unsigned count,
-                         hd_kernel_t **kernels) {
+                         hd_kernel_t **kernels, hd_failure_t *failures) {
+  (void)failures;
   if (!codes)
     return hd_error(&device->context->diags, (hd_loc_t){0}, HD_E0606, "k",
                     "this device makes no code");

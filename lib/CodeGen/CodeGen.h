@@ -33,17 +33,6 @@ typedef struct hd_codegen_options {
   int64_t max_instructions; // Of LLVM's IR for a kernel; 0: the default.
 } hd_codegen_options_t;
 
-// The shared memory of a kernel: an offset in bytes for each shared tensor, in
-// order of declaration, and the whole size. Expressions over size parameters.
-typedef struct hd_shared_plan {
-  uint32_t num_tensors;
-  const hd_var_t *const *tensors;
-  const hd_expr_t *const *offsets;
-  const hd_expr_t *size;
-} hd_shared_plan_t;
-const hd_shared_plan_t *hd_shared_plan(hd_arena_t *arena,
-                                       const hd_func_t *kernel);
-
 // Text of LLVM IR (before LLVM's passes) or PTX for one kernel. False after an
 // error (reported).
 bool hd_codegen_llvm(hd_module_t *module, const hd_func_t *kernel,

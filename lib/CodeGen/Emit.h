@@ -16,6 +16,7 @@
 
 #include "CodeGen/CodeGen.h"
 #include "IR/Intrinsic.h"
+#include "IR/SharedPlan.h"
 #include "Support/Map.h"
 
 #include <llvm-c/Core.h>

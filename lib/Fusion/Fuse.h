@@ -104,6 +104,16 @@ const bool *hd_planned_outputs(hd_arena_t *arena, const hd_graph_t *graph);
 // The constants that are: the graph's, then those of its loops' bodies.
 hd_values_t hd_planned_constants(hd_arena_t *arena, const hd_graph_t *graph);
 
+// Makes a plan, and all that it launches, as items of the module; NULL after an
+// error.
+typedef const hd_func_t *(*hd_plan_fn_t)(void *argument);
+
+// A plan whose kernels a block of the machine has room for, where other
+// candidates of templates see to that: make is called until they do. Of what it
+// added to the module, and reported, the last call's is left.
+const hd_func_t *hd_plan_in_rounds(hd_module_t *module, hd_plan_fn_t make,
+                                   void *argument);
+
 // All of it; `fuse` leaves out the first step.
 typedef struct hd_fuse_options {
   bool unfused; // Every node a kernel of its own, or several.

@@ -94,14 +94,25 @@ bool hd_pass_apply_fusion(hd_module_t *module, const hd_graph_t *graph,
   return true;
 }
 
+typedef struct scheduling {
+  hd_module_t *module;
+  const hd_graph_t *graph;
+  const hd_pass_args_t *args;
+} scheduling_t;
+
+static const hd_func_t *schedule(void *argument) {
+  const scheduling_t *s = argument;
+  hd_scheduler_t *scheduler = hd_scheduler_create(s->module, &s->module->arena);
+  const hd_graph_t *scheduled =
+      hd_graph_schedule_anchors(s->module, scheduler, s->graph, true);
+  return scheduled ? make_plan(s->module, scheduler, scheduled, s->args) : NULL;
+}
+
 bool hd_pass_schedule(hd_module_t *module, const hd_graph_t *graph,
                       const hd_pass_args_t *args, hd_item_t *version) {
   size_t added = module->items.size;
-  hd_scheduler_t *scheduler = hd_scheduler_create(module, &module->arena);
-  const hd_graph_t *scheduled =
-      hd_graph_schedule_anchors(module, scheduler, graph, true);
-  const hd_func_t *plan =
-      scheduled ? make_plan(module, scheduler, scheduled, args) : NULL;
+  scheduling_t scheduling = {module, graph, args};
+  const hd_func_t *plan = hd_plan_in_rounds(module, schedule, &scheduling);
   if (!plan)
     return false;
   take_plan(module, added, version);

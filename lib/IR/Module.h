@@ -52,6 +52,9 @@ struct hd_func {
   // Of an instance: what it is one of, and who asked for it first; else NULL.
   const struct hd_generic *generic;
   hd_loc_t asked;
+  // KERNEL, made by a template: what was known when it was chosen, which lives
+  // as long (Schedule/Template/Falls.h); else NULL. No part of the text.
+  const struct hd_chosen *chosen;
 };
 
 typedef struct hd_generic hd_generic_t;   // IR/Generic.h

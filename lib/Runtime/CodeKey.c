@@ -48,6 +48,12 @@ static void describe(description_t *d, const hd_func_t *func) {
   hd_walk_block(func->body, describe_stmt, describe_expr, d);
 }
 
+void hd_code_describe(hd_arena_t *arena, const hd_func_t *kernel,
+                      hd_buffer_t *text) {
+  describe(&(description_t){.arena = arena, .places = true, .text = text},
+           kernel);
+}
+
 hd_cache_key_t hd_code_key(hd_module_t *module, const hd_func_t *kernel,
                            const char *salt, bool places) {
   hd_cache_key_t key = {0, 0};

@@ -15,4 +15,8 @@
 hd_cache_key_t hd_code_key(hd_module_t *module, const hd_func_t *kernel,
                            const char *salt, bool places);
 
+// That text, with all places.
+void hd_code_describe(hd_arena_t *arena, const hd_func_t *kernel,
+                      hd_buffer_t *text);
+
 #endif

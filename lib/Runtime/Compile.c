@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Runtime/Compile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct job {
@@ -54,11 +55,25 @@ static void share_times(hd_context_t *context, const job_t *jobs,
   free(times);
 }
 
+// The first error of a job, if it has one.
+static void keep_failure(const job_t *job, hd_failure_t *failure) {
+  const hd_diagnostic_t *d = job->context.diags.first;
+  *failure = (hd_failure_t){.code = HD_DIAGNOSTIC_COUNT};
+  while (d && d->severity != HD_ERROR)
+    d = d->next;
+  if (job->ok || !d)
+    return;
+  failure->code = d->code;
+  snprintf(failure->why, sizeof failure->why, "%s", d->message);
+}
+
 // Up to the first failure, in the order of the kernels.
 static bool conclude(hd_context_t *context, job_t *jobs, unsigned count,
-                     hd_exhausted_t *exhausted) {
+                     hd_exhausted_t *exhausted, hd_failure_t *failures) {
   bool ok = true;
   for (unsigned i = 0; i < count; i++) {
+    if (failures)
+      keep_failure(&jobs[i], &failures[i]);
     if (ok) {
       hd_diagnostics_take(&context->diags, &jobs[i].context.diags);
       *exhausted = jobs[i].exhausted;
@@ -70,7 +85,8 @@ static bool conclude(hd_context_t *context, job_t *jobs, unsigned count,
 }
 
 bool hd_compile_all(hd_context_t *context, hd_thread_pool_t *pool,
-                    unsigned count, hd_compile_fn_t compile, void *argument) {
+                    unsigned count, hd_compile_fn_t compile, void *argument,
+                    hd_failure_t *failures) {
   job_t *jobs = calloc(count ? count : 1, sizeof(*jobs));
   if (!jobs)
     return hd_error(&context->diags, (hd_loc_t){0}, HD_E0904, "out of memory");
@@ -88,7 +104,7 @@ bool hd_compile_all(hd_context_t *context, hd_thread_pool_t *pool,
               hd_clock_ns() - start);
   hd_times_leave(&context->times, part);
   hd_exhausted_t exhausted = HD_EXHAUSTED_NOTHING;
-  bool ok = conclude(context, jobs, count, &exhausted);
+  bool ok = conclude(context, jobs, count, &exhausted, failures);
   free(jobs);
   if (exhausted != HD_EXHAUSTED_NOTHING)
     hd_budget_exhausted(&context->budget, exhausted);

@@ -227,7 +227,12 @@ static bool report_code(const hd_cuda_t *cuda, hd_diagnostics_t *diags,
                         const char *log) {
   char what[160], text[256];
   snprintf(what, sizeof(what), "%s kernel '%.100s'", doing, name);
-  hd_cuda_check(cuda, diags, error, what);
+  // That is what there is to the kernel; all else is the driver's or the GPU's.
+  if (error == HD_CU_INVALID_PTX || error == HD_CU_OUT_OF_RESOURCES)
+    hd_error(diags, nowhere, HD_E0612, what,
+             hd_cuda_error_text(cuda, error, text, sizeof(text)));
+  else
+    hd_cuda_check(cuda, diags, error, what);
   if (log[0])
     hd_note(diags, nowhere, "the driver says: %s", log);
   if (error == HD_CU_UNSUPPORTED_PTX) {

@@ -24,8 +24,8 @@ static hd_cache_key_t text_key(const hd_cuda_device_t *d, hd_module_t *module,
   char salt[80];
   snprintf(salt, sizeof(salt), "%s %d %d", d->base.info.target->name,
            d->cuda->sm, d->cuda->version);
-  return d->cache ? hd_code_key(module, func, salt, false)
-                  : (hd_cache_key_t){0, 0};
+  return d->base.cache ? hd_code_key(module, func, salt, false)
+                       : (hd_cache_key_t){0, 0};
 }
 
 static bool is_plain(void *argument, const hd_expr_t *e) {
@@ -49,7 +49,7 @@ static bool link_ptx(hd_cuda_device_t *d, hd_module_t *module,
   char salt[64];
   snprintf(salt, sizeof(salt), "image %d %d", d->cuda->sm, d->cuda->version);
   hd_cache_key_t key = hd_cache_key(salt, hd_buffer_text(ptx), ptx->size);
-  if (hd_cache_get(d->cache, key, &code->image)) {
+  if (hd_cache_get(d->base.cache, key, &code->image)) {
     code->origin = HD_CUDA_FROM_PTX;
     return true;
   }
@@ -62,14 +62,14 @@ static bool link_ptx(hd_cuda_device_t *d, hd_module_t *module,
     return false;
   if (is_slow)
     keep_ptx(ptx, code);
-  hd_cache_put(d->cache, key, &code->image);
+  hd_cache_put(d->base.cache, key, &code->image);
   return true;
 }
 
 bool hd_cuda_compile(hd_cuda_device_t *d, hd_module_t *module,
                      const hd_func_t *func, hd_cuda_code_t *code) {
   hd_cache_key_t key = text_key(d, module, func);
-  if (hd_cache_get(d->cache, key, &code->image)) {
+  if (hd_cache_get(d->base.cache, key, &code->image)) {
     code->origin = HD_CUDA_FROM_TEXT;
     return true;
   }
@@ -84,7 +84,7 @@ bool hd_cuda_compile(hd_cuda_device_t *d, hd_module_t *module,
   hd_times_leave(&module->context->times, part);
   hd_budget_clean(budget, &cleanup);
   if (ok)
-    hd_cache_put(d->cache, key, &code->image);
+    hd_cache_put(d->base.cache, key, &code->image);
   return ok;
 }
 

@@ -118,7 +118,7 @@ static hd_kernel_t *load_image(hd_cuda_device_t *d, hd_diagnostics_t *diags,
 typedef struct loads {
   hd_cuda_device_t *device;
   const hd_func_t *const *funcs;
-  const hd_code_t *given; // NULL: code is made.
+  const hd_code_t *given; // No data, or NULL: code is made.
   hd_cuda_code_t *made;
   unsigned count;
   hd_kernel_t **kernels;
@@ -136,18 +136,19 @@ static bool load_piece(void *argument, unsigned piece, hd_module_t *module) {
   const loads_t *l = argument;
   hd_times_t *times = &module->context->times;
   hd_cuda_code_t *made = &l->made[piece];
-  if (l->given)
+  bool is_given = l->given && l->given[piece].data;
+  if (is_given)
     made->origin = HD_CUDA_GIVEN;
   else if (!hd_cuda_compile(l->device, module, l->funcs[piece], made))
     return false;
-  hd_code_t code = l->given ? l->given[piece]
+  hd_code_t code = is_given ? l->given[piece]
                             : (hd_code_t){hd_buffer_text(&made->image),
                                           made->image.size, NULL};
   size_t part = hd_times_enter(times, "load");
   hd_kernel_t *k =
       load_image(l->device, &module->context->diags, l->funcs[piece], code);
   hd_times_leave(times, part);
-  if (k && !l->given) {
+  if (k && !is_given) {
     k->kept = made->image;
     made->image = (hd_buffer_t){0};
   }
@@ -169,8 +170,8 @@ static void print_loads(const loads_t *l) {
 }
 
 bool hd_cuda_load(hd_device_t *device, const hd_func_t *const *funcs,
-                  const hd_code_t *given, unsigned count,
-                  hd_kernel_t **kernels) {
+                  const hd_code_t *given, unsigned count, hd_kernel_t **kernels,
+                  hd_failure_t *failures) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
   loads_t loads = {d, funcs, given, NULL, count, kernels};
   loads.made = calloc(count ? count : 1, sizeof(*loads.made));
@@ -179,7 +180,7 @@ bool hd_cuda_load(hd_device_t *device, const hd_func_t *const *funcs,
   hd_cleanup_t cleanup;
   hd_budget_defer(&device->context->budget, &cleanup, end_loads, &loads);
   bool ok = hd_compile_all(device->context, count > 1 ? hd_cuda_pool(d) : NULL,
-                           count, load_piece, &loads);
+                           count, load_piece, &loads, failures);
   if (ok && device->verbose)
     print_loads(&loads);
   hd_budget_clean(&device->context->budget, &cleanup);
@@ -301,8 +302,9 @@ typedef struct prepared {
   hd_cu_launch_t config;
 } prepared_t;
 
-static bool prepare(hd_cuda_device_t *d, cuda_kernel_t *k,
-                    const hd_kernel_launch_t *given, prepared_t *p) {
+// All but the arguments.
+static bool configure(hd_cuda_device_t *d, cuda_kernel_t *k,
+                      const hd_kernel_launch_t *given, prepared_t *p) {
   p->launch = *given;
   p->launch.shared_bytes = spread_bytes(d->cuda, k, given);
   p->config = (hd_cu_launch_t){.shared_bytes = (unsigned)p->launch.shared_bytes,
@@ -315,7 +317,35 @@ static bool prepare(hd_cuda_device_t *d, cuda_kernel_t *k,
     cluster *= (unsigned)given->cluster[i];
   }
   p->config.num_attributes = set_attributes(given, cluster > 1, p->attributes);
-  return allow(d, k, &p->launch, cluster) && set_arguments(d, k, given);
+  return allow(d, k, &p->launch, cluster);
+}
+
+static bool prepare(hd_cuda_device_t *d, cuda_kernel_t *k,
+                    const hd_kernel_launch_t *given, prepared_t *p) {
+  return configure(d, k, given, p) && set_arguments(d, k, given);
+}
+
+// Where the driver does not say, the launch will.
+bool hd_cuda_fits(hd_device_t *device, hd_kernel_t *kernel,
+                  const hd_kernel_launch_t *launch) {
+  hd_cuda_device_t *d = hd_cuda_device_of(device);
+  cuda_kernel_t *k = (cuda_kernel_t *)kernel;
+  int cluster = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
+  prepared_t p;
+  int count = 0;
+  if (cluster == 1)
+    return true;
+  if (!configure(d, k, launch, &p))
+    return false;
+  if (d->cuda->driver.active_clusters(&count, k->function, &p.config) || count)
+    return true;
+  char text[200];
+  snprintf(text, sizeof(text),
+           "no multiprocessors together have room for its clusters of %d "
+           "blocks, each of %lld bytes of shared memory",
+           cluster, (long long)p.launch.shared_bytes + k->static_shared);
+  return hd_error(hd_cuda_diags(d), nowhere, HD_E0606, kernel->func->name,
+                  text);
 }
 
 bool hd_cuda_launch(hd_device_t *device, hd_kernel_t *kernel,

@@ -82,7 +82,8 @@ bool hd_launch_check(hd_device_t *device, const hd_kernel_t *kernel,
   return fail(device, kernel, text);
 }
 
-static bool check_params(hd_device_t *device, const hd_func_t *func) {
+static bool check_params(hd_device_t *device, const hd_func_t *func,
+                         hd_failure_t *failure) {
   const hd_target_t *target = device->info.target;
   size_t bytes = hd_func_param_bytes(func);
   if (bytes <= (size_t)target->max_param_bytes)
@@ -91,20 +92,26 @@ static bool check_params(hd_device_t *device, const hd_func_t *func) {
   snprintf(text, sizeof(text),
            "its parameters take %zu bytes, and %lld are possible on %s", bytes,
            (long long)target->max_param_bytes, target->name);
+  if (failure) {
+    failure->code = HD_E0606;
+    snprintf(failure->why, sizeof failure->why, "%s", text);
+  }
   return hd_error(&device->context->diags, func->loc, HD_E0606, func->name,
                   text);
 }
 
 bool hd_device_load(hd_device_t *device, const hd_func_t *const *funcs,
                     const hd_code_t *codes, unsigned count,
-                    hd_kernel_t **kernels) {
+                    hd_kernel_t **kernels, hd_failure_t *failures) {
   uint64_t start = hd_clock_ns();
   memset(kernels, 0, count * sizeof(*kernels));
+  for (unsigned i = 0; failures && i < count; i++)
+    failures[i] = (hd_failure_t){.code = HD_DIAGNOSTIC_COUNT};
   for (unsigned i = 0; i < count; i++)
-    if (!check_params(device, funcs[i]))
+    if (!check_params(device, funcs[i], failures ? &failures[i] : NULL))
       return false;
-  bool ok = device->ops->load(device, funcs, codes, count, kernels);
-  for (unsigned i = 0; !ok && i < count; i++) {
+  bool ok = device->ops->load(device, funcs, codes, count, kernels, failures);
+  for (unsigned i = 0; !ok && !failures && i < count; i++) {
     if (kernels[i])
       device->ops->unload(device, kernels[i]);
     kernels[i] = NULL;

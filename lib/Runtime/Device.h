@@ -9,8 +9,8 @@
 
 #include "CodeGen/CodeGen.h"
 #include "IR/TensorMap.h"
+#include "Runtime/Compile.h"
 #include "Sim/Sim.h"
-#include "Support/ThreadPool.h"
 
 #include <pthread.h>
 
@@ -106,12 +106,18 @@ typedef struct hd_device_ops {
                hd_buffer_t *code);
   // Makes lowered kernels ready; kernels[i], NULL before, is that of funcs[i].
   // codes[i] is its code, as make gave it on such a device, and outlives it;
-  // codes NULL: it is made. They must not outlive the device or the functions.
+  // no data, or codes NULL: it is made. They must not outlive the device or the
+  // functions. failures: as hd_compile_all() has them.
   // To be called by hd_device_load(), which unloads those that are there after
   // an error.
   bool (*load)(hd_device_t *device, const hd_func_t *const *funcs,
-               const hd_code_t *codes, unsigned count, hd_kernel_t **kernels);
+               const hd_code_t *codes, unsigned count, hd_kernel_t **kernels,
+               hd_failure_t *failures);
   void (*unload)(hd_device_t *device, hd_kernel_t *kernel);
+  // Whether there is room for the launch, which has been checked
+  // (hd_launch_check()), but for its arguments; else E0606. NULL: there is.
+  bool (*fits)(hd_device_t *device, hd_kernel_t *kernel,
+               const hd_kernel_launch_t *launch);
   // The launch has been checked (hd_launch_check()). Outside a recording the
   // kernel has ended when this returns, and errors name it.
   bool (*launch)(hd_device_t *device, hd_kernel_t *kernel,
@@ -166,6 +172,8 @@ struct hd_device {
   hd_memory_t *memory;      // What is allocated, a tree by address,
   size_t bytes, peak_bytes; // and how many bytes that is.
   uint64_t compile_ns;      // Spent in load so far.
+  // Of code, the first's of its forks; NULL: none is kept.
+  struct hd_cache *cache;
   // Where the GPU's memory is used up: ends what is kept for later, and returns
   // whether there was any; NULL: nothing is. Whoever keeps something sets it
   // for as long as it allocates.
@@ -200,10 +208,12 @@ static inline void hd_device_close(hd_device_t *device) {
 }
 
 // Makes kernels ready by the device's load, and keeps the time that it took.
-// All or none; where the work unwinds, the caller unloads those that are there.
+// All or none; but failures (NULL: nobody asks) says of each why it could not
+// be, and then those that could are there. Where the work unwinds, the caller
+// unloads those that are there.
 bool hd_device_load(hd_device_t *device, const hd_func_t *const *funcs,
                     const hd_code_t *codes, unsigned count,
-                    hd_kernel_t **kernels);
+                    hd_kernel_t **kernels, hd_failure_t *failures);
 
 // For the devices; hd_device_destroy() ends it. A new one of so many bytes,
 // which begin with a hd_device_t; NULL and E0904 where memory runs out.

@@ -59,7 +59,7 @@ static void close_device(hd_device_t *device) {
   if (d->first == d) {
     hd_cuda_close(d->cuda);
     hd_thread_pool_destroy(d->pool);
-    hd_cache_close(d->cache);
+    hd_cache_close(device->cache);
   }
   pthread_mutex_destroy(&d->lock);
   free(d->nodes);
@@ -191,7 +191,7 @@ static hd_device_t *fork_device(hd_device_t *device, hd_context_t *context) {
   d->base.first = device;
   d->first = of->first;
   d->cuda = of->cuda;
-  d->cache = of->cache;
+  d->base.cache = device->cache;
   if (make_stream(d))
     return &d->base;
   close_device(&d->base);
@@ -238,6 +238,9 @@ IN_CONTEXT(fill_row, fill,
            (device, to, bits, element_bytes, count))
 ENDS_IN_CONTEXT(unload_row, hd_cuda_unload,
                 (hd_device_t *device, hd_kernel_t *kernel), (device, kernel))
+IN_CONTEXT(fits_row, hd_cuda_fits,
+           (hd_device_t *device, hd_kernel_t *kernel, const hd_kernel_launch_t *launch),
+           (device, kernel, launch))
 IN_CONTEXT(launch_row, hd_cuda_launch,
            (hd_device_t *device, hd_kernel_t *kernel, const hd_kernel_launch_t *launch),
            (device, kernel, launch))
@@ -292,6 +295,7 @@ static const hd_device_ops_t ops = {
     .make = hd_cuda_make,
     .load = hd_cuda_load,
     .unload = unload_row,
+    .fits = fits_row,
     .launch = launch_row,
     .record_begin = record_begin_row,
     .record_end = record_end_row,
@@ -341,7 +345,7 @@ static bool init(hd_cuda_device_t *d, int ordinal,
   info->max_shared_bytes = d->cuda->max_shared_bytes;
   d->threads = options->threads;
   if (options->cache_dir)
-    d->cache = hd_cache_open(options->cache_dir);
+    d->base.cache = hd_cache_open(options->cache_dir);
   return make_stream(d);
 }
 

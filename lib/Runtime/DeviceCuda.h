@@ -18,10 +18,9 @@ typedef struct hd_cuda_device {
   hd_cu_event_t start, stop;
   hd_cu_event_t order;          // Between streams.
   struct hd_cuda_device *first; // That it is a fork of, or itself: whose are
-  hd_thread_pool_t *pool;       // the driver, the threads and the cache.
+  hd_thread_pool_t *pool;       // the driver and the threads.
   pthread_mutex_t lock;         // While the threads are made.
   unsigned threads;
-  hd_cache_t *cache;
   bool recording;
   hd_cu_stream_t own;  // While stream is one of the caller's; else NULL.
   hd_cu_node_t *nodes; // Of the recording under way: its launches, in order.
@@ -67,9 +66,11 @@ bool hd_cuda_compile(hd_cuda_device_t *d, hd_module_t *module,
 bool hd_cuda_make(hd_device_t *device, hd_module_t *module,
                   const hd_func_t *func, hd_buffer_t *out);
 bool hd_cuda_load(hd_device_t *device, const hd_func_t *const *funcs,
-                  const hd_code_t *codes, unsigned count,
-                  hd_kernel_t **kernels);
+                  const hd_code_t *codes, unsigned count, hd_kernel_t **kernels,
+                  hd_failure_t *failures);
 void hd_cuda_unload(hd_device_t *device, hd_kernel_t *kernel);
+bool hd_cuda_fits(hd_device_t *device, hd_kernel_t *kernel,
+                  const hd_kernel_launch_t *launch);
 bool hd_cuda_launch(hd_device_t *device, hd_kernel_t *kernel,
                     const hd_kernel_launch_t *launch);
 bool hd_cuda_record_begin(hd_device_t *device);

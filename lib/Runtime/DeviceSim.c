@@ -2,6 +2,7 @@
 //
 // The simulator as a device. Its memory is the host's; under sanitize each
 // block of memory also keeps which of its bytes were written.
+#include "Runtime/Cache.h"
 #include "Runtime/CodeKey.h"
 #include "Runtime/Compile.h"
 #include "Runtime/Device.h"
@@ -17,7 +18,6 @@ static const hd_loc_t nowhere;
 typedef struct sim_device {
   hd_device_t base;
   hd_sim_options_t options;
-  hd_cache_t *cache; // NULL: code is not kept.
   bool quick;
   uint64_t run; // Of launches that may overlap; of all devices, its alone.
 } sim_device_t;
@@ -57,7 +57,7 @@ static void close_device(hd_device_t *device) {
     free_memory(device, device->memory->address);
   if (!device->first) { // Else they are that one's.
     hd_thread_pool_destroy(of(device)->options.pool);
-    hd_cache_close(of(device)->cache);
+    hd_cache_close(device->cache);
   }
   hd_device_destroy(device);
 }
@@ -169,7 +169,7 @@ typedef struct jobs {
 // Code names the places of barriers, so these are part of its key.
 static hd_cache_key_t key_of(const sim_device_t *d, hd_module_t *module,
                              const hd_func_t *func) {
-  const char *host = d->cache ? hd_codegen_host() : NULL;
+  const char *host = d->base.cache ? hd_codegen_host() : NULL;
   hd_buffer_t salt = {0};
   hd_cache_key_t key = {0, 0};
   hd_cleanup_t cleanup;
@@ -191,11 +191,11 @@ static bool make_code(hd_device_t *device, hd_module_t *module,
                                   .sanitize = d->options.sanitize,
                                   .quick = d->quick};
   hd_cache_key_t key = key_of(d, module, func);
-  if (hd_cache_get(d->cache, key, bytes))
+  if (hd_cache_get(d->base.cache, key, bytes))
     return true;
   if (!hd_host_code_make(module, func, &options, bytes))
     return false;
-  hd_cache_put(d->cache, key, bytes);
+  hd_cache_put(d->base.cache, key, bytes);
   return true;
 }
 
@@ -213,7 +213,7 @@ static bool compile(void *argument, unsigned piece, hd_module_t *module) {
                     .registers = -1,
                     .local_bytes = -1,
                     .max_threads = 1024};
-  if (jobs->codes)
+  if (jobs->codes && jobs->codes[piece].data)
     k->base.code = jobs->codes[piece];
   else if (make_code(&jobs->device->base, module, func, &k->base.kept))
     k->base.code = (hd_code_t){k->base.kept.data, k->base.kept.size, NULL};
@@ -225,12 +225,12 @@ static bool compile(void *argument, unsigned piece, hd_module_t *module) {
 }
 
 static bool load(hd_device_t *device, const hd_func_t *const *funcs,
-                 const hd_code_t *codes, unsigned count,
-                 hd_kernel_t **kernels) {
+                 const hd_code_t *codes, unsigned count, hd_kernel_t **kernels,
+                 hd_failure_t *failures) {
   sim_device_t *d = of(device);
   jobs_t jobs = {d, funcs, codes, kernels};
-  return hd_compile_all(device->context, d->options.pool, count, compile,
-                        &jobs);
+  return hd_compile_all(device->context, d->options.pool, count, compile, &jobs,
+                        failures);
 }
 
 static void say_bank_conflicts(sim_device_t *d, const hd_kernel_t *kernel,
@@ -323,7 +323,7 @@ static hd_device_t *fork_device(hd_device_t *device, hd_context_t *context) {
   d->base.first = device;
   d->options = first->options;
   d->options.budget = &context->budget;
-  d->cache = first->cache;
+  d->base.cache = device->cache;
   d->quick = first->quick;
   return &d->base;
 }
@@ -397,7 +397,7 @@ hd_device_t *hd_device_open_sim(hd_context_t *context,
   d->quick = options->quick;
   // Sanitized code runs once.
   if (options->cache_dir && !options->sanitize)
-    d->cache = hd_cache_open(options->cache_dir);
+    d->base.cache = hd_cache_open(options->cache_dir);
   d->options = (hd_sim_options_t){
       .sanitize = options->sanitize,
       .seed = options->seed,

@@ -10,7 +10,6 @@
 #include "Fusion/Layout/Layouts.h"
 #include "Graph/Prepare.h"
 #include "Graph/Reference/Reference.h"
-#include "Runtime/GraphProgram.h"
 
 #include <string.h>
 
@@ -98,23 +97,6 @@ static bool run_reference(hd_model_t *m, hd_turn_t *run,
 
 bool hd_model_counts_steps(const hd_model_t *m) {
   return hd_steps_matter(&m->module->context->steps);
-}
-
-bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded) {
-  hd_graph_program_options_t options = {.keep_layouts = m->options.keep_layouts,
-                                        .explain = m->options.explain,
-                                        .unfused = m->options.unfused ||
-                                                   m->options.watch ||
-                                                   hd_model_counts_steps(m),
-                                        .in_turn = m->options.in_turn,
-                                        .inouts = segment->inouts};
-  m->schedules.choose = m->prepares ? NULL : m->options.choose;
-  m->schedules.choose_argument = m->options.choose_argument;
-  segment->made = hd_module_create(hd_model_context(m));
-  return hd_graph_program_init(&segment->program, m->device, segment->made,
-                               segment->graph, &m->schedules, &options) &&
-         (loaded ? hd_program_load(&segment->program)
-                 : hd_program_load_kernels(&segment->program, NULL));
 }
 
 // Settles where parameter n of the plan is.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the parts of a model and its sessions share (Model.c: walks and what is
-// kept of them; ModelSegment.c: what a segment of a walk computes; Session.c:
-// runs).
+// kept of them; ModelSegment.c: what a segment of a walk computes;
+// ModelCompile.c: its program; Session.c: runs).
 #ifndef HIDET_RUNTIME_MODELSTATE_H
 #define HIDET_RUNTIME_MODELSTATE_H
 
@@ -11,6 +11,7 @@
 #include "Runtime/Prepared.h"
 #include "Runtime/Session.h"
 #include "Runtime/Store.h"
+#include "Schedule/Template/Falls.h"
 
 // A segment, compiled.
 typedef struct hd_model_segment {
@@ -63,6 +64,8 @@ struct hd_model {
   hd_model_options_t options;
   hd_session_stats_t stats; // Of the walk at work.
   hd_schedule_options_t schedules;
+  hd_falls_t falls;         // Of candidates, on the device;
+  bool knows_falls;         // what its cache has of them is among them.
   bool prepares;            // What is compiled runs once, on constants.
   hd_ptr_map_t shared;      // The model's constants.
   hd_store_t constants;     // Those on the device, for every run.
@@ -158,6 +161,21 @@ hd_inouts_t hd_model_inouts(const hd_model_t *m, hd_turn_t *run,
 // written.
 void hd_model_note_outputs(hd_turn_t *run, const bool *planned);
 
+// --- ModelCompile.c ---
+
+// Makes the program of a segment whose graph is set; loaded: ready to run, else
+// its code alone. A candidate of a template whose kernel cannot be compiled or
+// loaded, or spills so much that the next is expected to be faster, makes room
+// for the next. False after an error.
+bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded);
+
+// --- FallsFile.c ---
+
+// What the device's cache has of candidates that did not do, and adds to it
+// what was found since. Nothing where there is no cache.
+void hd_falls_read(hd_falls_t *falls, hd_device_t *device);
+void hd_falls_write(hd_falls_t *falls, hd_device_t *device);
+
 // --- ModelSegment.c ---
 
 // The elements of a value in the host's memory; NULL after an error.
@@ -165,9 +183,6 @@ const hd_host_tensor_t *hd_model_fetch(hd_model_t *m, hd_turn_t *turn,
                                        const hd_value_t *value);
 // Whether a compilation is one of those of a search (Support/Steps.h).
 bool hd_model_counts_steps(const hd_model_t *m);
-// Makes the program of a segment whose graph is set; loaded: ready to run, else
-// its code alone. False after an error.
-bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded);
 // Computes the graph that the turn's expander gave last; keep: what depends on
 // constants alone, and the rest, if there is one, is compiled.
 bool hd_model_run_segment(hd_model_t *m, hd_turn_t *turn, bool keep);

@@ -94,7 +94,8 @@ bool hd_program_init(hd_program_t *program, hd_device_t *device,
   return ok;
 }
 
-bool hd_program_load_kernels(hd_program_t *program, const hd_code_t *codes) {
+bool hd_program_load_kernels(hd_program_t *program, const hd_code_t *codes,
+                             hd_failure_t *failures) {
   hd_device_t *device = program->device;
   hd_times_t *times = &device->context->times;
   unsigned count = (unsigned)program->variants.size;
@@ -104,16 +105,20 @@ bool hd_program_load_kernels(hd_program_t *program, const hd_code_t *codes) {
     funcs[i] = program->variants.data[i].func;
   program->kernels = HD_ARENA_ARRAY(&program->arena, hd_kernel_t *, count + 1);
   size_t part = hd_times_enter(times, "load");
-  bool ok = hd_device_load(device, funcs, codes, count, program->kernels);
+  bool ok =
+      hd_device_load(device, funcs, codes, count, program->kernels, failures);
   hd_times_leave(times, part);
   return ok;
 }
 
 bool hd_program_load(hd_program_t *program) {
+  return hd_program_load_kernels(program, NULL, NULL) &&
+         hd_program_make_ready(program);
+}
+
+bool hd_program_make_ready(hd_program_t *program) {
   hd_device_t *device = program->device;
   hd_times_t *times = &device->context->times;
-  if (!hd_program_load_kernels(program, NULL))
-    return false;
   size_t part = hd_times_enter(times, "load");
   bool ok = hd_program_plan(program) && place_workspaces(program);
   if (ok && program->workspaces.size && !program->apart)

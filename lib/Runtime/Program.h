@@ -105,8 +105,15 @@ bool hd_program_init(hd_program_t *program, hd_device_t *device,
 // Makes it ready to run; program->module has been lowered.
 bool hd_program_load(hd_program_t *program);
 // The first half of that: its code is on the device, for hd_program_share().
-// codes: of each variant, as hd_device_ops_t.load has it, or NULL.
-bool hd_program_load_kernels(hd_program_t *program, const hd_code_t *codes);
+// codes: of each variant, as hd_device_ops_t.load has it, or NULL. failures:
+// for each variant, as hd_device_load() has it, or NULL.
+bool hd_program_load_kernels(hd_program_t *program, const hd_code_t *codes,
+                             hd_failure_t *failures);
+// The second half.
+bool hd_program_make_ready(hd_program_t *program);
+// Whether the device has room for a launch, whose kernel is loaded; else it is
+// reported (E0606, E0608).
+bool hd_program_fits(hd_program_t *program, const hd_call_site_t *site);
 // Makes of it another one that may run at the same time: it has the code of the
 // first, which outlives it, and of its own all that a run changes. device: the
 // same or a fork of it. Workspaces that share a block have none yet:

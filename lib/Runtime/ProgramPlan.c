@@ -4,6 +4,7 @@
 // begin and end it. Everything but what is another in each turn is worked out
 // here.
 #include "IR/Rewrite.h"
+#include "IR/SharedPlan.h"
 #include "Runtime/LaunchDims.h"
 #include "Runtime/ProgramState.h"
 #include "Runtime/Storage.h"
@@ -121,6 +122,28 @@ static void push(hd_program_t *p, hd_action_t *action) {
   hd_vec_push(&p->arena, &p->actions, action);
 }
 
+// What is settled of a launch by sizes alone, and whether the device has room
+// for it.
+static bool size_launch(hd_program_t *p, const hd_kernel_t *kernel,
+                        const hd_env_t *env, hd_kernel_launch_t *launch) {
+  if (!hd_launch_dims(hd_program_diags(p), env, kernel->func, launch->grid,
+                      launch->block, launch->cluster))
+    return false;
+  const hd_shared_plan_t *shared = hd_shared_plan(&p->arena, kernel->func);
+  if (!hd_eval_int(env, shared->size, &launch->shared_bytes))
+    return hd_program_fail(p, kernel->func,
+                           "the size of its shared memory is not known");
+  return hd_launch_check(p->device, kernel, launch);
+}
+
+bool hd_program_fits(hd_program_t *p, const hd_call_site_t *site) {
+  hd_kernel_launch_t launch = {0};
+  hd_kernel_t *kernel = p->kernels[site->variant];
+  const hd_device_ops_t *ops = p->device->ops;
+  return size_launch(p, kernel, &site->env, &launch) &&
+         (!ops->fits || ops->fits(p->device, kernel, &launch));
+}
+
 // action->slots are set; env holds the kernel's own parameters.
 static bool finish_launch(hd_program_t *p, hd_action_t *action,
                           const hd_env_t *env) {
@@ -136,14 +159,7 @@ static bool finish_launch(hd_program_t *p, hd_action_t *action,
           hd_program_encode(param->type, *hd_env_find(env, param));
     }
   }
-  if (!hd_launch_dims(hd_program_diags(p), env, kernel, launch->grid,
-                      launch->block, launch->cluster))
-    return false;
-  const hd_shared_plan_t *shared = hd_shared_plan(&p->arena, kernel);
-  if (!hd_eval_int(env, shared->size, &launch->shared_bytes))
-    return hd_program_fail(p, kernel,
-                           "the size of its shared memory is not known");
-  if (!hd_launch_check(p->device, action->kernel, launch))
+  if (!size_launch(p, action->kernel, env, launch))
     return false;
   // No blocks, nothing to do: as a loop that does not run.
   if (!launch->grid[0] || !launch->grid[1] || !launch->grid[2]) {

@@ -138,7 +138,7 @@ static bool load_code(reader_t *r) {
     codes[i].symbol = name;
     name += length + 1;
   }
-  return hd_program_load_kernels(program, codes);
+  return hd_program_load_kernels(program, codes, NULL);
 }
 
 static bool make_program(reader_t *r) {

@@ -270,6 +270,14 @@ void hd_diagnostics_note_each(hd_diagnostics_t *diags,
   va_end(args);
 }
 
+const hd_diagnostic_t *hd_diagnostics_since(hd_diagnostics_t *diags,
+                                            hd_diagnostics_mark_t mark) {
+  pthread_mutex_lock(&diags->lock);
+  const hd_diagnostic_t *first = *since(diags, mark);
+  pthread_mutex_unlock(&diags->lock);
+  return first;
+}
+
 void hd_diagnostics_sift(hd_diagnostics_t *diags, hd_diagnostics_mark_t mark,
                          bool (*keep)(hd_diagnostic_code_t)) {
   pthread_mutex_lock(&diags->lock);

@@ -122,6 +122,10 @@ typedef struct hd_diagnostics_mark {
 hd_diagnostics_mark_t hd_diagnostics_mark(hd_diagnostics_t *diags);
 void hd_diagnostics_rewind(hd_diagnostics_t *diags, hd_diagnostics_mark_t mark);
 
+// The first of what has been reported since; NULL: nothing.
+const hd_diagnostic_t *hd_diagnostics_since(hd_diagnostics_t *diags,
+                                            hd_diagnostics_mark_t mark);
+
 // Adds a note to each error since the mark, behind those it has.
 void hd_diagnostics_note_each(hd_diagnostics_t *diags,
                               hd_diagnostics_mark_t mark, hd_loc_t loc,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IR/SharedPlan.h"
 #include "Runtime/LaunchDims.h"
 #include "Runtime/MapCall.h"
 #include "Runtime/Program.h"

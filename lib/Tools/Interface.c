@@ -2,6 +2,7 @@
 #include "Tools/Interface.h"
 #include "CodeGen/CodeGen.h"
 #include "IR/Generic.h"
+#include "IR/SharedPlan.h"
 #include "IR/Text/Printer.h"
 
 uint32_t hd_interface_num_params(const hd_func_t *kernel) {

@@ -79,7 +79,7 @@ void hd_tuner_compile(hd_tuner_t *tuner, hd_tune_work_t *works, size_t count) {
         add_job(&jobs, &works[i], k, works[i].texts[k]);
   }
   hd_compile_all(tuner->device->context, tuner->pool, (unsigned)jobs.list.size,
-                 compile, &jobs);
+                 compile, &jobs, NULL);
   for (size_t i = 0; i < jobs.list.size; i++) {
     const job_t *job = &jobs.list.data[i];
     if (!job->ok && job->candidate != SIZE_MAX)

@@ -44,6 +44,9 @@ FAKE(cuLinkAddData_v2, hd_cu_link_t link, int type, void *data, size_t size,
     return HD_CU_INVALID_VALUE;
   if (!error && !strstr(text, ".entry"))
     error = HD_CU_INVALID_PTX;
+  const char *refused = getenv("FAKE_CUDA_REFUSES");
+  if (!error && refused && strstr(text, refused))
+    error = HD_CU_INVALID_PTX;
   if (error)
     snprintf(link->error_log, link->error_log_size, "ptxas says no");
   link->ptx = strdup(text);
@@ -127,6 +130,18 @@ static void count_params(struct hd_cu_function *function, const char *text) {
   }
 }
 
+// By FAKE_CUDA_LOCAL=TEXT=BYTES.
+static int local_of(const char *ptx) {
+  const char *wish = getenv("FAKE_CUDA_LOCAL");
+  char text[200];
+  size_t size = wish ? strcspn(wish, "=") : 0;
+  if (!size || size >= sizeof(text))
+    return 0;
+  memcpy(text, wish, size);
+  text[size] = '\0';
+  return strstr(ptx, text) ? atoi(wish + size + 1) : 0;
+}
+
 FAKE(cuKernelGetFunction, hd_cu_function_t *function, hd_cu_kernel_t kernel) {
   MAY_FAIL("cuKernelGetFunction");
   NEEDS(fake_context());
@@ -136,6 +151,7 @@ FAKE(cuKernelGetFunction, hd_cu_function_t *function, hd_cu_kernel_t kernel) {
   (*function)->context = fake_context();
   snprintf((*function)->name, sizeof((*function)->name), "%s", kernel->name);
   count_params(*function, strstr(kernel->library->text, entry));
+  (*function)->local = local_of(kernel->library->text);
   pthread_mutex_lock(&fake.lock);
   (*function)->next = fake.functions;
   fake.functions = *function;
@@ -155,8 +171,8 @@ FAKE(cuModuleGetFunction, hd_cu_function_t *function, hd_cu_library_t module,
 }
 FAKE(cuFuncGetAttribute, int *value, int attribute, hd_cu_function_t function) {
   MAY_FAIL("cuFuncGetAttribute");
-  (void)function;
-  *value = attribute == HD_CU_FUNCTION_REGISTERS ? 40
+  *value = attribute == HD_CU_FUNCTION_REGISTERS     ? 40
+           : attribute == HD_CU_FUNCTION_LOCAL_BYTES ? function->local
            : attribute == HD_CU_FUNCTION_MAX_THREADS
                ? fake_number("FAKE_CUDA_"
                              "MAX_THREADS",

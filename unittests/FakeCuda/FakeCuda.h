@@ -29,7 +29,7 @@ struct hd_cu_kernel {
 struct hd_cu_function {
   char name[128];
   int params, maps; // Of its entry; a map is a parameter of 128 bytes.
-  int dynamic_shared;
+  int dynamic_shared, local;
   hd_cu_context_t context;
   struct hd_cu_function *next;
 };

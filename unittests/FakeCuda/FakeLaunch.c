@@ -14,6 +14,21 @@ static void note_maps(const struct hd_cu_function *function, void **arguments) {
               map->words[1] >> 21 & 1 ? "" : " (bit 21 cleared)");
   }
 }
+static unsigned cluster_of(const hd_cu_launch_t *config) {
+  for (unsigned i = 0; i < config->num_attributes; i++)
+    if (config->attributes[i].id == HD_CU_LAUNCH_CLUSTER)
+      return config->attributes[i].value.cluster.x *
+             config->attributes[i].value.cluster.y *
+             config->attributes[i].value.cluster.z;
+  return 1;
+}
+FAKE(cuOccupancyMaxActiveClusters, int *count, hd_cu_function_t function,
+     const hd_cu_launch_t *config) {
+  MAY_FAIL("cuOccupancyMaxActiveClusters");
+  NEEDS(function->context);
+  *count = (int)cluster_of(config) <= fake_number("FAKE_CUDA_CLUSTER", 16);
+  return 0;
+}
 FAKE(cuLaunchKernelEx, const hd_cu_launch_t *config, hd_cu_function_t function,
      void **arguments, void **extra) {
   MAY_FAIL("cuLaunchKernelEx");

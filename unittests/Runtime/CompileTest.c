@@ -39,8 +39,8 @@ typedef struct trial {
 
 static void run(void *argument) {
   trial_t *trial = argument;
-  trial->ok =
-      hd_compile_all(&trial->context, trial->pool, JOBS, compile, &trial->plan);
+  trial->ok = hd_compile_all(&trial->context, trial->pool, JOBS, compile,
+                             &trial->plan, NULL);
 }
 
 // What was reported, as one text.

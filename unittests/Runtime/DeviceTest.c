@@ -20,9 +20,9 @@ static void unload(hd_device_t *device, hd_kernel_t *kernel) {
 }
 
 static bool load(hd_device_t *device, const hd_func_t *const *funcs,
-                 const hd_code_t *codes, unsigned count,
-                 hd_kernel_t **kernels) {
-  (void)device, (void)funcs, (void)codes;
+                 const hd_code_t *codes, unsigned count, hd_kernel_t **kernels,
+                 hd_failure_t *failures) {
+  (void)device, (void)funcs, (void)codes, (void)failures;
   for (unsigned i = 0; i < count; i++) {
     assert_null(kernels[i]);
     if (i == load_at_most)
@@ -73,11 +73,11 @@ static void loads_all_or_none(void **state) {
   d->info.target = hd_target_find("sm_80");
   memset(kernels, 0xff, sizeof(kernels));
   load_at_most = 2;
-  assert_false(hd_device_load(d, funcs, NULL, 3, kernels));
+  assert_false(hd_device_load(d, funcs, NULL, 3, kernels, NULL));
   assert_int_equal(num_loaded, 0);
   assert_null(kernels[0]);
   load_at_most = 3;
-  assert_true(hd_device_load(d, funcs, NULL, 3, kernels));
+  assert_true(hd_device_load(d, funcs, NULL, 3, kernels, NULL));
   assert_int_equal(num_loaded, 3);
   for (int i = 0; i < 3; i++)
     unload(d, kernels[i]);

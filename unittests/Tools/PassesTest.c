@@ -19,6 +19,7 @@
 #include "IR/Effects.h"
 #include "IR/Format.h"
 #include "IR/Rewrite.h"
+#include "IR/SharedPlan.h"
 #include "IR/Text/Parser.h"
 #include "IR/Verify/Verifier.h"
 #include "Sim/Sim.h"

@@ -307,6 +307,14 @@ typedef struct unfused {
   hd_scheduler_t *scheduler;
 } unfused_t;
 
+// What a plan of a graph in groups is made of.
+typedef struct compiling {
+  hd_module_t *module;
+  const hd_graph_t *graph;
+  const hd_fuse_options_t *options;
+  hd_inouts_t placed;
+} compiling_t;
+
 // Of an unfused graph a concatenation is a kernel, too.
 static const hd_graph_t *schedule_rest(void *argument,
                                        const hd_graph_t *graph) {
@@ -341,27 +349,32 @@ static const hd_graph_t *without_groups(void *argument,
   return hd_graph_change_bodies(arena, apart, without_groups, argument);
 }
 
+static const hd_func_t *plan_groups(void *argument) {
+  const compiling_t *c = argument;
+  hd_module_t *module = c->module;
+  hd_scheduler_t *scheduler = hd_scheduler_create(module, &module->arena);
+  unfused_t unfused = {module, scheduler};
+  const hd_graph_t *graph = hd_graph_choose(module, scheduler, c->graph);
+  if (graph)
+    graph = hd_graph_schedule_anchors(module, scheduler, graph, true);
+  if (graph && c->options->unfused)
+    graph = schedule_rest(&unfused, graph);
+  return graph ? hd_graph_apply_fusion(module, scheduler, graph, &c->placed,
+                                       c->options->explain)
+               : NULL;
+}
+
 const hd_func_t *hd_graph_compile(hd_module_t *module, const hd_graph_t *graph,
                                   const hd_fuse_options_t *options) {
   if (!hd_graph_check_tasks(module, graph))
     return NULL;
   size_t part = hd_times_enter(&module->context->times, "fuse");
   unfused_t unfused = {.module = module};
-  hd_inouts_t placed;
+  compiling_t c = {.module = module, .options = options};
   graph = hd_graph_in_place(module, graph, &options->inouts, options->explain,
-                            &placed);
-  graph = options->unfused ? without_groups(&unfused, graph)
-                           : hd_graph_fuse(module, graph, options->explain);
+                            &c.placed);
+  c.graph = options->unfused ? without_groups(&unfused, graph)
+                             : hd_graph_fuse(module, graph, options->explain);
   hd_times_leave(&module->context->times, part);
-  hd_scheduler_t *scheduler = hd_scheduler_create(module, &module->arena);
-  if (graph)
-    graph = hd_graph_choose(module, scheduler, graph);
-  if (graph)
-    graph = hd_graph_schedule_anchors(module, scheduler, graph, true);
-  unfused.scheduler = scheduler;
-  if (graph && options->unfused)
-    graph = schedule_rest(&unfused, graph);
-  return graph ? hd_graph_apply_fusion(module, scheduler, graph, &placed,
-                                       options->explain)
-               : NULL;
+  return c.graph ? hd_plan_in_rounds(module, plan_groups, &c) : NULL;
 }

@@ -197,7 +197,10 @@ const hd_func_t *hd_module_ask(hd_module_t *module, const char *source,
   func = hd_parse_func_name(&p, name, loc, HD_KINDS_SCHEDULE);
   if (func && hd_peek(&p)->kind != HD_TOKEN_END)
     hd_expected(&p, "the end of the name");
-  return diags->num_errors == errors && hd_module_verify_text(module, first)
-             ? func
-             : NULL;
+  if (diags->num_errors == errors && hd_module_verify_text(module, first))
+    return func;
+  // Who asks for it again is told again.
+  module->items.size = first;
+  hd_module_reindex(module);
+  return NULL;
 }

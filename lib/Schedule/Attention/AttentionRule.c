@@ -205,26 +205,14 @@ static bool launch(hd_rules_t *rules, joint_t *joint, hd_func_t *kernel) {
   return true;
 }
 
-static bool make_kernels(hd_rules_t *rules, const hd_attention_form_t *form,
-                         const hd_form_t *asked,
-                         const hd_candidate_t *candidate,
-                         const char *instance) {
+static bool join_kernels(hd_rules_t *rules, const hd_attention_form_t *form,
+                         const hd_choice_made_t *made) {
   hd_arena_t *arena = &rules->module->arena;
-  hd_func_t *kernel =
-      hd_candidate_kernel(rules->module, candidate, instance, asked);
-  if (!kernel)
-    return false;
-  hd_candidate_keep_maps(arena, kernel, &form->o, form->result.type);
+  hd_candidate_keep_maps(arena, made->kernel, &form->o, form->result.type);
   joint_t joint = {.form = form, .arena = arena};
-  find_tensors(rules, &joint, kernel);
-  if (!launch(rules, &joint, kernel))
-    return false;
-  if (!candidate->template->then)
-    return true;
-  kernel = hd_instance_kernel(rules->module, candidate->home,
-                              hd_candidate_then(arena, candidate, instance),
-                              asked->sizes, hd_form_info(asked->kind)->sizes);
-  return kernel && launch(rules, &joint, kernel);
+  find_tensors(rules, &joint, made->kernel);
+  return launch(rules, &joint, made->kernel) &&
+         (!made->then || launch(rules, &joint, made->then));
 }
 
 bool hd_rule_attention(hd_rules_t *rules) {
@@ -236,13 +224,10 @@ bool hd_rule_attention(hd_rules_t *rules) {
     return false;
   hd_attention_form_mark(form, rules->flat, rules->computed);
   hd_form_t asked = hd_attention_form_ask(form);
-  hd_candidate_t best;
-  const char *instance = "";
-  if (!hd_template_choose(rules, &asked, pin, given_by(arena, form), &best,
-                          &instance))
+  hd_choice_made_t made;
+  if (!hd_template_choose(rules, &asked, pin, given_by(arena, form), &made))
     return false;
-  rules->failed =
-      !make_kernels(rules, form, &asked, &best, instance); // It was reported.
+  rules->failed = !join_kernels(rules, form, &made); // It was reported.
   return !rules->failed;
 }
 
@@ -261,8 +246,8 @@ const char *hd_attention_obstacle(hd_context_t *context, hd_arena_t *arena,
     return "templates cannot be asked"; // It has been reported.
   if (candidates.size)
     return NULL;
-  return refused.size ? hd_arena_printf(arena, "not %s: %s",
-                                        refused.data[0].template->name,
-                                        refused.data[0].why)
-                      : "there is no template for attention";
+  return refused.size
+             ? hd_arena_printf(arena, "not %s: %s", refused.data[0].name,
+                               refused.data[0].why)
+             : "there is no template for attention";
 }

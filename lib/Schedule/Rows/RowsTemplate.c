@@ -135,13 +135,9 @@ static bool report(const hd_rules_t *rules, const hd_candidate_t *candidate,
                   rules->name, candidate->template->name, why);
 }
 
-static bool make_kernel(hd_rules_t *rules, hd_rows_t *rows,
-                        const hd_form_t *form, const hd_candidate_t *candidate,
-                        const char *instance) {
-  hd_func_t *kernel =
-      hd_candidate_kernel(rules->module, candidate, instance, form);
-  if (!kernel)
-    return false;
+static bool join_kernel(hd_rules_t *rules, hd_rows_t *rows,
+                        const hd_candidate_t *candidate,
+                        const hd_func_t *kernel) {
   taker_t taker = {.m = {.rows = rows}, .kernel = kernel};
   hd_draft_begin(&taker.m.draft, rules);
   taker.m.draft.t.is_coarse = rows->is_coarse;
@@ -177,10 +173,9 @@ bool hd_rows_by_template(hd_rules_t *rules, hd_rows_t *rows) {
       hd_arena_printf(&rules->module->arena, "T = %s, N = %lld, LANES = %lld",
                       hd_scalar_name(form.type),
                       (long long)rows->element.points, (long long)rows->lanes);
-  hd_candidate_t best;
-  const char *instance = "";
-  if (!hd_template_choose(rules, &form, pin, given, &best, &instance))
+  hd_choice_made_t made;
+  if (!hd_template_choose(rules, &form, pin, given, &made))
     return false;
-  rules->failed = !make_kernel(rules, rows, &form, &best, instance);
+  rules->failed = !join_kernel(rules, rows, &made.candidate, made.kernel);
   return !rules->failed;
 }

@@ -7,6 +7,7 @@
 #include "Schedule/Attention/Attention.h"
 #include "Schedule/Product/Pairs.h"
 #include "Schedule/Rows/Rows.h"
+#include "Schedule/Template/Falls.h"
 #include "Schedule/Template/Templates.h"
 #include "Schedule/Window/Window.h"
 #include "Support/Suggest.h"
@@ -273,15 +274,17 @@ bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
       (pin && !check_pin(context, arena, pin, &templates)))
     return false;
   for (size_t i = 0; i < templates.size; i++) {
-    hd_refused_t no = {templates.data[i].template, NULL};
-    if (no.template->form != form->kind ||
-        is_disabled(options, no.template->name) ||
-        (pin && strcmp(pin->name, no.template->name) != 0))
+    const hd_template_t *template = templates.data[i].template;
+    hd_refused_t no = {.name = template->name};
+    if (template->form != form->kind || is_disabled(options, template->name) ||
+        (pin && strcmp(pin->name, template->name) != 0))
       continue;
     no.why = try_template(&search, &templates.data[i]);
     if (no.why)
       hd_vec_push(arena, refused, no);
   }
+  if (!pin || pin->origin)
+    hd_falls_apply(context, arena, form, candidates, refused);
   if (candidates->size)
     qsort(candidates->data, candidates->size, sizeof(*candidates->data),
           by_price);

@@ -18,6 +18,8 @@ typedef struct hd_candidate {
   int64_t figures[HD_FIGURE_COUNT];
   double us;     // What it is expected to take.
   size_t number; // In the order of the heads.
+  // What was found of its kernel (Falls.h); NULL: nothing.
+  struct hd_fall *fall;
 } hd_candidate_t;
 
 typedef HD_VEC(hd_candidate_t) hd_candidates_t;
@@ -43,19 +45,23 @@ typedef struct hd_form {
   const void *of; // The form itself, for price.
 } hd_form_t;
 
-// A template that answers with no candidate, and why, as a sentence.
+// A template that answers with no candidate, or a candidate that was left out
+// when more was known of it, and why, as a sentence.
 typedef struct hd_refused {
-  const hd_template_t *template;
+  const char *name;
   const char *why;
+  struct hd_fall *fall; // Of the candidate; NULL of a template.
 } hd_refused_t;
 
 typedef HD_VEC(hd_refused_t) hd_refusals_t;
 
 // The candidates of all templates for a form and the machine that the context's
 // schedules are for, none left out by name, by what they are expected to take;
-// of those that are as good, in the order of the heads. pin, which may be NULL:
-// those alone that it allows; it is no HD_PIN_RULES. False after an error: pins
-// that no head knows (E0201, E0320). refused: templates without any.
+// of those that are as good, in the order of the heads. Those that were found
+// not to do before are left out, unless the text pins them. pin, which may be
+// NULL: those alone that it allows; it is no HD_PIN_RULES. False after an
+// error: pins that no head knows (E0201, E0320). refused: templates without
+// any, and what is left out.
 bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
                         const hd_form_t *form, const hd_pin_t *pin,
                         hd_candidates_t *candidates, hd_refusals_t *refused);

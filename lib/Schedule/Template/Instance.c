@@ -7,6 +7,7 @@
 #include "IR/Passes/Passes.h"
 #include "IR/Passes/Specialize.h"
 #include "IR/Text/Parser.h"
+#include "Schedule/Template/Falls.h"
 
 #include <string.h>
 
@@ -273,7 +274,15 @@ void hd_candidates_explain(const hd_rules_t *rules, const hd_form_t *form,
   hd_diagnostics_t *diags = &rules->module->context->diags;
   for (size_t i = 0; i < refused->size; i++)
     hd_remark(diags, rules->loc, "schedule: %s: not %s: %s", rules->name,
-              refused->data[i].template->name, refused->data[i].why);
+              refused->data[i].name, refused->data[i].why);
+  for (size_t i = 1; i < candidates->size; i++)
+    if (candidates->data[i].fall)
+      hd_remark(diags, rules->loc, "schedule: %s: not %s: %s", rules->name,
+                candidates->data[i].fall->name, candidates->data[i].fall->why);
+  if (candidates->size && candidates->data[0].fall)
+    hd_remark(diags, rules->loc,
+              "schedule: %s: %s is the best all the same: %s", rules->name,
+              candidates->data[0].fall->name, candidates->data[0].fall->why);
   const hd_pin_t *pin = rules->pin; // It may be for other definitions.
   if (pin && candidates->size &&
       strcmp(pin->name, candidates->data[0].template->name) != 0)

@@ -11,8 +11,8 @@ enum {
 
 static const hd_machine_t machines[] = {
 // clang-format off
-#define HD_MACHINE(sm, count, clustered, mhz, threads, blocks, kib, mib, l2, gbs, launch) \
-  {sm, count, clustered, mhz, threads, blocks, (int64_t)kib << 10, (int64_t)mib << 20, l2, gbs, launch, false},
+#define HD_MACHINE(sm, count, clustered, mhz, threads, blocks, kib, block_kib, mib, l2, gbs, launch) \
+  {sm, count, clustered, mhz, threads, blocks, (int64_t)kib << 10, (int64_t)block_kib << 10, (int64_t)mib << 20, l2, gbs, launch, false},
 // clang-format on
 #include "Schedule/Template/Machines.def"
 #undef HD_MACHINE

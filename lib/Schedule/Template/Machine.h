@@ -15,14 +15,16 @@ typedef struct hd_machine {
   double mhz;     // Of their clock.
   int threads;    // That a multiprocessor has room for, and blocks
   int blocks;     // likewise.
-  int64_t shared; // Bytes of shared memory of a multiprocessor.
-  int64_t cache;  // Bytes of the L2 cache.
-  double l2;      // Bytes a cycle that one of them reads from it.
-  double gbs;     // Device memory.
-  double launch;  // Microseconds from one launch of a graph to the next.
-  bool native;    // Code is for this GPU alone, with all that it can (sm_90a).
+  int64_t shared; // Bytes of shared memory of a multiprocessor,
+  int64_t block_shared; // and those that a block has at most.
+  int64_t cache;        // Bytes of the L2 cache.
+  double l2;            // Bytes a cycle that one of them reads from it.
+  double gbs;           // Device memory.
+  double launch;        // Microseconds from one launch of a graph to the next.
+  bool native; // Code is for this GPU alone, with all that it can (sm_90a).
 } hd_machine_t;
 
+struct hd_falls; // Falls.h
 struct hd_module;
 struct hd_tunables;
 
@@ -43,6 +45,8 @@ typedef struct hd_schedule_options {
   bool explain;          // Say by remarks what was chosen, and why nothing was.
   hd_choose_fn_t choose; // NULL: the model of the hardware does.
   void *choose_argument;
+  // Candidates that were found not to do; NULL: none are kept in mind.
+  struct hd_falls *falls;
 } hd_schedule_options_t;
 
 // The machine of an architecture (90 or 901 for sm_90a), or the last one below

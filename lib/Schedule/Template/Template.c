@@ -128,14 +128,11 @@ static bool has_sizes(hd_rules_t *rules, const hd_candidate_t *candidate,
 
 // False after an error, or where a template is left, after all: its results do
 // not leave in pairs.
-static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
-                        const hd_candidate_t *candidate, const char *instance) {
+static bool join_kernel(hd_rules_t *rules, const hd_product_form_t *form,
+                        const hd_candidate_t *candidate, hd_func_t *kernel) {
   hd_arena_t *arena = &rules->module->arena;
-  hd_form_t asked = hd_product_form_ask(form);
-  hd_func_t *kernel =
-      hd_candidate_kernel(rules->module, candidate, instance, &asked);
   tensors_t tensors = tensors_of(form, candidate->template);
-  rules->failed = !kernel || !has_sizes(rules, candidate, kernel, &tensors);
+  rules->failed = !has_sizes(rules, candidate, kernel, &tensors);
   if (rules->failed)
     return false;
   const char *why;
@@ -158,13 +155,10 @@ static bool make_kernel(hd_rules_t *rules, const hd_product_form_t *form,
 static bool take_best(hd_rules_t *rules, const hd_product_form_t *form,
                       const hd_pin_t *pin) {
   hd_form_t asked = hd_product_form_ask(form);
-  hd_candidate_t best;
-  const char *instance = "";
-  if (!hd_template_choose(rules, &asked, pin,
-                          given_by(&rules->module->arena, form), &best,
-                          &instance))
-    return false;
-  return make_kernel(rules, form, &best, instance);
+  hd_choice_made_t made;
+  return hd_template_choose(rules, &asked, pin,
+                            given_by(&rules->module->arena, form), &made) &&
+         join_kernel(rules, form, &made.candidate, made.kernel);
 }
 
 size_t hd_rule_normed(hd_rules_t *rules) {

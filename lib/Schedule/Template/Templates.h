@@ -29,11 +29,21 @@ bool hd_template_may_serve(hd_rules_t *rules, hd_form_kind_t kind,
 // Another rule takes the definition, and a pin (NULL: none) needs one that a
 // template takes: notes and explains why, and returns false.
 bool hd_template_leave(hd_rules_t *rules, const hd_pin_t *pin, const char *why);
-// The best candidate for a form, and the instance of its kernel. given: what
-// the form gives of the kernel's compile-time parameters, "T = f16, N = 768".
-// False where there is none; after an error (reported) rules->failed.
+// A candidate that was chosen, and its kernels before they know their task.
+typedef struct hd_choice_made {
+  hd_candidate_t candidate;
+  hd_func_t *kernel;
+  hd_func_t *then; // That runs behind it; NULL: none.
+} hd_choice_made_t;
+
+// The best candidate for a form whose kernel can be made for these sizes and
+// this machine. One that cannot, since an assertion of its text or a limit of
+// the machine says so, makes room for the next, unless it is pinned; any other
+// fault of a text is an error. given: what the form gives of the kernel's
+// compile-time parameters, "T = f16, N = 768". False where there is none; after
+// an error (reported) rules->failed.
 bool hd_template_choose(hd_rules_t *rules, const hd_form_t *form,
                         const hd_pin_t *pin, const char *given,
-                        hd_candidate_t *best, const char **instance);
+                        hd_choice_made_t *made);
 
 #endif

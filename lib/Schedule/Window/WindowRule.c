@@ -26,18 +26,6 @@ static const char *given_by(hd_arena_t *arena, const hd_window_form_t *form) {
       (long long)form->dilations[0], (long long)form->dilations[1]);
 }
 
-static bool make_kernel(hd_rules_t *rules, const hd_window_form_t *form,
-                        const hd_form_t *asked, const hd_candidate_t *candidate,
-                        const char *instance) {
-  hd_func_t *kernel =
-      hd_candidate_kernel(rules->module, candidate, instance, asked);
-  if (!kernel)
-    return false;
-  const hd_form_tensor_t *tensors[PARAMS] = {&form->x, &form->w, &form->y};
-  hd_candidate_join(rules, kernel, &form->result, tensors, Y, PARAMS);
-  return true;
-}
-
 bool hd_rule_window(hd_rules_t *rules, const hd_definition_t *d) {
   hd_arena_t *arena = &rules->module->arena;
   hd_window_form_t *form = HD_ARENA_NEW(arena, hd_window_form_t);
@@ -46,11 +34,10 @@ bool hd_rule_window(hd_rules_t *rules, const hd_definition_t *d) {
       !hd_template_may_serve(rules, HD_FORM_KIND_WINDOW, &pin))
     return false;
   hd_form_t asked = hd_window_form_ask(form);
-  hd_candidate_t best;
-  const char *instance = "";
-  if (!hd_template_choose(rules, &asked, pin, given_by(arena, form), &best,
-                          &instance))
+  hd_choice_made_t made;
+  if (!hd_template_choose(rules, &asked, pin, given_by(arena, form), &made))
     return false;
-  rules->failed = !make_kernel(rules, form, &asked, &best, instance);
-  return !rules->failed;
+  const hd_form_tensor_t *tensors[PARAMS] = {&form->x, &form->w, &form->y};
+  hd_candidate_join(rules, made.kernel, &form->result, tensors, Y, PARAMS);
+  return true;
 }

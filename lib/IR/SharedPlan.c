@@ -8,7 +8,7 @@
 //   shared c: f32[8]               ->  c at align(4096 + 4 n, 16)
 //   shared d: f32[9000] overlay(0) ->  d at 0; what follows is behind the
 //                                      furthest end of them all
-#include "CodeGen/CodeGen.h"
+#include "IR/SharedPlan.h"
 #include "IR/Rewrite.h"
 
 typedef HD_VEC(const hd_var_t *) tensors_t;
