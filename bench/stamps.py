@@ -124,7 +124,7 @@ def stamp_plan(text, layers):
     for i, piece in enumerate(pieces):
         if piece.startswith("plan "):
             plan = i
-        elif piece.startswith("kernel "):
+        elif re.match(r"kernel \w+\(", piece):
             name = re.match(r"kernel (\w+)", piece)[1]
             pieces[i], *kernels[name] = stamped(piece)
     count = pieces[plan].count("\n  launch ")

@@ -166,7 +166,7 @@ static void take_sent(hd_row_maker_t *m, const hd_row_step_t *step,
 void hd_rows_arrive(hd_row_maker_t *m) {
   m->arrived = m->across[HD_ACROSS_CLUSTER] > 1 && m->rows->phases > 0;
   if (m->arrived)
-    hd_b_command(&m->draft.b, HD_INTRINSIC_CLUSTER_ARRIVE);
+    hd_b_command(&m->draft.b, HD_INTRINSIC_CLUSTER_ARRIVE_RELAXED);
 }
 
 // Every block's first thread of a row sends what its block has to all of them,
