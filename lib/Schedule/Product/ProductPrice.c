@@ -19,7 +19,7 @@ enum {
   LOAD_CYCLES = 570,   // Of a load that comes from the L2 cache.
   CROWD_CYCLES = 1100, // The same, of loads through registers.
   BEGIN_CYCLES = 800,  // Before the first step, behind the last one.
-  SYNC_CYCLES = 800,   // Of a cluster: it begins, and waits twice.
+  SYNC_CYCLES = 400,   // Of a cluster: it begins, and waits twice.
   MEET_CYCLES = 900, // Of blocks that share, before the first step and at last.
   DIRECT_SYNCS = 3,  // The same where nothing is under way meanwhile.
   COPY_CYCLES = 6,   // That a warp takes to issue a copy of 16 bytes each.
@@ -28,7 +28,7 @@ enum {
   BATCH = 16,        // Loads of a thread through registers at once.
   REMOTE_BYTES = 8,  // A cycle, to another block's shared memory.
   FULL_WARPS = 5,    // That keep the tensor cores busy.
-  ALONE = 1,         // Blocks of a multiprocessor whose ends nothing hides.
+  ALONE = 4,         // Blocks of a multiprocessor whose ends nothing hides.
   NEXT_CYCLES = 50,  // Of one more of them, whatever it does.
   OWN_REGISTERS = 48 // Of a thread, beside its sums.
 };
