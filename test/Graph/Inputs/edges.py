@@ -67,6 +67,17 @@ def size_models():
          [("c", np.ones((0, 1000), np.float32)), ("axes", [0])], (0, 1000))
 
 
+def slice_model():
+    """Backwards from before the first element: the standard has places below 0
+    brought to it, and ends below it to -1; numpy would find nothing."""
+    save("slice", [node("Slice", ["x", "s", "e", "a", "t"], ["y"])],
+         [value("y", [3, 1])],
+         [("s", [-10]), ("e", [-20]), ("a", [1]), ("t", [-1])])
+    v = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
+    np.save(f"{FOLDER}/slice.x.npy", v)
+    np.save(f"{FOLDER}/slice.y.npy", v[:, :1])
+
+
 def loop_model():
     """v is halved until it is small, and the condition is data of each turn;
     parts of it, which differ in an attribute alone, are gathered."""
@@ -107,5 +118,6 @@ def name_model():
 
 sequence_models()
 size_models()
+slice_model()
 loop_model()
 name_model()

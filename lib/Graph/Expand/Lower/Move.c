@@ -168,14 +168,14 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-// numpy's rules: negative places count from the end, those outside are
-// brought in.
+// Negative places count from the end, those outside are brought in: a start
+// before the first element to that one, whatever the step (numpy has nothing
+// then; ONNX says so).
 static void slice_axis(int64_t n, int64_t step, int64_t *start, int64_t end,
                        int64_t *size) {
-  // From the end where negative; what is below even so stays below.
-  *start = *start < -n ? (step > 0 ? 0 : -1) : *start < 0 ? *start + n : *start;
+  *start = *start < -n ? 0 : *start < 0 ? *start + n : *start;
   end = end < -n ? -1 : end < 0 ? end + n : end;
-  *start = clamp(*start, step > 0 ? 0 : -1, step > 0 ? n : n - 1);
+  *start = clamp(*start, 0, step > 0 ? n : n - 1);
   end = clamp(end, step > 0 ? 0 : -1, n);
   int64_t distance = step > 0 ? end - *start : *start - end;
   uint64_t by = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
