@@ -28,13 +28,10 @@ enum {
   BATCH = 16,        // Loads of a thread through registers at once.
   REMOTE_BYTES = 8,  // A cycle, to another block's shared memory.
   FULL_WARPS = 5,    // That keep the tensor cores busy.
-  ALONE = 4,         // Blocks of a multiprocessor whose ends nothing hides.
-  NEXT_CYCLES = 50,  // Of one more of them, whatever it does.
   OWN_REGISTERS = 48 // Of a thread, beside its sums.
 };
 
 static const double UNHIDDEN = 0.05;
-static const double LEAVING_CYCLES = 0.15; // Of an element, nothing waited for.
 static const double SHARED = 0.06; // Of what sharing saves the L2 cache.
 static const double DIRECT = 0.8;  // Of the L2 cache's bytes, to registers.
 
@@ -126,14 +123,8 @@ static double step_cycles(const load_t *l) {
 
 // Behind the last step, of all waves.
 static double end_cycles(const load_t *l) {
-  double blocks = l->waves * l->together, sums = blocks * l->bm * l->bn;
-  double result = figure(l->c, HD_FIGURE_RESULT) * 0.01;
-  // What a block waits for is hidden by others, once there are several.
-  double waiting = at_most(blocks, ALONE);
-  double cycles = l->bm * l->bn / l->split *
-                      (waiting * result +
-                       (blocks - waiting) * at_most(result, LEAVING_CYCLES)) +
-                  (blocks - waiting) * NEXT_CYCLES;
+  double sums = l->waves * l->together * l->bm * l->bn;
+  double cycles = sums / l->split * figure(l->c, HD_FIGURE_RESULT) * 0.01;
   if (l->split > 1)
     cycles += SYNC_CYCLES * (figure(l->c, HD_FIGURE_PASSING) > 0
                                  ? 1
