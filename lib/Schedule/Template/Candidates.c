@@ -33,17 +33,31 @@ static void bind_int(search_t *s, const hd_var_t *var, int64_t value) {
 }
 
 // Of the candidates that are refused, the one that got the furthest says why.
-static bool is_allowed(search_t *s) {
+static bool refuse(search_t *s, size_t i) {
+  if (!s->why || i > s->met)
+    s->why = s->at.template->demands.data[i].text;
+  s->met = i > s->met ? i : s->met;
+  return false;
+}
+
+// Whether demands hold, as far as they are known by the choices made: all,
+// where all are. *met: as many of the first ones do, before and now. What one
+// choice settles is not asked again of each that follows.
+static bool meets_demands(search_t *s, size_t *met, bool all) {
   const hd_template_t *t = s->at.template;
-  for (size_t i = 0; i < t->demands.size; i++) {
+  for (; *met < t->demands.size; ++*met) {
     int64_t holds;
-    if (hd_eval_int(&s->env, t->demands.data[i].holds, &holds) && holds)
-      continue;
-    if (!s->why || i > s->met)
-      s->why = t->demands.data[i].text;
-    s->met = i > s->met ? i : s->met;
-    return false;
+    bool is_known = hd_eval_int(&s->env, t->demands.data[*met].holds, &holds);
+    if (!is_known && !all)
+      return true;
+    if (!is_known || !holds)
+      return refuse(s, *met);
   }
+  return true;
+}
+
+static bool has_figures(search_t *s) {
+  const hd_template_t *t = s->at.template;
   for (int i = 0; i < HD_FIGURE_COUNT; i++)
     if (!hd_eval_int(&s->env, t->figures[i], &s->at.figures[i]) ||
         s->at.figures[i] < 0)
@@ -51,8 +65,8 @@ static bool is_allowed(search_t *s) {
   return true;
 }
 
-static void try_candidate(search_t *s) {
-  if (!is_allowed(s))
+static void try_candidate(search_t *s, size_t met) {
+  if (!meets_demands(s, &met, true) || !has_figures(s))
     return;
   s->at.us = s->form->price(s->machine, s->form, &s->at);
   s->at.number = s->found->size;
@@ -67,12 +81,16 @@ static const hd_pin_value_t *find_value(const hd_pin_t *pin, const char *name) {
   return NULL;
 }
 
-static void try_choices(search_t *s, size_t n) {
+// met: of the demands, as many of the first ones hold for the choices before n.
+static void try_choices(search_t *s, size_t n, size_t met) {
   const hd_template_t *t = s->at.template;
   if (n == t->choices.size) {
-    try_candidate(s);
+    try_candidate(s, met);
     return;
   }
+  // Of what is pinned there may be no candidate that could be refused.
+  if (!s->pin && !meets_demands(s, &met, false))
+    return;
   const hd_choice_t *choice = &t->choices.data[n];
   const hd_pin_value_t *pinned = find_value(s->pin, choice->var->name);
   size_t first = s->env.values.size;
@@ -81,7 +99,7 @@ static void try_choices(search_t *s, size_t n) {
       continue;
     s->at.values[n] = choice->values[i];
     bind_int(s, choice->var, choice->values[i]);
-    try_choices(s, n + 1);
+    try_choices(s, n + 1, met);
     s->env.values.size = first;
   }
 }
@@ -132,7 +150,7 @@ static const char *try_template(search_t *s, const hd_found_template_t *found) {
   s->why = NULL;
   bind_names(s, template);
   size_t before = s->found->size;
-  try_choices(s, 0);
+  try_choices(s, 0, 0);
   if (s->found->size > before)
     return NULL;
   return s->why ? hd_arena_printf(s->arena, "it requires %s", s->why)
