@@ -3,15 +3,13 @@
 
 #include "IR/Tensor.h"
 
-static const hd_expr_info_t infos[] = {
+const hd_expr_info_t hd_expr_infos[HD_EXPR_COUNT] = {
 #define HD_EXPR(name, spelling, form, precedence, commutative, payload)        \
   {#name,      spelling,    HD_FORM_##form,                                    \
    precedence, commutative, HD_PAYLOAD_##payload},
 #include "IR/Exprs.def"
 #undef HD_EXPR
 };
-
-const hd_expr_info_t *hd_expr_info(hd_expr_kind_t kind) { return &infos[kind]; }
 
 enum { KERNEL = 0, HOST = 1 };
 
@@ -98,7 +96,7 @@ const hd_expr_t *hd_expr_unary(hd_arena_t *arena, hd_expr_kind_t kind,
 const hd_expr_t *hd_expr_binary(hd_arena_t *arena, hd_expr_kind_t kind,
                                 const hd_expr_t *a, const hd_expr_t *b) {
   const hd_expr_t *operands[] = {a, b};
-  hd_type_t type = infos[kind].form == HD_FORM_COMPARE
+  hd_type_t type = hd_expr_infos[kind].form == HD_FORM_COMPARE
                        ? hd_type_vector(HD_BOOL, a->type.lanes)
                        : a->type;
   return make_expr(arena, kind, type, operands, 2);
@@ -191,7 +189,7 @@ bool hd_expr_is_int(const hd_expr_t *e, int64_t value) {
 // The payload as bits: a constant's -0.0 differs from 0.0, and a NaN equals
 // itself.
 static uint64_t payload(const hd_expr_t *e) {
-  switch (infos[e->kind].payload) {
+  switch (hd_expr_infos[e->kind].payload) {
   case HD_PAYLOAD_NONE:
     return 0;
   case HD_PAYLOAD_VALUE:

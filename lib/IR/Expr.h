@@ -76,7 +76,10 @@ typedef struct hd_expr_info {
   hd_expr_payload_t payload;
 } hd_expr_info_t;
 
-const hd_expr_info_t *hd_expr_info(hd_expr_kind_t kind);
+extern const hd_expr_info_t hd_expr_infos[HD_EXPR_COUNT]; // By kind.
+static inline const hd_expr_info_t *hd_expr_info(hd_expr_kind_t kind) {
+  return &hd_expr_infos[kind];
+}
 
 typedef struct hd_builtin_info {
   const char *text;

@@ -212,11 +212,37 @@ const hd_intrinsic_info_t *hd_intrinsic_info(hd_intrinsic_t intrinsic) {
   return &infos[intrinsic];
 }
 
+// First rows of names, by open addressing: the parser asks of every call. More
+// than twice as many places as rows.
+enum { PLACES = 1024 };
+static uint16_t places[PLACES]; // A row's number, from 1 on; 0: free.
+static pthread_once_t places_once = PTHREAD_ONCE_INIT;
+
+// Where the name is, or is to be put. FNV-1a.
+static uint16_t *place_of(const char *name) {
+  uint32_t hash = 2166136261u;
+  for (const char *c = name; *c; c++)
+    hash = (hash ^ (unsigned char)*c) * 16777619u;
+  for (;; hash++) {
+    uint16_t *place = &places[hash % PLACES];
+    if (!*place || strcmp(rows[*place - 1].name, name) == 0)
+      return place;
+  }
+}
+
+static void fill_places(void) {
+  static_assert(2 * HD_INTRINSIC_COUNT < PLACES, "the table is too small");
+  for (size_t i = 0; i < HD_INTRINSIC_COUNT; i++) {
+    uint16_t *place = place_of(rows[i].name);
+    if (!*place)
+      *place = (uint16_t)(i + 1);
+  }
+}
+
 hd_intrinsic_t hd_intrinsic_find(const char *name) {
-  for (size_t i = 0; i < HD_INTRINSIC_COUNT; i++)
-    if (strcmp(rows[i].name, name) == 0)
-      return (hd_intrinsic_t)i;
-  return HD_INTRINSIC_COUNT;
+  pthread_once(&places_once, fill_places);
+  uint16_t number = *place_of(name);
+  return number ? (hd_intrinsic_t)(number - 1) : HD_INTRINSIC_COUNT;
 }
 
 static bool may_be(const hd_intrinsic_info_t *info, hd_type_t type) {

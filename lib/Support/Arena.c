@@ -128,11 +128,15 @@ char *hd_arena_strndup(hd_arena_t *arena, const char *text, size_t size) {
 
 char *hd_arena_vprintf(hd_arena_t *arena, const char *format, va_list args) {
   va_list again;
+  char some[256];
   va_copy(again, args);
-  int size = vsnprintf(NULL, 0, format, again);
+  int size = vsnprintf(some, sizeof some, format, again);
   va_end(again);
   char *text = hd_arena_alloc(arena, (size_t)size + 1);
-  vsnprintf(text, (size_t)size + 1, format, args);
+  if ((size_t)size < sizeof some)
+    memcpy(text, some, (size_t)size);
+  else
+    vsnprintf(text, (size_t)size + 1, format, args);
   return text;
 }
 

@@ -57,13 +57,19 @@ void hd_buffer_puts(hd_buffer_t *buffer, const char *text) {
 }
 
 void hd_buffer_vprintf(hd_buffer_t *buffer, const char *format, va_list args) {
+  if (!reserve(buffer, 0))
+    return;
   va_list again;
   va_copy(again, args);
-  int size = vsnprintf(NULL, 0, format, again);
+  size_t room = buffer->capacity - buffer->size;
+  int size = vsnprintf(buffer->data + buffer->size, room, format, again);
   va_end(again);
-  if (size < 0 || !reserve(buffer, (size_t)size))
-    return;
-  vsnprintf(buffer->data + buffer->size, (size_t)size + 1, format, args);
+  if (size < 0 || (size_t)size >= room) { // Once more, with room.
+    buffer->data[buffer->size] = '\0';
+    if (size < 0 || !reserve(buffer, (size_t)size))
+      return;
+    vsnprintf(buffer->data + buffer->size, (size_t)size + 1, format, args);
+  }
   buffer->size += (size_t)size;
 }
 

@@ -5,6 +5,8 @@
 
 #include "IR/Graph/Task.h"
 #include "IR/Text/LibraryIndex.h"
+#include "IR/Text/Parser.h"
+#include "Support/Embedded.h"
 #include "UnitTest.h"
 
 #include <string.h>
@@ -65,6 +67,34 @@ static void the_index_finds_every_item(void **state) {
   }
 }
 
-HD_UNIT_TESTS(cmocka_unit_test(every_task_is_read_when_it_is_named),
+// As a user's files are: with an instance of each function that has defaults,
+// and what needs no values of the others.
+static void every_file_is_right(void **state) {
+  (void)state;
+  static const char *const folders[] = {"IR/library/", "Schedule/templates/"};
+  hd_context_t context;
+  hd_context_init(&context);
+  size_t count = 0;
+  for (size_t i = 0; i < hd_embedded_count; i++)
+    for (size_t k = 0; k < 2; k++) {
+      const hd_embedded_t *file = &hd_embedded_files[i];
+      if (strncmp(file->name, folders[k], strlen(folders[k])) != 0)
+        continue;
+      hd_module_t *module =
+          hd_module_parse(&context, file->name, file->text, file->size, 1);
+      if (!module) {
+        hd_buffer_t said = {0};
+        hd_diagnostics_print(&context.diags, false, &said);
+        fail_msg("%s", hd_buffer_text(&said));
+      }
+      hd_module_destroy(module);
+      count++;
+    }
+  assert_true(count > 2);
+  hd_context_fini(&context);
+}
+
+HD_UNIT_TESTS(cmocka_unit_test(every_file_is_right),
+              cmocka_unit_test(every_task_is_read_when_it_is_named),
               cmocka_unit_test(the_index_finds_every_item),
               cmocka_unit_test(tasks_and_functions_are_apart))

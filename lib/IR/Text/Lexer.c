@@ -191,8 +191,9 @@ static void string(lexer_t *lexer, bool first_on_line) {
   token->text = value;
 }
 
+// Past the first character.
 static bool match(const lexer_t *lexer, const char *spelling) {
-  for (size_t i = 0; spelling[i]; i++)
+  for (size_t i = 1; spelling[i]; i++)
     if (peek(lexer, i) != spelling[i])
       return false;
   return true;
@@ -200,7 +201,7 @@ static bool match(const lexer_t *lexer, const char *spelling) {
 
 static void other(lexer_t *lexer, bool first_on_line) {
   for (size_t i = 0; i < sizeof punctuation / sizeof punctuation[0]; i++)
-    if (match(lexer, punctuation[i])) {
+    if (punctuation[i][0] == peek(lexer, 0) && match(lexer, punctuation[i])) {
       size_t start = lexer->at;
       lexer->at += strlen(punctuation[i]);
       push(lexer, HD_TOKEN_PUNCTUATION, start, first_on_line)->text =
@@ -247,7 +248,15 @@ bool hd_is_text(const char *text, size_t size) {
 
 hd_token_t *hd_lex(hd_arena_t *arena, hd_diagnostics_t *diags, uint32_t source,
                    const char *text, size_t size, size_t *count) {
-  lexer_t lexer = {arena, diags, source, text, size, 0, {0}};
+  // A token takes four characters or so: most of the list is made at once.
+  size_t some = size / 8 + 8;
+  lexer_t lexer = {arena,
+                   diags,
+                   source,
+                   text,
+                   size,
+                   0,
+                   {HD_ARENA_ARRAY(arena, hd_token_t, some), .capacity = some}};
   for (;;) {
     bool first_on_line = skip_blank(&lexer);
     size_t start = lexer.at;

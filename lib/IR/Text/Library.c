@@ -48,8 +48,8 @@ static bool load_item(shelf_t *shelf, const hd_library_item_t *items,
   // First, for a function that names itself is found in the module.
   shelf->loaded[number] = true;
   const hd_library_item_t *item = &items[number];
-  return hd_module_parse_into(shelf->module, item->file, item->text, item->size,
-                              item->first_line);
+  return hd_module_parse_library(shelf->module, item->file, item->text,
+                                 item->size, item->first_line);
 }
 
 // Reads what has the name into the shelf's module; NULL where nothing has it,
@@ -126,8 +126,8 @@ hd_module_t *hd_library_templates(hd_context_t *context) {
   for (size_t i = 0; i < hd_embedded_count; i++) {
     const hd_embedded_t *file = &hd_embedded_files[i];
     if (strncmp(file->name, folder, sizeof folder - 1) == 0 &&
-        !hd_module_parse_into(library->templates, file->name, file->text,
-                              file->size, 1))
+        !hd_module_parse_library(library->templates, file->name, file->text,
+                                 file->size, 1))
       return NULL;
   }
   return library->templates;

@@ -298,7 +298,8 @@ bool hd_find_infix(hd_parser_t *p, int least, hd_expr_kind_t *kind) {
     return false;
   for (int k = HD_EXPR_MUL; k < HD_EXPR_SELECT; k++) {
     const hd_expr_info_t *info = hd_expr_info((hd_expr_kind_t)k);
-    if (strcmp(token->text, info->spelling) == 0) {
+    if (token->text[0] == info->spelling[0] &&
+        strcmp(token->text, info->spelling) == 0) {
       *kind = (hd_expr_kind_t)k;
       return info->precedence >= least;
     }

@@ -18,20 +18,11 @@
 
 enum { MAX_DEPTH = 200 };
 
-const hd_token_t *hd_peek(const hd_parser_t *p) { return &p->tokens[p->at]; }
-
 const hd_token_t *hd_peek_ahead(const hd_parser_t *p, size_t ahead) {
   size_t at = p->at;
   while (ahead-- && p->tokens[at].kind != HD_TOKEN_END)
     at++;
   return &p->tokens[at];
-}
-
-bool hd_at(const hd_parser_t *p, const char *text) {
-  const hd_token_t *token = hd_peek(p);
-  return (token->kind == HD_TOKEN_NAME ||
-          token->kind == HD_TOKEN_PUNCTUATION) &&
-         strcmp(token->text, text) == 0;
 }
 
 bool hd_accept(hd_parser_t *p, const char *text) {
@@ -368,7 +359,7 @@ static void note_failed(hd_parser_t *p, hd_visible_t *failed, size_t start) {
       name->text);
 }
 
-static void parse_module(hd_parser_t *p) {
+static void parse_module(hd_parser_t *p, bool as_library) {
   pendings_t pendings = {0};
   hd_visible_t failed = {.arena = p->arena};
   p->failed = &failed;
@@ -391,7 +382,8 @@ static void parse_module(hd_parser_t *p) {
         p->at++;
     }
   }
-  hd_parse_unasked(p, first);
+  if (!as_library)
+    hd_parse_unasked(p, first);
   bool ok = true; // What is wrong in one alternative is not said of all.
   for (size_t i = 0; i < pendings.size && !hd_diagnostics_full(p->diags); i++) {
     const pending_t *pending = &pendings.data[i];
@@ -403,8 +395,8 @@ static void parse_module(hd_parser_t *p) {
   p->failed = NULL;
 }
 
-bool hd_module_parse_into(hd_module_t *module, const char *name,
-                          const char *text, size_t size, uint32_t first_line) {
+static bool parse_text(hd_module_t *module, const char *name, const char *text,
+                       size_t size, uint32_t first_line, bool as_library) {
   hd_diagnostics_t *diags = &module->context->diags;
   unsigned errors = diags->num_errors;
   uint32_t source =
@@ -422,12 +414,23 @@ bool hd_module_parse_into(hd_module_t *module, const char *name,
                    .bound = {.arena = &module->arena}};
   p.tokens = hd_lex(p.arena, diags, source, text, size, &count);
   size_t first = module->items.size;
-  parse_module(&p);
+  parse_module(&p, as_library);
   if (diags->num_errors != errors)
     return false;
   // What needs whole functions - scopes, shapes, layouts, recursion - is the
   // verifier's to say.
   return hd_module_verify_text(module, first);
+}
+
+bool hd_module_parse_into(hd_module_t *module, const char *name,
+                          const char *text, size_t size, uint32_t first_line) {
+  return parse_text(module, name, text, size, first_line, false);
+}
+
+bool hd_module_parse_library(hd_module_t *module, const char *name,
+                             const char *text, size_t size,
+                             uint32_t first_line) {
+  return parse_text(module, name, text, size, first_line, true);
 }
 
 hd_module_t *hd_module_parse(hd_context_t *context, const char *name,

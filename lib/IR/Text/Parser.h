@@ -18,6 +18,13 @@ hd_module_t *hd_module_parse(hd_context_t *context, const char *name,
 bool hd_module_parse_into(hd_module_t *module, const char *name,
                           const char *text, size_t size, uint32_t first_line);
 
+// The same of a text that comes with the compiler: functions with compile-time
+// parameters are read when somebody asks for an instance, not before, to say
+// what is wrong in them.
+bool hd_module_parse_library(hd_module_t *module, const char *name,
+                             const char *text, size_t size,
+                             uint32_t first_line);
+
 // The function that a text names: "scale", or with values, "scale[B = 64]",
 // which are those of a function with compile-time parameters; the instance is
 // made where there is none yet. source: what the text is called in messages.

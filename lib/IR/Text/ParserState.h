@@ -13,6 +13,8 @@
 #include "IR/Visible.h"
 #include "Support/Map.h"
 
+#include <string.h>
+
 enum {
   HD_MAX_GENERIC_PARAMS = 64,
   // Sets of kinds of function.
@@ -64,9 +66,18 @@ typedef struct hd_parsed {
 } hd_parsed_t;
 
 // Tokens.
-const hd_token_t *hd_peek(const hd_parser_t *p);
+static inline const hd_token_t *hd_peek(const hd_parser_t *p) {
+  return &p->tokens[p->at];
+}
 const hd_token_t *hd_peek_ahead(const hd_parser_t *p, size_t ahead);
-bool hd_at(const hd_parser_t *p, const char *text); // Punctuation or a name.
+// Punctuation or a name.
+static inline bool hd_at(const hd_parser_t *p, const char *text) {
+  const hd_token_t *token = hd_peek(p);
+  return token->text[0] == text[0] &&
+         (token->kind == HD_TOKEN_NAME ||
+          token->kind == HD_TOKEN_PUNCTUATION) &&
+         strcmp(token->text, text) == 0;
+}
 bool hd_accept(hd_parser_t *p, const char *text);
 bool hd_expect(hd_parser_t *p, const char *text);
 // A name that may be declared: no reserved word. NULL otherwise.
