@@ -91,6 +91,20 @@ static void the_first_failure_is_told(void **state) {
   }
 }
 
+// Whoever asks hears of all pieces, whatever is told.
+static void all_failures_are_kept(void **state) {
+  (void)state;
+  hd_context_t context;
+  hd_context_init(&context);
+  plan_t plan = {4, -1, ""};
+  hd_failure_t failures[JOBS];
+  assert_false(hd_compile_all(&context, NULL, JOBS, compile, &plan, failures));
+  for (int i = 0; i < JOBS; i++)
+    assert_int_equal(failures[i].code, i == 4 ? HD_E0504 : HD_DIAGNOSTIC_COUNT);
+  assert_string_equal(failures[4].why, "LLVM: e");
+  hd_context_fini(&context);
+}
+
 static void a_limit_unwinds_the_caller(void **state) {
   (void)state;
   for (unsigned threads = 0; threads < 6; threads++) {
@@ -116,5 +130,6 @@ static void a_build_has_an_id(void **state) {
 
 HD_UNIT_TESTS(cmocka_unit_test(all_is_well),
               cmocka_unit_test(the_first_failure_is_told),
+              cmocka_unit_test(all_failures_are_kept),
               cmocka_unit_test(a_limit_unwinds_the_caller),
               cmocka_unit_test(a_build_has_an_id))

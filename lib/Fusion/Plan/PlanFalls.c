@@ -6,6 +6,7 @@
 #include "Fusion/Fuse.h"
 #include "IR/Rewrite.h"
 #include "Schedule/Template/Falls.h"
+#include "Support/Map.h"
 
 #include <math.h>
 
@@ -14,6 +15,7 @@ enum { MAX_ROUNDS = 64 };
 
 typedef struct finding {
   hd_module_t *module;
+  hd_ptr_map_t seen; // Kernels.
   bool any;
 } finding_t;
 
@@ -24,6 +26,9 @@ static bool look_at_launch(void *argument, const hd_stmt_t *stmt) {
   if (stmt->kind != HD_STMT_LAUNCH)
     return true;
   const hd_func_t *kernel = stmt->u.launch.kernel;
+  if (hd_ptr_map_get(&f->seen, kernel))
+    return true;
+  hd_ptr_map_set(arena, &f->seen, kernel, kernel);
   const hd_chosen_t *chosen = kernel->chosen;
   const char *why = chosen && !chosen->is_pinned
                         ? hd_kernel_too_large(arena, &options->machine, kernel)
