@@ -28,7 +28,8 @@ if(HIDET_STATIC_LLVM)
   set_property(TARGET LLVMSupport PROPERTY INTERFACE_LINK_LIBRARIES
     LLVMDemangle "${HIDET_ZLIB}" "${HIDET_ZSTD}" rt ${CMAKE_DL_LIBS} m)
   target_link_libraries(hidet_llvm INTERFACE
-    ${libraries} -l:libstdc++.a -Wl,--defsym=arc4random=hd_random_word)
+    ${libraries} -l:libstdc++.a -Wl,--undefined=hd_random_word
+    -Wl,--defsym=arc4random=hd_random_word)
 else()
   # Of the C++ library, which LLVM brings, the handler for memory is ours to set.
   target_link_libraries(hidet_llvm INTERFACE LLVM -l:libstdc++.so.6)
