@@ -44,6 +44,7 @@ typedef struct hd_sim_mbarrier {
   uint32_t phase;            // Phases that are over.
   uint32_t made_by;          // The thread.
   bool fenced;               // The copy engine and the cluster may see it.
+  uint32_t told_round;       // Of the cluster's barrier behind that; 0: none.
   hd_sim_load_t *first, **last; // Loads under way, oldest first.
   const hd_sim_site_t *site;    // Of its first use.
   // The sanitizer's.
@@ -69,6 +70,9 @@ const char *hd_sim_mbarrier_name(const hd_sim_mbarrier_t *m, char *text);
 
 // The block's last thread has ended; and its place is used again.
 void hd_sim_mbarriers_end(hd_sim_fiber_t *last);
+// Who waits for the round of the cluster's barrier at which the thread arrives
+// now may use the mbarriers that it has made and fenced.
+void hd_sim_mbarriers_tell(const hd_sim_fiber_t *fiber);
 void hd_sim_mbarriers_forget(hd_sim_resident_t *block);
 
 // Likewise of products (Wgmma.c).

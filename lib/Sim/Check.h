@@ -78,6 +78,9 @@ void hd_sim_check_registers(hd_sim_fiber_t *fiber, const hd_sim_site_t *site,
 // A thread gives what it knows to *joined (made where NULL) and goes on to its
 // next time; a thread that had given takes all that was joined.
 void hd_sim_sync_give(hd_sim_fiber_t *fiber, hd_sim_clocks_t **joined);
+// The same of what orders no memory: that the block has begun, and which phases
+// of mbarriers the thread knows to be over, with the copies that they count.
+void hd_sim_sync_give_phases(hd_sim_fiber_t *fiber, hd_sim_clocks_t **joined);
 void hd_sim_sync_take(hd_sim_fiber_t *fiber, hd_sim_clocks_t *joined);
 // Drops the reference and sets it to NULL.
 void hd_sim_sync_drop(hd_sim_clocks_t **clocks);

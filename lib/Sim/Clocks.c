@@ -302,6 +302,30 @@ void hd_sim_sync_give(hd_sim_fiber_t *fiber, hd_sim_clocks_t **joined) {
   fiber->clock++;
 }
 
+// A view of a block with nothing but the phases of mbarriers.
+static hd_sim_clocks_t *phases_of(hd_sim_run_t *run,
+                                  const hd_sim_clocks_t *clocks) {
+  uint32_t first = hd_sim_entry(run, HD_SIM_ENTRY_MBARRIERS, 0);
+  uint32_t end = hd_sim_entry(run, HD_SIM_ENTRY_WARPGROUPS, 0);
+  hd_sim_clocks_t *phases = hd_sim_clocks_create(run, clocks->block);
+  memcpy(phases->at + first, clocks->at + first,
+         (end - first) * sizeof *clocks->at);
+  return phases;
+}
+
+void hd_sim_sync_give_phases(hd_sim_fiber_t *fiber, hd_sim_clocks_t **joined) {
+  const hd_sim_clocks_t *mine = hd_sim_clocks_of(fiber);
+  const hd_sim_foreign_t *foreign = mine->foreign;
+  hd_sim_run_t *run = hd_sim_run_of(fiber);
+  if (!*joined)
+    *joined = hd_sim_clocks_create(run, mine->block);
+  for (uint32_t i = 0; i <= (foreign ? foreign->count : 0); i++) {
+    hd_sim_clocks_t *phases = phases_of(run, i ? foreign->of[i - 1] : mine);
+    hd_sim_clocks_learn(run, *joined, phases);
+    hd_sim_sync_drop(&phases);
+  }
+}
+
 void hd_sim_sync_take(hd_sim_fiber_t *fiber, hd_sim_clocks_t *joined) {
   if (!joined)
     return;

@@ -67,7 +67,17 @@ static void end_round(hd_sim_resident_t *block) {
   hd_sim_sync_cluster(block->unit, size);
 }
 
-static void arrive(hd_sim_fiber_t *fiber) {
+static void tell(hd_sim_fiber_t *fiber, bool orders) {
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
+  if (orders) {
+    hd_sim_sync_give(fiber, &block->cluster.joined);
+  } else {
+    hd_sim_sync_give_phases(fiber, &block->cluster.joined);
+    hd_sim_mbarriers_tell(fiber);
+  }
+}
+
+static void arrive(hd_sim_fiber_t *fiber, bool orders) {
   hd_sim_resident_t *block = hd_sim_resident_of(fiber);
   char me[HD_SIM_NAME_SIZE];
   if (fiber->at_cluster)
@@ -78,7 +88,7 @@ static void arrive(hd_sim_fiber_t *fiber) {
   fiber->at_cluster = true;
   fiber->cluster_round = block->unit[0]->cluster.round;
   if (hd_sim_sanitizer_of(fiber))
-    hd_sim_sync_give(fiber, &block->cluster.joined);
+    tell(fiber, orders);
   block->cluster.arrived++;
   end_round(block);
 }
@@ -93,6 +103,7 @@ static bool wait(hd_sim_fiber_t *fiber) {
   if (block->unit[0]->cluster.round == fiber->cluster_round)
     return false;
   fiber->at_cluster = false;
+  fiber->cluster_waited = fiber->cluster_round + 1;
   // It may have learned something since it arrived.
   if (hd_sim_sanitizer_of(fiber))
     hd_sim_sync_learn(fiber, block->cluster.complete, &block->cluster.memo);
@@ -101,7 +112,12 @@ static bool wait(hd_sim_fiber_t *fiber) {
 
 void hd_sim_cluster_arrive(hd_sim_thread_t *thread, uint64_t *slots) {
   (void)slots;
-  arrive(hd_sim_fiber(thread));
+  arrive(hd_sim_fiber(thread), true);
+}
+
+void hd_sim_cluster_arrive_relaxed(hd_sim_thread_t *thread, uint64_t *slots) {
+  (void)slots;
+  arrive(hd_sim_fiber(thread), false);
 }
 
 bool hd_sim_cluster_wait(hd_sim_thread_t *thread, uint64_t *slots) {
@@ -113,7 +129,7 @@ bool hd_sim_cluster_sync(hd_sim_thread_t *thread, uint64_t *slots) {
   (void)slots;
   hd_sim_fiber_t *fiber = hd_sim_fiber(thread);
   if (!fiber->at_cluster)
-    arrive(fiber);
+    arrive(fiber, true);
   return wait(fiber);
 }
 

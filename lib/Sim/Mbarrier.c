@@ -74,7 +74,8 @@ static void check_made(hd_sim_fiber_t *fiber, const hd_sim_resident_t *block,
                          .agent = (uint16_t)m->made_by,
                          .flags = HD_SIM_VALID};
   char me[HD_SIM_NAME_SIZE], you[HD_SIM_NAME_SIZE], name[HD_SIM_PLACE_SIZE];
-  if (!hd_sim_knows(fiber, &made))
+  bool is_told = m->told_round > 0 && fiber->cluster_waited >= m->told_round;
+  if (!is_told && !hd_sim_knows(fiber, &made))
     hd_sim_finding(fiber, HD_E0703, site, NULL,
                    "%s uses %s, which %s has initialized; nothing orders the "
                    "two",
@@ -329,6 +330,16 @@ void hd_sim_fence_mbarrier_init(hd_sim_thread_t *thread, uint64_t *slots) {
   for (uint32_t i = 0; i < block->num_mbarriers; i++)
     if (block->mbarriers[i].made_by == (uint32_t)fiber->head.linear)
       block->mbarriers[i].fenced = true;
+}
+
+void hd_sim_mbarriers_tell(const hd_sim_fiber_t *fiber) {
+  hd_sim_resident_t *block = hd_sim_resident_of(fiber);
+  for (uint32_t i = 0; i < block->num_mbarriers; i++) {
+    hd_sim_mbarrier_t *m = &block->mbarriers[i];
+    if (m->fenced && !m->told_round &&
+        m->made_by == (uint32_t)fiber->head.linear)
+      m->told_round = fiber->cluster_round + 1;
+  }
 }
 
 // --- Loads under way ---

@@ -63,6 +63,7 @@ typedef struct hd_sim_fiber {
   uint32_t open_bulk;             // As open_group.
   uint32_t bulk_read, bulk_wrote; // Groups that were waited for.
   uint32_t cluster_round;         // Of the cluster barrier it has arrived at.
+  uint32_t cluster_waited;        // Rounds of it that it knows to be over.
   bool at_cluster;                // It has arrived and not waited.
   // The sanitizer's (SimClocks.h).
   hd_sim_clocks_t *clocks;        // What it knows of other threads.
