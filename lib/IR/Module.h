@@ -52,8 +52,9 @@ struct hd_func {
   // Of an instance: what it is one of, and who asked for it first; else NULL.
   const struct hd_generic *generic;
   hd_loc_t asked;
-  // KERNEL, made by a template: what was known when it was chosen, which lives
-  // as long (Schedule/Template/Falls.h); else NULL. No part of the text.
+  // KERNEL, made by a template, or since no candidate of any was left: what was
+  // known when it was chosen, which lives as long (Schedule/Template/Falls.h);
+  // else NULL. No part of the text.
   const struct hd_chosen *chosen;
 };
 

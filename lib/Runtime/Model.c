@@ -25,8 +25,6 @@ static void settle_schedules(hd_model_t *m) {
   const hd_schedule_options_t *given = hd_model_context(m)->schedules;
   if (given)
     m->schedules = *given;
-  m->falls.arena = &m->constants.arena;
-  m->schedules.falls = &m->falls;
   m->schedules.module = m->module;
   m->schedules.explain = m->options.explain;
   hd_machine_t *machine = &m->schedules.machine;

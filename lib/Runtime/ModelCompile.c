@@ -5,16 +5,18 @@
 // and loaded: one whose kernel cannot be, or spills so much that the next
 // candidate is expected to be faster, is left out, and the graph is scheduled
 // anew, with all that is known by then. Kernels that come out as before keep
-// their code.
+// their code. Each round leaves out a candidate, or prices one anew, and after
+// HD_FALLS_ROUNDS all of a form.
+//
+// What is found ends with the compilation: another one, in whatever process,
+// finds it again, from code that the cache has. So a choice depends on the
+// graph, the templates and the device alone.
 #include "Runtime/CodeKey.h"
 #include "Runtime/GraphProgram.h"
 #include "Runtime/ModelState.h"
+#include "Schedule/Template/Falls.h"
 
 #include <math.h>
-#include <stdio.h>
-
-// Each leaves at least one candidate out.
-enum { MAX_ROUNDS = 64 };
 
 typedef struct kept_code {
   const char *text; // Of the kernel; NULL: a program has it.
@@ -25,6 +27,7 @@ typedef struct rounds {
   hd_model_t *model;
   hd_model_segment_t *segment;
   hd_arena_t arena;
+  hd_falls_t falls;
   hd_key_map_t known; // Code by the kernel's text.
   HD_VEC(kept_code_t *) kept;
   kept_code_t **taken;    // That the variants of this round have.
@@ -33,6 +36,7 @@ typedef struct rounds {
 
 static void end_rounds(void *argument) {
   rounds_t *r = argument;
+  r->model->schedules.falls = NULL;
   for (size_t i = 0; i < r->kept.size; i++)
     hd_buffer_fini(&r->kept.data[i]->code);
   hd_arena_fini(&r->arena);
@@ -129,13 +133,11 @@ static void end_round(rounds_t *r) {
 
 // --- What is found of it ---
 
-// Whether another candidate has its turn.
-static bool leave_out(rounds_t *r, const hd_chosen_t *chosen,
+static void leave_out(rounds_t *r, const hd_chosen_t *chosen,
                       hd_diagnostic_code_t code, const char *why) {
-  if (!chosen || chosen->is_pinned || !hd_code_falls(code))
-    return false;
-  hd_chosen_fall(chosen, &r->model->falls, &r->arena, why, INFINITY);
-  return true;
+  hd_falls_add(
+      &r->falls,
+      &(hd_fall_t){.of = chosen->of, .why = why, .code = code, .us = INFINITY});
 }
 
 // Kernels that could not be made code of, or loaded: whether others take the
@@ -144,14 +146,16 @@ static bool judge_failures(rounds_t *r) {
   const hd_program_t *p = &r->segment->program;
   bool any = false;
   for (size_t i = 0; i < p->variants.size; i++) {
-    const hd_failure_t *failure = &r->failures[i];
-    if (failure->code == HD_DIAGNOSTIC_COUNT)
-      continue;
-    if (!leave_out(r, p->variants.data[i].func->chosen, failure->code,
-                   failure->why))
+    hd_diagnostic_code_t code = r->failures[i].code;
+    if (code != HD_DIAGNOSTIC_COUNT &&
+        !hd_chosen_may_fall(p->variants.data[i].func->chosen, &r->falls, code))
       return false;
-    any = true;
+    any |= code != HD_DIAGNOSTIC_COUNT;
   }
+  for (size_t i = 0; i < p->variants.size; i++)
+    if (r->failures[i].code != HD_DIAGNOSTIC_COUNT)
+      leave_out(r, p->variants.data[i].func->chosen, r->failures[i].code,
+                r->failures[i].why);
   return any;
 }
 
@@ -172,7 +176,10 @@ static bool judge_launches(rounds_t *r) {
     if (hd_program_fits(p, site))
       continue;
     const hd_diagnostic_t *d = hd_diagnostics_since(diags, mark);
-    any |= d && leave_out(r, chosen, d->code, d->message);
+    if (d && hd_chosen_may_fall(chosen, &r->falls, d->code)) {
+      leave_out(r, chosen, d->code, d->message);
+      any = true;
+    }
     hd_diagnostics_rewind(diags, mark);
   }
   return any;
@@ -180,24 +187,29 @@ static bool judge_launches(rounds_t *r) {
 
 static bool judge_spills(rounds_t *r) {
   const hd_program_t *p = &r->segment->program;
-  hd_model_t *m = r->model;
   bool any = false;
   for (size_t i = 0; i < p->variants.size; i++) {
     const hd_chosen_t *chosen = p->variants.data[i].func->chosen;
     int bytes = p->kernels[i]->local_bytes;
-    if (!chosen || bytes <= 0)
+    if (!chosen || !chosen->of.name || bytes <= 0)
       continue;
-    double us = hd_chosen_spill(chosen, &m->falls, bytes);
+    double us = r->falls.rounds < HD_FALLS_ROUNDS
+                    ? hd_chosen_spill(chosen, &r->falls, bytes)
+                    : 0;
     const char *why = hd_arena_printf(
         &r->arena,
         "registers do not suffice for %d bytes of a thread, for which %.2f us "
         "more are expected",
         bytes, chosen->byte_us * bytes);
     if (us > 0)
-      hd_chosen_fall(chosen, &m->falls, &r->arena, why, us);
-    else if (m->options.explain && !hd_falls_find(&m->falls, chosen->key))
-      hd_remark(&hd_model_context(m)->diags, (hd_loc_t){0},
-                "schedule: %s stays: %s", chosen->name, why);
+      hd_falls_add(&r->falls, &(hd_fall_t){.of = chosen->of,
+                                           .why = why,
+                                           .code = HD_DIAGNOSTIC_COUNT,
+                                           .us = us});
+    else if (r->model->options.explain &&
+             !hd_falls_find(&r->falls, &chosen->of))
+      hd_remark(&hd_model_context(r->model)->diags, (hd_loc_t){0},
+                "schedule: %s stays: %s", chosen->of.name, why);
     any |= us > 0;
   }
   return any;
@@ -213,13 +225,21 @@ static bool judge(rounds_t *r, bool ok) {
   return judge_spills(r) || any;
 }
 
-// Where nothing was left that does, what was tried first says why.
-static void note_first(const rounds_t *r, size_t first) {
-  const hd_falls_t *falls = &r->model->falls;
-  if (falls->list.size > first)
-    hd_note(&hd_model_context(r->model)->diags, (hd_loc_t){0},
-            "%s was left out before: %s", falls->list.data[first]->name,
-            falls->list.data[first]->why);
+// Where nothing was left that does for the kernel that failed first, what was
+// tried first in its place says why.
+static void note_first(const rounds_t *r) {
+  const hd_program_t *p = &r->segment->program;
+  for (size_t i = 0; r->failures && i < p->variants.size; i++) {
+    const hd_chosen_t *chosen = p->variants.data[i].func->chosen;
+    if (r->failures[i].code == HD_DIAGNOSTIC_COUNT)
+      continue;
+    const hd_fall_t *fall =
+        chosen ? hd_falls_first(&r->falls, chosen->of.form) : NULL;
+    if (fall)
+      hd_note(&hd_model_context(r->model)->diags, (hd_loc_t){0},
+              "%s was left out before: %s", hd_fall_name(fall), fall->why);
+    return;
+  }
 }
 
 bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded) {
@@ -228,26 +248,22 @@ bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded) {
   hd_cleanup_t cleanup;
   hd_arena_init(&r.arena, &context->budget);
   hd_budget_defer(&context->budget, &cleanup, end_rounds, &r);
+  r.falls.arena = &r.arena;
+  m->schedules.falls = &r.falls;
   m->schedules.choose = m->prepares ? NULL : m->options.choose;
   m->schedules.choose_argument = m->options.choose_argument;
-  if (!m->knows_falls)
-    hd_falls_read(&m->falls, m->device);
-  m->knows_falls = true;
-  hd_falls_begin(&m->falls, false);
-  size_t first = m->falls.list.size;
   hd_diagnostics_mark_t mark = hd_diagnostics_mark(&context->diags);
   bool ok = compile(&r);
-  for (unsigned i = 1; i < MAX_ROUNDS && judge(&r, ok); i++) {
+  while (judge(&r, ok)) {
     end_round(&r);
     hd_diagnostics_rewind(&context->diags, mark);
-    hd_falls_begin(&m->falls, true);
+    hd_falls_begin(&r.falls);
     ok = compile(&r);
   }
   if (!ok)
-    note_first(&r, first);
+    note_first(&r);
   else if (loaded)
     ok = hd_program_make_ready(&segment->program);
-  hd_falls_write(&m->falls, m->device);
   hd_budget_clean(&context->budget, &cleanup);
   return ok;
 }

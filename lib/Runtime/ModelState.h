@@ -11,7 +11,7 @@
 #include "Runtime/Prepared.h"
 #include "Runtime/Session.h"
 #include "Runtime/Store.h"
-#include "Schedule/Template/Falls.h"
+#include "Schedule/Template/Machine.h"
 
 // A segment, compiled.
 typedef struct hd_model_segment {
@@ -64,8 +64,6 @@ struct hd_model {
   hd_model_options_t options;
   hd_session_stats_t stats; // Of the walk at work.
   hd_schedule_options_t schedules;
-  hd_falls_t falls;         // Of candidates, on the device;
-  bool knows_falls;         // what its cache has of them is among them.
   bool prepares;            // What is compiled runs once, on constants.
   hd_ptr_map_t shared;      // The model's constants.
   hd_store_t constants;     // Those on the device, for every run.
@@ -168,13 +166,6 @@ void hd_model_note_outputs(hd_turn_t *run, const bool *planned);
 // loaded, or spills so much that the next is expected to be faster, makes room
 // for the next. False after an error.
 bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded);
-
-// --- FallsFile.c ---
-
-// What the device's cache has of candidates that did not do, and adds to it
-// what was found since. Nothing where there is no cache.
-void hd_falls_read(hd_falls_t *falls, hd_device_t *device);
-void hd_falls_write(hd_falls_t *falls, hd_device_t *device);
 
 // --- ModelSegment.c ---
 

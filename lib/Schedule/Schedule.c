@@ -276,7 +276,9 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
   if (!first && !rules.failed &&
       (hd_rule_few(&rules) || (!rules.failed && hd_rule_pairs(&rules))))
     first = count_definitions;
+  const struct hd_chosen *left = rules.left; // Of all of the task.
   for (size_t i = first; i < count_definitions && !rules.failed;) {
+    rules.left = left;
     size_t count = hd_rule_rows(&rules, i);
     if (!count && !rules.failed)
       count = hd_rule_sort(&rules, i);

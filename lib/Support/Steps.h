@@ -9,7 +9,9 @@
 // answer is no: no rewrite, nodes unfused, a kernel's nodes evaluated as they
 // are written, a pass skipped. What precedes a step decides alone whether it
 // comes up and under which number, so the steps up to a limit are those of the
-// whole compilation.
+// whole compilation. One in rounds (Runtime/ModelCompile.c) counts on through
+// all of them, and the last one's steps stand; what a round finds ends with the
+// compilation, so another one does the same up to the limit.
 #ifndef HIDET_SUPPORT_STEPS_H
 #define HIDET_SUPPORT_STEPS_H
 

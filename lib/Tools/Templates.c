@@ -2,7 +2,6 @@
 #include "Tools/Templates.h"
 
 #include "IR/Template.h"
-#include "Schedule/Template/Falls.h"
 #include "Schedule/Template/Templates.h"
 #include "Support/Suggest.h"
 
@@ -63,8 +62,6 @@ bool hd_tools_schedule_options(hd_context_t *context, hd_arena_t *arena,
       ok = report_unknown(context, arena, &templates, names.data[i]);
   if (target)
     hd_machine_find(target->sm, &made->machine);
-  made->falls = HD_ARENA_NEW(arena, hd_falls_t);
-  made->falls->arena = arena;
   made->module = module;
   made->explain = explain;
   made->disabled = names.data;

@@ -11,9 +11,10 @@
 //   FAKE_CUDA_FAIL=NAME=CODE@=N  its N-th call alone
 //   FAKE_CUDA_REFUSES=TEXT    PTX with that text in it is refused by the linker
 //   FAKE_CUDA_LOCAL=TEXT=N    kernels with it have N bytes of local memory
-//   FAKE_CUDA_CLUSTER=N       there is room for clusters of N blocks at most
-//   (16) FAKE_CUDA_VERSION=12030   what cuDriverGetVersion says FAKE_CUDA_SM=90
-//   the compute capability FAKE_CUDA_DEVICES=N       how many there are (1)
+//   FAKE_CUDA_CLUSTER=N       the largest cluster that there is room for (16)
+//   FAKE_CUDA_VERSION=12030   what cuDriverGetVersion says
+//   FAKE_CUDA_SM=90           the compute capability
+//   FAKE_CUDA_DEVICES=N       how many there are (1)
 #include "FakeCuda.h"
 
 #include <stdarg.h>

@@ -210,7 +210,7 @@ static double price_of_pairs(pairs_t *p, hd_arena_t *scratch,
   if (strcmp(pin->name, HD_PIN_RULES) == 0 ||
       hd_pairs_form_find(scratch, flat, &form))
     return 0;
-  hd_form_t asked = hd_product_form_ask(&form);
+  hd_form_t asked = hd_product_form_ask(scratch, &form);
   return hd_candidates_find(p->c.module->context, scratch, &asked, pin, &found,
                             &refused) &&
                  found.size

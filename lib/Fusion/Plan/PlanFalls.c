@@ -10,9 +10,6 @@
 
 #include <math.h>
 
-// Each leaves at least one candidate out.
-enum { MAX_ROUNDS = 64 };
-
 typedef struct finding {
   hd_module_t *module;
   hd_ptr_map_t seen; // Kernels.
@@ -30,37 +27,68 @@ static bool look_at_launch(void *argument, const hd_stmt_t *stmt) {
     return true;
   hd_ptr_map_set(arena, &f->seen, kernel, kernel);
   const hd_chosen_t *chosen = kernel->chosen;
-  const char *why = chosen && !chosen->is_pinned
+  const char *why = hd_chosen_may_fall(chosen, options->falls, HD_E0505)
                         ? hd_kernel_too_large(arena, &options->machine, kernel)
                         : NULL;
-  if (why) {
-    hd_chosen_fall(chosen, options->falls, arena, why, INFINITY);
-    f->any = true;
-  }
+  if (why)
+    hd_falls_add(options->falls, &(hd_fall_t){.of = chosen->of,
+                                              .why = why,
+                                              .code = HD_E0505,
+                                              .us = INFINITY});
+  f->any |= why != NULL;
   return true;
 }
 
 // Whether candidates of its kernels are left out from here on.
 static bool has_falls(hd_module_t *module, const hd_func_t *plan) {
-  const hd_schedule_options_t *options = module->context->schedules;
   finding_t f = {.module = module};
-  if (options && options->falls && options->machine.count)
-    hd_walk_block(plan->body, look_at_launch, NULL, &f);
+  hd_walk_block(plan->body, look_at_launch, NULL, &f);
   return f.any;
 }
 
-const hd_func_t *hd_plan_in_rounds(hd_module_t *module, hd_plan_fn_t make,
-                                   void *argument) {
+// Each round leaves out a candidate at least, and after HD_FALLS_ROUNDS all of
+// a form.
+static const hd_func_t *go_on(hd_module_t *module, hd_plan_fn_t make,
+                              void *argument) {
   hd_diagnostics_t *diags = &module->context->diags;
   hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags);
   size_t items = module->items.size;
   const hd_func_t *plan = make(argument);
-  for (int i = 1; i < MAX_ROUNDS && plan && has_falls(module, plan); i++) {
+  while (plan && has_falls(module, plan)) {
     hd_diagnostics_rewind(diags, mark);
     module->items.size = items;
     hd_module_reindex(module);
-    hd_falls_begin(module->context->schedules->falls, true);
+    hd_falls_begin(module->context->schedules->falls);
     plan = make(argument);
   }
+  return plan;
+}
+
+typedef struct borrowed {
+  hd_context_t *context;
+  const hd_schedule_options_t *schedules;
+} borrowed_t;
+
+static void give_back(void *argument) {
+  borrowed_t *b = argument;
+  b->context->schedules = b->schedules;
+}
+
+const hd_func_t *hd_plan_in_rounds(hd_module_t *module, hd_plan_fn_t make,
+                                   void *argument) {
+  hd_context_t *context = module->context;
+  borrowed_t borrowed = {context, context->schedules};
+  if (!borrowed.schedules || !borrowed.schedules->machine.count)
+    return make(argument);
+  if (borrowed.schedules->falls) // The plan is part of a compilation.
+    return go_on(module, make, argument);
+  hd_falls_t falls = {.arena = &module->arena};
+  hd_schedule_options_t schedules = *borrowed.schedules;
+  hd_cleanup_t cleanup;
+  schedules.falls = &falls;
+  hd_budget_defer(&context->budget, &cleanup, give_back, &borrowed);
+  context->schedules = &schedules;
+  const hd_func_t *plan = go_on(module, make, argument);
+  hd_budget_clean(&context->budget, &cleanup);
   return plan;
 }

@@ -68,7 +68,8 @@ void hd_attention_form_mark(hd_attention_form_t *form, const hd_task_t *flat,
                             uint64_t computed);
 
 // The form as templates are asked about it.
-hd_form_t hd_attention_form_ask(const hd_attention_form_t *form);
+hd_form_t hd_attention_form_ask(hd_arena_t *arena,
+                                const hd_attention_form_t *form);
 
 // NULL, or why a flat task does not become one kernel on the machine that the
 // context's schedules are for.

@@ -22,6 +22,7 @@ enum {
   PORTABLE = 8,        // of more than these wait for each other to end.
   CROWD_CYCLES = 3000,
   SCHEDULERS = 4,
+  FRAGMENT = 16, // Elements that a kernel's D and E are filled up to.
 };
 
 static double at_most(double a, double b) { return a < b ? a : b; }
@@ -108,12 +109,28 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
                 : us;
 }
 
-hd_form_t hd_attention_form_ask(const hd_attention_form_t *form) {
+static int64_t filled(int64_t size) {
+  return (size + FRAGMENT - 1) / FRAGMENT * FRAGMENT;
+}
+
+// What the form gives of the kernel's compile-time parameters.
+static const char *given_by(hd_arena_t *arena,
+                            const hd_attention_form_t *form) {
+  return hd_arena_printf(arena, "T = %s, O = %s, D = %lld, E = %lld",
+                         hd_scalar_name(form->type),
+                         hd_scalar_name(form->result.type),
+                         (long long)filled(form->sizes[HD_ATTENTION_INNER]),
+                         (long long)filled(form->sizes[HD_ATTENTION_VALUE]));
+}
+
+hd_form_t hd_attention_form_ask(hd_arena_t *arena,
+                                const hd_attention_form_t *form) {
   hd_form_t asked = {
       .kind = HD_FORM_KIND_ATTENTION,
       .type = form->type,
       .price = price,
       .no_map = {form->q.no_map, form->map_k.no_map, form->map_v.no_map},
+      .values = given_by(arena, form),
       .given = {NULL, form->given},
       .of = form};
   for (int i = 0; i < HD_ATTENTION_AXES; i++)

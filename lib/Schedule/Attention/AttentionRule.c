@@ -34,8 +34,7 @@ enum {
   FACTOR,
   INSIDE,
   PARAMS,
-  MOST_PARAMS = PARAMS + HD_FORM_WORKSPACES,
-  FRAGMENT = 16
+  MOST_PARAMS = PARAMS + HD_FORM_WORKSPACES
 };
 
 typedef struct joint {
@@ -102,20 +101,6 @@ static void on_store(void *argument, hd_builder_t *b,
   const hd_attention_form_t *form = h->joint->form;
   bind(h->joint, b, h->tensor->indices, at, 3);
   hd_form_result_store(&form->result, &h->joint->t, value);
-}
-
-static int64_t filled(int64_t size) {
-  return (size + FRAGMENT - 1) / FRAGMENT * FRAGMENT;
-}
-
-// What the form gives of the kernel's compile-time parameters.
-static const char *given_by(hd_arena_t *arena,
-                            const hd_attention_form_t *form) {
-  return hd_arena_printf(arena, "T = %s, O = %s, D = %lld, E = %lld",
-                         hd_scalar_name(form->type),
-                         hd_scalar_name(form->result.type),
-                         (long long)filled(form->sizes[HD_ATTENTION_INNER]),
-                         (long long)filled(form->sizes[HD_ATTENTION_VALUE]));
 }
 
 // The tensor of a template that a workspace of the task's becomes.
@@ -223,9 +208,9 @@ bool hd_rule_attention(hd_rules_t *rules) {
       !hd_template_may_serve(rules, HD_FORM_KIND_ATTENTION, &pin))
     return false;
   hd_attention_form_mark(form, rules->flat, rules->computed);
-  hd_form_t asked = hd_attention_form_ask(form);
+  hd_form_t asked = hd_attention_form_ask(arena, form);
   hd_choice_made_t made;
-  if (!hd_template_choose(rules, &asked, pin, given_by(arena, form), &made))
+  if (!hd_template_choose(rules, &asked, pin, &made))
     return false;
   rules->failed = !join_kernels(rules, form, &made); // It was reported.
   return !rules->failed;
@@ -241,7 +226,7 @@ const char *hd_attention_obstacle(hd_context_t *context, hd_arena_t *arena,
   const char *why = hd_attention_form_find(arena, flat, &form);
   if (why)
     return why;
-  hd_form_t asked = hd_attention_form_ask(&form);
+  hd_form_t asked = hd_attention_form_ask(arena, &form);
   if (!hd_candidates_find(context, arena, &asked, NULL, &candidates, &refused))
     return "templates cannot be asked"; // It has been reported.
   if (candidates.size)

@@ -127,6 +127,6 @@ hd_product_form_a(const hd_product_form_t *form,
 // is expected to take grow with what it does, and are right within a factor of
 // two or so. Source: the roofline of a step (tensor cores against the L2
 // cache), the latency of what is not under way, waves of blocks.
-hd_form_t hd_product_form_ask(const hd_product_form_t *form);
+hd_form_t hd_product_form_ask(hd_arena_t *arena, const hd_product_form_t *form);
 
 #endif

@@ -190,7 +190,19 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   return machine->launch + at_least(work, moving + UNHIDDEN * work);
 }
 
-hd_form_t hd_product_form_ask(const hd_product_form_t *form) {
+// What the form gives of the kernel's compile-time parameters.
+static const char *given_by(hd_arena_t *arena, const hd_product_form_t *form) {
+  const char *given = hd_arena_printf(
+      arena, "T = %s, O = %s, ROWS = %s", hd_scalar_name(form->type),
+      hd_scalar_name(form->result.type), form->rows ? "true" : "false");
+  return form->normed
+             ? hd_arena_printf(arena, "%s, MEAN = %s", given,
+                               form->normed->centred ? "true" : "false")
+             : given;
+}
+
+hd_form_t hd_product_form_ask(hd_arena_t *arena,
+                              const hd_product_form_t *form) {
   hd_form_t asked = {
       .kind = form->normed ? HD_FORM_KIND_NORMED : HD_FORM_KIND_PRODUCT,
       .type = form->type,
@@ -200,6 +212,7 @@ hd_form_t hd_product_form_ask(const hd_product_form_t *form) {
                 [HD_TEMPLATE_KEPT] = form->b.kept},
       .no_map = {form->a.no_map, form->b.no_map, form->no_image},
       .no_turned_map = form->turned_a.no_map,
+      .values = given_by(arena, form),
       .given = {[HD_PRODUCT_IMAGE] = form->image ? form->image->given : NULL},
       .price = price,
       .of = form};

@@ -112,7 +112,8 @@ bool hd_rows_pay(const hd_rows_t *rows);
 // there are none.
 bool hd_rows_first(hd_arena_t *arena, const hd_task_t *flat, hd_rows_t *rows);
 // Rows in order as templates are asked about them; or why they are not.
-const char *hd_rows_ask(hd_rows_t *rows, bool simulated, hd_form_t *form);
+const char *hd_rows_ask(hd_arena_t *arena, hd_rows_t *rows, bool simulated,
+                        hd_form_t *form);
 // Makes what is computed for each element cheaper, where nothing but numbers of
 // 16 bits is stored (is_coarse); the steps are to be put in order again.
 void hd_rows_coarsen(hd_rows_t *rows);

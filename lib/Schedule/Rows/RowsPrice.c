@@ -204,7 +204,8 @@ static void count_bytes(hd_rows_t *rows) {
   }
 }
 
-const char *hd_rows_ask(hd_rows_t *rows, bool simulated, hd_form_t *form) {
+const char *hd_rows_ask(hd_arena_t *arena, hd_rows_t *rows, bool simulated,
+                        hd_form_t *form) {
   if (!rows->main)
     return "it reads no tensor element by element";
   if (rows->ordered)
@@ -213,11 +214,15 @@ const char *hd_rows_ask(hd_rows_t *rows, bool simulated, hd_form_t *form) {
   hd_rows_keep(rows, 1);
   count_bytes(rows);
   rows->instructions = count_instructions(rows);
+  hd_scalar_t type = rows->main->values[0]->type.scalar;
   *form = (hd_form_t){
       .kind = HD_FORM_KIND_ROWS,
       .sizes = {rows->row.points, rows->element.points},
-      .type = rows->main->values[0]->type.scalar,
+      .type = type,
       .names = {[HD_TEMPLATE_LANES] = rows->along ? rows->lanes : 0},
+      .values = hd_arena_printf(
+          arena, "T = %s, N = %lld, LANES = %lld", hd_scalar_name(type),
+          (long long)rows->element.points, (long long)rows->lanes),
       .price = price,
       .of = rows};
   return NULL;

@@ -166,15 +166,12 @@ bool hd_rows_by_template(hd_rules_t *rules, hd_rows_t *rows) {
   hd_form_t form;
   hd_rows_coarsen(rows);
   hd_rows_order(rows);
-  const char *why = hd_rows_ask(rows, options->simulated, &form);
+  const char *why =
+      hd_rows_ask(&rules->module->arena, rows, options->simulated, &form);
   if (why)
     return pin ? hd_template_leave(rules, pin, why) : false;
-  const char *given =
-      hd_arena_printf(&rules->module->arena, "T = %s, N = %lld, LANES = %lld",
-                      hd_scalar_name(form.type),
-                      (long long)rows->element.points, (long long)rows->lanes);
   hd_choice_made_t made;
-  if (!hd_template_choose(rules, &form, pin, given, &made))
+  if (!hd_template_choose(rules, &form, pin, &made))
     return false;
   rules->failed = !join_kernel(rules, rows, &made.candidate, made.kernel);
   return !rules->failed;

@@ -16,9 +16,10 @@ void hd_draft_finish(hd_kernel_draft_t *draft, const char *suffix,
   const char *name =
       hd_arena_printf(draft->b.arena, "%s%s", rules->name, suffix);
   hd_block_t body = hd_b_close(&draft->b);
-  hd_rule_launch_t launch = {
-      hd_b_kernel(&draft->b, rules->module, name, grid, threads, body),
-      draft->t.args.data};
+  hd_func_t *kernel =
+      hd_b_kernel(&draft->b, rules->module, name, grid, threads, body);
+  kernel->chosen = rules->left;
+  hd_rule_launch_t launch = {kernel, draft->t.args.data};
   hd_vec_push(draft->b.arena, &rules->launches, launch);
 }
 

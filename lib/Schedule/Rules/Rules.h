@@ -31,6 +31,9 @@ typedef struct hd_rules {
   const char *why;     // Else.
   bool failed;         // An error was reported.
   bool asked_leaving;  // A kernel was made for it.
+  // What the kernels of rules know of candidates that were left out (Falls.h);
+  // NULL: none were, of the definition at hand.
+  const struct hd_chosen *left;
 } hd_rules_t;
 
 // A kernel in the making.

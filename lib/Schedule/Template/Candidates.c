@@ -302,7 +302,8 @@ bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
       hd_vec_push(arena, refused, no);
   }
   if (!pin || pin->origin)
-    hd_falls_apply(context, arena, form, candidates, refused);
+    hd_falls_apply(options->falls, context, arena, form, pin != NULL,
+                   candidates, refused);
   if (candidates->size)
     qsort(candidates->data, candidates->size, sizeof(*candidates->data),
           by_price);
@@ -316,14 +317,14 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
   hd_attention_form_t attention;
   if (!hd_attention_form_find(arena, flat, &attention)) {
     hd_attention_form_mark(&attention, flat, computed);
-    hd_form_t asked = hd_attention_form_ask(&attention);
+    hd_form_t asked = hd_attention_form_ask(arena, &attention);
     return hd_candidates_find(context, arena, &asked, NULL, candidates,
                               &refused);
   }
   hd_product_form_t form;
   if (!hd_normed_form_find(arena, flat, &form)) {
     hd_product_form_mark(&form, flat, computed);
-    hd_form_t asked = hd_product_form_ask(&form);
+    hd_form_t asked = hd_product_form_ask(arena, &form);
     if (!hd_candidates_find(context, arena, &asked, NULL, candidates, &refused))
       return false;
     if (candidates->size)
@@ -331,7 +332,7 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
   }
   if (!hd_pairs_form_find(arena, flat, &form)) {
     hd_product_form_mark(&form, flat, computed);
-    hd_form_t asked = hd_product_form_ask(&form);
+    hd_form_t asked = hd_product_form_ask(arena, &form);
     return hd_candidates_find(context, arena, &asked, NULL, candidates,
                               &refused);
   }
@@ -340,7 +341,7 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
     if (d->kind != HD_DEFINE || hd_product_form_find(arena, d, &form))
       continue;
     hd_product_form_mark(&form, flat, computed);
-    hd_form_t asked = hd_product_form_ask(&form);
+    hd_form_t asked = hd_product_form_ask(arena, &form);
     return hd_candidates_find(context, arena, &asked, NULL, candidates,
                               &refused);
   }
@@ -350,7 +351,7 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
       flat->definitions.data[0]->kind == HD_DEFINE &&
       !hd_product_form_find_few(arena, flat->definitions.data[0], &form)) {
     hd_product_form_mark(&form, flat, computed);
-    hd_form_t few = hd_product_form_ask(&form);
+    hd_form_t few = hd_product_form_ask(arena, &form);
     if (!hd_candidates_find(context, arena, &few, NULL, candidates, &refused))
       return false;
     simulated &= !candidates->size;
@@ -359,14 +360,14 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
   for (size_t i = 0; i < flat->definitions.size; i++) {
     if (hd_window_form_find(arena, flat->definitions.data[i], &window))
       continue;
-    hd_form_t asked = hd_window_form_ask(&window);
+    hd_form_t asked = hd_window_form_ask(arena, &window);
     return hd_candidates_find(context, arena, &asked, NULL, candidates,
                               &refused);
   }
   hd_rows_t *rows = HD_ARENA_NEW(arena, hd_rows_t);
   hd_form_t asked;
   return !hd_rows_first(arena, flat, rows) ||
-         hd_rows_ask(rows, simulated, &asked) ||
+         hd_rows_ask(arena, rows, simulated, &asked) ||
          hd_candidates_find(context, arena, &asked, NULL, candidates, &refused);
 }
 

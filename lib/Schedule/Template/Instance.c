@@ -278,11 +278,13 @@ void hd_candidates_explain(const hd_rules_t *rules, const hd_form_t *form,
   for (size_t i = 1; i < candidates->size; i++)
     if (candidates->data[i].fall)
       hd_remark(diags, rules->loc, "schedule: %s: not %s: %s", rules->name,
-                candidates->data[i].fall->name, candidates->data[i].fall->why);
+                hd_fall_name(candidates->data[i].fall),
+                candidates->data[i].fall->why);
   if (candidates->size && candidates->data[0].fall)
     hd_remark(diags, rules->loc,
               "schedule: %s: %s is the best all the same: %s", rules->name,
-              candidates->data[0].fall->name, candidates->data[0].fall->why);
+              hd_fall_name(candidates->data[0].fall),
+              candidates->data[0].fall->why);
   const hd_pin_t *pin = rules->pin; // It may be for other definitions.
   if (pin && candidates->size &&
       strcmp(pin->name, candidates->data[0].template->name) != 0)

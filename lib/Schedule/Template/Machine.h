@@ -45,7 +45,8 @@ typedef struct hd_schedule_options {
   bool explain;          // Say by remarks what was chosen, and why nothing was.
   hd_choose_fn_t choose; // NULL: the model of the hardware does.
   void *choose_argument;
-  // Candidates that were found not to do; NULL: none are kept in mind.
+  // Candidates that were found not to do in the compilation at work; NULL: it
+  // has not begun.
   struct hd_falls *falls;
 } hd_schedule_options_t;
 

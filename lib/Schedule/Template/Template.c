@@ -21,17 +21,6 @@
 
 // --- The kernel for a candidate ---
 
-// What the form gives of the kernel's compile-time parameters.
-static const char *given_by(hd_arena_t *arena, const hd_product_form_t *form) {
-  const char *given = hd_arena_printf(
-      arena, "T = %s, O = %s, ROWS = %s", hd_scalar_name(form->type),
-      hd_scalar_name(form->result.type), form->rows ? "true" : "false");
-  return form->normed
-             ? hd_arena_printf(arena, "%s, MEAN = %s", given,
-                               form->normed->centred ? "true" : "false")
-             : given;
-}
-
 // What the kernel's tensors stand for, in the order of its parameters.
 typedef struct tensors {
   unsigned num_inputs, count;
@@ -154,10 +143,9 @@ static bool join_kernel(hd_rules_t *rules, const hd_product_form_t *form,
 // error, which has been reported.
 static bool take_best(hd_rules_t *rules, const hd_product_form_t *form,
                       const hd_pin_t *pin) {
-  hd_form_t asked = hd_product_form_ask(form);
+  hd_form_t asked = hd_product_form_ask(&rules->module->arena, form);
   hd_choice_made_t made;
-  return hd_template_choose(rules, &asked, pin,
-                            given_by(&rules->module->arena, form), &made) &&
+  return hd_template_choose(rules, &asked, pin, &made) &&
          join_kernel(rules, form, &made.candidate, made.kernel);
 }
 

@@ -69,8 +69,9 @@ bool hd_template_may_serve(hd_rules_t *rules, hd_form_kind_t kind,
 typedef struct choosing {
   hd_rules_t *rules;
   const hd_form_t *form;
+  const char *form_key;
   const hd_pin_t *pin;
-  const char *given;
+  hd_falls_t *falls, own; // own: where no compilation has begun.
   hd_candidates_t candidates;
   hd_refusals_t refused;
 } choosing_t;
@@ -79,7 +80,7 @@ static const char *instance_of(const choosing_t *c,
                                const hd_candidate_t *candidate) {
   hd_arena_t *arena = &c->rules->module->arena;
   const hd_template_t *template = candidate->template;
-  const char *given = c->given;
+  const char *given = c->form->values;
   for (int i = 0; i < HD_FORM_OPERANDS; i++)
     if (template->maps[i] && c->form->given[i])
       given = hd_arena_printf(arena, "%s, %s", given, c->form->given[i]);
@@ -88,161 +89,206 @@ static const char *instance_of(const choosing_t *c,
   if (c->form->second)
     given = hd_arena_printf(arena, "%s, B = %s", given,
                             hd_scalar_name(c->form->second));
-  return hd_candidate_instance(arena, candidate, given, c->rules->leaving);
+  return hd_candidate_instance(arena, candidate, given, c->form->leaving);
 }
 
+// Why a candidate does not do.
+typedef struct reason {
+  const char *why; // NULL: it was reported.
+  hd_diagnostic_code_t code;
+} reason_t;
+
 // What was reported speaks of the candidate's values, not of its text alone:
-// the first of it, which is forgotten. NULL: some of it does not.
-static const char *take_reason(hd_context_t *context, hd_arena_t *arena,
-                               hd_diagnostics_mark_t mark) {
-  const char *why = NULL;
+// the first of it, which is forgotten. Nothing: some of it does not.
+static reason_t take_reason(hd_context_t *context, hd_arena_t *arena,
+                            hd_diagnostics_mark_t mark) {
+  reason_t reason = {NULL, HD_DIAGNOSTIC_COUNT};
   for (const hd_diagnostic_t *d = hd_diagnostics_since(&context->diags, mark);
        d; d = d->next) {
     if (d->severity == HD_ERROR && !hd_code_falls(d->code))
-      return NULL;
-    if (d->severity == HD_ERROR && !why)
-      why = hd_arena_printf(arena, "%s", d->message);
+      return (reason_t){NULL, HD_DIAGNOSTIC_COUNT};
+    if (d->severity == HD_ERROR && !reason.why)
+      reason = (reason_t){hd_arena_printf(arena, "%s", d->message), d->code};
   }
-  if (why)
+  if (reason.why)
     hd_diagnostics_rewind(&context->diags, mark);
-  return why;
+  return reason;
 }
 
-// The kernels of a candidate; false where there are none, and *why says why, or
-// it was reported.
+static bool is_named(const choosing_t *c) { return c->pin && !c->pin->origin; }
+
+// The kernels of a candidate; false where there are none.
 static bool make_kernels(const choosing_t *c, const hd_candidate_t *candidate,
                          const char *instance, hd_choice_made_t *made,
-                         const char **why) {
+                         reason_t *reason) {
   hd_module_t *module = c->rules->module;
+  hd_arena_t *arena = &module->arena;
   hd_diagnostics_mark_t mark = hd_diagnostics_mark(&module->context->diags);
   bool runs_then = candidate->template->then;
   *made = (hd_choice_made_t){.candidate = *candidate};
   made->kernel = hd_candidate_kernel(module, candidate, instance, c->form);
   if (made->kernel && runs_then)
     made->then = hd_instance_kernel(
-        module, candidate->home,
-        hd_candidate_then(&module->arena, candidate, instance), c->form->sizes,
-        hd_form_info(c->form->kind)->sizes);
+        module, candidate->home, hd_candidate_then(arena, candidate, instance),
+        c->form->sizes, hd_form_info(c->form->kind)->sizes);
   if (!made->kernel || (runs_then && !made->then)) {
-    bool is_named = c->pin && !c->pin->origin;
-    *why = is_named ? NULL : take_reason(module->context, &module->arena, mark);
+    *reason = is_named(c) ? (reason_t){NULL, HD_DIAGNOSTIC_COUNT}
+                          : take_reason(module->context, arena, mark);
     return false;
   }
   const hd_machine_t *machine = &module->context->schedules->machine;
-  *why = hd_kernel_obstacle(&module->arena, machine, made->kernel);
-  if (!*why && made->then)
-    *why = hd_kernel_obstacle(&module->arena, machine, made->then);
-  return !*why;
+  reason->why = hd_kernel_obstacle(arena, machine, made->kernel, &reason->code);
+  if (!reason->why && made->then)
+    reason->why = hd_kernel_obstacle(arena, machine, made->then, &reason->code);
+  return !reason->why;
+}
+
+static hd_candidate_key_t key_of(const choosing_t *c,
+                                 const hd_candidate_t *candidate) {
+  hd_module_t *module = c->rules->module;
+  return hd_candidate_key(module->context, &module->arena, c->form_key, c->form,
+                          candidate);
 }
 
 // Has the kernels know of the choice.
-static void mark_kernels(const choosing_t *c, size_t n,
-                         hd_choice_made_t *made) {
-  hd_context_t *context = c->rules->module->context;
-  hd_arena_t *arena = &c->rules->module->arena;
-  const hd_candidate_t *best = &c->candidates.data[n];
-  hd_chosen_t *chosen = HD_ARENA_NEW(arena, hd_chosen_t);
-  *chosen = (hd_chosen_t){
-      .key = hd_candidate_key(context, arena, c->form, best),
-      .name = hd_candidate_name(arena, best),
-      .us = best->us,
-      .next_us =
-          n + 1 < c->candidates.size ? c->candidates.data[n + 1].us : INFINITY,
-      .byte_us =
-          hd_candidate_byte_us(&context->schedules->machine, c->form, best),
-      .is_users = best->home != hd_library_templates(context),
-      .is_pinned = c->pin && !c->pin->origin,
-      .is_measured = c->pin && c->pin->origin};
+static void mark_kernels(const choosing_t *c, hd_choice_made_t *made) {
+  const hd_candidates_t *all = &c->candidates;
+  const hd_schedule_options_t *options = c->rules->module->context->schedules;
+  hd_chosen_t *chosen = HD_ARENA_NEW(&c->rules->module->arena, hd_chosen_t);
+  *chosen = (hd_chosen_t){.of = key_of(c, &all->data[0]),
+                          .us = all->data[0].us,
+                          .next_us = all->size > 1 ? all->data[1].us : INFINITY,
+                          .byte_us = hd_candidate_byte_us(
+                              &options->machine, c->form, &all->data[0]),
+                          .is_pinned = is_named(c),
+                          .is_measured = c->pin && c->pin->origin};
   made->kernel->chosen = chosen;
   if (made->then)
     made->then->chosen = chosen;
 }
 
-// A candidate does not do, and the next has its turn.
-static void leave_out(choosing_t *c, const hd_candidate_t *candidate,
-                      const char *why) {
-  hd_context_t *context = c->rules->module->context;
-  hd_arena_t *arena = &c->rules->module->arena;
-  const hd_fall_t fall = {
-      .key = hd_candidate_key(context, arena, c->form, candidate),
-      .name = hd_candidate_name(arena, candidate),
-      .why = why,
-      .us = INFINITY,
-      .is_users = candidate->home != hd_library_templates(context),
-      .is_new = true};
-  hd_fall_t *kept = hd_falls_add(context->schedules->falls, arena, &fall);
-  hd_vec_push(arena, &c->refused, ((hd_refused_t){kept->name, why, kept}));
+// The first does not do.
+static void leave_out(choosing_t *c, const reason_t *reason) {
+  hd_module_t *module = c->rules->module;
+  hd_falls_add(c->falls, &(hd_fall_t){.of = key_of(c, &c->candidates.data[0]),
+                                      .why = reason->why,
+                                      .code = reason->code,
+                                      .us = INFINITY});
+  hd_falls_apply(c->falls, module->context, &module->arena, c->form,
+                 c->pin != NULL, &c->candidates, &c->refused);
 }
 
-// The first from number n on whose kernels can be made; false where there is
-// none, or after an error.
+// Leaves out candidates up to one whose kernels can be made, which is the first
+// then; false where there is none, or after an error.
 static bool make_first(choosing_t *c, hd_choice_made_t *made,
-                       const char **instance, size_t *n) {
-  for (; *n < c->candidates.size; ++*n) {
-    const hd_candidate_t *candidate = &c->candidates.data[*n];
-    const char *why = NULL;
+                       const char **instance) {
+  while (c->candidates.size) {
+    const hd_candidate_t *candidate = &c->candidates.data[0];
+    reason_t reason = {NULL, HD_DIAGNOSTIC_COUNT};
     *instance = instance_of(c, candidate);
-    if (make_kernels(c, candidate, *instance, made, &why)) {
-      mark_kernels(c, *n, made);
+    if (make_kernels(c, candidate, *instance, made, &reason)) {
+      mark_kernels(c, made);
       return true;
     }
-    bool is_named = c->pin && !c->pin->origin;
-    if (why && is_named)
+    if (reason.why && is_named(c))
       hd_error(&c->rules->module->context->diags, c->rules->loc, HD_E0320,
-               c->rules->name, candidate->template->name, why);
-    c->rules->failed = !why || is_named;
+               c->rules->name, candidate->template->name, reason.why);
+    c->rules->failed = !reason.why || is_named(c);
     if (c->rules->failed)
       return false;
-    leave_out(c, candidate, why);
+    leave_out(c, &reason);
   }
   return false;
 }
 
-// A user hears of what is left out of his own templates, once.
+// What a rule makes instead knows that candidates were left out.
+static void mark_rules(const choosing_t *c) {
+  hd_rules_t *rules = c->rules;
+  if (rules->left || !hd_falls_first(c->falls, c->form_key))
+    return;
+  hd_chosen_t *left = HD_ARENA_NEW(&rules->module->arena, hd_chosen_t);
+  *left = (hd_chosen_t){.of = {.form = c->form_key}};
+  rules->left = left;
+}
+
+// How many of the refused behind number i are left out of the same template:
+// with it they have been told. *all: the template is, else NULL.
+static size_t take_alike(const choosing_t *c, size_t i, const hd_fall_t **all) {
+  const hd_fall_t *first = c->refused.data[i].fall;
+  size_t count = 0;
+  *all = first->of.name ? NULL : first;
+  while (++i < c->refused.size) {
+    hd_fall_t *fall = c->refused.data[i].fall;
+    if (!fall || !fall->of.template || isfinite(fall->us) ||
+        strcmp(fall->of.template, first->of.template) != 0)
+      continue;
+    fall->is_told = true;
+    if (!fall->of.name)
+      *all = fall;
+    count++;
+  }
+  return count;
+}
+
+// A user hears of what is left out of his own templates, once for a form, and
+// where all is.
 static void warn(const choosing_t *c) {
-  hd_falls_t *falls = c->rules->module->context->schedules->falls;
+  hd_diagnostics_t *diags = &c->rules->module->context->diags;
   for (size_t i = 0; i < c->refused.size; i++) {
     hd_fall_t *fall = c->refused.data[i].fall;
-    if (!fall || !fall->is_users || fall->told || isfinite(fall->us))
+    if (!fall || fall->is_told || isfinite(fall->us) ||
+        (fall->of.template && !fall->of.is_users))
       continue;
-    fall->told = falls ? falls->rounds + 1 : 1;
-    hd_warning(&c->rules->module->context->diags, c->rules->loc,
-               "schedule: %s: %s is left out: %s", c->rules->name, fall->name,
-               fall->why);
+    const hd_fall_t *all = fall;
+    fall->is_told = true;
+    size_t more = fall->of.template ? take_alike(c, i, &all) : 0;
+    if (all || !more)
+      hd_warning(diags, c->rules->loc, "schedule: %s: %s is left out: %s",
+                 c->rules->name, hd_fall_name(all ? all : fall),
+                 all ? all->why : fall->why);
+    else
+      hd_warning(diags, c->rules->loc,
+                 "schedule: %s: %s and %zu more are left out: %s",
+                 c->rules->name, hd_fall_name(fall), more, fall->why);
   }
 }
 
 bool hd_template_choose(hd_rules_t *rules, const hd_form_t *form,
-                        const hd_pin_t *pin, const char *given,
-                        hd_choice_made_t *made) {
+                        const hd_pin_t *pin, hd_choice_made_t *made) {
   hd_context_t *context = rules->module->context;
   hd_arena_t *arena = &rules->module->arena;
-  choosing_t c = {.rules = rules, .form = form, .pin = pin, .given = given};
-  size_t n = 0;
+  hd_form_t leaving = *form;
+  leaving.leaving = rules->leaving;
+  choosing_t c = {.rules = rules,
+                  .form = &leaving,
+                  .form_key = hd_form_key(arena, form),
+                  .pin = pin,
+                  .own = {.arena = arena}};
+  c.falls = context->schedules->falls ? context->schedules->falls : &c.own;
   const char *instance = "";
-  if (!hd_candidates_find(context, arena, form, pin, &c.candidates,
+  if (!hd_candidates_find(context, arena, &leaving, pin, &c.candidates,
                           &c.refused)) {
     rules->failed = true;
     return false;
   }
-  bool found = make_first(&c, made, &instance, &n);
+  bool found = make_first(&c, made, &instance);
   if (rules->failed)
     return false;
   if (pin && !found) {
     // What was measured ran then, and now it does not.
     if (c.refused.size && pin->origin && c.refused.data[0].fall) {
       rules->pinned = true;
-      return hd_template_choose(rules, form, NULL, given, made);
+      return hd_template_choose(rules, form, NULL, made);
     }
     return hd_template_leave(
         rules, pin,
         "what the template requires holds for none of the candidates "
         "with these values");
   }
-  c.candidates.data += n;
-  c.candidates.size -= n;
   if (found)
     rules->asked_leaving |= made->candidate.template->takes_leaving;
+  else
+    mark_rules(&c);
   warn(&c);
   if (context->schedules->explain)
     hd_candidates_explain(rules, form, instance, &c.candidates, &c.refused);

@@ -39,11 +39,10 @@ typedef struct hd_choice_made {
 // The best candidate for a form whose kernel can be made for these sizes and
 // this machine. One that cannot, since an assertion of its text or a limit of
 // the machine says so, makes room for the next, unless it is pinned; any other
-// fault of a text is an error. given: what the form gives of the kernel's
-// compile-time parameters, "T = f16, N = 768". False where there is none; after
-// an error (reported) rules->failed.
+// fault of a text is an error. False where there is none; then rules->left says
+// so to the kernel of a rule, if there were some. After an error (reported)
+// rules->failed.
 bool hd_template_choose(hd_rules_t *rules, const hd_form_t *form,
-                        const hd_pin_t *pin, const char *given,
-                        hd_choice_made_t *made);
+                        const hd_pin_t *pin, hd_choice_made_t *made);
 
 #endif

@@ -43,6 +43,6 @@ const char *hd_window_form_find(hd_arena_t *arena, const hd_definition_t *d,
                                 hd_window_form_t *form);
 
 // The form as templates are asked about it.
-hd_form_t hd_window_form_ask(const hd_window_form_t *form);
+hd_form_t hd_window_form_ask(hd_arena_t *arena, const hd_window_form_t *form);
 
 #endif

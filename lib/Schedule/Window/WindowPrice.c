@@ -159,12 +159,25 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
              at_least((BEGIN_CYCLES + run) / machine->mhz, memory);
 }
 
-hd_form_t hd_window_form_ask(const hd_window_form_t *form) {
+static const char *given_by(hd_arena_t *arena, const hd_window_form_t *form) {
+  const int64_t *s = form->sizes;
+  return hd_arena_printf(
+      arena,
+      "T = %s, O = %s, KH = %lld, KW = %lld, SH = %lld, SW = %lld, DH = %lld, "
+      "DW = %lld",
+      hd_scalar_name(form->type), hd_scalar_name(form->result.type),
+      (long long)s[HD_WINDOW_HEIGHT], (long long)s[HD_WINDOW_WIDTH],
+      (long long)s[HD_WINDOW_ROW_STEP], (long long)s[HD_WINDOW_COLUMN_STEP],
+      (long long)form->dilations[0], (long long)form->dilations[1]);
+}
+
+hd_form_t hd_window_form_ask(hd_arena_t *arena, const hd_window_form_t *form) {
   hd_form_t asked = {.kind = HD_FORM_KIND_WINDOW,
                      .type = form->type,
                      .names = {[HD_TEMPLATE_LANES] = form->lanes,
                                [HD_TEMPLATE_HIGH] = span(form, 0),
                                [HD_TEMPLATE_WIDE] = span(form, 1)},
+                     .values = given_by(arena, form),
                      .price = price,
                      .of = form};
   for (int i = 0; i < HD_WINDOW_SIZES; i++)

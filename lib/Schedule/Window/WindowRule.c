@@ -14,18 +14,6 @@
 
 enum { X, W, Y, PARAMS };
 
-static const char *given_by(hd_arena_t *arena, const hd_window_form_t *form) {
-  const int64_t *s = form->sizes;
-  return hd_arena_printf(
-      arena,
-      "T = %s, O = %s, KH = %lld, KW = %lld, SH = %lld, SW = %lld, DH = %lld, "
-      "DW = %lld",
-      hd_scalar_name(form->type), hd_scalar_name(form->result.type),
-      (long long)s[HD_WINDOW_HEIGHT], (long long)s[HD_WINDOW_WIDTH],
-      (long long)s[HD_WINDOW_ROW_STEP], (long long)s[HD_WINDOW_COLUMN_STEP],
-      (long long)form->dilations[0], (long long)form->dilations[1]);
-}
-
 bool hd_rule_window(hd_rules_t *rules, const hd_definition_t *d) {
   hd_arena_t *arena = &rules->module->arena;
   hd_window_form_t *form = HD_ARENA_NEW(arena, hd_window_form_t);
@@ -33,9 +21,9 @@ bool hd_rule_window(hd_rules_t *rules, const hd_definition_t *d) {
   if (hd_window_form_find(arena, d, form) ||
       !hd_template_may_serve(rules, HD_FORM_KIND_WINDOW, &pin))
     return false;
-  hd_form_t asked = hd_window_form_ask(form);
+  hd_form_t asked = hd_window_form_ask(arena, form);
   hd_choice_made_t made;
-  if (!hd_template_choose(rules, &asked, pin, given_by(arena, form), &made))
+  if (!hd_template_choose(rules, &asked, pin, &made))
     return false;
   const hd_form_tensor_t *tensors[PARAMS] = {&form->x, &form->w, &form->y};
   hd_candidate_join(rules, made.kernel, &form->result, tensors, Y, PARAMS);

@@ -36,8 +36,41 @@ VARIANTS = {
     "shared": ("", "shared room: f32[3072 * BM]\n  room[thread] = 0.0"),
     "cluster": (" cluster(BM / 8)", ""),
     "wrong": ("", "let x = nobody"),
+    "caller": ("", "look_at[BM]()"),
 }
 
 for name, variant in VARIANTS.items():
     with open(f"{sys.argv[1]}/{name}.hir", "w") as file:
         file.write(KERNEL % variant)
+
+# What another file says.
+for name, rows in ("check_bad", 16), ("check_good", 32):
+    with open(f"{sys.argv[1]}/{name}.hir", "w") as file:
+        file.write(
+            "fn look_at[BM: i32]() {\n"
+            f'  assert BM < {rows}, "{rows} rows are too many"\n'
+            "}\n"
+        )
+
+# More candidates than are tried, each of which needs 192 KiB and more.
+ROOM = "shared room: f32[49152 + P]\n  room[thread] = 0.0"
+
+
+def family(count, name):
+    """A template with so many candidates, by what they need."""
+    text = KERNEL % ("", ROOM)
+    values = ", ".join(str(i) for i in range(1, count + 1))
+    return (
+        text.replace("BM: i32](", "BM: i32, P: i32](")
+        .replace("tiles", f"{name}_tiles")
+        .replace("template mine", f"template {name}")
+        .replace("[BM in {16, 8}]", f"[BM in {{16}}, P in {{{values}}}]")
+        .replace("barrier(3200 / BM - 200)", "barrier(P)")
+    )
+
+
+with open(f"{sys.argv[1]}/hundred.hir", "w") as file:
+    file.write(family(100, "mine"))
+with open(f"{sys.argv[1]}/many.hir", "w") as file:
+    for i in range(10):
+        file.write(family(9, f"mine{i}"))
