@@ -143,7 +143,8 @@ typedef struct hd_emit {
   hd_key_map_t numbered; // Operations that were emitted (EmitBlocks.c).
   hd_ptr_map_t flows;    // hd_flow_t by block.
   hd_ptr_map_t raised;   // What EmitNarrow.c knows of floats that it made.
-  hd_ptr_map_t packed;   // Vectors of less than bytes: their bits in memory.
+  hd_ptr_map_t packed;   // Vectors of bytes and less: their bits in memory.
+  hd_ptr_map_t bytes;    // Bytes that are part of a word: by EmitNarrow.c.
   uint32_t num_flows;
   hd_flow_t *loop; // The innermost loop that is open.
 
@@ -320,6 +321,17 @@ LLVMValueRef hd_emit_bytes(hd_emit_t *e, hd_type_t type,
 // EmitNarrow.c: of the GPU; NULL: by instructions that convert.
 LLVMValueRef hd_emit_int_to_f16(hd_emit_t *e, LLVMValueRef value,
                                 hd_type_t from);
+// The same of one byte that is known to be part of a word, to f32.
+LLVMValueRef hd_emit_byte_to_f32(hd_emit_t *e, LLVMValueRef value,
+                                 hd_type_t from);
+// A lane of a vector; of one whose bytes are packed, that it is part of a word.
+LLVMValueRef hd_emit_byte_lane(hd_emit_t *e, LLVMValueRef value, unsigned lane);
+// Byte `at` of a word of 16 or 32 bits, which is noted.
+LLVMValueRef hd_emit_note_byte(hd_emit_t *e, LLVMValueRef byte,
+                               LLVMValueRef word, unsigned at);
+// The word of 32 bits that is four bytes, where they are parts of words already
+// as they stand in it; else NULL.
+LLVMValueRef hd_emit_word_of(hd_emit_t *e, const LLVMValueRef *bytes);
 // x, a difference, where a is such a conversion and the other a small integer
 // constant: in one step. NULL: it is none.
 LLVMValueRef hd_emit_int_minus(hd_emit_t *e, const hd_expr_t *x,

@@ -68,7 +68,7 @@ static LLVMValueRef load_packed(hd_emit_t *e, const hd_access_t *a,
         LLVMBuildTrunc(B, value, LLVMIntTypeInContext(e->context, bits), "");
   }
   LLVMValueRef lanes = hd_emit_from_bits(e, value, a->type);
-  if (bits % 32 == 0)
+  if (bits % 32 == 0 || hd_emit_element_bits(a->type) == 8)
     hd_ptr_map_set(&e->arena, &e->packed, lanes, value);
   return lanes;
 }
@@ -83,6 +83,9 @@ static LLVMValueRef load_from(hd_emit_t *e, const hd_access_t *a,
     return packed ? load_packed(e, a, place) : load_bytes(e, a, place);
   }
   LLVMTypeRef type = hd_emit_type(e, a->type);
+  if (!e->host && hd_emit_element_bits(a->type) == 8 &&
+      (a->type.lanes == 2 || a->type.lanes == 4))
+    return load_packed(e, a, place);
   LLVMValueRef value = LLVMBuildLoad2(B, type, hd_emit_displaced(e, place), "");
   if (place->binding->exact && a->type.lanes == 1)
     hd_emit_load_exact(e, place, value);

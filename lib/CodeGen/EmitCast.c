@@ -193,6 +193,10 @@ static LLVMValueRef int_to_float(hd_emit_t *e, LLVMValueRef value,
     if (by_bits)
       return by_bits;
   }
+  LLVMValueRef by_byte =
+      to.scalar == HD_F32 ? hd_emit_byte_to_f32(e, value, from) : NULL;
+  if (by_byte)
+    return by_byte;
   // f16: f32 holds all integers up to 2^24 and what is larger overflows.
   bool by_f32 = to.scalar == HD_F16 || bits_of(from) <= 16;
   LLVMTypeRef type = is_wide(to) ? hd_emit_type(e, to)

@@ -126,10 +126,16 @@ static LLVMValueRef get_cells(hd_emit_t *e, const hd_cells_t *cells,
 static LLVMValueRef pack(hd_emit_t *e, const hd_cells_t *cells, uint32_t cell,
                          unsigned n, LLVMBasicBlockRef block) {
   LLVMValueRef vector = LLVMGetUndef(LLVMVectorType(cells->type, n));
-  for (unsigned i = 0; i < n; i++) {
-    LLVMValueRef one =
+  LLVMValueRef all[HD_MAX_LANES];
+  for (unsigned i = 0; i < n; i++)
+    all[i] =
         hd_emit_cast(e, get_cells(e, cells, cell + i, 1, block), cells->type);
-    vector = LLVMBuildInsertElement(B, vector, one,
+  LLVMValueRef word =
+      cells->bits == 8 && n == 4 ? hd_emit_word_of(e, all) : NULL;
+  if (word)
+    return word;
+  for (unsigned i = 0; i < n; i++) {
+    vector = LLVMBuildInsertElement(B, vector, all[i],
                                     LLVMConstInt(e->i32, i, false), "");
   }
   return vector;
@@ -342,6 +348,16 @@ static bool is_inside(const hd_cells_t *cells, int64_t index, unsigned n) {
   return index >= 0 && index + n <= cells->count;
 }
 
+// A byte of the word that it stands in, which is what paths that meet bring.
+static LLVMValueRef read_byte(hd_emit_t *e, const hd_cells_t *cells,
+                              uint32_t index, LLVMBasicBlockRef block) {
+  unsigned at = index % 4;
+  LLVMValueRef word = get_cells(e, cells, cells->first + index - at, 4, block);
+  fill_postponed(e);
+  word = hd_emit_cast(e, word, e->i32);
+  return hd_emit_note_byte(e, part_of(e, word, e->i8, at, 4), word, at);
+}
+
 LLVMValueRef hd_cells_read(hd_emit_t *e, const hd_cells_t *cells, int64_t index,
                            unsigned n, LLVMTypeRef type) {
   if (!is_inside(cells, index, n))
@@ -354,6 +370,9 @@ LLVMValueRef hd_cells_read(hd_emit_t *e, const hd_cells_t *cells, int64_t index,
     const held_t *other = held_at(e, block, cell + i);
     as_written = other && other->value == entry->value && other->part == i;
   }
+  if (n == 1 && cells->bits == 8 && type == e->i8 && !as_written &&
+      (index | 3) < cells->count)
+    return read_byte(e, cells, (uint32_t)index, block);
   bool in_words = n * cells->bits <= 32 && index % n == 0 && !(n & (n - 1));
   LLVMValueRef value = as_written ? entry->value
                        : n == 1 || in_words

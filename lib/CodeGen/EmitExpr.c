@@ -294,7 +294,8 @@ LLVMValueRef hd_emit_expr(hd_emit_t *e, const hd_expr_t *x) {
   case HD_EXPR_VECTOR:
     return vector(e, x);
   case HD_EXPR_LANE:
-    return hd_emit_lane(e, hd_emit_expr(e, x->operands[0]), (unsigned)x->u.i);
+    return hd_emit_byte_lane(e, hd_emit_expr(e, x->operands[0]),
+                             (unsigned)x->u.i);
   case HD_EXPR_LOAD:
     return hd_emit_load(e, x);
   case HD_EXPR_LOADELSE:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Integers of 4 and 8 bits to f16 on the GPU, two lanes at a time and without
-// instructions that convert, of which a multiprocessor does few.
+// Integers of 4 and 8 bits to f16 on the GPU, two lanes at a time, and bytes to
+// f32, without instructions that convert, of which a multiprocessor does few.
 //
 // In the bits of 1024.0, 0x6400, the lowest is worth 1: with an integer x of up
 // to 10 bits in their place they are those of 1024 + x. In 64.0, 0x5400, bit 4
@@ -12,6 +12,7 @@
 //   8 bits   prmt puts bytes b and c beside two of 0x64:  0x64cc64bb
 //   4 bits   prmt puts the byte of both, hi and lo, in two places; of one all
 //            but lo is masked, of the other all but hi:   0x54h0640l
+//   f32      prmt puts a byte below 0x4b0000, which is 2^23: 0x4b0000bb
 #include "CodeGen/Emit.h"
 
 #include <math.h>
@@ -105,11 +106,100 @@ LLVMValueRef hd_emit_int_to_f16(hd_emit_t *e, LLVMValueRef value,
   return lowered;
 }
 
+// --- Bytes ---
+
+// Where a byte is.
+typedef struct byte {
+  LLVMValueRef word; // Of 16 or 32 bits.
+  unsigned at;
+} byte_t;
+
+LLVMValueRef hd_emit_note_byte(hd_emit_t *e, LLVMValueRef byte,
+                               LLVMValueRef word, unsigned at) {
+  byte_t *note = HD_ARENA_NEW(&e->arena, byte_t);
+  *note = (byte_t){word, at};
+  hd_ptr_map_set(&e->arena, &e->bytes, byte, note);
+  return byte;
+}
+
+LLVMValueRef hd_emit_byte_lane(hd_emit_t *e, LLVMValueRef value,
+                               unsigned lane) {
+  LLVMValueRef word = hd_ptr_map_find(&e->packed, value);
+  LLVMValueRef byte = hd_emit_lane(e, value, lane);
+  LLVMTypeRef type = word ? LLVMTypeOf(word) : NULL;
+  return type && (type == e->i16 || type == e->i32) && LLVMTypeOf(byte) == e->i8
+             ? hd_emit_note_byte(e, byte, word, lane)
+             : byte;
+}
+
+static LLVMValueRef as_i32(hd_emit_t *e, LLVMValueRef word) {
+  return LLVMTypeOf(word) == e->i32 ? word : LLVMBuildZExt(B, word, e->i32, "");
+}
+
+LLVMValueRef hd_emit_word_of(hd_emit_t *e, const LLVMValueRef *bytes) {
+  const byte_t *notes[4];
+  for (unsigned i = 0; i < 4; i++)
+    if (!(notes[i] = hd_ptr_map_find(&e->bytes, bytes[i])))
+      return NULL;
+  unsigned each = LLVMTypeOf(notes[0]->word) == e->i32 ? 4 : 2;
+  for (unsigned i = 0; i < 4; i++)
+    if (notes[i]->word != notes[i - i % each]->word ||
+        notes[i]->at != i % each ||
+        LLVMTypeOf(notes[i]->word) != LLVMTypeOf(notes[0]->word))
+      return NULL;
+  if (each == 4)
+    return notes[0]->word;
+  LLVMValueRef high = as_i32(e, notes[2]->word);
+  high = LLVMBuildShl(B, high, hd_emit_int(e->i32, 16), "");
+  return LLVMBuildOr(B, as_i32(e, notes[0]->word), high, "");
+}
+
+// What a byte in the place of 2^23's lowest bits is more than the byte.
+static double above(hd_type_t from) {
+  return hd_type_is_signed(from) ? 0x1p23 + 128 : 0x1p23;
+}
+
+static LLVMValueRef widened(hd_emit_t *e, LLVMValueRef word, unsigned at,
+                            hd_type_t from) {
+  word = as_i32(e, word);
+  if (hd_type_is_signed(from))
+    word = LLVMBuildXor(B, word, hd_emit_int(e->i32, 0x80808080), "");
+  word = permuted(e, word, 0x4b000000, 0x7440 | at);
+  return LLVMBuildBitCast(B, word, e->f32, "");
+}
+
+LLVMValueRef hd_emit_byte_to_f32(hd_emit_t *e, LLVMValueRef value,
+                                 hd_type_t from) {
+  const byte_t *byte = hd_ptr_map_find(&e->bytes, value);
+  if (e->host || !byte || hd_type_bits(from) != 8)
+    return NULL;
+  LLVMValueRef raised = widened(e, byte->word, byte->at, from);
+  LLVMValueRef lowered =
+      LLVMBuildFSub(B, raised, LLVMConstReal(e->f32, above(from)), "");
+  raised_t *kept = HD_ARENA_NEW(&e->arena, raised_t);
+  *kept = (raised_t){raised, from};
+  hd_ptr_map_set(&e->arena, &e->raised, lowered, kept);
+  return lowered;
+}
+
+// A difference of one byte, and an integer so small that f32 has it, too.
+static LLVMValueRef byte_minus(hd_emit_t *e, const raised_t *raised,
+                               const hd_expr_t *b) {
+  enum { MOST = 1 << 20 };
+  if (b->kind != HD_EXPR_CONST || !(fabs(b->u.f) <= MOST) ||
+      b->u.f != nearbyint(b->u.f))
+    return NULL;
+  return LLVMBuildFSub(B, raised->value,
+                       LLVMConstReal(e->f32, above(raised->from) + b->u.f), "");
+}
+
 LLVMValueRef hd_emit_int_minus(hd_emit_t *e, const hd_expr_t *x,
                                LLVMValueRef a) {
   enum { MOST = 512 };
   const raised_t *raised = hd_ptr_map_get(&e->raised, a);
   const hd_expr_t *b = x->operands[1];
+  if (raised && x->kind == HD_EXPR_SUB && raised->from.lanes == 1)
+    return byte_minus(e, raised, b);
   if (!raised || x->kind != HD_EXPR_SUB || b->kind != HD_EXPR_VECTOR ||
       b->num_operands != 1 || b->operands[0]->kind != HD_EXPR_CONST)
     return NULL;

@@ -141,7 +141,10 @@ LLVMValueRef hd_emit_predicated_load(hd_emit_t *e, LLVMValueRef condition,
   for (unsigned i = 0; i < count; i++)
     registers[i] =
         count == 1 ? loaded : LLVMBuildExtractValue(B, loaded, i, "");
-  return hd_emit_put_together(e, registers, type);
+  LLVMValueRef all_of_it = hd_emit_put_together(e, registers, type);
+  if (count == 1 && is_bytes(type))
+    hd_ptr_map_set(&e->arena, &e->packed, all_of_it, loaded);
+  return all_of_it;
 }
 
 static bool is_predicable_store(const hd_stmt_t *stmt, unsigned *nodes) {

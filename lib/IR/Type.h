@@ -102,6 +102,12 @@ static inline bool hd_type_is_unsigned(hd_type_t type) { // Integers, not bool.
 static inline bool hd_type_is_integer(hd_type_t type) { // One of the two.
   return hd_type_is_signed(type) || hd_type_is_unsigned(type);
 }
+// Equal, or integers that a cast leaves every bit of.
+static inline bool hd_type_same_bits(hd_type_t a, hd_type_t b) {
+  return hd_type_equal(a, b) ||
+         (hd_type_is_integer(a) && hd_type_is_integer(b) &&
+          a.lanes == b.lanes && hd_type_bits(a) == hd_type_bits(b));
+}
 static inline bool hd_type_is_bool(hd_type_t type) {
   return hd_scalar_infos[type.scalar].class == HD_CLASS_BOOL;
 }

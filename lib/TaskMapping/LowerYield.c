@@ -23,6 +23,7 @@
 // The copy engine and staging leave the order in which workers store to the
 // compiler.
 
+#include "IR/Held.h"
 #include "TaskMapping/Points.h"
 #include "TaskMapping/TaskMapping.h"
 
@@ -99,7 +100,8 @@ static void push_choice(const hd_tile_t *tile, const hd_expr_t *condition,
 }
 
 static int64_t widest(const hd_tile_t *tile) {
-  int64_t bits = hd_type_bits(place_of(tile)->type);
+  const hd_expr_t *staging = tile->point->u.point.staging;
+  int64_t bits = hd_type_bits((staging ? staging : place_of(tile))->type);
   return bits < 8 ? 1 : HD_POINT_CHUNK * 8 / bits;
 }
 
@@ -172,13 +174,41 @@ static const hd_expr_t *guard(hd_rewriter_t *rewriter, const hd_expr_t *e) {
                         operands, e->num_operands + 1);
 }
 
+// An integer in the bits of an element that has room for it, and back.
+
+static hd_type_t bits_of(hd_type_t room) {
+  return hd_type_is_integer(room) ? room : hd_type(HD_U16);
+}
+
+static const hd_expr_t *held(hd_arena_t *arena, hd_type_t room,
+                             const hd_expr_t *value) {
+  if (hd_type_equal(room, value->type))
+    return value;
+  value = hd_expr_cast(arena, bits_of(room), value);
+  return hd_type_equal(room, value->type)
+             ? value
+             : hd_expr_make(arena, HD_EXPR_BITCAST, room, value, &value, 1);
+}
+
+static const hd_expr_t *let_go(hd_arena_t *arena, hd_type_t type,
+                               const hd_expr_t *kept) {
+  if (hd_type_equal(type, kept->type))
+    return kept;
+  hd_type_t bits = bits_of(kept->type);
+  if (!hd_type_equal(bits, kept->type))
+    kept = hd_expr_make(arena, HD_EXPR_BITCAST, bits, kept, &kept, 1);
+  return hd_expr_cast(arena, type, kept);
+}
+
 // All of the tile to shared memory, by whom it belongs to: what a worker does
 // one after the other together. Where there are maps there is stmatrix.
 static void push_staging(const hd_tile_t *tile) {
   const hd_stmt_t *point = tile->point;
   hd_arena_t *arena = tile->l->arena;
   hd_rewriter_t rewriter = {.arena = arena, .expr = guard};
-  const hd_expr_t *value = hd_rewrite_expr(&rewriter, point->u.point.value);
+  const hd_type_t room = point->u.point.staging->type;
+  const hd_expr_t *value =
+      held(arena, room, hd_rewrite_expr(&rewriter, point->u.point.value));
   if (tile->l->func->num_maps > 0 && hd_push_matrices(tile, value))
     return;
   int64_t width = widest(tile);
@@ -208,6 +238,7 @@ static void yield_staged(const hd_tile_t *tile) {
   const hd_expr_t *value =
       hd_expr_make(arena, HD_EXPR_LOAD, staging->type, staging,
                    staging->operands, staging->num_operands);
+  value = let_go(arena, place_of(tile)->type, value);
   push_barrier(tile); // Who read the staging before is done.
   push_staging(tile);
   push_barrier(tile);
@@ -276,6 +307,8 @@ static const hd_var_t *find_map(const hd_tile_t *tile,
                                 hd_tile_window_t *window) {
   const hd_func_t *func = tile->l->func;
   if (!is_whole(tile->mapping) || !is_staged_as_box(tile) ||
+      !hd_type_equal(tile->point->u.point.staging->type,
+                     place_of(tile)->type) ||
       !hd_tile_window_find(tile, place_of(tile), window))
     return NULL;
   for (uint32_t i = 0; i < func->num_maps; ++i)

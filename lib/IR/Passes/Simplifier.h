@@ -31,6 +31,8 @@ const hd_expr_t *hd_simplify_node(hd_simplifier_t *s, const hd_expr_t *e);
 const hd_expr_t *hd_simplify_cast(hd_simplifier_t *s, const hd_expr_t *e);
 // Those of min and max of floats.
 const hd_expr_t *hd_simplify_clamp(hd_simplifier_t *s, const hd_expr_t *e);
+// Those of + and - of a float that is a clamped integer, and a constant.
+const hd_expr_t *hd_simplify_shifted(hd_simplifier_t *s, const hd_expr_t *e);
 // Those of integer + - * / % << >> & ^.
 const hd_expr_t *hd_simplify_index(hd_simplifier_t *s, const hd_expr_t *e);
 

@@ -72,6 +72,8 @@ const hd_expr_t *hd_simplify_clamp(hd_simplifier_t *s, const hd_expr_t *e) {
                         hd_expr_float(s->arena, e->type, fmax(b, c)));
 }
 
+enum { MOST_SHIFT = 4096 };
+
 // min(max(x - shift, least), most)
 typedef struct clamped {
   const hd_expr_t *x;
@@ -116,6 +118,25 @@ static const hd_expr_t *by_bits(hd_simplifier_t *s, const hd_expr_t *e,
   if (less)
     x = hd_expr_binary(arena, HD_EXPR_SUB, x, hd_expr_int(arena, bits, less));
   return hd_expr_cast(arena, e->type, x);
+}
+
+// A clamped integer and another: the integer is the shift's, and the bounds'.
+const hd_expr_t *hd_simplify_shifted(hd_simplifier_t *s, const hd_expr_t *e) {
+  const hd_expr_t *by = e->operands[1];
+  clamped_t c;
+  if (!is_f32(e) || !hd_expr_is_const(by) || !is_i32(by->u.f) ||
+      fabs(by->u.f) > MOST_SHIFT ||
+      !is_one_of(e->operands[0], hd_type(HD_I16), &c))
+    return e;
+  double less = e->kind == HD_EXPR_SUB ? by->u.f : -by->u.f;
+  hd_type_t type = e->type;
+  const hd_expr_t *x =
+      hd_expr_binary(s->arena, HD_EXPR_SUB, c.x,
+                     hd_expr_float(s->arena, type, c.shift + less));
+  x = hd_expr_binary(s->arena, HD_EXPR_MAX, x,
+                     hd_expr_float(s->arena, type, c.least - less));
+  return hd_expr_binary(s->arena, HD_EXPR_MIN, x,
+                        hd_expr_float(s->arena, type, c.most - less));
 }
 
 // What a name stands for, where that is known.

@@ -38,9 +38,9 @@ static const hd_expr_t *simplify_float(hd_simplifier_t *s, const hd_expr_t *e) {
                             hd_expr_float(s->arena, e->type, 1 / b->u.f));
     return e;
   case HD_EXPR_ADD:
-    return is_float_constant(b, -0.0) ? a : e;
+    return is_float_constant(b, -0.0) ? a : hd_simplify_shifted(s, e);
   case HD_EXPR_SUB:
-    return is_float_constant(b, 0.0) ? a : e;
+    return is_float_constant(b, 0.0) ? a : hd_simplify_shifted(s, e);
   default:
     return e;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Fusion points: what each may store to, and what staging asks for.
+#include "IR/Held.h"
 #include "IR/Verify/VerifierState.h"
 
 #include "IR/Mapping.h"
@@ -79,7 +80,7 @@ static void verify_staging(hd_verifier_t *v, const hd_stmt_t *stmt) {
   else if (staging->u.var->tensor->scope != HD_SCOPE_SHARED)
     why = "the tensor that it goes through is not in shared memory";
   else if (staging->linear ||
-           !hd_type_equal(staging->type, stmt->u.point.place->type))
+           !hd_type_holds(staging->type, stmt->u.point.place->type))
     why = "the tensor that it goes through has other elements";
   else if (!barrier && !has_as_many(v->func, v->func->launch.block,
                                     v->tile->u.mapfor.mapping->workers))

@@ -4,6 +4,7 @@
 // to. See AccessPoint.c.
 
 #include "IR/Effects.h"
+#include "IR/Held.h"
 #include "Schedule/Access/AccessPoint.h"
 
 #include "IR/Intrinsic.h"
@@ -225,7 +226,7 @@ static const hd_var_t *staged_as(hd_accessor_t *a, const hd_var_t *from,
                                  hd_type_t type) {
   for (size_t i = 0; i < a->staged.size; i++)
     if (a->staged.data[i].from == from)
-      return hd_type_equal(a->staged.data[i].to->type, type)
+      return hd_type_holds(a->staged.data[i].to->type, type)
                  ? a->staged.data[i].to
                  : NULL;
   if (hd_type_bits(type) < 8 || hd_type_bits(type) > hd_type_bits(from->type))
@@ -238,13 +239,14 @@ static const hd_var_t *staged_as(hd_accessor_t *a, const hd_var_t *from,
   return staged.to;
 }
 
-// Of results of another type. Those that go to several places have one where
-// they are of one type, one after the other; there is no room for several.
-static void change_staging(hd_accessor_t *a, hd_stmt_t *point, bool alike) {
+// Of results of other types. Those that go to several places have one where the
+// widest has room for the others, one after the other; there is no room for
+// several.
+static void change_staging(hd_accessor_t *a, hd_stmt_t *point,
+                           const hd_type_t *type) {
   const hd_expr_t *staging = point->u.point.staging;
-  const hd_var_t *var = staging && alike ? staged_as(a, staging->u.var,
-                                                     point->u.point.place->type)
-                                         : NULL;
+  const hd_var_t *var =
+      staging && type ? staged_as(a, staging->u.var, *type) : NULL;
   if (var) {
     point->u.point.staging =
         hd_expr_access(a->b.arena, HD_EXPR_REF, var, 1, staging->operands,
@@ -255,9 +257,14 @@ static void change_staging(hd_accessor_t *a, hd_stmt_t *point, bool alike) {
   point->u.point.barrier = point->u.point.threads = NULL;
 }
 
-static bool are_alike(const hd_access_yields_t *yields) {
+// The type that has room for all; false: none has.
+static bool find_widest(const hd_access_yields_t *yields, hd_type_t *type) {
+  *type = yields->places[0]->type;
   for (unsigned i = 1; i < yields->count; i++)
-    if (!hd_type_equal(yields->places[i]->type, yields->places[0]->type))
+    if (!hd_type_holds(*type, yields->places[i]->type))
+      *type = yields->places[i]->type;
+  for (unsigned i = 0; i < yields->count; i++)
+    if (!hd_type_holds(*type, yields->places[i]->type))
       return false;
   return true;
 }
@@ -284,6 +291,8 @@ static void push_yields(const hd_access_tile_t *tile,
                         const hd_access_yields_t *yields,
                         const hd_access_yields_t *open) {
   hd_accessor_t *a = tile->a;
+  hd_type_t widest;
+  bool together = yields->count && find_widest(yields, &widest);
   for (unsigned i = 0; i < yields->count; i++) {
     hd_stmt_t *point = hd_stmt_copy(a->b.arena, tile->point);
     const hd_expr_t *old = point->u.point.place, *place = yields->places[i];
@@ -299,8 +308,8 @@ static void push_yields(const hd_access_tile_t *tile,
              : yields->values[i];
     if (yields->count > 1)
       point->u.point.buffers = 1; // The place comes round at once.
-    if (!hd_type_equal(old->type, place->type))
-      change_staging(a, point, are_alike(yields));
+    if (!hd_type_equal(old->type, together ? widest : place->type))
+      change_staging(a, point, together ? &widest : NULL);
     if (is_same_place(old, point))
       note_moved(a, old->u.var, place->u.var);
     push_some(tile, point, yields->conditions[i]);

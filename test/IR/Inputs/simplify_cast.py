@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What simplify-cast.hir's kernels `values` and `twice` give, by NumPy's rounding.
+"""What simplify-cast.hir's kernels `values`, `twice` and `moved` give, by NumPy's rounding.
 
 usage: simplify_cast.py FOLDER
 """
@@ -27,6 +27,9 @@ def clamped(*bounds):
     return y
 
 
+near = numpy.fmin(numpy.fmax(numpy.rint(x), numpy.float32(-128)), numpy.float32(127))
+numpy.save(folder / "moved.npy", numpy.stack([
+    near + 8, near - 3, near + 0.5, clamped(-128, 127) + 8, near + 1e6]).astype("f4"))
 numpy.save(folder / "x.npy", x)
 numpy.save(folder / "twice.npy", numpy.stack([
     clamped(-128, 127, 0, 89.5), clamped(-3, 4, 5), clamped(-3, 4, -5), clamped(4, -3, 5), clamped(-3, 4, x[31]),

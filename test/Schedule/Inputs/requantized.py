@@ -4,7 +4,8 @@ added to bytes and quantized: a graph, its inputs and what NumPy makes of them, 
 f32 step by step. With these scales no sum of two bytes comes near the middle of
 two.
 
-usage: requantized.py FOLDER M N K
+usage: requantized.py FOLDER M N K [COLUMNS]
+  COLUMNS: of a tile
 """
 import pathlib
 import sys
@@ -12,6 +13,7 @@ import sys
 import numpy
 
 folder, m, n, k = pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:5])
+pin = " with product_wgmma(BN = %s)" % sys.argv[5] if len(sys.argv) > 5 else ""
 rng = numpy.random.default_rng(m)
 f4 = numpy.float32
 (folder / "graph.hir").write_text(f"""graph main(x: i8[{m}, {k}], w: i8[{n}, {k}], h: f32[{n}], b: f32[{n}], r: i8[{m}, {n}]) -> y {{
@@ -20,7 +22,7 @@ f4 = numpy.float32
   const s3: f32[] = 0.0507721
   const s4: f32[] = 0.0613319
   const z: i8[] = 0
-  c: i32[{m}, {n}] = matmul_integer(x, w) {{ tb = true }}
+  c: i32[{m}, {n}] = matmul_integer(x, w) {{ tb = true }}{pin}
   p: f32[{m}, {n}] = dequantize_scale(c, h) {{ R = f32 }}
   pq: i8[{m}, {n}] = quantize(p, s1, z) {{ P = f32 }}
   pd: f32[{m}, {n}] = dequantize_scale(pq, s1) {{ R = f32 }}
