@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Part of pass lower-points: loads that pass through registers, several at a
+// Part of pass lower-points: elements that pass through registers, several at a
 // time.
 #include "TaskMapping/Points.h"
 
 #include <string.h>
 
-// So many loads of a thread are under way at once.
-enum { MAX_BATCH = 16 };
+// So many loads of a thread are under way at once: of global memory, and of
+// shared memory, from where results leave.
+enum { MAX_BATCH = 16, MAX_LEAVING = 8 };
 
 static bool count_node(void *argument, const hd_expr_t *e) {
   (void)e;
@@ -16,9 +17,12 @@ static bool count_node(void *argument, const hd_expr_t *e) {
 }
 
 // Of long values fewer: each is a copy of the code.
-static int64_t batch_of(const hd_expr_t *value) {
+static int64_t batch_of(const hd_tile_t *tile) {
   enum { LONG = 80 };
+  const hd_expr_t *value = tile->point->u.point.value;
   int64_t nodes = 0;
+  if (tile->point->u.point.kind == HD_POINT_YIELD)
+    return MAX_LEAVING;
   hd_walk_expr(value, count_node, &nodes);
   return nodes > LONG ? MAX_BATCH / 4 : MAX_BATCH;
 }
@@ -93,6 +97,19 @@ static hd_var_t *make_batch(hd_point_lowering_t *l, const hd_tile_t *tile,
   return hd_var_make_tensor(l->arena, "batch", tensor, tile->point->loc);
 }
 
+// What comes is there for all of a tile; what leaves is where it is inside.
+static hd_block_t store_element(const hd_tile_t *tile, const hd_expr_t *place,
+                                const hd_expr_t *value) {
+  hd_stmt_list_t list = {0};
+  hd_push_if(tile,
+             tile->point->u.point.kind == HD_POINT_YIELD
+                 ? hd_inside(tile->l, place, NULL)
+                 : NULL,
+             hd_block_of_one(tile->l->arena, hd_make_store(tile, place, value)),
+             (hd_block_t){0}, &list);
+  return hd_block_of(tile->l->arena, &list);
+}
+
 // Through registers, a batch at a time: its loads are asked for before the
 // first of them is stored.
 //
@@ -102,12 +119,11 @@ static hd_var_t *make_batch(hd_point_lowering_t *l, const hd_tile_t *tile,
 //     for i, p in M on thread unroll { s[...] = batch[i, p] }
 //   }
 bool hd_push_in_batches(const hd_tile_t *tile, const hd_mapping_t *mapping,
-                        const hd_expr_t *guarded, hd_stmt_list_t *out) {
+                        const hd_expr_t *loaded, hd_stmt_list_t *out) {
   hd_point_lowering_t *l = tile->l;
   const hd_mapping_t *outer, *inner;
   const hd_expr_t *rounds[HD_MAPPING_MAX_RANK], *at[HD_MAPPING_MAX_RANK];
-  if (!divide_rounds(l->arena, mapping, batch_of(tile->point->u.point.value),
-                     &outer, &inner))
+  if (!divide_rounds(l->arena, mapping, batch_of(tile), &outer, &inner))
     return false;
   hd_var_t *batch = make_batch(l, tile, inner);
   hd_stmt_t *declare =
@@ -125,13 +141,13 @@ bool hd_push_in_batches(const hd_tile_t *tile, const hd_mapping_t *mapping,
                          hd_expr_binary(l->arena, HD_EXPR_MUL, rounds[a],
                                         hd_expr_i32(l->arena, inner->dims[a])),
                          at[a]);
-    const hd_expr_t *value = at_tasks(tile, guarded, tasks);
+    const hd_expr_t *value = at_tasks(tile, loaded, tasks);
     const hd_expr_t *cell =
         hd_expr_access(l->arena, HD_EXPR_LOAD, batch, 1, at, inner->rank);
     const hd_expr_t *place = at_tasks(tile, tile->point->u.point.place, tasks);
     each->u.mapfor.body =
-        hd_block_of_one(l->arena, stores ? hd_make_store(tile, place, cell)
-                                         : hd_make_store(tile, cell, value));
+        stores ? store_element(tile, place, cell)
+               : hd_block_of_one(l->arena, hd_make_store(tile, cell, value));
     hd_stmt_list_push(l->arena, &body, each);
   }
   loop->u.mapfor.body = hd_block_of(l->arena, &body);

@@ -14,7 +14,8 @@
 //                 worker starts the copy
 //   staged        through shared memory: values are stored to s, then rows are
 //                 written by neighbours, 16 bytes at once where they are
-//                 aligned
+//                 aligned, else elements, of which a worker reads several
+//                 before it stores the first
 //   vectors       without `through`: what a worker does one after the other
 //                 along the last axis, up to 16 bytes, where that is aligned
 //   elements
@@ -86,6 +87,15 @@ static void push_stores(const hd_tile_t *tile, const hd_mapping_t *mapping,
              out);
 }
 
+// Staged elements one by one: each would be waited for before it is stored.
+static void push_elements(const hd_tile_t *tile, const hd_mapping_t *mapping,
+                          int32_t unroll, const hd_expr_t *value,
+                          hd_stmt_list_t *out) {
+  if (!tile->point->u.point.staging || hd_type_bits(value->type) < 8 ||
+      !hd_push_in_batches(tile, mapping, value, out))
+    push_stores(tile, mapping, 1, unroll, value, out);
+}
+
 // Chunks where they are aligned, else elements.
 static void push_choice(const hd_tile_t *tile, const hd_expr_t *condition,
                         const hd_mapping_t *chunks, int64_t width,
@@ -94,7 +104,7 @@ static void push_choice(const hd_tile_t *tile, const hd_expr_t *condition,
   hd_stmt_list_t then = {0}, otherwise = {0};
   push_stores(tile, chunks, width, unroll, value, &then);
   if (condition)
-    push_stores(tile, elements, 1, unroll, value, &otherwise);
+    push_elements(tile, elements, unroll, value, &otherwise);
   hd_push_if(tile, condition, hd_block_of(tile->l->arena, &then),
              hd_block_of(tile->l->arena, &otherwise), tile->out);
 }
@@ -257,8 +267,10 @@ static void yield_staged(const hd_tile_t *tile) {
     return;
   }
   width = found || !whole ? 1 : known_width(tile, width, true);
-  push_stores(tile, width > 1 ? hd_tile_spread(tile, width) : elements, width,
-              1, value, tile->out);
+  if (width > 1)
+    push_stores(tile, hd_tile_spread(tile, width), width, 1, value, tile->out);
+  else
+    push_elements(tile, elements, 1, value, tile->out);
 }
 
 // Whether a map's box is the tile: its axes in their order, the others 1.

@@ -122,10 +122,11 @@ void hd_push_call(const hd_tile_t *tile, hd_intrinsic_t intrinsic,
                   const hd_expr_t *const *operands, unsigned count,
                   hd_stmt_list_t *out);
 
-// Loads of guarded, the point's value or 0, through registers, several a thread
-// at a time. False, and nothing, where the mapping cannot be divided so.
+// From where they are (of a load: the point's value or 0; of a yield: its
+// staging) to the point's place through registers, several elements a thread at
+// a time. False, and nothing, where the mapping cannot be divided so.
 bool hd_push_in_batches(const hd_tile_t *tile, const hd_mapping_t *mapping,
-                        const hd_expr_t *guarded, hd_stmt_list_t *out);
+                        const hd_expr_t *loaded, hd_stmt_list_t *out);
 void hd_lower_load(const hd_tile_t *tile);
 void hd_lower_yield(const hd_tile_t *tile);
 // Stores value to the staging of a yield by stmatrix; false, and nothing, where

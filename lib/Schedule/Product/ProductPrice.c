@@ -10,7 +10,8 @@
 // The numbers were fitted to what an H200 takes for pairs of products of 128
 // and 512 rows, 768 to 3072 columns and back, by 60 candidates each; what
 // blocks that share cost and spare, to products of 1,000 to 4,096 rows with and
-// without.
+// without; how results leave by mma.sync, to those and to 96 of 128 x 128 x 64,
+// 197 x 197 x 64 and 4096 x 320 x 64.
 #include "Schedule/Product/Product.h"
 
 #include <math.h>
@@ -34,6 +35,9 @@ enum {
 static const double UNHIDDEN = 0.05;
 static const double SHARED = 0.06; // Of what sharing saves the L2 cache.
 static const double DIRECT = 0.8;  // Of the L2 cache's bytes, to registers.
+// Cycles of an element that leaves registers alone, since rows of the result
+// are no multiples of 16 bytes: threads side by side have what lies apart.
+static const double ALONE = 1.2;
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -121,10 +125,25 @@ static double step_cycles(const load_t *l) {
          ceil(by_thread / BATCH) * CROWD_CYCLES;
 }
 
-// Behind the last step, of all waves.
+// More than others' that an element takes on its way out. Kernels with maps
+// have it in shared memory, from where neighbours store neighbours; of a result
+// that goes elsewhere than where the kernel has it, nothing is known.
+static double alone_cycles(const load_t *l) {
+  const hd_product_form_t *form = l->form;
+  const bool *maps = l->c->template->maps;
+  int64_t bits = form->sizes[HD_AXIS_N] * hd_scalar_bits(form->result.type);
+  bool is_alone = form->c.same && bits % (COPY_BYTES * 8) != 0;
+  return is_alone && !maps[0] && !maps[1] && !maps[HD_PRODUCT_IMAGE] ? ALONE
+                                                                     : 0;
+}
+
+// Behind the last step, of all waves. What leaves is waited for by threads side
+// by side, whichever block they are of; its way out is one for all.
 static double end_cycles(const load_t *l) {
   double sums = l->waves * l->together * l->bm * l->bn;
-  double cycles = sums / l->split * figure(l->c, HD_FIGURE_RESULT) * 0.01;
+  double cycles = sums / l->split *
+                  (figure(l->c, HD_FIGURE_RESULT) * 0.01 + alone_cycles(l) +
+                   figure(l->c, HD_FIGURE_LATENCY) / l->threads / l->together);
   if (l->split > 1)
     cycles += SYNC_CYCLES * (figure(l->c, HD_FIGURE_PASSING) > 0
                                  ? 1
