@@ -19,13 +19,11 @@
 // which is a few launches in the place of some for each turn, and no more
 // bytes: in a loop, too, a state is written and read each turn. Requires tasks,
 // known shapes, and bodies whose turns' numbers nobody reads.
-#include "Fusion/Fuse.h"
+#include "Fusion/Loops/ScanState.h"
 #include "Fusion/Loops/Turns.h"
 #include "Fusion/Passes.h"
 #include "Graph/Names.h"
 #include "Graph/Prepare.h"
-#include "IR/Graph/Loop.h"
-#include "IR/Text/Library.h"
 #include "Schedule/Schedule.h"
 #include "Schedule/Terms/Merge.h"
 #include "Schedule/Terms/Prepare.h"
@@ -37,134 +35,22 @@ enum { MOST_STATES = 64, MOST_NODES = 64 };
 // Of a state for all turns, bytes.
 static const int64_t MOST_BYTES = INT64_C(1) << 28;
 
-// What a value of the body is outside of the loop: one for all turns, or a
-// slice for each.
-typedef struct outer {
-  const hd_value_t *value;
-  bool turned;
-} outer_t;
-
-typedef HD_VEC(const hd_node_t *) nodes_t;
-
-typedef struct scanner {
-  hd_module_t *module;
-  hd_arena_t *arena;
-  hd_scheduler_t *scheduler;
-  hd_key_map_t names, tasks;
-  hd_graph_t *made;
-  bool explain, changed;
-  // The loop at hand.
-  hd_fusion_t *fusion; // Of its body.
-  const hd_node_t *node;
-  hd_loop_t loop;
-  hd_ptr_map_t states; // Values of the body to the states they know, uint64_t.
-  hd_ptr_map_t outer;  // Values of the body to outer_t.
-  nodes_t nodes;       // That take the loop's place.
-  hd_values_t constants;
-} scanner_t;
-
-// --- Values and nodes outside ---
-
-static void set_outer(scanner_t *s, const hd_value_t *value,
-                      const hd_value_t *outside, bool turned) {
-  outer_t *outer = HD_ARENA_NEW(s->arena, outer_t);
-  *outer = (outer_t){outside, turned};
-  hd_ptr_map_set(s->arena, &s->outer, value, outer);
-}
-
-// A value of so many slices like a value of the body; 0: one, for all turns.
-static const hd_value_t *value_like(scanner_t *s, const hd_value_t *like,
-                                    int64_t steps) {
-  hd_tensor_type_t type = hd_scheduled_type(like);
-  int64_t shape[HD_MAX_RANK + 1];
-  unsigned rank = 0;
-  if (steps)
-    shape[rank++] = steps;
-  for (unsigned i = 0; i < type.rank; i++)
-    shape[rank++] = type.shape[i];
-  return hd_value_make(s->arena,
-                       hd_name_unique(s->arena, &s->names, like->name),
-                       like->type, shape, rank, like->loc);
-}
-
-static const hd_value_t *shaped_like(scanner_t *s, const hd_value_t *value,
-                                     const hd_task_value_t *tensor) {
-  int64_t shape[HD_MAX_RANK];
-  for (uint32_t i = 0; i < tensor->rank; i++)
-    shape[i] = hd_flat_size(tensor, i);
-  return hd_value_make(s->arena,
-                       hd_name_unique(s->arena, &s->names, value->name),
-                       value->type, shape, tensor->rank, value->loc);
-}
-
-static bool has_shape(const hd_value_t *value, const hd_task_value_t *tensor) {
-  hd_tensor_type_t type = hd_scheduled_type(value);
-  bool same = type.rank == tensor->rank;
-  for (uint32_t i = 0; same && i < tensor->rank; i++)
-    same = type.shape[i] == hd_flat_size(tensor, i);
-  return same;
-}
-
-static void put_reshape(scanner_t *s, const hd_value_t *from,
-                        const hd_value_t *to) {
-  hd_vec_push(s->arena, &s->nodes,
-              (const hd_node_t *)hd_node_between(s->arena, "reshape", NULL,
-                                                 from, to, NULL, s->node->loc));
-}
-
-// A node of a task that is made here, with reshapes around it where its tensors
-// have other shapes than the values.
-static void put_task(scanner_t *s, const hd_task_t *flat, const char *name,
-                     const hd_value_t *const *inputs,
-                     const hd_value_t *const *outputs) {
-  hd_node_t *node = HD_ARENA_NEW(s->arena, hd_node_t);
-  const hd_value_t **in =
-      HD_ARENA_ARRAY(s->arena, const hd_value_t *, flat->inputs.size + 1);
-  const hd_value_t **out =
-      HD_ARENA_ARRAY(s->arena, const hd_value_t *, flat->outputs.size + 1);
-  for (size_t i = 0; i < flat->inputs.size; i++) {
-    in[i] = inputs[i];
-    if (has_shape(in[i], flat->inputs.data[i]))
-      continue;
-    in[i] = shaped_like(s, inputs[i], flat->inputs.data[i]);
-    put_reshape(s, inputs[i], in[i]);
-  }
-  for (size_t i = 0; i < flat->outputs.size; i++) {
-    out[i] = outputs[i];
-    if (out[i] && !has_shape(out[i], flat->outputs.data[i]))
-      out[i] = shaped_like(s, outputs[i], flat->outputs.data[i]);
-  }
-  const hd_task_t *task =
-      hd_task_shared(s->arena, s->module, &s->tasks, flat, name);
-  *node = (hd_node_t){.op = task->name,
-                      .task = task,
-                      .label = s->node->label,
-                      .loc = s->node->loc,
-                      .num_inputs = (uint32_t)flat->inputs.size,
-                      .inputs = in,
-                      .num_outputs = (uint32_t)flat->outputs.size,
-                      .outputs = out};
-  hd_vec_push(s->arena, &s->nodes, (const hd_node_t *)node);
-  for (size_t i = 0; i < flat->outputs.size; i++)
-    if (out[i] != outputs[i])
-      put_reshape(s, out[i], outputs[i]);
-}
-
 // --- What is known of a body ---
 
-static uint64_t states_of(const scanner_t *s, const hd_value_t *value) {
+static uint64_t states_of(const hd_scanner_t *s, const hd_value_t *value) {
   const uint64_t *states = value ? hd_ptr_map_get(&s->states, value) : NULL;
   return states ? *states : 0;
 }
 
-static void set_states(scanner_t *s, const hd_value_t *value, uint64_t states) {
+static void set_states(hd_scanner_t *s, const hd_value_t *value,
+                       uint64_t states) {
   uint64_t *box = HD_ARENA_NEW(s->arena, uint64_t);
   *box = states;
   if (value)
     hd_ptr_map_set(s->arena, &s->states, value, box);
 }
 
-static uint64_t states_read(const scanner_t *s, const hd_node_t *node) {
+static uint64_t states_read(const hd_scanner_t *s, const hd_node_t *node) {
   uint64_t states = 0;
   for (uint32_t i = 0; i < node->num_inputs; i++)
     states |= states_of(s, node->inputs[i]);
@@ -182,7 +68,7 @@ static bool reads_value(const hd_graph_t *body, const hd_value_t *value) {
 }
 
 // NULL, or why a loop stays one.
-static const char *look_at_body(scanner_t *s) {
+static const char *look_at_body(hd_scanner_t *s) {
   const hd_graph_t *body = s->loop.body;
   if (!s->loop.states || s->loop.states > MOST_STATES)
     return "it has no states, or many";
@@ -207,8 +93,8 @@ static const char *look_at_body(scanner_t *s) {
 // --- States ---
 
 // The nodes that a value is made by from states, in the body's order.
-static void find_makers(const scanner_t *s, const hd_value_t *value,
-                        nodes_t *makers) {
+static void find_makers(const hd_scanner_t *s, const hd_value_t *value,
+                        hd_scan_nodes_t *makers) {
   const hd_graph_t *body = s->loop.body;
   hd_ptr_map_t wanted = {0};
   bool *takes = HD_ARENA_ARRAY(s->arena, bool, body->nodes.size + 1);
@@ -226,9 +112,9 @@ static void find_makers(const scanner_t *s, const hd_value_t *value,
 }
 
 // What the state becomes by a turn, as one task.
-static bool merge_makers(scanner_t *s, const hd_value_t *after,
+static bool merge_makers(hd_scanner_t *s, const hd_value_t *after,
                          hd_merged_t *merged) {
-  nodes_t makers = {0};
+  hd_scan_nodes_t makers = {0};
   find_makers(s, after, &makers);
   hd_merge_part_t *parts =
       HD_ARENA_ARRAY(s->arena, hd_merge_part_t, makers.size + 1);
@@ -247,7 +133,7 @@ static bool merge_makers(scanner_t *s, const hd_value_t *after,
   return true;
 }
 
-static int64_t bytes_of(const scanner_t *s, const hd_value_t *state) {
+static int64_t bytes_of(const hd_scanner_t *s, const hd_value_t *state) {
   hd_tensor_type_t type = hd_scheduled_type(state);
   int64_t bytes = s->loop.steps * (int64_t)hd_scalar_bits(type.type) / 8;
   for (unsigned i = 0; i < type.rank && bytes <= MOST_BYTES; i++)
@@ -255,7 +141,7 @@ static int64_t bytes_of(const scanner_t *s, const hd_value_t *state) {
   return bytes;
 }
 
-static bool is_zeros(scanner_t *s, const hd_value_t *value) {
+static bool is_zeros(hd_scanner_t *s, const hd_value_t *value) {
   const hd_host_tensor_t *data =
       value->constant ? hd_constant_elements(s->arena, value) : NULL;
   hd_tensor_type_t type = hd_scheduled_type(value);
@@ -268,20 +154,20 @@ static bool is_zeros(scanner_t *s, const hd_value_t *value) {
   return zeros;
 }
 
-static void put_before(scanner_t *s, const hd_value_t *state,
+static void put_before(hd_scanner_t *s, const hd_value_t *state,
                        const hd_value_t *given, const hd_value_t *after) {
   hd_tensor_type_t type = hd_scheduled_type(state);
-  const hd_value_t *before = value_like(s, state, s->loop.steps);
+  const hd_value_t *before = hd_scan_value(s, state, s->loop.steps);
   const hd_value_t *inputs[] = {after, given};
-  put_task(s,
-           hd_turns_before(s->arena, type.type, type.shape, type.rank,
-                           s->loop.steps),
-           "before_turns", inputs, &before);
-  set_outer(s, state, before, true);
+  hd_scan_put_task(s,
+                   hd_turns_before(s->arena, type.type, type.shape, type.rank,
+                                   s->loop.steps),
+                   "before_turns", inputs, &before);
+  hd_scan_set_outer(s, state, before, true);
 }
 
 // Puts the state's values after and before each turn; NULL, or why not.
-static const char *put_state(scanner_t *s, uint32_t k) {
+static const char *put_state(hd_scanner_t *s, uint32_t k) {
   const hd_value_t *state = s->loop.body->inputs.data[s->loop.counts + k];
   const hd_value_t *after = s->loop.body->outputs.data[k];
   hd_merged_t merged = {0};
@@ -301,7 +187,7 @@ static const char *put_state(scanner_t *s, uint32_t k) {
       own = i;
       continue;
     }
-    const outer_t *outer = hd_ptr_map_get(&s->outer, value);
+    const hd_scan_outer_t *outer = hd_ptr_map_get(&s->outer, value);
     if (!outer)
       return "what a state is made of is not there before the loop";
     turned[i] = outer->turned;
@@ -315,9 +201,9 @@ static const char *put_state(scanner_t *s, uint32_t k) {
           : NULL;
   if (!scan)
     return "a state is no multiple of itself and something more";
-  const hd_value_t *all = value_like(s, after, s->loop.steps);
-  put_task(s, scan, "states", inputs, &all);
-  set_outer(s, after, all, true);
+  const hd_value_t *all = hd_scan_value(s, after, s->loop.steps);
+  hd_scan_put_task(s, scan, "states", inputs, &all);
+  hd_scan_set_outer(s, after, all, true);
   put_before(s, state, s->node->inputs[k], all);
   return NULL;
 }
@@ -325,24 +211,24 @@ static const char *put_state(scanner_t *s, uint32_t k) {
 // --- Other nodes ---
 
 // A constant of the body stands outside under a name of its own.
-static void put_constant(scanner_t *s, const hd_value_t *value) {
+static void put_constant(hd_scanner_t *s, const hd_value_t *value) {
   hd_value_t *copy = HD_ARENA_COPY(s->arena, hd_value_t, value);
   copy->name = hd_name_unique(s->arena, &s->names, value->name);
   hd_vec_push(s->arena, &s->constants, (const hd_value_t *)copy);
-  set_outer(s, value, copy, false);
+  hd_scan_set_outer(s, value, copy, false);
 }
 
-static void put_inputs(scanner_t *s) {
+static void put_inputs(hd_scanner_t *s) {
   const hd_graph_t *body = s->loop.body;
   for (uint32_t i = s->loop.states; i < s->node->num_inputs; i++)
-    set_outer(s, body->inputs.data[s->loop.counts + i], s->node->inputs[i],
-              i < s->loop.states + s->loop.scanned);
+    hd_scan_set_outer(s, body->inputs.data[s->loop.counts + i],
+                      s->node->inputs[i], i < s->loop.states + s->loop.scanned);
   for (size_t i = 0; i < body->constants.size; i++)
     put_constant(s, body->constants.data[i]);
 }
 
 // A node for all turns, once what it reads is there.
-static const char *put_node(scanner_t *s, const hd_node_t *node) {
+static const char *put_node(hd_scanner_t *s, const hd_node_t *node) {
   bool *turned = HD_ARENA_ARRAY(s->arena, bool, node->num_inputs + 1);
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(s->arena, const hd_value_t *, node->num_inputs + 1);
@@ -350,19 +236,19 @@ static const char *put_node(scanner_t *s, const hd_node_t *node) {
       HD_ARENA_ARRAY(s->arena, const hd_value_t *, node->num_outputs + 1);
   bool any = false;
   for (uint32_t i = 0; i < node->num_inputs; i++) {
-    const outer_t *outer = hd_ptr_map_get(&s->outer, node->inputs[i]);
+    const hd_scan_outer_t *outer = hd_ptr_map_get(&s->outer, node->inputs[i]);
     inputs[i] = outer->value;
     any |= turned[i] = outer->turned;
   }
   for (uint32_t i = 0; i < node->num_outputs; i++) {
     if (!node->outputs[i])
       continue;
-    outputs[i] = value_like(s, node->outputs[i], any ? s->loop.steps : 0);
+    outputs[i] = hd_scan_value(s, node->outputs[i], any ? s->loop.steps : 0);
     if (!hd_ptr_map_get(&s->outer, node->outputs[i]))
-      set_outer(s, node->outputs[i], outputs[i], any);
+      hd_scan_set_outer(s, node->outputs[i], outputs[i], any);
   }
   if (hd_node_is_reshape(node)) {
-    put_reshape(s, inputs[0], outputs[0]);
+    hd_scan_put_reshape(s, inputs[0], outputs[0]);
     return NULL;
   }
   const hd_flattened_t *flattened = hd_fusion_flatten(s->fusion, node);
@@ -372,45 +258,37 @@ static const char *put_node(scanner_t *s, const hd_node_t *node) {
                                      : NULL;
   if (!flat)
     return "a node of its body cannot be computed for all turns at once";
-  put_task(s, flat, hd_arena_printf(s->arena, "%s_turns", node->op), inputs,
-           outputs);
+  hd_scan_put_task(s, flat, hd_arena_printf(s->arena, "%s_turns", node->op),
+                   inputs, outputs);
   return NULL;
 }
 
 // --- What comes out ---
 
-static void put_copy(scanner_t *s, const hd_value_t *from,
-                     const hd_value_t *to) {
-  hd_vec_push(s->arena, &s->nodes,
-              (const hd_node_t *)hd_node_between(
-                  s->arena, "copy", hd_library_task(s->module->context, "copy"),
-                  from, to, NULL, s->node->loc));
-}
-
-static const char *put_outputs(scanner_t *s) {
+static const char *put_outputs(hd_scanner_t *s) {
   for (uint32_t k = 0; k < s->node->num_outputs; k++) {
     const hd_value_t *given = s->loop.body->outputs.data[k];
     const hd_value_t *to = s->node->outputs[k];
-    const outer_t *outer = hd_ptr_map_get(&s->outer, given);
+    const hd_scan_outer_t *outer = hd_ptr_map_get(&s->outer, given);
     hd_tensor_type_t type = hd_scheduled_type(given);
     if (!to)
       continue;
     if (!outer->turned)
       return "a result is the same in all turns";
     if (k >= s->loop.states)
-      put_copy(s, outer->value, to);
+      hd_scan_put_copy(s, outer->value, to);
     else
-      put_task(s,
-               hd_turns_last(s->arena, type.type, type.shape, type.rank,
-                             s->loop.steps),
-               "last_turn", &outer->value, &to);
+      hd_scan_put_task(s,
+                       hd_turns_last(s->arena, type.type, type.shape, type.rank,
+                                     s->loop.steps),
+                       "last_turn", &outer->value, &to);
   }
   return NULL;
 }
 
 // --- The graph ---
 
-static const char *put_body(scanner_t *s) {
+static const char *put_body(hd_scanner_t *s) {
   const hd_graph_t *body = s->loop.body;
   const char *why = look_at_body(s);
   put_inputs(s);
@@ -426,12 +304,12 @@ static const char *put_body(scanner_t *s) {
   return why ? why : put_outputs(s);
 }
 
-static void take_loop(scanner_t *s, const hd_node_t *node) {
+static void take_loop(hd_scanner_t *s, const hd_node_t *node) {
   s->node = node;
   s->loop = hd_node_loop(node);
   s->fusion = hd_fusion_create(s->module, s->scheduler, s->loop.body);
   s->states = s->outer = (hd_ptr_map_t){0};
-  s->nodes = (nodes_t){0};
+  s->nodes = (hd_scan_nodes_t){0};
   s->constants = (hd_values_t){0};
   const char *why = put_body(s);
   if (s->explain && why)
@@ -460,7 +338,8 @@ const hd_graph_t *hd_graph_scan_loops(hd_module_t *module,
     any |= hd_node_is_loop(graph->nodes.data[i]);
   if (!any)
     return graph;
-  scanner_t s = {.module = module, .arena = &module->arena, .explain = explain};
+  hd_scanner_t s = {
+      .module = module, .arena = &module->arena, .explain = explain};
   s.scheduler = hd_scheduler_create(module, s.arena);
   s.made = hd_graph_without_nodes(s.arena, graph);
   memset(&s.made->constants, 0, sizeof s.made->constants);
