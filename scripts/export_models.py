@@ -34,7 +34,7 @@ import pathlib
 import sys
 import warnings
 
-IMAGE, TOKENS = "image", "tokens"
+IMAGE, TOKENS, SIGNAL = "image", "tokens", "signal"
 LENGTH = 128  # in tokens
 DYNAMIC_BATCHES = (1, 3, 8)
 
@@ -42,11 +42,14 @@ DYNAMIC_BATCHES = (1, 3, 8)
 class Model:
     """A row: what a network is made of, and what it reads."""
 
-    def __init__(self, make, kind, size, large=False):
+    def __init__(self, make, kind, size, large=False, traced=None,
+                 peers=()):
         self.make = make  # without arguments, to a torch module
         self.kind = kind  # IMAGE, of height and width `size`, or TOKENS,
-        self.size = size  # of a vocabulary of `size` words
-        self.large = large  # not without being asked for
+        self.size = size  # of a vocabulary of `size` words, or SIGNAL, `size`
+        self.large = large  # being a shape; not without being asked for
+        self.traced = traced  # what is done to a network to export it
+        self.peers = peers  # names and the same for ways that PyTorch runs it
 
 
 def torchvision_models():
@@ -78,7 +81,8 @@ def vision(name, size=224, **options):
 
 
 def last_hidden(model):
-    """A transformer from tokens to its last layer, and nothing else."""
+    """A transformer from its main input to its last layer, and nothing else. A
+    decoder behind an encoder reads the encoder's tokens."""
     import torch
 
     class LastHidden(torch.nn.Module):
@@ -86,8 +90,11 @@ def last_hidden(model):
             super().__init__()
             self.model = model
 
-        def forward(self, ids):
-            return self.model(input_ids=ids).last_hidden_state
+        def forward(self, x):
+            inputs = {model.main_input_name: x}
+            if model.config.is_encoder_decoder and x.dtype == torch.int64:
+                inputs["decoder_input_ids"] = x
+            return self.model(**inputs).last_hidden_state
 
     if hasattr(model.config, "use_cache"):
         model.config.use_cache = False
@@ -129,6 +136,89 @@ MODELS = {
 }
 
 
+# --- Other families of transformers, in bench/shapes/models.json ---
+
+def transformer(config_name, kind, size, part=None, traced=None, peers=(),
+                **options):
+    """Of transformers, or a part of one: its encoder, say."""
+    def make():
+        library = transformers_library()
+        config = getattr(library, config_name + "Config")(**options)
+        model = getattr(library, config_name + "Model")(config)
+        return last_hidden(model if part is None else getattr(model, part))
+    return Model(make, kind, size, traced=traced, peers=peers)
+
+
+def plain_attention(network):
+    """torch.export cannot take apart attention with biases that a gradient
+    would flow to; as products and a softmax it can be exported."""
+    for module in network.modules():  # Encoder and decoder have copies.
+        if hasattr(module, "config"):
+            module.config._attn_implementation = "eager"
+
+
+def experts(config_name, **options):
+    """PyTorch runs experts by sorted tokens, which a compiled graph in f16
+    cannot, or by their gathered weights, which an exporter can, too."""
+    def way(name):
+        return lambda network: network.model.set_experts_implementation(name)
+    return transformer(config_name, TOKENS, 32000, traced=way("batched_mm"),
+                       peers=[(name, way(name)) for name in
+                              ("batched_mm", "grouped_mm")], **options)
+
+
+def scan_states(network):
+    """Mamba's recurrence as ONNX's Scan. transformers has a loop of Python,
+    which an exporter unrolls, and an associative scan, which none knows."""
+    import torch
+    from torch._higher_order_ops.scan import scan
+    from transformers.models.mamba import modeling_mamba
+
+    def step(state, x):
+        fade, gain, read = x
+        state = fade * state + gain
+        return state, torch.matmul(state, read.unsqueeze(-1)).squeeze(-1)
+
+    def selective_scan(x, dt, A, B, C, D, z, delta_bias, **_):
+        dt = torch.nn.functional.softplus(dt + delta_bias[:, None])
+        fade = torch.exp(A[None, :, None, :] * dt[..., None])
+        gain = (dt * x)[..., None] * B.transpose(1, 2)[:, None]
+        first = torch.zeros_like(fade[:, :, 0])
+        _, y = scan(step, first, (fade.movedim(2, 0), gain.movedim(2, 0),
+                                  C.movedim(2, 0)))
+        y = y.movedim(0, 2) + x * D[None, :, None]
+        return y * torch.nn.functional.silu(z)
+
+    modeling_mamba.mamba_selective_scan = selective_scan
+
+
+FAMILIES = {
+    "t5_small": transformer("T5", TOKENS, 32128, traced=plain_attention),
+    "bart_base": transformer(
+        "Bart", TOKENS, 50265, d_model=768, encoder_layers=6, decoder_layers=6,
+        encoder_attention_heads=12, decoder_attention_heads=12,
+        encoder_ffn_dim=3072, decoder_ffn_dim=3072),
+    "whisper_base": transformer(
+        "Whisper", SIGNAL, (80, 3000), part="encoder", d_model=512,
+        encoder_layers=6, decoder_layers=6, encoder_attention_heads=8,
+        decoder_attention_heads=8, encoder_ffn_dim=2048),
+    "wav2vec2_base": transformer("Wav2Vec2", SIGNAL, (80000,)),
+    "mixtral_small": experts(
+        "Mixtral", vocab_size=32000, hidden_size=1024, intermediate_size=3584,
+        num_hidden_layers=4, num_attention_heads=16, num_key_value_heads=8),
+    "qwen2_moe_small": experts(
+        "Qwen2Moe", vocab_size=32000, hidden_size=1024, num_hidden_layers=4,
+        num_attention_heads=16, num_key_value_heads=16,
+        moe_intermediate_size=704, shared_expert_intermediate_size=2816,
+        num_experts=60, num_experts_per_tok=4),
+    "mamba_130m": transformer("Mamba", TOKENS, 50280, traced=scan_states,
+                              hidden_size=768, num_hidden_layers=8),
+    "mamba2_130m": transformer(
+        "Mamba2", TOKENS, 50280, hidden_size=768, num_heads=24, n_groups=1,
+        chunk_size=128, num_hidden_layers=8, vocab_size=50280),
+}
+
+
 def any_transformer(kind):
     def make():
         library = transformers_library()
@@ -139,8 +229,8 @@ def any_transformer(kind):
 
 def find_model(name):
     library, _, own = name.partition("/")
-    if name in MODELS:
-        return MODELS[name]
+    if name in MODELS or name in FAMILIES:
+        return MODELS.get(name) or FAMILIES[name]
     if own and library == "torchvision":
         return vision(own)
     if own and library == "transformers":
@@ -152,6 +242,8 @@ def draw_input(model, batch, tokens=LENGTH):
     import torch
     if model.kind == IMAGE:
         return torch.randn(batch, 3, model.size, model.size)
+    if model.kind == SIGNAL:
+        return torch.randn(batch, *model.size)
     return torch.randint(0, model.size, (batch, tokens))
 
 
@@ -201,6 +293,8 @@ def export(name, options):
         case = path + (".b%d" % batch if options.dynamic else "")
         shapes = save_case(network, draw_input(model, batch, options.tokens), case)
         print("%s: %s -> %s" % (case, *shapes), flush=True)
+    if model.traced:
+        model.traced(network)
     torch.onnx.export(network, (draw_input(model, example, options.tokens),), path + ".onnx", dynamo=True,
                       opset_version=options.opset, external_data=True,
                       dynamic_shapes=dynamic, verbose=False)
@@ -218,7 +312,7 @@ def main():
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     if options.list:
-        for name, model in MODELS.items():
+        for name, model in {**MODELS, **FAMILIES}.items():
             print(name + (" (large)" if model.large else ""))
         return
     if not options.folder:

@@ -18,6 +18,12 @@
 const hd_graph_t *hd_graph_fuse(hd_module_t *module, const hd_graph_t *graph,
                                 bool explain);
 
+// A graph in which loops are scans whose states become multiples of themselves
+// and something more, element by element, and what else is in their bodies is
+// computed for all turns at once. Of tasks with known shapes.
+const hd_graph_t *hd_graph_scan_loops(hd_module_t *module,
+                                      const hd_graph_t *graph, bool explain);
+
 // A graph in which products whose matrices are computed from constants of fewer
 // bits are one node with what computes them, where that is expected to be
 // faster than to read the whole matrix, as few rows are, or read them turned;

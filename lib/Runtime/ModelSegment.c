@@ -262,6 +262,8 @@ static const hd_graph_t *choose_layouts(hd_model_t *m,
   const hd_schedule_options_t *outer = context->schedules;
   size_t part = hd_times_enter(&context->times, "choose-layouts");
   context->schedules = &m->schedules;
+  if (!m->options.unfused)
+    graph = hd_graph_scan_loops(m->module, graph, m->options.explain);
   graph = hd_graph_fold_norms(m->module, graph, false, m->options.explain);
   graph = hd_graph_fold_weights(m->module, graph, m->options.explain);
   graph = hd_graph_choose_layouts(m->module, graph, m->options.explain);

@@ -24,7 +24,7 @@ ROOMS = {
               {"ONNX"}, {"Expand", "Expand/Lower"}],
     "Schedule": [{"Terms"}, {"Translate"}, {"Access"}, {"Rules"},
                  {"", "Template", "Product", "Attention", "Window", "Rows"}],
-    "Fusion": [{"", "Group"}, {"Compose"}, {"Layout"}, {"Form"}, {"Join"},
+    "Fusion": [{"", "Group"}, {"Compose", "Loops"}, {"Layout"}, {"Form"}, {"Join"},
                {"Plan"}, {"Trim"}, {"Bucket"}],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -13,6 +13,11 @@
 const hd_graph_t *hd_graph_compose(hd_fusion_t *fusion, const hd_graph_t *graph,
                                    bool explain);
 
+// The same for products of matrices that are written as products of elements,
+// broadcast, and a sum, where that is expected to be faster.
+const hd_graph_t *hd_graph_compose_sums(hd_fusion_t *fusion,
+                                        const hd_graph_t *graph, bool explain);
+
 // The same for two products with rows between them, where a template makes one
 // kernel of them (Schedule/Attention/Attention.h). explain: says of each pair
 // that is not, why.

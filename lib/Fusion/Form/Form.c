@@ -377,10 +377,14 @@ static const hd_graph_t *fuse(hd_module_t *module, const hd_graph_t *graph,
   unsigned errors = module->context->diags.num_errors;
   hd_scheduler_t *scheduler = hd_scheduler_create(module, arena);
   f.fusion = hd_fusion_create(module, scheduler, graph);
-  f.graph = hd_graph_compose_products(f.fusion, graph, explain);
+  f.graph = hd_graph_compose_sums(f.fusion, graph, explain);
   if (f.graph != graph)
     f.fusion = hd_fusion_create(module, scheduler, f.graph);
   const hd_graph_t *whole = f.graph;
+  f.graph = hd_graph_compose_products(f.fusion, whole, explain);
+  if (f.graph != whole)
+    f.fusion = hd_fusion_create(module, scheduler, f.graph);
+  whole = f.graph;
   f.graph = hd_graph_compose_weights(f.fusion, whole, false, explain);
   if (f.graph != whole)
     f.fusion = hd_fusion_create(module, scheduler, f.graph);

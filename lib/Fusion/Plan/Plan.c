@@ -87,7 +87,7 @@ static const hd_var_t *put_view(hd_planner_t *p, hd_var_t *var,
   stmt->u.declare.init =
       hd_expr_access_linear(p->arena, HD_EXPR_REF, base, 1, offset);
   hd_stmt_list_push(p->arena, &p->body, stmt);
-  hd_ptr_map_set(p->arena, &p->views, var, stmt->u.declare.init);
+  hd_ptr_map_set(p->arena, p->views, var, stmt->u.declare.init);
   return var;
 }
 
@@ -152,7 +152,7 @@ static void place_operands(hd_planner_t *p, const hd_node_t *node) {
   for (uint32_t i = 0; i < node->num_inputs; i++)
     if (!(views[i] = row_tensor(p, roots[i], whole, &c, i)))
       return;
-  const hd_expr_t *outer = hd_ptr_map_get(&p->views, whole);
+  const hd_expr_t *outer = hd_ptr_map_get(p->views, whole);
   for (uint32_t i = 0; i < node->num_inputs; i++)
     hd_ptr_map_set(p->arena, &p->tensors, roots[i],
                    put_view(p, views[i], outer ? outer->u.var : whole,
@@ -262,12 +262,14 @@ static const hd_func_t *make_plan(hd_module_t *module,
                                   const hd_graph_t *graph,
                                   const hd_inouts_t *inouts, bool explain,
                                   bool only_pieces, bool *fits) {
+  hd_ptr_map_t views = {0};
   hd_planner_t p = {.module = module,
                     .arena = &module->arena,
                     .graph = graph,
                     .scheduler = scheduler,
                     .explain = explain,
-                    .only_pieces = only_pieces};
+                    .only_pieces = only_pieces,
+                    .views = &views};
   p.fusion = hd_fusion_create(module, scheduler, graph);
   add_params(&p, inouts);
   if (!hd_planner_nodes(&p))

@@ -74,7 +74,7 @@ static bool is_aligned(const hd_value_t *slice) {
 // A tensor for a value, at an offset of another, which may be a view.
 static const hd_var_t *view_of(hd_planner_t *p, const hd_value_t *value,
                                const hd_var_t *base, const hd_expr_t *offset) {
-  const hd_expr_t *outer = hd_ptr_map_get(&p->views, base);
+  const hd_expr_t *outer = hd_ptr_map_get(p->views, base);
   if (outer) {
     base = outer->u.var;
     offset = hd_expr_binary(

@@ -21,7 +21,8 @@ typedef struct hd_planner {
   bool only_pieces;     // Views are row-major.
   hd_ptr_map_t tensors; // Values to tensors of the plan.
   hd_ptr_map_t viewed;  // Nodes that cost nothing: their operands are views.
-  hd_ptr_map_t views;   // Tensors to what they are views of, REF.
+  hd_ptr_map_t *views;  // Tensors to what they are views of, REF; of a loop the
+                        // graph's around it, too.
   HD_VEC(const hd_var_t *) params;
   hd_stmt_list_t body;
   hd_key_map_t recipes; // Of groups, by what they compute.

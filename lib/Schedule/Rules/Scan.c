@@ -14,12 +14,15 @@
 //   }
 //
 // From the end on (`from`, `after`) the row is walked backwards and values are
-// combined from the left.
+// combined from the left. What some neighbours are made of is asked for at
+// once, before they are combined one after the other. Of a monoid's components
+// those that nobody reads stay in registers.
 #include "Schedule/Rules/Rules.h"
 
 // A few rows of this many elements are made in chunks, which are scanned side
 // by side, each from what those before it combine to.
 enum { THREADS = 128, LONG = 4096, FEW = 256, CHUNK = 256, MOST_CHUNKS = 2048 };
+enum { AHEAD = 16 }; // Elements that are asked for at once.
 
 // Which of the domain's indices a scan stands at, where it has a row of its own
 // to walk; -1: none.
@@ -39,30 +42,43 @@ static int find_axis(const hd_definition_t *d) {
   return -1;
 }
 
+// From the left where the row is walked backwards.
 static void combine(hd_kernel_draft_t *draft, const hd_term_t *scan,
-                    const hd_var_t *const *cells, bool backwards) {
+                    const hd_var_t *const *cells,
+                    const hd_expr_t *const *values, bool backwards) {
   hd_translator_t *t = &draft->t;
   if (!backwards) {
-    hd_translate_step(t, scan, cells);
+    hd_translate_combine(t, scan, cells, values);
     return;
   }
-  const hd_expr_t *left[HD_MAX_COMPONENTS], *right[HD_MAX_COMPONENTS];
+  const hd_expr_t *right[HD_MAX_COMPONENTS];
   const hd_expr_t *result[HD_MAX_COMPONENTS];
-  for (unsigned i = 0; i < scan->num_operands; i++) {
-    left[i] = hd_b_let(&draft->b, "value", hd_translate(t, scan->operands[i]));
+  for (unsigned i = 0; i < scan->num_operands; i++)
     right[i] = hd_b_get(&draft->b, cells[i]);
-  }
-  hd_translate_combination(t, scan, left, right, result);
+  hd_translate_combination(t, scan, values, right, result);
   for (unsigned i = 0; i < scan->num_operands; i++)
     result[i] = hd_b_let(&draft->b, "both", result[i]);
   for (unsigned i = 0; i < scan->num_operands; i++)
     hd_b_set(&draft->b, cells[i], result[i]);
 }
 
+// Whether a definition of the task gives a local tensor that none reads.
+static bool is_unread(const hd_task_t *flat, const hd_task_value_t *value) {
+  bool given = false, read = false;
+  for (size_t i = 0; i < flat->definitions.size; i++) {
+    const hd_definition_t *d = flat->definitions.data[i];
+    for (uint32_t k = 0; k < d->num_targets; k++)
+      given |= d->targets[k] == value;
+    read |= d->kind != HD_DEFINE || hd_flat_reads(d->term, value);
+  }
+  return value->kind == HD_VALUE_LOCAL && given && !read;
+}
+
 static void store(hd_kernel_draft_t *draft, const hd_definition_t *d,
                   const hd_var_t *const *cells) {
   for (uint32_t i = 0; i < d->num_targets; i++)
-    hd_draft_store(draft, d, i, hd_b_get(&draft->b, cells[i]));
+    if (!is_unread(draft->rules->flat, d->targets[i]))
+      hd_draft_store(draft, d, i, hd_b_get(&draft->b, cells[i]));
 }
 
 // Part of a row: from first on, so many elements, those past the row's end left
@@ -72,40 +88,78 @@ typedef struct stretch {
   int64_t size;
 } stretch_t;
 
+// How many elements are asked for at once: as many as the stretch has a
+// multiple of, one where some may be past the row's end.
+static int64_t ahead_of(const hd_definition_t *d, const hd_index_t *axis,
+                        const stretch_t *stretch) {
+  int64_t most = AHEAD / d->term->num_operands, ahead = 1;
+  while (hd_flat_range(axis) % stretch->size == 0 && 2 * ahead <= most &&
+         stretch->size % (2 * ahead) == 0)
+    ahead *= 2;
+  return ahead;
+}
+
+// `ahead` elements from number `turn` of so many on: their values, then each in
+// its turn.
+static void put_elements(hd_kernel_draft_t *draft, const hd_definition_t *d,
+                         const hd_index_t *axis, const hd_expr_t *const *at,
+                         int64_t ahead, const hd_var_t *const *cells) {
+  hd_translator_t *t = &draft->t;
+  const hd_term_t *scan = d->term;
+  const hd_reduction_t *r = scan->u.reduction;
+  bool backwards = r->part == HD_SCAN_FROM || r->part == HD_SCAN_AFTER;
+  bool first = r->part == HD_SCAN_TO || r->part == HD_SCAN_FROM;
+  const hd_expr_t *values[AHEAD][HD_MAX_COMPONENTS];
+  for (int64_t k = 0; k < ahead; k++) {
+    hd_translate_bind(t, r->indices[0], at[k]);
+    for (unsigned i = 0; i < scan->num_operands; i++)
+      values[k][i] =
+          hd_b_let(&draft->b, "value", hd_translate(t, scan->operands[i]));
+  }
+  for (int64_t k = 0; k < ahead; k++) {
+    hd_translate_bind(t, axis, at[k]);
+    if (!first)
+      store(draft, d, cells);
+    combine(draft, scan, cells, values[k], backwards);
+    if (first)
+      store(draft, d, cells);
+  }
+}
+
 static void put_row(hd_kernel_draft_t *draft, const hd_definition_t *d,
                     const hd_index_t *axis, const stretch_t *stretch,
                     const hd_var_t *const *cells) {
   hd_builder_t *b = &draft->b;
   const hd_reduction_t *r = d->term->u.reduction;
   bool backwards = r->part == HD_SCAN_FROM || r->part == HD_SCAN_AFTER;
-  bool first = r->part == HD_SCAN_TO || r->part == HD_SCAN_FROM;
   hd_scalar_t type = hd_translate_index_type(axis);
   const hd_var_t *var = hd_b_loop_var(b, r->indices[0]->name, type);
-  const hd_expr_t *at = hd_expr_var(b->arena, var);
+  int64_t ahead = ahead_of(d, axis, stretch);
+  const hd_expr_t *at[AHEAD];
   hd_open_block_t block, inner;
   hd_b_open(b, &block);
-  if (backwards)
-    at = hd_b_op(b, HD_EXPR_SUB, hd_b_int(b, type, stretch->size - 1), at);
-  if (stretch->first)
-    at = hd_b_op(b, HD_EXPR_ADD, stretch->first, at);
-  at = hd_b_let(b, "at", at);
+  for (int64_t k = 0; k < ahead; k++) {
+    at[k] = hd_b_op_int(
+        b, HD_EXPR_ADD,
+        hd_b_op_int(b, HD_EXPR_MUL, hd_expr_var(b->arena, var), ahead), k);
+    if (backwards)
+      at[k] =
+          hd_b_op(b, HD_EXPR_SUB, hd_b_int(b, type, stretch->size - 1), at[k]);
+    if (stretch->first)
+      at[k] = hd_b_op(b, HD_EXPR_ADD, stretch->first, at[k]);
+    at[k] = hd_b_let(b, "at", at[k]);
+  }
   hd_b_open(b, &inner);
-  hd_translate_bind(&draft->t, axis, at);
-  hd_translate_bind(&draft->t, r->indices[0], at);
-  if (!first)
-    store(draft, d, cells);
-  combine(draft, d->term, cells, backwards);
-  if (first)
-    store(draft, d, cells);
+  put_elements(draft, d, axis, at, ahead, cells);
   hd_block_t then = hd_b_close(b);
   hd_b_if(b,
           hd_flat_range(axis) % stretch->size
-              ? hd_b_op_int(b, HD_EXPR_LT, at, hd_flat_range(axis))
+              ? hd_b_op_int(b, HD_EXPR_LT, at[0], hd_flat_range(axis))
               : NULL,
           then, (hd_block_t){0});
   hd_block_t body = hd_b_close(b);
-  hd_b_for(b, var, hd_b_int(b, type, 0), hd_b_int(b, type, stretch->size), NULL,
-           0, body);
+  hd_b_for(b, var, hd_b_int(b, type, 0),
+           hd_b_int(b, type, stretch->size / ahead), NULL, 0, body);
 }
 
 // --- Few long rows, in chunks ---

@@ -27,6 +27,7 @@ from hidet.runtime import Device, Module
 # The passes that a session runs, in its order (lib/Runtime/Model.c).
 PASSES = (
     "rewrite",
+    "scan-loops",
     "fold-norms",
     "fold-weights",
     "choose-layouts",
