@@ -80,7 +80,7 @@ HIDET_API hidet_status_t hidet_session_prepare(hidet_session_t *session,
 // session's memory, so that the session outlives the graph, and has no run on
 // another stream while that runs; HIDET_USAGE where it was not prepared for
 // such inputs, HIDET_UNSUPPORTED with bounds, or where an input and an output
-// are one and not computed in place in the caller's memory. Runs of a session
+// are one and not the caller's tensor, in a run before, too. Runs of a session
 // follow one another, whatever their streams. Where addresses are those of the
 // session's last run of these shapes, it takes one call of the driver and no
 // memory. An input that is one with an output is copied into the session's

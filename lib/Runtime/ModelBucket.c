@@ -87,14 +87,15 @@ static int64_t next_power(int64_t extent) {
 // The bound of a size; 0: it has none.
 static int64_t bound_of(const hd_bucket_policy_t *policy, int64_t limit,
                         int64_t extent) {
-  if (extent < HD_BUCKET_LEAST)
+  if (extent < HD_BUCKET_LEAST_EXTENT)
     return 0;
+  int64_t least = extent < HD_BUCKET_LEAST ? HD_BUCKET_LEAST : extent;
   if (!policy->count) {
-    int64_t power = next_power(extent);
-    return extent <= limit && limit < power ? limit : power;
+    int64_t power = next_power(least);
+    return least <= limit && limit < power ? limit : power;
   }
   for (size_t i = 0; i < policy->count; i++)
-    if (policy->bounds[i] >= extent)
+    if (policy->bounds[i] >= least)
       return policy->bounds[i];
   return 0;
 }

@@ -143,6 +143,7 @@ static bool record(hd_session_t *s, hd_ready_t *r) {
   bool ok = hd_program_run(&r->program, r->given);
   r->recording = device->ops->record_end(device);
   r->recorded_block = s->block;
+  r->stale = false;
   if (!ok)
     hd_session_drop_recording(s, r);
   return r->recording != NULL;
@@ -178,7 +179,7 @@ static bool copy_rest(hd_session_t *s, hd_ready_t *r,
 
 // Has the recording be one of a run on what is given.
 static bool settle_recording(hd_session_t *s, hd_ready_t *r) {
-  bool same = r->recording && r->recorded_block == s->block;
+  bool same = r->recording && !r->stale && r->recorded_block == s->block;
   bool updated = false;
   if (same && !r->moved)
     return true;
@@ -215,23 +216,25 @@ static void leave_stream(void *device) {
 }
 
 // Puts the launches themselves on a stream that is being captured: they become
-// part of the caller's graph, which has what they are given from then on.
+// part of the caller's graph, which has what they are given from then on. No
+// memory is taken or given back meanwhile, nor a graph ended: a capture may be
+// of all threads, and each of that would end it.
 static bool capture(hd_session_t *s, hd_ready_t *r,
                     const hd_tensor_type_t *types, const hd_device_tensor_t *in,
                     const hd_device_tensor_t *out, void *stream) {
   size_t inputs = s->model->graph->inputs.size;
-  if (r->turn->bucket || !hd_session_is_in_place(s, r))
+  if (r->turn->bucket || !hd_session_can_be_captured(s, r))
     return hd_error(&s->context->diags, s->model->graph->loc, HD_E1104,
                     s->model->graph->name,
                     "an executable of bounds, or with an input and an output "
-                    "that are one, but not stored in place in the caller's "
-                    "memory, cannot be part of a CUDA graph");
+                    "that are one, but not the caller's tensor in this and an "
+                    "earlier run, cannot be part of a CUDA graph");
   if (!are_apart(s, inputs, r->turn->last->outputs.size, in, out) ||
       !hd_session_make_room(s, r) || !give(s, r, in, out) ||
       !hd_session_take_states(s, r, types, NULL, in, r->given))
     return false;
-  hd_session_drop_recording(s, r); // It is of other addresses.
-  r->captured = s->captured = true;
+  r->stale = r->captured = s->captured = true;
+  hd_session_hold_states(s);
   hd_cleanup_t cleanup;
   hd_budget_defer(&s->context->budget, &cleanup, leave_stream, s->device);
   s->device->ops->join(s->device, stream);
@@ -239,7 +242,7 @@ static bool capture(hd_session_t *s, hd_ready_t *r,
   hd_budget_clean(&s->context->budget, &cleanup);
   void *before = s->stream;
   s->stream = stream;
-  ok = ok && copy_rest(s, r, in, out);
+  ok = ok && copy_rest(s, r, in, out) && hd_session_keep_states(s, r);
   s->stream = before;
   return ok;
 }

@@ -47,16 +47,6 @@ size_t hd_session_callers_input(const hd_session_t *s, size_t output) {
                                         : SIZE_MAX;
 }
 
-bool hd_session_is_in_place(const hd_session_t *s, const hd_ready_t *r) {
-  for (size_t n = 0; n < s->model->options.inouts.count; n++) {
-    int to = r->outputs[pair_at(s, n)->output];
-    if (!s->states[n].callers || to < 0 ||
-        to != r->inputs[pair_at(s, n)->input])
-      return false;
-  }
-  return true;
-}
-
 void hd_session_end_states(hd_session_t *s) {
   for (size_t n = 0; s->states && n < s->model->options.inouts.count; n++) {
     hd_state_t *state = &s->states[n];
@@ -84,6 +74,22 @@ static bool have(hd_session_t *s, const char *name, size_t bytes,
     return false;
   *found = bytes;
   return true;
+}
+
+// What a graph of the caller's writes the next contents into stays its.
+static bool leave_spare(hd_session_t *s, hd_state_t *state) {
+  if (state->captured && !hd_session_keep(s, state->spare))
+    return false;
+  if (state->captured)
+    state->spare = state->spare_bytes = 0;
+  state->captured = false;
+  return true;
+}
+
+static bool have_spare(hd_session_t *s, const char *name, size_t bytes,
+                       hd_state_t *state) {
+  return (state->spare_bytes >= bytes || leave_spare(s, state)) &&
+         have(s, name, bytes, &state->spare, &state->spare_bytes);
 }
 
 static void exchange(hd_state_t *state) {
@@ -191,7 +197,7 @@ static bool settle(hd_session_t *s, hd_state_t *state, const hd_value_t *value,
   if (starts)
     return have(s, value->name, bytes, &state->address, &state->bytes) &&
            lay_out(s, type, state->address, bytes, room, start, type->shape);
-  if (!have(s, value->name, bytes, &state->spare, &state->spare_bytes) ||
+  if (!have_spare(s, value->name, bytes, state) ||
       !lay_out(s, type, state->spare, bytes, room, state->address, state->room))
     return false;
   exchange(state);
@@ -225,7 +231,7 @@ static bool store_apart(hd_session_t *s, hd_ready_t *r, hd_state_t *state,
                         const hd_value_t *value, int to, hd_slot_t *slots) {
   size_t bytes;
   if (!param_bytes(s, r, to, &bytes) ||
-      !have(s, value->name, bytes, &state->spare, &state->spare_bytes))
+      !have_spare(s, value->name, bytes, state))
     return false;
   point(r, slots, to, state->spare, bytes);
   return true;
@@ -281,7 +287,7 @@ static bool take_state(hd_session_t *s, hd_ready_t *r, size_t n,
                     "is one with");
   if (state->callers && to >= 0)
     return take_callers(s, r, state, in, from, to, slots);
-  if (!is_alone(s, r, n))
+  if (!is_alone(s, r, n) || !leave_spare(s, state))
     return false;
   if (from < 0 || to < 0)
     return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E1104, in->name,
@@ -295,6 +301,24 @@ static bool take_state(hd_session_t *s, hd_ready_t *r, size_t n,
   memcpy(state->room, room, sizeof(*room) * type->rank);
   point(r, slots, from, state->address, bytes);
   return to == from || store_apart(s, r, state, in, to, slots);
+}
+
+bool hd_session_can_be_captured(hd_session_t *s, const hd_ready_t *r) {
+  for (size_t n = 0; n < s->model->options.inouts.count; n++) {
+    int to = r->outputs[pair_at(s, n)->output];
+    size_t bytes = 0;
+    if (!s->states[n].callers || to < 0)
+      return false;
+    if (to != r->inputs[pair_at(s, n)->input] &&
+        (!param_bytes(s, r, to, &bytes) || s->states[n].spare_bytes < bytes))
+      return false;
+  }
+  return true;
+}
+
+void hd_session_hold_states(hd_session_t *s) {
+  for (size_t n = 0; n < s->model->options.inouts.count; n++)
+    s->states[n].captured = s->states[n].spare != 0;
 }
 
 bool hd_session_await_states(hd_session_t *s, const hd_device_tensor_t *in,

@@ -18,20 +18,23 @@ bool hd_session_is_ready(const hd_session_t *s, const hd_tensor_type_t *types) {
   return false;
 }
 
+bool hd_session_keep(hd_session_t *s, hd_address_t address) {
+  hd_address_t *kept = realloc(s->kept, (s->num_kept + 1) * sizeof(*kept));
+  if (!kept)
+    return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E0904,
+                    "out of memory");
+  s->kept = kept;
+  s->kept[s->num_kept++] = address;
+  return true;
+}
+
 // The block, which is to be another one, is nobody's; or stays for a graph of
 // the caller's.
 static bool leave_block(hd_session_t *s) {
-  hd_address_t *kept =
-      s->captured ? realloc(s->kept, (s->num_kept + 1) * sizeof(*kept)) : NULL;
-  if (s->captured && !kept)
-    return hd_error(&s->context->diags, (hd_loc_t){0}, HD_E0904,
-                    "out of memory");
-  if (s->captured) {
-    s->kept = kept;
-    s->kept[s->num_kept++] = s->block;
-  } else {
+  if (s->captured && !hd_session_keep(s, s->block))
+    return false;
+  if (!s->captured)
     s->device->ops->free(s->device, s->block);
-  }
   s->block = 0;
   s->captured = false;
   return true;

@@ -22,6 +22,7 @@ typedef struct hd_ready {
   const hd_fit_t *fit, *staged;
   hd_recording_t *recording; // Of the last run on the device's; NULL: none.
   hd_address_t recorded_block;
+  bool stale;    // Launches were given other addresses than it has, since.
   bool moved;    // What is given lies elsewhere than it did there.
   bool captured; // A graph of the caller's has a run of it: it stays.
   bool complete; // False where the work unwound.
@@ -34,6 +35,7 @@ typedef struct hd_state {
   // Its memory, and where a run that does not store it there puts the next.
   hd_address_t address, spare;
   size_t bytes, spare_bytes;
+  bool captured;                    // A graph of the caller's has the spare.
   bool there;                       // The last run left something,
   hd_tensor_type_t type;            // of this type,
   int64_t room[HD_TENSOR_MAX_RANK]; // with the strides of this shape.
@@ -82,6 +84,8 @@ bool hd_session_make_output(hd_session_t *s, const hd_ready_t *r, size_t i,
 // Whether an executable is ready for these types, and has workspaces: then a
 // run takes no memory and compiles nothing.
 bool hd_session_is_ready(const hd_session_t *s, const hd_tensor_type_t *types);
+// Keeps memory to the session's end. False after an error.
+bool hd_session_keep(hd_session_t *s, hd_address_t address);
 // Workspaces for it; where they have to grow, all that was enqueued is done.
 bool hd_session_make_room(hd_session_t *s, hd_ready_t *r);
 
@@ -112,8 +116,11 @@ bool hd_session_has_state(const hd_session_t *s, size_t i, bool input);
 // is on that memory, and the session's is not used. in NULL: it has none.
 void hd_session_find_callers(hd_session_t *s, const hd_device_tensor_t *in,
                              const hd_device_tensor_t *out);
-// Whether each pair is such a one, and is computed there.
-bool hd_session_is_in_place(const hd_session_t *s, const hd_ready_t *r);
+// Whether each pair is such a one, and has what a run on it takes: nothing of
+// the session's goes from one run to the next, and none takes memory.
+bool hd_session_can_be_captured(hd_session_t *s, const hd_ready_t *r);
+// Has what such a run is in stay as it is.
+void hd_session_hold_states(hd_session_t *s);
 // The input that an output is such a pair with; SIZE_MAX: none.
 size_t hd_session_callers_input(const hd_session_t *s, size_t output);
 // Before states are taken from tensors that a stream's work makes: the default

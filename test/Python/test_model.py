@@ -63,7 +63,7 @@ class Caches(unittest.TestCase):
             model.read("present"),
             numpy.concatenate(list(rows[:16]), axis=1),
         )
-        self.assertEqual(model.num_compiled, 5)  # 0, 1, 2, to 4, to 16.
+        self.assertEqual(model.num_compiled, 4)  # 0, 1, to 4, to 16.
         past = numpy.concatenate(list(rows[:7]), axis=1)
         numpy.testing.assert_array_equal(
             model(past, rows[7]), rows[:8, :, 0].sum(0)

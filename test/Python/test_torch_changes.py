@@ -5,6 +5,7 @@ else shares memory with them."""
 
 import sys
 import unittest
+from unittest import mock
 
 try:
     import torch
@@ -14,7 +15,7 @@ except ImportError:
 
 import hidet
 import hidet.torch
-from hidet.torch import backend, part
+from hidet.torch import backend, engine, part
 from torch import nn
 
 
@@ -48,6 +49,24 @@ class Changes(unittest.TestCase):
             held = [p.built.engine.stored for p in self.parts if p.built]
             self.assertEqual(sum(map(len, held)), stored)
         return compiled
+
+    def test_capture(self):
+        """While a graph is captured nothing is compiled, and what was runs;
+        here nothing is captured, but PyTorch says so."""
+        always = {"is_capturing": lambda _device: True}
+        compiled = torch.compile(torch.tanh, backend="hidet")
+        x = torch.randn(3, 4)
+        with torch.no_grad():
+            with mock.patch.multiple(part, **always):
+                self.assertRaisesRegex(
+                    hidet.UsageError, "once before", compiled, x
+                )
+            compiled(x)
+            with mock.patch.multiple(part, **always):
+                with mock.patch.multiple(engine, **always):
+                    torch.testing.assert_close(compiled(x), torch.tanh(x))
+        self.assertIn(self.parts[-1].built.engine.model, engine.captured)
+        engine.captured.clear()
 
     def test_cache_in_place(self):
         """A row is put into it, and nothing else of it is written."""

@@ -7,7 +7,7 @@ usage: decode.py [--device=sim] [--tokens=64] [--copy] [--json=FILE] [FAMILY...]
   --copy: the cache comes in and goes out with each token
 
 A line each: whether all tokens are PyTorch's, times that it was compiled (for a
-past of 0, 1 and 2, then for each power of two), milliseconds a token (median of
+past of 0 and 1, then for each power of two from 4 on), milliseconds a token (median of
 those without a compilation), what the process' memory grew by at each of these
 in the last half. Exits 1 where tokens differ or it was compiled more often.
 """
@@ -124,7 +124,7 @@ def decode(family, device, tokens, copies):
             past = dict(zip(one, found[1:])) if copies else {}
             logits = found[0] if copies else found
             ids.append(int(logits[0, -1].argmax()))
-    most = 3 + max(0, (tokens - 1).bit_length() - 1)
+    most = 2 + max(1, (tokens - 2).bit_length() - 1)
     last = grown[len(grown) // 2 :]
     return {
         "family": family,

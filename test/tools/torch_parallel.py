@@ -123,6 +123,14 @@ def work(rank, options, port):
         )
     # A part before and after each of the two sums of a layer.
     assert len(ran) == 1 and ours and len(parts) >= 2 * LAYERS, (ran, parts)
+    # Which are made where the part's result is.
+    sums = [
+        str(node.target)
+        for node in ran[0].call.graph.nodes
+        if "all_reduce" in str(node.target)
+    ]
+    in_place = "_c10d_functional.all_reduce_.default"
+    assert sums == [in_place] * 2 * LAYERS, sums
     if on_gpu:
         us = timed(call, ids)
         if rank == 0:

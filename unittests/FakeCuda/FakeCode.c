@@ -82,6 +82,7 @@ static int load(hd_cu_library_t *library, const char *text) {
 FAKE(cuLibraryLoadData, hd_cu_library_t *library, const void *image,
      int *options, void **values, unsigned count, int *library_options,
      void **library_values, unsigned library_count) {
+  ENDS_CAPTURES();
   (void)options, (void)values, (void)count;
   (void)library_options, (void)library_values;
   MAY_FAIL("cuLibraryLoadData");
@@ -95,6 +96,7 @@ FAKE(cuLibraryLoadData, hd_cu_library_t *library, const void *image,
   return load(library, text);
 }
 FAKE(cuLibraryUnload, hd_cu_library_t library) {
+  ENDS_CAPTURES();
   while (library->kernels) {
     hd_cu_kernel_t kernel = library->kernels;
     library->kernels = kernel->next;

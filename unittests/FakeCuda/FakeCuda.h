@@ -13,7 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAKE_MAX_DEVICES = 4, FAKE_CAPTURING = 900 };
+enum {
+  FAKE_MAX_DEVICES = 4,
+  FAKE_CAPTURING = 900,
+  FAKE_INVALIDATED = 901,
+  FAKE_ISOLATED = 905,
+};
 struct hd_cu_context {
   int retained;
 };
@@ -39,7 +44,7 @@ struct hd_cu_stream {
 };
 struct hd_cu_event {
   hd_cu_context_t context;
-  int recorded;
+  int recorded, captured; // In a stream that was being captured.
 };
 struct hd_cu_node {
   hd_cu_function_t function;
@@ -70,7 +75,8 @@ typedef struct fake_state {
   atomic_int links, libraries; // Code is made and loaded by several threads.
   int calls;
   int captured, programmatic; // Launches in the capture under way,
-  hd_cu_graph_t capture;      // and what becomes of it.
+  hd_cu_graph_t capture;      // what becomes of it, and whether it is of
+  int of_all, invalid;        // all threads, and has come to nothing.
   hd_cu_node_t last;
   struct hd_cu_function *functions;
   pthread_mutex_t lock; // Of calls, the log and functions.
@@ -88,6 +94,16 @@ hd_cu_context_t fake_context(void);
       return 201;                                                              \
     if ((context_) != fake_context())                                          \
       return 400;                                                              \
+  } while (0)
+
+// What is no work of a stream's may not be asked for while a capture of all
+// threads is under way: it is refused, and the capture comes to nothing.
+#define ENDS_CAPTURES()                                                        \
+  do {                                                                         \
+    if (fake.capture && fake.of_all) {                                         \
+      fake.invalid = 1;                                                        \
+      return FAKE_CAPTURING;                                                   \
+    }                                                                          \
   } while (0)
 
 // Appends to the log.

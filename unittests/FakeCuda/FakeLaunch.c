@@ -88,20 +88,25 @@ FAKE(cuStreamDestroy_v2, hd_cu_stream_t stream) {
 FAKE(cuStreamSynchronize, hd_cu_stream_t stream) {
   MAY_FAIL("cuStreamSynchronize");
   NEEDS(stream ? stream->context : fake_context());
+  ENDS_CAPTURES();
   return stream && stream->capturing ? FAKE_CAPTURING : 0;
 }
 FAKE(cuStreamWaitEvent, hd_cu_stream_t stream, hd_cu_event_t event,
      unsigned flags) {
-  (void)stream;
   MAY_FAIL("cuStreamWaitEvent");
   NEEDS(event->context);
+  if (event->captured != (stream && stream->capturing)) {
+    fake.invalid = 1;
+    return FAKE_ISOLATED;
+  }
   return event->recorded && !flags ? 0 : HD_CU_INVALID_VALUE;
 }
 FAKE(cuStreamBeginCapture_v2, hd_cu_stream_t stream, int mode) {
-  (void)mode;
   MAY_FAIL("cuStreamBeginCapture_v2");
   NEEDS(stream->context);
   stream->capturing = 1;
+  fake.of_all = mode == 0;
+  fake.invalid = 0;
   fake.captured = fake.programmatic = 0;
   fake.capture = calloc(1, sizeof(*fake.capture));
   fake.graphs++;
@@ -139,6 +144,7 @@ FAKE(cuStreamEndCapture, hd_cu_stream_t stream, hd_cu_graph_t *graph) {
   (*graph)->launches = fake.captured;
   (*graph)->programmatic = fake.programmatic;
   int error = fake_fault("cuStreamEndCapture");
+  error = error ? error : fake.invalid ? FAKE_INVALIDATED : 0;
   if (error) {
     free(*graph);
     fake.graphs--;
@@ -151,6 +157,7 @@ FAKE(cuGraphInstantiateWithFlags, hd_cu_exec_t *exec, hd_cu_graph_t graph,
   MAY_FAIL("cuGraphInstantiateWithFlags");
   (void)flags;
   NEEDS(fake_context());
+  ENDS_CAPTURES();
   *exec = calloc(1, sizeof(**exec));
   (*exec)->context = fake_context();
   (*exec)->launches = graph->launches;
@@ -173,6 +180,7 @@ FAKE(cuGraphDestroy, hd_cu_graph_t graph) {
   return 0;
 }
 FAKE(cuGraphExecDestroy, hd_cu_exec_t exec) {
+  ENDS_CAPTURES();
   free(exec);
   fake.execs--;
   return 0;
@@ -192,14 +200,15 @@ FAKE(cuEventDestroy_v2, hd_cu_event_t event) {
   return 0;
 }
 FAKE(cuEventRecord, hd_cu_event_t event, hd_cu_stream_t stream) {
-  (void)stream;
   MAY_FAIL("cuEventRecord");
   NEEDS(event->context);
   event->recorded = 1;
+  event->captured = stream && stream->capturing;
   return 0;
 }
 FAKE(cuEventSynchronize, hd_cu_event_t event) {
   MAY_FAIL("cuEventSynchronize");
+  ENDS_CAPTURES();
   return event->recorded ? 0 : HD_CU_INVALID_VALUE;
 }
 FAKE(cuEventElapsedTime, float *milliseconds, hd_cu_event_t start,

@@ -18,6 +18,7 @@ static hd_cu_context_t owner_of(uint64_t address) {
 FAKE(cuMemAlloc_v2, uint64_t *address, size_t bytes) {
   MAY_FAIL("cuMemAlloc_v2");
   NEEDS(fake_context());
+  ENDS_CAPTURES();
   if (fake.capture) // What is no work of a stream's is not allowed then.
     return FAKE_CAPTURING;
   if (bytes == 0)
@@ -37,6 +38,7 @@ FAKE(cuMemAlloc_v2, uint64_t *address, size_t bytes) {
 }
 FAKE(cuMemFree_v2, uint64_t address) {
   NEEDS(owner_of(address));
+  ENDS_CAPTURES();
   free((void *)(uintptr_t)address);
   fake.allocations--;
   for (int i = 0; i < FAKE_MAX_ALLOCATIONS; i++)
@@ -47,6 +49,7 @@ FAKE(cuMemFree_v2, uint64_t address) {
 FAKE(cuMemcpyHtoD_v2, uint64_t to, const void *from, size_t bytes) {
   MAY_FAIL("cuMemcpyHtoD_v2");
   NEEDS(owner_of(to));
+  ENDS_CAPTURES();
   if (fake.capture)
     return FAKE_CAPTURING;
   memcpy((void *)(uintptr_t)to, from, bytes);
@@ -55,6 +58,7 @@ FAKE(cuMemcpyHtoD_v2, uint64_t to, const void *from, size_t bytes) {
 FAKE(cuMemcpyDtoH_v2, void *to, uint64_t from, size_t bytes) {
   MAY_FAIL("cuMemcpyDtoH_v2");
   NEEDS(owner_of(from));
+  ENDS_CAPTURES();
   memcpy(to, (void *)(uintptr_t)from, bytes);
   return 0;
 }

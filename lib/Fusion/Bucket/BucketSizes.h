@@ -11,7 +11,9 @@
 enum {
   // Twice as many probes, the graph at the bounds and one more.
   HD_BUCKET_SIZES = 7,
-  // Smaller ones are not: axes of 1 broadcast, those of 0 are not there.
+  // Smaller extents have none: axes of 1 broadcast, those of 0 are not there;
+  // so a bound of 2 would be for one extent alone.
+  HD_BUCKET_LEAST_EXTENT = 2,
   HD_BUCKET_LEAST = 3,
 };
 

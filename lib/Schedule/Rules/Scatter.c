@@ -335,7 +335,8 @@ void hd_rule_scatter(hd_rules_t *rules, const hd_definition_t *d) {
   if (points == 0)
     return;
   int64_t rows = hd_flat_points(slices, num_slices);
-  bool few = points >= MIN_ATOMIC_POINTS && rows < MANY_SLICES;
+  // Where no two points differ in another index, none meet.
+  bool few = points > rows && points >= MIN_ATOMIC_POINTS && rows < MANY_SLICES;
   if (few && !is_packed && d->duplicates != HD_DUPLICATES_COMBINE) {
     put_winners(rules, d);
     return;

@@ -109,6 +109,7 @@ def divide(
         ]
         inner = fused.get_submodule(node.target)
         only_result(fused, node)
+        reduce_in_place(node, inner)
         stored = find_stored(node, inner, changes)
         parts.append(Part(inner, constants, options, models, stored))
         setattr(fused, node.target, parts[-1])
@@ -272,6 +273,24 @@ def find_stored(
         ):
             stored[at] = part.args.index(place)
     return stored
+
+
+def reduce_in_place(part: fx.Node, inner: fx.GraphModule) -> None:
+    """A sum over processes of a result that nobody else reads is made where
+    the result is, and PyTorch copies nothing first."""
+    given = inner.graph.output_node().args[0]
+    given = given if isinstance(given, (list, tuple)) else [given]
+    for item in part.users:
+        made = given[item.args[1]]
+        readers = list(item.users)
+        if (
+            len(readers) == 1
+            and str(readers[0].target) == "_c10d_functional.all_reduce.default"
+            and made.op == "call_function"
+            and not getattr(made.target, "is_view", False)
+            and given.count(made) == 1
+        ):
+            readers[0].target = torch.ops._c10d_functional.all_reduce_.default
 
 
 def only_result(fused: fx.GraphModule, node: fx.Node) -> None:

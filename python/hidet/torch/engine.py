@@ -87,6 +87,11 @@ class Model:
         return self.frozen.num_compiled(self.opened)
 
 
+# Models in whose memory graphs run that PyTorch has captured, and may replay
+# at any time: they are kept to the end.
+captured: set[Model] = set()
+
+
 class Models:
     """Those that engines have, found again by what they were made of: for other
     sizes the same text may come."""
@@ -178,6 +183,8 @@ class Engine:
         if not self.in_place:
             return self.through_host(inputs)
         stream = current_stream(self.device) if self.on_gpu else None
+        if is_capturing(self.device):
+            captured.add(self.model)
         kept = []  # Until what reads them is enqueued.
         for tensor in inputs:
             if tensor.data_ptr() % ALIGNMENT or not tensor.is_contiguous():
@@ -201,6 +208,11 @@ class Engine:
     def through_host(
         self, inputs: Sequence[torch.Tensor]
     ) -> list[torch.Tensor]:
+        if is_capturing(self.device):
+            raise UsageError(
+                "what runs through the host's memory is not captured in a "
+                "CUDA graph"
+            )
         given = [lie(t.cpu()) for t in inputs]
         made = [empty(r, "cpu") for r in self.results]
         self.session.run(
@@ -214,10 +226,13 @@ class Engine:
 RAW_STREAM = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 
+def is_capturing(device: torch.device) -> bool:
+    """Whether PyTorch's stream is being captured into a CUDA graph."""
+    return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+
+
 def current_stream(device: torch.device) -> int:
-    """PyTorch's, which is not being captured: UsageError."""
-    if torch.cuda.is_current_stream_capturing():
-        raise UsageError("a compiled part is not captured in a CUDA graph")
+    """PyTorch's."""
     if RAW_STREAM is not None and device.index is not None:
         return RAW_STREAM(device.index)
     return torch.cuda.current_stream(device).cuda_stream

@@ -21,10 +21,17 @@ from hidet.errors import (
     InvalidError,
     ResourceError,
     UnsupportedError,
+    UsageError,
 )
 from hidet.torch.config import Options
 from hidet.torch.emit import emit_graph, letters_of_inputs
-from hidet.torch.engine import Engine, Model, Models, empty
+from hidet.torch.engine import (
+    Engine,
+    Model,
+    Models,
+    empty,
+    is_capturing,
+)
 
 
 log = logging.getLogger("hidet.torch")
@@ -154,6 +161,8 @@ class Part(torch.nn.Module):
         try:
             outputs = built.engine(inputs)
         except (UnsupportedError, ResourceError) as error:
+            if is_capturing(self.device):
+                raise UsageError(str(error)) from error
             if built.engine.stored:
                 self.store_nothing()
                 return self.forward(*tensors)
@@ -213,6 +222,12 @@ class Part(torch.nn.Module):
             if self.refused:
                 return None
             if self.built is None or not self.built.holds(tensors):
+                if is_capturing(self.device):
+                    raise UsageError(
+                        "nothing is compiled while a CUDA graph is captured: "
+                        "call the model once before, with tensors of the same "
+                        "sizes"
+                    )
                 if self.built is not None:
                     self.changes += 1
                 self.built = self.build(tensors)
