@@ -381,6 +381,10 @@ static const hd_graph_t *fuse(hd_module_t *module, const hd_graph_t *graph,
   if (f.graph != graph)
     f.fusion = hd_fusion_create(module, scheduler, f.graph);
   const hd_graph_t *whole = f.graph;
+  f.graph = hd_graph_compose_chosen(f.fusion, whole, explain);
+  if (f.graph != whole)
+    f.fusion = hd_fusion_create(module, scheduler, f.graph);
+  whole = f.graph;
   f.graph = hd_graph_compose_weights(f.fusion, whole, false, explain);
   if (f.graph != whole)
     f.fusion = hd_fusion_create(module, scheduler, f.graph);
