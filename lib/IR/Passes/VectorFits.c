@@ -64,9 +64,10 @@ bool hd_vector_is_store(const hd_stmt_t *stmt) {
          stmt->u.store.var->tensor->scope != HD_SCOPE_REGISTER;
 }
 
-// The value of a let or a store.
 const hd_expr_t *hd_vector_given(const hd_stmt_t *stmt) {
-  return stmt->kind == HD_STMT_LET ? stmt->u.let.value : stmt->u.store.value;
+  return stmt->kind == HD_STMT_LET      ? stmt->u.let.value
+         : stmt->kind == HD_STMT_ASSERT ? stmt->u.assertion.condition
+                                        : stmt->u.store.value;
 }
 
 // --- Whether it may be done ---
@@ -104,7 +105,7 @@ static void note_contents(contents_t *c, hd_block_t block, unsigned depth) {
       c->ok = !hd_vector_is_store(stmt) ||
               is_same_place(hd_ptr_map_get(stores, var), stmt);
       hd_ptr_map_set(c->v->arena, stores, var, stmt);
-    } else if (stmt->kind != HD_STMT_LET) {
+    } else if (stmt->kind != HD_STMT_LET && stmt->kind != HD_STMT_ASSERT) {
       c->ok = false;
     }
   }
@@ -151,6 +152,9 @@ static bool look_at(hd_vectorizer_t *v, const hd_stmt_t *stmt) {
            look_at_block(v, stmt->u.branch.then) &&
            look_at_block(v, stmt->u.branch.otherwise);
   const hd_expr_t *value = hd_vector_given(stmt);
+  if (stmt->kind == HD_STMT_ASSERT) // Once for all lanes, ahead of them.
+    return is_settled(v, hd_vector_copy(v, value, false)) &&
+           hd_vector_is_fixed(v, &value, 1);
   if (!hd_expr_is_pure(value) || !hd_walk_expr(value, is_harmless, v))
     return false;
   if (stmt->kind == HD_STMT_LET) {
