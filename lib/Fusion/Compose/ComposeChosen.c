@@ -156,11 +156,29 @@ static void compose_at(chosen_t *f, size_t at, bool explain) {
     c->in[i] = false;
 }
 
+// Whether a node may read elements of floats where integers say.
+static bool may_gather(const hd_node_t *node) {
+  bool places = false, elements = false;
+  for (uint32_t i = 0; node->task && i < node->num_inputs; i++) {
+    hd_scalar_t type = node->inputs[i] ? node->inputs[i]->type : HD_VOID;
+    places |= type == HD_I64 || type == HD_I32;
+    elements |= type == HD_F16 || type == HD_BF16;
+  }
+  return places && elements;
+}
+
+static bool any_gathers(const hd_graph_t *graph) {
+  for (size_t i = 0; i < graph->nodes.size; i++)
+    if (may_gather(graph->nodes.data[i]))
+      return true;
+  return false;
+}
+
 const hd_graph_t *hd_graph_compose_chosen(hd_fusion_t *fusion,
                                           const hd_graph_t *graph,
                                           bool explain) {
   const hd_schedule_options_t *options = fusion->module->context->schedules;
-  if (!options || !options->machine.count)
+  if (!options || !options->machine.count || !any_gathers(graph))
     return graph;
   chosen_t f = {
       .c = {.module = fusion->module, .arena = fusion->arena, .graph = graph}};

@@ -15,8 +15,10 @@
 //   }
 //
 // For that, what hooks push has to be names of pure values, which are put in
-// for the names, and stores; and whoever is outside c must be outside d. Else
-// the loop does what the point says element by element:
+// for the names (places that the data says, and what is asserted of them, stand
+// before the loop, where all tasks have the same), and stores; and whoever is
+// outside c must be outside d. Else the loop does what the point says element
+// by element:
 //
 //   for i, j in M on thread {
 //     if row + i < m && column + j < n { S }
