@@ -379,16 +379,6 @@ static void views(fuzz_graph_t *g) {
   }
 }
 
-static void embedding(fuzz_graph_t *g) {
-  int64_t n = fuzz_in(g, 2, 9), m = fuzz_size(g), d = fuzz_size(g);
-  hd_tensor_type_t type = fuzz_shape(HD_I64, 1, m, 0, 0);
-  V x = fuzz_call(g, "gather", fuzz_weight(g, fuzz_shape(g->type, 3, 1, n, d)),
-                  fuzz_leaf(g, &type, 0, (double)n - 1, false), NULL);
-  x = x ? fuzz_with(g, "add", x) : NULL;
-  if (x && fuzz_is_float(x->data->type))
-    fuzz_with(g, "layer_norm", x);
-}
-
 static void quantized(fuzz_graph_t *g) {
   V q = fuzz_with(g, "quantize", fuzz_some(g, 1, 3));
   if (q)
@@ -429,13 +419,17 @@ typedef void (*motif_t)(fuzz_graph_t *g);
 
 // Some more often.
 static const motif_t motifs[] = {
-    pointwise,      pointwise,     pointwise, scale_and_shift, gelu_in_parts,
-    there_and_back, linear,        linear,    perceptron,      gated,
-    gated_apart,    parallel,      rotary,    attention,       softmax_in_parts,
-    norm_in_parts,  rows,          rows,      reduction,       sorted_rows,
-    convolution,    convolution,   residual,  pooled,          moved,
-    moved,          views,         views,     embedding,       quantized,
-    packed_weights, packed_between};
+    pointwise,       pointwise,      pointwise,
+    scale_and_shift, gelu_in_parts,  there_and_back,
+    linear,          linear,         perceptron,
+    gated,           gated_apart,    parallel,
+    rotary,          attention,      softmax_in_parts,
+    norm_in_parts,   rows,           rows,
+    reduction,       sorted_rows,    convolution,
+    convolution,     residual,       pooled,
+    moved,           moved,          views,
+    views,           fuzz_embedding, fuzz_experts,
+    quantized,       packed_weights, packed_between};
 
 bool fuzz_motif(fuzz_graph_t *g) {
   size_t before = g->nodes.size;

@@ -34,4 +34,9 @@ int64_t fuzz_rows_of(fuzz_value_t *x);
 fuzz_value_t *fuzz_activate(fuzz_graph_t *g, fuzz_value_t *x);
 fuzz_value_t *fuzz_chain(fuzz_graph_t *g, fuzz_value_t *x, int64_t length);
 
+// Motifs of their own (Gathered.c): rows of a table, and what is made of them;
+// rows by a matrix each, which an index chooses, from either side.
+void fuzz_embedding(fuzz_graph_t *g);
+void fuzz_experts(fuzz_graph_t *g);
+
 #endif

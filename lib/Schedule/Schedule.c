@@ -274,7 +274,8 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
   if (!first && !rules.failed && hd_rule_attention(&rules))
     first = count_definitions;
   if (!first && !rules.failed &&
-      (hd_rule_few(&rules) || (!rules.failed && hd_rule_pairs(&rules))))
+      (hd_rule_grouped(&rules) || (!rules.failed && hd_rule_few(&rules)) ||
+       (!rules.failed && hd_rule_pairs(&rules))))
     first = count_definitions;
   const struct hd_chosen *left = rules.left; // Of all of the task.
   for (size_t i = first; i < count_definitions && !rules.failed;) {

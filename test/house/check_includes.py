@@ -23,7 +23,8 @@ ROOMS = {
     "Graph": [{"", "Bind"}, {"Precision"}, {"Reference"}, {"Rewrite"},
               {"ONNX"}, {"Expand", "Expand/Lower"}],
     "Schedule": [{"Terms"}, {"Translate"}, {"Access"}, {"Rules"},
-                 {"", "Template", "Product", "Attention", "Window", "Rows"}],
+                 {"", "Template", "Product", "Grouped", "Attention", "Window",
+                  "Rows"}],
     "Fusion": [{"", "Group"}, {"Compose", "Loops"}, {"Layout"}, {"Form"}, {"Join"},
                {"Plan"}, {"Trim"}, {"Bucket"}],
 }

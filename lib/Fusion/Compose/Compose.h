@@ -36,4 +36,11 @@ const hd_graph_t *hd_graph_compose_weights(hd_fusion_t *fusion,
                                            const hd_graph_t *graph,
                                            bool prepares, bool explain);
 
+// The same for rows by matrices that an index chooses, where a template orders
+// the rows by their matrices (Schedule/Grouped/Grouped.h) and is expected to
+// take less. explain: says of each that is not, why.
+const hd_graph_t *hd_graph_compose_chosen(hd_fusion_t *fusion,
+                                          const hd_graph_t *graph,
+                                          bool explain);
+
 #endif

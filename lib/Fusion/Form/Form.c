@@ -367,6 +367,20 @@ static void prologues(hd_former_t *f) {
   }
 }
 
+static const hd_graph_t *
+compose_weights(hd_fusion_t *fusion, const hd_graph_t *graph, bool explain) {
+  return hd_graph_compose_weights(fusion, graph, false, explain);
+}
+
+typedef const hd_graph_t *(*compose_fn_t)(hd_fusion_t *fusion,
+                                          const hd_graph_t *graph,
+                                          bool explain);
+// In the order in which they have their turn.
+static const compose_fn_t compose[] = {
+    hd_graph_compose_sums, hd_graph_compose_products, hd_graph_compose_chosen,
+    compose_weights,       hd_graph_compose,
+};
+
 static const hd_graph_t *fuse(hd_module_t *module, const hd_graph_t *graph,
                               bool explain) {
   hd_arena_t *arena = &module->arena;
@@ -377,21 +391,12 @@ static const hd_graph_t *fuse(hd_module_t *module, const hd_graph_t *graph,
   unsigned errors = module->context->diags.num_errors;
   hd_scheduler_t *scheduler = hd_scheduler_create(module, arena);
   f.fusion = hd_fusion_create(module, scheduler, graph);
-  f.graph = hd_graph_compose_sums(f.fusion, graph, explain);
-  if (f.graph != graph)
-    f.fusion = hd_fusion_create(module, scheduler, f.graph);
-  const hd_graph_t *whole = f.graph;
-  f.graph = hd_graph_compose_products(f.fusion, whole, explain);
-  if (f.graph != whole)
-    f.fusion = hd_fusion_create(module, scheduler, f.graph);
-  whole = f.graph;
-  f.graph = hd_graph_compose_weights(f.fusion, whole, false, explain);
-  if (f.graph != whole)
-    f.fusion = hd_fusion_create(module, scheduler, f.graph);
-  whole = f.graph;
-  f.graph = hd_graph_compose(f.fusion, whole, explain);
-  if (f.graph != whole)
-    f.fusion = hd_fusion_create(module, scheduler, f.graph);
+  for (size_t i = 0; i < sizeof(compose) / sizeof(*compose); i++) {
+    const hd_graph_t *before = f.graph;
+    f.graph = compose[i](f.fusion, before, explain);
+    if (f.graph != before)
+      f.fusion = hd_fusion_create(module, scheduler, f.graph);
+  }
   hd_vec_push(arena, &f.groups, (hd_forming_t){0}); // 0 is none.
   look(&f);
   if (module->context->diags.num_errors > errors)

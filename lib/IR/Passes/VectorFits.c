@@ -64,9 +64,10 @@ bool hd_vector_is_store(const hd_stmt_t *stmt) {
          stmt->u.store.var->tensor->scope != HD_SCOPE_REGISTER;
 }
 
-// The value of a let or a store.
 const hd_expr_t *hd_vector_given(const hd_stmt_t *stmt) {
-  return stmt->kind == HD_STMT_LET ? stmt->u.let.value : stmt->u.store.value;
+  return stmt->kind == HD_STMT_LET      ? stmt->u.let.value
+         : stmt->kind == HD_STMT_ASSERT ? stmt->u.assertion.condition
+                                        : stmt->u.store.value;
 }
 
 // --- Whether it may be done ---
@@ -87,8 +88,7 @@ static bool is_same_place(const hd_stmt_t *before, const hd_stmt_t *stmt) {
   return same;
 }
 
-// One place of a tensor of memory is stored to; of conditions, those that read
-// no memory.
+// One place of a tensor of memory is stored to.
 static void note_contents(contents_t *c, hd_block_t block, unsigned depth) {
   c->ok &= depth < MAX_NESTED;
   c->statements += block.size;
@@ -96,7 +96,6 @@ static void note_contents(contents_t *c, hd_block_t block, unsigned depth) {
     const hd_stmt_t *stmt = block.stmts[i];
     if (stmt->kind == HD_STMT_IF) {
       c->has_branches = true;
-      c->ok = hd_expr_is_stable(stmt->u.branch.condition);
       note_contents(c, stmt->u.branch.then, depth + 1);
       note_contents(c, stmt->u.branch.otherwise, depth + 1);
     } else if (stmt->kind == HD_STMT_STORE) {
@@ -106,7 +105,7 @@ static void note_contents(contents_t *c, hd_block_t block, unsigned depth) {
       c->ok = !hd_vector_is_store(stmt) ||
               is_same_place(hd_ptr_map_get(stores, var), stmt);
       hd_ptr_map_set(c->v->arena, stores, var, stmt);
-    } else if (stmt->kind != HD_STMT_LET) {
+    } else if (stmt->kind != HD_STMT_LET && stmt->kind != HD_STMT_ASSERT) {
       c->ok = false;
     }
   }
@@ -133,12 +132,15 @@ static bool is_harmless(void *argument, const hd_expr_t *e) {
   return true;
 }
 
-// Nothing of memory, and of registers what the loop does not change.
-static bool is_settled(void *argument, const hd_expr_t *e) {
+static bool is_not_changed(void *argument, const hd_expr_t *e) {
   const hd_vectorizer_t *v = argument;
-  return !hd_expr_is_access(e) ||
-         (e->u.var->tensor->scope == HD_SCOPE_REGISTER &&
-          !hd_ptr_map_get(&v->stores, e->u.var));
+  return !hd_expr_is_access(e) || !hd_ptr_map_get(&v->stores, e->u.var);
+}
+
+// Whether it says the same wherever in the loop it is evaluated: a place that a
+// table has, but not what the loop stores.
+static bool is_settled(hd_vectorizer_t *v, const hd_expr_t *e) {
+  return hd_expr_is_pure(e) && hd_walk_expr(e, is_not_changed, v);
 }
 
 static bool look_at_block(hd_vectorizer_t *v, hd_block_t block);
@@ -146,9 +148,13 @@ static bool look_at_block(hd_vectorizer_t *v, hd_block_t block);
 // Whether the statement may be done for all lanes side by side.
 static bool look_at(hd_vectorizer_t *v, const hd_stmt_t *stmt) {
   if (stmt->kind == HD_STMT_IF)
-    return look_at_block(v, stmt->u.branch.then) &&
+    return is_settled(v, stmt->u.branch.condition) &&
+           look_at_block(v, stmt->u.branch.then) &&
            look_at_block(v, stmt->u.branch.otherwise);
   const hd_expr_t *value = hd_vector_given(stmt);
+  if (stmt->kind == HD_STMT_ASSERT) // Once for all lanes, ahead of them.
+    return is_settled(v, hd_vector_copy(v, value, false)) &&
+           hd_vector_is_fixed(v, &value, 1);
   if (!hd_expr_is_pure(value) || !hd_walk_expr(value, is_harmless, v))
     return false;
   if (stmt->kind == HD_STMT_LET) {
@@ -156,8 +162,7 @@ static bool look_at(hd_vectorizer_t *v, const hd_stmt_t *stmt) {
     return true;
   }
   for (unsigned a = 0; a < stmt->u.store.num_indices; ++a)
-    if (!hd_expr_is_pure(stmt->u.store.indices[a]) ||
-        !hd_walk_expr(stmt->u.store.indices[a], is_settled, v))
+    if (!is_settled(v, stmt->u.store.indices[a]))
       return false;
   hd_ptr_map_set(v->arena, &v->stored, stmt->u.store.var, stmt);
   return !stmt->u.store.linear &&

@@ -14,14 +14,14 @@
 //   s[i, v * 4 +: 4] = f32x4(s, s_1, s_2, s_3)
 //
 // Looks at loops of a few constant iterations that hold nothing but lets,
-// stores and conditions that are the same in all iterations of a vector (not at
-// those marked unroll(1)). A store to memory has to run along the last axis
-// with the loop, side by side in the layout, and its offset must be provably a
-// multiple of the vector; so must those of loads, or they stay scalar (wide
-// elements may be several vectors for one that is stored). What is
-// loaded must not be stored by another iteration: a tensor that is stored is
-// loaded at the same place only. Registers are accessed one by one, in their
-// order.
+// stores, conditions that are the same in all iterations of a vector, and
+// assertions that are the same in all (not at those marked unroll(1)). A store
+// to memory has to run along the last axis with the loop, side by side in the
+// layout, and its offset must be provably a multiple of the vector; so must
+// those of loads, or they stay scalar (wide elements may be several vectors for
+// one that is stored). What is loaded must not be stored by another iteration:
+// a tensor that is stored is loaded at the same place only. Registers are
+// accessed one by one, in their order.
 //
 // `a[i] else 0` is such a load where of a vector all elements are inside, or
 // none is. So are those that a choice evaluates where it needs them, which give
@@ -158,6 +158,8 @@ static void emit_run(hd_vectorizer_t *v, const hd_stmt_t *const *stmts,
       const hd_stmt_t *stmt = stmts[i];
       if (stmt->kind == HD_STMT_LET)
         copy_let(v, stmt);
+      else if (stmt->kind == HD_STMT_ASSERT)
+        continue;
       else if (hd_vector_is_store(stmt))
         values[i * HD_VECTOR_MAX_WIDTH + (size_t)v->lane] = name_value(
             v, stmt->u.store.var, hd_vector_copy(v, stmt->u.store.value, true));
@@ -195,9 +197,23 @@ static void emit_if(hd_vectorizer_t *v, const hd_stmt_t *stmt) {
   hd_stmt_list_push(v->arena, v->out, copy);
 }
 
+// What is asserted is so before anything is loaded.
+static void emit_claims(hd_vectorizer_t *v, hd_block_t block) {
+  v->turn = v->first;
+  for (size_t i = 0; i < block.size; ++i) {
+    if (block.stmts[i]->kind != HD_STMT_ASSERT)
+      continue;
+    hd_stmt_t *copy = hd_stmt_copy(v->arena, block.stmts[i]);
+    copy->u.assertion.condition =
+        hd_vector_copy(v, copy->u.assertion.condition, false);
+    hd_stmt_list_push(v->arena, v->out, copy);
+  }
+}
+
 // The next `width` iterations of a block.
 static void emit_block(hd_vectorizer_t *v, hd_block_t block) {
   unsigned from = v->num_loads;
+  emit_claims(v, block);
   hd_vector_note_loads(v, block);
   load_vectors(v, from);
   for (size_t i = 0; i < block.size;) {

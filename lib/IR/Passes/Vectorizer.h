@@ -86,7 +86,7 @@ const hd_expr_t *hd_vector_narrow(hd_vectorizer_t *v, const hd_expr_t *value);
 // --- VectorFits.c ---
 
 bool hd_vector_is_store(const hd_stmt_t *stmt); // To memory.
-// The value of a let or a store.
+// The value of a let or a store, the condition of an assertion.
 const hd_expr_t *hd_vector_given(const hd_stmt_t *stmt);
 // Notes the loads of a block, but for those of its branches, which are certain
 // to be done where the block is, or harmless there.

@@ -18,7 +18,8 @@ static const struct {
     [HD_FORM_KIND_ROWS] = rows,                                                \
     [HD_FORM_KIND_NORMED] = product,                                           \
     [HD_FORM_KIND_ATTENTION] = attention,                                      \
-    [HD_FORM_KIND_WINDOW] = window}},
+    [HD_FORM_KIND_WINDOW] = window,                                            \
+    [HD_FORM_KIND_GROUPED] = product}},
 #include "IR/Figures.def"
 #undef HD_FIGURE
 };
@@ -134,9 +135,9 @@ static bool parse_then(hd_parser_t *p, hd_template_t *template) {
   hd_loc_t loc = hd_here(p);
   if (!hd_accept(p, "then"))
     return true;
-  if (template->form != HD_FORM_KIND_ATTENTION)
+  if (!strchr(forms[template->form].tensors, '*'))
     return hd_error(p->diags, loc, HD_E0102, "a clause",
-                    "'then', which is for attention");
+                    "'then', which is for attention and grouped products");
   const char *name = hd_expect_name(p, &loc);
   template->then = name ? find_kernel(p, name, loc) : NULL;
   return template->then;

@@ -276,6 +276,10 @@ static const hd_expr_t *with_zeros(hd_accessor_t *a, const hd_expr_t *e,
                         operands, e->num_operands + 1);
 }
 
+const hd_expr_t *hd_access_or_zero(hd_accessor_t *a, const hd_expr_t *e) {
+  return with_zeros(a, e, true);
+}
+
 // What the hook has in place of an element. In the value of a load point, a
 // load outside its tensor makes all of it 0, whether it is needed or not: what
 // the hook evaluates where it needs it must not.

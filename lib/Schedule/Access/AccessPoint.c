@@ -15,8 +15,10 @@
 //   }
 //
 // For that, what hooks push has to be names of pure values, which are put in
-// for the names, and stores; and whoever is outside c must be outside d. Else
-// the loop does what the point says element by element:
+// for the names (places that the data says, and what is asserted of them, stand
+// before the loop, where all tasks have the same), and stores; and whoever is
+// outside c must be outside d. Else the loop does what the point says element
+// by element:
 //
 //   for i, j in M on thread {
 //     if row + i < m && column + j < n { S }
@@ -209,16 +211,70 @@ static const hd_expr_t *without_zeros(hd_accessor_t *a,
   return result;
 }
 
+typedef struct own {
+  const hd_stmt_t *loop;
+  bool uses;
+} own_t;
+
+static bool is_not_own(void *argument, const hd_expr_t *e) {
+  own_t *own = argument;
+  for (uint32_t i = 0; i < own->loop->u.mapfor.mapping->rank; i++)
+    own->uses |=
+        e->kind == HD_EXPR_VAR && own->loop->u.mapfor.vars[i] == e->u.var;
+  return !own->uses;
+}
+
+// A place that the data says, and what is asserted of it, before the tile's
+// loop, where all of its tasks have the same: what is left is an expression.
+// False where they do not.
+static bool learn_place(const hd_access_tile_t *tile, hd_access_names_t *names,
+                        const hd_stmt_t *let, const hd_stmt_t *claim) {
+  hd_accessor_t *a = tile->a;
+  own_t own = {tile->loop, false};
+  if (let->kind != HD_STMT_LET || claim->kind != HD_STMT_ASSERT ||
+      !hd_expr_is_pure(let->u.let.value))
+    return false;
+  const hd_expr_t *value = hd_access_without_names(names, let->u.let.value);
+  if (!value || (tile->loop && !hd_walk_expr(value, is_not_own, &own)))
+    return false;
+  value = hd_b_let(&a->b, let->u.let.var->name, hd_access_or_zero(a, value));
+  hd_rewriter_substitute(&names->rewriter, let->u.let.var, value);
+  hd_stmt_t *copy = hd_stmt_copy(a->b.arena, claim);
+  copy->u.assertion.condition =
+      hd_rewrite_expr(&names->rewriter, claim->u.assertion.condition);
+  if (tile->loop &&
+      !hd_walk_expr(copy->u.assertion.condition, is_not_own, &own))
+    return false;
+  hd_b_push(&a->b, copy);
+  return true;
+}
+
+static bool learn_places(const hd_access_tile_t *tile,
+                         hd_access_names_t *names) {
+  const hd_stmt_list_t *stmts = &names->block.stmts;
+  tile->a->b.block = names->block.outer;
+  for (size_t i = 0; i < stmts->size; i++) {
+    if (i + 1 < stmts->size &&
+        learn_place(tile, names, stmts->data[i], stmts->data[i + 1]))
+      i++;
+    else if (!hd_access_learn_name(names, stmts->data[i]))
+      return false;
+  }
+  return true;
+}
+
 // The value of a load point as one expression; NULL where it takes statements.
-static const hd_expr_t *guarded_expression(hd_accessor_t *a,
+static const hd_expr_t *guarded_expression(const hd_access_tile_t *tile,
                                            const hd_expr_t *value) {
+  hd_accessor_t *a = tile->a;
   hd_access_names_t names;
   hd_access_begin_names(a, &names);
   a->is_guarded = true;
   a->guards.size = 0;
   value = hd_access_expr(a, value);
   a->is_guarded = false;
-  value = learn_all(a, &names) ? hd_access_without_names(&names, value) : NULL;
+  value = learn_places(tile, &names) ? hd_access_without_names(&names, value)
+                                     : NULL;
   if (value)
     value = without_zeros(a, value);
   const hd_expr_t *all = value ? guards_of(a, &names, value) : NULL;
@@ -244,7 +300,7 @@ static bool visit_inside(void *argument, const hd_expr_t *e) {
 static void replace_in_load(const hd_access_tile_t *tile) {
   hd_accessor_t *a = tile->a;
   const hd_expr_t *old = tile->point->u.point.value;
-  const hd_expr_t *value = guarded_expression(a, old);
+  const hd_expr_t *value = guarded_expression(tile, old);
   if (value) {
     hd_access_push_value(tile, value);
     return;

@@ -88,6 +88,8 @@ const hd_expr_t *hd_access_zero(hd_accessor_t *a, hd_type_t type);
 // Names the indices of an access in i32 or i64, as hooks expect them.
 void hd_access_name_indices(hd_accessor_t *a, const hd_expr_t *const *indices,
                             unsigned count, const hd_expr_t **at);
+// e, where loads of global memory give 0 outside their tensors.
+const hd_expr_t *hd_access_or_zero(hd_accessor_t *a, const hd_expr_t *e);
 // What is evaluated where it is needed: statements, then a value.
 typedef struct hd_access_lazy {
   hd_stmt_list_t stmts;

@@ -103,23 +103,6 @@ static void on_store(void *argument, hd_builder_t *b,
   hd_form_result_store(&form->result, &h->joint->t, value);
 }
 
-// The tensor of a template that a workspace of the task's becomes.
-static const hd_form_tensor_t *make_workspace(hd_rules_t *rules,
-                                              const hd_var_t *param) {
-  hd_arena_t *arena = &rules->module->arena;
-  hd_form_tensor_t *tensor = HD_ARENA_NEW(arena, hd_form_tensor_t);
-  int64_t shape[HD_MAX_RANK];
-  for (unsigned i = 0; i < param->tensor->rank; i++)
-    if (!hd_expr_fold_int(param->tensor->shape[i], &shape[i]))
-      return NULL;
-  hd_task_value_t *value =
-      hd_flat_value_make(arena, param->name, HD_VALUE_LOCAL, param->type.scalar,
-                         shape, param->tensor->rank);
-  hd_vec_push(arena, &rules->flat->locals, value);
-  tensor->same = value;
-  return tensor;
-}
-
 static bool has_map(const hd_func_t *kernel, const hd_var_t *param) {
   for (uint32_t i = 0; i < kernel->num_maps; i++)
     if (kernel->maps[i]->map->tensor == param)
@@ -139,7 +122,7 @@ static void find_tensors(hd_rules_t *rules, joint_t *joint,
       has_map(kernel, kernel->params[V]) ? &form->map_v : &form->v;
   joint->tensors[O] = &form->o;
   for (uint32_t i = PARAMS; i < kernel->num_params && i < MOST_PARAMS; i++)
-    joint->tensors[i] = make_workspace(rules, kernel->params[i]);
+    joint->tensors[i] = hd_candidate_workspace(rules, kernel->params[i]);
 }
 
 // Which of the first kernel's parameters one of either is, by its name.

@@ -28,11 +28,13 @@ enum {
   SCHEDULERS = 4,    // Of a multiprocessor: so many warps issue at once.
   BATCH = 16,        // Loads of a thread through registers at once.
   REMOTE_BYTES = 8,  // A cycle, to another block's shared memory.
+  LONG_PIECE = 4096, // Bytes of a row, side by side.
   FULL_WARPS = 5,    // That keep the tensor cores busy.
   OWN_REGISTERS = 48 // Of a thread, beside its sums.
 };
 
 static const double UNHIDDEN = 0.05;
+static const double SHORT = 0.03;  // Of memory's time, for each piece more.
 static const double SHARED = 0.06; // Of what sharing saves the L2 cache.
 static const double DIRECT = 0.8;  // Of the L2 cache's bytes, to registers.
 // Cycles of an element that leaves registers alone, since rows of the result
@@ -171,6 +173,15 @@ static double moved_bytes(const load_t *l) {
          (m * k * l->a->bytes + n * k * l->form->b.bytes + m * n * l->bytes);
 }
 
+// How much longer memory takes where rows of b go to registers in short pieces,
+// one a step: of few rows 1.1 times with pieces of 1 KiB.
+static double piece_factor(const load_t *l) {
+  bool is_direct = figure(l->c, HD_FIGURE_PASSING) <= 0 && l->bm <= 8 &&
+                   l->form->b.kept == hd_scalar_bits(l->form->type);
+  double pieces = is_direct ? LONG_PIECE / (l->bk * l->bytes) : 1;
+  return 1 + SHORT * (at_least(pieces, 1) - 1);
+}
+
 // Along k: the copy engine takes each element of a window by itself.
 static double steps_of(const load_t *l) {
   const hd_product_image_t *image = l->form->image;
@@ -204,7 +215,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   double cycles = begin + l.waves * steps * step_cycles(&l) + end_cycles(&l) +
                   share_cycles(&l, steps);
   double work = cycles / machine->mhz;
-  double moving = moved_bytes(&l) / machine->gbs * 1e-3;
+  double moving = moved_bytes(&l) / machine->gbs * 1e-3 * piece_factor(&l);
   // What waits for device memory hides the rest, but for a little.
   return machine->launch + at_least(work, moving + UNHIDDEN * work);
 }

@@ -59,33 +59,68 @@ static void order_k(hd_contraction_t *c) {
   c->whole = inner != NULL;
 }
 
-// Two groups; the one that has the domain's last index is b, whose neighbours
-// are neighbours in the result.
+// The factors in two groups, and the indices that each uses.
+typedef struct factors {
+  const hd_term_t *data[MAX_FACTORS], *groups[2];
+  unsigned count;
+  uint32_t used[MAX_FACTORS], sets[2];
+} factors_t;
+
+static void add_factor(hd_arena_t *arena, factors_t *f, int group, unsigned i) {
+  f->groups[group] = times(arena, f->groups[group], f->data[i]);
+  f->sets[group] |= f->used[i];
+}
+
+static bool is_summed(const hd_reduction_t *r, const hd_term_t *term) {
+  for (uint32_t i = 0; i < r->num_indices; i++)
+    if (hd_flat_uses(term, r->indices[i]))
+      return true;
+  return false;
+}
+
+// A row by a matrix: the factors of the fewest indices by the others, where
+// those use them, too.
+static void part_row(hd_arena_t *arena, const hd_reduction_t *r, factors_t *f) {
+  uint32_t row = f->sets[0];
+  for (unsigned i = 0; i < f->count; i++)
+    row &= f->used[i];
+  f->groups[0] = NULL;
+  f->sets[0] = 0;
+  for (unsigned i = 0; i < f->count; i++)
+    add_factor(arena, f, f->used[i] != row || !is_summed(r, f->data[i]), i);
+}
+
+// A factor goes with the first one where that has all of its indices.
+static void part_factors(hd_arena_t *arena, const hd_reduction_t *r,
+                         factors_t *f) {
+  for (unsigned i = 0; i < f->count; i++)
+    add_factor(arena, f, f->groups[0] && (f->used[i] & ~f->sets[0]), i);
+  if (!f->groups[1])
+    part_row(arena, r, f);
+}
+
+// Two groups; the one that has the domain's last index of several values is b,
+// whose neighbours are neighbours in the result.
 static bool split(hd_arena_t *arena, hd_contraction_t *c) {
   const hd_definition_t *d = c->d;
-  const hd_term_t *factors[MAX_FACTORS];
-  unsigned count = 0;
-  if (d->num_indices > HD_MAX_RANK ||
-      c->sum->u.reduction->num_indices > HD_MAX_RANK ||
-      !collect_factors(c->sum->operands[0], factors, &count))
+  const hd_reduction_t *r = c->sum->u.reduction;
+  factors_t f = {0};
+  if (d->num_indices > HD_MAX_RANK || r->num_indices > HD_MAX_RANK ||
+      !collect_factors(c->sum->operands[0], f.data, &f.count))
     return false;
-  uint32_t all = 0, sets[2] = {0};
-  const hd_term_t *groups[2] = {NULL, NULL};
+  uint32_t all = 0;
   for (uint32_t i = 0; i < d->num_indices; i++)
     if (hd_flat_range(d->indices[i]) > 1)
       all |= UINT32_C(1) << i;
-  for (unsigned i = 0; i < count; i++) {
-    uint32_t set = used(d, factors[i]);
-    bool first =
-        !groups[0] || !(set & ~sets[0]) || (!groups[1] && set == sets[0]);
-    groups[first ? 0 : 1] = times(arena, groups[first ? 0 : 1], factors[i]);
-    sets[first ? 0 : 1] |= set;
-  }
-  if (!groups[1] || (sets[0] | sets[1]) != all)
+  for (unsigned i = 0; i < f.count; i++)
+    f.used[i] = used(d, f.data[i]);
+  part_factors(arena, r, &f);
+  const uint32_t *sets = f.sets;
+  if (!f.groups[0] || !f.groups[1] || ((sets[0] | sets[1]) & all) != all)
     return false;
-  bool swap = (sets[0] & ~sets[1]) > (sets[1] & ~sets[0]);
-  c->a = groups[swap];
-  c->b = groups[!swap];
+  bool swap = (sets[0] & ~sets[1] & all) > (sets[1] & ~sets[0] & all);
+  c->a = f.groups[swap];
+  c->b = f.groups[!swap];
   for (uint32_t i = 0; i < d->num_indices; i++) {
     bool in_a = sets[swap] >> i & 1, in_b = sets[!swap] >> i & 1;
     add_index(in_a && in_b ? &c->batch

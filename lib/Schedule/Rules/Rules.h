@@ -134,6 +134,10 @@ void hd_rule_pointwise(hd_rules_t *rules, const hd_definition_t *d);
 // the machine.
 bool hd_rule_attention(hd_rules_t *rules);
 
+// Rows that are multiplied by a matrix each, which an index chooses of several,
+// as all that the task does, by the best template for the machine.
+bool hd_rule_grouped(hd_rules_t *rules);
+
 // A sum of products, by the best template for the machine.
 bool hd_rule_template(hd_rules_t *rules, const hd_definition_t *d);
 // A product of a few rows as the task's only definition, by a template that is

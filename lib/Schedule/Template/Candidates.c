@@ -5,6 +5,7 @@
 #include "IR/Eval.h"
 #include "IR/Text/Library.h"
 #include "Schedule/Attention/Attention.h"
+#include "Schedule/Grouped/Grouped.h"
 #include "Schedule/Product/Pairs.h"
 #include "Schedule/Rows/Rows.h"
 #include "Schedule/Template/Falls.h"
@@ -335,6 +336,15 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
     hd_form_t asked = hd_product_form_ask(arena, &form);
     return hd_candidates_find(context, arena, &asked, NULL, candidates,
                               &refused);
+  }
+  hd_grouped_form_t grouped;
+  if (!hd_grouped_form_find(arena, flat, &grouped)) {
+    hd_grouped_form_mark(&grouped, flat, computed);
+    hd_form_t asked = hd_grouped_form_ask(arena, &grouped);
+    if (!hd_candidates_find(context, arena, &asked, NULL, candidates, &refused))
+      return false;
+    if (candidates->size && flat->definitions.size > 1)
+      return true; // A product is no more than the first of them.
   }
   for (size_t i = 0; i < flat->definitions.size; i++) {
     const hd_definition_t *d = flat->definitions.data[i];

@@ -72,8 +72,9 @@ bool hd_candidates_find(hd_context_t *context, hd_arena_t *arena,
                         hd_candidates_t *candidates, hd_refusals_t *refused);
 
 // The same for a flat task: as an attention where it is one, else of a
-// product whose columns stand in pairs where it is one, else of the first of
-// its definitions that is a product, else of the first that sums over
+// product whose columns stand in pairs where it is one, else of rows by chosen
+// matrices where it is that, and with them, else alone, of the first of its
+// definitions that is a product, else of the first that sums over
 // windows, else of the first that are rows, and with the last two as a product
 // of a few rows where that is all the task is; none where there are no such.
 // computed: as hd_surroundings_t has it.

@@ -130,6 +130,10 @@ static double turns_of(const hd_form_t *form, const hd_candidate_t *c) {
            ceil((double)n[3] / fmax(along, 1)) /
            fmax((double)figures[HD_FIGURE_IMAGES], 1) *
            (figures[HD_FIGURE_SHARED] > 0 ? threads : 1);
+  case HD_FORM_KIND_GROUPED:
+    return (fmin((double)n[0], (double)n[1]) + (double)n[1] / fmax(down, 1)) *
+           ceil((double)n[2] / fmax(across, 1)) *
+           (1 + ceil((double)n[3] / fmax(along, 1))) * threads;
   case HD_FORM_KIND_COUNT:
     break;
   }

@@ -183,6 +183,22 @@ void hd_candidate_launch(hd_rules_t *rules, const hd_translator_t *t,
   hd_vec_push(arena, &rules->launches, launch);
 }
 
+const hd_form_tensor_t *hd_candidate_workspace(hd_rules_t *rules,
+                                               const hd_var_t *param) {
+  hd_arena_t *arena = &rules->module->arena;
+  hd_form_tensor_t *tensor = HD_ARENA_NEW(arena, hd_form_tensor_t);
+  int64_t shape[HD_MAX_RANK];
+  for (unsigned i = 0; i < param->tensor->rank; i++)
+    if (!hd_expr_fold_int(param->tensor->shape[i], &shape[i]))
+      return NULL;
+  hd_task_value_t *value =
+      hd_flat_value_make(arena, param->name, HD_VALUE_LOCAL, param->type.scalar,
+                         shape, param->tensor->rank);
+  hd_vec_push(arena, &rules->flat->locals, value);
+  tensor->same = value;
+  return tensor;
+}
+
 typedef struct hook {
   hd_translator_t *t;
   const hd_form_result_t *result;

@@ -40,6 +40,11 @@ hd_func_t *hd_instance_kernel(hd_module_t *module, hd_module_t *home,
 void hd_candidate_keep_maps(hd_arena_t *arena, hd_func_t *kernel,
                             const hd_form_tensor_t *result, hd_scalar_t type);
 
+// The tensor of a template that becomes a workspace of the task: a local value.
+// NULL: its shape is not known.
+const hd_form_tensor_t *hd_candidate_workspace(hd_rules_t *rules,
+                                               const hd_var_t *param);
+
 // Stores what a definition makes of an element of its form's result, by the
 // translator that the tensor's places are bound in, with its builder.
 void hd_form_result_store(const hd_form_result_t *result, hd_translator_t *t,
