@@ -36,13 +36,15 @@ def draw_product(rng, case, template):
         if maps:  # Whole pieces of 16 bytes, more than 8 of bytes.
             k = -(-k * BITS.get(kind, 16) // 128) * 128 // BITS.get(kind, 16)
         values = template.draw(rng)
-        kept = str(rng.choice(list(KEPT))) if "kept" in template.head and int(
-            rng.integers(3)) else None
+        always = "Q: type" in template.kernel  # It is given what b is computed from.
+        kept = str(rng.choice(list(KEPT))) if always or (
+            "kept" in template.head and int(rng.integers(3))) else None
         group = int(rng.choice([16, 32, 48, 128]))
         if kept:
-            k = k // group * group
+            k = max(k // group, 1) * group
         facts = {"rows": rows, "turned": turned, "z": z, "m": m, "n": n, "k": k,
-                 "bits": BITS.get(kind, 16), "kept": KEPT.get(kept, 16)}
+                 "bits": BITS.get(kind, 16), "kept": KEPT.get(kept, 16),
+                 "alike": group & -group if kept else 0}
         if (z * m * n * k <= MOST and template.has_room(values, facts)
                 and template.allows(
                     values, facts, r"^(m|k) >=? \d+$|^z \* m \* n >= ")):

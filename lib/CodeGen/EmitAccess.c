@@ -68,7 +68,7 @@ static LLVMValueRef load_packed(hd_emit_t *e, const hd_access_t *a,
         LLVMBuildTrunc(B, value, LLVMIntTypeInContext(e->context, bits), "");
   }
   LLVMValueRef lanes = hd_emit_from_bits(e, value, a->type);
-  if (bits % 32 == 0 || hd_emit_element_bits(a->type) == 8)
+  if (bits % 8 == 0)
     hd_ptr_map_set(&e->arena, &e->packed, lanes, value);
   return lanes;
 }

@@ -97,6 +97,26 @@ static void add_shared(hd_emit_t *e, LLVMValueRef offset, unsigned bits,
   place->pointer = *known;
 }
 
+// Of elements of less than a byte: the byte that one is in, of an offset and a
+// rest in elements, and its first bit.
+static LLVMValueRef byte_of(hd_emit_t *e, LLVMValueRef offset, LLVMTypeRef type,
+                            unsigned bits, uint64_t *rest, hd_place_t *place) {
+  uint64_t each = 8 / bits, more = *rest % each;
+  *rest = (uint64_t)((int64_t)(*rest - more) / (int64_t)each);
+  if (more || !offset) {
+    LLVMValueRef constant = LLVMConstInt(type, more, false);
+    offset = offset ? LLVMBuildAdd(B, offset, constant, "") : constant;
+  }
+  LLVMValueRef bit =
+      LLVMBuildAnd(B, offset, LLVMConstInt(type, each - 1, false), "");
+  place->bit = LLVMBuildMul(B, LLVMBuildTrunc(B, bit, e->i8, ""),
+                            LLVMConstInt(e->i8, bits, false), "");
+  LLVMValueRef log2 =
+      LLVMConstInt(type, (unsigned)__builtin_ctz(8 / bits), false);
+  LLVMValueRef byte = LLVMBuildAShr(B, offset, log2, "");
+  return LLVMIsAConstantInt(byte) && LLVMIsNull(byte) ? NULL : byte;
+}
+
 // On the GPU an address is a pointer that accesses share and a displacement
 // that is part of the instruction. Arithmetic of an index may wrap, so only
 // where the address wraps with it can constants be taken out.
@@ -113,6 +133,12 @@ void hd_emit_address(hd_emit_t *e, const hd_tensor_t *tensor,
                             : hd_emit_expr(e, x);
   if (offset)
     offset = widened(e, offset, type, is_signed);
+  LLVMTypeRef element = hd_emit_memory_type(e, tensor->element);
+  if (bits < 8) {
+    offset = byte_of(e, offset, type, bits, &rest, place);
+    bits = 8;
+    element = e->i8;
+  }
   int64_t bytes = (int64_t)(rest * (bits / 8));
   place->pointer = place->binding->value;
   if (is_shared) {
@@ -127,7 +153,6 @@ void hd_emit_address(hd_emit_t *e, const hd_tensor_t *tensor,
   place->displacement = bytes;
   if (!offset)
     return;
-  LLVMTypeRef element = hd_emit_memory_type(e, tensor->element);
   LLVMValueRef narrow =
       LLVMIsAInstruction(offset) && bits > 8 &&
               (LLVMIsASExtInst(offset) || LLVMIsAZExtInst(offset))

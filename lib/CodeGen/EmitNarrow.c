@@ -67,24 +67,30 @@ static LLVMValueRef offsets(hd_emit_t *e, hd_type_t of, unsigned bits,
   return LLVMConstVector(lanes, of.lanes);
 }
 
-// The lanes as words of 32 bits, packed as in memory; NULL: not at hand.
+// The lanes as words of 32 bits, packed as in memory, or in the low bits of
+// one; NULL: not at hand.
 static LLVMValueRef words_of(hd_emit_t *e, LLVMValueRef value, hd_type_t from,
-                             unsigned count) {
+                             unsigned all) {
   LLVMValueRef bits = value;
   if (hd_scalar_bits((hd_scalar_t)from.scalar) < 8)
     bits = hd_ptr_map_find(&e->packed, value);
-  LLVMTypeRef words = count > 1 ? LLVMVectorType(e->i32, count) : e->i32;
-  return bits ? LLVMBuildBitCast(B, bits, words, "") : NULL;
+  if (!bits)
+    return NULL;
+  if (all > 32)
+    return LLVMBuildBitCast(B, bits, LLVMVectorType(e->i32, all / 32), "");
+  LLVMTypeRef as = LLVMIntTypeInContext(e->context, all);
+  return LLVMBuildZExt(B, LLVMBuildBitCast(B, bits, as, ""), e->i32, "");
 }
 
 LLVMValueRef hd_emit_int_to_f16(hd_emit_t *e, LLVMValueRef value,
                                 hd_type_t from) {
   unsigned bits = hd_scalar_bits((hd_scalar_t)from.scalar);
   bool is_signed = hd_type_is_signed(from);
-  if (e->host || !e->native_f16 || (bits != 4 && bits != 8) ||
-      bits * from.lanes % 32 != 0 || LLVMIsConstant(value))
+  unsigned all = bits * from.lanes;
+  if (e->host || !e->native_f16 || (bits != 4 && bits != 8) || from.lanes < 2 ||
+      (all % 32 != 0 && all != 16 && all != 8) || LLVMIsConstant(value))
     return NULL;
-  LLVMValueRef words = words_of(e, value, from, bits * from.lanes / 32);
+  LLVMValueRef words = words_of(e, value, from, all);
   if (!words)
     return NULL;
   LLVMValueRef raised = LLVMGetPoison(LLVMVectorType(e->half, from.lanes));

@@ -102,15 +102,13 @@ hd_place_t hd_emit_access_place(hd_emit_t *e, const hd_access_t *a, int kind) {
     place.pointer = LLVMGetPoison(e->ptr);
     return place;
   }
-  if (!e->host && tensor->scope != HD_SCOPE_REGISTER && bits >= 8) {
+  if (!e->host && tensor->scope != HD_SCOPE_REGISTER) {
     hd_emit_address(e, tensor, hd_emit_offset(e, a), &place);
     return place;
   }
   const hd_expr_t *x = hd_emit_offset(e, a);
   LLVMValueRef offset = hd_emit_expr(e, x);
-  // Addresses of shared memory have 32 bits on the GPU.
-  bool narrow = !e->host && tensor->scope != HD_SCOPE_GLOBAL;
-  offset = LLVMBuildIntCast2(B, offset, narrow ? e->i32 : e->i64,
+  offset = LLVMBuildIntCast2(B, offset, e->host ? e->i64 : e->i32,
                              hd_type_is_signed(x->type), "");
   if (tensor->scope == HD_SCOPE_REGISTER) {
     place.offset = offset;
@@ -120,9 +118,7 @@ hd_place_t hd_emit_access_place(hd_emit_t *e, const hd_access_t *a, int kind) {
     LLVMValueRef per_byte = LLVMConstInt(t, 8 / bits - 1, false);
     LLVMValueRef log2 = LLVMConstInt(t, bits == 4 ? 1 : 2, false);
     LLVMValueRef byte = LLVMBuildAShr(B, offset, log2, "");
-    place.pointer = !e->host && tensor->scope == HD_SCOPE_SHARED
-                        ? LLVMBuildAdd(B, base, byte, "")
-                        : LLVMBuildGEP2(B, e->i8, base, &byte, 1, "");
+    place.pointer = LLVMBuildGEP2(B, e->i8, base, &byte, 1, "");
     place.bit = LLVMBuildAnd(B, offset, per_byte, "");
     place.bit = LLVMBuildTrunc(B, place.bit, e->i8, "");
     place.bit =

@@ -161,7 +161,8 @@ static LLVMValueRef register_identity(hd_emit_t *e, const hd_expr_t *x) {
   LLVMValueRef base = LLVMConstInt(e->i64, number << 32, false);
   if (x->num_operands == 0)
     return base;
-  LLVMValueRef offset = hd_emit_expr(e, x->operands[0]);
+  hd_access_t a = hd_emit_access(e, x);
+  LLVMValueRef offset = hd_emit_expr(e, hd_emit_offset(e, &a));
   return LLVMBuildAdd(B, base, LLVMBuildZExtOrBitCast(B, offset, e->i64, ""),
                       "");
 }

@@ -122,7 +122,9 @@ static bool leaves_param(effects_t *walk, const hd_func_t *func,
 static bool leaves_param_stmt(void *argument, const hd_stmt_t *stmt) {
   const effects_t *walk = argument;
   const hd_expr_t *staging =
-      stmt->kind == HD_STMT_POINT ? stmt->u.point.staging : NULL;
+      stmt->kind == HD_STMT_POINT && stmt->u.point.kind != HD_POINT_LOAD
+          ? stmt->u.point.staging
+          : NULL;
   return stored_by(stmt) != walk->param &&
          (!staging || staging->u.var != walk->param);
 }

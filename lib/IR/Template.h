@@ -61,6 +61,9 @@ typedef enum hd_template_name {
   HD_TEMPLATE_TURNED, // Likewise, 1: a is [z, k, m], for kernels that take it.
   HD_TEMPLATE_KEPT,   // Of a product: bits of an element of b in memory, which
                       // are fewer where it is computed from that.
+  HD_TEMPLATE_ALIKE,  // So many neighbours along the sum, from a multiple of
+                      // them on, are computed alike, but for the element of
+                      // the narrower tensor; 0: there is no such tensor.
   HD_TEMPLATE_HIGH,   // Of windows: rows of the image from the first that one
   HD_TEMPLATE_WIDE,   // reads to the last, and columns.
   HD_TEMPLATE_NAMES
@@ -94,7 +97,8 @@ typedef struct hd_template {
   const struct hd_generic *then; // A kernel that runs behind it; NULL: none.
   bool takes_leaving; // The kernel has a compile-time parameter LEAVING,
   bool takes_turned;  // or TURNED,
-  bool takes_second;  // or B.
+  bool takes_second;  // or B,
+  bool takes_kept;    // or Q.
   HD_VEC(hd_choice_t) choices;
   HD_VEC(hd_scalar_t) types;   // That the operands may have.
   bool maps[HD_FORM_OPERANDS]; // That the kernel has tensor maps of.

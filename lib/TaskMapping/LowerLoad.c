@@ -270,7 +270,8 @@ static void lower_decided(const hd_tile_t *tile) {
   if (tile->loop && place->u.var->tensor->scope == HD_SCOPE_REGISTER &&
       !hd_expr_is_global_load(tile->point->u.point.value) && by_chunks(tile))
     return;
-  int64_t width = tile->loop && bits >= 8 ? HD_POINT_CHUNK * 8 / bits : 1;
+  int64_t width =
+      tile->loop && (bits >= 8 || is_shared) ? HD_POINT_CHUNK * 8 / bits : 1;
   const hd_mapping_t *chunks =
       width > 1 ? hd_mapping_divide(l->arena, tile->mapping, width) : NULL;
   if (!chunks) {
@@ -281,7 +282,8 @@ static void lower_decided(const hd_tile_t *tile) {
   hd_nest_t nest =
       hd_nest_begin(tile, chunks, width, tile->loop->u.mapfor.unroll);
   choice_t choice = {NULL, tile->point->u.point.value};
-  bool is_window = has_chunks(tile, width, &all);
+  // Parts of bytes have no other way, so facts tell.
+  bool is_window = bits >= 8 && has_chunks(tile, width, &all);
   bool copies = is_window && is_copy(tile, choice.value);
   if (!is_window && is_shared)
     choice = choice_of(l, choice.value);

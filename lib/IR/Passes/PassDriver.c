@@ -55,7 +55,7 @@ static bool is_no_point(void *point, const hd_stmt_t *stmt) {
 
 static bool is_no_staged_point(void *point, const hd_stmt_t *stmt) {
   return stmt->kind != HD_STMT_POINT || !stmt->u.point.staging ||
-         is_no_point(point, stmt);
+         stmt->u.point.kind == HD_POINT_LOAD || is_no_point(point, stmt);
 }
 
 static const struct {

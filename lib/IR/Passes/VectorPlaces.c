@@ -136,8 +136,7 @@ static bool is_vector(hd_vectorizer_t *v, const hd_var_t *var,
 bool hd_vector_is_access(hd_vectorizer_t *v, const hd_var_t *var,
                          const hd_expr_t *const *indices, unsigned rank,
                          int64_t width) {
-  return hd_type_bits(var->tensor->element) >= 8 &&
-         is_vector(v, var, indices, rank, rank, width);
+  return is_vector(v, var, indices, rank, rank, width);
 }
 
 unsigned hd_vector_axes(const hd_expr_t *load) {

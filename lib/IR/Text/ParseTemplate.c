@@ -40,7 +40,8 @@ static const char *const names[HD_TEMPLATE_NAMES] = {
     [HD_TEMPLATE_SMS] = "sms",       [HD_TEMPLATE_BITS] = "bits",
     [HD_TEMPLATE_ROWS] = "rows",     [HD_TEMPLATE_LANES] = "lanes",
     [HD_TEMPLATE_TURNED] = "turned", [HD_TEMPLATE_KEPT] = "kept",
-    [HD_TEMPLATE_HIGH] = "high",     [HD_TEMPLATE_WIDE] = "wide",
+    [HD_TEMPLATE_ALIKE] = "alike",   [HD_TEMPLATE_HIGH] = "high",
+    [HD_TEMPLATE_WIDE] = "wide",
 };
 
 static const hd_var_t *declare(hd_parser_t *p, const char *name, hd_loc_t loc) {
@@ -153,6 +154,7 @@ static bool parse_kernel(hd_parser_t *p, hd_template_t *template) {
   template->takes_leaving = is_param(kernel, "LEAVING");
   template->takes_turned = is_param(kernel, "TURNED");
   template->takes_second = is_param(kernel, "B");
+  template->takes_kept = is_param(kernel, "Q");
   do {
     if (!parse_choice(p, kernel, template))
       return false;

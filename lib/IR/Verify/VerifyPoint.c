@@ -23,8 +23,9 @@ static const char *why_not(hd_point_t kind, const hd_expr_t *place) {
                : NULL;
   case HD_POINT_REGISTER:
     return scope == HD_SCOPE_REGISTER ? NULL : "it goes to a register";
-  case HD_POINT_YIELD:
   case HD_POINT_EXPECT:
+    return scope != HD_SCOPE_GLOBAL ? "it is of global memory" : NULL;
+  case HD_POINT_YIELD:
   case HD_POINT_ROWS:
     return scope != HD_SCOPE_GLOBAL               ? "it goes to global memory"
            : place->u.var->direction == HD_DIR_IN ? "it goes to an 'in' tensor"
@@ -66,6 +67,19 @@ static bool has_as_many(const hd_func_t *func, const hd_expr_t *const *dims,
   return func->kind == HD_FUNC_KERNEL && count == wanted;
 }
 
+// What an operand is computed from, where that has come to.
+static void verify_source(hd_verifier_t *v, const hd_stmt_t *stmt) {
+  const hd_expr_t *staging = stmt->u.point.staging;
+  hd_verify_expr(v, staging);
+  if (staging->u.var->tensor->scope == HD_SCOPE_GLOBAL || staging->linear ||
+      staging->type.lanes != 1)
+    fault(v, staging->loc, HD_POINT_LOAD,
+          "what it goes through is an element of shared memory or of a "
+          "register");
+  else if (stmt->u.point.barrier)
+    fault(v, staging->loc, HD_POINT_LOAD, "nobody meets at it");
+}
+
 static void verify_staging(hd_verifier_t *v, const hd_stmt_t *stmt) {
   const hd_expr_t *staging = stmt->u.point.staging;
   const hd_expr_t *barrier = stmt->u.point.barrier;
@@ -73,7 +87,7 @@ static void verify_staging(hd_verifier_t *v, const hd_stmt_t *stmt) {
   const char *why = NULL;
   hd_verify_expr(v, staging);
   if (kind != HD_POINT_YIELD)
-    why = "only a yield goes through shared memory";
+    why = "only a yield or a load goes through a tensor";
   else if (!v->tile)
     why = "going through shared memory, it must be all that a loop over a "
           "mapping does";
@@ -143,8 +157,9 @@ static void verify_early(hd_verifier_t *v, const hd_stmt_t *stmt) {
   const hd_expr_t *early = stmt->u.point.early;
   hd_point_t kind = (hd_point_t)stmt->u.point.kind;
   hd_verify_expr(v, early);
-  if (kind != HD_POINT_YIELD && kind != HD_POINT_EXPECT)
-    fault(v, early->loc, kind, "only a yield reads what is expected");
+  if (kind != HD_POINT_YIELD && kind != HD_POINT_EXPECT &&
+      kind != HD_POINT_LOAD)
+    fault(v, early->loc, kind, "only a yield or a load reads what is expected");
   else if (early->u.var->tensor->scope != HD_SCOPE_REGISTER || early->linear ||
            early->type.lanes != 1)
     fault(v, early->loc, kind, "what is expected is an element of a register");
@@ -157,7 +172,7 @@ void hd_verify_point(hd_verifier_t *v, const hd_stmt_t *stmt) {
   hd_verify_expr(v, place);
   hd_verify_expr(v, value);
   const char *why = why_not(kind, place);
-  if (hd_type_bits(place->type) < 8 &&
+  if (hd_type_bits(place->type) < 8 && kind != HD_POINT_LOAD &&
       place->u.var->tensor->scope != HD_SCOPE_REGISTER)
     why = "an element is smaller than a byte";
   else if (place->type.lanes != 1)
@@ -169,7 +184,9 @@ void hd_verify_point(hd_verifier_t *v, const hd_stmt_t *stmt) {
   hd_verify_type(v, value, place->u.var->type);
   if (stmt->u.point.early)
     verify_early(v, stmt);
-  if (stmt->u.point.staging)
+  if (stmt->u.point.staging && kind == HD_POINT_LOAD)
+    verify_source(v, stmt);
+  else if (stmt->u.point.staging)
     verify_staging(v, stmt);
   if (kind == HD_POINT_ROWS)
     verify_rows(v, stmt);

@@ -30,6 +30,12 @@ typedef struct hd_access_hook {
   // do no harm.
   const hd_expr_t *(*load)(void *argument, hd_builder_t *b,
                            const hd_expr_t *const *at);
+  // The same, where this is the element of the tensor that most of it is
+  // computed from: of points `load .. through ..`. kept is NULL: of any, a name
+  // that stands for it. NULL: as load.
+  const hd_expr_t *(*load_kept)(void *argument, hd_builder_t *b,
+                                const hd_expr_t *const *at,
+                                const hd_expr_t *kept);
   // Pushes what is done with the value (a constant or a name) instead of
   // storing it at `at`. NULL: stores stay.
   void (*store)(void *argument, hd_builder_t *b, const hd_expr_t *const *at,

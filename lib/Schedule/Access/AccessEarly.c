@@ -141,8 +141,7 @@ static bool may_be_early(const hd_access_yields_t *yields, unsigned yield,
     if (!hd_walk_expr(load->operands[i], is_no_load, NULL))
       return false;
   return load->kind == HD_EXPR_LOAD && load->type.lanes == 1 &&
-         load->u.var->direction == HD_DIR_IN && hd_type_bits(load->type) >= 8 &&
-         is_read(yields, yield, load);
+         load->u.var->direction == HD_DIR_IN && is_read(yields, yield, load);
 }
 
 // cells: those that have it already, or NULL.

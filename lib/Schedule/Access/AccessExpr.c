@@ -288,7 +288,10 @@ static const hd_expr_t *call_hook(hd_accessor_t *a,
                                   const hd_expr_t *const *at, bool is_lazy) {
   hd_stmt_list_t *stmts = &a->b.block->stmts;
   size_t before = stmts->size;
-  const hd_expr_t *value = hook->load(hook->argument, &a->b, at);
+  const hd_expr_t *value =
+      a->has_kept && hook->load_kept
+          ? hook->load_kept(hook->argument, &a->b, at, a->kept)
+          : hook->load(hook->argument, &a->b, at);
   assert(hd_type_equal(value->type, hook->param->type));
   if (!a->is_guarded)
     return value;

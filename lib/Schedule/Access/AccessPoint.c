@@ -48,7 +48,9 @@ static bool is_kept(void *argument, const hd_expr_t *e) {
 bool hd_access_has_point(const hd_accessor_t *a, const hd_stmt_t *point) {
   const hd_access_hook_t *hook =
       hd_accessor_hook(a, point->u.point.place->u.var);
+  bool is_expected = point->u.point.kind == HD_POINT_EXPECT;
   return (hook && (hook->store || hook->rows)) ||
+         (hook && hook->load && is_expected) ||
          !hd_walk_expr(point->u.point.value, is_kept, (void *)(uintptr_t)a);
 }
 
@@ -297,12 +299,41 @@ static bool visit_inside(void *argument, const hd_expr_t *e) {
   return true;
 }
 
+static const hd_expr_t *element_at(hd_accessor_t *a, const hd_expr_t *place) {
+  return hd_expr_access(a->b.arena, HD_EXPR_LOAD, place->u.var, 1,
+                        place->operands, place->num_operands);
+}
+
+// What is expected of a tensor that is read is read, but for what comes through
+// another one.
+static void expect_load(const hd_access_tile_t *tile) {
+  hd_accessor_t *a = tile->a;
+  const hd_stmt_t *point = tile->point;
+  hd_access_yields_t values = {.count = 1};
+  a->has_kept = true;
+  a->kept = NULL;
+  values.values[0] =
+      hd_access_as_expression(a, element_at(a, point->u.point.place));
+  a->has_kept = false;
+  if (values.values[0])
+    hd_access_read_early(tile, &values);
+}
+
 static void replace_in_load(const hd_access_tile_t *tile) {
   hd_accessor_t *a = tile->a;
   const hd_expr_t *old = tile->point->u.point.value;
+  const hd_expr_t *staging = tile->point->u.point.staging;
+  a->has_kept = staging;
+  a->kept = staging ? element_at(a, staging) : NULL;
   const hd_expr_t *value = guarded_expression(tile, old);
+  a->has_kept = false;
+  if (value && tile->point->u.point.early)
+    value = hd_access_with_early(a, tile->point, 0, value, value);
   if (value) {
-    hd_access_push_value(tile, value);
+    hd_stmt_t *point = hd_stmt_copy(a->b.arena, tile->point);
+    point->u.point.value = value;
+    point->u.point.early = point->u.point.staging = NULL;
+    hd_access_push_point(tile, point);
     return;
   }
   insides_t insides = {a, NULL};
@@ -351,6 +382,12 @@ void hd_access_point(hd_accessor_t *a, const hd_stmt_t *loop,
       [HD_POINT_ROWS] = replace_rows,
   };
   hd_access_tile_t tile = {a, loop, point};
+  const hd_access_hook_t *hook =
+      hd_accessor_hook(a, point->u.point.place->u.var);
   a->b.loc = point->loc;
+  if (point->u.point.kind == HD_POINT_EXPECT && hook && hook->load) {
+    expect_load(&tile);
+    return;
+  }
   replace[point->u.point.kind](&tile);
 }

@@ -49,6 +49,9 @@ typedef struct hd_accessor {
   // In the value of a load point: what loads there are outside their tensors
   // by, so that the element is 0.
   bool is_guarded;
+  // Loads are computed from this element, as hooks have it.
+  bool has_kept;
+  const hd_expr_t *kept;
   HD_VEC(hd_access_guard_t) guards;
   HD_VEC(hd_access_moved_t) moved;
   HD_VEC(hd_access_staged_t) staged;

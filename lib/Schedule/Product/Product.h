@@ -36,6 +36,12 @@ typedef struct hd_product_form {
   // that take it so.
   bool turned;
   hd_form_tensor_t turned_a;
+  // The narrower tensor that b is computed from, element for element
+  // (kept.same; NULL: there is none), and how many neighbours along the sum,
+  // from a multiple of so many on, are computed with the same of everything
+  // else.
+  hd_form_tensor_t kept;
+  int64_t alike;
   const struct hd_normed *normed; // NULL: the product alone.
   // The image whose windows are a's rows; NULL, and why as no_map has it.
   const struct hd_product_image *image;
@@ -100,6 +106,9 @@ bool hd_product_contraction_find(hd_arena_t *arena, const hd_definition_t *d,
 // Sets the form's image, where it has one.
 void hd_product_image_find(hd_arena_t *arena, const hd_contraction_t *c,
                            const hd_term_t *a, hd_product_form_t *form);
+
+// Sets what b is computed from, where that is one tensor for the most part.
+void hd_product_kept_find(hd_arena_t *arena, hd_product_form_t *form);
 
 // The kernel computes all that the definition makes of the sum, and rounds it:
 // c is the target, where that lies as c does.

@@ -223,6 +223,7 @@ static const char *find_form(hd_arena_t *arena, const hd_definition_t *d,
   set_second(form, &digits, b, hd_reads_along(c.b, c.n.indices, c.n.count));
   hd_form_result_set(&form->result, &digits, &form->c);
   hd_product_image_find(arena, &c, a, form);
+  hd_product_kept_find(arena, form);
   return NULL;
 }
 
@@ -270,6 +271,8 @@ void hd_product_form_mark(hd_product_form_t *form, const hd_task_t *flat,
     for (int k = 0; computed >> i & 1 && k < 3; k++)
       if (operands[k]->same == input)
         operands[k]->no_map = why;
+    if (computed >> i & 1 && form->kept.same == input)
+      form->kept.same = NULL;
     if (computed >> i & 1 && form->image && form->image->x.same == input) {
       form->image = NULL;
       form->no_image = why;

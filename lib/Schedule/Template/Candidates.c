@@ -137,6 +137,10 @@ static const char *try_template(search_t *s, const hd_found_template_t *found) {
   if (s->form->second &&
       (!template->takes_second || !serves(template, s->form->second)))
     return "it is not for operands of these two types";
+  if (template->takes_kept && !s->form->kept)
+    return "its operand 'b' is not computed from a narrower tensor, element "
+           "for "
+           "element";
   bool turned = template->takes_turned && s->form->names[HD_TEMPLATE_TURNED];
   for (int i = 0; i < HD_FORM_OPERANDS; i++) {
     const char *why =

@@ -31,6 +31,8 @@ typedef struct hd_form {
   hd_scalar_t type;   // Of the operands.
   hd_scalar_t second; // Of b's elements, where it is of another type; else
                       // void.
+  hd_scalar_t kept;   // Of the narrower tensor that b is computed from; else
+                      // void.
   int64_t names[HD_TEMPLATE_NAMES];     // But for those of the machine.
   const char *no_map[HD_FORM_OPERANDS]; // Why there is no tensor map of an
                                         // operand, as hd_form_tensor_t has it.

@@ -71,8 +71,9 @@ static const char *end_text(hd_arena_t *arena, hd_buffer_t *text) {
 const char *hd_form_key(hd_arena_t *arena, const hd_form_t *form) {
   hd_buffer_t key;
   hd_buffer_init_local(&key, arena->budget);
-  hd_buffer_printf(&key, "%s %s %s", hd_form_info(form->kind)->name,
-                   hd_scalar_name(form->type), hd_scalar_name(form->second));
+  hd_buffer_printf(&key, "%s %s %s %s", hd_form_info(form->kind)->name,
+                   hd_scalar_name(form->type), hd_scalar_name(form->second),
+                   hd_scalar_name(form->kept));
   for (int i = 0; i < HD_FORM_AXES; i++)
     hd_buffer_printf(&key, " %lld", (long long)form->sizes[i]);
   for (int i = 0; i < HD_TEMPLATE_NAMES; i++)

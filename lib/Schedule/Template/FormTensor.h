@@ -32,6 +32,10 @@ typedef struct hd_form_tensor {
   // and the bytes of all tensors, each once, over the operand's elements.
   unsigned kept;
   double bytes;
+  // Where most of it is computed from one narrower tensor, element for element:
+  // what it is of a variable that stands for that tensor's element. Else NULL.
+  const hd_term_t *through;
+  const hd_variable_t *cell;
   const char *no_map; // Why there is no tensor map of an operand, as the end of
                       // a sentence that begins with it; NULL: there is one.
 } hd_form_tensor_t;

@@ -47,9 +47,12 @@ const char *hd_candidate_then(hd_arena_t *arena,
 
 // Why a kernel's parameters are not those of a form, or NULL.
 static const char *why_no_params(const hd_func_t *kernel,
+                                 const hd_template_t *template,
                                  const hd_form_info_t *info) {
   uint32_t count = 0, listed = (uint32_t)strcspn(info->tensors, "*");
   uint32_t most = listed + (info->tensors[listed] ? HD_FORM_WORKSPACES : 0);
+  if (template->form == HD_FORM_KIND_PRODUCT && !template->takes_kept)
+    most = --listed; // What b is computed from comes last.
   for (uint32_t i = 0; i < kernel->num_params; i++) {
     const hd_var_t *param = kernel->params[i];
     if (!param->tensor != (i < info->sizes) ||
@@ -77,7 +80,7 @@ hd_func_t *hd_candidate_kernel(hd_module_t *module,
       hd_module_ask(candidate->home, "template", instance);
   if (!kernel)
     return NULL;
-  const char *why = why_no_params(kernel, info);
+  const char *why = why_no_params(kernel, candidate->template, info);
   if (!why &&
       hd_func_block_threads(kernel) != candidate->figures[HD_FIGURE_THREADS])
     why = "its block has other threads than the head says";
@@ -219,6 +222,20 @@ static const hd_expr_t *on_load(void *argument, hd_builder_t *b,
   return hd_translate(h->t, h->tensor->term);
 }
 
+static const hd_expr_t *on_load_kept(void *argument, hd_builder_t *b,
+                                     const hd_expr_t *const *at,
+                                     const hd_expr_t *kept) {
+  hook_t *h = argument;
+  bind_places(h, b, at);
+  const hd_variable_t *cell = h->tensor->cell;
+  hd_type_t type = hd_type(cell->type.scalar);
+  kept = kept ? hd_expr_cast(b->arena, type, kept)
+              : hd_expr_var(b->arena, hd_var_make(b->arena, cell->name,
+                                                  HD_VAR_LET, type, b->loc));
+  hd_ptr_map_set(b->arena, &h->t->variables, cell, kept);
+  return hd_translate(h->t, h->tensor->through);
+}
+
 // The elements of a vector of two are what the pair's variables stand for.
 static void bind_pair(const hd_form_result_t *result, hd_translator_t *t,
                       const hd_expr_t *pair) {
@@ -273,12 +290,13 @@ void hd_candidate_join(hd_rules_t *rules, hd_func_t *kernel,
     bool loads = i < num_inputs;
     own[i] = (hook_t){&t, result, tensors[i]};
     if (!tensors[i]->same)
-      hooks[num_hooks++] =
-          (hd_access_hook_t){.param = kernel->params[i],
-                             .argument = &own[i],
-                             .load = loads ? on_load : NULL,
-                             .store = loads ? NULL : on_store,
-                             .pairs = !loads && result->second};
+      hooks[num_hooks++] = (hd_access_hook_t){
+          .param = kernel->params[i],
+          .argument = &own[i],
+          .load = loads ? on_load : NULL,
+          .load_kept = loads && tensors[i]->through ? on_load_kept : NULL,
+          .store = loads ? NULL : on_store,
+          .pairs = !loads && result->second};
   }
   hd_candidate_launch(rules, &t, kernel, hooks, num_hooks, tensors);
 }

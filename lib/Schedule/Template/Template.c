@@ -36,8 +36,10 @@ static tensors_t tensors_of(const hd_product_form_t *form,
                          8,
                          {&form->a, &form->b, &n->u, &n->v, &n->epsilon,
                           &form->c, &n->mean, &n->inverse}}
-           : (tensors_t){
-                 2, 3, {hd_product_form_a(form, template), &form->b, &form->c}};
+           : (tensors_t){2,
+                         template->takes_kept ? 4 : 3,
+                         {hd_product_form_a(form, template), &form->b, &form->c,
+                          &form->kept}};
 }
 
 typedef struct longer {

@@ -89,6 +89,9 @@ static const char *instance_of(const choosing_t *c,
   if (c->form->second)
     given = hd_arena_printf(arena, "%s, B = %s", given,
                             hd_scalar_name(c->form->second));
+  if (template->takes_kept)
+    given = hd_arena_printf(arena, "%s, Q = %s", given,
+                            hd_scalar_name(c->form->kept));
   return hd_candidate_instance(arena, candidate, given, c->form->leaving);
 }
 
