@@ -67,7 +67,9 @@ static LLVMValueRef load_packed(hd_emit_t *e, const hd_access_t *a,
     value =
         LLVMBuildTrunc(B, value, LLVMIntTypeInContext(e->context, bits), "");
   }
-  LLVMValueRef lanes = hd_emit_from_bits(e, value, a->type);
+  bool is_pair = hd_emit_element_bits(a->type) == 8 && a->type.lanes == 2;
+  LLVMValueRef lanes = is_pair ? hd_emit_split_bytes(e, value)
+                               : hd_emit_from_bits(e, value, a->type);
   if (bits % 8 == 0)
     hd_ptr_map_set(&e->arena, &e->packed, lanes, value);
   return lanes;

@@ -25,11 +25,15 @@ typedef struct raised {
   hd_type_t from; // The integers.
 } raised_t;
 
+static LLVMValueRef permuted_of(hd_emit_t *e, LLVMValueRef low,
+                                LLVMValueRef high, uint32_t selector) {
+  LLVMValueRef args[] = {low, high, hd_emit_int(e->i32, selector)};
+  return hd_emit_llvm(e, "llvm.nvvm.prmt", NULL, args, 3);
+}
+
 static LLVMValueRef permuted(hd_emit_t *e, LLVMValueRef low, uint32_t high,
                              uint32_t selector) {
-  LLVMValueRef args[] = {low, hd_emit_int(e->i32, high),
-                         hd_emit_int(e->i32, selector)};
-  return hd_emit_llvm(e, "llvm.nvvm.prmt", NULL, args, 3);
+  return permuted_of(e, low, hd_emit_int(e->i32, high), selector);
 }
 
 // (both & mask) ^ others, as one instruction: LLVM and ptxas make two of it.
@@ -67,19 +71,41 @@ static LLVMValueRef offsets(hd_emit_t *e, hd_type_t of, unsigned bits,
   return LLVMConstVector(lanes, of.lanes);
 }
 
+LLVMValueRef hd_emit_join_bytes(hd_emit_t *e, LLVMValueRef pair) {
+  LLVMValueRef word = hd_ptr_map_find(&e->packed, pair);
+  if (word && LLVMTypeOf(word) == e->i16)
+    return word;
+  // LLVM makes a cast of shifts, and of that local memory.
+  LLVMValueRef low = LLVMBuildZExt(B, hd_emit_lane(e, pair, 0), e->i32, "");
+  LLVMValueRef high = LLVMBuildZExt(B, hd_emit_lane(e, pair, 1), e->i32, "");
+  return LLVMBuildTrunc(B, permuted_of(e, low, high, 0x1140), e->i16, "");
+}
+
+LLVMValueRef hd_emit_split_bytes(hd_emit_t *e, LLVMValueRef word) {
+  LLVMValueRef high = LLVMBuildZExt(B, word, e->i32, "");
+  LLVMValueRef lanes[] = {word, permuted(e, high, 0, 0x4441)};
+  LLVMValueRef pair = LLVMGetPoison(LLVMVectorType(e->i8, 2));
+  for (unsigned i = 0; i < 2; i++)
+    pair =
+        LLVMBuildInsertElement(B, pair, LLVMBuildTrunc(B, lanes[i], e->i8, ""),
+                               LLVMConstInt(e->i32, i, false), "");
+  return pair;
+}
+
 // The lanes as words of 32 bits, packed as in memory, or in the low bits of
 // one; NULL: not at hand.
 static LLVMValueRef words_of(hd_emit_t *e, LLVMValueRef value, hd_type_t from,
                              unsigned all) {
   LLVMValueRef bits = value;
-  if (hd_scalar_bits((hd_scalar_t)from.scalar) < 8)
+  // LLVM takes two computed bytes to a word through local memory.
+  if (hd_scalar_bits((hd_scalar_t)from.scalar) < 8 || all < 32)
     bits = hd_ptr_map_find(&e->packed, value);
   if (!bits)
     return NULL;
   if (all > 32)
     return LLVMBuildBitCast(B, bits, LLVMVectorType(e->i32, all / 32), "");
   LLVMTypeRef as = LLVMIntTypeInContext(e->context, all);
-  return LLVMBuildZExt(B, LLVMBuildBitCast(B, bits, as, ""), e->i32, "");
+  return LLVMBuildZExt(B, hd_emit_cast(e, bits, as), e->i32, "");
 }
 
 LLVMValueRef hd_emit_int_to_f16(hd_emit_t *e, LLVMValueRef value,
