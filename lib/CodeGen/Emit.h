@@ -324,9 +324,7 @@ LLVMValueRef hd_emit_int_to_f16(hd_emit_t *e, LLVMValueRef value,
 // The same of one byte that is known to be part of a word, to f32.
 LLVMValueRef hd_emit_byte_to_f32(hd_emit_t *e, LLVMValueRef value,
                                  hd_type_t from);
-// Two bytes as a number of 16 bits, and such a number as two bytes: a cast LLVM
-// may take through local memory.
-LLVMValueRef hd_emit_join_bytes(hd_emit_t *e, LLVMValueRef pair);
+// A number of 16 bits as two bytes: a cast LLVM may take through local memory.
 LLVMValueRef hd_emit_split_bytes(hd_emit_t *e, LLVMValueRef word);
 // A lane of a vector; of one whose bytes are packed, that it is part of a word.
 LLVMValueRef hd_emit_byte_lane(hd_emit_t *e, LLVMValueRef value, unsigned lane);

@@ -75,9 +75,6 @@ LLVMValueRef hd_emit_cast(hd_emit_t *e, LLVMValueRef value, LLVMTypeRef type) {
     if (LLVMTypeOf(from) == type)
       return from;
   }
-  if (!e->host && type == e->i16 &&
-      LLVMTypeOf(value) == LLVMVectorType(e->i8, 2))
-    return hd_emit_join_bytes(e, value);
   return LLVMBuildBitCast(B, value, type, "");
 }
 

@@ -25,15 +25,11 @@ typedef struct raised {
   hd_type_t from; // The integers.
 } raised_t;
 
-static LLVMValueRef permuted_of(hd_emit_t *e, LLVMValueRef low,
-                                LLVMValueRef high, uint32_t selector) {
-  LLVMValueRef args[] = {low, high, hd_emit_int(e->i32, selector)};
-  return hd_emit_llvm(e, "llvm.nvvm.prmt", NULL, args, 3);
-}
-
 static LLVMValueRef permuted(hd_emit_t *e, LLVMValueRef low, uint32_t high,
                              uint32_t selector) {
-  return permuted_of(e, low, hd_emit_int(e->i32, high), selector);
+  LLVMValueRef args[] = {low, hd_emit_int(e->i32, high),
+                         hd_emit_int(e->i32, selector)};
+  return hd_emit_llvm(e, "llvm.nvvm.prmt", NULL, args, 3);
 }
 
 // (both & mask) ^ others, as one instruction: LLVM and ptxas make two of it.
@@ -69,16 +65,6 @@ static LLVMValueRef offsets(hd_emit_t *e, hd_type_t of, unsigned bits,
     lanes[i] =
         LLVMConstReal(e->half, (bits == 4 && i % 2 ? 64 : 1024) + half + more);
   return LLVMConstVector(lanes, of.lanes);
-}
-
-LLVMValueRef hd_emit_join_bytes(hd_emit_t *e, LLVMValueRef pair) {
-  LLVMValueRef word = hd_ptr_map_find(&e->packed, pair);
-  if (word && LLVMTypeOf(word) == e->i16)
-    return word;
-  // LLVM makes a cast of shifts, and of that local memory.
-  LLVMValueRef low = LLVMBuildZExt(B, hd_emit_lane(e, pair, 0), e->i32, "");
-  LLVMValueRef high = LLVMBuildZExt(B, hd_emit_lane(e, pair, 1), e->i32, "");
-  return LLVMBuildTrunc(B, permuted_of(e, low, high, 0x1140), e->i16, "");
 }
 
 LLVMValueRef hd_emit_split_bytes(hd_emit_t *e, LLVMValueRef word) {
