@@ -153,7 +153,9 @@ static void find_origin(bytes_t *b, const hd_rw_node_t *node) {
     const origin_t *origin = hd_ptr_map_get(&b->origins, x);
     if (x->type.rank == 0 && hd_rw_known(b->g, x, &b->failed))
       continue;
-    follows = origin && has_shape_of(x, y) && (!from || from == origin->from);
+    // One number for all elements would be as many as the table has.
+    follows = origin && node->node.task->inputs.data[i]->rank > 0 &&
+              has_shape_of(x, y) && (!from || from == origin->from);
     if (!follows)
       break;
     from = origin->from;
