@@ -16,6 +16,14 @@ static bool has_shape(const hd_value_t *value, const hd_task_value_t *tensor) {
   return same;
 }
 
+double hd_composer_bytes(const hd_value_t *value) {
+  hd_tensor_type_t type = hd_scheduled_type(value);
+  double bytes = (double)hd_scalar_bits(type.type) / 8;
+  for (unsigned i = 0; i < type.rank; i++)
+    bytes *= (double)type.shape[i];
+  return bytes;
+}
+
 // A value of the same elements in the tensor's shape.
 static hd_value_t *shaped_value(hd_composer_t *c, const hd_value_t *like,
                                 const hd_task_value_t *tensor) {

@@ -24,14 +24,6 @@ typedef struct sums {
   bool explain;
 } sums_t;
 
-static double bytes_of(const hd_value_t *value) {
-  hd_tensor_type_t type = hd_scheduled_type(value);
-  double bytes = (double)hd_scalar_bits(type.type) / 8;
-  for (unsigned i = 0; i < type.rank; i++)
-    bytes *= (double)type.shape[i];
-  return bytes;
-}
-
 static bool is_read_once(const sums_t *s, const hd_value_t *value) {
   const hd_numbers_t *readers = hd_ptr_map_get(&s->c.readers, value);
   return readers && readers->size == 1 && !hd_ptr_map_get(&s->c.outputs, value);
@@ -107,7 +99,8 @@ static const char *obstacle(sums_t *s, hd_arena_t *arena,
     return why;
   double together = hd_task_price(s->c.module->context, arena,
                                   tried.merged.flat, s->c.arena, &s->prices);
-  double apart = machine->launch + bytes_of(product) / machine->gbs * 1e-3;
+  double apart =
+      machine->launch + hd_composer_bytes(product) / machine->gbs * 1e-3;
   if (together == 0)
     return "no template answers";
   return together < apart

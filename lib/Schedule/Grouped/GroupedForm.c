@@ -230,14 +230,7 @@ static int64_t take_index(hd_linear_t *sum, const hd_index_t *index) {
 
 static bool number_of(hd_arena_t *arena, const hd_term_t *load,
                       hd_linear_t *sum) {
-  int64_t shape[HD_MAX_RANK];
-  const hd_task_value_t *value = load->u.value;
-  for (uint32_t i = 0; i < value->rank; i++)
-    shape[i] = hd_flat_size(value, i);
-  return hd_affine_of(
-             arena, hd_index_linear(arena, shape, value->rank, load->operands),
-             sum) &&
-         sum->constant == 0;
+  return hd_form_number(arena, load, sum) && sum->constant == 0;
 }
 
 // a[i / sharing, p], row-major.

@@ -3,8 +3,6 @@
 // Terms of a definition as tensors of a normal form.
 #include "Schedule/Template/FormTensor.h"
 
-#include "Schedule/Terms/Affine.h"
-
 static const hd_term_t *digit_of(const hd_form_digits_t *digits, unsigned n,
                                  unsigned at) {
   hd_arena_t *arena = digits->arena;
@@ -69,9 +67,8 @@ void hd_form_tensor_begin(hd_form_tensor_t *tensor,
   tensor->pitch = tensor->shape[2];
 }
 
-// Where in memory an element is, over the indices of its places.
-static bool number_of(hd_arena_t *arena, const hd_term_t *element,
-                      hd_linear_t *number) {
+bool hd_form_number(hd_arena_t *arena, const hd_term_t *element,
+                    hd_linear_t *number) {
   int64_t shape[HD_MAX_RANK];
   const hd_task_value_t *value = element->u.value;
   for (uint32_t i = 0; i < value->rank; i++)
@@ -110,8 +107,8 @@ static bool is_wide(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
                                           hd_flat_index(arena, more), piece),
                       hd_flat_index(arena, rest))};
   hd_linear_t number;
-  if (!number_of(arena, hd_flat_rewrite(arena, term, put_pieces, &pieces),
-                 &number) ||
+  if (!hd_form_number(arena, hd_flat_rewrite(arena, term, put_pieces, &pieces),
+                      &number) ||
       number.constant % piece != 0)
     return false;
   bool along = false;
@@ -130,7 +127,7 @@ static bool is_wide(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
 static int64_t stride_of(hd_arena_t *arena, const hd_term_t *term,
                          const hd_index_t *index) {
   hd_linear_t number;
-  if (!hd_flat_is_load(term) || !number_of(arena, term, &number))
+  if (!hd_flat_is_load(term) || !hd_form_number(arena, term, &number))
     return INT64_MAX;
   for (unsigned i = 0; i < number.size; i++)
     if (number.terms[i].term->kind == HD_TERM_INDEX &&

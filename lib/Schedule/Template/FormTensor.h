@@ -6,6 +6,7 @@
 #define HIDET_SCHEDULE_TEMPLATE_FORMTENSOR_H
 
 #include "Schedule/Rules/Contract.h"
+#include "Schedule/Terms/Affine.h"
 
 enum { HD_FORM_RANK = 4, HD_FORM_SPLITS = 4 };
 
@@ -91,6 +92,11 @@ bool hd_form_tensor_is(hd_arena_t *arena, const hd_form_tensor_t *tensor,
 void hd_form_result_set(hd_form_result_t *result,
                         const hd_form_digits_t *digits,
                         hd_form_tensor_t *tensor);
+
+// Where in memory an element that a term loads is, over the indices of its
+// places; false where it is no such sum.
+bool hd_form_number(hd_arena_t *arena, const hd_term_t *element,
+                    hd_linear_t *number);
 
 // wide(x), of x in a type whose values are accumulated in that: x; else NULL.
 const hd_term_t *hd_form_narrow(const hd_term_t *term, hd_scalar_t wide);
