@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECOND_LOOKS = 24 };
+enum { SECOND_LOOKS = 96 };
 
 typedef struct run {
   fuzz_graph_t *g;
