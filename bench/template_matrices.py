@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Graphs that are drawn for templates of products, with inputs and with what
 NumPy makes of them in f64: of matrices of all types, of narrow integers with
-scales, of normalized rows (template_shapes.py).
+scales, of normalized rows, of matrices that an index chooses (template_shapes.py).
 """
 
 import numpy
 
-from template_cases import BITS, F8, KEPT, eighths, pins, quarters, size_of
+from template_cases import (
+    BITS, F8, KEPT, eighths, evaluate, pins, quarters, size_of)
 
 
 # Products.
@@ -229,4 +230,43 @@ def draw_normed(rng, case, template):
         m, n, k, kind, result, "rows" if rows else "columns", after, far, values)
 
 
-DRAW = {"product": draw_product, "normed": draw_normed}
+# Products of rows by matrices that an index chooses.
+
+def draw_grouped(rng, case, template, values):
+    """Of each token several rows, each by a matrix of its own, drawn from all, from
+    a few, or always one. All matrices may come first, of which parts are chosen."""
+    kind, first = str(rng.choice(template.types)), bool(rng.integers(2))
+    tokens, each = int(rng.integers(20, 90)), int(rng.choice([1, 2, 3, 8]))
+    z, n, k = int(rng.integers(2, 20)), int(rng.integers(8, 320)), 8 * int(
+        rng.integers(16, 60))
+    m = tokens * each
+    at = rng.choice(rng.permutation(z)[:int(rng.choice([1, min(z, 3), z]))], m)
+    x, w = eighths(rng, tokens, 1, k), eighths(rng, z, n, k) / 16
+    rows = numpy.repeat(x[:, 0], each, axis=0)
+    y = numpy.stack([w[matrix] @ row for matrix, row in zip(at, rows)])
+
+    xt, index = case.input("x", x, kind), case.input("at", at[None], "i64")
+    wt = case.input("w", w.reshape(1, z, n * k), kind)
+    if first:
+        p = case.node(kind, (tokens, z * n), "matmul(%s, %s) { tb = true }" % (
+            case.node(kind, (tokens, k), "reshape(%s)" % xt),
+            case.node(kind, (z * n, k), "reshape(%s)" % wt)))
+        end = case.node(kind, (m, n), "choose_parts(%s, %s)" % (
+            case.node(kind, (tokens, z, n), "reshape(%s)" % p), index))
+    else:
+        g = case.node(kind, (1, m, n * k), "gather_rows(%s, %s)" % (wt, index))
+        xt = case.node(kind, (tokens, each, k), "expand(%s) { sizes = [%d, %d, %d] }" % (
+            xt, tokens, each, k))
+        p = case.node(kind, (m, n, 1), "matmul(%s, %s)" % (
+            case.node(kind, (m, n, k), "reshape(%s)" % g),
+            case.node(kind, (m, k, 1), "reshape(%s)" % xt)))
+        end = case.node(kind, (m, n), "reshape(%s)" % p)
+    case.expect(end, y, 1e-3 if kind == "f16" else 8e-3)
+    rows, columns = (evaluate(text, values, {}) for text in template.tile)
+    case.blocks = (min(z, m) + m // rows) * -(-n // columns)
+    case.partial = bool(m % rows or n % columns)
+    case.says = "%d rows of %d tokens, %d matrices of %dx%d %s %s%s" % (
+        m, tokens, z, n, k, kind, values, " all first" * first)
+
+
+DRAW = {"product": draw_product, "normed": draw_normed, "grouped": draw_grouped}

@@ -36,8 +36,12 @@ import template_windows
 TEMPLATES = pathlib.Path(__file__).resolve().parent.parent / "lib/Schedule/templates"
 DRAW = {**template_cases.DRAW, **template_matrices.DRAW,
         "window": template_windows.draw_each}
-CHUNK = 6  # Cases of a graph; of attentions, which share a candidate.
+CHUNK = 6  # Cases of a graph; of attentions and grouped ones, of one candidate.
 BULK = ("product_wgmma", "product_windows", "attention_tma")  # Stored by the TMA.
+# What would be chosen for the products of few rows to a matrix.
+UNGROUPED = ("product_rows", "product_few", "product_mma", "product_wgmma",
+             "product_narrow", "rows_registers", "rows_again", "rows_shared",
+             "rows_across")
 ATTENTIONS = ("attention_mma", "attention_parts", "attention_wgmma", "attention_tma")
 
 
@@ -82,6 +86,10 @@ class Runner:
                 if not template_cases.draw_attention_sizes(rng, template, values):
                     values = None
             text = template.alone(values)
+        if template.form == "grouped":
+            values = template.draw(
+                numpy.random.default_rng([seed, numbers[0] // CHUNK, 1]))
+            text = template.alone(values)
         cases = []
         for number in numbers:
             rng = numpy.random.default_rng([seed, number])
@@ -121,6 +129,8 @@ class Runner:
         if template.name in ATTENTIONS:
             command += ["--disable-template=" + other for other in ATTENTIONS
                         if other != template.name]
+        if template.form == "grouped":
+            command += ["--disable-template=" + other for other in UNGROUPED]
         for case in cases:
             for name, (value, _) in case.inputs.items():
                 numpy.save(folder / (name + ".npy"), value)
@@ -139,6 +149,9 @@ class Runner:
         if template.form == "attention" and done.stderr.count(
                 "are one task over attention") < len(cases):
             return "several kernels"
+        if template.form == "grouped" and done.stderr.count(
+                ": grouped_order[") < len(cases):
+            return "not by grouped products"
         return None
 
     def faults(self, template, cases, text, folder, mode):
