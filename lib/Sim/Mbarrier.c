@@ -290,13 +290,6 @@ void hd_sim_mbarrier_arrive_remote(hd_sim_thread_t *thread, uint64_t *slots) {
   arrive(fiber, block, m, hd_sim_site_of(slots), 0);
 }
 
-// It orders reads, but no stores, before it; what depends on that is not
-// followed.
-void hd_sim_mbarrier_arrive_remote_relaxed(hd_sim_thread_t *thread,
-                                           uint64_t *slots) {
-  hd_sim_mbarrier_arrive_remote(thread, slots);
-}
-
 static void learn(hd_sim_fiber_t *fiber, hd_sim_mbarrier_t *m) {
   if (hd_sim_sanitizer_of(fiber))
     hd_sim_sync_learn(fiber, m->complete, &m->memo);
