@@ -5,7 +5,10 @@
 #include "Graph/Expand/Lower/Products.h"
 #include "Graph/Expand/Lower/Recurrent.h"
 
-enum { MOST_READ = 8 << 20 }; // Bytes, from the L2 cache mostly.
+enum {
+  MOST_READ = 8 << 20, // Bytes, from the L2 cache mostly.
+  MOST_ROWS = 7 // More are products: the scheduler takes each gate's alone.
+};
 
 const hd_value_t *hd_recurrent_zeros(hd_lowering_t *l, hd_scalar_t type,
                                      const int64_t *shape, unsigned rank) {
@@ -155,7 +158,7 @@ bool hd_step_rnn_usual(hd_lowering_t *l, const hd_recurrence_t *r,
 static bool multiplies(const hd_recurrence_t *r, const hd_value_t *x) {
   double weights = (double)r->directions * (double)(r->gates * r->hidden) *
                    (double)r->hidden * hd_scalar_bits(x->type) / 8;
-  return (double)r->batch * weights <= MOST_READ;
+  return r->batch <= MOST_ROWS && (double)r->batch * weights <= MOST_READ;
 }
 
 static const hd_value_t *weights_by_gates(hd_lowering_t *l,
