@@ -9,8 +9,8 @@ usage: decode.py [--json=FILE] [--batches=1,16,64] [--layers=16] [--rows=2048]
   --device=cpu: a tiny Llama on the simulator: answers alone
 
 One line a batch: milliseconds, the share of the device copy's bandwidth that the
-weights come to, Inductor's. Batches compile beside each other and are timed one
-after the other. Weights are random. HIDET_LIBRARY names the library where it is
+weights come to, Inductor's. Batches compile beside each other; when all have, they
+are timed one after the other. Weights are random. HIDET_LIBRARY names the library where it is
 not installed.
 """
 import argparse
@@ -123,7 +123,7 @@ def copy_rate():
     return 2 * source.numel() / measure.replayed([lambda: target.copy_(source)])
 
 
-def measured(options, batch, lock):
+def measured(options, batch, ready, lock):
     import torch
     model = make_model(options)
     import hidet.torch  # noqa: F401  The backend.
@@ -142,6 +142,7 @@ def measured(options, batch, lock):
         torch._dynamo.reset()
         steps["inductor"] = Step(torch.compile(model), model, options, batch)
     if options.device != "cpu":
+        ready.wait()
         with lock:
             for step in steps.values():
                 step.capture()
@@ -155,10 +156,14 @@ def measured(options, batch, lock):
     return found
 
 
-def work(options, batch, lock, answers):
+def work(options, batch, ready, lock, answers):
     import torch
-    with torch.no_grad():
-        answers.put(measured(options, batch, lock))
+    try:
+        with torch.no_grad():
+            answers.put(measured(options, batch, ready, lock))
+    except BaseException:
+        ready.abort()  # Nobody waits for it.
+        raise
 
 
 def main():
@@ -174,11 +179,12 @@ def main():
     options = parser.parse_args()
     import multiprocessing
     context = multiprocessing.get_context("spawn")
-    lock, cases, running = context.Lock(), [], []
-    for batch in map(int, options.batches.split(",")):
+    batches, cases, running = list(map(int, options.batches.split(","))), [], []
+    ready, lock = context.Barrier(len(batches)), context.Lock()
+    for batch in batches:
         answers = context.SimpleQueue()
         process = context.Process(target=work,
-                                  args=(options, batch, lock, answers))
+                                  args=(options, batch, ready, lock, answers))
         process.start()
         running.append((process, answers))
     for process, answers in running:

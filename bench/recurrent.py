@@ -58,8 +58,6 @@ def run(options, folder, case):
         report.update(said if ms else {})
         return ms, said
 
-    theirs = {}
-
     def cudnn():
         ms, theirs["y"] = peer(network, x, kind)
         return ms, None
