@@ -29,12 +29,18 @@ typedef enum hd_form_kind {
 
 // What of a head is a figure.
 typedef enum hd_figure {
-#define HD_FIGURE(name, clause, place, product, rows, attention, window, text) \
+#define HD_FIGURE(name, clause, place, least, product, rows, attention,        \
+                  window, text)                                                \
   HD_FIGURE_##name,
 #include "IR/Figures.def"
 #undef HD_FIGURE
   HD_FIGURE_COUNT
 } hd_figure_t;
+
+// The clause of a head that gives a figure.
+const char *hd_figure_clause(hd_figure_t figure);
+// Whether a figure may have that value in the head of a template for that form.
+bool hd_figure_allows(hd_figure_t figure, hd_form_kind_t form, int64_t value);
 
 typedef struct hd_choice {
   const hd_var_t *var; // Named like the kernel's compile-time parameter.

@@ -120,6 +120,12 @@ bool hd_device_load(hd_device_t *device, const hd_func_t *const *funcs,
   return ok;
 }
 
+void hd_device_machine(const hd_device_t *device, hd_machine_t *machine) {
+  const hd_device_info_t *info = &device->info;
+  if (hd_machine_find(info->target->sm, machine))
+    hd_machine_fit(machine, info->sms, info->l2_bytes, info->memory_gbs);
+}
+
 void *hd_device_create(size_t size, const hd_device_ops_t *ops,
                        hd_context_t *context,
                        const hd_device_options_t *options) {

@@ -10,6 +10,7 @@
 #include "CodeGen/CodeGen.h"
 #include "IR/TensorMap.h"
 #include "Runtime/Compile.h"
+#include "Schedule/Template/Machine.h"
 #include "Sim/Sim.h"
 
 #include <pthread.h>
@@ -214,6 +215,10 @@ static inline void hd_device_close(hd_device_t *device) {
 bool hd_device_load(hd_device_t *device, const hd_func_t *const *funcs,
                     const hd_code_t *codes, unsigned count,
                     hd_kernel_t **kernels, hd_failure_t *failures);
+
+// The GPU that schedules are chosen for, as its driver describes it; *machine
+// stays where nobody knows such a GPU.
+void hd_device_machine(const hd_device_t *device, hd_machine_t *machine);
 
 // For the devices; hd_device_destroy() ends it. A new one of so many bytes,
 // which begin with a hd_device_t; NULL and E0904 where memory runs out.

@@ -365,16 +365,11 @@ static const hd_device_ops_t ops = {
 // SMs and L2 of a usual GPU of each target, so that grids over device.sms and
 // rotation are those of the GPU.
 static void describe(hd_device_info_t *info) {
-  static const struct {
-    int sm, sms;
-    int64_t l2_bytes;
-  } gpus[] = {{75, 40, 4 << 20},   {80, 108, 40 << 20}, {86, 84, 6 << 20},
-              {89, 142, 96 << 20}, {90, 132, 50 << 20}, {901, 132, 50 << 20}};
-  for (size_t i = 0; i < sizeof(gpus) / sizeof(gpus[0]); i++)
-    if (gpus[i].sm == info->target->sm) {
-      info->sms = gpus[i].sms;
-      info->l2_bytes = gpus[i].l2_bytes;
-    }
+  hd_machine_t machine;
+  if (hd_machine_find(info->target->sm, &machine)) {
+    info->sms = machine.count;
+    info->l2_bytes = machine.cache;
+  }
   info->max_shared_bytes = info->target->max_shared_bytes;
   snprintf(info->name, sizeof(info->name), "simulator of %s",
            info->target->name);

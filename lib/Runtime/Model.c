@@ -27,9 +27,8 @@ static void settle_schedules(hd_model_t *m) {
     m->schedules = *given;
   m->schedules.module = m->module;
   m->schedules.explain = m->options.explain;
-  hd_machine_t *machine = &m->schedules.machine;
-  if (m->device && hd_machine_find(m->device->info.target->sm, machine))
-    hd_machine_resize(machine, m->device->info.sms);
+  if (m->device)
+    hd_device_machine(m->device, &m->schedules.machine);
   m->schedules.simulated = m->device && !m->device->ops->replay;
 }
 

@@ -15,8 +15,7 @@ bool hd_tune_program_init(hd_tune_program_t *p, hd_device_t *device,
   p->graph = hd_module_find_graph(p->text, HD_TUNE_GRAPH);
   p->schedules = (hd_schedule_options_t){.module = p->text,
                                          .simulated = !device->ops->replay};
-  if (hd_machine_find(device->info.target->sm, &p->schedules.machine))
-    hd_machine_resize(&p->schedules.machine, device->info.sms);
+  hd_device_machine(device, &p->schedules.machine);
   p->made = hd_module_create(context);
   return p->graph && hd_graph_program_init(&p->program, device, p->made,
                                            p->graph, &p->schedules, &options);

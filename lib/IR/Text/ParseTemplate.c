@@ -9,11 +9,14 @@
 static const struct {
   const char *clause;
   unsigned place;
+  int64_t least;
   int otherwise[HD_FORM_KIND_COUNT]; // By what the template implements.
 } figures[HD_FIGURE_COUNT] = {
-#define HD_FIGURE(name, clause, place, product, rows, attention, window, text) \
+#define HD_FIGURE(name, clause, place, least, product, rows, attention,        \
+                  window, text)                                                \
   {clause,                                                                     \
    place,                                                                      \
+   least,                                                                      \
    {[HD_FORM_KIND_PRODUCT] = product,                                          \
     [HD_FORM_KIND_ROWS] = rows,                                                \
     [HD_FORM_KIND_NORMED] = product,                                           \
@@ -25,6 +28,15 @@ static const struct {
 };
 
 enum { GIVEN = -1, MEANINGLESS = -2 }; // Of what a figure is otherwise.
+
+bool hd_figure_allows(hd_figure_t figure, hd_form_kind_t form, int64_t value) {
+  return figures[figure].otherwise[form] == MEANINGLESS ||
+         value >= figures[figure].least;
+}
+
+const char *hd_figure_clause(hd_figure_t figure) {
+  return figures[figure].clause;
+}
 
 static const hd_form_info_t forms[HD_FORM_KIND_COUNT] = {
 #define HD_FORM(name, text, axes, operands, sizes, tensors, fewest)            \

@@ -116,7 +116,9 @@ static double step_cycles(const load_t *l) {
   double load = l->together *
                 (rows * l->a->kept + l->bn / l->share * form->b.kept) / 8 *
                 l->bk / (l->machine->l2 * (is_direct ? DIRECT : 1));
-  double wait = LOAD_CYCLES / (figure(l->c, HD_FIGURE_STAGES) - 1);
+  // Nothing is under way beside a step that is the only one.
+  double ahead = figure(l->c, HD_FIGURE_STAGES) - 1;
+  double wait = ahead > 0 ? LOAD_CYCLES / ahead : LOAD_CYCLES + multiply;
   // What passes through registers is waited for, a batch at a time.
   double elements =
       (l->a->wide ? 0 : l->bm * l->bk) + (form->b.wide ? 0 : l->bn * l->bk);

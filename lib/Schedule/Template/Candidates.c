@@ -27,6 +27,8 @@ typedef struct search {
   hd_candidates_t *found;
   size_t met;      // Demands that a candidate of the template at hand met
   const char *why; // before one that none meets; NULL: there is none.
+  const char
+      *odd; // The figure of one that it cannot have; NULL: none has such.
 } search_t;
 
 static void bind_int(search_t *s, const hd_var_t *var, int64_t value) {
@@ -59,10 +61,18 @@ static bool meets_demands(search_t *s, size_t *met, bool all) {
 
 static bool has_figures(search_t *s) {
   const hd_template_t *t = s->at.template;
-  for (int i = 0; i < HD_FIGURE_COUNT; i++)
-    if (!hd_eval_int(&s->env, t->figures[i], &s->at.figures[i]) ||
-        s->at.figures[i] < 0)
-      return false;
+  for (int i = 0; i < HD_FIGURE_COUNT; i++) {
+    int64_t *value = &s->at.figures[i];
+    bool is_known = hd_eval_int(&s->env, t->figures[i], value);
+    if (is_known && hd_figure_allows((hd_figure_t)i, t->form, *value))
+      continue;
+    s->odd = hd_figure_clause((hd_figure_t)i);
+    s->odd = is_known ? hd_arena_printf(s->arena, "'%s' of its head is %lld",
+                                        s->odd, (long long)*value)
+                      : hd_arena_printf(
+                            s->arena, "'%s' of its head is no number", s->odd);
+    return false;
+  }
   return true;
 }
 
@@ -139,8 +149,7 @@ static const char *try_template(search_t *s, const hd_found_template_t *found) {
     return "it is not for operands of these two types";
   if (template->takes_kept && !s->form->kept)
     return "its operand 'b' is not computed from a narrower tensor, element "
-           "for "
-           "element";
+           "for element";
   bool turned = template->takes_turned && s->form->names[HD_TEMPLATE_TURNED];
   for (int i = 0; i < HD_FORM_OPERANDS; i++) {
     const char *why =
@@ -152,13 +161,15 @@ static const char *try_template(search_t *s, const hd_found_template_t *found) {
   s->at.template = template;
   s->at.home = found->home;
   s->met = 0;
-  s->why = NULL;
+  s->why = s->odd = NULL;
   bind_names(s, template);
   size_t before = s->found->size;
   try_choices(s, 0, 0);
   if (s->found->size > before)
     return NULL;
-  return s->why ? hd_arena_printf(s->arena, "it requires %s", s->why)
+  if (s->why)
+    return hd_arena_printf(s->arena, "it requires %s", s->why);
+  return s->odd ? s->odd
                 : "no multiprocessor has room for any of its candidates";
 }
 

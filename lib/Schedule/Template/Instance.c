@@ -301,6 +301,32 @@ void hd_candidate_join(hd_rules_t *rules, hd_func_t *kernel,
   hd_candidate_launch(rules, &t, kernel, hooks, num_hooks, tensors);
 }
 
+// Whether no candidate before it is of its template.
+static bool is_best_of(const hd_candidates_t *candidates, size_t i) {
+  for (size_t k = 0; k < i; k++)
+    if (candidates->data[k].template == candidates->data[i].template)
+      return false;
+  return true;
+}
+
+// What the best of each other template would take.
+static void explain_others(const hd_rules_t *rules,
+                           const hd_candidates_t *candidates) {
+  hd_arena_t *arena = &rules->module->arena;
+  for (size_t i = 1; i < candidates->size; i++) {
+    if (!is_best_of(candidates, i))
+      continue;
+    const hd_candidate_t *candidate = &candidates->data[i];
+    hd_buffer_t name;
+    hd_buffer_init_local(&name, arena->budget);
+    hd_pin_print(hd_candidate_pin(arena, candidate), &name);
+    hd_remark(&rules->module->context->diags, rules->loc,
+              "schedule: %s: of %s %.2f us would be expected", rules->name,
+              hd_buffer_text(&name), candidate->us);
+    hd_buffer_fini(&name);
+  }
+}
+
 void hd_candidates_explain(const hd_rules_t *rules, const hd_form_t *form,
                            const char *instance,
                            const hd_candidates_t *candidates,
@@ -337,4 +363,5 @@ void hd_candidates_explain(const hd_rules_t *rules, const hd_form_t *form,
               "schedule: %s: %s, the best of %zu candidates, for which %.2f us "
               "are expected",
               rules->name, instance, candidates->size, candidates->data[0].us);
+  explain_others(rules, candidates);
 }

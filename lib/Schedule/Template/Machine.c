@@ -11,8 +11,8 @@ enum {
 
 static const hd_machine_t machines[] = {
 // clang-format off
-#define HD_MACHINE(sm, count, clustered, mhz, threads, blocks, kib, block_kib, mib, l2, gbs, launch) \
-  {sm, count, clustered, mhz, threads, blocks, (int64_t)kib << 10, (int64_t)block_kib << 10, (int64_t)mib << 20, l2, gbs, launch, false},
+#define HD_MACHINE(sm, count, clustered, mhz, threads, blocks, kib, block_kib, mib, l2, gbs, carried, launch) \
+  {sm, count, clustered, mhz, threads, blocks, (int64_t)kib << 10, (int64_t)block_kib << 10, (int64_t)mib << 20, l2, gbs, carried, launch, false},
 // clang-format on
 #include "Schedule/Template/Machines.def"
 #undef HD_MACHINE
@@ -30,11 +30,19 @@ bool hd_machine_find(int sm, hd_machine_t *machine) {
   return found;
 }
 
-void hd_machine_resize(hd_machine_t *machine, int count) {
-  if (machine->count)
+void hd_machine_fit(hd_machine_t *machine, int count, int64_t cache,
+                    double carried) {
+  if (count) {
     machine->clustered =
         (int)((int64_t)machine->clustered * count / machine->count);
-  machine->count = count;
+    machine->count = count;
+  }
+  if (cache)
+    machine->cache = cache;
+  if (carried > 0) {
+    machine->gbs *= carried / machine->carried;
+    machine->carried = carried;
+  }
 }
 
 double hd_machine_residents(const hd_machine_t *machine, double threads,

@@ -19,7 +19,8 @@ typedef struct hd_machine {
   int64_t block_shared; // and those that a block has at most.
   int64_t cache;        // Bytes of the L2 cache.
   double l2;            // Bytes a cycle that one of them reads from it.
-  double gbs;           // Device memory.
+  double gbs;           // Device memory: what kernels reach,
+  double carried;       // of so many GB/s.
   double launch;        // Microseconds from one launch of a graph to the next.
   bool native; // Code is for this GPU alone, with all that it can (sm_90a).
 } hd_machine_t;
@@ -53,8 +54,10 @@ typedef struct hd_schedule_options {
 // The machine of an architecture (90 or 901 for sm_90a), or the last one below
 // it; false where there is none.
 bool hd_machine_find(int sm, hd_machine_t *machine);
-// The same with another number of multiprocessors.
-void hd_machine_resize(hd_machine_t *machine, int count);
+// The same as its driver describes it: multiprocessors, bytes of L2 cache, GB/s
+// that its memory carries; 0: not known, and as it is.
+void hd_machine_fit(hd_machine_t *machine, int count, int64_t cache,
+                    double carried);
 // Blocks that a multiprocessor has room for at a time, of so many threads,
 // registers and bytes of shared memory each.
 double hd_machine_residents(const hd_machine_t *machine, double threads,

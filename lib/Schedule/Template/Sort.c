@@ -27,7 +27,7 @@ enum {
   TURN = 1024,           // Elements that a block that selects looks at at once,
   LEAST_ROOM = 2048,     // and pairs that it has room for;
   LEAST_PART = 4096,     // elements that are worth a block,
-  BLOCKS = 264,          // until there are as many of them.
+  BLOCKS = 2,            // until a multiprocessor has as many of them.
   MOST_USERS = 8,
 };
 
@@ -53,6 +53,7 @@ typedef struct sort {
   const hd_term_t *term;                // What is loaded.
   const hd_term_t *places[HD_MAX_RANK]; // Of the target.
   bool keeps;                           // The index itself is stored.
+  int64_t blocks;                       // That run at once.
   user_t users[MOST_USERS];
   unsigned num_users;
   hd_translator_t t; // Of the kernel at hand.
@@ -73,6 +74,7 @@ static hd_scalar_t loaded_type(hd_scalar_t type) {
 
 static void set_form(sort_t *s) {
   const hd_definition_t *d = s->d;
+  s->blocks = BLOCKS * s->rules->module->context->schedules->machine.count;
   unsigned own = d->num_indices - 1;
   hd_axis_t *axes = s->axes;
   for (unsigned i = 0; i < own; i++)
@@ -346,7 +348,7 @@ static void select_first(sort_t *s) {
   const hd_task_value_t *pairs[2];
   bool first = true;
   while (n > TILE) {
-    int64_t parts = (BLOCKS + rows - 1) / rows;
+    int64_t parts = (s->blocks + rows - 1) / rows;
     int64_t least = 2 * m > LEAST_PART ? 2 * m : LEAST_PART;
     if (parts > n / least)
       parts = n >= least ? n / least : 1;
@@ -377,7 +379,7 @@ static void select_first(sort_t *s) {
 static void sort_all(sort_t *s) {
   int64_t n = s->axes[COLUMN].size, m = s->axes[PLACE].size;
   int64_t tile = LEAST_TILE;
-  while (tile < TILE && s->axes[ROW].size * ((n + tile - 1) / tile) > BLOCKS)
+  while (tile < TILE && s->axes[ROW].size * ((n + tile - 1) / tile) > s->blocks)
     tile *= 2;
   int64_t parts = (n + tile - 1) / tile, kept = m < tile ? m : tile;
   const hd_task_value_t *pairs[2];
@@ -390,7 +392,7 @@ static void sort_all(sort_t *s) {
 static void sort_rows(sort_t *s) {
   int64_t n = s->axes[COLUMN].size, m = s->axes[PLACE].size;
   int64_t parts = (n + LEAST_TILE - 1) / LEAST_TILE;
-  bool few = s->axes[ROW].size * parts <= BLOCKS;
+  bool few = s->axes[ROW].size * parts <= s->blocks;
   if (n <= (few ? 2 * LEAST_TILE : TILE))
     sort_parts(s, n, power_from(2, n), m, NULL, NULL);
   else if (n > TILE && m <= (few ? FEW_SELECTED : MOST_SELECTED))

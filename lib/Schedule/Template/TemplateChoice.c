@@ -283,10 +283,10 @@ bool hd_template_choose(hd_rules_t *rules, const hd_form_t *form,
       rules->pinned = true;
       return hd_template_choose(rules, form, NULL, made);
     }
-    return hd_template_leave(
-        rules, pin,
-        "what the template requires holds for none of the candidates "
-        "with these values");
+    return hd_template_leave(rules, pin,
+                             c.refused.size
+                                 ? c.refused.data[0].why
+                                 : "none of its candidates has these values");
   }
   if (found)
     rules->asked_leaving |= made->candidate.template->takes_leaving;
