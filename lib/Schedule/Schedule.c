@@ -101,6 +101,15 @@ hd_tensor_type_t hd_scheduled_type(const hd_value_t *value) {
   return type;
 }
 
+bool hd_scheduled_has_shape(const hd_value_t *value,
+                            const hd_task_value_t *tensor) {
+  hd_tensor_type_t type = hd_scheduled_type(value);
+  bool same = type.rank == tensor->rank;
+  for (uint32_t i = 0; same && i < tensor->rank; i++)
+    same = type.shape[i] == hd_flat_size(tensor, i);
+  return same;
+}
+
 double hd_scheduled_count(const hd_value_t *value) {
   hd_tensor_type_t type = hd_scheduled_type(value);
   double count = 1;

@@ -67,6 +67,9 @@ const hd_task_binding_t *hd_node_bind(hd_context_t *context, hd_arena_t *arena,
 
 // Type and shape of a value, which are known.
 hd_tensor_type_t hd_scheduled_type(const hd_value_t *value);
+// Whether a flat task's tensor has its shape.
+bool hd_scheduled_has_shape(const hd_value_t *value,
+                            const hd_task_value_t *tensor);
 // Its elements; a price's number, which may pass 2^53.
 double hd_scheduled_count(const hd_value_t *value);
 // A tensor in global memory. An empty one has room for an element that nobody

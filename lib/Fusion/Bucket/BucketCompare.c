@@ -99,7 +99,8 @@ static bool same_reductions(hd_bucketer_t *b, const hd_term_t *const *terms) {
     const hd_reduction_t *r = terms[i]->u.reduction;
     if (r->num_indices != first->num_indices || r->part != first->part ||
         r->monoid->builtin != first->monoid->builtin ||
-        r->monoid->size != first->monoid->size)
+        r->monoid->size != first->monoid->size ||
+        r->monoid->in_order != first->monoid->in_order)
       return false;
     indices[i] = r->indices;
     at[i] = r->at;

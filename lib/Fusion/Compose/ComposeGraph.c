@@ -8,14 +8,6 @@
 
 // --- The new graph ---
 
-static bool has_shape(const hd_value_t *value, const hd_task_value_t *tensor) {
-  hd_tensor_type_t type = hd_scheduled_type(value);
-  bool same = type.rank == tensor->rank;
-  for (uint32_t i = 0; same && i < tensor->rank; i++)
-    same = type.shape[i] == hd_flat_size(tensor, i);
-  return same;
-}
-
 double hd_composer_bytes(const hd_value_t *value) {
   hd_tensor_type_t type = hd_scheduled_type(value);
   double bytes = (double)hd_scalar_bits(type.type) / 8;
@@ -57,7 +49,7 @@ static const hd_value_t **put_inputs(hd_composer_t *c, const hd_task_t *flat,
       HD_ARENA_ARRAY(c->arena, const hd_value_t *, flat->inputs.size + 1);
   for (size_t i = 0; i < flat->inputs.size; i++) {
     inputs[i] = values[i];
-    if (has_shape(values[i], flat->inputs.data[i]))
+    if (hd_scheduled_has_shape(values[i], flat->inputs.data[i]))
       continue;
     inputs[i] = shaped_value(c, values[i], flat->inputs.data[i]);
     put_reshape(c, values[i], inputs[i], loc);
@@ -82,7 +74,7 @@ static void put_composite(hd_composer_t *c, hd_composite_t *made) {
       HD_ARENA_ARRAY(c->arena, const hd_value_t *, num_outputs + 1);
   for (size_t i = 0; i < num_outputs; i++) {
     outputs[i] = made->outputs.data[i];
-    if (!has_shape(outputs[i], flat->outputs.data[i]))
+    if (!hd_scheduled_has_shape(outputs[i], flat->outputs.data[i]))
       outputs[i] = shaped_value(c, outputs[i], flat->outputs.data[i]);
   }
   hd_node_t *node = HD_ARENA_NEW(c->arena, hd_node_t);

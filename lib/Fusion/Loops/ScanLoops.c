@@ -16,9 +16,11 @@
 //   ys = matmul_turns(gs, cs)
 //   h = last_turn(gs)
 //
-// which is a few launches in the place of some for each turn, and no more
-// bytes: in a loop, too, a state is written and read each turn. Requires tasks,
-// known shapes, and bodies whose turns' numbers nobody reads.
+// which is a few launches in the place of some for each turn. A state is read
+// and written each turn in a loop, too, but there in one place: here those of
+// all turns are kept where anything else than the last one is read, up to a
+// bound. Requires tasks, known shapes, and bodies whose turns' numbers nobody
+// reads.
 #include "Fusion/Loops/ScanState.h"
 #include "Fusion/Loops/Turns.h"
 #include "Fusion/Passes.h"
@@ -29,10 +31,11 @@
 #include "Schedule/Terms/Prepare.h"
 #include "Support/Steps.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST_STATES = 64, MOST_NODES = 64 };
-// Of a state for all turns, bytes.
+// Of a loop's states for all turns, together, bytes.
 static const int64_t MOST_BYTES = INT64_C(1) << 28;
 
 // --- What is known of a body ---
@@ -88,6 +91,39 @@ static const char *look_at_body(hd_scanner_t *s) {
       set_states(s, node->outputs[k], states);
   }
   return NULL;
+}
+
+static bool is_after(const hd_scanner_t *s, const hd_value_t *value) {
+  bool is = false;
+  for (uint32_t k = 0; k < s->loop.states; k++)
+    is |= s->loop.body->outputs.data[k] == value;
+  return is;
+}
+
+static bool is_wanted(const hd_scanner_t *s, const hd_value_t *value) {
+  return value && hd_ptr_map_get(&s->wanted, value);
+}
+
+// Whether a node that knows a state gives what is needed of every turn. What a
+// state becomes the scan gives.
+static bool is_needed(const hd_scanner_t *s, const hd_node_t *node) {
+  bool needed = false;
+  for (uint32_t k = 0; k < node->num_outputs; k++)
+    needed |= is_wanted(s, node->outputs[k]) && !is_after(s, node->outputs[k]);
+  return needed;
+}
+
+static void find_wanted(hd_scanner_t *s) {
+  const hd_graph_t *body = s->loop.body;
+  for (uint32_t k = s->loop.states; k < s->node->num_outputs; k++)
+    if (s->node->outputs[k])
+      hd_ptr_map_set(s->arena, &s->wanted, body->outputs.data[k], s->node);
+  for (size_t i = body->nodes.size; i-- > 0;) {
+    const hd_node_t *node = body->nodes.data[i];
+    bool needed = states_read(s, node) && is_needed(s, node);
+    for (uint32_t k = 0; needed && k < node->num_inputs; k++)
+      hd_ptr_map_set(s->arena, &s->wanted, node->inputs[k], node);
+  }
 }
 
 // --- States ---
@@ -149,8 +185,10 @@ static bool is_zeros(hd_scanner_t *s, const hd_value_t *value) {
   for (unsigned i = 0; i < type.rank; i++)
     count *= type.shape[i];
   bool zeros = data;
-  for (int64_t i = 0; zeros && i < count; i++)
-    zeros = hd_host_tensor_get(data, i) == 0;
+  for (int64_t i = 0; zeros && i < count; i++) {
+    double x = hd_host_tensor_get(data, i);
+    zeros = x == 0 && !signbit(x);
+  }
   return zeros;
 }
 
@@ -166,15 +204,21 @@ static void put_before(hd_scanner_t *s, const hd_value_t *state,
   hd_scan_set_outer(s, state, before, true);
 }
 
-// Puts the state's values after and before each turn; NULL, or why not.
+// Puts the state's values after and before each turn, or the last one alone
+// where nobody reads others; NULL, or why not.
 static const char *put_state(hd_scanner_t *s, uint32_t k) {
   const hd_value_t *state = s->loop.body->inputs.data[s->loop.counts + k];
   const hd_value_t *after = s->loop.body->outputs.data[k];
+  const hd_value_t *to = s->node->outputs[k];
+  bool each = is_wanted(s, after) || is_wanted(s, state);
   hd_merged_t merged = {0};
+  if (!each && !to)
+    return NULL;
   if (states_of(s, after) != UINT64_C(1) << k)
     return "a state is made of others";
-  if (bytes_of(s, state) > MOST_BYTES)
-    return "a state of all turns is large";
+  s->bytes += each ? bytes_of(s, state) : 0;
+  if (s->bytes > MOST_BYTES)
+    return "its states of all turns are large";
   if (!merge_makers(s, after, &merged))
     return "what a state becomes is not one task";
   size_t own = merged.inputs.size, count = 0;
@@ -197,14 +241,19 @@ static const char *put_state(hd_scanner_t *s, uint32_t k) {
   hd_task_t *scan =
       own < merged.inputs.size
           ? hd_turns_fading(s->arena, merged.flat, own, turned, s->loop.steps,
-                            is_zeros(s, s->node->inputs[k]))
+                            is_zeros(s, s->node->inputs[k]), each)
           : NULL;
   if (!scan)
     return "a state is no multiple of itself and something more";
+  if (!each) {
+    hd_scan_put_task(s, scan, "last_state", inputs, &to);
+    return NULL;
+  }
   const hd_value_t *all = hd_scan_value(s, after, s->loop.steps);
   hd_scan_put_task(s, scan, "states", inputs, &all);
   hd_scan_set_outer(s, after, all, true);
-  put_before(s, state, s->node->inputs[k], all);
+  if (is_wanted(s, state))
+    put_before(s, state, s->node->inputs[k], all);
   return NULL;
 }
 
@@ -271,7 +320,7 @@ static const char *put_outputs(hd_scanner_t *s) {
     const hd_value_t *to = s->node->outputs[k];
     const hd_scan_outer_t *outer = hd_ptr_map_get(&s->outer, given);
     hd_tensor_type_t type = hd_scheduled_type(given);
-    if (!to)
+    if (!to || (k < s->loop.states && !outer)) // Or there already.
       continue;
     if (!outer->turned)
       return "a result is the same in all turns";
@@ -292,6 +341,7 @@ static const char *put_body(hd_scanner_t *s) {
   const hd_graph_t *body = s->loop.body;
   const char *why = look_at_body(s);
   put_inputs(s);
+  find_wanted(s);
   // What does not know a state comes first, then the states.
   for (size_t i = 0; !why && i < body->nodes.size; i++)
     if (!states_read(s, body->nodes.data[i]))
@@ -299,7 +349,8 @@ static const char *put_body(hd_scanner_t *s) {
   for (uint32_t k = 0; !why && k < s->loop.states; k++)
     why = put_state(s, k);
   for (size_t i = 0; !why && i < body->nodes.size; i++)
-    if (states_read(s, body->nodes.data[i]))
+    if (states_read(s, body->nodes.data[i]) &&
+        is_needed(s, body->nodes.data[i]))
       why = put_node(s, body->nodes.data[i]);
   return why ? why : put_outputs(s);
 }
@@ -308,7 +359,8 @@ static void take_loop(hd_scanner_t *s, const hd_node_t *node) {
   s->node = node;
   s->loop = hd_node_loop(node);
   s->fusion = hd_fusion_create(s->module, s->scheduler, s->loop.body);
-  s->states = s->outer = (hd_ptr_map_t){0};
+  s->states = s->outer = s->wanted = (hd_ptr_map_t){0};
+  s->bytes = 0;
   s->nodes = (hd_scan_nodes_t){0};
   s->constants = (hd_values_t){0};
   const char *why = put_body(s);

@@ -37,14 +37,6 @@ static const hd_value_t *shaped_like(hd_scanner_t *s, const hd_value_t *value,
                        value->type, shape, tensor->rank, value->loc);
 }
 
-static bool has_shape(const hd_value_t *value, const hd_task_value_t *tensor) {
-  hd_tensor_type_t type = hd_scheduled_type(value);
-  bool same = type.rank == tensor->rank;
-  for (uint32_t i = 0; same && i < tensor->rank; i++)
-    same = type.shape[i] == hd_flat_size(tensor, i);
-  return same;
-}
-
 void hd_scan_put_reshape(hd_scanner_t *s, const hd_value_t *from,
                          const hd_value_t *to) {
   hd_vec_push(s->arena, &s->nodes,
@@ -62,14 +54,14 @@ void hd_scan_put_task(hd_scanner_t *s, const hd_task_t *flat, const char *name,
       HD_ARENA_ARRAY(s->arena, const hd_value_t *, flat->outputs.size + 1);
   for (size_t i = 0; i < flat->inputs.size; i++) {
     in[i] = inputs[i];
-    if (has_shape(in[i], flat->inputs.data[i]))
+    if (hd_scheduled_has_shape(in[i], flat->inputs.data[i]))
       continue;
     in[i] = shaped_like(s, inputs[i], flat->inputs.data[i]);
     hd_scan_put_reshape(s, inputs[i], in[i]);
   }
   for (size_t i = 0; i < flat->outputs.size; i++) {
     out[i] = outputs[i];
-    if (out[i] && !has_shape(out[i], flat->outputs.data[i]))
+    if (out[i] && !hd_scheduled_has_shape(out[i], flat->outputs.data[i]))
       out[i] = shaped_like(s, outputs[i], flat->outputs.data[i]);
   }
   const hd_task_t *task =

@@ -11,13 +11,16 @@
 // And of y[i] = a[i] * h[i] + b[i], which is what the state h becomes, the
 // states after each turn:
 //
-//   monoid fading(a: f32, b: f32)(c, d) from (1, 0) = (a * c, b * c + d)
-//   faded[turn, i], y[turn, i] = scan fading(step: n to turn)
-//     (a[step, i], step == 0 ? a[step, i] * first[i] + b[step, i] : b[step, i])
+//   fold fading(h0: f32, h1: f32)(d0, d1) from (0, -0) = (d0, h1 * d0 + d1)
+//   faded0[turn, i], y[turn, i] = scan fading(step: n to turn)
+//     (step == 0 ? 0 : a[step, i],
+//      step == 0 ? a[step, i] * first[i] + b[step, i] : b[step, i])
 //
-// which rounds as turns do, one after the other. Where the first state is 0,
-// the scan begins with that, which differs in the sign of a 0 alone, or by a
-// NaN where the first factor is none or infinite.
+// What is done to the state is done in the fold, operation by operation as the
+// turns do it, so that every state is rounded as theirs. The first turn is done
+// to the state before it where the fold reads what it adds: all before that, a
+// zero, adds nothing, not even a sign. Where the first state is 0, the fold
+// begins with that.
 #include "Fusion/Loops/Turns.h"
 
 #include "Support/Map.h"
@@ -131,15 +134,20 @@ hd_task_t *hd_turns_task(hd_arena_t *arena, const hd_task_t *flat,
 
 // --- A state ---
 
-// factor * state + rest; NULL: 0.
-typedef struct fading {
-  const hd_term_t *factor, *rest;
-} fading_t;
+// What a turn does to the state, from the state on: (state * by) + by, ..
+typedef struct stage {
+  enum { STAGE_MUL, STAGE_ADD, STAGE_FROM } kind; // FROM: by - state
+  const hd_term_t *by;
+} stage_t;
+
+enum { MOST_STAGES = 8 }; // A component of the fold each.
 
 typedef struct fader {
   hd_arena_t *arena;
   const hd_task_value_t *state;
   const hd_definition_t *d;
+  stage_t stages[MOST_STAGES];
+  unsigned count;
 } fader_t;
 
 // Whether it is the state's element at the place that is defined.
@@ -159,52 +167,67 @@ static bool is_own_element(const fader_t *f, const hd_term_t *term) {
   return own;
 }
 
-// The negative, or the term itself.
-static const hd_term_t *signed_term(fader_t *f, const hd_term_t *term,
-                                    bool negative) {
-  return negative
-             ? hd_flat_operate(f->arena, HD_EXPR_SUB,
-                               hd_flat_float(f->arena, term->type.scalar, -0.0),
-                               term)
-             : term;
+static const hd_term_t *zero(hd_arena_t *arena, hd_scalar_t type,
+                             bool negative) {
+  return hd_flat_float(arena, type, negative ? -0.0 : 0.0);
 }
 
-static bool is_one(const hd_term_t *term) {
-  return term->kind == HD_TERM_CONST && term->u.f == 1.0;
-}
-
-// A sum of two of which one alone knows the state, and has nothing more; a
-// product likewise. Anything else would be rounded in another order.
-static bool find_fading(fader_t *f, const hd_term_t *term, fading_t *out) {
-  if (!hd_flat_reads(term, f->state)) {
-    *out = (fading_t){NULL, term};
-    return true;
-  }
-  if (is_own_element(f, term)) {
-    *out = (fading_t){hd_flat_float(f->arena, term->type.scalar, 1.0), NULL};
-    return true;
-  }
-  fading_t x[2];
-  if (term->kind != HD_TERM_OPERATOR || term->num_operands != 2 ||
-      !find_fading(f, term->operands[0], &x[0]) ||
-      !find_fading(f, term->operands[1], &x[1]))
+static bool put_stage(fader_t *f, int kind, const hd_term_t *by) {
+  if (f->count == MOST_STAGES)
     return false;
-  unsigned knows = x[1].factor != NULL;
-  if (x[!knows].factor || x[knows].rest)
-    return false;
-  const hd_term_t *factor = x[knows].factor, *other = x[!knows].rest;
-  bool subtracts = term->u.op == HD_EXPR_SUB;
-  if (term->u.op == HD_EXPR_MUL)
-    *out = (fading_t){
-        is_one(factor) ? other
-                       : hd_flat_operate(f->arena, HD_EXPR_MUL, factor, other),
-        NULL};
-  else if (term->u.op == HD_EXPR_ADD || subtracts)
-    *out = (fading_t){signed_term(f, factor, subtracts && knows),
-                      signed_term(f, other, subtracts && !knows)};
-  else
-    return false;
+  f->stages[f->count].kind = kind;
+  f->stages[f->count++].by = by;
   return true;
+}
+
+// Sums and products of two of which one alone knows the state.
+static bool find_stages(fader_t *f, const hd_term_t *term) {
+  if (is_own_element(f, term))
+    return true;
+  if (term->kind != HD_TERM_OPERATOR || term->num_operands != 2)
+    return false;
+  unsigned knows = hd_flat_reads(term->operands[1], f->state);
+  const hd_term_t *by = term->operands[!knows];
+  if (hd_flat_reads(by, f->state) || !find_stages(f, term->operands[knows]))
+    return false;
+  switch (term->u.op) {
+  case HD_EXPR_MUL:
+    return put_stage(f, STAGE_MUL, by);
+  case HD_EXPR_ADD:
+    return put_stage(f, STAGE_ADD, by);
+  case HD_EXPR_SUB: // x - by is x + -by, to the last bit.
+    if (knows)
+      return put_stage(f, STAGE_FROM, by);
+    by = hd_flat_operate(f->arena, HD_EXPR_SUB,
+                         zero(f->arena, by->type.scalar, true), by);
+    return put_stage(f, STAGE_ADD, by);
+  default:
+    return false;
+  }
+}
+
+// The last of them adds.
+static bool find_fading(fader_t *f) {
+  return find_stages(f, f->d->term) &&
+         ((f->count && f->stages[f->count - 1].kind != STAGE_MUL) ||
+          put_stage(f, STAGE_ADD, zero(f->arena, f->state->type.scalar, true)));
+}
+
+static const hd_term_t *put_on(hd_arena_t *arena, const stage_t *stage,
+                               const hd_term_t *state, const hd_term_t *by) {
+  if (stage->kind == STAGE_FROM)
+    return hd_flat_operate(arena, HD_EXPR_SUB, by, state);
+  return hd_flat_operate(
+      arena, stage->kind == STAGE_MUL ? HD_EXPR_MUL : HD_EXPR_ADD, state, by);
+}
+
+// Whether the zero that goes into the stage is to be negative, so that no sign
+// comes from it out of the last: x + -0 and x - 0 are x.
+static bool is_negative_at(const fader_t *f, unsigned stage) {
+  bool negative = f->stages[f->count - 1].kind == STAGE_ADD;
+  for (unsigned i = f->count - 1; i-- > stage;)
+    negative ^= f->stages[i].kind == STAGE_FROM;
+  return negative;
 }
 
 static const hd_variable_t *variable(hd_arena_t *arena, const char *name,
@@ -220,97 +243,118 @@ static const hd_term_t *bound(hd_arena_t *arena, const hd_variable_t *v) {
   return term;
 }
 
-// (a, b)(c, d): first a times the state and b more, then c times that and d.
-static const hd_monoid_t *fading_monoid(hd_arena_t *arena, hd_scalar_t type) {
-  static const char *const names[] = {"a", "b", "c", "d"};
-  const hd_variable_t **v = HD_ARENA_ARRAY(arena, const hd_variable_t *, 4);
-  const hd_term_t *x[4];
-  const hd_term_t **identity = HD_ARENA_ARRAY(arena, const hd_term_t *, 2);
-  const hd_term_t **result = HD_ARENA_ARRAY(arena, const hd_term_t *, 2);
-  for (unsigned i = 0; i < 4; i++) {
-    v[i] = variable(arena, names[i], type);
-    x[i] = bound(arena, v[i]);
+// A component for each stage: on the right what it does it by, and of the last
+// one on the left the state, on which all are put.
+static const hd_monoid_t *fading_fold(const fader_t *f, bool from_zeros) {
+  hd_arena_t *arena = f->arena;
+  hd_scalar_t type = f->state->type.scalar;
+  const hd_variable_t **v =
+      HD_ARENA_ARRAY(arena, const hd_variable_t *, 2 * f->count);
+  const hd_term_t **identity =
+      HD_ARENA_ARRAY(arena, const hd_term_t *, f->count);
+  const hd_term_t **result = HD_ARENA_ARRAY(arena, const hd_term_t *, f->count);
+  for (unsigned i = 0; i < 2 * f->count; i++)
+    v[i] = variable(
+        arena,
+        hd_arena_printf(arena, "%c%u", i < f->count ? 'h' : 'd', i % f->count),
+        type);
+  unsigned last = f->count - 1;
+  const hd_term_t *state = bound(arena, v[last]);
+  for (unsigned i = 0; i < f->count; i++) {
+    identity[i] = zero(arena, type, false);
+    result[i] = bound(arena, v[f->count + i]);
+    state = put_on(arena, &f->stages[i], state, result[i]);
   }
-  identity[0] = hd_flat_float(arena, type, 1.0);
-  identity[1] = hd_flat_float(arena, type, 0.0);
-  result[0] = hd_flat_operate(arena, HD_EXPR_MUL, x[0], x[2]);
-  result[1] =
-      hd_flat_operate(arena, HD_EXPR_ADD,
-                      hd_flat_operate(arena, HD_EXPR_MUL, x[1], x[2]), x[3]);
+  identity[last] = zero(arena, type, !from_zeros && is_negative_at(f, 0));
+  result[last] = state;
   hd_monoid_t *m = HD_ARENA_NEW(arena, hd_monoid_t);
   *m = (hd_monoid_t){.builtin = HD_MONOID_COUNT,
                      .name = "fading",
-                     .size = 2,
+                     .size = f->count,
                      .left = v,
-                     .right = v + 2,
+                     .right = v + f->count,
                      .identity = identity,
-                     .result = result};
+                     .result = result,
+                     .in_order = true};
   return m;
 }
 
-// Both operands of the scan, at the turn that it goes over. first: NULL where
+// The operands of the scan, at the turn that it goes over. first: NULL where
 // the state is 0 before.
-static void put_operands(turner_t *t, const fading_t *fading,
-                         const hd_task_value_t *first, const hd_definition_t *d,
+static void put_operands(turner_t *t, const fader_t *f,
+                         const hd_task_value_t *first,
                          const hd_term_t **operands) {
-  hd_scalar_t type = d->targets[0]->type.scalar;
-  operands[0] = hd_flat_rewrite(t->arena, fading->factor, put_access, t);
-  operands[1] = fading->rest
-                    ? hd_flat_rewrite(t->arena, fading->rest, put_access, t)
-                    : hd_flat_float(t->arena, type, 0.0);
-  if (!first)
-    return;
-  const hd_term_t *places[HD_MAX_RANK];
+  const hd_definition_t *d = f->d;
+  hd_scalar_t type = f->state->type.scalar;
+  const hd_term_t *places[HD_MAX_RANK], *state = NULL;
   for (uint32_t i = 0; i < d->num_indices; i++)
     places[i] = hd_flat_range(d->indices[i]) == 1
                     ? hd_flat_int(t->arena, HD_I64, 0)
                     : hd_flat_index(t->arena, d->indices[i]);
-  const hd_term_t *before =
-      hd_flat_operate(t->arena, HD_EXPR_ADD,
-                      hd_flat_operate(t->arena, HD_EXPR_MUL, operands[0],
-                                      hd_flat_load(t->arena, first, places)),
-                      operands[1]);
-  operands[1] = hd_flat_select(
-      t->arena, hd_flat_operate_int(t->arena, HD_EXPR_EQ, t->turn, 0), before,
-      operands[1]);
+  if (first)
+    state = hd_flat_load(t->arena, first, places);
+  const hd_term_t *is_first =
+      hd_flat_operate_int(t->arena, HD_EXPR_EQ, t->turn, 0);
+  for (unsigned i = 0; i < f->count; i++) {
+    bool adds = f->stages[i].kind != STAGE_MUL, last = i + 1 == f->count;
+    const hd_term_t *by =
+        hd_flat_rewrite(t->arena, f->stages[i].by, put_access, t);
+    operands[i] = by;
+    if (!first)
+      continue;
+    state = put_on(t->arena, &f->stages[i], state, by);
+    operands[i] = hd_flat_select(
+        t->arena, is_first,
+        last ? state : zero(t->arena, type, adds && is_negative_at(f, i + 1)),
+        by);
+  }
 }
 
-static void put_scan(turner_t *t, const fading_t *fading,
-                     const hd_task_value_t *first, const hd_definition_t *d) {
+// At each turn, or at the last one alone.
+static void put_scan(turner_t *t, const fader_t *f,
+                     const hd_task_value_t *first, bool each) {
+  const hd_definition_t *d = f->d;
   const hd_index_t **indices =
       HD_ARENA_ARRAY(t->arena, const hd_index_t *, d->num_indices + 1);
   const hd_index_t **step = HD_ARENA_ARRAY(t->arena, const hd_index_t *, 1);
   const hd_task_value_t **targets =
-      HD_ARENA_ARRAY(t->arena, const hd_task_value_t *, 2);
-  const hd_term_t *operands[2];
-  indices[0] = hd_flat_index_make(t->arena, "turn", t->steps);
+      HD_ARENA_ARRAY(t->arena, const hd_task_value_t *, f->count);
+  const hd_term_t *operands[MOST_STAGES];
   step[0] = hd_flat_index_make(t->arena, "step", t->steps);
+  if (each)
+    indices[0] = hd_flat_index_make(t->arena, "turn", t->steps);
   for (uint32_t i = 0; i < d->num_indices; i++)
-    indices[i + 1] = d->indices[i];
-  hd_task_type_t type = d->targets[0]->type;
+    indices[each + i] = d->indices[i];
   t->turn = hd_flat_index(t->arena, step[0]);
-  put_operands(t, fading, first, d, operands);
+  put_operands(t, f, first, operands);
   hd_reduction_t *r = HD_ARENA_NEW(t->arena, hd_reduction_t);
-  *r = (hd_reduction_t){.monoid = fading_monoid(t->arena, type.scalar),
+  *r = (hd_reduction_t){.monoid = fading_fold(f, !first),
                         .num_indices = 1,
                         .indices = step,
                         .part = HD_SCAN_TO,
-                        .at = hd_flat_index(t->arena, indices[0])};
+                        .at =
+                            each ? hd_flat_index(t->arena, indices[0])
+                                 : hd_flat_int(t->arena, HD_I64, t->steps - 1)};
   hd_vec_push(t->arena, &t->made->monoids, r->monoid);
-  hd_term_t *scan = hd_term_make(t->arena, HD_TERM_SCAN, type, operands, 2);
+  hd_term_t *scan = hd_term_make(t->arena, HD_TERM_SCAN, d->targets[0]->type,
+                                 operands, f->count);
   scan->u.reduction = r;
-  targets[1] = hd_ptr_map_get(&t->values, d->targets[0]);
-  hd_task_value_t *faded = HD_ARENA_COPY(t->arena, hd_task_value_t, targets[1]);
-  faded->name = "faded";
-  faded->kind = HD_VALUE_LOCAL;
-  targets[0] = faded;
-  hd_vec_push(t->arena, &t->made->locals, targets[0]);
+  unsigned last = f->count - 1;
+  targets[last] = hd_ptr_map_get(&t->values, d->targets[0]);
+  for (unsigned i = 0; i < last; i++) {
+    hd_task_value_t *faded =
+        HD_ARENA_COPY(t->arena, hd_task_value_t, targets[last]);
+    faded->name = hd_arena_printf(t->arena, "faded%u", i);
+    faded->kind = HD_VALUE_LOCAL;
+    targets[i] = faded;
+    hd_vec_push(t->arena, &t->made->locals, targets[i]);
+  }
   hd_definition_t *made = HD_ARENA_NEW(t->arena, hd_definition_t);
   *made = (hd_definition_t){.kind = HD_DEFINE,
                             .loc = d->loc,
-                            .num_targets = 2,
+                            .num_targets = f->count,
                             .targets = targets,
-                            .num_indices = d->num_indices + 1,
+                            .num_indices = d->num_indices + each,
                             .indices = indices,
                             .term = scan};
   hd_vec_push(t->arena, &t->made->definitions, (const hd_definition_t *)made);
@@ -318,18 +362,16 @@ static void put_scan(turner_t *t, const fading_t *fading,
 
 hd_task_t *hd_turns_fading(hd_arena_t *arena, const hd_task_t *flat,
                            size_t state, const bool *turned, int64_t steps,
-                           bool from_zeros) {
+                           bool from_zeros, bool each) {
   if (flat->definitions.size != 1 || !has_room(flat))
     return NULL;
-  const hd_definition_t *d = flat->definitions.data[0];
-  fader_t f = {arena, flat->inputs.data[state], d};
-  fading_t fading;
-  hd_scalar_t type = f.state->type.scalar;
-  if (d->num_targets != 1 || !hd_type_is_float(hd_type(type)) ||
-      hd_flat_has(d->term, HD_TERM_REDUCE) ||
-      hd_flat_has(d->term, HD_TERM_SCAN) ||
-      !find_fading(&f, d->term, &fading) || !fading.factor ||
-      hd_flat_reads(fading.factor, f.state))
+  fader_t f = {.arena = arena,
+               .state = flat->inputs.data[state],
+               .d = flat->definitions.data[0]};
+  if (f.d->num_targets != 1 ||
+      !hd_type_is_float(hd_type(f.state->type.scalar)) ||
+      hd_flat_has(f.d->term, HD_TERM_REDUCE) ||
+      hd_flat_has(f.d->term, HD_TERM_SCAN) || !find_fading(&f))
     return NULL;
   turner_t t;
   begin(&t, flat, arena, steps);
@@ -345,77 +387,7 @@ hd_task_t *hd_turns_fading(hd_arena_t *arena, const hd_task_t *flat,
     hd_vec_push(arena, &t.made->inputs, (const hd_task_value_t *)first);
   }
   hd_vec_push(arena, &t.made->outputs,
-              put_value(&t, flat->outputs.data[0], true));
-  put_scan(&t, &fading, first, d);
+              put_value(&t, flat->outputs.data[0], each));
+  put_scan(&t, &f, first, each);
   return t.made;
-}
-
-// --- States before and after ---
-
-// y[i..] = term of xs, whose slices those are.
-typedef struct mover {
-  hd_arena_t *arena;
-  hd_task_t *made;
-  const hd_task_value_t *xs;
-  const hd_index_t *indices[HD_MAX_RANK]; // The turn, then the slice's.
-  const hd_term_t *places[HD_MAX_RANK];
-} mover_t;
-
-static void begin_move(mover_t *m, hd_scalar_t type, const int64_t *shape,
-                       unsigned rank, int64_t steps) {
-  int64_t whole[HD_MAX_RANK + 1];
-  whole[0] = steps;
-  m->indices[0] = hd_flat_index_make(m->arena, "turn", steps);
-  m->places[0] = hd_flat_index(m->arena, m->indices[0]);
-  for (unsigned i = 0; i < rank; i++) {
-    whole[i + 1] = shape[i];
-    m->indices[i + 1] = hd_flat_index_make(
-        m->arena, hd_arena_printf(m->arena, "i%u", i), shape[i]);
-    m->places[i + 1] = shape[i] == 1
-                           ? hd_flat_int(m->arena, HD_I64, 0)
-                           : hd_flat_index(m->arena, m->indices[i + 1]);
-  }
-  m->made = HD_ARENA_NEW(m->arena, hd_task_t);
-  m->xs =
-      hd_flat_value_make(m->arena, "xs", HD_VALUE_INPUT, type, whole, rank + 1);
-  hd_vec_push(m->arena, &m->made->inputs, m->xs);
-}
-
-static hd_task_t *finish_move(mover_t *m, const hd_task_value_t *y,
-                              const hd_index_t *const *indices,
-                              const hd_term_t *term) {
-  hd_vec_push(m->arena, &m->made->outputs, y);
-  hd_vec_push(
-      m->arena, &m->made->definitions,
-      (const hd_definition_t *)hd_flat_define(m->arena, y, indices, term));
-  return m->made;
-}
-
-hd_task_t *hd_turns_before(hd_arena_t *arena, hd_scalar_t type,
-                           const int64_t *shape, unsigned rank, int64_t steps) {
-  mover_t m = {.arena = arena};
-  begin_move(&m, type, shape, rank, steps);
-  const hd_task_value_t *first =
-      hd_flat_value_make(arena, "first", HD_VALUE_INPUT, type, shape, rank);
-  hd_task_value_t *y = HD_ARENA_COPY(arena, hd_task_value_t, m.xs);
-  y->name = "y";
-  y->kind = HD_VALUE_OUTPUT;
-  hd_vec_push(arena, &m.made->inputs, first);
-  const hd_term_t *turn = m.places[0];
-  const hd_term_t *at_first = hd_flat_load(arena, first, m.places + 1);
-  m.places[0] = hd_flat_operate_int(arena, HD_EXPR_SUB, turn, 1);
-  const hd_term_t *term =
-      hd_flat_select(arena, hd_flat_operate_int(arena, HD_EXPR_EQ, turn, 0),
-                     at_first, hd_flat_load(arena, m.xs, m.places));
-  return finish_move(&m, y, m.indices, term);
-}
-
-hd_task_t *hd_turns_last(hd_arena_t *arena, hd_scalar_t type,
-                         const int64_t *shape, unsigned rank, int64_t steps) {
-  mover_t m = {.arena = arena};
-  begin_move(&m, type, shape, rank, steps);
-  m.places[0] = hd_flat_int(arena, HD_I64, steps - 1);
-  return finish_move(
-      &m, hd_flat_value_make(arena, "y", HD_VALUE_OUTPUT, type, shape, rank),
-      m.indices + 1, hd_flat_load(arena, m.xs, m.places));
 }

@@ -12,13 +12,13 @@
 hd_task_t *hd_turns_task(hd_arena_t *arena, const hd_task_t *flat,
                          const bool *turned, int64_t steps);
 
-// What a state, an input of the task, is after each turn, where the task's
-// result is what it becomes by one: a multiple of it, element by element, and
-// something more. Another input, the last one, is the state before the first
-// turn, unless that is 0. NULL where it is something else.
+// What a state, an input of the task, is after each turn, or after the last
+// alone, where the task's result is what it becomes by one: multiplied and
+// added to, element by element. Another input, the last one, is the state
+// before the first turn, unless that is 0. NULL where it is something else.
 hd_task_t *hd_turns_fading(hd_arena_t *arena, const hd_task_t *flat,
                            size_t state, const bool *turned, int64_t steps,
-                           bool from_zeros);
+                           bool from_zeros, bool each);
 
 // Of what it is after each turn: what it was before each; the first: before the
 // first turn, y(xs, first). And after the last, y(xs). Both of a tensor of that

@@ -127,6 +127,8 @@ typedef struct hd_monoid {
   uint32_t size;
   const hd_variable_t *const *left, *const *right;
   const hd_term_t *const *identity, *const *result;
+  // A fold: not associative, so combined from the left, one after the other.
+  bool in_order;
 } hd_monoid_t;
 
 // Which part of the axis a scan combines, i being where it stands.

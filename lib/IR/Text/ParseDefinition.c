@@ -358,7 +358,9 @@ static bool parse_define(hd_task_parser_t *t, hd_definition_t *definition) {
 bool hd_parse_definition(hd_task_parser_t *t) {
   hd_loc_t loc = hd_here(t->p);
   if (hd_accept(t->p, "monoid"))
-    return hd_parse_monoid(t, loc);
+    return hd_parse_monoid(t, loc, false);
+  if (hd_accept(t->p, "fold"))
+    return hd_parse_monoid(t, loc, true);
   if (t->task->definitions.size == MAX_DEFINITIONS)
     return hd_error(t->p->diags, loc, HD_E0307,
                     "the number of a task's definitions", 1LL,

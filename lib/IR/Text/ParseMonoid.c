@@ -63,11 +63,12 @@ static bool parse_tuple(hd_task_parser_t *t, const variables_t *types,
   return hd_expect(t->p, ")");
 }
 
-bool hd_parse_monoid(hd_task_parser_t *t, hd_loc_t loc) {
+bool hd_parse_monoid(hd_task_parser_t *t, hd_loc_t loc, bool in_order) {
   variables_t left = {0}, right = {0};
   terms_t identity = {0}, result = {0};
   hd_monoid_t *monoid = HD_ARENA_NEW(t->p->arena, hd_monoid_t);
   monoid->builtin = HD_MONOID_COUNT;
+  monoid->in_order = in_order;
   monoid->loc = loc;
   monoid->name = hd_task_new_name(t, &monoid->loc);
   bool ok = monoid->name && parse_variables(t, &left, NULL) &&

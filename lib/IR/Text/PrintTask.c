@@ -102,7 +102,8 @@ bool hd_print_task_where(hd_buffer_t *out, const hd_task_t *task,
 }
 
 static void print_monoid(hd_buffer_t *out, const hd_monoid_t *monoid) {
-  hd_buffer_printf(out, "  monoid %s(", monoid->name);
+  hd_buffer_printf(out, "  %s %s(", monoid->in_order ? "fold" : "monoid",
+                   monoid->name);
   for (uint32_t i = 0; i < monoid->size; i++)
     hd_buffer_printf(out, "%s%s: %s", i ? ", " : "", monoid->left[i]->name,
                      hd_task_type_name(monoid->left[i]->type));

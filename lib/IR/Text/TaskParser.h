@@ -75,8 +75,8 @@ bool hd_parse_ranges(hd_task_parser_t *t, hd_reduction_t *reduction,
 // A builtin one, or one that the task has declared.
 const hd_monoid_t *hd_parse_monoid_name(hd_task_parser_t *t);
 // monoid name(v: T, ...)(w, ...) from (identity, ...) = (result, ...), from the
-// name on.
-bool hd_parse_monoid(hd_task_parser_t *t, hd_loc_t loc);
+// name on; in_order: a fold.
+bool hd_parse_monoid(hd_task_parser_t *t, hd_loc_t loc, bool in_order);
 
 // --- ParseTask.c: what rewrites have as well ---
 

@@ -97,7 +97,7 @@ static void verify_scatter(hd_task_verifier_t *v, const hd_definition_t *d) {
     hd_task_fault(v, d->loc, "what is not met needs a value: 'onto'");
   if (d->duplicates == HD_DUPLICATES_COMBINE &&
       (d->monoid->builtin == HD_MONOID_COUNT
-           ? d->monoid->size != 1
+           ? d->monoid->size != 1 || d->monoid->in_order
            : !hd_task_op_is_defined(hd_monoid_operator(d->monoid->builtin),
                                     target->type)))
     hd_task_fault(v, d->loc, "'%s' does not combine values of type %s",

@@ -197,6 +197,11 @@ static void verify_reduction(hd_task_verifier_t *v, const hd_term_t *term) {
     if (r->num_indices != 1 || r->indices[0]->range->pack)
       hd_task_fault(v, term->loc, "a scan runs along one axis");
   }
+  if (monoid->in_order &&
+      (term->kind != HD_TERM_SCAN ||
+       (r->part != HD_SCAN_TO && r->part != HD_SCAN_BEFORE)))
+    hd_task_fault(v, term->loc, "'%s', a fold, is for scans from the left",
+                  monoid->name);
   hd_verify_ranges(v, r->indices, r->num_indices);
   unsigned size = is_declared ? monoid->size : 1;
   if (term->num_operands != size) {

@@ -16,11 +16,13 @@
 // From the end on (`from`, `after`) the row is walked backwards and values are
 // combined from the left. What some neighbours are made of is asked for at
 // once, before they are combined one after the other. Of a monoid's components
-// those that nobody reads stay in registers.
+// those that nobody reads stay in registers. A scan that stands at the end of
+// its axis stores what the whole row combines to.
 #include "Schedule/Rules/Rules.h"
 
 // A few rows of this many elements are made in chunks, which are scanned side
-// by side, each from what those before it combine to.
+// by side, each from what those before it combine to: of monoids alone, a fold
+// is not associative.
 enum { THREADS = 128, LONG = 4096, FEW = 256, CHUNK = 256, MOST_CHUNKS = 2048 };
 enum { AHEAD = 16 }; // Elements that are asked for at once.
 
@@ -40,6 +42,15 @@ static int find_axis(const hd_definition_t *d) {
       return (int)i;
   }
   return -1;
+}
+
+// Whether a scan combines its whole axis, in this order.
+static bool stands_at_end(const hd_definition_t *d) {
+  if (d->term->kind != HD_TERM_SCAN)
+    return false;
+  const hd_reduction_t *r = d->term->u.reduction;
+  return r->part == HD_SCAN_TO &&
+         hd_flat_is_int(r->at, hd_flat_range(r->indices[0]) - 1);
 }
 
 // From the left where the row is walked backwards.
@@ -86,6 +97,7 @@ static void store(hd_kernel_draft_t *draft, const hd_definition_t *d,
 typedef struct stretch {
   const hd_expr_t *first; // NULL: 0.
   int64_t size;
+  bool ends; // What comes out of it is stored alone, behind it.
 } stretch_t;
 
 // How many elements are asked for at once: as many as the stretch has a
@@ -103,7 +115,8 @@ static int64_t ahead_of(const hd_definition_t *d, const hd_index_t *axis,
 // its turn.
 static void put_elements(hd_kernel_draft_t *draft, const hd_definition_t *d,
                          const hd_index_t *axis, const hd_expr_t *const *at,
-                         int64_t ahead, const hd_var_t *const *cells) {
+                         int64_t ahead, bool stores,
+                         const hd_var_t *const *cells) {
   hd_translator_t *t = &draft->t;
   const hd_term_t *scan = d->term;
   const hd_reduction_t *r = scan->u.reduction;
@@ -118,10 +131,10 @@ static void put_elements(hd_kernel_draft_t *draft, const hd_definition_t *d,
   }
   for (int64_t k = 0; k < ahead; k++) {
     hd_translate_bind(t, axis, at[k]);
-    if (!first)
+    if (stores && !first)
       store(draft, d, cells);
     combine(draft, scan, cells, values[k], backwards);
-    if (first)
+    if (stores && first)
       store(draft, d, cells);
   }
 }
@@ -150,7 +163,7 @@ static void put_row(hd_kernel_draft_t *draft, const hd_definition_t *d,
     at[k] = hd_b_let(b, "at", at[k]);
   }
   hd_b_open(b, &inner);
-  put_elements(draft, d, axis, at, ahead, cells);
+  put_elements(draft, d, axis, at, ahead, !stretch->ends, cells);
   hd_block_t then = hd_b_close(b);
   hd_b_if(b,
           hd_flat_range(axis) % stretch->size
@@ -160,6 +173,8 @@ static void put_row(hd_kernel_draft_t *draft, const hd_definition_t *d,
   hd_block_t body = hd_b_close(b);
   hd_b_for(b, var, hd_b_int(b, type, 0),
            hd_b_int(b, type, stretch->size / ahead), NULL, 0, body);
+  if (stretch->ends)
+    store(draft, d, cells);
 }
 
 // --- Few long rows, in chunks ---
@@ -300,7 +315,7 @@ static void put_chunks(hd_rules_t *rules, const hd_definition_t *d,
                   hd_b_cast(b, hd_translate_index_type(axis),
                             hd_ptr_map_get(&draft.t.indices, c->chunk)),
                   c->size);
-  stretch_t stretch = {hd_b_let(b, "first", first), c->size};
+  stretch_t stretch = {hd_b_let(b, "first", first), c->size, false};
   put_row(&draft, d, axis, &stretch, cells);
   hd_draft_finish_workers(&draft, &grid, "_scan");
 }
@@ -310,7 +325,8 @@ static bool split(hd_rules_t *rules, const hd_definition_t *d,
                   unsigned count) {
   hd_arena_t *arena = &rules->module->arena;
   int64_t range = hd_flat_range(axis);
-  if (range < LONG || hd_flat_points(rows, count) >= FEW)
+  if (d->term->u.reduction->monoid->in_order || range < LONG ||
+      hd_flat_points(rows, count) >= FEW)
     return false;
   chunks_t c = {.rank = count + 1, .size = CHUNK};
   if (range / c.size > MOST_CHUNKS)
@@ -327,15 +343,18 @@ static bool split(hd_rules_t *rules, const hd_definition_t *d,
 }
 
 bool hd_rule_scan(hd_rules_t *rules, const hd_definition_t *d) {
-  int axis = find_axis(d);
-  if (axis < 0)
+  int at = find_axis(d);
+  bool ends = stands_at_end(d);
+  if (at < 0 && !ends)
     return false;
+  const hd_index_t *axis =
+      ends ? d->term->u.reduction->indices[0] : d->indices[at];
   const hd_index_t *rows[HD_MAX_RANK];
   unsigned count = 0;
   for (uint32_t i = 0; i < d->num_indices; i++)
-    if ((int)i != axis)
+    if ((int)i != at)
       rows[count++] = d->indices[i];
-  if (split(rules, d, d->indices[axis], rows, count))
+  if (!ends && split(rules, d, axis, rows, count))
     return true;
   hd_kernel_draft_t draft;
   hd_draft_begin(&draft, rules);
@@ -345,8 +364,8 @@ bool hd_rule_scan(hd_rules_t *rules, const hd_definition_t *d) {
   hd_draft_place(&draft, number, rows, count);
   const hd_var_t *cells[HD_MAX_COMPONENTS];
   hd_translate_begin(&draft.t, d->term, cells);
-  stretch_t whole = {NULL, hd_flat_range(d->indices[axis])};
-  put_row(&draft, d, d->indices[axis], &whole, cells);
+  stretch_t whole = {NULL, hd_flat_range(axis), ends};
+  put_row(&draft, d, axis, &whole, cells);
   hd_draft_finish_workers(&draft, &grid, "_scan");
   return true;
 }
