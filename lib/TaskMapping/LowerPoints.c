@@ -112,6 +112,29 @@ static bool forget(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
   return false;
 }
 
+static hd_block_t lower_side(hd_rewriter_t *rewriter, const hd_stmt_t *branch,
+                             bool holds) {
+  hd_point_lowering_t *l = rewriter->argument;
+  hd_facts_mark_t mark = hd_facts_mark(l->facts);
+  hd_stmt_list_t list = {0};
+  hd_facts_assume(l->facts, branch->u.branch.condition, holds);
+  hd_rewrite_into(rewriter,
+                  holds ? branch->u.branch.then : branch->u.branch.otherwise,
+                  &list);
+  hd_facts_reset(l->facts, mark);
+  return hd_block_of(l->arena, &list);
+}
+
+// Of two sides each knows what it is under.
+static void lower_sides(hd_rewriter_t *rewriter, const hd_stmt_t *branch,
+                        hd_stmt_list_t *out) {
+  hd_point_lowering_t *l = rewriter->argument;
+  hd_stmt_t *copy = hd_stmt_copy(l->arena, branch);
+  copy->u.branch.then = lower_side(rewriter, branch, true);
+  copy->u.branch.otherwise = lower_side(rewriter, branch, false);
+  hd_stmt_list_push(l->arena, out, copy);
+}
+
 static bool lower_point(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
                         hd_stmt_list_t *out) {
   hd_tile_t tile = {.l = rewriter->argument, .out = out, .point = stmt};
@@ -121,6 +144,9 @@ static bool lower_point(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
     tile.loop = stmt;
     tile.mapping = stmt->u.mapfor.mapping;
     tile.worker = name_worker(tile.l, stmt, out);
+  } else if (stmt->kind == HD_STMT_IF && stmt->u.branch.otherwise.size > 0) {
+    lower_sides(rewriter, stmt, out);
+    return true;
   } else if (stmt->kind != HD_STMT_POINT) {
     learn(tile.l, stmt);
     return false;

@@ -24,7 +24,6 @@
 // The copy engine and staging leave the order in which workers store to the
 // compiler.
 
-#include "IR/Held.h"
 #include "TaskMapping/Points.h"
 #include "TaskMapping/TaskMapping.h"
 
@@ -109,12 +108,6 @@ static void push_choice(const hd_tile_t *tile, const hd_expr_t *condition,
              hd_block_of(tile->l->arena, &otherwise), tile->out);
 }
 
-static int64_t widest(const hd_tile_t *tile) {
-  const hd_expr_t *staging = tile->point->u.point.staging;
-  int64_t bits = hd_type_bits((staging ? staging : place_of(tile))->type);
-  return bits < 8 ? 1 : HD_POINT_CHUNK * 8 / bits;
-}
-
 // The widest vectors that a loop over chunks stores wherever they are, by what
 // is known of indices that are no windows: `c[x / 64, x % 64]`. 1: none are.
 static int64_t known_width(const hd_tile_t *tile, int64_t width, bool spread) {
@@ -139,7 +132,7 @@ static void yield_directly(const hd_tile_t *tile) {
   int32_t unroll = tile->loop->u.mapfor.unroll;
   hd_tile_window_t window;
   bool found = hd_tile_window_find(tile, place_of(tile), &window);
-  for (int64_t width = widest(tile); found && width > 1; width /= 2) {
+  for (int64_t width = hd_tile_widest(tile); found && width > 1; width /= 2) {
     const hd_mapping_t *chunks =
         hd_mapping_divide(tile->l->arena, tile->mapping, width);
     all = NULL;
@@ -149,91 +142,11 @@ static void yield_directly(const hd_tile_t *tile) {
     push_choice(tile, all, chunks, width, tile->mapping, unroll, value);
     return;
   }
-  int64_t width = found ? 1 : known_width(tile, widest(tile), false);
+  int64_t width = found ? 1 : known_width(tile, hd_tile_widest(tile), false);
   explain(tile, width > 1 ? "stored from registers, in vectors"
                           : "stored from registers, element by element");
   push_stores(tile, hd_mapping_divide(tile->l->arena, tile->mapping, width),
               width, unroll, value, tile->out);
-}
-
-static void push_barrier(const hd_tile_t *tile) {
-  const hd_expr_t *operands[] = {tile->point->u.point.barrier,
-                                 tile->point->u.point.threads};
-  if (operands[0])
-    hd_push_call(tile, HD_INTRINSIC_BARRIER_SYNC, operands, 2, tile->out);
-  else
-    hd_push_call(tile, HD_INTRINSIC_BARRIER, NULL, 0, tile->out);
-}
-
-// An element of global memory, or 0 outside: staging computes all of the tile.
-static const hd_expr_t *guard(hd_rewriter_t *rewriter, const hd_expr_t *e) {
-  const hd_expr_t *operands[HD_MAX_RANK + 1];
-  if (e->kind != HD_EXPR_LOAD || e->linear || e->num_operands == 0 ||
-      e->u.var->tensor->scope != HD_SCOPE_GLOBAL)
-    return e;
-  for (unsigned i = 0; i < e->num_operands; ++i)
-    operands[i] = e->operands[i];
-  hd_arena_t *arena = rewriter->arena;
-  hd_type_t element = hd_type((hd_scalar_t)e->type.scalar);
-  const hd_expr_t *zero = hd_zero(arena, element);
-  operands[e->num_operands] =
-      e->type.lanes == 1
-          ? zero
-          : hd_expr_make(arena, HD_EXPR_VECTOR, e->type, NULL, &zero, 1);
-  return hd_expr_access(arena, HD_EXPR_LOADELSE, e->u.var, e->type.lanes,
-                        operands, e->num_operands + 1);
-}
-
-// An integer in the bits of an element that has room for it, and back.
-
-static hd_type_t bits_of(hd_type_t room) {
-  return hd_type_is_integer(room) ? room : hd_type(HD_U16);
-}
-
-static const hd_expr_t *held(hd_arena_t *arena, hd_type_t room,
-                             const hd_expr_t *value) {
-  if (hd_type_equal(room, value->type))
-    return value;
-  value = hd_expr_cast(arena, bits_of(room), value);
-  return hd_type_equal(room, value->type)
-             ? value
-             : hd_expr_make(arena, HD_EXPR_BITCAST, room, value, &value, 1);
-}
-
-static const hd_expr_t *let_go(hd_arena_t *arena, hd_type_t type,
-                               const hd_expr_t *kept) {
-  if (hd_type_equal(type, kept->type))
-    return kept;
-  hd_type_t bits = bits_of(kept->type);
-  if (!hd_type_equal(bits, kept->type))
-    kept = hd_expr_make(arena, HD_EXPR_BITCAST, bits, kept, &kept, 1);
-  return hd_expr_cast(arena, type, kept);
-}
-
-// All of the tile to shared memory, by whom it belongs to: what a worker does
-// one after the other together. Where there are maps there is stmatrix.
-static void push_staging(const hd_tile_t *tile) {
-  const hd_stmt_t *point = tile->point;
-  hd_arena_t *arena = tile->l->arena;
-  hd_rewriter_t rewriter = {.arena = arena, .expr = guard};
-  const hd_type_t room = point->u.point.staging->type;
-  const hd_expr_t *value =
-      held(arena, room, hd_rewrite_expr(&rewriter, point->u.point.value));
-  if (tile->l->func->num_maps > 0 && hd_push_matrices(tile, value))
-    return;
-  int64_t width = widest(tile);
-  const hd_mapping_t *chunks = NULL;
-  while (!chunks) {
-    chunks = hd_mapping_divide(arena, tile->mapping, width);
-    width = chunks ? width : width / 2;
-  }
-  hd_nest_t nest =
-      hd_nest_begin(tile, chunks, width, tile->loop->u.mapfor.unroll);
-  const hd_stmt_t *store =
-      hd_make_store(tile, hd_nest_expr(&nest, point->u.point.staging),
-                    hd_nest_expr(&nest, value));
-  hd_nest_end(&nest, NULL, hd_nest_lanes(&nest, hd_block_of_one(arena, store)),
-              tile->out);
 }
 
 // Whether a loop over the mapping does all of its tasks.
@@ -242,25 +155,27 @@ static bool is_whole(const hd_mapping_t *m) {
                 is_whole(m->right));
 }
 
-static void yield_staged(const hd_tile_t *tile) {
-  hd_arena_t *arena = tile->l->arena;
-  const hd_expr_t *staging = tile->point->u.point.staging, *all = NULL;
-  const hd_expr_t *value =
-      hd_expr_make(arena, HD_EXPR_LOAD, staging->type, staging,
-                   staging->operands, staging->num_operands);
-  value = let_go(arena, place_of(tile)->type, value);
-  push_barrier(tile); // Who read the staging before is done.
-  push_staging(tile);
-  push_barrier(tile);
-  int64_t width = widest(tile);
-  bool whole = is_whole(tile->mapping);
+// Whether neighbours in the place are neighbours along the first of a tile's
+// two axes: by its indices, or because vectors are stored so and not otherwise.
+static bool lies_across(const hd_tile_t *tile, const hd_tile_t *other) {
+  const hd_expr_t *place = place_of(tile);
+  hd_tile_window_t window;
+  if (hd_tile_window_find(tile, place, &window))
+    return place->num_operands > 0 && window.axis[place->num_operands - 1] == 0;
+  return known_width(tile, hd_tile_widest(tile), true) == 1 &&
+         known_width(other, hd_tile_widest(other), true) > 1;
+}
+
+// From shared memory to the point's place, by rows.
+static void push_rows(const hd_tile_t *tile, bool whole) {
+  const hd_expr_t *value = hd_staged(tile), *all = NULL;
+  int64_t width = hd_tile_widest(tile);
   const hd_mapping_t *elements = whole ? hd_tile_spread(tile, 1) : NULL;
   const hd_mapping_t *chunks = whole ? hd_tile_spread(tile, width) : NULL;
   hd_tile_window_t window;
   bool found = hd_tile_window_find(tile, place_of(tile), &window);
   if (!elements)
     elements = tile->mapping;
-  explain(tile, "staged in shared memory, then stored by rows");
   if (found && width > 1 && chunks &&
       hd_tile_window_is_aligned(tile, &window, width, &all)) {
     push_choice(tile, all, chunks, width, elements, 1, value);
@@ -271,6 +186,23 @@ static void yield_staged(const hd_tile_t *tile) {
     push_stores(tile, hd_tile_spread(tile, width), width, 1, value, tile->out);
   else
     push_elements(tile, elements, 1, value, tile->out);
+}
+
+static void yield_staged(const hd_tile_t *tile) {
+  bool whole = is_whole(tile->mapping), across = false;
+  hd_tile_t other, own = *tile;
+  if (whole && tile->mapping->rank == 2) {
+    other = hd_tile_turned(tile);
+    across = lies_across(tile, &other);
+  }
+  if (across)
+    own.point = other.point;
+  hd_stage_barrier(tile); // Who read the staging before is done.
+  hd_stage(&own, across && hd_tile_is_square(tile) ? &other : &own);
+  hd_stage_barrier(tile);
+  explain(tile, across ? "staged in shared memory, then stored by columns"
+                       : "staged in shared memory, then stored by rows");
+  push_rows(across ? &other : tile, whole);
 }
 
 // Whether a map's box is the tile: its axes in their order, the others 1.
@@ -400,10 +332,10 @@ static void yield_by_map(const hd_tile_t *tile, const hd_var_t *map,
   hd_push_call(tile, HD_INTRINSIC_BULK_WAIT_READ, &under_way, 1, &first);
   hd_push_if(tile, leads(tile), hd_block_of(l->arena, &first), (hd_block_t){0},
              tile->out);
-  push_barrier(tile);
-  push_staging(tile);
+  hd_stage_barrier(tile);
+  hd_stage(tile, tile);
   hd_push_call(tile, HD_INTRINSIC_FENCE_PROXY_ASYNC, NULL, 0, tile->out);
-  push_barrier(tile);
+  hd_stage_barrier(tile);
   push_copy(tile, map, window, &last);
   hd_push_call(tile, HD_INTRINSIC_BULK_COMMIT, NULL, 0, &last);
   // Others learn by a barrier alone that they may write to the staging tensor.

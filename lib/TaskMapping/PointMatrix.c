@@ -100,14 +100,34 @@ static const hd_expr_t *element_of(const hd_tile_t *tile, const hd_var_t *var,
   return hd_expr_access(tile->l->arena, HD_EXPR_REF, var, 1, &index, 1);
 }
 
-bool hd_push_matrices(const hd_tile_t *tile, const hd_expr_t *value) {
+// The row of 16 bytes that a lane names: rows of the tile, or columns, of which
+// an instruction turns each matrix.
+static const hd_expr_t *row_of(hd_nest_t *nest, const hd_expr_t *lane,
+                               bool is_turned) {
+  const hd_tile_t *tile = nest->tile;
+  const hd_expr_t *half = binary(
+      tile, HD_EXPR_MUL, binary(tile, HD_EXPR_DIV, lane, SIDE), SIDE / 2);
+  const hd_expr_t *row = binary(tile, HD_EXPR_MOD, lane, SIDE);
+  if (is_turned)
+    set_place(nest,
+              binary(tile, HD_EXPR_MUL,
+                     binary(tile, HD_EXPR_DIV, row, SIDE / 2), SIDE / 2),
+              hd_expr_binary(tile->l->arena, HD_EXPR_ADD, half,
+                             binary(tile, HD_EXPR_MOD, lane, SIDE / 2)));
+  else
+    set_place(nest, row, half);
+  return hd_nest_expr(nest, tile->point->u.point.staging);
+}
+
+bool hd_push_matrices(const hd_tile_t *tile, const hd_tile_t *by,
+                      const hd_expr_t *value) {
   const hd_expr_t *staging = tile->point->u.point.staging, *all = NULL;
   hd_arena_t *arena = tile->l->arena;
   hd_tile_window_t window;
   const hd_mapping_t *blocks = blocks_of(arena, tile->mapping);
   if (!blocks || !counts_lanes(tile) || hd_type_bits(staging->type) != 16 ||
-      !hd_tile_window_find(tile, staging, &window) ||
-      !hd_tile_window_is_aligned(tile, &window, FRAGMENT, &all) || all)
+      !hd_tile_window_find(by, staging, &window) ||
+      !hd_tile_window_is_aligned(by, &window, FRAGMENT, &all) || all)
     return false;
   const hd_var_t *fragment = declare_fragment(tile);
   const hd_expr_t *lane = hd_expr_builtin(arena, HD_BUILTIN_LANE_ID);
@@ -125,12 +145,12 @@ bool hd_push_matrices(const hd_tile_t *tile, const hd_expr_t *value) {
                       hd_make_store(tile, element_of(tile, fragment, i),
                                     hd_nest_expr(&nest, value)));
   }
-  set_place(
-      &nest, binary(tile, HD_EXPR_MOD, lane, SIDE),
-      binary(tile, HD_EXPR_MUL, binary(tile, HD_EXPR_DIV, lane, SIDE), 8));
-  const hd_expr_t *operands[] = {hd_nest_expr(&nest, staging),
+  const hd_expr_t *operands[] = {row_of(&nest, lane, by != tile),
                                  element_of(tile, fragment, 0)};
-  hd_push_call(tile, HD_INTRINSIC_STMATRIX_X4, operands, 2, &list);
+  hd_push_call(tile,
+               by == tile ? HD_INTRINSIC_STMATRIX_X4
+                          : HD_INTRINSIC_STMATRIX_X4_TRANS,
+               operands, 2, &list);
   hd_nest_end(&nest, NULL, hd_block_of(arena, &list), tile->out);
   return true;
 }

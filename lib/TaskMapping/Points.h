@@ -127,10 +127,28 @@ void hd_push_call(const hd_tile_t *tile, hd_intrinsic_t intrinsic,
 // a time. False, and nothing, where the mapping cannot be divided so.
 bool hd_push_in_batches(const hd_tile_t *tile, const hd_mapping_t *mapping,
                         const hd_expr_t *loaded, hd_stmt_list_t *out);
+
+// Staging.c: what leaves through shared memory.
+
+// Elements of 16 bytes: of where they are staged, or else stored.
+int64_t hd_tile_widest(const hd_tile_t *tile);
+void hd_stage_barrier(const hd_tile_t *tile);
+// All of the tile to shared memory, by whom it belongs to. by: the tile as it
+// lies there, which is another one where its axes are turned on the way.
+void hd_stage(const hd_tile_t *tile, const hd_tile_t *by);
+// An element, as it is there.
+const hd_expr_t *hd_staged(const hd_tile_t *tile);
+bool hd_tile_is_square(const hd_tile_t *tile); // Of two axes.
+// The tile with its two axes in the other order. Where it is a square, it lies
+// so in shared memory, too, and is read by rows.
+hd_tile_t hd_tile_turned(const hd_tile_t *tile);
+
 void hd_lower_load(const hd_tile_t *tile);
 void hd_lower_yield(const hd_tile_t *tile);
 // Stores value to the staging of a yield by stmatrix; false, and nothing, where
-// the tile's mapping is not that of fragments.
-bool hd_push_matrices(const hd_tile_t *tile, const hd_expr_t *value);
+// the tile's mapping is not that of fragments. by: the tile as it lies there,
+// which is another one where its axes are turned on the way.
+bool hd_push_matrices(const hd_tile_t *tile, const hd_tile_t *by,
+                      const hd_expr_t *value);
 
 #endif
