@@ -37,8 +37,10 @@ for case in range(count):
     kind = [numpy.int8, numpy.uint8][case % 2]
     limits = numpy.iinfo(kind)
     zero = kind([0, limits.min, limits.max, rng.integers(limits.min, limits.max + 1)][case // 2 % 4])
-    scale = f4(2.0 ** rng.uniform(-12, 6) if case % 5 else 2.0 ** rng.uniform(-60, 60))
-    x = drawn(scale)
+    ranges = [(-60, 60), (60, 125), (-12, 6), (-12, 6), (-12, 6)]
+    scale = f4(2.0 ** rng.uniform(*ranges[case % 5]))
+    with numpy.errstate(over="ignore"):
+        x = drawn(scale)
     with numpy.errstate(over="ignore"):
         y = numpy.clip(numpy.rint(x / scale) + f4(zero), limits.min, limits.max)
     y = numpy.where(numpy.isnan(x), limits.min, y).astype(kind)
