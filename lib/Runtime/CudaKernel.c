@@ -159,7 +159,7 @@ static bool load_piece(void *argument, unsigned piece, hd_module_t *module) {
 static void print_loads(const loads_t *l) {
   static const char *const origins[] = {"", " (machine code from the cache)",
                                         " (from the cache)",
-                                        " (from the model's file)"};
+                                        " (given with its plan)"};
   for (unsigned i = 0; i < l->count; i++) {
     const hd_kernel_t *k = l->kernels[i];
     fprintf(stderr,

@@ -332,10 +332,19 @@ static bool settle_target(hd_cuda_device_t *d, const hd_target_t *wanted) {
   return true;
 }
 
+// A start of the driver takes a quarter of a second, whatever is run then.
+static bool open_driver(hd_cuda_device_t *d, int ordinal) {
+  hd_times_t *times = &d->base.context->times;
+  size_t part = hd_times_enter(times, "driver");
+  d->cuda = hd_cuda_open(hd_cuda_diags(d), ordinal);
+  bool ok = d->cuda && make_stream(d);
+  hd_times_leave(times, part);
+  return ok;
+}
+
 static bool init(hd_cuda_device_t *d, int ordinal,
                  const hd_device_options_t *options) {
-  d->cuda = hd_cuda_open(hd_cuda_diags(d), ordinal);
-  if (!d->cuda || !settle_target(d, options->target))
+  if (!open_driver(d, ordinal) || !settle_target(d, options->target))
     return false;
   hd_device_info_t *info = &d->base.info;
   memcpy(info->name, d->cuda->name, sizeof(info->name));
@@ -346,7 +355,7 @@ static bool init(hd_cuda_device_t *d, int ordinal,
   d->threads = options->threads;
   if (options->cache_dir)
     d->base.cache = hd_cache_open(options->cache_dir);
-  return make_stream(d);
+  return true;
 }
 
 hd_device_t *hd_device_open_cuda(hd_context_t *context, int ordinal,

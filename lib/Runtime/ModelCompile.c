@@ -14,6 +14,7 @@
 #include "Runtime/CodeKey.h"
 #include "Runtime/GraphProgram.h"
 #include "Runtime/ModelState.h"
+#include "Runtime/PlanCache.h"
 #include "Schedule/Template/Falls.h"
 
 #include <math.h>
@@ -242,7 +243,7 @@ static void note_first(const rounds_t *r) {
   }
 }
 
-bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded) {
+static bool compile_in_rounds(hd_model_t *m, hd_model_segment_t *segment) {
   hd_context_t *context = hd_model_context(m);
   rounds_t r = {.model = m, .segment = segment};
   hd_cleanup_t cleanup;
@@ -262,8 +263,18 @@ bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded) {
   }
   if (!ok)
     note_first(&r);
-  else if (loaded)
-    ok = hd_program_make_ready(&segment->program);
   hd_budget_clean(&context->budget, &cleanup);
   return ok;
+}
+
+bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded) {
+  hd_cache_key_t key = hd_plan_key(m, segment);
+  bool keeps = (key.low | key.high) != 0;
+  bool ok = keeps && hd_plan_find(m, segment, key);
+  if (!ok) {
+    ok = compile_in_rounds(m, segment);
+    if (ok && keeps)
+      hd_plan_keep(m, segment, key);
+  }
+  return ok && (!loaded || hd_program_make_ready(&segment->program));
 }

@@ -68,6 +68,15 @@ size_t hd_saved_count_stores(const hd_turn_t *turn);
 // after an error. A remark says where it was made.
 bool hd_saved_is_here(hd_model_t *m, int64_t number, bool *ok);
 
+// The text of a program's plan with its kernels' heads, and the symbols of the
+// kernels in their code, each with a zero behind it.
+void hd_saved_print_plan(hd_context_t *context, const hd_program_t *program,
+                         hd_buffer_t *text, hd_buffer_t *symbols);
+// Such a text as a module, whose entry is the plan; path is for messages.
+// *made is the caller's to end, false or not.
+bool hd_saved_parse_plan(hd_context_t *context, const char *path,
+                         const char *text, size_t size, hd_module_t **made);
+
 // In the model's world: makes of the turn the executable that the model's file
 // has for its inputs, or for its bucket. *found: whether it has one. False
 // after an error.

@@ -3,12 +3,9 @@
 // An executable from a model's file: no more is done than to read it, to load
 // its code, and to bring to the device what it reads there.
 #include "Fusion/Fuse.h"
-#include "IR/Text/Parser.h"
-#include "IR/Verify/Verifier.h"
 #include "Runtime/Saved.h"
 #include "Runtime/Storage.h"
 #include "Schedule/Schedule.h"
-#include "TaskMapping/TaskMapping.h"
 
 #include <string.h>
 
@@ -96,20 +93,11 @@ static bool begin(reader_t *r, uint32_t number, hd_tensor_type_t *types) {
 
 static bool parse_plan(reader_t *r) {
   const char *text;
-  hd_context_t *context = hd_model_context(r->model);
   const hd_section_t *s = hd_artifact_section(r->file, r->head[HD_SAVED_PLAN],
                                               HD_SECTION_PLAN, &text);
-  if (!s)
-    return false;
-  size_t part = hd_times_enter(&context->times, "parse");
-  hd_module_t *made = r->turn->segment.made = hd_module_create(context);
-  bool ok = hd_module_parse_into(made, r->file->path, text, s->size, 1) &&
-            hd_module_verify(made);
-  for (size_t i = 0; ok && i < made->items.size; i++)
-    ok = made->items.data[i].kind == HD_ITEM_FUNC &&
-         hd_func_verify_mappings(context, made->items.data[i].u.func);
-  hd_times_leave(&context->times, part);
-  return ok || damaged(r, "a plan cannot be read");
+  return s && (hd_saved_parse_plan(hd_model_context(r->model), r->file->path,
+                                   text, s->size, &r->turn->segment.made) ||
+               damaged(r, "a plan cannot be read"));
 }
 
 static bool load_code(reader_t *r) {
@@ -148,8 +136,6 @@ static bool make_program(reader_t *r) {
   if (!parse_plan(r))
     return false;
   const hd_func_t *plan = hd_module_entry(segment->made);
-  if (!plan || plan->kind != HD_FUNC_PLAN)
-    return damaged(r, "a plan cannot be read");
   for (uint32_t i = 0; i < plan->num_params; i++)
     if (!plan->params[i]->tensor)
       return damaged(r, "a plan has a parameter that is no tensor");

@@ -3,14 +3,9 @@
 // A model with its executables to a file. What is large is not copied: weights
 // are written from where they are mapped.
 #include "Fusion/Fuse.h"
-#include "IR/EarlyLaunch.h"
-#include "IR/Generic.h"
-#include "IR/Intrinsic.h"
-#include "IR/Rewrite.h"
 #include "IR/Text/Printer.h"
 #include "Runtime/Saved.h"
 #include "Schedule/Schedule.h"
-#include "Schedule/Translate/Build.h"
 
 #include <string.h>
 
@@ -133,84 +128,15 @@ static bool add_graph(saver_t *s) {
 
 // --- An executable ---
 
-static bool push_shared(void *builder, const hd_stmt_t *stmt) {
-  if (stmt->kind == HD_STMT_DECLARE &&
-      stmt->u.declare.var->tensor->scope == HD_SCOPE_SHARED)
-    hd_b_push(builder, stmt);
-  return true;
-}
-
-// What a launch must know of a kernel: all but what it does. One that waits for
-// the launch before waits in its head, too: that it does so in time was proven
-// of the whole, and launches that may begin early ask for it.
-static hd_func_t *head_of(saver_t *s, const hd_module_t *module,
-                          const hd_func_t *func) {
-  hd_func_t *head = HD_ARENA_NEW(&s->arena, hd_func_t);
-  hd_builder_t b = {.context = hd_model_context(s->model),
-                    .arena = &s->arena,
-                    .loc = func->loc};
-  hd_open_block_t block;
-  *head = *func;
-  head->generic = NULL;
-  head->name = hd_module_fresh_name(&s->arena, module,
-                                    hd_func_identifier(&s->arena, func));
-  hd_b_open(&b, &block);
-  hd_walk_block(func->body, push_shared, NULL, &b);
-  if (hd_func_waits(&s->arena, func))
-    hd_b_call(&b, hd_b_intrinsic(&b, HD_INTRINSIC_GRIDDEPCONTROL_WAIT,
-                                 hd_type(HD_VOID), NULL, 0));
-  head->body = hd_b_close(&b);
-  return head;
-}
-
-typedef struct planner {
-  const hd_program_t *program;
-  hd_func_t **heads;
-} planner_t;
-
-static bool launch_head(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
-                        hd_stmt_list_t *out) {
-  const planner_t *p = rewriter->argument;
-  if (stmt->kind != HD_STMT_LAUNCH)
-    return false;
-  size_t site = 0;
-  while (p->program->sites.data[site].stmt != stmt)
-    site++;
-  hd_stmt_t *launch = hd_stmt_copy(rewriter->arena, stmt);
-  launch->u.launch.kernel = p->heads[p->program->sites.data[site].variant];
-  hd_stmt_list_push(rewriter->arena, out, launch);
-  return true;
-}
-
-// The plan with its kernels' heads; sets the words of those and of their code.
+// Sets the words of the plan, and of its kernels' names and code.
 static void add_plan(saver_t *s, const hd_program_t *program) {
   hd_context_t *context = hd_model_context(s->model);
-  hd_module_t *module = hd_module_create(context);
   size_t count = program->variants.size;
-  planner_t planner = {program,
-                       HD_ARENA_ARRAY(&s->arena, hd_func_t *, count + 1)};
   hd_buffer_t text = {0}, names = {0};
   hd_cleanup_t end_text, end_names;
   hd_budget_defer(&context->budget, &end_text, hd_buffer_end, &text);
   hd_budget_defer(&context->budget, &end_names, hd_buffer_end, &names);
-  for (size_t i = 0; i < count; i++) {
-    const hd_code_t *code = &program->kernels[i]->code;
-    hd_func_t *head = head_of(s, module, program->variants.data[i].func);
-    hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = head};
-    hd_vec_push(&module->arena, &module->items, item);
-    planner.heads[i] = head;
-    const char *symbol =
-        code->symbol ? code->symbol
-                     : hd_func_symbol(&s->arena, program->kernels[i]->func);
-    hd_buffer_write(&names, symbol, strlen(symbol) + 1);
-  }
-  hd_rewriter_t rewriter = {
-      .arena = &s->arena, .argument = &planner, .enter = launch_head};
-  hd_func_t plan = *hd_rewrite_func(&rewriter, program->entry);
-  plan.name = hd_module_fresh_name(&s->arena, module, plan.name);
-  hd_item_t item = {.kind = HD_ITEM_FUNC, .u.func = &plan};
-  hd_vec_push(&module->arena, &module->items, item);
-  hd_module_print(module, &text);
+  hd_saved_print_plan(context, program, &text, &names);
   s->words.data[HD_SAVED_PLAN] = add_text(s, HD_SECTION_PLAN, &text);
   s->words.data[HD_SAVED_NAMES] = add_text(s, HD_SECTION_NAMES, &names);
   s->words.data[HD_SAVED_CODE] = (int64_t)s->parts.size;
@@ -220,7 +146,6 @@ static void add_plan(saver_t *s, const hd_program_t *program) {
              program->kernels[i]->code.size);
   hd_budget_clean(&context->budget, &end_names);
   hd_budget_clean(&context->budget, &end_text);
-  hd_module_destroy(module);
 }
 
 static void put_word(saver_t *s, int64_t word) {

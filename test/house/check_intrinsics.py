@@ -17,7 +17,7 @@ import sys
 TABLE = "lib/IR/Intrinsics.def"
 MAKERS = {
     "lib/Fusion/Plan/EarlyLaunches.c",
-    "lib/Runtime/SavedWrite.c",
+    "lib/Runtime/SavedPlan.c",
     "lib/Schedule/Access/AccessYield.c",
     "lib/Schedule/Translate/Build.c",
     "lib/Schedule/Rules/Contract.c",
