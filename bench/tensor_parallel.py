@@ -24,13 +24,18 @@ import sys
 import time
 
 import measure
-import torch
-import transformers
-from torch import distributed
-from torch.distributed._functional_collectives import AsyncCollectiveTensor
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import Replicate
-from torch.distributed.tensor.parallel import (
+
+try:
+    import torch
+    import transformers
+except ImportError as error:
+    print("needs PyTorch and transformers: %s" % error)
+    sys.exit(77)
+from torch import distributed  # noqa: E402
+from torch.distributed._functional_collectives import AsyncCollectiveTensor  # noqa: E402
+from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
+from torch.distributed.tensor import Replicate  # noqa: E402
+from torch.distributed.tensor.parallel import (  # noqa: E402
     ColwiseParallel, RowwiseParallel, parallelize_module)
 
 sys.path[:0] = [str(measure.ROOT / "scripts"), str(measure.ROOT / "python")]
