@@ -10,6 +10,7 @@ One line a number of threads, the least of its runs.
 """
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -37,10 +38,12 @@ def text(kernels):
 def compiled(tools, model, device, threads, folder):
     """Of one process: milliseconds of the steps, and how many kernels."""
     report = folder / "report.json"
+    # The driver would find what it has linked for the run before.
+    alone = {**os.environ, "CUDA_CACHE_DISABLE": "1"}
     subprocess.run([pathlib.Path(tools) / "hidet-run", model,
                     "--device=" + device, "--no-cache", "-q",
                     "-j%d" % threads, "--json=%s" % report],
-                   check=True, stdout=subprocess.DEVNULL)
+                   check=True, stdout=subprocess.DEVNULL, env=alone)
     found = json.loads(report.read_text())
     steps = {row["name"]: row["ms"] for row in found["steps"]
              if row["name"] in STEPS}
