@@ -203,9 +203,9 @@ fuzz_value_t *fuzz_leaf(fuzz_graph_t *g, const hd_tensor_type_t *type,
 // are rounded once, from f32: of them an element moves now and then, by one
 // unit; of few elements each does. One after the other, terms that are alike
 // are rounded alike: the sum of n is off by up to n / 2 units, and noise in the
-// terms does not show that. What is below a unit of the greatest may be all that
-// is left of parts that cancel, as far from zero in gelu and erf: in a type that
-// rounded them it may be nothing.
+// terms does not show that. What is below a unit of the greatest may be all
+// that is left of parts that cancel, as far from zero in gelu and erf: in a
+// type that rounded them it may be nothing.
 void fuzz_disturb(hd_host_tensor_t *tensor, bool single, double terms,
                   uint64_t seed) {
   enum { TERMS_A_UNIT = 256 };

@@ -28,6 +28,7 @@ MAKERS = {
     "lib/TaskMapping/LowerPoints.c",
     "lib/TaskMapping/LowerYield.c",
     "lib/TaskMapping/PointMatrix.c",
+    "lib/TaskMapping/Staging.c",
 }
 # Of ONNX's operators the library knows the names, which are others.
 FOLDERS = ["IR", "TaskMapping", "Schedule", "Fusion", "CodeGen", "Sim", "Runtime"]
