@@ -6,6 +6,7 @@
 #define HIDET_TUNE_WORKERSTATE_H
 
 #include "IR/Graph/Graph.h"
+#include "Runtime/Tolerance.h"
 #include "Tune/Candidate.h"
 #include "Tune/Message.h"
 
@@ -30,7 +31,8 @@ typedef struct hd_tune_worker {
   uint32_t num_params;
   unsigned num_sets;
   hd_slot_t *slots;           // num_sets times the parameters.
-  hd_host_tensor_t *expected; // For each parameter that is written.
+  hd_host_tensor_t *expected; // For each parameter that is written,
+  hd_tolerance_t *tolerances; // and how far from that another may be.
   const hd_message_t *message;
   hd_message_kind_t answer;
   hd_buffer_t said;
