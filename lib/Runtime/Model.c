@@ -74,6 +74,7 @@ static void end_turn(hd_model_t *m, hd_turn_t *turn) {
   }
   hd_model_segment_end(&turn->segment);
   hd_store_fini(&turn->values);
+  hd_module_destroy(turn->module);
   free(turn);
 }
 
@@ -219,6 +220,7 @@ static hd_turn_t *begin_turn(hd_model_t *m, const hd_tensor_type_t *inputs) {
   end_turn(m, m->running); // Of a walk that unwound.
   m->running = turn;
   hd_store_init(&turn->values, m->module, hd_model_context(m), m->device);
+  turn->module = hd_module_fork(m->module);
   size_t size = m->graph->inputs.size;
   turn->inputs =
       HD_ARENA_ARRAY(&turn->values.arena, hd_tensor_type_t, size + 1);
@@ -240,8 +242,8 @@ static hd_turn_t *begin(hd_model_t *m, const hd_tensor_type_t *inputs,
       HD_ARENA_ARRAY(&turn->values.arena, const hd_host_tensor_t *, size + 1);
   for (size_t i = 0; i < size; i++)
     known[i] = data && has_data(&data[i]) ? &data[i] : NULL;
-  turn->expander = hd_expander_create(m->module, &m->module->arena, m->graph,
-                                      turn->inputs, known);
+  turn->expander = hd_expander_create(turn->module, &turn->module->arena,
+                                      m->graph, turn->inputs, known);
   for (size_t i = 0; data && i < size; i++)
     hd_store_find(&turn->values, hd_expander_input(turn->expander, i))->data =
         known[i];
@@ -250,7 +252,8 @@ static hd_turn_t *begin(hd_model_t *m, const hd_tensor_type_t *inputs,
 
 // What the passes over graphs make of a segment; NULL after an error. Rewrites
 // leave no trace of what they replace: who watches nodes sees them as they are.
-static const hd_graph_t *transform(hd_model_t *m, const hd_graph_t *graph,
+static const hd_graph_t *transform(hd_model_t *m, hd_turn_t *turn,
+                                   const hd_graph_t *graph,
                                    hd_ptr_map_t *held) {
   hd_context_t *context = hd_model_context(m);
   bool watched = m->options.watch;
@@ -259,12 +262,12 @@ static const hd_graph_t *transform(hd_model_t *m, const hd_graph_t *graph,
   options.precision = m->options.precision;
   size_t part = hd_times_enter(&context->times, "rewrite");
   bool ok = m->options.unrewritten || watched ||
-            hd_graph_rewrite(m->module, graph, &options, &graph,
+            hd_graph_rewrite(turn->module, graph, &options, &graph,
                              context->rewrite_stats);
   hd_times_leave(&context->times, part);
   part = hd_times_enter(&context->times, "lower-precision");
   if (ok)
-    graph = hd_graph_lower_precision(m->module, graph, m->options.precision,
+    graph = hd_graph_lower_precision(turn->module, graph, m->options.precision,
                                      watched ? held : NULL);
   hd_times_leave(&context->times, part);
   return ok ? graph : NULL;
@@ -299,7 +302,7 @@ static hd_expand_state_t expand(hd_model_t *m, hd_turn_t *turn,
   hd_times_leave(&hd_model_context(m)->times, part);
   *tasks = turn->last;
   if (state != HD_EXPAND_FAILED)
-    turn->last = transform(m, *tasks, held);
+    turn->last = transform(m, turn, *tasks, held);
   m->stats.expand_ms += hd_ms_since(start);
   return turn->last ? state : HD_EXPAND_FAILED;
 }
@@ -317,6 +320,37 @@ static bool fail_data(const hd_model_t *m) {
                   m->graph->name,
                   "shapes or branches depend on what is in the inputs, and "
                   "types and shapes alone are known here");
+}
+
+// What is found in values is on the host, and comes into segments like inputs.
+static bool find_values(hd_model_t *m, hd_turn_t *turn, const hd_find_t *find) {
+  const hd_host_tensor_t *inputs[HD_FIND_INPUTS], *outputs[HD_FIND_OUTPUTS];
+  int64_t count;
+  for (uint32_t i = 0; i < find->num_inputs; i++) {
+    const hd_value_t *input = find->inputs[i];
+    inputs[i] = input ? hd_model_fetch(m, turn, input) : NULL;
+    if (input && !inputs[i])
+      return false;
+  }
+  if (!hd_find_run(hd_model_context(m), &turn->values.arena, find, inputs,
+                   outputs, &count))
+    return false;
+  const hd_value_t *const *values = hd_expander_found(turn->expander, count);
+  for (uint32_t i = 0; i < find->num_outputs; i++)
+    hd_store_find(&turn->values, values[i])->data = outputs[i];
+  return true;
+}
+
+// Has the walk know what it stopped for.
+static bool give_wanted(hd_model_t *m, hd_turn_t *turn) {
+  const hd_find_t *find = hd_expander_find(turn->expander);
+  if (find)
+    return find_values(m, turn, find);
+  const hd_value_t *wanted = hd_expander_wanted(turn->expander);
+  const hd_host_tensor_t *data = hd_model_fetch(m, turn, wanted);
+  if (data)
+    hd_expander_give(turn->expander, wanted, data);
+  return data != NULL;
 }
 
 static bool run_segments(hd_model_t *m, hd_turn_t *turn,
@@ -337,11 +371,8 @@ static bool run_segments(hd_model_t *m, hd_turn_t *turn,
       return false;
     if (state == HD_EXPAND_DONE)
       return true;
-    const hd_value_t *wanted = hd_expander_wanted(turn->expander);
-    const hd_host_tensor_t *found = hd_model_fetch(m, turn, wanted);
-    if (!found)
+    if (!give_wanted(m, turn))
       return false;
-    hd_expander_give(turn->expander, wanted, found);
   }
 }
 
@@ -400,7 +431,7 @@ static bool add_bucket(hd_model_t *m, const hd_found_bucket_t *found,
     return ok;
   if (!hd_artifact_check_weights(m->module->artifact, UINT64_MAX))
     return false;
-  turn->last = transform(m, found->bucket->graph, &held);
+  turn->last = transform(m, turn, found->bucket->graph, &held);
   return turn->last && hd_model_run_segment(m, turn, true);
 }
 

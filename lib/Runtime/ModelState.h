@@ -37,6 +37,7 @@ typedef struct hd_fit {
 // A walk for one set of shapes, and what it made. One that is kept is an
 // executable: of its slots, those of inputs and outputs are empty.
 typedef struct hd_turn {
+  hd_module_t *module; // A fork of the model's: what the walk makes.
   hd_expander_t *expander;
   hd_tensor_type_t *inputs;  // Of a bucket: at the bounds.
   const hd_bucket_t *bucket; // NULL: for these shapes alone.
