@@ -378,7 +378,9 @@ static bool run_device(hd_model_t *m, hd_turn_t *run, const hd_graph_t *graph,
   if (!graph)
     return false;
   hd_graph_split(&run->module->arena, graph, &prepare, &rest);
-  if (!(keep ? prepare_shared(m, run, prepare) : run_prepare(m, run, prepare)))
+  bool shared = keep && !run->alone;
+  if (!(shared ? prepare_shared(m, run, prepare)
+               : run_prepare(m, run, prepare)))
     return false;
   if (keep)
     drop_originals(m, run, prepare, rest);
@@ -386,8 +388,9 @@ static bool run_device(hd_model_t *m, hd_turn_t *run, const hd_graph_t *graph,
     hd_model_segment_end(segment);
     return true;
   }
-  if (keep ? !make_shared(m, run, rest, graph->inputs.size)
-           : !run_part(m, run, rest))
+  if (shared ? !make_shared(m, run, rest, graph->inputs.size)
+      : keep ? !make_program(m, run, rest, graph->inputs.size, true)
+             : !run_part(m, run, rest))
     return false;
   if (!segment->slots) // Nothing of it was scheduled.
     return true;

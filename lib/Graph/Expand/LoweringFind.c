@@ -55,7 +55,7 @@ bool hd_lower_find(hd_lowering_t *l, const hd_find_t *find,
   if (!unknown)
     return find_now(l, find, data, outputs);
   found->find = *find;
-  found->find.node = l->node;
+  found->find.node = l->walk->graph->nodes.data[l->index];
   l->x->wanted = unknown;
   l->x->finding = found;
   return false;
