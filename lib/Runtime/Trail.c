@@ -122,6 +122,48 @@ static void hold(hd_trail_run_t *r, const hd_leg_t *leg,
   }
 }
 
+static bool is_moved(const hd_piece_t *piece, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (piece->slots[i].address != piece->recorded[i])
+      return true;
+  return false;
+}
+
+// Has the recording be one of a run on what is placed.
+static bool settle_recording(hd_device_t *device, hd_piece_t *piece) {
+  hd_program_t *program = &piece->turn->segment.program;
+  uint32_t count = program->entry->num_params;
+  bool updated = false;
+  if (piece->recording && !is_moved(piece, count))
+    return true;
+  for (uint32_t i = 0; i < count; i++)
+    piece->recorded[i] = piece->slots[i].address;
+  bool ok = !piece->recording || hd_program_update(program, piece->slots,
+                                                   piece->recording, &updated);
+  if (!updated)
+    hd_trail_drop_recording(device, piece);
+  if (!ok || updated)
+    return ok;
+  if (!device->ops->record_begin(device))
+    return false;
+  ok = hd_program_run(program, piece->slots);
+  piece->recording = device->ops->record_end(device);
+  if (!ok)
+    hd_trail_drop_recording(device, piece);
+  return piece->recording != NULL;
+}
+
+// What runs again is recorded, where a device does that.
+static bool run_program(hd_device_t *device, hd_piece_t *piece) {
+  double ms, us;
+  if (!device->ops->replay || !piece->ran) {
+    piece->ran = hd_program_run(&piece->turn->segment.program, piece->slots);
+    return piece->ran;
+  }
+  return settle_recording(device, piece) &&
+         device->ops->replay(device, piece->recording, &ms, &us);
+}
+
 static bool run_piece(hd_trail_run_t *r, const hd_leg_t *leg) {
   hd_piece_t *piece = leg->piece;
   hd_model_t *m = r->m;
@@ -132,7 +174,7 @@ static bool run_piece(hd_trail_run_t *r, const hd_leg_t *leg) {
     if (!place(r, leg, rooms) || !stage(r, leg))
       return false;
     uint64_t start = hd_clock_ns();
-    bool ok = hd_program_run(&segment->program, piece->slots);
+    bool ok = run_program(m->device, piece);
     m->stats.run_ms += hd_ms_since(start);
     hd_model_segment_count(segment, &segment->program, &m->stats);
     if (!ok)
@@ -144,7 +186,8 @@ static bool run_piece(hd_trail_run_t *r, const hd_leg_t *leg) {
 
 // --- Looks ---
 
-static bool find(hd_trail_run_t *r, const hd_leg_t *leg, hd_look_t *look) {
+static bool find_values(hd_trail_run_t *r, const hd_leg_t *leg,
+                        hd_look_t *look) {
   const hd_host_tensor_t *inputs[HD_FIND_INPUTS], *outputs[HD_FIND_OUTPUTS];
   const hd_find_t *find = leg->find;
   for (uint32_t i = 0; i < find->num_inputs; i++) {
@@ -158,7 +201,6 @@ static bool find(hd_trail_run_t *r, const hd_leg_t *leg, hd_look_t *look) {
                    &look->number))
     return false;
   look->finds = look->is_number = true;
-  look->most = find->most;
   for (uint32_t i = 0; i < find->num_outputs; i++) {
     hd_held_t held = {.type = hd_tensor_type_of(outputs[i]),
                       .host = outputs[i]};
@@ -167,10 +209,10 @@ static bool find(hd_trail_run_t *r, const hd_leg_t *leg, hd_look_t *look) {
   return true;
 }
 
-static bool look(hd_trail_run_t *r, const hd_leg_t *leg) {
-  hd_look_t look = {.wanted = leg->wanted, .most = INT64_MAX};
+static bool take_look(hd_trail_run_t *r, const hd_leg_t *leg) {
+  hd_look_t look = {.wanted = leg->wanted, .most = leg->piece->most};
   if (leg->find) {
-    if (!find(r, leg, &look))
+    if (!find_values(r, leg, &look))
       return false;
   } else {
     look.data = hd_trail_fetch(r, leg->wanted);
@@ -197,7 +239,7 @@ static bool follow(hd_trail_run_t *r) {
     r->before = leg;
     if (leg->done)
       return true;
-    if (!look(r, leg))
+    if (!take_look(r, leg))
       return false;
   }
 }

@@ -77,6 +77,7 @@ typedef struct hd_piece {
   hd_turn_t *turn; // Whose module has all of it. NULL: it was refused.
   const hd_expander_t *leader;
   const int64_t *bounds; // Of each look; 0: it is for what that gave alone.
+  int64_t most; // That the next look can find; INT64_MAX: it is not known.
   const hd_graph_t *graph;
   size_t num_inputs, num_outputs, num_extras;
   const size_t *inputs; // The numbers of what it takes.
@@ -85,6 +86,9 @@ typedef struct hd_piece {
   hd_slot_t *slots;
   int *params, *extras;
   hd_piece_output_t *outputs;
+  bool ran;
+  hd_recording_t *recording;   // Of the last run; NULL: none.
+  hd_address_t *recorded;      // Where the parameters were.
   const struct hd_leg *staged; // Whose extents are on the device.
   size_t bytes;
   uint64_t used;
@@ -170,6 +174,7 @@ hd_piece_t *hd_trail_piece(hd_trail_run_t *r, const int64_t *bounds);
 // Ends pieces that this run has not used, the one used longest ago first, until
 // the others take no more than so many bytes; whether there was one.
 bool hd_trail_shrink(hd_model_t *m, size_t most);
+void hd_trail_drop_recording(hd_device_t *device, hd_piece_t *piece);
 
 // --- TrailWalk.c ---
 

@@ -11,8 +11,8 @@
 
 // --- Keys ---
 
-static void put(hd_arena_t *arena, hd_trail_key_t *key, const void *data,
-                size_t bytes) {
+static void put_bytes(hd_arena_t *arena, hd_trail_key_t *key, const void *data,
+                      size_t bytes) {
   const unsigned char *from = data;
   for (size_t i = 0; i < bytes; i++)
     hd_vec_push(arena, key, from[i]);
@@ -20,8 +20,8 @@ static void put(hd_arena_t *arena, hd_trail_key_t *key, const void *data,
 
 static void put_number(hd_arena_t *arena, hd_trail_key_t *key, char kind,
                        int64_t number) {
-  put(arena, key, &kind, 1);
-  put(arena, key, &number, sizeof(number));
+  put_bytes(arena, key, &kind, 1);
+  put_bytes(arena, key, &number, sizeof(number));
 }
 
 void hd_trail_key(hd_arena_t *arena, const hd_model_t *m,
@@ -30,7 +30,8 @@ void hd_trail_key(hd_arena_t *arena, const hd_model_t *m,
   for (size_t i = 0; i < m->graph->inputs.size; i++) {
     put_number(arena, key, 't', types[i].type);
     put_number(arena, key, 'r', types[i].rank);
-    put(arena, key, types[i].shape, sizeof(types[i].shape[0]) * types[i].rank);
+    put_bytes(arena, key, types[i].shape,
+              sizeof(types[i].shape[0]) * types[i].rank);
   }
   for (size_t i = 0; i < looks->size; i++) {
     const hd_look_t *look = &looks->data[i];
@@ -40,7 +41,7 @@ void hd_trail_key(hd_arena_t *arena, const hd_model_t *m,
       put_number(arena, key, 'n', look->number);
     } else {
       put_number(arena, key, 'd', (int64_t)look->data->bytes);
-      put(arena, key, look->data->data, look->data->bytes);
+      put_bytes(arena, key, look->data->data, look->data->bytes);
     }
   }
 }

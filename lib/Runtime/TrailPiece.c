@@ -24,6 +24,12 @@ static hd_piece_t *find_piece(hd_trail_t *trail, const hd_trail_key_t *key,
   return piece;
 }
 
+void hd_trail_drop_recording(hd_device_t *device, hd_piece_t *piece) {
+  if (piece->recording)
+    device->ops->recording_free(device, piece->recording);
+  piece->recording = NULL;
+}
+
 bool hd_trail_shrink(hd_model_t *m, size_t most) {
   hd_trail_t *trail = m->trail;
   for (bool any = false;; any = true) {
@@ -40,6 +46,7 @@ bool hd_trail_shrink(hd_model_t *m, size_t most) {
     hd_piece_t *piece = *oldest;
     *oldest = piece->next;
     hd_trail_drop_legs(m, 0, piece);
+    hd_trail_drop_recording(m->device, piece);
     hd_model_end_turn(m, piece->turn);
     free(piece);
   }
@@ -233,6 +240,7 @@ static bool take_slots(maker_t *k, hd_piece_t *piece) {
   uint32_t count = program->entry->num_params;
   piece->slots = HD_ARENA_ARRAY(arena, hd_slot_t, count + 1);
   memcpy(piece->slots, k->turn->segment.slots, count * sizeof(hd_slot_t));
+  piece->recorded = HD_ARENA_ARRAY(arena, hd_address_t, count + 1);
   for (uint32_t i = 0; i < count; i++) {
     const hd_var_t *param = program->entry->params[i];
     int64_t bytes;
@@ -318,7 +326,7 @@ static size_t bytes_of(const hd_turn_t *turn) {
 }
 
 // False after an error, or where it is refused.
-static bool make(maker_t *k, hd_piece_t *piece) {
+static bool make_piece(maker_t *k, hd_piece_t *piece) {
   hd_trail_run_t *r = k->r;
   hd_arena_t *arena = &k->turn->values.arena;
   size_t looks = r->looks.size;
@@ -337,9 +345,11 @@ static bool make(maker_t *k, hd_piece_t *piece) {
   if (nodes && !compile(k))
     return false;
   k->turn->expander = k->stop.x;
+  const hd_find_t *find = hd_expander_find(k->stop.x);
   *piece = (hd_piece_t){.turn = k->turn,
                         .leader = k->stop.x,
                         .bounds = bounds,
+                        .most = find ? find->most : INT64_MAX,
                         .num_inputs = k->stop.inputs.size,
                         .inputs = k->stop.inputs.data,
                         .num_outputs = k->stop.graph->outputs.size};
@@ -368,7 +378,7 @@ hd_piece_t *hd_trail_piece(hd_trail_run_t *r, const int64_t *bounds) {
     k.bounded |= bounds[i] != 0;
   k.turn = hd_model_begin_turn(m, r->types);
   hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags);
-  bool ok = make(&k, &made);
+  bool ok = make_piece(&k, &made);
   if (!ok && k.bounded)
     hd_diagnostics_rewind(diags, mark);
   if (k.turn->segment.slots || !ok)
