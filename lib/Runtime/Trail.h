@@ -86,6 +86,7 @@ typedef struct hd_piece {
   hd_slot_t *slots;
   int *params, *extras;
   hd_piece_output_t *outputs;
+  int64_t limit; // hd_trail_limit() for less; 0: not known, -1: none.
   bool ran;
   hd_recording_t *recording;   // Of the last run; NULL: none.
   hd_address_t *recorded;      // Where the parameters were.
@@ -171,6 +172,11 @@ void hd_trail_drop_legs(hd_model_t *m, size_t most, const hd_piece_t *of);
 // The piece for the run's looks up to bounds, made where there is none. NULL
 // where it is refused (bounds are not all 0), or after an error.
 hd_piece_t *hd_trail_piece(hd_trail_run_t *r, const int64_t *bounds);
+// What is there for bounds, made or refused; NULL: nothing.
+hd_piece_t *hd_trail_find_piece(hd_trail_run_t *r, const int64_t *bounds);
+// The largest bound of the last look, less than the one among those, with which
+// the segment is the same graph as with the numbers at hand.
+int64_t hd_trail_limit(hd_trail_run_t *r, const int64_t *bounds);
 // Ends pieces that this run has not used, the one used longest ago first, until
 // the others take no more than so many bytes; whether there was one.
 bool hd_trail_shrink(hd_model_t *m, size_t most);

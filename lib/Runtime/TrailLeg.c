@@ -255,12 +255,32 @@ static int64_t bound_of(const hd_look_t *look) {
   return power < look->most ? power : look->most;
 }
 
+// Where the last look's bound did not do: the largest that does. It is kept
+// with the piece that was made, or refused, for the power of two, and tried
+// first, since numbers between the two mostly have the same. 0: there is none.
+static int64_t lesser_bound(hd_trail_run_t *r, int64_t *bounds, bool *looked) {
+  const hd_look_t *look = &r->looks.data[r->looks.size - 1];
+  int64_t *bound = &bounds[r->looks.size - 1], before = *bound;
+  *bound = bound_of(look);
+  hd_piece_t *piece = hd_trail_find_piece(r, bounds);
+  if (*looked && piece)
+    piece->limit = -1;
+  if (*looked || !piece || piece->limit < 0)
+    return 0;
+  if (before == *bound && piece->limit >= look->number)
+    return piece->limit;
+  *looked = true;
+  piece->limit = hd_trail_limit(r, bounds);
+  return piece->limit < HD_BUCKET_LEAST ? 0 : piece->limit;
+}
+
 // With the bounds that the last leg's piece has, and another for the last look;
 // where that cannot be, without that, or without any.
 static bool settle(hd_trail_run_t *r, hd_leg_t *leg) {
   hd_diagnostics_t *diags = &hd_model_context(r->m)->diags;
   size_t count = r->looks.size;
   int64_t *bounds = HD_ARENA_ARRAY(&r->arena, int64_t, count + 1);
+  bool looked = false; // For another bound.
   if (count) {
     memcpy(bounds, r->before->piece->bounds, (count - 1) * sizeof(*bounds));
     bounds[count - 1] = bound_of(&r->looks.data[count - 1]);
@@ -278,7 +298,7 @@ static bool settle(hd_trail_run_t *r, hd_leg_t *leg) {
     if (leg->piece) // Nobody asked for it with these numbers.
       hd_diagnostics_rewind(diags, mark);
     if (bounds[count - 1])
-      bounds[count - 1] = 0;
+      bounds[count - 1] = lesser_bound(r, bounds, &looked);
     else
       memset(bounds, 0, count * sizeof(*bounds));
   }

@@ -15,13 +15,19 @@
 
 // --- What is there ---
 
-static hd_piece_t *find_piece(hd_trail_t *trail, const hd_trail_key_t *key,
-                              uint64_t hash) {
+static hd_piece_t *find_piece(hd_trail_t *trail, const hd_trail_key_t *key) {
   hd_piece_t *piece = trail->pieces;
+  uint64_t hash = hd_hash(0, key->data, key->size);
   while (piece && (piece->hash != hash || piece->key_bytes != key->size ||
                    memcmp(piece->key, key->data, key->size) != 0))
     piece = piece->next;
   return piece;
+}
+
+hd_piece_t *hd_trail_find_piece(hd_trail_run_t *r, const int64_t *bounds) {
+  hd_trail_key_t key = {0};
+  hd_trail_key(&r->arena, r->m, r->types, &r->looks, bounds, &key);
+  return find_piece(r->trail, &key);
 }
 
 void hd_trail_drop_recording(hd_device_t *device, hd_piece_t *piece) {
@@ -158,6 +164,17 @@ static bool add_probe(maker_t *k, int64_t *numbers, size_t i, int64_t number,
   return ok;
 }
 
+// The numbers at hand.
+static bool add_own(maker_t *k, const hd_graph_t **graphs, size_t *count) {
+  hd_stop_t stop;
+  bool ok = walk(k, NULL, k->stop.x, &stop) && is_alike(&stop, &k->stop);
+  if (ok)
+    graphs[(*count)++] = stop.graph;
+  else
+    k->refusal.why = "the graph is another at the numbers at hand";
+  return ok;
+}
+
 // A few smaller numbers of each look that has a bound.
 static bool add_probes(maker_t *k, int64_t *numbers, const hd_graph_t **graphs,
                        size_t *count) {
@@ -197,7 +214,7 @@ static bool make_bucket(maker_t *k, int64_t *numbers) {
   hd_times_t *times = &hd_model_context(k->r->m)->times;
   const hd_graph_t *graphs[HD_BUCKET_GRAPHS] = {k->stop.graph};
   size_t count = 1;
-  if (!add_probes(k, numbers, graphs, &count))
+  if (!add_own(k, graphs, &count) || !add_probes(k, numbers, graphs, &count))
     return false;
   size_t part = hd_times_enter(times, "bucket");
   k->turn->bucket =
@@ -205,6 +222,39 @@ static bool make_bucket(maker_t *k, int64_t *numbers) {
   bool ok = k->turn->bucket && runs_something(k, k->turn->bucket->graph);
   hd_times_leave(times, part);
   return ok;
+}
+
+// Whether the segment is the same with another bound of the last look.
+static bool goes_with(hd_trail_run_t *r, const int64_t *bounds, int64_t bound) {
+  static const hd_inouts_t none = {0};
+  hd_diagnostics_t *diags = &hd_model_context(r->m)->diags;
+  hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags);
+  maker_t k = {.r = r, .turn = hd_model_begin_turn(r->m, r->types)};
+  const hd_graph_t *graphs[2];
+  size_t looks = r->looks.size, count = 1;
+  int64_t *numbers = HD_ARENA_ARRAY(&r->arena, int64_t, looks + 1);
+  for (size_t i = 0; i < looks; i++)
+    numbers[i] = bounds[i] ? bounds[i] : r->looks.data[i].number;
+  numbers[looks - 1] = bound;
+  bool ok = walk(&k, numbers, r->before->piece->leader, &k.stop);
+  graphs[0] = k.stop.graph;
+  ok = ok && add_own(&k, graphs, &count) &&
+       (!graphs[0]->nodes.size ||
+        hd_bucket_make(k.turn->module, graphs, count, &none, &k.refusal));
+  hd_diagnostics_rewind(diags, mark);
+  hd_model_end_turn(r->m, k.turn);
+  r->m->running = NULL;
+  return ok;
+}
+
+int64_t hd_trail_limit(hd_trail_run_t *r, const int64_t *bounds) {
+  size_t last = r->looks.size - 1;
+  int64_t goes = r->looks.data[last].number, fails = bounds[last];
+  while (fails - goes > 1) {
+    int64_t bound = goes + (fails - goes) / 2;
+    *(goes_with(r, bounds, bound) ? &goes : &fails) = bound;
+  }
+  return goes;
 }
 
 // --- Programs ---
@@ -368,8 +418,7 @@ hd_piece_t *hd_trail_piece(hd_trail_run_t *r, const int64_t *bounds) {
   maker_t k = {.r = r, .bounds = bounds};
   hd_piece_t made = {0};
   hd_trail_key(&r->arena, m, r->types, &r->looks, bounds, &key);
-  hd_piece_t *piece =
-      find_piece(r->trail, &key, hd_hash(0, key.data, key.size));
+  hd_piece_t *piece = find_piece(r->trail, &key);
   if (piece) {
     piece->used = ++r->trail->clock;
     return piece->turn ? piece : NULL;
