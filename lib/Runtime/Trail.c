@@ -177,6 +177,7 @@ static bool run_piece(hd_trail_run_t *r, const hd_leg_t *leg) {
     bool ok = run_program(m->device, piece);
     m->stats.run_ms += hd_ms_since(start);
     hd_model_segment_count(segment, &segment->program, &m->stats);
+    m->stats.weights_bytes += piece->weights_bytes;
     if (!ok)
       return false;
   }

@@ -18,8 +18,9 @@
 //
 // All is in the model's world: a run belongs to one thread until it ends.
 //
-// Trail.c: runs; TrailLeg.c: legs; TrailPiece.c: pieces; TrailWalk.c: walks to
-// where looks lead; TrailRoom.c: memory on the device.
+// Trail.c: runs; TrailLeg.c: legs; TrailPiece.c: pieces; TrailBucket.c: their
+// buckets; TrailWalk.c: walks to where looks lead; TrailRoom.c: memory on the
+// device.
 #ifndef HIDET_RUNTIME_TRAIL_H
 #define HIDET_RUNTIME_TRAIL_H
 
@@ -91,6 +92,7 @@ typedef struct hd_piece {
   hd_recording_t *recording;   // Of the last run; NULL: none.
   hd_address_t *recorded;      // Where the parameters were.
   const struct hd_leg *staged; // Whose extents are on the device.
+  int64_t weights_bytes;
   size_t bytes;
   uint64_t used;
   struct hd_piece *next;
@@ -174,9 +176,6 @@ void hd_trail_drop_legs(hd_model_t *m, size_t most, const hd_piece_t *of);
 hd_piece_t *hd_trail_piece(hd_trail_run_t *r, const int64_t *bounds);
 // What is there for bounds, made or refused; NULL: nothing.
 hd_piece_t *hd_trail_find_piece(hd_trail_run_t *r, const int64_t *bounds);
-// The largest bound of the last look, less than the one among those, with which
-// the segment is the same graph as with the numbers at hand.
-int64_t hd_trail_limit(hd_trail_run_t *r, const int64_t *bounds);
 // Ends pieces that this run has not used, the one used longest ago first, until
 // the others take no more than so many bytes; whether there was one.
 bool hd_trail_shrink(hd_model_t *m, size_t most);
@@ -207,6 +206,30 @@ bool hd_trail_walk(const hd_model_t *m, hd_module_t *module,
                    const hd_tensor_type_t *types, const hd_looks_t *looks,
                    const int64_t *numbers, const hd_expander_t *leader,
                    hd_stop_t *stop);
+
+// --- TrailBucket.c ---
+
+// A piece in the making.
+typedef struct hd_piece_maker {
+  hd_trail_run_t *r;
+  hd_turn_t *turn;
+  const int64_t *bounds;
+  bool bounded;
+  int64_t weights_bytes;
+  hd_stop_t stop; // At the bounds.
+  hd_bucket_refusal_t refusal;
+} hd_piece_maker_t;
+
+// Walks to the run's looks with these numbers (NULL: their own), in the turn's
+// module.
+bool hd_piece_walk(hd_piece_maker_t *k, const int64_t *numbers,
+                   const hd_expander_t *leader, hd_stop_t *stop);
+// Sets the turn's bucket, of what is at the bounds; numbers: there. False where
+// it is refused.
+bool hd_piece_bucket(hd_piece_maker_t *k, int64_t *numbers);
+// The largest bound of the last look, less than the one among those, with which
+// the segment is the same graph as with the numbers at hand.
+int64_t hd_trail_limit(hd_trail_run_t *r, const int64_t *bounds);
 
 // --- TrailRoom.c ---
 

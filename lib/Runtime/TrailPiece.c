@@ -5,9 +5,7 @@
 // comes what depends on them (Fusion/Bucket).
 #include "Runtime/Trail.h"
 
-#include "Fusion/Bucket/BucketSizes.h"
 #include "Fusion/Fuse.h"
-#include "Graph/Prepare.h"
 #include "Runtime/Storage.h"
 
 #include <stdlib.h>
@@ -76,17 +74,8 @@ static hd_piece_t *add_piece(hd_trail_run_t *r, const hd_trail_key_t *key,
 
 // --- Why ---
 
-typedef struct maker {
-  hd_trail_run_t *r;
-  hd_turn_t *turn;
-  const int64_t *bounds;
-  bool bounded;
-  hd_stop_t stop; // At the bounds.
-  hd_bucket_refusal_t refusal;
-} maker_t;
-
 // "up to 64, 3 and up to 8 of 'x'": what looks give.
-static const char *looks_text(maker_t *k) {
+static const char *looks_text(hd_piece_maker_t *k) {
   hd_arena_t *arena = &k->r->arena;
   const char *text = "";
   for (size_t i = 0; i < k->r->looks.size; i++) {
@@ -104,7 +93,7 @@ static const char *looks_text(maker_t *k) {
   return text;
 }
 
-static void explain(maker_t *k, bool refused) {
+static void explain(hd_piece_maker_t *k, bool refused) {
   hd_model_t *m = k->r->m;
   hd_diagnostics_t *diags = &hd_model_context(m)->diags;
   const hd_node_t *node = k->refusal.node;
@@ -125,143 +114,12 @@ static void explain(maker_t *k, bool refused) {
                              : "the model does not go with the bounds");
 }
 
-// --- Buckets ---
-
-static bool walk(maker_t *k, const int64_t *numbers,
-                 const hd_expander_t *leader, hd_stop_t *stop) {
-  hd_trail_run_t *r = k->r;
-  hd_times_t *times = &hd_model_context(r->m)->times;
-  uint64_t start = hd_clock_ns();
-  size_t part = hd_times_enter(times, "expand");
-  bool ok = hd_trail_walk(r->m, k->turn->module, r->types, &r->looks, numbers,
-                          leader, stop);
-  hd_times_leave(times, part);
-  r->m->stats.expand_ms += hd_ms_since(start);
-  return ok;
-}
-
-static bool is_alike(const hd_stop_t *a, const hd_stop_t *b) {
-  return a->done == b->done && a->count == b->count &&
-         a->inputs.size == b->inputs.size &&
-         (!a->inputs.size ||
-          memcmp(a->inputs.data, b->inputs.data,
-                 a->inputs.size * sizeof(*a->inputs.data)) == 0);
-}
-
-// The segment where one number is another; perhaps there is none.
-static bool add_probe(maker_t *k, int64_t *numbers, size_t i, int64_t number,
-                      const hd_graph_t **graphs, size_t *count) {
-  hd_diagnostics_t *diags = &hd_model_context(k->r->m)->diags;
-  hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags);
-  hd_stop_t stop;
-  int64_t bound = numbers[i];
-  numbers[i] = number;
-  bool ok = walk(k, numbers, k->stop.x, &stop) && is_alike(&stop, &k->stop);
-  numbers[i] = bound;
-  hd_diagnostics_rewind(diags, mark);
-  if (ok)
-    graphs[(*count)++] = stop.graph;
-  return ok;
-}
-
-// The numbers at hand.
-static bool add_own(maker_t *k, const hd_graph_t **graphs, size_t *count) {
-  hd_stop_t stop;
-  bool ok = walk(k, NULL, k->stop.x, &stop) && is_alike(&stop, &k->stop);
-  if (ok)
-    graphs[(*count)++] = stop.graph;
-  else
-    k->refusal.why = "the graph is another at the numbers at hand";
-  return ok;
-}
-
-// A few smaller numbers of each look that has a bound.
-static bool add_probes(maker_t *k, int64_t *numbers, const hd_graph_t **graphs,
-                       size_t *count) {
-  size_t sizes = 0;
-  for (size_t i = 0; i < k->r->looks.size; i++) {
-    int64_t bound = k->bounds[i];
-    if (!bound)
-      continue;
-    if (++sizes > HD_BUCKET_SIZES) {
-      k->refusal.why = "it depends on too many looks";
-      return false;
-    }
-    bool any = add_probe(k, numbers, i, bound - 1, graphs, count);
-    if (bound / 2 + 1 < bound - 1)
-      any |= add_probe(k, numbers, i, bound / 2 + 1, graphs, count);
-    for (int64_t half = bound / 2; !any && half >= 2; half /= 2)
-      any = add_probe(k, numbers, i, half, graphs, count);
-    if (!any) {
-      k->refusal.why = "the graph is another at smaller numbers";
-      return false;
-    }
-  }
-  return true;
-}
-
-// Besides what depends on constants alone.
-static bool runs_something(maker_t *k, const hd_graph_t *graph) {
-  const hd_graph_t *prepare, *rest;
-  hd_graph_split(&k->turn->module->arena, graph, &prepare, &rest);
-  if (!rest->nodes.size)
-    k->refusal.why = "nothing depends on what comes in";
-  return rest->nodes.size > 0;
-}
-
-static bool make_bucket(maker_t *k, int64_t *numbers) {
-  static const hd_inouts_t none = {0};
-  hd_times_t *times = &hd_model_context(k->r->m)->times;
-  const hd_graph_t *graphs[HD_BUCKET_GRAPHS] = {k->stop.graph};
-  size_t count = 1;
-  if (!add_own(k, graphs, &count) || !add_probes(k, numbers, graphs, &count))
-    return false;
-  size_t part = hd_times_enter(times, "bucket");
-  k->turn->bucket =
-      hd_bucket_make(k->turn->module, graphs, count, &none, &k->refusal);
-  bool ok = k->turn->bucket && runs_something(k, k->turn->bucket->graph);
-  hd_times_leave(times, part);
-  return ok;
-}
-
-// Whether the segment is the same with another bound of the last look.
-static bool goes_with(hd_trail_run_t *r, const int64_t *bounds, int64_t bound) {
-  static const hd_inouts_t none = {0};
-  hd_diagnostics_t *diags = &hd_model_context(r->m)->diags;
-  hd_diagnostics_mark_t mark = hd_diagnostics_mark(diags);
-  maker_t k = {.r = r, .turn = hd_model_begin_turn(r->m, r->types)};
-  const hd_graph_t *graphs[2];
-  size_t looks = r->looks.size, count = 1;
-  int64_t *numbers = HD_ARENA_ARRAY(&r->arena, int64_t, looks + 1);
-  for (size_t i = 0; i < looks; i++)
-    numbers[i] = bounds[i] ? bounds[i] : r->looks.data[i].number;
-  numbers[looks - 1] = bound;
-  bool ok = walk(&k, numbers, r->before->piece->leader, &k.stop);
-  graphs[0] = k.stop.graph;
-  ok = ok && add_own(&k, graphs, &count) &&
-       (!graphs[0]->nodes.size ||
-        hd_bucket_make(k.turn->module, graphs, count, &none, &k.refusal));
-  hd_diagnostics_rewind(diags, mark);
-  hd_model_end_turn(r->m, k.turn);
-  r->m->running = NULL;
-  return ok;
-}
-
-int64_t hd_trail_limit(hd_trail_run_t *r, const int64_t *bounds) {
-  size_t last = r->looks.size - 1;
-  int64_t goes = r->looks.data[last].number, fails = bounds[last];
-  while (fails - goes > 1) {
-    int64_t bound = goes + (fails - goes) / 2;
-    *(goes_with(r, bounds, bound) ? &goes : &fails) = bound;
-  }
-  return goes;
-}
-
 // --- Programs ---
 
-static bool compile(maker_t *k) {
+static bool compile(hd_piece_maker_t *k) {
   hd_model_t *m = k->r->m;
   hd_turn_t *turn = k->turn;
+  int64_t weights = m->stats.weights_bytes;
   hd_ptr_map_t held = {0};
   turn->last = hd_model_transform(
       m, turn, turn->bucket ? turn->bucket->graph : k->stop.graph, &held);
@@ -269,6 +127,8 @@ static bool compile(maker_t *k) {
   turn->alone = !k->bounded && k->r->looks.size > 0;
   if (!turn->last || !hd_model_run_segment(m, turn, true))
     return false;
+  k->weights_bytes = m->stats.weights_bytes - weights;
+  m->stats.weights_bytes = weights; // Each run counts them.
   if (turn->segment.slots && !hd_program_make_ready(&turn->segment.program))
     return false;
   return m->device->ops->wait(m->device, NULL);
@@ -283,7 +143,7 @@ static int find_param(const hd_turn_t *turn, const hd_value_t *value) {
 }
 
 // Of inputs and outputs memory is another in each run.
-static bool take_slots(maker_t *k, hd_piece_t *piece) {
+static bool take_slots(hd_piece_maker_t *k, hd_piece_t *piece) {
   static const hd_env_t no_sizes = {0};
   hd_arena_t *arena = &k->turn->values.arena;
   const hd_program_t *program = &k->turn->segment.program;
@@ -306,7 +166,7 @@ static bool take_slots(maker_t *k, hd_piece_t *piece) {
 }
 
 // What a bucket takes besides has memory of its own.
-static bool take_inputs(maker_t *k, hd_piece_t *piece) {
+static bool take_inputs(hd_piece_maker_t *k, hd_piece_t *piece) {
   hd_store_t *store = &k->turn->values;
   hd_arena_t *arena = &store->arena;
   const hd_bucket_t *bucket = k->turn->bucket;
@@ -340,7 +200,7 @@ static size_t find_value(const hd_value_t *const *values, size_t count,
 
 // What passes have made of outputs: a value that comes in, another output, or
 // something that depends on constants alone.
-static bool take_outputs(maker_t *k, hd_piece_t *piece) {
+static bool take_outputs(hd_piece_maker_t *k, hd_piece_t *piece) {
   hd_turn_t *turn = k->turn;
   const hd_graph_t *last = turn->last;
   const hd_graph_t *graph = turn->bucket ? turn->bucket->graph : k->stop.graph;
@@ -376,7 +236,7 @@ static size_t bytes_of(const hd_turn_t *turn) {
 }
 
 // False after an error, or where it is refused.
-static bool make_piece(maker_t *k, hd_piece_t *piece) {
+static bool make_piece(hd_piece_maker_t *k, hd_piece_t *piece) {
   hd_trail_run_t *r = k->r;
   hd_arena_t *arena = &k->turn->values.arena;
   size_t looks = r->looks.size;
@@ -386,11 +246,12 @@ static bool make_piece(maker_t *k, hd_piece_t *piece) {
     bounds[i] = k->bounds[i];
     numbers[i] = bounds[i] ? bounds[i] : r->looks.data[i].number;
   }
-  if (!walk(k, numbers, r->before ? r->before->piece->leader : NULL, &k->stop))
+  if (!hd_piece_walk(k, numbers, r->before ? r->before->piece->leader : NULL,
+                     &k->stop))
     return false;
   r->trail->unfit |= k->stop.packed;
   size_t nodes = k->stop.graph->nodes.size;
-  if (r->trail->unfit || (nodes && k->bounded && !make_bucket(k, numbers)))
+  if (r->trail->unfit || (nodes && k->bounded && !hd_piece_bucket(k, numbers)))
     return false;
   if (nodes && !compile(k))
     return false;
@@ -399,6 +260,7 @@ static bool make_piece(maker_t *k, hd_piece_t *piece) {
   *piece = (hd_piece_t){.turn = k->turn,
                         .leader = k->stop.x,
                         .bounds = bounds,
+                        .weights_bytes = k->weights_bytes,
                         .most = find ? find->most : INT64_MAX,
                         .num_inputs = k->stop.inputs.size,
                         .inputs = k->stop.inputs.data,
@@ -415,7 +277,7 @@ hd_piece_t *hd_trail_piece(hd_trail_run_t *r, const int64_t *bounds) {
   hd_model_t *m = r->m;
   hd_diagnostics_t *diags = &hd_model_context(m)->diags;
   hd_trail_key_t key = {0};
-  maker_t k = {.r = r, .bounds = bounds};
+  hd_piece_maker_t k = {.r = r, .bounds = bounds};
   hd_piece_t made = {0};
   hd_trail_key(&r->arena, m, r->types, &r->looks, bounds, &key);
   hd_piece_t *piece = find_piece(r->trail, &key);
