@@ -135,7 +135,9 @@ HIDET_API void hidet_model_output(const hidet_model_t *model, size_t i,
                                   hidet_value_t *value);
 
 // How often the model was compiled on a device so far: for so many sets of
-// shapes, or again where they had been ended for want of room.
+// shapes, or, where shapes depend on what is in the inputs, segments and
+// buckets of what they look at; or again where they had been ended for want of
+// room.
 HIDET_API size_t hidet_model_num_compiled(hidet_model_t *model,
                                           const hidet_device_t *device);
 

@@ -135,6 +135,8 @@ const hd_host_tensor_t *hd_constant_load(hd_module_t *module,
   hd_constant_t *constant = value->constant;
   if (constant->tensor)
     return constant->tensor;
+  while (module->source) // What is loaded lives as long as the constant.
+    module = module->source;
   int64_t bytes;
   hd_host_tensor_t *tensor = make_tensor(&module->arena, value, &bytes);
   if (!tensor) {

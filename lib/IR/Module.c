@@ -50,6 +50,14 @@ hd_module_t *hd_module_create(hd_context_t *context) {
   return module;
 }
 
+hd_module_t *hd_module_fork(hd_module_t *of) {
+  hd_module_t *module = hd_module_create(of->context);
+  module->source = of;
+  for (size_t i = 0; i < of->items.size; i++)
+    hd_vec_push(&module->arena, &module->items, of->items.data[i]);
+  return module;
+}
+
 void hd_module_destroy(hd_module_t *module) {
   if (!module)
     return;

@@ -123,6 +123,8 @@ typedef struct hd_module {
   // The file of a compiled model that it is of, see Runtime/Artifact.h; NULL:
   // of none.
   struct hd_artifact *artifact;
+  // That it was forked of, whose files constants are in; NULL: of none.
+  struct hd_module *source;
 } hd_module_t;
 
 // What a piece of work shares. One thread at a time; threads that compile side
@@ -146,6 +148,9 @@ void hd_context_init(hd_context_t *context);
 void hd_context_fini(hd_context_t *context);
 
 hd_module_t *hd_module_create(hd_context_t *context);
+// Another one with the same items, for what is made of them and ends before
+// them: constants whose elements are in files are loaded by the first.
+hd_module_t *hd_module_fork(hd_module_t *module);
 void hd_module_destroy(hd_module_t *module);
 
 // Maps a file until the module ends, each path once. fd: the file, opened; it

@@ -211,7 +211,8 @@ static size_t find_anchor(const hd_graph_t *graph, size_t i, size_t *end) {
 }
 
 // How many nodes come before the first whose kernel is left undone.
-static size_t count_scheduled(hd_model_t *m, const hd_graph_t **graph) {
+static size_t count_scheduled(hd_model_t *m, hd_turn_t *run,
+                              const hd_graph_t **graph) {
   hd_steps_t *steps = &hd_model_context(m)->steps;
   size_t end;
   for (size_t i = 0; i < (*graph)->nodes.size; i = end) {
@@ -222,9 +223,9 @@ static size_t count_scheduled(hd_model_t *m, const hd_graph_t **graph) {
     if (!hd_step(steps, HD_STEP_KERNEL, "of %s '%s'", node->op,
                  node->label ? node->label : node->outputs[0]->name))
       return i;
-    const hd_node_t *made = hd_step_made(steps, m->module, node);
+    const hd_node_t *made = hd_step_made(steps, run->module, node);
     if (made != node)
-      *graph = with_node(&m->module->arena, *graph, anchor, made);
+      *graph = with_node(&run->module->arena, *graph, anchor, made);
   }
   return (*graph)->nodes.size;
 }
@@ -233,12 +234,12 @@ static size_t count_scheduled(hd_model_t *m, const hd_graph_t **graph) {
 // the graph, for the values that they add are entered in the run's store.
 static bool run_steps(hd_model_t *m, hd_turn_t *run, const hd_graph_t *graph) {
   if (!m->options.unfused)
-    graph = hd_graph_fuse(m->module, graph, m->options.explain);
+    graph = hd_graph_fuse(run->module, graph, m->options.explain);
   if (!graph)
     return false;
-  size_t count = count_scheduled(m, &graph);
+  size_t count = count_scheduled(m, run, &graph);
   if (count > 0 &&
-      !run_graph(m, run, hd_graph_first(&m->module->arena, graph, count)))
+      !run_graph(m, run, hd_graph_first(&run->module->arena, graph, count)))
     return false;
   bool ok = true;
   for (size_t i = count; ok && i < graph->nodes.size; i++) {
@@ -254,8 +255,9 @@ static bool run_part(hd_model_t *m, hd_turn_t *run, const hd_graph_t *graph) {
 }
 
 // Who watches nodes sees their values as the model has them.
-static const hd_graph_t *choose_layouts(hd_model_t *m,
+static const hd_graph_t *choose_layouts(hd_model_t *m, hd_turn_t *run,
                                         const hd_graph_t *graph) {
+  hd_module_t *module = run->module;
   hd_context_t *context = hd_model_context(m);
   if (m->options.watch)
     return graph;
@@ -263,12 +265,12 @@ static const hd_graph_t *choose_layouts(hd_model_t *m,
   size_t part = hd_times_enter(&context->times, "choose-layouts");
   context->schedules = &m->schedules;
   if (!m->options.unfused)
-    graph = hd_graph_scan_loops(m->module, graph, m->options.explain);
-  graph = hd_graph_fold_norms(m->module, graph, false, m->options.explain);
-  graph = hd_graph_fold_weights(m->module, graph, m->options.explain);
-  graph = hd_graph_choose_layouts(m->module, graph, m->options.explain);
+    graph = hd_graph_scan_loops(module, graph, m->options.explain);
+  graph = hd_graph_fold_norms(module, graph, false, m->options.explain);
+  graph = hd_graph_fold_weights(module, graph, m->options.explain);
+  graph = hd_graph_choose_layouts(module, graph, m->options.explain);
   if (!m->options.unfused)
-    graph = hd_graph_pair_products(m->module, graph, m->options.explain);
+    graph = hd_graph_pair_products(module, graph, m->options.explain);
   context->schedules = outer;
   hd_times_leave(&context->times, part);
   return graph;
@@ -324,7 +326,7 @@ static bool prepare_shared(hd_model_t *m, hd_turn_t *run,
     if (!borrow(run, value, hd_ptr_map_find(&numbers, value)))
       hd_vec_push(arena, &missing->outputs, value);
   }
-  const hd_graph_t *needed = hd_graph_needed(&m->module->arena, missing);
+  const hd_graph_t *needed = hd_graph_needed(&run->module->arena, missing);
   if (!run_prepare(m, run, needed))
     return false;
   for (size_t i = 0; i < needed->outputs.size; i++) {
@@ -372,11 +374,13 @@ static bool run_device(hd_model_t *m, hd_turn_t *run, const hd_graph_t *graph,
                        bool keep) {
   const hd_graph_t *prepare, *rest;
   hd_model_segment_t *segment = &run->segment;
-  graph = choose_layouts(m, graph);
+  graph = choose_layouts(m, run, graph);
   if (!graph)
     return false;
-  hd_graph_split(&m->module->arena, graph, &prepare, &rest);
-  if (!(keep ? prepare_shared(m, run, prepare) : run_prepare(m, run, prepare)))
+  hd_graph_split(&run->module->arena, graph, &prepare, &rest);
+  bool shared = keep && !run->alone;
+  if (!(shared ? prepare_shared(m, run, prepare)
+               : run_prepare(m, run, prepare)))
     return false;
   if (keep)
     drop_originals(m, run, prepare, rest);
@@ -384,8 +388,9 @@ static bool run_device(hd_model_t *m, hd_turn_t *run, const hd_graph_t *graph,
     hd_model_segment_end(segment);
     return true;
   }
-  if (keep ? !make_shared(m, run, rest, graph->inputs.size)
-           : !run_part(m, run, rest))
+  if (shared ? !make_shared(m, run, rest, graph->inputs.size)
+      : keep ? !make_program(m, run, rest, graph->inputs.size, true)
+             : !run_part(m, run, rest))
     return false;
   if (!segment->slots) // Nothing of it was scheduled.
     return true;
@@ -405,6 +410,6 @@ bool hd_model_run_segment(hd_model_t *m, hd_turn_t *run, bool keep) {
     return run_reference(m, run, graph);
   return run_device(
       m, run,
-      m->options.watch ? hd_graph_exposed(&m->module->arena, graph) : graph,
+      m->options.watch ? hd_graph_exposed(&run->module->arena, graph) : graph,
       keep);
 }

@@ -37,6 +37,7 @@ typedef struct hd_fit {
 // A walk for one set of shapes, and what it made. One that is kept is an
 // executable: of its slots, those of inputs and outputs are empty.
 typedef struct hd_turn {
+  hd_module_t *module; // A fork of the model's: what the walk makes.
   hd_expander_t *expander;
   hd_tensor_type_t *inputs;  // Of a bucket: at the bounds.
   const hd_bucket_t *bucket; // NULL: for these shapes alone.
@@ -50,6 +51,7 @@ typedef struct hd_turn {
   const int *stored_in;
   hd_store_t values;                // All but the model's constants.
   HD_VEC(hd_prepared_t *) prepared; // That it reads, where it is kept.
+  bool alone;                       // What it prepares is its own.
   hd_model_segment_t segment;       // The one at work.
   size_t bytes;                     // Of what is made, about.
   unsigned users; // Sessions that have it: under the model's lock,
@@ -65,6 +67,7 @@ struct hd_model {
   hd_session_stats_t stats; // Of the walk at work.
   hd_schedule_options_t schedules;
   bool prepares;            // What is compiled runs once, on constants.
+  struct hd_trail *trail;   // Of runs that look at data; NULL: none yet.
   hd_ptr_map_t shared;      // The model's constants.
   hd_store_t constants;     // Those on the device, for every run.
   hd_numbering_t numbering; // Of what depends on them alone.
@@ -106,6 +109,23 @@ void hd_model_release(hd_model_t *m, hd_turn_t *turn);
 // first, until the others take no more than so many bytes; whether there was
 // one.
 bool hd_model_shrink(hd_model_t *m, size_t bytes);
+// For a device (hd_device_t.reclaim): all of those.
+bool hd_model_reclaim(void *model);
+// Has others see it from here on, with the caller as a user.
+void hd_model_keep(hd_model_t *m, hd_turn_t *turn, bool loaded);
+void hd_model_end_turn(hd_model_t *m, hd_turn_t *turn);
+// Bytes of its code and IR.
+size_t hd_turn_bytes(const hd_turn_t *turn);
+void hd_model_count_compiled(hd_model_t *m);
+
+// --- ModelWalk.c ---
+
+// A new one, which is at work (m->running): m->module is forked for it.
+hd_turn_t *hd_model_begin_turn(hd_model_t *m, const hd_tensor_type_t *inputs);
+// What the passes over graphs make of a segment; NULL after an error.
+const hd_graph_t *hd_model_transform(hd_model_t *m, hd_turn_t *turn,
+                                     const hd_graph_t *graph,
+                                     hd_ptr_map_t *held);
 
 // In the model's world: walks through the graph. Where that needs no look at
 // what is in the inputs, what comes of it is an executable, kept with the

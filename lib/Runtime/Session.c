@@ -4,6 +4,7 @@
 // session has, then in the model, which makes it where there is none.
 
 #include "Runtime/SessionState.h"
+#include "Runtime/Trail.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +108,10 @@ static void end_oldest(hd_session_t *s) {
   end_from(s, at);
 }
 
-static void shrink_model(void *model) { hd_model_shrink(model, 0); }
+static void shrink_model(void *model) {
+  hd_model_shrink(model, 0);
+  hd_trail_reclaim(model);
+}
 
 // All but the one at work, and what nobody else has of the model.
 static bool reclaim(void *session) {

@@ -4,6 +4,7 @@
 #include "Support/HostMemory.h"
 
 #include <assert.h>
+#include <string.h>
 
 static const hd_loc_t nowhere;
 static const hd_env_t no_sizes; // Every shape is known.
@@ -138,14 +139,22 @@ static bool adopt(hd_store_t *s, hd_stored_t *stored,
          s->device->ops->adopt(s->device, data->data, &stored->slot.address);
 }
 
-// The parameter's type, which lives as long as the store.
+// The parameter's type, which lives as long as the store, longer than the value
+// perhaps.
 static const hd_var_t *keep_param(hd_store_t *s, const hd_value_t *value,
                                   const hd_var_t *param) {
   hd_tensor_t *tensor = HD_ARENA_NEW(&s->arena, hd_tensor_t);
+  const hd_expr_t **shape =
+      HD_ARENA_ARRAY(&s->arena, const hd_expr_t *, value->rank + 1);
+  const char *name =
+      hd_arena_strndup(&s->arena, value->name, strlen(value->name));
+  for (int i = 0; i < value->rank; i++)
+    shape[i] =
+        hd_expr_int(&s->arena, value->shape[i]->type, value->shape[i]->u.i);
   *tensor = (hd_tensor_t){.element = param->tensor->element,
                           .rank = (uint32_t)value->rank,
-                          .shape = value->shape};
-  return hd_var_make_tensor(&s->arena, value->name, tensor, value->loc);
+                          .shape = shape};
+  return hd_var_make_tensor(&s->arena, name, tensor, value->loc);
 }
 
 static void forget(hd_store_t *s, hd_stored_t *stored) {

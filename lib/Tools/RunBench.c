@@ -232,9 +232,10 @@ static bool parse_length(const char *text, int64_t *count, int64_t *ms) {
 bool hd_run_check_bench(hd_run_t *run) {
   const char *text = hd_option_text(&run->options, RUN_BENCH, NULL);
   int64_t count, ms;
-  return !text || parse_length(text, &count, &ms) ||
-         hd_error(hd_run_diags(run), nowhere, HD_E1002, "--bench",
-                  "needs a number of samples or a time such as 5s");
+  bool ok = !text || parse_length(text, &count, &ms) ||
+            hd_error(hd_run_diags(run), nowhere, HD_E1002, "--bench",
+                     "needs a number of samples or a time such as 5s");
+  return ok && hd_run_check_sessions(run);
 }
 
 bool hd_run_bench(hd_run_t *run) {
@@ -253,5 +254,6 @@ bool hd_run_bench(hd_run_t *run) {
   hd_progress_end(&b.progress);
   if (ok)
     finish(&b);
-  return ok && (!run->graph || !b.program || hd_run_model_outputs(run));
+  return ok && hd_run_sessions(run, text && !ms ? b.count : 0, ms) &&
+         (!run->graph || !b.program || hd_run_model_outputs(run));
 }

@@ -177,15 +177,20 @@ static bool read_states(hd_run_t *run, hd_host_tensor_t *out) {
   return ok;
 }
 
+hd_host_tensor_t *hd_run_model_inputs(hd_run_t *run) {
+  size_t count = run->graph->inputs.size;
+  hd_run_tensor_t **tensors = tensors_of(run, true);
+  hd_host_tensor_t *inputs =
+      HD_ARENA_ARRAY(&run->arena, hd_host_tensor_t, count + 1);
+  for (size_t i = 0; i < count; i++)
+    inputs[i] = tensors[i]->host;
+  return inputs;
+}
+
 // Runs the graph on the inputs that the tensors hold.
 static bool run_once(hd_run_t *run) {
-  size_t num_inputs = run->graph->inputs.size;
-  hd_run_tensor_t **inputs = tensors_of(run, true);
-  hd_host_tensor_t *in =
-      HD_ARENA_ARRAY(&run->arena, hd_host_tensor_t, num_inputs + 1);
+  hd_host_tensor_t *in = hd_run_model_inputs(run);
   hd_host_tensor_t *out = make_outputs(run);
-  for (size_t i = 0; i < num_inputs; i++)
-    in[i] = inputs[i]->host;
   bool ok = hd_session_run(run->session, in, out) && read_states(run, out);
   take_stats(run);
   keep_outputs(run, out);
@@ -338,12 +343,7 @@ hd_model_options_t hd_run_session_options(const hd_run_t *run) {
 
 // --compare and --bisect, in the place of a plain run.
 static bool examine(hd_run_t *run) {
-  size_t count = run->graph->inputs.size;
-  hd_run_tensor_t **tensors = tensors_of(run, true);
-  hd_host_tensor_t *inputs =
-      HD_ARENA_ARRAY(&run->arena, hd_host_tensor_t, count + 1);
-  for (size_t i = 0; i < count; i++)
-    inputs[i] = tensors[i]->host;
+  hd_host_tensor_t *inputs = hd_run_model_inputs(run);
   return (!hd_option_given(&run->options, RUN_COMPARE) ||
           hd_run_compare(run, inputs)) &&
          (!hd_option_given(&run->options, RUN_BISECT) ||

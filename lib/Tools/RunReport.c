@@ -87,6 +87,11 @@ static void add_measurement(hd_run_t *run, json_t *object) {
   set_real(object, "p90_ms", m->p90_ms);
   if (m->host_us > 0)
     set_real(object, "host_us", m->host_us);
+  if (!run->sessions)
+    return;
+  set_int(object, "sessions", run->sessions);
+  set_real(object, "runs_per_second", run->rate);
+  set_real(object, "runs_per_second_of_one", run->rate_of_one);
 }
 
 static void add_profile(const hd_run_t *run, json_t *object) {

@@ -88,6 +88,8 @@ typedef struct hd_run {
   int64_t weights_bytes, arena_bytes, arena_bound; // Of a graph.
   int64_t device_bytes;
   hd_measurement_t measurement;
+  unsigned sessions;               // --sessions; 0: not measured.
+  double rate, rate_of_one;        // Runs a second of all, and of one alone.
   hd_profile_t profile;            // No rows: not measured.
   HD_VEC(hd_run_layer_t) layers;   // --compare
   const hd_bisection_t *bisection; // --bisect; NULL: not done.
@@ -148,6 +150,11 @@ bool hd_run_model_outputs(hd_run_t *run);
 // be measured. The outputs are those of the last run then.
 bool hd_run_check_bench(hd_run_t *run);
 bool hd_run_bench(hd_run_t *run);
+// --sessions: each runs so often, or (0) for so long (0: a second).
+bool hd_run_check_sessions(hd_run_t *run);
+bool hd_run_sessions(hd_run_t *run, int64_t count, int64_t ms);
+// What a model's inputs are, one for each of the graph.
+hd_host_tensor_t *hd_run_model_inputs(hd_run_t *run);
 // --profile: on a GPU.
 bool hd_run_profile(hd_run_t *run);
 // RunTune.c, --tune: what the options say, before anything is done.

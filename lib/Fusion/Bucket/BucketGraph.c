@@ -169,6 +169,15 @@ static void put_constants(hd_bucketer_t *b) {
       hd_vec_push(b->arena, &b->made->constants, graph->constants.data[i]);
 }
 
+static bool takes_extents(const hd_bucketer_t *b) {
+  for (size_t i = 0; i < b->made->nodes.size; i++) {
+    const hd_node_t *node = b->made->nodes.data[i];
+    if (node->num_inputs && node->inputs[node->num_inputs - 1] == b->extents)
+      return true;
+  }
+  return false;
+}
+
 bool hd_bucket_build(hd_bucketer_t *b) {
   const hd_graph_t *graph = b->graphs[0];
   b->made = HD_ARENA_NEW(b->arena, hd_graph_t);
@@ -195,6 +204,12 @@ bool hd_bucket_build(hd_bucketer_t *b) {
     if (!put_output(b, graph->outputs.data[i]))
       return false;
   put_constants(b);
+  // A task that moves nothing at all takes them and reads none.
+  if (!b->record->read.size && takes_extents(b)) {
+    if (!b->slots.size)
+      return hd_bucket_refuse(b, NULL, "nothing depends on a size");
+    hd_vec_push(b->arena, &b->record->read, 0);
+  }
   int64_t count = (int64_t)b->record->read.size;
   b->num_extents->u.i = count;
   if (count) { // Behind the graph's own inputs.

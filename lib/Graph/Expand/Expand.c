@@ -307,6 +307,7 @@ hd_expand_state_t hd_expander_run(hd_expander_t *x,
                                   const hd_graph_t **segment) {
   *segment = NULL;
   x->wanted = NULL;
+  x->finding = NULL;
   hd_segment_begin(x);
   bool done = hd_walk_run(x, x->walk);
   if (x->failed || (!done && !x->wanted))

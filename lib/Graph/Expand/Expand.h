@@ -16,6 +16,31 @@
 
 typedef struct hd_expander hd_expander_t;
 
+// What an operator finds by looking at all elements of its operands, on the
+// host (which are not zero, which boxes are left): the walk needs to know how
+// many alone, and goes on with values whose elements it does not look at.
+typedef struct hd_find hd_find_t;
+typedef struct hd_finding {
+  hd_context_t *context;
+  hd_arena_t *arena;
+  const hd_find_t *find;
+  const hd_host_tensor_t *const *inputs; // NULL: left out.
+  const hd_host_tensor_t **outputs;      // To be set, made in the arena.
+} hd_finding_t;
+
+enum { HD_FIND_INPUTS = 5, HD_FIND_OUTPUTS = 4 };
+
+struct hd_find {
+  bool (*run)(hd_finding_t *finding); // False after an error.
+  const hd_node_t *node;              // For messages.
+  int64_t options[2];                 // What the node says besides.
+  uint32_t num_inputs, num_outputs;
+  const hd_value_t *inputs[HD_FIND_INPUTS]; // NULL: left out.
+  // A size of -1 is how many were found, at most so many.
+  hd_tensor_type_t outputs[HD_FIND_OUTPUTS];
+  int64_t most;
+};
+
 typedef enum hd_expand_state {
   HD_EXPAND_FAILED, // After errors.
   HD_EXPAND_MORE,   // The segment's outputs are needed to go on.
@@ -49,6 +74,17 @@ hd_expand_state_t hd_expander_run(hd_expander_t *expander,
                                   const hd_graph_t **segment);
 // The value that stopped the walk.
 const hd_value_t *hd_expander_wanted(const hd_expander_t *expander);
+// What is to be found in it, and in the others that it names, whose elements
+// the walk does not need then; NULL: it needs the elements.
+const hd_find_t *hd_expander_find(const hd_expander_t *expander);
+// So many were found: the walk goes on with values for what was, one for each
+// output, which segments take.
+const hd_value_t *const *hd_expander_found(hd_expander_t *expander,
+                                           int64_t count);
+// Finds it; how many were.
+bool hd_find_run(hd_context_t *context, hd_arena_t *arena,
+                 const hd_find_t *find, const hd_host_tensor_t *const *inputs,
+                 const hd_host_tensor_t **outputs, int64_t *count);
 // Whether shapes or branches depend on what is in the inputs: then another run
 // with inputs of the same shapes needs a walk of its own.
 bool hd_expander_looked(const hd_expander_t *expander);

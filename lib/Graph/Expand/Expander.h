@@ -27,8 +27,15 @@ struct hd_walk {
   hd_walk_t *outer;
   hd_ptr_map_t values; // For each value of the source, what it has become.
   bool *done;          // Nodes.
+  hd_ptr_map_t found;  // For nodes hd_found_t.
   HD_VEC(hd_walk_child_t) children;
 };
+
+// What a node finds: the values for it, where it is known how many.
+typedef struct hd_found {
+  hd_find_t find;
+  const hd_value_t **values; // NULL: it is not known yet.
+} hd_found_t;
 
 // Whether each task that a node put was evaluated at once, in order.
 typedef struct hd_choices {
@@ -39,7 +46,8 @@ struct hd_expander {
   hd_module_t *module;
   hd_arena_t *arena; // Of what is made.
   hd_walk_t *walk;
-  const hd_value_t *wanted; // That the walk waits for.
+  const hd_value_t *wanted; // That the walk waits for,
+  hd_found_t *finding;      // and what is to be found there; NULL: nothing.
   bool failed, looked;
   // For nodes of the source hd_choices_t; and whose these follow, or NULL.
   hd_ptr_map_t choices;

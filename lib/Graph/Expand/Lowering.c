@@ -175,10 +175,12 @@ const hd_host_tensor_t *hd_lower_data(hd_lowering_t *l,
   if (data)
     return data;
   data = hd_ptr_map_get(&l->x->inputs, value);
-  if (data)
+  if (data) {
     l->x->looked = true;
-  else
+  } else {
     l->x->wanted = value;
+    l->x->finding = NULL;
+  }
   return data;
 }
 

@@ -19,7 +19,7 @@
 #ifndef HIDET_GRAPH_EXPAND_LOWERING_H
 #define HIDET_GRAPH_EXPAND_LOWERING_H
 
-#include "Graph/Bind/Binding.h"
+#include "Graph/Expand/Expand.h"
 
 typedef struct hd_lowering hd_lowering_t;
 typedef bool (*hd_lower_fn_t)(hd_lowering_t *lowering);
@@ -77,6 +77,11 @@ const hd_host_tensor_t *hd_lower_data(hd_lowering_t *l,
 const int64_t *hd_lower_data_ints(hd_lowering_t *l, const hd_value_t *value,
                                   size_t *count);
 
+// What find says, one for each of its outputs: constants where its inputs are
+// known. False stops the walk, or after an error. A node finds once.
+bool hd_lower_find(hd_lowering_t *l, const hd_find_t *find,
+                   const hd_value_t **outputs);
+
 // Attributes for a task, in the arena.
 typedef HD_VEC(const hd_attribute_t *) hd_attributes_t;
 void hd_attributes_int(hd_lowering_t *l, hd_attributes_t *list,
@@ -125,6 +130,9 @@ const hd_value_t *hd_lower_scalar(hd_lowering_t *l, hd_scalar_t type,
                                   double value);
 const hd_value_t *hd_lower_ints_constant(hd_lowering_t *l,
                                          const int64_t *values, size_t count);
+// Of elements that live as long as the arena.
+const hd_value_t *hd_lower_known(hd_lowering_t *l,
+                                 const hd_host_tensor_t *data);
 
 // Sequences and optionals, which exist during the walk alone.
 const hd_value_t *hd_lower_sequence(hd_lowering_t *l,

@@ -67,8 +67,8 @@ const char *hd_lower_value_name(const hd_lowering_t *l) {
   return "t";
 }
 
-static const hd_value_t *constant_of(hd_lowering_t *l,
-                                     const hd_host_tensor_t *data) {
+const hd_value_t *hd_lower_known(hd_lowering_t *l,
+                                 const hd_host_tensor_t *data) {
   hd_tensor_type_t type = hd_tensor_type_of(data);
   hd_value_t *value = hd_segment_value(l->x, hd_lower_value_name(l), &type);
   hd_constant_t *constant = HD_ARENA_NEW(hd_lower_arena(l), hd_constant_t);
@@ -95,7 +95,7 @@ const hd_value_t *hd_lower_constant(hd_lowering_t *l, hd_scalar_t type,
                                 (long long)count),
            NULL;
   *data = hd_host_tensor_make(hd_lower_arena(l), type, shape, rank);
-  return constant_of(l, *data);
+  return hd_lower_known(l, *data);
 }
 
 const hd_value_t *hd_lower_scalar(hd_lowering_t *l, hd_scalar_t type,
@@ -175,7 +175,7 @@ static bool fold(hd_lowering_t *l, const hd_task_binding_t *binding,
   hd_host_tensor_t *const *made = hd_task_fold(
       hd_lower_context(l), hd_lower_arena(l), binding, data, l->node->loc);
   for (size_t i = 0; made && i < binding->task->outputs.size; i++)
-    outputs[i] = constant_of(l, made[i]);
+    outputs[i] = hd_lower_known(l, made[i]);
   return made != NULL;
 }
 
@@ -328,7 +328,7 @@ const hd_value_t *hd_lower_reshape(hd_lowering_t *l, const hd_value_t *x,
         HD_ARENA_COPY(hd_lower_arena(l), hd_host_tensor_t, data);
     view->rank = rank;
     memcpy(view->shape, type.shape, sizeof(type.shape[0]) * rank);
-    const hd_value_t *made = constant_of(l, view);
+    const hd_value_t *made = hd_lower_known(l, view);
     if (x->constant) { // The text names the file still.
       *made->constant = *x->constant;
       made->constant->tensor = view;

@@ -198,29 +198,35 @@ static double determinant(hd_budget_t *budget, double *m, int64_t n) {
   return product;
 }
 
-bool hd_onnx_det(hd_lowering_t *l) {
-  const hd_value_t *x = hd_lower_input(l, 0);
-  if (x->rank < 2 ||
-      hd_lower_size(x, x->rank - 1) != hd_lower_size(x, x->rank - 2))
-    return hd_lower_invalid(l, "the input is no square matrix");
-  const hd_host_tensor_t *data = hd_lower_data(l, x);
-  if (!data)
-    return false;
-  int64_t n = hd_lower_size(x, x->rank - 1);
-  hd_tensor_type_t type = hd_lower_type(x);
-  hd_host_tensor_t *result;
-  const hd_value_t *y =
-      hd_lower_constant(l, x->type, type.shape, type.rank - 2, &result);
-  if (!y)
-    return false;
+// As many as there are matrices, which the shape says.
+static bool find_determinants(hd_finding_t *f) {
+  const hd_host_tensor_t *data = f->inputs[0];
+  int64_t n = data->shape[data->rank - 1];
+  hd_host_tensor_t *result =
+      hd_host_tensor_make(f->arena, data->type, data->shape, data->rank - 2);
   // As large as one of the matrices, and there may be none.
-  double *matrix = HD_ARENA_ARRAY(hd_lower_arena(l), double,
-                                  data->count ? (size_t)(n * n) : 1);
+  double *matrix =
+      HD_ARENA_ARRAY(f->arena, double, data->count ? (size_t)(n * n) : 1);
   for (int64_t i = 0; i < result->count; i++) {
     for (int64_t k = 0; k < n * n; k++)
       matrix[k] = hd_host_tensor_get(data, i * n * n + k);
-    hd_host_tensor_set(result, i,
-                       determinant(&hd_lower_context(l)->budget, matrix, n));
+    hd_host_tensor_set(result, i, determinant(&f->context->budget, matrix, n));
   }
-  return hd_lower_output(l, 0, y);
+  f->outputs[0] = result;
+  return true;
+}
+
+bool hd_onnx_det(hd_lowering_t *l) {
+  const hd_value_t *x = hd_lower_input(l, 0), *y;
+  if (x->rank < 2 ||
+      hd_lower_size(x, x->rank - 1) != hd_lower_size(x, x->rank - 2))
+    return hd_lower_invalid(l, "the input is no square matrix");
+  hd_tensor_type_t type = hd_lower_type(x);
+  type.rank -= 2;
+  hd_find_t find = {.run = find_determinants,
+                    .num_inputs = 1,
+                    .inputs = {x},
+                    .num_outputs = 1,
+                    .outputs = {type}};
+  return hd_lower_find(l, &find, &y) && hd_lower_output(l, 0, y);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Operators that sort and select. Where the size of the result depends on the
-// data, it is computed here, from what is known by then.
+// data, it is found on the host, once they are known (hd_find_t).
 #include "Graph/Expand/Lower/Lower.h"
 
 #include <stdlib.h>
@@ -54,20 +54,21 @@ static bool is_zero(const hd_host_tensor_t *data, int64_t i) {
              : hd_host_tensor_get_int(data, i) == 0;
 }
 
-bool hd_onnx_non_zero(hd_lowering_t *l) {
-  const hd_host_tensor_t *data = hd_lower_data(l, hd_lower_input(l, 0));
-  if (!data)
-    return false;
-  // A single number counts as one axis.
-  unsigned rank = data->rank ? data->rank : 1;
-  int64_t count = 0, at = 0;
+static int64_t count_non_zero(const hd_host_tensor_t *data) {
+  int64_t count = 0;
   for (int64_t i = 0; i < data->count; i++)
     count += !is_zero(data, i);
-  hd_host_tensor_t *result;
-  const hd_value_t *y =
-      hd_lower_constant(l, HD_I64, (int64_t[]){rank, count}, 2, &result);
-  if (!y)
-    return false;
+  return count;
+}
+
+// The places of what is not zero, an axis after the other.
+static bool find_non_zero(hd_finding_t *f) {
+  const hd_host_tensor_t *data = f->inputs[0];
+  // A single number counts as one axis.
+  unsigned rank = data->rank ? data->rank : 1;
+  int64_t count = count_non_zero(data), at = 0;
+  hd_host_tensor_t *result =
+      hd_host_tensor_make(f->arena, HD_I64, (int64_t[]){rank, count}, 2);
   for (int64_t i = 0; i < data->count; i++) {
     if (is_zero(data, i))
       continue;
@@ -79,35 +80,60 @@ bool hd_onnx_non_zero(hd_lowering_t *l) {
     }
     at++;
   }
-  return hd_lower_output(l, 0, y);
+  f->outputs[0] = result;
+  return true;
+}
+
+bool hd_onnx_non_zero(hd_lowering_t *l) {
+  const hd_value_t *x = hd_lower_input(l, 0), *y;
+  hd_find_t find = {
+      .run = find_non_zero,
+      .num_inputs = 1,
+      .inputs = {x},
+      .num_outputs = 1,
+      .outputs = {{HD_I64, 2, {x->rank ? x->rank : 1, -1}}},
+      .most = hd_lower_count(x),
+  };
+  return hd_lower_find(l, &find, &y) && hd_lower_output(l, 0, y);
+}
+
+static bool find_chosen(hd_finding_t *f) {
+  const hd_host_tensor_t *condition = f->inputs[0];
+  int64_t count = count_non_zero(condition), at = 0;
+  hd_host_tensor_t *chosen = hd_host_tensor_make(f->arena, HD_I64, &count, 1);
+  for (int64_t i = 0; i < condition->count; i++)
+    if (!is_zero(condition, i))
+      hd_host_tensor_set_int(chosen, at++, i);
+  f->outputs[0] = chosen;
+  return true;
 }
 
 bool hd_onnx_compress(hd_lowering_t *l) {
-  const hd_value_t *x = hd_lower_input(l, 0);
-  const hd_host_tensor_t *condition = hd_lower_data(l, hd_lower_input(l, 1));
-  if (!condition)
+  const hd_value_t *x = hd_lower_input(l, 0), *condition = hd_lower_input(l, 1);
+  const hd_value_t *index;
+  bool flat = !hd_node_attribute(hd_lower_node(l), "axis");
+  int64_t axis = 0, size = hd_lower_count(x);
+  if (!flat && !hd_lower_axis(l, "axis", 0, x->rank, &axis))
     return false;
-  int64_t axis = 0;
-  if (hd_node_attribute(hd_lower_node(l), "axis")) {
-    if (!hd_lower_axis(l, "axis", 0, x->rank, &axis))
-      return false;
-  } else {
-    int64_t count = hd_lower_count(x);
-    if (!(x = hd_lower_reshape(l, x, &count, 1)))
-      return false;
-  }
-  if (condition->rank != 1 || condition->count > hd_lower_size(x, (int)axis))
+  if (!flat)
+    size = hd_lower_size(x, (int)axis);
+  if (condition->rank != 1 || hd_lower_count(condition) > size)
     return hd_lower_invalid(l, "%lld conditions for an axis of %lld",
-                            (long long)condition->count,
-                            (long long)hd_lower_size(x, (int)axis));
-  int64_t *chosen =
-      HD_ARENA_ARRAY(hd_lower_arena(l), int64_t, (size_t)condition->count + 1);
-  size_t count = 0;
-  for (int64_t i = 0; i < condition->count; i++)
-    if (!is_zero(condition, i))
-      chosen[count++] = i;
-  const hd_value_t *index = hd_lower_ints_constant(l, chosen, count);
-  return index && hd_lower_output(l, 0, hd_lower_gather(l, x, index, axis));
+                            (long long)hd_lower_count(condition),
+                            (long long)size);
+  hd_find_t find = {
+      .run = find_chosen,
+      .num_inputs = 1,
+      .inputs = {condition},
+      .num_outputs = 1,
+      .outputs = {{HD_I64, 1, {-1}}},
+      .most = hd_lower_count(condition),
+  };
+  if (!hd_lower_find(l, &find, &index))
+    return false;
+  if (flat && !(x = hd_lower_reshape(l, x, &size, 1)))
+    return false;
+  return hd_lower_output(l, 0, hd_lower_gather(l, x, index, axis));
 }
 
 // --- Unique ---
@@ -182,37 +208,57 @@ static size_t group_rows(const rows_t *rows, row_t *sorted, same_t *groups) {
   return count;
 }
 
-static bool set_ints(hd_lowering_t *l, uint32_t i, const int64_t *values,
-                     size_t count) {
-  return !hd_lower_wants_output(l, i) ||
-         hd_lower_output(l, i, hd_lower_ints_constant(l, values, count));
+static const hd_host_tensor_t *make_ints(hd_arena_t *arena,
+                                         const int64_t *values, int64_t count) {
+  hd_host_tensor_t *made = hd_host_tensor_make(arena, HD_I64, &count, 1);
+  for (int64_t i = 0; i < count; i++)
+    hd_host_tensor_set_int(made, i, values[i]);
+  return made;
 }
 
-bool hd_onnx_unique(hd_lowering_t *l) {
-  const hd_value_t *x = hd_lower_input(l, 0);
-  const hd_host_tensor_t *data = hd_lower_data(l, x);
-  if (!data)
-    return false;
+static rows_t rows_of(const hd_host_tensor_t *data, int64_t axis) {
   rows_t rows = {data, 1, data->count, 1};
-  hd_tensor_type_t type = {.rank = 1};
-  int64_t axis = 0;
-  if (hd_node_attribute(hd_lower_node(l), "axis")) {
-    if (!hd_lower_axis(l, "axis", 0, x->rank, &axis))
-      return false;
-    type = hd_lower_type(x);
-    rows.outer = hd_lower_product(x, 0, (int)axis);
-    rows.n = hd_lower_size(x, (int)axis);
-    rows.inner = hd_lower_product(x, (int)axis + 1, x->rank);
-  }
-  hd_arena_t *arena = hd_lower_arena(l);
+  if (axis < 0)
+    return rows;
+  rows.n = data->shape[axis];
+  for (unsigned i = 0; i < data->rank; i++)
+    if (i != (unsigned)axis)
+      *(i < (unsigned)axis ? &rows.outer : &rows.inner) *= data->shape[i];
+  return rows;
+}
+
+// The first of equal rows each.
+static const hd_host_tensor_t *take_rows(hd_arena_t *arena, const rows_t *rows,
+                                         int64_t axis, const same_t *groups,
+                                         size_t count) {
+  const hd_host_tensor_t *data = rows->data;
+  int64_t shape[HD_TENSOR_MAX_RANK];
+  memcpy(shape, data->shape, sizeof(shape));
+  shape[axis < 0 ? 0 : axis] = (int64_t)count;
+  hd_host_tensor_t *made =
+      hd_host_tensor_make(arena, data->type, shape, axis < 0 ? 1 : data->rank);
+  size_t bytes =
+      (size_t)rows->inner * (size_t)hd_host_element_bytes(data->type);
+  for (int64_t o = 0; o < rows->outer; o++)
+    for (size_t g = 0; g < count && bytes; g++)
+      memcpy(made->data + ((size_t)o * count + g) * bytes,
+             data->data + (size_t)(o * rows->n + groups[g].first) * bytes,
+             bytes);
+  return made;
+}
+
+// options: the axis, -1: none; whether the rows are to be sorted.
+static bool find_unique(hd_finding_t *f) {
+  int64_t axis = f->find->options[0];
+  rows_t rows = rows_of(f->inputs[0], axis);
   size_t n = (size_t)rows.n + 1; // None of no elements.
-  row_t *sorted = HD_ARENA_ARRAY(arena, row_t, n);
-  same_t *groups = HD_ARENA_ARRAY(arena, same_t, n);
+  row_t *sorted = HD_ARENA_ARRAY(f->arena, row_t, n);
+  same_t *groups = HD_ARENA_ARRAY(f->arena, same_t, n);
   int64_t *lists[3]; // Indices, inverse, counts.
   for (int i = 0; i < 3; i++)
-    lists[i] = HD_ARENA_ARRAY(arena, int64_t, n);
+    lists[i] = HD_ARENA_ARRAY(f->arena, int64_t, n);
   size_t count = group_rows(&rows, sorted, groups);
-  if (!hd_lower_int(l, "sorted", 1) && count)
+  if (!f->find->options[1] && count)
     qsort(groups, count, sizeof *groups, compare_first);
   for (size_t g = 0; g < count; g++) {
     lists[0][g] = groups[g].first;
@@ -220,19 +266,37 @@ bool hd_onnx_unique(hd_lowering_t *l) {
     for (int64_t i = 0; i < groups[g].count; i++)
       lists[1][sorted[groups[g].from + i].at] = (int64_t)g;
   }
-  type.shape[axis] = (int64_t)count;
-  hd_host_tensor_t *result;
-  const hd_value_t *y =
-      hd_lower_constant(l, x->type, type.shape, type.rank, &result);
-  if (!y)
+  f->outputs[0] = take_rows(f->arena, &rows, axis, groups, count);
+  f->outputs[1] = make_ints(f->arena, lists[0], (int64_t)count);
+  f->outputs[2] = make_ints(f->arena, lists[1], rows.n);
+  f->outputs[3] = make_ints(f->arena, lists[2], (int64_t)count);
+  return true;
+}
+
+bool hd_onnx_unique(hd_lowering_t *l) {
+  const hd_value_t *x = hd_lower_input(l, 0), *outputs[HD_FIND_OUTPUTS];
+  bool flat = !hd_node_attribute(hd_lower_node(l), "axis");
+  int64_t axis = -1;
+  if (!flat && !hd_lower_axis(l, "axis", 0, x->rank, &axis))
     return false;
-  size_t bytes = hd_host_element_bytes(x->type), row = (size_t)rows.inner;
-  for (int64_t o = 0; o < rows.outer; o++)
-    for (size_t g = 0; g < count && row; g++)
-      memcpy(result->data + ((size_t)o * count + g) * row * bytes,
-             data->data + (size_t)(o * rows.n + groups[g].first) * row * bytes,
-             row * bytes);
-  return hd_lower_output(l, 0, y) && set_ints(l, 1, lists[0], count) &&
-         set_ints(l, 2, lists[1], (size_t)rows.n) &&
-         set_ints(l, 3, lists[2], count);
+  int64_t n = flat ? hd_lower_count(x) : hd_lower_size(x, (int)axis);
+  hd_tensor_type_t type = {.type = x->type, .rank = 1};
+  if (!flat)
+    type = hd_lower_type(x);
+  type.shape[flat ? 0 : axis] = -1;
+  hd_find_t find = {
+      .run = find_unique,
+      .options = {axis, hd_lower_int(l, "sorted", 1)},
+      .num_inputs = 1,
+      .inputs = {x},
+      .num_outputs = 4,
+      .outputs = {type, {HD_I64, 1, {-1}}, {HD_I64, 1, {n}}, {HD_I64, 1, {-1}}},
+      .most = n,
+  };
+  if (!hd_lower_find(l, &find, outputs))
+    return false;
+  for (uint32_t i = 0; i < 4; i++)
+    if (hd_lower_wants_output(l, i) && !hd_lower_output(l, i, outputs[i]))
+      return false;
+  return true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// NonMaxSuppression: how many boxes are left, and which, is found here, from
-// boxes and scores that are known.
+// NonMaxSuppression: how many boxes are left, and which, is found on the host,
+// once boxes and scores are known (hd_find_t).
 #include "Graph/Expand/Lower/Lower.h"
 
 #include "Support/Budget.h"
@@ -60,7 +60,7 @@ static bool overlap(const box_t *a, const box_t *b, float threshold) {
 }
 
 typedef struct suppression {
-  hd_lowering_t *l;
+  hd_finding_t *f;
   const hd_host_tensor_t *boxes, *scores;
   int64_t batch, classes, count, most;
   float overlap, least;
@@ -69,7 +69,7 @@ typedef struct suppression {
 } suppression_t;
 
 static void choose(suppression_t *s, int64_t b, int64_t c) {
-  hd_arena_t *arena = hd_lower_arena(s->l);
+  hd_arena_t *arena = s->f->arena;
   candidate_t *list = HD_ARENA_ARRAY(arena, candidate_t, s->count + 1);
   box_t *kept = HD_ARENA_ARRAY(arena, box_t, s->count + 1);
   int64_t candidates = 0, number = 0;
@@ -81,7 +81,7 @@ static void choose(suppression_t *s, int64_t b, int64_t c) {
   }
   qsort(list, (size_t)candidates, sizeof *list, compare);
   for (int64_t i = 0; i < candidates && number < s->most; i++) {
-    hd_budget_check(&hd_lower_context(s->l)->budget);
+    hd_budget_check(&s->f->context->budget);
     box_t box = read_box(s->boxes, b * s->count + list[i].index, s->centred);
     bool free = true;
     for (int64_t n = 0; free && n < number; n++)
@@ -95,40 +95,27 @@ static void choose(suppression_t *s, int64_t b, int64_t c) {
   }
 }
 
-// Input i of one element; false where it is not known yet.
-static bool read_number(hd_lowering_t *l, uint32_t i, double otherwise,
-                        bool *given, double *number) {
-  const hd_value_t *x = hd_lower_input(l, i);
-  *given = x && hd_lower_count(x) > 0;
-  *number = otherwise;
-  if (!*given)
-    return true;
-  const hd_host_tensor_t *data = hd_lower_data(l, x);
-  if (data)
-    *number = hd_host_tensor_get(data, 0);
-  return data != NULL;
+// Input i of one element; whether it is given.
+static bool read_number(const hd_finding_t *f, uint32_t i, double *number) {
+  const hd_host_tensor_t *data = f->inputs[i];
+  *number = data && data->count > 0 ? hd_host_tensor_get(data, 0) : 0;
+  return data && data->count > 0;
 }
 
-bool hd_onnx_non_max_suppression(hd_lowering_t *l) {
-  const hd_value_t *boxes = hd_lower_input(l, 0),
-                   *scores = hd_lower_input(l, 1);
+// options: whether boxes are given by their centres.
+static bool find_kept(hd_finding_t *f) {
+  const hd_host_tensor_t *scores = f->inputs[1];
   double most, threshold, least;
-  bool given;
-  if (boxes->rank != 3 || scores->rank != 3 || hd_lower_size(boxes, 2) != 4 ||
-      hd_lower_size(boxes, 0) != hd_lower_size(scores, 0) ||
-      hd_lower_size(boxes, 1) != hd_lower_size(scores, 2))
-    return hd_lower_invalid(l, "boxes and scores that do not fit");
-  suppression_t s = {.l = l,
-                     .batch = hd_lower_size(scores, 0),
-                     .classes = hd_lower_size(scores, 1),
-                     .count = hd_lower_size(scores, 2),
-                     .centred = hd_lower_int(l, "center_point_box", 0) != 0};
-  if (!read_number(l, 2, 0, &given, &most) ||
-      !read_number(l, 3, 0, &given, &threshold) ||
-      !read_number(l, 4, 0, &s.filters, &least) ||
-      !(s.boxes = hd_lower_data(l, boxes)) ||
-      !(s.scores = hd_lower_data(l, scores)))
-    return false;
+  suppression_t s = {.f = f,
+                     .boxes = f->inputs[0],
+                     .scores = scores,
+                     .batch = scores->shape[0],
+                     .classes = scores->shape[1],
+                     .count = scores->shape[2],
+                     .centred = f->find->options[0] != 0};
+  read_number(f, 2, &most);
+  read_number(f, 3, &threshold);
+  s.filters = read_number(f, 4, &least);
   s.most = most < (double)s.count ? (int64_t)most : s.count;
   s.overlap = (float)threshold;
   s.least = (float)least;
@@ -136,9 +123,29 @@ bool hd_onnx_non_max_suppression(hd_lowering_t *l) {
     for (int64_t c = 0; c < s.classes; c++)
       choose(&s, b, c);
   int64_t shape[] = {(int64_t)s.chosen.size / 3, 3};
-  hd_host_tensor_t *data;
-  const hd_value_t *y = hd_lower_constant(l, HD_I64, shape, 2, &data);
-  for (size_t i = 0; y && i < s.chosen.size; i++)
-    hd_host_tensor_set_int(data, (int64_t)i, s.chosen.data[i]);
-  return hd_lower_output(l, 0, y);
+  hd_host_tensor_t *kept = hd_host_tensor_make(f->arena, HD_I64, shape, 2);
+  for (size_t i = 0; i < s.chosen.size; i++)
+    hd_host_tensor_set_int(kept, (int64_t)i, s.chosen.data[i]);
+  f->outputs[0] = kept;
+  return true;
+}
+
+bool hd_onnx_non_max_suppression(hd_lowering_t *l) {
+  const hd_value_t *boxes = hd_lower_input(l, 0),
+                   *scores = hd_lower_input(l, 1), *kept;
+  if (boxes->rank != 3 || scores->rank != 3 || hd_lower_size(boxes, 2) != 4 ||
+      hd_lower_size(boxes, 0) != hd_lower_size(scores, 0) ||
+      hd_lower_size(boxes, 1) != hd_lower_size(scores, 2))
+    return hd_lower_invalid(l, "boxes and scores that do not fit");
+  hd_find_t find = {
+      .run = find_kept,
+      .options = {hd_lower_int(l, "center_point_box", 0)},
+      .num_inputs = HD_FIND_INPUTS,
+      .num_outputs = 1,
+      .outputs = {{HD_I64, 2, {-1, 3}}},
+      .most = hd_lower_count(scores),
+  };
+  for (uint32_t i = 0; i < HD_FIND_INPUTS; i++)
+    find.inputs[i] = hd_lower_input(l, i);
+  return hd_lower_find(l, &find, &kept) && hd_lower_output(l, 0, kept);
 }
