@@ -8,9 +8,13 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct hd_cache {
   char *dir;
@@ -37,6 +41,32 @@ char *hd_cache_default_dir(void) {
       return dir;
   }
   return NULL;
+}
+
+bool hd_cache_may_be(const char *dir) {
+  struct stat status;
+  char path[PATH_MAX];
+  if (stat(dir, &status) == 0) {
+    errno = ENOTDIR;
+    return S_ISDIR(status.st_mode);
+  }
+  size_t length = strlen(dir);
+  if (length >= sizeof(path)) {
+    errno = ENAMETOOLONG;
+    return false;
+  }
+  memcpy(path, dir, length + 1);
+  while (errno == ENOENT) { // The folder that the first missing one is made in.
+    char *end = strrchr(path, '/');
+    if (end)
+      *end = 0;
+    const char *parent = !end ? "." : *path ? path : "/";
+    if (access(parent, W_OK | X_OK) == 0)
+      return true;
+    if (!end || end == path)
+      return false;
+  }
+  return false;
 }
 
 hd_cache_t *hd_cache_open(const char *dir) {
