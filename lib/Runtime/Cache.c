@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An entry is a file: a head with the size and a hash of what follows.
+// An entry is a file: a head with the size of what follows, and a hash of that
+// and the entry's key: another entry's file in its place is damaged.
 #include "Runtime/Cache.h"
 #include "Support/File.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct hd_cache {
   char *dir;
@@ -20,7 +25,7 @@ typedef struct head {
   uint64_t size, hash;
 } head_t;
 
-static const char magic[8] = "HIDET\0\1";
+static const char magic[8] = "HIDET\0\2";
 
 char *hd_cache_default_dir(void) {
   static const struct {
@@ -36,6 +41,32 @@ char *hd_cache_default_dir(void) {
       return dir;
   }
   return NULL;
+}
+
+bool hd_cache_may_be(const char *dir) {
+  struct stat status;
+  char path[PATH_MAX];
+  if (stat(dir, &status) == 0) {
+    errno = ENOTDIR;
+    return S_ISDIR(status.st_mode);
+  }
+  size_t length = strlen(dir);
+  if (length >= sizeof(path)) {
+    errno = ENAMETOOLONG;
+    return false;
+  }
+  memcpy(path, dir, length + 1);
+  while (errno == ENOENT) { // The folder that the first missing one is made in.
+    char *end = strrchr(path, '/');
+    if (end)
+      *end = 0;
+    const char *parent = !end ? "." : *path ? path : "/";
+    if (access(parent, W_OK | X_OK) == 0)
+      return true;
+    if (!end || end == path)
+      return false;
+  }
+  return false;
 }
 
 hd_cache_t *hd_cache_open(const char *dir) {
@@ -65,6 +96,10 @@ hd_cache_key_t hd_cache_key(const char *salt, const void *data, size_t size) {
   key.low = hash.low64;
   key.high = hash.high64;
   return key;
+}
+
+static uint64_t hash_of(hd_cache_key_t key, const void *data, size_t size) {
+  return XXH3_64bits_withSeed(data, size, key.low ^ key.high);
 }
 
 // dir/ab/cdef...; false where the name is too long.
@@ -104,7 +139,7 @@ bool hd_cache_get(const hd_cache_t *cache, hd_cache_key_t key,
     const char *data = text.data + sizeof(head);
     size_t size = text.size - sizeof(head);
     ok = memcmp(head.magic, magic, sizeof(magic)) == 0 && head.size == size &&
-         head.hash == XXH3_64bits(data, size);
+         head.hash == hash_of(key, data, size);
     if (ok)
       hd_buffer_write(out, data, size);
   }
@@ -120,7 +155,7 @@ void hd_cache_put(const hd_cache_t *cache, hd_cache_key_t key,
       !hd_file_make_folders(folder))
     return;
   head_t head = {.size = entry->size,
-                 .hash = XXH3_64bits(hd_buffer_text(entry), entry->size)};
+                 .hash = hash_of(key, hd_buffer_text(entry), entry->size)};
   memcpy(head.magic, magic, sizeof(magic));
   hd_file_part_t parts[] = {{&head, sizeof(head)},
                             {hd_buffer_text(entry), entry->size}};

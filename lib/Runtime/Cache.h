@@ -21,6 +21,9 @@ typedef struct hd_cache_key {
 // none of them is set. The caller frees it.
 char *hd_cache_default_dir(void);
 
+// Whether a folder is there or may be made; else errno says why not.
+bool hd_cache_may_be(const char *dir);
+
 // Folders are made at the first put. NULL where memory runs out.
 hd_cache_t *hd_cache_open(const char *dir);
 void hd_cache_close(hd_cache_t *cache); // NULL is allowed, here and below.

@@ -118,11 +118,19 @@ static bool is_whole(const hd_model_t *m, const hd_turn_t *turn,
          !hd_expander_looked(turn->expander);
 }
 
-static bool fail_data(const hd_model_t *m) {
+static bool fail(const hd_model_t *m, const char *text) {
   return hd_error(&hd_model_context(m)->diags, m->graph->loc, HD_E1104,
-                  m->graph->name,
-                  "shapes or branches depend on what is in the inputs, and "
-                  "types and shapes alone are known here");
+                  m->graph->name, text);
+}
+
+// Whether what is not one executable for these types may run.
+static bool may_run_parts(const hd_model_t *m, const hd_host_tensor_t *data) {
+  if (!data && m->graph->inputs.size)
+    return fail(m, "shapes or branches depend on what is in the inputs, and "
+                   "types and shapes alone are known here");
+  return !m->options.inouts.count ||
+         fail(m, m->device ? "an input that is an output takes one executable"
+                           : "no input is an output on the evaluator");
 }
 
 // What is found in values is on the host, and comes into segments like inputs.
@@ -166,8 +174,8 @@ static bool run_segments(hd_model_t *m, hd_turn_t *turn,
     if (state == HD_EXPAND_FAILED)
       return false;
     bool whole = first && is_whole(m, turn, state);
-    if (!whole && ((!data && m->graph->inputs.size) || m->options.inouts.count))
-      return fail_data(m);
+    if (!whole && !may_run_parts(m, data))
+      return false;
     if (first && state == HD_EXPAND_MORE && hd_trail_may(m))
       return *looks = true;
     if (turn->last->nodes.size > 0 && !hd_model_run_segment(m, turn, whole))

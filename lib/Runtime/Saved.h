@@ -82,6 +82,18 @@ bool hd_saved_parse_plan(hd_context_t *context, const char *path,
 // after an error.
 bool hd_saved_take(hd_model_t *m, hd_turn_t *turn, bool *found);
 
+// The first words of a table, HD_SAVED_WORDS, and the types of the inputs that
+// it is for. False after an error.
+bool hd_saved_read_head(hd_artifact_t *file, const hd_graph_t *graph,
+                        uint32_t number, int64_t *head,
+                        hd_tensor_type_t *types);
+
+// The types of inputs that all executables of a file are for; not found where
+// they differ, or are for sizes up to bounds. False after an error.
+bool hd_saved_find_types(hd_arena_t *arena, hd_artifact_t *file,
+                         const hd_graph_t *graph, hd_tensor_type_t *types,
+                         bool *found);
+
 // In the model's world: has the model keep an executable for each set of types
 // that its file has one for. False after an error.
 bool hd_saved_take_all(hd_model_t *m);

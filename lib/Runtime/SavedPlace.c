@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What code in a file was made for, and whether that is here: the place, and
-// which inputs and outputs are one.
+// What code in a file was made for, and whether that is here: the place, which
+// inputs and outputs are one, and sizes.
 #include "CodeGen/CodeGen.h"
 #include "Runtime/Saved.h"
 #include "Schedule/Schedule.h"
@@ -109,4 +109,50 @@ size_t hd_saved_count_stores(const hd_turn_t *turn) {
   for (uint32_t n = 0; n < turn->segment.first_constant; n++)
     count += turn->segment.program.entry->params[n]->direction == HD_DIR_INOUT;
   return count;
+}
+
+// --- Sizes ---
+
+bool hd_saved_find_types(hd_arena_t *arena, hd_artifact_t *file,
+                         const hd_graph_t *graph, hd_tensor_type_t *types,
+                         bool *found) {
+  size_t count = graph->inputs.size;
+  hd_tensor_type_t *more = HD_ARENA_ARRAY(arena, hd_tensor_type_t, count + 1);
+  int64_t head[HD_SAVED_WORDS];
+  bool several = false;
+  *found = false;
+  for (uint32_t i = 0; i < file->num_sections; i++) {
+    if (file->sections[i].kind != HD_SECTION_TABLE)
+      continue;
+    if (!hd_saved_read_head(file, graph, i, head, *found ? more : types))
+      return false;
+    several |= head[HD_SAVED_BUCKET] != 0 ||
+               (*found && !hd_types_equal(types, more, count));
+    *found = true;
+  }
+  *found &= !several;
+  return true;
+}
+
+bool hd_saved_take_all(hd_model_t *m) {
+  hd_artifact_t *file = m->module->artifact;
+  hd_context_t *context = hd_model_context(m);
+  int64_t head[HD_SAVED_WORDS];
+  hd_tensor_type_t *types = HD_ARENA_ARRAY(
+      &m->constants.arena, hd_tensor_type_t, m->graph->inputs.size + 1);
+  for (uint32_t i = 0; file && i < file->num_sections; i++) {
+    if (file->sections[i].kind != HD_SECTION_TABLE)
+      continue;
+    if (!hd_saved_read_head(file, m->graph, i, head, types))
+      return false;
+    bool bounds = head[HD_SAVED_BUCKET] != 0;
+    if (!hd_saved_is_asked(m, bounds, head[HD_SAVED_INOUTS]))
+      continue;
+    hd_turn_t *turn = hd_model_find(m, types, bounds);
+    if (!turn && !hd_model_walk(m, context, types, NULL, NULL, &turn))
+      return false;
+    if (turn)
+      hd_model_release(m, turn);
+  }
+  return true;
 }

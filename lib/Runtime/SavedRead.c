@@ -11,6 +11,7 @@
 
 typedef struct reader {
   hd_model_t *model;
+  const hd_graph_t *graph;
   hd_artifact_t *file;
   hd_turn_t *turn;
   const char *table; // What is left of it.
@@ -75,9 +76,9 @@ static bool begin(reader_t *r, uint32_t number, hd_tensor_type_t *types) {
   r->words = s->size / sizeof(int64_t);
   for (int i = 0; i < HD_SAVED_WORDS; i++)
     r->head[i] = get_word(r);
-  size_t inputs = r->model->graph->inputs.size;
+  size_t inputs = r->graph->inputs.size;
   if (r->failed || r->head[HD_SAVED_INPUTS] != (int64_t)inputs ||
-      r->head[HD_SAVED_OUTPUTS] != (int64_t)r->model->graph->outputs.size)
+      r->head[HD_SAVED_OUTPUTS] != (int64_t)r->graph->outputs.size)
     return damaged(r, "an executable is of another graph");
   const reader_t start = *r;
   for (size_t i = 0; i < inputs; i++) {
@@ -87,6 +88,15 @@ static bool begin(reader_t *r, uint32_t number, hd_tensor_type_t *types) {
   }
   *r = start;
   return true;
+}
+
+bool hd_saved_read_head(hd_artifact_t *file, const hd_graph_t *graph,
+                        uint32_t number, int64_t *head,
+                        hd_tensor_type_t *types) {
+  reader_t r = {.graph = graph, .file = file};
+  bool ok = begin(&r, number, types);
+  memcpy(head, r.head, sizeof(r.head));
+  return ok;
 }
 
 // --- Code ---
@@ -387,9 +397,10 @@ bool hd_saved_take(hd_model_t *m, hd_turn_t *turn, bool *found) {
   hd_tensor_type_t *types = HD_ARENA_ARRAY(
       &turn->values.arena, hd_tensor_type_t, m->graph->inputs.size + 1);
   int64_t key = turn->bucket ? (int64_t)hd_bucket_key(turn->bucket) : 0;
+  bool others = false, same = false;
   *found = false;
   for (uint32_t i = 0; i < file->num_sections; i++) {
-    reader_t r = {.model = m, .file = file, .turn = turn};
+    reader_t r = {.model = m, .graph = m->graph, .file = file, .turn = turn};
     bool ok = true;
     if (file->sections[i].kind != HD_SECTION_TABLE)
       continue;
@@ -397,8 +408,11 @@ bool hd_saved_take(hd_model_t *m, hd_turn_t *turn, bool *found) {
       return false;
     if (r.head[HD_SAVED_BUCKET] != key ||
         r.head[HD_SAVED_INOUTS] != hd_saved_inouts_key(m) ||
-        !hd_types_equal(turn->inputs, types, m->graph->inputs.size))
+        !hd_types_equal(turn->inputs, types, m->graph->inputs.size)) {
+      others |= r.head[HD_SAVED_BUCKET] == key;
       continue;
+    }
+    same = true;
     if (hd_saved_is_here(m, r.head[HD_SAVED_MADE_FOR], &ok)) {
       *found = true;
       return read_turn(&r);
@@ -406,28 +420,9 @@ bool hd_saved_take(hd_model_t *m, hd_turn_t *turn, bool *found) {
     if (!ok)
       return false;
   }
-  return true;
-}
-
-bool hd_saved_take_all(hd_model_t *m) {
-  hd_artifact_t *file = m->module->artifact;
-  hd_context_t *context = hd_model_context(m);
-  hd_tensor_type_t *types = HD_ARENA_ARRAY(
-      &m->constants.arena, hd_tensor_type_t, m->graph->inputs.size + 1);
-  for (uint32_t i = 0; file && i < file->num_sections; i++) {
-    reader_t r = {.model = m, .file = file};
-    if (file->sections[i].kind != HD_SECTION_TABLE)
-      continue;
-    if (!begin(&r, i, types))
-      return false;
-    bool bounds = r.head[HD_SAVED_BUCKET] != 0;
-    if (!hd_saved_is_asked(m, bounds, r.head[HD_SAVED_INOUTS]))
-      continue;
-    hd_turn_t *turn = hd_model_find(m, types, bounds);
-    if (!turn && !hd_model_walk(m, context, types, NULL, NULL, &turn))
-      return false;
-    if (turn)
-      hd_model_release(m, turn);
-  }
+  if (others && !same)
+    hd_remark(&hd_model_context(m)->diags, (hd_loc_t){0},
+              "'%s' has code for other sizes; it is made anew for these",
+              file->path);
   return true;
 }

@@ -263,6 +263,16 @@ struct hd_made_schedule {
   struct hd_made_schedule *next;
 };
 
+// The rules have no head with parameters.
+static bool check_rules_pin(hd_context_t *context, const hd_pin_t *pin) {
+  if (!pin || !pin->num_values || strcmp(pin->name, HD_PIN_RULES) != 0)
+    return true;
+  hd_error(&context->diags, pin->values[0].loc, HD_E0201, pin->values[0].name,
+           "");
+  hd_note(&context->diags, pin->loc, "the rules have no parameters");
+  return false;
+}
+
 const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
                                        hd_flattened_t *flattened,
                                        const hd_surroundings_t *around,
@@ -271,6 +281,8 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
     if (m->around.computed == around->computed &&
         (m->around.leaving == around->leaving || !m->asked_leaving))
       return m->func;
+  if (!check_rules_pin(s->module->context, flattened->pin))
+    return NULL;
   hd_rules_t rules = {.module = s->module,
                       .flat = flattened->flat,
                       .computed = around->computed,

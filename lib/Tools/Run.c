@@ -15,6 +15,7 @@
 #include "hidet/Tools.h"
 #include "hidet/Version.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -134,6 +135,9 @@ static bool device_options(hd_run_t *run, bool sim,
     const char *dir = hd_option_text(&run->options, RUN_CACHE_DIR, NULL);
     *cache_dir = dir ? strdup(dir) : sim ? NULL : hd_cache_default_dir();
     options->cache_dir = *cache_dir;
+    if (dir && !hd_cache_may_be(dir))
+      hd_warning(hd_run_diags(run), nowhere, "nothing is kept in '%s': %s", dir,
+                 strerror(errno));
   }
   if (!options->cache_dir)
     options->cache_dir = hd_run_tune_cache(run);

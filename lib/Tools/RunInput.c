@@ -3,6 +3,7 @@
 // hidet-run's inputs: from the command line to the device's memory.
 #include "Graph/ONNX/Import.h"
 #include "Runtime/Npy.h"
+#include "Runtime/Saved.h"
 #include "Runtime/Storage.h"
 #include "Support/HostMemory.h"
 #include "Support/Suggest.h"
@@ -298,8 +299,38 @@ static bool settle_shape(hd_run_t *run, hd_run_tensor_t *t) {
   return usage(run, "%s", text);
 }
 
+// Sizes that are left open are those that a compiled model's file is for.
+static bool take_saved(hd_run_t *run) {
+  hd_artifact_t *file = run->graph ? run->module->artifact : NULL;
+  bool open = false, found = false;
+  for (uint32_t i = 0; i < run->num_params; i++)
+    open |= hd_run_is_open(run, i);
+  if (!file || !open)
+    return true;
+  size_t count = run->graph->inputs.size;
+  hd_env_t saved = {0};
+  hd_tensor_type_t *types =
+      HD_ARENA_ARRAY(&run->arena, hd_tensor_type_t, count + 1);
+  if (!hd_saved_find_types(&run->arena, file, run->graph, types, &found))
+    return false;
+  for (uint32_t i = 0, k = 0; found && i < run->num_params; i++)
+    if (run->tensors[i].param && hd_run_is_input(&run->tensors[i])) {
+      const hd_tensor_type_t *type = &types[k++];
+      if (!hd_bind_shape(&run->process.context, &saved, &run->arena,
+                         run->tensors[i].param, type->shape, type->rank))
+        return false;
+    }
+  for (uint32_t i = 0; found && i < run->num_params; i++) {
+    const hd_var_t *var = run->entry->params[i];
+    const hd_number_t *size = hd_env_find(&saved, var);
+    if (hd_run_is_open(run, i) && size)
+      hd_env_add(&run->arena, &run->env, var, *size);
+  }
+  return true;
+}
+
 bool hd_run_take_sizes(hd_run_t *run) {
-  return take_options(run) && read_inputs(run);
+  return take_options(run) && read_inputs(run) && take_saved(run);
 }
 
 bool hd_run_settle_sizes(hd_run_t *run) {

@@ -2,6 +2,7 @@
 //
 // --tune and what belongs to it.
 #include "Runtime/Cache.h"
+#include "Support/File.h"
 #include "Tools/RunTool.h"
 #include "Tune/Database.h"
 #include "Tune/Worker.h"
@@ -55,11 +56,15 @@ bool hd_run_check_tune(hd_run_t *run) {
 
 // --- The database ---
 
-// In the arena; NULL: there is none.
-static const char *database_path(hd_run_t *run, const char *cache_dir) {
+// In the arena; NULL: there is none. The folder of the cache is made for what
+// is written, as it is for kernels; others are there, or it is said.
+static const char *database_path(hd_run_t *run, const char *cache_dir,
+                                 bool write) {
   const char *path = hd_option_text(&run->options, RUN_TUNE_DB, NULL);
   if (path || !cache_dir)
     return path;
+  if (write)
+    hd_file_make_folders(cache_dir);
   return hd_arena_printf(&run->arena, "%s/tune.db", cache_dir);
 }
 
@@ -68,8 +73,10 @@ bool hd_run_copy_measurements(hd_run_t *run) {
   if (!to && !hd_run_given(run, RUN_TUNE_MERGE))
     return false;
   const char *dir = hd_option_text(&run->options, RUN_CACHE_DIR, NULL);
-  char *own = dir ? strdup(dir) : hd_cache_default_dir();
-  const char *path = database_path(run, own);
+  char *own = hd_run_given(run, RUN_NO_CACHE) ? NULL
+              : dir                           ? strdup(dir)
+                                              : hd_cache_default_dir();
+  const char *path = database_path(run, own, hd_run_given(run, RUN_TUNE_MERGE));
   free(own);
   int64_t rows = 0, all = 0;
   bool ok = path || hd_error(hd_run_diags(run), nowhere, HD_E1002, "--tune-db",
@@ -155,11 +162,11 @@ bool hd_run_make_tuner(hd_run_t *run, const char *cache_dir) {
   hd_tune_options_t options = {
       .limit_ms = hd_option_number(&run->options, RUN_TUNE_LIMIT, LIMIT_MS),
       .threads = (unsigned)hd_option_number(&run->options, RUN_JOBS, 0),
-      .database = database_path(run, cache_dir),
       .verbose = hd_run_given(run, RUN_VERBOSE),
       .progress = show_progress,
       .progress_argument = run};
   parse_tune(hd_option_text(&run->options, RUN_TUNE, NULL), &options);
+  options.database = database_path(run, cache_dir, options.most > 0);
   bool looks = hd_run_given(run, RUN_SANITIZE) ||
                hd_run_given(run, RUN_BISECT) || hd_run_given(run, RUN_COMPARE);
   if (options.most && (looks || !run->graph))

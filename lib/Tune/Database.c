@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tune/Database.h"
-#include "Support/File.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -54,22 +53,10 @@ static int number_of(sqlite3 *file, const char *question) {
   return number;
 }
 
-static void make_folder_of(const char *path) {
-  char *folder = strdup(path);
-  char *end = folder ? strrchr(folder, '/') : NULL;
-  if (end && end != folder) {
-    *end = 0;
-    hd_file_make_folders(folder);
-  }
-  free(folder);
-}
-
 // *file may be set after an error, too: it says what went wrong.
 static bool open_file(const char *path, bool write, sqlite3 **file) {
   int flags =
       write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
-  if (write)
-    make_folder_of(path);
   if (sqlite3_open_v2(path, file, flags | SQLITE_OPEN_NOMUTEX, NULL) !=
       SQLITE_OK)
     return false;

@@ -18,7 +18,7 @@ static int set_up(void **state) {
   fixture_t *f = calloc(1, sizeof *f);
   strcpy(f->folder, "/tmp/hidet-database-XXXXXX");
   assert_non_null(mkdtemp(f->folder));
-  snprintf(f->path, sizeof f->path, "%s/below/tune.db", f->folder);
+  snprintf(f->path, sizeof f->path, "%s/tune.db", f->folder);
   snprintf(f->other, sizeof f->other, "%s/other.db", f->folder);
   hd_diagnostics_init(&f->diags);
   hd_arena_init(&f->arena, NULL);
@@ -28,11 +28,8 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
   fixture_t *f = *state;
-  char folder[60];
-  snprintf(folder, sizeof folder, "%s/below", f->folder);
   unlink(f->path);
   unlink(f->other);
-  rmdir(folder);
   assert_int_equal(rmdir(f->folder), 0); // Nothing else was left there.
   hd_arena_fini(&f->arena);
   hd_diagnostics_fini(&f->diags);

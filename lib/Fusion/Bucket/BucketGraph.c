@@ -242,6 +242,11 @@ const hd_bucket_t *hd_bucket_make(hd_module_t *module,
     module->items.size = items;
     return NULL;
   }
+  if (!hd_graph_verify(module->context, b.made)) {
+    refusal->why = "its graph does not verify";
+    module->items.size = items;
+    return NULL;
+  }
   b.record->num_slots = b.slots.size;
   bucket->graph = b.made;
   bucket->num_extents = b.record->read.size;

@@ -203,6 +203,8 @@ hd_bucket_tensor_t *hd_bucket_flat_tensor(const hd_bucket_node_t *n,
 // Whether operand i of an access is an index that runs along the axis.
 bool hd_bucket_links(const hd_bucket_node_t *n, const hd_term_t *load,
                      unsigned i);
+// Whether data say where it is, others than extents.
+bool hd_bucket_is_chosen(const hd_bucket_node_t *n, const hd_term_t *place);
 // Whether a reduction takes in what is not real.
 bool hd_bucket_reduces(const hd_bucket_node_t *n, const hd_term_t *term);
 
@@ -248,6 +250,8 @@ const hd_term_t *hd_bucket_both(hd_arena_t *arena, const hd_term_t *a,
 // The task, changed as n says; its last input is extents. NULL where that
 // cannot be.
 hd_task_t *hd_bucket_task(hd_bucket_node_t *n);
+// Whether such a task reads extents.
+bool hd_bucket_reads(const hd_task_t *task);
 
 // The same task for any float, where it moves elements of one alone.
 hd_task_t *hd_bucket_generalize(hd_bucketer_t *b, hd_task_t *task);

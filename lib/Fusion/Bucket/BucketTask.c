@@ -7,7 +7,8 @@
 //
 //   y[i] = x[i] + x[n - 1 - i]      a term reads n
 //   y[i] = sum(p: n) x[i, p]        x is 0 past n, or the sum leaves it out
-//   y[i] = x[at[i]]                 what lies past n reads nowhere
+//   y[i] = x[at[i]]                 what lies past n reads nowhere, and what is
+//                                   real below x's true size
 
 #include "Fusion/Bucket/BucketState.h"
 #include "Schedule/Terms/Affine.h"
@@ -62,13 +63,25 @@ static bool link(hd_bucket_node_t *n, hd_bucket_index_t *index,
   return true;
 }
 
+bool hd_bucket_is_chosen(const hd_bucket_node_t *n, const hd_term_t *place) {
+  if (hd_flat_is_load(place) && hd_bucket_flat_tensor(n, place->u.value))
+    return true;
+  for (unsigned i = 0; i < place->num_operands; i++)
+    if (hd_bucket_is_chosen(n, place->operands[i]))
+      return true;
+  return false;
+}
+
 // Whether a place may be outside, whatever the index terms say.
 static bool may_leave(const hd_bucket_node_t *n, const hd_term_t *load,
                       unsigned i) {
   hd_range_t range = hd_term_range(load->operands[i]);
   bool reads = hd_bucket_number(n->b, load->operands[i], 0).slot >= 0;
+  const hd_bucket_tensor_t *t = hd_bucket_flat_tensor(n, load->u.value);
   return reads || range.least < 0 ||
-         range.greatest >= hd_flat_size(load->u.value, i);
+         range.greatest >= hd_flat_size(load->u.value, i) ||
+         (hd_digits_vary(&t->axes[i]) &&
+          hd_bucket_is_chosen(n, load->operands[i]));
 }
 
 // --- Terms ---
@@ -275,6 +288,10 @@ static bool put_changed(hd_bucket_node_t *n) {
   hd_task_t *task = hd_bucket_task(n);
   if (!task)
     return refuse(n, "several results would have to be left out together");
+  if (!hd_bucket_reads(task)) { // All that it computes is real.
+    put_same(n);
+    return true;
+  }
   const hd_value_t **inputs =
       HD_ARENA_ARRAY(b->arena, const hd_value_t *, node->num_inputs + 1);
   for (uint32_t i = 0; i < node->num_inputs; i++)

@@ -140,6 +140,27 @@ static const hd_term_t *guard(const changer_t *c, const hd_term_t *term) {
               : term;
 }
 
+// A place that data choose, past an extent, is past the bound: an index that is
+// outside the tensor is so at each size.
+static const hd_term_t *check_places(const changer_t *c,
+                                     const hd_term_t *term) {
+  const hd_task_value_t *value = term->u.value;
+  const hd_bucket_tensor_t *t = hd_bucket_flat_tensor(c->n, value);
+  const hd_term_t *operands[HD_MAX_RANK];
+  hd_arena_t *arena = c->n->b->arena;
+  for (unsigned i = 0; i < value->rank; i++) {
+    operands[i] = term->operands[i];
+    if (!hd_digits_vary(&t->axes[i]) || hd_bucket_links(c->n, term, i) ||
+        !hd_bucket_is_chosen(c->n, operands[i]))
+      continue;
+    const hd_term_t *place = hd_flat_cast(arena, operands[i], HD_I64);
+    operands[i] = hd_flat_select(
+        arena, hd_bucket_real(c->n->b, c->extents, place, &t->axes[i]), place,
+        hd_flat_int(arena, HD_I64, hd_flat_size(value, i)));
+  }
+  return hd_flat_rebuild(arena, term, operands);
+}
+
 static const hd_term_t *change(void *argument, const hd_term_t *term) {
   const changer_t *c = argument;
   switch ((hd_term_kind_t)term->kind) {
@@ -148,6 +169,8 @@ static const hd_term_t *change(void *argument, const hd_term_t *term) {
   case HD_TERM_REDUCE:
   case HD_TERM_SCAN:
     return leave_out(c, term);
+  case HD_TERM_LOAD:
+    return term->u.value == c->extents ? term : check_places(c, term);
   case HD_TERM_LOADELSE:
     return guard(c, term);
   default:
@@ -202,6 +225,23 @@ hd_task_t *hd_bucket_task(hd_bucket_node_t *n) {
                 (const hd_definition_t *)change_definition(&c, d));
   }
   return task;
+}
+
+static bool has_load(const hd_term_t *term, const hd_task_value_t *of) {
+  if (hd_flat_is_load(term) && term->u.value == of)
+    return true;
+  for (unsigned i = 0; i < term->num_operands; i++)
+    if (has_load(term->operands[i], of))
+      return true;
+  return term->kind == HD_TERM_SCAN && has_load(term->u.reduction->at, of);
+}
+
+bool hd_bucket_reads(const hd_task_t *task) {
+  const hd_task_value_t *extents = task->inputs.data[task->inputs.size - 1];
+  for (size_t i = 0; i < task->definitions.size; i++)
+    if (has_load(task->definitions.data[i]->term, extents))
+      return true;
+  return false;
 }
 
 // --- Types ---

@@ -158,6 +158,16 @@ static bool is_inside(const hd_task_value_t *value,
   return true;
 }
 
+// Whether data say where an access is.
+static bool is_chosen(const hd_task_value_t *value,
+                      const hd_term_t *const *places) {
+  for (uint32_t i = 0; i < value->rank; i++)
+    if (hd_flat_has(places[i], HD_TERM_LOAD) ||
+        hd_flat_has(places[i], HD_TERM_LOADELSE))
+      return true;
+  return false;
+}
+
 static const hd_term_t *flat_load(flattener_t *f, const hd_term_t *term) {
   const hd_task_value_t *value = flat_value(f, term->u.value);
   const hd_term_t *operands[HD_MAX_RANK + 1];
@@ -168,11 +178,13 @@ static const hd_term_t *flat_load(flattener_t *f, const hd_term_t *term) {
         flatten(f, term->operands[term->num_operands - 1u], 0);
   if (hd_flat_count(value) == 0 && is_guarded)
     return operands[value->rank];
-  if (hd_flat_count(value) == 0) // Nothing that is computed reads it.
+  flat_places(f, term->u.value, term->operands, operands);
+  // Conditions on indices leave out what is read of nothing; an index from
+  // data is an error there, which is found where it is read.
+  if (hd_flat_count(value) == 0 && !is_chosen(value, operands))
     return hd_type_is_float(type)
                ? hd_flat_float(f->arena, value->type.scalar, 0)
                : hd_flat_int(f->arena, value->type.scalar, 0);
-  flat_places(f, term->u.value, term->operands, operands);
   is_guarded &= !is_inside(value, operands);
   hd_term_t *load =
       hd_term_make(f->arena, is_guarded ? HD_TERM_LOADELSE : HD_TERM_LOAD,

@@ -25,8 +25,10 @@ const hd_var_t *hd_translate_tensor(hd_translator_t *t,
                                     const hd_task_value_t *value,
                                     hd_direction_t direction) {
   int64_t shape[HD_MAX_RANK];
-  for (uint32_t i = 0; i < value->rank; i++)
-    shape[i] = hd_flat_size(value, i);
+  for (uint32_t i = 0; i < value->rank; i++) {
+    int64_t size = hd_flat_size(value, i);
+    shape[i] = size ? size : 1; // As in the plan; each place is outside.
+  }
   return hd_translate_tensor_as(t, value, direction, shape, value->rank);
 }
 
