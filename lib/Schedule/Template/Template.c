@@ -146,6 +146,7 @@ static bool join_kernel(hd_rules_t *rules, const hd_product_form_t *form,
 static bool take_best(hd_rules_t *rules, const hd_product_form_t *form,
                       const hd_pin_t *pin) {
   hd_form_t asked = hd_product_form_ask(&rules->module->arena, form);
+  asked.neighbours = rules->neighbours;
   hd_choice_made_t made;
   return hd_template_choose(rules, &asked, pin, &made) &&
          join_kernel(rules, form, &made.candidate, made.kernel);
