@@ -269,4 +269,52 @@ def draw_grouped(rng, case, template, values):
         m, tokens, z, n, k, kind, values, " all first" * first)
 
 
-DRAW = {"product": draw_product, "normed": draw_normed, "grouped": draw_grouped}
+# Products of rows in parts, whose statistics are drawn like all else.
+
+def draw_centred(rng, case, template):
+    rows, part = bool(rng.integers(2)), int(rng.choice([8, 16, 32, 64]))
+    k = size_of(rng, [256, 320, 512, 768], 64)
+    k = -(-k // (8 * part)) * 8 * part
+    t = k // part
+    m = size_of(rng, [9, 11, 31, 64, 67, 128, 130])
+    n = size_of(rng, [8, 9, 31, 64, 129, 200], 1 if rows else 8)
+    n = n if rows else -(-n // 8) * 8
+    kind, wide = str(rng.choice(template.types)), bool(rng.integers(2))
+    while True:
+        values = template.draw(rng)
+        facts = {"rows": rows, "k": k + t, "bits": 16, "z": 1, "m": m, "n": n}
+        if template.allows(values, facts):
+            break
+    case.blocks, case.partial = template.tiles(values, facts)
+    far = int(rng.choice([0, 100]))
+    x, w = eighths(rng, m, k), eighths(rng, *((n, k + t) if rows else (k + t, n))) / 16
+    centre = eighths(rng, m, t) + far
+    squares, v = rng.random((m, t)) * part, rng.standard_normal(n)
+    mean = centre.mean(-1)
+    off = centre - mean[:, None]
+    inverse = 1 / numpy.sqrt((squares + off * off * part).sum(-1) / k + 1e-3)
+    y = numpy.concatenate([x, off], 1) @ (w.T if rows else w) * inverse[:, None] + v
+    result = "f32" if wide else kind
+    bound = {"f32": 1e-3 if kind == "f16" else 1e-2, "f16": 3e-3, "bf16": 3e-2}[result]
+    p, tail = "p_%d" % case.number, "_%d: f32[%d]" % (case.number, m)
+    case.add("%s: %s[%d, %d], mean%s, inverse%s = centred_matmul(%s, %s, %s, %s, %s) "
+             "{ epsilon = 1e-3, tb = %s%s }%s" % (
+                 p, result, m, n, tail, tail, case.input("x", x, kind),
+                 case.input("centre", centre, "f32"), case.input("squares", squares, "f32"),
+                 case.input("w", w, kind), case.input("v", v, "f32"),
+                 "true" if rows else "false", ", R = f32" if wide else "",
+                 pins(template, values)))
+    after = str(rng.choice(["none", "relu"]))
+    if after == "relu":
+        end, y = case.node(result, y.shape, "relu(%s)" % p), numpy.maximum(y, 0)
+    else:
+        end = case.node(result, y.shape, "copy(%s)" % p)
+    case.expect(end, y, bound, 0)
+    case.expect("inverse_%d" % case.number, inverse, 1e-4)
+    case.expect("mean_%d" % case.number, mean, 1e-4 * (1 + far / 20))
+    case.says = "%dx%dx%d %s %s %s %s parts of %d far %g %s" % (
+        m, n, k, kind, result, "rows" if rows else "columns", after, part, far, values)
+
+
+DRAW = {"product": draw_product, "normed": draw_normed, "centred": draw_centred,
+        "grouped": draw_grouped}

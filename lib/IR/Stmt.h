@@ -75,7 +75,8 @@ struct hd_stmt {
       const hd_expr_t *value; // Its lanes settle the width of the store.
     } store;
     // load | register | yield place <- value
-    //   [in early] [through staging [buffers(n)] [sync(barrier, threads)]]
+    //   [in early] [across lane(n)]
+    //   [through staging [buffers(n)] [sync(barrier, threads)]]
     // expect place in early
     // rows place <- value [across lane(n), ...]
     struct {
@@ -87,7 +88,8 @@ struct hd_stmt {
       const hd_expr_t *staging; // YIELD: a REF in shared memory, or NULL.
       const hd_expr_t *barrier; // NULL: that of the whole block.
       const hd_expr_t *threads; // That meet at it; NULL where barrier is.
-      uint16_t across[HD_ACROSS_COUNT]; // ROWS: how many; 0: not named, one.
+      uint16_t
+          across[HD_ACROSS_COUNT]; // ROWS, YIELD: how many; 0: not named, one.
     } point;
     struct { // for var in first..limit [step step] [unroll]
       const hd_var_t *var;

@@ -279,6 +279,7 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
                                        const char *name, hd_loc_t loc) {
   for (struct hd_made_schedule *m = flattened->schedules; m; m = m->next)
     if (m->around.computed == around->computed &&
+        m->around.neighbours == around->neighbours &&
         (m->around.leaving == around->leaving || !m->asked_leaving))
       return m->func;
   if (!check_rules_pin(s->module->context, flattened->pin))
@@ -287,6 +288,7 @@ const hd_func_t *hd_scheduler_schedule(hd_scheduler_t *s,
                       .flat = flattened->flat,
                       .computed = around->computed,
                       .leaving = around->leaving,
+                      .neighbours = around->neighbours,
                       .name = name,
                       .loc = loc,
                       .pin = flattened->pin};

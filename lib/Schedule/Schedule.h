@@ -46,6 +46,9 @@ typedef struct hd_surroundings {
   // Bits of the widest element that is stored, where that may be another one
   // than the task's; 0: not known.
   unsigned leaving;
+  // Of rows of so many neighbours of what a product stores something is made
+  // there; 0: nothing is.
+  int64_t neighbours;
 } hd_surroundings_t;
 
 // The plan that computes it: its parameters are the task's tensor inputs, then

@@ -155,6 +155,32 @@ typedef struct beside {
   const hd_value_t *w, *u, *v;
 } beside_t;
 
+// The sums of the columns of a matrix [k, n], or [n, k] where it is turned, and
+// of each part of its rows apart where there are parts: behind its rows, then.
+static const hd_value_t *put_sums(maker_t *m, const hd_value_t *w, bool turned,
+                                  int64_t k, int64_t n) {
+  int64_t part = m->norm->part ? m->norm->part : k, t = k / part;
+  const int64_t cube[] = {turned ? n * t : t, part, turned ? 1 : n};
+  const int64_t sums[] = {cube[0], cube[2]};
+  const hd_value_t *rounded = put_reshape(m, put_cast(m, w, HD_F32), cube, 3);
+  const hd_value_t *u =
+      put_one(m, "reduce_sum", 1, &rounded,
+              new_value(m->f, m->name, HD_F32, sums, 2, m->loc), NULL);
+  if (!m->norm->part)
+    return put_reshape(m, u, &n, 1);
+  const int64_t rows[] = {turned ? n : 1, k, turned ? 1 : n};
+  const int64_t more[] = {rows[0], t, rows[2]},
+                all[] = {rows[0], k + t, rows[2]};
+  const int64_t both[] = {turned ? n : k + t, turned ? k + t : n};
+  const hd_value_t *pieces[] = {put_reshape(m, w, rows, 3),
+                                put_reshape(m, u, more, 3)};
+  return put_reshape(m,
+                     put_one(m, "rows_behind", 2, pieces,
+                             new_value(m->f, m->name, w->type, all, 3, m->loc),
+                             NULL),
+                     both, 2);
+}
+
 static beside_t put_beside(maker_t *m, const hd_node_t *product) {
   const hd_norm_t *norm = m->norm;
   const hd_value_t *given = product->inputs[1];
@@ -178,14 +204,8 @@ static beside_t put_beside(maker_t *m, const hd_node_t *product) {
     return b;
   // Of the matrix as it is rounded, so that what is subtracted is what the
   // product has too much.
-  const int64_t cube[] = {turned ? n : 1, k, turned ? 1 : n};
-  const int64_t sums[] = {cube[0], cube[2]}, line[] = {1, k}, row[] = {1, n};
-  const hd_value_t *rounded = put_reshape(m, put_cast(m, b.w, HD_F32), cube, 3);
-  b.u = put_reshape(m,
-                    put_one(m, "reduce_sum", 1, &rounded,
-                            new_value(m->f, m->name, HD_F32, sums, 2, m->loc),
-                            NULL),
-                    &n, 1);
+  const int64_t line[] = {1, k}, row[] = {1, n};
+  b.u = put_sums(m, b.w, turned, k, n);
   const hd_value_t *factors[] = {put_reshape(m, wide(m, norm->bias), line, 2),
                                  wide(m, given)};
   b.v =
@@ -201,13 +221,15 @@ static beside_t put_beside(maker_t *m, const hd_node_t *product) {
 // x as products read it. Statistics are of what it is then, so nothing is lost
 // but what rounding loses. f16 does not hold all that may stand before a norm:
 // it is made smaller on the way, which a norm does not see but for its epsilon.
-static const hd_value_t *put_rounded(maker_t *m, hd_scalar_t type,
+// Of rows in parts, x as it is, but for that.
+static const hd_value_t *put_rounded(maker_t *m, hd_scalar_t narrow,
                                      double *epsilon) {
   static const double smaller = 1.0 / 16;
   const hd_value_t *x = m->norm->x;
   hd_tensor_type_t from = hd_scheduled_type(x);
+  hd_scalar_t type = m->norm->part ? from.type : narrow;
   *epsilon = m->norm->epsilon;
-  if (from.type == type || type != HD_F16)
+  if (from.type == narrow || narrow != HD_F16)
     return put_cast(m, x, type);
   *epsilon *= smaller * smaller;
   const hd_value_t *y =
@@ -222,9 +244,43 @@ static const hd_value_t *put_rounded(maker_t *m, hd_scalar_t type,
   return y;
 }
 
+// Rows in parts: each around its own mean, and narrow; the means and sums of
+// squares.
+typedef struct parts {
+  const hd_value_t *x, *centre, *squares;
+} parts_t;
+
+static parts_t put_parts(maker_t *m, const hd_value_t *x, hd_scalar_t narrow) {
+  hd_tensor_type_t type = hd_scheduled_type(x);
+  int64_t count = hd_fold_count(x), shape[HD_MAX_RANK];
+  unsigned rank = type.rank;
+  memcpy(shape, type.shape, rank * sizeof(shape[0]));
+  const int64_t rows[] = {count / shape[rank - 1],
+                          shape[rank - 1] / m->norm->part, m->norm->part};
+  const hd_value_t *pieces = put_reshape(m, x, rows, 3);
+  parts_t parts = {new_value(m->f, m->name, narrow, rows, 3, m->loc),
+                   new_value(m->f, m->name, HD_F32, rows, 2, m->loc),
+                   new_value(m->f, m->name, HD_F32, rows, 2, m->loc)};
+  const hd_value_t *outputs[] = {parts.x, parts.centre, parts.squares};
+  const hd_attribute_t *attributes[] = {type_attribute(m, "U", narrow), NULL,
+                                        NULL};
+  put_made(m, "centre_rows", 1, &pieces, 3, outputs, attributes);
+  parts.x = put_reshape(m, parts.x, type.shape, rank);
+  return parts;
+}
+
+// Values in the shape of a product's rows, with another last axis.
+static const hd_value_t *put_like_rows(maker_t *m, const hd_value_t *value,
+                                       hd_tensor_type_t rows) {
+  hd_tensor_type_t type = hd_scheduled_type(value);
+  rows.shape[rows.rank - 1] = type.shape[type.rank - 1];
+  return put_reshape(m, value, rows.shape, rows.rank);
+}
+
 static void put_product(maker_t *m, const hd_node_t *product,
-                        const hd_value_t *rounded, double epsilon,
-                        const hd_value_t **mean, const hd_value_t **inverse) {
+                        const hd_value_t *rounded, const parts_t *parts,
+                        double epsilon, const hd_value_t **mean,
+                        const hd_value_t **inverse) {
   hd_tensor_type_t type = hd_scheduled_type(product->inputs[0]);
   beside_t b = put_beside(m, product);
   bool centred = m->norm->bias;
@@ -235,8 +291,15 @@ static void put_product(maker_t *m, const hd_node_t *product,
       *mean =
           new_value(m->f, m->name, HD_F32, type.shape, type.rank - 1, m->loc);
   }
-  const hd_value_t *inputs[] = {put_reshape(m, rounded, type.shape, type.rank),
-                                b.w, b.u, b.v};
+  const hd_value_t *x = parts ? parts->x : rounded;
+  const hd_value_t *inputs[] = {put_reshape(m, x, type.shape, type.rank), b.w,
+                                b.u, b.v, NULL};
+  if (parts) {
+    inputs[1] = put_like_rows(m, parts->centre, type);
+    inputs[2] = put_like_rows(m, parts->squares, type);
+    inputs[3] = b.u;
+    inputs[4] = b.v;
+  }
   const hd_value_t *outputs[3] = {product->outputs[0]};
   if (inverse && centred)
     outputs[1] = *mean;
@@ -248,8 +311,9 @@ static void put_product(maker_t *m, const hd_node_t *product,
                                     .kind = HD_ATTRIBUTE_FLOAT,
                                     .u.f = epsilon})};
   hd_node_t *node =
-      centred ? put_made(m, "norm_matmul", 4, inputs, 3, outputs, attributes)
-              : put_made(m, "rms_matmul", 2, inputs, 2, outputs, attributes);
+      parts ? put_made(m, "centred_matmul", 5, inputs, 3, outputs, attributes)
+      : centred ? put_made(m, "norm_matmul", 4, inputs, 3, outputs, attributes)
+                : put_made(m, "rms_matmul", 2, inputs, 2, outputs, attributes);
   node->label = product->label;
 }
 
@@ -280,12 +344,15 @@ void hd_fold_make(hd_folder_t *f, const hd_norm_t *norm,
   const hd_value_t *mean = NULL, *inverse = NULL;
   maker_t m = {f, norm, norm->x->name, norm->node->loc};
   double epsilon;
-  const hd_value_t *rounded =
-      put_rounded(&m, products->data[0]->inputs[0]->type, &epsilon);
+  hd_scalar_t narrow = products->data[0]->inputs[0]->type;
+  const hd_value_t *rounded = put_rounded(&m, narrow, &epsilon);
+  parts_t parts = {0};
+  if (norm->part)
+    parts = put_parts(&m, rounded, narrow);
   for (size_t i = 0; i < products->size; i++) {
     bool asked = norm->others && i == 0; // For what it finds of the rows.
-    put_product(&m, products->data[i], rounded, epsilon, asked ? &mean : NULL,
-                asked ? &inverse : NULL);
+    put_product(&m, products->data[i], rounded, norm->part ? &parts : NULL,
+                epsilon, asked ? &mean : NULL, asked ? &inverse : NULL);
   }
   if (norm->others)
     put_again(&m, rounded, mean, inverse);

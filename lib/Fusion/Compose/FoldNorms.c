@@ -20,6 +20,16 @@
 // computes it, and h is computed where it is read. What stands beside x depends
 // on constants alone.
 //
+// Where the kernel that stores s has its neighbours side by side, it leaves the
+// statistics of parts of its rows:
+//
+//   x, centre, squares = centre_rows(reshape(s))
+//   y, mean, inverse = centred_matmul(x, centre, squares, w * g and sums, v)
+//   h = normalize_rows(s, mean, inverse, g, b)
+//
+// where x is each part around its own mean, so that little is lost when it is
+// rounded.
+//
 // It is one decision for all who read a norm. Where x comes from no anchor that
 // would store it on the way, where a product is not with a constant matrix,
 // where x would be rounded before it is normalized (which loses what is small
@@ -41,12 +51,10 @@
 
 enum {
   MOST_LOOKS = 64, // At nodes before a norm.
-  MOST_STEPS = 8   // From a norm to a product, that round or reshape.
+  MOST_STEPS = 8,  // From a norm to a product, that round or reshape.
+  LEAST_PART = 16, // Neighbours whose statistics a product leaves: few of them
+  MOST_PART = 64   // are many numbers to merge, many take some lanes longer.
 };
-
-// Cycles of a kernel over rows beside what a launch takes in a chain, whatever
-// it reads. Measured: 1.2 us in BERT-base, 1.4 in ViT-B, early launches.
-static const double ROWS_CYCLES = 200;
 
 // --- What is known of the graph ---
 
@@ -75,6 +83,9 @@ static void look_at(hd_folder_t *f, uint32_t number) {
     take_value(f, node->outputs[i]);
     hd_ptr_map_set(f->arena, &f->givers, node->outputs[i], node);
   }
+  uint32_t *place = HD_ARENA_NEW(f->arena, uint32_t);
+  *place = number;
+  hd_ptr_map_set(f->arena, &f->order, node, place);
 }
 
 static void look(hd_folder_t *f) {
@@ -101,14 +112,6 @@ static bool is_task(const hd_folder_t *f, const hd_node_t *node,
          !node->schedule && !node->pin && !node->group;
 }
 
-static int64_t count_of(const hd_value_t *value) {
-  hd_tensor_type_t type = hd_scheduled_type(value);
-  int64_t count = 1;
-  for (unsigned i = 0; i < type.rank; i++)
-    count *= type.shape[i];
-  return count;
-}
-
 static int64_t last_of(const hd_value_t *value) {
   hd_tensor_type_t type = hd_scheduled_type(value);
   return type.rank ? type.shape[type.rank - 1] : 1;
@@ -133,22 +136,32 @@ static bool find_norm(const hd_folder_t *f, const hd_node_t *node,
          !is_known(f, norm->x) && hd_type_is_float(hd_type(norm->scale->type));
 }
 
-// Whether the kernel of an anchor computes a value on the way of its result:
-// from there on, elements stay what they are.
-static bool is_stored_on_the_way(hd_folder_t *f, const hd_value_t *value,
-                                 unsigned *looks) {
-  const hd_node_t *node = hd_ptr_map_get(&f->givers, value);
+static bool is_behind(const hd_folder_t *f, const hd_node_t *x,
+                      const hd_node_t *y) {
+  const uint32_t *a = x ? hd_ptr_map_get(&f->order, x) : NULL;
+  const uint32_t *b = y ? hd_ptr_map_get(&f->order, y) : NULL;
+  return a && (!b || *a > *b);
+}
+
+// The anchor whose kernel computes a value on the way of its result, the last
+// one: from there on, elements stay what they are. NULL: there is none.
+static const hd_node_t *
+stored_on_the_way(hd_folder_t *f, const hd_value_t *value, unsigned *looks) {
+  const hd_node_t *node = hd_ptr_map_get(&f->givers, value), *last = NULL;
   hd_pointwise_t p;
   if (!node || !*looks || hd_node_is_loop(node) || is_known(f, value))
-    return false;
+    return NULL;
   --*looks;
   if (hd_fusion_pointwise(f->fusion, node, &p))
-    return node->task != NULL;
-  for (uint32_t i = 0; i < node->num_inputs; i++)
-    if (count_of(node->inputs[i]) == count_of(value) &&
-        is_stored_on_the_way(f, node->inputs[i], looks))
-      return true;
-  return false;
+    return node->task ? node : NULL;
+  for (uint32_t i = 0; i < node->num_inputs; i++) {
+    const hd_node_t *anchor =
+        hd_fold_count(node->inputs[i]) == hd_fold_count(value)
+            ? stored_on_the_way(f, node->inputs[i], looks)
+            : NULL;
+    last = is_behind(f, anchor, last) ? anchor : last;
+  }
+  return last;
 }
 
 // --- Products ---
@@ -195,81 +208,53 @@ static void find_readers(found_t *found, const hd_value_t *value,
   }
 }
 
-// --- What it costs ---
-
-// The microseconds that the best candidate for a node is expected to take; 0:
-// no template of that form answers.
-static double price_of(hd_folder_t *f, const hd_node_t *node,
-                       hd_form_kind_t kind) {
-  hd_candidates_t candidates = {0};
-  const hd_flattened_t *flattened = hd_fusion_flatten(f->fusion, node);
-  if (!flattened)
-    return 0;
-  const double *known = hd_ptr_map_get(&f->prices, flattened);
-  if (known)
-    return *known;
-  double *price = HD_ARENA_NEW(f->arena, double);
-  if (hd_task_candidates(f->module->context, f->arena, flattened->flat, 0,
-                         &candidates) &&
-      candidates.size && candidates.data[0].template->form == kind)
-    *price = candidates.data[0].us;
-  hd_ptr_map_set(f->arena, &f->prices, flattened, price);
-  return *price;
-}
-
-// What would take a product's place, as far as its price needs it.
-static const hd_node_t *probe(hd_folder_t *f, const hd_norm_t *norm,
-                              const hd_node_t *product) {
-  bool centred = norm->bias;
-  const char *op = centred ? "norm_matmul" : "rms_matmul";
-  hd_tensor_type_t result = hd_scheduled_type(product->outputs[0]);
-  const hd_value_t **inputs = HD_ARENA_ARRAY(f->arena, const hd_value_t *, 4);
-  const hd_value_t **outputs = HD_ARENA_ARRAY(f->arena, const hd_value_t *, 3);
-  const hd_attribute_t **attributes =
-      HD_ARENA_ARRAY(f->arena, const hd_attribute_t *, 3);
-  hd_attribute_t *epsilon = HD_ARENA_NEW(f->arena, hd_attribute_t);
-  *epsilon = (hd_attribute_t){
-      .name = "epsilon", .kind = HD_ATTRIBUTE_FLOAT, .u.f = norm->epsilon};
-  hd_node_t *node = HD_ARENA_NEW(f->arena, hd_node_t);
-  *node = (hd_node_t){.op = op,
-                      .task = hd_library_task(f->module->context, op),
-                      .loc = product->loc,
-                      .num_inputs = centred ? 4 : 2,
-                      .inputs = inputs,
-                      .num_outputs = centred ? 3 : 2,
-                      .outputs = outputs,
-                      .attributes = attributes};
-  inputs[0] = product->inputs[0];
-  inputs[1] = product->inputs[1];
-  inputs[2] = inputs[3] =
-      hd_value_make(f->arena, "probe", HD_F32, &result.shape[result.rank - 1],
-                    1, product->loc);
-  outputs[0] = product->outputs[0];
-  const char *const kept[] = {"tb", "R"};
-  for (int i = 0; i < 2; i++) {
-    const hd_attribute_t *a = hd_node_attribute(product, kept[i]);
-    if (a)
-      attributes[node->num_attributes++] = a;
-  }
-  attributes[node->num_attributes++] = epsilon;
-  return node;
-}
-
-// The norm's own kernel, which reads and writes each element once.
-static double price_of_norm(hd_folder_t *f, const hd_norm_t *norm) {
-  const hd_machine_t *machine = &f->module->context->schedules->machine;
-  double bits = (double)hd_scalar_bits(norm->x->type) +
-                (double)hd_scalar_bits(norm->node->outputs[0]->type);
-  return machine->launch + ROWS_CYCLES / machine->mhz +
-         (double)count_of(norm->x) * bits / 8 / machine->gbs * 1e-3;
-}
-
 // --- Decisions ---
 
-// NULL where the norm is to be folded.
-static const char *obstacle(found_t *found) {
+// Into parts of how many neighbours, which the kernel of an anchor stores side
+// by side, rows are best divided, so that there are eights of them, 16 bytes in
+// a matrix, and what that kernel takes more than the best one; 0: into none.
+static int64_t part_of(hd_folder_t *f, const hd_norm_t *norm,
+                       const hd_node_t *anchor, double *more) {
+  int64_t length = last_of(norm->x), best = 0;
+  const hd_candidates_t *all =
+      hd_fold_candidates(f, anchor, HD_FORM_KIND_PRODUCT);
+  for (int64_t part = MOST_PART; norm->bias && part >= LEAST_PART; part /= 2) {
+    const hd_candidate_t *c =
+        length % (8 * part) ? NULL : hd_candidates_with_rows(all, part);
+    if (!c || (best && c->us - all->data[0].us >= *more))
+      continue;
+    best = part;
+    *more = c->us - all->data[0].us;
+  }
+  return best;
+}
+
+// What products take where the norm is folded, and they and its kernel where
+// it is not; false: no template answers.
+static bool compare(const found_t *found, double *folded, double *apart) {
   hd_folder_t *f = found->f;
   const hd_norm_t *norm = found->norm;
+  *folded = 0;
+  *apart = hd_fold_price_norm(f, norm);
+  for (size_t i = 0; i < found->products.size; i++) {
+    const hd_node_t *product = found->products.data[i];
+    double before = hd_fold_price(f, product, HD_FORM_KIND_PRODUCT);
+    double after =
+        hd_fold_price(f, hd_fold_probe(f, norm, product),
+                      norm->part ? HD_FORM_KIND_CENTRED : HD_FORM_KIND_NORMED);
+    *apart += before;
+    *folded += after;
+    if (before == 0 || after == 0)
+      return false;
+  }
+  return true;
+}
+
+// NULL where the norm is to be folded: by the statistics that the product
+// before leaves, or by those that the products find.
+static const char *obstacle(found_t *found) {
+  hd_folder_t *f = found->f;
+  hd_norm_t *norm = found->norm;
   if (!found->products.size)
     return "no product with a constant matrix reads it";
   hd_scalar_t type = found->products.data[0]->inputs[0]->type;
@@ -277,23 +262,21 @@ static const char *obstacle(found_t *found) {
   for (size_t i = 0; i < found->products.size; i++)
     if (found->products.data[i]->inputs[0]->type != type)
       return "products read it in several types";
-  if (!f->rounds && hd_scalar_bits(norm->x->type) > hd_scalar_bits(type))
-    return "its rows would be rounded before they are normalized";
   if (norm->others && own != type && own != HD_F32)
     return "it is read in another type";
   unsigned looks = MOST_LOOKS;
-  if (!is_stored_on_the_way(f, norm->x, &looks))
+  const hd_node_t *anchor = stored_on_the_way(f, norm->x, &looks);
+  if (!anchor)
     return "no kernel computes what it reads on the way of its result";
-  double folded = 0, apart = price_of_norm(f, norm);
-  for (size_t i = 0; i < found->products.size; i++) {
-    const hd_node_t *product = found->products.data[i];
-    double before = price_of(f, product, HD_FORM_KIND_PRODUCT);
-    double after = price_of(f, probe(f, norm, product), HD_FORM_KIND_NORMED);
-    if (before == 0 || after == 0)
-      return "no template answers for a product of normalized rows";
-    apart += before;
-    folded += after;
-  }
+  double folded, apart, more = 0;
+  norm->part = part_of(f, norm, anchor, &more);
+  if (norm->part && compare(found, &folded, &apart) && folded + more <= apart)
+    return NULL;
+  norm->part = 0;
+  if (!f->rounds && hd_scalar_bits(norm->x->type) > hd_scalar_bits(type))
+    return "its rows would be rounded before they are normalized";
+  if (!compare(found, &folded, &apart))
+    return "no template answers for a product of normalized rows";
   if (folded <= apart)
     return NULL;
   return hd_arena_printf(f->arena,
@@ -317,8 +300,9 @@ static bool fold(hd_folder_t *f, const hd_node_t *node, bool explain) {
   if (explain)
     hd_remark(&f->module->context->diags, node->loc, "fold: %s '%s': %s%s",
               node->op, hd_node_label(node),
-              why ? "a kernel of its own: "
-                  : "folded into the products that read it",
+              why         ? "a kernel of its own: "
+              : norm.part ? "folded into the products before and behind it"
+                          : "folded into the products that read it",
               why ? why : "");
   if (why)
     return false;

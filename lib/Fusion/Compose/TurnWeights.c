@@ -25,6 +25,15 @@
 // A little is within what prices are worth.
 static const double WORTH = 0.9;
 
+// Products, and which of their inputs the matrix is.
+static const struct {
+  const char *task;
+  uint32_t matrix;
+} products[] = {
+    {"matmul", 1},     {"matmul_integer", 1}, {"norm_matmul", 1},
+    {"rms_matmul", 1}, {"centred_matmul", 3},
+};
+
 typedef struct turner {
   hd_module_t *module;
   hd_arena_t *arena;
@@ -70,15 +79,25 @@ static const hd_value_t *turned_value(turner_t *t, const hd_value_t *matrix,
   return value;
 }
 
+// Which input of a product its matrix is; 0: it is no product.
+static uint32_t matrix_of(const turner_t *t, const hd_node_t *node) {
+  for (size_t i = 0; node->task && i < sizeof(products) / sizeof(products[0]);
+       i++)
+    if (node->task == hd_library_task(t->module->context, products[i].task))
+      return products[i].matrix;
+  return 0;
+}
+
 static const hd_node_t *product_of(turner_t *t, const hd_node_t *product,
                                    const hd_value_t *turned) {
   hd_node_t *node = HD_ARENA_COPY(t->arena, hd_node_t, product);
-  const hd_value_t **inputs = HD_ARENA_ARRAY(t->arena, const hd_value_t *, 2);
+  const hd_value_t **inputs =
+      HD_ARENA_ARRAY(t->arena, const hd_value_t *, product->num_inputs);
   const hd_attribute_t **attributes = HD_ARENA_ARRAY(
       t->arena, const hd_attribute_t *, product->num_attributes + 1);
   hd_attribute_t *turns = HD_ARENA_NEW(t->arena, hd_attribute_t);
-  inputs[0] = product->inputs[0];
-  inputs[1] = turned;
+  for (uint32_t i = 0; i < product->num_inputs; i++)
+    inputs[i] = i == matrix_of(t, product) ? turned : product->inputs[i];
   node->inputs = inputs;
   node->attributes = attributes;
   node->num_attributes = 0;
@@ -113,12 +132,10 @@ const hd_node_t *hd_node_transposing(hd_context_t *context, hd_arena_t *arena,
 // Whether a node is a product with a matrix of constants that lies along the
 // result.
 static bool is_candidate(const turner_t *t, const hd_node_t *node) {
-  hd_context_t *context = t->module->context;
-  if (!node->task ||
-      (node->task != hd_library_task(context, "matmul") &&
-       node->task != hd_library_task(context, "matmul_integer")) ||
-      node->schedule || node->pin || node->group ||
-      node->inputs[1]->rank != 2 || !hd_ptr_map_get(&t->known, node->inputs[1]))
+  uint32_t matrix = matrix_of(t, node);
+  if (!matrix || node->schedule || node->pin || node->group ||
+      node->inputs[matrix]->rank != 2 ||
+      !hd_ptr_map_get(&t->known, node->inputs[matrix]))
     return false;
   const hd_attribute_t *tb = hd_node_attribute(node, "tb");
   return !(tb && tb->u.i);
@@ -137,7 +154,8 @@ static double price_of(turner_t *t, const hd_node_t *node) {
 }
 
 static bool is_faster(turner_t *t, const hd_node_t *node) {
-  const hd_value_t *probe = turned_value(t, node->inputs[1], "probe");
+  const hd_value_t *probe =
+      turned_value(t, node->inputs[matrix_of(t, node)], "probe");
   double as_it_is = price_of(t, node);
   double turned = as_it_is > 0 ? price_of(t, product_of(t, node, probe)) : 0;
   return turned > 0 && turned < WORTH * as_it_is;
@@ -156,14 +174,14 @@ static bool is_worth_it(turner_t *t, const hd_node_t *node) {
         hd_arena_strndup(t->arena, hd_buffer_text(&key), key.size), faster);
   }
   hd_buffer_fini(&key);
-  return *faster &&
-         hd_step(&t->module->context->steps, HD_STEP_FUSION,
-                 "of '%s', turned for %s '%s'", hd_value_label(node->inputs[1]),
-                 node->op, hd_node_label(node));
+  return *faster && hd_step(&t->module->context->steps, HD_STEP_FUSION,
+                            "of '%s', turned for %s '%s'",
+                            hd_value_label(node->inputs[matrix_of(t, node)]),
+                            node->op, hd_node_label(node));
 }
 
 static const hd_value_t *turn(turner_t *t, const hd_node_t *node) {
-  const hd_value_t *matrix = node->inputs[1];
+  const hd_value_t *matrix = node->inputs[matrix_of(t, node)];
   const hd_value_t *turned = hd_ptr_map_get(&t->turned, matrix);
   if (turned)
     return turned;

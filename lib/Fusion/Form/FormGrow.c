@@ -2,6 +2,7 @@
 //
 // How a group begins and takes epilogues.
 #include "Fusion/Form/FormState.h"
+#include "Fusion/Group/GroupRows.h"
 #include "Fusion/Views.h"
 #include "Schedule/Product/Product.h"
 #include "Schedule/Rows/Rows.h"
@@ -73,18 +74,67 @@ static hd_refusal_t *refusal_of(hd_former_t *f, uint32_t node, uint32_t group) {
   return NULL;
 }
 
+// Those for what an anchor computes; nodes that compute the same share a task.
+static const hd_candidates_t *candidates_of(hd_former_t *f,
+                                            const hd_task_t *flat) {
+  hd_candidates_t *all = hd_ptr_map_find(&f->candidates, flat);
+  if (all)
+    return all;
+  all = HD_ARENA_NEW(f->arena, hd_candidates_t);
+  if (!hd_task_candidates(f->module->context, f->arena, flat, 0, all))
+    all->size = 0;
+  hd_ptr_map_set(f->arena, &f->candidates, flat, all);
+  return all;
+}
+
+// Whether a node is rows of so few neighbours that a candidate for the group's
+// anchor, a product, stores whole ones from lanes side by side, and takes less
+// with the rows than the best one and a launch.
+static bool may_be_rows(hd_former_t *f, uint32_t node, uint32_t group) {
+  const hd_node_t *anchor = f->nodes[f->groups.data[group].anchor].node;
+  const hd_node_t *n = f->nodes[node].node;
+  hd_rows_t rows;
+  const hd_flattened_t *of =
+      n->task && !n->schedule ? hd_fusion_flatten(f->fusion, n) : NULL;
+  if (!of || !anchor->task || anchor->schedule ||
+      !hd_group_rows_find(f->arena, of->flat, &rows))
+    return false;
+  const hd_flattened_t *product = hd_fusion_flatten(f->fusion, anchor);
+  const hd_candidates_t *all = product ? candidates_of(f, product->flat) : NULL;
+  const hd_candidate_t *has =
+      all ? hd_candidates_with_rows(all, rows.element.points) : NULL;
+  return has && has->us < all->data[0].us +
+                              f->module->context->schedules->machine.launch;
+}
+
+// What of a group a node reads is an epilogue, or rows of neighbours.
+static const char *add_reader(hd_former_t *f, uint32_t node, uint32_t group) {
+  hd_group_t *g = f->groups.data[group].group;
+  return f->nodes[node].why ? hd_group_add_rows(g, f->nodes[node].node)
+                            : hd_group_add_epilogue(g, f->nodes[node].node);
+}
+
+static void drop_reader(hd_former_t *f, uint32_t node, uint32_t group) {
+  hd_group_t *g = f->groups.data[group].group;
+  if (f->nodes[node].why)
+    hd_group_drop_rows(g, f->nodes[node].node);
+  else
+    hd_group_drop_epilogue(g, f->nodes[node].node);
+}
+
 static const char *try_epilogue(hd_former_t *f, uint32_t node, uint32_t group) {
   const char *why = f->nodes[node].why;
+  if (why && may_be_rows(f, node, group))
+    why = NULL;
   const hd_refusal_t *before = refusal_of(f, node, group);
   if (!why && before && (before->why == by_bytes || before->why == by_readers))
     why = before->why;
   if (!why)
     why = hd_former_cycle(f, node, group);
   if (!why)
-    why =
-        hd_group_add_epilogue(f->groups.data[group].group, f->nodes[node].node);
+    why = add_reader(f, node, group);
   if (!why && !hd_former_asks(f, node, group)) {
-    hd_group_drop_epilogue(f->groups.data[group].group, f->nodes[node].node);
+    drop_reader(f, node, group);
     why = "it was not asked for";
   }
   return why;
@@ -296,7 +346,7 @@ static bool withdraw(hd_former_t *f, uint32_t group) {
   refuse(f, g->members.data[first], group, why);
   while (g->members.size > first) {
     uint32_t last = g->members.data[--g->members.size];
-    hd_group_drop_epilogue(g->group, f->nodes[last].node);
+    drop_reader(f, last, group);
     f->nodes[last].group = 0;
   }
   return true;

@@ -58,6 +58,7 @@ typedef struct hd_former {
   HD_VEC(hd_forming_t) groups; // The first is none.
   hd_ptr_map_t placed;         // Values that lie in a concatenation.
   hd_product_forms_t forms;    // Of what anchors compute.
+  hd_ptr_map_t candidates;     // Flat tasks of anchors to hd_candidates_t.
   uint32_t stamp;
   hd_numbers_t open;      // What the search has still to look at.
   uint32_t first_grouped; // No node before it is in a group.

@@ -57,6 +57,7 @@ typedef struct hd_store_point {
   const hd_variable_t *variable;
   HD_VEC(hd_epilogue_t *) epilogues; // In the order of the nodes.
   HD_VEC(hd_guard_t) scopes;
+  const hd_node_t *rows; // Of neighbours of what is stored; NULL: none.
 } hd_store_point_t;
 
 typedef struct hd_group {
@@ -105,6 +106,10 @@ hd_group_t *hd_group_begin(hd_fusion_t *fusion, const hd_node_t *anchor);
 const char *hd_group_add_epilogue(hd_group_t *group, const hd_node_t *node);
 // Takes out the epilogue that was added last.
 void hd_group_drop_epilogue(hd_group_t *group, const hd_node_t *node);
+// Adds a node that computes rows of a few neighbours of what the group
+// computes, and reads nothing else. NULL, or why that cannot be.
+const char *hd_group_add_rows(hd_group_t *group, const hd_node_t *node);
+void hd_group_drop_rows(hd_group_t *group, const hd_node_t *node);
 // Adds a node of which the group reads what it gives. No element may come to be
 // made of more than so many terms.
 const char *hd_group_add_prologue(hd_group_t *group, const hd_node_t *node,

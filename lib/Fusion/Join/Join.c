@@ -87,6 +87,8 @@ static void join_launch(hd_joiner_t *j, const hd_stmt_t *stmt) {
                                             j->fusion->module, j->name);
     hd_func_t *func = hd_access_rewrite(j->fusion->module, kernel, hooks.data,
                                         hooks.size, name);
+    if (j->why)
+      return;
     add_item(j, func);
     launch.kernel = func;
     hd_joined_arg_t *made = HD_ARENA_ARRAY(j->arena, hd_joined_arg_t,
@@ -126,7 +128,7 @@ static void check_launches(hd_joiner_t *j, const hd_block_t *body) {
            stmt->kind == HD_STMT_LAUNCH && n < stmt->u.launch.num_args; n++)
         launches += tensor_of(stmt->u.launch.args[n]) == var;
     }
-    if (store && store->epilogues.size && launches != 1)
+    if (store && (store->epilogues.size || store->rows) && launches != 1)
       j->why = "the anchor's result is made by several kernels";
   }
 }
@@ -189,9 +191,12 @@ static void collect(hd_joiner_t *j) {
     const hd_node_t *node = j->nodes[i];
     if (node->anchor)
       continue;
-    j->why = reads_live(j, node)
-                 ? hd_group_add_epilogue(j->group, node)
-                 : hd_group_add_prologue(j->group, node, UINT64_MAX);
+    hd_pointwise_t p;
+    bool is_rows = hd_fusion_pointwise(j->fusion, node, &p);
+    j->why = !reads_live(j, node)
+                 ? hd_group_add_prologue(j->group, node, UINT64_MAX)
+             : is_rows ? hd_group_add_rows(j->group, node)
+                       : hd_group_add_epilogue(j->group, node);
   }
   for (size_t i = 0; i < j->num_nodes && !j->why; i++)
     j->why = stored_wrongly(j, j->nodes[i]);

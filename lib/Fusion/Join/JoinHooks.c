@@ -18,6 +18,8 @@ typedef struct hook {
   const hd_term_t *places[HD_MAX_RANK]; // Of the value that is stored.
   const hd_term_t **terms;              // Of the store's epilogues.
   const hd_expr_t *const *at;           // The place at hand.
+  const hd_var_t *stays; // What rows are made of; NULL: there are none.
+  const hd_func_t *kernel;
 } hook_t;
 
 static void bind(hook_t *h, hd_builder_t *b, const hd_expr_t *const *at) {
@@ -174,7 +176,7 @@ static void emit_scope(hook_t *h, unsigned scope) {
 // Nothing but numbers of 16 bits leaves.
 static bool stores_narrow(const hook_t *h) {
   const hd_store_point_t *store = h->store;
-  bool narrow = true;
+  bool narrow = !store->rows;
   for (size_t i = 0; i <= store->epilogues.size; i++) {
     const hd_value_t *value = i == store->epilogues.size
                                   ? store->value
@@ -203,6 +205,25 @@ static void on_store(void *argument, hd_builder_t *b,
   if (hd_group_is_kept(h->j->group, store->value))
     hd_b_store(b, h->param, at, h->param->tensor->rank, value);
   emit_scope(h, 0);
+  if (h->stays)
+    hd_b_store(
+        b, h->stays, at, h->stays->tensor->rank,
+        hd_translate(h->t, hd_group_element(h->j->group, store->rows->inputs[0],
+                                            store->places)));
+}
+
+static void refuse(hd_joiner_t *j, const hd_func_t *kernel,
+                   const hd_var_t *param, const char *why) {
+  j->why = hd_arena_printf(j->arena, "'%s' of kernel '%s' %s", param->name,
+                           kernel->name, why);
+}
+
+static void on_stayed(void *argument, hd_builder_t *b, const hd_stmt_t *loop,
+                      const hd_var_t *kept) {
+  hook_t *h = argument;
+  const char *why = hd_join_rows(h->j, h->t, h->store->rows, b, loop, kept);
+  if (why)
+    refuse(h->j, h->kernel, h->param, why);
 }
 
 static bool same_shape(const hd_tensor_type_t *type, const int64_t *shape,
@@ -234,12 +255,6 @@ static void name_indices(hook_t *h, const hd_value_t *value,
                     type.rank, places);
 }
 
-static void refuse(hd_joiner_t *j, const hd_func_t *kernel,
-                   const hd_var_t *param, const char *why) {
-  j->why = hd_arena_printf(j->arena, "'%s' of kernel '%s' %s", param->name,
-                           kernel->name, why);
-}
-
 static hook_t *make_hook(hd_joiner_t *j, hd_translator_t *t,
                          const hd_var_t *param) {
   hook_t *h = HD_ARENA_NEW(j->arena, hook_t);
@@ -269,6 +284,12 @@ static hook_t *hook_store(hd_joiner_t *j, hd_translator_t *t,
       HD_ARENA_ARRAY(j->arena, const hd_term_t *, store->epilogues.size + 1);
   for (size_t i = 0; i < store->epilogues.size; i++)
     h->terms[i] = hd_group_epilogue_term(j->group, store->epilogues.data[i]);
+  if (store->rows) {
+    hd_builder_t b = {.arena = j->arena};
+    h->stays = hd_b_tensor(&b, HD_SCOPE_GLOBAL, "stays",
+                           hd_scheduled_type(store->rows->inputs[0]).type,
+                           shape, param->tensor->rank, NULL);
+  }
   return h;
 }
 
@@ -314,7 +335,7 @@ const hd_value_t *hd_join_add_hooks(hd_joiner_t *j, const hd_func_t *kernel,
   const hd_var_t *param = kernel->params[i];
   const hd_store_point_t *store = is_output ? hd_join_store(j, value) : NULL;
   bool loads = !is_output && hd_ptr_map_get(&j->group->inlined, value);
-  bool stores = store && store->epilogues.size > 0;
+  bool stores = store && (store->epilogues.size > 0 || store->rows);
   int64_t shape[HD_MAX_RANK];
   if (!loads && !stores) {
     hd_tensor_type_t type = hd_scheduled_type(value);
@@ -339,7 +360,10 @@ const hd_value_t *hd_join_add_hooks(hd_joiner_t *j, const hd_func_t *kernel,
     refuse(j, kernel, param, why);
     return value;
   }
+  h->kernel = kernel;
   hd_access_hook_t hook = {.param = param,
+                           .stays = h->stays,
+                           .stayed = on_stayed,
                            .argument = h,
                            .load = loads ? on_load : NULL,
                            .store = loads ? NULL : on_store};

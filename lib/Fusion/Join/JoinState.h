@@ -34,4 +34,11 @@ const hd_value_t *hd_join_add_hooks(hd_joiner_t *j, const hd_func_t *kernel,
                                     bool is_output, hd_translator_t *t,
                                     hd_join_hooks_t *hooks);
 
+// What is made of neighbours that stay in registers, where a kernel stores them
+// by the point of that loop, in the place of a node over rows. NULL, or why
+// that cannot be, as the end of a sentence that begins with the tensor.
+const char *hd_join_rows(hd_joiner_t *j, hd_translator_t *t,
+                         const hd_node_t *node, hd_builder_t *b,
+                         const hd_stmt_t *point_loop, const hd_var_t *kept);
+
 #endif

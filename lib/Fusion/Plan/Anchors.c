@@ -2,6 +2,7 @@
 //
 // Schedules for the anchors of a graph, each by itself.
 #include "Fusion/Fuse.h"
+#include "Fusion/Group/GroupRows.h"
 #include "Fusion/Views.h"
 #include "IR/Graph/Loop.h"
 #include "Schedule/Settle.h"
@@ -105,6 +106,22 @@ static unsigned leaving_bits(const hd_members_t *group) {
   return most;
 }
 
+// Of the rows that are computed where the anchor's kernel stores.
+static int64_t neighbours_of(hd_scheduler_t *scheduler,
+                             const hd_members_t *group) {
+  for (size_t i = group->anchor + 1; i < group->count; i++) {
+    const hd_node_t *node = group->nodes[i];
+    hd_rows_t rows;
+    const hd_flattened_t *of = node->task && !node->schedule
+                                   ? hd_scheduler_flatten(scheduler, node)
+                                   : NULL;
+    if (of &&
+        hd_group_rows_find(hd_scheduler_arena(scheduler), of->flat, &rows))
+      return rows.element.points;
+  }
+  return 0;
+}
+
 const hd_node_t *hd_node_schedule(hd_module_t *module,
                                   hd_scheduler_t *scheduler,
                                   const hd_node_t *node,
@@ -121,7 +138,8 @@ const hd_node_t *hd_node_schedule(hd_module_t *module,
   if (group)
     around =
         (hd_surroundings_t){hd_node_computed(node, group->nodes, group->anchor),
-                            group->fusion ? leaving_bits(group) : 0};
+                            group->fusion ? leaving_bits(group) : 0,
+                            neighbours_of(scheduler, group)};
   copy->schedule =
       hd_scheduler_schedule(scheduler, flattened, &around, node->op, node->loc);
   hd_times_leave(times, part);

@@ -156,6 +156,26 @@ static bool schedule_group(hd_planner_t *p, const hd_node_t **nodes,
   return true;
 }
 
+// The group's rows of neighbours (Group/GroupRows.c), where it has some.
+static size_t find_rows(hd_planner_t *p, const hd_node_t *const *nodes,
+                        size_t count) {
+  hd_pointwise_t pointwise;
+  size_t i = 0;
+  while (i < count && (nodes[i]->anchor ||
+                       !hd_fusion_pointwise(p->fusion, nodes[i], &pointwise)))
+    i++;
+  return i;
+}
+
+// Rows have a kernel of their own, behind that of the rest.
+static bool plan_apart(hd_planner_t *p, const hd_node_t **nodes, size_t count,
+                       size_t rows) {
+  const hd_node_t *node = nodes[rows];
+  memmove(&nodes[rows], &nodes[rows + 1],
+          (count - rows - 1) * sizeof(nodes[0]));
+  return hd_planner_group(p, nodes, count - 1) && hd_planner_node(p, node);
+}
+
 bool hd_planner_group(hd_planner_t *p, const hd_node_t *const *given,
                       size_t count) {
   const hd_node_t **nodes =
@@ -174,6 +194,9 @@ bool hd_planner_group(hd_planner_t *p, const hd_node_t *const *given,
         hd_remark(&p->module->context->diags, nodes[i]->loc,
                   "fuse: %s and its group are several kernels after all: %s",
                   nodes[i]->op, recipe->why);
+  size_t rows = find_rows(p, nodes, count);
+  if (rows < count)
+    return plan_apart(p, nodes, count, rows);
   for (size_t i = 0; i < count; i++) {
     const hd_node_t *node = nodes[i];
     // What was made for its group need not do without it.

@@ -4,8 +4,8 @@
 //
 //   load     PLACE <- VALUE
 //   register PLACE <- VALUE
-//   yield    PLACE <- VALUE [in PLACE] [through PLACE [buffers(N)]
-//            [sync(BARRIER, THREADS)]]
+//   yield    PLACE <- VALUE [in PLACE] [across lane(N)] [through PLACE
+//            [buffers(N)] [sync(BARRIER, THREADS)]]
 //   expect   PLACE in PLACE
 //   rows     PLACE <- VALUE [across lane(N), warp(N), thread(N), cluster(N)]
 #include "IR/Text/ParserState.h"
@@ -134,6 +134,9 @@ const hd_stmt_t *hd_parse_point(hd_parser_t *p, hd_loc_t loc) {
   if (stmt->u.point.kind == HD_POINT_ROWS && hd_accept(p, "across"))
     return parse_across(p, stmt) ? stmt : NULL;
   if (!parse_early(p, stmt))
+    return NULL;
+  if (stmt->u.point.kind == HD_POINT_YIELD && hd_accept(p, "across") &&
+      !parse_across(p, stmt))
     return NULL;
   if (!hd_accept(p, "through"))
     return stmt;

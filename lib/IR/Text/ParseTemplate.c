@@ -20,6 +20,7 @@ static const struct {
    {[HD_FORM_KIND_PRODUCT] = product,                                          \
     [HD_FORM_KIND_ROWS] = rows,                                                \
     [HD_FORM_KIND_NORMED] = product,                                           \
+    [HD_FORM_KIND_CENTRED] = product,                                          \
     [HD_FORM_KIND_ATTENTION] = attention,                                      \
     [HD_FORM_KIND_WINDOW] = window,                                            \
     [HD_FORM_KIND_GROUPED] = product}},

@@ -152,6 +152,17 @@ static void verify_rows(hd_verifier_t *v, const hd_stmt_t *stmt) {
     fault(v, stmt->loc, HD_POINT_ROWS, why);
 }
 
+// Which lanes have an element's neighbours.
+static void verify_neighbours(hd_verifier_t *v, const hd_stmt_t *stmt) {
+  const char *why = NULL;
+  for (int i = 0; i < HD_ACROSS_COUNT; i++)
+    if (stmt->u.point.across[i] &&
+        (i != HD_ACROSS_LANE || stmt->u.point.across[i] > 32))
+      why = "neighbours of what it stores are in lanes of a warp";
+  if (why)
+    fault(v, stmt->loc, HD_POINT_YIELD, why);
+}
+
 // What a yield reads and an expect announces.
 static void verify_early(hd_verifier_t *v, const hd_stmt_t *stmt) {
   const hd_expr_t *early = stmt->u.point.early;
@@ -190,4 +201,6 @@ void hd_verify_point(hd_verifier_t *v, const hd_stmt_t *stmt) {
     verify_staging(v, stmt);
   if (kind == HD_POINT_ROWS)
     verify_rows(v, stmt);
+  if (kind == HD_POINT_YIELD)
+    verify_neighbours(v, stmt);
 }

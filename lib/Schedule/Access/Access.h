@@ -47,6 +47,15 @@ typedef struct hd_access_hook {
   // point is called for once, and may be given what it likes: it is the
   // kernel's author who asks for it. NULL: it is a yield.
   void (*rows)(void *argument, hd_builder_t *b, const hd_stmt_t *loop);
+  // A tensor like the parameter that `store` stores to, too, each element once,
+  // and nobody has: what goes there stays in registers. Behind a yield of
+  // neighbours that the kernel's text tells of (across), stayed pushes what is
+  // made of them: kept[e] is what task e of the point's loop left there. kept
+  // is NULL: the text tells of none, and nothing may be pushed. stays is NULL:
+  // there is no such tensor.
+  const hd_var_t *stays;
+  void (*stayed)(void *argument, hd_builder_t *b, const hd_stmt_t *loop,
+                 const hd_var_t *kept);
 } hd_access_hook_t;
 
 typedef enum hd_access_kind {

@@ -286,18 +286,42 @@ static void push_some(const hd_access_tile_t *tile, const hd_stmt_t *point,
   hd_b_if(b, some, hd_b_close(b), (hd_block_t){0});
 }
 
+// What a yield's loop leaves in registers, which are returned; NULL: its text
+// does not say who has an element's neighbours.
+static const hd_var_t *push_stay(const hd_access_tile_t *tile,
+                                 const hd_expr_t *value) {
+  hd_builder_t *b = &tile->a->b;
+  const hd_stmt_t *loop = tile->loop;
+  const hd_mapping_t *mapping = loop ? loop->u.mapfor.mapping : NULL;
+  if (!mapping || mapping->rank != 1 || mapping->kind != HD_MAPPING_REPEAT ||
+      !tile->point->u.point.across[HD_ACROSS_LANE])
+    return NULL;
+  const hd_var_t *kept = hd_b_register(
+      b, "stays", (hd_scalar_t)value->type.scalar, mapping->dims, 1, NULL);
+  const hd_expr_t *e = hd_expr_var(b->arena, loop->u.mapfor.vars[0]);
+  hd_open_block_t body;
+  hd_b_open(b, &body);
+  hd_b_store(b, kept, &e, 1, value);
+  hd_access_push_around(tile, hd_b_close(b));
+  return kept;
+}
+
 // open: as yields, of any value, where something is read early; or NULL.
 static void push_yields(const hd_access_tile_t *tile,
+                        const hd_access_hook_t *hook,
                         const hd_access_yields_t *yields,
                         const hd_access_yields_t *open) {
   hd_accessor_t *a = tile->a;
   hd_type_t widest;
   bool together = yields->count && find_widest(yields, &widest);
+  const hd_var_t *kept = NULL;
   for (unsigned i = 0; i < yields->count; i++) {
     hd_stmt_t *point = hd_stmt_copy(a->b.arena, tile->point);
     const hd_expr_t *old = point->u.point.place, *place = yields->places[i];
     point->u.point.place = place;
     if (point->u.point.kind == HD_POINT_EXPECT) {
+      if (place->u.var == hook->stays)
+        continue;
       point->u.point.value = hd_expect_value(a->b.arena, place->type);
       hd_access_push_point(tile, point);
       continue;
@@ -306,6 +330,10 @@ static void push_yields(const hd_access_tile_t *tile,
         open ? hd_access_with_early(a, point, i, open->values[i],
                                     yields->values[i])
              : yields->values[i];
+    if (place->u.var == hook->stays) {
+      kept = push_stay(tile, point->u.point.value);
+      continue;
+    }
     if (yields->count > 1)
       point->u.point.buffers = 1; // The place comes round at once.
     if (!hd_type_equal(old->type, together ? widest : place->type))
@@ -314,6 +342,8 @@ static void push_yields(const hd_access_tile_t *tile,
       note_moved(a, old->u.var, place->u.var);
     push_some(tile, point, yields->conditions[i]);
   }
+  if (hook->stays && tile->point->u.point.kind == HD_POINT_YIELD)
+    hook->stayed(hook->argument, &a->b, tile->loop, kept);
 }
 
 void hd_access_yield(const hd_access_tile_t *tile) {
@@ -330,9 +360,11 @@ void hd_access_yield(const hd_access_tile_t *tile) {
     if (found && is_expected)
       hd_access_read_early(tile, &yields);
     if (found)
-      push_yields(tile, &yields, is_early ? &open : NULL);
+      push_yields(tile, hook, &yields, is_early ? &open : NULL);
     else if (!is_expected)
       yield_by_element(tile, hook);
+    if (!found && !is_expected && hook->stays)
+      hook->stayed(hook->argument, &a->b, tile->loop, NULL);
     return;
   }
   const hd_expr_t *value = hd_access_as_expression(a, yielded(tile, false));

@@ -14,6 +14,15 @@
 //
 //   inverse[i] = 1 / sqrt(sum(p) x[i, p] * x[i, p] / k + epsilon)
 //   y[i, j]    = sum(p) x[i, p] * w[p, j] * inverse[i]
+//
+// or with the statistics of the rows' parts at hand, of g elements each:
+//
+//   mean[i]    = sum(q) centre[i, q] / t
+//   inverse[i] = 1 / sqrt(sum(q) (squares[i, q] + (centre[i, q] - mean[i]) *
+//                                (centre[i, q] - mean[i]) * g) / k + epsilon)
+//   y[i, j]    = sum(p) (p < k ? x[i, p] : centre[i, p - k] - mean[i]) * w[p,
+//   j]
+//                * inverse[i] + v[j]
 #include "Schedule/Product/Product.h"
 #include "Schedule/Terms/Affine.h"
 
@@ -22,6 +31,7 @@ typedef struct finder {
   hd_product_form_t *form;
   hd_normed_t *normed;
   const hd_task_value_t *x, *mean;
+  const hd_task_value_t *centre, *squares; // Of parts; NULL: there are none.
 } finder_t;
 
 // What is converted to f32, once; else the term itself.
@@ -61,17 +71,16 @@ static bool is_element_at(const finder_t *f, const hd_term_t *term,
              &(hd_index_place_t){count, own, places});
 }
 
-// sum(p) term / k, over rows of x; the summand, and the indices of its
+// sum(p) term / count, for each row; the summand, and the indices of its
 // elements.
-static const hd_term_t *summand(const finder_t *f, const hd_definition_t *d,
-                                const hd_term_t *term,
-                                const hd_index_t **indices) {
+static const hd_term_t *summand(const hd_definition_t *d, const hd_term_t *term,
+                                int64_t count, const hd_index_t **indices) {
   const hd_term_t *sum =
       hd_flat_is_operator(term, HD_EXPR_DIV) ? term->operands[0] : term;
   if (sum == term || sum->kind != HD_TERM_REDUCE || sum->num_operands != 1 ||
       sum->u.reduction->monoid->builtin != HD_MONOID_SUM ||
       sum->u.reduction->num_indices != 1 || sum->type.scalar != HD_F32 ||
-      !is_number(term->operands[1], (double)f->form->sizes[HD_AXIS_K]) ||
+      !is_number(term->operands[1], (double)count) ||
       d->num_indices >= HD_MAX_RANK)
     return NULL;
   for (uint32_t i = 0; i < d->num_indices; i++)
@@ -87,10 +96,12 @@ static bool is_definition(const hd_definition_t *d) {
 
 static bool is_mean(finder_t *f, const hd_definition_t *d) {
   const hd_index_t *indices[HD_MAX_RANK];
+  int64_t count = f->centre ? f->normed->parts : f->form->sizes[HD_AXIS_K];
   const hd_term_t *x =
-      is_definition(d) ? summand(f, d, d->term, indices) : NULL;
+      is_definition(d) ? summand(d, d->term, count, indices) : NULL;
   f->mean = d->targets[0];
-  return x && is_element_at(f, x, f->x, indices, d->num_indices + 1);
+  return x && is_element_at(f, x, f->centre ? f->centre : f->x, indices,
+                            d->num_indices + 1);
 }
 
 // x, or x - mean, at the indices of which the last one is the sum's.
@@ -99,8 +110,32 @@ static bool is_distance(const finder_t *f, const hd_term_t *term,
   if (!f->mean)
     return is_element_at(f, term, f->x, indices, count);
   return hd_flat_is_operator(term, HD_EXPR_SUB) &&
-         is_element_at(f, term->operands[0], f->x, indices, count) &&
+         is_element_at(f, term->operands[0], f->centre ? f->centre : f->x,
+                       indices, count) &&
          is_element_at(f, term->operands[1], f->mean, indices, count - 1);
+}
+
+static bool is_square(const finder_t *f, const hd_term_t *term,
+                      const hd_index_t *const *indices, unsigned count) {
+  return hd_flat_is_operator(term, HD_EXPR_MUL) &&
+         is_distance(f, term->operands[0], indices, count) &&
+         is_distance(f, term->operands[1], indices, count);
+}
+
+// The squares of a part's elements, with those of its mean's distance.
+static bool is_part(finder_t *f, const hd_term_t *term,
+                    const hd_index_t *const *indices, unsigned count) {
+  const hd_normed_t *n = f->normed;
+  if (!hd_flat_is_operator(term, HD_EXPR_ADD) ||
+      term->operands[0]->kind != HD_TERM_LOAD)
+    return false;
+  f->squares = term->operands[0]->u.value;
+  const hd_term_t *between = term->operands[1];
+  return is_element_at(f, term->operands[0], f->squares, indices, count) &&
+         hd_flat_is_operator(between, HD_EXPR_MUL) &&
+         is_square(f, between->operands[0], indices, count) &&
+         is_number(between->operands[1],
+                   (double)(f->form->a.shape[2] / n->parts));
 }
 
 static bool is_inverse(finder_t *f, const hd_definition_t *d) {
@@ -117,10 +152,84 @@ static bool is_inverse(finder_t *f, const hd_definition_t *d) {
       without_cast(sum->operands[1])->kind != HD_TERM_CONST)
     return false;
   f->normed->epsilon.term = sum->operands[1];
-  const hd_term_t *square = summand(f, d, sum->operands[0], indices);
-  return square && hd_flat_is_operator(square, HD_EXPR_MUL) &&
-         is_distance(f, square->operands[0], indices, d->num_indices + 1) &&
-         is_distance(f, square->operands[1], indices, d->num_indices + 1);
+  const hd_term_t *square =
+      summand(d, sum->operands[0], f->form->a.shape[2], indices);
+  unsigned count = d->num_indices + 1;
+  return square && (f->centre ? is_part(f, square, indices, count)
+                              : is_square(f, square, indices, count));
+}
+
+// --- An operand of x and the distances of its parts' means ---
+
+typedef struct shorter {
+  hd_arena_t *arena;
+  const hd_index_t *from, *to;
+} shorter_t;
+
+static const hd_term_t *put_shorter(void *argument, const hd_term_t *term) {
+  const shorter_t *s = argument;
+  return term->kind == HD_TERM_INDEX && term->u.index == s->from
+             ? hd_flat_index(s->arena, s->to)
+             : term;
+}
+
+// T(centre[i, p - k] - mean[i])
+static bool is_distance_behind(finder_t *f, const hd_term_t *term, int64_t k) {
+  const hd_form_tensor_t *a = &f->form->a;
+  if (term->kind == HD_TERM_CAST)
+    term = term->operands[0];
+  if (!hd_flat_is_operator(term, HD_EXPR_SUB) ||
+      term->operands[0]->kind != HD_TERM_LOAD ||
+      term->operands[1]->kind != HD_TERM_LOAD)
+    return false;
+  const hd_term_t *centre = term->operands[0];
+  f->centre = centre->u.value;
+  f->mean = term->operands[1]->u.value;
+  int64_t shape[HD_MAX_RANK];
+  const int64_t own[] = {a->shape[1], f->normed->parts};
+  const hd_term_t *places[] = {
+      hd_flat_index(f->arena, a->indices[1]),
+      hd_flat_operate_int(f->arena, HD_EXPR_SUB,
+                          hd_flat_index(f->arena, a->indices[2]), k)};
+  for (uint32_t i = 0; i < f->centre->rank; i++)
+    shape[i] = hd_flat_size(f->centre, i);
+  return hd_flat_count(f->centre) == own[0] * own[1] &&
+         hd_index_same_number(
+             f->arena,
+             &(hd_index_place_t){f->centre->rank, shape, centre->operands},
+             &(hd_index_place_t){2, own, places}) &&
+         is_element_at(f, term->operands[1], f->mean, a->indices, 2);
+}
+
+// Where a is p < k ? x[i, p] : T(centre[i, p - k] - mean[i]), it becomes x.
+static bool find_parts(finder_t *f) {
+  hd_form_tensor_t *a = &f->form->a;
+  const hd_term_t *term = a->term;
+  const hd_term_t *less =
+      term->kind == HD_TERM_SELECT ? term->operands[0] : NULL;
+  if (!less || !hd_flat_is_operator(less, HD_EXPR_LT) ||
+      less->operands[0]->kind != HD_TERM_INDEX ||
+      less->operands[0]->u.index != a->indices[2] ||
+      less->operands[1]->kind != HD_TERM_CONST ||
+      term->operands[1]->kind != HD_TERM_LOAD ||
+      f->form->sizes[HD_AXIS_BATCH] != 1)
+    return false;
+  int64_t k = less->operands[1]->u.i;
+  f->normed->parts = a->shape[2] - k;
+  if (k <= 0 || f->normed->parts <= 0 || k % f->normed->parts != 0 ||
+      !is_distance_behind(f, term->operands[2], k))
+    return false;
+  shorter_t shorter = {f->arena, a->indices[2],
+                       hd_flat_index_make(f->arena, "p", k)};
+  const hd_term_t *x =
+      hd_flat_rewrite(f->arena, term->operands[1], put_shorter, &shorter);
+  *a = (hd_form_tensor_t){.rank = 3,
+                          .indices = {a->indices[0], a->indices[1], shorter.to},
+                          .shape = {a->shape[0], a->shape[1], k},
+                          .pitch = k};
+  hd_form_tensor_load(a, &(hd_form_digits_t){.arena = f->arena}, x, false);
+  f->x = a->same;
+  return a->same;
 }
 
 // An element of a row of n numbers.
@@ -135,7 +244,8 @@ static bool is_column(const finder_t *f, const hd_term_t *term,
   return true;
 }
 
-// cell * inverse, or (cell - mean * u) * inverse + v.
+// cell * inverse, (cell - mean * u) * inverse + v, or, of parts, cell * inverse
+// + v.
 static bool is_result(const finder_t *f, const hd_term_t *term,
                       const hd_task_value_t *inverse) {
   const hd_index_t *const *rows = f->form->c.indices;
@@ -154,7 +264,7 @@ static bool is_result(const finder_t *f, const hd_term_t *term,
       !is_element_at(f, term->operands[1], inverse, rows, 2))
     return false;
   term = term->operands[0];
-  if (f->mean) {
+  if (f->mean && !f->centre) {
     if (!hd_flat_is_operator(term, HD_EXPR_SUB) ||
         !hd_flat_is_operator(term->operands[1], HD_EXPR_MUL) ||
         !is_element_at(f, term->operands[1]->operands[0], f->mean, rows, 2) ||
@@ -182,6 +292,14 @@ static void set_tensors(finder_t *f, const hd_task_value_t *inverse) {
   normed->epsilon.rank = 1;
   normed->epsilon.indices[0] = hd_flat_index_make(f->arena, "none", 1);
   normed->epsilon.shape[0] = 1;
+  hd_form_tensor_t *parts[] = {&normed->centre, &normed->squares};
+  for (int i = 0; i < 2 && f->centre; i++) {
+    parts[i]->rank = 2;
+    parts[i]->shape[0] = form->c.shape[1];
+    parts[i]->shape[1] = normed->parts;
+  }
+  normed->centre.same = f->centre;
+  normed->squares.same = f->squares;
   hd_form_tensor_t *rows[] = {&normed->mean, &normed->inverse};
   for (int i = 0; i < 2; i++) {
     rows[i]->rank = 2;
@@ -204,12 +322,14 @@ const char *hd_normed_form_find(hd_arena_t *arena, const hd_task_t *flat,
   const hd_definition_t *last = flat->definitions.data[count - 1];
   const hd_definition_t *inverse = flat->definitions.data[count - 2];
   if (last->kind != HD_DEFINE || last->num_targets != 1 ||
-      hd_product_form_find(arena, last, form) || !form->a.same ||
-      !form->result.value)
+      hd_product_form_find(arena, last, form) || !form->result.value)
     return no_norm;
   hd_normed_t *normed = HD_ARENA_NEW(arena, hd_normed_t);
   finder_t f = {
       .arena = arena, .form = form, .normed = normed, .x = form->a.same};
+  if (!f.x && (count != 3 || !find_parts(&f) ||
+               f.mean != flat->definitions.data[0]->targets[0]))
+    return no_norm;
   if ((count == 3 && !is_mean(&f, flat->definitions.data[0])) ||
       !is_inverse(&f, inverse) ||
       !is_result(&f, form->result.value, inverse->targets[0]))

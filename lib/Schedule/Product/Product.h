@@ -68,10 +68,15 @@ typedef struct hd_product_image {
 //                * inverse[z, i] + v[j]
 //
 // where inverse is 1 / sqrt(variance + epsilon); without a mean, and what is
-// multiplied with it or added, inverse is of the mean of squares.
+// multiplied with it or added, inverse is of the mean of squares. With parts,
+// statistics of so many pieces of a row are there: a has the distances from its
+// piece's mean, b is longer than a's rows by a row for each piece, by which the
+// distance of its mean from the row's is multiplied, and there is no u.
 typedef struct hd_normed {
-  bool centred; // There is a mean.
+  bool centred;  // There is a mean.
+  int64_t parts; // 0: statistics are found in a.
   hd_form_tensor_t u, v, epsilon, mean, inverse;
+  hd_form_tensor_t centre, squares; // Of parts.
 } hd_normed_t;
 
 // NULL, or why a definition has no such form; accumulated in f32.

@@ -227,16 +227,25 @@ static const char *given_by(hd_arena_t *arena, const hd_product_form_t *form) {
   const char *given = hd_arena_printf(
       arena, "T = %s, O = %s, ROWS = %s", hd_scalar_name(form->type),
       hd_scalar_name(form->result.type), form->rows ? "true" : "false");
-  return form->normed
-             ? hd_arena_printf(arena, "%s, MEAN = %s", given,
-                               form->normed->centred ? "true" : "false")
-             : given;
+  const hd_normed_t *n = form->normed;
+  return n && n->parts ? hd_arena_printf(arena, "%s, PARTS = %lld", given,
+                                         (long long)n->parts)
+         : n           ? hd_arena_printf(arena, "%s, MEAN = %s", given,
+                               n->centred ? "true" : "false")
+                       : given;
+}
+
+static hd_form_kind_t kind_of(const hd_product_form_t *form) {
+  const hd_normed_t *n = form->normed;
+  return !n         ? HD_FORM_KIND_PRODUCT
+         : n->parts ? HD_FORM_KIND_CENTRED
+                    : HD_FORM_KIND_NORMED;
 }
 
 hd_form_t hd_product_form_ask(hd_arena_t *arena,
                               const hd_product_form_t *form) {
   hd_form_t asked = {
-      .kind = form->normed ? HD_FORM_KIND_NORMED : HD_FORM_KIND_PRODUCT,
+      .kind = kind_of(form),
       .type = form->type,
       .second = form->second,
       .kept = form->kept.same ? form->kept.same->type.scalar : HD_VOID,

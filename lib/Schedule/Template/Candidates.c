@@ -76,8 +76,16 @@ static bool has_figures(search_t *s) {
   return true;
 }
 
+bool hd_candidate_has_rows(const hd_candidate_t *c, int64_t neighbours) {
+  int64_t side = c->figures[HD_FIGURE_NEIGHBOURS];
+  return side > 0 && side % neighbours == 0;
+}
+
 static void try_candidate(search_t *s, size_t met) {
   if (!meets_demands(s, &met, true) || !has_figures(s))
+    return;
+  if (s->form->neighbours &&
+      !hd_candidate_has_rows(&s->at, s->form->neighbours))
     return;
   s->at.us = s->form->price(s->machine, s->form, &s->at);
   s->at.number = s->found->size;
@@ -268,6 +276,14 @@ static bool check_pin(hd_context_t *context, hd_arena_t *arena,
     return true;
   }
   return report_template(context, pin, templates);
+}
+
+const hd_candidate_t *hd_candidates_with_rows(const hd_candidates_t *candidates,
+                                              int64_t neighbours) {
+  for (size_t i = 0; i < candidates->size; i++)
+    if (hd_candidate_has_rows(&candidates->data[i], neighbours))
+      return &candidates->data[i];
+  return NULL;
 }
 
 const hd_pin_t *hd_candidate_pin(hd_arena_t *arena,

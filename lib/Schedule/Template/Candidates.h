@@ -45,6 +45,7 @@ typedef struct hd_form {
   const char *given[HD_FORM_OPERANDS];
   // Of a kernel that takes it: as hd_surroundings_t has it; 0: not known.
   unsigned leaving;
+  int64_t neighbours; // Likewise: those alone that store so many side by side.
   // The microseconds that a candidate is expected to take; infinite where a
   // multiprocessor has no room for it.
   double (*price)(const hd_machine_t *machine, const struct hd_form *form,
@@ -91,6 +92,12 @@ bool hd_task_candidates(hd_context_t *context, hd_arena_t *arena,
 double hd_task_price(hd_context_t *context, hd_arena_t *scratch,
                      const hd_task_t *flat, hd_arena_t *arena,
                      hd_key_map_t *prices);
+
+// Whether its kernel stores so many neighbours from lanes side by side.
+bool hd_candidate_has_rows(const hd_candidate_t *candidate, int64_t neighbours);
+// The first of them that does; NULL: none.
+const hd_candidate_t *hd_candidates_with_rows(const hd_candidates_t *candidates,
+                                              int64_t neighbours);
 
 // All that a candidate settles.
 const hd_pin_t *hd_candidate_pin(hd_arena_t *arena,

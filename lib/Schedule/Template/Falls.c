@@ -119,6 +119,7 @@ static double turns_of(const hd_form_t *form, const hd_candidate_t *c) {
   switch (form->kind) {
   case HD_FORM_KIND_PRODUCT:
   case HD_FORM_KIND_NORMED:
+  case HD_FORM_KIND_CENTRED:
     return tiles * ceil((double)n[2] / fmax(across, 1)) *
            (1 + ceil((double)n[3] / fmax(along, 1))) * threads;
   case HD_FORM_KIND_ATTENTION:

@@ -10,7 +10,7 @@
 
 enum { HD_FORM_RANK = 4, HD_FORM_SPLITS = 4 };
 
-enum { HD_MAX_FORM_TENSORS = 8 }; // That a kernel has parameters for.
+enum { HD_MAX_FORM_TENSORS = 9 }; // That a kernel has parameters for.
 
 // An operand or a result as a function of some of the form's axes, mostly
 // three, in the order of the kernel's tensor.

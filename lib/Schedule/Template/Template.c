@@ -32,6 +32,11 @@ static tensors_t tensors_of(const hd_product_form_t *form,
   const hd_normed_t *n = form->normed;
   if (template->maps[HD_PRODUCT_IMAGE])
     return (tensors_t){2, 3, {&form->image->x, &form->b, &form->c}};
+  if (n && n->parts)
+    return (tensors_t){6,
+                       9,
+                       {&form->a, &form->b, &n->centre, &n->squares, &n->v,
+                        &n->epsilon, &form->c, &n->mean, &n->inverse}};
   return n ? (tensors_t){5,
                          8,
                          {&form->a, &form->b, &n->u, &n->v, &n->epsilon,
@@ -146,6 +151,7 @@ static bool join_kernel(hd_rules_t *rules, const hd_product_form_t *form,
 static bool take_best(hd_rules_t *rules, const hd_product_form_t *form,
                       const hd_pin_t *pin) {
   hd_form_t asked = hd_product_form_ask(&rules->module->arena, form);
+  asked.neighbours = rules->neighbours;
   hd_choice_made_t made;
   return hd_template_choose(rules, &asked, pin, &made) &&
          join_kernel(rules, form, &made.candidate, made.kernel);
@@ -157,7 +163,10 @@ size_t hd_rule_normed(hd_rules_t *rules) {
   const hd_pin_t *pin;
   if (hd_normed_form_find(arena, rules->flat, form) ||
       (rules->pin && strcmp(rules->pin->name, HD_PIN_RULES) == 0) ||
-      !hd_template_may_serve(rules, HD_FORM_KIND_NORMED, &pin) ||
+      !hd_template_may_serve(rules,
+                             form->normed->parts ? HD_FORM_KIND_CENTRED
+                                                 : HD_FORM_KIND_NORMED,
+                             &pin) ||
       pin != rules->pin)
     return 0;
   hd_product_form_mark(form, rules->flat, rules->computed);
