@@ -86,20 +86,25 @@ def finish(rng, case, template, values, windows, kind, operands, y):
 
 
 def draw_images(rng, case, template):
-    """What the head demands of sizes is left out."""
-    windows, kind = Windows(rng), str(rng.choice(template.types))
-    while windows.count * math.prod(windows.sizes) < 8:
-        windows = Windows(rng)
-    c, o = int(rng.choice([8, 24, 64, 72, 136])), int(
-        rng.choice([8, 16, 40, 64, 72, 136, 200]))
-    values = template.draw(rng)
+    """How large sizes are, as the head demands it, is left out."""
+    while True:
+        windows, kind = Windows(rng), str(rng.choice(template.types))
+        c, o = int(rng.choice([8, 24, 64, 72, 136])), int(
+            rng.choice([8, 16, 40, 64, 72, 136, 200]))
+        if kind in ("i8", "u8"):  # Whole pieces of 16 bytes.
+            c = -(-c // 16) * 16
+        values = template.draw(rng)
+        facts = {"z": 1, "m": windows.count * math.prod(windows.sizes), "n": o,
+                 "k": c * math.prod(windows.kernel), "rows": 1,
+                 "bits": template_cases.BITS.get(kind, 16)}
+        if (facts["m"] >= 8 and template.has_room(values, facts)
+                and template.allows(
+                    values, facts, r"^(m|k) [<>]=? \d+$|^m \* n >= ")):
+            break
     least = 0 if kind == "u8" else -1
-    if kind in ("i8", "u8"):  # Whole pieces of 16 bytes.
-        c = -(-c // 16) * 16
     x = rng.integers(2 * least, 3, (windows.count, *windows.image, c)).astype(float)
     w = rng.integers(least, 2, (o, *windows.kernel, c)).astype(float)
     y = sum(part @ w[:, u, v].T for u, v, part in windows.parts(x))
-    facts = {"z": 1, "m": y.size // o, "n": o}
     case.blocks, case.partial = template.tiles(values, facts)
     finish(rng, case, template, values, windows, kind, (x, w), y)
 

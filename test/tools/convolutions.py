@@ -5,12 +5,18 @@ of odd sizes, with biases, activations, pooling and residuals, in every type of
 float and in bytes. Numbers are small integers, so that every type has all sums
 exactly, and what comes out has to be equal.
 
-usage: convolutions.py [--jobs=N] FOLDER COUNT SEED [hidet-run's options...]
+usage: convolutions.py [--jobs=N] [--together=N] FOLDER COUNT SEED [hidet-run's options...]
+
+--together=N  up to N networks of one precision in a graph, which saves most of
+    what a process takes to begin on a GPU; where it is not right, each is run
+    by itself
 
 Exit 1 where a network differs; it stays in FOLDER, and how to run it is said.
 """
-import concurrent.futures
+import argparse
+import itertools
 import math
+import multiprocessing
 import pathlib
 import shlex
 import subprocess
@@ -150,8 +156,9 @@ class Convolution:
 
 
 class Network:
-    def __init__(self, rng, kind):
-        self.rng, self.kind = rng, kind
+    def __init__(self, rng, kind, label=""):
+        """label: what its names end with, beside other networks."""
+        self.rng, self.kind, self.label = rng, kind, label
         self.type, self.precision, self.limit = KINDS[kind]
         self.lines, self.constants, self.inputs, self.data = [], [], {}, bytearray()
         rank = int(rng.choice([1, 2, 2, 2, 2, 3]))
@@ -176,21 +183,23 @@ class Network:
         self.name, self.expected = name, x
 
     def put_input(self, name, value):
+        name += self.label
         self.inputs[name] = value.astype(NUMPY[self.type])
         kind = "f32" if self.type == "bf16" else self.type
         self.text_input = "%s: %s[%s]" % (name, kind, ", ".join(map(str, value.shape)))
         return name
 
     def put(self, name, kind, shape, call):
+        name += self.label
         self.lines.append("%s: %s[%s] = %s" % (name, kind, ", ".join(map(str, shape)), call))
         return name
 
     def put_constant(self, value):
-        name = "w%d" % len(self.constants)
+        name = "w%d%s" % (len(self.constants), self.label)
         while len(self.data) % 8:
             self.data.append(0)
-        self.constants.append("const %s: %s[%s] = file(\"weights\", %d)" % (
-            name, self.type, ", ".join(map(str, value.shape)), len(self.data)))
+        self.constants.append("const %s: %s[%s] = file(\"weights%s\", %d)" % (
+            name, self.type, ", ".join(map(str, value.shape)), self.label, len(self.data)))
         if self.type == "bf16":
             bits = value.astype(numpy.float32).view(numpy.uint32) >> 16
             self.data += bits.astype(numpy.uint16).tobytes()
@@ -254,49 +263,89 @@ class Network:
             name, "kernel_shape = %s, strides = %s, pads = %s" % (
                 [3] * rank, [stride] * rank, [1] * (2 * rank)))), y
 
-    def text(self):
-        return "graph main(%s) -> %s {\n  %s\n}\n" % (
-            self.text_input, self.name, "\n  ".join(self.constants + self.lines))
-
     def write(self, folder):
-        """The command that runs it."""
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "graph.hir").write_text(self.text())
-        (folder / "weights").write_bytes(bytes(self.data))
+        """Its weights, its input and what is expected; options that name them."""
+        (folder / ("weights" + self.label)).write_bytes(bytes(self.data))
         kind = numpy.int32 if self.bytes else NUMPY[self.type]
-        numpy.save(folder / "x.npy", self.inputs["x"])
-        numpy.save(folder / "y.npy", self.expected.astype(kind))
-        command = ["hidet-run", str(folder / "graph.hir"), "-q", "--rtol=0", "--atol=0",
-                   "--input=@%s" % (folder / "x.npy"), "--expected=@%s" % (folder / "y.npy")]
-        return command + (["--precision=" + self.precision] if self.precision else [])
+        options = []
+        for option, name, value in [("input", *item) for item in self.inputs.items()] + [
+                ("expected", self.name, self.expected.astype(kind))]:
+            numpy.save(folder / (name + ".npy"), value)
+            options.append("--%s=%s=@%s" % (option, name, folder / (name + ".npy")))
+        return options
 
 
-def case(folder, seed, number, options):
-    rng = numpy.random.default_rng([seed, number])
-    shares = numpy.array(list(KIND_SHARES.values())) / sum(KIND_SHARES.values())
-    network = Network(rng, str(rng.choice(list(KIND_SHARES), p=shares)))
-    folder = folder / ("%d-%d" % (seed, number))
-    command = network.write(folder) + options
-    done = subprocess.run(command, text=True, capture_output=True)
-    if done.returncode:
-        print("%d of seed %d: exit %d\n%s\n%s%s" % (
-            number, seed, done.returncode, shlex.join(command), done.stdout[-2000:],
-            done.stderr[-2000:]), flush=True)
-        return False
-    for path in folder.iterdir():
-        path.unlink()
-    folder.rmdir()
-    return True
+def write(folder, networks):
+    """Networks of one precision, as one graph; the command that runs it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "graph.hir").write_text("graph main(%s) -> %s {\n  %s\n}\n" % (
+        ", ".join(n.text_input for n in networks), ", ".join(n.name for n in networks),
+        "\n  ".join(line for n in networks for line in n.constants + n.lines)))
+    command = ["hidet-run", str(folder / "graph.hir"), "-q", "--rtol=0", "--atol=0"]
+    for network in networks:
+        command += network.write(folder)
+    precision = networks[0].precision
+    return command + (["--precision=" + precision] if precision else [])
+
+
+class Runner:
+    """What a process of the pool needs to know."""
+
+    def __init__(self, options, more):
+        self.options, self.more = options, more
+
+    def draw(self, number, label=""):
+        rng = numpy.random.default_rng([self.options.seed, number])
+        shares = numpy.array(list(KIND_SHARES.values())) / sum(KIND_SHARES.values())
+        return Network(rng, str(rng.choice(list(KIND_SHARES), p=shares)), label)
+
+    def run(self, numbers, networks):
+        """How many are right."""
+        name = "-".join(map(str, [self.options.seed, *numbers]))
+        folder = self.options.folder / name
+        command = write(folder, networks) + self.more
+        done = subprocess.run(command, text=True, capture_output=True)
+        if done.returncode and len(numbers) == 1:
+            print("%d of seed %d: exit %d\n%s\n%s%s" % (
+                *numbers, self.options.seed, done.returncode, shlex.join(command),
+                done.stdout[-2000:], done.stderr[-2000:]), flush=True)
+            return 0
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()
+        if done.returncode:
+            return sum(self.run([number], [self.draw(number)]) for number in numbers)
+        return len(numbers)
+
+    def __call__(self, numbers):
+        if self.options.together == 1:
+            return sum(self.run([number], [self.draw(number)]) for number in numbers)
+        drawn = [(number, self.draw(number, "_%d" % number)) for number in numbers]
+        drawn.sort(key=lambda of: of[1].precision or "")
+        right = 0
+        for _, alike in itertools.groupby(drawn, lambda of: of[1].precision):
+            alike = list(alike)
+            for at in range(0, len(alike), self.options.together):
+                right += self.run(*zip(*alike[at:at + self.options.together]))
+        return right
 
 
 def main():
-    words = sys.argv[1:]
-    jobs = int(words.pop(0)[7:]) if words[0].startswith("--jobs=") else 1
-    folder, count, seed, options = pathlib.Path(words[0]), int(words[1]), int(words[2]), words[3:]
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        right = sum(pool.map(lambda n: case(folder, seed, n, options), range(count)))
-    print("%d of %d are what NumPy says" % (right, count))
-    return right != count
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--together", type=int, default=1)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("count", type=int)
+    parser.add_argument("seed", type=int)
+    options, more = parser.parse_known_args()
+    # Of four precisions.
+    chunk = 4 * options.together if options.together > 1 else 1
+    chunks = [range(at, min(at + chunk, options.count))
+              for at in range(0, options.count, chunk)]
+    with multiprocessing.Pool(options.jobs) as pool:
+        right = sum(pool.imap_unordered(Runner(options, more), chunks))
+    print("%d of %d are what NumPy says" % (right, options.count))
+    return right != options.count
 
 
 if __name__ == "__main__":
