@@ -283,6 +283,19 @@ static int try_link(hd_cuda_t *cuda, const char *name, size_t target,
   return error;
 }
 
+// Whether products of warpgroups would wait for each other, as the driver says
+// of it by C7509: but of code that it has in its own cache it says nothing.
+// These instructions have a path that is a call where functions may be added.
+static bool calls_beside_products(const char *ptx) {
+  static const char *const calls[] = {"div.rn.f32",  "rcp.rn.f32",
+                                      "sqrt.rn.f32", "div.rn.f64",
+                                      "rcp.rn.f64",  "sqrt.rn.f64"};
+  bool any = false;
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+    any |= strstr(ptx, calls[i]) != NULL;
+  return any && strstr(ptx, "wgmma.mma_async");
+}
+
 static bool link_here(hd_cuda_t *cuda, hd_diagnostics_t *diags,
                       const char *name, int sm, const char *ptx, size_t size,
                       hd_buffer_t *cubin, bool *is_slow) {
@@ -296,7 +309,8 @@ static bool link_here(hd_cuda_t *cuda, hd_diagnostics_t *diags,
   int error = try_link(cuda, name, same ? 0 : target, ptx, size, &log, cubin);
   bool ok = !error;
   // What is loaded as PTX is made code for the context's target.
-  *is_slow = ok && strstr(log.info, "Performance Loss");
+  *is_slow = ok && (strstr(log.info, "Performance Loss") ||
+                    calls_beside_products(ptx));
   if (!ok && same && accelerated)
     ok = try_link(cuda, name, target, ptx, size, &second, cubin) == 0;
   return ok || report_code(cuda, diags, "making machine code of", name, error,

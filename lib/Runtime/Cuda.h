@@ -54,7 +54,8 @@ bool hd_cuda_check(const hd_cuda_t *cuda, hd_diagnostics_t *diags, int error,
 // Machine code of a module of PTX for sm (90; 901 is sm_90a), by the driver's
 // linker. Several threads may do so at once. name is the kernel's, for
 // messages. is_slow: of code that functions may be added to it speaks of a
-// "Performance Loss", and hd_cuda_load_code() would know the target.
+// "Performance Loss", or would if it had not the code from a run before, and
+// hd_cuda_load_code() would know the target.
 bool hd_cuda_link(hd_cuda_t *cuda, hd_diagnostics_t *diags, const char *name,
                   int sm, const char *ptx, size_t size, hd_buffer_t *cubin,
                   bool *is_slow);

@@ -93,7 +93,10 @@ static const hd_candidates_t *candidates_of(hd_former_t *f,
 static bool may_be_rows(hd_former_t *f, uint32_t node, uint32_t group) {
   const hd_node_t *anchor = f->nodes[f->groups.data[group].anchor].node;
   const hd_node_t *n = f->nodes[node].node;
+  const hd_schedule_options_t *options = f->module->context->schedules;
   hd_rows_t rows;
+  if (!options || !options->machine.count) // No GPU is meant.
+    return false;
   const hd_flattened_t *of =
       n->task && !n->schedule ? hd_fusion_flatten(f->fusion, n) : NULL;
   if (!of || !anchor->task || anchor->schedule ||
@@ -103,8 +106,7 @@ static bool may_be_rows(hd_former_t *f, uint32_t node, uint32_t group) {
   const hd_candidates_t *all = product ? candidates_of(f, product->flat) : NULL;
   const hd_candidate_t *has =
       all ? hd_candidates_with_rows(all, rows.element.points) : NULL;
-  return has && has->us < all->data[0].us +
-                              f->module->context->schedules->machine.launch;
+  return has && has->us < all->data[0].us + options->machine.launch;
 }
 
 // What of a group a node reads is an epilogue, or rows of neighbours.

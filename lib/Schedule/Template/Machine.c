@@ -52,9 +52,9 @@ double hd_machine_residents(const hd_machine_t *machine, double threads,
   return floor(fmin(by_shared, fmin(REGISTERS / registers, by_threads)));
 }
 
-// 32 of an H200's 50 MiB.
+// 32 of an H200's 60 MiB.
 int64_t hd_machine_kept(const hd_machine_t *machine) {
-  return machine->cache / 25 * 16;
+  return machine->cache / 15 * 8;
 }
 
 int hd_machine_reach(const hd_machine_t *machine, int64_t cluster) {

@@ -27,7 +27,8 @@ enum {
   TURN = 1024,           // Elements that a block that selects looks at at once,
   LEAST_ROOM = 2048,     // and pairs that it has room for;
   LEAST_PART = 4096,     // elements that are worth a block,
-  BLOCKS = 2,            // until a multiprocessor has as many of them.
+  BLOCKS = 2,            // until a multiprocessor has as many of them;
+  HOST_BLOCKS = 256,     // of a host, all.
   MOST_USERS = 8,
 };
 
@@ -74,7 +75,6 @@ static hd_scalar_t loaded_type(hd_scalar_t type) {
 
 static void set_form(sort_t *s) {
   const hd_definition_t *d = s->d;
-  s->blocks = BLOCKS * s->rules->module->context->schedules->machine.count;
   unsigned own = d->num_indices - 1;
   hd_axis_t *axes = s->axes;
   for (unsigned i = 0; i < own; i++)
@@ -401,6 +401,12 @@ static void sort_rows(sort_t *s) {
     sort_all(s);
 }
 
+// Where no GPU is meant, threads of a host take the blocks' place.
+static int64_t blocks_at_once(const hd_schedule_options_t *options) {
+  return options && options->machine.count ? BLOCKS * options->machine.count
+                                           : HOST_BLOCKS;
+}
+
 size_t hd_rule_sort(hd_rules_t *rules, size_t first) {
   const hd_definition_t *d = rules->flat->definitions.data[first];
   if (d->kind != HD_SORT)
@@ -409,6 +415,7 @@ size_t hd_rule_sort(hd_rules_t *rules, size_t first) {
   s->rules = rules;
   s->arena = &rules->module->arena;
   s->d = d;
+  s->blocks = blocks_at_once(rules->module->context->schedules);
   set_form(s);
   for (int i = 0; i < AXES; i++)
     if (s->axes[i].size > MOST_SORTED) {
