@@ -14,6 +14,7 @@
 // take less.
 #include "Fusion/Compose/ComposeState.h"
 #include "Fusion/Fuse.h"
+#include "Schedule/Grouped/Grouped.h"
 #include "Schedule/Rules/Contract.h"
 #include "Schedule/Template/Candidates.h"
 #include "Schedule/Terms/Prepare.h"
@@ -109,6 +110,10 @@ static const char *obstacle(chosen_t *f, hd_arena_t *arena, size_t last) {
   hd_candidates_t found = {0};
   if (!hd_composer_merge_one(&f->c, arena, "grouped", &tried))
     return "it cannot be one task";
+  hd_grouped_form_t form;
+  const char *why = hd_grouped_form_find(arena, tried.merged.flat, &form);
+  if (why)
+    return hd_arena_printf(f->c.arena, "%s", why);
   if (!hd_task_candidates(context, arena, tried.merged.flat, 0, &found) ||
       !found.size || found.data[0].template->form != HD_FORM_KIND_GROUPED)
     return "no template that orders rows is expected to be the best";
@@ -162,7 +167,7 @@ static bool may_gather(const hd_node_t *node) {
   for (uint32_t i = 0; node->task && i < node->num_inputs; i++) {
     hd_scalar_t type = node->inputs[i] ? node->inputs[i]->type : HD_VOID;
     places |= type == HD_I64 || type == HD_I32;
-    elements |= type == HD_F16 || type == HD_BF16;
+    elements |= hd_scalar_class(type) == HD_CLASS_FLOAT;
   }
   return places && elements;
 }

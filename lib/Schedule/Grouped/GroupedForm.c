@@ -308,15 +308,27 @@ static void set_result(hd_arena_t *arena, hd_grouped_form_t *form) {
     form->c.same = target;
 }
 
+// NULL, or why a product with a row for each matrix is none of this form.
+static const char *product_obstacle(const hd_product_form_t *product) {
+  if (product->sizes[HD_AXIS_M] != 1)
+    return "a matrix of it multiplies several rows at once";
+  if (!product->rows)
+    return "its matrices do not have what is summed over side by side";
+  return product->second != HD_VOID || hd_scalar_bits(product->type) > 16
+             ? "its operands are not of one type of 16 bits or fewer"
+             : NULL;
+}
+
 const char *hd_grouped_form_find(hd_arena_t *arena, const hd_task_t *flat,
                                  hd_grouped_form_t *form) {
-  static const char *const why = "it multiplies no rows by chosen matrices";
   rows_t rows = {.arena = arena, .d = definition_of(arena, flat)};
   const hd_definition_t *joined = rows.d ? join_rows(&rows) : NULL;
   hd_product_form_t product;
-  if (!joined || hd_product_form_find_few(arena, joined, &product) ||
-      product.sizes[HD_AXIS_M] != 1 || product.second != HD_VOID ||
-      !product.rows || hd_scalar_bits(product.type) > 16)
+  if (!joined)
+    return "no index chooses a matrix for each of its rows";
+  const char *why = hd_product_form_find_few(arena, joined, &product);
+  why = why ? why : product_obstacle(&product);
+  if (why)
     return why;
   *form = (hd_grouped_form_t){
       .result = product.result,
@@ -326,8 +338,10 @@ const char *hd_grouped_form_find(hd_arena_t *arena, const hd_task_t *flat,
       .type = product.type,
       .row = product.a.indices[0],
       .column = product.b.indices[1]};
-  if (!set_rows(arena, form, &product) || !set_matrix(arena, form, &product))
-    return why;
+  if (!set_rows(arena, form, &product))
+    return "its rows are not those of one tensor, one after the other";
+  if (!set_matrix(arena, form, &product))
+    return "its matrices are not those of one tensor, one after the other";
   part_rows(&rows, form);
   const int64_t *sizes = form->sizes;
   int64_t lines[] = {sizes[HD_GROUPED_M] / form->sharing, sizes[HD_GROUPED_K]};
