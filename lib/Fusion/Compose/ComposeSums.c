@@ -9,8 +9,8 @@
 // t, m * n * k elements, is nowhere. From a sum back, through reshapes that
 // nobody else reads, to one product of two elements; what comes of both has to
 // be a product of matrices, with rows and columns, for which templates answer,
-// expected to take less than reading t: where it is computed
-// as it is added, each of its elements costs about that.
+// expected to take less than reading t: where it is computed as it is added,
+// each of its elements costs about that.
 #include "Fusion/Compose/ComposeState.h"
 #include "Schedule/Product/Product.h"
 #include "Schedule/Template/Candidates.h"
