@@ -104,9 +104,9 @@ HIDET_API hidet_status_t hidet_model_set_measured(hidet_model_t *model,
 // size: a dimension of the model, or the axis of an input whose size it leaves
 // open ("image_0"). Larger values have an executable each, as 0 and 1 have, and
 // so have all where the model does not allow it: a branch or a loop that the
-// size decides, a scatter. What a compiled model's file has is used where the bounds
-// are the same. HIDET_USAGE where there is no such size. May be called for
-// several.
+// size decides, a scatter. What a compiled model's file has is used where the
+// bounds are the same. HIDET_USAGE where there is no such size. May be called
+// for several.
 HIDET_API hidet_status_t hidet_model_set_buckets(hidet_model_t *model,
                                                  const char *size,
                                                  const int64_t *bounds,
