@@ -65,11 +65,6 @@ static bool is_free(const hd_composed_node_t *info) {
          !info->node->schedule;
 }
 
-static bool is_read_once(const hd_composer_t *c, const hd_value_t *value) {
-  const hd_numbers_t *readers = hd_ptr_map_get(&c->readers, value);
-  return readers && readers->size == 1 && !hd_ptr_map_get(&c->outputs, value);
-}
-
 static void take_node(chosen_t *f, size_t at) {
   f->c.in[at] = true;
   f->c.low = at < f->c.low ? at : f->c.low;
@@ -81,7 +76,8 @@ static void take_operands(chosen_t *f, const hd_node_t *node, unsigned depth) {
   hd_composer_t *c = &f->c;
   for (uint32_t i = 0; depth < MOST_DEPTH && i < node->num_inputs; i++) {
     const hd_composed_node_t *giver = hd_composer_giver(c, node->inputs[i]);
-    if (!giver || !is_free(giver) || !is_read_once(c, node->inputs[i]))
+    if (!giver || !is_free(giver) ||
+        !hd_composer_is_read_once(c, node->inputs[i]))
       continue;
     size_t at = (size_t)(giver - c->nodes);
     bool multiplies = f->product == c->num_nodes && is_product(f, giver);

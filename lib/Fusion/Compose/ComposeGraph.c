@@ -16,6 +16,13 @@ double hd_composer_bytes(const hd_value_t *value) {
   return bytes;
 }
 
+bool hd_composer_is_read_once(const hd_composer_t *composer,
+                              const hd_value_t *value) {
+  const hd_numbers_t *readers = hd_ptr_map_get(&composer->readers, value);
+  return readers && readers->size == 1 &&
+         !hd_ptr_map_get(&composer->outputs, value);
+}
+
 // A value of the same elements in the tensor's shape.
 static hd_value_t *shaped_value(hd_composer_t *c, const hd_value_t *like,
                                 const hd_task_value_t *tensor) {

@@ -78,6 +78,9 @@ static inline hd_composed_node_t *hd_composer_giver(const hd_composer_t *c,
 
 // Of a value's elements, in memory.
 double hd_composer_bytes(const hd_value_t *value);
+// Whether one node alone reads a value.
+bool hd_composer_is_read_once(const hd_composer_t *composer,
+                              const hd_value_t *value);
 // Whether a node that is not `in`, or the graph's own reader, reads a value.
 bool hd_composer_is_read_outside(const hd_composer_t *composer,
                                  const hd_value_t *value);

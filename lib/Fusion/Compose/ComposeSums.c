@@ -24,11 +24,6 @@ typedef struct sums {
   bool explain;
 } sums_t;
 
-static bool is_read_once(const sums_t *s, const hd_value_t *value) {
-  const hd_numbers_t *readers = hd_ptr_map_get(&s->c.readers, value);
-  return readers && readers->size == 1 && !hd_ptr_map_get(&s->c.outputs, value);
-}
-
 static const hd_term_t *only_term(const hd_task_t *flat) {
   const hd_definition_t *d =
       flat && flat->definitions.size == 1 ? flat->definitions.data[0] : NULL;
@@ -61,7 +56,7 @@ static const hd_value_t *take_nodes(sums_t *s, size_t at) {
   unsigned steps = 0;
   way[steps++] = at;
   const hd_value_t *value = c->nodes[at].node->inputs[0];
-  while (steps <= MOST_STEPS && is_read_once(s, value)) {
+  while (steps <= MOST_STEPS && hd_composer_is_read_once(&s->c, value)) {
     const hd_composed_node_t *info = hd_composer_giver(c, value);
     bool multiplies = info && is_multiplication(info);
     if (!info || info->composite ||

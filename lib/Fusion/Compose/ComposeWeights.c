@@ -81,11 +81,6 @@ static const hd_value_t *matrix_of(weights_t *w,
              : NULL;
 }
 
-static bool is_read_once(const weights_t *w, const hd_value_t *value) {
-  const hd_numbers_t *readers = hd_ptr_map_get(&w->c.readers, value);
-  return readers && readers->size == 1 && !hd_ptr_map_get(&w->c.outputs, value);
-}
-
 static const hd_value_t *largest_input(const hd_node_t *node) {
   const hd_value_t *largest = NULL;
   for (uint32_t i = 0; i < node->num_inputs; i++)
@@ -106,7 +101,7 @@ static bool take_nodes(weights_t *w, const hd_value_t *matrix) {
   for (const hd_value_t *value = matrix; value && steps < MOST_STEPS;) {
     const hd_composed_node_t *info = hd_composer_giver(c, value);
     if (!info || info->composite || info->node->group || info->node->pin ||
-        info->node->schedule || !is_read_once(w, value) ||
+        info->node->schedule || !hd_composer_is_read_once(&w->c, value) ||
         !(hd_node_is_reshape(info->node) || (info->is_pointwise && info->flat)))
       break;
     way[steps++] = info;

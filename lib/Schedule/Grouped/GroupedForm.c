@@ -233,18 +233,25 @@ static bool number_of(hd_arena_t *arena, const hd_term_t *load,
   return hd_form_number(arena, load, sum) && sum->constant == 0;
 }
 
+// How many parts of so many elements an operand has, read along p one after the
+// other: what else its place depends on is left in sum. 0: it is not so.
+static int64_t parts_of(hd_arena_t *arena, const hd_form_tensor_t *operand,
+                        int64_t size, hd_linear_t *sum) {
+  const hd_term_t *load = operand->term;
+  int64_t count = load->kind == HD_TERM_LOAD ? hd_flat_count(load->u.value) : 0;
+  return count % size == 0 && count > 0 && number_of(arena, load, sum) &&
+                 take_index(sum, operand->indices[2]) == 1
+             ? count / size
+             : 0;
+}
+
 // a[i / sharing, p], row-major.
 static bool set_rows(hd_arena_t *arena, hd_grouped_form_t *form,
                      const hd_product_form_t *product) {
   hd_linear_t sum;
-  const hd_term_t *load = product->a.term;
   int64_t m = form->sizes[HD_GROUPED_M], k = form->sizes[HD_GROUPED_K];
-  if (load->kind != HD_TERM_LOAD)
-    return false;
-  int64_t rows = hd_flat_count(load->u.value) / k;
-  if (rows < 1 || rows * k != hd_flat_count(load->u.value) || m % rows != 0 ||
-      !number_of(arena, load, &sum) ||
-      take_index(&sum, product->a.indices[2]) != 1)
+  int64_t rows = parts_of(arena, &product->a, k, &sum);
+  if (rows == 0 || m % rows != 0)
     return false;
   form->sharing = m / rows;
   if (rows == 1)
@@ -263,14 +270,9 @@ static bool set_rows(hd_arena_t *arena, hd_grouped_form_t *form,
 static bool set_matrix(hd_arena_t *arena, hd_grouped_form_t *form,
                        const hd_product_form_t *product) {
   hd_linear_t sum;
-  const hd_term_t *load = product->b.term;
   int64_t n = form->sizes[HD_GROUPED_N], k = form->sizes[HD_GROUPED_K];
-  if (load->kind != HD_TERM_LOAD)
-    return false;
-  int64_t matrices = hd_flat_count(load->u.value) / (n * k);
-  if (matrices < 1 || matrices * n * k != hd_flat_count(load->u.value) ||
-      matrices > INT32_MAX / 2 || !number_of(arena, load, &sum) ||
-      take_index(&sum, product->b.indices[2]) != 1 ||
+  int64_t matrices = parts_of(arena, &product->b, n * k, &sum);
+  if (matrices == 0 || matrices > INT32_MAX / 2 ||
       take_index(&sum, form->column) != k || sum.size != 1 ||
       sum.terms[0].factor != n * k)
     return false;
