@@ -9,6 +9,7 @@ typedef struct job {
   hd_module_t module;
   hd_compile_fn_t compile;
   void *argument;
+  hd_trace_t *trace; // NULL: none is kept.
   unsigned piece;
   hd_exhausted_t exhausted;
   bool ok;
@@ -36,12 +37,17 @@ static void run_job(void *argument) {
 }
 
 static void run_piece(void *argument, unsigned piece, unsigned worker) {
-  (void)worker;
   job_t *job = &((job_t *)argument)[piece];
-  hd_times_begin(&job->context.times, "code", hd_clock_ns());
+  hd_times_t *times = &job->context.times;
+  uint64_t start = hd_clock_ns();
+  hd_times_begin(times, "code", start);
+  times->trace = job->trace;
+  times->lane = worker;
   job->exhausted = hd_budget_guard(&job->context.budget, run_job, job);
   hd_arena_fini(&job->module.arena);
-  hd_times_total(&job->context.times);
+  hd_times_total(times);
+  hd_trace_add(job->trace, worker, "kernel", times->label, start,
+               hd_clock_ns());
 }
 
 // What the threads' parts took, as parts of the time that passed.
@@ -95,6 +101,7 @@ bool hd_compile_all(hd_context_t *context, hd_thread_pool_t *pool,
     jobs[i].compile = compile;
     jobs[i].argument = argument;
     jobs[i].piece = i;
+    jobs[i].trace = context->times.trace;
     init_job(&jobs[i], &context->budget, share < count ? share : count);
   }
   uint64_t start = hd_clock_ns();

@@ -137,6 +137,7 @@ static bool load_piece(void *argument, unsigned piece, hd_module_t *module) {
   hd_times_t *times = &module->context->times;
   hd_cuda_code_t *made = &l->made[piece];
   bool is_given = l->given && l->given[piece].data;
+  times->label = l->funcs[piece]->name;
   if (is_given)
     made->origin = HD_CUDA_GIVEN;
   else if (!hd_cuda_compile(l->device, module, l->funcs[piece], made))

@@ -207,6 +207,7 @@ static bool compile(void *argument, unsigned piece, hd_module_t *module) {
     return hd_error(&module->context->diags, nowhere, HD_E0904,
                     "out of memory");
   jobs->kernels[piece] = &k->base;
+  module->context->times.label = func->name;
   k->base =
       (hd_kernel_t){.func = func,
                     .room_bytes = func->num_params * sizeof(hd_sim_buffer_t),

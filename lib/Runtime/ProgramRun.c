@@ -170,7 +170,13 @@ static bool launch(runner_t *r, hd_action_t *action) {
     return false;
   action->launch.programmatic = action->programmatic && r->after_launch;
   r->after_launch = true;
-  return p->device->ops->launch(p->device, action->kernel, &action->launch);
+  const hd_times_t *times = &p->device->context->times;
+  uint64_t start = times->trace ? hd_clock_ns() : 0;
+  bool ok = p->device->ops->launch(p->device, action->kernel, &action->launch);
+  if (times->trace)
+    hd_trace_add(times->trace, times->lane, action->kernel->func->name,
+                 "launch", start, hd_clock_ns());
+  return ok;
 }
 
 static bool fill(runner_t *r, const hd_action_t *action) {

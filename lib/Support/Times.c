@@ -26,16 +26,42 @@ static size_t find_part(hd_times_t *times, const char *name) {
   return times->size++;
 }
 
+static void open_span(hd_times_t *times, const char *name, size_t before) {
+  if (times->depth < HD_TIMES_DEPTH) {
+    times->open[times->depth].name = name;
+    times->open[times->depth].before = before;
+    times->open[times->depth].begin_ns = times->since;
+  }
+  times->depth++;
+}
+
+// Up to the one that began when `before` was at work: unwinding ends several.
+static void end_spans(hd_times_t *times, size_t before) {
+  while (times->depth) {
+    size_t at = --times->depth;
+    if (at >= HD_TIMES_DEPTH)
+      return;
+    hd_trace_add(times->trace, times->lane, times->open[at].name, NULL,
+                 times->open[at].begin_ns, times->since);
+    if (times->open[at].before == before)
+      return;
+  }
+}
+
 size_t hd_times_enter(hd_times_t *times, const char *name) {
   size_t before = times->now;
-  if (times->since)
+  if (times->since) {
     switch_to(times, find_part(times, name));
+    open_span(times, name, before);
+  }
   return before;
 }
 
 void hd_times_leave(hd_times_t *times, size_t before) {
-  if (times->since)
+  if (times->since) {
     switch_to(times, before);
+    end_spans(times, before);
+  }
 }
 
 uint64_t hd_times_total(hd_times_t *times) {

@@ -6,10 +6,9 @@
 #ifndef HIDET_SUPPORT_TIMES_H
 #define HIDET_SUPPORT_TIMES_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "Support/Trace.h"
 
-enum { HD_TIMES_PARTS = 64 };
+enum { HD_TIMES_PARTS = 64, HD_TIMES_DEPTH = 32 };
 
 typedef struct hd_time_part {
   const char *name; // Lives as long as the program.
@@ -27,6 +26,18 @@ typedef struct hd_times {
   // and on how many threads at most.
   uint64_t shared_ns, work_ns;
   unsigned threads;
+  // Set after it has begun: where each part that ends leaves a span, too, and
+  // the thread's lane there. NULL: nowhere.
+  hd_trace_t *trace;
+  unsigned lane;
+  const char *label; // What a thread's job is about, for the span of all of it.
+  // Parts inside each other that have not ended; those too deep leave no span.
+  size_t depth;
+  struct {
+    const char *name;
+    size_t before;
+    uint64_t begin_ns;
+  } open[HD_TIMES_DEPTH];
 } hd_times_t;
 
 // Begins with a part of that name, at a moment of hd_clock_ns().

@@ -176,7 +176,6 @@ void hd_docs_options(const hd_command_t *command, hd_buffer_t *out) {
     for (const char *c = option->argument; *c; c++)
       hd_buffer_printf(out, *c == '|' ? "\\|" : "%c", *c);
     hd_buffer_puts(out, "` | ");
-    hd_buffer_puts(out, hd_option_remark(option));
     hd_docs_cell(out, option->summary);
     hd_buffer_puts(out, " |\n");
   }

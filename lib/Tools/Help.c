@@ -12,9 +12,8 @@ enum { INDENT = 30, WIDTH = 79 };
 // "-o FILE" or "--emit=hir|llvm", or both.
 static void spell(const hd_option_t *option, char *out, size_t size) {
   bool value = option->type != HD_OPTION_FLAG && option->argument[0] != '\0';
-  bool optional = option->type == HD_OPTION_MAYBE ||
-                  option->type == HD_OPTION_BOOL ||
-                  option->type == HD_OPTION_LATER;
+  bool optional =
+      option->type == HD_OPTION_MAYBE || option->type == HD_OPTION_BOOL;
   char letter[8] = "";
   if (option->letter)
     snprintf(letter, sizeof(letter), "-%c, ", option->letter);
@@ -48,10 +47,6 @@ static void help_row(hd_buffer_t *out, const char *left, const char *text) {
   wrap(out, INDENT, text);
 }
 
-const char *hd_option_remark(const hd_option_t *option) {
-  return option->type == HD_OPTION_LATER ? "Not there yet: " : "";
-}
-
 static void help_heading(hd_buffer_t *out, const char *text) {
   hd_buffer_printf(out, "\n%s:\n", text);
 }
@@ -72,11 +67,9 @@ static void list(const hd_command_t *command, const layout_t *layout,
     if (strcmp(group, option->group) != 0)
       layout->heading(out, option->group);
     group = option->group;
-    char left[128], text[512];
+    char left[128];
     spell(option, left, sizeof(left));
-    snprintf(text, sizeof(text), "%s%s", hd_option_remark(option),
-             option->summary);
-    layout->row(out, left, text);
+    layout->row(out, left, option->summary);
   }
   if (command->num_passes)
     layout->heading(out, "Passes");

@@ -86,7 +86,6 @@ static bool parse_value(const hd_option_t *option, hd_option_use_t *use) {
   case HD_OPTION_TEXT:
     return use->value != NULL;
   case HD_OPTION_MAYBE:
-  case HD_OPTION_LATER:
     return true;
   case HD_OPTION_COUNT:
     return use->value && parse_count(use->value, &use->number);
@@ -133,8 +132,6 @@ static bool add_use(hd_options_t *options, int index, const char *spelling,
                     const char *value, hd_diagnostics_t *diags) {
   const hd_option_t *option = &options->command->options[index];
   hd_option_use_t use = {.option = index, .pass = -1, .value = value};
-  if (option->type == HD_OPTION_LATER)
-    return hd_error(diags, nowhere, HD_E0811, spelling, option->summary);
   if (!parse_value(option, &use))
     return report_value(diags, option, spelling, value);
   hd_vec_push(&options->arena, &options->uses, use);

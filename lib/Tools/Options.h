@@ -18,8 +18,6 @@ typedef enum hd_option_type {
   HD_OPTION_DURATION, // milliseconds: 30s, 500ms, 2m, 30 (seconds)
   HD_OPTION_BOOL,     // --name, --name=0, --name=1
   HD_OPTION_CHOICE,   // one of those in `argument`, parted by |
-  HD_OPTION_LATER,    // known, and refused (exit 4); the summary says what is
-                      // missing
 } hd_option_type_t;
 
 typedef struct hd_option {
@@ -82,8 +80,6 @@ double hd_option_real(const hd_options_t *options, int option,
 
 void hd_command_help(const hd_command_t *command, hd_buffer_t *out);
 void hd_command_man(const hd_command_t *command, hd_buffer_t *out);
-// What they put before an option's summary: "", or that it is not there yet.
-const char *hd_option_remark(const hd_option_t *option);
 
 // Parses "30s", "500ms", "2m" or "30"; false where it is none.
 bool hd_parse_duration(const char *text, int64_t *milliseconds);

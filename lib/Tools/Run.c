@@ -243,6 +243,8 @@ static void report(hd_run_t *run) {
     hd_run_outputs(run);
   if (hd_run_given(run, RUN_PROFILE))
     hd_run_profile(run);
+  if (hd_run_given(run, RUN_TRACE))
+    hd_run_time_launches(run);
 }
 
 static void body(void *argument) {
@@ -338,6 +340,7 @@ static void free_all(hd_run_t *run) {
   hd_module_destroy(run->module);
   hd_buffer_fini(&run->input);
   hd_options_fini(&run->options);
+  hd_trace_destroy(run->process.context.times.trace);
   hd_arena_fini(&run->arena);
 }
 
@@ -359,9 +362,12 @@ int hidet_run_main(int argc, char **argv) {
                      hd_option_number(&run.options, RUN_MAX_MEM, 0),
                      hd_option_number(&run.options, RUN_MAX_TIME, 0));
     hd_process_json(&run.process, hd_option_text(&run.options, RUN_JSON, NULL));
-    hd_process_run(&run.process, body, &run);
+    if (!hd_run_given(&run, RUN_TRACE) || hd_run_begin_trace(&run))
+      hd_process_run(&run.process, body, &run);
     if (hd_run_given(&run, RUN_TIME))
       hd_report_times(&run.process.context.times);
+    if (hd_run_given(&run, RUN_TRACE))
+      hd_run_write_trace(&run, hd_option_text(&run.options, RUN_TRACE, NULL));
   }
   const char *json = hd_option_text(&run.options, RUN_JSON, NULL);
   if (json && !answered)

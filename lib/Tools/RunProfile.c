@@ -72,25 +72,48 @@ static bool print_table(hd_run_t *run) {
   return ok;
 }
 
+static bool can_measure(const hd_run_t *run) {
+  return run->device && run->device->ops->replay;
+}
+
+// NULL where shapes of a model depend on data: it is compiled in parts.
+static hd_program_t *find_program(hd_run_t *run, const hd_slot_t **slots) {
+  if (run->graph)
+    return hd_session_program(run->session, slots);
+  hd_slot_t *own = HD_ARENA_ARRAY(&run->arena, hd_slot_t, run->num_params);
+  for (uint32_t i = 0; i < run->num_params; i++)
+    own[i] = run->tensors[i].slot;
+  *slots = own;
+  return &run->program;
+}
+
+// Recordings of the beginnings of a run are not what --trace is to show.
+static bool measure(hd_run_t *run, hd_program_t *program,
+                    const hd_slot_t *slots) {
+  hd_times_t *times = &run->process.context.times;
+  hd_trace_t *trace = times->trace;
+  times->trace = NULL;
+  bool ok = hd_program_profile(program, slots, &run->arena, &run->profile);
+  times->trace = trace;
+  return ok;
+}
+
 bool hd_run_profile(hd_run_t *run) {
   const hd_slot_t *slots;
-  hd_program_t *program;
-  if (!run->device || !run->device->ops->replay)
+  if (!can_measure(run))
     return hd_error(hd_run_diags(run), nowhere, HD_E0609, "a profile",
                     run->device ? run->device->ops->kind : "ref");
-  if (run->graph) {
-    program = hd_session_program(run->session, &slots);
-    if (!program)
-      return hd_error(hd_run_diags(run), nowhere, HD_E1002, "--profile",
-                      "is for models that are compiled as one part, and shapes "
-                      "of this one depend on data");
-  } else {
-    hd_slot_t *own = HD_ARENA_ARRAY(&run->arena, hd_slot_t, run->num_params);
-    for (uint32_t i = 0; i < run->num_params; i++)
-      own[i] = run->tensors[i].slot;
-    program = &run->program;
-    slots = own;
-  }
-  return hd_program_profile(program, slots, &run->arena, &run->profile) &&
+  hd_program_t *program = find_program(run, &slots);
+  if (!program)
+    return hd_error(hd_run_diags(run), nowhere, HD_E1002, "--profile",
+                    "is for models that are compiled as one part, and shapes "
+                    "of this one depend on data");
+  return measure(run, program, slots) &&
          (run->process.quiet || print_table(run));
+}
+
+bool hd_run_time_launches(hd_run_t *run) {
+  const hd_slot_t *slots;
+  hd_program_t *program = can_measure(run) ? find_program(run, &slots) : NULL;
+  return run->profile.rows.size || !program || measure(run, program, slots);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the parts of hidet-run share: Run.c (the tool), RunInput.c, RunOutput.c,
-// RunBench.c, RunReport.c.
+// RunBench.c, RunReport.c, RunTrace.c.
 #ifndef HIDET_TOOLS_RUNTOOL_H
 #define HIDET_TOOLS_RUNTOOL_H
 
@@ -157,6 +157,11 @@ bool hd_run_sessions(hd_run_t *run, int64_t count, int64_t ms);
 hd_host_tensor_t *hd_run_model_inputs(hd_run_t *run);
 // --profile: on a GPU.
 bool hd_run_profile(hd_run_t *run);
+// The same for --trace: prints nothing, and does nothing where it cannot.
+bool hd_run_time_launches(hd_run_t *run);
+// RunTrace.c, --trace: from here on spans are kept; then what was kept.
+bool hd_run_begin_trace(hd_run_t *run);
+bool hd_run_write_trace(hd_run_t *run, const char *path);
 // RunTune.c, --tune: what the options say, before anything is done.
 bool hd_run_check_tune(hd_run_t *run);
 // --tune-export and --tune-merge: whether that was asked for, and done.

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FLAG, OUT, MAYBE, COUNT, REAL, SIZE, TIME, YES, KIND, LATER, HIDDEN };
+enum { FLAG, OUT, MAYBE, COUNT, REAL, SIZE, TIME, YES, KIND, HIDDEN };
 
 static const hd_option_t table[] = {
     {"flag", 'f', HD_OPTION_FLAG, "", "General", "A flag"},
@@ -19,7 +19,6 @@ static const hd_option_t table[] = {
     {"time", 0, HD_OPTION_DURATION, "TIME", "Other", "How long"},
     {"yes", 0, HD_OPTION_BOOL, "0|1", "Other", "Whether"},
     {"emit", 0, HD_OPTION_CHOICE, "hir|llvm|ptx", "Other", "What"},
-    {"tune", 0, HD_OPTION_LATER, "N", "Other", "Measure"},
     {"secret", 0, HD_OPTION_FLAG, "", "", ""},
 };
 static const char *const passes[] = {"simplify", "lower"};
@@ -146,7 +145,6 @@ static void faults_are_told(void **state) {
   fails("--yes=2", HD_E1002, "0 or 1");
   fails("--emit=hi", HD_E1002, "is one of hir|llvm|ptx, found 'hi'");
   fails("--emit=", HD_E1002, "is one of");
-  fails("--tune=4", HD_E0811, "'--tune'");
 }
 
 static void every_fault_is_told(void **state) {
