@@ -28,7 +28,8 @@ typedef enum hidet_status {
   HIDET_UNSUPPORTED = 4, // It is right, but we cannot do it.
   HIDET_RESOURCE = 5,    // A limit was hit: memory, time.
   HIDET_DEVICE = 6,      // The device failed or lacks something.
-  HIDET_INTERNAL = 70    // A fault of ours.
+  HIDET_INTERNAL = 70,   // A fault of ours.
+  HIDET_CANCELLED = 130  // hidet_context_cancel()
 } hidet_status_t;
 
 // Returns NULL where memory runs out.
@@ -43,6 +44,35 @@ HIDET_API void hidet_context_destroy(hidet_context_t *context);
 // docs/ARCHITECTURE.md, "Limits".
 HIDET_API void hidet_context_limit(hidet_context_t *context, size_t bytes,
                                    unsigned milliseconds);
+
+// Cancels: from here on calls on the context, and on the devices, models and
+// sessions that were made under it, end with HIDET_CANCELLED at the next place
+// where they look (as often as for a limit on time), those that are at work,
+// too, until it is called with 0. What they had made by then is gone, as after
+// an error. A launch that a GPU has is not cut short. For any thread.
+HIDET_API void hidet_context_cancel(hidet_context_t *context, int cancelled);
+
+typedef enum hidet_event_kind {
+  HIDET_EVENT_MESSAGE, // A call has ended, and this is what it reported.
+  HIDET_EVENT_PROGRESS // So many of the kernels of a plan are compiled.
+} hidet_event_kind_t;
+
+typedef struct hidet_event {
+  hidet_event_kind_t kind;
+  const char *text;   // A message's, as hidet_messages() has it.
+  size_t done, total; // A progress's; at last they are equal.
+} hidet_event_t;
+
+// Has watcher(argument, event) called for what calls on the context, and on the
+// devices, models and sessions that were made under it, report, and how far
+// they are: on any thread, one at a time, while the call is at work. (Of a call
+// that is refused for its arguments alone the caller is told.) The event
+// lasts as long as the call of the watcher, which may call
+// hidet_context_cancel() and nothing else of the library. NULL: no longer. When
+// this returns, nobody is in the watcher before. Not to be called by one.
+typedef void (*hidet_watcher_t)(void *argument, const hidet_event_t *event);
+HIDET_API void hidet_context_watch(hidet_context_t *context,
+                                   hidet_watcher_t watcher, void *argument);
 
 // What the calling thread's last call that returns a status reported: lines
 // such as `file:line:col: error[E0201]: ...`, "" where there is nothing. The

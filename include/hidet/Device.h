@@ -24,6 +24,19 @@ HIDET_API hidet_status_t hidet_device_open(hidet_context_t *context,
                                            const char *name,
                                            hidet_device_t **device);
 HIDET_API void hidet_device_close(hidet_device_t *device);
+// Has the device's memory, for tensors and for everything that models and
+// sessions keep there, come from the caller: allocate(argument, bytes) returns
+// an address in it (for "sim" a pointer) that is a multiple of 256, NULL where
+// there is none left; release(argument, address, bytes) takes it back. Any
+// thread calls them, several at once, on "cuda" with the device's primary
+// context current. They call nothing of the library. HIDET_USAGE where the
+// device has memory already, or a model is on it.
+typedef void *(*hidet_allocate_t)(void *argument, size_t bytes);
+typedef void (*hidet_release_t)(void *argument, void *address, size_t bytes);
+HIDET_API hidet_status_t hidet_device_set_allocator(hidet_device_t *device,
+                                                    hidet_allocate_t allocate,
+                                                    hidet_release_t release,
+                                                    void *argument);
 // "cuda" or "sim"; static.
 HIDET_API const char *hidet_device_kind(const hidet_device_t *device);
 

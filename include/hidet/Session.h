@@ -24,6 +24,21 @@ typedef struct hidet_array {
   const void *data;
 } hidet_array_t;
 
+// DLPack (https://dmlc.github.io/dlpack): tensor is a DLTensor, of whatever
+// version, such as `dl_tensor` of what a framework gives. Nothing is copied and
+// nothing is owned: whoever has the memory keeps it while it is used. device:
+// that the array is for; NULL: the host, for hidet_session_run().
+// HIDET_USAGE for a tensor in another device's memory, of elements that no
+// array has, of more axes, or not row-major without gaps; *array is zero then.
+HIDET_API hidet_status_t hidet_array_from_dlpack(const hidet_device_t *device,
+                                                 const void *tensor,
+                                                 hidet_array_t *array);
+// Fills in *tensor, whose shape is the array's own, and strides NULL.
+// HIDET_USAGE for elements that DLPack has not. "sim" has the host's memory.
+HIDET_API hidet_status_t hidet_array_to_dlpack(const hidet_device_t *device,
+                                               hidet_array_t *array,
+                                               void *tensor);
+
 // A session of the model on a device; device NULL: the reference evaluator,
 // which compiles nothing. Nothing is compiled here: that is done for the first
 // run with inputs of other shapes than any session of the model had on the

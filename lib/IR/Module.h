@@ -132,8 +132,12 @@ typedef struct hd_module {
 struct hd_context {
   hd_diagnostics_t diags;
   hd_budget_t budget;
-  hd_steps_t steps;           // Of what is compiled; zero: all are done.
-  hd_times_t times;           // Zero: none is kept.
+  hd_steps_t steps; // Of what is compiled; zero: all are done.
+  hd_times_t times; // Zero: none is kept.
+  // Where set, is told how many of how many kernels are compiled, on any
+  // thread; of one compilation on one at a time.
+  void (*progress)(void *argument, size_t done, size_t total);
+  void *progress_argument;
   hd_module_t *modules;       // All that live: none is lost when work unwinds.
   struct hd_library *library; // See IR/Library.h; made at first use.
   // Of the pass `rewrite`, see Graph/Rewrite.h; NULL: the defaults, no counts.

@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Runtime/Compile.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+// How far all of them are, and who is told.
+typedef struct progress {
+  const hd_context_t *context;
+  pthread_mutex_t lock;
+  unsigned done, count;
+} progress_t;
 
 typedef struct job {
   hd_context_t context;
@@ -10,6 +18,7 @@ typedef struct job {
   hd_compile_fn_t compile;
   void *argument;
   hd_trace_t *trace; // NULL: none is kept.
+  progress_t *progress;
   unsigned piece;
   hd_exhausted_t exhausted;
   bool ok;
@@ -36,6 +45,14 @@ static void run_job(void *argument) {
   job->ok = job->compile(job->argument, job->piece, &job->module);
 }
 
+static void report_progress(progress_t *p) {
+  if (!p->context->progress)
+    return;
+  pthread_mutex_lock(&p->lock);
+  p->context->progress(p->context->progress_argument, ++p->done, p->count);
+  pthread_mutex_unlock(&p->lock);
+}
+
 static void run_piece(void *argument, unsigned piece, unsigned worker) {
   job_t *job = &((job_t *)argument)[piece];
   hd_times_t *times = &job->context.times;
@@ -48,6 +65,7 @@ static void run_piece(void *argument, unsigned piece, unsigned worker) {
   hd_times_total(times);
   hd_trace_add(job->trace, worker, "kernel", times->label, start,
                hd_clock_ns());
+  report_progress(job->progress);
 }
 
 // What the threads' parts took, as parts of the time that passed.
@@ -97,16 +115,20 @@ bool hd_compile_all(hd_context_t *context, hd_thread_pool_t *pool,
   if (!jobs)
     return hd_error(&context->diags, (hd_loc_t){0}, HD_E0904, "out of memory");
   unsigned share = hd_thread_pool_size(pool);
+  progress_t progress = {.context = context, .count = count};
+  pthread_mutex_init(&progress.lock, NULL);
   for (unsigned i = 0; i < count; i++) {
     jobs[i].compile = compile;
     jobs[i].argument = argument;
     jobs[i].piece = i;
     jobs[i].trace = context->times.trace;
+    jobs[i].progress = &progress;
     init_job(&jobs[i], &context->budget, share < count ? share : count);
   }
   uint64_t start = hd_clock_ns();
   size_t part = hd_times_enter(&context->times, "code");
   hd_thread_pool_run(pool, count, run_piece, jobs);
+  pthread_mutex_destroy(&progress.lock);
   share_times(context, jobs, count, share < count ? share : count,
               hd_clock_ns() - start);
   hd_times_leave(&context->times, part);

@@ -164,6 +164,14 @@ typedef struct hd_memory {
   struct hd_memory *below, *above; // In the tree by address.
 } hd_memory_t;
 
+// Memory of the device from somebody else. Addresses are multiples of 256;
+// NULL: there is none left. For any thread, with the device's context current.
+typedef struct hd_allocator {
+  void *(*allocate)(void *argument, size_t bytes);
+  void (*release)(void *argument, void *address, size_t bytes);
+  void *argument;
+} hd_allocator_t;
+
 struct hd_device {
   const hd_device_ops_t *ops;
   hd_context_t *context; // Diagnostics and budget.
@@ -172,6 +180,7 @@ struct hd_device {
   pthread_mutex_t lock;     // Of memory: forks look into their first's.
   hd_memory_t *memory;      // What is allocated, a tree by address,
   size_t bytes, peak_bytes; // and how many bytes that is.
+  hd_allocator_t allocator; // Functions NULL: memory is the device's own.
   uint64_t compile_ns;      // Spent in load so far.
   // Of code, the first's of its forks; NULL: none is kept.
   struct hd_cache *cache;

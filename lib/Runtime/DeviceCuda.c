@@ -9,15 +9,35 @@
 
 static const hd_loc_t nowhere;
 
+// The driver's error. An empty tensor has an address too.
+static int take_memory(hd_cuda_device_t *d, size_t bytes,
+                       hd_address_t *address) {
+  const hd_allocator_t *allocator = &d->base.allocator;
+  if (!allocator->allocate)
+    return d->cuda->driver.mem_alloc(address, bytes ? bytes : 1);
+  *address =
+      (uintptr_t)allocator->allocate(allocator->argument, bytes ? bytes : 1);
+  return *address ? HD_CU_SUCCESS : HD_CU_OUT_OF_MEMORY;
+}
+
+static void give_memory(hd_cuda_device_t *d, hd_address_t address,
+                        size_t bytes) {
+  const hd_allocator_t *allocator = &d->base.allocator;
+  if (allocator->release)
+    allocator->release(allocator->argument, (void *)(uintptr_t)address,
+                       bytes ? bytes : 1);
+  else
+    d->cuda->driver.mem_free(address);
+}
+
 static bool alloc_memory(hd_device_t *device, const char *name, size_t bytes,
                          hd_address_t *address) {
   hd_cuda_device_t *d = hd_cuda_device_of(device);
   (void)name;
-  // An empty tensor has an address too.
-  int error = d->cuda->driver.mem_alloc(address, bytes ? bytes : 1);
+  int error = take_memory(d, bytes, address);
   if (error == HD_CU_OUT_OF_MEMORY && device->reclaim &&
       device->reclaim(device->reclaim_argument))
-    error = d->cuda->driver.mem_alloc(address, bytes ? bytes : 1);
+    error = take_memory(d, bytes, address);
   if (error == HD_CU_OUT_OF_MEMORY) {
     size_t free_bytes = 0, total = 0;
     d->cuda->driver.mem_info(&free_bytes, &total);
@@ -28,14 +48,14 @@ static bool alloc_memory(hd_device_t *device, const char *name, size_t bytes,
     return false;
   if (hd_device_remember(device, *address, bytes))
     return true;
-  d->cuda->driver.mem_free(*address);
+  give_memory(d, *address, bytes);
   return false;
 }
 
 static void free_memory(hd_device_t *device, hd_address_t address) {
   hd_memory_t memory;
   if (hd_device_forget(device, address, &memory))
-    hd_cuda_device_of(device)->cuda->driver.mem_free(address);
+    give_memory(hd_cuda_device_of(device), address, memory.bytes);
 }
 
 static void close_device(hd_device_t *device) {
@@ -190,6 +210,7 @@ static hd_device_t *fork_device(hd_device_t *device, hd_context_t *context) {
   d->base.info = device->info;
   d->base.first = device;
   d->first = of->first;
+  d->base.allocator = device->allocator;
   d->cuda = of->cuda;
   d->base.cache = device->cache;
   if (make_stream(d))

@@ -42,14 +42,34 @@ static size_t written_bytes(const sim_device_t *d, size_t bytes) {
   return d->options.sanitize ? bytes / 8 + 1 : 0;
 }
 
+// What comes from an allocator does not count.
+static void *take_memory(sim_device_t *d, const char *name, size_t bytes) {
+  const hd_allocator_t *allocator = &d->base.allocator;
+  if (!allocator->allocate)
+    return hd_host_memory_alloc(diags_of(d), &d->base.context->budget, name,
+                                bytes);
+  void *data = allocator->allocate(allocator->argument, bytes ? bytes : 1);
+  if (!data)
+    hd_error(diags_of(d), nowhere, HD_E0904, "the allocator has none left");
+  return data;
+}
+
+static void give_memory(sim_device_t *d, void *data, size_t bytes) {
+  const hd_allocator_t *allocator = &d->base.allocator;
+  if (allocator->release)
+    allocator->release(allocator->argument, data, bytes ? bytes : 1);
+  else
+    hd_host_memory_free(&d->base.context->budget, data, bytes);
+}
+
 static void free_memory(hd_device_t *device, hd_address_t address) {
   sim_device_t *d = of(device);
-  hd_budget_t *budget = &device->context->budget;
   hd_memory_t m;
   if (!hd_device_forget(device, address, &m))
     return;
-  hd_host_memory_free(budget, pointer(address), m.bytes);
-  hd_host_memory_free(budget, m.written, written_bytes(d, m.bytes));
+  give_memory(d, pointer(address), m.bytes);
+  hd_host_memory_free(&device->context->budget, m.written,
+                      written_bytes(d, m.bytes));
 }
 
 static void close_device(hd_device_t *device) {
@@ -65,20 +85,19 @@ static void close_device(hd_device_t *device) {
 static bool alloc_memory(hd_device_t *device, const char *name, size_t bytes,
                          hd_address_t *address) {
   sim_device_t *d = of(device);
-  hd_budget_t *budget = &device->context->budget;
-  void *data = hd_host_memory_alloc(diags_of(d), budget, name, bytes);
+  void *data = take_memory(d, name, bytes);
   if (!data)
     return false;
   *address = (uintptr_t)data;
   hd_memory_t *m = hd_device_remember(device, *address, bytes);
   if (!m) {
-    hd_host_memory_free(budget, data, bytes);
+    give_memory(d, data, bytes);
     return false;
   }
   if (!d->options.sanitize)
     return true;
-  m->written =
-      hd_host_memory_alloc(diags_of(d), budget, name, written_bytes(d, bytes));
+  m->written = hd_host_memory_alloc(diags_of(d), &device->context->budget, name,
+                                    written_bytes(d, bytes));
   if (m->written)
     return true;
   free_memory(device, *address);
@@ -325,6 +344,7 @@ static hd_device_t *fork_device(hd_device_t *device, hd_context_t *context) {
   d->options = first->options;
   d->options.budget = &context->budget;
   d->base.cache = device->cache;
+  d->base.allocator = device->allocator;
   d->quick = first->quick;
   return &d->base;
 }

@@ -99,11 +99,14 @@ hd_model_counts_t hd_model_counts(hd_model_t *m) {
 
 // --- The world ---
 
-// What is left of a bound on time and of an interruption is the caller's.
+// What is left of a bound on time, an interruption and who is told are the
+// caller's.
 static void begin_call(hd_context_t *context, const hd_context_t *caller) {
   hd_diagnostics_clear(&context->diags);
   context->budget.deadline_ns = caller->budget.deadline_ns;
   context->budget.interrupted = caller->budget.interrupted;
+  context->progress = caller->progress;
+  context->progress_argument = caller->progress_argument;
 }
 
 void hd_model_enter(hd_model_t *m, hd_context_t *caller,

@@ -18,10 +18,21 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+// What a context shares with everything that is made under it; the last of them
+// frees it.
+typedef struct hd_api_watch {
+  atomic_uint users;
+  atomic_bool cancelled;
+  pthread_mutex_t lock; // Of the watcher, and held while it is called.
+  hidet_watcher_t watcher;
+  void *argument;
+} hd_api_watch_t;
+
 struct hidet_context {
   pthread_mutex_t lock; // Held by a call, and by models that compile in it.
   hd_context_t context;
   unsigned time_limit_ms;
+  hd_api_watch_t *watch;
 };
 
 struct hidet_module {
@@ -33,10 +44,11 @@ struct hidet_module {
 struct hidet_device {
   hidet_context_t own;
   hd_device_t *device; // In that; who works beside has a fork.
+  int ordinal;         // Of the GPU; -1: it is none.
   atomic_uint users;   // Models with forks, and who opened it.
 };
 
-// Limits are those of another, NULL: none.
+// Limits, and who watches, are those of another.
 void hd_api_context_init(hidet_context_t *context, const hidet_context_t *from);
 void hd_api_context_fini(hidet_context_t *context);
 

@@ -16,10 +16,18 @@ set(flags "")
 if(SANITIZE)
   set(flags "-fsanitize=${SANITIZE}")
 endif()
+set(examples "${CMAKE_CURRENT_LIST_DIR}/../../examples")
+set(model "${examples}/digits/model.onnx")
 run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/embed" -B "${work}/embed"
     -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${work}/prefix"
-    "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_C_FLAGS=${flags}")
+    "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_C_FLAGS=${flags}"
+    "-DCMAKE_CXX_FLAGS=${flags}" "-DEXAMPLES=${examples}")
 run("${CMAKE_COMMAND}" --build "${work}/embed")
-run("${work}/embed/embed"
-    "${CMAKE_CURRENT_LIST_DIR}/../../examples/digits/model.onnx")
+run("${work}/embed/embed" "${model}")
+run("${work}/embed/embed_cxx")
+execute_process(COMMAND "${work}/embed/example" "${model}" sim
+  OUTPUT_VARIABLE out COMMAND_ERROR_IS_FATAL ANY)
+if(NOT out MATCHES "input image: f32.*output [a-z]*: f32\\[1, 10\\], sum ")
+  message(FATAL_ERROR "examples/embed.c printed\n${out}")
+endif()
 run("${work}/prefix/bin/hidet-opt" --version)

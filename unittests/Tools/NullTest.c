@@ -3,6 +3,7 @@
 // NULL for each argument of each function of the public interface, the others
 // as they should be: HIDET_USAGE, or what the header says of it. The rows are
 // compared with the headers by test/house/check_nulls.py: none is forgotten.
+#include "NullWorld.h"
 #include "UnitTest.h"
 
 #include <hidet/Launch.h>
@@ -13,40 +14,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char text[] = "kernel k(n: i32, in x: f32[n], out y: f32[n])\n"
-                           "  grid(1) block(32) {\n"
-                           "  for i in 0..n { y[i] = x[i] }\n"
-                           "}\n"
-                           "graph g(a: f32[4]) -> b {\n"
-                           "  b: f32[4] = relu(a)\n"
-                           "}\n";
-
-static hidet_context_t *context;
-static hidet_module_t *module, *lowered;
 static hidet_device_t *device;
 static hidet_tensor_t *tensor, *other;
 static hidet_program_t *program;
 static hidet_module_t *frozen;
 static hidet_model_t *model;
 static hidet_session_t *session;
-static hidet_argument_t arguments[3];
 static float data[4];
 static const int64_t shape[] = {4};
 
 static int set_up(void **state) {
   (void)state;
-  context = hidet_context_create();
-  return hidet_module_parse(context, "m", text, strlen(text), &module) ||
-         hidet_module_parse(context, "l", text, strlen(text), &lowered) ||
-         hidet_device_open(context, "sim", &device) ||
+  null_context = hidet_context_create();
+  return hidet_module_parse(null_context, "m", null_text, strlen(null_text),
+                            &null_module) ||
+         hidet_module_parse(null_context, "l", null_text, strlen(null_text),
+                            &null_lowered) ||
+         hidet_device_open(null_context, "sim", &device) ||
          hidet_tensor_create(device, "f32", shape, 1, &tensor) ||
          hidet_tensor_create(device, "f32", shape, 1, &other) ||
-         hidet_module_parse(context, "f", text, strlen(text), &frozen) ||
+         hidet_module_parse(null_context, "f", null_text, strlen(null_text),
+                            &frozen) ||
          hidet_model_create(frozen, NULL, &model) ||
          hidet_session_create(model, NULL, &session) ||
-         (arguments[0].integer = 4, arguments[1].tensor = tensor,
-          arguments[2].tensor = other,
-          hidet_program_create(device, module, "k", arguments, 3, &program));
+         (null_arguments[0].integer = 4, null_arguments[1].tensor = tensor,
+          null_arguments[2].tensor = other,
+          hidet_program_create(device, null_module, "k", null_arguments, 3,
+                               &program));
 }
 
 static int tear_down(void **state) {
@@ -58,14 +52,11 @@ static int tear_down(void **state) {
   hidet_tensor_destroy(tensor);
   hidet_tensor_destroy(other);
   hidet_device_close(device);
-  hidet_module_destroy(lowered);
-  hidet_module_destroy(module);
-  hidet_context_destroy(context);
+  hidet_module_destroy(null_lowered);
+  hidet_module_destroy(null_module);
+  hidet_context_destroy(null_context);
   return 0;
 }
-
-// In each of these argument number `null` is NULL. (-1: none.)
-#define ARG(number, value) (null == (number) ? NULL : (value))
 
 // Of a call that ends for another reason, which it tells, HIDET_OK.
 static int expect(bool other, const char *why, int status) {
@@ -73,7 +64,17 @@ static int expect(bool other, const char *why, int status) {
 }
 
 static int context_limit(int null) {
-  hidet_context_limit(ARG(0, context), 0, 0);
+  hidet_context_limit(ARG(0, null_context), 0, 0);
+  return HIDET_OK;
+}
+
+static int context_cancel(int null) {
+  hidet_context_cancel(ARG(0, null_context), 0);
+  return HIDET_OK;
+}
+
+static int context_watch(int null) {
+  hidet_context_watch(ARG(0, null_context), NULL, NULL);
   return HIDET_OK;
 }
 
@@ -90,69 +91,10 @@ static int destroyers(int null) {
   return HIDET_OK;
 }
 
-static int module_parse(int null) {
-  hidet_module_t *made = module;
-  int status = hidet_module_parse(ARG(0, context), ARG(1, "m"), ARG(2, text),
-                                  strlen(text), ARG(4, &made));
-  if (null != 4 && status && made)
-    return HIDET_INTERNAL;
-  if (null != 4)
-    hidet_module_destroy(made);
-  return status;
-}
-
-static int module_import(int null) {
-  hidet_module_t *made = NULL;
-  int status =
-      hidet_module_import(ARG(0, context), ARG(1, "none.onnx"), ARG(2, &made));
-  return null < 0 ? status != HIDET_USAGE : status; // There is no such file.
-}
-
-static int module_run_pass(int null) {
-  return hidet_module_run_pass(ARG(0, lowered), ARG(1, "lower"),
-                               ARG(2, "layouts=keep"));
-}
-
-static int module_print(int null) {
-  char *made = NULL;
-  int status = hidet_module_print(ARG(0, module), ARG(1, &made));
-  hidet_text_free(made);
-  return status;
-}
-
-static int module_emit(int null) {
-  char *made = NULL;
-  int status = hidet_module_emit(ARG(0, lowered), ARG(1, "ptx"),
-                                 ARG(2, "sm_80"), ARG(3, "k"), ARG(4, &made));
-  hidet_text_free(made);
-  return status;
-}
-
-static int module_launch(int null) {
-  hidet_launch_t launch;
-  return hidet_module_launch(ARG(0, lowered), ARG(1, "k"), ARG(2, arguments), 3,
-                             132, ARG(5, &launch));
-}
-
-static int module_parameter(int null) {
-  hidet_parameter_t parameter;
-  return hidet_module_parameter(ARG(0, lowered), ARG(1, "k"), 0,
-                                ARG(3, &parameter));
-}
-
-// The kernel has no map: with all arguments that is what is reported.
-static int module_map(int null) {
-  hidet_map_t map;
-  int status = hidet_module_map(ARG(0, lowered), ARG(1, "k"), ARG(2, arguments),
-                                3, 0, ARG(5, &map));
-  bool told = strstr(hidet_messages(), "fewer parameters") ||
-              strstr(hidet_messages(), "no tensor map");
-  return null < 0 ? !told : status;
-}
-
 static int device_open(int null) {
   hidet_device_t *made = NULL;
-  int status = hidet_device_open(ARG(0, context), ARG(1, "sim"), ARG(2, &made));
+  int status =
+      hidet_device_open(ARG(0, null_context), ARG(1, "sim"), ARG(2, &made));
   hidet_device_close(made);
   return status;
 }
@@ -160,6 +102,25 @@ static int device_open(int null) {
 static int device_kind(int null) {
   const char *kind = hidet_device_kind(ARG(0, device));
   return (kind == NULL) == (null == 0) ? HIDET_OK : HIDET_INTERNAL;
+}
+
+static void *allocate(void *argument, size_t bytes) {
+  (void)argument, (void)bytes;
+  return NULL;
+}
+
+static void release(void *argument, void *address, size_t bytes) {
+  (void)argument, (void)address, (void)bytes;
+}
+
+// The device has memory.
+static int device_set_allocator(int null) {
+  if (hidet_device_set_allocator(device, NULL, release, NULL) != HIDET_USAGE ||
+      hidet_device_set_allocator(device, allocate, NULL, NULL) != HIDET_USAGE)
+    return HIDET_INTERNAL;
+  int status =
+      hidet_device_set_allocator(ARG(0, device), allocate, release, NULL);
+  return expect(null < 0 || null == 3, "before memory is taken", status);
 }
 
 static int tensor_create(int null) {
@@ -200,14 +161,15 @@ static int tensor_read(int null) {
 
 static int program_create(int null) {
   hidet_program_t *made = NULL;
-  int status = hidet_program_create(ARG(0, device), ARG(1, module), ARG(2, "k"),
-                                    ARG(3, arguments), 3, ARG(5, &made));
+  int status =
+      hidet_program_create(ARG(0, device), ARG(1, null_module), ARG(2, "k"),
+                           ARG(3, null_arguments), 3, ARG(5, &made));
   hidet_program_destroy(made);
   return status;
 }
 
 static int program_run(int null) {
-  return hidet_program_run(ARG(0, program), ARG(1, arguments), 3);
+  return hidet_program_run(ARG(0, program), ARG(1, null_arguments), 3);
 }
 
 static int model_create(int null) {
@@ -220,11 +182,11 @@ static int model_create(int null) {
 static int model_load(int null) {
   hidet_model_t *made = NULL;
   int status =
-      hidet_model_load(ARG(0, context), ARG(1, "none.hir"), ARG(2, &made));
+      hidet_model_load(ARG(0, null_context), ARG(1, "none.hir"), ARG(2, &made));
   return null < 0 ? status != HIDET_USAGE : status; // There is no such file.
 }
 
-// All with their arguments are refused: the model has a session.
+// All with their null_arguments are refused: the model has a session.
 static int refused(int null, hidet_status_t status) {
   return expect(null < 0 && status == HIDET_USAGE, "the model has sessions",
                 status);
@@ -311,6 +273,20 @@ static int session_create(int null) {
   return status;
 }
 
+// As large as a DLTensor, in which rank is 0 and the device none.
+static int array_from_dlpack(int null) {
+  hidet_array_t array;
+  int64_t tensor[6] = {0};
+  int status = hidet_array_from_dlpack(NULL, ARG(1, tensor), ARG(2, &array));
+  return expect(null < 0 || null == 0, "another device's", status);
+}
+
+static int array_to_dlpack(int null) {
+  hidet_array_t array = {"f32", 1, {4}, data};
+  int64_t tensor[6];
+  return hidet_array_to_dlpack(ARG(0, device), ARG(1, &array), ARG(2, tensor));
+}
+
 static int session_run(int null) {
   hidet_array_t input = {"f32", 1, {4}, data}, output;
   return hidet_session_run(ARG(0, session), ARG(1, &input), 1, ARG(3, &output),
@@ -369,20 +345,23 @@ static const struct {
     {"hidet_context_create",      "",       nothing},
     {"hidet_context_destroy",     "0",      destroyers},
     {"hidet_context_limit",       "0..",    context_limit},
+    {"hidet_context_cancel",      "0.",     context_cancel},
+    {"hidet_context_watch",       "0.0",    context_watch},
     {"hidet_messages",            "",       nothing},
     {"hidet_text_free",           "0",      destroyers},
-    {"hidet_module_parse",        "!0!.!",  module_parse},
-    {"hidet_module_import",       "!!!",    module_import},
+    {"hidet_module_parse",        "!0!.!",  null_module_parse},
+    {"hidet_module_import",       "!!!",    null_module_import},
     {"hidet_module_destroy",      "0",      destroyers},
-    {"hidet_module_run_pass",     "!!0",    module_run_pass},
-    {"hidet_module_print",        "!!",     module_print},
-    {"hidet_module_emit",         "!!!0!",  module_emit},
-    {"hidet_module_launch",       "!!!..!", module_launch},
-    {"hidet_module_parameter",    "!!.!",   module_parameter},
-    {"hidet_module_map",          "!!!..!", module_map},
+    {"hidet_module_run_pass",     "!!0",    null_module_run_pass},
+    {"hidet_module_print",        "!!",     null_module_print},
+    {"hidet_module_emit",         "!!!0!",  null_module_emit},
+    {"hidet_module_launch",       "!!!..!", null_module_launch},
+    {"hidet_module_parameter",    "!!.!",   null_module_parameter},
+    {"hidet_module_map",          "!!!..!", null_module_map},
     {"hidet_device_open",         "!!!",    device_open},
     {"hidet_device_close",        "0",      destroyers},
     {"hidet_device_kind",         "0",      device_kind},
+    {"hidet_device_set_allocator", "!..0",   device_set_allocator},
     {"hidet_tensor_create",       "!!!.!",  tensor_create},
     {"hidet_tensor_wrap",         "!!!.!!", tensor_wrap},
     {"hidet_tensor_data",         "0",      tensor_data},
@@ -409,6 +388,8 @@ static const struct {
     {"hidet_model_input",         "0.0",    model_input},
     {"hidet_model_output",        "0.0",    model_output},
     {"hidet_model_num_compiled",  "00",     model_num_compiled},
+    {"hidet_array_from_dlpack",   "0!!",    array_from_dlpack},
+    {"hidet_array_to_dlpack",     "0!!",    array_to_dlpack},
     {"hidet_session_create",      "!0!",    session_create},
     {"hidet_session_destroy",     "0",      destroyers},
     {"hidet_session_run",         "!!.!.",  session_run},
@@ -436,7 +417,7 @@ static void takes_null(void **state) {
 
 static void says_so(void **state) {
   (void)state;
-  assert_int_equal(hidet_module_print(module, NULL), HIDET_USAGE);
+  assert_int_equal(hidet_module_print(null_module, NULL), HIDET_USAGE);
   assert_non_null(
       strstr(hidet_messages(), "error[E1003]: an argument is NULL"));
   assert_int_equal(context_limit(-1), HIDET_OK);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Holds a Chrome trace against what the format asks and the run's report says.
 
-usage: trace.py TRACE.json REPORT.json [--gpu]
+usage: check_trace.py TRACE.json REPORT.json [--gpu]
 """
 import collections
 import json

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A device's memory from the host program: everything comes from there, goes
+// back there, with the sizes that were asked for, and where there is none left
+// the call says so and nothing is lost.
+#include "UnitTest.h"
+
+#include <hidet/Session.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char text[] = "graph main(x: f32[n, 8], w: f32[8, 8]) -> y {\n"
+                           "  h = matmul(x, w)\n"
+                           "  y = softmax(h) { s = 1 }\n"
+                           "}\n";
+
+typedef struct pool {
+  atomic_size_t bytes, blocks, calls;
+  size_t most; // Calls that are served.
+} pool_t;
+
+static void *allocate(void *argument, size_t bytes) {
+  pool_t *pool = argument;
+  if (pool->calls++ >= pool->most)
+    return NULL;
+  pool->bytes += bytes;
+  pool->blocks++;
+  return aligned_alloc(256, (bytes + 255) / 256 * 256);
+}
+
+static void release(void *argument, void *address, size_t bytes) {
+  pool_t *pool = argument;
+  pool->bytes -= bytes;
+  pool->blocks--;
+  free(address);
+}
+
+// How a run ends, with so many calls of the allocator served.
+static hidet_status_t run(pool_t *pool) {
+  hidet_context_t *context = hidet_context_create();
+  hidet_device_t *device;
+  hidet_module_t *module;
+  hidet_model_t *model;
+  hidet_session_t *session;
+  assert_int_equal(hidet_device_open(context, "sim", &device), HIDET_OK);
+  assert_int_equal(hidet_device_set_allocator(device, allocate, release, pool),
+                   HIDET_OK);
+  assert_int_equal(
+      hidet_module_parse(context, "m", text, strlen(text), &module), HIDET_OK);
+  assert_int_equal(hidet_model_create(module, NULL, &model), HIDET_OK);
+  assert_int_equal(hidet_session_create(model, device, &session), HIDET_OK);
+  float x[4 * 8] = {0}, w[8 * 8] = {0};
+  hidet_array_t in[2] = {{"f32", 2, {4, 8}, x}, {"f32", 2, {8, 8}, w}}, out;
+  hidet_status_t status = hidet_session_run(session, in, 2, &out, 1);
+  if (status == HIDET_OK)
+    for (int i = 0; i < 4 * 8; i++)
+      assert_float_equal(((const float *)out.data)[i], 0.125f, 0);
+  else
+    assert_non_null(strstr(hidet_messages(), "the allocator has none left"));
+  assert_int_equal(hidet_device_set_allocator(device, allocate, release, pool),
+                   HIDET_USAGE);
+  hidet_session_destroy(session);
+  hidet_model_destroy(model);
+  hidet_module_destroy(module);
+  hidet_device_close(device);
+  hidet_context_destroy(context);
+  assert_int_equal(pool->bytes, 0);
+  assert_int_equal(pool->blocks, 0);
+  return status;
+}
+
+static void all_comes_and_goes(void **state) {
+  (void)state;
+  pool_t pool = {.most = SIZE_MAX};
+  assert_int_equal(run(&pool), HIDET_OK);
+  size_t calls = pool.calls;
+  assert_true(calls >= 3); // Two inputs and a result.
+  for (size_t most = 0; most < calls; most++) {
+    pool_t short_pool = {.most = most};
+    assert_int_equal(run(&short_pool), HIDET_RESOURCE);
+  }
+}
+
+HD_UNIT_TESTS(cmocka_unit_test(all_comes_and_goes))
