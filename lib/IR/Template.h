@@ -30,7 +30,7 @@ typedef enum hd_form_kind {
 // What of a head is a figure.
 typedef enum hd_figure {
 #define HD_FIGURE(name, clause, place, least, product, rows, attention,        \
-                  window, text)                                                \
+                  window, grouped, text)                                       \
   HD_FIGURE_##name,
 #include "IR/Figures.def"
 #undef HD_FIGURE
@@ -59,6 +59,10 @@ typedef enum hd_template_name {
   HD_TEMPLATE_SM,     // Of the GPU: 90 for sm_90a, too.
   HD_TEMPLATE_NATIVE, // 1: the code is for this GPU alone (sm_90a), else 0.
   HD_TEMPLATE_SMS,    // How many multiprocessors it has.
+  HD_TEMPLATE_FMA,    // Multiply-adds that a multiprocessor does in a cycle, in
+                      // f32 without tensor cores,
+  HD_TEMPLATE_MMA,    // on these, of the operands' type, by instructions of a
+  HD_TEMPLATE_WGMMA,  // warp, and of a warpgroup; 0: it does none such.
   HD_TEMPLATE_BITS,   // Of an operand's element.
   HD_TEMPLATE_ROWS,   // Of a product, 1: b is [z, n, k], else 0.
   HD_TEMPLATE_LANES,  // Of rows: so many elements lie side by side, wherever a

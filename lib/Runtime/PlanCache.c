@@ -75,13 +75,8 @@ static bool put_task(keyer_t *k, const hd_node_t *node) {
 
 // What candidates are priced by.
 static void put_machine(keyer_t *k) {
-  const hd_machine_t *m = &k->model->schedules.machine;
-  hd_buffer_printf(
-      &k->text,
-      "; %d, %d, %d: %g; %d, %d; %lld, %lld, %lld: %g; %g, %g; %g, %d", m->sm,
-      m->count, m->clustered, m->mhz, m->threads, m->blocks,
-      (long long)m->shared, (long long)m->block_shared, (long long)m->cache,
-      m->l2, m->gbs, m->carried, m->launch, m->native);
+  hd_buffer_puts(&k->text, ";");
+  hd_machine_print(&k->model->schedules.machine, &k->text);
 }
 
 // False where there is more to it than a text says.

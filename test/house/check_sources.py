@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Each source file carries its licence and names no machine's home folder; no
 Python file hides a module of Python's own library from those beside it; C files
-and schedule templates have a length that can be read.
+and schedule templates have a length that can be read. What a GPU takes in cycles,
+microseconds or GB/s is a line of Machines.def, and no constant of C.
 
 usage: check_sources.py ROOT
 """
@@ -20,6 +21,8 @@ SKIPPED = re.compile(r"(^|/)(\.git|\.venv|build[^/]*|__pycache__)/"
 MOST_LINES = 450
 TEMPLATES = "lib/Schedule/templates"
 MOST_TEMPLATE = 150  # Without comments and empty lines.
+# A constant that is one of a machine's properties.
+OF_A_MACHINE = re.compile(r"\b[A-Z0-9_]*(CYCLES|_US|_NS|_GBS|MHZ)\s*=\s*[\d.]+")
 HOME = re.compile(r"(?<![\w.$}])/(root|home)/")
 
 
@@ -49,7 +52,11 @@ def faults(root):
             yield "%s: %d lines without comments, more than %d: what templates " \
                 "share is a function of lib/IR/library" % (
                     where, count, MOST_TEMPLATE)
+        is_chosen = re.match("lib/(Schedule|Fusion|Graph)/.*[.][ch]$", str(where))
         for number, line in enumerate(lines, 1):
+            if is_chosen and OF_A_MACHINE.search(line):
+                yield "%s:%d: a property of a machine: " \
+                    "lib/Schedule/Template/Machines.def has those" % (where, number)
             if HOME.search(line):
                 yield "%s:%d: a home folder's path" % (where, number)
 

@@ -88,6 +88,13 @@ class Checks(unittest.TestCase):
         line = "// see /" + "home/me/notes\n"
         self.assertTrue(self.faults(check_sources, {"a.c": LICENCE + line}))
 
+    def test_a_number_of_a_machine_is_found(self):
+        line = "enum { LOAD_" + "CYCLES = 570 };\n"
+        [fault] = self.faults(check_sources, {"lib/Schedule/A/a.c": LICENCE + line})
+        self.assertIn("lib/Schedule/A/a.c:2: a property of a machine", fault)
+        self.assertEqual([], self.faults(
+            check_sources, {"lib/Sim/a.c": LICENCE + line}))
+
     def test_what_a_package_lacks_is_found(self):
         dynamic = (" 0x01 (NEEDED)  Shared library: [%s]\n"
                    " 0x1d (RUNPATH) Library runpath: [%s]\n")

@@ -2,30 +2,16 @@
 //
 // What is kept of candidates that did not do, and what spilling costs.
 #include "Schedule/Template/Falls.h"
-#include "CodeGen/CodeGen.h"
 #include "UnitTest.h"
 
 #include <math.h>
-
-// A block has as much shared memory for choosing as for making code.
-static void machines_are_targets(void **state) {
-  (void)state;
-  const hd_target_t *target;
-  for (size_t i = 0; (target = hd_target_get(i)); i++) {
-    hd_machine_t machine;
-    if (target->arch != HD_ARCH_NVPTX)
-      continue;
-    assert_true(hd_machine_find(target->sm, &machine));
-    assert_int_equal(machine.block_shared, target->max_shared_bytes);
-  }
-}
 
 // 4 tiles of 128 x 128 and 8 steps of 64, by 256 threads: 4 * (1 + 8) * 256
 // bytes for each byte of a thread, 128 a cycle, on 2 multiprocessors of 1 MHz:
 // 36 microseconds.
 static void a_byte_costs_what_moves(void **state) {
   (void)state;
-  const hd_machine_t machine = {.count = 2, .mhz = 1};
+  const hd_machine_t machine = {.count = 2, .mhz = 1, .l1_bytes = 128};
   const hd_form_t form = {.kind = HD_FORM_KIND_PRODUCT,
                           .sizes = {1, 200, 256, 512}};
   const hd_candidate_t candidate = {.figures = {[HD_FIGURE_TILE_M] = 128,
@@ -207,7 +193,6 @@ static void what_may_fall(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(machines_are_targets),
       cmocka_unit_test(a_byte_costs_what_moves),
       cmocka_unit_test(spills_are_compared),
       cmocka_unit_test(falls_are_kept),

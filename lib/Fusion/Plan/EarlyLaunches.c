@@ -47,7 +47,6 @@
 enum {
   LEAST_SM = 90,
   MOST_TOGETHER = 3,  // Of more, an uneven share costs little.
-  MOST_CLUSTER = 8,   // Larger ones may not find room as it is.
   MOST_VECTOR = 8192, // Elements of what is brought to the L2 cache,
   LINE = 128          // so many bytes at a time.
 };
@@ -131,9 +130,9 @@ static int32_t blocks_together(const overlapper_t *o, const hd_func_t *kernel) {
       cluster *= extent;
   }
   int64_t together = (blocks - 1) / hd_machine_reach(o->machine, cluster) + 1;
-  return together <= MOST_TOGETHER && cluster <= MOST_CLUSTER
-             ? (int32_t)together
-             : 0;
+  // Larger clusters may not find room as it is.
+  bool finds_room = cluster <= o->machine->portable_cluster;
+  return together <= MOST_TOGETHER && finds_room ? (int32_t)together : 0;
 }
 
 // Bytes of a small tensor whose elements nobody changes; 0: it is none.

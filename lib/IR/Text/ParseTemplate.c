@@ -13,7 +13,7 @@ static const struct {
   int otherwise[HD_FORM_KIND_COUNT]; // By what the template implements.
 } figures[HD_FIGURE_COUNT] = {
 #define HD_FIGURE(name, clause, place, least, product, rows, attention,        \
-                  window, text)                                                \
+                  window, grouped, text)                                       \
   {clause,                                                                     \
    place,                                                                      \
    least,                                                                      \
@@ -23,7 +23,7 @@ static const struct {
     [HD_FORM_KIND_CENTRED] = product,                                          \
     [HD_FORM_KIND_ATTENTION] = attention,                                      \
     [HD_FORM_KIND_WINDOW] = window,                                            \
-    [HD_FORM_KIND_GROUPED] = product}},
+    [HD_FORM_KIND_GROUPED] = grouped}},
 #include "IR/Figures.def"
 #undef HD_FIGURE
 };
@@ -49,12 +49,13 @@ static const hd_form_info_t forms[HD_FORM_KIND_COUNT] = {
 const hd_form_info_t *hd_form_info(hd_form_kind_t kind) { return &forms[kind]; }
 
 static const char *const names[HD_TEMPLATE_NAMES] = {
-    [HD_TEMPLATE_SM] = "sm",         [HD_TEMPLATE_NATIVE] = "native",
-    [HD_TEMPLATE_SMS] = "sms",       [HD_TEMPLATE_BITS] = "bits",
-    [HD_TEMPLATE_ROWS] = "rows",     [HD_TEMPLATE_LANES] = "lanes",
-    [HD_TEMPLATE_TURNED] = "turned", [HD_TEMPLATE_KEPT] = "kept",
-    [HD_TEMPLATE_ALIKE] = "alike",   [HD_TEMPLATE_HIGH] = "high",
-    [HD_TEMPLATE_WIDE] = "wide",
+    [HD_TEMPLATE_SM] = "sm",       [HD_TEMPLATE_NATIVE] = "native",
+    [HD_TEMPLATE_SMS] = "sms",     [HD_TEMPLATE_FMA] = "fma",
+    [HD_TEMPLATE_MMA] = "mma",     [HD_TEMPLATE_WGMMA] = "wgmma",
+    [HD_TEMPLATE_BITS] = "bits",   [HD_TEMPLATE_ROWS] = "rows",
+    [HD_TEMPLATE_LANES] = "lanes", [HD_TEMPLATE_TURNED] = "turned",
+    [HD_TEMPLATE_KEPT] = "kept",   [HD_TEMPLATE_ALIKE] = "alike",
+    [HD_TEMPLATE_HIGH] = "high",   [HD_TEMPLATE_WIDE] = "wide",
 };
 
 static const hd_var_t *declare(hd_parser_t *p, const char *name, hd_loc_t loc) {

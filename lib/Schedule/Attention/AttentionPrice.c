@@ -13,17 +13,16 @@
 #include <math.h>
 
 enum {
-  LOAD_CYCLES = 570,   // Of a load that comes from the L2 cache.
-  BEGIN_CYCLES = 1200, // Before the first step, behind the last one.
-  SYNC_CYCLES = 1500,  // Of a cluster: it begins, and waits twice.
-  FAR_CYCLES = 1800,   // Of a load from memory, where all ask for more.
-  FAR_BYTES = 21,      // Of a cycle, that come to a multiprocessor from memory.
-  CLUSTERED = 4,       // Clusters of so many blocks fit wherever blocks do;
-  PORTABLE = 8,        // of more than these wait for each other to end.
-  CROWD_CYCLES = 3000,
-  SCHEDULERS = 4,
+  ANYWHERE = 4,  // Clusters of so many blocks fit wherever blocks do.
   FRAGMENT = 16, // Elements that a kernel's D and E are filled up to.
 };
+
+// Times a cluster's barrier that it begins and waits twice: the blocks come to
+// it apart.
+static const double MEETINGS = 7.5;
+// Of what a scheduler issues, what one warp alone does: each instruction waits
+// for the one before it.
+static const double ALONE = 0.5;
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -46,10 +45,11 @@ static double price_reading(const hd_machine_t *machine, double moved,
                             double blocks, double reach, double together,
                             double step) {
   double asked = at_most(blocks, reach * together) * step;
-  double far = at_least(moved / machine->gbs * 1e-3,
-                        moved / asked * FAR_CYCLES / machine->mhz);
+  double far =
+      at_least(moved / machine->gbs * 1e-3,
+               moved / asked * machine->memory_crowd_cycles / machine->mhz);
   double busiest = ceil(blocks / reach) * moved / blocks;
-  return at_least(far, busiest / FAR_BYTES / machine->mhz);
+  return at_least(far, busiest / machine->memory_bytes / machine->mhz);
 }
 
 // Microseconds that putting parts of rows together takes, once they are all
@@ -58,7 +58,7 @@ static double price_merging(const hd_machine_t *machine, double rows,
                             double parts, double width) {
   double bytes = rows * parts * width * sizeof(float);
   return machine->launch + 2 * bytes / machine->gbs * 1e-3 +
-         2 * LOAD_CYCLES / (double)machine->mhz;
+         2 * machine->l2_cycles / machine->mhz;
 }
 
 static double price(const hd_machine_t *machine, const hd_form_t *form,
@@ -76,7 +76,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   if (most < 1)
     return INFINITY;
   bool merges = c->template->then; // Its blocks are no cluster.
-  double reach = merges || split <= CLUSTERED
+  double reach = merges || split <= ANYWHERE
                      ? machine->count
                      : hd_machine_reach(machine, (int64_t)split);
   double together = at_most(most, ceil(blocks / reach));
@@ -86,19 +86,21 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   double load = together * bn * widths * bytes / machine->l2;
   // One step has nothing to wait for but what all wait for in the beginning.
   double stages = figure(c, HD_FIGURE_STAGES);
-  double wait = stages > 1 ? LOAD_CYCLES / (stages - 1) : 0;
-  double issue = warps / SCHEDULERS * figure(c, HD_FIGURE_ISSUE);
-  // A warp's own instructions follow each other at about half of that speed.
-  double alone = figure(c, HD_FIGURE_ISSUE) * 2;
+  double wait = stages > 1 ? machine->l2_cycles / (stages - 1) : 0;
+  double issue = warps / machine->schedulers * figure(c, HD_FIGURE_ISSUE);
+  double alone = figure(c, HD_FIGURE_ISSUE) / ALONE;
   double step = at_least(at_least(multiply, load),
                          at_least(at_least(issue, alone), wait)) +
                 figure(c, HD_FIGURE_BARRIER);
   double results = together * at_most(bm, m) * figure(c, HD_FIGURE_TILE_N) *
                    figure(c, HD_FIGURE_RESULT) * 0.01;
-  double begin = BEGIN_CYCLES + LOAD_CYCLES;
+  double begin =
+      machine->begin_cycles + figure(c, HD_FIGURE_SETUP) + machine->l2_cycles;
   double steps = waves * (ceil(ceil(n / bn) / split) * step + results);
   if (split > 1 && !merges)
-    begin += SYNC_CYCLES + (split > PORTABLE ? CROWD_CYCLES : 0);
+    begin +=
+        MEETINGS * machine->cluster_cycles +
+        (split > machine->portable_cluster ? machine->large_cluster_cycles : 0);
   double far =
       price_reading(machine, bytes * z * (m + n) * widths, blocks, reach,
                     together, at_least(stages - 1, 1) * bn * widths * bytes);

@@ -10,14 +10,11 @@
 #include <math.h>
 
 enum {
-  ORDER_CYCLES = 5000, // The first kernel, where each thread has a row,
-  ROUND_CYCLES = 2500, // and each more: 4,096 rows take 9.9 us on an H100.
-  BEGIN_CYCLES = 2500, // Three loads, each of what the one before it says.
-  HALF = 64,           // Rows that are multiplied at a time.
-  FAR_BYTES = 21       // Of a cycle, that come to a multiprocessor from memory.
+  HALF = 64, // Rows that are multiplied at a time.
+  LOADS = 3  // Before the first step, each of what the one before it says.
 };
 
-static const double UNHIDDEN = 0.1;
+static const double UNHIDDEN = 0.1; // Of what takes less than memory.
 
 static double at_least(double a, double b) { return a > b ? a : b; }
 
@@ -44,13 +41,17 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   double tile = ceil(k / bk) * at_least(multiply, load) +
                 rows * bn * figure(c, HD_FIGURE_RESULT) * 0.01;
   double order =
-      ORDER_CYCLES + ROUND_CYCLES * ceil(m / figure(c, HD_FIGURE_THREADS));
-  double work = (BEGIN_CYCLES + turns * tile) / machine->mhz;
+      figure(c, HD_FIGURE_ORDER) +
+      figure(c, HD_FIGURE_ROUND) * ceil(m / figure(c, HD_FIGURE_THREADS));
+  double begin = machine->begin_cycles + figure(c, HD_FIGURE_SETUP) +
+                 LOADS * machine->l2_cycles;
+  double work = (begin + turns * tile) / machine->mhz;
   // Memory gives all, and the busiest multiprocessor has its tiles to read.
   double moved =
       (touched * n * k + m / (double)form->sharing * k + m * n) * bytes;
-  double far = at_least(moved / machine->gbs * 1e-3,
-                        turns * bn * k * bytes / FAR_BYTES / machine->mhz);
+  double far =
+      at_least(moved / machine->gbs * 1e-3,
+               turns * bn * k * bytes / machine->memory_bytes / machine->mhz);
   return 2 * machine->launch + order / machine->mhz +
          at_least(work, far + UNHIDDEN * work);
 }

@@ -7,39 +7,32 @@
 // blocks that are on a multiprocessor together share the first three and hide
 // the last.
 //
-// The numbers were fitted to what an H200 takes for pairs of products of 128
-// and 512 rows, 768 to 3072 columns and back, by 60 candidates each; what
-// blocks that share cost and spare, to products of 1,000 to 4,096 rows with and
-// without; how results leave by mma.sync, to those and to 96 of 128 x 128 x 64,
-// 197 x 197 x 64 and 4096 x 320 x 64.
+// What stands here is of the model: shares, and how often something is waited
+// for. It was fitted, as the machine's cycles were (Machines.def), to what an
+// H200 takes for pairs of products of 128 and 512 rows, 768 to 3072 columns and
+// back, by 60 candidates each; what blocks that share cost and spare, to
+// products of 1,000 to 4,096 rows with and without; how results leave by
+// mma.sync, to those and to 96 of 128 x 128 x 64, 197 x 197 x 64 and 4096 x 320
+// x 64.
 #include "Schedule/Product/Product.h"
 
 #include <math.h>
 
 enum {
-  LOAD_CYCLES = 570,   // Of a load that comes from the L2 cache.
-  CROWD_CYCLES = 1100, // The same, of loads through registers.
-  BEGIN_CYCLES = 800,  // Before the first step, behind the last one.
-  SYNC_CYCLES = 400,   // Of a cluster: it begins, and waits twice.
-  MEET_CYCLES = 900, // Of blocks that share, before the first step and at last.
-  DIRECT_SYNCS = 3,  // The same where nothing is under way meanwhile.
-  COPY_CYCLES = 6,   // That a warp takes to issue a copy of 16 bytes each.
   COPY_BYTES = 16,
-  SCHEDULERS = 4,    // Of a multiprocessor: so many warps issue at once.
-  BATCH = 16,        // Loads of a thread through registers at once.
-  REMOTE_BYTES = 8,  // A cycle, to another block's shared memory.
-  LONG_PIECE = 4096, // Bytes of a row, side by side.
-  FULL_WARPS = 5,    // That keep the tensor cores busy.
-  OWN_REGISTERS = 48 // Of a thread, beside its sums.
+  BATCH = 16,         // Loads of a thread through registers at once.
+  SYNCS = 2,          // Times that a cluster's blocks wait for each other,
+  DIRECT_SYNCS = 6,   // and where nothing is under way meanwhile.
+  OWN_REGISTERS = 48, // Of a thread, beside its sums.
 };
 
-static const double UNHIDDEN = 0.05;
-static const double SHORT = 0.03;  // Of memory's time, for each piece more.
-static const double SHARED = 0.06; // Of what sharing saves the L2 cache.
-static const double DIRECT = 0.8;  // Of the L2 cache's bytes, to registers.
-// Cycles of an element that leaves registers alone, since rows of the result
-// are no multiples of 16 bytes: threads side by side have what lies apart.
-static const double ALONE = 1.2;
+// Times a barrier of blocks that share, before the first step and at last:
+// they come to it apart.
+static const double MEETINGS = 4.5;
+static const double UNHIDDEN = 0.05; // Of what takes less than memory.
+static const double SHORT = 0.03;    // Of memory's time, for each piece more.
+static const double SHARED = 0.06;   // Of what sharing saves the L2 cache.
+static const double DIRECT = 0.8;    // Of the L2 cache's bytes, to registers.
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -98,15 +91,16 @@ static double issue_cycles(const load_t *l, double warps) {
   double copied = (l->a->wide && !by_map ? l->bm * l->bk : 0) +
                   (l->form->b.wide && !maps[1] ? l->bn * l->bk : 0);
   double copies = copied * l->bytes / COPY_BYTES / l->threads;
-  return warps / SCHEDULERS *
-         (figure(l->c, HD_FIGURE_ISSUE) + copies * COPY_CYCLES);
+  return warps / l->machine->schedulers *
+         (figure(l->c, HD_FIGURE_ISSUE) + copies * l->machine->copy_issue);
 }
 
 static double step_cycles(const load_t *l) {
+  const hd_machine_t *machine = l->machine;
   double warps = l->threads / 32 * l->together;
   double multiply =
       l->together * l->bm * l->bn * l->bk /
-      (figure(l->c, HD_FIGURE_RATE) * at_most(1, warps / FULL_WARPS));
+      (figure(l->c, HD_FIGURE_RATE) * at_most(1, warps / machine->full_warps));
   const hd_product_form_t *form = l->form;
   double passing = figure(l->c, HD_FIGURE_PASSING);
   bool is_direct = passing <= 0;
@@ -115,10 +109,11 @@ static double step_cycles(const load_t *l) {
   // An element that several windows have is asked for by each of them.
   double load = l->together *
                 (rows * l->a->kept + l->bn / l->share * form->b.kept) / 8 *
-                l->bk / (l->machine->l2 * (is_direct ? DIRECT : 1));
+                l->bk / (machine->l2 * (is_direct ? DIRECT : 1));
   // Nothing is under way beside a step that is the only one.
   double ahead = figure(l->c, HD_FIGURE_STAGES) - 1;
-  double wait = ahead > 0 ? LOAD_CYCLES / ahead : LOAD_CYCLES + multiply;
+  double wait =
+      ahead > 0 ? machine->l2_cycles / ahead : machine->l2_cycles + multiply;
   // What passes through registers is waited for, a batch at a time.
   double elements =
       (l->a->wide ? 0 : l->bm * l->bk) + (form->b.wide ? 0 : l->bn * l->bk);
@@ -126,7 +121,7 @@ static double step_cycles(const load_t *l) {
   return at_least(at_least(multiply, issue_cycles(l, warps)),
                   at_least(load, wait)) +
          figure(l->c, HD_FIGURE_BARRIER) + by_thread * l->together * passing +
-         ceil(by_thread / BATCH) * CROWD_CYCLES;
+         ceil(by_thread / BATCH) * machine->l2_crowd_cycles;
 }
 
 // More than others' that an element takes on its way out. Kernels with maps
@@ -137,8 +132,9 @@ static double alone_cycles(const load_t *l) {
   const bool *maps = l->c->template->maps;
   int64_t bits = form->sizes[HD_AXIS_N] * hd_scalar_bits(form->result.type);
   bool is_alone = form->c.same && bits % (COPY_BYTES * 8) != 0;
-  return is_alone && !maps[0] && !maps[1] && !maps[HD_PRODUCT_IMAGE] ? ALONE
-                                                                     : 0;
+  return is_alone && !maps[0] && !maps[1] && !maps[HD_PRODUCT_IMAGE]
+             ? l->machine->scattered_store
+             : 0;
 }
 
 // Behind the last step, of all waves. What leaves is waited for by threads side
@@ -149,10 +145,10 @@ static double end_cycles(const load_t *l) {
                   (figure(l->c, HD_FIGURE_RESULT) * 0.01 + alone_cycles(l) +
                    figure(l->c, HD_FIGURE_LATENCY) / l->threads / l->together);
   if (l->split > 1)
-    cycles += SYNC_CYCLES * (figure(l->c, HD_FIGURE_PASSING) > 0
-                                 ? 1
-                                 : DIRECT_SYNCS * l->waves) +
-              sums * 4 * ((l->split - 1) / l->split) / REMOTE_BYTES;
+    cycles += l->machine->cluster_cycles * (figure(l->c, HD_FIGURE_PASSING) > 0
+                                                ? SYNCS
+                                                : DIRECT_SYNCS * l->waves) +
+              sums * 4 * ((l->split - 1) / l->split) / l->machine->remote_bytes;
   return cycles;
 }
 
@@ -163,7 +159,8 @@ static double share_cycles(const load_t *l, double steps) {
     return 0;
   double spared = l->together * l->bn * (1 - 1 / l->share) * l->form->b.kept /
                   8 * l->bk / l->machine->l2;
-  return MEET_CYCLES - SHARED * spared * l->waves * steps;
+  return MEETINGS * l->machine->cluster_cycles -
+         SHARED * spared * l->waves * steps;
 }
 
 // Bytes that are in device memory, each once.
@@ -180,7 +177,7 @@ static double moved_bytes(const load_t *l) {
 static double piece_factor(const load_t *l) {
   bool is_direct = figure(l->c, HD_FIGURE_PASSING) <= 0 && l->bm <= 8 &&
                    l->form->b.kept == hd_scalar_bits(l->form->type);
-  double pieces = is_direct ? LONG_PIECE / (l->bk * l->bytes) : 1;
+  double pieces = is_direct ? l->machine->row_bytes / (l->bk * l->bytes) : 1;
   return 1 + SHORT * (at_least(pieces, 1) - 1);
 }
 
@@ -210,7 +207,8 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   if (!place_blocks(&l))
     return INFINITY;
   double steps = ceil(steps_of(&l) / l.split);
-  double begin = BEGIN_CYCLES + LOAD_CYCLES;
+  double begin =
+      machine->begin_cycles + figure(c, HD_FIGURE_SETUP) + machine->l2_cycles;
   // What is read to registers is waited for by each block.
   if (figure(c, HD_FIGURE_PASSING) <= 0)
     begin *= l.waves;

@@ -9,15 +9,9 @@
 
 #include <math.h>
 
+// Instructions are those that the library's functions are made of, and others
+// that the statements of rows are (RowsKernel.c).
 enum {
-  BEGIN_CYCLES = 700,         // Before the first load, behind the last store.
-  BLOCK_CYCLES = 100,         // From one block that begins to the next.
-  L2_CYCLES = 570,            // Of a load that comes from the L2 cache,
-  MEMORY_CYCLES = 900,        // from device memory.
-  LANE_CYCLES = 30,           // Each time that lanes meet,
-  WARPS_CYCLES = 110,         // that warps do by shared memory,
-  WARP_CYCLES = 12,           // for each of them;
-  CLUSTER_CYCLES = 2500,      // that the blocks of a cluster do.
   STEP_INSTRUCTIONS = 1,      // Of an element: for each step of a term,
   DIVIDE_INSTRUCTIONS = 12,   // for a division of floats,
   FUNCTION_INSTRUCTIONS = 24, // for a function; where they may be coarse,
@@ -27,12 +21,15 @@ enum {
   LANE_INSTRUCTIONS = 2,    // each time that lanes meet,
   WARPS_INSTRUCTIONS = 14,  // that warps do by shared memory, and
   WARP_INSTRUCTIONS = 2,    // for each of them.
-  CHAIN_CYCLES = 12,        // An element of a thread behind the one before it.
-  MULTIPROCESSOR_LANES = 128,
+  WARP = 32,
   OWN_REGISTERS = 36, // Of a thread, beside what it keeps.
 };
 
+// Of what takes less than the longest; of a turn that is not full.
 static const double UNHIDDEN = 0.1, IDLE = 0.25;
+// Times a cluster's barrier that its blocks exchange a number: they come to it
+// apart.
+static const double MEETINGS = 12.5;
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -88,18 +85,18 @@ static bool place_blocks(const hd_machine_t *machine, const hd_rows_t *rows,
 }
 
 // Cycles in which the threads of a row meet, once.
-static double meeting_cycles(const share_t *s) {
-  double workers = s->threads / s->rows, warps = ceil(workers / 32);
-  double cycles = ceil(log2(at_most(workers, 32))) * LANE_CYCLES;
+static double meeting_cycles(const hd_machine_t *machine, const share_t *s) {
+  double workers = s->threads / s->rows, warps = ceil(workers / WARP);
+  double cycles = ceil(log2(at_most(workers, WARP))) * machine->lane_cycles;
   if (warps > 1)
-    cycles += WARPS_CYCLES + warps * WARP_CYCLES;
-  return cycles + (s->split > 1 ? CLUSTER_CYCLES : 0);
+    cycles += machine->meet_cycles + warps * machine->meet_warp_cycles;
+  return cycles + (s->split > 1 ? MEETINGS * machine->cluster_cycles : 0);
 }
 
 // Instructions of a thread beside those of its elements.
 static double thread_instructions(const hd_rows_t *rows, const share_t *s) {
-  double workers = s->threads / s->rows, warps = ceil(workers / 32);
-  double meet = ceil(log2(at_most(workers, 32))) * LANE_INSTRUCTIONS;
+  double workers = s->threads / s->rows, warps = ceil(workers / WARP);
+  double meet = ceil(log2(at_most(workers, WARP))) * LANE_INSTRUCTIONS;
   if (warps > 1)
     meet += WARPS_INSTRUCTIONS + warps * WARP_INSTRUCTIONS;
   return THREAD_INSTRUCTIONS + rows->phases * meet;
@@ -122,7 +119,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
   double reach = hd_machine_reach(machine, c->figures[HD_FIGURE_SPLIT]);
   double wide =
       is_far ? machine->gbs * 1e3 / machine->mhz / reach : machine->l2;
-  double latency = is_far ? MEMORY_CYCLES : L2_CYCLES;
+  double latency = is_far ? machine->memory_cycles : machine->l2_cycles;
   double bytes = all / s.blocks * s.together; // Of a turn.
   double asked = s.together * s.rows *
                  at_most((double)c->figures[HD_FIGURE_TILE_N], s.elements) *
@@ -132,11 +129,12 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
                 (s.each * (rows->instructions +
                            passes / (double)rows->lanes * ACCESS_INSTRUCTIONS) +
                  thread_instructions(rows, &s)) /
-                MULTIPROCESSOR_LANES;
+                (machine->schedulers * WARP);
   double moving = at_least(bytes / wide, bytes / asked * latency);
-  double waiting = latency * passes + rows->phases * meeting_cycles(&s) +
-                   s.each * phases * CHAIN_CYCLES;
-  double begins = s.together * BLOCK_CYCLES;
+  double waiting = latency * passes +
+                   rows->phases * meeting_cycles(machine, &s) +
+                   s.each * phases * machine->step_cycles;
+  double begins = s.together * machine->block_cycles;
   // What several blocks do hides behind the longest, but for a little. A block
   // alone does one after the other, and so do a few that bring all of their
   // rows to shared memory first, for they begin together.
@@ -147,7 +145,7 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
       longest +
       others * (is_staged ? at_least(UNHIDDEN, 1 / s.together) : UNHIDDEN);
   return machine->launch +
-         (BEGIN_CYCLES + waiting + s.turns * turn) / machine->mhz;
+         (machine->begin_cycles + waiting + s.turns * turn) / machine->mhz;
 }
 
 // --- The form ---

@@ -131,6 +131,9 @@ static void bind_names(search_t *s, const hd_template_t *template) {
   values[HD_TEMPLATE_SM] = s->machine->sm;
   values[HD_TEMPLATE_NATIVE] = s->machine->native;
   values[HD_TEMPLATE_SMS] = s->machine->count;
+  values[HD_TEMPLATE_FMA] = s->machine->fma;
+  values[HD_TEMPLATE_MMA] = hd_machine_mma(s->machine, form->type);
+  values[HD_TEMPLATE_WGMMA] = hd_machine_wgmma(s->machine, form->type);
   values[HD_TEMPLATE_BITS] = (int64_t)hd_scalar_bits(form->type);
   s->env.values.size = 0;
   for (unsigned i = 0; i < hd_form_info(form->kind)->axes; i++)

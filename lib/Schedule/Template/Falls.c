@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { L1_BYTES = 128 }; // A cycle, of a multiprocessor.
-
 static const double LEAST_SPILL = 0.02; // Of a price.
 
 bool hd_code_falls(hd_diagnostic_code_t code) {
@@ -144,8 +142,8 @@ static double turns_of(const hd_form_t *form, const hd_candidate_t *c) {
 
 double hd_candidate_byte_us(const hd_machine_t *machine, const hd_form_t *form,
                             const hd_candidate_t *candidate) {
-  return turns_of(form, candidate) / L1_BYTES / fmax(machine->count, 1) /
-         fmax(machine->mhz, 1);
+  return turns_of(form, candidate) / machine->l1_bytes /
+         fmax(machine->count, 1) / fmax(machine->mhz, 1);
 }
 
 // --- What is kept ---

@@ -4,24 +4,21 @@
 #ifndef HIDET_SCHEDULE_TEMPLATE_MACHINE_H
 #define HIDET_SCHEDULE_TEMPLATE_MACHINE_H
 
+#include "IR/Scalar.h"
+#include "Support/Buffer.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+// Machines.def says what each field is.
 typedef struct hd_machine {
-  int sm;         // 90 for sm_90a, too.
-  int count;      // Of multiprocessors, and of those the ones that clusters of
-  int clustered;  // more than two blocks reach: the others are left over.
-  double mhz;     // Of their clock.
-  int threads;    // That a multiprocessor has room for, and blocks
-  int blocks;     // likewise.
-  int64_t shared; // Bytes of shared memory of a multiprocessor,
-  int64_t block_shared; // and those that a block has at most.
-  int64_t cache;        // Bytes of the L2 cache.
-  double l2;            // Bytes a cycle that one of them reads from it.
-  double gbs;           // Device memory: what kernels reach,
-  double carried;       // of so many GB/s.
-  double launch;        // Microseconds from one launch of a graph to the next.
+#define HD_MACHINE(type, field, t4, a100, rtx3090, rtx4090, h200, text)        \
+  type field;
+#define HD_ALIKE(type, field, value, text) type field;
+#include "Schedule/Template/Machines.def"
+#undef HD_MACHINE
+#undef HD_ALIKE
   bool native; // Code is for this GPU alone, with all that it can (sm_90a).
 } hd_machine_t;
 
@@ -58,6 +55,15 @@ bool hd_machine_find(int sm, hd_machine_t *machine);
 // that its memory carries; 0: not known, and as it is.
 void hd_machine_fit(hd_machine_t *machine, int count, int64_t cache,
                     double carried);
+// The same for where none is meant, and something is to be weighed all the
+// same: the largest.
+void hd_machine_find_largest(hd_machine_t *machine);
+// Appends all properties: two machines' texts differ where anything does.
+void hd_machine_print(const hd_machine_t *machine, hd_buffer_t *text);
+// Multiply-adds of operands of a type that the tensor cores of a multiprocessor
+// do in a cycle, by instructions of a warp or of a warpgroup; 0: they do none.
+int hd_machine_mma(const hd_machine_t *machine, hd_scalar_t type);
+int hd_machine_wgmma(const hd_machine_t *machine, hd_scalar_t type);
 // Blocks that a multiprocessor has room for at a time, of so many threads,
 // registers and bytes of shared memory each.
 double hd_machine_residents(const hd_machine_t *machine, double threads,

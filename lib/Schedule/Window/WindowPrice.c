@@ -13,15 +13,14 @@
 #include <math.h>
 
 enum {
-  BEGIN_CYCLES = 1300, // Until the first operands are there, behind the last
-                       // store.
   THREAD_INSTRUCTIONS = 60,
   ACCESS_INSTRUCTIONS = 4, // Of a load or a store: its place, and whether it is
                            // inside.
-  SCHEDULERS = 4,
-  L1_BYTES = 64, // A cycle.
+  BUSY_WARPS = 2,          // That keep a scheduler busy.
   OWN_REGISTERS = 32,
 };
+
+static const double LOADED = 0.5; // Of the L1 cache's bytes, to registers.
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }
@@ -76,22 +75,25 @@ static double tiles_of(const hd_window_form_t *form, const hd_candidate_t *c) {
 
 // Cycles of threads that compute each by itself.
 static double run_threads(const pricing_t *p) {
+  const hd_machine_t *machine = p->machine;
   double lanes = figure(p->c, HD_FIGURE_TILE_K);
   double threads = figure(p->c, HD_FIGURE_THREADS);
   work_t work = work_of(p->form, p->c);
-  double warps = p->blocks * threads / 32 / p->machine->count;
+  double warps = p->blocks * threads / 32 / machine->count;
   double converted = p->bytes < 4 ? work.loads + work.weights : 0;
   double issue =
       THREAD_INSTRUCTIONS + (work.sums + converted + work.outputs) * lanes +
       (work.loads + work.weights + work.outputs) * ACCESS_INSTRUCTIONS;
-  double cache = (work.loads + work.weights + work.outputs) *
-                 at_least(lanes * p->bytes * 32 / L1_BYTES, 1);
+  double cache =
+      (work.loads + work.weights + work.outputs) *
+      at_least(lanes * p->bytes * 32 / (machine->l1_bytes * LOADED), 1);
   // Warps of few blocks leave schedulers idle.
-  double busy = at_most(1, p->together * threads / 32 / (2 * SCHEDULERS));
-  double turns = ceil(p->blocks / (p->machine->count * p->together)) *
-                 (p->machine->count * p->together) / p->blocks;
-  double run =
-      warps * at_least(turns, 1) * at_least(issue / SCHEDULERS / busy, cache);
+  double busy = at_most(1, p->together * threads / 32 /
+                               (BUSY_WARPS * machine->schedulers));
+  double turns = ceil(p->blocks / (machine->count * p->together)) *
+                 (machine->count * p->together) / p->blocks;
+  double run = warps * at_least(turns, 1) *
+               at_least(issue / machine->schedulers / busy, cache);
   return at_least(run, issue);
 }
 
@@ -116,9 +118,10 @@ static double run_tiles(const pricing_t *p) {
       (double)span(p->form, 1);
   double read = figure(p->c, HD_FIGURE_IMAGES) * high * wide *
                 figure(p->c, HD_FIGURE_TILE_K) * p->bytes / p->machine->l2;
-  double each = at_least(figure(p->c, HD_FIGURE_ISSUE) *
-                             figure(p->c, HD_FIGURE_THREADS) / 32 / SCHEDULERS,
-                         read);
+  double each =
+      at_least(figure(p->c, HD_FIGURE_ISSUE) * figure(p->c, HD_FIGURE_THREADS) /
+                   32 / p->machine->schedulers,
+               read);
   double alone = figure(p->c, HD_FIGURE_BARRIER) + read;
   // Those of a full house take turns; the last ones are fewer.
   double house = p->machine->count * p->together;
@@ -143,6 +146,8 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   p.blocks = ceil(tiles_of(form, c) / (shares ? 1 : threads));
   p.together = at_most(most, ceil(p.blocks / machine->count));
   double run = shares ? run_tiles(&p) : run_threads(&p);
+  double begin =
+      machine->begin_cycles + figure(c, HD_FIGURE_SETUP) + machine->l2_cycles;
   double moved = p.bytes * (double)s[HD_WINDOW_BATCH] *
                  (double)s[HD_WINDOW_CHANNELS] *
                  ((double)(form->x.shape[1] * form->x.shape[2]) +
@@ -153,10 +158,9 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   // Blocks that are all of a multiprocessor's begin and end together: nothing
   // else is on its way then.
   if (shares)
-    memory += memory > 0 ? BEGIN_CYCLES / machine->mhz : 0;
-  return machine->launch +
-         (shares ? 1 : slowness_of(form)) *
-             at_least((BEGIN_CYCLES + run) / machine->mhz, memory);
+    memory += memory > 0 ? begin / machine->mhz : 0;
+  return machine->launch + (shares ? 1 : slowness_of(form)) *
+                               at_least((begin + run) / machine->mhz, memory);
 }
 
 static const char *given_by(hd_arena_t *arena, const hd_window_form_t *form) {
