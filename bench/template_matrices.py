@@ -48,7 +48,7 @@ def draw_product(rng, case, template):
                  "alike": group & -group if kept else 0}
         if (z * m * n * k <= MOST and template.has_room(values, facts)
                 and template.allows(
-                    values, facts, r"^(m|k) >=? \d+$|^z \* m \* n >= ")):
+                    values, facts, r"^(m|k) >=? \d+$|^z \* m \* n // sms >= ")):
             break
     is_bytes = kind in BYTES
     draw = BYTES.get(kind, quarters if kind in F8 else eighths)

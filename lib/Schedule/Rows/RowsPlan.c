@@ -23,11 +23,11 @@ enum {
   KEPT_BITS = 2048, // and bits of all that it keeps at a time,
   EARLY_BITS = 768, // of what it asks for before all else.
   WARP = 32,
-  THREADS = 128,    // Of a block of several rows.
-  MOST = 512,       // Of any block.
-  ENOUGH = 1 << 14, // Threads that keep a GPU busy,
-  BLOCKS = 128,     // in as many blocks.
-  NEIGHBOURS = 8,   // Rows that lie side by side: 32 bytes.
+  THREADS = 128,     // Of a block of several rows.
+  MOST = 512,        // Of any block.
+  HOST_BLOCKS = 128, // That there are at least; of a GPU one for each
+  IDLE_PART = 16,    // multiprocessor, but for a sixteenth of them.
+  NEIGHBOURS = 8,    // Rows that lie side by side: 32 bytes.
   VECTOR_BITS = 128,
   MAX_LANES = 8,
   FEW = 64, // Rows of LONG points are better made in parts.
@@ -242,6 +242,11 @@ static void choose_lanes(hd_rows_t *rows, const hd_term_t *load) {
     rows->lanes /= 2;
 }
 
+static int64_t least_blocks(int multiprocessors) {
+  return multiprocessors ? multiprocessors - multiprocessors / IDLE_PART
+                         : HOST_BLOCKS;
+}
+
 static void choose_along(hd_rows_t *rows, int multiprocessors) {
   int64_t count = rows->row.points, points = rows->element.points;
   int64_t each = multiprocessors ? GPU_EACH : EACH;
@@ -257,22 +262,24 @@ static void choose_along(hd_rows_t *rows, int multiprocessors) {
   rows->threads = threads;
   rows->rows = threads < THREADS ? THREADS / threads : 1;
   while (rows->rows * threads > WARP && rows->rows > 1 &&
-         divide_up(count, rows->rows) < BLOCKS)
+         divide_up(count, rows->rows) < least_blocks(multiprocessors))
     rows->rows /= 2;
 }
 
-static void choose_across(hd_rows_t *rows) {
+static void choose_across(hd_rows_t *rows, int multiprocessors) {
   int64_t count = rows->row.points, points = rows->element.points;
+  int64_t blocks = least_blocks(multiprocessors);
   rows->rows = WARP;
-  while (rows->rows > NEIGHBOURS && divide_up(count, rows->rows) < BLOCKS)
+  while (rows->rows > NEIGHBOURS && divide_up(count, rows->rows) < blocks)
     rows->rows /= 2;
   rows->threads = 1;
   while (rows->threads * rows->rows < MOST && rows->threads * EACH < points &&
-         (rows->threads * count < ENOUGH || rows->threads * rows->rows < WARP))
+         (rows->threads * count < blocks * THREADS ||
+          rows->threads * rows->rows < WARP))
     rows->threads *= 2;
   while (rows->threads * rows->rows < WARP)
     rows->rows *= 2;
-  if (rows->threads == 1 && count >= THREADS * BLOCKS)
+  if (rows->threads == 1 && count >= THREADS * blocks)
     rows->rows = THREADS;
 }
 
@@ -391,7 +398,7 @@ bool hd_rows_plan(hd_rows_t *rows, int multiprocessors) {
   if (rows->along)
     choose_along(rows, multiprocessors);
   else
-    choose_across(rows);
+    choose_across(rows, multiprocessors);
   rows->turns = divide_up(rows->element.points, rows->lanes * rows->threads);
   hd_rows_keep(rows, rows->turns * rows->lanes);
   return true;
