@@ -29,4 +29,12 @@ bool hd_generic_bind(hd_parser_t *p, const hd_generic_t *generic,
 hd_func_t *hd_generic_instance(hd_parser_t *p, hd_generic_t *generic,
                                hd_generic_values_t *values, hd_loc_t asked);
 
+struct hd_template;
+
+// Whether a template's kernel has the compile-time parameters that its form
+// gives, and values for all others (CheckTemplate.c). loc: of its name in the
+// head. False after an error (E0321).
+bool hd_template_check(hd_parser_t *p, const struct hd_template *template,
+                       const hd_generic_t *kernel, hd_loc_t loc);
+
 #endif

@@ -158,22 +158,23 @@ static bool parse_then(hd_parser_t *p, hd_template_t *template) {
   return template->then;
 }
 
-static bool parse_kernel(hd_parser_t *p, hd_template_t *template) {
-  hd_loc_t loc;
-  template->kernel = hd_expect_name(p, &loc);
+// *loc: of the kernel's name. NULL after an error.
+static const hd_generic_t *parse_kernel(hd_parser_t *p, hd_template_t *template,
+                                        hd_loc_t *loc) {
+  template->kernel = hd_expect_name(p, loc);
   const hd_generic_t *kernel =
-      template->kernel ? find_kernel(p, template->kernel, loc) : NULL;
+      template->kernel ? find_kernel(p, template->kernel, *loc) : NULL;
   if (!kernel || !hd_expect(p, "["))
-    return false;
+    return NULL;
   template->takes_leaving = is_param(kernel, "LEAVING");
   template->takes_turned = is_param(kernel, "TURNED");
   template->takes_second = is_param(kernel, "B");
   template->takes_kept = is_param(kernel, "Q");
   do {
     if (!parse_choice(p, kernel, template))
-      return false;
+      return NULL;
   } while (hd_accept(p, ","));
-  return hd_expect(p, "]") && parse_then(p, template);
+  return hd_expect(p, "]") && parse_then(p, template) ? kernel : NULL;
 }
 
 static bool parse_types(hd_parser_t *p, hd_template_t *template) {
@@ -245,9 +246,11 @@ static bool parse_figures(hd_parser_t *p, hd_template_t *template) {
 }
 
 static bool parse_clauses(hd_parser_t *p, hd_template_t *template) {
-  hd_loc_t loc = hd_here(p);
-  if (!hd_expect(p, "{") || !hd_expect(p, "kernel") ||
-      !parse_kernel(p, template))
+  hd_loc_t loc = hd_here(p), named;
+  if (!hd_expect(p, "{") || !hd_expect(p, "kernel"))
+    return false;
+  const hd_generic_t *kernel = parse_kernel(p, template, &named);
+  if (!kernel)
     return false;
   while (!hd_at(p, "}")) {
     bool ok = hd_accept(p, "types")      ? parse_types(p, template)
@@ -268,7 +271,7 @@ static bool parse_clauses(hd_parser_t *p, hd_template_t *template) {
   }
   if (!template->types.size)
     return hd_error(p->diags, loc, HD_E0102, "'types'", "none");
-  return hd_expect(p, "}");
+  return hd_expect(p, "}") && hd_template_check(p, template, kernel, named);
 }
 
 bool hd_parse_template(hd_parser_t *p, hd_template_t *template) {
