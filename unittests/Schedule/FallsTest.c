@@ -2,25 +2,10 @@
 //
 // What is kept of candidates that did not do, and what spilling costs.
 #include "Schedule/Template/Falls.h"
+#include "Schedule/Product/Product.h"
 #include "UnitTest.h"
 
 #include <math.h>
-
-// 4 tiles of 128 x 128 and 8 steps of 64, by 256 threads: 4 * (1 + 8) * 256
-// bytes for each byte of a thread, 128 a cycle, on 2 multiprocessors of 1 MHz:
-// 36 microseconds.
-static void a_byte_costs_what_moves(void **state) {
-  (void)state;
-  const hd_machine_t machine = {.count = 2, .mhz = 1, .l1_bytes = 128};
-  const hd_form_t form = {.kind = HD_FORM_KIND_PRODUCT,
-                          .sizes = {1, 200, 256, 512}};
-  const hd_candidate_t candidate = {.figures = {[HD_FIGURE_TILE_M] = 128,
-                                                [HD_FIGURE_TILE_N] = 128,
-                                                [HD_FIGURE_TILE_K] = 64,
-                                                [HD_FIGURE_THREADS] = 256}};
-  assert_true(fabs(hd_candidate_byte_us(&machine, &form, &candidate) - 36) <
-              1e-9);
-}
 
 typedef struct fixture {
   hd_context_t context;
@@ -37,6 +22,26 @@ static void begin(fixture_t *f) {
 static void end(fixture_t *f) {
   hd_arena_fini(&f->arena);
   hd_context_fini(&f->context);
+}
+
+// 4 tiles of 128 x 128 and 8 steps of 64, by 256 threads: 4 * (1 + 8) * 256
+// bytes for each byte of a thread, 128 a cycle, on 2 multiprocessors of 1 MHz:
+// 36 microseconds.
+static void a_byte_costs_what_moves(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f);
+  const hd_machine_t machine = {.count = 2, .mhz = 1, .l1_bytes = 128};
+  const hd_product_form_t product = {.type = HD_F16,
+                                     .sizes = {1, 200, 256, 512}};
+  const hd_form_t form = hd_product_form_ask(&f.arena, &product);
+  const hd_candidate_t candidate = {.figures = {[HD_FIGURE_TILE_M] = 128,
+                                                [HD_FIGURE_TILE_N] = 128,
+                                                [HD_FIGURE_TILE_K] = 64,
+                                                [HD_FIGURE_THREADS] = 256}};
+  assert_true(fabs(hd_candidate_byte_us(&machine, &form, &candidate) - 36) <
+              1e-9);
+  end(&f);
 }
 
 static hd_fall_t fall_of(const char *form, const char *name, double us) {

@@ -111,6 +111,14 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
                 : us;
 }
 
+static double turns(const hd_form_t *form, const hd_candidate_t *c) {
+  const int64_t *n = form->sizes;
+  return (double)n[HD_ATTENTION_BATCH] *
+         ceil((double)n[HD_ATTENTION_QUERY] / figure(c, HD_FIGURE_TILE_M)) *
+         (1 + ceil((double)n[HD_ATTENTION_KEY] / figure(c, HD_FIGURE_TILE_K))) *
+         figure(c, HD_FIGURE_THREADS);
+}
+
 static int64_t filled(int64_t size) {
   return (size + FRAGMENT - 1) / FRAGMENT * FRAGMENT;
 }
@@ -131,6 +139,7 @@ hd_form_t hd_attention_form_ask(hd_arena_t *arena,
       .kind = HD_FORM_KIND_ATTENTION,
       .type = form->type,
       .price = price,
+      .turns = turns,
       .no_map = {form->q.no_map, form->map_k.no_map, form->map_v.no_map},
       .values = given_by(arena, form),
       .given = {NULL, form->given},

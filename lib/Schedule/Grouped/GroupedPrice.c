@@ -56,6 +56,16 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
          at_least(work, far + UNHIDDEN * work);
 }
 
+// As if each matrix that has rows had a tile that is not full.
+static double turns(const hd_form_t *form, const hd_candidate_t *c) {
+  const int64_t *n = form->sizes;
+  double z = (double)n[HD_GROUPED_MATRIX], m = (double)n[HD_GROUPED_M];
+  return (fmin(z, m) + m / figure(c, HD_FIGURE_TILE_M)) *
+         ceil((double)n[HD_GROUPED_N] / figure(c, HD_FIGURE_TILE_N)) *
+         (1 + ceil((double)n[HD_GROUPED_K] / figure(c, HD_FIGURE_TILE_K))) *
+         figure(c, HD_FIGURE_THREADS);
+}
+
 hd_form_t hd_grouped_form_ask(hd_arena_t *arena,
                               const hd_grouped_form_t *form) {
   const char *values = hd_arena_printf(
@@ -66,6 +76,7 @@ hd_form_t hd_grouped_form_ask(hd_arena_t *arena,
                      .type = form->type,
                      .no_map = {form->a.no_map, form->b.no_map},
                      .price = price,
+                     .turns = turns,
                      .of = form};
   for (int i = 0; i < HD_GROUPED_AXES; i++)
     asked.sizes[i] = form->sizes[i];

@@ -220,6 +220,15 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
   return machine->launch + at_least(work, moving + UNHIDDEN * work);
 }
 
+static double turns(const hd_form_t *form, const hd_candidate_t *c) {
+  const int64_t *n = form->sizes;
+  return (double)n[HD_AXIS_BATCH] *
+         ceil((double)n[HD_AXIS_M] / figure(c, HD_FIGURE_TILE_M)) *
+         ceil((double)n[HD_AXIS_N] / figure(c, HD_FIGURE_TILE_N)) *
+         (1 + ceil((double)n[HD_AXIS_K] / figure(c, HD_FIGURE_TILE_K))) *
+         figure(c, HD_FIGURE_THREADS);
+}
+
 // What the form gives of the kernel's compile-time parameters.
 static const char *given_by(hd_arena_t *arena, const hd_product_form_t *form) {
   const char *given = hd_arena_printf(
@@ -256,6 +265,7 @@ hd_form_t hd_product_form_ask(hd_arena_t *arena,
       .values = given_by(arena, form),
       .given = {[HD_PRODUCT_IMAGE] = form->image ? form->image->given : NULL},
       .price = price,
+      .turns = turns,
       .of = form};
   for (int i = 0; i < HD_PRODUCT_AXES; i++)
     asked.sizes[i] = form->sizes[i];

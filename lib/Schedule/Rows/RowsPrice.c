@@ -148,6 +148,12 @@ static double price(const hd_machine_t *machine, const hd_form_t *form,
          (machine->begin_cycles + waiting + s.turns * turn) / machine->mhz;
 }
 
+static double turns(const hd_form_t *form, const hd_candidate_t *c) {
+  double rows = (double)form->sizes[0] / (double)c->figures[HD_FIGURE_TILE_M];
+  return 2 * ceil(rows) * (double)c->figures[HD_FIGURE_SPLIT] *
+         (double)c->figures[HD_FIGURE_THREADS];
+}
+
 // --- The form ---
 
 static double bytes_of(const hd_task_value_t *value) {
@@ -222,6 +228,7 @@ const char *hd_rows_ask(hd_arena_t *arena, hd_rows_t *rows, bool simulated,
           arena, "T = %s, N = %lld, LANES = %lld", hd_scalar_name(type),
           (long long)rows->element.points, (long long)rows->lanes),
       .price = price,
+      .turns = turns,
       .of = rows};
   return NULL;
 }

@@ -50,6 +50,9 @@ typedef struct hd_form {
   // multiprocessor has no room for it.
   double (*price)(const hd_machine_t *machine, const struct hd_form *form,
                   const hd_candidate_t *candidate);
+  // Threads of all blocks together, each counted once, and once for each of its
+  // steps.
+  double (*turns)(const struct hd_form *form, const hd_candidate_t *candidate);
   const void *of; // The form itself, for price.
 } hd_form_t;
 

@@ -105,44 +105,9 @@ const char *hd_fall_name(const hd_fall_t *fall) {
                              : "any template";
 }
 
-// Threads of all blocks together, each counted once, and once for each of its
-// steps.
-static double turns_of(const hd_form_t *form, const hd_candidate_t *c) {
-  const int64_t *n = form->sizes, *figures = c->figures;
-  double threads = (double)figures[HD_FIGURE_THREADS];
-  double down = (double)figures[HD_FIGURE_TILE_M],
-         across = (double)figures[HD_FIGURE_TILE_N],
-         along = (double)figures[HD_FIGURE_TILE_K];
-  double tiles = (double)n[0] * ceil((double)n[1] / fmax(down, 1));
-  switch (form->kind) {
-  case HD_FORM_KIND_PRODUCT:
-  case HD_FORM_KIND_NORMED:
-  case HD_FORM_KIND_CENTRED:
-    return tiles * ceil((double)n[2] / fmax(across, 1)) *
-           (1 + ceil((double)n[3] / fmax(along, 1))) * threads;
-  case HD_FORM_KIND_ATTENTION:
-    return tiles * (1 + ceil((double)n[2] / fmax(along, 1))) * threads;
-  case HD_FORM_KIND_ROWS:
-    return 2 * ceil((double)n[0] / fmax(down, 1)) *
-           (double)figures[HD_FIGURE_SPLIT] * threads;
-  case HD_FORM_KIND_WINDOW: // Of a thread, or of a block with shared memory.
-    return 2 * tiles * ceil((double)n[2] / fmax(across, 1)) *
-           ceil((double)n[3] / fmax(along, 1)) /
-           fmax((double)figures[HD_FIGURE_IMAGES], 1) *
-           (figures[HD_FIGURE_SHARED] > 0 ? threads : 1);
-  case HD_FORM_KIND_GROUPED:
-    return (fmin((double)n[0], (double)n[1]) + (double)n[1] / fmax(down, 1)) *
-           ceil((double)n[2] / fmax(across, 1)) *
-           (1 + ceil((double)n[3] / fmax(along, 1))) * threads;
-  case HD_FORM_KIND_COUNT:
-    break;
-  }
-  return 0;
-}
-
 double hd_candidate_byte_us(const hd_machine_t *machine, const hd_form_t *form,
                             const hd_candidate_t *candidate) {
-  return turns_of(form, candidate) / machine->l1_bytes /
+  return form->turns(form, candidate) / machine->l1_bytes /
          fmax(machine->count, 1) / fmax(machine->mhz, 1);
 }
 

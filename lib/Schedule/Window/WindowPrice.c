@@ -163,6 +163,13 @@ static double price(const hd_machine_t *machine, const hd_form_t *asked,
                                at_least((begin + run) / machine->mhz, memory);
 }
 
+// Of a thread's tile, or of a block's with shared memory.
+static double turns(const hd_form_t *form, const hd_candidate_t *c) {
+  double threads = figure(c, HD_FIGURE_THREADS);
+  return 2 * tiles_of(form->of, c) *
+         (figure(c, HD_FIGURE_SHARED) > 0 ? threads : 1);
+}
+
 static const char *given_by(hd_arena_t *arena, const hd_window_form_t *form) {
   const int64_t *s = form->sizes;
   return hd_arena_printf(
@@ -183,6 +190,7 @@ hd_form_t hd_window_form_ask(hd_arena_t *arena, const hd_window_form_t *form) {
                                [HD_TEMPLATE_WIDE] = span(form, 1)},
                      .values = given_by(arena, form),
                      .price = price,
+                     .turns = turns,
                      .of = form};
   for (int i = 0; i < HD_WINDOW_SIZES; i++)
     asked.sizes[i] = form->sizes[i];
