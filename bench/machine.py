@@ -8,10 +8,10 @@ usage: machine.py [--tools=DIR] [--device=cuda] [--table=FILE] [--sm=90] [--json
 Kernels read the clock around many of the same: loads of which each says where
 the next is, from the L2 cache and from memory behind a flush of the cache;
 shuffles, exchanges of a number by shared memory among 4 and 32 warps; barriers
-of 8 blocks of a cluster; stores to another block's shared memory; copies of 16
-bytes; what a block reads of the L2 cache where all do, and of memory where none
-else does. Launches of a graph: 160 against 32, of one thread each. One line a
-property: measured, the table's number, their ratio. --device=sim: that it runs.
+of 8 blocks of a cluster; copies of 16 bytes; what a block reads of the L2 cache
+where all do, and of memory where none else does. Launches of a graph: 160
+against 32, of a warp each. One line a property: measured, the table's number,
+their ratio. --device=sim: that it runs.
 """
 import argparse
 import json
@@ -88,21 +88,6 @@ kernel clusters(out cycles: u64[1]) grid(8) block(128) cluster(8) {{
   if block == 0 && thread == 0 {{
     cycles[0] = (clock64() - begun) / {times}
   }}
-}}
-kernel remotes(out cycles: u64[1], out last: f32[1024]) grid(2) block(1024) cluster(2) {{
-  shared there: f32[4096]
-  cluster_sync()
-  let begun = clock64()
-  if cluster == 0 {{
-    for i in 0..{times} {{
-      store_remote(there[thread * 4 +: 4], 1, f32x4(f32(i)))
-    }}
-  }}
-  cluster_sync()
-  if cluster == 0 && thread == 0 {{
-    cycles[0] = clock64() - begun
-  }}
-  last[thread] = there[thread]
 }}
 kernel copies(in x: f32[{copied}], out cycles: u64[1], out last: f32[128]) grid(1) block(32) {{
   shared there: f32[128]
@@ -184,7 +169,6 @@ def plan(small, blocks):
     text += SMALL.format(times=TIMES, copied=TIMES * 128)
     launch("shuffles", shuffle_cycles=("u64", 1), shuffle_last=("f32", 32))
     launch("clusters", cluster_cycles=("u64", 1))
-    launch("remotes", remote_cycles=("u64", 1), remote_last=("f32", 1024))
     lines.append("  view copied: f32[%d] = flushed@[%d]" % (
         TIMES * 128, flushed - TIMES * 128))
     launch("copies", "copied", copy_cycles=("u64", 1), copy_last=("f32", 128))
@@ -208,7 +192,7 @@ def clocks(options, folder):
     """Cycles and rates by the table's names."""
     path, small = folder / "clocks.hir", options.device != "cuda"
     path.write_text(plan(small, options.blocks))
-    names = ["l2", "far", "near", "path", "shuffle", "cluster", "remote", "copy",
+    names = ["l2", "far", "near", "path", "shuffle", "cluster", "copy",
              "meet_4", "meet_32"]
     run(options, path, *["--output=%s_cycles=@%s" % (name, folder / (name + ".npy"))
                          for name in names])
@@ -217,8 +201,8 @@ def clocks(options, folder):
     each = (took["meet_32"] - took["meet_4"]) / 28
     streamed = TIMES * 16384
     return {"l2_cycles": took["l2"], "memory_cycles": took["far"],
-            "l2": streamed / took["near"], "memory_bytes": streamed / took["path"],
-            "remote_bytes": streamed / took["remote"],
+            "l2": streamed / took["near"],
+            "bytes from memory, alone": streamed / took["path"],
             "lane_cycles": took["shuffle"], "meet_cycles": took["meet_4"] - 4 * each,
             "meet_warp_cycles": each, "cluster_cycles": took["cluster"],
             "copy_issue": took["copy"]}
@@ -267,7 +251,7 @@ def main():
         found["launch, early"] = launches(options, folder, True)
     for field, value in found.items():
         known = table.get(field)
-        print("%-18s %8.2f" % (field, value) +
+        print("%-24s %8.2f" % (field, value) +
               (" %8.2f %6.2f" % (known, value / known) if known else ""))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(

@@ -73,6 +73,27 @@ static void tensor_cores_are_the_vendors(void **state) {
   }
 }
 
+// An H100 has an H200's multiprocessors, and memory that carries 3,350 GB/s
+// instead of 4,814.3: each of them gets so much less of it. Of half as many
+// each gets twice as much.
+static void memory_is_shared_out(void **state) {
+  (void)state;
+  hd_machine_t h200, m;
+  assert_true(hd_machine_find(901, &h200));
+  m = h200;
+  hd_machine_fit(&m, h200.count, 0, 3350);
+  double ratio = 3350 / h200.carried;
+  assert_true(fabs(m.memory_bytes / h200.memory_bytes - ratio) < 1e-9);
+  assert_true(fabs(m.gbs / h200.gbs - ratio) < 1e-9);
+  m = h200;
+  hd_machine_fit(&m, h200.count / 2, 0, 0);
+  assert_true(fabs(m.memory_bytes / h200.memory_bytes - 2) < 1e-9);
+  m = h200;
+  hd_machine_fit(&m, 0, 0, 0);
+  assert_true(m.memory_bytes == h200.memory_bytes);
+}
+
 HD_UNIT_TESTS(cmocka_unit_test(machines_are_targets),
               cmocka_unit_test(a_text_has_all_properties),
-              cmocka_unit_test(tensor_cores_are_the_vendors))
+              cmocka_unit_test(tensor_cores_are_the_vendors),
+              cmocka_unit_test(memory_is_shared_out))

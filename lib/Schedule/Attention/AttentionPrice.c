@@ -19,7 +19,7 @@ enum {
 
 // Times a cluster's barrier that it begins and waits twice: the blocks come to
 // it apart.
-static const double MEETINGS = 7.5;
+static const double MEETINGS = 3.75;
 // Of what a scheduler issues, what one warp alone does: each instruction waits
 // for the one before it.
 static const double ALONE = 0.5;

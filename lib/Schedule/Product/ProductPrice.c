@@ -21,14 +21,14 @@
 enum {
   COPY_BYTES = 16,
   BATCH = 16,         // Loads of a thread through registers at once.
-  SYNCS = 2,          // Times that a cluster's blocks wait for each other,
-  DIRECT_SYNCS = 6,   // and where nothing is under way meanwhile.
+  SYNCS = 1,          // Barriers of a cluster: it begins, and waits twice,
+  DIRECT_SYNCS = 3,   // most of it hidden but where nothing is under way.
   OWN_REGISTERS = 48, // Of a thread, beside its sums.
 };
 
 // Times a barrier of blocks that share, before the first step and at last:
 // they come to it apart.
-static const double MEETINGS = 4.5;
+static const double MEETINGS = 2.25;
 static const double UNHIDDEN = 0.05; // Of what takes less than memory.
 static const double SHORT = 0.03;    // Of memory's time, for each piece more.
 static const double SHARED = 0.06;   // Of what sharing saves the L2 cache.

@@ -29,7 +29,7 @@ enum {
 static const double UNHIDDEN = 0.1, IDLE = 0.25;
 // Times a cluster's barrier that its blocks exchange a number: they come to it
 // apart.
-static const double MEETINGS = 12.5;
+static const double MEETINGS = 6.25;
 
 static double at_most(double a, double b) { return a < b ? a : b; }
 static double at_least(double a, double b) { return a > b ? a : b; }

@@ -51,6 +51,7 @@ void hd_machine_print(const hd_machine_t *machine, hd_buffer_t *text) {
 
 void hd_machine_fit(hd_machine_t *machine, int count, int64_t cache,
                     double carried) {
+  double share = machine->carried / machine->count;
   if (count) {
     machine->clustered =
         (int)((int64_t)machine->clustered * count / machine->count);
@@ -62,6 +63,7 @@ void hd_machine_fit(hd_machine_t *machine, int count, int64_t cache,
     machine->gbs *= carried / machine->carried;
     machine->carried = carried;
   }
+  machine->memory_bytes *= machine->carried / machine->count / share;
 }
 
 static int of_type(hd_scalar_t type, int half, int tf32, int bytes, int f8) {
