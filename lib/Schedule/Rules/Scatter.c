@@ -329,7 +329,8 @@ void hd_rule_scatter(hd_rules_t *rules, const hd_definition_t *d) {
       slices[num_slices++] = d->indices[i];
     else
       others[num_others++] = d->indices[i];
-  if (d->onto != d->targets[0]) // Else it keeps what is there.
+  // Else it keeps what is there, or there is nothing.
+  if (d->onto != d->targets[0] && hd_flat_count(d->targets[0]) > 0)
     fill(rules, d);
   int64_t points = hd_flat_points(d->indices, d->num_indices);
   if (points == 0)

@@ -158,33 +158,16 @@ static bool is_inside(const hd_task_value_t *value,
   return true;
 }
 
-// Whether data say where an access is.
-static bool is_chosen(const hd_task_value_t *value,
-                      const hd_term_t *const *places) {
-  for (uint32_t i = 0; i < value->rank; i++)
-    if (hd_flat_has(places[i], HD_TERM_LOAD) ||
-        hd_flat_has(places[i], HD_TERM_LOADELSE))
-      return true;
-  return false;
-}
-
 static const hd_term_t *flat_load(flattener_t *f, const hd_term_t *term) {
   const hd_task_value_t *value = flat_value(f, term->u.value);
   const hd_term_t *operands[HD_MAX_RANK + 1];
   bool is_guarded = term->kind == HD_TERM_LOADELSE;
-  hd_type_t type = hd_type(value->type.scalar);
   if (is_guarded)
     operands[value->rank] =
         flatten(f, term->operands[term->num_operands - 1u], 0);
   if (hd_flat_count(value) == 0 && is_guarded)
     return operands[value->rank];
   flat_places(f, term->u.value, term->operands, operands);
-  // Conditions on indices leave out what is read of nothing; an index from
-  // data is an error there, which is found where it is read.
-  if (hd_flat_count(value) == 0 && !is_chosen(value, operands))
-    return hd_type_is_float(type)
-               ? hd_flat_float(f->arena, value->type.scalar, 0)
-               : hd_flat_int(f->arena, value->type.scalar, 0);
   is_guarded &= !is_inside(value, operands);
   hd_term_t *load =
       hd_term_make(f->arena, is_guarded ? HD_TERM_LOADELSE : HD_TERM_LOAD,
@@ -355,7 +338,10 @@ static void flat_definition(flattener_t *f, const hd_definition_t *d) {
   for (uint32_t i = 0; i < d->num_targets; i++)
     targets[i] = flat_value(f, d->targets[i]);
   flat->targets = targets;
-  if (hd_flat_count(targets[0]) == 0)
+  // Nothing computes what has no elements; a scatter into it is wrong wherever
+  // it sends a value.
+  bool is_empty = hd_flat_count(targets[0]) == 0;
+  if (is_empty && (d->kind != HD_SCATTER || d->drops))
     return;
   indices_t indices = {0};
   for (uint32_t i = 0; i < d->num_indices; i++) {
@@ -365,6 +351,8 @@ static void flat_definition(flattener_t *f, const hd_definition_t *d) {
   }
   flat->indices = indices.data;
   flat->num_indices = (uint32_t)indices.size;
+  if (is_empty && hd_flat_points(indices.data, (unsigned)indices.size) == 0)
+    return;
   flat->term = flatten(f, d->term, 0);
   if (d->kind == HD_SCATTER) {
     const hd_term_t **at =
