@@ -48,18 +48,18 @@ static bool get_type(reader_t *r, hd_tensor_type_t *type) {
   return !r->failed && hd_shape_count(type->shape, type->rank, &count);
 }
 
-// Whether a plan has a row-major tensor of that type; sizes of 0 are 1 there.
+// Whether a plan has a row-major tensor of that type, or the room of one.
 static bool is_param(const hd_var_t *param, const hd_tensor_type_t *type,
                      bool written) {
-  int64_t size;
+  int64_t size, room[HD_TENSOR_MAX_RANK];
+  hd_shape_room(type->shape, type->rank, room);
   if (!param->tensor || (hd_scalar_t)param->type.scalar != type->type ||
       param->type.lanes > 1 || param->tensor->layout ||
       param->tensor->rank != type->rank ||
       (param->direction == HD_DIR_IN) == written)
     return false;
   for (unsigned i = 0; i < type->rank; i++)
-    if (!hd_expr_fold_int(param->tensor->shape[i], &size) ||
-        size != (type->shape[i] ? type->shape[i] : 1))
+    if (!hd_expr_fold_int(param->tensor->shape[i], &size) || size != room[i])
       return false;
   return true;
 }

@@ -181,8 +181,7 @@ hd_var_t *hd_scheduled_tensor(hd_arena_t *arena, const char *name,
                               const hd_tensor_type_t *type) {
   hd_builder_t b = {.arena = arena};
   int64_t shape[HD_MAX_RANK];
-  for (unsigned i = 0; i < type->rank; i++)
-    shape[i] = type->shape[i] ? type->shape[i] : 1;
+  hd_shape_room(type->shape, type->rank, shape);
   return hd_b_tensor(&b, HD_SCOPE_GLOBAL, name, type->type, shape, type->rank,
                      NULL);
 }

@@ -29,6 +29,14 @@ bool hd_shape_count(const int64_t *shape, unsigned rank, int64_t *count) {
   return product <= INT64_C(1) << 62;
 }
 
+void hd_shape_room(const int64_t *shape, unsigned rank, int64_t *room) {
+  bool empty = false;
+  for (unsigned i = 0; i < rank; i++)
+    empty |= shape[i] == 0;
+  for (unsigned i = 0; i < rank; i++)
+    room[i] = empty ? 1 : shape[i];
+}
+
 static bool count_bytes(hd_scalar_t type, const int64_t *shape, unsigned rank,
                         int64_t *count, int64_t *bytes) {
   return hd_shape_count(shape, rank, count) &&

@@ -28,6 +28,10 @@ unsigned hd_host_element_bytes(hd_scalar_t type);
 // of those that are not 0 passes 2^62: so that no product of some of them
 // overflows, of an empty tensor either.
 bool hd_shape_count(const int64_t *shape, unsigned rank, int64_t *count);
+// The shape that a tensor has on a device, where sizes of 0 may not be written
+// down: its own, or where it has no elements, that of one element, which nobody
+// reads. room: as many sizes; may be shape.
+void hd_shape_room(const int64_t *shape, unsigned rank, int64_t *room);
 
 // Makes a zeroed tensor. False, with an error, where the shape has no count or
 // takes more than 2^62 bytes (E0309), or memory or the budget (may be NULL)

@@ -51,15 +51,14 @@ static bool axis_size(fit_t *f, const hd_expr_t *axis, int64_t *size) {
 
 static const char *check_elements(fit_t *f, const hd_var_t *param,
                                   const hd_value_t *value) {
-  int64_t wanted = 1, found = 1;
-  for (int i = 0; i < value->rank; i++) {
-    int64_t size;
-    if (!value->shape[i] || !hd_expr_fold_int(value->shape[i], &size))
+  int64_t wanted = 1, found = 1, room[HD_TENSOR_MAX_RANK];
+  for (int i = 0; i < value->rank; i++)
+    if (!value->shape[i] || !hd_expr_fold_int(value->shape[i], &room[i]))
       return NULL;
-    // A tensor of a kernel or a plan has one element at least.
-    if (__builtin_mul_overflow(found, size ? size : 1, &found))
+  hd_shape_room(room, (unsigned)value->rank, room);
+  for (int i = 0; i < value->rank; i++)
+    if (__builtin_mul_overflow(found, room[i], &found))
       return NULL; // No such tensor can be made.
-  }
   for (uint32_t i = 0; i < param->tensor->rank; i++) {
     int64_t size;
     if (!hd_expr_fold_int(param->tensor->shape[i], &size) ||

@@ -139,6 +139,7 @@ static const hd_expr_t *find_places(hd_kernel_draft_t *draft,
                                     const hd_expr_t **places) {
   hd_builder_t *b = &draft->b;
   const hd_expr_t *inside = NULL;
+  bool is_empty = hd_flat_count(d->targets[0]) == 0;
   for (uint32_t i = 0; i < d->targets[0]->rank; i++) {
     int64_t size = hd_flat_size(d->targets[0], i);
     if (!d->drops) {
@@ -153,6 +154,8 @@ static const hd_expr_t *find_places(hd_kernel_draft_t *draft,
     if (at.range.greatest >= size)
       inside = hd_b_and(b, inside, hd_b_op_int(b, HD_EXPR_LT, places[i], size));
   }
+  for (uint32_t i = 0; is_empty && i < d->targets[0]->rank; i++)
+    places[i] = hd_b_i32(b, 0); // None is inside: an assertion has failed.
   return inside;
 }
 

@@ -10,7 +10,9 @@
 //   inputs are tensors
 //   no index that runs over one value alone stands in a term: it is 0
 //   a reduction has indices, and none of an empty range
-//   no tensor without elements is read; definitions of such are left out
+//   of definitions of tensors without elements, scatters that send something
+//   are left alone; these, and what reads such a tensor, fail where they are
+//   run
 #ifndef HIDET_SCHEDULE_TERMS_FLATTEN_H
 #define HIDET_SCHEDULE_TERMS_FLATTEN_H
 

@@ -4,6 +4,7 @@
 // (TranslateReduce.c).
 #include "Schedule/Translate/TranslateState.h"
 
+#include "IR/Graph/HostTensor.h"
 #include "IR/Intrinsic.h"
 #include "IR/Text/Library.h"
 
@@ -25,10 +26,9 @@ const hd_var_t *hd_translate_tensor(hd_translator_t *t,
                                     const hd_task_value_t *value,
                                     hd_direction_t direction) {
   int64_t shape[HD_MAX_RANK];
-  for (uint32_t i = 0; i < value->rank; i++) {
-    int64_t size = hd_flat_size(value, i);
-    shape[i] = size ? size : 1; // As in the plan; each place is outside.
-  }
+  for (uint32_t i = 0; i < value->rank; i++)
+    shape[i] = hd_flat_size(value, i);
+  hd_shape_room(shape, value->rank, shape);
   return hd_translate_tensor_as(t, value, direction, shape, value->rank);
 }
 
@@ -203,6 +203,9 @@ static const hd_expr_t *translate_load(hd_translator_t *t,
   for (uint32_t i = 0; i < value->rank; i++)
     places[i] =
         hd_translate_place(t, term->operands[i], hd_flat_size(value, i));
+  // Each place of what has no elements is outside, as is said by now.
+  for (uint32_t i = 0; hd_flat_count(value) == 0 && i < value->rank; i++)
+    places[i] = hd_b_i32(t->b, 0);
   return hd_b_load(t->b, tensor, places, value->rank);
 }
 
