@@ -65,10 +65,24 @@ static bool is_free(const hd_composed_node_t *info) {
   return !info->composite && !info->node->group && !info->node->schedule;
 }
 
+// Whether a node gives one result that is read, its first.
+static bool gives_one(const hd_node_t *node) {
+  for (uint32_t i = 1; i < node->num_outputs; i++)
+    if (node->outputs[i])
+      return false;
+  return node->num_outputs && node->outputs[0];
+}
+
+// A product, or one of rows that are normalized by the squares of their parts.
 static bool is_product(pairs_t *p, const hd_composed_node_t *info) {
   const hd_task_t *flat = info->flat;
-  return flat && is_free(info) && flat->definitions.size == 1 &&
-         info->node->num_outputs == 1 && info->node->outputs[0] &&
+  hd_product_form_t form;
+  if (!flat || !is_free(info) || !gives_one(info->node))
+    return false;
+  if (flat->definitions.size == 2)
+    return !hd_normed_form_find(p->c.arena, flat, &form) &&
+           form.normed->parts && !form.normed->centred;
+  return flat->definitions.size == 1 &&
          flat->definitions.data[0]->kind == HD_DEFINE &&
          hd_product_forms_get(&p->forms, p->c.arena, flat->definitions.data[0]);
 }
@@ -236,7 +250,8 @@ static double price_apart(pairs_t *p, hd_arena_t *scratch, size_t second,
 // Whether a product's matrix is computed from fewer bits where it is read.
 static bool is_narrow(hd_arena_t *arena, const hd_task_t *flat) {
   hd_product_form_t form;
-  return !hd_product_form_find_few(arena, flat->definitions.data[0], &form) &&
+  return flat->definitions.size == 1 &&
+         !hd_product_form_find_few(arena, flat->definitions.data[0], &form) &&
          form.b.kept < hd_scalar_bits(form.type);
 }
 

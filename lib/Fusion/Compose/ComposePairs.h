@@ -42,7 +42,9 @@ typedef struct hd_pairer {
   const hd_ptr_map_t *known;
   hd_packing_t packing;
   hd_product_form_t forms[2]; // Of the products,
-  unsigned count;             // so many.
+  unsigned count;             // so many,
+  unsigned each;              // each of so many definitions: what rows are
+                              // normalized by before it.
   const hd_definition_t *gate;
   int64_t n; // Pairs.
   hd_task_t *flat;

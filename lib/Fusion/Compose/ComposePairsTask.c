@@ -12,7 +12,9 @@
 //   y[i, j] = f(t[i, 2 * j], t[i, 2 * j + 1])
 //
 // with the columns of w and v in turns in u (ComposePairsMatrix.c). One
-// product, of which y reads t[i, j] and t[i, j + n], becomes the same.
+// product, of which y reads t[i, j] and t[i, j + n], becomes the same. Where
+// rows are normalized by what their parts' squares come to, that is computed
+// once, before t.
 #include "Fusion/Compose/ComposePairs.h"
 #include "Schedule/Product/Pairs.h"
 #include "Schedule/Terms/Affine.h"
@@ -24,17 +26,32 @@ static bool is_same_element(const hd_term_t *a, const hd_term_t *b) {
          a->u.value == b->u.value;
 }
 
+// Whether rows are normalized by the same numbers, or not at all.
+static bool are_normed_alike(const hd_normed_t *a, const hd_normed_t *b) {
+  if (!a || !b)
+    return a == b;
+  const hd_term_t *x = a->epsilon.term, *y = b->epsilon.term;
+  return a->squares.same == b->squares.same && x->kind == HD_TERM_CONST &&
+         y->kind == HD_TERM_CONST && x->type.scalar == y->type.scalar &&
+         x->u.f == y->u.f;
+}
+
 static const char *find_products(hd_pairer_t *p) {
   const hd_task_t *from = p->from->flat;
-  p->count = (unsigned)from->definitions.size - 1;
-  if (from->definitions.size < 2 || p->count > 2)
+  const hd_definition_t *const *all = from->definitions.data;
+  unsigned size = (unsigned)from->definitions.size;
+  hd_product_form_t normed;
+  p->each =
+      size > 2 && !hd_pairs_product_find(p->arena, all, 2, &normed) ? 2 : 1;
+  p->count = size ? (size - 1) / p->each : 0;
+  if (p->count < 1 || p->count > 2 || size != p->count * p->each + 1)
     return "what is between cannot be one task";
-  p->gate = from->definitions.data[p->count];
+  p->gate = all[size - 1];
   for (unsigned i = 0; i < p->count; i++) {
-    const hd_definition_t *d = from->definitions.data[i];
-    if (!hd_flat_is_local(d) ||
-        hd_product_form_find_few(p->arena, d, &p->forms[i]) ||
-        p->forms[i].c.same != d->targets[0])
+    const hd_definition_t *const *d = &all[i * p->each];
+    if (!hd_flat_is_local(d[p->each - 1]) ||
+        hd_pairs_product_find(p->arena, d, p->each, &p->forms[i]) ||
+        p->forms[i].c.same != d[p->each - 1]->targets[0])
       return "a product's sums are more than rounded";
   }
   const hd_product_form_t *first = &p->forms[0], *second = &p->forms[1];
@@ -46,7 +63,8 @@ static const char *find_products(hd_pairer_t *p) {
       return "the products are not of the same sizes";
   return first->type == second->type &&
                  first->c.same->type.scalar == second->c.same->type.scalar &&
-                 is_same_element(first->a.term, second->a.term)
+                 is_same_element(first->a.term, second->a.term) &&
+                 are_normed_alike(first->normed, second->normed)
              ? NULL
              : "the products' first operands are not the same";
 }
@@ -72,9 +90,31 @@ hd_definition_t *hd_pair_define(const hd_pairer_t *p,
 
 // --- The product, and what is made of pairs ---
 
+// What rows are normalized by; NULL: they are not.
+static const hd_definition_t *inverse_of(const hd_pairer_t *p) {
+  return p->each == 2 ? p->from->flat->definitions.data[0] : NULL;
+}
+
+// A row's sum, times what the row is normalized by.
+static const hd_term_t *make_normal(const hd_pairer_t *p, const hd_term_t *sum,
+                                    const hd_index_t *row) {
+  if (!inverse_of(p))
+    return sum;
+  const hd_task_value_t *inverse = inverse_of(p)->targets[0];
+  int64_t shape[HD_MAX_RANK];
+  const hd_term_t *at[HD_MAX_RANK];
+  for (uint32_t i = 0; i < inverse->rank; i++)
+    shape[i] = hd_flat_size(inverse, i);
+  hd_index_places(p->arena, hd_flat_index(p->arena, row), shape, inverse->rank,
+                  at);
+  return hd_flat_operate(p->arena, HD_EXPR_MUL, sum,
+                         hd_flat_load(p->arena, inverse, at));
+}
+
 // Of form's first operand, and the matrix in pairs: hd_flat_cast(sum(p) a * b).
 static const hd_term_t *make_sum(const hd_pairer_t *p, const hd_term_t *a,
-                                 const hd_term_t *b, const hd_index_t *summed) {
+                                 const hd_term_t *b, const hd_index_t *row,
+                                 const hd_index_t *summed) {
   hd_arena_t *arena = p->arena;
   const hd_term_t *like = p->forms[0].result.reduced.reduction;
   hd_scalar_t sums = like->type.scalar;
@@ -89,7 +129,7 @@ static const hd_term_t *make_sum(const hd_pairer_t *p, const hd_term_t *a,
   hd_term_t *sum =
       hd_term_make(arena, HD_TERM_REDUCE, hd_flat_type(sums), &product, 1);
   sum->u.reduction = r;
-  return hd_flat_cast(arena, sum, p->t->type.scalar);
+  return hd_flat_cast(arena, make_normal(p, sum, row), p->t->type.scalar);
 }
 
 // NULL, and why.
@@ -118,7 +158,7 @@ static const hd_definition_t *make_product(hd_pairer_t *p, const char **why) {
        hd_flat_index(arena, z_p_j[1])}};
   const hd_term_t *a =
       hd_flat_rewrite(arena, form->a.term, hd_pair_put_place, &places);
-  return hd_pair_define(p, p->t, own, make_sum(p, a, b, z_p_j[1]));
+  return hd_pair_define(p, p->t, own, make_sum(p, a, b, own[1], z_p_j[1]));
 }
 
 // For hd_flat_rewrite(): elements of the products are those of the one whose
@@ -157,12 +197,16 @@ static const hd_term_t *put_pair(void *argument, const hd_term_t *term) {
 static void keep_inputs(const hd_pairer_t *p, hd_merged_t *merged) {
   const hd_task_t *from = p->from->flat;
   hd_task_t *flat = p->flat;
-  for (size_t i = 0; i < from->inputs.size; i++)
-    if (hd_flat_reads(flat->definitions.data[0]->term, from->inputs.data[i]) ||
-        hd_flat_reads(flat->definitions.data[1]->term, from->inputs.data[i])) {
-      hd_vec_push(p->arena, &flat->inputs, from->inputs.data[i]);
-      hd_vec_push(p->arena, &merged->inputs, p->from->inputs.data[i]);
-    }
+  for (size_t i = 0; i < from->inputs.size; i++) {
+    bool reads = false;
+    for (size_t k = 0; k < flat->definitions.size; k++)
+      reads |=
+          hd_flat_reads(flat->definitions.data[k]->term, from->inputs.data[i]);
+    if (!reads)
+      continue;
+    hd_vec_push(p->arena, &flat->inputs, from->inputs.data[i]);
+    hd_vec_push(p->arena, &merged->inputs, p->from->inputs.data[i]);
+  }
   for (size_t i = 0; i < p->matrices.size; i++) {
     hd_vec_push(p->arena, &flat->inputs, p->matrices.data[i]);
     hd_vec_push(p->arena, &merged->inputs, (const hd_value_t *)NULL);
@@ -192,6 +236,10 @@ const char *hd_pair_task(hd_arena_t *arena, const hd_merged_t *merged,
   p.flat->name = merged->flat->name;
   p.flat->outputs = merged->flat->outputs;
   p.flat->monoids = merged->flat->monoids;
+  if (inverse_of(&p)) {
+    hd_vec_push(arena, &p.flat->definitions, inverse_of(&p));
+    hd_vec_push(arena, &p.flat->locals, inverse_of(&p)->targets[0]);
+  }
   hd_vec_push(arena, &p.flat->definitions, product);
   hd_vec_push(arena, &p.flat->locals, p.t);
   hd_definition_t *gate = HD_ARENA_COPY(arena, hd_definition_t, p.gate);

@@ -245,7 +245,7 @@ static const hd_value_t *put_rounded(maker_t *m, hd_scalar_t narrow,
 }
 
 // Rows in parts: each around its own mean, and narrow; the means and sums of
-// squares.
+// squares. Without means, the rows as they are.
 typedef struct parts {
   const hd_value_t *x, *centre, *squares;
 } parts_t;
@@ -261,6 +261,11 @@ static parts_t put_parts(maker_t *m, const hd_value_t *x, hd_scalar_t narrow) {
   parts_t parts = {new_value(m->f, m->name, narrow, rows, 3, m->loc),
                    new_value(m->f, m->name, HD_F32, rows, 2, m->loc),
                    new_value(m->f, m->name, HD_F32, rows, 2, m->loc)};
+  if (!m->norm->bias) {
+    parts.x = put_cast(m, x, narrow);
+    put_one(m, "square_rows", 1, &pieces, parts.squares, NULL);
+    return parts;
+  }
   const hd_value_t *outputs[] = {parts.x, parts.centre, parts.squares};
   const hd_attribute_t *attributes[] = {type_attribute(m, "U", narrow), NULL,
                                         NULL};
@@ -292,13 +297,18 @@ static void put_product(maker_t *m, const hd_node_t *product,
           new_value(m->f, m->name, HD_F32, type.shape, type.rank - 1, m->loc);
   }
   const hd_value_t *x = parts ? parts->x : rounded;
-  const hd_value_t *inputs[] = {put_reshape(m, x, type.shape, type.rank), b.w,
-                                b.u, b.v, NULL};
-  if (parts) {
-    inputs[1] = put_like_rows(m, parts->centre, type);
-    inputs[2] = put_like_rows(m, parts->squares, type);
-    inputs[3] = b.u;
-    inputs[4] = b.v;
+  const hd_value_t *inputs[5];
+  unsigned num_inputs = 0;
+  inputs[num_inputs++] = put_reshape(m, x, type.shape, type.rank);
+  if (parts && centred)
+    inputs[num_inputs++] = put_like_rows(m, parts->centre, type);
+  if (parts)
+    inputs[num_inputs++] = put_like_rows(m, parts->squares, type);
+  if (!parts || !centred)
+    inputs[num_inputs++] = b.w;
+  if (centred) {
+    inputs[num_inputs++] = b.u; // With parts, behind the matrix.
+    inputs[num_inputs++] = b.v;
   }
   const hd_value_t *outputs[3] = {product->outputs[0]};
   if (inverse && centred)
@@ -310,10 +320,8 @@ static void put_product(maker_t *m, const hd_node_t *product,
       attribute(m, (hd_attribute_t){.name = "epsilon",
                                     .kind = HD_ATTRIBUTE_FLOAT,
                                     .u.f = epsilon})};
-  hd_node_t *node =
-      parts ? put_made(m, "centred_matmul", 5, inputs, 3, outputs, attributes)
-      : centred ? put_made(m, "norm_matmul", 4, inputs, 3, outputs, attributes)
-                : put_made(m, "rms_matmul", 2, inputs, 2, outputs, attributes);
+  hd_node_t *node = put_made(m, hd_fold_product(m->norm), num_inputs, inputs,
+                             centred ? 3 : 2, outputs, attributes);
   node->label = product->label;
 }
 

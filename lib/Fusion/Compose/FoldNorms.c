@@ -28,7 +28,11 @@
 //   h = normalize_rows(s, mean, inverse, g, b)
 //
 // where x is each part around its own mean, so that little is lost when it is
-// rounded.
+// rounded. Of a norm without a mean it leaves the sums of squares alone, and
+// the rows stay what they are:
+//
+//   squares = square_rows(reshape(s))
+//   y, inverse = scaled_matmul(narrow(s), squares, w * g)
 //
 // It is one decision for all who read a norm. Where x comes from no anchor that
 // would store it on the way, where a product is not with a constant matrix,
@@ -55,6 +59,9 @@ enum {
   LEAST_PART = 16, // Neighbours whose statistics a product leaves: few of them
   MOST_PART = 64   // are many numbers to merge, many take some lanes longer.
 };
+
+// Of a matrix' bytes, what it is made of where that is packed.
+static const double FEWER = 0.75;
 
 // --- What is known of the graph ---
 
@@ -173,6 +180,26 @@ typedef struct found {
   hd_fold_nodes_t back; // Conversions to what the norm gave.
 } found_t;
 
+// The bytes of the constants that a value is made of.
+static double constant_bytes(hd_folder_t *f, const hd_value_t *value,
+                             unsigned steps) {
+  const hd_node_t *giver = hd_ptr_map_get(&f->givers, value);
+  double bytes = 0;
+  if (!giver || !steps || hd_node_is_loop(giver))
+    return (double)hd_fold_count(value) * hd_scalar_bits(value->type) / 8;
+  for (uint32_t i = 0; i < giver->num_inputs; i++)
+    if (giver->inputs[i])
+      bytes += constant_bytes(f, giver->inputs[i], steps - 1);
+  return bytes;
+}
+
+// Whether a matrix is made of fewer bits, which products may read in its place
+// as long as it is not scaled.
+static bool is_packed(hd_folder_t *f, const hd_value_t *matrix) {
+  double bytes = (double)hd_fold_count(matrix) * hd_scalar_bits(matrix->type);
+  return constant_bytes(f, matrix, MOST_STEPS) < FEWER * bytes / 8;
+}
+
 static bool is_product(const found_t *found, const hd_node_t *node,
                        const hd_value_t *operand) {
   const hd_folder_t *f = found->f;
@@ -181,7 +208,8 @@ static bool is_product(const found_t *found, const hd_node_t *node,
     return false;
   const hd_attribute_t *ta = hd_node_attribute(node, "ta");
   return !(ta && ta->u.i) && operand->rank >= 1 &&
-         last_of(operand) == last_of(found->norm->x);
+         last_of(operand) == last_of(found->norm->x) &&
+         !is_packed(found->f, node->inputs[1]);
 }
 
 // What reads a norm, rounded and in other shapes: products, and others.
@@ -218,7 +246,7 @@ static int64_t part_of(hd_folder_t *f, const hd_norm_t *norm,
   int64_t length = last_of(norm->x), best = 0;
   const hd_candidates_t *all =
       hd_fold_candidates(f, anchor, HD_FORM_KIND_PRODUCT);
-  for (int64_t part = MOST_PART; norm->bias && part >= LEAST_PART; part /= 2) {
+  for (int64_t part = MOST_PART; part >= LEAST_PART; part /= 2) {
     const hd_candidate_t *c =
         length % (8 * part) ? NULL : hd_candidates_with_rows(all, part);
     if (!c || (best && c->us - all->data[0].us >= *more))

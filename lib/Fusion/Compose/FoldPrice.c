@@ -42,25 +42,31 @@ static const hd_value_t *probe_value(hd_folder_t *f, hd_scalar_t type,
 // what it adds.
 static void probe_parts(hd_folder_t *f, const hd_norm_t *norm,
                         const hd_node_t *product, const hd_value_t **inputs) {
+  bool centred = norm->bias;
   hd_tensor_type_t rows = hd_scheduled_type(product->inputs[0]);
   hd_tensor_type_t matrix = hd_scheduled_type(product->inputs[1]);
   const hd_attribute_t *tb = hd_node_attribute(product, "tb");
   bool turned = tb && tb->u.i;
   int64_t parts = rows.shape[rows.rank - 1] / norm->part;
   rows.shape[rows.rank - 1] = parts;
-  matrix.shape[turned] += parts;
   inputs[1] = inputs[2] =
       probe_value(f, HD_F32, rows.shape, rows.rank, product);
-  inputs[3] = probe_value(f, matrix.type, matrix.shape, 2, product);
+  matrix.shape[turned] += centred ? parts : 0;
+  inputs[centred ? 3 : 2] =
+      probe_value(f, matrix.type, matrix.shape, 2, product);
   inputs[4] = probe_value(f, HD_F32, &matrix.shape[!turned], 1, product);
+}
+
+const char *hd_fold_product(const hd_norm_t *norm) {
+  static const char *const tasks[2][2] = {{"rms_matmul", "scaled_matmul"},
+                                          {"norm_matmul", "centred_matmul"}};
+  return tasks[norm->bias != NULL][norm->part != 0];
 }
 
 const hd_node_t *hd_fold_probe(hd_folder_t *f, const hd_norm_t *norm,
                                const hd_node_t *product) {
   bool centred = norm->bias;
-  const char *op = norm->part ? "centred_matmul"
-                   : centred  ? "norm_matmul"
-                              : "rms_matmul";
+  const char *op = hd_fold_product(norm);
   hd_tensor_type_t result = hd_scheduled_type(product->outputs[0]);
   const hd_value_t **inputs = HD_ARENA_ARRAY(f->arena, const hd_value_t *, 5);
   const hd_value_t **outputs = HD_ARENA_ARRAY(f->arena, const hd_value_t *, 3);
@@ -73,9 +79,7 @@ const hd_node_t *hd_fold_probe(hd_folder_t *f, const hd_norm_t *norm,
   *node = (hd_node_t){.op = op,
                       .task = hd_library_task(f->module->context, op),
                       .loc = product->loc,
-                      .num_inputs = norm->part ? 5
-                                    : centred  ? 4
-                                               : 2,
+                      .num_inputs = (centred ? 4u : 2u) + (norm->part != 0),
                       .inputs = inputs,
                       .num_outputs = centred ? 3 : 2,
                       .outputs = outputs,

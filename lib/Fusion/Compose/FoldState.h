@@ -16,7 +16,8 @@ typedef struct hd_norm {
   double epsilon;
   bool others; // Somebody reads it beside its products.
   // The product before leaves the statistics of so many neighbours each, and
-  // these around their mean; 0: products find the statistics of whole rows.
+  // where there is a mean these around theirs; 0: products find the statistics
+  // of whole rows.
   int64_t part;
 } hd_norm_t;
 
@@ -56,6 +57,8 @@ double hd_fold_price(hd_folder_t *f, const hd_node_t *node,
                      hd_form_kind_t kind);
 // Those of the norm's own kernel, which reads and writes each element once.
 double hd_fold_price_norm(hd_folder_t *f, const hd_norm_t *norm);
+// The task that takes a product's place.
+const char *hd_fold_product(const hd_norm_t *norm);
 // What would take a product's place, as far as its price needs it.
 const hd_node_t *hd_fold_probe(hd_folder_t *f, const hd_norm_t *norm,
                                const hd_node_t *product);

@@ -31,7 +31,7 @@ static const struct {
   uint32_t matrix;
 } products[] = {
     {"matmul", 1},     {"matmul_integer", 1}, {"norm_matmul", 1},
-    {"rms_matmul", 1}, {"centred_matmul", 3},
+    {"rms_matmul", 1}, {"scaled_matmul", 2},  {"centred_matmul", 3},
 };
 
 typedef struct turner {

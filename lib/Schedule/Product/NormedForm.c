@@ -23,6 +23,11 @@
 //   y[i, j]    = sum(p) (p < k ? x[i, p] : centre[i, p - k] - mean[i]) * w[p,
 //   j]
 //                * inverse[i] + v[j]
+//
+// or, of rows without a mean, with the squares of parts at hand,
+//
+//   inverse[i] = 1 / sqrt(sum(q) squares[i, q] / k + epsilon)
+//   y[i, j]    = sum(p) x[i, p] * w[p, j] * inverse[i]
 #include "Schedule/Product/Product.h"
 #include "Schedule/Terms/Affine.h"
 
@@ -138,6 +143,18 @@ static bool is_part(finder_t *f, const hd_term_t *term,
                    (double)(f->form->a.shape[2] / n->parts));
 }
 
+// An element of the squares of parts, of rows without a mean.
+static bool is_squares(finder_t *f, const hd_term_t *term,
+                       const hd_index_t *const *indices, unsigned count) {
+  if (f->mean || term->kind != HD_TERM_LOAD ||
+      f->form->sizes[HD_AXIS_BATCH] != 1)
+    return false;
+  f->squares = term->u.value;
+  f->normed->parts = hd_flat_range(indices[count - 1]);
+  return f->form->sizes[HD_AXIS_K] % f->normed->parts == 0 &&
+         is_element_at(f, term, f->squares, indices, count);
+}
+
 static bool is_inverse(finder_t *f, const hd_definition_t *d) {
   const hd_index_t *indices[HD_MAX_RANK];
   if (!is_definition(d) || !hd_flat_is_operator(d->term, HD_EXPR_DIV) ||
@@ -155,8 +172,10 @@ static bool is_inverse(finder_t *f, const hd_definition_t *d) {
   const hd_term_t *square =
       summand(d, sum->operands[0], f->form->a.shape[2], indices);
   unsigned count = d->num_indices + 1;
-  return square && (f->centre ? is_part(f, square, indices, count)
-                              : is_square(f, square, indices, count));
+  return square &&
+         (f->centre ? is_part(f, square, indices, count)
+                    : (f->x && is_square(f, square, indices, count)) ||
+                          is_squares(f, square, indices, count));
 }
 
 // --- An operand of x and the distances of its parts' means ---
@@ -293,10 +312,13 @@ static void set_tensors(finder_t *f, const hd_task_value_t *inverse) {
   normed->epsilon.indices[0] = hd_flat_index_make(f->arena, "none", 1);
   normed->epsilon.shape[0] = 1;
   hd_form_tensor_t *parts[] = {&normed->centre, &normed->squares};
-  for (int i = 0; i < 2 && f->centre; i++) {
+  for (int i = 0; i < 2 && normed->parts; i++) {
     parts[i]->rank = 2;
+    parts[i]->indices[0] = form->c.indices[1];
     parts[i]->shape[0] = form->c.shape[1];
+    parts[i]->indices[1] = hd_flat_index_make(f->arena, "q", normed->parts);
     parts[i]->shape[1] = normed->parts;
+    parts[i]->term = none;
   }
   normed->centre.same = f->centre;
   normed->squares.same = f->squares;
@@ -308,34 +330,40 @@ static void set_tensors(finder_t *f, const hd_task_value_t *inverse) {
       rows[i]->shape[n] = form->c.shape[n];
     }
   }
-  normed->mean.same = f->mean;
-  normed->inverse.same = inverse;
+  // Of parts, a kernel need not store what is nobody's result.
+  normed->keeps = !normed->parts || inverse->kind != HD_VALUE_LOCAL ||
+                  (f->mean && f->mean->kind != HD_VALUE_LOCAL);
+  normed->mean.same = normed->keeps ? f->mean : NULL;
+  normed->inverse.same = normed->keeps ? inverse : NULL;
   normed->centred = f->mean;
 }
 
-const char *hd_normed_form_find(hd_arena_t *arena, const hd_task_t *flat,
-                                hd_product_form_t *form) {
+const char *hd_normed_definitions_find(hd_arena_t *arena,
+                                       const hd_definition_t *const *data,
+                                       size_t count, hd_product_form_t *form) {
   static const char no_norm[] = "it is no product of normalized rows";
-  size_t count = flat->definitions.size;
   if (count != 2 && count != 3)
     return no_norm;
-  const hd_definition_t *last = flat->definitions.data[count - 1];
-  const hd_definition_t *inverse = flat->definitions.data[count - 2];
+  const hd_definition_t *last = data[count - 1], *inverse = data[count - 2];
   if (last->kind != HD_DEFINE || last->num_targets != 1 ||
       hd_product_form_find(arena, last, form) || !form->result.value)
     return no_norm;
   hd_normed_t *normed = HD_ARENA_NEW(arena, hd_normed_t);
   finder_t f = {
       .arena = arena, .form = form, .normed = normed, .x = form->a.same};
-  if (!f.x && (count != 3 || !find_parts(&f) ||
-               f.mean != flat->definitions.data[0]->targets[0]))
+  if (count == 3 && !f.x && (!find_parts(&f) || f.mean != data[0]->targets[0]))
     return no_norm;
-  if ((count == 3 && !is_mean(&f, flat->definitions.data[0])) ||
-      !is_inverse(&f, inverse) ||
+  if ((count == 3 && !is_mean(&f, data[0])) || !is_inverse(&f, inverse) ||
       !is_result(&f, form->result.value, inverse->targets[0]))
     return no_norm;
   set_tensors(&f, inverse->targets[0]);
   form->normed = normed;
   hd_product_form_round(arena, form);
   return NULL;
+}
+
+const char *hd_normed_form_find(hd_arena_t *arena, const hd_task_t *flat,
+                                hd_product_form_t *form) {
+  return hd_normed_definitions_find(arena, flat->definitions.data,
+                                    flat->definitions.size, form);
 }

@@ -14,6 +14,13 @@
 
 #include "Schedule/Product/Product.h"
 
+// NULL, or why these definitions of a task are no product of which pairs may be
+// made: one alone, or the statistics of normalized rows and the product, of
+// rows whose parts' squares are at hand.
+const char *hd_pairs_product_find(hd_arena_t *arena,
+                                  const hd_definition_t *const *data,
+                                  size_t count, hd_product_form_t *form);
+
 // NULL, or why a flat task is no such product. Then the form is that of t, with
 // as many columns, but c and the result are those of y.
 const char *hd_pairs_form_find(hd_arena_t *arena, const hd_task_t *flat,

@@ -79,14 +79,26 @@ static void set_places(finder_t *f, hd_form_tensor_t *c) {
                   y->rank, f->places);
 }
 
+const char *hd_pairs_product_find(hd_arena_t *arena,
+                                  const hd_definition_t *const *data,
+                                  size_t count, hd_product_form_t *form) {
+  if (count == 1)
+    return hd_product_form_find_few(arena, data[0], form);
+  const char *why = hd_normed_definitions_find(arena, data, count, form);
+  return why                                           ? why
+         : !form->normed->parts || form->normed->keeps ? no_pairs
+                                                       : NULL;
+}
+
 const char *hd_pairs_form_find(hd_arena_t *arena, const hd_task_t *flat,
                                hd_product_form_t *form) {
-  if (flat->definitions.size != 2)
+  size_t count = flat->definitions.size;
+  if (count != 2 && count != 3)
     return no_pairs;
-  const hd_definition_t *product = flat->definitions.data[0];
-  const hd_definition_t *last = flat->definitions.data[1];
+  const hd_definition_t *product = flat->definitions.data[count - 2];
+  const hd_definition_t *last = flat->definitions.data[count - 1];
   if (!hd_flat_is_local(product) || !is_pointwise(last) ||
-      hd_product_form_find_few(arena, product, form) ||
+      hd_pairs_product_find(arena, flat->definitions.data, count - 1, form) ||
       form->c.same != product->targets[0] || form->sizes[HD_AXIS_N] % 2 != 0 ||
       hd_flat_count(last->targets[0]) * 2 != hd_flat_count(form->c.same) ||
       last->num_indices != last->targets[0]->rank)

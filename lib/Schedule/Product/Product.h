@@ -71,9 +71,12 @@ typedef struct hd_product_image {
 // multiplied with it or added, inverse is of the mean of squares. With parts,
 // statistics of so many pieces of a row are there: a has the distances from its
 // piece's mean, b is longer than a's rows by a row for each piece, by which the
-// distance of its mean from the row's is multiplied, and there is no u.
+// distance of its mean from the row's is multiplied, and there is no u. With
+// parts and without a mean a is the rows, and their squares are those of its
+// parts.
 typedef struct hd_normed {
   bool centred;  // There is a mean.
+  bool keeps;    // Mean and inverse are somebody's results.
   int64_t parts; // 0: statistics are found in a.
   hd_form_tensor_t u, v, epsilon, mean, inverse;
   hd_form_tensor_t centre, squares; // Of parts.
@@ -124,6 +127,11 @@ void hd_product_form_round(hd_arena_t *arena, hd_product_form_t *form);
 const char *hd_normed_form_find(hd_arena_t *arena, const hd_task_t *flat,
                                 hd_product_form_t *form);
 
+// The same of some definitions of a task, one behind the other.
+const char *hd_normed_definitions_find(hd_arena_t *arena,
+                                       const hd_definition_t *const *data,
+                                       size_t count, hd_product_form_t *form);
+
 // Those of a flat task's inputs that will be computed where they are loaded, as
 // hd_surroundings_t has it: they are no tensors, although they look like
 // some here.
@@ -137,6 +145,8 @@ hd_product_form_a(const hd_product_form_t *form,
   return form->turned && template->takes_turned ? &form->turned_a : &form->a;
 }
 
+// Which of the library's forms it is.
+hd_form_kind_t hd_product_form_kind(const hd_product_form_t *form);
 // The form as templates are asked about it. The microseconds that a candidate
 // is expected to take grow with what it does, and are right within a factor of
 // two or so. Source: the roofline of a step (tensor cores against the L2

@@ -235,14 +235,17 @@ static const char *given_by(hd_arena_t *arena, const hd_product_form_t *form) {
       arena, "T = %s, O = %s, ROWS = %s", hd_scalar_name(form->type),
       hd_scalar_name(form->result.type), form->rows ? "true" : "false");
   const hd_normed_t *n = form->normed;
-  return n && n->parts ? hd_arena_printf(arena, "%s, PARTS = %lld", given,
-                                         (long long)n->parts)
-         : n           ? hd_arena_printf(arena, "%s, MEAN = %s", given,
+  return n && n->parts
+             ? hd_arena_printf(arena, "%s, PARTS = %lld, MEAN = %s, KEEP = %s",
+                               given, (long long)n->parts,
+                               n->centred ? "true" : "false",
+                               n->keeps ? "true" : "false")
+         : n ? hd_arena_printf(arena, "%s, MEAN = %s", given,
                                n->centred ? "true" : "false")
-                       : given;
+             : given;
 }
 
-static hd_form_kind_t kind_of(const hd_product_form_t *form) {
+hd_form_kind_t hd_product_form_kind(const hd_product_form_t *form) {
   const hd_normed_t *n = form->normed;
   return !n         ? HD_FORM_KIND_PRODUCT
          : n->parts ? HD_FORM_KIND_CENTRED
@@ -252,7 +255,7 @@ static hd_form_kind_t kind_of(const hd_product_form_t *form) {
 hd_form_t hd_product_form_ask(hd_arena_t *arena,
                               const hd_product_form_t *form) {
   hd_form_t asked = {
-      .kind = kind_of(form),
+      .kind = hd_product_form_kind(form),
       .type = form->type,
       .second = form->second,
       .kept = form->kept.same ? form->kept.same->type.scalar : HD_VOID,

@@ -163,10 +163,7 @@ size_t hd_rule_normed(hd_rules_t *rules) {
   const hd_pin_t *pin;
   if (hd_normed_form_find(arena, rules->flat, form) ||
       (rules->pin && strcmp(rules->pin->name, HD_PIN_RULES) == 0) ||
-      !hd_template_may_serve(rules,
-                             form->normed->parts ? HD_FORM_KIND_CENTRED
-                                                 : HD_FORM_KIND_NORMED,
-                             &pin) ||
+      !hd_template_may_serve(rules, hd_product_form_kind(form), &pin) ||
       pin != rules->pin)
     return 0;
   hd_product_form_mark(form, rules->flat, rules->computed);
@@ -179,7 +176,7 @@ bool hd_rule_pairs(hd_rules_t *rules) {
   const hd_pin_t *pin;
   if (hd_pairs_form_find(arena, rules->flat, form) ||
       (rules->pin && strcmp(rules->pin->name, HD_PIN_RULES) == 0) ||
-      !hd_template_may_serve(rules, HD_FORM_KIND_PRODUCT, &pin) ||
+      !hd_template_may_serve(rules, hd_product_form_kind(form), &pin) ||
       pin != rules->pin)
     return false;
   hd_product_form_mark(form, rules->flat, rules->computed);
