@@ -278,6 +278,16 @@ static bool compare(const found_t *found, double *folded, double *apart) {
   return true;
 }
 
+// NULL where it is not.
+static const char *what_is_dear(hd_folder_t *f, double folded, double apart) {
+  return folded <= apart
+             ? NULL
+             : hd_arena_printf(f->arena,
+                               "%.2f us are expected where it is folded, %.2f "
+                               "us where it is a kernel",
+                               folded, apart);
+}
+
 // NULL where the norm is to be folded: by the statistics that the product
 // before leaves, or by those that the products find.
 static const char *obstacle(found_t *found) {
@@ -298,19 +308,19 @@ static const char *obstacle(found_t *found) {
     return "no kernel computes what it reads on the way of its result";
   double folded, apart, more = 0;
   norm->part = part_of(f, norm, anchor, &more);
-  if (norm->part && compare(found, &folded, &apart) && folded + more <= apart)
+  const char *dear =
+      norm->part && compare(found, &folded, &apart)
+          ? what_is_dear(f, folded + more, apart)
+          : "no template answers for a product of normalized rows";
+  if (!dear)
     return NULL;
+  bool answered = norm->part && folded > 0;
   norm->part = 0;
   if (!f->rounds && hd_scalar_bits(norm->x->type) > hd_scalar_bits(type))
-    return "its rows would be rounded before they are normalized";
-  if (!compare(found, &folded, &apart))
-    return "no template answers for a product of normalized rows";
-  if (folded <= apart)
-    return NULL;
-  return hd_arena_printf(f->arena,
-                         "%.2f us are expected where it is folded, %.2f us "
-                         "where it is a kernel",
-                         folded, apart);
+    return answered ? dear
+                     : "its rows would be rounded before they are normalized";
+  return compare(found, &folded, &apart) ? what_is_dear(f, folded, apart)
+                                         : dear;
 }
 
 static bool fold(hd_folder_t *f, const hd_node_t *node, bool explain) {

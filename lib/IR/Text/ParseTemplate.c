@@ -56,6 +56,7 @@ static const char *const names[HD_TEMPLATE_NAMES] = {
     [HD_TEMPLATE_LANES] = "lanes", [HD_TEMPLATE_TURNED] = "turned",
     [HD_TEMPLATE_KEPT] = "kept",   [HD_TEMPLATE_ALIKE] = "alike",
     [HD_TEMPLATE_HIGH] = "high",   [HD_TEMPLATE_WIDE] = "wide",
+    [HD_TEMPLATE_MEAN] = "mean",
 };
 
 static const hd_var_t *declare(hd_parser_t *p, const char *name, hd_loc_t loc) {
