@@ -269,9 +269,68 @@ def draw_grouped(rng, case, template, values):
         m, tokens, z, n, k, kind, values, " all first" * first)
 
 
+# Products of rows whose parts' squares are there, drawn like all else; of pairs of
+# columns, too.
+
+def draw_scaled(rng, case, template, many):
+    rows, part = bool(rng.integers(2)), int(rng.choice([8, 16, 32, 64]))
+    k = -(-size_of(rng, [256, 320, 512, 768], 64) // (8 * part)) * 8 * part
+    t = k // part
+    m = size_of(rng, [65, 67, 128, 130, 200] if many else [9, 11, 31, 64, 67, 128, 130])
+    n = size_of(rng, [4096, 5000, 8200] if many else [8, 9, 31, 64, 129, 200],
+                1 if rows else 8)
+    n = n if rows else -(-n // 8) * 8
+    n = -(-1048576 // (m * 8)) * 8 if many and m * n < 1048576 else n
+    kind, wide = str(rng.choice(template.types)), bool(rng.integers(2))
+    while True:
+        values = template.draw(rng)
+        facts = {"rows": rows, "k": k, "bits": 16, "z": 1, "m": m, "n": n, "mean": 0}
+        if template.allows(values, facts):
+            break
+    case.blocks, case.partial = template.tiles(values, facts)
+    x, w = eighths(rng, m, k), eighths(rng, *((n, k) if rows else (k, n))) / 16
+    squares = rng.random((m, t)) * part + 0.25
+    inverse = 1 / numpy.sqrt(squares.sum(-1) / k + 1e-3)
+    y = x @ (w.T if rows else w) * inverse[:, None]
+    result = "f32" if wide else kind
+    bound = {"f32": 1e-3 if kind == "f16" else 1e-2, "f16": 3e-3, "bf16": 3e-2}[result]
+    after = str(rng.choice(["none", "relu", "pairs"]))
+    if n % 2 and after == "pairs":
+        after = "none"
+    xt, st, wt = (case.input("x", x, kind), case.input("squares", squares, "f32"),
+                  case.input("w", w, kind))
+    p = "p_%d" % case.number
+    kept = bool(rng.integers(2)) and after != "pairs"
+    case.add("%s: %s[%d, %d], %s = scaled_matmul(%s, %s, %s) "
+             "{ epsilon = 1e-3, tb = %s%s }%s" % (
+                 p, result, m, n,
+                 "inverse_%d: f32[%d]" % (case.number, m) if kept else "_", xt, st, wt,
+                 "true" if rows else "false", ", R = f32" if wide else "",
+                 pins(template, values)))
+    if after == "pairs":
+        halves = [case.node(result, [m, n // 2], "slice(%s) { start = [0, %d], "
+                            "stride = [1, 2], size = [%d, %d] }" % (p, i, m, n // 2))
+                  for i in range(2)]
+        end = case.node(result, [m, n // 2], "add(%s, %s)" % (
+            case.node(result, [m, n // 2], "relu(%s)" % halves[0]), halves[1]))
+        y = numpy.maximum(y[:, ::2], 0) + y[:, 1::2]
+        bound *= 2
+    elif after == "relu":
+        end, y = case.node(result, y.shape, "relu(%s)" % p), numpy.maximum(y, 0)
+    else:
+        end = case.node(result, y.shape, "copy(%s)" % p)
+    case.expect(end, y, bound, 0)
+    if kept:
+        case.expect("inverse_%d" % case.number, inverse, 1e-4)
+    case.says = "%dx%dx%d %s %s %s %s parts of %d without a mean %s" % (
+        m, n, k, kind, result, "rows" if rows else "columns", after, part, values)
+
+
 # Products of rows in parts, whose statistics are drawn like all else.
 
 def draw_centred(rng, case, template):
+    if template.name == "product_scaled" or not rng.integers(3):
+        return draw_scaled(rng, case, template, template.name == "product_scaled")
     rows, part = bool(rng.integers(2)), int(rng.choice([8, 16, 32, 64]))
     k = size_of(rng, [256, 320, 512, 768], 64)
     k = -(-k // (8 * part)) * 8 * part
@@ -282,7 +341,7 @@ def draw_centred(rng, case, template):
     kind, wide = str(rng.choice(template.types)), bool(rng.integers(2))
     while True:
         values = template.draw(rng)
-        facts = {"rows": rows, "k": k + t, "bits": 16, "z": 1, "m": m, "n": n}
+        facts = {"rows": rows, "k": k + t, "bits": 16, "z": 1, "m": m, "n": n, "mean": 1}
         if template.allows(values, facts):
             break
     case.blocks, case.partial = template.tiles(values, facts)
