@@ -12,6 +12,11 @@ usage: fold.py FOLDER layer    a layer after attention, in f32 lowered to f16:
                                norms of their own (geometric mean of 8 inputs)
        fold.py FOLDER parts    the same in f32 lowered to f16, by statistics that
                                the product before leaves
+       fold.py FOLDER squares  the same of norms without a mean
+       fold.py FOLDER decoder llama|gemma|t5
+                               two layers of a decoder without its attention, as
+                               exporters write norms: in f16, with a gate; in f32
+                               lowered to f16, with a scale about 1; in bf16
 """
 import pathlib
 import subprocess
@@ -96,6 +101,79 @@ def rms():
 """)
 
 
+FAMILIES = {
+    # The type of weights and of what is between, what a norm's scale is, the gate.
+    "llama": ("f16", "", "swish"), "gemma": ("f32", "one", "gelu_tanh"), "t5": ("bf16", "", None)}
+GATES = {
+    "swish": lambda x: x / (1 + numpy.exp(-x)),
+    "gelu_tanh": lambda x: x / 2 * (1 + numpy.tanh(numpy.sqrt(2 / numpy.pi) * (x + 0.044715 * x ** 3)))}
+
+
+def decoder():
+    kind, one, gate = FAMILIES[sys.argv[3]]
+    rng = numpy.random.default_rng(13)
+    normal = rng.standard_normal
+    weights = {"e": normal((256, 256)) / 16}
+    for l in "01":
+        weights |= {"q" + l: normal((256, 256)) / 16, "o" + l: normal((256, 256)) / 16,
+                    "u" + l: normal((256, 512)) / 16, "v" + l: normal((256, 512)) / 16,
+                    "d" + l: normal((512, 256)) / 16}
+    scales = {g: normal(256) / 4 + (not one) for g in ("g0", "h0", "g1", "h1", "g2")}
+    c = write(rng, numpy.float32, {**weights, **scales})
+    a = normal((1, 70, 256)).astype(numpy.float32)
+    lines, nodes = [], []
+    for name, value in c.items():
+        shape = ", ".join(map(str, value.shape))
+        lines.append("const %s_given: f32[%s] = file(\"%s.bin\", 0)" % (name, shape, name))
+        nodes.append("%s: %s[%s] = cast(%s_given) { U = %s }" % (name, kind, shape, name, kind)
+                     if kind != "f32" else "%s: f32[%s] = copy(%s_given)" % (name, shape, name))
+
+    def put(name, op, width=256, of=kind):
+        nodes.append("%s: %s[1, 70, %s] = %s" % (name, of, width, op))
+        return name
+
+    def put_norm(x, g):
+        n = "n_%s_" % g
+        wide = x if kind == "f32" else put(n + "wide", "cast(%s) { U = f32 }" % x, of="f32")
+        put(n + "square", "pow(%s, two)" % wide, of="f32")
+        nodes.append("%sthree: f32[70, 256, 1] = reshape(%ssquare)" % (n, n))
+        nodes.append("%ssum: f32[70, 1] = reduce_mean(%sthree)" % (n, n))
+        nodes.append("%smean: f32[1, 70, 1] = reshape(%ssum)" % (n, n))
+        put(n + "more", "add(%smean, epsilon)" % n, 1, "f32")
+        put(n + "inverse", "rsqrt(%smore)" % n, 1, "f32")
+        put(n + "normal", "mul(%s, %sinverse)" % (wide, n), of="f32")
+        if one:
+            nodes.append("%sscale: f32[256] = add(%s, one)" % (n, g))
+            return put(n + "y", "mul(%snormal, %sscale)" % (n, n))
+        put(n + "narrow", "cast(%snormal) { U = %s }" % (n, kind))
+        return put(n + "y", "mul(%s, %snarrow)" % (g, n))
+
+    x, y = put("x", "matmul(start, e)"), a @ c["e"]
+    for l in "01":
+        h = put("q_" + l, "matmul(%s, q%s)" % (put_norm(x, "g" + l), l))
+        x = put("x_" + l, "add(%s, %s)" % (x, put("o_" + l, "matmul(%s, o%s)" % (h, l))))
+        h = put_norm(x, "h" + l)
+        u = put("u_" + l, "matmul(%s, u%s)" % (h, l), 512)
+        s = put("s_" + l, "%s(%s)%s" % (gate or "relu", u, " { alpha = 1 }" if gate == "swish" else ""), 512)
+        s = put("t_" + l, "mul(%s, %s)" % (s, put("v_" + l, "matmul(%s, v%s)" % (h, l), 512)), 512) if gate else s
+        x = put("z_" + l, "add(%s, %s)" % (x, put("d_" + l, "matmul(%s, d%s)" % (s, l))))
+        y = y + root(y, c["g" + l] + bool(one), 0, 1e-6) @ c["q" + l] @ c["o" + l]
+        r = root(y, c["h" + l] + bool(one), 0, 1e-6)
+        inner = GATES[gate](r @ c["u" + l]) * (r @ c["v" + l]) if gate else numpy.maximum(r @ c["u" + l], 0)
+        y = y + inner @ c["d" + l]
+    end, y = put_norm(x, "g2"), root(y, c["g2"] + bool(one), 0, 1e-6)
+    if kind == "f32":
+        nodes.insert(0, "start: f32[1, 70, 256] = copy(a)")
+    else:
+        nodes.insert(0, "start: %s[1, 70, 256] = cast(a) { U = %s }" % (kind, kind))
+    nodes.append("y: f32[1, 70, 256] = cast(%s) { U = f32 }" % end)
+    numpy.save(folder / "a.npy", a)
+    numpy.save(folder / "y.npy", y.astype(numpy.float32))
+    lines += ["const two: f32[] = 2.0", "const one: f32[] = 1.0", "const epsilon: f32[] = 1e-6"]
+    (folder / "main.hir").write_text("graph main(a: f32[1, 70, 256]) -> y {\n  %s\n}\n" % (
+        "\n  ".join(lines + nodes)))
+
+
 def error_of(options, expected):
     subprocess.run(["hidet-run", str(folder / "far.hir"), "--device=sim",
                     "--input=a=@%s" % (folder / "a.npy"), "--input=r=@%s" % (folder / "r.npy"),
@@ -104,7 +182,15 @@ def error_of(options, expected):
     return numpy.sqrt(((y - expected) ** 2).mean())
 
 
-def parts():
+def root(x, g, b, epsilon):
+    return x / numpy.sqrt((x * x).mean(-1, keepdims=True) + epsilon) * g
+
+
+def squares():
+    return parts("rms_norm_scale(s, g)", root)
+
+
+def parts(node="layer_norm(s, g, b)", norm=norm):
     """Rows in f32, of a mean of 100 and of 1000 deviations."""
     (folder / "far.hir").write_text("""graph main(a: f32[75, 256], r: f32[75, 256]) -> y {
   const wp: f32[256, 256] = file("wp.bin", 0)
@@ -113,10 +199,10 @@ def parts():
   const wu: f32[256, 520] = file("wu.bin", 0)
   p: f32[75, 256] = matmul(a, wp)
   s: f32[75, 256] = add(p, r)
-  h: f32[75, 256] = layer_norm(s, g, b) { s = 1, epsilon = 1e-5, count = 256 }
+  h: f32[75, 256] = NORM { s = 1, epsilon = 1e-5, count = 256 }
   y: f32[75, 520] = matmul(h, wu)
 }
-""")
+""".replace("NORM", node))
     ratios = []
     for seed in range(8):
         rng = numpy.random.default_rng(seed)
@@ -174,4 +260,5 @@ def far():
     return int(mean > 1.05)
 
 
-sys.exit({"layer": layer, "rms": rms, "far": far, "parts": parts}[sys.argv[2]]())
+sys.exit({"layer": layer, "rms": rms, "far": far, "parts": parts, "squares": squares,
+          "decoder": decoder}[sys.argv[2]]())
