@@ -53,6 +53,38 @@ static void push_barrier(const hd_access_tile_t *tile) {
                                 operands, 2));
 }
 
+// Registers for what a yield's loop leaves; NULL: its text does not say who has
+// an element's neighbours.
+static const hd_var_t *make_stay(const hd_access_tile_t *tile, hd_scalar_t type,
+                                 const hd_expr_t *init) {
+  const hd_mapping_t *mapping =
+      tile->loop ? tile->loop->u.mapfor.mapping : NULL;
+  if (!mapping || mapping->rank != 1 || mapping->kind != HD_MAPPING_REPEAT ||
+      !tile->point->u.point.across[HD_ACROSS_LANE])
+    return NULL;
+  return hd_b_register(&tile->a->b, "stays", type, mapping->dims, 1, init);
+}
+
+typedef struct stay {
+  const hd_var_t *from, *kept, *at;
+} stay_t;
+
+// What is stored where it would stay goes to registers.
+static bool keep_store(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
+                       hd_stmt_list_t *out) {
+  const stay_t *stay = rewriter->argument;
+  if (stmt->kind != HD_STMT_STORE || stmt->u.store.var != stay->from)
+    return false;
+  hd_stmt_t *kept = hd_stmt_copy(rewriter->arena, stmt);
+  const hd_expr_t **at = HD_ARENA_ARRAY(rewriter->arena, const hd_expr_t *, 1);
+  at[0] = hd_expr_var(rewriter->arena, stay->at);
+  kept->u.store.var = stay->kept;
+  kept->u.store.indices = at;
+  kept->u.store.num_indices = 1;
+  hd_stmt_list_push(rewriter->arena, out, kept);
+  return true;
+}
+
 // What the hook does, or a store, for each element that is inside. hook: may be
 // NULL.
 static void yield_by_element(const hd_access_tile_t *tile,
@@ -65,6 +97,10 @@ static void yield_by_element(const hd_access_tile_t *tile,
   if (is_staged)
     push_barrier(tile);
   hd_open_block_t body, then;
+  const hd_var_t *stays = hook ? hook->stays : NULL;
+  hd_scalar_t type = stays ? (hd_scalar_t)stays->type.scalar : HD_VOID;
+  const hd_var_t *kept =
+      stays ? make_stay(tile, type, hd_access_zero(a, stays->type)) : NULL;
   hd_b_open(b, &body);
   if (is_staged)
     value = hd_b_let(b, "value", hd_access_expr(a, value));
@@ -77,9 +113,17 @@ static void yield_by_element(const hd_access_tile_t *tile,
   else
     hd_b_store(b, place->u.var, at, place->num_operands, value);
   hd_block_t inside = hd_b_close(b);
+  if (kept) {
+    stay_t stay = {stays, kept, tile->loop->u.mapfor.vars[0]};
+    hd_rewriter_t rewriter = {
+        .arena = b->arena, .argument = &stay, .enter = keep_store};
+    inside = hd_rewrite_block(&rewriter, inside);
+  }
   hd_b_if(b, hd_access_inside(a, place->u.var->tensor, at, 1), inside,
           (hd_block_t){0});
   hd_access_push_around(tile, hd_b_close(b));
+  if (stays)
+    hook->stayed(hook->argument, b, tile->loop, kept);
 }
 
 // Learns a store that the hook pushed, under a condition. False where it cannot
@@ -291,14 +335,11 @@ static void push_some(const hd_access_tile_t *tile, const hd_stmt_t *point,
 static const hd_var_t *push_stay(const hd_access_tile_t *tile,
                                  const hd_expr_t *value) {
   hd_builder_t *b = &tile->a->b;
-  const hd_stmt_t *loop = tile->loop;
-  const hd_mapping_t *mapping = loop ? loop->u.mapfor.mapping : NULL;
-  if (!mapping || mapping->rank != 1 || mapping->kind != HD_MAPPING_REPEAT ||
-      !tile->point->u.point.across[HD_ACROSS_LANE])
+  const hd_var_t *kept =
+      make_stay(tile, (hd_scalar_t)value->type.scalar, NULL);
+  if (!kept)
     return NULL;
-  const hd_var_t *kept = hd_b_register(
-      b, "stays", (hd_scalar_t)value->type.scalar, mapping->dims, 1, NULL);
-  const hd_expr_t *e = hd_expr_var(b->arena, loop->u.mapfor.vars[0]);
+  const hd_expr_t *e = hd_expr_var(b->arena, tile->loop->u.mapfor.vars[0]);
   hd_open_block_t body;
   hd_b_open(b, &body);
   hd_b_store(b, kept, &e, 1, value);
@@ -363,8 +404,6 @@ void hd_access_yield(const hd_access_tile_t *tile) {
       push_yields(tile, hook, &yields, is_early ? &open : NULL);
     else if (!is_expected)
       yield_by_element(tile, hook);
-    if (!found && !is_expected && hook->stays)
-      hook->stayed(hook->argument, &a->b, tile->loop, NULL);
     return;
   }
   const hd_expr_t *value = hd_access_as_expression(a, yielded(tile, false));
