@@ -301,10 +301,10 @@ def draw_scaled(rng, case, template, many):
                   case.input("w", w, kind))
     p = "p_%d" % case.number
     kept = bool(rng.integers(2)) and after != "pairs"
-    case.add("%s: %s[%d, %d], %s = scaled_matmul(%s, %s, %s) "
-             "{ epsilon = 1e-3, tb = %s%s }%s" % (
+    case.add("%s: %s[%d, %d]%s(%s, %s, %s) { epsilon = 1e-3, tb = %s%s }%s" % (
                  p, result, m, n,
-                 "inverse_%d: f32[%d]" % (case.number, m) if kept else "_", xt, st, wt,
+                 ", inverse_%d: f32[%d] = scaled_matmul_inverse" % (case.number, m)
+                 if kept else " = scaled_matmul", xt, st, wt,
                  "true" if rows else "false", ", R = f32" if wide else "",
                  pins(template, values)))
     if after == "pairs":

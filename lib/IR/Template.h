@@ -76,7 +76,7 @@ typedef enum hd_template_name {
                       // the narrower tensor; 0: there is no such tensor.
   HD_TEMPLATE_HIGH,   // Of windows: rows of the image from the first that one
   HD_TEMPLATE_WIDE,   // reads to the last, and columns.
-  HD_TEMPLATE_MEAN,   // Of rows whose statistics are there, 1: they have a mean.
+  HD_TEMPLATE_MEAN, // Of rows whose statistics are there, 1: they have a mean.
   HD_TEMPLATE_NAMES
 } hd_template_name_t;
 

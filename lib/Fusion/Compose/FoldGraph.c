@@ -320,8 +320,9 @@ static void put_product(maker_t *m, const hd_node_t *product,
       attribute(m, (hd_attribute_t){.name = "epsilon",
                                     .kind = HD_ATTRIBUTE_FLOAT,
                                     .u.f = epsilon})};
-  hd_node_t *node = put_made(m, hd_fold_product(m->norm), num_inputs, inputs,
-                             centred ? 3 : 2, outputs, attributes);
+  unsigned num_outputs = centred ? 3 : 2 - (parts && !inverse);
+  hd_node_t *node = put_made(m, hd_fold_product(m->norm, inverse), num_inputs,
+                             inputs, num_outputs, outputs, attributes);
   node->label = product->label;
 }
 

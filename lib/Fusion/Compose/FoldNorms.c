@@ -318,7 +318,7 @@ static const char *obstacle(found_t *found) {
   norm->part = 0;
   if (!f->rounds && hd_scalar_bits(norm->x->type) > hd_scalar_bits(type))
     return answered ? dear
-                     : "its rows would be rounded before they are normalized";
+                    : "its rows would be rounded before they are normalized";
   return compare(found, &folded, &apart) ? what_is_dear(f, folded, apart)
                                          : dear;
 }

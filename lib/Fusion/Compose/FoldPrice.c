@@ -57,16 +57,18 @@ static void probe_parts(hd_folder_t *f, const hd_norm_t *norm,
   inputs[4] = probe_value(f, HD_F32, &matrix.shape[!turned], 1, product);
 }
 
-const char *hd_fold_product(const hd_norm_t *norm) {
+const char *hd_fold_product(const hd_norm_t *norm, bool asked) {
   static const char *const tasks[2][2] = {{"rms_matmul", "scaled_matmul"},
                                           {"norm_matmul", "centred_matmul"}};
-  return tasks[norm->bias != NULL][norm->part != 0];
+  return asked && norm->part && !norm->bias
+             ? "scaled_matmul_inverse"
+             : tasks[norm->bias != NULL][norm->part != 0];
 }
 
 const hd_node_t *hd_fold_probe(hd_folder_t *f, const hd_norm_t *norm,
                                const hd_node_t *product) {
   bool centred = norm->bias;
-  const char *op = hd_fold_product(norm);
+  const char *op = hd_fold_product(norm, false);
   hd_tensor_type_t result = hd_scheduled_type(product->outputs[0]);
   const hd_value_t **inputs = HD_ARENA_ARRAY(f->arena, const hd_value_t *, 5);
   const hd_value_t **outputs = HD_ARENA_ARRAY(f->arena, const hd_value_t *, 3);
@@ -81,7 +83,7 @@ const hd_node_t *hd_fold_probe(hd_folder_t *f, const hd_norm_t *norm,
                       .loc = product->loc,
                       .num_inputs = (centred ? 4u : 2u) + (norm->part != 0),
                       .inputs = inputs,
-                      .num_outputs = centred ? 3 : 2,
+                      .num_outputs = centred ? 3 : 2 - (norm->part != 0),
                       .outputs = outputs,
                       .attributes = attributes};
   inputs[0] = product->inputs[0];

@@ -57,8 +57,8 @@ double hd_fold_price(hd_folder_t *f, const hd_node_t *node,
                      hd_form_kind_t kind);
 // Those of the norm's own kernel, which reads and writes each element once.
 double hd_fold_price_norm(hd_folder_t *f, const hd_norm_t *norm);
-// The task that takes a product's place.
-const char *hd_fold_product(const hd_norm_t *norm);
+// The task that takes a product's place; asked: for what it finds of the rows.
+const char *hd_fold_product(const hd_norm_t *norm, bool asked);
 // What would take a product's place, as far as its price needs it.
 const hd_node_t *hd_fold_probe(hd_folder_t *f, const hd_norm_t *norm,
                                const hd_node_t *product);

@@ -30,8 +30,9 @@ static const struct {
   const char *task;
   uint32_t matrix;
 } products[] = {
-    {"matmul", 1},     {"matmul_integer", 1}, {"norm_matmul", 1},
-    {"rms_matmul", 1}, {"scaled_matmul", 2},  {"centred_matmul", 3},
+    {"matmul", 1},         {"matmul_integer", 1}, {"norm_matmul", 1},
+    {"rms_matmul", 1},     {"scaled_matmul", 2},  {"scaled_matmul_inverse", 2},
+    {"centred_matmul", 3},
 };
 
 typedef struct turner {

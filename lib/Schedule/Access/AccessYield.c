@@ -335,8 +335,7 @@ static void push_some(const hd_access_tile_t *tile, const hd_stmt_t *point,
 static const hd_var_t *push_stay(const hd_access_tile_t *tile,
                                  const hd_expr_t *value) {
   hd_builder_t *b = &tile->a->b;
-  const hd_var_t *kept =
-      make_stay(tile, (hd_scalar_t)value->type.scalar, NULL);
+  const hd_var_t *kept = make_stay(tile, (hd_scalar_t)value->type.scalar, NULL);
   if (!kept)
     return NULL;
   const hd_expr_t *e = hd_expr_var(b->arena, tile->loop->u.mapfor.vars[0]);
