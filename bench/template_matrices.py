@@ -276,7 +276,7 @@ def draw_scaled(rng, case, template, many):
     rows, part = bool(rng.integers(2)), int(rng.choice([8, 16, 32, 64]))
     k = -(-size_of(rng, [256, 320, 512, 768], 64) // (8 * part)) * 8 * part
     t = k // part
-    m = size_of(rng, [65, 67, 128, 130, 200] if many else [9, 11, 31, 64, 67, 128, 130])
+    m = size_of(rng, [65, 67, 128, 130, 200] if many else [17, 19, 31, 64, 67, 128, 130])
     n = size_of(rng, [4096, 5000, 8200] if many else [8, 9, 31, 64, 129, 200],
                 1 if rows else 8)
     n = n if rows else -(-n // 8) * 8

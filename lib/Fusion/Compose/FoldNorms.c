@@ -51,6 +51,7 @@
 #include "Schedule/Template/Candidates.h"
 #include "Schedule/Template/Machine.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -240,19 +241,23 @@ static void find_readers(found_t *found, const hd_value_t *value,
 
 // Into parts of how many neighbours, which the kernel of an anchor stores side
 // by side, rows are best divided, so that there are eights of them, 16 bytes in
-// a matrix, and what that kernel takes more than the best one; 0: into none.
+// a matrix, and what that kernel takes more than the best one, which is less
+// than a launch, or the statistics would have one (Form/FormGrow.c); 0: into
+// none.
 static int64_t part_of(hd_folder_t *f, const hd_norm_t *norm,
                        const hd_node_t *anchor, double *more) {
+  const hd_machine_t *machine = &f->module->context->schedules->machine;
   int64_t length = last_of(norm->x), best = 0;
   const hd_candidates_t *all =
       hd_fold_candidates(f, anchor, HD_FORM_KIND_PRODUCT);
   for (int64_t part = MOST_PART; part >= LEAST_PART; part /= 2) {
     const hd_candidate_t *c =
         length % (8 * part) ? NULL : hd_candidates_with_rows(all, part);
-    if (!c || (best && c->us - all->data[0].us >= *more))
+    double costs = c ? c->us - all->data[0].us : INFINITY;
+    if (costs >= (best ? *more : machine->launch))
       continue;
     best = part;
-    *more = c->us - all->data[0].us;
+    *more = costs;
   }
   return best;
 }
