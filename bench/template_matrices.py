@@ -173,12 +173,13 @@ def draw_normed(rng, case, template):
     rows, centred = bool(rng.integers(2)), bool(rng.integers(3))
     k = size_of(rng, [256, 320, 512, 768], 64)
     m = size_of(rng, [9, 11, 31, 64, 67, 128, 130])
+    m = m if centred else max(m, 17)
     n = size_of(rng, [8, 9, 31, 64, 129, 200], 1 if rows else 8)
     n = n if rows else -(-n // 8) * 8
     kind, wide = str(rng.choice(template.types)), bool(rng.integers(2))
     while True:
         values = template.draw(rng)
-        facts = {"rows": rows, "k": k, "bits": 16, "z": 1, "m": m, "n": n}
+        facts = {"rows": rows, "k": k, "bits": 16, "z": 1, "m": m, "n": n, "mean": int(centred)}
         if template.allows(values, facts):
             break
     case.blocks, case.partial = template.tiles(values, facts)
