@@ -285,7 +285,7 @@ def draw_scaled(rng, case, template, many):
     kind, wide = str(rng.choice(template.types)), bool(rng.integers(2))
     while True:
         values = template.draw(rng)
-        facts = {"rows": rows, "k": k, "bits": 16, "z": 1, "m": m, "n": n, "mean": 0}
+        facts = {"rows": rows, "k": k, "bits": 16, "z": 1, "m": m, "n": n, "mean": 0, "sms": 132}
         if template.allows(values, facts):
             break
     case.blocks, case.partial = template.tiles(values, facts)
