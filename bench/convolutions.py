@@ -3,15 +3,20 @@
 cuDNN's plain ones as PyTorch calls them.
 
 usage: convolutions.py --tools=DIR [--json=FILE] [--seconds=N] [--rounds=N]
-           [--part=K/N] [--batch=N,N...] [--tune=N] [--depthwise] [--pin=TEXT]
-           [NAME...]
+           [--part=K/N] [--batch=N,N...] [--tune=N [--tune-db=FILE]]
+           [--depthwise] [--pin=TEXT] [NAME...]
 
 The distinct dense, grouped and transposed convolutions of networks (NAME: a
 part of one's), bench/shapes/convolutions.json: channels, height and width of
 the image, channels of the result, height and width of the window, stride, pads
 of height and width, groups. Those of squeeze-and-excite, of one pixel, are left
-out. Both sides channels last, plain launches, own images, weights and results
-past twice the L2; cuDNN may try its algorithms, our weights are packed before.
+out. All sides in this process (measure.Compiled), channels last, plain
+launches, own images, weights and results past twice the L2; cuDNN may try its
+algorithms. Weights of channels that are no multiples of 8, which are few, are
+constants of ours, packed before, and one for all launches.
+--tune: first `hidet-run --tune=N` of one graph of all cases keeps what it
+measures in --tune-db; a case is measured by what is expected and by what is
+known there.
 
 --depthwise  depthwise ones instead: against cuDNN, and the share of the device
     copy's bandwidth for what an image and its result come to, and of the f32
@@ -22,15 +27,20 @@ past twice the L2; cuDNN may try its algorithms, our weights are packed before.
 One line a case; at last geometric means and the worst, by batch.
 """
 import argparse
+import concurrent.futures
 import json
 import math
 import pathlib
+import statistics
 import tempfile
 import time
+
+import numpy
 
 import measure
 
 LEAST = 4  # Launches in a graph.
+FARTHEST = 0.01  # Of the largest result, from cuDNN's.
 FMA = """kernel fma_rate(out y: f32[135168]) grid(528) block(256) {
   register x: f32[8] = 1
   let f = f32(thread) * 0.001
@@ -124,53 +134,63 @@ def task_of(case):
             size | {"groups": case.groups})
 
 
-def graph(case, copies, pin):
-    n, c, h, w, o, oh, ow = (case.n, case.c, case.h, case.w, case.o, case.oh, case.ow)
-    size = 2 * math.prod(case.weights)
-    task, weights, attributes = task_of(case)
-    image = (n, c, h, w) if c == 3 else (n, h, w, c)
-    sums = "f32[%d, %d, %d, %d]" % (n, oh, ow, o)
-    listed = ", ".join("%s = %d" % a for a in attributes.items())
-    given, constants, body = ["b: f32[%d]" % o], [], []
-    for i in range(copies):
-        given.append("x%d: f16[%d, %d, %d, %d]" % (i, *image))
-        constants.append("const w%d: f16[%s] = file(\"weights\", %d)" % (
-            i, ", ".join(map(str, weights)), i * size))
-        body += [
-            "p%d: %s = conv_last(x%d, w%d)%s%s" % (
-                i, sums, i, i, listed and " { %s }" % listed, " with " + pin if pin else "")]
-        body += ["s%d: %s = add(p%d, b)" % (i, sums, i),
-                 "r%d: %s = relu(s%d)" % (i, sums, i),
-                 "y%d: f16[%d, %d, %d, %d] = cast(r%d)" % (i, n, oh, ow, o, i)]
-    return task + "graph main(%s) -> %s {\n  %s\n}\n" % (
-        ", ".join(given), ", ".join("y%d" % i for i in range(copies)),
-        "\n  ".join(constants + body))
+class Node:
+    """A convolution with bias and relu, as text; i tells it from others."""
+
+    def __init__(self, case, i, pin):
+        n, c, h, w, o, oh, ow = (case.n, case.c, case.h, case.w, case.o, case.oh, case.ow)
+        self.task, weights, attributes = task_of(case)
+        self.image = (n, c, h, w) if c == 3 else (n, h, w, c)
+        self.shapes = [("f32", (o,)), ("f16", self.image), ("f16", weights),
+                       ("f16", (n, oh, ow, o))]
+        name = "f16[%s]" % ", ".join(map(str, weights))
+        self.packed = weights[-1] % 8 != 0 or c == 3
+        self.kept = numpy.random.default_rng(i).standard_normal(weights).astype("float16")
+        self.given = ["b%d: f32[%d]" % (i, o), "x%d: f16[%d, %d, %d, %d]" % (i, *self.image)]
+        self.constant = "const w%d: %s = file(\"weights\", 0)" % (i, name)
+        if self.packed:
+            del self.shapes[2]
+        else:
+            self.given.append("w%d: %s" % (i, name))
+            self.constant = ""
+        sums = "f32[%d, %d, %d, %d]" % (n, oh, ow, o)
+        listed = ", ".join("%s = %d" % a for a in attributes.items())
+        self.lines = [
+            "p%d: %s = %%s(x%d, w%d)%s%s" % (
+                i, sums, i, i, listed and " { %s }" % listed, " with " + pin if pin else ""),
+            "s%d: %s = add(p%d, b%d)" % (i, sums, i, i), "r%d: %s = relu(s%d)" % (i, sums, i),
+            "y%d: f16[%d, %d, %d, %d] = cast(r%d)" % (i, n, oh, ow, o, i)]
 
 
-def peer(case, copies):
-    """Milliseconds of cuDNN's."""
+def graph(nodes):
+    tasks, body = {}, []
+    for node in nodes:
+        name = tasks.setdefault(node.task, "conv_last%d" % len(tasks))
+        body += [node.lines[0] % name, *node.lines[1:]]
+    return "".join(text.replace("conv_last", name) for text, name in tasks.items()) + (
+        "graph main(%s) -> %s {\n  %s\n}\n" % (
+            ", ".join(given for node in nodes for given in node.given),
+            ", ".join("y%d" % i for i in range(len(nodes))),
+            "\n  ".join([n.constant for n in nodes if n.constant] + body)))
+
+
+def peer(case):
+    """What calls cuDNN's on an image and weights, and how weights lie for it."""
     import torch
     from torch.nn import functional
     call = functional.conv_transpose2d if case.transposed else functional.conv2d
+    results = {}
+
+    def run(i, x, w):
+        results[i] = call(x, w, stride=case.stride, groups=case.groups,
+                          padding=(case.pad_h, case.pad_w))
+        return results[i]
 
     def draw(*shape):
         return torch.randn(*shape, device="cuda", dtype=torch.float16).to(
             memory_format=torch.channels_last)
 
-    results = [None] * copies
-    operands = [(draw(case.n, case.c, case.h, case.w), draw(*case.weights))
-                for _ in range(copies)]
-
-    def run(i):
-        x, w = operands[i]
-        results[i] = call(x, w, stride=case.stride, groups=case.groups,
-                          padding=(case.pad_h, case.pad_w))
-
-    with torch.no_grad():
-        ms = measure.replayed([lambda i=i: run(i) for i in range(copies)])
-    del results, operands
-    torch.cuda.empty_cache()
-    return ms, None
+    return run, lambda: (draw(case.n, case.c, case.h, case.w), draw(*case.weights))
 
 
 def copy(size, copies):
@@ -188,15 +208,29 @@ def copy(size, copies):
     return ms, None
 
 
+def as_task(case, w):
+    """Weights as the task has them, of cuDNN's."""
+    return (w.permute(2, 3, 1, 0) if case.transposed else
+            w.squeeze(1).permute(1, 2, 0) if case.groups == case.c else
+            w if case.c == 3 else w.permute(0, 2, 3, 1))
+
+
+def as_cudnn(case, w):
+    return (w.permute(3, 2, 0, 1) if case.transposed else
+            w.permute(2, 0, 1).unsqueeze(1) if case.groups == case.c else
+            w if case.c == 3 else w.permute(0, 3, 1, 2))
+
+
 class Bench:
     def __init__(self, options):
         import torch
         torch.manual_seed(0)
         torch.backends.cudnn.benchmark = True
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-        self.options, self.lines = options, []
+        self.options, self.lines, self.sides = options, [], {}
         self.l2 = torch.cuda.get_device_properties(0).L2_cache_size
         self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.database = options.tune_db or str(self.folder / "tune.db")
         self.until = time.monotonic() + options.seconds
         self.rate = self.fma_rate() if options.depthwise else None
 
@@ -210,28 +244,82 @@ class Bench:
         print("multiply-adds alone: %.1f TFLOP/s" % (FMA_FLOP / ms * 1e-9), flush=True)
         return FMA_FLOP / (ms * 1e-3)
 
-    def weights(self, size):
-        """A file of so many bytes of random weights, at least."""
+    def put_weights(self, cases):
+        """Those of constants."""
         import torch
-        path = self.folder / "weights"
-        if not path.exists() or path.stat().st_size < size:
-            path.write_bytes(torch.randn(size // 2 + 1).half().numpy().tobytes())
+        size = max((math.prod(case.weights) for case in cases), default=1)
+        (self.folder / "weights").write_bytes(
+            torch.randn(size).half().numpy().tobytes())
 
-    def ours(self, case, copies):
-        self.weights(2 * math.prod(case.weights) * copies)
-        path = self.folder / "graph.hir"
-        path.write_text(graph(case, copies, self.options.pin))
-        more = ["--tune=%d" % self.options.tune] if self.options.tune else ["--no-cache"]
-        ms, report = measure.run(self.options.tools, path, ["--no-early-launches", *more])
-        return ms and ms / copies, report
+    def tune(self, cases):
+        """Measures the candidates of all; the report."""
+        nodes = [Node(case, i, None) for i, case in enumerate(cases)]
+        inputs = ["--input=%s=zeros" % given.split(":")[0] for node in nodes
+                  for given in node.given]
+        return measure.tune(self.options.tools, self.options.tune, self.database,
+                            self.folder, graph(nodes), inputs)
+
+    def compile(self, cases):
+        """All at once: each by what is expected, and by what was measured."""
+        ways = {"ours": None, **({"tuned": self.database} if self.options.tune else {})}
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            for case in cases:
+                node = Node(case, 0, self.options.pin)
+                self.sides[case] = node, {
+                    way: pool.submit(measure.Compiled, self.options.tools, graph([node]),
+                                     node.shapes, database=database,
+                                     weights={"w0": ("f16", node.kept)} if node.packed
+                                     else {})
+                    for way, database in ways.items()}
+
+    def measures(self, case):
+        import torch
+        node, jobs = self.sides.pop(case)
+        run, make = peer(case)
+        copies = [make() for _ in range(case.copies(self.l2))]
+        bias = torch.randn(case.o, device="cuda")
+        ours = []
+        for x, w in copies:
+            # As the task has them: what memory has already, but for depthwise's
+            # and transposed ones' weights.
+            image = x.contiguous() if case.c == 3 else x.permute(0, 2, 3, 1)
+            weights = as_task(case, w).contiguous()
+            y = torch.empty(node.shapes[-1][1], device="cuda", dtype=torch.float16)
+            ours.append((bias, image, *([] if node.packed else [weights]), y))
+
+        def replayed(calls):
+            return lambda: (measure.replayed(calls), None)
+
+        def side(job):
+            compiled = job.result()
+            x, w = copies[0]
+            if node.packed:
+                w = as_cudnn(case, torch.from_numpy(node.kept).cuda())
+            compiled(*ours[0])
+            self.compare(ours[0][-1], run(0, x, w), bias)
+            return replayed([lambda o=o: compiled(*o) for o in ours])
+
+        return {**{way: side(job) for way, job in jobs.items()},
+                "cudnn": replayed([lambda i=i, o=o: run(i, *o)
+                                   for i, o in enumerate(copies)])}
+
+    @staticmethod
+    def compare(ours, theirs, bias):
+        theirs = (theirs.float() + bias[:, None, None]).relu().permute(0, 2, 3, 1)
+        far = float((ours.float() - theirs).abs().max() / theirs.abs().max())
+        if far > FARTHEST:
+            raise RuntimeError("%.2g of the largest result away" % far)
 
     def run(self, case):
-        copies = case.copies(self.l2)
-        measures = {"ours": lambda: self.ours(case, copies),
-                    "cudnn": lambda: peer(case, copies)}
-        if self.options.depthwise:
-            measures["copy"] = lambda: copy(case.images, copies)
-        times, report = measure.in_turns(measures, self.options.rounds)
+        import torch
+        try:
+            with torch.no_grad():
+                measures = self.measures(case)
+                if self.options.depthwise:
+                    measures["copy"] = lambda: copy(case.images, case.copies(self.l2))
+                times, report = measure.in_turns(measures, self.options.rounds)
+        except RuntimeError as error:
+            times, report = None, str(error)
         if times is None:
             print("%-62s FAILED: %s" % (case, report.strip()[-300:]), flush=True)
             self.lines.append({"case": str(case), "failed": report.strip()[-300:]})
@@ -240,6 +328,8 @@ class Bench:
         line = "%-62s %8.2f us %6.1f TFLOP/s  cuDNN %8.2f  %5.3f of it" % (
             case, us["ours"], case.flop / us["ours"] * 1e-6, us["cudnn"],
             us["cudnn"] / us["ours"])
+        if "tuned" in us:
+            line += "  tuned %8.2f  %5.3f" % (us["tuned"], us["cudnn"] / us["tuned"])
         if self.options.depthwise:
             line += "  %.3f of the copy  %.3f of the f32 rate" % (
                 us["copy"] / us["ours"], case.flop / (us["ours"] * 1e-6) / self.rate)
@@ -250,14 +340,16 @@ class Bench:
 
     def sum_up(self):
         for batch in self.options.batch:
-            lines = [x for x in self.lines if x.get("batch") == batch]
-            if not lines:
-                continue
-            worst = min(lines, key=lambda x: x["ratio"])
-            print("batch %d, %d cases: geometric mean %.3f of cuDNN's speed, worst %.3f (%s)" % (
-                batch, len(lines),
-                math.exp(sum(math.log(x["ratio"]) for x in lines) / len(lines)),
-                worst["ratio"], worst["case"].strip()), flush=True)
+            for way in ("ours", "tuned"):
+                lines = [(x["us"]["cudnn"] / x["us"][way], x["case"].strip())
+                         for x in self.lines if x.get("batch") == batch and way in x["us"]]
+                if not lines:
+                    continue
+                print("batch %d, %s, %d cases: geometric mean %.3f of cuDNN's speed, "
+                      "worst %.3f (%s)" % (
+                          batch, way, len(lines),
+                          statistics.geometric_mean(r for r, _ in lines), *min(lines)),
+                      flush=True)
 
 
 def main():
@@ -273,6 +365,7 @@ def main():
     parser.add_argument("--part", type=part, default=(0, 1))
     parser.add_argument("--batch", type=lambda text: [int(n) for n in text.split(",")])
     parser.add_argument("--tune", type=int, default=0)
+    parser.add_argument("--tune-db")
     parser.add_argument("--depthwise", action="store_true")
     parser.add_argument("--pin")
     parser.add_argument("names", nargs="*")
@@ -280,13 +373,17 @@ def main():
     options.batch = options.batch or ([1, 16, 64] if options.depthwise else [1, 16])
     cases = cases_of(options)
     bench = Bench(options)
+    bench.put_weights(cases)
+    tuned = bench.tune(cases) if options.tune else []
+    measure.write(options.json, [], tune=tuned)
+    bench.compile(cases)
     for i, case in enumerate(cases):
         if time.monotonic() > bench.until:
             print("no time for the last %d of %d cases" % (len(cases) - i, len(cases)))
             break
         bench.run(case)
     bench.sum_up()
-    measure.write(options.json, bench.lines)
+    measure.write(options.json, bench.lines, tune=tuned)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,13 @@ the GPU busy for as long.
 """
 
 import argparse
+import functools
 import json
+import os
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -62,15 +65,90 @@ def ours(tools, name, shapes, entry=None, specialize=True):
     return run(tools, ROOT / "examples" / (name + ".hir"), options)
 
 
-def peer(make, run):
-    """Milliseconds of run(*operands); make() gives one copy of the operands."""
+class Compiled:
+    """A graph of ours in PyTorch's process: called with its inputs and results,
+    tensors on the GPU, it is enqueued on the current stream, or becomes part of
+    what is captured there. Its first launch is a plain one.
+
+    arrays: type and shape of each input and result, the first `inputs` of them
+    and one result by default; database: of measurements, None to go by what is
+    expected; weights: of constants by name, type and array of NumPy. RuntimeError
+    (hidet.HidetError) where it is not compiled."""
+
+    def __init__(self, tools, text, arrays, results=1, precision="model", database=None,
+                 device="cuda", weights=None):
+        runtime = library(tools)
+        module = runtime.Module.parse(text)
+        model = runtime.Frozen(module)
+        model.set_precision(precision)
+        if database:
+            model.set_measured(database)
+        for constant, (kind, array) in (weights or {}).items():
+            model.set_weight(constant, runtime.Buffer(
+                kind, array.shape, array.ctypes.data, array))
+        self.session = runtime.Session(model, opened(tools, device))
+        made = [runtime.as_array(runtime.Buffer(kind, tuple(shape), 0))
+                for kind, shape in arrays]
+        inputs = len(made) - results
+        self.given = (type(made[0]) * inputs)(*made[:inputs])
+        self.made = (type(made[0]) * results)(*made[inputs:])
+        self.session.prepare(self.given, (type(made[0]) * results)())
+        self.places = [*self.given, *self.made]
+        self.enqueue = self.session.enqueuer(self.given, self.made)
+
+    def __call__(self, *tensors):
+        import torch
+        for place, tensor in zip(self.places, tensors, strict=True):
+            place.data = tensor.data_ptr()
+        with self.session.lock:
+            self.enqueue(torch.cuda.current_stream().cuda_stream)
+
+
+def library(tools):
+    """hidet.runtime, over the library beside the tools."""
+    lib = pathlib.Path(tools).resolve().parent / "lib"
+    os.environ.setdefault("HIDET_LIBRARY", str(lib / "libhidet.so"))
+    for folder in (ROOT / "python", lib / "python"):
+        if folder.is_dir() and str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
+    import hidet.runtime
+    return hidet.runtime
+
+
+def tune(tools, most, database, folder, text, arguments, device="cuda"):
+    """The report of hidet-run --tune=most of a graph; what was measured is in the
+    database. Files that constants name lie in the folder."""
+    path, report = folder / "all.hir", folder / "tune.json"
+    path.write_text(text)
+    done = subprocess.run(
+        [str(pathlib.Path(tools) / "hidet-run"), str(path), "-q", "--device=" + device,
+         "--tune=%d" % most, "--tune-db=" + database, "--json=%s" % report, *arguments],
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    print(done.stdout[-4000:], end="", flush=True)
+    if done.returncode:
+        raise SystemExit("--tune: exit %d" % done.returncode)
+    return json.loads(report.read_text()).get("tune", [])
+
+
+@functools.cache
+def opened(tools, device):
+    runtime = library(tools)
+    return runtime.Device(runtime.Context(), device)
+
+
+def copies_of(make):
+    """So many of operands as pass twice the L2 cache; make() gives one."""
     import torch
     first = make()
     size = sum(x.numel() * x.element_size() for x in first)
     l2 = torch.cuda.get_device_properties(0).L2_cache_size
-    copies = [first] + [make() for _ in range(-(-2 * l2 // size) - 1)]
+    return [first] + [make() for _ in range(-(-2 * l2 // size) - 1)]
+
+
+def peer(make, run):
+    """Milliseconds of run(*operands); make() gives one copy of the operands."""
     return replayed([lambda operands=operands: run(*operands)
-                     for operands in copies])
+                     for operands in copies_of(make)])
 
 
 def replayed(calls, replays=REPLAYS, skipped=5):
@@ -136,7 +214,7 @@ def machine():
             "torch": torch.__version__, "commit": commit}
 
 
-def write(path, cases):
+def write(path, cases, **more):
     if path:
         with open(path, "w") as file:
-            json.dump({**machine(), "cases": cases}, file, indent=1)
+            json.dump({**machine(), **more, "cases": cases}, file, indent=1)

@@ -109,7 +109,8 @@ typedef struct hd_template {
   bool takes_leaving; // The kernel has a compile-time parameter LEAVING,
   bool takes_turned;  // or TURNED,
   bool takes_second;  // or B,
-  bool takes_kept;    // or Q.
+  bool takes_kept;    // or Q,
+  bool takes_aligned; // or ALIGNED.
   HD_VEC(hd_choice_t) choices;
   HD_VEC(hd_scalar_t) types;   // That the operands may have.
   bool maps[HD_FORM_OPERANDS]; // That the kernel has tensor maps of.

@@ -6,7 +6,7 @@
 #include "TaskMapping/Points.h"
 
 // The tensors' elements that a value reads.
-enum { MAX_SOURCES = 8, WIDEST = 32 };
+enum { MAX_SOURCES = 8, WIDEST = 32, LEAST_COPY = 4 };
 typedef struct sources {
   unsigned count;
   bool ok; // All are scalars, and not too many.
@@ -205,13 +205,13 @@ static bool is_chunk(const hd_nest_t *nest, const choice_t *choice,
 static hd_block_t chunk_of(const hd_nest_t *nest, const choice_t *choice,
                            bool copies) {
   const hd_tile_t *tile = nest->tile;
+  const hd_expr_t *place = tile->point->u.point.place;
   if (!copies)
     return store_chunk(nest, choice);
-  return copy_bytes(tile, hd_nest_first(nest, tile->point->u.point.place),
-                    hd_nest_first(nest, choice->value),
-                    choice->condition ? hd_nest_first(nest, choice->condition)
-                                      : NULL,
-                    HD_POINT_CHUNK);
+  return copy_bytes(
+      tile, hd_nest_first(nest, place), hd_nest_first(nest, choice->value),
+      choice->condition ? hd_nest_first(nest, choice->condition) : NULL,
+      nest->width * hd_type_bits(place->type) / 8);
 }
 
 // Element by element: threads next to each other read what lies side by side.
@@ -262,23 +262,22 @@ static bool by_chunks(const hd_tile_t *tile) {
   return false;
 }
 
-static void lower_decided(const hd_tile_t *tile) {
+// By chunks of so many bytes, the widest where a place and what goes there are
+// aligned so. Narrower ones are for copies by hardware alone, threads next to
+// each other doing what lies side by side. False, and nothing, where there are
+// none.
+static bool by_wide_chunks(const hd_tile_t *tile, int64_t bytes) {
   const hd_expr_t *place = tile->point->u.point.place, *all = NULL;
   hd_point_lowering_t *l = tile->l;
   bool is_shared = place->u.var->tensor->scope == HD_SCOPE_SHARED;
-  int64_t bits = hd_type_bits(place->type);
-  if (tile->loop && place->u.var->tensor->scope == HD_SCOPE_REGISTER &&
-      !hd_expr_is_global_load(tile->point->u.point.value) && by_chunks(tile))
-    return;
-  int64_t width =
-      tile->loop && (bits >= 8 || is_shared) ? HD_POINT_CHUNK * 8 / bits : 1;
+  bool is_widest = bytes == HD_POINT_CHUNK;
+  int64_t bits = hd_type_bits(place->type), width = bytes * 8 / bits;
   const hd_mapping_t *chunks =
       width > 1 ? hd_mapping_divide(l->arena, tile->mapping, width) : NULL;
-  if (!chunks) {
-    hd_push_if(tile, NULL, by_elements(tile, false), (hd_block_t){0},
-               tile->out);
-    return;
-  }
+  if (chunks && !is_widest)
+    chunks = hd_tile_spread(tile, width);
+  if (!chunks)
+    return false;
   hd_nest_t nest =
       hd_nest_begin(tile, chunks, width, tile->loop->u.mapfor.unroll);
   choice_t choice = {NULL, tile->point->u.point.value};
@@ -287,19 +286,39 @@ static void lower_decided(const hd_tile_t *tile) {
   bool copies = is_window && is_copy(tile, choice.value);
   if (!is_window && is_shared)
     choice = choice_of(l, choice.value);
-  if (!is_window && !(is_shared && is_chunk(&nest, &choice, &copies))) {
-    hd_push_if(tile, NULL, by_elements(tile, is_shared), (hd_block_t){0},
-               tile->out);
-    return;
-  }
+  if (!is_window && !(is_shared && is_chunk(&nest, &choice, &copies)))
+    return false;
+  if (!is_widest && !copies)
+    return false;
   hd_stmt_list_t list = {0};
   hd_nest_end(&nest, NULL, chunk_of(&nest, &choice, copies), &list);
   if (l->explain)
-    hd_remark(&l->module->context->diags, tile->point->loc, "%s of 16 bytes%s",
+    hd_remark(&l->module->context->diags, tile->point->loc,
+              "%s of %lld bytes%s",
               copies ? "asynchronous copies" : "loads and stores",
-              is_window ? ", where rows are aligned" : "");
+              (long long)bytes, is_window ? ", where rows are aligned" : "");
   hd_push_if(tile, all, hd_block_of(l->arena, &list),
              all ? by_elements(tile, is_shared) : (hd_block_t){0}, tile->out);
+  return true;
+}
+
+static void lower_decided(const hd_tile_t *tile) {
+  const hd_expr_t *place = tile->point->u.point.place;
+  bool is_shared = place->u.var->tensor->scope == HD_SCOPE_SHARED;
+  int64_t bits = hd_type_bits(place->type);
+  if (tile->loop && place->u.var->tensor->scope == HD_SCOPE_REGISTER &&
+      !hd_expr_is_global_load(tile->point->u.point.value) && by_chunks(tile))
+    return;
+  bool chunked = tile->loop && (bits >= 8 || is_shared);
+  for (int64_t bytes = HD_POINT_CHUNK;
+       chunked && bytes >= (is_shared ? LEAST_COPY : HD_POINT_CHUNK);
+       bytes /= 2)
+    if (by_wide_chunks(tile, bytes))
+      return;
+  chunked &= is_shared && hd_mapping_divide(tile->l->arena, tile->mapping,
+                                            HD_POINT_CHUNK * 8 / bits);
+  hd_push_if(tile, NULL, by_elements(tile, chunked), (hd_block_t){0},
+             tile->out);
 }
 
 void hd_lower_load(const hd_tile_t *tile) {

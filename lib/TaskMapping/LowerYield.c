@@ -171,15 +171,17 @@ static void push_rows(const hd_tile_t *tile, bool whole) {
   const hd_expr_t *value = hd_staged(tile), *all = NULL;
   int64_t width = hd_tile_widest(tile);
   const hd_mapping_t *elements = whole ? hd_tile_spread(tile, 1) : NULL;
-  const hd_mapping_t *chunks = whole ? hd_tile_spread(tile, width) : NULL;
   hd_tile_window_t window;
   bool found = hd_tile_window_find(tile, place_of(tile), &window);
   if (!elements)
     elements = tile->mapping;
-  if (found && width > 1 && chunks &&
-      hd_tile_window_is_aligned(tile, &window, width, &all)) {
-    push_choice(tile, all, chunks, width, elements, 1, value);
-    return;
+  for (int64_t chunk = width; whole && found && chunk > 1; chunk /= 2) {
+    const hd_mapping_t *chunks = hd_tile_spread(tile, chunk);
+    all = NULL;
+    if (chunks && hd_tile_window_is_aligned(tile, &window, chunk, &all)) {
+      push_choice(tile, all, chunks, chunk, elements, 1, value);
+      return;
+    }
   }
   width = found || !whole ? 1 : known_width(tile, width, true);
   if (width > 1)

@@ -263,8 +263,8 @@ static bool chooses(const hd_term_t *term) {
 static bool spoils_keys(hd_former_t *f, const hd_forming_t *g,
                         const hd_attention_form_t *form,
                         const hd_value_t *value) {
-  return (form->k.wide && is_operand(f, g, &form->k, value)) ||
-         (form->v.wide && is_operand(f, g, &form->v, value));
+  return (form->k.piece == HD_FORM_WIDE && is_operand(f, g, &form->k, value)) ||
+         (form->v.piece == HD_FORM_WIDE && is_operand(f, g, &form->v, value));
 }
 
 // Whether a prologue would make a product compute what it now copies: pieces of
@@ -293,8 +293,9 @@ static bool spoils_copies(hd_former_t *f, uint32_t node, uint32_t group) {
     if (!form ||
         (form->sizes[HD_AXIS_K] <= FEW && !chooses(p.definition->term)))
       continue;
-    if (((form->a.wide || form->turned) && is_operand(f, g, &form->a, value)) ||
-        (form->b.wide && is_operand(f, g, &form->b, value)))
+    if (((form->a.piece == HD_FORM_WIDE || form->turned) &&
+         is_operand(f, g, &form->a, value)) ||
+        (form->b.piece == HD_FORM_WIDE && is_operand(f, g, &form->b, value)))
       return true;
   }
   return false;

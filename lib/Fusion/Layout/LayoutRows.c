@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Operands of products whose rows are no multiples of 16 bytes. Neither copies
-// of 16 bytes nor tensor maps take them, so each of their elements would pass
-// through registers, once for every tile that needs it. They are copied once,
-// to rows that are such multiples:
+// Operands of products whose rows are no multiples of 16 bytes. No tensor maps
+// take them, copies of 8 or 4 bytes are many, and where rows are no multiples
+// of these either each of their elements would pass through registers, once for
+// every tile that needs it. They are copied once, to rows that are multiples of
+// 16 bytes:
 //
 //   y[i, j] = sum(p: 1021) a[i, p] * b[p, j: 1021]
 //
@@ -29,6 +30,7 @@
 #include <string.h>
 
 enum {
+  LINE_BITS = 1024,
   LAUNCHES = 2 // That a kernel before another takes as long as, to be there.
 };
 
@@ -78,9 +80,18 @@ static bool find_operand(const row_padding_t *p, const hd_term_t *term,
          hd_flat_range(place->u.index) == o->shape[last];
 }
 
-static int64_t filled_up(int64_t size, hd_scalar_t type) {
-  int64_t piece = HD_LAYOUT_PIECE_BITS / (int64_t)hd_scalar_bits(type);
+static int64_t multiple_of(int64_t size, int64_t piece) {
   return (size + piece - 1) / piece * piece;
+}
+
+// Elements of a row that is a multiple of 16 bytes; where it has to be made
+// longer, and that is little, of lines of the L2 cache, for pieces of two take
+// longer.
+static int64_t filled_up(int64_t size, hd_scalar_t type) {
+  int64_t bits = (int64_t)hd_scalar_bits(type);
+  int64_t filled = multiple_of(size, HD_LAYOUT_PIECE_BITS / bits);
+  int64_t lines = multiple_of(size, LINE_BITS / bits);
+  return filled != size && lines - size <= size / 8 ? lines : filled;
 }
 
 // What is last in memory is filled up.

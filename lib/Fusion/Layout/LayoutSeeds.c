@@ -102,9 +102,9 @@ static void seed_product(const seeder_t *s) {
       hd_product_forms_get(&s->l->forms, s->l->arena, s->d);
   if (!form || !hd_product_contraction_find(s->l->arena, s->d, &sum))
     return;
-  if (!form->a.wide)
+  if (form->a.piece != HD_FORM_WIDE)
     seed_operand(s, &sum, sum.a, sum.b);
-  if (!form->b.wide)
+  if (form->b.piece != HD_FORM_WIDE)
     seed_operand(s, &sum, sum.b, sum.a);
 }
 

@@ -171,6 +171,7 @@ static const hd_generic_t *parse_kernel(hd_parser_t *p, hd_template_t *template,
   template->takes_turned = is_param(kernel, "TURNED");
   template->takes_second = is_param(kernel, "B");
   template->takes_kept = is_param(kernel, "Q");
+  template->takes_aligned = is_param(kernel, "ALIGNED");
   do {
     if (!parse_choice(p, kernel, template))
       return NULL;

@@ -293,7 +293,7 @@ void hd_attention_form_mark(hd_attention_form_t *form, const hd_task_t *flat,
     for (size_t i = 0; i < flat->inputs.size && i < 64; i++)
       if (computed >> i & 1 && operands[k]->same &&
           operands[k]->same == flat->inputs.data[i]) {
-        operands[k]->wide = false;
+        operands[k]->piece = 0;
         operands[k]->no_map = "is computed where it is loaded";
       }
 }

@@ -141,10 +141,11 @@ static void load_second(hd_product_form_t *form, const hd_form_digits_t *digits,
 static void set_second(hd_product_form_t *form, const hd_form_digits_t *digits,
                        const hd_term_t *term, bool along_n) {
   load_second(form, digits, term, !along_n);
-  if (form->b.wide || !along_n)
+  if (form->b.piece == HD_FORM_WIDE || !along_n)
     return;
+  unsigned piece = form->b.piece;
   load_second(form, digits, term, true);
-  if (!form->b.wide)
+  if (form->b.piece <= piece)
     load_second(form, digits, term, false);
 }
 
@@ -155,7 +156,7 @@ static void set_first(hd_product_form_t *form, const hd_form_digits_t *digits,
   hd_form_tensor_begin(&form->turned_a, digits, HD_AXIS_BATCH, HD_AXIS_K,
                        HD_AXIS_M);
   hd_form_tensor_load(&form->turned_a, digits, term, true);
-  form->turned = form->turned_a.wide && !form->a.wide;
+  form->turned = form->turned_a.piece > form->a.piece;
 }
 
 typedef bool (*contraction_fn_t)(hd_arena_t *, const hd_definition_t *,

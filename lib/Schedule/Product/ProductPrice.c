@@ -19,7 +19,6 @@
 #include <math.h>
 
 enum {
-  COPY_BYTES = 16,
   BATCH = 16,         // Loads of a thread through registers at once.
   SYNCS = 1,          // Barriers of a cluster: it begins, and waits twice,
   DIRECT_SYNCS = 3,   // most of it hidden but where nothing is under way.
@@ -83,16 +82,37 @@ static bool place_blocks(load_t *l) {
   return true;
 }
 
+// That the hardware copies of so many bytes of an operand.
+static double pieces_of(const hd_form_tensor_t *tensor, double bytes) {
+  return tensor->piece ? bytes / tensor->piece : 0;
+}
+
 // Cycles that warps take to issue the instructions of a step. The copy engine
 // needs none of them.
 static double issue_cycles(const load_t *l, double warps) {
   const bool *maps = l->c->template->maps;
   bool by_map = maps[0] || maps[HD_PRODUCT_IMAGE];
-  double copied = (l->a->wide && !by_map ? l->bm * l->bk : 0) +
-                  (l->form->b.wide && !maps[1] ? l->bn * l->bk : 0);
-  double copies = copied * l->bytes / COPY_BYTES / l->threads;
+  double pieces =
+      (by_map ? 0 : pieces_of(l->a, l->bm * l->bk * l->bytes)) +
+      (maps[1] ? 0 : pieces_of(&l->form->b, l->bn * l->bk * l->bytes));
+  double copies = pieces / l->threads;
   return warps / l->machine->schedulers *
          (figure(l->c, HD_FIGURE_ISSUE) + copies * l->machine->copy_issue);
+}
+
+// How much longer an operand takes to come than whole lines of the L2 cache do:
+// by the copy engine where its rows begin where no line does; by copies of less
+// than 16 bytes.
+static double slowness(const load_t *l, const hd_form_tensor_t *tensor,
+                       bool by_map) {
+  int64_t bytes = tensor->pitch * (int64_t)hd_scalar_bits(l->form->type) / 8;
+  if (!by_map)
+    return tensor->piece && tensor->piece < HD_FORM_WIDE
+               ? l->machine->l2 / l->machine->narrow_bytes
+               : 1;
+  return bytes % l->machine->line_bytes == 0     ? 1
+         : bytes % l->machine->sector_bytes == 0 ? l->machine->skewed
+                                                 : l->machine->most_skewed;
 }
 
 static double step_cycles(const load_t *l) {
@@ -106,20 +126,27 @@ static double step_cycles(const load_t *l) {
   bool is_direct = passing <= 0;
   double rows =
       is_direct ? at_most(l->bm, (double)form->sizes[HD_AXIS_M]) : l->bm;
+  const bool *maps = l->c->template->maps;
   // An element that several windows have is asked for by each of them.
-  double load = l->together *
-                (rows * l->a->kept + l->bn / l->share * form->b.kept) / 8 *
-                l->bk / (machine->l2 * (is_direct ? DIRECT : 1));
+  double load =
+      l->together *
+      (rows * l->a->kept * slowness(l, l->a, maps[0]) +
+       l->bn / l->share * form->b.kept * slowness(l, &form->b, maps[1])) /
+      8 * l->bk / (machine->l2 * (is_direct ? DIRECT : 1));
+  // The copy engine walks over an image pixel by pixel, however many bytes of
+  // each it brings.
+  double walk =
+      maps[HD_PRODUCT_IMAGE] ? l->together * l->bm * machine->pixel_cycles : 0;
   // Nothing is under way beside a step that is the only one.
   double ahead = figure(l->c, HD_FIGURE_STAGES) - 1;
   double wait =
       ahead > 0 ? machine->l2_cycles / ahead : machine->l2_cycles + multiply;
   // What passes through registers is waited for, a batch at a time.
   double elements =
-      (l->a->wide ? 0 : l->bm * l->bk) + (form->b.wide ? 0 : l->bn * l->bk);
+      (l->a->piece ? 0 : l->bm * l->bk) + (form->b.piece ? 0 : l->bn * l->bk);
   double by_thread = is_direct ? 0 : elements / l->threads;
   return at_least(at_least(multiply, issue_cycles(l, warps)),
-                  at_least(load, wait)) +
+                  at_least(at_least(load, walk), wait)) +
          figure(l->c, HD_FIGURE_BARRIER) + by_thread * l->together * passing +
          ceil(by_thread / BATCH) * machine->l2_crowd_cycles;
 }
@@ -131,10 +158,11 @@ static double alone_cycles(const load_t *l) {
   const hd_product_form_t *form = l->form;
   const bool *maps = l->c->template->maps;
   int64_t bits = form->sizes[HD_AXIS_N] * hd_scalar_bits(form->result.type);
-  bool is_alone = form->c.same && bits % (COPY_BYTES * 8) != 0;
-  return is_alone && !maps[0] && !maps[1] && !maps[HD_PRODUCT_IMAGE]
-             ? l->machine->scattered_store
-             : 0;
+  bool is_alone = form->c.same && bits % (HD_FORM_WIDE * 8) != 0;
+  if (!is_alone || maps[0] || maps[1] || maps[HD_PRODUCT_IMAGE])
+    return 0;
+  return l->c->template->takes_aligned ? l->machine->near_store
+                                       : l->machine->scattered_store;
 }
 
 // Behind the last step, of all waves. What leaves is waited for by threads side
@@ -252,6 +280,19 @@ hd_form_kind_t hd_product_form_kind(const hd_product_form_t *form) {
                     : HD_FORM_KIND_NORMED;
 }
 
+// Elements of the result that lie side by side where rows begin and at each
+// multiple of them; 0: whole pieces of 16 bytes, or nothing is known of it.
+static unsigned aligned_of(const hd_product_form_t *form) {
+  int64_t n = form->sizes[HD_AXIS_N];
+  int64_t wide = HD_FORM_WIDE * 8 / hd_scalar_bits(form->result.type);
+  unsigned aligned = 1;
+  if (!form->c.same || n % wide == 0)
+    return 0;
+  while (n % (2 * (int64_t)aligned) == 0)
+    aligned *= 2;
+  return aligned;
+}
+
 hd_form_t hd_product_form_ask(hd_arena_t *arena,
                               const hd_product_form_t *form) {
   hd_form_t asked = {
@@ -267,6 +308,7 @@ hd_form_t hd_product_form_ask(hd_arena_t *arena,
       .no_map = {form->a.no_map, form->b.no_map, form->no_image},
       .no_turned_map = form->turned_a.no_map,
       .values = given_by(arena, form),
+      .aligned = aligned_of(form),
       .given = {[HD_PRODUCT_IMAGE] = form->image ? form->image->given : NULL},
       .price = price,
       .turns = turns,

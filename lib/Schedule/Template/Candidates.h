@@ -45,6 +45,9 @@ typedef struct hd_form {
   const char *given[HD_FORM_OPERANDS];
   // Of a kernel that takes it: as hd_surroundings_t has it; 0: not known.
   unsigned leaving;
+  // Likewise: elements of the result that lie side by side, from where rows
+  // begin on and from each multiple of them; 0: 16 bytes, or not known.
+  unsigned aligned;
   int64_t neighbours; // Likewise: those alone that store so many side by side.
   // The microseconds that a candidate is expected to take; infinite where a
   // multiprocessor has no room for it.

@@ -76,7 +76,7 @@ const char *hd_form_key(hd_arena_t *arena, const hd_form_t *form) {
     hd_buffer_printf(&key, " %lld", (long long)form->sizes[i]);
   for (int i = 0; i < HD_TEMPLATE_NAMES; i++)
     hd_buffer_printf(&key, ",%lld", (long long)form->names[i]);
-  hd_buffer_printf(&key, " [%s]", form->values);
+  hd_buffer_printf(&key, " [%s] %u", form->values, form->aligned);
   // What is computed where it is loaded takes registers.
   for (int i = 0; i < HD_FORM_OPERANDS; i++)
     hd_buffer_printf(&key, ",%s[%s]", form->no_map[i] ? "-" : "m",

@@ -3,6 +3,8 @@
 // Terms of a definition as tensors of a normal form.
 #include "Schedule/Template/FormTensor.h"
 
+enum { LEAST_PIECE = 4 };
+
 static const hd_term_t *digit_of(const hd_form_digits_t *digits, unsigned n,
                                  unsigned at) {
   hd_arena_t *arena = digits->arena;
@@ -90,11 +92,11 @@ static const hd_term_t *put_pieces(void *argument, const hd_term_t *term) {
 }
 
 // Whether it is an element of a tensor, whose neighbours along the last index
-// lie side by side in pieces of 16 bytes: that index is piece * more + rest,
-// and all but rest moves by whole pieces.
-static bool is_wide(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
+// lie side by side in pieces of so many elements: that index is piece * more +
+// rest, and all but rest moves by whole pieces.
+static bool has_pieces(hd_arena_t *arena, const hd_form_tensor_t *tensor,
+                       int64_t piece) {
   const hd_term_t *term = tensor->term;
-  int64_t piece = 128 / (int64_t)hd_scalar_bits(term->type.scalar);
   if (!hd_flat_is_load(term) || tensor->pitch % piece != 0)
     return false;
   const hd_index_t *more =
@@ -121,6 +123,18 @@ static bool is_wide(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
       return false;
   }
   return along;
+}
+
+// Bytes of the widest such pieces that the hardware copies; 0: of none. Where
+// narrow ones of a window are takes long to find, for each by itself.
+static unsigned find_piece(hd_arena_t *arena, const hd_form_tensor_t *tensor) {
+  unsigned bits = hd_scalar_bits(tensor->term->type.scalar);
+  unsigned least = tensor->same ? LEAST_PIECE : HD_FORM_WIDE;
+  for (unsigned bytes = HD_FORM_WIDE; bytes >= least; bytes /= 2)
+    if (bytes * 8 >= bits &&
+        has_pieces(arena, tensor, (int64_t)(bytes * 8 / bits)))
+      return bytes;
+  return 0;
 }
 
 // How far apart neighbours along an index lie; INT64_MAX: not known.
@@ -215,7 +229,7 @@ void hd_form_tensor_load(hd_form_tensor_t *tensor,
                          bool goes_on) {
   tensor->term = hd_form_put_digits(digits, term);
   find_same(digits->arena, tensor, goes_on);
-  tensor->wide = is_wide(digits->arena, tensor);
+  tensor->piece = find_piece(digits->arena, tensor);
   find_sources(digits->arena, tensor);
   int64_t row = tensor->pitch * (int64_t)hd_scalar_bits(term->type.scalar);
   if (tensor->term->kind != HD_TERM_LOAD)

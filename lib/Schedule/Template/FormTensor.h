@@ -10,6 +10,8 @@
 
 enum { HD_FORM_RANK = 4, HD_FORM_SPLITS = 4 };
 
+enum { HD_FORM_WIDE = 16 }; // Bytes: the widest copy.
+
 enum { HD_MAX_FORM_TENSORS = 9 }; // That a kernel has parameters for.
 
 // An operand or a result as a function of some of the form's axes, mostly
@@ -27,8 +29,9 @@ typedef struct hd_form_tensor {
   // what it makes of it goes nowhere.
   int64_t pitch;
   // Neighbours along the last axis lie side by side in memory, whole pieces of
-  // 16 bytes: the hardware copies them.
-  bool wide;
+  // so many bytes, which the hardware copies: HD_FORM_WIDE, or 8 or 4 of a
+  // tensor's rows; 0: they pass through registers, or are copied one by one.
+  unsigned piece;
   // What an element is computed from: the bits of one in the largest tensor,
   // and the bytes of all tensors, each once, over the operand's elements.
   unsigned kept;

@@ -92,6 +92,8 @@ static const char *instance_of(const choosing_t *c,
   if (template->takes_kept)
     given = hd_arena_printf(arena, "%s, Q = %s", given,
                             hd_scalar_name(c->form->kept));
+  if (template->takes_aligned && c->form->aligned)
+    given = hd_arena_printf(arena, "%s, ALIGNED = %u", given, c->form->aligned);
   return hd_candidate_instance(arena, candidate, given, c->form->leaving);
 }
 
