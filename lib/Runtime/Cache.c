@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An entry is a file (CacheRoom.h says where): a head with the size of what follows, and a hash of that
-// and the entry's key: another entry's file in its place is damaged.
+// An entry is a file (CacheRoom.h says where): a head with the size of what
+// follows, and a hash of that and the entry's key: another entry's file in its
+// place is damaged.
 #include "Runtime/Cache.h"
 #include "Runtime/CacheRoom.h"
 #include "Support/File.h"

@@ -7,9 +7,9 @@
 //
 // Entries together hold so many bytes at the most, in pages of 4 KiB: before
 // one is written that would make it more, those that were asked for least
-// recently are removed, and a tenth beside them. All processes that use a folder
-// count together, each by its own bound. Files that are no entries (tune.db)
-// are neither counted nor removed.
+// recently are removed, and a tenth beside them. All processes that use a
+// folder count together, each by its own bound. Files that are no entries
+// (tune.db) are neither counted nor removed.
 #ifndef HIDET_RUNTIME_CACHE_H
 #define HIDET_RUNTIME_CACHE_H
 

@@ -32,9 +32,7 @@ typedef struct files {
   int64_t bytes; // All together.
 } files_t;
 
-static int64_t paged(int64_t bytes) {
-  return (bytes + PAGE - 1) / PAGE * PAGE;
-}
+static int64_t paged(int64_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
 
 static bool add(files_t *files, const file_t *file) {
   if (files->size == files->capacity) {
@@ -155,8 +153,8 @@ bool hd_cache_make_room(const char *dir, int64_t most, int64_t bytes) {
     int64_t rest = most - most / 10 - bytes;
     count = look_through(dir, most - bytes, rest > 0 ? rest : 0);
   }
-  bool ok = count >= 0 && count <= most - bytes &&
-            write_count(fd, count + bytes);
+  bool ok =
+      count >= 0 && count <= most - bytes && write_count(fd, count + bytes);
   flock(fd, LOCK_UN);
   close(fd);
   return ok;

@@ -270,8 +270,8 @@ static bool compile_in_rounds(hd_model_t *m, hd_model_segment_t *segment) {
 bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded) {
   hd_cache_key_t key = hd_plan_key(m, segment);
   hd_cache_key_t foreseen = hd_plan_foresee(m, key);
-  bool ok = (foreseen.low | foreseen.high) != 0 &&
-            hd_plan_find(m, segment, foreseen);
+  bool ok =
+      (foreseen.low | foreseen.high) != 0 && hd_plan_find(m, segment, foreseen);
   if (!ok) {
     ok = compile_in_rounds(m, segment);
     hd_cache_key_t chosen = ok ? hd_plan_chosen(m, key) : key;

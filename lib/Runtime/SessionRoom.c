@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A session's memory: a block of workspaces, which its executables have in turn.
-// It grows with them, and stays where a graph of the caller's has it. And one of
-// what comes in from the host and goes out there, likewise: so that many sizes
-// take no more than the largest. What is for bounds has memory of its own for
-// that, where zeros stay past the sizes at hand, and so have all where the
+// A session's memory: a block of workspaces, which its executables have in
+// turn. It grows with them, and stays where a graph of the caller's has it. And
+// one of what comes in from the host and goes out there, likewise: so that many
+// sizes take no more than the largest. What is for bounds has memory of its own
+// for that, where zeros stay past the sizes at hand, and so have all where the
 // sanitizer is to find what is past an end.
 #include "Runtime/SessionState.h"
 

@@ -15,9 +15,9 @@ typedef struct hd_ready {
   // The plan's parameters, for runs on the host's arrays (NULL: none yet), and
   // on the device's.
   hd_slot_t *slots, *given;
-  hd_address_t placed; // The session's block that slots are in; 0: memory of
-                       // their own,
-  size_t values_bytes; // and how much of it they take.
+  hd_address_t placed;   // The session's block that slots are in; 0: memory of
+                         // their own,
+  size_t values_bytes;   // and how much of it they take.
   int *inputs, *outputs; // Of each the number of its parameter; -1: none.
   // Of a bucket: parameters of its extents and of what is given, one after the
   // other; the shapes at hand, and those whose are on the device.

@@ -156,9 +156,8 @@ static const char *const *worker_command(hd_run_t *run, const char *cache_dir) {
   int64_t bytes;
   hd_parse_cache_size(&bytes);
   bytes = hd_option_number(&run->options, RUN_CACHE_SIZE, bytes);
-  command[n++] =
-      hd_arena_printf(&run->arena, "--cache-size=%lld",
-                      (long long)(bytes ? bytes : HD_CACHE_BYTES));
+  command[n++] = hd_arena_printf(&run->arena, "--cache-size=%lld",
+                                 (long long)(bytes ? bytes : HD_CACHE_BYTES));
   if (run->target)
     command[n++] =
         hd_arena_printf(&run->arena, "--target=%s", run->target->name);

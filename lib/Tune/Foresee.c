@@ -35,13 +35,11 @@ static bool parse_groups(hd_tuner_t *t, const char *text, groups_t *groups) {
 }
 
 static const char *whole_of(hd_tuner_t *t, const groups_t *groups) {
-  hd_tuned_t *tuned =
-      HD_ARENA_ARRAY(&t->arena, hd_tuned_t, groups->size + 1);
-  hd_tuned_t **each =
-      HD_ARENA_ARRAY(&t->arena, hd_tuned_t *, groups->size + 1);
+  hd_tuned_t *tuned = HD_ARENA_ARRAY(&t->arena, hd_tuned_t, groups->size + 1);
+  hd_tuned_t **each = HD_ARENA_ARRAY(&t->arena, hd_tuned_t *, groups->size + 1);
   for (size_t i = 0; i < groups->size; i++) {
-    tuned[i] = (hd_tuned_t){.key = groups->data[i].key,
-                            .uses = groups->data[i].uses};
+    tuned[i] =
+        (hd_tuned_t){.key = groups->data[i].key, .uses = groups->data[i].uses};
     each[i] = &tuned[i];
   }
   return hd_tuner_whole(t, each, groups->size);

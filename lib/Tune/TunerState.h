@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the parts of the tuner share: Tune.c (what is known, what is chosen),
-// Foresee.c (the same for groups of which only the keys are there), Compile.c (candidates to code), Measure.c (the worker at work).
+// Foresee.c (the same for groups of which only the keys are there), Compile.c
+// (candidates to code), Measure.c (the worker at work).
 #ifndef HIDET_TUNE_TUNERSTATE_H
 #define HIDET_TUNE_TUNERSTATE_H
 
@@ -35,8 +36,8 @@ struct hd_tuner {
   HD_VEC(hd_tuned_t *) last; // The groups that were asked for last.
   const char *whole;         // The key of all of them.
   bool was_exchanged;        // That is known.
-  const char *asked;         // The groups since hd_choosing_t.asked() was; NULL:
-  bool asked_others;         // none. For several graphs.
+  const char *asked; // The groups since hd_choosing_t.asked() was; NULL:
+  bool asked_others; // none. For several graphs.
   double done, total;
   uint64_t until_ns; // 0: no limit.
 };
