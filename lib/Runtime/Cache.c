@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An entry is a file: a head with the size of what follows, and a hash of that
-// and the entry's key: another entry's file in its place is damaged.
+// An entry is a file (CacheRoom.h says where): a head with the size of what
+// follows, and a hash of that and the entry's key: another entry's file in its
+// place is damaged.
 #include "Runtime/Cache.h"
+#include "Runtime/CacheRoom.h"
 #include "Support/File.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +21,7 @@
 
 struct hd_cache {
   char *dir;
+  int64_t bytes; // The most that entries hold.
 };
 
 typedef struct head {
@@ -69,10 +73,11 @@ bool hd_cache_may_be(const char *dir) {
   return false;
 }
 
-hd_cache_t *hd_cache_open(const char *dir) {
+hd_cache_t *hd_cache_open(const char *dir, int64_t bytes) {
   hd_cache_t *cache = calloc(1, sizeof(*cache));
-  if (cache)
-    cache->dir = strdup(dir);
+  if (!cache)
+    return NULL;
+  *cache = (hd_cache_t){strdup(dir), bytes ? bytes : HD_CACHE_BYTES};
   return cache;
 }
 
@@ -140,8 +145,10 @@ bool hd_cache_get(const hd_cache_t *cache, hd_cache_key_t key,
     size_t size = text.size - sizeof(head);
     ok = memcmp(head.magic, magic, sizeof(magic)) == 0 && head.size == size &&
          head.hash == hash_of(key, data, size);
-    if (ok)
+    if (ok) {
       hd_buffer_write(out, data, size);
+      utimensat(AT_FDCWD, path, NULL, 0);
+    }
   }
   hd_buffer_fini(&text);
   return ok;
@@ -152,7 +159,9 @@ void hd_cache_put(const hd_cache_t *cache, hd_cache_key_t key,
   char path[4096], folder[4096];
   if (!path_of(cache, key, path, sizeof(path), false) ||
       !path_of(cache, key, folder, sizeof(folder), true) ||
-      !hd_file_make_folders(folder))
+      !hd_file_make_folders(folder) ||
+      !hd_cache_make_room(cache->dir, cache->bytes,
+                          (int64_t)(sizeof(head_t) + entry->size)))
     return;
   head_t head = {.size = entry->size,
                  .hash = hash_of(key, hd_buffer_text(entry), entry->size)};

@@ -200,6 +200,7 @@ typedef struct hd_device_options {
   hd_sim_async_t async;
   unsigned threads;      // 0: one for each core.
   const char *cache_dir; // Of machine code; NULL: none is kept.
+  int64_t cache_bytes;   // The most that it holds; 0: HD_CACHE_BYTES.
   bool verbose;
 } hd_device_options_t;
 

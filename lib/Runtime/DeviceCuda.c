@@ -375,7 +375,7 @@ static bool init(hd_cuda_device_t *d, int ordinal,
   info->max_shared_bytes = d->cuda->max_shared_bytes;
   d->threads = options->threads;
   if (options->cache_dir)
-    d->base.cache = hd_cache_open(options->cache_dir);
+    d->base.cache = hd_cache_open(options->cache_dir, options->cache_bytes);
   return true;
 }
 

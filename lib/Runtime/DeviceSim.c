@@ -413,7 +413,7 @@ hd_device_t *hd_device_open_sim(hd_context_t *context,
   d->quick = options->quick;
   // Sanitized code runs once.
   if (options->cache_dir && !options->sanitize)
-    d->base.cache = hd_cache_open(options->cache_dir);
+    d->base.cache = hd_cache_open(options->cache_dir, options->cache_bytes);
   d->options = (hd_sim_options_t){
       .sanitize = options->sanitize,
       .seed = options->seed,

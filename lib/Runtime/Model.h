@@ -34,6 +34,16 @@ typedef struct hd_bucket_policy {
   size_t count;
 } hd_bucket_policy_t;
 
+// What choose() goes by, as text, for plans that are kept (PlanCache.h).
+typedef struct hd_choosing {
+  // The groups that choose() was asked for since the last call, which lives as
+  // long as its argument; NULL: they were of several graphs.
+  const char *(*asked)(void *argument);
+  // Appends what it would choose for such groups: for those that it was asked
+  // for last, what it has chosen. False where that is no such text.
+  bool (*foresee)(void *argument, const char *groups, hd_buffer_t *out);
+} hd_choosing_t;
+
 typedef struct hd_model_options {
   bool keep_layouts; // For the sanitizer: indices stay as they are written, and
                      // workspaces share no memory.
@@ -51,6 +61,7 @@ typedef struct hd_model_options {
   // hd_schedule_options_t.choose, but for what runs once.
   hd_choose_fn_t choose;
   void *choose_argument;
+  const hd_choosing_t *choosing; // NULL: what it chose is not kept.
   // Code and IR of all executables, beyond which those that no session has are
   // ended, the one used longest ago first; 0: HD_MODEL_KEPT_BYTES.
   size_t kept_bytes;

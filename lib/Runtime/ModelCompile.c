@@ -269,12 +269,14 @@ static bool compile_in_rounds(hd_model_t *m, hd_model_segment_t *segment) {
 
 bool hd_model_compile(hd_model_t *m, hd_model_segment_t *segment, bool loaded) {
   hd_cache_key_t key = hd_plan_key(m, segment);
-  bool keeps = (key.low | key.high) != 0;
-  bool ok = keeps && hd_plan_find(m, segment, key);
+  hd_cache_key_t foreseen = hd_plan_foresee(m, key);
+  bool ok =
+      (foreseen.low | foreseen.high) != 0 && hd_plan_find(m, segment, foreseen);
   if (!ok) {
     ok = compile_in_rounds(m, segment);
-    if (ok && keeps)
-      hd_plan_keep(m, segment, key);
+    hd_cache_key_t chosen = ok ? hd_plan_chosen(m, key) : key;
+    if (ok && (chosen.low | chosen.high) != 0)
+      hd_plan_keep(m, segment, chosen);
   }
   return ok && (!loaded || hd_program_make_ready(&segment->program));
 }

@@ -104,8 +104,8 @@ static bool is_plain(const hd_model_t *m) {
   const hd_model_options_t *o = &m->options;
   if (!m->device || !m->device->cache || m->module->artifact || o->anew ||
       o->keep_layouts || o->explain || o->unrewritten || o->unfused ||
-      o->in_turn || o->watch || o->choose || hd_model_counts_steps(m) ||
-      !m->running || m->running->bucket)
+      o->in_turn || o->watch || (o->choose && !o->choosing) ||
+      hd_model_counts_steps(m) || !m->running || m->running->bucket)
     return false;
   for (size_t i = 0; i < m->module->items.size; i++) {
     hd_item_kind_t kind = m->module->items.data[i].kind;
@@ -128,6 +128,64 @@ hd_cache_key_t hd_plan_key(hd_model_t *m, const hd_model_segment_t *segment) {
     key = hd_cache_key("plan", k.text.data, k.text.size);
   hd_budget_clean(budget, &cleanup);
   return key;
+}
+
+// --- The key with what is chosen ---
+
+static bool is_chosen(const hd_model_t *m) {
+  return m->options.choose && !m->prepares;
+}
+
+// Of the groups that were found in the graph.
+static hd_cache_key_t groups_key(hd_cache_key_t key) {
+  return hd_cache_key("groups", &key, sizeof(key));
+}
+
+// The plan's, as the groups' choices are now; zero where that cannot be said.
+static hd_cache_key_t with_choices(hd_model_t *m, hd_cache_key_t key,
+                                   const char *groups) {
+  const hd_model_options_t *o = &m->options;
+  hd_budget_t *budget = &hd_model_context(m)->budget;
+  hd_cache_key_t found = {0, 0};
+  hd_buffer_t text = {0};
+  hd_cleanup_t cleanup;
+  hd_budget_defer(budget, &cleanup, hd_buffer_end, &text);
+  hd_buffer_write(&text, (const char *)&key, sizeof(key));
+  if (o->choosing->foresee(o->choose_argument, groups, &text) && !text.failed)
+    found = hd_cache_key("chosen", text.data, text.size);
+  hd_budget_clean(budget, &cleanup);
+  return found;
+}
+
+hd_cache_key_t hd_plan_foresee(hd_model_t *m, hd_cache_key_t key) {
+  hd_budget_t *budget = &hd_model_context(m)->budget;
+  hd_cache_key_t found = {0, 0};
+  hd_buffer_t groups = {0};
+  hd_cleanup_t cleanup;
+  if (!is_chosen(m) || (key.low | key.high) == 0)
+    return key;
+  m->options.choosing->asked(m->options.choose_argument);
+  hd_budget_defer(budget, &cleanup, hd_buffer_end, &groups);
+  if (hd_cache_get(m->device->cache, groups_key(key), &groups) &&
+      !groups.failed)
+    found = with_choices(m, key, hd_buffer_text(&groups));
+  hd_budget_clean(budget, &cleanup);
+  return found;
+}
+
+hd_cache_key_t hd_plan_chosen(hd_model_t *m, hd_cache_key_t key) {
+  hd_cache_key_t none = {0, 0};
+  if (!is_chosen(m) || (key.low | key.high) == 0)
+    return key;
+  const char *text = m->options.choosing->asked(m->options.choose_argument);
+  hd_buffer_t groups = {0};
+  if (!text)
+    return none;
+  hd_buffer_puts(&groups, text);
+  if (!groups.failed)
+    hd_cache_put(m->device->cache, groups_key(key), &groups);
+  hd_buffer_fini(&groups);
+  return with_choices(m, key, text);
 }
 
 // --- What the cache has ---

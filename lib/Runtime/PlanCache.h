@@ -15,6 +15,13 @@
 // there is no cache, something else than the graph decides, or the model brings
 // functions of its own.
 hd_cache_key_t hd_plan_key(hd_model_t *m, const hd_model_segment_t *segment);
+// Where somebody chooses (hd_model_options_t.choose), a plan is kept for just
+// what was chosen. Which groups the graph has is kept by its key, so that what
+// would be chosen for them is known before they are made: the plan's key then,
+// zero where nothing is known of the groups. Else the key itself.
+hd_cache_key_t hd_plan_foresee(hd_model_t *m, hd_cache_key_t key);
+// The same once it was chosen; the groups are kept. Zero: the plan is not.
+hd_cache_key_t hd_plan_chosen(hd_model_t *m, hd_cache_key_t key);
 // Makes the segment's module and its program, whose code is on the device then,
 // of what the cache has. False where it has nothing that can be used: then
 // nothing is made.

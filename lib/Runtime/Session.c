@@ -63,6 +63,8 @@ void hd_session_destroy(hd_session_t *s) {
   }
   if (s->block)
     s->device->ops->free(s->device, s->block);
+  if (s->values)
+    s->device->ops->free(s->device, s->values);
   for (size_t i = 0; i < s->num_kept; i++)
     s->device->ops->free(s->device, s->kept[i]);
   free(s->kept);
@@ -158,44 +160,6 @@ static void number_params(hd_session_t *s, hd_ready_t *r) {
     r->outputs[i] = r->turn->planned[i] ? n++ : r->turn->stored_in[i];
   r->given = HD_ARENA_ARRAY(arena, hd_slot_t, count + 1);
   memcpy(r->given, segment->slots, count * sizeof(*r->given));
-}
-
-static bool place_param(hd_ready_t *r, const hd_value_t *value, int n,
-                        bool fill) {
-  if (n < 0)
-    return true;
-  if (!hd_store_place(&r->values, value, r->program.entry->params[n], fill))
-    return false;
-  r->slots[n] = hd_store_find(&r->values, value)->slot;
-  return true;
-}
-
-bool hd_session_place(hd_session_t *s, hd_ready_t *r) {
-  if (r->slots)
-    return true;
-  hd_session_may_reclaim(s, true);
-  uint32_t count = r->program.entry->num_params;
-  const hd_graph_t *last = r->turn->last;
-  hd_slot_t *slots = HD_ARENA_ARRAY(&r->values.arena, hd_slot_t, count + 1);
-  memcpy(slots, r->turn->segment.slots, count * sizeof(*slots));
-  r->slots = slots;
-  bool ok = true;
-  const hd_bucket_t *bucket = r->turn->bucket;
-  size_t inputs = s->model->graph->inputs.size;
-  for (size_t i = 0; ok && i < inputs; i++)
-    ok = hd_session_has_state(s, i, true) ||
-         place_param(r, hd_turn_input(r->turn, i), r->inputs[i], !bucket);
-  for (size_t i = 0; ok && bucket && i + inputs < bucket->graph->inputs.size;
-       i++)
-    ok = place_param(r, bucket->graph->inputs.data[inputs + i], r->extras[i],
-                     false);
-  for (size_t i = 0; ok && i < last->outputs.size; i++)
-    ok = hd_session_has_state(s, i, false) ||
-         place_param(r, last->outputs.data[i], r->outputs[i], false);
-  if (!ok || (bucket && !hd_session_clear_bucket(s, r)))
-    r->slots = NULL;
-  hd_session_may_reclaim(s, false);
-  return r->slots != NULL;
 }
 
 typedef struct fetching {
@@ -393,9 +357,9 @@ static bool run_ready(hd_session_t *s, hd_ready_t *r,
                       hd_host_tensor_t *outputs) {
   hd_model_segment_count(&r->turn->segment, &r->program, &s->stats);
   bool bounded = r->turn->bucket != NULL;
-  if (!hd_session_make_room(s, r) || (!bounded && !give_inputs(s, r, inputs)) ||
-      !hd_session_place(s, r) ||
-      (bounded && !hd_session_fill_bucket(s, r, inputs)))
+  if (!hd_session_make_room(s, r) || !hd_session_place(s, r) ||
+      !(bounded ? hd_session_fill_bucket(s, r, inputs)
+                : give_inputs(s, r, inputs)))
     return false;
   hd_session_find_callers(s, NULL, NULL);
   if (!hd_session_take_states(s, r, types, inputs, NULL, r->slots))

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A session's workspaces: one block, which its executables have in turn. It
-// grows with them, and stays where a graph of the caller's has it.
+// A session's memory: a block of workspaces, which its executables have in
+// turn. It grows with them, and stays where a graph of the caller's has it. And
+// one of what comes in from the host and goes out there, likewise: so that many
+// sizes take no more than the largest. What is for bounds has memory of its own
+// for that, where zeros stay past the sizes at hand, and so have all where the
+// sanitizer is to find what is past an end.
 #include "Runtime/SessionState.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool has_room(const hd_session_t *s, const hd_ready_t *r) {
   return r->program.apart ||
@@ -57,4 +62,112 @@ bool hd_session_make_room(hd_session_t *s, hd_ready_t *r) {
   }
   hd_program_place(&r->program, s->block);
   return true;
+}
+
+// --- What comes in and goes out ---
+
+enum { ALIGN = 256 };
+
+typedef bool place_fn_t(hd_session_t *s, hd_ready_t *r, const hd_value_t *value,
+                        int param);
+
+// Does it to each value that is not a pair's.
+static bool for_each(hd_session_t *s, hd_ready_t *r, place_fn_t *place) {
+  const hd_graph_t *last = r->turn->last;
+  const hd_bucket_t *bucket = r->turn->bucket;
+  size_t inputs = s->model->graph->inputs.size;
+  bool ok = true;
+  for (size_t i = 0; ok && i < inputs; i++)
+    ok = r->inputs[i] < 0 || hd_session_has_state(s, i, true) ||
+         place(s, r, hd_turn_input(r->turn, i), r->inputs[i]);
+  for (size_t i = 0; ok && bucket && i + inputs < bucket->graph->inputs.size;
+       i++)
+    ok = r->extras[i] < 0 ||
+         place(s, r, bucket->graph->inputs.data[inputs + i], r->extras[i]);
+  for (size_t i = 0; ok && i < last->outputs.size; i++)
+    ok = r->outputs[i] < 0 || hd_session_has_state(s, i, false) ||
+         place(s, r, last->outputs.data[i], r->outputs[i]);
+  return ok;
+}
+
+static bool alone(hd_session_t *s, hd_ready_t *r, const hd_value_t *value,
+                  int param) {
+  (void)s;
+  return hd_store_place(&r->values, value, r->program.entry->params[param],
+                        false);
+}
+
+// Nowhere yet: so that its size is known.
+static bool measure(hd_session_t *s, hd_ready_t *r, const hd_value_t *value,
+                    int param) {
+  (void)s;
+  return hd_store_lay(&r->values, value, r->program.entry->params[param], 0);
+}
+
+static size_t aligned(size_t bytes) {
+  return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static bool count(hd_session_t *s, hd_ready_t *r, const hd_value_t *value,
+                  int param) {
+  (void)s;
+  (void)param;
+  r->values_bytes += aligned(hd_store_find(&r->values, value)->slot.bytes);
+  return true;
+}
+
+static bool lay(hd_session_t *s, hd_ready_t *r, const hd_value_t *value,
+                int param) {
+  hd_address_t at = s->values + r->values_bytes;
+  r->values_bytes += aligned(hd_store_find(&r->values, value)->slot.bytes);
+  return hd_store_lay(&r->values, value, r->program.entry->params[param], at);
+}
+
+static bool point(hd_session_t *s, hd_ready_t *r, const hd_value_t *value,
+                  int param) {
+  (void)s;
+  r->slots[param] = hd_store_find(&r->values, value)->slot;
+  return true;
+}
+
+static bool lay_all(hd_session_t *s, hd_ready_t *r) {
+  r->placed = 0;
+  r->values_bytes = 0;
+  if (!for_each(s, r, measure) || !for_each(s, r, count))
+    return false;
+  size_t bytes = r->values_bytes;
+  if (bytes > s->values_bytes) {
+    if (s->values)
+      s->device->ops->free(s->device, s->values);
+    s->values = 0;
+    s->values_bytes = 0;
+    if (!s->device->ops->alloc(s->device, "inputs and outputs", bytes,
+                               &s->values))
+      return false;
+    s->values_bytes = bytes;
+  }
+  r->values_bytes = 0;
+  r->placed = s->values;
+  return for_each(s, r, lay);
+}
+
+static bool begin_slots(hd_ready_t *r) {
+  uint32_t params = r->program.entry->num_params;
+  r->slots = HD_ARENA_ARRAY(&r->values.arena, hd_slot_t, params + 1);
+  memcpy(r->slots, r->turn->segment.slots, params * sizeof(*r->slots));
+  return true;
+}
+
+bool hd_session_place(hd_session_t *s, hd_ready_t *r) {
+  bool shares = !r->turn->bucket && !r->program.apart;
+  if (r->slots && (!shares || (r->placed && r->placed == s->values)))
+    return true;
+  hd_session_may_reclaim(s, true);
+  bool ok = (r->slots || begin_slots(r)) &&
+            (shares ? lay_all(s, r) : for_each(s, r, alone)) &&
+            for_each(s, r, point);
+  if (!ok || (r->turn->bucket && !hd_session_clear_bucket(s, r)))
+    r->slots = NULL;
+  hd_session_may_reclaim(s, false);
+  return r->slots != NULL;
 }

@@ -15,6 +15,9 @@ typedef struct hd_ready {
   // The plan's parameters, for runs on the host's arrays (NULL: none yet), and
   // on the device's.
   hd_slot_t *slots, *given;
+  hd_address_t placed;   // The session's block that slots are in; 0: memory of
+                         // their own,
+  size_t values_bytes;   // and how much of it they take.
   int *inputs, *outputs; // Of each the number of its parameter; -1: none.
   // Of a bucket: parameters of its extents and of what is given, one after the
   // other; the shapes at hand, and those whose are on the device.
@@ -52,6 +55,8 @@ struct hd_session {
   hd_ready_t *now;    // The last run's; NULL: it has none.
   hd_address_t block; // The workspaces of each, in turn.
   size_t block_bytes;
+  hd_address_t values; // Inputs and outputs of each, in turn.
+  size_t values_bytes;
   bool captured;      // A graph of the caller's has the block,
   hd_address_t *kept; // or one of these, which it was before.
   size_t num_kept;
@@ -73,8 +78,6 @@ bool hd_session_make_ready(hd_session_t *s, const hd_tensor_type_t *types,
 // Whether the device may end what else the session and its model keep, for want
 // of memory: while they take some.
 void hd_session_may_reclaim(hd_session_t *s, bool may);
-// Has what comes in and goes out be in memory of the session's own.
-bool hd_session_place(hd_session_t *s, hd_ready_t *r);
 // An output for the host; without data where it is a pair's.
 bool hd_session_make_output(hd_session_t *s, const hd_ready_t *r, size_t i,
                             hd_host_tensor_t *output);
@@ -86,6 +89,9 @@ bool hd_session_make_output(hd_session_t *s, const hd_ready_t *r, size_t i,
 bool hd_session_is_ready(const hd_session_t *s, const hd_tensor_type_t *types);
 // Keeps memory to the session's end. False after an error.
 bool hd_session_keep(hd_session_t *s, hd_address_t address);
+// Has what comes in and goes out be in memory of the session's own: it is there
+// until another executable is placed.
+bool hd_session_place(hd_session_t *s, hd_ready_t *r);
 // Workspaces for it; where they have to grow, all that was enqueued is done.
 bool hd_session_make_room(hd_session_t *s, hd_ready_t *r);
 

@@ -162,22 +162,38 @@ static void forget(hd_store_t *s, hd_stored_t *stored) {
   stored->slot = (hd_slot_t){0};
 }
 
-bool hd_store_place(hd_store_t *s, const hd_value_t *value,
-                    const hd_var_t *param, bool fill) {
-  hd_stored_t *stored = hd_store_find(s, value);
+static bool begin_slot(hd_store_t *s, hd_stored_t *stored,
+                       const hd_var_t *param) {
+  const hd_value_t *value = stored->value;
   int64_t bytes;
-  if (stored->slot.address)
-    return true;
-  const hd_host_tensor_t *data = fill ? hd_store_fetch(s, value) : NULL;
-  if (fill && !data)
-    return false;
   if (!hd_storage_bytes(&no_sizes, &s->arena, param->tensor, &bytes))
     return hd_error(&s->context->diags, nowhere, HD_E0309, value->name);
   stored->slot =
       (hd_slot_t){.var = keep_param(s, value, param), .bytes = (size_t)bytes};
+  return true;
+}
+
+bool hd_store_lay(hd_store_t *s, const hd_value_t *value, const hd_var_t *param,
+                  hd_address_t address) {
+  hd_stored_t *stored = hd_store_find(s, value);
+  if (!stored->slot.var && !begin_slot(s, stored, param))
+    return false;
+  stored->borrowed = true;
+  stored->slot.address = address;
+  return true;
+}
+
+bool hd_store_place(hd_store_t *s, const hd_value_t *value,
+                    const hd_var_t *param, bool fill) {
+  hd_stored_t *stored = hd_store_find(s, value);
+  if (stored->slot.address)
+    return true;
+  const hd_host_tensor_t *data = fill ? hd_store_fetch(s, value) : NULL;
+  if ((fill && !data) || !begin_slot(s, stored, param))
+    return false;
   if (fill && adopt(s, stored, data))
     return true;
-  if (!s->device->ops->alloc(s->device, value->name, (size_t)bytes,
+  if (!s->device->ops->alloc(s->device, value->name, stored->slot.bytes,
                              &stored->slot.address))
     return false;
   if (!fill || upload(s, stored, data))

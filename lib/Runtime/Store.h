@@ -45,6 +45,11 @@ const hd_host_tensor_t *hd_store_fetch(hd_store_t *store,
 bool hd_store_place(hd_store_t *store, const hd_value_t *value,
                     const hd_var_t *param, bool fill);
 
+// Has a value, for a parameter that is row-major, lie in memory that somebody
+// else has (address 0: it is not there yet). Nothing is brought there.
+bool hd_store_lay(hd_store_t *store, const hd_value_t *value,
+                  const hd_var_t *param, hd_address_t address);
+
 // Has the memory be that of `to`, which outlives the store and frees it: *slot
 // is what it is there.
 void hd_store_give(hd_store_t *store, const hd_value_t *value, hd_store_t *to,

@@ -26,7 +26,7 @@
 
 #include "Runtime/ModelState.h"
 
-enum { HD_TRAIL_CHAINS = 256, HD_TRAIL_LEG_BYTES = 8 << 20 };
+enum { HD_TRAIL_CHAINS = 256, HD_TRAIL_LEG_BYTES = 2 << 20 };
 #define HD_NOT_HELD SIZE_MAX
 
 // What a look has given.

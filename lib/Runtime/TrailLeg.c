@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+// There may be one for each pair of numbers, with a key, a few shapes and
+// extents.
+enum { LEG_CHUNK = 1024 };
+
 // --- Keys ---
 
 static void put_bytes(hd_arena_t *arena, hd_trail_key_t *key, const void *data,
@@ -109,6 +113,7 @@ static hd_leg_t *begin_leg(hd_trail_run_t *r) {
   if (!leg)
     hd_budget_exhausted(budget, HD_EXHAUSTED_MEMORY);
   hd_arena_init(&leg->arena, budget);
+  leg->arena.first = LEG_CHUNK;
   leg->hash = hash_of(&r->key);
   hd_leg_t **chain = &r->trail->legs[leg->hash % HD_TRAIL_CHAINS];
   leg->next = *chain; // So that unwinding does not lose it.

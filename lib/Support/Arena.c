@@ -64,7 +64,9 @@ static void check_time(hd_budget_t *budget, size_t taken) {
 }
 
 static void grow(hd_arena_t *arena, size_t size) {
-  size_t chunk_size = arena->chunks ? arena->chunks->size * 2 : FIRST_CHUNK;
+  size_t chunk_size = arena->chunks  ? arena->chunks->size * 2
+                      : arena->first ? arena->first
+                                     : FIRST_CHUNK;
   if (chunk_size > LAST_CHUNK)
     chunk_size = LAST_CHUNK;
   // Under AddressSanitizer each allocation has a chunk of its own, so that an

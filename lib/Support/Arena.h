@@ -17,6 +17,7 @@ typedef struct hd_arena {
   hd_arena_chunk_t *chunks;
   char *next, *end;
   char *zeroed; // What lies behind, up to the end, is still to be filled.
+  size_t first; // Bytes of the first chunk, set after init; 0: 4096.
   hd_budget_t *budget;  // May be NULL: then only the system limits it.
   hd_cleanup_t cleanup; // Of one that unwinding ends.
 } hd_arena_t;

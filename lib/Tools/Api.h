@@ -45,6 +45,7 @@ struct hidet_device {
   hidet_context_t own;
   hd_device_t *device; // In that; who works beside has a fork.
   int ordinal;         // Of the GPU; -1: it is none.
+  bool keeps;          // Code, where there is a cache.
   atomic_uint users;   // Models with forks, and who opened it.
 };
 

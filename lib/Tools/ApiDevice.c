@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct hidet_tensor {
   hidet_device_t *owner;
@@ -52,6 +53,7 @@ static void open_device(void *argument) {
     name = hd_cuda_present_sm() ? "cuda" : "sim";
   int ordinal = hd_cuda_ordinal(name);
   call->device->ordinal = ordinal;
+  call->device->keeps = !options.sanitize;
   if (options.sanitize || strcmp(name, "sim") == 0)
     call->device->device = hd_device_open_sim(context, &options);
   else if (ordinal >= 0)
@@ -92,30 +94,6 @@ void hidet_device_close(hidet_device_t *device) {
   hd_device_close(device->device);
   hd_api_context_fini(&device->own);
   free(device);
-}
-
-typedef struct allocator_call {
-  hidet_device_t *device;
-  hd_allocator_t allocator;
-} allocator_call_t;
-
-static void set_allocator(void *argument) {
-  allocator_call_t *call = argument;
-  hidet_device_t *device = call->device;
-  if (device->users > 1 || device->device->peak_bytes)
-    hd_api_fail(&device->own, "an allocator is set before memory is taken");
-  else
-    device->device->allocator = call->allocator;
-}
-
-hidet_status_t hidet_device_set_allocator(hidet_device_t *device,
-                                          hidet_allocate_t allocate,
-                                          hidet_release_t release,
-                                          void *argument) {
-  if (!device || !allocate || !release)
-    return hd_api_needs();
-  allocator_call_t call = {device, {allocate, release, argument}};
-  return hd_api_call(&device->own, set_allocator, &call);
 }
 
 const char *hidet_device_kind(const hidet_device_t *device) {

@@ -340,6 +340,7 @@ static bool fill_placed(hidet_model_t *model, hd_api_placed_t *placed) {
                                 .choose =
                                     placed->tuner ? hd_tuner_choose : NULL,
                                 .choose_argument = placed->tuner,
+                                .choosing = hd_tuner_choosing(placed->tuner),
                                 .anew = model->untrusted,
                                 .explain = model->explained,
                                 .buckets = model->buckets,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Tools/Options.h"
+#include "Runtime/Cache.h"
 #include "Support/Suggest.h"
 
 #include <errno.h>
@@ -47,6 +48,12 @@ bool hd_parse_size(const char *text, int64_t *bytes) {
                                  {"KiB", 0x1p10}, {"MiB", 0x1p20},
                                  {"GiB", 0x1p30}, {0}};
   return parse_with_unit(text, units, bytes);
+}
+
+bool hd_parse_cache_size(int64_t *bytes) {
+  const char *text = getenv("HIDET_CACHE_SIZE");
+  *bytes = HD_CACHE_BYTES;
+  return !text || !*text || hd_parse_size(text, bytes);
 }
 
 static bool parse_count(const char *text, int64_t *count) {

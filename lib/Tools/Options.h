@@ -85,5 +85,8 @@ void hd_command_man(const hd_command_t *command, hd_buffer_t *out);
 bool hd_parse_duration(const char *text, int64_t *milliseconds);
 // Parses "64", "64k", "2M", "1.5G".
 bool hd_parse_size(const char *text, int64_t *bytes);
+// What a cache holds at the most: $HIDET_CACHE_SIZE, else HD_CACHE_BYTES; false
+// where the variable is no size.
+bool hd_parse_cache_size(int64_t *bytes);
 
 #endif

@@ -131,7 +131,12 @@ static bool device_options(hd_run_t *run, bool sim,
   };
   if (options->threads > 1024)
     return fail(run, "-j takes at most 1024");
-  if (!hd_run_given(run, RUN_NO_CACHE)) {
+  if (!hd_run_given(run, RUN_CACHE_SIZE) &&
+      !hd_parse_cache_size(&options->cache_bytes))
+    return fail(run, "$HIDET_CACHE_SIZE is no size such as 512M");
+  options->cache_bytes =
+      hd_option_number(&run->options, RUN_CACHE_SIZE, options->cache_bytes);
+  if (!hd_run_given(run, RUN_NO_CACHE) && options->cache_bytes) {
     const char *dir = hd_option_text(&run->options, RUN_CACHE_DIR, NULL);
     *cache_dir = dir ? strdup(dir) : sim ? NULL : hd_cache_default_dir();
     options->cache_dir = *cache_dir;

@@ -337,6 +337,7 @@ hd_model_options_t hd_run_session_options(const hd_run_t *run) {
       .in_turn = hd_option_given(&run->options, RUN_NO_EARLY_LAUNCHES),
       .choose = run->tuner ? hd_tuner_choose : NULL,
       .choose_argument = run->tuner,
+      .choosing = hd_tuner_choosing(run->tuner),
       .anew = is_anew(run),
       .precision = hd_run_precision(run)};
 }

@@ -152,6 +152,12 @@ static const char *const *worker_command(hd_run_t *run, const char *cache_dir) {
                                                             : "sim");
   if (cache)
     command[n++] = hd_arena_printf(&run->arena, "--cache-dir=%s", cache);
+  // It takes the candidates' code from there, whatever else is kept.
+  int64_t bytes;
+  hd_parse_cache_size(&bytes);
+  bytes = hd_option_number(&run->options, RUN_CACHE_SIZE, bytes);
+  command[n++] = hd_arena_printf(&run->arena, "--cache-size=%lld",
+                                 (long long)(bytes ? bytes : HD_CACHE_BYTES));
   if (run->target)
     command[n++] =
         hd_arena_printf(&run->arena, "--target=%s", run->target->name);

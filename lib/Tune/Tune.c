@@ -176,7 +176,7 @@ static const hd_pin_t rules = {.name = HD_PIN_RULES};
 
 // --- What is known ---
 
-static hd_tuned_t *find_tuned(const hd_tuner_t *t, const char *key) {
+hd_tuned_t *hd_tuner_find(const hd_tuner_t *t, const char *key) {
   for (size_t i = 0; i < t->report.groups.size; i++)
     if (strcmp(t->report.groups.data[i]->key, key) == 0)
       return t->report.groups.data[i];
@@ -374,19 +374,25 @@ static void measure_all(hd_tuner_t *t, hd_tune_work_t *works, size_t count) {
   }
 }
 
-// The groups that are asked for, as one.
-static void note_whole(hd_tuner_t *t, hd_tuned_t *const *tuned, size_t count) {
+const char *hd_tuner_whole(hd_tuner_t *t, hd_tuned_t *const *tuned,
+                           size_t count) {
   const char *all = "";
-  t->last.size = 0;
-  for (size_t i = 0; i < count; i++) {
-    hd_vec_push(&t->arena, &t->last, tuned[i]);
+  for (size_t i = 0; i < count; i++)
     all = hd_arena_printf(&t->arena, "%s %s*%u", all, tuned[i]->key,
                           tuned[i]->uses);
-  }
   hd_cache_key_t key = hd_cache_key("whole", all, strlen(all));
-  t->whole =
-      hd_arena_printf(&t->arena, "%016llx%016llx", (unsigned long long)key.high,
-                      (unsigned long long)key.low);
+  return hd_arena_printf(&t->arena, "%016llx%016llx",
+                         (unsigned long long)key.high,
+                         (unsigned long long)key.low);
+}
+
+// The groups that are asked for, as one.
+static void note_whole(hd_tuner_t *t, hd_tuned_t *const *tuned, size_t count) {
+  t->last.size = 0;
+  for (size_t i = 0; i < count; i++)
+    hd_vec_push(&t->arena, &t->last, tuned[i]);
+  t->whole = hd_tuner_whole(t, tuned, count);
+  hd_tuner_note_asked(t, tuned, count);
 }
 
 static void end_worker(void *tuner) {
@@ -408,7 +414,7 @@ bool hd_tuner_choose(void *argument, hd_module_t *module,
     works[open].prelude =
         prelude_of(t, module->context->schedules->module, group);
     const char *key = key_of(t, works[open].prelude, group);
-    tuned[i] = find_tuned(t, key);
+    tuned[i] = hd_tuner_find(t, key);
     if (tuned[i])
       continue;
     tuned[i] = make_tuned(t, groups->list.data[i], key, &works[open]);

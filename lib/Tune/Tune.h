@@ -82,6 +82,10 @@ void hd_tuner_destroy(hd_tuner_t *tuner);
 bool hd_tuner_choose(void *tuner, hd_module_t *module,
                      const hd_tunables_t *groups);
 
+// For hd_model_options_t.choosing; NULL: what it measures decides, or there is
+// no tuner.
+const hd_choosing_t *hd_tuner_choosing(const hd_tuner_t *tuner);
+
 // Tries the next best candidates of the groups that take the longest in the
 // last run of the session, one at a time, and keeps what makes the whole
 // faster: a candidate that is the best by itself need not be that among its

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the parts of the tuner share: Tune.c (what is known, what is chosen),
-// Compile.c (candidates to code), Measure.c (the worker at work).
+// Foresee.c (the same for groups of which only the keys are there), Compile.c
+// (candidates to code), Measure.c (the worker at work).
 #ifndef HIDET_TUNE_TUNERSTATE_H
 #define HIDET_TUNE_TUNERSTATE_H
 
@@ -35,6 +36,8 @@ struct hd_tuner {
   HD_VEC(hd_tuned_t *) last; // The groups that were asked for last.
   const char *whole;         // The key of all of them.
   bool was_exchanged;        // That is known.
+  const char *asked; // The groups since hd_choosing_t.asked() was; NULL:
+  bool asked_others; // none. For several graphs.
   double done, total;
   uint64_t until_ns; // 0: no limit.
 };
@@ -47,6 +50,14 @@ void hd_tuner_settle(hd_tuner_t *tuner, hd_tune_work_t *work, size_t candidate,
 const hd_tune_candidate_t *hd_tuned_find(const hd_tuned_t *tuned,
                                          const char *choice);
 void hd_tuner_step(hd_tuner_t *tuner); // For the progress.
+// What this process knows of a group; NULL: nothing yet.
+hd_tuned_t *hd_tuner_find(const hd_tuner_t *tuner, const char *key);
+// The key of groups as one, by their keys and uses.
+const char *hd_tuner_whole(hd_tuner_t *tuner, hd_tuned_t *const *tuned,
+                           size_t count);
+// They are what choose() is asked for.
+void hd_tuner_note_asked(hd_tuner_t *tuner, hd_tuned_t *const *tuned,
+                         size_t count);
 
 // Compiles the candidates that are open, into the cache of the device's code,
 // on all threads; those that do not compile are settled.

@@ -78,6 +78,7 @@ FUNCTIONS = {
     "hidet_device_open": (c_int, c_void_p, c_char_p, c_void_p),
     "hidet_device_close": (None, c_void_p),
     "hidet_device_kind": (c_char_p, c_void_p),
+    "hidet_device_set_cache": (c_int, c_void_p, c_char_p, c_int64),
     "hidet_tensor_create": (
         c_int,
         c_void_p,

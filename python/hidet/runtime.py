@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import math
+import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -152,7 +153,13 @@ class Module(Owned):
 
 
 class Device(Owned):
-    """ "sim", "cuda", "cuda:N", or "auto": a GPU where there is one."""
+    """ "sim", "cuda", "cuda:N", or "auto": a GPU where there is one.
+
+    What is made for a GPU is kept in the folder that `hidet-run` has for it
+    ($HIDET_CACHE_DIR, ~/.cache/hidet), so that another process need not make it
+    again; for the simulator, whose code is soon made and large, only where
+    HIDET_CACHE_DIR names a folder. HIDET_CACHE_SIZE bounds it (4G); with 0
+    nothing is kept."""
 
     def __init__(self, context: Context, name: str) -> None:
         pointer = context.make(
@@ -161,6 +168,8 @@ class Device(Owned):
         super().__init__(context, pointer, "hidet_device_close")
         self.name = name
         self.kind = library().hidet_device_kind(pointer).decode()
+        if self.kind == "cuda" or os.environ.get("HIDET_CACHE_DIR"):
+            context.call("hidet_device_set_cache", pointer, None, 0)
 
 
 class Frozen(Owned):

@@ -42,6 +42,51 @@ def in_threads(work, count):
         thread.join()
 
 
+class Folder(unittest.TestCase):
+    """Where HIDET_CACHE_DIR says, what is made is kept for other processes."""
+
+    PROGRAM = (
+        "import hidet, numpy\n"
+        f"m = hidet.compile_text({SUM!r}, device='sim')\n"
+        "x = numpy.arange(24, dtype='f4').reshape(3, 8)\n"
+        "assert (m(x, x[1])[0] == x + x[1]).all()\n"
+    )
+
+    def run_in(self, folder, **size):
+        return subprocess.run(
+            [sys.executable, "-c", self.PROGRAM],
+            env={**os.environ, "HIDET_CACHE_DIR": str(folder), **size},
+            capture_output=True,
+            text=True,
+        )
+
+    def kept(self, folder):
+        return {
+            p: p.stat().st_mtime_ns
+            for p in pathlib.Path(folder).glob("??/*")
+        }
+
+    def test_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(self.run_in(folder).returncode, 0)
+            first = self.kept(folder)
+            self.assertTrue(first)
+            self.assertEqual(self.run_in(folder).returncode, 0)
+            second = self.kept(folder)
+            # Nothing is new, and the plan was asked for again.
+            self.assertEqual(first.keys(), second.keys())
+            self.assertNotEqual(first, second)
+
+    def test_size(self):
+        with tempfile.TemporaryDirectory() as folder:
+            none = self.run_in(folder, HIDET_CACHE_SIZE="0")
+            self.assertEqual((none.returncode, none.stderr), (0, ""))
+            self.assertFalse(self.kept(folder))
+            bad = self.run_in(folder, HIDET_CACHE_SIZE="much")
+            self.assertIn("HIDET_CACHE_SIZE", bad.stderr)
+            self.assertIn("UsageError", bad.stderr)
+
+
 class Caches(unittest.TestCase):
     def test_grows(self):
         """What is left out of a call is what the last one left, on the device;

@@ -5,8 +5,10 @@ against PyTorch's own results."""
 import gc
 import logging
 import math
+import os
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -780,6 +782,38 @@ class Backend(unittest.TestCase):
         texts = [str(w.message) for w in caught if "hidet" in str(w.message)]
         self.assertEqual(len(texts), 1)
         self.assertRegex(texts[0], r"aten.exp.default.*not today")
+
+
+class Folder(unittest.TestCase):
+    """torch.compile keeps what it makes, and another process finds it."""
+
+    PROGRAM = """
+import hidet.torch, torch
+torch.manual_seed(0)
+m = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU()).eval()
+x = torch.randn(4, 8)
+with torch.no_grad():
+    y = torch.compile(m, backend="hidet")(x)
+    torch.testing.assert_close(y, m(x), rtol=1e-4, atol=1e-4)
+"""
+
+    def kept(self, folder):
+        subprocess.run(
+            [sys.executable, "-c", self.PROGRAM],
+            env={**os.environ, "HIDET_CACHE_DIR": folder},
+            check=True,
+        )
+        return {
+            p: p.stat().st_mtime_ns
+            for p in pathlib.Path(folder).glob("??/*")
+        }
+
+    def test_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first, second = self.kept(folder), self.kept(folder)
+        self.assertTrue(first)
+        self.assertEqual(first.keys(), second.keys())
+        self.assertNotEqual(first, second)
 
 
 class Options(unittest.TestCase):

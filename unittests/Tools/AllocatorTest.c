@@ -75,11 +75,66 @@ static void all_comes_and_goes(void **state) {
   pool_t pool = {.most = SIZE_MAX};
   assert_int_equal(run(&pool), HIDET_OK);
   size_t calls = pool.calls;
-  assert_true(calls >= 3); // Two inputs and a result.
+  assert_true(calls >= 2); // Workspaces, and what comes in and goes out.
   for (size_t most = 0; most < calls; most++) {
     pool_t short_pool = {.most = most};
     assert_int_equal(run(&short_pool), HIDET_RESOURCE);
   }
 }
 
-HD_UNIT_TESTS(cmocka_unit_test(all_comes_and_goes))
+// Answers that say which row of which run they are of: x + w, element by
+// element.
+static void run_rows(hidet_session_t *session, int64_t n, float first) {
+  enum { MOST = 64 };
+  float x[MOST * 8], w[8];
+  for (int i = 0; i < n * 8; i++)
+    x[i] = first + (float)i;
+  for (int i = 0; i < 8; i++)
+    w[i] = (float)(1000 * i);
+  hidet_array_t in[2] = {{"f32", 2, {n, 8}, x}, {"f32", 1, {8}, w}}, out;
+  if (hidet_session_run(session, in, 2, &out, 1))
+    fail_msg("%s", hidet_messages());
+  for (int i = 0; i < n * 8; i++)
+    assert_float_equal(((const float *)out.data)[i],
+                       first + (float)i + (float)(1000 * (i % 8)), 0);
+}
+
+// What comes in and goes out is in the same memory for all sizes, which grows
+// with the largest alone.
+static void sizes_share_memory(void **state) {
+  (void)state;
+  static const char sum[] = "graph main(x: f32[n, 8], w: f32[8]) -> y {\n"
+                            "  y = add(x, w)\n"
+                            "}\n";
+  pool_t pool = {.most = SIZE_MAX};
+  hidet_context_t *context = hidet_context_create();
+  hidet_device_t *device;
+  hidet_module_t *module;
+  hidet_model_t *model;
+  hidet_session_t *session;
+  assert_int_equal(hidet_device_open(context, "sim", &device), HIDET_OK);
+  assert_int_equal(hidet_device_set_allocator(device, allocate, release, &pool),
+                   HIDET_OK);
+  assert_int_equal(hidet_module_parse(context, "m", sum, strlen(sum), &module),
+                   HIDET_OK);
+  assert_int_equal(hidet_model_create(module, NULL, &model), HIDET_OK);
+  assert_int_equal(hidet_session_create(model, device, &session), HIDET_OK);
+  for (int64_t n = 1; n <= 20; n += 3) // Each moves those before.
+    run_rows(session, n, (float)n);
+  run_rows(session, 60, 7);
+  size_t bytes = pool.bytes;
+  assert_in_range(bytes, 2 * 60 * 32, 3 * 60 * 32);
+  for (int round = 0; round < 2; round++)
+    for (int64_t n = 1; n < 60; n += 4)
+      run_rows(session, n, (float)(n * round));
+  assert_int_equal(pool.bytes, bytes);
+  hidet_session_destroy(session);
+  hidet_model_destroy(model);
+  hidet_module_destroy(module);
+  hidet_device_close(device);
+  hidet_context_destroy(context);
+  assert_int_equal(pool.bytes, 0);
+}
+
+HD_UNIT_TESTS(cmocka_unit_test(all_comes_and_goes),
+              cmocka_unit_test(sizes_share_memory))

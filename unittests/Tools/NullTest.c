@@ -123,6 +123,12 @@ static int device_set_allocator(int null) {
   return expect(null < 0 || null == 3, "before memory is taken", status);
 }
 
+// The device has memory.
+static int device_set_cache(int null) {
+  int status = hidet_device_set_cache(ARG(0, device), ARG(1, "/tmp"), 0);
+  return expect(null < 0 || null == 1, "before memory is taken", status);
+}
+
 static int tensor_create(int null) {
   hidet_tensor_t *made = NULL;
   int status = hidet_tensor_create(ARG(0, device), ARG(1, "f32"), ARG(2, shape),
@@ -362,6 +368,7 @@ static const struct {
     {"hidet_device_close",        "0",      destroyers},
     {"hidet_device_kind",         "0",      device_kind},
     {"hidet_device_set_allocator", "!..0",   device_set_allocator},
+    {"hidet_device_set_cache",    "!0.",    device_set_cache},
     {"hidet_tensor_create",       "!!!.!",  tensor_create},
     {"hidet_tensor_wrap",         "!!!.!!", tensor_wrap},
     {"hidet_tensor_data",         "0",      tensor_data},

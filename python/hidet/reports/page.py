@@ -102,7 +102,10 @@ def about(section: Section) -> str:
         "multiprocessors compute in the product's type."
     )
     if section.prepared:
-        text += f" Before the first run, once: {section.prepared} more launches."
+        launches = "launch" if section.prepared == 1 else "launches"
+        text += (
+            f" Before the first run, once: {section.prepared} more {launches}."
+        )
     return escape(text)
 
 

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A file is counted before it is written, so that the count is never below what
+// is there: what was not written after all, or took another's place, is found
+// out when the folder is looked through, before anything is removed.
+#include "Runtime/CacheRoom.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FOLDERS = 256, NAME = 30, PAGE = 4096, STALE_S = 3600 };
+
+typedef struct file {
+  int64_t ns; // When it was asked for last.
+  int64_t bytes;
+  unsigned char folder;
+  char name[NAME + 1];
+} file_t;
+
+typedef struct files {
+  file_t *data;
+  size_t size, capacity;
+  int64_t bytes; // All together.
+} files_t;
+
+static int64_t paged(int64_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
+
+static bool add(files_t *files, const file_t *file) {
+  if (files->size == files->capacity) {
+    size_t capacity = files->capacity ? 2 * files->capacity : 1024;
+    file_t *data = realloc(files->data, capacity * sizeof(*data));
+    if (!data)
+      return false;
+    files->data = data;
+    files->capacity = capacity;
+  }
+  files->data[files->size++] = *file;
+  files->bytes += file->bytes;
+  return true;
+}
+
+static bool is_entry(const char *name) {
+  return strlen(name) == NAME && strspn(name, "0123456789abcdef") == NAME;
+}
+
+// What a process that was killed while it wrote has left, where the file system
+// has no files without names (Support/File.c).
+static bool is_stale(const char *name, const struct stat *status) {
+  return strncmp(name, ".hidet-", 7) == 0 &&
+         status->st_mtime < time(NULL) - STALE_S;
+}
+
+static bool list_folder(const char *dir, unsigned folder, files_t *files) {
+  char path[PATH_MAX];
+  int length = snprintf(path, sizeof(path), "%s/%02x", dir, folder);
+  DIR *open = length < (int)sizeof(path) ? opendir(path) : NULL;
+  if (!open)
+    return errno == ENOENT;
+  bool ok = true;
+  for (const struct dirent *d; ok && (d = readdir(open));) {
+    struct stat status;
+    if (fstatat(dirfd(open), d->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(status.st_mode))
+      continue;
+    if (is_stale(d->d_name, &status))
+      unlinkat(dirfd(open), d->d_name, 0);
+    if (!is_entry(d->d_name))
+      continue;
+    file_t file = {.ns = (int64_t)status.st_mtim.tv_sec * 1000000000 +
+                         status.st_mtim.tv_nsec,
+                   .bytes = paged(status.st_size),
+                   .folder = (unsigned char)folder};
+    memcpy(file.name, d->d_name, sizeof(file.name));
+    ok = add(files, &file);
+  }
+  closedir(open);
+  return ok;
+}
+
+static int by_time(const void *left, const void *right) {
+  const file_t *a = left, *b = right;
+  return (a->ns > b->ns) - (a->ns < b->ns);
+}
+
+// Counts what is there; where it is more than `most`, removes the oldest until
+// it is no more than `rest`. -1: it cannot be counted.
+static int64_t look_through(const char *dir, int64_t most, int64_t rest) {
+  files_t files = {0};
+  bool ok = true;
+  for (unsigned i = 0; ok && i < FOLDERS; i++)
+    ok = list_folder(dir, i, &files);
+  if (ok && files.bytes > most && files.size) {
+    qsort(files.data, files.size, sizeof(*files.data), by_time);
+    for (size_t i = 0; i < files.size && files.bytes > rest; i++) {
+      const file_t *file = &files.data[i];
+      char path[PATH_MAX];
+      snprintf(path, sizeof(path), "%s/%02x/%s", dir, file->folder, file->name);
+      if (unlink(path) == 0 || errno == ENOENT)
+        files.bytes -= file->bytes;
+    }
+  }
+  free(files.data);
+  return ok ? files.bytes : -1;
+}
+
+// The file of the count, locked. Whoever forks has the lock in both processes
+// until one of them says that it is over.
+static int lock_count(const char *dir) {
+  char path[PATH_MAX];
+  int length = snprintf(path, sizeof(path), "%s/size", dir);
+  int fd = length < (int)sizeof(path)
+               ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666)
+               : -1;
+  while (fd >= 0 && flock(fd, LOCK_EX) != 0)
+    if (errno != EINTR) {
+      close(fd);
+      return -1;
+    }
+  return fd;
+}
+
+// -1: nobody has counted yet, or the file is damaged.
+static int64_t read_count(int fd) {
+  int64_t words[2];
+  bool ok = pread(fd, words, sizeof(words), 0) == sizeof(words) &&
+            words[0] == ~words[1] && words[0] >= 0;
+  return ok ? words[0] : -1;
+}
+
+static bool write_count(int fd, int64_t count) {
+  int64_t words[2] = {count, ~count};
+  return pwrite(fd, words, sizeof(words), 0) == sizeof(words);
+}
+
+bool hd_cache_make_room(const char *dir, int64_t most, int64_t bytes) {
+  bytes = paged(bytes);
+  if (bytes > most)
+    return false;
+  int fd = lock_count(dir);
+  if (fd < 0)
+    return false;
+  int64_t count = read_count(fd);
+  if (count < 0 || count > most - bytes) {
+    int64_t rest = most - most / 10 - bytes;
+    count = look_through(dir, most - bytes, rest > 0 ? rest : 0);
+  }
+  bool ok =
+      count >= 0 && count <= most - bytes && write_count(fd, count + bytes);
+  flock(fd, LOCK_UN);
+  close(fd);
+  return ok;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The bound of a cache's folder. Entries lie at ab/cdef..., all their names
+// lower-case hexadecimal digits, 2 and 30. How many bytes they hold is in the
+// file `size`, which whoever changes it locks.
+#ifndef HIDET_RUNTIME_CACHEROOM_H
+#define HIDET_RUNTIME_CACHEROOM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Counts a file of so many bytes that is about to be written into the folder,
+// which is there. Where entries would hold more than `most` with it, those are
+// removed first that were written or asked for least recently. False where the
+// file is not to be written: it is larger than all may be, or what is there
+// cannot be counted. For any thread of any process.
+bool hd_cache_make_room(const char *dir, int64_t most, int64_t bytes);
+
+#endif
