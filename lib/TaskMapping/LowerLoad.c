@@ -64,12 +64,18 @@ static const hd_expr_t *guarded(hd_point_lowering_t *l,
 }
 
 // Whether the hardware can copy by itself: an element as it is, to shared
-// memory, from a place that no other tensor says.
+// memory. Where other tensors say the place, they are safe to read.
 static bool is_copy(const hd_tile_t *tile, const hd_expr_t *value) {
   const hd_expr_t *place = tile->point->u.point.place;
-  return place->u.var->tensor->scope == HD_SCOPE_SHARED &&
-         hd_expr_is_global_load(value) && !value->u.var->table &&
-         sources_of(value).count == 1 && value->u.var->tensor->rank > 0;
+  if (place->u.var->tensor->scope != HD_SCOPE_SHARED ||
+      !hd_expr_is_global_load(value) || value->u.var->table ||
+      value->u.var->tensor->rank == 0)
+    return false;
+  sources_t sources = sources_of(value);
+  for (unsigned i = 1; i < sources.count; i++)
+    if (sources.loads[i]->kind != HD_EXPR_LOADELSE)
+      return false;
+  return sources.ok;
 }
 
 // cp_async of some bytes from one tensor to the other, or of zeros where they
