@@ -103,28 +103,66 @@ static const hd_expr_t *with_safe_place(hd_rewriter_t *rewriter,
   return hd_expr_with(a->b.arena, e, operands);
 }
 
-// The assertion where those of the loop's variables that it does not depend on
-// are 0: once for all tasks that say the same.
-static void push_claim(const hd_access_tile_t *tile, const hd_stmt_t *claim,
-                       const hd_expr_t *condition) {
-  hd_builder_t *b = &tile->a->b;
-  const hd_expr_t *first = NULL;
-  for (uint32_t i = 0; i < tile->loop->u.mapfor.mapping->rank; i++) {
-    const hd_var_t *var = tile->loop->u.mapfor.vars[i];
-    if (!hd_walk_expr(claim->u.assertion.condition, is_other,
+// --- What is asserted ---
+
+static bool depends(const hd_stmt_list_t *claims, const hd_var_t *var) {
+  for (size_t i = 0; i < claims->size; i++)
+    if (!hd_walk_expr(claims->data[i]->u.assertion.condition, is_other,
                       (void *)(uintptr_t)var))
-      continue;
-    first = hd_b_and(b, first,
-                     hd_b_op_int(b, HD_EXPR_EQ, hd_expr_var(b->arena, var), 0));
+      return true;
+  return false;
+}
+
+// The tasks that a worker does one after the other along the last axis; 1: they
+// are not the innermost part of the mapping.
+static int64_t along_last(const hd_mapping_t *m) {
+  const hd_mapping_t *inner = m->kind == HD_MAPPING_COMPOSE ? m->right : NULL;
+  if (!inner || inner->kind != HD_MAPPING_REPEAT)
+    return 1;
+  for (uint32_t i = 0; i + 1 < inner->rank; i++)
+    if (inner->dims[i] != 1)
+      return 1;
+  return inner->dims[inner->rank - 1];
+}
+
+// The assertions, by the tile's loop, where those of its variables that they do
+// not depend on are 0: once for all tasks that say the same. A worker's
+// neighbours along the last axis are one task.
+static void push_claims(const hd_access_tile_t *tile,
+                        const hd_stmt_list_t *claims,
+                        const hd_expr_t *const *conditions) {
+  hd_builder_t *b = &tile->a->b;
+  hd_stmt_t *loop = hd_stmt_copy(b->arena, tile->loop);
+  const hd_mapping_t *mapping = loop->u.mapfor.mapping;
+  const hd_var_t *last = loop->u.mapfor.vars[mapping->rank - 1];
+  int64_t width = depends(claims, last) ? 1 : along_last(mapping);
+  hd_rewriter_t rewriter = {.arena = b->arena};
+  hd_open_block_t body;
+  hd_b_open(b, &body);
+  const hd_expr_t *first = NULL;
+  for (uint32_t i = 0; i < mapping->rank; i++)
+    if (!depends(claims, loop->u.mapfor.vars[i]))
+      first = hd_b_and(
+          b, first,
+          hd_b_op_int(b, HD_EXPR_EQ,
+                      hd_expr_var(b->arena, loop->u.mapfor.vars[i]), 0));
+  if (width > 1) {
+    loop->u.mapfor.mapping = mapping->left;
+    hd_rewriter_substitute(
+        &rewriter, last,
+        hd_b_op_int(b, HD_EXPR_MUL, hd_expr_var(b->arena, last), width));
   }
-  hd_stmt_t *copy = hd_stmt_copy(b->arena, claim);
-  copy->u.assertion.condition = hd_access_or_zero(tile->a, condition);
-  const hd_stmt_t *one = copy;
-  hd_block_t block = hd_block_make(b->arena, &one, 1);
-  if (first)
-    hd_b_if(b, first, block, (hd_block_t){0});
-  else
-    hd_b_push(b, one);
+  hd_open_block_t all;
+  hd_b_open(b, &all);
+  for (size_t i = 0; i < claims->size; i++) {
+    hd_stmt_t *copy = hd_stmt_copy(b->arena, claims->data[i]);
+    copy->u.assertion.condition =
+        hd_rewrite_expr(&rewriter, hd_access_or_zero(tile->a, conditions[i]));
+    hd_b_push(b, copy);
+  }
+  hd_b_if(b, first, hd_b_close(b), (hd_block_t){0});
+  loop->u.mapfor.body = hd_b_close(b);
+  hd_b_push(b, loop);
 }
 
 const hd_expr_t *hd_access_with_places(const hd_access_tile_t *tile,
@@ -136,19 +174,17 @@ const hd_expr_t *hd_access_with_places(const hd_access_tile_t *tile,
       .arena = a->b.arena, .argument = a, .expr = with_safe_place};
   const hd_expr_t *open = value;
   bool is_early = point->u.point.early && !point->u.point.staging;
+  const hd_expr_t **conditions =
+      HD_ARENA_ARRAY(a->b.arena, const hd_expr_t *, claims->size + 1);
+  for (size_t i = 0; i < claims->size; i++) {
+    conditions[i] = hd_access_without_zeros(
+        a, open, claims->data[i]->u.assertion.condition);
+    if (is_early)
+      conditions[i] = hd_access_with_early(a, point, 0, open, conditions[i]);
+  }
   if (is_early)
     value = hd_access_with_early(a, point, 0, open, value);
-  if (claims->size) {
-    hd_open_block_t body;
-    hd_b_open(&a->b, &body);
-    for (size_t i = 0; i < claims->size; i++) {
-      const hd_expr_t *condition = claims->data[i]->u.assertion.condition;
-      condition = hd_access_without_zeros(a, open, condition);
-      if (is_early)
-        condition = hd_access_with_early(a, point, 0, open, condition);
-      push_claim(tile, claims->data[i], condition);
-    }
-    hd_access_push_around(tile, hd_b_close(&a->b));
-  }
+  if (claims->size)
+    push_claims(tile, claims, conditions);
   return hd_rewrite_expr(&rewriter, value);
 }
