@@ -214,7 +214,7 @@ def main():
     if ms is None:
         print(report)
         return 1
-    size = report["weights_bytes"]
+    size = path.with_name(path.name + ".data").stat().st_size  # Each weight once.
     found = {"block": options.block, "ms": ms, "launches": report["launches"],
              "weights_bytes": size, "share_of_copy": bandwidth.copy(size) / ms}
     print("  ".join("%s %s" % (key, "%.4g" % value if isinstance(value, float) else value)

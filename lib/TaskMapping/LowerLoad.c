@@ -220,12 +220,20 @@ static hd_block_t chunk_of(const hd_nest_t *nest, const choice_t *choice,
       nest->width * hd_type_bits(place->type) / 8);
 }
 
-// Element by element: threads next to each other read what lies side by side.
+static bool is_no_register(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  return !hd_expr_is_access(e) ||
+         e->u.var->tensor->scope != HD_SCOPE_REGISTER;
+}
+
+// Element by element: threads next to each other read what lies side by side,
+// but for a value that takes registers, which threads have of their own tasks.
 static hd_block_t by_elements(const hd_tile_t *tile, bool chunked) {
   const hd_expr_t *value = tile->point->u.point.value;
   hd_point_lowering_t *l = tile->l;
   int64_t bits = hd_type_bits(tile->point->u.point.place->type);
-  const hd_mapping_t *spread = chunked ? hd_tile_spread(tile, 1) : NULL;
+  bool spreads = chunked && hd_walk_expr(value, is_no_register, NULL);
+  const hd_mapping_t *spread = spreads ? hd_tile_spread(tile, 1) : NULL;
   bool by_registers = spread && !(is_copy(tile, value) && bits >= 32);
   hd_stmt_list_t list = {0};
   if (!by_registers || bits < 8 ||
