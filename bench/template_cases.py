@@ -336,7 +336,7 @@ def draw_attention(rng, case, template, values):
         is_cast = int(rng.integers(3)) == 0 and not whole
         page = next((size for size in (16, 8, 4) if n % size == 0), 0)
         if (name != "q" and page and case.number % 3 == 0 and not whole and not is_cast
-                and not (name == "k" and flipped)):
+                and d % 8 == 0 and e % 8 == 0 and not (name == "k" and flipped)):
             at = paged(case, name, value, kind, page)
         else:
             at = case.operand(name, value, kind, is_cast)

@@ -222,8 +222,7 @@ static hd_block_t chunk_of(const hd_nest_t *nest, const choice_t *choice,
 
 static bool is_no_register(void *argument, const hd_expr_t *e) {
   (void)argument;
-  return !hd_expr_is_access(e) ||
-         e->u.var->tensor->scope != HD_SCOPE_REGISTER;
+  return !hd_expr_is_access(e) || e->u.var->tensor->scope != HD_SCOPE_REGISTER;
 }
 
 // Element by element: threads next to each other read what lies side by side,
