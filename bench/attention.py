@@ -3,7 +3,7 @@
 better of cuDNN and FlashAttention as PyTorch calls them.
 
 usage: attention.py --tools=DIR [--json=FILE] [--seconds=N] [--candidates]
-           [short] [long] [wide] [shared] [decode] [token]
+           [short] [long] [wide] [shared] [decode] [token] [paged]
 
 short   batch 1, 12 heads of 64: 128, 197 and 512 tokens
 long    16,384 tokens in all, 2,048 features: 128 to 8,192 tokens, heads of 64
@@ -14,6 +14,8 @@ decode  one query, 32 heads of 128 that share the keys of 8, as many requests as
         make 256 MiB of keys and values: 512 to 65,536 of them; also the share
         of the bandwidth that a copy of as many bytes has
 token   the same of one request: 512 to 65,536 keys
+paged   decode through pages of 16 rows that a table chooses, in disorder, heads of a
+        page apart or together, over the same from a cache in one piece
 
 A graph of several attentions, each of the one before as queries and keys and
 values of its own, programmatic launches, one CUDA graph; f16. One line a case;
@@ -24,6 +26,7 @@ import collections
 import itertools
 import json
 import pathlib
+import statistics
 import tempfile
 import time
 
@@ -53,8 +56,24 @@ CASES = {
     "shared": [Case(16384 // n, 32, n, n, d, causal, shared=4) for n in (2048, 8192)
                for d in (64, 128) for causal in (False, True)],
     "token": [Case(1, 32, 1, n, 128, shared=4) for n in (512, 1024, 2048, 4096, 8192, 65536)],
+    "paged": [Case(65536 // n, 32, 1, n, 128, shared=4) for n in (512, 2048, 8192, 65536)],
     "decode": [Case(65536 // n, 32, 1, n, 128, shared=4) for n in (512, 2048, 8192, 65536)],
 }
+PAGE = 16
+# How a page's rows and the heads of keys lie, and an element of them.
+PAGES = {"heads apart": ("ng, nr", "g, j % nr"), "heads together": ("nr, ng", "j % nr, g")}
+PAGED = """task pages(pool: f16[np, %s, k], table: i32[nb, nt]) -> o: f16[nb, ng, nt * nr, k] {
+  o[b, g, j, c] = pool[table[b, j / nr], %s, c]
+}
+"""
+HEADS = """task attention(q: f16[nb, nh, k], key: f16[nb, ng, n, k], v: f16[nb, ng, n, k]) -> o: f16[nb, nh, k] {
+  s[b, i, j] = sum(p: k) f32(q[b, i, p]) * f32(key[b, i / (nh / ng), j, p])
+  t[b, i, j] = s[b, i, j] * %r
+  w[b, i, j] = exp(t[b, i, j] - (max(x: n) t[b, i, x]))
+  r[b, i, j] = f16(w[b, i, j] / (sum(x: n) w[b, i, x]))
+  o[b, i, c] = f16(sum(j: n) f32(r[b, i, j]) * f32(v[b, i / (nh / ng), j, c]))
+}
+"""
 CANDIDATES = [("attention_mma(WM = %d, WN = %d, BN = %d, STAGES = %d)" % (wm, wn, bn, stages),
                bn if stages == 1 else -bn)
               for wm, wn, bn, stages in itertools.product(
@@ -89,6 +108,58 @@ def text(case, copies, pin):
     results = ["o%d" % i for i in range(copies - 1 if chained else 0, copies)]
     return TASK % term + "graph main(%s) -> %s {\n%s\n}\n" % (
         ", ".join(given), ", ".join(results), body)
+
+
+def paged_text(case, copies, pages, pin):
+    """Each attention of the one before's result; pages: of PAGES, or None: one piece."""
+    kept, number = case.h // case.shared, case.b * case.n // PAGE
+    caches = "f16[%d, %d, %d, %d]" % (case.b, kept, case.n, case.d)
+    pool = {None: caches,
+            "heads apart": "f16[%d, %d, %d, %d]" % (number, kept, PAGE, case.d),
+            "heads together": "f16[%d, %d, %d, %d]" % (number, PAGE, kept, case.d)}[pages]
+    shape = "f16[%d, %d, %d]" % (case.b, case.h, case.d)
+    given = ["q0: " + shape] + ["%s%d: %s" % (name, i, pool) for i in range(copies)
+                                for name in "kv"]
+    lines = []
+    if pages:
+        given += ["table: i32[%d, %d]" % (case.b, case.n // PAGE)]
+    for i in range(copies):
+        operands = ["k%d" % i, "v%d" % i]
+        if pages:
+            lines += ["  %s_: %s = pages(%s, table)" % (name, caches, name) for name in operands]
+            operands = [name + "_" for name in operands]
+        lines.append("  q%d: %s = attention(q%d, %s)%s" % (
+            i + 1, shape, i, ", ".join(operands), " with " + pin if pin else ""))
+    return (PAGED % PAGES[pages] if pages else "") + HEADS % case.d ** -0.5 + (
+        "graph main(%s) -> q%d {\n%s\n}\n" % (", ".join(given), copies, "\n".join(lines)))
+
+
+def paged(options, folder, case, lines):
+    """In turns, and the median of each: what is compared is a few per cent apart."""
+    import numpy
+    table = numpy.random.default_rng(0).permutation(case.b * case.n // PAGE)
+    numpy.save(folder / "table.npy", table.reshape(case.b, -1).astype("i4"))
+    copies = copies_of(case)
+    pins = [pin for pin in FEW if "mma" in pin] if options.candidates else [""]
+    for pin in pins:
+        times = collections.defaultdict(list)
+        for pages in [None, *PAGES] * (1 if pin else 3):
+            path = folder / "attention.hir"
+            path.write_text(paged_text(case, copies, pages, pin))
+            ms, report = measure.run(options.tools, path, ["--no-cache"] + (
+                ["--input=table=@%s" % (folder / "table.npy")] if pages else []))
+            if ms is None:
+                print("%s %s: %s" % (label(case), pin, report.strip()[:300]))
+                break
+            times[pages].append(ms / copies)
+        if len(times) <= len(PAGES):
+            continue
+        ms = {pages: statistics.median(found) for pages, found in times.items()}
+        print("%-44s %9.2f us in one piece%s  %s" % (label(case), ms[None] * 1e3, "".join(
+            "  %9.2f paged, %s: %.3f of it" % (ms[pages] * 1e3, pages, ms[pages] / ms[None])
+            for pages in PAGES), pin), flush=True)
+        lines += [{"case": label(case), "us": ms[None] * 1e3, "pin": pin,
+                   "paged_us": {pages: ms[pages] * 1e3 for pages in PAGES}}]
 
 
 def bytes_of(case):
@@ -155,11 +226,14 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp())
     until = time.monotonic() + options.seconds
     lines = []
-    for case in sum((CASES[name] for name in options.names or CASES), []):
+    for name, case in ((name, case) for name in options.names or CASES for case in CASES[name]):
         if time.monotonic() > until:
             print("no time for %s" % label(case))
             continue
-        theirs, name = peer(case)
+        if name == "paged":
+            paged(options, folder, case, lines)
+            continue
+        theirs, better = peer(case)
         flops = 2.0 * case.b * case.h * case.m * case.n * (case.d + (case.e or case.d)) / (
             2 if case.causal else 1)
         copied = bandwidth.copy(bytes_of(case)) if case.m < case.n else None
@@ -176,9 +250,9 @@ def main():
                 print("%s %s: %s" % (label(case), pin, report.strip()[:300]))
                 continue
             print("%-44s %9.2f us %6.1f TFLOPS  %s %9.2f  %.3f of it%s  %s" % (
-                label(case), ms * 1e3, flops / ms * 1e-9, name, theirs * 1e3, theirs / ms,
+                label(case), ms * 1e3, flops / ms * 1e-9, better, theirs * 1e3, theirs / ms,
                 "  %.3f of the copy" % (copied / ms) if copied else "", pin), flush=True)
-            lines.append({"case": label(case), "us": ms * 1e3, "peer": name,
+            lines.append({"case": label(case), "us": ms * 1e3, "peer": better,
                           "peer_us": theirs * 1e3, "pin": pin})
             if copied:
                 lines[-1]["copy_us"] = copied * 1e3

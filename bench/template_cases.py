@@ -297,6 +297,23 @@ def mask_of(rng, case, s, scores, shape, choice):
     return s, scores
 
 
+def paged(case, name, value, kind, page):
+    """Keys or values by pages in disorder, which a table puts in order."""
+    b, h, n, d = value.shape
+    rng = numpy.random.default_rng([case.number, n, d])
+    table = rng.permutation(b * n // page)
+    pool = numpy.empty((b * n // page, h * page * d))
+    pool[table] = value.reshape(b, h, n // page, page, d).transpose(0, 2, 1, 3, 4).reshape(
+        -1, h * page * d)
+    at = case.node(kind, [1, *pool.shape], "gather(%s, %s)" % (
+        case.input("pool_" + name, pool[None], kind),
+        case.input("table_" + name, table, str(rng.choice(["i32", "i64"])))))
+    at = case.node(kind, [b, n // page, h, page, d], "reshape(%s)" % at)
+    at = case.node(kind, [b, h, n // page, page, d],
+                   "transpose(%s) { order = [0, 2, 1, 3, 4] }" % at)
+    return case.node(kind, [b, h, n, d], "reshape(%s)" % at)
+
+
 def draw_attention(rng, case, template, values):
     b, h = int(rng.choice([1, 1, 2])), int(rng.choice([1, 2, 3, 4, 8]))
     whole = "maps" in template.head  # Operands are tensors, as they are.
@@ -316,8 +333,13 @@ def draw_attention(rng, case, template, values):
     for name, value in (("q", q), ("v", v),
                         ("k", k.transpose(0, 1, 3, 2) if flipped else k)):
         shape = list(value.shape)
-        at = case.operand(name, value, kind,
-                          int(rng.integers(3)) == 0 and not whole)
+        is_cast = int(rng.integers(3)) == 0 and not whole
+        page = next((size for size in (16, 8, 4) if n % size == 0), 0)
+        if (name != "q" and page and case.number % 3 == 0 and not whole and not is_cast
+                and d % 8 == 0 and e % 8 == 0 and not (name == "k" and flipped)):
+            at = paged(case, name, value, kind, page)
+        else:
+            at = case.operand(name, value, kind, is_cast)
         if name != "q" and group > 1:
             wide = [shape[0], shape[1], group] + shape[2:]
             at = case.node(kind, [shape[0], shape[1], 1] + shape[2:],

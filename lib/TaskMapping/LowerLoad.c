@@ -64,12 +64,18 @@ static const hd_expr_t *guarded(hd_point_lowering_t *l,
 }
 
 // Whether the hardware can copy by itself: an element as it is, to shared
-// memory, from a place that no other tensor says.
+// memory. Where other tensors say the place, they are safe to read.
 static bool is_copy(const hd_tile_t *tile, const hd_expr_t *value) {
   const hd_expr_t *place = tile->point->u.point.place;
-  return place->u.var->tensor->scope == HD_SCOPE_SHARED &&
-         hd_expr_is_global_load(value) && !value->u.var->table &&
-         sources_of(value).count == 1 && value->u.var->tensor->rank > 0;
+  if (place->u.var->tensor->scope != HD_SCOPE_SHARED ||
+      !hd_expr_is_global_load(value) || value->u.var->table ||
+      value->u.var->tensor->rank == 0)
+    return false;
+  sources_t sources = sources_of(value);
+  for (unsigned i = 1; i < sources.count; i++)
+    if (sources.loads[i]->kind != HD_EXPR_LOADELSE)
+      return false;
+  return sources.ok;
 }
 
 // cp_async of some bytes from one tensor to the other, or of zeros where they
@@ -214,12 +220,19 @@ static hd_block_t chunk_of(const hd_nest_t *nest, const choice_t *choice,
       nest->width * hd_type_bits(place->type) / 8);
 }
 
-// Element by element: threads next to each other read what lies side by side.
+static bool is_no_register(void *argument, const hd_expr_t *e) {
+  (void)argument;
+  return !hd_expr_is_access(e) || e->u.var->tensor->scope != HD_SCOPE_REGISTER;
+}
+
+// Element by element: threads next to each other read what lies side by side,
+// but for a value that takes registers, which threads have of their own tasks.
 static hd_block_t by_elements(const hd_tile_t *tile, bool chunked) {
   const hd_expr_t *value = tile->point->u.point.value;
   hd_point_lowering_t *l = tile->l;
   int64_t bits = hd_type_bits(tile->point->u.point.place->type);
-  const hd_mapping_t *spread = chunked ? hd_tile_spread(tile, 1) : NULL;
+  bool spreads = chunked && hd_walk_expr(value, is_no_register, NULL);
+  const hd_mapping_t *spread = spreads ? hd_tile_spread(tile, 1) : NULL;
   bool by_registers = spread && !(is_copy(tile, value) && bits >= 32);
   hd_stmt_list_t list = {0};
   if (!by_registers || bits < 8 ||

@@ -83,6 +83,29 @@ static double times_in(hd_former_t *f, uint32_t group,
   return times;
 }
 
+// What an element costs. Rows that are moved as they are go by pieces of 16
+// bytes, and their places are found once for each.
+static double cost_of(hd_former_t *f, uint32_t node) {
+  const hd_node_t *n = f->nodes[node].node;
+  hd_pointwise_t p;
+  if (!n->task || hd_fusion_pointwise(f->fusion, n, &p) || !p.definition ||
+      p.definition->term->kind != HD_TERM_LOAD)
+    return f->nodes[node].cost;
+  const hd_definition_t *d = p.definition;
+  const hd_term_t *load = d->term;
+  unsigned last = load->num_operands - 1;
+  if (load->num_operands == 0 || d->num_indices == 0 ||
+      load->operands[last]->kind != HD_TERM_INDEX ||
+      load->operands[last]->u.index != d->indices[d->num_indices - 1])
+    return f->nodes[node].cost;
+  for (unsigned i = 0; i < last; i++)
+    if (hd_flat_uses(load->operands[i], d->indices[d->num_indices - 1]))
+      return f->nodes[node].cost;
+  double piece = 128.0 / hd_scalar_bits(n->outputs[0]->type);
+  double row = (double)hd_flat_range(d->indices[d->num_indices - 1]);
+  return f->nodes[node].cost / (row < piece ? row : piece);
+}
+
 const char *hd_former_dear(hd_former_t *f, uint32_t node,
                            const uint32_t *groups, size_t num_groups) {
   const hd_value_t *value = f->nodes[node].node->outputs[0];
@@ -95,7 +118,7 @@ const char *hd_former_dear(hd_former_t *f, uint32_t node,
   }
   double bytes = (double)hd_scalar_bits(value->type) / 8;
   hd_machine_t machine = machine_of(f);
-  double again = times * f->nodes[node].cost / ops_per_ns(&machine);
+  double again = times * cost_of(f, node) / ops_per_ns(&machine);
   double kept = count * bytes * (double)(1 + num_groups) / machine.gbs +
                 machine.launch * 1e3;
   if (again <= kept)

@@ -266,17 +266,22 @@ bool hd_vectorize_loop(hd_simplifier_t *s, const hd_stmt_t *loop,
   return v.width > 1;
 }
 
-// Whether a load is of a vector, or where that is allowed, of the same element
-// each time.
-static bool is_covered(void *argument, const hd_expr_t *e) {
-  hd_vectorizer_t *v = argument;
-  if (e->kind == HD_EXPR_LOADELSE)
-    return !e->linear && e->type.lanes == 1 &&
-           hd_vector_is_load(v, e, v->trips);
-  return e->kind != HD_EXPR_LOAD ||
-         (v->fixed && hd_vector_is_fixed(v, e->operands, e->num_operands)) ||
-         (!e->linear && e->type.lanes == 1 &&
-          hd_vector_is_load(v, e, v->trips));
+// Whether loads are of vectors, or where that is allowed, of the same element
+// each time. What says where a vector is is the same each time.
+static bool is_covered(hd_vectorizer_t *v, const hd_expr_t *e) {
+  bool is_load = e->kind == HD_EXPR_LOAD || e->kind == HD_EXPR_LOADELSE;
+  if (is_load && !e->linear && e->type.lanes == 1 &&
+      hd_vector_is_load(v, e, v->trips))
+    return e->kind == HD_EXPR_LOAD ||
+           is_covered(v, e->operands[e->num_operands - 1]);
+  if (e->kind == HD_EXPR_LOADELSE ||
+      (e->kind == HD_EXPR_LOAD &&
+       !(v->fixed && hd_vector_is_fixed(v, e->operands, e->num_operands))))
+    return false;
+  for (unsigned i = 0; i < e->num_operands; ++i)
+    if (!is_covered(v, e->operands[i]))
+      return false;
+  return true;
 }
 
 static bool covers_block(hd_vectorizer_t *v, hd_block_t block) {
@@ -284,7 +289,7 @@ static bool covers_block(hd_vectorizer_t *v, hd_block_t block) {
   for (size_t i = 0; ok && i < block.size; ++i) {
     const hd_stmt_t *stmt = block.stmts[i];
     if (stmt->kind != HD_STMT_IF) {
-      ok = hd_walk_expr(hd_vector_given(stmt), is_covered, v);
+      ok = is_covered(v, hd_vector_given(stmt));
       continue;
     }
     hd_facts_mark_t mark = hd_vector_enter(v, stmt->u.branch.condition, true);

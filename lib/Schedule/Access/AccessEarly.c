@@ -213,15 +213,41 @@ static void load_early(const hd_access_tile_t *tile, loaded_t *loaded,
   push_load(tile, early, load);
 }
 
+typedef struct place {
+  const hd_expr_t *load;
+  bool is_one;
+} place_t;
+
+static bool visit_index(void *argument, const hd_expr_t *e) {
+  place_t *p = argument;
+  p->is_one |= is_load(e) && hd_expr_equal(e, p->load);
+  return !p->is_one;
+}
+
+static bool visit_indices(void *argument, const hd_expr_t *e) {
+  place_t *p = argument;
+  for (unsigned i = 0; is_load(e) && i < hd_expr_num_indices(e); i++)
+    hd_walk_expr(e->operands[i], visit_index, p);
+  return !p->is_one;
+}
+
+// Whether a load of the value says where another one is.
+static bool is_place(const hd_expr_t *value, const hd_expr_t *load) {
+  place_t p = {load, false};
+  hd_walk_expr(value, visit_indices, &p);
+  return p.is_one;
+}
+
 void hd_access_read_early(const hd_access_tile_t *tile,
-                          const hd_access_yields_t *yields) {
+                          const hd_access_yields_t *yields, bool places) {
   loaded_t loaded = {0};
   for (unsigned i = 0; i < yields->count; i++) {
     loads_t loads = {0};
     if (!hd_walk_expr(yields->values[i], collect, &loads))
       continue;
     for (unsigned n = 0; n < loads.count; n++)
-      load_early(tile, &loaded, yields, i, n, loads.loads[n]);
+      if (!places || is_place(yields->values[i], loads.loads[n]))
+        load_early(tile, &loaded, yields, i, n, loads.loads[n]);
   }
 }
 

@@ -204,65 +204,13 @@ static const hd_expr_t *without_zero(hd_rewriter_t *rewriter,
                         e->operands, hd_expr_num_indices(e));
 }
 
-static const hd_expr_t *without_zeros(hd_accessor_t *a,
-                                      const hd_expr_t *value) {
+const hd_expr_t *hd_access_without_zeros(hd_accessor_t *a,
+                                         const hd_expr_t *value,
+                                         const hd_expr_t *e) {
   hd_rewriter_t rewriter = {.arena = a->b.arena,
                             .argument = (void *)(uintptr_t)value,
                             .expr = without_zero};
-  const hd_expr_t *result = hd_rewrite_expr(&rewriter, value);
-  return result;
-}
-
-typedef struct own {
-  const hd_stmt_t *loop;
-  bool uses;
-} own_t;
-
-static bool is_not_own(void *argument, const hd_expr_t *e) {
-  own_t *own = argument;
-  for (uint32_t i = 0; i < own->loop->u.mapfor.mapping->rank; i++)
-    own->uses |=
-        e->kind == HD_EXPR_VAR && own->loop->u.mapfor.vars[i] == e->u.var;
-  return !own->uses;
-}
-
-// A place that the data says, and what is asserted of it, before the tile's
-// loop, where all of its tasks have the same: what is left is an expression.
-// False where they do not.
-static bool learn_place(const hd_access_tile_t *tile, hd_access_names_t *names,
-                        const hd_stmt_t *let, const hd_stmt_t *claim) {
-  hd_accessor_t *a = tile->a;
-  own_t own = {tile->loop, false};
-  if (let->kind != HD_STMT_LET || claim->kind != HD_STMT_ASSERT ||
-      !hd_expr_is_pure(let->u.let.value))
-    return false;
-  const hd_expr_t *value = hd_access_without_names(names, let->u.let.value);
-  if (!value || (tile->loop && !hd_walk_expr(value, is_not_own, &own)))
-    return false;
-  value = hd_b_let(&a->b, let->u.let.var->name, hd_access_or_zero(a, value));
-  hd_rewriter_substitute(&names->rewriter, let->u.let.var, value);
-  hd_stmt_t *copy = hd_stmt_copy(a->b.arena, claim);
-  copy->u.assertion.condition =
-      hd_rewrite_expr(&names->rewriter, claim->u.assertion.condition);
-  if (tile->loop &&
-      !hd_walk_expr(copy->u.assertion.condition, is_not_own, &own))
-    return false;
-  hd_b_push(&a->b, copy);
-  return true;
-}
-
-static bool learn_places(const hd_access_tile_t *tile,
-                         hd_access_names_t *names) {
-  const hd_stmt_list_t *stmts = &names->block.stmts;
-  tile->a->b.block = names->block.outer;
-  for (size_t i = 0; i < stmts->size; i++) {
-    if (i + 1 < stmts->size &&
-        learn_place(tile, names, stmts->data[i], stmts->data[i + 1]))
-      i++;
-    else if (!hd_access_learn_name(names, stmts->data[i]))
-      return false;
-  }
-  return true;
+  return hd_rewrite_expr(&rewriter, e);
 }
 
 // The value of a load point as one expression; NULL where it takes statements.
@@ -275,10 +223,13 @@ static const hd_expr_t *guarded_expression(const hd_access_tile_t *tile,
   a->guards.size = 0;
   value = hd_access_expr(a, value);
   a->is_guarded = false;
-  value = learn_places(tile, &names) ? hd_access_without_names(&names, value)
-                                     : NULL;
+  hd_stmt_list_t claims = {0};
+  value = hd_access_learn_places(tile, &names, &claims)
+              ? hd_access_without_names(&names, value)
+              : NULL;
   if (value)
-    value = without_zeros(a, value);
+    value = hd_access_with_places(tile, &claims,
+                                  hd_access_without_zeros(a, value, value));
   const hd_expr_t *all = value ? guards_of(a, &names, value) : NULL;
   return all ? hd_expr_select(a->b.arena, all, value,
                               hd_access_zero(a, value->type))
@@ -304,6 +255,20 @@ static const hd_expr_t *element_at(hd_accessor_t *a, const hd_expr_t *place) {
                         place->operands, place->num_operands);
 }
 
+// As one expression, whatever is asserted of it; NULL where it takes
+// statements.
+static const hd_expr_t *expected(hd_accessor_t *a, const hd_expr_t *e) {
+  hd_access_names_t names;
+  hd_access_begin_names(a, &names);
+  e = hd_access_expr(a, e);
+  a->b.block = names.block.outer;
+  for (size_t i = 0; i < names.block.stmts.size; i++)
+    if (names.block.stmts.data[i]->kind != HD_STMT_ASSERT &&
+        !hd_access_learn_name(&names, names.block.stmts.data[i]))
+      return NULL;
+  return hd_access_without_names(&names, e);
+}
+
 // What is expected of a tensor that is read is read, but for what comes through
 // another one.
 static void expect_load(const hd_access_tile_t *tile) {
@@ -312,11 +277,12 @@ static void expect_load(const hd_access_tile_t *tile) {
   hd_access_yields_t values = {.count = 1};
   a->has_kept = true;
   a->kept = NULL;
-  values.values[0] =
-      hd_access_as_expression(a, element_at(a, point->u.point.place));
+  values.values[0] = expected(a, element_at(a, point->u.point.place));
   a->has_kept = false;
+  const hd_access_hook_t *hook =
+      hd_accessor_hook(a, point->u.point.place->u.var);
   if (values.values[0])
-    hd_access_read_early(tile, &values);
+    hd_access_read_early(tile, &values, !hook->load_kept);
 }
 
 static void replace_in_load(const hd_access_tile_t *tile) {
@@ -327,7 +293,7 @@ static void replace_in_load(const hd_access_tile_t *tile) {
   a->kept = staging ? element_at(a, staging) : NULL;
   const hd_expr_t *value = guarded_expression(tile, old);
   a->has_kept = false;
-  if (value && tile->point->u.point.early)
+  if (value && tile->point->u.point.early && staging)
     value = hd_access_with_early(a, tile->point, 0, value, value);
   if (value) {
     hd_stmt_t *point = hd_stmt_copy(a->b.arena, tile->point);

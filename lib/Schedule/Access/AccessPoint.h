@@ -26,9 +26,10 @@ typedef struct hd_access_yields {
 } hd_access_yields_t;
 
 // Reads what these yields' values will read, as far as registers are there for
-// it: an element of point->early for each of theirs.
+// it: an element of point->early for each of theirs. places: only what says
+// where something else is read.
 void hd_access_read_early(const hd_access_tile_t *tile,
-                          const hd_access_yields_t *yields);
+                          const hd_access_yields_t *yields, bool places);
 // The value of a point's yield, by its number, of which `open` is what hooks
 // add to any, with what was read before by the registers that it was read into.
 const hd_expr_t *hd_access_with_early(hd_accessor_t *a, const hd_stmt_t *point,
@@ -58,6 +59,21 @@ const hd_expr_t *hd_access_without_names(hd_access_names_t *names,
                                          const hd_expr_t *e);
 // e as one expression; NULL where it takes statements.
 const hd_expr_t *hd_access_as_expression(hd_accessor_t *a, const hd_expr_t *e);
+
+// Learns the names of a load point's value and the places that the data says
+// (AccessRows.c); false where something else was pushed. *claims: what is
+// asserted of places that are not the same for all tasks of the loop.
+bool hd_access_learn_places(const hd_access_tile_t *tile,
+                            hd_access_names_t *names, hd_stmt_list_t *claims);
+// e, where what the value reads outside anyway is not read as 0 there.
+const hd_expr_t *hd_access_without_zeros(hd_accessor_t *a,
+                                         const hd_expr_t *value,
+                                         const hd_expr_t *e);
+// Pushes those, and gives the value with what was read early for its places, if
+// anything was.
+const hd_expr_t *hd_access_with_places(const hd_access_tile_t *tile,
+                                       const hd_stmt_list_t *claims,
+                                       const hd_expr_t *value);
 
 bool hd_access_same_size(const hd_expr_t *x, const hd_expr_t *y);
 // Whether a guard holds always; whether an access is outside its tensor

@@ -398,7 +398,7 @@ void hd_access_yield(const hd_access_tile_t *tile) {
     bool is_early = found && !is_expected && tile->point->u.point.early &&
                     find_yields(tile, hook, true, &names, &open);
     if (found && is_expected)
-      hd_access_read_early(tile, &yields);
+      hd_access_read_early(tile, &yields, false);
     if (found)
       push_yields(tile, hook, &yields, is_early ? &open : NULL);
     else if (!is_expected)

@@ -49,11 +49,13 @@ static const hd_term_t *add_multiple(const limits_t *l, const hd_term_t *sum,
   return hd_flat_operate(l->arena, HD_EXPR_ADD, multiple, sum);
 }
 
-// An element that is the same for all i and j.
-static bool is_number(const hd_term_t *term) {
+// An element that is the same for all i and j, which is what its places are
+// made of, too: a length, or one of each request's.
+static bool is_number(const limits_t *l, const hd_term_t *term) {
   bool is_one = term->kind == HD_TERM_LOAD;
-  for (unsigned i = 0; is_one && i < term->num_operands; i++)
-    is_one = term->operands[i]->kind == HD_TERM_CONST;
+  for (int axis = HD_ATTENTION_QUERY; is_one && axis < HD_ATTENTION_AXES;
+       axis++)
+    is_one = !hd_flat_uses(term, l->form->indices[axis]);
   return is_one;
 }
 
@@ -66,11 +68,11 @@ static bool add_line(limits_t *l, const hd_linear_t *sum, int64_t sign,
   for (unsigned n = 0; n < sum->size; n++) {
     const hd_term_t *atom = sum->terms[n].term;
     int64_t factor = sign * sum->terms[n].factor;
-    if (!is_number(atom) && !follows_query(l, atom))
+    if (!is_number(l, atom) && !follows_query(l, atom))
       continue;
-    if (factor < 0 && !is_number(atom))
+    if (factor < 0 && !is_number(l, atom))
       return false;
-    line = add_multiple(l, line, is_number(atom) ? clamped(l, atom) : atom,
+    line = add_multiple(l, line, is_number(l, atom) ? clamped(l, atom) : atom,
                         factor);
   }
   add_limit(l, line);
@@ -96,7 +98,7 @@ static bool compare(limits_t *l, const hd_term_t *x, const hd_term_t *y,
     bool is_j = atom->kind == HD_TERM_INDEX &&
                 atom->u.index == l->form->indices[HD_ATTENTION_KEY];
     rows += is_i;
-    if ((!is_i && !is_j && !is_number(atom)) || rows > 1)
+    if ((!is_i && !is_j && !is_number(l, atom)) || rows > 1)
       return false;
     if (is_j)
       along = sum.terms[n].factor;

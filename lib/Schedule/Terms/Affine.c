@@ -212,6 +212,11 @@ static bool affine_operator(hd_arena_t *arena, const hd_term_t *term,
 static const hd_term_t *simplify_operands(hd_arena_t *arena,
                                           const hd_term_t *term);
 
+// A place that is read may be of another integer's type.
+static const hd_term_t *as_number(hd_arena_t *arena, const hd_term_t *term) {
+  return hd_flat_cast(arena, term, HD_I64);
+}
+
 bool hd_affine_of(hd_arena_t *arena, const hd_term_t *term, hd_linear_t *sum) {
   set_constant(sum, 0);
   if (term->kind == HD_TERM_CONST) {
@@ -220,7 +225,8 @@ bool hd_affine_of(hd_arena_t *arena, const hd_term_t *term, hd_linear_t *sum) {
   }
   if (term->kind == HD_TERM_OPERATOR && is_arithmetic(term->u.op))
     return affine_operator(arena, term, sum);
-  return hd_linear_add_term(sum, simplify_operands(arena, term), 1);
+  return hd_linear_add_term(
+      sum, as_number(arena, simplify_operands(arena, term)), 1);
 }
 
 // --- Terms again ---

@@ -95,14 +95,15 @@ static const hd_value_t *mask_scores(hd_lowering_t *l, const hd_value_t *x,
   return x;
 }
 
-// Keys and queries are scaled by the root each, so that narrow floats do not
-// overflow; in wider ones queries alone take it.
+// Queries alone are scaled: they are fewer, and kernels copy keys as they lie.
+// By what makes them larger keys take a root, so that narrow floats do not
+// overflow.
 static const hd_value_t *score(hd_lowering_t *l, const hd_attention_t *a) {
-  bool narrow = hd_scalar_bits(a->query->type) < 32;
+  bool both = hd_scalar_bits(a->query->type) < 32 && a->scale > 1;
   const hd_value_t *q =
-      hd_lower_scale(l, a->query, narrow ? sqrt(a->scale) : a->scale);
+      hd_lower_scale(l, a->query, both ? sqrt(a->scale) : a->scale);
   const hd_value_t *k =
-      narrow ? hd_lower_scale(l, a->key, sqrt(a->scale)) : a->key;
+      both ? hd_lower_scale(l, a->key, sqrt(a->scale)) : a->key;
   return q && k ? head_product(l, q, k, true) : NULL;
 }
 
