@@ -34,7 +34,7 @@ typedef struct files {
 
 static int64_t paged(int64_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
 
-static bool add(files_t *files, const file_t *file) {
+static bool add_file(files_t *files, const file_t *file) {
   if (files->size == files->capacity) {
     size_t capacity = files->capacity ? 2 * files->capacity : 1024;
     file_t *data = realloc(files->data, capacity * sizeof(*data));
@@ -80,7 +80,7 @@ static bool list_folder(const char *dir, unsigned folder, files_t *files) {
                    .bytes = paged(status.st_size),
                    .folder = (unsigned char)folder};
     memcpy(file.name, d->d_name, sizeof(file.name));
-    ok = add(files, &file);
+    ok = add_file(files, &file);
   }
   closedir(open);
   return ok;
