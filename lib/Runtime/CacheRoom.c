@@ -141,21 +141,25 @@ static bool write_count(int fd, int64_t count) {
   return pwrite(fd, words, sizeof(words), 0) == sizeof(words);
 }
 
-bool hd_cache_make_room(const char *dir, int64_t most, int64_t bytes) {
+void hd_cache_leave_room(int lock) {
+  flock(lock, LOCK_UN);
+  close(lock);
+}
+
+int hd_cache_make_room(const char *dir, int64_t most, int64_t bytes) {
   bytes = paged(bytes);
   if (bytes > most)
-    return false;
+    return -1;
   int fd = lock_count(dir);
   if (fd < 0)
-    return false;
+    return -1;
   int64_t count = read_count(fd);
   if (count < 0 || count > most - bytes) {
     int64_t rest = most - most / 10 - bytes;
     count = look_through(dir, most - bytes, rest > 0 ? rest : 0);
   }
-  bool ok =
-      count >= 0 && count <= most - bytes && write_count(fd, count + bytes);
-  flock(fd, LOCK_UN);
-  close(fd);
-  return ok;
+  if (count >= 0 && count <= most - bytes && write_count(fd, count + bytes))
+    return fd;
+  hd_cache_leave_room(fd);
+  return -1;
 }
