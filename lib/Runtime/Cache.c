@@ -159,9 +159,11 @@ void hd_cache_put(const hd_cache_t *cache, hd_cache_key_t key,
   char path[4096], folder[4096];
   if (!path_of(cache, key, path, sizeof(path), false) ||
       !path_of(cache, key, folder, sizeof(folder), true) ||
-      !hd_file_make_folders(folder) ||
-      !hd_cache_make_room(cache->dir, cache->bytes,
-                          (int64_t)(sizeof(head_t) + entry->size)))
+      !hd_file_make_folders(folder))
+    return;
+  int lock = hd_cache_make_room(cache->dir, cache->bytes,
+                                (int64_t)(sizeof(head_t) + entry->size));
+  if (lock < 0)
     return;
   head_t head = {.size = entry->size,
                  .hash = hash_of(key, hd_buffer_text(entry), entry->size)};
@@ -172,4 +174,5 @@ void hd_cache_put(const hd_cache_t *cache, hd_cache_key_t key,
   hd_diagnostics_init(&diags);
   hd_file_write(&diags, path, parts, 2);
   hd_diagnostics_fini(&diags);
+  hd_cache_leave_room(lock);
 }

@@ -34,7 +34,7 @@ typedef struct files {
 
 static int64_t paged(int64_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
 
-static bool add(files_t *files, const file_t *file) {
+static bool add_file(files_t *files, const file_t *file) {
   if (files->size == files->capacity) {
     size_t capacity = files->capacity ? 2 * files->capacity : 1024;
     file_t *data = realloc(files->data, capacity * sizeof(*data));
@@ -80,7 +80,7 @@ static bool list_folder(const char *dir, unsigned folder, files_t *files) {
                    .bytes = paged(status.st_size),
                    .folder = (unsigned char)folder};
     memcpy(file.name, d->d_name, sizeof(file.name));
-    ok = add(files, &file);
+    ok = add_file(files, &file);
   }
   closedir(open);
   return ok;
@@ -141,21 +141,25 @@ static bool write_count(int fd, int64_t count) {
   return pwrite(fd, words, sizeof(words), 0) == sizeof(words);
 }
 
-bool hd_cache_make_room(const char *dir, int64_t most, int64_t bytes) {
+void hd_cache_leave_room(int lock) {
+  flock(lock, LOCK_UN);
+  close(lock);
+}
+
+int hd_cache_make_room(const char *dir, int64_t most, int64_t bytes) {
   bytes = paged(bytes);
   if (bytes > most)
-    return false;
+    return -1;
   int fd = lock_count(dir);
   if (fd < 0)
-    return false;
+    return -1;
   int64_t count = read_count(fd);
   if (count < 0 || count > most - bytes) {
     int64_t rest = most - most / 10 - bytes;
     count = look_through(dir, most - bytes, rest > 0 ? rest : 0);
   }
-  bool ok =
-      count >= 0 && count <= most - bytes && write_count(fd, count + bytes);
-  flock(fd, LOCK_UN);
-  close(fd);
-  return ok;
+  if (count >= 0 && count <= most - bytes && write_count(fd, count + bytes))
+    return fd;
+  hd_cache_leave_room(fd);
+  return -1;
 }

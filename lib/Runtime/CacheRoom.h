@@ -11,9 +11,11 @@
 
 // Counts a file of so many bytes that is about to be written into the folder,
 // which is there. Where entries would hold more than `most` with it, those are
-// removed first that were written or asked for least recently. False where the
+// removed first that were written or asked for least recently. -1 where the
 // file is not to be written: it is larger than all may be, or what is there
-// cannot be counted. For any thread of any process.
-bool hd_cache_make_room(const char *dir, int64_t most, int64_t bytes);
+// cannot be counted. Else a lock, which is kept until the file is there, for
+// whoever looks through the folder is to see it. For any thread of any process.
+int hd_cache_make_room(const char *dir, int64_t most, int64_t bytes);
+void hd_cache_leave_room(int lock);
 
 #endif
