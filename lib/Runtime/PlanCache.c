@@ -104,8 +104,8 @@ static bool is_plain(const hd_model_t *m) {
   const hd_model_options_t *o = &m->options;
   if (!m->device || !m->device->cache || m->module->artifact || o->anew ||
       o->keep_layouts || o->explain || o->unrewritten || o->unfused ||
-      o->in_turn || o->watch || o->choose || hd_model_counts_steps(m) ||
-      !m->running || m->running->bucket)
+      o->in_turn || o->left_out || o->watch || o->choose ||
+      hd_model_counts_steps(m) || !m->running || m->running->bucket)
     return false;
   for (size_t i = 0; i < m->module->items.size; i++) {
     hd_item_kind_t kind = m->module->items.data[i].kind;
