@@ -17,6 +17,7 @@
 #include "Fusion/InPlace.h"
 #include "Graph/Expand/Expand.h"
 #include "Graph/Precision/Precision.h"
+#include "Runtime/ModelPasses.h"
 #include "Runtime/Program.h"
 #include "Schedule/Template/Machine.h"
 
@@ -48,10 +49,11 @@ typedef struct hd_model_options {
   bool keep_layouts; // For the sanitizer: indices stay as they are written, and
                      // workspaces share no memory.
   bool explain;
-  bool unrewritten;         // No rules are used on the graph.
-  bool unfused;             // Every node has kernels of its own.
-  bool in_turn;             // No launch begins before the last one has ended.
-  hd_precision_t precision; // That the graph is compiled for.
+  bool unrewritten;           // No rules are used on the graph.
+  bool unfused;               // Every node has kernels of its own.
+  bool in_turn;               // No launch begins before the last one has ended.
+  hd_model_passes_t left_out; // Between rewriting and the choice of groups.
+  hd_precision_t precision;   // That the graph is compiled for.
   // Where set, sees what each node of the expanded graph gives, after it was
   // run: what stands for it where the precision is another. Then every one is
   // stored, and nothing is fused.

@@ -5,9 +5,7 @@
 // rest is compiled alone: sessions run it.
 #include "Runtime/ModelState.h"
 
-#include "Fusion/Compose/FoldNorms.h"
 #include "Fusion/Fuse.h"
-#include "Fusion/Layout/Layouts.h"
 #include "Graph/Prepare.h"
 #include "Graph/Reference/Reference.h"
 
@@ -257,20 +255,14 @@ static bool run_part(hd_model_t *m, hd_turn_t *run, const hd_graph_t *graph) {
 // Who watches nodes sees their values as the model has them.
 static const hd_graph_t *choose_layouts(hd_model_t *m, hd_turn_t *run,
                                         const hd_graph_t *graph) {
-  hd_module_t *module = run->module;
   hd_context_t *context = hd_model_context(m);
   if (m->options.watch)
     return graph;
   const hd_schedule_options_t *outer = context->schedules;
   size_t part = hd_times_enter(&context->times, "choose-layouts");
   context->schedules = &m->schedules;
-  if (!m->options.unfused)
-    graph = hd_graph_scan_loops(module, graph, m->options.explain);
-  graph = hd_graph_fold_norms(module, graph, false, m->options.explain);
-  graph = hd_graph_fold_weights(module, graph, m->options.explain);
-  graph = hd_graph_choose_layouts(module, graph, m->options.explain);
-  if (!m->options.unfused)
-    graph = hd_graph_pair_products(module, graph, m->options.explain);
+  graph = hd_model_run_passes(run->module, graph, m->options.left_out,
+                              m->options.unfused, m->options.explain);
   context->schedules = outer;
   hd_times_leave(&context->times, part);
   return graph;

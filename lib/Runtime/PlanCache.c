@@ -104,7 +104,7 @@ static bool is_plain(const hd_model_t *m) {
   const hd_model_options_t *o = &m->options;
   if (!m->device || !m->device->cache || m->module->artifact || o->anew ||
       o->keep_layouts || o->explain || o->unrewritten || o->unfused ||
-      o->in_turn || o->watch || (o->choose && !o->choosing) ||
+      o->in_turn || o->left_out || o->watch || (o->choose && !o->choosing) ||
       hd_model_counts_steps(m) || !m->running || m->running->bucket)
     return false;
   for (size_t i = 0; i < m->module->items.size; i++) {

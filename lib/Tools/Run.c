@@ -65,8 +65,33 @@ static bool find_entry(hd_run_t *run) {
                    : "the module has no graph, no kernel and no plan to run");
 }
 
+// The passes of --disable-pass.
+static bool leave_out_passes(hd_run_t *run) {
+  bool ok = true;
+  for (size_t i = 0; i < run->options.uses.size; i++) {
+    const hd_option_use_t *use = &run->options.uses.data[i];
+    if (use->option != RUN_NO_PASS)
+      continue;
+    hd_model_pass_t pass = hd_model_pass_find(use->value);
+    if (pass < HD_NUM_MODEL_PASSES) {
+      run->left_out |= UINT32_C(1) << pass;
+      continue;
+    }
+    hd_buffer_t text = {0};
+    hd_buffer_printf(&text, "--disable-pass: there is no pass '%s'; there are",
+                     use->value);
+    for (unsigned k = 0; k < HD_NUM_MODEL_PASSES; k++)
+      hd_buffer_printf(&text, "%s %s", k ? "," : "",
+                       hd_model_pass_name((hd_model_pass_t)k));
+    ok = fail(run, hd_arena_printf(&run->arena, "%s", hd_buffer_text(&text)));
+    hd_buffer_fini(&text);
+  }
+  return ok;
+}
+
 static bool read_module(hd_run_t *run) {
-  if (!hd_tools_read_input(&run->process, &run->options, &run->name,
+  if (!leave_out_passes(run) ||
+      !hd_tools_read_input(&run->process, &run->options, &run->name,
                            &run->input))
     return false;
   hd_text_part_t part = {hd_buffer_text(&run->input), run->input.size, 1};

@@ -308,11 +308,11 @@ hd_precision_t hd_run_precision(const hd_run_t *run) {
 
 // Whether the options ask for code that a compiled model's file has not.
 static bool is_anew(const hd_run_t *run) {
-  static const int options[] = {RUN_UNTRUSTED,   RUN_SANITIZE,
-                                RUN_EXPLAIN,     RUN_NO_REWRITES,
-                                RUN_NO_FUSION,   RUN_NO_EARLY_LAUNCHES,
-                                RUN_NO_TEMPLATE, RUN_NO_RULE,
-                                RUN_TUNE,        RUN_LOAD};
+  static const int options[] = {
+      RUN_UNTRUSTED,   RUN_SANITIZE,  RUN_EXPLAIN,
+      RUN_NO_REWRITES, RUN_NO_FUSION, RUN_NO_EARLY_LAUNCHES,
+      RUN_NO_TEMPLATE, RUN_NO_RULE,   RUN_NO_PASS,
+      RUN_TUNE,        RUN_LOAD};
   for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
     if (hd_option_given(&run->options, options[i]))
       return true;
@@ -328,13 +328,20 @@ bool hd_run_model_outputs(hd_run_t *run) {
   return ok;
 }
 
+static bool is_left_out(const hd_run_t *run, int option, hd_model_pass_t pass) {
+  return hd_option_given(&run->options, option) ||
+         hd_model_pass_in(run->left_out, pass);
+}
+
 hd_model_options_t hd_run_session_options(const hd_run_t *run) {
   return (hd_model_options_t){
       .keep_layouts = hd_option_given(&run->options, RUN_SANITIZE),
       .explain = hd_option_given(&run->options, RUN_EXPLAIN),
-      .unrewritten = hd_option_given(&run->options, RUN_NO_REWRITES),
-      .unfused = hd_option_given(&run->options, RUN_NO_FUSION),
-      .in_turn = hd_option_given(&run->options, RUN_NO_EARLY_LAUNCHES),
+      .unrewritten = is_left_out(run, RUN_NO_REWRITES, HD_MODEL_PASS_REWRITE),
+      .unfused = is_left_out(run, RUN_NO_FUSION, HD_MODEL_PASS_FUSE),
+      .in_turn =
+          is_left_out(run, RUN_NO_EARLY_LAUNCHES, HD_MODEL_PASS_EARLY_LAUNCHES),
+      .left_out = run->left_out,
       .choose = run->tuner ? hd_tuner_choose : NULL,
       .choose_argument = run->tuner,
       .choosing = hd_tuner_choosing(run->tuner),

@@ -70,8 +70,9 @@ typedef struct hd_run {
   hd_pass_list_t passes;
   hd_arena_t arena;
   hd_module_t *module;
-  const hd_func_t *entry;  // Of a graph: its inputs, outputs and dimensions.
-  const hd_graph_t *graph; // NULL: a kernel or a plan is run.
+  const hd_func_t *entry;     // Of a graph: its inputs, outputs and dimensions.
+  const hd_graph_t *graph;    // NULL: a kernel or a plan is run.
+  hd_model_passes_t left_out; // By --disable-pass.
   hd_session_t *session;
   hd_device_t *device; // NULL: ref.
   hd_program_t program;
