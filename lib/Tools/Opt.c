@@ -42,7 +42,8 @@ typedef struct opt {
   hd_pass_list_t passes;
   hd_arena_t arena;
   hd_pass_log_t log;
-  hd_module_t *module; // Of the part that is being worked on.
+  HD_VEC(const char *) left_out; // By --disable-pass.
+  hd_module_t *module;           // Of the part that is being worked on.
   const char *name;
   const hd_target_t *target;
   hd_buffer_t input, output;
@@ -64,7 +65,8 @@ static hd_emit_format_t emit_kind(const opt_t *o) {
 static bool run_pass(opt_t *o, const hd_pass_t *pass, const char *options) {
   hd_pass_args_t args = {options, find_option(o, OPT_EXPLAIN) != NULL};
   hd_pass_config_t config = {
-      hd_option_number(&o->options, OPT_VERIFY_EACH, 1) != 0};
+      hd_option_number(&o->options, OPT_VERIFY_EACH, 1) != 0, o->left_out.data,
+      o->left_out.size};
   hd_pass_prints_t prints = {hd_option_text(&o->options, OPT_BEFORE, NULL),
                              hd_option_text(&o->options, OPT_AFTER, NULL),
                              find_option(o, OPT_AFTER_ALL) != NULL,
@@ -121,9 +123,8 @@ static void work_on_part(void *argument, const hd_text_part_t *part) {
   o->module = NULL;
 }
 
-// --print-ir-before and -after name passes.
-static bool check_pass_name(opt_t *o, int option) {
-  const char *name = hd_option_text(&o->options, option, NULL);
+// --print-ir-before and -after and --disable-pass name passes.
+static bool check_pass_name(opt_t *o, int option, const char *name) {
   if (!name || hd_pass_list_find(&o->passes, name))
     return true;
   hd_suggestion_t suggestion = {.wanted = name};
@@ -134,6 +135,19 @@ static bool check_pass_name(opt_t *o, int option) {
            table[option].name, name,
            hd_suggestion_text(&suggestion, "", near, sizeof(near)));
   return hd_error(&o->process.context.diags, nowhere, HD_E1003, text);
+}
+
+static bool check_pass_names(opt_t *o) {
+  bool ok = true;
+  for (size_t i = 0; i < o->options.uses.size; i++) {
+    const hd_option_use_t *use = &o->options.uses.data[i];
+    if (use->option == OPT_BEFORE || use->option == OPT_AFTER ||
+        use->option == OPT_NO_PASS)
+      ok &= check_pass_name(o, use->option, use->value);
+    if (use->option == OPT_NO_PASS)
+      hd_vec_push(&o->arena, &o->left_out, use->value);
+  }
+  return ok;
 }
 
 // All of them, before a file is read.
@@ -253,8 +267,7 @@ static void body(void *argument) {
     report_rewrites(o);
     return;
   }
-  if (!check_pass_name(o, OPT_BEFORE) || !check_pass_name(o, OPT_AFTER) ||
-      !check_pass_options(o) || !settle_target(o) ||
+  if (!check_pass_names(o) || !check_pass_options(o) || !settle_target(o) ||
       !hd_tools_read_input(&o->process, &o->options, &o->name, &o->input))
     return;
   const char *text = hd_buffer_text(&o->input);

@@ -58,9 +58,18 @@ static bool is_named(const char *option, const hd_pass_t *pass) {
   return option && strcmp(option, pass->name) == 0;
 }
 
+static bool is_left_out(const hd_pass_config_t *config, const hd_pass_t *pass) {
+  for (size_t i = 0; i < config->num_left_out; i++)
+    if (is_named(config->left_out[i], pass))
+      return true;
+  return false;
+}
+
 static bool run_one(hd_module_t *module, const hd_pass_t *pass,
                     const hd_pass_args_t *args, const hd_pass_config_t *config,
                     const hd_pass_prints_t *prints, hd_pass_log_t *log) {
+  if (is_left_out(config, pass))
+    return true;
   if (prints && is_named(prints->before, pass))
     print_ir(module, "before", pass->name);
   hd_pass_result_t result = hd_pass_run(module, pass, args, config);
@@ -94,7 +103,7 @@ bool hd_tools_run_pass(hd_module_t *module, const hd_pass_t *pass,
                        const hd_pass_args_t *args,
                        const hd_pass_config_t *config,
                        const hd_pass_prints_t *prints, hd_pass_log_t *log) {
-  if (strcmp(pass->name, "lower") == 0)
+  if (strcmp(pass->name, "lower") == 0 && !is_left_out(config, pass))
     return hd_pass_check_options(&module->context->diags, pass,
                                  args->options) &&
            run_lower(module, args, config, prints, log);

@@ -43,8 +43,9 @@ typedef struct hd_pass_prints {
   bool after_all, after_change;
 } hd_pass_prints_t;
 
-// Runs the pass, prints as asked, and adds to the log (NULL: there is none).
-// False after an error.
+// Runs the pass, but for one that the config leaves out, of `lower`, too;
+// prints as asked, and adds to the log (NULL: there is none). False after an
+// error.
 bool hd_tools_run_pass(hd_module_t *module, const hd_pass_t *pass,
                        const hd_pass_args_t *args,
                        const hd_pass_config_t *config,

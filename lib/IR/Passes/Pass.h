@@ -101,6 +101,8 @@ typedef struct hd_pass_result {
 
 typedef struct hd_pass_config {
   bool verify_each;
+  const char *const *left_out; // Names of passes that are not run, so many.
+  size_t num_left_out;
 } hd_pass_config_t;
 
 // Checks the options and, of each function, what the pass needs (E0509); runs
