@@ -142,23 +142,8 @@ static bool look_again(fuzz_graph_t *g, uint64_t seed, double *furthest) {
     if (!v->from)
       now[i] = v->noisy[random_bits(&random) % FUZZ_NOISY];
   }
-  for (size_t n = 0; n < g->nodes.size; n++) {
-    const fuzz_node_t *node = g->nodes.data[n];
-    const hd_host_tensor_t *inputs[FUZZ_MAX_INPUTS] = {0};
-    hd_host_tensor_t *outputs[FUZZ_MAX_INPUTS];
-    for (uint32_t k = 0; k < node->node.num_inputs; k++)
-      for (size_t i = 0; i < g->values.size; i++)
-        if (g->values.data[i] == node->inputs[k])
-          inputs[k] = now[i];
-    if (!fuzz_evaluate(g, node, inputs, outputs))
-      return false; // An index that noise moved.
-    for (uint32_t k = 0; k < node->node.num_outputs; k++) {
-      fuzz_disturb_result(node, outputs[k], random_bits(&random));
-      for (size_t i = 0; i < g->values.size; i++)
-        if (node->outputs[k] && g->values.data[i] == node->outputs[k])
-          now[i] = outputs[k];
-    }
-  }
+  if (!fuzz_evaluate_graph(g, now, &random))
+    return false; // An index that noise moved.
   for (size_t n = 0; n < g->outputs.size; n++)
     for (size_t i = 0; i < g->values.size; i++)
       if (g->values.data[i] == g->outputs.data[n])

@@ -40,7 +40,10 @@ typedef struct fuzz_value {
 struct fuzz_node {
   hd_node_t node;
   size_t task;                      // In fuzz_tasks.
-  const hd_task_binding_t *binding; // NULL: a reshape.
+  const hd_task_binding_t *binding; // NULL: a reshape, or a loop.
+  struct fuzz_graph *body;          // Of a loop.
+  // Of its leaves those that the inputs go to, in their order.
+  fuzz_value_t **params;
   fuzz_value_t *inputs[FUZZ_MAX_INPUTS], *outputs[FUZZ_MAX_INPUTS];
 };
 
@@ -55,6 +58,7 @@ typedef struct fuzz_graph {
   HD_VEC(fuzz_node_t *) nodes;
   HD_VEC(fuzz_value_t *) outputs;
   HD_VEC(hd_host_tensor_t *) tensors; // To be ended.
+  HD_VEC(struct fuzz_graph *) bodies; // Of loops, also of those refused.
 } fuzz_graph_t;
 
 // --- Rules.c: what is known of tasks besides their signatures ---
@@ -82,7 +86,7 @@ bool fuzz_rule_range(const char *text, random_t *random, fuzz_lookup_t lookup,
 
 // --- Tasks.c: the tasks there are, and how often each was taken ---
 
-// The library's in its order, then `reshape`.
+// The library's in its order, then `reshape` and `loop`.
 extern const char *fuzz_tasks[FUZZ_MAX_TASKS];
 extern size_t fuzz_num_tasks;
 void fuzz_tasks_init(void);
@@ -134,15 +138,37 @@ fuzz_node_t *fuzz_node(fuzz_graph_t *g, const char *task,
 fuzz_value_t *fuzz_reshape(fuzz_graph_t *g, fuzz_value_t *x,
                            const hd_tensor_type_t *type);
 // Evaluates a node on other inputs; outputs are made in the graph's list of
-// tensors. False after an error, which is forgotten.
+// tensors, and disturbed where it computes, but for a seed of 0. False after an
+// error, which is forgotten.
 bool fuzz_evaluate(fuzz_graph_t *g, const fuzz_node_t *node,
                    const hd_host_tensor_t *const *inputs,
-                   hd_host_tensor_t **outputs);
+                   hd_host_tensor_t **outputs, uint64_t seed);
+// The same of all nodes: now has a tensor for each leaf, and gets the others.
+// random: of the seeds; NULL: nothing is disturbed.
+bool fuzz_evaluate_graph(fuzz_graph_t *g, const hd_host_tensor_t **now,
+                         random_t *random);
 // Whether a node's rule has the word.
 bool fuzz_node_has(const fuzz_node_t *node, const char *word);
-// Disturbs what a node gave, where it computes.
-void fuzz_disturb_result(const fuzz_node_t *node, hd_host_tensor_t *result,
-                         uint64_t seed);
+
+// --- Loops.c: loops, turn by turn ---
+
+// An empty body of a loop of the graph, which ends it.
+fuzz_graph_t *fuzz_body(fuzz_graph_t *g);
+// A loop around a body whose outputs are there, states first. inner: leaves of
+// the body that outer goes to, states, then what is scanned. The body's other
+// leaves that are no constants become inputs of the graph. NULL where it is
+// refused.
+fuzz_node_t *fuzz_loop(fuzz_graph_t *g, fuzz_graph_t *body,
+                       fuzz_value_t *const *inner, fuzz_value_t *const *outer,
+                       uint32_t states, uint32_t scanned, int64_t steps);
+bool fuzz_evaluate_loop(const fuzz_node_t *node,
+                        const hd_host_tensor_t *const *inputs,
+                        hd_host_tensor_t **outputs, uint64_t seed);
+// A node without a task, not entered; the inputs' values are its operands.
+fuzz_node_t *fuzz_new_node(fuzz_graph_t *g, const char *op,
+                           fuzz_value_t *const *inputs, uint32_t num_inputs);
+// Evaluates such a node and enters it, where its results are tame; NULL.
+fuzz_node_t *fuzz_take(fuzz_graph_t *g, fuzz_node_t *node, unsigned wanted);
 
 // --- Pick.c: a task's inputs and attributes, by its signature and its rule ---
 

@@ -80,6 +80,8 @@ void fuzz_make(fuzz_graph_t *g, hd_context_t *context, uint64_t seed,
 void fuzz_end(fuzz_graph_t *g) {
   for (size_t i = 0; i < g->tensors.size; i++)
     hd_host_tensor_fini(g->tensors.data[i]);
+  for (size_t i = 0; i < g->bodies.size; i++)
+    fuzz_end(g->bodies.data[i]);
   hd_arena_fini(&g->arena);
 }
 

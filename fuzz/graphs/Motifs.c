@@ -429,7 +429,8 @@ static const motif_t motifs[] = {
     convolution,     residual,       pooled,
     moved,           moved,          views,
     views,           fuzz_embedding, fuzz_experts,
-    quantized,       packed_weights, packed_between};
+    quantized,       packed_weights, packed_between,
+    fuzz_recurrent,  fuzz_recurrent};
 
 bool fuzz_motif(fuzz_graph_t *g) {
   size_t before = g->nodes.size;

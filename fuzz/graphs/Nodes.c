@@ -51,9 +51,9 @@ static double terms_of(const hd_task_binding_t *b) {
   return work_of(b) / fmax(1, fewest);
 }
 
-void fuzz_disturb_result(const fuzz_node_t *node, hd_host_tensor_t *result,
-                         uint64_t seed) {
-  if (!fuzz_node_has(node, "exact"))
+static void disturb(const fuzz_node_t *node, hd_host_tensor_t *result,
+                    uint64_t seed) {
+  if (seed && !fuzz_node_has(node, "exact"))
     fuzz_disturb(result, fuzz_node_has(node, "single"),
                  node->binding ? terms_of(node->binding) : 1, seed);
 }
@@ -70,7 +70,10 @@ static hd_host_tensor_t *view(fuzz_graph_t *g, const hd_host_tensor_t *x,
 
 bool fuzz_evaluate(fuzz_graph_t *g, const fuzz_node_t *node,
                    const hd_host_tensor_t *const *inputs,
-                   hd_host_tensor_t **outputs) {
+                   hd_host_tensor_t **outputs, uint64_t seed) {
+  random_t random = {seed};
+  if (node->body)
+    return fuzz_evaluate_loop(node, inputs, outputs, seed);
   if (!node->binding) {
     outputs[0] = view(g, inputs[0], node->node.outputs[0]);
     return true;
@@ -84,8 +87,34 @@ bool fuzz_evaluate(fuzz_graph_t *g, const fuzz_node_t *node,
     outputs[i] = HD_ARENA_NEW(&g->arena, hd_host_tensor_t);
     *outputs[i] = made[i];
     hd_vec_push(&g->arena, &g->tensors, outputs[i]);
+    disturb(node, outputs[i], seed ? random_bits(&random) | 1 : 0);
   }
   return ok;
+}
+
+static size_t index_of(const fuzz_graph_t *g, const fuzz_value_t *v) {
+  size_t i = 0;
+  while (i < g->values.size && g->values.data[i] != v)
+    i++;
+  return i;
+}
+
+bool fuzz_evaluate_graph(fuzz_graph_t *g, const hd_host_tensor_t **now,
+                         random_t *random) {
+  for (size_t n = 0; n < g->nodes.size; n++) {
+    const fuzz_node_t *node = g->nodes.data[n];
+    const hd_host_tensor_t *inputs[FUZZ_MAX_INPUTS] = {0};
+    hd_host_tensor_t *outputs[FUZZ_MAX_INPUTS];
+    for (uint32_t k = 0; k < node->node.num_inputs; k++)
+      inputs[k] = now[index_of(g, node->inputs[k])];
+    if (!fuzz_evaluate(g, node, inputs, outputs,
+                       random ? random_bits(random) | 1 : 0))
+      return false;
+    for (uint32_t k = 0; k < node->node.num_outputs; k++)
+      if (node->outputs[k])
+        now[index_of(g, node->outputs[k])] = outputs[k];
+  }
+  return true;
 }
 
 // How far what is beside a value may be from it, in parts of its scale.
@@ -121,15 +150,14 @@ static bool evaluate_all(fuzz_graph_t *g, const fuzz_node_t *node,
   const hd_host_tensor_t *inputs[FUZZ_MAX_INPUTS] = {0};
   for (uint32_t i = 0; i < node->node.num_inputs; i++)
     inputs[i] = node->inputs[i]->data;
-  if (!fuzz_evaluate(g, node, inputs, r->data))
+  if (!fuzz_evaluate(g, node, inputs, r->data, 0))
     return false;
   for (int k = 0; k < FUZZ_NOISY; k++) {
     for (uint32_t i = 0; i < node->node.num_inputs; i++)
       inputs[i] = node->inputs[i]->noisy[k];
-    if (!fuzz_evaluate(g, node, inputs, r->noisy[k]))
+    if (!fuzz_evaluate(g, node, inputs, r->noisy[k],
+                       random_bits(&g->random) | 1))
       return false;
-    for (uint32_t i = 0; i < node->node.num_outputs; i++)
-      fuzz_disturb_result(node, r->noisy[k][i], random_bits(&g->random));
   }
   return true;
 }
@@ -173,8 +201,8 @@ static void enter(fuzz_graph_t *g, fuzz_node_t *node, const results_t *r,
   hd_vec_push(&g->arena, &g->nodes, node);
 }
 
-static fuzz_node_t *new_node(fuzz_graph_t *g, const char *task,
-                             fuzz_value_t *const *inputs, uint32_t num_inputs) {
+fuzz_node_t *fuzz_new_node(fuzz_graph_t *g, const char *task,
+                           fuzz_value_t *const *inputs, uint32_t num_inputs) {
   fuzz_node_t *node = HD_ARENA_NEW(&g->arena, fuzz_node_t);
   const hd_value_t **values =
       HD_ARENA_ARRAY(&g->arena, const hd_value_t *, num_inputs + 1);
@@ -200,13 +228,21 @@ static bool is_scale(fuzz_value_t *const *inputs, uint32_t num_inputs,
          strncmp(task, "cast", 4) != 0;
 }
 
+fuzz_node_t *fuzz_take(fuzz_graph_t *g, fuzz_node_t *node, unsigned wanted) {
+  results_t r = {0};
+  if (!evaluate_all(g, node, &r) || !are_tame(node, &r, wanted))
+    return NULL;
+  enter(g, node, &r, wanted);
+  return node;
+}
+
 fuzz_node_t *fuzz_node(fuzz_graph_t *g, const char *task,
                        fuzz_value_t *const *inputs, uint32_t num_inputs,
                        const hd_attribute_t *const *attributes,
                        uint32_t num_attributes, unsigned wanted) {
   if (is_scale(inputs, num_inputs, task))
     return NULL;
-  fuzz_node_t *node = new_node(g, task, inputs, num_inputs);
+  fuzz_node_t *node = fuzz_new_node(g, task, inputs, num_inputs);
   hd_tensor_type_t types[FUZZ_MAX_INPUTS];
   for (uint32_t i = 0; i < num_inputs; i++)
     types[i] = fuzz_type_of(inputs[i]);
@@ -224,16 +260,12 @@ fuzz_node_t *fuzz_node(fuzz_graph_t *g, const char *task,
   if (!node->binding || !is_small(node->binding))
     return NULL;
   node->node.num_outputs = (uint32_t)node->node.task->outputs.size;
-  results_t r = {0};
-  if (!evaluate_all(g, node, &r) || !are_tame(node, &r, wanted))
-    return NULL;
-  enter(g, node, &r, wanted);
-  return node;
+  return fuzz_take(g, node, wanted);
 }
 
 fuzz_value_t *fuzz_reshape(fuzz_graph_t *g, fuzz_value_t *x,
                            const hd_tensor_type_t *type) {
-  fuzz_node_t *node = new_node(g, "reshape", &x, 1);
+  fuzz_node_t *node = fuzz_new_node(g, "reshape", &x, 1);
   results_t r = {0};
   const hd_value_t *as =
       fuzz_result(

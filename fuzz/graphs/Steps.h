@@ -38,5 +38,8 @@ fuzz_value_t *fuzz_chain(fuzz_graph_t *g, fuzz_value_t *x, int64_t length);
 // rows by a matrix each, which an index chooses, from either side.
 void fuzz_embedding(fuzz_graph_t *g);
 void fuzz_experts(fuzz_graph_t *g);
+// Loops (Recurrent.c): states that fade, that are the greatest or the least so
+// far, and of recurrent layers.
+void fuzz_recurrent(fuzz_graph_t *g);
 
 #endif

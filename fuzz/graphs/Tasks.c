@@ -23,6 +23,7 @@ void fuzz_tasks_init(void) {
   for (size_t i = 0; (name = hd_library_task_name(i)); i++)
     add(name);
   add("reshape");
+  add("loop");
 }
 
 size_t fuzz_task_at(const char *name) {
