@@ -118,6 +118,10 @@ double hd_scheduled_count(const hd_value_t *value) {
   return count;
 }
 
+double hd_scheduled_bytes(const hd_value_t *value) {
+  return hd_scheduled_count(value) * (double)hd_scalar_bits(value->type) / 8;
+}
+
 const hd_task_binding_t *hd_node_bind(hd_context_t *context, hd_arena_t *arena,
                                       const hd_node_t *node) {
   hd_tensor_type_t *inputs =

@@ -75,6 +75,7 @@ bool hd_scheduled_has_shape(const hd_value_t *value,
                             const hd_task_value_t *tensor);
 // Its elements; a price's number, which may pass 2^53.
 double hd_scheduled_count(const hd_value_t *value);
+double hd_scheduled_bytes(const hd_value_t *value); // That they take, likewise.
 // A tensor in global memory. An empty one has room for one element that
 // nobody reads, see hd_shape_room().
 hd_var_t *hd_scheduled_tensor(hd_arena_t *arena, const char *name,

@@ -94,9 +94,7 @@ static void take_operands(chosen_t *f, const hd_node_t *node, unsigned depth) {
 // Microseconds of a kernel that moves what the last node gives.
 static double price_of_moving(const chosen_t *f, const hd_value_t *value) {
   const hd_machine_t *machine = &f->c.module->context->schedules->machine;
-  double bytes =
-      hd_scheduled_count(value) * (double)hd_scalar_bits(value->type) / 8;
-  return machine->launch + 2 * bytes / machine->gbs * 1e-3;
+  return machine->launch + 2 * hd_scheduled_bytes(value) / machine->gbs * 1e-3;
 }
 
 // NULL, or why the set is not to be one node; nothing of it is kept.

@@ -117,10 +117,6 @@ static bool are_alike(const pairs_t *p, const hd_node_t *a,
   return same;
 }
 
-static double bytes_of(const hd_value_t *value) {
-  return hd_scheduled_count(value) * hd_scalar_bits(value->type) / 8;
-}
-
 // --- The nodes between ---
 
 static unsigned of_value(const pairs_t *p, const hd_value_t *value) {
@@ -243,7 +239,8 @@ static double price_apart(pairs_t *p, hd_arena_t *scratch, size_t second,
     double other = price_of(p, scratch, nodes[second].flat);
     return other > 0 ? us + other : 0;
   }
-  double bytes = bytes_of(nodes[p->first].node->outputs[0]) + bytes_of(met);
+  double bytes = hd_scheduled_bytes(nodes[p->first].node->outputs[0]) +
+                 hd_scheduled_bytes(met);
   return us > 0 ? us + machine->launch + bytes / machine->gbs * 1e-3 : 0;
 }
 

@@ -76,8 +76,6 @@ static inline hd_composed_node_t *hd_composer_giver(const hd_composer_t *c,
   return box ? *box : NULL;
 }
 
-// Of a value's elements, in memory.
-double hd_composer_bytes(const hd_value_t *value);
 // Whether one node alone reads a value.
 bool hd_composer_is_read_once(const hd_composer_t *composer,
                               const hd_value_t *value);

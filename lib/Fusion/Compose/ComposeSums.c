@@ -95,7 +95,7 @@ static const char *obstacle(sums_t *s, hd_arena_t *arena,
   double together = hd_task_price(s->c.module->context, arena,
                                   tried.merged.flat, s->c.arena, &s->prices);
   double apart =
-      machine->launch + hd_composer_bytes(product) / machine->gbs * 1e-3;
+      machine->launch + hd_scheduled_bytes(product) / machine->gbs * 1e-3;
   if (together == 0)
     return "no template answers";
   return together < apart

@@ -38,7 +38,7 @@ typedef struct weights {
 static double bytes_read(const hd_node_t *node) {
   double bytes = 0;
   for (uint32_t i = 0; i < node->num_inputs; i++)
-    bytes += node->inputs[i] ? hd_composer_bytes(node->inputs[i]) : 0;
+    bytes += node->inputs[i] ? hd_scheduled_bytes(node->inputs[i]) : 0;
   return bytes;
 }
 
@@ -50,9 +50,9 @@ static bool grows(const hd_node_t *node) {
   double bits = hd_scalar_bits(node->outputs[0]->type);
   for (uint32_t i = 0; i < node->num_inputs; i++)
     if (node->inputs[i] && hd_scalar_bits(node->inputs[i]->type) < bits &&
-        hd_composer_bytes(node->inputs[i]) /
+        hd_scheduled_bytes(node->inputs[i]) /
                 hd_scalar_bits(node->inputs[i]->type) ==
-            hd_composer_bytes(node->outputs[0]) / bits)
+            hd_scheduled_bytes(node->outputs[0]) / bits)
       return true;
   return false;
 }
@@ -84,8 +84,8 @@ static const hd_value_t *matrix_of(weights_t *w,
 static const hd_value_t *largest_input(const hd_node_t *node) {
   const hd_value_t *largest = NULL;
   for (uint32_t i = 0; i < node->num_inputs; i++)
-    if (node->inputs[i] && (!largest || hd_composer_bytes(node->inputs[i]) >
-                                            hd_composer_bytes(largest)))
+    if (node->inputs[i] && (!largest || hd_scheduled_bytes(node->inputs[i]) >
+                                            hd_scheduled_bytes(largest)))
       largest = node->inputs[i];
   return largest;
 }
@@ -97,7 +97,7 @@ static bool take_nodes(weights_t *w, const hd_value_t *matrix) {
   const hd_composed_node_t *way[MOST_STEPS];
   unsigned steps = 0, best = 0;
   bool widens = false;
-  double least = hd_composer_bytes(matrix), beside = 0;
+  double least = hd_scheduled_bytes(matrix), beside = 0;
   for (const hd_value_t *value = matrix; value && steps < MOST_STEPS;) {
     const hd_composed_node_t *info = hd_composer_giver(c, value);
     if (!info || info->composite || info->node->group || info->node->pin ||
@@ -108,7 +108,7 @@ static bool take_nodes(weights_t *w, const hd_value_t *matrix) {
     widens |= grows(info->node);
     value = largest_input(info->node);
     double here = bytes_read(info->node) + beside;
-    beside = value ? here - hd_composer_bytes(value) : here;
+    beside = value ? here - hd_scheduled_bytes(value) : here;
     if (widens && here < least) {
       least = here;
       best = steps;
@@ -136,7 +136,7 @@ static double price_of_matrix(const weights_t *w, const hd_value_t *matrix,
   if (w->prepares)
     return 0;
   return machine->launch +
-         (hd_composer_bytes(matrix) + read) / machine->gbs * 1e-3;
+         (hd_scheduled_bytes(matrix) + read) / machine->gbs * 1e-3;
 }
 
 static bool merge(weights_t *w, hd_arena_t *arena, hd_composite_t *out) {
@@ -161,7 +161,7 @@ static const char *obstacle(weights_t *w, hd_arena_t *arena,
     return NULL;
   double read = 0;
   for (size_t i = 0; i < tried.merged.inputs.size; i++)
-    read += hd_composer_bytes(tried.merged.inputs.data[i]);
+    read += hd_scheduled_bytes(tried.merged.inputs.data[i]);
   double us = apart + price_of_matrix(w, matrix, read);
   return together < us
              ? NULL

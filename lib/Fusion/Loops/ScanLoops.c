@@ -36,7 +36,7 @@
 
 enum { MOST_STATES = 64, MOST_NODES = 64 };
 // Of a loop's states for all turns, together, bytes.
-static const int64_t MOST_BYTES = INT64_C(1) << 28;
+static const double MOST_BYTES = 0x1p28;
 
 // --- What is known of a body ---
 
@@ -169,14 +169,6 @@ static bool merge_makers(hd_scanner_t *s, const hd_value_t *after,
   return true;
 }
 
-static int64_t bytes_of(const hd_scanner_t *s, const hd_value_t *state) {
-  hd_tensor_type_t type = hd_scheduled_type(state);
-  int64_t bytes = s->loop.steps * (int64_t)hd_scalar_bits(type.type) / 8;
-  for (unsigned i = 0; i < type.rank && bytes <= MOST_BYTES; i++)
-    bytes *= type.shape[i] ? type.shape[i] : 1;
-  return bytes;
-}
-
 static bool is_zeros(hd_scanner_t *s, const hd_value_t *value) {
   const hd_host_tensor_t *data =
       value->constant ? hd_constant_elements(s->arena, value) : NULL;
@@ -216,7 +208,7 @@ static const char *put_state(hd_scanner_t *s, uint32_t k) {
     return NULL;
   if (states_of(s, after) != UINT64_C(1) << k)
     return "a state is made of others";
-  s->bytes += each ? bytes_of(s, state) : 0;
+  s->bytes += each ? (double)s->loop.steps * hd_scheduled_bytes(state) : 0;
   if (s->bytes > MOST_BYTES)
     return "its states of all turns are large";
   if (!merge_makers(s, after, &merged))

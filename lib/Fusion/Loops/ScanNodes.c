@@ -2,6 +2,7 @@
 //
 // Values and nodes in the place of a loop.
 #include "Fusion/Loops/ScanState.h"
+#include "Fusion/Shaped.h"
 #include "Graph/Names.h"
 #include "IR/Text/Library.h"
 #include "Schedule/Schedule.h"
@@ -27,16 +28,6 @@ const hd_value_t *hd_scan_value(hd_scanner_t *s, const hd_value_t *like,
                        like->type, shape, rank, like->loc);
 }
 
-static const hd_value_t *shaped_like(hd_scanner_t *s, const hd_value_t *value,
-                                     const hd_task_value_t *tensor) {
-  int64_t shape[HD_MAX_RANK];
-  for (uint32_t i = 0; i < tensor->rank; i++)
-    shape[i] = hd_flat_size(tensor, i);
-  return hd_value_make(s->arena,
-                       hd_name_unique(s->arena, &s->names, value->name),
-                       value->type, shape, tensor->rank, value->loc);
-}
-
 void hd_scan_put_reshape(hd_scanner_t *s, const hd_value_t *from,
                          const hd_value_t *to) {
   hd_vec_push(s->arena, &s->nodes,
@@ -44,40 +35,25 @@ void hd_scan_put_reshape(hd_scanner_t *s, const hd_value_t *from,
                                                  from, to, NULL, s->node->loc));
 }
 
+static void put(void *argument, const hd_node_t *node) {
+  hd_scanner_t *s = argument;
+  hd_vec_push(s->arena, &s->nodes, node);
+}
+
 void hd_scan_put_task(hd_scanner_t *s, const hd_task_t *flat, const char *name,
                       const hd_value_t *const *inputs,
                       const hd_value_t *const *outputs) {
-  hd_node_t *node = HD_ARENA_NEW(s->arena, hd_node_t);
-  const hd_value_t **in =
-      HD_ARENA_ARRAY(s->arena, const hd_value_t *, flat->inputs.size + 1);
-  const hd_value_t **out =
-      HD_ARENA_ARRAY(s->arena, const hd_value_t *, flat->outputs.size + 1);
-  for (size_t i = 0; i < flat->inputs.size; i++) {
-    in[i] = inputs[i];
-    if (hd_scheduled_has_shape(in[i], flat->inputs.data[i]))
-      continue;
-    in[i] = shaped_like(s, inputs[i], flat->inputs.data[i]);
-    hd_scan_put_reshape(s, inputs[i], in[i]);
-  }
-  for (size_t i = 0; i < flat->outputs.size; i++) {
-    out[i] = outputs[i];
-    if (out[i] && !hd_scheduled_has_shape(out[i], flat->outputs.data[i]))
-      out[i] = shaped_like(s, outputs[i], flat->outputs.data[i]);
-  }
   const hd_task_t *task =
       hd_task_shared(s->arena, s->module, &s->tasks, flat, name);
-  *node = (hd_node_t){.op = task->name,
-                      .task = task,
-                      .label = s->node->label,
-                      .loc = s->node->loc,
-                      .num_inputs = (uint32_t)flat->inputs.size,
-                      .inputs = in,
-                      .num_outputs = (uint32_t)flat->outputs.size,
-                      .outputs = out};
-  hd_vec_push(s->arena, &s->nodes, (const hd_node_t *)node);
-  for (size_t i = 0; i < flat->outputs.size; i++)
-    if (out[i] != outputs[i])
-      hd_scan_put_reshape(s, out[i], outputs[i]);
+  hd_node_t node = {.op = task->name,
+                    .task = task,
+                    .label = s->node->label,
+                    .loc = s->node->loc,
+                    .num_inputs = (uint32_t)flat->inputs.size,
+                    .inputs = inputs,
+                    .num_outputs = (uint32_t)flat->outputs.size,
+                    .outputs = outputs};
+  hd_put_shaped(s->arena, &s->names, &node, put, s);
 }
 
 void hd_scan_put_copy(hd_scanner_t *s, const hd_value_t *from,

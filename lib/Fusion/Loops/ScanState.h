@@ -32,7 +32,7 @@ typedef struct hd_scanner {
   hd_ptr_map_t states; // Values of the body to the states they know, uint64_t.
   hd_ptr_map_t outer;  // Values of the body to hd_scan_outer_t.
   hd_ptr_map_t wanted; // Those that are needed of every turn.
-  int64_t bytes;       // Of the states that are kept for all turns.
+  double bytes;        // Of the states that are kept for all turns.
   hd_scan_nodes_t nodes; // That take the loop's place.
   hd_values_t constants;
 } hd_scanner_t;
