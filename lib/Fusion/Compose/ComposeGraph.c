@@ -16,7 +16,7 @@ bool hd_composer_is_read_once(const hd_composer_t *composer,
          !hd_ptr_map_get(&composer->outputs, value);
 }
 
-static void put(void *argument, const hd_node_t *node) {
+static void put_composed(void *argument, const hd_node_t *node) {
   hd_composer_t *c = argument;
   hd_vec_push(c->arena, &c->made->nodes, node);
 }
@@ -32,7 +32,7 @@ static void put_composite(hd_composer_t *c, hd_composite_t *made) {
                     .inputs = made->merged.inputs.data,
                     .num_outputs = (uint32_t)made->merged.flat->outputs.size,
                     .outputs = made->outputs.data};
-  hd_put_shaped(c->arena, &c->names, &node, put, c);
+  hd_put_shaped(c->arena, &c->names, &node, put_composed, c);
 }
 
 static void put_node(hd_composer_t *c, hd_composed_node_t *info);
@@ -64,7 +64,7 @@ static void put_node(hd_composer_t *c, hd_composed_node_t *info) {
     const hd_node_t *packing =
         hd_ptr_map_get(&c->packed, made->merged.inputs.data[i]);
     if (packing)
-      hd_put_shaped(c->arena, &c->names, packing, put, c);
+      hd_put_shaped(c->arena, &c->names, packing, put_composed, c);
   }
   put_composite(c, made);
 }

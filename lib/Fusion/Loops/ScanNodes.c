@@ -35,7 +35,7 @@ void hd_scan_put_reshape(hd_scanner_t *s, const hd_value_t *from,
                                                  from, to, NULL, s->node->loc));
 }
 
-static void put(void *argument, const hd_node_t *node) {
+static void put_scanned(void *argument, const hd_node_t *node) {
   hd_scanner_t *s = argument;
   hd_vec_push(s->arena, &s->nodes, node);
 }
@@ -53,7 +53,7 @@ void hd_scan_put_task(hd_scanner_t *s, const hd_task_t *flat, const char *name,
                     .inputs = inputs,
                     .num_outputs = (uint32_t)flat->outputs.size,
                     .outputs = outputs};
-  hd_put_shaped(s->arena, &s->names, &node, put, s);
+  hd_put_shaped(s->arena, &s->names, &node, put_scanned, s);
 }
 
 void hd_scan_put_copy(hd_scanner_t *s, const hd_value_t *from,
