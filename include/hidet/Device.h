@@ -18,8 +18,10 @@ typedef struct hidet_program hidet_program_t;
 // kernel accesses what it may not), "auto" (the first GPU where there is one,
 // else the simulator). On HIDET_OK *device is new and ended by
 // hidet_device_close(), after everything made for it but models, whose own part
-// of it ends with them. Of the context it takes the limits alone. Any thread
-// may use a device, and several at once; a tensor is one thread's at a time.
+// of it ends with them. Of the context it takes the limits, and who watches
+// and cancels, as models and sessions do of that which they are made under. Any
+// thread may use a device, and several at once; a tensor is one thread's at a
+// time.
 HIDET_API hidet_status_t hidet_device_open(hidet_context_t *context,
                                            const char *name,
                                            hidet_device_t **device);
@@ -29,8 +31,10 @@ HIDET_API void hidet_device_close(hidet_device_t *device);
 // an address in it (for "sim" a pointer) that is a multiple of 256, NULL where
 // there is none left; release(argument, address, bytes) takes it back. Any
 // thread calls them, several at once, on "cuda" with the device's primary
-// context current. They call nothing of the library. HIDET_USAGE where the
-// device has memory already, or a model is on it.
+// context current. They call nothing of the library, and
+// hidet_context_limit() does not count what they give. To be called before the
+// device is used, while nobody else uses it: HIDET_USAGE where it has a tensor
+// or a model already.
 typedef void *(*hidet_allocate_t)(void *argument, size_t bytes);
 typedef void (*hidet_release_t)(void *argument, void *address, size_t bytes);
 HIDET_API hidet_status_t hidet_device_set_allocator(hidet_device_t *device,

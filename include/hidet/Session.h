@@ -33,11 +33,13 @@ typedef struct hidet_array {
 HIDET_API hidet_status_t hidet_array_from_dlpack(const hidet_device_t *device,
                                                  const void *tensor,
                                                  hidet_array_t *array);
-// Fills in *tensor, whose shape is the array's own, and strides NULL.
-// HIDET_USAGE for elements that DLPack has not. "sim" has the host's memory.
+// Fills in *tensor, whose shape is the array's own, and whose strides, of the
+// first `rank` numbers there, are the caller's; they live as long as the
+// tensor. HIDET_USAGE for elements that DLPack has not. "sim" has the host's
+// memory.
 HIDET_API hidet_status_t hidet_array_to_dlpack(const hidet_device_t *device,
                                                hidet_array_t *array,
-                                               void *tensor);
+                                               int64_t *strides, void *tensor);
 
 // A session of the model on a device; device NULL: the reference evaluator,
 // which compiles nothing. Nothing is compiled here: that is done for the first

@@ -152,18 +152,6 @@ typedef struct hd_device_ops {
   bool (*wait)(hd_device_t *device, void *stream);
 } hd_device_ops_t;
 
-// A block of a device's memory.
-typedef struct hd_memory {
-  hd_address_t address;
-  size_t bytes;
-  uint8_t *written; // sim, sanitizing: a bit for each byte; else NULL.
-  // sim: what launches that the next one may overlap do to it
-  // (HD_SIM_BEFORE_...); 0 where run is another than the device's.
-  unsigned before;
-  uint64_t run;
-  struct hd_memory *below, *above; // In the tree by address.
-} hd_memory_t;
-
 // Memory of the device from somebody else. Addresses are multiples of 256;
 // NULL: there is none left. For any thread, with the device's context current.
 typedef struct hd_allocator {
@@ -171,6 +159,19 @@ typedef struct hd_allocator {
   void (*release)(void *argument, void *address, size_t bytes);
   void *argument;
 } hd_allocator_t;
+
+// A block of a device's memory.
+typedef struct hd_memory {
+  hd_address_t address;
+  size_t bytes;
+  hd_allocator_t from; // That it goes back to; zero: the device itself.
+  uint8_t *written;    // sim, sanitizing: a bit for each byte; else NULL.
+  // sim: what launches that the next one may overlap do to it
+  // (HD_SIM_BEFORE_...); 0 where run is another than the device's.
+  unsigned before;
+  uint64_t run;
+  struct hd_memory *below, *above; // In the tree by address.
+} hd_memory_t;
 
 struct hd_device {
   const hd_device_ops_t *ops;

@@ -20,12 +20,11 @@ static int take_memory(hd_cuda_device_t *d, size_t bytes,
   return *address ? HD_CU_SUCCESS : HD_CU_OUT_OF_MEMORY;
 }
 
-static void give_memory(hd_cuda_device_t *d, hd_address_t address,
-                        size_t bytes) {
-  const hd_allocator_t *allocator = &d->base.allocator;
-  if (allocator->release)
-    allocator->release(allocator->argument, (void *)(uintptr_t)address,
-                       bytes ? bytes : 1);
+static void give_memory(hd_cuda_device_t *d, const hd_allocator_t *from,
+                        hd_address_t address, size_t bytes) {
+  if (from->release)
+    from->release(from->argument, (void *)(uintptr_t)address,
+                  bytes ? bytes : 1);
   else
     d->cuda->driver.mem_free(address);
 }
@@ -48,14 +47,14 @@ static bool alloc_memory(hd_device_t *device, const char *name, size_t bytes,
     return false;
   if (hd_device_remember(device, *address, bytes))
     return true;
-  give_memory(d, *address, bytes);
+  give_memory(d, &device->allocator, *address, bytes);
   return false;
 }
 
 static void free_memory(hd_device_t *device, hd_address_t address) {
   hd_memory_t memory;
   if (hd_device_forget(device, address, &memory))
-    give_memory(hd_cuda_device_of(device), address, memory.bytes);
+    give_memory(hd_cuda_device_of(device), &memory.from, address, memory.bytes);
 }
 
 static void close_device(hd_device_t *device) {

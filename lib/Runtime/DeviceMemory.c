@@ -52,7 +52,8 @@ hd_memory_t *hd_device_remember(hd_device_t *device, hd_address_t address,
     hd_error(&device->context->diags, nowhere, HD_E0904, "out of memory");
     return NULL;
   }
-  *memory = (hd_memory_t){.address = address, .bytes = bytes};
+  *memory = (hd_memory_t){
+      .address = address, .bytes = bytes, .from = device->allocator};
   pthread_mutex_lock(&device->lock);
   hd_memory_t **at = &device->memory;
   while (*at && priority(*at) > priority(memory))

@@ -54,10 +54,10 @@ static void *take_memory(sim_device_t *d, const char *name, size_t bytes) {
   return data;
 }
 
-static void give_memory(sim_device_t *d, void *data, size_t bytes) {
-  const hd_allocator_t *allocator = &d->base.allocator;
-  if (allocator->release)
-    allocator->release(allocator->argument, data, bytes ? bytes : 1);
+static void give_memory(sim_device_t *d, const hd_allocator_t *from, void *data,
+                        size_t bytes) {
+  if (from->release)
+    from->release(from->argument, data, bytes ? bytes : 1);
   else
     hd_host_memory_free(&d->base.context->budget, data, bytes);
 }
@@ -67,7 +67,7 @@ static void free_memory(hd_device_t *device, hd_address_t address) {
   hd_memory_t m;
   if (!hd_device_forget(device, address, &m))
     return;
-  give_memory(d, pointer(address), m.bytes);
+  give_memory(d, &m.from, pointer(address), m.bytes);
   hd_host_memory_free(&device->context->budget, m.written,
                       written_bytes(d, m.bytes));
 }
@@ -91,7 +91,7 @@ static bool alloc_memory(hd_device_t *device, const char *name, size_t bytes,
   *address = (uintptr_t)data;
   hd_memory_t *m = hd_device_remember(device, *address, bytes);
   if (!m) {
-    give_memory(d, data, bytes);
+    give_memory(d, &device->allocator, data, bytes);
     return false;
   }
   if (!d->options.sanitize)

@@ -18,7 +18,7 @@ typedef struct allocator_call {
 static void set_allocator(void *argument) {
   allocator_call_t *call = argument;
   hidet_device_t *device = call->device;
-  if (device->users > 1 || device->device->peak_bytes)
+  if (device->users > 1 || device->device->memory)
     hd_api_fail(&device->own, "an allocator is set before memory is taken");
   else
     device->device->allocator = call->allocator;

@@ -22,7 +22,7 @@ typedef struct dl_tensor {
   int32_t rank;
   dl_type_t type;
   int64_t *shape;
-  int64_t *strides; // In elements; NULL: row-major, without gaps.
+  int64_t *strides; // In elements. NULL, before 1.2: row-major, without gaps.
   uint64_t byte_offset;
 } dl_tensor_t;
 
@@ -106,9 +106,13 @@ hidet_status_t hidet_array_from_dlpack(const hidet_device_t *device,
 }
 
 hidet_status_t hidet_array_to_dlpack(const hidet_device_t *device,
-                                     hidet_array_t *array, void *tensor) {
-  if (!array || !array->type || !tensor)
+                                     hidet_array_t *array, int64_t *strides,
+                                     void *tensor) {
+  if (!array || !array->type || !strides || !tensor)
     return hd_api_needs();
+  int64_t step = 1;
+  for (unsigned i = array->rank; i-- > 0; step *= array->shape[i])
+    strides[i] = step;
   dl_tensor_t *t = tensor;
   for (int i = 0; i < NUM_TYPES; i++) {
     if (strcmp(types[i].name, array->type) != 0)
@@ -119,7 +123,8 @@ hidet_status_t hidet_array_to_dlpack(const hidet_device_t *device,
                                      : (dl_device_t){ON_CPU, 0},
                        .rank = (int32_t)array->rank,
                        .type = {types[i].code, types[i].bits, 1},
-                       .shape = array->shape};
+                       .shape = array->shape,
+                       .strides = strides};
     return HIDET_OK;
   }
   return hd_api_refuse("DLPack has no such elements");

@@ -115,5 +115,9 @@ bool hd_run_profile(hd_run_t *run) {
 bool hd_run_time_launches(hd_run_t *run) {
   const hd_slot_t *slots;
   hd_program_t *program = can_measure(run) ? find_program(run, &slots) : NULL;
+  if (can_measure(run) && !program)
+    hd_remark(hd_run_diags(run), nowhere,
+              "--trace: no launches on the GPU are shown, for shapes of this "
+              "model depend on data");
   return run->profile.rows.size || !program || measure(run, program, slots);
 }

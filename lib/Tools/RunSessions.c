@@ -83,9 +83,14 @@ static void run_client(void *argument) {
   client_t *c = argument;
   const crowd_t *crowd = c->crowd;
   c->ok = true;
+  const hd_times_t *times = &c->context.times;
   while (c->ok && (crowd->count ? c->runs < (uint64_t)crowd->count
                                 : hd_clock_ns() < crowd->until_ns)) {
+    uint64_t start = times->trace ? hd_clock_ns() : 0;
     c->ok = run_once(c);
+    if (times->trace)
+      hd_trace_add(times->trace, times->lane, "inference", NULL, start,
+                   hd_clock_ns());
     c->runs++;
   }
 }
@@ -152,6 +157,8 @@ static bool measure_rate(crowd_t *crowd, unsigned count, double *rate) {
     hd_context_init(&c->context);
     c->context.budget.deadline_ns = budget->deadline_ns;
     c->context.budget.interrupted = budget->interrupted;
+    c->context.times.trace = crowd->run->process.context.times.trace;
+    c->context.times.lane = HD_RUN_SESSION_LANE + made;
     c->outputs =
         calloc(crowd->run->graph->outputs.size + 1, sizeof(*c->outputs));
     ok = c->outputs &&

@@ -160,6 +160,9 @@ hd_host_tensor_t *hd_run_model_inputs(hd_run_t *run);
 bool hd_run_profile(hd_run_t *run);
 // The same for --trace: prints nothing, and does nothing where it cannot.
 bool hd_run_time_launches(hd_run_t *run);
+// The first lane of a trace for the threads of sessions; threads that compile
+// have those before.
+enum { HD_RUN_SESSION_LANE = 1024 };
 // RunTrace.c, --trace: from here on spans are kept; then what was kept.
 bool hd_run_begin_trace(hd_run_t *run);
 bool hd_run_write_trace(hd_run_t *run, const char *path);

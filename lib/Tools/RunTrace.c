@@ -41,21 +41,27 @@ static void add_host(const hd_run_t *run, json_t *events) {
   const hd_trace_t *trace = run->process.context.times.trace;
   const hd_trace_span_t *spans = hd_trace_spans(trace, &count);
   uint64_t start = run->process.start_ns;
-  unsigned lanes = 1;
+  uint8_t lanes[HD_RUN_SESSION_LANE * 2] = {1}; // Whether one has spans.
   add_name(events, "process_name", HOST, 0, run->process.name);
   add_event(events, HOST, 0, run->process.name, 0,
             (double)(hd_clock_ns() - start) * 1e-3, NULL);
   for (size_t i = 0; i < count; i++) {
     const hd_trace_span_t *span = &spans[i];
-    lanes = span->lane >= lanes ? span->lane + 1 : lanes;
+    if (span->lane < sizeof(lanes))
+      lanes[span->lane] = 1;
     add_event(events, HOST, span->lane, span->name,
               (double)(span->begin_ns - start) * 1e-3,
               (double)(span->end_ns - span->begin_ns) * 1e-3,
               span->detail ? json_pack("{s:s}", "of", span->detail) : NULL);
   }
-  for (unsigned i = 0; i < lanes; i++) {
+  for (unsigned i = 0; i < sizeof(lanes); i++) {
     char name[32];
-    snprintf(name, sizeof(name), i ? "thread %u" : "main thread", i);
+    if (!lanes[i])
+      continue;
+    if (i < HD_RUN_SESSION_LANE)
+      snprintf(name, sizeof(name), i ? "thread %u" : "main thread", i);
+    else
+      snprintf(name, sizeof(name), "session %u", i - HD_RUN_SESSION_LANE);
     add_name(events, "thread_name", HOST, i, name);
   }
 }

@@ -37,8 +37,8 @@ class Dlpack(unittest.TestCase):
         self.library = ctypes.CDLL(os.environ["HIDET_LIBRARY"])
         self.take = self.library.hidet_array_from_dlpack
         self.give = self.library.hidet_array_to_dlpack
-        for function in (self.take, self.give):
-            function.argtypes = [ctypes.c_void_p] * 3
+        self.take.argtypes = [ctypes.c_void_p] * 3
+        self.give.argtypes = [ctypes.c_void_p] * 4
 
     def test_types_and_shapes(self):
         for ours, theirs in TYPES.items():
@@ -51,13 +51,17 @@ class Dlpack(unittest.TestCase):
                 self.assertEqual(tuple(array.shape[:array.rank]), shape)
                 self.assertEqual(array.data, tensor.data)
                 again = Tensor()
-                self.assertEqual(self.give(None, ctypes.addressof(array), ctypes.addressof(again)), 0)
+                strides = (ctypes.c_int64 * 16)()
+                self.assertEqual(self.give(None, ctypes.addressof(array), ctypes.addressof(strides),
+                                           ctypes.addressof(again)), 0)
                 for field in ("data", "rank", "offset"):
                     self.assertEqual(getattr(again, field), getattr(tensor, field))
                 for field in ("place", "type"):
                     self.assertEqual(list(getattr(again, field)), list(getattr(tensor, field)))
                 self.assertEqual(again.shape[:again.rank], list(shape))
-                self.assertFalse(again.strides)
+                self.assertEqual(ctypes.addressof(again.strides.contents), ctypes.addressof(strides))
+                if x.size:  # Else NumPy's may be anything.
+                    self.assertEqual(again.strides[:x.ndim], [s // x.itemsize for s in x.strides])
                 del capsule
 
     def refused(self, tensor, why):

@@ -289,8 +289,9 @@ static int array_from_dlpack(int null) {
 
 static int array_to_dlpack(int null) {
   hidet_array_t array = {"f32", 1, {4}, data};
-  int64_t tensor[6];
-  return hidet_array_to_dlpack(ARG(0, device), ARG(1, &array), ARG(2, tensor));
+  int64_t tensor[6], strides[1];
+  return hidet_array_to_dlpack(ARG(0, device), ARG(1, &array), ARG(2, strides),
+                               ARG(3, tensor));
 }
 
 static int session_run(int null) {
@@ -396,7 +397,7 @@ static const struct {
     {"hidet_model_output",        "0.0",    model_output},
     {"hidet_model_num_compiled",  "00",     model_num_compiled},
     {"hidet_array_from_dlpack",   "0!!",    array_from_dlpack},
-    {"hidet_array_to_dlpack",     "0!!",    array_to_dlpack},
+    {"hidet_array_to_dlpack",     "0!!!",    array_to_dlpack},
     {"hidet_session_create",      "!0!",    session_create},
     {"hidet_session_destroy",     "0",      destroyers},
     {"hidet_session_run",         "!!.!.",  session_run},
