@@ -118,4 +118,9 @@ typedef struct hd_template {
   const hd_expr_t *figures[HD_FIGURE_COUNT]; // 0 for those that mean nothing.
 } hd_template_t;
 
+// Whether values, "T = f16, N = 3", are those of the parameters that the
+// template's form gives its kernel, each one, and beside them only such as are
+// offered to any kernel (Given.def).
+bool hd_template_gives(const hd_template_t *template, const char *values);
+
 #endif

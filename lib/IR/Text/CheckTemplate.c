@@ -120,6 +120,37 @@ static bool is_for(const hd_template_t *t, size_t row) {
   return t->maps[strchr(operands, given[row].map) - operands];
 }
 
+// Whether a list of values, "NAME = value", has one for a parameter.
+static bool has_given(const char *values, const entry_t *e) {
+  while (*values) {
+    size_t name = strcspn(values, " ");
+    if (name == (size_t)e->name_size && strncmp(values, e->name, name) == 0)
+      return true;
+    values += strcspn(values, ",");
+    values += strspn(values, ", ");
+  }
+  return false;
+}
+
+bool hd_template_gives(const hd_template_t *template, const char *values) {
+  const char *list = offered;
+  entry_t e;
+  size_t count = 0, known = 0;
+  for (const char *at = values; *at; at += strspn(at, ", "), count++)
+    at += strcspn(at, ",");
+  while (next_entry(&list, &e))
+    known += has_given(values, &e);
+  for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+    list = is_for(template, i) ? given[i].params : "";
+    while (next_entry(&list, &e)) {
+      if (!has_given(values, &e))
+        return false;
+      known++;
+    }
+  }
+  return known == count;
+}
+
 static bool has_value(const check_t *c, const hd_generic_param_t *param) {
   if (param->otherwise)
     return true;

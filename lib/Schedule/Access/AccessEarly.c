@@ -123,6 +123,14 @@ static hd_access_early_t *find_early(const hd_accessor_t *a,
   return NULL;
 }
 
+bool hd_access_has_early(const hd_accessor_t *a, const hd_stmt_t *point) {
+  const hd_expr_t *early = point->u.point.early;
+  for (size_t i = 0; early && i < a->early.size; i++)
+    if (a->early.data[i].like == early->u.var)
+      return true;
+  return false;
+}
+
 // Whether a yield reads it whatever comes: registers between which it chooses
 // would be one register that is not known by its index. A part of the result is
 // not stored for every tile: what it alone reads is read where it is.

@@ -298,7 +298,9 @@ static void replace_in_load(const hd_access_tile_t *tile) {
   if (value) {
     hd_stmt_t *point = hd_stmt_copy(a->b.arena, tile->point);
     point->u.point.value = value;
-    point->u.point.early = point->u.point.staging = NULL;
+    if (staging || hd_access_has_early(a, point))
+      point->u.point.early = NULL;
+    point->u.point.staging = NULL;
     hd_access_push_point(tile, point);
     return;
   }

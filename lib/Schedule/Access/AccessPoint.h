@@ -36,6 +36,10 @@ const hd_expr_t *hd_access_with_early(hd_accessor_t *a, const hd_stmt_t *point,
                                       unsigned yield, const hd_expr_t *open,
                                       const hd_expr_t *value);
 
+// Whether anything was read before into registers that lie as the point says.
+// Else what is expected of it stays so.
+bool hd_access_has_early(const hd_accessor_t *a, const hd_stmt_t *point);
+
 // The block by the tile's loop.
 void hd_access_push_around(const hd_access_tile_t *tile, hd_block_t body);
 // The point by the tile's loop; the tile's own with another value.

@@ -46,6 +46,27 @@ static bool uses_own(const hd_access_tile_t *tile, const hd_expr_t *e) {
   return tile->loop && !hd_walk_expr(e, is_not_own, &own);
 }
 
+// What is asserted of a place, where the element is inside the tensor that the
+// kernel reads by indices that are choices: elsewhere it is 0, and the place is
+// not looked at. (By other indices places are 0 there themselves, or another
+// row's, if what says them is one line of several.)
+static const hd_expr_t *where_inside(hd_accessor_t *a, hd_access_names_t *names,
+                                     const hd_expr_t *condition) {
+  const hd_expr_t *all = NULL;
+  for (size_t i = 0; i < a->guards.size; i++) {
+    hd_access_guard_t guard = a->guards.data[i];
+    guard.index = hd_rewrite_expr(&names->rewriter, guard.index);
+    if (guard.index->kind != HD_EXPR_SELECT)
+      continue;
+    hd_tensor_t line = {.rank = 1, .shape = &guard.size};
+    all = hd_b_and(&a->b, all, hd_access_inside(a, &line, &guard.index, 1));
+  }
+  return all ? hd_expr_binary(a->b.arena, HD_EXPR_OR,
+                              hd_expr_unary(a->b.arena, HD_EXPR_NOT, all),
+                              condition)
+             : condition;
+}
+
 // A place that the data says, and what is asserted of it, before the tile's
 // loop, where all of its tasks have the same: what is left is an expression.
 // Where they do not, the place is one itself, and what is asserted of it stands
@@ -65,8 +86,9 @@ static bool learn_place(const hd_access_tile_t *tile, hd_access_names_t *names,
     value = hd_b_let(&a->b, let->u.let.var->name, hd_access_or_zero(a, value));
   hd_rewriter_substitute(&names->rewriter, let->u.let.var, value);
   hd_stmt_t *copy = hd_stmt_copy(a->b.arena, claim);
-  copy->u.assertion.condition =
-      hd_rewrite_expr(&names->rewriter, claim->u.assertion.condition);
+  copy->u.assertion.condition = where_inside(
+      a, names,
+      hd_rewrite_expr(&names->rewriter, claim->u.assertion.condition));
   if (is_own || uses_own(tile, copy->u.assertion.condition))
     hd_vec_push(a->b.arena, claims, copy);
   else

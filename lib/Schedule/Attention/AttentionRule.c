@@ -133,6 +133,93 @@ static int place_of(const joint_t *joint, const hd_var_t *param) {
   return -1;
 }
 
+static bool is_row(const hd_func_t *kernel, const hd_expr_t *e) {
+  return e->kind == HD_EXPR_LOAD &&
+         (e->u.var == kernel->params[K] || e->u.var == kernel->params[V]);
+}
+
+// The limit of the last row, which no row has more of.
+static const hd_expr_t *end_of(hd_builder_t *b, const hd_func_t *kernel,
+                               const hd_expr_t *batch) {
+  const hd_var_t *limit = kernel->params[LIMIT];
+  const hd_expr_t *at[] = {
+      batch, hd_b_op_int(b, HD_EXPR_SUB, limit->tensor->shape[1], 1)};
+  return hd_expr_access(b->arena, HD_EXPR_LOAD, limit, 1, at, 2);
+}
+
+// A load of keys or values from `end` on is one outside its tensor. So what
+// says where such a row is, a table of pages, say, is not looked at for it.
+static const hd_expr_t *load_before(hd_arena_t *arena, const hd_expr_t *e,
+                                    const hd_expr_t *end) {
+  const hd_expr_t *j = e->operands[1];
+  const hd_expr_t *is_before = hd_expr_binary(arena, HD_EXPR_LT, j, end);
+  const hd_expr_t *at[] = {
+      e->operands[0],
+      hd_expr_select(arena, is_before, j, e->u.var->tensor->shape[1]),
+      e->operands[2]};
+  return hd_expr_with(arena, e, at);
+}
+
+static const hd_expr_t *load_within(hd_rewriter_t *rewriter,
+                                    const hd_expr_t *e) {
+  const hd_func_t *kernel = rewriter->argument;
+  hd_builder_t b = {.arena = rewriter->arena};
+  return is_row(kernel, e) ? load_before(rewriter->arena, e,
+                                         end_of(&b, kernel, e->operands[0]))
+                           : e;
+}
+
+static bool is_not_own(void *argument, const hd_expr_t *e) {
+  const hd_stmt_t *loop = argument;
+  for (uint32_t i = 0; i < loop->u.mapfor.mapping->rank; i++)
+    if (e->kind == HD_EXPR_VAR && loop->u.mapfor.vars[i] == e->u.var)
+      return false;
+  return true;
+}
+
+// The same for a load point, by a limit that is read before its loop.
+static bool point_within(hd_rewriter_t *rewriter, const hd_stmt_t *stmt,
+                         hd_stmt_list_t *out) {
+  const hd_func_t *kernel = rewriter->argument;
+  hd_arena_t *arena = rewriter->arena;
+  if (stmt->kind != HD_STMT_MAPFOR || stmt->u.mapfor.body.size != 1)
+    return false;
+  const hd_stmt_t *point = stmt->u.mapfor.body.stmts[0];
+  if (point->kind != HD_STMT_POINT || point->u.point.kind != HD_POINT_LOAD ||
+      !is_row(kernel, point->u.point.value) ||
+      !hd_walk_expr(point->u.point.value->operands[0], is_not_own,
+                    (void *)(uintptr_t)stmt))
+    return false;
+  hd_builder_t b = {.arena = arena, .loc = stmt->loc};
+  hd_open_block_t block;
+  hd_b_open(&b, &block);
+  const hd_expr_t *end = hd_b_let(
+      &b, "end", end_of(&b, kernel, point->u.point.value->operands[0]));
+  hd_stmt_t *load = hd_stmt_copy(arena, point);
+  load->u.point.value = load_before(arena, point->u.point.value, end);
+  const hd_stmt_t *body = load;
+  hd_stmt_t *loop = hd_stmt_copy(arena, stmt);
+  loop->u.mapfor.body = hd_block_make(arena, &body, 1);
+  hd_b_push(&b, loop);
+  hd_block_t both = hd_b_close(&b);
+  for (size_t i = 0; i < both.size; i++)
+    hd_stmt_list_push(arena, out, both.stmts[i]);
+  return true;
+}
+
+// Where the limit is made of numbers that are read: lengths.
+static void keep_within(const joint_t *joint, hd_func_t *kernel) {
+  if (kernel != joint->first || has_map(kernel, kernel->params[K]) ||
+      has_map(kernel, kernel->params[V]) ||
+      !hd_flat_has(joint->form->limit, HD_TERM_LOAD))
+    return;
+  hd_rewriter_t rewriter = {.arena = joint->arena,
+                            .argument = kernel,
+                            .enter = point_within,
+                            .expr = load_within};
+  kernel->body = hd_rewrite_block(&rewriter, kernel->body);
+}
+
 static bool launch(hd_rules_t *rules, joint_t *joint, hd_func_t *kernel) {
   const hd_attention_form_t *form = joint->form;
   const hd_variable_t *variables[MOST_PARAMS] = {[SCORE] = form->score,
@@ -179,6 +266,7 @@ static bool join_kernels(hd_rules_t *rules, const hd_attention_form_t *form,
   hd_candidate_keep_maps(arena, made->kernel, &form->o, form->result.type);
   joint_t joint = {.form = form, .arena = arena};
   find_tensors(rules, &joint, made->kernel);
+  keep_within(&joint, made->kernel);
   return launch(rules, &joint, made->kernel) &&
          (!made->then || launch(rules, &joint, made->then));
 }

@@ -2,11 +2,13 @@
 //
 // What is the same for every form: whether templates are asked, and the best of
 // their candidates.
+#include "IR/Template.h"
 #include "IR/Text/Library.h"
 #include "Schedule/Template/Falls.h"
 #include "Schedule/Template/Instance.h"
 #include "Schedule/Template/Templates.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -94,6 +96,7 @@ static const char *instance_of(const choosing_t *c,
                             hd_scalar_name(c->form->kept));
   if (template->takes_aligned && c->form->aligned)
     given = hd_arena_printf(arena, "%s, ALIGNED = %u", given, c->form->aligned);
+  assert(hd_template_gives(template, given) && "as Given.def has it");
   return hd_candidate_instance(arena, candidate, given, c->form->leaving);
 }
 

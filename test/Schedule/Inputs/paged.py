@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Attentions of few queries that read their keys and values through a table of
 pages, of drawn sizes, against NumPy: pages in disorder, some of several requests,
-the last one in use in part, heads of a page apart or together, lengths of each
+the last one in use in part, and no pages at all behind that one, heads of a page apart or together, lengths of each
 request's own, as a task or as ONNX's operators.
 
 usage: paged.py FOLDER COUNT SEED [hidet-run's options...]
@@ -85,6 +85,11 @@ def case(number):
                  "i8" if index == "i64" else "i4")), "used": ("i64", used.astype("i8"))}
     if onnx and rng.integers(2):  # Counted from behind.
         given["table"] = "i64", table - numpy.where(rng.random(table.shape) < 0.5, pages, 0)
+    if kind != "f32":  # By one kernel; a gather of its own reads all of the table.
+        behind = numpy.arange(t) * page >= used[:, None]
+        name, value = given["table"]
+        given["table"] = name, numpy.where(
+            behind, rng.choice([-1000000, -1000, pages, 1 << 30], (b, t)), value).astype(value.dtype)
     listed = ", ".join("%s: %s%s" % (name, k, list(v.shape)) for name, (k, v) in given.items())
     if onnx and together:
         text = ONNX.format(listed, "%d, %d, %d, %d" % (b, t * page, g, d), "",
