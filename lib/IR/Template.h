@@ -56,27 +56,9 @@ typedef struct hd_demand {
 
 // The names of a head beside the form's axes and the choices, all i32.
 typedef enum hd_template_name {
-  HD_TEMPLATE_SM,     // Of the GPU: 90 for sm_90a, too.
-  HD_TEMPLATE_NATIVE, // 1: the code is for this GPU alone (sm_90a), else 0.
-  HD_TEMPLATE_SMS,    // How many multiprocessors it has.
-  HD_TEMPLATE_FMA,    // Multiply-adds that a multiprocessor does in a cycle, in
-                      // f32 without tensor cores,
-  HD_TEMPLATE_MMA,    // on these, of the operands' type, by instructions of a
-  HD_TEMPLATE_WGMMA,  // warp, and of a warpgroup; 0: it does none such.
-  HD_TEMPLATE_BITS,   // Of an operand's element.
-  HD_TEMPLATE_ROWS,   // Of a product, 1: b is [z, n, k], else 0.
-  HD_TEMPLATE_LANES,  // Of rows: so many elements lie side by side, wherever a
-                      // multiple of them begins; 0: neighbours are elsewhere.
-                      // Of windows so many channels.
-  HD_TEMPLATE_TURNED, // Likewise, 1: a is [z, k, m], for kernels that take it.
-  HD_TEMPLATE_KEPT,   // Of a product: bits of an element of b in memory, which
-                      // are fewer where it is computed from that.
-  HD_TEMPLATE_ALIKE,  // So many neighbours along the sum, from a multiple of
-                      // them on, are computed alike, but for the element of
-                      // the narrower tensor; 0: there is no such tensor.
-  HD_TEMPLATE_HIGH,   // Of windows: rows of the image from the first that one
-  HD_TEMPLATE_WIDE,   // reads to the last, and columns.
-  HD_TEMPLATE_MEAN, // Of rows whose statistics are there, 1: they have a mean.
+#define HD_HEAD_NAME(enumerator, name, text) HD_TEMPLATE_##enumerator,
+#include "IR/HeadNames.def"
+#undef HD_HEAD_NAME
   HD_TEMPLATE_NAMES
 } hd_template_name_t;
 

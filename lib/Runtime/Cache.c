@@ -78,7 +78,10 @@ hd_cache_t *hd_cache_open(const char *dir, int64_t bytes) {
   if (!cache)
     return NULL;
   *cache = (hd_cache_t){strdup(dir), bytes ? bytes : HD_CACHE_BYTES};
-  return cache;
+  if (cache->dir)
+    return cache;
+  free(cache);
+  return NULL;
 }
 
 void hd_cache_close(hd_cache_t *cache) {
@@ -110,7 +113,7 @@ static uint64_t hash_of(hd_cache_key_t key, const void *data, size_t size) {
 // dir/ab/cdef...; false where the name is too long.
 static bool path_of(const hd_cache_t *cache, hd_cache_key_t key, char *path,
                     size_t size, bool folder) {
-  if (!cache || !cache->dir || (key.low | key.high) == 0)
+  if (!cache || (key.low | key.high) == 0)
     return false;
   char name[33];
   snprintf(name, sizeof(name), "%016llx%016llx", (unsigned long long)key.high,

@@ -45,7 +45,8 @@ hd_cache_key_t hd_cache_key(const char *salt, const void *data, size_t size);
 // is none.
 bool hd_cache_get(const hd_cache_t *cache, hd_cache_key_t key,
                   hd_buffer_t *out);
-// One that is larger than the bound is not kept.
+// One that is larger than the bound is not kept, nor one for which there is no
+// room within a few milliseconds: others write, or entries cannot be removed.
 void hd_cache_put(const hd_cache_t *cache, hd_cache_key_t key,
                   const hd_buffer_t *entry);
 

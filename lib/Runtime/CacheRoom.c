@@ -19,6 +19,16 @@
 
 enum { FOLDERS = 256, NAME = 30, PAGE = 4096, STALE_S = 3600 };
 
+// So many times another process's lock is waited for, a millisecond each; and
+// how long what could not make room is not tried again.
+enum { TRIES = 5, TRY_NS = 1000000, AGAIN_S = 60 };
+
+// What the file `size` has.
+typedef struct count {
+  int64_t bytes, check; // ~bytes, or the file is damaged.
+  int64_t failed;       // When no room could be made, in s; 0: there was some.
+} count_t;
+
 typedef struct file {
   int64_t ns; // When it was asked for last.
   int64_t bytes;
@@ -113,37 +123,45 @@ static int64_t look_through(const char *dir, int64_t most, int64_t rest) {
 }
 
 // The file of the count, locked. Whoever forks has the lock in both processes
-// until one of them says that it is over.
+// until one of them says that it is over. -1: another has it, and keeps it.
 static int lock_count(const char *dir) {
   char path[PATH_MAX];
   int length = snprintf(path, sizeof(path), "%s/size", dir);
   int fd = length < (int)sizeof(path)
                ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666)
                : -1;
-  while (fd >= 0 && flock(fd, LOCK_EX) != 0)
-    if (errno != EINTR) {
-      close(fd);
-      return -1;
-    }
-  return fd;
+  for (int i = 0; fd >= 0 && i < TRIES; i++) {
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+      return fd;
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      break;
+    nanosleep(&(struct timespec){.tv_nsec = TRY_NS}, NULL);
+  }
+  if (fd >= 0)
+    close(fd);
+  return -1;
 }
 
-// -1: nobody has counted yet, or the file is damaged.
-static int64_t read_count(int fd) {
-  int64_t words[2];
-  bool ok = pread(fd, words, sizeof(words), 0) == sizeof(words) &&
-            words[0] == ~words[1] && words[0] >= 0;
-  return ok ? words[0] : -1;
+// Bytes below 0: nobody has counted yet, or nobody could.
+static count_t read_count(int fd) {
+  count_t count;
+  bool ok = pread(fd, &count, sizeof(count), 0) == sizeof(count) &&
+            count.bytes == ~count.check;
+  return ok ? count : (count_t){.bytes = -1};
 }
 
-static bool write_count(int fd, int64_t count) {
-  int64_t words[2] = {count, ~count};
-  return pwrite(fd, words, sizeof(words), 0) == sizeof(words);
+static bool write_count(int fd, int64_t bytes, int64_t failed) {
+  count_t count = {bytes, ~bytes, failed};
+  return pwrite(fd, &count, sizeof(count), 0) == sizeof(count);
 }
 
 void hd_cache_leave_room(int lock) {
   flock(lock, LOCK_UN);
   close(lock);
+}
+
+static bool has_room(int64_t count, int64_t most, int64_t bytes) {
+  return count >= 0 && count <= most - bytes;
 }
 
 int hd_cache_make_room(const char *dir, int64_t most, int64_t bytes) {
@@ -153,12 +171,18 @@ int hd_cache_make_room(const char *dir, int64_t most, int64_t bytes) {
   int fd = lock_count(dir);
   if (fd < 0)
     return -1;
-  int64_t count = read_count(fd);
-  if (count < 0 || count > most - bytes) {
+  count_t count = read_count(fd);
+  int64_t now = time(NULL);
+  bool waits = count.failed <= now && now - count.failed < AGAIN_S;
+  if (!has_room(count.bytes, most, bytes) && !waits) {
     int64_t rest = most - most / 10 - bytes;
-    count = look_through(dir, most - bytes, rest > 0 ? rest : 0);
+    count.bytes = look_through(dir, most - bytes, rest > 0 ? rest : 0);
+    count.failed = has_room(count.bytes, most, bytes) ? 0 : now;
+    if (count.failed)
+      write_count(fd, count.bytes, count.failed);
   }
-  if (count >= 0 && count <= most - bytes && write_count(fd, count + bytes))
+  if (has_room(count.bytes, most, bytes) &&
+      write_count(fd, count.bytes + bytes, count.failed))
     return fd;
   hd_cache_leave_room(fd);
   return -1;

@@ -12,9 +12,11 @@
 // Counts a file of so many bytes that is about to be written into the folder,
 // which is there. Where entries would hold more than `most` with it, those are
 // removed first that were written or asked for least recently. -1 where the
-// file is not to be written: it is larger than all may be, or what is there
-// cannot be counted. Else a lock, which is kept until the file is there, for
-// whoever looks through the folder is to see it. For any thread of any process.
+// file is not to be written: it is larger than all may be, what is there cannot
+// be counted or removed (for a minute nobody tries that again), or another has
+// the lock for milliseconds: nobody waits longer for a cache. Else the lock,
+// which is kept until the file is there, for whoever looks through the folder
+// is to see it. For any thread of any process.
 int hd_cache_make_room(const char *dir, int64_t most, int64_t bytes);
 void hd_cache_leave_room(int lock);
 

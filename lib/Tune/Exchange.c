@@ -158,9 +158,8 @@ static const hd_tune_candidate_t *next_best(const hd_tuned_t *tuned,
   const hd_tune_candidate_t *next = NULL;
   for (size_t i = 0; i < tuned->candidates.size; i++) {
     const hd_tune_candidate_t *c = &tuned->candidates.data[i];
-    bool is_behind = c->us > before->us || (c->us == before->us && c > before);
-    if (c->status == HD_TUNE_MEASURED && is_behind && c->us <= most &&
-        (!next || c->us < next->us))
+    if (c->status == HD_TUNE_MEASURED && hd_tune_is_faster(before, c) &&
+        c->us <= most && (!next || hd_tune_is_faster(c, next)))
       next = c;
   }
   return next;

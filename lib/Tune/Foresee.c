@@ -45,26 +45,25 @@ static const char *whole_of(hd_tuner_t *t, const groups_t *groups) {
   return hd_tuner_whole(t, each, groups->size);
 }
 
-// As find_best() has it (Tune.c).
 static const char *choice_of(hd_tuner_t *t, const char *whole,
                              const char *key) {
   const hd_tuned_t *tuned = hd_tuner_find(t, key);
-  if (tuned)
-    return tuned->best ? tuned->best->choice : "";
-  hd_tune_rows_t rows = {0};
-  const char *measured = hd_tune_status_text(HD_TUNE_MEASURED), *best = NULL;
-  const char *known =
-      hd_tune_database_exchanged(t->database, &t->arena, whole, key);
-  hd_tune_database_list(t->database, &t->arena, key, &rows);
-  for (size_t i = 0; i < rows.size; i++) {
-    const hd_tune_row_t *row = &rows.data[i];
-    if (strcmp(row->status, measured) != 0)
-      continue;
-    if (known && strcmp(row->choice, known) == 0)
-      return known;
-    best = best ? best : row->choice;
+  hd_tuned_t foreseen = {.key = key};
+  if (!tuned) {
+    hd_tune_rows_t rows = {0};
+    const char *measured = hd_tune_status_text(HD_TUNE_MEASURED);
+    hd_tune_database_list(t->database, &t->arena, key, &rows);
+    for (size_t i = 0; i < rows.size; i++) {
+      const hd_tune_row_t *row = &rows.data[i];
+      hd_tune_candidate_t c = {
+          .choice = row->choice, .us = row->us, .status = HD_TUNE_MEASURED};
+      if (strcmp(row->status, measured) == 0)
+        hd_vec_push(&t->arena, &foreseen.candidates, c);
+    }
+    hd_tuner_find_best(t, whole, &foreseen);
+    tuned = &foreseen;
   }
-  return best ? best : "";
+  return tuned->best ? tuned->best->choice : "";
 }
 
 static bool foresee(void *argument, const char *text, hd_buffer_t *out) {
@@ -81,10 +80,12 @@ static bool foresee(void *argument, const char *text, hd_buffer_t *out) {
 
 void hd_tuner_note_asked(hd_tuner_t *t, hd_tuned_t *const *tuned,
                          size_t count) {
-  const char *text = "";
+  hd_buffer_t all = {0};
   for (size_t i = 0; i < count; i++)
-    text = hd_arena_printf(&t->arena, "%s%s %u\n", text, tuned[i]->key,
-                           tuned[i]->uses);
+    hd_buffer_printf(&all, "%s %u\n", tuned[i]->key, tuned[i]->uses);
+  const char *text =
+      hd_arena_strndup(&t->arena, hd_buffer_text(&all), all.size);
+  hd_buffer_fini(&all);
   t->asked_others |= t->asked && strcmp(t->asked, text) != 0;
   t->asked = text;
 }

@@ -287,10 +287,14 @@ const hd_tune_candidate_t *hd_tuned_find(const hd_tuned_t *tuned,
   return NULL;
 }
 
-// What the whole takes, where that is known; else the fastest.
-static void find_best(hd_tuner_t *t, hd_tuned_t *tuned) {
+bool hd_tune_is_faster(const hd_tune_candidate_t *a,
+                       const hd_tune_candidate_t *b) {
+  return a->us < b->us || (a->us <= b->us && strcmp(a->choice, b->choice) < 0);
+}
+
+void hd_tuner_find_best(hd_tuner_t *t, const char *whole, hd_tuned_t *tuned) {
   const char *known =
-      hd_tune_database_exchanged(t->database, &t->arena, t->whole, tuned->key);
+      hd_tune_database_exchanged(t->database, &t->arena, whole, tuned->key);
   t->was_exchanged |= known != NULL;
   tuned->best = known ? hd_tuned_find(tuned, known) : NULL;
   if (tuned->best)
@@ -298,7 +302,7 @@ static void find_best(hd_tuner_t *t, hd_tuned_t *tuned) {
   for (size_t i = 0; i < tuned->candidates.size; i++) {
     const hd_tune_candidate_t *c = &tuned->candidates.data[i];
     if (c->status == HD_TUNE_MEASURED &&
-        (!tuned->best || c->us < tuned->best->us))
+        (!tuned->best || hd_tune_is_faster(c, tuned->best)))
       tuned->best = c;
   }
 }
@@ -376,11 +380,11 @@ static void measure_all(hd_tuner_t *t, hd_tune_work_t *works, size_t count) {
 
 const char *hd_tuner_whole(hd_tuner_t *t, hd_tuned_t *const *tuned,
                            size_t count) {
-  const char *all = "";
+  hd_buffer_t all = {0};
   for (size_t i = 0; i < count; i++)
-    all = hd_arena_printf(&t->arena, "%s %s*%u", all, tuned[i]->key,
-                          tuned[i]->uses);
-  hd_cache_key_t key = hd_cache_key("whole", all, strlen(all));
+    hd_buffer_printf(&all, " %s*%u", tuned[i]->key, tuned[i]->uses);
+  hd_cache_key_t key = hd_cache_key("whole", hd_buffer_text(&all), all.size);
+  hd_buffer_fini(&all);
   return hd_arena_printf(&t->arena, "%016llx%016llx",
                          (unsigned long long)key.high,
                          (unsigned long long)key.low);
@@ -430,7 +434,7 @@ bool hd_tuner_choose(void *argument, hd_module_t *module,
     hd_tune_database_forget(t->database, t->whole);
   for (size_t i = 0; i < count; i++) {
     if (!tuned[i]->best)
-      find_best(t, tuned[i]);
+      hd_tuner_find_best(t, t->whole, tuned[i]);
     groups->list.data[i]->pin = pin_of(module, tuned[i], groups->list.data[i]);
     if (module->context->schedules->explain)
       explain(t, tuned[i], groups->list.data[i]->loc);

@@ -55,6 +55,15 @@ hd_tuned_t *hd_tuner_find(const hd_tuner_t *tuner, const char *key);
 // The key of groups as one, by their keys and uses.
 const char *hd_tuner_whole(hd_tuner_t *tuner, hd_tuned_t *const *tuned,
                            size_t count);
+// The order of candidates that were measured; of those that take the same it is
+// that of their choices' text, for that of their prices is not known
+// everywhere.
+bool hd_tune_is_faster(const hd_tune_candidate_t *a,
+                       const hd_tune_candidate_t *b);
+// Sets tuned->best, of its measured candidates: what the whole takes, where
+// that is known; else the fastest; NULL where there is none.
+void hd_tuner_find_best(hd_tuner_t *tuner, const char *whole,
+                        hd_tuned_t *tuned);
 // They are what choose() is asked for.
 void hd_tuner_note_asked(hd_tuner_t *tuner, hd_tuned_t *const *tuned,
                          size_t count);

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A cache's bound: what was asked for least recently goes, nothing else does,
-// and it holds under many processes, whatever became of the count.
+// and it holds under many processes, whatever became of the count. Nobody waits
+// for it.
 #include "Runtime/Cache.h"
+#include "Support/Budget.h"
 #include "UnitTest.h"
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -17,6 +21,10 @@
 
 enum { PAGE = 4096, PROCESSES = 6, ENTRIES = 300 };
 
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+
+static bool fails; // strdup() does.
 static char folder[64];
 static int64_t found; // Bytes of the entries, in pages.
 
@@ -154,7 +162,8 @@ static void test_others_stay(void **state) {
 // Whatever the file of the count says, or where it is gone.
 static void test_damaged_count(void **state) {
   (void)state;
-  static const char *const texts[] = {"", "no count", "0123456789abcdef"};
+  static const char *const texts[] = {"", "no count",
+                                      "0123456789abcdef01234567"};
   char path[128];
   hd_cache_t *cache = hd_cache_open(folder, 6 * PAGE);
   snprintf(path, sizeof(path), "%s/size", folder);
@@ -199,6 +208,91 @@ static void test_processes(void **state) {
   assert_in_range(bytes_there(), 20 * PAGE, 40 * PAGE);
 }
 
+// Whoever has the lock and keeps it costs an entry, and no time.
+static void test_locked(void **state) {
+  (void)state;
+  enum { HELD_S = 4 };
+  char path[128], byte;
+  int ready[2];
+  hd_cache_t *cache = hd_cache_open(folder, 4 * PAGE);
+  put(cache, 1, PAGE / 2);
+  snprintf(path, sizeof(path), "%s/size", folder);
+  assert_int_equal(pipe(ready), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (!child) {
+    int fd = open(path, O_RDWR);
+    if (flock(fd, LOCK_EX) == 0 && write(ready[1], "", 1) == 1)
+      sleep(HELD_S);
+    _exit(0);
+  }
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  uint64_t start = hd_clock_ns();
+  put(cache, 2, PAGE / 2);
+  uint64_t ns = hd_clock_ns() - start;
+  kill(child, SIGKILL);
+  assert_int_equal(waitpid(child, NULL, 0), child);
+  close(ready[0]);
+  close(ready[1]);
+  assert_true(ns < HELD_S * UINT64_C(1000000000) / 2);
+  assert_true(get(cache, 1));
+  assert_false(get(cache, 2));
+  put(cache, 2, PAGE / 2);
+  assert_true(get(cache, 2));
+  hd_cache_close(cache);
+}
+
+static int forbid(const char *path, const struct stat *status, int type,
+                  struct FTW *walk) {
+  (void)status;
+  return type == FTW_D && walk->level == 1 ? chmod(path, 0555) : 0;
+}
+
+static int allow(const char *path, const struct stat *status, int type,
+                 struct FTW *walk) {
+  (void)status, (void)walk;
+  return chmod(path, type == FTW_D ? 0777 : 0666);
+}
+
+// Where entries cannot be removed, not every put looks for some that can be.
+static void test_no_removal(void **state) {
+  (void)state;
+  char path[128];
+  hd_cache_t *cache = hd_cache_open(folder, 4 * PAGE);
+  for (int i = 0; i < 4; i++)
+    put(cache, i, PAGE / 2);
+  assert_int_equal(bytes_there(), 4 * PAGE);
+  assert_int_equal(nftw(folder, allow, 8, FTW_PHYS), 0);
+  assert_int_equal(nftw(folder, forbid, 8, FTW_PHYS), 0);
+  uid_t user = geteuid();
+  if (!user) // Who may do anything.
+    assert_int_equal(seteuid(65534), 0);
+  put(cache, 4, PAGE / 2);
+  assert_int_equal(seteuid(user), 0);
+  assert_int_equal(nftw(folder, allow, 8, FTW_PHYS), 0);
+  assert_int_equal(bytes_there(), 4 * PAGE);
+  put(cache, 4, PAGE / 2); // It would find some now.
+  assert_false(get(cache, 4));
+  snprintf(path, sizeof(path), "%s/size", folder);
+  assert_int_equal(unlink(path), 0);
+  put(cache, 4, PAGE / 2);
+  assert_true(get(cache, 4));
+  assert_in_range(bytes_there(), 1, 4 * PAGE);
+  hd_cache_close(cache);
+}
+
+char *__wrap_strdup(const char *text) {
+  return fails ? NULL : __real_strdup(text);
+}
+
+static void test_no_memory(void **state) {
+  (void)state;
+  fails = true;
+  hd_cache_t *cache = hd_cache_open(folder, 0);
+  fails = false;
+  assert_null(cache);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_least_recent, set_up, tear_down),
@@ -206,6 +300,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_others_stay, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_damaged_count, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_processes, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_locked, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_no_removal, set_up, tear_down),
+      cmocka_unit_test(test_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "Support/BuildId.h"
 #include "Tune/Database.h"
 #include "Tune/Tune.h"
+#include "Tune/TunerState.h"
 #include "UnitTest.h"
 
 #include <hidet/Session.h>
@@ -105,6 +106,65 @@ static void the_fastest_that_is_a_candidate(void **state) {
   unlink(path);
 }
 
+// What a new process says of groups, by their keys alone, to the caller's
+// buffer; how much its tuner keeps of that.
+static size_t foresee(const char *groups, hd_buffer_t *out) {
+  hd_context_t context;
+  hd_context_init(&context);
+  hd_device_t *device =
+      hd_device_open_sim(&context, &(hd_device_options_t){.threads = 1});
+  hd_tuner_t *tuner =
+      hd_tuner_create(device, &(hd_tune_options_t){.database = path});
+  assert_true(hd_tuner_choosing(tuner)->foresee(tuner, groups, out));
+  size_t bytes = hd_arena_bytes(&tuner->arena);
+  hd_tuner_destroy(tuner);
+  hd_device_close(device);
+  hd_context_fini(&context);
+  return bytes;
+}
+
+// Whichever of them is expected to be faster.
+static void ties_are_foreseen(void **state) {
+  (void)state;
+  static const char *const choices[] = {
+      "product_mma(BM = 32, BN = 32, WM = 1, WN = 2, STAGES = 3, SPLIT = 1)",
+      "product_mma(BM = 32, BN = 32, WM = 1, WN = 2, STAGES = 4, SPLIT = 1)",
+      "rules()"};
+  chosen_t chosen;
+  for (int i = 0; i < 3; i++)
+    for (int k = 0; k < i; k++) {
+      hd_buffer_t out = {0};
+      char group[60], line[300];
+      unlink(path);
+      run("", &chosen);
+      put(chosen.key, choices[i], "measured", 5);
+      put(chosen.key, choices[k], "measured", 5);
+      run("", &chosen);
+      assert_true(chosen.choice[0] != 0);
+      snprintf(group, sizeof group, "%s 1\n", chosen.key);
+      snprintf(line, sizeof line, "%s %s\n", chosen.key, chosen.choice);
+      foresee(group, &out);
+      assert_string_equal(hd_buffer_text(&out), line);
+      hd_buffer_fini(&out);
+    }
+  unlink(path);
+}
+
+static void many_groups_take_no_more_each(void **state) {
+  (void)state;
+  enum { FEW = 100, MANY = 2000 };
+  hd_buffer_t groups = {0}, out = {0};
+  size_t few = 0;
+  for (int i = 1; i <= MANY; i++) {
+    hd_buffer_printf(&groups, "%032d 1\n", i);
+    if (i == FEW)
+      few = foresee(hd_buffer_text(&groups), &out);
+  }
+  assert_true(foresee(hd_buffer_text(&groups), &out) < 2 * MANY / FEW * few);
+  hd_buffer_fini(&groups);
+  hd_buffer_fini(&out);
+}
+
 static void an_embedder_takes_them_too(void **state) {
   (void)state;
   hidet_context_t *context = hidet_context_create();
@@ -153,6 +213,8 @@ static int make_path(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_fastest_that_is_a_candidate),
+      cmocka_unit_test(ties_are_foreseen),
+      cmocka_unit_test(many_groups_take_no_more_each),
       cmocka_unit_test(an_embedder_takes_them_too)};
   return cmocka_run_group_tests(tests, make_path, NULL);
 }

@@ -49,14 +49,9 @@ static const hd_form_info_t forms[HD_FORM_KIND_COUNT] = {
 const hd_form_info_t *hd_form_info(hd_form_kind_t kind) { return &forms[kind]; }
 
 static const char *const names[HD_TEMPLATE_NAMES] = {
-    [HD_TEMPLATE_SM] = "sm",       [HD_TEMPLATE_NATIVE] = "native",
-    [HD_TEMPLATE_SMS] = "sms",     [HD_TEMPLATE_FMA] = "fma",
-    [HD_TEMPLATE_MMA] = "mma",     [HD_TEMPLATE_WGMMA] = "wgmma",
-    [HD_TEMPLATE_BITS] = "bits",   [HD_TEMPLATE_ROWS] = "rows",
-    [HD_TEMPLATE_LANES] = "lanes", [HD_TEMPLATE_TURNED] = "turned",
-    [HD_TEMPLATE_KEPT] = "kept",   [HD_TEMPLATE_ALIKE] = "alike",
-    [HD_TEMPLATE_HIGH] = "high",   [HD_TEMPLATE_WIDE] = "wide",
-    [HD_TEMPLATE_MEAN] = "mean",
+#define HD_HEAD_NAME(enumerator, name, text) name,
+#include "IR/HeadNames.def"
+#undef HD_HEAD_NAME
 };
 
 static const hd_var_t *declare(hd_parser_t *p, const char *name, hd_loc_t loc) {
