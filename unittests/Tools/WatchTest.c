@@ -222,7 +222,26 @@ static void a_short_cancel_is_told(void **state) {
   end(&w);
 }
 
+// Wherever a call was stopped, also where it read the library: the next one on
+// the context does what it would have done.
+static void what_was_stopped_can_be_done_again(void **state) {
+  (void)state;
+  for (size_t bytes = 100000; bytes < 12000000; bytes += bytes / 7) {
+    seen_t seen = {0};
+    world_t w;
+    begin(&w, &seen);
+    hidet_context_limit(w.context, bytes, 0);
+    hidet_status_t first = run(&w);
+    assert_true(first == HIDET_OK || first == HIDET_RESOURCE);
+    hidet_context_limit(w.context, 0, 0);
+    if (run(&w) != HIDET_OK)
+      fail_msg("%zu bytes: %s", bytes, hidet_messages());
+    end(&w);
+  }
+}
+
 HD_UNIT_TESTS(cmocka_unit_test(all_is_seen),
               cmocka_unit_test(compiling_is_cancelled),
               cmocka_unit_test(a_run_is_cancelled),
-              cmocka_unit_test(a_short_cancel_is_told))
+              cmocka_unit_test(a_short_cancel_is_told),
+              cmocka_unit_test(what_was_stopped_can_be_done_again))
