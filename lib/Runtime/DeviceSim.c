@@ -119,11 +119,12 @@ static uint8_t *written_at(const hd_memory_t *m, hd_address_t address) {
   return m && m->written ? m->written + (address - m->address) / 8 : NULL;
 }
 
-// Whole blocks are written from their start, so the bits can be set bytewise.
+// What is written whole begins as views do, so the bits can be set bytewise.
 static void mark_written(sim_device_t *d, hd_address_t address, size_t bytes) {
   hd_memory_t *m = hd_device_find(&d->base, address);
-  if (m && m->written)
-    memset(m->written, 0xff, (bytes + 7) / 8);
+  uint8_t *written = written_at(m, address);
+  if (written)
+    memset(written, 0xff, (bytes + 7) / 8);
 }
 
 static bool upload(hd_device_t *device, hd_address_t to, const void *from,

@@ -236,7 +236,8 @@ static void fini_run(hd_sim_run_t *run, hd_sim_worker_t *workers) {
   free(workers);
 }
 
-static bool run_all(hd_sim_run_t *run, hd_sim_worker_t *workers) {
+static bool run_all(hd_sim_run_t *run, hd_sim_worker_t *workers,
+                    hd_exhausted_t *stopped) {
   const hd_sim_options_t *options = run->options;
   for (uint32_t i = 0; i < run->num_workers; i++)
     workers[i] = (hd_sim_worker_t){
@@ -247,7 +248,7 @@ static bool run_all(hd_sim_run_t *run, hd_sim_worker_t *workers) {
   hd_sim_watch_begin(&watch, run);
   hd_thread_pool_run(options->sanitize ? NULL : options->pool, run->num_workers,
                      run_worker, workers);
-  hd_sim_watch_end(&watch);
+  *stopped = hd_sim_watch_end(&watch);
   return !atomic_load(&run->failed);
 }
 
@@ -266,8 +267,9 @@ bool hd_sim_launch(const hd_sim_kernel_t *kernel,
   bool good = workers && (run.sanitizer || !options->sanitize);
   if (!good)
     hd_sim_report_memory(&run, "no memory for the simulator");
+  hd_exhausted_t stopped = HD_EXHAUSTED_NOTHING;
   if (good && run.num_blocks > 0)
-    good = run_all(&run, workers);
+    good = run_all(&run, workers, &stopped);
   if (stats) {
     stats->blocks = atomic_load(&run.ended_blocks);
     stats->threads = stats->blocks * run.num_threads;
@@ -275,6 +277,8 @@ bool hd_sim_launch(const hd_sim_kernel_t *kernel,
   if (run.sanitizer)
     good &= hd_sim_sanitizer_conclude(run.sanitizer, stats);
   fini_run(&run, workers);
+  if (stopped != HD_EXHAUSTED_NOTHING)
+    hd_budget_exhausted(options->budget, stopped);
   hd_budget_check(options->budget);
   return good;
 }

@@ -234,9 +234,11 @@ typedef struct hd_sim_watch {
   pthread_mutex_t lock;
   pthread_cond_t ended;
   bool over, started;
+  hd_exhausted_t stopped; // Why, where it has failed the launch.
 } hd_sim_watch_t;
 void hd_sim_watch_begin(hd_sim_watch_t *watch, hd_sim_run_t *run);
-void hd_sim_watch_end(hd_sim_watch_t *watch);
+// Why it failed the launch, though that may not hold any more.
+hd_exhausted_t hd_sim_watch_end(hd_sim_watch_t *watch);
 
 // Schedule.c. Runs one resident unit as far as it goes.
 typedef enum hd_sim_progress {

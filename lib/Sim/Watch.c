@@ -7,9 +7,11 @@
 #include <string.h>
 #include <time.h>
 
-static bool must_stop(const hd_budget_t *budget) {
-  return (budget->interrupted && atomic_load(budget->interrupted)) ||
-         (budget->deadline_ns && hd_clock_ns() > budget->deadline_ns);
+static hd_exhausted_t must_stop(const hd_budget_t *budget) {
+  if (budget->interrupted && atomic_load(budget->interrupted))
+    return HD_EXHAUSTED_INTERRUPT;
+  bool late = budget->deadline_ns && hd_clock_ns() > budget->deadline_ns;
+  return late ? HD_EXHAUSTED_TIME : HD_EXHAUSTED_NOTHING;
 }
 
 static void *watch_main(void *argument) {
@@ -22,7 +24,10 @@ static void *watch_main(void *argument) {
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_cond_timedwait(&watch->ended, &watch->lock, &until);
-    if (!watch->over && must_stop(watch->run->options->budget)) {
+    if (watch->over)
+      break;
+    watch->stopped = must_stop(watch->run->options->budget);
+    if (watch->stopped != HD_EXHAUSTED_NOTHING) {
       hd_sim_fail(watch->run);
       break;
     }
@@ -41,9 +46,9 @@ void hd_sim_watch_begin(hd_sim_watch_t *watch, hd_sim_run_t *run) {
   watch->started = pthread_create(&watch->thread, NULL, watch_main, watch) == 0;
 }
 
-void hd_sim_watch_end(hd_sim_watch_t *watch) {
+hd_exhausted_t hd_sim_watch_end(hd_sim_watch_t *watch) {
   if (!watch->started)
-    return;
+    return HD_EXHAUSTED_NOTHING;
   pthread_mutex_lock(&watch->lock);
   watch->over = true;
   pthread_cond_signal(&watch->ended);
@@ -51,4 +56,5 @@ void hd_sim_watch_end(hd_sim_watch_t *watch) {
   pthread_join(watch->thread, NULL);
   pthread_cond_destroy(&watch->ended);
   pthread_mutex_destroy(&watch->lock);
+  return watch->stopped;
 }

@@ -174,6 +174,34 @@ static void nothing_else_is_released(void **state) {
   hidet_context_destroy(context);
 }
 
+// The sanitizer knows what of that memory came in.
+static void sizes_are_sanitized(void **state) {
+  (void)state;
+  static const char sum[] = "graph main(x: f32[n, 8], w: f32[8]) -> y {\n"
+                            "  y = add(x, w)\n"
+                            "}\n";
+  hidet_context_t *context = hidet_context_create();
+  hidet_device_t *device;
+  hidet_module_t *module;
+  hidet_model_t *model;
+  hidet_session_t *session;
+  assert_int_equal(hidet_device_open(context, "sim:sanitize", &device),
+                   HIDET_OK);
+  assert_int_equal(hidet_module_parse(context, "m", sum, strlen(sum), &module),
+                   HIDET_OK);
+  assert_int_equal(hidet_model_create(module, NULL, &model), HIDET_OK);
+  assert_int_equal(hidet_session_create(model, device, &session), HIDET_OK);
+  run_rows(session, 20, 1);
+  run_rows(session, 4, 2);
+  run_rows(session, 60, 3);
+  hidet_session_destroy(session);
+  hidet_model_destroy(model);
+  hidet_module_destroy(module);
+  hidet_device_close(device);
+  hidet_context_destroy(context);
+}
+
 HD_UNIT_TESTS(cmocka_unit_test(nothing_else_is_released),
               cmocka_unit_test(all_comes_and_goes),
-              cmocka_unit_test(sizes_share_memory))
+              cmocka_unit_test(sizes_share_memory),
+              cmocka_unit_test(sizes_are_sanitized))

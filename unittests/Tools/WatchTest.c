@@ -166,6 +166,82 @@ static void a_run_is_cancelled(void **state) {
   end(&w);
 }
 
+static void *cancel_shortly(void *context) {
+  while (!goes_on)
+    usleep(1000);
+  usleep(20000);
+  hidet_context_cancel(context, 1);
+  usleep(15000); // The launch looks each 10 ms, its blocks take longer.
+  hidet_context_cancel(context, 0);
+  return NULL;
+}
+
+// A run that was stopped says so, though nobody cancels any more when it ends.
+static void a_short_cancel_is_told(void **state) {
+  (void)state;
+  static const char blocks[] = "kernel blocks(inout x: f32[64]) grid(64) "
+                               "block(1) {\n"
+                               "  register s: f32 = x[block]\n"
+                               "  for i in 0..20000000 unroll(1) {\n"
+                               "    s = s * x[block] + 1\n"
+                               "  }\n"
+                               "  x[block] = s\n"
+                               "}\n";
+  seen_t seen = {0};
+  world_t w;
+  begin(&w, &seen);
+  const int64_t shape[] = {64};
+  float x[64] = {0};
+  hidet_tensor_t *tensor;
+  hidet_program_t *program;
+  hidet_module_t *module;
+  assert_int_equal(hidet_tensor_create(w.device, "f32", shape, 1, &tensor),
+                   HIDET_OK);
+  assert_int_equal(hidet_tensor_write(tensor, x), HIDET_OK);
+  assert_int_equal(
+      hidet_module_parse(w.context, "b", blocks, strlen(blocks), &module),
+      HIDET_OK);
+  hidet_argument_t argument = {.tensor = tensor};
+  assert_int_equal(
+      hidet_program_create(w.device, module, "blocks", &argument, 1, &program),
+      HIDET_OK);
+  goes_on = false;
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, cancel_shortly, w.context), 0);
+  goes_on = true;
+  hidet_status_t status = hidet_program_run(program, &argument, 1);
+  pthread_join(thread, NULL);
+  assert_int_equal(hidet_tensor_read(tensor, x), HIDET_OK);
+  size_t done = 0;
+  for (size_t i = 0; i < 64; i++)
+    done += x[i] != 0;
+  assert_int_equal(status, done == 64 ? HIDET_OK : HIDET_CANCELLED);
+  hidet_program_destroy(program);
+  hidet_tensor_destroy(tensor);
+  hidet_module_destroy(module);
+  end(&w);
+}
+
+// Wherever a call was stopped, also where it read the library: the next one on
+// the context does what it would have done.
+static void what_was_stopped_can_be_done_again(void **state) {
+  (void)state;
+  for (size_t bytes = 100000; bytes < 12000000; bytes += bytes / 7) {
+    seen_t seen = {0};
+    world_t w;
+    begin(&w, &seen);
+    hidet_context_limit(w.context, bytes, 0);
+    hidet_status_t first = run(&w);
+    assert_true(first == HIDET_OK || first == HIDET_RESOURCE);
+    hidet_context_limit(w.context, 0, 0);
+    if (run(&w) != HIDET_OK)
+      fail_msg("%zu bytes: %s", bytes, hidet_messages());
+    end(&w);
+  }
+}
+
 HD_UNIT_TESTS(cmocka_unit_test(all_is_seen),
               cmocka_unit_test(compiling_is_cancelled),
-              cmocka_unit_test(a_run_is_cancelled))
+              cmocka_unit_test(a_run_is_cancelled),
+              cmocka_unit_test(a_short_cancel_is_told),
+              cmocka_unit_test(what_was_stopped_can_be_done_again))

@@ -19,6 +19,38 @@ struct hd_library {
   hd_module_t *templates; // With their kernels; NULL: not read yet.
 };
 
+// A context's bounds, put aside: what is half read would stay, for the next
+// calls on the context to find. All of the library takes milliseconds.
+typedef struct bounds {
+  hd_budget_t *budget, kept;
+  hd_cleanup_t cleanup;
+} bounds_t;
+
+static void restore(void *argument) {
+  bounds_t *b = argument;
+  b->budget->bytes_limit = b->kept.bytes_limit;
+  b->budget->deadline_ns = b->kept.deadline_ns;
+  b->budget->interrupted = b->kept.interrupted;
+}
+
+static void put_aside(hd_context_t *context, bounds_t *b) {
+  b->budget = &context->budget;
+  b->kept = context->budget;
+  context->budget.bytes_limit = 0;
+  context->budget.deadline_ns = 0;
+  context->budget.interrupted = NULL;
+  hd_budget_defer(b->budget, &b->cleanup, restore, b);
+}
+
+static bool parse(hd_module_t *module, const char *name, const char *text,
+                  size_t size, uint32_t first_line) {
+  bounds_t bounds;
+  put_aside(module->context, &bounds);
+  bool ok = hd_module_parse_library(module, name, text, size, first_line);
+  hd_budget_clean(bounds.budget, &bounds.cleanup);
+  return ok;
+}
+
 static struct hd_library *get_library(hd_context_t *context) {
   if (context->library)
     return context->library;
@@ -48,8 +80,8 @@ static bool load_item(shelf_t *shelf, const hd_library_item_t *items,
   // First, for a function that names itself is found in the module.
   shelf->loaded[number] = true;
   const hd_library_item_t *item = &items[number];
-  return hd_module_parse_library(shelf->module, item->file, item->text,
-                                 item->size, item->first_line);
+  return parse(shelf->module, item->file, item->text, item->size,
+               item->first_line);
 }
 
 // Reads what has the name into the shelf's module; NULL where nothing has it,
@@ -122,15 +154,18 @@ hd_module_t *hd_library_templates(hd_context_t *context) {
   struct hd_library *library = get_library(context);
   if (library->templates)
     return library->templates;
+  bounds_t bounds;
+  put_aside(context, &bounds);
   library->templates = hd_module_create(context);
-  for (size_t i = 0; i < hd_embedded_count; i++) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < hd_embedded_count; i++) {
     const hd_embedded_t *file = &hd_embedded_files[i];
-    if (strncmp(file->name, folder, sizeof folder - 1) == 0 &&
-        !hd_module_parse_library(library->templates, file->name, file->text,
-                                 file->size, 1))
-      return NULL;
+    if (strncmp(file->name, folder, sizeof folder - 1) == 0)
+      ok = hd_module_parse_library(library->templates, file->name, file->text,
+                                   file->size, 1);
   }
-  return library->templates;
+  hd_budget_clean(bounds.budget, &bounds.cleanup);
+  return ok ? library->templates : NULL;
 }
 
 const hd_module_t *hd_library_rewrites(hd_context_t *context) {
