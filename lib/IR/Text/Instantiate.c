@@ -56,13 +56,43 @@ bool hd_generic_bind(hd_parser_t *p, const hd_generic_t *generic,
   return true;
 }
 
+// A module's items from one on: what work that unwinds has half read is none of
+// it, for whoever asks next.
+typedef struct fresh {
+  hd_module_t *module;
+  size_t first;
+  hd_cleanup_t cleanup;
+} fresh_t;
+
+static void forget(void *argument) {
+  const fresh_t *fresh = argument;
+  fresh->module->items.size = fresh->first;
+  hd_module_reindex(fresh->module);
+}
+
+static void begin_fresh(fresh_t *fresh, hd_module_t *module) {
+  fresh->module = module;
+  fresh->first = module->items.size;
+  hd_budget_defer(&module->context->budget, &fresh->cleanup, forget, fresh);
+}
+
+static void keep_fresh(fresh_t *fresh) {
+  hd_budget_keep(&fresh->module->context->budget, &fresh->cleanup);
+}
+
+static void drop_fresh(fresh_t *fresh) {
+  hd_budget_clean(&fresh->module->context->budget, &fresh->cleanup);
+}
+
 // Reads signature and body. The function is an item of the module before its
 // body is read, so that it may call itself, which the verifier reports.
 static hd_func_t *read_instance(hd_parser_t *reader,
                                 const hd_generic_t *generic, const char *name,
                                 hd_loc_t asked) {
+  fresh_t fresh;
   hd_diagnostics_mark_t mark = hd_diagnostics_mark(reader->diags);
   reader->at = generic->at;
+  begin_fresh(&fresh, reader->module);
   hd_func_t *func =
       hd_parse_signature(reader, generic->kind, name, generic->loc);
   if (func) {
@@ -72,6 +102,7 @@ static hd_func_t *read_instance(hd_parser_t *reader,
     hd_vec_push(reader->arena, &reader->module->items, item);
     hd_parse_body(reader, func);
   }
+  keep_fresh(&fresh);
   hd_generic_note(reader->diags, mark, generic, name, asked);
   return func;
 }
@@ -191,16 +222,18 @@ const hd_func_t *hd_module_ask(hd_module_t *module, const char *source,
                    .bound = {.arena = &module->arena}};
   p.tokens = hd_lex(p.arena, diags, p.source, text, size, &count);
   hd_loc_t loc;
+  fresh_t fresh;
   const char *name = hd_expect_name(&p, &loc);
   if (!name)
     return NULL;
+  begin_fresh(&fresh, module);
   func = hd_parse_func_name(&p, name, loc, HD_KINDS_SCHEDULE);
   if (func && hd_peek(&p)->kind != HD_TOKEN_END)
     hd_expected(&p, "the end of the name");
-  if (diags->num_errors == errors && hd_module_verify_text(module, first))
+  if (diags->num_errors == errors && hd_module_verify_text(module, first)) {
+    keep_fresh(&fresh);
     return func;
-  // Who asks for it again is told again.
-  module->items.size = first;
-  hd_module_reindex(module);
+  }
+  drop_fresh(&fresh); // Who asks for it again is told again.
   return NULL;
 }
