@@ -122,12 +122,12 @@ static void share_maps(hd_attention_form_t *form,
     n--;
   form->sharing =
       n && !own.num_splits ? sharing_heads(operands, z->indices[n - 1]) : 1;
+  form->given =
+      hd_arena_printf(own.arena, "SHARING = %lld", (long long)form->sharing);
   form->map_k = form->k;
   form->map_v = form->v;
   if (form->sharing < 2)
     return;
-  form->given =
-      hd_arena_printf(own.arena, "SHARING = %lld", (long long)form->sharing);
   put_group(&own, z, n - 1, form->sharing, NULL);
   places[HD_ATTENTION_BATCH] = hd_flat_index_make(own.arena, "z", z->size);
   own.axes = axes;
