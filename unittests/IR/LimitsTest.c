@@ -263,7 +263,60 @@ static void items_are_found_by_name(void **state) {
   hd_context_fini(&context);
 }
 
+// A module whose kernel has compile-time parameters, and who asks for one.
+typedef struct asking {
+  hd_module_t *module;
+  const hd_func_t *func;
+} asking_t;
+
+static void ask(void *argument) {
+  asking_t *a = argument;
+  a->func = hd_module_ask(a->module, "t", "k[N = 8]");
+}
+
+// Of what a kernel with values is read as, nothing is kept that is not whole:
+// whoever asks after a call that was stopped gets what a fresh module gives.
+static void instances_are_read_whole(void **state) {
+  (void)state;
+  static const char text[] =
+      "fn twice[M: i32](x: f32) -> f32 {\n"
+      "  register s: f32 = x\n"
+      "  for i in 0..M unroll {\n    s = s + x\n  }\n"
+      "  return s\n"
+      "}\n"
+      "kernel k[N: i32](inout a: f32[N]) grid(1) block(32) {\n"
+      "  if thread < N {\n"
+      "    a[thread] = twice[M = N](a[thread])\n"
+      "    a[thread] = a[thread] * 3 + 1\n"
+      "  }\n"
+      "}\n";
+  hd_buffer_t whole = {0};
+  bool fits = false;
+  for (size_t extra = 0; !fits; extra += 64) {
+    hd_context_t context;
+    hd_buffer_t print = {0};
+    hd_context_init(&context);
+    asking_t a = {
+        .module = hd_module_parse(&context, "t", text, strlen(text), 1)};
+    assert_non_null(a.module);
+    context.budget.bytes_limit = context.budget.bytes_used + extra + 1;
+    fits = hd_budget_guard(&context.budget, ask, &a) == HD_EXHAUSTED_NOTHING;
+    context.budget.bytes_limit = 0;
+    ask(&a);
+    assert_non_null(a.func);
+    hd_module_print(a.module, &print);
+    assert_non_null(strstr(hd_buffer_text(&print), "* 3 + 1"));
+    if (!whole.size)
+      hd_buffer_write(&whole, hd_buffer_text(&print), print.size + 1);
+    assert_string_equal(hd_buffer_text(&print), hd_buffer_text(&whole));
+    hd_buffer_fini(&print);
+    hd_context_fini(&context);
+  }
+  hd_buffer_fini(&whole);
+}
+
 HD_UNIT_TESTS(cmocka_unit_test(large_texts_end_soon),
+              cmocka_unit_test(instances_are_read_whole),
               cmocka_unit_test(a_budget_of_memory_unwinds_cleanly),
               cmocka_unit_test(a_budget_may_be_lowered),
               cmocka_unit_test(time_and_interrupts_unwind),
