@@ -110,6 +110,8 @@ hidet_status_t hidet_array_to_dlpack(const hidet_device_t *device,
                                      void *tensor) {
   if (!array || !array->type || !strides || !tensor)
     return hd_api_needs();
+  if (array->rank > HIDET_MAX_RANK)
+    return hd_api_refuse("an array has at most 16 axes");
   int64_t step = 1;
   for (unsigned i = array->rank; i-- > 0; step *= array->shape[i])
     strides[i] = step;

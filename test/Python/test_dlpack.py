@@ -89,6 +89,13 @@ class Dlpack(unittest.TestCase):
         self.refused(tensor, "elements that no array has")
         tensor.type[2] = 1
 
+    def test_arrays_of_too_many_axes_are_refused(self):
+        for rank in (17, 2**32 - 1):
+            array = Array(type=b"f32", rank=rank)
+            self.assertEqual(self.give(None, ctypes.addressof(array),
+                                       ctypes.addressof((ctypes.c_int64 * 17)()),
+                                       ctypes.addressof(Tensor())), 2)
+
     def test_an_offset_counts(self):
         x = numpy.arange(12, dtype="float32").reshape(3, 4)
         tensor, capsule = exported(x)

@@ -278,40 +278,38 @@ static void ask(void *argument) {
 // whoever asks after a call that was stopped gets what a fresh module gives.
 static void instances_are_read_whole(void **state) {
   (void)state;
-  static const char text[] =
-      "fn twice[M: i32](x: f32) -> f32 {\n"
-      "  register s: f32 = x\n"
-      "  for i in 0..M unroll {\n    s = s + x\n  }\n"
-      "  return s\n"
-      "}\n"
-      "kernel k[N: i32](inout a: f32[N]) grid(1) block(32) {\n"
-      "  if thread < N {\n"
-      "    a[thread] = twice[M = N](a[thread])\n"
-      "    a[thread] = a[thread] * 3 + 1\n"
-      "  }\n"
-      "}\n";
-  hd_buffer_t whole = {0};
+  enum { LINES = 2000, STEP = 1 << 14 }; // Many blocks of an arena.
+  hd_buffer_t text = {0}, whole = {0};
+  hd_buffer_puts(&text,
+                 "kernel k[N: i32](inout a: f32[N]) grid(1) block(32) {\n"
+                 "  if thread < N {\n");
+  for (int i = 0; i < LINES; i++)
+    hd_buffer_printf(&text, "    a[thread] = a[thread] * 8.0 + %d.0\n", i);
+  hd_buffer_puts(&text, "  }\n}\n");
   bool fits = false;
-  for (size_t extra = 0; !fits; extra += 64) {
+  int stopped = -1;
+  for (size_t extra = 1; !fits; extra += STEP, stopped++) {
     hd_context_t context;
     hd_buffer_t print = {0};
     hd_context_init(&context);
-    asking_t a = {
-        .module = hd_module_parse(&context, "t", text, strlen(text), 1)};
+    asking_t a = {.module = hd_module_parse(
+                      &context, "t", hd_buffer_text(&text), text.size, 1)};
     assert_non_null(a.module);
-    context.budget.bytes_limit = context.budget.bytes_used + extra + 1;
+    context.budget.bytes_limit = context.budget.bytes_used + extra;
     fits = hd_budget_guard(&context.budget, ask, &a) == HD_EXHAUSTED_NOTHING;
     context.budget.bytes_limit = 0;
     ask(&a);
     assert_non_null(a.func);
     hd_module_print(a.module, &print);
-    assert_non_null(strstr(hd_buffer_text(&print), "* 3 + 1"));
     if (!whole.size)
       hd_buffer_write(&whole, hd_buffer_text(&print), print.size + 1);
     assert_string_equal(hd_buffer_text(&print), hd_buffer_text(&whole));
+    assert_non_null(strstr(hd_buffer_text(&print), "* 8.0 + 1999.0"));
     hd_buffer_fini(&print);
     hd_context_fini(&context);
   }
+  assert_true(stopped > 8);
+  hd_buffer_fini(&text);
   hd_buffer_fini(&whole);
 }
 
