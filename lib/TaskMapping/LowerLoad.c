@@ -328,8 +328,9 @@ static void lower_decided(const hd_tile_t *tile) {
        bytes /= 2)
     if (by_wide_chunks(tile, bytes))
       return;
-  chunked &= is_shared && hd_mapping_divide(tile->l->arena, tile->mapping,
-                                            HD_POINT_CHUNK * 8 / bits);
+  chunked = chunked && is_shared &&
+            hd_mapping_divide(tile->l->arena, tile->mapping,
+                              HD_POINT_CHUNK * 8 / bits);
   hd_push_if(tile, NULL, by_elements(tile, chunked), (hd_block_t){0},
              tile->out);
 }

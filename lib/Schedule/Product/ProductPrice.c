@@ -298,9 +298,9 @@ hd_form_kind_t hd_product_form_kind(const hd_product_form_t *form) {
 // multiple of them; 0: whole pieces of 16 bytes, or nothing is known of it.
 static unsigned aligned_of(const hd_product_form_t *form) {
   int64_t n = form->sizes[HD_AXIS_N];
-  int64_t wide = HD_FORM_WIDE * 8 / hd_scalar_bits(form->result.type);
   unsigned aligned = 1;
-  if (!form->c.same || n % wide == 0)
+  if (!form->c.same ||
+      n % (HD_FORM_WIDE * 8 / hd_scalar_bits(form->result.type)) == 0)
     return 0;
   while (n % (2 * (int64_t)aligned) == 0)
     aligned *= 2;
