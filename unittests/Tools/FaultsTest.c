@@ -225,11 +225,12 @@ static void every_call_fails_in_turn(void **state) {
   unsigned total = 0;
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
     total += fail_calls(i);
-  // Out of memory, once: what the session keeps for itself is tried again.
+  // Out of memory, once: what the session keeps for itself (what comes in and
+  // goes out, as one block, and workspaces) is tried again.
   unsigned again = 0;
   for (int n = 1; fail_call(run_model, "cuMemAlloc_v2", n, 2); n++, total++)
     again += !failures;
-  assert_true(again >= 3);
+  assert_true(again >= 2);
   print_message("%u calls failed\n", total);
   dlclose(driver);
   fclose(said);
