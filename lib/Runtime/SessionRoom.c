@@ -97,30 +97,16 @@ static bool alone(hd_session_t *s, hd_ready_t *r, const hd_value_t *value,
                         false);
 }
 
-// Nowhere yet: so that its size is known.
-static bool measure(hd_session_t *s, hd_ready_t *r, const hd_value_t *value,
-                    int param) {
-  (void)s;
-  return hd_store_lay(&r->values, value, r->program.entry->params[param], 0);
-}
-
-static size_t aligned(size_t bytes) {
-  return (bytes + ALIGN - 1) / ALIGN * ALIGN;
-}
-
-static bool count(hd_session_t *s, hd_ready_t *r, const hd_value_t *value,
-                  int param) {
-  (void)s;
-  (void)param;
-  r->values_bytes += aligned(hd_store_find(&r->values, value)->slot.bytes);
-  return true;
-}
-
+// In the session's block, behind what is there; nowhere where there is no block
+// yet, so that it is known how large it is to be.
 static bool lay(hd_session_t *s, hd_ready_t *r, const hd_value_t *value,
                 int param) {
-  hd_address_t at = s->values + r->values_bytes;
-  r->values_bytes += aligned(hd_store_find(&r->values, value)->slot.bytes);
-  return hd_store_lay(&r->values, value, r->program.entry->params[param], at);
+  hd_address_t at = r->placed ? s->values + r->values_bytes : 0;
+  if (!hd_store_lay(&r->values, value, r->program.entry->params[param], at))
+    return false;
+  size_t bytes = hd_store_find(&r->values, value)->slot.bytes;
+  r->values_bytes += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+  return true;
 }
 
 static bool point(hd_session_t *s, hd_ready_t *r, const hd_value_t *value,
@@ -133,7 +119,7 @@ static bool point(hd_session_t *s, hd_ready_t *r, const hd_value_t *value,
 static bool lay_all(hd_session_t *s, hd_ready_t *r) {
   r->placed = 0;
   r->values_bytes = 0;
-  if (!for_each(s, r, measure) || !for_each(s, r, count))
+  if (!for_each(s, r, lay))
     return false;
   size_t bytes = r->values_bytes;
   if (bytes > s->values_bytes) {
@@ -151,11 +137,10 @@ static bool lay_all(hd_session_t *s, hd_ready_t *r) {
   return for_each(s, r, lay);
 }
 
-static bool begin_slots(hd_ready_t *r) {
+static void begin_slots(hd_ready_t *r) {
   uint32_t params = r->program.entry->num_params;
   r->slots = HD_ARENA_ARRAY(&r->values.arena, hd_slot_t, params + 1);
   memcpy(r->slots, r->turn->segment.slots, params * sizeof(*r->slots));
-  return true;
 }
 
 bool hd_session_place(hd_session_t *s, hd_ready_t *r) {
@@ -163,9 +148,10 @@ bool hd_session_place(hd_session_t *s, hd_ready_t *r) {
   if (r->slots && (!shares || (r->placed && r->placed == s->values)))
     return true;
   hd_session_may_reclaim(s, true);
-  bool ok = (r->slots || begin_slots(r)) &&
-            (shares ? lay_all(s, r) : for_each(s, r, alone)) &&
-            for_each(s, r, point);
+  if (!r->slots)
+    begin_slots(r);
+  bool ok =
+      (shares ? lay_all(s, r) : for_each(s, r, alone)) && for_each(s, r, point);
   if (!ok || (r->turn->bucket && !hd_session_clear_bucket(s, r)))
     r->slots = NULL;
   hd_session_may_reclaim(s, false);

@@ -16,6 +16,10 @@ static const char text[] = "graph main(x: f32[n, 8], w: f32[8, 8]) -> y {\n"
                            "  y = softmax(h) { s = 1 }\n"
                            "}\n";
 
+static const char sum[] = "graph main(x: f32[n, 8], w: f32[8]) -> y {\n"
+                          "  y = add(x, w)\n"
+                          "}\n";
+
 typedef struct pool {
   atomic_size_t bytes, blocks, calls;
   size_t most; // Calls that are served.
@@ -45,37 +49,57 @@ static void release(void *argument, void *address, size_t bytes) {
   free(address);
 }
 
-// How a run ends, with so many calls of the allocator served.
-static hidet_status_t run(pool_t *pool) {
-  hidet_context_t *context = hidet_context_create();
+typedef struct world {
+  hidet_context_t *context;
   hidet_device_t *device;
   hidet_module_t *module;
   hidet_model_t *model;
   hidet_session_t *session;
-  assert_int_equal(hidet_device_open(context, device_name(), &device),
-                   HIDET_OK);
-  assert_int_equal(hidet_device_set_allocator(device, allocate, release, pool),
-                   HIDET_OK);
+} world_t;
+
+// pool NULL: the device has memory of its own.
+static void begin(world_t *w, const char *device, pool_t *pool,
+                  const char *graph) {
+  w->context = hidet_context_create();
+  assert_int_equal(hidet_device_open(w->context, device, &w->device), HIDET_OK);
+  if (pool)
+    assert_int_equal(
+        hidet_device_set_allocator(w->device, allocate, release, pool),
+        HIDET_OK);
   assert_int_equal(
-      hidet_module_parse(context, "m", text, strlen(text), &module), HIDET_OK);
-  assert_int_equal(hidet_model_create(module, NULL, &model), HIDET_OK);
-  assert_int_equal(hidet_session_create(model, device, &session), HIDET_OK);
-  float x[4 * 8] = {0}, w[8 * 8] = {0};
-  hidet_array_t in[2] = {{"f32", 2, {4, 8}, x}, {"f32", 2, {8, 8}, w}}, out;
-  hidet_status_t status = hidet_session_run(session, in, 2, &out, 1);
+      hidet_module_parse(w->context, "m", graph, strlen(graph), &w->module),
+      HIDET_OK);
+  assert_int_equal(hidet_model_create(w->module, NULL, &w->model), HIDET_OK);
+  assert_int_equal(hidet_session_create(w->model, w->device, &w->session),
+                   HIDET_OK);
+}
+
+static void end(world_t *w) {
+  hidet_session_destroy(w->session);
+  hidet_model_destroy(w->model);
+  hidet_module_destroy(w->module);
+  hidet_device_close(w->device);
+  hidet_context_destroy(w->context);
+}
+
+// How a run ends, with so many calls of the allocator served.
+static hidet_status_t run(pool_t *pool) {
+  world_t w;
+  begin(&w, device_name(), pool, text);
+  float x[4 * 8] = {0}, weights[8 * 8] = {0};
+  hidet_array_t in[2] = {{"f32", 2, {4, 8}, x}, {"f32", 2, {8, 8}, weights}},
+                out;
+  hidet_status_t status = hidet_session_run(w.session, in, 2, &out, 1);
   if (status == HIDET_OK)
     for (int i = 0; i < 4 * 8 && !runs_nothing(); i++)
       assert_float_equal(((const float *)out.data)[i], 0.125f, 0);
   else
     assert_non_null(
         strstr(hidet_messages(), runs_nothing() ? "E0605" : "has none left"));
-  assert_int_equal(hidet_device_set_allocator(device, allocate, release, pool),
-                   HIDET_USAGE);
-  hidet_session_destroy(session);
-  hidet_model_destroy(model);
-  hidet_module_destroy(module);
-  hidet_device_close(device);
-  hidet_context_destroy(context);
+  assert_int_equal(
+      hidet_device_set_allocator(w.device, allocate, release, pool),
+      HIDET_USAGE);
+  end(&w);
   assert_int_equal(pool->bytes, 0);
   assert_int_equal(pool->blocks, 0);
   return status;
@@ -114,37 +138,19 @@ static void run_rows(hidet_session_t *session, int64_t n, float first) {
 // with the largest alone.
 static void sizes_share_memory(void **state) {
   (void)state;
-  static const char sum[] = "graph main(x: f32[n, 8], w: f32[8]) -> y {\n"
-                            "  y = add(x, w)\n"
-                            "}\n";
   pool_t pool = {.most = SIZE_MAX};
-  hidet_context_t *context = hidet_context_create();
-  hidet_device_t *device;
-  hidet_module_t *module;
-  hidet_model_t *model;
-  hidet_session_t *session;
-  assert_int_equal(hidet_device_open(context, device_name(), &device),
-                   HIDET_OK);
-  assert_int_equal(hidet_device_set_allocator(device, allocate, release, &pool),
-                   HIDET_OK);
-  assert_int_equal(hidet_module_parse(context, "m", sum, strlen(sum), &module),
-                   HIDET_OK);
-  assert_int_equal(hidet_model_create(module, NULL, &model), HIDET_OK);
-  assert_int_equal(hidet_session_create(model, device, &session), HIDET_OK);
+  world_t w;
+  begin(&w, device_name(), &pool, sum);
   for (int64_t n = 1; n <= 20; n += 3) // Each moves those before.
-    run_rows(session, n, (float)n);
-  run_rows(session, 60, 7);
+    run_rows(w.session, n, (float)n);
+  run_rows(w.session, 60, 7);
   size_t bytes = pool.bytes;
   assert_in_range(bytes, 2 * 60 * 32, 3 * 60 * 32);
   for (int round = 0; round < 2; round++)
     for (int64_t n = 1; n < 60; n += 4)
-      run_rows(session, n, (float)(n * round));
+      run_rows(w.session, n, (float)(n * round));
   assert_int_equal(pool.bytes, bytes);
-  hidet_session_destroy(session);
-  hidet_model_destroy(model);
-  hidet_module_destroy(module);
-  hidet_device_close(device);
-  hidet_context_destroy(context);
+  end(&w);
   assert_int_equal(pool.bytes, 0);
 }
 
@@ -177,28 +183,12 @@ static void nothing_else_is_released(void **state) {
 // The sanitizer knows what of that memory came in.
 static void sizes_are_sanitized(void **state) {
   (void)state;
-  static const char sum[] = "graph main(x: f32[n, 8], w: f32[8]) -> y {\n"
-                            "  y = add(x, w)\n"
-                            "}\n";
-  hidet_context_t *context = hidet_context_create();
-  hidet_device_t *device;
-  hidet_module_t *module;
-  hidet_model_t *model;
-  hidet_session_t *session;
-  assert_int_equal(hidet_device_open(context, "sim:sanitize", &device),
-                   HIDET_OK);
-  assert_int_equal(hidet_module_parse(context, "m", sum, strlen(sum), &module),
-                   HIDET_OK);
-  assert_int_equal(hidet_model_create(module, NULL, &model), HIDET_OK);
-  assert_int_equal(hidet_session_create(model, device, &session), HIDET_OK);
-  run_rows(session, 20, 1);
-  run_rows(session, 4, 2);
-  run_rows(session, 60, 3);
-  hidet_session_destroy(session);
-  hidet_model_destroy(model);
-  hidet_module_destroy(module);
-  hidet_device_close(device);
-  hidet_context_destroy(context);
+  world_t w;
+  begin(&w, "sim:sanitize", NULL, sum);
+  run_rows(w.session, 20, 1);
+  run_rows(w.session, 4, 2);
+  run_rows(w.session, 60, 3);
+  end(&w);
 }
 
 HD_UNIT_TESTS(cmocka_unit_test(nothing_else_is_released),

@@ -160,6 +160,12 @@ bool hd_access_is_certain(const hd_access_guard_t *guard) {
          hd_expr_fold_int(guard->size, &size) && index >= 0 && index < size;
 }
 
+const hd_expr_t *hd_access_holds(hd_accessor_t *a,
+                                 const hd_access_guard_t *guard) {
+  hd_tensor_t line = {.rank = 1, .shape = &guard->size};
+  return hd_access_inside(a, &line, &guard->index, 1);
+}
+
 static bool says_not(void *argument, const hd_expr_t *e) {
   return !hd_expr_is_global_load(e) || !hd_access_says(e, argument);
 }
@@ -175,8 +181,7 @@ static const hd_expr_t *guards_of(hd_accessor_t *a, hd_access_names_t *names,
     guard.index = hd_rewrite_expr(&names->rewriter, guard.index);
     if (hd_access_is_certain(&guard) || !hd_walk_expr(value, says_not, &guard))
       continue;
-    hd_tensor_t line = {.rank = 1, .shape = &guard.size};
-    all = hd_b_and(&a->b, all, hd_access_inside(a, &line, &guard.index, 1));
+    all = hd_b_and(&a->b, all, hd_access_holds(a, &guard));
   }
   return all;
 }

@@ -84,6 +84,9 @@ bool hd_access_same_size(const hd_expr_t *x, const hd_expr_t *y);
 // wherever the guard does not hold.
 bool hd_access_is_certain(const hd_access_guard_t *guard);
 bool hd_access_says(const hd_expr_t *access, const hd_access_guard_t *guard);
+// That its index is one of the places; NULL: always.
+const hd_expr_t *hd_access_holds(hd_accessor_t *a,
+                                 const hd_access_guard_t *guard);
 // e with numbers whole again that were taken apart: x / c * c + x % c is x.
 const hd_expr_t *hd_access_joined(hd_arena_t *arena, const hd_expr_t *e);
 // Whether a condition holds wherever an access is inside its tensor.

@@ -58,8 +58,7 @@ static const hd_expr_t *where_inside(hd_accessor_t *a, hd_access_names_t *names,
     guard.index = hd_rewrite_expr(&names->rewriter, guard.index);
     if (guard.index->kind != HD_EXPR_SELECT)
       continue;
-    hd_tensor_t line = {.rank = 1, .shape = &guard.size};
-    all = hd_b_and(&a->b, all, hd_access_inside(a, &line, &guard.index, 1));
+    all = hd_b_and(&a->b, all, hd_access_holds(a, &guard));
   }
   return all ? hd_expr_binary(a->b.arena, HD_EXPR_OR,
                               hd_expr_unary(a->b.arena, HD_EXPR_NOT, all),
