@@ -307,6 +307,8 @@ static const char *obstacle(found_t *found) {
       return "products read it in several types";
   if (norm->others && own != type && own != HD_F32)
     return "it is read in another type";
+  if (type == HD_F64 || norm->x->type == HD_F64)
+    return "statistics that are folded are f32";
   unsigned looks = MOST_LOOKS;
   const hd_node_t *anchor = stored_on_the_way(f, norm->x, &looks);
   if (!anchor)

@@ -46,19 +46,30 @@ static bool uses_own(const hd_access_tile_t *tile, const hd_expr_t *e) {
   return tile->loop && !hd_walk_expr(e, is_not_own, &own);
 }
 
+// Whether e changes with what an index is made of, beside what it reads there.
+static bool moves_with(const hd_expr_t *e, const hd_expr_t *index) {
+  if (e->kind == HD_EXPR_VAR)
+    return !hd_walk_expr(index, is_other, (void *)(uintptr_t)e->u.var);
+  bool moves = false;
+  for (unsigned i = 0; !hd_expr_is_global_load(e) && i < e->num_operands; i++)
+    moves = moves || moves_with(e->operands[i], index);
+  return moves;
+}
+
 // What is asserted of a place, where the element is inside the tensor that the
-// kernel reads by indices that are choices: elsewhere it is 0, and the place is
-// not looked at. (By other indices places are 0 there themselves, or another
-// row's, if what says them is one line of several.)
+// kernel reads: elsewhere it is 0, and the place is not looked at. By an index
+// that does nothing but choose what says the place, the place is 0 there
+// itself, or another row's, if what says it is one line of several; not where
+// that index is a choice itself.
 static const hd_expr_t *where_inside(hd_accessor_t *a, hd_access_names_t *names,
                                      const hd_expr_t *condition) {
   const hd_expr_t *all = NULL;
   for (size_t i = 0; i < a->guards.size; i++) {
     hd_access_guard_t guard = a->guards.data[i];
     guard.index = hd_rewrite_expr(&names->rewriter, guard.index);
-    if (guard.index->kind != HD_EXPR_SELECT)
-      continue;
-    all = hd_b_and(&a->b, all, hd_access_holds(a, &guard));
+    if (guard.index->kind == HD_EXPR_SELECT ||
+        moves_with(condition, guard.index))
+      all = hd_b_and(&a->b, all, hd_access_holds(a, &guard));
   }
   return all ? hd_expr_binary(a->b.arena, HD_EXPR_OR,
                               hd_expr_unary(a->b.arena, HD_EXPR_NOT, all),
