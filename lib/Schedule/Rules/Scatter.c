@@ -10,14 +10,19 @@
 // thread for each j goes over i in order, so results are the same each time.
 // Where j leaves few threads, a thread for each point uses atomics instead, if
 // the order cannot be seen: integers are combined; or of `first` and `last` the
-// number of the point that wins is found for every element, before the winners
-// store.
+// number of the point that wins is found for every element, or row of elements
+// that points bring whole, before the winners store.
 #include "Schedule/Rules/Rules.h"
 
 #include "IR/Intrinsic.h"
 #include "Schedule/Terms/Affine.h"
 
-enum { THREADS = 128, MIN_ATOMIC_POINTS = 1024, MANY_SLICES = 4096 };
+enum {
+  THREADS = 128,
+  MIN_ATOMIC_POINTS = 1024,
+  MANY_SLICES = 4096,
+  LONG_SLICE = 32, // Points, one after the other, that take two more launches.
+};
 
 // What elements are that no point meets.
 static void fill(hd_rules_t *rules, const hd_definition_t *d) {
@@ -264,26 +269,62 @@ static void put_loops(hd_kernel_draft_t *draft, const hd_definition_t *d,
            hd_b_int(b, type, hd_flat_range(index)), NULL, 0, body);
 }
 
-// The number of the point at hand, as a term.
-static const hd_term_t *number_of(hd_arena_t *arena, const hd_definition_t *d) {
+// The number of the point at hand among these indices', as a term.
+static const hd_term_t *number_of(hd_arena_t *arena,
+                                  const hd_index_t *const *indices,
+                                  unsigned count) {
   const hd_term_t *number = hd_flat_int(arena, HD_I64, 0);
-  for (uint32_t i = 0; i < d->num_indices; i++)
-    number = hd_flat_operate(arena, HD_EXPR_ADD,
-                             hd_flat_operate_int(arena, HD_EXPR_MUL, number,
-                                                 hd_flat_range(d->indices[i])),
-                             hd_flat_index(arena, d->indices[i]));
+  for (unsigned i = 0; i < count; i++)
+    number =
+        hd_flat_operate(arena, HD_EXPR_ADD,
+                        hd_flat_operate_int(arena, HD_EXPR_MUL, number,
+                                            hd_flat_range(indices[i])),
+                        hd_flat_index(arena, indices[i]));
   return number;
 }
 
-// first, last: who wins, then the winners' values.
+// The axis that is this index, which no other place depends on: whoever wins
+// there wins for all of it. -1: none.
+static int own_axis(const hd_definition_t *d, const hd_index_t *index) {
+  int own = -1;
+  for (uint32_t i = 0; i < d->targets[0]->rank; i++) {
+    bool is_it =
+        d->at[i]->kind == HD_TERM_INDEX && d->at[i]->u.index == index;
+    if (is_it && own < 0)
+      own = (int)i;
+    else if (hd_flat_uses(d->at[i], index))
+      return -1;
+  }
+  return own;
+}
+
+// first, last: who wins, then the winners' values. Rows win as a whole.
 static void put_winners(hd_rules_t *rules, const hd_definition_t *d) {
   static const hd_monoid_t least = {.builtin = HD_MONOID_MIN, .name = "min"};
   static const hd_monoid_t most = {.builtin = HD_MONOID_MAX, .name = "max"};
   hd_arena_t *arena = &rules->module->arena;
   const hd_task_value_t *target = d->targets[0];
   int64_t shape[HD_MAX_RANK];
-  for (uint32_t i = 0; i < target->rank; i++)
+  const hd_term_t **at =
+      HD_ARENA_ARRAY(arena, const hd_term_t *, target->rank + 1);
+  for (uint32_t i = 0; i < target->rank; i++) {
     shape[i] = hd_flat_size(target, i);
+    at[i] = d->at[i];
+  }
+  const hd_index_t **indices =
+      HD_ARENA_ARRAY(arena, const hd_index_t *, d->num_indices);
+  unsigned count = 0;
+  bool is_whole[HD_MAX_RANK] = {false};
+  for (uint32_t i = 0; i < d->num_indices; i++) {
+    int axis = own_axis(d, d->indices[i]);
+    if (axis < 0) {
+      indices[count++] = d->indices[i];
+      continue;
+    }
+    is_whole[axis] = true;
+    shape[axis] = 1;
+    at[axis] = hd_flat_int(arena, HD_I64, 0);
+  }
   const hd_task_value_t **winner =
       HD_ARENA_ARRAY(arena, const hd_task_value_t *, 1);
   winner[0] = hd_flat_value_make(arena, "winner", HD_VALUE_LOCAL, HD_I64, shape,
@@ -291,7 +332,10 @@ static void put_winners(hd_rules_t *rules, const hd_definition_t *d) {
   hd_vec_push(arena, &rules->flat->locals, winner[0]);
   hd_definition_t find = *d;
   find.targets = winner;
-  find.term = number_of(arena, d);
+  find.at = at;
+  find.indices = indices;
+  find.num_indices = count;
+  find.term = number_of(arena, indices, count);
   find.onto = NULL;
   find.monoid = d->duplicates == HD_DUPLICATES_FIRST ? &least : &most;
   find.duplicates = HD_DUPLICATES_COMBINE;
@@ -304,16 +348,19 @@ static void put_winners(hd_rules_t *rules, const hd_definition_t *d) {
   hd_open_block_t inner, won, block;
   const hd_expr_t *number = hd_draft_open_workers(&draft, &grid, &inner);
   hd_draft_place(&draft, number, d->indices, d->num_indices);
-  const hd_expr_t *places[HD_MAX_RANK];
+  const hd_expr_t *places[HD_MAX_RANK], *rows[HD_MAX_RANK];
   const hd_expr_t *inside = find_places(&draft, d, places);
+  for (uint32_t i = 0; i < target->rank; i++)
+    rows[i] = is_whole[i] ? hd_b_i32(b, 0) : places[i];
   hd_b_open(b, &block);
   const hd_expr_t *who =
-      hd_b_load(b, hd_translate_tensor(&draft.t, winner[0], HD_DIR_IN), places,
+      hd_b_load(b, hd_translate_tensor(&draft.t, winner[0], HD_DIR_IN), rows,
                 target->rank);
+  const hd_expr_t *mine = hd_translate(&draft.t, find.term);
   hd_b_open(b, &won);
   put_value(&draft, d, places);
   hd_block_t then = hd_b_close(b);
-  hd_b_if(b, hd_b_op(b, HD_EXPR_EQ, who, hd_b_cast(b, HD_I64, number)), then,
+  hd_b_if(b, hd_b_op(b, HD_EXPR_EQ, who, hd_b_cast(b, HD_I64, mine)), then,
           (hd_block_t){0});
   then = hd_b_close(b);
   hd_b_if(b, inside, then, (hd_block_t){0});
@@ -341,7 +388,8 @@ void hd_rule_scatter(hd_rules_t *rules, const hd_definition_t *d) {
   int64_t rows = hd_flat_points(slices, num_slices);
   // Where no two points differ in another index, none meet.
   bool few = points > rows && points >= MIN_ATOMIC_POINTS && rows < MANY_SLICES;
-  if (few && !is_packed && d->duplicates != HD_DUPLICATES_COMBINE) {
+  bool is_long = few || points / rows >= LONG_SLICE;
+  if (is_long && !is_packed && d->duplicates != HD_DUPLICATES_COMBINE) {
     put_winners(rules, d);
     return;
   }
