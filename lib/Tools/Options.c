@@ -2,6 +2,7 @@
 #include "Tools/Options.h"
 #include "Runtime/Cache.h"
 #include "Support/Suggest.h"
+#include "Tools/Outputs.h"
 
 #include <errno.h>
 #include <math.h>
@@ -91,6 +92,8 @@ static bool parse_value(const hd_option_t *option, hd_option_use_t *use) {
   case HD_OPTION_FLAG:
     return use->value == NULL;
   case HD_OPTION_TEXT:
+  case HD_OPTION_READS:
+  case HD_OPTION_WRITES:
     return use->value != NULL;
   case HD_OPTION_MAYBE:
     return true;
@@ -215,7 +218,7 @@ bool hd_options_parse(hd_options_t *options, const hd_command_t *command,
     else
       ok &= parse_letter(options, argv, argc, &i, diags);
   }
-  return ok;
+  return hd_outputs_check(options, diags) && ok;
 }
 
 void hd_options_fini(hd_options_t *options) { hd_arena_fini(&options->arena); }
