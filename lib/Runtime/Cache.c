@@ -47,12 +47,25 @@ char *hd_cache_default_dir(void) {
   return NULL;
 }
 
+// Whether files and folders can be made in a folder, which is found out by
+// making one: access() does not ask the file system. Else errno says why not.
+static bool may_grow(const char *folder) {
+  int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (fd >= 0)
+    return close(fd) == 0;
+  if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+    return false;
+  char path[PATH_MAX];
+  int length = snprintf(path, sizeof(path), "%s/.hidet-XXXXXX", folder);
+  return length < (int)sizeof(path) && mkdtemp(path) && rmdir(path) == 0;
+}
+
 bool hd_cache_may_be(const char *dir) {
   struct stat status;
   char path[PATH_MAX];
   if (stat(dir, &status) == 0) {
     errno = ENOTDIR;
-    return S_ISDIR(status.st_mode);
+    return S_ISDIR(status.st_mode) && may_grow(dir);
   }
   size_t length = strlen(dir);
   if (length >= sizeof(path)) {
@@ -65,7 +78,7 @@ bool hd_cache_may_be(const char *dir) {
     if (end)
       *end = 0;
     const char *parent = !end ? "." : *path ? path : "/";
-    if (access(parent, W_OK | X_OK) == 0)
+    if (may_grow(parent))
       return true;
     if (!end || end == path)
       return false;
@@ -157,12 +170,20 @@ bool hd_cache_get(const hd_cache_t *cache, hd_cache_key_t key,
   return ok;
 }
 
+// Symbolic links are none of ours (CacheRoom.h).
+static bool is_own(const char *folder, const char *path) {
+  struct stat status;
+  return lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) &&
+         (lstat(path, &status) == 0 ? S_ISREG(status.st_mode)
+                                    : errno == ENOENT);
+}
+
 void hd_cache_put(const hd_cache_t *cache, hd_cache_key_t key,
                   const hd_buffer_t *entry) {
   char path[4096], folder[4096];
   if (!path_of(cache, key, path, sizeof(path), false) ||
       !path_of(cache, key, folder, sizeof(folder), true) ||
-      !hd_file_make_folders(folder))
+      !hd_file_make_folders(folder) || !is_own(folder, path))
     return;
   int lock = hd_cache_make_room(cache->dir, cache->bytes,
                                 (int64_t)(sizeof(head_t) + entry->size));

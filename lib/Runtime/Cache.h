@@ -27,7 +27,8 @@ typedef struct hd_cache_key {
 // none of them is set. The caller frees it.
 char *hd_cache_default_dir(void);
 
-// Whether a folder is there or may be made; else errno says why not.
+// Whether a folder is there, or may be made, and files may be made in it; else
+// errno says why not.
 bool hd_cache_may_be(const char *dir);
 
 // What a cache holds where nobody says how much.

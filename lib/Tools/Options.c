@@ -87,6 +87,11 @@ static bool parse_choice(const char *choices, const char *text,
   }
 }
 
+static bool is_text(const hd_option_t *option) {
+  return option->type == HD_OPTION_TEXT || option->type == HD_OPTION_READS ||
+         option->type == HD_OPTION_WRITES;
+}
+
 static bool parse_value(const hd_option_t *option, hd_option_use_t *use) {
   switch (option->type) {
   case HD_OPTION_FLAG:
@@ -94,7 +99,7 @@ static bool parse_value(const hd_option_t *option, hd_option_use_t *use) {
   case HD_OPTION_TEXT:
   case HD_OPTION_READS:
   case HD_OPTION_WRITES:
-    return use->value != NULL;
+    return use->value && use->value[0];
   case HD_OPTION_MAYBE:
     return true;
   case HD_OPTION_COUNT:
@@ -121,7 +126,7 @@ static bool report_value(hd_diagnostics_t *diags, const hd_option_t *option,
   char text[256];
   if (option->type == HD_OPTION_FLAG)
     snprintf(text, sizeof(text), "takes no value, found '%s'", value);
-  else if (!value)
+  else if (!value || is_text(option))
     snprintf(text, sizeof(text), "needs a value: --%s=%s", option->name,
              option->argument);
   else if (option->type == HD_OPTION_CHOICE)

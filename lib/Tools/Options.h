@@ -10,7 +10,7 @@
 
 typedef enum hd_option_type {
   HD_OPTION_FLAG,     // takes no value
-  HD_OPTION_TEXT,     // --name=text
+  HD_OPTION_TEXT,     // --name=text, which is not empty
   HD_OPTION_READS,    // The same; names a file, behind the @ of `argument`
   HD_OPTION_WRITES,   // where there is one: Tools/Outputs.h
   HD_OPTION_MAYBE,    // --name or --name=text
