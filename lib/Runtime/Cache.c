@@ -65,7 +65,7 @@ bool hd_cache_may_be(const char *dir) {
   char path[PATH_MAX];
   if (stat(dir, &status) == 0) {
     errno = ENOTDIR;
-    return S_ISDIR(status.st_mode) && may_grow(dir);
+    return S_ISDIR(status.st_mode);
   }
   size_t length = strlen(dir);
   if (length >= sizeof(path)) {
@@ -73,7 +73,7 @@ bool hd_cache_may_be(const char *dir) {
     return false;
   }
   memcpy(path, dir, length + 1);
-  while (errno == ENOENT) { // The folder that the first missing one is made in.
+  while (*dir && errno == ENOENT) { // The folder that the first missing one is made in.
     char *end = strrchr(path, '/');
     if (end)
       *end = 0;
@@ -84,6 +84,11 @@ bool hd_cache_may_be(const char *dir) {
       return false;
   }
   return false;
+}
+
+bool hd_cache_may_keep(const char *dir) {
+  struct stat status;
+  return hd_cache_may_be(dir) && (stat(dir, &status) < 0 || may_grow(dir));
 }
 
 hd_cache_t *hd_cache_open(const char *dir, int64_t bytes) {
