@@ -187,16 +187,12 @@ static void set_weight(void *argument) {
   call_t *call = argument;
   const hd_value_t *value = find_constant(call->model->graph, call->name);
   int64_t shape[HD_TENSOR_MAX_RANK], count, bytes;
-  if (!is_open(call))
+  const char *fault = call->model->module->models > 1
+                          ? "another model of the module has the constant"
+                      : !value ? "the graph has no such constant"
+                               : NULL;
+  if (!is_open(call) || (fault && !hd_api_fail(call->context, fault)))
     return;
-  if (call->model->module->models > 1) {
-    hd_api_fail(call->context, "another model of the module has the constant");
-    return;
-  }
-  if (!value) {
-    hd_api_fail(call->context, "the graph has no such constant");
-    return;
-  }
   for (int i = 0; i < value->rank; i++)
     shape[i] = value->shape[i]->u.i;
   if (!hd_packed_size(value->type, shape, (unsigned)value->rank, &count,
